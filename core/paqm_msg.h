@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Feedback message, version 1: layout, encoder and decoder (docs/protocol.md).
+ *
+ *   ICMP header, 8 bytes   type, code 0, checksum, value (binary32)
+ *   quote                  the offending IPv4 header, 8 bytes of UDP header and
+ *                          up to PAQM_QUOTE_UDP bytes of UDP payload
+ *   PAQM object, 48 bytes  always the last 48 bytes of the message
+ *
+ * All fields are in network byte order. The decoder trusts no length: it reads
+ * nothing outside [buf, buf + len) and names the first thing that is wrong.
+ */
+#ifndef PAQM_MSG_H
+#define PAQM_MSG_H
+
+#include "paqm_f32.h"
+
+#define PAQM_ICMP_TYPE_EXP 253 /* RFC 4727 experiment */
+#define PAQM_ICMP_HDR 8
+#define PAQM_OBJ_LEN 48
+#define PAQM_OBJ_MAGIC 0x5041514DU /* "PAQM" */
+#define PAQM_MSG_VERSION 1
+#define PAQM_QUOTE_UDP 28 /* quoted bytes behind the UDP header: RTP header + 16 */
+#define PAQM_IP4_MAX_HDR 60
+#define PAQM_QUOTE_MAX (PAQM_IP4_MAX_HDR + 8 + PAQM_QUOTE_UDP)
+#define PAQM_MSG_MAX (PAQM_ICMP_HDR + PAQM_QUOTE_MAX + PAQM_OBJ_LEN)
+
+/* flags */
+#define PAQM_F_OVERLOAD 0x01 /* the media queue exceeds its limit target */
+#define PAQM_F_POLICED 0x02  /* this flow is being policed */
+#define PAQM_F_FINAL 0x04    /* the rate is the fair rate, not a step towards it */
+#define PAQM_F_AUTH 0x08     /* the tag is valid for key_id */
+
+/**
+ * struct paqm_msg - the PAQM object
+ * @flags: PAQM_F_*
+ * @key_id: key of @tag, 0 when unauthenticated
+ * @router_id: stable identity of the router
+ * @boot: nonce that changes whenever @seq restarts
+ * @seq: notice round, increasing per router and boot (serial arithmetic)
+ * @ecf: ECF value, binary32: <1 multiply, 1 hold, >1 add bit/s
+ * @erf: fair rate per flow, binary32, bit/s on the IP layer
+ * @period_ms: outer period d
+ * @qdelay_100us: delay of the media queue now, 0.1 ms
+ * @flows: counted media flows, saturating
+ * @util: link utilisation of the last period, 65535 == 100 %
+ * @tag: SipHash-2-4 over quote and object without tag; 0 if unauthenticated
+ */
+struct paqm_msg {
+	paqm_u8 flags;
+	paqm_u16 key_id;
+	paqm_u64 router_id;
+	paqm_u32 boot;
+	paqm_u32 seq;
+	paqm_u32 ecf;
+	paqm_u32 erf;
+	paqm_u16 period_ms;
+	paqm_u16 qdelay_100us;
+	paqm_u16 flows;
+	paqm_u16 util;
+	paqm_u64 tag;
+};
+
+/* Why a message was refused; the order is that of the checks. */
+enum paqm_msg_err {
+	PAQM_MSG_OK = 0,
+	PAQM_MSG_SHORT,      /* too short for header, quote and object */
+	PAQM_MSG_TYPE,       /* ICMP type or code is not ours */
+	PAQM_MSG_CHECKSUM,   /* ICMP checksum wrong */
+	PAQM_MSG_MAGIC,      /* no PAQM object at the end */
+	PAQM_MSG_VERSION_ERR,/* version not understood */
+	PAQM_MSG_QUOTE,      /* quoted packet is not IPv4/UDP or is cut */
+	PAQM_MSG_VALUE,      /* a rate or factor is NaN, infinite, negative or out of range */
+	PAQM_MSG_MISMATCH,   /* the ICMP value differs from the object */
+	PAQM_MSG_ERR_MAX
+};
+
+/**
+ * struct paqm_quote - the quoted packet, by reference into the message
+ * @ip: quoted IPv4 header
+ * @ip_hlen: its length, 20..60
+ * @saddr: source address, host order
+ * @daddr: destination address, host order
+ * @sport: UDP source port, host order
+ * @dport: UDP destination port, host order
+ * @payload: quoted UDP payload
+ * @payload_len: 0..PAQM_QUOTE_UDP
+ */
+struct paqm_quote {
+	const paqm_u8 *ip;
+	paqm_u32 ip_hlen;
+	paqm_u32 saddr, daddr;
+	paqm_u16 sport, dport;
+	const paqm_u8 *payload;
+	paqm_u32 payload_len;
+};
+
+static inline paqm_u16 paqm_get16(const paqm_u8 *p)
+{
+	return (paqm_u16)(p[0] << 8 | p[1]);
+}
+
+static inline paqm_u32 paqm_get32(const paqm_u8 *p)
+{
+	return (paqm_u32)paqm_get16(p) << 16 | paqm_get16(p + 2);
+}
+
+static inline paqm_u64 paqm_get64(const paqm_u8 *p)
+{
+	return (paqm_u64)paqm_get32(p) << 32 | paqm_get32(p + 4);
+}
+
+static inline void paqm_put16(paqm_u8 *p, paqm_u16 v)
+{
+	p[0] = (paqm_u8)(v >> 8);
+	p[1] = (paqm_u8)v;
+}
+
+static inline void paqm_put32(paqm_u8 *p, paqm_u32 v)
+{
+	paqm_put16(p, (paqm_u16)(v >> 16));
+	paqm_put16(p + 2, (paqm_u16)v);
+}
+
+static inline void paqm_put64(paqm_u8 *p, paqm_u64 v)
+{
+	paqm_put32(p, (paqm_u32)(v >> 32));
+	paqm_put32(p + 4, (paqm_u32)v);
+}
+
+/* Internet checksum (RFC 1071) of @len bytes, folded and inverted. */
+static inline paqm_u16 paqm_checksum(const paqm_u8 *p, paqm_u32 len)
+{
+	paqm_u32 sum = 0, i;
+
+	for (i = 0; i + 1 < len; i += 2)
+		sum += paqm_get16(p + i);
+	if (len & 1)
+		sum += (paqm_u32)p[len - 1] << 8;
+	while (sum >> 16)
+		sum = (sum & 0xFFFF) + (sum >> 16);
+	return (paqm_u16)~sum;
+}
+
+/* Write the 48 bytes of the object. */
+static inline void paqm_msg_encode(paqm_u8 *p, const struct paqm_msg *m)
+{
+	paqm_put32(p, PAQM_OBJ_MAGIC);
+	p[4] = PAQM_MSG_VERSION;
+	p[5] = m->flags;
+	paqm_put16(p + 6, m->key_id);
+	paqm_put64(p + 8, m->router_id);
+	paqm_put32(p + 16, m->boot);
+	paqm_put32(p + 20, m->seq);
+	paqm_put32(p + 24, m->ecf);
+	paqm_put32(p + 28, m->erf);
+	paqm_put16(p + 32, m->period_ms);
+	paqm_put16(p + 34, m->qdelay_100us);
+	paqm_put16(p + 36, m->flows);
+	paqm_put16(p + 38, m->util);
+	paqm_put64(p + 40, m->tag);
+}
+
+/**
+ * paqm_icmp_encode() - whole ICMP message of carrier `icmp`
+ * @buf: room for PAQM_MSG_MAX bytes
+ * @type: ICMP type
+ * @quote: quoted packet, starting with its IPv4 header
+ * @quote_len: its length, at most PAQM_QUOTE_MAX
+ * @m: the object
+ *
+ * Return: length of the message, 0 if @quote_len is out of range.
+ */
+static inline paqm_u32 paqm_icmp_encode(paqm_u8 *buf, paqm_u8 type, const paqm_u8 *quote,
+					paqm_u32 quote_len, const struct paqm_msg *m)
+{
+	paqm_u32 len = PAQM_ICMP_HDR + quote_len + PAQM_OBJ_LEN;
+	paqm_u32 i;
+
+	if (quote_len < 28 || quote_len > PAQM_QUOTE_MAX)
+		return 0;
+	buf[0] = type;
+	buf[1] = 0;
+	buf[2] = 0;
+	buf[3] = 0;
+	paqm_put32(buf + 4, m->ecf);
+	for (i = 0; i < quote_len; i++)
+		buf[PAQM_ICMP_HDR + i] = quote[i];
+	paqm_msg_encode(buf + PAQM_ICMP_HDR + quote_len, m);
+	paqm_put16(buf + 2, paqm_checksum(buf, len));
+	return len;
+}
+
+/* An ECF value is usable if 0 < v <= 1e12; a rate if 0 < v <= 1e12 bit/s. */
+static inline int paqm_value_ok(paqm_u32 bits)
+{
+	paqm_u64 v;
+
+	return !paqm_f32_decode(bits, 20, &v) && v && v <= 1000000000000ULL << 20;
+}
+
+/**
+ * paqm_icmp_decode() - decode and check an ICMP message from anywhere
+ * @buf: message, starting with the ICMP header
+ * @len: its length as given by the IP header
+ * @type: ICMP type this carrier uses
+ * @m: result
+ * @q: result, points into @buf
+ *
+ * Covers receiver check (a): well-formed, checksum right, lengths agree,
+ * values finite and inside limits.
+ */
+static inline enum paqm_msg_err paqm_icmp_decode(const paqm_u8 *buf, paqm_u32 len, paqm_u8 type,
+						 struct paqm_msg *m, struct paqm_quote *q)
+{
+	const paqm_u8 *obj;
+	paqm_u32 quote_len;
+
+	if (len < PAQM_ICMP_HDR + 28 + PAQM_OBJ_LEN || len > PAQM_MSG_MAX)
+		return PAQM_MSG_SHORT;
+	if (buf[0] != type || buf[1] != 0)
+		return PAQM_MSG_TYPE;
+	if (paqm_checksum(buf, len) != 0)
+		return PAQM_MSG_CHECKSUM;
+	obj = buf + len - PAQM_OBJ_LEN;
+	if (paqm_get32(obj) != PAQM_OBJ_MAGIC)
+		return PAQM_MSG_MAGIC;
+	if (obj[4] != PAQM_MSG_VERSION)
+		return PAQM_MSG_VERSION_ERR;
+
+	q->ip = buf + PAQM_ICMP_HDR;
+	quote_len = len - PAQM_ICMP_HDR - PAQM_OBJ_LEN;
+	if (q->ip[0] >> 4 != 4 || q->ip[9] != 17)
+		return PAQM_MSG_QUOTE;
+	q->ip_hlen = (paqm_u32)(q->ip[0] & 15) * 4;
+	if (q->ip_hlen < 20 || q->ip_hlen + 8 > quote_len)
+		return PAQM_MSG_QUOTE;
+	if (paqm_get16(q->ip + 6) & 0x1FFF) /* no ports in a later fragment */
+		return PAQM_MSG_QUOTE;
+	q->saddr = paqm_get32(q->ip + 12);
+	q->daddr = paqm_get32(q->ip + 16);
+	q->sport = paqm_get16(q->ip + q->ip_hlen);
+	q->dport = paqm_get16(q->ip + q->ip_hlen + 2);
+	q->payload = q->ip + q->ip_hlen + 8;
+	q->payload_len = quote_len - q->ip_hlen - 8;
+	if (q->payload_len > PAQM_QUOTE_UDP)
+		return PAQM_MSG_QUOTE;
+
+	m->flags = obj[5];
+	m->key_id = paqm_get16(obj + 6);
+	m->router_id = paqm_get64(obj + 8);
+	m->boot = paqm_get32(obj + 16);
+	m->seq = paqm_get32(obj + 20);
+	m->ecf = paqm_get32(obj + 24);
+	m->erf = paqm_get32(obj + 28);
+	m->period_ms = paqm_get16(obj + 32);
+	m->qdelay_100us = paqm_get16(obj + 34);
+	m->flows = paqm_get16(obj + 36);
+	m->util = paqm_get16(obj + 38);
+	m->tag = paqm_get64(obj + 40);
+	if (!paqm_value_ok(m->ecf) || !paqm_value_ok(m->erf))
+		return PAQM_MSG_VALUE;
+	if (paqm_get32(buf + 4) != m->ecf)
+		return PAQM_MSG_MISMATCH;
+	return PAQM_MSG_OK;
+}
+
+/* Serial number arithmetic (RFC 1982): is @a newer than @b? */
+static inline int paqm_seq_newer(paqm_u32 a, paqm_u32 b)
+{
+	return (paqm_s32)(a - b) > 0;
+}
+
+/**
+ * paqm_rtp_invariant() - bytes of a media packet that nothing on the path may change
+ * @payload: UDP payload (or its quoted beginning)
+ * @len: available bytes
+ * @out: at least PAQM_QUOTE_UDP bytes
+ *
+ * Looks only at the first PAQM_QUOTE_UDP bytes, which is what a router quotes:
+ * the 12 bytes of the RTP fixed header and, of the rest, what lies behind the
+ * CSRC list and any header extension (in-band feedback lives in there). A
+ * packet that is not RTP version 2 is taken as a whole.
+ *
+ * Return: number of bytes written to @out.
+ */
+static inline paqm_u32 paqm_rtp_invariant(const paqm_u8 *payload, paqm_u32 len, paqm_u8 *out)
+{
+	paqm_u32 n = 0, skip = 0, i;
+
+	if (len > PAQM_QUOTE_UDP)
+		len = PAQM_QUOTE_UDP;
+	if (len >= 12 && payload[0] >> 6 == 2) {
+		skip = 12 + (payload[0] & 15U) * 4;
+		if (payload[0] & 0x10) { /* X: RFC 3550 section 5.3.1 */
+			if (skip + 4 <= len)
+				skip += 4 + 4U * paqm_get16(payload + skip + 2);
+			else
+				skip = len;
+		}
+	}
+	for (i = 0; i < len; i++)
+		if (i < 12 || i >= skip)
+			out[n++] = payload[i];
+	return n;
+}
+
+#endif /* PAQM_MSG_H */

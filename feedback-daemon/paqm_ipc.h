@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Local interface between paqmd and media senders: fixed binary records on a
+ * Unix SOCK_SEQPACKET socket, host byte order (both ends are on one host).
+ *
+ * A sender connects, registers each flow once and then only reads. The daemon
+ * pushes the newest allowance of a flow; a slow reader loses old records, never
+ * the newest. On registration it gets the present state at once. Closing the
+ * socket unregisters its flows.
+ */
+#ifndef PAQM_IPC_H
+#define PAQM_IPC_H
+
+#include <stdint.h>
+
+#define PAQM_IPC_PATH "/run/paqmd/client.sock" /* overridden by $PAQM_SOCKET */
+#define PAQM_IPC_MAGIC 0x50514950U
+#define PAQM_IPC_VERSION 1
+
+enum paqm_ipc_kind {
+	PAQM_IPC_REGISTER = 1,   /* client -> daemon, struct paqm_ipc_register */
+	PAQM_IPC_REGISTERED = 2, /* daemon -> client, struct paqm_ipc_registered */
+	PAQM_IPC_RATE = 3,       /* daemon -> client, struct paqm_ipc_rate */
+	PAQM_IPC_UNREGISTER = 4, /* client -> daemon, struct paqm_ipc_unregister */
+	PAQM_IPC_STATUS = 5,     /* client -> daemon, struct paqm_ipc_status */
+};
+
+struct paqm_ipc_hdr {
+	uint32_t magic;
+	uint8_t version;
+	uint8_t kind;
+	uint16_t len; /* of the whole record */
+};
+
+/* Register one media flow. Addresses are IPv6 or IPv4-mapped IPv6. */
+struct paqm_ipc_register {
+	struct paqm_ipc_hdr hdr;
+	uint8_t saddr[16]; /* all zero: whatever the route gives */
+	uint8_t daddr[16];
+	uint16_t sport; /* host order */
+	uint16_t dport;
+	uint32_t ssrc;      /* 0: not checked */
+	uint64_t floor_bps; /* IP level; an allowance never goes below */
+	uint64_t ceil_bps;  /* nor above */
+	uint32_t gop_us;    /* duration over which the sender holds a quantizer */
+	uint32_t answer_us; /* how long it takes to follow a new rate */
+	uint64_t cookie;    /* chosen by the client, comes back in every record */
+};
+
+struct paqm_ipc_registered {
+	struct paqm_ipc_hdr hdr;
+	uint64_t cookie;
+	int32_t error; /* 0 or an errno */
+	uint32_t pad;
+};
+
+enum paqm_ipc_cause {
+	PAQM_CAUSE_NONE = 0,   /* no router has spoken: rate_bps is 0 */
+	PAQM_CAUSE_ERF = 1,    /* absolute rate */
+	PAQM_CAUSE_ECF = 2,    /* relative value */
+	PAQM_CAUSE_EXPIRED = 3 /* the last router fell silent: rate_bps is 0 */
+};
+
+/* The newest allowance of a flow: minimum over its routers. */
+struct paqm_ipc_rate {
+	struct paqm_ipc_hdr hdr;
+	uint64_t cookie;
+	uint64_t rate_bps; /* IP level, headers included; 0: no advice in force */
+	uint64_t router_id; /* the router that gives the minimum */
+	uint8_t router[16]; /* its address, IPv4-mapped */
+	uint64_t mono_ns;   /* CLOCK_MONOTONIC of the capture of the message */
+	uint32_t value;     /* binary32 ECF value of that message */
+	uint32_t seq;
+	uint16_t period_ms;
+	uint16_t qdelay_100us;
+	uint8_t cause; /* enum paqm_ipc_cause */
+	uint8_t flags; /* PAQM_F_* of the message */
+	uint16_t routers; /* routers with an allowance in force */
+};
+
+struct paqm_ipc_unregister {
+	struct paqm_ipc_hdr hdr;
+	uint64_t cookie;
+};
+
+/* What a sender does with the advice, once per GOP; shown by paqmctl. */
+struct paqm_ipc_status {
+	struct paqm_ipc_hdr hdr;
+	uint64_t cookie;
+	uint64_t wire_bps; /* sent during the last GOP, IP level */
+	uint32_t gop;
+	uint32_t qp;
+};
+
+_Static_assert(sizeof(struct paqm_ipc_hdr) == 8, "record layout");
+_Static_assert(sizeof(struct paqm_ipc_register) == 80, "record layout");
+_Static_assert(sizeof(struct paqm_ipc_registered) == 24, "record layout");
+_Static_assert(sizeof(struct paqm_ipc_rate) == 72, "record layout");
+_Static_assert(sizeof(struct paqm_ipc_unregister) == 16, "record layout");
+_Static_assert(sizeof(struct paqm_ipc_status) == 32, "record layout");
+
+#endif /* PAQM_IPC_H */
