@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * The P-AQM control laws: inner loop (drop probability per queue) and the
+ * published outer laws ECF and ERF. The default outer law is in paqm_maxmin.h.
+ *
+ * Sources: A. Lie, "Enhancing Rate Adaptive IP Streaming Media Performance with
+ * the use of Active Queue Management", NTNU 2008:74, Paper D (inner law), Paper F
+ * and App. C (ECF, ERF). State, parameters and results are separate structs;
+ * nothing here reads a clock, a packet or a random number.
+ */
+#ifndef PAQM_LAW_H
+#define PAQM_LAW_H
+
+#include "paqm_f32.h"
+
+/* Rates above this are clamped: sums of three Q24 rates must fit 64 bits. */
+#define PAQM_BPS_MAX 120000000000ULL
+
+/**
+ * struct paqm_inner_params - one queue's inner loop
+ * @cap_q24: capacity of the queue in bytes per period dT, Q24
+ * @target: equilibrium backlog N*, bytes
+ * @gain_q24: K, dimensionless with rates in bytes per dT; 0 < K < 2
+ * @gamma_q24: weight of the newest sample in the arrival rate, 0..1
+ */
+struct paqm_inner_params {
+	paqm_u64 cap_q24;
+	paqm_u32 target;
+	paqm_u32 gain_q24;
+	paqm_u32 gamma_q24;
+};
+
+/**
+ * struct paqm_inner_vars - state of an inner loop
+ * @rate_q24: low-passed arrival rate, bytes per dT, Q24
+ * @prob: probability of acting on an arrival, Q32; 0 never, PAQM_U32_MAX always
+ */
+struct paqm_inner_vars {
+	paqm_u64 rate_q24;
+	paqm_u32 prob;
+};
+
+/* r(k) = gamma * N_arr(k) + (1 - gamma) * r(k-1); @arrived in bytes, below 2^39. */
+static inline paqm_u64 paqm_inner_filter(paqm_u64 rate_q24, paqm_u64 arrived, paqm_u32 gamma_q24)
+{
+	paqm_u64 sample = paqm_min64(arrived, (1ULL << 39) - 1) << 24;
+
+	if (sample >= rate_q24)
+		return rate_q24 + paqm_mul_q24(sample - rate_q24, gamma_q24);
+	return rate_q24 - paqm_mul_q24(rate_q24 - sample, gamma_q24);
+}
+
+/**
+ * paqm_inner_prob() - probability of acting on an arrival (Paper D)
+ * @p: parameters
+ * @rate_q24: arrival rate, bytes per dT, Q24
+ * @backlog: bytes queued now
+ *
+ * u = (c + K (N* - N)) / r where r >= c, c / r below; survival is u clamped to
+ * [0, 1]. Below capacity nothing is dropped, whatever the backlog.
+ *
+ * Return: 1 - u in Q32, saturated.
+ */
+static inline paqm_u32 paqm_inner_prob(const struct paqm_inner_params *p, paqm_u64 rate_q24,
+				       paqm_u32 backlog)
+{
+	paqm_u64 num = p->cap_q24, survive, k;
+	int shift;
+
+	if (rate_q24 < p->cap_q24 || !rate_q24)
+		return 0;
+	if (backlog <= p->target) {
+		num += (paqm_u64)p->gain_q24 * (p->target - backlog);
+	} else {
+		k = (paqm_u64)p->gain_q24 * (backlog - p->target);
+		if (k >= num)
+			return PAQM_U32_MAX;
+		num -= k;
+	}
+	if (num >= rate_q24)
+		return 0;
+	shift = paqm_fls64(rate_q24) - 32;
+	if (shift > 0) {
+		num >>= shift;
+		rate_q24 >>= shift;
+	}
+	survive = paqm_div64(num << 32, rate_q24);
+	if (!survive)
+		return PAQM_U32_MAX;
+	return (paqm_u32)((1ULL << 32) - survive);
+}
+
+/* One period of the inner loop. */
+static inline void paqm_inner_step(struct paqm_inner_vars *v, const struct paqm_inner_params *p,
+				   paqm_u64 arrived, paqm_u32 backlog)
+{
+	v->rate_q24 = paqm_inner_filter(v->rate_q24, arrived, p->gamma_q24);
+	v->prob = paqm_inner_prob(p, v->rate_q24, backlog);
+}
+
+/**
+ * struct paqm_outer_params - gains and limits of the outer laws
+ * @alpha_q24: gain of the rate term
+ * @beta_q24: gain of the queue term
+ * @md_min_q24: floor of a multiplicative decrease
+ * @rate_min: floor of an ERF rate, bit/s
+ * @forced_md: send 0.96 after five decreases above 0.96 (Paper D)
+ * @ai_hold: no increase while the queue is above its target
+ */
+struct paqm_outer_params {
+	paqm_u32 alpha_q24;
+	paqm_u32 beta_q24;
+	paqm_u32 md_min_q24;
+	paqm_u64 rate_min;
+	paqm_u8 forced_md;
+	paqm_u8 ai_hold;
+};
+
+/**
+ * struct paqm_outer_in - what the outer loop measured in one period
+ * @cap: wanted aggregate, rho * c_u, bit/s
+ * @rate: measured aggregate arrival rate, bit/s
+ * @backlog: queue at the end of the period, bytes
+ * @target: N_out, bytes
+ * @period_us: d, us
+ * @flows: active flows n_u
+ */
+struct paqm_outer_in {
+	paqm_u64 cap;
+	paqm_u64 rate;
+	paqm_u32 backlog;
+	paqm_u32 target;
+	paqm_u32 period_us;
+	paqm_u32 flows;
+};
+
+/* alpha * (cap - rate) + beta * dq / d, added to *pos or *neg; all bit/s in Q24. */
+static inline void paqm_outer_terms(const struct paqm_outer_params *p,
+				    const struct paqm_outer_in *in, paqm_u64 *pos, paqm_u64 *neg)
+{
+	paqm_u64 cap = paqm_min64(in->cap, PAQM_BPS_MAX);
+	paqm_u64 rate = paqm_min64(in->rate, PAQM_BPS_MAX);
+	paqm_u64 queue, err;
+
+	if (cap >= rate)
+		*pos += (cap - rate) * p->alpha_q24;
+	else
+		*neg += (rate - cap) * p->alpha_q24;
+	err = in->target >= in->backlog ? in->target - in->backlog : in->backlog - in->target;
+	queue = paqm_muldiv(p->beta_q24, err * 8000000ULL, in->period_us);
+	queue = paqm_min64(queue, cap << 25); /* at most twice the capacity */
+	if (in->target >= in->backlog)
+		*pos += queue;
+	else
+		*neg += queue;
+}
+
+/**
+ * struct paqm_ecf_vars - state of the ECF law
+ * @near_one: consecutive decreases above 0.96
+ */
+struct paqm_ecf_vars {
+	paqm_u8 near_one;
+};
+
+enum paqm_ecf_kind { PAQM_ECF_NONE, PAQM_ECF_HOLD, PAQM_ECF_MD, PAQM_ECF_AI };
+
+/**
+ * struct paqm_ecf_out - result of one ECF period
+ * @kind: what @value means
+ * @value: binary32: factor below 1, 1.0, or bit/s to add
+ * @want_q24: wanted aggregate r', bit/s, Q24
+ */
+struct paqm_ecf_out {
+	enum paqm_ecf_kind kind;
+	paqm_u32 value;
+	paqm_u64 want_q24;
+};
+
+#define PAQM_ECF_FORCED_Q24 PAQM_Q24(96, 100)
+#define PAQM_ECF_FORCED_AFTER 5
+
+/**
+ * paqm_ecf_step() - ECF law, App. C form, with forced decrease (Paper D)
+ * @v: state
+ * @p: parameters
+ * @in: measurement
+ *
+ * r' = r + alpha (cap - r) + beta (N_out - Q) / d. A decrease is sent as the
+ * factor r'/r, an increase as (r' - r)/n bit/s per flow. An increase of at most
+ * 1 bit/s could be taken for a factor and is sent as hold. Without the forced
+ * decrease a perfectly matched aggregate would freeze unequal shares.
+ */
+static inline struct paqm_ecf_out paqm_ecf_step(struct paqm_ecf_vars *v,
+						const struct paqm_outer_params *p,
+						const struct paqm_outer_in *in)
+{
+	struct paqm_ecf_out out = { PAQM_ECF_NONE, PAQM_F32_ONE, 0 };
+	paqm_u64 rate_q24 = paqm_min64(in->rate, PAQM_BPS_MAX) << 24;
+	paqm_u64 pos = rate_q24, neg = 0, md, ai;
+
+	if (!in->rate) {
+		v->near_one = 0;
+		return out;
+	}
+	paqm_outer_terms(p, in, &pos, &neg);
+	out.want_q24 = pos > neg ? pos - neg : 0;
+	out.kind = PAQM_ECF_HOLD;
+	if (out.want_q24 >= rate_q24) {
+		v->near_one = 0;
+		ai = paqm_div64(out.want_q24 - rate_q24, in->flows ? in->flows : 1);
+		if (ai > PAQM_Q24_ONE && !(p->ai_hold && in->backlog >= in->target)) {
+			out.kind = PAQM_ECF_AI;
+			out.value = paqm_f32_encode(ai, 24);
+		}
+		return out;
+	}
+	out.kind = PAQM_ECF_MD;
+	md = paqm_muldiv(out.want_q24, 1ULL << 40, rate_q24);
+	md = paqm_max64(md, (paqm_u64)p->md_min_q24 << 16);
+	if (md > (paqm_u64)PAQM_ECF_FORCED_Q24 << 16) {
+		if (p->forced_md && v->near_one >= PAQM_ECF_FORCED_AFTER) {
+			/* the decimal 0.96 itself, not its Q24 neighbour */
+			md = paqm_muldiv(96, 1ULL << 40, 100);
+			v->near_one = 0;
+		} else if (v->near_one < PAQM_ECF_FORCED_AFTER) {
+			v->near_one++;
+		}
+	} else {
+		v->near_one = 0;
+	}
+	out.value = paqm_f32_encode(md, 40);
+	return out;
+}
+
+/**
+ * struct paqm_erf_vars - state of the ERF law
+ * @rate_q24: per-flow rate R, bit/s, Q24
+ * @flows_q16: implied number of flows, Q16, at least 1
+ */
+struct paqm_erf_vars {
+	paqm_u64 rate_q24;
+	paqm_u64 flows_q16;
+};
+
+static inline void paqm_erf_init(struct paqm_erf_vars *v, paqm_u64 rate, paqm_u64 cap)
+{
+	v->rate_q24 = paqm_min64(rate, PAQM_BPS_MAX) << 24;
+	v->flows_q16 = rate ? paqm_max64(PAQM_Q16_ONE, paqm_muldiv(cap, PAQM_Q16_ONE, rate)) :
+			      PAQM_Q16_ONE;
+}
+
+/**
+ * paqm_erf_step() - ERF law (Paper F, law 3)
+ * @v: state
+ * @p: parameters
+ * @in: measurement; @in->flows is not used
+ *
+ * R' = R + [alpha (cap - r) + beta (N_out - Q) / d] / N, clamped to
+ * [rate_min, cap]; N' = max(1, cap / R').
+ *
+ * Return: R' rounded down to bit/s.
+ */
+static inline paqm_u64 paqm_erf_step(struct paqm_erf_vars *v, const struct paqm_outer_params *p,
+				     const struct paqm_outer_in *in)
+{
+	paqm_u64 cap_q24 = paqm_min64(in->cap, PAQM_BPS_MAX) << 24;
+	paqm_u64 pos = 0, neg = 0, step, next;
+
+	paqm_outer_terms(p, in, &pos, &neg);
+	step = paqm_muldiv(pos >= neg ? pos - neg : neg - pos, PAQM_Q16_ONE, v->flows_q16);
+	if (pos >= neg)
+		next = v->rate_q24 > PAQM_U64_MAX - step ? PAQM_U64_MAX : v->rate_q24 + step;
+	else
+		next = v->rate_q24 > step ? v->rate_q24 - step : 0;
+	next = paqm_min64(next, cap_q24);
+	next = paqm_max64(next, paqm_min64(p->rate_min, PAQM_BPS_MAX) << 24);
+	v->rate_q24 = next;
+	v->flows_q16 = paqm_max64(PAQM_Q16_ONE, paqm_muldiv(cap_q24, PAQM_Q16_ONE, next));
+	return next >> 24;
+}
+
+#endif /* PAQM_LAW_H */

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Outer law `maxmin` (default): the fair rate of adaptive media flows, computed
+ * by water-filling over the measured rates of the counted flows.
+ *
+ * This is the family of ERICA+ (Kalyanaraman et al., IEEE/ACM ToN 8(1), 2000)
+ * and of consistent marking (Charny, Clark, Jain, ICC 1995). Flows are kept in a
+ * histogram of rates on a logarithmic scale, so the cost does not grow with the
+ * number of flows. Only *limited* flows (those that do not use what they are
+ * given) are binned; within a bin all flows are taken at the bin's mean, which
+ * bounds the relative error of R by the bin width (a quarter octave, 19 %) times
+ * the share of capacity that the one bin at the water line holds. A bin's sum is
+ * exact, so there is no error unless the water line cuts through a bin.
+ */
+#ifndef PAQM_MAXMIN_H
+#define PAQM_MAXMIN_H
+
+#include "paqm_law.h"
+
+#define PAQM_MM_BINS 128
+#define PAQM_MM_MIN_SHIFT 10 /* the lowest bin holds all below 2^10 bit/s */
+
+/* A flow counts as using its rate from 85 % of it on. */
+#define PAQM_MM_GREEDY_Q24 PAQM_Q24(85, 100)
+/* Headroom of a limited flow, so that it can grow. */
+#define PAQM_MM_HEADROOM_Q24 PAQM_Q24(110, 100)
+
+/**
+ * struct paqm_mm - one round's census of the media flows
+ * @greedy: flows that take part in the division
+ * @fixed: sum of the rates of flows that do not listen, bit/s
+ * @count: limited flows per bin
+ * @sum: their rates per bin, bit/s
+ */
+struct paqm_mm {
+	paqm_u32 greedy;
+	paqm_u64 fixed;
+	paqm_u32 count[PAQM_MM_BINS];
+	paqm_u64 sum[PAQM_MM_BINS];
+};
+
+/* Bin of a rate: four per octave from 2^PAQM_MM_MIN_SHIFT bit/s on. */
+static inline paqm_u32 paqm_mm_bin(paqm_u64 bps)
+{
+	int top = paqm_fls64(bps) - 1;
+	paqm_u32 bin;
+
+	if (top < PAQM_MM_MIN_SHIFT)
+		return 0;
+	bin = (paqm_u32)(top - PAQM_MM_MIN_SHIFT) * 4 + (paqm_u32)((bps >> (top - 2)) & 3);
+	return bin < PAQM_MM_BINS ? bin : PAQM_MM_BINS - 1;
+}
+
+static inline void paqm_mm_reset(struct paqm_mm *mm)
+{
+	paqm_u32 i;
+
+	mm->greedy = 0;
+	mm->fixed = 0;
+	for (i = 0; i < PAQM_MM_BINS; i++) {
+		mm->count[i] = 0;
+		mm->sum[i] = 0;
+	}
+}
+
+/**
+ * paqm_mm_add() - count one adaptive flow
+ * @mm: census
+ * @bps: its measured rate
+ * @fair: the fair rate it was told last, bit/s; 0 for a flow that is new
+ */
+static inline void paqm_mm_add(struct paqm_mm *mm, paqm_u64 bps, paqm_u64 fair)
+{
+	paqm_u32 bin;
+
+	if (!fair || bps >= paqm_mul_q24(fair, PAQM_MM_GREEDY_Q24)) {
+		mm->greedy++;
+		return;
+	}
+	bin = paqm_mm_bin(bps);
+	mm->count[bin]++;
+	mm->sum[bin] += bps;
+}
+
+/* Count a flow that does not follow: it takes what it sends. */
+static inline void paqm_mm_add_fixed(struct paqm_mm *mm, paqm_u64 bps)
+{
+	mm->fixed += bps;
+}
+
+/**
+ * paqm_mm_capacity() - capacity to divide
+ * @cu: media share of the link, bit/s
+ * @rho_q24: target utilisation
+ * @beta_q24: gain of the queue term
+ * @target: N_out, bytes
+ * @backlog: media queue now, bytes
+ * @period_us: d
+ *
+ * C = rho c_u + beta (N_out - Q) 8 / d, clamped to [0.5, 1.1] c_u.
+ */
+static inline paqm_u64 paqm_mm_capacity(paqm_u64 cu, paqm_u32 rho_q24, paqm_u32 beta_q24,
+					paqm_u32 target, paqm_u32 backlog, paqm_u32 period_us)
+{
+	paqm_u64 base = paqm_mul_q24(cu, rho_q24);
+	paqm_u64 err = target >= backlog ? target - backlog : backlog - target;
+	paqm_u64 term = paqm_muldiv(err * 8000000ULL, beta_q24, period_us) >> 24;
+
+	if (target >= backlog)
+		base += paqm_min64(term, cu);
+	else
+		base = base > term ? base - term : 0;
+	return paqm_clamp64(base, cu / 2, paqm_mul_q24(cu, PAQM_MM_HEADROOM_Q24));
+}
+
+/**
+ * paqm_mm_solve() - water-filling
+ * @mm: census; consumed
+ * @cap: capacity to divide, bit/s
+ * @rate_min: lowest rate ever told, bit/s
+ * @rate_max: highest, bit/s
+ *
+ * R = (cap - fixed - 1.1 * sum of limited) / max(1, greedy); every limited flow
+ * with 1.1 x > R joins the greedy ones, highest first, until none does. Moving
+ * a bin whose value exceeds R raises R (it is a weighted mean), never above
+ * that value, so one pass from the top is enough.
+ *
+ * Return: R, bit/s.
+ */
+static inline paqm_u64 paqm_mm_solve(struct paqm_mm *mm, paqm_u64 cap, paqm_u64 rate_min,
+				     paqm_u64 rate_max)
+{
+	paqm_u64 limited = 0, rest, fair, value;
+	paqm_u32 greedy = mm->greedy;
+	int i;
+
+	for (i = 0; i < PAQM_MM_BINS; i++)
+		limited += mm->sum[i];
+	cap = cap > mm->fixed ? cap - mm->fixed : 0;
+	for (i = PAQM_MM_BINS - 1;; i--) {
+		value = paqm_mul_q24(limited, PAQM_MM_HEADROOM_Q24);
+		rest = cap > value ? cap - value : 0;
+		fair = paqm_div64(rest, greedy ? greedy : 1);
+		while (i >= 0 && !mm->count[i])
+			i--;
+		if (i < 0)
+			break;
+		value = paqm_div64(paqm_mul_q24(mm->sum[i], PAQM_MM_HEADROOM_Q24), mm->count[i]);
+		if (value <= fair)
+			break;
+		greedy += mm->count[i];
+		limited -= mm->sum[i];
+	}
+	return paqm_clamp64(fair, rate_min, paqm_max64(rate_min, rate_max));
+}
+
+/* Upper bound of the trim and its steps, control notes section 2. */
+#define PAQM_TRIM_MAX_Q24 PAQM_Q24(30, 100)
+#define PAQM_TRIM_UP_Q24 PAQM_Q24(2, 100)
+#define PAQM_TRIM_DOWN_Q24 PAQM_Q24(5, 100)
+
+/**
+ * paqm_mm_trim() - correction for senders that undershoot what they are told
+ * @trim_q24: correction in force, 0..0.3
+ * @rate: measured aggregate, bit/s
+ * @cap: capacity divided, bit/s
+ * @backlog: media queue, bytes
+ * @target: N_out, bytes
+ *
+ * Return: the next correction. The caller sets it to 0 at every event round.
+ */
+static inline paqm_u32 paqm_mm_trim(paqm_u32 trim_q24, paqm_u64 rate, paqm_u64 cap,
+				    paqm_u32 backlog, paqm_u32 target)
+{
+	if (backlog / 2 >= target || rate > cap)
+		return trim_q24 > PAQM_TRIM_DOWN_Q24 ? trim_q24 - PAQM_TRIM_DOWN_Q24 : 0;
+	if (rate < paqm_mul_q24(cap, PAQM_Q24(98, 100)))
+		return (paqm_u32)paqm_min64(trim_q24 + PAQM_TRIM_UP_Q24, PAQM_TRIM_MAX_Q24);
+	return trim_q24;
+}
+
+#endif /* PAQM_MAXMIN_H */

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Byte-true sharing of a link between the media queue U and the elastic queue T,
+ * weighted by the number of active flows, with a bounded credit that lets media
+ * run ahead of bulk (control notes section 5; the published scheduler alternates
+ * packets and its author asks for a byte-oriented one).
+ *
+ * One number describes the state: the lead of media, i.e. the bytes it has had
+ * beyond its share of what was served while T was waiting. U goes first while
+ * the lead is below the credit, so the credit is a token bucket of rate c_u that
+ * is repaid out of media's own share and the long-run split is exact.
+ */
+#ifndef PAQM_SCHED_H
+#define PAQM_SCHED_H
+
+#include "paqm_fix.h"
+
+/**
+ * struct paqm_sched - split state
+ * @lead: media bytes beyond its share, Q16; negative: media is owed
+ * @share_q16: media share of the link, 0..1 in Q16
+ * @credit: how far media may run ahead, bytes
+ */
+struct paqm_sched {
+	paqm_s64 lead;
+	paqm_u32 share_q16;
+	paqm_u32 credit;
+};
+
+/* Is media next? Both queues hold packets. */
+static inline int paqm_sched_media_next(const struct paqm_sched *s)
+{
+	return s->lead < (paqm_s64)s->credit << 16 || s->share_q16 >= PAQM_Q16_ONE;
+}
+
+/**
+ * paqm_sched_sent() - account a packet
+ * @s: state
+ * @media: which class sent it
+ * @len: bytes
+ * @media_waits: media still has packets
+ * @elastic_waits: T had packets waiting when this packet left, or still has
+ */
+static inline void paqm_sched_sent(struct paqm_sched *s, int media, paqm_u32 len, int media_waits,
+				   int elastic_waits)
+{
+	paqm_s64 bytes = len;
+
+	if (media) {
+		/* no one was kept waiting: nothing is owed */
+		if (!elastic_waits)
+			s->lead = 0;
+		else
+			s->lead += bytes * (PAQM_Q16_ONE - s->share_q16);
+		return;
+	}
+	s->lead -= bytes * s->share_q16;
+	/* idle media saves nothing up */
+	if (!media_waits && s->lead < 0)
+		s->lead = 0;
+}
+
+/* Bytes of fixed-point media share of @n_media against @n_elastic active flows. */
+static inline paqm_u32 paqm_share_q16(paqm_u32 n_media, paqm_u32 n_elastic)
+{
+	if (!n_media && !n_elastic)
+		return PAQM_Q16_ONE / 2;
+	return (paqm_u32)paqm_div64(((paqm_u64)n_media << 16) + (n_media + n_elastic) / 2,
+				    (paqm_u64)n_media + n_elastic);
+}
+
+#endif /* PAQM_SCHED_H */
