@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The user's cache: where it is, locks, stamps, free space, small files built from our sources."""
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from paqm_lab.errors import LabError
+
+TESTBED = Path(__file__).resolve().parent.parent
+REPO = TESTBED.parent
+
+
+def cache_dir() -> Path:
+    """Directory of everything that is costly to make and may be deleted at any time."""
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    path = Path(base) / "paqm"
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as err:
+        raise LabError(
+            f"cannot create the cache directory {path}: {err.strerror}; "
+            "set XDG_CACHE_HOME to a directory you may write to"
+        ) from err
+    return path
+
+
+@contextmanager
+def locked(name: str) -> Iterator[None]:
+    """Lets only one process at a time make the thing called `name`."""
+    path = cache_dir() / f"{name}.lock"
+    with path.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def need_space(path: Path, megabytes: int, what: str) -> None:
+    """Refuses early when the disk under `path` is too full for `what`."""
+    free = shutil.disk_usage(path).free // 1_000_000
+    if free < megabytes:
+        raise LabError(
+            f"{what} needs {megabytes} MB in {path}, only {free} MB are free; "
+            "make room, or point XDG_CACHE_HOME (cache) or --out (results) to another disk"
+        )
+
+
+def need_programs(names: list[str], what: str) -> None:
+    """Refuses early when a program that `what` runs is not installed."""
+    path = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
+    missing = [name for name in names if shutil.which(name, path=path) is None]
+    if missing:
+        raise LabError(f"{what} needs {', '.join(missing)}; run setup/setup.sh")
+
+
+def digest(*parts: bytes) -> str:
+    """Short name for a content, for cache keys."""
+    state = hashlib.sha256()
+    for part in parts:
+        state.update(len(part).to_bytes(8, "little"))
+        state.update(part)
+    return state.hexdigest()[:12]
+
+
+def detrand_library() -> Path:
+    """The library that makes the guest's random numbers repeatable; compiled when it is new."""
+    source = TESTBED / "preload" / "detrand.c"
+    target = cache_dir() / f"detrand-{digest(source.read_bytes())}.so"
+    if not target.exists():
+        need_programs(["gcc"], "the lab")
+        scratch = target.with_suffix(f".{os.getpid()}")
+        command = ["gcc", "-std=c17", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Werror"]
+        command += ["-shared", "-fPIC", "-o", str(scratch), str(source)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            raise LabError(f"cannot compile {source}: {done.stderr.strip()}")
+        scratch.rename(target)
+    return target

@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Gets and builds the lab's User-Mode Linux kernel, and the project's modules against it.
+
+The source is Debian's `linux-source` package, fetched through the machine's own apt configuration
+into a private state directory; the system's package lists are not touched. `KERNEL_SRC` names a
+source tree to use instead.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from paqm_lab import cache
+from paqm_lab.errors import LabError
+
+Progress = Callable[[str], None]
+
+CONFIG_DIR = cache.TESTBED / "kernel"
+FRAGMENTS = {"lab": ["uml-lab.config"], "debug": ["uml-lab.config", "uml-debug.config"]}
+BUILD_PROGRAMS = ["make", "gcc", "ld", "flex", "bison", "bc"]
+# The first version whose User-Mode Linux offers seccomp=on: system calls eight times as fast.
+FAST_VERSION = (6, 16)
+OLDEST_VERSION = (6, 1)
+# A guest cannot do its work without these; others may be missing in older kernels.
+VITAL_OPTIONS = [
+    "CONFIG_UML_TIME_TRAVEL_SUPPORT=y",
+    "CONFIG_HIGH_RES_TIMERS=y",
+    "CONFIG_HOSTFS=y",
+    "CONFIG_MODULES=y",
+    "CONFIG_NET_NS=y",
+    "CONFIG_VETH=y",
+    "CONFIG_PACKET=y",
+    "CONFIG_NET_SCH_HTB=y",
+    "CONFIG_NET_SCH_NETEM=y",
+    "CONFIG_NET_SCH_FQ_CODEL=y",
+]
+DEBIAN_KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
+SUITES = ["bookworm", "trixie", "forky", "duke", "sid"]
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A built kernel: `tree` is the build directory that modules are compiled against."""
+
+    tree: Path
+    version: str
+    variant: str
+    key: str
+
+    @property
+    def binary(self) -> Path:
+        return self.tree / "linux"
+
+    @property
+    def fast(self) -> bool:
+        return parse_version(self.version) >= FAST_VERSION
+
+
+def parse_version(text: str) -> tuple[int, int]:
+    """Major and minor number at the head of a version or behind `linux-source-`."""
+    match = re.search(r"(\d+)\.(\d+)", text)
+    if not match:
+        raise LabError(f'no kernel version in "{text}"')
+    return int(match[1]), int(match[2])
+
+
+def newest_source(packages: list[str], floor: tuple[int, int]) -> str | None:
+    """The newest `linux-source-X.Y` of the list that is not older than `floor`."""
+    found = [name for name in packages if re.fullmatch(r"linux-source-\d+\.\d+", name)]
+    found = [name for name in found if parse_version(name) >= floor]
+    return max(found, key=parse_version, default=None)
+
+
+def suites_to_try(codename: str) -> list[tuple[str, tuple[int, int]]]:
+    """Suites in the order of trial, each with the oldest version accepted from it."""
+    if codename not in SUITES:
+        raise LabError(
+            f'no kernel source is known for the release "{codename}"; set KERNEL_SRC to an '
+            f"unpacked kernel tree, {FAST_VERSION[0]}.{FAST_VERSION[1]} or newer"
+        )
+    later = [name for name in SUITES[SUITES.index(codename) + 1 :] if name != "sid"]
+    names = [f"{name}-backports" for name in later[:1]] + [f"{codename}-backports"] + later
+    tries = [(name, FAST_VERSION) for name in [*names, "sid"]]
+    return [*tries, (codename, OLDEST_VERSION)]
+
+
+def _run(command: list[str], what: str, cwd: Path | None = None) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd)
+    if done.returncode:
+        tail = (done.stderr or done.stdout).strip().splitlines()[-3:]
+        raise LabError(f"{what} failed ({' '.join(command[:2])}): {' / '.join(tail)}")
+    return done.stdout
+
+
+def _debian_site() -> tuple[str, str]:
+    """Archive address and code name of this machine, from its own configuration."""
+    release = Path("/etc/os-release")
+    text = release.read_text() if release.exists() else ""
+    name = re.search(r"^VERSION_CODENAME=(\S+)", text, re.M)
+    hint = "set KERNEL_SRC to an unpacked kernel tree"
+    if not name or not shutil.which("apt-get"):
+        raise LabError(f"this is not a Debian system, the kernel source cannot be fetched; {hint}")
+    targets = _run(["apt-get", "indextargets", "--format", "$(SITE)|$(RELEASE)"], "reading sources")
+    for line in targets.splitlines():
+        site, _, suite = line.partition("|")
+        if suite == name[1]:
+            return site, suite
+    raise LabError(f"apt has no source for {name[1]}, so no address to fetch from; {hint}")
+
+
+def _fetch(scratch: Path, progress: Progress) -> tuple[str, Path]:
+    """Downloads the best source package into `scratch`: (its directory name, the file)."""
+    site, codename = _debian_site()
+    if not Path(DEBIAN_KEYRING).exists():
+        raise LabError(f"{DEBIAN_KEYRING} is missing; install debian-archive-keyring")
+    settings = ["Dir::Etc::sourceparts=/dev/null", f"Dir::Etc::sourcelist={scratch}/list"]
+    settings += [f"Dir::State::lists={scratch}/lists", f"Dir::Cache={scratch}/cache"]
+    if os.geteuid() == 0:
+        settings.append("APT::Sandbox::User=root")
+    options = ["-q", *(f"-o{setting}" for setting in settings)]
+    tried = []
+    for suite, floor in suites_to_try(codename):
+        shutil.rmtree(scratch, ignore_errors=True)
+        (scratch / "lists" / "partial").mkdir(parents=True)
+        (scratch / "cache" / "archives" / "partial").mkdir(parents=True)
+        (scratch / "list").write_text(f"deb [signed-by={DEBIAN_KEYRING}] {site} {suite} main\n")
+        tried.append(suite)
+        try:
+            _run(["apt-get", *options, "update"], f"reading the package list of {suite}")
+            names = _run(["apt-cache", *options, "pkgnames", "linux-source-"], "listing packages")
+        except LabError as err:
+            progress(f"kernel source: {err}")
+            continue
+        name = newest_source(names.split(), floor)
+        if name is None:
+            continue
+        progress(f"kernel source: downloading {name} from {suite}")
+        _run(["apt-get", *options, "download", name], f"downloading {name}", cwd=scratch)
+        return name, next(scratch.glob(f"{name}_*.deb"))
+    raise LabError(
+        f"no linux-source package in {', '.join(tried)}; check the network and apt's sources, or "
+        "set KERNEL_SRC to an unpacked kernel tree"
+    )
+
+
+def _source_version(tree: Path) -> str:
+    """Version as the tree's own Makefile states it."""
+    makefile = tree / "Makefile"
+    head = makefile.read_text(errors="replace")[:400] if makefile.exists() else ""
+    parts = dict(re.findall(r"^(VERSION|PATCHLEVEL|SUBLEVEL)\s*=\s*(\d+)", head, re.M))
+    if len(parts) != 3 or not (tree / "arch" / "um").is_dir():
+        raise LabError(f"{tree} is not a Linux source tree with arch/um (see KERNEL_SRC)")
+    return f"{parts['VERSION']}.{parts['PATCHLEVEL']}.{parts['SUBLEVEL']}"
+
+
+def source_tree(progress: Progress) -> Path:
+    """The source tree to build from: KERNEL_SRC, else the newest in the cache, else fetched."""
+    named = os.environ.get("KERNEL_SRC")
+    if named:
+        return Path(named).resolve()
+    store = cache.cache_dir() / "linux-source"
+    have = sorted(store.glob("linux-source-*"), key=lambda path: parse_version(path.name))
+    if have:
+        return have[-1]
+    cache.need_programs(["apt-get", "dpkg-deb", "tar", "xz"], "fetching the kernel source")
+    cache.need_space(cache.cache_dir(), 4000, "the kernel source")
+    scratch = cache.cache_dir() / "linux-source.fetch"
+    name, package = _fetch(scratch, progress)
+    progress(f"kernel source: unpacking {package.name}")
+    inner = f"./usr/src/{name}.tar.xz"
+    unpack = f'dpkg-deb --fsys-tarfile "{package.name}" | tar -x {inner} && tar -xJf {inner}'
+    _run(["bash", "-o", "pipefail", "-c", unpack], "unpacking the kernel source", cwd=scratch)
+    _source_version(scratch / name)
+    store.mkdir(exist_ok=True)
+    (scratch / name).rename(store / name)
+    shutil.rmtree(scratch)
+    return store / name
+
+
+def fragment(variant: str) -> str:
+    """Configuration lines laid over User-Mode Linux's defaults."""
+    return "".join((CONFIG_DIR / name).read_text() for name in FRAGMENTS[variant])
+
+
+def _built(variant: str) -> Kernel | None:
+    """The newest kernel in the cache that was built with today's configuration."""
+    config = cache.digest(fragment(variant).encode())
+    found = []
+    for stamp in (cache.cache_dir() / "kernel").glob(f"*-{variant}-{config}/built.json"):
+        version = json.loads(stamp.read_text())["version"]
+        found.append(Kernel(stamp.parent / "tree", version, variant, stamp.parent.name))
+    return max(found, key=lambda kernel: parse_version(kernel.version), default=None)
+
+
+def _make(command: list[str], log: Path, label: str, progress: Progress) -> None:
+    """Runs a long make; says every few seconds how many objects are done."""
+    started = last = time.monotonic()
+    objects = 0
+    with log.open("a") as out:
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        assert process.stdout is not None
+        for line in process.stdout:
+            out.write(line)
+            objects += bool(re.match(r"\s+(CC|AS|LD|AR)\b", line))
+            now = time.monotonic()
+            if now - last >= 5:
+                last = now
+                progress(f"{label}: {objects} objects, {now - started:.0f} s")
+        status = process.wait()
+    if status:
+        tail = [text for text in log.read_text(errors="replace").splitlines() if text.strip()][-3:]
+        raise LabError(f"{label} failed, see {log}: {' / '.join(tail)}")
+    progress(f"{label}: done, {objects} objects, {time.monotonic() - started:.0f} s")
+
+
+def ensure(variant: str, progress: Progress) -> Kernel:
+    """The built kernel of that variant; builds it on the first call."""
+    with cache.locked(f"kernel-{variant}"):
+        wanted = os.environ.get("KERNEL_SRC")
+        kernel = _built(variant)
+        if kernel and not wanted:
+            return kernel
+        with cache.locked("linux-source"):
+            source = source_tree(progress)
+        version = _source_version(source)
+        config = cache.digest(fragment(variant).encode())
+        origin = cache.digest(str(source).encode())[:6] if wanted else "debian"
+        home = cache.cache_dir() / "kernel" / f"{version}-{origin}-{variant}-{config}"
+        kernel = Kernel(home / "tree", version, variant, home.name)
+        if (home / "built.json").exists():
+            return kernel
+        _build(source, home, kernel, progress)
+        return kernel
+
+
+def _build(source: Path, home: Path, kernel: Kernel, progress: Progress) -> None:
+    variant = kernel.variant
+    cache.need_programs(BUILD_PROGRAMS, "building the kernel")
+    cache.need_space(cache.cache_dir(), 3000 if variant == "debug" else 1500, "building the kernel")
+    if (source / ".config").exists():
+        raise LabError(f"{source} was configured in place; run `make mrproper` there first")
+    shutil.rmtree(home, ignore_errors=True)
+    kernel.tree.mkdir(parents=True)
+    make = ["make", "-C", str(source), f"O={kernel.tree}", "ARCH=um"]
+    log = home / "build.log"
+    progress(f"kernel {variant}: configuring {kernel.version} (build log: {log})")
+    _make([*make, "x86_64_defconfig"], log, f"kernel {variant}: defaults", progress)
+    with (kernel.tree / ".config").open("a") as out:
+        out.write(fragment(variant))
+    _make([*make, "olddefconfig"], log, f"kernel {variant}: configuration", progress)
+    have = set((kernel.tree / ".config").read_text().splitlines())
+    lost = [option for option in VITAL_OPTIONS if option not in have]
+    if lost:
+        raise LabError(f"kernel {kernel.version} cannot have {', '.join(lost)}; use a newer one")
+    jobs = f"-j{os.cpu_count() or 1}"
+    _make([*make, jobs, "linux", "modules"], log, f"kernel {variant}: build", progress)
+    stamp = {"version": kernel.version, "variant": variant, "source": source.name}
+    (home / "built.json").write_text(json.dumps(stamp) + "\n")
+
+
+def _module_sources() -> list[Path]:
+    """Files that the modules are compiled from, relative to the repository, in a fixed order."""
+    found = [
+        path.relative_to(cache.REPO)
+        for top in ("kernel", "core")
+        for path in (cache.REPO / top).rglob("*")
+        if path.is_file() and (path.suffix in (".c", ".h") or path.name in ("Kbuild", "Makefile"))
+    ]
+    return sorted(path for path in found if not path.name.endswith(".mod.c"))
+
+
+def build_modules(kernel: Kernel, progress: Progress) -> Path:
+    """Compiles the modules in a copy of their sources; returns the directory of the .ko files."""
+    sources = _module_sources()
+    if Path("kernel/Kbuild") not in sources:
+        raise LabError(f"{cache.REPO}/kernel has no Kbuild file, so no module can be built")
+    contents = [(cache.REPO / path).read_bytes() for path in sources]
+    names = "\n".join(str(path) for path in sources).encode()
+    key = cache.digest(kernel.key.encode(), names, *contents)
+    store = cache.cache_dir() / "modules"
+    store.mkdir(exist_ok=True)
+    with cache.locked(f"modules-{kernel.variant}"):
+        home = store / f"{kernel.variant}-{key}"
+        if (home / "built").exists():
+            os.utime(home)
+            return home / "kernel"
+        shutil.rmtree(home, ignore_errors=True)
+        for path, content in zip(sources, contents, strict=True):
+            (home / path).parent.mkdir(parents=True, exist_ok=True)
+            (home / path).write_bytes(content)
+        make = ["make", "-C", str(kernel.tree), "ARCH=um", f"M={home / 'kernel'}"]
+        make += [f"PAQM_CORE={home / 'core'}", "modules"]
+        _make(make, home / "build.log", f"modules ({kernel.variant})", progress)
+        (home / "built").touch()
+        old = sorted(store.glob(f"{kernel.variant}-*"), key=lambda path: path.stat().st_mtime)
+        for path in old[:-8]:
+            shutil.rmtree(path, ignore_errors=True)
+        return home / "kernel"

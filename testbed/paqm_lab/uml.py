@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Boots a User-Mode Linux guest, runs one command in it, and tells how it ended.
+
+The guest's root is the host's file tree. Its kernel command line is always the same; everything
+that belongs to a run is found through the kernel's working directory (see testbed/guest/init).
+With the same seed, command and files two boots are the same to the last random bit.
+"""
+
+import contextlib
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from paqm_lab import cache
+from paqm_lab.errors import LabError
+from paqm_lab.kernel import Kernel
+
+# 2026-01-01T00:00:00Z: every run begins at the same moment.
+START_NS = 1_767_225_600_000_000_000
+
+# What a kernel says when it found a fault in itself. "Call Trace" alone is no sign of one: fault
+# injection prints one for every failure it was asked for.
+REPORTS = re.compile(
+    r"BUG: |BUG at |WARNING: |Kernel panic|Oops|kernel mode fault|UBSAN: |refcount_t: |ODEBUG: "
+    r"|possible (recursive locking|circular locking|irq lock inversion)|inconsistent lock state"
+    r"|suspicious RCU usage|DEBUG_LOCKS_WARN|[1-9]\d* new suspected memory leaks"
+    r"|INFO: task .* blocked|soft lockup|rcu_.* detected .*stall|Out of memory:|invalid opcode",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Job:
+    """One command for one guest. `directory` receives its console log, output and exit status."""
+
+    directory: Path
+    command: list[str]
+    environment: dict[str, str] = field(default_factory=dict)
+    cwd: Path = field(default_factory=Path.cwd)
+    seed: int = 1
+    memory: str = "1G"
+    real_time: bool = False
+    timeout: float = 600.0
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a guest ended: the command's exit status, or None if the guest did not get that far."""
+
+    status: int | None
+    reports: list[str]
+    timed_out: bool
+    wall: float
+    console: Path
+    output: Path
+
+    @property
+    def good(self) -> bool:
+        return self.status == 0 and not self.reports and not self.timed_out
+
+    def explain(self) -> str:
+        """One line on what went wrong."""
+        if self.reports:
+            return f"the kernel reported a fault, see {self.console}: {self.reports[0]}"
+        if self.timed_out:
+            return (
+                f"the guest was stopped after {self.wall:.0f} s; a program that waits in a busy "
+                f"loop stops virtual time (output: {self.output}, kernel: {self.console})"
+            )
+        if self.status is None:
+            return f"the guest died before its command ended, see {self.console}"
+        return f"the command in the guest ended with status {self.status}, see {self.output}"
+
+
+def kernel_reports(console: str) -> list[str]:
+    """Lines of a console log in which the kernel complains of itself."""
+    return [line.strip() for line in console.splitlines() if REPORTS.search(line)]
+
+
+def command_line(kernel: Kernel, memory: str, real_time: bool) -> list[str]:
+    """The kernel command line: nothing in it depends on the run."""
+    line = [f"mem={memory}", "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "rw"]
+    line += ["init=/proc/self/cwd/init", "norandmaps", "con=null", "con0=null,fd:1"]
+    line += ["con1=null,fd:3"]
+    if kernel.fast:
+        line.append("seccomp=on")
+    if not real_time:
+        line += ["time-travel=inf-cpu", f"time-travel-start={START_NS}"]
+    return line
+
+
+def _write_job(job: Job) -> None:
+    lines = ["#!/bin/sh"]
+    lines += [f"export {name}={shlex.quote(value)}" for name, value in job.environment.items()]
+    lines += [f"cd {shlex.quote(str(job.cwd))} || exit 126", f"exec {shlex.join(job.command)}"]
+    job.directory.mkdir(parents=True, exist_ok=True)
+    main = job.directory / "main"
+    main.write_text("\n".join(lines) + "\n")
+    main.chmod(0o755)
+    shutil.copy(cache.TESTBED / "guest" / "init", job.directory / "init")
+    for name in ("status", "output.log", "console.log"):
+        (job.directory / name).unlink(missing_ok=True)
+
+
+def run(kernel: Kernel, job: Job, on_output: Callable[[str], None] | None = None) -> Result:
+    """Boots the guest and waits for its end; `on_output` gets what the command writes, live."""
+    cache.need_programs(["setarch", "ip"], "the lab")
+    if not os.access(kernel.binary, os.X_OK):
+        raise LabError(f"{kernel.binary} is not there; delete {kernel.tree.parent} to rebuild it")
+    _write_job(job)
+    console = job.directory / "console.log"
+    output = job.directory / "output.log"
+    # User-Mode Linux makes a directory for its management socket below HOME.
+    environment = {"PATH": os.environ.get("PATH", ""), "HOME": str(job.directory)}
+    if not job.real_time:
+        environment["LD_PRELOAD"] = str(cache.detrand_library())
+        environment["PAQM_SEED"] = str(job.seed)
+    # The shell opens the command's output as descriptor 3, which the guest knows as /dev/tty1.
+    command = ["sh", "-c", 'ulimit -c 0; exec setarch -R "$@" 3>output.log', "sh"]
+    command += [str(kernel.binary), *command_line(kernel, job.memory, job.real_time)]
+    started = time.monotonic()
+    timed_out = False
+    output.touch()
+    with console.open("wb") as log, output.open("rb") as follow:
+        process = subprocess.Popen(
+            command,
+            cwd=job.directory,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            while True:
+                try:
+                    process.wait(timeout=0.2)
+                except subprocess.TimeoutExpired:
+                    timed_out = time.monotonic() - started > job.timeout
+                text = follow.read()
+                if text and on_output:
+                    on_output(text.decode(errors="replace"))
+                if timed_out or process.returncode is not None:
+                    break
+        finally:
+            # The guest's processes are children of the kernel's: the whole group ends together.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    status_file = job.directory / "status"
+    status = int(status_file.read_text()) if status_file.exists() else None
+    shutil.rmtree(job.directory / ".uml", ignore_errors=True)
+    return Result(
+        status=status,
+        reports=kernel_reports(console.read_text(errors="replace")),
+        timed_out=timed_out,
+        wall=time.monotonic() - started,
+        console=console,
+        output=output,
+    )
