@@ -7,10 +7,10 @@
  * and of consistent marking (Charny, Clark, Jain, ICC 1995). Flows are kept in a
  * histogram of rates on a logarithmic scale, so the cost does not grow with the
  * number of flows. Only *limited* flows (those that do not use what they are
- * given) are binned; within a bin all flows are taken at the bin's mean, which
- * bounds the relative error of R by the bin width (a quarter octave, 19 %) times
- * the share of capacity that the one bin at the water line holds. A bin's sum is
- * exact, so there is no error unless the water line cuts through a bin.
+ * given) are binned; within a bin all flows are taken at the bin's mean. A bin's
+ * sum is exact, so there is no error unless the water line cuts through a bin;
+ * then R and its exact value both lie inside that bin (at most 25 % wide;
+ * core/tests/test_law.c measures the error over random populations).
  */
 #ifndef PAQM_MAXMIN_H
 #define PAQM_MAXMIN_H

@@ -19,7 +19,8 @@
  * struct paqm_sched - split state
  * @lead: media bytes beyond its share, Q16; negative: media is owed
  * @share_q16: media share of the link, 0..1 in Q16
- * @credit: how far media may run ahead, bytes
+ * @credit: how far media may run ahead, bytes; at least one packet, or a share
+ *	of 0 would never be served
  */
 struct paqm_sched {
 	paqm_s64 lead;
@@ -30,7 +31,7 @@ struct paqm_sched {
 /* Is media next? Both queues hold packets. */
 static inline int paqm_sched_media_next(const struct paqm_sched *s)
 {
-	return s->lead < (paqm_s64)s->credit << 16 || s->share_q16 >= PAQM_Q16_ONE;
+	return s->lead < (paqm_s64)s->credit << 16;
 }
 
 /**

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * User-space run of the law vectors, plus what needs floating point or random
+ * numbers: stability of the sampled loop (P5), the older ECF laws as cross-check,
+ * histogram water-filling against an exact sort, wide arithmetic against 128 bit.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static unsigned long checks, failures;
+
+static void near(const char *file, int line, const char *what, unsigned long long got,
+		 unsigned long long want, unsigned long long tol)
+{
+	unsigned long long diff = got > want ? got - want : want - got;
+
+	checks++;
+	if (diff <= tol)
+		return;
+	failures++;
+	fprintf(stderr, "%s:%d: %s: got %llu, want %llu +-%llu\n", file, line, what, got, want, tol);
+}
+
+#define PAQM_NEAR(what, got, want, tol) near(__FILE__, __LINE__, what, got, want, tol)
+
+#include "law_vectors.h"
+
+static paqm_u64 rnd_state = 1;
+
+/* xorshift64*, seeded: the test is the same every time */
+static paqm_u64 rnd(void)
+{
+	rnd_state ^= rnd_state >> 12;
+	rnd_state ^= rnd_state << 25;
+	rnd_state ^= rnd_state >> 27;
+	return rnd_state * 0x2545F4914F6CDD1DULL;
+}
+
+static void check_wide(void)
+{
+	int i;
+
+	for (i = 0; i < 200000; i++) {
+		paqm_u64 a = rnd() >> (rnd() & 63), b = rnd() >> (rnd() & 63);
+		paqm_u64 c = (rnd() >> (rnd() & 63)) | 1;
+		unsigned __int128 exact = (unsigned __int128)a * b;
+		unsigned __int128 quot = exact / c, rem = exact % c;
+
+		if (rem >= c - rem)
+			quot++;
+		PAQM_NEAR("muldiv", paqm_muldiv(a, b, c),
+			  quot >> 64 ? PAQM_U64_MAX : (paqm_u64)quot, 0);
+		PAQM_NEAR("div64", paqm_div64(a, c), a / c, 0);
+		exact >>= 24;
+		PAQM_NEAR("mul_q24", paqm_mul_q24(a, b),
+			  exact >> 64 ? PAQM_U64_MAX : (paqm_u64)exact, 0);
+	}
+	PAQM_NEAR("division by zero saturates", paqm_muldiv(5, 5, 0), PAQM_U64_MAX, 0);
+	PAQM_NEAR("rate of an empty window", paqm_rate_bps(1000, 0), 0, 0);
+	PAQM_NEAR("rate", paqm_rate_bps(1000000, 1000000000), 8000000, 0);
+	PAQM_NEAR("rate, 100 Gbit/s over 5 s", paqm_rate_bps(62500000000ULL, 5000000000ULL),
+		  100000000000ULL, 0);
+	PAQM_NEAR("bytes", paqm_bytes_in(8000000, 1000000000), 1000000, 0);
+}
+
+/* binary32 against the C library's own conversion */
+static void check_f32_random(void)
+{
+	int i;
+
+	for (i = 0; i < 200000; i++) {
+		int frac = (int)(rnd() % 64);
+		paqm_u64 v = rnd() >> (rnd() & 63), back;
+		float f = (float)ldexpl((long double)v, -frac);
+		paqm_u32 bits;
+
+		memcpy(&bits, &f, 4);
+		PAQM_NEAR("binary32 encode, random", paqm_f32_encode(v, frac), bits, 0);
+		if (!paqm_f32_decode(bits, 20, &back))
+			PAQM_NEAR("binary32 decode, random", back, (paqm_u64)ldexp(f, 20), 0);
+	}
+}
+
+/* One period of ERF on the unclipped plant near its equilibrium (10 flows, 16 Mbit/s). */
+static void linear_step(double alpha, double beta, double tau1, double tau2, double x[3])
+{
+	struct paqm_outer_params p = { (paqm_u32)lround(alpha * (1 << 24)),
+				       (paqm_u32)lround(beta * (1 << 24)), PAQM_Q24(1, 10), 1, 0, 0 };
+	double r_old = x[0], r_now = x[1], q = x[2];
+	double per = (double)(1 << 24);
+	struct paqm_erf_vars v = { (paqm_u64)llround(r_now * per),
+				   (paqm_u64)llround(16e6 / r_now * 65536) };
+	struct paqm_outer_in in = { 16000000, 0, 0, 40000, (paqm_u32)lround((tau1 + tau2) * 1e6), 0 };
+
+	q += (10 * r_old - 16e6) * tau1 / 8 + (10 * r_now - 16e6) * tau2 / 8;
+	in.rate = (paqm_u64)llround(10 * r_now);
+	in.backlog = (paqm_u32)lround(q);
+	paqm_erf_step(&v, &p, &in);
+	x[0] = r_now;
+	x[1] = (double)v.rate_q24 / per;
+	x[2] = q;
+}
+
+/* Growth per period of a small disturbance, from the implemented law itself. */
+static double spectral_radius(double alpha, double beta, double tau1, double tau2)
+{
+	/* Jacobian by central differences, then power iteration on its 3x3 square */
+	static const double at[3] = { 1.6e6, 1.6e6, 40000 }, step[3] = { 2000, 2000, 400 };
+	double jac[3][3], m[3][3], norm = 1;
+	int i, j, k, n;
+
+	for (j = 0; j < 3; j++) {
+		double hi[3], lo[3];
+
+		memcpy(hi, at, sizeof(hi));
+		memcpy(lo, at, sizeof(lo));
+		hi[j] += step[j];
+		lo[j] -= step[j];
+		linear_step(alpha, beta, tau1, tau2, hi);
+		linear_step(alpha, beta, tau1, tau2, lo);
+		for (i = 0; i < 3; i++) /* scaled, so that the norm means something */
+			jac[i][j] = (hi[i] - lo[i]) / (2 * step[j]) * step[j] / step[i];
+	}
+	memcpy(m, jac, sizeof(m));
+	double log_growth = 0;
+	for (n = 0; n < 12; n++) { /* m = jac^(2^n), renormalised */
+		double sq[3][3] = { { 0 } };
+
+		norm = 0;
+		for (i = 0; i < 3; i++)
+			for (j = 0; j < 3; j++)
+				for (k = 0; k < 3; k++)
+					sq[i][j] += m[i][k] * m[k][j];
+		for (i = 0; i < 3; i++)
+			for (j = 0; j < 3; j++)
+				norm += sq[i][j] * sq[i][j];
+		norm = sqrt(norm);
+		log_growth = 2 * log_growth + log(norm);
+		for (i = 0; i < 3; i++)
+			for (j = 0; j < 3; j++)
+				m[i][j] = sq[i][j] / norm;
+	}
+	return exp(log_growth / 4096);
+}
+
+static void check_stability(void)
+{
+	static const double t[][2] = { { .01, .507 }, { .1, .555 }, { .2, .592 }, { .4, .637 },
+				       { .8, .682 } };
+	unsigned int i;
+	double radius;
+
+	for (i = 0; i < 5; i++) {
+		radius = spectral_radius(.75, .35, t[i][0], .5);
+		PAQM_NEAR("P5, spectral radius in 1e-3", (paqm_u64)lround(radius * 1000),
+			  (paqm_u64)lround(t[i][1] * 1000), 4);
+	}
+	radius = spectral_radius(.1, .4, .4, .5);
+	PAQM_NEAR("P5, alpha 0.1 does not converge", radius >= 1.0, 1, 0);
+}
+
+static int by_rate(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? 1 : x > y ? -1 : 0;
+}
+
+/*
+ * Exact water-filling by sorting, the textbook form of the law, against the
+ * histogram: both results lie inside the one bin that the water line cuts, so
+ * the bound is the widest bin, 25 %. Where no flow is greedy R binds nobody and
+ * only has to leave every flow its headroom, to within a bin.
+ */
+static void check_histogram(void)
+{
+	static double limited[4096];
+	struct paqm_mm mm;
+	double worst = 0, mean = 0, got;
+	int round, rounds = 0, idle;
+
+	for (round = 0; round < 4000; round++) {
+		double told = exp(log(2e4) + (double)(rnd() % 1000) / 1000 * log(500.0));
+		double cap, sum = 0, fair, greedy = 0, total = 0;
+		int flows = 1 + (int)(rnd() % (round % 10 ? 60 : 4000)), n = 0, i;
+
+		paqm_mm_reset(&mm);
+		for (i = 0; i < flows; i++) {
+			double x = floor(told * (double)(rnd() % 12000) / 10000);
+
+			total += x;
+			paqm_mm_add(&mm, (paqm_u64)x, (paqm_u64)told);
+			if (x >= (double)paqm_mul_q24((paqm_u64)told, PAQM_MM_GREEDY_Q24)) {
+				greedy++;
+			} else {
+				limited[n++] = x;
+				sum += x;
+			}
+		}
+		cap = floor(1000 + total * (0.3 + (double)(rnd() % 1000) / 500));
+		qsort(limited, (size_t)n, sizeof(double), by_rate);
+		fair = fmax(0, cap - 1.1 * sum) / fmax(1, greedy);
+		for (i = 0; i < n && 1.1 * limited[i] > fair; i++) {
+			greedy++;
+			sum -= limited[i];
+			fair = fmax(0, cap - 1.1 * sum) / greedy;
+		}
+		if (fair < 1000)
+			continue;
+		idle = !mm.greedy;
+		got = (double)paqm_mm_solve(&mm, (paqm_u64)cap, 1, PAQM_BPS_MAX);
+		if (!idle) {
+			worst = fmax(worst, fabs(got / fair - 1));
+			mean += fabs(got / fair - 1);
+			rounds++;
+		} else if (sum * 1.1 < cap) {
+			PAQM_NEAR("limited flows keep their headroom",
+				  got * 1.25 >= fmin(fair, 1.1 * limited[0]), 1, 0);
+		}
+	}
+	printf("histogram against exact sort: error mean %.3f %%, worst %.2f %% of %d\n",
+	       mean / rounds * 100, worst * 100, rounds);
+	PAQM_NEAR("histogram error in 1e-4", (paqm_u64)(worst * 10000), 0, 2500);
+	PAQM_NEAR("histogram mean error in 1e-4", (paqm_u64)(mean / rounds * 10000), 0, 50);
+}
+
+int main(void)
+{
+	paqm_check_inner();
+	paqm_check_inner_loop();
+	paqm_check_ecf();
+	paqm_check_forced_md();
+	paqm_check_erf();
+	paqm_check_erf_plants();
+	paqm_check_ecf_plant();
+	paqm_check_f32();
+	paqm_check_maxmin();
+	paqm_check_sched();
+	check_wide();
+	check_f32_random();
+	check_stability();
+	check_histogram();
+	printf("%lu checks, %lu failed\n", checks, failures);
+	return failures != 0;
+}

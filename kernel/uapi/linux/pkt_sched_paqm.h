@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Netlink interface of sch_paqm, shared by the module and the tc plugin.
+ *
+ * A header of its own instead of a copy of pkt_sched.h: a private copy of that
+ * one clashes with the system's.
+ */
+#ifndef __LINUX_PKT_SCHED_PAQM_H
+#define __LINUX_PKT_SCHED_PAQM_H
+
+#include <linux/types.h>
+
+/* Options, nested in TCA_OPTIONS. Fractions are Q24 (1.0 == 1 << 24). */
+enum {
+	TCA_PAQM_UNSPEC,
+	TCA_PAQM_PAD,
+	TCA_PAQM_BANDWIDTH,	 /* u64 bytes/s; 0: no shaper, capacity from the device */
+	TCA_PAQM_MEDIA_TARGET,	 /* u32 us, N_out of the media queue */
+	TCA_PAQM_ELASTIC_TARGET, /* u32 us, N* of the elastic queue */
+	TCA_PAQM_LIMIT,		 /* u32 bytes of both queues together; 0: derived */
+	TCA_PAQM_INTERVAL,	 /* u32 us, inner period dT; 0: derived */
+	TCA_PAQM_GAIN,		 /* u32 Q24, inner gain K */
+	TCA_PAQM_GAMMA,		 /* u32 Q24, weight of the newest rate sample; 0: derived */
+	TCA_PAQM_ALPHA,		 /* u32 Q24, outer gain of the rate term */
+	TCA_PAQM_BETA,		 /* u32 Q24, outer gain of the queue term */
+	TCA_PAQM_PERIOD,	 /* u32 us, outer period d */
+	TCA_PAQM_RTT,		 /* u32 us, longest RTT between router and sender */
+	TCA_PAQM_TARGET_UTIL,	 /* u32 Q24, rho */
+	TCA_PAQM_LAW,		 /* u32 PAQM_LAW_* */
+	TCA_PAQM_TRANSFER,	 /* u32 us, delay of an announced share transfer */
+	TCA_PAQM_CREDIT,	 /* u32 us of the media share */
+	TCA_PAQM_MD_FLOOR,	 /* u32 Q24, least ECF factor */
+	TCA_PAQM_FORCED_MD,	 /* u32 0/1 */
+	TCA_PAQM_AI_HOLD,	 /* u32 0/1 */
+	TCA_PAQM_FEEDBACK,	 /* u32 PAQM_FEEDBACK_* */
+	TCA_PAQM_CLASSIFY,	 /* u32 PAQM_CLASSIFY_* */
+	TCA_PAQM_FLOWS,		 /* u32 slots of the flow table; only at creation */
+	TCA_PAQM_ECN,		 /* u32 0/1 */
+	TCA_PAQM_POLICE,	 /* u32 0/1 */
+	TCA_PAQM_ROUTER_ID,	 /* u64; random unless given */
+	__TCA_PAQM_MAX
+};
+#define TCA_PAQM_MAX (__TCA_PAQM_MAX - 1)
+
+enum { PAQM_LAW_MAXMIN, PAQM_LAW_ECF, PAQM_LAW_ERF, __PAQM_LAW_MAX };
+enum { PAQM_FEEDBACK_NONE, PAQM_FEEDBACK_ICMP, __PAQM_FEEDBACK_MAX };
+enum { PAQM_CLASSIFY_AUTO, PAQM_CLASSIFY_PROTOCOL, __PAQM_CLASSIFY_MAX };
+
+/* Ranges of the options, used by the policy, by extack texts and by tc. */
+#define PAQM_BANDWIDTH_MIN 1000ULL	   /* 8 kbit/s */
+#define PAQM_BANDWIDTH_MAX 15000000000ULL  /* 120 Gbit/s */
+#define PAQM_TARGET_MIN_US 100U
+#define PAQM_TARGET_MAX_US 1000000U
+#define PAQM_INTERVAL_MIN_US 1000U
+#define PAQM_INTERVAL_MAX_US 40000U
+#define PAQM_PERIOD_MIN_US 50000U
+#define PAQM_PERIOD_MAX_US 5000000U
+#define PAQM_RTT_MIN_US 100U
+#define PAQM_RTT_MAX_US 2000000U
+#define PAQM_TRANSFER_MAX_US 2000000U
+#define PAQM_CREDIT_MAX_US 1000000U
+#define PAQM_UTIL_MIN_Q24 (1U << 23)	   /* 0.5 */
+#define PAQM_GAIN_MIN_Q24 ((1U << 24) / 20) /* 0.05 */
+#define PAQM_GAIN_MAX_Q24 (1U << 24)
+#define PAQM_OUTER_GAIN_MIN_Q24 ((1U << 24) / 100)
+#define PAQM_OUTER_GAIN_MAX_Q24 (2U << 24)
+#define PAQM_MD_FLOOR_MIN_Q24 ((1U << 24) / 10)
+#define PAQM_MD_FLOOR_MAX_Q24 ((1U << 24) * 95U / 100U)
+#define PAQM_FLOWS_MIN 64U
+#define PAQM_FLOWS_MAX 1048576U
+#define PAQM_LIMIT_MIN 3000U
+
+#define PAQM_HIST_BINS 32
+
+/*
+ * Statistics of one class. All counters only grow. @hist is the sojourn
+ * histogram of core/paqm_hist.h: two bins per octave from 32.8 us to 2.1 s.
+ */
+struct tc_paqm_class_stats {
+	__u64 sent_bytes;
+	__u64 sent_packets;
+	__u64 arrived_bytes;
+	__u64 sojourn_ns;    /* sum over sent packets */
+	__u32 backlog;	     /* bytes */
+	__u32 qlen;	     /* packets */
+	__u32 drop_tail;     /* no room */
+	__u32 drop_inner;    /* inner law */
+	__u32 drop_strike;   /* policed */
+	__u32 ecn_mark;
+	__u32 prob;	     /* 1 - u*, Q32 */
+	__u32 flows;	     /* counted active flows, n_u or n_t */
+	__u32 sojourn_max_us;/* since the last reset */
+	__u32 pad;
+	__u64 rate;	     /* r, arrival rate seen by the inner loop, bit/s */
+	__u64 share;	     /* c_u or c_t, bit/s */
+	__u32 hist[PAQM_HIST_BINS];
+};
+
+/* TCA_STATS_APP of sch_paqm. New fields are appended; readers use the length. */
+struct tc_paqm_xstats {
+	struct tc_paqm_class_stats media;
+	struct tc_paqm_class_stats elastic;
+	__u64 router_id;
+	__u64 capacity;	     /* bit/s */
+	__u64 fair_rate;     /* R of the law in force, bit/s */
+	__u64 outer_rate;    /* measured aggregate of the last period, bit/s */
+	__u64 erf_flows_q16; /* N of the ERF law, Q16 */
+	__u64 idle_ns;	     /* time since creation with nothing queued: never congested? */
+	__u64 uptime_ns;
+	__u32 boot;
+	__u32 seq;	     /* notice rounds */
+	__u32 phi_q16;	     /* elastic fraction n_t / (n_t + n_u) in force */
+	__u32 share_q16;     /* media share used by the scheduler now */
+	__u32 period_us;     /* d */
+	__u32 skip_us;	     /* tau1 */
+	__u32 rtt_us;	     /* RTT_max in use */
+	__u32 interval_us;   /* dT */
+	__u32 trim_q24;
+	__u32 ecf;	     /* last ECF value, binary32 */
+	__u32 ecf_md;	     /* periods with a decrease, increase, hold */
+	__u32 ecf_ai;
+	__u32 ecf_hold;
+	__u32 rounds;
+	__u32 event_flow;    /* event rounds by cause */
+	__u32 event_split;
+	__u32 event_capacity;
+	__u32 event_queue;
+	__u32 notices_owed;  /* taken from packets */
+	__u32 notices_sent;
+	__u32 notices_limited; /* token bucket */
+	__u32 notices_ring;  /* ring full */
+	__u32 notices_refused; /* martian, multicast, fragment, option */
+	__u32 notices_failed; /* no route or memory */
+	__u32 table_slots;
+	__u32 table_used;
+	__u32 table_overflow; /* flows that found no slot */
+	__u32 timer_slips;   /* inner periods that came late by more than dT */
+	__u32 overload;	     /* episodes with the media queue above 2 N_out */
+	__u32 transfers;     /* announced share transfers */
+	__u32 strikes;	     /* flows being policed now */
+	__u32 not_ip;	     /* packets that are neither IPv4 nor IPv6 */
+};
+
+#endif /* __LINUX_PKT_SCHED_PAQM_H */
