@@ -2,12 +2,13 @@
 """Command line of paqm-lab."""
 
 import argparse
+import importlib
 import os
 import sys
 import tempfile
 from pathlib import Path
 
-from paqm_lab import cache, kernel, uml
+from paqm_lab import kernel, run, scenario, uml
 from paqm_lab.errors import LabError
 
 KERNEL_FAULT = 3
@@ -30,18 +31,8 @@ def _exec(args: argparse.Namespace) -> int:
         directory = Path(args.job_dir).resolve()
     else:
         directory = Path(tempfile.mkdtemp(prefix="paqm-job-"))
-    environment = {
-        "PAQM_BUILD": str(cache.REPO / "build"),
-        "PAQM_REPO": str(cache.REPO),
-        "PAQM_JOB_DIR": str(directory),
-        "PAQM_KDIR": str(built.tree),
-        "TC_LIB_DIR": str(cache.REPO / "build" / "userspace" / "tc-paqm"),
-        "TMPDIR": "/run/tmp",
-        "HOME": "/run/tmp",
-        "PYTHONDONTWRITEBYTECODE": "1",
-    }
-    if not args.no_modules:
-        environment["PAQM_KO_DIR"] = str(kernel.build_modules(built, say))
+    modules = None if args.no_modules else kernel.build_modules(built, say)
+    environment = run.environment(built, modules) | {"PAQM_JOB_DIR": str(directory)}
     command = list(args.command)
     script = Path(command[0])
     if "/" in command[0] or script.exists():
@@ -67,6 +58,30 @@ def _exec(args: argparse.Namespace) -> int:
     return TIMED_OUT if result.timed_out else result.status or 0
 
 
+def _run(args: argparse.Namespace) -> int:
+    chosen = scenario.load(args.scenario)
+    options = run.Options(
+        out=Path(args.out or f"out/{chosen.name}").resolve(),
+        seed=chosen.data["seed"] if args.seed is None else args.seed,
+        variants=args.variant,
+        keep_packets=args.pcap,
+        repeat_check=args.repeat_check,
+    )
+    run.run_scenario(chosen, options, say)
+    return 0
+
+
+def _checks(args: argparse.Namespace) -> int:
+    checks = importlib.import_module("paqm_lab.checks")
+    return int(checks.print_table(Path(args.directory)))
+
+
+def _report(args: argparse.Namespace) -> int:
+    report = importlib.import_module("paqm_lab.report")
+    report.write(Path(args.directory))
+    return 0
+
+
 def _kernel(args: argparse.Namespace) -> int:
     for variant in args.variant or ["lab"]:
         built = kernel.ensure(variant, say)
@@ -79,6 +94,32 @@ def parser() -> argparse.ArgumentParser:
         prog="paqm-lab", description="Runs real kernels, senders and receivers in virtual time."
     )
     commands = top.add_subparsers(required=True, metavar="COMMAND")
+
+    go = commands.add_parser(
+        "run",
+        help="run a scenario and write its report",
+        description="Runs the variants of SCENARIO (a file, or a name from testbed/scenarios), "
+        "analyses the logs, writes result.json and report.html.",
+    )
+    go.add_argument("scenario", metavar="SCENARIO")
+    go.add_argument("--seed", type=int, metavar="N", help="instead of the scenario's own")
+    go.add_argument("--out", metavar="DIR", help="for the results (default out/NAME)")
+    go.add_argument("--variant", action="append", default=[], metavar="NAME", help="only this one")
+    go.add_argument("--pcap", action="store_true", help="keep the router's packet logs")
+    go.add_argument(
+        "--repeat-check", action="store_true", help="run all twice; packet logs must be identical"
+    )
+    go.set_defaults(function=_run)
+
+    check = commands.add_parser(
+        "checks", help="print the checks of a result; status 1 if one fails"
+    )
+    check.add_argument("directory", metavar="DIR")
+    check.set_defaults(function=_checks)
+
+    again = commands.add_parser("report", help="write the report of a result again")
+    again.add_argument("directory", metavar="DIR")
+    again.set_defaults(function=_report)
 
     run_in = commands.add_parser(
         "exec",

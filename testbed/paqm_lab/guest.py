@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What runs inside the guest: lays out the network, starts every program at its time, stops all.
+
+Called as `python -m paqm_lab.guest CONFIG.json`. Prints "@ SECONDS" as scenario time goes by.
+Writes guest.json into the variant's directory: the time of scenario second 0, and the exit status
+of every program. Time is virtual: a sleep costs nothing, so the tempo is that of the programs.
+"""
+
+import heapq
+import itertools
+import json
+import math
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from paqm_lab import topology
+
+SAMPLE = 0.1  # s between two looks at the queue's statistics
+LEAD = 0.5  # s that receivers start before their senders
+TAIL = 1.0  # s for what is under way when the senders have stopped
+GRACE = 10.0  # s that a program has for ending
+# The queue uses the sender of notices, so that comes first.
+MODULES = ("paqm_feedback.ko", "sch_paqm.ko")
+
+
+class Trouble(Exception):
+    """The run is worth nothing; the text says why."""
+
+
+class Program:
+    """A started program with its log."""
+
+    def __init__(self, name: str, process: subprocess.Popen[bytes], log: Path, lasts: bool) -> None:
+        self.name = name
+        self.process = process
+        self.log = log
+        self.lasts = lasts  # until it is told to stop
+
+    def last_words(self) -> str:
+        lines = self.log.read_text(errors="replace").strip().splitlines()
+        return lines[-1] if lines else "it said nothing"
+
+
+class Guest:
+    """One run."""
+
+    def __init__(self, config: dict[str, Any]) -> None:
+        self.config = config
+        self.out = Path(config["out"])
+        self.programs: list[Program] = []
+        self.agenda: list[tuple[float, int, Callable[[], object]]] = []
+        self.order = itertools.count()
+        self.t0_ns = 0
+
+    def now(self) -> float:
+        """Scenario time."""
+        return (time.time_ns() - self.t0_ns) / 1e9
+
+    def at(self, when: float, what: Callable[[], object]) -> None:
+        heapq.heappush(self.agenda, (when, next(self.order), what))
+
+    def start(self, name: str, host: str, command: list[str], lasts: bool = False) -> Program:
+        log = self.out / "log" / f"{name}.log"
+        with log.open("wb") as sink:
+            process = subprocess.Popen(
+                ["ip", "netns", "exec", host, *command],
+                stdin=subprocess.DEVNULL,
+                stdout=sink,
+                stderr=subprocess.STDOUT,
+                cwd=self.out / "log",
+            )
+        program = Program(name, process, log, lasts)
+        self.programs.append(program)
+        return program
+
+    def check(self) -> None:
+        """A program that died spoils the run: better to say so at once."""
+        for program in self.programs:
+            status = program.process.poll()
+            if status is not None and (status or program.lasts):
+                raise Trouble(
+                    f"{program.name} ended with status {status} at {self.now():.3f} s, "
+                    f"see log/{program.log.name}: {program.last_words()}"
+                )
+
+    def wait_for(self, path: Path, program: Program) -> None:
+        """Until a program has made the file that says it is ready."""
+        for _ in range(int(GRACE / 0.01)):
+            if path.exists():
+                return
+            self.check()
+            time.sleep(0.01)
+        raise Trouble(f"{program.name} did not make {path}: {program.last_words()}")
+
+    # Programs
+
+    def start_capture(self) -> None:
+        command = ["tcpdump", "-Z", "root", "-i", "any", "-y", "LINUX_SLL2", "-n", "-s", "128"]
+        command += [
+            "--time-stamp-precision=nano",
+            "-B",
+            "65536",
+            "-w",
+            str(self.out / "router.pcap"),
+        ]
+        capture = self.start("tcpdump", topology.ROUTER, [*command, "ip"], lasts=True)
+        self.wait_for(self.out / "router.pcap", capture)
+
+    def sample(self) -> None:
+        device = topology.BOTTLENECK
+        text = topology.run("tc", "-n", topology.ROUTER, "-s", "-j", "qdisc", "show", "dev", device)
+        record = {"t": round(self.now(), 6), "qdisc": json.loads(text)}
+        with (self.out / "tc.jsonl").open("a") as log:
+            log.write(json.dumps(record) + "\n")
+
+    def start_media(self, flow: dict[str, Any]) -> None:
+        name = flow["name"]
+        home = self.out / "flows" / name
+        for side in ("send", "recv"):
+            (home / side).mkdir(parents=True)
+        if self.config["variant"]["sender"] == "libwebrtc":
+            self.plan_webrtc(flow, home)
+        else:
+            self.plan_streamer(flow, home)
+
+    def plan_streamer(self, flow: dict[str, Any], home: Path) -> None:
+        name, build = flow["name"], Path(self.config["build"])
+        host = topology.namespace_of(name)
+        streamer = str(build / "streamer" / "paqm-streamer")
+        sockets = [f"/run/paqmd-{name}.sock", f"/run/paqmd-{name}.ctl"]
+        daemon = [str(build / "feedback-daemon" / "paqmd"), "-i", topology.ROUTER]
+        daemon += ["--socket", sockets[0], "--control", sockets[1]]
+        self.wait_for(Path(sockets[0]), self.start(f"paqmd-{name}", host, daemon, lasts=True))
+        length = flow["stop"] - flow["start"]
+        receive = [streamer, "recv", "--listen", f"{topology.SINK_ADDRESS}:{flow['port']}"]
+        receive += ["--log", str(home / "recv"), "--output", str(home / "recv" / "decoded.y4m")]
+        receive += ["--duration", str(length + LEAD + TAIL)]
+        send = [streamer, "send", "--to", f"{topology.SINK_ADDRESS}:{flow['port']}"]
+        send += ["--bind", flow["address"], "--source", self.config["clip_file"], "--loop"]
+        send += ["--start-frame", str(flow["start_frame"]), "--ssrc", str(flow["ssrc"])]
+        send += ["--rate-max", f"{flow['rate_max']}bit", "--rate-min", f"{flow['rate_min']}bit"]
+        send += ["--duration", str(length), "--seed", str(self.config["seed"])]
+        send += ["--log", str(home / "send"), "--paqmd", sockets[0]]
+        receiver = topology.SINK
+        self.at(flow["start"] - LEAD, lambda: self.start(f"recv-{name}", receiver, receive))
+        self.at(flow["start"], lambda: self.start(f"send-{name}", host, send))
+        control = str(build / "feedback-daemon" / "paqmctl")
+        show = ["ip", "netns", "exec", host, control, "--control", sockets[1], "show", "--json"]
+        self.at(
+            flow["stop"] - SAMPLE / 2,
+            lambda: (home / "send" / "paqmd.json").write_text(topology.run(*show)),
+        )
+
+    def plan_webrtc(self, flow: dict[str, Any], home: Path) -> None:
+        name, rival = flow["name"], Path(self.config["rival"])
+        signalling = Path("/run/signal") / name
+        signalling.mkdir(parents=True)
+        length = flow["stop"] - flow["start"]
+        receive = ["node", str(rival / "recv.js"), "--signal", str(signalling)]
+        receive += ["--log", str(home / "recv"), "--output", str(home / "recv" / "decoded.y4m")]
+        receive += ["--bind", topology.SINK_ADDRESS, "--duration", str(length + LEAD + TAIL)]
+        send = ["node", str(rival / "send.js"), "--signal", str(signalling)]
+        send += ["--log", str(home / "send"), "--clip", self.config["clip_file"], "--loop"]
+        send += ["--start-frame", str(flow["start_frame"]), "--bind", flow["address"]]
+        send += ["--fps", str(self.config["clip"]["fps"]), "--rate-max", str(flow["rate_max"])]
+        send += ["--duration", str(length)]
+        host, receiver = topology.namespace_of(name), topology.SINK
+        self.at(flow["start"] - LEAD, lambda: self.start(f"recv-{name}", receiver, receive))
+        self.at(flow["start"], lambda: self.start(f"send-{name}", host, send))
+
+    def plan_elastic(self, group: dict[str, Any]) -> None:
+        for number, member in enumerate(group["members"], start=1):
+            name = f"{group['name']}-{number}"
+            bulk = [sys.executable, "-m", "paqm_lab.bulk", "--port", str(member["port"])]
+            self.start(f"sink-{name}", topology.SINK, bulk)
+            send = [*bulk, "--to", topology.SINK_ADDRESS]
+            send += ["--congestion-control", group["congestion_control"]]
+            send += ["--seconds", f"{group['stop'] - member['start']:.6f}"]
+            self.at(member["start"], partial(self.start, f"load-{name}", topology.TCP, send))
+
+    # The run
+
+    def plan(self) -> None:
+        """Starts what runs all the time, and puts the rest on the agenda."""
+        self.start_capture()
+        for flow in self.config["media"]:
+            self.start_media(flow)
+        for group in self.config["elastic"]:
+            self.plan_elastic(group)
+        end = self.config["duration"]
+        for tick in range(math.floor(end / SAMPLE) + 1):
+            self.at(tick * SAMPLE, self.sample)
+        for second in range(math.floor(end) + 1):
+            self.at(second, partial(print, f"@ {second}", flush=True))
+        self.at(end + TAIL, lambda: None)
+
+    def follow_agenda(self) -> None:
+        first = self.agenda[0][0]
+        # On a whole second: the run's time is then easy to find in the logs.
+        self.t0_ns = (time.time_ns() // 10**9 + 1 + math.ceil(max(0.0, -first))) * 10**9
+        while self.agenda:
+            when, _, what = heapq.heappop(self.agenda)
+            time.sleep(max(0.0, when - self.now()))
+            self.check()
+            what()
+
+    def finish(self) -> None:
+        """Lets the senders and receivers end by themselves, then stops the rest."""
+        for program in self.programs:
+            if not program.lasts:
+                try:
+                    program.process.wait(timeout=GRACE)
+                except subprocess.TimeoutExpired:
+                    raise Trouble(
+                        f"{program.name} did not end, see log/{program.log.name}"
+                    ) from None
+        self.check()
+        # tcpdump is handed packets in blocks, the last one up to a second late.
+        time.sleep(2 * TAIL)
+        for program in reversed(self.programs):
+            if program.lasts:
+                program.process.send_signal(signal.SIGINT)
+                if program.process.wait(timeout=GRACE):
+                    raise Trouble(f"{program.name} failed at its end: {program.last_words()}")
+        lost = re.search(
+            r"^([1-9]\d*) packets dropped", (self.out / "log" / "tcpdump.log").read_text(), re.M
+        )
+        if lost:
+            raise Trouble(f"the capture lost {lost[1]} packets")
+
+    def run(self) -> None:
+        (self.out / "log").mkdir()
+        for name in MODULES if self.config["modules"] else ():
+            topology.run("insmod", str(Path(self.config["modules"]) / name))
+        topology.build(self.config)
+        self.plan()
+        self.follow_agenda()
+        self.finish()
+
+
+def main(config_file: str) -> int:
+    """Runs the scenario; what went wrong is in guest.json, for the host to tell."""
+    guest = Guest(json.loads(Path(config_file).read_text()))
+    error = None
+    try:
+        guest.run()
+    except (Trouble, topology.CommandFailed, subprocess.TimeoutExpired) as err:
+        error = str(err)
+    record = {
+        "t0_ns": guest.t0_ns,
+        "error": error,
+        "programs": {program.name: program.process.poll() for program in guest.programs},
+    }
+    (guest.out / "guest.json").write_text(json.dumps(record, indent=1) + "\n")
+    return 0 if error is None else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Runs a scenario's variants, each in a guest of its own, and leaves raw logs and run.json."""
+
+import hashlib
+import importlib
+import json
+import os
+import platform
+import shutil
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from paqm_lab import cache, clip, kernel, uml
+from paqm_lab.errors import LabError
+from paqm_lab.scenario import Scenario
+
+Progress = Callable[[str], None]
+
+RIVAL = cache.TESTBED / "rivals" / "webrtc"
+PROGRAMS = ["tcpdump", "insmod", "tc", "ip", "ethtool", "sysctl"]
+# Guests are single-threaded; each takes up to 1 GB of memory.
+PARALLEL = 2
+# Wall seconds per virtual second after which a guest is given up.
+PATIENCE = 20
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user asked for."""
+
+    out: Path
+    seed: int
+    variants: list[str]
+    keep_packets: bool
+    repeat_check: bool
+
+
+def environment(built: kernel.Kernel, modules: Path | None) -> dict[str, str]:
+    """What programs in a guest find in their environment."""
+    values = {
+        "PAQM_REPO": str(cache.REPO),
+        "PAQM_BUILD": str(cache.REPO / "build"),
+        "PAQM_KDIR": str(built.tree),
+        "TC_LIB_DIR": str(cache.REPO / "build" / "userspace" / "tc-paqm"),
+        "GST_PLUGIN_PATH": str(cache.REPO / "build" / "streamer"),
+        "NODE_PATH": str(cache.cache_dir() / "node" / "node_modules"),
+        "PYTHONPATH": str(cache.TESTBED),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "LC_ALL": "C.UTF-8",
+        "TMPDIR": "/run/tmp",
+        "HOME": "/run/tmp",
+    }
+    if modules:
+        values["PAQM_KO_DIR"] = str(modules)
+    return values
+
+
+def _first_line(command: list[str]) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True)
+    except OSError:
+        return "unknown"
+    return (done.stdout or done.stderr).strip().split("\n")[0] or "unknown"
+
+
+def versions(built: kernel.Kernel) -> dict[str, str]:
+    """Versions of all that shapes a result."""
+    git = ["git", "-C", str(cache.REPO), "describe", "--always", "--dirty", "--abbrev=12"]
+    lock = json.loads((RIVAL / "package-lock.json").read_text()) if RIVAL.exists() else {}
+    wrtc = lock.get("packages", {}).get("node_modules/@roamhq/wrtc", {})
+    return {
+        "paqm": _first_line(git),
+        "kernel": built.version,
+        "kernel_config": built.key,
+        "iproute2": _first_line(["tc", "-V"]).rpartition("-")[2],
+        "python": platform.python_version(),
+        "gstreamer": _first_line(["pkg-config", "--modversion", "gstreamer-1.0"]),
+        "x264": _first_line(["pkg-config", "--modversion", "x264"]),
+        "libwebrtc": f"@roamhq/wrtc {wrtc.get('version', 'unknown')}",
+        "node": _first_line(["node", "--version"]),
+    }
+
+
+def _need_sender(name: str) -> None:
+    """Refuses before the first guest boots when a variant's programs are not there."""
+    if name == "paqm-streamer":
+        for part in ("streamer/paqm-streamer", "feedback-daemon/paqmd", "feedback-daemon/paqmctl"):
+            if not (cache.REPO / "build" / part).exists():
+                raise LabError(
+                    f"{cache.REPO / 'build' / part} is missing; build it with "
+                    f"`meson setup build && meson compile -C build` in {cache.REPO}"
+                )
+    if name == "libwebrtc":
+        cache.need_programs(["node"], "the libwebrtc sender")
+        homes = [RIVAL, cache.cache_dir() / "node"]
+        if not any((home / "node_modules" / "@roamhq" / "wrtc").is_dir() for home in homes):
+            raise LabError("the libwebrtc sender is not installed; run setup/setup.sh")
+
+
+def _plugin_registry(target: Path, plugins: str) -> None:
+    """Lists GStreamer's plugins once on the host: guests neither spend time on it nor differ."""
+    cache.need_programs(["gst-inspect-1.0"], "paqm-streamer")
+    registry = cache.cache_dir() / "gstreamer-registry.bin"
+    values = {**os.environ, "GST_REGISTRY": str(registry), "GST_PLUGIN_PATH": plugins}
+    with cache.locked("gstreamer-registry"):
+        subprocess.run(["gst-inspect-1.0"], env=values, capture_output=True)
+        if not registry.exists():
+            raise LabError("gst-inspect-1.0 wrote no plugin registry; is GStreamer installed?")
+        shutil.copy(registry, target)
+
+
+def _clear(directory: Path) -> None:
+    """Makes way for new results, but never deletes what is not a result."""
+    if directory.exists() and any(directory.iterdir()):
+        if not (directory / "config.json").exists():
+            raise LabError(f"{directory} is not empty and holds no result of paqm-lab; use --out")
+        shutil.rmtree(directory)
+    directory.mkdir(parents=True, exist_ok=True)
+
+
+def file_sha256(path: Path) -> str:
+    """Fingerprint of a file."""
+    with path.open("rb") as data:
+        return hashlib.file_digest(data, "sha256").hexdigest()
+
+
+class VariantRun:
+    """One variant in one guest."""
+
+    def __init__(
+        self,
+        resolved: dict[str, Any],
+        directory: Path,
+        built: kernel.Kernel,
+        modules: Path | None,
+        clip_file: Path | None,
+        progress: Progress,
+    ) -> None:
+        self.resolved = resolved
+        self.directory = directory
+        self.built = built
+        self.modules = modules
+        self.clip_file = clip_file
+        self.progress = progress
+        self.label = resolved["variant"]["name"]
+        self.started = 0.0
+        self.unfinished = ""  # of the last line heard
+
+    def _heard(self, text: str) -> None:
+        """Passes on how far the guest is: every fifth second it tells of."""
+        *lines, self.unfinished = (self.unfinished + text).split("\n")
+        for line in lines:
+            word, _, second = line.partition(" ")
+            if word == "@" and int(second) % 5 == 0:
+                wall = time.monotonic() - self.started
+                end = self.resolved["duration"]
+                self.progress(
+                    f"{self.label}: {second} of {end:.0f} s simulated, {wall:.0f} s spent"
+                )
+
+    def run(self) -> dict[str, Any]:
+        """Boots, runs, and writes run.json; returns its content."""
+        resolved, directory = self.resolved, self.directory
+        _clear(directory)
+        values = environment(self.built, self.modules)
+        if resolved["variant"]["sender"] == "paqm-streamer":
+            registry = directory / "gstreamer-registry.bin"
+            _plugin_registry(registry, values["GST_PLUGIN_PATH"])
+            values |= {"GST_REGISTRY": str(registry), "GST_REGISTRY_UPDATE": "no"}
+        config = {
+            **resolved,
+            "out": str(directory),
+            "build": values["PAQM_BUILD"],
+            "rival": str(RIVAL),
+            "modules": str(self.modules or ""),
+            "clip_file": str(self.clip_file or ""),
+        }
+        (directory / "config.json").write_text(json.dumps(config, indent=1) + "\n")
+        python = str(cache.cache_dir() / "venv" / "bin" / "python")
+        job = uml.Job(
+            directory=directory / "guest",
+            command=[python, "-m", "paqm_lab.guest", str(directory / "config.json")],
+            environment=values,
+            cwd=cache.TESTBED,
+            seed=resolved["seed"],
+            timeout=60 + PATIENCE * resolved["duration"],
+        )
+        self.started = time.monotonic()
+        result = uml.run(self.built, job, self._heard)
+        self._tidy(result)
+        told = directory / "guest.json"
+        guest = json.loads(told.read_text()) if told.exists() else {"error": None}
+        if guest["error"] and not result.reports:
+            raise LabError(f"{self.label}: {guest['error']} (in {directory})")
+        if not result.good:
+            raise LabError(f"{self.label}: {result.explain()}")
+        record = {
+            **resolved,
+            "t0_ns": guest["t0_ns"],
+            "versions": versions(self.built),
+            "packet_log_sha256": file_sha256(directory / "router.pcap"),
+            "wall_seconds": round(result.wall, 1),
+        }
+        (directory / "run.json").write_text(json.dumps(record, indent=1) + "\n")
+        return record
+
+    def _tidy(self, result: uml.Result) -> None:
+        """Keeps the guest's two logs beside the others, drops the rest of the job."""
+        log = self.directory / "log"
+        log.mkdir(exist_ok=True)
+        result.console.rename(log / "kernel.log")
+        result.output.rename(log / "guest.log")
+        shutil.rmtree(self.directory / "guest")
+        (self.directory / "gstreamer-registry.bin").unlink(missing_ok=True)
+
+
+def _clip(scenario: Scenario, progress: Progress) -> tuple[Path | None, int]:
+    """The clip and how many frames it has."""
+    if not scenario.data.get("media"):
+        return None, 0
+    path = clip.prepare(cache.cache_dir(), progress)
+    return path, int(json.loads(path.with_suffix(".json").read_text())["frames"])
+
+
+def _needed_space(scenario: Scenario) -> int:
+    """MB of the largest moment: decoded pictures of all flows and the packet logs."""
+    size = scenario.data.get("clip") or {"width": 0, "height": 0, "fps": 0}
+    pictures = sum(flow["stop"] - flow["start"] for flow in scenario.data.get("media", []))
+    video = pictures * size["fps"] * size["width"] * size["height"] * 1.5 / 1e6
+    return int(len(scenario.variants) * (video + 2 * scenario.duration + 50))
+
+
+def run_scenario(scenario: Scenario, options: Options, progress: Progress) -> None:
+    """Runs the chosen variants, analyses them, writes the report."""
+    chosen = scenario.choose(options.variants)
+    for sender in sorted({variant["sender"] for variant in chosen}):
+        _need_sender(sender)
+    cache.need_programs(PROGRAMS, "a run")
+    options.out.mkdir(parents=True, exist_ok=True)
+    cache.need_space(options.out, _needed_space(scenario), f"scenario {scenario.name}")
+    built = kernel.ensure("lab", progress)
+    modules = None
+    if any(variant["qdisc"].split()[0] == "paqm" for variant in chosen):
+        modules = kernel.build_modules(built, progress)
+    clip_file, frames = _clip(scenario, progress)
+    lock = threading.Lock()
+
+    def say(text: str) -> None:
+        with lock:
+            progress(text)
+
+    def one(variant: dict[str, Any]) -> None:
+        resolved = scenario.resolve(variant, options.seed, frames)
+
+        def once(directory: Path) -> str:
+            run = VariantRun(resolved, directory, built, modules, clip_file, say)
+            record = run.run()
+            say(f"{variant['name']}: done in {record['wall_seconds']} s")
+            return str(record["packet_log_sha256"])
+
+        home = options.out / variant["name"]
+        digest = once(home)
+        if options.repeat_check:
+            again = options.out / f"{variant['name']}.again"
+            if once(again) != digest:
+                raise LabError(
+                    f"{variant['name']}: the repeat gave another packet log; compare "
+                    f"{home}/router.pcap and {again}/router.pcap"
+                )
+            shutil.rmtree(again)
+            say(f"{variant['name']}: repeat is bit-identical, sha256 {digest}")
+
+    with ThreadPoolExecutor(max_workers=PARALLEL) as pool:
+        for future in [pool.submit(one, variant) for variant in chosen]:
+            future.result()
+    evaluate(options, progress)
+
+
+def evaluate(options: Options, progress: Progress) -> None:
+    """Figures, checks and report from the raw logs; drops the packet logs unless wanted."""
+    analysis = importlib.import_module("paqm_lab.analysis")
+    report = importlib.import_module("paqm_lab.report")
+    progress("analysis: reading the logs")
+    analysis.analyse(options.out)
+    report.write(options.out)
+    if not options.keep_packets:
+        for log in options.out.glob("*/router.pcap"):
+            log.unlink()
+    progress(f"report: {options.out / 'report.html'}")

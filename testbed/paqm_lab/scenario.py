@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Scenarios: reads a TOML file, checks it, and works out all that a run's seed decides."""
+
+import json
+import random
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+
+from paqm_lab import cache
+from paqm_lab.errors import LabError
+
+SCENARIOS = cache.TESTBED / "scenarios"
+SCHEMA = SCENARIOS / "scenario.schema.json"
+UNITS = {"": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000}
+
+MEDIA_PORT = 5004
+TCP_PORT = 5201
+# How much later than asked a TCP flow may start, s: replications differ in it.
+TCP_JITTER = 0.1
+
+
+def rate(text: str) -> int:
+    """A rate such as 8mbit in bit/s."""
+    match = re.fullmatch(r"([0-9.]+)([kmg]?)bit", text)
+    if not match:
+        raise LabError(f'"{text}" is not a rate (such as 8mbit or 500kbit)')
+    return round(float(match[1]) * UNITS[match[2]])
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A checked scenario, as in its file."""
+
+    path: Path
+    data: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        return str(self.data["name"])
+
+    @property
+    def duration(self) -> float:
+        return float(self.data["duration"])
+
+    @property
+    def variants(self) -> list[dict[str, Any]]:
+        return list(self.data["variant"])
+
+    def choose(self, names: list[str]) -> list[dict[str, Any]]:
+        """The variants of these names, or all."""
+        known = {variant["name"]: variant for variant in self.variants}
+        for name in names:
+            if name not in known:
+                raise LabError(
+                    f'{self.path}: there is no variant "{name}"; it has {", ".join(known)}'
+                )
+        return [known[name] for name in names or known]
+
+    def resolve(self, variant: dict[str, Any], seed: int, clip_frames: int) -> dict[str, Any]:
+        """All that a run of that variant consists of. Same for every variant but for `variant`."""
+        dice = random.Random(f"{self.name} {seed}")
+        bottleneck = rate(self.data["path"]["bottleneck"])
+        media = []
+        for number, flow in enumerate(self.data.get("media", []), start=1):
+            media.append(
+                {
+                    **flow,
+                    "rate_max": rate(flow["rate_max"]),
+                    "rate_min": rate(flow["rate_min"]),
+                    "address": f"10.1.{number}.2",
+                    "port": MEDIA_PORT + 10 * number,
+                    "start_frame": dice.randrange(clip_frames) if clip_frames else 0,
+                    "ssrc": dice.randrange(1, 1 << 32),
+                }
+            )
+        elastic = []
+        port = TCP_PORT
+        for group in self.data.get("elastic", []):
+            members = []
+            for _ in range(group["flows"]):
+                start = group["start"] + dice.uniform(0, TCP_JITTER)
+                members.append({"port": port, "start": round(start, 6)})
+                port += 1
+            elastic.append({**group, "members": members})
+        words = variant["qdisc"].replace("{bottleneck}", f"{bottleneck}bit")
+        return {
+            "name": self.name,
+            "title": self.data["title"],
+            "duration": self.duration,
+            "seed": seed,
+            "path": {"bottleneck": bottleneck, "rtt_ms": self.data["path"]["rtt_ms"]},
+            "clip": self.data.get("clip"),
+            "media": media,
+            "elastic": elastic,
+            "variant": {"title": variant["name"], "shaper": None, **variant, "qdisc": words},
+        }
+
+
+def _key(path: list[str | int]) -> str:
+    text = ""
+    for part in path:
+        text += f"[{part + 1}]" if isinstance(part, int) else f".{part}"
+    return text.lstrip(".") or "the file"
+
+
+def _expected(error: jsonschema.ValidationError) -> str:
+    """What a schema error means, for people."""
+    rule: Any = error.validator_value
+    value: Any = error.instance
+    schema: Any = error.schema
+    if error.validator == "required":
+        return f"{', '.join(name for name in rule if name not in value)} is missing"
+    if error.validator == "additionalProperties":
+        known = schema["properties"]
+        extra = [name for name in value if name not in known]
+        return f"unknown key {', '.join(extra)}; expected are {', '.join(known)}"
+    if error.validator == "pattern" and "bit" in rule:
+        return f"{value!r} is not a rate; expected a text such as 8mbit or 500kbit"
+    if error.validator == "pattern":
+        return f"{value!r}: expected up to 13 of the characters a-z 0-9 _ -"
+    if error.validator == "enum":
+        return f"{value!r}: expected one of {', '.join(rule)}"
+    if error.validator == "type":
+        return f"{value!r}: expected {rule}"
+    return str(error.message)
+
+
+def _check_sense(path: Path, data: dict[str, Any]) -> None:
+    """What a schema cannot say."""
+    for kind in ("media", "elastic"):
+        for number, flow in enumerate(data.get(kind, []), start=1):
+            where = f"{path}: {kind}[{number}]"
+            if not flow["start"] < flow["stop"] <= data["duration"]:
+                raise LabError(
+                    f"{where}: expected start < stop <= duration, it has start {flow['start']}, "
+                    f"stop {flow['stop']}, duration {data['duration']}"
+                )
+            if kind == "media" and rate(flow["rate_min"]) > rate(flow["rate_max"]):
+                raise LabError(f"{where}: rate_min is above rate_max")
+    for kind in ("media", "elastic", "variant"):
+        names = [entry["name"] for entry in data.get(kind, [])]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise LabError(f"{path}: {kind}: expected different names, {twice[0]} is there twice")
+    with_media = bool(data.get("media"))
+    for number, variant in enumerate(data["variant"], start=1):
+        if (variant["sender"] != "none") != with_media:
+            raise LabError(
+                f'{path}: variant[{number}].sender: expected "none" if there are no media flows, '
+                "and only then"
+            )
+    if with_media and "clip" not in data:
+        raise LabError(f"{path}: clip is missing, media flows need its size and frame rate")
+
+
+def load(name: str) -> Scenario:
+    """The scenario of that file, or of that name among the ones that come with the lab."""
+    path = Path(name)
+    if not path.exists() and "/" not in name:
+        path = SCENARIOS / f"{name.removesuffix('.toml')}.toml"
+    try:
+        text = path.read_text()
+    except OSError as err:
+        have = ", ".join(sorted(item.stem for item in SCENARIOS.glob("*.toml")))
+        raise LabError(
+            f"{name}: cannot read the scenario: {err.strerror}; there are {have}"
+        ) from err
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as err:
+        raise LabError(f"{path}: not valid TOML: {err}") from err
+    schema = json.loads(SCHEMA.read_text())
+    errors = jsonschema.Draft202012Validator(schema).iter_errors(data)
+    first = min(errors, key=lambda error: list(map(str, error.absolute_path)), default=None)
+    if first is not None:
+        raise LabError(f"{path}: {_key(list(first.absolute_path))}: {_expected(first)}")
+    _check_sense(path, data)
+    return Scenario(path=path, data=data)
