@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Rate-controlled H.264 encoder over libx264: RA-SVBR chooses the quantizer of
+ * each group of pictures, x264's row control keeps every picture inside its
+ * budget. Knows nothing of GStreamer, so that tools can measure it directly.
+ */
+#ifndef PAQM_H264ENC_H
+#define PAQM_H264ENC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "streamer/rasvbr.h"
+
+enum h264_mode {
+	H264_MODE_GOP,	/* one quantizer per group, exactly RA-SVBR */
+	H264_MODE_TRIM, /* the same with pictures trimmed to their budget */
+};
+
+struct h264_config {
+	int width, height;
+	int fps_n, fps_d;
+	enum h264_mode mode;
+	int gop;     /* pictures per rate-control group */
+	int refresh; /* pictures per intra refresh wave; 0: IDR per group */
+	int qp_min, qp_max;
+	double beta;	 /* RA-SVBR bucket over allowance */
+	double delay;	 /* delay budget of a picture, s */
+	double rate;	 /* first allowance, bit/s, IP level */
+	double rate_max; /* highest allowance there will be */
+	bool psnr;	 /* measure PSNR of each picture */
+};
+
+struct h264_picture {
+	unsigned int frame;
+	unsigned int gop;
+	char type; /* I: IDR, R: start of a refresh wave, P */
+	int qp_base;
+	double qp; /* mean over the macroblocks */
+	size_t bytes;
+	size_t wire;
+	unsigned int packets;
+	double bound; /* wire bytes; 0 in mode gop */
+	double target;
+	double rate; /* allowance in force */
+	double psnr;
+};
+
+struct h264_output {
+	const uint8_t *data; /* Annex B access unit, valid until the next call */
+	size_t size;
+	struct h264_picture pic;
+	bool group_end; /* this picture completed a group: */
+	unsigned int group;
+	int group_qp;
+	int group_frames;
+	struct ra_group ra;
+};
+
+struct h264_enc;
+
+struct h264_enc *h264_open(const struct h264_config *cfg, char *err, size_t errlen);
+void h264_set_rate(struct h264_enc *enc, double rate);
+void h264_set_limits(struct h264_enc *enc, int gop, int qp_min, int qp_max, double delay);
+bool h264_encode(struct h264_enc *enc, const uint8_t *const plane[3], const int stride[3], bool key,
+		 struct h264_output *out);
+void h264_close(struct h264_enc *enc);
+
+#endif /* PAQM_H264ENC_H */
