@@ -115,6 +115,7 @@ async function run(stop) {
   call = last.local ? last : call;
   await stats.close();
   if (sink) {
+    sink.onframe = null;
     sink.stop();
   }
   pc.close();

@@ -93,11 +93,18 @@ async function run(stop) {
     },
     options.wait, () => `not connected within ${options.wait} s (${pc.connectionState})`, stop);
 
+  const { local } = agreed(await pc.getStats());
+  if (local !== null && local !== options.bind) {
+    throw new cli.RunError(
+      `libwebrtc sends from ${local}, not from --bind ${options.bind}; it cannot be bound, so ` +
+      'give each side a network namespace with that one address');
+  }
+
   const csv = fs.openSync(path.join(options.log, 'captured.csv'), 'w');
   fs.writeSync(csv, 'frame,t_ns,src_frame\n');
   const stats = new StatsLog(pc, options.log, SENDER);
   const frames = await pushFrames(reader, source, options, stop, csv);
-  const call_ = agreed(await pc.getStats());
+  const result = agreed(await pc.getStats());
   await stats.close();
   fs.closeSync(csv);
   const state = pc.connectionState;
@@ -107,15 +114,12 @@ async function run(stop) {
 
   const rtp = stats.last.outbound_rtp || {};
   process.stdout.write(`${JSON.stringify({
-    program: 'send', codec: call_.codec, local: call_.local, remote: call_.remote,
+    program: 'send', codec: result.codec, local: result.local, remote: result.remote,
     frames_captured: frames, frames_encoded: rtp.framesEncoded, packets: rtp.packetsSent,
     connection: state,
   })}\n`);
-  if (call_.local !== options.bind) {
-    throw new cli.RunError(`media left from ${call_.local}, not from --bind ${options.bind}`);
-  }
-  if (call_.codec !== 'video/VP8') {
-    throw new cli.RunError(`the call settled on ${call_.codec}, not on VP8`);
+  if (result.codec !== 'video/VP8') {
+    throw new cli.RunError(`the call settled on ${result.codec}, not on VP8`);
   }
   if (state === 'failed') {
     throw new cli.RunError('the connection failed while sending');

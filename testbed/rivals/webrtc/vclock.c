@@ -112,20 +112,20 @@ int gettimeofday(struct timeval *restrict tv, void *restrict zone)
 }
 
 /* One wait: the real function, then forget. Name, version or NULL, result type, parameters. */
-#define WAIT(name, version, type, parameters, arguments)                                  \
-	type name parameters                                                              \
-	{                                                                                 \
-		static type(*real) parameters;                                            \
-		type ret;                                                                 \
-		int err;                                                                  \
-                                                                                          \
-		if (!real)                                                                \
-			real = (type(*) parameters)next(#name, version);                  \
-		ret = real arguments;                                                     \
-		err = errno;                                                              \
-		forget();                                                                 \
-		errno = err;                                                              \
-		return ret;                                                               \
+#define WAIT(name, version, type, parameters, arguments)                                           \
+	type name parameters                                                                       \
+	{                                                                                          \
+		static type(*real) parameters;                                                     \
+		type ret;                                                                          \
+		int err;                                                                           \
+                                                                                                   \
+		if (!real)                                                                         \
+			real = (type(*) parameters)next(#name, version);                           \
+		ret = real arguments;                                                              \
+		err = errno;                                                                       \
+		forget();                                                                          \
+		errno = err;                                                                       \
+		return ret;                                                                        \
 	}
 
 WAIT(epoll_wait, NULL, int, (int fd, struct epoll_event *events, int max, int timeout),
@@ -134,6 +134,9 @@ WAIT(epoll_pwait, NULL, int,
      (int fd, struct epoll_event *events, int max, int timeout, const sigset_t *mask),
      (fd, events, max, timeout, mask))
 WAIT(poll, NULL, int, (struct pollfd * fds, nfds_t count, int timeout), (fds, count, timeout))
+WAIT(ppoll, NULL, int,
+     (struct pollfd * fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask),
+     (fds, count, timeout, mask))
 WAIT(select, NULL, int,
      (int count, fd_set *restrict in, fd_set *restrict out, fd_set *restrict except,
       struct timeval *restrict timeout),
@@ -142,9 +145,16 @@ WAIT(pthread_cond_timedwait, "GLIBC_2.3.2", int,
      (pthread_cond_t *restrict cond, pthread_mutex_t *restrict mutex,
       const struct timespec *restrict until),
      (cond, mutex, until))
-WAIT(sem_timedwait, NULL, int,
-     (sem_t *restrict semaphore, const struct timespec *restrict until), (semaphore, until))
+WAIT(pthread_cond_clockwait, NULL, int,
+     (pthread_cond_t *restrict cond, pthread_mutex_t *restrict mutex, clockid_t clock,
+      const struct timespec *restrict until),
+     (cond, mutex, clock, until))
+WAIT(sem_timedwait, NULL, int, (sem_t *restrict semaphore, const struct timespec *restrict until),
+     (semaphore, until))
 WAIT(nanosleep, NULL, int, (const struct timespec *time, struct timespec *rest), (time, rest))
+WAIT(clock_nanosleep, NULL, int,
+     (clockid_t clock, int flags, const struct timespec *time, struct timespec *rest),
+     (clock, flags, time, rest))
 WAIT(usleep, NULL, int, (useconds_t time), (time))
 WAIT(sleep, NULL, unsigned int, (unsigned int time), (time))
 WAIT(waitpid, NULL, pid_t, (pid_t pid, int *status, int options), (pid, status, options))

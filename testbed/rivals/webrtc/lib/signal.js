@@ -58,7 +58,7 @@ function keepAddress(sdp, address) {
   if (!lines.some((line) => line.startsWith('a=candidate:'))) {
     throw new RunError(
       `no UDP candidate on ${address} (found: ${seen.join(', ') || 'none'}); ` +
-      'is the interface up, and not a loopback?');
+      'is the interface up?');
   }
   return lines.join('\r\n');
 }
@@ -109,14 +109,18 @@ async function call(pc, { dir, address, maxBps, wait, stop }) {
   const sdp = await describe(pc, await pc.createOffer(), address, stop);
   const id = offerId(sdp);
   publish(dir, OFFER, { id, sdp });
-  const answer = await poll(
-    () => {
-      const message = receive(dir, ANSWER);
-      return message && message.id === id ? message : null;
-    },
-    wait, () => `no answer in ${dir} within ${wait} s; is recv.js running on the same folder?`,
-    stop);
-  clear(dir);
+  let answer;
+  try {
+    answer = await poll(
+      () => {
+        const message = receive(dir, ANSWER);
+        return message && message.id === id ? message : null;
+      },
+      wait, () => `no answer in ${dir} within ${wait} s; is recv.js running on the same folder?`,
+      stop);
+  } finally {
+    clear(dir);
+  }
   if (!answer) {
     return false;
   }

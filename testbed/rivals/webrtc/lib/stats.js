@@ -7,7 +7,7 @@
 
 const fs = require('node:fs');
 const path = require('node:path');
-const { realtimeNs } = require('./cli');
+const { RunError, realtimeNs } = require('./cli');
 
 const PERIOD_MS = 200;
 
@@ -79,29 +79,37 @@ class StatsLog {
     this.pc = pc;
     this.types = types;
     this.last = null;
-    this.busy = false;
+    this.error = null;
+    this.pending = null;
     this.fd = fs.openSync(path.join(dir, 'stats.jsonl'), 'w');
     this.timer = setInterval(() => this.sample(), PERIOD_MS);
   }
 
   /** One sample at a time: a slow answer skips a line instead of piling up requests. */
-  async sample() {
-    if (this.busy) {
-      return;
-    }
-    this.busy = true;
+  sample() {
+    this.pending ??= this.write()
+      .catch((error) => { this.error ??= error; })
+      .finally(() => { this.pending = null; });
+    return this.pending;
+  }
+
+  async write() {
     const report = await this.pc.getStats();
     this.last = summarize(report, this.types);
     // by hand: nanoseconds since 1970 do not fit a JavaScript number
     const time = `{"t_ns":${realtimeNs()},`;
     fs.writeSync(this.fd, `${time}${JSON.stringify(this.last).slice(1)}\n`);
-    this.busy = false;
   }
 
+  /** A last sample, then the file is complete; throws what went wrong on the way. */
   async close() {
     clearInterval(this.timer);
+    await this.pending;
     await this.sample();
     fs.closeSync(this.fd);
+    if (this.error) {
+      throw new RunError(`stats.jsonl: ${this.error.message}`);
+    }
   }
 }
 

@@ -18,7 +18,11 @@ function i420Size(width, height) {
 class Y4mReader {
   constructor(path) {
     this.path = path;
-    this.fd = fs.openSync(path, 'r');
+    try {
+      this.fd = fs.openSync(path, 'r');
+    } catch (error) {
+      throw new RunError(`cannot open the clip: ${error.message}`);
+    }
     const head = Buffer.alloc(256);
     const got = fs.readSync(this.fd, head, 0, head.length, 0);
     const end = head.subarray(0, got).indexOf('\n');
@@ -61,24 +65,18 @@ class Y4mReader {
   }
 }
 
-/** Write all of it, also where a write is cut short (pipes, file systems nearly full). */
-function writeAll(fd, buffer) {
-  for (let at = 0; at < buffer.length;) {
-    at += fs.writeSync(fd, buffer, at, buffer.length - at);
-  }
-}
-
 /**
  * Writes pictures at once and in order, so that nothing heaps up in memory. The rate in the
  * header is nominal: when each picture was shown stands in decoded.csv.
  */
 class Y4mWriter {
   constructor(path, width, height, fps) {
+    this.path = path;
     this.width = width;
     this.height = height;
     this.fd = fs.openSync(path, 'w');
     const rate = Number.isInteger(fps) ? `${fps}:1` : `${Math.round(fps * 1000)}:1000`;
-    writeAll(this.fd, Buffer.from(`YUV4MPEG2 W${width} H${height} F${rate} Ip A1:1 C420jpeg\n`));
+    this.put(Buffer.from(`YUV4MPEG2 W${width} H${height} F${rate} Ip A1:1 C420jpeg\n`));
     this.scaled = Buffer.alloc(i420Size(width, height));
   }
 
@@ -88,8 +86,19 @@ class Y4mWriter {
       scaleI420(picture, width, height, this.scaled, this.width, this.height);
       picture = this.scaled;
     }
-    writeAll(this.fd, MARK);
-    writeAll(this.fd, picture);
+    this.put(MARK);
+    this.put(picture);
+  }
+
+  /** Write all of it, also where a write is cut short (pipes, file systems nearly full). */
+  put(buffer) {
+    try {
+      for (let at = 0; at < buffer.length;) {
+        at += fs.writeSync(this.fd, buffer, at, buffer.length - at);
+      }
+    } catch (error) {
+      throw new RunError(`cannot write ${this.path}: ${error.message}`);
+    }
   }
 
   close() {
