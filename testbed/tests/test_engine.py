@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Parts of the engine that need no guest: repeatable randomness, queue set-up, set-up files."""
+
+import ctypes
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from paqm_lab import cache, run, scenario, topology
+from paqm_lab.errors import LabError
+
+ASK = (
+    "import ctypes; b = ctypes.create_string_buffer(24); "
+    "n = ctypes.CDLL(None).getrandom(b, 24, 0); print(n, b.raw.hex())"
+)
+SETUP = cache.REPO / "setup"
+
+
+def draw(seed: str | None) -> subprocess.CompletedProcess[str]:
+    # With a fixed hash seed the interpreter draws nothing for itself.
+    values = {"PYTHONHASHSEED": "0", "LD_PRELOAD": str(cache.detrand_library())}
+    if seed is not None:
+        values["PAQM_SEED"] = seed
+    return subprocess.run([sys.executable, "-c", ASK], env=values, capture_output=True, text=True)
+
+
+def test_random_numbers_repeat_with_the_seed() -> None:
+    first, again, other = draw("1").stdout, draw("1").stdout, draw("2").stdout
+    assert re.fullmatch(r"24 [0-9a-f]{48}\n", first)
+    assert first == again != other
+
+
+@pytest.mark.parametrize("seed", [None, "", "x", "1x"])
+def test_a_missing_or_wrong_seed_is_refused(seed: str | None) -> None:
+    done = draw(seed)
+    assert done.returncode == 2 and "PAQM_SEED must be a whole number" in done.stderr
+
+
+def test_splitmix64_reference_values() -> None:
+    # First outputs for seed 0, as published with the generator.
+    words = bytes.fromhex(draw("0").stdout.split()[1])
+    numbers = list((ctypes.c_uint64 * 3).from_buffer_copy(words))
+    assert numbers == [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F]
+
+
+def test_queue_alone_is_root_and_queue_under_shaper_is_leaf() -> None:
+    demo = scenario.load("demo")
+    paqm, fq_codel, fifo = (demo.resolve(item, 1, 720)["variant"] for item in demo.variants)
+    (alone,) = topology.queue_commands(paqm, 8_000_000)
+    assert alone[-5:] == ["paqm", "bandwidth", "8000000bit", "feedback", "icmp"]
+    assert "root" in alone
+    shaped = topology.queue_commands(fq_codel, 8_000_000)
+    assert [command[3] for command in shaped] == ["qdisc", "class", "qdisc"]
+    assert "8000000bit" in shaped[1] and shaped[2][-1] == "fq_codel"
+    assert topology.queue_commands(fifo, 8_000_000)[2][-3:] == ["bfifo", "limit", "300000"]
+
+
+def test_results_directory_with_other_things_in_it_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(LabError, match="holds no result"):
+        run._clear(tmp_path)
+    assert (tmp_path / "thesis.tex").exists()
+
+
+def test_old_results_make_way(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "router.pcap").write_bytes(b"old")
+    run._clear(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_missing_space_is_said_before_the_work() -> None:
+    with pytest.raises(LabError, match=r"needs 999999999 MB"):
+        cache.need_space(cache.cache_dir(), 999_999_999, "a test")
+
+
+def test_missing_program_is_named() -> None:
+    with pytest.raises(LabError, match=r"needs no-such-program; run setup/setup.sh"):
+        cache.need_programs(["sh", "no-such-program"], "a test")
+
+
+def test_lock_files_hold_hashes_and_no_hosts() -> None:
+    lock = (SETUP / "requirements.lock").read_text()
+    wanted = re.findall(r"^([a-z][\w-]*)$", (SETUP / "requirements.in").read_text(), re.M)
+    pinned = re.findall(r"^([a-z][\w.-]*)==\S+ \\\n    --hash=sha256:", lock, re.M)
+    assert len(wanted) >= 8 and set(wanted) <= set(pinned)
+    assert "://" not in lock and "index" not in lock.replace("--no-emit-index-url", "")
+
+
+def test_command_line_errors_are_one_line_and_status_2() -> None:
+    done = subprocess.run(
+        [cache.TESTBED / "paqm-lab", "run", "nonesuch"], capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1 and done.stderr.startswith("paqm-lab: nonesuch: ")

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Choice of the kernel source, recognition of kernel faults, the constant command line."""
+
+from pathlib import Path
+
+import pytest
+
+from paqm_lab import kernel, uml
+from paqm_lab.errors import LabError
+
+LISTED = ["linux-source", "linux-source-6.12", "linux-source-7.2", "linux-source-6.18-x"]
+
+
+def test_newest_source_is_by_number_not_by_letter() -> None:
+    assert kernel.newest_source(["linux-source-6.9", "linux-source-6.16"], (6, 1)) == (
+        "linux-source-6.16"
+    )
+    assert kernel.newest_source(LISTED, (6, 16)) == "linux-source-7.2"
+
+
+def test_too_old_a_source_is_not_taken() -> None:
+    assert kernel.newest_source(["linux-source-6.12", "linux-source-6.1"], (6, 16)) is None
+    assert kernel.newest_source([], (6, 1)) is None
+
+
+def test_suites_newest_backports_first_own_release_last() -> None:
+    tries = kernel.suites_to_try("bookworm")
+    assert tries[0] == ("trixie-backports", kernel.FAST_VERSION)
+    assert tries[-1] == ("bookworm", kernel.OLDEST_VERSION)
+    assert all(floor == kernel.FAST_VERSION for _, floor in tries[:-1])
+
+
+def test_unknown_release_says_what_to_do() -> None:
+    with pytest.raises(LabError, match="KERNEL_SRC"):
+        kernel.suites_to_try("noble")
+
+
+def test_named_source_must_be_a_kernel_tree(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("KERNEL_SRC", str(tmp_path))
+    with pytest.raises(LabError, match="not a Linux source tree"):
+        kernel.ensure("lab", lambda text: None)
+
+
+def test_every_vital_option_is_asked_for_or_a_default() -> None:
+    asked = set(kernel.fragment("lab").splitlines())
+    # CONFIG_PACKET and the like are in User-Mode Linux's defaults too; asking does no harm.
+    assert set(kernel.VITAL_OPTIONS) <= asked
+
+
+FAULTS = [
+    "BUG: KASAN: slab-out-of-bounds in paqm_enqueue+0x12/0x40",
+    "WARNING: possible circular locking dependency detected",
+    "WARNING: CPU: 0 PID: 1 at net/sched/sch_htb.c:591",
+    "Kernel panic - not syncing: sysrq triggered crash",
+    "UBSAN: array-index-out-of-bounds in sch_paqm.c:10",
+    "kmemleak: 3 new suspected memory leaks (see /sys/kernel/debug/kmemleak)",
+    "WARNING: suspicious RCU usage",
+    "BUG: sleeping function called from invalid context at mm/slab.h:10",
+    "refcount_t: underflow; use-after-free.",
+    "ODEBUG: free active (active state 0) object type: hrtimer",
+]
+HARMLESS = [
+    "Failed to initialize ubd device 0 :Couldn't determine size of device's file",
+    "FAULT_INJECTION: forcing a failure.",
+    "Call Trace:",
+    "kmemleak: 0 new suspected memory leaks",
+    "sysrq: Power Off",
+    "random: crng init done",
+]
+
+
+@pytest.mark.parametrize("line", FAULTS)
+def test_fault_is_recognised(line: str) -> None:
+    assert uml.kernel_reports(f"boot\n{line}\nmore\n") == [line]
+
+
+@pytest.mark.parametrize("line", HARMLESS)
+def test_harmless_line_is_not_a_fault(line: str) -> None:
+    assert uml.kernel_reports(line) == []
+
+
+def test_command_line_is_free_of_the_run() -> None:
+    built = kernel.Kernel(Path("/a/tree"), "7.2.12", "lab", "key")
+    line = " ".join(uml.command_line(built, "1G", real_time=False))
+    assert "/a/tree" not in line and "time-travel=inf-cpu" in line and "seccomp=on" in line
+    assert "time-travel" not in " ".join(uml.command_line(built, "1G", real_time=True))
+    old = kernel.Kernel(Path("/a/tree"), "6.1.170", "lab", "key")
+    assert "seccomp=on" not in uml.command_line(old, "1G", real_time=False)

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Scenario files: what is accepted, what a refusal says, what the seed decides."""
+
+from pathlib import Path
+
+import pytest
+
+from paqm_lab import scenario
+from paqm_lab.errors import LabError
+
+GOOD = (scenario.SCENARIOS / "demo.toml").read_text()
+
+
+def write(tmp_path: Path, text: str) -> str:
+    path = tmp_path / "case.toml"
+    path.write_text(text)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ('bottleneck = "8mbit"', 'bottleneck = "8 Mb"', r"path\.bottleneck: '8 Mb' is not a rate"),
+        ('bottleneck = "8mbit"', "", r"path: bottleneck is missing"),
+        ('bottleneck = "8mbit"', "bottleneck = 8", r"path\.bottleneck: 8: expected string"),
+        ("rtt_ms = 40", "rtt_ms = 0", r"path\.rtt_ms: "),
+        ('name = "demo"', 'name = "Demo!"', r"name: 'Demo!': expected up to 13"),
+        ("seed = 1", "seed = 1\nsed = 2", r"the file: unknown key sed; expected are name, title"),
+        ('"cubic"', '"vegas"', r"elastic\[1\]\.congestion_control: 'vegas': expected one of cubic"),
+        ('sender = "libwebrtc"', 'sender = "skype"', r"variant\[2\]\.sender: 'skype'"),
+        ("stop = 35", "stop = 5", r"media\[3\]: expected start < stop <= duration"),
+        ("stop = 35", "stop = 51", r"media\[3\]: expected start < stop <= duration"),
+        ('name = "b"', 'name = "a"', r"media: expected different names, a is there twice"),
+        ('rate_min = "200kbit"', 'rate_min = "4mbit"', r"media\[1\]: rate_min is above rate_max"),
+        ("[path]", "[path", r"not valid TOML"),
+        ("[clip]\nwidth = 640\nheight = 360\nfps = 24", "", r"clip is missing"),
+        ('sender = "libwebrtc"', 'sender = "none"', r"variant\[2\]\.sender"),
+    ],
+)
+def test_refusal_names_file_key_and_expectation(
+    tmp_path: Path, old: str, new: str, expected: str
+) -> None:
+    assert old in GOOD
+    with pytest.raises(LabError, match=expected) as caught:
+        scenario.load(write(tmp_path, GOOD.replace(old, new)))
+    assert str(caught.value).startswith(str(tmp_path / "case.toml"))
+
+
+def test_all_shipped_scenarios_are_good() -> None:
+    for path in scenario.SCENARIOS.glob("*.toml"):
+        assert scenario.load(str(path)).name == path.stem
+
+
+def test_unknown_scenario_lists_the_known() -> None:
+    with pytest.raises(LabError, match=r"nonesuch.*there are .*demo"):
+        scenario.load("nonesuch")
+
+
+def test_unknown_variant_lists_the_known() -> None:
+    with pytest.raises(LabError, match=r'no variant "red".*paqm, fq_codel, fifo'):
+        scenario.load("demo").choose(["red"])
+
+
+def test_rates() -> None:
+    assert scenario.rate("8mbit") == 8_000_000
+    assert scenario.rate("1.5kbit") == 1_500
+    assert scenario.rate("300bit") == 300
+
+
+def test_seed_decides_all_that_differs_between_replications() -> None:
+    demo = scenario.load("demo")
+    paqm, fq_codel, _ = demo.variants
+    one, again = (demo.resolve(paqm, 1, 720) for _ in range(2))
+    other = demo.resolve(paqm, 2, 720)
+    assert one == again
+    assert one["media"] != other["media"] and one["elastic"] != other["elastic"]
+    # The variants of one seed see the same load.
+    rival = demo.resolve(fq_codel, 1, 720)
+    assert rival["media"] == one["media"] and rival["elastic"] == one["elastic"]
+    for member in one["elastic"][0]["members"]:
+        assert 20 <= member["start"] <= 20.1
+    assert len({flow["ssrc"] for flow in one["media"]}) == 3
+    assert all(0 <= flow["start_frame"] < 720 for flow in one["media"])
+    assert one["variant"]["qdisc"] == "paqm bandwidth 8000000bit feedback icmp"
