@@ -32,7 +32,8 @@ FORMAT = 1
 # A TCP connection counts as an elastic flow from this many bytes on (else it is control traffic).
 BULK_BYTES = 100_000
 BIN = 0.1  # s of a point in the sojourn series
-ELASTIC = "tcp"
+# Capital letters: no media flow of a scenario can have such a name.
+ELASTIC, LINK = "TCP", "LINK"
 
 
 @dataclass
@@ -121,7 +122,7 @@ def sojourn_figures(run: Run, traffic: Traffic, flows: dict[str, Figures]) -> Fi
     seen = traffic.seen
     wait = seen.t_out - seen.t_in
     left = ~np.isnan(wait)
-    classes = {"media": traffic.any_of(traffic.media), ELASTIC: traffic.any_of(traffic.bulk)}
+    classes = {"media": traffic.any_of(traffic.media), "elastic": traffic.any_of(traffic.bulk)}
     for name, members in traffic.media.items():
         flows[name]["sojourn_ms"] = _ms(wait[members & left])
     columns: dict[str, F64] = {}
@@ -151,7 +152,7 @@ def sojourn_figures(run: Run, traffic: Traffic, flows: dict[str, Figures]) -> Fi
     )
     return {
         "media_sojourn_ms": _ms(wait[classes["media"] & left]),
-        "elastic_sojourn_ms": _ms(wait[classes[ELASTIC] & left]),
+        "elastic_sojourn_ms": _ms(wait[classes["elastic"] & left]),
     }
 
 
@@ -260,7 +261,7 @@ def share_figures(run: Run, traffic: Traffic, flows: dict[str, Figures]) -> Figu
                     "percent": 100 * got / share,
                 }
             )
-    columns["link"] = metrics.sliding_rate(seen.t_out[left], seen.size[left], at) / 1e6
+    columns[LINK] = metrics.sliding_rate(seen.t_out[left], seen.size[left], at) / 1e6
     header = [*columns, *shares]
     write_csv(
         run.path / "series" / "rates.csv",

@@ -1,0 +1,405 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The report's diagrams, drawn from result.json and series/*.csv only, as inline SVG."""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullFormatter
+
+from paqm_lab import rundata
+from paqm_lab.errors import LabError
+
+F64 = npt.NDArray[np.float64]
+
+# Colours that people with colour-blindness can tell apart (Okabe and Ito). Flows and variants have
+# sets of their own: a colour means one thing in the whole report.
+FLOW_COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#8C6D1F"]
+ELASTIC_COLOUR = "#6E6E6E"
+MEDIA_COLOUR = "#0072B2"
+VARIANT_COLOURS = ["#00796B", "#7B4FA3", "#D55E00", "#A0651A", "#4C6FB0"]
+LIMIT_COLOUR = "#B00020"
+WIDTH = 12.6  # inches of the whole row of panels
+STYLE: dict[Any, Any] = {
+    "font.family": "DejaVu Sans",
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": "#777777",
+    "axes.labelcolor": "#333333",
+    "axes.grid": True,
+    "grid.color": "#E4E4E4",
+    "grid.linewidth": 0.7,
+    "axes.axisbelow": True,
+    "legend.frameon": False,
+    "legend.fontsize": 8.5,
+    "lines.linewidth": 1.4,
+    "svg.hashsalt": "paqm",
+    "svg.fonttype": "path",
+}
+
+
+class Series:
+    """The CSV series of a result directory, read once each."""
+
+    def __init__(self, out_dir: Path) -> None:
+        self.out_dir = out_dir
+        self._known: dict[tuple[str, str], rundata.Table] = {}
+        self._text: dict[tuple[str, str], list[str]] = {}
+
+    def table(self, variant: str, name: str) -> rundata.Table:
+        """A series of numbers; text columns read as NaN."""
+        key = (variant, name)
+        if key not in self._known:
+            path = self.out_dir / variant / "series" / f"{name}.csv"
+            table = rundata.load_csv(path)
+            if table is None:
+                raise LabError(f"{path} is missing: run the scenario again")
+            self._known[key] = table
+        return self._known[key]
+
+    def flows(self, variant: str, name: str) -> npt.NDArray[np.str_]:
+        """The column `flow` of a series, which is text."""
+        key = (variant, name)
+        if key not in self._text:
+            path = self.out_dir / variant / "series" / f"{name}.csv"
+            lines = path.read_text().splitlines()
+            place = lines[0].split(",").index("flow")
+            self._text[key] = [line.split(",")[place] for line in lines[1:]]
+        return np.array(self._text[key], np.str_)
+
+
+def svg(figure: Figure, label: str) -> str:
+    """A figure as an SVG element that fits its column; the label is for screen readers."""
+    out = io.StringIO()
+    figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+    text = out.getvalue()
+    text = text[text.index("<svg") :]
+    # Each file numbers its parts alike; in one page the numbers must differ.
+    prefix = re.sub(r"[^a-z]", "", label.lower())[:24]
+    text = re.sub(r'\bid="', f'id="{prefix}-', text)
+    text = re.sub(r'href="#', f'href="#{prefix}-', text)
+    text = text.replace("url(#", f"url(#{prefix}-")
+    head = f'<svg role="img" aria-label="{label}"'
+    return re.sub(r'<svg( (width|height)="[^"]*")*', head, text, count=1)
+
+
+def _panels(count: int, height: float, share_y: bool = True) -> tuple[Figure, list[Axes]]:
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    axes = figure.subplots(1, count, sharey=share_y, squeeze=False)
+    return figure, list(axes[0])
+
+
+def _flow_names(result: dict[str, Any]) -> list[str]:
+    names: list[str] = []
+    for variant in result["variants"]:
+        names += [name for name in variant["flows"] if name not in names]
+    return names
+
+
+def _colours(result: dict[str, Any]) -> dict[str, str]:
+    return {name: FLOW_COLOURS[i % len(FLOW_COLOURS)] for i, name in enumerate(_flow_names(result))}
+
+
+def variant_colours(result: dict[str, Any]) -> dict[str, str]:
+    """One colour per variant."""
+    return {
+        variant["name"]: VARIANT_COLOURS[i % len(VARIANT_COLOURS)]
+        for i, variant in enumerate(result["variants"])
+    }
+
+
+def _events(axes: Axes, variant: dict[str, Any], duration: float) -> None:
+    """Thin lines where flows join or leave inside the run, named at the top of the panel."""
+    marks: list[tuple[float, str]] = []
+    for event in variant["events"]:
+        if not 1 < event["t"] < duration - 1:
+            continue
+        name = "TCP" if event["flow"].startswith("TCP-") else event["flow"]
+        text = f"{name} {'joins' if event['event'] == 'join' else 'leaves'}"
+        if not marks or marks[-1][1] != text or event["t"] - marks[-1][0] > 1:
+            marks.append((event["t"], text))
+    for t, text in marks:
+        axes.axvline(t, color="#AAAAAA", linewidth=0.8, linestyle=(0, (1, 2)), zorder=1)
+        axes.annotate(
+            text,
+            (t, 1),
+            xycoords=("data", "axes fraction"),
+            xytext=(2, -2),
+            textcoords="offset points",
+            fontsize=7.5,
+            color="#666666",
+            va="top",
+        )
+
+
+def _legend(figure: Figure, axes: Axes, columns: int) -> None:
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns)
+
+
+def rates(result: dict[str, Any], series: Series) -> Figure:
+    """Rate of each stream and of TCP, with the fair shares dashed."""
+    figure, panels = _panels(len(result["variants"]), 3.7)
+    colours = _colours(result) | {"TCP": ELASTIC_COLOUR}
+    top = result["bottleneck_bps"] / 1e6
+    for axes, variant in zip(panels, result["variants"], strict=True):
+        table = series.table(variant["name"], "rates")
+        for name in [*variant["flows"], "TCP"]:
+            if name not in table.columns or not np.nanmax(table[name], initial=0) > 0:
+                continue
+            shown = f"stream {name}" if name != "TCP" else "TCP, all flows"
+            # Nothing before the flow is there, and no long zero after it.
+            rate = np.where(table[name] > 0, table[name], np.nan)
+            axes.plot(table["t"], rate, color=colours[name], label=shown)
+            axes.plot(
+                table["t"],
+                table[f"share_{name}"],
+                color=colours[name],
+                linestyle=(0, (4, 2)),
+                linewidth=1.0,
+                alpha=0.85,
+            )
+        axes.plot([], [], color="#444444", linestyle=(0, (4, 2)), linewidth=1, label="fair share")
+        axes.set(xlim=(0, result["duration_s"]), ylim=(0, top), xlabel="time, s")
+        axes.set_title(variant["title"])
+        _events(axes, variant, result["duration_s"])
+    panels[0].set_ylabel("rate out of the bottleneck,\nmean of the last second, Mbit/s")
+    _legend(figure, panels[0], 6)
+    return figure
+
+
+def _plain(value: float, _: object) -> str:
+    return f"{value:g}"
+
+
+def _log_ms(axis: Any) -> None:
+    axis.set_major_formatter(FuncFormatter(_plain))
+    axis.set_minor_formatter(NullFormatter())
+
+
+FLOOR_MS = 0.1  # waits below this are drawn at it: a log scale has no zero
+
+
+def _top_ms(result: dict[str, Any]) -> float:
+    worst = [
+        variant["figures"][f"{kind}_sojourn_ms"]["max"] or 1.0
+        for variant in result["variants"]
+        for kind in ("media", "elastic")
+    ]
+    return float(max([100.0, *worst]) * 2.2)
+
+
+def sojourn(result: dict[str, Any], series: Series) -> Figure:
+    """Waiting time over time, and where packets were lost."""
+    figure, panels = _panels(len(result["variants"]), 4.1)
+    top = _top_ms(result)
+    for axes, variant in zip(panels, result["variants"], strict=True):
+        table = series.table(variant["name"], "sojourn")
+        for kind, colour, shown in (
+            ("elastic", ELASTIC_COLOUR, "TCP"),
+            ("media", MEDIA_COLOUR, "media"),
+        ):
+            median = np.maximum(table[f"{kind}_p50_ms"], FLOOR_MS)
+            worst = np.maximum(table[f"{kind}_max_ms"], FLOOR_MS)
+            if np.isnan(median).all():
+                continue
+            axes.fill_between(
+                table["t"],
+                median,
+                worst,
+                color=colour,
+                alpha=0.28,
+                linewidth=0,
+                label=f"{shown}: median to maximum of 100 ms",
+            )
+            axes.plot(table["t"], median, color=colour, linewidth=1.1, label=f"{shown}: median")
+        loss = series.table(variant["name"], "loss")
+        where = np.array(
+            [not name.startswith("TCP-") for name in series.flows(variant["name"], "loss")], bool
+        )
+        for chosen, colour, height, shown in (
+            (where, LIMIT_COLOUR, 0.86, "media packet lost"),
+            (~where, "#9A9A9A", 0.80, "TCP packet lost"),
+        ):
+            t = loss["t"][chosen] if loss.rows else np.zeros(0)
+            axes.plot(
+                t,
+                np.full(len(t), height),
+                "|",
+                transform=axes.get_xaxis_transform(),
+                color=colour,
+                markersize=7,
+                markeredgewidth=0.9,
+                label=shown,
+                clip_on=False,
+            )
+        axes.set_yscale("log")
+        _log_ms(axes.yaxis)
+        axes.set(xlim=(0, result["duration_s"]), ylim=(FLOOR_MS, top * 8), xlabel="time, s")
+        axes.set_title(variant["title"])
+        _events(axes, variant, result["duration_s"])
+    panels[0].set_ylabel("time in the router, ms")
+    _legend(figure, panels[0], 6)
+    return figure
+
+
+def sojourn_cdf(result: dict[str, Any], series: Series) -> Figure:
+    """Distribution of the waiting time: media as a whole, the media tail, TCP."""
+    figure, panels = _panels(3, 3.5, share_y=False)
+    colours = variant_colours(result)
+    top = _top_ms(result)
+    for variant in result["variants"]:
+        table = series.table(variant["name"], "sojourn_cdf")
+        media = np.maximum(table["media_ms"], FLOOR_MS)
+        bulk = np.maximum(table["elastic_ms"], FLOOR_MS)
+        style = {"color": colours[variant["name"]], "label": variant["title"]}
+        panels[0].plot(media, 100 * table["quantile"], **style)
+        beyond = 100 * (1 - table["quantile"])
+        panels[1].plot(media[beyond > 0], beyond[beyond > 0], **style)
+        if not np.isnan(bulk).all():
+            panels[2].plot(bulk, 100 * table["quantile"], **style)
+    for axes, title in zip(
+        panels, ("Media: all packets", "Media: the tail", "TCP: all packets"), strict=True
+    ):
+        axes.set_xscale("log")
+        _log_ms(axes.xaxis)
+        axes.set(xlim=(FLOOR_MS, top), xlabel="time in the router, ms", title=title)
+        axes.set_ylim(0, 101)
+    panels[1].set_yscale("log")
+    panels[1].set_ylim(0.01, 100)
+    _log_ms(panels[1].yaxis)
+    panels[0].set_ylabel("packets that waited less, %")
+    panels[1].set_ylabel("packets that waited longer, %")
+    panels[2].set_ylabel("packets that waited less, %")
+    _legend(figure, panels[0], len(result["variants"]))
+    return figure
+
+
+def link_and_frames(result: dict[str, Any], series: Series) -> Figure:
+    """Use of the link, and distribution of the frame delivery delay."""
+    figure, panels = _panels(2, 3.5, share_y=False)
+    colours = variant_colours(result)
+    rate = result["bottleneck_bps"] / 1e6
+    worst = 0.0
+    for variant in result["variants"]:
+        style = {"color": colours[variant["name"]], "label": variant["title"]}
+        table = series.table(variant["name"], "rates")
+        full = table["t"] >= 1.0
+        panels[0].plot(table["t"][full], 100 * table["LINK"][full] / rate, linewidth=1.2, **style)
+        delay = series.table(variant["name"], "frames")["delay_ms"]
+        # A frame that never was complete counts in the height that the curve reaches.
+        known = np.sort(delay[~np.isnan(delay)])
+        if len(known):
+            height = 100 * np.arange(1, len(known) + 1) / len(delay)
+            panels[1].plot(known, height, **style)
+            worst = max(worst, float(np.percentile(known, 99.5)))
+    panels[0].set(
+        xlim=(0, result["duration_s"]),
+        ylim=(0, 105),
+        xlabel="time, s",
+        ylabel="link use, mean of the last second, %",
+        title="Use of the bottleneck",
+    )
+    _events(panels[0], result["variants"][0], result["duration_s"])
+    limit = result["rtt_ms"] / 2 + 2000 / result["fps"]
+    panels[1].axvline(limit, color=LIMIT_COLOUR, linewidth=1, linestyle=(0, (4, 2)))
+    panels[1].axhline(95, color="#BBBBBB", linewidth=0.8)
+    panels[1].annotate(
+        f"propagation + 2 frame intervals, {limit:.0f} ms",
+        (limit, 4),
+        xytext=(4, 0),
+        textcoords="offset points",
+        fontsize=8,
+        color=LIMIT_COLOUR,
+    )
+    panels[1].set(
+        xlim=(0, max(worst, limit * 1.3)),
+        ylim=(0, 101),
+        title="Frame delivery",
+        xlabel="capture until the last packet of the frame arrives, ms",
+        ylabel="frames delivered by then, %",
+    )
+    _legend(figure, panels[0], len(result["variants"]))
+    return figure
+
+
+def _by_second(t: F64, value: F64) -> Iterator[tuple[float, float]]:
+    for second in range(int(math.ceil(t.max(initial=0)))):
+        chosen = (t >= second) & (t < second + 1) & ~np.isnan(value)
+        yield second + 0.5, float(value[chosen].mean()) if chosen.any() else math.nan
+
+
+def vmaf(result: dict[str, Any], series: Series) -> Figure | None:
+    """VMAF of the pictures that were shown, second by second."""
+    with_pictures = [v for v in result["variants"] if v["figures"]["picture"]]
+    if not with_pictures:
+        return None
+    figure, panels = _panels(len(result["variants"]), 3.3)
+    colours = _colours(result)
+    for axes, variant in zip(panels, result["variants"], strict=True):
+        axes.set_title(variant["title"])
+        axes.set(xlim=(0, result["duration_s"]), ylim=(0, 100), xlabel="time, s")
+        if variant not in with_pictures:
+            continue
+        table = series.table(variant["name"], "quality")
+        flow = series.flows(variant["name"], "quality")
+        for name in variant["flows"]:
+            points = list(_by_second(table["t"][flow == name], table["vmaf"][flow == name]))
+            if points:
+                t, value = zip(*points, strict=True)
+                axes.plot(t, value, color=colours[name], label=f"stream {name}")
+        _events(axes, variant, result["duration_s"])
+    panels[0].set_ylabel("VMAF, mean of one second")
+    _legend(figure, panels[0], 6)
+    return figure
+
+
+def quantizer(variant: dict[str, Any], result: dict[str, Any], series: Series) -> Figure | None:
+    """Base quantizer of each group of pictures, and what each picture really used."""
+    if not variant["figures"]["encoder"]:
+        return None
+    names = list(variant["flows"])
+    figure, panels = _panels(len(names), 3.2)
+    colours = _colours(result)
+    table = series.table(variant["name"], "quantizer")
+    flow = series.flows(variant["name"], "quantizer")
+    for axes, name in zip(panels, names, strict=True):
+        mine = flow == name
+        t, base, used = (table[column][mine] for column in ("t", "qp_base", "qp"))
+        axes.plot(
+            t,
+            used,
+            ".",
+            markersize=2.2,
+            color=colours[name],
+            alpha=0.55,
+            label="each picture (base + trim)",
+        )
+        axes.step(t, base, where="post", color="#222222", linewidth=1.0, label="base of the group")
+        axes.set(xlim=(0, result["duration_s"]), xlabel="time, s", title=f"Stream {name}")
+        _events(axes, variant, result["duration_s"])
+    panels[0].set_ylabel("H.264 quantizer (QP)")
+    panels[0].set_ylim(0, 51)
+    figure.legend(
+        *panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, markerscale=4
+    )
+    return figure
+
+
+def style() -> Any:
+    """Context in which all diagrams are drawn."""
+    return matplotlib.rc_context(STYLE)
