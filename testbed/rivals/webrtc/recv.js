@@ -57,34 +57,34 @@ class Recorder {
   }
 }
 
-/** Answers offers until one leads to a connection; resolves with that peer connection. */
+/**
+ * Answers offers until one leads to a connection; resolves with that peer connection, or null
+ * if told to stop. A newer offer replaces one whose sender is gone.
+ */
 async function connect(library, options, stop, onTrack) {
   const deadline = cli.uptime() + options.wait;
   let pc = null;
   let seen = null;
-  return cli.poll(
-    () => {
-      const offer = pendingOffer(options.signal, seen);
-      if (offer) {
-        if (pc) {
-          pc.close();
-        }
-        seen = offer.id;
-        pc = new library.RTCPeerConnection({ iceServers: [] });
-        pc.ontrack = onTrack;
-        const failed = (error) => { pc.failure = error; };
-        accept(pc, offer, { dir: options.signal, address: options.bind, stop }).catch(failed);
-      }
-      if (pc && pc.failure) {
-        throw pc.failure;
-      }
-      return pc && pc.connectionState === 'connected' ? pc : null;
-    },
-    deadline - cli.uptime(),
-    () => (pc
-      ? `not connected within ${options.wait} s (${pc.connectionState}); check route and firewall`
-      : `no offer in ${options.signal} within ${options.wait} s; is send.js running there?`),
-    stop);
+  const complaint = () => (pc
+    ? `not connected within ${options.wait} s (${pc.connectionState}); check route and firewall`
+    : `no offer in ${options.signal} within ${options.wait} s; is send.js running there?`);
+  for (;;) {
+    const event = await cli.poll(
+      () => (pc && pc.connectionState === 'connected'
+        ? { connected: true }
+        : pendingOffer(options.signal, seen)),
+      deadline - cli.uptime(), complaint, stop);
+    if (!event || event.connected) {
+      return event && pc;
+    }
+    if (pc) {
+      pc.close();
+    }
+    seen = event.id;
+    pc = new library.RTCPeerConnection({ iceServers: [] });
+    pc.ontrack = onTrack;
+    await accept(pc, event, { dir: options.signal, address: options.bind, stop });
+  }
 }
 
 async function run(stop) {
