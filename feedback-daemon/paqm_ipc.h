@@ -18,11 +18,11 @@
 #define PAQM_IPC_VERSION 1
 
 enum paqm_ipc_kind {
-	PAQM_IPC_REGISTER = 1,   /* client -> daemon, struct paqm_ipc_register */
+	PAQM_IPC_REGISTER = 1,	 /* client -> daemon, struct paqm_ipc_register */
 	PAQM_IPC_REGISTERED = 2, /* daemon -> client, struct paqm_ipc_registered */
-	PAQM_IPC_RATE = 3,       /* daemon -> client, struct paqm_ipc_rate */
+	PAQM_IPC_RATE = 3,	 /* daemon -> client, struct paqm_ipc_rate */
 	PAQM_IPC_UNREGISTER = 4, /* client -> daemon, struct paqm_ipc_unregister */
-	PAQM_IPC_STATUS = 5,     /* client -> daemon, struct paqm_ipc_status */
+	PAQM_IPC_STATUS = 5,	 /* client -> daemon, struct paqm_ipc_status */
 };
 
 struct paqm_ipc_hdr {
@@ -39,7 +39,7 @@ struct paqm_ipc_register {
 	uint8_t daddr[16];
 	uint16_t sport; /* host order */
 	uint16_t dport;
-	uint32_t ssrc;      /* 0: not checked */
+	uint32_t ssrc;	    /* 0: not checked */
 	uint64_t floor_bps; /* IP level; an allowance never goes below */
 	uint64_t ceil_bps;  /* nor above */
 	uint32_t gop_us;    /* duration over which the sender holds a quantizer */
@@ -65,16 +65,16 @@ enum paqm_ipc_cause {
 struct paqm_ipc_rate {
 	struct paqm_ipc_hdr hdr;
 	uint64_t cookie;
-	uint64_t rate_bps; /* IP level, headers included; 0: no advice in force */
+	uint64_t rate_bps;  /* IP level, headers included; 0: no advice in force */
 	uint64_t router_id; /* the router that gives the minimum */
 	uint8_t router[16]; /* its address, IPv4-mapped */
 	uint64_t mono_ns;   /* CLOCK_MONOTONIC of the capture of the message */
-	uint32_t value;     /* binary32 ECF value of that message */
+	uint32_t value;	    /* binary32 ECF value of that message */
 	uint32_t seq;
 	uint16_t period_ms;
 	uint16_t qdelay_100us;
-	uint8_t cause; /* enum paqm_ipc_cause */
-	uint8_t flags; /* PAQM_F_* of the message */
+	uint8_t cause;	  /* enum paqm_ipc_cause */
+	uint8_t flags;	  /* PAQM_F_* of the message */
 	uint16_t routers; /* routers with an allowance in force */
 };
 

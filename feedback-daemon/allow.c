@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Allowances per router and their combination; see allow.h. */
+#include "allow.h"
+
+#define ECF_MIN_Q24 PAQM_Q24(1, 10) /* deepest single decrease (Paper F) */
+
+static struct allow *slot_of(const struct allow_set *s, uint64_t router_id)
+{
+	size_t i;
+
+	for (i = 0; i < ALLOW_ROUTERS; i++)
+		if (s->slot[i].used && s->slot[i].msg.router_id == router_id)
+			return (struct allow *)&s->slot[i];
+	return NULL;
+}
+
+/* A free slot, or that of the router which has been silent for longest. */
+static struct allow *slot_for_new(const struct allow_set *s)
+{
+	const struct allow *best = NULL;
+	size_t i;
+
+	for (i = 0; i < ALLOW_ROUTERS; i++) {
+		const struct allow *a = &s->slot[i];
+
+		if (!a->used)
+			return (struct allow *)a;
+		if (!a->active && (!best || a->mono_ns < best->mono_ns))
+			best = a;
+	}
+	return (struct allow *)best;
+}
+
+enum allow_order allow_order(const struct allow_set *s, const struct paqm_msg *m)
+{
+	const struct allow *a = slot_of(s, m->router_id);
+
+	if (!a)
+		return slot_for_new(s) ? ALLOW_NEWER : ALLOW_FULL;
+	if (a->has_old_boot && m->boot == a->old_boot)
+		return ALLOW_OLD_BOOT;
+	if (m->boot != a->msg.boot || paqm_seq_newer(m->seq, a->msg.seq))
+		return ALLOW_NEWER;
+	return m->seq == a->msg.seq ? ALLOW_REPLAY : ALLOW_STALE;
+}
+
+/* Whole bit/s of a checked binary32, at least 1. */
+static uint64_t f32_bps(uint32_t bits)
+{
+	paqm_u64 v = 0;
+
+	if (paqm_f32_decode(bits, 0, &v))
+		return 1;
+	return paqm_max64(v, 1);
+}
+
+static uint64_t ecf_step(uint64_t rate, uint32_t ecf, uint64_t ceil_bps)
+{
+	paqm_u64 q24 = PAQM_Q24_ONE;
+
+	/* Values of 1 and less fit into Q24; what does not fit is an increase. */
+	if (ecf == PAQM_F32_ONE)
+		return rate;
+	if (!paqm_f32_decode(ecf, 24, &q24) && q24 < PAQM_Q24_ONE)
+		return paqm_max64(paqm_muldiv(rate, paqm_max64(q24, ECF_MIN_Q24), PAQM_Q24_ONE), 1);
+	return paqm_min64(ceil_bps, rate + f32_bps(ecf));
+}
+
+static uint64_t expiry_ns(const struct paqm_msg *m)
+{
+	return paqm_clamp64(3 * 1000000ULL * m->period_ms, ALLOW_EXPIRY_MIN_NS,
+			    ALLOW_EXPIRY_MAX_NS);
+}
+
+struct allow *allow_apply(struct allow_set *s, const struct paqm_msg *m, uint32_t addr,
+			  uint64_t ceil_bps, enum allow_use use, uint64_t now_ns, uint64_t keep_ns)
+{
+	struct allow *a;
+
+	allow_expire(s, now_ns, keep_ns);
+	a = slot_of(s, m->router_id);
+	if (!a) {
+		a = slot_for_new(s);
+		if (!a)
+			return NULL;
+		*a = (struct allow){.used = true};
+	} else if (m->boot != a->msg.boot) {
+		a->old_boot = a->msg.boot;
+		a->has_old_boot = true;
+	}
+	if (use == ALLOW_USE_ERF)
+		a->rate = f32_bps(m->erf);
+	else
+		a->rate = ecf_step(a->active ? paqm_min64(a->rate, ceil_bps) : ceil_bps, m->ecf,
+				   ceil_bps);
+	a->active = true;
+	a->msg = *m;
+	a->addr = addr;
+	a->mono_ns = now_ns;
+	a->expires_ns = now_ns + expiry_ns(m);
+	s->spoken = true;
+	return a;
+}
+
+unsigned int allow_expire(struct allow_set *s, uint64_t now_ns, uint64_t keep_ns)
+{
+	unsigned int n = 0;
+	size_t i;
+
+	for (i = 0; i < ALLOW_ROUTERS; i++) {
+		struct allow *a = &s->slot[i];
+
+		if (!a->used || now_ns < a->expires_ns)
+			continue;
+		if (a->active)
+			n++;
+		a->active = false;
+		/* The sequence outlives the allowance by the life of a digest:
+		 * otherwise an old message could be played back here.
+		 */
+		if (now_ns >= a->expires_ns + keep_ns)
+			a->used = false;
+	}
+	return n;
+}
+
+uint64_t allow_next(const struct allow_set *s, uint64_t keep_ns)
+{
+	uint64_t next = UINT64_MAX;
+	size_t i;
+
+	for (i = 0; i < ALLOW_ROUTERS; i++) {
+		const struct allow *a = &s->slot[i];
+
+		if (a->used)
+			next = paqm_min64(next, a->expires_ns + (a->active ? 0 : keep_ns));
+	}
+	return next;
+}
+
+uint64_t allow_min(const struct allow_set *s, uint64_t floor_bps, uint64_t ceil_bps,
+		   const struct allow **min, unsigned int *active)
+{
+	size_t i;
+
+	*min = NULL;
+	*active = 0;
+	for (i = 0; i < ALLOW_ROUTERS; i++) {
+		const struct allow *a = &s->slot[i];
+
+		if (!a->used || !a->active)
+			continue;
+		++*active;
+		if (!*min || a->rate < (*min)->rate)
+			*min = a;
+	}
+	return *min ? paqm_clamp64((*min)->rate, floor_bps, ceil_bps) : 0;
+}

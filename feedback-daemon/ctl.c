@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Server of the control socket; see ctl.h. A client that does not read its
+ * answers is dropped; one that does not keep up with a watch loses events and
+ * is told how many.
+ */
+#include "ctl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "capture.h"
+#include "ipc_server.h"
+#include "log.h"
+#include "request.h"
+#include "unixsock.h"
+
+#define CTL_CLIENTS 16
+#define CTL_LINE 4096
+#define CTL_ANSWERS_MAX (4U << 20)
+#define CTL_EVENTS_MAX (256U << 10)
+
+struct ctl_client {
+	struct source src; /* first: the loop knows the client by it */
+	struct daemon *d;
+	bool used, watch;
+	uint64_t lost; /* events */
+	char in[CTL_LINE];
+	size_t in_len;
+	char *out;
+	size_t out_len;
+};
+
+struct ctl_server {
+	struct source src;
+	struct daemon *d;
+	char *path;
+	unsigned int watchers;
+	struct ctl_client client[CTL_CLIENTS];
+};
+
+static void drop_client(struct ctl_client *c)
+{
+	if (c->watch)
+		c->d->ctl->watchers--;
+	close(c->src.fd);
+	free(c->out);
+	c->out = NULL;
+	c->used = false;
+}
+
+/* Return: false if the client was dropped. */
+static bool flush(struct ctl_client *c)
+{
+	ssize_t n;
+
+	while (c->out_len) {
+		n = send(c->src.fd, c->out, c->out_len, MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			break;
+		if (n < 0) {
+			drop_client(c);
+			return false;
+		}
+		c->out_len -= (size_t)n;
+		memmove(c->out, c->out + n, c->out_len);
+	}
+	loop_watch(c->d, &c->src, c->out_len ? EPOLLIN | EPOLLOUT : EPOLLIN);
+	return true;
+}
+
+/* Queue one line; takes over @o. Return: false if it does not fit in @max. */
+static bool put_line(struct ctl_client *c, json_t *o, size_t max)
+{
+	char *text = o ? json_dumps(o, JSON_COMPACT) : NULL;
+	size_t len = text ? strlen(text) : 0;
+	char *out = NULL;
+
+	json_decref(o);
+	if (text && c->out_len + len + 1 <= max)
+		out = realloc(c->out, c->out_len + len + 1);
+	if (out) {
+		memcpy(out + c->out_len, text, len);
+		out[c->out_len + len] = '\n';
+		c->out = out;
+		c->out_len += len + 1;
+	}
+	free(text);
+	return out;
+}
+
+static void put_event(struct ctl_client *c, json_t *o)
+{
+	json_t *lost;
+
+	if (c->lost) {
+		lost = json_pack("{s:s,s:I,s:I}", "event", "lost", "t_ns",
+				 (json_int_t)clock_ns(CLOCK_REALTIME), "count",
+				 (json_int_t)c->lost);
+		if (!put_line(c, lost, CTL_EVENTS_MAX)) {
+			c->lost++;
+			json_decref(o);
+			return;
+		}
+		c->lost = 0;
+	}
+	if (!put_line(c, o, CTL_EVENTS_MAX))
+		c->lost++;
+	flush(c);
+}
+
+static void broadcast(struct daemon *d, json_t *o)
+{
+	size_t i;
+
+	for (i = 0; i < CTL_CLIENTS; i++) {
+		struct ctl_client *c = &d->ctl->client[i];
+
+		if (c->used && c->watch)
+			put_event(c, json_incref(o));
+	}
+	json_decref(o);
+}
+
+void ctl_event_verdict(struct daemon *d, const struct verdict *v, uint64_t t_ns)
+{
+	if (d->ctl && d->ctl->watchers)
+		broadcast(d, request_event_verdict(&d->engine, v, t_ns));
+}
+
+void ctl_event_flow(struct daemon *d, const char *event, const struct flow *f)
+{
+	if (d->ctl && d->ctl->watchers)
+		broadcast(d, request_event_flow(&d->engine, event, f, clock_ns(CLOCK_REALTIME)));
+}
+
+static bool answer(struct ctl_client *c, const char *line, size_t len)
+{
+	struct daemon *d = c->d;
+	struct request_env env = {
+		.now_ns = clock_ns(CLOCK_MONOTONIC),
+		.start_ns = d->start_ns,
+		.clients = ipc_clients(d),
+		.bad_records = d->bad_records,
+		.peers_refused = d->peers_refused,
+	};
+	bool watch = false;
+
+	capture_stats(d, &env);
+	if (!put_line(c, request_answer(&d->engine, &env, line, len, &watch), CTL_ANSWERS_MAX)) {
+		log_limited(LOG_CLASS_CLIENT, "control client dropped: does not read its answers");
+		drop_client(c);
+		return false;
+	}
+	if (watch && !c->watch) {
+		c->watch = true;
+		d->ctl->watchers++;
+	}
+	return flush(c);
+}
+
+static void client_ready(struct source *s, uint32_t events)
+{
+	struct ctl_client *c = (struct ctl_client *)s;
+	char *line, *end;
+	ssize_t n;
+
+	if (events & EPOLLOUT && !flush(c))
+		return;
+	n = recv(s->fd, c->in + c->in_len, sizeof(c->in) - c->in_len, MSG_DONTWAIT);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		drop_client(c);
+		return;
+	}
+	c->in_len += (size_t)n;
+	line = c->in;
+	while ((end = memchr(line, '\n', c->in_len - (size_t)(line - c->in)))) {
+		if (!answer(c, line, (size_t)(end - line)))
+			return;
+		line = end + 1;
+	}
+	c->in_len -= (size_t)(line - c->in);
+	memmove(c->in, line, c->in_len);
+	if (c->in_len == sizeof(c->in)) {
+		log_limited(LOG_CLASS_CLIENT, "control client dropped: line longer than %d bytes",
+			    CTL_LINE);
+		drop_client(c);
+	}
+}
+
+static void listen_ready(struct source *s, uint32_t events)
+{
+	struct ctl_server *srv = (struct ctl_server *)s;
+	struct ctl_client *c = NULL;
+	pid_t pid = 0;
+	size_t i;
+	int fd;
+
+	(void)events;
+	fd = unixsock_accept(srv->d, s->fd, &pid);
+	if (fd < 0)
+		return;
+	for (i = 0; i < CTL_CLIENTS && !c; i++)
+		if (!srv->client[i].used)
+			c = &srv->client[i];
+	if (!c) {
+		log_limited(LOG_CLASS_CLIENT, "control client pid %d refused: %d are connected",
+			    (int)pid, CTL_CLIENTS);
+		close(fd);
+		return;
+	}
+	*c = (struct ctl_client){
+		.src = {.fd = fd, .ready = client_ready},
+		.d = srv->d,
+		.used = true,
+	};
+	if (loop_watch(srv->d, &c->src, EPOLLIN))
+		drop_client(c);
+}
+
+int ctl_open(struct daemon *d, const char *path)
+{
+	struct ctl_server *srv = calloc(1, sizeof(*srv));
+
+	if (!srv)
+		return -1;
+	srv->d = d;
+	srv->src.ready = listen_ready;
+	srv->src.fd = unixsock_listen(d, path, SOCK_STREAM);
+	if (srv->src.fd < 0) {
+		free(srv);
+		return -1;
+	}
+	srv->path = strdup(path);
+	d->ctl = srv;
+	return loop_watch(d, &srv->src, EPOLLIN);
+}
+
+void ctl_close(struct daemon *d)
+{
+	struct ctl_server *srv = d->ctl;
+	size_t i;
+
+	if (!srv)
+		return;
+	for (i = 0; i < CTL_CLIENTS; i++)
+		if (srv->client[i].used)
+			drop_client(&srv->client[i]);
+	close(srv->src.fd);
+	if (srv->path)
+		unlink(srv->path);
+	free(srv->path);
+	free(srv);
+	d->ctl = NULL;
+}

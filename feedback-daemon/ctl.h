@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Server of the control socket: newline-delimited JSON for paqmctl. */
+#ifndef PAQMD_CTL_H
+#define PAQMD_CTL_H
+
+#include "loop.h"
+
+#define CTL_PATH "/run/paqmd/control.sock" /* overridden by $PAQM_CONTROL */
+
+/* Return: 0, or -1 after having logged why not. */
+int ctl_open(struct daemon *d, const char *path);
+void ctl_close(struct daemon *d);
+
+/* Tell those who watch. */
+void ctl_event_verdict(struct daemon *d, const struct verdict *v, uint64_t t_ns);
+void ctl_event_flow(struct daemon *d, const char *event, const struct flow *f);
+
+#endif /* PAQMD_CTL_H */

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The judging part of paqmd: flows, routers, and the pipeline of checks that a
+ * feedback message must pass before it is believed (docs/protocol.md). It knows
+ * nothing of capture and sockets: IP packets and times go in, verdicts come
+ * out, so that tests and fuzzers run the very code that runs in the daemon.
+ * All times are nanoseconds of one monotonic clock.
+ */
+#ifndef PAQMD_ENGINE_H
+#define PAQMD_ENGINE_H
+
+#include "allow.h"
+#include "ring.h"
+#include "siphash.h"
+#include "feedback-daemon/paqm_ipc.h"
+
+#define ENGINE_FLOWS 256
+#define ENGINE_ROUTERS 64
+
+/* Why a message was refused; the order is that of the checks. */
+#define REFUSE_REASONS(X)                                                                          \
+	X(NONE, "none")                                                                            \
+	/* the IP packet */                                                                        \
+	X(IP_CUT, "ip_cut")                                                                        \
+	X(IP_HEADER, "ip_header")                                                                  \
+	X(IP_CHECKSUM, "ip_checksum")                                                              \
+	X(IP_FRAGMENT, "ip_fragment")                                                              \
+	X(IP_OPTIONS, "ip_options")                                                                \
+	/* (a) the message; the order of enum paqm_msg_err */                                      \
+	X(MSG_SHORT, "msg_length")                                                                 \
+	X(MSG_TYPE, "msg_type")                                                                    \
+	X(MSG_CHECKSUM, "msg_checksum")                                                            \
+	X(MSG_MAGIC, "msg_magic")                                                                  \
+	X(MSG_VERSION, "msg_version")                                                              \
+	X(MSG_QUOTE, "msg_quote")                                                                  \
+	X(MSG_VALUE, "msg_value")                                                                  \
+	X(MSG_MISMATCH, "msg_mismatch")                                                            \
+	/* (b) the flow */                                                                         \
+	X(FLOW_UNKNOWN, "flow_unknown")                                                            \
+	X(FLOW_SSRC, "flow_ssrc")                                                                  \
+	/* (c) the quoted bytes */                                                                 \
+	X(QUOTE_UNKNOWN, "quote_unknown")                                                          \
+	X(QUOTE_OLD, "quote_old")                                                                  \
+	/* (d) the sequence */                                                                     \
+	X(SEQ_REPLAY, "seq_replay")                                                                \
+	X(SEQ_STALE, "seq_stale")                                                                  \
+	X(BOOT_OLD, "boot_old")                                                                    \
+	/* (f) limits of this host */                                                              \
+	X(ROUTERS_FULL, "routers_full")                                                            \
+	X(RATE_ROUTER, "rate_router")                                                              \
+	X(RATE_GLOBAL, "rate_global")
+
+enum refuse {
+#define X(name, text) REFUSE_##name,
+	REFUSE_REASONS(X)
+#undef X
+		REFUSE_MAX
+};
+
+struct bucket {
+	uint64_t credit_ns;
+	uint64_t t_ns;
+};
+
+/* @per_s tokens a second, @burst of them at once */
+struct bucket_limit {
+	uint32_t per_s;
+	uint32_t burst;
+};
+
+struct engine_params {
+	enum allow_use use;
+	uint64_t digest_life_ns;
+	struct bucket_limit router;
+	struct bucket_limit global;
+};
+
+extern const struct engine_params engine_defaults;
+
+/* What packets are matched against; zero @saddr matches every source. */
+struct flow_key {
+	uint32_t saddr, daddr; /* host order */
+	uint16_t sport, dport;
+	bool used;
+};
+
+struct flow {
+	uint64_t owner;	 /* the client */
+	uint64_t cookie; /* the client's name for the flow */
+	uint64_t serial; /* never used twice; bound into the digests */
+	uint32_t ssrc;
+	uint64_t floor_bps, ceil_bps;
+	uint32_t gop_us, answer_us;
+	struct ring ring;
+	struct allow_set allow;
+	struct paqm_ipc_rate rate; /* newest record for the client */
+	struct paqm_ipc_status status;
+	bool has_status;
+	uint64_t packets; /* media packets seen leaving */
+	uint64_t accepted;
+};
+
+struct router {
+	bool used;
+	uint64_t id;
+	uint32_t addr;
+	struct paqm_msg msg; /* newest believed message, to whichever flow */
+	uint64_t mono_ns;
+	uint64_t accepted;
+	uint64_t refused; /* proven, yet stale or too many */
+	struct bucket bucket;
+};
+
+struct engine {
+	struct engine_params params;
+	uint8_t key[SIPHASH_KEY_LEN];
+	uint64_t serial;
+	struct flow_key keys[ENGINE_FLOWS]; /* apart from the flows: it is searched per packet */
+	struct flow flows[ENGINE_FLOWS];
+	struct router routers[ENGINE_ROUTERS];
+	struct bucket bucket;
+	uint64_t accepted;
+	uint64_t refused[REFUSE_MAX];
+	uint64_t media; /* digests kept */
+	uint64_t media_ignored;
+};
+
+/* What became of a message. Pointers hold until the next call. */
+struct verdict {
+	enum refuse refuse;
+	uint32_t addr; /* source, host order; 0 if the IP header was unusable */
+	bool decoded;  /* @msg is valid */
+	struct paqm_msg msg;
+	struct flow *flow;
+	bool changed; /* the flow's rate record is new and must be pushed */
+};
+
+const char *refuse_name(enum refuse r);
+
+void engine_init(struct engine *e, const struct engine_params *p,
+		 const uint8_t key[SIPHASH_KEY_LEN]);
+void engine_free(struct engine *e);
+
+/**
+ * engine_register() - add a flow, or give an own one new limits
+ * @owner: the client, not 0
+ * @reg: its record
+ * @flow: set to the flow on success
+ *
+ * Return: 0 or a positive errno: EAFNOSUPPORT (not IPv4), EINVAL (port, floor
+ * or ceiling impossible), EEXIST (flow or cookie is taken), ENOSPC, ENOMEM.
+ */
+int engine_register(struct engine *e, uint64_t owner, const struct paqm_ipc_register *reg,
+		    struct flow **flow);
+
+/* Return: the client's flow with this cookie, or NULL. */
+struct flow *engine_flow(struct engine *e, uint64_t owner, uint64_t cookie);
+void engine_unregister(struct engine *e, struct flow *f);
+
+static inline const struct flow_key *engine_key(const struct engine *e, const struct flow *f)
+{
+	return &e->keys[f - e->flows];
+}
+
+/* An outgoing IPv4 packet of which @caplen bytes were captured at @now_ns. */
+void engine_media(struct engine *e, const uint8_t *ip, uint32_t caplen, uint64_t now_ns);
+
+/* An incoming IPv4 packet with a feedback message, captured at @now_ns. */
+void engine_message(struct engine *e, const uint8_t *ip, uint32_t caplen, uint64_t now_ns,
+		    struct verdict *v);
+
+/* Expire a flow's allowances. Return: true if its rate record is new. */
+bool engine_expire(struct engine *e, struct flow *f, uint64_t now_ns);
+
+/* The next time an allowance expires, or UINT64_MAX. */
+uint64_t engine_next(const struct engine *e);
+
+#endif /* PAQMD_ENGINE_H */

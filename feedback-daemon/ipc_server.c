@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Server of the socket of media senders; see ipc_server.h.
+ *
+ * Latest wins: a flow owes its client at most one record of each kind, and the
+ * content is that of the moment in which the record is sent. The send buffer is
+ * kept at a few records, so that a slow reader finds little that is old.
+ */
+#include "ipc_server.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "ctl.h"
+#include "log.h"
+#include "record.h"
+#include "unixsock.h"
+
+#define IPC_SNDBUF 8192
+#define IPC_RECORDS_PER_TURN 16
+
+#define OWES_REGISTERED 1
+#define OWES_RATE 2
+
+struct ipc_client {
+	struct source src; /* first: the loop knows the client by it */
+	struct daemon *d;
+	uint64_t id; /* 0: slot is free */
+	pid_t pid;
+	unsigned int flows;
+};
+
+struct ipc_server {
+	struct source src;
+	struct daemon *d;
+	char *path;
+	uint64_t last_id;
+	struct ipc_client client[IPC_CLIENTS];
+	uint8_t owes[ENGINE_FLOWS];
+};
+
+static size_t index_of(const struct daemon *d, const struct flow *f)
+{
+	return (size_t)(f - d->engine.flows);
+}
+
+static void drop_flow(struct ipc_client *c, struct flow *f)
+{
+	struct daemon *d = c->d;
+
+	ctl_event_flow(d, "unregister", f);
+	d->ipc->owes[index_of(d, f)] = 0;
+	engine_unregister(&d->engine, f);
+	d->filter_stale = true;
+	c->flows--;
+}
+
+static void drop_client(struct ipc_client *c, const char *why)
+{
+	struct daemon *d = c->d;
+	size_t i;
+
+	for (i = 0; i < ENGINE_FLOWS; i++)
+		if (d->engine.keys[i].used && d->engine.flows[i].owner == c->id)
+			drop_flow(c, &d->engine.flows[i]);
+	if (why)
+		log_limited(LOG_CLASS_CLIENT, "client pid %d dropped: %s", (int)c->pid, why);
+	else if (log_verbose)
+		log_line("client pid %d has left", (int)c->pid);
+	close(c->src.fd);
+	c->id = 0;
+}
+
+/* Return: 1 sent, 0 the buffer is full, -1 the client is gone. */
+static int put_record(struct ipc_client *c, const void *rec, size_t len)
+{
+	if (send(c->src.fd, rec, len, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)len)
+		return 1;
+	if (errno == EAGAIN || errno == ENOBUFS || errno == EINTR)
+		return 0;
+	return -1;
+}
+
+static int put_registered(struct ipc_client *c, uint64_t cookie, int error)
+{
+	struct paqm_ipc_registered r = {
+		.hdr = {PAQM_IPC_MAGIC, PAQM_IPC_VERSION, PAQM_IPC_REGISTERED, sizeof(r)},
+		.cookie = cookie,
+		.error = error,
+	};
+
+	return put_record(c, &r, sizeof(r));
+}
+
+/* Send what is owed. Return: false if the client was dropped. */
+static bool flush(struct ipc_client *c)
+{
+	struct daemon *d = c->d;
+	uint8_t *owes = d->ipc->owes;
+	int done = 1;
+	size_t i;
+
+	for (i = 0; i < ENGINE_FLOWS && done > 0; i++) {
+		const struct flow *f = &d->engine.flows[i];
+
+		if (!owes[i] || f->owner != c->id)
+			continue;
+		if (owes[i] & OWES_REGISTERED) {
+			done = put_registered(c, f->cookie, 0);
+			if (done > 0)
+				owes[i] &= (uint8_t)~OWES_REGISTERED;
+		}
+		if (done > 0 && owes[i] & OWES_RATE) {
+			done = put_record(c, &f->rate, sizeof(f->rate));
+			if (done > 0)
+				owes[i] &= (uint8_t)~OWES_RATE;
+		}
+	}
+	if (done < 0) {
+		drop_client(c, NULL);
+		return false;
+	}
+	loop_watch(d, &c->src, done ? EPOLLIN : EPOLLIN | EPOLLOUT);
+	return true;
+}
+
+static struct ipc_client *client_of(const struct daemon *d, uint64_t id)
+{
+	size_t i;
+
+	for (i = 0; i < IPC_CLIENTS; i++)
+		if (d->ipc->client[i].id == id)
+			return &d->ipc->client[i];
+	return NULL;
+}
+
+void ipc_push(struct daemon *d, const struct flow *f)
+{
+	struct ipc_client *c = client_of(d, f->owner);
+
+	if (!c)
+		return;
+	d->ipc->owes[index_of(d, f)] |= OWES_RATE;
+	flush(c);
+}
+
+void ipc_flush(struct daemon *d)
+{
+	size_t i;
+
+	for (i = 0; i < IPC_CLIENTS; i++)
+		if (d->ipc->client[i].id)
+			flush(&d->ipc->client[i]);
+}
+
+/* Return: false if the client was dropped. */
+static bool do_register(struct ipc_client *c, const struct paqm_ipc_register *reg)
+{
+	struct daemon *d = c->d;
+	bool known = engine_flow(&d->engine, c->id, reg->cookie);
+	struct flow *f = NULL;
+	int err = ENOSPC;
+
+	if (known || c->flows < IPC_FLOWS_PER_CLIENT)
+		err = engine_register(&d->engine, c->id, reg, &f);
+	if (err) {
+		log_limited(LOG_CLASS_CLIENT, "client pid %d: flow to port %u not registered: %s",
+			    (int)c->pid, reg->dport, strerror(err));
+		if (put_registered(c, reg->cookie, err) <= 0) {
+			drop_client(c, "does not read its answers");
+			return false;
+		}
+		return true;
+	}
+	if (!known)
+		c->flows++;
+	d->filter_stale = true;
+	/* The answer is due when the filter is in force (ipc_flush): what the
+	 * client sends after it is then sure to be seen.
+	 */
+	d->ipc->owes[index_of(d, f)] = OWES_REGISTERED | OWES_RATE;
+	ctl_event_flow(d, "register", f);
+	return true;
+}
+
+static bool do_record(struct ipc_client *c, const union record *r)
+{
+	struct flow *f;
+
+	switch (r->hdr.kind) {
+	case PAQM_IPC_REGISTER:
+		return do_register(c, &r->reg);
+	case PAQM_IPC_UNREGISTER:
+		f = engine_flow(&c->d->engine, c->id, r->unreg.cookie);
+		if (f)
+			drop_flow(c, f);
+		return true;
+	case PAQM_IPC_STATUS:
+		f = engine_flow(&c->d->engine, c->id, r->status.cookie);
+		if (f) {
+			f->status = r->status;
+			f->has_status = true;
+		}
+		return true;
+	}
+	return true;
+}
+
+static void client_ready(struct source *s, uint32_t events)
+{
+	struct ipc_client *c = (struct ipc_client *)s;
+	union record rec;
+	char buf[sizeof(rec)];
+	const char *why;
+	ssize_t n;
+	int i;
+
+	if (events & EPOLLOUT && !flush(c))
+		return;
+	for (i = 0; i < IPC_RECORDS_PER_TURN; i++) {
+		n = recv(c->src.fd, buf, sizeof(buf), MSG_DONTWAIT | MSG_TRUNC);
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			return;
+		if (n <= 0) {
+			drop_client(c, NULL);
+			return;
+		}
+		why = record_parse(buf, (size_t)n, &rec);
+		if (why) {
+			c->d->bad_records++;
+			drop_client(c, why);
+			return;
+		}
+		if (!do_record(c, &rec))
+			return;
+	}
+}
+
+static void listen_ready(struct source *s, uint32_t events)
+{
+	struct ipc_server *srv = (struct ipc_server *)s;
+	struct ipc_client *c;
+	int sndbuf = IPC_SNDBUF;
+	pid_t pid = 0;
+	int fd;
+
+	(void)events;
+	fd = unixsock_accept(srv->d, s->fd, &pid);
+	if (fd < 0)
+		return;
+	c = client_of(srv->d, 0);
+	if (!c) {
+		log_limited(LOG_CLASS_CLIENT, "client pid %d refused: %d are connected already",
+			    (int)pid, IPC_CLIENTS);
+		close(fd);
+		return;
+	}
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &sndbuf, sizeof(sndbuf));
+	*c = (struct ipc_client){
+		.src = {.fd = fd, .ready = client_ready},
+		.d = srv->d,
+		.id = ++srv->last_id,
+		.pid = pid,
+	};
+	if (loop_watch(srv->d, &c->src, EPOLLIN))
+		drop_client(c, strerror(errno));
+	else if (log_verbose)
+		log_line("client pid %d connected", (int)pid);
+}
+
+unsigned int ipc_clients(const struct daemon *d)
+{
+	unsigned int n = 0;
+	size_t i;
+
+	for (i = 0; i < IPC_CLIENTS; i++)
+		n += d->ipc->client[i].id != 0;
+	return n;
+}
+
+int ipc_open(struct daemon *d, const char *path)
+{
+	struct ipc_server *srv = calloc(1, sizeof(*srv));
+
+	if (!srv)
+		return -1;
+	srv->d = d;
+	srv->src.ready = listen_ready;
+	srv->src.fd = unixsock_listen(d, path, SOCK_SEQPACKET);
+	if (srv->src.fd < 0) {
+		free(srv);
+		return -1;
+	}
+	srv->path = strdup(path);
+	d->ipc = srv;
+	return loop_watch(d, &srv->src, EPOLLIN);
+}
+
+void ipc_close(struct daemon *d)
+{
+	struct ipc_server *srv = d->ipc;
+	size_t i;
+
+	if (!srv)
+		return;
+	for (i = 0; i < IPC_CLIENTS; i++)
+		if (srv->client[i].id)
+			drop_client(&srv->client[i], NULL);
+	close(srv->src.fd);
+	if (srv->path)
+		unlink(srv->path);
+	free(srv->path);
+	free(srv);
+	d->ipc = NULL;
+}

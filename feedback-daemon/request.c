@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Control requests and JSON views; see request.h. */
+#include "request.h"
+
+#include <arpa/inet.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ADDR_LEN 16
+
+static const char *const causes[] = {
+	[PAQM_CAUSE_NONE] = "none",
+	[PAQM_CAUSE_ERF] = "erf",
+	[PAQM_CAUSE_ECF] = "ecf",
+	[PAQM_CAUSE_EXPIRED] = "expired",
+};
+
+static json_t *hex(uint64_t v, int digits)
+{
+	return json_sprintf("%0*" PRIx64, digits, v);
+}
+
+static json_t *num(uint64_t v)
+{
+	return json_integer((json_int_t)v);
+}
+
+/* A binary32 of the wire; messages with other than finite values are refused. */
+static double f32(uint32_t bits)
+{
+	float v;
+
+	memcpy(&v, &bits, sizeof(v));
+	return (double)v;
+}
+
+static const char *addr_text(uint32_t addr, char buf[ADDR_LEN])
+{
+	struct in_addr a = {htonl(addr)};
+
+	return inet_ntop(AF_INET, &a, buf, ADDR_LEN);
+}
+
+static json_t *addr(uint32_t a)
+{
+	char buf[ADDR_LEN];
+
+	return json_string(addr_text(a, buf));
+}
+
+static json_t *flow_name(const struct flow_key *k)
+{
+	char s[ADDR_LEN], d[ADDR_LEN];
+
+	return json_sprintf("%s:%u > %s:%u", k->saddr ? addr_text(k->saddr, s) : "*", k->sport,
+			    addr_text(k->daddr, d), k->dport);
+}
+
+static json_t *flags(uint8_t f)
+{
+	static const struct {
+		uint8_t bit;
+		const char *name;
+	} names[] = {
+		{PAQM_F_OVERLOAD, "overload"},
+		{PAQM_F_POLICED, "policed"},
+		{PAQM_F_FINAL, "final"},
+		{PAQM_F_AUTH, "auth"},
+	};
+	json_t *a = json_array();
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (f & names[i].bit)
+			json_array_append_new(a, json_string(names[i].name));
+	return a;
+}
+
+/* What a message says; common to routers, allowances and events. */
+static void put_msg(json_t *o, const struct paqm_msg *m)
+{
+	json_object_set_new(o, "router_id", hex(m->router_id, 16));
+	json_object_set_new(o, "boot", hex(m->boot, 8));
+	json_object_set_new(o, "seq", num(m->seq));
+	json_object_set_new(o, "ecf", json_real(f32(m->ecf)));
+	json_object_set_new(o, "erf_bps", json_real(f32(m->erf)));
+	json_object_set_new(o, "period_ms", num(m->period_ms));
+	json_object_set_new(o, "qdelay_ms", json_real(m->qdelay_100us / 10.0));
+	json_object_set_new(o, "flows", num(m->flows));
+	json_object_set_new(o, "utilisation", json_real(m->util / 65535.0));
+	json_object_set_new(o, "flags", flags(m->flags));
+}
+
+static json_t *view_allow(const struct allow *a, uint64_t now_ns)
+{
+	json_t *o = json_object();
+
+	json_object_set_new(o, "address", addr(a->addr));
+	put_msg(o, &a->msg);
+	json_object_set_new(o, "rate_bps", num(a->rate));
+	json_object_set_new(o, "active", json_boolean(a->active));
+	json_object_set_new(o, "age_ms", num((now_ns - a->mono_ns) / 1000000));
+	return o;
+}
+
+static void put_rate(json_t *o, const struct flow *f)
+{
+	json_object_set_new(o, "rate_bps", num(f->rate.rate_bps));
+	json_object_set_new(o, "cause", json_string(causes[f->rate.cause]));
+	json_object_set_new(o, "limited_by",
+			    f->rate.routers ? hex(f->rate.router_id, 16) : json_null());
+}
+
+static void put_identity(json_t *o, const struct engine *e, const struct flow *f)
+{
+	json_object_set_new(o, "flow", flow_name(engine_key(e, f)));
+	json_object_set_new(o, "cookie", hex(f->cookie, 16));
+}
+
+static json_t *view_flow(const struct engine *e, const struct flow *f, uint64_t now_ns)
+{
+	json_t *o = json_object(), *routers = json_array(), *status = NULL;
+	size_t i;
+
+	put_identity(o, e, f);
+	json_object_set_new(o, "client", num(f->owner));
+	json_object_set_new(o, "ssrc", f->ssrc ? hex(f->ssrc, 8) : json_null());
+	json_object_set_new(o, "floor_bps", num(f->floor_bps));
+	json_object_set_new(o, "ceil_bps", num(f->ceil_bps));
+	json_object_set_new(o, "gop_ms", json_real(f->gop_us / 1000.0));
+	json_object_set_new(o, "answer_ms", json_real(f->answer_us / 1000.0));
+	put_rate(o, f);
+	for (i = 0; i < ALLOW_ROUTERS; i++)
+		if (f->allow.slot[i].used)
+			json_array_append_new(routers, view_allow(&f->allow.slot[i], now_ns));
+	json_object_set_new(o, "routers", routers);
+	json_object_set_new(o, "packets", num(f->packets));
+	json_object_set_new(o, "accepted", num(f->accepted));
+	json_object_set_new(o, "digests_overwritten", num(f->ring.early));
+	if (f->has_status)
+		status =
+			json_pack("{s:I,s:I,s:I}", "wire_bps", (json_int_t)f->status.wire_bps,
+				  "gop", (json_int_t)f->status.gop, "qp", (json_int_t)f->status.qp);
+	json_object_set_new(o, "status", status ? status : json_null());
+	return o;
+}
+
+static json_t *view_flows(const struct engine *e, uint64_t now_ns)
+{
+	json_t *a = json_array();
+	size_t i;
+
+	for (i = 0; i < ENGINE_FLOWS; i++)
+		if (e->keys[i].used)
+			json_array_append_new(a, view_flow(e, &e->flows[i], now_ns));
+	return a;
+}
+
+static json_t *view_routers(const struct engine *e, uint64_t now_ns)
+{
+	json_t *a = json_array();
+	size_t i;
+
+	for (i = 0; i < ENGINE_ROUTERS; i++) {
+		const struct router *r = &e->routers[i];
+		json_t *o;
+
+		if (!r->used)
+			continue;
+		o = json_object();
+		json_object_set_new(o, "address", addr(r->addr));
+		put_msg(o, &r->msg);
+		json_object_set_new(o, "age_ms", num((now_ns - r->mono_ns) / 1000000));
+		json_object_set_new(o, "accepted", num(r->accepted));
+		json_object_set_new(o, "refused", num(r->refused));
+		json_array_append_new(a, o);
+	}
+	return a;
+}
+
+static json_t *view_stats(const struct engine *e, const struct request_env *env)
+{
+	json_t *o = json_object(), *refused = json_object(), *ifaces = json_array();
+	uint64_t total = 0;
+	unsigned int i;
+
+	for (i = REFUSE_NONE + 1; i < REFUSE_MAX; i++) {
+		json_object_set_new(refused, refuse_name((enum refuse)i), num(e->refused[i]));
+		total += e->refused[i];
+	}
+	for (i = 0; i < env->ifaces; i++)
+		json_array_append_new(ifaces,
+				      json_pack("{s:s,s:b,s:I,s:I}", "name", env->iface[i].name,
+						"up", env->iface[i].up, "received",
+						(json_int_t)env->iface[i].received, "dropped",
+						(json_int_t)env->iface[i].dropped));
+	json_object_set_new(o, "version", json_string(PAQM_VERSION));
+	json_object_set_new(o, "use", json_string(e->params.use == ALLOW_USE_ERF ? "erf" : "ecf"));
+	json_object_set_new(o, "uptime_ms", num((env->now_ns - env->start_ns) / 1000000));
+	json_object_set_new(o, "clients", num(env->clients));
+	json_object_set_new(o, "media_packets", num(e->media));
+	json_object_set_new(o, "media_ignored", num(e->media_ignored));
+	json_object_set_new(o, "accepted", num(e->accepted));
+	json_object_set_new(o, "refused_total", num(total));
+	json_object_set_new(o, "refused", refused);
+	json_object_set_new(o, "bad_records", num(env->bad_records));
+	json_object_set_new(o, "peers_refused", num(env->peers_refused));
+	json_object_set_new(o, "interfaces", ifaces);
+	return o;
+}
+
+static json_t *failure(const char *fmt, const char *arg)
+{
+	return json_pack("{s:b,s:o}", "ok", 0, "error", json_sprintf(fmt, arg));
+}
+
+json_t *request_answer(const struct engine *e, const struct request_env *env, const char *line,
+		       size_t len, bool *watch)
+{
+	json_error_t err;
+	json_t *req = json_loadb(line, len, JSON_REJECT_DUPLICATES, &err);
+	const char *cmd;
+	json_t *o = NULL;
+	bool all;
+
+	if (!req)
+		return failure("not a JSON object: %s", err.text);
+	cmd = json_string_value(json_object_get(req, "cmd"));
+	if (!cmd) {
+		json_decref(req);
+		return failure("%s", "no \"cmd\": send {\"cmd\": \"show\"}");
+	}
+	all = !strcmp(cmd, "show");
+	if (!all && strcmp(cmd, "flows") && strcmp(cmd, "routers") && strcmp(cmd, "stats") &&
+	    strcmp(cmd, "watch")) {
+		o = failure("%s", "unknown cmd: show, flows, routers, stats or watch");
+		json_decref(req);
+		return o;
+	}
+	o = json_pack("{s:b}", "ok", 1);
+	if (!strcmp(cmd, "watch"))
+		*watch = true;
+	if (all || !strcmp(cmd, "flows"))
+		json_object_set_new(o, "flows", view_flows(e, env->now_ns));
+	if (all || !strcmp(cmd, "routers"))
+		json_object_set_new(o, "routers", view_routers(e, env->now_ns));
+	if (all || !strcmp(cmd, "stats"))
+		json_object_set_new(o, "stats", view_stats(e, env));
+	json_decref(req);
+	return o;
+}
+
+json_t *request_event_verdict(const struct engine *e, const struct verdict *v, uint64_t t_ns)
+{
+	json_t *o = json_object();
+
+	json_object_set_new(o, "event", json_string(v->refuse ? "refused" : "accepted"));
+	json_object_set_new(o, "t_ns", num(t_ns));
+	json_object_set_new(o, "address", addr(v->addr));
+	if (v->refuse) {
+		json_object_set_new(o, "reason", json_string(refuse_name(v->refuse)));
+		json_object_set_new(o, "total", num(e->refused[v->refuse]));
+	}
+	if (v->decoded)
+		put_msg(o, &v->msg);
+	if (v->flow) {
+		put_identity(o, e, v->flow);
+		put_rate(o, v->flow);
+	}
+	return o;
+}
+
+json_t *request_event_flow(const struct engine *e, const char *event, const struct flow *f,
+			   uint64_t t_ns)
+{
+	json_t *o = json_object();
+
+	json_object_set_new(o, "event", json_string(event));
+	json_object_set_new(o, "t_ns", num(t_ns));
+	put_identity(o, e, f);
+	put_rate(o, f);
+	return o;
+}

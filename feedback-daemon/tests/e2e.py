@@ -1,0 +1,455 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""End-to-end test of paqmd: the real daemon, real packets, two network namespaces.
+
+A sender registers a flow and sends RTP-like UDP over a veth pair; the other end
+plays the router and answers with feedback messages, valid ones and all kinds of
+invalid ones. Needs root (exit code 77, "skipped", otherwise).
+
+Usage: e2e.py PAQMD PAQMCTL
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+SENDER_IP, ROUTER_IP = "10.77.0.1", "10.77.0.2"
+SPORT, DPORT, SSRC = 5004, 5006, 0x11223344
+ICMP_TYPE = 253
+CLONE_NEWNET = 0x40000000
+IPC_MAGIC, IPC_VERSION = 0x50514950, 1
+REGISTER, REGISTERED, RATE, UNREGISTER, STATUS = 1, 2, 3, 4, 5
+RATE_FORMAT = "=IBBHQQQ16sQIIHHBBH"
+CAUSES = {0: "none", 1: "erf", 2: "ecf", 3: "expired"}
+PATIENCE = 30.0  # seconds until an awaited event counts as missing
+
+
+class Rate(NamedTuple):
+    """What a rate record says."""
+
+    cookie: int
+    bps: int
+    cause: str
+    router: str
+    seq: int
+    routers: int
+
+
+def checksum(data: bytes) -> int:
+    """Internet checksum (RFC 1071)."""
+    if len(data) % 2:
+        data += b"\0"
+    total: int = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return ~total & 0xFFFF
+
+
+def ip_header(src: str, dst: str, proto: int, length: int, ident: int = 0) -> bytes:
+    """IPv4 header without options."""
+    head = struct.pack("!BBHHHBBH", 0x45, 0, length, ident, 0x4000, 64, proto, 0)
+    head += socket.inet_aton(src) + socket.inet_aton(dst)
+    return head[:10] + struct.pack("!H", checksum(head)) + head[12:]
+
+
+def rtp(seq: int, ssrc: int = SSRC) -> bytes:
+    """An RTP packet with contents that nobody can guess."""
+    return struct.pack("!BBHII", 0x80, 96, seq, 90000 + seq, ssrc) + os.urandom(200)
+
+
+def quote(payload: bytes, sport: int = SPORT) -> bytes:
+    """What a router quotes of a media packet; TTL and checksums may differ."""
+    head = ip_header(SENDER_IP, ROUTER_IP, 17, 28 + len(payload))
+    return head + struct.pack("!HHHH", sport, DPORT, 8 + len(payload), 0x1234) + payload[:28]
+
+
+def message(
+    quoted: bytes, seq: int, erf: float, ecf: float = 0.9, router: int = 0xA1, boot: int = 7
+) -> bytes:
+    """A whole ICMP message as the protocol describes it, written independently of the C codec."""
+    obj = struct.pack("!4sBBHQII", b"PAQM", 1, 0x04, 0, router, boot, seq)
+    obj += struct.pack("!ffHHHHQ", ecf, erf, 500, 35, 3, 60000, 0)
+    value = struct.pack("!f", ecf)
+    body = quoted + obj
+    total = checksum(struct.pack("!BBH", ICMP_TYPE, 0, 0) + value + body)
+    return struct.pack("!BBH", ICMP_TYPE, 0, total) + value + body
+
+
+def v4_mapped(addr: str) -> bytes:
+    """IPv4-mapped IPv6 address."""
+    return b"\0" * 10 + b"\xff\xff" + socket.inet_aton(addr)
+
+
+def register(cookie: int, sport: int = SPORT, ceil: int = 3_000_000) -> bytes:
+    """Registration record of paqm_ipc.h."""
+    return struct.pack(
+        "=IBBH16s16sHHIQQIIQ",
+        *(IPC_MAGIC, IPC_VERSION, REGISTER, 80, v4_mapped(SENDER_IP), v4_mapped(ROUTER_IP)),
+        *(sport, DPORT, SSRC, 100_000, ceil, 500_000, 41_667, cookie),
+    )
+
+
+class Namespaces:
+    """Two network namespaces joined by a veth pair."""
+
+    def __init__(self) -> None:
+        self.sender = f"pq-s-{os.getpid()}"
+        self.router = f"pq-r-{os.getpid()}"
+        self.libc = ctypes.CDLL(None, use_errno=True)
+        self.home = os.open("/proc/self/ns/net", os.O_RDONLY)
+
+    def up(self) -> None:
+        """Create them."""
+        for name in (self.sender, self.router):
+            subprocess.run(["ip", "netns", "add", name], check=True)
+        pair = ["link", "add", "veth0", "type", "veth", "peer", "veth0", "netns", self.router]
+        subprocess.run(["ip", "-n", self.sender, *pair], check=True)
+        for name, addr in ((self.sender, SENDER_IP), (self.router, ROUTER_IP)):
+            ip = ["ip", "-n", name]
+            subprocess.run([*ip, "addr", "add", f"{addr}/24", "dev", "veth0"], check=True)
+            subprocess.run([*ip, "link", "set", "lo", "up"], check=True)
+            subprocess.run([*ip, "link", "set", "veth0", "up"], check=True)
+
+    def down(self) -> None:
+        """Remove them, and the veth pair with them."""
+        for name in (self.sender, self.router):
+            subprocess.run(["ip", "netns", "del", name], check=False)
+
+    def socket(self, name: str, *args: int) -> socket.socket:
+        """A socket that lives in namespace `name`."""
+        fd = os.open(f"/run/netns/{name}", os.O_RDONLY)
+        try:
+            self._enter(fd)
+            return socket.socket(*args)
+        finally:
+            self._enter(self.home)
+            os.close(fd)
+
+    def _enter(self, fd: int) -> None:
+        if self.libc.setns(fd, CLONE_NEWNET):
+            raise OSError(ctypes.get_errno(), "setns")
+
+
+class Client:
+    """A media sender as paqmd sees it."""
+
+    def __init__(self, path: Path) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.sock.settimeout(PATIENCE)
+        self.sock.connect(str(path))
+
+    def register(self, cookie: int, **limits: int) -> int:
+        """Register a flow. Return the error of the answer."""
+        self.sock.send(register(cookie, **limits))
+        magic, version, kind, length, got, error = struct.unpack("=IBBHQi4x", self.sock.recv(512))
+        assert (magic, version, kind, length, got) == (IPC_MAGIC, 1, REGISTERED, 24, cookie)
+        return int(error)
+
+    def rate(self) -> Rate:
+        """The next rate record."""
+        rec = struct.unpack(RATE_FORMAT, self.sock.recv(512))
+        assert rec[:4] == (IPC_MAGIC, 1, RATE, 72), rec
+        router = socket.inet_ntoa(rec[7][12:])
+        return Rate(rec[4], rec[5], CAUSES[rec[13]], router, rec[10], rec[15])
+
+    def silent(self) -> bool:
+        """Nothing is waiting to be read."""
+        return not select.select([self.sock], [], [], 0)[0]
+
+
+class Trial:
+    """One running daemon and the two ends of the network."""
+
+    def __init__(self, paqmd: str, paqmctl: str, net: Namespaces, run: Path) -> None:
+        self.net = net
+        self.paqmctl = paqmctl
+        self.ipc, self.control = run / "deep" / "er" / "client.sock", run / "control.sock"
+        self.log = run / "log"
+        self.command = [paqmd, "--socket", str(self.ipc), "--control", str(self.control), "-v"]
+        self.daemon: subprocess.Popen[bytes] | None = None
+        self.media = net.socket(net.sender, socket.AF_INET, socket.SOCK_DGRAM)
+        self.media.bind((SENDER_IP, SPORT))
+        self.sink = net.socket(net.router, socket.AF_INET, socket.SOCK_DGRAM)
+        self.sink.bind((ROUTER_IP, DPORT))
+        self.sink.settimeout(PATIENCE)
+        self.raw = net.socket(net.router, socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
+        self.rtp_seq = 0
+
+    def start(self, *options: str) -> None:
+        """Start the daemon; wait until it is ready."""
+        with self.log.open("wb") as log:
+            self.daemon = subprocess.Popen(
+                ["ip", "netns", "exec", self.net.sender, *self.command, *options], stderr=log
+            )
+        self.until(lambda: "ready" in self.log.read_text(), "the daemon to be ready")
+
+    def stop(self) -> None:
+        """End the daemon politely; it must leave nothing behind."""
+        assert self.daemon
+        self.daemon.send_signal(signal.SIGTERM)
+        assert self.daemon.wait(PATIENCE) == 0, "exit status"
+        assert not self.ipc.exists() and not self.control.exists(), "sockets left behind"
+        self.daemon = None
+
+    def until(self, done: Callable[[], bool], what: str) -> None:
+        """Wait for an event."""
+        end = time.monotonic() + PATIENCE
+        while not done():
+            assert time.monotonic() < end, f"waited in vain for {what}"
+            assert self.daemon is None or self.daemon.poll() is None, self.log.read_text()
+            time.sleep(0.02)
+
+    def ask(self, command: str) -> dict[str, Any]:
+        """One answer of paqmctl."""
+        run = [self.paqmctl, "--control", str(self.control), "--json", command]
+        out = subprocess.run(run, check=True, capture_output=True, text=True)
+        answer: dict[str, Any] = json.loads(out.stdout)
+        return answer
+
+    def stats(self) -> dict[str, Any]:
+        """Counters of the daemon."""
+        stats: dict[str, Any] = self.ask("stats")["stats"]
+        return stats
+
+    def send_media(self, ssrc: int = SSRC) -> bytes:
+        """Send one packet over the veth pair; return it as it arrived."""
+        self.rtp_seq += 1
+        sent = rtp(self.rtp_seq, ssrc)
+        self.media.sendto(sent, (ROUTER_IP, DPORT))
+        got = self.sink.recv(2048)
+        assert got == sent
+        return got
+
+    def answer(self, icmp: bytes, src: str = ROUTER_IP) -> None:
+        """Send an ICMP message to the sender host."""
+        ip = ip_header(src, SENDER_IP, 1, 20 + len(icmp))
+        self.raw.sendto(ip + icmp, (SENDER_IP, 0))
+
+    def expect_refusal(self, reason: str, icmp: bytes, src: str = ROUTER_IP) -> None:
+        """Send a message that must be refused for `reason`, and nothing else may change."""
+        before = self.stats()
+        self.answer(icmp, src)
+        self.until(
+            lambda: self.stats()["refused_total"] > before["refused_total"], f"refusal: {reason}"
+        )
+        after = self.stats()
+        changed = {k: n for k, n in after["refused"].items() if n != before["refused"][k]}
+        assert changed == {reason: before["refused"][reason] + 1}, (reason, changed)
+        assert after["accepted"] == before["accepted"], reason
+        print(f"ok: {reason}", flush=True)
+
+
+def resum(icmp: bytes) -> bytes:
+    """Make the checksum of a changed message right again."""
+    return icmp[:2] + struct.pack("!H", checksum(icmp[:2] + b"\0\0" + icmp[4:])) + icmp[4:]
+
+
+def check_refusals(t: Trial, client: Client) -> None:
+    """Whatever cannot be proven is refused, counted, and never pushed."""
+    sent = t.send_media()
+    good = message(quote(sent), 2, 900_000.0)
+    old = message(quote(sent), 1, 900_000.0)
+    t.expect_refusal("seq_replay", old)
+    t.expect_refusal("seq_stale", message(quote(sent), 0, 900_000.0))
+    t.expect_refusal("msg_checksum", good[:60] + bytes([good[60] ^ 1]) + good[61:])
+    t.expect_refusal("msg_length", resum(good[:60]))
+    t.expect_refusal("msg_magic", resum(good[:-1]))
+    t.expect_refusal("msg_version", resum(good[:-44] + b"\x02" + good[-43:]))
+    t.expect_refusal("msg_value", message(quote(sent), 2, float("nan")))
+    t.expect_refusal("msg_value", message(quote(sent), 2, float("inf")))
+    t.expect_refusal("msg_mismatch", resum(good[:4] + struct.pack("!f", 0.1) + good[8:]))
+    t.expect_refusal("flow_unknown", message(quote(sent, SPORT + 2), 2, 900_000.0))
+    t.expect_refusal("flow_ssrc", message(quote(sent[:8] + b"\0" * 4 + sent[12:]), 2, 900_000.0))
+    # an attacker off the path knows the 5-tuple and the SSRC, not the payload
+    forged = sent[:12] + os.urandom(200)
+    t.expect_refusal("quote_unknown", message(quote(forged), 2, 900_000.0), src="192.0.2.1")
+    # media that enters from outside proves nothing, even with the flow's addresses
+    spoof = rtp(40_000)
+    udp = struct.pack("!HHHH", SPORT, DPORT, 8 + len(spoof), 0) + spoof
+    t.raw.sendto(ip_header(SENDER_IP, ROUTER_IP, 17, 20 + len(udp)) + udp, (SENDER_IP, 0))
+    t.expect_refusal("quote_unknown", message(quote(spoof), 2, 900_000.0))
+    assert client.silent(), "a refused message was pushed"
+
+
+def check_ip_refusals(t: Trial) -> None:
+    """Defects of the IP packet itself."""
+    icmp = message(quote(t.send_media()), 50, 900_000.0)
+    before = t.stats()["refused"]
+    options = struct.pack("!BBHHHBBH", 0x46, 0, 24 + len(icmp), 0, 0, 64, 1, 0)
+    options += socket.inet_aton(ROUTER_IP) + socket.inet_aton(SENDER_IP) + b"\x01\x01\x01\x00"
+    t.raw.sendto(options + icmp, (SENDER_IP, 0))
+    fragment = struct.pack("!BBHHHBBH", 0x45, 0, 20 + 64, 9, 0x2000, 64, 1, 0)
+    fragment += socket.inet_aton(ROUTER_IP) + socket.inet_aton(SENDER_IP)
+    t.raw.sendto(fragment + icmp[:64], (SENDER_IP, 0))
+    t.until(lambda: t.stats()["refused"]["ip_options"] > before["ip_options"], "ip_options")
+    t.until(lambda: t.stats()["refused"]["ip_fragment"] > before["ip_fragment"], "ip_fragment")
+    print("ok: ip_options, ip_fragment", flush=True)
+
+
+def check_service(t: Trial) -> None:
+    """The daemon's main purpose, its refusals and its end."""
+    t.start()
+    client = Client(t.ipc)
+    assert client.register(42) == 0
+    assert client.rate() == Rate(42, 0, "none", "0.0.0.0", 0, 0)
+    assert client.register(43) != 0, "the same flow twice"
+
+    sent = t.send_media()
+    t.answer(message(quote(sent), 1, 850_000.0))
+    assert client.rate() == Rate(42, 850_000, "erf", ROUTER_IP, 1, 1)
+    t.answer(message(quote(sent), 1, 600_000.0, router=0xB2), src="10.77.0.77")
+    assert client.rate() == Rate(42, 600_000, "erf", "10.77.0.77", 1, 2)
+    print("ok: accepted and pushed, minimum of two routers", flush=True)
+    shown = t.ask("show")
+    assert [r["router_id"][-2:] for r in shown["routers"]] == ["a1", "b2"]
+    assert shown["flows"][0]["rate_bps"] == 600_000
+    assert shown["stats"]["media_packets"] == 1
+
+    check_refusals(t, client)
+    check_ip_refusals(t)
+
+    # limits of the flow
+    sent = t.send_media()
+    t.answer(message(quote(sent), 60, 1.0, router=0xB2))
+    assert client.rate().bps == 100_000
+    t.answer(message(quote(sent), 61, 1e9, router=0xB2))
+    got = client.rate()
+    assert got.bps in (850_000, 3_000_000), got  # with or without the first router's advice
+
+    # silence of the last router
+    while got.cause != "expired":
+        got = client.rate()
+    assert got.bps == 0 and got.routers == 0
+    print("ok: expiry", flush=True)
+
+    client.sock.send(struct.pack("=IBBHQQII", IPC_MAGIC, 1, STATUS, 32, 42, 777_000, 5, 30))
+    t.until(lambda: bool(t.ask("flows")["flows"][0]["status"]), "the status record")
+    assert t.ask("flows")["flows"][0]["status"]["qp"] == 30
+    client.sock.close()
+    t.until(lambda: not t.ask("flows")["flows"], "the flow to vanish with its client")
+    t.expect_refusal("flow_unknown", message(quote(sent), 62, 900_000.0))
+    t.stop()
+
+
+def check_slow_reader(t: Trial) -> None:
+    """A client that does not read loses old records, never the newest."""
+    t.start("-i", "veth0")
+    client = Client(t.ipc)
+    assert client.register(1) == 0
+    client.rate()
+    sent = t.send_media()
+    count = 300
+    for seq in range(1, count + 1):
+        t.answer(message(quote(sent), seq, 500_000.0 + seq))
+    t.until(lambda: bool(t.stats()["accepted"] == count), "all messages")
+    rates = [client.rate()]
+    while rates[-1].seq != count:
+        rates.append(client.rate())
+    assert rates[-1].bps == 500_000 + count
+    assert [r.seq for r in rates] == sorted({r.seq for r in rates})
+    assert len(rates) < count // 2, f"{len(rates)} old records were kept"
+    print(f"ok: latest wins ({len(rates)} of {count} records read)", flush=True)
+
+    # nonsense on the socket ends the connection, not the daemon
+    bad = Client(t.ipc)
+    bad.sock.send(b"nonsense")
+    assert bad.sock.recv(64) == b""
+    assert t.stats()["bad_records"] == 1
+    for garbage in (b"garbage\n", b"{}\n", b'{"cmd":"dance"}\n'):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
+            s.connect(str(t.control))
+            s.send(garbage)
+            assert json.loads(s.makefile().readline())["ok"] is False
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
+        s.settimeout(PATIENCE)
+        s.connect(str(t.control))
+        s.sendall(b"x" * 4096)
+        assert s.recv(64) == b""
+    print("ok: bad clients", flush=True)
+    t.stop()
+
+
+def check_watch(t: Trial) -> None:
+    """paqmctl watch, in ECF mode; then the interface goes and comes back."""
+    t.start("--use", "ecf", "-i", "veth0")
+    run = [t.paqmctl, "--control", str(t.control), "--json", "watch"]
+    with subprocess.Popen(run, stdout=subprocess.PIPE, text=True) as watch:
+        assert watch.stdout
+        assert json.loads(watch.stdout.readline()) == {"ok": True}
+        client = Client(t.ipc)
+        client.register(1, ceil=1_000_000)
+        sent = t.send_media()
+        t.answer(message(quote(sent), 1, 1e9, ecf=0.5))
+        t.answer(message(quote(sent), 1, 1e9, ecf=0.5))
+        events = [json.loads(watch.stdout.readline()) for _ in range(3)]
+        assert [e["event"] for e in events] == ["register", "accepted", "refused"]
+        assert events[1]["rate_bps"] == 500_000 and events[1]["cause"] == "ecf"
+        assert events[1]["qdelay_ms"] == 3.5 and events[1]["address"] == ROUTER_IP
+        assert events[2]["reason"] == "seq_replay" and events[2]["total"] == 1
+        print("ok: watch", flush=True)
+
+        link = ["ip", "-n", t.net.sender, "link", "set", "veth0"]
+        subprocess.run([*link, "down"], check=True)
+        t.until(lambda: not t.stats()["interfaces"][0]["up"], "the interface to be missed")
+        subprocess.run([*link, "up"], check=True)
+        t.until(lambda: bool(t.stats()["interfaces"][0]["up"]), "the interface to come back")
+        sent = t.send_media()
+        t.answer(message(quote(sent), 2, 1e9, ecf=0.5))
+        t.until(lambda: bool(t.stats()["accepted"] == 2), "a message after the interruption")
+        print("ok: interface gone and back", flush=True)
+        t.stop()
+        assert watch.wait(PATIENCE) == 1
+
+
+def main() -> int:
+    """Run all checks."""
+    if len(sys.argv) != 3:
+        print("usage: e2e.py PAQMD PAQMCTL", file=sys.stderr)
+        return 2
+    if os.geteuid():
+        print("skipped: needs root for network namespaces")
+        return 77
+    paqmd, paqmctl = (os.path.abspath(p) for p in sys.argv[1:])
+    net = Namespaces()
+    trial = None
+    try:
+        net.up()
+    except (OSError, subprocess.CalledProcessError) as err:
+        net.down()
+        print(f"skipped: no network namespaces here ({err})")
+        return 77
+    try:
+        with tempfile.TemporaryDirectory(prefix="paqmd-test-") as run:
+            trial = Trial(paqmd, paqmctl, net, Path(run))
+            try:
+                check_service(trial)
+                check_slow_reader(trial)
+                check_watch(trial)
+            except BaseException:
+                print(trial.log.read_text(), file=sys.stderr)
+                raise
+            finally:
+                if trial.daemon:
+                    trial.daemon.kill()
+                    trial.daemon.wait()
+    finally:
+        net.down()
+    print("all passed")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

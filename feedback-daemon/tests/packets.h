@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Packets for tests and fuzzers: media as a sender emits it, messages as a router does. */
+#ifndef PAQMD_TEST_PACKETS_H
+#define PAQMD_TEST_PACKETS_H
+
+#include <string.h>
+
+#include "feedback-daemon/engine.h"
+
+#define T_SADDR 0x0A000102U /* 10.0.1.2 */
+#define T_DADDR 0x0A000202U
+#define T_ROUTER 0x0A000101U
+#define T_SPORT 5004
+#define T_DPORT 5006
+#define T_SSRC 0x11223344U
+#define T_PAYLOAD 40
+#define T_MEDIA (28 + T_PAYLOAD)
+
+static inline void t_ip(uint8_t *ip, uint8_t proto, uint32_t len, uint32_t saddr, uint32_t daddr)
+{
+	memset(ip, 0, 20);
+	ip[0] = 0x45;
+	paqm_put16(ip + 2, (uint16_t)len);
+	ip[8] = 64;
+	ip[9] = proto;
+	paqm_put32(ip + 12, saddr);
+	paqm_put32(ip + 16, daddr);
+	paqm_put16(ip + 10, paqm_checksum(ip, 20));
+}
+
+/* RTP packet number @seq with T_PAYLOAD bytes behind UDP. Return: its length. */
+static inline uint32_t t_media(uint8_t *p, uint16_t sport, uint32_t ssrc, uint16_t seq)
+{
+	uint32_t i;
+
+	t_ip(p, 17, T_MEDIA, T_SADDR, T_DADDR);
+	paqm_put16(p + 20, sport);
+	paqm_put16(p + 22, T_DPORT);
+	paqm_put16(p + 24, 8 + T_PAYLOAD);
+	paqm_put16(p + 26, 0);
+	p[28] = 0x80;
+	p[29] = 96;
+	paqm_put16(p + 30, seq);
+	paqm_put32(p + 32, 90000U + seq);
+	paqm_put32(p + 36, ssrc);
+	for (i = 12; i < T_PAYLOAD; i++)
+		p[28 + i] = (uint8_t)(seq * 7 + i);
+	return T_MEDIA;
+}
+
+/* Recompute both checksums after a packet has been changed. */
+static inline void t_seal(uint8_t *ip, uint32_t len)
+{
+	uint32_t hlen = (ip[0] & 15U) * 4;
+
+	if (hlen < 20 || len < hlen + 8)
+		return;
+	ip[10] = 0;
+	ip[11] = 0;
+	paqm_put16(ip + 10, paqm_checksum(ip, hlen));
+	ip[hlen + 2] = 0;
+	ip[hlen + 3] = 0;
+	paqm_put16(ip + hlen + 2, paqm_checksum(ip + hlen, len - hlen));
+}
+
+/* Message about @media (its first 56 bytes are quoted). Return: its length. */
+static inline uint32_t t_message(uint8_t *ip, const uint8_t *media, const struct paqm_msg *m)
+{
+	uint32_t len;
+
+	len = paqm_icmp_encode(ip + 20, PAQM_ICMP_TYPE_EXP, media, 20 + 8 + PAQM_QUOTE_UDP, m);
+	t_ip(ip, 1, 20 + len, T_ROUTER, T_SADDR);
+	return 20 + len;
+}
+
+static inline uint32_t t_f32(double v)
+{
+	float f = (float)v;
+	uint32_t bits;
+
+	memcpy(&bits, &f, sizeof(bits));
+	return bits;
+}
+
+static inline void t_v4(uint8_t a[16], uint32_t addr)
+{
+	memset(a, 0, 16);
+	a[10] = 0xff;
+	a[11] = 0xff;
+	paqm_put32(a + 12, addr);
+}
+
+static inline struct paqm_ipc_register t_reg(uint64_t cookie, uint16_t sport, uint32_t ssrc)
+{
+	struct paqm_ipc_register r;
+
+	memset(&r, 0, sizeof(r));
+	r.hdr.magic = PAQM_IPC_MAGIC;
+	r.hdr.version = PAQM_IPC_VERSION;
+	r.hdr.kind = PAQM_IPC_REGISTER;
+	r.hdr.len = sizeof(r);
+	t_v4(r.saddr, T_SADDR);
+	t_v4(r.daddr, T_DADDR);
+	r.sport = sport;
+	r.dport = T_DPORT;
+	r.ssrc = ssrc;
+	r.floor_bps = 10000;
+	r.ceil_bps = 1000000;
+	r.cookie = cookie;
+	return r;
+}
+
+#endif /* PAQMD_TEST_PACKETS_H */

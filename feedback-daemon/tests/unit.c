@@ -1,0 +1,746 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Unit tests of the judging part of paqmd: allowances (vectors of the
+ * sender specification 9.4), every reason of refusal, sequence and boot
+ * handling, expiry, limits, records, control requests.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "feedback-daemon/record.h"
+#include "feedback-daemon/request.h"
+#include "feedback-daemon/siphash.h"
+#include "packets.h"
+
+#define S 1000000000ULL
+#define MS 1000000ULL
+
+static unsigned int failures;
+static bool seen[REFUSE_MAX];
+
+#define CHECK(cond)                                                                                \
+	do {                                                                                       \
+		if (!(cond)) {                                                                     \
+			fprintf(stderr, "%s:%d: %s: failed: %s\n", __FILE__, __LINE__, __func__,   \
+				#cond);                                                            \
+			failures++;                                                                \
+		}                                                                                  \
+	} while (0)
+
+#define CHECK_EQ(got, want)                                                                        \
+	do {                                                                                       \
+		unsigned long long g_ = (unsigned long long)(got);                                 \
+		unsigned long long w_ = (unsigned long long)(want);                                \
+		if (g_ != w_) {                                                                    \
+			fprintf(stderr, "%s:%d: %s: %s is %llu, want %llu\n", __FILE__, __LINE__,  \
+				__func__, #got, g_, w_);                                           \
+			failures++;                                                                \
+		}                                                                                  \
+	} while (0)
+
+static const uint8_t key[SIPHASH_KEY_LEN] = {1, 2, 3};
+static struct engine eng;
+static uint8_t media[T_MEDIA];
+
+static void setup(const struct engine_params *p)
+{
+	engine_free(&eng);
+	engine_init(&eng, p ? p : &engine_defaults, key);
+}
+
+static struct flow *add(uint64_t cookie, uint16_t sport, uint32_t ssrc)
+{
+	struct paqm_ipc_register reg = t_reg(cookie, sport, ssrc);
+	struct flow *f = NULL;
+
+	CHECK_EQ(engine_register(&eng, 1, &reg, &f), 0);
+	return f;
+}
+
+static void send_media(uint16_t sport, uint32_t ssrc, uint16_t seq, uint64_t now)
+{
+	engine_media(&eng, media, t_media(media, sport, ssrc, seq), now);
+}
+
+static struct paqm_msg msg(uint64_t router, uint32_t seq, double ecf, double erf)
+{
+	return (struct paqm_msg){.router_id = router,
+				 .boot = 7,
+				 .seq = seq,
+				 .ecf = t_f32(ecf),
+				 .erf = t_f32(erf),
+				 .period_ms = 500};
+}
+
+/* Deliver raw bytes. */
+static enum refuse deliver(const uint8_t *ip, uint32_t len, uint64_t now, struct verdict *v)
+{
+	struct verdict own;
+	uint64_t before[REFUSE_MAX], accepted = eng.accepted;
+	unsigned int i;
+
+	if (!v)
+		v = &own;
+	memcpy(before, eng.refused, sizeof(before));
+	engine_message(&eng, ip, len, now, v);
+	seen[v->refuse] = true;
+	for (i = 1; i < REFUSE_MAX; i++)
+		CHECK_EQ(eng.refused[i], before[i] + (i == v->refuse));
+	CHECK_EQ(eng.accepted, accepted + !v->refuse);
+	return v->refuse;
+}
+
+/* Deliver a message about the last media packet. */
+static enum refuse say(const struct paqm_msg *m, uint64_t now)
+{
+	uint8_t ip[256];
+
+	return deliver(ip, t_message(ip, media, m), now, NULL);
+}
+
+static void test_siphash(void)
+{
+	/* vectors of the authors: key 00..0f, message 00..n-1 */
+	uint8_t k[16], m[63];
+	int i;
+
+	for (i = 0; i < 16; i++)
+		k[i] = (uint8_t)i;
+	for (i = 0; i < 63; i++)
+		m[i] = (uint8_t)i;
+	CHECK_EQ(siphash24(k, m, 0), 0x726fdb47dd0e0e31ULL);
+	CHECK_EQ(siphash24(k, m, 8), 0x93f5f5799a932462ULL);
+	CHECK_EQ(siphash24(k, m, 15), 0xa129ca6149be45e5ULL);
+	CHECK_EQ(siphash24(k, m, 63), 0x958a324ceb064572ULL);
+}
+
+static void test_ring(void)
+{
+	struct ring r;
+	unsigned int i;
+
+	CHECK_EQ(ring_init(&r, 4), 0);
+	CHECK_EQ(ring_find(&r, 0, 0, 4 * S), RING_UNKNOWN); /* free entries hold nothing */
+	for (i = 1; i <= 6; i++)
+		ring_put(&r, i, i * S, 4 * S);
+	CHECK_EQ(r.early, 0); /* what gave way had just expired */
+	CHECK_EQ(ring_find(&r, 2, 6 * S, 4 * S), RING_UNKNOWN);
+	CHECK_EQ(ring_find(&r, 3, 7 * S, 4 * S), RING_HIT);
+	CHECK_EQ(ring_find(&r, 3, 7 * S + 1, 4 * S), RING_OLD);
+	CHECK_EQ(ring_find(&r, 6, 6 * S, 4 * S), RING_HIT);
+	ring_put(&r, 7, 6 * S, 4 * S);
+	CHECK_EQ(r.early, 1); /* 3 was 3 s old */
+	ring_free(&r);
+}
+
+static void test_ecf_vectors(void)
+{
+	static const struct {
+		char router;
+		double v;
+		uint64_t a, b, net;
+	} row[] = {
+		{'A', 1.0, 1000000, 1000000, 1000000},	{'B', 1.0, 1000000, 1000000, 1000000},
+		{'A', 0.8, 800000, 1000000, 800000},	{'B', 0.6, 800000, 600000, 600000},
+		{'A', 50000, 850000, 600000, 600000},	{'B', 30000, 850000, 630000, 630000},
+		{'A', 0.5, 425000, 630000, 425000},	{'B', 1.0, 425000, 630000, 425000},
+		{'A', 700000, 1000000, 630000, 630000}, {'B', 0.02, 1000000, 63000, 63000},
+	};
+	const uint64_t floors[] = {10000, 100000};
+	size_t i, j;
+
+	for (j = 0; j < 2; j++) {
+		struct allow_set s = {0};
+
+		for (i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+			struct paqm_msg m = msg((uint64_t)row[i].router, (uint32_t)i, row[i].v, 1);
+			const struct allow *min;
+			unsigned int n;
+			uint64_t net, want = row[i].net < floors[j] ? floors[j] : row[i].net;
+
+			CHECK_EQ(allow_order(&s, &m), ALLOW_NEWER);
+			CHECK(allow_apply(&s, &m, 1, 1000000, ALLOW_USE_ECF, i * 100 * MS, 4 * S));
+			net = allow_min(&s, floors[j], 1000000, &min, &n);
+			/* 0.8, 0.6, 0.02 are not exact in binary32: 1 bit/s of rounding */
+			CHECK(net + 1 >= want && net <= want + 1);
+			if (i < 1)
+				continue;
+			CHECK_EQ(n, 2);
+			CHECK(s.slot[0].rate + 1 >= row[i].a && s.slot[0].rate <= row[i].a + 1);
+			CHECK(s.slot[1].rate + 1 >= row[i].b && s.slot[1].rate <= row[i].b + 1);
+		}
+	}
+}
+
+static void test_erf_vectors(void)
+{
+	static const double rate[] = {700000, 450000, 900000};
+	struct allow_set s = {0};
+	const struct allow *min;
+	unsigned int n, i;
+
+	for (i = 0; i < 3; i++) {
+		struct paqm_msg m = msg(i + 1, 1, 1.0, rate[i]);
+
+		CHECK(allow_apply(&s, &m, i, 1000000000, ALLOW_USE_ERF, S, 4 * S));
+	}
+	CHECK_EQ(allow_min(&s, 1000, 1000000000, &min, &n), 450000);
+	CHECK_EQ(min->msg.router_id, 2);
+	CHECK_EQ(n, 3);
+	CHECK_EQ(allow_min(&s, 1000, 400000, &min, &n), 400000);
+	CHECK_EQ(allow_min(&s, 500000, 1000000, &min, &n), 500000);
+	/* absolute rates have no memory: a higher one is simply taken */
+	{
+		struct paqm_msg m = msg(2, 2, 0.5, 800000);
+
+		allow_apply(&s, &m, 2, 1000000000, ALLOW_USE_ERF, S, 4 * S);
+		CHECK_EQ(allow_min(&s, 1000, 1000000000, &min, &n), 700000);
+	}
+}
+
+static void test_expiry(void)
+{
+	struct flow *f;
+	struct paqm_msg a = msg(1, 1, 1.0, 300000), b = msg(2, 1, 1.0, 500000);
+	struct paqm_msg slow = msg(3, 1, 1.0, 200000);
+
+	setup(NULL);
+	f = add(9, T_SPORT, T_SSRC);
+	CHECK_EQ(f->rate.cause, PAQM_CAUSE_NONE);
+	CHECK_EQ(f->rate.rate_bps, 0);
+	CHECK_EQ(engine_next(&eng), UINT64_MAX);
+	send_media(T_SPORT, T_SSRC, 1, 10 * S);
+	CHECK_EQ(say(&a, 10 * S), REFUSE_NONE);
+	CHECK_EQ(say(&b, 11 * S), REFUSE_NONE);
+	CHECK_EQ(f->rate.rate_bps, 300000);
+	CHECK_EQ(f->rate.routers, 2);
+	CHECK_EQ(engine_next(&eng), 13 * S);
+	CHECK(!engine_expire(&eng, f, 13 * S - 1));
+	CHECK(engine_expire(&eng, f, 13 * S));
+	CHECK_EQ(f->rate.rate_bps, 500000);
+	CHECK_EQ(f->rate.cause, PAQM_CAUSE_ERF);
+	CHECK_EQ(engine_next(&eng), 14 * S);
+	CHECK(engine_expire(&eng, f, 14 * S));
+	CHECK_EQ(f->rate.rate_bps, 0);
+	CHECK_EQ(f->rate.cause, PAQM_CAUSE_EXPIRED);
+	CHECK_EQ(f->rate.routers, 0);
+	/* the sequence is still known after expiry */
+	send_media(T_SPORT, T_SSRC, 2, 15 * S);
+	CHECK_EQ(say(&a, 15 * S), REFUSE_SEQ_REPLAY);
+	a.seq++;
+	CHECK_EQ(say(&a, 15 * S), REFUSE_NONE);
+	CHECK_EQ(f->rate.rate_bps, 300000);
+	/* three periods when that is longer than 3 s, but never more than 30 s */
+	slow.period_ms = 2000;
+	CHECK_EQ(say(&slow, 15 * S), REFUSE_NONE);
+	engine_expire(&eng, f, 21 * S - 1);
+	CHECK_EQ(f->rate.rate_bps, 200000);
+	engine_expire(&eng, f, 21 * S);
+	CHECK_EQ(f->rate.rate_bps, 0);
+	slow.period_ms = 65535;
+	slow.seq++;
+	send_media(T_SPORT, T_SSRC, 3, 22 * S);
+	CHECK_EQ(say(&slow, 22 * S), REFUSE_NONE);
+	CHECK_EQ(f->rate.rate_bps, 200000);
+	engine_expire(&eng, f, 52 * S);
+	CHECK_EQ(f->rate.rate_bps, 0);
+	/* all is forgotten in the end: no timer remains */
+	engine_expire(&eng, f, 60 * S);
+	CHECK_EQ(engine_next(&eng), UINT64_MAX);
+}
+
+static void test_ip_refusals(void)
+{
+	struct paqm_msg m = msg(1, 1, 0.9, 500000);
+	uint8_t good[256], p[256];
+	uint32_t len;
+	struct verdict v;
+
+	setup(NULL);
+	add(1, T_SPORT, T_SSRC);
+	send_media(T_SPORT, T_SSRC, 1, S);
+	len = t_message(good, media, &m);
+
+	CHECK_EQ(deliver(good, 19, S, NULL), REFUSE_IP_CUT);
+	CHECK_EQ(deliver(good, len - 1, S, &v), REFUSE_IP_CUT);
+	CHECK_EQ(v.addr, T_ROUTER);
+	memcpy(p, good, len);
+	p[0] = 0x44;
+	CHECK_EQ(deliver(p, len, S, NULL), REFUSE_IP_HEADER);
+	memcpy(p, good, len);
+	p[0] = 0x65;
+	CHECK_EQ(deliver(p, len, S, NULL), REFUSE_IP_HEADER);
+	memcpy(p, good, len);
+	paqm_put16(p + 2, 19);
+	CHECK_EQ(deliver(p, len, S, NULL), REFUSE_IP_HEADER);
+	memcpy(p, good, len);
+	p[8]--;
+	CHECK_EQ(deliver(p, len, S, NULL), REFUSE_IP_CHECKSUM);
+	memcpy(p, good, len);
+	p[6] = 0x20; /* more fragments */
+	t_seal(p, len);
+	CHECK_EQ(deliver(p, len, S, NULL), REFUSE_IP_FRAGMENT);
+	memcpy(p, good, len);
+	p[7] = 1; /* offset */
+	t_seal(p, len);
+	CHECK_EQ(deliver(p, len, S, NULL), REFUSE_IP_FRAGMENT);
+	/* four bytes of options */
+	memcpy(p, good, 20);
+	memset(p + 20, 1, 4);
+	memcpy(p + 24, good + 20, len - 20);
+	p[0] = 0x46;
+	paqm_put16(p + 2, (uint16_t)(len + 4));
+	t_seal(p, len + 4);
+	CHECK_EQ(deliver(p, len + 4, S, NULL), REFUSE_IP_OPTIONS);
+	/* link-layer padding behind the packet does not matter */
+	memcpy(p, good, len);
+	memset(p + len, 0xEE, 12);
+	CHECK_EQ(deliver(p, len + 12, S, NULL), REFUSE_NONE);
+}
+
+static void test_msg_refusals(void)
+{
+	struct paqm_msg m = msg(1, 1, 0.9, 500000);
+	uint8_t good[256], p[256];
+	uint32_t len, obj;
+
+	setup(NULL);
+	add(1, T_SPORT, T_SSRC);
+	send_media(T_SPORT, T_SSRC, 1, S);
+	len = t_message(good, media, &m);
+	obj = len - PAQM_OBJ_LEN;
+
+	memcpy(p, good, len);
+	paqm_put16(p + 2, 20 + 8 + 27 + 48);
+	t_seal(p, 20 + 8 + 27 + 48);
+	CHECK_EQ(deliver(p, 20 + 8 + 27 + 48, S, NULL), REFUSE_MSG_SHORT);
+	memcpy(p, good, len);
+	p[20] = 4; /* source quench is another carrier */
+	t_seal(p, len);
+	CHECK_EQ(deliver(p, len, S, NULL), REFUSE_MSG_TYPE);
+	memcpy(p, good, len);
+	p[obj + 35] ^= 1;
+	CHECK_EQ(deliver(p, len, S, NULL), REFUSE_MSG_CHECKSUM);
+	memcpy(p, good, len);
+	p[obj] = 'Q';
+	t_seal(p, len);
+	CHECK_EQ(deliver(p, len, S, NULL), REFUSE_MSG_MAGIC);
+	memcpy(p, good, len);
+	p[obj + 4] = 2;
+	t_seal(p, len);
+	CHECK_EQ(deliver(p, len, S, NULL), REFUSE_MSG_VERSION);
+	memcpy(p, good, len);
+	p[28 + 9] = 6; /* about TCP */
+	t_seal(p, len);
+	CHECK_EQ(deliver(p, len, S, NULL), REFUSE_MSG_QUOTE);
+	memcpy(p, good, len);
+	paqm_put32(p + 24, 0x7FC00000); /* NaN */
+	paqm_put32(p + obj + 24, 0x7FC00000);
+	t_seal(p, len);
+	CHECK_EQ(deliver(p, len, S, NULL), REFUSE_MSG_VALUE);
+	memcpy(p, good, len);
+	paqm_put32(p + obj + 28, 0xBF800000); /* -1 */
+	t_seal(p, len);
+	CHECK_EQ(deliver(p, len, S, NULL), REFUSE_MSG_VALUE);
+	memcpy(p, good, len);
+	paqm_put32(p + 24, t_f32(0.1));
+	t_seal(p, len);
+	CHECK_EQ(deliver(p, len, S, NULL), REFUSE_MSG_MISMATCH);
+	CHECK_EQ(eng.accepted, 0);
+	CHECK_EQ(deliver(good, len, S, NULL), REFUSE_NONE);
+}
+
+static void test_flow_and_quote(void)
+{
+	struct paqm_msg m = msg(1, 1, 0.9, 500000);
+	struct flow *f, *g;
+	uint8_t p[256], other[T_MEDIA];
+	uint32_t len;
+
+	setup(NULL);
+	f = add(1, T_SPORT, T_SSRC);
+	g = add(2, T_SPORT + 2, 0);
+	send_media(T_SPORT, T_SSRC, 1, S);
+
+	/* (b) */
+	t_media(other, T_SPORT + 4, T_SSRC, 1);
+	CHECK_EQ(deliver(p, t_message(p, other, &m), S, NULL), REFUSE_FLOW_UNKNOWN);
+	t_media(other, T_SPORT, T_SSRC + 1, 1);
+	CHECK_EQ(deliver(p, t_message(p, other, &m), S, NULL), REFUSE_FLOW_SSRC);
+	/* (c): all is right except one byte of payload, or the packet was never sent */
+	t_media(other, T_SPORT, T_SSRC, 1);
+	other[28 + 27] ^= 1;
+	CHECK_EQ(deliver(p, t_message(p, other, &m), S, NULL), REFUSE_QUOTE_UNKNOWN);
+	t_media(other, T_SPORT, T_SSRC, 2);
+	CHECK_EQ(deliver(p, t_message(p, other, &m), S, NULL), REFUSE_QUOTE_UNKNOWN);
+	/* the same bytes in another flow do not prove this one */
+	CHECK_EQ(g->packets, 0);
+	t_media(other, T_SPORT + 2, T_SSRC, 1);
+	CHECK_EQ(deliver(p, t_message(p, other, &m), S, NULL), REFUSE_QUOTE_UNKNOWN);
+	/* a shorter quote of a sent packet proves nothing */
+	len = paqm_icmp_encode(p + 20, PAQM_ICMP_TYPE_EXP, media, 20 + 8 + 12, &m);
+	t_ip(p, 1, 20 + len, T_ROUTER, T_SADDR);
+	CHECK_EQ(deliver(p, 20 + len, S, NULL), REFUSE_QUOTE_UNKNOWN);
+	/* too old */
+	CHECK_EQ(say(&m, 5 * S + 1), REFUSE_QUOTE_OLD);
+	/* what the path may change: TTL, DSCP/ECN, addresses' checksums */
+	memcpy(other, media, T_MEDIA);
+	other[1] = 3;
+	other[8] = 60;
+	other[10] ^= 0x55;
+	other[26] ^= 0x55;
+	CHECK_EQ(deliver(p, t_message(p, other, &m), 5 * S, NULL), REFUSE_NONE);
+	CHECK_EQ(f->rate.rate_bps, 500000);
+	CHECK_EQ(f->rate.cause, PAQM_CAUSE_ERF);
+	CHECK_EQ(f->rate.mono_ns, 5 * S);
+	CHECK_EQ(f->rate.router[15], 1);
+	CHECK_EQ(g->rate.rate_bps, 0);
+
+	/* constant keep-alives are not kept: everybody can guess them */
+	t_media(other, T_SPORT + 2, 0, 1);
+	paqm_put16(other + 24, 8 + 4);
+	engine_media(&eng, other, T_MEDIA, S);
+	CHECK_EQ(g->packets, 0);
+	/* nor fragments, truncated headers, lying lengths, strangers */
+	t_media(other, T_SPORT + 2, 0, 1);
+	other[6] = 0x20;
+	engine_media(&eng, other, T_MEDIA, S);
+	t_media(other, T_SPORT + 2, 0, 1);
+	engine_media(&eng, other, 47, S);
+	paqm_put16(other + 24, 2000);
+	engine_media(&eng, other, T_MEDIA, S);
+	t_media(other, T_SPORT + 6, 0, 1);
+	engine_media(&eng, other, T_MEDIA, S);
+	CHECK_EQ(g->packets, 0);
+	CHECK_EQ(eng.media_ignored, 5);
+	t_media(other, T_SPORT + 2, 0, 1);
+	engine_media(&eng, other, T_MEDIA, S);
+	CHECK_EQ(g->packets, 1);
+}
+
+/* In-band feedback in a header extension may be rewritten on the path. */
+static void test_extension(void)
+{
+	struct paqm_msg m = msg(1, 1, 0.9, 500000);
+	uint8_t p[256];
+	uint32_t i;
+
+	setup(NULL);
+	add(1, T_SPORT, T_SSRC);
+	t_media(media, T_SPORT, T_SSRC, 1);
+	media[28] = 0x90;
+	paqm_put16(media + 40, 0xBEDE);
+	paqm_put16(media + 42, 2);
+	engine_media(&eng, media, T_MEDIA, S);
+	for (i = 0; i < 8; i++)
+		media[44 + i] ^= 0xFF;
+	CHECK_EQ(deliver(p, t_message(p, media, &m), S, NULL), REFUSE_NONE);
+	m.seq++;
+	media[52] ^= 1;
+	CHECK_EQ(deliver(p, t_message(p, media, &m), S, NULL), REFUSE_QUOTE_UNKNOWN);
+}
+
+static void test_sequence(void)
+{
+	struct paqm_msg m = msg(1, 5, 0.9, 500000);
+	struct flow *f, *g;
+
+	setup(NULL);
+	f = add(1, T_SPORT, T_SSRC);
+	send_media(T_SPORT, T_SSRC, 1, S);
+	CHECK_EQ(say(&m, S), REFUSE_NONE);
+	CHECK_EQ(say(&m, S), REFUSE_SEQ_REPLAY);
+	m.seq = 4;
+	CHECK_EQ(say(&m, S), REFUSE_SEQ_STALE);
+	/* a round has one number for all flows */
+	g = add(2, T_SPORT + 2, 0);
+	send_media(T_SPORT + 2, T_SSRC, 1, S);
+	m.seq = 5;
+	CHECK_EQ(say(&m, S), REFUSE_NONE);
+	CHECK_EQ(g->accepted, 1);
+	/* other routers count by themselves */
+	send_media(T_SPORT, T_SSRC, 2, S);
+	m.router_id = 2;
+	m.seq = 1;
+	CHECK_EQ(say(&m, S), REFUSE_NONE);
+	/* the counter wraps; half the circle away is old */
+	m.seq = 0x7FFFFFFF;
+	CHECK_EQ(say(&m, S), REFUSE_NONE);
+	m.seq = 0xFFFFFFFE;
+	CHECK_EQ(say(&m, S), REFUSE_NONE);
+	m.seq = 3;
+	CHECK_EQ(say(&m, S), REFUSE_NONE);
+	m.seq = 0xFFFFFFFF;
+	CHECK_EQ(say(&m, S), REFUSE_SEQ_STALE);
+	/* a restarted router begins anew; messages from before are not believed any more */
+	m.boot = 8;
+	m.seq = 1;
+	CHECK_EQ(say(&m, S), REFUSE_NONE);
+	m.boot = 7;
+	m.seq = 100;
+	CHECK_EQ(say(&m, S), REFUSE_BOOT_OLD);
+	/* a new boot nonce alone is no proof */
+	m.boot = 9;
+	m.seq = 1;
+	media[28 + 20] ^= 1;
+	CHECK_EQ(say(&m, S), REFUSE_QUOTE_UNKNOWN);
+	media[28 + 20] ^= 1;
+	m.boot = 8;
+	m.seq = 2;
+	CHECK_EQ(say(&m, S), REFUSE_NONE);
+	CHECK_EQ(f->rate.routers, 2);
+	CHECK_EQ(eng.routers[1].refused, 2);
+}
+
+static void test_limits(void)
+{
+	struct engine_params p = engine_defaults;
+	struct paqm_msg m = msg(1, 0, 0.9, 500000);
+	unsigned int i;
+
+	p.router = (struct bucket_limit){.per_s = 10, .burst = 5};
+	p.global = (struct bucket_limit){.per_s = 10, .burst = 7};
+	setup(&p);
+	add(1, T_SPORT, T_SSRC);
+	send_media(T_SPORT, T_SSRC, 1, S);
+	/* what is not proven costs nothing */
+	media[28 + 20] ^= 1;
+	for (i = 0; i < 20; i++) {
+		m.seq++;
+		CHECK_EQ(say(&m, S), REFUSE_QUOTE_UNKNOWN);
+	}
+	media[28 + 20] ^= 1;
+	for (i = 0; i < 5; i++) {
+		m.seq++;
+		CHECK_EQ(say(&m, S), REFUSE_NONE);
+		CHECK_EQ(say(&m, S), REFUSE_SEQ_REPLAY); /* nor what is not new */
+	}
+	m.seq++;
+	CHECK_EQ(say(&m, S), REFUSE_RATE_ROUTER);
+	/* the refused message has not moved the sequence, and has not cost the others */
+	m.router_id = 2;
+	CHECK_EQ(say(&m, S), REFUSE_NONE);
+	m.seq++;
+	CHECK_EQ(say(&m, S), REFUSE_NONE);
+	m.seq++;
+	CHECK_EQ(say(&m, S), REFUSE_RATE_GLOBAL);
+	m.router_id = 1;
+	m.seq = 26;
+	CHECK_EQ(say(&m, S + 100 * MS), REFUSE_NONE);
+
+	/* one flow, too many routers */
+	setup(NULL);
+	add(1, T_SPORT, T_SSRC);
+	send_media(T_SPORT, T_SSRC, 1, S);
+	for (i = 1; i <= ALLOW_ROUTERS; i++) {
+		m = msg(i, 1, 0.9, 500000);
+		CHECK_EQ(say(&m, S), REFUSE_NONE);
+	}
+	m = msg(100, 1, 0.9, 100000);
+	CHECK_EQ(say(&m, S), REFUSE_ROUTERS_FULL);
+	/* a silent one makes room */
+	send_media(T_SPORT, T_SSRC, 2, 4 * S);
+	engine_expire(&eng, &eng.flows[0], 4 * S);
+	CHECK_EQ(say(&m, 4 * S), REFUSE_NONE);
+	CHECK_EQ(eng.flows[0].rate.rate_bps, 100000);
+}
+
+static void test_ecf_engine(void)
+{
+	struct engine_params p = engine_defaults;
+	struct paqm_msg m = msg(1, 1, 0.5, 300000);
+	struct flow *f;
+
+	p.use = ALLOW_USE_ECF;
+	setup(&p);
+	f = add(1, T_SPORT, T_SSRC);
+	send_media(T_SPORT, T_SSRC, 1, S);
+	CHECK_EQ(say(&m, S), REFUSE_NONE);
+	CHECK_EQ(f->rate.rate_bps, 500000);
+	CHECK_EQ(f->rate.cause, PAQM_CAUSE_ECF);
+	CHECK_EQ(say(&m, S), REFUSE_SEQ_REPLAY); /* it would have multiplied twice */
+	CHECK_EQ(f->rate.rate_bps, 500000);
+	m = msg(1, 2, 1e9, 300000);
+	CHECK_EQ(say(&m, S), REFUSE_NONE);
+	CHECK_EQ(f->rate.rate_bps, 1000000);
+}
+
+static void test_register(void)
+{
+	struct paqm_ipc_register r = t_reg(1, T_SPORT, 0);
+	struct paqm_msg m = msg(1, 1, 1.0, 800000);
+	struct flow *f = NULL, *g = NULL;
+	unsigned int i;
+
+	setup(NULL);
+	CHECK_EQ(engine_register(&eng, 1, &r, &f), 0);
+	CHECK_EQ(engine_register(&eng, 2, &r, &g), EEXIST);
+	r.cookie = 2;
+	CHECK_EQ(engine_register(&eng, 1, &r, &g), EEXIST);
+	memset(r.saddr, 0, 16); /* the wildcard overlaps */
+	CHECK_EQ(engine_register(&eng, 1, &r, &g), EEXIST);
+	r.sport++;
+	CHECK_EQ(engine_register(&eng, 2, &r, &g), 0);
+	send_media(T_SPORT + 1, 5, 1, S);
+	CHECK_EQ(g->packets, 1);
+	CHECK_EQ(say(&m, S), REFUSE_NONE);
+	CHECK_EQ(g->rate.rate_bps, 800000);
+	/* new limits for a known flow act at once and keep what routers said */
+	r.ceil_bps = 400000;
+	CHECK_EQ(engine_register(&eng, 2, &r, &g), 0);
+	CHECK_EQ(g->rate.rate_bps, 400000);
+	r.ceil_bps = 5000000;
+	r.floor_bps = 900000;
+	CHECK_EQ(engine_register(&eng, 2, &r, &g), 0);
+	CHECK_EQ(g->rate.rate_bps, 900000);
+
+	r = t_reg(3, T_SPORT + 9, 0);
+	r.daddr[0] = 0x20;
+	CHECK_EQ(engine_register(&eng, 1, &r, &g), EAFNOSUPPORT);
+	r = t_reg(3, 0, 0);
+	CHECK_EQ(engine_register(&eng, 1, &r, &g), EINVAL);
+	r = t_reg(3, T_SPORT + 9, 0);
+	r.floor_bps = r.ceil_bps + 1;
+	CHECK_EQ(engine_register(&eng, 1, &r, &g), EINVAL);
+	r.floor_bps = 0;
+	r.ceil_bps = 0;
+	CHECK_EQ(engine_register(&eng, 1, &r, &g), EINVAL);
+	r.ceil_bps = UINT64_MAX;
+	CHECK_EQ(engine_register(&eng, 1, &r, &g), EINVAL);
+
+	engine_unregister(&eng, f);
+	CHECK(!engine_flow(&eng, 1, 1));
+	for (i = 1; i < ENGINE_FLOWS; i++)
+		add(100 + i, (uint16_t)(10000 + i), 0);
+	r = t_reg(999, 999, 0);
+	CHECK_EQ(engine_register(&eng, 1, &r, &g), ENOSPC);
+}
+
+/* A flow that takes a freed slot must not inherit proofs or allowances. */
+static void test_reuse(void)
+{
+	struct paqm_msg m = msg(1, 1, 1.0, 800000);
+	struct flow *f;
+
+	setup(NULL);
+	f = add(1, T_SPORT, T_SSRC);
+	send_media(T_SPORT, T_SSRC, 1, S);
+	CHECK_EQ(say(&m, S), REFUSE_NONE);
+	engine_unregister(&eng, f);
+	CHECK_EQ(say(&m, S), REFUSE_FLOW_UNKNOWN);
+	f = add(1, T_SPORT, T_SSRC);
+	CHECK_EQ(f->rate.cause, PAQM_CAUSE_NONE);
+	m.seq++;
+	CHECK_EQ(say(&m, S), REFUSE_QUOTE_UNKNOWN);
+}
+
+static void test_records(void)
+{
+	struct paqm_ipc_register r = t_reg(1, T_SPORT, 0);
+	union record out;
+
+	CHECK(!record_parse(&r, sizeof(r), &out));
+	CHECK_EQ(out.reg.cookie, 1);
+	CHECK(record_parse(&r, sizeof(r) - 1, &out));
+	CHECK(record_parse(&r, sizeof(r) + 1, &out));
+	CHECK(record_parse(&r, 7, &out));
+	CHECK(record_parse(&r, 0, &out));
+	r.hdr.len--;
+	CHECK(record_parse(&r, sizeof(r), &out));
+	r = t_reg(1, T_SPORT, 0);
+	r.hdr.kind = PAQM_IPC_RATE;
+	CHECK(record_parse(&r, sizeof(r), &out));
+	r = t_reg(1, T_SPORT, 0);
+	r.hdr.version = 2;
+	CHECK(record_parse(&r, sizeof(r), &out));
+	r = t_reg(1, T_SPORT, 0);
+	r.hdr.magic++;
+	CHECK(record_parse(&r, sizeof(r), &out));
+}
+
+static json_t *request(const char *line, bool *watch)
+{
+	struct request_env env = {.now_ns = 2 * S, .start_ns = S, .ifaces = 1};
+
+	strcpy(env.iface[0].name, "any");
+	return request_answer(&eng, &env, line, strlen(line), watch);
+}
+
+static void test_requests(void)
+{
+	static const char *const bad[] = {"", "{", "[]", "{}", "{\"cmd\": 1}", "{\"cmd\": \"x\"}"};
+	struct paqm_msg m = msg(0xABC, 1, 0.9, 500000);
+	bool watch = false;
+	json_t *o, *f;
+	size_t i;
+
+	setup(NULL);
+	add(1, T_SPORT, T_SSRC);
+	send_media(T_SPORT, T_SSRC, 1, S);
+	m.flags = PAQM_F_OVERLOAD | PAQM_F_FINAL;
+	m.qdelay_100us = 35;
+	CHECK_EQ(say(&m, S), REFUSE_NONE);
+	CHECK_EQ(say(&m, S), REFUSE_SEQ_REPLAY);
+	o = request("{\"cmd\": \"show\"}", &watch);
+	CHECK(json_is_true(json_object_get(o, "ok")));
+	f = json_array_get(json_object_get(o, "flows"), 0);
+	CHECK_EQ(json_integer_value(json_object_get(f, "rate_bps")), 500000);
+	CHECK(!strcmp(json_string_value(json_object_get(f, "flow")),
+		      "10.0.1.2:5004 > 10.0.2.2:5006"));
+	CHECK(!strcmp(json_string_value(json_object_get(f, "limited_by")), "0000000000000abc"));
+	f = json_array_get(json_object_get(o, "routers"), 0);
+	CHECK(json_real_value(json_object_get(f, "qdelay_ms")) == 3.5);
+	CHECK_EQ(json_array_size(json_object_get(f, "flags")), 2);
+	f = json_object_get(json_object_get(o, "stats"), "refused");
+	CHECK_EQ(json_integer_value(json_object_get(f, "seq_replay")), 1);
+	CHECK_EQ(json_object_size(f), REFUSE_MAX - 1);
+	json_decref(o);
+	CHECK(!watch);
+	o = request("{\"cmd\": \"watch\"}", &watch);
+	CHECK(watch && json_is_true(json_object_get(o, "ok")));
+	json_decref(o);
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		o = request(bad[i], &watch);
+		CHECK(json_is_false(json_object_get(o, "ok")));
+		CHECK(json_string_value(json_object_get(o, "error")));
+		json_decref(o);
+	}
+}
+
+/* Every reason has a name and has been provoked above. */
+static void test_all_reasons(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < REFUSE_MAX; i++) {
+		if (!seen[i])
+			fprintf(stderr, "never provoked: %s\n", refuse_name((enum refuse)i));
+		CHECK(seen[i]);
+	}
+}
+
+int main(void)
+{
+	test_siphash();
+	test_ring();
+	test_ecf_vectors();
+	test_erf_vectors();
+	test_expiry();
+	test_ip_refusals();
+	test_msg_refusals();
+	test_flow_and_quote();
+	test_extension();
+	test_sequence();
+	test_limits();
+	test_ecf_engine();
+	test_register();
+	test_reuse();
+	test_records();
+	test_requests();
+	test_all_reasons();
+	engine_free(&eng);
+	if (failures)
+		fprintf(stderr, "%u checks failed\n", failures);
+	return failures ? 1 : 0;
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Listening Unix sockets; see unixsock.h. */
+#define _GNU_SOURCE /* struct ucred, accept4 */
+#include "unixsock.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "log.h"
+
+#define PEER_GROUPS 256
+
+static int make_dirs(const char *path)
+{
+	char dir[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	char *p;
+
+	strcpy(dir, path);
+	for (p = strchr(dir + 1, '/'); p; p = strchr(p + 1, '/')) {
+		*p = 0;
+		if (mkdir(dir, 0755) && errno != EEXIST) {
+			log_line("cannot create directory %s: %s", dir, strerror(errno));
+			return -1;
+		}
+		*p = '/';
+	}
+	return 0;
+}
+
+/* Return: 0 if nothing is in the way any more. */
+static int clear_stale(const struct sockaddr_un *sa, int type)
+{
+	struct stat st;
+	int fd, err;
+
+	if (lstat(sa->sun_path, &st))
+		return 0;
+	if (!S_ISSOCK(st.st_mode)) {
+		log_line("%s exists and is not a socket: remove it or choose another path",
+			 sa->sun_path);
+		return -1;
+	}
+	fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -1;
+	err = connect(fd, (const struct sockaddr *)sa, sizeof(*sa)) ? errno : 0;
+	close(fd);
+	if (err != ECONNREFUSED) {
+		log_line("%s is in use (another paqmd?): stop it or choose another path",
+			 sa->sun_path);
+		return -1;
+	}
+	return unlink(sa->sun_path);
+}
+
+int unixsock_listen(const struct daemon *d, const char *path, int type)
+{
+	struct sockaddr_un sa = {.sun_family = AF_UNIX};
+	mode_t old;
+	int fd, err;
+
+	if (strlen(path) >= sizeof(sa.sun_path) || path[0] == 0) {
+		log_line("socket path '%s' is empty or longer than %zu bytes", path,
+			 sizeof(sa.sun_path) - 1);
+		return -1;
+	}
+	strcpy(sa.sun_path, path);
+	if (make_dirs(path) || clear_stale(&sa, type))
+		return -1;
+	fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0) {
+		log_line("cannot create a socket: %s", strerror(errno));
+		return -1;
+	}
+	old = umask(0177); /* nobody gets in before the group is set */
+	err = bind(fd, (struct sockaddr *)&sa, sizeof(sa));
+	umask(old);
+	if (err) {
+		log_line("cannot bind %s: %s", path, strerror(errno));
+		close(fd);
+		return -1;
+	}
+	if (d->has_group && (chown(path, (uid_t)-1, d->group) || chmod(path, 0660))) {
+		log_line("cannot give %s to group %u: %s", path, (unsigned int)d->group,
+			 strerror(errno));
+		goto fail;
+	}
+	if (listen(fd, 16)) {
+		log_line("cannot listen on %s: %s", path, strerror(errno));
+		goto fail;
+	}
+	return fd;
+fail:
+	close(fd);
+	unlink(path);
+	return -1;
+}
+
+static bool peer_allowed(const struct daemon *d, int fd, const struct ucred *peer)
+{
+	gid_t groups[PEER_GROUPS];
+	socklen_t len = sizeof(groups);
+	size_t i;
+
+	if (peer->uid == 0 || peer->uid == geteuid())
+		return true;
+	if (!d->has_group)
+		return false;
+	if (peer->gid == d->group)
+		return true;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &len))
+		return false;
+	for (i = 0; i < len / sizeof(groups[0]); i++)
+		if (groups[i] == d->group)
+			return true;
+	return false;
+}
+
+int unixsock_accept(struct daemon *d, int fd, pid_t *pid)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+	int c = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (c < 0)
+		return -1;
+	if (getsockopt(c, SOL_SOCKET, SO_PEERCRED, &peer, &len) || !peer_allowed(d, c, &peer)) {
+		d->peers_refused++;
+		log_limited(LOG_CLASS_CLIENT,
+			    "refused a client of uid %u: not root, not our user%s",
+			    (unsigned int)peer.uid, d->has_group ? ", not in the group" : "");
+		close(c);
+		return -1;
+	}
+	*pid = peer.pid;
+	return c;
+}
