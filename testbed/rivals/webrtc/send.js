@@ -27,7 +27,7 @@ const OPTIONS = {
 
 /**
  * One picture every 1/fps s, counted from the first so that the error never adds up; node's
- * timers have whole milliseconds, hence each is at most 1 ms late. A picture whose time
+ * timers have whole milliseconds, hence each may be a millisecond or two late. A picture whose time
  * has passed by more than an interval (a stalled machine) is left out, as a camera does.
  */
 async function pushFrames(reader, source, options, stop, csv) {
