@@ -7,6 +7,7 @@
 #ifndef PAQM_COMPAT_H
 #define PAQM_COMPAT_H
 
+#include <linux/ethtool.h>
 #include <linux/hrtimer.h>
 #include <linux/version.h>
 #include <net/pkt_sched.h>
@@ -41,6 +42,16 @@ static inline void qdisc_qlen_dec(struct Qdisc *q)
 	q->q.qlen--;
 }
 #endif
+
+/* Newer kernels hold the device's lock around all tc operations. */
+static inline int paqm_link_ksettings(struct net_device *dev, struct ethtool_link_ksettings *link)
+{
+#ifdef PAQM_HAVE_NETIF_LINK
+	return netif_get_link_ksettings(dev, link);
+#else
+	return __ethtool_get_link_ksettings(dev, link);
+#endif
+}
 
 /* Segments of a GSO packet carry their own count where the kernel keeps one. */
 static inline void paqm_set_segs(struct sk_buff *skb)

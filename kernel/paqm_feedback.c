@@ -98,6 +98,7 @@ static void paqm_fb_send(struct paqm_fb *fb, const struct paqm_fb_entry *e)
 	u32 len = PAQM_ICMP_HDR + e->len + PAQM_OBJ_LEN;
 	u32 total = len + sizeof(*ip);
 	u32 room;
+	int err;
 
 	if (!paqm_fb_source_ok(net, fb->dev, quoted->saddr)) {
 		paqm_fb_count(&fb->refused);
@@ -143,7 +144,8 @@ static void paqm_fb_send(struct paqm_fb *fb, const struct paqm_fb_entry *e)
 	skb->priority = 6; /* TC_PRIO_INTERACTIVE */
 	skb_dst_set(skb, &rt->dst);
 	ip_select_ident(net, skb, NULL);
-	if (net_xmit_eval(ip_local_out(net, NULL, skb)))
+	err = ip_local_out(net, NULL, skb);
+	if (net_xmit_eval(err))
 		paqm_fb_count(&fb->failed);
 	else
 		paqm_fb_count(&fb->sent);

@@ -810,7 +810,7 @@ static void paqm_outer_work(struct work_struct *work)
 		next = min(next, q->event_stamp + PAQM_EVENT_GAP_NS);
 	if (READ_ONCE(q->awake))
 		queue_delayed_work(system_highpri_wq, &q->outer_work,
-				   nsecs_to_jiffies(next > now ? next - now + NSEC_PER_MSEC : 0));
+				   1 + nsecs_to_jiffies(next > now ? next - now : 0));
 	mutex_unlock(&q->ctl_lock);
 }
 
@@ -956,7 +956,7 @@ static u64 paqm_link_rate(struct Qdisc *sch)
 {
 	struct ethtool_link_ksettings link;
 
-	if (!__ethtool_get_link_ksettings(qdisc_dev(sch), &link) && link.base.speed &&
+	if (!paqm_link_ksettings(qdisc_dev(sch), &link) && link.base.speed &&
 	    link.base.speed != SPEED_UNKNOWN)
 		return min_t(u64, (u64)link.base.speed * 1000000, PAQM_BANDWIDTH_MAX * 8);
 	return 1000000000;
