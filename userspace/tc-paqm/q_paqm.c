@@ -19,7 +19,8 @@
 #define Q24_ONE (1U << 24)
 /* Room for the largest message: every option at once takes under 300 bytes. */
 #define MAX_REQUEST 1024
-#define TEXT_SIZE SPRINT_BSIZE
+/* Longest text of a value. */
+#define TEXT_SIZE 64
 
 _Static_assert(PAQM_HIST_BINS == PAQM_HIST_SIZE, "the histogram of core/ and of the UAPI differ");
 
@@ -121,7 +122,7 @@ static const struct option options[] = {
 	 .key = "gamma",
 	 .kind = KIND_RATIO,
 	 .attr = TCA_PAQM_GAMMA,
-	 .min = PAQM_GAIN_MIN_Q24,
+	 .min = Q24_ONE / 64,
 	 .max = Q24_ONE,
 	 .zero = "auto",
 	 .tuning = true},
@@ -193,6 +194,7 @@ static const struct option options[] = {
 	 .key = "router_id",
 	 .kind = KIND_ID,
 	 .attr = TCA_PAQM_ROUTER_ID,
+	 .min = 1,
 	 .max = ~0ULL,
 	 .tuning = true},
 };
@@ -223,6 +225,23 @@ static const char *format_rate(__u64 bps, char *buf)
 	return buf;
 }
 
+/* @digits: significant ones; options want all, measured times few. */
+static const char *format_time(__u64 ns, int digits, char *buf)
+{
+	if (ns >= 1000000000)
+		snprintf(buf, TEXT_SIZE, "%.*gs", digits, ns / 1e9);
+	else if (ns >= 1000000)
+		snprintf(buf, TEXT_SIZE, "%.*gms", digits, ns / 1e6);
+	else
+		snprintf(buf, TEXT_SIZE, "%.*gus", digits, ns / 1e3);
+	return buf;
+}
+
+static const char *measured_time(__u64 ns, char *buf)
+{
+	return format_time(ns, 4, buf);
+}
+
 /* Value as a user would type it. */
 static const char *format_value(const struct option *o, __u64 value, char *buf)
 {
@@ -234,12 +253,13 @@ static const char *format_value(const struct option *o, __u64 value, char *buf)
 	case KIND_RATE:
 		return format_rate(value * 8, buf);
 	case KIND_TIME:
-		return sprint_time64(value * 1000, buf);
+		return format_time(value * 1000, 10, buf);
 	case KIND_SIZE:
-		return sprint_size(value, buf);
+		snprintf(buf, TEXT_SIZE, "%llub", (unsigned long long)value);
+		break;
 	case KIND_RATIO:
 	case KIND_PERCENT:
-		snprintf(buf, TEXT_SIZE, "%.4g", (double)value / Q24_ONE);
+		snprintf(buf, TEXT_SIZE, "%.5g", (double)value / Q24_ONE);
 		break;
 	case KIND_COUNT:
 		snprintf(buf, TEXT_SIZE, "%llu", (unsigned long long)value);
@@ -816,7 +836,7 @@ static void json_xstats(const struct tc_paqm_xstats *st, size_t len)
 
 static void text_row(FILE *f, const char *name, const char *media, const char *elastic)
 {
-	fprintf(f, "  %-10s %15s %15s", name, media, elastic);
+	fprintf(f, "  %-12s %14s %14s", name, media, elastic);
 	print_nl();
 }
 
@@ -840,7 +860,7 @@ static void text_time_row(FILE *f, const char *name, __u64 media_ns, __u64 elast
 {
 	char m[TEXT_SIZE], e[TEXT_SIZE];
 
-	text_row(f, name, sprint_time64(media_ns, m), sprint_time64(elastic_ns, e));
+	text_row(f, name, measured_time(media_ns, m), measured_time(elastic_ns, e));
 }
 
 static void text_percent_row(FILE *f, const char *name, double media, double elastic)
@@ -885,7 +905,7 @@ static void text_xstats(FILE *f, const struct tc_paqm_xstats *st)
 		st->share_q16 / 655.36, st->phi_q16 / 655.36);
 	print_nl();
 	fprintf(f, "  up %s idle %s utilisation %.1f%% load %.1f%%",
-		sprint_time64(st->uptime_ns, buf[0]), sprint_time64(st->idle_ns, buf[1]),
+		measured_time(st->uptime_ns, buf[0]), measured_time(st->idle_ns, buf[1]),
 		100 * utilisation(st), 100 * load(st));
 	print_nl();
 	text_classes(f, &st->media, &st->elastic);
@@ -906,10 +926,10 @@ static void text_xstats(FILE *f, const struct tc_paqm_xstats *st)
 		return;
 	print_nl();
 	fprintf(f, "  period %s skip %s rtt %s interval %s",
-		sprint_time64(st->period_us * 1000LL, buf[0]),
-		sprint_time64(st->skip_us * 1000LL, buf[1]),
-		sprint_time64(st->rtt_us * 1000LL, buf[2]),
-		sprint_time64(st->interval_us * 1000LL, buf[3]));
+		measured_time(st->period_us * 1000ULL, buf[0]),
+		measured_time(st->skip_us * 1000ULL, buf[1]),
+		measured_time(st->rtt_us * 1000ULL, buf[2]),
+		measured_time(st->interval_us * 1000ULL, buf[3]));
 	print_nl();
 	fprintf(f, "  measured %s trim %.3f erf flows %.2f ecf %g (md %u ai %u hold %u)",
 		format_rate(st->outer_rate, buf[0]), (double)st->trim_q24 / Q24_ONE,

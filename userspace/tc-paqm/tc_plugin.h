@@ -31,8 +31,6 @@ struct qdisc_util {
 			 bool *p_has);
 };
 
-#define SPRINT_BSIZE 64
-
 /* Kind of output a print function is for; the colour is ignored in JSON. */
 enum output_type { PRINT_FP = 1, PRINT_JSON = 2, PRINT_ANY = 4 };
 enum color_attr { COLOR_IFNAME };
@@ -60,8 +58,6 @@ int print_color_float(enum output_type t, enum color_attr c, const char *key, co
 int get_rate64(__u64 *rate, const char *str);
 int get_size(unsigned int *size, const char *str);
 int get_time64(__s64 *time, const char *str);
-char *sprint_size(__u32 size, char *buf);
-char *sprint_time64(__s64 time, char *buf);
 
 int addattr32(struct nlmsghdr *n, int maxlen, int type, __u32 data);
 int addattr64(struct nlmsghdr *n, int maxlen, int type, __u64 data);

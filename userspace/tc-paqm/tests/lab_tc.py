@@ -1,0 +1,328 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""tc and the real module together; runs as root inside a lab guest.
+
+Every option by add, change and replace; what is shown is fed back; ranges; statistics under load
+against what tc itself counts and against the keys that the man page documents.
+Usage: paqm-lab exec userspace/tc-paqm/tests/lab_tc.py   (TC_LIB_DIR, PAQM_KO_DIR from paqm-lab)
+"""
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+DEV = "veth-r"
+MAN = Path(__file__).resolve().parent.parent / "tc-paqm.8"
+
+# Words, key in JSON, value shown for them; two settings of every option.
+SETTINGS: list[tuple[str, str, Any]] = [
+    ("bandwidth 8mbit", "bandwidth_bps", 8_000_000),
+    ("bandwidth none", "bandwidth_bps", 0),
+    ("bandwidth 100gbit", "bandwidth_bps", 100_000_000_000),
+    ("media-target 100us", "media_target_us", 100),
+    ("media-target 1s", "media_target_us", 1_000_000),
+    ("elastic-target 20ms", "elastic_target_us", 20_000),
+    ("elastic-target 12345", "elastic_target_us", 12_345),
+    ("limit 64k", "limit_bytes", 65_536),
+    ("limit auto", "limit_bytes", 0),
+    ("interval 1ms", "interval_us", 1_000),
+    ("interval auto", "interval_us", 0),
+    ("gain 0.05", "gain", 0.05),
+    ("gain 1", "gain", 1.0),
+    ("gamma 0.25", "gamma", 0.25),
+    ("gamma auto", "gamma", 0.0),
+    ("alpha 0.01", "alpha", 0.01),
+    ("alpha 2", "alpha", 2.0),
+    ("beta 0.01", "beta", 0.01),
+    ("beta 2", "beta", 2.0),
+    ("profile fast", "alpha", 0.75),
+    ("profile fast", "beta", 0.35),
+    ("profile robust", "alpha", 0.484),
+    ("profile robust", "beta", 0.131),
+    ("period 50ms", "period_us", 50_000),
+    ("period 5s", "period_us", 5_000_000),
+    ("rtt 100us", "rtt_us", 100),
+    ("rtt 2s", "rtt_us", 2_000_000),
+    ("target-util 0.5", "target_util", 0.5),
+    ("target-util 98%", "target_util", 0.98),
+    ("law ecf", "law", "ecf"),
+    ("law erf", "law", "erf"),
+    ("law maxmin", "law", "maxmin"),
+    ("transfer 0", "transfer_us", 0),
+    ("transfer 2s", "transfer_us", 2_000_000),
+    ("credit 0", "credit_us", 0),
+    ("credit 1s", "credit_us", 1_000_000),
+    ("md-floor 0.1", "md_floor", 0.1),
+    ("md-floor 0.95", "md_floor", 0.95),
+    ("noforced-md", "forced_md", False),
+    ("forced-md", "forced_md", True),
+    ("ai-hold", "ai_hold", True),
+    ("noai-hold", "ai_hold", False),
+    ("feedback icmp", "feedback", "icmp"),
+    ("feedback none", "feedback", "none"),
+    ("classify protocol", "classify", "protocol"),
+    ("classify auto", "classify", "auto"),
+    ("noecn", "ecn", False),
+    ("ecn", "ecn", True),
+    ("nopolice", "police", False),
+    ("police", "police", True),
+    ("router-id 0xfeed", "router_id", "000000000000feed"),
+]
+ONLY_AT_CREATION: list[tuple[str, str, Any]] = [
+    ("flows 64", "flows", 64),
+    ("flows 1048576", "flows", 1_048_576),
+]
+
+wrong: list[str] = []
+done = 0
+
+
+def expect(what: str, got: Any, want: Any) -> None:
+    global done
+    done += 1
+    near = isinstance(want, float) and isinstance(got, int | float) and abs(got - want) < 1e-4
+    if not near and got != want:
+        wrong.append(f"{what}: wanted {want!r}, got {got!r}")
+
+
+def sh(*words: str) -> str:
+    return subprocess.run(words, check=True, capture_output=True, text=True).stdout
+
+
+def tc(action: str, words: str) -> subprocess.CompletedProcess[str]:
+    command = ["tc", "qdisc", action, "dev", DEV, "root", "paqm", *words.split()]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def must(action: str, words: str) -> None:
+    result = tc(action, words)
+    expect(f"{action} {words}", (result.returncode, result.stderr), (0, ""))
+
+
+def remove() -> None:
+    sh("tc", "qdisc", "del", "dev", DEV, "root")
+
+
+def show(*flags: str) -> dict[str, Any]:
+    """The qdisc as JSON; a syntax error or a key that comes twice is fatal."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        keys = [key for key, _ in pairs]
+        expect("keys that come twice", {key for key in keys if keys.count(key) > 1}, set())
+        return dict(pairs)
+
+    text = sh("tc", *flags, "-j", "qdisc", "show", "dev", DEV)
+    return dict(json.loads(text, object_pairs_hook=once)[0])
+
+
+def options() -> dict[str, Any]:
+    return dict(show()["options"])
+
+
+def check_options() -> None:
+    must("add", "")
+    defaults = options()
+    documented = {line.replace('"" [ no ] ', "").split()[0] for line in tagged("PARAMETERS")}
+    known = {
+        key.removesuffix("_us").removesuffix("_bps").removesuffix("_bytes") for key in defaults
+    }
+    expect(
+        "options against PARAMETERS of the man page",
+        known | {"profile"},
+        {word.replace("-", "_") for word in documented},
+    )
+    for words, key, value in SETTINGS:
+        must("change", words)
+        expect(f"change {words}", options()[key], value)
+    remove()
+    for words, key, value in SETTINGS + ONLY_AT_CREATION:
+        must("add", words)
+        got = options()
+        expect(f"add {words}", got[key], value)
+        changed = {k for k, v in got.items() if v != defaults[k]} - {"router_id"}
+        if not words.startswith("profile"):
+            expect(f"add {words}: options that differ from the defaults", changed - {key}, set())
+        remove()
+    must("add", "")
+    for words, key, value in SETTINGS:
+        must("replace", words)
+        expect(f"replace {words}", options()[key], value)
+    remove()
+
+
+def check_round_trip() -> None:
+    """Words shown by tc -d can be given to tc."""
+    everything = (
+        " ".join(words for words, *_ in SETTINGS) + " flows 128 limit 65000 bandwidth 3mbit"
+    )
+    must("add", everything)
+    before = options()
+    line = sh("tc", "-d", "qdisc", "show", "dev", DEV).splitlines()[0]
+    words = re.sub(r"^.*? refcnt \d+ ", "", line)
+    remove()
+    must("add", words)
+    expect(f"round trip of {words}", options(), before)
+    remove()
+
+
+def check_refusals() -> None:
+    must("add", "flows 128")
+    result = tc("change", "flows 256")
+    expect("change flows", result.returncode, 2)
+    expect("change flows, text", "only be set when the qdisc is created" in result.stderr, True)
+    must("change", "flows 128")
+    before = options()
+    for words in ("period 49ms", "law fair", "media-target"):
+        result = tc("change", f"gain 0.9 {words}")
+        expect(f"change {words}", result.returncode, 1)
+    expect("options after refused changes", options(), before)
+    expect("add on top", tc("add", "").returncode, 2)
+    remove()
+
+
+def topology() -> None:
+    for name in ("s", "v"):
+        sh("ip", "netns", "add", name)
+    sh("ip", "link", "add", "veth-s", "netns", "s", "type", "veth", "peer", "name", "veth-l")
+    sh("ip", "link", "add", DEV, "type", "veth", "peer", "name", "veth-v", "netns", "v")
+    for place, device, address in (
+        (["-n", "s"], "veth-s", "10.0.1.2/24"),
+        ([], "veth-l", "10.0.1.1/24"),
+        ([], DEV, "10.0.2.1/24"),
+        (["-n", "v"], "veth-v", "10.0.2.2/24"),
+    ):
+        sh("ip", *place, "addr", "add", address, "dev", device)
+        sh("ip", *place, "link", "set", device, "up")
+    sh("ip", "-n", "s", "route", "add", "default", "via", "10.0.1.1")
+    sh("ip", "-n", "v", "route", "add", "default", "via", "10.0.2.1")
+    # One packet is one packet for tc and for the classes.
+    sh("ip", "-n", "s", "link", "set", "veth-s", "gso_max_segs", "1")
+    Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
+
+
+def inside(namespace: str, *words: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(["ip", "netns", "exec", namespace, *words], stdout=subprocess.DEVNULL)
+
+
+def media(seconds: float) -> None:
+    """2 Mbit/s that looks like RTP."""
+    sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    end = time.monotonic() + seconds
+    sequence = 0
+    while time.monotonic() < end:
+        head = bytes([0x80, 96]) + sequence.to_bytes(2, "big") + bytes(8)
+        sender.sendto(head + bytes(988), ("10.0.2.2", 5004))
+        sequence = (sequence + 1) & 0xFFFF
+        time.sleep(0.004)
+
+
+def section(name: str) -> str:
+    found = re.search(rf'^\.SH "?{name}"?$(.*?)(?=^\.SH |\Z)', MAN.read_text(), re.M | re.S)
+    if not found:
+        raise SystemExit(f"{MAN}: no section {name}")
+    return found.group(1)
+
+
+def tagged(name: str) -> list[str]:
+    """Arguments of the lines that open a paragraph in a section of the man page."""
+    return re.findall(r"^\.TP\n\.B[RI]? (.*)$", section(name), re.M)
+
+
+def check_keys(stats: dict[str, Any]) -> None:
+    """Every key is documented, and every documented key is there."""
+    tc_own = {"kind", "handle", "root", "refcnt", "options", "bytes", "packets", "drops"}
+    tc_own |= {"overlimits", "requeues", "backlog", "qlen"}
+    found = (set(stats) - tc_own) | set(stats["media"])
+    expect("keys of media and elastic", set(stats["media"]), set(stats["elastic"]))
+    names = {key for line in tagged("STATISTICS") for key in line.split(" , ")}
+    expect(
+        "keys against STATISTICS of the man page",
+        found,
+        names,
+    )
+
+
+def check_statistics() -> None:
+    words = "bandwidth 8mbit feedback icmp router-id 2a"
+    must("add", words)
+    server = inside("v", "iperf3", "-s", "-1")
+    time.sleep(0.5)
+    sender = inside("s", sys.executable, __file__, "media", "10")
+    time.sleep(2)
+    client = inside("s", "iperf3", "-c", "10.0.2.2", "-t", "6", "-P", "2", "-M", "1400")
+    time.sleep(5)
+    print(f"$ tc -s qdisc show dev {DEV}    # {words}, media 2 Mbit/s, two TCP flows")
+    print(sh("tc", "-s", "qdisc", "show", "dev", DEV), end="")
+    print(f"$ tc -s -d qdisc show dev {DEV}")
+    print(sh("tc", "-s", "-d", "qdisc", "show", "dev", DEV), end="")
+    busy = show("-s")
+    sender.wait()
+    client.wait()
+    server.kill()
+    server.wait()
+    time.sleep(3)
+    stats = show("-s")
+    remove()
+
+    check_keys(stats)
+    sums = {
+        "bytes": "sent_bytes",
+        "packets": "sent_packets",
+        "backlog": "backlog_bytes",
+        "qlen": "backlog_packets",
+    }
+    for own, key in sums.items():
+        expect(f"{own} of tc", stats["media"][key] + stats["elastic"][key], stats[own])
+    drops = [stats[c][k] for c in ("media", "elastic") for k in stats[c] if k.startswith("drop_")]
+    expect("drops of tc", sum(drops), stats["drops"])
+    for name in ("media", "elastic"):
+        queue = stats[name]
+        expect(f"{name}: histogram", sum(queue["sojourn_hist_packets"]), queue["sent_packets"])
+        order = [queue[f"sojourn_{k}_us"] for k in ("p50", "p99", "max")]
+        expect(f"{name}: order of {order}", order, sorted(order))
+        mean = queue["sojourn_sum_ns"] / 1000 / queue["sent_packets"]
+        expect(f"{name}: mean", abs(queue["sojourn_mean_us"] - mean) < 0.001 * mean + 0.1, True)
+    # 2500 datagrams, less by what sleeping costs; TCP fills the rest of 8 Mbit/s for 6 s.
+    expect("media packets", 2000 < stats["media"]["sent_packets"] <= 2600, True)
+    expect("elastic bytes", 2_000_000 < stats["elastic"]["sent_bytes"] < 6_500_000, True)
+    flows = busy["elastic"]["flows"]
+    expect("media flows", busy["media"]["flows"], 1)
+    expect(f"elastic flows, {flows}", flows in (1, 2), True)
+    expect("phi", busy["phi"], flows / (flows + 1))
+    expect("capacity", busy["capacity_bps"], 8_000_000)
+    expect("load", 0.8 < busy["load"] < 1.3, True)
+    expect("shares", busy["media"]["share_bps"] + busy["elastic"]["share_bps"], 8_000_000)
+    expect("router", busy["router"], "000000000000002a")
+    expect("notices", stats["notices_sent"] > 10, True)
+    expect("utilisation", 0.3 < stats["utilisation"] < 1, True)
+    expect("uptime", 12e9 < stats["uptime_ns"] < 20e9, True)
+    expect("idle", 1e9 < stats["idle_ns"] < stats["uptime_ns"], True)
+
+
+def main() -> int:
+    if sys.argv[1:2] == ["media"]:
+        media(float(sys.argv[2]))
+        return 0
+    modules = Path(os.environ["PAQM_KO_DIR"])
+    for module in ("paqm_feedback", "sch_paqm"):
+        sh("insmod", str(modules / f"{module}.ko"))
+    topology()
+    check_options()
+    check_round_trip()
+    check_refusals()
+    check_statistics()
+    sh("rmmod", "sch_paqm")
+    for line in wrong:
+        print(line)
+    print(f"{done} checks, {len(wrong)} wrong")
+    return 1 if wrong or not done else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

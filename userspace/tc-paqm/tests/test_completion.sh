@@ -1,0 +1,55 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Completion suggests the options that the plugin knows, and only those, and leaves the rest of tc
+# to iproute2's own completion.
+# Usage: test_completion.sh DIRECTORY_OF_PLUGIN tc-paqm.bash
+set -u
+export TC_LIB_DIR=$1
+if ! [ -f /usr/share/bash-completion/bash_completion ] ||
+	! [ -f /usr/share/bash-completion/completions/tc ]; then
+	echo "skipped: bash-completion or iproute2's completion is not installed"
+	exit 77
+fi
+set +u
+# shellcheck source=/dev/null
+. /usr/share/bash-completion/bash_completion
+# shellcheck source=/dev/null
+. "$2"
+failed=0
+
+suggest() { # words of the line, the last one unfinished
+	COMP_WORDS=("$@")
+	COMP_CWORD=$(($# - 1))
+	COMP_LINE="$*"
+	COMP_POINT=${#COMP_LINE}
+	COMPREPLY=()
+	_tc_paqm tc "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+	printf '%s\n' "${COMPREPLY[@]}" | sort
+}
+
+expect() { # description, expected, got
+	if [ "$2" != "$3" ]; then
+		printf '%s\nwanted: %s\ngot:    %s\n' "$1" "${2//$'\n'/ }" "${3//$'\n'/ }"
+		failed=1
+	fi
+}
+
+line="tc qdisc add dev lo root paqm"
+usage=$($line help 2>&1)
+known=$(sed -nE 's/.*\[ (\[no\])?([a-z-]+).*/\1 \2/p' <<<"$usage" |
+	awk '{ print $NF } /\[no\]/ { print "no" $2 } END { print "help" }' | sort)
+[ "$(wc -l <<<"$known")" -gt 20 ] || { echo "help was not understood: $usage" && exit 1; }
+# shellcheck disable=SC2086,SC2013
+{
+	expect "options" "$known" "$(suggest $line '')"
+	expect "options after another" "$known" "$(suggest $line rtt 5ms ecn '')"
+	expect "prefix" $'md-floor\nmedia-target' "$(suggest $line m)"
+	for option in $(sed -nE 's/.*\[ ([a-z-]+) [a-z]+\|[a-z|]+ \]/\1/p' <<<"$usage"); do
+		words=$(sed -nE "s/.*\[ $option ([a-z|]+) \]/\1/p" <<<"$usage" | tr '|' '\n' | sort)
+		expect "words of $option" "$words" "$(suggest $line "$option" '')"
+	done
+	expect "value that has no words" "" "$(suggest $line period '')"
+	expect "kind" "paqm" "$(suggest tc qdisc add dev lo root pa)"
+	expect "iproute2's own" "fq_codel" "$(suggest tc qdisc add dev lo root fq_c)"
+}
+exit $failed

@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""What the plugin says to good and bad words, asked through the real tc.
+
+Runs tc in an empty network namespace, so nothing on this machine is touched and no module is
+needed: a command whose words are right gets as far as the kernel.
+Usage: test_parse.py DIRECTORY_OF_PLUGIN [TC]
+"""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+TIME_TARGET = "a time from 100us to 1s"
+RATIO_OUTER = "a number from 0.01 to 2"
+
+# Option, values to be taken, values to be refused, and what the refusal says was expected.
+VALUES: list[tuple[str, list[str], list[str], str]] = [
+    (
+        "bandwidth",
+        ["none", "8kbit", "20mbit", "2.5Mbit", "1mbps", "120gbit"],
+        ["", "0", "7999bit", "121gbit", "-8mbit", "8mbits", "fast", "nan", "1e300"],
+        "a rate from 8Kbit to 120Gbit, or none",
+    ),
+    (
+        "media-target",
+        ["100us", "5ms", "1s", "5000"],
+        ["", "0", "99us", "1001ms", "-5ms", "5m", "5 ms", "soon", "nan", "inf", "1e30s"],
+        TIME_TARGET,
+    ),
+    ("elastic-target", ["30ms", "100", "0.5s"], ["99", "1.1s", "x"], TIME_TARGET),
+    (
+        "limit",
+        ["auto", "3000", "3000b", "100k", "1mb", "4294967295"],
+        ["0", "2999", "4294967296", "5gb", "-3000", "10packets", "none"],
+        "a size from 3000b to 4294967295b, or auto",
+    ),
+    (
+        "interval",
+        ["auto", "1ms", "40ms", "12500"],
+        ["0", "999us", "41ms", "none"],
+        "a time from 1ms to 40ms, or auto",
+    ),
+    (
+        "gain",
+        ["0.05", "0.3", "1", "5e-1"],
+        ["0", "0.04", "1.01", "-0.3", "30%", "nan", "0.3x"],
+        "a number from 0.05 to 1",
+    ),
+    (
+        "gamma",
+        ["auto", "0.5", "0.015625", "1"],
+        ["0", "0.01", "1.1", "half"],
+        "a number from 0.015625 to 1, or auto",
+    ),
+    ("alpha", ["0.01", "0.75", "2"], ["0.009", "2.01", "x", "inf"], RATIO_OUTER),
+    ("beta", ["0.01", "0.35", "2"], ["0.009", "2.01", "1e400"], RATIO_OUTER),
+    ("period", ["50ms", "250ms", "5s"], ["49ms", "5.1s", "0"], "a time from 50ms to 5s"),
+    ("rtt", ["100us", "100ms", "2s"], ["99us", "2.1s"], "a time from 100us to 2s"),
+    (
+        "target-util",
+        ["0.5", "0.95", "95%", "1", "100%"],
+        ["0.49", "49%", "101%", "95", "95%%"],
+        "a number or percentage from 0.5 to 1",
+    ),
+    ("law", ["maxmin", "ecf", "erf"], ["max", "ECF", "", "0"], "one of maxmin, ecf, erf"),
+    ("transfer", ["0", "150ms", "2s"], ["2.1s", "-1"], "a time from 0 to 2s"),
+    ("credit", ["0", "50ms", "1s"], ["1.1s", "much"], "a time from 0 to 1s"),
+    ("md-floor", ["0.1", "0.5", "0.95"], ["0.09", "0.96"], "a number from 0.1 to 0.95"),
+    ("feedback", ["icmp", "none"], ["quench", "on"], "one of none, icmp"),
+    ("classify", ["auto", "protocol"], ["udp", "1"], "one of auto, protocol"),
+    (
+        "flows",
+        ["64", "4096", "1048576"],
+        ["63", "1048577", "100.5", "4k", "-64", "99999999999"],
+        "a whole number from 64 to 1048576",
+    ),
+    (
+        "router-id",
+        ["1", "0xdeadbeef", "DEADBEEF01234567"],
+        ["0", "0x", "12345678901234567", "xyz"],
+        "1 to 16 hexadecimal digits, not all 0",
+    ),
+    ("profile", ["fast", "robust"], ["slow", ""], "one of fast, robust"),
+]
+FLAGS = ["ecn", "police", "forced-md", "ai-hold"]
+UNKNOWN = ["bogus", "no-ecn", "nolaw", "Bandwidth", "media_target", "-h"]
+
+
+def run(tc: str, words: list[str]) -> subprocess.CompletedProcess[str]:
+    command = ["unshare", *([] if os.geteuid() == 0 else ["-r"]), "-n", tc]
+    command += ["qdisc", "add", "dev", "lo", "root", "paqm", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def check(tc: str) -> tuple[int, list[str]]:
+    """Number of commands tried, and what went wrong."""
+    tried = 0
+    wrong: list[str] = []
+
+    def good(words: list[str]) -> None:
+        nonlocal tried
+        tried += 1
+        result = run(tc, words)
+        # Without the module the kernel says so; with it the command succeeds.
+        if result.returncode and "qdisc kind is unknown" not in result.stderr:
+            wrong.append(f"{words}: refused: {result.stderr!r}")
+
+    def bad(words: list[str], message: str) -> None:
+        nonlocal tried
+        tried += 1
+        result = run(tc, words)
+        if result.returncode == 0 or result.stderr != message + "\n" or result.stdout:
+            wrong.append(f"{words}: wanted {message!r}, got {result.returncode} {result.stderr!r}")
+
+    for option, accepted, refused, expected in VALUES:
+        for value in accepted:
+            good([option, value])
+        for value in refused:
+            bad([option, value], f'paqm: {option} "{value}": expected {expected}')
+        bad([option], f'paqm: {option} "": expected {expected}')
+    for flag in FLAGS:
+        good([flag])
+        good([f"no{flag}"])
+        bad([flag, "1"], 'paqm: unknown option "1"; "... paqm help" lists them')
+    for word in UNKNOWN:
+        bad([word], f'paqm: unknown option "{word}"; "... paqm help" lists them')
+    good([])
+    good([word for option, accepted, _, _ in VALUES for word in (option, accepted[0])] + FLAGS)
+
+    tried += 1
+    text = run(tc, ["help"]).stderr
+    listed = set(re.findall(r"\[ (?:\[no\])?([a-z-]+)", text))
+    named = {option for option, *_ in VALUES} | set(FLAGS)
+    if listed != named:
+        wrong.append(f"help: {sorted(listed ^ named)} differ from the options tested here")
+    return tried, wrong
+
+
+def main() -> int:
+    os.environ["TC_LIB_DIR"] = str(Path(sys.argv[1]).resolve())
+    tc = sys.argv[2] if len(sys.argv) > 2 else "tc"
+    probe = run(tc, [])
+    if "unshare" in probe.stderr:
+        print(f"skipped, no network namespace here: {probe.stderr.strip()}")
+        return 77
+    tried, wrong = check(tc)
+    for line in wrong:
+        print(line)
+    print(f"{tried} commands, {len(wrong)} wrong")
+    return 1 if wrong or not tried else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

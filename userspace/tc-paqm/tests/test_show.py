@@ -1,0 +1,293 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""What the plugin makes of a kernel's answer, shown by the real tc.
+
+tc can print netlink messages from a file. The messages are built here after the structures in
+pkt_sched_paqm.h, every field with a value of its own, and also shorter and longer than this
+header knows: an older and a newer module.
+Usage: test_show.py DIRECTORY_OF_PLUGIN pkt_sched_paqm.h JSON_MONITOR.so [TC]
+"""
+
+import ctypes
+import json
+import os
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+RTM_NEWQDISC = 36
+TCA_KIND, TCA_OPTIONS, TCA_STATS2, NLA_F_NESTED = 1, 2, 7, 0x8000
+STATS_BASIC, STATS_QUEUE, STATS_APP = 1, 3, 4
+Q24 = 1 << 24
+ROOT = 0xFFFFFFFF
+
+# Attribute, value on the wire (u64 where "Q"), key and value in JSON, words in text with -d.
+OPTIONS: list[tuple[str, str, int, str, Any, str]] = [
+    ("BANDWIDTH", "Q", 2_500_000, "bandwidth_bps", 20_000_000, "bandwidth 20Mbit"),
+    ("MEDIA_TARGET", "I", 5_500, "media_target_us", 5_500, "media-target 5.5ms"),
+    ("ELASTIC_TARGET", "I", 150, "elastic_target_us", 150, "elastic-target 150us"),
+    ("LIMIT", "I", 123_456, "limit_bytes", 123_456, "limit 123456b"),
+    ("INTERVAL", "I", 0, "interval_us", 0, "interval auto"),
+    ("GAIN", "I", Q24 // 4, "gain", 0.25, "gain 0.25"),
+    ("GAMMA", "I", Q24 // 2, "gamma", 0.5, "gamma 0.5"),
+    ("ALPHA", "I", Q24 * 3 // 4, "alpha", 0.75, "alpha 0.75"),
+    ("BETA", "I", Q24 // 8, "beta", 0.125, "beta 0.125"),
+    ("PERIOD", "I", 1_234_567, "period_us", 1_234_567, "period 1.234567s"),
+    ("RTT", "I", 99_999, "rtt_us", 99_999, "rtt 99.999ms"),
+    ("TARGET_UTIL", "I", Q24 * 7 // 8, "target_util", 0.875, "target-util 0.875"),
+    ("LAW", "I", 2, "law", "erf", "law erf"),
+    ("TRANSFER", "I", 0, "transfer_us", 0, "transfer 0us"),
+    ("CREDIT", "I", 50_000, "credit_us", 50_000, "credit 50ms"),
+    ("MD_FLOOR", "I", Q24 // 2, "md_floor", 0.5, "md-floor 0.5"),
+    ("FORCED_MD", "I", 0, "forced_md", False, "noforced-md"),
+    ("AI_HOLD", "I", 1, "ai_hold", True, "ai-hold"),
+    ("FEEDBACK", "I", 1, "feedback", "icmp", "feedback icmp"),
+    ("CLASSIFY", "I", 7, "classify", "7", "classify 7"),
+    ("FLOWS", "I", 4_096, "flows", 4_096, "flows 4096"),
+    ("ECN", "I", 1, "ecn", True, "ecn"),
+    ("POLICE", "I", 0, "police", False, "nopolice"),
+    ("ROUTER_ID", "Q", 0xAB, "router_id", "00000000000000ab", "router-id 00000000000000ab"),
+]
+
+# Field of a structure -> key in JSON and how the number is scaled; others keep their name.
+RENAMED = {
+    "sojourn_ns": ("sojourn_sum_ns", 1),
+    "backlog": ("backlog_bytes", 1),
+    "qlen": ("backlog_packets", 1),
+    "drop_tail": ("drop_tail_packets", 1),
+    "drop_inner": ("drop_inner_packets", 1),
+    "drop_strike": ("drop_strike_packets", 1),
+    "ecn_mark": ("ecn_mark_packets", 1),
+    "prob": ("prob", 1 << 32),
+    "rate": ("rate_bps", 1),
+    "share": ("share_bps", 1),
+    "hist": ("sojourn_hist_packets", 1),
+    "capacity": ("capacity_bps", 1),
+    "fair_rate": ("fair_rate_bps", 1),
+    "outer_rate": ("outer_rate_bps", 1),
+    "erf_flows_q16": ("erf_flows", 1 << 16),
+    "phi_q16": ("phi", 1 << 16),
+    "share_q16": ("media_weight", 1 << 16),
+    "trim_q24": ("trim", Q24),
+    "ecf_md": ("ecf_md_periods", 1),
+    "ecf_ai": ("ecf_ai_periods", 1),
+    "ecf_hold": ("ecf_hold_periods", 1),
+    "event_flow": ("event_flow_rounds", 1),
+    "event_split": ("event_split_rounds", 1),
+    "event_capacity": ("event_capacity_rounds", 1),
+    "event_queue": ("event_queue_rounds", 1),
+    "table_overflow": ("table_overflow_flows", 1),
+    "overload": ("overload_episodes", 1),
+    "strikes": ("strikes_flows", 1),
+    "not_ip": ("not_ip_packets", 1),
+    "router_id": ("router", 0),
+    "ecf": ("ecf", 0),
+}
+CLASS_DERIVED = {"survival", "sojourn_mean_us", "sojourn_p50_us", "sojourn_p99_us"}
+DERIVED = {"utilisation", "load", "sojourn_edges_ns"}
+OWN_KEYS = {"kind", "handle", "dev", "root", "options", "bytes", "packets", "drops", "overlimits"}
+OWN_KEYS |= {"requeues", "backlog", "qlen", "refcnt"}
+
+
+def structures(header: Path) -> tuple[type[ctypes.Structure], dict[str, int]]:
+    """struct tc_paqm_xstats as ctypes, and the numbers of the attributes."""
+    text = re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.DOTALL)
+    types: dict[str, Any] = {"__u64": ctypes.c_uint64, "__u32": ctypes.c_uint32}
+    for name, body in re.findall(r"struct (\w+) \{(.*?)\};", text, re.DOTALL):
+        fields = []
+        for kind, member, size in re.findall(r"(?:struct )?(\w+) (\w+)(?:\[(\w+)\])?;", body):
+            fields.append((member, types[kind] * 32 if size else types[kind]))
+        types[name] = type(name, (ctypes.Structure,), {"_fields_": fields})
+    names = re.findall(r"\bTCA_PAQM_(\w+)", re.findall(r"enum \{(.*?)\}", text, re.DOTALL)[0])
+    return types["tc_paqm_xstats"], {name: i for i, name in enumerate(names)}
+
+
+def attribute(kind: int, data: bytes) -> bytes:
+    return struct.pack("=HH", len(data) + 4, kind) + data + bytes(-len(data) % 4)
+
+
+def message(options: bytes, app: bytes) -> bytes:
+    stats = attribute(STATS_BASIC, struct.pack("=QII", 1000, 2, 0))
+    stats += attribute(STATS_QUEUE, struct.pack("=IIIII", 0, 0, 0, 0, 0))
+    stats += attribute(STATS_APP, app)
+    body = struct.pack("=BxxxiIII", 0, 1, 0x80010000, ROOT, 2)
+    body += attribute(TCA_KIND, b"paqm\0") + attribute(TCA_OPTIONS | NLA_F_NESTED, options)
+    body += attribute(TCA_STATS2, stats)
+    return struct.pack("=IHHII", len(body) + 16, RTM_NEWQDISC, 0, 0, 0) + body
+
+
+class Show:
+    def __init__(self, tc: str, json_monitor: str, directory: Path) -> None:
+        self.tc = tc
+        self.json_monitor = str(Path(json_monitor).resolve())
+        self.file = directory / "message"
+
+    def text(self, data: bytes, *flags: str, preload: str = "") -> str:
+        self.file.write_bytes(data)
+        command = [self.tc, *flags, "monitor", "file", str(self.file)]
+        environment = {**os.environ, "LD_PRELOAD": preload}
+        result = subprocess.run(
+            command, capture_output=True, text=True, check=True, env=environment
+        )
+        if result.stderr:
+            raise AssertionError(f"tc said: {result.stderr}")
+        return result.stdout
+
+    def json(self, data: bytes) -> dict[str, Any]:
+        parsed = json.loads(self.text(data, "-s", preload=self.json_monitor))
+        return dict(parsed[0])
+
+
+def fill(value: Any, seed: int) -> int:
+    """A different number into every field."""
+    for name, *_ in value._fields_:
+        member = getattr(value, name)
+        if isinstance(member, ctypes.Structure):
+            seed = fill(member, seed)
+        elif isinstance(member, ctypes.Array):
+            for i in range(len(member)):
+                member[i] = seed + i
+            seed += len(member)
+        else:
+            setattr(value, name, seed * 1001)
+            seed += 1
+    return seed
+
+
+def wanted(value: Any, size: int) -> dict[str, Any]:
+    """JSON that stands for a structure of which only `size` bytes are there."""
+    out: dict[str, Any] = {}
+    for name, *_ in value._fields_:
+        field = getattr(type(value), name)
+        if name == "pad" or field.offset + field.size > size:
+            continue
+        member = getattr(value, name)
+        key, scale = RENAMED.get(name, (name, 1))
+        if isinstance(member, ctypes.Structure):
+            out[key] = wanted(member, field.size)
+        elif isinstance(member, ctypes.Array):
+            out[key] = list(member)
+        elif name == "router_id":
+            out[key] = f"{member:016x}"
+        elif name == "ecf":
+            out[key] = struct.unpack("=f", struct.pack("=I", member))[0]
+        else:
+            out[key] = member if scale == 1 else member / scale
+    return out
+
+
+def same(got: Any, want: Any) -> bool:
+    if isinstance(want, float):
+        return isinstance(got, int | float) and abs(got - want) <= 1e-5 * abs(want)
+    return type(got) is type(want) and got == want
+
+
+def differences(got: dict[str, Any], want: dict[str, Any], derived: set[str]) -> list[str]:
+    out = [f"key {key} is missing" for key in (want.keys() | derived) - got.keys()]
+    out += [f"key {key} is not documented here" for key in got.keys() - want.keys() - derived]
+    for key in want.keys() & got.keys():
+        if isinstance(want[key], dict):
+            out += [f"{key}: {line}" for line in differences(got[key], want[key], CLASS_DERIVED)]
+        elif not same(got[key], want[key]):
+            out.append(f"{key}: wanted {want[key]}, got {got[key]}")
+    return out
+
+
+def check_options(show: Show, numbers: dict[str, int]) -> list[str]:
+    left = numbers.keys() - {name for name, *_ in OPTIONS} - {"UNSPEC", "PAD", "MAX"}
+    wrong = [f"TCA_PAQM_{name} is not tested" for name in left]
+    data = b"".join(
+        attribute(numbers[name], struct.pack("=" + form, value))
+        for name, form, value, *_ in OPTIONS
+    )
+    data += attribute(60, b"from a newer module.")
+    full = message(data, b"")
+    got = show.json(full)["options"]
+    wrong += differences(got, {key: value for _, _, _, key, value, _ in OPTIONS}, set())
+    line = show.text(full, "-d") + " "
+    wrong += [f"-d shows no {words!r}" for *_, words in OPTIONS if f" {words} " not in line]
+    if " gain " in show.text(full):
+        wrong.append("tuning options are shown without -d")
+    short = show.json(message(attribute(numbers["LIMIT"], b"\1\0"), b""))["options"]
+    if short:
+        wrong.append(f"an attribute that is too short was shown: {short}")
+    return wrong
+
+
+def check_stats(show: Show, kind: type[ctypes.Structure]) -> list[str]:
+    value: Any = kind()
+    fill(value, 1)
+    value.media.sojourn_max_us = 4_000_000_000
+    raw = bytes(value)
+    wrong = []
+    for size in (len(raw), len(raw) + 40, kind.seq.offset + 4, kind.seq.offset + 2):
+        data = message(b"", (raw + bytes(40))[:size])
+        got = {k: v for k, v in show.json(data).items() if k not in OWN_KEYS}
+        for line in differences(got, wanted(value, size), DERIVED):
+            wrong.append(f"{size} of {len(raw)} bytes: {line}")
+        for flags in (("-s",), ("-s", "-d")):
+            if "survival" not in show.text(data, *flags):
+                wrong.append(f"{size} bytes: no table of the classes in text")
+    for size in (0, kind.router_id.offset - 1):
+        if "media" in show.json(message(b"", raw[:size])):
+            wrong.append(f"statistics of {size} bytes were shown")
+    return wrong
+
+
+def check_derived(show: Show, kind: type[ctypes.Structure]) -> list[str]:
+    value: Any = kind()
+    value.capacity = 8_000_000
+    value.uptime_ns = 2_000_000_000
+    for queue, sent in ((value.media, 100), (value.elastic, 300)):
+        queue.sent_packets = sent
+        queue.sent_bytes = sent * 1250
+        queue.rate = 1_000_000
+        queue.sojourn_ns = sent * 700_000
+        queue.sojourn_max_us = 1_200
+        queue.hist[10] = sent
+        queue.prob = 1 << 30
+    value.ecf = 0x7F800000  # infinity, which JSON does not have
+    got = show.json(message(b"", bytes(value)))
+    media = got["media"]
+    edges = got["sojourn_edges_ns"]
+    low, high = edges[10], edges[11]
+    wanted_values = [
+        ("utilisation", got["utilisation"], 0.25),
+        ("load", got["load"], 0.25),
+        ("mean", media["sojourn_mean_us"], 700.0),
+        ("p50", media["sojourn_p50_us"], (low + (high - low) * 50 // 100) // 1000),
+        (
+            "p99, not above the maximum",
+            media["sojourn_p99_us"],
+            min(1200, (low + (high - low) * 99 // 100) // 1000),
+        ),
+        ("survival", media["survival"], 0.75),
+        ("infinite ECF value", got["ecf"], None),
+        ("edges", edges == sorted(set(edges)) and len(edges) == 32, True),
+    ]
+    return [
+        f"{name}: wanted {want}, got {value}"
+        for name, value, want in wanted_values
+        if not same(value, want)
+    ]
+
+
+def main() -> int:
+    os.environ["TC_LIB_DIR"] = str(Path(sys.argv[1]).resolve())
+    kind, numbers = structures(Path(sys.argv[2]))
+    with tempfile.TemporaryDirectory() as directory:
+        tc = sys.argv[4] if len(sys.argv) > 4 else "tc"
+        show = Show(tc, sys.argv[3], Path(directory))
+        wrong = check_options(show, numbers) + check_stats(show, kind) + check_derived(show, kind)
+    for line in wrong:
+        print(line)
+    print(f"{len(OPTIONS)} options, {ctypes.sizeof(kind)} bytes of statistics: {len(wrong)} wrong")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
