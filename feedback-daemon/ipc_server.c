@@ -19,7 +19,7 @@
 #include "record.h"
 #include "unixsock.h"
 
-#define IPC_SNDBUF 8192
+#define IPC_SNDBUF 4096
 #define IPC_RECORDS_PER_TURN 16
 
 #define OWES_REGISTERED 1

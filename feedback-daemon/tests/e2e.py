@@ -115,6 +115,10 @@ class Namespaces:
         """Create them."""
         for name in (self.sender, self.router):
             subprocess.run(["ip", "netns", "add", name], check=True)
+        self.join()
+
+    def join(self) -> None:
+        """Create the veth pair."""
         pair = ["link", "add", "veth0", "type", "veth", "peer", "veth0", "netns", self.router]
         subprocess.run(["ip", "-n", self.sender, *pair], check=True)
         for name, addr in ((self.sender, SENDER_IP), (self.router, ROUTER_IP)):
@@ -383,35 +387,52 @@ def check_slow_reader(t: Trial) -> None:
 
 
 def check_watch(t: Trial) -> None:
-    """paqmctl watch, in ECF mode; then the interface goes and comes back."""
+    """paqmctl watch, in ECF mode; then the interface goes down, up, away and comes back."""
     t.start("--use", "ecf", "-i", "veth0")
     run = [t.paqmctl, "--control", str(t.control), "--json", "watch"]
-    with subprocess.Popen(run, stdout=subprocess.PIPE, text=True) as watch:
-        assert watch.stdout
-        assert json.loads(watch.stdout.readline()) == {"ok": True}
-        client = Client(t.ipc)
-        client.register(1, ceil=1_000_000)
-        sent = t.send_media()
-        t.answer(message(quote(sent), 1, 1e9, ecf=0.5))
-        t.answer(message(quote(sent), 1, 1e9, ecf=0.5))
-        events = [json.loads(watch.stdout.readline()) for _ in range(3)]
-        assert [e["event"] for e in events] == ["register", "accepted", "refused"]
-        assert events[1]["rate_bps"] == 500_000 and events[1]["cause"] == "ecf"
-        assert events[1]["qdelay_ms"] == 3.5 and events[1]["address"] == ROUTER_IP
-        assert events[2]["reason"] == "seq_replay" and events[2]["total"] == 1
-        print("ok: watch", flush=True)
+    events_file = t.log.with_name("events")
+    with events_file.open("wb") as out, subprocess.Popen(run, stdout=out) as watch:
+        try:
+            t.until(lambda: events_file.stat().st_size > 0, "the watch to begin")
+            client = Client(t.ipc)
+            client.register(1, ceil=1_000_000)
+            icmp = message(quote(t.send_media()), 1, 1e9, ecf=0.5)
+            t.answer(icmp)
+            t.answer(icmp)
+            t.until(lambda: events_file.read_text().count("\n") == 4, "three events")
+            check_events([json.loads(line) for line in events_file.read_text().splitlines()])
+            check_link(t)
+            t.stop()
+            assert watch.wait(PATIENCE) == 1
+        finally:
+            watch.kill()
 
-        link = ["ip", "-n", t.net.sender, "link", "set", "veth0"]
-        subprocess.run([*link, "down"], check=True)
-        t.until(lambda: not t.stats()["interfaces"][0]["up"], "the interface to be missed")
-        subprocess.run([*link, "up"], check=True)
-        t.until(lambda: bool(t.stats()["interfaces"][0]["up"]), "the interface to come back")
-        sent = t.send_media()
-        t.answer(message(quote(sent), 2, 1e9, ecf=0.5))
-        t.until(lambda: bool(t.stats()["accepted"] == 2), "a message after the interruption")
-        print("ok: interface gone and back", flush=True)
-        t.stop()
-        assert watch.wait(PATIENCE) == 1
+
+def check_events(events: list[dict[str, Any]]) -> None:
+    """The lines of a watch."""
+    assert events[0] == {"ok": True}
+    assert [e["event"] for e in events[1:]] == ["register", "accepted", "refused"]
+    accepted, refused = events[2:]
+    assert accepted["rate_bps"] == 500_000 and accepted["cause"] == "ecf"
+    assert accepted["qdelay_ms"] == 3.5 and accepted["address"] == ROUTER_IP
+    assert refused["reason"] == "seq_replay" and refused["total"] == 1
+    print("ok: watch", flush=True)
+
+
+def check_link(t: Trial) -> None:
+    """The interface goes down and up, then disappears and comes back."""
+    ip = ["ip", "-n", t.net.sender, "link"]
+    subprocess.run([*ip, "set", "veth0", "down"], check=True)
+    subprocess.run([*ip, "set", "veth0", "up"], check=True)
+    t.answer(message(quote(t.send_media()), 2, 1e9, ecf=0.5))
+    t.until(lambda: bool(t.stats()["accepted"] == 2), "a message after the link was down")
+    subprocess.run([*ip, "del", "veth0"], check=True)
+    t.until(lambda: not t.stats()["interfaces"][0]["up"], "the interface to be missed")
+    t.net.join()
+    t.until(lambda: bool(t.stats()["interfaces"][0]["up"]), "the interface to come back")
+    t.answer(message(quote(t.send_media()), 3, 1e9, ecf=0.5))
+    t.until(lambda: bool(t.stats()["accepted"] == 3), "a message on the new interface")
+    print("ok: interface down, up, gone and back", flush=True)
 
 
 def main() -> int:

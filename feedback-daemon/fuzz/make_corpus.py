@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Write the committed corpus of the fuzz targets: a few inputs that reach deep.
+
+Usage: make_corpus.py [DIR]  (default: the directory "corpus" beside this file)
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import sys
+from pathlib import Path
+
+SADDR, DADDR, ROUTER = "10.0.1.2", "10.0.2.2", "10.0.1.1"
+REGISTER, UNREGISTER, STATUS = 1, 4, 5
+
+
+def packet(proto: int, src: str, body: bytes) -> bytes:
+    """An IPv4 packet; the target computes checksums."""
+    head = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(body), 0, 0, 64, proto, 0)
+    return head + socket.inet_aton(src) + socket.inet_aton(SADDR) + body
+
+
+def message(seq: int, ecf: float, erf: float, boot: int = 7) -> bytes:
+    """A feedback message; the target fills in the quote."""
+    obj = struct.pack("!4sBBHQII", b"PAQM", 1, 5, 0, 0xA1, boot, seq)
+    obj += struct.pack("!ffHHHHQ", ecf, erf, 500, 35, 3, 60000, 0)
+    return packet(1, ROUTER, struct.pack("!BBHf", 253, 0, 0, ecf) + bytes(56) + obj)
+
+
+def framed(packets: list[bytes], helps: int) -> bytes:
+    """Input of the message target."""
+    return bytes([helps]) + b"".join(struct.pack("!H", len(p)) + p for p in packets)
+
+
+def record(kind: int, body: bytes) -> bytes:
+    """A client record."""
+    return struct.pack("=IBBH", 0x50514950, 1, kind, 8 + len(body)) + body
+
+
+def registration(cookie: int, sport: int) -> bytes:
+    """A registration."""
+    mapped = bytes(10) + b"\xff\xff"
+    body = mapped + socket.inet_aton(SADDR) + mapped + socket.inet_aton(DADDR)
+    return record(REGISTER, body + struct.pack("=HHIQQIIQ", sport, 6, 1, 10, 1000, 1, 1, cookie))
+
+
+def main() -> None:
+    """Write all inputs."""
+    default = Path(__file__).parent / "corpus"
+    top = Path(sys.argv[1]) if len(sys.argv) > 1 else default
+    nan = float("nan")
+    options = bytearray(message(1, 0.5, 5e5))
+    options[0] = 0x4F
+    padded = [message(1, 0.5, 5e5) + bytes(20), message(2, 0.5, 5e5)[:100]]
+    rounds = [(1, 0.5, 7), (2, 9e5, 7), (1, 0.5, 7), (0xFFFFFFFF, 1.0, 7), (1, 0.9, 8), (3, 1, 7)]
+    inputs = {
+        "message/rounds": framed([message(s, v, 5e5, b) for s, v, b in rounds], 3),
+        "message/rounds-ecf": framed([message(s, v, 5e5, b) for s, v, b in rounds], 7),
+        "message/values": framed([message(1, nan, 5e5), message(2, 0.5, -1), message(3, 1, 1)], 3),
+        "message/unsealed": framed([message(1, 0.5, 5e5)], 0),
+        "message/no-proof": framed([message(1, 0.5, 5e5)], 1),
+        "message/options": framed([bytes(options), *padded], 3),
+        "message/cut": framed([message(1, 0.5, 5e5)[:n] for n in (0, 19, 20, 27, 83, 131)], 1),
+        "record/register": registration(1, 5),
+        "record/sequence": b"".join(
+            bytes([len(r)]) + r
+            for r in (
+                registration(1, 5),
+                registration(2, 5),
+                registration(2, 7),
+                record(STATUS, struct.pack("=QQII", 1, 2, 3, 4)),
+                record(UNREGISTER, struct.pack("=Q", 1)),
+                registration(3, 5)[:-1],
+            )
+        ),
+        "record/short": registration(1, 5)[:7],
+        "request/show": b'{"cmd": "show"}',
+        "request/watch": b'{"cmd": "watch", "x": [1, 2.5, null]}',
+        "request/wrong": b'{"cmd": "\\ud834\\udd1e"}',
+        "request/broken": b'{"cmd": "show"',
+    }
+    for name, data in inputs.items():
+        path = top / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+
+
+if __name__ == "__main__":
+    main()

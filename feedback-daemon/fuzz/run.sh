@@ -1,0 +1,30 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+# Build a fuzz target with libFuzzer and run it. New inputs go to a directory
+# outside the tree; the committed corpus is only read.
+#
+# Usage: run.sh message|record|request [SECONDS]
+set -eu
+case "${1:-}" in
+message | record | request) ;;
+*)
+	echo "usage: $0 message|record|request [SECONDS]" >&2
+	exit 2
+	;;
+esac
+here=$(cd "$(dirname "$0")" && pwd)
+src=$here/..
+out=${FUZZ_OUT:-${TMPDIR:-/tmp}/paqmd-fuzz}/$1
+cc=${CC:-clang}
+command -v "$cc" >/dev/null || {
+	echo "$0: no compiler '$cc': install clang and its libFuzzer runtime, or set CC" >&2
+	exit 1
+}
+mkdir -p "$out/corpus"
+# shellcheck disable=SC2046 # flags are words
+"$cc" -std=gnu17 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
+	-DPAQM_VERSION='"fuzz"' -I"$src/.." -o "$out/fuzz" "$here/fuzz_$1.c" \
+	"$src/ring.c" "$src/allow.c" "$src/engine.c" "$src/record.c" "$src/request.c" \
+	$(pkg-config --cflags --libs jansson)
+cd "$out"
+exec ./fuzz -max_total_time="${2:-60}" -max_len=1024 corpus "$here/corpus/$1"
