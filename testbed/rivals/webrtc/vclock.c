@@ -4,8 +4,8 @@
  * guest, which runs in virtual time (User-Mode Linux, time-travel=inf-cpu). Nowhere else.
  *
  * libwebrtc looks at the clock some 50 times per packet. On a common kernel that is free (vDSO);
- * under User-Mode Linux every look is a system call, and those are two thirds of all its calls
- * and most of the wall time of a run. But in virtual time the clock stands still while anything
+ * under User-Mode Linux every look is a system call, and those are two thirds of all its calls.
+ * But in virtual time the clock stands still while anything
  * can run: it moves on only once every thread sleeps. A value read stays right until a
  * thread of this process wakes from a wait that a timer or another process can end. So:
  * keep the value, and drop it when such a wait returns. Waits which only threads of this process

@@ -69,7 +69,8 @@ function parseOptions(program, summary, spec, argv) {
     throw new UsageError(`${error.message} (try --help)`);
   }
   if (given.help) {
-    const lines = Object.entries(spec).map(([name, entry]) => `  --${name.padEnd(12)} ${entry.help}`);
+    const lines = Object.entries(spec)
+      .map(([name, entry]) => `  --${name.padEnd(12)} ${entry.help}`);
     process.stdout.write(`usage: node ${program} OPTIONS\n${summary}\n\n${lines.join('\n')}\n`);
     process.exit(0);
   }
