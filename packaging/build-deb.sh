@@ -1,0 +1,46 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Builds the Debian packages of the last commit, outside the checkout, and runs lintian on them.
+# Usage: packaging/build-deb.sh [OUTPUT_DIRECTORY]    (default: out/deb)
+# Environment: DEB_BUILD_OPTIONS, DEB_BUILD_PROFILES as for dpkg-buildpackage.
+set -euo pipefail
+
+top=$(dirname "$(dirname "$(readlink -f "$0")")")
+mkdir -p "${1:-$top/out/deb}"
+out=$(readlink -f "${1:-$top/out/deb}")
+
+for tool in git dpkg-buildpackage dh dh_dkms xz; do
+	command -v "$tool" >/dev/null || {
+		echo "build-deb: $tool is missing; install build-essential, debhelper, dh-dkms, git, xz-utils" >&2
+		exit 2
+	}
+done
+if ! git -C "$top" diff --quiet HEAD; then
+	echo "build-deb: there are changes that are not committed; the packages will not have them" >&2
+fi
+
+work=$(mktemp -d -t paqm-deb.XXXXXX)
+trap 'rm -rf "$work"' EXIT
+full=$(dpkg-parsechangelog -l "$top/packaging/debian/changelog" -S Version)
+version=${full%-*}
+tree="$work/paqm-$version"
+git -C "$top" archive --format=tar --prefix="paqm-$version/" HEAD >"$work/orig.tar"
+tar -C "$work" -xf "$work/orig.tar"
+xz -T1 <"$work/orig.tar" >"$work/paqm_$version.orig.tar.xz"
+rm "$work/orig.tar"
+
+project=$(sed -nE "s/^ *version: '([^']+)'.*/\1/p" "$tree/meson.build" | head -n 1)
+if [ "$project" != "$version" ]; then
+	echo "build-deb: packaging/debian/changelog says $version, meson.build $project: make them equal" >&2
+	exit 1
+fi
+cp -r "$tree/packaging/debian" "$tree/debian"
+
+(cd "$tree" && dpkg-buildpackage -us -uc)
+cp "$work"/*.deb "$work"/*.dsc "$work"/*.tar.* "$work"/*.changes "$work"/*.buildinfo "$out/"
+if command -v lintian >/dev/null; then
+	lintian --fail-on error "$work"/*.changes
+else
+	echo "build-deb: lintian is not installed, the packages are unchecked" >&2
+fi
+echo "build-deb: packages are in $out"
