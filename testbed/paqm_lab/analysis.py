@@ -336,9 +336,11 @@ def delivery_figures(run: Run, traffic: Traffic, flows: dict[str, Figures]) -> F
             frames = metrics.delivery_from_log(
                 table.integers("frame"),
                 when,
+                _shown(run, flow.name, table, when),
                 run.fps,
                 rtp_ts=traffic.log.rtp_ts[at],
                 ssrc=traffic.log.ssrc[at],
+                marker=traffic.log.marker[at],
                 t_in=traffic.seen.t_in[members],
                 t_out=traffic.seen.t_out[members],
                 before=run.rtt / 4,
@@ -429,89 +431,119 @@ def feedback_figures(run: Run, traffic: Traffic, flows: dict[str, Figures]) -> F
     }
 
 
+@dataclass(frozen=True)
+class Pictures:
+    """The new pictures that a receiver showed; a repeated one is not new."""
+
+    t: F64
+    source: I64
+    scores: dict[str, F64]
+    unreadable: int
+
+
+def pictures(run: Run, name: str) -> Pictures | None:
+    """Decoding times and scores of a stream; None if its pictures were never scored."""
+    side = run.flow_dir(name, "recv")
+    decoded = rundata.load_csv(side / "decoded.csv")
+    if decoded is None or not (side / "quality.csv").exists():
+        return None
+    result = quality.load(side / "quality.csv")
+    count = min(decoded.rows, len(result.index))
+    source = result.src_frame[:count]
+    known = np.flatnonzero(source >= 0)
+    fresh = known[np.diff(source[known], prepend=-1) != 0]
+    return Pictures(
+        t=rundata.seconds(decoded, run.t0_ns)[fresh],
+        source=source[fresh],
+        scores={
+            "psnr_y_db": result.psnr_y[fresh],
+            "ssim_y": result.ssim_y[fresh],
+            "vmaf": result.vmaf[fresh],
+        },
+        unreadable=count - len(known),
+    )
+
+
+def _shown(run: Run, name: str, table: Table, when: F64) -> F64:
+    """When the picture of each capture was first there; NaN if it never was.
+
+    The clip is looped: a picture belongs to the latest capture of its source frame before it.
+    """
+    moment = np.full(len(when), np.nan)
+    seen = pictures(run, name)
+    if seen is None:
+        return moment
+    origin = table.integers("src_frame")
+    places = {int(s): np.flatnonzero(origin == s) for s in np.unique(origin)}
+    for t, source in zip(seen.t, seen.source, strict=True):
+        taken = places.get(int(source), np.zeros(0, np.int64))
+        before = taken[when[taken] <= t]
+        if len(before) and math.isnan(moment[before[-1]]):
+            moment[before[-1]] = t
+    return moment
+
+
 def picture_figures(run: Run, traffic: Traffic, flows: dict[str, Figures]) -> Figures:
     """Scores, frame rate, freezes, and the time from capture to the decoded picture."""
     rows: list[tuple[str, float, float, float]] = []
-    scores: dict[str, list[F64]] = {"psnr_y_db": [], "ssim_y": [], "vmaf": []}
-    delays, rates, frozen = [], [], []
+    parts: list[Pictures] = []
+    delays: list[F64] = []
+    frozen: list[tuple[int, float]] = []
+    rates: list[float] = []
     for flow in run.media:
-        side = run.flow_dir(flow.name, "recv")
-        shown = rundata.load_csv(side / "decoded.csv")
+        seen = pictures(run, flow.name)
         flows[flow.name]["picture"] = None
-        if shown is None or not (side / "quality.csv").exists():
+        if seen is None:
             continue
-        result = quality.load(side / "quality.csv")
-        count = min(shown.rows, len(result.index))
-        t, source = rundata.seconds(shown, run.t0_ns)[:count], result.src_frame[:count]
-        known = source >= 0
-        columns = {
-            "psnr_y_db": result.psnr_y[:count],
-            "ssim_y": result.ssim_y[:count],
-            "vmaf": result.vmaf[:count],
-        }
-        # The same picture shown again is not one more.
-        fresh = known & np.concatenate([[True], np.diff(source) != 0])[:count]
-        begin, end = flow.start, flow.stop + run.rtt / 2
-        stalls, stalled = metrics.freezes(t[fresh], source[fresh], begin, end)
-        delay = _picture_delay(run, flow.name, t[fresh], source[fresh])
-        figures: Figures = {
-            name: float(np.nanmean(values[fresh])) if fresh.any() else None
-            for name, values in columns.items()
-        }
-        figures |= {
-            "vmaf_p5": float(np.nanpercentile(columns["vmaf"][fresh], 5)) if fresh.any() else None,
-            "pictures": int(fresh.sum()),
-            "unreadable": int((~known).sum()),
-            "frame_rate": int(fresh.sum()) / (flow.stop - flow.start),
-            "freezes": stalls,
-            "frozen_s": stalled,
+        taken = captures(run, flow.name)
+        delay = np.zeros(0)
+        if taken is not None:
+            delay = _shown(run, flow.name, *taken) - taken[1]
+            delay = delay[~np.isnan(delay)]
+        still = metrics.freezes(seen.t, seen.source, flow.start, flow.stop + run.rtt / 2)
+        rate = len(seen.t) / (flow.stop - flow.start)
+        flows[flow.name]["picture"] = _scores([seen]) | {
+            "unreadable": seen.unreadable,
+            "frame_rate": rate,
+            "freezes": still[0],
+            "frozen_s": still[1],
             "capture_to_picture_ms": _ms(delay),
         }
-        flows[flow.name]["picture"] = figures
-        for name, values in columns.items():
-            scores[name].append(values[fresh])
+        parts.append(seen)
         delays.append(delay)
-        rates.append(figures["frame_rate"])
-        frozen.append((stalls, stalled))
+        frozen.append(still)
+        rates.append(rate)
         rows += [
             (flow.name, float(a), float(p), float(v))
-            for a, p, v in zip(
-                t[fresh], columns["psnr_y_db"][fresh], columns["vmaf"][fresh], strict=True
-            )
+            for a, p, v in zip(seen.t, seen.scores["psnr_y_db"], seen.scores["vmaf"], strict=True)
         ]
-    if not rates:
+    if not parts:
         return {"picture": None}
     write_csv(run.path / "series" / "quality.csv", ["flow", "t", "psnr_y_db", "vmaf"], rows)
-    joined = {name: np.concatenate(parts) for name, parts in scores.items()}
-    none = len(joined["vmaf"]) == 0
     return {
-        "picture": {name: None if none else float(np.nanmean(v)) for name, v in joined.items()}
+        "picture": _scores(parts)
         | {
-            "vmaf_p5": None if none else float(np.nanpercentile(joined["vmaf"], 5)),
-            "pictures": len(joined["vmaf"]),
+            "unreadable": sum(part.unreadable for part in parts),
             "frame_rate": float(np.mean(rates)),
-            "freezes": sum(n for n, _ in frozen),
-            "frozen_s": sum(s for _, s in frozen),
+            "freezes": sum(count for count, _ in frozen),
+            "frozen_s": sum(length for _, length in frozen),
             "capture_to_picture_ms": _ms(np.concatenate(delays)),
         }
     }
 
 
-def _picture_delay(run: Run, name: str, t: F64, source: I64) -> F64:
-    """From the latest capture of that source frame before the picture was there."""
-    taken = captures(run, name)
-    if taken is None:
-        return np.zeros(0)
-    table, when = taken
-    origin = table.integers("src_frame")
-    delay = []
-    places = {int(s): when[origin == s] for s in np.unique(origin)}
-    for moment, frame in zip(t, source, strict=True):
-        before = places.get(int(frame), np.zeros(0))
-        before = before[before <= moment]
-        if len(before):
-            delay.append(float(moment - before[-1]))
-    return np.array(delay, np.float64)
+def _scores(parts: list[Pictures]) -> Figures:
+    """Mean scores over all pictures of the parts."""
+    joined = {
+        name: np.concatenate([part.scores[name] for part in parts]) for name in parts[0].scores
+    }
+    none = len(joined["vmaf"]) == 0
+    figures: Figures = {
+        name: None if none else float(np.mean(values)) for name, values in joined.items()
+    }
+    figures["vmaf_p5"] = None if none else float(np.percentile(joined["vmaf"], 5))
+    figures["pictures"] = len(joined["vmaf"])
+    return figures
 
 
 def analyse_variant(run: Run) -> dict[str, Any]:

@@ -191,10 +191,12 @@ def delivery_from_rx(
 def delivery_from_log(
     slot: I64,
     capture: F64,
+    shown: F64,
     fps: float,
     *,
     rtp_ts: I64,
     ssrc: I64,
+    marker: Bool,
     t_in: F64,
     t_out: F64,
     before: float,
@@ -206,7 +208,9 @@ def delivery_from_log(
     An RTP timestamp is the capture time up to a constant. The constant is the one that is a whole
     number of frames, makes no frame reach the router before it could (`before` is the propagation
     from the sender), and is nearest to that bound. `behind` is the propagation to the receiver.
-    A frame that lost n packets is complete with the n-th retransmission that carries its timestamp.
+    Packets behind the one with the marker repair losses (forward error correction), and so do those
+    of the other SSRC (retransmissions). A frame that lost n packets is complete with the n-th of
+    its repairs, and at the latest when its picture was shown (`shown`, NaN if it never was).
     """
     if len(rtp_ts) == 0 or len(capture) == 0:
         return Frames(np.zeros(0), np.zeros(0))
@@ -214,31 +218,37 @@ def delivery_from_log(
     main = ssrc == streams[int(np.argmax(counts))]
     order = np.argsort(t_in, kind="stable")
     order = order[main[order]]
-    ts = unwrap(rtp_ts[order])
-    stamps, first, inverse = np.unique(ts, return_index=True, return_inverse=True)
-    raw_ts = rtp_ts[order][first]
-    arrive = t_in[order][first]
+    stamps, first, inverse = np.unique(
+        unwrap(rtp_ts[order]), return_index=True, return_inverse=True
+    )
+    place = np.arange(len(order))
+    last = np.full(len(stamps), len(order), np.int64)
+    np.minimum.at(last, inverse[marker[order]], place[marker[order]])
+    body = place <= last[inverse]
+    raw_ts, arrive, out = rtp_ts[order][first], t_in[order][first], t_out[order]
     leave = np.full(len(stamps), -np.inf)
     missing = np.zeros(len(stamps), np.int64)
-    out = t_out[order]
-    np.maximum.at(leave, inverse[~np.isnan(out)], out[~np.isnan(out)])
-    np.add.at(missing, inverse[np.isnan(out)], 1)
-    again: dict[int, list[float]] = {}
-    for key, t in zip(rtp_ts[~main], t_out[~main], strict=True):
-        if not math.isnan(t):
-            again.setdefault(int(key), []).append(float(t))
+    here = ~np.isnan(out)
+    np.maximum.at(leave, inverse[body & here], out[body & here])
+    np.add.at(missing, inverse[body & ~here], 1)
+    repairs: dict[int, list[float]] = {}
+    spare = [(rtp_ts[~main], t_out[~main]), (rtp_ts[order][~body], out[~body])]
+    for stamp, when in spare:
+        for key, t in zip(stamp, when, strict=True):
+            if not math.isnan(t):
+                repairs.setdefault(int(key), []).append(float(t))
     for i in np.flatnonzero(missing):
-        repeats = sorted(t for t in again.get(int(raw_ts[i]), []) if t > arrive[i])
-        enough = len(repeats) >= missing[i]
-        leave[i] = max(leave[i], repeats[missing[i] - 1]) if enough else np.inf
+        usable = sorted(t for t in repairs.get(int(raw_ts[i]), []) if t > arrive[i])
+        enough = len(usable) >= missing[i]
+        leave[i] = max(leave[i], usable[missing[i] - 1]) if enough else np.inf
     relative = np.round(stamps / 90000 * fps).astype(np.int64)
     latest = np.searchsorted(capture, arrive - before, side="right") - 1
     shift = int((slot[np.maximum(latest, 0)] - relative).min())
-    place = np.searchsorted(slot, relative + shift)
-    known = place < len(slot)
-    known[known] = slot[place[known]] == (relative + shift)[known]
-    start = capture[place[known]]
-    delay = leave[known] + behind - start
+    found = np.searchsorted(slot, relative + shift)
+    known = found < len(slot)
+    known[known] = slot[found[known]] == (relative + shift)[known]
+    start = capture[found[known]]
+    delay = np.fmin(leave[known] + behind, shown[found[known]]) - start
     keep = start < end - TAIL
     return Frames(start[keep], delay[keep])
 

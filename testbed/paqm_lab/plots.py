@@ -143,7 +143,7 @@ def _events(axes: Axes, variant: dict[str, Any], duration: float) -> None:
             fontsize=7.5,
             color="#666666",
             va="top",
-        )
+        ).set_in_layout(False)
 
 
 def _legend(figure: Figure, axes: Axes, columns: int) -> None:
@@ -172,12 +172,13 @@ def rates(result: dict[str, Any], series: Series) -> Figure:
                 linestyle=(0, (4, 2)),
                 linewidth=1.0,
                 alpha=0.85,
+                drawstyle="steps-post",
             )
         axes.plot([], [], color="#444444", linestyle=(0, (4, 2)), linewidth=1, label="fair share")
         axes.set(xlim=(0, result["duration_s"]), ylim=(0, top), xlabel="time, s")
         axes.set_title(variant["title"])
         _events(axes, variant, result["duration_s"])
-    panels[0].set_ylabel("rate out of the bottleneck,\nmean of the last second, Mbit/s")
+    panels[0].set_ylabel("rate, mean of the last second,\nMbit/s")
     _legend(figure, panels[0], 6)
     return figure
 
@@ -245,7 +246,6 @@ def sojourn(result: dict[str, Any], series: Series) -> Figure:
                 markersize=7,
                 markeredgewidth=0.9,
                 label=shown,
-                clip_on=False,
             )
         axes.set_yscale("log")
         _log_ms(axes.yaxis)
@@ -309,7 +309,8 @@ def link_and_frames(result: dict[str, Any], series: Series) -> Figure:
             worst = max(worst, float(np.percentile(known, 99.5)))
     panels[0].set(
         xlim=(0, result["duration_s"]),
-        ylim=(0, 105),
+        ylim=(0, 112),
+        yticks=range(0, 101, 20),
         xlabel="time, s",
         ylabel="link use, mean of the last second, %",
         title="Use of the bottleneck",
@@ -318,16 +319,19 @@ def link_and_frames(result: dict[str, Any], series: Series) -> Figure:
     limit = result["rtt_ms"] / 2 + 2000 / result["fps"]
     panels[1].axvline(limit, color=LIMIT_COLOUR, linewidth=1, linestyle=(0, (4, 2)))
     panels[1].axhline(95, color="#BBBBBB", linewidth=0.8)
+    span = max(worst, limit * 1.3)
+    right = limit < 0.5 * span
     panels[1].annotate(
         f"propagation + 2 frame intervals, {limit:.0f} ms",
         (limit, 4),
-        xytext=(4, 0),
+        xytext=(4 if right else -4, 0),
         textcoords="offset points",
+        ha="left" if right else "right",
         fontsize=8,
         color=LIMIT_COLOUR,
-    )
+    ).set_in_layout(False)
     panels[1].set(
-        xlim=(0, max(worst, limit * 1.3)),
+        xlim=(0, span),
         ylim=(0, 101),
         title="Frame delivery",
         xlabel="capture until the last packet of the frame arrives, ms",
@@ -352,7 +356,12 @@ def vmaf(result: dict[str, Any], series: Series) -> Figure | None:
     colours = _colours(result)
     for axes, variant in zip(panels, result["variants"], strict=True):
         axes.set_title(variant["title"])
-        axes.set(xlim=(0, result["duration_s"]), ylim=(0, 100), xlabel="time, s")
+        axes.set(
+            xlim=(0, result["duration_s"]),
+            ylim=(0, 110),
+            xlabel="time, s",
+            yticks=range(0, 101, 20),
+        )
         if variant not in with_pictures:
             continue
         table = series.table(variant["name"], "quality")

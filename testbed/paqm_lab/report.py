@@ -192,7 +192,7 @@ def figures_table(result: dict[str, Any]) -> str:
         )
     out.append("</tr></thead><tbody>")
     for title, rows in GROUPS:
-        out.append(f'<tr class="group"><td colspan="{len(variants) + 1}">{text(title)}</td></tr>')
+        head = f'<tr class="group"><td colspan="{len(variants) + 1}">{text(title)}</td></tr>'
         for row in rows:
             values = [row.get(variant["figures"]) for variant in variants]
             if all(v is None for v in values):
@@ -204,7 +204,8 @@ def figures_table(result: dict[str, Any]) -> str:
                     (row.worse(v), s) for v, s in zip(values, shown, strict=True) if v is not None
                 ]
                 best = min(known)[1]
-            out.append(f"<tr><td>{text(row.label)}</td>")
+            out.append(f"{head}<tr><td>{text(row.label)}</td>")
+            head = ""
             for cell in shown:
                 out.append(f'<td class="n{" best" if cell == best else ""}">{cell}</td>')
             out.append("</tr>")

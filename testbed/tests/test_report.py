@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The report: one file, no outside references, variants side by side, text made safe."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from synthetic import Faults, write_run
+
+from paqm_lab import analysis, report
+from paqm_lab.errors import LabError
+
+VOID = {"meta", "br", "hr", "img", "link", "input"}
+
+
+class Reader(HTMLParser):
+    """Follows the nesting of tags, and collects ids and references."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.references: list[str] = []
+        self.wrong: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in VOID:
+            self.open.append(tag)
+        for name, value in attrs:
+            if name == "id":
+                self.ids.append(value or "")
+            if name in ("href", "xlink:href", "src"):
+                self.references.append(value or "")
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        if not self.open or self.open.pop() != tag:
+            self.wrong.append(tag)
+
+
+def make(tmp_path: Path) -> str:
+    """A report of two variants, the second with longer waits."""
+    write_run(tmp_path)
+    write_run(tmp_path, Faults(wait=0.02), variant="other")
+    analysis.analyse(tmp_path, progress=lambda _: None)
+    return report.write(tmp_path).read_text()
+
+
+def test_page_is_whole_and_alone(tmp_path: Path) -> None:
+    page = make(tmp_path)
+    reader = Reader()
+    reader.feed(page)
+    assert not reader.wrong
+    assert not reader.open
+    assert len(reader.ids) == len(set(reader.ids))
+    inner = [r[1:] for r in reader.references if r.startswith("#")]
+    assert set(inner) <= set(reader.ids)
+    # The licence is a link to click on; nothing is fetched.
+    assert {r for r in reader.references if not r.startswith("#")} == {
+        "https://creativecommons.org/licenses/by/3.0/"
+    }
+    assert not re.search(r"<(script|link|img|iframe)\b|url\((?!#)|@import", page)
+    assert "Two streams &lt;and&gt; TCP" in page
+    assert page.count("<svg") == 6
+
+
+def test_best_value_is_marked(tmp_path: Path) -> None:
+    page = make(tmp_path)
+    row = re.search(r"<tr><td>95th percentile, ms</td>(.*?)</tr>", page)
+    assert row is not None
+    cells = re.findall(r'<td class="n( best)?">([^<]*)</td>', row[1])
+    # Variants stand in the order of their names.
+    assert cells == [("", "20.0"), (" best", "0.5")] or cells == [(" best", "0.5"), ("", "20.0")]
+    same = re.search(r"<tr><td>never complete, frames</td>(.*?)</tr>", page)
+    assert same is not None
+    assert "best" not in same[1]
+
+
+def test_report_repeats(tmp_path: Path) -> None:
+    first = make(tmp_path)
+    assert report.write(tmp_path).read_text() == first
+
+
+def test_series_missing(tmp_path: Path) -> None:
+    make(tmp_path)
+    (tmp_path / "paqm" / "series" / "rates.csv").unlink()
+    with pytest.raises(LabError, match="rates.csv is missing"):
+        report.write(tmp_path)
+
+
+def test_no_result(tmp_path: Path) -> None:
+    with pytest.raises(LabError, match="result.json"):
+        report.write(tmp_path)
