@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: GPL-2.0
+/**
+ * SECTION:element-paqmpacer
+ *
+ * Spreads the RTP packets of each frame evenly, in proportion to their bytes,
+ * over one frame interval, so that a frame is not a burst at the bottleneck.
+ * A frame ends with the packet that has the RTP marker bit. A thread of its
+ * own sends, so the encoder upstream is never held up.
+ *
+ * The last packet leaves before the next frame is due. When the encoder was
+ * late, the next frame is spread over less than an interval, but never less
+ * than 0.7 of it, until the delay is made good.
+ */
+#include "streamer/gstpaqmpacer.h"
+
+#include <sys/prctl.h>
+
+GST_DEBUG_CATEGORY_STATIC(paqmpacer_debug);
+#define GST_CAT_DEFAULT paqmpacer_debug
+
+#define DEFAULT_INTERVAL (GST_SECOND / 24)
+#define MIN_SPREAD_PERCENT 70
+#define QUEUE_MAX 4096
+#define UDP_IP_HEADERS 28
+
+struct item {
+	GstMiniObject *object; /* buffer or serialized event */
+	gint64 due;	       /* monotonic time, us; 0: at once */
+};
+
+struct _GstPaqmPacer {
+	GstElement parent;
+	GstPad *sink, *src;
+
+	GMutex lock;
+	GCond cond;
+	GQueue queue; /* of struct item, ready to go */
+	GQueue frame; /* of GstBuffer, waiting for the marker */
+	gint64 busy;  /* the last frame occupies the link until then */
+	gboolean flushing;
+	GstFlowReturn flow;
+	guint64 interval; /* ns */
+	guint64 wire_bytes;
+	guint64 packets;
+	gboolean slack_set;
+};
+
+G_DEFINE_TYPE(GstPaqmPacer, gst_paqm_pacer, GST_TYPE_ELEMENT)
+
+enum { PROP_0, PROP_INTERVAL, PROP_WIRE_BYTES, PROP_PACKETS };
+
+static GstStaticPadTemplate sink_template = GST_STATIC_PAD_TEMPLATE(
+	"sink", GST_PAD_SINK, GST_PAD_ALWAYS, GST_STATIC_CAPS("application/x-rtp"));
+static GstStaticPadTemplate src_template = GST_STATIC_PAD_TEMPLATE(
+	"src", GST_PAD_SRC, GST_PAD_ALWAYS, GST_STATIC_CAPS("application/x-rtp"));
+
+static void push_item(GstPaqmPacer *self, GstMiniObject *object, gint64 due)
+{
+	struct item *it = g_new(struct item, 1);
+
+	it->object = object;
+	it->due = due;
+	g_queue_push_tail(&self->queue, it);
+}
+
+/* Give every packet of the collected frame its time. Called with the lock held. */
+static void schedule_frame(GstPaqmPacer *self)
+{
+	gint64 interval = self->interval / GST_USECOND;
+	gint64 now = g_get_monotonic_time();
+	gint64 start = MAX(now, self->busy);
+	gint64 span = CLAMP(now + interval - start, interval * MIN_SPREAD_PERCENT / 100, interval);
+	guint64 total = 0, before = 0;
+	GstBuffer *buf;
+
+	for (GList *l = self->frame.head; l; l = l->next)
+		total += gst_buffer_get_size(l->data) + UDP_IP_HEADERS;
+	while ((buf = g_queue_pop_head(&self->frame))) {
+		guint64 size = gst_buffer_get_size(buf) + UDP_IP_HEADERS;
+
+		push_item(self, GST_MINI_OBJECT_CAST(buf), start + span * before / total);
+		before += size;
+		self->wire_bytes += size;
+		self->packets++;
+	}
+	self->busy = start + span;
+	g_cond_broadcast(&self->cond);
+}
+
+static gboolean has_marker(GstBuffer *buf)
+{
+	guint8 byte = 0;
+
+	return gst_buffer_extract(buf, 1, &byte, 1) == 1 && (byte & 0x80);
+}
+
+static GstFlowReturn take(GstPaqmPacer *self, GstBuffer *buf)
+{
+	GstFlowReturn flow;
+
+	g_mutex_lock(&self->lock);
+	while (!self->flushing && self->flow == GST_FLOW_OK &&
+	       g_queue_get_length(&self->queue) >= QUEUE_MAX)
+		g_cond_wait(&self->cond, &self->lock);
+	flow = self->flushing ? GST_FLOW_FLUSHING : self->flow;
+	if (flow == GST_FLOW_OK) {
+		g_queue_push_tail(&self->frame, buf);
+		if (has_marker(buf))
+			schedule_frame(self);
+	} else {
+		gst_buffer_unref(buf);
+	}
+	g_mutex_unlock(&self->lock);
+	return flow;
+}
+
+static GstFlowReturn pacer_chain(GstPad *pad, GstObject *parent, GstBuffer *buf)
+{
+	(void)pad;
+	return take(GST_PAQM_PACER(parent), buf);
+}
+
+static GstFlowReturn pacer_chain_list(GstPad *pad, GstObject *parent, GstBufferList *list)
+{
+	GstFlowReturn flow = GST_FLOW_OK;
+
+	(void)pad;
+	for (guint i = 0; i < gst_buffer_list_length(list) && flow == GST_FLOW_OK; i++)
+		flow = take(GST_PAQM_PACER(parent), gst_buffer_ref(gst_buffer_list_get(list, i)));
+	gst_buffer_list_unref(list);
+	return flow;
+}
+
+static void clear(GstPaqmPacer *self)
+{
+	struct item *it;
+	GstBuffer *buf;
+
+	while ((it = g_queue_pop_head(&self->queue))) {
+		gst_mini_object_unref(it->object);
+		g_free(it);
+	}
+	while ((buf = g_queue_pop_head(&self->frame)))
+		gst_buffer_unref(buf);
+	self->busy = 0;
+}
+
+static void pacer_loop(gpointer data)
+{
+	GstPaqmPacer *self = data;
+	GstFlowReturn flow = GST_FLOW_OK;
+	GstMiniObject *object;
+	gboolean eos = FALSE;
+	struct item *it;
+
+	if (!self->slack_set) {
+		/* The default timer slack of 50 us is a packet at 200 Mbit/s. */
+		prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
+		self->slack_set = TRUE;
+	}
+	g_mutex_lock(&self->lock);
+	while (!self->flushing && !(it = g_queue_peek_head(&self->queue)))
+		g_cond_wait(&self->cond, &self->lock);
+	while (!self->flushing && it->due && g_get_monotonic_time() < it->due)
+		g_cond_wait_until(&self->cond, &self->lock, it->due);
+	if (self->flushing) {
+		g_mutex_unlock(&self->lock);
+		gst_pad_pause_task(self->src);
+		return;
+	}
+	g_queue_pop_head(&self->queue);
+	g_cond_broadcast(&self->cond);
+	g_mutex_unlock(&self->lock);
+
+	object = it->object;
+	g_free(it);
+	if (GST_IS_BUFFER(object)) {
+		flow = gst_pad_push(self->src, GST_BUFFER_CAST(object));
+	} else {
+		eos = GST_EVENT_TYPE(object) == GST_EVENT_EOS;
+		gst_pad_push_event(self->src, GST_EVENT_CAST(object));
+	}
+	if (flow == GST_FLOW_OK && !eos)
+		return;
+	g_mutex_lock(&self->lock);
+	self->flow = eos ? GST_FLOW_EOS : flow;
+	g_cond_broadcast(&self->cond);
+	g_mutex_unlock(&self->lock);
+	if (flow < GST_FLOW_EOS && flow != GST_FLOW_FLUSHING)
+		GST_ELEMENT_FLOW_ERROR(self, flow);
+	gst_pad_pause_task(self->src);
+}
+
+static void set_flushing(GstPaqmPacer *self, gboolean flushing)
+{
+	g_mutex_lock(&self->lock);
+	self->flushing = flushing;
+	if (!flushing)
+		self->flow = GST_FLOW_OK;
+	g_cond_broadcast(&self->cond);
+	g_mutex_unlock(&self->lock);
+}
+
+static void start_task(GstPaqmPacer *self)
+{
+	set_flushing(self, FALSE);
+	self->slack_set = FALSE;
+	gst_pad_start_task(self->src, pacer_loop, self, NULL);
+}
+
+static void stop_task(GstPaqmPacer *self)
+{
+	set_flushing(self, TRUE);
+	gst_pad_stop_task(self->src);
+	g_mutex_lock(&self->lock);
+	clear(self);
+	g_mutex_unlock(&self->lock);
+}
+
+static gboolean pacer_event(GstPad *pad, GstObject *parent, GstEvent *event)
+{
+	GstPaqmPacer *self = GST_PAQM_PACER(parent);
+	gboolean ret = TRUE;
+
+	(void)pad;
+	switch (GST_EVENT_TYPE(event)) {
+	case GST_EVENT_FLUSH_START:
+		ret = gst_pad_push_event(self->src, event);
+		stop_task(self);
+		return ret;
+	case GST_EVENT_FLUSH_STOP:
+		ret = gst_pad_push_event(self->src, event);
+		start_task(self);
+		return ret;
+	default:
+		break;
+	}
+	if (!GST_EVENT_IS_SERIALIZED(event))
+		return gst_pad_push_event(self->src, event);
+	g_mutex_lock(&self->lock);
+	if (self->flushing) {
+		gst_event_unref(event);
+		ret = FALSE;
+	} else {
+		/* A frame without its marker will not get one any more. */
+		if (GST_EVENT_TYPE(event) == GST_EVENT_EOS && self->frame.length)
+			schedule_frame(self);
+		push_item(self, GST_MINI_OBJECT_CAST(event), 0);
+		g_cond_broadcast(&self->cond);
+	}
+	g_mutex_unlock(&self->lock);
+	return ret;
+}
+
+static gboolean pacer_activate(GstPad *pad, GstObject *parent, GstPadMode mode, gboolean active)
+{
+	(void)pad;
+	if (mode != GST_PAD_MODE_PUSH)
+		return FALSE;
+	if (active)
+		start_task(GST_PAQM_PACER(parent));
+	else
+		stop_task(GST_PAQM_PACER(parent));
+	return TRUE;
+}
+
+/* The last packet of a frame leaves up to one interval after the first. */
+static gboolean pacer_query(GstPad *pad, GstObject *parent, GstQuery *query)
+{
+	GstPaqmPacer *self = GST_PAQM_PACER(parent);
+	GstClockTime lo, hi;
+	gboolean live;
+
+	if (GST_QUERY_TYPE(query) != GST_QUERY_LATENCY)
+		return gst_pad_query_default(pad, parent, query);
+	if (!gst_pad_peer_query(self->sink, query))
+		return FALSE;
+	gst_query_parse_latency(query, &live, &lo, &hi);
+	lo += self->interval;
+	if (GST_CLOCK_TIME_IS_VALID(hi))
+		hi += self->interval;
+	gst_query_set_latency(query, live, lo, hi);
+	return TRUE;
+}
+
+static void set_property(GObject *object, guint id, const GValue *value, GParamSpec *pspec)
+{
+	GstPaqmPacer *self = GST_PAQM_PACER(object);
+
+	if (id != PROP_INTERVAL) {
+		G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
+		return;
+	}
+	g_mutex_lock(&self->lock);
+	self->interval = g_value_get_uint64(value);
+	g_mutex_unlock(&self->lock);
+}
+
+static void get_property(GObject *object, guint id, GValue *value, GParamSpec *pspec)
+{
+	GstPaqmPacer *self = GST_PAQM_PACER(object);
+
+	g_mutex_lock(&self->lock);
+	if (id == PROP_INTERVAL)
+		g_value_set_uint64(value, self->interval);
+	else if (id == PROP_WIRE_BYTES)
+		g_value_set_uint64(value, self->wire_bytes);
+	else if (id == PROP_PACKETS)
+		g_value_set_uint64(value, self->packets);
+	else
+		G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
+	g_mutex_unlock(&self->lock);
+}
+
+static void finalize(GObject *object)
+{
+	GstPaqmPacer *self = GST_PAQM_PACER(object);
+
+	clear(self);
+	g_mutex_clear(&self->lock);
+	g_cond_clear(&self->cond);
+	G_OBJECT_CLASS(gst_paqm_pacer_parent_class)->finalize(object);
+}
+
+static void gst_paqm_pacer_class_init(GstPaqmPacerClass *klass)
+{
+	GObjectClass *object = G_OBJECT_CLASS(klass);
+	GstElementClass *element = GST_ELEMENT_CLASS(klass);
+
+	GST_DEBUG_CATEGORY_INIT(paqmpacer_debug, "paqmpacer", 0, "P-AQM pacer");
+	object->set_property = set_property;
+	object->get_property = get_property;
+	object->finalize = finalize;
+	gst_element_class_add_static_pad_template(element, &sink_template);
+	gst_element_class_add_static_pad_template(element, &src_template);
+	gst_element_class_set_static_metadata(element, "P-AQM pacer", "Filter/Network/RTP",
+					      "Spreads the packets of each frame over its interval",
+					      "P-AQM");
+	g_object_class_install_property(
+		object, PROP_INTERVAL,
+		g_param_spec_uint64("interval", "Interval", "Frame interval, ns", GST_MSECOND,
+				    10 * GST_SECOND, DEFAULT_INTERVAL,
+				    G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS |
+					    GST_PARAM_MUTABLE_PLAYING));
+	g_object_class_install_property(
+		object, PROP_WIRE_BYTES,
+		g_param_spec_uint64("wire-bytes", "Wire bytes",
+				    "Bytes scheduled so far, with IPv4 and UDP headers", 0,
+				    G_MAXUINT64, 0, G_PARAM_READABLE | G_PARAM_STATIC_STRINGS));
+	g_object_class_install_property(
+		object, PROP_PACKETS,
+		g_param_spec_uint64("packets", "Packets", "Packets scheduled so far", 0,
+				    G_MAXUINT64, 0, G_PARAM_READABLE | G_PARAM_STATIC_STRINGS));
+}
+
+static void gst_paqm_pacer_init(GstPaqmPacer *self)
+{
+	g_mutex_init(&self->lock);
+	g_cond_init(&self->cond);
+	g_queue_init(&self->queue);
+	g_queue_init(&self->frame);
+	self->interval = DEFAULT_INTERVAL;
+	self->flushing = TRUE;
+	self->sink = gst_pad_new_from_static_template(&sink_template, "sink");
+	gst_pad_set_chain_function(self->sink, pacer_chain);
+	gst_pad_set_chain_list_function(self->sink, pacer_chain_list);
+	gst_pad_set_event_function(self->sink, pacer_event);
+	GST_PAD_SET_PROXY_CAPS(self->sink);
+	gst_element_add_pad(GST_ELEMENT(self), self->sink);
+	self->src = gst_pad_new_from_static_template(&src_template, "src");
+	gst_pad_set_activatemode_function(self->src, pacer_activate);
+	gst_pad_set_query_function(self->src, pacer_query);
+	gst_element_add_pad(GST_ELEMENT(self), self->src);
+}
+
+gboolean gst_paqm_pacer_register(GstPlugin *plugin)
+{
+	return gst_element_register(plugin, "paqmpacer", GST_RANK_NONE, GST_TYPE_PAQM_PACER);
+}

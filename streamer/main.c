@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0
+/* paqm-streamer: sends or receives live media that follows its network. */
+#include <gst/gst.h>
+#include <string.h>
+
+#include "streamer/options.h"
+
+static int usage(FILE *f)
+{
+	fprintf(f, "Usage: paqm-streamer COMMAND [OPTION...]\n"
+		   "\n"
+		   "Live H.264 over RTP that obeys the rates P-AQM routers announce.\n"
+		   "\n"
+		   "  send   encode a file or a test picture and send it\n"
+		   "  recv   receive, decode and record a stream\n"
+		   "\n"
+		   "paqm-streamer COMMAND --help shows the options of a command.\n");
+	return f == stderr ? EXIT_USAGE : 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2)
+		return usage(stderr);
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
+		return usage(stdout);
+	if (!strcmp(argv[1], "--version")) {
+		printf("paqm-streamer %s\n", PAQM_VERSION);
+		return 0;
+	}
+	if (!strcmp(argv[1], "send"))
+		return cmd_send(argc - 1, argv + 1);
+	if (!strcmp(argv[1], "recv"))
+		return cmd_recv(argc - 1, argv + 1);
+	fprintf(stderr, "paqm-streamer: no command '%s'\n", argv[1]);
+	return usage(stderr);
+}

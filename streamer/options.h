@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the subcommands of paqm-streamer share: options, addresses, logs. */
+#ifndef PAQM_STREAMER_OPTIONS_H
+#define PAQM_STREAMER_OPTIONS_H
+
+#include <gio/gio.h>
+#include <stdio.h>
+
+#define EXIT_RUN 1
+#define EXIT_USAGE 2
+
+#define RTP_CAPS                                                                                   \
+	"application/x-rtp, media=(string)video, clock-rate=(int)90000, "                          \
+	"encoding-name=(string)H264, payload=(int)96"
+
+int cmd_send(int argc, char **argv);
+int cmd_recv(int argc, char **argv);
+
+gboolean parse_rate(const char *text, guint64 *rate, GError **error);
+GInetSocketAddress *parse_address(const char *text, guint16 default_port, GError **error);
+GSocket *open_socket(GInetAddress *addr, guint16 port, GError **error);
+guint16 socket_port(GSocket *socket);
+GSocketAddress *address_with_port(GInetSocketAddress *addr, int add);
+char *address_host(GInetSocketAddress *addr);
+FILE *open_log(const char *dir, const char *name, const char *header, GError **error);
+gboolean close_log(FILE *f, const char *name);
+gint64 realtime_ns(void);
+GQuark usage_quark(void);
+
+#define USAGE_ERROR usage_quark()
+
+#endif /* PAQM_STREAMER_OPTIONS_H */

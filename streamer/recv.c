@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * paqm-streamer recv: udpsrc -> rtpbin -> rtph264depay -> avdec_h264 -> y4m.
+ * Every RTP packet is logged as it arrives, every decoded picture as it comes
+ * out of the decoder. Receiver reports go back on the RTCP port.
+ */
+#include <errno.h>
+#include <gio/gio.h>
+#include <glib-unix.h>
+#include <gst/app/gstappsink.h>
+#include <gst/gst.h>
+#include <gst/net/gstnetaddressmeta.h>
+#include <gst/rtp/gstrtpbuffer.h>
+#include <gst/video/video.h>
+#include <string.h>
+
+#include "streamer/options.h"
+
+#define JITTER_MS 200
+#define RTCP_INTERVAL (500 * GST_MSECOND)
+
+struct receiver {
+	char *listen, *log_dir, *output;
+	gdouble duration;
+	gint64 seed;
+
+	GInetSocketAddress *local;
+	GSocket *rtp, *rtcp;
+	GMainLoop *main;
+	GstElement *pipeline, *depay;
+	int status;
+	GMutex lock;
+	GSocketAddress *peer; /* where reports go; NULL until the sender's came */
+
+	FILE *rx_csv, *decoded_csv, *y4m;
+	/* network thread */
+	guint64 packets;
+	/* jitter buffer thread */
+	guint64 rtp_ext; /* extended RTP time stamp */
+	gboolean have_ext;
+	/* decoder thread */
+	guint pictures;
+	int width, height;
+};
+
+static GstPadProbeReturn on_packet(GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+	GstBuffer *buf = GST_PAD_PROBE_INFO_BUFFER(info);
+	GstRTPBuffer rtp = GST_RTP_BUFFER_INIT;
+	struct receiver *r = data;
+
+	(void)pad;
+	if (!gst_rtp_buffer_map(buf, GST_MAP_READ, &rtp))
+		return GST_PAD_PROBE_OK;
+	r->packets++;
+	if (r->rx_csv)
+		fprintf(r->rx_csv, "%" G_GINT64_FORMAT ",%u,%u,%d,%" G_GSIZE_FORMAT "\n",
+			realtime_ns(), gst_rtp_buffer_get_seq(&rtp),
+			gst_rtp_buffer_get_timestamp(&rtp), gst_rtp_buffer_get_marker(&rtp),
+			gst_buffer_get_size(buf) +
+				(g_socket_get_family(r->rtp) == G_SOCKET_FAMILY_IPV6 ? 48 : 28));
+	gst_rtp_buffer_unmap(&rtp);
+	return GST_PAD_PROBE_OK;
+}
+
+/* Reports go to wherever the sender's come from. */
+static GstPadProbeReturn on_rtcp(GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+	GstNetAddressMeta *meta = gst_buffer_get_net_address_meta(GST_PAD_PROBE_INFO_BUFFER(info));
+	struct receiver *r = data;
+
+	(void)pad;
+	if (meta) {
+		g_mutex_lock(&r->lock);
+		g_set_object(&r->peer, meta->addr);
+		g_mutex_unlock(&r->lock);
+	}
+	return GST_PAD_PROBE_OK;
+}
+
+static GstFlowReturn on_report(GstAppSink *sink, gpointer data)
+{
+	GstSample *sample = gst_app_sink_pull_sample(sink);
+	struct receiver *r = data;
+	GstMapInfo map;
+
+	if (!sample)
+		return GST_FLOW_EOS;
+	g_mutex_lock(&r->lock);
+	/* A lost report is no harm: the next one says more. */
+	if (r->peer && gst_buffer_map(gst_sample_get_buffer(sample), &map, GST_MAP_READ)) {
+		g_socket_send_to(r->rtcp, r->peer, (const char *)map.data, map.size, NULL, NULL);
+		gst_buffer_unmap(gst_sample_get_buffer(sample), &map);
+	}
+	g_mutex_unlock(&r->lock);
+	gst_sample_unref(sample);
+	return GST_FLOW_OK;
+}
+
+/*
+ * Carry the RTP time stamp through the decoder as presentation time: nothing
+ * behind this point plays in time, and the decoder hands it back untouched.
+ */
+static GstPadProbeReturn on_depay(GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+	GstBuffer *buf = gst_buffer_make_writable(GST_PAD_PROBE_INFO_BUFFER(info));
+	GstRTPBuffer rtp = GST_RTP_BUFFER_INIT;
+	struct receiver *r = data;
+
+	(void)pad;
+	info->data = buf;
+	if (!gst_rtp_buffer_map(buf, GST_MAP_READ, &rtp))
+		return GST_PAD_PROBE_OK;
+	if (!r->have_ext)
+		r->rtp_ext = (1ULL << 32) | gst_rtp_buffer_get_timestamp(&rtp);
+	else
+		gst_rtp_buffer_ext_timestamp(&r->rtp_ext, gst_rtp_buffer_get_timestamp(&rtp));
+	r->have_ext = TRUE;
+	gst_rtp_buffer_unmap(&rtp);
+	GST_BUFFER_PTS(buf) = gst_util_uint64_scale(r->rtp_ext, GST_SECOND, 90000);
+	GST_BUFFER_DTS(buf) = GST_CLOCK_TIME_NONE;
+	return GST_PAD_PROBE_OK;
+}
+
+static gboolean write_picture(struct receiver *r, GstSample *sample)
+{
+	GstVideoInfo info;
+	GstVideoFrame vf;
+	gboolean ok = TRUE;
+
+	if (!gst_video_info_from_caps(&info, gst_sample_get_caps(sample)) ||
+	    !gst_video_frame_map(&vf, &info, gst_sample_get_buffer(sample), GST_MAP_READ))
+		return FALSE;
+	if (!r->width) {
+		r->width = info.width;
+		r->height = info.height;
+		fprintf(r->y4m, "YUV4MPEG2 W%d H%d F%d:%d Ip A1:1 C420jpeg\n", info.width,
+			info.height, info.fps_n > 0 ? info.fps_n : 24,
+			info.fps_d > 0 ? info.fps_d : 1);
+	}
+	if (info.width == r->width && info.height == r->height) {
+		fputs("FRAME\n", r->y4m);
+		for (int c = 0; c < 3; c++) {
+			const guint8 *row = GST_VIDEO_FRAME_COMP_DATA(&vf, c);
+			size_t w = GST_VIDEO_FRAME_COMP_WIDTH(&vf, c);
+
+			for (int y = 0; y < GST_VIDEO_FRAME_COMP_HEIGHT(&vf, c); y++) {
+				if (fwrite(row, 1, w, r->y4m) != w)
+					ok = FALSE;
+				row += GST_VIDEO_FRAME_COMP_STRIDE(&vf, c);
+			}
+		}
+	}
+	gst_video_frame_unmap(&vf);
+	return ok;
+}
+
+static GstFlowReturn on_sample(GstAppSink *sink, gpointer data)
+{
+	struct receiver *r = data;
+	GstSample *sample = gst_app_sink_pull_sample(sink);
+	GstClockTime pts;
+
+	if (!sample)
+		return GST_FLOW_EOS;
+	pts = GST_BUFFER_PTS(gst_sample_get_buffer(sample));
+	if (r->decoded_csv)
+		fprintf(r->decoded_csv, "%u,%u,%" G_GINT64_FORMAT "\n", r->pictures,
+			(guint32)gst_util_uint64_scale_round(pts, 90000, GST_SECOND),
+			realtime_ns());
+	r->pictures++;
+	if (r->y4m && !write_picture(r, sample)) {
+		gst_sample_unref(sample);
+		GST_ELEMENT_ERROR(
+			sink, RESOURCE, WRITE,
+			("cannot write %s: %s; is the disk full?", r->output, g_strerror(errno)),
+			(NULL));
+		return GST_FLOW_ERROR;
+	}
+	gst_sample_unref(sample);
+	return GST_FLOW_OK;
+}
+
+static void on_pad_added(GstElement *bin, GstPad *pad, gpointer data)
+{
+	struct receiver *r = data;
+	GstPad *sink;
+
+	(void)bin;
+	if (!g_str_has_prefix(GST_PAD_NAME(pad), "recv_rtp_src_"))
+		return;
+	sink = gst_element_get_static_pad(r->depay, "sink");
+	if (gst_pad_is_linked(sink))
+		g_printerr("paqm-streamer: a second stream arrives on this port; ignored\n");
+	else if (gst_pad_link(pad, sink) != GST_PAD_LINK_OK)
+		g_printerr("paqm-streamer: the stream is not H.264 over RTP\n");
+	gst_object_unref(sink);
+}
+
+static gboolean on_message(GstBus *bus, GstMessage *msg, gpointer data)
+{
+	struct receiver *r = data;
+
+	(void)bus;
+	if (GST_MESSAGE_TYPE(msg) == GST_MESSAGE_ERROR) {
+		GError *error = NULL;
+
+		gst_message_parse_error(msg, &error, NULL);
+		g_printerr("paqm-streamer: %s: %s\n", GST_OBJECT_NAME(msg->src), error->message);
+		g_error_free(error);
+		r->status = EXIT_RUN;
+		g_main_loop_quit(r->main);
+	}
+	return G_SOURCE_CONTINUE;
+}
+
+static gboolean on_stop(gpointer data)
+{
+	g_main_loop_quit(((struct receiver *)data)->main);
+	return G_SOURCE_CONTINUE;
+}
+
+static gboolean parse(struct receiver *r, int argc, char **argv, GError **error)
+{
+	GOptionEntry entries[] = {
+		{"listen", 0, 0, G_OPTION_ARG_STRING, &r->listen,
+		 "Where to receive; RTCP on PORT+1", "ADDR:PORT"},
+		{"output", 0, 0, G_OPTION_ARG_FILENAME, &r->output,
+		 "Write the decoded pictures there", "FILE.y4m"},
+		{"log", 0, 0, G_OPTION_ARG_FILENAME, &r->log_dir,
+		 "Write rx.csv and decoded.csv there", "DIR"},
+		{"duration", 0, 0, G_OPTION_ARG_DOUBLE, &r->duration, "Stop after so long", "S"},
+		{"seed", 0, 0, G_OPTION_ARG_INT64, &r->seed, "Makes all random choices repeatable",
+		 "N"},
+		{0},
+	};
+	GOptionContext *ctx = g_option_context_new(NULL);
+	gboolean ok;
+
+	g_option_context_set_summary(ctx, "Receives, decodes and records a stream.");
+	g_option_context_add_main_entries(ctx, entries, NULL);
+	ok = g_option_context_parse(ctx, &argc, &argv, error);
+	g_option_context_free(ctx);
+	if (!ok)
+		return FALSE;
+	if (argc > 1) {
+		g_set_error(error, USAGE_ERROR, 0, "unexpected argument '%s'; see --help", argv[1]);
+		return FALSE;
+	}
+	if (!r->listen) {
+		g_set_error(error, USAGE_ERROR, 0,
+			    "--listen is missing; see paqm-streamer recv --help");
+		return FALSE;
+	}
+	r->local = parse_address(r->listen, 0, error);
+	return r->local != NULL;
+}
+
+static gboolean open_files(struct receiver *r, GError **error)
+{
+	if (r->log_dir) {
+		r->rx_csv =
+			open_log(r->log_dir, "rx.csv", "t_ns,seq,rtp_ts,marker,wire_bytes", error);
+		if (!r->rx_csv)
+			return FALSE;
+		r->decoded_csv = open_log(r->log_dir, "decoded.csv", "index,rtp_ts,t_ns", error);
+		if (!r->decoded_csv)
+			return FALSE;
+	}
+	if (r->output) {
+		r->y4m = fopen(r->output, "we");
+		if (!r->y4m) {
+			g_set_error(error, USAGE_ERROR, 0, "cannot write %s: %s", r->output,
+				    g_strerror(errno));
+			return FALSE;
+		}
+	}
+	return TRUE;
+}
+
+static GstElement *by_name(struct receiver *r, const char *name)
+{
+	GstElement *e = gst_bin_get_by_name(GST_BIN(r->pipeline), name);
+
+	gst_object_unref(e); /* the pipeline keeps it */
+	return e;
+}
+
+static void probe(GstElement *e, const char *name, GstPadProbeCallback fn, gpointer data)
+{
+	GstPad *pad = gst_element_get_static_pad(e, name);
+
+	gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, fn, data, NULL);
+	gst_object_unref(pad);
+}
+
+static gboolean build(struct receiver *r, GError **error)
+{
+	GstAppSinkCallbacks pictures = {.new_sample = on_sample};
+	GstAppSinkCallbacks reports = {.new_sample = on_report};
+	guint16 port = g_inet_socket_address_get_port(r->local);
+	GObject *session = NULL;
+	char *text;
+
+	r->rtp = open_socket(g_inet_socket_address_get_address(r->local), port, error);
+	if (!r->rtp)
+		return FALSE;
+	r->rtcp = open_socket(g_inet_socket_address_get_address(r->local), port + 1, error);
+	if (!r->rtcp)
+		return FALSE;
+	/* One decoder thread: no added delay, and runs that repeat exactly. */
+	text = g_strdup_printf(
+		"rtpbin name=bin latency=%d "
+		"udpsrc name=rtp close-socket=false buffer-size=2097152 caps=\"" RTP_CAPS "\" ! "
+		"bin.recv_rtp_sink_0 "
+		"udpsrc name=rtcpin close-socket=false caps=application/x-rtcp ! "
+		"bin.recv_rtcp_sink_0 "
+		"bin.send_rtcp_src_0 ! appsink name=rtcp sync=false async=false "
+		"rtph264depay name=depay ! avdec_h264 max-threads=1 ! videoconvert ! "
+		"video/x-raw,format=I420 ! appsink name=out sync=false async=false max-buffers=8",
+		JITTER_MS);
+	r->pipeline = gst_parse_launch(text, error);
+	g_free(text);
+	if (!r->pipeline)
+		return FALSE;
+	g_object_set(by_name(r, "rtp"), "socket", r->rtp, NULL);
+	g_object_set(by_name(r, "rtcpin"), "socket", r->rtcp, NULL);
+	gst_app_sink_set_callbacks(GST_APP_SINK(by_name(r, "out")), &pictures, r, NULL);
+	gst_app_sink_set_callbacks(GST_APP_SINK(by_name(r, "rtcp")), &reports, r, NULL);
+	r->depay = by_name(r, "depay");
+	g_signal_connect(by_name(r, "bin"), "pad-added", G_CALLBACK(on_pad_added), r);
+	probe(by_name(r, "rtp"), "src", on_packet, r);
+	probe(by_name(r, "rtcpin"), "src", on_rtcp, r);
+	probe(r->depay, "sink", on_depay, r);
+	g_signal_emit_by_name(by_name(r, "bin"), "get-internal-session", 0, &session);
+	g_object_set(session, "rtcp-min-interval", (guint64)RTCP_INTERVAL, NULL);
+	g_object_unref(session);
+	return TRUE;
+}
+
+static void run(struct receiver *r)
+{
+	GstBus *bus = gst_element_get_bus(r->pipeline);
+
+	r->main = g_main_loop_new(NULL, FALSE);
+	gst_bus_add_watch(bus, on_message, r);
+	g_unix_signal_add(SIGINT, on_stop, r);
+	g_unix_signal_add(SIGTERM, on_stop, r);
+	if (r->duration > 0)
+		g_timeout_add((guint)(r->duration * 1000), on_stop, r);
+	if (gst_element_set_state(r->pipeline, GST_STATE_PLAYING) == GST_STATE_CHANGE_FAILURE)
+		r->status = EXIT_RUN;
+	else
+		g_main_loop_run(r->main);
+	gst_element_set_state(r->pipeline, GST_STATE_NULL);
+	gst_bus_remove_watch(bus);
+	gst_object_unref(bus);
+	printf("received %" G_GUINT64_FORMAT " packets, decoded %u pictures\n", r->packets,
+	       r->pictures);
+}
+
+int cmd_recv(int argc, char **argv)
+{
+	struct receiver r = {.seed = -1};
+	GError *error = NULL;
+
+	g_set_prgname("paqm-streamer recv");
+	g_mutex_init(&r.lock);
+	if (!parse(&r, argc, argv, &error))
+		goto out;
+	if (r.seed >= 0)
+		g_random_set_seed((guint32)r.seed);
+	gst_init(NULL, NULL);
+	if (!open_files(&r, &error) || !build(&r, &error))
+		goto out;
+	printf("listening on %s\n", r.listen);
+	fflush(stdout);
+	run(&r);
+out:
+	if (error) {
+		g_printerr("paqm-streamer: %s\n", error->message);
+		r.status = error->domain == USAGE_ERROR || error->domain == G_OPTION_ERROR
+				   ? EXIT_USAGE
+				   : EXIT_RUN;
+		g_error_free(error);
+	}
+	if (!close_log(r.rx_csv, "rx.csv") | !close_log(r.decoded_csv, "decoded.csv") |
+	    !close_log(r.y4m, "the recording"))
+		r.status = EXIT_RUN;
+	gst_clear_object(&r.pipeline);
+	if (r.main)
+		g_main_loop_unref(r.main);
+	g_clear_object(&r.peer);
+	g_mutex_clear(&r.lock);
+	g_clear_object(&r.rtp);
+	g_clear_object(&r.rtcp);
+	g_clear_object(&r.local);
+	g_free(r.listen);
+	g_free(r.log_dir);
+	g_free(r.output);
+	return r.status;
+}

@@ -1,0 +1,751 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * paqm-streamer send: source -> paqmh264enc -> rtph264pay -> rtpbin ->
+ * paqmpacer -> udpsink. The allowance comes from paqmd and the safety net and
+ * reaches the encoder at its next picture.
+ */
+#include <gio/gio.h>
+#include <glib-unix.h>
+#include <gst/app/gstappsrc.h>
+#include <gst/gst.h>
+#include <string.h>
+
+#include "streamer/allowance.h"
+#include "streamer/gstpaqmh264enc.h"
+#include "streamer/gstpaqmpacer.h"
+#include "streamer/ipc_client.h"
+#include "streamer/options.h"
+#include "streamer/source.h"
+#include "streamer/wire.h"
+
+#define TICK_MS 50
+#define RTCP_INTERVAL (500 * GST_MSECOND)
+/* A daemon that went away may come back with the same advice. */
+#define ADVICE_GRACE 3.0
+#define FRAMES_HEADER                                                                              \
+	"frame,t_ns,rtp_ts,src_frame,gop,type,qp_base,qp,bytes,wire_bytes,packets,bound_bytes,"    \
+	"allowance_bps"
+#define GOP_HEADER                                                                                 \
+	"gop,t_ns,frames,qp_base,R_bits,r_eff,b_eff,X,overflow,x,e1,e2,R_open,R_temp,Qstar,r_t"
+#define FEEDBACK_HEADER "t_ns,router,cause,value,rate_bps"
+
+struct sender {
+	/* options */
+	char *to, *source, *rate_max_text, *rate_min_text, *bind, *log_dir, *paqmd;
+	gboolean loop_source, psnr;
+	gint start_frame, gop, qp_min;
+	gint64 ssrc, seed;
+	gdouble duration;
+	guint64 rate_max, rate_min;
+
+	GInetSocketAddress *dest;
+	GSocket *rtp, *rtcp;
+	guint32 ts_offset;
+
+	GMainLoop *main;
+	GstElement *pipeline, *encoder, *pacer, *appsrc;
+	GObject *session;
+	int status;
+
+	struct y4m y4m;
+	gboolean from_file;
+	GThread *feeder;
+	GMutex lock;
+	GCond cond;
+	gboolean stop;
+	gint64 first_pts; /* of the first picture, running time */
+
+	struct allow_params allow_params;
+	struct allow_state allow;
+	struct ipc_client *ipc;
+	double daemon_lost; /* when; 0: it is there or never was */
+	guint64 report_seen;
+	guint64 rate_set;
+
+	FILE *frames_csv, *gop_csv, *feedback_csv;
+	/* counted by the streaming thread */
+	guint frames;
+	guint64 wire_bytes;
+	double interval;
+};
+
+static double now_s(void)
+{
+	return g_get_monotonic_time() / 1e6;
+}
+
+/* Wall-clock time of a running time; both clocks of one kernel run alike. */
+static gint64 wall_ns(struct sender *s, GstClockTime running)
+{
+	gint64 offset = realtime_ns() - g_get_monotonic_time() * 1000;
+
+	return (gint64)(gst_element_get_base_time(s->pipeline) + running) + offset;
+}
+
+static void apply_rate(struct sender *s)
+{
+	guint64 rate = (guint64)allow_rate(&s->allow, &s->allow_params, now_s());
+
+	if (rate == s->rate_set)
+		return;
+	s->rate_set = rate;
+	g_object_set(s->encoder, "rate", rate, NULL);
+}
+
+static void on_advice(const struct paqm_ipc_rate *rate, gpointer data)
+{
+	static const char *const causes[] = {"none", "erf", "ecf", "expired"};
+	struct sender *s = data;
+	char *router = NULL;
+	float value;
+
+	if (!rate) {
+		s->daemon_lost = now_s();
+		return;
+	}
+	s->daemon_lost = 0;
+	allow_advice(&s->allow, &s->allow_params, now_s(), (double)rate->rate_bps);
+	apply_rate(s);
+	if (s->feedback_csv) {
+		static const guint8 mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+		gboolean v4 = !memcmp(rate->router, mapped, sizeof(mapped));
+		GInetAddress *addr = g_inet_address_new_from_bytes(
+			v4 ? rate->router + 12 : rate->router,
+			v4 ? G_SOCKET_FAMILY_IPV4 : G_SOCKET_FAMILY_IPV6);
+
+		router = g_inet_address_to_string(addr);
+		memcpy(&value, &rate->value, sizeof(value));
+		fprintf(s->feedback_csv, "%" G_GINT64_FORMAT ",%s,%s,%.9g,%" G_GUINT64_FORMAT "\n",
+			realtime_ns(), router,
+			rate->cause < G_N_ELEMENTS(causes) ? causes[rate->cause] : "unknown", value,
+			rate->rate_bps);
+		g_object_unref(addr);
+		g_free(router);
+	}
+}
+
+/* Receiver reports about our stream, as rtpbin keeps them per peer. */
+static void poll_reports(struct sender *s)
+{
+	GstStructure *stats = NULL;
+	const GValue *list;
+
+	g_object_get(s->session, "stats", &stats, NULL);
+	list = stats ? gst_structure_get_value(stats, "source-stats") : NULL;
+	if (list) {
+		G_GNUC_BEGIN_IGNORE_DEPRECATIONS
+		GValueArray *sources = g_value_get_boxed(list);
+
+		for (guint i = 0; sources && i < sources->n_values; i++) {
+			const GstStructure *src =
+				g_value_get_boxed(g_value_array_get_nth(sources, i));
+			guint lsr = 0, dlsr = 0, fraction = 0, about = 0, seq = 0;
+			gboolean have = FALSE;
+			guint64 id;
+
+			gst_structure_get_boolean(src, "have-rb", &have);
+			if (!have || !gst_structure_get_uint(src, "rb-ssrc", &about) ||
+			    about != (guint32)s->ssrc)
+				continue;
+			gst_structure_get_uint(src, "rb-lsr", &lsr);
+			gst_structure_get_uint(src, "rb-dlsr", &dlsr);
+			gst_structure_get_uint(src, "rb-exthighestseq", &seq);
+			gst_structure_get_uint(src, "rb-fractionlost", &fraction);
+			id = ((guint64)lsr << 32) ^ ((guint64)seq << 16) ^ dlsr ^ 1;
+			if (id == s->report_seen)
+				continue;
+			s->report_seen = id;
+			allow_report(&s->allow, &s->allow_params, now_s(), fraction / 256.0);
+		}
+		G_GNUC_END_IGNORE_DEPRECATIONS
+	}
+	if (stats)
+		gst_structure_free(stats);
+}
+
+static gboolean on_tick(gpointer data)
+{
+	struct sender *s = data;
+
+	poll_reports(s);
+	if (s->daemon_lost > 0 && now_s() - s->daemon_lost > ADVICE_GRACE) {
+		s->daemon_lost = 0;
+		allow_advice(&s->allow, &s->allow_params, now_s(), 0);
+	}
+	apply_rate(s);
+	return G_SOURCE_CONTINUE;
+}
+
+/* Streaming thread. */
+static void on_picture(GstElement *enc, const GstStructure *p, gpointer data)
+{
+	guint frame = 0, gop = 0, bytes = 0, wire = 0, packets = 0, index, rtp_ts;
+	double qp = 0, bound = 0, rate = 0;
+	struct sender *s = data;
+	guint64 pts = 0;
+	int qp_base = 0;
+
+	(void)enc;
+	gst_structure_get(p, "pts", G_TYPE_UINT64, &pts, "frame", G_TYPE_UINT, &frame, "gop",
+			  G_TYPE_UINT, &gop, "qp-base", G_TYPE_INT, &qp_base, "qp", G_TYPE_DOUBLE,
+			  &qp, "bytes", G_TYPE_UINT, &bytes, "wire-bytes", G_TYPE_UINT, &wire,
+			  "packets", G_TYPE_UINT, &packets, "bound-bytes", G_TYPE_DOUBLE, &bound,
+			  "rate", G_TYPE_DOUBLE, &rate, NULL);
+	if (s->first_pts < 0)
+		s->first_pts = (gint64)pts;
+	index = (guint)(((gint64)pts - s->first_pts) / 1e9 / s->interval + 0.5);
+	if (s->from_file)
+		index = (s->start_frame + index) % s->y4m.frames;
+	rtp_ts = s->ts_offset + (guint32)gst_util_uint64_scale_int(pts, 90000, GST_SECOND);
+	s->frames++;
+	s->wire_bytes += wire;
+	if (s->frames_csv)
+		fprintf(s->frames_csv,
+			"%u,%" G_GINT64_FORMAT ",%u,%u,%u,%s,%d,%.2f,%u,%u,%u,%.0f,%.0f\n", frame,
+			wall_ns(s, pts), rtp_ts, index, gop, gst_structure_get_string(p, "type"),
+			qp_base, qp, bytes, wire, packets, bound, rate);
+}
+
+struct status {
+	struct sender *s;
+	guint64 wire_bps;
+	guint gop, qp;
+};
+
+static gboolean send_status(gpointer data)
+{
+	struct status *st = data;
+
+	if (st->s->ipc)
+		ipc_client_status(st->s->ipc, st->wire_bps, st->gop, st->qp);
+	g_free(st);
+	return G_SOURCE_REMOVE;
+}
+
+/* Streaming thread. */
+static void on_group(GstElement *enc, const GstStructure *g, gpointer data)
+{
+	static const char *const columns[] = {"r-eff", "b-eff",	 "X",	   "overflow", "x",  "e1",
+					      "e2",    "R-open", "R-temp", "Q-star",   "r-t"};
+	struct sender *s = data;
+	struct status *st;
+	guint64 pts = 0;
+	int frames = 0, qp = 0;
+	double bits = 0;
+	guint gop = 0;
+
+	(void)enc;
+	gst_structure_get(g, "pts", G_TYPE_UINT64, &pts, "gop", G_TYPE_UINT, &gop, "frames",
+			  G_TYPE_INT, &frames, "qp-base", G_TYPE_INT, &qp, "R", G_TYPE_DOUBLE,
+			  &bits, NULL);
+	if (s->gop_csv) {
+		fprintf(s->gop_csv, "%u,%" G_GINT64_FORMAT ",%d,%d,%.0f", gop, wall_ns(s, pts),
+			frames, qp, bits);
+		for (guint i = 0; i < G_N_ELEMENTS(columns); i++) {
+			double v = 0;
+
+			gst_structure_get_double(g, columns[i], &v);
+			fprintf(s->gop_csv, ",%.8g", v);
+		}
+		fprintf(s->gop_csv, "\n");
+	}
+	st = g_new(struct status, 1);
+	*st = (struct status){s, (guint64)(bits / (frames * s->interval)), gop, (guint)qp};
+	g_idle_add(send_status, st);
+}
+
+/* The frame clock: pictures enter at exact multiples of the interval. */
+static gpointer feed(gpointer data)
+{
+	struct sender *s = data;
+	GstClockTime base = gst_element_get_base_time(s->pipeline);
+	GstClockTime origin = g_get_monotonic_time() * 1000 - base;
+	guint64 limit = s->duration > 0 ? (guint64)(s->duration / s->interval + 0.5) : G_MAXUINT64;
+
+	if (!s->loop_source)
+		limit = MIN(limit, s->y4m.frames - s->start_frame);
+	for (guint64 n = 0; n < limit; n++) {
+		GstClockTime pts =
+			origin + gst_util_uint64_scale(n, s->y4m.fps_d * GST_SECOND, s->y4m.fps_n);
+		gint64 due = (gint64)((base + pts) / 1000);
+		GstBuffer *buf;
+		gboolean stop;
+
+		/* Too late for this one: a live source does not wait for its sink. */
+		if (g_get_monotonic_time() > due + (gint64)(s->interval * 1e6))
+			continue;
+		g_mutex_lock(&s->lock);
+		while (!s->stop && g_get_monotonic_time() < due)
+			g_cond_wait_until(&s->cond, &s->lock, due);
+		stop = s->stop;
+		g_mutex_unlock(&s->lock);
+		if (stop)
+			break;
+		buf = y4m_frame(&s->y4m, (s->start_frame + n) % s->y4m.frames);
+		GST_BUFFER_PTS(buf) = pts;
+		GST_BUFFER_DURATION(buf) = (GstClockTime)(s->interval * GST_SECOND);
+		if (gst_app_src_push_buffer(GST_APP_SRC(s->appsrc), buf) != GST_FLOW_OK)
+			break;
+	}
+	gst_app_src_end_of_stream(GST_APP_SRC(s->appsrc));
+	return NULL;
+}
+
+static gboolean on_stop(gpointer data)
+{
+	struct sender *s = data;
+
+	if (s->from_file) {
+		g_mutex_lock(&s->lock);
+		s->stop = TRUE;
+		g_cond_broadcast(&s->cond);
+		g_mutex_unlock(&s->lock);
+	} else {
+		gst_element_send_event(s->pipeline, gst_event_new_eos());
+	}
+	return G_SOURCE_CONTINUE;
+}
+
+static gboolean quit(gpointer data)
+{
+	g_main_loop_quit(((struct sender *)data)->main);
+	return G_SOURCE_REMOVE;
+}
+
+/* The last packet has gone out. */
+static GstPadProbeReturn on_sink_event(GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+	(void)pad;
+	if (GST_EVENT_TYPE(GST_PAD_PROBE_INFO_EVENT(info)) == GST_EVENT_EOS)
+		g_idle_add(quit, data);
+	return GST_PAD_PROBE_OK;
+}
+
+static gboolean on_message(GstBus *bus, GstMessage *msg, gpointer data)
+{
+	struct sender *s = data;
+
+	(void)bus;
+	if (GST_MESSAGE_TYPE(msg) == GST_MESSAGE_ERROR) {
+		GError *error = NULL;
+		char *debug = NULL;
+
+		gst_message_parse_error(msg, &error, &debug);
+		g_printerr("paqm-streamer: %s: %s\n", GST_OBJECT_NAME(msg->src), error->message);
+		g_debug("%s", debug);
+		g_error_free(error);
+		g_free(debug);
+		s->status = EXIT_RUN;
+		g_main_loop_quit(s->main);
+	}
+	return G_SOURCE_CONTINUE;
+}
+
+/* Frame rate and first picture are known once the encoder has caps. */
+static void on_caps(GObject *pad, GParamSpec *pspec, gpointer data)
+{
+	struct sender *s = data;
+	GstCaps *caps = gst_pad_get_current_caps(GST_PAD(pad));
+	int n = 0, d = 0;
+
+	(void)pspec;
+	if (caps &&
+	    gst_structure_get_fraction(gst_caps_get_structure(caps, 0), "framerate", &n, &d) &&
+	    n > 0 && d > 0) {
+		s->interval = (double)d / n;
+		g_object_set(s->pacer, "interval", (guint64)(s->interval * GST_SECOND), NULL);
+	}
+	if (caps)
+		gst_caps_unref(caps);
+}
+
+static gboolean is_y4m(const char *path)
+{
+	return g_str_has_suffix(path, ".y4m");
+}
+
+static char *source_description(struct sender *s, GError **error)
+{
+	char *uri, *text;
+
+	if (s->from_file)
+		return g_strdup("appsrc name=source is-live=true format=time max-buffers=4 "
+				"leaky-type=downstream");
+	if (s->loop_source || s->start_frame) {
+		g_set_error(error, USAGE_ERROR, 0,
+			    "--loop and --start-frame need a .y4m file as --source");
+		return NULL;
+	}
+	if (!strcmp(s->source, "test"))
+		return g_strdup("videotestsrc is-live=true pattern=ball ! "
+				"video/x-raw,format=I420,width=640,height=360,framerate=24/1");
+	uri = gst_filename_to_uri(s->source, error);
+	if (!uri)
+		return NULL;
+	text = g_strdup_printf("uridecodebin uri=\"%s\" ! videoconvert ! videoscale ! videorate ! "
+			       "video/x-raw,format=I420,framerate=24/1 ! identity sync=true",
+			       uri);
+	g_free(uri);
+	return text;
+}
+
+static gboolean build(struct sender *s, GRand *rand, GError **error)
+{
+	char *source = source_description(s, error), *host, *text;
+	GstElement *sink, *rtpbin, *pay, *rtcp_sink, *rtcp_src;
+	guint16 port = g_inet_socket_address_get_port(s->dest);
+	GstPad *pad;
+
+	if (!source)
+		return FALSE;
+	host = address_host(s->dest);
+	s->ts_offset = g_rand_int(rand);
+	text = g_strdup_printf(
+		"rtpbin name=bin %s ! "
+		"paqmh264enc name=enc gop=%d qp-min=%d rate-max=%" G_GUINT64_FORMAT " ! "
+		"rtph264pay name=pay mtu=%d pt=96 config-interval=0 aggregate-mode=none ! "
+		"bin.send_rtp_sink_0 bin.send_rtp_src_0 ! paqmpacer name=pacer ! "
+		"udpsink name=rtp host=%s port=%u sync=false async=false close-socket=false "
+		"bin.send_rtcp_src_0 ! "
+		"udpsink name=rtcp host=%s port=%u sync=false async=false close-socket=false "
+		"udpsrc name=rtcpin close-socket=false caps=application/x-rtcp ! "
+		"bin.recv_rtcp_sink_0",
+		source, s->gop, s->qp_min, s->rate_max, WIRE_RTP_MTU, host, port, host, port + 1);
+	s->pipeline = gst_parse_launch(text, error);
+	g_free(text);
+	g_free(source);
+	g_free(host);
+	if (!s->pipeline)
+		return FALSE;
+
+	s->encoder = gst_bin_get_by_name(GST_BIN(s->pipeline), "enc");
+	s->pacer = gst_bin_get_by_name(GST_BIN(s->pipeline), "pacer");
+	g_signal_connect(s->encoder, "picture", G_CALLBACK(on_picture), s);
+	g_signal_connect(s->encoder, "group", G_CALLBACK(on_group), s);
+	pad = gst_element_get_static_pad(s->encoder, "sink");
+	g_signal_connect(pad, "notify::caps", G_CALLBACK(on_caps), s);
+	gst_object_unref(pad);
+
+	pay = gst_bin_get_by_name(GST_BIN(s->pipeline), "pay");
+	g_object_set(pay, "ssrc", (guint)s->ssrc, "timestamp-offset", s->ts_offset, "seqnum-offset",
+		     (gint)(g_rand_int(rand) & 0x7fff), NULL);
+	gst_object_unref(pay);
+
+	sink = gst_bin_get_by_name(GST_BIN(s->pipeline), "rtp");
+	g_object_set(sink, "socket", s->rtp, NULL);
+	pad = gst_element_get_static_pad(sink, "sink");
+	gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, on_sink_event, s, NULL);
+	gst_object_unref(pad);
+	gst_object_unref(sink);
+	rtcp_sink = gst_bin_get_by_name(GST_BIN(s->pipeline), "rtcp");
+	g_object_set(rtcp_sink, "socket", s->rtcp, NULL);
+	gst_object_unref(rtcp_sink);
+	rtcp_src = gst_bin_get_by_name(GST_BIN(s->pipeline), "rtcpin");
+	g_object_set(rtcp_src, "socket", s->rtcp, NULL);
+	gst_object_unref(rtcp_src);
+
+	rtpbin = gst_bin_get_by_name(GST_BIN(s->pipeline), "bin");
+	g_signal_emit_by_name(rtpbin, "get-internal-session", 0, &s->session);
+	gst_object_unref(rtpbin);
+	g_object_set(s->session, "rtcp-min-interval", (guint64)RTCP_INTERVAL, NULL);
+
+	if (s->from_file) {
+		GstCaps *caps = y4m_caps(&s->y4m);
+
+		s->appsrc = gst_bin_get_by_name(GST_BIN(s->pipeline), "source");
+		g_object_set(s->appsrc, "caps", caps, NULL);
+		gst_caps_unref(caps);
+	}
+	return TRUE;
+}
+
+/* RTP on an even or given port, RTCP on the next one. */
+static gboolean open_sockets(struct sender *s, GError **error)
+{
+	GInetSocketAddress *local = NULL;
+	GInetAddress *addr;
+	guint16 port = 0;
+
+	if (s->bind) {
+		local = parse_address(s->bind, 65535, error);
+		if (!local)
+			return FALSE;
+		addr = g_object_ref(g_inet_socket_address_get_address(local));
+		port = g_inet_socket_address_get_port(local);
+		if (port == 65535)
+			port = 0;
+		g_object_unref(local);
+	} else {
+		addr = g_inet_address_new_any(
+			g_inet_address_get_family(g_inet_socket_address_get_address(s->dest)));
+	}
+	for (int attempt = 0; attempt < 16; attempt++) {
+		s->rtp = open_socket(addr, port, error);
+		if (!s->rtp)
+			break;
+		s->rtcp = open_socket(addr, socket_port(s->rtp) + 1, port ? error : NULL);
+		if (s->rtcp || port)
+			break;
+		g_clear_object(&s->rtp);
+	}
+	g_object_unref(addr);
+	if (s->rtp && s->rtcp)
+		return TRUE;
+	if (error && !*error)
+		g_set_error(
+			error, USAGE_ERROR, 0,
+			"no two neighbouring UDP ports are free; name one with --bind ADDR:PORT");
+	return FALSE;
+}
+
+static void map_address(GInetAddress *addr, uint8_t out[16])
+{
+	const guint8 *bytes = g_inet_address_to_bytes(addr);
+
+	memset(out, 0, 16);
+	if (g_inet_address_get_family(addr) == G_SOCKET_FAMILY_IPV6) {
+		memcpy(out, bytes, 16);
+		return;
+	}
+	out[10] = out[11] = 0xff;
+	memcpy(out + 12, bytes, 4);
+}
+
+static void register_flow(struct sender *s)
+{
+	const char *env = g_getenv("PAQM_SOCKET");
+	struct paqm_ipc_register flow = {
+		.sport = socket_port(s->rtp),
+		.dport = g_inet_socket_address_get_port(s->dest),
+		.ssrc = (uint32_t)s->ssrc,
+		.floor_bps = s->rate_min,
+		.ceil_bps = s->rate_max,
+		.gop_us = (uint32_t)(s->gop * s->interval * 1e6),
+		.answer_us = (uint32_t)(s->interval * 1e6),
+		.cookie = (uint64_t)s->ssrc,
+	};
+	GSocketAddress *local = g_socket_get_local_address(s->rtp, NULL);
+
+	if (s->paqmd && !strcmp(s->paqmd, "none"))
+		goto out;
+	map_address(g_inet_socket_address_get_address(s->dest), flow.daddr);
+	if (local) {
+		GInetAddress *addr =
+			g_inet_socket_address_get_address(G_INET_SOCKET_ADDRESS(local));
+
+		if (!g_inet_address_get_is_any(addr))
+			map_address(addr, flow.saddr);
+	}
+	s->ipc = ipc_client_new(s->paqmd ? s->paqmd
+				: env	 ? env
+					 : PAQM_IPC_PATH,
+				&flow, on_advice, s);
+out:
+	g_clear_object(&local);
+}
+
+static gboolean parse(struct sender *s, int argc, char **argv, GError **error)
+{
+	GOptionEntry entries[] = {
+		{"to", 0, 0, G_OPTION_ARG_STRING, &s->to, "Where to send; RTCP on PORT+1",
+		 "ADDR:PORT"},
+		{"source", 0, 0, G_OPTION_ARG_FILENAME, &s->source,
+		 "A y4m file, another video file, or test", "FILE|test"},
+		{"loop", 0, 0, G_OPTION_ARG_NONE, &s->loop_source,
+		 "Begin the file again at its end", NULL},
+		{"start-frame", 0, 0, G_OPTION_ARG_INT, &s->start_frame,
+		 "Begin with this picture of the file", "N"},
+		{"rate-max", 0, 0, G_OPTION_ARG_STRING, &s->rate_max_text,
+		 "Highest rate, headers included (3mbit)", "BPS"},
+		{"rate-min", 0, 0, G_OPTION_ARG_STRING, &s->rate_min_text,
+		 "Lowest rate (300kbit, or rate-max if that is lower)", "BPS"},
+		{"bind", 0, 0, G_OPTION_ARG_STRING, &s->bind, "Local address and port",
+		 "ADDR[:PORT]"},
+		{"ssrc", 0, 0, G_OPTION_ARG_INT64, &s->ssrc, "RTP source identifier", "N"},
+		{"duration", 0, 0, G_OPTION_ARG_DOUBLE, &s->duration, "Stop after so long", "S"},
+		{"gop", 0, 0, G_OPTION_ARG_INT, &s->gop, "Pictures per quantizer group (12)", "N"},
+		{"qp-min", 0, 0, G_OPTION_ARG_INT, &s->qp_min, "Finest quantizer (4)", "N"},
+		{"seed", 0, 0, G_OPTION_ARG_INT64, &s->seed, "Makes all random choices repeatable",
+		 "N"},
+		{"log", 0, 0, G_OPTION_ARG_FILENAME, &s->log_dir,
+		 "Write frames.csv, gop.csv and feedback.csv there", "DIR"},
+		{"paqmd", 0, 0, G_OPTION_ARG_FILENAME, &s->paqmd,
+		 "Socket of the feedback daemon, or none ($PAQM_SOCKET, " PAQM_IPC_PATH ")",
+		 "PATH|none"},
+		{0},
+	};
+	GOptionContext *ctx = g_option_context_new(NULL);
+	gboolean ok;
+
+	g_option_context_set_summary(ctx, "Sends live video at the rate the network grants.");
+	g_option_context_add_main_entries(ctx, entries, NULL);
+	ok = g_option_context_parse(ctx, &argc, &argv, error);
+	g_option_context_free(ctx);
+	if (!ok)
+		return FALSE;
+	if (argc > 1) {
+		g_set_error(error, USAGE_ERROR, 0, "unexpected argument '%s'; see --help", argv[1]);
+		return FALSE;
+	}
+	if (!s->to || !s->source) {
+		g_set_error(error, USAGE_ERROR, 0, "%s is missing; see paqm-streamer send --help",
+			    s->to ? "--source" : "--to");
+		return FALSE;
+	}
+	s->dest = parse_address(s->to, 0, error);
+	if (!s->dest ||
+	    !parse_rate(s->rate_max_text ? s->rate_max_text : "3mbit", &s->rate_max, error))
+		return FALSE;
+	if (s->rate_min_text) {
+		if (!parse_rate(s->rate_min_text, &s->rate_min, error))
+			return FALSE;
+	} else {
+		s->rate_min = MIN(300000, s->rate_max);
+	}
+	if (s->rate_min > s->rate_max || s->gop < 1 || s->gop > 600 || s->qp_min < 0 ||
+	    s->qp_min > 51 || s->start_frame < 0 || s->duration < 0 || s->ssrc > G_MAXUINT32) {
+		g_set_error(error, USAGE_ERROR, 0,
+			    "an option is out of range: --rate-min must not exceed --rate-max, "
+			    "--gop 1 to 600, --qp-min 0 to 51, --ssrc 32 bit, others not negative");
+		return FALSE;
+	}
+	s->from_file = strcmp(s->source, "test") && is_y4m(s->source);
+	if (!s->from_file)
+		return TRUE;
+	if (!y4m_open(&s->y4m, s->source, error))
+		return FALSE;
+	s->interval = (double)s->y4m.fps_d / s->y4m.fps_n;
+	if (!s->loop_source && (guint)s->start_frame >= s->y4m.frames) {
+		g_set_error(error, USAGE_ERROR, 0,
+			    "--start-frame %d is past the end: %s has %u pictures", s->start_frame,
+			    s->source, s->y4m.frames);
+		return FALSE;
+	}
+	s->start_frame %= s->y4m.frames;
+	return TRUE;
+}
+
+static gboolean open_logs(struct sender *s, GError **error)
+{
+	if (!s->log_dir)
+		return TRUE;
+	s->frames_csv = open_log(s->log_dir, "frames.csv", FRAMES_HEADER, error);
+	s->gop_csv = s->frames_csv ? open_log(s->log_dir, "gop.csv", GOP_HEADER, error) : NULL;
+	s->feedback_csv =
+		s->gop_csv ? open_log(s->log_dir, "feedback.csv", FEEDBACK_HEADER, error) : NULL;
+	return s->feedback_csv != NULL;
+}
+
+static void run(struct sender *s)
+{
+	guint tick, sigint, sigterm, timer = 0, watch;
+	GstBus *bus = gst_element_get_bus(s->pipeline);
+	double begin = now_s();
+
+	s->main = g_main_loop_new(NULL, FALSE);
+	watch = gst_bus_add_watch(bus, on_message, s);
+	allow_init(&s->allow, &s->allow_params, begin);
+	apply_rate(s);
+	register_flow(s);
+	sigint = g_unix_signal_add(SIGINT, on_stop, s);
+	sigterm = g_unix_signal_add(SIGTERM, on_stop, s);
+	tick = g_timeout_add(TICK_MS, on_tick, s);
+	if (gst_element_set_state(s->pipeline, GST_STATE_PLAYING) == GST_STATE_CHANGE_FAILURE) {
+		s->status = EXIT_RUN;
+		g_idle_add(quit, s);
+	} else if (s->from_file) {
+		gst_element_get_state(s->pipeline, NULL, NULL, GST_CLOCK_TIME_NONE);
+		s->feeder = g_thread_new("frame-clock", feed, s);
+	} else if (s->duration > 0) {
+		timer = g_timeout_add((guint)(s->duration * 1000), on_stop, s);
+	}
+	g_main_loop_run(s->main);
+
+	if (s->feeder) {
+		on_stop(s);
+		g_thread_join(s->feeder);
+	}
+	gst_element_set_state(s->pipeline, GST_STATE_NULL);
+	if (timer)
+		g_source_remove(timer);
+	g_source_remove(tick);
+	g_source_remove(sigint);
+	g_source_remove(sigterm);
+	g_source_remove(watch);
+	ipc_client_free(s->ipc);
+	s->ipc = NULL;
+	/* Status messages of the last group may still be queued. */
+	while (g_main_context_iteration(NULL, FALSE))
+		;
+	gst_object_unref(bus);
+	printf("sent %u pictures, %.0f kbit/s on the wire\n", s->frames,
+	       s->frames ? s->wire_bytes * 8 / (s->frames * s->interval) / 1000 : 0.0);
+}
+
+int cmd_send(int argc, char **argv)
+{
+	struct sender s = {.gop = 12,
+			   .qp_min = 4,
+			   .ssrc = -1,
+			   .seed = -1,
+			   .first_pts = -1,
+			   .interval = 1.0 / 24};
+	GError *error = NULL;
+	GRand *rand = NULL;
+
+	g_set_prgname("paqm-streamer send");
+	g_mutex_init(&s.lock);
+	g_cond_init(&s.cond);
+	if (!parse(&s, argc, argv, &error))
+		goto out;
+	/* rtpbin draws names and intervals from GLib's generator. */
+	if (s.seed >= 0)
+		g_random_set_seed((guint32)s.seed);
+	rand = s.seed >= 0 ? g_rand_new_with_seed((guint32)s.seed) : g_rand_new();
+	if (s.ssrc < 0)
+		s.ssrc = g_rand_int(rand);
+	gst_init(NULL, NULL);
+	gst_paqm_h264_enc_register(NULL);
+	gst_paqm_pacer_register(NULL);
+	s.allow_params = (struct allow_params){(double)s.rate_min, (double)s.rate_max};
+	if (!open_sockets(&s, &error) || !open_logs(&s, &error) || !build(&s, rand, &error))
+		goto out;
+	printf("sending to %s from port %u, SSRC %u, %.0f to %.0f kbit/s\n", s.to,
+	       socket_port(s.rtp), (guint32)s.ssrc, s.rate_min / 1e3, s.rate_max / 1e3);
+	fflush(stdout);
+	run(&s);
+out:
+	if (error) {
+		g_printerr("paqm-streamer: %s\n", error->message);
+		s.status = error->domain == USAGE_ERROR || error->domain == G_OPTION_ERROR
+				   ? EXIT_USAGE
+				   : EXIT_RUN;
+		g_error_free(error);
+	}
+	if (!close_log(s.frames_csv, "frames.csv") | !close_log(s.gop_csv, "gop.csv") |
+	    !close_log(s.feedback_csv, "feedback.csv"))
+		s.status = EXIT_RUN;
+	if (rand)
+		g_rand_free(rand);
+	g_clear_object(&s.session);
+	gst_clear_object(&s.appsrc);
+	gst_clear_object(&s.encoder);
+	gst_clear_object(&s.pacer);
+	gst_clear_object(&s.pipeline);
+	if (s.main)
+		g_main_loop_unref(s.main);
+	g_clear_object(&s.rtp);
+	g_clear_object(&s.rtcp);
+	g_clear_object(&s.dest);
+	y4m_close(&s.y4m);
+	g_free(s.to);
+	g_free(s.source);
+	g_free(s.rate_max_text);
+	g_free(s.rate_min_text);
+	g_free(s.bind);
+	g_free(s.log_dir);
+	g_free(s.paqmd);
+	g_mutex_clear(&s.lock);
+	g_cond_clear(&s.cond);
+	return s.status;
+}
