@@ -4,12 +4,15 @@
 
 #include <errno.h>
 #include <linux/filter.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
 #include <pcap/pcap.h>
 #include <pcap/sll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "ctl.h"
 #include "ipc_server.h"
@@ -35,6 +38,7 @@ struct iface {
 	char name[32];
 	pcap_t *pcap; /* NULL: gone, to be tried again */
 	int dlt;
+	unsigned int index; /* of the device, 0 for "any" */
 };
 
 struct held {
@@ -44,6 +48,7 @@ struct held {
 };
 
 struct capture {
+	struct source link; /* rtnetlink; first: the loop knows us by it */
 	unsigned int n;
 	struct iface iface[REQUEST_IFACES];
 	uint64_t retry_ns;
@@ -212,9 +217,9 @@ static void judge_held(struct daemon *d)
 	c->held = 0;
 }
 
-static void iface_lost(struct iface *f, uint64_t now_ns)
+static void iface_lost(struct iface *f, const char *why, uint64_t now_ns)
 {
-	log_line("%s: capture ended (%s); trying again every %llu s", f->name, pcap_geterr(f->pcap),
+	log_line("%s: capture ended (%s); trying again every %llu s", f->name, why,
 		 RETRY_NS / 1000000000ULL);
 	pcap_close(f->pcap);
 	f->pcap = NULL;
@@ -234,9 +239,45 @@ static void iface_ready(struct source *s, uint32_t events)
 		struct iface *f = &c->iface[i];
 
 		if (f->pcap && pcap_dispatch(f->pcap, PACKETS_PER_TURN, packet, (u_char *)f) < 0)
-			iface_lost(f, c->now_mono);
+			iface_lost(f, pcap_geterr(f->pcap), c->now_mono);
 	}
 	judge_held(d);
+}
+
+/* Links have changed. libpcap alone does not reliably notice that its device is
+ * gone: it asks when the link goes down, and if the device still exists at that
+ * moment, no further error ever comes.
+ */
+static void link_ready(struct source *s, uint32_t events)
+{
+	struct capture *c = (struct capture *)s;
+	char buf[8192];
+	unsigned int i;
+
+	(void)events;
+	/* What happened does not matter, nor whether some of it was lost. */
+	while (recv(s->fd, buf, sizeof(buf), MSG_DONTWAIT) > 0 || errno == ENOBUFS)
+		errno = 0;
+	for (i = 0; i < c->n; i++) {
+		struct iface *f = &c->iface[i];
+
+		if (f->pcap && f->index && if_nametoindex(f->name) != f->index)
+			iface_lost(f, "the interface has gone", clock_ns(CLOCK_MONOTONIC));
+	}
+}
+
+static int link_open(struct daemon *d)
+{
+	struct capture *c = d->capture;
+	struct sockaddr_nl sa = {.nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK};
+
+	c->link.ready = link_ready;
+	c->link.fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+	if (c->link.fd >= 0 && !bind(c->link.fd, (struct sockaddr *)&sa, sizeof(sa)) &&
+	    !loop_watch(d, &c->link, EPOLLIN))
+		return 0;
+	log_line("cannot follow changes of interfaces: %s", strerror(errno));
+	return -1;
 }
 
 /* Why a handle could not be opened, in words that help. */
@@ -266,6 +307,7 @@ static int iface_open(struct iface *f, bool quiet)
 	char errbuf[PCAP_ERRBUF_SIZE], text[FILTER_LEN];
 	int err, i;
 
+	f->index = if_nametoindex(f->name);
 	f->pcap = pcap_create(f->name, errbuf);
 	if (!f->pcap) {
 		log_line("cannot capture on %s: %s", f->name, errbuf);
@@ -320,6 +362,8 @@ int capture_open(struct daemon *d, const char *const *names, unsigned int n)
 		return -1;
 	d->capture = c;
 	c->retry_ns = UINT64_MAX;
+	if (link_open(d))
+		return -1;
 	for (i = 0; i < n; i++) {
 		struct iface *f = &c->iface[c->n++];
 
@@ -341,6 +385,8 @@ void capture_close(struct daemon *d)
 	for (i = 0; i < d->capture->n; i++)
 		if (d->capture->iface[i].pcap)
 			pcap_close(d->capture->iface[i].pcap);
+	if (d->capture->link.fd >= 0)
+		close(d->capture->link.fd);
 	free(d->capture);
 	d->capture = NULL;
 }
