@@ -306,13 +306,12 @@ def _notes(result: dict[str, Any]) -> str:
         f"±{100 * metrics.INNER:.0f} % of its share in {100 * metrics.INNER_PART:.0f} % of the "
         f"samples, and within ±{100 * metrics.OUTER:.0f} % in all, until the next change.",
     ]
-    if any(not v["advised"] for v in result["variants"]):
+    if any(v["sender"] == "libwebrtc" for v in result["variants"]):
         notes.append(
-            "libwebrtc tells no RTP timestamps for captured pictures; its frame delivery "
-            "is taken from "
-            "the router's log plus the constant propagation behind it, and capture times "
-            "are aligned "
-            "so that the fastest frame could just have arrived."
+            "libwebrtc does not tell the RTP timestamps of captured pictures. Its frame delivery is "
+            "taken from the router's log plus the constant propagation behind it; captures are "
+            "aligned so that the fastest frame could just have arrived, and a frame repaired in a "
+            "way the log does not show counts from when its picture was decoded."
         )
     return "<ul>" + "".join(f"<li>{note}</li>" for note in notes) + "</ul>"
 

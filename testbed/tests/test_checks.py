@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -101,6 +102,23 @@ def test_missing_packet_log(tmp_path: Path) -> None:
     (out / "paqm" / "router.pcap").unlink()
     with pytest.raises(LabError, match="--pcap"):
         analysis.analyse(out, progress=quiet)
+
+
+def test_one_variant_again(tmp_path: Path) -> None:
+    """Running one variant anew keeps what is known of the others, whose packet logs are gone."""
+    write_run(tmp_path, variant="one")
+    out = write_run(tmp_path, variant="two")
+    first = analysis.analyse(out, progress=quiet)
+    for path in out.glob("*/router.pcap"):
+        path.unlink()
+    assert analysis.analyse(out, progress=quiet) == first
+    shutil.rmtree(out / "two")
+    write_run(tmp_path, Faults(wait=0.02), variant="two")
+    waits = {
+        variant["name"]: variant["figures"]["media_sojourn_ms"]["p50"]
+        for variant in analysis.analyse(out, progress=quiet)["variants"]
+    }
+    assert waits == pytest.approx({"one": 0.5, "two": 20})
 
 
 def test_damaged_run_json(tmp_path: Path) -> None:
