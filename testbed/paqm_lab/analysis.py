@@ -596,15 +596,15 @@ def load_runs(out_dir: Path) -> list[Run]:
     return sorted(runs, key=lambda run: (not run.advised, run.variant))
 
 
-def _earlier(out_dir: Path) -> dict[str, Any]:
-    """Variants analysed before, by the hash of their packet log, which may be gone by now."""
+def _earlier(out_dir: Path) -> dict[tuple[str, str], Any]:
+    """Variants analysed before, by name and hash of the packet log, which may be gone by now."""
     path = out_dir / "result.json"
     if not path.exists():
         return {}
     result = rundata.load_json(path)
     if not isinstance(result, dict) or result.get("format") != FORMAT:
         return {}
-    return {v["packet_log_sha256"]: v for v in result["variants"]}
+    return {(v["name"], v["packet_log_sha256"]): v for v in result["variants"]}
 
 
 def score_pictures(runs: list[Run], keep_video: bool, progress: Progress) -> None:
@@ -643,8 +643,8 @@ def analyse(out_dir: Path, keep_video: bool = False, progress: Progress = print)
     earlier = _earlier(out_dir)
     variants = []
     for run in runs:
-        known = earlier.get(run.packet_log_sha256)
-        if known and known["name"] == run.variant and not (run.path / "router.pcap").exists():
+        known = earlier.get((run.variant, run.packet_log_sha256))
+        if known and not (run.path / "router.pcap").exists():
             progress(f"analysis: {run.variant} is as it was, its packet log is gone")
             variants.append(known)
             continue

@@ -308,7 +308,8 @@ def _notes(result: dict[str, Any]) -> str:
     ]
     if any(v["sender"] == "libwebrtc" for v in result["variants"]):
         notes.append(
-            "libwebrtc does not tell the RTP timestamps of captured pictures. Its frame delivery is "
+            "libwebrtc does not tell the RTP timestamps of captured pictures. Its frame "
+            "delivery is "
             "taken from the router's log plus the constant propagation behind it; captures are "
             "aligned so that the fastest frame could just have arrived, and a frame repaired in a "
             "way the log does not show counts from when its picture was decoded."

@@ -7,6 +7,7 @@ fault a check has to find can be planted.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -119,7 +120,7 @@ def write_run(home: Path, faults: Faults | None = None, variant: str = "paqm") -
         t += size * 8 / (shares(t)["tcp"] * faults.elastic_share)
     # The log goes on behind the last packet, as it does in a run.
     capture.leave(DURATION + 1, ipv4("10.1.1.1", SENDER, 1, 99, bytes([3]) + bytes(40)), LEFT)
-    capture.write(home / "router.pcap")
+    log = capture.write(home / "router.pcap").read_bytes()
     record = {
         "name": "synthetic",
         "title": "Two streams <and> TCP",
@@ -141,7 +142,7 @@ def write_run(home: Path, faults: Faults | None = None, variant: str = "paqm") -
         },
         "t0_ns": T0,
         "versions": {"paqm": "test"},
-        "packet_log_sha256": "0" * 64,
+        "packet_log_sha256": hashlib.sha256(log).hexdigest(),
         "wall_seconds": faults.wall,
     }
     (home / "run.json").write_text(json.dumps(record))
