@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Constant-rate UDP flows of a chosen kind, for tests of the qdisc inside a lab guest."""
+
+import argparse
+import socket
+import struct
+import time
+
+
+def payload(kind: str, size: int, seq: int, flow: int) -> bytes:
+    """RTP, QUIC-like or plain payload of `size` bytes."""
+    if kind == "rtp":
+        head = struct.pack("!BBHII", 0x80, 96, seq & 0xFFFF, seq * 90, 0x1000 + flow)
+    elif kind == "quic":
+        head = bytes([0x43]) + seq.to_bytes(7, "big")
+    elif kind == "stun":
+        head = struct.pack("!HHI", 1, 0, 0x2112A442)
+    else:
+        head = b"\xff" * 8
+    return (head + b"\x55" * size)[:size]
+
+
+def main() -> None:
+    ap = argparse.ArgumentParser(description=__doc__)
+    ap.add_argument("--to", required=True)
+    ap.add_argument("--kind", choices=["rtp", "quic", "stun", "plain"], default="rtp")
+    ap.add_argument("--flows", type=int, default=1)
+    ap.add_argument("--port", type=int, default=5004, help="first destination port")
+    ap.add_argument("--rate", type=float, default=1e6, help="bit/s of all flows, payload only")
+    ap.add_argument("--size", type=int, default=1000, help="payload bytes")
+    ap.add_argument("--seconds", type=float, default=1.0)
+    ap.add_argument("--burst", type=int, default=1, help="packets at once")
+    args = ap.parse_args()
+    socks = []
+    for i in range(args.flows):
+        sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 22)
+        sock.bind(("", 20000 + args.port + i))
+        sock.connect((args.to, args.port + i))
+        socks.append(sock)
+    gap = args.size * 8 * args.burst / args.rate
+    start = time.monotonic()
+    n = 0
+    while n * gap < args.seconds:
+        wait = start + n * gap - time.monotonic()
+        if wait > 0:
+            time.sleep(wait)
+        for b in range(args.burst):
+            seq = n * args.burst + b
+            try:
+                socks[seq % args.flows].send(
+                    payload(args.kind, args.size, seq // args.flows, seq % args.flows)
+                )
+            except (BlockingIOError, ConnectionRefusedError, OSError):
+                pass  # the device is being taken down, or nobody listens: part of the tests
+        n += 1
+
+
+if __name__ == "__main__":
+    main()

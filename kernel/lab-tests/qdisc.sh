@@ -1,0 +1,153 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# sch_paqm as a whole: classes, byte split, shaper, conservation, parents, GSO,
+# policing, ECN, capacity from the device.
+. "$(dirname "$0")/lib.sh"
+load
+pair
+tc="ip netns exec a tc"
+
+# Everything that arrived was sent, dropped or is queued.
+conserved() {
+	ip netns exec a tc -s -j qdisc show dev a0 | jq -e '.[] | select(.kind=="paqm") |
+		.media.arrived_bytes + .elastic.arrived_bytes >= .media.sent_bytes + .elastic.sent_bytes
+		and .backlog == .media.backlog_bytes + .elastic.backlog_bytes
+		and .qlen == .media.backlog_packets + .elastic.backlog_packets' >/dev/null
+}
+
+echo "# classification"
+$tc qdisc replace dev a0 root handle 1: paqm bandwidth 100mbit
+blast --kind rtp --flows 3 --rate 1e6 --seconds 1
+within "three RTP flows are media" "$(stat_of .media.flows)" 3 3
+$tc qdisc del dev a0 root
+$tc qdisc replace dev a0 root handle 1: paqm bandwidth 100mbit
+blast --kind quic --flows 2 --port 443 --rate 40e6 --seconds 2
+within "QUIC is elastic: no media packet" "$(stat_of .media.flows)" 0 0
+within "QUIC is elastic: flows counted" "$(stat_of .elastic.flows)" 1 2
+$tc qdisc del dev a0 root
+
+echo "# shaper"
+for rate in 64 1000 20000; do
+	$tc qdisc replace dev a0 root handle 1: paqm bandwidth ${rate}kbit
+	blast --kind plain --rate $((rate * 2000)) --size 958 --seconds 20 &
+	sleep 3
+	before=$(stat_of .elastic.sent_bytes)
+	sleep 10
+	after=$(stat_of .elastic.sent_bytes)
+	wait $!
+	within "shaper exact at $rate kbit/s, per mille" \
+		"$(awk -v b="$before" -v a="$after" -v r="$rate" 'BEGIN{printf "%.2f", (a-b)*8/10/r}')" \
+		"$([ "$rate" = 64 ] && echo 980 || echo 995)" "$([ "$rate" = 64 ] && echo 1020 || echo 1005)"
+	check "conservation at $rate kbit/s" conserved
+	$tc qdisc del dev a0 root
+done
+
+echo "# byte split: 10 media of 300 B against 10 elastic of 1400 B, both backlogged"
+$tc qdisc replace dev a0 root handle 1: paqm bandwidth 20mbit nopolice
+blast --kind rtp --flows 10 --rate 30e6 --size 300 --seconds 8 &
+m=$!
+blast --kind quic --flows 10 --port 8000 --rate 30e6 --size 1400 --seconds 8 &
+e=$!
+sleep 3
+u0=$(stat_of .media.sent_bytes) t0=$(stat_of .elastic.sent_bytes)
+sleep 4
+u1=$(stat_of .media.sent_bytes) t1=$(stat_of .elastic.sent_bytes)
+within "media share of the bytes, per cent" \
+	"$(awk -v u=$((u1 - u0)) -v t=$((t1 - t0)) 'BEGIN{printf "%.2f", 100*u/(u+t)}')" 48 52
+within "elastic flows counted" "$(stat_of .elastic.flows)" 10 10
+wait $m $e
+check "conservation after overload" conserved
+$tc qdisc del dev a0 root
+
+echo "# an unresponsive flow is policed, two modest ones do not pay"
+$tc qdisc replace dev a0 root handle 1: paqm bandwidth 8mbit
+blast --kind rtp --flows 2 --rate 2e6 --size 1000 --seconds 12 &
+m=$!
+blast --kind rtp --flows 1 --port 7000 --rate 12e6 --size 1000 --seconds 12 &
+e=$!
+sleep 8
+before=$(stat_of .media.drop_inner_packets)
+sleep 4
+within "one flow is policed" "$(stat_of .strikes_flows)" 1 1
+within "strikes, not random drops, carry the overload" "$(($(stat_of .media.drop_inner_packets) - before))" 0 60
+wait $m $e
+$tc qdisc del dev a0 root
+
+echo "# parents: nothing is left behind, counters agree"
+for parent in prio drr htb hfsc qfq ets red tbf; do
+	case $parent in
+	prio | ets)
+		$tc qdisc add dev a0 root handle 1: $parent bands 3 priomap 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0
+		leaf=1:1 ;;
+	drr) $tc qdisc add dev a0 root handle 1: drr
+		$tc class add dev a0 parent 1: classid 1:1 drr
+		$tc filter add dev a0 parent 1: protocol all prio 1 matchall classid 1:1
+		leaf=1:1 ;;
+	qfq) $tc qdisc add dev a0 root handle 1: qfq
+		$tc class add dev a0 parent 1: classid 1:1 qfq weight 1
+		$tc filter add dev a0 parent 1: protocol all prio 1 matchall classid 1:1
+		leaf=1:1 ;;
+	htb) $tc qdisc add dev a0 root handle 1: htb default 1
+		$tc class add dev a0 parent 1: classid 1:1 htb rate 5mbit
+		leaf=1:1 ;;
+	hfsc) $tc qdisc add dev a0 root handle 1: hfsc default 1
+		$tc class add dev a0 parent 1: classid 1:1 hfsc sc rate 5mbit ul rate 5mbit
+		leaf=1:1 ;;
+	red) $tc qdisc add dev a0 root handle 1: red limit 1mb min 100kb max 300kb avpkt 1000 \
+		burst 200 bandwidth 10mbit
+		leaf=1:1 ;;
+	tbf) $tc qdisc add dev a0 root handle 1: tbf rate 5mbit burst 3000 limit 100000
+		leaf=1:1 ;;
+	esac
+	check "leaf of $parent" $tc qdisc add dev a0 parent $leaf handle 10: paqm bandwidth 4mbit
+	blast --kind rtp --flows 2 --rate 4e6 --seconds 1 &
+	m=$!
+	blast --kind quic --port 8000 --rate 8e6 --size 1400 --seconds 1
+	wait $m
+	sleep 1
+	left=$(ip netns exec a tc -s -j qdisc show dev a0 | jq '[.[] | .qlen + .backlog] | add')
+	within "nothing left under $parent" "$left" 0 0
+	check "conservation under $parent" conserved
+	$tc qdisc del dev a0 root
+done
+
+echo "# GSO: a large packet is cut where it would break the target"
+$tc qdisc add dev a0 root handle 1: qfq
+$tc class add dev a0 parent 1: classid 1:1 qfq weight 1
+$tc filter add dev a0 parent 1: protocol all prio 1 matchall classid 1:1
+$tc qdisc add dev a0 parent 1:1 handle 10: paqm bandwidth 8mbit
+ip netns exec a ethtool -K a0 tso on gso on >/dev/null
+ip netns exec b iperf3 -s -1 -p 5201 >/dev/null &
+s=$!
+sleep 0.2
+ip netns exec a iperf3 -c 10.1.0.2 -t 3 >/dev/null
+wait $s
+sleep 1
+within "no packet above the MTU was sent: mean bytes" \
+	"$(stat_of '.elastic.sent_bytes / .elastic.sent_packets')" 60 1514
+within "nothing left after GSO" \
+	"$(ip netns exec a tc -s -j qdisc show dev a0 | jq '[.[] | .qlen + .backlog] | add')" 0 0
+ip netns exec a ethtool -K a0 tso off gso off >/dev/null
+$tc qdisc del dev a0 root
+
+echo "# ECN: marks instead of drops"
+$tc qdisc replace dev a0 root handle 1: paqm bandwidth 8mbit
+ip netns exec a sysctl -qw net.ipv4.tcp_ecn=1
+ip netns exec b sysctl -qw net.ipv4.tcp_ecn=1
+ip netns exec b iperf3 -s -1 -p 5201 >/dev/null &
+s=$!
+sleep 0.2
+ip netns exec a iperf3 -c 10.1.0.2 -t 5 >/dev/null
+wait $s
+within "TCP was marked" "$(stat_of .elastic.ecn_mark_packets)" 1 100000
+within "and not dropped by the law" "$(stat_of .elastic.drop_inner_packets)" 0 0
+$tc qdisc del dev a0 root
+
+echo "# without bandwidth: capacity of the device, no shaper"
+check "plain paqm" $tc qdisc replace dev a0 root paqm
+within "capacity known" "$(stat_of .capacity_bps)" 1000000 100000000000
+blast --kind rtp --rate 5e6 --seconds 1
+check "conservation" conserved
+$tc qdisc del dev a0 root
+check "unload" unload
+result

@@ -1,0 +1,63 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Load, attach, change, detach, unload and load again while traffic flows; devices
+# that go down or vanish, namespaces that die with the qdisc attached. Meant for
+# the debug kernel (KASAN, lockdep, kmemleak): the caller fails on any report.
+. "$(dirname "$0")/lib.sh"
+pair
+ip netns exec b iperf3 -s -p 5201 >/dev/null &
+server=$!
+sleep 0.2
+blast --kind rtp --flows 20 --rate 6e6 --seconds 60 &
+media=$!
+ip netns exec a iperf3 -c 10.1.0.2 -t 60 -P 2 >/dev/null 2>&1 &
+tcp=$!
+tc="ip netns exec a tc"
+turns=0
+for i in $(seq 1 15); do
+	load || break
+	$tc qdisc add dev a0 root handle 1: paqm bandwidth $((2 + i))mbit feedback icmp flows 64 || break
+	sleep 0.7
+	rmmod sch_paqm 2>/dev/null && break # must be refused: it is in use
+	$tc qdisc change dev a0 root handle 1: paqm bandwidth $((20 - i))mbit feedback none law ecf || break
+	sleep 0.3
+	$tc qdisc change dev a0 root handle 1: paqm feedback icmp law erf media-target 2ms limit 3000 || break
+	$tc -s qdisc show dev a0 >/dev/null || break
+	ip -n a link set a0 down
+	ip -n a link set a0 up
+	sleep 0.3
+	if [ $((i % 3)) = 0 ]; then
+		$tc qdisc replace dev a0 root handle 2: prio
+		$tc qdisc add dev a0 parent 2:2 handle 3: paqm feedback icmp
+		$tc qdisc replace dev a0 parent 2:2 handle 4: paqm bandwidth 1mbit feedback icmp
+		sleep 0.2
+	fi
+	$tc qdisc del dev a0 root || break
+	unload || break
+	turns=$i
+done
+within "turns of load, attach, change, detach, unload" "$turns" 15 15
+load
+for i in 1 2 3 4 5; do # a namespace dies with the qdisc attached and traffic in it
+	ip netns add n$i
+	ip -n n$i link add d0 type dummy
+	ip -n n$i addr add 10.9.0.1/24 dev d0
+	ip -n n$i link set d0 up
+	ip netns exec n$i tc qdisc add dev d0 root paqm bandwidth 1mbit feedback icmp
+	ip netns exec n$i python3 "$here/blast.py" --to 10.9.0.2 --rate 3e6 --seconds 0.5
+	ip netns del n$i
+done
+sleep 1
+kill "$media" "$tcp" "$server" 2>/dev/null
+wait 2>/dev/null
+check "unload after the namespaces died" unload
+if [ -e /sys/kernel/debug/kmemleak ]; then
+	sleep 6
+	echo scan >/sys/kernel/debug/kmemleak
+	sleep 1
+	echo scan >/sys/kernel/debug/kmemleak
+	leaks=$(grep -c 'unreferenced' /sys/kernel/debug/kmemleak)
+	[ "$leaks" = 0 ] || head -40 /sys/kernel/debug/kmemleak
+	within "kmemleak reports" "$leaks" 0 0
+fi
+result
