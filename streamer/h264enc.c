@@ -299,13 +299,13 @@ static void learn(struct h264_enc *enc, const struct budget *b, const struct h26
 }
 
 /* Mean quantizer of a picture. x264 reports it as an offset from the CRF, which
- * an IDR picture among others does not start from: there its rounded figure.
+ * later IDR pictures do not start from: there its rounded figure.
  */
 static double out_qp(const struct h264_enc *enc, const x264_picture_t *rec)
 {
-	if (enc->cfg.mode == H264_MODE_TRIM && rec->i_type != X264_TYPE_IDR)
-		return rec->prop.f_crf_avg;
-	return rec->i_qpplus1 - 1;
+	if (rec->i_type == X264_TYPE_IDR && enc->frame > 0)
+		return rec->i_qpplus1 - 1;
+	return rec->prop.f_crf_avg;
 }
 
 /* Copy a plane with every block of so many pixels square replaced by its mean. */

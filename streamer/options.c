@@ -155,10 +155,20 @@ gboolean close_log(FILE *f, const char *name)
 	return TRUE;
 }
 
-gint64 realtime_ns(void)
+static gint64 clock_ns(clockid_t clock)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_REALTIME, &ts);
+	clock_gettime(clock, &ts);
 	return ts.tv_sec * G_GINT64_CONSTANT(1000000000) + ts.tv_nsec;
+}
+
+gint64 realtime_ns(void)
+{
+	return clock_ns(CLOCK_REALTIME);
+}
+
+gint64 monotonic_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
 }

@@ -25,6 +25,7 @@ char *address_host(GInetSocketAddress *addr);
 FILE *open_log(const char *dir, const char *name, const char *header, GError **error);
 gboolean close_log(FILE *f, const char *name);
 gint64 realtime_ns(void);
+gint64 monotonic_ns(void);
 GQuark usage_quark(void);
 
 #define USAGE_ERROR usage_quark()

@@ -32,7 +32,7 @@
 struct sender {
 	/* options */
 	char *to, *source, *rate_max_text, *rate_min_text, *bind, *log_dir, *paqmd;
-	gboolean loop_source, psnr;
+	gboolean loop_source;
 	gint start_frame, gop, qp_min;
 	gint64 ssrc, seed;
 	gdouble duration;
@@ -41,6 +41,7 @@ struct sender {
 	GInetSocketAddress *dest;
 	GSocket *rtp, *rtcp;
 	guint32 ts_offset;
+	gint64 wall_offset; /* CLOCK_REALTIME - CLOCK_MONOTONIC */
 
 	GMainLoop *main;
 	GstElement *pipeline, *encoder, *pacer, *appsrc;
@@ -74,12 +75,12 @@ static double now_s(void)
 	return g_get_monotonic_time() / 1e6;
 }
 
-/* Wall-clock time of a running time; both clocks of one kernel run alike. */
+/* Wall-clock time of a running time. The offset between the clocks is taken
+ * once, so that capture times keep the exact spacing of the frame clock.
+ */
 static gint64 wall_ns(struct sender *s, GstClockTime running)
 {
-	gint64 offset = realtime_ns() - g_get_monotonic_time() * 1000;
-
-	return (gint64)(gst_element_get_base_time(s->pipeline) + running) + offset;
+	return (gint64)(gst_element_get_base_time(s->pipeline) + running) + s->wall_offset;
 }
 
 static void apply_rate(struct sender *s)
@@ -644,6 +645,7 @@ static void run(struct sender *s)
 
 	s->main = g_main_loop_new(NULL, FALSE);
 	watch = gst_bus_add_watch(bus, on_message, s);
+	s->wall_offset = realtime_ns() - monotonic_ns();
 	allow_init(&s->allow, &s->allow_params, begin);
 	apply_rate(s);
 	register_flow(s);

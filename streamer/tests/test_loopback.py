@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""End to end over loopback: what was sent arrives, is decoded, and follows the advice.
+
+Runs the real sender and receiver. The daemon's side of the local interface is played by this
+script, record by record as paqm_ipc.h defines them, because the point is what the sender does
+with them. No figure depends on how fast the machine is.
+"""
+
+import csv
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+WIDTH, HEIGHT, FRAMES = 320, 192, 120
+MAGIC, VERSION = 0x50514950, 1
+REGISTER, REGISTERED, RATE, STATUS = 1, 2, 3, 5
+
+
+def write_clip(path: Path) -> None:
+    """A textured picture that moves, so that there is something to code."""
+    texture = bytes((x * 7 ^ (x * x) >> 5) & 0xFF for x in range(WIDTH + 4 * FRAMES + HEIGHT))
+    chroma = bytes([128]) * (WIDTH * HEIGHT // 2)
+    with path.open("wb") as f:
+        f.write(f"YUV4MPEG2 W{WIDTH} H{HEIGHT} F24:1 Ip C420jpeg\n".encode())
+        for n in range(FRAMES):
+            f.write(b"FRAME\n")
+            for y in range(HEIGHT):
+                f.write(texture[4 * n + y : 4 * n + y + WIDTH])
+            f.write(chroma)
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as f:
+        return list(csv.DictReader(f))
+
+
+def rate_record(cookie: int, rate: int, cause: int) -> bytes:
+    router = bytes(10) + b"\xff\xff" + bytes([192, 0, 2, 1])
+    return struct.pack(
+        "=IBBHQQQ16sQIIHHBBH",
+        MAGIC, VERSION, RATE, 72, cookie, rate, 7, router, 1, 0x3F000000, 1, 240, 3, cause, 0, 1,
+    )  # fmt: skip
+
+
+def free_port() -> int:
+    """An even port whose neighbour is free too."""
+    for _ in range(100):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as a:
+            a.bind(("127.0.0.1", 0))
+            port = int(a.getsockname()[1])
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as b:
+                try:
+                    b.bind(("127.0.0.1", port + 1))
+                except OSError:
+                    continue
+                return port
+    raise SystemExit("no two free UDP ports")
+
+
+def check(condition: bool, text: str) -> None:
+    if not condition:
+        raise SystemExit(f"FAIL: {text}")
+
+
+def main() -> None:
+    program = sys.argv[1]
+    with tempfile.TemporaryDirectory() as name:
+        run(program, Path(name))
+    usage(program)
+    print("loopback: all checks hold")
+
+
+def run(program: str, tmp: Path) -> None:
+    clip, path = tmp / "clip.y4m", str(tmp / "client.sock")
+    write_clip(clip)
+    port = free_port()
+    server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    server.bind(path)
+    server.listen(1)
+    server.settimeout(60)
+    receiver = subprocess.Popen(
+        [program, "recv", "--listen", f"127.0.0.1:{port}", "--log", str(tmp / "r"),
+         "--output", str(tmp / "out.y4m")],
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert receiver.stdout
+    check(receiver.stdout.readline().startswith("listening"), "the receiver did not start")
+    sender = subprocess.Popen(
+        [program, "send", "--to", f"127.0.0.1:{port}", "--source", str(clip), "--loop",
+         "--start-frame", "5", "--rate-max", "2mbit", "--rate-min", "200kbit", "--ssrc", "4242",
+         "--seed", "9", "--log", str(tmp / "s"), "--paqmd", path],
+    )  # fmt: skip
+    conn, _ = server.accept()
+    conn.settimeout(60)
+    record = conn.recv(4096)
+    check(len(record) == 80, "registration has another length")
+    magic, version, kind, length = struct.unpack_from("=IBBH", record)
+    check((magic, version, kind, length) == (MAGIC, VERSION, REGISTER, 80), "registration header")
+    dport, ssrc, floor, ceil = struct.unpack_from("=HIQQ", record, 42)
+    cookie = struct.unpack_from("=Q", record, 72)[0]
+    check((dport, ssrc, floor, ceil) == (port, 4242, 200000, 2000000), "registered flow")
+    check(record[24:40] == bytes(10) + b"\xff\xff\x7f\x00\x00\x01", "registered destination")
+    conn.send(struct.pack("=IBBHQiI", MAGIC, VERSION, REGISTERED, 24, cookie, 0, 0))
+
+    # One status record per group of 12 pictures paces the script by what was really encoded.
+    def statuses(n: int) -> None:
+        for _ in range(n):
+            data = conn.recv(4096)
+            check(len(data) == 32 and data[5] == STATUS, "a status record was expected")
+
+    statuses(2)
+    conn.send(rate_record(cookie, 1_500_000, 1))
+    statuses(4)
+    conn.send(rate_record(cookie, 400_000, 1))
+    statuses(4)
+    conn.send(b"nonsense")
+    conn.send(rate_record(cookie + 1, 999_000, 1))
+    conn.send(rate_record(cookie, 0, 3))
+    statuses(2)
+    conn.close()
+    # The daemon comes back: the sender registers again by itself.
+    conn, _ = server.accept()
+    conn.settimeout(60)
+    check(conn.recv(4096) == record, "second registration differs")
+    conn.send(rate_record(cookie, 700_000, 1))
+    statuses(2)
+    sender.send_signal(signal.SIGTERM)
+    check(sender.wait(60) == 0, "the sender's exit status")
+    # Datagrams are in the receiver's socket by now; its jitter buffer holds 200 ms.
+    subprocess.run(["sleep", "2"], check=True)
+    receiver.send_signal(signal.SIGINT)
+    check(receiver.wait(60) == 0, "the receiver's exit status")
+
+    frames, packets = rows(tmp / "s/frames.csv"), rows(tmp / "r/rx.csv")
+    decoded, groups = rows(tmp / "r/decoded.csv"), rows(tmp / "s/gop.csv")
+    check(len(frames) >= 14 * 12, "pictures are missing")
+    check([int(f["frame"]) for f in frames] == list(range(len(frames))), "frame numbers")
+    check(int(frames[0]["src_frame"]) == 5, "start frame")
+    by_ts: dict[str, list[dict[str, str]]] = {}
+    for p in packets:
+        by_ts.setdefault(p["rtp_ts"], []).append(p)
+    check(list(by_ts) == [f["rtp_ts"] for f in frames], "RTP time stamps of sender and receiver")
+    for f in frames:
+        got = by_ts[f["rtp_ts"]]
+        check(sum(int(p["wire_bytes"]) for p in got) == int(f["wire_bytes"]), f"wire bytes: {f}")
+        check(len(got) == int(f["packets"]), f"packets: {f}")
+        check([p["marker"] for p in got] == ["0"] * (len(got) - 1) + ["1"], f"marker: {f}")
+        check(max(int(p["wire_bytes"]) for p in got) <= 1200, f"packet size: {f}")
+        check(int(f["wire_bytes"]) <= int(f["bound_bytes"]), f"bound: {f}")
+    check([d["rtp_ts"] for d in decoded] == [f["rtp_ts"] for f in frames], "decoded pictures")
+    size = (tmp / "out.y4m").stat().st_size
+    body = len(decoded) * (WIDTH * HEIGHT * 3 // 2 + 6)
+    check(0 < size - body < 100, "size of the recording")
+    check(all(len({f["qp_base"] for f in frames if f["gop"] == g["gop"]}) == 1 for g in groups),
+          "one base quantizer per group")  # fmt: skip
+
+    rates = [int(f["allowance_bps"]) for f in frames]
+    steps = [r for i, r in enumerate(rates) if i == 0 or r != rates[i - 1]]
+    check(rates[0] == 500_000, "start at a quarter of the highest rate")
+    check(999_000 not in steps, "took advice meant for another flow")
+    wanted = [500_000, 1_500_000, 400_000, 700_000]
+    check([s for s in steps if s in wanted] == wanted, f"allowances: {steps}")
+    feedback = rows(tmp / "s/feedback.csv")
+    check([f["cause"] for f in feedback] == ["erf", "erf", "expired", "erf"], "feedback.csv")
+    check(feedback[0]["router"] == "192.0.2.1" and float(feedback[0]["value"]) == 0.5, "router")
+
+
+def usage(program: str) -> None:
+    """Mistakes on the command line: status 2 and a message that names them."""
+    for arguments, word in (
+        (["send", "--to", "nowhere"], "--source"),
+        (["send", "--to", "nowhere", "--source", "test"], "nowhere"),
+        (["send", "--to", "127.0.0.1:9", "--source", "test", "--rate-max", "7x"], "7x"),
+        (["send", "--to", "127.0.0.1:9", "--source", "/nonexistent.y4m"], "/nonexistent.y4m"),
+        (["send", "--to", "127.0.0.1:9", "--source", "test", "--rate-min", "4mbit"], "--rate-min"),
+        (["recv"], "--listen"),
+        (["play"], "play"),
+    ):
+        done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
+        check(word in done.stderr, f"{arguments}: {done.stderr}")
+        check(done.returncode == (1 if "/nonexistent.y4m" in arguments else 2),
+              f"{arguments}: status {done.returncode}")  # fmt: skip
+    done = subprocess.run([program, "--help"], capture_output=True, text=True, check=False)
+    check(done.returncode == 0 and "recv" in done.stdout, "--help")
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("LC_ALL", "C.UTF-8")
+    main()
