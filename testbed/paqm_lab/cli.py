@@ -2,13 +2,12 @@
 """Command line of paqm-lab."""
 
 import argparse
-import importlib
 import os
 import sys
 import tempfile
 from pathlib import Path
 
-from paqm_lab import kernel, run, scenario, uml
+from paqm_lab import kernel, uml
 from paqm_lab.errors import LabError
 
 KERNEL_FAULT = 3
@@ -32,7 +31,7 @@ def _exec(args: argparse.Namespace) -> int:
     else:
         directory = Path(tempfile.mkdtemp(prefix="paqm-job-"))
     modules = None if args.no_modules else kernel.build_modules(built, say)
-    environment = run.environment(built, modules) | {"PAQM_JOB_DIR": str(directory)}
+    environment = uml.environment(built, modules) | {"PAQM_JOB_DIR": str(directory)}
     command = list(args.command)
     script = Path(command[0])
     if "/" in command[0] or script.exists():
@@ -44,7 +43,8 @@ def _exec(args: argparse.Namespace) -> int:
         command=command,
         environment=environment,
         seed=args.seed,
-        memory=args.memory,
+        # kmemleak's scans take long in a large memory.
+        memory=args.memory or ("512M" if args.debug_kernel else "1G"),
         real_time=args.real_time,
         timeout=args.timeout,
     )
@@ -59,6 +59,9 @@ def _exec(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
+    # Here and below: what draws and computes takes a second to load, `exec` needs none of it.
+    from paqm_lab import run, scenario
+
     chosen = scenario.load(args.scenario)
     options = run.Options(
         out=Path(args.out or f"out/{chosen.name}").resolve(),
@@ -72,13 +75,15 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _checks(args: argparse.Namespace) -> int:
-    checks = importlib.import_module("paqm_lab.checks")
-    return int(checks.print_table(Path(args.directory)))
+    from paqm_lab import checks
+
+    return checks.print_table(Path(args.directory))
 
 
 def _report(args: argparse.Namespace) -> int:
-    report = importlib.import_module("paqm_lab.report")
-    report.write(Path(args.directory))
+    from paqm_lab import report
+
+    say(f"report: {report.write(Path(args.directory))}")
     return 0
 
 
@@ -134,7 +139,7 @@ def parser() -> argparse.ArgumentParser:
     run_in.add_argument("--real-time", action="store_true", help="native time, for CPU cost")
     run_in.add_argument("--no-modules", action="store_true", help="do not build the modules")
     run_in.add_argument("--seed", type=int, default=1, metavar="N")
-    run_in.add_argument("--memory", default="1G", help="memory of the guest (default %(default)s)")
+    run_in.add_argument("--memory", help="of the guest (default 1G, 512M with --debug-kernel)")
     run_in.add_argument("--timeout", type=float, default=600.0, metavar="S", help="wall seconds")
     run_in.add_argument("--job-dir", metavar="DIR", help="where to keep logs (default: in TMPDIR)")
     run_in.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND [ARGUMENT...]")

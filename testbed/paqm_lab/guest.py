@@ -163,10 +163,12 @@ class Guest:
         signalling = Path("/run/signal") / name
         signalling.mkdir(parents=True)
         length = flow["stop"] - flow["start"]
-        receive = ["node", str(rival / "recv.js"), "--signal", str(signalling)]
+        # It keeps the clock's value between waits: libwebrtc asks for it all the time.
+        node = ["env", f"LD_PRELOAD={self.config['preload']}", "node"]
+        receive = [*node, str(rival / "recv.js"), "--signal", str(signalling)]
         receive += ["--log", str(home / "recv"), "--output", str(home / "recv" / "decoded.y4m")]
         receive += ["--bind", topology.SINK_ADDRESS, "--duration", str(length + LEAD + TAIL)]
-        send = ["node", str(rival / "send.js"), "--signal", str(signalling)]
+        send = [*node, str(rival / "send.js"), "--signal", str(signalling)]
         send += ["--log", str(home / "send"), "--clip", self.config["clip_file"], "--loop"]
         send += ["--start-frame", str(flow["start_frame"]), "--bind", flow["address"]]
         send += ["--fps", str(self.config["clip"]["fps"]), "--rate-max", str(flow["rate_max"])]

@@ -2,7 +2,6 @@
 """Runs a scenario's variants, each in a guest of its own, and leaves raw logs and run.json."""
 
 import hashlib
-import importlib
 import json
 import os
 import platform
@@ -16,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paqm_lab import cache, clip, kernel, uml
+from paqm_lab import analysis, cache, clip, kernel, report, uml
 from paqm_lab.errors import LabError
 from paqm_lab.scenario import Scenario
 
@@ -24,8 +23,8 @@ Progress = Callable[[str], None]
 
 RIVAL = cache.TESTBED / "rivals" / "webrtc"
 PROGRAMS = ["tcpdump", "insmod", "tc", "ip", "ethtool", "sysctl"]
-# Guests are single-threaded; each takes up to 1 GB of memory.
-PARALLEL = 2
+# A guest keeps one CPU busy and takes up to 1 GB of memory.
+PARALLEL = min(4, len(os.sched_getaffinity(0)))
 # Wall seconds per virtual second after which a guest is given up.
 PATIENCE = 20
 
@@ -39,26 +38,6 @@ class Options:
     variants: list[str]
     keep_packets: bool
     repeat_check: bool
-
-
-def environment(built: kernel.Kernel, modules: Path | None) -> dict[str, str]:
-    """What programs in a guest find in their environment."""
-    values = {
-        "PAQM_REPO": str(cache.REPO),
-        "PAQM_BUILD": str(cache.REPO / "build"),
-        "PAQM_KDIR": str(built.tree),
-        "TC_LIB_DIR": str(cache.REPO / "build" / "userspace" / "tc-paqm"),
-        "GST_PLUGIN_PATH": str(cache.REPO / "build" / "streamer"),
-        "NODE_PATH": str(cache.cache_dir() / "node" / "node_modules"),
-        "PYTHONPATH": str(cache.TESTBED),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "LC_ALL": "C.UTF-8",
-        "TMPDIR": "/run/tmp",
-        "HOME": "/run/tmp",
-    }
-    if modules:
-        values["PAQM_KO_DIR"] = str(modules)
-    return values
 
 
 def _first_line(command: list[str]) -> str:
@@ -124,6 +103,18 @@ def _clear(directory: Path) -> None:
     directory.mkdir(parents=True, exist_ok=True)
 
 
+def _clear_all(out: Path) -> None:
+    """Old results of other variants or seeds must not enter this run's report."""
+    for stamp in out.glob("*/config.json"):
+        shutil.rmtree(stamp.parent)
+    for name in ("result.json", "report.html"):
+        (out / name).unlink(missing_ok=True)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as err:
+        raise LabError(f"cannot create {out}: {err.strerror}; choose another with --out") from err
+
+
 def file_sha256(path: Path) -> str:
     """Fingerprint of a file."""
     with path.open("rb") as data:
@@ -168,7 +159,7 @@ class VariantRun:
         """Boots, runs, and writes run.json; returns its content."""
         resolved, directory = self.resolved, self.directory
         _clear(directory)
-        values = environment(self.built, self.modules)
+        values = uml.environment(self.built, self.modules)
         if resolved["variant"]["sender"] == "paqm-streamer":
             registry = directory / "gstreamer-registry.bin"
             _plugin_registry(registry, values["GST_PLUGIN_PATH"])
@@ -181,6 +172,8 @@ class VariantRun:
             "modules": str(self.modules or ""),
             "clip_file": str(self.clip_file or ""),
         }
+        if resolved["variant"]["sender"] == "libwebrtc":
+            config["preload"] = str(cache.library(RIVAL / "vclock.c"))
         (directory / "config.json").write_text(json.dumps(config, indent=1) + "\n")
         python = str(cache.cache_dir() / "venv" / "bin" / "python")
         job = uml.Job(
@@ -242,7 +235,7 @@ def run_scenario(scenario: Scenario, options: Options, progress: Progress) -> No
     for sender in sorted({variant["sender"] for variant in chosen}):
         _need_sender(sender)
     cache.need_programs(PROGRAMS, "a run")
-    options.out.mkdir(parents=True, exist_ok=True)
+    _clear_all(options.out)
     cache.need_space(options.out, _needed_space(scenario), f"scenario {scenario.name}")
     built = kernel.ensure("lab", progress)
     modules = None
@@ -284,10 +277,7 @@ def run_scenario(scenario: Scenario, options: Options, progress: Progress) -> No
 
 def evaluate(options: Options, progress: Progress) -> None:
     """Figures, checks and report from the raw logs; drops the packet logs unless wanted."""
-    analysis = importlib.import_module("paqm_lab.analysis")
-    report = importlib.import_module("paqm_lab.report")
-    progress("analysis: reading the logs")
-    analysis.analyse(options.out)
+    analysis.analyse(options.out, progress=progress)
     report.write(options.out)
     if not options.keep_packets:
         for log in options.out.glob("*/router.pcap"):
