@@ -72,7 +72,7 @@ def library(source: Path) -> Path:
     if not target.exists():
         need_programs(["gcc"], "the lab")
         scratch = target.with_suffix(f".{os.getpid()}")
-        command = ["gcc", "-std=c17", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-shared"]
+        command = ["gcc", "-std=c17", "-O2", "-Wall", "-Wextra", "-shared"]
         command += ["-fPIC", "-o", str(scratch), str(source), "-ldl"]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
