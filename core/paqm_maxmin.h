@@ -159,6 +159,17 @@ static inline paqm_u64 paqm_mm_solve(struct paqm_mm *mm, paqm_u64 cap, paqm_u64 
 #define PAQM_TRIM_UP_Q24 PAQM_Q24(2, 100)
 #define PAQM_TRIM_DOWN_Q24 PAQM_Q24(5, 100)
 
+/* Does a flow leave part of its rate unused? Its rest is shared out by water-filling. */
+static inline int paqm_mm_any_limited(const struct paqm_mm *mm)
+{
+	int i;
+
+	for (i = 0; i < PAQM_MM_BINS; i++)
+		if (mm->count[i])
+			return 1;
+	return 0;
+}
+
 /**
  * paqm_mm_trim() - correction for senders that undershoot what they are told
  * @trim_q24: correction in force, 0..0.3
@@ -167,7 +178,11 @@ static inline paqm_u64 paqm_mm_solve(struct paqm_mm *mm, paqm_u64 cap, paqm_u64 
  * @backlog: media queue, bytes
  * @target: N_out, bytes
  *
- * Return: the next correction. The caller sets it to 0 at every event round.
+ * Only for flows that all take part in the division but stay a few per cent
+ * below; the caller sets it to 0 at every event round and while a flow is
+ * limited, or it would hand out the same rest twice.
+ *
+ * Return: the next correction.
  */
 static inline paqm_u32 paqm_mm_trim(paqm_u32 trim_q24, paqm_u64 rate, paqm_u64 cap,
 				    paqm_u32 backlog, paqm_u32 target)

@@ -31,6 +31,10 @@ static inline void paqm_hrtimer_setup(struct hrtimer *timer,
 #endif
 }
 
+#ifndef abs_diff
+#define abs_diff(a, b) ((a) > (b) ? (a) - (b) : (b) - (a))
+#endif
+
 #ifndef PAQM_HAVE_QLEN_INC
 static inline void qdisc_qlen_inc(struct Qdisc *q)
 {

@@ -23,6 +23,7 @@
 #define PAQM_WAYS 8
 #define PAQM_FLOW_AGE_MS 2000	/* a silent flow's slot may be taken */
 #define PAQM_FLOW_ACTIVE_MS 500 /* a flow that was silent for longer is not counted */
+#define PAQM_MOUSE_BYTES 16384	/* an elastic flow that sent less is a mouse for now */
 
 /**
  * struct paqm_flow - one slot
@@ -146,6 +147,7 @@ static inline struct paqm_flow *paqm_flows_touch(struct paqm_flows *t, u64 hash,
  * @mm: media flows for the water-filling
  * @media: active media flows
  * @elastic: active elastic flows that are more than mice
+ * @present: all active elastic flows
  * @used: slots in use
  * @policed: flows with a drop probability
  */
@@ -153,6 +155,7 @@ struct paqm_census {
 	struct paqm_mm mm;
 	u32 media;
 	u32 elastic;
+	u32 present;
 	u32 used;
 	u32 policed;
 };
@@ -163,6 +166,7 @@ struct paqm_census {
  * @window_ns: since the marks were set
  * @fair: rate that media flows were told last, bit/s; 0 before the first round
  * @mouse: elastic flows below this rate are mice, bit/s
+ * @cautious: the queue grew: nobody is taken for limited by an old measurement
  * @police: flows that do not listen may be dropped
  * @max_every: longest pause between notices, in rounds
  */
@@ -171,6 +175,7 @@ struct paqm_walk {
 	u64 window_ns;
 	u64 fair;
 	u64 mouse;
+	bool cautious;
 	bool police;
 	u32 max_every;
 };
@@ -203,7 +208,7 @@ static inline void paqm_flow_judge(struct paqm_flow *f, const struct paqm_walk *
 	if (f->deaf > PAQM_DEAF_STRIKE)
 		paqm_mm_add_fixed(&c->mm, min(f->rate, 2 * w->fair));
 	else
-		paqm_mm_add(&c->mm, f->rate, f->rate ? w->fair : 0);
+		paqm_mm_add(&c->mm, f->rate, f->rate && !w->cautious ? w->fair : 0);
 }
 
 /* Set the beginning of the measuring window of every flow. */
@@ -238,6 +243,7 @@ static inline void paqm_flows_walk(struct paqm_flows *t, const struct paqm_walk 
 	paqm_mm_reset(&c->mm);
 	c->media = 0;
 	c->elastic = 0;
+	c->present = 0;
 	c->used = 0;
 	c->policed = 0;
 	for (s = 0; s <= t->mask; s++) {
@@ -273,12 +279,15 @@ static inline void paqm_flows_walk(struct paqm_flows *t, const struct paqm_walk 
 				c->media++;
 				paqm_flow_judge(f, w, c);
 			} else {
-				/* two windows above the limit; off at half of it */
-				if (f->rate < w->mouse / 2)
+				/* many bytes, or two windows above the limit; off at half of it */
+				c->present++;
+				if (f->rate < w->mouse / 2 && f->counted == 2 && f->rate)
 					f->counted = 0;
+				else if (bytes >= PAQM_MOUSE_BYTES && !f->rate)
+					f->counted = 2;
 				else if (f->rate >= w->mouse && f->counted < 2 &&
 					 w->window_ns >= PAQM_WINDOW_MIN_NS)
-					f->counted++;
+					f->counted = bytes >= PAQM_MOUSE_BYTES ? 2 : f->counted + 1;
 				c->elastic += f->counted == 2;
 			}
 		}

@@ -51,7 +51,8 @@
 #define PAQM_SHARE_FLOOR_Q16 (PAQM_Q16_ONE / 20) /* neither class is ever starved */
 #define PAQM_SPLIT_EVENT_Q16 (PAQM_Q16_ONE / 20) /* a change of the split by 5 % is an event */
 #define PAQM_ELASTIC_FLOOR_Q24 PAQM_Q24(2, 100) /* of c: less traffic is no flow of its own */
-#define PAQM_MOUSE_Q24 PAQM_Q24(10, 100)	/* of a fair share: less is a mouse */
+#define PAQM_MOUSE_Q24 PAQM_Q24(10, 100) /* of the mean elastic flow: less is a mouse */
+#define PAQM_MOUSE_SHARE_DIV 100	/* or less than a hundredth of a fair share */
 #define PAQM_RATE_MIN 10000ULL			/* bit/s, floor of an advised rate */
 #define PAQM_FB_SHARE_DIV 200			/* messages take at most 0.5 % of c */
 #define PAQM_NOTICE_PAUSE_US (10 * USEC_PER_SEC) /* to a flow that does not follow */
@@ -92,7 +93,9 @@ struct paqm_config {
  * @tail: last packet
  * @st: counters; written under the qdisc lock, read anywhere
  * @inner: inner loop, owned by the timer; the datapath reads @inner.prob
- * @seen: @st.arrived_bytes at the last inner period
+ * @load: arrived bytes that the loops see: without what policing dropped
+ * @seen: @load at the last inner period
+ * @sojourn_max: longest sojourn, ns
  * @target: equilibrium backlog N*, bytes
  * @limit: bytes
  */
@@ -100,7 +103,9 @@ struct paqm_queue {
 	struct sk_buff *head;
 	struct sk_buff *tail;
 	struct paqm_inner_vars inner;
+	u64 load;
 	u64 seen;
+	u64 sojourn_max;
 	u32 target;
 	u32 limit;
 	struct tc_paqm_class_stats st;
@@ -301,7 +306,7 @@ static void paqm_priority(const struct sk_buff *skb, const struct Qdisc *sch,
 static int paqm_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
-	u32 len = qdisc_pkt_len(skb), prob;
+	u32 len = qdisc_pkt_len(skb), before = U32_MAX, prob;
 	struct paqm_flow *flow = NULL;
 	struct paqm_queue *queue;
 	struct paqm_packet p;
@@ -316,12 +321,14 @@ static int paqm_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, struct sk_bu
 	if (unlikely(!q->awake))
 		paqm_wake(q, now);
 
-	if (p.hash) {
+	if (p.hash)
 		flow = paqm_flows_touch(&q->flows, p.hash, p.class, (u32)(now >> 20), &fresh);
-		if (flow)
-			WRITE_ONCE(flow->bytes, flow->bytes + len);
+	if (flow) {
+		before = flow->bytes;
+		WRITE_ONCE(flow->bytes, before + len);
 	}
 	WRITE_ONCE(queue->st.arrived_bytes, queue->st.arrived_bytes + len);
+	WRITE_ONCE(queue->load, queue->load + len);
 	if (p.class == PAQM_MEDIA) {
 		if (fresh)
 			paqm_raise(q, PAQM_EV_FLOW);
@@ -336,7 +343,8 @@ static int paqm_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, struct sk_bu
 		} else if (q->overloaded && queue->st.backlog < q->overload_bytes / 2) {
 			q->overloaded = false;
 		}
-	} else if (unlikely(!q->elastic_awake)) {
+	} else if (unlikely(!q->elastic_awake ||
+			    (before < PAQM_MOUSE_BYTES && before + len >= PAQM_MOUSE_BYTES))) {
 		q->elastic_awake = true;
 		paqm_raise(q, PAQM_EV_SPLIT);
 	}
@@ -346,7 +354,7 @@ static int paqm_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, struct sk_bu
 		return paqm_drop(skb, sch, to_free, &queue->st.drop_tail, PAQM_DROP_TAIL);
 	if (flow && unlikely(READ_ONCE(flow->drop)) && get_random_u32() < READ_ONCE(flow->drop)) {
 		/* policed bytes are not load: adaptive flows must not pay for them */
-		WRITE_ONCE(queue->st.arrived_bytes, queue->st.arrived_bytes - len);
+		WRITE_ONCE(queue->load, queue->load - len);
 		return paqm_drop(skb, sch, to_free, &queue->st.drop_strike, PAQM_DROP_STRIKE);
 	}
 	prob = READ_ONCE(queue->inner.prob);
@@ -417,7 +425,7 @@ static struct sk_buff *paqm_dequeue(struct Qdisc *sch)
 	struct paqm_queue *queue, *other;
 	struct sk_buff *skb;
 	u64 now, sojourn;
-	u32 len, us;
+	u32 len;
 	int class;
 
 	if (!sch->q.qlen)
@@ -447,11 +455,10 @@ static struct sk_buff *paqm_dequeue(struct Qdisc *sch)
 		q->next_tx += psched_l2t_ns(&q->shaper, len);
 
 	sojourn = now - paqm_skb_cb(skb)->enqueued;
-	us = min_t(u64, sojourn >> 10, U32_MAX);
 	WRITE_ONCE(queue->st.sojourn_ns, queue->st.sojourn_ns + sojourn);
 	paqm_inc(&queue->st.hist[paqm_hist_bin(sojourn)]);
-	if (us > queue->st.sojourn_max_us)
-		WRITE_ONCE(queue->st.sojourn_max_us, us);
+	if (sojourn > queue->sojourn_max)
+		WRITE_ONCE(queue->sojourn_max, sojourn);
 	WRITE_ONCE(queue->st.sent_bytes, queue->st.sent_bytes + len);
 	WRITE_ONCE(queue->st.sent_packets, queue->st.sent_packets + 1);
 
@@ -483,7 +490,7 @@ static void paqm_inner_period(struct paqm_sched_data *q, u64 elapsed)
 	struct paqm_queue *u = &q->queue[PAQM_MEDIA], *t = &q->queue[PAQM_ELASTIC];
 	struct paqm_inner_params p = { .gain_q24 = READ_ONCE(q->cfg.gain),
 				       .gamma_q24 = READ_ONCE(q->gamma) };
-	u64 arrived_u = READ_ONCE(u->st.arrived_bytes), arrived_t = READ_ONCE(t->st.arrived_bytes);
+	u64 arrived_u = READ_ONCE(u->load), arrived_t = READ_ONCE(t->load);
 	u64 rate_u = u->inner.rate_q24, rate_t = t->inner.rate_q24;
 	struct paqm_inner_vars v;
 
@@ -594,6 +601,18 @@ static void paqm_transfer(struct paqm_sched_data *q, u64 now)
 	}
 }
 
+/*
+ * Target utilisation of the media share, Q24. Beside elastic traffic half of the
+ * headroom is enough: a media burst is served at the rate of the link, not of
+ * the share, and the link stays full anyway.
+ */
+static u32 paqm_target_util(const struct paqm_sched_data *q)
+{
+	u32 rho = q->cfg.target_util;
+
+	return q->n_elastic ? rho + (PAQM_Q24_ONE - rho) / 2 : rho;
+}
+
 /* Byte thresholds that depend on capacity and split. */
 static void paqm_derive_queues(struct paqm_sched_data *q)
 {
@@ -662,9 +681,9 @@ static void paqm_publish(struct paqm_sched_data *q)
 /* Measure what happened since the marks. */
 static void paqm_measure(struct paqm_sched_data *q, u64 now, struct paqm_walk *w)
 {
-	struct tc_paqm_class_stats *u = &q->queue[PAQM_MEDIA].st, *t = &q->queue[PAQM_ELASTIC].st;
-	u64 bytes = READ_ONCE(u->arrived_bytes) - q->mark_bytes[PAQM_MEDIA];
-	u64 elastic = READ_ONCE(t->arrived_bytes) - q->mark_bytes[PAQM_ELASTIC];
+	struct tc_paqm_class_stats *u = &q->queue[PAQM_MEDIA].st;
+	u64 bytes = READ_ONCE(q->queue[PAQM_MEDIA].load) - q->mark_bytes[PAQM_MEDIA];
+	u64 elastic = READ_ONCE(q->queue[PAQM_ELASTIC].load) - q->mark_bytes[PAQM_ELASTIC];
 	u64 window = now - q->mark_stamp;
 	u64 packets = READ_ONCE(u->sent_packets) - q->mark_packets;
 	u64 sent = READ_ONCE(u->sent_bytes) - q->mark_sent;
@@ -681,8 +700,8 @@ static void paqm_measure(struct paqm_sched_data *q, u64 now, struct paqm_walk *w
 static void paqm_set_marks(struct paqm_sched_data *q, u64 now)
 {
 	paqm_flows_mark(&q->flows);
-	q->mark_bytes[PAQM_MEDIA] = READ_ONCE(q->queue[PAQM_MEDIA].st.arrived_bytes);
-	q->mark_bytes[PAQM_ELASTIC] = READ_ONCE(q->queue[PAQM_ELASTIC].st.arrived_bytes);
+	q->mark_bytes[PAQM_MEDIA] = READ_ONCE(q->queue[PAQM_MEDIA].load);
+	q->mark_bytes[PAQM_ELASTIC] = READ_ONCE(q->queue[PAQM_ELASTIC].load);
 	q->mark_sent = READ_ONCE(q->queue[PAQM_MEDIA].st.sent_bytes);
 	q->mark_packets = READ_ONCE(q->queue[PAQM_MEDIA].st.sent_packets);
 	q->mark_stamp = now;
@@ -701,7 +720,8 @@ static void paqm_solve(struct paqm_sched_data *q, u32 n_out, bool event)
 	};
 	u32 backlog = READ_ONCE(q->queue[PAQM_MEDIA].st.backlog);
 	u64 cu = paqm_media_capacity(q);
-	u64 ceiling = paqm_mul_q24(cu, q->cfg.target_util);
+	u32 rho = paqm_target_util(q);
+	u64 ceiling = paqm_mul_q24(cu, rho);
 	struct paqm_outer_in in = {
 		.cap = ceiling,
 		.rate = q->outer_rate,
@@ -728,9 +748,11 @@ static void paqm_solve(struct paqm_sched_data *q, u32 n_out, bool event)
 		break;
 	default:
 		/* The gain of the queue term is that of the model, not of ECF/ERF. */
-		cap = paqm_mm_capacity(cu, q->cfg.target_util, PAQM_Q24(35, 100), n_out, backlog,
-				       q->cfg.period);
-		q->trim = event ? 0 : paqm_mm_trim(q->trim, q->outer_rate, cap, backlog, n_out);
+		cap = paqm_mm_capacity(cu, rho, PAQM_Q24(35, 100), n_out, backlog, q->cfg.period);
+		if (event || paqm_mm_any_limited(&q->census.mm))
+			q->trim = 0;
+		else
+			q->trim = paqm_mm_trim(q->trim, q->outer_rate, cap, backlog, n_out);
 		q->fair = paqm_mm_solve(&q->census.mm, cap, PAQM_RATE_MIN, ceiling);
 		q->fair = min(q->fair + paqm_mul_q24(q->fair, q->trim), ceiling);
 	}
@@ -740,11 +762,14 @@ static void paqm_solve(struct paqm_sched_data *q, u32 n_out, bool event)
 static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events)
 {
 	u64 share_of_one = paqm_div64(q->capacity, q->n_media + q->n_elastic + 1);
+	u64 mean_elastic = paqm_div64(q->elastic_rate, max(q->census.present, 1U));
 	u32 old = paqm_share_q16(q->n_media, q->n_elastic), new;
 	struct paqm_walk w = {
 		.now_ms = (u32)(now >> 20),
 		.fair = q->fair,
-		.mouse = paqm_mul_q24(share_of_one, PAQM_MOUSE_Q24),
+		.mouse = max(paqm_mul_q24(mean_elastic, PAQM_MOUSE_Q24),
+			     paqm_div64(share_of_one, PAQM_MOUSE_SHARE_DIV)),
+		.cautious = events & BIT(PAQM_EV_QUEUE),
 		.police = q->cfg.police && READ_ONCE(q->overloaded),
 		.max_every = max(1U, (u32)(PAQM_NOTICE_PAUSE_US / q->cfg.period)),
 	};
@@ -866,7 +891,7 @@ static const struct paqm_option {
 		 "interval must be 0 (derived) or 1ms..40ms"),
 	PAQM_OPT(TCA_PAQM_GAIN, gain, false, PAQM_GAIN_MIN_Q24, PAQM_GAIN_MAX_Q24,
 		 "gain must be 0.05..1"),
-	PAQM_OPT(TCA_PAQM_GAMMA, gamma, true, PAQM_Q24_ONE / 64, PAQM_Q24_ONE,
+	PAQM_OPT(TCA_PAQM_GAMMA, gamma, true, PAQM_GAMMA_MIN_Q24, PAQM_GAMMA_MAX_Q24,
 		 "gamma must be 0 (derived) or 1/64..1"),
 	PAQM_OPT(TCA_PAQM_ALPHA, alpha, false, PAQM_OUTER_GAIN_MIN_Q24, PAQM_OUTER_GAIN_MAX_Q24,
 		 "alpha must be 0.01..2"),
@@ -876,7 +901,7 @@ static const struct paqm_option {
 		 "period must be 50ms..5s"),
 	PAQM_OPT(TCA_PAQM_RTT, rtt, false, PAQM_RTT_MIN_US, PAQM_RTT_MAX_US,
 		 "rtt must be 100us..2s"),
-	PAQM_OPT(TCA_PAQM_TARGET_UTIL, target_util, false, PAQM_UTIL_MIN_Q24, PAQM_Q24_ONE,
+	PAQM_OPT(TCA_PAQM_TARGET_UTIL, target_util, false, PAQM_UTIL_MIN_Q24, PAQM_UTIL_MAX_Q24,
 		 "target-util must be 0.5..1"),
 	PAQM_OPT(TCA_PAQM_LAW, law, false, 0, __PAQM_LAW_MAX - 1,
 		 "law must be maxmin, ecf or erf"),
@@ -1062,7 +1087,7 @@ static int paqm_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_a
 	q->ecf_out.value = PAQM_F32_ONE;
 	q->cfg = (struct paqm_config){
 		.router_id = get_random_u64() | 1,
-		.media_target = 5000,
+		.media_target = 3000,
 		.elastic_target = 30000,
 		.gain = PAQM_Q24(30, 100),
 		.alpha = PAQM_Q24(484, 1000),
@@ -1196,6 +1221,8 @@ static int paqm_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	if (!READ_ONCE(sch->q.qlen))
 		idle += now - READ_ONCE(q->idle_since);
 	st.idle_ns = idle;
+	st.media.sojourn_max_us = paqm_div64(READ_ONCE(q->queue[PAQM_MEDIA].sojourn_max), 1000);
+	st.elastic.sojourn_max_us = paqm_div64(READ_ONCE(q->queue[PAQM_ELASTIC].sojourn_max), 1000);
 	if (fb)
 		paqm_fb_get_stats(fb, &notices);
 	st.notices_sent = notices.sent;

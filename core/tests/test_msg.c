@@ -85,6 +85,14 @@ static void fix_checksum(paqm_u8 *buf, unsigned int len)
 	paqm_put16(buf + 2, paqm_checksum(buf, len));
 }
 
+static int same(const struct paqm_msg *a, const struct paqm_msg *b)
+{
+	return a->flags == b->flags && a->key_id == b->key_id && a->router_id == b->router_id &&
+	       a->boot == b->boot && a->seq == b->seq && a->ecf == b->ecf && a->erf == b->erf &&
+	       a->period_ms == b->period_ms && a->qdelay_100us == b->qdelay_100us &&
+	       a->flows == b->flows && a->util == b->util && a->tag == b->tag;
+}
+
 static void check_roundtrip(void)
 {
 	paqm_u8 quote[PAQM_QUOTE_MAX], buf[PAQM_MSG_MAX];
@@ -96,7 +104,7 @@ static void check_roundtrip(void)
 		len = paqm_icmp_encode(buf, PAQM_ICMP_TYPE_EXP, quote, make_quote(quote, payload), &sample);
 		EXPECT("length", len, 8 + 28 + payload + 48);
 		EXPECT("decode", paqm_icmp_decode(buf, len, PAQM_ICMP_TYPE_EXP, &m, &q), PAQM_MSG_OK);
-		EXPECT("object", memcmp(&m, &sample, sizeof(m)), 0);
+		EXPECT("object", same(&m, &sample), 1);
 		EXPECT("sport", q.sport, 5004);
 		EXPECT("dport", q.dport, 6004);
 		EXPECT("saddr", q.saddr, 0x0A000001);
