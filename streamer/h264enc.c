@@ -131,7 +131,7 @@ static void param_init(x264_param_t *p, const struct h264_config *cfg)
 	 */
 	p->rc.i_qp_min = 0;
 	p->rc.i_qp_max = 51;
-	p->rc.i_qp_step = 12;
+	p->rc.i_qp_step = 4;
 	p->rc.f_rate_tolerance = 0.01f;
 	if (cfg->mode == H264_MODE_TRIM) {
 		double frame = cfg->rate_max / fps;

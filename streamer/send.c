@@ -302,7 +302,11 @@ static gboolean on_stop(gpointer data)
 		g_cond_broadcast(&s->cond);
 		g_mutex_unlock(&s->lock);
 	} else {
-		gst_element_send_event(s->pipeline, gst_event_new_eos());
+		/* Not at the source: its queues would have to run dry first. */
+		GstPad *pad = gst_element_get_static_pad(s->encoder, "sink");
+
+		gst_pad_send_event(pad, gst_event_new_eos());
+		gst_object_unref(pad);
 	}
 	return G_SOURCE_CONTINUE;
 }
