@@ -3,6 +3,7 @@
 
 import argparse
 import os
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -49,6 +50,8 @@ def _exec(args: argparse.Namespace) -> int:
         timeout=args.timeout,
     )
     result = uml.run(built, job, _echo)
+    if result.good and not args.job_dir:
+        shutil.rmtree(directory)
     if not result.good:
         say(f"paqm-lab: {result.explain()}")
     if result.reports or (result.status is None and not result.timed_out):
@@ -141,7 +144,9 @@ def parser() -> argparse.ArgumentParser:
     run_in.add_argument("--seed", type=int, default=1, metavar="N")
     run_in.add_argument("--memory", help="of the guest (default 1G, 512M with --debug-kernel)")
     run_in.add_argument("--timeout", type=float, default=600.0, metavar="S", help="wall seconds")
-    run_in.add_argument("--job-dir", metavar="DIR", help="where to keep logs (default: in TMPDIR)")
+    run_in.add_argument(
+        "--job-dir", metavar="DIR", help="where to keep logs (default: in TMPDIR, if it fails)"
+    )
     run_in.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND [ARGUMENT...]")
     run_in.set_defaults(function=_exec)
 
