@@ -27,8 +27,7 @@ typedef long long paqm_s64;
 #define PAQM_Q16_ONE (1U << 16)
 
 /* Q24 value of the constant fraction num/den, for initialisers. */
-#define PAQM_Q24(num, den) \
-	((paqm_u32)((((paqm_u64)(num) << 24) + (den) / 2) / (den)))
+#define PAQM_Q24(num, den) ((paqm_u32)((((paqm_u64)(num) << 24) + (den) / 2) / (den)))
 
 static inline paqm_u64 paqm_min64(paqm_u64 a, paqm_u64 b)
 {

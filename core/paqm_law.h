@@ -195,7 +195,7 @@ static inline struct paqm_ecf_out paqm_ecf_step(struct paqm_ecf_vars *v,
 						const struct paqm_outer_params *p,
 						const struct paqm_outer_in *in)
 {
-	struct paqm_ecf_out out = { PAQM_ECF_NONE, PAQM_F32_ONE, 0 };
+	struct paqm_ecf_out out = {PAQM_ECF_NONE, PAQM_F32_ONE, 0};
 	paqm_u64 rate_q24 = paqm_min64(in->rate, PAQM_BPS_MAX) << 24;
 	paqm_u64 pos = rate_q24, neg = 0, md, ai;
 
@@ -246,8 +246,8 @@ struct paqm_erf_vars {
 static inline void paqm_erf_init(struct paqm_erf_vars *v, paqm_u64 rate, paqm_u64 cap)
 {
 	v->rate_q24 = paqm_min64(rate, PAQM_BPS_MAX) << 24;
-	v->flows_q16 = rate ? paqm_max64(PAQM_Q16_ONE, paqm_muldiv(cap, PAQM_Q16_ONE, rate)) :
-			      PAQM_Q16_ONE;
+	v->flows_q16 = rate ? paqm_max64(PAQM_Q16_ONE, paqm_muldiv(cap, PAQM_Q16_ONE, rate))
+			    : PAQM_Q16_ONE;
 }
 
 /**

@@ -64,14 +64,14 @@ struct paqm_msg {
 /* Why a message was refused; the order is that of the checks. */
 enum paqm_msg_err {
 	PAQM_MSG_OK = 0,
-	PAQM_MSG_SHORT,      /* too short for header, quote and object */
-	PAQM_MSG_TYPE,       /* ICMP type or code is not ours */
-	PAQM_MSG_CHECKSUM,   /* ICMP checksum wrong */
-	PAQM_MSG_MAGIC,      /* no PAQM object at the end */
-	PAQM_MSG_VERSION_ERR,/* version not understood */
-	PAQM_MSG_QUOTE,      /* quoted packet is not IPv4/UDP or is cut */
-	PAQM_MSG_VALUE,      /* a rate or factor is NaN, infinite, negative or out of range */
-	PAQM_MSG_MISMATCH,   /* the ICMP value differs from the object */
+	PAQM_MSG_SHORT,	      /* too short for header, quote and object */
+	PAQM_MSG_TYPE,	      /* ICMP type or code is not ours */
+	PAQM_MSG_CHECKSUM,    /* ICMP checksum wrong */
+	PAQM_MSG_MAGIC,	      /* no PAQM object at the end */
+	PAQM_MSG_VERSION_ERR, /* version not understood */
+	PAQM_MSG_QUOTE,	      /* quoted packet is not IPv4/UDP or is cut */
+	PAQM_MSG_VALUE,	      /* a rate or factor is NaN, infinite, negative or out of range */
+	PAQM_MSG_MISMATCH,    /* the ICMP value differs from the object */
 	PAQM_MSG_ERR_MAX
 };
 

@@ -12,7 +12,7 @@
 #include <linux/version.h>
 #include <net/pkt_sched.h>
 #include <net/sch_generic.h>
-#if __has_include(<net/gso.h>)
+#if __has_include("net/gso.h")
 #include <net/gso.h>
 #endif
 
@@ -30,10 +30,6 @@ static inline void paqm_hrtimer_setup(struct hrtimer *timer,
 	timer->function = fn;
 #endif
 }
-
-#ifndef abs_diff
-#define abs_diff(a, b) ((a) > (b) ? (a) - (b) : (b) - (a))
-#endif
 
 #ifndef PAQM_HAVE_QLEN_INC
 static inline void qdisc_qlen_inc(struct Qdisc *q)

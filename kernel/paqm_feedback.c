@@ -159,6 +159,7 @@ static void paqm_fb_work(struct work_struct *work)
 	/* pairs with the release in paqm_fb_queue() */
 	while (tail != smp_load_acquire(&fb->head)) {
 		paqm_fb_send(fb, &fb->ring[tail & (PAQM_FB_RING - 1)]);
+		/* the slot has been read: pairs with the acquire in paqm_fb_queue() */
 		smp_store_release(&fb->tail, ++tail);
 		cond_resched();
 	}
@@ -191,6 +192,7 @@ bool paqm_fb_queue(struct paqm_fb *fb, const struct sk_buff *skb, const struct p
 		return false;
 	e->len = len;
 	e->msg = *msg;
+	/* the slot is filled: pairs with the acquire in paqm_fb_work() */
 	smp_store_release(&fb->head, head + 1);
 	queue_work(system_highpri_wq, &fb->work);
 	return true;

@@ -128,7 +128,7 @@ static inline struct paqm_flow *paqm_flows_touch(struct paqm_flows *t, u64 hash,
 	}
 	/* A walker that reads between these writes sees the key change. */
 	WRITE_ONCE(set->key[victim], 0);
-	smp_wmb();
+	smp_wmb(); /* pairs with smp_rmb() in paqm_flows_walk() */
 	flow = &set->flow[victim];
 	WRITE_ONCE(flow->bytes, 0);
 	WRITE_ONCE(flow->last_ms, now_ms);
@@ -137,6 +137,7 @@ static inline struct paqm_flow *paqm_flows_touch(struct paqm_flows *t, u64 hash,
 	flow->round = 0;
 	flow->told = 0;
 	WRITE_ONCE(flow->class, class);
+	/* the slot is whole: pairs with the acquire in paqm_flows_walk() */
 	smp_store_release(&set->key[victim], hash);
 	*fresh = true;
 	return flow;
@@ -249,6 +250,7 @@ static inline void paqm_flows_walk(struct paqm_flows *t, const struct paqm_walk 
 	for (s = 0; s <= t->mask; s++) {
 		for (i = 0; i < PAQM_WAYS; i++) {
 			struct paqm_flow *f = &t->set[s].flow[i];
+			/* pairs with the release in paqm_flows_touch() */
 			u64 key = smp_load_acquire(&t->set[s].key[i]);
 			u32 bytes, silent;
 			u64 rate;

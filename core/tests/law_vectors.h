@@ -30,34 +30,34 @@ struct paqm_vec_inner {
 #define PAQM_K5 PAQM_Q24(5, 10)
 
 static const struct paqm_vec_inner paqm_vec_inner[] = {
-	{ 150000, 0, 0, 150000, PAQM_K2, 0 },
-	{ 150000, 100000, 0, 150000, PAQM_K2, 0 },
-	{ 150000, 149999, 300000, 150000, PAQM_K2, 0 },
-	{ 150000, 150000, 150000, 150000, PAQM_K2, 0 },
-	{ 150000, 150000, 0, 150000, PAQM_K2, 0 },
-	{ 150000, 150000, 300000, 150000, PAQM_K2, 0x33333333 },
-	{ 150000, 225000, 150000, 150000, PAQM_K2, 0x55555555 },
-	{ 150000, 225000, 0, 150000, PAQM_K2, 0x33333333 },
-	{ 150000, 225000, 300000, 150000, PAQM_K2, 0x77777777 },
-	{ 150000, 225000, 300000, 150000, PAQM_K5, 0xAAAAAAAA },
-	{ 150000, 1500000, 600000, 150000, PAQM_K2, 0xF5C28F5C },
-	{ 150000, 1500000, 900000, 150000, PAQM_K2, 0xFFFFFFFF },
-	{ 150000, 1500000, 1000000, 150000, PAQM_K2, 0xFFFFFFFF },
-	{ 8, 16, 6000, 6000, PAQM_K2, 0x80000000 },
-	{ 8, 16, 4000, 6000, PAQM_K2, 0 },
-	{ 125000000, 187500000, 50000000, 25000000, PAQM_K5, 0x66666666 },
+	{150000, 0, 0, 150000, PAQM_K2, 0},
+	{150000, 100000, 0, 150000, PAQM_K2, 0},
+	{150000, 149999, 300000, 150000, PAQM_K2, 0},
+	{150000, 150000, 150000, 150000, PAQM_K2, 0},
+	{150000, 150000, 0, 150000, PAQM_K2, 0},
+	{150000, 150000, 300000, 150000, PAQM_K2, 0x33333333},
+	{150000, 225000, 150000, 150000, PAQM_K2, 0x55555555},
+	{150000, 225000, 0, 150000, PAQM_K2, 0x33333333},
+	{150000, 225000, 300000, 150000, PAQM_K2, 0x77777777},
+	{150000, 225000, 300000, 150000, PAQM_K5, 0xAAAAAAAA},
+	{150000, 1500000, 600000, 150000, PAQM_K2, 0xF5C28F5C},
+	{150000, 1500000, 900000, 150000, PAQM_K2, 0xFFFFFFFF},
+	{150000, 1500000, 1000000, 150000, PAQM_K2, 0xFFFFFFFF},
+	{8, 16, 6000, 6000, PAQM_K2, 0x80000000},
+	{8, 16, 4000, 6000, PAQM_K2, 0},
+	{125000000, 187500000, 50000000, 25000000, PAQM_K5, 0x66666666},
 };
 
 static inline void paqm_check_inner(void)
 {
-	static const paqm_u64 ewma[7][2] = { /* 16 * rate, survival in ppm */
-		{ 1800000, 1000000 }, { 2700000, 888889 }, { 3150000, 761905 },
-		{ 3375000, 711111 },  { 1687500, 1000000 }, { 843750, 1000000 },
-		{ 421875, 1000000 },
+	static const paqm_u64 ewma[7][2] = {
+		/* 16 * rate, survival in ppm */
+		{1800000, 1000000}, {2700000, 888889}, {3150000, 761905}, {3375000, 711111},
+		{1687500, 1000000}, {843750, 1000000}, {421875, 1000000},
 	};
-	static const paqm_u64 slow[5] = { 30000, 54000, 73200, 88560, 100848 };
-	struct paqm_inner_params p = { 0 };
-	struct paqm_inner_vars v = { 0, 0 };
+	static const paqm_u64 slow[5] = {30000, 54000, 73200, 88560, 100848};
+	struct paqm_inner_params p = {0};
+	struct paqm_inner_vars v = {0, 0};
 	unsigned int i;
 
 	for (i = 0; i < sizeof(paqm_vec_inner) / sizeof(paqm_vec_inner[0]); i++) {
@@ -90,9 +90,9 @@ static inline void paqm_check_inner(void)
 /* Closed loop of one queue: 225000 bytes arrive per period, capacity 150000. */
 static inline void paqm_check_inner_loop(void)
 {
-	static const paqm_u64 want[6] = { 75000, 150000, 200000, 210000, 207200, 200230 };
-	struct paqm_inner_params p = { 150000ULL << 24, 150000, PAQM_K2, PAQM_Q24_ONE / 2 };
-	struct paqm_inner_vars v = { 0, 0 };
+	static const paqm_u64 want[6] = {75000, 150000, 200000, 210000, 207200, 200230};
+	struct paqm_inner_params p = {150000ULL << 24, 150000, PAQM_K2, PAQM_Q24_ONE / 2};
+	struct paqm_inner_vars v = {0, 0};
 	paqm_u64 backlog = 0, peak = 0, admitted;
 	unsigned int i;
 
@@ -107,14 +107,14 @@ static inline void paqm_check_inner_loop(void)
 		peak = paqm_max64(peak, backlog);
 	}
 	PAQM_NEAR("inner loop, peak", peak, 210000, 20);
-	PAQM_NEAR("inner loop, survival", (1ULL << 32) - v.prob,
-		  paqm_muldiv(2, 1ULL << 32, 3), 1ULL << 23);
+	PAQM_NEAR("inner loop, survival", (1ULL << 32) - v.prob, paqm_muldiv(2, 1ULL << 32, 3),
+		  1ULL << 23);
 }
 
 static inline struct paqm_outer_params paqm_vec_gains(void)
 {
-	struct paqm_outer_params p = { PAQM_Q24(75, 100), PAQM_Q24(35, 100), PAQM_Q24(1, 10),
-				       10000, 0, 0 };
+	struct paqm_outer_params p = {
+		PAQM_Q24(75, 100), PAQM_Q24(35, 100), PAQM_Q24(1, 10), 10000, 0, 0};
 
 	return p;
 }
@@ -127,24 +127,28 @@ struct paqm_vec_ecf {
 };
 
 static const struct paqm_vec_ecf paqm_vec_ecf[] = {
-	{ { 16000000, 16000000, 40000, 40000, 600000, 10 }, 160000000, PAQM_ECF_HOLD, 0x3F800000 },
-	{ { 16000000, 16000000, 0, 40000, 600000, 10 }, 161866667, PAQM_ECF_AI, 0x4691D555 },
-	{ { 16000000, 16000000, 80000, 40000, 600000, 10 }, 158133333, PAQM_ECF_MD, 0x3F7D036A },
-	{ { 16000000, 12000000, 0, 40000, 600000, 10 }, 151866667, PAQM_ECF_AI, 0x489B9955 },
-	{ { 16000000, 12000000, 40000, 40000, 600000, 10 }, 150000000, PAQM_ECF_AI, 0x48927C00 },
-	{ { 16000000, 20000000, 40000, 40000, 600000, 10 }, 170000000, PAQM_ECF_MD, 0x3F59999A },
-	{ { 16000000, 20000000, 200000, 40000, 600000, 10 }, 162533333, PAQM_ECF_MD, 0x3F500AEC },
-	{ { 16000000, 160000000, 400000, 40000, 600000, 80 }, 503200000, PAQM_ECF_MD, 0x3EA10625 },
-	{ { 16000000, 16000000, 39999, 40000, 600000, 10 }, 160000047, PAQM_ECF_HOLD, 0x3F800000 },
-	{ { 16000000, 16000000, 40001, 40000, 600000, 10 }, 159999953, PAQM_ECF_MD, 0x3F7FFFFB },
-	{ { 15200000, 16000000, 40000, 40000, 600000, 20 }, 154000000, PAQM_ECF_MD, 0x3F766666 },
-	{ { 16000000, 15800000, 80000, 40000, 600000, 10 }, 157633333, PAQM_ECF_MD, 0x3F7F67EA },
-	{ { 60000, 64000, 4500, 3000, 800000, 1 }, 557500, PAQM_ECF_MD, 0x3F5F0000 },
-	{ { 95000000000ULL, 100000000000ULL, 2500000, 2500000, 510000, 10000 },
-	  962500000000ULL, PAQM_ECF_MD, 0x3F766666 },
-	{ { 16000000, 2000000000, 1000000, 40000, 600000, 1000 }, 5075200000ULL, PAQM_ECF_MD,
-	  0x3E81ECD5 },
-	{ { 16000000, 0, 0, 40000, 600000, 0 }, 0, PAQM_ECF_NONE, PAQM_F32_ONE },
+	{{16000000, 16000000, 40000, 40000, 600000, 10}, 160000000, PAQM_ECF_HOLD, 0x3F800000},
+	{{16000000, 16000000, 0, 40000, 600000, 10}, 161866667, PAQM_ECF_AI, 0x4691D555},
+	{{16000000, 16000000, 80000, 40000, 600000, 10}, 158133333, PAQM_ECF_MD, 0x3F7D036A},
+	{{16000000, 12000000, 0, 40000, 600000, 10}, 151866667, PAQM_ECF_AI, 0x489B9955},
+	{{16000000, 12000000, 40000, 40000, 600000, 10}, 150000000, PAQM_ECF_AI, 0x48927C00},
+	{{16000000, 20000000, 40000, 40000, 600000, 10}, 170000000, PAQM_ECF_MD, 0x3F59999A},
+	{{16000000, 20000000, 200000, 40000, 600000, 10}, 162533333, PAQM_ECF_MD, 0x3F500AEC},
+	{{16000000, 160000000, 400000, 40000, 600000, 80}, 503200000, PAQM_ECF_MD, 0x3EA10625},
+	{{16000000, 16000000, 39999, 40000, 600000, 10}, 160000047, PAQM_ECF_HOLD, 0x3F800000},
+	{{16000000, 16000000, 40001, 40000, 600000, 10}, 159999953, PAQM_ECF_MD, 0x3F7FFFFB},
+	{{15200000, 16000000, 40000, 40000, 600000, 20}, 154000000, PAQM_ECF_MD, 0x3F766666},
+	{{16000000, 15800000, 80000, 40000, 600000, 10}, 157633333, PAQM_ECF_MD, 0x3F7F67EA},
+	{{60000, 64000, 4500, 3000, 800000, 1}, 557500, PAQM_ECF_MD, 0x3F5F0000},
+	{{95000000000ULL, 100000000000ULL, 2500000, 2500000, 510000, 10000},
+	 962500000000ULL,
+	 PAQM_ECF_MD,
+	 0x3F766666},
+	{{16000000, 2000000000, 1000000, 40000, 600000, 1000},
+	 5075200000ULL,
+	 PAQM_ECF_MD,
+	 0x3E81ECD5},
+	{{16000000, 0, 0, 40000, 600000, 0}, 0, PAQM_ECF_NONE, PAQM_F32_ONE},
 };
 
 static inline void paqm_check_ecf(void)
@@ -155,7 +159,7 @@ static inline void paqm_check_ecf(void)
 
 	for (i = 0; i < sizeof(paqm_vec_ecf) / sizeof(paqm_vec_ecf[0]); i++) {
 		const struct paqm_vec_ecf *t = &paqm_vec_ecf[i];
-		struct paqm_ecf_vars v = { 0 };
+		struct paqm_ecf_vars v = {0};
 
 		out = paqm_ecf_step(&v, &p, &t->in);
 		PAQM_NEAR("ECF, kind", out.kind, t->kind, 0);
@@ -166,14 +170,14 @@ static inline void paqm_check_ecf(void)
 	}
 	p.md_min_q24 = PAQM_Q24(5, 10);
 	{
-		struct paqm_ecf_vars v = { 0 };
+		struct paqm_ecf_vars v = {0};
 
 		out = paqm_ecf_step(&v, &p, &paqm_vec_ecf[14].in);
 		PAQM_NEAR("ECF, floor 0.5", out.value, 0x3F000000, 0);
 	}
 	p.ai_hold = 1;
 	{
-		struct paqm_ecf_vars v = { 0 };
+		struct paqm_ecf_vars v = {0};
 
 		out = paqm_ecf_step(&v, &p, &paqm_vec_ecf[4].in); /* queue at its target */
 		PAQM_NEAR("ECF, increase withheld", out.value, PAQM_F32_ONE, 0);
@@ -183,7 +187,7 @@ static inline void paqm_check_ecf(void)
 /* A measurement that yields the decrease @percent/100 with an empty error. */
 static inline struct paqm_outer_in paqm_vec_md(unsigned int percent)
 {
-	struct paqm_outer_in in = { 0, 1000000, 40000, 40000, 600000, 10 };
+	struct paqm_outer_in in = {0, 1000000, 40000, 40000, 600000, 10};
 
 	/* r' = r + 0.75 (cap - r) */
 	in.cap = 1000000 - paqm_muldiv(1000000 - 10000ULL * percent, 4, 3);
@@ -193,8 +197,8 @@ static inline struct paqm_outer_in paqm_vec_md(unsigned int percent)
 static inline void paqm_check_forced_md(void)
 {
 	struct paqm_outer_params p = paqm_vec_gains();
-	struct paqm_ecf_vars v = { 0 };
-	struct paqm_outer_in in, rise = { 2000000, 1000000, 40000, 40000, 600000, 10 };
+	struct paqm_ecf_vars v = {0};
+	struct paqm_outer_in in, rise = {2000000, 1000000, 40000, 40000, 600000, 10};
 	struct paqm_ecf_out out;
 	int i;
 
@@ -211,14 +215,14 @@ static inline void paqm_check_forced_md(void)
 		paqm_ecf_step(&v, &p, &in);
 	paqm_ecf_step(&v, &p, &rise);
 	out = paqm_ecf_step(&v, &p, &in);
-	PAQM_NEAR("increase resets the count", out.value, paqm_f32_encode(97ULL * (1 << 20) / 100, 20),
-		  32);
+	PAQM_NEAR("increase resets the count", out.value,
+		  paqm_f32_encode(97ULL * (1 << 20) / 100, 20), 32);
 	for (i = 0; i < 4; i++)
 		paqm_ecf_step(&v, &p, &in);
 	in = paqm_vec_md(95);
 	out = paqm_ecf_step(&v, &p, &in);
-	PAQM_NEAR("a stronger decrease stands", out.value, paqm_f32_encode(95ULL * (1 << 20) / 100, 20),
-		  32);
+	PAQM_NEAR("a stronger decrease stands", out.value,
+		  paqm_f32_encode(95ULL * (1 << 20) / 100, 20), 32);
 	PAQM_NEAR("and resets the count", v.near_one, 0, 0);
 }
 
@@ -231,20 +235,44 @@ struct paqm_vec_erf {
 };
 
 static const struct paqm_vec_erf paqm_vec_erf[] = {
-	{ 1600000, 10 << 16, { 16000000, 16000000, 40000, 40000, 600000, 0 }, 16000000, 10000000,
-	  0x49C35000 },
-	{ 1600000, 10 << 16, { 16000000, 32000000, 400000, 40000, 600000, 0 }, 2320000, 68965517,
-	  0x48629000 },
-	{ 1600000, 10 << 16, { 16000000, 8000000, 0, 40000, 600000, 0 }, 22186667, 7211538,
-	  0x4A076AAB },
-	{ 16000000, 1 << 16, { 16000000, 0, 0, 40000, 600000, 0 }, 160000000, 1000000, 0x4B742400 },
-	{ 16000000, 1 << 16, { 16000000, 40000000, 200000, 40000, 600000, 0 }, 100000, 1600000000,
-	  0x461C4000 },
-	{ 800000, 20 << 16, { 16000000, 16000000, 48000, 40000, 600000, 0 }, 7981333, 20046776,
-	  0x4942DB55 },
-	{ 100000000000ULL, 1 << 16, { 95000000000ULL, 10000000000ULL, 0, 2500000, 510000, 0 },
-	  950000000000ULL, 1000000, 0x51B0F388 },
-	{ 64000, 1 << 16, { 60000, 64000, 4500, 3000, 800000, 0 }, 557500, 1076233, 0x4759C600 },
+	{1600000,
+	 10 << 16,
+	 {16000000, 16000000, 40000, 40000, 600000, 0},
+	 16000000,
+	 10000000,
+	 0x49C35000},
+	{1600000,
+	 10 << 16,
+	 {16000000, 32000000, 400000, 40000, 600000, 0},
+	 2320000,
+	 68965517,
+	 0x48629000},
+	{1600000,
+	 10 << 16,
+	 {16000000, 8000000, 0, 40000, 600000, 0},
+	 22186667,
+	 7211538,
+	 0x4A076AAB},
+	{16000000, 1 << 16, {16000000, 0, 0, 40000, 600000, 0}, 160000000, 1000000, 0x4B742400},
+	{16000000,
+	 1 << 16,
+	 {16000000, 40000000, 200000, 40000, 600000, 0},
+	 100000,
+	 1600000000,
+	 0x461C4000},
+	{800000,
+	 20 << 16,
+	 {16000000, 16000000, 48000, 40000, 600000, 0},
+	 7981333,
+	 20046776,
+	 0x4942DB55},
+	{100000000000ULL,
+	 1 << 16,
+	 {95000000000ULL, 10000000000ULL, 0, 2500000, 510000, 0},
+	 950000000000ULL,
+	 1000000,
+	 0x51B0F388},
+	{64000, 1 << 16, {60000, 64000, 4500, 3000, 800000, 0}, 557500, 1076233, 0x4759C600},
 };
 
 static inline void paqm_check_erf(void)
@@ -254,7 +282,7 @@ static inline void paqm_check_erf(void)
 
 	for (i = 0; i < sizeof(paqm_vec_erf) / sizeof(paqm_vec_erf[0]); i++) {
 		const struct paqm_vec_erf *t = &paqm_vec_erf[i];
-		struct paqm_erf_vars v = { t->rate << 24, t->flows_q16 };
+		struct paqm_erf_vars v = {t->rate << 24, t->flows_q16};
 
 		paqm_erf_step(&v, &p, &t->in);
 		PAQM_NEAR("ERF, rate in 0.1 bit/s", paqm_muldiv(v.rate_q24, 10, PAQM_Q24_ONE),
@@ -271,16 +299,25 @@ static inline void paqm_check_f32(void)
 		paqm_u64 num, den;
 		paqm_u32 bits;
 	} t[] = {
-		{ 1, 10, 0x3DCCCCCD }, { 1, 2, 0x3F000000 }, { 93, 100, 0x3F6E147B },
-		{ 96, 100, 0x3F75C28F }, { 1, 3, 0x3EAAAAAB }, { 2, 3, 0x3F2AAAAB },
-		{ (1 << 23) + 1, 1 << 23, 0x3F800001 }, { 2, 1, 0x40000000 },
-		{ 10000, 1, 0x461C4000 }, { 250000, 1, 0x48742400 }, { 625000, 1, 0x49189680 },
-		{ 1000000, 1, 0x49742400 }, { 16777217, 1, 0x4B800000 },
-		{ 1000000000, 1, 0x4E6E6B28 }, { 10000000000ULL, 1, 0x501502F9 },
-		{ 100000000000ULL, 1, 0x51BA43B7 },
+		{1, 10, 0x3DCCCCCD},
+		{1, 2, 0x3F000000},
+		{93, 100, 0x3F6E147B},
+		{96, 100, 0x3F75C28F},
+		{1, 3, 0x3EAAAAAB},
+		{2, 3, 0x3F2AAAAB},
+		{(1 << 23) + 1, 1 << 23, 0x3F800001},
+		{2, 1, 0x40000000},
+		{10000, 1, 0x461C4000},
+		{250000, 1, 0x48742400},
+		{625000, 1, 0x49189680},
+		{1000000, 1, 0x49742400},
+		{16777217, 1, 0x4B800000},
+		{1000000000, 1, 0x4E6E6B28},
+		{10000000000ULL, 1, 0x501502F9},
+		{100000000000ULL, 1, 0x51BA43B7},
 	};
-	static const paqm_u32 refused[] = { 0x7F800000, 0xFF800000, 0x7FC00000, 0x7F800001,
-					    0xBF800000, 0x80000000, 0x7F7FFFFF };
+	static const paqm_u32 refused[] = {0x7F800000, 0xFF800000, 0x7FC00000, 0x7F800001,
+					   0xBF800000, 0x80000000, 0x7F7FFFFF};
 	paqm_u64 back;
 	unsigned int i;
 
@@ -322,32 +359,35 @@ static inline void paqm_check_erf_plant(const char *what, paqm_u64 start, unsign
 
 	paqm_erf_init(&v, start, 16000000);
 	for (n = 0; n < first + count; n++) {
-		struct paqm_outer_in in = { 16000000, 0, 0, 40000, 600000, 0 };
+		struct paqm_outer_in in = {16000000, 0, 0, 40000, 600000, 0};
 
 		flows = n < 2 ? before : after;
 		if (start == 16000000 && !n)
 			bits = 0;
-		bits = paqm_plant(bits, (paqm_s64)flows * (old < limit ? old : limit), 16000000, 100);
-		bits = paqm_plant(bits, (paqm_s64)flows * (now < limit ? now : limit), 16000000, 500);
+		bits = paqm_plant(bits, (paqm_s64)flows * (old < limit ? old : limit), 16000000,
+				  100);
+		bits = paqm_plant(bits, (paqm_s64)flows * (now < limit ? now : limit), 16000000,
+				  500);
 		in.rate = (paqm_u64)((paqm_s64)flows * (now < limit ? now : limit));
 		in.backlog = (paqm_u32)(bits / 8);
 		old = now;
 		paqm_erf_step(&v, &p, &in);
 		now = (paqm_s64)((v.rate_q24 + (1 << 23)) >> 24);
 		if (n >= first && n - first < count)
-			PAQM_NEAR(what, (paqm_u64)now, want[n - first], want[n - first] / 1000 + 60);
+			PAQM_NEAR(what, (paqm_u64)now, want[n - first],
+				  want[n - first] / 1000 + 60);
 	}
 }
 
 static inline void paqm_check_erf_plants(void)
 {
-	static const paqm_u64 p1[] = { 232000, 358200, 510800, 655200, 751800, 794500, 807900,
-				       809000, 806200, 803100, 801100, 800100, 799800 };
-	static const paqm_u64 p2[] = { 1109300, 1377400, 1537200, 1600400, 1618700,
-				       1617700, 1611200, 1605300, 1601600, 1600000 };
-	static const paqm_u64 p3[] = { 11787000, 8339000, 5900000, 4174000, 2953000,
-				       2089000,	 1478000, 1440000, 1477000, 1531000,
-				       1574500,	 1598000, 1607000 };
+	static const paqm_u64 p1[] = {232000, 358200, 510800, 655200, 751800, 794500, 807900,
+				      809000, 806200, 803100, 801100, 800100, 799800};
+	static const paqm_u64 p2[] = {1109300, 1377400, 1537200, 1600400, 1618700,
+				      1617700, 1611200, 1605300, 1601600, 1600000};
+	static const paqm_u64 p3[] = {11787000, 8339000, 5900000, 4174000, 2953000,
+				      2089000,	1478000, 1440000, 1477000, 1531000,
+				      1574500,	1598000, 1607000};
 
 	paqm_check_erf_plant("plant P1, 10 to 20 flows", 1600000, 10, 20, 1LL << 40, p1, 2, 13);
 	paqm_check_erf_plant("plant P2, 20 to 10 flows", 800000, 20, 10, 1LL << 40, p2, 2, 10);
@@ -357,14 +397,14 @@ static inline void paqm_check_erf_plants(void)
 /* P4: ECF in closed loop, 12 unequal sources; rates in bit/s, Q16. */
 static inline void paqm_check_ecf_plant(void)
 {
-	static const paqm_u64 ai_x10[7] = { 2155556, 1212500, 682031, 383643, 215799, 108099, 26469 };
-	static const paqm_u64 md[5] = { 9979, 9969, 9976, 9987, 9995 };
+	static const paqm_u64 ai_x10[7] = {2155556, 1212500, 682031, 383643, 215799, 108099, 26469};
+	static const paqm_u64 md[5] = {9979, 9969, 9976, 9987, 9995};
 	static const struct {
 		int step;
 		paqm_u64 jain_x10000;
-	} jain[] = { { 19, 8681 }, { 99, 9490 }, { 199, 9870 }, { 399, 9990 } };
+	} jain[] = {{19, 8681}, {99, 9490}, {199, 9870}, {399, 9990}};
 	struct paqm_outer_params p = paqm_vec_gains();
-	struct paqm_ecf_vars v = { 0 };
+	struct paqm_ecf_vars v = {0};
 	paqm_u64 rate[12], cap = 2000000ULL << 16, value, total, squares;
 	paqm_s64 bits = 320000, old = 0, now = 0;
 	unsigned int i, n, next = 0;
@@ -376,7 +416,7 @@ static inline void paqm_check_ecf_plant(void)
 	}
 	old = now;
 	for (n = 0; n < 400; n++) {
-		struct paqm_outer_in in = { 16000000, 0, 0, 40000, 600000, 12 };
+		struct paqm_outer_in in = {16000000, 0, 0, 40000, 600000, 12};
 		struct paqm_ecf_out out;
 
 		if (!n)
@@ -388,8 +428,8 @@ static inline void paqm_check_ecf_plant(void)
 		out = paqm_ecf_step(&v, &p, &in);
 		if (n < 7) {
 			paqm_f32_decode(out.value, 20, &value);
-			PAQM_NEAR("plant P4, increase in 0.1 bit/s", paqm_muldiv(value, 10, 1 << 20),
-				  ai_x10[n], ai_x10[n] / 500 + 20);
+			PAQM_NEAR("plant P4, increase in 0.1 bit/s",
+				  paqm_muldiv(value, 10, 1 << 20), ai_x10[n], ai_x10[n] / 500 + 20);
 		} else if (n < 12) {
 			paqm_f32_decode(out.value, 30, &value);
 			PAQM_NEAR("plant P4, decrease in 1e-4", paqm_muldiv(value, 10000, 1 << 30),
@@ -432,7 +472,8 @@ static inline void paqm_check_maxmin(void)
 	paqm_mm_reset(&mm); /* three greedy flows */
 	for (i = 0; i < 3; i++)
 		paqm_mm_add(&mm, 2500000, 2533333);
-	PAQM_NEAR("maxmin, equal division", paqm_mm_solve(&mm, 7600000, 10000, 8000000), 2533333, 0);
+	PAQM_NEAR("maxmin, equal division", paqm_mm_solve(&mm, 7600000, 10000, 8000000), 2533333,
+		  0);
 
 	paqm_mm_reset(&mm); /* two flows at their own ceiling of 3 Mbit/s */
 	paqm_mm_add(&mm, 3000000, 3800000);
@@ -444,13 +485,15 @@ static inline void paqm_check_maxmin(void)
 		paqm_mm_add(&mm, 200000, 1315000);
 	for (i = 0; i < 8; i++)
 		paqm_mm_add(&mm, 1310000, 1315000);
-	PAQM_NEAR("maxmin, four limited", paqm_mm_solve(&mm, 11400000, 10000, 12000000), 1315000, 0);
+	PAQM_NEAR("maxmin, four limited", paqm_mm_solve(&mm, 11400000, 10000, 12000000), 1315000,
+		  0);
 
 	paqm_mm_reset(&mm); /* a flow that does not listen takes 5 of 8 */
 	paqm_mm_add_fixed(&mm, 5000000);
 	paqm_mm_add(&mm, 0, 0);
 	paqm_mm_add(&mm, 0, 0);
-	PAQM_NEAR("maxmin, one unresponsive", paqm_mm_solve(&mm, 8000000, 10000, 8000000), 1500000, 0);
+	PAQM_NEAR("maxmin, one unresponsive", paqm_mm_solve(&mm, 8000000, 10000, 8000000), 1500000,
+		  0);
 
 	paqm_mm_reset(&mm); /* nobody there: everything is free */
 	PAQM_NEAR("maxmin, no flow", paqm_mm_solve(&mm, 7600000, 10000, 8000000), 7600000, 0);
@@ -465,7 +508,8 @@ static inline void paqm_check_maxmin(void)
 		  paqm_mm_capacity(8000000, PAQM_Q24(95, 100), PAQM_Q24(35, 100), 5000, 0, 240000),
 		  7658333, 2);
 	PAQM_NEAR("capacity, floor",
-		  paqm_mm_capacity(8000000, PAQM_Q24(95, 100), PAQM_Q24(35, 100), 5000, 5000000, 240000),
+		  paqm_mm_capacity(8000000, PAQM_Q24(95, 100), PAQM_Q24(35, 100), 5000, 5000000,
+				   240000),
 		  4000000, 0);
 	PAQM_NEAR("trim rises", paqm_mm_trim(0, 900, 1000, 0, 5000), PAQM_TRIM_UP_Q24, 0);
 	PAQM_NEAR("trim falls", paqm_mm_trim(PAQM_TRIM_MAX_Q24, 900, 1000, 10000, 5000),
@@ -483,13 +527,13 @@ static inline void paqm_check_sched(void)
 	static const struct {
 		paqm_u32 n_u, n_t, len_u, len_t, credit;
 	} t[] = {
-		{ 10, 10, 300, 1500, 0 },    { 3, 4, 1214, 1514, 20000 }, { 1, 9, 64, 1514, 5000 },
-		{ 9, 1, 1514, 64, 100000 }, { 1, 1, 1514, 1514, 3000 },
+		{10, 10, 300, 1500, 0},	  {3, 4, 1214, 1514, 20000}, {1, 9, 64, 1514, 5000},
+		{9, 1, 1514, 64, 100000}, {1, 1, 1514, 1514, 3000},
 	};
 	unsigned int i;
 
 	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
-		struct paqm_sched s = { 0, paqm_share_q16(t[i].n_u, t[i].n_t), t[i].credit };
+		struct paqm_sched s = {0, paqm_share_q16(t[i].n_u, t[i].n_t), t[i].credit};
 		paqm_u64 sent_u = 0, sent_t = 0, ideal;
 
 		while (sent_u + sent_t < 20000000) {
@@ -506,7 +550,7 @@ static inline void paqm_check_sched(void)
 			  t[i].len_u + t[i].len_t);
 	}
 	{ /* media alone owes nothing afterwards */
-		struct paqm_sched s = { 0, paqm_share_q16(1, 1), 10000 };
+		struct paqm_sched s = {0, paqm_share_q16(1, 1), 10000};
 
 		for (i = 0; i < 1000; i++)
 			paqm_sched_sent(&s, 1, 1500, 1, 0);

@@ -20,7 +20,8 @@ static void near(const char *file, int line, const char *what, unsigned long lon
 	if (diff <= tol)
 		return;
 	failures++;
-	fprintf(stderr, "%s:%d: %s: got %llu, want %llu +-%llu\n", file, line, what, got, want, tol);
+	fprintf(stderr, "%s:%d: %s: got %llu, want %llu +-%llu\n", file, line, what, got, want,
+		tol);
 }
 
 #define PAQM_NEAR(what, got, want, tol) near(__FILE__, __LINE__, what, got, want, tol)
@@ -86,13 +87,17 @@ static void check_f32_random(void)
 /* One period of ERF on the unclipped plant near its equilibrium (10 flows, 16 Mbit/s). */
 static void linear_step(double alpha, double beta, double tau1, double tau2, double x[3])
 {
-	struct paqm_outer_params p = { (paqm_u32)lround(alpha * (1 << 24)),
-				       (paqm_u32)lround(beta * (1 << 24)), PAQM_Q24(1, 10), 1, 0, 0 };
+	struct paqm_outer_params p = {(paqm_u32)lround(alpha * (1 << 24)),
+				      (paqm_u32)lround(beta * (1 << 24)),
+				      PAQM_Q24(1, 10),
+				      1,
+				      0,
+				      0};
 	double r_old = x[0], r_now = x[1], q = x[2];
 	double per = (double)(1 << 24);
-	struct paqm_erf_vars v = { (paqm_u64)llround(r_now * per),
-				   (paqm_u64)llround(16e6 / r_now * 65536) };
-	struct paqm_outer_in in = { 16000000, 0, 0, 40000, (paqm_u32)lround((tau1 + tau2) * 1e6), 0 };
+	struct paqm_erf_vars v = {(paqm_u64)llround(r_now * per),
+				  (paqm_u64)llround(16e6 / r_now * 65536)};
+	struct paqm_outer_in in = {16000000, 0, 0, 40000, (paqm_u32)lround((tau1 + tau2) * 1e6), 0};
 
 	q += (10 * r_old - 16e6) * tau1 / 8 + (10 * r_now - 16e6) * tau2 / 8;
 	in.rate = (paqm_u64)llround(10 * r_now);
@@ -107,7 +112,7 @@ static void linear_step(double alpha, double beta, double tau1, double tau2, dou
 static double spectral_radius(double alpha, double beta, double tau1, double tau2)
 {
 	/* Jacobian by central differences, then power iteration on its 3x3 square */
-	static const double at[3] = { 1.6e6, 1.6e6, 40000 }, step[3] = { 2000, 2000, 400 };
+	static const double at[3] = {1.6e6, 1.6e6, 40000}, step[3] = {2000, 2000, 400};
 	double jac[3][3], m[3][3], norm = 1;
 	int i, j, k, n;
 
@@ -126,7 +131,7 @@ static double spectral_radius(double alpha, double beta, double tau1, double tau
 	memcpy(m, jac, sizeof(m));
 	double log_growth = 0;
 	for (n = 0; n < 12; n++) { /* m = jac^(2^n), renormalised */
-		double sq[3][3] = { { 0 } };
+		double sq[3][3] = {{0}};
 
 		norm = 0;
 		for (i = 0; i < 3; i++)
@@ -147,8 +152,7 @@ static double spectral_radius(double alpha, double beta, double tau1, double tau
 
 static void check_stability(void)
 {
-	static const double t[][2] = { { .01, .507 }, { .1, .555 }, { .2, .592 }, { .4, .637 },
-				       { .8, .682 } };
+	static const double t[][2] = {{.01, .507}, {.1, .555}, {.2, .592}, {.4, .637}, {.8, .682}};
 	unsigned int i;
 	double radius;
 

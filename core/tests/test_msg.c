@@ -101,9 +101,11 @@ static void check_roundtrip(void)
 	unsigned int payload, len;
 
 	for (payload = 0; payload <= PAQM_QUOTE_UDP; payload++) {
-		len = paqm_icmp_encode(buf, PAQM_ICMP_TYPE_EXP, quote, make_quote(quote, payload), &sample);
+		len = paqm_icmp_encode(buf, PAQM_ICMP_TYPE_EXP, quote, make_quote(quote, payload),
+				       &sample);
 		EXPECT("length", len, 8 + 28 + payload + 48);
-		EXPECT("decode", paqm_icmp_decode(buf, len, PAQM_ICMP_TYPE_EXP, &m, &q), PAQM_MSG_OK);
+		EXPECT("decode", paqm_icmp_decode(buf, len, PAQM_ICMP_TYPE_EXP, &m, &q),
+		       PAQM_MSG_OK);
 		EXPECT("object", same(&m, &sample), 1);
 		EXPECT("sport", q.sport, 5004);
 		EXPECT("dport", q.dport, 6004);
@@ -128,7 +130,8 @@ static void check_refusals(void)
 		for (bit = 0; bit < 8; bit++) {
 			memcpy(buf, good, len);
 			buf[i] ^= (paqm_u8)(1 << bit);
-			EXPECT("bit flip", decode(buf, len), i < 2 ? PAQM_MSG_TYPE : PAQM_MSG_CHECKSUM);
+			EXPECT("bit flip", decode(buf, len),
+			       i < 2 ? PAQM_MSG_TYPE : PAQM_MSG_CHECKSUM);
 		}
 	}
 #define TRY(what, offset, byte, want)                                                              \

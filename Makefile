@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-2.0
+# The front door. Each target does its whole set-up (packages, Python environment, kernel source,
+# lab kernel), caches it under the user's cache directory and is quick the second time.
+#
+#	make demo		the demonstration: out/demo/report.html, out/demo/result.json
+#	make test		all tests but the slow ones
+#	make demo-seeds		the P-AQM half of the demonstration with five seeds
+#	make fuzz SECONDS=60	fuzz targets, each for so long
+#	make bench-encoder	what the encoder makes of a rate
+#	make lint		formatters and static checks
+#	make deb		Debian packages in out/deb
+#
+# KERNEL_SRC=DIR names a kernel source tree (>= 6.16) to build the lab kernel from.
+
+BUILD ?= build
+SECONDS ?= 60
+LAB = testbed/paqm-lab
+
+.PHONY: help setup build demo demo-seeds test lint fuzz bench-encoder deb clean
+help:
+	@sed -n 's/^#\t//p' Makefile
+
+setup:
+	@setup/setup.sh
+
+build: setup
+	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) >$(BUILD).log 2>&1 || \
+		{ cat $(BUILD).log; echo "make: meson cannot configure $(BUILD)/" >&2; exit 2; }
+	@rm -f $(BUILD).log
+	@echo "build: user space"
+	@ninja -C $(BUILD) --quiet
+
+demo: build
+	@$(LAB) run demo --out out/demo
+	@$(LAB) checks out/demo
+
+demo-seeds: build
+	@for seed in 1 2 3 4 5; do \
+		$(LAB) run demo --variant paqm --seed $$seed --out out/demo-seeds/$$seed || exit $$?; \
+	done
+	@$(LAB) checks out/demo-seeds
+
+test: build
+	@setup/run-tests.py --build $(BUILD)
+
+lint: build
+	@setup/lint.sh
+
+fuzz: build
+	@feedback-daemon/fuzz/run.sh all $(SECONDS)
+
+bench-encoder: build
+	@$(BUILD)/streamer/tests/bench_encoder
+
+deb:
+	@packaging/build-deb.sh out/deb
+
+clean:
+	rm -rf $(BUILD) out

@@ -1,0 +1,47 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Formatters and static checks over the tree; prints `ok NAME` or `not ok NAME` for each.
+set -u
+cd "$(dirname "$(readlink -f "$0")")/.." || exit 2
+cache="${XDG_CACHE_HOME:-$HOME/.cache}/paqm"
+bin="$cache/venv/bin"
+failed=0
+
+lint() {
+	local name=$1 out
+	shift
+	if out=$("$@" 2>&1); then
+		echo "ok $name"
+	else
+		echo "not ok $name"
+		printf '%s\n' "$out" | head -n 40 | sed 's/^/    /'
+		failed=1
+	fi
+}
+
+# Everything that must never stand in the tree.
+words() {
+	! git grep -nIE '\b(TODO|FIXME|XXX|HACK)\b' -- ':!setup/lint.sh'
+}
+
+checkpatch() {
+	local tree
+	tree=$(dirname "$(testbed/paqm-lab kernel lab 2>/dev/null | tail -n 1)")
+	# The core is no kernel code: its types and parameter names are its own.
+	perl "$tree/scripts/checkpatch.pl" --no-tree --no-summary --terse --strict --max-line-length=100 \
+		--ignore SPDX_LICENSE_TAG,CAMELCASE,PREFER_BIT_MACRO,BIT_MACRO,LINE_SPACING \
+		-f kernel/*.c kernel/paqm_*.h kernel/uapi/linux/*.h
+}
+
+mapfile -t c_files < <(git ls-files 'core/*.[ch]' 'feedback-daemon/*.[ch]' 'streamer/*.[ch]' \
+	'userspace/*.[ch]' 'testbed/*.[ch]')
+mapfile -t shell_files < <(git ls-files '*.sh' setup/lint.sh)
+lint "no leftover words" words
+lint "clang-format" clang-format --dry-run --Werror "${c_files[@]}"
+lint "ruff" bash -c "cd testbed && '$bin/ruff' check --no-cache . ../feedback-daemon \
+	../userspace ../streamer ../kernel ../setup --config pyproject.toml"
+lint "mypy" env MYPYPATH=testbed "$bin/mypy" --config-file testbed/pyproject.toml \
+	--cache-dir "$cache/mypy" -p paqm_lab
+lint "shell syntax" bash -c 'for f; do bash -n "$f" || exit; done' bash "${shell_files[@]}"
+lint "checkpatch" checkpatch
+exit $failed

@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Runs all tests but the slow ones and ends with a line `N passed, N failed`.
+
+Every suite prints as it goes; what is counted is the suites' own cases: linters, Meson tests,
+pytest cases, `ok`/`not ok` lines of the lab tests inside the guest, checks of a demo run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parent.parent
+LAB = TOP / "testbed" / "paqm-lab"
+OUT = TOP / "out" / "test"
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "paqm"
+
+Result = tuple[int, list[str]]  # passed, names of what failed
+
+
+def stream(cmd: list[str], log: Path) -> tuple[int, str]:
+    """Run a command, show and keep its output."""
+    lines: list[str] = []
+    with (
+        log.open("w") as out,
+        subprocess.Popen(
+            cmd, cwd=TOP, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            errors="replace", stdin=subprocess.DEVNULL,
+        ) as proc,
+    ):
+        assert proc.stdout is not None
+        for line in proc.stdout:
+            out.write(line)
+            lines.append(line)
+            print("  " + line, end="", flush=True)
+    return proc.returncode, "".join(lines)
+
+
+def marked(name: str, cmd: list[str]) -> Result:
+    """A suite that prints `ok NAME` and `not ok NAME` lines."""
+    status, text = stream(cmd, OUT / f"{name}.log")
+    passed = len(re.findall(r"^ok ", text, re.M))
+    failed = re.findall(r"^not ok (.*)", text, re.M)
+    if status != 0 and not failed:
+        failed = [f"{name}: exit status {status}"]
+    elif passed == 0 and not failed:
+        failed = [f"{name}: no test ran"]
+    return passed, failed
+
+
+def lint() -> Result:
+    return marked("lint", ["setup/lint.sh"])
+
+
+def user_space(build: str) -> Result:
+    cmd = ["meson", "test", "-C", build, "--print-errorlogs", "--no-rebuild"]
+    status, _ = stream(cmd, OUT / "meson.log")
+    passed, failed = 0, []
+    report = TOP / build / "meson-logs" / "testlog.json"
+    for line in report.read_text().splitlines():
+        case = json.loads(line)
+        if case["result"] == "OK":
+            passed += 1
+        elif case["result"] != "SKIP":
+            failed.append(case["name"])
+    if status != 0 and not failed:
+        failed = [f"meson test: exit status {status}"]
+    return passed, failed
+
+
+def python_tests() -> Result:
+    report = OUT / "pytest.xml"
+    cmd = [str(CACHE / "venv" / "bin" / "python"), "-m", "pytest", "-q", "-p", "no:cacheprovider",
+           f"--junitxml={report}", "testbed/tests", "-c", "testbed/pyproject.toml"]
+    status, _ = stream(cmd, OUT / "pytest.log")
+    passed, failed = 0, []
+    for case in ET.parse(report).iter("testcase"):
+        if case.find("failure") is not None or case.find("error") is not None:
+            failed.append(f"{case.get('classname')}.{case.get('name')}")
+        elif case.find("skipped") is None:
+            passed += 1
+    if status != 0 and not failed:
+        failed = [f"pytest: exit status {status}"]
+    return passed, failed
+
+
+def tc_in_guest() -> Result:
+    status, text = stream([str(LAB), "exec", "userspace/tc-paqm/tests/lab_tc.py"], OUT / "tc.log")
+    summary = re.search(r"^(\d+) checks, (\d+) wrong", text, re.M)
+    if not summary:
+        return 0, [f"tc in the guest: exit status {status}, no summary"]
+    checks, wrong = int(summary[1]), int(summary[2])
+    return checks - wrong, ["tc in the guest"] * wrong or ([] if status == 0 else ["tc: status"])
+
+
+def demo_run() -> Result:
+    out = TOP / "out" / "test" / "demo"
+    status, _ = stream([str(LAB), "run", "demo", "--variant", "paqm", "--out", str(out)],
+                       OUT / "demo.log")
+    if status != 0:
+        return 0, [f"demo run: exit status {status}"]
+    checks = json.loads((out / "result.json").read_text())["checks"]
+    for check in checks:
+        print(f"  {'ok' if check['pass'] else 'not ok'} {check['name']}: {check['value']} "
+              f"(limit {check['limit']} {check['unit']})")
+    return sum(c["pass"] for c in checks), [c["name"] for c in checks if not c["pass"]]
+
+
+def main() -> int:
+    ap = argparse.ArgumentParser(description=__doc__)
+    ap.add_argument("--build", default="build", help="Meson build directory")
+    ap.add_argument("--only", action="append", metavar="SUITE", help="run only this suite")
+    args = ap.parse_args()
+    guest = [str(LAB), "exec"]
+    suites: dict[str, Callable[[], Result]] = {
+        "lint": lint,
+        "user-space": lambda: user_space(args.build),
+        "lab-python": python_tests,
+        "kunit": lambda: marked("kunit", [*guest, "bash", "kernel/lab-tests/kunit.sh"]),
+        "qdisc": lambda: marked("qdisc", [*guest, "bash", "kernel/lab-tests/qdisc.sh"]),
+        "tc": tc_in_guest,
+        "reload": lambda: marked(
+            "reload", [*guest, "--debug-kernel", "--memory", "512M",
+                       "bash", "kernel/lab-tests/reload.sh"]),
+        "demo": demo_run,
+    }
+    unknown = set(args.only or []) - set(suites)
+    if unknown:
+        ap.error(f"no suite {', '.join(sorted(unknown))}; there are {', '.join(suites)}")
+    OUT.mkdir(parents=True, exist_ok=True)
+    passed, failed = 0, []
+    for name, suite in suites.items():
+        if args.only and name not in args.only:
+            continue
+        print(f"== {name}", flush=True)
+        begin = time.monotonic()
+        good, bad = suite()
+        passed += good
+        failed += [f"{name}: {what}" for what in bad]
+        print(f"== {name}: {good} passed, {len(bad)} failed, {time.monotonic() - begin:.0f} s",
+              flush=True)
+    for what in failed:
+        print(f"FAILED {what}")
+    print(f"{passed} passed, {len(failed)} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
