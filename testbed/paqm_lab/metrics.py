@@ -30,8 +30,7 @@ GRID = 0.1  # s between samples of sliding rates
 WINDOW = 1.0  # s of a sliding rate
 MERGE = 0.2  # changes nearer than this are one event
 MIN_SEGMENT = 4.0  # shorter intervals between changes are not judged
-INNER, OUTER = 0.10, 0.15  # a settled rate is inside INNER, with few samples up to OUTER
-INNER_PART = 0.95  # of the samples
+INNER = 0.10  # a settled rate differs by no more from its share
 SETTLE = 2.0  # s after a change that aggregate means leave out
 TAIL = 1.0  # s before the end of the log in which a packet may just be queued
 FREEZE = 0.2  # s without a new picture
@@ -123,17 +122,13 @@ def mean_rate(t: F64, size: I64, start: float, stop: float) -> float:
 def settle_time(at: F64, rate: F64, share: float, start: float, stop: float) -> float | None:
     """Seconds from `start` until the sliding rate has settled at its share, None if it never does.
 
-    Settled at an instant: that sample is within INNER of the share, and of all samples from there
-    to `stop` at least INNER_PART are within INNER and none is outside OUTER.
+    Settled at an instant: that sample and all after it to `stop` are within INNER of the share.
     """
     inside = (at >= start) & (at <= stop)
     error = np.abs(rate[inside] / share - 1)
     if len(error) == 0:
         return None
-    left = np.arange(len(error), 0, -1)
-    good = np.cumsum((error <= INNER)[::-1])[::-1] / left
-    worst = np.maximum.accumulate(error[::-1])[::-1]
-    ok = (error <= INNER) & (good >= INNER_PART) & (worst <= OUTER)
+    ok = np.maximum.accumulate(error[::-1])[::-1] <= INNER
     if not ok.any():
         return None
     return float(at[inside][int(np.argmax(ok))] - start)

@@ -289,6 +289,30 @@ def sojourn_cdf(result: dict[str, Any], series: Series) -> Figure:
     return figure
 
 
+def _frame_limit(panel: Axes, limit: float, worst: float) -> None:
+    """The limit of frame delivery, ms, in a panel that also has to show `worst`."""
+    panel.axvline(limit, color=LIMIT_COLOUR, linewidth=1, linestyle=(0, (4, 2)))
+    panel.axhline(95, color="#BBBBBB", linewidth=0.8)
+    span = max(worst, limit * 1.3)
+    right = limit < 0.5 * span
+    panel.annotate(
+        f"propagation + 2 frame intervals, {limit:.0f} ms",
+        (limit, 4),
+        xytext=(4 if right else -4, 0),
+        textcoords="offset points",
+        ha="left" if right else "right",
+        fontsize=8,
+        color=LIMIT_COLOUR,
+    ).set_in_layout(False)
+    panel.set(
+        xlim=(0, span),
+        ylim=(0, 101),
+        title="Frame delivery",
+        xlabel="capture until the last packet of the frame arrives, ms",
+        ylabel="frames delivered by then, %",
+    )
+
+
 def link_and_frames(result: dict[str, Any], series: Series) -> Figure:
     """Use of the link, and distribution of the frame delivery delay."""
     figure, panels = _panels(2, 3.5, share_y=False)
@@ -316,27 +340,10 @@ def link_and_frames(result: dict[str, Any], series: Series) -> Figure:
         title="Use of the bottleneck",
     )
     _events(panels[0], result["variants"][0], result["duration_s"])
-    limit = result["rtt_ms"] / 2 + 2000 / result["fps"]
-    panels[1].axvline(limit, color=LIMIT_COLOUR, linewidth=1, linestyle=(0, (4, 2)))
-    panels[1].axhline(95, color="#BBBBBB", linewidth=0.8)
-    span = max(worst, limit * 1.3)
-    right = limit < 0.5 * span
-    panels[1].annotate(
-        f"propagation + 2 frame intervals, {limit:.0f} ms",
-        (limit, 4),
-        xytext=(4 if right else -4, 0),
-        textcoords="offset points",
-        ha="left" if right else "right",
-        fontsize=8,
-        color=LIMIT_COLOUR,
-    ).set_in_layout(False)
-    panels[1].set(
-        xlim=(0, span),
-        ylim=(0, 101),
-        title="Frame delivery",
-        xlabel="capture until the last packet of the frame arrives, ms",
-        ylabel="frames delivered by then, %",
-    )
+    if result["fps"]:
+        _frame_limit(panels[1], result["rtt_ms"] / 2 + 2000 / result["fps"], worst)
+    else:
+        panels[1].set_axis_off()
     _legend(figure, panels[0], len(result["variants"]))
     return figure
 

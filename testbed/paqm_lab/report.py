@@ -303,8 +303,7 @@ def _notes(result: dict[str, Any]) -> str:
         "that row is not scored). Frames that never were shown have no score: see frame rate and "
         "freezes.",
         f"A stream has settled when its sliding {metrics.WINDOW:g}-s rate stays within "
-        f"±{100 * metrics.INNER:.0f} % of its share in {100 * metrics.INNER_PART:.0f} % of the "
-        f"samples, and within ±{100 * metrics.OUTER:.0f} % in all, until the next change.",
+        f"±{100 * metrics.INNER:.0f} % of its share until the next change.",
     ]
     if any(v["sender"] == "libwebrtc" for v in result["variants"]):
         notes.append(

@@ -55,17 +55,11 @@ def test_settle_time() -> None:
     assert metrics.settle_time(at, ramp, 1.0, 0, 10) == pytest.approx(1.8)
     assert metrics.settle_time(at, ramp, 1.0, 1, 10) == pytest.approx(0.8)
     assert metrics.settle_time(at, np.full(len(at), 1.11), 1.0, 0, 10) is None
-    # One short excursion to 14 % is within the rules, one to 16 % starts the clock again.
-    for height, took in ((1.14, 1.8), (1.16, 5.1)):
+    # One sample within the limit changes nothing, one beyond it starts the clock again.
+    for height, took in ((1.09, 1.8), (1.11, 5.1)):
         bump = ramp.copy()
         bump[50] = height
         assert metrics.settle_time(at, bump, 1.0, 0, 10) == pytest.approx(took)
-    # 14 % for a second is more than one sample in twenty of what is left.
-    bump = ramp.copy()
-    bump[50:60] = 1.14
-    late = metrics.settle_time(at, bump, 1.0, 0, 10)
-    assert late is not None
-    assert late > 5
     assert metrics.settle_time(at, ramp, 1.0, 11, 12) is None
 
 
