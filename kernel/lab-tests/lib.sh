@@ -65,7 +65,13 @@ blast() {
 	ip netns exec a python3 "$here/blast.py" --to 10.1.0.2 "$@"
 }
 
+# All qdiscs of a0 with statistics. The tc of iproute2 6.1 prints hfsc's options as
+# plain text into its JSON.
+qdiscs() {
+	ip netns exec a tc -s -j qdisc show dev a0 | sed 's/{default [0-9a-fx]* }/{}/'
+}
+
 # stat_of FILTER: a value of the statistics of paqm on a0, by jq path
 stat_of() {
-	ip netns exec a tc -s -j qdisc show dev a0 | jq -r ".[] | select(.kind==\"paqm\") | $1"
+	qdiscs | jq -r ".[] | select(.kind==\"paqm\") | $1"
 }

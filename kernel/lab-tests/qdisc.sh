@@ -9,7 +9,7 @@ tc="ip netns exec a tc"
 
 # Everything that arrived was sent, dropped or is queued.
 conserved() {
-	ip netns exec a tc -s -j qdisc show dev a0 | jq -e '.[] | select(.kind=="paqm") |
+	qdiscs | jq -e '.[] | select(.kind=="paqm") |
 		.media.arrived_bytes + .elastic.arrived_bytes >= .media.sent_bytes + .elastic.sent_bytes
 		and .backlog == .media.backlog_bytes + .elastic.backlog_bytes
 		and .qlen == .media.backlog_packets + .elastic.backlog_packets' >/dev/null
@@ -105,7 +105,7 @@ for parent in prio drr htb hfsc qfq ets red tbf; do
 	blast --kind quic --port 8000 --rate 8e6 --size 1400 --seconds 1
 	wait $m
 	sleep 1
-	left=$(ip netns exec a tc -s -j qdisc show dev a0 | jq '[.[] | .qlen + .backlog] | add')
+	left=$(qdiscs | jq '[.[] | .qlen + .backlog] | add')
 	within "nothing left under $parent" "$left" 0 0
 	check "conservation under $parent" conserved
 	$tc qdisc del dev a0 root
@@ -126,7 +126,7 @@ sleep 1
 within "no packet above the MTU was sent: mean bytes" \
 	"$(stat_of '.elastic.sent_bytes / .elastic.sent_packets')" 60 1514
 within "nothing left after GSO" \
-	"$(ip netns exec a tc -s -j qdisc show dev a0 | jq '[.[] | .qlen + .backlog] | add')" 0 0
+	"$(qdiscs | jq '[.[] | .qlen + .backlog] | add')" 0 0
 ip netns exec a ethtool -K a0 tso off gso off >/dev/null
 $tc qdisc del dev a0 root
 

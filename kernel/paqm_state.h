@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * State of one sch_paqm: what it holds, who owns which part, and the packet lists
+ * of its two classes.
+ */
+#ifndef PAQM_STATE_H
+#define PAQM_STATE_H
+
+#include <linux/hrtimer.h>
+#include <linux/mutex.h>
+#include <linux/siphash.h>
+#include <linux/workqueue.h>
+#include <net/pkt_sched.h>
+#include "uapi/linux/pkt_sched_paqm.h"
+#include "core/paqm_law.h"
+#include "core/paqm_msg.h"
+#include "core/paqm_sched.h"
+#include "paqm_classify.h"
+#include "paqm_feedback.h"
+#include "paqm_flows.h"
+#include "paqm_options.h"
+
+/**
+ * struct paqm_queue - one class
+ * @head: first packet
+ * @tail: last packet
+ * @st: counters; written under the qdisc lock, read anywhere
+ * @inner: inner loop, owned by the timer; the datapath reads @inner.prob
+ * @load: arrived bytes that the loops see: without what policing dropped
+ * @seen: @load at the last inner period
+ * @sojourn_max: longest sojourn, ns
+ * @target: equilibrium backlog N*, bytes
+ * @limit: bytes
+ */
+struct paqm_queue {
+	struct sk_buff *head;
+	struct sk_buff *tail;
+	struct paqm_inner_vars inner;
+	u64 load;
+	u64 seen;
+	u64 sojourn_max;
+	u32 target;
+	u32 limit;
+	struct tc_paqm_class_stats st;
+};
+
+enum paqm_event {
+	PAQM_EV_FLOW,	  /* a new media flow */
+	PAQM_EV_SPLIT,	  /* the class split changed */
+	PAQM_EV_CAPACITY, /* the capacity changed */
+	PAQM_EV_QUEUE,	  /* the media queue exceeds 2 N_out */
+	PAQM_EVENTS
+};
+
+struct paqm_sched_data {
+	/* datapath, under the qdisc lock */
+	struct paqm_queue queue[PAQM_CLASSES];
+	struct paqm_sched sched;
+	struct paqm_flows flows;
+	siphash_key_t hash_key;
+	struct psched_ratecfg shaper;
+	u64 next_tx; /* ns: the shaper's next departure */
+	u32 overload_bytes; /* 2 N_out */
+	u32 limit; /* bytes of both queues */
+	u32 gso_split; /* GSO packets above this length are segmented, bytes */
+	u32 not_ip;
+	u32 overload;
+	u32 notices_owed;
+	bool overloaded;
+	bool awake; /* timer and outer loop run */
+	bool elastic_awake; /* elastic traffic within the last period */
+	u64 idle_since;
+	u64 idle_ns;
+	struct qdisc_watchdog watchdog;
+	struct paqm_fb *fb;
+	struct paqm_msg advice; /* what notices say */
+	u32 round; /* notice round, 0: none yet */
+	unsigned long events; /* bits of enum paqm_event, set by anyone */
+
+	/* inner loop */
+	struct hrtimer inner_timer;
+	u64 inner_stamp;
+	u32 interval_ns;
+	u32 gamma;
+	u32 slips;
+
+	/* published to the datapath by the outer loop */
+	u32 share_now; /* media share the scheduler uses, Q16 */
+	u32 share_next; /* share announced to the senders */
+	u64 share_due; /* ns: when share_next takes effect; 0: it has */
+	u64 share_first; /* ns: when the pending transfer was announced */
+
+	/* outer loop, under ctl_lock */
+	struct mutex ctl_lock;
+	struct delayed_work outer_work;
+	struct Qdisc *sch;
+	struct paqm_config cfg;
+	u64 capacity; /* bit/s */
+	u64 round_stamp; /* ns: last round */
+	u64 event_stamp; /* ns: last event round */
+	u64 mark_stamp; /* ns: beginning of the measuring window; 0: not yet */
+	u64 mark_bytes[PAQM_CLASSES];
+	u64 mark_sent; /* media bytes and packets sent, for their mean length */
+	u64 mark_packets;
+	struct paqm_ecf_vars ecf;
+	struct paqm_erf_vars erf;
+	struct paqm_ecf_out ecf_out;
+	struct paqm_census census;
+	u64 fair; /* R in force, bit/s on the wire as the qdisc counts */
+	u64 outer_rate;
+	u64 elastic_rate;
+	u32 trim;
+	u32 mean_len; /* of media packets, bytes */
+	u32 n_media;
+	u32 n_elastic;
+	u32 boot;
+	u64 created;
+	u32 rounds;
+	u32 event_rounds[PAQM_EVENTS];
+	u32 ecf_kind[4];
+	u32 transfers;
+};
+
+/**
+ * struct paqm_skb_cb - private part of the control block, 20 bytes at most
+ * @enqueued: time of arrival, ns
+ * @class: queue
+ */
+struct paqm_skb_cb {
+	u64 enqueued;
+	u8 class;
+};
+
+static struct paqm_skb_cb *paqm_skb_cb(const struct sk_buff *skb)
+{
+	qdisc_cb_private_validate(skb, sizeof(struct paqm_skb_cb));
+	return (struct paqm_skb_cb *)qdisc_skb_cb(skb)->data;
+}
+
+static void paqm_inc(u32 *counter)
+{
+	WRITE_ONCE(*counter, *counter + 1);
+}
+
+static void paqm_append(struct paqm_queue *queue, struct sk_buff *skb)
+{
+	if (queue->head)
+		queue->tail->next = skb;
+	else
+		queue->head = skb;
+	queue->tail = skb;
+	skb->next = NULL;
+	WRITE_ONCE(queue->st.qlen, queue->st.qlen + 1);
+	WRITE_ONCE(queue->st.backlog, queue->st.backlog + qdisc_pkt_len(skb));
+}
+
+static struct sk_buff *paqm_pop(struct paqm_queue *queue)
+{
+	struct sk_buff *skb = queue->head;
+
+	queue->head = skb->next;
+	skb_mark_not_on_list(skb);
+	WRITE_ONCE(queue->st.qlen, queue->st.qlen - 1);
+	WRITE_ONCE(queue->st.backlog, queue->st.backlog - qdisc_pkt_len(skb));
+	return skb;
+}
+
+#endif /* PAQM_STATE_H */
