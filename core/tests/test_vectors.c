@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Runs the decoder of core/paqm_msg.h over the published test vectors:
+ *	test_vectors DIR
+ */
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vector_names.h"
+
+static unsigned long checks, failures;
+static const char *where;
+
+static void expect(const char *what, unsigned long long got, unsigned long long want)
+{
+	checks++;
+	if (got == want)
+		return;
+	failures++;
+	fprintf(stderr, "%s: %s: got %llx, want %llx\n", where, what, got, want);
+}
+
+static void expect_text(const char *what, const char *got, const char *want)
+{
+	checks++;
+	if (!strcmp(got, want))
+		return;
+	failures++;
+	fprintf(stderr, "%s: %s: got %s, want %s\n", where, what, got, want);
+}
+
+static const char *text(const json_t *o, const char *key)
+{
+	const char *s = json_string_value(json_object_get(o, key));
+
+	if (!s) {
+		fprintf(stderr, "%s: no text '%s'\n", where, key);
+		exit(1);
+	}
+	return s;
+}
+
+static unsigned long long integer(const json_t *o, const char *key)
+{
+	return (unsigned long long)json_integer_value(json_object_get(o, key));
+}
+
+static unsigned long long number_hex(const json_t *o, const char *key)
+{
+	return strtoull(text(o, key), NULL, 16);
+}
+
+/* Bytes in a block of exactly their length, so that sanitizers see overreads. */
+static paqm_u8 *unhex(const char *s, paqm_u32 *len)
+{
+	paqm_u8 *p;
+	paqm_u32 i;
+	unsigned int byte;
+
+	*len = (paqm_u32)(strlen(s) / 2);
+	p = malloc(*len ? *len : 1);
+	for (i = 0; i < *len; i++) {
+		if (sscanf(s + 2 * i, "%2x", &byte) != 1) {
+			fprintf(stderr, "%s: not hexadecimal\n", where);
+			exit(1);
+		}
+		p[i] = (paqm_u8)byte;
+	}
+	return p;
+}
+
+static void check_quote(const struct paqm_quote *q, const json_t *want)
+{
+	char dotted[16];
+	paqm_u32 len;
+	paqm_u8 *payload = unhex(text(want, "payload"), &len);
+
+	snprintf(dotted, sizeof(dotted), "%u.%u.%u.%u", q->saddr >> 24, q->saddr >> 16 & 255,
+		 q->saddr >> 8 & 255, q->saddr & 255);
+	expect_text("saddr", dotted, text(want, "saddr"));
+	snprintf(dotted, sizeof(dotted), "%u.%u.%u.%u", q->daddr >> 24, q->daddr >> 16 & 255,
+		 q->daddr >> 8 & 255, q->daddr & 255);
+	expect_text("daddr", dotted, text(want, "daddr"));
+	expect("sport", q->sport, integer(want, "sport"));
+	expect("dport", q->dport, integer(want, "dport"));
+	expect("payload length", q->payload_len, len);
+	if (q->payload_len == len)
+		expect("payload", (unsigned long long)!!memcmp(q->payload, payload, len), 0);
+	free(payload);
+}
+
+static void check_fields(const struct paqm_msg *m, const json_t *want)
+{
+	float ecf, erf;
+
+	memcpy(&ecf, &m->ecf, sizeof(ecf));
+	memcpy(&erf, &m->erf, sizeof(erf));
+	expect("flags", m->flags, integer(want, "flags"));
+	expect("key_id", m->key_id, integer(want, "key_id"));
+	expect("router_id", m->router_id, number_hex(want, "router_id"));
+	expect("boot", m->boot, number_hex(want, "boot"));
+	expect("seq", m->seq, integer(want, "seq"));
+	expect("ecf", m->ecf, number_hex(want, "ecf"));
+	expect("ecf_value", (double)ecf == json_real_value(json_object_get(want, "ecf_value")), 1);
+	expect("erf", m->erf, number_hex(want, "erf"));
+	expect("erf_bps", (double)erf == json_real_value(json_object_get(want, "erf_bps")), 1);
+	expect("period_ms", m->period_ms, integer(want, "period_ms"));
+	expect("qdelay_100us", m->qdelay_100us, integer(want, "qdelay_100us"));
+	expect("flows", m->flows, integer(want, "flows"));
+	expect("util", m->util, integer(want, "util"));
+	expect("tag", m->tag, number_hex(want, "tag"));
+}
+
+static void check_message(const json_t *v)
+{
+	const json_t *want = json_object_get(v, "expect");
+	const json_t *refusal = json_object_get(v, "refusal");
+	struct paqm_quote q;
+	struct paqm_msg m;
+	enum paqm_msg_err err;
+	paqm_u32 len;
+	paqm_u8 *buf = unhex(text(v, "icmp"), &len);
+
+	err = paqm_icmp_decode(buf, len, PAQM_ICMP_TYPE_EXP, &m, &q);
+	expect_text("refusal", vector_refusals[err], refusal ? json_string_value(refusal) : "none");
+	if (err == PAQM_MSG_OK && want) {
+		check_fields(&m, want);
+		check_quote(&q, json_object_get(want, "quote"));
+	}
+	free(buf);
+}
+
+static void check_invariant(const json_t *v)
+{
+	paqm_u8 out[PAQM_QUOTE_UDP];
+	paqm_u32 len, want_len, n;
+	paqm_u8 *payload = unhex(text(v, "payload"), &len);
+	paqm_u8 *want = unhex(text(v, "invariant"), &want_len);
+
+	n = paqm_rtp_invariant(payload, len, out);
+	expect("invariant length", n, want_len);
+	if (n == want_len)
+		expect("invariant", (unsigned long long)!!memcmp(out, want, n), 0);
+	free(payload);
+	free(want);
+}
+
+static void run(const char *dir, const char *file, void (*check)(const json_t *))
+{
+	char path[4096];
+	json_t *all, *v;
+	json_error_t err;
+	size_t i;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, file);
+	all = json_load_file(path, 0, &err);
+	if (!all || integer(all, "format") != 1) {
+		fprintf(stderr, "%s: %s\n", path, all ? "not format 1" : err.text);
+		exit(1);
+	}
+	where = path;
+	expect("there are vectors", json_array_size(json_object_get(all, "vectors")) > 0, 1);
+	json_array_foreach(json_object_get(all, "vectors"), i, v)
+	{
+		where = text(v, "name");
+		check(v);
+	}
+	json_decref(all);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc != 2) {
+		fputs("Usage: test_vectors DIR\n", stderr);
+		return 2;
+	}
+	run(argv[1], "messages.json", check_message);
+	run(argv[1], "refusals.json", check_message);
+	run(argv[1], "invariant.json", check_invariant);
+	printf("%lu checks, %lu failed\n", checks, failures);
+	return failures != 0;
+}

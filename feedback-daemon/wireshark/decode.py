@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Decoder of P-AQM feedback messages written from docs/protocol.md alone.
+
+It shares nothing with core/paqm_msg.h, so that the text, the C code and the test vectors are held
+against each other. As a program: decode.py VECTORS_DIR checks all vectors, status 1 if one fails.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import sys
+from ipaddress import IPv4Address
+from pathlib import Path
+from typing import Any
+
+ICMP_HEADER, QUOTE_MIN, QUOTE_MAX, OBJECT = 8, 28, 96, 48
+QUOTED_PAYLOAD = 28
+
+
+class Refused(Exception):
+    """A message that must not be believed; the text is paqmd's name of the reason."""
+
+
+def checksum(data: bytes) -> int:
+    """Internet checksum, RFC 1071."""
+    if len(data) % 2:
+        data += b"\0"
+    total: int = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return ~total & 0xFFFF
+
+
+def usable(bits: bytes) -> bool:
+    (value,) = struct.unpack("!f", bits)
+    return bool(2**-20 <= value <= 1e12)
+
+
+def decode_quote(quote: bytes) -> dict[str, Any]:
+    header = (quote[0] & 15) * 4
+    if quote[0] >> 4 != 4 or quote[9] != 17 or header < 20 or header + 8 > len(quote):
+        raise Refused("msg_quote")
+    payload = quote[header + 8 :]
+    if struct.unpack("!H", quote[6:8])[0] & 0x1FFF or len(payload) > QUOTED_PAYLOAD:
+        raise Refused("msg_quote")
+    sport, dport = struct.unpack("!HH", quote[header : header + 4])
+    return {
+        "saddr": str(IPv4Address(quote[12:16])),
+        "daddr": str(IPv4Address(quote[16:20])),
+        "sport": sport,
+        "dport": dport,
+        "payload": payload.hex(),
+    }
+
+
+def decode(icmp: bytes) -> dict[str, Any]:
+    """Fields of a message, in the names of the vectors."""
+    if not ICMP_HEADER + QUOTE_MIN + OBJECT <= len(icmp) <= ICMP_HEADER + QUOTE_MAX + OBJECT:
+        raise Refused("msg_length")
+    if icmp[0] != 253 or icmp[1] != 0:
+        raise Refused("msg_type")
+    if checksum(icmp) != 0:
+        raise Refused("msg_checksum")
+    obj = icmp[-OBJECT:]
+    if obj[:4] != b"PAQM":
+        raise Refused("msg_magic")
+    if obj[4] != 1:
+        raise Refused("msg_version")
+    quote = decode_quote(icmp[ICMP_HEADER:-OBJECT])
+    if not usable(obj[24:28]) or not usable(obj[28:32]):
+        raise Refused("msg_value")
+    if icmp[4:8] != obj[24:28]:
+        raise Refused("msg_mismatch")
+    flags, key_id, router, boot, seq = struct.unpack("!BHQII", obj[5:24])
+    ecf, erf = struct.unpack("!ff", obj[24:32])
+    period, qdelay, flows, util, tag = struct.unpack("!HHHHQ", obj[32:])
+    return {
+        "flags": flags,
+        "key_id": key_id,
+        "router_id": f"{router:016x}",
+        "boot": f"{boot:08x}",
+        "seq": seq,
+        "ecf": obj[24:28].hex(),
+        "ecf_value": ecf,
+        "erf": obj[28:32].hex(),
+        "erf_bps": erf,
+        "period_ms": period,
+        "qdelay_100us": qdelay,
+        "flows": flows,
+        "util": util,
+        "tag": f"{tag:016x}",
+        "quote": quote,
+    }
+
+
+def invariant(payload: bytes) -> bytes:
+    """The bytes of a UDP payload that a receiver digests."""
+    head = payload[:QUOTED_PAYLOAD]
+    if len(head) < 12 or head[0] >> 6 != 2:
+        return head
+    rest = 12 + 4 * (head[0] & 15)
+    if head[0] & 0x10:
+        if rest + 4 > len(head):
+            rest = len(head)
+        else:
+            rest += 4 + 4 * struct.unpack("!H", head[rest + 2 : rest + 4])[0]
+    return head[:12] + head[rest:]
+
+
+def load(directory: Path, name: str) -> list[dict[str, Any]]:
+    vectors: list[dict[str, Any]] = json.loads((directory / name).read_text())["vectors"]
+    return vectors
+
+
+def main() -> int:
+    if len(sys.argv) != 2:
+        print("Usage: decode.py VECTORS_DIR", file=sys.stderr)
+        return 2
+    directory = Path(sys.argv[1])
+    wrong = total = 0
+    for vector in load(directory, "messages.json") + load(directory, "refusals.json"):
+        total += 1
+        got: dict[str, Any]
+        try:
+            got = {"expect": decode(bytes.fromhex(vector["icmp"]))}
+        except Refused as reason:
+            got = {"refusal": str(reason)}
+        want = {key: vector[key] for key in ("expect", "refusal") if key in vector}
+        if got != want:
+            wrong += 1
+            print(f"{vector['name']}: got {got}, want {want}")
+    for vector in load(directory, "invariant.json"):
+        total += 1
+        digest = invariant(bytes.fromhex(vector["payload"])).hex()
+        if digest != vector["invariant"]:
+            wrong += 1
+            print(f"{vector['name']}: got {digest}, want {vector['invariant']}")
+    print(f"{total} vectors, {wrong} wrong")
+    return 1 if wrong or not total else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,224 @@
+-- SPDX-License-Identifier: GPL-2.0
+-- Wireshark dissector of P-AQM feedback messages, version 1 (docs/protocol.md):
+-- ICMP type 253, code 0, over IPv4.
+--
+--   wireshark -X lua_script:paqm.lua FILE
+--
+-- or copy this file into the personal plugin folder (Help, About, Folders).
+-- Type 253 is for experiments (RFC 4727), so other messages may carry it: they
+-- are shown with refusal msg_magic. The refusals are those of paqmd, in its order;
+-- what needs the sender's state (flow, quoted bytes, sequence) cannot be told here.
+
+local paqm = Proto("paqm", "P-AQM Feedback")
+
+local TYPE = 253
+local ICMP_HDR, QUOTE_MIN, QUOTE_MAX, QUOTE_PAYLOAD, OBJECT = 8, 28, 96, 28, 48
+local MAGIC, VERSION = 0x5041514d, 1
+local VALUE_MIN, VALUE_MAX = 2 ^ -20, 1e12
+
+local f = {
+	refusal = ProtoField.string("paqm.refusal", "Refused because of"),
+	value = ProtoField.float("paqm.value", "Value"),
+	quote = ProtoField.bytes("paqm.quote", "Quoted packet"),
+	src = ProtoField.ipv4("paqm.quote.src", "Source"),
+	dst = ProtoField.ipv4("paqm.quote.dst", "Destination"),
+	srcport = ProtoField.uint16("paqm.quote.srcport", "Source port"),
+	dstport = ProtoField.uint16("paqm.quote.dstport", "Destination port"),
+	payload = ProtoField.bytes("paqm.quote.payload", "Payload"),
+	rtp_pt = ProtoField.uint8("paqm.quote.rtp.pt", "RTP payload type", base.DEC, nil, 0x7f),
+	rtp_seq = ProtoField.uint16("paqm.quote.rtp.seq", "RTP sequence"),
+	rtp_time = ProtoField.uint32("paqm.quote.rtp.timestamp", "RTP timestamp"),
+	rtp_ssrc = ProtoField.uint32("paqm.quote.rtp.ssrc", "RTP SSRC", base.HEX),
+	object = ProtoField.bytes("paqm.object", "Object"),
+	magic = ProtoField.string("paqm.magic", "Magic"),
+	version = ProtoField.uint8("paqm.version", "Version"),
+	flags = ProtoField.uint8("paqm.flags", "Flags", base.HEX),
+	overload = ProtoField.bool("paqm.flags.overload", "Overload", 8, nil, 0x01),
+	policed = ProtoField.bool("paqm.flags.policed", "Policed", 8, nil, 0x02),
+	final = ProtoField.bool("paqm.flags.final", "Final", 8, nil, 0x04),
+	auth = ProtoField.bool("paqm.flags.auth", "Authenticated", 8, nil, 0x08),
+	unassigned = ProtoField.uint8("paqm.flags.unassigned", "Unassigned", base.HEX, nil, 0xf0),
+	key_id = ProtoField.uint16("paqm.key_id", "Key", base.HEX),
+	router_id = ProtoField.uint64("paqm.router_id", "Router", base.HEX),
+	boot = ProtoField.uint32("paqm.boot", "Boot", base.HEX),
+	seq = ProtoField.uint32("paqm.seq", "Notice round"),
+	ecf = ProtoField.float("paqm.ecf", "ECF value"),
+	meaning = ProtoField.string("paqm.ecf.meaning", "Meaning"),
+	erf = ProtoField.float("paqm.erf", "Fair rate (bit/s)"),
+	period = ProtoField.uint16("paqm.period", "Period", base.UNIT_STRING, {" ms"}),
+	qdelay = ProtoField.uint16("paqm.qdelay", "Media queue", base.UNIT_STRING, {" x 0.1 ms"}),
+	flows = ProtoField.uint16("paqm.flows", "Media flows"),
+	util = ProtoField.uint16("paqm.util", "Utilisation (65535 = 100 %)"),
+	tag = ProtoField.uint64("paqm.tag", "Tag", base.HEX),
+}
+
+-- Refusal, severity text. The order of the checks is in refusal_of().
+local refusals = {
+	msg_length = "length is not that of a message (84 to 152 bytes)",
+	msg_type = "type or code is not that of a message",
+	msg_checksum = "ICMP checksum is wrong",
+	msg_magic = "no PAQM object at the end: another experiment, or damaged",
+	msg_version = "version is not understood",
+	msg_quote = "quoted packet is not the head of an IPv4/UDP packet",
+	msg_value = "a value is not finite, not positive or out of range",
+	msg_mismatch = "value of the ICMP header is not that of the object",
+}
+local e = {}
+for name, text in pairs(refusals) do
+	e[name] = ProtoExpert.new("paqm." .. name, text, expert.group.MALFORMED,
+		expert.severity.WARN)
+end
+e.cut = ProtoExpert.new("paqm.cut", "captured only in part: not judged", expert.group.UNDECODED,
+	expert.severity.NOTE)
+e.unverified = ProtoExpert.new("paqm.unverified", "tag is not verified: version 1 has no keys yet",
+	expert.group.SECURITY, expert.severity.NOTE)
+e.overload = ProtoExpert.new("paqm.overload", "media queue is overloaded", expert.group.SEQUENCE,
+	expert.severity.CHAT)
+
+paqm.fields = (function()
+	local list = {}
+	for _, field in pairs(f) do list[#list + 1] = field end
+	return list
+end)()
+paqm.experts = (function()
+	local list = {}
+	for _, expert_info in pairs(e) do list[#list + 1] = expert_info end
+	return list
+end)()
+
+local function checksum_ok(tvb)
+	local bytes, sum = tvb:bytes(), 0
+	for i = 0, bytes:len() - 1 do
+		sum = sum + bytes:get_index(i) * (i % 2 == 0 and 256 or 1)
+	end
+	while sum > 0xffff do
+		sum = sum % 0x10000 + math.floor(sum / 0x10000)
+	end
+	return sum == 0xffff
+end
+
+local function value_ok(v)
+	return v >= VALUE_MIN and v <= VALUE_MAX -- false for NaN
+end
+
+-- Length of the quoted IPv4 header, or nil.
+local function quoted_header(tvb, len)
+	local at, quote = ICMP_HDR, len - ICMP_HDR - OBJECT
+	if math.floor(tvb(at, 1):uint() / 16) ~= 4 or tvb(at + 9, 1):uint() ~= 17 then return nil end
+	local hlen = tvb(at, 1):uint() % 16 * 4
+	if hlen < 20 or hlen + 8 > quote then return nil end
+	if tvb(at + 6, 2):uint() % 0x2000 ~= 0 then return nil end
+	if quote - hlen - 8 > QUOTE_PAYLOAD then return nil end
+	return hlen
+end
+
+-- The first thing that is wrong, as paqmd counts it, or nil.
+local function refusal_of(tvb, len)
+	if len < ICMP_HDR + QUOTE_MIN + OBJECT or len > ICMP_HDR + QUOTE_MAX + OBJECT then
+		return "msg_length"
+	end
+	if tvb(0, 1):uint() ~= TYPE or tvb(1, 1):uint() ~= 0 then return "msg_type" end
+	if not checksum_ok(tvb) then return "msg_checksum" end
+	local at = len - OBJECT
+	if tvb(at, 4):uint() ~= MAGIC then return "msg_magic" end
+	if tvb(at + 4, 1):uint() ~= VERSION then return "msg_version" end
+	if not quoted_header(tvb, len) then return "msg_quote" end
+	if not value_ok(tvb(at + 24, 4):float()) or not value_ok(tvb(at + 28, 4):float()) then
+		return "msg_value"
+	end
+	if tvb(4, 4):uint() ~= tvb(at + 24, 4):uint() then return "msg_mismatch" end
+	return nil
+end
+
+local function rate_text(bps)
+	if bps >= 1e6 then return string.format("%.3f Mbit/s", bps / 1e6) end
+	return string.format("%.1f kbit/s", bps / 1e3)
+end
+
+local function ecf_text(v)
+	if v == 1 then return "hold" end
+	if v < 1 then return string.format("multiply by %.4g", v) end
+	return "add " .. rate_text(v)
+end
+
+local function add_quote(tvb, tree, len)
+	local at, n = ICMP_HDR, len - ICMP_HDR - OBJECT
+	local sub = tree:add(f.quote, tvb(at, n))
+	local hlen = quoted_header(tvb, len)
+	if not hlen then return end
+	local udp, rest = at + hlen, n - hlen - 8
+	sub:add(f.src, tvb(at + 12, 4))
+	sub:add(f.dst, tvb(at + 16, 4))
+	sub:add(f.srcport, tvb(udp, 2))
+	sub:add(f.dstport, tvb(udp + 2, 2))
+	if rest == 0 then return end
+	local payload = sub:add(f.payload, tvb(udp + 8, rest))
+	if rest < 12 or math.floor(tvb(udp + 8, 1):uint() / 64) ~= 2 then return end
+	payload:add(f.rtp_pt, tvb(udp + 9, 1))
+	payload:add(f.rtp_seq, tvb(udp + 10, 2))
+	payload:add(f.rtp_time, tvb(udp + 12, 4))
+	payload:add(f.rtp_ssrc, tvb(udp + 16, 4))
+end
+
+local function add_object(tvb, tree, at)
+	local sub = tree:add(f.object, tvb(at, OBJECT))
+	sub:add(f.magic, tvb(at, 4))
+	sub:add(f.version, tvb(at + 4, 1))
+	local flags = sub:add(f.flags, tvb(at + 5, 1))
+	for _, name in ipairs({"overload", "policed", "final", "auth", "unassigned"}) do
+		flags:add(f[name], tvb(at + 5, 1))
+	end
+	sub:add(f.key_id, tvb(at + 6, 2))
+	sub:add(f.router_id, tvb(at + 8, 8))
+	sub:add(f.boot, tvb(at + 16, 4))
+	sub:add(f.seq, tvb(at + 20, 4))
+	sub:add(f.ecf, tvb(at + 24, 4)):add(f.meaning, tvb(at + 24, 4),
+		ecf_text(tvb(at + 24, 4):float())):set_generated()
+	sub:add(f.erf, tvb(at + 28, 4)):append_text(" = " .. rate_text(tvb(at + 28, 4):float()))
+	sub:add(f.period, tvb(at + 32, 2))
+	sub:add(f.qdelay, tvb(at + 34, 2)):append_text(
+		string.format(" = %.1f ms", tvb(at + 34, 2):uint() / 10))
+	sub:add(f.flows, tvb(at + 36, 2))
+	sub:add(f.util, tvb(at + 38, 2)):append_text(
+		string.format(" = %.1f %%", tvb(at + 38, 2):uint() / 655.35))
+	local tag = sub:add(f.tag, tvb(at + 40, 8))
+	if tvb(at + 5, 1):uint() % 16 >= 8 then tag:add_proto_expert_info(e.unverified) end
+	if tvb(at + 5, 1):uint() % 2 == 1 then flags:add_proto_expert_info(e.overload) end
+end
+
+local function describe(tvb, pinfo, root)
+	local len = tvb:reported_length_remaining()
+	local tree = root:add(paqm, tvb())
+	pinfo.cols.protocol = "P-AQM"
+	if tvb:captured_len() < len then
+		pinfo.cols.info = "P-AQM feedback (captured in part)"
+		tree:add_proto_expert_info(e.cut)
+		return
+	end
+	local refusal = refusal_of(tvb, len)
+	local whole = refusal ~= "msg_length" and refusal ~= "msg_magic" and refusal ~= "msg_version"
+	if len >= ICMP_HDR then tree:add(f.value, tvb(4, 4)) end
+	if refusal ~= "msg_length" then add_quote(tvb, tree, len) end
+	if whole and tvb(len - OBJECT, 4):uint() == MAGIC then add_object(tvb, tree, len - OBJECT) end
+	if refusal then
+		tree:add(f.refusal, refusal):set_generated()
+		tree:add_proto_expert_info(e[refusal])
+		pinfo.cols.info = "P-AQM feedback, refused: " .. refusal
+		return
+	end
+	local at = len - OBJECT
+	pinfo.cols.info = string.format("P-AQM feedback, round %d: %s, %s", tvb(at + 20, 4):uint(),
+		rate_text(tvb(at + 28, 4):float()), ecf_text(tvb(at + 24, 4):float()))
+end
+
+-- ICMP keeps its own dissector, so that its fields and filters stay; ours follows.
+local ip_proto = DissectorTable.get("ip.proto")
+local icmp = ip_proto:get_dissector(1)
+
+function paqm.dissector(tvb, pinfo, root)
+	icmp:call(tvb, pinfo, root)
+	if tvb:captured_len() > 0 and tvb(0, 1):uint() == TYPE then describe(tvb, pinfo, root) end
+	return tvb:captured_len()
+end
+
+ip_proto:set(1, paqm)

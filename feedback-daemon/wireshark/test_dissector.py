@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Holds what tshark shows with paqm.lua against the test vectors.
+
+    test_dissector.py VECTORS_DIR
+
+Exit status 77 (skipped) without tshark; 1 if a packet is shown wrongly.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from decode import load
+from make_pcap import packets, write
+
+SKIP = 77
+LUA = Path(__file__).resolve().parent / "paqm.lua"
+FIELDS = [
+    *("ip.proto", "icmp.type", "paqm.refusal", "paqm.value", "paqm.quote.src", "paqm.quote.dst"),
+    *("paqm.quote.srcport", "paqm.quote.dstport", "paqm.quote.payload", "paqm.magic"),
+    *("paqm.version", "paqm.flags", "paqm.key_id", "paqm.router_id", "paqm.boot", "paqm.seq"),
+    *("paqm.ecf", "paqm.ecf.meaning", "paqm.erf", "paqm.period", "paqm.qdelay", "paqm.flows"),
+    *("paqm.util", "paqm.tag", "paqm.quote.rtp.ssrc", "_ws.expert.message", "_ws.col.Protocol"),
+]
+
+Row = dict[str, str]
+
+
+def tshark(capture: Path, home: str) -> list[Row]:
+    """One row per packet: what tshark makes of the fields."""
+    words = ["tshark", "-X", f"lua_script:{LUA}", "-r", str(capture), "-T", "fields"]
+    words += ["-E", "separator=|", "-E", "occurrence=a", "-E", "aggregator=,"]
+    for field in FIELDS:
+        words += ["-e", field]
+    # Not the user's own configuration: he may have the script among his plugins.
+    done = subprocess.run(words, capture_output=True, text=True, env={**os.environ, "HOME": home})
+    if done.returncode:
+        raise SystemExit(f"tshark failed with status {done.returncode}: {done.stderr.strip()}")
+    if "error" in done.stderr.lower():
+        raise SystemExit(f"tshark complains: {done.stderr.strip()}")
+    return [dict(zip(FIELDS, line.split("|"), strict=True)) for line in done.stdout.splitlines()]
+
+
+def meaning(value: float) -> str:
+    if value == 1:
+        return "hold"
+    return "multiply by" if value < 1 else "add"
+
+
+def near(text: str, want: float) -> bool:
+    return abs(float(text) - want) <= 1e-5 * abs(want)
+
+
+def compare_fields(row: Row, want: dict[str, Any]) -> list[str]:
+    quote = want["quote"]
+    exact = {
+        "icmp.type": "253",
+        "paqm.refusal": "",
+        "paqm.magic": "PAQM",
+        "paqm.version": "1",
+        "paqm.flags": f"0x{want['flags']:02x}",
+        "paqm.key_id": f"0x{want['key_id']:04x}",
+        "paqm.router_id": "0x" + want["router_id"],
+        "paqm.boot": "0x" + want["boot"],
+        "paqm.seq": str(want["seq"]),
+        "paqm.period": str(want["period_ms"]),
+        "paqm.qdelay": str(want["qdelay_100us"]),
+        "paqm.flows": str(want["flows"]),
+        "paqm.util": str(want["util"]),
+        "paqm.tag": "0x" + want["tag"],
+        "paqm.quote.src": quote["saddr"],
+        "paqm.quote.dst": quote["daddr"],
+        "paqm.quote.srcport": str(quote["sport"]),
+        "paqm.quote.dstport": str(quote["dport"]),
+        "paqm.quote.payload": quote["payload"],
+        "paqm.quote.rtp.ssrc": "0x" + quote["payload"][16:24] if quote["payload"] else "",
+        "_ws.col.Protocol": "P-AQM",
+    }
+    bad = [
+        f"{key} is {row[key]!r}, not {text!r}" for key, text in exact.items() if row[key] != text
+    ]
+    for key, value in (
+        ("paqm.value", want["ecf_value"]),
+        ("paqm.ecf", want["ecf_value"]),
+        ("paqm.erf", want["erf_bps"]),
+    ):
+        if not near(row[key], value):
+            bad.append(f"{key} is {row[key]}, not {value}")
+    if not row["paqm.ecf.meaning"].startswith(meaning(want["ecf_value"])):
+        bad.append(f"meaning is {row['paqm.ecf.meaning']!r}")
+    if ("not verified" in row["_ws.expert.message"]) != bool(want["flags"] & 8):
+        bad.append("expert information about the tag")
+    return bad
+
+
+def compare_refusal(row: Row, vector: dict[str, Any]) -> list[str]:
+    icmp = bytes.fromhex(vector["icmp"])
+    if not icmp or icmp[0] != 253:  # another ICMP message: none of this dissector's business
+        return ["shown as P-AQM"] if row["_ws.col.Protocol"] == "P-AQM" else []
+    bad = []
+    if row["paqm.refusal"] != vector["refusal"]:
+        bad.append(f"refusal is {row['paqm.refusal']!r}, not {vector['refusal']!r}")
+    if not row["_ws.expert.message"]:
+        bad.append("no expert information")
+    return bad
+
+
+def compare(rows: list[Row], directory: Path) -> int:
+    messages, refusals = load(directory, "messages.json"), load(directory, "refusals.json")
+    wrong = 0
+    if len(rows) != len(messages) + len(refusals) + 2:
+        print(f"{len(rows)} packets shown")
+        wrong += 1
+    expected: list[tuple[str, list[str]]] = []
+    for row, vector in zip(rows, messages, strict=False):
+        expected.append((vector["name"], compare_fields(row, vector["expect"])))
+    for row, vector in zip(rows[len(messages) :], refusals, strict=False):
+        expected.append((vector["name"], compare_refusal(row, vector)))
+    cut, echo = rows[-2:]
+    cut_ok = "only in part" in cut["_ws.expert.message"] and not cut["paqm.refusal"]
+    expected.append(("captured in part", [] if cut_ok else [str(cut)]))
+    echo_ok = echo["icmp.type"] == "8" and echo["_ws.col.Protocol"] == "ICMP"
+    expected.append(("echo request", [] if echo_ok else [str(echo)]))
+    for name, bad in expected:
+        for what in bad:
+            wrong += 1
+            print(f"{name}: {what}")
+    print(f"{len(expected)} packets, {wrong} wrong")
+    return 1 if wrong else 0
+
+
+def main() -> int:
+    if len(sys.argv) != 2:
+        print("Usage: test_dissector.py VECTORS_DIR", file=sys.stderr)
+        return 2
+    if not shutil.which("tshark"):
+        print("tshark is not installed (package tshark): skipped")
+        return SKIP
+    directory = Path(sys.argv[1])
+    with tempfile.TemporaryDirectory() as home:
+        capture = Path(home) / "vectors.pcap"
+        write(capture, packets(directory))
+        return compare(tshark(capture, home), directory)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
