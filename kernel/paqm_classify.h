@@ -21,6 +21,7 @@
 #include <net/ip.h>
 #include <net/ipv6.h>
 #include "uapi/linux/pkt_sched_paqm.h"
+#include "core/paqm_msg.h"
 #include "paqm_compat.h"
 
 enum paqm_class { PAQM_MEDIA, PAQM_ELASTIC, PAQM_CLASSES };
@@ -30,7 +31,8 @@ enum paqm_class { PAQM_MEDIA, PAQM_ELASTIC, PAQM_CLASSES };
  * @hash: 64 bit flow identity, 0 when the packet is not counted in a flow
  * @class: queue it goes to
  * @ip: is IPv4 or IPv6
- * @quotable: IPv4/UDP media without options and not a fragment
+ * @quotable: IPv4/UDP media without options, no fragment, long enough to prove that a
+ *	quote of it comes from the path
  */
 struct paqm_packet {
 	u64 hash;
@@ -151,7 +153,8 @@ static inline void paqm_classify(const struct sk_buff *skb, u32 mode, const siph
 		b = (__force u32)ip->daddr;
 		off += ip->ihl * 4;
 		ports_known = !(ip->frag_off & htons(IP_OFFSET));
-		p->quotable = ip->ihl == 5 && !ip_is_fragment(ip);
+		p->quotable = ip->ihl == 5 && !ip_is_fragment(ip) &&
+			      ntohs(ip->tot_len) >= sizeof(*ip) + 8 + PAQM_QUOTE_UDP;
 		break;
 	}
 	case htons(ETH_P_IPV6): {

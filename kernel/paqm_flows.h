@@ -31,7 +31,6 @@
  * @last_ms: datapath: time of the last packet, ms
  * @round: datapath: notice round that this flow was told about
  * @class: datapath: queue of the flow
- * @told: datapath: at least one notice was taken
  * @every: outer loop: rounds between two notices, 1 unless it does not follow
  * @drop: outer loop: drop probability while policed, Q32
  * @key: outer loop: flow that the fields below belong to
@@ -45,7 +44,7 @@ struct paqm_flow {
 	u32 last_ms;
 	u32 round;
 	u8 class;
-	u8 told;
+	u8 pad1;
 	u16 every;
 	u32 drop;
 
@@ -135,7 +134,6 @@ static inline struct paqm_flow *paqm_flows_touch(struct paqm_flows *t, u64 hash,
 	WRITE_ONCE(flow->drop, 0);
 	WRITE_ONCE(flow->every, 1);
 	flow->round = 0;
-	flow->told = 0;
 	WRITE_ONCE(flow->class, class);
 	/* the slot is whole: pairs with the acquire in paqm_flows_walk() */
 	smp_store_release(&set->key[victim], hash);

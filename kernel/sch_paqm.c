@@ -94,12 +94,9 @@ static void paqm_notice(struct paqm_sched_data *q, struct paqm_flow *flow,
 {
 	struct paqm_msg msg;
 
-	if (!q->round || (flow->told && q->round - flow->round < READ_ONCE(flow->every)))
+	if (q->round - flow->round < READ_ONCE(flow->every) || !p->quotable)
 		return;
 	flow->round = q->round;
-	flow->told = 1;
-	if (!p->quotable)
-		return;
 	msg = q->advice;
 	if (q->overloaded)
 		msg.flags |= PAQM_F_OVERLOAD;
@@ -155,8 +152,11 @@ static int paqm_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, struct sk_bu
 	WRITE_ONCE(queue->st.arrived_bytes, queue->st.arrived_bytes + len);
 	WRITE_ONCE(queue->load, queue->load + len);
 	if (p.class == PAQM_MEDIA) {
-		if (fresh)
+		if (fresh) {
+			/* the present advice does not know this flow: it waits for the next */
+			flow->round = q->round;
 			paqm_raise(q, PAQM_EV_FLOW);
+		}
 		if (flow && q->fb)
 			paqm_notice(q, flow, &p, skb);
 		if (queue->st.backlog + len > q->overload_bytes) {
