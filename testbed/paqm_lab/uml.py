@@ -158,7 +158,7 @@ def run(kernel: Kernel, job: Job, on_output: Callable[[str], None] | None = None
 def _run(
     kernel: Kernel, job: Job, cpus: list[int], on_output: Callable[[str], None] | None
 ) -> Result:
-    cache.need_programs(["setarch", "taskset", "ip"], "the lab")
+    cache.need_programs(["setarch", "setpriv", "taskset", "ip"], "the lab")
     if not os.access(kernel.binary, os.X_OK):
         raise LabError(f"{kernel.binary} is not there; delete {kernel.tree.parent} to rebuild it")
     _write_job(job)
@@ -171,6 +171,7 @@ def _run(
         environment["PAQM_SEED"] = str(job.seed)
     # The shell opens the command's output as descriptor 3, which the guest knows as /dev/tty1.
     command = ["sh", "-c", 'ulimit -c 0; exec setarch -R "$@" 3>output.log', "sh"]
+    command += ["setpriv", "--pdeathsig", "KILL"]  # no guest outlives a lab that was killed
     command += ["taskset", "-c", ",".join(map(str, cpus))]
     command += [str(kernel.binary), *command_line(kernel, job.memory, job.real_time)]
     started = time.monotonic()
