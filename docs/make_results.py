@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Writes the tables of the documentation from results of the lab.
+
+make_results.py seeds DIR > docs/results.md        DIR/SEED/result.json of `make demo-seeds`
+make_results.py departures REF/result.json DIR/result.json
+                                                   the table of docs/design-notes.md section 3
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+Json = dict[str, Any]
+
+HEAD = """# Results
+
+The demonstration: up to three live streams of Big Buck Bunny (640x360, 24 frames/s, ceiling
+3 Mbit/s each) and four TCP cubic flows through 8 Mbit/s, base round trip 40 ms, 50 s, P-AQM with
+`paqm-streamer` (`testbed/scenarios/demo.toml`, variant `paqm`). Streams `a` and `b` run from 0 to
+50 s, `c` from 10 to 35 s, TCP from 20 s on. Real kernel, real programs, virtual time. A seed
+changes all random numbers of the guest, the first picture of every stream and the exact starts of
+the TCP flows.
+
+This file is made by `docs/make_results.py`; do not edit it. To repeat:
+
+```
+make demo-seeds                                      # out/demo-seeds/1 ... 5
+docs/make_results.py seeds out/demo-seeds >docs/results.md
+```
+
+Every figure is defined in [results-format.md](results-format.md); the keys below are those of
+`result.json` there. The two common queues with libwebrtc as sender, and all figures over time, are
+in the report of `make demo` (`out/demo/report.html`).
+"""
+
+TAIL = """
+## What this does not show
+
+* One topology, one clip, one capacity, one round-trip time. Five seeds vary the randomness inside
+  it, not the situation.
+* CPU cost and real network cards: code takes no time in virtual time.
+* Loss of feedback, several routers, many flows, senders that do not listen. The queue's own tests
+  (`kernel/lab-tests/`, `kernel/tc-tests/`) cover parts of the last two.
+* A steeper fall can cost media packets: in the walkthrough of the user guide one stream falls from
+  3 Mbit/s to a fifth of 4 Mbit/s, and a few are lost (`docs/examples/walkthrough.py`).
+"""
+
+# Title, path in `figures`, decimals.
+FIGURES: list[tuple[str, str, int]] = [
+    ("media sojourn p50, ms", "media_sojourn_ms.p50", 2),
+    ("media sojourn p95, ms", "media_sojourn_ms.p95", 2),
+    ("media sojourn p99, ms", "media_sojourn_ms.p99", 2),
+    ("media sojourn max, ms", "media_sojourn_ms.max", 2),
+    ("media packets", "media_loss.packets", 0),
+    ("media packets lost", "media_loss.lost", 0),
+    ("settling, worst, s", "settle_s.max", 2),
+    ("settling, mean, s", "settle_s.mean", 2),
+    ("media against its share, mean, %", "media_share_percent.mean", 1),
+    ("media against its share, least, %", "media_share_percent.min", 1),
+    ("media against its share, most, %", "media_share_percent.max", 1),
+    ("TCP against its share, worst, %", "elastic_share_percent.worst", 1),
+    ("TCP sojourn p50, ms", "elastic_sojourn_ms.p50", 1),
+    ("TCP packets lost, %", "elastic_loss.percent", 2),
+    ("link use while TCP runs, %", "link_use_percent.with_elastic", 1),
+    ("link use, whole run, %", "link_use_percent.whole", 1),
+    ("frame delivery p95, ms", "frame_delivery_ms.p95", 1),
+    ("frame delivery max, ms", "frame_delivery_ms.max", 1),
+    ("frames never complete", "frame_delivery_ms.never", 0),
+    ("feedback messages", "feedback.messages", 0),
+    ("feedback against media bytes, %", "feedback.overhead_percent", 2),
+    ("VMAF, mean", "picture.vmaf", 1),
+    ("VMAF, 5th percentile", "picture.vmaf_p5", 1),
+    ("PSNR of luma, dB", "picture.psnr_y_db", 1),
+    ("freezes", "picture.freezes", 0),
+]
+
+DEPARTURES: list[tuple[str, str, int]] = [
+    ("p50", "media_sojourn_ms.p50", 1),
+    ("p95", "media_sojourn_ms.p95", 1),
+    ("p99", "media_sojourn_ms.p99", 1),
+    ("max", "media_sojourn_ms.max", 0),
+    ("lost", "media_loss.lost", 0),
+    ("unsettled", "settle_s.unsettled", 0),
+    ("media share %", "media_share_percent.mean", 1),
+    ("least", "media_share_percent.min", 1),
+    ("TCP share %", "elastic_share_percent.mean", 1),
+    ("use %", "link_use_percent.whole", 1),
+    ("VMAF", "picture.vmaf", 1),
+]
+
+
+def pick(figures: Json, path: str) -> Any:
+    value: Any = figures
+    for key in path.split("."):
+        value = None if value is None else value[key]
+    return value
+
+
+def cell(value: Any, decimals: int) -> str:
+    return "none" if value is None else f"{value:.{decimals}f}"
+
+
+def plain(value: Any) -> str:
+    if value is None:
+        return "none"
+    return f"{value:.3f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
+
+
+def row(*cells: str) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def load(path: Path) -> Json:
+    result: Json = json.loads(path.read_text())
+    if result["format"] != 1:
+        raise SystemExit(f"make_results: {path}: format {result['format']} is not known")
+    return result
+
+
+def worst(values: list[Any], relation: str) -> Any:
+    if any(value is None for value in values):
+        return None
+    return max(values) if relation == "<=" else min(values)
+
+
+def checks_table(results: list[Json]) -> list[str]:
+    names = [check["name"] for check in results[0]["checks"] if check["name"] != "wall_time"]
+    lines = [
+        row("check", "limit", *(f"seed {r['seed']}" for r in results), "worst", "holds"),
+        "|" + "---|" * (len(results) + 4),
+    ]
+    for name in names:
+        found = [next(c for c in r["checks"] if c["name"] == name) for r in results]
+        values = [check["value"] for check in found]
+        relation = found[0]["relation"]
+        lines.append(
+            row(
+                f"`{name}`",
+                f"{relation} {plain(found[0]['limit'])} {found[0]['unit']}",
+                *(plain(value) for value in values),
+                plain(worst(values, relation)),
+                f"{sum(check['pass'] for check in found)} of {len(found)}",
+            )
+        )
+    return lines
+
+
+def figures_table(results: list[Json]) -> list[str]:
+    lines = [
+        row("figure", "key", *(f"seed {r['seed']}" for r in results)),
+        "|" + "---|" * (len(results) + 2),
+    ]
+    for title, path, decimals in FIGURES:
+        values = [cell(pick(r["variants"][0]["figures"], path), decimals) for r in results]
+        lines.append(row(title, f"`{path}`", *values))
+    return lines
+
+
+def seeds(directory: Path) -> list[str]:
+    results = sorted(
+        (load(path) for path in directory.glob("*/result.json")), key=lambda r: int(r["seed"])
+    )
+    if not results:
+        raise SystemExit(f"make_results: no */result.json below {directory}")
+    versions = results[0]["versions"]
+    if any(r["versions"] != versions for r in results):
+        raise SystemExit(f"make_results: the results below {directory} are of different versions")
+    if any(len(r["variants"]) != 1 for r in results):
+        raise SystemExit("make_results: one variant per result is expected, as of demo-seeds")
+    lines = [HEAD, "## Checks", "", *checks_table(results), "", "## Figures", ""]
+    lines += [*figures_table(results), "", "## Identity of the runs", ""]
+    lines += ["With these versions, built the same way, the same packet logs come out, to the last bit:", ""]
+    lines += [row("seed", "SHA-256 of the packet log"), "|---|---|"]
+    for r in results:
+        lines.append(row(str(r["seed"]), f"`{r['variants'][0]['packet_log_sha256']}`"))
+    used = ("paqm", "kernel", "iproute2", "gstreamer", "x264")
+    lines += ["", ", ".join(f"{name} {versions[name]}" for name in used) + "."]
+    return [*lines, TAIL.rstrip("\n")]
+
+
+def departures(reference: Path, changed: Path) -> list[str]:
+    base, other = load(reference), load(changed)
+    entries = [next(v for v in base["variants"] if v["name"] == "paqm"), *other["variants"]]
+    lines = [row("", *(title for title, _, _ in DEPARTURES)), "|" + "---|" * (len(DEPARTURES) + 1)]
+    for entry in entries:
+        values = [cell(pick(entry["figures"], path), n) for _, path, n in DEPARTURES]
+        name = "as it is" if entry["name"] == "paqm" else f"`{entry['name']}`: {entry['title']}"
+        lines.append(row(name, *values))
+    return lines
+
+
+def main() -> int:
+    args = sys.argv[1:]
+    if len(args) == 2 and args[0] == "seeds":
+        lines = seeds(Path(args[1]))
+    elif len(args) == 3 and args[0] == "departures":
+        lines = departures(Path(args[1]), Path(args[2]))
+    else:
+        print(__doc__, file=sys.stderr)
+        return 2
+    print("\n".join(lines))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
