@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Raw rtnetlink to a qdisc: what the tc plugin would refuse to send, for the tc cases.
+
+  rtnl.py add|change|replace DEV [--parent root|X:Y] [--handle X:] [NAME=VALUE ...]
+  rtnl.py show DEV
+
+NAME is an attribute of enum TCA_PAQM_* in lower case with dashes (media-target), or @N. VALUE is a
+number, in the width that the header says, or u8:N, u16:N, u32:N, u64:N, or hex:BYTES. Numbers
+come from the UAPI header, so there is no second list. A refusal prints `ERRNO: text (attribute
+NAME)` as the kernel's extended acknowledgement has it, and ends with status 2.
+
+--fail-each (debug kernel) repeats the request with the first, second, ... memory allocation of the
+kernel failing until a request meets no failure any more; then the qdisc is there. Prints how often
+a failed allocation was answered with an error and how often the kernel managed without.
+"""
+
+import argparse
+import errno
+import json
+import os
+import re
+import socket
+import struct
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+UAPI = Path(__file__).resolve().parent.parent / "uapi" / "linux" / "pkt_sched_paqm.h"
+RTM_NEWQDISC, RTM_DELQDISC, RTM_GETQDISC = 36, 37, 38
+NLM_REQUEST, NLM_ACK, NLM_DUMP = 1, 4, 0x300
+FLAGS = {"add": 0x600, "change": 0, "replace": 0x500}  # CREATE|EXCL, none, CREATE|REPLACE
+NLMSG_ERROR, NLMSG_DONE = 2, 3
+NLM_F_CAPPED, NLM_F_ACK_TLVS = 0x100, 0x200
+TCA_KIND, TCA_OPTIONS = 1, 2
+TC_H_ROOT = 0xFFFFFFFF
+SOL_NETLINK, NETLINK_EXT_ACK = 270, 11
+NEST = 0x8000
+
+
+def attributes() -> dict[str, tuple[int, str]]:
+    """Name -> number and width of the options, from the UAPI header."""
+    body = re.search(r"enum \{\s*TCA_PAQM_UNSPEC,(.*?)__TCA_PAQM_MAX", UAPI.read_text(), re.S)
+    assert body, f"{UAPI}: no enum of TCA_PAQM_*"
+    found = re.findall(r"TCA_PAQM_(\w+),\s*(?:/\*\s*(u\d+))?", body[1])
+    return {
+        name.lower().replace("_", "-"): (number, width or "u32")
+        for number, (name, width) in enumerate(found, start=1)
+    }
+
+
+def attribute(number: int, payload: bytes) -> bytes:
+    data = struct.pack("=HH", 4 + len(payload), number) + payload
+    return data + b"\0" * (-len(data) % 4)
+
+
+def encode(value: str, width: str) -> bytes:
+    prefix, colon, rest = value.partition(":")
+    if prefix == "hex" and colon:
+        return bytes.fromhex(rest)
+    if colon:
+        width, value = prefix, rest
+    return struct.pack("=" + {"u8": "B", "u16": "H", "u32": "I", "u64": "Q"}[width], int(value, 0))
+
+
+def handle(text: str) -> int:
+    if text == "root":
+        return TC_H_ROOT
+    major, _, minor = text.partition(":")
+    return int(major or "0", 16) << 16 | int(minor or "0", 16)
+
+
+def walk(data: bytes) -> Iterator[tuple[int, int, bytes]]:
+    """Attributes in `data`: offset, number, payload."""
+    at = 0
+    while at + 4 <= len(data):
+        length, number = struct.unpack_from("=HH", data, at)
+        if length < 4:
+            return
+        yield at, number & 0x3FFF, data[at + 4 : at + length]
+        at += length + 3 & ~3
+
+
+class Netlink:
+    def __init__(self) -> None:
+        self.sock = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
+        self.sock.setsockopt(SOL_NETLINK, NETLINK_EXT_ACK, 1)
+
+    def request(self, kind: int, flags: int, body: bytes) -> bytes:
+        message = struct.pack("=IHHII", 16 + len(body), kind, flags | NLM_REQUEST, 1, 0) + body
+        self.sock.send(message)
+        return message
+
+    def ack(self, message: bytes, names: dict[int, str]) -> tuple[int, str]:
+        """Errno and text of the answer to `message`."""
+        reply = self.sock.recv(65536)
+        _, kind, flags, _, _ = struct.unpack_from("=IHHII", reply)
+        assert kind == NLMSG_ERROR, f"unexpected netlink message {kind}"
+        code = -struct.unpack_from("=i", reply, 16)[0]
+        at = 16 + 4 + 16  # the request's header is always quoted, its body only after an error
+        if code and not flags & NLM_F_CAPPED:
+            at += len(message) - 16
+        text, where = "", ""
+        if flags & NLM_F_ACK_TLVS:
+            for _, number, payload in walk(reply[at:]):
+                if number == 1:
+                    text = payload.rstrip(b"\0").decode()
+                elif number == 2:
+                    offset = struct.unpack("=I", payload)[0]
+                    bad = struct.unpack_from("=H", message, offset + 2)[0] & 0x3FFF
+                    where = f" (attribute {names.get(bad, bad)})"
+        return code, (text or "no text") + where
+
+
+def body(dev: str, parent: int, own: int, options: bytes | None, kind: str) -> bytes:
+    data = struct.pack("=BxxxiIII", 0, socket.if_nametoindex(dev), own, parent, 0)
+    data += attribute(TCA_KIND, kind.encode() + b"\0")
+    if options is not None:
+        data += attribute(TCA_OPTIONS | NEST, options)
+    return data
+
+
+def show(link: Netlink, dev: str, names: dict[int, str]) -> None:
+    """Every option of the paqm qdiscs of a device as sent by the kernel, in hex."""
+    index = socket.if_nametoindex(dev)
+    link.request(RTM_GETQDISC, NLM_DUMP, struct.pack("=BxxxiIII", 0, index, 0, 0, 0))
+    while True:
+        data = link.sock.recv(1 << 20)
+        at = 0
+        while at < len(data):
+            length, kind = struct.unpack_from("=IH", data, at)
+            if kind == NLMSG_DONE:
+                return
+            parts = {n: p for _, n, p in walk(data[at + 36 : at + length])}
+            if parts.get(TCA_KIND) == b"paqm\0":
+                options = {names.get(n, str(n)): p.hex() for _, n, p in walk(parts[TCA_OPTIONS])}
+                print(json.dumps(options))
+            at += length + 3 & ~3
+
+
+def fail_each(link: Netlink, request: tuple[int, int, bytes], undo: bytes) -> int:
+    """The request with every allocation failing in turn."""
+    Path("/sys/kernel/debug/failslab/ignore-gfp-wait").write_text("N")
+    Path("/sys/kernel/debug/failslab/verbose").write_text("0")
+    switch = os.open("/proc/thread-self/fail-nth", os.O_RDWR)
+    refused = managed = 0
+    for nth in range(1, 1000):
+        os.pwrite(switch, str(nth).encode(), 0)
+        try:
+            message = link.request(*request)
+        except OSError as err:
+            if err.errno not in (errno.ENOMEM, errno.ENOBUFS):
+                raise
+            message = b""
+        left = int(os.pread(switch, 16, 0))
+        os.pwrite(switch, b"0", 0)
+        code = link.ack(message, {})[0] if message else errno.ENOMEM
+        if left:
+            print(f"refused {refused} managed {managed}")
+            return code
+        if code:
+            refused += 1
+            continue
+        managed += 1
+        code, text = link.ack(link.request(RTM_DELQDISC, NLM_ACK, undo), {})
+        if code:
+            print(f"after allocation {nth} failed: cannot delete: {text}")
+            return code
+    print("every one of 1000 allocations failed")
+    return errno.ELOOP
+
+
+def main() -> int:
+    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    ap.add_argument("action", choices=[*FLAGS, "show"])
+    ap.add_argument("dev")
+    ap.add_argument("options", nargs="*", metavar="NAME=VALUE")
+    ap.add_argument("--parent", default="root")
+    ap.add_argument("--handle", default="0:")
+    ap.add_argument("--no-options", action="store_true", help="leave TCA_OPTIONS out")
+    ap.add_argument("--fail-each", action="store_true")
+    args = ap.parse_intermixed_args()
+    known = attributes()
+    names = {number: name for name, (number, _) in known.items()}
+    link = Netlink()
+    if args.action == "show":
+        show(link, args.dev, names)
+        return 0
+    options = b""
+    for word in args.options:
+        name, _, value = word.partition("=")
+        number, width = (int(name[1:]), "u32") if name[0] == "@" else known[name]
+        options += attribute(number, encode(value, width))
+    data = body(args.dev, handle(args.parent), handle(args.handle),
+                None if args.no_options else options, "paqm")
+    request = (RTM_NEWQDISC, FLAGS[args.action] | NLM_ACK, data)
+    if args.fail_each:
+        return 2 if fail_each(link, request, data) else 0
+    code, text = link.ack(link.request(*request), names)
+    if code:
+        print(f"{errno.errorcode[code]}: {text}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

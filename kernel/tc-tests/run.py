@@ -1,0 +1,318 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Runs cases of the kernel's tdc format inside a lab guest.
+
+  paqm-lab exec [--debug-kernel] kernel/tc-tests/run.py [--only WORD] [FILE.json ...]
+
+Each case gets a network namespace with a veth end, a dummy and an ifb, as with tdc's nsPlugin;
+commands are run as tdc runs them. Prints `ok ID NAME`, `not ok ID NAME: why` or `skip ID NAME: why`
+and a summary; status 1 if a case failed.
+
+Beyond what tdc looks at, a case fails when the kernel complained of itself meanwhile, when the
+counters of any qdisc contradict themselves before the teardown, or when something still holds the
+module after the namespace is gone. On a kernel with kmemleak the whole run is scanned at the end.
+"""
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+TIMEOUT = 24  # seconds of a command, as in tdc
+FAULT = re.compile(
+    r"BUG: |BUG at |WARNING: |Kernel panic|Oops|kernel mode fault|UBSAN: |refcount_t: |ODEBUG: "
+    r"|possible (recursive|circular|irq lock)|inconsistent lock state|suspicious RCU usage"
+    r"|DEBUG_LOCKS_WARN|INFO: task .* blocked|soft lockup|detected .*stall|negative backlog",
+    re.IGNORECASE,
+)
+TAINT_FAULT = 1 << 7 | 1 << 9  # the kernel died or warned
+Json = Any
+
+
+class Wrong(Exception):
+    """A case failed; the text says why."""
+
+
+class KernelLog:
+    """What the kernel said since the last look."""
+
+    def __init__(self) -> None:
+        self.fd = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK)
+        os.lseek(self.fd, 0, os.SEEK_END)
+        self.taint = self._taint()
+
+    @staticmethod
+    def _taint() -> int:
+        return int(Path("/proc/sys/kernel/tainted").read_text()) & TAINT_FAULT
+
+    def fault(self) -> str | None:
+        """The first complaint, or None. A warning that is told once still taints."""
+        found = None
+        while True:
+            try:
+                line = os.read(self.fd, 8192).decode(errors="replace")
+            except BlockingIOError:
+                break
+            except BrokenPipeError:  # overwritten before it was read
+                continue
+            text = line.partition(";")[2].splitlines()[0]
+            if not found and FAULT.search(text):
+                found = text
+        taint = self._taint()
+        if not found and taint & ~self.taint:
+            found = f"taint {taint}"
+        self.taint = taint
+        return found
+
+
+@dataclass(frozen=True)
+class Space:
+    """Namespace and devices of a case, under the names that tdc has for them."""
+
+    name: str
+    words: dict[str, str]
+
+    @staticmethod
+    def of(ident: str) -> "Space":
+        name = f"tcut-{ident}"
+        words = {
+            "TC": "/sbin/tc", "IP": "/sbin/ip", "ETHTOOL": "/usr/sbin/ethtool", "NS": name,
+            "TESTID": ident, "DEV0": f"v0p0id{ident}", "DEV1": f"v0p1id{ident}",
+            "DUMMY": f"dummy1id{ident}", "IFB": f"ifbtdc0id{ident}", "PAQM": str(HERE),
+        }
+        return Space(name, words)
+
+    def create(self) -> None:
+        w = self.words
+        batch = [
+            f"netns add {self.name}",
+            f"link add {w['DEV1']} netns {self.name} type veth peer name {w['DEV0']}",
+            f"link add {w['DUMMY']} netns {self.name} type dummy",
+            f"link add {w['IFB']} netns {self.name} type ifb",
+            f"link set {w['DEV0']} up",
+        ]
+        subprocess.run(["ip", "-b", "-"], input="\n".join(batch), text=True, check=True)
+        inner = "\n".join(f"link set {w[dev]} up" for dev in ("DEV1", "DUMMY", "IFB"))
+        subprocess.run(["ip", "-n", self.name, "-b", "-"], input=inner, text=True, check=True)
+
+    def delete(self) -> None:
+        # a case may have removed it itself
+        subprocess.run(["ip", "netns", "del", self.name], capture_output=True, check=False)
+        subprocess.run(["ip", "link", "del", self.words["DEV0"]], capture_output=True, check=False)
+
+    def run(self, command: str) -> tuple[int, str]:
+        """Status and output of a command: what it wrote to stderr if it failed, as in tdc."""
+        command = Template(command).safe_substitute(self.words)
+        try:
+            done = subprocess.run(
+                f"ip netns exec {self.name} {command}", shell=True, capture_output=True,
+                text=True, errors="replace", timeout=TIMEOUT, check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return 255, f'"{command}" took more than {TIMEOUT} s\n'
+        failed = done.returncode != 0 and done.stderr
+        return done.returncode, done.stderr if failed else done.stdout
+
+
+def short(text: str) -> str:
+    text = " | ".join(line.strip() for line in text.strip().splitlines())
+    return text if len(text) <= 600 else text[:600] + "..."
+
+
+def steps(space: Space, case: Json, stage: str) -> None:
+    for step in case[stage]:
+        command, good = (step[0], step[1:]) if isinstance(step, list) else (step, [0])
+        status, output = space.run(command)
+        if status not in good:
+            raise Wrong(f"{stage} `{command}` ended with {status}: {short(output)}")
+
+
+def differs(got: Json, want: Json, where: str = "") -> str | None:
+    """Where `got` lacks what `want` has. Stricter than tdc: [] is an empty list only."""
+    if type(got) is not type(want) and not (
+        isinstance(got, int | float) and isinstance(want, int | float)
+    ):
+        return f"{where}: {got!r} is not like {want!r}"
+    if isinstance(want, dict):
+        for key, value in want.items():
+            if key not in got:
+                return f"{where}.{key} is missing"
+            wrong = differs(got[key], value, f"{where}.{key}")
+            if wrong:
+                return wrong
+        return None
+    if isinstance(want, list):
+        if len(got) < len(want) or (got and not want):
+            return f"{where}: {len(got)} elements, wanted {len(want)}"
+        for i, value in enumerate(want):
+            wrong = differs(got[i], value, f"{where}[{i}]")
+            if wrong:
+                return wrong
+        return None
+    return None if got == want else f"{where}: {got!r}, wanted {want!r}"
+
+
+def verify(case: Json, output: str) -> None:
+    if "matchJSON" in case:
+        try:
+            got = json.loads(output)
+        except json.JSONDecodeError as err:
+            raise Wrong(f"verifyCmd: no JSON ({err}): {short(output)}") from err
+        wrong = differs(got, case["matchJSON"])
+        if wrong:
+            raise Wrong(f"verifyCmd: {wrong}")
+        return
+    found = re.findall(case["matchPattern"], output, re.DOTALL | re.MULTILINE)
+    if len(found) != int(case["matchCount"]):
+        raise Wrong(
+            f"pattern `{case['matchPattern']}` found {len(found)} times, "
+            f"not {case['matchCount']}: {short(output)}"
+        )
+
+
+def counters(space: Space) -> None:
+    """No qdisc may hold packets without bytes, bytes without packets, or less than none."""
+    status, output = space.run("tc -s -j qdisc show")
+    if status:
+        return  # the case removed the namespace
+    # hfsc of iproute2 6.1 writes its default class in front of the JSON of the options
+    for q in json.loads(re.sub(r"default 0x[0-9a-f]+ *", "", output)):
+        what = f"{q['kind']} {q['handle']} on {q['dev']}"
+        qlen, backlog = q.get("qlen", 0), q.get("backlog", 0)
+        if qlen >= 1 << 31:
+            raise Wrong(f"{what}: queue length {qlen} has gone below 0")
+        if bool(qlen) != bool(backlog):
+            raise Wrong(f"{what}: {qlen} packets with {backlog} bytes")
+        if q["kind"] == "paqm":
+            own = q["media"]["backlog_packets"] + q["elastic"]["backlog_packets"]
+            if not own <= qlen <= own + 1:  # one may have been peeked at
+                raise Wrong(f"{what}: {qlen} packets, its classes have {own}")
+            for name in ("media", "elastic"):
+                if q[name]["sent_bytes"] > q[name]["arrived_bytes"]:
+                    raise Wrong(f"{what}: {name} sent more than arrived")
+
+
+def references(module: str) -> int:
+    for line in Path("/proc/modules").read_text().splitlines():
+        words = line.split()
+        if words[0] == module:
+            return int(words[2])
+    return 0
+
+
+def released(module: str) -> bool:
+    for _ in range(100):  # namespaces are torn down by a work item
+        if not references(module):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def run_case(case: Json, log: KernelLog) -> str | None:
+    """Runs one case; the reason if it is to be skipped."""
+    space = Space.of(case["id"])
+    problem: Wrong | None = None
+    space.create()
+    try:
+        if "dependsOn" in case and space.run(case["dependsOn"])[0]:
+            return f"`{case['dependsOn']}` failed"
+        steps(space, case, "setup")
+        status, output = space.run(case["cmdUnderTest"])
+        if status != int(case["expExitCode"]):
+            raise Wrong(f"ended with {status}, not {case['expExitCode']}: {short(output)}")
+        verify(case, space.run(case["verifyCmd"])[1])
+        counters(space)
+        steps(space, case, "teardown")
+    except Wrong as err:
+        problem = err
+    finally:
+        space.delete()
+    held = not released("sch_paqm")
+    fault = log.fault()
+    if fault:
+        raise Wrong(f"the kernel complained: {fault}" + (f"; {problem}" if problem else ""))
+    if problem:
+        raise problem
+    if held:
+        raise Wrong(f"{references('sch_paqm')} references to the module remain")
+    return None
+
+
+def load_cases(files: list[Path]) -> list[Json]:
+    cases: list[Json] = []
+    seen: dict[str, str] = {}
+    for file in files:
+        for case in json.loads(file.read_text()):
+            if case["id"] in seen:
+                sys.exit(f"run.py: {file}: id {case['id']} is already in {seen[case['id']]}")
+            seen[case["id"]] = file.name
+            cases.append(case | {"file": file.stem})
+    return cases
+
+
+def insert(names: list[str]) -> bool:
+    where = os.environ.get("PAQM_KO_DIR")
+    if not where:
+        sys.exit("run.py: PAQM_KO_DIR does not name the modules' directory; use paqm-lab exec")
+    return all(
+        subprocess.run(["insmod", f"{where}/{name}.ko"], check=False).returncode == 0
+        for name in names
+    )
+
+
+def leaks() -> str | None:
+    """First line of kmemleak's findings, or None."""
+    report = Path("/sys/kernel/debug/kmemleak")
+    for _ in range(2):  # an object is reported when it was unreachable twice
+        time.sleep(6)
+        report.write_text("scan")
+    text = report.read_text()
+    return short(text) if "unreferenced" in text else None
+
+
+def main() -> int:
+    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    ap.add_argument("--only", metavar="WORD", help="cases with this id, category or word in name")
+    ap.add_argument("files", nargs="*", type=Path, help="default: all *.json beside this program")
+    args = ap.parse_args()
+    cases = load_cases(args.files or sorted(HERE.glob("*.json")))
+    if args.only:
+        cases = [
+            c for c in cases
+            if args.only in (c["id"], c["file"], *c["category"]) or args.only in c["name"]
+        ]
+    count = {"ok": 0, "not ok": 0, "skip": 0}
+
+    def tell(result: str, what: str) -> None:
+        count[result] += 1
+        print(f"{result} {what}", flush=True)
+
+    log = KernelLog()
+    tell("ok" if insert(["paqm_feedback", "sch_paqm"]) else "not ok", "load: the modules load")
+    for case in cases:
+        title = f"{case['id']} {case['name']}"
+        try:
+            skipped = run_case(case, log)
+        except Wrong as err:
+            tell("not ok", f"{title}: {err}")
+            continue
+        tell("skip" if skipped else "ok", title + (f": {skipped}" if skipped else ""))
+    gone = subprocess.run(["rmmod", "sch_paqm", "paqm_feedback"], check=False).returncode == 0
+    tell("ok" if gone else "not ok", "unload: the modules unload")
+    if Path("/sys/kernel/debug/kmemleak").exists():
+        found = leaks()
+        tell("not ok" if found else "ok", "leaks: kmemleak" + (f": {found}" if found else ""))
+    print(f"{count['ok']} passed, {count['not ok']} failed, {count['skip']} skipped")
+    return 1 if count["not ok"] or not cases else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
