@@ -173,7 +173,10 @@ def seeds(directory: Path) -> list[str]:
         raise SystemExit("make_results: one variant per result is expected, as of demo-seeds")
     lines = [HEAD, "## Checks", "", *checks_table(results), "", "## Figures", ""]
     lines += [*figures_table(results), "", "## Identity of the runs", ""]
-    lines += ["With these versions, built the same way, the same packet logs come out, to the last bit:", ""]
+    lines += [
+        "With these versions, built the same way, the same packet logs come out, to the last bit:",
+        "",
+    ]
     lines += [row("seed", "SHA-256 of the packet log"), "|---|---|"]
     for r in results:
         lines.append(row(str(r["seed"]), f"`{r['variants'][0]['packet_log_sha256']}`"))
@@ -182,14 +185,12 @@ def seeds(directory: Path) -> list[str]:
     return [*lines, TAIL.rstrip("\n")]
 
 
-def departures(reference: Path, changed: Path) -> list[str]:
-    base, other = load(reference), load(changed)
-    entries = [next(v for v in base["variants"] if v["name"] == "paqm"), *other["variants"]]
+def departures(path: Path) -> list[str]:
+    entries = sorted(load(path)["variants"], key=lambda v: v["name"] != "as-is")
     lines = [row("", *(title for title, _, _ in DEPARTURES)), "|" + "---|" * (len(DEPARTURES) + 1)]
     for entry in entries:
-        values = [cell(pick(entry["figures"], path), n) for _, path, n in DEPARTURES]
-        name = "as it is" if entry["name"] == "paqm" else f"`{entry['name']}`: {entry['title']}"
-        lines.append(row(name, *values))
+        values = [cell(pick(entry["figures"], key), n) for _, key, n in DEPARTURES]
+        lines.append(row(f"`{entry['name']}`: {entry['title']}", *values))
     return lines
 
 
@@ -197,8 +198,8 @@ def main() -> int:
     args = sys.argv[1:]
     if len(args) == 2 and args[0] == "seeds":
         lines = seeds(Path(args[1]))
-    elif len(args) == 3 and args[0] == "departures":
-        lines = departures(Path(args[1]), Path(args[2]))
+    elif len(args) == 2 and args[0] == "departures":
+        lines = departures(Path(args[1]))
     else:
         print(__doc__, file=sys.stderr)
         return 2

@@ -157,6 +157,7 @@ def blocked() -> None:
     expect("the allowance has expired", "expired" in text)
     expect("the router cannot send", int(str(queue()["notices_failed"])) > 0)
     show(ROUTER, "tc -s qdisc show dev q")
+    step("the filter is gone")
     topology.run(*f"{tc} qdisc del dev m-a clsact".split())
     time.sleep(1)
     show(SENDER, "paqmctl flows")
