@@ -29,7 +29,8 @@ PROMPT = re.compile(r"^([a-z][-a-z]*)# (.*)")
 def outputs(text: str) -> dict[tuple[str, str], list[str]]:
     """Lines of each command, the prompt first, by step and command."""
     found: dict[tuple[str, str], list[str]] = {}
-    step, lines = "", []
+    lines: list[str] = []
+    step = ""
     for line in text.splitlines():
         line = line.rstrip()
         prompt = PROMPT.match(line)
