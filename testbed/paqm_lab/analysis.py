@@ -573,6 +573,7 @@ def analyse_variant(run: Run) -> dict[str, Any]:
         "shaper": run.shaper,
         "elastic_expected": bool(run.elastic),
         "wall_seconds": run.wall_seconds,
+        "wall_ended": run.wall_ended,
         "packet_log_sha256": run.packet_log_sha256,
         "packet_log_cut": traffic.log.cut,
         "figures": figures,

@@ -199,6 +199,7 @@ class VariantRun:
             "versions": versions(self.built),
             "packet_log_sha256": file_sha256(directory / "router.pcap"),
             "wall_seconds": round(result.wall, 1),
+            "wall_ended": round(time.time(), 1),
         }
         (directory / "run.json").write_text(json.dumps(record, indent=1) + "\n")
         return record

@@ -56,6 +56,7 @@ class Run:
     versions: dict[str, str]
     packet_log_sha256: str
     wall_seconds: float
+    wall_ended: float  # Unix time
 
     @property
     def advised(self) -> bool:
@@ -164,6 +165,7 @@ def load_run(directory: Path) -> Run:
             versions={str(k): str(v) for k, v in data["versions"].items()},
             packet_log_sha256=str(data["packet_log_sha256"]),
             wall_seconds=float(data["wall_seconds"]),
+            wall_ended=float(data["wall_ended"]),
         )
     except (KeyError, TypeError, ValueError) as err:
         raise LabError(f"{path}: lacks or garbles {err}; run the scenario again") from err

@@ -144,6 +144,7 @@ def write_run(home: Path, faults: Faults | None = None, variant: str = "paqm") -
         "versions": {"paqm": "test"},
         "packet_log_sha256": hashlib.sha256(log).hexdigest(),
         "wall_seconds": faults.wall,
+        "wall_ended": 1e9,
     }
     (home / "run.json").write_text(json.dumps(record))
     return home.parent
