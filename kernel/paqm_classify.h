@@ -31,8 +31,8 @@ enum paqm_class { PAQM_MEDIA, PAQM_ELASTIC, PAQM_CLASSES };
  * @hash: 64 bit flow identity, 0 when the packet is not counted in a flow
  * @class: queue it goes to
  * @ip: is IPv4 or IPv6
- * @quotable: IPv4/UDP media without options, no fragment, long enough to prove that a
- *	quote of it comes from the path
+ * @quotable: counted IPv4/UDP without options, no fragment, long enough to prove that a
+ *	quote of it comes from the path; only media is told
  */
 struct paqm_packet {
 	u64 hash;
@@ -196,7 +196,7 @@ static inline void paqm_classify(const struct sk_buff *skb, u32 mode, const siph
 	}
 	if (proto == IPPROTO_UDP && ports_known)
 		paqm_classify_udp(skb, off + 8, *ports, mode, p, &counted);
-	p->quotable = p->quotable && proto == IPPROTO_UDP && counted && p->class == PAQM_MEDIA;
+	p->quotable = p->quotable && proto == IPPROTO_UDP && counted;
 	if (counted)
 		p->hash = paqm_flow_hash(a, b, ntohl(*ports), proto, key);
 	return;

@@ -10,6 +10,7 @@
 #include <linux/ethtool.h>
 #include <linux/hrtimer.h>
 #include <linux/version.h>
+#include <net/pkt_cls.h>
 #include <net/pkt_sched.h>
 #include <net/sch_generic.h>
 #if __has_include("net/gso.h")
@@ -58,6 +59,19 @@ static inline void paqm_set_segs(struct sk_buff *skb)
 {
 #ifdef PAQM_HAVE_PKT_SEGS
 	qdisc_skb_cb(skb)->pkt_segs = 1;
+#endif
+}
+
+/* Verdict of the filters; redirection of a packet by its filter is not possible here. */
+static inline int paqm_tcf_classify(struct sk_buff *skb, const struct tcf_proto *fl,
+				    struct tcf_result *res)
+{
+#ifdef PAQM_HAVE_CLASSIFY_QDISC
+	return tcf_classify_qdisc(skb, fl, res, false);
+#else
+	int verdict = tcf_classify(skb, NULL, fl, res, false);
+
+	return verdict == TC_ACT_REDIRECT ? TC_ACT_SHOT : verdict;
 #endif
 }
 

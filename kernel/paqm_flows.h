@@ -110,6 +110,9 @@ static inline struct paqm_flow *paqm_flows_touch(struct paqm_flows *t, u64 hash,
 			flow = &set->flow[i];
 			if (READ_ONCE(flow->last_ms) != now_ms)
 				WRITE_ONCE(flow->last_ms, now_ms);
+			/* a filter may move a living flow */
+			if (flow->class != class)
+				WRITE_ONCE(flow->class, class);
 			return flow;
 		}
 	}
@@ -275,7 +278,7 @@ static inline void paqm_flows_walk(struct paqm_flows *t, const struct paqm_walk 
 			c->used++;
 			if ((s32)silent > PAQM_FLOW_ACTIVE_MS)
 				continue;
-			if (f->class == PAQM_MEDIA) {
+			if (READ_ONCE(f->class) == PAQM_MEDIA) {
 				c->media++;
 				paqm_flow_judge(f, w, c);
 			} else {

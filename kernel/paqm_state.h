@@ -55,6 +55,9 @@ enum paqm_event {
 struct paqm_sched_data {
 	/* datapath, under the qdisc lock */
 	struct paqm_queue queue[PAQM_CLASSES];
+	struct Qdisc __rcu *child; /* holds the elastic class's packets; NULL: its own list */
+	struct tcf_proto __rcu *filter_list;
+	struct tcf_block *block;
 	struct paqm_sched sched;
 	struct paqm_flows flows;
 	siphash_key_t hash_key;
@@ -64,11 +67,14 @@ struct paqm_sched_data {
 	u32 limit; /* bytes of both queues */
 	u32 gso_split; /* GSO packets above this length are segmented, bytes */
 	u32 not_ip;
+	u32 filter_drop;
+	u32 filter_taken;
 	u32 overload;
 	u32 notices_owed;
 	bool overloaded;
 	bool awake; /* timer and outer loop run */
 	bool elastic_awake; /* elastic traffic within the last period */
+	bool stalled; /* the child held back all there was: no credit for the shaper */
 	u64 idle_since;
 	u64 idle_ns;
 	struct qdisc_watchdog watchdog;
@@ -124,11 +130,11 @@ struct paqm_sched_data {
 /**
  * struct paqm_skb_cb - private part of the control block, 20 bytes at most
  * @enqueued: time of arrival, ns
- * @class: queue
+ *
+ * Only for packets in our own lists: a child writes its own.
  */
 struct paqm_skb_cb {
 	u64 enqueued;
-	u8 class;
 };
 
 static struct paqm_skb_cb *paqm_skb_cb(const struct sk_buff *skb)
@@ -163,6 +169,16 @@ static struct sk_buff *paqm_pop(struct paqm_queue *queue)
 	WRITE_ONCE(queue->st.qlen, queue->st.qlen - 1);
 	WRITE_ONCE(queue->st.backlog, queue->st.backlog - qdisc_pkt_len(skb));
 	return skb;
+}
+
+/* RTNL: packets are freed when it is released. */
+static void paqm_free_list(struct paqm_queue *queue)
+{
+	rtnl_kfree_skbs(queue->head, queue->tail);
+	queue->head = NULL;
+	queue->tail = NULL;
+	WRITE_ONCE(queue->st.qlen, 0);
+	WRITE_ONCE(queue->st.backlog, 0);
 }
 
 #endif /* PAQM_STATE_H */

@@ -40,6 +40,7 @@
 #include "core/paqm_maxmin.h"
 #include "core/paqm_msg.h"
 #include "core/paqm_sched.h"
+#include "paqm_class.h"
 #include "paqm_classify.h"
 #include "paqm_feedback.h"
 #include "paqm_flows.h"
@@ -115,17 +116,40 @@ static int paqm_drop(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to
 	return paqm_qdisc_drop(skb, sch, to_free, why);
 }
 
-/* The filter of last resort for class selection: skb priority X:1 or X:2. */
-static void paqm_priority(const struct sk_buff *skb, const struct Qdisc *sch,
-			  struct paqm_packet *p)
+/* The first packet after an idle time. */
+static void paqm_begin_busy(struct paqm_sched_data *q, u64 now)
 {
-	u32 minor = TC_H_MIN(skb->priority);
-
-	if (TC_H_MAJ(skb->priority) == sch->handle && minor >= 1 && minor <= PAQM_CLASSES)
-		p->class = minor - 1;
+	q->idle_ns += now - q->idle_since;
+	WRITE_ONCE(q->idle_since, now);
+	if (q->next_tx < now)
+		q->next_tx = now;
 }
 
-static int paqm_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+/* Hand an elastic packet to the qdisc of that class. */
+static int paqm_enqueue_child(struct sk_buff *skb, struct Qdisc *sch, struct Qdisc *child, u64 now,
+			      struct sk_buff **to_free)
+{
+	struct paqm_sched_data *q = qdisc_priv(sch);
+	u32 len = qdisc_pkt_len(skb);
+	bool idle = !sch->q.qlen;
+	/* not qdisc_enqueue(): a child's size table must not change what we account */
+	int ret = child->enqueue(skb, child, to_free);
+
+	if (ret != NET_XMIT_SUCCESS) {
+		if (net_xmit_drop_count(ret))
+			qdisc_qstats_drop(sch);
+		return ret;
+	}
+	if (idle)
+		paqm_begin_busy(q, now);
+	qdisc_qlen_inc(sch);
+	WRITE_ONCE(sch->qstats.backlog, sch->qstats.backlog + len);
+	return ret;
+}
+
+/* @class: chosen by priority or filter, PAQM_CLASSES: by the recogniser */
+static int paqm_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, int class,
+			    struct sk_buff **to_free)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
 	u32 len = qdisc_pkt_len(skb), before = U32_MAX, prob;
@@ -133,10 +157,12 @@ static int paqm_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, struct sk_bu
 	struct paqm_queue *queue;
 	struct paqm_packet p;
 	u64 now = ktime_get_ns();
-	bool fresh = false;
+	bool fresh = false, full;
+	struct Qdisc *child;
 
 	paqm_classify(skb, q->cfg.classify, &q->hash_key, &p);
-	paqm_priority(skb, sch, &p);
+	if (class < PAQM_CLASSES)
+		p.class = class;
 	if (!p.ip)
 		paqm_inc(&q->not_ip);
 	queue = &q->queue[p.class];
@@ -174,8 +200,14 @@ static int paqm_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, struct sk_bu
 		paqm_raise(q, PAQM_EV_SPLIT);
 	}
 
-	if (unlikely(queue->st.backlog + len > queue->limit ||
-		     sch->qstats.backlog + len > q->limit) && queue->st.qlen)
+	full = sch->qstats.backlog + len > q->limit;
+	child = p.class == PAQM_ELASTIC ? rcu_dereference_bh(q->child) : NULL;
+	if (child) {
+		if (unlikely(full && child->q.qlen))
+			return paqm_drop(skb, sch, to_free, &queue->st.drop_tail, PAQM_DROP_TAIL);
+		return paqm_enqueue_child(skb, sch, child, now, to_free);
+	}
+	if (unlikely(queue->st.backlog + len > queue->limit || full) && queue->st.qlen)
 		return paqm_drop(skb, sch, to_free, &queue->st.drop_tail, PAQM_DROP_TAIL);
 	if (flow && unlikely(READ_ONCE(flow->drop)) && get_random_u32() < READ_ONCE(flow->drop)) {
 		/* policed bytes are not load: adaptive flows must not pay for them */
@@ -191,13 +223,9 @@ static int paqm_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, struct sk_bu
 			return paqm_drop(skb, sch, to_free, &queue->st.drop_inner, PAQM_DROP_INNER);
 	}
 
-	if (!sch->q.qlen) {
-		q->idle_ns += now - q->idle_since;
-		if (q->next_tx < now)
-			q->next_tx = now;
-	}
+	if (!sch->q.qlen)
+		paqm_begin_busy(q, now);
 	paqm_skb_cb(skb)->enqueued = now;
-	paqm_skb_cb(skb)->class = p.class;
 	paqm_append(queue, skb);
 	qdisc_qlen_inc(sch);
 	qdisc_qstats_backlog_inc(sch, skb);
@@ -208,7 +236,8 @@ static int paqm_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, struct sk_bu
  * A GSO packet that would hold the link for longer than the media target is cut
  * into its packets: a 64 kB burst is 65 ms at 8 Mbit/s.
  */
-static int paqm_enqueue_gso(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+static int paqm_enqueue_gso(struct sk_buff *skb, struct Qdisc *sch, int class,
+			    struct sk_buff **to_free)
 {
 	unsigned int total = qdisc_pkt_len(skb), taken = 0, bytes = 0, len;
 	struct sk_buff *segs, *next;
@@ -222,7 +251,7 @@ static int paqm_enqueue_gso(struct sk_buff *skb, struct Qdisc *sch, struct sk_bu
 		qdisc_skb_cb(segs)->pkt_len = segs->len;
 		paqm_set_segs(segs);
 		len = segs->len;
-		if (paqm_enqueue_one(segs, sch, to_free) == NET_XMIT_SUCCESS) {
+		if (paqm_enqueue_one(segs, sch, class, to_free) == NET_XMIT_SUCCESS) {
 			bytes += len;
 			taken++;
 			ret = NET_XMIT_SUCCESS;
@@ -238,20 +267,36 @@ static int paqm_enqueue_gso(struct sk_buff *skb, struct Qdisc *sch, struct sk_bu
 static int paqm_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
+	int ret, class = paqm_choose(skb, sch, to_free, &ret);
 
+	if (class < 0)
+		return ret;
 	if (skb_is_gso(skb) && qdisc_pkt_len(skb) > q->gso_split)
-		return paqm_enqueue_gso(skb, sch, to_free);
-	return paqm_enqueue_one(skb, sch, to_free);
+		return paqm_enqueue_gso(skb, sch, class, to_free);
+	return paqm_enqueue_one(skb, sch, class, to_free);
+}
+
+/* Count a packet of our own lists out, with its time in the queue. */
+static void paqm_count_sojourn(struct paqm_queue *queue, const struct sk_buff *skb, u64 now)
+{
+	u64 sojourn = now - paqm_skb_cb(skb)->enqueued;
+
+	WRITE_ONCE(queue->st.sojourn_ns, queue->st.sojourn_ns + sojourn);
+	paqm_inc(&queue->st.hist[paqm_hist_bin(sojourn)]);
+	if (sojourn > queue->sojourn_max)
+		WRITE_ONCE(queue->sojourn_max, sojourn);
 }
 
 static struct sk_buff *paqm_dequeue(struct Qdisc *sch)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
-	struct paqm_queue *queue, *other;
-	struct sk_buff *skb;
-	u64 now, sojourn;
-	u32 len;
+	struct paqm_queue *media = &q->queue[PAQM_MEDIA], *elastic = &q->queue[PAQM_ELASTIC];
+	struct Qdisc *child = rcu_dereference_bh(q->child);
+	struct sk_buff *skb = NULL;
+	bool ready; /* elastic has a packet that may go now */
 	int class;
+	u64 now;
+	u32 len;
 
 	if (!sch->q.qlen)
 		return NULL;
@@ -263,35 +308,41 @@ static struct sk_buff *paqm_dequeue(struct Qdisc *sch)
 	}
 
 	q->sched.share_q16 = READ_ONCE(q->share_now);
-	if (!q->queue[PAQM_ELASTIC].head)
+	/* A child drops here if it wants to, while all its packets are still in our length. */
+	ready = child ? !!child->ops->peek(child) : !!elastic->head;
+	class = ready && !(media->head && paqm_sched_media_next(&q->sched)) ? PAQM_ELASTIC :
+									      PAQM_MEDIA;
+	if (class == PAQM_ELASTIC) {
+		skb = child ? qdisc_dequeue_peeked(child) : paqm_pop(elastic);
+		if (skb && !child)
+			paqm_count_sojourn(elastic, skb, now);
+	}
+	if (!skb && media->head) {
 		class = PAQM_MEDIA;
-	else if (!q->queue[PAQM_MEDIA].head)
-		class = PAQM_ELASTIC;
-	else
-		class = paqm_sched_media_next(&q->sched) ? PAQM_MEDIA : PAQM_ELASTIC;
-	queue = &q->queue[class];
-	other = &q->queue[!class];
+		skb = paqm_pop(media);
+		paqm_count_sojourn(media, skb, now);
+	}
+	if (unlikely(!skb)) { /* the child dropped all, or holds it back */
+		q->stalled = true;
+		return NULL;
+	}
 
-	skb = paqm_pop(queue);
 	len = qdisc_pkt_len(skb);
-	paqm_sched_sent(&q->sched, class == PAQM_MEDIA, len, !!q->queue[PAQM_MEDIA].head,
-			class == PAQM_MEDIA ? !!other->head : 1);
-	if (q->shaper.rate_bytes_ps)
+	paqm_sched_sent(&q->sched, class == PAQM_MEDIA, len, !!media->head, ready);
+	if (q->shaper.rate_bytes_ps) {
+		if (unlikely(q->stalled) && q->next_tx < now)
+			q->next_tx = now;
 		q->next_tx += psched_l2t_ns(&q->shaper, len);
-
-	sojourn = now - paqm_skb_cb(skb)->enqueued;
-	WRITE_ONCE(queue->st.sojourn_ns, queue->st.sojourn_ns + sojourn);
-	paqm_inc(&queue->st.hist[paqm_hist_bin(sojourn)]);
-	if (sojourn > queue->sojourn_max)
-		WRITE_ONCE(queue->sojourn_max, sojourn);
-	WRITE_ONCE(queue->st.sent_bytes, queue->st.sent_bytes + len);
-	WRITE_ONCE(queue->st.sent_packets, queue->st.sent_packets + 1);
+	}
+	q->stalled = false;
+	WRITE_ONCE(q->queue[class].st.sent_bytes, q->queue[class].st.sent_bytes + len);
+	WRITE_ONCE(q->queue[class].st.sent_packets, q->queue[class].st.sent_packets + 1);
 
 	qdisc_qlen_dec(sch);
 	qdisc_qstats_backlog_dec(sch, skb);
 	qdisc_bstats_update(sch, skb);
 	if (!sch->q.qlen)
-		q->idle_since = now;
+		WRITE_ONCE(q->idle_since, now);
 	return skb;
 }
 
@@ -327,13 +378,14 @@ static void paqm_inner_period(struct paqm_sched_data *q, u64 elapsed)
 	u->inner.rate_q24 = v.rate_q24;
 	WRITE_ONCE(u->inner.prob, v.prob);
 
+	/* a child of the elastic class is an AQM of its own: only its rate is of interest */
 	p.cap_q24 = paqm_class_cap(link - media_cap, link, rate_u);
 	p.target = READ_ONCE(t->target);
 	v = t->inner;
 	paqm_inner_step(&v, &p, arrived_t - t->seen, READ_ONCE(t->st.backlog));
 	t->seen = arrived_t;
 	t->inner.rate_q24 = v.rate_q24;
-	WRITE_ONCE(t->inner.prob, v.prob);
+	WRITE_ONCE(t->inner.prob, rcu_access_pointer(q->child) ? 0 : v.prob);
 
 	WRITE_ONCE(u->st.rate, paqm_rate_bps(u->inner.rate_q24 >> 24, elapsed));
 	WRITE_ONCE(t->st.rate, paqm_rate_bps(t->inner.rate_q24 >> 24, elapsed));
@@ -598,16 +650,17 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events)
 		.police = q->cfg.police && READ_ONCE(q->overloaded),
 		.max_every = max(1U, (u32)(PAQM_NOTICE_PAUSE_US / q->cfg.period)),
 	};
-	u32 n_out, ev;
+	u32 n_out, ev, qlen, backlog;
 
 	paqm_measure(q, now, &w);
 	paqm_flows_walk(&q->flows, &w, &q->census);
 	q->n_media = q->census.media;
 	q->n_elastic = q->census.elastic;
+	paqm_level(q, PAQM_ELASTIC, &qlen, &backlog);
 	/* only mice, but more than a trickle: they count as one flow */
 	if (!q->n_elastic &&
 	    (q->elastic_rate > paqm_mul_q24(q->capacity, PAQM_ELASTIC_FLOOR_Q24) ||
-	     READ_ONCE(q->queue[PAQM_ELASTIC].st.backlog) > 10 * psched_mtu(qdisc_dev(q->sch))))
+	     backlog > 10 * psched_mtu(qdisc_dev(q->sch))))
 		q->n_elastic = 1;
 	if (w.window_ns >= PAQM_WINDOW_MIN_NS && !q->elastic_rate)
 		WRITE_ONCE(q->elastic_awake, false);
@@ -779,6 +832,9 @@ static int paqm_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_a
 	q->cfg = paqm_defaults;
 	q->cfg.router_id = get_random_u64() | 1;
 	sch->limit = U32_MAX; /* the limit counts bytes */
+	err = tcf_block_get(&q->block, &q->filter_list, sch, extack);
+	if (err)
+		return err;
 	err = paqm_change(sch, opt, extack);
 	if (err)
 		return err;
@@ -786,29 +842,20 @@ static int paqm_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_a
 	return paqm_flows_init(&q->flows, q->cfg.flows);
 }
 
-static void paqm_purge(struct Qdisc *sch)
-{
-	struct paqm_sched_data *q = qdisc_priv(sch);
-	int i;
-
-	for (i = 0; i < PAQM_CLASSES; i++) {
-		rtnl_kfree_skbs(q->queue[i].head, q->queue[i].tail);
-		q->queue[i].head = NULL;
-		q->queue[i].tail = NULL;
-		WRITE_ONCE(q->queue[i].st.qlen, 0);
-		WRITE_ONCE(q->queue[i].st.backlog, 0);
-	}
-}
-
 static void paqm_reset(struct Qdisc *sch)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
+	struct Qdisc *child = rtnl_dereference(q->child);
 
-	paqm_purge(sch);
+	paqm_free_list(&q->queue[PAQM_MEDIA]);
+	paqm_free_list(&q->queue[PAQM_ELASTIC]);
+	if (child)
+		qdisc_reset(child);
 	q->sched.lead = 0;
 	q->next_tx = 0;
 	q->overloaded = false;
-	q->idle_since = ktime_get_ns();
+	q->stalled = false;
+	WRITE_ONCE(q->idle_since, ktime_get_ns());
 	qdisc_watchdog_cancel(&q->watchdog);
 }
 
@@ -816,12 +863,14 @@ static void paqm_destroy(struct Qdisc *sch)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
 
+	tcf_block_put(q->block);
 	WRITE_ONCE(q->awake, false);
 	qdisc_watchdog_cancel(&q->watchdog);
 	hrtimer_cancel(&q->inner_timer);
 	cancel_delayed_work_sync(&q->outer_work);
 	paqm_fb_destroy(q->fb);
 	paqm_flows_free(&q->flows);
+	qdisc_put(rtnl_dereference(q->child));
 }
 
 static int paqm_dump(struct Qdisc *sch, struct sk_buff *skb)
@@ -838,8 +887,6 @@ static int paqm_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	struct paqm_fb *fb = READ_ONCE(q->fb);
 	struct paqm_fb_stats notices = {};
 	struct tc_paqm_xstats st = {
-		.media = q->queue[PAQM_MEDIA].st,
-		.elastic = q->queue[PAQM_ELASTIC].st,
 		.router_id = READ_ONCE(q->cfg.router_id),
 		.capacity = READ_ONCE(q->capacity),
 		.fair_rate = READ_ONCE(q->fair),
@@ -872,14 +919,16 @@ static int paqm_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 		.transfers = READ_ONCE(q->transfers),
 		.strikes = READ_ONCE(q->census.policed),
 		.not_ip = READ_ONCE(q->not_ip),
+		.filter_drop = READ_ONCE(q->filter_drop),
+		.filter_taken = READ_ONCE(q->filter_taken),
 	};
 
+	paqm_class_stats(q, PAQM_MEDIA, &st.media);
+	paqm_class_stats(q, PAQM_ELASTIC, &st.elastic);
 	st.phi_q16 = PAQM_Q16_ONE - paqm_share_q16(st.media.flows, st.elastic.flows);
 	if (!READ_ONCE(sch->q.qlen))
 		idle += now - READ_ONCE(q->idle_since);
 	st.idle_ns = idle;
-	st.media.sojourn_max_us = paqm_div64(READ_ONCE(q->queue[PAQM_MEDIA].sojourn_max), 1000);
-	st.elastic.sojourn_max_us = paqm_div64(READ_ONCE(q->queue[PAQM_ELASTIC].sojourn_max), 1000);
 	if (fb)
 		paqm_fb_get_stats(fb, &notices);
 	st.notices_sent = notices.sent;
@@ -891,11 +940,13 @@ static int paqm_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 }
 
 static struct Qdisc_ops paqm_qdisc_ops __read_mostly = {
+	.cl_ops = &paqm_class_ops,
 	.id = "paqm",
 	.priv_size = sizeof(struct paqm_sched_data),
 	.enqueue = paqm_enqueue,
 	.dequeue = paqm_dequeue,
-	.peek = qdisc_peek_dequeued, /* dequeue never drops */
+	/* a child's drops are accounted before our packet leaves our length: no parent sees 0 */
+	.peek = qdisc_peek_dequeued,
 	.init = paqm_init,
 	.reset = paqm_reset,
 	.destroy = paqm_destroy,

@@ -554,6 +554,19 @@ static int paqm_parse_opt(const struct qdisc_util *qu, int argc, char **argv, st
 	return 0;
 }
 
+static int paqm_parse_copt(const struct qdisc_util *qu, int argc, char **argv, struct nlmsghdr *n,
+			   const char *dev)
+{
+	(void)qu;
+	(void)argc;
+	(void)argv;
+	(void)n;
+	(void)dev;
+	fprintf(stderr, "paqm: the classes :1 (media) and :2 (elastic) are always there and have "
+			"no options\n");
+	return -1;
+}
+
 /* --- printing ------------------------------------------------------------ */
 
 static void json_u64(const char *key, __u64 value)
@@ -709,6 +722,8 @@ static const struct field xstats_fields[] = {
 	XSTATS_FIELD(U32, transfers, "transfers"),
 	XSTATS_FIELD(U32, strikes, "strikes_flows"),
 	XSTATS_FIELD(U32, not_ip, "not_ip_packets"),
+	XSTATS_FIELD(U32, filter_drop, "filter_drop_packets"),
+	XSTATS_FIELD(U32, filter_taken, "filter_taken_packets"),
 };
 
 static void json_field(const struct field *field, const unsigned char *at)
@@ -796,11 +811,10 @@ static double survival(const struct tc_paqm_class_stats *st)
 	return 1 - st->prob / 4294967296.0;
 }
 
-static void json_class(const char *key, const struct tc_paqm_class_stats *st)
+static void json_class(const struct tc_paqm_class_stats *st)
 {
 	size_t i;
 
-	open_json_object(key);
 	for (i = 0; i < ARRAY_SIZE(class_fields); i++)
 		json_field(&class_fields[i], (const unsigned char *)st + class_fields[i].offset);
 	json_float("survival", survival(st));
@@ -811,15 +825,18 @@ static void json_class(const char *key, const struct tc_paqm_class_stats *st)
 	for (i = 0; i < PAQM_HIST_BINS; i++)
 		json_u64(NULL, st->hist[i]);
 	close_json_array(PRINT_JSON, NULL);
-	close_json_object();
 }
 
 static void json_xstats(const struct tc_paqm_xstats *st, size_t len)
 {
 	size_t i;
 
-	json_class("media", &st->media);
-	json_class("elastic", &st->elastic);
+	open_json_object("media");
+	json_class(&st->media);
+	close_json_object();
+	open_json_object("elastic");
+	json_class(&st->elastic);
+	close_json_object();
 	for (i = 0; i < ARRAY_SIZE(xstats_fields); i++) {
 		const struct field *field = &xstats_fields[i];
 
@@ -834,69 +851,95 @@ static void json_xstats(const struct tc_paqm_xstats *st, size_t len)
 	close_json_array(PRINT_JSON, NULL);
 }
 
-static void text_row(FILE *f, const char *name, const char *media, const char *elastic)
+/* Rows of the table of classes. */
+enum cell {
+	CELL_U32,
+	CELL_U64,
+	CELL_RATE,
+	CELL_MEAN,
+	CELL_P50,
+	CELL_P99,
+	CELL_MAX,
+	CELL_SURVIVAL,
+};
+
+static const struct row {
+	const char *name;
+	unsigned short offset;
+	unsigned char cell;
+} rows[] = {
+#define ROW(cell_, member_, name_)                                                                 \
+	{                                                                                          \
+		.name = (name_), .offset = offsetof(struct tc_paqm_class_stats, member_),          \
+		.cell = CELL_##cell_                                                               \
+	}
+	ROW(U32, flows, "flows"),
+	ROW(RATE, share, "share"),
+	ROW(RATE, rate, "rate"),
+	ROW(U32, backlog, "backlog b"),
+	ROW(U32, qlen, "backlog p"),
+	ROW(MEAN, sojourn_ns, "delay mean"),
+	ROW(P50, hist, "delay p50"),
+	ROW(P99, hist, "delay p99"),
+	ROW(MAX, sojourn_max_us, "delay max"),
+	ROW(U64, arrived_bytes, "arrived b"),
+	ROW(U64, sent_bytes, "sent b"),
+	ROW(U64, sent_packets, "sent p"),
+	ROW(SURVIVAL, prob, "survival"),
+	ROW(U32, ecn_mark, "ecn marks"),
+	ROW(U32, drop_tail, "drop tail"),
+	ROW(U32, drop_inner, "drop inner"),
+	ROW(U32, drop_strike, "drop strike"),
+#undef ROW
+};
+
+static const char *format_cell(const struct row *row, const struct tc_paqm_class_stats *st,
+			       char *buf)
 {
-	fprintf(f, "  %-12s %14s %14s", name, media, elastic);
-	print_nl();
+	__u64 wide;
+	__u32 word;
+
+	switch (row->cell) {
+	case CELL_U32:
+		memcpy(&word, (const char *)st + row->offset, sizeof(word));
+		snprintf(buf, TEXT_SIZE, "%u", word);
+		return buf;
+	case CELL_MEAN:
+		return measured_time(mean_sojourn_ns(st), buf);
+	case CELL_P50:
+		return measured_time(quantile_ns(st, 500), buf);
+	case CELL_P99:
+		return measured_time(quantile_ns(st, 990), buf);
+	case CELL_MAX:
+		return measured_time(st->sojourn_max_us * 1000ULL, buf);
+	case CELL_SURVIVAL:
+		snprintf(buf, TEXT_SIZE, "%.4g%%", 100 * survival(st));
+		return buf;
+	}
+	memcpy(&wide, (const char *)st + row->offset, sizeof(wide));
+	if (row->cell == CELL_RATE)
+		return format_rate(wide, buf);
+	snprintf(buf, TEXT_SIZE, "%llu", (unsigned long long)wide);
+	return buf;
 }
 
-static void text_count_row(FILE *f, const char *name, __u64 media, __u64 elastic)
+/* One column per class. */
+static void text_classes(FILE *f, const struct tc_paqm_class_stats *const *st, size_t classes)
 {
-	char m[TEXT_SIZE], e[TEXT_SIZE];
+	char buf[TEXT_SIZE];
+	size_t i, j;
 
-	snprintf(m, sizeof(m), "%llu", (unsigned long long)media);
-	snprintf(e, sizeof(e), "%llu", (unsigned long long)elastic);
-	text_row(f, name, m, e);
-}
-
-static void text_rate_row(FILE *f, const char *name, __u64 media, __u64 elastic)
-{
-	char m[TEXT_SIZE], e[TEXT_SIZE];
-
-	text_row(f, name, format_rate(media, m), format_rate(elastic, e));
-}
-
-static void text_time_row(FILE *f, const char *name, __u64 media_ns, __u64 elastic_ns)
-{
-	char m[TEXT_SIZE], e[TEXT_SIZE];
-
-	text_row(f, name, measured_time(media_ns, m), measured_time(elastic_ns, e));
-}
-
-static void text_percent_row(FILE *f, const char *name, double media, double elastic)
-{
-	char m[TEXT_SIZE], e[TEXT_SIZE];
-
-	snprintf(m, sizeof(m), "%.4g%%", 100 * media);
-	snprintf(e, sizeof(e), "%.4g%%", 100 * elastic);
-	text_row(f, name, m, e);
-}
-
-static void text_classes(FILE *f, const struct tc_paqm_class_stats *m,
-			 const struct tc_paqm_class_stats *e)
-{
-	text_row(f, "", "media", "elastic");
-	text_count_row(f, "flows", m->flows, e->flows);
-	text_rate_row(f, "share", m->share, e->share);
-	text_rate_row(f, "rate", m->rate, e->rate);
-	text_count_row(f, "backlog b", m->backlog, e->backlog);
-	text_count_row(f, "backlog p", m->qlen, e->qlen);
-	text_time_row(f, "delay mean", mean_sojourn_ns(m), mean_sojourn_ns(e));
-	text_time_row(f, "delay p50", quantile_ns(m, 500), quantile_ns(e, 500));
-	text_time_row(f, "delay p99", quantile_ns(m, 990), quantile_ns(e, 990));
-	text_time_row(f, "delay max", m->sojourn_max_us * 1000ULL, e->sojourn_max_us * 1000ULL);
-	text_count_row(f, "arrived b", m->arrived_bytes, e->arrived_bytes);
-	text_count_row(f, "sent b", m->sent_bytes, e->sent_bytes);
-	text_count_row(f, "sent p", m->sent_packets, e->sent_packets);
-	text_percent_row(f, "survival", survival(m), survival(e));
-	text_count_row(f, "ecn marks", m->ecn_mark, e->ecn_mark);
-	text_count_row(f, "drop tail", m->drop_tail, e->drop_tail);
-	text_count_row(f, "drop inner", m->drop_inner, e->drop_inner);
-	text_count_row(f, "drop strike", m->drop_strike, e->drop_strike);
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		fprintf(f, "  %-12s", rows[i].name);
+		for (j = 0; j < classes; j++)
+			fprintf(f, " %14s", format_cell(&rows[i], st[j], buf));
+		print_nl();
+	}
 }
 
 static void text_xstats(FILE *f, const struct tc_paqm_xstats *st)
 {
+	const struct tc_paqm_class_stats *const classes[] = {&st->media, &st->elastic};
 	char buf[4][TEXT_SIZE];
 	float ecf;
 
@@ -908,7 +951,9 @@ static void text_xstats(FILE *f, const struct tc_paqm_xstats *st)
 		measured_time(st->uptime_ns, buf[0]), measured_time(st->idle_ns, buf[1]),
 		100 * utilisation(st), 100 * load(st));
 	print_nl();
-	text_classes(f, &st->media, &st->elastic);
+	fprintf(f, "  %-12s %14s %14s", "", "media", "elastic");
+	print_nl();
+	text_classes(f, classes, ARRAY_SIZE(classes));
 	memcpy(&ecf, &st->ecf, sizeof(ecf));
 	fprintf(f, "  rounds %u by event: flow %u split %u capacity %u queue %u; transfers %u",
 		st->rounds, st->event_flow, st->event_split, st->event_capacity, st->event_queue,
@@ -922,6 +967,10 @@ static void text_xstats(FILE *f, const struct tc_paqm_xstats *st)
 		"  flow table %u/%u overflow %u policed %u; overload %u timer slips %u not IP %u",
 		st->table_used, st->table_slots, st->table_overflow, st->strikes, st->overload,
 		st->timer_slips, st->not_ip);
+	if (st->filter_drop || st->filter_taken) {
+		print_nl();
+		fprintf(f, "  filters dropped %u took %u", st->filter_drop, st->filter_taken);
+	}
 	if (!show_details)
 		return;
 	print_nl();
@@ -941,10 +990,21 @@ static void text_xstats(FILE *f, const struct tc_paqm_xstats *st)
 
 static int paqm_print_xstats(const struct qdisc_util *qu, FILE *f, struct rtattr *xstats)
 {
+	const struct tc_paqm_class_stats *class;
 	struct tc_paqm_xstats st = {0};
 	size_t len = xstats ? RTA_PAYLOAD(xstats) : 0;
 
 	(void)qu;
+	/* tc asks the same function for a class; that sends its own part only. */
+	if (len == sizeof(st.media)) {
+		memcpy(&st.media, RTA_DATA(xstats), len);
+		class = &st.media;
+		if (is_json_context())
+			json_class(class);
+		else
+			text_classes(f, &class, 1);
+		return 0;
+	}
 	/* Older modules send less, newer ones more; without both classes it is not ours. */
 	if (len < offsetof(struct tc_paqm_xstats, router_id))
 		return 0;
@@ -963,4 +1023,5 @@ struct qdisc_util paqm_qdisc_util = {
 	.parse_qopt = paqm_parse_opt,
 	.print_qopt = paqm_print_opt,
 	.print_xstats = paqm_print_xstats,
+	.parse_copt = paqm_parse_copt,
 };

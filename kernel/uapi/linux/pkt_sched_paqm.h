@@ -77,7 +77,9 @@ enum { PAQM_CLASSIFY_AUTO, PAQM_CLASSIFY_PROTOCOL, __PAQM_CLASSIFY_MAX };
 
 /*
  * Statistics of one class. All counters only grow. @hist is the sojourn
- * histogram of core/paqm_hist.h: two bins per octave from 32.8 us to 2.1 s.
+ * histogram of core/paqm_hist.h: two bins per octave from 32.8 us to 2.1 s. Alone
+ * it is the TCA_STATS_APP of a class; its size is fixed. While the elastic class
+ * holds another qdisc, its sojourn fields and drop_inner, ecn_mark stand still.
  */
 struct tc_paqm_class_stats {
 	__u64 sent_bytes;
@@ -142,6 +144,8 @@ struct tc_paqm_xstats {
 	__u32 transfers;     /* announced share transfers */
 	__u32 strikes;	     /* flows being policed now */
 	__u32 not_ip;	     /* packets that are neither IPv4 nor IPv6 */
+	__u32 filter_drop;   /* packets that a filter dropped */
+	__u32 filter_taken;  /* packets that a filter took: stolen, trapped, queued elsewhere */
 };
 
 #endif /* __LINUX_PKT_SCHED_PAQM_H */

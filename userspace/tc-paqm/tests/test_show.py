@@ -19,7 +19,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-RTM_NEWQDISC = 36
+RTM_NEWQDISC, RTM_NEWTCLASS = 36, 40
 TCA_KIND, TCA_OPTIONS, TCA_STATS2, NLA_F_NESTED = 1, 2, 7, 0x8000
 STATS_BASIC, STATS_QUEUE, STATS_APP = 1, 3, 4
 Q24 = 1 << 24
@@ -84,13 +84,15 @@ RENAMED = {
     "overload": ("overload_episodes", 1),
     "strikes": ("strikes_flows", 1),
     "not_ip": ("not_ip_packets", 1),
+    "filter_drop": ("filter_drop_packets", 1),
+    "filter_taken": ("filter_taken_packets", 1),
     "router_id": ("router", 0),
     "ecf": ("ecf", 0),
 }
 CLASS_DERIVED = {"survival", "sojourn_mean_us", "sojourn_p50_us", "sojourn_p99_us"}
 DERIVED = {"utilisation", "load", "sojourn_edges_ns"}
 OWN_KEYS = {"kind", "handle", "dev", "root", "options", "bytes", "packets", "drops", "overlimits"}
-OWN_KEYS |= {"requeues", "backlog", "qlen", "refcnt"}
+OWN_KEYS |= {"requeues", "backlog", "qlen", "refcnt", "class", "leaf", "parent", "stats"}
 
 
 def structures(header: Path) -> tuple[type[ctypes.Structure], dict[str, int]]:
@@ -110,14 +112,16 @@ def attribute(kind: int, data: bytes) -> bytes:
     return struct.pack("=HH", len(data) + 4, kind) + data + bytes(-len(data) % 4)
 
 
-def message(options: bytes, app: bytes) -> bytes:
+def message(options: bytes, app: bytes, kind: int = RTM_NEWQDISC) -> bytes:
     stats = attribute(STATS_BASIC, struct.pack("=QII", 1000, 2, 0))
     stats += attribute(STATS_QUEUE, struct.pack("=IIIII", 0, 0, 0, 0, 0))
     stats += attribute(STATS_APP, app)
     body = struct.pack("=BxxxiIII", 0, 1, 0x80010000, ROOT, 2)
-    body += attribute(TCA_KIND, b"paqm\0") + attribute(TCA_OPTIONS | NLA_F_NESTED, options)
+    body += attribute(TCA_KIND, b"paqm\0")
+    if kind == RTM_NEWQDISC:  # classes have no options
+        body += attribute(TCA_OPTIONS | NLA_F_NESTED, options)
     body += attribute(TCA_STATS2, stats)
-    return struct.pack("=IHHII", len(body) + 16, RTM_NEWQDISC, 0, 0, 0) + body
+    return struct.pack("=IHHII", len(body) + 16, kind, 0, 0, 0) + body
 
 
 class Show:
@@ -238,6 +242,26 @@ def check_stats(show: Show, kind: type[ctypes.Structure]) -> list[str]:
     return wrong
 
 
+def check_class(show: Show, kind: type[ctypes.Structure]) -> list[str]:
+    value: Any = kind()
+    fill(value, 1)
+    value.media.sojourn_max_us = 4_000_000_000
+    data = message(b"", bytes(value.media), RTM_NEWTCLASS)
+    want = wanted(value.media, ctypes.sizeof(value.media))
+    try:
+        got = {k: v for k, v in show.json(data).items() if k not in OWN_KEYS}
+        wrong = [f"class: {line}" for line in differences(got, want, CLASS_DERIVED)]
+    except json.JSONDecodeError:
+        wrong = []  # tc of iproute2 6.1 shows classes as text only
+    text = show.text(data, "-s")
+    for row, number in (("sent b", value.media.sent_bytes), ("flows", value.media.flows)):
+        if not re.search(rf"^ *{row} +{number}$", text, re.MULTILINE):
+            wrong.append(f"class: no row '{row} {number}' in text")
+    if "rounds" in text:
+        wrong.append("class: statistics of the qdisc in the text of a class")
+    return wrong
+
+
 def check_derived(show: Show, kind: type[ctypes.Structure]) -> list[str]:
     value: Any = kind()
     value.capacity = 8_000_000
@@ -283,6 +307,7 @@ def main() -> int:
         tc = sys.argv[4] if len(sys.argv) > 4 else "tc"
         show = Show(tc, sys.argv[3], Path(directory))
         wrong = check_options(show, numbers) + check_stats(show, kind) + check_derived(show, kind)
+        wrong += check_class(show, kind)
     for line in wrong:
         print(line)
     print(f"{len(OPTIONS)} options, {ctypes.sizeof(kind)} bytes of statistics: {len(wrong)} wrong")

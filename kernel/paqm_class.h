@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The two classes as tc sees them: X:1 media, X:2 elastic. Filters and priorities
+ * choose between them; the elastic class can hold any other qdisc in place of its
+ * own list, the media class cannot.
+ *
+ * A child of the elastic class may drop whenever it is asked for a packet, may hold
+ * back what it has and may put back copies from within its enqueue (netem). So
+ * nothing here remembers the child's length: it is read from the child, and the
+ * qdisc's own length follows through qdisc_tree_reduce_backlog().
+ */
+#ifndef PAQM_CLASS_H
+#define PAQM_CLASS_H
+
+#include <net/gen_stats.h>
+#include <net/pkt_cls.h>
+#include "paqm_compat.h"
+#include "paqm_state.h"
+
+/* Numbers of the classes are those of the queues plus 1: 0 is "no such class". */
+static unsigned long paqm_find(struct Qdisc *sch, u32 classid)
+{
+	u32 minor = TC_H_MIN(classid);
+
+	return minor <= PAQM_CLASSES ? minor : 0;
+}
+
+/**
+ * paqm_choose() - class of a packet by its priority or by filters
+ * @skb: packet
+ * @sch: this qdisc
+ * @to_free: list of packets to free
+ * @ret: what enqueue returns if the packet is gone
+ *
+ * Return: the class, PAQM_CLASSES if none was chosen and the recogniser decides, or
+ * -1 if a filter took or dropped the packet.
+ */
+static int paqm_choose(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free, int *ret)
+{
+	struct paqm_sched_data *q = qdisc_priv(sch);
+	unsigned long cl = paqm_find(sch, skb->priority);
+	const struct tcf_proto *fl;
+	struct tcf_result res;
+	int verdict;
+
+	if (TC_H_MAJ(skb->priority) == sch->handle && cl)
+		return cl - 1;
+	fl = rcu_dereference_bh(q->filter_list);
+	if (!fl)
+		return PAQM_CLASSES;
+	verdict = paqm_tcf_classify(skb, fl, &res);
+	switch (verdict) {
+	case TC_ACT_STOLEN:
+	case TC_ACT_QUEUED:
+	case TC_ACT_TRAP:
+		__qdisc_drop(skb, to_free);
+		fallthrough;
+	case TC_ACT_CONSUMED: /* the packet has another owner already */
+		paqm_inc(&q->filter_taken);
+		*ret = NET_XMIT_SUCCESS | __NET_XMIT_STOLEN;
+		return -1;
+	case TC_ACT_SHOT:
+		paqm_inc(&q->filter_drop);
+		qdisc_qstats_drop(sch);
+		__qdisc_drop(skb, to_free);
+		*ret = NET_XMIT_SUCCESS | __NET_XMIT_BYPASS;
+		return -1;
+	}
+	if (verdict < 0)
+		return PAQM_CLASSES;
+	/* bound at configuration, or a number that a program computed */
+	cl = res.class;
+	if (!cl && (!TC_H_MAJ(res.classid) || TC_H_MAJ(res.classid) == sch->handle))
+		cl = paqm_find(sch, res.classid);
+	return cl ? cl - 1 : PAQM_CLASSES;
+}
+
+/* What waits in a class. */
+static void paqm_level(const struct paqm_sched_data *q, enum paqm_class class, u32 *qlen,
+		       u32 *backlog)
+{
+	struct Qdisc *child;
+
+	*qlen = READ_ONCE(q->queue[class].st.qlen);
+	*backlog = READ_ONCE(q->queue[class].st.backlog);
+	if (class == PAQM_MEDIA)
+		return;
+	rcu_read_lock();
+	child = rcu_dereference(q->child);
+	if (child)
+		qdisc_qstats_qlen_backlog(child, qlen, backlog);
+	rcu_read_unlock();
+}
+
+/* Statistics of a class, with what is not kept in them all the time. */
+static void paqm_class_stats(const struct paqm_sched_data *q, enum paqm_class class,
+			     struct tc_paqm_class_stats *st)
+{
+	*st = q->queue[class].st;
+	paqm_level(q, class, &st->qlen, &st->backlog);
+	st->sojourn_max_us = paqm_div64(READ_ONCE(q->queue[class].sojourn_max), NSEC_PER_USEC);
+}
+
+/* Throw away what waits in the elastic class's own list and tell the parents. */
+static void paqm_discard_elastic(struct Qdisc *sch)
+{
+	struct paqm_sched_data *q = qdisc_priv(sch);
+	struct paqm_queue *queue = &q->queue[PAQM_ELASTIC];
+	u32 qlen = queue->st.qlen, backlog = queue->st.backlog;
+
+	if (!qlen)
+		return;
+	paqm_free_list(queue);
+	WRITE_ONCE(queue->st.drop_tail, queue->st.drop_tail + qlen);
+	__qdisc_qstats_drop(sch, qlen);
+	WRITE_ONCE(sch->q.qlen, sch->q.qlen - qlen);
+	WRITE_ONCE(sch->qstats.backlog, sch->qstats.backlog - backlog);
+	if (!sch->q.qlen)
+		WRITE_ONCE(q->idle_since, ktime_get_ns());
+	qdisc_tree_reduce_backlog(sch, qlen, backlog);
+}
+
+static int paqm_graft(struct Qdisc *sch, unsigned long cl, struct Qdisc *new, struct Qdisc **old,
+		      struct netlink_ext_ack *extack)
+{
+	struct paqm_sched_data *q = qdisc_priv(sch);
+
+	if (cl - 1 != PAQM_ELASTIC) {
+		NL_SET_ERR_MSG(extack,
+			       "paqm: media keeps its own queue; only the elastic class (:2) takes a qdisc");
+		return -EOPNOTSUPP;
+	}
+	sch_tree_lock(sch);
+	*old = rtnl_dereference(q->child);
+	rcu_assign_pointer(q->child, new);
+	/* a new list or child starts without the drop probability of the one before */
+	WRITE_ONCE(q->queue[PAQM_ELASTIC].inner.prob, 0);
+	if (*old)
+		qdisc_purge_queue(*old);
+	else
+		paqm_discard_elastic(sch);
+	sch_tree_unlock(sch);
+	return 0;
+}
+
+static struct Qdisc *paqm_leaf(struct Qdisc *sch, unsigned long cl)
+{
+	struct paqm_sched_data *q = qdisc_priv(sch);
+
+	return cl - 1 == PAQM_ELASTIC ? rtnl_dereference(q->child) : NULL;
+}
+
+/*
+ * The child emptied itself by dropping. The qdisc's length is corrected by the
+ * caller; what is left to note is that the link may be idle from now on. Called
+ * once too often this only moves the beginning of an idle time that has not begun.
+ */
+static void paqm_qlen_notify(struct Qdisc *sch, unsigned long cl)
+{
+	struct paqm_sched_data *q = qdisc_priv(sch);
+
+	WRITE_ONCE(q->idle_since, ktime_get_ns());
+}
+
+static void paqm_walk(struct Qdisc *sch, struct qdisc_walker *walker)
+{
+	unsigned long cl;
+
+	if (walker->stop)
+		return;
+	for (cl = 1; cl <= PAQM_CLASSES; cl++)
+		if (!tc_qdisc_stats_dump(sch, cl, walker))
+			return;
+}
+
+static struct tcf_block *paqm_tcf_block(struct Qdisc *sch, unsigned long cl,
+					struct netlink_ext_ack *extack)
+{
+	struct paqm_sched_data *q = qdisc_priv(sch);
+
+	if (cl) {
+		NL_SET_ERR_MSG(extack, "paqm: filters go to the qdisc (parent X:), not to a class");
+		return NULL;
+	}
+	return q->block;
+}
+
+/* The classes are always there: a filter that names one holds no reference. */
+static unsigned long paqm_bind(struct Qdisc *sch, unsigned long parent, u32 classid)
+{
+	return paqm_find(sch, classid);
+}
+
+static void paqm_unbind(struct Qdisc *sch, unsigned long cl)
+{
+}
+
+static int paqm_dump_class(struct Qdisc *sch, unsigned long cl, struct sk_buff *skb,
+			   struct tcmsg *tcm)
+{
+	struct Qdisc *child = paqm_leaf(sch, cl);
+
+	tcm->tcm_handle |= TC_H_MIN(cl);
+	tcm->tcm_info = child ? child->handle : 0;
+	return 0;
+}
+
+static int paqm_dump_class_stats(struct Qdisc *sch, unsigned long cl, struct gnet_dump *d)
+{
+	struct paqm_sched_data *q = qdisc_priv(sch);
+	struct Qdisc *child = paqm_leaf(sch, cl);
+	struct gnet_stats_basic_sync sent;
+	struct gnet_stats_queue qs = {};
+	struct tc_paqm_class_stats st;
+
+	paqm_class_stats(q, cl - 1, &st);
+	gnet_stats_basic_sync_init(&sent);
+	_bstats_update(&sent, st.sent_bytes, st.sent_packets);
+	if (child)
+		gnet_stats_add_queue(&qs, child->cpu_qstats, &child->qstats);
+	qs.drops += st.drop_tail + st.drop_inner + st.drop_strike;
+	qs.overlimits += st.drop_tail;
+	qs.backlog = st.backlog;
+	if (gnet_stats_copy_basic(d, NULL, &sent, false) < 0 ||
+	    gnet_stats_copy_queue(d, NULL, &qs, st.qlen) < 0)
+		return -1;
+	return gnet_stats_copy_app(d, &st, sizeof(st));
+}
+
+static const struct Qdisc_class_ops paqm_class_ops = {
+	.graft = paqm_graft,
+	.leaf = paqm_leaf,
+	.qlen_notify = paqm_qlen_notify,
+	.find = paqm_find,
+	.walk = paqm_walk,
+	.tcf_block = paqm_tcf_block,
+	.bind_tcf = paqm_bind,
+	.unbind_tcf = paqm_unbind,
+	.dump = paqm_dump_class,
+	.dump_stats = paqm_dump_class_stats,
+};
+
+#endif /* PAQM_CLASS_H */
