@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -IS
 # SPDX-License-Identifier: GPL-2.0
 """Raw rtnetlink to a qdisc: what the tc plugin would refuse to send, for the tc cases.
 

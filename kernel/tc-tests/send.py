@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -IS
 # SPDX-License-Identifier: GPL-2.0
 """Sends crafted frames straight into the qdisc of a device, for the tc cases.
 
