@@ -27,6 +27,7 @@ words() {
 checkpatch() {
 	local tree
 	tree=$(dirname "$(testbed/paqm-lab kernel lab 2>/dev/null | tail -n 1)")
+	[ -e "$tree/source" ] && tree=$tree/source # built outside of its source
 	# The core is no kernel code: its types and parameter names are its own.
 	perl "$tree/scripts/checkpatch.pl" --no-tree --no-summary --terse --strict --max-line-length=100 \
 		--ignore SPDX_LICENSE_TAG,CAMELCASE,PREFER_BIT_MACRO,BIT_MACRO,LINE_SPACING \
