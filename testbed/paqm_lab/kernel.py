@@ -194,7 +194,9 @@ def _built(variant: str) -> Kernel | None:
     found = []
     for stamp in (cache.cache_dir() / "kernel").glob(f"*-{variant}-{config}/built.json"):
         version = json.loads(stamp.read_text())["version"]
-        found.append(Kernel(stamp.parent / "tree", version, variant, stamp.parent.name))
+        kernel = Kernel(stamp.parent / "tree", version, variant, stamp.parent.name)
+        if kernel.binary.exists():
+            found.append(kernel)
     return max(found, key=lambda kernel: parse_version(kernel.version), default=None)
 
 
@@ -235,7 +237,7 @@ def ensure(variant: str, progress: Progress) -> Kernel:
         origin = cache.digest(str(source).encode())[:6] if wanted else "debian"
         home = cache.cache_dir() / "kernel" / f"{version}-{origin}-{variant}-{config}"
         kernel = Kernel(home / "tree", version, variant, home.name)
-        if (home / "built.json").exists():
+        if (home / "built.json").exists() and kernel.binary.exists():
             return kernel
         _build(source, home, kernel, progress)
         return kernel
