@@ -769,6 +769,8 @@ static void paqm_apply(struct Qdisc *sch, const struct paqm_config *cfg, struct 
 	else
 		q->shaper.rate_bytes_ps = 0;
 	q->next_tx = min(q->next_tx, ktime_get_ns());
+	if (sch->q.qlen) /* it may wait for the moment of the old rate */
+		qdisc_watchdog_schedule_ns(&q->watchdog, q->next_tx);
 	before = q->capacity;
 	WRITE_ONCE(q->capacity, capacity);
 	sch_tree_unlock(sch);
