@@ -84,7 +84,8 @@ DEPARTURES: list[tuple[str, str, int]] = [
     ("p99", "media_sojourn_ms.p99", 1),
     ("max", "media_sojourn_ms.max", 0),
     ("lost", "media_loss.lost", 0),
-    ("unsettled", "settle_s.unsettled", 0),
+    ("never settled", "settle_s.unsettled", 0),
+    ("settling max s", "settle_s.max", 1),
     ("media share %", "media_share_percent.mean", 1),
     ("least", "media_share_percent.min", 1),
     ("TCP share %", "elastic_share_percent.mean", 1),
@@ -186,12 +187,13 @@ def seeds(directory: Path) -> list[str]:
 
 
 def departures(path: Path) -> list[str]:
-    entries = sorted(load(path)["variants"], key=lambda v: v["name"] != "as-is")
+    result = load(path)
+    entries = sorted(result["variants"], key=lambda v: v["name"] != "as-is")
     lines = [row("", *(title for title, _, _ in DEPARTURES)), "|" + "---|" * (len(DEPARTURES) + 1)]
     for entry in entries:
         values = [cell(pick(entry["figures"], key), n) for _, key, n in DEPARTURES]
         lines.append(row(f"`{entry['name']}`: {entry['title']}", *values))
-    return lines
+    return [*lines, "", f"Version {result['versions']['paqm']}, seed {result['seed']}."]
 
 
 def main() -> int:
