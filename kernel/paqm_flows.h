@@ -91,7 +91,7 @@ static inline void paqm_flows_free(struct paqm_flows *t)
  * @hash: flow identity, not 0
  * @class: queue of the packet
  * @now_ms: time
- * @fresh: set if the slot was claimed for this packet
+ * @fresh: set if the flow is new to the census, or back after a silence
  *
  * Called under the qdisc lock.
  *
@@ -103,13 +103,18 @@ static inline struct paqm_flow *paqm_flows_touch(struct paqm_flows *t, u64 hash,
 	struct paqm_set *set = &t->set[hash & t->mask];
 	struct paqm_flow *flow;
 	int i, victim = -1;
+	u32 silent;
 
 	*fresh = false;
 	for (i = 0; i < PAQM_WAYS; i++) {
 		if (set->key[i] == hash) {
 			flow = &set->flow[i];
-			if (READ_ONCE(flow->last_ms) != now_ms)
+			silent = now_ms - flow->last_ms;
+			if (silent) {
+				/* long enough to be forgotten by the census: it joins anew */
+				*fresh = silent > PAQM_FLOW_ACTIVE_MS;
 				WRITE_ONCE(flow->last_ms, now_ms);
+			}
 			/* a filter may move a living flow */
 			if (flow->class != class)
 				WRITE_ONCE(flow->class, class);

@@ -525,6 +525,17 @@ static u64 paqm_ip_rate(const struct paqm_sched_data *q, u64 bps)
 	return paqm_muldiv(bps, len - link, len);
 }
 
+/* The ECF value of a message: an increase is a rate, too. */
+static u32 paqm_ecf_value(const struct paqm_sched_data *q)
+{
+	u64 bps_q20;
+
+	if (q->ecf_out.kind != PAQM_ECF_AI || paqm_f32_decode(q->ecf_out.value, 20, &bps_q20))
+		return q->ecf_out.value;
+	bps_q20 = paqm_ip_rate(q, bps_q20);
+	return bps_q20 > 1 << 20 ? paqm_f32_encode(bps_q20, 20) : PAQM_F32_ONE;
+}
+
 /* Publish the advice of a round; notices copy it under the qdisc lock. */
 static void paqm_publish(struct paqm_sched_data *q)
 {
@@ -533,7 +544,7 @@ static void paqm_publish(struct paqm_sched_data *q)
 		.router_id = q->cfg.router_id,
 		.boot = q->boot,
 		.seq = q->rounds,
-		.ecf = q->ecf_out.value,
+		.ecf = paqm_ecf_value(q),
 		.erf = paqm_f32_encode(max(paqm_ip_rate(q, q->fair), PAQM_RATE_MIN), 0),
 		.period_ms = min_t(u32, q->cfg.period / USEC_PER_MSEC, U16_MAX),
 		.flows = min_t(u32, q->n_media, U16_MAX),
@@ -609,10 +620,11 @@ static void paqm_solve(struct paqm_sched_data *q, u32 n_out, bool event)
 	};
 	u64 cap;
 
-	if (!event || q->cfg.law != PAQM_LAW_MAXMIN) {
+	if (!event || q->cfg.law != PAQM_LAW_MAXMIN)
 		q->ecf_out = paqm_ecf_step(&q->ecf, &p, &in);
-		paqm_inc(&q->ecf_kind[q->ecf_out.kind]);
-	}
+	else /* relative values are not idempotent: nothing new was measured, so hold */
+		q->ecf_out = (struct paqm_ecf_out){ PAQM_ECF_HOLD, PAQM_F32_ONE, 0 };
+	paqm_inc(&q->ecf_kind[q->ecf_out.kind]);
 	switch (q->cfg.law) {
 	case PAQM_LAW_ERF:
 		if (q->n_media)

@@ -40,7 +40,7 @@ mapfile -t shell_files < <(git ls-files '*.sh' setup/lint.sh)
 lint "no leftover words" words
 lint "clang-format" clang-format --dry-run --Werror "${c_files[@]}"
 lint "ruff" bash -c "cd testbed && '$bin/ruff' check --no-cache . ../feedback-daemon \
-	../userspace ../streamer ../kernel ../setup --config pyproject.toml"
+	../userspace ../streamer ../kernel ../setup ../docs --config pyproject.toml"
 lint "mypy" env MYPYPATH=testbed "$bin/mypy" --config-file testbed/pyproject.toml \
 	--cache-dir "$cache/mypy" -p paqm_lab
 lint "shell syntax" bash -c 'for f; do bash -n "$f" || exit; done' bash "${shell_files[@]}"
