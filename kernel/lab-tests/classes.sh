@@ -223,6 +223,16 @@ blast --kind quic --port 9000 --rate 1e6 --seconds 1.5
 within "a steered QUIC flow is a media flow" "$(top_of .media.flows)" 1 1
 check "filters can go" $tc filter del dev a0 parent 1:
 steered "RTP is media again" rtp 5004 media
+blast --kind rtp --port 5004 --rate 4e6 --seconds 4 &
+b=$!
+sleep 1
+within "a living flow is a media flow" "$(top_of .media.flows)" 1 1
+$tc filter add dev a0 parent 1: protocol ip prio 1 flower ip_proto udp dst_port 5004 classid 1:2
+sleep 2.5
+within "a filter moves it out of media" "$(top_of .media.flows)" 0 0
+within "into elastic" "$(top_of .elastic.flows)" 1 1
+wait $b
+$tc filter del dev a0 parent 1:
 # SO_PRIORITY 0x10002 is 1:2
 m=$(sent_of 1:2)
 ip netns exec a python3 -c '
