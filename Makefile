@@ -7,6 +7,7 @@
 #	make demo-seeds		the P-AQM half of the demonstration with five seeds
 #	make fuzz SECONDS=60	fuzz targets, each for so long
 #	make bench-encoder	what the encoder makes of a rate
+#	make tdc		cases of the qdisc in the kernel's tdc format
 #	make lint		formatters and static checks
 #	make deb		Debian packages in out/deb
 #
@@ -16,7 +17,7 @@ BUILD ?= build
 SECONDS ?= 60
 LAB = testbed/paqm-lab
 
-.PHONY: help setup build demo demo-seeds test lint fuzz bench-encoder deb clean
+.PHONY: help setup build demo demo-seeds test tdc lint fuzz bench-encoder deb clean
 help:
 	@sed -n 's/^#\t//p' Makefile
 
@@ -42,6 +43,9 @@ demo-seeds: build
 
 test: build
 	@setup/run-tests.py --build $(BUILD)
+
+tdc: build
+	@setup/run-tests.py --build $(BUILD) --only tdc
 
 lint: build
 	@setup/lint.sh

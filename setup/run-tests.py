@@ -24,6 +24,8 @@ LAB = TOP / "testbed" / "paqm-lab"
 OUT = TOP / "out" / "test"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "paqm"
 
+SLOW = {"tdc"}  # only when named
+
 Result = tuple[int, list[str]]  # passed, names of what failed
 
 
@@ -129,6 +131,8 @@ def main() -> int:
         "lab-python": python_tests,
         "kunit": lambda: marked("kunit", [*guest, "bash", "kernel/lab-tests/kunit.sh"]),
         "qdisc": lambda: marked("qdisc", [*guest, "bash", "kernel/lab-tests/qdisc.sh"]),
+        "classes": lambda: marked("classes", [*guest, "bash", "kernel/lab-tests/classes.sh"]),
+        "tdc": lambda: marked("tdc", [*guest, "kernel/tc-tests/run.py"]),
         "tc": tc_in_guest,
         "reload": lambda: marked(
             "reload", [*guest, "--debug-kernel", "--memory", "512M",
@@ -141,7 +145,7 @@ def main() -> int:
     OUT.mkdir(parents=True, exist_ok=True)
     passed, failed = 0, []
     for name, suite in suites.items():
-        if args.only and name not in args.only:
+        if name not in args.only if args.only else name in SLOW:
             continue
         print(f"== {name}", flush=True)
         begin = time.monotonic()
