@@ -6,7 +6,7 @@
 #	make test		all tests but the slow ones
 #	make demo-seeds		the P-AQM half of the demonstration with five seeds
 #	make fuzz SECONDS=60	fuzz targets, each for so long
-#	make bench-encoder	what the encoder makes of a rate
+#	make bench-encoder	what the encoder makes of a rate (after a demo: needs its clip)
 #	make tdc		cases of the qdisc in the kernel's tdc format
 #	make lint		formatters and static checks
 #	make deb		Debian packages in out/deb
@@ -16,6 +16,7 @@
 BUILD ?= build
 SECONDS ?= 60
 LAB = testbed/paqm-lab
+CACHE = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/paqm
 
 .PHONY: help setup build demo demo-seeds test tdc lint fuzz bench-encoder deb clean
 help:
@@ -51,10 +52,14 @@ lint: build
 	@setup/lint.sh
 
 fuzz: build
-	@feedback-daemon/fuzz/run.sh all $(SECONDS)
+	@for target in message record request; do \
+		feedback-daemon/fuzz/run.sh $$target $(SECONDS) || exit $$?; \
+	done
 
 bench-encoder: build
-	@$(BUILD)/streamer/tests/bench_encoder
+	@for rate in 400000 750000 1100000 1330000 2500000 3000000; do \
+		$(BUILD)/streamer/tests/bench_encoder "$(CACHE)/clip.y4m" $$rate || exit $$?; \
+	done
 
 deb:
 	@packaging/build-deb.sh out/deb
