@@ -11,8 +11,8 @@ come from the UAPI header, so there is no second list. A refusal prints `ERRNO: 
 NAME)` as the kernel's extended acknowledgement has it, and ends with status 2.
 
 --fail-each (debug kernel) repeats the request with the first, second, ... memory allocation of the
-kernel failing until a request meets no failure any more; then the qdisc is there. Prints how often
-a failed allocation was answered with an error and how often the kernel managed without.
+kernel failing, until a request meets no failure any more and succeeds. Prints how often the kernel
+refused, managed without that memory, or had none left for its answer.
 """
 
 import argparse
@@ -138,35 +138,39 @@ def show(link: Netlink, dev: str, names: dict[int, str]) -> None:
             at += length + 3 & ~3
 
 
-def fail_each(link: Netlink, request: tuple[int, int, bytes], undo: bytes) -> int:
-    """The request with every allocation failing in turn."""
+def fail_each(link: Netlink, request: tuple[int, int, bytes], undo: bytes | None) -> int:
+    """The request with every allocation failing in turn; `undo` deletes what it made."""
     Path("/sys/kernel/debug/failslab/ignore-gfp-wait").write_text("N")
     Path("/sys/kernel/debug/failslab/verbose").write_text("0")
     switch = os.open("/proc/thread-self/fail-nth", os.O_RDWR)
-    refused = managed = 0
+    count = {"refused": 0, "managed": 0, "unanswered": 0}
     for nth in range(1, 1000):
         os.pwrite(switch, str(nth).encode(), 0)
+        code: int | None = None
         try:
             message = link.request(*request)
         except OSError as err:
             if err.errno not in (errno.ENOMEM, errno.ENOBUFS):
                 raise
-            message = b""
+            code, message = err.errno, b""
         left = int(os.pread(switch, 16, 0))
         os.pwrite(switch, b"0", 0)
-        code = link.ack(message, {})[0] if message else errno.ENOMEM
+        if message:
+            try:
+                code = link.ack(message, {})[0]
+            except OSError as err:
+                if err.errno != errno.ENOBUFS:
+                    raise
         if left:
-            print(f"refused {refused} managed {managed}")
-            return code
-        if code:
-            refused += 1
-            continue
-        managed += 1
-        code, text = link.ack(link.request(RTM_DELQDISC, NLM_ACK, undo), {})
-        if code:
-            print(f"after allocation {nth} failed: cannot delete: {text}")
-            return code
-    print("every one of 1000 allocations failed")
+            print(", ".join(f"{what} {n}" for what, n in count.items()))
+            return code or 0
+        count["unanswered" if code is None else "refused" if code else "managed"] += 1
+        if undo and not code:
+            again, text = link.ack(link.request(RTM_DELQDISC, NLM_ACK, undo), {})
+            if again and code is not None:
+                print(f"after allocation {nth} failed: cannot delete: {text}", file=sys.stderr)
+                return again
+    print("every one of 1000 allocations failed", file=sys.stderr)
     return errno.ELOOP
 
 
@@ -195,7 +199,7 @@ def main() -> int:
                 None if args.no_options else options, "paqm")
     request = (RTM_NEWQDISC, FLAGS[args.action] | NLM_ACK, data)
     if args.fail_each:
-        return 2 if fail_each(link, request, data) else 0
+        return 2 if fail_each(link, request, None if args.action == "change" else data) else 0
     code, text = link.ack(link.request(*request), names)
     if code:
         print(f"{errno.errorcode[code]}: {text}", file=sys.stderr)
