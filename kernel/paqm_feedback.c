@@ -40,6 +40,12 @@ struct paqm_fb_entry {
  * @rate: bytes per second of the token bucket
  * @tokens: bytes in the bucket
  * @stamp: time of the last refill
+ * @sent: counters of struct paqm_fb_stats
+ * @limited: the same
+ * @full: the same, as @ring there
+ * @refused: the same
+ * @failed: the same
+ * @ring: notices that wait for @work
  */
 struct paqm_fb {
 	struct work_struct work;

@@ -44,7 +44,6 @@ struct paqm_flow {
 	u32 last_ms;
 	u32 round;
 	u8 class;
-	u8 pad1;
 	u16 every;
 	u32 drop;
 
@@ -53,7 +52,6 @@ struct paqm_flow {
 	u32 mark;
 	u16 deaf;
 	u8 counted;
-	u8 pad;
 };
 
 struct paqm_set {

@@ -10,9 +10,7 @@
 #include "uapi/linux/pkt_sched_paqm.h"
 #include "core/paqm_fix.h"
 
-/**
- * struct paqm_config - options as given; 0 means derived where uapi says so
- */
+/* Options as given, units of the netlink interface; 0 means derived where that says so. */
 struct paqm_config {
 	u64 bandwidth; /* bytes/s, 0: none */
 	u64 router_id;
