@@ -36,6 +36,24 @@ struct paqm_config {
 	u32 flows;
 	u32 ecn;
 	u32 police;
+	s32 overhead;
+	u32 mpu; /* bytes */
+	u32 linklayer;
+	u32 media_target_bytes;
+	u32 elastic_target_bytes;
+	u32 media_limit;
+	u32 elastic_limit;
+	u32 gop; /* us */
+	u32 flow_age;
+	u32 media_weight;
+	u32 elastic_weight;
+	u32 split; /* Q16 */
+	u32 borrow;
+	u32 n_prefixes;
+	u64 dscp_media;
+	u64 dscp_elastic;
+	u64 seed;
+	struct tc_paqm_prefix prefix[PAQM_PREFIXES];
 };
 
 static const struct paqm_config paqm_defaults = {
@@ -54,6 +72,9 @@ static const struct paqm_config paqm_defaults = {
 	.flows = 4096,
 	.ecn = 1,
 	.police = 1,
+	.flow_age = 2000000,
+	.media_weight = 1,
+	.elastic_weight = 1,
 };
 
 static const struct nla_policy paqm_policy[TCA_PAQM_MAX + 1] = {
@@ -81,6 +102,24 @@ static const struct nla_policy paqm_policy[TCA_PAQM_MAX + 1] = {
 	[TCA_PAQM_ECN] = { .type = NLA_U32 },
 	[TCA_PAQM_POLICE] = { .type = NLA_U32 },
 	[TCA_PAQM_ROUTER_ID] = { .type = NLA_U64 },
+	[TCA_PAQM_OVERHEAD] = { .type = NLA_S32 },
+	[TCA_PAQM_MPU] = { .type = NLA_U32 },
+	[TCA_PAQM_LINKLAYER] = { .type = NLA_U32 },
+	[TCA_PAQM_MEDIA_TARGET_BYTES] = { .type = NLA_U32 },
+	[TCA_PAQM_ELASTIC_TARGET_BYTES] = { .type = NLA_U32 },
+	[TCA_PAQM_MEDIA_LIMIT] = { .type = NLA_U32 },
+	[TCA_PAQM_ELASTIC_LIMIT] = { .type = NLA_U32 },
+	[TCA_PAQM_GOP] = { .type = NLA_U32 },
+	[TCA_PAQM_FEEDBACK_TO] = { .type = NLA_BINARY,
+				   .len = PAQM_PREFIXES * sizeof(struct tc_paqm_prefix) },
+	[TCA_PAQM_DSCP_MEDIA] = { .type = NLA_U64 },
+	[TCA_PAQM_DSCP_ELASTIC] = { .type = NLA_U64 },
+	[TCA_PAQM_FLOW_AGE] = { .type = NLA_U32 },
+	[TCA_PAQM_MEDIA_WEIGHT] = { .type = NLA_U32 },
+	[TCA_PAQM_ELASTIC_WEIGHT] = { .type = NLA_U32 },
+	[TCA_PAQM_SPLIT] = { .type = NLA_U32 },
+	[TCA_PAQM_BORROW] = { .type = NLA_U32 },
+	[TCA_PAQM_SEED] = { .type = NLA_U64 },
 };
 
 /*
@@ -114,8 +153,8 @@ static const struct paqm_option {
 		 "beta must be 0.01..2"),
 	PAQM_OPT(TCA_PAQM_PERIOD, period, false, PAQM_PERIOD_MIN_US, PAQM_PERIOD_MAX_US,
 		 "period must be 50ms..5s"),
-	PAQM_OPT(TCA_PAQM_RTT, rtt, false, PAQM_RTT_MIN_US, PAQM_RTT_MAX_US,
-		 "rtt must be 100us..2s"),
+	PAQM_OPT(TCA_PAQM_RTT, rtt, true, PAQM_RTT_MIN_US, PAQM_RTT_MAX_US,
+		 "rtt must be 0 (measured) or 100us..2s"),
 	PAQM_OPT(TCA_PAQM_TARGET_UTIL, target_util, false, PAQM_UTIL_MIN_Q24, PAQM_UTIL_MAX_Q24,
 		 "target-util must be 0.5..1"),
 	PAQM_OPT(TCA_PAQM_LAW, law, false, 0, __PAQM_LAW_MAX - 1,
@@ -135,15 +174,67 @@ static const struct paqm_option {
 		 "flows must be 64..1048576"),
 	PAQM_OPT(TCA_PAQM_ECN, ecn, false, 0, 1, "ecn must be 0 or 1"),
 	PAQM_OPT(TCA_PAQM_POLICE, police, false, 0, 1, "police must be 0 or 1"),
+	PAQM_OPT(TCA_PAQM_MPU, mpu, false, 0, PAQM_MPU_MAX, "mpu must be 0..256 bytes"),
+	PAQM_OPT(TCA_PAQM_LINKLAYER, linklayer, false, 0, __PAQM_LINK_MAX - 1,
+		 "linklayer must be ethernet, atm or ptm"),
+	PAQM_OPT(TCA_PAQM_MEDIA_TARGET_BYTES, media_target_bytes, true, PAQM_TARGET_BYTES_MIN,
+		 PAQM_TARGET_BYTES_MAX, "media-target must be 256 bytes..256 MiB"),
+	PAQM_OPT(TCA_PAQM_ELASTIC_TARGET_BYTES, elastic_target_bytes, true, PAQM_TARGET_BYTES_MIN,
+		 PAQM_TARGET_BYTES_MAX, "elastic-target must be 256 bytes..256 MiB"),
+	PAQM_OPT(TCA_PAQM_MEDIA_LIMIT, media_limit, true, PAQM_LIMIT_MIN, U32_MAX,
+		 "media-limit must be 0 (derived) or at least 3000 bytes"),
+	PAQM_OPT(TCA_PAQM_ELASTIC_LIMIT, elastic_limit, true, PAQM_LIMIT_MIN, U32_MAX,
+		 "elastic-limit must be 0 (derived) or at least 3000 bytes"),
+	PAQM_OPT(TCA_PAQM_GOP, gop, false, 0, PAQM_GOP_MAX_US, "gop must be 0..2s"),
+	PAQM_OPT(TCA_PAQM_FLOW_AGE, flow_age, false, PAQM_FLOW_AGE_MIN_US, PAQM_FLOW_AGE_MAX_US,
+		 "flow-age must be 1s..60s"),
+	PAQM_OPT(TCA_PAQM_MEDIA_WEIGHT, media_weight, false, 1, PAQM_WEIGHT_MAX,
+		 "media-weight must be 1..64"),
+	PAQM_OPT(TCA_PAQM_ELASTIC_WEIGHT, elastic_weight, false, 1, PAQM_WEIGHT_MAX,
+		 "elastic-weight must be 1..64"),
+	PAQM_OPT(TCA_PAQM_SPLIT, split, true, PAQM_SPLIT_MIN_Q16, PAQM_SPLIT_MAX_Q16,
+		 "split must be 0 (by flows) or 0.05..0.95"),
+	PAQM_OPT(TCA_PAQM_BORROW, borrow, false, 0, 1, "borrow must be 0 or 1"),
 #undef PAQM_OPT
 };
 
-/* Options of netlink into @cfg; nothing is changed elsewhere. */
-static int paqm_parse(struct nlattr *opt, struct paqm_config *cfg, bool live,
-		      struct netlink_ext_ack *extack)
+/* Refuse @attr with @text, which begins with the name of the module. */
+static int paqm_refuse(struct netlink_ext_ack *extack, const struct nlattr *attr, const char *text)
 {
-	struct nlattr *tb[TCA_PAQM_MAX + 1];
-	u32 flows = cfg->flows, value;
+	/* NL_SET_ERR_MSG_ATTR() cannot take a variable text */
+	do_trace_netlink_extack(text);
+	if (extack) {
+		extack->_msg = text;
+		extack->bad_attr = attr;
+	}
+	return -EINVAL;
+}
+
+/* The prefixes that messages may go to. */
+static int paqm_parse_prefixes(const struct nlattr *attr, struct paqm_config *cfg,
+			       struct netlink_ext_ack *extack)
+{
+	const struct tc_paqm_prefix *p = nla_data(attr);
+	int n = nla_len(attr) / sizeof(*p), i;
+
+	if (nla_len(attr) % sizeof(*p))
+		return paqm_refuse(extack, attr, "paqm: feedback-to is not a list of prefixes");
+	for (i = 0; i < n; i++)
+		if ((p[i].family != 4 && p[i].family != 6) ||
+		    p[i].len > (p[i].family == 4 ? 32 : 128) || p[i].pad[0] || p[i].pad[1])
+			return paqm_refuse(extack, attr,
+					   "paqm: feedback-to: family must be 4 or 6, length 0..32 or 0..128");
+	memset(cfg->prefix, 0, sizeof(cfg->prefix));
+	memcpy(cfg->prefix, p, n * sizeof(*p));
+	cfg->n_prefixes = n;
+	return 0;
+}
+
+/* Options of netlink into @cfg; nothing is changed elsewhere. */
+static int paqm_parse(struct nlattr *opt, struct paqm_config *cfg, struct netlink_ext_ack *extack)
+{
+	struct nlattr *tb[TCA_PAQM_MAX + 1], *a;
+	u32 value;
 	int err, i;
 
 	err = nla_parse_nested(tb, TCA_PAQM_MAX, opt, paqm_policy, extack);
@@ -155,39 +246,43 @@ static int paqm_parse(struct nlattr *opt, struct paqm_config *cfg, bool live,
 		if (!tb[i] || !o->refusal)
 			continue;
 		value = nla_get_u32(tb[i]);
-		if ((value < o->min || value > o->max) && !(o->zero && !value)) {
-			/* the macro cannot take a variable text */
-			do_trace_netlink_extack(o->refusal);
-			if (extack) {
-				extack->_msg = o->refusal;
-				extack->bad_attr = tb[i];
-			}
-			return -EINVAL;
-		}
+		if ((value < o->min || value > o->max) && !(o->zero && !value))
+			return paqm_refuse(extack, tb[i], o->refusal);
 		*(u32 *)((u8 *)cfg + o->offset) = value;
 	}
-	if (tb[TCA_PAQM_BANDWIDTH]) {
-		cfg->bandwidth = nla_get_u64(tb[TCA_PAQM_BANDWIDTH]);
-		if (cfg->bandwidth &&
-		    (cfg->bandwidth < PAQM_BANDWIDTH_MIN || cfg->bandwidth > PAQM_BANDWIDTH_MAX)) {
-			NL_SET_ERR_MSG_ATTR(extack, tb[TCA_PAQM_BANDWIDTH],
-					    "paqm: bandwidth must be none or 8kbit..120gbit");
-			return -EINVAL;
-		}
+	a = tb[TCA_PAQM_BANDWIDTH];
+	if (a) {
+		cfg->bandwidth = nla_get_u64(a);
+		if (cfg->bandwidth && cfg->bandwidth != PAQM_BANDWIDTH_AUTO &&
+		    (cfg->bandwidth < PAQM_BANDWIDTH_MIN || cfg->bandwidth > PAQM_BANDWIDTH_MAX))
+			return paqm_refuse(extack, a,
+					   "paqm: bandwidth must be none, auto or 8kbit..120gbit");
 	}
-	if (tb[TCA_PAQM_ROUTER_ID]) {
-		cfg->router_id = nla_get_u64(tb[TCA_PAQM_ROUTER_ID]);
-		if (!cfg->router_id) {
-			NL_SET_ERR_MSG_ATTR(extack, tb[TCA_PAQM_ROUTER_ID],
-					    "paqm: router-id must not be 0");
-			return -EINVAL;
-		}
+	a = tb[TCA_PAQM_ROUTER_ID];
+	if (a) {
+		cfg->router_id = nla_get_u64(a);
+		if (!cfg->router_id)
+			return paqm_refuse(extack, a, "paqm: router-id must not be 0");
 	}
-	if (live && cfg->flows != flows) {
-		NL_SET_ERR_MSG_ATTR(extack, tb[TCA_PAQM_FLOWS],
-				    "paqm: flows can only be set when the qdisc is created");
-		return -EINVAL;
+	a = tb[TCA_PAQM_OVERHEAD];
+	if (a) {
+		cfg->overhead = nla_get_s32(a);
+		if (cfg->overhead < PAQM_OVERHEAD_MIN || cfg->overhead > PAQM_OVERHEAD_MAX)
+			return paqm_refuse(extack, a, "paqm: overhead must be -64..256 bytes");
 	}
+	if (tb[TCA_PAQM_DSCP_MEDIA])
+		cfg->dscp_media = nla_get_u64(tb[TCA_PAQM_DSCP_MEDIA]);
+	if (tb[TCA_PAQM_DSCP_ELASTIC])
+		cfg->dscp_elastic = nla_get_u64(tb[TCA_PAQM_DSCP_ELASTIC]);
+	if (cfg->dscp_media & cfg->dscp_elastic) {
+		a = tb[TCA_PAQM_DSCP_MEDIA] ? tb[TCA_PAQM_DSCP_MEDIA] : tb[TCA_PAQM_DSCP_ELASTIC];
+		return paqm_refuse(extack, a,
+				   "paqm: a DSCP cannot be in dscp-media and in dscp-elastic");
+	}
+	if (tb[TCA_PAQM_SEED])
+		cfg->seed = nla_get_u64(tb[TCA_PAQM_SEED]);
+	if (tb[TCA_PAQM_FEEDBACK_TO])
+		return paqm_parse_prefixes(tb[TCA_PAQM_FEEDBACK_TO], cfg, extack);
 	return 0;
 }
 
@@ -207,7 +302,15 @@ static int paqm_dump_options(const struct paqm_config *cfg, struct sk_buff *skb)
 			goto cancel;
 	}
 	if (nla_put_u64_64bit(skb, TCA_PAQM_BANDWIDTH, READ_ONCE(cfg->bandwidth), TCA_PAQM_PAD) ||
-	    nla_put_u64_64bit(skb, TCA_PAQM_ROUTER_ID, READ_ONCE(cfg->router_id), TCA_PAQM_PAD))
+	    nla_put_u64_64bit(skb, TCA_PAQM_ROUTER_ID, READ_ONCE(cfg->router_id), TCA_PAQM_PAD) ||
+	    nla_put_u64_64bit(skb, TCA_PAQM_DSCP_MEDIA, READ_ONCE(cfg->dscp_media), TCA_PAQM_PAD) ||
+	    nla_put_u64_64bit(skb, TCA_PAQM_DSCP_ELASTIC, READ_ONCE(cfg->dscp_elastic),
+			      TCA_PAQM_PAD) ||
+	    nla_put_u64_64bit(skb, TCA_PAQM_SEED, READ_ONCE(cfg->seed), TCA_PAQM_PAD) ||
+	    nla_put_s32(skb, TCA_PAQM_OVERHEAD, READ_ONCE(cfg->overhead)))
+		goto cancel;
+	if (cfg->n_prefixes && nla_put(skb, TCA_PAQM_FEEDBACK_TO,
+				       cfg->n_prefixes * sizeof(cfg->prefix[0]), cfg->prefix))
 		goto cancel;
 	return nla_nest_end(skb, opts);
 

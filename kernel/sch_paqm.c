@@ -766,18 +766,19 @@ static void paqm_derive_inner(struct paqm_sched_data *q)
 static void paqm_apply(struct Qdisc *sch, const struct paqm_config *cfg, struct paqm_fb *fb)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
+	u64 shaper = cfg->bandwidth == PAQM_BANDWIDTH_AUTO ? 0 : cfg->bandwidth;
 	struct tc_ratespec spec = {
-		.rate = min_t(u64, cfg->bandwidth, U32_MAX),
+		.rate = min_t(u64, shaper, U32_MAX),
 		.linklayer = TC_LINKLAYER_ETHERNET,
 	};
-	u64 before, capacity = cfg->bandwidth ? cfg->bandwidth * 8 : paqm_link_rate(sch);
+	u64 before, capacity = shaper ? shaper * 8 : paqm_link_rate(sch);
 
 	mutex_lock(&q->ctl_lock);
 	sch_tree_lock(sch);
 	q->cfg = *cfg;
 	q->fb = fb;
-	if (cfg->bandwidth)
-		psched_ratecfg_precompute(&q->shaper, &spec, cfg->bandwidth);
+	if (shaper)
+		psched_ratecfg_precompute(&q->shaper, &spec, shaper);
 	else
 		q->shaper.rate_bytes_ps = 0;
 	q->next_tx = min(q->next_tx, ktime_get_ns());
@@ -805,7 +806,7 @@ static int paqm_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext
 	int err;
 
 	if (opt) {
-		err = paqm_parse(opt, &cfg, q->flows.set, extack);
+		err = paqm_parse(opt, &cfg, extack);
 		if (err)
 			return err;
 	}

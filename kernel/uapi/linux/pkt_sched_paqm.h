@@ -14,7 +14,9 @@
 enum {
 	TCA_PAQM_UNSPEC,
 	TCA_PAQM_PAD,
-	TCA_PAQM_BANDWIDTH,	 /* u64 bytes/s; 0: no shaper, capacity from the device */
+	TCA_PAQM_BANDWIDTH,	 /* u64 bytes/s; 0: no shaper, capacity from the device;
+				  * PAQM_BANDWIDTH_AUTO: no shaper, capacity measured
+				  */
 	TCA_PAQM_MEDIA_TARGET,	 /* u32 us, N_out of the media queue */
 	TCA_PAQM_ELASTIC_TARGET, /* u32 us, N* of the elastic queue */
 	TCA_PAQM_LIMIT,		 /* u32 bytes of both queues together; 0: derived */
@@ -24,7 +26,7 @@ enum {
 	TCA_PAQM_ALPHA,		 /* u32 Q24, outer gain of the rate term */
 	TCA_PAQM_BETA,		 /* u32 Q24, outer gain of the queue term */
 	TCA_PAQM_PERIOD,	 /* u32 us, outer period d */
-	TCA_PAQM_RTT,		 /* u32 us, longest RTT between router and sender */
+	TCA_PAQM_RTT,		 /* u32 us, longest RTT between router and sender; 0: measured */
 	TCA_PAQM_TARGET_UTIL,	 /* u32 Q24, rho */
 	TCA_PAQM_LAW,		 /* u32 PAQM_LAW_* */
 	TCA_PAQM_TRANSFER,	 /* u32 us, delay of an announced share transfer */
@@ -34,10 +36,27 @@ enum {
 	TCA_PAQM_AI_HOLD,	 /* u32 0/1 */
 	TCA_PAQM_FEEDBACK,	 /* u32 PAQM_FEEDBACK_* */
 	TCA_PAQM_CLASSIFY,	 /* u32 PAQM_CLASSIFY_* */
-	TCA_PAQM_FLOWS,		 /* u32 slots of the flow table; only at creation */
+	TCA_PAQM_FLOWS,		 /* u32 slots of the flow table; a change counts anew */
 	TCA_PAQM_ECN,		 /* u32 0/1 */
 	TCA_PAQM_POLICE,	 /* u32 0/1 */
 	TCA_PAQM_ROUTER_ID,	 /* u64; random unless given */
+	TCA_PAQM_OVERHEAD,	 /* s32 bytes that the link adds to every packet */
+	TCA_PAQM_MPU,		 /* u32 bytes, least size of a packet on the link */
+	TCA_PAQM_LINKLAYER,	 /* u32 PAQM_LINK_* */
+	TCA_PAQM_MEDIA_TARGET_BYTES,   /* u32; takes precedence over the time; 0: time */
+	TCA_PAQM_ELASTIC_TARGET_BYTES, /* u32; the same */
+	TCA_PAQM_MEDIA_LIMIT,	 /* u32 bytes of the media queue; 0: derived */
+	TCA_PAQM_ELASTIC_LIMIT,	 /* u32 bytes of the elastic queue; 0: derived */
+	TCA_PAQM_GOP,		 /* u32 us that senders take to answer; 0: not known */
+	TCA_PAQM_FEEDBACK_TO,	 /* struct tc_paqm_prefix[], at most PAQM_PREFIXES; empty: anywhere */
+	TCA_PAQM_DSCP_MEDIA,	 /* u64, bit n: DSCP n is media */
+	TCA_PAQM_DSCP_ELASTIC,	 /* u64, bit n: DSCP n is elastic */
+	TCA_PAQM_FLOW_AGE,	 /* u32 us after which a silent flow's slot may be taken */
+	TCA_PAQM_MEDIA_WEIGHT,	 /* u32, a media flow counts as so many */
+	TCA_PAQM_ELASTIC_WEIGHT, /* u32, an elastic flow counts as so many */
+	TCA_PAQM_SPLIT,		 /* u32 Q16, fixed media share; 0: by counted flows */
+	TCA_PAQM_BORROW,	 /* u32 0/1: advice includes what elastic leaves idle */
+	TCA_PAQM_SEED,		 /* u64, makes hash and draws repeatable; 0: random */
 	__TCA_PAQM_MAX
 };
 #define TCA_PAQM_MAX (__TCA_PAQM_MAX - 1)
@@ -45,10 +64,20 @@ enum {
 enum { PAQM_LAW_MAXMIN, PAQM_LAW_ECF, PAQM_LAW_ERF, __PAQM_LAW_MAX };
 enum { PAQM_FEEDBACK_NONE, PAQM_FEEDBACK_ICMP, __PAQM_FEEDBACK_MAX };
 enum { PAQM_CLASSIFY_AUTO, PAQM_CLASSIFY_PROTOCOL, __PAQM_CLASSIFY_MAX };
+enum { PAQM_LINK_ETHERNET, PAQM_LINK_ATM, PAQM_LINK_PTM, __PAQM_LINK_MAX };
+
+/* A prefix that messages may go to. */
+struct tc_paqm_prefix {
+	__u8 family; /* 4 or 6 */
+	__u8 len;    /* bits */
+	__u8 pad[2];
+	__u8 addr[16]; /* IPv4: the first four bytes */
+};
 
 /* Ranges of the options, used by the policy, by extack texts and by tc. */
 #define PAQM_BANDWIDTH_MIN 1000ULL	   /* 8 kbit/s */
 #define PAQM_BANDWIDTH_MAX 15000000000ULL  /* 120 Gbit/s */
+#define PAQM_BANDWIDTH_AUTO (~0ULL)
 #define PAQM_TARGET_MIN_US 100U
 #define PAQM_TARGET_MAX_US 1000000U
 #define PAQM_INTERVAL_MIN_US 1000U
@@ -72,6 +101,18 @@ enum { PAQM_CLASSIFY_AUTO, PAQM_CLASSIFY_PROTOCOL, __PAQM_CLASSIFY_MAX };
 #define PAQM_FLOWS_MIN 64U
 #define PAQM_FLOWS_MAX 1048576U
 #define PAQM_LIMIT_MIN 3000U
+#define PAQM_TARGET_BYTES_MIN 256U
+#define PAQM_TARGET_BYTES_MAX (1U << 28)
+#define PAQM_OVERHEAD_MIN (-64)
+#define PAQM_OVERHEAD_MAX 256
+#define PAQM_MPU_MAX 256U
+#define PAQM_GOP_MAX_US 2000000U
+#define PAQM_PREFIXES 16
+#define PAQM_FLOW_AGE_MIN_US 1000000U
+#define PAQM_FLOW_AGE_MAX_US 60000000U
+#define PAQM_WEIGHT_MAX 64U
+#define PAQM_SPLIT_MIN_Q16 ((1U << 16) / 20)	   /* 0.05 */
+#define PAQM_SPLIT_MAX_Q16 ((1U << 16) * 19U / 20U) /* 0.95 */
 
 #define PAQM_HIST_BINS 32
 
@@ -146,6 +187,51 @@ struct tc_paqm_xstats {
 	__u32 not_ip;	     /* packets that are neither IPv4 nor IPv6 */
 	__u32 filter_drop;   /* packets that a filter dropped */
 	__u32 filter_taken;  /* packets that a filter took: stolen, trapped, queued elsewhere */
+	__u32 capacity_source; /* PAQM_CAPACITY_* */
+	__u32 rtt_mean_us;   /* measured to media senders; 0: none measured */
+	__u32 rtt_max_us;
+	__u32 rtt_samples;   /* senders that answered lately */
+	__u32 echo_sent;     /* echo requests */
+	__u32 echo_answered;
+	__u32 echo_limited;  /* not sent: budget */
+	__u32 echo_unknown;  /* replies that match no request */
+	__u32 flows_seen;    /* flows that were given a slot */
+	__u32 flows_rtp;     /* flows recognised by their RTP sequence */
+	__u32 flows_not_rtp; /* flows that began like RTP and were none */
+	__u32 packets_unsure; /* media for now: the flow is not recognised yet */
+	__u32 packets_small; /* uncounted media: requests, control, ICMP */
+	__u32 packets_small_over; /* the same beyond their budget: served as elastic */
+	__u32 packets_dscp;  /* class by DSCP */
+	__u32 packets_tagged; /* VLAN, MPLS or PPPoE inside the packet */
+	__u32 packets_tunnel; /* tunnels, told by port or protocol: the outer flow counts */
+	__u32 packets_fragment; /* non-first fragments */
+	__u64 overload_ns;   /* time with the media queue above 2 N_out */
+};
+
+/* Where the capacity in struct tc_paqm_xstats comes from. */
+enum { PAQM_CAPACITY_GIVEN, PAQM_CAPACITY_DEVICE, PAQM_CAPACITY_GUESS, PAQM_CAPACITY_MEASURED };
+
+/*
+ * TCA_STATS_APP of the pseudo classes X:101, X:102, ...: the busiest media flows of the
+ * last round, the fastest first. They can be shown, not changed.
+ */
+#define PAQM_TOP_FLOWS 16
+#define PAQM_TOP_MINOR 0x101
+struct tc_paqm_flow_stats {
+	__u8 family;	     /* 4, 6 */
+	__u8 proto;
+	__be16 sport;
+	__be16 dport;
+	__u16 strikes;
+	__u8 saddr[16];	     /* IPv4: the first four bytes */
+	__u8 daddr[16];
+	__u64 rate;	     /* measured, bit/s on the wire */
+	__u64 share;	     /* fair rate, bit/s on the wire */
+	__u64 told;	     /* rate in the last message to it, bit/s on the IP layer; 0: none */
+	__u32 told_ms;	     /* how long ago */
+	__u32 idle_ms;	     /* since its last packet */
+	__u32 drop;	     /* drop probability by policing, Q32 */
+	__u32 pad;
 };
 
 #endif /* __LINUX_PKT_SCHED_PAQM_H */
