@@ -49,6 +49,8 @@ int print_color_string(enum output_type t, enum color_attr c, const char *key, c
 		       const char *value);
 int print_color_null(enum output_type t, enum color_attr c, const char *key, const char *fmt,
 		     const char *value);
+int print_color_s64(enum output_type t, enum color_attr c, const char *key, const char *fmt,
+		    int64_t value);
 int print_color_u64(enum output_type t, enum color_attr c, const char *key, const char *fmt,
 		    uint64_t value);
 int print_color_float(enum output_type t, enum color_attr c, const char *key, const char *fmt,
@@ -60,6 +62,7 @@ int get_size(unsigned int *size, const char *str);
 int get_time64(__s64 *time, const char *str);
 
 int addattr32(struct nlmsghdr *n, int maxlen, int type, __u32 data);
+int addattr_l(struct nlmsghdr *n, int maxlen, int type, const void *data, int alen);
 int addattr64(struct nlmsghdr *n, int maxlen, int type, __u64 data);
 struct rtattr *addattr_nest(struct nlmsghdr *n, int maxlen, int type);
 int addattr_nest_end(struct nlmsghdr *n, struct rtattr *nest);

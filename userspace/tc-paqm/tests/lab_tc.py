@@ -25,12 +25,29 @@ SETTINGS: list[tuple[str, str, Any]] = [
     ("bandwidth 8mbit", "bandwidth_bps", 8_000_000),
     ("bandwidth none", "bandwidth_bps", 0),
     ("bandwidth 100gbit", "bandwidth_bps", 100_000_000_000),
+    ("bandwidth auto", "bandwidth_auto", True),
+    ("bandwidth 9876536bit", "bandwidth_bps", 9_876_536),
+    ("overhead -14", "overhead_bytes", -14),
+    ("overhead 44", "overhead_bytes", 44),
+    ("overhead 0", "overhead_bytes", 0),
+    ("mpu 64", "mpu_bytes", 64),
+    ("mpu 0", "mpu_bytes", 0),
+    ("linklayer atm", "linklayer", "atm"),
+    ("linklayer ptm", "linklayer", "ptm"),
+    ("linklayer ethernet", "linklayer", "ethernet"),
     ("media-target 100us", "media_target_us", 100),
     ("media-target 1s", "media_target_us", 1_000_000),
+    ("media-target 6000b", "media_target_bytes", 6_000),
+    ("media-target 2ms", "media_target_us", 2_000),
+    ("elastic-target 64kb", "elastic_target_bytes", 65_536),
     ("elastic-target 20ms", "elastic_target_us", 20_000),
     ("elastic-target 12345", "elastic_target_us", 12_345),
     ("limit 64k", "limit_bytes", 65_536),
     ("limit auto", "limit_bytes", 0),
+    ("media-limit 20000", "media_limit_bytes", 20_000),
+    ("media-limit auto", "media_limit_bytes", 0),
+    ("elastic-limit 1mb", "elastic_limit_bytes", 1 << 20),
+    ("elastic-limit auto", "elastic_limit_bytes", 0),
     ("interval 1ms", "interval_us", 1_000),
     ("interval auto", "interval_us", 0),
     ("gain 0.05", "gain", 0.05),
@@ -49,6 +66,27 @@ SETTINGS: list[tuple[str, str, Any]] = [
     ("period 5s", "period_us", 5_000_000),
     ("rtt 100us", "rtt_us", 100),
     ("rtt 2s", "rtt_us", 2_000_000),
+    ("rtt auto", "rtt_us", 0),
+    ("gop 480ms", "gop_us", 480_000),
+    ("gop auto", "gop_us", 0),
+    ("split 30%", "split", 0.3),
+    ("split flows", "split", 0.0),
+    ("media-weight 64", "media_weight", 64),
+    ("media-weight 2", "media_weight", 2),
+    ("elastic-weight 3", "elastic_weight", 3),
+    ("borrow", "borrow", True),
+    ("noborrow", "borrow", False),
+    ("flow-age 60s", "flow_age_us", 60_000_000),
+    ("flow-age 1s", "flow_age_us", 1_000_000),
+    ("seed 18446744073709551615", "seed", (1 << 64) - 1),
+    ("seed random", "seed", 0),
+    ("dscp-media EF,AF41", "dscp_media", [34, 46]),
+    ("dscp-elastic LE,CS1,51", "dscp_elastic", [1, 8, 51]),
+    ("dscp-media none", "dscp_media", []),
+    ("feedback-to 10.0.0.0/8,2001:db8:1::/48", "feedback_to", ["10.0.0.0/8", "2001:db8:1::/48"]),
+    ("feedback-to 192.0.2.1/24", "feedback_to", ["192.0.2.0/24"]),
+    ("feedback-to any", "feedback_to", []),
+    ("feedback-to ::/0", "feedback_to", ["::/0"]),
     ("target-util 0.5", "target_util", 0.5),
     ("target-util 98%", "target_util", 0.98),
     ("law ecf", "law", "ecf"),
@@ -73,10 +111,9 @@ SETTINGS: list[tuple[str, str, Any]] = [
     ("nopolice", "police", False),
     ("police", "police", True),
     ("router-id 0xfeed", "router_id", "000000000000feed"),
-]
-ONLY_AT_CREATION: list[tuple[str, str, Any]] = [
     ("flows 64", "flows", 64),
     ("flows 1048576", "flows", 1_048_576),
+    ("flows 256", "flows", 256),
 ]
 
 wrong: list[str] = []
@@ -131,7 +168,7 @@ def check_options() -> None:
     documented = {line.replace('"" [ no ] ', "").split()[0] for line in tagged("PARAMETERS")}
     known = {
         key.removesuffix("_us").removesuffix("_bps").removesuffix("_bytes") for key in defaults
-    }
+    } - {"bandwidth_auto"}
     expect(
         "options against PARAMETERS of the man page",
         known | {"profile"},
@@ -141,7 +178,7 @@ def check_options() -> None:
         must("change", words)
         expect(f"change {words}", options()[key], value)
     remove()
-    for words, key, value in SETTINGS + ONLY_AT_CREATION:
+    for words, key, value in SETTINGS:
         must("add", words)
         got = options()
         expect(f"add {words}", got[key], value)
@@ -158,8 +195,10 @@ def check_options() -> None:
 
 def check_round_trip() -> None:
     """Words shown by tc -d can be given to tc."""
-    everything = (
-        " ".join(words for words, *_ in SETTINGS) + " flows 128 limit 65000 bandwidth 3mbit"
+    everything = " ".join(words for words, *_ in SETTINGS) + (
+        " flows 128 limit 65000 media-limit 30000 elastic-limit 40000 bandwidth 3456789bit"
+        " overhead 18 mpu 84 linklayer atm media-target 5000b gop 480ms gain 0.1234567"
+        " split 33.333% dscp-media EF,33 feedback-to 10.1.0.0/16,fe80::/10 seed 7 borrow"
     )
     must("add", everything)
     before = options()
@@ -168,19 +207,27 @@ def check_round_trip() -> None:
     remove()
     must("add", words)
     expect(f"round trip of {words}", options(), before)
+    # what is not named stays, also the other of two ways to give a target
+    must("change", "elastic-target 5ms")
+    expect("change of one option", options(), before | {"elastic_target_us": 5_000})
+    must("change", "media-target 4ms")
+    after = {"media_target_us": 4_000, "media_target_bytes": 0, "elastic_target_us": 5_000}
+    expect("change of a size to a time", options(), before | after)
     remove()
 
 
 def check_refusals() -> None:
     must("add", "flows 128")
-    result = tc("change", "flows 256")
-    expect("change flows", result.returncode, 2)
-    expect("change flows, text", "only be set when the qdisc is created" in result.stderr, True)
-    must("change", "flows 128")
     before = options()
-    for words in ("period 49ms", "law fair", "media-target"):
+    for words in ("period 49ms", "law fair", "media-target", "feedback-to 10.0.0.0/8,any"):
         result = tc("change", f"gain 0.9 {words}")
         expect(f"change {words}", result.returncode, 1)
+    # both lists are fine by themselves: only the kernel knows the other one
+    must("change", "dscp-media EF,AF41")
+    before = options()
+    result = tc("change", "gain 0.9 dscp-elastic LE,EF")
+    expect("a DSCP in both maps", result.returncode, 2)
+    expect("its text", "cannot be in dscp-media and in dscp-elastic" in result.stderr, True)
     expect("options after refused changes", options(), before)
     expect("add on top", tc("add", "").returncode, 2)
     remove()
@@ -229,9 +276,13 @@ def section(name: str) -> str:
     return found.group(1)
 
 
+def tags(text: str) -> list[str]:
+    """Arguments of the lines that open a tagged paragraph of a man page."""
+    return re.findall(r"^\.TP\n\.B[RI]? (.*)$", text, re.M)
+
+
 def tagged(name: str) -> list[str]:
-    """Arguments of the lines that open a paragraph in a section of the man page."""
-    return re.findall(r"^\.TP\n\.B[RI]? (.*)$", section(name), re.M)
+    return tags(section(name))
 
 
 def check_keys(stats: dict[str, Any]) -> None:
@@ -240,7 +291,8 @@ def check_keys(stats: dict[str, Any]) -> None:
     tc_own |= {"overlimits", "requeues", "backlog", "qlen"}
     found = (set(stats) - tc_own) | set(stats["media"])
     expect("keys of media and elastic", set(stats["media"]), set(stats["elastic"]))
-    names = {key for line in tagged("STATISTICS") for key in line.split(" , ")}
+    documented = section("STATISTICS").split(".SS Of a busy flow")[0]
+    names = {key for line in tags(documented) for key in line.split(" , ")}
     expect(
         "keys against STATISTICS of the man page",
         found,
@@ -296,6 +348,8 @@ def check_statistics() -> None:
     expect(f"elastic flows, {flows}", flows in (1, 2), True)
     expect("phi", busy["phi"], flows / (flows + 1))
     expect("capacity", busy["capacity_bps"], 8_000_000)
+    expect("its source", busy["capacity_source"], "given")
+    expect("never congested", stats["never_congested"], False)
     expect("load", 0.8 < busy["load"] < 1.3, True)
     expect("shares", busy["media"]["share_bps"] + busy["elastic"]["share_bps"], 8_000_000)
     expect("router", busy["router"], "000000000000002a")

@@ -42,11 +42,24 @@ known=$(sed -nE 's/.*\[ (\[no\])?([a-z-]+).*/\1 \2/p' <<<"$usage" |
 # shellcheck disable=SC2086,SC2013
 {
 	expect "options" "$known" "$(suggest $line '')"
-	expect "options after another" "$known" "$(suggest $line rtt 5ms ecn '')"
-	expect "prefix" $'md-floor\nmedia-target' "$(suggest $line m)"
-	for option in $(sed -nE 's/.*\[ ([a-z-]+) [a-z]+\|[a-z|]+ \]/\1/p' <<<"$usage"); do
-		words=$(sed -nE "s/.*\[ $option ([a-z|]+) \]/\1/p" <<<"$usage" | tr '|' '\n' | sort)
+	expect "options after another" "$known" "$(suggest $line rtt 5ms dscp-media EF,CS1 ecn '')"
+	expect "prefix" $'media-limit\nmedia-target\nmedia-weight' "$(suggest $line media-)"
+	# lower-case alternatives in the help are words, upper-case ones stand for values
+	for option in $(sed -nE 's/.*\[ ([a-z-]+) .*\]/\1/p' <<<"$usage"); do
+		[[ $option == dscp-* ]] && continue
+		words=$(sed -nE "s/.*\[ $option ([^ ]+) \]/\1/p" <<<"$usage" | tr '|' '\n' |
+			grep -x '[a-z]*' | sort)
 		expect "words of $option" "$words" "$(suggest $line "$option" '')"
+	done
+	for option in dscp-media dscp-elastic; do
+		expect "none of $option" "none" "$(suggest $line $option n)"
+		expect "list of $option" $'EF,AF41\nEF,AF42\nEF,AF43' \
+			"$(suggest $line $option EF,AF4)"
+		for word in $(suggest $line $option '') "$(suggest $line $option EF,8,V)"; do
+			# "help" ends the command before it reaches the kernel
+			refused=$($line $option "$word" help 2>&1 | grep '^paqm:')
+			expect "suggested for $option: $word" "" "$refused"
+		done
 	done
 	expect "value that has no words" "" "$(suggest $line period '')"
 	expect "kind" "paqm" "$(suggest tc qdisc add dev lo root pa)"

@@ -13,30 +13,49 @@ import subprocess
 import sys
 from pathlib import Path
 
-TIME_TARGET = "a time from 100us to 1s"
+TARGET = "a time from 100us to 1s, or a size from 256b to 268435456b"
+SIZE = "a size from 3000b to 4294967295b, or auto"
+WEIGHT = "a whole number from 1 to 64"
+DSCPS = "a list of 0 to 63 or names, as EF,AF41,CS1,LE, or none"
 RATIO_OUTER = "a number from 0.01 to 2"
 
 # Option, values to be taken, values to be refused, and what the refusal says was expected.
 VALUES: list[tuple[str, list[str], list[str], str]] = [
     (
         "bandwidth",
-        ["none", "8kbit", "20mbit", "2.5Mbit", "1mbps", "120gbit"],
-        ["", "0", "7999bit", "121gbit", "-8mbit", "8mbits", "fast", "nan", "1e300"],
-        "a rate from 8Kbit to 120Gbit, or none",
+        ["none", "auto", "8kbit", "20mbit", "2.5Mbit", "1mbps", "120gbit"],
+        ["", "0", "7999bit", "121gbit", "-8mbit", "8mbits", "fast", "nan", "1e300", "50%"],
+        "a rate from 8Kbit to 120Gbit, auto, or none",
     ),
     (
         "media-target",
-        ["100us", "5ms", "1s", "5000"],
-        ["", "0", "99us", "1001ms", "-5ms", "5m", "5 ms", "soon", "nan", "inf", "1e30s"],
-        TIME_TARGET,
+        ["100us", "5ms", "1s", "5000", "256b", "5k", "64kb", "5m", "256m", "268435456b"],
+        ["", "0", "99us", "1001ms", "-5ms", "255b", "268435457b", "1g", "5 ms", "soon", "nan"]
+        + ["inf", "infb", "1e30s", "-5k", "auto"],
+        TARGET,
     ),
-    ("elastic-target", ["30ms", "100", "0.5s"], ["99", "1.1s", "x"], TIME_TARGET),
+    ("elastic-target", ["30ms", "100", "0.5s", "20000b"], ["99", "1.1s", "x", "0b"], TARGET),
+    (
+        "overhead",
+        ["0", "-64", "256", "+18", "44"],
+        ["-65", "257", "", "18b", "1.5", "ethernet"],
+        "a whole number from -64 to 256",
+    ),
+    ("mpu", ["0", "64", "256"], ["257", "-1", "x"], "a whole number from 0 to 256"),
+    (
+        "linklayer",
+        ["ethernet", "atm", "ptm"],
+        ["adsl", "ATM", "1"],
+        "one of ethernet, atm, ptm",
+    ),
     (
         "limit",
         ["auto", "3000", "3000b", "100k", "1mb", "4294967295"],
         ["0", "2999", "4294967296", "5gb", "-3000", "10packets", "none"],
-        "a size from 3000b to 4294967295b, or auto",
+        SIZE,
     ),
+    ("media-limit", ["auto", "3000", "1mb"], ["2999", "0", "4294967296", "nan"], SIZE),
+    ("elastic-limit", ["auto", "3000b", "2g"], ["2999b", "none", "5g"], SIZE),
     (
         "interval",
         ["auto", "1ms", "40ms", "12500"],
@@ -58,7 +77,18 @@ VALUES: list[tuple[str, list[str], list[str], str]] = [
     ("alpha", ["0.01", "0.75", "2"], ["0.009", "2.01", "x", "inf"], RATIO_OUTER),
     ("beta", ["0.01", "0.35", "2"], ["0.009", "2.01", "1e400"], RATIO_OUTER),
     ("period", ["50ms", "250ms", "5s"], ["49ms", "5.1s", "0"], "a time from 50ms to 5s"),
-    ("rtt", ["100us", "100ms", "2s"], ["99us", "2.1s"], "a time from 100us to 2s"),
+    (
+        "rtt",
+        ["auto", "100us", "100ms", "2s"],
+        ["0", "99us", "2.1s"],
+        "a time from 100us to 2s, or auto",
+    ),
+    (
+        "gop",
+        ["auto", "500ms", "1us", "2s"],
+        ["0", "2.1s", "none"],
+        "a time from 1us to 2s, or auto",
+    ),
     (
         "target-util",
         ["0.5", "0.95", "95%", "1", "100%"],
@@ -70,6 +100,26 @@ VALUES: list[tuple[str, list[str], list[str], str]] = [
     ("credit", ["0", "50ms", "1s"], ["1.1s", "much"], "a time from 0 to 1s"),
     ("md-floor", ["0.1", "0.5", "0.95"], ["0.09", "0.96"], "a number from 0.1 to 0.95"),
     ("feedback", ["icmp", "none"], ["quench", "on"], "one of none, icmp"),
+    (
+        "split",
+        ["flows", "0.05", "5%", "30%", "0.95", "95%"],
+        ["0", "4%", "96%", "0.049", "30", "30%%", "half"],
+        "a number or percentage from 0.05 to 0.95, or flows",
+    ),
+    ("media-weight", ["1", "4", "64"], ["0", "65", "1.5", "-1"], WEIGHT),
+    ("elastic-weight", ["1", "2", "64"], ["0", "65", "x"], WEIGHT),
+    (
+        "flow-age",
+        ["1s", "2500ms", "60s"],
+        ["999ms", "61s", "0", "auto"],
+        "a time from 1s to 60s",
+    ),
+    (
+        "seed",
+        ["random", "1", "42", "18446744073709551615"],
+        ["0", "-1", "18446744073709551616", "0x2a", "1.5", "dice"],
+        "a whole number from 1 to 18446744073709551615, or random",
+    ),
     ("classify", ["auto", "protocol"], ["udp", "1"], "one of auto, protocol"),
     (
         "flows",
@@ -85,7 +135,29 @@ VALUES: list[tuple[str, list[str], list[str], str]] = [
     ),
     ("profile", ["fast", "robust"], ["slow", ""], "one of fast, robust"),
 ]
-FLAGS = ["ecn", "police", "forced-md", "ai-hold"]
+# Lists: what is refused, and the part of it that the message names.
+MANY = ",".join(f"10.{i}.0.0/16" for i in range(17))
+LISTS: list[tuple[str, list[str], list[tuple[str, str]], str]] = [
+    (
+        "dscp-media",
+        ["none", "EF", "ef,af41", "46,34", "0,63", "CS0,CS7,VA,NQB,BE"],
+        [("", ""), ("64", "64"), ("EF,", ""), ("EF,AF44", "AF44"), (",EF", ""), ("-1", "-1")]
+        + [("0x2e", "0x2e"), ("EF, CS1", " CS1"), ("none,EF", "none"), ("1.0", "1.0")],
+        DSCPS,
+    ),
+    ("dscp-elastic", ["none", "LE,CS1", "1,8"], [("EF,all", "all")], DSCPS),
+    (
+        "feedback-to",
+        ["any", "10.0.0.0/8", "192.0.2.1", "0.0.0.0/0,::/0", "2001:db8::/32,10.0.0.0/8"]
+        + [MANY.rpartition(",")[0]],
+        [("", ""), ("10.0.0.0/33", "10.0.0.0/33"), ("2001:db8::/129", "2001:db8::/129")]
+        + [("10.0.0.0/", "10.0.0.0/"), ("10.0.0", "10.0.0"), ("host", "host"), ("::/-1", "::/-1")]
+        + [("10.0.0.0/8,any", "any"), ("10.0.0.0/8,", ""), (MANY, "10.16.0.0/16")]
+        + [("10.0.0.0/0x8", "10.0.0.0/0x8")],
+        "at most 16 prefixes, as 10.0.0.0/8,2001:db8::/32, or any",
+    ),
+]
+FLAGS = ["ecn", "police", "forced-md", "ai-hold", "borrow"]
 UNKNOWN = ["bogus", "no-ecn", "nolaw", "Bandwidth", "media_target", "-h"]
 
 
@@ -121,6 +193,18 @@ def check(tc: str) -> tuple[int, list[str]]:
         for value in refused:
             bad([option, value], f'paqm: {option} "{value}": expected {expected}')
         bad([option], f'paqm: {option} "": expected {expected}')
+    for option, accepted, mistakes, expected in LISTS:
+        for value in accepted:
+            good([option, value])
+        for value, named in mistakes:
+            bad([option, value], f'paqm: {option} "{named}": expected {expected}')
+        bad([option], f'paqm: {option} "": expected {expected}')
+    bad(
+        ["dscp-media", "EF,CS1,34", "dscp-elastic", "LE,cs1,AF41"],
+        "paqm: dscp-media and dscp-elastic both name CS1,AF41",
+    )
+    # the last word wins
+    good(["dscp-media", "EF", "dscp-elastic", "EF", "dscp-media", "none"])
     for flag in FLAGS:
         good([flag])
         good([f"no{flag}"])
@@ -128,12 +212,15 @@ def check(tc: str) -> tuple[int, list[str]]:
     for word in UNKNOWN:
         bad([word], f'paqm: unknown option "{word}"; "... paqm help" lists them')
     good([])
-    good([word for option, accepted, _, _ in VALUES for word in (option, accepted[0])] + FLAGS)
+    good([word for option, accepted, _, _ in VALUES for word in (option, accepted[-1])] + FLAGS)
+    longest = ",".join(f"2001:db8:{i:x}:ffff:ffff:ffff:ffff:ffff/128" for i in range(16))
+    every = [word for option, accepted, *_ in VALUES for word in (option, accepted[0])]
+    good([*every, "dscp-media", ",".join(map(str, range(64))), "feedback-to", longest])
 
     tried += 1
     text = run(tc, ["help"]).stderr
     listed = set(re.findall(r"\[ (?:\[no\])?([a-z-]+)", text))
-    named = {option for option, *_ in VALUES} | set(FLAGS)
+    named = {option for option, *_ in VALUES} | {option for option, *_ in LISTS} | set(FLAGS)
     if listed != named:
         wrong.append(f"help: {sorted(listed ^ named)} differ from the options tested here")
     return tried, wrong

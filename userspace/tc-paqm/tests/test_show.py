@@ -25,8 +25,13 @@ STATS_BASIC, STATS_QUEUE, STATS_APP = 1, 3, 4
 Q24 = 1 << 24
 ROOT = 0xFFFFFFFF
 
-# Attribute, value on the wire (u64 where "Q"), key and value in JSON, words in text with -d.
-OPTIONS: list[tuple[str, str, int, str, Any, str]] = [
+EF, LE, AF41 = 1 << 46, 1 << 1, 1 << 34
+PREFIXES = bytes([4, 8, 0, 0, 10]) + bytes(15)
+PREFIXES += bytes([6, 32, 0, 0, 0x20, 1, 0xD, 0xB8]) + bytes(12)
+
+# Attribute, value on the wire (by struct's letter, or bytes), key and value in JSON, words in text
+# with -d.
+OPTIONS: list[tuple[str, str, Any, str, Any, str]] = [
     ("BANDWIDTH", "Q", 2_500_000, "bandwidth_bps", 20_000_000, "bandwidth 20Mbit"),
     ("MEDIA_TARGET", "I", 5_500, "media_target_us", 5_500, "media-target 5.5ms"),
     ("ELASTIC_TARGET", "I", 150, "elastic_target_us", 150, "elastic-target 150us"),
@@ -50,7 +55,92 @@ OPTIONS: list[tuple[str, str, int, str, Any, str]] = [
     ("FLOWS", "I", 4_096, "flows", 4_096, "flows 4096"),
     ("ECN", "I", 1, "ecn", True, "ecn"),
     ("POLICE", "I", 0, "police", False, "nopolice"),
+    ("OVERHEAD", "i", -14, "overhead_bytes", -14, "overhead -14"),
+    ("MPU", "I", 64, "mpu_bytes", 64, "mpu 64"),
+    ("LINKLAYER", "I", 1, "linklayer", "atm", "linklayer atm"),
+    ("MEDIA_LIMIT", "I", 30_000, "media_limit_bytes", 30_000, "media-limit 30000b"),
+    ("ELASTIC_LIMIT", "I", 0, "elastic_limit_bytes", 0, "elastic-limit auto"),
+    ("GOP", "I", 480_000, "gop_us", 480_000, "gop 480ms"),
+    ("DSCP_MEDIA", "Q", EF | AF41 | 1 << 51, "dscp_media", [34, 46, 51], "dscp-media AF41,EF,51"),
+    ("DSCP_ELASTIC", "Q", LE | 1, "dscp_elastic", [0, 1], "dscp-elastic CS0,LE"),
+    ("FLOW_AGE", "I", 2_500_000, "flow_age_us", 2_500_000, "flow-age 2.5s"),
+    ("MEDIA_WEIGHT", "I", 3, "media_weight", 3, "media-weight 3"),
+    ("ELASTIC_WEIGHT", "I", 1, "elastic_weight", 1, "elastic-weight 1"),
+    ("SPLIT", "I", 1 << 14, "split", 0.25, "split 0.25"),
+    ("BORROW", "I", 1, "borrow", True, "borrow"),
+    ("SEED", "Q", 1 << 63, "seed", 1 << 63, "seed 9223372036854775808"),
+    ("MEDIA_TARGET_BYTES", "I", 0, "media_target_bytes", 0, "media-target 5.5ms"),
+    ("ELASTIC_TARGET_BYTES", "I", 0, "elastic_target_bytes", 0, "elastic-target 150us"),
+    (
+        "FEEDBACK_TO",
+        "40s",
+        PREFIXES,
+        "feedback_to",
+        ["10.0.0.0/8", "2001:db8::/32"],
+        "feedback-to 10.0.0.0/8,2001:db8::/32",
+    ),
     ("ROUTER_ID", "Q", 0xAB, "router_id", "00000000000000ab", "router-id 00000000000000ab"),
+]
+
+# Shown without -d only where they say something; and what says nothing.
+NEUTRAL: list[tuple[str, str, int]] = [
+    ("limit", "I", 0),
+    ("media-limit", "I", 0),
+    ("elastic-limit", "I", 0),
+    ("overhead", "i", 0),
+    ("mpu", "I", 0),
+    ("linklayer", "I", 0),
+    ("dscp-media", "Q", 0),
+    ("dscp-elastic", "Q", 0),
+    ("split", "I", 0),
+    ("media-weight", "I", 1),
+    ("elastic-weight", "I", 1),
+    ("borrow", "I", 0),
+    ("interval", "I", 0),
+    ("gamma", "I", 0),
+    ("gop", "I", 0),
+    ("seed", "Q", 0),
+]
+# Another value of an attribute, and what becomes of it.
+OTHERWISE: list[tuple[dict[str, tuple[str, int]], dict[str, Any], str]] = [
+    (
+        {"BANDWIDTH": ("Q", (1 << 64) - 1)},
+        {"bandwidth_bps": 0, "bandwidth_auto": True},
+        "bandwidth auto",
+    ),
+    ({"BANDWIDTH": ("Q", 0)}, {"bandwidth_bps": 0, "bandwidth_auto": False}, "bandwidth none"),
+    (
+        {"BANDWIDTH": ("Q", 1_234_567)},
+        {"bandwidth_bps": 9_876_536, "bandwidth_auto": False},
+        "bandwidth 9.876536Mbit",
+    ),
+    (
+        {"MEDIA_TARGET": ("I", 3_000), "MEDIA_TARGET_BYTES": ("I", 6_000)},
+        {"media_target_us": 3_000, "media_target_bytes": 6_000},
+        "media-target 6000b",
+    ),
+    (
+        {"ELASTIC_TARGET": ("I", 3_000), "ELASTIC_TARGET_BYTES": ("I", 70_000)},
+        {"elastic_target_us": 3_000, "elastic_target_bytes": 70_000},
+        "elastic-target 70000b",
+    ),
+    # a module that does not know the second attribute
+    ({"ELASTIC_TARGET": ("I", 3_000)}, {"elastic_target_us": 3_000}, "elastic-target 3ms"),
+    # no prefix: the module leaves the attribute out
+    (
+        {"DSCP_MEDIA": ("Q", 0)},
+        {"dscp_media": [], "feedback_to": []},
+        "feedback-to any dscp-media none",
+    ),
+    (
+        {"DSCP_MEDIA": ("Q", (1 << 64) - 1)},
+        {"dscp_media": list(range(64)), "feedback_to": []},
+        "dscp-media CS0,LE,2,3,4,5,6,7,CS1,9,AF11,11,AF12,13,AF13,15,CS2,17,AF21,19,AF22,21,AF23,"
+        "23,CS3,25,AF31,27,AF32,29,AF33,31,CS4,33,AF41,35,AF42,37,AF43,39,CS5,41,42,43,VA,NQB,EF,"
+        "47,CS6,49,50,51,52,53,54,55,CS7,57,58,59,60,61,62,63",
+    ),
+    # what tc printed must be read as the same number
+    ({"GAIN": ("I", 12_345_679)}, {"gain": 12_345_679 / Q24}, "gain 0.7358598"),
 ]
 
 # Field of a structure -> key in JSON and how the number is scaled; others keep their name.
@@ -86,37 +176,58 @@ RENAMED = {
     "not_ip": ("not_ip_packets", 1),
     "filter_drop": ("filter_drop_packets", 1),
     "filter_taken": ("filter_taken_packets", 1),
+    "flows_seen": ("seen_flows", 1),
+    "flows_rtp": ("rtp_flows", 1),
+    "flows_not_rtp": ("not_rtp_flows", 1),
+    "packets_unsure": ("unsure_packets", 1),
+    "packets_small": ("small_packets", 1),
+    "packets_small_over": ("small_over_packets", 1),
+    "packets_dscp": ("dscp_packets", 1),
+    "packets_tagged": ("tagged_packets", 1),
+    "packets_tunnel": ("tunnel_packets", 1),
+    "packets_fragment": ("fragment_packets", 1),
     "router_id": ("router", 0),
     "ecf": ("ecf", 0),
 }
 CLASS_DERIVED = {"survival", "sojourn_mean_us", "sojourn_p50_us", "sojourn_p99_us"}
-DERIVED = {"utilisation", "load", "sojourn_edges_ns"}
+DERIVED = {"utilisation", "load", "never_congested", "sojourn_edges_ns"}
+SOURCES = ["given", "device", "guess", "measured"]
 OWN_KEYS = {"kind", "handle", "dev", "root", "options", "bytes", "packets", "drops", "overlimits"}
 OWN_KEYS |= {"requeues", "backlog", "qlen", "refcnt", "class", "leaf", "parent", "stats"}
 
 
-def structures(header: Path) -> tuple[type[ctypes.Structure], dict[str, int]]:
-    """struct tc_paqm_xstats as ctypes, and the numbers of the attributes."""
+def structures(header: Path) -> tuple[dict[str, Any], dict[str, int]]:
+    """The structures as ctypes, and the numbers of the attributes."""
     text = re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.DOTALL)
-    types: dict[str, Any] = {"__u64": ctypes.c_uint64, "__u32": ctypes.c_uint32}
+    types: dict[str, Any] = {
+        "__u64": ctypes.c_uint64,
+        "__u32": ctypes.c_uint32,
+        "__u16": ctypes.c_uint16,
+        "__be16": ctypes.c_uint16.__ctype_be__,
+        "__u8": ctypes.c_uint8,
+    }
+    defined = dict(re.findall(r"#define (\w+) (\d+)$", text, re.MULTILINE))
     for name, body in re.findall(r"struct (\w+) \{(.*?)\};", text, re.DOTALL):
         fields = []
         for kind, member, size in re.findall(r"(?:struct )?(\w+) (\w+)(?:\[(\w+)\])?;", body):
-            fields.append((member, types[kind] * 32 if size else types[kind]))
+            count = int(defined.get(size, size or 0))
+            fields.append((member, types[kind] * count if count else types[kind]))
         types[name] = type(name, (ctypes.Structure,), {"_fields_": fields})
     names = re.findall(r"\bTCA_PAQM_(\w+)", re.findall(r"enum \{(.*?)\}", text, re.DOTALL)[0])
-    return types["tc_paqm_xstats"], {name: i for i, name in enumerate(names)}
+    return types, {name: i for i, name in enumerate(names)}
 
 
 def attribute(kind: int, data: bytes) -> bytes:
     return struct.pack("=HH", len(data) + 4, kind) + data + bytes(-len(data) % 4)
 
 
-def message(options: bytes, app: bytes, kind: int = RTM_NEWQDISC) -> bytes:
+def message(
+    options: bytes, app: bytes, kind: int = RTM_NEWQDISC, handle: int = 0x80010000
+) -> bytes:
     stats = attribute(STATS_BASIC, struct.pack("=QII", 1000, 2, 0))
     stats += attribute(STATS_QUEUE, struct.pack("=IIIII", 0, 0, 0, 0, 0))
     stats += attribute(STATS_APP, app)
-    body = struct.pack("=BxxxiIII", 0, 1, 0x80010000, ROOT, 2)
+    body = struct.pack("=BxxxiIII", 0, 1, handle, ROOT, 2)
     body += attribute(TCA_KIND, b"paqm\0")
     if kind == RTM_NEWQDISC:  # classes have no options
         body += attribute(TCA_OPTIONS | NLA_F_NESTED, options)
@@ -177,6 +288,8 @@ def wanted(value: Any, size: int) -> dict[str, Any]:
             out[key] = list(member)
         elif name == "router_id":
             out[key] = f"{member:016x}"
+        elif name == "capacity_source":
+            out[key] = SOURCES[member] if member < len(SOURCES) else str(member)
         elif name == "ecf":
             out[key] = struct.unpack("=f", struct.pack("=I", member))[0]
         else:
@@ -188,6 +301,11 @@ def same(got: Any, want: Any) -> bool:
     if isinstance(want, float):
         return isinstance(got, int | float) and abs(got - want) <= 1e-5 * abs(want)
     return type(got) is type(want) and got == want
+
+
+def own(shown: dict[str, Any]) -> dict[str, Any]:
+    """What the plugin printed of it."""
+    return {key: value for key, value in shown.items() if key not in OWN_KEYS}
 
 
 def differences(got: dict[str, Any], want: dict[str, Any], derived: set[str]) -> list[str]:
@@ -208,14 +326,31 @@ def check_options(show: Show, numbers: dict[str, int]) -> list[str]:
         attribute(numbers[name], struct.pack("=" + form, value))
         for name, form, value, *_ in OPTIONS
     )
-    data += attribute(60, b"from a newer module.")
+    data += attribute(200, b"from a newer module.")
     full = message(data, b"")
     got = show.json(full)["options"]
-    wrong += differences(got, {key: value for _, _, _, key, value, _ in OPTIONS}, set())
+    want = {key: value for _, _, _, key, value, _ in OPTIONS} | {"bandwidth_auto": False}
+    wrong += differences(got, want, set())
     line = show.text(full, "-d") + " "
     wrong += [f"-d shows no {words!r}" for *_, words in OPTIONS if f" {words} " not in line]
     if " gain " in show.text(full):
         wrong.append("tuning options are shown without -d")
+    for name, form, value in NEUTRAL:
+        number = numbers[name.upper().replace("-", "_")]
+        quiet = message(attribute(number, struct.pack("=" + form, value)), b"")
+        if f" {name}" in show.text(quiet) or f"{name}" not in show.text(quiet, "-d"):
+            wrong.append(f"{name} {value} is shown without -d, or not with it")
+    for given, want, words in OTHERWISE:
+        part = message(
+            b"".join(
+                attribute(numbers[name], struct.pack("=" + form, value))
+                for name, (form, value) in given.items()
+            ),
+            b"",
+        )
+        wrong += differences(show.json(part)["options"], want, set())
+        if f" {words}" not in (line := show.text(part, "-d")):
+            wrong.append(f"{given}: no {words!r} in {line!r}")
     short = show.json(message(attribute(numbers["LIMIT"], b"\1\0"), b""))["options"]
     if short:
         wrong.append(f"an attribute that is too short was shown: {short}")
@@ -226,11 +361,14 @@ def check_stats(show: Show, kind: type[ctypes.Structure]) -> list[str]:
     value: Any = kind()
     fill(value, 1)
     value.media.sojourn_max_us = 4_000_000_000
+    value.capacity_source = 3
     raw = bytes(value)
     wrong = []
+    if " (measured) " not in show.text(message(b"", raw), "-s"):
+        wrong.append("the source of the capacity is not shown")
     for size in (len(raw), len(raw) + 40, kind.seq.offset + 4, kind.seq.offset + 2):
         data = message(b"", (raw + bytes(40))[:size])
-        got = {k: v for k, v in show.json(data).items() if k not in OWN_KEYS}
+        got = own(show.json(data))
         for line in differences(got, wanted(value, size), DERIVED):
             wrong.append(f"{size} of {len(raw)} bytes: {line}")
         for flags in (("-s",), ("-s", "-d")):
@@ -249,7 +387,7 @@ def check_class(show: Show, kind: type[ctypes.Structure]) -> list[str]:
     data = message(b"", bytes(value.media), RTM_NEWTCLASS)
     want = wanted(value.media, ctypes.sizeof(value.media))
     try:
-        got = {k: v for k, v in show.json(data).items() if k not in OWN_KEYS}
+        got = own(show.json(data)["stats"])
         wrong = [f"class: {line}" for line in differences(got, want, CLASS_DERIVED)]
     except json.JSONDecodeError:
         wrong = []  # tc of iproute2 6.1 shows classes as text only
@@ -259,6 +397,105 @@ def check_class(show: Show, kind: type[ctypes.Structure]) -> list[str]:
             wrong.append(f"class: no row '{row} {number}' in text")
     if "rounds" in text:
         wrong.append("class: statistics of the qdisc in the text of a class")
+    return wrong
+
+
+def check_flow(show: Show, kind: type[ctypes.Structure]) -> list[str]:
+    """A pseudo class of one of the busiest flows."""
+    value: Any = kind()
+    value.family, value.proto, value.sport, value.dport = 4, 17, 5004, 40000
+    value.saddr[:4], value.daddr[:4] = bytes([10, 0, 1, 2]), bytes([192, 0, 2, 255])
+    value.rate, value.share, value.told = 2_000_000, 2_666_000, 2_600_000
+    value.told_ms, value.idle_ms = 120, 4
+    want: dict[str, Any] = {
+        "source": "10.0.1.2",
+        "destination": "192.0.2.255",
+        "protocol": 17,
+        "source_port": 5004,
+        "destination_port": 40000,
+        "rate_bps": 2_000_000,
+        "share_bps": 2_666_000,
+        "told_bps": 2_600_000,
+        "told_ms": 120,
+        "idle_ms": 4,
+        "strikes": 0,
+        "prob": 0,
+    }
+    wrong = []
+
+    def look(lines: list[str]) -> None:
+        data = message(b"", bytes(value), RTM_NEWTCLASS, 0x80010101)
+        text = show.text(data, "-s")
+        wrong.extend(f"flow: no {line!r} in {text!r}" for line in lines if line not in text)
+        try:
+            got = own(show.json(data)["stats"])
+        except json.JSONDecodeError:
+            return  # tc of iproute2 6.1 shows classes as text only
+        wrong.extend(f"flow: {line}" for line in differences(got, want, set()))
+
+    look(
+        [
+            "class paqm 8001:101 ",
+            "\n  udp 10.0.1.2:5004 > 192.0.2.255:40000\n",
+            "  rate 2Mbit share 2.666Mbit told 2.6Mbit 120ms ago last packet 4ms ago\n",
+        ]
+    )
+    value.family, value.proto, value.strikes, value.drop = 6, 99, 7, 1 << 30
+    value.told = value.told_ms = 0
+    value.saddr[:] = bytes([0x20, 1, 0xD, 0xB8]) + bytes(11) + b"\1"
+    value.daddr[:] = bytes([0xFE, 0x80]) + bytes(13) + b"\2"
+    want |= {"source": "2001:db8::1", "destination": "fe80::2", "protocol": 99, "told_bps": 0}
+    want |= {"told_ms": 0, "strikes": 7, "prob": 0.25}
+    look(
+        [
+            "  protocol 99 [2001:db8::1]:5004 > [fe80::2]:40000\n",
+            " share 2.666Mbit not told last packet 4ms ago strikes 7 dropped with 25%\n",
+        ]
+    )
+    return wrong
+
+
+def check_hints(show: Show, kind: type[ctypes.Structure]) -> list[str]:
+    """Who wonders why nothing happens is told, and only then."""
+    congested, unused = "never congested here", "no packet came here"
+    wrong = []
+
+    def look(what: str, value: Any, hint: str) -> None:
+        data = message(b"", bytes(value))
+        text = show.text(data, "-s")
+        said = [line for line in (congested, unused) if line in text]
+        if said != ([hint] if hint else []):
+            wrong.append(f"{what}: wanted {hint!r}, got {said}")
+        if show.json(data)["never_congested"] != (hint == congested):
+            wrong.append(f"{what}: never_congested is wrong in JSON")
+
+    def quiet() -> Any:
+        value: Any = kind()
+        value.uptime_ns, value.idle_ns = 20 * 10**9, 20 * 10**9 - 10**6
+        value.media.arrived_bytes = value.elastic.arrived_bytes = 100_000
+        value.elastic.sojourn_max_us = 310
+        return value
+
+    look("nothing queued", quiet(), congested)
+    if "longest wait 310us" not in show.text(message(b"", bytes(quiet())), "-s"):
+        wrong.append("the longest wait is not told")
+    for what, member, number in (
+        ("queued for 2 % of the time", "idle_ns", 196 * 10**8),
+        ("young", "uptime_ns", 9 * 10**9),
+    ):
+        value = quiet()
+        setattr(value, member, number)
+        look(what, value, "")
+    for name in ("media", "elastic"):
+        for member in ("drop_tail", "drop_inner", "drop_strike", "ecn_mark", "sojourn_max_us"):
+            value = quiet()
+            setattr(getattr(value, name), member, 1_000)
+            look(f"{member} of {name}", value, "")
+    value = quiet()
+    value.media.arrived_bytes = value.elastic.arrived_bytes = 0
+    look("no traffic", value, unused)
+    value.uptime_ns = 10**9
+    look("no traffic yet", value, "")
     return wrong
 
 
@@ -302,12 +539,14 @@ def check_derived(show: Show, kind: type[ctypes.Structure]) -> list[str]:
 
 def main() -> int:
     os.environ["TC_LIB_DIR"] = str(Path(sys.argv[1]).resolve())
-    kind, numbers = structures(Path(sys.argv[2]))
+    types, numbers = structures(Path(sys.argv[2]))
+    kind = types["tc_paqm_xstats"]
     with tempfile.TemporaryDirectory() as directory:
         tc = sys.argv[4] if len(sys.argv) > 4 else "tc"
         show = Show(tc, sys.argv[3], Path(directory))
         wrong = check_options(show, numbers) + check_stats(show, kind) + check_derived(show, kind)
-        wrong += check_class(show, kind)
+        wrong += check_class(show, kind) + check_hints(show, kind)
+        wrong += check_flow(show, types["tc_paqm_flow_stats"])
     for line in wrong:
         print(line)
     print(f"{len(OPTIONS)} options, {ctypes.sizeof(kind)} bytes of statistics: {len(wrong)} wrong")
