@@ -3,10 +3,12 @@
  * Feedback message, version 1: layout, encoder and decoder (docs/protocol.md).
  *
  *   ICMP header, 8 bytes   type, code 0, checksum, value (binary32)
- *   quote                  the offending IPv4 header, 8 bytes of UDP header and
- *                          up to PAQM_QUOTE_UDP bytes of UDP payload
+ *   quote                  the offending IPv4 or IPv6 header, 8 bytes of UDP header
+ *                          and up to PAQM_QUOTE_UDP bytes of UDP payload
  *   PAQM object, 48 bytes  always the last 48 bytes of the message
  *
+ * ICMP quotes IPv4, ICMPv6 quotes IPv6 without extension headers; the checksum of
+ * ICMPv6 covers the addresses of the message too (RFC 4443 section 2.3).
  * All fields are in network byte order. The decoder trusts no length: it reads
  * nothing outside [buf, buf + len) and names the first thing that is wrong.
  */
@@ -15,13 +17,15 @@
 
 #include "paqm_f32.h"
 
-#define PAQM_ICMP_TYPE_EXP 253 /* RFC 4727 experiment */
+#define PAQM_ICMP_TYPE_EXP 253	/* RFC 4727 experiment */
+#define PAQM_ICMP6_TYPE_EXP 100 /* RFC 4443 private experiment, error class */
 #define PAQM_ICMP_HDR 8
 #define PAQM_OBJ_LEN 48
 #define PAQM_OBJ_MAGIC 0x5041514DU /* "PAQM" */
 #define PAQM_MSG_VERSION 1
 #define PAQM_QUOTE_UDP 28 /* quoted bytes behind the UDP header: RTP header + 16 */
 #define PAQM_IP4_MAX_HDR 60
+#define PAQM_IP6_HDR 40
 #define PAQM_QUOTE_MAX (PAQM_IP4_MAX_HDR + 8 + PAQM_QUOTE_UDP)
 #define PAQM_MSG_MAX (PAQM_ICMP_HDR + PAQM_QUOTE_MAX + PAQM_OBJ_LEN)
 
@@ -69,7 +73,7 @@ enum paqm_msg_err {
 	PAQM_MSG_CHECKSUM,    /* ICMP checksum wrong */
 	PAQM_MSG_MAGIC,	      /* no PAQM object at the end */
 	PAQM_MSG_VERSION_ERR, /* version not understood */
-	PAQM_MSG_QUOTE,	      /* quoted packet is not IPv4/UDP or is cut */
+	PAQM_MSG_QUOTE,	      /* quoted packet is not UDP of the carrier's IP version, or is cut */
 	PAQM_MSG_VALUE,	      /* a rate or factor is NaN, infinite, negative or out of range */
 	PAQM_MSG_MISMATCH,    /* the ICMP value differs from the object */
 	PAQM_MSG_ERR_MAX
@@ -77,10 +81,13 @@ enum paqm_msg_err {
 
 /**
  * struct paqm_quote - the quoted packet, by reference into the message
- * @ip: quoted IPv4 header
- * @ip_hlen: its length, 20..60
- * @saddr: source address, host order
- * @daddr: destination address, host order
+ * @ip: quoted IP header
+ * @ip_hlen: its length, 20..60; IPv6: 40
+ * @version: 4 or 6
+ * @src: source address, 4 or 16 bytes
+ * @dst: destination address, 4 or 16 bytes
+ * @saddr: IPv4: source address, host order
+ * @daddr: IPv4: destination address, host order
  * @sport: UDP source port, host order
  * @dport: UDP destination port, host order
  * @payload: quoted UDP payload
@@ -89,6 +96,8 @@ enum paqm_msg_err {
 struct paqm_quote {
 	const paqm_u8 *ip;
 	paqm_u32 ip_hlen;
+	paqm_u32 version;
+	const paqm_u8 *src, *dst;
 	paqm_u32 saddr, daddr;
 	paqm_u16 sport, dport;
 	const paqm_u8 *payload;
@@ -128,10 +137,10 @@ static inline void paqm_put64(paqm_u8 *p, paqm_u64 v)
 	paqm_put32(p + 4, (paqm_u32)v);
 }
 
-/* Internet checksum (RFC 1071) of @len bytes, folded and inverted. */
-static inline paqm_u16 paqm_checksum(const paqm_u8 *p, paqm_u32 len)
+/* Add @len bytes to the sum of an Internet checksum (RFC 1071); folded, not inverted. */
+static inline paqm_u32 paqm_sum(paqm_u32 sum, const paqm_u8 *p, paqm_u32 len)
 {
-	paqm_u32 sum = 0, i;
+	paqm_u32 i;
 
 	for (i = 0; i + 1 < len; i += 2)
 		sum += paqm_get16(p + i);
@@ -139,7 +148,22 @@ static inline paqm_u16 paqm_checksum(const paqm_u8 *p, paqm_u32 len)
 		sum += (paqm_u32)p[len - 1] << 8;
 	while (sum >> 16)
 		sum = (sum & 0xFFFF) + (sum >> 16);
-	return (paqm_u16)~sum;
+	return sum;
+}
+
+/* Internet checksum of @len bytes. */
+static inline paqm_u16 paqm_checksum(const paqm_u8 *p, paqm_u32 len)
+{
+	return (paqm_u16)~paqm_sum(0, p, len);
+}
+
+/* ICMPv6 checksum: with the pseudo header of RFC 8200 section 8.1; @len below 64 KiB. */
+static inline paqm_u16 paqm_checksum6(const paqm_u8 *src, const paqm_u8 *dst, const paqm_u8 *p,
+				      paqm_u32 len)
+{
+	paqm_u32 sum = paqm_sum(paqm_sum(len + 58, src, 16), dst, 16);
+
+	return (paqm_u16)~paqm_sum(sum, p, len);
 }
 
 /* Write the 48 bytes of the object. */
@@ -161,6 +185,23 @@ static inline void paqm_msg_encode(paqm_u8 *p, const struct paqm_msg *m)
 	paqm_put64(p + 40, m->tag);
 }
 
+/* A message but for its checksum, which is 0. The bounds are the encoders' affair. */
+static inline paqm_u32 paqm_icmp_fill(paqm_u8 *buf, paqm_u8 type, const paqm_u8 *quote,
+				      paqm_u32 quote_len, const struct paqm_msg *m)
+{
+	paqm_u32 i;
+
+	buf[0] = type;
+	buf[1] = 0;
+	buf[2] = 0;
+	buf[3] = 0;
+	paqm_put32(buf + 4, m->ecf);
+	for (i = 0; i < quote_len; i++)
+		buf[PAQM_ICMP_HDR + i] = quote[i];
+	paqm_msg_encode(buf + PAQM_ICMP_HDR + quote_len, m);
+	return PAQM_ICMP_HDR + quote_len + PAQM_OBJ_LEN;
+}
+
 /**
  * paqm_icmp_encode() - whole ICMP message of carrier `icmp`
  * @buf: room for PAQM_MSG_MAX bytes
@@ -174,20 +215,37 @@ static inline void paqm_msg_encode(paqm_u8 *p, const struct paqm_msg *m)
 static inline paqm_u32 paqm_icmp_encode(paqm_u8 *buf, paqm_u8 type, const paqm_u8 *quote,
 					paqm_u32 quote_len, const struct paqm_msg *m)
 {
-	paqm_u32 len = PAQM_ICMP_HDR + quote_len + PAQM_OBJ_LEN;
-	paqm_u32 i;
+	paqm_u32 len;
 
 	if (quote_len < 28 || quote_len > PAQM_QUOTE_MAX)
 		return 0;
-	buf[0] = type;
-	buf[1] = 0;
-	buf[2] = 0;
-	buf[3] = 0;
-	paqm_put32(buf + 4, m->ecf);
-	for (i = 0; i < quote_len; i++)
-		buf[PAQM_ICMP_HDR + i] = quote[i];
-	paqm_msg_encode(buf + PAQM_ICMP_HDR + quote_len, m);
+	len = paqm_icmp_fill(buf, type, quote, quote_len, m);
 	paqm_put16(buf + 2, paqm_checksum(buf, len));
+	return len;
+}
+
+/**
+ * paqm_icmp6_encode() - whole ICMPv6 message of carrier `icmp`
+ * @buf: room for PAQM_MSG_MAX bytes
+ * @type: ICMPv6 type
+ * @src: source address of the message, 16 bytes
+ * @dst: destination address of the message, 16 bytes
+ * @quote: quoted packet, starting with its IPv6 header
+ * @quote_len: its length, at most PAQM_IP6_HDR + 8 + PAQM_QUOTE_UDP
+ * @m: the object
+ *
+ * Return: length of the message, 0 if @quote_len is out of range.
+ */
+static inline paqm_u32 paqm_icmp6_encode(paqm_u8 *buf, paqm_u8 type, const paqm_u8 *src,
+					 const paqm_u8 *dst, const paqm_u8 *quote,
+					 paqm_u32 quote_len, const struct paqm_msg *m)
+{
+	paqm_u32 len;
+
+	if (quote_len < PAQM_IP6_HDR + 8 || quote_len > PAQM_IP6_HDR + 8 + PAQM_QUOTE_UDP)
+		return 0;
+	len = paqm_icmp_fill(buf, type, quote, quote_len, m);
+	paqm_put16(buf + 2, paqm_checksum6(src, dst, buf, len));
 	return len;
 }
 
@@ -199,52 +257,54 @@ static inline int paqm_value_ok(paqm_u32 bits)
 	return !paqm_f32_decode(bits, 20, &v) && v && v <= 1000000000000ULL << 20;
 }
 
-/**
- * paqm_icmp_decode() - decode and check an ICMP message from anywhere
- * @buf: message, starting with the ICMP header
- * @len: its length as given by the IP header
- * @type: ICMP type this carrier uses
- * @m: result
- * @q: result, points into @buf
- *
- * Covers receiver check (a): well-formed, checksum right, lengths agree,
- * values finite and inside limits.
- */
-static inline enum paqm_msg_err paqm_icmp_decode(const paqm_u8 *buf, paqm_u32 len, paqm_u8 type,
-						 struct paqm_msg *m, struct paqm_quote *q)
+/* The quoted packet of @len bytes at @ip, whose IP version must be @version. */
+static inline enum paqm_msg_err paqm_quote_decode(const paqm_u8 *ip, paqm_u32 len, paqm_u32 version,
+						  struct paqm_quote *q)
 {
-	const paqm_u8 *obj;
-	paqm_u32 quote_len;
+	q->ip = ip;
+	q->version = version;
+	if (ip[0] >> 4 != version)
+		return PAQM_MSG_QUOTE;
+	q->ip_hlen = version == 4 ? (paqm_u32)(ip[0] & 15) * 4 : PAQM_IP6_HDR;
+	if (q->ip_hlen < 20 || q->ip_hlen + 8 > len)
+		return PAQM_MSG_QUOTE;
+	if (ip[version == 4 ? 9 : 6] != 17)
+		return PAQM_MSG_QUOTE;
+	if (version == 4) {
+		if (paqm_get16(ip + 6) & 0x1FFF) /* no ports in a later fragment */
+			return PAQM_MSG_QUOTE;
+		q->src = ip + 12;
+		q->dst = ip + 16;
+		q->saddr = paqm_get32(q->src);
+		q->daddr = paqm_get32(q->dst);
+	} else {
+		q->src = ip + 8;
+		q->dst = ip + 24;
+		q->saddr = 0;
+		q->daddr = 0;
+	}
+	q->sport = paqm_get16(ip + q->ip_hlen);
+	q->dport = paqm_get16(ip + q->ip_hlen + 2);
+	q->payload = ip + q->ip_hlen + 8;
+	q->payload_len = len - q->ip_hlen - 8;
+	return q->payload_len > PAQM_QUOTE_UDP ? PAQM_MSG_QUOTE : PAQM_MSG_OK;
+}
 
-	if (len < PAQM_ICMP_HDR + 28 + PAQM_OBJ_LEN || len > PAQM_MSG_MAX)
-		return PAQM_MSG_SHORT;
-	if (buf[0] != type || buf[1] != 0)
-		return PAQM_MSG_TYPE;
-	if (paqm_checksum(buf, len) != 0)
-		return PAQM_MSG_CHECKSUM;
-	obj = buf + len - PAQM_OBJ_LEN;
+/* Object and quote of a message whose length, type and checksum are right. */
+static inline enum paqm_msg_err paqm_icmp_parse(const paqm_u8 *buf, paqm_u32 len, paqm_u32 version,
+						struct paqm_msg *m, struct paqm_quote *q)
+{
+	const paqm_u8 *obj = buf + len - PAQM_OBJ_LEN;
+	enum paqm_msg_err err;
+
 	if (paqm_get32(obj) != PAQM_OBJ_MAGIC)
 		return PAQM_MSG_MAGIC;
 	if (obj[4] != PAQM_MSG_VERSION)
 		return PAQM_MSG_VERSION_ERR;
-
-	q->ip = buf + PAQM_ICMP_HDR;
-	quote_len = len - PAQM_ICMP_HDR - PAQM_OBJ_LEN;
-	if (q->ip[0] >> 4 != 4 || q->ip[9] != 17)
-		return PAQM_MSG_QUOTE;
-	q->ip_hlen = (paqm_u32)(q->ip[0] & 15) * 4;
-	if (q->ip_hlen < 20 || q->ip_hlen + 8 > quote_len)
-		return PAQM_MSG_QUOTE;
-	if (paqm_get16(q->ip + 6) & 0x1FFF) /* no ports in a later fragment */
-		return PAQM_MSG_QUOTE;
-	q->saddr = paqm_get32(q->ip + 12);
-	q->daddr = paqm_get32(q->ip + 16);
-	q->sport = paqm_get16(q->ip + q->ip_hlen);
-	q->dport = paqm_get16(q->ip + q->ip_hlen + 2);
-	q->payload = q->ip + q->ip_hlen + 8;
-	q->payload_len = quote_len - q->ip_hlen - 8;
-	if (q->payload_len > PAQM_QUOTE_UDP)
-		return PAQM_MSG_QUOTE;
+	err = paqm_quote_decode(buf + PAQM_ICMP_HDR, len - PAQM_ICMP_HDR - PAQM_OBJ_LEN, version,
+				q);
+	if (err != PAQM_MSG_OK)
+		return err;
 
 	m->flags = obj[5];
 	m->key_id = paqm_get16(obj + 6);
@@ -263,6 +323,52 @@ static inline enum paqm_msg_err paqm_icmp_decode(const paqm_u8 *buf, paqm_u32 le
 	if (paqm_get32(buf + 4) != m->ecf)
 		return PAQM_MSG_MISMATCH;
 	return PAQM_MSG_OK;
+}
+
+/**
+ * paqm_icmp_decode() - decode and check an ICMP message from anywhere
+ * @buf: message, starting with the ICMP header
+ * @len: its length as given by the IP header
+ * @type: ICMP type this carrier uses
+ * @m: result
+ * @q: result, points into @buf
+ *
+ * Covers receiver check (a): well-formed, checksum right, lengths agree,
+ * values finite and inside limits.
+ */
+static inline enum paqm_msg_err paqm_icmp_decode(const paqm_u8 *buf, paqm_u32 len, paqm_u8 type,
+						 struct paqm_msg *m, struct paqm_quote *q)
+{
+	if (len < PAQM_ICMP_HDR + 28 + PAQM_OBJ_LEN || len > PAQM_MSG_MAX)
+		return PAQM_MSG_SHORT;
+	if (buf[0] != type || buf[1] != 0)
+		return PAQM_MSG_TYPE;
+	if (paqm_checksum(buf, len) != 0)
+		return PAQM_MSG_CHECKSUM;
+	return paqm_icmp_parse(buf, len, 4, m, q);
+}
+
+/**
+ * paqm_icmp6_decode() - the same for an ICMPv6 message
+ * @buf: message, starting with the ICMPv6 header
+ * @len: its length as given by the IPv6 header
+ * @type: ICMPv6 type this carrier uses
+ * @src: source address of the message, 16 bytes
+ * @dst: destination address of the message, 16 bytes
+ * @m: result
+ * @q: result, points into @buf
+ */
+static inline enum paqm_msg_err paqm_icmp6_decode(const paqm_u8 *buf, paqm_u32 len, paqm_u8 type,
+						  const paqm_u8 *src, const paqm_u8 *dst,
+						  struct paqm_msg *m, struct paqm_quote *q)
+{
+	if (len < PAQM_ICMP_HDR + PAQM_IP6_HDR + 8 + PAQM_OBJ_LEN || len > PAQM_MSG_MAX)
+		return PAQM_MSG_SHORT;
+	if (buf[0] != type || buf[1] != 0)
+		return PAQM_MSG_TYPE;
+	if (paqm_checksum6(src, dst, buf, len) != 0)
+		return PAQM_MSG_CHECKSUM;
+	return paqm_icmp_parse(buf, len, 6, m, q);
 }
 
 /* Serial number arithmetic (RFC 1982): is @a newer than @b? */

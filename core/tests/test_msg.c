@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Feedback message codec: round trip, every refusal, mutation of every byte, and
- * the invariant bytes of RTP packets with and without header extension.
+ * Feedback message codec, ICMP and ICMPv6: round trip, a fixed vector, every refusal,
+ * mutation of every byte, and the invariant bytes of RTP packets with and without header extension.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -163,6 +163,149 @@ static void check_refusals(void)
 	EXPECT("too long", decode(buf, PAQM_MSG_MAX + 1), PAQM_MSG_SHORT);
 }
 
+static const paqm_u8 router6[16] = {0x20, 0x01, 0x0d, 0xb8, [15] = 0x01};
+static const paqm_u8 sender6[16] = {0x20, 0x01, 0x0d, 0xb8, [7] = 0x02, [15] = 0x0a};
+static const paqm_u8 receiver6[16] = {0xfd, [7] = 0x03, [15] = 0x0b};
+
+/* The first bytes of an IPv6/UDP/RTP packet. */
+static unsigned int make_quote6(paqm_u8 *q, unsigned int payload)
+{
+	unsigned int i;
+
+	memset(q, 0, 48);
+	q[0] = 0x60;
+	q[5] = 180;
+	q[6] = 17;
+	q[7] = 64;
+	memcpy(q + 8, sender6, 16);
+	memcpy(q + 24, receiver6, 16);
+	paqm_put16(q + 40, 5004);
+	paqm_put16(q + 42, 6004);
+	paqm_put16(q + 44, 180);
+	for (i = 0; i < payload; i++)
+		q[48 + i] = (paqm_u8)(0x80 + i);
+	return 48 + payload;
+}
+
+static enum paqm_msg_err decode6(const paqm_u8 *buf, unsigned int len)
+{
+	paqm_u8 *copy = malloc(len ? len : 1);
+	struct paqm_quote q;
+	struct paqm_msg m;
+	enum paqm_msg_err err;
+
+	if (len)
+		memcpy(copy, buf, len);
+	err = paqm_icmp6_decode(copy, len, PAQM_ICMP6_TYPE_EXP, router6, sender6, &m, &q);
+	free(copy);
+	return err;
+}
+
+static void fix_checksum6(paqm_u8 *buf, unsigned int len)
+{
+	paqm_put16(buf + 2, 0);
+	paqm_put16(buf + 2, paqm_checksum6(router6, sender6, buf, len));
+}
+
+static void check_roundtrip6(void)
+{
+	paqm_u8 quote[PAQM_QUOTE_MAX], buf[PAQM_MSG_MAX];
+	unsigned int payload, len;
+	struct paqm_quote q;
+	struct paqm_msg m;
+
+	for (payload = 0; payload <= PAQM_QUOTE_UDP; payload++) {
+		len = paqm_icmp6_encode(buf, PAQM_ICMP6_TYPE_EXP, router6, sender6, quote,
+					make_quote6(quote, payload), &sample);
+		EXPECT("length", len, 8 + 48 + payload + 48);
+		EXPECT("decode",
+		       paqm_icmp6_decode(buf, len, PAQM_ICMP6_TYPE_EXP, router6, sender6, &m, &q),
+		       PAQM_MSG_OK);
+		EXPECT("object", same(&m, &sample), 1);
+		EXPECT("version", q.version, 6);
+		EXPECT("sport", q.sport, 5004);
+		EXPECT("dport", q.dport, 6004);
+		EXPECT("source", memcmp(q.src, sender6, 16), 0);
+		EXPECT("destination", memcmp(q.dst, receiver6, 16), 0);
+		EXPECT("payload length", q.payload_len, payload);
+		EXPECT("payload", memcmp(q.payload, quote + 48, payload), 0);
+		EXPECT("the checksum covers the source",
+		       paqm_icmp6_decode(buf, len, PAQM_ICMP6_TYPE_EXP, receiver6, sender6, &m, &q),
+		       PAQM_MSG_CHECKSUM);
+		EXPECT("the checksum covers the destination",
+		       paqm_icmp6_decode(buf, len, PAQM_ICMP6_TYPE_EXP, router6, receiver6, &m, &q),
+		       PAQM_MSG_CHECKSUM);
+		EXPECT("no ICMP message", decode(buf, len), PAQM_MSG_TYPE);
+	}
+	EXPECT("quote too short", paqm_icmp6_encode(buf, 100, router6, sender6, quote, 47, &sample),
+	       0);
+	EXPECT("quote too long", paqm_icmp6_encode(buf, 100, router6, sender6, quote, 77, &sample),
+	       0);
+}
+
+/*
+ * One message byte for byte. The checksum was computed by hand with RFC 1071 over the
+ * pseudo header (two addresses, length 132, next header 58) and the message.
+ */
+static void check_vector6(void)
+{
+	static const char want[] = "64005fdf3f59999a"
+				   "6000000000b4114020010db8000000020000000000 00000a"
+				   "fd000000000000030000000000 00000b138c177400b40000"
+				   "808182838485868788898a8b8c8d8e8f909192939495969798999a9b"
+				   "5041514d01040102112233445566 7788a1b2c3d40000004d"
+				   "3f59999a49c3500000f0000d0003f2300000000000000000";
+	paqm_u8 quote[PAQM_QUOTE_MAX], buf[PAQM_MSG_MAX];
+	char hex[2 * PAQM_MSG_MAX + 1], plain[sizeof(want)];
+	unsigned int len, i, n = 0;
+
+	len = paqm_icmp6_encode(buf, PAQM_ICMP6_TYPE_EXP, router6, sender6, quote,
+				make_quote6(quote, PAQM_QUOTE_UDP), &sample);
+	for (i = 0; i < len; i++)
+		snprintf(hex + 2 * i, 3, "%02x", buf[i]);
+	for (i = 0; want[i]; i++)
+		if (want[i] != ' ')
+			plain[n++] = want[i];
+	plain[n] = 0;
+	EXPECT("vector", strcmp(hex, plain), 0);
+	if (strcmp(hex, plain))
+		fprintf(stderr, "got  %s\nwant %s\n", hex, plain);
+}
+
+static void check_refusals6(void)
+{
+	paqm_u8 quote[PAQM_QUOTE_MAX], good[PAQM_MSG_MAX], buf[PAQM_MSG_MAX + 1];
+	unsigned int len, i, bit;
+
+	len = paqm_icmp6_encode(good, PAQM_ICMP6_TYPE_EXP, router6, sender6, quote,
+				make_quote6(quote, 28), &sample);
+	for (i = 0; i < len; i++)
+		EXPECT("truncated", decode6(good, i) != PAQM_MSG_OK, 1);
+	for (i = 0; i < len; i++) {
+		for (bit = 0; bit < 8; bit++) {
+			memcpy(buf, good, len);
+			buf[i] ^= (paqm_u8)(1 << bit);
+			EXPECT("bit flip", decode6(buf, len),
+			       i < 2 ? PAQM_MSG_TYPE : PAQM_MSG_CHECKSUM);
+		}
+	}
+#define TRY6(what, offset, byte, want)                                                             \
+	do {                                                                                       \
+		memcpy(buf, good, len);                                                            \
+		buf[offset] = (byte);                                                              \
+		fix_checksum6(buf, len);                                                           \
+		EXPECT(what, decode6(buf, len), want);                                             \
+	} while (0)
+	TRY6("magic", len - 48, 'Q', PAQM_MSG_MAGIC);
+	TRY6("version", len - 44, 2, PAQM_MSG_VERSION_ERR);
+	TRY6("quoted version 4", 8, 0x45, PAQM_MSG_QUOTE);
+	TRY6("quoted TCP", 8 + 6, 6, PAQM_MSG_QUOTE);
+	TRY6("quoted fragment header", 8 + 6, 44, PAQM_MSG_QUOTE);
+	TRY6("negative rate", len - 20, 0xC9, PAQM_MSG_VALUE);
+	TRY6("ICMP value differs", 5, 0x58, PAQM_MSG_MISMATCH);
+	EXPECT("too long", decode6(buf, PAQM_MSG_MAX + 1), PAQM_MSG_SHORT);
+}
+
 static void check_sequence(void)
 {
 	EXPECT("newer", paqm_seq_newer(2, 1), 1);
@@ -207,6 +350,9 @@ int main(void)
 {
 	check_roundtrip();
 	check_refusals();
+	check_roundtrip6();
+	check_vector6();
+	check_refusals6();
 	check_sequence();
 	check_invariant();
 	printf("%lu checks, %lu failed\n", checks, failures);
