@@ -5,12 +5,16 @@
  * The qdisc calls paqm_fb_queue() under its lock with a packet whose sender is
  * owed a notice; that copies at most PAQM_QUOTE_MAX bytes and wakes a work item.
  * Routing, rate limiting and sending happen there, in process context.
+ *
+ * A transmitter lives as long as its qdisc: it is made when first needed, and
+ * whoever finds the pointer set may read its statistics, also without RTNL.
  */
 #ifndef PAQM_FEEDBACK_H
 #define PAQM_FEEDBACK_H
 
 #include <linux/netdevice.h>
 #include <linux/skbuff.h>
+#include "uapi/linux/pkt_sched_paqm.h"
 #include "core/paqm_msg.h"
 
 struct paqm_fb;
@@ -18,10 +22,17 @@ struct paqm_fb;
 /**
  * struct paqm_fb_stats - counters of the transmitter
  * @sent: messages handed to the network
- * @limited: not sent: token bucket empty
+ * @limited: not sent: token bucket empty, or the target has had its part of it
  * @ring: not sent: more notices than the ring holds
- * @refused: not sent: source is no unicast address one may answer
+ * @refused: not sent: source is no unicast address one may answer, or is not in the prefixes
  * @failed: not sent: no route, no memory
+ * @echo_sent: echo requests handed to the network
+ * @echo_answered: answers to them, each a measurement of the RTT
+ * @echo_late: answers that came when they were no longer waited for
+ * @echo_limited: echo requests that the budget put off
+ * @echo_refused: not sent: the source may not be answered any more
+ * @echo_failed: not sent: no route, no memory
+ * @echo_unknown: replies with our identifier that answer no request
  */
 struct paqm_fb_stats {
 	u32 sent;
@@ -29,12 +40,36 @@ struct paqm_fb_stats {
 	u32 ring;
 	u32 refused;
 	u32 failed;
+	u32 echo_sent;
+	u32 echo_answered;
+	u32 echo_late;
+	u32 echo_limited;
+	u32 echo_refused;
+	u32 echo_failed;
+	u32 echo_unknown;
+};
+
+/**
+ * struct paqm_fb_rtt - RTT between this router and the sources that it told lately
+ * @mean_us: mean over sources
+ * @max_us: of the farthest source
+ * @sources: how many answered lately; 0: nothing is known
+ *
+ * Each source counts with the median of its last answers: one delayed answer says nothing.
+ */
+struct paqm_fb_rtt {
+	u32 mean_us;
+	u32 max_us;
+	u32 sources;
 };
 
 struct paqm_fb *paqm_fb_create(struct net_device *dev);
 void paqm_fb_destroy(struct paqm_fb *fb);
 void paqm_fb_set_rate(struct paqm_fb *fb, u64 bytes_per_second);
+void paqm_fb_set_prefixes(struct paqm_fb *fb, const struct tc_paqm_prefix *list, u32 n);
+int paqm_fb_set_echo(struct paqm_fb *fb, bool on);
 bool paqm_fb_queue(struct paqm_fb *fb, const struct sk_buff *skb, const struct paqm_msg *msg);
 void paqm_fb_get_stats(const struct paqm_fb *fb, struct paqm_fb_stats *stats);
+void paqm_fb_rtt(struct paqm_fb *fb, struct paqm_fb_rtt *rtt);
 
 #endif /* PAQM_FEEDBACK_H */

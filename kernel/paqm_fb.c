@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * paqm_feedback - builds and sends the feedback messages of sch_paqm
+ *
+ * Carrier `icmp`: ICMP type 253 (RFC 4727 experiment) and ICMPv6 type 100 (RFC 4443
+ * private experiment) with the layout of core/paqm_msg.h.
+ *
+ * What is never answered: fragments, packets with options or extension headers and
+ * anything but UDP are not offered by the qdisc; sources that are no single host are
+ * refused in paqm_xmit.c, those outside of the given prefixes here.
+ *
+ * One token bucket bounds all messages (RFC 4443 section 2.4 (f) asks for one). While
+ * it is more than half full anyone may draw from it. Below that, a source may draw
+ * only what is its equal part: a host with a thousand flows, or one who invents them,
+ * does not keep the others from hearing of theirs.
+ */
+#include <linux/ip.h>
+#include <linux/jhash.h>
+#include <linux/ktime.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+#include <net/ipv6.h>
+#include "core/paqm_fix.h"
+#include "paqm_fb.h"
+
+#define PAQM_FB_BURST_MS 1000
+#define PAQM_FB_COUNT_NS (250 * NSEC_PER_MSEC) /* active peers are counted so often */
+#define PAQM_PEER_LIFE_NS (60 * NSEC_PER_SEC)  /* then its place may be taken */
+#define PAQM_PEER_PRESS_NS (2 * NSEC_PER_SEC)  /* the same when no other place is free */
+
+struct workqueue_struct *paqm_fb_wq;
+
+/* The first @bits of @a and @b are alike. */
+static bool paqm_same_prefix(const u8 *a, const u8 *b, u32 bits)
+{
+	u8 mask = 0xFF << (8 - bits % 8);
+
+	return !memcmp(a, b, bits / 8) && (!(bits % 8) || !((a[bits / 8] ^ b[bits / 8]) & mask));
+}
+
+/* Is @addr in one of the prefixes that may be told? Under @fb->lock. */
+bool paqm_fb_wanted(const struct paqm_fb *fb, const struct in6_addr *addr)
+{
+	bool v4 = ipv6_addr_v4mapped(addr);
+	u32 i;
+
+	for (i = 0; i < fb->n_prefixes; i++) {
+		const struct tc_paqm_prefix *p = &fb->prefix[i];
+
+		if (p->family == (v4 ? 4 : 6) &&
+		    paqm_same_prefix(p->addr, addr->s6_addr + (v4 ? 12 : 0), p->len))
+			return true;
+	}
+	return !fb->n_prefixes;
+}
+
+/* The entry of a source, made if need be; NULL if there is no room. Under @fb->lock. */
+static struct paqm_peer *paqm_peer_touch(struct paqm_fb *fb, const struct in6_addr *addr, u64 now)
+{
+	u32 set = jhash2((const u32 *)addr, 4, fb->hash) & (PAQM_PEER_SETS - 1);
+	struct paqm_peer *peer = &fb->peer[set * PAQM_PEER_WAYS], *place = NULL;
+	u32 i;
+
+	for (i = 0; i < PAQM_PEER_WAYS; i++, peer++) {
+		if (peer->seen && ipv6_addr_equal(&peer->addr, addr)) {
+			peer->seen = now;
+			return peer;
+		}
+		if (!place || peer->seen < place->seen)
+			place = peer;
+	}
+	if (place->seen && now - place->seen < PAQM_PEER_PRESS_NS)
+		return NULL;
+	*place = (struct paqm_peer){ .addr = *addr, .seen = now, .due = now };
+	return place;
+}
+
+/* Count the sources that share the budget. Under @fb->lock. */
+static void paqm_peers_count(struct paqm_fb *fb, u64 now)
+{
+	u32 i, n = 0;
+
+	if (fb->counted && now - fb->counted < PAQM_FB_COUNT_NS)
+		return;
+	fb->counted = now;
+	for (i = 0; i < PAQM_PEERS; i++) {
+		struct paqm_peer *peer = &fb->peer[i];
+
+		if (peer->seen && now - peer->seen > PAQM_PEER_LIFE_NS)
+			peer->seen = 0;
+		n += peer->seen && now - peer->seen < NSEC_PER_SEC;
+	}
+	fb->active = max(n, 1U);
+}
+
+/* Tokens of a bucket that was filled with @tokens at *@stamp. */
+static u64 paqm_refill(u64 tokens, u64 *stamp, u64 rate, u64 depth, u64 now)
+{
+	tokens = min(depth, tokens + paqm_muldiv(rate, now - *stamp, NSEC_PER_SEC));
+	*stamp = now;
+	return tokens;
+}
+
+/* May @peer have a message of @len bytes now? Under @fb->lock. */
+static bool paqm_fb_allow(struct paqm_fb *fb, struct paqm_peer *peer, u32 len, u64 now)
+{
+	u64 rate = READ_ONCE(fb->rate);
+	u64 depth = max_t(u64, paqm_muldiv(rate, PAQM_FB_BURST_MS, MSEC_PER_SEC), 4 * PAQM_MSG_MAX);
+
+	paqm_peers_count(fb, now);
+	fb->tokens = paqm_refill(fb->tokens, &fb->stamp, rate, depth, now);
+	if (peer)
+		peer->tokens = paqm_refill(peer->tokens, &peer->stamp, paqm_div64(rate, fb->active),
+					   max_t(u64, paqm_div64(depth, fb->active), PAQM_MSG_MAX),
+					   now);
+	if (fb->tokens < len)
+		return false;
+	if (fb->tokens < depth / 2 && (!peer || peer->tokens < len))
+		return false;
+	fb->tokens -= len;
+	if (peer)
+		peer->tokens -= min_t(u64, peer->tokens, len);
+	return true;
+}
+
+/* The checks that need no route; counts what they refuse. */
+static bool paqm_fb_admit(struct paqm_fb *fb, const struct in6_addr *to, u32 len)
+{
+	u64 now = ktime_get_ns();
+	struct paqm_peer *peer;
+	bool ok = false;
+
+	spin_lock_bh(&fb->lock);
+	if (!paqm_fb_wanted(fb, to)) {
+		paqm_fb_count(&fb->st.refused);
+		goto out;
+	}
+	peer = paqm_peer_touch(fb, to, now);
+	if (peer)
+		paqm_echo_target(fb, peer);
+	ok = paqm_fb_allow(fb, peer, len, now);
+	if (!ok)
+		paqm_fb_count(&fb->st.limited);
+out:
+	spin_unlock_bh(&fb->lock);
+	return ok;
+}
+
+static void paqm_fb_send(struct paqm_fb *fb, const struct paqm_fb_entry *e)
+{
+	const u8 *q = e->quote;
+	bool v6 = q[0] >> 4 == 6;
+	u8 icmp[PAQM_MSG_MAX];
+	struct paqm_path path;
+	struct in6_addr to;
+	int err;
+	u32 len;
+
+	if (v6) {
+		memcpy(&to, q + 8, sizeof(to));
+		if (ipv6_addr_v4mapped(&to)) { /* IPv4 in disguise */
+			paqm_fb_count(&fb->st.refused);
+			return;
+		}
+	} else {
+		ipv6_addr_set_v4mapped(((const struct iphdr *)q)->saddr, &to);
+	}
+	err = paqm_path_find(fb->dev, &to, &path);
+	if (err) {
+		paqm_fb_count(err == -EADDRNOTAVAIL ? &fb->st.refused : &fb->st.failed);
+		return;
+	}
+	len = (v6 ? PAQM_IP6_HDR : sizeof(struct iphdr)) + PAQM_ICMP_HDR + e->len + PAQM_OBJ_LEN;
+	if (!paqm_fb_admit(fb, &to, len)) {
+		paqm_path_put(&path);
+		return;
+	}
+	if (v6)
+		len = paqm_icmp6_encode(icmp, PAQM_ICMP6_TYPE_EXP, path.src.s6_addr, to.s6_addr, q,
+					e->len, &e->msg);
+	else
+		len = paqm_icmp_encode(icmp, PAQM_ICMP_TYPE_EXP, q, e->len, &e->msg);
+	err = paqm_path_send(fb->dev, &path, icmp, len);
+	paqm_fb_count(err ? &fb->st.failed : &fb->st.sent);
+}
+
+static void paqm_fb_work(struct work_struct *work)
+{
+	struct paqm_fb *fb = container_of(work, struct paqm_fb, work);
+	u32 tail = fb->tail;
+
+	/* pairs with the release in paqm_fb_queue() */
+	while (tail != smp_load_acquire(&fb->head)) {
+		paqm_fb_send(fb, &fb->ring[tail & (PAQM_FB_RING - 1)]);
+		/* the slot has been read: pairs with the acquire in paqm_fb_queue() */
+		smp_store_release(&fb->tail, ++tail);
+		cond_resched();
+	}
+}
+
+/**
+ * paqm_fb_queue() - owe the sender of a packet a notice
+ * @fb: transmitter
+ * @skb: an IPv4/UDP packet without options or an IPv6/UDP packet without extension
+ *	headers, network header set
+ * @msg: what to tell
+ *
+ * Called under the qdisc lock; copies the first bytes and wakes the work item.
+ *
+ * Return: false if the ring is full or the packet is cut.
+ */
+bool paqm_fb_queue(struct paqm_fb *fb, const struct sk_buff *skb, const struct paqm_msg *msg)
+{
+	u32 head = fb->head;
+	struct paqm_fb_entry *e = &fb->ring[head & (PAQM_FB_RING - 1)];
+	int off = skb_network_offset(skb);
+	u32 least, len;
+
+	/* pairs with the release in paqm_fb_work(): the slot has been read */
+	if (head - smp_load_acquire(&fb->tail) >= PAQM_FB_RING) {
+		paqm_fb_count(&fb->st.ring);
+		return false;
+	}
+	if (skb_copy_bits(skb, off, e->quote, 1) < 0)
+		return false;
+	least = (e->quote[0] >> 4 == 6 ? PAQM_IP6_HDR : sizeof(struct iphdr)) + 8;
+	len = min_t(u32, skb->len - off, least + PAQM_QUOTE_UDP);
+	if (len < least || skb_copy_bits(skb, off, e->quote, len) < 0)
+		return false;
+	e->len = len;
+	e->msg = *msg;
+	/* the slot is filled: pairs with the acquire in paqm_fb_work() */
+	smp_store_release(&fb->head, head + 1);
+	queue_work(paqm_fb_wq, &fb->work);
+	return true;
+}
+EXPORT_SYMBOL_GPL(paqm_fb_queue);
+
+/**
+ * paqm_fb_create() - new transmitter
+ * @dev: device of the qdisc, gives the network namespace
+ *
+ * Return: the transmitter or NULL.
+ */
+struct paqm_fb *paqm_fb_create(struct net_device *dev)
+{
+	struct paqm_fb *fb = kvzalloc(sizeof(*fb), GFP_KERNEL);
+
+	BUILD_BUG_ON(PAQM_IP6_HDR + 8 + PAQM_QUOTE_UDP > PAQM_QUOTE_MAX);
+	if (!fb)
+		return NULL;
+	INIT_WORK(&fb->work, paqm_fb_work);
+	spin_lock_init(&fb->lock);
+	fb->dev = dev;
+	fb->active = 1;
+	fb->hash = get_random_u32();
+	paqm_echo_init(fb);
+	return fb;
+}
+EXPORT_SYMBOL_GPL(paqm_fb_create);
+
+/**
+ * paqm_fb_destroy() - end a transmitter
+ * @fb: transmitter or NULL; nobody may queue any more
+ *
+ * Its memory stays until those who read statistics under RCU are done.
+ */
+void paqm_fb_destroy(struct paqm_fb *fb)
+{
+	if (!fb)
+		return;
+	paqm_fb_set_echo(fb, false);
+	cancel_work_sync(&fb->work);
+	kvfree_rcu(fb, rcu);
+}
+EXPORT_SYMBOL_GPL(paqm_fb_destroy);
+
+/**
+ * paqm_fb_set_rate() - bound on all messages together
+ * @fb: transmitter
+ * @bytes_per_second: on the IP layer; echo requests have a fifth of it beside
+ */
+void paqm_fb_set_rate(struct paqm_fb *fb, u64 bytes_per_second)
+{
+	WRITE_ONCE(fb->rate, bytes_per_second);
+}
+EXPORT_SYMBOL_GPL(paqm_fb_set_rate);
+
+/**
+ * paqm_fb_set_prefixes() - sources that may be told
+ * @fb: transmitter
+ * @list: prefixes
+ * @n: how many, at most PAQM_PREFIXES; 0: anywhere
+ *
+ * Holds for notices that wait already, too.
+ */
+void paqm_fb_set_prefixes(struct paqm_fb *fb, const struct tc_paqm_prefix *list, u32 n)
+{
+	spin_lock_bh(&fb->lock);
+	fb->n_prefixes = min_t(u32, n, PAQM_PREFIXES);
+	memcpy(fb->prefix, list, fb->n_prefixes * sizeof(*list));
+	spin_unlock_bh(&fb->lock);
+}
+EXPORT_SYMBOL_GPL(paqm_fb_set_prefixes);
+
+/**
+ * paqm_fb_get_stats() - read the counters, from anywhere
+ * @fb: transmitter
+ * @stats: result
+ */
+void paqm_fb_get_stats(const struct paqm_fb *fb, struct paqm_fb_stats *stats)
+{
+	const struct paqm_fb_stats *st = &fb->st;
+
+	stats->sent = READ_ONCE(st->sent);
+	stats->limited = READ_ONCE(st->limited);
+	stats->ring = READ_ONCE(st->ring);
+	stats->refused = READ_ONCE(st->refused);
+	stats->failed = READ_ONCE(st->failed);
+	stats->echo_sent = READ_ONCE(st->echo_sent);
+	stats->echo_answered = READ_ONCE(st->echo_answered);
+	stats->echo_late = READ_ONCE(st->echo_late);
+	stats->echo_limited = READ_ONCE(st->echo_limited);
+	stats->echo_refused = READ_ONCE(st->echo_refused);
+	stats->echo_failed = READ_ONCE(st->echo_failed);
+	stats->echo_unknown = READ_ONCE(st->echo_unknown);
+}
+EXPORT_SYMBOL_GPL(paqm_fb_get_stats);
+
+static int __init paqm_fb_module_init(void)
+{
+	paqm_fb_wq = alloc_workqueue("paqm_feedback", WQ_UNBOUND | WQ_HIGHPRI, 0);
+	return paqm_fb_wq ? 0 : -ENOMEM;
+}
+
+static void __exit paqm_fb_module_exit(void)
+{
+	/* a receiver of an answer may still be on its way out of our code */
+	synchronize_rcu();
+	destroy_workqueue(paqm_fb_wq);
+}
+
+module_init(paqm_fb_module_init);
+module_exit(paqm_fb_module_exit);
+
+MODULE_DESCRIPTION("P-AQM feedback messages");
+MODULE_AUTHOR("The P-AQM project");
+MODULE_LICENSE("GPL");
+MODULE_VERSION("0.1.0");

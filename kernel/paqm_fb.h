@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Inside of the transmitter: its state, and what its parts call of each other.
+ *
+ *  paqm_fb.c	notices: ring, who may be told, budget
+ *  paqm_echo.c	RTT of the sources that are told
+ *  paqm_xmit.c	routes and IP headers of what both send
+ */
+#ifndef PAQM_FB_H
+#define PAQM_FB_H
+
+#include <linux/in6.h>
+#include <linux/net.h>
+#include <linux/rcupdate.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+#include <net/dst.h>
+#include "paqm_feedback.h"
+
+#define PAQM_FB_RING 256 /* power of two */
+#define PAQM_PEER_SETS 128 /* power of two */
+#define PAQM_PEER_WAYS 4
+#define PAQM_PEERS (PAQM_PEER_SETS * PAQM_PEER_WAYS)
+#define PAQM_PEER_ACTIVE_NS (12 * NSEC_PER_SEC) /* deaf flows are told every 10 s */
+#define PAQM_RTT_KEPT 5 /* answers of which the median counts */
+
+struct paqm_fb_entry {
+	struct paqm_msg msg;
+	u16 len;
+	u8 quote[PAQM_QUOTE_MAX];
+};
+
+/**
+ * struct paqm_peer - a source that is told
+ * @addr: its address; IPv4 is mapped
+ * @seen: ns: last notice owed; 0: slot is free
+ * @stamp: ns: last refill of @tokens
+ * @tokens: bytes of messages it may have while the budget is short
+ * @due: ns: next echo request
+ * @sent: ns: last echo request
+ * @nonce: what the answer to it must carry; 0: answered
+ * @answered: ns: last answer
+ * @rtt: us: last answers
+ * @kept: how many were put into @rtt, wraps
+ * @seq: sequence number of the last request: slot and a counter
+ * @misses: requests without answer in a row
+ * @waiting: the answer is not late yet
+ * @put_off: the budget made the request wait
+ */
+struct paqm_peer {
+	struct in6_addr addr;
+	u64 seen;
+	u64 stamp;
+	u64 tokens;
+	u64 due;
+	u64 sent;
+	u64 nonce;
+	u64 answered;
+	u32 rtt[PAQM_RTT_KEPT];
+	u32 kept;
+	u16 seq;
+	u8 misses;
+	bool waiting;
+	bool put_off;
+};
+
+/**
+ * struct paqm_fb - one transmitter
+ * @rcu: frees it when no dump can be reading it
+ * @work: sends what is in the ring
+ * @dev: device of the qdisc; the qdisc does not outlive it
+ * @head: next entry to fill; only the qdisc writes it, under its lock
+ * @tail: next entry to send; only @work writes it
+ * @rate: bytes per second of the token bucket
+ * @lock: what follows; taken in process context and in softirq
+ * @tokens: bytes in the bucket
+ * @stamp: time of its last refill
+ * @counted: time when @active was counted
+ * @active: peers within the last second
+ * @n_prefixes: 0: anywhere
+ * @prefix: where messages may go
+ * @st: counters
+ * @echo_on: RTTs are measured
+ * @echo_free: ns: the budget allows the next request
+ * @echo_id: identifier of the echo requests, network order
+ * @echo_work: sends them
+ * @echo_sock: raw sockets that see the answers: ICMP, ICMPv6
+ * @hash: seed of the peers' places
+ * @peer: sources that are told
+ * @ring: notices that wait for @work
+ */
+struct paqm_fb {
+	struct rcu_head rcu;
+	struct work_struct work;
+	struct net_device *dev;
+	u32 head;
+	u32 tail;
+	u64 rate;
+
+	spinlock_t lock; /* what follows but the ring */
+	u64 tokens;
+	u64 stamp;
+	u64 counted;
+	u32 active;
+	u32 n_prefixes;
+	struct tc_paqm_prefix prefix[PAQM_PREFIXES];
+	struct paqm_fb_stats st;
+	u64 echo_free;
+	bool echo_on;
+	__be16 echo_id;
+	struct delayed_work echo_work;
+	struct socket *echo_sock[2];
+	u32 hash;
+	struct paqm_peer peer[PAQM_PEERS];
+	struct paqm_fb_entry ring[PAQM_FB_RING];
+};
+
+/**
+ * struct paqm_path - way to the receiver of a message
+ * @dst: route
+ * @src: source address that it gives, IPv4 mapped
+ * @to: receiver, IPv4 mapped
+ * @v6: IPv6
+ */
+struct paqm_path {
+	struct dst_entry *dst;
+	struct in6_addr src;
+	struct in6_addr to;
+	bool v6;
+};
+
+extern struct workqueue_struct *paqm_fb_wq;
+
+static inline void paqm_fb_count(u32 *counter)
+{
+	WRITE_ONCE(*counter, *counter + 1);
+}
+
+int paqm_path_find(struct net_device *dev, const struct in6_addr *to, struct paqm_path *path);
+void paqm_path_put(struct paqm_path *path);
+int paqm_path_send(struct net_device *dev, struct paqm_path *path, const u8 *icmp, u32 len);
+
+bool paqm_fb_wanted(const struct paqm_fb *fb, const struct in6_addr *addr);
+void paqm_echo_init(struct paqm_fb *fb);
+void paqm_echo_target(struct paqm_fb *fb, struct paqm_peer *peer);
+
+#endif /* PAQM_FB_H */
