@@ -18,11 +18,25 @@
 #include "paqm_state.h"
 
 /* Numbers of the classes are those of the queues plus 1: 0 is "no such class". */
-static unsigned long paqm_find(struct Qdisc *sch, u32 classid)
+static unsigned long paqm_class_number(u32 classid)
 {
 	u32 minor = TC_H_MIN(classid);
 
 	return minor <= PAQM_CLASSES ? minor : 0;
+}
+
+/* Is @cl one of the pseudo classes that show media flows? Then its place in the list. */
+static int paqm_top_index(unsigned long cl)
+{
+	return cl >= PAQM_TOP_MINOR && cl < PAQM_TOP_MINOR + PAQM_TOP_FLOWS ?
+		       (int)(cl - PAQM_TOP_MINOR) : -1;
+}
+
+static unsigned long paqm_find(struct Qdisc *sch, u32 classid)
+{
+	if (paqm_top_index(TC_H_MIN(classid)) >= 0)
+		return TC_H_MIN(classid);
+	return paqm_class_number(classid);
 }
 
 /**
@@ -38,7 +52,7 @@ static unsigned long paqm_find(struct Qdisc *sch, u32 classid)
 static int paqm_choose(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free, int *ret)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
-	unsigned long cl = paqm_find(sch, skb->priority);
+	unsigned long cl = paqm_class_number(skb->priority);
 	const struct tcf_proto *fl;
 	struct tcf_result res;
 	int verdict;
@@ -71,7 +85,7 @@ static int paqm_choose(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **
 	/* bound at configuration, or a number that a program computed */
 	cl = res.class;
 	if (!cl && (!TC_H_MAJ(res.classid) || TC_H_MAJ(res.classid) == sch->handle))
-		cl = paqm_find(sch, res.classid);
+		cl = paqm_class_number(res.classid);
 	return cl ? cl - 1 : PAQM_CLASSES;
 }
 
@@ -125,6 +139,10 @@ static int paqm_graft(struct Qdisc *sch, unsigned long cl, struct Qdisc *new, st
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
 
+	if (paqm_top_index(cl) >= 0) {
+		NL_SET_ERR_MSG(extack, "paqm: this class only shows a flow");
+		return -EOPNOTSUPP;
+	}
 	if (cl - 1 != PAQM_ELASTIC) {
 		NL_SET_ERR_MSG(extack,
 			       "paqm: media keeps its own queue; only the elastic class (:2) takes a qdisc");
@@ -164,11 +182,15 @@ static void paqm_qlen_notify(struct Qdisc *sch, unsigned long cl)
 
 static void paqm_walk(struct Qdisc *sch, struct qdisc_walker *walker)
 {
+	struct paqm_sched_data *q = qdisc_priv(sch);
 	unsigned long cl;
 
 	if (walker->stop)
 		return;
 	for (cl = 1; cl <= PAQM_CLASSES; cl++)
+		if (!tc_qdisc_stats_dump(sch, cl, walker))
+			return;
+	for (cl = PAQM_TOP_MINOR; cl < PAQM_TOP_MINOR + READ_ONCE(q->top.n); cl++)
 		if (!tc_qdisc_stats_dump(sch, cl, walker))
 			return;
 }
@@ -188,7 +210,7 @@ static struct tcf_block *paqm_tcf_block(struct Qdisc *sch, unsigned long cl,
 /* The classes are always there: a filter that names one holds no reference. */
 static unsigned long paqm_bind(struct Qdisc *sch, unsigned long parent, u32 classid)
 {
-	return paqm_find(sch, classid);
+	return paqm_class_number(classid);
 }
 
 static void paqm_unbind(struct Qdisc *sch, unsigned long cl)
@@ -200,9 +222,44 @@ static int paqm_dump_class(struct Qdisc *sch, unsigned long cl, struct sk_buff *
 {
 	struct Qdisc *child = paqm_leaf(sch, cl);
 
+	if (paqm_top_index(cl) >= 0)
+		tcm->tcm_parent = TC_H_MAKE(sch->handle, PAQM_MEDIA + 1);
 	tcm->tcm_handle |= TC_H_MIN(cl);
 	tcm->tcm_info = child ? child->handle : 0;
 	return 0;
+}
+
+/* One of the busiest media flows. */
+static int paqm_dump_flow(struct paqm_sched_data *q, u32 index, struct gnet_dump *d)
+{
+	u32 now_ms = (u32)(ktime_get_ns() >> 20);
+	struct tc_paqm_flow_stats st = {};
+	struct paqm_top_flow f;
+	u64 told;
+
+	spin_lock(&q->top_lock);
+	if (index >= q->top.n) {
+		spin_unlock(&q->top_lock);
+		return 0; /* the list became shorter */
+	}
+	f = q->top.flow[index];
+	spin_unlock(&q->top_lock);
+	st.family = f.tuple.family;
+	st.proto = f.tuple.proto;
+	st.sport = htons(ntohl(f.tuple.ports) >> 16);
+	st.dport = htons(ntohl(f.tuple.ports) & 0xFFFF);
+	memcpy(st.saddr, f.tuple.saddr, sizeof(st.saddr));
+	memcpy(st.daddr, f.tuple.daddr, sizeof(st.daddr));
+	st.strikes = f.deaf;
+	st.rate = f.rate;
+	st.share = READ_ONCE(q->fair);
+	st.idle_ms = now_ms - f.last_ms;
+	st.drop = f.drop;
+	if (f.told && !paqm_f32_decode(f.told, 0, &told)) {
+		st.told = told;
+		st.told_ms = now_ms - f.told_ms;
+	}
+	return gnet_stats_copy_app(d, &st, sizeof(st));
 }
 
 static int paqm_dump_class_stats(struct Qdisc *sch, unsigned long cl, struct gnet_dump *d)
@@ -213,6 +270,8 @@ static int paqm_dump_class_stats(struct Qdisc *sch, unsigned long cl, struct gne
 	struct gnet_stats_queue qs = {};
 	struct tc_paqm_class_stats st;
 
+	if (paqm_top_index(cl) >= 0)
+		return paqm_dump_flow(q, paqm_top_index(cl), d);
 	paqm_class_stats(q, cl - 1, &st);
 	gnet_stats_basic_sync_init(&sent);
 	_bstats_update(&sent, st.sent_bytes, st.sent_packets);

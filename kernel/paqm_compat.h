@@ -80,6 +80,7 @@ enum paqm_drop {
 	PAQM_DROP_TAIL,
 	PAQM_DROP_INNER,
 	PAQM_DROP_STRIKE,
+	PAQM_DROP_MARK, /* no drop: for the tracepoint only */
 };
 
 static inline int paqm_qdisc_drop(struct sk_buff *skb, struct Qdisc *sch,

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Bounded flow table: which flows are active, and how fast is each?
+ * Bounded flow table: which flows are active, how fast is each, and is it RTP?
  *
- * A set-associative table of fixed size, eight slots to a set, the eight keys of
- * a set in one cache line. The datapath (under the qdisc lock) claims slots and
- * counts bytes; the outer loop walks the table in process context without that
- * lock. Both sides own different fields, so there is nothing to free and no lock
- * between them: a slot is re-used once its flow has been silent for PAQM_FLOW_AGE.
+ * A set-associative table of fixed size. What every packet touches, 16 bytes a flow,
+ * stands apart from the rest: the eight slots of a set fill two cache lines that lie
+ * side by side, so that also with 100,000 flows a packet costs about one cache miss.
+ * The datapath (under the qdisc lock) claims slots and counts bytes; the outer loop
+ * walks the table in process context without that lock. Both sides own different
+ * fields, so there is nothing to free and no lock between them: a slot is re-used
+ * once its flow has been silent for the ageing time.
  *
- * Two flows whose 64 bit keyed hashes are equal are counted as one. A flow that
- * finds its set full of living flows is not counted; that is counted instead.
+ * A flow is known by its set and 32 further bits of a keyed hash. Two flows that agree
+ * in both are counted as one; among a million flows that is expected for about one
+ * pair in 500 tables. A flow that finds its set full of living flows is not counted;
+ * that is counted instead.
  */
 #ifndef PAQM_FLOWS_H
 #define PAQM_FLOWS_H
@@ -19,75 +23,241 @@
 #include <linux/mm.h>
 #include <linux/types.h>
 #include "core/paqm_maxmin.h"
+#include "paqm_classify.h"
 
 #define PAQM_WAYS 8
-#define PAQM_FLOW_AGE_MS 2000	/* a silent flow's slot may be taken */
 #define PAQM_FLOW_ACTIVE_MS 500 /* a flow that was silent for longer is not counted */
 #define PAQM_MOUSE_BYTES 16384	/* an elastic flow that sent less is a mouse for now */
+#define PAQM_FLOW_UNSURE PAQM_CLASSES /* class of a flow not recognised yet: not counted */
+
+/* What a UDP flow has turned out to be. */
+enum paqm_nature {
+	PAQM_NATURE_OPEN,    /* nothing like RTP yet */
+	PAQM_NATURE_WATCHED, /* began like RTP */
+	PAQM_NATURE_RTP,
+	PAQM_NATURE_NOT_RTP
+};
+
+#define PAQM_RTP_MATCHES 2  /* packets in sequence that make a watched flow RTP */
+#define PAQM_RTP_REMATCH 16 /* the same for one that was judged before */
+#define PAQM_RTP_MISSES 8   /* packets out of sequence that make a watched flow none */
+#define PAQM_RTP_LOST 250   /* the same for one that was RTP */
+#define PAQM_RTP_HOLD 4	    /* misses after which another SSRC is looked at */
+#define PAQM_RTP_JUMP 256   /* sequence numbers may be missing: loss upstream */
+#define PAQM_RTP_SAMPLE 16  /* of RTP flows every so many packets are looked at */
+
+#define PAQM_POLICED 0x80   /* bit of struct paqm_flow's @every */
+#define PAQM_EVERY_MAX 0x7F
 
 /**
- * struct paqm_flow - one slot
- * @bytes: datapath: arrived bytes, wraps
- * @last_ms: datapath: time of the last packet, ms
- * @round: datapath: notice round that this flow was told about
- * @class: datapath: queue of the flow
- * @every: outer loop: rounds between two notices, 1 unless it does not follow
- * @drop: outer loop: drop probability while policed, Q32
- * @key: outer loop: flow that the fields below belong to
- * @mark: outer loop: @bytes at the beginning of the window
- * @rate: outer loop: measured rate, bit/s, 0 before the first window
- * @deaf: outer loop: consecutive rounds above 1.25 R
- * @counted: outer loop: elastic flow: windows above the mouse limit; 2: no mouse
+ * struct paqm_flow - what every packet of a flow touches
+ * @tag: upper half of the hash, 0: free
+ * @bytes: arrived bytes, wraps
+ * @last_ms: time of the last packet, ms
+ * @round: notice round that this flow was told about, lowest bits
+ * @state: queue of the flow, or PAQM_FLOW_UNSURE; its nature in the upper four bits
+ * @every: written by the outer loop: rounds between two notices, 1 unless it does
+ *	not follow; PAQM_POLICED: packets may be dropped
  */
 struct paqm_flow {
+	u32 tag;
 	u32 bytes;
 	u32 last_ms;
-	u32 round;
-	u8 class;
-	u16 every;
-	u32 drop;
+	u16 round;
+	u8 state;
+	u8 every;
+};
 
-	u64 key;
-	u64 rate;
+static inline u8 paqm_flow_class(const struct paqm_flow *f)
+{
+	return READ_ONCE(f->state) & 15;
+}
+
+static inline u8 paqm_flow_nature(const struct paqm_flow *f)
+{
+	return READ_ONCE(f->state) >> 4;
+}
+
+static inline void paqm_flow_set(struct paqm_flow *f, u8 class, u8 nature)
+{
+	WRITE_ONCE(f->state, class | nature << 4);
+}
+
+/* Who a flow is; written when its slot is claimed. */
+struct paqm_tuple {
+	u8 saddr[16];
+	u8 daddr[16];
+	__be32 ports;
+	u8 family;
+	u8 proto;
+};
+
+/**
+ * struct paqm_flow_more - what few packets of a flow touch
+ * @tuple: datapath: addresses and ports
+ * @low: datapath: lower half of the hash
+ * @told: datapath: rate in the last notice, binary32, 0: none
+ * @told_ms: datapath: when
+ * @claim: datapath: number of the claim of this slot
+ * @ssrc: datapath: RTP source whose sequence is watched
+ * @seq: datapath: its last sequence number
+ * @matches: datapath: packets in sequence
+ * @misses: datapath: packets that were not, since the last that was
+ * @drop: outer loop: drop probability while policed, Q32
+ * @known: outer loop: claim that the fields below belong to
+ * @mark: outer loop: @bytes at the beginning of the window
+ * @deaf: outer loop: consecutive rounds above 1.25 R
+ * @counted: outer loop: elastic flow: windows above the mouse limit; 2: no mouse
+ * @rate: outer loop: measured rate, bit/s, 0 before the first window
+ */
+struct paqm_flow_more {
+	struct paqm_tuple tuple;
+	u32 low;
+	u32 told;
+	u32 told_ms;
+	u32 claim;
+	u32 ssrc;
+	u16 seq;
+	u8 matches;
+	u8 misses;
+
+	u32 drop;
+	u32 known;
 	u32 mark;
 	u16 deaf;
 	u8 counted;
+	u64 rate;
 };
 
-struct paqm_set {
-	u64 key[PAQM_WAYS] ____cacheline_aligned;
-	struct paqm_flow flow[PAQM_WAYS];
-};
-
+/**
+ * struct paqm_flows - the table
+ * @flow: slots, eight to a set, sets aligned to their size
+ * @more: one for each slot
+ * @mem: memory of @flow
+ * @mask: number of sets minus 1
+ * @age_ms: silence after which a slot may be taken
+ * @seen: flows that were given a slot
+ * @overflow: packets whose flow found none
+ * @rtp: flows recognised as RTP
+ * @not_rtp: flows that began like RTP and were none
+ */
 struct paqm_flows {
-	struct paqm_set *set;
+	struct paqm_flow *flow;
+	struct paqm_flow_more *more;
+	void *mem;
 	u32 mask;
+	u32 age_ms;
+	u32 seen;
 	u32 overflow;
+	u32 rtp;
+	u32 not_rtp;
 };
-
-static inline int paqm_flows_init(struct paqm_flows *t, u32 slots)
-{
-	u32 sets = roundup_pow_of_two(max_t(u32, slots / PAQM_WAYS, 1));
-
-	t->set = kvcalloc(sets, sizeof(*t->set), GFP_KERNEL);
-	if (!t->set)
-		return -ENOMEM;
-	t->mask = sets - 1;
-	t->overflow = 0;
-	return 0;
-}
 
 static inline void paqm_flows_free(struct paqm_flows *t)
 {
-	kvfree(t->set);
-	t->set = NULL;
+	kvfree(t->mem);
+	kvfree(t->more);
+	t->flow = NULL;
+	t->mem = NULL;
+	t->more = NULL;
+}
+
+/* Memory for @slots flows; the counters of @t go on. */
+static inline int paqm_flows_alloc(struct paqm_flows *t, u32 slots)
+{
+	u32 sets = roundup_pow_of_two(max_t(u32, slots / PAQM_WAYS, 1));
+	size_t set_size = PAQM_WAYS * sizeof(*t->flow);
+
+	t->mem = kvzalloc((sets + 1) * set_size, GFP_KERNEL_ACCOUNT);
+	t->more = kvcalloc(sets * PAQM_WAYS, sizeof(*t->more), GFP_KERNEL_ACCOUNT);
+	if (!t->mem || !t->more) {
+		paqm_flows_free(t);
+		return -ENOMEM;
+	}
+	t->flow = PTR_ALIGN(t->mem, set_size);
+	t->mask = sets - 1;
+	return 0;
+}
+
+static inline struct paqm_flow_more *paqm_flow_more(const struct paqm_flows *t,
+						    const struct paqm_flow *f)
+{
+	return &t->more[f - t->flow];
+}
+
+/* First slot of a hash's set. */
+static inline struct paqm_flow *paqm_flows_set(const struct paqm_flows *t, u64 hash)
+{
+	return &t->flow[(u32)(hash & t->mask) * PAQM_WAYS];
+}
+
+/* The rest of the hash; never 0. */
+static inline u32 paqm_flow_tag(u64 hash)
+{
+	return (u32)(hash >> 32) | 1;
+}
+
+static inline void paqm_tuple_set(struct paqm_tuple *tuple, const struct paqm_packet *p)
+{
+	memset(tuple, 0, sizeof(*tuple));
+	tuple->family = p->family;
+	tuple->proto = p->proto;
+	tuple->ports = p->ports;
+	if (p->family == 4) {
+		memcpy(tuple->saddr, &((const struct iphdr *)p->net)->saddr, 4);
+		memcpy(tuple->daddr, &((const struct iphdr *)p->net)->daddr, 4);
+	} else {
+		memcpy(tuple->saddr, &((const struct ipv6hdr *)p->net)->saddr, 16);
+		memcpy(tuple->daddr, &((const struct ipv6hdr *)p->net)->daddr, 16);
+	}
+}
+
+/* A slot of the packet's set for a flow that has none. */
+static noinline struct paqm_flow *paqm_flows_claim(struct paqm_flows *t,
+						   const struct paqm_packet *p, u32 now_ms)
+{
+	struct paqm_flow *set = paqm_flows_set(t, p->hash), *flow;
+	struct paqm_flow_more *more;
+	int i, victim = -1;
+
+	for (i = 0; i < PAQM_WAYS; i++) {
+		if (!set[i].tag) {
+			victim = i;
+			break;
+		}
+		if (now_ms - set[i].last_ms > t->age_ms)
+			victim = i;
+	}
+	if (victim < 0) {
+		WRITE_ONCE(t->overflow, t->overflow + 1);
+		return NULL;
+	}
+	flow = &set[victim];
+	more = paqm_flow_more(t, flow);
+	/* A walker that reads between these writes sees the tag change. */
+	WRITE_ONCE(flow->tag, 0);
+	smp_wmb(); /* pairs with smp_rmb() in paqm_flows_walk() */
+	WRITE_ONCE(flow->bytes, 0);
+	WRITE_ONCE(flow->last_ms, now_ms);
+	WRITE_ONCE(flow->every, 1);
+	flow->round = 0;
+	paqm_flow_set(flow, PAQM_FLOW_UNSURE, PAQM_NATURE_OPEN);
+	WRITE_ONCE(t->seen, t->seen + 1);
+	WRITE_ONCE(more->claim, t->seen);
+	WRITE_ONCE(more->told, 0);
+	more->low = (u32)p->hash;
+	more->matches = 0;
+	more->misses = 0;
+	paqm_tuple_set(&more->tuple, p);
+	/* the slot is whole: pairs with the acquire in paqm_flows_walk() */
+	smp_store_release(&flow->tag, paqm_flow_tag(p->hash));
+	return flow;
 }
 
 /**
  * paqm_flows_touch() - slot of a packet's flow, claimed if it is new
  * @t: table
- * @hash: flow identity, not 0
- * @class: queue of the packet
+ * @p: packet, with a hash
  * @now_ms: time
  * @fresh: set if the flow is new to the census, or back after a silence
  *
@@ -95,57 +265,144 @@ static inline void paqm_flows_free(struct paqm_flows *t)
  *
  * Return: the slot, or NULL when every slot of the set holds a living flow.
  */
-static inline struct paqm_flow *paqm_flows_touch(struct paqm_flows *t, u64 hash,
-						 enum paqm_class class, u32 now_ms, bool *fresh)
+static inline struct paqm_flow *paqm_flows_touch(struct paqm_flows *t, const struct paqm_packet *p,
+						 u32 now_ms, bool *fresh)
 {
-	struct paqm_set *set = &t->set[hash & t->mask];
-	struct paqm_flow *flow;
-	int i, victim = -1;
-	u32 silent;
+	struct paqm_flow *flow = paqm_flows_set(t, p->hash), *end = flow + PAQM_WAYS;
+	u32 tag = paqm_flow_tag(p->hash), silent;
 
-	*fresh = false;
-	for (i = 0; i < PAQM_WAYS; i++) {
-		if (set->key[i] == hash) {
-			flow = &set->flow[i];
+	for (; flow < end; flow++) {
+		if (flow->tag == tag) {
 			silent = now_ms - flow->last_ms;
-			if (silent) {
-				/* long enough to be forgotten by the census: it joins anew */
-				*fresh = silent > PAQM_FLOW_ACTIVE_MS;
+			/* long enough to be forgotten by the census: it joins anew */
+			*fresh = silent > PAQM_FLOW_ACTIVE_MS;
+			if (silent)
 				WRITE_ONCE(flow->last_ms, now_ms);
-			}
-			/* a filter may move a living flow */
-			if (flow->class != class)
-				WRITE_ONCE(flow->class, class);
 			return flow;
 		}
 	}
-	for (i = 0; i < PAQM_WAYS; i++) {
-		if (!set->key[i]) {
-			victim = i;
+	*fresh = true;
+	return paqm_flows_claim(t, p, now_ms);
+}
+
+/*
+ * The living flows of @from into the empty @to, as far as there is room. The
+ * datapath may go on with @from meanwhile: some bytes are not counted then.
+ */
+static inline void paqm_flows_copy(struct paqm_flows *to, const struct paqm_flows *from)
+{
+	u32 i, j, n = (from->mask + 1) * PAQM_WAYS;
+
+	for (i = 0; i < n; i++) {
+		/* pairs with the release in paqm_flows_claim() */
+		u32 tag = smp_load_acquire(&from->flow[i].tag);
+		struct paqm_flow *set = paqm_flows_set(to, from->more[i].low);
+
+		for (j = 0; tag && j < PAQM_WAYS; j++) {
+			if (set[j].tag)
+				continue;
+			set[j] = from->flow[i];
+			set[j].tag = tag;
+			*paqm_flow_more(to, &set[j]) = from->more[i];
 			break;
 		}
-		if (now_ms - set->flow[i].last_ms > PAQM_FLOW_AGE_MS)
-			victim = i;
+		if (!(i & 8191))
+			cond_resched();
 	}
-	if (victim < 0) {
-		WRITE_ONCE(t->overflow, t->overflow + 1);
-		return NULL;
-	}
-	/* A walker that reads between these writes sees the key change. */
-	WRITE_ONCE(set->key[victim], 0);
-	smp_wmb(); /* pairs with smp_rmb() in paqm_flows_walk() */
-	flow = &set->flow[victim];
-	WRITE_ONCE(flow->bytes, 0);
-	WRITE_ONCE(flow->last_ms, now_ms);
-	WRITE_ONCE(flow->drop, 0);
-	WRITE_ONCE(flow->every, 1);
-	flow->round = 0;
-	WRITE_ONCE(flow->class, class);
-	/* the slot is whole: pairs with the acquire in paqm_flows_walk() */
-	smp_store_release(&set->key[victim], hash);
-	*fresh = true;
-	return flow;
 }
+
+/* Weigh the evidence of a packet for or against RTP; returns what the flow is now. */
+static inline u8 paqm_flow_watch(struct paqm_flows *t, struct paqm_flow *f, u8 nature,
+				 const struct paqm_packet *p)
+{
+	struct paqm_flow_more *m = paqm_flow_more(t, f);
+	bool rtp = p->kind == PAQM_KIND_RTP;
+	u16 ahead = p->seq - m->seq;
+
+	if (rtp && nature != PAQM_NATURE_OPEN && p->ssrc == m->ssrc && ahead - 1U < PAQM_RTP_JUMP) {
+		m->seq = p->seq;
+		m->misses = 0;
+		if (nature == PAQM_NATURE_RTP)
+			return nature;
+		m->matches++;
+		if (m->matches < (nature == PAQM_NATURE_WATCHED ? PAQM_RTP_MATCHES :
+								  PAQM_RTP_REMATCH))
+			return nature;
+		WRITE_ONCE(t->rtp, t->rtp + 1);
+		return PAQM_NATURE_RTP;
+	}
+	/* Several sources may share a flow: stay with one for some packets. */
+	if (rtp && (nature == PAQM_NATURE_OPEN || nature == PAQM_NATURE_NOT_RTP ||
+		    m->misses % PAQM_RTP_HOLD == PAQM_RTP_HOLD - 1)) {
+		m->ssrc = p->ssrc;
+		m->seq = p->seq;
+	}
+	if (nature == PAQM_NATURE_NOT_RTP) {
+		m->matches = 0;
+		return nature;
+	}
+	if (m->misses < U8_MAX)
+		m->misses++;
+	if (m->misses <= (nature == PAQM_NATURE_RTP ? PAQM_RTP_LOST : PAQM_RTP_MISSES))
+		return nature == PAQM_NATURE_OPEN ? PAQM_NATURE_WATCHED : nature;
+	m->matches = 0;
+	WRITE_ONCE(t->not_rtp, t->not_rtp + 1);
+	return PAQM_NATURE_NOT_RTP;
+}
+
+/**
+ * paqm_flow_judge_udp() - which queue a packet of a UDP flow belongs to
+ * @t: table
+ * @f: its flow, NULL if there was no room: then the packet alone decides
+ * @p: packet
+ *
+ * Until a flow is recognised its RTP-like packets ride with media and it is not
+ * counted, so a false alarm costs nobody a share. Packets of a flow that never was
+ * like RTP, and most of one that is, are not looked at any closer.
+ *
+ * Return: class, PAQM_FLOW_UNSURE for media that is not to be counted.
+ */
+static inline u8 paqm_flow_judge_udp(struct paqm_flows *t, struct paqm_flow *f,
+				     const struct paqm_packet *p)
+{
+	bool rtp = p->kind == PAQM_KIND_RTP;
+	u8 nature, now;
+
+	if (unlikely(!f))
+		return rtp ? PAQM_MEDIA : PAQM_ELASTIC;
+	nature = paqm_flow_nature(f);
+	now = nature;
+	if (rtp ? nature != PAQM_NATURE_RTP || !(p->seq % PAQM_RTP_SAMPLE) :
+		  nature == PAQM_NATURE_WATCHED || nature == PAQM_NATURE_RTP)
+		now = paqm_flow_watch(t, f, nature, p);
+	if (unlikely(now != nature))
+		paqm_flow_set(f, paqm_flow_class(f), now);
+	switch (now) {
+	case PAQM_NATURE_RTP:
+		return PAQM_MEDIA;
+	case PAQM_NATURE_NOT_RTP:
+		return PAQM_ELASTIC;
+	}
+	return rtp ? PAQM_FLOW_UNSURE : PAQM_ELASTIC;
+}
+
+/**
+ * struct paqm_top - the busiest media flows of a round, fastest first
+ * @n: how many
+ * @flow: they
+ */
+struct paqm_top {
+	u32 n;
+	struct paqm_top_flow {
+		struct paqm_tuple tuple;
+		u64 rate;
+		u32 told;
+		u32 told_ms;
+		u32 last_ms;
+		u32 drop;
+		u16 deaf;
+	} flow[PAQM_TOP_FLOWS];
+};
 
 /**
  * struct paqm_census - what one walk over the table found
@@ -155,9 +412,11 @@ static inline struct paqm_flow *paqm_flows_touch(struct paqm_flows *t, u64 hash,
  * @present: all active elastic flows
  * @used: slots in use
  * @policed: flows with a drop probability
+ * @top: the fastest media flows
  */
 struct paqm_census {
 	struct paqm_mm mm;
+	struct paqm_top top;
 	u32 media;
 	u32 elastic;
 	u32 present;
@@ -173,6 +432,7 @@ struct paqm_census {
  * @mouse: elastic flows below this rate are mice, bit/s
  * @cautious: the queue grew: nobody is taken for limited by an old measurement
  * @police: flows that do not listen may be dropped
+ * @overloaded: and it is time to begin with that
  * @max_every: longest pause between notices, in rounds
  */
 struct paqm_walk {
@@ -182,6 +442,7 @@ struct paqm_walk {
 	u64 mouse;
 	bool cautious;
 	bool police;
+	bool overloaded;
 	u32 max_every;
 };
 
@@ -190,45 +451,121 @@ struct paqm_walk {
 #define PAQM_DEAF_STRIKE 3  /* rounds after which policing may begin */
 
 /* Judge one media flow by what it sends against what it was told. */
-static inline void paqm_flow_judge(struct paqm_flow *f, const struct paqm_walk *w,
-				   struct paqm_census *c)
+static inline void paqm_flow_judge(struct paqm_flow *f, struct paqm_flow_more *m,
+				   const struct paqm_walk *w, struct paqm_census *c)
 {
 	u32 every = 1, drop = 0;
 
-	if (w->fair && f->rate <= w->fair + w->fair / 4)
-		f->deaf = 0;
+	if (w->fair && m->rate <= w->fair + w->fair / 4)
+		m->deaf = 0;
 	else if (w->fair && w->window_ns >= PAQM_WINDOW_MIN_NS)
-		f->deaf = min_t(u32, f->deaf + 1, 1000); /* only on fresh measurements */
-	if (f->deaf > PAQM_DEAF_NOTICE)
-		every = min_t(u32, 1U << min(f->deaf / PAQM_DEAF_NOTICE, 6), w->max_every);
-	/* Strike: above twice the fair rate for long, while media is overloaded. */
-	if (w->police && f->deaf > PAQM_DEAF_STRIKE && f->rate > 2 * w->fair) {
-		drop = PAQM_U32_MAX - (u32)paqm_muldiv(w->fair, PAQM_U32_MAX, f->rate);
+		m->deaf = min_t(u32, m->deaf + 1, 1000); /* only on fresh measurements */
+	if (m->deaf > PAQM_DEAF_NOTICE)
+		every = min_t(u32, 1U << min(m->deaf / PAQM_DEAF_NOTICE, 6), w->max_every);
+	/*
+	 * Strike: above twice the fair rate for long, while media is overloaded. Then
+	 * until it does as it is told: dropping alone ends the overload.
+	 */
+	if (w->police && m->deaf > PAQM_DEAF_STRIKE &&
+	    (m->drop || (w->overloaded && m->rate > 2 * w->fair))) {
+		drop = PAQM_U32_MAX - (u32)paqm_muldiv(w->fair, PAQM_U32_MAX, m->rate);
 		c->policed++;
 	}
+	if (m->drop != drop)
+		WRITE_ONCE(m->drop, drop);
+	every = min_t(u32, every, PAQM_EVERY_MAX) | (drop ? PAQM_POLICED : 0);
 	if (f->every != every)
 		WRITE_ONCE(f->every, every);
-	if (f->drop != drop)
-		WRITE_ONCE(f->drop, drop);
-	if (f->deaf > PAQM_DEAF_STRIKE)
-		paqm_mm_add_fixed(&c->mm, min(f->rate, 2 * w->fair));
+	if (m->deaf > PAQM_DEAF_STRIKE)
+		paqm_mm_add_fixed(&c->mm, min(m->rate, 2 * w->fair));
 	else
-		paqm_mm_add(&c->mm, f->rate, f->rate && !w->cautious ? w->fair : 0);
+		paqm_mm_add(&c->mm, m->rate, m->rate && !w->cautious ? w->fair : 0);
+}
+
+/* Enter a media flow into the list of the fastest. */
+static inline void paqm_top_add(struct paqm_top *top, const struct paqm_flow *f,
+				const struct paqm_flow_more *m)
+{
+	u32 i;
+
+	if (top->n == PAQM_TOP_FLOWS && m->rate <= top->flow[PAQM_TOP_FLOWS - 1].rate)
+		return;
+	i = top->n < PAQM_TOP_FLOWS ? top->n++ : PAQM_TOP_FLOWS - 1;
+	for (; i && top->flow[i - 1].rate < m->rate; i--)
+		top->flow[i] = top->flow[i - 1];
+	top->flow[i] = (struct paqm_top_flow){
+		.tuple = m->tuple,
+		.rate = m->rate,
+		.told = READ_ONCE(m->told),
+		.told_ms = READ_ONCE(m->told_ms),
+		.last_ms = READ_ONCE(f->last_ms),
+		.drop = m->drop,
+		.deaf = m->deaf,
+	};
 }
 
 /* Set the beginning of the measuring window of every flow. */
 static inline void paqm_flows_mark(struct paqm_flows *t)
 {
-	u32 s, i;
+	u32 i, n = (t->mask + 1) * PAQM_WAYS;
 
-	for (s = 0; s <= t->mask; s++) {
-		for (i = 0; i < PAQM_WAYS; i++) {
-			struct paqm_flow *f = &t->set[s].flow[i];
-
-			f->mark = READ_ONCE(f->bytes);
-		}
-		if (!(s & 1023))
+	for (i = 0; i < n; i++) {
+		if (READ_ONCE(t->flow[i].tag))
+			t->more[i].mark = READ_ONCE(t->flow[i].bytes);
+		if (!(i & 8191))
 			cond_resched();
+	}
+}
+
+/* Has an elastic flow sent enough to be counted? */
+static inline bool paqm_flow_counts(struct paqm_flow_more *m, const struct paqm_walk *w, u32 bytes)
+{
+	/* many bytes, or two windows above the limit; off at half of it */
+	if (m->rate < w->mouse / 2 && m->counted == 2 && m->rate)
+		m->counted = 0;
+	else if (bytes >= PAQM_MOUSE_BYTES && !m->rate)
+		m->counted = 2;
+	else if (m->rate >= w->mouse && m->counted < 2 && w->window_ns >= PAQM_WINDOW_MIN_NS)
+		m->counted = bytes >= PAQM_MOUSE_BYTES ? 2 : m->counted + 1;
+	return m->counted == 2;
+}
+
+/* One slot in use. */
+static inline void paqm_flow_visit(struct paqm_flows *t, struct paqm_flow *f,
+				   struct paqm_flow_more *m, u32 tag, const struct paqm_walk *w,
+				   struct paqm_census *c)
+{
+	u32 bytes = READ_ONCE(f->bytes), silent = w->now_ms - READ_ONCE(f->last_ms);
+	u32 claim = READ_ONCE(m->claim);
+	u8 class = paqm_flow_class(f);
+	u64 rate;
+
+	smp_rmb(); /* pairs with smp_wmb() in paqm_flows_claim() */
+	if (READ_ONCE(f->tag) != tag)
+		return;
+	if (m->known != claim) { /* a new flow: nothing measured yet */
+		m->known = claim;
+		m->rate = 0;
+		m->deaf = 0;
+		m->counted = 0;
+		m->mark = 0;
+		WRITE_ONCE(m->drop, 0);
+	} else if (w->window_ns >= PAQM_WINDOW_MIN_NS) {
+		rate = paqm_rate_bps(bytes - m->mark, w->window_ns);
+		m->rate = m->rate ? (m->rate + rate) / 2 : rate;
+	}
+	if ((s32)silent > (s32)t->age_ms)
+		return;
+	c->used++;
+	if ((s32)silent > PAQM_FLOW_ACTIVE_MS)
+		return;
+	if (class == PAQM_MEDIA) {
+		c->media++;
+		paqm_flow_judge(f, m, w, c);
+		paqm_top_add(&c->top, f, m);
+	} else if (class == PAQM_ELASTIC) {
+		c->present++;
+		c->elastic += paqm_flow_counts(m, w, bytes);
 	}
 }
 
@@ -243,7 +580,7 @@ static inline void paqm_flows_mark(struct paqm_flows *t)
 static inline void paqm_flows_walk(struct paqm_flows *t, const struct paqm_walk *w,
 				   struct paqm_census *c)
 {
-	u32 s, i;
+	u32 i, n = (t->mask + 1) * PAQM_WAYS;
 
 	paqm_mm_reset(&c->mm);
 	c->media = 0;
@@ -251,53 +588,14 @@ static inline void paqm_flows_walk(struct paqm_flows *t, const struct paqm_walk 
 	c->present = 0;
 	c->used = 0;
 	c->policed = 0;
-	for (s = 0; s <= t->mask; s++) {
-		for (i = 0; i < PAQM_WAYS; i++) {
-			struct paqm_flow *f = &t->set[s].flow[i];
-			/* pairs with the release in paqm_flows_touch() */
-			u64 key = smp_load_acquire(&t->set[s].key[i]);
-			u32 bytes, silent;
-			u64 rate;
+	c->top.n = 0;
+	for (i = 0; i < n; i++) {
+		/* pairs with the release in paqm_flows_claim() */
+		u32 tag = smp_load_acquire(&t->flow[i].tag);
 
-			if (!key)
-				continue;
-			bytes = READ_ONCE(f->bytes);
-			silent = w->now_ms - READ_ONCE(f->last_ms);
-			smp_rmb(); /* pairs with the claim in paqm_flows_touch() */
-			if (READ_ONCE(t->set[s].key[i]) != key)
-				continue;
-			if (f->key != key) { /* a new flow: nothing measured yet */
-				f->key = key;
-				f->rate = 0;
-				f->deaf = 0;
-				f->counted = 0;
-				f->mark = 0;
-			} else if (w->window_ns >= PAQM_WINDOW_MIN_NS) {
-				rate = paqm_rate_bps(bytes - f->mark, w->window_ns);
-				f->rate = f->rate ? (f->rate + rate) / 2 : rate;
-			}
-			if ((s32)silent > PAQM_FLOW_AGE_MS)
-				continue;
-			c->used++;
-			if ((s32)silent > PAQM_FLOW_ACTIVE_MS)
-				continue;
-			if (READ_ONCE(f->class) == PAQM_MEDIA) {
-				c->media++;
-				paqm_flow_judge(f, w, c);
-			} else {
-				/* many bytes, or two windows above the limit; off at half of it */
-				c->present++;
-				if (f->rate < w->mouse / 2 && f->counted == 2 && f->rate)
-					f->counted = 0;
-				else if (bytes >= PAQM_MOUSE_BYTES && !f->rate)
-					f->counted = 2;
-				else if (f->rate >= w->mouse && f->counted < 2 &&
-					 w->window_ns >= PAQM_WINDOW_MIN_NS)
-					f->counted = bytes >= PAQM_MOUSE_BYTES ? 2 : f->counted + 1;
-				c->elastic += f->counted == 2;
-			}
-		}
-		if (!(s & 1023))
+		if (tag)
+			paqm_flow_visit(t, &t->flow[i], &t->more[i], tag, w, c);
+		if (!(i & 8191))
 			cond_resched();
 	}
 }

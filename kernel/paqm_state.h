@@ -8,11 +8,13 @@
 
 #include <linux/hrtimer.h>
 #include <linux/mutex.h>
-#include <linux/siphash.h>
+#include <linux/prandom.h>
+#include <linux/spinlock.h>
 #include <linux/workqueue.h>
 #include <net/pkt_sched.h>
 #include "uapi/linux/pkt_sched_paqm.h"
 #include "core/paqm_law.h"
+#include "core/paqm_link.h"
 #include "core/paqm_msg.h"
 #include "core/paqm_sched.h"
 #include "paqm_classify.h"
@@ -60,16 +62,30 @@ struct paqm_sched_data {
 	struct tcf_block *block;
 	struct paqm_sched sched;
 	struct paqm_flows flows;
-	siphash_key_t hash_key;
+	struct paqm_rules rules;
+	struct paqm_link link;
+	bool link_counts; /* the link changes lengths */
 	struct psched_ratecfg shaper;
 	u64 next_tx; /* ns: the shaper's next departure */
 	u32 overload_bytes; /* 2 N_out */
 	u32 limit; /* bytes of both queues */
 	u32 gso_split; /* GSO packets above this length are segmented, bytes */
+	u32 small_ns; /* uncounted media: ns of their budget per byte */
+	u64 small_due; /* ns: when their budget is used up to */
 	u32 not_ip;
+	u32 tagged;
+	u32 tunnel;
+	u32 fragment;
+	u32 dscp;
+	u32 small;
+	u32 small_over;
+	u32 unsure;
 	u32 filter_drop;
 	u32 filter_taken;
 	u32 overload;
+	u64 overload_ns;
+	u64 overload_since;
+	struct rnd_state rnd; /* draws of a qdisc with a seed */
 	u32 notices_owed;
 	bool overloaded;
 	bool awake; /* timer and outer loop run */
@@ -102,6 +118,7 @@ struct paqm_sched_data {
 	struct Qdisc *sch;
 	struct paqm_config cfg;
 	u64 capacity; /* bit/s */
+	u32 capacity_source;
 	u64 round_stamp; /* ns: last round */
 	u64 event_stamp; /* ns: last event round */
 	u64 mark_stamp; /* ns: beginning of the measuring window; 0: not yet */
@@ -112,6 +129,9 @@ struct paqm_sched_data {
 	struct paqm_erf_vars erf;
 	struct paqm_ecf_out ecf_out;
 	struct paqm_census census;
+	spinlock_t top_lock; /* process context only */
+	struct paqm_top top;
+	u64 walk_ns; /* time that a walk over the flow table takes */
 	u64 fair; /* R in force, bit/s on the wire as the qdisc counts */
 	u64 outer_rate;
 	u64 elastic_rate;
@@ -119,6 +139,9 @@ struct paqm_sched_data {
 	u32 mean_len; /* of media packets, bytes */
 	u32 n_media;
 	u32 n_elastic;
+	bool large; /* many flows on a fast link: they even each other out */
+	u32 rtt_us; /* in force */
+	u32 period_us; /* in force */
 	u32 boot;
 	u64 created;
 	u32 rounds;
@@ -146,6 +169,25 @@ static struct paqm_skb_cb *paqm_skb_cb(const struct sk_buff *skb)
 static void paqm_inc(u32 *counter)
 {
 	WRITE_ONCE(*counter, *counter + 1);
+}
+
+/* 32 bits for a comparison with a drop probability. */
+static u32 paqm_draw(struct paqm_sched_data *q)
+{
+	return unlikely(q->cfg.seed) ? prandom_u32_state(&q->rnd) : get_random_u32();
+}
+
+/* Bytes that a packet takes on the link; one of several segments takes theirs. */
+static u32 paqm_wire_len(const struct paqm_sched_data *q, const struct sk_buff *skb)
+{
+	u32 len = qdisc_pkt_len(skb), segs;
+
+	if (likely(!q->link_counts))
+		return len;
+	segs = skb_is_gso(skb) ? skb_shinfo(skb)->gso_segs : 1;
+	if (segs < 2)
+		return paqm_link_len(&q->link, len);
+	return segs * paqm_link_len(&q->link, len / segs);
 }
 
 static void paqm_append(struct paqm_queue *queue, struct sk_buff *skb)

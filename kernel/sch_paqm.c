@@ -37,7 +37,7 @@
 #include "uapi/linux/pkt_sched_paqm.h"
 #include "core/paqm_hist.h"
 #include "core/paqm_law.h"
-#include "core/paqm_maxmin.h"
+#include "core/paqm_link.h"
 #include "core/paqm_msg.h"
 #include "core/paqm_sched.h"
 #include "paqm_class.h"
@@ -45,26 +45,14 @@
 #include "paqm_feedback.h"
 #include "paqm_flows.h"
 #include "paqm_options.h"
+#include "paqm_outer.h"
 #include "paqm_state.h"
 
-#define PAQM_EVENT_GAP_NS (50 * NSEC_PER_MSEC) /* at most one event round in this time */
-#define PAQM_IDLE_NS (2 * NSEC_PER_SEC)	       /* nothing seen for so long: stop the timers */
-#define PAQM_SHARE_FLOOR_Q16 (PAQM_Q16_ONE / 20) /* neither class is ever starved */
-#define PAQM_SPLIT_EVENT_Q16 (PAQM_Q16_ONE / 20) /* a change of the split by 5 % is an event */
-#define PAQM_ELASTIC_FLOOR_Q24 PAQM_Q24(2, 100) /* of c: less traffic is no flow of its own */
-#define PAQM_MOUSE_Q24 PAQM_Q24(10, 100) /* of the mean elastic flow: less is a mouse */
-#define PAQM_MOUSE_SHARE_DIV 100	/* or less than a hundredth of a fair share */
-#define PAQM_RATE_MIN 10000ULL			/* bit/s, floor of an advised rate */
-#define PAQM_FB_SHARE_DIV 200			/* messages take at most 0.5 % of c */
-#define PAQM_NOTICE_PAUSE_US (10 * USEC_PER_SEC) /* to a flow that does not follow */
+#define CREATE_TRACE_POINTS
+#include "paqm_trace.h"
 
-/* Bytes that the link moves in @us; at least @least. */
-static u32 paqm_bytes_us(u64 bps, u64 us, u32 least)
-{
-	u64 bytes = paqm_bytes_in(bps, us * NSEC_PER_USEC);
-
-	return clamp_t(u64, bytes, least, 1U << 30);
-}
+#define PAQM_IDLE_NS (2 * NSEC_PER_SEC) /* nothing seen for so long: stop the timers */
+#define PAQM_FB_SHARE_DIV 200		/* messages take at most 0.5 % of c */
 
 /* Ask for a round at once; the work item keeps the gap between event rounds. */
 static void paqm_raise(struct paqm_sched_data *q, enum paqm_event ev)
@@ -91,28 +79,40 @@ static void paqm_wake(struct paqm_sched_data *q, u64 now)
  * present round. One comparison for every other packet.
  */
 static void paqm_notice(struct paqm_sched_data *q, struct paqm_flow *flow,
-			const struct paqm_packet *p, const struct sk_buff *skb)
+			const struct paqm_packet *p, const struct sk_buff *skb, u32 now_ms)
 {
+	u8 every = READ_ONCE(flow->every);
+	struct paqm_flow_more *more;
 	struct paqm_msg msg;
+	bool queued;
 
-	if (q->round - flow->round < READ_ONCE(flow->every) || !p->quotable)
+	if ((u16)(q->round - flow->round) < (every & PAQM_EVERY_MAX) || !p->quotable ||
+	    p->family != 4)
 		return;
 	flow->round = q->round;
+	more = paqm_flow_more(&q->flows, flow);
+	WRITE_ONCE(more->told, q->advice.erf);
+	WRITE_ONCE(more->told_ms, now_ms);
 	msg = q->advice;
 	if (q->overloaded)
 		msg.flags |= PAQM_F_OVERLOAD;
-	if (READ_ONCE(flow->drop))
+	if (every & PAQM_POLICED)
 		msg.flags |= PAQM_F_POLICED;
 	paqm_inc(&q->notices_owed);
-	paqm_fb_queue(q->fb, skb, &msg);
+	queued = paqm_fb_queue(q->fb, skb, &msg);
+	trace_notice(qdisc_dev(q->sch)->name, p, &msg, queued);
 }
 
 static int paqm_drop(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free,
-		     u32 *counter, enum paqm_drop why)
+		     enum paqm_class class, u32 *counter, enum paqm_drop why)
 {
+	struct paqm_sched_data *q = qdisc_priv(sch);
+
 	paqm_inc(counter);
 	if (why == PAQM_DROP_TAIL)
 		qdisc_qstats_overlimit(sch);
+	trace_drop(qdisc_dev(sch)->name, class, why, qdisc_pkt_len(skb),
+		   q->queue[class].st.backlog, q->queue[class].inner.prob);
 	return paqm_qdisc_drop(skb, sch, to_free, why);
 }
 
@@ -147,80 +147,166 @@ static int paqm_enqueue_child(struct sk_buff *skb, struct Qdisc *sch, struct Qdi
 	return ret;
 }
 
-/* @class: chosen by priority or filter, PAQM_CLASSES: by the recogniser */
-static int paqm_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, int class,
+/* Rare properties of packets that are worth a counter. */
+static noinline void paqm_count_notes(struct paqm_sched_data *q, u8 note)
+{
+	if (note & PAQM_NOTE_NOT_IP)
+		paqm_inc(&q->not_ip);
+	if (note & PAQM_NOTE_TAGGED)
+		paqm_inc(&q->tagged);
+	if (note & PAQM_NOTE_TUNNEL)
+		paqm_inc(&q->tunnel);
+	if (note & PAQM_NOTE_FRAGMENT)
+		paqm_inc(&q->fragment);
+	if (note & PAQM_NOTE_DSCP)
+		paqm_inc(&q->dscp);
+}
+
+/*
+ * Requests and control ride with media uncounted, within a budget: a bulk transfer
+ * that poses as DNS or ping gets nothing out of it. Like a virtual queue of that
+ * rate which holds 100 ms.
+ */
+static u8 paqm_small_class(struct paqm_sched_data *q, u64 now, u32 len)
+{
+	u64 due = max(q->small_due, now);
+
+	if (due - now > 100 * NSEC_PER_MSEC) {
+		paqm_inc(&q->small_over);
+		return PAQM_ELASTIC;
+	}
+	q->small_due = due + (u64)len * q->small_ns;
+	paqm_inc(&q->small);
+	return PAQM_MEDIA;
+}
+
+/*
+ * Queue of a packet; @chosen by priority or filter, PAQM_CLASSES: by what it is.
+ * PAQM_FLOW_UNSURE is media whose flow is not counted yet.
+ */
+static u8 paqm_queue_of(struct paqm_sched_data *q, struct paqm_flow *flow,
+			const struct paqm_packet *p, int chosen, u64 now, u32 len)
+{
+	if (chosen < PAQM_CLASSES)
+		return chosen;
+	switch (p->kind) {
+	case PAQM_KIND_RTP:
+	case PAQM_KIND_UNKNOWN_UDP:
+		return paqm_flow_judge_udp(&q->flows, flow, p);
+	case PAQM_KIND_MEDIA:
+		return PAQM_MEDIA;
+	case PAQM_KIND_SMALL:
+		return paqm_small_class(q, now, len);
+	}
+	return PAQM_ELASTIC;
+}
+
+static void paqm_begin_overload(struct paqm_sched_data *q, u64 now)
+{
+	if (q->overloaded)
+		return;
+	q->overloaded = true;
+	q->overload_since = now;
+	paqm_inc(&q->overload);
+	paqm_raise(q, PAQM_EV_QUEUE);
+}
+
+static void paqm_end_overload(struct paqm_sched_data *q, u64 now)
+{
+	q->overloaded = false;
+	WRITE_ONCE(q->overload_ns, q->overload_ns + now - q->overload_since);
+}
+
+/* Count a packet in its flow; says whether a media or elastic flow joins by it. */
+static bool paqm_count_flow(struct paqm_flow *flow, u8 class, u32 wire, bool fresh)
+{
+	u32 before = flow->bytes;
+
+	WRITE_ONCE(flow->bytes, before + wire);
+	if (unlikely(paqm_flow_class(flow) != class)) {
+		paqm_flow_set(flow, class, paqm_flow_nature(flow));
+		fresh = true;
+	}
+	if (class == PAQM_ELASTIC) /* mice have not joined yet */
+		return unlikely(before < PAQM_MOUSE_BYTES && before + wire >= PAQM_MOUSE_BYTES);
+	return fresh && class == PAQM_MEDIA;
+}
+
+/* @chosen: class by priority or filter, PAQM_CLASSES: by the recogniser */
+static int paqm_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, int chosen,
 			    struct sk_buff **to_free)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
-	u32 len = qdisc_pkt_len(skb), before = U32_MAX, prob;
+	u32 len = qdisc_pkt_len(skb), wire = paqm_wire_len(q, skb), prob;
 	struct paqm_flow *flow = NULL;
+	bool fresh = false, full;
+	u64 now = ktime_get_ns();
 	struct paqm_queue *queue;
 	struct paqm_packet p;
-	u64 now = ktime_get_ns();
-	bool fresh = false, full;
+	enum paqm_class class;
 	struct Qdisc *child;
+	u8 where;
 
-	paqm_classify(skb, q->cfg.classify, &q->hash_key, &p);
-	if (class < PAQM_CLASSES)
-		p.class = class;
-	if (!p.ip)
-		paqm_inc(&q->not_ip);
-	queue = &q->queue[p.class];
+	paqm_classify(skb, &q->rules, &p);
+	if (unlikely(p.note))
+		paqm_count_notes(q, p.note);
 	if (unlikely(!q->awake))
 		paqm_wake(q, now);
-
 	if (p.hash)
-		flow = paqm_flows_touch(&q->flows, p.hash, p.class, (u32)(now >> 20), &fresh);
-	if (flow) {
-		before = flow->bytes;
-		WRITE_ONCE(flow->bytes, before + len);
-	}
+		flow = paqm_flows_touch(&q->flows, &p, (u32)(now >> 20), &fresh);
+	where = paqm_queue_of(q, flow, &p, chosen, now, wire);
+	if (flow)
+		fresh = paqm_count_flow(flow, where, wire, fresh);
+	class = where == PAQM_ELASTIC ? PAQM_ELASTIC : PAQM_MEDIA;
+	queue = &q->queue[class];
+
 	WRITE_ONCE(queue->st.arrived_bytes, queue->st.arrived_bytes + len);
-	WRITE_ONCE(queue->load, queue->load + len);
-	if (p.class == PAQM_MEDIA) {
-		if (fresh) {
-			/* the present advice does not know this flow: it waits for the next */
-			flow->round = q->round;
-			paqm_raise(q, PAQM_EV_FLOW);
-		}
-		if (flow && q->fb)
-			paqm_notice(q, flow, &p, skb);
-		if (queue->st.backlog + len > q->overload_bytes) {
-			if (!q->overloaded) {
-				q->overloaded = true;
-				paqm_inc(&q->overload);
-				paqm_raise(q, PAQM_EV_QUEUE);
+	WRITE_ONCE(queue->load, queue->load + wire);
+	if (class == PAQM_MEDIA) {
+		if (where == PAQM_FLOW_UNSURE) {
+			paqm_inc(&q->unsure);
+		} else if (flow) {
+			if (unlikely(fresh)) {
+				/* the present advice does not know this flow: it waits */
+				flow->round = q->round;
+				paqm_raise(q, PAQM_EV_FLOW);
 			}
-		} else if (q->overloaded && queue->st.backlog < q->overload_bytes / 2) {
-			q->overloaded = false;
+			if (q->fb)
+				paqm_notice(q, flow, &p, skb, (u32)(now >> 20));
 		}
-	} else if (unlikely(!q->elastic_awake ||
-			    (before < PAQM_MOUSE_BYTES && before + len >= PAQM_MOUSE_BYTES))) {
+		if (unlikely(queue->st.backlog + len > q->overload_bytes))
+			paqm_begin_overload(q, now);
+	} else if (unlikely(fresh || !q->elastic_awake)) {
 		q->elastic_awake = true;
 		paqm_raise(q, PAQM_EV_SPLIT);
 	}
 
 	full = sch->qstats.backlog + len > q->limit;
-	child = p.class == PAQM_ELASTIC ? rcu_dereference_bh(q->child) : NULL;
+	child = class == PAQM_ELASTIC ? rcu_dereference_bh(q->child) : NULL;
 	if (child) {
 		if (unlikely(full && child->q.qlen))
-			return paqm_drop(skb, sch, to_free, &queue->st.drop_tail, PAQM_DROP_TAIL);
+			return paqm_drop(skb, sch, to_free, class, &queue->st.drop_tail,
+					 PAQM_DROP_TAIL);
 		return paqm_enqueue_child(skb, sch, child, now, to_free);
 	}
 	if (unlikely(queue->st.backlog + len > queue->limit || full) && queue->st.qlen)
-		return paqm_drop(skb, sch, to_free, &queue->st.drop_tail, PAQM_DROP_TAIL);
-	if (flow && unlikely(READ_ONCE(flow->drop)) && get_random_u32() < READ_ONCE(flow->drop)) {
+		return paqm_drop(skb, sch, to_free, class, &queue->st.drop_tail, PAQM_DROP_TAIL);
+	if (flow && unlikely(READ_ONCE(flow->every) & PAQM_POLICED) &&
+	    paqm_draw(q) < READ_ONCE(paqm_flow_more(&q->flows, flow)->drop)) {
 		/* policed bytes are not load: adaptive flows must not pay for them */
-		WRITE_ONCE(queue->load, queue->load - len);
-		return paqm_drop(skb, sch, to_free, &queue->st.drop_strike, PAQM_DROP_STRIKE);
+		WRITE_ONCE(queue->load, queue->load - wire);
+		return paqm_drop(skb, sch, to_free, class, &queue->st.drop_strike,
+				 PAQM_DROP_STRIKE);
 	}
 	prob = READ_ONCE(queue->inner.prob);
-	if (unlikely(prob) && get_random_u32() < prob) {
+	if (unlikely(prob) && paqm_draw(q) < prob) {
 		/* RFC 9332: under overload a mark is not enough */
-		if (q->cfg.ecn && prob < 1U << 31 && INET_ECN_set_ce(skb))
-			paqm_inc(&queue->st.ecn_mark);
-		else
-			return paqm_drop(skb, sch, to_free, &queue->st.drop_inner, PAQM_DROP_INNER);
+		if (!q->cfg.ecn || prob >= 1U << 31 || !INET_ECN_set_ce(skb))
+			return paqm_drop(skb, sch, to_free, class, &queue->st.drop_inner,
+					 PAQM_DROP_INNER);
+		paqm_inc(&queue->st.ecn_mark);
+		trace_drop(qdisc_dev(sch)->name, class, PAQM_DROP_MARK, len, queue->st.backlog,
+			   prob);
 	}
 
 	if (!sch->q.qlen)
@@ -294,9 +380,9 @@ static struct sk_buff *paqm_dequeue(struct Qdisc *sch)
 	struct Qdisc *child = rcu_dereference_bh(q->child);
 	struct sk_buff *skb = NULL;
 	bool ready; /* elastic has a packet that may go now */
+	u32 len, wire;
 	int class;
 	u64 now;
-	u32 len;
 
 	if (!sch->q.qlen)
 		return NULL;
@@ -328,11 +414,14 @@ static struct sk_buff *paqm_dequeue(struct Qdisc *sch)
 	}
 
 	len = qdisc_pkt_len(skb);
-	paqm_sched_sent(&q->sched, class == PAQM_MEDIA, len, !!media->head, ready);
+	wire = paqm_wire_len(q, skb);
+	paqm_sched_sent(&q->sched, class == PAQM_MEDIA, wire, !!media->head, ready);
+	if (unlikely(q->overloaded) && media->st.backlog < q->overload_bytes / 2)
+		paqm_end_overload(q, now);
 	if (q->shaper.rate_bytes_ps) {
 		if (unlikely(q->stalled) && q->next_tx < now)
 			q->next_tx = now;
-		q->next_tx += psched_l2t_ns(&q->shaper, len);
+		q->next_tx += psched_l2t_ns(&q->shaper, wire);
 	}
 	q->stalled = false;
 	WRITE_ONCE(q->queue[class].st.sent_bytes, q->queue[class].st.sent_bytes + len);
@@ -436,309 +525,18 @@ static enum hrtimer_restart paqm_inner_timer(struct hrtimer *timer)
 	return HRTIMER_RESTART;
 }
 
-/* ---------------------------------------------------------------- outer loop */
-
-/* Media share of the scheduler for the counted flows; no class is starved. */
-static u32 paqm_share(u32 n_media, u32 n_elastic)
-{
-	return clamp_t(u32, paqm_share_q16(n_media, n_elastic), PAQM_SHARE_FLOOR_Q16,
-		       PAQM_Q16_ONE - PAQM_SHARE_FLOOR_Q16);
-}
-
-/* c_u: without elastic flows all of the link is media's. */
-static u64 paqm_media_capacity(const struct paqm_sched_data *q)
-{
-	if (!q->n_elastic)
-		return q->capacity;
-	return paqm_muldiv(q->capacity, paqm_share_q16(q->n_media, q->n_elastic), PAQM_Q16_ONE);
-}
-
-/* Weights follow the census: at once in favour of media, announced against it. */
-static void paqm_transfer(struct paqm_sched_data *q, u64 now)
-{
-	u32 share = paqm_share(q->n_media, q->n_elastic);
-	u32 in_force = READ_ONCE(q->share_now);
-	u64 delay = (u64)q->cfg.transfer * NSEC_PER_USEC;
-
-	if (share >= in_force || !delay || in_force - share < PAQM_SPLIT_EVENT_Q16 / 5) {
-		WRITE_ONCE(q->share_due, 0);
-		WRITE_ONCE(q->share_next, share);
-		WRITE_ONCE(q->share_now, share);
-		return;
-	}
-	if (!READ_ONCE(q->share_due)) {
-		q->share_first = now;
-		paqm_inc(&q->transfers);
-		WRITE_ONCE(q->share_next, share);
-		WRITE_ONCE(q->share_due, now + delay);
-	} else if (READ_ONCE(q->share_next) != share) {
-		/* a further step: its news takes time too, but not for ever */
-		WRITE_ONCE(q->share_next, share);
-		WRITE_ONCE(q->share_due, min(now + delay, q->share_first + 2 * delay));
-	}
-}
-
-/*
- * Target utilisation of the media share, Q24. Beside elastic traffic half of the
- * headroom is enough: a media burst is served at the rate of the link, not of
- * the share, and the link stays full anyway.
- */
-static u32 paqm_target_util(const struct paqm_sched_data *q)
-{
-	u32 rho = q->cfg.target_util;
-
-	return q->n_elastic ? rho + (PAQM_Q24_ONE - rho) / 2 : rho;
-}
-
-/* Byte thresholds that depend on capacity and split. */
-static void paqm_derive_queues(struct paqm_sched_data *q)
-{
-	u32 mtu = psched_mtu(qdisc_dev(q->sch));
-	u64 cu = paqm_media_capacity(q);
-	u64 ct = max(q->capacity - min(cu, q->capacity),
-		     paqm_muldiv(q->capacity, PAQM_SHARE_FLOOR_Q16, PAQM_Q16_ONE));
-	struct paqm_queue *u = &q->queue[PAQM_MEDIA], *t = &q->queue[PAQM_ELASTIC];
-	u32 n_out;
-
-	mtu = clamp_t(u32, mtu, 64, 65535);
-	cu = max(cu, paqm_muldiv(q->capacity, PAQM_SHARE_FLOOR_Q16, PAQM_Q16_ONE));
-	n_out = paqm_bytes_us(cu, q->cfg.media_target, 2 * mtu);
-	WRITE_ONCE(q->overload_bytes, 2 * n_out);
-	/* inner N* ten times the outer target, at most 100 ms: eta = 0.1 */
-	WRITE_ONCE(u->target, max(min(10 * n_out, paqm_bytes_us(cu, 100000, 0)), 4 * mtu));
-	WRITE_ONCE(u->limit, 2 * u->target);
-	WRITE_ONCE(t->target, paqm_bytes_us(ct, q->cfg.elastic_target, 10 * mtu));
-	WRITE_ONCE(t->limit, max(4 * t->target, paqm_bytes_us(q->capacity, 200000, 20 * mtu)));
-	WRITE_ONCE(q->limit, q->cfg.limit ? q->cfg.limit : U32_MAX);
-	WRITE_ONCE(q->sched.credit, paqm_bytes_us(cu, q->cfg.credit, 2 * mtu));
-	WRITE_ONCE(q->gso_split, max(paqm_bytes_us(q->capacity, q->cfg.media_target, 0), mtu));
-	WRITE_ONCE(u->st.share, cu);
-	WRITE_ONCE(t->st.share, q->capacity - min(cu, q->capacity));
-}
-
-/* Rate on the IP layer: messages and senders do not count the link header. */
-static u64 paqm_ip_rate(const struct paqm_sched_data *q, u64 bps)
-{
-	u32 link = qdisc_dev(q->sch)->hard_header_len;
-	u32 len = max(q->mean_len, 2 * link + 64);
-
-	return paqm_muldiv(bps, len - link, len);
-}
-
-/* The ECF value of a message: an increase is a rate, too. */
-static u32 paqm_ecf_value(const struct paqm_sched_data *q)
-{
-	u64 bps_q20;
-
-	if (q->ecf_out.kind != PAQM_ECF_AI || paqm_f32_decode(q->ecf_out.value, 20, &bps_q20))
-		return q->ecf_out.value;
-	bps_q20 = paqm_ip_rate(q, bps_q20);
-	return bps_q20 > 1 << 20 ? paqm_f32_encode(bps_q20, 20) : PAQM_F32_ONE;
-}
-
-/* Publish the advice of a round; notices copy it under the qdisc lock. */
-static void paqm_publish(struct paqm_sched_data *q)
-{
-	struct Qdisc *root;
-	struct paqm_msg msg = {
-		.router_id = q->cfg.router_id,
-		.boot = q->boot,
-		.seq = q->rounds,
-		.ecf = paqm_ecf_value(q),
-		.erf = paqm_f32_encode(max(paqm_ip_rate(q, q->fair), PAQM_RATE_MIN), 0),
-		.period_ms = min_t(u32, q->cfg.period / USEC_PER_MSEC, U16_MAX),
-		.flows = min_t(u32, q->n_media, U16_MAX),
-		.flags = q->cfg.law == PAQM_LAW_MAXMIN ? PAQM_F_FINAL : 0,
-	};
-	u64 backlog = READ_ONCE(q->queue[PAQM_MEDIA].st.backlog);
-	u64 cu = max(paqm_media_capacity(q), 1000ULL);
-
-	msg.qdelay_100us = min_t(u64, paqm_muldiv(backlog, 80000, cu), U16_MAX);
-	msg.util = min_t(u64, paqm_muldiv(q->outer_rate + q->elastic_rate, U16_MAX, q->capacity),
-			 U16_MAX);
-
-	rcu_read_lock();
-	root = qdisc_root_sleeping(q->sch);
-	spin_lock_bh(qdisc_lock(root));
-	q->advice = msg;
-	q->round = q->rounds;
-	spin_unlock_bh(qdisc_lock(root));
-	rcu_read_unlock();
-}
-
-/* Measure what happened since the marks. */
-static void paqm_measure(struct paqm_sched_data *q, u64 now, struct paqm_walk *w)
-{
-	struct tc_paqm_class_stats *u = &q->queue[PAQM_MEDIA].st;
-	u64 bytes = READ_ONCE(q->queue[PAQM_MEDIA].load) - q->mark_bytes[PAQM_MEDIA];
-	u64 elastic = READ_ONCE(q->queue[PAQM_ELASTIC].load) - q->mark_bytes[PAQM_ELASTIC];
-	u64 window = now - q->mark_stamp;
-	u64 packets = READ_ONCE(u->sent_packets) - q->mark_packets;
-	u64 sent = READ_ONCE(u->sent_bytes) - q->mark_sent;
-
-	w->window_ns = q->mark_stamp ? window : 0;
-	if (w->window_ns < PAQM_WINDOW_MIN_NS)
-		return; /* too short to mean anything: the last figures stand */
-	q->outer_rate = paqm_rate_bps(bytes, window);
-	q->elastic_rate = paqm_rate_bps(elastic, window);
-	if (packets)
-		q->mean_len = (q->mean_len * 3 + min_t(u64, paqm_div64(sent, packets), 65535)) / 4;
-}
-
-static void paqm_set_marks(struct paqm_sched_data *q, u64 now)
-{
-	paqm_flows_mark(&q->flows);
-	q->mark_bytes[PAQM_MEDIA] = READ_ONCE(q->queue[PAQM_MEDIA].load);
-	q->mark_bytes[PAQM_ELASTIC] = READ_ONCE(q->queue[PAQM_ELASTIC].load);
-	q->mark_sent = READ_ONCE(q->queue[PAQM_MEDIA].st.sent_bytes);
-	q->mark_packets = READ_ONCE(q->queue[PAQM_MEDIA].st.sent_packets);
-	q->mark_stamp = now;
-}
-
-/* The fair rate by the law in force. */
-static void paqm_solve(struct paqm_sched_data *q, u32 n_out, bool event)
-{
-	struct paqm_outer_params p = {
-		.alpha_q24 = q->cfg.alpha,
-		.beta_q24 = q->cfg.beta,
-		.md_min_q24 = q->cfg.md_floor,
-		.rate_min = PAQM_RATE_MIN,
-		.forced_md = q->cfg.forced_md,
-		.ai_hold = q->cfg.ai_hold,
-	};
-	u32 backlog = READ_ONCE(q->queue[PAQM_MEDIA].st.backlog);
-	u64 cu = paqm_media_capacity(q);
-	u32 rho = paqm_target_util(q);
-	u64 ceiling = paqm_mul_q24(cu, rho);
-	struct paqm_outer_in in = {
-		.cap = ceiling,
-		.rate = q->outer_rate,
-		.backlog = backlog,
-		.target = n_out,
-		.period_us = q->cfg.period,
-		.flows = q->n_media,
-	};
-	u64 cap;
-
-	if (!event || q->cfg.law != PAQM_LAW_MAXMIN)
-		q->ecf_out = paqm_ecf_step(&q->ecf, &p, &in);
-	else /* relative values are not idempotent: nothing new was measured, so hold */
-		q->ecf_out = (struct paqm_ecf_out){ PAQM_ECF_HOLD, PAQM_F32_ONE, 0 };
-	paqm_inc(&q->ecf_kind[q->ecf_out.kind]);
-	switch (q->cfg.law) {
-	case PAQM_LAW_ERF:
-		if (q->n_media)
-			q->fair = paqm_erf_step(&q->erf, &p, &in);
-		else
-			paqm_erf_init(&q->erf, ceiling, ceiling);
-		break;
-	case PAQM_LAW_ECF:
-		q->fair = paqm_div64(ceiling, max(q->n_media, 1U));
-		break;
-	default:
-		/* The gain of the queue term is that of the model, not of ECF/ERF. */
-		cap = paqm_mm_capacity(cu, rho, PAQM_Q24(35, 100), n_out, backlog, q->cfg.period);
-		if (event || paqm_mm_any_limited(&q->census.mm))
-			q->trim = 0;
-		else
-			q->trim = paqm_mm_trim(q->trim, q->outer_rate, cap, backlog, n_out);
-		q->fair = paqm_mm_solve(&q->census.mm, cap, PAQM_RATE_MIN, ceiling);
-		q->fair = min(q->fair + paqm_mul_q24(q->fair, q->trim), ceiling);
-	}
-}
-
-/* One notice round. @events: causes, 0 at the end of a period. */
-static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events)
-{
-	u64 share_of_one = paqm_div64(q->capacity, q->n_media + q->n_elastic + 1);
-	u64 mean_elastic = paqm_div64(q->elastic_rate, max(q->census.present, 1U));
-	u32 old = paqm_share_q16(q->n_media, q->n_elastic), new;
-	struct paqm_walk w = {
-		.now_ms = (u32)(now >> 20),
-		.fair = q->fair,
-		.mouse = max(paqm_mul_q24(mean_elastic, PAQM_MOUSE_Q24),
-			     paqm_div64(share_of_one, PAQM_MOUSE_SHARE_DIV)),
-		.cautious = events & BIT(PAQM_EV_QUEUE),
-		.police = q->cfg.police && READ_ONCE(q->overloaded),
-		.max_every = max(1U, (u32)(PAQM_NOTICE_PAUSE_US / q->cfg.period)),
-	};
-	u32 n_out, ev, qlen, backlog;
-
-	paqm_measure(q, now, &w);
-	paqm_flows_walk(&q->flows, &w, &q->census);
-	q->n_media = q->census.media;
-	q->n_elastic = q->census.elastic;
-	paqm_level(q, PAQM_ELASTIC, &qlen, &backlog);
-	/* only mice, but more than a trickle: they count as one flow */
-	if (!q->n_elastic &&
-	    (q->elastic_rate > paqm_mul_q24(q->capacity, PAQM_ELASTIC_FLOOR_Q24) ||
-	     backlog > 10 * psched_mtu(qdisc_dev(q->sch))))
-		q->n_elastic = 1;
-	if (w.window_ns >= PAQM_WINDOW_MIN_NS && !q->elastic_rate)
-		WRITE_ONCE(q->elastic_awake, false);
-	new = paqm_share_q16(q->n_media, q->n_elastic);
-	if (abs((s32)(new - old)) > PAQM_SPLIT_EVENT_Q16)
-		events |= BIT(PAQM_EV_SPLIT);
-
-	for (ev = 0; ev < PAQM_EVENTS; ev++)
-		if (events & BIT(ev))
-			paqm_inc(&q->event_rounds[ev]);
-	q->rounds++;
-	if (!q->rounds)
-		q->rounds = 1;
-	if (events)
-		q->event_stamp = now;
-
-	paqm_derive_queues(q);
-	n_out = q->overload_bytes / 2;
-	paqm_solve(q, n_out, events != 0);
-	paqm_publish(q);
-	paqm_transfer(q, now);
-
-	WRITE_ONCE(q->queue[PAQM_MEDIA].st.flows, q->n_media);
-	WRITE_ONCE(q->queue[PAQM_ELASTIC].st.flows, q->n_elastic);
-	q->round_stamp = now;
-	q->mark_stamp = 0;
-}
-
-/* Runs a round when one is due, sets the marks when tau1 has passed. */
-static void paqm_outer_work(struct work_struct *work)
-{
-	struct paqm_sched_data *q =
-		container_of(to_delayed_work(work), struct paqm_sched_data, outer_work);
-	u64 now = ktime_get_ns(), skip, next;
-	unsigned long events;
-
-	mutex_lock(&q->ctl_lock);
-	skip = min(q->cfg.rtt, q->cfg.period / 2) * (u64)NSEC_PER_USEC;
-	events = READ_ONCE(q->events);
-	if (events && (!q->event_stamp || now - q->event_stamp >= PAQM_EVENT_GAP_NS)) {
-		events = xchg(&q->events, 0);
-		paqm_round(q, now, events);
-	} else if (now - q->round_stamp >= (u64)q->cfg.period * NSEC_PER_USEC) {
-		paqm_round(q, now, 0);
-	} else if (!q->mark_stamp && now - q->round_stamp >= skip) {
-		paqm_set_marks(q, now);
-	}
-	next = q->round_stamp + (q->mark_stamp ? (u64)q->cfg.period * NSEC_PER_USEC : skip);
-	if (READ_ONCE(q->events))
-		next = min(next, q->event_stamp + PAQM_EVENT_GAP_NS);
-	if (READ_ONCE(q->awake))
-		queue_delayed_work(system_highpri_wq, &q->outer_work,
-				   1 + nsecs_to_jiffies(next > now ? next - now : 0));
-	mutex_unlock(&q->ctl_lock);
-}
-
 /* ------------------------------------------------------------------- control */
 
 /* Capacity without `bandwidth`: the link speed, 1 Gbit/s where it is not known. */
-static u64 paqm_link_rate(struct Qdisc *sch)
+static u64 paqm_link_rate(struct Qdisc *sch, u32 *source)
 {
 	struct ethtool_link_ksettings link;
 
+	*source = PAQM_CAPACITY_DEVICE;
 	if (!paqm_link_ksettings(qdisc_dev(sch), &link) && link.base.speed &&
 	    link.base.speed != SPEED_UNKNOWN)
 		return min_t(u64, (u64)link.base.speed * 1000000, PAQM_BANDWIDTH_MAX * 8);
+	*source = PAQM_CAPACITY_GUESS;
 	return 1000000000;
 }
 
@@ -762,8 +560,28 @@ static void paqm_derive_inner(struct paqm_sched_data *q)
 					     PAQM_Q24_ONE / 64, PAQM_Q24_ONE / 2));
 }
 
-/* Put @cfg in force. RTNL; @fb is what notices go to, NULL for none. */
-static void paqm_apply(struct Qdisc *sch, const struct paqm_config *cfg, struct paqm_fb *fb)
+/* The rules of the recogniser and the framing of the link; under the qdisc lock. */
+static void paqm_set_rules(struct paqm_sched_data *q, const struct paqm_config *cfg)
+{
+	q->rules.protocol = cfg->classify == PAQM_CLASSIFY_PROTOCOL;
+	q->rules.dscp_media = cfg->dscp_media;
+	q->rules.dscp_elastic = cfg->dscp_elastic;
+	BUILD_BUG_ON((int)PAQM_LINK_ATM != PAQM_LAYER_ATM || (int)PAQM_LINK_PTM != PAQM_LAYER_PTM);
+	q->link.overhead = cfg->overhead;
+	q->link.mpu = cfg->mpu;
+	q->link.layer = cfg->linklayer;
+	q->link_counts = paqm_link_counts(&q->link);
+	q->flows.age_ms = cfg->flow_age / USEC_PER_MSEC;
+	if (cfg->seed && cfg->seed != q->cfg.seed)
+		prandom_seed_state(&q->rnd, cfg->seed);
+}
+
+/*
+ * Put @cfg in force. RTNL; @fb is what notices go to, NULL for none; @table, if it
+ * has memory, takes the place of the flow table and returns with the old memory.
+ */
+static void paqm_apply(struct Qdisc *sch, const struct paqm_config *cfg, struct paqm_fb *fb,
+		       struct paqm_flows *table)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
 	u64 shaper = cfg->bandwidth == PAQM_BANDWIDTH_AUTO ? 0 : cfg->bandwidth;
@@ -771,10 +589,20 @@ static void paqm_apply(struct Qdisc *sch, const struct paqm_config *cfg, struct 
 		.rate = min_t(u64, shaper, U32_MAX),
 		.linklayer = TC_LINKLAYER_ETHERNET,
 	};
-	u64 before, capacity = shaper ? shaper * 8 : paqm_link_rate(sch);
+	u32 source = PAQM_CAPACITY_GIVEN;
+	u64 before, capacity = shaper ? shaper * 8 : paqm_link_rate(sch, &source);
 
 	mutex_lock(&q->ctl_lock);
+	if (table->flow && q->flows.flow)
+		paqm_flows_copy(table, &q->flows);
 	sch_tree_lock(sch);
+	if (table->flow) {
+		swap(q->flows.flow, table->flow);
+		swap(q->flows.more, table->more);
+		swap(q->flows.mem, table->mem);
+		WRITE_ONCE(q->flows.mask, table->mask);
+	}
+	paqm_set_rules(q, cfg);
 	q->cfg = *cfg;
 	q->fb = fb;
 	if (shaper)
@@ -786,7 +614,9 @@ static void paqm_apply(struct Qdisc *sch, const struct paqm_config *cfg, struct 
 		qdisc_watchdog_schedule_ns(&q->watchdog, q->next_tx);
 	before = q->capacity;
 	WRITE_ONCE(q->capacity, capacity);
+	WRITE_ONCE(q->capacity_source, source);
 	sch_tree_unlock(sch);
+	paqm_derive_period(q);
 	paqm_derive_inner(q);
 	paqm_derive_queues(q);
 	if (fb)
@@ -803,6 +633,7 @@ static int paqm_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext
 	struct paqm_sched_data *q = qdisc_priv(sch);
 	struct paqm_config cfg = q->cfg;
 	struct paqm_fb *old = q->fb, *fb = old;
+	struct paqm_flows table = {};
 	int err;
 
 	if (opt) {
@@ -810,14 +641,24 @@ static int paqm_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext
 		if (err)
 			return err;
 	}
+	if (!q->flows.flow || cfg.flows != q->cfg.flows) {
+		err = paqm_flows_alloc(&table, cfg.flows);
+		if (err) {
+			NL_SET_ERR_MSG(extack, "paqm: no memory for so many flows");
+			return err;
+		}
+	}
 	if (cfg.feedback == PAQM_FEEDBACK_NONE) {
 		fb = NULL;
 	} else if (!fb) {
 		fb = paqm_fb_create(qdisc_dev(sch));
-		if (!fb)
+		if (!fb) {
+			paqm_flows_free(&table);
 			return -ENOMEM;
+		}
 	}
-	paqm_apply(sch, &cfg, fb);
+	paqm_apply(sch, &cfg, fb, &table);
+	paqm_flows_free(&table);
 	if (old && !fb)
 		paqm_fb_destroy(old);
 	return 0;
@@ -836,7 +677,8 @@ static int paqm_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_a
 	paqm_hrtimer_setup(&q->inner_timer, paqm_inner_timer);
 	qdisc_watchdog_init(&q->watchdog, sch);
 
-	get_random_bytes(&q->hash_key, sizeof(q->hash_key));
+	spin_lock_init(&q->top_lock);
+	get_random_bytes(&q->rules.key, sizeof(q->rules.key));
 	q->boot = get_random_u32();
 	q->created = now;
 	q->idle_since = now;
@@ -853,8 +695,11 @@ static int paqm_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_a
 	err = paqm_change(sch, opt, extack);
 	if (err)
 		return err;
-	paqm_erf_init(&q->erf, q->capacity, q->capacity);
-	return paqm_flows_init(&q->flows, q->cfg.flows);
+	if (q->cfg.seed) { /* flows fall into the same sets again */
+		q->rules.key.key[0] = q->cfg.seed;
+		q->rules.key.key[1] = ~q->cfg.seed;
+	}
+	return 0;
 }
 
 static void paqm_reset(struct Qdisc *sch)
@@ -868,7 +713,8 @@ static void paqm_reset(struct Qdisc *sch)
 		qdisc_reset(child);
 	q->sched.lead = 0;
 	q->next_tx = 0;
-	q->overloaded = false;
+	if (q->overloaded)
+		paqm_end_overload(q, ktime_get_ns());
 	q->stalled = false;
 	WRITE_ONCE(q->idle_since, ktime_get_ns());
 	qdisc_watchdog_cancel(&q->watchdog);
@@ -911,9 +757,9 @@ static int paqm_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 		.boot = q->boot,
 		.seq = READ_ONCE(q->rounds),
 		.share_q16 = READ_ONCE(q->share_now),
-		.period_us = READ_ONCE(q->cfg.period),
-		.skip_us = min(READ_ONCE(q->cfg.rtt), READ_ONCE(q->cfg.period) / 2),
-		.rtt_us = READ_ONCE(q->cfg.rtt),
+		.period_us = READ_ONCE(q->period_us),
+		.skip_us = paqm_skip_us(q),
+		.rtt_us = READ_ONCE(q->rtt_us),
 		.interval_us = READ_ONCE(q->interval_ns) / NSEC_PER_USEC,
 		.trim_q24 = READ_ONCE(q->trim),
 		.ecf = READ_ONCE(q->ecf_out.value),
@@ -926,7 +772,7 @@ static int paqm_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 		.event_capacity = READ_ONCE(q->event_rounds[PAQM_EV_CAPACITY]),
 		.event_queue = READ_ONCE(q->event_rounds[PAQM_EV_QUEUE]),
 		.notices_owed = READ_ONCE(q->notices_owed),
-		.table_slots = (q->flows.mask + 1) * PAQM_WAYS,
+		.table_slots = (READ_ONCE(q->flows.mask) + 1) * PAQM_WAYS,
 		.table_used = READ_ONCE(q->census.used),
 		.table_overflow = READ_ONCE(q->flows.overflow),
 		.timer_slips = READ_ONCE(q->slips),
@@ -936,11 +782,23 @@ static int paqm_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 		.not_ip = READ_ONCE(q->not_ip),
 		.filter_drop = READ_ONCE(q->filter_drop),
 		.filter_taken = READ_ONCE(q->filter_taken),
+		.capacity_source = READ_ONCE(q->capacity_source),
+		.flows_seen = READ_ONCE(q->flows.seen),
+		.flows_rtp = READ_ONCE(q->flows.rtp),
+		.flows_not_rtp = READ_ONCE(q->flows.not_rtp),
+		.packets_unsure = READ_ONCE(q->unsure),
+		.packets_small = READ_ONCE(q->small),
+		.packets_small_over = READ_ONCE(q->small_over),
+		.packets_dscp = READ_ONCE(q->dscp),
+		.packets_tagged = READ_ONCE(q->tagged),
+		.packets_tunnel = READ_ONCE(q->tunnel),
+		.packets_fragment = READ_ONCE(q->fragment),
+		.overload_ns = READ_ONCE(q->overload_ns),
 	};
 
 	paqm_class_stats(q, PAQM_MEDIA, &st.media);
 	paqm_class_stats(q, PAQM_ELASTIC, &st.elastic);
-	st.phi_q16 = PAQM_Q16_ONE - paqm_share_q16(st.media.flows, st.elastic.flows);
+	st.phi_q16 = PAQM_Q16_ONE - paqm_split(q);
 	if (!READ_ONCE(sch->q.qlen))
 		idle += now - READ_ONCE(q->idle_since);
 	st.idle_ns = idle;
