@@ -54,6 +54,8 @@ static inline int paqm_fls64(paqm_u64 v)
  * paqm_div64() - a / b, rounded down
  * @a: dividend
  * @b: divisor; 0 yields PAQM_U64_MAX, so that a caller's clamp decides
+ *
+ * Return: the quotient.
  */
 static inline paqm_u64 paqm_div64(paqm_u64 a, paqm_u64 b)
 {
@@ -130,6 +132,8 @@ static inline paqm_u64 paqm_muldiv(paqm_u64 a, paqm_u64 b, paqm_u64 c)
  * paqm_mul_q24() - v * gain for a Q24 gain, rounded down, saturating
  * @v: value
  * @gain_q24: factor in Q24
+ *
+ * Return: the product, PAQM_U64_MAX if it does not fit.
  */
 static inline paqm_u64 paqm_mul_q24(paqm_u64 v, paqm_u64 gain_q24)
 {

@@ -192,6 +192,8 @@ struct paqm_ecf_out {
  * factor r'/r, an increase as (r' - r)/n bit/s per flow. An increase of at most
  * 1 bit/s could be taken for a factor and is sent as hold. Without the forced
  * decrease a perfectly matched aggregate would freeze unequal shares.
+ *
+ * Return: what to send.
  */
 static inline struct paqm_ecf_out paqm_ecf_step(struct paqm_ecf_vars *v,
 						const struct paqm_outer_params *p,

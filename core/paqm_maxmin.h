@@ -98,6 +98,8 @@ static inline void paqm_mm_add_fixed(struct paqm_mm *mm, paqm_u64 bps)
  * @period_us: d
  *
  * C = rho c_u + beta (N_out - Q) 8 / d, clamped to [0.5, 1.1] c_u.
+ *
+ * Return: C, bit/s.
  */
 static inline paqm_u64 paqm_mm_capacity(paqm_u64 cu, paqm_u32 rho_q24, paqm_u32 beta_q24,
 					paqm_u32 target, paqm_u32 backlog, paqm_u32 period_us)

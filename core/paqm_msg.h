@@ -335,6 +335,8 @@ static inline enum paqm_msg_err paqm_icmp_parse(const paqm_u8 *buf, paqm_u32 len
  *
  * Covers receiver check (a): well-formed, checksum right, lengths agree,
  * values finite and inside limits.
+ *
+ * Return: PAQM_MSG_OK, or why it was refused.
  */
 static inline enum paqm_msg_err paqm_icmp_decode(const paqm_u8 *buf, paqm_u32 len, paqm_u8 type,
 						 struct paqm_msg *m, struct paqm_quote *q)

@@ -161,6 +161,8 @@ static inline bool paqm_tunnel_proto(u8 proto)
  * @p: takes sequence number and SSRC
  *
  * RTCP shares RTP's range and is told by its packet type, RFC 5761 section 4.
+ *
+ * Return: what the packet is evidence for.
  */
 static inline enum paqm_kind paqm_rtp(const u8 *h, unsigned int len, struct paqm_packet *p)
 {
@@ -182,6 +184,8 @@ static inline enum paqm_kind paqm_rtp(const u8 *h, unsigned int len, struct paqm
  * @h: first 16 bytes; beyond @len their value does not matter
  * @len: length of the payload
  * @p: takes what RTP says, and the note that it is a tunnel
+ *
+ * Return: what the packet is evidence for.
  */
 static inline enum paqm_kind paqm_udp_kind(const u8 *h, unsigned int len, struct paqm_packet *p)
 {

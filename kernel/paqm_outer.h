@@ -27,6 +27,8 @@
 #define PAQM_MOUSE_SHARE_DIV 100	/* or less than a hundredth of a fair share */
 #define PAQM_RATE_MIN 10000ULL			/* bit/s, floor of an advised rate */
 #define PAQM_NOTICE_PAUSE_US (10 * USEC_PER_SEC) /* to a flow that does not follow */
+#define PAQM_NOTICES_FREE 4000 /* a second; more only as */
+#define PAQM_NOTICE_PACKETS 128 /* one for so many packets: messages cost 2 % at most */
 #define PAQM_RTT_DEFAULT_US 100000	/* where `rtt` is measured and nobody answered yet */
 #define PAQM_SMALL_DIV 20	/* uncounted media may take 5 % of c */
 #define PAQM_LARGE_BPS 100000000ULL	/* from here and with so many flows, */
@@ -128,7 +130,11 @@ static u32 paqm_target_util(struct paqm_sched_data *q)
 /* RTT_max between router and senders: given, or measured. */
 static u32 paqm_rtt_us(const struct paqm_sched_data *q)
 {
-	return q->cfg.rtt ? q->cfg.rtt : PAQM_RTT_DEFAULT_US;
+	if (q->cfg.rtt)
+		return q->cfg.rtt;
+	if (!q->rtt.sources)
+		return PAQM_RTT_DEFAULT_US;
+	return clamp(q->rtt.max_us, PAQM_RTT_MIN_US, PAQM_RTT_MAX_US);
 }
 
 /*
@@ -247,6 +253,8 @@ static void paqm_measure(struct paqm_sched_data *q, u64 now, struct paqm_walk *w
 	u64 elastic = READ_ONCE(q->queue[PAQM_ELASTIC].load) - q->mark_bytes[PAQM_ELASTIC];
 	u64 window = now - q->mark_stamp;
 	u64 packets = READ_ONCE(u->sent_packets) - q->mark_packets;
+	u64 all = READ_ONCE(q->queue[PAQM_ELASTIC].st.sent_packets) - q->mark_others + packets;
+	u64 notices;
 	u64 sent = READ_ONCE(u->sent_bytes) - q->mark_sent;
 
 	w->window_ns = q->mark_stamp ? window : 0;
@@ -254,6 +262,9 @@ static void paqm_measure(struct paqm_sched_data *q, u64 now, struct paqm_walk *w
 		return; /* too short to mean anything: the last figures stand */
 	q->outer_rate = paqm_rate_bps(bytes, window);
 	q->elastic_rate = paqm_rate_bps(elastic, window);
+	notices = paqm_muldiv(all, NSEC_PER_SEC, window * PAQM_NOTICE_PACKETS);
+	WRITE_ONCE(q->notice_gap_ns,
+		   paqm_div64(NSEC_PER_SEC, max_t(u64, notices, PAQM_NOTICES_FREE)));
 	if (packets)
 		q->mean_len = (q->mean_len * 3 + min_t(u64, paqm_div64(sent, packets), 65535)) / 4;
 }
@@ -265,6 +276,7 @@ static void paqm_set_marks(struct paqm_sched_data *q, u64 now)
 	q->mark_bytes[PAQM_ELASTIC] = READ_ONCE(q->queue[PAQM_ELASTIC].load);
 	q->mark_sent = READ_ONCE(q->queue[PAQM_MEDIA].st.sent_bytes);
 	q->mark_packets = READ_ONCE(q->queue[PAQM_MEDIA].st.sent_packets);
+	q->mark_others = READ_ONCE(q->queue[PAQM_ELASTIC].st.sent_packets);
 	q->mark_stamp = now;
 }
 
@@ -342,6 +354,8 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events)
 	};
 	u32 n_out, ev, qlen, backlog;
 
+	if (q->fb)
+		paqm_fb_rtt(q->fb, &q->rtt);
 	paqm_derive_period(q);
 	paqm_measure(q, now, &w);
 	paqm_flows_walk(&q->flows, &w, &q->census);

@@ -97,6 +97,8 @@ struct paqm_sched_data {
 	struct paqm_fb *fb;
 	struct paqm_msg advice; /* what notices say */
 	u32 round; /* notice round, 0: none yet */
+	u32 notice_gap_ns; /* between two notices, in the long run */
+	u64 notice_due; /* ns: when the next may be taken */
 	unsigned long events; /* bits of enum paqm_event, set by anyone */
 
 	/* inner loop */
@@ -125,12 +127,14 @@ struct paqm_sched_data {
 	u64 mark_bytes[PAQM_CLASSES];
 	u64 mark_sent; /* media bytes and packets sent, for their mean length */
 	u64 mark_packets;
+	u64 mark_others; /* elastic packets sent */
 	struct paqm_ecf_vars ecf;
 	struct paqm_erf_vars erf;
 	struct paqm_ecf_out ecf_out;
 	struct paqm_census census;
 	spinlock_t top_lock; /* process context only */
 	struct paqm_top top;
+	struct paqm_fb_rtt rtt; /* to the senders, measured */
 	u64 walk_ns; /* time that a walk over the flow table takes */
 	u64 fair; /* R in force, bit/s on the wire as the qdisc counts */
 	u64 outer_rate;

@@ -53,6 +53,7 @@
 
 #define PAQM_IDLE_NS (2 * NSEC_PER_SEC) /* nothing seen for so long: stop the timers */
 #define PAQM_FB_SHARE_DIV 200		/* messages take at most 0.5 % of c */
+#define PAQM_NOTICE_BURST_NS (100 * NSEC_PER_MSEC) /* notices may be early by so much */
 
 /* Ask for a round at once; the work item keeps the gap between event rounds. */
 static void paqm_raise(struct paqm_sched_data *q, enum paqm_event ev)
@@ -79,20 +80,24 @@ static void paqm_wake(struct paqm_sched_data *q, u64 now)
  * present round. One comparison for every other packet.
  */
 static void paqm_notice(struct paqm_sched_data *q, struct paqm_flow *flow,
-			const struct paqm_packet *p, const struct sk_buff *skb, u32 now_ms)
+			const struct paqm_packet *p, const struct sk_buff *skb, u64 now)
 {
 	u8 every = READ_ONCE(flow->every);
+	u64 due = q->notice_due;
 	struct paqm_flow_more *more;
 	struct paqm_msg msg;
 	bool queued;
 
-	if ((u16)(q->round - flow->round) < (every & PAQM_EVERY_MAX) || !p->quotable ||
-	    p->family != 4)
+	if ((u16)(q->round - flow->round) < (every & PAQM_EVERY_MAX) || !p->quotable)
 		return;
+	/* a message costs as much as some packets: the flow's turn comes with a later one */
+	if (due > now + PAQM_NOTICE_BURST_NS)
+		return;
+	q->notice_due = max(due, now) + q->notice_gap_ns;
 	flow->round = q->round;
 	more = paqm_flow_more(&q->flows, flow);
 	WRITE_ONCE(more->told, q->advice.erf);
-	WRITE_ONCE(more->told_ms, now_ms);
+	WRITE_ONCE(more->told_ms, (u32)(now >> 20));
 	msg = q->advice;
 	if (q->overloaded)
 		msg.flags |= PAQM_F_OVERLOAD;
@@ -271,8 +276,8 @@ static int paqm_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, int chosen,
 				flow->round = q->round;
 				paqm_raise(q, PAQM_EV_FLOW);
 			}
-			if (q->fb)
-				paqm_notice(q, flow, &p, skb, (u32)(now >> 20));
+			if (q->cfg.feedback)
+				paqm_notice(q, flow, &p, skb, now);
 		}
 		if (unlikely(queue->st.backlog + len > q->overload_bytes))
 			paqm_begin_overload(q, now);
@@ -577,11 +582,10 @@ static void paqm_set_rules(struct paqm_sched_data *q, const struct paqm_config *
 }
 
 /*
- * Put @cfg in force. RTNL; @fb is what notices go to, NULL for none; @table, if it
- * has memory, takes the place of the flow table and returns with the old memory.
+ * Put @cfg in force. RTNL; @table, if it has memory, takes the place of the flow table
+ * and returns with the old memory.
  */
-static void paqm_apply(struct Qdisc *sch, const struct paqm_config *cfg, struct paqm_fb *fb,
-		       struct paqm_flows *table)
+static void paqm_apply(struct Qdisc *sch, const struct paqm_config *cfg, struct paqm_flows *table)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
 	u64 shaper = cfg->bandwidth == PAQM_BANDWIDTH_AUTO ? 0 : cfg->bandwidth;
@@ -604,7 +608,6 @@ static void paqm_apply(struct Qdisc *sch, const struct paqm_config *cfg, struct 
 	}
 	paqm_set_rules(q, cfg);
 	q->cfg = *cfg;
-	q->fb = fb;
 	if (shaper)
 		psched_ratecfg_precompute(&q->shaper, &spec, shaper);
 	else
@@ -619,8 +622,8 @@ static void paqm_apply(struct Qdisc *sch, const struct paqm_config *cfg, struct 
 	paqm_derive_period(q);
 	paqm_derive_inner(q);
 	paqm_derive_queues(q);
-	if (fb)
-		paqm_fb_set_rate(fb, max(capacity / 8 / PAQM_FB_SHARE_DIV, 1000ULL));
+	if (q->fb)
+		paqm_fb_set_rate(q->fb, max(capacity / 8 / PAQM_FB_SHARE_DIV, 1000ULL));
 	if (before && q->awake &&
 	    max(before, capacity) - min(before, capacity) >
 		    paqm_muldiv(before, PAQM_SPLIT_EVENT_Q16, PAQM_Q16_ONE))
@@ -632,8 +635,8 @@ static int paqm_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
 	struct paqm_config cfg = q->cfg;
-	struct paqm_fb *old = q->fb, *fb = old;
 	struct paqm_flows table = {};
+	struct paqm_fb *fb = q->fb;
 	int err;
 
 	if (opt) {
@@ -648,20 +651,29 @@ static int paqm_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext
 			return err;
 		}
 	}
-	if (cfg.feedback == PAQM_FEEDBACK_NONE) {
-		fb = NULL;
-	} else if (!fb) {
+	if (cfg.feedback != PAQM_FEEDBACK_NONE && !fb) {
 		fb = paqm_fb_create(qdisc_dev(sch));
 		if (!fb) {
-			paqm_flows_free(&table);
-			return -ENOMEM;
+			err = -ENOMEM;
+			goto out;
 		}
+		/* stays until the end: dumps read it, perhaps without RTNL */
+		smp_store_release(&q->fb, fb);
 	}
-	paqm_apply(sch, &cfg, fb, &table);
+	if (fb) {
+		err = paqm_fb_set_echo(fb, cfg.feedback != PAQM_FEEDBACK_NONE && !cfg.rtt);
+		if (err) {
+			NL_SET_ERR_MSG(extack,
+				       "paqm: no raw socket to measure the rtt with; give one");
+			goto out;
+		}
+		paqm_fb_set_prefixes(fb, cfg.prefix, cfg.n_prefixes);
+	}
+	paqm_apply(sch, &cfg, &table);
+	err = 0;
+out:
 	paqm_flows_free(&table);
-	if (old && !fb)
-		paqm_fb_destroy(old);
-	return 0;
+	return err;
 }
 
 static int paqm_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
@@ -685,6 +697,7 @@ static int paqm_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_a
 	q->share_now = PAQM_Q16_ONE / 2;
 	q->share_next = q->share_now;
 	q->mean_len = 1000;
+	q->notice_gap_ns = NSEC_PER_SEC / PAQM_NOTICES_FREE;
 	q->ecf_out.value = PAQM_F32_ONE;
 	q->cfg = paqm_defaults;
 	q->cfg.router_id = get_random_u64() | 1;
@@ -745,7 +758,7 @@ static int paqm_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
 	u64 now = ktime_get_ns(), idle = READ_ONCE(q->idle_ns);
-	struct paqm_fb *fb = READ_ONCE(q->fb);
+	struct paqm_fb *fb = smp_load_acquire(&q->fb); /* pairs with the release in change */
 	struct paqm_fb_stats notices = {};
 	struct tc_paqm_xstats st = {
 		.router_id = READ_ONCE(q->cfg.router_id),
@@ -809,6 +822,13 @@ static int paqm_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	st.notices_ring = notices.ring;
 	st.notices_refused = notices.refused;
 	st.notices_failed = notices.failed;
+	st.rtt_mean_us = READ_ONCE(q->rtt.mean_us);
+	st.rtt_max_us = READ_ONCE(q->rtt.max_us);
+	st.rtt_samples = READ_ONCE(q->rtt.sources);
+	st.echo_sent = notices.echo_sent;
+	st.echo_answered = notices.echo_answered;
+	st.echo_limited = notices.echo_limited;
+	st.echo_unknown = notices.echo_unknown;
 	return gnet_stats_copy_app(d, &st, sizeof(st));
 }
 

@@ -48,7 +48,7 @@ enum {
 	TCA_PAQM_MEDIA_LIMIT,	 /* u32 bytes of the media queue; 0: derived */
 	TCA_PAQM_ELASTIC_LIMIT,	 /* u32 bytes of the elastic queue; 0: derived */
 	TCA_PAQM_GOP,		 /* u32 us that senders take to answer; 0: not known */
-	TCA_PAQM_FEEDBACK_TO,	 /* struct tc_paqm_prefix[], at most PAQM_PREFIXES; empty: anywhere */
+	TCA_PAQM_FEEDBACK_TO,	 /* struct tc_paqm_prefix[]; empty: anywhere */
 	TCA_PAQM_DSCP_MEDIA,	 /* u64, bit n: DSCP n is media */
 	TCA_PAQM_DSCP_ELASTIC,	 /* u64, bit n: DSCP n is elastic */
 	TCA_PAQM_FLOW_AGE,	 /* u32 us after which a silent flow's slot may be taken */
