@@ -24,7 +24,14 @@ GSO_TYPES = {"tcp": 1, "udp": 5}  # VIRTIO_NET_HDR_GSO_TCPV4, _UDP_L4
 KINDS: dict[str, tuple[int, int, bytes]] = {
     "rtp": (17, 5004, bytes([0x80, 96])),
     "rtcp": (17, 5005, bytes([0x80, 200])),
-    "stun": (17, 3478, bytes([0, 1])),
+    "stun": (17, 3478, bytes([0, 1, 0, 0, 0x21, 0x12, 0xA4, 0x42])),
+    "noise": (17, 5010, bytes([0x80, 96])),  # RTP by its first byte, but without a sequence
+    "turn": (17, 3478, bytes([0x40, 0])),  # RTP in a TURN channel
+    "zrtp": (17, 5004, bytes([0x10, 0])),
+    "wireguard": (17, 40000, bytes([4, 0, 0, 0, 1, 2, 3, 4])),
+    "vxlan": (17, 4789, bytes([8, 0, 0, 0])),
+    "gre": (47, 0, bytes([0, 0, 8, 0])),
+    "esp": (50, 0, bytes([1, 2, 3, 4])),
     "dtls": (17, 5006, bytes([22, 254])),
     "quic": (17, 4433, bytes([0x43, 0])),
     "https": (17, 443, bytes([0x80, 96])),  # RTP by its first byte, QUIC by its port
@@ -44,9 +51,20 @@ def checksum(data: bytes) -> int:
     return ~total & 0xFFFF
 
 
-def transport(kind: str, flow: int, room: int, offset: int, segment: int) -> bytes:
+def rtp(flow: int, number: int) -> bytes:
+    """RTP header of packet `number` of a flow; RFC 3550 section 5.1."""
+    return struct.pack("!BBHII", 0x80, 96, number & 0xFFFF, number * 3000 & 0xFFFFFFFF, flow + 1)
+
+
+def transport(
+    kind: str, flow: int, number: int, room: int, offset: int, segment: int
+) -> bytes:
     """Transport header and payload in `room` bytes; each segment of an offload packet is alike."""
     proto, port, head = KINDS[kind]
+    if kind in ("rtp", "https"):
+        head = rtp(flow, number)
+    elif kind == "turn":
+        head = struct.pack("!HH", 0x4000 + flow, max(room - 12, 0) & 0xFFFF) + rtp(flow, number)
     sport = 20000 + flow
     if proto == 17:
         out = struct.pack("!HHHH", sport, port, max(room, 8) & 0xFFFF, 0) + head
@@ -60,14 +78,18 @@ def transport(kind: str, flow: int, room: int, offset: int, segment: int) -> byt
     return (out[: len(out) - len(head)] + head.ljust(piece, b"\x55") * (room // piece + 1))[:room]
 
 
-def frame(args: argparse.Namespace, flow: int) -> bytes:
-    """One frame of `args.size` bytes with its Ethernet header."""
+def frame(args: argparse.Namespace, flow: int, number: int) -> bytes:
+    """Packet `number` of a flow: a frame of `args.size` bytes with its Ethernet header."""
     mac = bytes.fromhex("020000000002020000000001")
     size: int = args.size
     tags = b""
     for i in range(args.vlan):
         tags += struct.pack("!HH", ETH_P_8021AD if i < args.vlan - 1 else ETH_P_8021Q, 10 + i)
     room = size - 14 - len(tags)
+    if args.encap == "mpls":  # two labels
+        room -= 8
+    elif args.encap == "pppoe":
+        room -= 8
     if args.kind == "arp":
         return mac + tags + struct.pack("!H", 0x0806) + b"\0" * room
     proto = KINDS[args.kind][0]
@@ -76,7 +98,7 @@ def frame(args: argparse.Namespace, flow: int) -> bytes:
         if args.extension:  # destination options, padded to 8 bytes
             ext = bytes([proto, 0, 1, 4, 0, 0, 0, 0])
         head = struct.pack(
-            "!IHBB", (6 << 28) | (args.ecn << 20), (room - 40) & 0xFFFF,
+            "!IHBB", (6 << 28) | ((args.tos | args.ecn) << 20), (room - 40) & 0xFFFF,
             60 if ext else proto, 64,
         )
         head += bytes.fromhex("fd" + "00" * 14 + "01" + "fd" + "00" * 14 + "02") + ext
@@ -87,13 +109,20 @@ def frame(args: argparse.Namespace, flow: int) -> bytes:
         if args.fragment < 0:
             frag = 0x4000
         head = struct.pack(
-            "!BBHHHBBH4s4s", 0x40 | words, args.ecn, room & 0xFFFF, 1, frag, 64, proto, 0,
+            "!BBHHHBBH4s4s", 0x40 | words, args.tos | args.ecn, room & 0xFFFF, 1, frag, 64, proto, 0,
             socket.inet_aton(args.source), socket.inet_aton("10.10.10.1"),
         ) + b"\x01" * (4 * args.options)
         head = head[:10] + struct.pack("!H", checksum(head)) + head[12:]
         ethertype = ETH_P_IP
-    body = transport(args.kind, flow, max(room - len(head), 0), args.doff, args.gso)
-    return (mac + tags + struct.pack("!H", ethertype) + head + body)[:size]
+    body = transport(args.kind, flow, number, max(room - len(head), 0), args.doff, args.gso)
+    if args.encap == "mpls":
+        head = struct.pack("!HII", 0x8847, 16 << 12 | 64, 17 << 12 | 1 << 8 | 64) + head
+    elif args.encap == "pppoe":
+        ppp = 0x57 if args.ipv6 else 0x21
+        head = struct.pack("!HBBHHH", 0x8864, 0x11, 0, 1, room + 2, ppp) + head
+    else:
+        head = struct.pack("!H", ethertype) + head
+    return (mac + tags + head + body)[:size]
 
 
 def offload_header(args: argparse.Namespace, data: bytes) -> bytes:
@@ -123,6 +152,8 @@ def main() -> int:
     ap.add_argument("--options", type=int, default=0, help="words of IPv4 options")
     ap.add_argument("--fragment", type=int, default=-1, help="fragment offset, bytes")
     ap.add_argument("--more", action="store_true", help="more fragments")
+    ap.add_argument("--encap", choices=("mpls", "pppoe"), help="what stands before the IP header")
+    ap.add_argument("--tos", type=lambda s: int(s, 0), default=0, help="upper six bits: DSCP")
     ap.add_argument("--vlan", type=int, default=0, help="VLAN tags")
     ap.add_argument("--cut", type=int, help="keep only so many bytes of the frame")
     ap.add_argument("--doff", type=int, default=5, help="TCP header length in words")
@@ -137,10 +168,11 @@ def main() -> int:
         sock.setsockopt(263, PACKET_VNET_HDR, 1)
     sock.setblocking(False)
     sent = refused = 0
+    first = time.time_ns() // 1_000_000  # flows go on in sequence where a call before left off
     for i in range(args.count):
         if i and args.gap:
             time.sleep(args.gap)
-        data = frame(args, i % args.flows)
+        data = frame(args, i % args.flows, first + i // args.flows)
         if args.cut is not None:
             data = data[: args.cut]
         proto = struct.unpack("!H", data[12:14])[0]
