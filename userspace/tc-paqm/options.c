@@ -967,7 +967,8 @@ static void json_option(const struct option *o, __u64 value)
 	case KIND_RATIO:
 	case KIND_PERCENT:
 	case KIND_SHARE:
-		json_float(o->key, value / scale(o));
+		format_fraction(o, value, buf);
+		json_float(o->key, strtod(buf, NULL));
 		break;
 	case KIND_SIGNED:
 		json_s64(o->key, (int)value);
