@@ -295,13 +295,13 @@ static inline u64 paqm_flow_hash(const struct paqm_packet *p, const siphash_key_
 		hash = siphash_2u64((u64)(__force u32)ip->saddr << 32 | (__force u32)ip->daddr,
 				    rest, key);
 	} else {
+		const struct ipv6hdr *ip6 = p->net;
 		struct {
-			struct in6_addr addr[2];
+			struct in6_addr saddr;
+			struct in6_addr daddr;
 			u64 rest;
-		} __aligned(SIPHASH_ALIGNMENT) in;
+		} __aligned(SIPHASH_ALIGNMENT) in = { ip6->saddr, ip6->daddr, rest };
 
-		memcpy(in.addr, &((const struct ipv6hdr *)p->net)->saddr, sizeof(in.addr));
-		in.rest = rest;
 		hash = siphash(&in, sizeof(in), key);
 	}
 	return hash ? hash : 1;

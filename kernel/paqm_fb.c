@@ -246,7 +246,7 @@ EXPORT_SYMBOL_GPL(paqm_fb_queue);
  */
 struct paqm_fb *paqm_fb_create(struct net_device *dev)
 {
-	struct paqm_fb *fb = kvzalloc(sizeof(*fb), GFP_KERNEL);
+	struct paqm_fb *fb = kvzalloc(sizeof(*fb), GFP_KERNEL_ACCOUNT);
 
 	BUILD_BUG_ON(PAQM_IP6_HDR + 8 + PAQM_QUOTE_UDP > PAQM_QUOTE_MAX);
 	if (!fb)
