@@ -1,0 +1,215 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Hosts for the test of messages and echo requests, inside a lab guest.
+
+send    media as a well-behaved host would send it, IPv4 or IPv6
+inject  the same from any source address, straight into a device's queue (IPv6)
+watch   what a host is told: proves every message, prints one JSON line at the end
+answer  a host that answers echo requests in a way of its own, prints the same
+
+Nothing of the project's codec is used here: the layout is read as docs/protocol.md has it.
+"""
+
+import argparse
+import json
+import select
+import socket
+import struct
+import sys
+import time
+
+ETH_P_IPV6 = 0x86DD
+ICMP_EXP, ICMP6_EXP = 253, 100
+OBJECT = 48
+
+
+def rtp(seq: int, flow: int, size: int) -> bytes:
+    head = struct.pack("!BBHII", 0x80, 96, seq & 0xFFFF, seq * 90, 0x1000 + flow)
+    return head + bytes((seq + i) & 0xFF for i in range(size - len(head)))
+
+
+def checksum(data: bytes) -> int:
+    total = sum(struct.unpack(f"!{(len(data) + 1) // 2}H", data + b"\0" * (len(data) % 2)))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return ~total & 0xFFFF
+
+
+def family_of(address: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in address else socket.AF_INET
+
+
+def send(args: argparse.Namespace) -> None:
+    socks = []
+    for i in range(args.flows):
+        sock = socket.socket(family_of(args.to), socket.SOCK_DGRAM)
+        if sock.family == socket.AF_INET6:  # the same port may serve IPv4
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        sock.bind(("", args.port + i))
+        sock.connect((args.to, args.port + i))
+        socks.append(sock)
+    gap = args.size * 8 / args.rate
+    start = time.monotonic()
+    n = 0
+    while n * gap < args.seconds:
+        time.sleep(max(0.0, start + n * gap - time.monotonic()))
+        try:
+            socks[n % args.flows].send(rtp(n // args.flows, n % args.flows, args.size))
+        except OSError:  # nobody listens at the other end, or the device is going
+            pass
+        n += 1
+
+
+def inject(args: argparse.Namespace) -> None:
+    sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+    for seq in range(args.count):
+        body = struct.pack("!HHHH", args.port, 5004, 8 + args.size, 0) + rtp(seq, 0, args.size)
+        head = struct.pack("!IHBB", 6 << 28, len(body), 17, 64)
+        head += socket.inet_pton(socket.AF_INET6, args.source)
+        head += socket.inet_pton(socket.AF_INET6, args.to)
+        frame = bytes.fromhex(args.mac.replace(":", "")) + bytes(6) + b"\x86\xdd" + head + body
+        sock.sendto(frame, (args.dev, ETH_P_IPV6))
+        time.sleep(0.01)
+
+
+def message_fault(icmp: bytes, own: set[str], v6: bool) -> str:
+    """What is wrong with a message, nothing if it is right."""
+    hlen = 40 if v6 else 20
+    if len(icmp) < 8 + hlen + 8 + OBJECT:
+        return "short"
+    quote, obj = icmp[8:-OBJECT], icmp[-OBJECT:]
+    if icmp[1] != 0 or obj[:5] != b"PAQM\x01":
+        return "no object"
+    if len(quote) != hlen + 8 + 28:
+        return f"quote of {len(quote)} bytes"
+    if quote[0] >> 4 != (6 if v6 else 4) or quote[6 if v6 else 9] != 17:
+        return "quote is not UDP of this IP version"
+    source = quote[8:24] if v6 else quote[12:16]
+    if socket.inet_ntop(socket.AF_INET6 if v6 else socket.AF_INET, source) not in own:
+        return "quoted source is not ours"
+    body = quote[hlen + 8:]
+    seq = struct.unpack("!H", body[2:4])[0]
+    if body[12:] != bytes((seq + i) & 0xFF for i in range(16)):
+        return "quoted payload was never sent"
+    if icmp[4:8] != obj[24:28]:
+        return "value differs from the object's"
+    rate = struct.unpack("!f", obj[28:32])[0]
+    if not 1000 <= rate <= 1e11:
+        return f"rate {rate}"
+    # ICMPv6 is proved by the kernel before a raw socket sees it; ICMP is not.
+    return "checksum" if not v6 and checksum(icmp) else ""
+
+
+def raw_sockets() -> list[socket.socket]:
+    return [
+        socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP),
+        socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6),
+    ]
+
+
+def receive(socks: list[socket.socket], end: float) -> tuple[socket.socket, bytes, str] | None:
+    """The next ICMP message of whatever version and where it came from."""
+    left = end - time.monotonic()
+    ready = select.select(socks, [], [], max(left, 0))[0] if left > 0 else []
+    if not ready:
+        return None
+    data, source = ready[0].recvfrom(2048)
+    if ready[0].family == socket.AF_INET:
+        data = data[(data[0] & 15) * 4:]
+    return ready[0], data, source[0]
+
+
+def watch(args: argparse.Namespace) -> None:
+    socks = raw_sockets()
+    out = {"v4": 0, "v6": 0, "wrong": 0, "echo4": 0, "echo6": 0, "sources": []}
+    sources = set()
+    end = time.monotonic() + args.seconds
+    while got := receive(socks, end):
+        sock, icmp, source = got
+        v6 = sock.family == socket.AF_INET6
+        if icmp[0] == (128 if v6 else 8):
+            out["echo6" if v6 else "echo4"] += 1
+        if icmp[0] != (ICMP6_EXP if v6 else ICMP_EXP):
+            continue
+        out["v6" if v6 else "v4"] += 1
+        sources.add(source)
+        fault = message_fault(icmp, set(args.own), v6)
+        if fault:
+            out["wrong"] += 1
+            print(f"feedback.py: message from {source}: {fault}", file=sys.stderr)
+    out["sources"] = sorted(sources)
+    print(json.dumps(out))
+
+
+def answer(args: argparse.Namespace) -> None:
+    """Answer IPv4 echo requests late, with false proof, or from another address."""
+    socks = raw_sockets()[:1]
+    reply_sock = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
+    if args.source:
+        reply_sock.bind((args.source, 0))
+    held: list[tuple[float, bytes, str]] = []
+    out = {"asked": 0, "replied": 0}
+    end = time.monotonic() + args.seconds
+    while True:
+        now = time.monotonic()
+        while held and held[0][0] <= now:
+            _, reply, source = held.pop(0)
+            reply_sock.sendto(reply, (source, 0))
+            out["replied"] += 1
+        if now >= end:
+            break
+        got = receive(socks, min([end, *(h[0] for h in held[:1])]))
+        if not got:
+            continue
+        _, icmp, source = got
+        if icmp[0] != 8 or len(icmp) < 24:
+            continue
+        out["asked"] += 1
+        body = bytearray(icmp)
+        body[0] = 0
+        if args.how == "nonce":
+            body[8 + out["asked"] % 8] ^= 1
+        elif args.how == "seq":
+            body[6] ^= 0x80
+        body[2:4] = b"\0\0"
+        body[2:4] = struct.pack("!H", checksum(bytes(body)))
+        held.append((time.monotonic() + args.delay, bytes(body), source))
+    print(json.dumps(out))
+
+
+def main() -> None:
+    ap = argparse.ArgumentParser(description=__doc__)
+    sub = ap.add_subparsers(required=True)
+    p = sub.add_parser("send")
+    p.set_defaults(run=send)
+    p.add_argument("--to", required=True)
+    p.add_argument("--flows", type=int, default=1)
+    p.add_argument("--port", type=int, default=5004)
+    p.add_argument("--rate", type=float, default=4e5, help="bit/s of all flows")
+    p.add_argument("--size", type=int, default=500)
+    p.add_argument("--seconds", type=float, default=1.0)
+    p = sub.add_parser("inject")
+    p.set_defaults(run=inject)
+    p.add_argument("--dev", required=True)
+    p.add_argument("--mac", required=True)
+    p.add_argument("--source", required=True)
+    p.add_argument("--to", required=True)
+    p.add_argument("--port", type=int, default=7000)
+    p.add_argument("--size", type=int, default=200)
+    p.add_argument("--count", type=int, default=100)
+    p = sub.add_parser("watch")
+    p.set_defaults(run=watch)
+    p.add_argument("--seconds", type=float, default=1.0)
+    p.add_argument("--own", action="append", default=[], help="address of this host")
+    p = sub.add_parser("answer")
+    p.set_defaults(run=answer)
+    p.add_argument("--seconds", type=float, default=1.0)
+    p.add_argument("--how", choices=["true", "nonce", "seq"], default="true")
+    p.add_argument("--delay", type=float, default=0.0)
+    p.add_argument("--source", default="", help="address that the replies come from")
+    args = ap.parse_args()
+    args.run(args)
+
+
+if __name__ == "__main__":
+    main()
