@@ -29,11 +29,11 @@
 
 #define PAQM_ECHO_PER_SEC 10
 #define PAQM_ECHO_SHARE_DIV 5		       /* of the budget of the messages, beside it */
-#define PAQM_ECHO_FIRST_NS (300 * NSEC_PER_MSEC) /* between the first answers */
-#define PAQM_ECHO_EVERY_NS (2 * NSEC_PER_SEC)
+#define PAQM_ECHO_FIRST_NS (300ULL * NSEC_PER_MSEC) /* between the first answers */
+#define PAQM_ECHO_EVERY_NS (2ULL * NSEC_PER_SEC)
 #define PAQM_ECHO_MISSES 6		       /* at last 128 s between requests */
-#define PAQM_ECHO_WAIT_NS (2 * NSEC_PER_SEC)   /* a later answer is late */
-#define PAQM_RTT_FRESH_NS (30 * NSEC_PER_SEC)  /* older answers say nothing */
+#define PAQM_ECHO_WAIT_NS (2ULL * NSEC_PER_SEC)  /* a later answer is late */
+#define PAQM_RTT_FRESH_NS (30ULL * NSEC_PER_SEC) /* older answers say nothing */
 
 /* What follows the ICMP header of a request. */
 struct paqm_echo {
@@ -64,7 +64,7 @@ static u64 paqm_echo_pause(const struct paqm_peer *peer)
 /* Least time between two requests to whomever. */
 static u64 paqm_echo_gap(const struct paqm_fb *fb)
 {
-	u64 rate = READ_ONCE(fb->rate) / PAQM_ECHO_SHARE_DIV;
+	u64 rate = paqm_div64(READ_ONCE(fb->rate), PAQM_ECHO_SHARE_DIV);
 	u64 gap = NSEC_PER_SEC / PAQM_ECHO_PER_SEC;
 
 	if (rate)

@@ -26,9 +26,9 @@
 #include "paqm_fb.h"
 
 #define PAQM_FB_BURST_MS 1000
-#define PAQM_FB_COUNT_NS (250 * NSEC_PER_MSEC) /* active peers are counted so often */
-#define PAQM_PEER_LIFE_NS (60 * NSEC_PER_SEC)  /* then its place may be taken */
-#define PAQM_PEER_PRESS_NS (2 * NSEC_PER_SEC)  /* the same when no other place is free */
+#define PAQM_FB_COUNT_NS (250ULL * NSEC_PER_MSEC) /* active peers are counted so often */
+#define PAQM_PEER_LIFE_NS (60ULL * NSEC_PER_SEC) /* then its place may be taken */
+#define PAQM_PEER_PRESS_NS (2ULL * NSEC_PER_SEC) /* the same when no other place is free */
 
 struct workqueue_struct *paqm_fb_wq;
 
@@ -40,20 +40,22 @@ static bool paqm_same_prefix(const u8 *a, const u8 *b, u32 bits)
 	return !memcmp(a, b, bits / 8) && (!(bits % 8) || !((a[bits / 8] ^ b[bits / 8]) & mask));
 }
 
-/* Is @addr in one of the prefixes that may be told? Under @fb->lock. */
-bool paqm_fb_wanted(const struct paqm_fb *fb, const struct in6_addr *addr)
+/* Is @addr in one of the prefixes that may be told? */
+static bool paqm_fb_wanted(struct paqm_fb *fb, const struct in6_addr *addr)
 {
-	bool v4 = ipv6_addr_v4mapped(addr);
+	bool v4 = ipv6_addr_v4mapped(addr), wanted;
 	u32 i;
 
-	for (i = 0; i < fb->n_prefixes; i++) {
+	spin_lock_bh(&fb->lock);
+	wanted = !fb->n_prefixes;
+	for (i = 0; i < fb->n_prefixes && !wanted; i++) {
 		const struct tc_paqm_prefix *p = &fb->prefix[i];
 
-		if (p->family == (v4 ? 4 : 6) &&
-		    paqm_same_prefix(p->addr, addr->s6_addr + (v4 ? 12 : 0), p->len))
-			return true;
+		wanted = p->family == (v4 ? 4 : 6) &&
+			 paqm_same_prefix(p->addr, addr->s6_addr + (v4 ? 12 : 0), p->len);
 	}
-	return !fb->n_prefixes;
+	spin_unlock_bh(&fb->lock);
+	return wanted;
 }
 
 /* The entry of a source, made if need be; NULL if there is no room. Under @fb->lock. */
@@ -125,25 +127,20 @@ static bool paqm_fb_allow(struct paqm_fb *fb, struct paqm_peer *peer, u32 len, u
 	return true;
 }
 
-/* The checks that need no route; counts what they refuse. */
+/* Is a message of @len bytes to @to in the budget? */
 static bool paqm_fb_admit(struct paqm_fb *fb, const struct in6_addr *to, u32 len)
 {
 	u64 now = ktime_get_ns();
 	struct paqm_peer *peer;
-	bool ok = false;
+	bool ok;
 
 	spin_lock_bh(&fb->lock);
-	if (!paqm_fb_wanted(fb, to)) {
-		paqm_fb_count(&fb->st.refused);
-		goto out;
-	}
 	peer = paqm_peer_touch(fb, to, now);
 	if (peer)
 		paqm_echo_target(fb, peer);
 	ok = paqm_fb_allow(fb, peer, len, now);
 	if (!ok)
 		paqm_fb_count(&fb->st.limited);
-out:
 	spin_unlock_bh(&fb->lock);
 	return ok;
 }
@@ -167,7 +164,7 @@ static void paqm_fb_send(struct paqm_fb *fb, const struct paqm_fb_entry *e)
 	} else {
 		ipv6_addr_set_v4mapped(((const struct iphdr *)q)->saddr, &to);
 	}
-	err = paqm_path_find(fb->dev, &to, &path);
+	err = paqm_fb_wanted(fb, &to) ? paqm_path_find(fb->dev, &to, &path) : -EADDRNOTAVAIL;
 	if (err) {
 		paqm_fb_count(err == -EADDRNOTAVAIL ? &fb->st.refused : &fb->st.failed);
 		return;
@@ -294,13 +291,18 @@ EXPORT_SYMBOL_GPL(paqm_fb_set_rate);
  * @list: prefixes
  * @n: how many, at most PAQM_PREFIXES; 0: anywhere
  *
- * Holds for notices that wait already, too.
+ * Holds for notices that wait already, too. What is known of sources is forgotten if
+ * something changes: some may not be asked for their RTT any more.
  */
 void paqm_fb_set_prefixes(struct paqm_fb *fb, const struct tc_paqm_prefix *list, u32 n)
 {
+	n = min_t(u32, n, PAQM_PREFIXES);
 	spin_lock_bh(&fb->lock);
-	fb->n_prefixes = min_t(u32, n, PAQM_PREFIXES);
-	memcpy(fb->prefix, list, fb->n_prefixes * sizeof(*list));
+	if (n != fb->n_prefixes || memcmp(fb->prefix, list, n * sizeof(*list))) {
+		fb->n_prefixes = n;
+		memcpy(fb->prefix, list, n * sizeof(*list));
+		memset(fb->peer, 0, sizeof(fb->peer));
+	}
 	spin_unlock_bh(&fb->lock);
 }
 EXPORT_SYMBOL_GPL(paqm_fb_set_prefixes);

@@ -21,7 +21,7 @@
 #define PAQM_PEER_SETS 128 /* power of two */
 #define PAQM_PEER_WAYS 4
 #define PAQM_PEERS (PAQM_PEER_SETS * PAQM_PEER_WAYS)
-#define PAQM_PEER_ACTIVE_NS (12 * NSEC_PER_SEC) /* deaf flows are told every 10 s */
+#define PAQM_PEER_ACTIVE_NS (12ULL * NSEC_PER_SEC) /* deaf flows are told every 10 s */
 #define PAQM_RTT_KEPT 5 /* answers of which the median counts */
 
 struct paqm_fb_entry {
@@ -140,7 +140,6 @@ int paqm_path_find(struct net_device *dev, const struct in6_addr *to, struct paq
 void paqm_path_put(struct paqm_path *path);
 int paqm_path_send(struct net_device *dev, struct paqm_path *path, const u8 *icmp, u32 len);
 
-bool paqm_fb_wanted(const struct paqm_fb *fb, const struct in6_addr *addr);
 void paqm_echo_init(struct paqm_fb *fb);
 void paqm_echo_target(struct paqm_fb *fb, struct paqm_peer *peer);
 

@@ -53,6 +53,7 @@
 
 #define PAQM_IDLE_NS (2 * NSEC_PER_SEC) /* nothing seen for so long: stop the timers */
 #define PAQM_FB_SHARE_DIV 200		/* messages take at most 0.5 % of c */
+#define PAQM_SPACING_MS 16 /* between two notices to a flow at least, twice that at most */
 #define PAQM_NOTICE_BURST_NS (100 * NSEC_PER_MSEC) /* notices may be early by so much */
 
 /* Ask for a round at once; the work item keeps the gap between event rounds. */
@@ -83,6 +84,7 @@ static void paqm_notice(struct paqm_sched_data *q, struct paqm_flow *flow,
 			const struct paqm_packet *p, const struct sk_buff *skb, u64 now)
 {
 	u8 every = READ_ONCE(flow->every);
+	u32 now_ms = (u32)(now >> 20);
 	u64 due = q->notice_due;
 	struct paqm_flow_more *more;
 	struct paqm_msg msg;
@@ -90,14 +92,18 @@ static void paqm_notice(struct paqm_sched_data *q, struct paqm_flow *flow,
 
 	if ((u16)(q->round - flow->round) < (every & PAQM_EVERY_MAX) || !p->quotable)
 		return;
+	more = paqm_flow_more(&q->flows, flow);
+	/* late news and new ones not at once; by lot, so that flows do not keep step */
+	if (more->told && now_ms - more->told_ms < PAQM_SPACING_MS +
+						   (flow->tag ^ q->round) % PAQM_SPACING_MS)
+		return;
 	/* a message costs as much as some packets: the flow's turn comes with a later one */
 	if (due > now + PAQM_NOTICE_BURST_NS)
 		return;
 	q->notice_due = max(due, now) + q->notice_gap_ns;
 	flow->round = q->round;
-	more = paqm_flow_more(&q->flows, flow);
 	WRITE_ONCE(more->told, q->advice.erf);
-	WRITE_ONCE(more->told_ms, (u32)(now >> 20));
+	WRITE_ONCE(more->told_ms, now_ms);
 	msg = q->advice;
 	if (q->overloaded)
 		msg.flags |= PAQM_F_OVERLOAD;
