@@ -285,24 +285,50 @@ static inline __be16 paqm_untag(const struct sk_buff *skb, __be16 proto, int *of
 	return 0;
 }
 
+/*
+ * SipHash-1-3 of some words: what the kernel uses for hash tables on 64 bit machines
+ * (hsiphash()), but with all 64 bits of the result.
+ */
+static __always_inline u64 paqm_hash_words(const u64 *word, unsigned int n,
+					   const siphash_key_t *key)
+{
+	u64 v0 = SIPHASH_CONST_0 ^ key->key[0], v1 = SIPHASH_CONST_1 ^ key->key[1];
+	u64 v2 = SIPHASH_CONST_2 ^ key->key[0], v3 = SIPHASH_CONST_3 ^ key->key[1];
+	u64 end = (u64)n << 59; /* length in bytes, in the last word's uppermost byte */
+	unsigned int i;
+
+	for (i = 0; i < n; i++) {
+		v3 ^= word[i];
+		SIPHASH_PERMUTATION(v0, v1, v2, v3);
+		v0 ^= word[i];
+	}
+	v3 ^= end;
+	SIPHASH_PERMUTATION(v0, v1, v2, v3);
+	v0 ^= end;
+	v2 ^= 0xFF;
+	SIPHASH_PERMUTATION(v0, v1, v2, v3);
+	SIPHASH_PERMUTATION(v0, v1, v2, v3);
+	SIPHASH_PERMUTATION(v0, v1, v2, v3);
+	return v0 ^ v1 ^ v2 ^ v3;
+}
+
 static inline u64 paqm_flow_hash(const struct paqm_packet *p, const siphash_key_t *key)
 {
 	u64 rest = (u64)ntohl(p->ports) << 8 | p->proto, hash;
 
-	if (p->family == 4) {
+	if (likely(p->family == 4)) {
 		const struct iphdr *ip = p->net;
+		u64 in[] = { (u64)(__force u32)ip->saddr << 32 | (__force u32)ip->daddr, rest };
 
-		hash = siphash_2u64((u64)(__force u32)ip->saddr << 32 | (__force u32)ip->daddr,
-				    rest, key);
+		hash = paqm_hash_words(in, ARRAY_SIZE(in), key);
 	} else {
 		const struct ipv6hdr *ip6 = p->net;
-		struct {
-			struct in6_addr saddr;
-			struct in6_addr daddr;
-			u64 rest;
-		} __aligned(SIPHASH_ALIGNMENT) in = { ip6->saddr, ip6->daddr, rest };
+		u64 in[] = { get_unaligned((const u64 *)&ip6->saddr.s6_addr[0]),
+			     get_unaligned((const u64 *)&ip6->saddr.s6_addr[8]),
+			     get_unaligned((const u64 *)&ip6->daddr.s6_addr[0]),
+			     get_unaligned((const u64 *)&ip6->daddr.s6_addr[8]), rest };
 
-		hash = siphash(&in, sizeof(in), key);
+		hash = paqm_hash_words(in, ARRAY_SIZE(in), key);
 	}
 	return hash ? hash : 1;
 }

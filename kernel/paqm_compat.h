@@ -13,6 +13,11 @@
 #include <net/pkt_cls.h>
 #include <net/pkt_sched.h>
 #include <net/sch_generic.h>
+#if __has_include("linux/unaligned.h")
+#include <linux/unaligned.h>
+#else
+#include <asm/unaligned.h>
+#endif
 #if __has_include("net/gso.h")
 #include <net/gso.h>
 #endif
