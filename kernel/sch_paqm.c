@@ -92,13 +92,13 @@ static void paqm_notice(struct paqm_sched_data *q, struct paqm_flow *flow,
 
 	if ((u16)(q->round - flow->round) < (every & PAQM_EVERY_MAX) || !p->quotable)
 		return;
+	/* a message costs as much as some packets: the flow's turn comes with a later one */
+	if (due > now + PAQM_NOTICE_BURST_NS)
+		return;
 	more = paqm_flow_more(&q->flows, flow);
 	/* late news and new ones not at once; by lot, so that flows do not keep step */
 	if (more->told && now_ms - more->told_ms < PAQM_SPACING_MS +
 						   (flow->tag ^ q->round) % PAQM_SPACING_MS)
-		return;
-	/* a message costs as much as some packets: the flow's turn comes with a later one */
-	if (due > now + PAQM_NOTICE_BURST_NS)
 		return;
 	q->notice_due = max(due, now) + q->notice_gap_ns;
 	flow->round = q->round;
