@@ -14,6 +14,7 @@
 #include "core/paqm_maxmin.h"
 #include "core/paqm_msg.h"
 #include "core/paqm_sched.h"
+#include "paqm_auto.h"
 #include "paqm_class.h"
 #include "paqm_state.h"
 #include "paqm_trace.h"
@@ -115,7 +116,7 @@ static void paqm_transfer(struct paqm_sched_data *q, u64 now)
  */
 static u32 paqm_target_util(struct paqm_sched_data *q)
 {
-	u32 rho = q->cfg.target_util;
+	u32 rho = paqm_auto_util(q, q->cfg.target_util);
 
 	if (q->large)
 		q->large = q->capacity >= PAQM_LARGE_BPS / 10 * 9 &&
@@ -188,6 +189,7 @@ static void paqm_derive_queues(struct paqm_sched_data *q)
 	WRITE_ONCE(t->limit, q->cfg.elastic_limit ? q->cfg.elastic_limit : limit);
 	WRITE_ONCE(q->limit, q->cfg.limit ? q->cfg.limit : U32_MAX);
 	WRITE_ONCE(q->sched.credit, paqm_bytes_us(cu, q->cfg.credit, 2 * mtu));
+	paqm_auto_queues(q);
 	WRITE_ONCE(q->gso_split, max(paqm_bytes_us(q->capacity, q->cfg.media_target, 0), mtu));
 	small = max_t(u64, paqm_div64(q->capacity, PAQM_SMALL_DIV), 8000);
 	WRITE_ONCE(q->small_ns, paqm_div64(8ULL * NSEC_PER_SEC + small - 1, small));
@@ -326,7 +328,8 @@ static void paqm_solve(struct paqm_sched_data *q, u32 n_out, bool event)
 		break;
 	default:
 		/* The gain of the queue term is that of the model, not of ECF/ERF. */
-		cap = paqm_mm_capacity(cu, rho, PAQM_Q24(35, 100), n_out, backlog, q->period_us);
+		cap = paqm_mm_capacity(cu, rho, PAQM_Q24(35, 100), n_out, backlog,
+				       paqm_auto_drain(q));
 		if (event || paqm_mm_any_limited(&q->census.mm))
 			q->trim = 0;
 		else
@@ -347,7 +350,7 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events)
 		.fair = q->fair,
 		.mouse = max(paqm_mul_q24(mean_elastic, PAQM_MOUSE_Q24),
 			     paqm_div64(share_of_one, PAQM_MOUSE_SHARE_DIV)),
-		.cautious = events & BIT(PAQM_EV_QUEUE),
+		.cautious = events & (BIT(PAQM_EV_QUEUE) | BIT(PAQM_EV_CAPACITY)),
 		.police = q->cfg.police,
 		.overloaded = READ_ONCE(q->overloaded),
 		.max_every = max(1U, (u32)(PAQM_NOTICE_PAUSE_US / q->period_us)),
@@ -357,6 +360,7 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events)
 	if (q->fb)
 		paqm_fb_rtt(q->fb, &q->rtt);
 	paqm_derive_period(q);
+	paqm_auto_round(q);
 	paqm_measure(q, now, &w);
 	paqm_flows_walk(&q->flows, &w, &q->census);
 	spin_lock(&q->top_lock);

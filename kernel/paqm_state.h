@@ -13,6 +13,7 @@
 #include <linux/workqueue.h>
 #include <net/pkt_sched.h>
 #include "uapi/linux/pkt_sched_paqm.h"
+#include "core/paqm_auto.h"
 #include "core/paqm_law.h"
 #include "core/paqm_link.h"
 #include "core/paqm_msg.h"
@@ -100,6 +101,15 @@ struct paqm_sched_data {
 	u32 notice_gap_ns; /* between two notices, in the long run */
 	u64 notice_due; /* ns: when the next may be taken */
 	unsigned long events; /* bits of enum paqm_event, set by anyone */
+
+	/* bandwidth auto: the meter under the qdisc lock, the estimate by its timer */
+	struct paqm_meter meter;
+	struct hrtimer auto_timer;
+	struct paqm_auto_vars estimate;
+	u64 auto_capacity; /* bit/s, published by the timer */
+	u64 auto_usual; /* bit/s, what the link mostly does */
+	u32 auto_headroom; /* Q24, part of the capacity to leave unused */
+	u64 auto_limit; /* bit/s, most that the device can do */
 
 	/* inner loop */
 	struct hrtimer inner_timer;

@@ -40,6 +40,7 @@
 #include "core/paqm_link.h"
 #include "core/paqm_msg.h"
 #include "core/paqm_sched.h"
+#include "paqm_auto.h"
 #include "paqm_class.h"
 #include "paqm_classify.h"
 #include "paqm_feedback.h"
@@ -52,7 +53,6 @@
 #include "paqm_trace.h"
 
 #define PAQM_IDLE_NS (2 * NSEC_PER_SEC) /* nothing seen for so long: stop the timers */
-#define PAQM_FB_SHARE_DIV 200		/* messages take at most 0.5 % of c */
 #define PAQM_SPACING_MS 16 /* between two notices to a flow at least, twice that at most */
 #define PAQM_NOTICE_BURST_NS (100 * NSEC_PER_MSEC) /* notices may be early by so much */
 
@@ -71,6 +71,7 @@ static void paqm_wake(struct paqm_sched_data *q, u64 now)
 	q->queue[PAQM_ELASTIC].inner = (struct paqm_inner_vars){};
 	q->inner_stamp = now;
 	hrtimer_start(&q->inner_timer, ns_to_ktime(q->interval_ns), HRTIMER_MODE_REL_PINNED_SOFT);
+	paqm_auto_start(q, now);
 	mod_delayed_work(system_highpri_wq, &q->outer_work, 0);
 }
 
@@ -441,6 +442,7 @@ static struct sk_buff *paqm_dequeue(struct Qdisc *sch)
 	qdisc_qlen_dec(sch);
 	qdisc_qstats_backlog_dec(sch, skb);
 	qdisc_bstats_update(sch, skb);
+	paqm_auto_sent(q, now, wire);
 	if (!sch->q.qlen)
 		WRITE_ONCE(q->idle_since, now);
 	return skb;
@@ -601,6 +603,7 @@ static void paqm_apply(struct Qdisc *sch, const struct paqm_config *cfg, struct 
 	};
 	u32 source = PAQM_CAPACITY_GIVEN;
 	u64 before, capacity = shaper ? shaper * 8 : paqm_link_rate(sch, &source);
+	bool was_auto = paqm_auto_on(q);
 
 	mutex_lock(&q->ctl_lock);
 	if (table->flow && q->flows.flow)
@@ -622,8 +625,9 @@ static void paqm_apply(struct Qdisc *sch, const struct paqm_config *cfg, struct 
 	if (sch->q.qlen) /* it may wait for the moment of the old rate */
 		qdisc_watchdog_schedule_ns(&q->watchdog, q->next_tx);
 	before = q->capacity;
-	WRITE_ONCE(q->capacity, capacity);
 	WRITE_ONCE(q->capacity_source, source);
+	capacity = paqm_auto_apply(q, was_auto, capacity);
+	WRITE_ONCE(q->capacity, capacity);
 	sch_tree_unlock(sch);
 	paqm_derive_period(q);
 	paqm_derive_inner(q);
@@ -693,6 +697,7 @@ static int paqm_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_a
 	mutex_init(&q->ctl_lock);
 	INIT_DELAYED_WORK(&q->outer_work, paqm_outer_work);
 	paqm_hrtimer_setup(&q->inner_timer, paqm_inner_timer);
+	paqm_auto_setup(q);
 	qdisc_watchdog_init(&q->watchdog, sch);
 
 	spin_lock_init(&q->top_lock);
@@ -747,6 +752,7 @@ static void paqm_destroy(struct Qdisc *sch)
 	WRITE_ONCE(q->awake, false);
 	qdisc_watchdog_cancel(&q->watchdog);
 	hrtimer_cancel(&q->inner_timer);
+	hrtimer_cancel(&q->auto_timer);
 	cancel_delayed_work_sync(&q->outer_work);
 	paqm_fb_destroy(q->fb);
 	paqm_flows_free(&q->flows);

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Capacity of a link that nobody tells: measured from departures while packets wait.
+ *
+ * A rate can only be seen while the link is the one that decides when a packet
+ * leaves. The meter counts bytes and time of such intervals: from one departure
+ * that had to wait to the next. What leaves together with the first packet of a
+ * busy period is not counted, since the device below may swallow a burst.
+ *
+ * The estimator takes the meter's counts every few ms into two means, weighted by
+ * busy time: a short one and a long one. Their minimum is the capacity: it falls
+ * with the short mean and rises with the long one, and on a link that fluctuates
+ * it keeps the headroom that the fluctuation asks for. Without packets waiting
+ * nothing is measured; if all the same nearly all of the estimate is in use, it
+ * grows until they do wait.
+ */
+#ifndef PAQM_AUTO_H
+#define PAQM_AUTO_H
+
+#include "paqm_fix.h"
+
+#define PAQM_AUTO_TICK_NS 10000000U
+/* Departures nearer than this are one burst of the device below. */
+#define PAQM_METER_GAP_NS 50000U
+
+/**
+ * struct paqm_meter - departures while packets wait
+ * @sent: all bytes that left; only grows
+ * @bytes: that left in measured intervals; only grows
+ * @ns: length of those intervals; only grows
+ * @anchor: last departure that had to wait, ns
+ * @pending: bytes that left since then
+ * @busy: packets have been waiting since @anchor
+ * @fresh: the interval that began at @anchor may hold a swallowed burst
+ */
+struct paqm_meter {
+	paqm_u64 sent;
+	paqm_u64 bytes;
+	paqm_u64 ns;
+	paqm_u64 anchor;
+	paqm_u64 pending;
+	paqm_u8 busy;
+	paqm_u8 fresh;
+};
+
+/**
+ * paqm_meter_sent() - a packet leaves
+ * @m: meter
+ * @now: ns
+ * @len: bytes
+ * @waiting: more packets wait
+ */
+static inline void paqm_meter_sent(struct paqm_meter *m, paqm_u64 now, paqm_u32 len, int waiting)
+{
+	m->sent += len;
+	if (!m->busy) {
+		m->busy = !!waiting;
+		m->fresh = 1;
+		m->anchor = now;
+		m->pending = 0;
+		return;
+	}
+	if (now - m->anchor >= PAQM_METER_GAP_NS) {
+		if (!m->fresh) {
+			m->bytes += m->pending;
+			m->ns += now - m->anchor;
+		}
+		m->fresh = 0;
+		m->anchor = now;
+		m->pending = 0;
+	}
+	m->pending += len;
+	m->busy = !!waiting;
+}
+
+/**
+ * struct paqm_mean - mean rate over busy time, exponentially forgotten
+ * @bytes: weighted sum
+ * @ns: weighted busy time
+ */
+struct paqm_mean {
+	paqm_u64 bytes;
+	paqm_u64 ns;
+};
+
+/* Memory of the two means: busy time after which 63 % is forgotten. */
+#define PAQM_AUTO_SHORT_NS 30000000ULL
+#define PAQM_AUTO_LONG_NS 400000000ULL
+/* Time without a measurement after which what was measured counts half. */
+#define PAQM_AUTO_DOUBT_NS 1000000000ULL
+/* The short mean is of use from this much busy time on. */
+#define PAQM_AUTO_LEAST_NS 10000000ULL
+/* Window for the load and for the part of time in which packets wait. */
+#define PAQM_AUTO_LOAD_NS 160000000ULL
+
+/* Growth per tick while no packet waits: about 80 % a second. */
+#define PAQM_AUTO_GROWTH_Q24 PAQM_Q24(6, 1000)
+/* The same while nothing was measured yet: twice in 100 ms. */
+#define PAQM_AUTO_START_Q24 PAQM_Q24(72, 1000)
+/* It grows if this part of it is in use ... */
+#define PAQM_AUTO_USED_Q24 PAQM_Q24(80, 100)
+#define PAQM_AUTO_START_USED_Q24 PAQM_Q24(40, 100)
+/* ... and packets wait for less than this part of the time. */
+#define PAQM_AUTO_WAITING_Q16 (PAQM_Q16_ONE / 2)
+/*
+ * A queue that a fall of the rate has left is to be gone after this time; with the
+ * period of the outer loop instead it stands for most of a second.
+ */
+#define PAQM_AUTO_DRAIN_US 50000U
+
+/* Memory of how far the short mean strays from the long one, and what of it is headroom. */
+#define PAQM_AUTO_SPREAD_NS 1000000000ULL
+#define PAQM_AUTO_NOISE_Q24 PAQM_Q24(5, 100) /* that much a steady link shows, too */
+#define PAQM_AUTO_HEADROOM_Q24 PAQM_Q24(100, 100)
+#define PAQM_AUTO_HEADROOM_MAX_Q24 PAQM_Q24(50, 100)
+/* How much further a fall is taken to go: time until news act, over the long memory. */
+#define PAQM_AUTO_LEAD_Q24 PAQM_Q24_ONE
+#define PAQM_AUTO_LEAD_DIV 3		/* of the short mean, at most that part */
+#define PAQM_AUTO_RATE_START 1000000ULL /* bit/s, before anything is known */
+#define PAQM_AUTO_RATE_MIN 8000ULL
+
+/**
+ * struct paqm_auto_in - what is known at a tick
+ * @meter: copy of the meter
+ * @now: ns
+ * @limit: most that the device can do, bit/s
+ */
+struct paqm_auto_in {
+	struct paqm_meter meter;
+	paqm_u64 now;
+	paqm_u64 limit;
+};
+
+/**
+ * struct paqm_auto_vars - state of the estimator
+ * @fast: short mean
+ * @slow: long mean
+ * @usual: long mean without growth
+ * @load: bytes sent and time passed, lately
+ * @seen: meter at the last tick
+ * @stamp: ns of the last tick
+ * @capacity: result, bit/s
+ * @waiting_q16: part of the time in which packets waited, lately
+ * @spread_q24: mean distance of the short mean from the long one, relative
+ * @measured: packets have waited at least once
+ */
+struct paqm_auto_vars {
+	struct paqm_mean fast;
+	struct paqm_mean slow;
+	struct paqm_mean usual;
+	struct paqm_mean load;
+	struct paqm_meter seen;
+	paqm_u64 stamp;
+	paqm_u64 capacity;
+	paqm_u32 waiting_q16;
+	paqm_u32 spread_q24;
+	paqm_u8 measured;
+};
+
+static inline void paqm_mean_add(struct paqm_mean *m, paqm_u64 bytes, paqm_u64 ns, paqm_u64 memory)
+{
+	m->bytes = paqm_muldiv(m->bytes, memory, memory + ns) + bytes;
+	m->ns = paqm_muldiv(m->ns, memory, memory + ns) + ns;
+}
+
+static inline void paqm_mean_forget(struct paqm_mean *m, paqm_u64 elapsed, paqm_u64 half)
+{
+	m->bytes = paqm_muldiv(m->bytes, half, half + elapsed);
+	m->ns = paqm_muldiv(m->ns, half, half + elapsed);
+}
+
+static inline void paqm_auto_init(struct paqm_auto_vars *v)
+{
+	*v = (struct paqm_auto_vars){.capacity = PAQM_AUTO_RATE_START};
+}
+
+/* After silence: what was measured stands, the clocks begin anew. */
+static inline void paqm_auto_wake(struct paqm_auto_vars *v, const struct paqm_auto_in *in)
+{
+	v->seen = in->meter;
+	v->stamp = in->now;
+	v->load = (struct paqm_mean){0, 0};
+	v->waiting_q16 = 0;
+}
+
+/* By how much the estimate grows in this tick, Q24. */
+static inline paqm_u32 paqm_auto_growth(const struct paqm_auto_vars *v)
+{
+	paqm_u64 load = paqm_rate_bps(v->load.bytes, v->load.ns);
+
+	if (!v->measured)
+		return load < paqm_mul_q24(v->capacity, PAQM_AUTO_START_USED_Q24)
+			       ? 0
+			       : PAQM_AUTO_START_Q24;
+	if (load < paqm_mul_q24(v->capacity, PAQM_AUTO_USED_Q24))
+		return 0;
+	if (v->waiting_q16 >= PAQM_AUTO_WAITING_Q16)
+		return 0;
+	return (paqm_u32)((paqm_u64)PAQM_AUTO_GROWTH_Q24 *
+			  (PAQM_AUTO_WAITING_Q16 - v->waiting_q16) / PAQM_AUTO_WAITING_Q16);
+}
+
+static inline void paqm_mean_grow(struct paqm_mean *m, paqm_u32 growth_q24)
+{
+	m->bytes += paqm_mul_q24(m->bytes, growth_q24);
+}
+
+static inline void paqm_auto_spread(struct paqm_auto_vars *v, paqm_u64 fast, paqm_u64 slow,
+				    paqm_u64 elapsed)
+{
+	paqm_u64 away = fast > slow ? fast - slow : slow - fast;
+
+	away = paqm_min64(paqm_muldiv(away, PAQM_Q24_ONE, slow), PAQM_Q24_ONE);
+	v->spread_q24 = (paqm_u32)paqm_div64(v->spread_q24 * PAQM_AUTO_SPREAD_NS + away * elapsed,
+					     PAQM_AUTO_SPREAD_NS + elapsed);
+}
+
+/* What the link mostly does: queues are not cut to a passing dip. bit/s */
+static inline paqm_u64 paqm_auto_usual(const struct paqm_auto_vars *v)
+{
+	if (!v->measured)
+		return v->capacity;
+	return paqm_max64(v->capacity, paqm_rate_bps(v->usual.bytes, v->usual.ns));
+}
+
+/* Part of the estimate to leave unused, so that a dip finds it unused. */
+static inline paqm_u32 paqm_auto_headroom(const struct paqm_auto_vars *v)
+{
+	paqm_u32 spread = v->spread_q24;
+
+	if (spread <= PAQM_AUTO_NOISE_Q24)
+		return 0;
+	return (paqm_u32)paqm_min64(
+		paqm_mul_q24(spread - PAQM_AUTO_NOISE_Q24, PAQM_AUTO_HEADROOM_Q24),
+		PAQM_AUTO_HEADROOM_MAX_Q24);
+}
+
+/* The short mean; while it falls, where it will be when the senders have heard of it. */
+static inline paqm_u64 paqm_auto_lead(paqm_u64 recent, paqm_u64 usual)
+{
+	paqm_u64 fall;
+
+	if (recent >= usual)
+		return recent;
+	fall = paqm_mul_q24(usual - recent, PAQM_AUTO_LEAD_Q24);
+	return recent - paqm_min64(fall, recent / PAQM_AUTO_LEAD_DIV);
+}
+
+/**
+ * paqm_auto_tick() - one step of the estimator, every PAQM_AUTO_TICK_NS or so
+ * @v: state
+ * @in: what is known
+ *
+ * Return: capacity, bit/s.
+ */
+static inline paqm_u64 paqm_auto_tick(struct paqm_auto_vars *v, const struct paqm_auto_in *in)
+{
+	paqm_u64 bytes = in->meter.bytes - v->seen.bytes, ns = in->meter.ns - v->seen.ns;
+	paqm_u64 elapsed = in->now - v->stamp, open = 0, rate, recent, usual;
+	struct paqm_mean fast;
+	paqm_u32 growth;
+
+	if (!elapsed)
+		return v->capacity;
+	/* an interval that has not ended: packets wait, and nothing has left since */
+	if (in->meter.busy && !in->meter.fresh)
+		open = in->now - in->meter.anchor;
+	paqm_mean_add(&v->load, in->meter.sent - v->seen.sent, elapsed, PAQM_AUTO_LOAD_NS);
+	rate = paqm_min64(ns + open, elapsed) << 16;
+	v->waiting_q16 = (paqm_u32)paqm_div64(v->waiting_q16 * PAQM_AUTO_LOAD_NS + rate,
+					      PAQM_AUTO_LOAD_NS + elapsed);
+	v->seen = in->meter;
+	v->stamp = in->now;
+
+	if (ns) {
+		v->measured = 1;
+		paqm_mean_add(&v->fast, bytes, ns, PAQM_AUTO_SHORT_NS);
+		paqm_mean_add(&v->slow, bytes, ns, PAQM_AUTO_LONG_NS);
+		paqm_mean_add(&v->usual, bytes, ns, PAQM_AUTO_LONG_NS);
+	} else if (!open) {
+		paqm_mean_forget(&v->fast, elapsed, PAQM_AUTO_LOAD_NS);
+		paqm_mean_forget(&v->slow, elapsed, PAQM_AUTO_DOUBT_NS);
+		paqm_mean_forget(&v->usual, elapsed, PAQM_AUTO_DOUBT_NS);
+	}
+	growth = paqm_auto_growth(v);
+	if (v->measured) {
+		paqm_mean_grow(&v->fast, growth);
+		paqm_mean_grow(&v->slow, growth);
+		rate = paqm_rate_bps(v->slow.bytes, v->slow.ns);
+		fast = v->fast;
+		if (open) {
+			fast.bytes += in->meter.pending;
+			fast.ns += open;
+		}
+		if (fast.ns >= PAQM_AUTO_LEAST_NS) {
+			recent = paqm_rate_bps(fast.bytes, fast.ns);
+			usual = paqm_rate_bps(v->usual.bytes, v->usual.ns);
+			paqm_auto_spread(v, recent, usual, elapsed);
+			rate = paqm_min64(rate, paqm_auto_lead(recent, usual));
+		}
+	} else {
+		rate = v->capacity + paqm_mul_q24(v->capacity, growth);
+	}
+	v->capacity =
+		paqm_clamp64(rate, PAQM_AUTO_RATE_MIN, paqm_max64(in->limit, PAQM_AUTO_RATE_MIN));
+	return v->capacity;
+}
+
+#endif /* PAQM_AUTO_H */

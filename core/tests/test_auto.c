@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The estimator of capacity against a simulated link: one sender, a queue, a device
+ * that may swallow a burst, a rate that changes. Times are simulated, in ns.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../paqm_auto.h"
+
+#define MS 1000000ULL
+#define MBIT 1000000ULL
+#define LEN 1250U
+
+static unsigned long checks, failures;
+
+static void expect(const char *what, paqm_u64 got, paqm_u64 low, paqm_u64 high)
+{
+	checks++;
+	if (got >= low && got <= high)
+		return;
+	failures++;
+	fprintf(stderr, "%s: %llu, expected %llu .. %llu\n", what, got, low, high);
+}
+
+/* A link and its sender; load_q24 == 0: always packets waiting, else that part of the estimate */
+struct sim {
+	struct paqm_meter meter;
+	struct paqm_auto_vars v;
+	paqm_u64 now, tick, arrival, free;
+	paqm_u64 link; /* bit/s, 0: outage */
+	paqm_u64 limit;
+	paqm_u64 load_bps; /* fixed load instead of a part of the estimate */
+	paqm_u32 load_q24;
+	paqm_u32 queue;	  /* packets waiting */
+	paqm_u32 burst;	  /* packets that the device takes at once */
+	paqm_u32 held;	  /* packets in the device */
+	paqm_u64 most;	  /* highest estimate */
+	paqm_u32 longest; /* queue */
+};
+
+static void sim_init(struct sim *s, paqm_u64 link)
+{
+	*s = (struct sim){.link = link, .limit = 200000 * MBIT, .burst = 1};
+	paqm_auto_init(&s->v);
+	s->tick = PAQM_AUTO_TICK_NS;
+}
+
+static paqm_u64 wire_ns(paqm_u64 bps)
+{
+	return bps ? LEN * 8 * 1000 * MS / bps : 1000000 * MS;
+}
+
+/* Packets into the device while it takes some. */
+static void sim_fill(struct sim *s)
+{
+	while (s->held < s->burst && (s->queue || !(s->load_q24 || s->load_bps))) {
+		if (s->queue)
+			s->queue--;
+		if (!s->held)
+			s->free = s->now + wire_ns(s->link);
+		s->held++;
+		paqm_meter_sent(&s->meter, s->now, LEN, s->queue || !(s->load_q24 || s->load_bps));
+	}
+}
+
+static void sim_run(struct sim *s, paqm_u64 until)
+{
+	while (s->now < until) {
+		paqm_u64 next = s->tick;
+
+		if (s->held && s->free < next)
+			next = s->free;
+		if ((s->load_q24 || s->load_bps) && s->arrival < next)
+			next = s->arrival;
+		s->now = next > s->now ? next : s->now;
+		if (s->held && s->free <= s->now) {
+			s->held--;
+			s->free = s->now + wire_ns(s->link);
+		}
+		if ((s->load_q24 || s->load_bps) && s->arrival <= s->now) {
+			s->queue++;
+			s->arrival = s->now + wire_ns(s->load_bps ? s->load_bps
+								  : paqm_mul_q24(s->v.capacity,
+										 s->load_q24));
+		}
+		if (s->queue > s->longest)
+			s->longest = s->queue;
+		sim_fill(s);
+		if (s->tick <= s->now) {
+			struct paqm_auto_in in = {s->meter, s->now, s->limit};
+
+			paqm_auto_tick(&s->v, &in);
+			s->tick += PAQM_AUTO_TICK_NS;
+			if (s->v.capacity > s->most)
+				s->most = s->v.capacity;
+		}
+	}
+}
+
+/* Always packets waiting: exact, at any rate and with any burst of the device. */
+static void check_backlogged(void)
+{
+	static const paqm_u64 rates[] = {64000,	     1 * MBIT,	  8 * MBIT,
+					 100 * MBIT, 1000 * MBIT, 10000 * MBIT};
+	static const paqm_u32 bursts[] = {1, 4, 30};
+	unsigned int r, b;
+
+	for (r = 0; r < sizeof(rates) / sizeof(*rates); r++) {
+		for (b = 0; b < sizeof(bursts) / sizeof(*bursts); b++) {
+			struct sim s;
+
+			sim_init(&s, rates[r]);
+			s.burst = bursts[b];
+			sim_run(&s, rates[r] < MBIT ? 10000 * MS : 1000 * MS);
+			expect("backlogged", s.v.capacity, rates[r] * 98 / 100,
+			       rates[r] * 102 / 100);
+		}
+	}
+}
+
+static void check_change(void)
+{
+	struct sim s;
+
+	sim_init(&s, 10 * MBIT);
+	sim_run(&s, 1000 * MS);
+	s.link = 2 * MBIT;
+	sim_run(&s, 1050 * MS);
+	expect("50 ms after a fall", s.v.capacity, 0, 5 * MBIT);
+	sim_run(&s, 1150 * MS);
+	expect("150 ms after a fall, on the safe side", s.v.capacity, 13 * MBIT / 10,
+	       25 * MBIT / 10);
+	sim_run(&s, 4000 * MS);
+	s.link = 10 * MBIT;
+	sim_run(&s, 4100 * MS);
+	expect("a rise is believed later", s.v.capacity, 2 * MBIT, 6 * MBIT);
+	sim_run(&s, 6000 * MS);
+	expect("a rise", s.v.capacity, 95 * MBIT / 10, 102 * MBIT / 10);
+}
+
+static void check_outage(void)
+{
+	struct sim s;
+
+	sim_init(&s, 8 * MBIT);
+	sim_run(&s, 1000 * MS);
+	s.link = 0;
+	s.free = 1300 * MS;
+	sim_run(&s, 1040 * MS);
+	expect("40 ms into an outage", s.v.capacity, 0, 6 * MBIT);
+	sim_run(&s, 1200 * MS);
+	expect("200 ms into an outage", s.v.capacity, PAQM_AUTO_RATE_MIN, 2 * MBIT);
+	s.link = 8 * MBIT;
+	sim_run(&s, 3000 * MS);
+	expect("after the outage", s.v.capacity, 7 * MBIT, 82 * MBIT / 10);
+}
+
+/* Senders do as they are told: a rise is seen only because the estimate grows. */
+static void check_growth(void)
+{
+	struct sim s;
+
+	sim_init(&s, 8 * MBIT);
+	s.load_q24 = PAQM_Q24(96, 100);
+	sim_run(&s, 4000 * MS);
+	expect("found from nothing", s.v.capacity, 76 * MBIT / 10, 92 * MBIT / 10);
+	s.link = 16 * MBIT;
+	s.most = 0;
+	s.longest = 0;
+	sim_run(&s, 7000 * MS);
+	expect("a rise without backlog", s.v.capacity, 15 * MBIT, 184 * MBIT / 10);
+	expect("overshoot", s.most, 0, 19 * MBIT);
+	expect("queue of it, packets", s.longest, 1, 60);
+	s.link = 4 * MBIT;
+	sim_run(&s, 10000 * MS);
+	expect("and a fall", s.v.capacity, 37 * MBIT / 10, 44 * MBIT / 10);
+}
+
+static void check_unused(void)
+{
+	struct paqm_auto_in in = {.now = 0};
+	struct sim s;
+	paqm_u64 before;
+
+	sim_init(&s, 8 * MBIT);
+	sim_run(&s, 1000 * MS);
+	before = s.v.capacity;
+	/* half of it in use: nothing waits, nothing grows */
+	s.load_bps = 4 * MBIT;
+	s.arrival = s.now;
+	sim_run(&s, 5000 * MS);
+	expect("half in use", s.v.capacity, before * 97 / 100, before * 103 / 100);
+	before = s.v.capacity;
+	in.meter = s.meter;
+	in.meter.busy = 0;
+	in.limit = s.limit;
+	in.now = s.now + 3600000 * MS;
+	paqm_auto_wake(&s.v, &in);
+	in.now += PAQM_AUTO_TICK_NS;
+	expect("after an hour of silence", paqm_auto_tick(&s.v, &in), before * 97 / 100,
+	       before * 103 / 100);
+}
+
+/* Nothing ever waits: the estimate ends at what the device can do. */
+static void check_limit(void)
+{
+	struct sim s;
+
+	sim_init(&s, 100000 * MBIT);
+	s.limit = 1000 * MBIT;
+	s.load_q24 = PAQM_Q24(96, 100);
+	sim_run(&s, 3000 * MS);
+	expect("limit of the device", s.v.capacity, 1000 * MBIT, 1000 * MBIT);
+	sim_init(&s, 100000 * MBIT);
+	sim_run(&s, 500 * MS);
+	expect("100 Gbit/s", s.v.capacity, 98000 * MBIT, 102000 * MBIT);
+}
+
+/* What leaves together with the first packet of a busy period says nothing. */
+static void check_swallowed(void)
+{
+	struct paqm_meter m = {0};
+	paqm_u64 now = MS;
+	int i;
+
+	for (i = 0; i < 20; i++)
+		paqm_meter_sent(&m, now, LEN, 1);
+	now += 2 * MS; /* the device has room again */
+	paqm_meter_sent(&m, now, LEN, 1);
+	expect("swallowed burst", m.bytes, 0, 0);
+	now += MS;
+	paqm_meter_sent(&m, now, LEN, 0);
+	expect("bytes measured", m.bytes, LEN, LEN);
+	expect("time measured", m.ns, MS, MS);
+	now += 50 * MS; /* empty meanwhile */
+	paqm_meter_sent(&m, now, LEN, 1);
+	expect("no time while empty", m.ns, MS, MS);
+}
+
+int main(void)
+{
+	check_backlogged();
+	check_change();
+	check_outage();
+	check_growth();
+	check_unused();
+	check_limit();
+	check_swallowed();
+	printf("%lu checks, %lu wrong\n", checks, failures);
+	return failures ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * `bandwidth auto`: the glue between sch_paqm and the estimator of capacity in
+ * core/paqm_auto.h. The datapath meters departures under the qdisc lock, a timer of
+ * its own takes the counts into the estimate, the outer loop puts it in force.
+ */
+#ifndef PAQM_KERNEL_AUTO_H
+#define PAQM_KERNEL_AUTO_H
+
+#include "core/paqm_auto.h"
+#include "paqm_feedback.h"
+#include "paqm_state.h"
+
+/* A fall of the capacity by so much is an event, ... */
+#define PAQM_AUTO_FALL_Q16 (PAQM_Q16_ONE / 20)
+/* ... a rise by so much, and not so soon: it can wait, messages are few. */
+#define PAQM_AUTO_RISE_Q16 (PAQM_Q16_ONE / 10)
+#define PAQM_AUTO_RISE_GAP_NS (150 * NSEC_PER_MSEC)
+
+#define PAQM_FB_SHARE_DIV 200 /* messages take at most 0.5 % of c */
+#define PAQM_AUTO_HOLD_NS (100 * NSEC_PER_MSEC) /* that much media may wait before any is dropped */
+
+static void paqm_raise(struct paqm_sched_data *q, enum paqm_event ev);
+static void paqm_derive_inner(struct paqm_sched_data *q);
+static u64 paqm_media_capacity(const struct paqm_sched_data *q);
+
+static inline bool paqm_auto_on(const struct paqm_sched_data *q)
+{
+	return READ_ONCE(q->cfg.bandwidth) == PAQM_BANDWIDTH_AUTO;
+}
+
+/* A packet leaves, others may be waiting. Under the qdisc lock. */
+static inline void paqm_auto_sent(struct paqm_sched_data *q, u64 now, u32 len)
+{
+	if (paqm_auto_on(q))
+		paqm_meter_sent(&q->meter, now, len, q->sch->q.qlen);
+}
+
+static void paqm_auto_look(struct paqm_sched_data *q, struct paqm_auto_in *in, u64 now)
+{
+	in->meter = q->meter;
+	in->now = now;
+	in->limit = READ_ONCE(q->auto_limit);
+}
+
+/* The loops begin, or the option is set while they run. Under the qdisc lock. */
+static inline void paqm_auto_start(struct paqm_sched_data *q, u64 now)
+{
+	struct paqm_auto_in in;
+
+	if (!paqm_auto_on(q))
+		return;
+	q->meter.busy = 0;
+	paqm_auto_look(q, &in, now);
+	paqm_auto_wake(&q->estimate, &in);
+	hrtimer_start(&q->auto_timer, ns_to_ktime(PAQM_AUTO_TICK_NS),
+		      HRTIMER_MODE_REL_PINNED_SOFT);
+}
+
+/* Is the news worth a round of its own? */
+static bool paqm_auto_event(const struct paqm_sched_data *q, u64 now, u64 capacity)
+{
+	u64 in_force = READ_ONCE(q->capacity);
+
+	if (capacity < in_force)
+		return in_force - capacity > paqm_muldiv(in_force, PAQM_AUTO_FALL_Q16,
+							 PAQM_Q16_ONE);
+	return capacity - in_force > paqm_muldiv(in_force, PAQM_AUTO_RISE_Q16, PAQM_Q16_ONE) &&
+	       now - READ_ONCE(q->event_stamp) >= PAQM_AUTO_RISE_GAP_NS;
+}
+
+static enum hrtimer_restart paqm_auto_timer(struct hrtimer *timer)
+{
+	struct paqm_sched_data *q = container_of(timer, struct paqm_sched_data, auto_timer);
+	struct paqm_auto_in in;
+	u64 capacity;
+	spinlock_t *lock; /* of the root qdisc */
+	bool on;
+
+	rcu_read_lock();
+	lock = qdisc_lock(qdisc_root_sleeping(q->sch));
+	spin_lock(lock);
+	on = q->awake && paqm_auto_on(q);
+	paqm_auto_look(q, &in, ktime_get_ns());
+	spin_unlock(lock);
+	rcu_read_unlock();
+	if (!on)
+		return HRTIMER_NORESTART;
+
+	capacity = paqm_auto_tick(&q->estimate, &in);
+	WRITE_ONCE(q->auto_capacity, capacity);
+	WRITE_ONCE(q->auto_usual, paqm_auto_usual(&q->estimate));
+	WRITE_ONCE(q->auto_headroom, paqm_auto_headroom(&q->estimate));
+	if (paqm_auto_event(q, in.now, capacity))
+		paqm_raise(q, PAQM_EV_CAPACITY);
+	hrtimer_forward_now(timer, ns_to_ktime(PAQM_AUTO_TICK_NS));
+	return HRTIMER_RESTART;
+}
+
+static void paqm_auto_setup(struct paqm_sched_data *q)
+{
+	paqm_hrtimer_setup(&q->auto_timer, paqm_auto_timer);
+	paqm_auto_init(&q->estimate);
+	q->auto_capacity = q->estimate.capacity;
+	q->auto_usual = q->estimate.capacity;
+}
+
+/*
+ * The option may have been set: returns the capacity then. @limit is what the device
+ * can do. Under the qdisc lock. What was measured earlier stands.
+ */
+static u64 paqm_auto_apply(struct paqm_sched_data *q, bool was_on, u64 limit)
+{
+	WRITE_ONCE(q->auto_limit, limit);
+	if (!paqm_auto_on(q))
+		return limit;
+	if (!was_on && q->awake)
+		paqm_auto_start(q, ktime_get_ns());
+	WRITE_ONCE(q->capacity_source, PAQM_CAPACITY_MEASURED);
+	return min(READ_ONCE(q->auto_capacity), limit);
+}
+
+/* A round begins: the estimate becomes the capacity. Under ctl_lock. */
+static void paqm_auto_round(struct paqm_sched_data *q)
+{
+	if (!paqm_auto_on(q))
+		return;
+	WRITE_ONCE(q->capacity, READ_ONCE(q->auto_capacity));
+	paqm_derive_inner(q);
+	if (q->fb) /* not in the dips: that is when messages count */
+		paqm_fb_set_rate(q->fb, max(q->auto_usual / 8 / PAQM_FB_SHARE_DIV, 1000ULL));
+}
+
+/* Target utilisation with the headroom that the link asks for, Q24. */
+static u32 paqm_auto_util(const struct paqm_sched_data *q, u32 rho)
+{
+	if (!paqm_auto_on(q))
+		return rho;
+	return rho - paqm_mul_q24(rho, READ_ONCE(q->auto_headroom));
+}
+
+/* Time in which the outer loop wants a queue gone, us. */
+static u32 paqm_auto_drain(const struct paqm_sched_data *q)
+{
+	return paqm_auto_on(q) ? min(q->period_us, PAQM_AUTO_DRAIN_US) : q->period_us;
+}
+
+static u32 paqm_auto_scaled(u32 bytes, u64 num, u64 den)
+{
+	return min_t(u64, paqm_muldiv(bytes, num, den), 1U << 30);
+}
+
+/*
+ * Lengths of the queues, after those for the present capacity: a link that varies
+ * outruns all news for some 100 ms, and what waits for it is better late than
+ * lost. So media may hold 100 ms (limit 200 ms) of what the link usually does, no
+ * queue is cut to a passing dip, and in a dip media runs ahead as far as before.
+ */
+static void paqm_auto_queues(struct paqm_sched_data *q)
+{
+	struct paqm_queue *u = &q->queue[PAQM_MEDIA], *t = &q->queue[PAQM_ELASTIC];
+	u64 usual = max(READ_ONCE(q->auto_usual), q->capacity);
+	u64 share = paqm_muldiv(paqm_media_capacity(q), usual, q->capacity);
+	u32 bytes;
+
+	if (!paqm_auto_on(q))
+		return;
+	bytes = min_t(u64, paqm_bytes_in(share, PAQM_AUTO_HOLD_NS), 1U << 29);
+	WRITE_ONCE(u->target, max(u->target, bytes));
+	if (!q->cfg.media_limit)
+		WRITE_ONCE(u->limit, 2 * u->target);
+	bytes = min_t(u64, paqm_bytes_in(share, (u64)q->cfg.credit * NSEC_PER_USEC), 1U << 30);
+	WRITE_ONCE(q->sched.credit, max(q->sched.credit, bytes));
+	if (!q->cfg.elastic_target_bytes)
+		WRITE_ONCE(t->target, paqm_auto_scaled(t->target, usual, q->capacity));
+	if (!q->cfg.elastic_limit)
+		WRITE_ONCE(t->limit, paqm_auto_scaled(t->limit, usual, q->capacity));
+}
+
+#endif /* PAQM_KERNEL_AUTO_H */
