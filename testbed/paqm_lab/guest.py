@@ -28,6 +28,7 @@ TAIL = 1.0  # s for what is under way when the senders have stopped
 GRACE = 10.0  # s that a program has for ending
 # The queue uses the sender of notices, so that comes first.
 MODULES = ("paqm_feedback.ko", "sch_paqm.ko")
+LINK_START = Path("/sys/module/sch_labtrace/parameters/start_ns")
 
 
 class Trouble(Exception):
@@ -120,6 +121,13 @@ class Guest:
         with (self.out / "tc.jsonl").open("a") as log:
             log.write(json.dumps(record) + "\n")
 
+    def start_follower(self) -> None:
+        """What tells the shaper the rate of the trace."""
+        command = [sys.executable, "-m", "paqm_lab.follow", "--trace", self.config["trace_file"]]
+        command += ["--device", topology.BOTTLENECK, "--start-ns", str(self.t0_ns)]
+        command += ["--kind", self.config["variant"]["qdisc"].split()[0]]
+        self.start("follow", topology.ROUTER, command, lasts=True)
+
     def start_media(self, flow: dict[str, Any]) -> None:
         name = flow["name"]
         home = self.out / "flows" / name
@@ -196,6 +204,8 @@ class Guest:
             self.start_media(flow)
         for group in self.config["elastic"]:
             self.plan_elastic(group)
+        if self.config["variant"]["follow"]:
+            self.at(0.0, self.start_follower)
         end = self.config["duration"]
         for tick in range(math.floor(end / SAMPLE) + 1):
             self.at(tick * SAMPLE, self.sample)
@@ -207,6 +217,8 @@ class Guest:
         first = self.agenda[0][0]
         # On a whole second: the run's time is then easy to find in the logs.
         self.t0_ns = (time.time_ns() // 10**9 + 1 + math.ceil(max(0.0, -first))) * 10**9
+        if self.config["link"]:
+            LINK_START.write_text(f"{self.t0_ns}\n")
         while self.agenda:
             when, _, what = heapq.heappop(self.agenda)
             time.sleep(max(0.0, when - self.now()))
@@ -241,6 +253,9 @@ class Guest:
         (self.out / "log").mkdir()
         for name in MODULES if self.config["modules"] else ():
             topology.run("insmod", str(Path(self.config["modules"]) / name))
+        if self.config["link"]:
+            trace = self.config["trace_file"]
+            topology.run("insmod", self.config["link_module"], f"trace={trace}")
         topology.build(self.config)
         self.plan()
         self.follow_agenda()

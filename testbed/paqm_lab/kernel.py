@@ -284,25 +284,40 @@ def build_modules(kernel: Kernel, progress: Progress) -> Path:
     sources = _module_sources()
     if Path("kernel/Kbuild") not in sources:
         raise LabError(f"{cache.REPO}/kernel has no Kbuild file, so no module can be built")
+    return _compile(kernel, "modules", sources, Path("kernel"), progress)
+
+
+def build_link(kernel: Kernel, progress: Progress) -> Path:
+    """Compiles the lab's link of varying rate; returns its .ko file."""
+    home = (cache.TESTBED / "kernel" / "labtrace").relative_to(cache.REPO)
+    sources = [home / "Kbuild", home / "sch_labtrace.c"]
+    return _compile(kernel, "link", sources, home, progress) / "sch_labtrace.ko"
+
+
+def _compile(
+    kernel: Kernel, label: str, sources: list[Path], directory: Path, progress: Progress
+) -> Path:
+    """Compiles a copy of these sources, unless that was done before; where the .ko files are."""
     contents = [(cache.REPO / path).read_bytes() for path in sources]
     names = "\n".join(str(path) for path in sources).encode()
     key = cache.digest(kernel.key.encode(), names, *contents)
     store = cache.cache_dir() / "modules"
     store.mkdir(exist_ok=True)
-    with cache.locked(f"modules-{kernel.variant}"):
-        home = store / f"{kernel.variant}-{key}"
+    prefix = kernel.variant if label == "modules" else f"{label}-{kernel.variant}"
+    with cache.locked(f"{label}-{kernel.variant}"):
+        home = store / f"{prefix}-{key}"
         if (home / "built").exists():
             os.utime(home)
-            return home / "kernel"
+            return home / directory
         shutil.rmtree(home, ignore_errors=True)
         for path, content in zip(sources, contents, strict=True):
             (home / path).parent.mkdir(parents=True, exist_ok=True)
             (home / path).write_bytes(content)
-        make = ["make", "-C", str(kernel.tree), "ARCH=um", f"M={home / 'kernel'}"]
+        make = ["make", "-C", str(kernel.tree), "ARCH=um", f"M={home / directory}"]
         make += [f"PAQM_CORE={home / 'core'}", "modules"]
-        _make(make, home / "build.log", f"modules ({kernel.variant})", progress)
+        _make(make, home / "build.log", f"{label} ({kernel.variant})", progress)
         (home / "built").touch()
-        old = sorted(store.glob(f"{kernel.variant}-*"), key=lambda path: path.stat().st_mtime)
+        old = sorted(store.glob(f"{prefix}-*"), key=lambda path: path.stat().st_mtime)
         for path in old[:-8]:
             shutil.rmtree(path, ignore_errors=True)
-        return home / "kernel"
+        return home / directory

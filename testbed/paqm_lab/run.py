@@ -132,7 +132,11 @@ class VariantRun:
         modules: Path | None,
         clip_file: Path | None,
         progress: Progress,
+        scenario: Scenario,
+        link: Path | None,
     ) -> None:
+        self.scenario = scenario
+        self.link = link
         self.resolved = resolved
         self.directory = directory
         self.built = built
@@ -172,6 +176,10 @@ class VariantRun:
             "modules": str(self.modules or ""),
             "clip_file": str(self.clip_file or ""),
         }
+        if self.link:
+            trace = directory / "trace.txt"
+            self.scenario.write_trace(resolved["variant"], resolved["seed"], trace)
+            config |= {"trace_file": str(trace), "link_module": str(self.link)}
         if resolved["variant"]["sender"] == "libwebrtc":
             config["preload"] = str(cache.library(RIVAL / "vclock.c"))
         (directory / "config.json").write_text(json.dumps(config, indent=1) + "\n")
@@ -242,6 +250,7 @@ def run_scenario(scenario: Scenario, options: Options, progress: Progress) -> No
     modules = None
     if any(variant["qdisc"].split()[0] == "paqm" for variant in chosen):
         modules = kernel.build_modules(built, progress)
+    link = kernel.build_link(built, progress) if scenario.data["path"].get("link") else None
     clip_file, frames = _clip(scenario, progress)
     lock = threading.Lock()
 
@@ -253,7 +262,9 @@ def run_scenario(scenario: Scenario, options: Options, progress: Progress) -> No
         resolved = scenario.resolve(variant, options.seed, frames)
 
         def once(directory: Path) -> str:
-            run = VariantRun(resolved, directory, built, modules, clip_file, say)
+            run = VariantRun(
+                resolved, directory, built, modules, clip_file, say, scenario, link
+            )
             record = run.run()
             say(f"{variant['name']}: done in {record['wall_seconds']} s")
             return str(record["packet_log_sha256"])

@@ -11,7 +11,7 @@ from typing import Any
 
 import jsonschema
 
-from paqm_lab import cache
+from paqm_lab import cache, linktrace
 from paqm_lab.errors import LabError
 
 SCENARIOS = cache.TESTBED / "scenarios"
@@ -22,6 +22,8 @@ MEDIA_PORT = 5004
 TCP_PORT = 5201
 # How much later than asked a TCP flow may start, s: replications differ in it.
 TCP_JITTER = 0.1
+
+VARIANT = {"shaper": None, "steady": False, "follow": False}
 
 
 def rate(text: str) -> int:
@@ -65,6 +67,11 @@ class Scenario:
         """All that a run of that variant consists of. Same for every variant but for `variant`."""
         dice = random.Random(f"{self.name} {seed}")
         bottleneck = rate(self.data["path"]["bottleneck"])
+        kind = self.data["path"].get("link")
+        low = bottleneck
+        if kind:
+            trace = linktrace.make(kind, self.duration, seed)
+            bottleneck, low = round(linktrace.mean(trace)), round(linktrace.low(trace))
         media = []
         for number, flow in enumerate(self.data.get("media", []), start=1):
             media.append(
@@ -88,17 +95,24 @@ class Scenario:
                 port += 1
             elastic.append({**group, "members": members})
         words = variant["qdisc"].replace("{bottleneck}", f"{bottleneck}bit")
+        words = words.replace("{low}", f"{low}bit")
         return {
             "name": self.name,
             "title": self.data["title"],
             "duration": self.duration,
             "seed": seed,
             "path": {"bottleneck": bottleneck, "rtt_ms": self.data["path"]["rtt_ms"]},
+            "link": kind,
             "clip": self.data.get("clip"),
             "media": media,
             "elastic": elastic,
-            "variant": {"title": variant["name"], "shaper": None, **variant, "qdisc": words},
+            "variant": {**VARIANT, "title": variant["name"], **variant, "qdisc": words},
         }
+
+    def write_trace(self, variant: dict[str, Any], seed: int, path: Path) -> None:
+        """The link's deliveries of a run."""
+        trace = linktrace.make(self.data["path"]["link"], self.duration, seed)
+        linktrace.write(linktrace.steady_like(trace) if variant["steady"] else trace, path)
 
 
 def _key(path: list[str | int]) -> str:
@@ -154,6 +168,10 @@ def _check_sense(path: Path, data: dict[str, Any]) -> None:
                 f'{path}: variant[{number}].sender: expected "none" if there are no media flows, '
                 "and only then"
             )
+        if "link" not in data["path"] and (variant.get("steady") or variant.get("follow")):
+            raise LabError(f"{path}: variant[{number}]: steady and follow need path.link")
+        if variant.get("follow") and variant["qdisc"].split()[0] not in ("paqm", "cake"):
+            raise LabError(f"{path}: variant[{number}].follow: expected a qdisc paqm or cake")
     if with_media and "clip" not in data:
         raise LabError(f"{path}: clip is missing, media flows need its size and frame rate")
 

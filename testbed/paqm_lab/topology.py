@@ -91,10 +91,16 @@ def _route(host: str, network: str, via: str) -> None:
     run("ip", "-n", host, "route", "add", network, "via", via)
 
 
-def queue_commands(variant: dict[str, Any], bottleneck: int) -> list[list[str]]:
+def queue_commands(variant: dict[str, Any], bottleneck: int, varies: bool) -> list[list[str]]:
     """The tc commands that put the queue under test on the bottleneck."""
     head = ["tc", "-n", ROUTER]
     words = variant["qdisc"].split()
+    if varies:
+        at = ["dev", BOTTLENECK]
+        return [
+            [*head, "qdisc", "replace", *at, "root", "handle", "1:", "labtrace"],
+            [*head, "qdisc", "replace", *at, "parent", "1:1", "handle", "10:", *words],
+        ]
     if variant["shaper"] is None:
         return [[*head, "qdisc", "replace", "dev", BOTTLENECK, "root", "handle", "10:", *words]]
     # A burst of one packet: the queue behind the shaper is the only one.
@@ -130,5 +136,7 @@ def build(config: dict[str, Any]) -> None:
         _route(host, "default", gateway)
         _delay(host, ROUTER, quarter)
         _delay(ROUTER, host, quarter)
-    for command in queue_commands(config["variant"], config["path"]["bottleneck"]):
+    for command in queue_commands(
+        config["variant"], config["path"]["bottleneck"], bool(config["link"])
+    ):
         run(*command)

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Tells a shaper the rate of a delivery trace as time goes by: the perfect, clairvoyant rate.
+
+Runs in the router, one process that speaks rtnetlink: at every step the qdisc's `bandwidth` becomes
+the mean rate of the trace until the next step. Ends when it is told to.
+"""
+
+import argparse
+import signal
+import socket
+import struct
+import sys
+import time
+from pathlib import Path
+
+from paqm_lab import linktrace
+
+RTM_NEWQDISC = 36
+NLM_REQUEST_ACK = 1 | 4
+TCA_KIND, TCA_OPTIONS, NESTED = 1, 2, 0x8000
+# The 64 bit attribute with bytes/s.
+BANDWIDTH = {"cake": 2, "paqm": 2}  # TCA_CAKE_BASE_RATE64, TCA_PAQM_BANDWIDTH
+
+
+def _attribute(number: int, payload: bytes) -> bytes:
+    data = struct.pack("=HH", 4 + len(payload), number) + payload
+    return data + b"\0" * (-len(data) % 4)
+
+
+class Shaper:
+    """The `bandwidth` of one qdisc."""
+
+    def __init__(self, device: str, kind: str, handle: int, parent: int) -> None:
+        self.socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
+        self.head = struct.pack("=BxxxiIII", 0, socket.if_nametoindex(device), handle, parent, 0)
+        self.head += _attribute(TCA_KIND, kind.encode() + b"\0")
+        self.number = BANDWIDTH[kind]
+
+    def set(self, bits_per_second: float) -> None:
+        option = _attribute(self.number, struct.pack("=Q", int(bits_per_second / 8)))
+        body = self.head + _attribute(TCA_OPTIONS | NESTED, option)
+        length = 16 + len(body)
+        self.socket.send(struct.pack("=IHHII", length, RTM_NEWQDISC, NLM_REQUEST_ACK, 1, 0) + body)
+        error = struct.unpack_from("=i", self.socket.recv(65536), 16)[0]
+        if error:
+            raise OSError(-error, "the qdisc refused its bandwidth")
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--trace", type=Path, required=True)
+    options.add_argument("--device", required=True)
+    options.add_argument("--kind", choices=sorted(BANDWIDTH), required=True)
+    options.add_argument("--start-ns", type=int, required=True, help="when the trace begins")
+    options.add_argument("--step", type=float, default=0.05, help="s between changes")
+    args = options.parse_args()
+    signal.signal(signal.SIGINT, lambda *_: sys.exit(0))
+    trace = linktrace.read(args.trace)
+    least = linktrace.FLOOR * linktrace.mean(trace)
+    rates = linktrace.rates(trace, args.step)
+    shaper = Shaper(args.device, args.kind, 0x100000, 0x10001)
+    step = round(args.step * 1e9)
+    while True:
+        now = time.time_ns() - args.start_ns
+        place = max(0, now // step)
+        shaper.set(max(least, float(rates[place % len(rates)])))
+        time.sleep(((place + 1) * step - now) / 1e9)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
