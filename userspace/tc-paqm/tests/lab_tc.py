@@ -133,7 +133,9 @@ def sh(*words: str) -> str:
 
 
 def tc(action: str, words: str) -> subprocess.CompletedProcess[str]:
-    command = ["tc", "qdisc", action, "dev", DEV, "root", "paqm", *words.split()]
+    handle = words.split()[:2] if words.startswith("handle ") else []
+    rest = words.split()[len(handle) :]
+    command = ["tc", "qdisc", action, "dev", DEV, "root", *handle, "paqm", *rest]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
@@ -245,28 +247,48 @@ def topology() -> None:
         (["-n", "v"], "veth-v", "10.0.2.2/24"),
     ):
         sh("ip", *place, "addr", "add", address, "dev", device)
+        sh(
+            "ip",
+            *place,
+            "addr",
+            "add",
+            f"fd00:{address[5]}::{address[7]}/64",
+            "dev",
+            device,
+            "nodad",
+        )
         sh("ip", *place, "link", "set", device, "up")
     sh("ip", "-n", "s", "route", "add", "default", "via", "10.0.1.1")
     sh("ip", "-n", "v", "route", "add", "default", "via", "10.0.2.1")
     # One packet is one packet for tc and for the classes.
     sh("ip", "-n", "s", "link", "set", "veth-s", "gso_max_segs", "1")
+    sh("ip", "-n", "s", "-6", "route", "add", "default", "via", "fd00:1::1")
+    sh("ip", "-n", "v", "-6", "route", "add", "default", "via", "fd00:2::1")
     Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
+    Path("/proc/sys/net/ipv6/conf/all/forwarding").write_text("1")
 
 
 def inside(namespace: str, *words: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(["ip", "netns", "exec", namespace, *words], stdout=subprocess.DEVNULL)
 
 
-def media(seconds: float) -> None:
-    """2 Mbit/s that looks like RTP."""
-    sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+def media(seconds: float, address: str, size: int) -> None:
+    """Datagrams of `size` bytes every 4 ms that look like RTP."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    sender = socket.socket(family, socket.SOCK_DGRAM)
     end = time.monotonic() + seconds
     sequence = 0
     while time.monotonic() < end:
         head = bytes([0x80, 96]) + sequence.to_bytes(2, "big") + bytes(8)
-        sender.sendto(head + bytes(988), ("10.0.2.2", 5004))
+        sender.sendto(head + bytes(size - 12), (address, 5004))
         sequence = (sequence + 1) & 0xFFFF
         time.sleep(0.004)
+
+
+def send_media(
+    seconds: int, address: str = "10.0.2.2", size: int = 1000
+) -> subprocess.Popen[bytes]:
+    return inside("s", sys.executable, __file__, "media", str(seconds), address, str(size))
 
 
 def section(name: str) -> str:
@@ -305,7 +327,7 @@ def check_statistics() -> None:
     must("add", words)
     server = inside("v", "iperf3", "-s", "-1")
     time.sleep(0.5)
-    sender = inside("s", sys.executable, __file__, "media", "10")
+    sender = send_media(10)
     time.sleep(2)
     client = inside("s", "iperf3", "-c", "10.0.2.2", "-t", "6", "-P", "2", "-M", "1400")
     time.sleep(5)
@@ -359,9 +381,75 @@ def check_statistics() -> None:
     expect("idle", 1e9 < stats["idle_ns"] < stats["uptime_ns"], True)
 
 
+def check_flows() -> None:
+    """The busiest flows as pseudo classes, over IPv4 and IPv6; round-trip times by echo."""
+    must("add", "handle 1: bandwidth 8mbit feedback icmp rtt auto")
+    senders = [send_media(6), send_media(6, "fd00:2::2", 500)]
+    time.sleep(5)
+    text = sh("tc", "-s", "class", "show", "dev", DEV)
+    print(f"$ tc -s class show dev {DEV}")
+    print(text, end="")
+    found = re.findall(
+        r"^class paqm 1:(\w+) .*\n\s+udp (\S+) > (\S+)\n"
+        r"  rate ([\d.]+)Mbit share ([\d.]+)Mbit"
+        r" told ([\d.]+)Mbit (\S+) ago last packet (\S+)ms ago$",
+        text,
+        re.M,
+    )
+    expect("flows in the text", [flow[0] for flow in found], ["101", "102"])
+    for flow, source, destination, rate in zip(
+        found,
+        ("10.0.1.2:", "[fd00:1::2]:"),
+        ("10.0.2.2:5004", "[fd00:2::2]:5004"),
+        (2.05, 1.1),
+        strict=False,
+    ):
+        expect("source", flow[1].startswith(source), True)
+        expect("destination", flow[2], destination)
+        expect(f"rate {flow[3]}", abs(float(flow[3]) - rate) < 0.1 * rate, True)
+        expect(f"told {flow[5]} of {flow[4]}", float(flow[5]) <= float(flow[4]), True)
+        expect(f"last packet {flow[7]}", float(flow[7]) < 500, True)
+    stats = show("-s")
+    expect("echo answered", stats["echo_answered"] > 0, True)
+    expect("echo asked", stats["echo_sent"] >= stats["echo_answered"], True)
+    expect("round-trip times", 0 < stats["rtt_mean_us"] <= stats["rtt_max_us"], True)
+    expect("in text", "  rtt mean " in sh("tc", "-s", "qdisc", "show", "dev", DEV), True)
+    expect("flows told apart", (stats["seen_flows"] >= 2, stats["rtp_flows"]), (True, 2))
+    for action in ("add", "change", "del"):
+        command = ["tc", "class", action, "dev", DEV, "classid", "1:101"]
+        kind = ["paqm"] if action != "del" else []
+        result = subprocess.run([*command, *kind], capture_output=True, text=True, check=False)
+        expect(f"class {action} 1:101", result.returncode != 0, True)
+    for sender in senders:
+        sender.wait()
+    time.sleep(10)
+    text = sh("tc", "-s", "class", "show", "dev", DEV)
+    expect("no busy flow in silence", "udp" in text, False)
+    remove()
+
+
+def check_hint() -> None:
+    """A queue that is not the bottleneck says so, one that is does not."""
+    hint = "never congested here"
+    for words, rate, idle in (("", 1000, True), ("bandwidth 1mbit", 1000, False)):
+        must("add", words)
+        sender = send_media(11, size=rate)
+        sender.wait()
+        text = sh("tc", "-s", "qdisc", "show", "dev", DEV)
+        expect(f"{words}: hint", hint in text, idle)
+        expect(f"{words}: hint in JSON", show("-s")["never_congested"], idle)
+        remove()
+    must("add", "")
+    sh("ip", "link", "set", DEV, "down")
+    time.sleep(11)
+    text = sh("tc", "-s", "qdisc", "show", "dev", DEV)
+    expect("no packet", "no packet came here" in text, True)
+    remove()
+
+
 def main() -> int:
     if sys.argv[1:2] == ["media"]:
-        media(float(sys.argv[2]))
+        media(float(sys.argv[2]), sys.argv[3], int(sys.argv[4]))
         return 0
     modules = Path(os.environ["PAQM_KO_DIR"])
     for module in ("paqm_feedback", "sch_paqm"):
@@ -371,6 +459,8 @@ def main() -> int:
     check_round_trip()
     check_refusals()
     check_statistics()
+    check_flows()
+    check_hint()
     sh("rmmod", "sch_paqm")
     for line in wrong:
         print(line)
