@@ -135,6 +135,7 @@ def main() -> int:
         "feedback": lambda: marked("feedback", [*guest, "bash", "kernel/lab-tests/feedback.sh"]),
         "tdc": lambda: marked("tdc", [*guest, "kernel/tc-tests/run.py"]),
         "tc": tc_in_guest,
+        "man": lambda: marked("man", [*guest, "userspace/tc-paqm/tests/man_examples.py"]),
         "reload": lambda: marked(
             "reload", [*guest, "--debug-kernel", "--memory", "512M",
                        "bash", "kernel/lab-tests/reload.sh"]),
