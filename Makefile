@@ -7,6 +7,7 @@
 #	make demo-seeds		the P-AQM half of the demonstration with five seeds
 #	make fuzz SECONDS=60	fuzz targets, each for so long
 #	make bench-encoder	what the encoder makes of a rate (after a demo: needs its clip)
+#	make torture OPS=20000	random tc operations against traffic, kernel with all checkers (slow)
 #	make tdc		cases of the qdisc in the kernel's tdc format
 #	make lint		formatters and static checks
 #	make deb		Debian packages in out/deb
@@ -15,10 +16,12 @@
 
 BUILD ?= build
 SECONDS ?= 60
+OPS ?= 20000
+SEED ?= 1
 LAB = testbed/paqm-lab
 CACHE = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/paqm
 
-.PHONY: help setup build demo demo-seeds test tdc lint fuzz bench-encoder deb clean
+.PHONY: help setup build demo demo-seeds test tdc torture lint fuzz bench-encoder deb clean
 help:
 	@sed -n 's/^#\t//p' Makefile
 
@@ -47,6 +50,9 @@ test: build
 
 tdc: build
 	@setup/run-tests.py --build $(BUILD) --only tdc
+
+torture: setup
+	@kernel/lab-tests/torture.py --ops $(OPS) --seed $(SEED)
 
 lint: build
 	@setup/lint.sh

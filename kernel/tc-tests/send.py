@@ -109,7 +109,8 @@ def frame(args: argparse.Namespace, flow: int, number: int) -> bytes:
         if args.fragment < 0:
             frag = 0x4000
         head = struct.pack(
-            "!BBHHHBBH4s4s", 0x40 | words, args.tos | args.ecn, room & 0xFFFF, 1, frag, 64, proto, 0,
+            "!BBHHHBBH4s4s",
+            0x40 | words, args.tos | args.ecn, room & 0xFFFF, 1, frag, 64, proto, 0,
             socket.inet_aton(args.source), socket.inet_aton("10.10.10.1"),
         ) + b"\x01" * (4 * args.options)
         head = head[:10] + struct.pack("!H", checksum(head)) + head[12:]

@@ -1,0 +1,826 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Random tc operations on sch_paqm and around it, against traffic of all kinds.
+ *
+ * Runs as root in a lab guest with the modules loaded by itself, best on the
+ * debug kernel; see torture.sh. Work is cut into epochs: each has two namespaces
+ * of its own and draws its random numbers from seed and epoch. After an epoch its
+ * namespaces die: empty, or their devices go with packets in all queues, or they
+ * outlive their processes for as long as packets hold them. Then the modules are
+ * unloaded and loaded again. A run of a lab guest repeats exactly; a single epoch
+ * (--first) nearly so, as the kernel's own random numbers differ.
+ *
+ * What fails the test:
+ *  - any complaint of the kernel in its log, or a taint;
+ *  - counters that contradict themselves: lengths below 0, packets without bytes,
+ *    a class that has not what its qdisc has, a parent with less than its children,
+ *    more sent and queued than arrived;
+ *  - packets that stay in a queue though nothing is sent any more;
+ *  - a module that cannot be unloaded, objects that kmemleak cannot reach.
+ */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include "torture_kinds.h"
+#include "torture_nl.h"
+#include "torture_state.h"
+#include "torture_traffic.h"
+
+#define CHECK_OPS 100 /* counters are looked at after so many */
+#define STAB_MAJOR 13 /* handles of qdiscs with a size table, and the next two */
+#define DRAIN_OPS 500 /* queues must run empty after so many */
+
+/* ------------------------------------------------------------------- operations */
+
+static uint32_t some_handle(void)
+{
+	return chance(95) ? between(1, 12) << 16 : (uint32_t)(chance(50) ? rnd_edge() : rnd64());
+}
+
+/* A qdisc of the last look, half of the time a paqm; NULL if there is none. */
+static const struct qdisc *some_qdisc(bool paqm)
+{
+	int start = rnd(seen_count);
+
+	for (int i = 0; i < seen_count; i++) {
+		const struct qdisc *q = &seen[(start + i) % seen_count];
+
+		if (!paqm || q->has_xstats)
+			return q;
+	}
+	return seen_count ? &seen[start] : NULL;
+}
+
+/* Classes made lately. */
+#define MADE 64
+static uint32_t made[MADE];
+
+static bool makes_classes(const char *kind)
+{
+	return !strcmp(kind, "drr") || !strcmp(kind, "qfq") || !strcmp(kind, "hfsc") ||
+	       !strcmp(kind, "htb");
+}
+
+static uint32_t some_class(const struct qdisc *q)
+{
+	static const uint32_t minors[] = {0, 3, 4, 5, 0x101, 0x110, 0xffff};
+	uint32_t minor = chance(90) ? between(1, 2) : minors[rnd(ARRAY_SIZE(minors))];
+
+	if (!q || chance(3))
+		return chance(50) ? rnd_edge() : rnd64();
+	if (q->has_xstats && chance(90))
+		minor = 2;
+	/* without one that was made there is none in these */
+	for (int i = 0; i < MADE && makes_classes(q->kind); i++) {
+		uint32_t class = made[rnd(MADE)];
+
+		if (class >> 16 == q->handle >> 16)
+			return class;
+	}
+	return (q->handle & 0xffff0000) | minor;
+}
+
+/* The device whose index it is; the first if it has gone. */
+static const struct device *device_of(uint32_t index)
+{
+	for (int i = 0; i < DEVICES; i++)
+		if (devs[i].index == index)
+			return &devs[i];
+	return &devs[0];
+}
+
+static int op_add(void)
+{
+	static const uint16_t flags[] = {NLM_F_CREATE | NLM_F_EXCL, NLM_F_CREATE | NLM_F_REPLACE,
+					 NLM_F_CREATE, NLM_F_REPLACE, 0};
+	const struct kind *kind = random_kind();
+	const struct qdisc *above = chance(75) ? some_qdisc(chance(50)) : NULL;
+	uint32_t dev = above ? above->ifindex : devs[rnd(DEVICES)].index, parent = TC_H_ROOT;
+	uint32_t handle = chance(50) ? 0 : some_handle();
+	uint16_t how = flags[chance(70) ? 1 : rnd(ARRAY_SIZE(flags))];
+	bool valid = chance(88);
+	bool stab;
+	int err;
+
+	if (above)
+		parent = some_class(above);
+	/*
+	 * A size table is for roots: further down it changes a packet's length between the
+	 * moments at which the qdiscs above count it in and out. Any kind's, and not ours.
+	 */
+	stab = parent == TC_H_ROOT && chance(10);
+	if (stab)
+		handle = between(STAB_MAJOR, STAB_MAJOR + 2) << 16;
+	if (!strcmp(kind->name, "clsact") || !strcmp(kind->name, "ingress"))
+		parent = TC_H_CLSACT;
+	note("add %s %x: parent %x:%x on %s flags %x%s", kind->name, handle >> 16, parent >> 16,
+	     parent & 0xffff, device_of(dev)->name, how, valid ? "" : " with garbage");
+	tc_begin(RTM_NEWQDISC, how, dev, handle, parent);
+	nl_str(TCA_KIND, kind->name);
+	if (stab)
+		opt_stab();
+	if (kind->options != opt_none || !valid)
+		if (kind != kinds || chance(90))
+			kind->options(valid);
+	err = nl_talk();
+	if (kind == kinds) {
+		fig->paqm_tried++;
+		fig->paqm_taken += !err;
+	}
+	return err;
+}
+
+static int op_change(void)
+{
+	const struct qdisc *q = some_qdisc(chance(85));
+	const struct kind *kind = q ? kind_of(q->kind) : NULL;
+	bool valid = chance(80);
+	int err;
+
+	if (!kind)
+		return op_add();
+	note("change %s on %s%s", qdisc_name(q), device_of(q->ifindex)->name,
+	     valid ? "" : " with garbage");
+	tc_begin(RTM_NEWQDISC, chance(20) ? NLM_F_REPLACE | NLM_F_CREATE : 0, q->ifindex,
+		 chance(80) ? q->handle : 0, q->parent);
+	nl_str(TCA_KIND, chance(95) ? kind->name : "paqm");
+	kind->options(valid);
+	err = nl_talk();
+	if (kind == kinds) {
+		fig->paqm_tried++;
+		fig->paqm_taken += !err;
+	}
+	return err;
+}
+
+static int op_delete(void)
+{
+	const struct qdisc *q = some_qdisc(chance(40));
+	uint32_t handle, parent;
+
+	if (!q)
+		return op_add();
+	handle = chance(50) ? q->handle : chance(80) ? 0 : some_handle();
+	parent = chance(95) ? q->parent : some_class(q);
+	note("delete %x: parent %x:%x on %s", handle >> 16, parent >> 16, parent & 0xffff,
+	     device_of(q->ifindex)->name);
+	tc_begin(RTM_DELQDISC, 0, q->ifindex, handle, parent);
+	return nl_talk();
+}
+
+/* Put a qdisc that exists below another class, its own among them. */
+static int op_graft(void)
+{
+	const struct qdisc *q = some_qdisc(chance(60)), *to = some_qdisc(chance(60));
+	uint32_t parent = to ? some_class(to) : 0;
+
+	if (!q || !to || (q->handle >> 16 >= STAB_MAJOR && q->handle >> 16 <= STAB_MAJOR + 2))
+		return op_add();
+	note("graft %s below %x:%x on %s", qdisc_name(q), parent >> 16, parent & 0xffff,
+	     device_of(to->ifindex)->name);
+	tc_begin(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_REPLACE, to->ifindex, q->handle, parent);
+	nl_str(TCA_KIND, q->kind);
+	return nl_talk();
+}
+
+static int op_class(bool add)
+{
+	const struct qdisc *q = NULL;
+	int start = rnd(seen_count), err;
+	uint32_t class;
+
+	for (int i = 0; i < seen_count; i++) {
+		q = &seen[(start + i) % seen_count];
+		if (makes_classes(q->kind) && chance(90))
+			break;
+	}
+	if (!q)
+		return op_add();
+	class = (q->handle & 0xffff0000) | between(1, 4);
+	if (!add || chance(5))
+		class = some_class(q);
+	note("class %s %x:%x in %s", add ? "add" : "delete", class >> 16, class & 0xffff,
+	     qdisc_name(q));
+	tc_begin(add ? RTM_NEWTCLASS : RTM_DELTCLASS,
+		 !add	      ? 0
+		 : chance(70) ? NLM_F_CREATE | NLM_F_EXCL
+		 : chance(50) ? NLM_F_CREATE
+			      : 0,
+		 q->ifindex, class, chance(80) ? q->handle : some_class(q));
+	if (add) {
+		nl_str(TCA_KIND, q->kind);
+		opt_class(q->kind, chance(85));
+	}
+	err = nl_talk();
+	if (add && !err)
+		made[rnd(MADE)] = class;
+	return err;
+}
+
+static int op_filter(bool add)
+{
+	static const char *const kind[] = {"matchall", "u32", "fw", "basic", "flower"};
+	const struct qdisc *q = some_qdisc(chance(70));
+	uint32_t targets[DEVICES], class;
+	const char *name = kind[rnd(ARRAY_SIZE(kind))];
+	uint16_t prio = chance(95) ? between(1, 4) : rnd(65536);
+	struct tcmsg *tc;
+	int count = 0;
+
+	if (!q)
+		return op_add();
+	/*
+	 * Packets are only mirrored to devices further down the list: two that mirror to
+	 * each other are a lock inversion of the administrator's making.
+	 */
+	for (int i = DEVICES - 2; i >= 0 && devs[i].index != q->ifindex; i--)
+		targets[count++] = devs[i].index;
+	if (!count)
+		targets[count++] = 1; /* lo */
+	class = chance(70) ? (q->handle & 0xffff0000) | between(1, 4) : some_class(q);
+	note("filter %s %s prio %u to %x:%x at %s", add ? "add" : "delete", name, prio, class >> 16,
+	     class & 0xffff, qdisc_name(q));
+	tc = tc_begin(add ? RTM_NEWTFILTER : RTM_DELTFILTER, add ? NLM_F_CREATE | NLM_F_EXCL : 0,
+		      q->ifindex, 0, q->handle);
+	tc->tcm_info = (uint32_t)prio << 16 | htons(chance(90) ? ETH_P_ALL : ETH_P_IP);
+	if (add) {
+		nl_str(TCA_KIND, name);
+		opt_filter(name, class, targets, count);
+	} else if (chance(20)) { /* all of them */
+		tc->tcm_info = 0;
+	}
+	return nl_talk();
+}
+
+static int op_dump(void)
+{
+	static const uint16_t types[] = {RTM_GETQDISC, RTM_GETTCLASS, RTM_GETTCLASS,
+					 RTM_GETTFILTER};
+	uint16_t type = types[rnd(ARRAY_SIZE(types))];
+	const struct qdisc *q = some_qdisc(chance(70));
+	uint32_t dev = q ? q->ifindex : devs[rnd(DEVICES)].index;
+
+	note("dump %u on %s", type, device_of(dev)->name);
+	tc_begin(type, 0, dev, 0, q && type == RTM_GETTFILTER ? q->handle : 0);
+	return nl_dump(NULL);
+}
+
+static int op_get(void)
+{
+	const struct qdisc *q = some_qdisc(chance(70));
+	bool class = chance(60);
+	uint32_t handle;
+
+	if (!q)
+		return op_dump();
+	handle = class ? some_class(q) : q->handle;
+	note("get %s %x:%x on %s", class ? "class" : "qdisc", handle >> 16, handle & 0xffff,
+	     device_of(q->ifindex)->name);
+	tc_begin(class ? RTM_GETTCLASS : RTM_GETQDISC, 0, q->ifindex, handle,
+		 class ? 0 : q->parent);
+	return nl_talk();
+}
+
+static int op_mtu(void)
+{
+	static const uint32_t mtus[] = {68, 100, 576, 1279, 1280, 1500, 1500, 9000, 65521, 65535};
+	struct device *d = &devs[rnd(DEVICES)];
+	uint32_t mtu = chance(90) ? mtus[rnd(ARRAY_SIZE(mtus))] : (uint32_t)rnd_edge();
+	int err;
+
+	note("mtu %u on %s", mtu, d->name);
+	link_begin(RTM_NEWLINK, 0, d->index);
+	nl_u32(IFLA_MTU, mtu);
+	err = nl_talk();
+	if (!err)
+		d->mtu = mtu;
+	if (d == devs && mtu >= 1280)
+		address_add(d->index, "fd00::1");
+	return err;
+}
+
+static int op_updown(void)
+{
+	struct device *d = &devs[rnd(DEVICES)];
+	int err;
+
+	note("down and up of %s", d->name);
+	err = device_up(d->index, false);
+	if (chance(30)) {
+		send_frames(d->index, d->mtu, 3);
+		sleep_us(rnd(20000));
+	}
+	device_up(d->index, true);
+	if (d == devs) {
+		address_add(d->index, "fd00::1");
+		device_up(devs[D_VLAN].index, true); /* went down with the device below it */
+	}
+	return err;
+}
+
+static int op_queue_length(void)
+{
+	struct device *d = &devs[rnd(DEVICES)];
+
+	note("txqueuelen of %s", d->name);
+	link_begin(RTM_NEWLINK, 0, d->index);
+	nl_u32(IFLA_TXQLEN, chance(50) ? rnd(1000) : (uint32_t)rnd_edge());
+	return nl_talk();
+}
+
+static int op_offloads(void)
+{
+	static const uint32_t commands[] = {ETHTOOL_STSO, ETHTOOL_SGSO, ETHTOOL_SGRO, ETHTOOL_SSG,
+					    ETHTOOL_STXCSUM};
+	struct device *d = &devs[rnd(DEVICES)];
+	struct ethtool_value value = {.cmd = commands[rnd(ARRAY_SIZE(commands))], .data = rnd(2)};
+	struct ifreq ifr = {.ifr_data = (char *)&value};
+
+	note("offload %x %s on %s", value.cmd, value.data ? "on" : "off", d->name);
+	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", d->name);
+	return ioctl(tr.udp4, SIOCETHTOOL, &ifr) ? errno : 0;
+}
+
+/* A device goes with all that is on it, and comes back. */
+static int op_device(void)
+{
+	struct device *d = &devs[chance(50) ? D_DUMMY : chance(50) ? D_MULTI : D_VLAN];
+	int err;
+
+	note("%s anew", d->name);
+	link_begin(RTM_DELLINK, 0, d->index);
+	err = nl_talk();
+	if (d == &devs[D_VLAN])
+		device_create(d, "vlan", 2, NULL, 0, devs[D_VETH].index);
+	else
+		device_create(d, "dummy", d == &devs[D_MULTI] ? 4 : 1, NULL, 0, 0);
+	device_up(d->index, true);
+	return err;
+}
+
+/* Must be refused while a paqm exists; a module in use may not go. */
+static int op_unload(void)
+{
+	bool used = false;
+	int err;
+
+	look();
+	for (int i = 0; i < seen_count; i++)
+		used |= seen[i].has_xstats;
+	note("unload the module while %s", used ? "in use" : "idle");
+	if (!used)
+		return 0;
+	err = syscall(SYS_delete_module, "sch_paqm", O_NONBLOCK) ? errno : 0;
+	if (!err)
+		fail("the module went while a qdisc used it");
+	return err;
+}
+
+static int operate(enum op op)
+{
+	switch (op) {
+	case OP_ADD:
+		return op_add();
+	case OP_CHANGE:
+		return op_change();
+	case OP_DELETE:
+		return op_delete();
+	case OP_GRAFT:
+		return op_graft();
+	case OP_CLASS_ADD:
+		return op_class(true);
+	case OP_CLASS_DELETE:
+		return op_class(false);
+	case OP_FILTER_ADD:
+		return op_filter(true);
+	case OP_FILTER_DELETE:
+		return op_filter(false);
+	case OP_DUMP:
+		return op_dump();
+	case OP_GET:
+		return op_get();
+	case OP_MTU:
+		return op_mtu();
+	case OP_UPDOWN:
+		return op_updown();
+	case OP_QUEUE_LENGTH:
+		return op_queue_length();
+	case OP_OFFLOADS:
+		return op_offloads();
+	case OP_DEVICE:
+		return op_device();
+	default:
+		return op_unload();
+	}
+}
+
+static enum op random_op(void)
+{
+	static int total;
+	int pick;
+
+	if (!total)
+		for (int i = 0; i < OPS; i++)
+			total += ops[i].weight;
+	pick = rnd(total);
+	for (int i = 0;; i++) {
+		if (pick < ops[i].weight)
+			return i;
+		pick -= ops[i].weight;
+	}
+}
+
+/* Traffic and time between two operations. */
+static void traffic(void)
+{
+	const struct device *d = &devs[rnd(DEVICES)];
+
+	if (chance(3))
+		send_call(d->index, 10 + rnd(30), sleep_us);
+	switch (rnd(8)) {
+	case 0:
+	case 1:
+	case 2:
+		send_frames(d->index, d->mtu, 1 + rnd(16));
+		break;
+	case 3:
+		send_datagrams(1 + rnd(8));
+		break;
+	case 4:
+		send_streams();
+		break;
+	}
+	if (chance(25))
+		sleep_us(chance(90) ? rnd(10000) : rnd(500000));
+}
+
+static void one_operation(void)
+{
+	enum op op = random_op();
+	bool faulty = chance(4) && op <= OP_GET;
+	int err;
+
+	if (faulty) {
+		fig->faults_armed++;
+		fault_arm(1 + rnd(60));
+	}
+	err = operate(op);
+	if (faulty)
+		fig->faults_hit += fault_disarm();
+	fig->tried[op]++;
+	fig->taken[op] += !err;
+	fig->unanswered += err == NL_UNANSWERED;
+	fig->ops++;
+}
+
+/* ----------------------------------------------------------------------- epochs */
+
+/* The other end of the wire: a namespace with a sink for streams. */
+static pid_t peer_start(int *ready)
+{
+	struct sockaddr_in6 any = {.sin6_family = AF_INET6, .sin6_port = htons(SINK_PORT)};
+	static char sink[1 << 16];
+	struct pollfd fds[33];
+	int to_peer[2], from_peer[2], count = 1;
+	char byte = 0;
+	pid_t pid;
+
+	if (pipe2(to_peer, O_CLOEXEC) || pipe2(from_peer, O_CLOEXEC))
+		die("pipe: %s", strerror(errno));
+	pid = fork();
+	if (pid) {
+		ready[0] = from_peer[0];
+		ready[1] = to_peer[1];
+		if (read(from_peer[0], &byte, 1) != 1)
+			die("the peer did not start");
+		return pid;
+	}
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (unshare(CLONE_NEWNET))
+		die("a network namespace: %s", strerror(errno));
+	if (write(from_peer[1], &byte, 1) != 1 || read(to_peer[0], &byte, 1) != 1)
+		_exit(0);
+	nl_open();
+	device_up(if_nametoindex("v1"), true);
+	address_add(if_nametoindex("v1"), PEER4);
+	address_add(if_nametoindex("v1"), PEER6);
+	fds[0].fd = socket(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	if (bind(fds[0].fd, (struct sockaddr *)&any, sizeof(any)) || listen(fds[0].fd, 16))
+		die("the sink: %s", strerror(errno));
+	if (write(from_peer[1], &byte, 1) != 1)
+		_exit(0);
+	for (;;) {
+		for (int i = 0; i < count; i++)
+			fds[i].events = POLLIN;
+		poll(fds, count, -1);
+		for (int i = count - 1; i > 0; i--)
+			if (fds[i].revents && recv(fds[i].fd, sink, sizeof(sink), 0) <= 0) {
+				close(fds[i].fd);
+				fds[i] = fds[--count];
+			}
+		if (fds[0].revents & POLLIN && count < (int)ARRAY_SIZE(fds)) {
+			fds[count].fd = accept4(fds[0].fd, NULL, NULL, SOCK_NONBLOCK);
+			if (fds[count].fd >= 0)
+				fds[count++].revents = 0;
+		} else if (count == (int)ARRAY_SIZE(fds)) { /* dead ones of earlier */
+			close(fds[1].fd);
+			fds[1] = fds[--count];
+		}
+	}
+}
+
+static void epoch_run(uint32_t operations)
+{
+	int ready[2];
+	char byte = 0;
+	pid_t peer = peer_start(ready);
+
+	if (unshare(CLONE_NEWNET))
+		die("a network namespace: %s", strerror(errno));
+	nl_open();
+	kmsg_check();
+	device_up(1, true);
+	devices_create(peer);
+	if (write(ready[1], &byte, 1) != 1 || read(ready[0], &byte, 1) != 1)
+		die("the peer did not come up");
+	traffic_open();
+	for (int i = 0; i < DEVICES; i++) {
+		if (chance(40))
+			continue;
+		tc_begin(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_REPLACE, devs[i].index, some_handle(),
+			 TC_H_ROOT);
+		nl_str(TCA_KIND, "paqm");
+		if (chance(50))
+			opt_paqm(true);
+		nl_talk();
+	}
+	for (op_number = 0; op_number < operations; op_number++) {
+		if (op_number % 10 == 0)
+			look();
+		one_operation();
+		traffic();
+		if (epoch >= args.each || op_number % CHECK_OPS == CHECK_OPS - 1)
+			check();
+		if (op_number % DRAIN_OPS == DRAIN_OPS - 1)
+			drain();
+	}
+	op_number--;
+	switch (rnd(3)) {
+	case 0: /* the namespace outlives us until its queues are empty */
+		for (int i = 0; i < 50; i++)
+			traffic();
+		check();
+		hurry();
+		break;
+	case 1: /* the devices go with packets everywhere */
+		for (int i = 0; i < 50; i++)
+			traffic();
+		check();
+		for (int i = 0; i < DEVICES; i++) {
+			link_begin(RTM_DELLINK, 0, devs[i].index);
+			nl_talk();
+		}
+		break;
+	default:
+		drain();
+	}
+	fig->frames += tr.frames;
+	fig->refused += tr.refused;
+	fig->datagrams += tr.datagrams;
+	fig->stream_bytes += tr.stream_bytes;
+	fflush(stdout);
+	_exit(0);
+}
+
+static void module_insert(const char *name)
+{
+	char path[512];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s.ko", args.modules, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || syscall(SYS_finit_module, fd, "", 0))
+		die("%s: %s", path, strerror(errno));
+	close(fd);
+}
+
+/*
+ * Unload both modules. Packets hold their sockets, which hold the namespace: slow
+ * queues let it live for a while.
+ */
+static void modules_remove(void)
+{
+	static const char *const names[] = {"sch_paqm", "paqm_feedback"};
+	uint64_t waited = 0, step = 10;
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		while (syscall(SYS_delete_module, names[i], O_NONBLOCK)) {
+			if (waited > DRAIN_MS)
+				fail("%s cannot be unloaded after the epoch: %s", names[i],
+				     strerror(errno));
+			sleep_us(step * 1000);
+			waited += step;
+			if (step < 20000)
+				step *= 2;
+		}
+}
+
+/*
+ * Ask the kernel which widths and values of every attribute it takes. The ladder
+ * has all powers of two and of ten and their neighbours.
+ */
+static void learn(void)
+{
+	static const int widths[] = {4, 8, 1, 2};
+	uint64_t ladder[LADDER];
+	int steps = 0, err;
+
+	for (int i = 0; i < 64 && steps < LADDER - 1; i += i < 34 ? 1 : 6)
+		ladder[steps++] = 1ULL << i;
+	for (uint64_t v = 3; v < 1ULL << 40 && steps < LADDER; v *= 5)
+		ladder[steps++] = v;
+	ladder[steps < LADDER ? steps++ : LADDER - 1] = 0;
+	for (int i = 1; i < steps; i++) /* insertion sort */
+		for (int j = i; j > 0 && ladder[j] < ladder[j - 1]; j--) {
+			uint64_t swap = ladder[j];
+
+			ladder[j] = ladder[j - 1];
+			ladder[j - 1] = swap;
+		}
+	for (int a = 2; a <= TCA_PAQM_MAX; a++) {
+		struct known *k = &known[a];
+
+		for (size_t w = 0; w < ARRAY_SIZE(widths) && k->count < 2; w++) {
+			k->count = 0;
+			k->width = widths[w];
+			for (int s = 0; s < steps; s++) {
+				struct rtattr *nest;
+
+				if (k->width < 8 && ladder[s] >> (8 * k->width))
+					continue;
+				tc_begin(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_REPLACE,
+					 devs[D_DUMMY].index, 0x10000, TC_H_ROOT);
+				nl_str(TCA_KIND, "paqm");
+				nest = nl_nest(TCA_OPTIONS);
+				nl_attr(a, &ladder[s], k->width);
+				nl_end(nest);
+				err = nl_talk();
+				if (!err)
+					k->value[k->count++] = ladder[s];
+				tc_begin(RTM_DELQDISC, 0, devs[D_DUMMY].index, 0, TC_H_ROOT);
+				nl_talk();
+			}
+		}
+		if (!k->count)
+			k->width = 0;
+		printf("# attribute %d: %d values of %d bytes, %llu..%llu\n", a, k->count, k->width,
+		       k->count ? (unsigned long long)k->value[0] : 0,
+		       k->count ? (unsigned long long)k->value[k->count - 1] : 0);
+	}
+}
+
+static void learn_in_child(struct known *shared)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		if (unshare(CLONE_NEWNET))
+			die("a network namespace: %s", strerror(errno));
+		nl_open();
+		device_create(&devs[D_DUMMY], "dummy", 1, NULL, 0, 0);
+		learn();
+		memcpy(shared, known, sizeof(known));
+		fflush(stdout);
+		_exit(0);
+	}
+	if (waitpid(pid, &status, 0) != pid || status)
+		die("the options could not be learnt");
+	memcpy(known, shared, sizeof(known));
+}
+
+static void leaks_check(void)
+{
+	static const char report[] = "/sys/kernel/debug/kmemleak";
+	char text[4096] = "";
+	int fd;
+
+	if (access(report, R_OK)) {
+		printf("# no kmemleak in this kernel\n");
+		return;
+	}
+	for (int i = 0; i < 2; i++) { /* reported when unreachable twice, and some seconds old */
+		sleep_us(6000000);
+		write_file(report, "scan");
+	}
+	fd = open(report, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0 && read(fd, text, sizeof(text) - 1) > 0 && strstr(text, "unreferenced"))
+		fail("memory that nothing points to:\n%s", text);
+	close(fd);
+	printf("ok torture: kmemleak found nothing\n");
+}
+
+static void summary(uint32_t epochs)
+{
+	uint64_t taken = 0;
+
+	for (int i = 0; i < OPS; i++) {
+		taken += fig->taken[i];
+		printf("# %-14s %8lu tried %8lu accepted (%lu %%)\n", ops[i].name, fig->tried[i],
+		       fig->taken[i], fig->tried[i] ? fig->taken[i] * 100 / fig->tried[i] : 0);
+	}
+	printf("# %lu s of virtual time\n", (uint64_t)time(NULL) - 1767225600);
+	printf("{\"seed\": %lu, \"first_epoch\": %u, \"epochs\": %u, \"operations\": %lu, "
+	       "\"accepted\": %lu, \"paqm_requests\": %lu, \"paqm_accepted\": %lu, "
+	       "\"unanswered\": %lu, \"faults_armed\": %lu, \"faults_hit\": %lu, "
+	       "\"frames\": %lu, \"frames_refused\": %lu, \"datagrams\": %lu, "
+	       "\"stream_bytes\": %lu, \"drained\": %lu, \"listings\": %lu, \"paqm_seen\": %lu, "
+	       "\"paqm_with_packets\": %lu, \"paqm_with_child\": %lu, \"most_qdiscs\": %lu, "
+	       "\"media_bytes\": %lu, \"elastic_bytes\": %lu, \"notices\": %lu, \"drops\": %lu}\n",
+	       args.seed, args.first, epochs, fig->ops, taken, fig->paqm_tried, fig->paqm_taken,
+	       fig->unanswered, fig->faults_armed, fig->faults_hit, fig->frames, fig->refused,
+	       fig->datagrams, fig->stream_bytes, fig->drains, fig->looks, fig->paqm_seen,
+	       fig->queued_seen, fig->with_child, fig->most_qdiscs, fig->media_bytes,
+	       fig->elastic_bytes, fig->notices, fig->drops);
+}
+
+int main(int argc, char **argv)
+{
+	struct known *shared;
+	uint32_t epochs = 0;
+	int status;
+
+	for (int i = 1; i < argc; i++) {
+		const char *value = i + 1 < argc ? argv[i + 1] : "";
+
+		if (!strcmp(argv[i], "--verbose")) {
+			args.verbose = true;
+			continue;
+		}
+		if (!strcmp(argv[i], "--seed"))
+			args.seed = strtoull(value, NULL, 0);
+		else if (!strcmp(argv[i], "--ops"))
+			args.ops = strtoull(value, NULL, 0);
+		else if (!strcmp(argv[i], "--first"))
+			args.first = strtoul(value, NULL, 0);
+		else if (!strcmp(argv[i], "--each"))
+			args.each = strtoul(value, NULL, 0);
+		else
+			die("usage: torture [--seed N] [--ops N] [--first EPOCH] [--each EPOCH] "
+			    "[--verbose]");
+		i++;
+	}
+	args.modules = getenv("PAQM_KO_DIR");
+	if (!args.modules)
+		die("PAQM_KO_DIR does not name the modules' directory; use paqm-lab exec");
+	signal(SIGPIPE, SIG_IGN);
+	fig = mmap(NULL, sizeof(*fig), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	shared = mmap(NULL, sizeof(known), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	if (fig == MAP_FAILED || shared == MAP_FAILED)
+		die("no memory");
+	write_file("/sys/kernel/debug/failslab/ignore-gfp-wait", "N");
+	write_file("/sys/kernel/debug/failslab/verbose", "0");
+	kmsg_open();
+	module_insert("paqm_feedback");
+	module_insert("sch_paqm");
+	learn_in_child(shared);
+	kmsg_check();
+	for (epoch = args.first; fig->ops < args.ops; epoch++, epochs++) {
+		uint64_t left = args.ops - fig->ops;
+		pid_t pid;
+
+		fflush(stdout);
+		rng_seed(args.seed, epoch);
+		pid = fork();
+		if (!pid)
+			epoch_run(left < EPOCH_OPS ? left : EPOCH_OPS);
+		if (waitpid(pid, &status, 0) != pid)
+			die("waitpid: %s", strerror(errno));
+		if (WIFEXITED(status) && WEXITSTATUS(status))
+			return WEXITSTATUS(status);
+		if (status)
+			fail("the epoch was killed by signal %d", WTERMSIG(status));
+		modules_remove();
+		kmsg_check();
+		module_insert("paqm_feedback");
+		module_insert("sch_paqm");
+		printf("# %lu of %lu operations\n", fig->ops, args.ops);
+	}
+	modules_remove();
+	leaks_check();
+	kmsg_check();
+	summary(epochs);
+	printf("ok torture: %lu operations in %u epochs of seed %lu, no report\n", fig->ops, epochs,
+	       args.seed);
+	return 0;
+}

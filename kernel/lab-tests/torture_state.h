@@ -1,0 +1,550 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the torture test knows: its figures, the kernel's log, the devices, the
+ * qdiscs that the kernel has, and what must hold for their counters.
+ */
+#ifndef TORTURE_STATE_H
+#define TORTURE_STATE_H
+
+#include <linux/gen_stats.h>
+#include <linux/if_link.h>
+#include <linux/veth.h>
+#include <net/if.h>
+#include <time.h>
+#include "torture_kinds.h"
+#include "torture_nl.h"
+#include "torture_traffic.h"
+
+#define EPOCH_OPS 1000
+#define DRAIN_MS 900000
+#define MAX_QDISCS 512
+#define HISTORY 40
+
+enum op {
+	OP_ADD,
+	OP_CHANGE,
+	OP_DELETE,
+	OP_GRAFT,
+	OP_CLASS_ADD,
+	OP_CLASS_DELETE,
+	OP_FILTER_ADD,
+	OP_FILTER_DELETE,
+	OP_DUMP,
+	OP_GET,
+	OP_MTU,
+	OP_UPDOWN,
+	OP_QUEUE_LENGTH,
+	OP_OFFLOADS,
+	OP_DEVICE,
+	OP_UNLOAD,
+	OPS
+};
+
+static const struct {
+	const char *name;
+	int weight;
+} ops[OPS] = {
+	[OP_ADD] = {"qdisc add", 300},
+	[OP_CHANGE] = {"qdisc change", 160},
+	[OP_DELETE] = {"qdisc delete", 80},
+	[OP_GRAFT] = {"qdisc graft", 60},
+	[OP_CLASS_ADD] = {"class add", 120},
+	[OP_CLASS_DELETE] = {"class delete", 40},
+	[OP_FILTER_ADD] = {"filter add", 80},
+	[OP_FILTER_DELETE] = {"filter delete", 30},
+	[OP_DUMP] = {"dump", 40},
+	[OP_GET] = {"get", 30},
+	[OP_MTU] = {"mtu", 20},
+	[OP_UPDOWN] = {"up or down", 20},
+	[OP_QUEUE_LENGTH] = {"txqueuelen", 8},
+	[OP_OFFLOADS] = {"offloads", 10},
+	[OP_DEVICE] = {"device anew", 4},
+	[OP_UNLOAD] = {"module unload", 2},
+};
+
+/* Figures of all epochs, shared with the processes that run them. */
+static struct figures {
+	uint64_t tried[OPS], taken[OPS], unanswered;
+	uint64_t paqm_tried, paqm_taken;
+	uint64_t faults_armed, faults_hit;
+	uint64_t frames, refused, datagrams, stream_bytes;
+	uint64_t drains, looks, paqm_seen, queued_seen, with_child, most_qdiscs;
+	uint64_t media_bytes, elastic_bytes, notices, drops;
+	uint64_t ops;
+} * fig;
+
+static struct {
+	uint64_t seed, ops;
+	uint32_t first;
+	const char *modules;
+	bool verbose;
+	uint32_t each; /* epoch from which on counters are looked at after every operation */
+} args = {.seed = 1, .ops = 20000, .each = UINT32_MAX};
+
+static uint32_t epoch, op_number;
+static char history[HISTORY][256];
+
+static void __attribute__((format(printf, 1, 2))) note(const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(history[op_number % HISTORY], sizeof(history[0]), format, list);
+	va_end(list);
+	if (args.verbose)
+		printf("# %u.%u %s\n", epoch, op_number, history[op_number % HISTORY]);
+}
+
+static void list_qdiscs(void);
+
+/* The test ends at the first fault: lockdep is silent after it, memory may be broken. */
+static void __attribute__((noreturn, format(printf, 1, 2))) fail(const char *format, ...)
+{
+	va_list list;
+
+	printf("not ok torture: seed %lu epoch %u operation %u: ", args.seed, epoch, op_number);
+	va_start(list, format);
+	vprintf(format, list);
+	va_end(list);
+	printf("\n");
+	list_qdiscs();
+	printf("# the last operations, newest at the end:\n");
+	for (uint32_t i = op_number >= HISTORY ? op_number - HISTORY + 1 : 0; i <= op_number; i++)
+		printf("#  %u %s\n", i, history[i % HISTORY]);
+	printf("# again, with a look after every operation of this epoch: "
+	       "--seed %lu --first %u --ops %lu --each %u\n",
+	       args.seed, args.first, args.ops, epoch);
+	fflush(stdout);
+	_exit(1);
+}
+
+static void sleep_us(uint64_t us)
+{
+	struct timespec t = {us / 1000000, us % 1000000 * 1000};
+
+	while (nanosleep(&t, &t) && errno == EINTR)
+		;
+}
+
+/* ------------------------------------------------------------- the kernel's log */
+
+static int kmsg_fd;
+
+static int taint(void)
+{
+	FILE *f = fopen("/proc/sys/kernel/tainted", "r");
+	int value = 0;
+
+	if (!f || fscanf(f, "%d", &value) != 1)
+		die("/proc/sys/kernel/tainted cannot be read");
+	fclose(f);
+	return value & (1 << 7 | 1 << 9); /* died, warned */
+}
+
+static void kmsg_open(void)
+{
+	kmsg_fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (kmsg_fd < 0)
+		die("/dev/kmsg: %s", strerror(errno));
+	lseek(kmsg_fd, 0, SEEK_END);
+	if (taint())
+		die("the kernel is tainted by an earlier fault");
+}
+
+/* Fails the test if the kernel complained since the last look. */
+static void kmsg_check(void)
+{
+	static const char *const bad[] = {
+		"BUG: ",
+		"BUG at ",
+		"WARNING: ",
+		"Kernel panic",
+		"Oops",
+		"kernel mode fault",
+		"UBSAN: ",
+		"refcount_t: ",
+		"ODEBUG: ",
+		"possible recursive locking",
+		"possible circular locking",
+		"possible irq lock inversion",
+		"inconsistent lock state",
+		"suspicious RCU usage",
+		"DEBUG_LOCKS_WARN",
+		"blocked for more than",
+		"soft lockup",
+		"detected stall",
+		"Out of memory:",
+		"invalid opcode",
+		"negative backlog",
+		"not work conserving in",
+	};
+	static char text[8192];
+	ssize_t got;
+
+	for (;;) {
+		got = read(kmsg_fd, text, sizeof(text) - 1);
+		if (got < 0 && errno == EPIPE) /* overwritten before it was read */
+			continue;
+		if (got < 0)
+			break;
+		text[got] = 0;
+		char *line = strchr(text, ';');
+
+		line = line ? line + 1 : text;
+		line[strcspn(line, "\n")] = 0;
+		/* hfsc says so of any child that holds packets back: a shaper is one */
+		for (size_t i = 0; i < ARRAY_SIZE(bad) - 1; i++)
+			if (strcasestr(line, bad[i]))
+				fail("the kernel complained: %s", line);
+	}
+	if (taint())
+		fail("the kernel complained: it is tainted");
+}
+
+/* --------------------------------------------------------------------- devices */
+
+enum { D_VETH, D_DUMMY, D_MULTI, D_IFB, D_PAIR0, D_PAIR1, D_VLAN, DEVICES };
+static struct device {
+	const char *name;
+	uint32_t index, mtu;
+} devs[DEVICES] = {{.name = "v0"}, {.name = "d0"}, {.name = "d1"}, {.name = "i0"},
+		   {.name = "w0"}, {.name = "w1"}, {.name = "vl0"}};
+
+static void link_begin(uint16_t type, uint16_t flags, uint32_t index)
+{
+	struct ifinfomsg *info = nl_begin(type, flags, sizeof(*info));
+
+	info->ifi_index = index;
+}
+
+/* A new device; @peer: name of a veth's other end, in the namespace of @pid unless 0. */
+static void device_create(struct device *d, const char *kind, int queues, const char *peer,
+			  pid_t pid, uint32_t lower)
+{
+	struct rtattr *info, *data, *end;
+	struct ifinfomsg none = {};
+	int err;
+
+	link_begin(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, 0);
+	nl_str(IFLA_IFNAME, d->name);
+	if (lower)
+		nl_u32(IFLA_LINK, lower);
+	nl_u32(IFLA_NUM_TX_QUEUES, queues);
+	nl_u32(IFLA_NUM_RX_QUEUES, queues);
+	info = nl_nest(IFLA_LINKINFO);
+	nl_str(IFLA_INFO_KIND, kind);
+	if (peer || lower) {
+		data = nl_nest(IFLA_INFO_DATA);
+		if (peer) {
+			end = nl_nest(VETH_INFO_PEER);
+			memcpy(req.bytes + req.head.nlmsg_len, &none, sizeof(none));
+			req.head.nlmsg_len += sizeof(none);
+			nl_str(IFLA_IFNAME, peer);
+			nl_u32(IFLA_NUM_TX_QUEUES, queues);
+			nl_u32(IFLA_NUM_RX_QUEUES, queues);
+			if (pid)
+				nl_u32(IFLA_NET_NS_PID, pid);
+			nl_end(end);
+		} else {
+			nl_u16(IFLA_VLAN_ID, 10);
+		}
+		nl_end(data);
+	}
+	nl_end(info);
+	err = nl_talk();
+	if (err == EOPNOTSUPP && lower) { /* no VLANs in this kernel */
+		device_create(d, "dummy", queues, NULL, 0, 0);
+		return;
+	}
+	if (err)
+		fail("cannot make the device %s: %s", d->name, strerror(err));
+	d->index = if_nametoindex(d->name);
+	d->mtu = 1500;
+}
+
+static int device_up(uint32_t index, bool up)
+{
+	struct ifinfomsg *info = nl_begin(RTM_NEWLINK, 0, sizeof(*info));
+
+	info->ifi_index = index;
+	info->ifi_change = IFF_UP;
+	info->ifi_flags = up ? IFF_UP : 0;
+	return nl_talk();
+}
+
+static void address_add(uint32_t index, const char *text)
+{
+	struct ifaddrmsg *info = nl_begin(RTM_NEWADDR, NLM_F_CREATE | NLM_F_REPLACE, sizeof(*info));
+	uint8_t address[16];
+	bool v6 = strchr(text, ':');
+
+	inet_pton(v6 ? AF_INET6 : AF_INET, text, address);
+	info->ifa_family = v6 ? AF_INET6 : AF_INET;
+	info->ifa_prefixlen = v6 ? 64 : 24;
+	info->ifa_index = index;
+	nl_attr(IFA_LOCAL, address, v6 ? 16 : 4);
+	nl_attr(IFA_ADDRESS, address, v6 ? 16 : 4);
+	if (v6)
+		nl_u32(IFA_FLAGS, IFA_F_NODAD);
+	nl_talk();
+}
+
+static void devices_create(pid_t peer)
+{
+	device_create(&devs[D_VETH], "veth", 4, "v1", peer, 0);
+	device_create(&devs[D_DUMMY], "dummy", 1, NULL, 0, 0);
+	device_create(&devs[D_MULTI], "dummy", 4, NULL, 0, 0);
+	device_create(&devs[D_IFB], "ifb", 2, NULL, 0, 0);
+	device_create(&devs[D_PAIR0], "veth", 2, "w1", 0, 0);
+	devs[D_PAIR1].index = if_nametoindex("w1");
+	devs[D_PAIR1].mtu = 1500;
+	device_create(&devs[D_VLAN], "vlan", 2, NULL, 0, devs[D_VETH].index);
+	for (int i = 0; i < DEVICES; i++)
+		device_up(devs[i].index, true);
+	address_add(devs[D_VETH].index, "10.0.0.1");
+	address_add(devs[D_VETH].index, "fd00::1");
+}
+
+/* -------------------------------------------------- what the kernel has, looked at */
+
+static struct qdisc {
+	char kind[16];
+	uint32_t ifindex, handle, parent, qlen, backlog;
+	bool has_xstats;
+	struct tc_paqm_xstats x;
+} seen[MAX_QDISCS];
+static int seen_count;
+
+static void take_qdisc(const struct nlmsghdr *head)
+{
+	const struct tcmsg *tc = NLMSG_DATA(head);
+	const struct rtattr *attr[TCA_MAX + 1], *stats[TCA_STATS_MAX + 1];
+	struct gnet_stats_queue queue = {};
+	struct qdisc *q = &seen[seen_count];
+
+	if (head->nlmsg_type != RTM_NEWQDISC || seen_count == MAX_QDISCS || tc->tcm_ifindex == 1)
+		return;
+	nl_parse(TCA_RTA(tc), NLMSG_PAYLOAD(head, sizeof(*tc)), attr, TCA_MAX);
+	if (!attr[TCA_KIND] || !attr[TCA_STATS2])
+		return;
+	nl_parse(RTA_DATA(attr[TCA_STATS2]), RTA_PAYLOAD(attr[TCA_STATS2]), stats, TCA_STATS_MAX);
+	*q = (struct qdisc){
+		.ifindex = tc->tcm_ifindex, .handle = tc->tcm_handle, .parent = tc->tcm_parent};
+	snprintf(q->kind, sizeof(q->kind), "%s", (const char *)RTA_DATA(attr[TCA_KIND]));
+	if (stats[TCA_STATS_QUEUE])
+		memcpy(&queue, RTA_DATA(stats[TCA_STATS_QUEUE]), sizeof(queue));
+	q->qlen = queue.qlen;
+	q->backlog = queue.backlog;
+	if (!strcmp(q->kind, "paqm") && stats[TCA_STATS_APP]) {
+		size_t len = RTA_PAYLOAD(stats[TCA_STATS_APP]);
+
+		q->has_xstats = true;
+		memcpy(&q->x, RTA_DATA(stats[TCA_STATS_APP]),
+		       len < sizeof(q->x) ? len : sizeof(q->x));
+	}
+	seen_count++;
+}
+
+static const char *qdisc_name(const struct qdisc *q)
+{
+	static char text[4][96];
+	static int turn;
+	char *out = text[turn++ % 4];
+
+	snprintf(out, sizeof(text[0]), "%s %x: (device %u, parent %x:%x, %u packets, %u bytes)",
+		 q->kind, q->handle >> 16, q->ifindex, q->parent >> 16, q->parent & 0xffff, q->qlen,
+		 q->backlog);
+	return out;
+}
+
+static void list_qdiscs(void)
+{
+	for (int i = 0; i < seen_count; i++) {
+		const struct tc_paqm_xstats *x = &seen[i].x;
+
+		printf("# %s", qdisc_name(&seen[i]));
+		if (seen[i].has_xstats)
+			printf(": media %u packets %u bytes, elastic %u packets %u bytes",
+			       x->media.qlen, x->media.backlog, x->elastic.qlen,
+			       x->elastic.backlog);
+		printf("\n");
+	}
+}
+
+static char problem[512];
+
+static void __attribute__((format(printf, 1, 2))) complain(const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(problem, sizeof(problem), format, list);
+	va_end(list);
+}
+
+static bool has_child(const struct qdisc *q)
+{
+	for (int i = 0; i < seen_count; i++)
+		if (seen[i].ifindex == q->ifindex && seen[i].parent == (q->handle | 2))
+			return true;
+	return false;
+}
+
+static void check_class(const struct qdisc *q, const struct tc_paqm_class_stats *c,
+			const char *name)
+{
+	/* a child that cuts an offload packet holds a header more for every piece */
+	if (c->sent_bytes + c->backlog > c->arrived_bytes && !has_child(q))
+		complain("%s: %s sent %llu and holds %u bytes of %llu that arrived", qdisc_name(q),
+			 name, c->sent_bytes, c->backlog, c->arrived_bytes);
+	if (c->qlen >= 1U << 31 || !c->qlen != !c->backlog)
+		complain("%s: %s holds %u packets of %u bytes", qdisc_name(q), name, c->qlen,
+			 c->backlog);
+}
+
+/* Kinds whose length is at least that of their children, by packets. */
+static bool sums_children(const char *kind)
+{
+	return strcmp(kind, "mq") && strcmp(kind, "mqprio") && strcmp(kind, "clsact") &&
+	       strcmp(kind, "ingress");
+}
+
+static void check_qdisc(const struct qdisc *q)
+{
+	uint32_t own, bytes;
+
+	if (q->qlen >= 1U << 31 || q->backlog >= 1U << 31)
+		complain("%s: less than nothing in it", qdisc_name(q));
+	if (!q->qlen != !q->backlog)
+		complain("%s: packets without bytes or bytes without packets", qdisc_name(q));
+	if (q->has_xstats) {
+		own = q->x.media.qlen + q->x.elastic.qlen;
+		bytes = q->x.media.backlog + q->x.elastic.backlog;
+		/* one packet may have been looked at */
+		if (own > q->qlen || q->qlen > own + 1 || bytes > q->backlog)
+			complain("%s: its classes have %u packets, %u bytes", qdisc_name(q), own,
+				 bytes);
+		check_class(q, &q->x.media, "media");
+		check_class(q, &q->x.elastic, "elastic");
+		fig->paqm_seen++;
+		fig->queued_seen += !!q->qlen;
+	}
+	if (!sums_children(q->kind))
+		return;
+	own = 0;
+	for (int i = 0; i < seen_count; i++)
+		if (seen[i].ifindex == q->ifindex && seen[i].parent >> 16 == q->handle >> 16 &&
+		    seen[i].parent != TC_H_ROOT && &seen[i] != q) {
+			own += seen[i].qlen;
+			fig->with_child += q->has_xstats;
+		}
+	if (own > q->qlen)
+		complain("%s: its children have %u packets", qdisc_name(q), own);
+}
+
+/* Ask for all qdiscs with their statistics. */
+static void look(void)
+{
+	struct tcmsg *tc;
+	int err;
+
+	/* a dump that a change interrupted is incomplete, not wrong: nothing changes here */
+	tc = nl_begin(RTM_GETQDISC, 0, sizeof(*tc));
+	seen_count = 0;
+	err = nl_dump(take_qdisc);
+	if (err)
+		fail("the qdiscs cannot be listed: %s", strerror(err));
+	fig->looks++;
+	if ((uint64_t)seen_count > fig->most_qdiscs)
+		fig->most_qdiscs = seen_count;
+	(void)tc;
+}
+
+/*
+ * A listing is taken without the queue's lock: a timer may send a packet between
+ * two of its figures. What is wrong stays wrong.
+ */
+static void check(void)
+{
+	for (int turn = 0; turn < 4; turn++) {
+		problem[0] = 0;
+		look();
+		for (int i = 0; i < seen_count; i++)
+			check_qdisc(&seen[i]);
+		if (!problem[0])
+			break;
+	}
+	if (problem[0])
+		fail("%s", problem);
+	kmsg_check();
+}
+
+static struct tcmsg *tc_begin(uint16_t type, uint16_t flags, uint32_t ifindex, uint32_t handle,
+			      uint32_t parent)
+{
+	struct tcmsg *tc = nl_begin(type, flags, sizeof(*tc));
+
+	tc->tcm_family = AF_UNSPEC;
+	tc->tcm_ifindex = ifindex;
+	tc->tcm_handle = handle;
+	tc->tcm_parent = parent;
+	return tc;
+}
+
+/* Shapers are opened: what waits may go. */
+static void hurry(void)
+{
+	struct rtattr *nest;
+
+	for (int i = 0; i < seen_count; i++) {
+		if (!seen[i].has_xstats)
+			continue;
+		tc_begin(RTM_NEWQDISC, 0, seen[i].ifindex, seen[i].handle, seen[i].parent);
+		nl_str(TCA_KIND, "paqm");
+		nest = nl_nest(TCA_OPTIONS);
+		nl_u64(TCA_PAQM_BANDWIDTH, 125000000);
+		nl_end(nest);
+		nl_talk();
+	}
+}
+
+/* Nothing is sent any more: all queues must run empty. */
+static void drain(void)
+{
+	uint64_t waited = 0, step = 10;
+	int left = 0;
+
+	traffic_quiet();
+	for (;;) {
+		check();
+		left = -1;
+		for (int i = 0; i < seen_count && left < 0; i++)
+			if (seen[i].qlen || seen[i].backlog)
+				left = i;
+		if (left < 0)
+			break;
+		if (waited > DRAIN_MS)
+			fail("%s stays after %lu s without traffic", qdisc_name(&seen[left]),
+			     waited / 1000);
+		if (step == 1280)
+			hurry();
+		sleep_us(step * 1000);
+		waited += step;
+		if (step < 20000)
+			step *= 2;
+	}
+	fig->drains++;
+	for (int i = 0; i < seen_count; i++) {
+		const struct tc_paqm_xstats *x = &seen[i].x;
+
+		if (!seen[i].has_xstats)
+			continue;
+		fig->media_bytes += x->media.sent_bytes;
+		fig->elastic_bytes += x->elastic.sent_bytes;
+		fig->notices += x->notices_sent;
+		fig->drops += x->media.drop_tail + x->media.drop_inner + x->media.drop_strike +
+			      x->elastic.drop_tail + x->elastic.drop_inner;
+	}
+}
+
+#endif /* TORTURE_STATE_H */
