@@ -24,8 +24,11 @@
 #include <linux/if_vlan.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
+#include <linux/minmax.h>
 #include <linux/siphash.h>
 #include <linux/skbuff.h>
+#include <linux/udp.h>
+#include <net/dsfield.h>
 #include <net/ip.h>
 #include <net/ipv6.h>
 #include "uapi/linux/pkt_sched_paqm.h"
@@ -218,13 +221,16 @@ static inline enum paqm_kind paqm_udp_kind(const u8 *h, unsigned int len, struct
 	return PAQM_KIND_UNKNOWN_UDP;
 }
 
-/* UDP whose payload is at @off. */
+/* UDP whose header is at @off. */
 static inline enum paqm_kind paqm_classify_udp(const struct sk_buff *skb, unsigned int off,
 					       const struct paqm_rules *r, struct paqm_packet *p)
 {
 	u16 sport = ntohl(p->ports) >> 16, dport = ntohl(p->ports) & 0xFFFF;
-	unsigned int len = skb->len > off ? skb->len - off : 0;
-	u8 first[16];
+	struct {
+		struct udphdr udp;
+		u8 payload[16];
+	} buf;
+	unsigned int len, said;
 	const u8 *h;
 	int kind;
 
@@ -239,8 +245,15 @@ static inline enum paqm_kind paqm_classify_udp(const struct sk_buff *skb, unsign
 		p->note |= PAQM_NOTE_TUNNEL;
 		return PAQM_KIND_ELASTIC;
 	}
-	h = skb_header_pointer(skb, off, min_t(unsigned int, len, sizeof(first)), first);
-	return h ? paqm_udp_kind(h, len, p) : PAQM_KIND_UNKNOWN_UDP;
+	len = skb->len - off;
+	h = skb_header_pointer(skb, off, min_t(unsigned int, len, sizeof(buf)), &buf);
+	if (!h || len < sizeof(buf.udp))
+		return PAQM_KIND_UNKNOWN_UDP;
+	/* what stands behind the payload is padding; an offload packet may not say its length */
+	said = (unsigned int)h[4] << 8 | h[5];
+	if (said >= sizeof(buf.udp) && !skb_is_gso(skb))
+		len = min(len, said);
+	return paqm_udp_kind(h + sizeof(buf.udp), len - sizeof(buf.udp), p);
 }
 
 /* Look through VLAN tags, MPLS labels and PPPoE; returns the protocol at *off. */
@@ -449,9 +462,11 @@ static inline void paqm_classify(const struct sk_buff *skb, const struct paqm_ru
 		return;
 	}
 	if (p->proto == IPPROTO_UDP && likely(!(p->note & PAQM_NOTE_FRAGMENT))) {
-		p->kind = paqm_classify_udp(skb, off + 8, r, p);
-		if (p->kind == PAQM_KIND_SMALL)
+		p->kind = paqm_classify_udp(skb, off, r, p);
+		if (p->kind == PAQM_KIND_SMALL) {
 			p->hash = 0;
+			p->quotable = false;
+		}
 	}
 }
 

@@ -267,8 +267,7 @@ static int paqm_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, int chosen,
 	if (p.hash)
 		flow = paqm_flows_touch(&q->flows, &p, (u32)(now >> 20), &fresh);
 	where = paqm_queue_of(q, flow, &p, chosen, now, wire);
-	if (flow)
-		fresh = paqm_count_flow(flow, where, wire, fresh);
+	fresh = flow && paqm_count_flow(flow, where, wire, fresh);
 	class = where == PAQM_ELASTIC ? PAQM_ELASTIC : PAQM_MEDIA;
 	queue = &q->queue[class];
 

@@ -114,7 +114,7 @@ static inline void paqm_check_inner_loop(void)
 static inline struct paqm_outer_params paqm_vec_gains(void)
 {
 	struct paqm_outer_params p = {
-		PAQM_Q24(75, 100), PAQM_Q24(35, 100), PAQM_Q24(1, 10), 10000, 0, 0};
+		PAQM_Q24(75, 100), PAQM_Q24(35, 100), PAQM_Q24(1, 10), 10000, 0, 0, 0};
 
 	return p;
 }
@@ -290,6 +290,15 @@ static inline void paqm_check_erf(void)
 		PAQM_NEAR("ERF, implied flows", paqm_muldiv(v.flows_q16, 1000000, PAQM_Q16_ONE),
 			  t->flows_ppm, paqm_max64(20, t->flows_ppm / 100000));
 		PAQM_NEAR("ERF, binary32", paqm_f32_encode(v.rate_q24, 24), t->value, 2);
+	}
+	/* ten counted flows: a tenth of the step of one */
+	for (i = 0; i < 2; i++) {
+		struct paqm_outer_in in = {16000000, 20000000, 40000, 40000, 600000, 10};
+		struct paqm_erf_vars v = {16000000ULL << 24, 1 << 16};
+
+		p.erf_seed = (paqm_u8)i;
+		PAQM_NEAR("ERF, seeded by the count", paqm_erf_step(&v, &p, &in),
+			  i ? 15700000 : 13000000, 1);
 	}
 }
 

@@ -92,6 +92,7 @@ static void linear_step(double alpha, double beta, double tau1, double tau2, dou
 				      PAQM_Q24(1, 10),
 				      1,
 				      0,
+				      0,
 				      0};
 	double r_old = x[0], r_now = x[1], q = x[2];
 	double per = (double)(1 << 24);
