@@ -8,6 +8,7 @@
 #	make fuzz SECONDS=60	fuzz targets, each for so long
 #	make bench-encoder	what the encoder makes of a rate (after a demo: needs its clip)
 #	make torture OPS=20000	random tc operations against traffic, kernel with all checkers (slow)
+#	make soak HOURS=1	so many virtual hours of traffic, every packet accounted for (slow)
 #	make tdc		cases of the qdisc in the kernel's tdc format
 #	make lint		formatters and static checks
 #	make deb		Debian packages in out/deb
@@ -17,11 +18,12 @@
 BUILD ?= build
 SECONDS ?= 60
 OPS ?= 20000
+HOURS ?= 1
 SEED ?= 1
 LAB = testbed/paqm-lab
 CACHE = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/paqm
 
-.PHONY: help setup build demo demo-seeds test tdc torture lint fuzz bench-encoder deb clean
+.PHONY: help setup build demo demo-seeds test tdc torture soak lint fuzz bench-encoder deb clean
 help:
 	@sed -n 's/^#\t//p' Makefile
 
@@ -53,6 +55,9 @@ tdc: build
 
 torture: setup
 	@kernel/lab-tests/torture.py --ops $(OPS) --seed $(SEED)
+
+soak: setup
+	@kernel/lab-tests/soak.py --hours $(HOURS) --seed $(SEED)
 
 lint: build
 	@setup/lint.sh

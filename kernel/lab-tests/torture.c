@@ -601,39 +601,6 @@ static void epoch_run(uint32_t operations)
 	_exit(0);
 }
 
-static void module_insert(const char *name)
-{
-	char path[512];
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/%s.ko", args.modules, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || syscall(SYS_finit_module, fd, "", 0))
-		die("%s: %s", path, strerror(errno));
-	close(fd);
-}
-
-/*
- * Unload both modules. Packets hold their sockets, which hold the namespace: slow
- * queues let it live for a while.
- */
-static void modules_remove(void)
-{
-	static const char *const names[] = {"sch_paqm", "paqm_feedback"};
-	uint64_t waited = 0, step = 10;
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		while (syscall(SYS_delete_module, names[i], O_NONBLOCK)) {
-			if (waited > DRAIN_MS)
-				fail("%s cannot be unloaded after the epoch: %s", names[i],
-				     strerror(errno));
-			sleep_us(step * 1000);
-			waited += step;
-			if (step < 20000)
-				step *= 2;
-		}
-}
-
 /*
  * Ask the kernel which widths and values of every attribute it takes. The ladder
  * has all powers of two and of ten and their neighbours.
@@ -706,27 +673,6 @@ static void learn_in_child(struct known *shared)
 	if (waitpid(pid, &status, 0) != pid || status)
 		die("the options could not be learnt");
 	memcpy(known, shared, sizeof(known));
-}
-
-static void leaks_check(void)
-{
-	static const char report[] = "/sys/kernel/debug/kmemleak";
-	char text[4096] = "";
-	int fd;
-
-	if (access(report, R_OK)) {
-		printf("# no kmemleak in this kernel\n");
-		return;
-	}
-	for (int i = 0; i < 2; i++) { /* reported when unreachable twice, and some seconds old */
-		sleep_us(6000000);
-		write_file(report, "scan");
-	}
-	fd = open(report, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0 && read(fd, text, sizeof(text) - 1) > 0 && strstr(text, "unreferenced"))
-		fail("memory that nothing points to:\n%s", text);
-	close(fd);
-	printf("ok torture: kmemleak found nothing\n");
 }
 
 static void summary(uint32_t epochs)

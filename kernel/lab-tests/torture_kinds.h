@@ -10,6 +10,7 @@
 #ifndef TORTURE_KINDS_H
 #define TORTURE_KINDS_H
 
+#include <arpa/inet.h>
 #include <linux/if_ether.h>
 #include <linux/pkt_cls.h>
 #include <linux/pkt_sched.h>

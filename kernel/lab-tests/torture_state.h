@@ -10,6 +10,7 @@
 #include <linux/if_link.h>
 #include <linux/veth.h>
 #include <net/if.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include "torture_kinds.h"
 #include "torture_nl.h"
@@ -81,6 +82,7 @@ static struct {
 	uint32_t each; /* epoch from which on counters are looked at after every operation */
 } args = {.seed = 1, .ops = 20000, .each = UINT32_MAX};
 
+static const char *test_name = "torture";
 static uint32_t epoch, op_number;
 static char history[HISTORY][256];
 
@@ -102,7 +104,8 @@ static void __attribute__((noreturn, format(printf, 1, 2))) fail(const char *for
 {
 	va_list list;
 
-	printf("not ok torture: seed %lu epoch %u operation %u: ", args.seed, epoch, op_number);
+	printf("not ok %s: seed %lu epoch %u operation %u: ", test_name, args.seed, epoch,
+	       op_number);
 	va_start(list, format);
 	vprintf(format, list);
 	va_end(list);
@@ -111,9 +114,10 @@ static void __attribute__((noreturn, format(printf, 1, 2))) fail(const char *for
 	printf("# the last operations, newest at the end:\n");
 	for (uint32_t i = op_number >= HISTORY ? op_number - HISTORY + 1 : 0; i <= op_number; i++)
 		printf("#  %u %s\n", i, history[i % HISTORY]);
-	printf("# again, with a look after every operation of this epoch: "
-	       "--seed %lu --first %u --ops %lu --each %u\n",
-	       args.seed, args.first, args.ops, epoch);
+	if (args.each == UINT32_MAX)
+		printf("# again, with a look after every operation of this epoch: "
+		       "--seed %lu --first %u --ops %lu --each %u\n",
+		       args.seed, args.first, args.ops, epoch);
 	fflush(stdout);
 	_exit(1);
 }
@@ -545,6 +549,62 @@ static void drain(void)
 		fig->drops += x->media.drop_tail + x->media.drop_inner + x->media.drop_strike +
 			      x->elastic.drop_tail + x->elastic.drop_inner;
 	}
+}
+
+/* --------------------------------------------------------------------- modules */
+
+static void module_insert(const char *name)
+{
+	char path[512];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s.ko", args.modules, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || syscall(SYS_finit_module, fd, "", 0))
+		die("%s: %s", path, strerror(errno));
+	close(fd);
+}
+
+/*
+ * Unload both modules. Packets hold their sockets, which hold the namespace: slow
+ * queues let it live for a while.
+ */
+static void modules_remove(void)
+{
+	static const char *const names[] = {"sch_paqm", "paqm_feedback"};
+	uint64_t waited = 0, step = 10;
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		while (syscall(SYS_delete_module, names[i], O_NONBLOCK)) {
+			if (waited > DRAIN_MS)
+				fail("%s cannot be unloaded after the epoch: %s", names[i],
+				     strerror(errno));
+			sleep_us(step * 1000);
+			waited += step;
+			if (step < 20000)
+				step *= 2;
+		}
+}
+
+static void leaks_check(void)
+{
+	static const char report[] = "/sys/kernel/debug/kmemleak";
+	char text[4096] = "";
+	int fd;
+
+	if (access(report, R_OK)) {
+		printf("# no kmemleak in this kernel\n");
+		return;
+	}
+	for (int i = 0; i < 2; i++) { /* reported when unreachable twice, and some seconds old */
+		sleep_us(6000000);
+		write_file(report, "scan");
+	}
+	fd = open(report, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0 && read(fd, text, sizeof(text) - 1) > 0 && strstr(text, "unreferenced"))
+		fail("memory that nothing points to:\n%s", text);
+	close(fd);
+	printf("ok %s: kmemleak found nothing\n", test_name);
 }
 
 #endif /* TORTURE_STATE_H */
