@@ -96,13 +96,16 @@ static void paqm_echo_missed(struct paqm_peer *peer, u64 now)
 /*
  * The source that is to be asked now, NULL if none is; *@next: ns until one may be, 0 if
  * nobody is active. Under @fb->lock. Also called early, when a source turns up.
+ *
+ * Sources that never answered have every second turn at most: they may be invented.
  */
 static struct paqm_peer *paqm_echo_choose(struct paqm_fb *fb, u64 now, u64 *next)
 {
-	struct paqm_peer *peer, *best = NULL;
+	struct paqm_peer *peer, *known = NULL, *fresh = NULL, *best;
 
 	*next = 0;
 	for (peer = fb->peer; peer < fb->peer + PAQM_PEERS; peer++) {
+		struct paqm_peer **first = peer->kept ? &known : &fresh;
 		u64 wait;
 
 		if (peer->waiting && now - peer->sent > PAQM_ECHO_WAIT_NS)
@@ -113,9 +116,10 @@ static struct paqm_peer *paqm_echo_choose(struct paqm_fb *fb, u64 now, u64 *next
 		wait = wait > now ? wait - now : 1;
 		if (!*next || wait < *next)
 			*next = wait;
-		if (!peer->waiting && peer->due <= now && (!best || peer->due < best->due))
-			best = peer;
+		if (!peer->waiting && peer->due <= now && (!*first || peer->due < (*first)->due))
+			*first = peer;
 	}
+	best = !known || (fresh && fb->echo_turn) ? fresh : known;
 	if (!best)
 		return NULL;
 	if (now < fb->echo_free) {
@@ -124,6 +128,7 @@ static struct paqm_peer *paqm_echo_choose(struct paqm_fb *fb, u64 now, u64 *next
 	}
 	*next = paqm_echo_gap(fb);
 	fb->echo_free = now + *next;
+	fb->echo_turn = best == known;
 	for (peer = fb->peer; peer < fb->peer + PAQM_PEERS; peer++) {
 		if (peer != best && peer->seen && !peer->waiting && !peer->put_off &&
 		    peer->due <= now && now - peer->seen <= PAQM_PEER_ACTIVE_NS) {
@@ -317,7 +322,7 @@ static void paqm_echo_switch(struct paqm_fb *fb, bool on)
 	u32 i;
 
 	spin_lock_bh(&fb->lock);
-	fb->echo_on = on;
+	WRITE_ONCE(fb->echo_on, on);
 	fb->echo_id = (__force __be16)get_random_u32();
 	for (i = 0; i < PAQM_PEERS; i++) { /* old measurements are of another time */
 		fb->peer[i].due = 0;
@@ -394,6 +399,8 @@ void paqm_fb_rtt(struct paqm_fb *fb, struct paqm_fb_rtt *rtt)
 	u32 one;
 
 	*rtt = (struct paqm_fb_rtt){};
+	if (!READ_ONCE(fb->echo_on))
+		return;
 	spin_lock_bh(&fb->lock);
 	for (peer = fb->peer; peer < fb->peer + PAQM_PEERS; peer++) {
 		if (!peer->seen || now - peer->seen > PAQM_PEER_ACTIVE_NS || !peer->kept ||

@@ -82,6 +82,7 @@ struct paqm_peer {
  * @st: counters
  * @echo_on: RTTs are measured
  * @echo_free: ns: the budget allows the next request
+ * @echo_turn: the next request may go to a source that never answered
  * @echo_id: identifier of the echo requests, network order
  * @echo_work: sends them
  * @echo_sock: raw sockets that see the answers: ICMP, ICMPv6
@@ -107,6 +108,7 @@ struct paqm_fb {
 	struct paqm_fb_stats st;
 	u64 echo_free;
 	bool echo_on;
+	bool echo_turn;
 	__be16 echo_id;
 	struct delayed_work echo_work;
 	struct socket *echo_sock[2];

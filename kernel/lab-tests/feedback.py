@@ -11,6 +11,7 @@ Nothing of the project's codec is used here: the layout is read as docs/protocol
 """
 
 import argparse
+import ipaddress
 import json
 import select
 import socket
@@ -29,7 +30,7 @@ def rtp(seq: int, flow: int, size: int) -> bytes:
 
 
 def checksum(data: bytes) -> int:
-    total = sum(struct.unpack(f"!{(len(data) + 1) // 2}H", data + b"\0" * (len(data) % 2)))
+    total: int = sum(struct.unpack(f"!{(len(data) + 1) // 2}H", data + b"\0" * (len(data) % 2)))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
     return ~total & 0xFFFF
@@ -45,7 +46,8 @@ def send(args: argparse.Namespace) -> None:
         sock = socket.socket(family_of(args.to), socket.SOCK_DGRAM)
         if sock.family == socket.AF_INET6:  # the same port may serve IPv4
             sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        sock.bind(("", args.port + i))
+        host = ipaddress.ip_address(args.source) + i if args.source else ""
+        sock.bind((str(host), args.port + i))
         sock.connect((args.to, args.port + i))
         socks.append(sock)
     gap = args.size * 8 / args.rate
@@ -121,7 +123,7 @@ def receive(socks: list[socket.socket], end: float) -> tuple[socket.socket, byte
 
 def watch(args: argparse.Namespace) -> None:
     socks = raw_sockets()
-    out = {"v4": 0, "v6": 0, "wrong": 0, "echo4": 0, "echo6": 0, "sources": []}
+    out = {"v4": 0, "v6": 0, "wrong": 0, "echo4": 0, "echo6": 0}
     sources = set()
     end = time.monotonic() + args.seconds
     while got := receive(socks, end):
@@ -137,8 +139,7 @@ def watch(args: argparse.Namespace) -> None:
         if fault:
             out["wrong"] += 1
             print(f"feedback.py: message from {source}: {fault}", file=sys.stderr)
-    out["sources"] = sorted(sources)
-    print(json.dumps(out))
+    print(json.dumps({**out, "sources": sorted(sources)}))
 
 
 def answer(args: argparse.Namespace) -> None:
@@ -187,6 +188,7 @@ def main() -> None:
     p.add_argument("--port", type=int, default=5004)
     p.add_argument("--rate", type=float, default=4e5, help="bit/s of all flows")
     p.add_argument("--size", type=int, default=500)
+    p.add_argument("--source", default="", help="address of the first flow, each has the next")
     p.add_argument("--seconds", type=float, default=1.0)
     p = sub.add_parser("inject")
     p.set_defaults(run=inject)

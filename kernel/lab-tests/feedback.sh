@@ -66,6 +66,12 @@ inject() {
 		--to 2001:db8:9::2 --source "$1" --count 150
 }
 
+# A new queue, which has no patience with any host to lose yet.
+fresh() {
+	rtc qdisc del dev rv root
+	rtc qdisc add dev rv root handle 1: paqm bandwidth 20mbit feedback icmp rtt auto
+}
+
 load
 network
 
@@ -102,9 +108,9 @@ within "all that was owed was told" "$(stat '.notices_owed - .notices_sent')" 0 
 
 echo "# who is quiet is asked ever more rarely, and does not count"
 ip netns exec s3 sysctl -qw net.ipv4.icmp_echo_ignore_all=1
-host 3 send --to 10.0.9.2 --seconds 45 &
+host 3 send --to 10.0.9.2 --rate 8e4 --seconds 45 &
 jobs=($!)
-host 1 send --to 10.0.9.2 --seconds 45 &
+host 1 send --to 10.0.9.2 --rate 8e4 --seconds 45 &
 jobs+=($!)
 watch 3 45 &
 jobs+=($!)
@@ -120,10 +126,8 @@ within "requests to the other" "$(told 1 .echo4)" 18 40
 echo "# replies that nobody asked for like this"
 ip -n s3 addr add 10.0.3.77/24 dev sr
 for how in "--how nonce" "--how seq" "--source 10.0.3.77"; do
-	# a new queue has no patience with the host to lose yet
-	rtc qdisc del dev rv root
-	rtc qdisc add dev rv root handle 1: paqm bandwidth 20mbit feedback icmp rtt auto
-	host 3 send --to 10.0.9.2 --seconds 60 &
+	fresh
+	host 3 send --to 10.0.9.2 --rate 8e4 --seconds 60 &
 	s=$!
 	# shellcheck disable=SC2086 # words
 	host 3 answer $how --seconds 62 >/run/tmp/answer
@@ -133,25 +137,47 @@ for how in "--how nonce" "--how seq" "--source 10.0.3.77"; do
 	within "false replies were counted ($how)" "$(stat .echo_unknown)" "$forged" "$forged"
 	within "and believed by nobody ($how)" "$(stat .rtt_samples)" 0 0
 done
-rtc qdisc del dev rv root
-rtc qdisc add dev rv root handle 1: paqm bandwidth 20mbit feedback icmp rtt auto
-host 3 send --to 10.0.9.2 --seconds 40 &
+fresh
+host 3 send --to 10.0.9.2 --rate 8e4 --seconds 40 &
 s=$!
 host 3 answer --delay 3 --seconds 45 >/run/tmp/answer
 wait $s
 within "an answer after 3 s is late: no measurement" "$(stat .rtt_samples)" 0 0
 within "the host was asked" "$(jq .asked /run/tmp/answer)" 3 20
 within "its answers are not unknown" "$(stat .echo_unknown)" 0 0
-before=$(stat .echo_unknown)
+fresh
 ip netns exec s3 sysctl -qw net.ipv4.icmp_echo_ignore_all=0
-host 3 send --to 10.0.9.2 --seconds 200 &
+host 3 send --to 10.0.9.2 --rate 8e4 --seconds 30 &
 s=$!
-host 3 answer --seconds 199 >/run/tmp/answer
+host 3 answer --seconds 29 >/run/tmp/answer
 within "true answers again, us" "$(stat .rtt_max_us)" 40000 42000
 wait $s
 within "every second answer to one request counted as unknown" \
-	"$(($(stat .echo_unknown) - before))" "$(jq '.asked - 1' /run/tmp/answer)" \
-	"$(jq .asked /run/tmp/answer)"
+	"$(stat .echo_unknown)" "$(jq '.asked - 1' /run/tmp/answer)" "$(jq .asked /run/tmp/answer)"
+within "of how many" "$(jq .asked /run/tmp/answer)" 8 40
+
+echo "# 200 hosts that do not answer keep nobody from being asked"
+fresh
+ip netns exec s3 sysctl -qw net.ipv4.icmp_echo_ignore_all=1
+for n in $(seq 20 219); do
+	ip -n s3 addr add 10.0.3.$n/24 dev sr
+done
+host 1 send --to 10.0.9.2 --rate 8e4 --seconds 18 &
+jobs=($!)
+sleep 4
+host 3 send --to 10.0.9.2 --flows 200 --source 10.0.3.20 --rate 1.6e6 --size 200 --seconds 14 &
+jobs+=($!)
+sleep 2
+watch 1 11 &
+jobs+=($!)
+sent=$(stat .echo_sent)
+limited=$(stat .echo_limited)
+sleep 10
+within "the budget was short" "$(($(stat .echo_limited) - limited))" 50 1000
+within "requests in 10 s" "$(($(stat .echo_sent) - sent))" 80 125
+wait "${jobs[@]}"
+within "host 1 was asked as ever, in 11 s" "$(told 1 .echo4)" 4 9
+within "and is known" "$(stat .rtt_samples)" 1 1
 
 echo "# sources that must not be answered"
 sleep 1
