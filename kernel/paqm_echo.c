@@ -201,7 +201,7 @@ static void paqm_echo_work(struct work_struct *work)
 	spin_lock_bh(&fb->lock);
 	if (!err)
 		paqm_fb_count(&fb->st.echo_sent);
-	else if (err == -EADDRNOTAVAIL)
+	else if (err == PAQM_REFUSED)
 		paqm_fb_count(&fb->st.echo_refused);
 	else if (err != -ESTALE)
 		paqm_fb_count(&fb->st.echo_failed);

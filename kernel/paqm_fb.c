@@ -164,9 +164,9 @@ static void paqm_fb_send(struct paqm_fb *fb, const struct paqm_fb_entry *e)
 	} else {
 		ipv6_addr_set_v4mapped(((const struct iphdr *)q)->saddr, &to);
 	}
-	err = paqm_fb_wanted(fb, &to) ? paqm_path_find(fb->dev, &to, &path) : -EADDRNOTAVAIL;
+	err = paqm_fb_wanted(fb, &to) ? paqm_path_find(fb->dev, &to, &path) : PAQM_REFUSED;
 	if (err) {
-		paqm_fb_count(err == -EADDRNOTAVAIL ? &fb->st.refused : &fb->st.failed);
+		paqm_fb_count(err == PAQM_REFUSED ? &fb->st.refused : &fb->st.failed);
 		return;
 	}
 	len = (v6 ? PAQM_IP6_HDR : sizeof(struct iphdr)) + PAQM_ICMP_HDR + e->len + PAQM_OBJ_LEN;

@@ -117,6 +117,8 @@ struct paqm_fb {
 	struct paqm_fb_entry ring[PAQM_FB_RING];
 };
 
+#define PAQM_REFUSED 1 /* an address that is never answered; errors are negative */
+
 /**
  * struct paqm_path - way to the receiver of a message
  * @dst: route

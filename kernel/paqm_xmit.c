@@ -38,20 +38,20 @@ static int paqm_path_find4(struct net_device *dev, struct paqm_path *path)
 
 	if (ipv4_is_multicast(to) || ipv4_is_lbcast(to) || ipv4_is_zeronet(to) ||
 	    ipv4_is_loopback(to))
-		return -EADDRNOTAVAIL;
+		return PAQM_REFUSED;
 	switch (inet_addr_type_dev_table(net, dev, to)) {
 	case RTN_UNICAST:
 	case RTN_LOCAL:
 		break;
 	default:
-		return -EADDRNOTAVAIL;
+		return PAQM_REFUSED;
 	}
 	rt = ip_route_output_key(net, &fl4);
 	if (IS_ERR(rt))
 		return PTR_ERR(rt);
 	if (rt->rt_type != RTN_UNICAST && rt->rt_type != RTN_LOCAL) {
 		ip_rt_put(rt);
-		return -EADDRNOTAVAIL;
+		return PAQM_REFUSED;
 	}
 	path->dst = &rt->dst;
 	ipv6_addr_set_v4mapped(fl4.saddr, &path->src);
@@ -74,10 +74,10 @@ static int paqm_path_find6(struct net_device *dev, struct paqm_path *path)
 		return -EAFNOSUPPORT;
 	if (!(type & IPV6_ADDR_UNICAST) ||
 	    type & (IPV6_ADDR_LOOPBACK | IPV6_ADDR_MAPPED | IPV6_ADDR_COMPATv4))
-		return -EADDRNOTAVAIL;
+		return PAQM_REFUSED;
 	if (type & IPV6_ADDR_LINKLOCAL) {
 		if (!ipv6_chk_addr(net, &path->to, dev, 0))
-			return -EADDRNOTAVAIL;
+			return PAQM_REFUSED;
 		fl6.flowi6_oif = dev->ifindex;
 	}
 	dst = ip6_dst_lookup_flow(net, NULL, &fl6, NULL);
@@ -85,7 +85,7 @@ static int paqm_path_find6(struct net_device *dev, struct paqm_path *path)
 		return PTR_ERR(dst);
 	if (ipv6_anycast_destination(dst, &path->to)) {
 		dst_release(dst);
-		return -EADDRNOTAVAIL;
+		return PAQM_REFUSED;
 	}
 	path->dst = dst;
 	path->src = fl6.saddr;
@@ -148,8 +148,8 @@ static void paqm_put_ip4(struct sk_buff *skb, const struct paqm_path *path)
  * @to: the receiver; IPv4 is mapped
  * @path: result, for paqm_path_send() or paqm_path_put()
  *
- * Return: 0, -EADDRNOTAVAIL for an address that is never answered, or another error if
- * there is no route.
+ * Return: 0, PAQM_REFUSED for an address that is never answered, or an error if there is
+ * no route.
  */
 int paqm_path_find(struct net_device *dev, const struct in6_addr *to, struct paqm_path *path)
 {

@@ -124,8 +124,8 @@ within "requests to the quiet host in 45 s" "$(told 3 .echo4)" 2 6
 within "requests to the other" "$(told 1 .echo4)" 18 40
 
 echo "# replies that nobody asked for like this"
-ip -n s3 addr add 10.0.3.77/24 dev sr
-for how in "--how nonce" "--how seq" "--source 10.0.3.77"; do
+ip -n s3 addr add 10.0.3.7/24 dev sr
+for how in "--how nonce" "--how seq" "--source 10.0.3.7"; do
 	fresh
 	host 3 send --to 10.0.9.2 --rate 8e4 --seconds 60 &
 	s=$!
@@ -165,13 +165,13 @@ done
 host 1 send --to 10.0.9.2 --rate 8e4 --seconds 18 &
 jobs=($!)
 sleep 4
+limited=$(stat .echo_limited)
 host 3 send --to 10.0.9.2 --flows 200 --source 10.0.3.20 --rate 1.6e6 --size 200 --seconds 14 &
 jobs+=($!)
 sleep 2
 watch 1 11 &
 jobs+=($!)
 sent=$(stat .echo_sent)
-limited=$(stat .echo_limited)
 sleep 10
 within "the budget was short" "$(($(stat .echo_limited) - limited))" 50 1000
 within "requests in 10 s" "$(($(stat .echo_sent) - sent))" 80 125
