@@ -397,13 +397,15 @@ static inline int paqm_classify_ip(const struct sk_buff *skb, __be16 proto, int 
 }
 
 /**
- * paqm_classify() - recognise a packet
+ * paqm_identify() - first half of the recogniser: headers and flow
  * @skb: packet, network header set
  * @r: rules
- * @p: result
+ * @p: result, all but what the payload of UDP tells
+ *
+ * Return: offset of the UDP header if there is one to be looked into, else 0.
  */
-static inline void paqm_classify(const struct sk_buff *skb, const struct paqm_rules *r,
-				 struct paqm_packet *p)
+static inline unsigned int paqm_identify(const struct sk_buff *skb, const struct paqm_rules *r,
+					 struct paqm_packet *p)
 {
 	__be16 proto = skb->protocol;
 	int off = skb_network_offset(skb);
@@ -428,7 +430,7 @@ static inline void paqm_classify(const struct sk_buff *skb, const struct paqm_ru
 	if (unlikely(off < 0)) {
 		p->family = 0;
 		p->note |= PAQM_NOTE_NOT_IP;
-		return;
+		return 0;
 	}
 	switch (p->proto) {
 	case IPPROTO_UDP:
@@ -441,14 +443,14 @@ static inline void paqm_classify(const struct sk_buff *skb, const struct paqm_ru
 		ports = skb_header_pointer(skb, off, sizeof(p->ports), &p->ports);
 		if (unlikely(!ports)) {
 			p->quotable = false;
-			return;
+			return 0;
 		}
 		p->ports = *ports;
 		break;
 	case IPPROTO_ICMP:
 	case IPPROTO_ICMPV6:
 		p->kind = PAQM_KIND_SMALL;
-		return;
+		return 0;
 	default:
 		if (paqm_tunnel_proto(p->proto))
 			p->note |= PAQM_NOTE_TUNNEL;
@@ -459,15 +461,40 @@ static inline void paqm_classify(const struct sk_buff *skb, const struct paqm_ru
 		p->note |= PAQM_NOTE_DSCP;
 		if (r->dscp_media >> dscp & 1)
 			p->kind = PAQM_KIND_MEDIA;
+		return 0;
+	}
+	return p->proto == IPPROTO_UDP && likely(!(p->note & PAQM_NOTE_FRAGMENT)) ? off : 0;
+}
+
+/**
+ * paqm_look_into() - second half: what the payload of UDP tells
+ * @skb: packet
+ * @r: rules
+ * @off: what paqm_identify() returned
+ * @p: its result, completed
+ */
+static inline void paqm_look_into(const struct sk_buff *skb, const struct paqm_rules *r,
+				  unsigned int off, struct paqm_packet *p)
+{
+	if (!off)
 		return;
+	p->kind = paqm_classify_udp(skb, off, r, p);
+	if (p->kind == PAQM_KIND_SMALL) {
+		p->hash = 0;
+		p->quotable = false;
 	}
-	if (p->proto == IPPROTO_UDP && likely(!(p->note & PAQM_NOTE_FRAGMENT))) {
-		p->kind = paqm_classify_udp(skb, off, r, p);
-		if (p->kind == PAQM_KIND_SMALL) {
-			p->hash = 0;
-			p->quotable = false;
-		}
-	}
+}
+
+/**
+ * paqm_classify() - recognise a packet
+ * @skb: packet, network header set
+ * @r: rules
+ * @p: result
+ */
+static inline void paqm_classify(const struct sk_buff *skb, const struct paqm_rules *r,
+				 struct paqm_packet *p)
+{
+	paqm_look_into(skb, r, paqm_identify(skb, r, p), p);
 }
 
 #endif /* PAQM_CLASSIFY_H */

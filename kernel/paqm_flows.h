@@ -39,12 +39,12 @@ enum paqm_nature {
 };
 
 #define PAQM_RTP_MATCHES 2  /* packets in sequence that make a watched flow RTP */
-#define PAQM_RTP_REMATCH 16 /* the same for one that was judged before */
+#define PAQM_RTP_REMATCH 4  /* the same for one that was judged before */
 #define PAQM_RTP_MISSES 8   /* packets out of sequence that make a watched flow none */
 #define PAQM_RTP_LOST 250   /* the same for one that was RTP */
 #define PAQM_RTP_HOLD 4	    /* misses after which another SSRC is looked at */
 #define PAQM_RTP_JUMP 256   /* sequence numbers may be missing: loss upstream */
-#define PAQM_RTP_SAMPLE 16  /* of RTP flows every so many packets are looked at */
+#define PAQM_RTP_SAMPLE 16  /* of judged flows every so many RTP packets are looked at */
 
 #define PAQM_POLICED 0x80   /* bit of struct paqm_flow's @every */
 #define PAQM_EVERY_MAX 0x7F
@@ -358,7 +358,7 @@ static inline u8 paqm_flow_watch(struct paqm_flows *t, struct paqm_flow *f, u8 n
  *
  * Until a flow is recognised its RTP-like packets ride with media and it is not
  * counted, so a false alarm costs nobody a share. Packets of a flow that never was
- * like RTP, and most of one that is, are not looked at any closer.
+ * like RTP, and most of one that was judged, are not looked at any closer.
  *
  * Return: class, PAQM_FLOW_UNSURE for media that is not to be counted.
  */
@@ -372,7 +372,7 @@ static inline u8 paqm_flow_judge_udp(struct paqm_flows *t, struct paqm_flow *f,
 		return rtp ? PAQM_MEDIA : PAQM_ELASTIC;
 	nature = paqm_flow_nature(f);
 	now = nature;
-	if (rtp ? nature != PAQM_NATURE_RTP || !(p->seq % PAQM_RTP_SAMPLE) :
+	if (rtp ? nature < PAQM_NATURE_RTP || !(p->seq % PAQM_RTP_SAMPLE) :
 		  nature == PAQM_NATURE_WATCHED || nature == PAQM_NATURE_RTP)
 		now = paqm_flow_watch(t, f, nature, p);
 	if (unlikely(now != nature))

@@ -28,8 +28,8 @@
 #define PAQM_MOUSE_SHARE_DIV 100	/* or less than a hundredth of a fair share */
 #define PAQM_RATE_MIN 10000ULL			/* bit/s, floor of an advised rate */
 #define PAQM_NOTICE_PAUSE_US (10 * USEC_PER_SEC) /* to a flow that does not follow */
-#define PAQM_NOTICES_FREE 4000 /* a second; more only as */
-#define PAQM_NOTICE_PACKETS 128 /* one for so many packets: messages cost 2 % at most */
+#define PAQM_NOTICES_FREE 2000 /* a second; more only as */
+#define PAQM_NOTICE_PACKETS 512 /* one for so many packets: messages cost 2 % at most */
 #define PAQM_RTT_DEFAULT_US 100000	/* where `rtt` is measured and nobody answered yet */
 #define PAQM_SMALL_DIV 20	/* uncounted media may take 5 % of c */
 #define PAQM_LARGE_BPS 100000000ULL	/* from here and with so many flows, */

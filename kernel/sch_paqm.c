@@ -27,6 +27,7 @@
 #include <linux/ktime.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/prefetch.h>
 #include <linux/random.h>
 #include <linux/rtnetlink.h>
 #include <linux/slab.h>
@@ -252,14 +253,19 @@ static int paqm_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, int chosen,
 	u32 len = qdisc_pkt_len(skb), wire = paqm_wire_len(q, skb), prob;
 	struct paqm_flow *flow = NULL;
 	bool fresh = false, full;
-	u64 now = ktime_get_ns();
 	struct paqm_queue *queue;
 	struct paqm_packet p;
 	enum paqm_class class;
 	struct Qdisc *child;
+	unsigned int off;
 	u8 where;
+	u64 now;
 
-	paqm_classify(skb, &q->rules, &p);
+	off = paqm_identify(skb, &q->rules, &p);
+	/* with many flows their slots are far away: look for other things meanwhile */
+	prefetchw(paqm_flows_set(&q->flows, p.hash));
+	now = ktime_get_ns();
+	paqm_look_into(skb, &q->rules, off, &p);
 	if (unlikely(p.note))
 		paqm_count_notes(q, p.note);
 	if (unlikely(!q->awake))
