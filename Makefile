@@ -6,6 +6,7 @@
 #	make test		all tests but the slow ones
 #	make demo-seeds		the P-AQM half of the demonstration with five seeds
 #	make fuzz SECONDS=60	fuzz targets, each for so long
+#	make bench-auto		slow: links whose rate varies, P-AQM beside CAKE (out/bench-auto)
 #	make bench-encoder	what the encoder makes of a rate (after a demo: needs its clip)
 #	make torture OPS=20000	random tc operations against traffic, kernel with all checkers (slow)
 #	make soak HOURS=1	so many virtual hours of traffic, every packet accounted for (slow)
@@ -23,7 +24,7 @@ SEED ?= 1
 LAB = testbed/paqm-lab
 CACHE = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/paqm
 
-.PHONY: help setup build demo demo-seeds test tdc torture soak lint fuzz bench-encoder deb clean
+.PHONY: help setup build demo demo-seeds test tdc torture soak lint fuzz bench-auto bench-encoder deb clean
 help:
 	@sed -n 's/^#\t//p' Makefile
 
@@ -66,6 +67,13 @@ fuzz: build
 	@for target in message record request; do \
 		feedback-daemon/fuzz/run.sh $$target $(SECONDS) || exit $$?; \
 	done
+
+bench-auto: build
+	@for link in lte wifi leo; do \
+		$(LAB) run link-$$link --out out/bench-auto/$$link || exit $$?; \
+	done
+	@docs/make_links.py merge out/bench-auto
+	@$(LAB) checks out/bench-auto
 
 bench-encoder: build
 	@for rate in 400000 750000 1100000 1330000 2500000 3000000; do \

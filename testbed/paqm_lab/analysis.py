@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from paqm_lab import cache, checks, metrics, packets, quality, rundata
+from paqm_lab import cache, checks, linkfigures, metrics, packets, quality, rundata
 from paqm_lab import clip as clip_module
 from paqm_lab.errors import LabError
 from paqm_lab.rundata import Run, Table
@@ -558,6 +558,11 @@ def analyse_variant(run: Run) -> dict[str, Any]:
     figures |= encoder_figures(run, flows)
     figures |= feedback_figures(run, traffic, flows)
     figures |= picture_figures(run, traffic, flows)
+    if run.link:
+        media, bulk = traffic.any_of(traffic.media), traffic.any_of(traffic.bulk)
+        seen = traffic.seen
+        most = linkfigures.ceilings(run, seen.size, traffic.media)
+        figures |= linkfigures.figures(run, seen.t_out, seen.size, media, bulk, most)
     events = [
         {"t": t, "flow": name, "event": event}
         for name, span in traffic.activity.items()
@@ -659,6 +664,7 @@ def analyse(out_dir: Path, keep_video: bool = False, progress: Progress = print)
         "seed": first.seed,
         "duration_s": first.duration,
         "bottleneck_bps": first.bottleneck,
+        "link": first.link,
         "rtt_ms": first.rtt * 1000,
         "fps": first.fps,
         "versions": first.versions,

@@ -22,6 +22,9 @@ SETTLE_S = 2.0
 SHARE_PERCENT = 10.0
 LINK_PERCENT = 92.0
 WALL_S = 240.0
+# Links whose rate varies: the variants that are compared, and how much more delay there may be.
+LINK_AUTO, LINK_STEADY = "auto", "steady"
+LINK_RATIO = 2.0
 
 Check = dict[str, Any]
 
@@ -154,6 +157,44 @@ def _of_variant(variant: dict[str, Any], result: dict[str, Any]) -> list[Check]:
     return checks
 
 
+def _of_link(result: dict[str, Any]) -> list[Check]:
+    """A link that varies against one of the same mean that does not: delay of media."""
+    figures = {variant["name"]: variant["figures"] for variant in result["variants"]}
+    if not {LINK_STEADY, LINK_AUTO} <= set(figures):
+        return []
+    log = f"{LINK_AUTO}/, {LINK_STEADY}/"
+    delays: list[tuple[str, tuple[str, ...], str]] = [
+        ("media_sojourn_p95", ("media_sojourn_ms",), "router.pcap: entry until departure, RTP"),
+        ("frame_delivery_p95", ("frame_delivery_ms",), "frames.csv, rx.csv: capture to arrival"),
+        (
+            "capture_to_picture_p95",
+            ("picture", "capture_to_picture_ms"),
+            "frames.csv, decoded.csv: capture to decoded picture",
+        ),
+    ]
+    checks = []
+    for name, keys, source in delays:
+        pair = []
+        for variant in (LINK_AUTO, LINK_STEADY):
+            value: Any = figures[variant]
+            for key in keys:
+                value = value[key] if value else None
+            pair.append(value["p95"] if value else None)
+        ratio = pair[0] / pair[1] if pair[0] is not None and pair[1] else None
+        checks.append(
+            _entry(
+                LINK_AUTO,
+                f"{name}_against_steady",
+                None if ratio is None else round(ratio, 3),
+                "<=",
+                LINK_RATIO,
+                "",
+                f"{log}{source}",
+            )
+        )
+    return checks
+
+
 def _busy(variants: list[dict[str, Any]]) -> float:
     """Seconds of wall time during which at least one of the variants ran."""
     total = 0.0
@@ -167,6 +208,8 @@ def _busy(variants: list[dict[str, Any]]) -> float:
 
 def evaluate(result: dict[str, Any]) -> list[Check]:
     """The checks of a result, one entry per figure; empty if no variant has advised senders."""
+    if result.get("link"):
+        return _of_link(result)
     return [
         check
         for variant in result["variants"]

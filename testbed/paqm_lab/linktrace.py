@@ -14,7 +14,7 @@ wifi       802.11n station at the edge of its cell: the access point sends aggre
            0.1-1 s (Minstrel looks every 100 ms); n = 2..5 contenders take turns, each after DIFS
            and an exponential back-off of 9 us slots, n changes every 2 s on average; an aggregate
            is lost with 5 %.
-satellite  Low-orbit access: the path is chosen anew every 15 s (Starlink; Mohan et al., WWW 2024),
+leo        Low-orbit access: the path is chosen anew every 15 s (Starlink; Mohan et al., WWW 2024),
            each time with a capacity of 0.4 to 1.6 of the mean, and with a gap of 30 to 130 ms at
            the change; in between 4 % jitter per 100 ms.
 steady     Evenly spaced deliveries, the reference.
@@ -32,7 +32,7 @@ I64 = npt.NDArray[np.int64]
 F64 = npt.NDArray[np.float64]
 
 OPPORTUNITY = 1514  # bytes, Ethernet header included
-KINDS = ("lte", "wifi", "satellite")
+KINDS = ("lte", "wifi", "leo")
 SATELLITE_MEAN = 8e6  # bit/s
 AIR_MS = 4.0  # of an aggregate
 LOW_PERCENTILE = 10
@@ -107,7 +107,7 @@ def _steady(mean: float, length: int) -> I64:
 def make(kind: str, seconds: float, seed: int) -> I64:
     """Opportunities in each millisecond."""
     dice = random.Random(f"link {kind} {seed}")
-    build = {"lte": _lte, "wifi": _wifi, "satellite": _satellite}[kind]
+    build = {"lte": _lte, "wifi": _wifi, "leo": _satellite}[kind]
     return build(dice, round(seconds * 1000))
 
 

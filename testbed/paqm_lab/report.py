@@ -268,7 +268,9 @@ def _setup(result: dict[str, Any]) -> str:
     parts = [
         f"{len(first['flows'])} live video streams ({text(streams)})",
         "and TCP" if first["elastic_expected"] else "",
-        f"share one bottleneck of {rate:g} Mbit/s with a base round-trip time of "
+        f"share one bottleneck of {rate:.3g} Mbit/s"
+        + (", the mean of a rate that varies," if result.get("link") else "")
+        + " with a base round-trip time of "
         f"{result['rtt_ms']:g} ms for {result['duration_s']:g} s.",
         "The same load ran once over each of these queues, on a real Linux kernel in virtual time.",
     ]

@@ -57,6 +57,7 @@ class Run:
     packet_log_sha256: str
     wall_seconds: float
     wall_ended: float  # Unix time
+    link: str | None  # kind of the trace that the bottleneck's rate follows
 
     @property
     def advised(self) -> bool:
@@ -166,6 +167,7 @@ def load_run(directory: Path) -> Run:
             packet_log_sha256=str(data["packet_log_sha256"]),
             wall_seconds=float(data["wall_seconds"]),
             wall_ended=float(data["wall_ended"]),
+            link=data.get("link"),
         )
     except (KeyError, TypeError, ValueError) as err:
         raise LabError(f"{path}: lacks or garbles {err}; run the scenario again") from err
