@@ -145,6 +145,19 @@ static u32 paqm_auto_drain(const struct paqm_sched_data *q)
 	return paqm_auto_on(q) ? min(q->period_us, PAQM_AUTO_DRAIN_US) : q->period_us;
 }
 
+/*
+ * Capacity that the inner loop takes for media's: it is not to drop in a passing dip,
+ * which the queue can hold. When the dip lasts, the link's usual rate comes down.
+ */
+static u64 paqm_auto_media(const struct paqm_sched_data *q, u64 cap_q24)
+{
+	u64 usual = READ_ONCE(q->auto_usual), capacity = READ_ONCE(q->capacity);
+
+	if (!paqm_auto_on(q) || usual <= capacity)
+		return cap_q24;
+	return paqm_muldiv(cap_q24, usual, capacity);
+}
+
 static u32 paqm_auto_scaled(u32 bytes, u64 num, u64 den)
 {
 	return min_t(u64, paqm_muldiv(bytes, num, den), 1U << 30);

@@ -477,7 +477,7 @@ static void paqm_inner_period(struct paqm_sched_data *q, u64 elapsed)
 	u64 rate_u = u->inner.rate_q24, rate_t = t->inner.rate_q24;
 	struct paqm_inner_vars v;
 
-	p.cap_q24 = paqm_class_cap(media_cap, link, rate_t);
+	p.cap_q24 = paqm_auto_media(q, paqm_class_cap(media_cap, link, rate_t));
 	p.target = READ_ONCE(u->target);
 	v = u->inner;
 	paqm_inner_step(&v, &p, arrived_u - u->seen, READ_ONCE(u->st.backlog));
