@@ -146,16 +146,16 @@ static u32 paqm_auto_drain(const struct paqm_sched_data *q)
 }
 
 /*
- * Capacity that the inner loop takes for media's: it is not to drop in a passing dip,
- * which the queue can hold. When the dip lasts, the link's usual rate comes down.
+ * Capacity of the link for the inner loops, bit/s. Advice is careful, but a loop that
+ * drops must not be: nothing is dropped in a passing dip, which the queues can hold,
+ * and elastic traffic is to fill what advice leaves. When a dip lasts, the usual rate
+ * comes down, too.
  */
-static u64 paqm_auto_media(const struct paqm_sched_data *q, u64 cap_q24)
+static u64 paqm_auto_link(const struct paqm_sched_data *q)
 {
-	u64 usual = READ_ONCE(q->auto_usual), capacity = READ_ONCE(q->capacity);
+	u64 capacity = READ_ONCE(q->capacity);
 
-	if (!paqm_auto_on(q) || usual <= capacity)
-		return cap_q24;
-	return paqm_muldiv(cap_q24, usual, capacity);
+	return paqm_auto_on(q) ? max(READ_ONCE(q->auto_usual), capacity) : capacity;
 }
 
 static u32 paqm_auto_scaled(u32 bytes, u64 num, u64 den)

@@ -467,7 +467,7 @@ static u64 paqm_class_cap(u64 share, u64 link, u64 other_rate)
 /* One inner period of both classes; @elapsed ns have passed. */
 static void paqm_inner_period(struct paqm_sched_data *q, u64 elapsed)
 {
-	u64 link = paqm_bytes_in(READ_ONCE(q->capacity), elapsed) << 24;
+	u64 link = paqm_bytes_in(paqm_auto_link(q), elapsed) << 24;
 	u32 share = READ_ONCE(q->share_now);
 	u64 media_cap = paqm_muldiv(link, share, PAQM_Q16_ONE);
 	struct paqm_queue *u = &q->queue[PAQM_MEDIA], *t = &q->queue[PAQM_ELASTIC];
@@ -477,7 +477,7 @@ static void paqm_inner_period(struct paqm_sched_data *q, u64 elapsed)
 	u64 rate_u = u->inner.rate_q24, rate_t = t->inner.rate_q24;
 	struct paqm_inner_vars v;
 
-	p.cap_q24 = paqm_auto_media(q, paqm_class_cap(media_cap, link, rate_t));
+	p.cap_q24 = paqm_class_cap(media_cap, link, rate_t);
 	p.target = READ_ONCE(u->target);
 	v = u->inner;
 	paqm_inner_step(&v, &p, arrived_u - u->seen, READ_ONCE(u->st.backlog));
