@@ -132,6 +132,7 @@ def main() -> int:
         "kunit": lambda: marked("kunit", [*guest, "bash", "kernel/lab-tests/kunit.sh"]),
         "qdisc": lambda: marked("qdisc", [*guest, "bash", "kernel/lab-tests/qdisc.sh"]),
         "classes": lambda: marked("classes", [*guest, "bash", "kernel/lab-tests/classes.sh"]),
+        "auto": lambda: marked("auto", [*guest, "bash", "kernel/lab-tests/auto.sh"]),
         "feedback": lambda: marked("feedback", [*guest, "bash", "kernel/lab-tests/feedback.sh"]),
         "tdc": lambda: marked("tdc", [*guest, "kernel/tc-tests/run.py"]),
         "tc": tc_in_guest,
