@@ -17,10 +17,12 @@
 #include <linux/rcupdate.h>
 #include <net/addrconf.h>
 #include <net/ip.h>
-#include <net/ip6_route.h>
 #include <net/ipv6.h>
 #include <net/l3mdev.h>
 #include <net/route.h>
+#if IS_ENABLED(CONFIG_IPV6)
+#include <net/ip6_route.h>
+#endif
 #include "paqm_fb.h"
 
 #define PAQM_FB_TOS 0xC0 /* CS6, as ICMP errors (RFC 1812 section 4.3.2.5) */
