@@ -12,6 +12,7 @@
 #	make soak HOURS=1	so many virtual hours of traffic, every packet accounted for (slow)
 #	make tdc		cases of the qdisc in the kernel's tdc format
 #	make lint		formatters and static checks
+#	make lint-kernel	all static checks of the modules, 32 bit and big endian too (slow)
 #	make deb		Debian packages in out/deb
 #
 # KERNEL_SRC=DIR names a kernel source tree (>= 6.16) to build the lab kernel from.
@@ -62,6 +63,10 @@ soak: setup
 
 lint: build
 	@setup/lint.sh
+
+.PHONY: lint-kernel
+lint-kernel: build
+	@setup/lint-kernel.sh
 
 fuzz: build
 	@for target in message record request; do \

@@ -24,16 +24,6 @@ words() {
 	! git grep -nIE '\b(TODO|FIXME|XXX|HACK)\b' -- ':!setup/lint.sh'
 }
 
-checkpatch() {
-	local tree
-	tree=$(dirname "$(testbed/paqm-lab kernel lab 2>/dev/null | tail -n 1)")
-	[ -e "$tree/source" ] && tree=$tree/source # built outside of its source
-	# The core is no kernel code: its types and parameter names are its own.
-	perl "$tree/scripts/checkpatch.pl" --no-tree --no-summary --terse --strict --max-line-length=100 \
-		--ignore SPDX_LICENSE_TAG,CAMELCASE,PREFER_BIT_MACRO,BIT_MACRO,LINE_SPACING \
-		-f kernel/*.c $(ls kernel/paqm_*.h | grep -v trace) kernel/uapi/linux/*.h
-}
-
 mapfile -t c_files < <(git ls-files 'core/*.[ch]' 'feedback-daemon/*.[ch]' 'streamer/*.[ch]' \
 	'userspace/*.[ch]' 'testbed/*.[ch]')
 mapfile -t shell_files < <(git ls-files '*.sh' setup/lint.sh)
@@ -44,5 +34,5 @@ lint "ruff" bash -c "cd testbed && '$bin/ruff' check --no-cache . ../feedback-da
 lint "mypy" env MYPYPATH=testbed "$bin/mypy" --config-file testbed/pyproject.toml \
 	--cache-dir "$cache/mypy" -p paqm_lab
 lint "shell syntax" bash -c 'for f; do bash -n "$f" || exit; done' bash "${shell_files[@]}"
-lint "checkpatch" checkpatch
+setup/lint-kernel.sh --fast || failed=1
 exit $failed

@@ -327,7 +327,7 @@ static inline void paqm_check_f32(void)
 	};
 	static const paqm_u32 refused[] = {0x7F800000, 0xFF800000, 0x7FC00000, 0x7F800001,
 					   0xBF800000, 0x80000000, 0x7F7FFFFF};
-	paqm_u64 back;
+	paqm_u64 back = 0;
 	unsigned int i;
 
 	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
@@ -474,7 +474,7 @@ static inline void paqm_check_ecf_plant(void)
 /* Water-filling: worked cases and the shares of the control notes. */
 static inline void paqm_check_maxmin(void)
 {
-	struct paqm_mm mm;
+	static struct paqm_mm mm; /* large for a kernel stack */
 	paqm_u64 fair;
 	int i;
 

@@ -1,0 +1,628 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KUnit suite of the flow table: claims, ageing, full sets, equal hashes, another size,
+ * RTP known by its sequence, the census, tables from one flow to a million, and a walk
+ * that meets claims at its worst moment.
+ */
+#include <kunit/test.h>
+#include <linux/prandom.h>
+#include <linux/sched.h>
+#include <net/dsfield.h>
+
+/*
+ * The walk re-reads the key behind smp_rmb(): a hook there stands for another CPU that
+ * claims slots just between the walker's two looks, which no scheduling can be made to do
+ * every time.
+ */
+static void (*paqm_at_barrier)(void);
+static void paqm_meet(void)
+{
+	if (paqm_at_barrier)
+		paqm_at_barrier();
+	barrier();
+}
+
+#include "../paqm_classify.h" /* enum paqm_class */
+#undef smp_rmb
+#define smp_rmb() paqm_meet() /* see above */
+#include "../paqm_flows.h"
+
+#define PAQM_AGE 2000 /* ms */
+
+static struct paqm_flows paqm_table;
+
+/* A packet of the flow @hash, in @class, at @now_ms. */
+static struct paqm_flow *paqm_touch(u64 hash, enum paqm_class class, u32 now_ms, bool *fresh)
+{
+	struct paqm_packet p = {
+		.hash = hash,
+		.kind = PAQM_KIND_MEDIA,
+		.family = 4,
+		.proto = IPPROTO_UDP,
+		.ports = htonl((u32)hash),
+		.buf.ip.saddr = htonl((u32)(hash >> 32)),
+	};
+	struct paqm_flow *f;
+	bool unused;
+
+	p.net = &p.buf;
+	f = paqm_flows_touch(&paqm_table, &p, now_ms, fresh ? fresh : &unused);
+	if (f)
+		paqm_flow_set(f, class, PAQM_NATURE_OPEN);
+	return f;
+}
+
+static struct paqm_flow_more *paqm_more(const struct paqm_flow *f)
+{
+	return paqm_flow_more(&paqm_table, f);
+}
+
+/* Census at @now_ms; rates are measured over @window_ms. */
+static void paqm_count(u32 now_ms, u32 window_ms, u64 fair, struct paqm_census *c)
+{
+	struct paqm_walk w = {
+		.now_ms = now_ms,
+		.window_ns = window_ms * (u64)NSEC_PER_MSEC,
+		.fair = fair,
+		.mouse = 100000,
+		.police = true,
+		.overloaded = true,
+		.max_every = 40,
+	};
+
+	paqm_flows_walk(&paqm_table, &w, c);
+}
+
+/* Table of @slots, or the test ends. */
+static void paqm_make(struct kunit *test, u32 slots)
+{
+	paqm_at_barrier = NULL;
+	memset(&paqm_table, 0, sizeof(paqm_table));
+	paqm_table.age_ms = PAQM_AGE;
+	KUNIT_ASSERT_EQ(test, paqm_flows_alloc(&paqm_table, slots), 0);
+}
+
+static void paqm_flows_exit(struct kunit *test)
+{
+	paqm_at_barrier = NULL;
+	paqm_flows_free(&paqm_table);
+}
+
+/* The @n-th flow of set 0. */
+static u64 paqm_same_set(u64 n)
+{
+	return (n + 1) << 33;
+}
+
+/* The @n-th flow, in a set like others. */
+static u64 paqm_nth(u64 n)
+{
+	return n << 33 | n;
+}
+
+static void paqm_kunit_claim(struct kunit *test)
+{
+	struct paqm_flow *a, *b;
+	struct paqm_census *c;
+	bool fresh;
+
+	paqm_make(test, 64);
+	c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	a = paqm_touch(paqm_nth(1), PAQM_MEDIA, 1000, &fresh);
+	KUNIT_ASSERT_NOT_NULL(test, a);
+	KUNIT_EXPECT_TRUE(test, fresh);
+	a->bytes = 77;
+	KUNIT_EXPECT_PTR_EQ(test, paqm_touch(paqm_nth(1), PAQM_MEDIA, 1000, &fresh), a);
+	KUNIT_EXPECT_FALSE(test, fresh);
+	b = paqm_touch(paqm_nth(2), PAQM_ELASTIC, 1001, &fresh);
+	KUNIT_EXPECT_PTR_NE(test, a, b);
+	KUNIT_EXPECT_TRUE(test, fresh);
+	KUNIT_EXPECT_EQ(test, a->bytes, 77);
+	KUNIT_EXPECT_EQ(test, b->bytes, 0);
+	/* a filter moves a living flow */
+	KUNIT_EXPECT_PTR_EQ(test, paqm_touch(paqm_nth(1), PAQM_ELASTIC, 1002, &fresh), a);
+	KUNIT_EXPECT_FALSE(test, fresh);
+	paqm_count(1002, 0, 0, c);
+	KUNIT_EXPECT_EQ(test, c->used, 2);
+	KUNIT_EXPECT_EQ(test, c->media, 0);
+	KUNIT_EXPECT_EQ(test, c->present, 2);
+}
+
+/* Silence: forgotten by the census first, then its slot may be taken. Time wraps. */
+static void paqm_kunit_ageing(struct kunit *test)
+{
+	static const u32 begin[] = { 0, 1000, U32_MAX - 100, U32_MAX - PAQM_AGE };
+	struct paqm_census *c;
+	struct paqm_flow *a;
+	bool fresh;
+	u32 i, n, t;
+
+	c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	for (i = 0; i < ARRAY_SIZE(begin); i++) {
+		t = begin[i];
+		paqm_make(test, 64);
+		a = paqm_touch(paqm_nth(5), PAQM_MEDIA, t, NULL);
+		paqm_count(t + PAQM_FLOW_ACTIVE_MS, 0, 0, c);
+		KUNIT_EXPECT_EQ(test, c->media, 1);
+		paqm_count(t + PAQM_FLOW_ACTIVE_MS + 1, 0, 0, c);
+		KUNIT_EXPECT_EQ(test, c->media, 0);
+		KUNIT_EXPECT_EQ(test, c->used, 1);
+		paqm_count(t + PAQM_AGE + 1, 0, 0, c);
+		KUNIT_EXPECT_EQ(test, c->used, 0);
+		/* back in time: the same slot, and news to the census */
+		KUNIT_EXPECT_PTR_EQ(test, a, paqm_touch(paqm_nth(5), PAQM_MEDIA,
+							t + PAQM_FLOW_ACTIVE_MS, &fresh));
+		KUNIT_EXPECT_FALSE(test, fresh);
+		t += 2 * PAQM_FLOW_ACTIVE_MS + 1;
+		KUNIT_EXPECT_PTR_EQ(test, paqm_touch(paqm_nth(5), PAQM_MEDIA, t, &fresh), a);
+		KUNIT_EXPECT_TRUE(test, fresh);
+		/* a full set yields its place to a new flow only when that is over age */
+		for (n = 0; n < PAQM_WAYS; n++)
+			KUNIT_EXPECT_NOT_NULL(test, paqm_touch(paqm_same_set(n), PAQM_MEDIA, t,
+							       NULL));
+		KUNIT_EXPECT_NULL(test, paqm_touch(paqm_same_set(100), PAQM_MEDIA,
+						   t + PAQM_AGE, NULL));
+		KUNIT_EXPECT_NOT_NULL(test, paqm_touch(paqm_same_set(100), PAQM_MEDIA,
+						       t + PAQM_AGE + 1, &fresh));
+		KUNIT_EXPECT_TRUE(test, fresh);
+		KUNIT_EXPECT_EQ(test, paqm_table.overflow, 1);
+		paqm_flows_free(&paqm_table);
+	}
+}
+
+/* A flow that comes into an aged slot begins from nothing. */
+static void paqm_kunit_reuse(struct kunit *test)
+{
+	struct paqm_flow *old[PAQM_WAYS], *f;
+	struct paqm_census *c;
+	u32 i, t = 10000;
+
+	c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	paqm_make(test, PAQM_WAYS); /* a single set */
+	for (i = 0; i < PAQM_WAYS; i++) {
+		old[i] = paqm_touch(paqm_nth(i + 1), PAQM_MEDIA, t, NULL);
+		KUNIT_ASSERT_NOT_NULL(test, old[i]);
+	}
+	paqm_count(t, 0, 0, c);
+	paqm_flows_mark(&paqm_table);
+	for (i = 0; i < PAQM_WAYS; i++)
+		old[i]->bytes += 500000;
+	for (i = 0; i < 20; i++) /* 20 Mbit/s where 1 was told */
+		paqm_count(t, 200, 1000000, c);
+	KUNIT_EXPECT_EQ(test, c->policed, PAQM_WAYS);
+	t += PAQM_AGE + 1;
+	f = paqm_touch(paqm_nth(99), PAQM_MEDIA, t, NULL);
+	KUNIT_ASSERT_NOT_NULL(test, f);
+	KUNIT_EXPECT_EQ(test, f->bytes, 0);
+	KUNIT_EXPECT_FALSE(test, f->every & PAQM_POLICED);
+	KUNIT_EXPECT_EQ(test, f->every, 1);
+	paqm_count(t, 200, 1000000, c);
+	KUNIT_EXPECT_EQ(test, c->used, 1);
+	KUNIT_EXPECT_EQ(test, c->policed, 0);
+	KUNIT_EXPECT_EQ(test, paqm_more(f)->rate, 0);
+	KUNIT_EXPECT_EQ(test, paqm_more(f)->deaf, 0);
+}
+
+/* Full sets: the ninth flow is not counted, that is counted; the others live on. */
+static void paqm_kunit_overflow(struct kunit *test)
+{
+	struct paqm_census *c;
+	bool fresh;
+	u32 i;
+
+	c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	paqm_make(test, 1024);
+	for (i = 0; i < 20; i++) {
+		struct paqm_flow *f = paqm_touch(paqm_same_set(i), PAQM_MEDIA, 100, &fresh);
+
+		KUNIT_EXPECT_EQ(test, !!f, i < PAQM_WAYS);
+		if (f)
+			KUNIT_EXPECT_TRUE(test, fresh);
+	}
+	KUNIT_EXPECT_EQ(test, paqm_table.overflow, 20 - PAQM_WAYS);
+	for (i = 0; i < PAQM_WAYS; i++)
+		KUNIT_EXPECT_NOT_NULL(test, paqm_touch(paqm_same_set(i), PAQM_MEDIA, 101, NULL));
+	/* other sets are not concerned */
+	KUNIT_EXPECT_NOT_NULL(test, paqm_touch(paqm_same_set(0) + 1, PAQM_MEDIA, 101, NULL));
+	paqm_count(101, 0, 0, c);
+	KUNIT_EXPECT_EQ(test, c->media, PAQM_WAYS + 1);
+	paqm_table.overflow = U32_MAX; /* wraps, like any counter */
+	KUNIT_EXPECT_NULL(test, paqm_touch(paqm_same_set(50), PAQM_MEDIA, 102, NULL));
+	KUNIT_EXPECT_EQ(test, paqm_table.overflow, 0);
+}
+
+/* Flows that agree in set and tag are one, whatever the bits between. */
+static void paqm_kunit_equal(struct kunit *test)
+{
+	const u64 hash = 0x8000000100000005ULL;
+	struct paqm_flow *f;
+	bool fresh;
+
+	paqm_make(test, 1024);
+	f = paqm_touch(hash, PAQM_MEDIA, 1, NULL);
+	KUNIT_EXPECT_PTR_EQ(test, paqm_touch(hash | 1 << 20, PAQM_MEDIA, 1, &fresh), f);
+	KUNIT_EXPECT_FALSE(test, fresh);
+	KUNIT_EXPECT_PTR_NE(test, paqm_touch(hash + 1, PAQM_MEDIA, 1, NULL), f);
+	KUNIT_EXPECT_PTR_NE(test, paqm_touch(hash ^ 1ULL << 40, PAQM_MEDIA, 1, NULL), f);
+	KUNIT_EXPECT_EQ(test, paqm_table.seen, 3);
+}
+
+/* A table of another size takes the living flows along, with all that is known. */
+static void paqm_kunit_resize(struct kunit *test)
+{
+	struct paqm_flows old;
+	struct paqm_census *c;
+	struct paqm_flow *f;
+	u32 i, kept = 0;
+	bool fresh;
+
+	c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	paqm_make(test, 4096);
+	for (i = 1; i <= 500; i++) {
+		f = paqm_touch(paqm_nth(i), i % 2 ? PAQM_MEDIA : PAQM_ELASTIC, 10, NULL);
+		KUNIT_ASSERT_NOT_NULL(test, f);
+		f->bytes = i;
+	}
+	old = paqm_table;
+	paqm_make(test, 65536);
+	paqm_flows_copy(&paqm_table, &old);
+	for (i = 1; i <= 500; i++) {
+		f = paqm_touch(paqm_nth(i), i % 2 ? PAQM_MEDIA : PAQM_ELASTIC, 11, &fresh);
+		KUNIT_ASSERT_NOT_NULL(test, f);
+		KUNIT_EXPECT_FALSE(test, fresh);
+		KUNIT_EXPECT_EQ(test, f->bytes, i);
+	}
+	paqm_flows_free(&old);
+	old = paqm_table;
+	paqm_make(test, 64); /* and one that is too small as many as it holds */
+	paqm_flows_copy(&paqm_table, &old);
+	paqm_flows_free(&old);
+	for (i = 0; i < 64; i++)
+		kept += !!paqm_table.flow[i].tag;
+	KUNIT_EXPECT_EQ(test, kept, 64);
+	paqm_count(11, 0, 0, c);
+	KUNIT_EXPECT_EQ(test, c->used, 64);
+}
+
+/* One packet of a UDP flow through the recogniser; what it is taken for. */
+static u8 paqm_udp(struct paqm_flow *f, bool rtp, u16 seq, u32 ssrc)
+{
+	struct paqm_packet p = {
+		.kind = rtp ? PAQM_KIND_RTP : PAQM_KIND_UNKNOWN_UDP,
+		.seq = seq,
+		.ssrc = ssrc,
+	};
+
+	return paqm_flow_judge_udp(&paqm_table, f, &p);
+}
+
+/* RTP is known by its sequence: soon, in spite of loss, and for as long as it goes on. */
+static void paqm_kunit_rtp(struct kunit *test)
+{
+	struct paqm_flow *f;
+	struct rnd_state rnd;
+	u16 seq = 65530;
+	u32 i;
+
+	paqm_make(test, 64);
+	prandom_seed_state(&rnd, 5);
+	f = paqm_touch(paqm_nth(1), PAQM_MEDIA, 1, NULL);
+	KUNIT_EXPECT_EQ(test, paqm_udp(f, true, seq++, 7), PAQM_FLOW_UNSURE);
+	KUNIT_EXPECT_EQ(test, paqm_udp(f, true, seq++, 7), PAQM_FLOW_UNSURE);
+	KUNIT_EXPECT_EQ(test, paqm_udp(f, true, seq++, 7), PAQM_MEDIA);
+	KUNIT_EXPECT_EQ(test, paqm_table.rtp, 1);
+	for (i = 0; i < 100000; i++) { /* wraps, loses a fifth */
+		seq += 1 + (prandom_u32_state(&rnd) % 5 == 0);
+		KUNIT_EXPECT_EQ(test, paqm_udp(f, true, seq, 7), PAQM_MEDIA);
+	}
+	/* a new source in the same flow, a burst of something else */
+	for (i = 0; i < 100; i++)
+		KUNIT_EXPECT_EQ(test, paqm_udp(f, true, i, 8), PAQM_MEDIA);
+	for (i = 0; i < 100; i++)
+		KUNIT_EXPECT_EQ(test, paqm_udp(f, false, 0, 0), PAQM_MEDIA);
+	KUNIT_EXPECT_EQ(test, paqm_table.not_rtp, 0);
+	for (i = 0; i < 1000; i++) /* but not for ever */
+		paqm_udp(f, false, 0, 0);
+	KUNIT_EXPECT_EQ(test, paqm_udp(f, false, 0, 0), PAQM_ELASTIC);
+	KUNIT_EXPECT_EQ(test, paqm_table.not_rtp, 1);
+	for (i = 0; i < 100; i++) /* and back, with more evidence */
+		paqm_udp(f, true, i, 9);
+	KUNIT_EXPECT_EQ(test, paqm_udp(f, true, i, 9), PAQM_MEDIA);
+	KUNIT_EXPECT_EQ(test, paqm_table.rtp, 2);
+}
+
+/* Flows of random payload, a quarter of which begins like RTP: none is taken for it. */
+static void paqm_kunit_not_rtp(struct kunit *test)
+{
+	struct rnd_state rnd;
+	struct paqm_flow *f;
+	u32 i, j;
+
+	paqm_make(test, 65536);
+	prandom_seed_state(&rnd, 6);
+	for (i = 1; i <= 5000; i++) {
+		f = paqm_touch(paqm_nth(i), PAQM_ELASTIC, 1, NULL);
+		for (j = 0; j < 200; j++)
+			KUNIT_EXPECT_NE(test, paqm_udp(f, prandom_u32_state(&rnd) % 4 == 0,
+						       prandom_u32_state(&rnd),
+						       prandom_u32_state(&rnd)), PAQM_MEDIA);
+	}
+	KUNIT_EXPECT_EQ(test, paqm_table.rtp, 0);
+	/* one source, random numbers: the sequence alone must not pass by chance */
+	for (i = 5001; i <= 10000; i++) {
+		f = paqm_touch(paqm_nth(i), PAQM_ELASTIC, 1, NULL);
+		for (j = 0; j < 200; j++)
+			paqm_udp(f, true, prandom_u32_state(&rnd), 1);
+	}
+	kunit_info(test, "%u of 5000 flows with one SSRC and random numbers pass\n",
+		   paqm_table.rtp);
+	KUNIT_EXPECT_LE(test, paqm_table.rtp, 50);
+	/* without a slot the packet alone decides */
+	KUNIT_EXPECT_EQ(test, paqm_udp(NULL, true, 1, 1), PAQM_MEDIA);
+	KUNIT_EXPECT_EQ(test, paqm_udp(NULL, false, 1, 1), PAQM_ELASTIC);
+}
+
+/* Every flow its rate, whatever wraps: bytes between two marks over the window. */
+static void paqm_kunit_rates(struct kunit *test)
+{
+	struct paqm_census *c;
+	struct paqm_flow *f;
+	u32 i;
+
+	c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	paqm_make(test, 64);
+	f = paqm_touch(paqm_nth(7), PAQM_MEDIA, 1, NULL);
+	KUNIT_ASSERT_NOT_NULL(test, f);
+	paqm_count(1, 200, 0, c); /* its first window says nothing yet */
+	KUNIT_EXPECT_EQ(test, paqm_more(f)->rate, 0);
+	f->bytes = U32_MAX - 1000;
+	paqm_flows_mark(&paqm_table);
+	for (i = 0; i < 12; i++) {
+		f->bytes += 25000; /* 1 Mbit/s in 200 ms */
+		paqm_count(1, 200, 0, c);
+		paqm_flows_mark(&paqm_table);
+	}
+	KUNIT_EXPECT_EQ(test, paqm_more(f)->rate, 1000000);
+	/* a window that is too short changes nothing */
+	f->bytes += 10000000;
+	paqm_count(1, PAQM_WINDOW_MIN_NS / NSEC_PER_MSEC - 1, 0, c);
+	KUNIT_EXPECT_EQ(test, paqm_more(f)->rate, 1000000);
+}
+
+/* Who does not do as told: asked ever more rarely, policed only far above the rate. */
+static void paqm_kunit_strikes(struct kunit *test)
+{
+	struct paqm_flow *good, *deaf, *wild;
+	struct paqm_census *c;
+	u32 i, every = 1;
+
+	c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	paqm_make(test, 64);
+	good = paqm_touch(paqm_nth(1), PAQM_MEDIA, 1, NULL);
+	deaf = paqm_touch(paqm_nth(2), PAQM_MEDIA, 1, NULL);
+	wild = paqm_touch(paqm_nth(3), PAQM_MEDIA, 1, NULL);
+	paqm_count(1, 0, 0, c);
+	for (i = 0; i < 2000; i++) {
+		paqm_flows_mark(&paqm_table);
+		good->bytes += 25000; /* 1.0 Mbit/s */
+		deaf->bytes += 40000; /* 1.6 */
+		wild->bytes += 100000; /* 4.0 */
+		paqm_count(1, 200, 1000000, c);
+		KUNIT_EXPECT_GE(test, deaf->every, every);
+		KUNIT_EXPECT_EQ(test, !!(wild->every & PAQM_POLICED), !!paqm_more(wild)->drop);
+		every = deaf->every;
+		KUNIT_EXPECT_EQ(test, good->every, 1);
+		KUNIT_EXPECT_EQ(test, paqm_more(good)->drop, 0);
+		KUNIT_EXPECT_EQ(test, paqm_more(deaf)->drop, 0);
+		if (i < PAQM_DEAF_STRIKE)
+			KUNIT_EXPECT_EQ(test, paqm_more(wild)->drop, 0);
+	}
+	KUNIT_EXPECT_EQ(test, deaf->every, 40);
+	/* what is left of 4 Mbit/s is the fair rate */
+	KUNIT_EXPECT_GE(test, paqm_more(wild)->drop, U32_MAX / 100 * 74);
+	KUNIT_EXPECT_LE(test, paqm_more(wild)->drop, U32_MAX / 100 * 76);
+	KUNIT_EXPECT_EQ(test, c->policed, 1);
+	for (i = 0; i < 20; i++) { /* it mends its ways */
+		paqm_flows_mark(&paqm_table);
+		wild->bytes += 25000;
+		deaf->bytes += 25000;
+		paqm_count(1, 200, 1000000, c);
+	}
+	KUNIT_EXPECT_EQ(test, paqm_more(wild)->drop, 0);
+	KUNIT_EXPECT_EQ(test, wild->every, 1);
+	KUNIT_EXPECT_EQ(test, deaf->every, 1);
+}
+
+static u64 paqm_draw_hash(struct rnd_state *rnd)
+{
+	u64 hash = (u64)prandom_u32_state(rnd) << 32;
+
+	return hash | prandom_u32_state(rnd);
+}
+
+/* 1 to 1,000,000 flows: none lost where there is room, and every one not counted is told. */
+static void paqm_kunit_million(struct kunit *test)
+{
+	static const struct {
+		u32 flows, slots, lost_min, lost_max; /* per million */
+	} t[] = {
+		/* what eight ways lose follows from Poisson's law of the load of a set */
+		{ 1, 64, 0, 0 },
+		{ 10, 1024, 0, 0 },
+		{ 100, 1024, 0, 0 },
+		{ 1000, 16384, 0, 0 },
+		{ 10000, 65536, 0, 200 },
+		{ 100000, 262144, 500, 3000 },
+		{ 1000000, 1048576, 115000, 135000 },
+	};
+	struct paqm_census *c;
+	struct rnd_state rnd;
+	u32 i, n, lost, again;
+	u64 hash;
+
+	c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	for (i = 0; i < ARRAY_SIZE(t); i++) {
+		paqm_make(test, t[i].slots);
+		prandom_seed_state(&rnd, 3);
+		for (lost = 0, n = 0; n < t[i].flows; n++) {
+			hash = paqm_draw_hash(&rnd);
+			lost += !paqm_touch(hash, PAQM_MEDIA, 1, NULL);
+		}
+		KUNIT_EXPECT_EQ(test, paqm_table.overflow, lost);
+		paqm_count(1, 0, 0, c);
+		KUNIT_EXPECT_EQ(test, c->used + lost, t[i].flows);
+		KUNIT_EXPECT_EQ(test, c->media, c->used);
+		KUNIT_EXPECT_GE(test, lost, div_u64((u64)t[i].lost_min * t[i].flows, 1000000));
+		KUNIT_EXPECT_LE(test, lost, div_u64((u64)t[i].lost_max * t[i].flows, 1000000));
+		kunit_info(test, "%u flows in %u slots: %u not counted\n", t[i].flows, t[i].slots,
+			   lost);
+		/* the same ones again: who has a slot keeps it */
+		prandom_seed_state(&rnd, 3);
+		for (again = 0, n = 0; n < t[i].flows; n++) {
+			hash = paqm_draw_hash(&rnd);
+			again += !paqm_touch(hash, PAQM_MEDIA, 2, NULL);
+			if (!(n & 65535))
+				cond_resched();
+		}
+		KUNIT_EXPECT_EQ(test, again, lost);
+		paqm_flows_free(&paqm_table);
+	}
+}
+
+/* ------------------------------------------------------ a walk that meets claims */
+
+static u64 paqm_newcomer;
+static u32 paqm_meetings;
+
+/* All eight slots of the one set are taken by new flows just now. */
+static void paqm_take_all(void)
+{
+	u32 i;
+
+	paqm_meetings++;
+	for (i = 0; i < PAQM_WAYS; i++) {
+		struct paqm_flow *f;
+
+		f = paqm_touch(paqm_nth(++paqm_newcomer), PAQM_ELASTIC, 50000, NULL);
+
+		if (f)
+			f->bytes += 1000000;
+	}
+}
+
+/*
+ * A claim between the walker's two looks at the key: what it read may be half of one
+ * flow and half of another, so it must be thrown away, not counted.
+ */
+static void paqm_kunit_walk_race(struct kunit *test)
+{
+	struct paqm_census *c;
+	u32 i;
+
+	c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	paqm_make(test, PAQM_WAYS);
+	paqm_newcomer = 1000;
+	paqm_meetings = 0;
+	for (i = 1; i <= PAQM_WAYS; i++)
+		paqm_touch(paqm_nth(i), PAQM_MEDIA, 100, NULL);
+	paqm_count(100, 200, 0, c);
+	for (i = 0; i < PAQM_WAYS; i++)
+		paqm_table.flow[i].bytes += 25000;
+	paqm_count(100, 200, 1000000, c);
+	KUNIT_EXPECT_EQ(test, c->media, PAQM_WAYS);
+	paqm_at_barrier = paqm_take_all;
+	/* at 50000 the eight are long silent, so every barrier may replace them all */
+	paqm_count(100, 200, 1000000, c);
+	paqm_at_barrier = NULL;
+	KUNIT_EXPECT_GE(test, paqm_meetings, 1);
+	KUNIT_EXPECT_EQ(test, c->media, 0); /* those seen first are gone */
+	paqm_count(50000, 0, 1000000, c);
+	KUNIT_EXPECT_EQ(test, c->present, PAQM_WAYS);
+	KUNIT_EXPECT_EQ(test, c->used, PAQM_WAYS);
+	for (i = 0; i < PAQM_WAYS; i++) /* nobody inherits a rate */
+		KUNIT_EXPECT_EQ(test, paqm_table.more[i].rate, 0);
+}
+
+static struct rnd_state paqm_race_rnd;
+static u32 paqm_race_now;
+
+/* Some flow or other appears, in a table that turns over all the time. */
+static void paqm_take_one(void)
+{
+	u64 hash = paqm_nth(1 + (prandom_u32_state(&paqm_race_rnd) & 4095));
+	struct paqm_flow *f = paqm_touch(hash, hash & 1, paqm_race_now, NULL);
+
+	if (f)
+		f->bytes += 1500;
+}
+
+/*
+ * Walks during constant claims: every census is possible (no more flows than slots, no
+ * rate beyond what a flow can have sent) and once all is quiet it is exact.
+ */
+static void paqm_kunit_walk_churn(struct kunit *test)
+{
+	struct paqm_census *c;
+	u32 round, i, living;
+
+	c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	paqm_make(test, 1024);
+	prandom_seed_state(&paqm_race_rnd, 4);
+	paqm_race_now = 1;
+	paqm_at_barrier = paqm_take_one;
+	for (i = 0; i < 2000; i++)
+		paqm_take_one();
+	for (round = 0; round < 300; round++) {
+		paqm_race_now += 1 + (prandom_u32_state(&paqm_race_rnd) & 511);
+		paqm_flows_mark(&paqm_table);
+		for (i = 0; i < 200; i++)
+			paqm_take_one();
+		paqm_count(paqm_race_now, 200, 1000000, c);
+		KUNIT_EXPECT_LE(test, c->used, 1024);
+		KUNIT_EXPECT_LE(test, c->media + c->present, c->used);
+		KUNIT_EXPECT_LE(test, c->elastic, c->present);
+		for (i = 0; i < 1024; i++) /* at most all claims of a round */
+			KUNIT_EXPECT_LE(test, paqm_table.more[i].rate,
+					1500ULL * 8 * 5 * (200 + 1024));
+	}
+	paqm_at_barrier = NULL;
+	for (living = 0, i = 0; i < 1024; i++)
+		living += paqm_table.flow[i].tag &&
+			  paqm_race_now - paqm_table.flow[i].last_ms <= PAQM_FLOW_ACTIVE_MS;
+	paqm_count(paqm_race_now, 200, 1000000, c);
+	KUNIT_EXPECT_EQ(test, c->media + c->present, living);
+}
+
+static struct kunit_case paqm_flows_cases[] = {
+	KUNIT_CASE(paqm_kunit_claim),
+	KUNIT_CASE(paqm_kunit_ageing),
+	KUNIT_CASE(paqm_kunit_reuse),
+	KUNIT_CASE(paqm_kunit_overflow),
+	KUNIT_CASE(paqm_kunit_equal),
+	KUNIT_CASE(paqm_kunit_resize),
+	KUNIT_CASE(paqm_kunit_rtp),
+	KUNIT_CASE(paqm_kunit_not_rtp),
+	KUNIT_CASE(paqm_kunit_rates),
+	KUNIT_CASE(paqm_kunit_strikes),
+	KUNIT_CASE(paqm_kunit_million),
+	KUNIT_CASE(paqm_kunit_walk_race),
+	KUNIT_CASE(paqm_kunit_walk_churn),
+	{}
+};
+
+static struct kunit_suite paqm_flows_suite = {
+	.name = "paqm_flows",
+	.exit = paqm_flows_exit,
+	.test_cases = paqm_flows_cases,
+};
+kunit_test_suite(paqm_flows_suite);

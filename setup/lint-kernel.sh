@@ -1,0 +1,267 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Static checks of the kernel modules; prints `ok NAME` or `not ok NAME` for each.
+#
+#	lint-kernel.sh --fast	what needs only the kernel's own scripts: checkpatch, kernel-doc
+#	lint-kernel.sh		these and all others: gcc with more warnings and its analyzer, clang,
+#				sparse, coccinelle, compilation for i386 (32 bit) and s390x (big endian)
+#
+# The others need about 1 GB under the user's cache directory, some Debian packages (installed if
+# missing, as root) and some minutes for the first run: kernel trees are prepared there for each
+# architecture, and a sparse that understands today's headers is built from Debian's source of it.
+set -u
+cd "$(dirname "$(readlink -f "$0")")/.." || exit 2
+top=$PWD
+cache="${XDG_CACHE_HOME:-$HOME/.cache}/paqm"
+work="$cache/lint"
+clang=19 # the newest of Debian 12
+sparse_suites="trixie forky sid" # the first with the version
+sparse_version=0.6.5
+failed=0
+
+say() { printf 'lint-kernel: %s\n' "$*"; }
+fail() {
+	printf 'lint-kernel: %s\n' "$*" >&2
+	exit 2
+}
+
+lint() {
+	local name=$1 out
+	shift
+	if out=$("$@" 2>&1); then
+		echo "ok $name"
+	else
+		echo "not ok $name"
+		printf '%s\n' "$out" | head -n 40 | sed 's/^/    /'
+		failed=1
+	fi
+}
+
+# Source of the newest kernel of the lab.
+find_source() {
+	source=$(PYTHONPATH=testbed python3 -c 'import sys
+from paqm_lab import kernel
+print(kernel.source_tree(lambda line: print(line, file=sys.stderr)))')
+	[ -x "$source/scripts/checkpatch.pl" ] || fail "no kernel source (see above)"
+}
+
+# ---------------------------------------------------------------- the kernel's own scripts
+
+checkpatch() {
+	# The core is no kernel code: its types and parameter names are its own. Nor can a header of
+	# tracepoints be laid out by the rules.
+	perl "$source/scripts/checkpatch.pl" --no-tree --no-summary --terse --strict \
+		--max-line-length=100 \
+		--ignore SPDX_LICENSE_TAG,CAMELCASE,PREFER_BIT_MACRO,BIT_MACRO,LINE_SPACING \
+		-f kernel/*.c $(ls kernel/paqm_*.h | grep -v trace) kernel/uapi/linux/*.h kernel/kunit/*.[ch]
+}
+
+kernel_doc() {
+	"$source/scripts/kernel-doc" -none -Wshort-desc -Wcontents-before-sections -Werror kernel/*.c kernel/paqm_*.h \
+		kernel/uapi/linux/*.h core/*.h
+}
+
+# ---------------------------------------------------------------- compilers
+
+# A copy of the modules' sources in $work/build/NAME: nothing is built inside the tree.
+copy_sources() {
+	rm -rf "$work/build/$1"
+	mkdir -p "$work/build/$1"
+	git ls-files -z kernel core | grep -zE '(\.[ch]|/Kbuild|/Makefile)$' |
+		xargs -0 cp --parents -t "$work/build/$1"
+}
+
+# compile NAME ARGUMENT...: make the modules; the log is $work/build/NAME.log
+compile() {
+	local name=$1
+	shift
+	copy_sources "$name"
+	make "$@" M="$work/build/$name/kernel" KBUILD_MODPOST_WARN=1 -j2 modules \
+		>"$work/build/$name.log" 2>&1 || {
+		tail -n 20 "$work/build/$name.log"
+		return 1
+	}
+}
+
+# Warnings of a log that lie in our files; those inside the kernel's own headers do not count.
+# What modpost misses without a whole kernel is looked at by own_symbols instead.
+own_warnings() {
+	! grep -E '(warning|error|note): ' "$work/build/$1.log" |
+		grep -vE "^($source|$work/tree)|^WARNING: modpost: .*undefined|Symbol info of vmlinux" |
+		grep -E '(warning|error): ' | sort -u | grep .
+}
+
+# Every symbol that a module wants must be one that the kernel exports somewhere (or its sibling
+# module): so no helper of the compiler, such as a 64 bit division, is left to the linker.
+own_symbols() {
+	local name=$1 nm=$2
+	find "$work/build/$name" -name '*.ko' -exec "$nm" -u {} + | awk 'NF == 2 { print $2 }' |
+		sort -u >"$work/build/$name.wanted"
+	[ -s "$work/build/$name.wanted" ] || { echo "no module was built"; return 1; }
+	! comm -23 "$work/build/$name.wanted" "$work/exports" | grep .
+}
+
+gcc_warnings() { # level
+	compile "gcc-w$1" -C "$(prepared x86_64)" ARCH=x86_64 W="$1" && own_warnings "gcc-w$1"
+}
+
+gcc_analyzer() {
+	compile gcc-analyzer -C "$(prepared x86_64)" ARCH=x86_64 KCFLAGS=-fanalyzer && own_warnings gcc-analyzer
+}
+
+clang_build() {
+	compile clang -C "$(prepared x86_64-clang)" ARCH=x86_64 LLVM="-$clang" W=1 && own_warnings clang &&
+		own_symbols clang "llvm-nm-$clang"
+}
+
+cross_build() { # architecture, prefix of the compiler
+	compile "$1" -C "$(prepared "$1")" ARCH="$(arch_of "$1")" CROSS_COMPILE="$2" W=1 &&
+		own_warnings "$1" && own_symbols "$1" "$2nm"
+}
+
+sparse() {
+	compile sparse -C "$(prepared x86_64)" ARCH=x86_64 C=2 CHECK="$work/sparse/sparse" \
+		CF="-D__CHECK_ENDIAN__ -Wno-cast-truncate -D'__has_include(file)=1'" CONFIG_KUNIT= && own_warnings sparse
+}
+
+# The kernel's own semantic patches, but those that need OCaml.
+coccinelle() {
+	local patch options log="$work/build/coccinelle.log" ran=0
+	copy_sources coccinelle
+	: >"$log"
+	for patch in $(grep -rL 'script:ocaml' --include='*.cocci' "$source/scripts/coccinelle" | sort); do
+		grep -q 'virtual report' "$patch" || continue
+		options=$(sed -n 's|^// Options: ||p' "$patch" | tr '\n' ' ')
+		# shellcheck disable=SC2086 # options are words
+		spatch -D report --no-show-diff --very-quiet $options --cocci-file "$patch" \
+			--include-headers -I "$source/include" --dir "$work/build/coccinelle/kernel" >>"$log" 2>&1 ||
+			{ echo "$patch: spatch failed"; tail -n 3 "$log"; return 1; }
+		ran=$((ran + 1))
+	done
+	[ "$ran" -ge 40 ] || { echo "only $ran semantic patches were found"; return 1; }
+	! grep -E '^[^ ]+:[0-9]+(:[0-9-]+)?: ' "$log"
+}
+
+# ---------------------------------------------------------------- what they need
+
+arch_of() {
+	case "$1" in
+	s390x) echo s390 ;;
+	*) echo "${1%-clang}" ;;
+	esac
+}
+
+prepared() { echo "$work/tree/$version-$1"; }
+
+# prepare ARCHITECTURE ARGUMENT...: a configured tree that modules can be compiled against
+prepare() {
+	local dir log arch=$1
+	dir=$(prepared "$1")
+	log="$dir.log"
+	shift
+	[ -e "$dir/prepared" ] && return
+	say "preparing $version for $arch (log: $log)"
+	rm -rf "$dir"
+	mkdir -p "$dir"
+	local make=(make -C "$source" O="$dir" ARCH="$(arch_of "$arch")" "$@")
+	"${make[@]}" defconfig >"$log" 2>&1 || fail "no configuration for $arch, see $log"
+	printf 'CONFIG_%s\n' NET_SCHED=y NET_CLS=y IPV6=y MODULES=y KUNIT=y DEBUG_INFO_NONE=y \
+		WERROR=n TRIM_UNUSED_KSYMS=n >>"$dir/.config"
+	{ "${make[@]}" olddefconfig && "${make[@]}" -j2 modules_prepare; } >>"$log" 2>&1 ||
+		fail "preparing a tree for $arch failed, see $log: $(tail -n 1 "$log")"
+	touch "$dir/prepared"
+}
+
+need() { # package command
+	command -v "$2" >/dev/null || missing+=("$1")
+}
+
+packages() {
+	local missing=() log="$work/apt.log"
+	need coccinelle spatch
+	need gcc-i686-linux-gnu i686-linux-gnu-gcc
+	need gcc-s390x-linux-gnu s390x-linux-gnu-gcc
+	need "clang-$clang" "clang-$clang"
+	need "lld-$clang" "ld.lld-$clang"
+	need "llvm-$clang" "llvm-nm-$clang"
+	need dpkg-dev dpkg-source
+	[ "${#missing[@]}" -eq 0 ] && return
+	[ "$(id -u)" -eq 0 ] || fail "packages are missing; as root: apt-get install ${missing[*]}"
+	say "installing ${missing[*]}"
+	export DEBIAN_FRONTEND=noninteractive
+	apt-get -q -y install --no-install-recommends "${missing[@]}" >"$log" 2>&1 ||
+		{ apt-get -q update && apt-get -q -y install --no-install-recommends "${missing[@]}"; } \
+			>>"$log" 2>&1 || fail "apt-get failed, see $log: $(tail -n 1 "$log")"
+}
+
+# The sparse of Debian 12 stops at the headers of today's kernels. Its source package of a later
+# suite is fetched from where this machine fetches its own packages; apt's lists stay untouched.
+build_sparse() {
+	local site suite apt dir="$work/sparse.fetch" log="$work/sparse.log"
+	[ -x "$work/sparse/sparse" ] && return
+	say "building sparse $sparse_version (log: $log)"
+	site=$(apt-get indextargets --format '$(SITE)|$(RELEASE)' |
+		awk -F'|' -v r="$(. /etc/os-release && echo "$VERSION_CODENAME")" '$2 == r { print $1; exit }')
+	[ -n "$site" ] || fail "apt has no source of this release, so no address to fetch sparse from"
+	for suite in $sparse_suites; do
+		rm -rf "$dir"
+		mkdir -p "$dir/lists/partial" "$dir/cache/archives/partial"
+		echo "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $site $suite main" \
+			>"$dir/list"
+		apt=(-q -oDir::Etc::sourceparts=/dev/null -oDir::Etc::sourcelist="$dir/list"
+			-oDir::State::lists="$dir/lists" -oDir::Cache="$dir/cache" -oAPT::Sandbox::User=root)
+		apt-get "${apt[@]}" update >"$log" 2>&1 || continue
+		apt-cache "${apt[@]}" showsrc sparse 2>>"$log" | grep -q "^Version: $sparse_version" || continue
+		(cd "$dir" && apt-get "${apt[@]}" source sparse >>"$log" 2>&1) || continue
+		make -C "$dir"/sparse-*/ -j2 sparse CC=gcc >>"$log" 2>&1 ||
+			fail "sparse does not build, see $log: $(tail -n 1 "$log")"
+		rm -rf "$work/sparse"
+		mv "$dir"/sparse-*/ "$work/sparse"
+		rm -rf "$dir"
+		return
+	done
+	fail "no sparse $sparse_version in $sparse_suites, see $log"
+}
+
+# All names that the kernel's source exports to modules, and those of our own first module.
+list_exports() {
+	{
+		grep -rhoE 'EXPORT_(SYMBOL|PER_CPU_SYMBOL|TRACEPOINT_SYMBOL|STATIC_CALL)[A-Z_]*\([A-Za-z0-9_]+' \
+			"$source"/{kernel,lib,net,mm,block,fs,crypto,drivers/base,drivers/char} \
+			"$source"/arch/{x86,s390} kernel | sed 's/.*(//'
+		# generated by macros or by the linker, in every kernel
+		printf '%s\n' get_random_u{8,16,32,64} __x86_return_thunk __fentry__ __this_module __SCT__cond_resched \
+			__SCT__might_resched __SCT__preempt_schedule __SCT__preempt_schedule_notrace \
+			__x86_indirect_thunk_{r,e}{ax,bx,cx,dx,si,di,bp} __x86_indirect_thunk_r{8,9,10,11,12,13,14,15} \
+			__s390_indirect_jump_r{1,2,3,4,5,6,7,8,9,10,11,12,13,14} _mcount
+	} | sort -u >"$work/exports"
+}
+
+# ---------------------------------------------------------------- run
+
+find_source
+lint "checkpatch" checkpatch
+lint "kernel-doc" kernel_doc
+[ "${1:-}" = --fast ] && exit $failed
+[ $# -eq 0 ] || fail "usage: lint-kernel.sh [--fast]"
+
+mkdir -p "$work/build" "$work/tree" || fail "cannot create $work; set XDG_CACHE_HOME"
+exec 9>"$work/lock"
+flock 9 # the trees are shared
+version=$(make -s -C "$source" kernelversion)
+packages
+build_sparse
+list_exports
+prepare x86_64
+lint "gcc W=1" gcc_warnings 1
+lint "gcc W=2" gcc_warnings 2
+lint "gcc -fanalyzer" gcc_analyzer
+lint "sparse, endian-checked" sparse
+lint "coccinelle" coccinelle
+prepare x86_64-clang LLVM="-$clang"
+lint "clang W=1" clang_build
+prepare i386 CROSS_COMPILE=i686-linux-gnu-
+lint "i386: 32 bit" cross_build i386 i686-linux-gnu-
+prepare s390x CROSS_COMPILE=s390x-linux-gnu-
+lint "s390x: big endian" cross_build s390x s390x-linux-gnu-
+exit $failed
