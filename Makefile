@@ -72,6 +72,7 @@ fuzz: build
 	@for target in message record request; do \
 		feedback-daemon/fuzz/run.sh $$target $(SECONDS) || exit $$?; \
 	done
+	@kernel/fuzz/run.sh $(SECONDS)
 
 bench-auto: build
 	@for link in lte wifi leo; do \

@@ -25,7 +25,7 @@ words() {
 }
 
 mapfile -t c_files < <(git ls-files 'core/*.[ch]' 'feedback-daemon/*.[ch]' 'streamer/*.[ch]' \
-	'userspace/*.[ch]' 'testbed/*.[ch]')
+	'userspace/*.[ch]' 'testbed/*.[ch]' 'kernel/fuzz/*.[ch]')
 mapfile -t shell_files < <(git ls-files '*.sh' setup/lint.sh)
 lint "no leftover words" words
 lint "clang-format" clang-format --dry-run --Werror "${c_files[@]}"

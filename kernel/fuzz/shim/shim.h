@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The little of the kernel that kernel/paqm_classify.h needs, so that the very same file
+ * compiles in user space. A packet is two blocks of memory, each as long as its bytes:
+ * what may be read directly and what lies in fragments; a sanitizer sees every step
+ * beyond them. Functions follow the kernel's in what they return, limits included.
+ */
+#ifndef PAQM_SHIM_H
+#define PAQM_SHIM_H
+
+#include <linux/if_ether.h>
+#include <linux/in.h>
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define PAQM_COMPAT_H /* about qdiscs, not about packets */
+
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+typedef int32_t s32;
+typedef int64_t s64;
+
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define htons(x) ((__be16)__builtin_bswap16(x))
+#define htonl(x) ((__be32)__builtin_bswap32(x))
+#else
+#define htons(x) ((__be16)(x))
+#define htonl(x) ((__be32)(x))
+#endif
+#define ntohs(x) htons(x)
+#define ntohl(x) htonl(x)
+#define __force
+#define likely(x) (x)
+#define unlikely(x) (x)
+#define fallthrough __attribute__((__fallthrough__))
+#define READ_ONCE(x) (x)
+#define WRITE_ONCE(x, v) ((x) = (v))
+#define BIT(n) (1UL << (n))
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#define min_t(type, a, b) ((type)(a) < (type)(b) ? (type)(a) : (type)(b))
+#define get_unaligned(p)                                                                           \
+	({                                                                                         \
+		__typeof__(*(p)) got__;                                                            \
+		memcpy((void *)&got__, (p), sizeof(got__));                                        \
+		got__;                                                                             \
+	})
+
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+
+#define IP_MF 0x2000
+#define IP_OFFSET 0x1FFF
+
+struct vlan_hdr {
+	__be16 h_vlan_TCI;
+	__be16 h_vlan_encapsulated_proto;
+};
+
+#define VLAN_HLEN 4
+
+/**
+ * struct sk_buff - a packet
+ * @data: linear part, @headlen bytes
+ * @frags: the rest
+ * @len: bytes of both
+ * @protocol: Ethernet type that the stack believes in
+ * @network: offset of the network header
+ */
+struct sk_buff {
+	const u8 *data;
+	const u8 *frags;
+	unsigned int headlen, len;
+	__be16 protocol;
+	int network;
+};
+
+static inline int skb_network_offset(const struct sk_buff *skb)
+{
+	return skb->network;
+}
+
+static inline unsigned int skb_headlen(const struct sk_buff *skb)
+{
+	return skb->headlen;
+}
+
+static inline void *skb_header_pointer(const struct sk_buff *skb, int offset, int len, void *buffer)
+{
+	int i;
+
+	if ((int)skb->headlen - offset >= len && offset >= 0)
+		return (void *)(uintptr_t)(skb->data + offset);
+	if (offset < 0 || offset > (int)skb->len - len)
+		return NULL;
+	for (i = 0; i < len; i++) {
+		unsigned int at = (unsigned int)(offset + i);
+
+		((u8 *)buffer)[i] =
+			at < skb->headlen ? skb->data[at] : skb->frags[at - skb->headlen];
+	}
+	return buffer;
+}
+
+static inline bool eth_type_vlan(__be16 type)
+{
+	return type == htons(ETH_P_8021Q) || type == htons(ETH_P_8021AD);
+}
+
+static inline bool ip_is_fragment(const struct iphdr *ip)
+{
+	return (ip->frag_off & htons(IP_MF | IP_OFFSET)) != 0;
+}
+
+static inline u8 ipv6_get_dsfield(const struct ipv6hdr *ip6)
+{
+	const u8 *h = (const u8 *)ip6;
+
+	return (u8)(h[0] << 4 | h[1] >> 4);
+}
+
+#define IP6_OFFSET 0xFFF8
+#define NEXTHDR_HOP 0
+#define NEXTHDR_ROUTING 43
+#define NEXTHDR_FRAGMENT 44
+#define NEXTHDR_AUTH 51
+#define NEXTHDR_NONE 59
+#define NEXTHDR_DEST 60
+
+static inline bool ipv6_ext_hdr(u8 next)
+{
+	return next == NEXTHDR_HOP || next == NEXTHDR_ROUTING || next == NEXTHDR_FRAGMENT ||
+	       next == NEXTHDR_AUTH || next == NEXTHDR_NONE || next == NEXTHDR_DEST;
+}
+
+/* As the kernel's: offset behind the extension headers, -1 if they cannot be followed. */
+static inline int ipv6_skip_exthdr(const struct sk_buff *skb, int start, u8 *nexthdrp,
+				   __be16 *frag_offp)
+{
+	u8 next = *nexthdrp;
+
+	*frag_offp = 0;
+	while (ipv6_ext_hdr(next)) {
+		u8 buf[2];
+		const u8 *h;
+		int len;
+
+		if (next == NEXTHDR_NONE)
+			return -1;
+		h = skb_header_pointer(skb, start, sizeof(buf), buf);
+		if (!h)
+			return -1;
+		if (next == NEXTHDR_FRAGMENT) {
+			__be16 off, *fp = skb_header_pointer(skb, start + 2, sizeof(off), &off);
+
+			if (!fp)
+				return -1;
+			memcpy(frag_offp, fp, sizeof(off));
+			if (ntohs(*frag_offp) & ~0x7)
+				break;
+			len = 8;
+		} else if (next == NEXTHDR_AUTH) {
+			len = (h[1] + 2) << 2;
+		} else {
+			len = (h[1] + 1) << 3;
+		}
+		next = h[0];
+		start += len;
+	}
+	*nexthdrp = next;
+	return start;
+}
+
+typedef struct {
+	u64 key[2];
+} siphash_key_t;
+
+#define SIPHASH_CONST_0 0x736f6d6570736575ULL
+#define SIPHASH_CONST_1 0x646f72616e646f6dULL
+#define SIPHASH_CONST_2 0x6c7967656e657261ULL
+#define SIPHASH_CONST_3 0x7465646279746573ULL
+
+static inline u64 paqm_rotl(u64 x, int bits)
+{
+	return x << bits | x >> (64 - bits);
+}
+
+static inline void paqm_sip_round(u64 *a, u64 *b, u64 *c, u64 *d)
+{
+	*a += *b;
+	*b = paqm_rotl(*b, 13) ^ *a;
+	*a = paqm_rotl(*a, 32);
+	*c += *d;
+	*d = paqm_rotl(*d, 16) ^ *c;
+	*a += *d;
+	*d = paqm_rotl(*d, 21) ^ *a;
+	*c += *b;
+	*b = paqm_rotl(*b, 17) ^ *c;
+	*c = paqm_rotl(*c, 32);
+}
+
+#define SIPHASH_PERMUTATION(a, b, c, d) paqm_sip_round(&(a), &(b), &(c), &(d))
+
+#endif /* PAQM_SHIM_H */

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KUnit suite of the recogniser: a table of packets (kernel/fuzz/packets.h), each whole,
+ * with any part of it in fragments, and cut at every length; tags that the device keeps
+ * beside the packet; rules.
+ */
+#include <kunit/test.h>
+#include <linux/if_vlan.h>
+#include <linux/skbuff.h>
+#include <net/dsfield.h>
+#include "kernel/fuzz/packets.h"
+
+static const struct paqm_rules paqm_plain = {
+	.key = { { 0x0706050403020100ULL, 0x0f0e0d0c0b0a0908ULL } },
+};
+
+/* A packet of @len bytes, of which @headlen are linear; NULL without memory. */
+static struct sk_buff *paqm_skb(const u8 *data, u32 len, u32 headlen)
+{
+	struct sk_buff *skb = alloc_skb(NET_IP_ALIGN + headlen, GFP_KERNEL);
+	struct page *page;
+
+	if (!skb)
+		return NULL;
+	skb_reserve(skb, NET_IP_ALIGN);
+	skb_put_data(skb, data, headlen);
+	if (len > headlen) {
+		page = alloc_page(GFP_KERNEL);
+		if (!page) {
+			kfree_skb(skb);
+			return NULL;
+		}
+		/* to the end of the page: one byte more is another page */
+		memcpy(page_address(page) + PAGE_SIZE - (len - headlen), data + headlen,
+		       len - headlen);
+		skb_add_rx_frag(skb, 0, page, PAGE_SIZE - (len - headlen), len - headlen,
+				PAGE_SIZE);
+	}
+	skb_reset_mac_header(skb);
+	skb_set_network_header(skb, paqm_pkt_network(data, len));
+	skb->protocol = htons(paqm_get16(data + 12));
+	return skb;
+}
+
+/* Recognise @len bytes; false without memory. */
+static bool paqm_ask(struct kunit *test, const u8 *data, u32 len, u32 headlen,
+		     struct paqm_packet *p)
+{
+	struct sk_buff *skb = paqm_skb(data, len, headlen);
+
+	KUNIT_EXPECT_NOT_NULL(test, skb);
+	if (!skb)
+		return false;
+	paqm_classify(skb, &paqm_plain, p);
+	kfree_skb(skb);
+	return true;
+}
+
+static bool paqm_same_answer(const struct paqm_packet *a, const struct paqm_packet *b)
+{
+	return a->hash == b->hash && a->kind == b->kind && a->note == b->note &&
+	       a->family == b->family && a->quotable == b->quotable && a->ports == b->ports &&
+	       (a->kind != PAQM_KIND_RTP || (a->seq == b->seq && a->ssrc == b->ssrc));
+}
+
+static void paqm_kunit_packets(struct kunit *test)
+{
+	struct paqm_packet p;
+	struct paqm_pkt pkt;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(paqm_pkt_cases); i++) {
+		const struct paqm_pkt_case *c = &paqm_pkt_cases[i];
+
+		KUNIT_ASSERT_EQ_MSG(test, paqm_pkt_make(&pkt, c->words), 0, "%s", c->words);
+		if (!paqm_ask(test, pkt.data, pkt.len, pkt.len, &p))
+			return;
+		KUNIT_EXPECT_EQ_MSG(test, p.kind, c->kind, "%s", c->words);
+		KUNIT_EXPECT_EQ_MSG(test, p.note, c->note, "%s", c->words);
+		KUNIT_EXPECT_EQ_MSG(test, p.quotable, !!c->quotable, "%s", c->words);
+		KUNIT_EXPECT_EQ_MSG(test, !p.family, !!(c->note & PAQM_NOTE_NOT_IP), "%s",
+				    c->words);
+		KUNIT_EXPECT_EQ_MSG(test, !p.hash,
+				    c->kind == PAQM_KIND_SMALL || c->kind == PAQM_KIND_OTHER,
+				    "%s", c->words);
+		if (p.kind == PAQM_KIND_RTP) {
+			KUNIT_EXPECT_EQ_MSG(test, p.seq, 1, "%s", c->words);
+			KUNIT_EXPECT_EQ_MSG(test, p.ssrc, 0x12345678, "%s", c->words);
+		}
+	}
+}
+
+/* The answer does not depend on where the packet's bytes are. */
+static void paqm_kunit_fragments(struct kunit *test)
+{
+	struct paqm_packet whole, p;
+	struct paqm_pkt pkt;
+	u32 i, head;
+
+	for (i = 0; i < ARRAY_SIZE(paqm_pkt_cases); i++) {
+		const char *words = paqm_pkt_cases[i].words;
+
+		paqm_pkt_make(&pkt, words);
+		if (!paqm_ask(test, pkt.data, pkt.len, pkt.len, &whole))
+			return;
+		for (head = 0; head < pkt.len; head++) {
+			if (!paqm_ask(test, pkt.data, pkt.len, head, &p))
+				return;
+			KUNIT_EXPECT_TRUE_MSG(test, paqm_same_answer(&p, &whole),
+					      "%s, %u bytes linear", words, head);
+		}
+	}
+}
+
+/* A packet that ends early is still something, and nothing behind its end is read. */
+static void paqm_kunit_cut(struct kunit *test)
+{
+	struct paqm_packet p, split;
+	struct paqm_pkt pkt;
+	u32 i, len;
+
+	for (i = 0; i < ARRAY_SIZE(paqm_pkt_cases); i++) {
+		const char *words = paqm_pkt_cases[i].words;
+
+		paqm_pkt_make(&pkt, words);
+		for (len = ETH_HLEN; len < pkt.len; len++) {
+			if (!paqm_ask(test, pkt.data, len, len, &p) ||
+			    !paqm_ask(test, pkt.data, len, len / 2, &split))
+				return;
+			KUNIT_EXPECT_TRUE_MSG(test, paqm_same_answer(&p, &split),
+					      "%s, cut at %u", words, len);
+			KUNIT_EXPECT_LE_MSG(test, p.kind, PAQM_KIND_OTHER, "%s, cut at %u", words,
+					    len);
+			KUNIT_EXPECT_EQ_MSG(test, !p.family, !!(p.note & PAQM_NOTE_NOT_IP),
+					    "%s, cut at %u", words, len);
+			if (p.kind == PAQM_KIND_RTP)
+				KUNIT_EXPECT_EQ_MSG(test, p.ssrc, 0x12345678, "%s, cut at %u",
+						    words, len);
+		}
+	}
+}
+
+/* A flow is its addresses, ports and protocol, nothing else. */
+static void paqm_kunit_identity(struct kunit *test)
+{
+	static const char *const same[] = {
+		"eth ip4 udp:5004:6000 rtp fill:100", "eth ip4ef udp:5004:6000 ff fill:10",
+		"eth ip4opt udp:5004:6000 quiclong fill:90", "eth ip4first udp:5004:6000 rtp",
+		"eth vlan ip4 udp:5004:6000 rtp fill:33", "eth mpls ip4 udp:5004:6000 ff fill:30",
+		"eth pppoe4 ip4 udp:5004:6000 rtp fill:100",
+	};
+	static const char *const others[] = {
+		"eth ip4 udp:5005:6000 rtp fill:100", "eth ip4 udp:5004:6001 rtp fill:100",
+		"eth ip4 udp:6000:5004 rtp fill:100", "eth ip4 tcp:5004:6000",
+		"eth ip6 udp:5004:6000 rtp fill:100", "eth ip4later fill:50",
+	};
+	struct paqm_packet first, p;
+	struct paqm_pkt pkt;
+	u32 i;
+
+	paqm_pkt_make(&pkt, same[0]);
+	if (!paqm_ask(test, pkt.data, pkt.len, pkt.len, &first))
+		return;
+	KUNIT_EXPECT_NE(test, first.hash, 0);
+	for (i = 1; i < ARRAY_SIZE(same); i++) {
+		paqm_pkt_make(&pkt, same[i]);
+		if (!paqm_ask(test, pkt.data, pkt.len, pkt.len, &p))
+			return;
+		KUNIT_EXPECT_EQ_MSG(test, p.hash, first.hash, "%s", same[i]);
+	}
+	for (i = 0; i < ARRAY_SIZE(others); i++) {
+		paqm_pkt_make(&pkt, others[i]);
+		if (!paqm_ask(test, pkt.data, pkt.len, pkt.len, &p))
+			return;
+		KUNIT_EXPECT_NE_MSG(test, p.hash, 0, "%s", others[i]);
+		KUNIT_EXPECT_NE_MSG(test, p.hash, first.hash, "%s", others[i]);
+	}
+	/* every bit of both addresses counts */
+	for (i = 0; i < 64; i++) {
+		paqm_pkt_make(&pkt, same[0]);
+		pkt.data[14 + 12 + i / 8] ^= 1 << i % 8;
+		if (!paqm_ask(test, pkt.data, pkt.len, pkt.len, &p))
+			return;
+		KUNIT_EXPECT_NE_MSG(test, p.hash, first.hash, "IPv4 address bit %u", i);
+	}
+	paqm_pkt_make(&pkt, others[4]);
+	if (!paqm_ask(test, pkt.data, pkt.len, pkt.len, &first))
+		return;
+	for (i = 0; i < 256; i++) {
+		paqm_pkt_make(&pkt, others[4]);
+		pkt.data[14 + 8 + i / 8] ^= 1 << i % 8;
+		if (!paqm_ask(test, pkt.data, pkt.len, pkt.len, &p))
+			return;
+		KUNIT_EXPECT_NE_MSG(test, p.hash, first.hash, "IPv6 address bit %u", i);
+	}
+}
+
+/* A tag that the device keeps, and one before what the skb calls its network header. */
+static void paqm_kunit_tags(struct kunit *test)
+{
+	struct paqm_packet p;
+	struct paqm_pkt pkt;
+	struct sk_buff *skb;
+
+	paqm_pkt_make(&pkt, "eth ip4 udp:5004:6000 rtp fill:100");
+	skb = paqm_skb(pkt.data, pkt.len, pkt.len);
+	KUNIT_ASSERT_NOT_NULL(test, skb);
+	__vlan_hwaccel_put_tag(skb, htons(ETH_P_8021Q), 10);
+	paqm_classify(skb, &paqm_plain, &p);
+	KUNIT_EXPECT_EQ(test, p.kind, PAQM_KIND_RTP);
+	KUNIT_EXPECT_EQ(test, p.note, 0);
+	KUNIT_EXPECT_TRUE(test, p.quotable);
+	kfree_skb(skb);
+
+	paqm_pkt_make(&pkt, "eth qinq vlan ip4 udp:5004:6000 rtp fill:100");
+	skb = paqm_skb(pkt.data, pkt.len, pkt.len);
+	KUNIT_ASSERT_NOT_NULL(test, skb);
+	skb_set_network_header(skb, ETH_HLEN); /* as bridges do */
+	paqm_classify(skb, &paqm_plain, &p);
+	KUNIT_EXPECT_EQ(test, p.kind, PAQM_KIND_RTP);
+	KUNIT_EXPECT_EQ(test, p.note, PAQM_NOTE_TAGGED);
+	KUNIT_EXPECT_FALSE(test, p.quotable); /* what is copied begins at the header */
+	kfree_skb(skb);
+}
+
+/* Rules of the administrator. */
+static void paqm_kunit_rules(struct kunit *test)
+{
+	static const struct {
+		const char *words;
+		bool protocol;
+		u64 media, elastic;
+		enum paqm_kind kind;
+		u8 note;
+	} t[] = {
+		{ "eth ip4 udp:50000:443 quiclong fill:9", true, 0, 0, PAQM_KIND_MEDIA, 0 },
+		{ "eth ip4 udp:50000:53", true, 0, 0, PAQM_KIND_MEDIA, 0 },
+		{ "eth ip4 tcp:50000:53", true, 0, 0, PAQM_KIND_ELASTIC, 0 },
+		{ "eth ip4ef tcp:1:2", false, 1ULL << 46, 0, PAQM_KIND_MEDIA, PAQM_NOTE_DSCP },
+		{ "eth ip6ef tcp:1:2", false, 1ULL << 46, 0, PAQM_KIND_MEDIA, PAQM_NOTE_DSCP },
+		{ "eth ip4ef udp:1:2 rtp", false, 0, 1ULL << 46, PAQM_KIND_ELASTIC,
+		  PAQM_NOTE_DSCP },
+		{ "eth ip6ef udp:1:2 rtp", false, 0, 1ULL << 46, PAQM_KIND_ELASTIC,
+		  PAQM_NOTE_DSCP },
+		{ "eth ip4 udp:1:2 rtp", false, 1ULL << 46, 1ULL << 8, PAQM_KIND_RTP, 0 },
+		{ "eth ip4 tcp:1:2", false, 1, 0, PAQM_KIND_MEDIA, PAQM_NOTE_DSCP },
+		{ "eth arp", true, ~0ULL, 0, PAQM_KIND_OTHER, PAQM_NOTE_NOT_IP },
+	};
+	struct paqm_packet p;
+	struct paqm_pkt pkt;
+	struct sk_buff *skb;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(t); i++) {
+		struct paqm_rules r = paqm_plain;
+
+		r.protocol = t[i].protocol;
+		r.dscp_media = t[i].media;
+		r.dscp_elastic = t[i].elastic;
+		KUNIT_ASSERT_EQ(test, paqm_pkt_make(&pkt, t[i].words), 0);
+		skb = paqm_skb(pkt.data, pkt.len, pkt.len);
+		KUNIT_ASSERT_NOT_NULL(test, skb);
+		paqm_classify(skb, &r, &p);
+		kfree_skb(skb);
+		KUNIT_EXPECT_EQ_MSG(test, p.kind, t[i].kind, "%s", t[i].words);
+		KUNIT_EXPECT_EQ_MSG(test, p.note, t[i].note, "%s", t[i].words);
+	}
+}
+
+static struct kunit_case paqm_classify_cases[] = {
+	KUNIT_CASE(paqm_kunit_packets),
+	KUNIT_CASE(paqm_kunit_fragments),
+	KUNIT_CASE(paqm_kunit_cut),
+	KUNIT_CASE(paqm_kunit_identity),
+	KUNIT_CASE(paqm_kunit_tags),
+	KUNIT_CASE(paqm_kunit_rules),
+	{}
+};
+
+static struct kunit_suite paqm_classify_suite = {
+	.name = "paqm_recogniser",
+	.test_cases = paqm_classify_cases,
+};
+kunit_test_suite(paqm_classify_suite);
