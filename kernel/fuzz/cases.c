@@ -58,7 +58,7 @@ int main(int argc, char **argv)
 			return 1;
 		}
 		frame_classify(pkt.data, pkt.len, pkt.len, paqm_pkt_network(pkt.data, pkt.len),
-			       &rules, &p);
+			       false, &rules, &p);
 		if (corpus) {
 			if (write_input(argv[2], i, &pkt))
 				return 1;

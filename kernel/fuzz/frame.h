@@ -23,16 +23,19 @@ static inline struct paqm_rules frame_rules(void)
  * @len: bytes
  * @headlen: how many of them are linear
  * @network: offset of the network header
+ * @gso: several packets in one
  * @r: rules
  * @p: what it says; what @net points to is gone
  *
  * The IP header lies on a multiple of 4, as in the kernel where that matters.
  */
-static inline void frame_classify(const u8 *data, size_t len, size_t headlen, int network,
+static inline void frame_classify(const u8 *data, size_t len, size_t headlen, int network, bool gso,
 				  const struct paqm_rules *r, struct paqm_packet *p)
 {
-	struct sk_buff skb = {
-		.headlen = (unsigned int)headlen, .len = (unsigned int)len, .network = network};
+	struct sk_buff skb = {.headlen = (unsigned int)headlen,
+			      .len = (unsigned int)len,
+			      .network = network,
+			      .gso = gso};
 	u8 *linear = malloc(headlen + 2), *frags = malloc(len - headlen + 1);
 
 	if (!linear || !frags)

@@ -15,6 +15,7 @@
 #define LAYOUT_PROTOCOL 1 /* classify protocol */
 #define LAYOUT_ODD 2	  /* the network header is where the Ethernet header ends */
 #define LAYOUT_DSCP 4	  /* some DSCP have their class */
+#define LAYOUT_GSO 8	  /* several packets in one */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -59,6 +60,7 @@ static void verify(const struct paqm_packet *p, const u8 *frame, size_t len, int
 	     "a flow that is not counted, or none that is");
 	must(p->kind != PAQM_KIND_RTP || p->proto == IPPROTO_UDP, "RTP outside of UDP");
 	must(!(p->note & PAQM_NOTE_FRAGMENT) || !p->ports, "ports of a later fragment");
+	must(!p->quotable || p->hash, "quotable without a flow");
 	must(!p->quotable || (p->family && p->proto == IPPROTO_UDP), "quotable, but no UDP");
 	must(!p->quotable || may_quote(frame + network, len - (size_t)network),
 	     "quotable against the rules");
@@ -73,23 +75,25 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct sk_buff skb;
 	size_t len, i;
 	int network;
+	bool gso;
 
 	if (size < 2 + ETH_HLEN || size > 2048)
 		return 0;
 	len = size - 2;
+	gso = data[0] & LAYOUT_GSO;
 	rules.protocol = data[0] & LAYOUT_PROTOCOL;
 	if (data[0] & LAYOUT_DSCP) {
 		rules.dscp_media = 1ULL << 46 | 1ULL << 34;
 		rules.dscp_elastic = 1ULL << 8 | 1;
 	}
 	network = data[0] & LAYOUT_ODD ? ETH_HLEN : paqm_pkt_network(frame, (u32)len);
-	frame_classify(frame, len, len, network, &rules, &whole);
+	frame_classify(frame, len, len, network, gso, &rules, &whole);
 	verify(&whole, frame, len, network);
 
 	/* the same packet with another part of it in fragments */
-	frame_classify(frame, len, data[1] % (len + 1), network, &rules, &other);
+	frame_classify(frame, len, data[1] % (len + 1), network, gso, &rules, &other);
 	must(same(&whole, &other), "answer depends on the linear part");
-	frame_classify(frame, len, 0, network, &rules, &other);
+	frame_classify(frame, len, 0, network, gso, &rules, &other);
 	must(same(&whole, &other), "answer depends on the linear part");
 
 	/* the same packet at the beginning of a longer buffer */
@@ -99,7 +103,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	skb = (struct sk_buff){.data = longer + 2,
 			       .headlen = (unsigned int)len,
 			       .len = (unsigned int)len,
-			       .network = network};
+			       .network = network,
+			       .gso = gso};
 	memcpy(&skb.protocol, frame + 12, 2);
 	paqm_classify(&skb, &rules, &other);
 	must(same(&whole, &other), "answer depends on bytes behind the packet");

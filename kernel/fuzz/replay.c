@@ -42,7 +42,7 @@ int main(void)
 			fprintf(stderr, "cannot make \"%s\"\n", paqm_pkt_cases[i].words);
 			return 1;
 		}
-		for (layout = 0; layout < 8; layout++) {
+		for (layout = 0; layout < 16; layout++) {
 			for (len = 0; len <= pkt.len; len++)
 				give(layout, (uint8_t)len, &pkt, len);
 			for (at = 12; at < pkt.len; at++) {

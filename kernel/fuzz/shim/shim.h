@@ -42,6 +42,7 @@ typedef int64_t s64;
 #define WRITE_ONCE(x, v) ((x) = (v))
 #define BIT(n) (1UL << (n))
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#define min(a, b) ((a) < (b) ? (a) : (b))
 #define min_t(type, a, b) ((type)(a) < (type)(b) ? (type)(a) : (type)(b))
 #define get_unaligned(p)                                                                           \
 	({                                                                                         \
@@ -52,6 +53,7 @@ typedef int64_t s64;
 
 #include <linux/ip.h>
 #include <linux/ipv6.h>
+#include <linux/udp.h>
 
 #define IP_MF 0x2000
 #define IP_OFFSET 0x1FFF
@@ -70,6 +72,7 @@ struct vlan_hdr {
  * @len: bytes of both
  * @protocol: Ethernet type that the stack believes in
  * @network: offset of the network header
+ * @gso: several packets in one
  */
 struct sk_buff {
 	const u8 *data;
@@ -77,7 +80,13 @@ struct sk_buff {
 	unsigned int headlen, len;
 	__be16 protocol;
 	int network;
+	bool gso;
 };
+
+static inline bool skb_is_gso(const struct sk_buff *skb)
+{
+	return skb->gso;
+}
 
 static inline int skb_network_offset(const struct sk_buff *skb)
 {
