@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the acceptance checks share inside a lab guest: network, qdisc, traffic, results.
+
+Three namespaces in a row, a -- r -- b. The qdisc under test is root of r1, the device from r to b.
+Senders run in a, or in r itself where nothing has to lie before the router. All programs of a run
+share one epoch, so their times are the same to the nanosecond.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+Json = dict[str, Any]
+
+SINK = "10.2.0.2"
+HEADER = 14  # Ethernet: what the qdisc counts beyond the IP packet
+
+
+def run(*cmd: str) -> str:
+    """A command that must succeed; its output."""
+    done = subprocess.run(cmd, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(cmd)}: status {done.returncode}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def inside(ns: str, *cmd: str) -> str:
+    """A command in a namespace."""
+    return run("ip", "netns", "exec", ns, *cmd)
+
+
+class Results:
+    """Checks of a group: printed as they are made, kept for the report."""
+
+    def __init__(self) -> None:
+        self.rows: list[Json] = []
+
+    def within(
+        self, section: str, name: str, value: float, low: float | None, high: float | None,
+        unit: str, note: str = "", published: str = "",
+    ) -> None:
+        """A figure that has to lie within bounds; None: no bound on that side.
+
+        @published names the published bound where the one that is held is another.
+        """
+        good = (low is None or value >= low) and (high is None or value <= high)
+        if low is None:
+            wanted = f"at most {high:g}"
+        elif high is None:
+            wanted = f"at least {low:g}"
+        else:
+            wanted = f"{low:g} to {high:g}"
+        figure = f"{value:.5g} {unit}".strip()
+        if good:
+            print(f"ok {section} {name} ({figure})", flush=True)
+        else:
+            print(f"not ok {section} {name} ({figure}, wanted {wanted})", flush=True)
+        self.rows.append({
+            "section": section, "name": name, "value": value, "unit": unit, "low": low,
+            "high": high, "wanted": wanted, "pass": good, "published": published, "note": note,
+        })
+
+    def figure(self, section: str, name: str, value: float, unit: str, note: str = "") -> None:
+        """A figure for the reader: decides nothing."""
+        print(f"# {section} {name}: {value:.5g} {unit}", flush=True)
+        self.rows.append({
+            "section": section, "name": name, "value": value, "unit": unit, "low": None,
+            "high": None, "wanted": "", "pass": None, "published": "", "note": note,
+        })
+
+
+class Lab:
+    """The network of a guest."""
+
+    def __init__(self, tool: str) -> None:
+        self.tool = tool
+        for module in ("paqm_feedback", "sch_paqm"):
+            run("insmod", f"{os.environ['PAQM_KO_DIR']}/{module}.ko")
+        for ns in "arb":
+            run("ip", "netns", "add", ns)
+            # no neighbour or router discovery: every packet on the link is the test's
+            inside(ns, "sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1",
+                   "net.ipv6.conf.default.disable_ipv6=1")
+            run("ip", "-n", ns, "link", "set", "lo", "up")
+        inside("r", "sysctl", "-qw", "net.ipv4.ip_forward=1")
+        self._link("a", "a0", "10.1.0.1", "r", "r0", "10.1.0.2")
+        self._link("r", "r1", "10.2.0.1", "b", "b0", SINK)
+        run("ip", "-n", "a", "route", "add", "default", "via", "10.1.0.2")
+        run("ip", "-n", "b", "route", "add", "default", "via", "10.2.0.1")
+
+    @staticmethod
+    def _link(ns1: str, dev1: str, ip1: str, ns2: str, dev2: str, ip2: str) -> None:
+        ends = ((ns1, dev1, ip1), (ns2, dev2, ip2))
+        mac = {dev: f"02:00:00:00:00:{ord(dev[0]):02x}" if dev[1] == "0" else "02:00:00:00:01:01"
+               for _, dev, _ in ends}
+        run("ip", "link", "add", dev1, "netns", ns1, "address", mac[dev1], "type", "veth",
+            "peer", "name", dev2, "netns", ns2, "address", mac[dev2])
+        for (ns, dev, ip), (_, other, other_ip) in ((ends[0], ends[1]), (ends[1], ends[0])):
+            run("ip", "-n", ns, "addr", "add", f"{ip}/24", "dev", dev)
+            run("ip", "-n", ns, "link", "set", dev, "up")
+            run("ip", "-n", ns, "neigh", "replace", other_ip, "lladdr", mac[other], "dev", dev,
+                "nud", "permanent")
+            inside(ns, "ethtool", "-K", dev, "tso", "off", "gso", "off", "gro", "off")
+
+    @staticmethod
+    def delay(rtt_ms: float) -> None:
+        """Round trip between senders and router."""
+        for ns, dev in (("a", "a0"), ("r", "r0")):
+            run("tc", "-n", ns, "qdisc", "replace", "dev", dev, "root", "netem", "limit", "200000",
+                "delay", f"{rtt_ms / 2:g}ms")
+
+    @staticmethod
+    def qdisc(*options: str) -> None:
+        """A fresh qdisc under test."""
+        subprocess.run(["tc", "-n", "r", "qdisc", "del", "dev", "r1", "root"], capture_output=True)
+        run("tc", "-n", "r", "qdisc", "add", "dev", "r1", "root", "handle", "1:", "paqm",
+            "seed", "1", *options)
+
+    @staticmethod
+    def change(*options: str) -> None:
+        run("tc", "-n", "r", "qdisc", "change", "dev", "r1", "root", "handle", "1:", "paqm",
+            *options)
+
+    @staticmethod
+    def stats() -> Json:
+        """Statistics of the qdisc under test."""
+        found: list[Json] = json.loads(
+            run("tc", "-n", "r", "-s", "-j", "qdisc", "show", "dev", "r1", "root"))
+        return found[0]
+
+    @staticmethod
+    def device() -> Json:
+        """Packets and bytes that the device sent."""
+        found: list[Json] = json.loads(run("ip", "-n", "r", "-s", "-j", "link", "show", "r1"))
+        sent: Json = found[0]["stats64"]["tx"]
+        return sent
+
+
+class Traffic:
+    """Senders and a sink with one epoch."""
+
+    def __init__(self, lab: Lab) -> None:
+        self.lab = lab
+        # far enough away that all programs have started: that takes no virtual time, or little
+        self.epoch = time.clock_gettime_ns(time.CLOCK_REALTIME) + 100_000_000
+        self.started: list[tuple[str, subprocess.Popen[str]]] = []
+
+    def start(self, ns: str, *cmd: str) -> int:
+        """A program that ends by itself; its number."""
+        program = subprocess.Popen(["ip", "netns", "exec", ns, *cmd], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+        self.started.append((" ".join(cmd), program))
+        return len(self.started) - 1
+
+    def send(self, ns: str = "a", **options: Any) -> int:
+        """spec_traffic send; options with their names, True for a switch."""
+        return self.start(ns, self.lab.tool, "send", "--epoch", str(self.epoch),
+                          *words(options))
+
+    def sink(self, **options: Any) -> int:
+        return self.start("b", self.lab.tool, "sink", "--epoch", str(self.epoch),
+                          *words(options))
+
+    def sleep_until(self, seconds: float) -> None:
+        """Virtual time since the epoch."""
+        left = self.epoch / 1e9 + seconds - time.clock_gettime_ns(time.CLOCK_REALTIME) / 1e9
+        if left > 0:
+            time.sleep(left)
+
+    def finish(self) -> list[Json]:
+        """Wait for all; what they reported, in the order of their start."""
+        reports: list[Json] = []
+        for what, program in self.started:
+            out, err = program.communicate()
+            if program.returncode:
+                raise RuntimeError(f"{what}: status {program.returncode}: {err.strip()}")
+            reports.append(json.loads(out) if out.startswith("{") else {})
+        return reports
+
+
+def words(options: dict[str, Any]) -> list[str]:
+    """Command line of options."""
+    found: list[str] = []
+    for key, value in options.items():
+        if value is None or value is False:
+            continue
+        found.append("--" + key.replace("_", "-"))
+        if value is not True:
+            found.append(f"{value:.12g}" if isinstance(value, float) else str(value))
+    return found
+
+
+def bytes_between(sink: Json, ports: Sequence[int], begin: float, end: float) -> int:
+    """IP bytes that came to these ports within a time."""
+    first, last = round(begin / sink["bin_s"]), round(end / sink["bin_s"])
+    return sum(b[1] for port in ports for b in sink["ports"][str(port)]["bins"][first:last])
+
+
+def write(path: Path, results: Results, seconds: float) -> None:
+    """Results of a group for the driver on the host."""
+    path.write_text(json.dumps({"checks": results.rows, "virtual_s": round(seconds, 3)}, indent=1))
