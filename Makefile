@@ -10,6 +10,7 @@
 #	make bench-encoder	what the encoder makes of a rate (after a demo: needs its clip)
 #	make torture OPS=20000	random tc operations against traffic, kernel with all checkers (slow)
 #	make soak HOURS=1	so many virtual hours of traffic, every packet accounted for (slow)
+#	make acceptance		what the specification demands of the qdisc (slow)
 #	make tdc		cases of the qdisc in the kernel's tdc format
 #	make lint		formatters and static checks
 #	make lint-kernel	all static checks of the modules, 32 bit and big endian too (slow)
@@ -25,7 +26,8 @@ SEED ?= 1
 LAB = testbed/paqm-lab
 CACHE = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/paqm
 
-.PHONY: help setup build demo demo-seeds test tdc torture soak lint fuzz bench-auto bench-encoder deb clean
+.PHONY: help setup build demo demo-seeds test acceptance tdc torture soak lint fuzz bench-auto \
+	bench-encoder deb clean
 help:
 	@sed -n 's/^#\t//p' Makefile
 
@@ -51,6 +53,9 @@ demo-seeds: build
 
 test: build
 	@setup/run-tests.py --build $(BUILD)
+
+acceptance: build
+	@kernel/lab-tests/spec.py run --build $(BUILD) --out out/acceptance
 
 tdc: build
 	@setup/run-tests.py --build $(BUILD) --only tdc

@@ -24,7 +24,7 @@ LAB = TOP / "testbed" / "paqm-lab"
 OUT = TOP / "out" / "test"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "paqm"
 
-SLOW = {"tdc"}  # only when named
+SLOW = {"acceptance", "tdc"}  # only when named
 
 Result = tuple[int, list[str]]  # passed, names of what failed
 
@@ -134,6 +134,8 @@ def main() -> int:
         "classes": lambda: marked("classes", [*guest, "bash", "kernel/lab-tests/classes.sh"]),
         "auto": lambda: marked("auto", [*guest, "bash", "kernel/lab-tests/auto.sh"]),
         "feedback": lambda: marked("feedback", [*guest, "bash", "kernel/lab-tests/feedback.sh"]),
+        "acceptance": lambda: marked(
+            "acceptance", ["kernel/lab-tests/spec.py", "run", "--build", args.build]),
         "tdc": lambda: marked("tdc", [*guest, "kernel/tc-tests/run.py"]),
         "tc": tc_in_guest,
         "man": lambda: marked("man", [*guest, "userspace/tc-paqm/tests/man_examples.py"]),
