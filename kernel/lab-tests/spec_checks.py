@@ -112,7 +112,8 @@ def settled(sink: Json, media: list[int], elastic: list[int], begin: float, end:
 def steps(lab: Lab, results: Results) -> float:
     length = 40.0
     for period_ms in (250, 600):
-        lab.qdisc("bandwidth", "10mbit", "nopolice", *LONG, "period", f"{period_ms}ms", "rtt", "100ms")
+        lab.qdisc("bandwidth", "10mbit", "nopolice", *LONG, "period", f"{period_ms}ms",
+                  "rtt", "100ms")
         t = Traffic(lab)
         t.sink(ports=f"{MEDIA}-{MEDIA + 1},{ELASTIC}-{ELASTIC + 1}", end=length + 1, bin=0.02)
         for i, (port, kind, flows, start, stop) in enumerate((
