@@ -139,6 +139,7 @@ def main() -> int:
         "tdc": lambda: marked("tdc", [*guest, "kernel/tc-tests/run.py"]),
         "tc": tc_in_guest,
         "man": lambda: marked("man", [*guest, "userspace/tc-paqm/tests/man_examples.py"]),
+        "recipes": lambda: marked("recipes", [*guest, "userspace/tc-paqm/tests/lab_recipes.py"]),
         "reload": lambda: marked(
             "reload", [*guest, "--debug-kernel", "--memory", "512M",
                        "bash", "kernel/lab-tests/reload.sh"]),

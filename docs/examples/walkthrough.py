@@ -32,6 +32,7 @@ CONFIG = {
     "path": {"rtt_ms": 40, "bottleneck": 4_000_000},
     "media": [{"name": "a", "address": "10.1.0.2"}],
     "elastic": [{"flows": 4}],
+    "link": None,
     "variant": {"qdisc": "paqm bandwidth 4mbit feedback icmp", "shaper": None},
 }
 os.environ["PAQM_SOCKET"] = "/run/client.sock"
@@ -167,8 +168,9 @@ def no_bottleneck() -> None:
     step("a queue that is not the bottleneck")
     show(ROUTER, "tc qdisc del dev q root")
     show(ROUTER, "tc qdisc add dev q root paqm feedback icmp")
-    time.sleep(4)
-    show(ROUTER, "tc -s qdisc show dev q")
+    time.sleep(11)
+    text = show(ROUTER, "tc -s qdisc show dev q")
+    expect("it says so", "never congested here" in text)
     expect("nothing waits", int(str(queue()["qlen"])) == 0)
     show(SENDER, "paqmctl routers")
     show(SENDER, "paqmctl stats")

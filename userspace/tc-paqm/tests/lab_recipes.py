@@ -1,0 +1,206 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Runs the recipes of docs/persistence.md as their callers would; as root inside a lab guest.
+
+The files are taken from the page: a path in a line of its own, then a code block. They are written
+below a scratch directory, started with the words, the environment and the order of systemd,
+ifupdown, NetworkManager and pppd, and what tc shows afterwards is compared.
+Usage: paqm-lab exec userspace/tc-paqm/tests/lab_recipes.py
+"""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "persistence.md"
+FILE = re.compile(r"^`(/etc/\S+)`[^\n]*:\n\n```\n(.*?)^```$", re.M | re.S)
+DEV = "eth0"
+failed = 0
+
+
+def check(name: str, good: bool, details: str = "") -> None:
+    global failed
+    failed += not good
+    print(f"{'ok' if good else 'not ok'} {name}{'' if good else ': ' + details}", flush=True)
+
+
+def sh(*words: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        words, capture_output=True, text=True, check=False, env={**os.environ, **(env or {})}
+    )
+
+
+def qdiscs(device: str = DEV) -> list[dict[str, Any]]:
+    text = sh("tc", "-j", "qdisc", "show", "dev", device).stdout
+    return [q for q in json.loads(text or "[]") if q["kind"] == "paqm"]
+
+
+def expect(name: str, status: subprocess.CompletedProcess[str], rate: int | None) -> None:
+    """paqm with this bandwidth is there, or none at all."""
+    found = [q["options"]["bandwidth_bps"] for q in qdiscs()]
+    good = status.returncode == 0 and found == ([] if rate is None else [rate])
+    check(name, good, f"status {status.returncode}, {status.stderr.strip()}, bandwidth {found}")
+
+
+def clear() -> None:
+    sh("tc", "qdisc", "del", "dev", DEV, "root")
+
+
+def words_of_option(text: str) -> dict[str, str]:
+    """EnvironmentFile= as systemd reads it."""
+    return dict(
+        (name, " ".join(shlex.split(value)))
+        for name, _, value in (line.partition("=") for line in text.splitlines() if "=" in line)
+    )
+
+
+class Unit:
+    """As much of systemd as the units here use."""
+
+    def __init__(self, text: str, root: Path) -> None:
+        self.lines = [tuple(line.split("=", 1)) for line in text.splitlines() if "=" in line]
+        self.root = root
+
+    def run(self, key: str) -> subprocess.CompletedProcess[str]:
+        result = sh("true")
+        source = next(v for k, v in self.lines if k == "EnvironmentFile").replace("%I", DEV)
+        environment = words_of_option(Path(f"{self.root}{source}").read_text())
+        for name, value in self.lines:
+            if name != key:
+                continue
+            words: list[str] = []
+            for word in value.replace("%I", DEV).split():
+                # a variable that is a word by itself is split
+                words += environment[word[1:]].split() if word.startswith("$") else [word]
+            ignored = words[0].startswith("-")
+            result = sh(words[0].lstrip("-"), *words[1:])
+            if result.returncode and not ignored:
+                return result
+        return result
+
+
+def scripts(files: dict[str, str], root: Path) -> None:
+    config = files["/etc/paqm/eth0.conf"]
+    given = words_of_option(config)["OPTIONS"]
+    check("the page's options are those of 20 Mbit/s", "bandwidth 20mbit" in given, given)
+
+    def script(path: str, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
+        return sh("/bin/sh", str(root) + path, *words, env=env)
+
+    ifup = "/etc/network/if-up.d/paqm"
+    clear()
+    expect("ifupdown: stanza without paqm", script(ifup, IFACE=DEV), None)
+    stanza = files["/etc/network/interfaces"]
+    found = re.search(r"^ +paqm (.*)$", stanza, re.M)
+    options = found[1] if found else ""
+    expect("ifupdown: stanza with paqm", script(ifup, IFACE=DEV, IF_PAQM=options), 20_000_000)
+    expect("ifupdown: again", script(ifup, IFACE=DEV, IF_PAQM="bandwidth 3mbit"), 3_000_000)
+    result = script(ifup, IFACE=DEV, IF_PAQM="bandwidth fast")
+    check("ifupdown: a mistake is told", result.returncode != 0 and "fast" in result.stderr)
+
+    dispatcher = "/etc/NetworkManager/dispatcher.d/50-paqm"
+    clear()
+    expect("NetworkManager: device goes down", script(dispatcher, DEV, "down"), None)
+    expect("NetworkManager: device without a file", script(dispatcher, "lo", "up"), None)
+    expect("NetworkManager: device comes up", script(dispatcher, DEV, "up"), 20_000_000)
+
+    ppp = "/etc/ppp/ip-up.d/paqm"
+    clear()
+    expect("pppd: device without a file", script(ppp, PPP_IFACE="ppp7"), None)
+    expect("pppd: device with one", script(ppp, PPP_IFACE=DEV), 20_000_000)
+
+    if not shutil.which("shellcheck"):
+        print("skip shellcheck: it is not installed")
+        return
+    for path in (ifup, dispatcher, ppp):
+        result = sh("shellcheck", "--exclude=SC1090", str(root) + path)
+        check(f"shellcheck {path}", result.returncode == 0, result.stdout)
+
+
+def units(files: dict[str, str], root: Path) -> None:
+    unit = Unit(files["/etc/systemd/system/paqm@.service"], root)
+    clear()
+    expect("unit: start", unit.run("ExecStart"), 20_000_000)
+    config = root / "etc/paqm/eth0.conf"
+    config.write_text(config.read_text().replace("20mbit", "7mbit"))
+    expect("unit: reload after a change", unit.run("ExecReload"), 7_000_000)
+    expect("unit: stop", unit.run("ExecStop"), None)
+    expect("unit: stop again", sh("true") if unit.run("ExecStop") else sh("false"), None)
+
+    ingress = Unit(files["/etc/systemd/system/paqm-ingress@.service"], root)
+    result = ingress.run("ExecStart")
+    found = [q["options"]["bandwidth_bps"] for q in qdiscs(f"ifb-{DEV}")]
+    check("ingress: start", (result.returncode, found) == (0, [90_000_000]), result.stderr)
+    send = "for i in 1 2 3; do echo >/dev/udp/10.9.0.1/9; sleep 0.1; done"
+    sh("ip", "netns", "exec", "peer", "bash", "-c", send)
+    text = sh("tc", "-s", "-j", "qdisc", "show", "dev", f"ifb-{DEV}").stdout
+    sent = [q["packets"] for q in json.loads(text) if q["kind"] == "paqm"]
+    check("ingress: what arrives passes it", len(sent) == 1 and sent[0] >= 3, str(sent))
+    result = ingress.run("ExecStop")
+    left = sh("ip", "link", "show", f"ifb-{DEV}").returncode
+    check("ingress: stop", result.returncode == 0 and left != 0, result.stderr)
+
+    if not shutil.which("systemd-analyze"):
+        print("skip systemd-analyze: it is not installed")
+        return
+    for name in ("paqm", "paqm-ingress"):
+        path = root / f"etc/systemd/system/{name}@.service"
+        result = sh("systemd-analyze", "verify", str(path).replace("@.", "@eth0."))
+        told = [line for line in result.stderr.splitlines() if f"{name}@" in line]
+        told = [line for line in told if "Command 'man " not in line]  # not installed
+        check(f"systemd-analyze verify {name}@.service", not told, "\n".join(told))
+
+
+def default(files: dict[str, str]) -> None:
+    name, _, value = files["/etc/sysctl.d/50-paqm.conf"].strip().partition(" = ")
+    path = Path("/proc/sys") / name.replace(".", "/")
+    before = path.read_text()
+    path.write_text(value)
+    # ifb: virtual, but with a queue of its own
+    sh("ip", "link", "add", "one", "type", "ifb")
+    sh("ip", "link", "add", "two", "numtxqueues", "2", "type", "ifb")
+    found = []
+    for device in ("one", "two"):
+        sh("ip", "link", "set", device, "up")
+        found.append([q["options"]["bandwidth_bps"] for q in qdiscs(device)])
+        sh("ip", "link", "del", device)
+    path.write_text(before)
+    check("default qdisc: no shaper, one for each queue", found == [[0], [0, 0]], str(found))
+
+
+def main() -> int:
+    modules = Path(os.environ["PAQM_KO_DIR"])
+    for module in ("paqm_feedback", "sch_paqm"):
+        sh("insmod", str(modules / f"{module}.ko"))
+    sh("ip", "netns", "add", "peer")
+    sh("ip", "link", "add", DEV, "type", "veth", "peer", "name", "far", "netns", "peer")
+    sh("ip", "addr", "add", "10.9.0.1/24", "dev", DEV)
+    sh("ip", "-n", "peer", "addr", "add", "10.9.0.2/24", "dev", "far")
+    sh("ip", "link", "set", DEV, "up")
+    sh("ip", "-n", "peer", "link", "set", "far", "up")
+    files = dict(FILE.findall(PAGE.read_text()))
+    with tempfile.TemporaryDirectory() as scratch:
+        for path, text in files.items():
+            place = Path(scratch + path)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            # scripts read the scratch directory; a unit is what systemd would read
+            place.write_text(
+                text if "systemd" in path else text.replace('"/etc/paqm/', f'"{scratch}/etc/paqm/')
+            )
+        scripts(files, Path(scratch))
+        units(files, Path(scratch))
+    default(files)
+    clear()
+    print(f"{len(files)} files from {PAGE.name}, {failed} wrong")
+    return 1 if failed or not files else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
