@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Instructions per packet, counted by QEMU.
+
+QEMU's emulator with `-icount shift=0` advances its clock by one nanosecond per instruction, so the
+guest's time-stamp counter counts instructions and nothing else: figures repeat on any machine
+under any load. The kernel is a small one for x86-64 from the lab's kernel source; the load comes
+from testbed/bench/paqm_load.c.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from paqm_lab import bench_load as bl
+from paqm_lab import cache, kernel
+from paqm_lab.errors import LabError
+
+BENCH = cache.TESTBED / "bench"
+QEMU = "qemu-system-x86_64"
+BUSYBOX = "/bin/busybox"
+PACKAGES = {QEMU: "qemu-system-x86", BUSYBOX: "busybox-static", "cpio": "cpio", "bc": "bc"}
+DEVICE = "dut"
+SIZE = 200  # bytes: large enough to be quoted in a notice
+VITAL = ["CONFIG_NET_SCH_DUALPI2=y", "CONFIG_NET_SCH_CAKE=y", "CONFIG_DUMMY=y", "CONFIG_MODULES=y"]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One measurement."""
+
+    name: str
+    subject: bl.Subject
+    kind: str
+    flows: int = 100
+    warm: int = 2000
+    count: int = 20_000
+
+
+def need_packages() -> None:
+    """Installs what only this benchmark needs."""
+    missing = [package for program, package in PACKAGES.items() if not shutil.which(program)]
+    if not missing:
+        return
+    if os.geteuid() != 0 or not shutil.which("apt-get"):
+        raise LabError(f"packages are missing; as root: apt-get install {' '.join(missing)}")
+    command = ["apt-get", "-qq", "install", "--no-install-recommends", *missing]
+    environment = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    if done.returncode:
+        raise LabError(f"`{' '.join(command)}` failed: {done.stderr.strip().splitlines()[-1:]}")
+
+
+def _make(command: list[str], log: Path, label: str, progress: kernel.Progress) -> None:
+    """Runs a make and says every few seconds how far it is."""
+    started = last = time.monotonic()
+    with log.open("a") as out:
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        assert process.stdout is not None
+        for done, line in enumerate(process.stdout):
+            out.write(line)
+            if time.monotonic() - last >= 5:
+                last = time.monotonic()
+                progress(f"{label}: {done} lines, {last - started:.0f} s")
+        status = process.wait()
+    if status:
+        tail = [text for text in log.read_text(errors="replace").splitlines() if text.strip()][-3:]
+        raise LabError(f"{label} failed, see {log}: {' / '.join(tail)}")
+
+
+def build_kernel(progress: kernel.Progress) -> Path:
+    """Build directory of the kernel, from the cache if it is there."""
+    with cache.locked("linux-source"):
+        source = kernel.source_tree(progress)
+    config = (BENCH / "x86.config").read_bytes()
+    key = cache.digest(str(source).encode(), (source / "Makefile").read_bytes()[:400], config)
+    home = cache.cache_dir() / "bench-kernel" / key
+    tree = home / "tree"
+    with cache.locked("bench-kernel"):
+        if (home / "built").exists():
+            return tree
+        cache.need_programs(kernel.BUILD_PROGRAMS, "building the kernel")
+        cache.need_space(cache.cache_dir(), 1000, "building the kernel")
+        shutil.rmtree(home, ignore_errors=True)
+        tree.mkdir(parents=True)
+        make = ["make", "-C", str(source), f"O={tree}", "ARCH=x86_64"]
+        log = home / "build.log"
+        progress(f"kernel for QEMU: building (some minutes; log: {log})")
+        _make([*make, "tinyconfig"], log, "kernel for QEMU: defaults", progress)
+        with (tree / ".config").open("ab") as out:
+            out.write(config)
+        _make([*make, "olddefconfig"], log, "kernel for QEMU: configuration", progress)
+        have = (tree / ".config").read_text().splitlines()
+        lost = [option for option in VITAL if option not in have]
+        if lost:
+            raise LabError(f"the kernel in {source} cannot have {', '.join(lost)}")
+        jobs = f"-j{os.cpu_count() or 1}"
+        _make([*make, jobs, "bzImage", "modules"], log, "kernel for QEMU: build", progress)
+        (home / "built").touch()
+        return tree
+
+
+def build_modules(
+    tree: Path, work: Path, progress: kernel.Progress, debug: bool = False
+) -> dict[str, Path]:
+    """The modules under test and the load generator, compiled for that kernel."""
+    shutil.rmtree(work, ignore_errors=True)
+    only = shutil.ignore_patterns("*.o", "*.ko", "*.mod*", ".*", "tc-tests", "lab-tests", "kunit")
+    for part in ("kernel", "core"):
+        shutil.copytree(cache.REPO / part, work / part, ignore=only)
+    (work / "bench").mkdir()
+    for name in ("Kbuild", "paqm_load.c"):
+        shutil.copy(BENCH / name, work / "bench")
+    for part in ("kernel", "bench"):
+        make = ["make", "-C", str(tree), "ARCH=x86_64", f"M={work / part}", "modules"]
+        if debug:
+            make.append("KCFLAGS=-g")
+        _make(make, work / "build.log", f"modules for QEMU: {part}", progress)
+    return {path.stem: path for path in work.glob("*/*.ko")}
+
+
+def _libraries(program: str) -> list[str]:
+    done = subprocess.run(["ldd", program], capture_output=True, text=True)
+    return re.findall(r"(/\S+) \(0x", done.stdout)
+
+
+def _script(cases: Iterable[Case], symbols: bool) -> str:
+    lines = [
+        "#!/bin/sh",
+        # By name the shell would take its own small ip and tc.
+        "export PATH=/bin:/sbin TC_LIB_DIR=/lib/tc",
+        "mount -t proc proc /proc",
+        "mount -t sysfs sysfs /sys",
+        "for m in paqm_feedback sch_paqm; do insmod /$m.ko || echo '@fault insmod'; done",
+        f"for d in {DEVICE} back; do /sbin/ip link add $d type dummy; done",
+        "for d in all default; do echo 1 >/proc/sys/net/ipv6/conf/$d/disable_ipv6; done",
+        f"/sbin/ip link set {DEVICE} up; /sbin/ip link set back up",
+        "/sbin/ip addr add 192.0.2.1/24 dev back",
+        "/sbin/ip route add 10.0.0.0/8 dev back",
+    ]
+    for case in cases:
+        lines.append(f"echo '@case {case.name}'")
+        for command in bl.qdisc_commands(DEVICE, case.subject):
+            lines.append(f"/sbin/{command} || echo '@fault tc'")
+        lines.append(
+            f"insmod /paqm_load.ko dev={DEVICE} kind={case.kind} flows={case.flows} size={SIZE} "
+            f"warm={case.warm} count={case.count} || echo '@fault load'"
+        )
+        lines.append("rmmod paqm_load")
+        if case.subject.args is not None:
+            lines.append(f"/sbin/tc -s qdisc show dev {DEVICE}")
+            if case.subject.args.startswith("paqm"):
+                lines += ["echo @json", f"/sbin/tc -s -j qdisc show dev {DEVICE}"]
+            lines.append(f"/sbin/tc qdisc del dev {DEVICE} root")
+        lines.append("echo; echo @end")
+    if symbols:
+        lines.append("grep '[[]sch_paqm]\\|[[]paqm_feedback]' /proc/kallsyms")
+        lines.append('echo "$(cat /sys/module/sch_paqm/sections/.text) t @text"')
+    return "\n".join([*lines, "reboot -f"]) + "\n"
+
+
+def _initramfs(target: Path, modules: dict[str, Path], script: str) -> None:
+    """A file tree with a shell, ip, tc with its plugin, the modules and the script."""
+    root = target.parent / "root"
+    shutil.rmtree(root, ignore_errors=True)
+    for name in ("bin", "sbin", "proc", "sys", "dev", "lib/tc"):
+        (root / name).mkdir(parents=True)
+    shutil.copy(BUSYBOX, root / "bin/busybox")
+    for name in ("sh", "mount", "insmod", "rmmod", "echo", "reboot", "cat", "grep"):
+        (root / "bin" / name).symlink_to("busybox")
+    for name in ("ip", "tc"):
+        program = shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
+        if program is None:
+            raise LabError(f"`{name}` is missing; run setup/setup.sh")
+        shutil.copy(program, root / "sbin")
+        for library in _libraries(program):
+            copy = root / library.lstrip("/")
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(library, copy)
+    shutil.copy(cache.REPO / "build/userspace/tc-paqm/q_paqm.so", root / "lib/tc")
+    for module in modules.values():
+        shutil.copy(module, root)
+    (root / "init").write_text(script)
+    (root / "init").chmod(0o755)
+    names = "\n".join(
+        sorted(str(path.relative_to(root)) for path in root.rglob("*")) + ["dev/console"]
+    )
+    subprocess.run(["mknod", str(root / "dev/console"), "c", "5", "1"], check=True)
+    packed = subprocess.run(
+        ["cpio", "--quiet", "-o", "-H", "newc"],
+        cwd=root,
+        input=names.encode(),
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    target.write_bytes(gzip.compress(packed.stdout, 1))
+
+
+def boot(
+    tree: Path,
+    modules: dict[str, Path],
+    cases: list[Case],
+    work: Path,
+    plugin: str | None = None,
+    symbols: bool = False,
+) -> str:
+    """Boots a guest that measures the cases; returns what it wrote on its console."""
+    work.mkdir(parents=True, exist_ok=True)
+    image = work / "initramfs.gz"
+    _initramfs(image, modules, _script(cases, symbols))
+    command = [QEMU, "-M", "pc", "-cpu", "qemu64", "-m", "1024", "-nodefaults", "-display", "none"]
+    command += ["-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off"]
+    command += ["-rtc", "base=2026-01-01,clock=vm", "-serial", "stdio", "-no-reboot"]
+    command += ["-kernel", str(tree / "arch/x86/boot/bzImage"), "-initrd", str(image)]
+    command += ["-append", "console=ttyS0 loglevel=3 panic=-1 tsc=reliable norandmaps"]
+    if plugin:
+        command += ["-plugin", plugin]
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            errors="replace", timeout=1800,
+        )
+    except subprocess.TimeoutExpired as err:
+        raise LabError(f"QEMU did not end within {err.timeout:.0f} s") from err
+    (work / "console.log").write_text(done.stdout + done.stderr)
+    if done.returncode:
+        raise LabError(f"QEMU failed: {done.stderr.strip().splitlines()[-1:]}")
+    return done.stdout
+
+
+def parse(console: str, cases: list[Case]) -> dict[str, dict[str, Any]]:
+    """Figures of each case, after making sure that its packets went through its qdisc."""
+    found: dict[str, dict[str, Any]] = {}
+    text = {
+        match[1].strip(): match[2]
+        for match in re.finditer(r"^@case (.*?)\r?\n(.*?)^@end", console, re.M | re.S)
+    }
+    for case in cases:
+        part = text.get(case.name, "")
+        cycles = re.search(r"paqm_load: (\d+) packets (\d+) cycles", part)
+        if not cycles or "@fault" in part:
+            tail = (part or console).strip().splitlines()[-3:]
+            raise LabError(f"{case.name}: not measured under QEMU: {' / '.join(tail)}")
+        figure: dict[str, Any] = {"instructions": int(cycles[2]) / int(cycles[1])}
+        if case.subject.args is not None:
+            passed, dropped = bl.child_counts(part)
+            if passed != case.warm + case.count or dropped:
+                raise LabError(
+                    f"{case.name}: {case.warm + case.count} packets offered, {passed} passed the "
+                    f"qdisc, {dropped} dropped"
+                )
+        if "@json" in part:
+            shown = json.loads(part.split("@json", 1)[1])
+            for key in ("notices_owed", "notices_sent", "notices_limited", "notices_ring"):
+                figure[key] = bl.find_key(shown, key)
+        found[case.name] = figure
+    return found
