@@ -33,6 +33,9 @@ MODULE_PARM_DESC(flows, "number of flows, each of another source address");
 static uint size = 64;
 module_param(size, uint, 0444);
 MODULE_PARM_DESC(size, "bytes of a packet with its Ethernet header");
+static uint skip;
+module_param(skip, uint, 0444);
+MODULE_PARM_DESC(skip, "packets that an earlier load has sent: streams go on behind them");
 static uint warm;
 module_param(warm, uint, 0444);
 MODULE_PARM_DESC(warm, "packets before the measured ones");
@@ -53,7 +56,7 @@ enum paqm_load_kind { PAQM_LOAD_RTP, PAQM_LOAD_UDP, PAQM_LOAD_TCP };
 
 static enum paqm_load_kind what;
 static struct paqm_load_head head;
-static u64 sent; /* in all, so that streams go on behind the warm-up */
+static u64 sent; /* in all: streams go on behind the warm-up */
 
 static void paqm_load_template(void)
 {
@@ -156,6 +159,7 @@ static int __init paqm_load_init(void)
 	if (!out)
 		return -ENODEV;
 	paqm_load_template();
+	sent = skip;
 	err = paqm_load_send(out, warm);
 	if (!err) {
 		begin = get_cycles();

@@ -12,6 +12,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import random
 import re
 import shutil
 import subprocess
@@ -31,6 +32,17 @@ BUSYBOX = "/bin/busybox"
 PACKAGES = {QEMU: "qemu-system-x86", BUSYBOX: "busybox-static", "cpio": "cpio", "bc": "bc"}
 DEVICE = "dut"
 SIZE = 200  # bytes: large enough to be quoted in a notice
+KINDS = ["rtp", "udp", "tcp"]
+FLOW_STEPS = [1, 1000, 100_000]
+NOTICE_FLOWS = [1000, 100_000]
+SUBJECTS = [
+    bl.Subject("noqueue", None),
+    *bl.RIVALS,
+    bl.Subject("codel", "codel"),
+    bl.Subject("tbf", "tbf rate 100gbit burst 10mb limit 10mb"),
+    bl.Subject("paqm", "paqm"),
+    bl.Subject("paqm bandwidth", f"paqm {bl.ENOUGH}"),
+]
 VITAL = ["CONFIG_NET_SCH_DUALPI2=y", "CONFIG_NET_SCH_CAKE=y", "CONFIG_DUMMY=y", "CONFIG_MODULES=y"]
 
 
@@ -44,6 +56,26 @@ class Case:
     flows: int = 100
     warm: int = 2000
     count: int = 20_000
+
+
+def short_cases() -> list[Case]:
+    """Every qdisc with every kind of traffic."""
+    return [Case(f"{s.name} {kind}", s, kind) for s in SUBJECTS for kind in KINDS]
+
+
+def long_cases() -> list[Case]:
+    """What takes more packets: many flows, and enough time for rounds of notices."""
+    cases = []
+    for flows in FLOW_STEPS:
+        subject = bl.with_flows(bl.PLAIN, flows)
+        count = max(20_000, 2 * flows)
+        cases.append(Case(f"{flows} flows", subject, "rtp", flows, 5 * flows, count))
+    for flows in NOTICE_FLOWS:
+        for base in (bl.PLAIN, bl.TOLD):
+            name = f"{flows} flows {'on' if base.feedback else 'off'}"
+            subject = bl.with_flows(base, flows)
+            cases.append(Case(name, subject, "rtp", flows, 5 * flows, 400_000))
+    return cases
 
 
 def need_packages() -> None:
@@ -111,22 +143,37 @@ def build_kernel(progress: kernel.Progress) -> Path:
         return tree
 
 
+def build_directory(
+    tree: Path, arch: str, directory: Path, progress: kernel.Progress, debug: bool = False
+) -> None:
+    """Compiles the modules of one directory against a kernel."""
+    make = ["make", "-C", str(tree), f"ARCH={arch}", f"M={directory}", "modules"]
+    if debug:
+        make.append("KCFLAGS=-g")
+    _make(make, directory.parent / "build.log", f"modules: {directory.name}", progress)
+
+
+def copy_load(work: Path) -> Path:
+    """A directory to build the load generator in."""
+    directory = work / "bench"
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    for name in ("Kbuild", "paqm_load.c"):
+        shutil.copy(BENCH / name, directory)
+    return directory
+
+
 def build_modules(
     tree: Path, work: Path, progress: kernel.Progress, debug: bool = False
 ) -> dict[str, Path]:
-    """The modules under test and the load generator, compiled for that kernel."""
+    """The modules under test and the load generator, compiled for QEMU's kernel."""
     shutil.rmtree(work, ignore_errors=True)
     only = shutil.ignore_patterns("*.o", "*.ko", "*.mod*", ".*", "tc-tests", "lab-tests", "kunit")
     for part in ("kernel", "core"):
         shutil.copytree(cache.REPO / part, work / part, ignore=only)
-    (work / "bench").mkdir()
-    for name in ("Kbuild", "paqm_load.c"):
-        shutil.copy(BENCH / name, work / "bench")
+    copy_load(work)
     for part in ("kernel", "bench"):
-        make = ["make", "-C", str(tree), "ARCH=x86_64", f"M={work / part}", "modules"]
-        if debug:
-            make.append("KCFLAGS=-g")
-        _make(make, work / "build.log", f"modules for QEMU: {part}", progress)
+        build_directory(tree, "x86_64", work / part, progress, debug)
     return {path.stem: path for path in work.glob("*/*.ko")}
 
 
@@ -228,8 +275,12 @@ def boot(
         command += ["-plugin", plugin]
     try:
         done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-            errors="replace", timeout=1800,
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=1800,
         )
     except subprocess.TimeoutExpired as err:
         raise LabError(f"QEMU did not end within {err.timeout:.0f} s") from err
@@ -262,7 +313,27 @@ def parse(console: str, cases: list[Case]) -> dict[str, dict[str, Any]]:
                 )
         if "@json" in part:
             shown = json.loads(part.split("@json", 1)[1])
-            for key in ("notices_owed", "notices_sent", "notices_limited", "notices_ring"):
+            if case.subject.feedback and not bl.find_key(shown, "notices_sent"):
+                raise LabError(f"{case.name}: feedback is on, but no notice was sent")
+            for key in bl.NOTICE_KEYS:
                 figure[key] = bl.find_key(shown, key)
         found[case.name] = figure
     return found
+
+
+def run(work: Path, repeats: int, progress: kernel.Progress) -> dict[str, list[dict[str, Any]]]:
+    """All cases; the short ones `repeats` times, in another order each time."""
+    need_packages()
+    tree = build_kernel(progress)
+    modules = build_modules(tree, work / "src", progress)
+    figures: dict[str, list[dict[str, Any]]] = {}
+    for number in range(repeats):
+        cases = short_cases()
+        random.Random(number).shuffle(cases)
+        progress(f"bench-qdisc: QEMU: all qdiscs, {number + 1} of {repeats}")
+        for name, figure in parse(boot(tree, modules, cases, work), cases).items():
+            figures.setdefault(name, []).append(figure)
+    for case in long_cases():
+        progress(f"bench-qdisc: QEMU: {case.name}")
+        figures |= {k: [v] for k, v in parse(boot(tree, modules, [case], work), [case]).items()}
+    return figures

@@ -33,11 +33,15 @@ class Subject:
 
 @dataclass(frozen=True)
 class Load:
-    """UDP packets as pktgen sends them, from `flows` sources."""
+    """UDP packets from `flows` sources.
+
+    With `rtp` they are those of testbed/bench/paqm_load.c: streams that take turns. Without, they
+    are pktgen's, from a random source each.
+    """
 
     flows: int = 1000
     size: int = 1000
-    random: bool = True
+    rtp: bool = False
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,6 @@ class Sent:
     """pktgen's own account of a run."""
 
     packets: int
-    microseconds: int
     errors: int
 
 
@@ -60,17 +63,19 @@ RIVALS = [
     Subject("red", RED),
     Subject("fq", "fq"),
 ]
+PLAIN = Subject("paqm", f"paqm {ENOUGH}")
+TOLD = Subject("paqm feedback", f"paqm {ENOUGH} feedback icmp", True)
 # pktgen's payload is no RTP: elastic to the recogniser, media where all UDP is media.
 PAQM = [
-    Subject("paqm", f"paqm {ENOUGH}"),
-    Subject("paqm feedback", f"paqm {ENOUGH} feedback icmp", True),
+    PLAIN,
     Subject("paqm media", f"paqm {ENOUGH} classify protocol"),
     Subject("paqm media feedback", f"paqm {ENOUGH} classify protocol feedback icmp", True),
 ]
+NOTICE_KEYS = ["rounds", "notices_owed", "notices_sent", "notices_limited", "notices_ring"]
 
 
 def with_flows(subject: Subject, flows: int) -> Subject:
-    """The same with a flow table twice as large as needed, as far as it can be."""
+    """The same qdisc with a flow table twice as large as needed, as far as it can be."""
     slots = min(max(4096, 2 * flows), MOST_SLOTS)
     return replace(subject, args=f"{subject.args} flows {slots}")
 
@@ -112,16 +117,16 @@ def pktgen_lines(load: Load, packets: int) -> list[str]:
         "udp_dst_min 5004",
         "udp_dst_max 5004",
     ]
-    return [*lines, "flag IPSRC_RND"] if load.random and load.flows > 1 else lines
+    return [*lines, "flag IPSRC_RND"] if load.flows > 1 else lines
 
 
 def parse_pktgen(text: str) -> Sent:
     """Reads the result out of /proc/net/pktgen/DEVICE."""
-    head = re.search(r"Result: OK: (\d+)\(c\d+\+d\d+\) usec, (\d+) \(\d+byte", text)
+    head = re.search(r"Result: OK: \d+\(c\d+\+d\d+\) usec, (\d+) \(\d+byte", text)
     errors = re.search(r"errors: (\d+)\s*$", text.strip())
     if not head or not errors:
         raise LabError(f"pktgen did not send: {text.strip().splitlines()[-1:]}")
-    return Sent(int(head[2]), int(head[1]), int(errors[1]))
+    return Sent(int(head[1]), int(errors[1]))
 
 
 def child_counts(shown: str) -> tuple[int, int]:
@@ -129,7 +134,9 @@ def child_counts(shown: str) -> tuple[int, int]:
 
     Not from JSON: tc 6.1's output for pfifo and others is none.
     """
-    found = re.search(rf"^qdisc \w+ {CHILD} .*?Sent \d+ bytes (\d+) pkt \(dropped (\d+),", shown, re.M | re.S)
+    found = re.search(
+        rf"^qdisc \w+ {CHILD} .*?Sent \d+ bytes (\d+) pkt \(dropped (\d+),", shown, re.M | re.S
+    )
     if not found:
         raise LabError(f"tc shows no qdisc {CHILD}")
     return int(found[1]), int(found[2])
