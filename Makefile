@@ -11,6 +11,7 @@
 #	make torture OPS=20000	random tc operations against traffic, kernel with all checkers (slow)
 #	make soak HOURS=1	so many virtual hours of traffic, every packet accounted for (slow)
 #	make acceptance		what the specification demands of the qdisc (slow)
+#	make bench-qdisc	what a packet costs, beside other qdiscs (slow)
 #	make tdc		cases of the qdisc in the kernel's tdc format
 #	make lint		formatters and static checks
 #	make lint-kernel	all static checks of the modules, 32 bit and big endian too (slow)
@@ -27,7 +28,7 @@ LAB = testbed/paqm-lab
 CACHE = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/paqm
 
 .PHONY: help setup build demo demo-seeds test acceptance tdc torture soak lint fuzz bench-auto \
-	bench-encoder deb clean
+	bench-encoder bench-qdisc deb clean
 help:
 	@sed -n 's/^#\t//p' Makefile
 
@@ -90,6 +91,10 @@ bench-encoder: build
 	@for rate in 400000 750000 1100000 1330000 2500000 3000000; do \
 		$(BUILD)/streamer/tests/bench_encoder "$(CACHE)/clip.y4m" $$rate || exit $$?; \
 	done
+
+bench-qdisc: build
+	@PYTHONPATH=testbed PYTHONDONTWRITEBYTECODE=1 "$(CACHE)/venv/bin/python" \
+		-m paqm_lab.bench_qdisc --out out/bench-qdisc
 
 deb:
 	@packaging/build-deb.sh out/deb

@@ -146,7 +146,7 @@ static int paqm_load_send(struct net_device *out, u32 n)
 
 static int __init paqm_load_init(void)
 {
-	static const char * const kinds[] = { "rtp", "udp", "tcp" };
+	static const char *const kinds[] = {"rtp", "udp", "tcp"};
 	struct net_device *out;
 	cycles_t begin;
 	int err;
