@@ -204,6 +204,9 @@ def _script(cases: Iterable[Case], symbols: bool) -> str:
             f"insmod /paqm_load.ko dev={DEVICE} kind={case.kind} flows={case.flows} size={SIZE} "
             f"warm={case.warm} count={case.count} || echo '@fault load'"
         )
+        if symbols:
+            lines.append("grep '[[]sch_paqm]\\|[[]paqm_' /proc/kallsyms")
+            lines.append('echo "$(cat /sys/module/sch_paqm/sections/.text) t @text"')
         lines.append("rmmod paqm_load")
         if case.subject.args is not None:
             lines.append(f"/sbin/tc -s qdisc show dev {DEVICE}")
@@ -211,9 +214,6 @@ def _script(cases: Iterable[Case], symbols: bool) -> str:
                 lines += ["echo @json", f"/sbin/tc -s -j qdisc show dev {DEVICE}"]
             lines.append(f"/sbin/tc qdisc del dev {DEVICE} root")
         lines.append("echo; echo @end")
-    if symbols:
-        lines.append("grep '[[]sch_paqm]\\|[[]paqm_feedback]' /proc/kallsyms")
-        lines.append('echo "$(cat /sys/module/sch_paqm/sections/.text) t @text"')
     return "\n".join([*lines, "reboot -f"]) + "\n"
 
 
