@@ -79,6 +79,8 @@ fuzz: build
 		feedback-daemon/fuzz/run.sh $$target $(SECONDS) || exit $$?; \
 	done
 	@kernel/fuzz/run.sh $(SECONDS)
+	@$(LAB) exec --debug-kernel --memory 512M kernel/fuzz/lab_frames.py \
+		--count $$(($(SECONDS) * 100))
 
 bench-auto: build
 	@for link in lte wifi leo; do \

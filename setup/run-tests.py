@@ -130,6 +130,7 @@ def main() -> int:
         "user-space": lambda: user_space(args.build),
         "lab-python": python_tests,
         "kunit": lambda: marked("kunit", [*guest, "bash", "kernel/lab-tests/kunit.sh"]),
+        "frames": lambda: marked("frames", [*guest, "kernel/fuzz/lab_frames.py", "--count", "500"]),
         "qdisc": lambda: marked("qdisc", [*guest, "bash", "kernel/lab-tests/qdisc.sh"]),
         "classes": lambda: marked("classes", [*guest, "bash", "kernel/lab-tests/classes.sh"]),
         "auto": lambda: marked("auto", [*guest, "bash", "kernel/lab-tests/auto.sh"]),

@@ -414,7 +414,7 @@ static inline void paqm_check_ecf_plant(void)
 	} jain[] = {{19, 8681}, {99, 9490}, {199, 9870}, {399, 9990}};
 	struct paqm_outer_params p = paqm_vec_gains();
 	struct paqm_ecf_vars v = {0};
-	paqm_u64 rate[12], cap = 2000000ULL << 16, value, total, squares;
+	paqm_u64 rate[12], cap = 2000000ULL << 16, value = 0, total, squares;
 	paqm_s64 bits = 320000, old = 0, now = 0;
 	unsigned int i, n, next = 0;
 
