@@ -359,6 +359,8 @@ static inline enum paqm_msg_err paqm_icmp_decode(const paqm_u8 *buf, paqm_u32 le
  * @dst: destination address of the message, 16 bytes
  * @m: result
  * @q: result, points into @buf
+ *
+ * Return: PAQM_MSG_OK, or why it was refused.
  */
 static inline enum paqm_msg_err paqm_icmp6_decode(const paqm_u8 *buf, paqm_u32 len, paqm_u8 type,
 						  const paqm_u8 *src, const paqm_u8 *dst,

@@ -57,7 +57,7 @@ checkpatch() {
 }
 
 kernel_doc() {
-	"$source/scripts/kernel-doc" -none -Wshort-desc -Wcontents-before-sections -Werror kernel/*.c kernel/paqm_*.h \
+	"$source/scripts/kernel-doc" -none -Wall -Werror kernel/*.c kernel/paqm_*.h \
 		kernel/uapi/linux/*.h core/*.h
 }
 
