@@ -24,7 +24,7 @@ LAB = TOP / "testbed" / "paqm-lab"
 OUT = TOP / "out" / "test"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "paqm"
 
-SLOW = {"acceptance", "tdc"}  # only when named
+SLOW = {"acceptance", "tdc", "tdc-debug", "tdc-kernel"}  # only when named
 
 Result = tuple[int, list[str]]  # passed, names of what failed
 
@@ -95,8 +95,8 @@ def python_tests() -> Result:
     return passed, failed
 
 
-def tc_in_guest() -> Result:
-    status, text = stream([str(LAB), "exec", "userspace/tc-paqm/tests/lab_tc.py"], OUT / "tc.log")
+def tc_in_guest(guest: list[str]) -> Result:
+    status, text = stream([*guest, "userspace/tc-paqm/tests/lab_tc.py"], OUT / "tc.log")
     summary = re.search(r"^(\d+) checks, (\d+) wrong", text, re.M)
     if not summary:
         return 0, [f"tc in the guest: exit status {status}, no summary"]
@@ -123,8 +123,14 @@ def main() -> int:
     ap = argparse.ArgumentParser(description=__doc__)
     ap.add_argument("--build", default="build", help="Meson build directory")
     ap.add_argument("--only", action="append", metavar="SUITE", help="run only this suite")
+    ap.add_argument("--kernel", metavar="X.Y", help="guests run Debian's kernel of that release")
+    ap.add_argument("--json", type=Path, metavar="FILE", help="write the counts there too")
     args = ap.parse_args()
     guest = [str(LAB), "exec"]
+    checked = [*guest, "--debug-kernel", "--memory", "512M"]
+    if args.kernel:  # older ones are not built with the checkers
+        guest += ["--kernel", args.kernel]
+        checked = guest
     suites: dict[str, Callable[[], Result]] = {
         "lint": lint,
         "user-space": lambda: user_space(args.build),
@@ -137,13 +143,14 @@ def main() -> int:
         "feedback": lambda: marked("feedback", [*guest, "bash", "kernel/lab-tests/feedback.sh"]),
         "acceptance": lambda: marked(
             "acceptance", ["kernel/lab-tests/spec.py", "run", "--build", args.build]),
-        "tdc": lambda: marked("tdc", [*guest, "kernel/tc-tests/run.py"]),
-        "tc": tc_in_guest,
+        "tdc": lambda: marked("tdc", [*guest, "--timeout", "7200", "kernel/tc-tests/run.py"]),
+        "tc": lambda: tc_in_guest(guest),
         "man": lambda: marked("man", [*guest, "userspace/tc-paqm/tests/man_examples.py"]),
         "recipes": lambda: marked("recipes", [*guest, "userspace/tc-paqm/tests/lab_recipes.py"]),
-        "reload": lambda: marked(
-            "reload", [*guest, "--debug-kernel", "--memory", "512M",
-                       "bash", "kernel/lab-tests/reload.sh"]),
+        "reload": lambda: marked("reload", [*checked, "bash", "kernel/lab-tests/reload.sh"]),
+        "tdc-debug": lambda: marked(
+            "tdc-debug", [*checked, "--timeout", "7200", "kernel/tc-tests/run.py"]),
+        "tdc-kernel": lambda: marked("tdc-kernel", ["kernel/tc-tests/upstream.py"]),
         "demo": demo_run,
     }
     unknown = set(args.only or []) - set(suites)
@@ -151,6 +158,7 @@ def main() -> int:
         ap.error(f"no suite {', '.join(sorted(unknown))}; there are {', '.join(suites)}")
     OUT.mkdir(parents=True, exist_ok=True)
     passed, failed = 0, []
+    counts = {}
     for name, suite in suites.items():
         if name not in args.only if args.only else name in SLOW:
             continue
@@ -159,8 +167,11 @@ def main() -> int:
         good, bad = suite()
         passed += good
         failed += [f"{name}: {what}" for what in bad]
+        counts[name] = {"passed": good, "failed": bad, "wall_s": round(time.monotonic() - begin)}
         print(f"== {name}: {good} passed, {len(bad)} failed, {time.monotonic() - begin:.0f} s",
               flush=True)
+    if args.json:
+        args.json.write_text(json.dumps(counts, indent=1) + "\n")
     for what in failed:
         print(f"FAILED {what}")
     print(f"{passed} passed, {len(failed)} failed")

@@ -465,12 +465,16 @@ static void look(void)
 }
 
 /*
- * A listing is taken without the queue's lock: a timer may send a packet between
- * two of its figures. What is wrong stays wrong.
+ * A listing is taken without the queue's lock, and may sleep: packets come and go
+ * between two of its figures. What is wrong stays wrong when the traffic rests.
  */
 static void check(void)
 {
-	for (int turn = 0; turn < 4; turn++) {
+	for (int turn = 0; turn < 10; turn++) {
+		if (turn == 2)
+			traffic_quiet();
+		if (turn)
+			sleep_us(1000 << turn);
 		problem[0] = 0;
 		look();
 		for (int i = 0; i < seen_count; i++)
