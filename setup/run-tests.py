@@ -146,6 +146,7 @@ def main() -> int:
         "tdc": lambda: marked("tdc", [*guest, "--timeout", "7200", "kernel/tc-tests/run.py"]),
         "tc": lambda: tc_in_guest(guest),
         "man": lambda: marked("man", [*guest, "userspace/tc-paqm/tests/man_examples.py"]),
+        "bpf": lambda: marked("bpf", [*guest, "userspace/tc-paqm/tests/lab_bpf.py"]),
         "recipes": lambda: marked("recipes", [*guest, "userspace/tc-paqm/tests/lab_recipes.py"]),
         "reload": lambda: marked("reload", [*checked, "bash", "kernel/lab-tests/reload.sh"]),
         "tdc-debug": lambda: marked(
