@@ -64,12 +64,6 @@ static const struct qdisc *some_qdisc(bool paqm)
 #define MADE 64
 static uint32_t made[MADE];
 
-static bool makes_classes(const char *kind)
-{
-	return !strcmp(kind, "drr") || !strcmp(kind, "qfq") || !strcmp(kind, "hfsc") ||
-	       !strcmp(kind, "htb");
-}
-
 static uint32_t some_class(const struct qdisc *q)
 {
 	static const uint32_t minors[] = {0, 3, 4, 5, 0x101, 0x110, 0xffff};
@@ -689,14 +683,15 @@ static void summary(uint32_t epochs)
 	       "\"accepted\": %lu, \"paqm_requests\": %lu, \"paqm_accepted\": %lu, "
 	       "\"unanswered\": %lu, \"faults_armed\": %lu, \"faults_hit\": %lu, "
 	       "\"frames\": %lu, \"frames_refused\": %lu, \"datagrams\": %lu, "
-	       "\"stream_bytes\": %lu, \"drained\": %lu, \"listings\": %lu, \"paqm_seen\": %lu, "
+	       "\"stream_bytes\": %lu, \"drained\": %lu, \"foreign_stuck\": %lu, \"listings\": "
+	       "%lu, \"paqm_seen\": %lu, "
 	       "\"paqm_with_packets\": %lu, \"paqm_with_child\": %lu, \"most_qdiscs\": %lu, "
 	       "\"media_bytes\": %lu, \"elastic_bytes\": %lu, \"notices\": %lu, \"drops\": %lu}\n",
 	       args.seed, args.first, epochs, fig->ops, taken, fig->paqm_tried, fig->paqm_taken,
 	       fig->unanswered, fig->faults_armed, fig->faults_hit, fig->frames, fig->refused,
-	       fig->datagrams, fig->stream_bytes, fig->drains, fig->looks, fig->paqm_seen,
-	       fig->queued_seen, fig->with_child, fig->most_qdiscs, fig->media_bytes,
-	       fig->elastic_bytes, fig->notices, fig->drops);
+	       fig->datagrams, fig->stream_bytes, fig->drains, fig->foreign, fig->looks,
+	       fig->paqm_seen, fig->queued_seen, fig->with_child, fig->most_qdiscs,
+	       fig->media_bytes, fig->elastic_bytes, fig->notices, fig->drops);
 }
 
 int main(int argc, char **argv)
