@@ -67,7 +67,7 @@ kernel_doc() {
 copy_sources() {
 	rm -rf "$work/build/$1"
 	mkdir -p "$work/build/$1"
-	git ls-files -z kernel core | grep -zE '(\.[ch]|/Kbuild|/Makefile)$' |
+	git ls-files -z kernel core ':!kernel/lab-tests' | grep -zE '(\.[ch]|/Kbuild|/Makefile)$' |
 		xargs -0 cp --parents -t "$work/build/$1"
 }
 
@@ -128,6 +128,7 @@ sparse() {
 coccinelle() {
 	local patch options log="$work/build/coccinelle.log" ran=0
 	copy_sources coccinelle
+	rm -rf "$work/build/coccinelle/kernel/fuzz" # user space
 	: >"$log"
 	for patch in $(grep -rL 'script:ocaml' --include='*.cocci' "$source/scripts/coccinelle" | sort); do
 		grep -q 'virtual report' "$patch" || continue
