@@ -157,10 +157,15 @@ struct paqm_auto_vars {
 	paqm_u8 measured;
 };
 
+/* A single interval is worth @memory at most: an outage is not remembered for its length. */
 static inline void paqm_mean_add(struct paqm_mean *m, paqm_u64 bytes, paqm_u64 ns, paqm_u64 memory)
 {
-	m->bytes = paqm_muldiv(m->bytes, memory, memory + ns) + bytes;
-	m->ns = paqm_muldiv(m->ns, memory, memory + ns) + ns;
+	paqm_u64 weight = paqm_min64(ns, memory);
+
+	if (ns > memory)
+		bytes = paqm_muldiv(bytes, memory, ns);
+	m->bytes = paqm_muldiv(m->bytes, memory, memory + weight) + bytes;
+	m->ns = paqm_muldiv(m->ns, memory, memory + weight) + weight;
 }
 
 static inline void paqm_mean_forget(struct paqm_mean *m, paqm_u64 elapsed, paqm_u64 half)
@@ -260,7 +265,7 @@ static inline paqm_u64 paqm_auto_tick(struct paqm_auto_vars *v, const struct paq
 	struct paqm_mean fast;
 	paqm_u32 growth;
 
-	if (!elapsed)
+	if (in->now <= v->stamp)
 		return v->capacity;
 	/* an interval that has not ended: packets wait, and nothing has left since */
 	if (in->meter.busy && !in->meter.fresh)

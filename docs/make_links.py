@@ -100,6 +100,14 @@ def table(kind: str, result: Json) -> list[str]:
             cells = [value(variants[name]["figures"], path, d) for _, path, d in COLUMNS]
             lines.append(f"| {variants[name]['title']} |" + "|".join(cells) + "|")
     lines.append("")
+    varying = [v for v in result["variants"] if v["name"] != "steady"]
+    if varying:
+        wait = varying[0]["figures"]["link"]["access_ms"]
+        lines += [
+            f"Before this link takes a packet even an empty queue waits {wait['p50']:.0f} ms "
+            f"(median; 95th percentile {wait['p95']:.0f} ms).",
+            "",
+        ]
     for check in result["checks"]:
         verdict = "reached" if check["pass"] else "**not reached**"
         ratio = "none" if check["value"] is None else f"{check['value']:.2f}"

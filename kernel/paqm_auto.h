@@ -105,18 +105,28 @@ static void paqm_auto_setup(struct paqm_sched_data *q)
 	q->auto_usual = q->estimate.capacity;
 }
 
+/* Until packets have waited once, the capacity is no more than a guess. */
+static void paqm_auto_source(struct paqm_sched_data *q)
+{
+	WRITE_ONCE(q->capacity_source, READ_ONCE(q->estimate.measured) ? PAQM_CAPACITY_MEASURED :
+									 PAQM_CAPACITY_GUESS);
+}
+
 /*
- * The option may have been set: returns the capacity then. @limit is what the device
- * can do. Under the qdisc lock. What was measured earlier stands.
+ * The option may have been set: returns the capacity then. @limit is the rate of the
+ * device, if capacity_source says so. Under the qdisc lock. What was measured earlier
+ * stands.
  */
 static u64 paqm_auto_apply(struct paqm_sched_data *q, bool was_on, u64 limit)
 {
-	WRITE_ONCE(q->auto_limit, limit);
 	if (!paqm_auto_on(q))
 		return limit;
+	if (READ_ONCE(q->capacity_source) != PAQM_CAPACITY_DEVICE)
+		limit = PAQM_BANDWIDTH_MAX * 8;
+	WRITE_ONCE(q->auto_limit, limit);
 	if (!was_on && q->awake)
 		paqm_auto_start(q, ktime_get_ns());
-	WRITE_ONCE(q->capacity_source, PAQM_CAPACITY_MEASURED);
+	paqm_auto_source(q);
 	return min(READ_ONCE(q->auto_capacity), limit);
 }
 
@@ -125,6 +135,7 @@ static void paqm_auto_round(struct paqm_sched_data *q)
 {
 	if (!paqm_auto_on(q))
 		return;
+	paqm_auto_source(q);
 	WRITE_ONCE(q->capacity, READ_ONCE(q->auto_capacity));
 	paqm_derive_inner(q);
 	if (q->fb) /* not in the dips: that is when messages count */

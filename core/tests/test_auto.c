@@ -154,6 +154,13 @@ static void check_outage(void)
 	s.link = 8 * MBIT;
 	sim_run(&s, 3000 * MS);
 	expect("after the outage", s.v.capacity, 7 * MBIT, 82 * MBIT / 10);
+	s.link = 0;
+	s.free = 13000 * MS;
+	sim_run(&s, 12000 * MS);
+	expect("9 s of outage", s.v.capacity, PAQM_AUTO_RATE_MIN, MBIT / 10);
+	s.link = 8 * MBIT;
+	sim_run(&s, 14500 * MS);
+	expect("1.5 s after 10 s of outage", s.v.capacity, 6 * MBIT, 82 * MBIT / 10);
 }
 
 /* Senders do as they are told: a rise is seen only because the estimate grows. */

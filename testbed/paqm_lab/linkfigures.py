@@ -60,6 +60,14 @@ def tracking(times: F64, told: F64, trace: I64) -> dict[str, Any] | None:
     }
 
 
+def access(trace: I64) -> dict[str, float]:
+    """What a packet waits that finds the link idle: time to the next opportunity, ms."""
+    at = np.flatnonzero(trace)
+    moments = np.arange(at[-1])
+    wait = at[np.searchsorted(at, moments, side="right")] - moments
+    return {f"p{p}": float(np.percentile(wait, p)) for p in (50, 95, 99)}
+
+
 def figures(
     run: Run, t_out: F64, size: I64, media: Bool, bulk: Bool, ceilings: dict[str, float]
 ) -> dict[str, Any]:
@@ -88,6 +96,7 @@ def figures(
     return {
         "link": {
             "mean_bps": linktrace.mean(trace),
+            "access_ms": access(trace),
             "use_without_elastic_percent": _percent(float(size[during].sum()), could),
             "use_with_elastic_percent": _percent(
                 carried, float(slots.sum()) * linktrace.OPPORTUNITY

@@ -90,6 +90,14 @@ def test_tracking_error() -> None:
     assert linkfigures.tracking(np.array([0.1]), np.array([rate]), trace) is None
 
 
+def test_access_time() -> None:
+    trace = np.zeros(1000, np.int64)
+    trace[10::10] = 1
+    found = linkfigures.access(trace)
+    assert 5 <= found["p50"] <= 6
+    assert found["p99"] == 10
+
+
 def _write(tmp_path: Path, variant: str, wait: float) -> None:
     write_run(tmp_path, Faults(wait=wait), variant)
     home = tmp_path / variant
