@@ -16,6 +16,7 @@
 #	make lint		formatters and static checks
 #	make lint-kernel	all static checks of the modules, 32 bit and big endian too (slow)
 #	make deb		Debian packages in out/deb
+#	make test-packages	slow, root: the packages on stock Debian 12 and 13 under QEMU
 #
 # KERNEL_SRC=DIR names a kernel source tree (>= 6.16) to build the lab kernel from.
 
@@ -100,6 +101,10 @@ bench-qdisc: build
 
 deb:
 	@packaging/build-deb.sh out/deb
+
+.PHONY: test-packages
+test-packages:
+	@testbed/qemu/test-packages.sh
 
 clean:
 	rm -rf $(BUILD) out

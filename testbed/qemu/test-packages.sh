@@ -1,0 +1,116 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Proves on stock Debian systems, with the distribution's kernel under QEMU, that the packages
+# install, build, work on virtio and e1000 devices, and leave nothing behind. Prints `ok NAME` and
+# `not ok NAME` for each system, then `N passed, N failed`. Slow: there is no hardware
+# virtualisation in it. Logs and consoles are kept in OUTPUT.
+# Usage: testbed/qemu/test-packages.sh [--debs DIRECTORY] [--out OUTPUT] [bookworm|trixie]...
+#	--debs	packages to test (default: build those of the last commit)
+set -u
+here=$(dirname "$(readlink -f "$0")")
+top=$(dirname "$(dirname "$here")")
+. "$here/lib.sh"
+debs=
+out="$top/out/packages"
+suites=()
+while [ $# -gt 0 ]; do
+	case $1 in
+	--debs | --out)
+		[ $# -ge 2 ] || fail "$1 needs a directory"
+		[ "$1" = --debs ] && debs=$2 || out=$2
+		shift
+		;;
+	bookworm | trixie) suites+=("$1") ;;
+	*) fail "what is \"$1\"? see the head of $0" ;;
+	esac
+	shift
+done
+[ "${#suites[@]}" -gt 0 ] || suites=(bookworm trixie)
+
+need_root "making disk images"
+install_missing qemu-system-x86_64:qemu-system-x86 qemu-img:qemu-utils
+mkdir -p "$out" || fail "cannot create $out"
+out=$(readlink -f "$out")
+if [ -z "$debs" ]; then
+	debs="$out/deb"
+	rm -rf "$debs"
+	say "building the packages (log: $out/deb.log)"
+	install_missing dh:debhelper dh_dkms:dh-dkms lintian:lintian clang:clang bpftool:bpftool
+	DEB_BUILD_OPTIONS="nocheck parallel=1 ${DEB_BUILD_OPTIONS:-}" \
+		"$top/packaging/build-deb.sh" "$debs" >"$out/deb.log" 2>&1 ||
+		fail "the packages cannot be built: $(tail -n 3 "$out/deb.log" | tr '\n' ' ')"
+fi
+for name in sch-paqm-dkms tc-paqm paqmd paqmtop; do
+	compgen -G "$debs/${name}_*.deb" >/dev/null || fail "there is no package $name in $debs"
+done
+
+# Whatever ends this script ends the guest and its helpers too.
+jobs=()
+finish() {
+	[ "${#jobs[@]}" -eq 0 ] || kill "${jobs[@]}" 2>/dev/null
+	jobs=()
+	rm -rf "${scratch:-}"
+}
+trap finish EXIT
+trap 'exit 130' INT TERM
+
+# boot SUITE IMAGE_DIRECTORY PAYLOAD: results go to the output as they come
+boot() {
+	local suite=$1 image=$2 payload=$3 dir="$out/$1" nets=() qemu i driver
+	mkdir -p "$dir"
+	rm -f "$dir/console.log"
+	: >"$dir/result.log"
+	qemu-img create -q -f qcow2 -F raw -b "$image/disk.img" "$dir/disk.qcow2" || return
+	for i in 0 1 2 3; do # two and two connected, as by a cable
+		driver=virtio-net-pci
+		[ $i -lt 2 ] || driver=e1000
+		nets+=(-netdev "hubport,id=n$i,hubid=$((i / 2))" -device "$driver,netdev=n$i,romfile=")
+	done
+	# no_timer_check: on a busy machine the kernel's test of the timer fails; e2scrub_reap looks for
+	# volumes of LVM for minutes
+	timeout "${PAQM_QEMU_TIMEOUT:-7200}" nice -n 10 qemu-system-x86_64 -accel tcg,thread=multi \
+		-m 1G -smp 2 -nographic -nodefaults \
+		-no-reboot -kernel "$image/vmlinuz" -initrd "$image/initrd" -append "root=/dev/vda rw \
+console=ttyS0 net.ifnames=0 no_timer_check panic=-1 systemd.mask=e2scrub_reap.service" \
+		-drive "file=$dir/disk.qcow2,if=virtio,cache=unsafe" \
+		-drive "file=$payload,format=raw,if=virtio,readonly=on" \
+		-serial "file:$dir/console.log" -serial "file:$dir/result.log" "${nets[@]}" \
+		2>"$dir/qemu.log" &
+	qemu=$!
+	jobs=("$qemu")
+	tail -n +1 -f --pid="$qemu" "$dir/result.log" |
+		sed -u "s/\\r\$//; s/^ok /ok $suite: /; s/^not ok /not ok $suite: /; \
+			s/^\([0-9]* passed, [0-9]* failed\)/# $suite: \1/" &
+	wait
+	jobs=()
+	rm -f "$dir/disk.qcow2"
+}
+
+passed=0
+failed=0
+for suite in "${suites[@]}"; do
+	image=$("$here/image.sh" "$suite") || exit 2
+	for old in "$(dirname "$image")/$suite"-*; do # of a former recipe
+		[ "$old" = "$image" ] || rm -rf "$old"
+	done
+	scratch=$(mktemp -d -t paqm-payload.XXXXXX)
+	mkdir "$scratch/files"
+	cp "$here"/guest/* "$top/kernel/tc-tests/send.py" "$top/kernel/lab-tests/blast.py" \
+		"$top/packaging/debian/tests/attach" \
+		"$debs"/*.deb "$scratch/files/"
+	rm -f "$scratch"/files/*dbgsym*.deb
+	tar -C "$scratch/files" -cf "$scratch/payload.tar" .
+	say "$suite: kernel $(cat "$image/kernel-version"), console in $out/$suite/console.log"
+	boot "$suite" "$image" "$scratch/payload.tar"
+	rm -rf "$scratch"
+	good=$(grep -c '^ok ' "$out/$suite/result.log")
+	bad=$(grep -c '^not ok ' "$out/$suite/result.log")
+	if ! grep -q '^[0-9]* passed, [0-9]* failed' "$out/$suite/result.log"; then
+		echo "not ok $suite: the guest did not come to its end, see $out/$suite/console.log"
+		bad=$((bad + 1))
+	fi
+	passed=$((passed + good))
+	failed=$((failed + bad))
+done
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
