@@ -165,7 +165,7 @@ static inline void paqm_check_ecf(void)
 		PAQM_NEAR("ECF, kind", out.kind, t->kind, 0);
 		PAQM_NEAR("ECF, wanted rate in 0.1 bit/s",
 			  paqm_muldiv(out.want_q24, 10, PAQM_Q24_ONE), t->want_x10,
-			  paqm_max64(10, t->want_x10 / 1000000));
+			  paqm_max64(10, paqm_div64(t->want_x10, 1000000)));
 		PAQM_NEAR("ECF, value", out.value, t->value, 2);
 	}
 	p.md_min_q24 = PAQM_Q24(5, 10);
@@ -286,9 +286,9 @@ static inline void paqm_check_erf(void)
 
 		paqm_erf_step(&v, &p, &t->in);
 		PAQM_NEAR("ERF, rate in 0.1 bit/s", paqm_muldiv(v.rate_q24, 10, PAQM_Q24_ONE),
-			  t->want_x10, paqm_max64(10, t->want_x10 / 1000000));
+			  t->want_x10, paqm_max64(10, paqm_div64(t->want_x10, 1000000)));
 		PAQM_NEAR("ERF, implied flows", paqm_muldiv(v.flows_q16, 1000000, PAQM_Q16_ONE),
-			  t->flows_ppm, paqm_max64(20, t->flows_ppm / 100000));
+			  t->flows_ppm, paqm_max64(20, paqm_div64(t->flows_ppm, 100000)));
 		PAQM_NEAR("ERF, binary32", paqm_f32_encode(v.rate_q24, 24), t->value, 2);
 	}
 	/* ten counted flows: a tenth of the step of one */
@@ -338,7 +338,7 @@ static inline void paqm_check_f32(void)
 		PAQM_NEAR("binary32 encode", paqm_f32_encode(v, frac), t[i].bits, 0);
 		PAQM_NEAR("binary32 decode accepts", paqm_f32_decode(t[i].bits, 20, &back), 0, 0);
 		PAQM_NEAR("binary32 decode", back, paqm_muldiv(t[i].num, 1 << 20, t[i].den),
-			  paqm_max64(1, (t[i].num / t[i].den) >> 3));
+			  paqm_max64(1, paqm_div64(t[i].num, t[i].den) >> 3));
 	}
 	for (i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
 		PAQM_NEAR("binary32 decode refuses",
@@ -349,7 +349,13 @@ static inline void paqm_check_f32(void)
 /* Reference plant of the outer laws: two segments per period, backlog in bits. */
 static inline paqm_s64 paqm_plant(paqm_s64 bits, paqm_s64 rate, paqm_s64 cap, paqm_s64 ms)
 {
-	bits += (rate - cap) * ms / 1000;
+	paqm_s64 gain = (rate - cap) * ms;
+
+	/* 32-bit kernels do not divide 64 bits, signed ones even less */
+	if (gain < 0)
+		bits -= (paqm_s64)paqm_div64((paqm_u64)-gain, 1000);
+	else
+		bits += (paqm_s64)paqm_div64((paqm_u64)gain, 1000);
 	return bits < 0 ? 0 : bits > 3200000 ? 3200000 : bits;
 }
 
@@ -378,13 +384,13 @@ static inline void paqm_check_erf_plant(const char *what, paqm_u64 start, unsign
 		bits = paqm_plant(bits, (paqm_s64)flows * (now < limit ? now : limit), 16000000,
 				  500);
 		in.rate = (paqm_u64)((paqm_s64)flows * (now < limit ? now : limit));
-		in.backlog = (paqm_u32)(bits / 8);
+		in.backlog = (paqm_u32)bits / 8;
 		old = now;
 		paqm_erf_step(&v, &p, &in);
 		now = (paqm_s64)((v.rate_q24 + (1 << 23)) >> 24);
 		if (n >= first && n - first < count)
 			PAQM_NEAR(what, (paqm_u64)now, want[n - first],
-				  want[n - first] / 1000 + 60);
+				  paqm_div64(want[n - first], 1000) + 60);
 	}
 }
 
@@ -433,12 +439,13 @@ static inline void paqm_check_ecf_plant(void)
 		bits = paqm_plant(bits, old >> 16, 16000000, 100);
 		bits = paqm_plant(bits, now >> 16, 16000000, 500);
 		in.rate = (paqm_u64)now >> 16;
-		in.backlog = (paqm_u32)(bits / 8);
+		in.backlog = (paqm_u32)bits / 8;
 		out = paqm_ecf_step(&v, &p, &in);
 		if (n < 7) {
 			paqm_f32_decode(out.value, 20, &value);
 			PAQM_NEAR("plant P4, increase in 0.1 bit/s",
-				  paqm_muldiv(value, 10, 1 << 20), ai_x10[n], ai_x10[n] / 500 + 20);
+				  paqm_muldiv(value, 10, 1 << 20), ai_x10[n],
+				  paqm_div64(ai_x10[n], 500) + 20);
 		} else if (n < 12) {
 			paqm_f32_decode(out.value, 30, &value);
 			PAQM_NEAR("plant P4, decrease in 1e-4", paqm_muldiv(value, 10000, 1 << 30),

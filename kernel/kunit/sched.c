@@ -67,13 +67,13 @@ static void paqm_kunit_split(struct kunit *test)
 static void paqm_kunit_split_sizes(struct kunit *test)
 {
 	static const u32 sizes[][2] = { { 64, 1514 }, { 1514, 64 }, { 64, 65535 }, { 9000, 60 } };
-	u32 i, j;
+	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
 		struct paqm_sched s = { 0, PAQM_Q16_ONE / 2, 65535 };
 		u64 sent[2] = {};
 
-		for (j = 0; sent[0] + sent[1] < 100000000; j++) {
+		while (sent[0] + sent[1] < 100000000) {
 			int class = !paqm_sched_media_next(&s);
 
 			sent[class] += sizes[i][class];
