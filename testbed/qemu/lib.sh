@@ -20,11 +20,11 @@ need_space() {
 	[ "$free" -ge "$2" ] || fail "$1 needs $2 MB, $free MB are free; see XDG_CACHE_HOME"
 }
 
-# install_missing COMMAND:PACKAGE...: quietly, and only what is not there
+# install_missing COMMAND_OR_FILE:PACKAGE...: quietly, and only what is not there
 install_missing() {
 	local pair missing=()
 	for pair; do
-		command -v "${pair%%:*}" >/dev/null || missing+=("${pair#*:}")
+		command -v "${pair%%:*}" >/dev/null || [ -e "${pair%%:*}" ] || missing+=("${pair#*:}")
 	done
 	[ "${#missing[@]}" -gt 0 ] || return 0
 	need_root "installing ${missing[*]}"

@@ -35,7 +35,9 @@ if [ -z "$debs" ]; then
 	debs="$out/deb"
 	rm -rf "$debs"
 	say "building the packages (log: $out/deb.log)"
-	install_missing dh:debhelper dh_dkms:dh-dkms lintian:lintian clang:clang bpftool:bpftool
+	install_missing dh:debhelper dh_dkms:dh-dkms lintian:lintian clang:clang bpftool:bpftool \
+		/usr/include/bpf/libbpf.h:libbpf-dev \
+		/usr/share/bash-completion/bash_completion:bash-completion
 	DEB_BUILD_OPTIONS="nocheck parallel=1 ${DEB_BUILD_OPTIONS:-}" \
 		"$top/packaging/build-deb.sh" "$debs" >"$out/deb.log" 2>&1 ||
 		fail "the packages cannot be built: $(tail -n 3 "$out/deb.log" | tr '\n' ' ')"
