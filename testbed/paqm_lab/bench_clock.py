@@ -62,6 +62,11 @@ class Server(threading.Thread):
 
     def __init__(self, directory: Path) -> None:
         super().__init__(daemon=True)
+        if not Path("/proc/self/schedstat").exists():
+            raise LabError(
+                "this kernel does not account processor time exactly (no /proc/self/schedstat): "
+                "the benchmark needs one with CONFIG_SCHED_INFO or CONFIG_SCHEDSTATS"
+            )
         self.directory = directory.resolve()
         self.ended = threading.Event()
 
@@ -73,7 +78,10 @@ class Server(threading.Thread):
             process = guest_process(self.directory)
             if process is None:
                 continue
-            used = Path(f"/proc/{process}/schedstat").read_text().split()[0]
+            try:
+                used = Path(f"/proc/{process}/schedstat").read_text().split()[0]
+            except OSError:  # it has just ended
+                continue
             answer = _name(self.directory, "answer", number)
             scratch = answer.with_suffix(".new")
             scratch.write_text(used)

@@ -69,12 +69,12 @@ def long_cases() -> list[Case]:
     for flows in FLOW_STEPS:
         subject = bl.with_flows(bl.PLAIN, flows)
         count = max(20_000, 2 * flows)
-        cases.append(Case(f"{flows} flows", subject, "rtp", flows, 5 * flows, count))
+        cases.append(Case(f"{flows} flows", subject, "rtp", flows, 4 * flows, count))
     for flows in NOTICE_FLOWS:
         for base in (bl.PLAIN, bl.TOLD):
             name = f"{flows} flows {'on' if base.feedback else 'off'}"
             subject = bl.with_flows(base, flows)
-            cases.append(Case(name, subject, "rtp", flows, 5 * flows, 400_000))
+            cases.append(Case(name, subject, "rtp", flows, 4 * flows, 300_000))
     return cases
 
 
