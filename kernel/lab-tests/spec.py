@@ -37,6 +37,7 @@ GROUPS = {
     "steps": "X2: steps of phi",
     "inner": "X3: inner loop alone",
     "outer": "X8: outer loop with sources that lag, and with sources that do not",
+    "far": "X8: the same with a round trip of 400 ms",
     "unresponsive": "X13: a flow that does not listen",
     "soak": "X15: one hour at line rate, conservation",
     "shaper": "shaper and link framing",
@@ -170,8 +171,8 @@ def table(args: argparse.Namespace) -> int:
             if c["published"]:
                 wanted += f"; published: {c['published']}"
             verdict = {True: "ok", False: "**not ok**", None: ""}[c["pass"]]
-            print(f"| {c['section']} | {cell(c['name'])} | {c['value']:.5g} {c['unit']} | "
-                  f"{wanted} | {verdict} |")
+            figure = f"{c['value']:.5g} {c['unit']}".strip()
+            print(f"| {c['section']} | {cell(c['name'])} | {figure} | {wanted} | {verdict} |")
         notes = list(dict.fromkeys((c["name"], c["note"]) for c in group["checks"] if c["note"]))
         shared = {note for _, note in notes}
         if len(shared) == 1 and len(notes) > 1: # the same for all rows
