@@ -45,12 +45,12 @@ def split_run(
     lab.qdisc("bandwidth", f"{mbit:g}mbit", "nopolice", *queues, *options)
     t = Traffic(lab)
     names = {"overhead": "overhead", "mpu": "mpu", "linklayer": "layer"}
-    t.sink(ports=f"{MEDIA},{ELASTIC}", end=11.0, until=10.0,
+    t.sink(ports=f"{MEDIA},{ELASTIC}", end=7.0, until=6.5,
            **{"from": 2.0}, **{names[k]: v for k, v in framing.items()})
     for flows, sizes, port, kind in (*[(*media, MEDIA, "rtp")], *[(*elastic, ELASTIC, "plain")]):
         if flows:
             t.send("r", flows=flows, sizes=sizes, port=port, sport=20000 + port, kind=kind,
-                   rate=mbit * 1.25e6, poisson=True, seed=seed + port, stop=10.0)
+                   rate=mbit * 1.25e6, poisson=True, seed=seed + port, stop=6.5)
     sink = t.finish()[0]
     part = [sink["ports"][str(p)]["window_wire_bytes"] for p in (MEDIA, ELASTIC)]
     return part[0] / max(sum(part), 1), sink["wire_bps"] / (mbit * 1e6)
@@ -90,7 +90,7 @@ def scheduler(lab: Lab, results: Results) -> float:
                        f"({elastic_sizes} B){', ' + link if link else ''}: share against fair",
                        share * (n_media + n_elastic) / n_media, 0.98, 1.02, "")
         runs += 1
-    return runs * 11.0
+    return runs * 7.0
 
 
 # -------------------------------------------------------------- X2: steps of phi
