@@ -161,6 +161,8 @@ def table(args: argparse.Namespace) -> int:
     result = json.loads(Path(args.result).read_text())
     print(HEAD)
     print(f"{result['passed']} checks passed, {result['failed']} failed.")
+    if result.get("note"):  # what a reader must know of this run
+        print(f"\n{result['note']}")
     for name, group in result["groups"].items():
         print(f"\n## {GROUPS[name]}\n")
         if "virtual_s" in group:
