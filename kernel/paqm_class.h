@@ -52,13 +52,17 @@ static unsigned long paqm_find(struct Qdisc *sch, u32 classid)
 static int paqm_choose(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free, int *ret)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
-	unsigned long cl = paqm_class_number(skb->priority);
 	const struct tcf_proto *fl;
 	struct tcf_result res;
+	unsigned long cl;
 	int verdict;
 
-	if (TC_H_MAJ(skb->priority) == sch->handle && cl)
-		return cl - 1;
+	/* a default qdisc has no handle, and small priorities mean something else */
+	if (unlikely(TC_H_MAJ(skb->priority) == sch->handle && sch->handle)) {
+		cl = paqm_class_number(skb->priority);
+		if (cl)
+			return cl - 1;
+	}
 	fl = rcu_dereference_bh(q->filter_list);
 	if (!fl)
 		return PAQM_CLASSES;

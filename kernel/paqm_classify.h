@@ -24,8 +24,8 @@
 #include <linux/if_vlan.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
+#include <linux/math64.h>
 #include <linux/minmax.h>
-#include <linux/siphash.h>
 #include <linux/skbuff.h>
 #include <linux/udp.h>
 #include <net/dsfield.h>
@@ -40,6 +40,7 @@ enum paqm_class { PAQM_MEDIA, PAQM_ELASTIC, PAQM_CLASSES };
 /**
  * enum paqm_kind - what a packet is evidence for
  * @PAQM_KIND_ELASTIC: elastic, counted in its flow
+ * @PAQM_KIND_UDP: UDP whose payload was not looked into
  * @PAQM_KIND_UNKNOWN_UDP: UDP that does not look like media; elastic unless its flow is RTP
  * @PAQM_KIND_RTP: media if its flow goes on like RTP
  * @PAQM_KIND_MEDIA: media by rule, counted in its flow
@@ -48,6 +49,7 @@ enum paqm_class { PAQM_MEDIA, PAQM_ELASTIC, PAQM_CLASSES };
  */
 enum paqm_kind {
 	PAQM_KIND_ELASTIC,
+	PAQM_KIND_UDP,
 	PAQM_KIND_UNKNOWN_UDP,
 	PAQM_KIND_RTP,
 	PAQM_KIND_MEDIA,
@@ -64,15 +66,17 @@ enum paqm_kind {
 
 #define PAQM_TAGS_MAX 8 /* VLAN tags or MPLS labels that are looked through */
 
+#define PAQM_HASH_WORDS 6
+
 /**
  * struct paqm_rules - what the recogniser is told
- * @key: of the flow hash
+ * @key: of the flow hash, secret
  * @dscp_media: bit n: DSCP n is media
  * @dscp_elastic: bit n: DSCP n is elastic
  * @protocol: all UDP is media (`classify protocol`)
  */
 struct paqm_rules {
-	siphash_key_t key;
+	u64 key[PAQM_HASH_WORDS];
 	u64 dscp_media;
 	u64 dscp_elastic;
 	bool protocol;
@@ -109,6 +113,24 @@ struct paqm_packet {
 		struct ipv6hdr ip6;
 	} buf;
 };
+
+/*
+ * One bit for each lower half of a port number that paqm_port_kind() or
+ * paqm_tunnel_port() knows: most ports are ruled out by one look.
+ */
+static inline bool paqm_port_known(u16 port)
+{
+	static const u64 known[4] = {
+		BIT_ULL(53) | BIT_ULL(34) | BIT_ULL(35) | BIT_ULL(24), /* 53, 546, 547, 8472 */
+		BIT_ULL(67 - 64) | BIT_ULL(68 - 64) | BIT_ULL(123 - 64) | /* 67, 68, 123 */
+			BIT_ULL(108 - 64), /* 51820 */
+		BIT_ULL(187 - 128) | BIT_ULL(165 - 128) | BIT_ULL(148 - 128) | /* 443, 1701, 4500 */
+			BIT_ULL(181 - 128), /* 4789 */
+		BIT_ULL(233 - 192) | BIT_ULL(193 - 192), /* 5353, 6081 */
+	};
+
+	return known[port >> 6 & 3] >> (port & 63) & 1;
+}
 
 /* UDP ports whose traffic has a known nature. */
 static inline int paqm_port_kind(u16 port)
@@ -177,8 +199,8 @@ static inline enum paqm_kind paqm_rtp(const u8 *h, unsigned int len, struct paqm
 		hdr += 4;
 	if (hdr > len)
 		return PAQM_KIND_UNKNOWN_UDP;
-	p->seq = (u16)h[2] << 8 | h[3];
-	p->ssrc = (u32)h[8] << 24 | (u32)h[9] << 16 | (u32)h[10] << 8 | h[11];
+	p->seq = get_unaligned_be16(h + 2);
+	p->ssrc = get_unaligned_be32(h + 8);
 	return PAQM_KIND_RTP;
 }
 
@@ -212,7 +234,7 @@ static inline enum paqm_kind paqm_udp_kind(const u8 *h, unsigned int len, struct
 		return h[1] == 0xFE || h[1] == 1 ? PAQM_KIND_SMALL : PAQM_KIND_UNKNOWN_UDP;
 	case 64 ... 79:
 		/* a TURN channel (RFC 8656 section 12.4) says its length, QUIC does not */
-		inner = (unsigned int)h[2] << 8 | h[3];
+		inner = get_unaligned_be16(h + 2);
 		if (len >= 16 && inner >= 12 && inner <= len - 4 && len - 4 - inner < 4 &&
 		    (h[4] & 0xC0) == 0x80)
 			return paqm_rtp(h + 4, inner, p);
@@ -221,22 +243,12 @@ static inline enum paqm_kind paqm_udp_kind(const u8 *h, unsigned int len, struct
 	return PAQM_KIND_UNKNOWN_UDP;
 }
 
-/* UDP whose header is at @off. */
-static inline enum paqm_kind paqm_classify_udp(const struct sk_buff *skb, unsigned int off,
-					       const struct paqm_rules *r, struct paqm_packet *p)
+/* What UDP is by its ports; PAQM_KIND_UDP: they do not tell. */
+static noinline enum paqm_kind paqm_udp_by_port(struct paqm_packet *p)
 {
 	u16 sport = ntohl(p->ports) >> 16, dport = ntohl(p->ports) & 0xFFFF;
-	struct {
-		struct udphdr udp;
-		u8 payload[16];
-	} buf;
-	unsigned int len, said;
-	const u8 *h;
-	int kind;
+	int kind = paqm_port_kind(dport);
 
-	if (r->protocol)
-		return PAQM_KIND_MEDIA;
-	kind = paqm_port_kind(dport);
 	if (kind < 0)
 		kind = paqm_port_kind(sport);
 	if (kind >= 0)
@@ -245,15 +257,38 @@ static inline enum paqm_kind paqm_classify_udp(const struct sk_buff *skb, unsign
 		p->note |= PAQM_NOTE_TUNNEL;
 		return PAQM_KIND_ELASTIC;
 	}
-	len = skb->len - off;
+	return PAQM_KIND_UDP;
+}
+
+/**
+ * paqm_look_into() - second half of the recogniser: what the payload of UDP tells
+ * @skb: packet
+ * @off: what paqm_identify() returned, not 0
+ * @p: its result, completed
+ */
+static noinline void paqm_look_into(const struct sk_buff *skb, unsigned int off,
+				    struct paqm_packet *p)
+{
+	struct {
+		struct udphdr udp;
+		u8 payload[16];
+	} buf;
+	unsigned int len = skb->len - off, said;
+	const u8 *h;
+
+	p->kind = PAQM_KIND_UNKNOWN_UDP;
 	h = skb_header_pointer(skb, off, min_t(unsigned int, len, sizeof(buf)), &buf);
 	if (!h || len < sizeof(buf.udp))
-		return PAQM_KIND_UNKNOWN_UDP;
+		return;
 	/* what stands behind the payload is padding; an offload packet may not say its length */
-	said = (unsigned int)h[4] << 8 | h[5];
+	said = get_unaligned_be16(h + 4);
 	if (said >= sizeof(buf.udp) && !skb_is_gso(skb))
 		len = min(len, said);
-	return paqm_udp_kind(h + sizeof(buf.udp), len - sizeof(buf.udp), p);
+	p->kind = paqm_udp_kind(h + sizeof(buf.udp), len - sizeof(buf.udp), p);
+	if (p->kind == PAQM_KIND_SMALL) {
+		p->hash = 0;
+		p->quotable = false;
+	}
 }
 
 /* Look through VLAN tags, MPLS labels and PPPoE; returns the protocol at *off. */
@@ -298,80 +333,94 @@ static inline __be16 paqm_untag(const struct sk_buff *skb, __be16 proto, int *of
 	return 0;
 }
 
-/*
- * SipHash-1-3 of some words: what the kernel uses for hash tables on 64 bit machines
- * (hsiphash()), but with all 64 bits of the result.
- */
-static __always_inline u64 paqm_hash_words(const u64 *word, unsigned int n,
-					   const siphash_key_t *key)
+/* (@a + k0) (@b + k1) modulo 2^128, its halves put together. */
+static inline u64 paqm_hash_pair(u64 a, u64 b, const u64 *key)
 {
-	u64 v0 = SIPHASH_CONST_0 ^ key->key[0], v1 = SIPHASH_CONST_1 ^ key->key[1];
-	u64 v2 = SIPHASH_CONST_2 ^ key->key[0], v3 = SIPHASH_CONST_3 ^ key->key[1];
-	u64 end = (u64)n << 59; /* length in bytes, in the last word's uppermost byte */
-	unsigned int i;
-
-	for (i = 0; i < n; i++) {
-		v3 ^= word[i];
-		SIPHASH_PERMUTATION(v0, v1, v2, v3);
-		v0 ^= word[i];
-	}
-	v3 ^= end;
-	SIPHASH_PERMUTATION(v0, v1, v2, v3);
-	v0 ^= end;
-	v2 ^= 0xFF;
-	SIPHASH_PERMUTATION(v0, v1, v2, v3);
-	SIPHASH_PERMUTATION(v0, v1, v2, v3);
-	SIPHASH_PERMUTATION(v0, v1, v2, v3);
-	return v0 ^ v1 ^ v2 ^ v3;
+	a += key[0];
+	b += key[1];
+	return (a * b) ^ mul_u64_u64_shr(a, b, 64);
 }
 
-static inline u64 paqm_flow_hash(const struct paqm_packet *p, const siphash_key_t *key)
+/*
+ * NH of UMAC (Black et al., CRYPTO 1999, section 4): for whoever does not know the key,
+ * two flows collide in the product with probability 2^-64. Nobody sees a hash, so no
+ * more is needed, and SipHash would cost ten times as much.
+ */
+static inline u64 paqm_flow_hash(const struct paqm_packet *p, const u64 *key)
 {
 	u64 rest = (u64)ntohl(p->ports) << 8 | p->proto, hash;
 
 	if (likely(p->family == 4)) {
 		const struct iphdr *ip = p->net;
-		u64 in[] = { (u64)(__force u32)ip->saddr << 32 | (__force u32)ip->daddr, rest };
 
-		hash = paqm_hash_words(in, ARRAY_SIZE(in), key);
+		hash = paqm_hash_pair((u64)(__force u32)ip->saddr << 32 | (__force u32)ip->daddr,
+				      rest, key);
 	} else {
-		const struct ipv6hdr *ip6 = p->net;
-		u64 in[] = { get_unaligned((const u64 *)&ip6->saddr.s6_addr[0]),
-			     get_unaligned((const u64 *)&ip6->saddr.s6_addr[8]),
-			     get_unaligned((const u64 *)&ip6->daddr.s6_addr[0]),
-			     get_unaligned((const u64 *)&ip6->daddr.s6_addr[8]), rest };
+		const u8 *addr = (const u8 *)&((const struct ipv6hdr *)p->net)->saddr;
 
-		hash = paqm_hash_words(in, ARRAY_SIZE(in), key);
+		hash = paqm_hash_pair(get_unaligned_be64(addr), get_unaligned_be64(addr + 8), key);
+		hash += paqm_hash_pair(get_unaligned_be64(addr + 16), get_unaligned_be64(addr + 24),
+				       key + 2);
+		hash += paqm_hash_pair(rest, p->family, key + 4);
 	}
 	return hash ? hash : 1;
 }
 
+/* Header at @off, in place if it is linear. */
+static inline const void *paqm_header(const struct sk_buff *skb, int headlen, int off, int len,
+				      void *buf)
+{
+	if (likely(headlen - off >= len))
+		return skb->data + off;
+	return skb_header_pointer(skb, off, len, buf);
+}
+
+/* IPv6 behind @off with extension headers; offset behind them. */
+static noinline int paqm_skip_extensions(const struct sk_buff *skb, int off, struct paqm_packet *p)
+{
+	__be16 frag = 0;
+	int next = ipv6_skip_exthdr(skb, off, &p->proto, &frag);
+
+	p->quotable = false;
+	if (next < 0) { /* cut within its headers: still a flow of two hosts */
+		p->proto = IPPROTO_NONE;
+		return off;
+	}
+	if (frag & htons(IP6_OFFSET))
+		p->note |= PAQM_NOTE_FRAGMENT;
+	return next;
+}
+
 /* The IP header at @off into @p; returns the offset behind it, negative if it is none. */
-static inline int paqm_classify_ip(const struct sk_buff *skb, __be16 proto, int off,
+static inline int paqm_classify_ip(const struct sk_buff *skb, int headlen, __be16 proto, int off,
 				   struct paqm_packet *p, u8 *dscp)
 {
-	if (proto == htons(ETH_P_IP)) {
+	if (likely(proto == htons(ETH_P_IP))) {
 		const struct iphdr *ip =
-			skb_header_pointer(skb, off, sizeof(p->buf.ip), &p->buf.ip);
+			paqm_header(skb, headlen, off, sizeof(p->buf.ip), &p->buf.ip);
+		u8 first;
 
-		if (!ip || ip->version != 4 || ip->ihl < 5)
+		if (unlikely(!ip))
+			return -1;
+		first = *(const u8 *)ip; /* version and length */
+		if (unlikely(first < 0x45 || first > 0x4F))
 			return -1;
 		p->net = ip;
 		p->family = 4;
 		p->proto = ip->protocol;
 		*dscp = ip->tos >> 2;
-		if (ip->frag_off & htons(IP_OFFSET))
-			p->note |= PAQM_NOTE_FRAGMENT;
-		p->quotable = off == skb_network_offset(skb) && ip->ihl == 5 &&
-			      ip->protocol == IPPROTO_UDP && !ip_is_fragment(ip) &&
+		p->quotable = first == 0x45 && ip->protocol == IPPROTO_UDP &&
 			      ntohs(ip->tot_len) >= sizeof(*ip) + 8 + PAQM_QUOTE_UDP;
-		return off + ip->ihl * 4;
+		if (unlikely(ip->frag_off & htons(IP_MF | IP_OFFSET))) {
+			p->quotable = false;
+			if (ip->frag_off & htons(IP_OFFSET))
+				p->note |= PAQM_NOTE_FRAGMENT;
+		}
+		return off + (first & 15) * 4;
 	}
 	if (proto == htons(ETH_P_IPV6)) {
 		const struct ipv6hdr *ip6 =
-			skb_header_pointer(skb, off, sizeof(p->buf.ip6), &p->buf.ip6);
-		__be16 frag = 0;
-		int next;
+			paqm_header(skb, headlen, off, sizeof(p->buf.ip6), &p->buf.ip6);
 
 		if (!ip6 || ip6->version != 6)
 			return -1;
@@ -379,19 +428,10 @@ static inline int paqm_classify_ip(const struct sk_buff *skb, __be16 proto, int 
 		p->family = 6;
 		p->proto = ip6->nexthdr;
 		*dscp = ipv6_get_dsfield(ip6) >> 2;
-		p->quotable = off == skb_network_offset(skb) && ip6->nexthdr == IPPROTO_UDP &&
+		p->quotable = ip6->nexthdr == IPPROTO_UDP &&
 			      ntohs(ip6->payload_len) >= 8 + PAQM_QUOTE_UDP;
 		off += sizeof(*ip6);
-		if (likely(!ipv6_ext_hdr(ip6->nexthdr)))
-			return off;
-		next = ipv6_skip_exthdr(skb, off, &p->proto, &frag);
-		if (next < 0) { /* cut within its headers: still a flow of two hosts */
-			p->proto = IPPROTO_NONE;
-			return off;
-		}
-		if (frag & htons(IP6_OFFSET))
-			p->note |= PAQM_NOTE_FRAGMENT;
-		return next;
+		return likely(!ipv6_ext_hdr(ip6->nexthdr)) ? off : paqm_skip_extensions(skb, off, p);
 	}
 	return -1;
 }
@@ -402,20 +442,20 @@ static inline int paqm_classify_ip(const struct sk_buff *skb, __be16 proto, int 
  * @r: rules
  * @p: result, all but what the payload of UDP tells
  *
- * Return: offset of the UDP header if there is one to be looked into, else 0.
+ * Return: offset of the UDP header if only the payload can tell, else 0.
  */
 static inline unsigned int paqm_identify(const struct sk_buff *skb, const struct paqm_rules *r,
 					 struct paqm_packet *p)
 {
+	int headlen = skb_headlen(skb), off = skb_network_offset(skb), net;
 	__be16 proto = skb->protocol;
-	int off = skb_network_offset(skb);
 	const __be32 *ports;
+	u32 both;
 	u8 dscp;
 
 	p->hash = 0;
 	p->kind = PAQM_KIND_OTHER;
 	p->note = 0;
-	p->family = 0;
 	p->quotable = false;
 	p->ports = 0;
 
@@ -426,11 +466,19 @@ static inline unsigned int paqm_identify(const struct sk_buff *skb, const struct
 			p->note |= PAQM_NOTE_TAGGED;
 		proto = inner;
 	}
-	off = paqm_classify_ip(skb, proto, off, p, &dscp);
+	net = off;
+	off = paqm_classify_ip(skb, headlen, proto, off, p, &dscp);
 	if (unlikely(off < 0)) {
 		p->family = 0;
 		p->note |= PAQM_NOTE_NOT_IP;
 		return 0;
+	}
+	if (unlikely(p->note)) {
+		/* what is quoted begins at the skb's network header */
+		if (net != skb_network_offset(skb))
+			p->quotable = false;
+		if (p->note & PAQM_NOTE_FRAGMENT)
+			goto no_ports; /* its ports are in another packet */
 	}
 	switch (p->proto) {
 	case IPPROTO_UDP:
@@ -438,9 +486,7 @@ static inline unsigned int paqm_identify(const struct sk_buff *skb, const struct
 	case IPPROTO_UDPLITE:
 	case IPPROTO_SCTP:
 	case IPPROTO_DCCP:
-		if (unlikely(p->note & PAQM_NOTE_FRAGMENT))
-			break; /* its ports are in another packet */
-		ports = skb_header_pointer(skb, off, sizeof(p->ports), &p->ports);
+		ports = paqm_header(skb, headlen, off, sizeof(p->ports), &p->ports);
 		if (unlikely(!ports)) {
 			p->quotable = false;
 			return 0;
@@ -455,7 +501,8 @@ static inline unsigned int paqm_identify(const struct sk_buff *skb, const struct
 		if (paqm_tunnel_proto(p->proto))
 			p->note |= PAQM_NOTE_TUNNEL;
 	}
-	p->hash = paqm_flow_hash(p, &r->key);
+no_ports:
+	p->hash = paqm_flow_hash(p, r->key);
 	p->kind = PAQM_KIND_ELASTIC;
 	if (unlikely((r->dscp_media | r->dscp_elastic) >> dscp & 1)) {
 		p->note |= PAQM_NOTE_DSCP;
@@ -463,26 +510,22 @@ static inline unsigned int paqm_identify(const struct sk_buff *skb, const struct
 			p->kind = PAQM_KIND_MEDIA;
 		return 0;
 	}
-	return p->proto == IPPROTO_UDP && likely(!(p->note & PAQM_NOTE_FRAGMENT)) ? off : 0;
-}
-
-/**
- * paqm_look_into() - second half: what the payload of UDP tells
- * @skb: packet
- * @r: rules
- * @off: what paqm_identify() returned
- * @p: its result, completed
- */
-static inline void paqm_look_into(const struct sk_buff *skb, const struct paqm_rules *r,
-				  unsigned int off, struct paqm_packet *p)
-{
-	if (!off)
-		return;
-	p->kind = paqm_classify_udp(skb, off, r, p);
-	if (p->kind == PAQM_KIND_SMALL) {
-		p->hash = 0;
-		p->quotable = false;
+	if (p->proto != IPPROTO_UDP || unlikely(p->note & PAQM_NOTE_FRAGMENT))
+		return 0;
+	if (unlikely(r->protocol)) {
+		p->kind = PAQM_KIND_MEDIA;
+		return 0;
 	}
+	p->kind = PAQM_KIND_UDP;
+	both = ntohl(p->ports);
+	if (unlikely(paqm_port_known(both >> 16) || paqm_port_known(both & 0xFFFF))) {
+		p->kind = paqm_udp_by_port(p);
+		if (p->kind == PAQM_KIND_SMALL) {
+			p->hash = 0;
+			p->quotable = false;
+		}
+	}
+	return p->kind == PAQM_KIND_UDP ? off : 0;
 }
 
 /**
@@ -494,7 +537,10 @@ static inline void paqm_look_into(const struct sk_buff *skb, const struct paqm_r
 static inline void paqm_classify(const struct sk_buff *skb, const struct paqm_rules *r,
 				 struct paqm_packet *p)
 {
-	paqm_look_into(skb, r, paqm_identify(skb, r, p), p);
+	unsigned int off = paqm_identify(skb, r, p);
+
+	if (off)
+		paqm_look_into(skb, off, p);
 }
 
 #endif /* PAQM_CLASSIFY_H */

@@ -31,20 +31,16 @@
 #define PAQM_FLOW_UNSURE PAQM_CLASSES /* class of a flow not recognised yet: not counted */
 
 /* What a UDP flow has turned out to be. */
-enum paqm_nature {
-	PAQM_NATURE_OPEN,    /* nothing like RTP yet */
-	PAQM_NATURE_WATCHED, /* began like RTP */
-	PAQM_NATURE_RTP,
-	PAQM_NATURE_NOT_RTP
-};
+enum paqm_nature { PAQM_NATURE_OPEN, PAQM_NATURE_RTP, PAQM_NATURE_NOT_RTP };
 
-#define PAQM_RTP_MATCHES 2  /* packets in sequence that make a watched flow RTP */
+#define PAQM_RTP_MATCHES 2  /* packets in sequence that make an open flow RTP */
 #define PAQM_RTP_REMATCH 4  /* the same for one that was judged before */
-#define PAQM_RTP_MISSES 8   /* packets out of sequence that make a watched flow none */
-#define PAQM_RTP_LOST 250   /* the same for one that was RTP */
+#define PAQM_RTP_MISSES 8   /* packets out of sequence that make an open flow none */
+#define PAQM_RTP_LOST 32    /* the same for one that was RTP: half a megabyte of other things */
 #define PAQM_RTP_HOLD 4	    /* misses after which another SSRC is looked at */
 #define PAQM_RTP_JUMP 256   /* sequence numbers may be missing: loss upstream */
-#define PAQM_RTP_SAMPLE 16  /* of judged flows every so many RTP packets are looked at */
+#define PAQM_RTP_JUMP_JUDGED 1024 /* and of a judged flow not all packets are looked at */
+#define PAQM_LOOK_SHIFT 14  /* of a judged flow one packet in 2^14 bytes is looked into */
 
 #define PAQM_POLICED 0x80   /* bit of struct paqm_flow's @every */
 #define PAQM_EVERY_MAX 0x7F
@@ -212,7 +208,16 @@ static inline void paqm_tuple_set(struct paqm_tuple *tuple, const struct paqm_pa
 	}
 }
 
-/* A slot of the packet's set for a flow that has none. */
+/**
+ * paqm_flows_claim() - a slot for a flow that has none
+ * @t: table
+ * @p: its packet, with a hash
+ * @now_ms: time
+ *
+ * Called under the qdisc lock.
+ *
+ * Return: the slot, or NULL when every slot of the set holds a living flow.
+ */
 static noinline struct paqm_flow *paqm_flows_claim(struct paqm_flows *t,
 						   const struct paqm_packet *p, u32 now_ms)
 {
@@ -255,34 +260,31 @@ static noinline struct paqm_flow *paqm_flows_claim(struct paqm_flows *t,
 }
 
 /**
- * paqm_flows_touch() - slot of a packet's flow, claimed if it is new
+ * paqm_flows_find() - slot of a flow
  * @t: table
- * @p: packet, with a hash
+ * @hash: its hash
  * @now_ms: time
- * @fresh: set if the flow is new to the census, or back after a silence
+ * @fresh: set if the flow is back after a silence: it joins the census anew
  *
  * Called under the qdisc lock.
  *
- * Return: the slot, or NULL when every slot of the set holds a living flow.
+ * Return: the slot, or NULL if it has none.
  */
-static inline struct paqm_flow *paqm_flows_touch(struct paqm_flows *t, const struct paqm_packet *p,
-						 u32 now_ms, bool *fresh)
+static inline struct paqm_flow *paqm_flows_find(const struct paqm_flows *t, u64 hash, u32 now_ms,
+						bool *fresh)
 {
-	struct paqm_flow *flow = paqm_flows_set(t, p->hash), *end = flow + PAQM_WAYS;
-	u32 tag = paqm_flow_tag(p->hash), silent;
+	struct paqm_flow *flow = paqm_flows_set(t, hash), *end = flow + PAQM_WAYS;
+	u32 tag = paqm_flow_tag(hash), silent;
 
 	for (; flow < end; flow++) {
 		if (flow->tag == tag) {
 			silent = now_ms - flow->last_ms;
-			/* long enough to be forgotten by the census: it joins anew */
 			*fresh = silent > PAQM_FLOW_ACTIVE_MS;
-			if (silent)
-				WRITE_ONCE(flow->last_ms, now_ms);
+			WRITE_ONCE(flow->last_ms, now_ms);
 			return flow;
 		}
 	}
-	*fresh = true;
-	return paqm_flows_claim(t, p, now_ms);
+	return NULL;
 }
 
 /*
@@ -312,53 +314,66 @@ static inline void paqm_flows_copy(struct paqm_flows *to, const struct paqm_flow
 }
 
 /* Weigh the evidence of a packet for or against RTP; returns what the flow is now. */
-static inline u8 paqm_flow_watch(struct paqm_flows *t, struct paqm_flow *f, u8 nature,
-				 const struct paqm_packet *p)
+static noinline u8 paqm_flow_watch(struct paqm_flows *t, struct paqm_flow *f, u8 nature,
+				   const struct paqm_packet *p)
 {
 	struct paqm_flow_more *m = paqm_flow_more(t, f);
-	bool rtp = p->kind == PAQM_KIND_RTP;
-	u16 ahead = p->seq - m->seq;
+	bool rtp = p->kind == PAQM_KIND_RTP, first = !m->matches && !m->misses;
+	u16 ahead = p->seq - m->seq, most = PAQM_RTP_JUMP_JUDGED;
 
-	if (rtp && nature != PAQM_NATURE_OPEN && p->ssrc == m->ssrc && ahead - 1U < PAQM_RTP_JUMP) {
+	if (nature == PAQM_NATURE_OPEN)
+		most = PAQM_RTP_JUMP;
+	if (rtp && !first && p->ssrc == m->ssrc && ahead && ahead <= most) {
 		m->seq = p->seq;
 		m->misses = 0;
 		if (nature == PAQM_NATURE_RTP)
 			return nature;
 		m->matches++;
-		if (m->matches < (nature == PAQM_NATURE_WATCHED ? PAQM_RTP_MATCHES :
-								  PAQM_RTP_REMATCH))
+		if (m->matches < (nature == PAQM_NATURE_OPEN ? PAQM_RTP_MATCHES : PAQM_RTP_REMATCH))
 			return nature;
 		WRITE_ONCE(t->rtp, t->rtp + 1);
 		return PAQM_NATURE_RTP;
 	}
 	/* Several sources may share a flow: stay with one for some packets. */
-	if (rtp && (nature == PAQM_NATURE_OPEN || nature == PAQM_NATURE_NOT_RTP ||
+	if (rtp && (first || nature == PAQM_NATURE_NOT_RTP ||
 		    m->misses % PAQM_RTP_HOLD == PAQM_RTP_HOLD - 1)) {
 		m->ssrc = p->ssrc;
 		m->seq = p->seq;
 	}
 	if (nature == PAQM_NATURE_NOT_RTP) {
 		m->matches = 0;
+		m->misses = 1;
 		return nature;
 	}
-	if (m->misses < U8_MAX)
-		m->misses++;
+	m->misses++;
 	if (m->misses <= (nature == PAQM_NATURE_RTP ? PAQM_RTP_LOST : PAQM_RTP_MISSES))
-		return nature == PAQM_NATURE_OPEN ? PAQM_NATURE_WATCHED : nature;
+		return nature;
 	m->matches = 0;
 	WRITE_ONCE(t->not_rtp, t->not_rtp + 1);
 	return PAQM_NATURE_NOT_RTP;
 }
 
 /**
+ * paqm_flow_wants_look() - must the payload of a packet be looked into?
+ * @f: its flow, NULL if it has no slot
+ * @len: bytes that it adds to the flow
+ *
+ * Of a judged flow only one packet in 16 kB is.
+ */
+static inline bool paqm_flow_wants_look(const struct paqm_flow *f, u32 len)
+{
+	return !f || paqm_flow_nature(f) == PAQM_NATURE_OPEN ||
+	       (f->bytes ^ (f->bytes + len)) >> PAQM_LOOK_SHIFT;
+}
+
+/**
  * paqm_flow_judge_udp() - which queue a packet of a UDP flow belongs to
  * @t: table
  * @f: its flow, NULL if there was no room: then the packet alone decides
- * @p: packet
+ * @p: packet; of kind PAQM_KIND_UDP if it was not looked into
  *
  * Until a flow is recognised its RTP-like packets ride with media and it is not
- * counted, so a false alarm costs nobody a share. Packets of a flow that never was
- * like RTP, and most of one that was judged, are not looked at any closer.
+ * counted, so a false alarm costs nobody a share.
  *
  * Return: class, PAQM_FLOW_UNSURE for media that is not to be counted.
  */
@@ -371,13 +386,13 @@ static inline u8 paqm_flow_judge_udp(struct paqm_flows *t, struct paqm_flow *f,
 	if (unlikely(!f))
 		return rtp ? PAQM_MEDIA : PAQM_ELASTIC;
 	nature = paqm_flow_nature(f);
-	now = nature;
-	if (rtp ? nature < PAQM_NATURE_RTP || !(p->seq % PAQM_RTP_SAMPLE) :
-		  nature == PAQM_NATURE_WATCHED || nature == PAQM_NATURE_RTP)
+	if (p->kind != PAQM_KIND_UDP) {
 		now = paqm_flow_watch(t, f, nature, p);
-	if (unlikely(now != nature))
-		paqm_flow_set(f, paqm_flow_class(f), now);
-	switch (now) {
+		if (now != nature)
+			paqm_flow_set(f, paqm_flow_class(f), now);
+		nature = now;
+	}
+	switch (nature) {
 	case PAQM_NATURE_RTP:
 		return PAQM_MEDIA;
 	case PAQM_NATURE_NOT_RTP:

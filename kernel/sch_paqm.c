@@ -203,6 +203,7 @@ static u8 paqm_queue_of(struct paqm_sched_data *q, struct paqm_flow *flow,
 	if (chosen < PAQM_CLASSES)
 		return chosen;
 	switch (p->kind) {
+	case PAQM_KIND_UDP:
 	case PAQM_KIND_RTP:
 	case PAQM_KIND_UNKNOWN_UDP:
 		return paqm_flow_judge_udp(&q->flows, flow, p);
@@ -258,22 +259,30 @@ static int paqm_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, int chosen,
 	enum paqm_class class;
 	struct Qdisc *child;
 	unsigned int off;
+	u32 now_ms;
 	u8 where;
 	u64 now;
 
 	off = paqm_identify(skb, &q->rules, &p);
-	/* with many flows their slots are far away: look for other things meanwhile */
+	/* with many flows their slots are far away */
 	prefetchw(paqm_flows_set(&q->flows, p.hash));
 	now = ktime_get_ns();
-	paqm_look_into(skb, &q->rules, off, &p);
+	now_ms = (u32)(now >> 20);
+	if (p.hash)
+		flow = paqm_flows_find(&q->flows, p.hash, now_ms, &fresh);
+	if (off && paqm_flow_wants_look(flow, wire))
+		paqm_look_into(skb, off, &p);
+	if (unlikely(!flow && p.hash)) {
+		flow = paqm_flows_claim(&q->flows, &p, now_ms);
+		fresh = true;
+	}
 	if (unlikely(p.note))
 		paqm_count_notes(q, p.note);
 	if (unlikely(!q->awake))
 		paqm_wake(q, now);
-	if (p.hash)
-		flow = paqm_flows_touch(&q->flows, &p, (u32)(now >> 20), &fresh);
 	where = paqm_queue_of(q, flow, &p, chosen, now, wire);
-	fresh = flow && paqm_count_flow(flow, where, wire, fresh);
+	/* what turned out control is no part of its flow */
+	fresh = flow && p.hash && paqm_count_flow(flow, where, wire, fresh);
 	class = where == PAQM_ELASTIC ? PAQM_ELASTIC : PAQM_MEDIA;
 	queue = &q->queue[class];
 
@@ -282,7 +291,7 @@ static int paqm_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, int chosen,
 	if (class == PAQM_MEDIA) {
 		if (where == PAQM_FLOW_UNSURE) {
 			paqm_inc(&q->unsure);
-		} else if (flow) {
+		} else if (flow && p.hash) {
 			if (unlikely(fresh)) {
 				/* the present advice does not know this flow: it waits */
 				flow->round = q->round;
@@ -706,7 +715,7 @@ static int paqm_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_a
 	qdisc_watchdog_init(&q->watchdog, sch);
 
 	spin_lock_init(&q->top_lock);
-	get_random_bytes(&q->rules.key, sizeof(q->rules.key));
+	get_random_bytes(q->rules.key, sizeof(q->rules.key));
 	q->boot = get_random_u32();
 	q->created = now;
 	q->idle_since = now;
@@ -725,8 +734,10 @@ static int paqm_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_a
 	if (err)
 		return err;
 	if (q->cfg.seed) { /* flows fall into the same sets again */
-		q->rules.key.key[0] = q->cfg.seed;
-		q->rules.key.key[1] = ~q->cfg.seed;
+		struct rnd_state rnd;
+
+		prandom_seed_state(&rnd, q->cfg.seed);
+		prandom_bytes_state(&rnd, q->rules.key, sizeof(q->rules.key));
 	}
 	return 0;
 }

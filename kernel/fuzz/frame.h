@@ -12,7 +12,9 @@
 /* What each frame is asked with. */
 static inline struct paqm_rules frame_rules(void)
 {
-	struct paqm_rules r = {.key = {{0x0706050403020100ULL, 0x0f0e0d0c0b0a0908ULL}}};
+	struct paqm_rules r = {.key = {0x0706050403020100ULL, 0x0f0e0d0c0b0a0908ULL,
+				       0x3C6EF372FE94F82BULL, 0xA54FF53A5F1D36F1ULL,
+				       0x510E527FADE682D1ULL, 0x9B05688C2B3E6C1FULL}};
 
 	return r;
 }

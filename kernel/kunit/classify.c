@@ -11,7 +11,8 @@
 #include "kernel/fuzz/packets.h"
 
 static const struct paqm_rules paqm_plain = {
-	.key = { { 0x0706050403020100ULL, 0x0f0e0d0c0b0a0908ULL } },
+	.key = { 0x0706050403020100ULL, 0x0f0e0d0c0b0a0908ULL, 0x3C6EF372FE94F82BULL,
+		 0xA54FF53A5F1D36F1ULL, 0x510E527FADE682D1ULL, 0x9B05688C2B3E6C1FULL },
 };
 
 /* A packet of @len bytes, of which @headlen are linear; NULL without memory. */

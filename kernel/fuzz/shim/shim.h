@@ -51,6 +51,31 @@ typedef int64_t s64;
 		got__;                                                                             \
 	})
 
+#define BIT_ULL(n) (1ULL << (n))
+#define noinline __attribute__((__noinline__))
+
+static inline u16 get_unaligned_be16(const void *p)
+{
+	const u8 *b = p;
+
+	return (u16)(b[0] << 8 | b[1]);
+}
+
+static inline u32 get_unaligned_be32(const void *p)
+{
+	return (u32)get_unaligned_be16(p) << 16 | get_unaligned_be16((const u8 *)p + 2);
+}
+
+static inline u64 get_unaligned_be64(const void *p)
+{
+	return (u64)get_unaligned_be32(p) << 32 | get_unaligned_be32((const u8 *)p + 4);
+}
+
+static inline u64 mul_u64_u64_shr(u64 a, u64 b, unsigned int shift)
+{
+	return (u64)((unsigned __int128)a * b >> shift);
+}
+
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 #include <linux/udp.h>
@@ -183,35 +208,5 @@ static inline int ipv6_skip_exthdr(const struct sk_buff *skb, int start, u8 *nex
 	*nexthdrp = next;
 	return start;
 }
-
-typedef struct {
-	u64 key[2];
-} siphash_key_t;
-
-#define SIPHASH_CONST_0 0x736f6d6570736575ULL
-#define SIPHASH_CONST_1 0x646f72616e646f6dULL
-#define SIPHASH_CONST_2 0x6c7967656e657261ULL
-#define SIPHASH_CONST_3 0x7465646279746573ULL
-
-static inline u64 paqm_rotl(u64 x, int bits)
-{
-	return x << bits | x >> (64 - bits);
-}
-
-static inline void paqm_sip_round(u64 *a, u64 *b, u64 *c, u64 *d)
-{
-	*a += *b;
-	*b = paqm_rotl(*b, 13) ^ *a;
-	*a = paqm_rotl(*a, 32);
-	*c += *d;
-	*d = paqm_rotl(*d, 16) ^ *c;
-	*a += *d;
-	*d = paqm_rotl(*d, 21) ^ *a;
-	*c += *b;
-	*b = paqm_rotl(*b, 17) ^ *c;
-	*c = paqm_rotl(*c, 32);
-}
-
-#define SIPHASH_PERMUTATION(a, b, c, d) paqm_sip_round(&(a), &(b), &(c), &(d))
 
 #endif /* PAQM_SHIM_H */
