@@ -26,7 +26,7 @@ def _echo(text: str) -> None:
 
 
 def _exec(args: argparse.Namespace) -> int:
-    built = kernel.ensure("debug" if args.debug_kernel else "lab", say)
+    built = kernel.ensure("debug" if args.debug_kernel else "lab", say, args.kernel)
     if args.job_dir:
         directory = Path(args.job_dir).resolve()
     else:
@@ -92,7 +92,7 @@ def _report(args: argparse.Namespace) -> int:
 
 def _kernel(args: argparse.Namespace) -> int:
     for variant in args.variant or ["lab"]:
-        built = kernel.ensure(variant, say)
+        built = kernel.ensure(variant, say, args.kernel)
         print(built.binary)
     return 0
 
@@ -139,6 +139,7 @@ def parser() -> argparse.ArgumentParser:
         "(console.log, output.log), TC_LIB_DIR.",
     )
     run_in.add_argument("--debug-kernel", action="store_true", help="KASAN, lockdep, kmemleak, ...")
+    run_in.add_argument("--kernel", metavar="X.Y", help="Debian's kernel of that release")
     run_in.add_argument("--real-time", action="store_true", help="native time, for CPU cost")
     run_in.add_argument("--no-modules", action="store_true", help="do not build the modules")
     run_in.add_argument("--seed", type=int, default=1, metavar="N")
@@ -152,6 +153,7 @@ def parser() -> argparse.ArgumentParser:
 
     build = commands.add_parser("kernel", help="fetch and build the lab's kernels")
     build.add_argument("variant", nargs="*", choices=sorted(kernel.FRAGMENTS), metavar="lab|debug")
+    build.add_argument("--kernel", metavar="X.Y", help="Debian's kernel of that release")
     build.set_defaults(function=_kernel)
     return top
 

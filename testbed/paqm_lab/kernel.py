@@ -2,8 +2,9 @@
 """Gets and builds the lab's User-Mode Linux kernel, and the project's modules against it.
 
 The source is Debian's `linux-source` package, fetched through the machine's own apt configuration
-into a private state directory; the system's package lists are not touched. `KERNEL_SRC` names a
-source tree to use instead.
+into a private state directory; the system's package lists are not touched. The newest version is
+used unless a release such as "6.1" is asked for. `KERNEL_SRC` names a source tree to use instead
+of the newest.
 """
 
 import json
@@ -23,7 +24,9 @@ Progress = Callable[[str], None]
 
 CONFIG_DIR = cache.TESTBED / "kernel"
 FRAGMENTS = {"lab": ["uml-lab.config"], "debug": ["uml-lab.config", "uml-debug.config"]}
-BUILD_PROGRAMS = ["make", "gcc", "ld", "flex", "bison", "bc"]
+# Applied to a copy of the source. Only what makes a kernel's own checks quicker.
+PATCHES = {"lab": [], "debug": ["uml-debug.patch"]}
+BUILD_PROGRAMS = ["make", "gcc", "ld", "flex", "bison", "bc", "patch"]
 # The first version whose User-Mode Linux offers seccomp=on: system calls eight times as fast.
 FAST_VERSION = (6, 16)
 OLDEST_VERSION = (6, 1)
@@ -90,6 +93,13 @@ def suites_to_try(codename: str) -> list[tuple[str, tuple[int, int]]]:
     return [*tries, (codename, OLDEST_VERSION)]
 
 
+def suites_of_release(codename: str) -> list[str]:
+    """Suites that may have a certain release, the most stable first."""
+    if codename not in SUITES:
+        suites_to_try(codename)  # says what to do
+    return [*SUITES[SUITES.index(codename) :], f"{codename}-backports"]
+
+
 def _run(command: list[str], what: str, cwd: Path | None = None) -> str:
     done = subprocess.run(command, capture_output=True, text=True, cwd=cwd)
     if done.returncode:
@@ -114,9 +124,15 @@ def _debian_site() -> tuple[str, str]:
     raise LabError(f"apt has no source for {name[1]}, so no address to fetch from; {hint}")
 
 
-def _fetch(scratch: Path, progress: Progress) -> tuple[str, Path]:
-    """Downloads the best source package into `scratch`: (its directory name, the file)."""
+def _fetch(scratch: Path, release: str | None, progress: Progress) -> tuple[str, Path]:
+    """Downloads a source package into `scratch`: (its directory name, the file).
+
+    It is the one of `release`, or the best that is to be had.
+    """
     site, codename = _debian_site()
+    tries = suites_to_try(codename)
+    if release:
+        tries = [(suite, OLDEST_VERSION) for suite in suites_of_release(codename)]
     if not Path(DEBIAN_KEYRING).exists():
         raise LabError(f"{DEBIAN_KEYRING} is missing; install debian-archive-keyring")
     settings = ["Dir::Etc::sourceparts=/dev/null", f"Dir::Etc::sourcelist={scratch}/list"]
@@ -125,7 +141,7 @@ def _fetch(scratch: Path, progress: Progress) -> tuple[str, Path]:
         settings.append("APT::Sandbox::User=root")
     options = ["-q", *(f"-o{setting}" for setting in settings)]
     tried = []
-    for suite, floor in suites_to_try(codename):
+    for suite, floor in tries:
         shutil.rmtree(scratch, ignore_errors=True)
         (scratch / "lists" / "partial").mkdir(parents=True)
         (scratch / "cache" / "archives" / "partial").mkdir(parents=True)
@@ -137,15 +153,19 @@ def _fetch(scratch: Path, progress: Progress) -> tuple[str, Path]:
         except LabError as err:
             progress(f"kernel source: {err}")
             continue
-        name = newest_source(names.split(), floor)
+        listed = names.split()
+        if release:
+            listed = [name for name in listed if name == f"linux-source-{release}"]
+        name = newest_source(listed, floor)
         if name is None:
             continue
         progress(f"kernel source: downloading {name} from {suite}")
         _run(["apt-get", *options, "download", name], f"downloading {name}", cwd=scratch)
         return name, next(scratch.glob(f"{name}_*.deb"))
+    wanted = f"linux-source-{release}" if release else "linux-source package"
     raise LabError(
-        f"no linux-source package in {', '.join(tried)}; check the network and apt's sources, or "
-        "set KERNEL_SRC to an unpacked kernel tree"
+        f"no {wanted} in {', '.join(tried)}; check the network and apt's sources"
+        + ("" if release else ", or set KERNEL_SRC to an unpacked kernel tree")
     )
 
 
@@ -159,19 +179,22 @@ def _source_version(tree: Path) -> str:
     return f"{parts['VERSION']}.{parts['PATCHLEVEL']}.{parts['SUBLEVEL']}"
 
 
-def source_tree(progress: Progress) -> Path:
-    """The source tree to build from: KERNEL_SRC, else the newest in the cache, else fetched."""
+def source_tree(progress: Progress, release: str | None = None) -> Path:
+    """The source tree to build from, in the cache or fetched.
+
+    Without a release: KERNEL_SRC, else the newest.
+    """
     named = os.environ.get("KERNEL_SRC")
-    if named:
+    if named and not release:
         return Path(named).resolve()
-    store = cache.cache_dir() / "linux-source"
+    store = cache.cache_dir() / ("linux-source" + (f"-{release}" if release else ""))
     have = sorted(store.glob("linux-source-*"), key=lambda path: parse_version(path.name))
     if have:
         return have[-1]
     cache.need_programs(["apt-get", "dpkg-deb", "tar", "xz"], "fetching the kernel source")
     cache.need_space(cache.cache_dir(), 4000, "the kernel source")
-    scratch = cache.cache_dir() / "linux-source.fetch"
-    name, package = _fetch(scratch, progress)
+    scratch = cache.cache_dir() / f"{store.name}.fetch"
+    name, package = _fetch(scratch, release, progress)
     progress(f"kernel source: unpacking {package.name}")
     inner = f"./usr/src/{name}.tar.xz"
     unpack = f'dpkg-deb --fsys-tarfile "{package.name}" | tar -x {inner} && tar -xJf {inner}'
@@ -188,11 +211,18 @@ def fragment(variant: str) -> str:
     return "".join((CONFIG_DIR / name).read_text() for name in FRAGMENTS[variant])
 
 
-def _built(variant: str) -> Kernel | None:
+def _config_key(variant: str) -> str:
+    """Names what a variant adds to a source: configuration and patches."""
+    patches = [(CONFIG_DIR / name).read_bytes() for name in PATCHES[variant]]
+    return cache.digest(fragment(variant).encode(), *patches)
+
+
+def _built(variant: str, release: str | None) -> Kernel | None:
     """The newest kernel in the cache that was built with today's configuration."""
-    config = cache.digest(fragment(variant).encode())
+    config = _config_key(variant)
     found = []
-    for stamp in (cache.cache_dir() / "kernel").glob(f"*-{variant}-{config}/built.json"):
+    name = f"*-{release or 'debian'}-{variant}-{config}"
+    for stamp in (cache.cache_dir() / "kernel").glob(f"{name}/built.json"):
         version = json.loads(stamp.read_text())["version"]
         kernel = Kernel(stamp.parent / "tree", version, variant, stamp.parent.name)
         if kernel.binary.exists():
@@ -223,18 +253,22 @@ def _make(command: list[str], log: Path, label: str, progress: Progress) -> None
     progress(f"{label}: done, {objects} objects, {time.monotonic() - started:.0f} s")
 
 
-def ensure(variant: str, progress: Progress) -> Kernel:
-    """The built kernel of that variant; builds it on the first call."""
-    with cache.locked(f"kernel-{variant}"):
-        wanted = os.environ.get("KERNEL_SRC")
-        kernel = _built(variant)
+def ensure(variant: str, progress: Progress, release: str | None = None) -> Kernel:
+    """The built kernel of that variant; builds it on the first call.
+
+    `release` is major and minor number of a Debian kernel ("6.1"); the newest without it.
+    """
+    config = _config_key(variant)
+    # Another configuration's build need not be waited for.
+    with cache.locked(f"kernel-{variant}-{release or 'newest'}-{config}"):
+        wanted = None if release else os.environ.get("KERNEL_SRC")
+        kernel = _built(variant, release)
         if kernel and not wanted:
             return kernel
         with cache.locked("linux-source"):
-            source = source_tree(progress)
+            source = source_tree(progress, release)
         version = _source_version(source)
-        config = cache.digest(fragment(variant).encode())
-        origin = cache.digest(str(source).encode())[:6] if wanted else "debian"
+        origin = cache.digest(str(source).encode())[:6] if wanted else release or "debian"
         home = cache.cache_dir() / "kernel" / f"{version}-{origin}-{variant}-{config}"
         kernel = Kernel(home / "tree", version, variant, home.name)
         if (home / "built.json").exists() and kernel.binary.exists():
@@ -251,6 +285,14 @@ def _build(source: Path, home: Path, kernel: Kernel, progress: Progress) -> None
         raise LabError(f"{source} was configured in place; run `make mrproper` there first")
     shutil.rmtree(home, ignore_errors=True)
     kernel.tree.mkdir(parents=True)
+    if PATCHES[variant]:
+        # Hard links: the patch program writes a file anew, the original stays.
+        progress(f"kernel {variant}: patching {kernel.version}")
+        _run(["cp", "-al", str(source), str(home / "source")], "copying the kernel source")
+        source = home / "source"
+        for name in PATCHES[variant]:
+            patch = ["patch", "--batch", "-p1", "-i", str(CONFIG_DIR / name)]
+            _run(patch, f"applying {name} to {kernel.version}", cwd=source)
     make = ["make", "-C", str(source), f"O={kernel.tree}", "ARCH=um"]
     log = home / "build.log"
     progress(f"kernel {variant}: configuring {kernel.version} (build log: {log})")
@@ -264,8 +306,16 @@ def _build(source: Path, home: Path, kernel: Kernel, progress: Progress) -> None
         raise LabError(f"kernel {kernel.version} cannot have {', '.join(lost)}; use a newer one")
     jobs = f"-j{os.cpu_count() or 1}"
     _make([*make, jobs, "linux", "modules"], log, f"kernel {variant}: build", progress)
-    stamp = {"version": kernel.version, "variant": variant, "source": source.name}
+    stamp = {"version": kernel.version, "variant": variant}
     (home / "built.json").write_text(json.dumps(stamp) + "\n")
+
+
+def _no_warnings(log: Path, label: str) -> None:
+    """A warning of compiler or modpost is an error."""
+    lines = log.read_text(errors="replace").splitlines()
+    warned = [line.strip() for line in lines if re.search(r"\bwarning: ", line, re.IGNORECASE)]
+    if warned:
+        raise LabError(f"{label}: {len(warned)} warnings, see {log}: {warned[0]}")
 
 
 def _module_sources() -> list[Path]:
@@ -304,7 +354,7 @@ def _compile(
     store = cache.cache_dir() / "modules"
     store.mkdir(exist_ok=True)
     prefix = kernel.variant if label == "modules" else f"{label}-{kernel.variant}"
-    with cache.locked(f"{label}-{kernel.variant}"):
+    with cache.locked(f"{label}-{kernel.key}"):
         home = store / f"{prefix}-{key}"
         if (home / "built").exists():
             os.utime(home)
@@ -315,9 +365,11 @@ def _compile(
             (home / path).write_bytes(content)
         make = ["make", "-C", str(kernel.tree), "ARCH=um", f"M={home / directory}"]
         make += [f"PAQM_CORE={home / 'core'}", "modules"]
-        _make(make, home / "build.log", f"{label} ({kernel.variant})", progress)
+        what = f"{label} ({kernel.version}, {kernel.variant})"
+        _make(make, home / "build.log", what, progress)
+        _no_warnings(home / "build.log", what)
         (home / "built").touch()
         old = sorted(store.glob(f"{prefix}-*"), key=lambda path: path.stat().st_mtime)
-        for path in old[:-8]:
+        for path in old[:-32]:  # a long run may load the modules of an hour ago again
             shutil.rmtree(path, ignore_errors=True)
         return home / directory
