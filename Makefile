@@ -8,6 +8,8 @@
 #	make fuzz SECONDS=60	fuzz targets, each for so long
 #	make bench-auto		slow: links whose rate varies, P-AQM beside CAKE (out/bench-auto)
 #	make bench-encoder	what the encoder makes of a rate (after a demo: needs its clip)
+#	make tdc-kernel		the kernel's own cases for qdiscs, without and with the module (slow)
+#	make kernels		modules and suites on 6.1, 6.12 and the newest kernel (very slow)
 #	make torture OPS=20000	random tc operations against traffic, kernel with all checkers (slow)
 #	make soak HOURS=1	so many virtual hours of traffic, every packet accounted for (slow)
 #	make acceptance		what the specification demands of the qdisc (slow)
@@ -28,7 +30,7 @@ SEED ?= 1
 LAB = testbed/paqm-lab
 CACHE = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/paqm
 
-.PHONY: help setup build demo demo-seeds test acceptance tdc torture soak lint fuzz bench-auto \
+.PHONY: help setup build demo demo-seeds test acceptance tdc tdc-kernel kernels torture soak lint fuzz bench-auto \
 	bench-encoder bench-qdisc deb clean
 help:
 	@sed -n 's/^#\t//p' Makefile
@@ -61,6 +63,12 @@ acceptance: build
 
 tdc: build
 	@setup/run-tests.py --build $(BUILD) --only tdc
+
+tdc-kernel: setup
+	@kernel/tc-tests/upstream.py
+
+kernels: build
+	@kernel/lab-tests/kernels.py
 
 torture: setup
 	@kernel/lab-tests/torture.py --ops $(OPS) --seed $(SEED)

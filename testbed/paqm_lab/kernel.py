@@ -277,22 +277,31 @@ def ensure(variant: str, progress: Progress, release: str | None = None) -> Kern
         return kernel
 
 
+def _patched(source: Path, home: Path, kernel: Kernel, progress: Progress) -> Path:
+    """A copy of the source with the variant's patches."""
+    copy, part = home / "source", home / "source.part"
+    if copy.exists():
+        return copy
+    progress(f"kernel {kernel.variant}: patching {kernel.version}")
+    shutil.rmtree(part, ignore_errors=True)
+    # Hard links: the patch program writes a file anew, the original stays.
+    _run(["cp", "-al", str(source), str(part)], "copying the kernel source")
+    for name in PATCHES[kernel.variant]:
+        patch = ["patch", "--batch", "-p1", "-i", str(CONFIG_DIR / name)]
+        _run(patch, f"applying {name} to {kernel.version}", cwd=part)
+    part.rename(copy)
+    return copy
+
+
 def _build(source: Path, home: Path, kernel: Kernel, progress: Progress) -> None:
     variant = kernel.variant
     cache.need_programs(BUILD_PROGRAMS, "building the kernel")
     cache.need_space(cache.cache_dir(), 3000 if variant == "debug" else 1500, "building the kernel")
     if (source / ".config").exists():
         raise LabError(f"{source} was configured in place; run `make mrproper` there first")
-    shutil.rmtree(home, ignore_errors=True)
-    kernel.tree.mkdir(parents=True)
+    kernel.tree.mkdir(parents=True, exist_ok=True)  # what an interrupted build has made is used
     if PATCHES[variant]:
-        # Hard links: the patch program writes a file anew, the original stays.
-        progress(f"kernel {variant}: patching {kernel.version}")
-        _run(["cp", "-al", str(source), str(home / "source")], "copying the kernel source")
-        source = home / "source"
-        for name in PATCHES[variant]:
-            patch = ["patch", "--batch", "-p1", "-i", str(CONFIG_DIR / name)]
-            _run(patch, f"applying {name} to {kernel.version}", cwd=source)
+        source = _patched(source, home, kernel, progress)
     make = ["make", "-C", str(source), f"O={kernel.tree}", "ARCH=um"]
     log = home / "build.log"
     progress(f"kernel {variant}: configuring {kernel.version} (build log: {log})")
