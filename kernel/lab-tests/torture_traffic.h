@@ -366,13 +366,18 @@ static void tcp_close(int i)
 	tr.tcp[i] = -1;
 }
 
-/* Keep some streams to the peer's sink busy. */
+/*
+ * Keep some streams to the peer's sink busy. With more than the least buffer a
+ * throttled stream whose new packets are dropped on the spot tries again at once,
+ * for as long as the queue is full: in virtual time for ever.
+ */
 static void send_streams(void)
 {
 	static const char zeros[65536];
 	struct sockaddr_in to4 = peer4(SINK_PORT);
 	struct sockaddr_in6 to6 = peer6(SINK_PORT);
 	int i = rnd(TCP_SOCKETS), family = chance(60) ? AF_INET : AF_INET6;
+	int least = 0;
 	ssize_t wrote;
 
 	if (chance(3))
@@ -381,6 +386,7 @@ static void send_streams(void)
 		tr.tcp[i] = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 		if (tr.tcp[i] < 0)
 			return;
+		setsockopt(tr.tcp[i], SOL_SOCKET, SO_SNDBUF, &least, sizeof(least));
 		if (family == AF_INET)
 			(void)!connect(tr.tcp[i], (struct sockaddr *)&to4, sizeof(to4));
 		else
