@@ -298,7 +298,8 @@ static void opt_cake(bool valid)
 
 /*
  * Qdiscs by name; the first is what all is about. No multiq: it does not count the
- * bytes that it takes in, so when it goes its parent keeps them.
+ * bytes that it takes in, so when it goes its parent keeps them. No blackhole: what
+ * it swallows its parents still count.
  */
 static const struct kind {
 	const char *name;
@@ -333,7 +334,7 @@ static const struct kind {
 	{"skbprio", opt_none, true, 2},
 	{"clsact", opt_none, false, 2},
 	{"ingress", opt_none, false, 1},
-	{"blackhole", opt_none, false, 2},
+
 	{"nonesuch", opt_none, false, 1},
 };
 
