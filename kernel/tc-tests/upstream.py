@@ -45,12 +45,18 @@ def install() -> None:
 
 
 def run_file(path: str, out: TextIO) -> None:
-    """The cases of one file. tdc.py gives up at the first set-up that fails: go on behind it."""
+    """The cases of one file.
+
+    tdc.py gives up at the first set-up that fails: go on behind it. When it dies of a case, it
+    leaves no result at all: then one case at a time.
+    """
     left = [case["id"] for case in json.loads(Path(path).read_text())]
+    single = False
     while left:
+        batch = left[:1] if single else left
         part = Path("part.tap")
         part.unlink(missing_ok=True)
-        words = [sys.executable, "tdc.py", "-f", path, "-e", *left, "--outfile", str(part)]
+        words = [sys.executable, "tdc.py", "-f", path, "-e", *batch, "--outfile", str(part)]
         subprocess.run(words, check=False)
         # what a failed set-up has left
         for device in Path("/sys/bus/netdevsim/devices").glob("netdevsim*"):
@@ -60,8 +66,11 @@ def run_file(path: str, out: TextIO) -> None:
         lines = [line for line in text.splitlines() if re.match(r"(not )?ok ", line)]
         ran = [line for line in lines if "previous setup failed" not in line]
         done = {match[2] for line in ran if (match := TAP.match(line))}
+        if not done and not single:
+            single = True
+            continue
         if not done:
-            break
+            ran, done = [f"not ok 0 {batch[0]} - tdc.py ended without a result"], {batch[0]}
         out.write("\n".join(ran) + "\n")
         out.flush()
         left = [ident for ident in left if ident not in done]
