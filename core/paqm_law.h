@@ -106,7 +106,8 @@ static inline void paqm_inner_step(struct paqm_inner_vars *v, const struct paqm_
  * @rate_min: floor of an ERF rate, bit/s
  * @forced_md: send 0.96 after five decreases above 0.96 (Paper D)
  * @ai_hold: no increase while the queue is above its target
- * @erf_seed: ERF may use the counted flows
+ * @erf_fastest: rate of the fastest flow, bit/s: ERF may use it and the counted flows;
+ *	0: as published
  */
 struct paqm_outer_params {
 	paqm_u32 alpha_q24;
@@ -115,7 +116,7 @@ struct paqm_outer_params {
 	paqm_u64 rate_min;
 	paqm_u8 forced_md;
 	paqm_u8 ai_hold;
-	paqm_u8 erf_seed;
+	paqm_u64 erf_fastest;
 };
 
 /**
@@ -258,12 +259,13 @@ static inline void paqm_erf_init(struct paqm_erf_vars *v, paqm_u64 rate, paqm_u6
  * paqm_erf_step() - ERF law (Paper F, law 3)
  * @v: state
  * @p: parameters
- * @in: measurement; @in->flows only with @p->erf_seed
+ * @in: measurement; @in->flows only with @p->erf_fastest
  *
  * R' = R + [alpha (cap - r) + beta (N_out - Q) / d] / N, clamped to
- * [rate_min, cap]; N' = max(1, cap / R'). With @p->erf_seed the counted flows are
- * the divisor while they exceed N: R starts far too high and N far too low, and
- * the published law needs some seven periods of overload to find that out.
+ * [rate_min, cap]; N' = max(1, cap / R'). With @p->erf_fastest two things are known
+ * that the published law finds out in some seven periods of overload: an R above
+ * what the fastest flow sends says nothing, so under overload the step begins there;
+ * and an increase is divided by the counted flows while these exceed N.
  *
  * Return: R' rounded down to bit/s.
  */
@@ -273,9 +275,13 @@ static inline paqm_u64 paqm_erf_step(struct paqm_erf_vars *v, const struct paqm_
 	paqm_u64 cap_q24 = paqm_min64(in->cap, PAQM_BPS_MAX) << 24;
 	paqm_u64 pos = 0, neg = 0, step, next, flows_q16 = v->flows_q16;
 
-	if (p->erf_seed)
-		flows_q16 = paqm_max64(flows_q16, (paqm_u64)in->flows << 16);
+	if (p->erf_fastest && in->rate > in->cap && v->rate_q24 >> 24 > p->erf_fastest) {
+		paqm_erf_init(v, p->erf_fastest, in->cap);
+		flows_q16 = v->flows_q16;
+	}
 	paqm_outer_terms(p, in, &pos, &neg);
+	if (p->erf_fastest && pos > neg)
+		flows_q16 = paqm_max64(flows_q16, (paqm_u64)in->flows << 16);
 	step = paqm_muldiv(pos >= neg ? pos - neg : neg - pos, PAQM_Q16_ONE, flows_q16);
 	if (pos >= neg)
 		next = v->rate_q24 > PAQM_U64_MAX - step ? PAQM_U64_MAX : v->rate_q24 + step;

@@ -282,8 +282,11 @@ static void paqm_set_marks(struct paqm_sched_data *q, u64 now)
 	q->mark_stamp = now;
 }
 
-/* The fair rate by the law in force. */
-static void paqm_solve(struct paqm_sched_data *q, u32 n_out, bool event)
+/*
+ * The fair rate by the law in force. @event: something changed; @step: a whole period
+ * was measured, without which the published laws and relative values hold.
+ */
+static void paqm_solve(struct paqm_sched_data *q, u32 n_out, bool event, bool step)
 {
 	struct paqm_outer_params p = {
 		.alpha_q24 = q->cfg.alpha,
@@ -292,7 +295,7 @@ static void paqm_solve(struct paqm_sched_data *q, u32 n_out, bool event)
 		.rate_min = PAQM_RATE_MIN,
 		.forced_md = q->cfg.forced_md,
 		.ai_hold = q->cfg.ai_hold,
-		.erf_seed = true,
+		.erf_fastest = q->census.top.n ? q->census.top.flow[0].rate : 0,
 	};
 	u32 backlog = READ_ONCE(q->queue[PAQM_MEDIA].st.backlog);
 	u64 cu = paqm_media_capacity(q);
@@ -308,9 +311,9 @@ static void paqm_solve(struct paqm_sched_data *q, u32 n_out, bool event)
 	};
 	u64 cap;
 
-	if (!event || q->cfg.law != PAQM_LAW_MAXMIN)
+	if (step)
 		q->ecf_out = paqm_ecf_step(&q->ecf, &p, &in);
-	else /* relative values are not idempotent: nothing new was measured, so hold */
+	else
 		q->ecf_out = (struct paqm_ecf_out){ PAQM_ECF_HOLD, PAQM_F32_ONE, 0 };
 	paqm_inc(&q->ecf_kind[q->ecf_out.kind]);
 	switch (q->cfg.law) {
@@ -318,10 +321,12 @@ static void paqm_solve(struct paqm_sched_data *q, u32 n_out, bool event)
 		/* R_0 = c_u / n_u: the first flows do not start at the rate of the link */
 		if (q->n_media && !q->erf.rate_q24)
 			paqm_erf_init(&q->erf, paqm_div64(ceiling, q->n_media), ceiling);
-		if (q->n_media)
+		if (!q->n_media)
+			q->erf = (struct paqm_erf_vars){};
+		else if (step)
 			q->fair = paqm_erf_step(&q->erf, &p, &in);
 		else
-			q->erf = (struct paqm_erf_vars){};
+			q->fair = q->erf.rate_q24 >> 24;
 		break;
 	case PAQM_LAW_ECF:
 		q->fair = paqm_div64(ceiling, max(q->n_media, 1U));
@@ -355,13 +360,16 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events)
 		.overloaded = READ_ONCE(q->overloaded),
 		.max_every = max(1U, (u32)(PAQM_NOTICE_PAUSE_US / q->period_us)),
 	};
+	bool maxmin = q->cfg.law == PAQM_LAW_MAXMIN;
+	bool restart = !events || maxmin; /* the window of a published law survives events */
 	u32 n_out, ev, qlen, backlog;
 
 	if (q->fb)
 		paqm_fb_rtt(q->fb, &q->rtt);
 	paqm_derive_period(q);
 	paqm_auto_round(q);
-	paqm_measure(q, now, &w);
+	if (restart)
+		paqm_measure(q, now, &w);
 	paqm_flows_walk(&q->flows, &w, &q->census);
 	spin_lock(&q->top_lock);
 	q->top = q->census.top;
@@ -391,14 +399,16 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events)
 
 	paqm_derive_queues(q);
 	n_out = q->overload_bytes / 2;
-	paqm_solve(q, n_out, events != 0);
+	paqm_solve(q, n_out, events, maxmin ? !events : restart);
 	paqm_publish(q);
 	paqm_transfer(q, now);
 
 	WRITE_ONCE(q->queue[PAQM_MEDIA].st.flows, q->n_media);
 	WRITE_ONCE(q->queue[PAQM_ELASTIC].st.flows, q->n_elastic);
-	q->round_stamp = now;
-	q->mark_stamp = 0;
+	if (restart) {
+		q->round_stamp = now;
+		q->mark_stamp = 0;
+	}
 	q->walk_ns = ktime_get_ns() - now;
 	trace_law(q, qdisc_dev(q->sch)->name, READ_ONCE(q->queue[PAQM_MEDIA].st.backlog), events);
 }

@@ -191,17 +191,24 @@ static u32 paqm_draw(struct paqm_sched_data *q)
 	return unlikely(q->cfg.seed) ? prandom_u32_state(&q->rnd) : get_random_u32();
 }
 
-/* Bytes that a packet takes on the link; one of several segments takes theirs. */
-static u32 paqm_wire_len(const struct paqm_sched_data *q, const struct sk_buff *skb)
+/* Bytes that several segments take on the link, each for itself. */
+static noinline u32 paqm_framed_len(const struct paqm_sched_data *q, const struct sk_buff *skb,
+				    u32 len)
 {
-	u32 len = qdisc_pkt_len(skb), segs;
+	u32 segs = skb_is_gso(skb) ? skb_shinfo(skb)->gso_segs : 1;
 
-	if (likely(!q->link_counts))
-		return len;
-	segs = skb_is_gso(skb) ? skb_shinfo(skb)->gso_segs : 1;
 	if (segs < 2)
 		return paqm_link_len(&q->link, len);
 	return segs * paqm_link_len(&q->link, len / segs);
+}
+
+/* Bytes that a packet takes on the link. */
+static __always_inline u32 paqm_wire_len(const struct paqm_sched_data *q,
+					 const struct sk_buff *skb)
+{
+	u32 len = qdisc_pkt_len(skb);
+
+	return likely(!q->link_counts) ? len : paqm_framed_len(q, skb, len);
 }
 
 static void paqm_append(struct paqm_queue *queue, struct sk_buff *skb)

@@ -79,44 +79,45 @@ static void paqm_wake(struct paqm_sched_data *q, u64 now)
 /* ------------------------------------------------------------------ datapath */
 
 /*
- * Take the head of a packet for a notice if its flow has not been told about the
- * present round. One comparison for every other packet.
+ * Is a flow owed a notice by this packet, as it has not been told about the present
+ * round? A message costs as much as many packets: when too many are owed, the flow's
+ * turn comes with a later one.
  */
-static void paqm_notice(struct paqm_sched_data *q, struct paqm_flow *flow,
-			const struct paqm_packet *p, const struct sk_buff *skb, u64 now)
+static bool paqm_notice_owed(const struct paqm_sched_data *q, const struct paqm_flow *flow,
+			     const struct paqm_packet *p, u64 now)
 {
-	u8 every = READ_ONCE(flow->every);
+	return (u16)(q->round - flow->round) >= (READ_ONCE(flow->every) & PAQM_EVERY_MAX) &&
+	       p->quotable && q->notice_due <= now + PAQM_NOTICE_BURST_NS;
+}
+
+/* Take the head of a packet for a notice. */
+static noinline void paqm_notice(struct paqm_sched_data *q, struct paqm_flow *flow,
+				 const struct paqm_packet *p, const struct sk_buff *skb, u64 now)
+{
+	struct paqm_flow_more *more = paqm_flow_more(&q->flows, flow);
 	u32 now_ms = (u32)(now >> 20);
-	u64 due = q->notice_due;
-	struct paqm_flow_more *more;
 	struct paqm_msg msg;
 	bool queued;
 
-	if ((u16)(q->round - flow->round) < (every & PAQM_EVERY_MAX) || !p->quotable)
-		return;
-	/* a message costs as much as some packets: the flow's turn comes with a later one */
-	if (due > now + PAQM_NOTICE_BURST_NS)
-		return;
-	more = paqm_flow_more(&q->flows, flow);
 	/* late news and new ones not at once; by lot, so that flows do not keep step */
 	if (more->told && now_ms - more->told_ms < PAQM_SPACING_MS +
 						   (flow->tag ^ q->round) % PAQM_SPACING_MS)
 		return;
-	q->notice_due = max(due, now) + q->notice_gap_ns;
+	q->notice_due = max(q->notice_due, now) + q->notice_gap_ns;
 	flow->round = q->round;
 	WRITE_ONCE(more->told, q->advice.erf);
 	WRITE_ONCE(more->told_ms, now_ms);
 	msg = q->advice;
 	if (q->overloaded)
 		msg.flags |= PAQM_F_OVERLOAD;
-	if (every & PAQM_POLICED)
+	if (READ_ONCE(flow->every) & PAQM_POLICED)
 		msg.flags |= PAQM_F_POLICED;
 	paqm_inc(&q->notices_owed);
 	queued = paqm_fb_queue(q->fb, skb, &msg);
 	trace_notice(qdisc_dev(q->sch)->name, p, &msg, queued);
 }
 
-static int paqm_drop(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free,
+static noinline int paqm_drop(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free,
 		     enum paqm_class class, u32 *counter, enum paqm_drop why)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
@@ -139,7 +140,7 @@ static void paqm_begin_busy(struct paqm_sched_data *q, u64 now)
 }
 
 /* Hand an elastic packet to the qdisc of that class. */
-static int paqm_enqueue_child(struct sk_buff *skb, struct Qdisc *sch, struct Qdisc *child, u64 now,
+static noinline int paqm_enqueue_child(struct sk_buff *skb, struct Qdisc *sch, struct Qdisc *child, u64 now,
 			      struct sk_buff **to_free)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
@@ -180,7 +181,7 @@ static noinline void paqm_count_notes(struct paqm_sched_data *q, u8 note)
  * that poses as DNS or ping gets nothing out of it. Like a virtual queue of that
  * rate which holds 100 ms.
  */
-static u8 paqm_small_class(struct paqm_sched_data *q, u64 now, u32 len)
+static noinline u8 paqm_small_class(struct paqm_sched_data *q, u64 now, u32 len)
 {
 	u64 due = max(q->small_due, now);
 
@@ -215,7 +216,7 @@ static u8 paqm_queue_of(struct paqm_sched_data *q, struct paqm_flow *flow,
 	return PAQM_ELASTIC;
 }
 
-static void paqm_begin_overload(struct paqm_sched_data *q, u64 now)
+static noinline void paqm_begin_overload(struct paqm_sched_data *q, u64 now)
 {
 	if (q->overloaded)
 		return;
@@ -247,8 +248,8 @@ static bool paqm_count_flow(struct paqm_flow *flow, u8 class, u32 wire, bool fre
 }
 
 /* @chosen: class by priority or filter, PAQM_CLASSES: by the recogniser */
-static int paqm_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, int chosen,
-			    struct sk_buff **to_free)
+static __always_inline int paqm_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, int chosen,
+					    struct sk_buff **to_free)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
 	u32 len = qdisc_pkt_len(skb), wire = paqm_wire_len(q, skb), prob;
@@ -297,7 +298,7 @@ static int paqm_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, int chosen,
 				flow->round = q->round;
 				paqm_raise(q, PAQM_EV_FLOW);
 			}
-			if (q->cfg.feedback)
+			if (q->cfg.feedback && paqm_notice_owed(q, flow, &p, now))
 				paqm_notice(q, flow, &p, skb, now);
 		}
 		if (unlikely(queue->st.backlog + len > q->overload_bytes))
@@ -348,7 +349,7 @@ static int paqm_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, int chosen,
  * A GSO packet that would hold the link for longer than the media target is cut
  * into its packets: a 64 kB burst is 65 ms at 8 Mbit/s.
  */
-static int paqm_enqueue_gso(struct sk_buff *skb, struct Qdisc *sch, int class,
+static noinline int paqm_enqueue_gso(struct sk_buff *skb, struct Qdisc *sch, int class,
 			    struct sk_buff **to_free)
 {
 	unsigned int total = qdisc_pkt_len(skb), taken = 0, bytes = 0, len;
@@ -389,7 +390,7 @@ static int paqm_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff *
 }
 
 /* Count a packet of our own lists out, with its time in the queue. */
-static void paqm_count_sojourn(struct paqm_queue *queue, const struct sk_buff *skb, u64 now)
+static __always_inline void paqm_count_sojourn(struct paqm_queue *queue, const struct sk_buff *skb, u64 now)
 {
 	u64 sojourn = now - paqm_skb_cb(skb)->enqueued;
 
@@ -576,6 +577,10 @@ static void paqm_derive_inner(struct paqm_sched_data *q)
 	if (!us)
 		us = clamp_t(u64, paqm_muldiv(64 * mtu, 8 * USEC_PER_SEC, q->capacity),
 			     PAQM_INTERVAL_MIN_US, PAQM_INTERVAL_MAX_US);
+	/* a queue that is to hold 30 ms runs empty within a period of 40 ms */
+	if (!q->cfg.interval)
+		us = clamp_t(u64, us, PAQM_INTERVAL_MIN_US,
+			     max(q->cfg.elastic_target / 2, PAQM_INTERVAL_MIN_US));
 	WRITE_ONCE(q->interval_ns, us * NSEC_PER_USEC);
 	bytes = paqm_bytes_in(q->capacity, us * NSEC_PER_USEC);
 	if (q->cfg.gamma)

@@ -291,14 +291,23 @@ static inline void paqm_check_erf(void)
 			  t->flows_ppm, paqm_max64(20, paqm_div64(t->flows_ppm, 100000)));
 		PAQM_NEAR("ERF, binary32", paqm_f32_encode(v.rate_q24, 24), t->value, 2);
 	}
-	/* ten counted flows: a tenth of the step of one */
+	/* ten flows of 2 Mbit/s are too much: R = 16 Mbit/s says nothing, N is 8 */
 	for (i = 0; i < 2; i++) {
 		struct paqm_outer_in in = {16000000, 20000000, 40000, 40000, 600000, 10};
 		struct paqm_erf_vars v = {16000000ULL << 24, 1 << 16};
 
-		p.erf_seed = (paqm_u8)i;
-		PAQM_NEAR("ERF, seeded by the count", paqm_erf_step(&v, &p, &in),
-			  i ? 15700000 : 13000000, 1);
+		p.erf_fastest = i ? 2000000 : 0;
+		PAQM_NEAR("ERF, overload, fastest flow known", paqm_erf_step(&v, &p, &in),
+			  i ? 1625000 : 13000000, 1);
+	}
+	/* idle capacity: ten flows share the increase that the law would give each of two */
+	for (i = 0; i < 2; i++) {
+		struct paqm_outer_in in = {16000000, 10000000, 40000, 40000, 600000, 10};
+		struct paqm_erf_vars v = {8000000ULL << 24, 2 << 16};
+
+		p.erf_fastest = i ? 1000000 : 0;
+		PAQM_NEAR("ERF, increase, flows counted", paqm_erf_step(&v, &p, &in),
+			  i ? 8450000 : 10250000, 1);
 	}
 }
 
