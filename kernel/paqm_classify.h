@@ -431,7 +431,9 @@ static inline int paqm_classify_ip(const struct sk_buff *skb, int headlen, __be1
 		p->quotable = ip6->nexthdr == IPPROTO_UDP &&
 			      ntohs(ip6->payload_len) >= 8 + PAQM_QUOTE_UDP;
 		off += sizeof(*ip6);
-		return likely(!ipv6_ext_hdr(ip6->nexthdr)) ? off : paqm_skip_extensions(skb, off, p);
+		if (unlikely(ipv6_ext_hdr(ip6->nexthdr)))
+			return paqm_skip_extensions(skb, off, p);
+		return off;
 	}
 	return -1;
 }

@@ -359,6 +359,8 @@ static noinline u8 paqm_flow_watch(struct paqm_flows *t, struct paqm_flow *f, u8
  * @len: bytes that it adds to the flow
  *
  * Of a judged flow only one packet in 16 kB is.
+ *
+ * Return: whether it is worth while.
  */
 static inline bool paqm_flow_wants_look(const struct paqm_flow *f, u32 len)
 {

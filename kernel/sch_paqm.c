@@ -118,7 +118,7 @@ static noinline void paqm_notice(struct paqm_sched_data *q, struct paqm_flow *fl
 }
 
 static noinline int paqm_drop(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free,
-		     enum paqm_class class, u32 *counter, enum paqm_drop why)
+			      enum paqm_class class, u32 *counter, enum paqm_drop why)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
 
@@ -140,8 +140,8 @@ static void paqm_begin_busy(struct paqm_sched_data *q, u64 now)
 }
 
 /* Hand an elastic packet to the qdisc of that class. */
-static noinline int paqm_enqueue_child(struct sk_buff *skb, struct Qdisc *sch, struct Qdisc *child, u64 now,
-			      struct sk_buff **to_free)
+static noinline int paqm_enqueue_child(struct sk_buff *skb, struct Qdisc *sch,
+				       struct Qdisc *child, u64 now, struct sk_buff **to_free)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
 	u32 len = qdisc_pkt_len(skb);
@@ -350,7 +350,7 @@ static __always_inline int paqm_enqueue_one(struct sk_buff *skb, struct Qdisc *s
  * into its packets: a 64 kB burst is 65 ms at 8 Mbit/s.
  */
 static noinline int paqm_enqueue_gso(struct sk_buff *skb, struct Qdisc *sch, int class,
-			    struct sk_buff **to_free)
+				     struct sk_buff **to_free)
 {
 	unsigned int total = qdisc_pkt_len(skb), taken = 0, bytes = 0, len;
 	struct sk_buff *segs, *next;
@@ -390,7 +390,8 @@ static int paqm_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff *
 }
 
 /* Count a packet of our own lists out, with its time in the queue. */
-static __always_inline void paqm_count_sojourn(struct paqm_queue *queue, const struct sk_buff *skb, u64 now)
+static __always_inline void paqm_count_sojourn(struct paqm_queue *queue, const struct sk_buff *skb,
+					       u64 now)
 {
 	u64 sojourn = now - paqm_skb_cb(skb)->enqueued;
 
