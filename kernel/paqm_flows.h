@@ -161,7 +161,7 @@ static inline void paqm_flows_free(struct paqm_flows *t)
 /* Memory for @slots flows; the counters of @t go on. */
 static inline int paqm_flows_alloc(struct paqm_flows *t, u32 slots)
 {
-	u32 sets = roundup_pow_of_two(max_t(u32, slots / PAQM_WAYS, 1));
+	u32 sets = roundup_pow_of_two(DIV_ROUND_UP(max(slots, 1U), PAQM_WAYS));
 	size_t set_size = PAQM_WAYS * sizeof(*t->flow);
 
 	t->mem = kvzalloc((sets + 1) * set_size, GFP_KERNEL_ACCOUNT);
