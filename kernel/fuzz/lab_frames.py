@@ -32,7 +32,7 @@ TOP = Path(__file__).resolve().parent.parent.parent
 DEV, PEER, TAP, BRIDGE = "a0", "b0", "tap0", "bridge0"
 SOL_PACKET, PACKET_VNET_HDR, SO_SNDBUFFORCE = 263, 15, 32
 TUNSETIFF, IFF_TAP, IFF_NO_PI, IFF_VNET_HDR = 0x400454CA, 2, 0x1000, 0x4000
-ELASTIC, UNKNOWN, RTP, MEDIA, SMALL, OTHER = range(6)  # enum paqm_kind
+ELASTIC, _, UNKNOWN, RTP, MEDIA, SMALL, OTHER = range(7)  # enum paqm_kind
 NOTES = ["not_ip", "tagged", "tunnel", "fragment"]  # PAQM_NOTE_*, lowest bit first
 REPORTS = ("BUG:", "WARNING:", "KASAN", "UBSAN", "possible ", "INFO: ", "Oops", "protection fault")
 

@@ -49,13 +49,13 @@ def test_splitmix64_reference_values() -> None:
 def test_queue_alone_is_root_and_queue_under_shaper_is_leaf() -> None:
     demo = scenario.load("demo")
     paqm, fq_codel, fifo = (demo.resolve(item, 1, 720)["variant"] for item in demo.variants)
-    (alone,) = topology.queue_commands(paqm, 8_000_000)
+    (alone,) = topology.queue_commands(paqm, 8_000_000, False)
     assert alone[-5:] == ["paqm", "bandwidth", "8000000bit", "feedback", "icmp"]
     assert "root" in alone
-    shaped = topology.queue_commands(fq_codel, 8_000_000)
+    shaped = topology.queue_commands(fq_codel, 8_000_000, False)
     assert [command[3] for command in shaped] == ["qdisc", "class", "qdisc"]
     assert "8000000bit" in shaped[1] and shaped[2][-1] == "fq_codel"
-    assert topology.queue_commands(fifo, 8_000_000)[2][-3:] == ["bfifo", "limit", "300000"]
+    assert topology.queue_commands(fifo, 8_000_000, False)[2][-3:] == ["bfifo", "limit", "300000"]
 
 
 def test_results_directory_with_other_things_in_it_is_left_alone(tmp_path: Path) -> None:

@@ -60,12 +60,15 @@ def test_busy_loop_is_stopped(built: kernel.Kernel, tmp_path: Path) -> None:
 
 
 def simulate(
-    built: kernel.Kernel, resolved: dict[str, Any], directory: Path, with_clip: bool
+    built: kernel.Kernel, loaded: scenario.Scenario, resolved: dict[str, Any], directory: Path,
+    with_clip: bool,
 ) -> dict[str, Any]:
     clip_file = clip.prepare(cache.cache_dir(), ignore) if with_clip else None
     paqm = resolved["variant"]["qdisc"].startswith("paqm")
     modules = kernel.build_modules(built, ignore) if paqm else None
-    return run.VariantRun(resolved, directory, built, modules, clip_file, ignore).run()
+    return run.VariantRun(
+        resolved, directory, built, modules, clip_file, ignore, loaded, None
+    ).run()
 
 
 def test_tcp_run_repeats_bit_by_bit(built: kernel.Kernel, tmp_path: Path) -> None:
@@ -73,7 +76,9 @@ def test_tcp_run_repeats_bit_by_bit(built: kernel.Kernel, tmp_path: Path) -> Non
     variant = loaded.variants[0]
     hashes = {}
     for name, seed in (("one", 1), ("again-elsewhere", 1), ("two", 2)):
-        record = simulate(built, loaded.resolve(variant, seed, 0), tmp_path / name, False)
+        record = simulate(
+            built, loaded, loaded.resolve(variant, seed, 0), tmp_path / name, False
+        )
         hashes[name] = record["packet_log_sha256"]
     assert hashes["one"] == hashes["again-elsewhere"] != hashes["two"]
     samples = [json.loads(line) for line in (tmp_path / "one" / "tc.jsonl").open()]
@@ -92,7 +97,7 @@ def test_media_run_repeats_bit_by_bit(built: kernel.Kernel, tmp_path: Path) -> N
     short = scenario.Scenario(demo.path, data)
     resolved = short.resolve(short.variants[0], 1, 100)
     first, again = (
-        simulate(built, resolved, tmp_path / name, True)["packet_log_sha256"]
+        simulate(built, short, resolved, tmp_path / name, True)["packet_log_sha256"]
         for name in ("first", "again")
     )
     assert first == again
