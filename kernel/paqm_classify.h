@@ -446,8 +446,9 @@ static inline int paqm_classify_ip(const struct sk_buff *skb, int headlen, __be1
  *
  * Return: offset of the UDP header if only the payload can tell, else 0.
  */
-static inline unsigned int paqm_identify(const struct sk_buff *skb, const struct paqm_rules *r,
-					 struct paqm_packet *p)
+static __always_inline unsigned int paqm_identify(const struct sk_buff *skb,
+						  const struct paqm_rules *r,
+						  struct paqm_packet *p)
 {
 	int headlen = skb_headlen(skb), off = skb_network_offset(skb), net;
 	__be16 proto = skb->protocol;

@@ -198,8 +198,9 @@ static noinline u8 paqm_small_class(struct paqm_sched_data *q, u64 now, u32 len)
  * Queue of a packet; @chosen by priority or filter, PAQM_CLASSES: by what it is.
  * PAQM_FLOW_UNSURE is media whose flow is not counted yet.
  */
-static u8 paqm_queue_of(struct paqm_sched_data *q, struct paqm_flow *flow,
-			const struct paqm_packet *p, int chosen, u64 now, u32 len)
+static __always_inline u8 paqm_queue_of(struct paqm_sched_data *q, struct paqm_flow *flow,
+					const struct paqm_packet *p, int chosen, u64 now,
+					u32 len)
 {
 	if (chosen < PAQM_CLASSES)
 		return chosen;
@@ -271,8 +272,11 @@ static __always_inline int paqm_enqueue_one(struct sk_buff *skb, struct Qdisc *s
 	now_ms = (u32)(now >> 20);
 	if (p.hash)
 		flow = paqm_flows_find(&q->flows, p.hash, now_ms, &fresh);
-	if (off && paqm_flow_wants_look(flow, wire))
+	if (off && paqm_flow_wants_look(flow, wire)) {
 		paqm_look_into(skb, off, &p);
+		if (!p.hash) /* it turned out control: no part of its flow */
+			flow = NULL;
+	}
 	if (unlikely(!flow && p.hash)) {
 		flow = paqm_flows_claim(&q->flows, &p, now_ms);
 		fresh = true;
@@ -282,8 +286,7 @@ static __always_inline int paqm_enqueue_one(struct sk_buff *skb, struct Qdisc *s
 	if (unlikely(!q->awake))
 		paqm_wake(q, now);
 	where = paqm_queue_of(q, flow, &p, chosen, now, wire);
-	/* what turned out control is no part of its flow */
-	fresh = flow && p.hash && paqm_count_flow(flow, where, wire, fresh);
+	fresh = flow && paqm_count_flow(flow, where, wire, fresh);
 	class = where == PAQM_ELASTIC ? PAQM_ELASTIC : PAQM_MEDIA;
 	queue = &q->queue[class];
 
@@ -292,7 +295,7 @@ static __always_inline int paqm_enqueue_one(struct sk_buff *skb, struct Qdisc *s
 	if (class == PAQM_MEDIA) {
 		if (where == PAQM_FLOW_UNSURE) {
 			paqm_inc(&q->unsure);
-		} else if (flow && p.hash) {
+		} else if (flow) {
 			if (unlikely(fresh)) {
 				/* the present advice does not know this flow: it waits */
 				flow->round = q->round;

@@ -53,6 +53,9 @@ typedef int64_t s64;
 
 #define BIT_ULL(n) (1ULL << (n))
 #define noinline __attribute__((__noinline__))
+#ifndef __always_inline
+#define __always_inline inline __attribute__((__always_inline__))
+#endif
 
 static inline u16 get_unaligned_be16(const void *p)
 {
