@@ -83,6 +83,7 @@ struct paqm_mean {
 	paqm_u64 ns;
 };
 
+#define PAQM_MEAN_LEAST_NS 10000000ULL
 /* Memory of the two means: busy time after which 63 % is forgotten. */
 #define PAQM_AUTO_SHORT_NS 30000000ULL
 #define PAQM_AUTO_LONG_NS 400000000ULL
@@ -170,6 +171,9 @@ static inline void paqm_mean_add(struct paqm_mean *m, paqm_u64 bytes, paqm_u64 n
 
 static inline void paqm_mean_forget(struct paqm_mean *m, paqm_u64 elapsed, paqm_u64 half)
 {
+	/* too little to weigh anything; further on rounding would spoil the ratio */
+	if (m->ns < PAQM_MEAN_LEAST_NS)
+		return;
 	m->bytes = paqm_muldiv(m->bytes, half, half + elapsed);
 	m->ns = paqm_muldiv(m->ns, half, half + elapsed);
 }

@@ -39,6 +39,8 @@ static inline void paqm_auto_sent(struct paqm_sched_data *q, u64 now, u32 len)
 static void paqm_auto_look(struct paqm_sched_data *q, struct paqm_auto_in *in, u64 now)
 {
 	in->meter = q->meter;
+	if (!q->sch->q.qlen) /* emptied by drops: nothing waits for the link */
+		in->meter.busy = 0;
 	in->now = now;
 	in->limit = READ_ONCE(q->auto_limit);
 }

@@ -27,6 +27,7 @@
 
 #define PAQM_WAYS 8
 #define PAQM_FLOW_ACTIVE_MS 500 /* a flow that was silent for longer is not counted */
+#define PAQM_SILENT_LONG (1U << 30) /* ms, half of what can be told from the future */
 #define PAQM_MOUSE_BYTES 16384	/* an elastic flow that sent less is a mouse for now */
 #define PAQM_FLOW_UNSURE PAQM_CLASSES /* class of a flow not recognised yet: not counted */
 
@@ -223,6 +224,7 @@ static noinline struct paqm_flow *paqm_flows_claim(struct paqm_flows *t,
 {
 	struct paqm_flow *set = paqm_flows_set(t, p->hash), *flow;
 	struct paqm_flow_more *more;
+	u32 silent, longest = 0;
 	int i, victim = -1;
 
 	for (i = 0; i < PAQM_WAYS; i++) {
@@ -230,8 +232,11 @@ static noinline struct paqm_flow *paqm_flows_claim(struct paqm_flows *t,
 			victim = i;
 			break;
 		}
-		if (now_ms - set[i].last_ms > t->age_ms)
+		silent = now_ms - set[i].last_ms;
+		if (silent > t->age_ms && silent >= longest) { /* the longest dead */
+			longest = silent;
 			victim = i;
+		}
 	}
 	if (victim < 0) {
 		WRITE_ONCE(t->overflow, t->overflow + 1);
@@ -291,7 +296,8 @@ static inline struct paqm_flow *paqm_flows_find(const struct paqm_flows *t, u64 
  * The living flows of @from into the empty @to, as far as there is room. The
  * datapath may go on with @from meanwhile: some bytes are not counted then.
  */
-static inline void paqm_flows_copy(struct paqm_flows *to, const struct paqm_flows *from)
+static inline void paqm_flows_copy(struct paqm_flows *to, const struct paqm_flows *from,
+				   u32 now_ms)
 {
 	u32 i, j, n = (from->mask + 1) * PAQM_WAYS;
 
@@ -300,6 +306,8 @@ static inline void paqm_flows_copy(struct paqm_flows *to, const struct paqm_flow
 		u32 tag = smp_load_acquire(&from->flow[i].tag);
 		struct paqm_flow *set = paqm_flows_set(to, from->more[i].low);
 
+		if (now_ms - READ_ONCE(from->flow[i].last_ms) > from->age_ms)
+			continue;
 		for (j = 0; tag && j < PAQM_WAYS; j++) {
 			if (set[j].tag)
 				continue;
@@ -571,10 +579,14 @@ static inline void paqm_flow_visit(struct paqm_flows *t, struct paqm_flow *f,
 		rate = paqm_rate_bps(bytes - m->mark, w->window_ns);
 		m->rate = m->rate ? (m->rate + rate) / 2 : rate;
 	}
-	if ((s32)silent > (s32)t->age_ms)
+	if (silent > -PAQM_SILENT_LONG) /* its last packet came after the round began */
+		silent = 0;
+	else if (silent > PAQM_SILENT_LONG) /* time wraps after 52 days: the dead stay dead */
+		WRITE_ONCE(f->last_ms, w->now_ms - PAQM_SILENT_LONG / 2);
+	if (silent > t->age_ms)
 		return;
 	c->used++;
-	if ((s32)silent > PAQM_FLOW_ACTIVE_MS)
+	if (silent > PAQM_FLOW_ACTIVE_MS)
 		return;
 	if (class == PAQM_MEDIA) {
 		c->media++;

@@ -21,6 +21,7 @@
 
 #define PAQM_EVENT_GAP_NS (50 * NSEC_PER_MSEC) /* at most one event round in this time */
 #define PAQM_WALK_SHARE 20 /* walks over the flow table take at most so little of a CPU: 5 % */
+#define PAQM_WALK_GAP_MAX_NS (2 * NSEC_PER_SEC) /* a walk may have been held up once */
 #define PAQM_SHARE_FLOOR_Q16 (PAQM_Q16_ONE / 20) /* neither class is ever starved */
 #define PAQM_SPLIT_EVENT_Q16 (PAQM_Q16_ONE / 20) /* a change of the split by 5 % is an event */
 #define PAQM_ELASTIC_FLOOR_Q24 PAQM_Q24(2, 100) /* of c: less traffic is no flow of its own */
@@ -185,9 +186,12 @@ static void paqm_derive_queues(struct paqm_sched_data *q)
 		WRITE_ONCE(t->target, q->cfg.elastic_target_bytes);
 	else
 		WRITE_ONCE(t->target, paqm_bytes_us(ct, q->cfg.elastic_target, 10 * mtu));
-	limit = max(4 * t->target, paqm_bytes_us(q->capacity, 200000, 20 * mtu));
+	limit = max(4 * min(t->target, 1U << 28), paqm_bytes_us(q->capacity, 200000, 20 * mtu));
 	WRITE_ONCE(t->limit, q->cfg.elastic_limit ? q->cfg.elastic_limit : limit);
 	WRITE_ONCE(q->limit, q->cfg.limit ? q->cfg.limit : U32_MAX);
+	/* small packets take ten times their length in memory */
+	WRITE_ONCE(q->memory_limit, clamp_t(u64, 4 * min_t(u64, q->limit, (u64)u->limit + t->limit),
+					    4U << 20, 3U << 30));
 	WRITE_ONCE(q->sched.credit, paqm_bytes_us(cu, q->cfg.credit, 2 * mtu));
 	paqm_auto_queues(q);
 	WRITE_ONCE(q->gso_split, max(paqm_bytes_us(q->capacity, q->cfg.media_target, 0), mtu));
@@ -260,6 +264,8 @@ static void paqm_measure(struct paqm_sched_data *q, u64 now, struct paqm_walk *w
 	u64 sent = READ_ONCE(u->sent_bytes) - q->mark_sent;
 
 	w->window_ns = q->mark_stamp ? window : 0;
+	if (window > 8ULL * PAQM_PERIOD_MAX_US * NSEC_PER_USEC)
+		w->window_ns = 0; /* marks from before a sleep */
 	if (w->window_ns < PAQM_WINDOW_MIN_NS)
 		return; /* too short to mean anything: the last figures stand */
 	q->outer_rate = paqm_rate_bps(bytes, window);
@@ -423,7 +429,7 @@ static void paqm_outer_work(struct work_struct *work)
 
 	mutex_lock(&q->ctl_lock);
 	/* a table of a million flows takes a while to walk: the less often */
-	gap = max_t(u64, PAQM_EVENT_GAP_NS, q->walk_ns * PAQM_WALK_SHARE);
+	gap = clamp_t(u64, q->walk_ns * PAQM_WALK_SHARE, PAQM_EVENT_GAP_NS, PAQM_WALK_GAP_MAX_NS);
 	period = max_t(u64, q->period_us * (u64)NSEC_PER_USEC, gap);
 	skip = paqm_skip_us(q) * (u64)NSEC_PER_USEC;
 	events = READ_ONCE(q->events);

@@ -30,7 +30,8 @@
  * @st: counters; written under the qdisc lock, read anywhere
  * @inner: inner loop, owned by the timer; the datapath reads @inner.prob
  * @load: arrived bytes that the loops see: without what policing dropped
- * @seen: @load at the last inner period
+ * @seen: @load at the last inner period, low word
+ * @memory: truesize of the packets
  * @sojourn_max: longest sojourn, ns
  * @target: equilibrium backlog N*, bytes
  * @limit: bytes
@@ -40,7 +41,8 @@ struct paqm_queue {
 	struct sk_buff *tail;
 	struct paqm_inner_vars inner;
 	u64 load;
-	u64 seen;
+	u32 seen;
+	u32 memory;
 	u64 sojourn_max;
 	u32 target;
 	u32 limit;
@@ -70,6 +72,7 @@ struct paqm_sched_data {
 	u64 next_tx; /* ns: the shaper's next departure */
 	u32 overload_bytes; /* 2 N_out */
 	u32 limit; /* bytes of both queues */
+	u32 memory_limit; /* of both queues */
 	u32 gso_split; /* GSO packets above this length are segmented, bytes */
 	u32 small_ns; /* uncounted media: ns of their budget per byte */
 	u64 small_due; /* ns: when their budget is used up to */
@@ -115,6 +118,7 @@ struct paqm_sched_data {
 	struct hrtimer inner_timer;
 	u64 inner_stamp;
 	u32 interval_ns;
+	u32 interval_seen; /* that the filtered rates are for */
 	u32 gamma;
 	u32 slips;
 
@@ -167,11 +171,13 @@ struct paqm_sched_data {
 /**
  * struct paqm_skb_cb - private part of the control block, 20 bytes at most
  * @enqueued: time of arrival, ns
+ * @memory: truesize then
  *
  * Only for packets in our own lists: a child writes its own.
  */
 struct paqm_skb_cb {
 	u64 enqueued;
+	u32 memory;
 };
 
 static struct paqm_skb_cb *paqm_skb_cb(const struct sk_buff *skb)
@@ -219,6 +225,8 @@ static void paqm_append(struct paqm_queue *queue, struct sk_buff *skb)
 		queue->head = skb;
 	queue->tail = skb;
 	skb->next = NULL;
+	paqm_skb_cb(skb)->memory = skb->truesize;
+	queue->memory += skb->truesize;
 	WRITE_ONCE(queue->st.qlen, queue->st.qlen + 1);
 	WRITE_ONCE(queue->st.backlog, queue->st.backlog + qdisc_pkt_len(skb));
 }
@@ -229,6 +237,7 @@ static struct sk_buff *paqm_pop(struct paqm_queue *queue)
 
 	queue->head = skb->next;
 	skb_mark_not_on_list(skb);
+	queue->memory -= paqm_skb_cb(skb)->memory;
 	WRITE_ONCE(queue->st.qlen, queue->st.qlen - 1);
 	WRITE_ONCE(queue->st.backlog, queue->st.backlog - qdisc_pkt_len(skb));
 	return skb;
@@ -240,6 +249,7 @@ static void paqm_free_list(struct paqm_queue *queue)
 	rtnl_kfree_skbs(queue->head, queue->tail);
 	queue->head = NULL;
 	queue->tail = NULL;
+	queue->memory = 0;
 	WRITE_ONCE(queue->st.qlen, 0);
 	WRITE_ONCE(queue->st.backlog, 0);
 }

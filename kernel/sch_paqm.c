@@ -54,6 +54,7 @@
 #include "paqm_trace.h"
 
 #define PAQM_IDLE_NS (2 * NSEC_PER_SEC) /* nothing seen for so long: stop the timers */
+#define PAQM_SHAPER_LAG_NS (5 * NSEC_PER_MSEC) /* departures may be late by so much */
 #define PAQM_SPACING_MS 16 /* between two notices to a flow at least, twice that at most */
 #define PAQM_NOTICE_BURST_NS (100 * NSEC_PER_MSEC) /* notices may be early by so much */
 
@@ -135,6 +136,7 @@ static void paqm_begin_busy(struct paqm_sched_data *q, u64 now)
 {
 	q->idle_ns += now - q->idle_since;
 	WRITE_ONCE(q->idle_since, now);
+	q->meter.busy = 0; /* whoever emptied the queue, a departure or not */
 	if (q->next_tx < now)
 		q->next_tx = now;
 }
@@ -311,7 +313,8 @@ static __always_inline int paqm_enqueue_one(struct sk_buff *skb, struct Qdisc *s
 		paqm_raise(q, PAQM_EV_SPLIT);
 	}
 
-	full = sch->qstats.backlog + len > q->limit;
+	full = (u64)sch->qstats.backlog + len > q->limit ||
+	       (u64)q->queue[PAQM_MEDIA].memory + q->queue[PAQM_ELASTIC].memory > q->memory_limit;
 	child = class == PAQM_ELASTIC ? rcu_dereference_bh(q->child) : NULL;
 	if (child) {
 		if (unlikely(full && child->q.qlen))
@@ -319,7 +322,7 @@ static __always_inline int paqm_enqueue_one(struct sk_buff *skb, struct Qdisc *s
 					 PAQM_DROP_TAIL);
 		return paqm_enqueue_child(skb, sch, child, now, to_free);
 	}
-	if (unlikely(queue->st.backlog + len > queue->limit || full) && queue->st.qlen)
+	if (unlikely((u64)queue->st.backlog + len > queue->limit || full) && queue->st.qlen)
 		return paqm_drop(skb, sch, to_free, class, &queue->st.drop_tail, PAQM_DROP_TAIL);
 	if (flow && unlikely(READ_ONCE(flow->every) & PAQM_POLICED) &&
 	    paqm_draw(q) < READ_ONCE(paqm_flow_more(&q->flows, flow)->drop)) {
@@ -441,6 +444,7 @@ static struct sk_buff *paqm_dequeue(struct Qdisc *sch)
 	}
 	if (unlikely(!skb)) { /* the child dropped all, or holds it back */
 		q->stalled = true;
+		q->meter.busy = 0;
 		return NULL;
 	}
 
@@ -450,6 +454,9 @@ static struct sk_buff *paqm_dequeue(struct Qdisc *sch)
 	if (unlikely(q->overloaded) && media->st.backlog < q->overload_bytes / 2)
 		paqm_end_overload(q, now);
 	if (q->shaper.rate_bytes_ps) {
+		/* time in which something else held the packets back is not made up for */
+		if (unlikely(q->next_tx + PAQM_SHAPER_LAG_NS < now))
+			q->next_tx = now - PAQM_SHAPER_LAG_NS;
 		if (unlikely(q->stalled) && q->next_tx < now)
 			q->next_tx = now;
 		q->next_tx += psched_l2t_ns(&q->shaper, wire);
@@ -481,21 +488,38 @@ static u64 paqm_class_cap(u64 share, u64 link, u64 other_rate)
 /* One inner period of both classes; @elapsed ns have passed. */
 static void paqm_inner_period(struct paqm_sched_data *q, u64 elapsed)
 {
-	u64 link = paqm_bytes_in(paqm_auto_link(q), elapsed) << 24;
+	u32 interval = READ_ONCE(q->interval_ns);
+	u64 link = paqm_bytes_in(paqm_auto_link(q), interval) << 24;
 	u32 share = READ_ONCE(q->share_now);
 	u64 media_cap = paqm_muldiv(link, share, PAQM_Q16_ONE);
 	struct paqm_queue *u = &q->queue[PAQM_MEDIA], *t = &q->queue[PAQM_ELASTIC];
 	struct paqm_inner_params p = { .gain_q24 = READ_ONCE(q->cfg.gain),
 				       .gamma_q24 = READ_ONCE(q->gamma) };
-	u64 arrived_u = READ_ONCE(u->load), arrived_t = READ_ONCE(t->load);
-	u64 rate_u = u->inner.rate_q24, rate_t = t->inner.rate_q24;
+	/* differences of the low words: 32 bit machines read u64 in two steps */
+	u32 load_u = (u32)READ_ONCE(u->load), load_t = (u32)READ_ONCE(t->load);
+	/* a period that came late counts as one of the usual length */
+	u64 arrived_u = paqm_muldiv(load_u - u->seen, interval, elapsed);
+	u64 arrived_t = paqm_muldiv(load_t - t->seen, interval, elapsed);
 	struct paqm_inner_vars v;
+	u64 rate_u, rate_t;
+
+	if (unlikely(q->interval_seen != interval)) { /* rates are bytes per interval */
+		if (q->interval_seen) {
+			u->inner.rate_q24 = paqm_muldiv(u->inner.rate_q24, interval,
+							q->interval_seen);
+			t->inner.rate_q24 = paqm_muldiv(t->inner.rate_q24, interval,
+							q->interval_seen);
+		}
+		q->interval_seen = interval;
+	}
+	rate_u = u->inner.rate_q24;
+	rate_t = t->inner.rate_q24;
 
 	p.cap_q24 = paqm_class_cap(media_cap, link, rate_t);
 	p.target = READ_ONCE(u->target);
 	v = u->inner;
-	paqm_inner_step(&v, &p, arrived_u - u->seen, READ_ONCE(u->st.backlog));
-	u->seen = arrived_u;
+	paqm_inner_step(&v, &p, arrived_u, READ_ONCE(u->st.backlog));
+	u->seen = load_u;
 	u->inner.rate_q24 = v.rate_q24;
 	WRITE_ONCE(u->inner.prob, v.prob);
 
@@ -503,13 +527,13 @@ static void paqm_inner_period(struct paqm_sched_data *q, u64 elapsed)
 	p.cap_q24 = paqm_class_cap(link - media_cap, link, rate_u);
 	p.target = READ_ONCE(t->target);
 	v = t->inner;
-	paqm_inner_step(&v, &p, arrived_t - t->seen, READ_ONCE(t->st.backlog));
-	t->seen = arrived_t;
+	paqm_inner_step(&v, &p, arrived_t, READ_ONCE(t->st.backlog));
+	t->seen = load_t;
 	t->inner.rate_q24 = v.rate_q24;
 	WRITE_ONCE(t->inner.prob, rcu_access_pointer(q->child) ? 0 : v.prob);
 
-	WRITE_ONCE(u->st.rate, paqm_rate_bps(u->inner.rate_q24 >> 24, elapsed));
-	WRITE_ONCE(t->st.rate, paqm_rate_bps(t->inner.rate_q24 >> 24, elapsed));
+	WRITE_ONCE(u->st.rate, paqm_rate_bps(u->inner.rate_q24 >> 24, interval));
+	WRITE_ONCE(t->st.rate, paqm_rate_bps(t->inner.rate_q24 >> 24, interval));
 	WRITE_ONCE(u->st.prob, u->inner.prob);
 	WRITE_ONCE(t->st.prob, t->inner.prob);
 }
@@ -630,7 +654,7 @@ static void paqm_apply(struct Qdisc *sch, const struct paqm_config *cfg, struct 
 
 	mutex_lock(&q->ctl_lock);
 	if (table->flow && q->flows.flow)
-		paqm_flows_copy(table, &q->flows);
+		paqm_flows_copy(table, &q->flows, (u32)(ktime_get_ns() >> 20));
 	sch_tree_lock(sch);
 	if (table->flow) {
 		swap(q->flows.flow, table->flow);
@@ -644,7 +668,7 @@ static void paqm_apply(struct Qdisc *sch, const struct paqm_config *cfg, struct 
 		psched_ratecfg_precompute(&q->shaper, &spec, shaper);
 	else
 		q->shaper.rate_bytes_ps = 0;
-	q->next_tx = min(q->next_tx, ktime_get_ns());
+	q->next_tx = ktime_get_ns();
 	if (sch->q.qlen) /* it may wait for the moment of the old rate */
 		qdisc_watchdog_schedule_ns(&q->watchdog, q->next_tx);
 	before = q->capacity;
@@ -765,7 +789,9 @@ static void paqm_reset(struct Qdisc *sch)
 	if (q->overloaded)
 		paqm_end_overload(q, ktime_get_ns());
 	q->stalled = false;
-	WRITE_ONCE(q->idle_since, ktime_get_ns());
+	q->meter.busy = 0;
+	if (sch->q.qlen)
+		WRITE_ONCE(q->idle_since, ktime_get_ns());
 	qdisc_watchdog_cancel(&q->watchdog);
 }
 

@@ -245,6 +245,24 @@ static void check_swallowed(void)
 	expect("no time while empty", m.ns, MS, MS);
 }
 
+/* After a measurement a minute in which nothing waits: the estimate stays, at any rate. */
+static void check_quiet(void)
+{
+	static const paqm_u64 rates[] = {MBIT / 4, MBIT, 10 * MBIT, 1000 * MBIT};
+	unsigned int i;
+
+	for (i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
+		struct sim s;
+
+		sim_init(&s, rates[i]);
+		sim_run(&s, 3000 * MS);
+		s.load_bps = rates[i] / 10;
+		sim_run(&s, 63000 * MS);
+		expect("estimate after a quiet minute", s.v.capacity, rates[i] / 10 * 9,
+		       rates[i] / 10 * 11);
+	}
+}
+
 int main(void)
 {
 	check_backlogged();
@@ -254,6 +272,7 @@ int main(void)
 	check_unused();
 	check_limit();
 	check_swallowed();
+	check_quiet();
 	printf("%lu checks, %lu wrong\n", checks, failures);
 	return failures ? EXIT_FAILURE : EXIT_SUCCESS;
 }

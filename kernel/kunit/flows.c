@@ -258,6 +258,29 @@ static void paqm_kunit_equal(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, paqm_table.seen, 3);
 }
 
+/* A month of silence does not make a flow active again. */
+static void paqm_kunit_silence(struct kunit *test)
+{
+	struct paqm_census *c;
+	struct paqm_flow *f;
+	u32 step;
+
+	c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	paqm_make(test, 64);
+	f = paqm_touch(paqm_nth(1), PAQM_MEDIA, 10, NULL);
+	KUNIT_ASSERT_NOT_NULL(test, f);
+	paqm_count(10, 0, 0, c);
+	KUNIT_EXPECT_EQ(test, c->media, 1);
+	paqm_count(9, 0, 0, c); /* a packet that came after the round had begun */
+	KUNIT_EXPECT_EQ(test, c->media, 1);
+	for (step = 1; step < 64; step++) { /* 208 days in steps of 3.4 */
+		paqm_count(10 + step * 0x10000000U, 0, 0, c);
+		KUNIT_EXPECT_EQ(test, c->media, 0);
+		KUNIT_EXPECT_EQ(test, c->used, 0);
+	}
+}
+
 /* A table of another size takes the living flows along, with all that is known. */
 static void paqm_kunit_resize(struct kunit *test)
 {
@@ -277,7 +300,7 @@ static void paqm_kunit_resize(struct kunit *test)
 	}
 	old = paqm_table;
 	paqm_make(test, 65536);
-	paqm_flows_copy(&paqm_table, &old);
+	paqm_flows_copy(&paqm_table, &old, 11);
 	for (i = 1; i <= 500; i++) {
 		f = paqm_touch(paqm_nth(i), i % 2 ? PAQM_MEDIA : PAQM_ELASTIC, 11, &fresh);
 		KUNIT_ASSERT_NOT_NULL(test, f);
@@ -287,7 +310,7 @@ static void paqm_kunit_resize(struct kunit *test)
 	paqm_flows_free(&old);
 	old = paqm_table;
 	paqm_make(test, 64); /* and one that is too small as many as it holds */
-	paqm_flows_copy(&paqm_table, &old);
+	paqm_flows_copy(&paqm_table, &old, 11);
 	paqm_flows_free(&old);
 	for (i = 0; i < 64; i++)
 		kept += !!paqm_table.flow[i].tag;
@@ -616,6 +639,7 @@ static struct kunit_case paqm_flows_cases[] = {
 	KUNIT_CASE(paqm_kunit_reuse),
 	KUNIT_CASE(paqm_kunit_overflow),
 	KUNIT_CASE(paqm_kunit_equal),
+	KUNIT_CASE(paqm_kunit_silence),
 	KUNIT_CASE(paqm_kunit_resize),
 	KUNIT_CASE(paqm_kunit_rtp),
 	KUNIT_CASE(paqm_kunit_not_rtp),

@@ -7,6 +7,8 @@ import socket
 import struct
 import time
 
+SO_SNDBUFFORCE = 32  # a full queue must not make the sender wait
+
 
 def payload(kind: str, size: int, seq: int, flow: int) -> bytes:
     """RTP, QUIC-like or plain payload of `size` bytes."""
@@ -35,7 +37,7 @@ def main() -> None:
     socks = []
     for i in range(args.flows):
         sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 22)
+        sock.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 1 << 26)
         sock.bind(("", 20000 + args.port + i))
         sock.connect((args.to, args.port + i))
         socks.append(sock)
