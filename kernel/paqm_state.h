@@ -131,6 +131,7 @@ struct paqm_sched_data {
 	/* outer loop, under ctl_lock */
 	struct mutex ctl_lock;
 	struct delayed_work outer_work;
+	struct list_head list; /* of all instances, RTNL */
 	struct Qdisc *sch;
 	struct paqm_config cfg;
 	u64 capacity; /* bit/s */

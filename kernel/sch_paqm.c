@@ -27,6 +27,7 @@
 #include <linux/ktime.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/netdevice.h>
 #include <linux/prefetch.h>
 #include <linux/random.h>
 #include <linux/rtnetlink.h>
@@ -733,6 +734,33 @@ out:
 	return err;
 }
 
+static LIST_HEAD(paqm_instances); /* RTNL */
+
+/* A device comes up, or its link has another speed: whose capacity that is must know. */
+static int paqm_device_event(struct notifier_block *nb, unsigned long event, void *info)
+{
+	struct net_device *dev = netdev_notifier_info_to_dev(info);
+	struct paqm_flows none = {};
+	struct paqm_config cfg;
+	struct paqm_sched_data *q;
+
+	ASSERT_RTNL();
+	if (event != NETDEV_UP && event != NETDEV_CHANGE)
+		return NOTIFY_DONE;
+	list_for_each_entry(q, &paqm_instances, list) {
+		if (qdisc_dev(q->sch) != dev ||
+		    (q->cfg.bandwidth && q->cfg.bandwidth != PAQM_BANDWIDTH_AUTO))
+			continue;
+		cfg = q->cfg;
+		paqm_apply(q->sch, &cfg, &none);
+	}
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block paqm_device_notifier = {
+	.notifier_call = paqm_device_event,
+};
+
 static int paqm_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
@@ -741,6 +769,7 @@ static int paqm_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_a
 
 	/* destroy() runs after a failure too: first what it undoes */
 	q->sch = sch;
+	INIT_LIST_HEAD(&q->list);
 	mutex_init(&q->ctl_lock);
 	INIT_DELAYED_WORK(&q->outer_work, paqm_outer_work);
 	paqm_hrtimer_setup(&q->inner_timer, paqm_inner_timer);
@@ -772,6 +801,7 @@ static int paqm_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_a
 		prandom_seed_state(&rnd, q->cfg.seed);
 		prandom_bytes_state(&rnd, q->rules.key, sizeof(q->rules.key));
 	}
+	list_add(&q->list, &paqm_instances);
 	return 0;
 }
 
@@ -799,6 +829,7 @@ static void paqm_destroy(struct Qdisc *sch)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
 
+	list_del(&q->list);
 	tcf_block_put(q->block);
 	WRITE_ONCE(q->awake, false);
 	qdisc_watchdog_cancel(&q->watchdog);
@@ -915,13 +946,22 @@ MODULE_ALIAS_NET_SCH("paqm");
 
 static int __init paqm_module_init(void)
 {
+	int err;
+
 	BUILD_BUG_ON(PAQM_HIST_SIZE != PAQM_HIST_BINS);
-	return register_qdisc(&paqm_qdisc_ops);
+	err = register_netdevice_notifier(&paqm_device_notifier);
+	if (err)
+		return err;
+	err = register_qdisc(&paqm_qdisc_ops);
+	if (err)
+		unregister_netdevice_notifier(&paqm_device_notifier);
+	return err;
 }
 
 static void __exit paqm_module_exit(void)
 {
 	unregister_qdisc(&paqm_qdisc_ops);
+	unregister_netdevice_notifier(&paqm_device_notifier);
 }
 
 module_init(paqm_module_init);

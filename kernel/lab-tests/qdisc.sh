@@ -149,5 +149,14 @@ within "capacity known" "$(stat_of .capacity_bps)" 1000000 100000000000
 blast --kind rtp --rate 5e6 --seconds 1
 check "conservation" conserved
 $tc qdisc del dev a0 root
+ip -n a tuntap add t0 mode tap
+ip -n a link set t0 up
+$tc qdisc replace dev t0 root paqm
+ip netns exec a ethtool -s t0 speed 100 duplex full
+ip -n a link set t0 down
+ip -n a link set t0 up
+within "capacity follows the link's speed" \
+	"$($tc -s -j qdisc show dev t0 | jq '.[0].capacity_bps')" 100000000 100000000
+ip -n a link del t0
 check "unload" unload
 result
