@@ -17,7 +17,6 @@
 #define PAQM_AUTO_RISE_Q16 (PAQM_Q16_ONE / 10)
 #define PAQM_AUTO_RISE_GAP_NS (150 * NSEC_PER_MSEC)
 
-#define PAQM_FB_SHARE_DIV 200 /* messages take at most 0.5 % of c */
 #define PAQM_AUTO_HOLD_NS (100 * NSEC_PER_MSEC) /* that much media may wait before any is dropped */
 
 static void paqm_raise(struct paqm_sched_data *q, enum paqm_event ev);
@@ -141,7 +140,7 @@ static void paqm_auto_round(struct paqm_sched_data *q)
 	WRITE_ONCE(q->capacity, READ_ONCE(q->auto_capacity));
 	paqm_derive_inner(q);
 	if (q->fb) /* not in the dips: that is when messages count */
-		paqm_fb_set_rate(q->fb, max(q->auto_usual / 8 / PAQM_FB_SHARE_DIV, 1000ULL));
+		paqm_fb_budget(q->fb, q->auto_usual);
 }
 
 /* Target utilisation with the headroom that the link asks for, Q24. */

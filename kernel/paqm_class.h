@@ -236,7 +236,7 @@ static int paqm_dump_class(struct Qdisc *sch, unsigned long cl, struct sk_buff *
 /* One of the busiest media flows. */
 static int paqm_dump_flow(struct paqm_sched_data *q, u32 index, struct gnet_dump *d)
 {
-	u32 now_ms = (u32)(ktime_get_ns() >> 20);
+	u32 now_ms = paqm_flow_clock(ktime_get_ns());
 	struct tc_paqm_flow_stats st = {};
 	struct paqm_top_flow f;
 	u64 told;

@@ -10,7 +10,7 @@
  * fields, so there is nothing to free and no lock between them: a slot is re-used
  * once its flow has been silent for the ageing time.
  *
- * A flow is known by its set and 32 further bits of a keyed hash. Two flows that agree
+ * A flow is known by its set and 31 further bits of a keyed hash. Two flows that agree
  * in both are counted as one; among a million flows that is expected for about one
  * pair in 500 tables. A flow that finds its set full of living flows is not counted;
  * that is counted instead.
@@ -78,6 +78,12 @@ static inline u8 paqm_flow_nature(const struct paqm_flow *f)
 static inline void paqm_flow_set(struct paqm_flow *f, u8 class, u8 nature)
 {
 	WRITE_ONCE(f->state, class | nature << 4);
+}
+
+/* The clock of the table, in units of 2^20 ns. */
+static inline u32 paqm_flow_clock(u64 now_ns)
+{
+	return (u32)(now_ns >> 20);
 }
 
 /* Who a flow is; written when its slot is claimed. */
@@ -174,6 +180,18 @@ static inline int paqm_flows_alloc(struct paqm_flows *t, u32 slots)
 	t->flow = PTR_ALIGN(t->mem, set_size);
 	t->mask = sets - 1;
 	return 0;
+}
+
+/* Exchange the memory of two tables; their counters stay. Nobody else may be reading. */
+static inline void paqm_flows_swap(struct paqm_flows *a, struct paqm_flows *b)
+{
+	u32 mask = a->mask;
+
+	swap(a->flow, b->flow);
+	swap(a->more, b->more);
+	swap(a->mem, b->mem);
+	WRITE_ONCE(a->mask, b->mask); /* statistics read it at any time */
+	b->mask = mask;
 }
 
 static inline struct paqm_flow_more *paqm_flow_more(const struct paqm_flows *t,

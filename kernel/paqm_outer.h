@@ -357,7 +357,7 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events)
 	u64 mean_elastic = paqm_div64(q->elastic_rate, max(q->census.present, 1U));
 	u32 old = paqm_split(q), new;
 	struct paqm_walk w = {
-		.now_ms = (u32)(now >> 20),
+		.now_ms = paqm_flow_clock(now),
 		.fair = q->fair,
 		.mouse = max(paqm_mul_q24(mean_elastic, PAQM_MOUSE_Q24),
 			     paqm_div64(share_of_one, PAQM_MOUSE_SHARE_DIV)),

@@ -218,6 +218,14 @@ static __always_inline u32 paqm_wire_len(const struct paqm_sched_data *q,
 	return likely(!q->link_counts) ? len : paqm_framed_len(q, skb, len);
 }
 
+#define PAQM_FB_SHARE_DIV 200 /* messages take at most 0.5 % of c */
+
+/* Bound the messages of a link of @bps; the slowest link may have a few, too. */
+static void paqm_fb_budget(struct paqm_fb *fb, u64 bps)
+{
+	paqm_fb_set_rate(fb, max(bps / 8 / PAQM_FB_SHARE_DIV, 1000ULL));
+}
+
 static void paqm_append(struct paqm_queue *queue, struct sk_buff *skb)
 {
 	if (queue->head)

@@ -81,6 +81,8 @@ TRACE_EVENT(notice,
 	),
 
 	TP_fast_assign(
+		struct paqm_tuple tuple;
+
 		strscpy(__entry->dev, dev, IFNAMSIZ);
 		__entry->router_id = msg->router_id;
 		__entry->flow = p->hash;
@@ -91,15 +93,9 @@ TRACE_EVENT(notice,
 		__entry->dport = ntohl(p->ports) & 0xFFFF;
 		__entry->family = p->family;
 		__entry->queued = queued;
-		memset(__entry->saddr, 0, 16);
-		memset(__entry->daddr, 0, 16);
-		if (p->family == 4) {
-			memcpy(__entry->saddr, &((const struct iphdr *)p->net)->saddr, 4);
-			memcpy(__entry->daddr, &((const struct iphdr *)p->net)->daddr, 4);
-		} else {
-			memcpy(__entry->saddr, &((const struct ipv6hdr *)p->net)->saddr, 16);
-			memcpy(__entry->daddr, &((const struct ipv6hdr *)p->net)->daddr, 16);
-		}
+		paqm_tuple_set(&tuple, p);
+		memcpy(__entry->saddr, tuple.saddr, 16);
+		memcpy(__entry->daddr, tuple.daddr, 16);
 	),
 
 	/* rates are binary32, as in the message */

@@ -97,7 +97,7 @@ static noinline void paqm_notice(struct paqm_sched_data *q, struct paqm_flow *fl
 				 const struct paqm_packet *p, const struct sk_buff *skb, u64 now)
 {
 	struct paqm_flow_more *more = paqm_flow_more(&q->flows, flow);
-	u32 now_ms = (u32)(now >> 20);
+	u32 now_ms = paqm_flow_clock(now);
 	struct paqm_msg msg;
 	bool queued;
 
@@ -272,7 +272,7 @@ static __always_inline int paqm_enqueue_one(struct sk_buff *skb, struct Qdisc *s
 	/* with many flows their slots are far away */
 	prefetchw(paqm_flows_set(&q->flows, p.hash));
 	now = ktime_get_ns();
-	now_ms = (u32)(now >> 20);
+	now_ms = paqm_flow_clock(now);
 	if (p.hash)
 		flow = paqm_flows_find(&q->flows, p.hash, now_ms, &fresh);
 	if (off && paqm_flow_wants_look(flow, wire)) {
@@ -655,14 +655,10 @@ static void paqm_apply(struct Qdisc *sch, const struct paqm_config *cfg, struct 
 
 	mutex_lock(&q->ctl_lock);
 	if (table->flow && q->flows.flow)
-		paqm_flows_copy(table, &q->flows, (u32)(ktime_get_ns() >> 20));
+		paqm_flows_copy(table, &q->flows, paqm_flow_clock(ktime_get_ns()));
 	sch_tree_lock(sch);
-	if (table->flow) {
-		swap(q->flows.flow, table->flow);
-		swap(q->flows.more, table->more);
-		swap(q->flows.mem, table->mem);
-		WRITE_ONCE(q->flows.mask, table->mask);
-	}
+	if (table->flow)
+		paqm_flows_swap(&q->flows, table);
 	paqm_set_rules(q, cfg);
 	q->cfg = *cfg;
 	if (shaper)
@@ -681,7 +677,7 @@ static void paqm_apply(struct Qdisc *sch, const struct paqm_config *cfg, struct 
 	paqm_derive_inner(q);
 	paqm_derive_queues(q);
 	if (q->fb)
-		paqm_fb_set_rate(q->fb, max(capacity / 8 / PAQM_FB_SHARE_DIV, 1000ULL));
+		paqm_fb_budget(q->fb, capacity);
 	if (before && q->awake &&
 	    max(before, capacity) - min(before, capacity) >
 		    paqm_muldiv(before, PAQM_SPLIT_EVENT_Q16, PAQM_Q16_ONE))
@@ -819,7 +815,6 @@ static void paqm_reset(struct Qdisc *sch)
 	if (q->overloaded)
 		paqm_end_overload(q, ktime_get_ns());
 	q->stalled = false;
-	q->meter.busy = 0;
 	if (sch->q.qlen)
 		WRITE_ONCE(q->idle_since, ktime_get_ns());
 	qdisc_watchdog_cancel(&q->watchdog);

@@ -17,24 +17,12 @@ work="$cache/lint"
 clang=19 # the newest of Debian 12
 sparse_suites="trixie forky sid" # the first with the version
 sparse_version=0.6.5
-failed=0
+. setup/lint-lib.sh
 
 say() { printf 'lint-kernel: %s\n' "$*"; }
 fail() {
 	printf 'lint-kernel: %s\n' "$*" >&2
 	exit 2
-}
-
-lint() {
-	local name=$1 out
-	shift
-	if out=$("$@" 2>&1); then
-		echo "ok $name"
-	else
-		echo "not ok $name"
-		printf '%s\n' "$out" | head -n 40 | sed 's/^/    /'
-		failed=1
-	fi
 }
 
 # Source of the newest kernel of the lab.

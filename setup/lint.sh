@@ -5,19 +5,7 @@ set -u
 cd "$(dirname "$(readlink -f "$0")")/.." || exit 2
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/paqm"
 bin="$cache/venv/bin"
-failed=0
-
-lint() {
-	local name=$1 out
-	shift
-	if out=$("$@" 2>&1); then
-		echo "ok $name"
-	else
-		echo "not ok $name"
-		printf '%s\n' "$out" | head -n 40 | sed 's/^/    /'
-		failed=1
-	fi
-}
+. setup/lint-lib.sh
 
 # Everything that must never stand in the tree.
 words() {

@@ -283,13 +283,5 @@ sleep 2.05
 rtc qdisc del dev rv root
 check "unload right after the last request" unload
 wait $s
-if [ -e /sys/kernel/debug/kmemleak ]; then
-	sleep 6
-	echo scan >/sys/kernel/debug/kmemleak
-	sleep 1
-	echo scan >/sys/kernel/debug/kmemleak
-	leaks=$(grep -c 'unreferenced' /sys/kernel/debug/kmemleak)
-	[ "$leaks" = 0 ] || head -40 /sys/kernel/debug/kmemleak
-	within "kmemleak reports" "$leaks" 0 0
-fi
+no_leaks
 result

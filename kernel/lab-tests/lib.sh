@@ -36,6 +36,19 @@ result() {
 	exit $((failed != 0))
 }
 
+# no_leaks: nothing that kmemleak reports, where the kernel has it; after the last use
+no_leaks() {
+	local leaks
+	[ -e /sys/kernel/debug/kmemleak ] || return 0
+	sleep 6
+	echo scan >/sys/kernel/debug/kmemleak
+	sleep 1
+	echo scan >/sys/kernel/debug/kmemleak
+	leaks=$(grep -c 'unreferenced' /sys/kernel/debug/kmemleak)
+	[ "$leaks" = 0 ] || head -40 /sys/kernel/debug/kmemleak
+	within "kmemleak reports" "$leaks" 0 0
+}
+
 load() {
 	insmod "$PAQM_KO_DIR/paqm_feedback.ko" && insmod "$PAQM_KO_DIR/sch_paqm.ko"
 }

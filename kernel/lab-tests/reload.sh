@@ -48,13 +48,5 @@ done
 sleep 1
 wait "$media" "$elastic"
 check "unload after the namespaces died" unload
-if [ -e /sys/kernel/debug/kmemleak ]; then
-	sleep 6
-	echo scan >/sys/kernel/debug/kmemleak
-	sleep 1
-	echo scan >/sys/kernel/debug/kmemleak
-	leaks=$(grep -c 'unreferenced' /sys/kernel/debug/kmemleak)
-	[ "$leaks" = 0 ] || head -40 /sys/kernel/debug/kmemleak
-	within "kmemleak reports" "$leaks" 0 0
-fi
+no_leaks
 result

@@ -92,6 +92,18 @@ static const struct device *device_of(uint32_t index)
 	return &devs[0];
 }
 
+/* Send a request about a qdisc of @kind; those about ours are counted. */
+static int talk_about(const struct kind *kind)
+{
+	int err = nl_talk();
+
+	if (kind == kinds) {
+		fig->paqm_tried++;
+		fig->paqm_taken += !err;
+	}
+	return err;
+}
+
 static int op_add(void)
 {
 	static const uint16_t flags[] = {NLM_F_CREATE | NLM_F_EXCL, NLM_F_CREATE | NLM_F_REPLACE,
@@ -103,7 +115,6 @@ static int op_add(void)
 	uint16_t how = flags[chance(70) ? 1 : rnd(ARRAY_SIZE(flags))];
 	bool valid = chance(88);
 	bool stab;
-	int err;
 
 	if (above)
 		parent = some_class(above);
@@ -125,12 +136,7 @@ static int op_add(void)
 	if (kind->options != opt_none || !valid)
 		if (kind != kinds || chance(90))
 			kind->options(valid);
-	err = nl_talk();
-	if (kind == kinds) {
-		fig->paqm_tried++;
-		fig->paqm_taken += !err;
-	}
-	return err;
+	return talk_about(kind);
 }
 
 static int op_change(void)
@@ -138,7 +144,6 @@ static int op_change(void)
 	const struct qdisc *q = some_qdisc(chance(85));
 	const struct kind *kind = q ? kind_of(q->kind) : NULL;
 	bool valid = chance(80);
-	int err;
 
 	if (!kind)
 		return op_add();
@@ -148,12 +153,7 @@ static int op_change(void)
 		 chance(80) ? q->handle : 0, q->parent);
 	nl_str(TCA_KIND, chance(95) ? kind->name : "paqm");
 	kind->options(valid);
-	err = nl_talk();
-	if (kind == kinds) {
-		fig->paqm_tried++;
-		fig->paqm_taken += !err;
-	}
-	return err;
+	return talk_about(kind);
 }
 
 static int op_delete(void)

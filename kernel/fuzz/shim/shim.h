@@ -37,20 +37,9 @@ typedef int64_t s64;
 #define __force
 #define likely(x) (x)
 #define unlikely(x) (x)
-#define fallthrough __attribute__((__fallthrough__))
-#define READ_ONCE(x) (x)
-#define WRITE_ONCE(x, v) ((x) = (v))
 #define BIT(n) (1UL << (n))
-#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define min(a, b) ((a) < (b) ? (a) : (b))
 #define min_t(type, a, b) ((type)(a) < (type)(b) ? (type)(a) : (type)(b))
-#define get_unaligned(p)                                                                           \
-	({                                                                                         \
-		__typeof__(*(p)) got__;                                                            \
-		memcpy((void *)&got__, (p), sizeof(got__));                                        \
-		got__;                                                                             \
-	})
-
 #define BIT_ULL(n) (1ULL << (n))
 #define noinline __attribute__((__noinline__))
 #ifndef __always_inline
@@ -146,11 +135,6 @@ static inline void *skb_header_pointer(const struct sk_buff *skb, int offset, in
 static inline bool eth_type_vlan(__be16 type)
 {
 	return type == htons(ETH_P_8021Q) || type == htons(ETH_P_8021AD);
-}
-
-static inline bool ip_is_fragment(const struct iphdr *ip)
-{
-	return (ip->frag_off & htons(IP_MF | IP_OFFSET)) != 0;
 }
 
 static inline u8 ipv6_get_dsfield(const struct ipv6hdr *ip6)

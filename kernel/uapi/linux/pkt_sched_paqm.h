@@ -36,7 +36,7 @@ enum {
 	TCA_PAQM_AI_HOLD,	 /* u32 0/1 */
 	TCA_PAQM_FEEDBACK,	 /* u32 PAQM_FEEDBACK_* */
 	TCA_PAQM_CLASSIFY,	 /* u32 PAQM_CLASSIFY_* */
-	TCA_PAQM_FLOWS,		 /* u32 slots of the flow table; a change counts anew */
+	TCA_PAQM_FLOWS,		 /* u32 slots of the flow table; living flows move */
 	TCA_PAQM_ECN,		 /* u32 0/1 */
 	TCA_PAQM_POLICE,	 /* u32 0/1 */
 	TCA_PAQM_ROUTER_ID,	 /* u64; random unless given */
@@ -179,7 +179,7 @@ struct tc_paqm_xstats {
 	__u32 notices_failed; /* no route or memory */
 	__u32 table_slots;
 	__u32 table_used;
-	__u32 table_overflow; /* flows that found no slot */
+	__u32 table_overflow; /* packets whose flow found no slot */
 	__u32 timer_slips;   /* inner periods that came late by more than dT */
 	__u32 overload;	     /* episodes with the media queue above 2 N_out */
 	__u32 transfers;     /* announced share transfers */
