@@ -84,7 +84,7 @@ lint-kernel: build
 	@setup/lint-kernel.sh
 
 fuzz: build
-	@for target in message record request; do \
+	@for target in message record request keys; do \
 		feedback-daemon/fuzz/run.sh $$target $(SECONDS) || exit $$?; \
 	done
 	@kernel/fuzz/run.sh $(SECONDS)

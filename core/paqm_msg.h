@@ -27,6 +27,7 @@
 #define PAQM_IP4_MAX_HDR 60
 #define PAQM_IP6_HDR 40
 #define PAQM_QUOTE_MAX (PAQM_IP4_MAX_HDR + 8 + PAQM_QUOTE_UDP)
+#define PAQM_TAG_BYTES (PAQM_OBJ_LEN + PAQM_QUOTE_UDP) /* most that a tag covers */
 #define PAQM_MSG_MAX (PAQM_ICMP_HDR + PAQM_QUOTE_MAX + PAQM_OBJ_LEN)
 
 /* flags */
@@ -48,7 +49,7 @@
  * @qdelay_100us: delay of the media queue now, 0.1 ms
  * @flows: counted media flows, saturating
  * @util: link utilisation of the last period, 65535 == 100 %
- * @tag: SipHash-2-4 over quote and object without tag; 0 if unauthenticated
+ * @tag: SipHash-2-4 of paqm_tag_bytes(); 0 if unauthenticated
  */
 struct paqm_msg {
 	paqm_u8 flags;
@@ -413,6 +414,38 @@ static inline paqm_u32 paqm_rtp_invariant(const paqm_u8 *payload, paqm_u32 len, 
 		if (i < 12 || i >= skip)
 			out[n++] = payload[i];
 	return n;
+}
+
+/**
+ * paqm_tag_bytes() - what the tag of a message covers
+ * @m: the object; its tag does not count
+ * @payload: the quoted UDP payload
+ * @len: its length
+ * @out: at least PAQM_TAG_BYTES bytes
+ *
+ * The object with a tag of zero, then of the quoted payload what nothing on the path may
+ * change. Headers of the quoted packet are left out: a NAT between sender and router
+ * rewrites them, and TTL and checksums change at every hop. The payload binds the tag to
+ * one packet of one flow.
+ *
+ * Return: number of bytes written to @out; the tag is their SipHash-2-4.
+ */
+static inline paqm_u32 paqm_tag_bytes(const struct paqm_msg *m, const paqm_u8 *payload,
+				      paqm_u32 len, paqm_u8 *out)
+{
+	struct paqm_msg plain = *m;
+
+	plain.tag = 0;
+	paqm_msg_encode(out, &plain);
+	return PAQM_OBJ_LEN + paqm_rtp_invariant(payload, len, out + PAQM_OBJ_LEN);
+}
+
+/* Are two tags the same? Takes as long wherever they differ. */
+static inline int paqm_tag_equal(paqm_u64 a, paqm_u64 b)
+{
+	paqm_u64 d = a ^ b;
+
+	return !((paqm_u32)(d >> 32) | (paqm_u32)d);
 }
 
 #endif /* PAQM_MSG_H */

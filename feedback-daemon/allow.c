@@ -2,6 +2,18 @@
 /* Allowances per router and their combination; see allow.h. */
 #include "allow.h"
 
+#define WINDUP 2 /* sender specification 3.1: 2 leaves the shares as they are */
+
+/* Damping: a fall by a quarter soon after a raise by a quarter is a flap. Three in
+ * seven seconds hold the rate, and so does one every four seconds for long; half a
+ * minute of quiet is the longest that any past counts.
+ */
+#define FLAP_SOON_NS 5000000000ULL
+#define FLAP_DEBT_NS 10000000000ULL
+#define FLAP_HOLD_NS 22000000000ULL
+#define FLAP_FREE_NS 15000000000ULL
+#define FLAP_MOST_NS 30000000000ULL
+
 #define ECF_MIN_Q24 PAQM_Q24(1, 10) /* deepest single decrease (Paper F) */
 
 static struct allow *slot_of(const struct allow_set *s, uint64_t router_id)
@@ -66,14 +78,38 @@ static uint64_t ecf_step(uint64_t rate, uint32_t ecf, uint64_t ceil_bps)
 	return paqm_min64(ceil_bps, rate + f32_bps(ecf));
 }
 
+/* What an ECF value counts from. */
+static uint64_t ecf_base(const struct allow_set *s, const struct allow *a, const struct paqm_msg *m,
+			 uint64_t floor_bps, uint64_t ceil_bps)
+{
+	uint64_t net, most;
+	const struct allow *min;
+	unsigned int active;
+
+	if (!a->active)
+		return ceil_bps;
+	net = allow_min(s, floor_bps, ceil_bps, &min, &active);
+	/* More than twice what the flow may send it cannot have used here. */
+	most = paqm_max64(WINDUP * net, m->erf ? f32_bps(m->erf) : 0);
+	return paqm_clamp64(a->rate, floor_bps / WINDUP, paqm_min64(ceil_bps, most));
+}
+
+/* Is there something that the flow has not heard between @a and @m? */
+static bool is_gap(const struct allow *a, const struct paqm_msg *m)
+{
+	return a->msg.router_id == m->router_id &&
+	       (!a->active || m->boot != a->msg.boot || m->seq - a->msg.seq > 1);
+}
+
 static uint64_t expiry_ns(const struct paqm_msg *m)
 {
 	return paqm_clamp64(3 * 1000000ULL * m->period_ms, ALLOW_EXPIRY_MIN_NS,
 			    ALLOW_EXPIRY_MAX_NS);
 }
 
-struct allow *allow_apply(struct allow_set *s, const struct paqm_msg *m, uint32_t addr,
-			  uint64_t ceil_bps, enum allow_use use, uint64_t now_ns, uint64_t keep_ns)
+struct allow *allow_apply(struct allow_set *s, const struct paqm_msg *m, const struct addr *addr,
+			  uint64_t floor_bps, uint64_t ceil_bps, enum allow_use use,
+			  uint64_t now_ns, uint64_t keep_ns)
 {
 	struct allow *a;
 
@@ -88,14 +124,13 @@ struct allow *allow_apply(struct allow_set *s, const struct paqm_msg *m, uint32_
 		a->old_boot = a->msg.boot;
 		a->has_old_boot = true;
 	}
-	if (use == ALLOW_USE_ERF)
+	if (use == ALLOW_USE_ERF || (is_gap(a, m) && m->erf))
 		a->rate = f32_bps(m->erf);
 	else
-		a->rate = ecf_step(a->active ? paqm_min64(a->rate, ceil_bps) : ceil_bps, m->ecf,
-				   ceil_bps);
+		a->rate = ecf_step(ecf_base(s, a, m, floor_bps, ceil_bps), m->ecf, ceil_bps);
 	a->active = true;
 	a->msg = *m;
-	a->addr = addr;
+	a->addr = *addr;
 	a->mono_ns = now_ns;
 	a->expires_ns = now_ns + expiry_ns(m);
 	s->spoken = true;
@@ -141,6 +176,7 @@ uint64_t allow_next(const struct allow_set *s, uint64_t keep_ns)
 uint64_t allow_min(const struct allow_set *s, uint64_t floor_bps, uint64_t ceil_bps,
 		   const struct allow **min, unsigned int *active)
 {
+	uint64_t rate;
 	size_t i;
 
 	*min = NULL;
@@ -154,5 +190,50 @@ uint64_t allow_min(const struct allow_set *s, uint64_t floor_bps, uint64_t ceil_
 		if (!*min || a->rate < (*min)->rate)
 			*min = a;
 	}
-	return *min ? paqm_clamp64((*min)->rate, floor_bps, ceil_bps) : 0;
+	if (!*min)
+		return 0;
+	rate = s->damp.held ? paqm_min64((*min)->rate, s->damp.rate) : (*min)->rate;
+	return paqm_clamp64(rate, floor_bps, ceil_bps);
+}
+
+/* The rate falls by a quarter or more: was it raised a moment ago? */
+static void damp_fall(struct allow_damp *d, uint64_t now_ns)
+{
+	if (d->raised && now_ns < d->raised_ns + FLAP_SOON_NS)
+		d->debt_ns = paqm_min64(FLAP_MOST_NS, d->debt_ns + FLAP_DEBT_NS);
+	d->raised = false;
+	d->mark = 0;
+}
+
+void allow_damp(struct allow_set *s, uint64_t ceil_bps, uint64_t now_ns)
+{
+	struct allow_damp *d = &s->damp;
+	const struct allow *min;
+	unsigned int active;
+	bool held = d->held;
+	uint64_t rate;
+
+	d->held = false;
+	rate = allow_min(s, 0, ceil_bps, &min, &active);
+	if (now_ns > d->seen_ns) {
+		d->debt_ns -= paqm_min64(d->debt_ns, now_ns - d->seen_ns);
+		d->seen_ns = now_ns;
+	}
+	if (rate && d->rate && rate <= d->rate - d->rate / 4)
+		damp_fall(d, now_ns);
+	if (d->debt_ns >= FLAP_HOLD_NS)
+		held = true;
+	else if (d->debt_ns < FLAP_FREE_NS)
+		held = false;
+	d->held = held;
+	if (held && d->rate && rate > d->rate)
+		return;
+	d->rate = rate; /* 0: without advice the application decides; the past counts on */
+	if (!d->mark || rate < d->mark) {
+		d->mark = rate;
+	} else if (rate >= d->mark + d->mark / 4) {
+		d->mark = rate;
+		d->raised = true;
+		d->raised_ns = now_ns;
+	}
 }

@@ -30,7 +30,7 @@
  * alone decides: compiling a long filter takes longer than it saves.
  */
 #define FILTER_FLOWS 48
-#define FILTER_LEN (128 + FILTER_FLOWS * 112)
+#define FILTER_LEN (192 + FILTER_FLOWS * 128)
 
 struct iface {
 	struct source src; /* first: the loop knows the interface by it */
@@ -63,7 +63,9 @@ struct capture {
 
 static void filter_text(const struct engine *e, char *text, size_t size)
 {
-	static const char messages[] = "(inbound and icmp[icmptype] = 253)";
+	static const char messages[] =
+		"(inbound and (icmp[icmptype] = 253 or (icmp6 and ip6[40] = 100)))";
+	char addr[ADDR_TEXT];
 	size_t i, used;
 	unsigned int n = 0;
 
@@ -74,19 +76,18 @@ static void filter_text(const struct engine *e, char *text, size_t size)
 		return;
 	}
 	if (n > FILTER_FLOWS) {
-		snprintf(text, size, "%s or (outbound and ip and udp)", messages);
+		snprintf(text, size, "%s or (outbound and udp)", messages);
 		return;
 	}
-	used = (size_t)snprintf(text, size, "%s or (outbound and ip and udp and (", messages);
+	used = (size_t)snprintf(text, size, "%s or (outbound and udp and (", messages);
 	for (i = 0, n = 0; i < ENGINE_FLOWS; i++) {
 		const struct flow_key *k = &e->keys[i];
 
 		if (!k->used)
 			continue;
-		used += (size_t)snprintf(text + used, size - used,
-					 "%s(dst host %u.%u.%u.%u and src port %u and dst port %u)",
-					 n++ ? " or " : "", k->daddr >> 24, k->daddr >> 16 & 255,
-					 k->daddr >> 8 & 255, k->daddr & 255, k->sport, k->dport);
+		used += (size_t)snprintf(
+			text + used, size - used, "%s(dst host %s and src port %u and dst port %u)",
+			n++ ? " or " : "", addr_text(&k->daddr, addr), k->sport, k->dport);
 	}
 	snprintf(text + used, size - used, "))");
 }
@@ -129,7 +130,7 @@ static int set_filter(struct iface *f, const char *text)
 	return err;
 }
 
-/* Return: the IPv4 packet behind the link header, or NULL. */
+/* Return: the IP packet behind the link header, or NULL. */
 static const uint8_t *ip_of(const struct iface *f, const uint8_t *p, uint32_t *caplen)
 {
 	uint32_t hlen, type;
@@ -149,10 +150,10 @@ static const uint8_t *ip_of(const struct iface *f, const uint8_t *p, uint32_t *c
 		break;
 	default: /* DLT_RAW */
 		hlen = 0;
-		type = 0x0800;
+		type = *caplen && *p >> 4 == 6 ? 0x86DD : 0x0800;
 		break;
 	}
-	if (type != 0x0800 || *caplen <= hlen)
+	if ((type != 0x0800 && type != 0x86DD) || *caplen <= hlen)
 		return NULL;
 	*caplen -= hlen;
 	return p + hlen;
@@ -172,7 +173,7 @@ static void packet(u_char *user, const struct pcap_pkthdr *h, const u_char *p)
 		return;
 	/* A step of the wall clock must not age or rejuvenate packets much. */
 	t = c->now_mono - paqm_min64(age, 1000000000ULL);
-	if (caplen < 20 || ip[9] != 1) {
+	if (caplen < 20 || (*ip >> 4 == 6 ? ip[6] != 58 : ip[9] != 1)) {
 		engine_media(&f->d->engine, ip, caplen, t);
 		return;
 	}
@@ -186,15 +187,14 @@ static void packet(u_char *user, const struct pcap_pkthdr *h, const u_char *p)
 
 static void log_verdict(const struct verdict *v)
 {
-	unsigned int a = v->addr;
+	char addr[ADDR_TEXT];
 
 	if (v->refuse)
-		log_limited(LOG_CLASS_REFUSED, "message from %u.%u.%u.%u refused: %s", a >> 24,
-			    a >> 16 & 255, a >> 8 & 255, a & 255, refuse_name(v->refuse));
+		log_limited(LOG_CLASS_REFUSED, "message from %s refused: %s",
+			    addr_text(&v->addr, addr), refuse_name(v->refuse));
 	else if (log_verbose && v->changed)
-		log_limited(LOG_CLASS_RATE,
-			    "message %u from %u.%u.%u.%u: flow %llx may send %llu bit/s",
-			    v->msg.seq, a >> 24, a >> 16 & 255, a >> 8 & 255, a & 255,
+		log_limited(LOG_CLASS_RATE, "message %u from %s: flow %llx may send %llu bit/s",
+			    v->msg.seq, addr_text(&v->addr, addr),
 			    (unsigned long long)v->flow->cookie,
 			    (unsigned long long)v->flow->rate.rate_bps);
 }

@@ -8,6 +8,8 @@
 #define NS_PER_S 1000000000ULL
 #define IPPROTO_ICMP_ 1
 #define IPPROTO_UDP_ 17
+#define IPPROTO_FRAGMENT_ 44
+#define IPPROTO_ICMPV6_ 58
 
 /* A payload shorter than this holds too little that an attacker cannot guess:
  * keep-alives of one or a few constant bytes must not prove anything.
@@ -68,11 +70,12 @@ static void bucket_take(struct bucket *b, const struct bucket_limit *l)
 }
 
 void engine_init(struct engine *e, const struct engine_params *p,
-		 const uint8_t key[SIPHASH_KEY_LEN])
+		 const uint8_t key[PAQM_SIPHASH_KEY])
 {
 	memset(e, 0, sizeof(*e));
+	e->next_ns = UINT64_MAX;
 	e->params = *p;
-	memcpy(e->key, key, SIPHASH_KEY_LEN);
+	memcpy(e->key, key, PAQM_SIPHASH_KEY);
 }
 
 void engine_free(struct engine *e)
@@ -82,47 +85,105 @@ void engine_free(struct engine *e)
 	for (i = 0; i < ENGINE_FLOWS; i++)
 		if (e->keys[i].used)
 			engine_unregister(e, &e->flows[i]);
+	keys_wipe(&e->keyring);
 }
 
-static bool v4_mapped(const uint8_t a[16], uint32_t *addr)
+void engine_set_keys(struct engine *e, const struct keyring *ring)
 {
-	static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
-
-	*addr = paqm_get32(a + 12);
-	return !memcmp(a, prefix, sizeof(prefix));
+	keys_wipe(&e->keyring);
+	if (ring)
+		e->keyring = *ring;
 }
 
-static void v4_map(uint8_t a[16], uint32_t addr)
+static uint32_t hash(const struct engine *e, const uint8_t *p, uint32_t len)
 {
-	memset(a, 0, 10);
-	a[10] = 0xff;
-	a[11] = 0xff;
-	paqm_put32(a + 12, addr);
+	return (uint32_t)paqm_siphash24(e->key, p, len) & (ENGINE_HASH - 1);
 }
 
-static struct flow *flow_of(struct engine *e, uint32_t saddr, uint32_t daddr, uint16_t sport,
-			    uint16_t dport)
+/* The source may be open, so it is no part. */
+static uint32_t hash_tuple(const struct engine *e, const struct flow_key *k)
 {
-	size_t i;
+	uint8_t b[20];
 
-	for (i = 0; i < ENGINE_FLOWS; i++) {
-		const struct flow_key *k = &e->keys[i];
+	memcpy(b, k->daddr.b, 16);
+	paqm_put16(b + 16, k->sport);
+	paqm_put16(b + 18, k->dport);
+	return hash(e, b, sizeof(b));
+}
 
-		if (k->used && k->daddr == daddr && k->sport == sport && k->dport == dport &&
-		    (!k->saddr || !saddr || k->saddr == saddr))
-			return &e->flows[i];
+static uint32_t hash_cookie(const struct engine *e, uint64_t owner, uint64_t cookie)
+{
+	uint8_t b[16];
+
+	paqm_put64(b, owner);
+	paqm_put64(b + 8, cookie);
+	return hash(e, b, sizeof(b));
+}
+
+/* The flow of a packet, or one that overlaps with @k if that leaves the source open. */
+static struct flow *flow_of(struct engine *e, const struct flow_key *k)
+{
+	uint32_t i;
+
+	for (i = e->tuple_index[hash_tuple(e, k)]; i; i = e->keys[i - 1].by_tuple) {
+		const struct flow_key *o = &e->keys[i - 1];
+
+		if (o->sport == k->sport && o->dport == k->dport &&
+		    addr_equal(&o->daddr, &k->daddr) &&
+		    (addr_equal(&o->saddr, &k->saddr) || addr_is_any(&o->saddr) ||
+		     addr_is_any(&k->saddr)))
+			return &e->flows[i - 1];
 	}
 	return NULL;
 }
 
 struct flow *engine_flow(struct engine *e, uint64_t owner, uint64_t cookie)
 {
-	size_t i;
+	uint32_t i;
 
-	for (i = 0; i < ENGINE_FLOWS; i++)
-		if (e->keys[i].used && e->flows[i].owner == owner && e->flows[i].cookie == cookie)
-			return &e->flows[i];
+	for (i = e->cookie_index[hash_cookie(e, owner, cookie)]; i; i = e->keys[i - 1].by_cookie)
+		if (e->flows[i - 1].owner == owner && e->flows[i - 1].cookie == cookie)
+			return &e->flows[i - 1];
 	return NULL;
+}
+
+/* Take flow number @i out of the list that begins at @p. */
+static void unlink_tuple(struct engine *e, uint32_t *p, uint32_t i)
+{
+	while (*p != i + 1)
+		p = &e->keys[*p - 1].by_tuple;
+	*p = e->keys[i].by_tuple;
+}
+
+static void unlink_cookie(struct engine *e, uint32_t *p, uint32_t i)
+{
+	while (*p != i + 1)
+		p = &e->keys[*p - 1].by_cookie;
+	*p = e->keys[i].by_cookie;
+}
+
+/* Give flow number @i the key @k, in place of the one that it has or as its first. */
+static void set_key(struct engine *e, uint32_t i, const struct flow_key *k)
+{
+	struct flow_key *own = &e->keys[i];
+	const struct flow *f = &e->flows[i];
+	uint32_t *head;
+
+	if (own->used)
+		unlink_tuple(e, &e->tuple_index[hash_tuple(e, own)], i);
+	own->saddr = k->saddr;
+	own->daddr = k->daddr;
+	own->sport = k->sport;
+	own->dport = k->dport;
+	head = &e->tuple_index[hash_tuple(e, own)];
+	own->by_tuple = *head;
+	*head = i + 1;
+	if (own->used)
+		return;
+	own->used = true;
+	head = &e->cookie_index[hash_cookie(e, f->owner, f->cookie)];
+	own->by_cookie = *head;
+	*head = i + 1;
 }
 
 /* Renew the record that the client sees. Return: true if it differs. */
@@ -141,7 +202,7 @@ static bool flow_record(const struct engine *e, struct flow *f)
 	r.rate_bps = allow_min(&f->allow, f->floor_bps, f->ceil_bps, &min, &active);
 	if (min) {
 		r.router_id = min->msg.router_id;
-		v4_map(r.router, min->addr);
+		memcpy(r.router, min->addr.b, sizeof(r.router));
 		r.mono_ns = min->mono_ns;
 		r.value = min->msg.ecf;
 		r.seq = min->msg.seq;
@@ -162,20 +223,22 @@ static bool flow_record(const struct engine *e, struct flow *f)
 int engine_register(struct engine *e, uint64_t owner, const struct paqm_ipc_register *reg,
 		    struct flow **flow)
 {
-	static const uint8_t any[16];
-	struct flow_key k = {.sport = reg->sport, .dport = reg->dport, .used = true};
+	struct flow_key k = {
+		.saddr = addr_v6(reg->saddr),
+		.daddr = addr_v6(reg->daddr),
+		.sport = reg->sport,
+		.dport = reg->dport,
+	};
 	struct flow *f, *same;
-	size_t i;
+	uint32_t i;
 
-	if (memcmp(reg->saddr, any, 16) && !v4_mapped(reg->saddr, &k.saddr))
+	if (!addr_is_any(&k.saddr) && addr_is_v4(&k.saddr) != addr_is_v4(&k.daddr))
 		return EAFNOSUPPORT;
-	if (!v4_mapped(reg->daddr, &k.daddr))
-		return EAFNOSUPPORT;
-	if (!k.daddr || !k.sport || !k.dport || !reg->ceil_bps || reg->ceil_bps > CEIL_MAX ||
-	    reg->floor_bps > reg->ceil_bps)
+	if (addr_is_any(&k.daddr) || !k.sport || !k.dport || !reg->ceil_bps ||
+	    reg->ceil_bps > CEIL_MAX || reg->floor_bps > reg->ceil_bps)
 		return EINVAL;
 	f = engine_flow(e, owner, reg->cookie);
-	same = flow_of(e, k.saddr, k.daddr, k.sport, k.dport);
+	same = flow_of(e, &k);
 	if (f != same)
 		return EEXIST;
 	if (!f) {
@@ -187,11 +250,12 @@ int engine_register(struct engine *e, uint64_t owner, const struct paqm_ipc_regi
 		memset(f, 0, sizeof(*f));
 		if (ring_init(&f->ring, RING_CAP))
 			return ENOMEM;
+		e->digests += f->ring.cap;
 		f->serial = ++e->serial;
 		f->owner = owner;
 		f->cookie = reg->cookie;
 	}
-	e->keys[f - e->flows] = k;
+	set_key(e, (uint32_t)(f - e->flows), &k);
 	f->ssrc = reg->ssrc;
 	f->floor_bps = reg->floor_bps;
 	f->ceil_bps = reg->ceil_bps;
@@ -204,7 +268,12 @@ int engine_register(struct engine *e, uint64_t owner, const struct paqm_ipc_regi
 
 void engine_unregister(struct engine *e, struct flow *f)
 {
-	e->keys[f - e->flows].used = false;
+	uint32_t i = (uint32_t)(f - e->flows);
+
+	unlink_tuple(e, &e->tuple_index[hash_tuple(e, &e->keys[i])], i);
+	unlink_cookie(e, &e->cookie_index[hash_cookie(e, f->owner, f->cookie)], i);
+	e->keys[i] = (struct flow_key){0};
+	e->digests -= f->ring.cap;
 	ring_free(&f->ring);
 }
 
@@ -215,7 +284,7 @@ static uint64_t digest(const struct engine *e, const struct flow *f, const uint8
 	uint8_t buf[8 + PAQM_QUOTE_UDP];
 
 	paqm_put64(buf, f->serial);
-	return siphash24(e->key, buf, 8 + paqm_rtp_invariant(payload, len, buf + 8));
+	return paqm_siphash24(e->key, buf, 8 + paqm_rtp_invariant(payload, len, buf + 8));
 }
 
 static bool ssrc_agrees(const struct flow *f, const uint8_t *payload, uint32_t len)
@@ -225,56 +294,82 @@ static bool ssrc_agrees(const struct flow *f, const uint8_t *payload, uint32_t l
 	return len >= 12 && payload[0] >> 6 == 2 && paqm_get32(payload + 8) == f->ssrc;
 }
 
-void engine_media(struct engine *e, const uint8_t *ip, uint32_t caplen, uint64_t now_ns)
-{
-	uint32_t hlen, total, ulen, len;
-	const uint8_t *udp;
-	struct flow *f;
+/* An IP packet with UDP. */
+struct media {
+	struct flow_key key;
+	const uint8_t *payload;
+	uint32_t len; /* at most PAQM_QUOTE_UDP */
+};
 
-	if (caplen < 28 || ip[0] >> 4 != 4 || ip[9] != IPPROTO_UDP_)
-		goto ignore;
-	hlen = (ip[0] & 15U) * 4;
-	total = paqm_get16(ip + 2);
-	/* No router answers fragments. */
-	if (hlen < 20 || paqm_get16(ip + 6) & 0x3FFF || total < hlen + 8 || caplen < hlen + 8)
-		goto ignore;
-	udp = ip + hlen;
-	ulen = paqm_get16(udp + 4);
-	if (ulen < 8 || ulen > total - hlen)
-		goto ignore;
-	len = ulen - 8;
-	if (len > PAQM_QUOTE_UDP)
-		len = PAQM_QUOTE_UDP;
-	if (len < PROOF_MIN || caplen < hlen + 8 + len)
-		goto ignore;
-	f = flow_of(e, paqm_get32(ip + 12), paqm_get32(ip + 16), paqm_get16(udp),
-		    paqm_get16(udp + 2));
-	if (!f || !ssrc_agrees(f, udp + 8, len))
-		goto ignore;
-	ring_put(&f->ring, digest(e, f, udp + 8, len), now_ns, e->params.digest_life_ns);
-	f->packets++;
-	e->media++;
-	return;
-ignore:
-	e->media_ignored++;
+/* Where the UDP header is. Return: its offset, 0 if there is none to look for. */
+static uint32_t media_ip(const uint8_t *ip, uint32_t caplen, struct flow_key *k, uint32_t *total)
+{
+	uint32_t hlen;
+
+	if (caplen < 28)
+		return 0;
+	if (ip[0] >> 4 == 4) {
+		hlen = (ip[0] & 15U) * 4;
+		*total = paqm_get16(ip + 2);
+		k->saddr = addr_v4(ip + 12);
+		k->daddr = addr_v4(ip + 16);
+		/* No router answers fragments. */
+		return hlen < 20 || ip[9] != IPPROTO_UDP_ || paqm_get16(ip + 6) & 0x3FFF ? 0 : hlen;
+	}
+	/* Nor packets with extension headers. */
+	if (ip[0] >> 4 != 6 || caplen < PAQM_IP6_HDR + 8 || ip[6] != IPPROTO_UDP_)
+		return 0;
+	*total = PAQM_IP6_HDR + paqm_get16(ip + 4);
+	k->saddr = addr_v6(ip + 8);
+	k->daddr = addr_v6(ip + 24);
+	return PAQM_IP6_HDR;
 }
 
-/* The IP packet as such. Return: where the message begins, or NULL. */
-static const uint8_t *check_ip(const uint8_t *ip, uint32_t caplen, uint32_t *len, struct verdict *v)
+static bool media_parse(const uint8_t *ip, uint32_t caplen, struct media *m)
 {
-	uint32_t hlen, total;
+	uint32_t total = 0, hlen = media_ip(ip, caplen, &m->key, &total), ulen;
+	const uint8_t *udp = ip + hlen;
 
-	if (caplen < 20) {
-		v->refuse = REFUSE_IP_CUT;
-		return NULL;
+	if (!hlen || total < hlen + 8 || caplen < hlen + 8)
+		return false;
+	ulen = paqm_get16(udp + 4);
+	if (ulen < 8 || ulen > total - hlen)
+		return false;
+	m->key.sport = paqm_get16(udp);
+	m->key.dport = paqm_get16(udp + 2);
+	m->payload = udp + 8;
+	m->len = ulen - 8 < PAQM_QUOTE_UDP ? ulen - 8 : PAQM_QUOTE_UDP;
+	return m->len >= PROOF_MIN && caplen >= hlen + 8 + m->len;
+}
+
+void engine_media(struct engine *e, const uint8_t *ip, uint32_t caplen, uint64_t now_ns)
+{
+	struct media m = {0};
+	struct flow *f = media_parse(ip, caplen, &m) ? flow_of(e, &m.key) : NULL;
+
+	if (!f || !ssrc_agrees(f, m.payload, m.len)) {
+		e->media_ignored++;
+		return;
 	}
-	hlen = (ip[0] & 15U) * 4;
-	total = paqm_get16(ip + 2);
-	if (ip[0] >> 4 != 4 || hlen < 20 || total < hlen || ip[9] != IPPROTO_ICMP_) {
+	e->digests -= f->ring.cap;
+	f->ring.max = e->digests + 2 * f->ring.cap > ENGINE_DIGESTS ? f->ring.cap : RING_CAP;
+	ring_put(&f->ring, digest(e, f, m.payload, m.len), now_ns, e->params.digest_life_ns);
+	e->digests += f->ring.cap;
+	f->packets++;
+	e->media++;
+}
+
+/* The IPv4 packet around a message. Return: where that begins, or NULL. */
+static const uint8_t *check_ip4(const uint8_t *ip, uint32_t caplen, uint32_t *len,
+				struct verdict *v)
+{
+	uint32_t hlen = (ip[0] & 15U) * 4, total = paqm_get16(ip + 2);
+
+	if (hlen < 20 || total < hlen || ip[9] != IPPROTO_ICMP_) {
 		v->refuse = REFUSE_IP_HEADER;
 		return NULL;
 	}
-	v->addr = paqm_get32(ip + 12);
+	v->addr = addr_v4(ip + 12);
 	if (total > caplen)
 		v->refuse = REFUSE_IP_CUT;
 	else if (paqm_checksum(ip, hlen))
@@ -287,6 +382,53 @@ static const uint8_t *check_ip(const uint8_t *ip, uint32_t caplen, uint32_t *len
 		return NULL;
 	*len = total - hlen;
 	return ip + hlen;
+}
+
+/* Protocol numbers of the headers that may stand before ICMPv6 (RFC 8200, RFC 7045). */
+static bool is_extension(uint8_t next)
+{
+	return next == 0 || next == 43 || next == 51 || next == 60 || next == 135 || next == 139 ||
+	       next == 140;
+}
+
+static const uint8_t *check_ip6(const uint8_t *ip, uint32_t caplen, uint32_t *len,
+				struct verdict *v)
+{
+	uint32_t total;
+
+	if (caplen < PAQM_IP6_HDR) {
+		v->refuse = REFUSE_IP_CUT;
+		return NULL;
+	}
+	v->addr = addr_v6(ip + 8);
+	total = PAQM_IP6_HDR + paqm_get16(ip + 4);
+	if (total > caplen)
+		v->refuse = REFUSE_IP_CUT;
+	else if (ip[6] == IPPROTO_FRAGMENT_)
+		v->refuse = REFUSE_IP_FRAGMENT;
+	else if (is_extension(ip[6]))
+		v->refuse = REFUSE_IP_OPTIONS;
+	else if (ip[6] != IPPROTO_ICMPV6_)
+		v->refuse = REFUSE_IP_HEADER;
+	if (v->refuse)
+		return NULL;
+	*len = total - PAQM_IP6_HDR;
+	return ip + PAQM_IP6_HDR;
+}
+
+/* The IP packet as such. Return: where the message begins, or NULL. */
+static const uint8_t *check_ip(const uint8_t *ip, uint32_t caplen, uint32_t *len, struct verdict *v)
+{
+	if (caplen < 20) {
+		v->refuse = REFUSE_IP_CUT;
+		return NULL;
+	}
+	if (ip[0] >> 4 == 4)
+		return check_ip4(ip, caplen, len, v);
+	if (ip[0] >> 4 == 6)
+		return check_ip6(ip, caplen, len, v);
+	v->refuse = REFUSE_IP_HEADER;
+	return NULL;
 }
 
 static enum refuse check_order(const struct flow *f, const struct paqm_msg *m)
@@ -304,6 +446,27 @@ static enum refuse check_order(const struct flow *f, const struct paqm_msg *m)
 		break;
 	}
 	return REFUSE_ROUTERS_FULL;
+}
+
+/* Check (e) */
+static enum refuse check_tag(const struct engine *e, struct paqm_msg *m, const struct paqm_quote *q)
+{
+	switch (keys_check(&e->keyring, m, q->payload, q->payload_len)) {
+	case KEYS_VALID:
+		return REFUSE_NONE;
+	case KEYS_NONE:
+		break;
+	case KEYS_MISSING:
+		return REFUSE_AUTH_MISSING;
+	case KEYS_UNKNOWN:
+		return REFUSE_KEY_UNKNOWN;
+	case KEYS_BAD:
+		return REFUSE_AUTH_BAD;
+	}
+	if (e->params.require_auth)
+		return m->flags & PAQM_F_AUTH ? REFUSE_KEY_UNKNOWN : REFUSE_AUTH_MISSING;
+	m->flags &= (paqm_u8)~PAQM_F_AUTH; /* nobody can tell */
+	return REFUSE_NONE;
 }
 
 static struct router *router_of(struct engine *e, uint64_t id)
@@ -364,8 +527,29 @@ static enum refuse spend(struct engine *e, uint64_t id, uint64_t now_ns, struct 
 	return REFUSE_NONE;
 }
 
-static enum refuse judge(struct engine *e, const uint8_t *icmp, uint32_t len, uint64_t now_ns,
-			 struct verdict *v)
+/* Check (a) of the message in @ip. */
+static enum paqm_msg_err decode(const uint8_t *ip, const uint8_t *icmp, uint32_t len,
+				struct paqm_msg *m, struct paqm_quote *q)
+{
+	if (ip[0] >> 4 == 6)
+		return paqm_icmp6_decode(icmp, len, PAQM_ICMP6_TYPE_EXP, ip + 8, ip + 24, m, q);
+	return paqm_icmp_decode(icmp, len, PAQM_ICMP_TYPE_EXP, m, q);
+}
+
+static struct flow *flow_quoted(struct engine *e, const struct paqm_quote *q)
+{
+	struct flow_key k = {
+		.saddr = q->version == 4 ? addr_v4(q->src) : addr_v6(q->src),
+		.daddr = q->version == 4 ? addr_v4(q->dst) : addr_v6(q->dst),
+		.sport = q->sport,
+		.dport = q->dport,
+	};
+
+	return flow_of(e, &k);
+}
+
+static enum refuse judge(struct engine *e, const uint8_t *ip, const uint8_t *icmp, uint32_t len,
+			 uint64_t now_ns, struct verdict *v)
 {
 	struct paqm_quote q = {0};
 	struct router *r = NULL;
@@ -374,13 +558,13 @@ static enum refuse judge(struct engine *e, const uint8_t *icmp, uint32_t len, ui
 	struct flow *f;
 
 	/* (a) well-formed, values usable */
-	err = paqm_icmp_decode(icmp, len, PAQM_ICMP_TYPE_EXP, &v->msg, &q);
+	err = decode(ip, icmp, len, &v->msg, &q);
 	if (err)
 		return (enum refuse)(REFUSE_MSG_SHORT + (err - PAQM_MSG_SHORT));
 	v->decoded = true;
 
 	/* (b) about a flow that this host sends */
-	f = flow_of(e, q.saddr, q.daddr, q.sport, q.dport);
+	f = flow_quoted(e, &q);
 	if (!f)
 		return REFUSE_FLOW_UNKNOWN;
 	v->flow = f;
@@ -398,8 +582,10 @@ static enum refuse judge(struct engine *e, const uint8_t *icmp, uint32_t len, ui
 		break;
 	}
 
-	/* (d) newer than what is known, (f) not too many */
+	/* (d) newer than what is known, (e) from who has the key, (f) not too many */
 	why = check_order(f, &v->msg);
+	if (!why)
+		why = check_tag(e, &v->msg, &q);
 	if (!why)
 		why = spend(e, v->msg.router_id, now_ns, &r);
 	if (why) {
@@ -410,13 +596,15 @@ static enum refuse judge(struct engine *e, const uint8_t *icmp, uint32_t len, ui
 	}
 
 	/* (g) limits are applied when the routers are combined */
-	allow_apply(&f->allow, &v->msg, v->addr, f->ceil_bps, e->params.use, now_ns,
+	allow_apply(&f->allow, &v->msg, &v->addr, f->floor_bps, f->ceil_bps, e->params.use, now_ns,
 		    e->params.digest_life_ns);
+	allow_damp(&f->allow, f->ceil_bps, now_ns);
 	r->addr = v->addr;
 	r->msg = v->msg;
 	r->mono_ns = now_ns;
 	r->accepted++;
 	f->accepted++;
+	e->next_ns = paqm_min64(e->next_ns, allow_next(&f->allow, e->params.digest_life_ns));
 	v->changed = flow_record(e, f);
 	return REFUSE_NONE;
 }
@@ -430,7 +618,7 @@ void engine_message(struct engine *e, const uint8_t *ip, uint32_t caplen, uint64
 	*v = (struct verdict){.refuse = REFUSE_NONE};
 	icmp = check_ip(ip, caplen, &len, v);
 	if (icmp)
-		v->refuse = judge(e, icmp, len, now_ns, v);
+		v->refuse = judge(e, ip, icmp, len, now_ns, v);
 	if (v->refuse)
 		e->refused[v->refuse]++;
 	else
@@ -439,17 +627,28 @@ void engine_message(struct engine *e, const uint8_t *ip, uint32_t caplen, uint64
 
 bool engine_expire(struct engine *e, struct flow *f, uint64_t now_ns)
 {
-	return allow_expire(&f->allow, now_ns, e->params.digest_life_ns) && flow_record(e, f);
+	if (!allow_expire(&f->allow, now_ns, e->params.digest_life_ns))
+		return false;
+	allow_damp(&f->allow, f->ceil_bps, now_ns);
+	return flow_record(e, f);
 }
 
-uint64_t engine_next(const struct engine *e)
+void engine_expire_all(struct engine *e, uint64_t now_ns, void (*told)(void *data, struct flow *f),
+		       void *data)
 {
 	uint64_t next = UINT64_MAX;
-	size_t i;
+	uint32_t i;
 
-	for (i = 0; i < ENGINE_FLOWS; i++)
-		if (e->keys[i].used)
-			next = paqm_min64(next,
-					  allow_next(&e->flows[i].allow, e->params.digest_life_ns));
-	return next;
+	if (now_ns < e->next_ns)
+		return;
+	for (i = 0; i < ENGINE_FLOWS; i++) {
+		struct flow *f = &e->flows[i];
+
+		if (!e->keys[i].used)
+			continue;
+		if (engine_expire(e, f, now_ns))
+			told(data, f);
+		next = paqm_min64(next, allow_next(&f->allow, e->params.digest_life_ns));
+	}
+	e->next_ns = next;
 }

@@ -2,20 +2,22 @@
 /*
  * The judging part of paqmd: flows, routers, and the pipeline of checks that a
  * feedback message must pass before it is believed (docs/protocol.md). It knows
- * nothing of capture and sockets: IP packets and times go in, verdicts come
- * out, so that tests and fuzzers run the very code that runs in the daemon.
+ * nothing of capture and sockets: IPv4 and IPv6 packets and times go in, verdicts
+ * come out, so that tests and fuzzers run the very code that runs in the daemon.
  * All times are nanoseconds of one monotonic clock.
  */
 #ifndef PAQMD_ENGINE_H
 #define PAQMD_ENGINE_H
 
 #include "allow.h"
+#include "keys.h"
 #include "ring.h"
-#include "siphash.h"
 #include "feedback-daemon/paqm_ipc.h"
 
 #define ENGINE_FLOWS 256
 #define ENGINE_ROUTERS 64
+#define ENGINE_HASH 16384U	/* power of two */
+#define ENGINE_DIGESTS 1500000U /* of all flows: 30 MB; then rings grow no more */
 
 /* Why a message was refused; the order is that of the checks. */
 #define REFUSE_REASONS(X)                                                                          \
@@ -45,6 +47,10 @@
 	X(SEQ_REPLAY, "seq_replay")                                                                \
 	X(SEQ_STALE, "seq_stale")                                                                  \
 	X(BOOT_OLD, "boot_old")                                                                    \
+	/* (e) the tag */                                                                          \
+	X(AUTH_MISSING, "auth_missing")                                                            \
+	X(KEY_UNKNOWN, "key_unknown")                                                              \
+	X(AUTH_BAD, "auth_bad")                                                                    \
 	/* (f) limits of this host */                                                              \
 	X(ROUTERS_FULL, "routers_full")                                                            \
 	X(RATE_ROUTER, "rate_router")                                                              \
@@ -70,6 +76,7 @@ struct bucket_limit {
 
 struct engine_params {
 	enum allow_use use;
+	bool require_auth; /* believe no router without a key */
 	uint64_t digest_life_ns;
 	struct bucket_limit router;
 	struct bucket_limit global;
@@ -77,11 +84,15 @@ struct engine_params {
 
 extern const struct engine_params engine_defaults;
 
-/* What packets are matched against; zero @saddr matches every source. */
+/* What packets are matched against; an unspecified @saddr matches every source. */
 struct flow_key {
-	uint32_t saddr, daddr; /* host order */
+	struct addr saddr, daddr;
 	uint16_t sport, dport;
 	bool used;
+	/* others with the same hash of destination and ports, of owner and cookie; as in
+	 * the engine's index: number + 1, 0 is the end
+	 */
+	uint32_t by_tuple, by_cookie;
 };
 
 struct flow {
@@ -103,7 +114,7 @@ struct flow {
 struct router {
 	bool used;
 	uint64_t id;
-	uint32_t addr;
+	struct addr addr;
 	struct paqm_msg msg; /* newest believed message, to whichever flow */
 	uint64_t mono_ns;
 	uint64_t accepted;
@@ -113,8 +124,12 @@ struct router {
 
 struct engine {
 	struct engine_params params;
-	uint8_t key[SIPHASH_KEY_LEN];
+	uint8_t key[PAQM_SIPHASH_KEY]; /* of the digests */
+	struct keyring keyring;
 	uint64_t serial;
+	uint32_t digests; /* that fit into the rings */
+	uint64_t next_ns; /* nothing expires before */
+	uint32_t tuple_index[ENGINE_HASH], cookie_index[ENGINE_HASH];
 	struct flow_key keys[ENGINE_FLOWS]; /* apart from the flows: it is searched per packet */
 	struct flow flows[ENGINE_FLOWS];
 	struct router routers[ENGINE_ROUTERS];
@@ -125,11 +140,12 @@ struct engine {
 	uint64_t media_ignored;
 };
 
-/* What became of a message. Pointers hold until the next call. */
+/* What became of a message; its flag AUTH stays only if the tag has been proven. Pointers hold
+ * until the next call. */
 struct verdict {
 	enum refuse refuse;
-	uint32_t addr; /* source, host order; 0 if the IP header was unusable */
-	bool decoded;  /* @msg is valid */
+	struct addr addr; /* source; unspecified if the IP header was unusable */
+	bool decoded;	  /* @msg is valid */
 	struct paqm_msg msg;
 	struct flow *flow;
 	bool changed; /* the flow's rate record is new and must be pushed */
@@ -138,8 +154,11 @@ struct verdict {
 const char *refuse_name(enum refuse r);
 
 void engine_init(struct engine *e, const struct engine_params *p,
-		 const uint8_t key[SIPHASH_KEY_LEN]);
+		 const uint8_t key[PAQM_SIPHASH_KEY]);
 void engine_free(struct engine *e);
+
+/* Use these keys from now on; without @ring none. Allowances in force stay. */
+void engine_set_keys(struct engine *e, const struct keyring *ring);
 
 /**
  * engine_register() - add a flow, or give an own one new limits
@@ -147,8 +166,9 @@ void engine_free(struct engine *e);
  * @reg: its record
  * @flow: set to the flow on success
  *
- * Return: 0 or a positive errno: EAFNOSUPPORT (not IPv4), EINVAL (port, floor
- * or ceiling impossible), EEXIST (flow or cookie is taken), ENOSPC, ENOMEM.
+ * Return: 0 or a positive errno: EAFNOSUPPORT (addresses of different versions),
+ * EINVAL (port, floor or ceiling impossible), EEXIST (flow or cookie is taken),
+ * ENOSPC, ENOMEM.
  */
 int engine_register(struct engine *e, uint64_t owner, const struct paqm_ipc_register *reg,
 		    struct flow **flow);
@@ -162,17 +182,30 @@ static inline const struct flow_key *engine_key(const struct engine *e, const st
 	return &e->keys[f - e->flows];
 }
 
-/* An outgoing IPv4 packet of which @caplen bytes were captured at @now_ns. */
+/* An outgoing IP packet of which @caplen bytes were captured at @now_ns. */
 void engine_media(struct engine *e, const uint8_t *ip, uint32_t caplen, uint64_t now_ns);
 
-/* An incoming IPv4 packet with a feedback message, captured at @now_ns. */
+/* An incoming IP packet with a feedback message, captured at @now_ns. */
 void engine_message(struct engine *e, const uint8_t *ip, uint32_t caplen, uint64_t now_ns,
 		    struct verdict *v);
 
 /* Expire a flow's allowances. Return: true if its rate record is new. */
 bool engine_expire(struct engine *e, struct flow *f, uint64_t now_ns);
 
-/* The next time an allowance expires, or UINT64_MAX. */
-uint64_t engine_next(const struct engine *e);
+/**
+ * engine_expire_all() - expire what is due
+ * @e: the engine
+ * @now_ns: now
+ * @told: called for each flow whose rate record is new
+ * @data: for @told
+ */
+void engine_expire_all(struct engine *e, uint64_t now_ns, void (*told)(void *data, struct flow *f),
+		       void *data);
+
+/* When to call it again: no allowance expires before. UINT64_MAX: none is in force. */
+static inline uint64_t engine_next(const struct engine *e)
+{
+	return e->next_ns;
+}
 
 #endif /* PAQMD_ENGINE_H */

@@ -34,6 +34,8 @@ static const char usage[] =
 	"                         the user paqmd runs as\n"
 	"      --use erf|ecf      believe the absolute rate of a message (erf, default) or\n"
 	"                         its relative value (ecf)\n"
+	"      --keys FILE        keys of routers; messages of those must carry a valid tag\n"
+	"      --require-auth     believe no router without a key\n"
 	"  -v, --verbose          log accepted messages and clients too\n"
 	"  -h, --help             print this and exit\n"
 	"  -V, --version          print the version and exit\n"
@@ -43,10 +45,10 @@ static const char usage[] =
 struct options {
 	const char *iface[REQUEST_IFACES];
 	unsigned int ifaces;
-	const char *socket, *control;
+	const char *socket, *control, *keys;
 	enum allow_use use;
 	gid_t group;
-	bool has_group;
+	bool has_group, require_auth;
 };
 
 static bool stop;
@@ -61,13 +63,15 @@ static const char *env_or(const char *name, const char *otherwise)
 
 static int parse(int argc, char **argv, struct options *o)
 {
-	enum { OPT_SOCKET = 256, OPT_CONTROL, OPT_GROUP, OPT_USE };
+	enum { OPT_SOCKET = 256, OPT_CONTROL, OPT_GROUP, OPT_USE, OPT_KEYS, OPT_AUTH };
 	static const struct option longs[] = {
 		{"interface", required_argument, NULL, 'i'},
 		{"socket", required_argument, NULL, OPT_SOCKET},
 		{"control", required_argument, NULL, OPT_CONTROL},
 		{"group", required_argument, NULL, OPT_GROUP},
 		{"use", required_argument, NULL, OPT_USE},
+		{"keys", required_argument, NULL, OPT_KEYS},
+		{"require-auth", no_argument, NULL, OPT_AUTH},
 		{"verbose", no_argument, NULL, 'v'},
 		{"help", no_argument, NULL, 'h'},
 		{"version", no_argument, NULL, 'V'},
@@ -108,6 +112,12 @@ static int parse(int argc, char **argv, struct options *o)
 			}
 			o->use = strcmp(optarg, "erf") ? ALLOW_USE_ECF : ALLOW_USE_ERF;
 			break;
+		case OPT_KEYS:
+			o->keys = optarg;
+			break;
+		case OPT_AUTH:
+			o->require_auth = true;
+			break;
 		case 'v':
 			log_verbose = true;
 			break;
@@ -124,6 +134,10 @@ static int parse(int argc, char **argv, struct options *o)
 	}
 	if (optind < argc) {
 		log_line("unexpected argument '%s'; try 'paqmd --help'", argv[optind]);
+		return 2;
+	}
+	if (o->require_auth && !o->keys) {
+		log_line("--require-auth: no message can be believed without --keys FILE");
 		return 2;
 	}
 	if (!o->ifaces)
@@ -153,20 +167,28 @@ static void timer_ready(struct source *s, uint32_t events)
 }
 
 /* Put silent routers out of force and tell those concerned. */
-static void expire(struct daemon *d, uint64_t now_ns)
+static void expired(void *data, struct flow *f)
 {
-	size_t i;
+	struct daemon *d = data;
 
-	for (i = 0; i < ENGINE_FLOWS; i++) {
-		struct flow *f = &d->engine.flows[i];
+	log_limited(LOG_CLASS_RATE, "flow %llx: a router has fallen silent, %u remain",
+		    (unsigned long long)f->cookie, f->rate.routers);
+	ctl_event_flow(d, "expired", f);
+	ipc_push(d, f);
+}
 
-		if (!d->engine.keys[i].used || !engine_expire(&d->engine, f, now_ns))
-			continue;
-		log_limited(LOG_CLASS_RATE, "flow %llx: a router has fallen silent, %u remain",
-			    (unsigned long long)f->cookie, f->rate.routers);
-		ctl_event_flow(d, "expired", f);
-		ipc_push(d, f);
-	}
+static int load_keys(struct engine *e, const char *path)
+{
+	struct keyring ring;
+	char error[512];
+	int err = keys_load(path, &ring, error, sizeof(error));
+
+	if (err)
+		log_line("%s", error);
+	else
+		engine_set_keys(e, &ring);
+	keys_wipe(&ring);
+	return err;
 }
 
 static void arm(int fd, uint64_t at_ns)
@@ -189,7 +211,7 @@ static void run(struct daemon *d, int timer_fd)
 		struct epoll_event ev;
 		struct source *s;
 
-		expire(d, now);
+		engine_expire_all(&d->engine, now, expired, d);
 		next = paqm_min64(engine_next(&d->engine), capture_retry(d, now));
 		if (d->filter_stale) {
 			capture_filter(d);
@@ -214,7 +236,7 @@ int main(int argc, char **argv)
 	struct daemon *d = &the_daemon;
 	struct engine_params params = engine_defaults;
 	struct source sig = {.ready = signal_ready}, timer = {.ready = timer_ready};
-	uint8_t key[SIPHASH_KEY_LEN];
+	uint8_t key[PAQM_SIPHASH_KEY];
 	sigset_t set;
 	int err;
 
@@ -224,6 +246,7 @@ int main(int argc, char **argv)
 	if (err)
 		return err;
 	params.use = o.use;
+	params.require_auth = o.require_auth;
 	d->group = o.group;
 	d->has_group = o.has_group;
 	d->start_ns = clock_ns(CLOCK_MONOTONIC);
@@ -232,6 +255,8 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	engine_init(&d->engine, &params, key);
+	if (o.keys && load_keys(&d->engine, o.keys))
+		return 1;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);

@@ -2,12 +2,9 @@
 /* Control requests and JSON views; see request.h. */
 #include "request.h"
 
-#include <arpa/inet.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-#define ADDR_LEN 16
 
 static const char *const causes[] = {
 	[PAQM_CAUSE_NONE] = "none",
@@ -35,26 +32,31 @@ static double f32(uint32_t bits)
 	return (double)v;
 }
 
-static const char *addr_text(uint32_t addr, char buf[ADDR_LEN])
+static json_t *addr(const struct addr *a)
 {
-	struct in_addr a = {htonl(addr)};
-
-	return inet_ntop(AF_INET, &a, buf, ADDR_LEN);
-}
-
-static json_t *addr(uint32_t a)
-{
-	char buf[ADDR_LEN];
+	char buf[ADDR_TEXT];
 
 	return json_string(addr_text(a, buf));
 }
 
+/* Address and port; the address in brackets where it has colons (RFC 5952 section 6). */
+static const char *end_text(const struct addr *a, uint16_t port, char *buf, size_t size)
+{
+	char text[ADDR_TEXT];
+
+	if (addr_is_any(a))
+		snprintf(buf, size, "*:%u", port);
+	else
+		snprintf(buf, size, addr_is_v4(a) ? "%s:%u" : "[%s]:%u", addr_text(a, text), port);
+	return buf;
+}
+
 static json_t *flow_name(const struct flow_key *k)
 {
-	char s[ADDR_LEN], d[ADDR_LEN];
+	char s[ADDR_TEXT + 8], d[ADDR_TEXT + 8];
 
-	return json_sprintf("%s:%u > %s:%u", k->saddr ? addr_text(k->saddr, s) : "*", k->sport,
-			    addr_text(k->daddr, d), k->dport);
+	return json_sprintf("%s > %s", end_text(&k->saddr, k->sport, s, sizeof(s)),
+			    end_text(&k->daddr, k->dport, d, sizeof(d)));
 }
 
 static json_t *flags(uint8_t f)
@@ -96,7 +98,7 @@ static json_t *view_allow(const struct allow *a, uint64_t now_ns)
 {
 	json_t *o = json_object();
 
-	json_object_set_new(o, "address", addr(a->addr));
+	json_object_set_new(o, "address", addr(&a->addr));
 	put_msg(o, &a->msg);
 	json_object_set_new(o, "rate_bps", num(a->rate));
 	json_object_set_new(o, "active", json_boolean(a->active));
@@ -131,6 +133,7 @@ static json_t *view_flow(const struct engine *e, const struct flow *f, uint64_t 
 	json_object_set_new(o, "gop_ms", json_real(f->gop_us / 1000.0));
 	json_object_set_new(o, "answer_ms", json_real(f->answer_us / 1000.0));
 	put_rate(o, f);
+	json_object_set_new(o, "held", json_boolean(f->allow.damp.held));
 	for (i = 0; i < ALLOW_ROUTERS; i++)
 		if (f->allow.slot[i].used)
 			json_array_append_new(routers, view_allow(&f->allow.slot[i], now_ns));
@@ -169,7 +172,7 @@ static json_t *view_routers(const struct engine *e, uint64_t now_ns)
 		if (!r->used)
 			continue;
 		o = json_object();
-		json_object_set_new(o, "address", addr(r->addr));
+		json_object_set_new(o, "address", addr(&r->addr));
 		put_msg(o, &r->msg);
 		json_object_set_new(o, "age_ms", num((now_ns - r->mono_ns) / 1000000));
 		json_object_set_new(o, "accepted", num(r->accepted));
@@ -197,6 +200,8 @@ static json_t *view_stats(const struct engine *e, const struct request_env *env)
 						(json_int_t)env->iface[i].dropped));
 	json_object_set_new(o, "version", json_string(PAQM_VERSION));
 	json_object_set_new(o, "use", json_string(e->params.use == ALLOW_USE_ERF ? "erf" : "ecf"));
+	json_object_set_new(o, "keys", num(e->keyring.n));
+	json_object_set_new(o, "require_auth", json_boolean(e->params.require_auth));
 	json_object_set_new(o, "uptime_ms", num((env->now_ns - env->start_ns) / 1000000));
 	json_object_set_new(o, "clients", num(env->clients));
 	json_object_set_new(o, "media_packets", num(e->media));
@@ -257,7 +262,7 @@ json_t *request_event_verdict(const struct engine *e, const struct verdict *v, u
 
 	json_object_set_new(o, "event", json_string(v->refuse ? "refused" : "accepted"));
 	json_object_set_new(o, "t_ns", num(t_ns));
-	json_object_set_new(o, "address", addr(v->addr));
+	json_object_set_new(o, "address", addr(&v->addr));
 	if (v->refuse) {
 		json_object_set_new(o, "reason", json_string(refuse_name(v->refuse)));
 		json_object_set_new(o, "total", num(e->refused[v->refuse]));

@@ -3,12 +3,33 @@
 #include "ring.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-int ring_init(struct ring *r, uint32_t cap)
+#define NONE 0xFFFF
+
+_Static_assert(RING_CAP < NONE, "an index has 16 bits");
+_Static_assert(RING_ENTRY_BYTES == sizeof(struct ring_entry) + 2 * sizeof(uint16_t),
+	       "what an entry takes");
+
+/* One block: entries, then both halves of the index. */
+static int alloc(struct ring *r, uint32_t cap)
 {
-	*r = (struct ring){.cap = cap};
-	r->entry = calloc(cap, sizeof(*r->entry));
-	return r->entry ? 0 : -1;
+	r->entry = malloc((size_t)cap * RING_ENTRY_BYTES);
+	if (!r->entry)
+		return -1;
+	r->head = (uint16_t *)(r->entry + cap);
+	r->link = r->head + cap;
+	r->cap = cap;
+	r->next = 0;
+	r->used = 0;
+	memset(r->head, 0xFF, cap * sizeof(*r->head));
+	return 0;
+}
+
+int ring_init(struct ring *r, uint32_t max)
+{
+	*r = (struct ring){.max = max};
+	return alloc(r, max < RING_MIN ? max : RING_MIN);
 }
 
 void ring_free(struct ring *r)
@@ -17,31 +38,68 @@ void ring_free(struct ring *r)
 	*r = (struct ring){0};
 }
 
+static uint16_t *head_of(const struct ring *r, uint64_t digest)
+{
+	return &r->head[digest & (r->cap - 1)];
+}
+
+/* Digests are made under a secret key, so that chains stay short whoever sends. */
+static void insert(struct ring *r, uint64_t digest, uint64_t t_ns)
+{
+	uint16_t *head = head_of(r, digest), at = (uint16_t)r->next;
+
+	r->entry[at] = (struct ring_entry){digest, t_ns};
+	r->link[at] = *head;
+	*head = at;
+	r->next = (r->next + 1) & (r->cap - 1);
+	r->used += r->used < r->cap;
+}
+
+/* Take the oldest out of its chain, which it ends. */
+static void forget(struct ring *r)
+{
+	uint16_t *p = head_of(r, r->entry[r->next].digest);
+
+	while (*p != r->next)
+		p = &r->link[*p];
+	*p = NONE;
+}
+
+/* Twice as many digests. Without memory the ring stays as it is. */
+static void grow(struct ring *r)
+{
+	struct ring bigger = *r;
+	uint32_t i;
+
+	if (alloc(&bigger, 2 * r->cap))
+		return;
+	for (i = 0; i < r->used; i++) {
+		const struct ring_entry *e = &r->entry[(r->next + i) & (r->cap - 1)];
+
+		insert(&bigger, e->digest, e->t_ns);
+	}
+	free(r->entry);
+	*r = bigger;
+}
+
 void ring_put(struct ring *r, uint64_t digest, uint64_t t_ns, uint64_t life_ns)
 {
-	struct ring_entry *e = &r->entry[r->next];
-
+	if (r->used == r->cap && t_ns < r->entry[r->next].t_ns + life_ns && r->cap < r->max)
+		grow(r);
 	if (r->used == r->cap) {
-		if (t_ns < e->t_ns + life_ns)
-			r->early++;
-	} else {
-		r->used++;
+		r->early += t_ns < r->entry[r->next].t_ns + life_ns;
+		forget(r);
 	}
-	e->digest = digest;
-	e->t_ns = t_ns;
-	r->next = r->next + 1 == r->cap ? 0 : r->next + 1;
+	insert(r, digest, t_ns);
 }
 
 enum ring_hit ring_find(const struct ring *r, uint64_t digest, uint64_t now_ns, uint64_t life_ns)
 {
-	uint32_t pos = r->next, i;
+	uint16_t at;
 
-	/* Newest first: a router quotes what it has just forwarded. */
-	for (i = 0; i < r->used; i++) {
-		pos = (pos ? pos : r->cap) - 1;
-		if (r->entry[pos].digest != digest)
-			continue;
-		return now_ns > r->entry[pos].t_ns + life_ns ? RING_OLD : RING_HIT;
-	}
+	/* Newest first, so that a repeated packet counts from its last time. */
+	for (at = *head_of(r, digest); at != NONE; at = r->link[at])
+		if (r->entry[at].digest == digest)
+			return now_ns > r->entry[at].t_ns + life_ns ? RING_OLD : RING_HIT;
 	return RING_UNKNOWN;
 }

@@ -4,14 +4,21 @@
  * message must quote one of them: who is not on the path cannot know their
  * contents. Every flow has a ring of its own, so that a fast flow cannot push
  * out what a slow one needs for its proof.
+ *
+ * A ring begins small and doubles while it would forget what is not yet old. An
+ * index finds a digest, or that it is none, in the same short time however many
+ * there are: a flood of guesses must not cost more than it costs its author.
  */
 #ifndef PAQMD_RING_H
 #define PAQMD_RING_H
 
 #include <stdint.h>
 
-/* Four seconds of a 10 Mbit/s flow of 1200-byte packets. */
-#define RING_CAP 4096
+/* Powers of two. */
+#define RING_MIN 64
+#define RING_CAP 4096 /* four seconds of a 10 Mbit/s flow of 1200-byte packets */
+
+#define RING_ENTRY_BYTES 20 /* memory for each digest that fits */
 
 struct ring_entry {
 	uint64_t digest;
@@ -20,7 +27,10 @@ struct ring_entry {
 
 struct ring {
 	struct ring_entry *entry;
+	uint16_t *head; /* of the chain of digests with the same low bits */
+	uint16_t *link; /* the entry before in the chain of an entry */
 	uint32_t cap;
+	uint32_t max;  /* it may grow so far */
 	uint32_t next; /* where the next digest goes */
 	uint32_t used;
 	uint64_t early; /* overwritten before they had expired */
@@ -28,8 +38,8 @@ struct ring {
 
 enum ring_hit { RING_UNKNOWN, RING_OLD, RING_HIT };
 
-/* Return: 0, or -1 without memory. */
-int ring_init(struct ring *r, uint32_t cap);
+/* A ring that grows up to @max digests, a power of two. Return: 0, or -1 without memory. */
+int ring_init(struct ring *r, uint32_t max);
 void ring_free(struct ring *r);
 
 /* Remember @digest, sent at @t_ns; the oldest one gives way. */

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../paqm_siphash.h"
 #include "vector_names.h"
 
 #define QUOTE_PLAIN 28 /* IPv4 and UDP header */
@@ -141,6 +142,24 @@ static void add_message(json_t *list, const char *name, const struct paqm_msg *m
 					      "expect", fields(m, q)));
 }
 
+/* The same with a tag under the key 00 01 .. 0f. */
+static void add_tagged(json_t *list, const char *name, const struct quote *q)
+{
+	paqm_u8 key[PAQM_SIPHASH_KEY], bytes[PAQM_TAG_BYTES];
+	struct paqm_msg m = sample;
+	paqm_u32 i, n;
+
+	for (i = 0; i < sizeof(key); i++)
+		key[i] = (paqm_u8)i;
+	m.flags |= PAQM_F_AUTH;
+	m.key_id = 0x0102;
+	n = paqm_tag_bytes(&m, q->bytes + q->hlen + 8, q->payload, bytes);
+	m.tag = paqm_siphash24(key, bytes, n);
+	add_message(list, name, &m, q);
+	json_object_set_new(json_array_get(list, json_array_size(list) - 1), "key",
+			    hex(key, sizeof(key)));
+}
+
 static json_t *messages(void)
 {
 	struct quote q = make_quote(0, PAQM_QUOTE_UDP), bare = make_quote(0, 0);
@@ -167,11 +186,6 @@ static json_t *messages(void)
 	m.period_ms = 65535;
 	add_message(list, "largest identities", &m, &q);
 	m = sample;
-	m.flags = PAQM_F_AUTH;
-	m.key_id = 0x0102;
-	m.tag = 0x0123456789ABCDEFULL;
-	add_message(list, "reserved for keys: key id and tag are carried, not checked", &m, &q);
-	m = sample;
 	m.flags = 0xF0;
 	add_message(list, "unassigned flags are ignored", &m, &q);
 	m = sample;
@@ -181,6 +195,16 @@ static json_t *messages(void)
 	add_message(list, "quoted packet of 20 payload bytes", &sample, &few);
 	add_message(list, "quoted packet without payload", &sample, &bare);
 	add_message(list, "quoted IPv4 header with options", &sample, &options);
+	add_tagged(list, "tagged", &q);
+	q.bytes[8]--; /* TTL */
+	paqm_put16(q.bytes + 10, 0);
+	paqm_put16(q.bytes + 10, paqm_checksum(q.bytes, q.hlen));
+	paqm_put16(q.bytes + q.hlen, 40000);
+	add_tagged(list, "tagged, TTL and source port differ: the tag does not", &q);
+	q.bytes[q.hlen + 8] |= 0x10; /* a header extension of one word */
+	paqm_put32(q.bytes + q.hlen + 20, 0xBEDE0001);
+	add_tagged(list, "tagged, what lies in a header extension is not covered", &q);
+	add_tagged(list, "tagged, 20 payload bytes", &few);
 	return list;
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../paqm_siphash.h"
 #include "vector_names.h"
 
 static unsigned long checks, failures;
@@ -113,6 +114,29 @@ static void check_fields(const struct paqm_msg *m, const json_t *want)
 	expect("tag", m->tag, number_hex(want, "tag"));
 }
 
+/* The tag is right, and no bit of the object may change. */
+static void check_tag(const struct paqm_msg *m, const struct paqm_quote *q, const char *hex)
+{
+	paqm_u8 bytes[PAQM_TAG_BYTES];
+	paqm_u32 len, n, i;
+	paqm_u8 *key = unhex(hex, &len);
+
+	expect("key length", len, PAQM_SIPHASH_KEY);
+	expect("flag AUTH", m->flags & PAQM_F_AUTH, PAQM_F_AUTH);
+	n = paqm_tag_bytes(m, q->payload, q->payload_len, bytes);
+	expect("tag of the key", paqm_siphash24(key, bytes, n), m->tag);
+	expect("equal tags", (unsigned long long)paqm_tag_equal(m->tag, m->tag), 1);
+	for (i = 0; i < 64; i++)
+		expect("tags that differ in a bit",
+		       (unsigned long long)paqm_tag_equal(m->tag, m->tag ^ 1ULL << i), 0);
+	for (i = 0; i < 8 * n; i++) {
+		bytes[i / 8] ^= (paqm_u8)(1 << i % 8);
+		expect("a changed bit", paqm_siphash24(key, bytes, n) == m->tag, 0);
+		bytes[i / 8] ^= (paqm_u8)(1 << i % 8);
+	}
+	free(key);
+}
+
 static void check_message(const json_t *v)
 {
 	const json_t *want = json_object_get(v, "expect");
@@ -128,6 +152,8 @@ static void check_message(const json_t *v)
 	if (err == PAQM_MSG_OK && want) {
 		check_fields(&m, want);
 		check_quote(&q, json_object_get(want, "quote"));
+		if (json_object_get(v, "key"))
+			check_tag(&m, &q, text(v, "key"));
 	}
 	free(buf);
 }

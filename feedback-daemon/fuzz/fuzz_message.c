@@ -32,7 +32,7 @@ static void verify(const struct verdict *v)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const uint8_t key[SIPHASH_KEY_LEN] = {1};
+	static const uint8_t key[PAQM_SIPHASH_KEY] = {1};
 	struct engine_params p = engine_defaults;
 	struct paqm_ipc_register reg = t_reg(1, T_SPORT, T_SSRC);
 	uint8_t media[T_MEDIA], *pkt;

@@ -35,7 +35,7 @@ static void one(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const uint8_t key[SIPHASH_KEY_LEN] = {1};
+	static const uint8_t key[PAQM_SIPHASH_KEY] = {1};
 	size_t len;
 
 	engine_init(&eng, &engine_defaults, key);

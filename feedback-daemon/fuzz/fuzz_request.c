@@ -11,7 +11,7 @@ static struct engine eng;
 
 static void fill(void)
 {
-	static const uint8_t key[SIPHASH_KEY_LEN] = {1};
+	static const uint8_t key[PAQM_SIPHASH_KEY] = {1};
 	struct paqm_msg m = {.router_id = 1, .seq = 1, .flags = 0xFF};
 	struct paqm_ipc_register reg = t_reg(1, T_SPORT, T_SSRC);
 	uint8_t media[T_MEDIA], ip[256];

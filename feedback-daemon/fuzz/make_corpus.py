@@ -80,6 +80,16 @@ def main() -> None:
         "request/watch": b'{"cmd": "watch", "x": [1, 2.5, null]}',
         "request/wrong": b'{"cmd": "\\ud834\\udd1e"}',
         "request/broken": b'{"cmd": "show"',
+        "keys/good": b"# of the site\n1f 7 " + b"0f" * 16 + b" # new\n* 7 " + b"A0" * 16 + b"\n",
+        "keys/end": b"\t1f\t65535 " + b"0f" * 16,
+        "keys/words": b"1f 7\n",
+        "keys/router": b"* 7 " + b"0f" * 16 + b"\r\n0 7 " + b"0f" * 16,
+        "keys/id": b"* 65536 " + b"0f" * 16,
+        "keys/short": b"* 1 " + b"0f" * 15,
+        "keys/digit": b"* 1 " + b"0g" * 16,
+        "keys/zero": b"* 1 " + b"00" * 16,
+        "keys/twice": b"1 1 " + b"0f" * 16 + b"\n01 1 " + b"0e" * 16,
+        "keys/many": b"".join(b"%x 1 %s\n" % (i, b"0f" * 16) for i in range(1, 258)),
     }
     for name, data in inputs.items():
         path = top / name

@@ -26,9 +26,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "wireshark"))
+from decode import tag  # noqa: E402
+
 SENDER_IP, ROUTER_IP = "10.77.0.1", "10.77.0.2"
+SENDER_IP6, OTHER_IP6, ROUTER_IP6 = "2001:db8:77::1", "2001:db8:77::11", "2001:db8:77::2"
 SPORT, DPORT, SSRC = 5004, 5006, 0x11223344
-ICMP_TYPE = 253
+ICMP_TYPE, ICMP6_TYPE = 253, 100
 CLONE_NEWNET = 0x40000000
 IPC_MAGIC, IPC_VERSION = 0x50514950, 1
 REGISTER, REGISTERED, RATE, UNREGISTER, STATUS = 1, 2, 3, 4, 5
@@ -88,17 +92,21 @@ def message(
     return struct.pack("!BBH", ICMP_TYPE, 0, total) + value + body
 
 
-def v4_mapped(addr: str) -> bytes:
-    """IPv4-mapped IPv6 address."""
-    return b"\0" * 10 + b"\xff\xff" + socket.inet_aton(addr)
+def address(text: str) -> bytes:
+    """An address of a record: IPv6, IPv4 mapped, or left open."""
+    if ":" in text:
+        return socket.inet_pton(socket.AF_INET6, text)
+    return b"\0" * 10 + b"\xff\xff" + socket.inet_aton(text) if text else bytes(16)
 
 
-def register(cookie: int, sport: int = SPORT, ceil: int = 3_000_000) -> bytes:
+def register(
+    cookie: int, ceil: int = 3_000_000, source: str = SENDER_IP, to: str = ROUTER_IP
+) -> bytes:
     """Registration record of paqm_ipc.h."""
     return struct.pack(
         "=IBBH16s16sHHIQQIIQ",
-        *(IPC_MAGIC, IPC_VERSION, REGISTER, 80, v4_mapped(SENDER_IP), v4_mapped(ROUTER_IP)),
-        *(sport, DPORT, SSRC, 100_000, ceil, 500_000, 41_667, cookie),
+        *(IPC_MAGIC, IPC_VERSION, REGISTER, 80, address(source), address(to)),
+        *(SPORT, DPORT, SSRC, 100_000, ceil, 500_000, 41_667, cookie),
     )
 
 
@@ -126,6 +134,13 @@ class Namespaces:
             subprocess.run([*ip, "addr", "add", f"{addr}/24", "dev", "veth0"], check=True)
             subprocess.run([*ip, "link", "set", "lo", "up"], check=True)
             subprocess.run([*ip, "link", "set", "veth0", "up"], check=True)
+        for name, addr in (
+            (self.sender, SENDER_IP6),
+            (self.sender, OTHER_IP6),
+            (self.router, ROUTER_IP6),
+        ):
+            add = ["addr", "add", f"{addr}/64", "dev", "veth0", "nodad"]
+            subprocess.run(["ip", "-n", name, *add], check=True)
 
     def down(self) -> None:
         """Remove them, and the veth pair with them."""
@@ -155,9 +170,9 @@ class Client:
         self.sock.settimeout(PATIENCE)
         self.sock.connect(str(path))
 
-    def register(self, cookie: int, **limits: int) -> int:
+    def register(self, cookie: int, **other: Any) -> int:
         """Register a flow. Return the error of the answer."""
-        self.sock.send(register(cookie, **limits))
+        self.sock.send(register(cookie, **other))
         magic, version, kind, length, got, error = struct.unpack("=IBBHQi4x", self.sock.recv(512))
         assert (magic, version, kind, length, got) == (IPC_MAGIC, 1, REGISTERED, 24, cookie)
         return int(error)
@@ -166,7 +181,9 @@ class Client:
         """The next rate record."""
         rec = struct.unpack(RATE_FORMAT, self.sock.recv(512))
         assert rec[:4] == (IPC_MAGIC, 1, RATE, 72), rec
-        router = socket.inet_ntoa(rec[7][12:])
+        router = socket.inet_ntop(socket.AF_INET6, rec[7])
+        if rec[7][:12] in (bytes(12), address("0.0.0.0")[:12]):
+            router = socket.inet_ntoa(rec[7][12:])
         return Rate(rec[4], rec[5], CAUSES[rec[13]], router, rec[10], rec[15])
 
     def silent(self) -> bool:
@@ -184,13 +201,17 @@ class Trial:
         self.log = run / "log"
         self.command = [paqmd, "--socket", str(self.ipc), "--control", str(self.control), "-v"]
         self.daemon: subprocess.Popen[bytes] | None = None
-        self.media = net.socket(net.sender, socket.AF_INET, socket.SOCK_DGRAM)
-        self.media.bind((SENDER_IP, SPORT))
+        self.open_media()
         self.sink = net.socket(net.router, socket.AF_INET, socket.SOCK_DGRAM)
         self.sink.bind((ROUTER_IP, DPORT))
         self.sink.settimeout(PATIENCE)
         self.raw = net.socket(net.router, socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
         self.rtp_seq = 0
+
+    def open_media(self) -> None:
+        """The socket that media is sent from."""
+        self.media = self.net.socket(self.net.sender, socket.AF_INET, socket.SOCK_DGRAM)
+        self.media.bind((SENDER_IP, SPORT))
 
     def start(self, *options: str) -> None:
         """Start the daemon; wait until it is ready."""
@@ -259,6 +280,15 @@ class Trial:
 def resum(icmp: bytes) -> bytes:
     """Make the checksum of a changed message right again."""
     return icmp[:2] + struct.pack("!H", checksum(icmp[:2] + b"\0\0" + icmp[4:])) + icmp[4:]
+
+
+def tagged(icmp: bytes, number: int, key: bytes) -> bytes:
+    """The message with key id, AUTH and tag."""
+    obj = bytearray(icmp[-48:])
+    obj[5] |= 8
+    obj[6:8] = struct.pack("!H", number)
+    plain = resum(icmp[:-48] + bytes(obj))
+    return resum(plain[:-8] + struct.pack("!Q", tag(plain, key)))
 
 
 def check_refusals(t: Trial, client: Client) -> None:
@@ -386,6 +416,103 @@ def check_slow_reader(t: Trial) -> None:
     t.stop()
 
 
+def check_keys(t: Trial) -> None:
+    """Messages of a router with a key are believed only with its tag."""
+    keys = t.log.with_name("keys")
+    one, two = os.urandom(16), os.urandom(16)
+    keys.write_text(f"# routers\na1 7 {one.hex()}\na1 8 {two.hex()}\n")
+    keys.chmod(0o640)
+    command = [*t.command, "--keys", str(keys)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "chmod 600" in done.stderr, done
+    keys.chmod(0o600)
+    t.start("-i", "veth0", "--keys", str(keys), "--require-auth")
+    client = Client(t.ipc)
+    assert client.register(1) == 0
+    client.rate()
+    plain = message(quote(t.send_media()), 1, 600_000.0)
+    t.expect_refusal("auth_missing", plain)
+    t.expect_refusal("key_unknown", tagged(plain, 9, one))
+    t.expect_refusal("auth_bad", tagged(plain, 8, one))
+    t.expect_refusal("auth_missing", message(quote(t.send_media()), 1, 6e5, router=0xB2))
+    assert client.silent()
+    t.answer(tagged(plain, 7, one))
+    assert client.rate().bps == 600_000
+    t.answer(tagged(message(quote(t.send_media()), 2, 700_000.0), 8, two))
+    assert client.rate().bps == 700_000
+    assert t.ask("routers")["routers"][0]["flags"] == ["final", "auth"]
+    assert t.stats()["keys"] == 2 and t.stats()["require_auth"]
+    print("ok: keys", flush=True)
+    t.stop()
+
+
+def message6(source: str, payload: bytes, seq: int, erf: float) -> bytes:
+    """A message about an IPv6 packet; the kernel computes its checksum."""
+    head = struct.pack("!IHBB", 6 << 28, 8 + len(payload), 17, 63)
+    head += address(source) + address(ROUTER_IP6)
+    udp = struct.pack("!HHHH", SPORT, DPORT, 8 + len(payload), 0x1234)
+    icmp = message(head + udp + payload[:28], seq, erf)
+    return bytes([ICMP6_TYPE, 0, 0, 0]) + icmp[4:]
+
+
+def check_ipv6(t: Trial) -> None:
+    """Flows over IPv6, from whichever address; extension headers; mapped addresses."""
+    t.start("-i", "veth0")
+    client = Client(t.ipc)
+    sender = t.net.socket(t.net.sender, socket.AF_INET6, socket.SOCK_DGRAM)
+    sender.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+    sender.bind(("::", SPORT))
+    raw = t.net.socket(t.net.router, socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6)
+    assert client.register(1) == 0
+    client.rate()
+    assert client.register(2, source=SENDER_IP6) != 0, "IPv6 to IPv4"
+    assert client.register(6, source="", to=ROUTER_IP6) == 0
+    assert client.rate() == Rate(6, 0, "none", "0.0.0.0", 0, 0)
+
+    def send(source: str, seq: int) -> bytes:
+        payload = rtp(seq)
+        # the source address is chosen per packet, as on a host with several
+        chosen = struct.pack("16sI", address(source), 0)
+        place = [(socket.IPPROTO_IPV6, socket.IPV6_PKTINFO, chosen)]
+        sender.sendmsg([payload], place, 0, (ROUTER_IP6, DPORT))
+        return payload
+
+    for seq, source in enumerate((SENDER_IP6, OTHER_IP6), start=1):
+        icmp = message6(source, send(source, seq), seq, 500_000.0 + seq)
+        raw.sendto(icmp, (source, 0))
+        assert client.rate() == Rate(6, 500_000 + seq, "erf", ROUTER_IP6, seq, 1)
+    flows = {f["cookie"][-1]: f for f in t.ask("flows")["flows"]}
+    assert flows["6"]["flow"] == f"*:{SPORT} > [{ROUTER_IP6}]:{DPORT}", flows["6"]
+    assert flows["6"]["routers"][0]["address"] == ROUTER_IP6
+
+    # whatever stands between the IPv6 header and ICMPv6, the message is not looked at
+    before = t.stats()
+    payload = send(SENDER_IP6, 3)
+    options = struct.pack("BBBBI", 0, 0, 1, 4, 0)  # padding
+    dstopts = [(socket.IPPROTO_IPV6, socket.IPV6_DSTOPTS, options)]
+    raw.sendmsg([message6(SENDER_IP6, payload, 3, 1e6)], dstopts, 0, (SENDER_IP6, 0))
+    forged = message6(SENDER_IP6, payload[:20] + os.urandom(8), 4, 1e6)
+    raw.sendto(forged, (SENDER_IP6, 0))
+    t.until(
+        lambda: t.stats()["refused"]["quote_unknown"] > before["refused"]["quote_unknown"],
+        "the refusal of an IPv6 message",
+    )
+    after = t.stats()
+    assert after["accepted"] == before["accepted"], "a message behind options was believed"
+    assert after["refused_total"] == before["refused_total"] + 1
+    # an IPv6 socket that sends IPv4
+    t.media.close()
+    both = t.net.socket(t.net.sender, socket.AF_INET6, socket.SOCK_DGRAM)
+    both.bind((f"::ffff:{SENDER_IP}", SPORT))
+    both.sendto(rtp(9), (f"::ffff:{ROUTER_IP}", DPORT))
+    t.answer(message(quote(t.sink.recv(2048)), 1, 650_000.0))
+    assert client.rate() == Rate(1, 650_000, "erf", ROUTER_IP, 1, 1)
+    both.close()
+    t.open_media()
+    print("ok: IPv6, several addresses, extension headers, mapped addresses", flush=True)
+    t.stop()
+
+
 def check_watch(t: Trial) -> None:
     """paqmctl watch, in ECF mode; then the interface goes down, up, away and comes back."""
     t.start("--use", "ecf", "-i", "veth0")
@@ -458,6 +585,8 @@ def main() -> int:
             try:
                 check_service(trial)
                 check_slow_reader(trial)
+                check_keys(trial)
+                check_ipv6(trial)
                 check_watch(trial)
             except BaseException:
                 print(trial.log.read_text(), file=sys.stderr)

@@ -28,6 +28,32 @@ static inline void t_ip(uint8_t *ip, uint8_t proto, uint32_t len, uint32_t saddr
 	paqm_put16(ip + 10, paqm_checksum(ip, 20));
 }
 
+/* The same flow over IPv6: an IPv4 address a.b.c.d becomes 2001:db8::a.b.c.d. */
+static inline void t_v6(uint8_t a[16], uint32_t addr)
+{
+	memset(a, 0, 16);
+	paqm_put32(a, 0x20010DB8U);
+	paqm_put32(a + 12, addr);
+}
+
+/* Put an IPv6 header in place of the IPv4 header of @p. Return: the new length. */
+static inline uint32_t t_to6(uint8_t *p, uint32_t len)
+{
+	uint8_t body[256], proto = p[9] == 1 ? 58 : p[9];
+	uint32_t saddr = paqm_get32(p + 12), daddr = paqm_get32(p + 16);
+
+	memcpy(body, p + 20, len - 20);
+	memset(p, 0, 40);
+	p[0] = 0x60;
+	paqm_put16(p + 4, (uint16_t)(len - 20));
+	p[6] = proto;
+	p[7] = 64;
+	t_v6(p + 8, saddr);
+	t_v6(p + 24, daddr);
+	memcpy(p + 40, body, len - 20);
+	return len + 20;
+}
+
 /* RTP packet number @seq with T_PAYLOAD bytes behind UDP. Return: its length. */
 static inline uint32_t t_media(uint8_t *p, uint16_t sport, uint32_t ssrc, uint16_t seq)
 {
@@ -53,6 +79,12 @@ static inline void t_seal(uint8_t *ip, uint32_t len)
 {
 	uint32_t hlen = (ip[0] & 15U) * 4;
 
+	if (ip[0] >> 4 == 6 && len >= 48) {
+		ip[42] = 0;
+		ip[43] = 0;
+		paqm_put16(ip + 42, paqm_checksum6(ip + 8, ip + 24, ip + 40, len - 40));
+		return;
+	}
 	if (hlen < 20 || len < hlen + 8)
 		return;
 	ip[10] = 0;
@@ -71,6 +103,19 @@ static inline uint32_t t_message(uint8_t *ip, const uint8_t *media, const struct
 	len = paqm_icmp_encode(ip + 20, PAQM_ICMP_TYPE_EXP, media, 20 + 8 + PAQM_QUOTE_UDP, m);
 	t_ip(ip, 1, 20 + len, T_ROUTER, T_SADDR);
 	return 20 + len;
+}
+
+/* Message about the IPv6 packet @media. Return: its length. */
+static inline uint32_t t_message6(uint8_t *ip, const uint8_t *media, const struct paqm_msg *m)
+{
+	uint32_t len;
+
+	t_ip(ip, 58, 20, T_ROUTER, T_SADDR);
+	t_to6(ip, 20);
+	len = paqm_icmp6_encode(ip + 40, PAQM_ICMP6_TYPE_EXP, ip + 8, ip + 24, media,
+				40 + 8 + PAQM_QUOTE_UDP, m);
+	paqm_put16(ip + 4, (uint16_t)len);
+	return 40 + len;
 }
 
 static inline uint32_t t_f32(double v)

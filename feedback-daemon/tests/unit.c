@@ -7,10 +7,11 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "feedback-daemon/record.h"
 #include "feedback-daemon/request.h"
-#include "feedback-daemon/siphash.h"
 #include "packets.h"
 
 #define S 1000000000ULL
@@ -39,7 +40,8 @@ static bool seen[REFUSE_MAX];
 		}                                                                                  \
 	} while (0)
 
-static const uint8_t key[SIPHASH_KEY_LEN] = {1, 2, 3};
+static const uint8_t key[PAQM_SIPHASH_KEY] = {1, 2, 3};
+static const struct addr nowhere;
 static struct engine eng;
 static uint8_t media[T_MEDIA];
 
@@ -109,16 +111,18 @@ static void test_siphash(void)
 		k[i] = (uint8_t)i;
 	for (i = 0; i < 63; i++)
 		m[i] = (uint8_t)i;
-	CHECK_EQ(siphash24(k, m, 0), 0x726fdb47dd0e0e31ULL);
-	CHECK_EQ(siphash24(k, m, 8), 0x93f5f5799a932462ULL);
-	CHECK_EQ(siphash24(k, m, 15), 0xa129ca6149be45e5ULL);
-	CHECK_EQ(siphash24(k, m, 63), 0x958a324ceb064572ULL);
+	CHECK_EQ(paqm_siphash24(k, m, 0), 0x726fdb47dd0e0e31ULL);
+	CHECK_EQ(paqm_siphash24(k, m, 8), 0x93f5f5799a932462ULL);
+	CHECK_EQ(paqm_siphash24(k, m, 15), 0xa129ca6149be45e5ULL);
+	CHECK_EQ(paqm_siphash24(k, m, 63), 0x958a324ceb064572ULL);
 }
 
 static void test_ring(void)
 {
 	struct ring r;
 	unsigned int i;
+
+	uint64_t x = 1;
 
 	CHECK_EQ(ring_init(&r, 4), 0);
 	CHECK_EQ(ring_find(&r, 0, 0, 4 * S), RING_UNKNOWN); /* free entries hold nothing */
@@ -131,6 +135,27 @@ static void test_ring(void)
 	CHECK_EQ(ring_find(&r, 6, 6 * S, 4 * S), RING_HIT);
 	ring_put(&r, 7, 6 * S, 4 * S);
 	CHECK_EQ(r.early, 1); /* 3 was 3 s old */
+	ring_free(&r);
+
+	/* It grows as long as it would forget too early, and finds what it keeps. */
+	CHECK_EQ(ring_init(&r, RING_CAP), 0);
+	for (i = 0; i < 10 * RING_CAP; i++) {
+		x = x * 6364136223846793005ULL + 1442695040888963407ULL;
+		ring_put(&r, i & 1 ? x : x & 7, i, 300);
+		CHECK_EQ(ring_find(&r, i & 1 ? x : x & 7, i + 300, 300), RING_HIT);
+	}
+	CHECK_EQ(r.cap, 512);
+	CHECK_EQ(r.early, 0);
+	CHECK_EQ(ring_find(&r, x, i + 299, 300), RING_HIT);
+	CHECK_EQ(ring_find(&r, x, i + 300, 300), RING_OLD);
+	CHECK_EQ(ring_find(&r, x + 1, i, 300), RING_UNKNOWN);
+	for (i = 0; i < 3 * RING_CAP; i++)
+		ring_put(&r, i, 1000000, 300);
+	CHECK_EQ(r.cap, RING_CAP);
+	CHECK(r.early > RING_CAP);
+	for (i = 0; i < 3 * RING_CAP; i++)
+		CHECK_EQ(ring_find(&r, i, 1000000, 300),
+			 i < 2 * RING_CAP ? RING_UNKNOWN : RING_HIT);
 	ring_free(&r);
 }
 
@@ -154,13 +179,16 @@ static void test_ecf_vectors(void)
 		struct allow_set s = {0};
 
 		for (i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-			struct paqm_msg m = msg((uint64_t)row[i].router, (uint32_t)i, row[i].v, 1);
+			/* each router counts for itself */
+			struct paqm_msg m =
+				msg((uint64_t)row[i].router, (uint32_t)i / 2, row[i].v, 1);
 			const struct allow *min;
 			unsigned int n;
 			uint64_t net, want = row[i].net < floors[j] ? floors[j] : row[i].net;
 
 			CHECK_EQ(allow_order(&s, &m), ALLOW_NEWER);
-			CHECK(allow_apply(&s, &m, 1, 1000000, ALLOW_USE_ECF, i * 100 * MS, 4 * S));
+			CHECK(allow_apply(&s, &m, &nowhere, floors[j], 1000000, ALLOW_USE_ECF,
+					  i * 100 * MS, 4 * S));
 			net = allow_min(&s, floors[j], 1000000, &min, &n);
 			/* 0.8, 0.6, 0.02 are not exact in binary32: 1 bit/s of rounding */
 			CHECK(net + 1 >= want && net <= want + 1);
@@ -183,7 +211,7 @@ static void test_erf_vectors(void)
 	for (i = 0; i < 3; i++) {
 		struct paqm_msg m = msg(i + 1, 1, 1.0, rate[i]);
 
-		CHECK(allow_apply(&s, &m, i, 1000000000, ALLOW_USE_ERF, S, 4 * S));
+		CHECK(allow_apply(&s, &m, &nowhere, 1000, 1000000000, ALLOW_USE_ERF, S, 4 * S));
 	}
 	CHECK_EQ(allow_min(&s, 1000, 1000000000, &min, &n), 450000);
 	CHECK_EQ(min->msg.router_id, 2);
@@ -194,13 +222,152 @@ static void test_erf_vectors(void)
 	{
 		struct paqm_msg m = msg(2, 2, 0.5, 800000);
 
-		allow_apply(&s, &m, 2, 1000000000, ALLOW_USE_ERF, S, 4 * S);
+		allow_apply(&s, &m, &nowhere, 1000, 1000000000, ALLOW_USE_ERF, S, 4 * S);
 		CHECK_EQ(allow_min(&s, 1000, 1000000000, &min, &n), 700000);
 	}
 }
 
+/* What is relative counts only after what came before it; else the absolute rate. */
+static void test_heal(void)
+{
+	const uint64_t floor = 100000, ceil = 10000000;
+	struct allow_set s = {0};
+	struct paqm_msg m = msg(1, 1, 0.5, 2000000);
+	uint64_t t = S;
+
+#define SAY() allow_apply(&s, &m, &nowhere, floor, ceil, ALLOW_USE_ECF, t, 4 * S)->rate
+	CHECK_EQ(SAY(), 5000000);
+	m.seq = 2;
+	CHECK_EQ(SAY(), 2500000);
+	m.seq = 4; /* 3 is lost: it may have said anything */
+	CHECK_EQ(SAY(), 2000000);
+	m.seq = 5;
+	CHECK_EQ(SAY(), 1000000);
+	m.boot++; /* a restarted router does not know what it allowed */
+	m.seq = 1;
+	CHECK_EQ(SAY(), 2000000);
+	m.seq = 2;
+	CHECK_EQ(SAY(), 1000000);
+	m.seq = 3; /* nor do we after a silence */
+	t += 3500 * MS;
+	CHECK_EQ(SAY(), 2000000);
+	m.seq = 0xFFFFFFFF; /* over the end */
+	(void)SAY();
+	m.seq = 0;
+	CHECK_EQ(SAY(), 1000000);
+	m.seq = 1; /* without an absolute rate there is nothing to heal with */
+	m.erf = 0;
+	t += 3500 * MS;
+	CHECK_EQ(SAY(), 5000000);
+#undef SAY
+}
+
+static void test_windup(void)
+{
+	const uint64_t floor = 100000, ceil = 10000000;
+	struct allow_set s = {0};
+	struct paqm_msg a = msg(1, 1, 1.0, 50000), b = msg(2, 1, 1.0, 50000);
+	const struct allow *min;
+	unsigned int n, i;
+
+#define SAY(m) allow_apply(&s, &(m), &nowhere, floor, ceil, ALLOW_USE_ECF, S, 4 * S)->rate
+	CHECK_EQ(SAY(a), ceil);
+	CHECK_EQ(SAY(b), ceil);
+	a.seq++;
+	a.ecf = t_f32(0.1);
+	CHECK_EQ(SAY(a), 1000000);
+	/* b has not seen more than a lets through: its 0.5 means half of at most 2 Mbit/s */
+	b.seq++;
+	b.ecf = t_f32(0.5);
+	CHECK_EQ(SAY(b), 1000000);
+	/* but never less than what it says is fair */
+	b.seq++;
+	b.ecf = t_f32(1e6);
+	CHECK_EQ(SAY(b), 2000000);
+	b.seq++;
+	CHECK_EQ(SAY(b), 3000000);
+	b.seq++;
+	CHECK_EQ(SAY(b), 3000000);
+	b.seq++;
+	b.erf = t_f32(3000000);
+	CHECK_EQ(SAY(b), 4000000);
+	/* the floor does not wind up either: it is left as soon as there is room */
+	a.ecf = t_f32(0.1);
+	for (i = 0; i < 10; i++) {
+		a.seq++;
+		(void)SAY(a);
+	}
+	CHECK_EQ(allow_min(&s, floor, ceil, &min, &n), floor);
+	a.seq++;
+	a.ecf = t_f32(100000);
+	CHECK(SAY(a) >= 150000);
+#undef SAY
+}
+
+/* One router says @low and @high in turn. Return: how often the rate rose by a tenth. */
+static unsigned int flap(struct flow *f, uint64_t *now, unsigned int rounds, uint64_t gap,
+			 double low, double high)
+{
+	static uint32_t seq;
+	unsigned int rises = 0, i;
+	uint64_t before;
+
+	for (i = 0; i < rounds; i++) {
+		struct paqm_msg m = msg(1, ++seq, 1.0, i & 1 ? high : low);
+
+		*now += gap;
+		before = f->rate.rate_bps;
+		send_media(T_SPORT, T_SSRC, (uint16_t)seq, *now);
+		CHECK_EQ(say(&m, *now), REFUSE_NONE);
+		rises += before && f->rate.rate_bps > before + before / 10;
+		CHECK(f->rate.rate_bps <= (uint64_t)(i & 1 ? high : low) + 1);
+	}
+	return rises;
+}
+
+static void test_flapping(void)
+{
+	uint64_t now = S, t;
+	struct flow *f;
+
+	setup(NULL);
+	f = add(1, T_SPORT, T_SSRC);
+	/* 30 s of four changes a second: without damping 60 rises */
+	CHECK(flap(f, &now, 120, 250 * MS, 200000, 800000) <= 6);
+	CHECK(f->allow.damp.held);
+	CHECK_EQ(f->rate.rate_bps, 200000);
+	/* a fall counts at once also then */
+	flap(f, &now, 1, 250 * MS, 100000, 0);
+	CHECK_EQ(f->rate.rate_bps, 100000);
+	/* quiet frees it: never more than 15 s later */
+	t = now;
+	while (f->rate.rate_bps != 800000 && now < t + 20 * S)
+		flap(f, &now, 1, 250 * MS, 800000, 0);
+	CHECK_EQ(f->rate.rate_bps, 800000);
+	CHECK(now - t > 5 * S && now - t <= 15 * S);
+	CHECK(!f->allow.damp.held);
+	/* one every two seconds is held too, after some of them */
+	now += 60 * S;
+	CHECK(flap(f, &now, 60, 2 * S, 200000, 800000) <= 15);
+
+	/* changes that are no flaps pass as they are: small ones, seldom ones, stairs */
+	setup(NULL);
+	f = add(1, T_SPORT, T_SSRC);
+	now = S;
+	CHECK_EQ(flap(f, &now, 200, 250 * MS, 500000, 600000), 100);
+	CHECK_EQ(flap(f, &now, 21, 8 * S, 200000, 800000), 10);
+	CHECK_EQ(flap(f, &now, 1, 250 * MS, 900000, 0), 1);
+}
+
+static void count_told(void *data, struct flow *f)
+{
+	(void)f;
+	++*(unsigned int *)data;
+}
+
 static void test_expiry(void)
 {
+	unsigned int told = 0;
 	struct flow *f;
 	struct paqm_msg a = msg(1, 1, 1.0, 300000), b = msg(2, 1, 1.0, 500000);
 	struct paqm_msg slow = msg(3, 1, 1.0, 200000);
@@ -220,8 +387,14 @@ static void test_expiry(void)
 	CHECK(engine_expire(&eng, f, 13 * S));
 	CHECK_EQ(f->rate.rate_bps, 500000);
 	CHECK_EQ(f->rate.cause, PAQM_CAUSE_ERF);
+	CHECK_EQ(engine_next(&eng), 13 * S);
+	engine_expire_all(&eng, 13 * S, count_told, &told);
+	CHECK_EQ(told, 0); /* that one has been told */
 	CHECK_EQ(engine_next(&eng), 14 * S);
-	CHECK(engine_expire(&eng, f, 14 * S));
+	engine_expire_all(&eng, 14 * S - 1, count_told, &told);
+	CHECK_EQ(told, 0);
+	engine_expire_all(&eng, 14 * S, count_told, &told);
+	CHECK_EQ(told, 1);
 	CHECK_EQ(f->rate.rate_bps, 0);
 	CHECK_EQ(f->rate.cause, PAQM_CAUSE_EXPIRED);
 	CHECK_EQ(f->rate.routers, 0);
@@ -246,7 +419,7 @@ static void test_expiry(void)
 	engine_expire(&eng, f, 52 * S);
 	CHECK_EQ(f->rate.rate_bps, 0);
 	/* all is forgotten in the end: no timer remains */
-	engine_expire(&eng, f, 60 * S);
+	engine_expire_all(&eng, 60 * S, count_told, &told);
 	CHECK_EQ(engine_next(&eng), UINT64_MAX);
 }
 
@@ -264,12 +437,12 @@ static void test_ip_refusals(void)
 
 	CHECK_EQ(deliver(good, 19, S, NULL), REFUSE_IP_CUT);
 	CHECK_EQ(deliver(good, len - 1, S, &v), REFUSE_IP_CUT);
-	CHECK_EQ(v.addr, T_ROUTER);
+	CHECK(addr_is_v4(&v.addr) && paqm_get32(v.addr.b + 12) == T_ROUTER);
 	memcpy(p, good, len);
 	p[0] = 0x44;
 	CHECK_EQ(deliver(p, len, S, NULL), REFUSE_IP_HEADER);
 	memcpy(p, good, len);
-	p[0] = 0x65;
+	p[0] = 0x55;
 	CHECK_EQ(deliver(p, len, S, NULL), REFUSE_IP_HEADER);
 	memcpy(p, good, len);
 	paqm_put16(p + 2, 19);
@@ -493,6 +666,228 @@ static void test_sequence(void)
 	CHECK_EQ(eng.routers[1].refused, 2);
 }
 
+/* Message about the last media packet, tagged with @k as key @id. */
+static enum refuse say_tagged(struct paqm_msg m, uint16_t id, const uint8_t *k, uint64_t now)
+{
+	uint8_t bytes[PAQM_TAG_BYTES];
+
+	m.flags |= PAQM_F_AUTH;
+	m.key_id = id;
+	m.tag = paqm_siphash24(k, bytes, paqm_tag_bytes(&m, media + 28, PAQM_QUOTE_UDP, bytes));
+	return say(&m, now);
+}
+
+static void use_keys(const char *text)
+{
+	struct keyring ring;
+	unsigned int line;
+
+	CHECK(!keys_parse(text, strlen(text), &ring, &line));
+	engine_set_keys(&eng, &ring);
+}
+
+#define KEY_A "0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f"
+#define KEY_B "B0b0B0b0B0b0B0b0B0b0B0b0B0b0B0b0"
+
+static void test_keys(void)
+{
+	struct engine_params p = engine_defaults;
+	struct paqm_msg m = msg(0xA1, 1, 0.9, 500000);
+	uint8_t a[16], b[16];
+	struct verdict v;
+	uint8_t ip[256];
+	struct flow *f;
+
+	memset(a, 0x0f, sizeof(a));
+	memset(b, 0xb0, sizeof(b));
+	setup(NULL);
+	f = add(1, T_SPORT, T_SSRC);
+	send_media(T_SPORT, T_SSRC, 1, S);
+	/* without keys nobody looks at tags, and nobody is told that one is right */
+	m.flags = PAQM_F_AUTH;
+	m.tag = 1;
+	CHECK_EQ(deliver(ip, t_message(ip, media, &m), S, &v), REFUSE_NONE);
+	CHECK(!(v.msg.flags & PAQM_F_AUTH) && !(f->rate.flags & PAQM_F_AUTH));
+
+	/* one router has a key: it must use it, the others need not */
+	use_keys("a1 7 " KEY_A "\n");
+	m = msg(0xA1, 2, 0.9, 400000);
+	CHECK_EQ(say(&m, S), REFUSE_AUTH_MISSING);
+	CHECK_EQ(say_tagged(m, 8, a, S), REFUSE_KEY_UNKNOWN);
+	CHECK_EQ(say_tagged(m, 7, b, S), REFUSE_AUTH_BAD);
+	CHECK_EQ(f->rate.rate_bps, 500000);
+	CHECK_EQ(say_tagged(m, 7, a, S), REFUSE_NONE);
+	CHECK_EQ(f->rate.rate_bps, 400000);
+	CHECK(f->rate.flags & PAQM_F_AUTH);
+	CHECK_EQ(say_tagged(m, 7, a, S), REFUSE_SEQ_REPLAY);
+	m = msg(0xB2, 1, 0.9, 450000);
+	CHECK_EQ(say(&m, S), REFUSE_NONE);
+
+	/* rotation: both hold, then the old one is gone */
+	use_keys("a1 7 " KEY_A "\na1 8 " KEY_B "\n");
+	m = msg(0xA1, 3, 0.9, 400000);
+	CHECK_EQ(say_tagged(m, 7, a, S), REFUSE_NONE);
+	m.seq++;
+	CHECK_EQ(say_tagged(m, 8, b, S), REFUSE_NONE);
+	use_keys("a1 8 " KEY_B "\n");
+	m.seq++;
+	CHECK_EQ(say_tagged(m, 7, a, S), REFUSE_KEY_UNKNOWN);
+	CHECK_EQ(say_tagged(m, 8, b, S), REFUSE_NONE);
+	CHECK_EQ(f->rate.routers, 2); /* allowances have stayed */
+
+	/* a key for all says nothing about a router with its own */
+	use_keys("* 8 " KEY_A "\na1 8 " KEY_B "\n");
+	m.seq++;
+	CHECK_EQ(say_tagged(m, 8, a, S), REFUSE_AUTH_BAD);
+	CHECK_EQ(say_tagged(m, 8, b, S), REFUSE_NONE);
+	m = msg(0xB2, 2, 0.9, 450000);
+	CHECK_EQ(say_tagged(m, 8, b, S), REFUSE_AUTH_BAD);
+	CHECK_EQ(say(&m, S), REFUSE_AUTH_MISSING);
+	CHECK_EQ(say_tagged(m, 8, a, S), REFUSE_NONE);
+
+	/* no router without a key */
+	p.require_auth = true;
+	setup(&p);
+	add(1, T_SPORT, T_SSRC);
+	send_media(T_SPORT, T_SSRC, 1, S);
+	use_keys("a1 7 " KEY_A "\n");
+	m = msg(0xB2, 1, 0.9, 450000);
+	CHECK_EQ(say(&m, S), REFUSE_AUTH_MISSING);
+	CHECK_EQ(say_tagged(m, 7, a, S), REFUSE_KEY_UNKNOWN);
+	m = msg(0xA1, 1, 0.9, 450000);
+	CHECK_EQ(say_tagged(m, 7, a, S), REFUSE_NONE);
+	engine_set_keys(&eng, NULL);
+	m.seq++;
+	CHECK_EQ(say_tagged(m, 7, a, S), REFUSE_KEY_UNKNOWN);
+}
+
+/* With a key no bit of a message can be changed so that it is believed. */
+static void test_mutations(void)
+{
+	struct paqm_msg m = msg(0xA1, 1, 0.9, 500000);
+	uint8_t a[16], bytes[PAQM_TAG_BYTES], good[256], p[256];
+	uint64_t accepted;
+	uint32_t len, bit;
+
+	memset(a, 0x0f, sizeof(a));
+	setup(NULL);
+	add(1, T_SPORT, T_SSRC);
+	use_keys("* 7 " KEY_A);
+	send_media(T_SPORT, T_SSRC, 1, S);
+	m.flags = PAQM_F_AUTH;
+	m.key_id = 7;
+	m.tag = paqm_siphash24(a, bytes, paqm_tag_bytes(&m, media + 28, PAQM_QUOTE_UDP, bytes));
+	len = t_message(good, media, &m);
+	CHECK_EQ(deliver(good, len, S, NULL), REFUSE_NONE);
+	for (bit = 0; bit < 8 * len; bit++) {
+		memcpy(p, good, len);
+		p[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		accepted = eng.accepted;
+		CHECK(deliver(p, len, S, NULL) != REFUSE_NONE); /* the checksums say so */
+		t_seal(p, len);
+		CHECK(deliver(p, len, S, NULL) != REFUSE_NONE); /* replay or tag */
+		CHECK_EQ(eng.accepted, accepted);
+	}
+}
+
+static void test_keys_file(void)
+{
+	static const struct {
+		const char *text;
+		unsigned int line; /* of the fault; 0: none */
+		unsigned int n;
+	} cases[] = {
+		{"", 0, 0},
+		{"\n\n# nothing\n \t\r\n", 0, 0},
+		{"1 1 " KEY_A, 0, 1},
+		{"FFFFFFFFFFFFFFFF 65535 " KEY_B "\n*\t1\t" KEY_A "#x\r\n", 0, 2},
+		{"1 1 " KEY_A "\n1 2 " KEY_A "\n2 1 " KEY_A "\n* 1 " KEY_A "\n", 0, 4},
+		{"1 1 " KEY_A "\n\n01 01 " KEY_B "\n", 3, 0},
+		{"* 1 " KEY_A "\n* 1 " KEY_B "\n", 2, 0},
+		{"1 1\n", 1, 0},
+		{"1\n", 1, 0},
+		{"1 1 " KEY_A " x\n", 1, 0},
+		{"0 1 " KEY_A, 1, 0},
+		{"** 1 " KEY_A, 1, 0},
+		{"10000000000000000 1 " KEY_A, 1, 0},
+		{"0x1 1 " KEY_A, 1, 0},
+		{"1 0 " KEY_A, 1, 0},
+		{"1 65536 " KEY_A, 1, 0},
+		{"1 000001 " KEY_A, 1, 0},
+		{"1 a " KEY_A, 1, 0},
+		{"1 1 " KEY_A "0", 1, 0},
+		{"1 1 0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0", 1, 0},
+		{"1 1 0g0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f", 1, 0},
+		{"1 1 f@0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f", 1, 0},
+		{"1 1 00000000000000000000000000000000", 1, 0},
+	};
+	static struct keyring ring;
+	char text[KEYS_FILE_MAX], *p = text;
+	unsigned int line, i;
+	const char *error;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		error = keys_parse(cases[i].text, strlen(cases[i].text), &ring, &line);
+		if (!error != !cases[i].line)
+			fprintf(stderr, "keys case %u: %s\n", i, error ? error : "taken");
+		CHECK_EQ(!error, !cases[i].line);
+		if (error)
+			CHECK_EQ(line, cases[i].line);
+		else
+			CHECK_EQ(ring.n, cases[i].n);
+	}
+	for (i = 1; i <= KEYS_MAX + 1; i++) {
+		CHECK_EQ(!!keys_parse(text, (size_t)(p - text), &ring, &line), 0);
+		CHECK_EQ(ring.n, i - 1);
+		p += sprintf(p, "%x 1 " KEY_A "\n", i);
+	}
+	CHECK(keys_parse(text, (size_t)(p - text), &ring, &line));
+	CHECK_EQ(line, KEYS_MAX + 1);
+}
+
+/* A file that others may read or write holds no secrets. */
+static void test_keys_load(void)
+{
+	char dir[] = "/tmp/paqmd-unit-XXXXXX", path[64], error[256];
+	static struct keyring ring;
+	FILE *f;
+	int i;
+
+	CHECK(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/keys", dir);
+	CHECK(keys_load(path, &ring, error, sizeof(error)));
+	CHECK(strstr(error, "No such file"));
+	f = fopen(path, "w");
+	CHECK(f && fputs("# one\n1 1 " KEY_A "\n", f) > 0 && !fclose(f));
+	for (i = 0; i < 0200; i++) {
+		CHECK(!chmod(path, (mode_t)(0600 | i)));
+		CHECK_EQ(!keys_load(path, &ring, error, sizeof(error)), !(i & 077));
+	}
+	CHECK(!chmod(path, 0600));
+	CHECK(!keys_load(path, &ring, error, sizeof(error)));
+	CHECK_EQ(ring.n, 1);
+	f = fopen(path, "a");
+	CHECK(f && fputs("1 1 " KEY_A "\n", f) > 0 && !fclose(f));
+	CHECK(keys_load(path, &ring, error, sizeof(error)));
+	CHECK(strstr(error, "/keys:3: "));
+	CHECK(!truncate(path, KEYS_FILE_MAX + 1));
+	CHECK(keys_load(path, &ring, error, sizeof(error)));
+	CHECK(strstr(error, "65536"));
+	if (!geteuid()) {
+		CHECK(!chown(path, 1, 0));
+		CHECK(keys_load(path, &ring, error, sizeof(error)));
+		CHECK(strstr(error, "another user"));
+	}
+	unlink(path);
+	CHECK(!mkfifo(path, 0600));
+	CHECK(keys_load(path, &ring, error, sizeof(error)));
+	CHECK(strstr(error, "plain file"));
+	unlink(path);
+	rmdir(dir);
+	keys_wipe(&ring);
+	CHECK_EQ(ring.n, 0);
+}
+
 static void test_limits(void)
 {
 	struct engine_params p = engine_defaults;
@@ -596,8 +991,14 @@ static void test_register(void)
 	CHECK_EQ(g->rate.rate_bps, 900000);
 
 	r = t_reg(3, T_SPORT + 9, 0);
-	r.daddr[0] = 0x20;
+	r.daddr[0] = 0x20; /* IPv4 to IPv6 */
 	CHECK_EQ(engine_register(&eng, 1, &r, &g), EAFNOSUPPORT);
+	r = t_reg(3, T_SPORT + 9, 0);
+	t_v4(r.daddr, 0);
+	CHECK_EQ(engine_register(&eng, 1, &r, &g), EINVAL);
+	memset(r.daddr, 0, 16);
+	memset(r.saddr, 0, 16);
+	CHECK_EQ(engine_register(&eng, 1, &r, &g), EINVAL);
 	r = t_reg(3, 0, 0);
 	CHECK_EQ(engine_register(&eng, 1, &r, &g), EINVAL);
 	r = t_reg(3, T_SPORT + 9, 0);
@@ -615,6 +1016,161 @@ static void test_register(void)
 		add(100 + i, (uint16_t)(10000 + i), 0);
 	r = t_reg(999, 999, 0);
 	CHECK_EQ(engine_register(&eng, 1, &r, &g), ENOSPC);
+}
+
+/* Tables and rings under change: whatever is registered is found, nothing else is. */
+static void test_tables(void)
+{
+	static bool there[ENGINE_FLOWS];
+	struct paqm_ipc_register r;
+	uint32_t x = 12345, n = 0, i, k;
+	struct flow *f;
+
+	setup(NULL);
+	memset(there, 0, sizeof(there));
+	for (i = 0; i < 20000; i++) {
+		x = x * 1664525 + 1013904223;
+		k = (x >> 10) % (ENGINE_FLOWS + 0);
+		f = engine_flow(&eng, 1 + k % 3, k);
+		CHECK_EQ(!!f, there[k]);
+		if (f && x >> 30) {
+			engine_unregister(&eng, f);
+			there[k] = false;
+			n--;
+			continue;
+		}
+		r = t_reg(k, (uint16_t)(1000 + k), 0);
+		r.ceil_bps = 1000000 + i;
+		if (k % 2)
+			memset(r.saddr, 0, 16);
+		CHECK_EQ(engine_register(&eng, 1 + k % 3, &r, &f), 0);
+		CHECK_EQ(f->ceil_bps, 1000000 + i);
+		n += !there[k];
+		there[k] = true;
+		/* the other owner, the same packets */
+		r.cookie = ~0ULL;
+		CHECK_EQ(engine_register(&eng, 5, &r, &f), EEXIST);
+	}
+	CHECK_EQ(eng.digests, n * RING_MIN);
+	for (k = 0; k < ENGINE_FLOWS; k++) {
+		uint64_t media_before = eng.media;
+
+		send_media((uint16_t)(1000 + k), 1, 1, S);
+		CHECK_EQ(eng.media, media_before + there[k]);
+	}
+	/* a ring that grows is counted, and freed with its flow */
+	for (k = 0; !there[k]; k++)
+		;
+	f = engine_flow(&eng, 1 + k % 3, k);
+	for (i = 0; i < 3 * RING_CAP; i++)
+		send_media((uint16_t)(1000 + k), 1, (uint16_t)i, 2 * S);
+	CHECK_EQ(f->ring.cap, RING_CAP);
+	CHECK_EQ(eng.digests, (n - 1) * RING_MIN + RING_CAP);
+	engine_unregister(&eng, f);
+	CHECK_EQ(eng.digests, (n - 1) * RING_MIN);
+	/* the memory of all rings is bounded */
+	for (k++; !there[k]; k++)
+		;
+	f = engine_flow(&eng, 1 + k % 3, k);
+	eng.digests = ENGINE_DIGESTS - RING_MIN;
+	for (i = 0; i < 2 * RING_CAP; i++)
+		send_media((uint16_t)(1000 + k), 1, (uint16_t)i, 2 * S);
+	CHECK_EQ(f->ring.cap, 2 * RING_MIN);
+	CHECK(f->ring.early > RING_CAP);
+	CHECK_EQ(eng.digests, ENGINE_DIGESTS);
+}
+
+static void test_ipv6(void)
+{
+	struct paqm_ipc_register r = t_reg(1, T_SPORT, T_SSRC);
+	struct paqm_msg m = msg(1, 1, 0.9, 500000);
+	uint8_t good[256], p[256], m6[T_MEDIA + 20];
+	struct flow *f, *g;
+	struct verdict v;
+	uint32_t len, i;
+
+	setup(NULL);
+	t_v6(r.saddr, T_SADDR);
+	t_v6(r.daddr, T_DADDR);
+	CHECK_EQ(engine_register(&eng, 1, &r, &f), 0);
+	g = add(2, T_SPORT, T_SSRC); /* the same ports over IPv4 */
+	t_media(m6, T_SPORT, T_SSRC, 1);
+	CHECK_EQ(t_to6(m6, T_MEDIA), sizeof(m6));
+	engine_media(&eng, m6, sizeof(m6), S);
+	CHECK_EQ(f->packets, 1);
+	CHECK_EQ(g->packets, 0);
+	len = t_message6(good, m6, &m);
+	CHECK_EQ(deliver(good, len, S, &v), REFUSE_NONE);
+	CHECK_EQ(f->rate.rate_bps, 500000);
+	CHECK(!memcmp(f->rate.router, v.addr.b, 16) && !addr_is_v4(&v.addr));
+	CHECK_EQ(deliver(good, len, S, NULL), REFUSE_SEQ_REPLAY);
+
+	CHECK_EQ(deliver(good, 39, S, NULL), REFUSE_IP_CUT);
+	CHECK_EQ(deliver(good, len - 1, S, &v), REFUSE_IP_CUT);
+	for (i = 0; i < 256; i++) { /* nothing but ICMPv6 behind the header */
+		memcpy(p, good, len);
+		p[6] = (uint8_t)i;
+		if (i != 58)
+			CHECK_EQ(deliver(p, len, S, NULL), i == 44 ? REFUSE_IP_FRAGMENT
+							   : i == 0 || i == 43 || i == 51 ||
+									   i == 60 || i == 135 ||
+									   i == 139 || i == 140
+								   ? REFUSE_IP_OPTIONS
+								   : REFUSE_IP_HEADER);
+	}
+	memcpy(p, good, len);
+	p[39] ^= 1; /* another destination: the checksum knows */
+	CHECK_EQ(deliver(p, len, S, NULL), REFUSE_MSG_CHECKSUM);
+	memcpy(p, good, len);
+	p[40] = 101;
+	t_seal(p, len);
+	CHECK_EQ(deliver(p, len, S, NULL), REFUSE_MSG_TYPE);
+	memcpy(p, good, len);
+	p[48] = 0x45; /* about IPv4 */
+	t_seal(p, len);
+	CHECK_EQ(deliver(p, len, S, NULL), REFUSE_MSG_QUOTE);
+	m.seq++;
+	m6[23] ^= 1; /* quoted source */
+	CHECK_EQ(deliver(p, t_message6(p, m6, &m), S, NULL), REFUSE_FLOW_UNKNOWN);
+	m6[23] ^= 1;
+	m6[48 + 20] ^= 1;
+	CHECK_EQ(deliver(p, t_message6(p, m6, &m), S, NULL), REFUSE_QUOTE_UNKNOWN);
+	m6[48 + 20] ^= 1;
+	m6[1] = 0xC0; /* traffic class, hop limit, checksum */
+	m6[7] = 9;
+	m6[46] ^= 0x55;
+	CHECK_EQ(deliver(p, t_message6(p, m6, &m), S, NULL), REFUSE_NONE);
+
+	/* what leaves no digest */
+	eng.media_ignored = 0;
+	m6[6] = 44;
+	engine_media(&eng, m6, sizeof(m6), S);
+	m6[6] = 17;
+	engine_media(&eng, m6, 47, S);
+	engine_media(&eng, m6, 40 + 8 + 27, S);
+	paqm_put16(m6 + 4, 7);
+	engine_media(&eng, m6, sizeof(m6), S);
+	paqm_put16(m6 + 4, 8 + T_PAYLOAD - 1);
+	engine_media(&eng, m6, sizeof(m6), S);
+	m6[0] = 0x55;
+	engine_media(&eng, m6, sizeof(m6), S);
+	CHECK_EQ(eng.media_ignored, 6);
+	CHECK_EQ(f->packets, 1);
+
+	/* several addresses of its own: whichever the route takes */
+	r.cookie = 3;
+	r.sport++;
+	memset(r.saddr, 0, 16);
+	CHECK_EQ(engine_register(&eng, 1, &r, &g), 0);
+	for (i = 0; i < 3; i++) {
+		t_media(m6, T_SPORT + 1, T_SSRC, 1);
+		t_to6(m6, T_MEDIA);
+		m6[23] = (uint8_t)i;
+		engine_media(&eng, m6, sizeof(m6), S);
+		m = msg(1, i + 1, 0.9, 300000);
+		CHECK_EQ(deliver(p, t_message6(p, m6, &m), S, NULL), REFUSE_NONE);
+	}
+	CHECK_EQ(g->packets, 3);
 }
 
 /* A flow that takes a freed slot must not inherit proofs or allowances. */
@@ -726,16 +1282,25 @@ int main(void)
 	test_ring();
 	test_ecf_vectors();
 	test_erf_vectors();
+	test_heal();
+	test_windup();
+	test_flapping();
 	test_expiry();
 	test_ip_refusals();
 	test_msg_refusals();
 	test_flow_and_quote();
 	test_extension();
 	test_sequence();
+	test_keys();
+	test_mutations();
+	test_keys_file();
+	test_keys_load();
 	test_limits();
 	test_ecf_engine();
 	test_register();
 	test_reuse();
+	test_tables();
+	test_ipv6();
 	test_records();
 	test_requests();
 	test_all_reasons();

@@ -109,6 +109,42 @@ def invariant(payload: bytes) -> bytes:
     return head[:12] + head[rest:]
 
 
+def siphash(key: bytes, data: bytes) -> int:
+    """SipHash-2-4 as in the paper of Aumasson and Bernstein."""
+    mask = (1 << 64) - 1
+    k0, k1 = struct.unpack("<QQ", key)
+    a, b = k0 ^ 0x736F6D6570736575, k1 ^ 0x646F72616E646F6D
+    c, d = k0 ^ 0x6C7967656E657261, k1 ^ 0x7465646279746573
+
+    def turn(v: int, bits: int) -> int:
+        return (v << bits | v >> (64 - bits)) & mask
+
+    def mix(rounds: int) -> None:
+        nonlocal a, b, c, d
+        for _ in range(rounds):
+            a, c = (a + b) & mask, (c + d) & mask
+            b, d = turn(b, 13) ^ a, turn(d, 16) ^ c
+            a = turn(a, 32)
+            c, a = (c + b) & mask, (a + d) & mask
+            b, d = turn(b, 17) ^ c, turn(d, 21) ^ a
+            c = turn(c, 32)
+
+    padded = data + bytes(7 - len(data) % 8) + bytes([len(data) & 0xFF])
+    for (word,) in struct.iter_unpack("<Q", padded):
+        d ^= word
+        mix(2)
+        a ^= word
+    c ^= 0xFF
+    mix(4)
+    return a ^ b ^ c ^ d
+
+
+def tag(icmp: bytes, key: bytes) -> int:
+    """The tag that a message with this key must carry."""
+    payload = bytes.fromhex(decode(icmp)["quote"]["payload"])
+    return siphash(key, icmp[-OBJECT:-8] + bytes(8) + invariant(payload))
+
+
 def load(directory: Path, name: str) -> list[dict[str, Any]]:
     vectors: list[dict[str, Any]] = json.loads((directory / name).read_text())["vectors"]
     return vectors
@@ -131,6 +167,11 @@ def main() -> int:
         if got != want:
             wrong += 1
             print(f"{vector['name']}: got {got}, want {want}")
+        if "key" in vector:
+            right = f"{tag(bytes.fromhex(vector['icmp']), bytes.fromhex(vector['key'])):016x}"
+            if right != vector["expect"]["tag"] or not vector["expect"]["flags"] & 8:
+                wrong += 1
+                print(f"{vector['name']}: tag {right}, or no flag AUTH")
     for vector in load(directory, "invariant.json"):
         total += 1
         digest = invariant(bytes.fromhex(vector["payload"])).hex()

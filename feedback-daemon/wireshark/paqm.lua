@@ -70,7 +70,7 @@ for name, text in pairs(refusals) do
 end
 e.cut = ProtoExpert.new("paqm.cut", "captured only in part: not judged", expert.group.UNDECODED,
 	expert.severity.NOTE)
-e.unverified = ProtoExpert.new("paqm.unverified", "tag is not verified: version 1 has no keys yet",
+e.unverified = ProtoExpert.new("paqm.unverified", "tag is not verified: keys are not known here",
 	expert.group.SECURITY, expert.severity.NOTE)
 e.overload = ProtoExpert.new("paqm.overload", "media queue is overloaded", expert.group.SEQUENCE,
 	expert.severity.CHAT)

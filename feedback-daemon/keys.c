@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Keys of routers: the file and the check of tags; see keys.h. */
+#include "keys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define WORDS 3
+#define ROUTER_DIGITS 16
+#define ID_DIGITS 5
+
+struct word {
+	const char *p;
+	size_t len;
+};
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return -1;
+}
+
+/* Digits of base 10 or 16 that fill the word, at most @max. */
+static bool number(const struct word *w, int base, size_t max, uint64_t *value)
+{
+	size_t i;
+	int d;
+
+	*value = 0;
+	if (!w->len || w->len > max)
+		return false;
+	for (i = 0; i < w->len; i++) {
+		d = hex_digit(w->p[i]);
+		if (d < 0 || d >= base)
+			return false;
+		*value = *value * (uint64_t)base + (uint64_t)d;
+	}
+	return true;
+}
+
+/* Words of a line up to a comment; at most one more than WORDS are counted. */
+static unsigned int split(const char *p, size_t len, struct word *word)
+{
+	unsigned int n = 0;
+	size_t i = 0, begin;
+
+	while (n <= WORDS) {
+		while (i < len && (p[i] == ' ' || p[i] == '\t' || p[i] == '\r'))
+			i++;
+		if (i == len || p[i] == '#')
+			break;
+		begin = i;
+		while (i < len && p[i] != ' ' && p[i] != '\t' && p[i] != '\r' && p[i] != '#')
+			i++;
+		if (n < WORDS)
+			word[n] = (struct word){p + begin, i - begin};
+		n++;
+	}
+	return n;
+}
+
+static const char *parse_line(const struct word *word, struct key *k)
+{
+	unsigned int any = 0;
+	uint64_t value;
+	size_t i;
+	int hi, lo;
+
+	*k = (struct key){.any = word[0].len == 1 && *word[0].p == '*'};
+	if (!k->any && (!number(&word[0], 16, ROUTER_DIGITS, &k->router) || !k->router))
+		return "router must be * or its id, 1 to 16 hexadecimal digits (tc -d qdisc show)";
+	if (!number(&word[1], 10, ID_DIGITS, &value) || !value || value > 0xFFFF)
+		return "key id must be a number from 1 to 65535";
+	k->id = (uint16_t)value;
+	if (word[2].len != 2 * sizeof(k->bytes))
+		return "key must have 32 hexadecimal digits (openssl rand -hex 16)";
+	for (i = 0; i < sizeof(k->bytes); i++) {
+		hi = hex_digit(word[2].p[2 * i]);
+		lo = hex_digit(word[2].p[2 * i + 1]);
+		if (hi < 0 || lo < 0)
+			return "key must have 32 hexadecimal digits (openssl rand -hex 16)";
+		k->bytes[i] = (uint8_t)(hi << 4 | lo);
+		any |= k->bytes[i];
+	}
+	return any ? NULL : "key must not be all 0";
+}
+
+static const char *add(struct keyring *ring, const struct key *k)
+{
+	unsigned int i;
+
+	for (i = 0; i < ring->n; i++)
+		if (ring->key[i].router == k->router && ring->key[i].id == k->id)
+			return "the same router and key id as in a line before; remove one";
+	if (ring->n == KEYS_MAX)
+		return "more than 256 keys; remove those no longer used";
+	ring->key[ring->n++] = *k;
+	return NULL;
+}
+
+const char *keys_parse(const char *text, size_t len, struct keyring *ring, unsigned int *line)
+{
+	struct word word[WORDS];
+	const char *end, *error;
+	struct key k;
+	unsigned int n;
+	size_t used;
+
+	ring->n = 0;
+	for (*line = 1; len; ++*line) {
+		end = memchr(text, '\n', len);
+		used = end ? (size_t)(end - text) : len;
+		n = split(text, used, word);
+		if (n && n != WORDS)
+			return "a line is ROUTER-ID|* KEY-ID HEX";
+		error = n ? parse_line(word, &k) : NULL;
+		if (n && !error)
+			error = add(ring, &k);
+		explicit_bzero(&k, sizeof(k));
+		if (error)
+			return error;
+		used += !!end;
+		text += used;
+		len -= used;
+	}
+	return NULL;
+}
+
+/* Why a file must not hold keys, or NULL. */
+static const char *file_fault(const struct stat *st)
+{
+	if (!S_ISREG(st->st_mode))
+		return "is not a plain file";
+	if (st->st_uid && st->st_uid != geteuid())
+		return "belongs to another user: chown it to root or to the user of paqmd";
+	if (st->st_mode & 077)
+		return "may be read or written by others: chmod 600";
+	if (st->st_size > KEYS_FILE_MAX)
+		return "has more than 65536 bytes";
+	return NULL;
+}
+
+/* All of @fd. Return: bytes, or -1 with errno. */
+static ssize_t slurp(int fd, char *buf, size_t size)
+{
+	size_t used = 0;
+	ssize_t n;
+
+	while (used < size) {
+		n = read(fd, buf + used, size - used);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -1;
+		if (!n)
+			break;
+		used += (size_t)n;
+	}
+	return (ssize_t)used;
+}
+
+int keys_load(const char *path, struct keyring *ring, char *error, size_t size)
+{
+	char text[KEYS_FILE_MAX];
+	const char *fault = NULL;
+	unsigned int line = 0;
+	struct stat st;
+	ssize_t n = -1;
+	int fd;
+
+	/* not to wait for the writer of a named pipe */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd >= 0 && !fstat(fd, &st)) {
+		fault = file_fault(&st);
+		if (!fault)
+			n = slurp(fd, text, sizeof(text));
+	}
+	if (fault)
+		snprintf(error, size, "%s: %s", path, fault);
+	else if (n < 0)
+		snprintf(error, size, "%s: cannot be read: %s", path, strerror(errno));
+	else
+		fault = keys_parse(text, (size_t)n, ring, &line);
+	if (line && fault)
+		snprintf(error, size, "%s:%u: %s", path, line, fault);
+	explicit_bzero(text, sizeof(text));
+	if (fd >= 0)
+		close(fd);
+	return fault || n < 0 ? -1 : 0;
+}
+
+enum keys_verdict keys_check(const struct keyring *ring, const struct paqm_msg *m,
+			     const uint8_t *payload, uint32_t len)
+{
+	bool own = false, theirs = false, found = false;
+	uint8_t bytes[PAQM_TAG_BYTES];
+	uint32_t n;
+	unsigned int i;
+
+	for (i = 0; i < ring->n; i++) {
+		own |= !ring->key[i].any && ring->key[i].router == m->router_id;
+		theirs |= ring->key[i].any;
+	}
+	if (!own && !theirs)
+		return KEYS_NONE;
+	if (!(m->flags & PAQM_F_AUTH))
+		return KEYS_MISSING;
+	n = paqm_tag_bytes(m, payload, len, bytes);
+	for (i = 0; i < ring->n; i++) {
+		const struct key *k = &ring->key[i];
+
+		/* the key of all routers says nothing about one that has its own */
+		if (k->id != m->key_id || k->any == own || (own && k->router != m->router_id))
+			continue;
+		found = true;
+		if (paqm_tag_equal(paqm_siphash24(k->bytes, bytes, n), m->tag))
+			return KEYS_VALID;
+	}
+	return found ? KEYS_BAD : KEYS_UNKNOWN;
+}
+
+void keys_wipe(struct keyring *ring)
+{
+	explicit_bzero(ring, sizeof(*ring));
+}
