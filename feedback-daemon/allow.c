@@ -16,6 +16,12 @@
 
 #define ECF_MIN_Q24 PAQM_Q24(1, 10) /* deepest single decrease (Paper F) */
 
+/* Relative values leave shares as unequal as they find them. The absolute rate of the
+ * same message is every flow's right: nobody stays below, but for what an overloaded
+ * queue needs to drain.
+ */
+#define ECF_RIGHT_Q24 PAQM_Q24(95, 100)
+
 static struct allow *slot_of(const struct allow_set *s, uint64_t router_id)
 {
 	size_t i;
@@ -94,11 +100,10 @@ static uint64_t ecf_base(const struct allow_set *s, const struct allow *a, const
 	return paqm_clamp64(a->rate, floor_bps / WINDUP, paqm_min64(ceil_bps, most));
 }
 
-/* Is there something that the flow has not heard between @a and @m? */
+/* Is there nothing that @m can be relative to, or something between that was not heard? */
 static bool is_gap(const struct allow *a, const struct paqm_msg *m)
 {
-	return a->msg.router_id == m->router_id &&
-	       (!a->active || m->boot != a->msg.boot || m->seq - a->msg.seq > 1);
+	return !a->active || m->boot != a->msg.boot || m->seq - a->msg.seq > 1;
 }
 
 static uint64_t expiry_ns(const struct paqm_msg *m)
@@ -111,6 +116,7 @@ struct allow *allow_apply(struct allow_set *s, const struct paqm_msg *m, const s
 			  uint64_t floor_bps, uint64_t ceil_bps, enum allow_use use,
 			  uint64_t now_ns, uint64_t keep_ns)
 {
+	uint64_t erf = m->erf ? f32_bps(m->erf) : 0;
 	struct allow *a;
 
 	allow_expire(s, now_ns, keep_ns);
@@ -124,10 +130,12 @@ struct allow *allow_apply(struct allow_set *s, const struct paqm_msg *m, const s
 		a->old_boot = a->msg.boot;
 		a->has_old_boot = true;
 	}
-	if (use == ALLOW_USE_ERF || (is_gap(a, m) && m->erf))
-		a->rate = f32_bps(m->erf);
+	if (use == ALLOW_USE_ERF || (is_gap(a, m) && erf))
+		a->rate = paqm_max64(erf, 1);
 	else
-		a->rate = ecf_step(ecf_base(s, a, m, floor_bps, ceil_bps), m->ecf, ceil_bps);
+		a->rate = paqm_max64(
+			ecf_step(ecf_base(s, a, m, floor_bps, ceil_bps), m->ecf, ceil_bps),
+			paqm_mul_q24(erf, ECF_RIGHT_Q24));
 	a->active = true;
 	a->msg = *m;
 	a->addr = *addr;

@@ -87,7 +87,7 @@ enum allow_order allow_order(const struct allow_set *s, const struct paqm_msg *m
  * @m: message
  * @addr: address of the router
  * @floor_bps: what the flow needs at least; ECF values count from half of it at least
- * @ceil_bps: what the flow asked for; the first ECF value counts from there
+ * @ceil_bps: what the flow asked for; the first ECF value without an ERF rate counts from there
  * @use: which of the two values to believe
  * @now_ns: capture time
  * @keep_ns: how long the sequence is remembered at least after expiry

@@ -523,7 +523,7 @@ def check_watch(t: Trial) -> None:
             t.until(lambda: events_file.stat().st_size > 0, "the watch to begin")
             client = Client(t.ipc)
             client.register(1, ceil=1_000_000)
-            icmp = message(quote(t.send_media()), 1, 1e9, ecf=0.5)
+            icmp = message(quote(t.send_media()), 1, 5e5, ecf=0.5)
             t.answer(icmp)
             t.answer(icmp)
             t.until(lambda: events_file.read_text().count("\n") == 4, "three events")

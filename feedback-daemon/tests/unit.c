@@ -180,8 +180,8 @@ static void test_ecf_vectors(void)
 
 		for (i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 			/* each router counts for itself */
-			struct paqm_msg m =
-				msg((uint64_t)row[i].router, (uint32_t)i / 2, row[i].v, 1);
+			struct paqm_msg m = msg((uint64_t)row[i].router, (uint32_t)i / 2, row[i].v,
+						i < 2 ? 1000000 : 1);
 			const struct allow *min;
 			unsigned int n;
 			uint64_t net, want = row[i].net < floors[j] ? floors[j] : row[i].net;
@@ -232,33 +232,44 @@ static void test_heal(void)
 {
 	const uint64_t floor = 100000, ceil = 10000000;
 	struct allow_set s = {0};
-	struct paqm_msg m = msg(1, 1, 0.5, 2000000);
+	struct paqm_msg m = msg(1, 1, 1e6, 2000000);
 	uint64_t t = S;
 
 #define SAY() allow_apply(&s, &m, &nowhere, floor, ceil, ALLOW_USE_ECF, t, 4 * S)->rate
-	CHECK_EQ(SAY(), 5000000);
+	CHECK_EQ(SAY(), 2000000); /* relative to nothing */
 	m.seq = 2;
-	CHECK_EQ(SAY(), 2500000);
+	CHECK_EQ(SAY(), 3000000);
 	m.seq = 4; /* 3 is lost: it may have said anything */
 	CHECK_EQ(SAY(), 2000000);
 	m.seq = 5;
-	CHECK_EQ(SAY(), 1000000);
+	CHECK_EQ(SAY(), 3000000);
 	m.boot++; /* a restarted router does not know what it allowed */
 	m.seq = 1;
 	CHECK_EQ(SAY(), 2000000);
 	m.seq = 2;
-	CHECK_EQ(SAY(), 1000000);
+	CHECK_EQ(SAY(), 3000000);
 	m.seq = 3; /* nor do we after a silence */
 	t += 3500 * MS;
 	CHECK_EQ(SAY(), 2000000);
 	m.seq = 0xFFFFFFFF; /* over the end */
 	(void)SAY();
 	m.seq = 0;
-	CHECK_EQ(SAY(), 1000000);
+	CHECK_EQ(SAY(), 3000000);
 	m.seq = 1; /* without an absolute rate there is nothing to heal with */
 	m.erf = 0;
 	t += 3500 * MS;
+	CHECK_EQ(SAY(), ceil);
+	m.seq = 2;
+	m.ecf = t_f32(0.5);
 	CHECK_EQ(SAY(), 5000000);
+	m.seq = 3; /* with one, nobody is sent below it, but for a twentieth */
+	m.erf = t_f32(4000000);
+	CHECK(SAY() >= 3799999 && s.slot[0].rate <= 3800000);
+	m.seq = 4;
+	CHECK(SAY() >= 3799999 && s.slot[0].rate <= 3800000);
+	m.seq = 5;
+	m.erf = t_f32(1000000);
+	CHECK(SAY() >= 1899999 && s.slot[0].rate <= 1900000);
 #undef SAY
 }
 
@@ -266,13 +277,15 @@ static void test_windup(void)
 {
 	const uint64_t floor = 100000, ceil = 10000000;
 	struct allow_set s = {0};
-	struct paqm_msg a = msg(1, 1, 1.0, 50000), b = msg(2, 1, 1.0, 50000);
+	struct paqm_msg a = msg(1, 1, 1.0, 1e7), b = msg(2, 1, 1.0, 1e7);
 	const struct allow *min;
 	unsigned int n, i;
 
 #define SAY(m) allow_apply(&s, &(m), &nowhere, floor, ceil, ALLOW_USE_ECF, S, 4 * S)->rate
 	CHECK_EQ(SAY(a), ceil);
 	CHECK_EQ(SAY(b), ceil);
+	a.erf = t_f32(50000);
+	b.erf = a.erf;
 	a.seq++;
 	a.ecf = t_f32(0.1);
 	CHECK_EQ(SAY(a), 1000000);
@@ -952,11 +965,14 @@ static void test_ecf_engine(void)
 	f = add(1, T_SPORT, T_SSRC);
 	send_media(T_SPORT, T_SSRC, 1, S);
 	CHECK_EQ(say(&m, S), REFUSE_NONE);
-	CHECK_EQ(f->rate.rate_bps, 500000);
+	CHECK_EQ(f->rate.rate_bps, 300000);
 	CHECK_EQ(f->rate.cause, PAQM_CAUSE_ECF);
+	m = msg(1, 2, 0.5, 100000);
+	CHECK_EQ(say(&m, S), REFUSE_NONE);
+	CHECK_EQ(f->rate.rate_bps, 150000);
 	CHECK_EQ(say(&m, S), REFUSE_SEQ_REPLAY); /* it would have multiplied twice */
-	CHECK_EQ(f->rate.rate_bps, 500000);
-	m = msg(1, 2, 1e9, 300000);
+	CHECK_EQ(f->rate.rate_bps, 150000);
+	m = msg(1, 3, 1e9, 300000);
 	CHECK_EQ(say(&m, S), REFUSE_NONE);
 	CHECK_EQ(f->rate.rate_bps, 1000000);
 }
