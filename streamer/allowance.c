@@ -46,12 +46,24 @@ static double rate_now(const struct allow_state *st, const struct allow_params *
 void allow_advice(struct allow_state *st, const struct allow_params *p, double now, double rate)
 {
 	if (rate > 0) {
+		/*
+		 * Advice is back. What was lost meanwhile was lost to this sender's own search
+		 * for a rate, and says nothing against the rate that a router knows.
+		 */
+		if (st->advice <= 0 && st->kept > 0) {
+			st->net = fmax(st->net, st->kept);
+			st->loss = st->kept_loss;
+			st->lossy = 0;
+			st->kept = 0;
+		}
 		/* Without loss the net must not hold back what a router grants. */
 		if (st->loss < 0)
 			st->net = p->rate_max;
 		st->advised = true;
 	} else if (st->advice > 0) {
 		/* Alone again: go on from here, not from the top. */
+		st->kept = st->net;
+		st->kept_loss = st->loss;
 		st->net = rate_now(st, p);
 		st->raised = now;
 	}

@@ -15,14 +15,16 @@ struct allow_params {
 };
 
 struct allow_state {
-	double start;  /* when the stream began */
-	double advice; /* bit/s; 0: none in force */
-	double net;    /* what the safety net permits */
-	double raised; /* last time the net was raised, or lowered */
-	double report; /* last receiver report; negative: none yet */
-	double loss;   /* last report with loss; negative: none yet */
-	int lossy;     /* successive reports with loss */
-	bool advised;  /* a router has spoken */
+	double start;	  /* when the stream began */
+	double advice;	  /* bit/s; 0: none in force */
+	double net;	  /* what the safety net permits */
+	double raised;	  /* last time the net was raised, or lowered */
+	double report;	  /* last receiver report; negative: none yet */
+	double loss;	  /* last report with loss; negative: none yet */
+	double kept;	  /* the net when the last advice expired; 0: none has */
+	double kept_loss; /* @loss then */
+	int lossy;	  /* successive reports with loss */
+	bool advised;	  /* a router has spoken */
 };
 
 void allow_init(struct allow_state *st, const struct allow_params *p, double now);

@@ -71,6 +71,19 @@ static void test_advice(void)
 	CHECK("no reports, no growth", allow_rate(&st, &params, now), 1e6);
 	allow_report(&st, &params, now, 0);
 	CHECK("reports, growth", allow_rate(&st, &params, now), 1.1e6);
+	/* What is lost in the search without advice does not hold back the advice. */
+	allow_report(&st, &params, now, 0.2);
+	allow_report(&st, &params, now, 0.2);
+	CHECK("alone, loss counts", allow_rate(&st, &params, now), 0.85 * 0.85 * 1.1e6);
+	allow_advice(&st, &params, now, 2e6);
+	CHECK("advice is back", allow_rate(&st, &params, now), 2e6);
+	/* What was lost beside the advice does, as it did before. */
+	allow_report(&st, &params, now, 0.2);
+	allow_report(&st, &params, now, 0.2);
+	CHECK("loss beside advice", allow_rate(&st, &params, now), 0.85 * 2e6);
+	allow_advice(&st, &params, now, 0);
+	allow_advice(&st, &params, now, 2e6);
+	CHECK("and is remembered", allow_rate(&st, &params, now), 0.85 * 2e6);
 }
 
 static void test_net(void)
