@@ -8,6 +8,7 @@
 #	make fuzz SECONDS=60	fuzz targets, each for so long
 #	make bench-auto		slow: links whose rate varies, P-AQM beside CAKE (out/bench-auto)
 #	make bench-encoder	what the encoder makes of a rate (after a demo: needs its clip)
+#	make gcc-element	optional: GStreamer's Google congestion control (Rust; once)
 #	make tdc-kernel		the kernel's own cases for qdiscs, without and with the module (slow)
 #	make kernels		modules and suites on 6.1, 6.12 and the newest kernel (very slow)
 #	make torture OPS=20000	random tc operations against traffic, kernel with all checkers (slow)
@@ -102,6 +103,10 @@ bench-encoder: build
 	@for rate in 400000 750000 1100000 1330000 2500000 3000000; do \
 		$(BUILD)/streamer/tests/bench_encoder "$(CACHE)/clip.y4m" $$rate || exit $$?; \
 	done
+
+.PHONY: gcc-element
+gcc-element:
+	@setup/gcc-element/build.sh
 
 bench-qdisc: build
 	@PYTHONPATH=testbed PYTHONDONTWRITEBYTECODE=1 "$(CACHE)/venv/bin/python" \

@@ -13,6 +13,9 @@
 	"application/x-rtp, media=(string)video, clock-rate=(int)90000, "                          \
 	"encoding-name=(string)H264, payload=(int)96"
 
+/* Least time between two regular RTCP packets, ns; feedback goes between them. */
+#define RTCP_INTERVAL 100000000ULL
+
 int cmd_send(int argc, char **argv);
 int cmd_recv(int argc, char **argv);
 

@@ -15,9 +15,10 @@
 #include <string.h>
 
 #include "streamer/options.h"
+#include "streamer/rate.h"
 
 #define JITTER_MS 200
-#define RTCP_INTERVAL (500 * GST_MSECOND)
+#define MEDIA_BANDWIDTH 1e6 /* bit/s, usual; reports get a twentieth of it */
 
 struct receiver {
 	char *listen, *log_dir, *output;
@@ -300,6 +301,7 @@ static gboolean build(struct receiver *r, GError **error)
 	GstAppSinkCallbacks reports = {.new_sample = on_report};
 	guint16 port = g_inet_socket_address_get_port(r->local);
 	GObject *session = NULL;
+	GstCaps *caps;
 	char *text;
 
 	r->rtp = open_socket(g_inet_socket_address_get_address(r->local), port, error);
@@ -310,8 +312,8 @@ static gboolean build(struct receiver *r, GError **error)
 		return FALSE;
 	/* One decoder thread: no added delay, and runs that repeat exactly. */
 	text = g_strdup_printf(
-		"rtpbin name=bin latency=%d "
-		"udpsrc name=rtp close-socket=false buffer-size=2097152 caps=\"" RTP_CAPS "\" ! "
+		"rtpbin name=bin latency=%d rtp-profile=avpf "
+		"udpsrc name=rtp close-socket=false buffer-size=2097152 ! "
 		"bin.recv_rtp_sink_0 "
 		"udpsrc name=rtcpin close-socket=false caps=application/x-rtcp ! "
 		"bin.recv_rtcp_sink_0 "
@@ -323,7 +325,10 @@ static gboolean build(struct receiver *r, GError **error)
 	g_free(text);
 	if (!r->pipeline)
 		return FALSE;
-	g_object_set(by_name(r, "rtp"), "socket", r->rtp, NULL);
+	caps = gst_caps_from_string(RTP_CAPS);
+	gst_caps_set_simple(caps, "extmap-" G_STRINGIFY(TWCC_ID), G_TYPE_STRING, TWCC_URI, NULL);
+	g_object_set(by_name(r, "rtp"), "socket", r->rtp, "caps", caps, NULL);
+	gst_caps_unref(caps);
 	g_object_set(by_name(r, "rtcpin"), "socket", r->rtcp, NULL);
 	gst_app_sink_set_callbacks(GST_APP_SINK(by_name(r, "out")), &pictures, r, NULL);
 	gst_app_sink_set_callbacks(GST_APP_SINK(by_name(r, "rtcp")), &reports, r, NULL);
@@ -333,7 +338,9 @@ static gboolean build(struct receiver *r, GError **error)
 	probe(by_name(r, "rtcpin"), "src", on_rtcp, r);
 	probe(r->depay, "sink", on_depay, r);
 	g_signal_emit_by_name(by_name(r, "bin"), "get-internal-session", 0, &session);
-	g_object_set(session, "rtcp-min-interval", (guint64)RTCP_INTERVAL, NULL);
+	/* Told, since it takes rtpbin seconds to find out: reports would come late until then. */
+	g_object_set(session, "rtcp-min-interval", (guint64)RTCP_INTERVAL, "rtcp-reduced-size",
+		     TRUE, "bandwidth", MEDIA_BANDWIDTH, NULL);
 	g_object_unref(session);
 	return TRUE;
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * paqm-streamer send: source -> paqmh264enc -> rtph264pay -> rtpbin ->
- * paqmpacer -> udpsink. The allowance comes from paqmd and the safety net and
- * reaches the encoder at its next picture.
+ * paqm-streamer send: source -> paqmh264enc -> rtph264pay -> paqmpacer ->
+ * rtpbin -> udpsink. The rate comes from a controller (control/), which hears
+ * paqmd and the peer's reports, and reaches the encoder at its next picture.
+ * The pacer stands before rtpbin, which notes when each packet has left.
  */
 #include <gio/gio.h>
 #include <glib-unix.h>
@@ -10,16 +11,14 @@
 #include <gst/gst.h>
 #include <string.h>
 
-#include "streamer/allowance.h"
 #include "streamer/gstpaqmh264enc.h"
 #include "streamer/gstpaqmpacer.h"
 #include "streamer/ipc_client.h"
 #include "streamer/options.h"
+#include "streamer/rate.h"
 #include "streamer/source.h"
 #include "streamer/wire.h"
 
-#define TICK_MS 50
-#define RTCP_INTERVAL (500 * GST_MSECOND)
 /* A daemon that went away may come back with the same advice. */
 #define ADVICE_GRACE 3.0
 #define FRAMES_HEADER                                                                              \
@@ -31,7 +30,7 @@
 
 struct sender {
 	/* options */
-	char *to, *source, *rate_max_text, *rate_min_text, *bind, *log_dir, *paqmd;
+	char *to, *source, *rate_max_text, *rate_min_text, *bind, *log_dir, *paqmd, *controller;
 	gboolean loop_source;
 	gint start_frame, gop, qp_min;
 	gint64 ssrc, seed;
@@ -44,7 +43,7 @@ struct sender {
 	gint64 wall_offset; /* CLOCK_REALTIME - CLOCK_MONOTONIC */
 
 	GMainLoop *main;
-	GstElement *pipeline, *encoder, *pacer, *appsrc;
+	GstElement *pipeline, *encoder, *pacer, *bin, *appsrc;
 	GObject *session;
 	int status;
 
@@ -56,14 +55,13 @@ struct sender {
 	gboolean stop;
 	gint64 first_pts; /* of the first picture, running time */
 
-	struct allow_params allow_params;
-	struct allow_state allow;
+	const struct ctl_kind *kind;
+	struct rate *rate;
+	GstElement *estimator; /* what the controller needs, or NULL */
 	struct ipc_client *ipc;
 	double daemon_lost; /* when; 0: it is there or never was */
-	guint64 report_seen;
-	guint64 rate_set;
 
-	FILE *frames_csv, *gop_csv, *feedback_csv;
+	FILE *frames_csv, *gop_csv, *feedback_csv, *control_csv;
 	/* counted by the streaming thread */
 	guint frames;
 	guint64 wire_bytes;
@@ -83,14 +81,9 @@ static gint64 wall_ns(struct sender *s, GstClockTime running)
 	return (gint64)(gst_element_get_base_time(s->pipeline) + running) + s->wall_offset;
 }
 
-static void apply_rate(struct sender *s)
+static void apply_rate(guint64 rate, gpointer data)
 {
-	guint64 rate = (guint64)allow_rate(&s->allow, &s->allow_params, now_s());
-
-	if (rate == s->rate_set)
-		return;
-	s->rate_set = rate;
-	g_object_set(s->encoder, "rate", rate, NULL);
+	g_object_set(((struct sender *)data)->encoder, "rate", rate, NULL);
 }
 
 static void on_advice(const struct paqm_ipc_rate *rate, gpointer data)
@@ -105,8 +98,11 @@ static void on_advice(const struct paqm_ipc_rate *rate, gpointer data)
 		return;
 	}
 	s->daemon_lost = 0;
-	allow_advice(&s->allow, &s->allow_params, now_s(), (double)rate->rate_bps);
-	apply_rate(s);
+	memcpy(&value, &rate->value, sizeof(value));
+	rate_advise(s->rate, &(struct ctl_advice){.rate = (double)rate->rate_bps,
+						  .value = value,
+						  .router = rate->router_id,
+						  .seq = rate->seq});
 	if (s->feedback_csv) {
 		static const guint8 mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 		gboolean v4 = !memcmp(rate->router, mapped, sizeof(mapped));
@@ -115,7 +111,6 @@ static void on_advice(const struct paqm_ipc_rate *rate, gpointer data)
 			v4 ? G_SOCKET_FAMILY_IPV4 : G_SOCKET_FAMILY_IPV6);
 
 		router = g_inet_address_to_string(addr);
-		memcpy(&value, &rate->value, sizeof(value));
 		fprintf(s->feedback_csv, "%" G_GINT64_FORMAT ",%s,%s,%.9g,%" G_GUINT64_FORMAT "\n",
 			realtime_ns(), router,
 			rate->cause < G_N_ELEMENTS(causes) ? causes[rate->cause] : "unknown", value,
@@ -125,55 +120,19 @@ static void on_advice(const struct paqm_ipc_rate *rate, gpointer data)
 	}
 }
 
-/* Receiver reports about our stream, as rtpbin keeps them per peer. */
-static void poll_reports(struct sender *s)
-{
-	GstStructure *stats = NULL;
-	const GValue *list;
-
-	g_object_get(s->session, "stats", &stats, NULL);
-	list = stats ? gst_structure_get_value(stats, "source-stats") : NULL;
-	if (list) {
-		G_GNUC_BEGIN_IGNORE_DEPRECATIONS
-		GValueArray *sources = g_value_get_boxed(list);
-
-		for (guint i = 0; sources && i < sources->n_values; i++) {
-			const GstStructure *src =
-				g_value_get_boxed(g_value_array_get_nth(sources, i));
-			guint lsr = 0, dlsr = 0, fraction = 0, about = 0, seq = 0;
-			gboolean have = FALSE;
-			guint64 id;
-
-			gst_structure_get_boolean(src, "have-rb", &have);
-			if (!have || !gst_structure_get_uint(src, "rb-ssrc", &about) ||
-			    about != (guint32)s->ssrc)
-				continue;
-			gst_structure_get_uint(src, "rb-lsr", &lsr);
-			gst_structure_get_uint(src, "rb-dlsr", &dlsr);
-			gst_structure_get_uint(src, "rb-exthighestseq", &seq);
-			gst_structure_get_uint(src, "rb-fractionlost", &fraction);
-			id = ((guint64)lsr << 32) ^ ((guint64)seq << 16) ^ dlsr ^ 1;
-			if (id == s->report_seen)
-				continue;
-			s->report_seen = id;
-			allow_report(&s->allow, &s->allow_params, now_s(), fraction / 256.0);
-		}
-		G_GNUC_END_IGNORE_DEPRECATIONS
-	}
-	if (stats)
-		gst_structure_free(stats);
-}
-
 static gboolean on_tick(gpointer data)
 {
 	struct sender *s = data;
 
-	poll_reports(s);
+	guint64 bytes;
+
+	g_object_get(s->pacer, "wire-bytes", &bytes, NULL);
+	rate_sent(s->rate, bytes);
 	if (s->daemon_lost > 0 && now_s() - s->daemon_lost > ADVICE_GRACE) {
 		s->daemon_lost = 0;
-		allow_advice(&s->allow, &s->allow_params, now_s(), 0);
+		rate_advise(s->rate, &(struct ctl_advice){0});
 	}
-	apply_rate(s);
+	rate_tick(s->rate);
 	return G_SOURCE_CONTINUE;
 }
 
@@ -397,25 +356,28 @@ static char *source_description(struct sender *s, GError **error)
 static gboolean build(struct sender *s, GRand *rand, GError **error)
 {
 	char *source = source_description(s, error), *host, *text;
-	GstElement *sink, *rtpbin, *pay, *rtcp_sink, *rtcp_src;
+	GstElement *sink, *pay, *rtcp_sink, *rtcp_src;
 	guint16 port = g_inet_socket_address_get_port(s->dest);
 	GstPad *pad;
+	gboolean ok;
 
 	if (!source)
 		return FALSE;
 	host = address_host(s->dest);
 	s->ts_offset = g_rand_int(rand);
 	text = g_strdup_printf(
-		"rtpbin name=bin %s ! "
+		"rtpbin name=bin rtp-profile=avpf %s ! "
 		"paqmh264enc name=enc gop=%d qp-min=%d rate-max=%" G_GUINT64_FORMAT " ! "
 		"rtph264pay name=pay mtu=%d pt=96 config-interval=0 aggregate-mode=none ! "
-		"bin.send_rtp_sink_0 bin.send_rtp_src_0 ! paqmpacer name=pacer ! "
+		"paqmpacer name=pacer ! %s%sbin.send_rtp_sink_0 bin.send_rtp_src_0 ! "
 		"udpsink name=rtp host=%s port=%u sync=false async=false close-socket=false "
 		"bin.send_rtcp_src_0 ! "
 		"udpsink name=rtcp host=%s port=%u sync=false async=false close-socket=false "
 		"udpsrc name=rtcpin close-socket=false caps=application/x-rtcp ! "
 		"bin.recv_rtcp_sink_0",
-		source, s->gop, s->qp_min, s->rate_max, WIRE_RTP_MTU, host, port, host, port + 1);
+		source, s->gop, s->qp_min, s->rate_max, WIRE_RTP_MTU,
+		s->kind->element ? s->kind->element : "",
+		s->kind->element ? " name=estimator ! " : "", host, port, host, port + 1);
 	s->pipeline = gst_parse_launch(text, error);
 	g_free(text);
 	g_free(source);
@@ -434,7 +396,10 @@ static gboolean build(struct sender *s, GRand *rand, GError **error)
 	pay = gst_bin_get_by_name(GST_BIN(s->pipeline), "pay");
 	g_object_set(pay, "ssrc", (guint)s->ssrc, "timestamp-offset", s->ts_offset, "seqnum-offset",
 		     (gint)(g_rand_int(rand) & 0x7fff), NULL);
+	ok = rate_number_packets(pay, error);
 	gst_object_unref(pay);
+	if (!ok)
+		return FALSE;
 
 	sink = gst_bin_get_by_name(GST_BIN(s->pipeline), "rtp");
 	g_object_set(sink, "socket", s->rtp, NULL);
@@ -449,10 +414,14 @@ static gboolean build(struct sender *s, GRand *rand, GError **error)
 	g_object_set(rtcp_src, "socket", s->rtcp, NULL);
 	gst_object_unref(rtcp_src);
 
-	rtpbin = gst_bin_get_by_name(GST_BIN(s->pipeline), "bin");
-	g_signal_emit_by_name(rtpbin, "get-internal-session", 0, &s->session);
-	gst_object_unref(rtpbin);
+	s->bin = gst_bin_get_by_name(GST_BIN(s->pipeline), "bin");
+	g_signal_emit_by_name(s->bin, "get-internal-session", 0, &s->session);
 	g_object_set(s->session, "rtcp-min-interval", (guint64)RTCP_INTERVAL, NULL);
+	s->estimator = gst_bin_get_by_name(GST_BIN(s->pipeline), "estimator");
+	if (s->estimator)
+		g_object_set(s->estimator, "min-bitrate", (guint)s->rate_min, "max-bitrate",
+			     (guint)s->rate_max, "estimated-bitrate",
+			     (guint)(CTL_START_SHARE * s->rate_max), NULL);
 
 	if (s->from_file) {
 		GstCaps *caps = y4m_caps(&s->y4m);
@@ -549,6 +518,41 @@ out:
 	g_clear_object(&local);
 }
 
+static gboolean choose_controller(struct sender *s, GError **error)
+{
+	GString *names;
+
+	s->kind = ctl_find(s->controller ? s->controller : ctl_kinds[0]->name);
+	if (s->kind)
+		return TRUE;
+	names = g_string_new(NULL);
+	for (guint i = 0; ctl_kinds[i]; i++)
+		g_string_append_printf(names, "\n  %-6s %s", ctl_kinds[i]->name,
+				       ctl_kinds[i]->summary);
+	g_set_error(error, USAGE_ERROR, 0, "there is no controller '%s'; there are%s",
+		    s->controller, names->str);
+	g_string_free(names, TRUE);
+	return FALSE;
+}
+
+/* An element that is not there is found before the stream begins. */
+static gboolean need_element(const struct ctl_kind *kind, GError **error)
+{
+	GstElementFactory *factory = kind->element ? gst_element_factory_find(kind->element) : NULL;
+
+	if (kind->element && !factory) {
+		g_set_error(error, USAGE_ERROR, 0,
+			    "controller %s needs the GStreamer element %s, which is not installed: "
+			    "build plugin rsrtp of gst-plugins-rs (crate gst-plugin-rtp), put it "
+			    "where GST_PLUGIN_PATH points, or choose another --controller",
+			    kind->name, kind->element);
+		return FALSE;
+	}
+	if (factory)
+		gst_object_unref(factory);
+	return TRUE;
+}
+
 static gboolean parse(struct sender *s, int argc, char **argv, GError **error)
 {
 	GOptionEntry entries[] = {
@@ -570,10 +574,12 @@ static gboolean parse(struct sender *s, int argc, char **argv, GError **error)
 		{"duration", 0, 0, G_OPTION_ARG_DOUBLE, &s->duration, "Stop after so long", "S"},
 		{"gop", 0, 0, G_OPTION_ARG_INT, &s->gop, "Pictures per quantizer group (12)", "N"},
 		{"qp-min", 0, 0, G_OPTION_ARG_INT, &s->qp_min, "Finest quantizer (4)", "N"},
+		{"controller", 0, 0, G_OPTION_ARG_STRING, &s->controller,
+		 "What sets the rate (auto); a wrong name lists them", "NAME"},
 		{"seed", 0, 0, G_OPTION_ARG_INT64, &s->seed, "Makes all random choices repeatable",
 		 "N"},
 		{"log", 0, 0, G_OPTION_ARG_FILENAME, &s->log_dir,
-		 "Write frames.csv, gop.csv and feedback.csv there", "DIR"},
+		 "Write frames.csv, gop.csv, feedback.csv and control.csv there", "DIR"},
 		{"paqmd", 0, 0, G_OPTION_ARG_FILENAME, &s->paqmd,
 		 "Socket of the feedback daemon, or none ($PAQM_SOCKET, " PAQM_IPC_PATH ")",
 		 "PATH|none"},
@@ -614,6 +620,8 @@ static gboolean parse(struct sender *s, int argc, char **argv, GError **error)
 			    "--gop 1 to 600, --qp-min 0 to 51, --ssrc 32 bit, others not negative");
 		return FALSE;
 	}
+	if (!choose_controller(s, error))
+		return FALSE;
 	s->from_file = strcmp(s->source, "test") && is_y4m(s->source);
 	if (!s->from_file)
 		return TRUE;
@@ -638,24 +646,29 @@ static gboolean open_logs(struct sender *s, GError **error)
 	s->gop_csv = s->frames_csv ? open_log(s->log_dir, "gop.csv", GOP_HEADER, error) : NULL;
 	s->feedback_csv =
 		s->gop_csv ? open_log(s->log_dir, "feedback.csv", FEEDBACK_HEADER, error) : NULL;
-	return s->feedback_csv != NULL;
+	s->control_csv =
+		s->feedback_csv ? open_log(s->log_dir, "control.csv", RATE_HEADER, error) : NULL;
+	return s->control_csv != NULL;
 }
 
 static void run(struct sender *s)
 {
 	guint tick, sigint, sigterm, timer = 0, watch;
 	GstBus *bus = gst_element_get_bus(s->pipeline);
-	double begin = now_s();
+	struct ctl_params limits = {(double)s->rate_min, (double)s->rate_max, WIRE_IP_PACKET};
+	GstPad *before;
 
 	s->main = g_main_loop_new(NULL, FALSE);
 	watch = gst_bus_add_watch(bus, on_message, s);
 	s->wall_offset = realtime_ns() - monotonic_ns();
-	allow_init(&s->allow, &s->allow_params, begin);
-	apply_rate(s);
+	s->rate = rate_new(s->kind, &limits, s->control_csv, apply_rate, s);
+	before = gst_element_get_static_pad(s->bin, "send_rtp_sink_0");
+	rate_watch(s->rate, before, s->session, (guint32)s->ssrc, WIRE_HEADERS, s->estimator);
+	gst_object_unref(before);
 	register_flow(s);
 	sigint = g_unix_signal_add(SIGINT, on_stop, s);
 	sigterm = g_unix_signal_add(SIGTERM, on_stop, s);
-	tick = g_timeout_add(TICK_MS, on_tick, s);
+	tick = g_timeout_add(RATE_TICK_MS, on_tick, s);
 	if (gst_element_set_state(s->pipeline, GST_STATE_PLAYING) == GST_STATE_CHANGE_FAILURE) {
 		s->status = EXIT_RUN;
 		g_idle_add(quit, s);
@@ -680,6 +693,8 @@ static void run(struct sender *s)
 	g_source_remove(watch);
 	ipc_client_free(s->ipc);
 	s->ipc = NULL;
+	rate_free(s->rate);
+	s->rate = NULL;
 	/* Status messages of the last group may still be queued. */
 	while (g_main_context_iteration(NULL, FALSE))
 		;
@@ -713,8 +728,8 @@ int cmd_send(int argc, char **argv)
 	gst_init(NULL, NULL);
 	gst_paqm_h264_enc_register(NULL);
 	gst_paqm_pacer_register(NULL);
-	s.allow_params = (struct allow_params){(double)s.rate_min, (double)s.rate_max};
-	if (!open_sockets(&s, &error) || !open_logs(&s, &error) || !build(&s, rand, &error))
+	if (!need_element(s.kind, &error) || !open_sockets(&s, &error) || !open_logs(&s, &error) ||
+	    !build(&s, rand, &error))
 		goto out;
 	printf("sending to %s from port %u, SSRC %u, %.0f to %.0f kbit/s\n", s.to,
 	       socket_port(s.rtp), (guint32)s.ssrc, s.rate_min / 1e3, s.rate_max / 1e3);
@@ -728,15 +743,17 @@ out:
 				   : EXIT_RUN;
 		g_error_free(error);
 	}
-	if (!close_log(s.frames_csv, "frames.csv") | !close_log(s.gop_csv, "gop.csv") |
-	    !close_log(s.feedback_csv, "feedback.csv"))
+	if (!close_log(s.control_csv, "control.csv") | !close_log(s.frames_csv, "frames.csv") |
+	    !close_log(s.gop_csv, "gop.csv") | !close_log(s.feedback_csv, "feedback.csv"))
 		s.status = EXIT_RUN;
 	if (rand)
 		g_rand_free(rand);
 	g_clear_object(&s.session);
 	gst_clear_object(&s.appsrc);
 	gst_clear_object(&s.encoder);
+	gst_clear_object(&s.estimator);
 	gst_clear_object(&s.pacer);
+	gst_clear_object(&s.bin);
 	gst_clear_object(&s.pipeline);
 	if (s.main)
 		g_main_loop_unref(s.main);
@@ -751,6 +768,7 @@ out:
 	g_free(s.bind);
 	g_free(s.log_dir);
 	g_free(s.paqmd);
+	g_free(s.controller);
 	g_mutex_clear(&s.lock);
 	g_cond_clear(&s.cond);
 	return s.status;

@@ -9,9 +9,11 @@
 
 #include <stddef.h>
 
-#define WIRE_IP_PACKET 1200		       /* largest IP packet sent */
-#define WIRE_HEADERS (20 + 8 + 12)	       /* IPv4, UDP, RTP */
-#define WIRE_RTP_MTU (WIRE_IP_PACKET - 20 - 8) /* what rtph264pay calls mtu */
+#define WIRE_IP_PACKET 1200 /* largest IP packet sent */
+#define WIRE_EXTENSION 8    /* RTP header extension: transport-wide sequence number */
+#define WIRE_HEADERS (20 + 8 + 12 + WIRE_EXTENSION) /* IPv4, UDP, RTP */
+/* What rtph264pay calls mtu: it does not count the extension. */
+#define WIRE_RTP_MTU (WIRE_IP_PACKET - 20 - 8 - WIRE_EXTENSION)
 #define WIRE_NAL (WIRE_IP_PACKET - WIRE_HEADERS)
 #define WIRE_FU (WIRE_NAL - 2) /* payload of a fragment: FU indicator, FU header */
 

@@ -30,6 +30,11 @@ def cache_dir() -> Path:
     return path
 
 
+def plugins() -> Path:
+    """GStreamer elements that no Debian package has (make gcc-element)."""
+    return cache_dir() / "gstreamer-plugins"
+
+
 @contextmanager
 def locked(name: str) -> Iterator[None]:
     """Lets only one process at a time make the thing called `name`."""

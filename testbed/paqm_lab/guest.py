@@ -156,6 +156,8 @@ class Guest:
         send += ["--rate-max", f"{flow['rate_max']}bit", "--rate-min", f"{flow['rate_min']}bit"]
         send += ["--duration", str(length), "--seed", str(self.config["seed"])]
         send += ["--log", str(home / "send"), "--paqmd", sockets[0]]
+        if self.config["variant"]["controller"]:
+            send += ["--controller", self.config["variant"]["controller"]]
         receiver = topology.SINK
         self.at(flow["start"] - LEAD, lambda: self.start(f"recv-{name}", receiver, receive))
         self.at(flow["start"], lambda: self.start(f"send-{name}", host, send))

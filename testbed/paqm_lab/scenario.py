@@ -23,7 +23,7 @@ TCP_PORT = 5201
 # How much later than asked a TCP flow may start, s: replications differ in it.
 TCP_JITTER = 0.1
 
-VARIANT = {"shaper": None, "steady": False, "follow": False}
+VARIANT = {"controller": None, "shaper": None, "steady": False, "follow": False}
 
 
 def rate(text: str) -> int:
@@ -168,6 +168,8 @@ def _check_sense(path: Path, data: dict[str, Any]) -> None:
                 f'{path}: variant[{number}].sender: expected "none" if there are no media flows, '
                 "and only then"
             )
+        if "controller" in variant and variant["sender"] != "paqm-streamer":
+            raise LabError(f"{path}: variant[{number}].controller needs the sender paqm-streamer")
         if "link" not in data["path"] and (variant.get("steady") or variant.get("follow")):
             raise LabError(f"{path}: variant[{number}]: steady and follow need path.link")
         if variant.get("follow") and variant["qdisc"].split()[0] not in ("paqm", "cake"):

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The two published reactions to the routers' messages, and nothing else
+ * (A. Lie, thesis 2008:74, Papers D and F): no safety net, for comparison and
+ * for networks where every bottleneck speaks P-AQM. Without advice the last
+ * rate stays.
+ *
+ * erf: the rate that the message names, as paqmd combined it over the routers.
+ * ecf: the relative value, one state per router, the smallest rules. Applied to
+ * a common rate instead, flows through many routers starve.
+ */
+#include "streamer/control/control.h"
+
+#define ROUTERS 64
+#define ECF_MIN 0.1 /* deepest single decrease (Paper F) */
+
+struct advised {
+	double start;
+	double rate; /* erf; 0: no router has spoken */
+	struct {
+		uint64_t id;
+		uint32_t seq;
+		double rate;
+	} router[ROUTERS];
+	size_t n;
+};
+
+static void advised_init(void *state, const struct ctl_params *p, double now)
+{
+	struct advised *s = state;
+
+	(void)now;
+	s->start = CTL_START_SHARE * p->rate_max;
+}
+
+static void erf_advice(void *state, const struct ctl_params *p, double now,
+		       const struct ctl_advice *a)
+{
+	struct advised *s = state;
+
+	(void)p;
+	(void)now;
+	if (a->rate > 0)
+		s->rate = a->rate;
+}
+
+static double erf_rate(const void *state, const struct ctl_params *p)
+{
+	const struct advised *s = state;
+
+	(void)p;
+	return s->rate > 0 ? s->rate : s->start;
+}
+
+static void ecf_advice(void *state, const struct ctl_params *p, double now,
+		       const struct ctl_advice *a)
+{
+	struct advised *s = state;
+	size_t i = 0;
+
+	(void)now;
+	if (a->rate <= 0) {
+		s->start = ctl_clamp(erf_rate(s, p), p->rate_min, p->rate_max);
+		s->n = 0;
+		s->rate = 0;
+		return;
+	}
+	while (i < s->n && s->router[i].id != a->router)
+		i++;
+	if (i == ROUTERS)
+		return;
+	if (i == s->n) {
+		s->router[s->n].id = a->router;
+		s->router[s->n].rate = p->rate_max;
+		s->n++;
+	} else if (s->router[i].seq == a->seq) {
+		return; /* the same message again: steps add up */
+	}
+	s->router[i].seq = a->seq;
+	if (a->value < 1)
+		s->router[i].rate *= ctl_clamp(a->value, ECF_MIN, 1);
+	else if (a->value > 1)
+		s->router[i].rate += a->value;
+	s->router[i].rate = ctl_clamp(s->router[i].rate, 1, p->rate_max);
+	s->rate = s->router[0].rate;
+	for (size_t k = 1; k < s->n; k++)
+		if (s->router[k].rate < s->rate)
+			s->rate = s->router[k].rate;
+}
+
+static void advised_state(const void *state, const char *name, ctl_log_fn log, void *data)
+{
+	const struct advised *s = state;
+
+	log(name, "advice", s->rate, data);
+}
+
+const struct ctl_kind ctl_erf = {
+	.name = "erf",
+	.summary = "the rate that routers name, without a safety net",
+	.size = sizeof(struct advised),
+	.init = advised_init,
+	.advice = erf_advice,
+	.rate = erf_rate,
+	.state = advised_state,
+};
+
+const struct ctl_kind ctl_ecf = {
+	.name = "ecf",
+	.summary = "the steps that routers ask for, without a safety net",
+	.size = sizeof(struct advised),
+	.init = advised_init,
+	.advice = ecf_advice,
+	.rate = erf_rate,
+	.state = advised_state,
+};

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The default: the lower of what routers advise and what a safety net allows.
+ *
+ * The net is NADA and sees every report. Alone, it rules. While advice is in
+ * force and nothing contradicts it, the net is lifted to the advice: it must
+ * not hold back what a router grants. Loss or a long queue that last although
+ * the advice is kept mean a bottleneck which does not speak P-AQM: then advice
+ * is in doubt, and the net goes its own way below it until it has reached the
+ * advice by itself. When advice ends the net goes on from the present rate;
+ * what it loses in its own search does not hold back advice that returns.
+ */
+#include <math.h>
+
+#include "streamer/control/nada.h"
+
+/* Signs against the advice. Single losses are the business of the routers. */
+#define WINDOW 0.5 /* s over which loss is counted */
+#define LOSS 0.01
+#define LOSSY_WINDOWS 2
+#define QUEUE 0.100 /* s; no law of a P-AQM router leaves more for long */
+#define QUEUE_LASTS 0.5
+#define DOUBT_LOWER 0.85
+#define DOUBT_ENDS 2.0 /* s without congestion */
+
+struct autoctl {
+	struct nada net;
+	double advice; /* bit/s; 0: none in force */
+	bool doubt;
+	double window; /* when the present one began */
+	double expected, lost;
+	int lossy;
+	double short_queue; /* last time the queue was none of ours */
+};
+
+static double auto_rate(const void *state, const struct ctl_params *p)
+{
+	const struct autoctl *s = state;
+
+	(void)p;
+	return s->advice > 0 ? fmin(s->advice, s->net.rate) : s->net.rate;
+}
+
+static void auto_init(void *state, const struct ctl_params *p, double now)
+{
+	struct autoctl *s = state;
+
+	nada_begin(&s->net, ctl_clamp(CTL_START_SHARE * p->rate_max, p->rate_min, p->rate_max));
+	s->window = s->short_queue = now;
+}
+
+static void lift(struct autoctl *s, const struct ctl_params *p)
+{
+	if (s->advice > 0 && !s->doubt)
+		s->net.rate = ctl_clamp(fmax(s->net.rate, s->advice), p->rate_min, p->rate_max);
+}
+
+static void forget_signs(struct autoctl *s, double now)
+{
+	s->window = s->short_queue = now;
+	s->expected = s->lost = 0;
+	s->lossy = 0;
+}
+
+static void auto_advice(void *state, const struct ctl_params *p, double now,
+			const struct ctl_advice *a)
+{
+	struct autoctl *s = state;
+
+	if (a->rate <= 0) {
+		/* Alone again: from here, not from the top. */
+		if (s->advice > 0)
+			s->net.rate = ctl_clamp(auto_rate(s, p), p->rate_min, p->rate_max);
+		s->advice = 0;
+		return;
+	}
+	/* What went wrong without a router says nothing about the router. */
+	if (s->advice <= 0)
+		forget_signs(s, now);
+	s->advice = a->rate;
+	lift(s, p);
+}
+
+/* Does what the peer reports contradict the advice? */
+static bool contradicts(struct autoctl *s, const struct fb_report *r)
+{
+	if (s->net.queue < QUEUE)
+		s->short_queue = r->now;
+	if (r->expected) {
+		s->expected += (double)r->expected;
+		s->lost += (double)r->lost;
+		if (r->now - s->window >= WINDOW) {
+			s->lossy = s->lost > LOSS * s->expected ? s->lossy + 1 : 0;
+			s->expected = s->lost = 0;
+			s->window = r->now;
+		}
+	} else {
+		s->lossy = r->fraction > LOSS ? s->lossy + 1 : 0;
+	}
+	return s->lossy >= LOSSY_WINDOWS || r->now - s->short_queue > QUEUE_LASTS;
+}
+
+static void auto_report(void *state, const struct ctl_params *p, const struct fb_report *r)
+{
+	struct autoctl *s = state;
+
+	nada_report(&s->net, p, r);
+	if (s->advice <= 0)
+		return;
+	if (contradicts(s, r)) {
+		if (!s->doubt) {
+			s->net.rate = ctl_clamp(fmin(DOUBT_LOWER * s->advice, s->net.rate),
+						p->rate_min, p->rate_max);
+			s->net.congested = r->now;
+		}
+		s->doubt = true;
+		forget_signs(s, r->now);
+	} else if (s->doubt && s->net.rate >= fmin(s->advice, p->rate_max) &&
+		   r->now - s->net.congested > DOUBT_ENDS) {
+		s->doubt = false;
+	}
+	lift(s, p);
+}
+
+static double auto_next(const void *state)
+{
+	return ((const struct autoctl *)state)->net.timer;
+}
+
+static void auto_timeout(void *state, const struct ctl_params *p, double now)
+{
+	struct autoctl *s = state;
+
+	nada_silence(&s->net, p, now);
+	/* The way back of the reports is broken, that of the advice is not. */
+	lift(s, p);
+}
+
+static void auto_state(const void *state, const char *name, ctl_log_fn log, void *data)
+{
+	const struct autoctl *s = state;
+
+	log(name, "advice", s->advice, data);
+	log(name, "doubt", s->doubt, data);
+	nada_log(&s->net, log, data);
+}
+
+const struct ctl_kind ctl_auto = {
+	.name = "auto",
+	.summary = "the lower of the routers' advice and a safety net (nada)",
+	.size = sizeof(struct autoctl),
+	.init = auto_init,
+	.report = auto_report,
+	.advice = auto_advice,
+	.next = auto_next,
+	.timeout = auto_timeout,
+	.rate = auto_rate,
+	.state = auto_state,
+};

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The table of controllers, and what all of them share. */
+#include "streamer/control/control.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How long reports on packets outrank receiver reports, which say less. */
+#define PACKETS_RULE 3.0
+
+const struct ctl_kind *const ctl_kinds[] = {
+	&ctl_auto, &ctl_nada, &ctl_tfrc, &ctl_gcc, &ctl_erf, &ctl_ecf, &ctl_fixed, NULL,
+};
+
+struct ctl {
+	const struct ctl_kind *kind;
+	struct ctl_params params;
+	struct fb fb;
+	double last_report; /* receiver report */
+	_Alignas(max_align_t) unsigned char state[];
+};
+
+const struct ctl_kind *ctl_find(const char *name)
+{
+	for (size_t i = 0; ctl_kinds[i]; i++)
+		if (!strcmp(ctl_kinds[i]->name, name))
+			return ctl_kinds[i];
+	return NULL;
+}
+
+struct ctl *ctl_new(const struct ctl_kind *kind, const struct ctl_params *p, double now)
+{
+	struct ctl *c = calloc(1, sizeof(*c) + kind->size);
+
+	if (!c)
+		return NULL;
+	c->kind = kind;
+	c->params = *p;
+	fb_init(&c->fb);
+	kind->init(c->state, &c->params, now);
+	return c;
+}
+
+void ctl_free(struct ctl *c)
+{
+	free(c);
+}
+
+uint64_t ctl_unwrap(const struct ctl *c, uint16_t seq)
+{
+	return fb_unwrap(&c->fb, seq);
+}
+
+/* Timers that were due before what happens now act first. */
+static void run_timers(struct ctl *c, double now)
+{
+	/* A controller that does not move its timer must not hang the sender. */
+	for (int i = 0; i < 1000 && ctl_next(c) <= now; i++)
+		c->kind->timeout(c->state, &c->params, ctl_next(c));
+}
+
+void ctl_feedback(struct ctl *c, double now, const struct fb_packet *pkts, size_t n)
+{
+	struct fb_report r;
+
+	run_timers(c, now);
+	if (fb_packets(&c->fb, now, pkts, n, &r) && c->kind->report)
+		c->kind->report(c->state, &c->params, &r);
+}
+
+void ctl_receiver_report(struct ctl *c, double now, double lost, double rtt)
+{
+	struct fb_report r = {
+		.now = now,
+		.rtt = rtt,
+		.interval = c->last_report > 0 ? now - c->last_report : 0,
+		.fraction = ctl_clamp(lost, 0, 1),
+		.x_recv = NAN,
+		.x_sent = NAN,
+		.fb = &c->fb,
+	};
+
+	run_timers(c, now);
+	c->last_report = now;
+	if (c->fb.last_report > 0 && now - c->fb.last_report < PACKETS_RULE)
+		return;
+	if (c->kind->report)
+		c->kind->report(c->state, &c->params, &r);
+}
+
+void ctl_advise(struct ctl *c, double now, const struct ctl_advice *a)
+{
+	run_timers(c, now);
+	if (c->kind->advice)
+		c->kind->advice(c->state, &c->params, now, a);
+}
+
+void ctl_estimate(struct ctl *c, double now, double rate)
+{
+	run_timers(c, now);
+	if (c->kind->estimate && isfinite(rate) && rate > 0)
+		c->kind->estimate(c->state, &c->params, now, rate);
+}
+
+void ctl_sent(struct ctl *c, double now, size_t bytes)
+{
+	if (bytes && c->kind->sent)
+		c->kind->sent(c->state, now, bytes);
+}
+
+double ctl_rate(struct ctl *c, double now)
+{
+	run_timers(c, now);
+	return ctl_clamp(c->kind->rate(c->state, &c->params), c->params.rate_min,
+			 c->params.rate_max);
+}
+
+double ctl_next(const struct ctl *c)
+{
+	return c->kind->next ? c->kind->next(c->state) : INFINITY;
+}
+
+void ctl_state(const struct ctl *c, ctl_log_fn log, void *data)
+{
+	const char *name = c->kind->name;
+
+	log(name, "rate", c->kind->rate(c->state, &c->params), data);
+	if (isfinite(c->fb.rtt))
+		log(name, "rtt", c->fb.rtt, data);
+	if (c->fb.spacing > 0)
+		log(name, "report_interval", c->fb.spacing, data);
+	if (c->kind->state)
+		c->kind->state(c->state, name, log, data);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Rate controllers of the sender behind one interface. A controller is one
+ * file with one struct ctl_kind, and one row in the table of control.c.
+ *
+ * Nothing here reads a clock or does I/O: times are arguments, in seconds of
+ * any monotonic clock, so tests are exact. Rates are bit/s at IP level.
+ */
+#ifndef PAQM_CONTROL_H
+#define PAQM_CONTROL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "streamer/control/feedback.h"
+
+/* Share of the highest rate to begin with when nothing is known of the path. */
+#define CTL_START_SHARE 0.25
+
+struct ctl_params {
+	double rate_min;
+	double rate_max;
+	double packet; /* bytes of a usual packet, headers included */
+};
+
+/* What paqmd hands over: the smallest rate of all routers, or that it is gone. */
+struct ctl_advice {
+	double rate;	 /* 0: no advice is in force any more */
+	double value;	 /* relative value of the message: below 1 times, above 1 plus bit/s */
+	uint64_t router; /* whose message it was */
+	uint32_t seq;	 /* its sequence: one step per message */
+};
+
+typedef void (*ctl_log_fn)(const char *controller, const char *key, double value, void *data);
+
+struct ctl_kind {
+	const char *name;
+	const char *summary;
+	const char *element; /* GStreamer element that brings estimates; NULL: needs none */
+	size_t size;	     /* of the state, which begins zeroed */
+	void (*init)(void *state, const struct ctl_params *p, double now);
+	/* All but init and rate may be NULL. */
+	void (*report)(void *state, const struct ctl_params *p, const struct fb_report *r);
+	void (*advice)(void *state, const struct ctl_params *p, double now,
+		       const struct ctl_advice *a);
+	void (*estimate)(void *state, const struct ctl_params *p, double now, double rate);
+	void (*sent)(void *state, double now, size_t bytes);
+	/* When timeout() is due; INFINITY: not at all. It must move into the future. */
+	double (*next)(const void *state);
+	void (*timeout)(void *state, const struct ctl_params *p, double now);
+	double (*rate)(const void *state, const struct ctl_params *p);
+	void (*state)(const void *state, const char *name, ctl_log_fn log, void *data);
+};
+
+extern const struct ctl_kind ctl_auto, ctl_nada, ctl_tfrc, ctl_gcc, ctl_erf, ctl_ecf, ctl_fixed;
+
+/* The table: NULL after the last. The first is the default. */
+extern const struct ctl_kind *const ctl_kinds[];
+const struct ctl_kind *ctl_find(const char *name);
+
+struct ctl;
+
+/**
+ * ctl_new() - a controller at its start
+ * Return: NULL when memory is short.
+ */
+struct ctl *ctl_new(const struct ctl_kind *kind, const struct ctl_params *p, double now);
+void ctl_free(struct ctl *c);
+
+/* Transport-wide sequence number of 16 bits to one that does not wrap. */
+uint64_t ctl_unwrap(const struct ctl *c, uint16_t seq);
+
+/**
+ * ctl_feedback() - one report of the peer with the fate of each packet
+ * @pkts: in any order; packets that were reported before change nothing
+ */
+void ctl_feedback(struct ctl *c, double now, const struct fb_packet *pkts, size_t n);
+/**
+ * ctl_receiver_report() - an RTCP receiver report (RFC 3550 section 6.4)
+ * @lost: share of packets lost since the report before
+ * @rtt: seconds; NAN if unknown
+ * Not looked at while the peer tells the fate of each packet.
+ */
+void ctl_receiver_report(struct ctl *c, double now, double lost, double rtt);
+void ctl_advise(struct ctl *c, double now, const struct ctl_advice *a);
+/* An estimate by the controller's element. */
+void ctl_estimate(struct ctl *c, double now, double rate);
+/* So many bytes have gone out since the last call. */
+void ctl_sent(struct ctl *c, double now, size_t bytes);
+/* The rate to use now, within the limits; lets time act on the controller. */
+double ctl_rate(struct ctl *c, double now);
+/* When ctl_rate() should be asked at the latest; INFINITY: whenever. */
+double ctl_next(const struct ctl *c);
+/* State as keys and values, of the controller and of those inside it. */
+void ctl_state(const struct ctl *c, ctl_log_fn log, void *data);
+
+static inline double ctl_clamp(double v, double lo, double hi)
+{
+	return v < lo ? lo : v > hi ? hi : v;
+}
+
+#endif /* PAQM_CONTROL_H */

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Fate of packets, from reports. */
+#include "streamer/control/feedback.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Times that no path has: such an entry is broken or hostile. */
+#define RTT_MAX 60.0
+/* A clock of the peer that jumps further than ours between two packets has been set. */
+#define CLOCK_JUMP 30.0
+
+void fb_init(struct fb *fb)
+{
+	memset(fb, 0, sizeof(*fb));
+	fb->rtt = NAN;
+}
+
+uint64_t fb_unwrap(const struct fb *fb, uint16_t seq)
+{
+	uint64_t base = fb->any ? fb->highest : 1ULL << 32;
+
+	return base + (int16_t)(uint16_t)(seq - (uint16_t)base);
+}
+
+static int by_seq(const void *a, const void *b)
+{
+	const struct fb_packet *x = a, *y = b;
+
+	return x->seq < y->seq ? -1 : x->seq > y->seq;
+}
+
+static bool sane(const struct fb_packet *p, double now)
+{
+	return isfinite(p->sent) && now >= p->sent && now - p->sent < RTT_MAX &&
+	       (!p->received || isfinite(p->recv));
+}
+
+static void forget(struct fb *fb, size_t i)
+{
+	memmove(fb->missing + i, fb->missing + i + 1,
+		(--fb->n_missing - i) * sizeof(fb->missing[0]));
+}
+
+static void note_arrival(struct fb *fb, const struct fb_packet *p)
+{
+	if (!fb->n_arrived || fabs(p->recv - fb->last_recv) > CLOCK_JUMP) {
+		fb->n_arrived = 0;
+		fb->first_recv = fb->last_recv = p->recv;
+	}
+	fb->arrived[fb->n_arrived % FB_HISTORY].recv = p->recv;
+	fb->arrived[fb->n_arrived % FB_HISTORY].size = p->size;
+	fb->n_arrived++;
+	if (p->recv > fb->last_recv)
+		fb->last_recv = p->recv;
+}
+
+double fb_recv_rate(const struct fb *fb, double window)
+{
+	double bytes = 0, span = fb->last_recv - fb->first_recv;
+	uint64_t kept = fb->n_arrived < FB_HISTORY ? fb->n_arrived : FB_HISTORY;
+
+	if (span < window)
+		window = span;
+	if (!kept || window <= 0)
+		return 0;
+	for (uint64_t i = fb->n_arrived - kept; i < fb->n_arrived; i++)
+		if (fb->arrived[i % FB_HISTORY].recv > fb->last_recv - window)
+			bytes += fb->arrived[i % FB_HISTORY].size;
+	return 8 * bytes / window;
+}
+
+/* An arrival counts against every older packet that is missing. */
+static size_t give_up(struct fb *fb, uint64_t seq)
+{
+	size_t lost = 0, kept = 0;
+
+	for (size_t i = 0; i < fb->n_missing; i++) {
+		struct fb_missing *m = &fb->missing[i];
+
+		if (m->pkt.seq < seq && ++m->later >= FB_LATER)
+			fb->lost[lost++] = m->pkt;
+		else
+			fb->missing[kept++] = *m;
+	}
+	fb->n_missing = kept;
+	return lost;
+}
+
+bool fb_packets(struct fb *fb, double now, const struct fb_packet *pkts, size_t n,
+		struct fb_report *r)
+{
+	size_t fresh = 0, lost = 0, kept = 0;
+	double bytes = 0, since = fb->last_sent, newest = -1;
+	struct fb_packet *p = fb->fresh;
+	struct fb_packet out[FB_PENDING];
+
+	if (n > FB_REPORT)
+		n = FB_REPORT;
+	for (size_t i = 0; i < n; i++)
+		if (sane(&pkts[i], now))
+			p[fresh++] = pkts[i];
+	qsort(p, fresh, sizeof(*p), by_seq);
+	for (size_t i = 0; i < fresh; i++) {
+		bool is_new = !fb->any || p[i].seq > fb->highest;
+		size_t m = 0;
+
+		while (m < fb->n_missing && fb->missing[m].pkt.seq != p[i].seq)
+			m++;
+		if (!is_new && (m == fb->n_missing || !p[i].received))
+			continue; /* known */
+		if (is_new) {
+			fb->highest = p[i].seq;
+			fb->any = true;
+			bytes += p[i].size;
+			fb->last_sent = fmax(fb->last_sent, p[i].sent);
+		}
+		if (!p[i].received) {
+			if (fb->n_missing == FB_PENDING)
+				forget(fb, 0);
+			fb->missing[fb->n_missing++] = (struct fb_missing){.pkt = p[i]};
+			continue;
+		}
+		if (m < fb->n_missing)
+			forget(fb, m);
+		note_arrival(fb, &p[i]);
+		newest = fmax(newest, p[i].sent);
+		if (is_new) {
+			size_t gone = give_up(fb, p[i].seq);
+
+			for (size_t k = 0; k < gone && lost < FB_PENDING; k++)
+				out[lost++] = fb->lost[k];
+		}
+		p[kept++] = p[i];
+	}
+	if (!kept && !lost)
+		return false;
+	memcpy(fb->lost, out, lost * sizeof(out[0]));
+	*r = (struct fb_report){
+		.now = now,
+		.rtt = newest >= 0 ? now - newest : NAN,
+		.interval = fb->last_report > 0 ? now - fb->last_report : 0,
+		.pkts = p,
+		.n = kept,
+		.losses = fb->lost,
+		.lost = lost,
+		.expected = kept + lost,
+		.fraction = (double)lost / (double)(kept + lost),
+		.fb = fb,
+	};
+	if (isfinite(r->rtt))
+		fb->rtt = isfinite(fb->rtt) ? fb->rtt + (r->rtt - fb->rtt) / 8 : r->rtt;
+	if (r->interval > 0)
+		fb->spacing = fb->spacing > 0 ? fb->spacing + (r->interval - fb->spacing) / 8
+					      : r->interval;
+	r->x_sent = since > 0 && fb->last_sent > since ? 8 * bytes / (fb->last_sent - since) : NAN;
+	r->x_recv = fb_recv_rate(fb, fmax(r->interval, isfinite(fb->rtt) ? fb->rtt : 0));
+	fb->last_report = now;
+	return true;
+}

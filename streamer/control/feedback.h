@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What feedback says, worked out once for all controllers: which packets are
+ * new, which are lost, what arrived in the last so many seconds.
+ *
+ * A packet is lost when three later ones have arrived (RFC 5348 section 5.1);
+ * if it arrives before that, it never was missing. A packet that no report
+ * mentions, because the report was lost, is neither received nor lost.
+ */
+#ifndef PAQM_FEEDBACK_H
+#define PAQM_FEEDBACK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define FB_LATER 3	/* packets after which a missing one is lost */
+#define FB_PENDING 256	/* missing packets that are not yet given up */
+#define FB_HISTORY 4096 /* arrivals remembered for rates */
+#define FB_REPORT 2048	/* packets of one report; what exceeds it is not looked at */
+
+struct fb_packet {
+	uint64_t seq; /* without wrap: fb_unwrap() */
+	double sent;  /* our clock */
+	double recv;  /* the peer's clock; only differences mean anything */
+	uint32_t size;
+	bool received;
+};
+
+struct fb_missing {
+	struct fb_packet pkt;
+	int later;
+};
+
+struct fb {
+	uint64_t highest; /* newest sequence number reported */
+	bool any;
+	struct fb_missing missing[FB_PENDING];
+	size_t n_missing;
+	struct {
+		double recv;
+		uint32_t size;
+	} arrived[FB_HISTORY];
+	uint64_t n_arrived;
+	double first_recv, last_recv; /* peer's clock */
+	double last_sent;	      /* of what was reported */
+	double last_report;
+	double rtt;	/* smoothed (RFC 6298), s; NAN: none yet */
+	double spacing; /* usual time between reports, s; 0: none yet */
+	/* of the present report */
+	struct fb_packet fresh[FB_REPORT], lost[FB_PENDING];
+};
+
+/* One report, as controllers see it. */
+struct fb_report {
+	double now;
+	double rtt;	 /* sample, hold time of the receiver included; NAN if none */
+	double interval; /* since the report before, s */
+	/* New packets that arrived, in order of sequence; none in a receiver report. */
+	const struct fb_packet *pkts;
+	size_t n;
+	const struct fb_packet *losses; /* found lost now, in order of sequence */
+	size_t lost;
+	size_t expected; /* of which new ones arrived or were lost */
+	double fraction; /* lost/expected; of a receiver report: what it says */
+	double x_recv;	 /* delivered in the interval or, if longer, the last round trip */
+	double x_sent;	 /* offered in the interval; NAN in a receiver report */
+	const struct fb *fb;
+};
+
+/* Sequence number of 16 bits to one that does not wrap. */
+uint64_t fb_unwrap(const struct fb *fb, uint16_t seq);
+void fb_init(struct fb *fb);
+/**
+ * fb_packets() - take a report in
+ * Return: false if it says nothing new; then *r is not written.
+ */
+bool fb_packets(struct fb *fb, double now, const struct fb_packet *pkts, size_t n,
+		struct fb_report *r);
+/* Bit/s that arrived during the last so many seconds of the peer's clock. */
+double fb_recv_rate(const struct fb *fb, double window);
+
+#endif /* PAQM_FEEDBACK_H */

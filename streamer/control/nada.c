@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Network-assisted dynamic adaptation (RFC 8698): queueing delay and loss make
+ * one congestion signal; the rate falls with its level and its growth. Names
+ * and values of the constants are those of RFC 8698, figure 3; lengths in s.
+ */
+#include "streamer/control/nada.h"
+
+#include <math.h>
+
+#define PRIO 1.0
+#define XREF 0.005 /* half of RFC 8698's, as QEPS */
+#define KAPPA 0.5
+#define ETA 2.0
+#define TAU 0.5
+#define DELTA 0.1
+#define LOGWIN 0.5
+#define QEPS 0.005
+#define DFILT 0.120
+#define GAMMA_MAX 0.5
+#define QBOUND 0.050
+#define MULTILOSS 7
+#define QTH 0.050
+#define LAMBDA 0.5
+#define PLRREF 0.01
+#define DLOSS 0.010
+#define ALPHA 0.1
+/* Not in RFC 8698, whose ramp-up overshoots again and again: it ends below the
+ * rate at which congestion last began, until there has been none for a while.
+ */
+#define CEILING 0.95
+#define PROBE 3.0
+/* Nor these: after a burst of loss the square of its share swings far. */
+#define LOSS_MAX 0.1
+#define GAP_MAX 100 /* packets: longer ones are no pattern */
+#define STEP_DOWN 0.3
+#define STEP_UP 0.5 /* per TAU */
+/* Epoch of the base delay: clocks drift apart, routes change. */
+#define EPOCH 60.0
+#define CLOCK_SET 30.0 /* s of delay that no path has */
+#define DATA_LIMITED 0.9
+/* With receiver reports alone: loss is all there is to go by. */
+#define RR_RAISE 1.10
+#define RR_EVERY 0.5
+#define RR_LOWER 0.85
+#define RR_LOSS 0.01
+#define RR_REST 2.0
+/* Reports came and stopped. */
+#define SILENCE 1.0
+#define REPORTS_MISSED 4
+#define SILENCE_LOWER 0.5
+
+void nada_begin(struct nada *n, double rate)
+{
+	*n = (struct nada){
+		.rate = rate,
+		.base = {INFINITY, INFINITY},
+		.congested = -INFINITY,
+		.ceiling = INFINITY,
+		.updated = -1,
+		.timer = INFINITY,
+	};
+}
+
+/* Smallest delay of the last DFILT above the smallest of the last epochs. */
+static void measure(struct nada *n, const struct fb_report *r)
+{
+	double low = INFINITY, last = -INFINITY;
+
+	if (r->now - n->epoch > EPOCH) {
+		n->base[1] = n->base[0];
+		n->base[0] = INFINITY;
+		n->epoch = r->now;
+	}
+	for (size_t i = 0; i < r->n; i++) {
+		double d = r->pkts[i].recv - r->pkts[i].sent;
+
+		if (isfinite(n->base[0]) && fabs(d - n->base[0]) > CLOCK_SET) {
+			n->base[0] = n->base[1] = INFINITY;
+			n->n_delays = 0;
+		}
+		n->base[0] = fmin(n->base[0], d);
+		n->delays[n->n_delays % NADA_DELAYS].recv = r->pkts[i].recv;
+		n->delays[n->n_delays % NADA_DELAYS].delay = d;
+		n->n_delays++;
+		last = fmax(last, r->pkts[i].recv);
+	}
+	for (unsigned int i = n->n_delays > NADA_DELAYS ? n->n_delays - NADA_DELAYS : 0;
+	     i < n->n_delays; i++)
+		if (n->delays[i % NADA_DELAYS].recv >= last - DFILT)
+			low = fmin(low, n->delays[i % NADA_DELAYS].delay);
+	if (isfinite(low))
+		n->queue = fmax(0, low - fmin(n->base[0], n->base[1]));
+}
+
+static void measure_loss(struct nada *n, const struct fb_report *r)
+{
+	double expected = 0, lost = 0, began = n->congested;
+
+	n->log[n->n_log % NADA_LOSSES].at = r->now;
+	n->log[n->n_log % NADA_LOSSES].expected = (double)r->expected;
+	n->log[n->n_log % NADA_LOSSES].lost = (double)r->lost;
+	n->n_log++;
+	for (unsigned int i = n->n_log > NADA_LOSSES ? n->n_log - NADA_LOSSES : 0; i < n->n_log;
+	     i++) {
+		if (n->log[i % NADA_LOSSES].at <= r->now - LOGWIN)
+			continue;
+		expected += n->log[i % NADA_LOSSES].expected;
+		lost += n->log[i % NADA_LOSSES].lost;
+	}
+	if (expected > 0)
+		n->p_loss += ALPHA * (lost / expected - n->p_loss);
+	n->since_loss += (double)r->expected;
+	if (r->lost) {
+		double gap = fmin(n->since_loss, GAP_MAX);
+
+		n->loss_gap = n->loss_gap > 0 ? n->loss_gap + (gap - n->loss_gap) / 4 : gap;
+		n->since_loss = 0;
+		n->congested = r->now;
+	}
+	if (n->queue >= QEPS)
+		n->congested = r->now;
+	/* What arrived when it began is what the path carries. */
+	if (n->congested == r->now && r->now - began > LOGWIN)
+		n->ceiling = fb_recv_rate(r->fb, LOGWIN);
+	else if (r->now - n->congested > PROBE)
+		n->ceiling = INFINITY;
+}
+
+/* Beside flows that fill the buffer delay says little once packets are lost. */
+static double warped(const struct nada *n)
+{
+	if (n->queue < QTH || n->loss_gap <= 0 || n->since_loss > MULTILOSS * n->loss_gap)
+		return n->queue;
+	return QTH * exp(-LAMBDA * (n->queue - QTH) / QTH);
+}
+
+static void by_receiver_report(struct nada *n, const struct fb_report *r)
+{
+	if (r->fraction > RR_LOSS) {
+		n->rate *= RR_LOWER;
+		n->congested = n->raised = r->now;
+	} else if (r->now - n->congested >= RR_REST && r->now - n->raised >= RR_EVERY) {
+		n->rate *= RR_RAISE;
+		n->raised = r->now;
+	}
+}
+
+/* Accelerated ramp-up: the queue that it may build is bounded. */
+static double ramp_rate(const struct fb_report *r)
+{
+	double rtt = isfinite(r->fb->rtt) ? r->fb->rtt : 0;
+	double gamma = fmin(GAMMA_MAX, QBOUND / (rtt + DELTA + DFILT));
+
+	return (1 + gamma) * fb_recv_rate(r->fb, LOGWIN);
+}
+
+void nada_report(struct nada *n, const struct ctl_params *p, const struct fb_report *r)
+{
+	double delta = n->updated >= 0 ? fmin(r->now - n->updated, TAU) : DELTA, before = n->x;
+	double ramp;
+
+	if (r->interval > 0)
+		n->spacing =
+			n->spacing > 0 ? n->spacing + (r->interval - n->spacing) / 8 : r->interval;
+	n->timer = r->now + fmax(SILENCE, REPORTS_MISSED * n->spacing);
+	n->updated = r->now;
+	if (!r->expected) {
+		by_receiver_report(n, r);
+		goto out;
+	}
+	measure(n, r);
+	measure_loss(n, r);
+	n->x = warped(n) + fmin(DLOSS * pow(n->p_loss / PLRREF, 2), LOSS_MAX);
+	ramp = ramp_rate(r);
+	if (r->now - n->congested > LOGWIN && ramp < CEILING * n->ceiling) {
+		n->rate = fmax(n->rate, ramp);
+	} else {
+		double offset = n->x - PRIO * XREF * p->rate_max / n->rate;
+		double step = -KAPPA * (delta / TAU) * (offset / TAU) -
+			      KAPPA * ETA * ((n->x - before) / TAU);
+
+		/* Who does not use what he may gets no more. */
+		if (step < 0 || !(r->x_sent < DATA_LIMITED * n->rate))
+			n->rate *= 1 + ctl_clamp(step, -STEP_DOWN, STEP_UP * delta / TAU);
+	}
+out:
+	n->rate = ctl_clamp(n->rate, p->rate_min, p->rate_max);
+}
+
+void nada_silence(struct nada *n, const struct ctl_params *p, double now)
+{
+	n->rate = fmax(SILENCE_LOWER * n->rate, p->rate_min);
+	n->congested = now;
+	n->timer = now + SILENCE;
+}
+
+void nada_log(const struct nada *n, ctl_log_fn log, void *data)
+{
+	log("nada", "r_ref", n->rate, data);
+	log("nada", "queue", n->queue, data);
+	log("nada", "x", n->x, data);
+	log("nada", "p_loss", n->p_loss, data);
+}
+
+/* The controller. */
+
+static void init(void *state, const struct ctl_params *p, double now)
+{
+	(void)now;
+	nada_begin(state, ctl_clamp(CTL_START_SHARE * p->rate_max, p->rate_min, p->rate_max));
+}
+
+static void report(void *state, const struct ctl_params *p, const struct fb_report *r)
+{
+	nada_report(state, p, r);
+}
+
+static double next(const void *state)
+{
+	return ((const struct nada *)state)->timer;
+}
+
+static void timeout(void *state, const struct ctl_params *p, double now)
+{
+	nada_silence(state, p, now);
+}
+
+static double rate(const void *state, const struct ctl_params *p)
+{
+	(void)p;
+	return ((const struct nada *)state)->rate;
+}
+
+static void log_state(const void *state, const char *name, ctl_log_fn log, void *data)
+{
+	(void)name;
+	nada_log(state, log, data);
+}
+
+const struct ctl_kind ctl_nada = {
+	.name = "nada",
+	.summary = "delay and loss as one signal (RFC 8698)",
+	.size = sizeof(struct nada),
+	.init = init,
+	.report = report,
+	.next = next,
+	.timeout = timeout,
+	.rate = rate,
+	.state = log_state,
+};

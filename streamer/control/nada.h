@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* NADA (RFC 8698) with all of it at the sender; also the safety net of auto. */
+#ifndef PAQM_NADA_H
+#define PAQM_NADA_H
+
+#include "streamer/control/control.h"
+
+#define NADA_DELAYS 512
+#define NADA_LOSSES 64
+
+struct nada {
+	double rate;	/* r_ref, bit/s */
+	double x;	/* aggregate congestion signal, s */
+	double queue;	/* queueing delay, s */
+	double base[2]; /* smallest one-way delay of this and the last epoch */
+	double epoch;	/* when this epoch began */
+	struct {
+		double recv, delay;
+	} delays[NADA_DELAYS];
+	unsigned int n_delays;
+	struct {
+		double at;
+		double expected, lost;
+	} log[NADA_LOSSES];
+	unsigned int n_log;
+	double p_loss;
+	double since_loss; /* packets since the last one lost */
+	double loss_gap;   /* usual packets between losses; 0: no loss yet */
+	double congested;  /* last sign of it; -INFINITY: none */
+	double ceiling;	   /* what arrived when congestion last began, bit/s */
+	double updated;
+	double raised; /* by receiver reports alone */
+	double spacing;
+	double timer;
+};
+
+void nada_begin(struct nada *n, double rate);
+void nada_report(struct nada *n, const struct ctl_params *p, const struct fb_report *r);
+void nada_silence(struct nada *n, const struct ctl_params *p, double now);
+void nada_log(const struct nada *n, ctl_log_fn log, void *data);
+
+#endif /* PAQM_NADA_H */

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Between the rate controller, which knows no GStreamer, and the sender's
+ * pipeline: brings it transport-wide reports (or receiver reports, if the peer
+ * sends no others) and the estimates of an element, tells the sender each new
+ * rate, logs the controller's state. All of it in the main loop's thread.
+ */
+#ifndef PAQM_STREAMER_RATE_H
+#define PAQM_STREAMER_RATE_H
+
+#include <gst/gst.h>
+#include <stdio.h>
+
+#include "streamer/control/control.h"
+
+#define RATE_HEADER "t_ns,controller,key,value"
+#define RATE_TICK_MS 50
+
+/* Header extension of transport-wide sequence numbers, and its id in our streams. */
+#define TWCC_URI "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01"
+#define TWCC_ID 1
+
+struct rate;
+
+typedef void (*rate_fn)(guint64 bps, gpointer data);
+
+/**
+ * rate_new() - a controller, ready to be asked
+ * @log: gets RATE_HEADER's columns every 100 ms; NULL: nothing
+ * @apply: called when the rate has changed
+ */
+struct rate *rate_new(const struct ctl_kind *kind, const struct ctl_params *p, FILE *log,
+		      rate_fn apply, gpointer data);
+/**
+ * rate_watch() - look at the reports that come back
+ * @before: the pad through which packets enter rtpbin; reports come out there
+ * @session: rtpbin's RTPSession
+ * @ssrc: our stream
+ * @headers: bytes of a packet around its RTP payload
+ * @estimator: the element that the controller needs, or NULL
+ */
+void rate_watch(struct rate *r, GstPad *before, GObject *session, guint32 ssrc, guint headers,
+		GstElement *estimator);
+void rate_advise(struct rate *r, const struct ctl_advice *a);
+/* The stream has sent so many bytes in all. */
+void rate_sent(struct rate *r, guint64 total);
+/* Every RATE_TICK_MS: lets time act, looks for receiver reports. */
+void rate_tick(struct rate *r);
+void rate_free(struct rate *r);
+
+/* Puts the transport-wide sequence number into the packets of a payloader. */
+gboolean rate_number_packets(GstElement *pay, GError **error);
+
+#endif /* PAQM_STREAMER_RATE_H */

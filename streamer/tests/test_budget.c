@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Frame budget and wire sizes. */
+#include "streamer/framebudget.h"
+#include "streamer/wire.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static int failed;
+
+#define CHECK(what, got, want)                                                                     \
+	do {                                                                                       \
+		double g_ = (got), w_ = (want);                                                    \
+		if (fabs(g_ - w_) > 1e-6 * fabs(w_) + 1e-9) {                                      \
+			failed++;                                                                  \
+			printf("FAIL line %d, %s: %.6f instead of %.6f\n", __LINE__, what, g_,     \
+			       w_);                                                                \
+		}                                                                                  \
+	} while (0)
+
+static void test_budget(void)
+{
+	const struct budget_params p = {.interval = 0.04, .delay = 0.012, .use = 1};
+	struct budget_state st = {0};
+	struct budget b = budget_next(&st, &p, 1e6);
+
+	CHECK("share", b.share, 5000);
+	CHECK("bound", b.bound, 6500);
+	CHECK("target", b.target, 5000);
+	budget_sent(&st, &p, &b, 6500, false);
+	CHECK("backlog", st.backlog, 1500);
+	b = budget_next(&st, &p, 1e6);
+	CHECK("bound after a full one", b.bound, 5000);
+	if (b.target >= 5000 || b.skip)
+		CHECK("repays", 0, 1);
+	/* A steep fall: what was borrowed at the old rate is more than the budget. */
+	b = budget_next(&st, &p, 100e3);
+	CHECK("left out", b.skip, 1);
+	budget_sent(&st, &p, &b, 0, true);
+	CHECK("drains", st.backlog, 1000);
+	/* What does not fit the content is no reason to ask for more. */
+	st = (struct budget_state){0};
+	b = budget_next(&st, &p, 1e6);
+	budget_sent(&st, &p, &b, 100, true);
+	CHECK("limited", st.trim, 0);
+	for (int i = 0; i < 1000; i++) {
+		b = budget_next(&st, &p, 1e6);
+		budget_sent(&st, &p, &b, 0.9 * b.target, false);
+	}
+	CHECK("mean of a sender that undershoots", 0.9 * b.target, 5000);
+}
+
+static void test_wire(void)
+{
+	CHECK("one packet", wire_bytes(1152), 1200);
+	CHECK("two", wire_bytes(1153), 1152 + 2 * 50);
+	CHECK("packets", wire_packets(1 + 1150 * 3), 3);
+	CHECK("packets", wire_packets(2 + 1150 * 3), 4);
+	for (size_t wire = 49; wire < 20000; wire++) {
+		size_t nal = wire_largest_nal(wire);
+
+		if (wire_bytes(nal) > wire) {
+			CHECK("largest NAL fits", wire_bytes(nal), wire);
+			break;
+		}
+	}
+}
+
+int main(void)
+{
+	test_budget();
+	test_wire();
+	printf(failed ? "%d checks failed\n" : "budget: all checks hold\n", failed);
+	return failed != 0;
+}
