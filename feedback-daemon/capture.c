@@ -3,54 +3,45 @@
 #include "capture.h"
 
 #include <errno.h>
-#include <linux/filter.h>
+#include <linux/if_packet.h>
 #include <linux/rtnetlink.h>
-#include <net/if.h>
-#include <pcap/pcap.h>
-#include <pcap/sll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "ctl.h"
 #include "ipc_server.h"
 #include "log.h"
+#include "opener.h"
 
-/* The longest message (IP header with options, quote with options) behind the
- * longest link header; media needs less.
- */
-#define SNAPLEN 256
-
-#define PACKETS_PER_TURN 64 /* of one interface, before the others get theirs */
+#define PACKETS_PER_TURN 256 /* of one interface, before the others get theirs */
 #define RETRY_NS 2000000000ULL
 
-/* Beyond this many flows the kernel passes all outgoing UDP and the flow table
- * alone decides: compiling a long filter takes longer than it saves.
- */
-#define FILTER_FLOWS 48
-#define FILTER_LEN (192 + FILTER_FLOWS * 128)
-
 struct iface {
-	struct source src; /* first: the loop knows the interface by it */
+	struct source src; /* first: the loop knows the interface by it; -1: not open */
 	struct daemon *d;
-	char name[32];
-	pcap_t *pcap; /* NULL: gone, to be tried again */
-	int dlt;
+	char name[CONF_IFACE_LEN]; /* empty: the slot is free */
+	uint8_t *ring;
+	unsigned int next;  /* frame of the ring to be read next */
 	unsigned int index; /* of the device, 0 for "any" */
+	bool named;	    /* still in the configuration; used by capture_reload() */
+	uint64_t received, dropped;
 };
 
 struct held {
 	uint64_t t_ns;
 	uint32_t len;
-	uint8_t data[SNAPLEN];
+	uint8_t data[FILTER_SNAP];
 };
 
 struct capture {
-	struct source link; /* rtnetlink; first: the loop knows us by it */
-	unsigned int n;
-	struct iface iface[REQUEST_IFACES];
+	struct source link;   /* rtnetlink; first: the loop knows us by it */
+	struct source opener; /* readable only at its end */
+	struct iface iface[CONF_IFACES];
+	struct filter_flows flows; /* what the sockets let through */
 	uint64_t retry_ns;
 	/* realtime minus monotonic, read once per turn: captures carry realtime */
 	uint64_t now_real, now_mono;
@@ -58,131 +49,69 @@ struct capture {
 	 * that one quotes may have left through another.
 	 */
 	unsigned int held;
-	struct held msg[REQUEST_IFACES * PACKETS_PER_TURN];
+	struct held msg[CONF_IFACES * PACKETS_PER_TURN];
 };
 
-static void filter_text(const struct engine *e, char *text, size_t size)
+static void flows_of(const struct engine *e, struct filter_flows *f)
 {
-	static const char messages[] =
-		"(inbound and (icmp[icmptype] = 253 or (icmp6 and ip6[40] = 100)))";
-	char addr[ADDR_TEXT];
-	size_t i, used;
-	unsigned int n = 0;
+	size_t i;
 
-	for (i = 0; i < ENGINE_FLOWS; i++)
-		n += e->keys[i].used;
-	if (!n) {
-		snprintf(text, size, "%s", messages);
-		return;
-	}
-	if (n > FILTER_FLOWS) {
-		snprintf(text, size, "%s or (outbound and udp)", messages);
-		return;
-	}
-	used = (size_t)snprintf(text, size, "%s or (outbound and udp and (", messages);
-	for (i = 0, n = 0; i < ENGINE_FLOWS; i++) {
+	memset(f, 0, sizeof(*f));
+	for (i = 0; i < ENGINE_FLOWS; i++) {
 		const struct flow_key *k = &e->keys[i];
 
 		if (!k->used)
 			continue;
-		used += (size_t)snprintf(
-			text + used, size - used, "%s(dst host %s and src port %u and dst port %u)",
-			n++ ? " or " : "", addr_text(&k->daddr, addr), k->sport, k->dport);
+		if (f->n == FILTER_FLOWS) {
+			/* All of them are alike. */
+			memset(f, 0, sizeof(*f));
+			f->n = FILTER_FLOWS + 1;
+			return;
+		}
+		f->flow[f->n++] = (struct filter_flow){
+			.version = addr_is_v4(&k->daddr) ? 4 : 6,
+			.addr = paqm_get32(k->daddr.b + 12),
+			.ports = (uint32_t)k->sport << 16 | k->dport,
+		};
 	}
-	snprintf(text + used, size - used, "))");
 }
 
-/* libpcap applies a new filter a second time, in user space, to what is already
- * in the ring. There the direction of a packet is known only from the header of
- * cooked captures; elsewhere the next packet would always be lost. So such
- * filters go to the kernel directly, which exchanges them atomically. What the
- * old filter has let through does no harm: the flow table decides.
- */
-static int attach(struct iface *f, const struct bpf_program *prog)
+static void packet(struct iface *f, const struct tpacket2_hdr *h, const struct sockaddr_ll *ll)
 {
-	struct sock_fprog p = {.len = (unsigned short)prog->bf_len};
-
-	_Static_assert(sizeof(struct sock_filter) == sizeof(struct bpf_insn), "same layout");
-	if (f->dlt == DLT_LINUX_SLL2 || f->dlt == DLT_LINUX_SLL) {
-		if (!pcap_setfilter(f->pcap, (struct bpf_program *)prog))
-			return 0;
-		log_line("%s: cannot set the filter: %s", f->name, pcap_geterr(f->pcap));
-		return -1;
-	}
-	p.filter = (struct sock_filter *)prog->bf_insns;
-	if (!setsockopt(pcap_fileno(f->pcap), SOL_SOCKET, SO_ATTACH_FILTER, &p, sizeof(p)))
-		return 0;
-	log_line("%s: cannot set the filter: %s", f->name, strerror(errno));
-	return -1;
-}
-
-static int set_filter(struct iface *f, const char *text)
-{
-	struct bpf_program prog;
-	int err;
-
-	if (pcap_compile(f->pcap, &prog, text, 1, PCAP_NETMASK_UNKNOWN)) {
-		log_line("%s: cannot compile filter '%s': %s", f->name, text, pcap_geterr(f->pcap));
-		return -1;
-	}
-	err = attach(f, &prog);
-	pcap_freecode(&prog);
-	return err;
-}
-
-/* Return: the IP packet behind the link header, or NULL. */
-static const uint8_t *ip_of(const struct iface *f, const uint8_t *p, uint32_t *caplen)
-{
-	uint32_t hlen, type;
-
-	switch (f->dlt) {
-	case DLT_LINUX_SLL2:
-		hlen = SLL2_HDR_LEN;
-		type = *caplen >= hlen ? paqm_get16(p) : 0;
-		break;
-	case DLT_LINUX_SLL:
-		hlen = SLL_HDR_LEN;
-		type = *caplen >= hlen ? paqm_get16(p + 14) : 0;
-		break;
-	case DLT_EN10MB:
-		hlen = 14;
-		type = *caplen >= hlen ? paqm_get16(p + 12) : 0;
-		break;
-	default: /* DLT_RAW */
-		hlen = 0;
-		type = *caplen && *p >> 4 == 6 ? 0x86DD : 0x0800;
-		break;
-	}
-	if ((type != 0x0800 && type != 0x86DD) || *caplen <= hlen)
-		return NULL;
-	*caplen -= hlen;
-	return p + hlen;
-}
-
-static void packet(u_char *user, const struct pcap_pkthdr *h, const u_char *p)
-{
-	struct iface *f = (struct iface *)user;
 	struct capture *c = f->d->capture;
-	uint64_t t = (uint64_t)h->ts.tv_sec * 1000000000ULL + (uint64_t)h->ts.tv_usec;
+	uint64_t t = (uint64_t)h->tp_sec * 1000000000ULL + h->tp_nsec;
 	uint64_t age = c->now_real > t ? c->now_real - t : 0;
-	uint32_t caplen = h->caplen;
-	const uint8_t *ip = ip_of(f, p, &caplen);
+	const uint8_t *ip = (const uint8_t *)h + h->tp_net;
 	struct held *m;
 
-	if (!ip)
-		return;
 	/* A step of the wall clock must not age or rejuvenate packets much. */
 	t = c->now_mono - paqm_min64(age, 1000000000ULL);
-	if (caplen < 20 || (*ip >> 4 == 6 ? ip[6] != 58 : ip[9] != 1)) {
-		engine_media(&f->d->engine, ip, caplen, t);
+	if (ll->sll_pkttype == PACKET_OUTGOING) {
+		engine_media(&f->d->engine, ip, h->tp_snaplen, t);
 		return;
 	}
 	if (c->held == sizeof(c->msg) / sizeof(c->msg[0]))
 		return; /* cannot happen: a turn reads no more than that */
 	m = &c->msg[c->held++];
 	m->t_ns = t;
-	m->len = caplen < SNAPLEN ? caplen : SNAPLEN;
+	m->len = h->tp_snaplen < FILTER_SNAP ? h->tp_snaplen : FILTER_SNAP;
 	memcpy(m->data, ip, m->len);
+}
+
+static void read_ring(struct iface *f)
+{
+	unsigned int i;
+
+	for (i = 0; i < PACKETS_PER_TURN; i++) {
+		uint8_t *frame = f->ring + (size_t)f->next * OPENER_FRAME;
+		struct tpacket2_hdr *h = (struct tpacket2_hdr *)frame;
+
+		if (!(__atomic_load_n(&h->tp_status, __ATOMIC_ACQUIRE) & TP_STATUS_USER))
+			return;
+		packet(f, h, (const struct sockaddr_ll *)(frame + TPACKET_ALIGN(sizeof(*h))));
+		__atomic_store_n(&h->tp_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
+		f->next = (f->next + 1) % OPENER_FRAMES;
+	}
 }
 
 static void log_verdict(const struct verdict *v)
@@ -207,62 +136,154 @@ static void judge_held(struct daemon *d)
 
 	for (i = 0; i < c->held; i++) {
 		const struct held *m = &c->msg[i];
+		uint64_t t_ns = c->now_real - (c->now_mono - m->t_ns);
 
 		engine_message(&d->engine, m->data, m->len, m->t_ns, &v);
 		log_verdict(&v);
-		ctl_event_verdict(d, &v, c->now_real - (c->now_mono - m->t_ns));
+		ctl_event_verdict(d, &v, t_ns);
+		ctl_event_packet(d, &v, m->data, m->len, t_ns);
 		if (v.changed)
 			ipc_push(d, v.flow);
 	}
 	c->held = 0;
 }
 
-static void iface_lost(struct iface *f, const char *why, uint64_t now_ns)
+/* Add what the kernel has counted since the last call. */
+static void count(struct iface *f)
 {
-	log_line("%s: capture ended (%s); trying again every %llu s", f->name, why,
+	struct tpacket_stats st = {0};
+	socklen_t len = sizeof(st);
+
+	if (f->src.fd < 0 || getsockopt(f->src.fd, SOL_PACKET, PACKET_STATISTICS, &st, &len))
+		return;
+	f->received += st.tp_packets;
+	f->dropped += st.tp_drops;
+}
+
+static void iface_close(struct iface *f)
+{
+	if (f->src.fd < 0)
+		return;
+	count(f);
+	munmap(f->ring, OPENER_RING);
+	close(f->src.fd);
+	f->src.fd = -1;
+}
+
+/* It is looked for at once, and then every two seconds. */
+static void iface_lost(struct iface *f, const char *why)
+{
+	log_line("%s: capture ended: %s; trying again every %llu s", f->name, why,
 		 RETRY_NS / 1000000000ULL);
-	pcap_close(f->pcap);
-	f->pcap = NULL;
-	f->d->capture->retry_ns = now_ns + RETRY_NS;
+	iface_close(f);
+	f->d->capture->retry_ns = 0;
 }
 
 static void iface_ready(struct source *s, uint32_t events)
 {
-	struct daemon *d = ((struct iface *)s)->d;
+	struct iface *f = (struct iface *)s;
+	struct daemon *d = f->d;
 	struct capture *c = d->capture;
+	socklen_t len = sizeof(int);
 	unsigned int i;
+	int err = 0;
 
-	(void)events;
+	/* That the link went down is not the end: it may come up again, and
+	 * link_ready() hears of a device that has gone. Reading clears it.
+	 */
+	if (events & EPOLLERR)
+		getsockopt(s->fd, SOL_SOCKET, SO_ERROR, &err, &len);
 	c->now_real = clock_ns(CLOCK_REALTIME);
 	c->now_mono = clock_ns(CLOCK_MONOTONIC);
-	for (i = 0; i < c->n; i++) {
-		struct iface *f = &c->iface[i];
-
-		if (f->pcap && pcap_dispatch(f->pcap, PACKETS_PER_TURN, packet, (u_char *)f) < 0)
-			iface_lost(f, pcap_geterr(f->pcap), c->now_mono);
-	}
+	for (i = 0; i < CONF_IFACES; i++)
+		if (c->iface[i].src.fd >= 0)
+			read_ring(&c->iface[i]);
 	judge_held(d);
 }
 
-/* Links have changed. libpcap alone does not reliably notice that its device is
- * gone: it asks when the link goes down, and if the device still exists at that
- * moment, no further error ever comes.
- */
+static const char *open_hint(int err)
+{
+	if (err == EPERM || err == EACCES)
+		return "; run as root or with CAP_NET_RAW";
+	if (err == ENODEV)
+		return "; see 'ip link' for the names";
+	return "";
+}
+
+/* Return: 0 or a positive errno. */
+static int iface_open(struct iface *f)
+{
+	struct capture *c = f->d->capture;
+	unsigned int slot = (unsigned int)(f - c->iface);
+	int fd = opener_open(c->opener.fd, slot, f->name, &c->flows, &f->index);
+	int err;
+
+	if (fd < 0)
+		return -fd;
+	f->ring = mmap(NULL, OPENER_RING, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (f->ring == MAP_FAILED) {
+		err = errno;
+		close(fd);
+		return err;
+	}
+	f->next = 0;
+	f->src.fd = fd;
+	if (!loop_watch(f->d, &f->src, EPOLLIN))
+		return 0;
+	err = errno;
+	iface_close(f);
+	return err;
+}
+
+/* What an RTM_NEWLINK or RTM_DELLINK says about our interfaces. */
+static void link_message(struct capture *c, const struct nlmsghdr *h)
+{
+	const struct ifinfomsg *ifi = NLMSG_DATA(h);
+	int left = (int)h->nlmsg_len - (int)NLMSG_LENGTH(sizeof(*ifi));
+	const struct rtattr *a = IFLA_RTA(ifi);
+	const char *name = "";
+	unsigned int i;
+
+	for (; RTA_OK(a, left); a = RTA_NEXT(a, left))
+		if (a->rta_type == IFLA_IFNAME)
+			name = RTA_DATA(a); /* terminated by the kernel */
+	for (i = 0; i < CONF_IFACES; i++) {
+		struct iface *f = &c->iface[i];
+
+		if (f->src.fd >= 0 && f->index && f->index == (unsigned int)ifi->ifi_index) {
+			if (h->nlmsg_type == RTM_DELLINK)
+				iface_lost(f, "the interface has gone");
+			else if (strcmp(f->name, name))
+				iface_lost(f, "the interface has another name now");
+		} else if (f->src.fd < 0 && f->name[0] && !strcmp(f->name, name)) {
+			c->retry_ns = 0;
+		}
+	}
+}
+
 static void link_ready(struct source *s, uint32_t events)
 {
 	struct capture *c = (struct capture *)s;
-	char buf[8192];
+	union {
+		struct nlmsghdr h;
+		char buf[16384];
+	} u;
+	ssize_t n;
 	unsigned int i;
 
 	(void)events;
-	/* What happened does not matter, nor whether some of it was lost. */
-	while (recv(s->fd, buf, sizeof(buf), MSG_DONTWAIT) > 0 || errno == ENOBUFS)
-		errno = 0;
-	for (i = 0; i < c->n; i++) {
-		struct iface *f = &c->iface[i];
+	while ((n = recv(s->fd, &u, sizeof(u), MSG_DONTWAIT)) > 0 ||
+	       (n < 0 && (errno == ENOBUFS || errno == EINTR))) {
+		const struct nlmsghdr *h = &u.h;
+		unsigned int left = n > 0 ? (unsigned int)n : 0;
 
-		if (f->pcap && f->index && if_nametoindex(f->name) != f->index)
-			iface_lost(f, "the interface has gone", clock_ns(CLOCK_MONOTONIC));
+		/* What was lost may have been about any of them. */
+		for (i = 0; n < 0 && errno == ENOBUFS && i < CONF_IFACES; i++)
+			if (c->iface[i].src.fd >= 0 && c->iface[i].index)
+				iface_lost(&c->iface[i], "news of interfaces were lost");
+		for (; NLMSG_OK(h, left); h = NLMSG_NEXT(h, left))
+			if (h->nlmsg_type == RTM_NEWLINK || h->nlmsg_type == RTM_DELLINK)
+				link_message(c, h);
 	}
 }
 
@@ -280,80 +301,29 @@ static int link_open(struct daemon *d)
 	return -1;
 }
 
-/* Why a handle could not be opened, in words that help. */
-static void log_open(const struct iface *f, int err)
+/* Nothing comes from the opener unasked: this is its end. Without it no
+ * interface could be brought back, so the whole daemon starts anew.
+ */
+static void opener_ready(struct source *s, uint32_t events)
 {
-	const char *hint = "";
+	struct capture *c = (struct capture *)((char *)s - offsetof(struct capture, opener));
 
-	if (err == PCAP_ERROR_PERM_DENIED)
-		hint = "; run as root or with CAP_NET_RAW";
-	else if (err == PCAP_ERROR_NO_SUCH_DEVICE)
-		hint = "; see 'ip link' for the names";
-	else if (err == PCAP_ERROR_IFACE_NOT_UP)
-		hint = "; see 'ip link set DEV up'";
-	log_line("cannot capture on %s: %s%s%s%s", f->name, pcap_statustostr(err),
-		 *pcap_geterr(f->pcap) ? ": " : "", pcap_geterr(f->pcap), hint);
+	(void)events;
+	log_line("the opener has ended");
+	c->iface[0].d->stop = DAEMON_FAILED;
 }
 
-static void discard(u_char *user, const struct pcap_pkthdr *h, const u_char *p)
+static struct iface *slot_of(struct capture *c, const char *name)
 {
-	(void)user;
-	(void)h;
-	(void)p;
+	size_t i;
+
+	for (i = 0; i < CONF_IFACES; i++)
+		if (!strcmp(c->iface[i].name, name))
+			return &c->iface[i];
+	return NULL;
 }
 
-static int iface_open(struct iface *f, bool quiet)
-{
-	char errbuf[PCAP_ERRBUF_SIZE], text[FILTER_LEN];
-	int err, i;
-
-	f->index = if_nametoindex(f->name);
-	f->pcap = pcap_create(f->name, errbuf);
-	if (!f->pcap) {
-		log_line("cannot capture on %s: %s", f->name, errbuf);
-		return -1;
-	}
-	pcap_set_snaplen(f->pcap, SNAPLEN);
-	pcap_set_promisc(f->pcap, 0);
-	/* A message must be seen when it arrives, not when a block is full. */
-	pcap_set_immediate_mode(f->pcap, 1);
-	pcap_set_tstamp_precision(f->pcap, PCAP_TSTAMP_PRECISION_NANO);
-	err = pcap_activate(f->pcap);
-	if (err < 0) {
-		if (!quiet)
-			log_open(f, err);
-		goto fail;
-	}
-	if (!strcmp(f->name, "any"))
-		pcap_set_datalink(f->pcap, DLT_LINUX_SLL2);
-	f->dlt = pcap_datalink(f->pcap);
-	if (f->dlt != DLT_LINUX_SLL2 && f->dlt != DLT_LINUX_SLL && f->dlt != DLT_EN10MB &&
-	    f->dlt != DLT_RAW) {
-		log_line("%s: link type %s is not supported; use '-i any'", f->name,
-			 pcap_datalink_val_to_name(f->dlt));
-		goto fail;
-	}
-	filter_text(&f->d->engine, text, sizeof(text));
-	if (pcap_setnonblock(f->pcap, 1, errbuf) || set_filter(f, text))
-		goto fail;
-	/* What came in before there was a filter may be anything; the ring holds
-	 * a few thousand packets.
-	 */
-	for (i = 0; i < 16 && pcap_dispatch(f->pcap, 1000, discard, NULL) > 0; i++)
-		;
-	f->src.fd = pcap_get_selectable_fd(f->pcap);
-	if (loop_watch(f->d, &f->src, EPOLLIN)) {
-		log_line("%s: cannot wait for packets: %s", f->name, strerror(errno));
-		goto fail;
-	}
-	return 0;
-fail:
-	pcap_close(f->pcap);
-	f->pcap = NULL;
-	return -1;
-}
-
-int capture_open(struct daemon *d, const char *const *names, unsigned int n)
+int capture_open(struct daemon *d, int opener)
 {
 	struct capture *c = calloc(1, sizeof(*c));
 	unsigned int i;
@@ -362,18 +332,57 @@ int capture_open(struct daemon *d, const char *const *names, unsigned int n)
 		return -1;
 	d->capture = c;
 	c->retry_ns = UINT64_MAX;
-	if (link_open(d))
+	c->link.fd = -1;
+	c->opener = (struct source){.fd = opener, .ready = opener_ready};
+	for (i = 0; i < CONF_IFACES; i++)
+		c->iface[i] = (struct iface){.src = {.fd = -1, .ready = iface_ready}, .d = d};
+	if (link_open(d) || loop_watch(d, &c->opener, EPOLLRDHUP))
 		return -1;
-	for (i = 0; i < n; i++) {
-		struct iface *f = &c->iface[c->n++];
+	for (i = 0; i < d->conf.ifaces; i++) {
+		struct iface *f = &c->iface[i];
+		int err;
 
-		f->d = d;
-		f->src.ready = iface_ready;
-		snprintf(f->name, sizeof(f->name), "%s", names[i]);
-		if (iface_open(f, false))
+		strcpy(f->name, d->conf.iface[i]);
+		err = iface_open(f);
+		if (err) {
+			log_line("cannot capture on %s: %s%s", f->name, strerror(err),
+				 open_hint(err));
 			return -1;
+		}
 	}
 	return 0;
+}
+
+void capture_reload(struct daemon *d)
+{
+	struct capture *c = d->capture;
+	struct iface *f;
+	unsigned int i;
+
+	for (i = 0; i < CONF_IFACES; i++)
+		c->iface[i].named = false;
+	for (i = 0; i < d->conf.ifaces; i++) {
+		f = slot_of(c, d->conf.iface[i]);
+		if (f)
+			f->named = true;
+	}
+	for (i = 0; i < CONF_IFACES; i++) {
+		f = &c->iface[i];
+		if (f->named || !f->name[0])
+			continue;
+		iface_close(f);
+		opener_close(c->opener.fd, i);
+		f->name[0] = 0;
+		f->received = 0;
+		f->dropped = 0;
+	}
+	for (i = 0; i < d->conf.ifaces; i++) {
+		if (slot_of(c, d->conf.iface[i]))
+			continue;
+		f = slot_of(c, "");
+		strcpy(f->name, d->conf.iface[i]); /* as many slots as names */
+		c->retry_ns = 0;
+	}
 }
 
 void capture_close(struct daemon *d)
@@ -382,11 +391,11 @@ void capture_close(struct daemon *d)
 
 	if (!d->capture)
 		return;
-	for (i = 0; i < d->capture->n; i++)
-		if (d->capture->iface[i].pcap)
-			pcap_close(d->capture->iface[i].pcap);
+	for (i = 0; i < CONF_IFACES; i++)
+		iface_close(&d->capture->iface[i]);
 	if (d->capture->link.fd >= 0)
 		close(d->capture->link.fd);
+	close(d->capture->opener.fd);
 	free(d->capture);
 	d->capture = NULL;
 }
@@ -394,13 +403,16 @@ void capture_close(struct daemon *d)
 void capture_filter(struct daemon *d)
 {
 	struct capture *c = d->capture;
-	char text[FILTER_LEN];
-	unsigned int i;
+	struct filter_flows flows;
+	int err;
 
-	filter_text(&d->engine, text, sizeof(text));
-	for (i = 0; i < c->n; i++)
-		if (c->iface[i].pcap)
-			set_filter(&c->iface[i], text);
+	flows_of(&d->engine, &flows);
+	if (!memcmp(&flows, &c->flows, sizeof(flows)))
+		return;
+	c->flows = flows;
+	err = opener_filter(c->opener.fd, &flows);
+	if (err)
+		log_line("cannot set the filter: %s", strerror(-err));
 }
 
 uint64_t capture_retry(struct daemon *d, uint64_t now_ns)
@@ -411,13 +423,15 @@ uint64_t capture_retry(struct daemon *d, uint64_t now_ns)
 	if (now_ns < c->retry_ns)
 		return c->retry_ns;
 	c->retry_ns = UINT64_MAX;
-	for (i = 0; i < c->n; i++) {
-		if (c->iface[i].pcap)
+	for (i = 0; i < CONF_IFACES; i++) {
+		struct iface *f = &c->iface[i];
+
+		if (f->src.fd >= 0 || !f->name[0])
 			continue;
-		if (iface_open(&c->iface[i], true))
+		if (iface_open(f))
 			c->retry_ns = now_ns + RETRY_NS;
 		else
-			log_line("%s: capturing again", c->iface[i].name);
+			log_info("%s: capturing", f->name);
 	}
 	return c->retry_ns;
 }
@@ -427,16 +441,18 @@ void capture_stats(struct daemon *d, struct request_env *env)
 	struct capture *c = d->capture;
 	unsigned int i;
 
-	env->ifaces = c->n;
-	for (i = 0; i < c->n; i++) {
-		struct request_iface *r = &env->iface[i];
-		struct pcap_stat st = {0};
+	env->ifaces = 0;
+	for (i = 0; i < CONF_IFACES; i++) {
+		struct iface *f = &c->iface[i];
+		struct request_iface *r = &env->iface[env->ifaces];
 
-		snprintf(r->name, sizeof(r->name), "%s", c->iface[i].name);
-		r->up = c->iface[i].pcap;
-		if (r->up)
-			pcap_stats(c->iface[i].pcap, &st);
-		r->received = st.ps_recv;
-		r->dropped = st.ps_drop;
+		if (!f->name[0])
+			continue;
+		count(f);
+		env->ifaces++;
+		strcpy(r->name, f->name);
+		r->up = f->src.fd >= 0;
+		r->received = f->received;
+		r->dropped = f->dropped;
 	}
 }

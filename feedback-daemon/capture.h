@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Packet capture: one libpcap handle per interface, immediate mode, with a
- * kernel filter for incoming feedback messages and outgoing registered media.
+ * Packet capture: one socket per interface, opened by the opener (opener.h) and
+ * read through a ring that the kernel fills. Interfaces may come and go.
  */
 #ifndef PAQMD_CAPTURE_H
 #define PAQMD_CAPTURE_H
@@ -9,9 +9,16 @@
 #include "loop.h"
 #include "request.h"
 
-/* Open @n interfaces. Return: 0, or -1 after having logged why not. */
-int capture_open(struct daemon *d, const char *const *names, unsigned int n);
+/* Open the interfaces of the configuration, through the opener at @opener.
+ * Return: 0, or -1 after having logged why not.
+ */
+int capture_open(struct daemon *d, int opener);
 void capture_close(struct daemon *d);
+
+/* The configuration names other interfaces. One that cannot be opened is tried
+ * again, as one that has gone.
+ */
+void capture_reload(struct daemon *d);
 
 /* The set of flows has changed. */
 void capture_filter(struct daemon *d);

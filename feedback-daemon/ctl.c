@@ -26,7 +26,7 @@
 struct ctl_client {
 	struct source src; /* first: the loop knows the client by it */
 	struct daemon *d;
-	bool used, watch;
+	bool used, watch, capture;
 	uint64_t lost; /* events */
 	char in[CTL_LINE];
 	size_t in_len;
@@ -38,14 +38,14 @@ struct ctl_server {
 	struct source src;
 	struct daemon *d;
 	char *path;
-	unsigned int watchers;
+	unsigned int watchers, captures;
 	struct ctl_client client[CTL_CLIENTS];
 };
 
 static void drop_client(struct ctl_client *c)
 {
-	if (c->watch)
-		c->d->ctl->watchers--;
+	c->d->ctl->watchers -= c->watch;
+	c->d->ctl->captures -= c->capture;
 	close(c->src.fd);
 	free(c->out);
 	c->out = NULL;
@@ -112,14 +112,14 @@ static void put_event(struct ctl_client *c, json_t *o)
 	flush(c);
 }
 
-static void broadcast(struct daemon *d, json_t *o)
+static void broadcast(struct daemon *d, json_t *o, bool capture)
 {
 	size_t i;
 
 	for (i = 0; i < CTL_CLIENTS; i++) {
 		struct ctl_client *c = &d->ctl->client[i];
 
-		if (c->used && c->watch)
+		if (c->used && (capture ? c->capture : c->watch))
 			put_event(c, json_incref(o));
 	}
 	json_decref(o);
@@ -128,13 +128,21 @@ static void broadcast(struct daemon *d, json_t *o)
 void ctl_event_verdict(struct daemon *d, const struct verdict *v, uint64_t t_ns)
 {
 	if (d->ctl && d->ctl->watchers)
-		broadcast(d, request_event_verdict(&d->engine, v, t_ns));
+		broadcast(d, request_event_verdict(&d->engine, v, t_ns), false);
+}
+
+void ctl_event_packet(struct daemon *d, const struct verdict *v, const uint8_t *ip, uint32_t len,
+		      uint64_t t_ns)
+{
+	if (d->ctl && d->ctl->captures)
+		broadcast(d, request_event_packet(v, ip, len, t_ns), true);
 }
 
 void ctl_event_flow(struct daemon *d, const char *event, const struct flow *f)
 {
 	if (d->ctl && d->ctl->watchers)
-		broadcast(d, request_event_flow(&d->engine, event, f, clock_ns(CLOCK_REALTIME)));
+		broadcast(d, request_event_flow(&d->engine, event, f, clock_ns(CLOCK_REALTIME)),
+			  false);
 }
 
 static bool answer(struct ctl_client *c, const char *line, size_t len)
@@ -147,17 +155,28 @@ static bool answer(struct ctl_client *c, const char *line, size_t len)
 		.bad_records = d->bad_records,
 		.peers_refused = d->peers_refused,
 	};
-	bool watch = false;
+	enum request_act act;
+	char why[CONF_WHY];
+	json_t *o;
 
 	capture_stats(d, &env);
-	if (!put_line(c, request_answer(&d->engine, &env, line, len, &watch), CTL_ANSWERS_MAX)) {
+	o = request_answer(&d->engine, &env, line, len, &act);
+	if (act == REQUEST_RELOAD) {
+		json_decref(o);
+		o = request_reloaded(daemon_reload(d, why) ? NULL : why);
+	}
+	if (!put_line(c, o, CTL_ANSWERS_MAX)) {
 		log_limited(LOG_CLASS_CLIENT, "control client dropped: does not read its answers");
 		drop_client(c);
 		return false;
 	}
-	if (watch && !c->watch) {
+	if (act == REQUEST_WATCH && !c->watch) {
 		c->watch = true;
 		d->ctl->watchers++;
+	}
+	if (act == REQUEST_CAPTURE && !c->capture) {
+		c->capture = true;
+		d->ctl->captures++;
 	}
 	return flush(c);
 }
@@ -223,7 +242,7 @@ static void listen_ready(struct source *s, uint32_t events)
 		drop_client(c);
 }
 
-int ctl_open(struct daemon *d, const char *path)
+int ctl_open(struct daemon *d, const char *path, const struct sandbox_user *user)
 {
 	struct ctl_server *srv = calloc(1, sizeof(*srv));
 
@@ -231,12 +250,11 @@ int ctl_open(struct daemon *d, const char *path)
 		return -1;
 	srv->d = d;
 	srv->src.ready = listen_ready;
-	srv->src.fd = unixsock_listen(d, path, SOCK_STREAM);
+	srv->src.fd = unixsock_listen(d, user, path, SOCK_STREAM, &srv->path);
 	if (srv->src.fd < 0) {
 		free(srv);
 		return -1;
 	}
-	srv->path = strdup(path);
 	d->ctl = srv;
 	return loop_watch(d, &srv->src, EPOLLIN);
 }

@@ -4,15 +4,18 @@
 #define PAQMD_CTL_H
 
 #include "loop.h"
+#include "sandbox.h"
 
 #define CTL_PATH "/run/paqmd/control.sock" /* overridden by $PAQM_CONTROL */
 
-/* Return: 0, or -1 after having logged why not. */
-int ctl_open(struct daemon *d, const char *path);
+/* Listen at @path, as @user later on. Return: 0, or -1 after having logged why not. */
+int ctl_open(struct daemon *d, const char *path, const struct sandbox_user *user);
 void ctl_close(struct daemon *d);
 
 /* Tell those who watch. */
 void ctl_event_verdict(struct daemon *d, const struct verdict *v, uint64_t t_ns);
+void ctl_event_packet(struct daemon *d, const struct verdict *v, const uint8_t *ip, uint32_t len,
+		      uint64_t t_ns);
 void ctl_event_flow(struct daemon *d, const char *event, const struct flow *f);
 
 #endif /* PAQMD_CTL_H */

@@ -596,8 +596,8 @@ static enum refuse judge(struct engine *e, const uint8_t *ip, const uint8_t *icm
 	}
 
 	/* (g) limits are applied when the routers are combined */
-	allow_apply(&f->allow, &v->msg, &v->addr, f->floor_bps, f->ceil_bps, e->params.use, now_ns,
-		    e->params.digest_life_ns);
+	f->heard = *allow_apply(&f->allow, &v->msg, &v->addr, f->floor_bps, f->ceil_bps,
+				e->params.use, now_ns, e->params.digest_life_ns);
 	allow_damp(&f->allow, f->ceil_bps, now_ns);
 	r->addr = v->addr;
 	r->msg = v->msg;
@@ -623,6 +623,10 @@ void engine_message(struct engine *e, const uint8_t *ip, uint32_t caplen, uint64
 		e->refused[v->refuse]++;
 	else
 		e->accepted++;
+	if (v->refuse && v->flow) {
+		v->flow->refused++;
+		v->flow->refused_why = v->refuse;
+	}
 }
 
 bool engine_expire(struct engine *e, struct flow *f, uint64_t now_ns)

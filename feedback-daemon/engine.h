@@ -107,8 +107,11 @@ struct flow {
 	struct paqm_ipc_rate rate; /* newest record for the client */
 	struct paqm_ipc_status status;
 	bool has_status;
-	uint64_t packets; /* media packets seen leaving */
+	struct allow heard; /* newest believed message, kept after its expiry */
+	uint64_t packets;   /* media packets seen leaving */
 	uint64_t accepted;
+	uint64_t refused;	 /* messages that named this flow and were not believed */
+	enum refuse refused_why; /* of the newest of them */
 };
 
 struct router {

@@ -281,7 +281,7 @@ unsigned int ipc_clients(const struct daemon *d)
 	return n;
 }
 
-int ipc_open(struct daemon *d, const char *path)
+int ipc_open(struct daemon *d, const char *path, const struct sandbox_user *user)
 {
 	struct ipc_server *srv = calloc(1, sizeof(*srv));
 
@@ -289,12 +289,11 @@ int ipc_open(struct daemon *d, const char *path)
 		return -1;
 	srv->d = d;
 	srv->src.ready = listen_ready;
-	srv->src.fd = unixsock_listen(d, path, SOCK_SEQPACKET);
+	srv->src.fd = unixsock_listen(d, user, path, SOCK_SEQPACKET, &srv->path);
 	if (srv->src.fd < 0) {
 		free(srv);
 		return -1;
 	}
-	srv->path = strdup(path);
 	d->ipc = srv;
 	return loop_watch(d, &srv->src, EPOLLIN);
 }

@@ -4,12 +4,13 @@
 #define PAQMD_IPC_SERVER_H
 
 #include "loop.h"
+#include "sandbox.h"
 
 #define IPC_CLIENTS 64
 #define IPC_FLOWS_PER_CLIENT 64
 
-/* Return: 0, or -1 after having logged why not. */
-int ipc_open(struct daemon *d, const char *path);
+/* Listen at @path, as @user later on. Return: 0, or -1 after having logged why not. */
+int ipc_open(struct daemon *d, const char *path, const struct sandbox_user *user);
 void ipc_close(struct daemon *d);
 
 /* The flow's rate record is new: its client gets it as soon as it can. */

@@ -5,12 +5,18 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <syslog.h>
 #include <time.h>
+#include <unistd.h>
 
 #define LOG_BURST 20
 #define LOG_PER_S 5
 
 bool log_verbose;
+
+static bool journal;
 
 static struct {
 	time_t t;
@@ -18,12 +24,30 @@ static struct {
 	uint64_t suppressed;
 } limits[LOG_CLASS_MAX];
 
-static void put(const char *fmt, va_list ap)
+void log_open(void)
 {
-	char line[512];
+	const char *stream = getenv("JOURNAL_STREAM");
+	unsigned long long dev, ino;
+	struct stat st;
+
+	/* The variable is inherited: it counts only if it is about this stderr. */
+	journal = stream && sscanf(stream, "%llu:%llu", &dev, &ino) == 2 &&
+		  !fstat(STDERR_FILENO, &st) && st.st_dev == dev && st.st_ino == ino;
+}
+
+static void put(int priority, const char *fmt, va_list ap)
+{
+	char line[512], whole[544];
+	int n;
 
 	vsnprintf(line, sizeof(line), fmt, ap);
-	fprintf(stderr, "paqmd: %s\n", line);
+	if (journal)
+		n = snprintf(whole, sizeof(whole), "<%d>%s\n", priority, line);
+	else
+		n = snprintf(whole, sizeof(whole), "paqmd: %s\n", line);
+	/* In one piece: two processes may write here. */
+	if (write(STDERR_FILENO, whole, (size_t)n) < 0)
+		return; /* and there is nobody to tell */
 }
 
 void log_line(const char *fmt, ...)
@@ -31,7 +55,16 @@ void log_line(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	put(fmt, ap);
+	put(LOG_ERR, fmt, ap);
+	va_end(ap);
+}
+
+void log_info(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	put(LOG_INFO, fmt, ap);
 	va_end(ap);
 }
 
@@ -54,10 +87,10 @@ void log_limited(enum log_class c, const char *fmt, ...)
 	}
 	limits[c].credit--;
 	if (limits[c].suppressed) {
-		log_line("%llu similar lines left out", (unsigned long long)limits[c].suppressed);
+		log_info("%llu similar lines left out", (unsigned long long)limits[c].suppressed);
 		limits[c].suppressed = 0;
 	}
 	va_start(ap, fmt);
-	put(fmt, ap);
+	put(c == LOG_CLASS_RATE ? LOG_INFO : LOG_WARNING, fmt, ap);
 	va_end(ap);
 }

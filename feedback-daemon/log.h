@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* One line per event that matters, to stderr; floods are counted instead. */
+/*
+ * One line per event that matters, to stderr; floods are counted instead. If
+ * stderr is the journal, each line begins with its priority as sd-daemon(3) has
+ * it, and the clock and the name are left to the journal.
+ */
 #ifndef PAQMD_LOG_H
 #define PAQMD_LOG_H
 
@@ -10,7 +14,14 @@ enum log_class { LOG_CLASS_REFUSED, LOG_CLASS_RATE, LOG_CLASS_CLIENT, LOG_CLASS_
 
 extern bool log_verbose;
 
+/* Find out who reads stderr. Until then lines are for people. */
+void log_open(void);
+
+/* Something does not work: what, why, what to do. */
 __attribute__((format(printf, 1, 2))) void log_line(const char *fmt, ...);
+/* Something happened as it should. */
+__attribute__((format(printf, 1, 2))) void log_info(const char *fmt, ...);
+/* What a peer has caused: at most 20 lines at once and 5 a second of each class. */
 __attribute__((format(printf, 2, 3))) void log_limited(enum log_class c, const char *fmt, ...);
 
 #endif /* PAQMD_LOG_H */

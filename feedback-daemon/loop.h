@@ -10,6 +10,7 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "conf.h"
 #include "engine.h"
 
 struct capture;
@@ -22,15 +23,20 @@ struct source {
 	void (*ready)(struct source *s, uint32_t events);
 };
 
+enum daemon_stop { DAEMON_RUNS, DAEMON_ENDS, DAEMON_FAILED };
+
 struct daemon {
 	int epfd;
+	struct conf conf; /* in force */
 	struct engine engine;
 	struct capture *capture;
 	struct ipc_server *ipc;
 	struct ctl_server *ctl;
-	gid_t group; /* whose members may connect */
+	uid_t owner; /* who started us may connect, */
+	gid_t group; /* and members of this group */
 	bool has_group;
 	bool filter_stale; /* the set of flows has changed */
+	enum daemon_stop stop;
 	uint64_t start_ns;
 	uint64_t bad_records;
 	uint64_t peers_refused;
@@ -53,5 +59,15 @@ static inline int loop_watch(struct daemon *d, struct source *s, uint32_t events
 		return 0;
 	return epoll_ctl(d->epfd, EPOLL_CTL_ADD, s->fd, &ev);
 }
+
+/**
+ * daemon_reload() - read the configuration again
+ * @d: the daemon
+ * @why: what is wrong with it
+ *
+ * Clients and allowances stay. With a mistake in the file all remains as it was.
+ * Return: true, or false with @why filled in.
+ */
+bool daemon_reload(struct daemon *d, char why[CONF_WHY]);
 
 #endif /* PAQMD_LOOP_H */

@@ -20,106 +20,151 @@
 #include "ctl.h"
 #include "ipc_server.h"
 #include "log.h"
+#include "notify.h"
+#include "opener.h"
+#include "sandbox.h"
 
 static const char usage[] =
 	"Usage: paqmd [OPTION]...\n"
 	"Receive the feedback of P-AQM routers and tell local media senders their rates.\n"
 	"\n"
+	"  -c, --config FILE      settings (default: " CONF_PATH ", if it exists)\n"
+	"      --check-config     tell what is wrong with them and exit\n"
 	"  -i, --interface IFACE  capture there; may be given up to 8 times (default: any)\n"
 	"      --socket PATH      socket for media senders (default: $PAQM_SOCKET or\n"
 	"                         " PAQM_IPC_PATH ")\n"
 	"      --control PATH     socket for paqmctl (default: $PAQM_CONTROL or\n"
 	"                         " CTL_PATH ")\n"
+	"      --user USER        whom to become if started as root (default: paqm)\n"
 	"      --group GROUP      let members of GROUP use both sockets, beside root and\n"
-	"                         the user paqmd runs as\n"
+	"                         the user who started paqmd\n"
 	"      --use erf|ecf      believe the absolute rate of a message (erf, default) or\n"
 	"                         its relative value (ecf)\n"
 	"      --keys FILE        keys of routers; messages of those must carry a valid tag\n"
 	"      --require-auth     believe no router without a key\n"
+	"      --sandbox=no       do not restrict the system calls of paqmd\n"
 	"  -v, --verbose          log accepted messages and clients too\n"
 	"  -h, --help             print this and exit\n"
 	"  -V, --version          print the version and exit\n"
 	"\n"
-	"Needs CAP_NET_RAW. See paqmd(8), paqmctl(1).\n";
+	"Needs CAP_NET_RAW. See paqmd(8), paqmd.conf(5), paqmctl(1).\n";
 
-struct options {
-	const char *iface[REQUEST_IFACES];
-	unsigned int ifaces;
-	const char *socket, *control, *keys;
-	enum allow_use use;
-	gid_t group;
-	bool has_group, require_auth;
-};
+#define SETTINGS_MAX 64
 
-static bool stop;
+/* The command line: it holds over the file, and over the file read again. */
+static struct {
+	const char *config; /* NULL: the usual one, which need not exist */
+	bool check;
+	struct {
+		enum conf_key key;
+		const char *value;
+	} set[SETTINGS_MAX];
+	unsigned int sets;
+} line;
+
 static struct daemon the_daemon; /* large: the flow table is inside */
 
-static const char *env_or(const char *name, const char *otherwise)
-{
-	const char *v = getenv(name);
+/* What is wrong with the settings: logged, the first one also kept. */
+struct mistakes {
+	char *first;
+};
 
-	return v && *v ? v : otherwise;
+static void report(void *data, unsigned int number, const char *why)
+{
+	const char *path = line.config ? line.config : CONF_PATH;
+	struct mistakes *m = data;
+	char text[CONF_WHY];
+
+	if (number)
+		snprintf(text, sizeof(text), "%.120s:%u: %s", path, number, why);
+	else
+		snprintf(text, sizeof(text), "%.120s: %s", path, why);
+	log_line("%s", text);
+	if (m->first && !*m->first)
+		strcpy(m->first, text);
 }
 
-static int parse(int argc, char **argv, struct options *o)
+/* Settings of the file, then of the command line. Return: true if all are right. */
+static bool load(struct conf *c, struct mistakes *m)
 {
-	enum { OPT_SOCKET = 256, OPT_CONTROL, OPT_GROUP, OPT_USE, OPT_KEYS, OPT_AUTH };
-	static const struct option longs[] = {
-		{"interface", required_argument, NULL, 'i'},
-		{"socket", required_argument, NULL, OPT_SOCKET},
-		{"control", required_argument, NULL, OPT_CONTROL},
-		{"group", required_argument, NULL, OPT_GROUP},
-		{"use", required_argument, NULL, OPT_USE},
-		{"keys", required_argument, NULL, OPT_KEYS},
-		{"require-auth", no_argument, NULL, OPT_AUTH},
-		{"verbose", no_argument, NULL, 'v'},
+	const char *path = line.config ? line.config : CONF_PATH;
+	unsigned int i, wrong;
+	uint32_t seen = 0;
+	char why[CONF_WHY];
+
+	conf_default(c);
+	wrong = conf_load(c, path, line.config, report, m);
+	for (i = 0; i < line.sets; i++) {
+		if (conf_set(c, line.set[i].key, line.set[i].value, &seen, why))
+			continue;
+		log_line("--%s", why);
+		wrong++;
+	}
+	return !wrong;
+}
+
+/* Members of which group may connect. */
+static bool find_group(const struct conf *c, gid_t *group, char why[CONF_WHY])
+{
+	const struct group *g;
+
+	if (!*c->group)
+		return true;
+	g = getgrnam(c->group);
+	if (g)
+		*group = g->gr_gid;
+	else
+		snprintf(why, CONF_WHY, "group %s: does not exist; see groupadd(8)", c->group);
+	return g;
+}
+
+/* The keys of the settings, if they name any. */
+static bool load_keys(const struct conf *c, struct keyring *ring, char why[CONF_WHY])
+{
+	ring->n = 0;
+	if (*c->keys)
+		return !keys_load(c->keys, ring, why, CONF_WHY);
+	if (c->require_auth)
+		strcpy(why, "require-auth: no message can be believed without 'keys FILE'");
+	return !c->require_auth;
+}
+
+static int parse(int argc, char **argv)
+{
+	enum { OPT_CHECK = 256, OPT_KEYS };
+	struct option longs[CONF_KEYS_MAX + 6] = {
+		{"config", required_argument, NULL, 'c'},
+		{"check-config", no_argument, NULL, OPT_CHECK},
 		{"help", no_argument, NULL, 'h'},
 		{"version", no_argument, NULL, 'V'},
-		{0},
 	};
-	const struct group *g;
-	int opt;
+	int opt, i;
 
-	while ((opt = getopt_long(argc, argv, "i:vhV", longs, NULL)) != -1) {
+	for (i = 0; i < CONF_KEYS_MAX; i++)
+		longs[4 + i] = (struct option){conf_name((enum conf_key)i),
+					       conf_is_flag((enum conf_key)i) ? optional_argument
+									      : required_argument,
+					       NULL, OPT_KEYS + i};
+	while ((opt = getopt_long(argc, argv, "c:i:vhV", longs, NULL)) != -1) {
+		if (opt == 'i')
+			opt = OPT_KEYS + CONF_INTERFACE;
+		else if (opt == 'v')
+			opt = OPT_KEYS + CONF_VERBOSE;
+		if (opt >= OPT_KEYS) {
+			if (line.sets == SETTINGS_MAX) {
+				log_line("more than %d options", SETTINGS_MAX);
+				return 2;
+			}
+			line.set[line.sets].key = (enum conf_key)(opt - OPT_KEYS);
+			line.set[line.sets++].value = optarg ? optarg : "yes";
+			continue;
+		}
 		switch (opt) {
-		case 'i':
-			if (o->ifaces == REQUEST_IFACES || strlen(optarg) > 31) {
-				log_line("-i %s: at most %d interfaces, names of at most 31 bytes",
-					 optarg, REQUEST_IFACES);
-				return 2;
-			}
-			o->iface[o->ifaces++] = optarg;
+		case 'c':
+			line.config = optarg;
 			break;
-		case OPT_SOCKET:
-			o->socket = optarg;
-			break;
-		case OPT_CONTROL:
-			o->control = optarg;
-			break;
-		case OPT_GROUP:
-			g = getgrnam(optarg);
-			if (!g) {
-				log_line("--group %s: no such group; see groupadd(8)", optarg);
-				return 2;
-			}
-			o->group = g->gr_gid;
-			o->has_group = true;
-			break;
-		case OPT_USE:
-			if (strcmp(optarg, "erf") && strcmp(optarg, "ecf")) {
-				log_line("--use %s: must be erf or ecf", optarg);
-				return 2;
-			}
-			o->use = strcmp(optarg, "erf") ? ALLOW_USE_ECF : ALLOW_USE_ERF;
-			break;
-		case OPT_KEYS:
-			o->keys = optarg;
-			break;
-		case OPT_AUTH:
-			o->require_auth = true;
-			break;
-		case 'v':
-			log_verbose = true;
+		case OPT_CHECK:
+			line.check = true;
 			break;
 		case 'h':
 			fputs(usage, stdout);
@@ -136,24 +181,59 @@ static int parse(int argc, char **argv, struct options *o)
 		log_line("unexpected argument '%s'; try 'paqmd --help'", argv[optind]);
 		return 2;
 	}
-	if (o->require_auth && !o->keys) {
-		log_line("--require-auth: no message can be believed without --keys FILE");
-		return 2;
-	}
-	if (!o->ifaces)
-		o->iface[o->ifaces++] = "any";
 	return 0;
+}
+
+bool daemon_reload(struct daemon *d, char why[CONF_WHY])
+{
+	struct mistakes m = {.first = why};
+	static struct keyring ring;
+	struct conf c;
+
+	*why = 0;
+	if (!load(&c, &m)) {
+		if (!*why)
+			strcpy(why, "the command line is wrong");
+		log_line("the configuration stays as it was");
+		return false;
+	}
+	if (!load_keys(&c, &ring, why)) {
+		log_line("%s; the configuration stays as it was", why);
+		return false;
+	}
+	if (strcmp(c.group, d->conf.group) || strcmp(c.user, d->conf.user) ||
+	    strcmp(c.socket, d->conf.socket) || strcmp(c.control, d->conf.control) ||
+	    c.sandbox != d->conf.sandbox) {
+		strcpy(why, "user, group, socket, control and sandbox change with a restart only; "
+			    "the configuration stays as it was");
+		log_line("%s", why);
+		return false;
+	}
+	engine_set_keys(&d->engine, &ring);
+	keys_wipe(&ring);
+	d->conf = c;
+	d->engine.params.use = c.use;
+	d->engine.params.require_auth = c.require_auth;
+	log_verbose = c.verbose;
+	capture_reload(d);
+	log_info("configuration read again");
+	return true;
 }
 
 static void signal_ready(struct source *s, uint32_t events)
 {
 	struct signalfd_siginfo si;
+	char why[CONF_WHY];
 
 	(void)events;
-	if (read(s->fd, &si, sizeof(si)) == sizeof(si)) {
-		log_line("ending on signal %u", si.ssi_signo);
-		stop = true;
+	if (read(s->fd, &si, sizeof(si)) != sizeof(si))
+		return;
+	if (si.ssi_signo == SIGHUP) {
+		daemon_reload(&the_daemon, why);
+		return;
 	}
+	log_info("ending on signal %u", si.ssi_signo);
+	the_daemon.stop = DAEMON_ENDS;
 }
 
 static void timer_ready(struct source *s, uint32_t events)
@@ -166,7 +246,7 @@ static void timer_ready(struct source *s, uint32_t events)
 		log_line("timer: %s", strerror(errno));
 }
 
-/* Put silent routers out of force and tell those concerned. */
+/* Silent routers are out of force: tell those concerned. */
 static void expired(void *data, struct flow *f)
 {
 	struct daemon *d = data;
@@ -175,20 +255,6 @@ static void expired(void *data, struct flow *f)
 		    (unsigned long long)f->cookie, f->rate.routers);
 	ctl_event_flow(d, "expired", f);
 	ipc_push(d, f);
-}
-
-static int load_keys(struct engine *e, const char *path)
-{
-	struct keyring ring;
-	char error[512];
-	int err = keys_load(path, &ring, error, sizeof(error));
-
-	if (err)
-		log_line("%s", error);
-	else
-		engine_set_keys(e, &ring);
-	keys_wipe(&ring);
-	return err;
 }
 
 static void arm(int fd, uint64_t at_ns)
@@ -202,17 +268,32 @@ static void arm(int fd, uint64_t at_ns)
 	timerfd_settime(fd, TFD_TIMER_ABSTIME, &t, NULL);
 }
 
+/* Tell the manager that we live. Return: when to do it again, or UINT64_MAX. */
+static uint64_t watchdog(uint64_t now_ns, uint64_t every_ns)
+{
+	static uint64_t next;
+
+	if (!every_ns)
+		return UINT64_MAX;
+	if (now_ns >= next) {
+		notify("WATCHDOG=1");
+		next = now_ns + every_ns;
+	}
+	return next;
+}
+
 static void run(struct daemon *d, int timer_fd)
 {
-	uint64_t armed = UINT64_MAX;
+	uint64_t armed = UINT64_MAX, alive_ns = notify_watchdog_ns();
 
-	while (!stop) {
+	while (!d->stop) {
 		uint64_t now = clock_ns(CLOCK_MONOTONIC), next;
 		struct epoll_event ev;
 		struct source *s;
 
 		engine_expire_all(&d->engine, now, expired, d);
 		next = paqm_min64(engine_next(&d->engine), capture_retry(d, now));
+		next = paqm_min64(next, watchdog(now, alive_ns));
 		if (d->filter_stale) {
 			capture_filter(d);
 			d->filter_stale = false;
@@ -230,37 +311,80 @@ static void run(struct daemon *d, int timer_fd)
 	}
 }
 
+/* The sockets may lie in a directory that is ours; then they go with us. */
+static int serve(struct daemon *d, const struct sandbox_user *user, int opener, int timer_fd)
+{
+	int err = 1;
+
+	if (!ipc_open(d, d->conf.socket, user) && !ctl_open(d, d->conf.control, user) &&
+	    !sandbox_drop(user, SANDBOX_WORKER, d->has_group ? &d->group : NULL) &&
+	    !capture_open(d, opener) && (!d->conf.sandbox || !sandbox_filter(SANDBOX_WORKER))) {
+		log_info("ready: version %s, %s mode, senders at %s, paqmctl at %s", PAQM_VERSION,
+			 d->conf.use == ALLOW_USE_ERF ? "erf" : "ecf", d->conf.socket,
+			 d->conf.control);
+		notify("READY=1");
+		run(d, timer_fd);
+		notify("STOPPING=1");
+		err = d->stop == DAEMON_FAILED;
+	}
+	ipc_close(d);
+	ctl_close(d);
+	capture_close(d);
+	engine_free(&d->engine);
+	return err;
+}
+
 int main(int argc, char **argv)
 {
-	struct options o = {.use = ALLOW_USE_ERF};
 	struct daemon *d = &the_daemon;
 	struct engine_params params = engine_defaults;
 	struct source sig = {.ready = signal_ready}, timer = {.ready = timer_ready};
+	struct mistakes none = {0};
+	struct sandbox_user user;
+	static struct keyring ring;
 	uint8_t key[PAQM_SIPHASH_KEY];
+	char why[CONF_WHY];
 	sigset_t set;
-	int err;
+	int err, opener;
 
-	o.socket = env_or("PAQM_SOCKET", PAQM_IPC_PATH);
-	o.control = env_or("PAQM_CONTROL", CTL_PATH);
-	err = parse(argc, argv, &o);
+	log_open();
+	err = parse(argc, argv);
 	if (err)
 		return err;
-	params.use = o.use;
-	params.require_auth = o.require_auth;
-	d->group = o.group;
-	d->has_group = o.has_group;
+	if (!load(&d->conf, &none))
+		return 2;
+	if (!find_group(&d->conf, &d->group, why) || !load_keys(&d->conf, &ring, why)) {
+		log_line("%s", why);
+		return 2;
+	}
+	if (line.check) {
+		puts("no mistakes");
+		return 0;
+	}
+	log_verbose = d->conf.verbose;
+	d->has_group = *d->conf.group;
+	d->owner = geteuid();
 	d->start_ns = clock_ns(CLOCK_MONOTONIC);
+	if (sandbox_user(d->conf.user, &user))
+		return 1;
+	opener = opener_start(&user, d->conf.sandbox);
+	if (opener < 0)
+		return 1;
+	notify_open();
 	if (getrandom(key, sizeof(key), 0) != sizeof(key)) {
 		log_line("no random numbers from the kernel: %s", strerror(errno));
 		return 1;
 	}
+	params.use = d->conf.use;
+	params.require_auth = d->conf.require_auth;
 	engine_init(&d->engine, &params, key);
-	if (o.keys && load_keys(&d->engine, o.keys))
-		return 1;
+	engine_set_keys(&d->engine, &ring);
+	keys_wipe(&ring);
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	d->epfd = epoll_create1(EPOLL_CLOEXEC);
 	sig.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -270,18 +394,5 @@ int main(int argc, char **argv)
 		log_line("cannot set up the event loop: %s", strerror(errno));
 		return 1;
 	}
-
-	err = 1;
-	if (!capture_open(d, o.iface, o.ifaces) && !ipc_open(d, o.socket) &&
-	    !ctl_open(d, o.control)) {
-		log_line("ready: version %s, %s mode, senders at %s, paqmctl at %s", PAQM_VERSION,
-			 o.use == ALLOW_USE_ERF ? "erf" : "ecf", o.socket, o.control);
-		run(d, timer.fd);
-		err = 0;
-	}
-	ipc_close(d);
-	ctl_close(d);
-	capture_close(d);
-	engine_free(&d->engine);
-	return err;
+	return serve(d, &user, opener, timer.fd);
 }

@@ -7,6 +7,7 @@
 #include <getopt.h>
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,24 +17,40 @@
 #include <unistd.h>
 
 #include "ctl.h"
+#include "metrics.h"
 
 static const char usage[] =
 	"Usage: paqmctl [OPTION]... [COMMAND]\n"
 	"Show what the P-AQM feedback daemon knows.\n"
 	"\n"
 	"Commands:\n"
-	"  show     routers, flows and statistics (default)\n"
-	"  flows    registered media flows and their allowances\n"
-	"  routers  routers that have sent believed messages\n"
-	"  stats    counters, among them refused messages by reason\n"
-	"  watch    one line per message, refusal and change of a flow, until interrupted\n"
+	"  show          routers, flows and statistics (default)\n"
+	"  flows         registered media flows and their allowances\n"
+	"  routers       routers that have sent believed messages\n"
+	"  stats         counters, among them refused messages by reason\n"
+	"  why           the reason for the present rate of each flow\n"
+	"  metrics       all of it as OpenMetrics text\n"
+	"  watch         one line per message, refusal and change of a flow\n"
+	"  capture FILE  write the messages that come in, believed or not, as pcap\n"
+	"  reload        let paqmd read its configuration again\n"
 	"\n"
 	"Options:\n"
 	"      --control PATH  socket of paqmd (default: $PAQM_CONTROL or\n"
 	"                      " CTL_PATH ")\n"
-	"  -j, --json          JSON instead of text; one object per line with watch\n"
+	"      --count N       watch, capture: end after N events (default: when\n"
+	"                      interrupted)\n"
+	"  -j, --json          JSON instead of text; one object per line with watch and\n"
+	"                      capture\n"
 	"  -h, --help          print this and exit\n"
 	"  -V, --version       print the version and exit\n";
+
+/* What was asked for. */
+static struct {
+	const char *control;
+	const char *file; /* of capture */
+	bool json;
+	unsigned long count; /* of events; 0: no end */
+} opt;
 
 static const char *str(const json_t *o, const char *key)
 {
@@ -222,12 +239,130 @@ static int ask(const char *path, const char *cmd)
 	return fd;
 }
 
+static void print_why(const json_t *flows)
+{
+	char b[24];
+	size_t i;
+
+	for (i = 0; i < json_array_size(flows); i++) {
+		const json_t *f = json_array_get(flows, i);
+
+		printf("%s: %s\n    %s\n", str(f, "flow"),
+		       integer(f, "rate_bps") ? rate(number(f, "rate_bps"), b) : "no advice",
+		       str(f, "text"));
+	}
+	if (!json_array_size(flows))
+		puts("no flow is registered: no sender is connected");
+}
+
+static void print_show(const json_t *o)
+{
+	const json_t *part;
+
+	part = json_object_get(o, "routers");
+	if (part)
+		print_routers(part);
+	part = json_object_get(o, "flows");
+	if (part)
+		print_flows(part);
+	part = json_object_get(o, "stats");
+	if (part)
+		print_stats(part);
+	part = json_object_get(o, "why");
+	if (part)
+		print_why(part);
+}
+
+static void print_metrics(const json_t *o)
+{
+	metrics_print(stdout, o);
+}
+
+static FILE *pcap; /* of capture */
+
+static void put32(uint32_t v)
+{
+	fwrite(&v, sizeof(v), 1, pcap);
+}
+
+/* Packets without a link header, times in nanoseconds, host byte order. */
+static bool pcap_begin(void)
+{
+	static const uint16_t version[2] = {2, 4};
+
+	pcap = strcmp(opt.file, "-") ? fopen(opt.file, "wb") : stdout;
+	if (!pcap) {
+		fprintf(stderr, "paqmctl: cannot write %s: %s\n", opt.file, strerror(errno));
+		return false;
+	}
+	put32(0xA1B23C4D);
+	fwrite(version, sizeof(version), 1, pcap);
+	put32(0);
+	put32(0);
+	put32(65535);
+	put32(101); /* LINKTYPE_RAW */
+	return !fflush(pcap);
+}
+
+static void pcap_packet(const json_t *o)
+{
+	const char *hex = json_string_value(json_object_get(o, "ip"));
+	long long t_ns = integer(o, "t_ns");
+	size_t i, n = hex ? strlen(hex) / 2 : 0;
+	unsigned int byte;
+
+	put32((uint32_t)(t_ns / 1000000000));
+	put32((uint32_t)(t_ns % 1000000000));
+	put32((uint32_t)n);
+	put32((uint32_t)n);
+	for (i = 0; i < n && sscanf(hex + 2 * i, "%2x", &byte) == 1; i++)
+		fputc((int)byte, pcap);
+	if (!fflush(pcap))
+		return;
+	fprintf(stderr, "paqmctl: cannot write %s: %s\n", opt.file, strerror(errno));
+	exit(1);
+}
+
+static void print_capture(const json_t *o)
+{
+	if (!json_object_get(o, "event"))
+		return;
+	if (!strcmp(str(o, "event"), "lost"))
+		fprintf(stderr, "paqmctl: %lld messages lost: writing is too slow\n",
+			integer(o, "count"));
+	else
+		pcap_packet(o);
+}
+
+static void print_watch(const json_t *o)
+{
+	if (json_object_get(o, "event"))
+		print_event(o);
+}
+
+static void print_nothing(const json_t *o)
+{
+	(void)o;
+}
+
+/* The commands: what paqmd is asked, and how its lines are shown. */
+static const struct command {
+	const char *name, *cmd;
+	void (*print)(const json_t *o);
+	bool events; /* lines until interrupted */
+} commands[] = {
+	{"show", "show", print_show, false},	    {"flows", "flows", print_show, false},
+	{"routers", "routers", print_show, false},  {"stats", "stats", print_show, false},
+	{"why", "why", print_show, false},	    {"metrics", "show", print_metrics, false},
+	{"watch", "watch", print_watch, true},	    {"capture", "capture", print_capture, true},
+	{"reload", "reload", print_nothing, false},
+};
+
 /* Print one answer or event. Return: false if it is a failure. */
-static bool print_line(const char *line, bool json, bool events)
+static bool print_line(const struct command *c, const char *line)
 {
 	json_error_t err;
 	json_t *o = json_loads(line, 0, &err);
-	const json_t *part;
 
 	if (!o) {
 		fprintf(stderr, "paqmctl: paqmd sent what is not JSON: %s\n", err.text);
@@ -238,30 +373,18 @@ static bool print_line(const char *line, bool json, bool events)
 		json_decref(o);
 		return false;
 	}
-	if (json) {
+	if (opt.json)
 		fputs(line, stdout);
-	} else if (events) {
-		if (json_object_get(o, "event"))
-			print_event(o);
-	} else {
-		part = json_object_get(o, "routers");
-		if (part)
-			print_routers(part);
-		part = json_object_get(o, "flows");
-		if (part)
-			print_flows(part);
-		part = json_object_get(o, "stats");
-		if (part)
-			print_stats(part);
-	}
+	if (!opt.json || pcap)
+		c->print(o);
 	json_decref(o);
 	return true;
 }
 
-static int converse(const char *path, const char *cmd, bool json)
+static int converse(const struct command *c)
 {
-	bool watch = !strcmp(cmd, "watch"), got = false;
-	int fd = ask(path, cmd), err = 0;
+	int fd = ask(opt.control, c->cmd), err = 0;
+	unsigned long lines = 0;
 	char *line = NULL;
 	size_t size = 0;
 	FILE *in;
@@ -271,16 +394,18 @@ static int converse(const char *path, const char *cmd, bool json)
 	in = fdopen(fd, "r");
 	if (!in)
 		return 1;
-	while (!err && (watch || !got) && getline(&line, &size, in) > 0) {
-		err = !print_line(line, json, watch);
-		got = true;
+	/* The first line answers the request, events follow. */
+	while (!err && (c->events ? !opt.count || lines <= opt.count : !lines) &&
+	       getline(&line, &size, in) > 0) {
+		err = !print_line(c, line);
+		lines++;
 		/* Someone may be reading along; and stop when he does not. */
 		if (fflush(stdout))
 			err = 1;
 	}
-	if (!err && (watch || !got)) {
-		fputs(got ? "paqmctl: paqmd has ended the connection\n"
-			  : "paqmctl: paqmd closed the connection without an answer\n",
+	if (!err && (c->events ? !opt.count || lines <= opt.count : !lines)) {
+		fputs(lines ? "paqmctl: paqmd has ended the connection\n"
+			    : "paqmctl: paqmd closed the connection without an answer\n",
 		      stderr);
 		err = 1;
 	}
@@ -289,30 +414,43 @@ static int converse(const char *path, const char *cmd, bool json)
 	return err;
 }
 
+static bool parse_count(const char *text)
+{
+	char *end;
+
+	errno = 0;
+	opt.count = strtoul(text, &end, 10);
+	if (!errno && end != text && !*end && opt.count && text[0] != '-')
+		return true;
+	fprintf(stderr, "paqmctl: --count %s: must be a number of 1 or more\n", text);
+	return false;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct option longs[] = {
-		{"control", required_argument, NULL, 'c'},
-		{"json", no_argument, NULL, 'j'},
-		{"help", no_argument, NULL, 'h'},
-		{"version", no_argument, NULL, 'V'},
-		{0},
+		{"control", required_argument, NULL, 'c'}, {"count", required_argument, NULL, 'n'},
+		{"json", no_argument, NULL, 'j'},	   {"help", no_argument, NULL, 'h'},
+		{"version", no_argument, NULL, 'V'},	   {0},
 	};
-	static const char *const cmds[] = {"show", "flows", "routers", "stats", "watch"};
-	const char *path = getenv("PAQM_CONTROL"), *cmd = "show";
-	bool json = false;
+	const char *name = "show";
 	size_t i;
-	int opt;
+	int o;
 
-	if (!path || !*path)
-		path = CTL_PATH;
-	while ((opt = getopt_long(argc, argv, "jhV", longs, NULL)) != -1) {
-		switch (opt) {
+	opt.control = getenv("PAQM_CONTROL");
+	if (!opt.control || !*opt.control)
+		opt.control = CTL_PATH;
+	while ((o = getopt_long(argc, argv, "jhV", longs, NULL)) != -1) {
+		switch (o) {
 		case 'c':
-			path = optarg;
+			opt.control = optarg;
+			break;
+		case 'n':
+			if (!parse_count(optarg))
+				return 2;
 			break;
 		case 'j':
-			json = true;
+			opt.json = true;
 			break;
 		case 'h':
 			fputs(usage, stdout);
@@ -326,15 +464,27 @@ int main(int argc, char **argv)
 		}
 	}
 	if (optind < argc)
-		cmd = argv[optind++];
-	for (i = 0; i < sizeof(cmds) / sizeof(cmds[0]) && strcmp(cmds[i], cmd); i++)
+		name = argv[optind++];
+	for (i = 0; i < sizeof(commands) / sizeof(commands[0]) && strcmp(commands[i].name, name);
+	     i++)
 		;
-	if (i == sizeof(cmds) / sizeof(cmds[0]) || optind < argc) {
-		fprintf(stderr,
-			"paqmctl: '%s' is one command too many or unknown; "
-			"try 'paqmctl --help'\n",
-			optind < argc ? argv[optind] : cmd);
+	if (i == sizeof(commands) / sizeof(commands[0])) {
+		fprintf(stderr, "paqmctl: unknown command '%s'; try 'paqmctl --help'\n", name);
 		return 2;
 	}
-	return converse(path, cmd, json);
+	if (commands[i].print == print_capture) {
+		if (optind == argc) {
+			fputs("paqmctl: capture: name the file to write, or - for stdout\n",
+			      stderr);
+			return 2;
+		}
+		opt.file = argv[optind++];
+	}
+	if (optind < argc) {
+		fprintf(stderr, "paqmctl: '%s' is one argument too many\n", argv[optind]);
+		return 2;
+	}
+	if (opt.file && !pcap_begin())
+		return 1;
+	return converse(&commands[i]);
 }

@@ -3,6 +3,7 @@
 #include "request.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -140,6 +141,7 @@ static json_t *view_flow(const struct engine *e, const struct flow *f, uint64_t 
 	json_object_set_new(o, "routers", routers);
 	json_object_set_new(o, "packets", num(f->packets));
 	json_object_set_new(o, "accepted", num(f->accepted));
+	json_object_set_new(o, "refused", num(f->refused));
 	json_object_set_new(o, "digests_overwritten", num(f->ring.early));
 	if (f->has_status)
 		status =
@@ -215,44 +217,198 @@ static json_t *view_stats(const struct engine *e, const struct request_env *env)
 	return o;
 }
 
+/* The reason for the present rate: a word for programs, a sentence for people. */
+struct reason {
+	const char *code;
+	char text[320];
+};
+
+static void say(struct reason *r, const char *code, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void say(struct reason *r, const char *code, const char *fmt, ...)
+{
+	va_list ap;
+
+	r->code = code;
+	va_start(ap, fmt);
+	vsnprintf(r->text, sizeof(r->text), fmt, ap);
+	va_end(ap);
+}
+
+/* A router's word is in force. */
+static void reason_advice(struct reason *r, const struct flow *f, const struct allow *from,
+			  const char *who, double age_s)
+{
+	double told = (double)from->rate / 1e6, floor = (double)f->floor_bps / 1e6,
+	       ceiling = (double)f->ceil_bps / 1e6;
+	unsigned int n = f->rate.routers;
+
+	if (told < floor)
+		say(r, "floor",
+		    "router %s allows %.3f Mbit/s (%.1f s ago), less than the floor of %.3f Mbit/s "
+		    "that the sender has registered",
+		    who, told, age_s, floor);
+	else if (told > ceiling)
+		say(r, "ceiling",
+		    "every router allows more than the %.3f Mbit/s that the sender asks for; the "
+		    "least is %.3f Mbit/s of router %s, %.1f s ago",
+		    ceiling, told, who, age_s);
+	else if (f->rate.rate_bps < from->rate)
+		say(r, "damped",
+		    "router %s allows %.3f Mbit/s (%.1f s ago), but what routers allow has risen "
+		    "and fallen again and again: held at %.3f Mbit/s until there is quiet",
+		    who, told, age_s, (double)f->rate.rate_bps / 1e6);
+	else
+		say(r, "advice",
+		    "router %s allows %.3f Mbit/s (%.1f s ago), the least of %u router%s", who,
+		    told, age_s, n, n == 1 ? "" : "s");
+}
+
+/* No router's word is in force. */
+static void reason_none(struct reason *r, const struct engine *e, const struct request_env *env,
+			const struct flow *f, const char *who, double age_s)
+{
+	unsigned int i, gone = 0;
+
+	for (i = 0; i < env->ifaces; i++)
+		gone += !env->iface[i].up;
+	if (f->accepted)
+		say(r, "expired",
+		    "router %s has been silent for %.1f s: it is off the path, idle or down, or "
+		    "its messages are lost%s",
+		    who, age_s, f->refused ? "; some were refused, see 'paqmctl flows'" : "");
+	else if (f->refused)
+		say(r, "unproven",
+		    "%" PRIu64 " messages named this flow and none was believed; the last one: %s",
+		    f->refused, refuse_name(f->refused_why));
+	else if (!f->packets)
+		say(r, "no_media",
+		    "no packet of this flow has been seen leaving: is it sent, from these ports, "
+		    "with this SSRC, through a captured interface%s?",
+		    gone ? " (one is gone)" : "");
+	else
+		say(r, "no_message",
+		    "%" PRIu64 " packets have left and no message ever came: no router with "
+		    "feedback is a bottleneck on this path, or a firewall or NAT drops ICMP type "
+		    "253%s",
+		    f->packets,
+		    e->refused[REFUSE_FLOW_UNKNOWN]
+			    ? "; messages about unknown flows did come: addresses translated?"
+			    : "");
+}
+
+static json_t *view_why(const struct engine *e, const struct request_env *env)
+{
+	json_t *a = json_array();
+	size_t i;
+
+	for (i = 0; i < ENGINE_FLOWS; i++) {
+		const struct flow *f = &e->flows[i];
+		bool advice = e->keys[i].used && f->rate.routers;
+		const struct allow *from = &f->heard;
+		struct reason r = {.code = ""};
+		char who[ADDR_TEXT];
+		unsigned int n;
+		double age_s;
+		json_t *o;
+
+		if (!e->keys[i].used)
+			continue;
+		if (advice)
+			allow_min(&f->allow, f->floor_bps, f->ceil_bps, &from, &n);
+		age_s = (double)(env->now_ns - from->mono_ns) / 1e9;
+		addr_text(&from->addr, who);
+		if (advice)
+			reason_advice(&r, f, from, who, age_s);
+		else
+			reason_none(&r, e, env, f, who, age_s);
+		o = json_object();
+		put_identity(o, e, f);
+		put_rate(o, f);
+		json_object_set_new(o, "code", json_string(r.code));
+		json_object_set_new(o, "text", json_string(r.text));
+		json_object_set_new(o, "router", f->accepted ? json_string(who) : json_null());
+		json_object_set_new(o, "router_rate_bps",
+				    f->accepted ? num(from->rate) : json_null());
+		json_object_set_new(o, "age_ms",
+				    f->accepted ? num((uint64_t)(age_s * 1000)) : json_null());
+		json_object_set_new(o, "routers", num(f->rate.routers));
+		json_object_set_new(o, "packets", num(f->packets));
+		json_object_set_new(o, "accepted", num(f->accepted));
+		json_object_set_new(o, "refused", num(f->refused));
+		json_object_set_new(o, "refused_reason",
+				    f->refused ? json_string(refuse_name(f->refused_why))
+					       : json_null());
+		json_array_append_new(a, o);
+	}
+	return a;
+}
+
 static json_t *failure(const char *fmt, const char *arg)
 {
 	return json_pack("{s:b,s:o}", "ok", 0, "error", json_sprintf(fmt, arg));
 }
 
+json_t *request_reloaded(const char *why)
+{
+	return why ? failure("%s", why) : json_pack("{s:b}", "ok", 1);
+}
+
+/* What a request gets in its answer, and what the server does. */
+static const struct command {
+	const char *name;
+	bool flows, routers, stats, why;
+	enum request_act act;
+} commands[] = {
+	{.name = "show", .flows = true, .routers = true, .stats = true},
+	{.name = "flows", .flows = true},
+	{.name = "routers", .routers = true},
+	{.name = "stats", .stats = true},
+	{.name = "why", .why = true},
+	{.name = "watch", .act = REQUEST_WATCH},
+	{.name = "capture", .act = REQUEST_CAPTURE},
+	{.name = "reload", .act = REQUEST_RELOAD},
+};
+
+static const struct command *command_of(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		if (!strcmp(commands[i].name, name))
+			return &commands[i];
+	return NULL;
+}
+
 json_t *request_answer(const struct engine *e, const struct request_env *env, const char *line,
-		       size_t len, bool *watch)
+		       size_t len, enum request_act *act)
 {
 	json_error_t err;
 	json_t *req = json_loadb(line, len, JSON_REJECT_DUPLICATES, &err);
-	const char *cmd;
-	json_t *o = NULL;
-	bool all;
+	const char *name = json_string_value(json_object_get(req, "cmd"));
+	const struct command *c = name ? command_of(name) : NULL;
+	json_t *o;
 
+	*act = REQUEST_NOTHING;
 	if (!req)
 		return failure("not a JSON object: %s", err.text);
-	cmd = json_string_value(json_object_get(req, "cmd"));
-	if (!cmd) {
-		json_decref(req);
-		return failure("%s", "no \"cmd\": send {\"cmd\": \"show\"}");
-	}
-	all = !strcmp(cmd, "show");
-	if (!all && strcmp(cmd, "flows") && strcmp(cmd, "routers") && strcmp(cmd, "stats") &&
-	    strcmp(cmd, "watch")) {
-		o = failure("%s", "unknown cmd: show, flows, routers, stats or watch");
-		json_decref(req);
-		return o;
-	}
-	o = json_pack("{s:b}", "ok", 1);
-	if (!strcmp(cmd, "watch"))
-		*watch = true;
-	if (all || !strcmp(cmd, "flows"))
-		json_object_set_new(o, "flows", view_flows(e, env->now_ns));
-	if (all || !strcmp(cmd, "routers"))
-		json_object_set_new(o, "routers", view_routers(e, env->now_ns));
-	if (all || !strcmp(cmd, "stats"))
-		json_object_set_new(o, "stats", view_stats(e, env));
 	json_decref(req);
+	if (!name)
+		return failure("%s", "no \"cmd\": send {\"cmd\": \"show\"}");
+	if (!c)
+		return failure("%s", "unknown cmd: show, flows, routers, stats, why, watch, "
+				     "capture or reload");
+	*act = c->act;
+	o = json_pack("{s:b}", "ok", 1);
+	if (c->flows)
+		json_object_set_new(o, "flows", view_flows(e, env->now_ns));
+	if (c->routers)
+		json_object_set_new(o, "routers", view_routers(e, env->now_ns));
+	if (c->stats)
+		json_object_set_new(o, "stats", view_stats(e, env));
+	if (c->why)
+		json_object_set_new(o, "why", view_why(e, env));
 	return o;
 }
 
@@ -285,5 +441,25 @@ json_t *request_event_flow(const struct engine *e, const char *event, const stru
 	json_object_set_new(o, "t_ns", num(t_ns));
 	put_identity(o, e, f);
 	put_rate(o, f);
+	return o;
+}
+
+json_t *request_event_packet(const struct verdict *v, const uint8_t *ip, uint32_t len,
+			     uint64_t t_ns)
+{
+	static const char digit[] = "0123456789abcdef";
+	char text[2 * REQUEST_PACKET_MAX + 1];
+	json_t *o = json_object();
+	uint32_t i;
+
+	for (i = 0; i < len && i < REQUEST_PACKET_MAX; i++) {
+		text[2 * i] = digit[ip[i] >> 4];
+		text[2 * i + 1] = digit[ip[i] & 15];
+	}
+	text[2 * i] = 0;
+	json_object_set_new(o, "event", json_string("packet"));
+	json_object_set_new(o, "t_ns", num(t_ns));
+	json_object_set_new(o, "reason", json_string(refuse_name(v->refuse)));
+	json_object_set_new(o, "ip", json_string(text));
 	return o;
 }

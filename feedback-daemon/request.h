@@ -9,12 +9,13 @@
 
 #include <jansson.h>
 
+#include "conf.h"
 #include "engine.h"
 
-#define REQUEST_IFACES 8
+#define REQUEST_PACKET_MAX 256 /* bytes of a captured message */
 
 struct request_iface {
-	char name[32];
+	char name[CONF_IFACE_LEN];
 	bool up;
 	uint64_t received; /* by the kernel filter */
 	uint64_t dropped;  /* lost because we were too slow */
@@ -28,7 +29,15 @@ struct request_env {
 	uint64_t bad_records;
 	uint64_t peers_refused;
 	unsigned int ifaces;
-	struct request_iface iface[REQUEST_IFACES];
+	struct request_iface iface[CONF_IFACES];
+};
+
+/* What a request asks of the server. */
+enum request_act {
+	REQUEST_NOTHING,
+	REQUEST_WATCH,	 /* send events from now on */
+	REQUEST_CAPTURE, /* send events with the messages themselves */
+	REQUEST_RELOAD,	 /* read the configuration again and say how that went */
 };
 
 /**
@@ -37,15 +46,20 @@ struct request_env {
  * @env: the rest
  * @line: request, not terminated
  * @len: its length
- * @watch: set to true if the client asks for events from now on
+ * @act: set to what the server has to do beside answering
  *
  * Return: the answer, NULL only without memory.
  */
 json_t *request_answer(const struct engine *e, const struct request_env *env, const char *line,
-		       size_t len, bool *watch);
+		       size_t len, enum request_act *act);
+
+/* The answer to a reload; @why is NULL if it went well. */
+json_t *request_reloaded(const char *why);
 
 /* Events of a watch. @t_ns is CLOCK_REALTIME. */
 json_t *request_event_verdict(const struct engine *e, const struct verdict *v, uint64_t t_ns);
+json_t *request_event_packet(const struct verdict *v, const uint8_t *ip, uint32_t len,
+			     uint64_t t_ns);
 json_t *request_event_flow(const struct engine *e, const char *event, const struct flow *f,
 			   uint64_t t_ns);
 

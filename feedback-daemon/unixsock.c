@@ -11,10 +11,11 @@
 #include <unistd.h>
 
 #include "log.h"
+#include "notify.h"
 
 #define PEER_GROUPS 256
 
-static int make_dirs(const char *path)
+static int make_dirs(const char *path, const struct sandbox_user *user)
 {
 	char dir[sizeof(((struct sockaddr_un *)0)->sun_path)];
 	char *p;
@@ -22,8 +23,14 @@ static int make_dirs(const char *path)
 	strcpy(dir, path);
 	for (p = strchr(dir + 1, '/'); p; p = strchr(p + 1, '/')) {
 		*p = 0;
-		if (mkdir(dir, 0755) && errno != EEXIST) {
-			log_line("cannot create directory %s: %s", dir, strerror(errno));
+		if (mkdir(dir, 0755)) {
+			if (errno != EEXIST) {
+				log_line("cannot create directory %s: %s", dir, strerror(errno));
+				return -1;
+			}
+		} else if (user->change && chown(dir, user->uid, user->gid)) {
+			log_line("cannot give directory %s to uid %u: %s", dir,
+				 (unsigned int)user->uid, strerror(errno));
 			return -1;
 		}
 		*p = '/';
@@ -57,19 +64,24 @@ static int clear_stale(const struct sockaddr_un *sa, int type)
 	return unlink(sa->sun_path);
 }
 
-int unixsock_listen(const struct daemon *d, const char *path, int type)
+int unixsock_listen(const struct daemon *d, const struct sandbox_user *user, const char *path,
+		    int type, char **own)
 {
 	struct sockaddr_un sa = {.sun_family = AF_UNIX};
 	mode_t old;
 	int fd, err;
 
+	*own = NULL;
+	fd = notify_socket(type);
+	if (fd >= 0)
+		return fd;
 	if (strlen(path) >= sizeof(sa.sun_path) || path[0] == 0) {
 		log_line("socket path '%s' is empty or longer than %zu bytes", path,
 			 sizeof(sa.sun_path) - 1);
 		return -1;
 	}
 	strcpy(sa.sun_path, path);
-	if (make_dirs(path) || clear_stale(&sa, type))
+	if (make_dirs(path, user) || clear_stale(&sa, type))
 		return -1;
 	fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0) {
@@ -93,6 +105,7 @@ int unixsock_listen(const struct daemon *d, const char *path, int type)
 		log_line("cannot listen on %s: %s", path, strerror(errno));
 		goto fail;
 	}
+	*own = strdup(path);
 	return fd;
 fail:
 	close(fd);
@@ -106,7 +119,7 @@ static bool peer_allowed(const struct daemon *d, int fd, const struct ucred *pee
 	socklen_t len = sizeof(groups);
 	size_t i;
 
-	if (peer->uid == 0 || peer->uid == geteuid())
+	if (peer->uid == 0 || peer->uid == d->owner)
 		return true;
 	if (!d->has_group)
 		return false;
@@ -131,7 +144,7 @@ int unixsock_accept(struct daemon *d, int fd, pid_t *pid)
 	if (getsockopt(c, SOL_SOCKET, SO_PEERCRED, &peer, &len) || !peer_allowed(d, c, &peer)) {
 		d->peers_refused++;
 		log_limited(LOG_CLASS_CLIENT,
-			    "refused a client of uid %u: not root, not our user%s",
+			    "refused a client of uid %u: not root, not who started paqmd%s",
 			    (unsigned int)peer.uid, d->has_group ? ", not in the group" : "");
 		close(c);
 		return -1;

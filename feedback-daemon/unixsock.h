@@ -4,19 +4,25 @@
 #define PAQMD_UNIXSOCK_H
 
 #include "loop.h"
+#include "sandbox.h"
 
 /**
- * unixsock_listen() - create a listening socket
+ * unixsock_listen() - create a listening socket, or take over the manager's
  * @d: whose group gets access
+ * @user: who the daemon will be: directories that are created become his
  * @path: where; directories in front of it are created (0755)
  * @type: SOCK_SEQPACKET or SOCK_STREAM
+ * @own: set to a copy of @path if the socket was created here and has to be
+ *       removed in the end, else NULL
  *
- * A socket that a dead daemon has left behind is replaced, one that answers is
- * not. Return: the descriptor, or -1 after having logged why not.
+ * A socket of this type that the service manager has passed is used, wherever it
+ * is. Otherwise a socket that a dead daemon has left behind is replaced, one that
+ * answers is not. Return: the descriptor, or -1 after having logged why not.
  */
-int unixsock_listen(const struct daemon *d, const char *path, int type);
+int unixsock_listen(const struct daemon *d, const struct sandbox_user *user, const char *path,
+		    int type, char **own);
 
-/* Accept a client, unless it is neither root, nor our user, nor of the group.
+/* Accept a client, unless it is neither root, nor who started us, nor of the group.
  * Return: the descriptor, or -1 (logged if it was refused).
  */
 int unixsock_accept(struct daemon *d, int fd, pid_t *pid);

@@ -144,6 +144,9 @@ def main() -> int:
         "acceptance": lambda: marked(
             "acceptance", ["kernel/lab-tests/spec.py", "run", "--build", args.build]),
         "tdc": lambda: marked("tdc", [*guest, "--timeout", "7200", "kernel/tc-tests/run.py"]),
+        "daemon": lambda: marked(
+            "daemon", [*guest, "feedback-daemon/tests/process.py", "--all",
+                       *(f"{args.build}/feedback-daemon/{name}" for name in ("paqmd", "paqmctl"))]),
         "tc": lambda: tc_in_guest(guest),
         "man": lambda: marked("man", [*guest, "userspace/tc-paqm/tests/man_examples.py"]),
         "bpf": lambda: marked("bpf", [*guest, "userspace/tc-paqm/tests/lab_bpf.py"]),

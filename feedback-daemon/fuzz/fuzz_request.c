@@ -32,13 +32,13 @@ static void fill(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct request_env env = {.now_ns = 3, .ifaces = 1, .iface[0].name = "any"};
-	bool watch = false;
+	enum request_act act;
 	json_t *o;
 	char *text;
 
 	if (!eng.serial)
 		fill();
-	o = request_answer(&eng, &env, (const char *)data, size, &watch);
+	o = request_answer(&eng, &env, (const char *)data, size, &act);
 	if (!o || !json_is_boolean(json_object_get(o, "ok")))
 		abort();
 	text = json_dumps(o, JSON_COMPACT);

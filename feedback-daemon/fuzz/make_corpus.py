@@ -90,6 +90,15 @@ def main() -> None:
         "keys/zero": b"* 1 " + b"00" * 16,
         "keys/twice": b"1 1 " + b"0f" * 16 + b"\n01 1 " + b"0e" * 16,
         "keys/many": b"".join(b"%x 1 %s\n" % (i, b"0f" * 16) for i in range(1, 258)),
+        "request/why": b'{"cmd": "why"}',
+        "request/acts": b'{"cmd": "reload", "cmd2": "capture"}',
+        "conf/all": b"# all of them\ninterface eth0\ninterface wlan0 # two\nsocket /run/a\n"
+        b"control /run/b\nuser paqm\ngroup video\nuse ecf\nsandbox no\nverbose yes\n",
+        "conf/wrong": b"use dance\nfoo bar\ngroup\nuse erf\nuse ecf\nsocket here\nsandbox no no\n"
+        b"\x01\n\n \t\n#\ninterface a/b\ninterface 1234567890123456",
+        "conf/many": b"".join(b"interface eth%d\n" % i for i in range(10)) + b"interface eth1\n",
+        "conf/long": b"user " + b"x" * 600 + b"\nuser " + b"y" * 33 + b"\nsocket /" + b"z" * 107,
+        "conf/end": b"use erf\r\nuse ecf\0\nuser a#b\nuser a #b\n\xff\xfe verbose yes",
     }
     for name, data in inputs.items():
         path = top / name

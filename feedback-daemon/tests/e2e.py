@@ -197,9 +197,11 @@ class Trial:
     def __init__(self, paqmd: str, paqmctl: str, net: Namespaces, run: Path) -> None:
         self.net = net
         self.paqmctl = paqmctl
-        self.ipc, self.control = run / "deep" / "er" / "client.sock", run / "control.sock"
+        # paqmd makes the directories and may remove the sockets in them
+        self.ipc, self.control = run / "deep" / "er" / "client.sock", run / "deep" / "control.sock"
         self.log = run / "log"
         self.command = [paqmd, "--socket", str(self.ipc), "--control", str(self.control), "-v"]
+        self.command += ["--user", "nobody"]
         self.daemon: subprocess.Popen[bytes] | None = None
         self.open_media()
         self.sink = net.socket(net.router, socket.AF_INET, socket.SOCK_DGRAM)
@@ -424,7 +426,7 @@ def check_keys(t: Trial) -> None:
     keys.chmod(0o640)
     command = [*t.command, "--keys", str(keys)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 1 and "chmod 600" in done.stderr, done
+    assert done.returncode == 2 and "chmod 600" in done.stderr, done
     keys.chmod(0o600)
     t.start("-i", "veth0", "--keys", str(keys), "--require-auth")
     client = Client(t.ipc)
@@ -581,6 +583,7 @@ def main() -> int:
         return 77
     try:
         with tempfile.TemporaryDirectory(prefix="paqmd-test-") as run:
+            os.chmod(run, 0o755)
             trial = Trial(paqmd, paqmctl, net, Path(run))
             try:
                 check_service(trial)

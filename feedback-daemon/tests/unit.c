@@ -1231,19 +1231,19 @@ static void test_records(void)
 	CHECK(record_parse(&r, sizeof(r), &out));
 }
 
-static json_t *request(const char *line, bool *watch)
+static json_t *request(const char *line, enum request_act *act)
 {
 	struct request_env env = {.now_ns = 2 * S, .start_ns = S, .ifaces = 1};
 
 	strcpy(env.iface[0].name, "any");
-	return request_answer(&eng, &env, line, strlen(line), watch);
+	return request_answer(&eng, &env, line, strlen(line), act);
 }
 
 static void test_requests(void)
 {
 	static const char *const bad[] = {"", "{", "[]", "{}", "{\"cmd\": 1}", "{\"cmd\": \"x\"}"};
 	struct paqm_msg m = msg(0xABC, 1, 0.9, 500000);
-	bool watch = false;
+	enum request_act act;
 	json_t *o, *f;
 	size_t i;
 
@@ -1254,7 +1254,7 @@ static void test_requests(void)
 	m.qdelay_100us = 35;
 	CHECK_EQ(say(&m, S), REFUSE_NONE);
 	CHECK_EQ(say(&m, S), REFUSE_SEQ_REPLAY);
-	o = request("{\"cmd\": \"show\"}", &watch);
+	o = request("{\"cmd\": \"show\"}", &act);
 	CHECK(json_is_true(json_object_get(o, "ok")));
 	f = json_array_get(json_object_get(o, "flows"), 0);
 	CHECK_EQ(json_integer_value(json_object_get(f, "rate_bps")), 500000);
@@ -1268,12 +1268,12 @@ static void test_requests(void)
 	CHECK_EQ(json_integer_value(json_object_get(f, "seq_replay")), 1);
 	CHECK_EQ(json_object_size(f), REFUSE_MAX - 1);
 	json_decref(o);
-	CHECK(!watch);
-	o = request("{\"cmd\": \"watch\"}", &watch);
-	CHECK(watch && json_is_true(json_object_get(o, "ok")));
+	CHECK(act == REQUEST_NOTHING);
+	o = request("{\"cmd\": \"watch\"}", &act);
+	CHECK(act == REQUEST_WATCH && json_is_true(json_object_get(o, "ok")));
 	json_decref(o);
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		o = request(bad[i], &watch);
+		o = request(bad[i], &act);
 		CHECK(json_is_false(json_object_get(o, "ok")));
 		CHECK(json_string_value(json_object_get(o, "error")));
 		json_decref(o);

@@ -144,7 +144,7 @@ class Guest:
         streamer = str(build / "streamer" / "paqm-streamer")
         sockets = [f"/run/paqmd-{name}.sock", f"/run/paqmd-{name}.ctl"]
         daemon = [str(build / "feedback-daemon" / "paqmd"), "-i", topology.ROUTER]
-        daemon += ["--socket", sockets[0], "--control", sockets[1]]
+        daemon += ["--socket", sockets[0], "--control", sockets[1], "--user", "nobody"]
         self.wait_for(Path(sockets[0]), self.start(f"paqmd-{name}", host, daemon, lasts=True))
         length = flow["stop"] - flow["start"]
         receive = [streamer, "recv", "--listen", f"{topology.SINK_ADDRESS}:{flow['port']}"]

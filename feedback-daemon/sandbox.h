@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * How paqmd gives up what it does not need: user, capabilities, system calls.
+ * Two shapes: the opener keeps CAP_NET_RAW and little else, the worker nothing.
+ */
+#ifndef PAQMD_SANDBOX_H
+#define PAQMD_SANDBOX_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+enum sandbox_shape { SANDBOX_OPENER, SANDBOX_WORKER };
+
+/* Who to become; only a process that begins as root changes. */
+struct sandbox_user {
+	uid_t uid;
+	gid_t gid;
+	bool change;
+};
+
+/**
+ * sandbox_user() - look up the user
+ * @name: of the configuration
+ * @u: filled in
+ *
+ * Without such a user paqmd becomes "nobody" and says so. Return: 0, or -1 after
+ * having logged why not.
+ */
+int sandbox_user(const char *name, struct sandbox_user *u);
+
+/**
+ * sandbox_drop() - become the user, drop capabilities, never gain any again
+ * @u: who to become
+ * @shape: the opener keeps CAP_NET_RAW
+ * @group: a supplementary group to keep
+ *
+ * Return: 0, or -1 after having logged why not.
+ */
+int sandbox_drop(const struct sandbox_user *u, enum sandbox_shape shape, const gid_t *group);
+
+/* Allow only the system calls that the shape needs; others fail with EPERM.
+ * Return: 0, or -1 after having logged why not.
+ */
+int sandbox_filter(enum sandbox_shape shape);
+
+#endif /* PAQMD_SANDBOX_H */

@@ -1,0 +1,440 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""What paqmd is besides its checks: two processes with few privileges, a configuration that is
+read again, a service of the service manager, a helper in search of reasons. The real programs,
+real packets, two network namespaces. Needs root (exit code 77, "skipped", otherwise). What the
+kernel cannot do is left out, unless --all demands it.
+
+Usage: process.py [--all] PAQMD PAQMCTL
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from e2e import (
+    DPORT,
+    PATIENCE,
+    ROUTER_IP,
+    SENDER_IP,
+    SPORT,
+    Client,
+    Namespaces,
+    Rate,
+    Trial,
+    message,
+    quote,
+)
+
+NOBODY = 65534
+CAP_NET_RAW = 1 << 13
+
+
+def status(pid: int) -> dict[str, str]:
+    """What /proc says about a process; nothing if it has ended."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return {}
+    return {k: v.strip() for k, v in (line.split(":", 1) for line in lines)}
+
+
+def children(pid: int) -> list[int]:
+    """Child processes."""
+    every = [int(path.name) for path in Path("/proc").glob("[0-9]*")]
+    return [other for other in every if status(other).get("PPid") == str(pid)]
+
+
+def check_shape(t: Trial) -> None:
+    """Who does what with which privileges; the daemon does not outlive its opener."""
+    t.start("-i", "veth0")
+    assert t.daemon
+    worker, (opener,) = t.daemon.pid, children(t.daemon.pid)
+    for pid, caps in ((worker, 0), (opener, CAP_NET_RAW)):
+        s = status(pid)
+        for who in ("Uid", "Gid"):
+            assert set(s[who].split()) == {str(NOBODY)}, s[who]
+        assert not s["Groups"], s["Groups"]
+        for kind in ("CapEff", "CapPrm"):
+            assert int(s[kind], 16) == caps, (pid, kind, s[kind])
+        for kind in ("CapInh", "CapAmb", "CapBnd"):
+            assert int(s[kind], 16) == 0, (pid, kind, s[kind])
+        assert s["NoNewPrivs"] == "1" and s["Seccomp"] == "2", s
+    client = Client(t.ipc)
+    assert client.register(1) == 0
+    assert client.rate().cause == "none"
+    t.answer(message(quote(t.send_media()), 1, 850_000.0))
+    assert client.rate().bps == 850_000
+    print("ok both processes without privileges, at work", flush=True)
+
+    os.kill(opener, signal.SIGKILL)
+    assert t.daemon.wait(PATIENCE) == 1, "the daemon goes on without its opener"
+    assert "opener has ended" in t.log.read_text()
+    print("ok ends with its opener", flush=True)
+    t.start("-i", "veth0", "--sandbox=no")
+    assert t.daemon and status(t.daemon.pid)["Seccomp"] == "0"
+    (opener,) = children(t.daemon.pid)
+    t.daemon.kill()
+    t.daemon.wait()
+    t.daemon = None
+    t.until(lambda: not Path(f"/proc/{opener}").exists(), "the opener to end with the daemon")
+    print("ok the opener ends with the daemon", flush=True)
+
+
+def config_errors(t: Trial, text: str) -> list[str]:
+    """What --check-config says about a file."""
+    path = t.log.with_name("wrong.conf")
+    path.write_text(text)
+    run = [t.command[0], "--config", str(path), "--check-config"]
+    out = subprocess.run(run, capture_output=True, text=True, check=False)
+    assert (out.returncode == 0) == (not out.stderr), out
+    assert out.returncode in (0, 2), out
+    return [line.removeprefix(f"paqmd: {path}:") for line in out.stderr.splitlines()]
+
+
+def check_config(t: Trial) -> None:
+    """Mistakes in the file are told with line, reason and remedy."""
+    assert config_errors(t, "# none\n\n interface eth0 # one\ninterface\teth1\nuse ecf") == []
+    wrong = "use dance\nfoo bar\ngroup\nuse erf\nuse ecf\nsocket here\nsandbox no no\n\x01\n"
+    assert config_errors(t, wrong + "interface " + "x" * 16) == [
+        "1: use dance: must be erf or ecf",
+        "2: unknown setting 'foo'; see paqmd.conf(5)",
+        "3: group: has no value; see paqmd.conf(5)",
+        "5: use ecf: must be given once only",
+        "6: socket here: must be an absolute path of at most 107 bytes",
+        "7: sandbox: has more than one value; give one line to each",
+        "8: byte 1 is a control character: remove it",
+        "9: interface xxxxxxxxxxxxxxxx: must be a name of 1 to 15 bytes; see 'ip link', or any",
+    ]
+    run = [t.command[0], "--config", "/nowhere", "--check-config"]
+    out = subprocess.run(run, capture_output=True, text=True, check=False)
+    assert out.returncode == 2 and "/nowhere: cannot read it" in out.stderr, out
+    print("ok --check-config", flush=True)
+
+
+def reload(t: Trial) -> str:
+    """What paqmctl reload complains about."""
+    run = [t.paqmctl, "--control", str(t.control), "reload"]
+    out = subprocess.run(run, capture_output=True, text=True, check=False)
+    assert (out.returncode == 0) == (not out.stderr), out
+    return out.stderr
+
+
+def captured(t: Trial) -> dict[str, bool]:
+    """Which interfaces are captured."""
+    return {i["name"]: i["up"] for i in t.stats()["interfaces"]}
+
+
+def check_reload(t: Trial) -> None:
+    """New settings hold without losing a client; wrong ones change nothing."""
+    conf = t.log.with_name("paqmd.conf")
+    conf.write_text("interface lo\nuse erf\n")
+    conf.chmod(0o644)
+    t.start("--config", str(conf))
+    client = Client(t.ipc)
+    assert client.register(1, ceil=1_000_000) == 0
+    assert client.rate().cause == "none"
+
+    conf.write_text("interface lo\ninterface veth0\nuse ecf\n")
+    assert reload(t) == ""
+    stats = t.stats()
+    assert stats["use"] == "ecf"
+    t.until(lambda: captured(t) == {"lo": True, "veth0": True}, "both interfaces")
+    t.answer(message(quote(t.send_media()), 1, 500_000.0, ecf=0.5))
+    assert client.rate() == Rate(1, 500_000, "ecf", ROUTER_IP, 1, 1)
+
+    conf.write_text("interface veth0\nuse erf\nuse dance\n")
+    assert f"{conf}:3: use dance: must be erf or ecf" in reload(t)
+    conf.write_text("interface veth0\nuser root\n")
+    # the command line names the user, and it wins
+    assert reload(t) == ""
+    assert captured(t) == {"veth0": True}
+    conf.write_text("interface veth0\ngroup root\n")
+    assert "with a restart only" in reload(t)
+    conf.write_text("interface veth0\ninterface pq-late0\n")
+    assert t.daemon
+    t.daemon.send_signal(signal.SIGHUP)
+    t.until(lambda: captured(t) == {"veth0": True, "pq-late0": False}, "SIGHUP to be heard")
+    ip = ["ip", "-n", t.net.sender, "link"]
+    subprocess.run([*ip, "add", "pq-late0", "type", "veth"], check=True)
+    t.until(lambda: captured(t)["pq-late0"], "an interface that comes later")
+    subprocess.run([*ip, "set", "pq-late0", "name", "pq-else0"], check=True)
+    t.until(lambda: not captured(t)["pq-late0"], "a change of its name")
+    subprocess.run([*ip, "del", "pq-else0"], check=True)
+
+    # the client and what it was told are still there
+    flow = t.ask("flows")["flows"][0]
+    assert flow["rate_bps"] == 500_000 and flow["accepted"] == 1
+    t.answer(message(quote(t.send_media()), 2, 700_000.0))
+    assert client.rate().bps == 700_000
+    print("ok reload", flush=True)
+    t.stop()
+
+
+def vlan(t: Trial, offload: str) -> None:
+    """Move the addresses of both ends into a VLAN."""
+    for name, addr in ((t.net.sender, SENDER_IP), (t.net.router, ROUTER_IP)):
+        inside = ["ip", "netns", "exec", name]
+        ip = ["ip", "-n", name]
+        subprocess.run([*ip, "link", "set", "veth0", "up"], check=True)
+        subprocess.run(
+            [*inside, "ethtool", "-K", "veth0", "txvlan", offload, "rxvlan", offload],
+            check=True, capture_output=True,
+        )
+        subprocess.run([*ip, "link", "add", "link", "veth0", "name", "veth0.5", "type", "vlan",
+                        "id", "5"], check=True)
+        subprocess.run([*ip, "addr", "flush", "dev", "veth0"], check=True)
+        subprocess.run([*ip, "addr", "add", f"{addr}/24", "dev", "veth0.5"], check=True)
+        subprocess.run([*ip, "link", "set", "veth0.5", "up"], check=True)
+
+
+def unvlan(t: Trial) -> None:
+    """Move them back."""
+    for name, addr in ((t.net.sender, SENDER_IP), (t.net.router, ROUTER_IP)):
+        ip = ["ip", "-n", name]
+        subprocess.run([*ip, "link", "del", "veth0.5"], check=True)
+        subprocess.run([*ip, "addr", "add", f"{addr}/24", "dev", "veth0"], check=True)
+
+
+def has_vlan(t: Trial) -> bool:
+    """Whether this kernel can."""
+    ip = ["ip", "-n", t.net.sender, "link"]
+    add = [*ip, "add", "link", "veth0", "name", "veth0.9", "type", "vlan", "id", "9"]
+    if subprocess.run(add, capture_output=True, check=False).returncode:
+        return False
+    subprocess.run([*ip, "del", "veth0.9"], check=True)
+    return True
+
+
+def check_vlan(t: Trial) -> None:
+    """Media in a VLAN: on all interfaces each packet counts once; on each of them it is seen."""
+    if not has_vlan(t):
+        assert "--all" not in sys.argv, "this kernel has no VLAN"
+        print("left out: VLAN, which this kernel does not have", flush=True)
+        return
+    for offload in ("on", "off"):
+        vlan(t, offload)
+        for iface in ("any", "veth0", "veth0.5"):
+            t.start("-i", iface)
+            client = Client(t.ipc)
+            assert client.register(1) == 0
+            client.rate()
+            t.answer(message(quote(t.send_media()), 1, 850_000.0))
+            assert client.rate() == Rate(1, 850_000, "erf", ROUTER_IP, 1, 1)
+            stats = t.stats()
+            assert stats["refused_total"] == 0, stats["refused"]
+            assert stats["media_packets"] == 1, stats
+            t.stop()
+            client.sock.close()
+        unvlan(t)
+        print(f"ok VLAN, offload {offload}: any, device, VLAN device", flush=True)
+
+
+def why(t: Trial) -> dict[str, object]:
+    """The reason for the rate of the only flow."""
+    (reason,) = t.ask("why")["why"]
+    assert isinstance(reason, dict)
+    return reason
+
+
+def check_why(t: Trial) -> None:
+    """Each state has its reason; capture, metrics."""
+    t.start("-i", "veth0")
+    assert t.ask("why")["why"] == []
+    client = Client(t.ipc)
+    assert client.register(1) == 0
+    client.rate()
+    assert why(t)["code"] == "no_media"
+    sent = t.send_media()
+    t.until(lambda: why(t)["code"] == "no_message", "the packet to be seen")
+    assert "1 packets have left and no message ever came" in str(why(t)["text"])
+    t.expect_refusal("msg_value", message(quote(sent), 1, float("nan")))
+    assert why(t)["code"] == "no_message", "a message that could not be read names no flow"
+    t.expect_refusal("quote_unknown", message(quote(sent[:12] + os.urandom(200)), 1, 9e5))
+    reason = why(t)
+    assert (reason["code"], reason["refused_reason"]) == ("unproven", "quote_unknown")
+
+    pcap = t.log.with_name("messages.pcap")
+    run = [t.paqmctl, "--control", str(t.control), "--count", "2", "capture", str(pcap)]
+    good = message(quote(sent), 1, 850_000.0)
+    with subprocess.Popen(run) as capture:
+        # the first one may still be too early to be captured
+        t.answer(good)
+        assert client.rate().bps == 850_000
+
+        def again() -> bool:
+            t.answer(good)
+            return capture.poll() is not None
+
+        t.until(again, "two messages to be captured")
+        assert capture.wait(PATIENCE) == 0
+    packets = read_pcap(pcap)
+    assert len(packets) == 2 and all(p[20:] == good for p in packets), packets
+
+    reason = why(t)
+    assert reason["code"] == "advice" and reason["router_rate_bps"] == 850_000
+    assert reason["router"] == ROUTER_IP and reason["routers"] == 1
+    t.answer(message(quote(sent), 2, 1.0))
+    assert client.rate().bps == 100_000
+    assert why(t)["code"] == "floor"
+    t.answer(message(quote(sent), 3, 1e9))
+    assert client.rate().bps == 3_000_000
+    assert why(t)["code"] == "ceiling"
+    check_metrics(t)
+    assert client.rate().cause == "expired"
+    assert why(t)["code"] == "expired"
+    print("ok why, capture, metrics", flush=True)
+    t.stop()
+
+
+def read_pcap(path: Path) -> list[bytes]:
+    """Packets of a capture file."""
+    data = path.read_bytes()
+    assert struct.unpack_from("=IHHIIII", data) == (0xA1B23C4D, 2, 4, 0, 0, 65535, 101)
+    packets, at = [], 24
+    while at < len(data):
+        _, _, kept, length = struct.unpack_from("=IIII", data, at)
+        assert kept == length
+        packets.append(data[at + 16 : at + 16 + kept])
+        at += 16 + kept
+    return packets
+
+
+def check_metrics(t: Trial) -> None:
+    """Every sample belongs to a family; values are those of the JSON."""
+    run = [t.paqmctl, "--control", str(t.control), "metrics"]
+    text = subprocess.run(run, check=True, capture_output=True, text=True).stdout
+    assert text.endswith("# EOF\n")
+    types: dict[str, str] = {}
+    values: dict[str, float] = {}
+    sample = re.compile(r'([a-z_]+)(\{(?:[a-z_]+="(?:[^"\\\n]|\\.)*",?)+\})? (\S+)')
+    for line in text.splitlines()[:-1]:
+        if line.startswith("# TYPE "):
+            _, _, name, kind = line.split(" ")
+            assert name not in types, f"family {name} twice"
+            types[name] = kind
+        elif not line.startswith("# HELP "):
+            match = sample.fullmatch(line)
+            assert match, line
+            name = match[1].removesuffix("_total")
+            assert types[name] == ("counter" if match[1].endswith("_total") else "gauge"), line
+            assert match[1] + (match[2] or "") not in values, line
+            values[match[1] + (match[2] or "")] = float(match[3])
+    stats = t.stats()
+    for reason, count in stats["refused"].items():
+        assert values[f'paqmd_messages_refused_total{{reason="{reason}"}}'] == count
+    assert values["paqmd_messages_accepted_total"] == stats["accepted"] > 0
+    assert values['paqmd_interface_up{interface="veth0"}'] == 1
+    flow = f'{{flow="{SENDER_IP}:{SPORT} > {ROUTER_IP}:{DPORT}"}}'
+    assert values["paqmd_flow_rate_bps" + flow] == 3_000_000
+
+
+def check_manager(t: Trial) -> None:
+    """A service manager hears of readiness, life and end; sockets it passes are used and kept."""
+    run = t.log.parent
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(run / "notify"))
+        manager.settimeout(PATIENCE)
+        kinds = (socket.SOCK_STREAM, socket.SOCK_SEQPACKET)
+        paths = [run / "activated.control", run / "activated.client"]
+        held = [socket.socket(socket.AF_UNIX, kind) for kind in kinds]
+        for sock, path in zip(held, paths, strict=True):
+            sock.bind(str(path))
+            sock.listen()
+        control, t.control = t.control, paths[0]
+        env = dict(os.environ, NOTIFY_SOCKET=str(run / "notify"), WATCHDOG_USEC="200000")
+        env |= {"LISTEN_FDS": "2", "LISTEN_FDNAMES": "control:client"}
+        first = [3, 4]
+
+        def pass_sockets() -> None:
+            for sock, fd in zip(held, first, strict=True):
+                os.dup2(sock.fileno(), fd + 100)
+            for fd in first:
+                os.dup2(fd + 100, fd)
+            os.close(103)
+            os.close(104)
+
+        inside = ["ip", "netns", "exec", t.net.sender]
+        for attempt in range(2):
+            with t.log.open("wb") as log:
+                t.daemon = subprocess.Popen(
+                    [*inside, *t.command, "-i", "veth0"], env=env, stderr=log,
+                    preexec_fn=pass_sockets, close_fds=False,
+                )
+            # waits in the socket until the daemon takes it, at the second start as well
+            client = Client(paths[1])
+            assert client.register(1) == 0
+            assert client.rate().cause == "none"
+            assert manager.recv(100) == b"READY=1"
+            for _ in range(3):
+                assert manager.recv(100) == b"WATCHDOG=1"
+            t.answer(message(quote(t.send_media()), attempt + 1, 850_000.0))
+            assert client.rate().bps == 850_000
+            t.daemon.send_signal(signal.SIGTERM)
+            assert t.daemon.wait(PATIENCE) == 0
+            last = manager.recv(100)
+            while last == b"WATCHDOG=1":
+                last = manager.recv(100)
+            assert last == b"STOPPING=1", last
+            assert all(path.exists() for path in paths), "sockets of the manager were removed"
+            client.sock.close()
+        t.daemon, t.control = None, control
+        for sock in held:
+            sock.close()
+    print("ok readiness, watchdog, socket activation", flush=True)
+
+
+CHECKS: list[Callable[[Trial], None]] = [
+    check_config, check_shape, check_reload, check_vlan, check_why, check_manager,
+]
+
+
+def main() -> int:
+    """Run all checks."""
+    programs = [arg for arg in sys.argv[1:] if arg != "--all"]
+    if len(programs) != 2:
+        print("usage: process.py [--all] PAQMD PAQMCTL", file=sys.stderr)
+        return 2
+    if os.geteuid():
+        print("skipped: needs root for network namespaces")
+        return 77
+    paqmd, paqmctl = (os.path.abspath(p) for p in programs)
+    net = Namespaces()
+    try:
+        net.up()
+    except (OSError, subprocess.CalledProcessError) as err:
+        net.down()
+        print(f"skipped: no network namespaces here ({err})")
+        return 77
+    try:
+        with tempfile.TemporaryDirectory(prefix="paqmd-test-") as run:
+            os.chmod(run, 0o755)
+            trial = Trial(paqmd, paqmctl, net, Path(run))
+            try:
+                for check in CHECKS:
+                    check(trial)
+            except BaseException:
+                if trial.log.exists():
+                    print(trial.log.read_text(), file=sys.stderr)
+                raise
+            finally:
+                if trial.daemon:
+                    trial.daemon.kill()
+                    trial.daemon.wait()
+    finally:
+        net.down()
+    print("all passed")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
