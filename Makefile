@@ -85,7 +85,7 @@ lint-kernel: build
 	@setup/lint-kernel.sh
 
 fuzz: build
-	@for target in message record request keys conf; do \
+	@for target in message record request keys offline conf; do \
 		feedback-daemon/fuzz/run.sh $$target $(SECONDS) || exit $$?; \
 	done
 	@kernel/fuzz/run.sh $(SECONDS)

@@ -72,7 +72,8 @@ static void bucket_take(struct bucket *b, const struct bucket_limit *l)
 void engine_init(struct engine *e, const struct engine_params *p,
 		 const uint8_t key[PAQM_SIPHASH_KEY])
 {
-	memset(e, 0, sizeof(*e));
+	_Static_assert(!(ENGINE_HASH & (ENGINE_HASH - 1)), "a power of two");
+	memset(e, 0, offsetof(struct engine, flows));
 	e->next_ns = UINT64_MAX;
 	e->params = *p;
 	memcpy(e->key, key, PAQM_SIPHASH_KEY);

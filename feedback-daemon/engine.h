@@ -16,8 +16,8 @@
 
 #define ENGINE_FLOWS 256
 #define ENGINE_ROUTERS 64
-#define ENGINE_HASH 16384U	/* power of two */
-#define ENGINE_DIGESTS 1500000U /* of all flows: 30 MB; then rings grow no more */
+#define ENGINE_HASH (4U * ENGINE_FLOWS) /* power of two */
+#define ENGINE_DIGESTS 1500000U		/* of all flows: 30 MB; then rings grow no more */
 
 /* Why a message was refused; the order is that of the checks. */
 #define REFUSE_REASONS(X)                                                                          \
@@ -134,13 +134,13 @@ struct engine {
 	uint64_t next_ns; /* nothing expires before */
 	uint32_t tuple_index[ENGINE_HASH], cookie_index[ENGINE_HASH];
 	struct flow_key keys[ENGINE_FLOWS]; /* apart from the flows: it is searched per packet */
-	struct flow flows[ENGINE_FLOWS];
 	struct router routers[ENGINE_ROUTERS];
 	struct bucket bucket;
 	uint64_t accepted;
 	uint64_t refused[REFUSE_MAX];
 	uint64_t media; /* digests kept */
 	uint64_t media_ignored;
+	struct flow flows[ENGINE_FLOWS]; /* last: those not in use are never touched */
 };
 
 /* What became of a message; its flag AUTH stays only if the tag has been proven. Pointers hold

@@ -21,6 +21,7 @@
 #include "ipc_server.h"
 #include "log.h"
 #include "notify.h"
+#include "offline.h"
 #include "opener.h"
 #include "sandbox.h"
 
@@ -42,6 +43,10 @@ static const char usage[] =
 	"                         its relative value (ecf)\n"
 	"      --keys FILE        keys of routers; messages of those must carry a valid tag\n"
 	"      --require-auth     believe no router without a key\n"
+	"      --read FILE        replay a capture file: a line of JSON for each message\n"
+	"      --flow FLOW        with --read: 'SADDR:PORT DADDR:PORT [ssrc HEX] [floor BPS]\n"
+	"                         [ceil BPS]'; may be given several times\n"
+	"      --flows FILE       with --read: a FLOW in each line\n"
 	"      --sandbox=no       do not restrict the system calls of paqmd\n"
 	"  -v, --verbose          log accepted messages and clients too\n"
 	"  -h, --help             print this and exit\n"
@@ -55,6 +60,8 @@ static const char usage[] =
 static struct {
 	const char *config; /* NULL: the usual one, which need not exist */
 	bool check;
+	const char *read, *flows, *flow[ENGINE_FLOWS];
+	unsigned int n_flow;
 	struct {
 		enum conf_key key;
 		const char *value;
@@ -131,17 +138,20 @@ static bool load_keys(const struct conf *c, struct keyring *ring, char why[CONF_
 
 static int parse(int argc, char **argv)
 {
-	enum { OPT_CHECK = 256, OPT_KEYS };
-	struct option longs[CONF_KEYS_MAX + 6] = {
+	enum { OPT_CHECK = 256, OPT_READ, OPT_FLOW, OPT_FLOWS, OPT_KEYS };
+	struct option longs[CONF_KEYS_MAX + 8] = {
 		{"config", required_argument, NULL, 'c'},
 		{"check-config", no_argument, NULL, OPT_CHECK},
+		{"read", required_argument, NULL, OPT_READ},
+		{"flow", required_argument, NULL, OPT_FLOW},
+		{"flows", required_argument, NULL, OPT_FLOWS},
 		{"help", no_argument, NULL, 'h'},
 		{"version", no_argument, NULL, 'V'},
 	};
 	int opt, i;
 
 	for (i = 0; i < CONF_KEYS_MAX; i++)
-		longs[4 + i] = (struct option){conf_name((enum conf_key)i),
+		longs[7 + i] = (struct option){conf_name((enum conf_key)i),
 					       conf_is_flag((enum conf_key)i) ? optional_argument
 									      : required_argument,
 					       NULL, OPT_KEYS + i};
@@ -166,6 +176,19 @@ static int parse(int argc, char **argv)
 		case OPT_CHECK:
 			line.check = true;
 			break;
+		case OPT_READ:
+			line.read = optarg;
+			break;
+		case OPT_FLOW:
+			if (line.n_flow == ENGINE_FLOWS) {
+				log_line("--flow %s: at most %d flows", optarg, ENGINE_FLOWS);
+				return 2;
+			}
+			line.flow[line.n_flow++] = optarg;
+			break;
+		case OPT_FLOWS:
+			line.flows = optarg;
+			break;
 		case 'h':
 			fputs(usage, stdout);
 			exit(0);
@@ -179,6 +202,10 @@ static int parse(int argc, char **argv)
 	}
 	if (optind < argc) {
 		log_line("unexpected argument '%s'; try 'paqmd --help'", argv[optind]);
+		return 2;
+	}
+	if ((line.n_flow || line.flows) && !line.read) {
+		log_line("--flow and --flows are for --read; senders register live flows");
 		return 2;
 	}
 	return 0;
@@ -255,6 +282,55 @@ static void expired(void *data, struct flow *f)
 		    (unsigned long long)f->cookie, f->rate.routers);
 	ctl_event_flow(d, "expired", f);
 	ipc_push(d, f);
+}
+
+/* The flows of a replay. Return: false after having said what is wrong. */
+static bool add_flows(struct engine *e)
+{
+	FILE *f = line.flows ? fopen(line.flows, "re") : NULL;
+	char error[256];
+	unsigned int i;
+	int err = 0;
+
+	if (line.flows && !f) {
+		log_line("%s: %s", line.flows, strerror(errno));
+		return false;
+	}
+	if (f) {
+		err = offline_flows(f, e, error, sizeof(error));
+		if (err)
+			log_line("%s: %s", line.flows, error);
+		fclose(f);
+	}
+	for (i = 0; i < line.n_flow && !err; i++) {
+		err = offline_add(e, line.flow[i], error, sizeof(error));
+		if (err)
+			log_line("--flow '%s': %s", line.flow[i], error);
+	}
+	return !err;
+}
+
+/* What --read is for. Return: exit status. */
+static int replay(struct engine *e)
+{
+	FILE *in = strcmp(line.read, "-") ? fopen(line.read, "re") : stdin;
+	struct offline_count count;
+	char error[256];
+	int err = 1;
+
+	if (!in) {
+		log_line("%s: %s", line.read, strerror(errno));
+	} else if (add_flows(e)) {
+		err = offline_run(in, e, stdout, &count, error, sizeof(error)) != 0;
+		if (err)
+			log_line("%s: %s", line.read, error);
+		offline_summary(e, &count, stdout);
+		err |= fflush(stdout) != 0;
+	}
+	if (in && in != stdin)
+		fclose(in);
+	engine_free(e);
+	return err;
 }
 
 static void arm(int fd, uint64_t at_ns)
@@ -340,12 +416,12 @@ int main(int argc, char **argv)
 	struct engine_params params = engine_defaults;
 	struct source sig = {.ready = signal_ready}, timer = {.ready = timer_ready};
 	struct mistakes none = {0};
-	struct sandbox_user user;
+	struct sandbox_user user = {0};
 	static struct keyring ring;
 	uint8_t key[PAQM_SIPHASH_KEY];
 	char why[CONF_WHY];
 	sigset_t set;
-	int err, opener;
+	int err, opener = -1;
 
 	log_open();
 	err = parse(argc, argv);
@@ -365,12 +441,14 @@ int main(int argc, char **argv)
 	d->has_group = *d->conf.group;
 	d->owner = geteuid();
 	d->start_ns = clock_ns(CLOCK_MONOTONIC);
-	if (sandbox_user(d->conf.user, &user))
-		return 1;
-	opener = opener_start(&user, d->conf.sandbox);
-	if (opener < 0)
-		return 1;
-	notify_open();
+	if (!line.read) {
+		if (sandbox_user(d->conf.user, &user))
+			return 1;
+		opener = opener_start(&user, d->conf.sandbox);
+		if (opener < 0)
+			return 1;
+		notify_open();
+	}
 	if (getrandom(key, sizeof(key), 0) != sizeof(key)) {
 		log_line("no random numbers from the kernel: %s", strerror(errno));
 		return 1;
@@ -380,6 +458,8 @@ int main(int argc, char **argv)
 	engine_init(&d->engine, &params, key);
 	engine_set_keys(&d->engine, &ring);
 	keys_wipe(&ring);
+	if (line.read)
+		return replay(&d->engine);
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);

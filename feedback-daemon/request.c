@@ -184,16 +184,24 @@ static json_t *view_routers(const struct engine *e, uint64_t now_ns)
 	return a;
 }
 
+json_t *request_refused(const struct engine *e)
+{
+	json_t *o = json_object();
+	unsigned int i;
+
+	for (i = REFUSE_NONE + 1; i < REFUSE_MAX; i++)
+		json_object_set_new(o, refuse_name((enum refuse)i), num(e->refused[i]));
+	return o;
+}
+
 static json_t *view_stats(const struct engine *e, const struct request_env *env)
 {
-	json_t *o = json_object(), *refused = json_object(), *ifaces = json_array();
+	json_t *o = json_object(), *ifaces = json_array();
 	uint64_t total = 0;
 	unsigned int i;
 
-	for (i = REFUSE_NONE + 1; i < REFUSE_MAX; i++) {
-		json_object_set_new(refused, refuse_name((enum refuse)i), num(e->refused[i]));
+	for (i = REFUSE_NONE + 1; i < REFUSE_MAX; i++)
 		total += e->refused[i];
-	}
 	for (i = 0; i < env->ifaces; i++)
 		json_array_append_new(ifaces,
 				      json_pack("{s:s,s:b,s:I,s:I}", "name", env->iface[i].name,
@@ -210,7 +218,7 @@ static json_t *view_stats(const struct engine *e, const struct request_env *env)
 	json_object_set_new(o, "media_ignored", num(e->media_ignored));
 	json_object_set_new(o, "accepted", num(e->accepted));
 	json_object_set_new(o, "refused_total", num(total));
-	json_object_set_new(o, "refused", refused);
+	json_object_set_new(o, "refused", request_refused(e));
 	json_object_set_new(o, "bad_records", num(env->bad_records));
 	json_object_set_new(o, "peers_refused", num(env->peers_refused));
 	json_object_set_new(o, "interfaces", ifaces);

@@ -56,6 +56,9 @@ json_t *request_answer(const struct engine *e, const struct request_env *env, co
 /* The answer to a reload; @why is NULL if it went well. */
 json_t *request_reloaded(const char *why);
 
+/* How many messages were refused, by reason. */
+json_t *request_refused(const struct engine *e);
+
 /* Events of a watch. @t_ns is CLOCK_REALTIME. */
 json_t *request_event_verdict(const struct engine *e, const struct verdict *v, uint64_t t_ns);
 json_t *request_event_packet(const struct verdict *v, const uint8_t *ip, uint32_t len,

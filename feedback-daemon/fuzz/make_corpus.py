@@ -34,6 +34,63 @@ def framed(packets: list[bytes], helps: int) -> bytes:
     return bytes([helps]) + b"".join(struct.pack("!H", len(p)) + p for p in packets)
 
 
+def checksum(data: bytes) -> int:
+    """Internet checksum."""
+    total: int = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return ~total & 0xFFFF
+
+
+def sealed(ip: bytes) -> bytes:
+    """The IPv4 packet with its checksums; ICMP only."""
+    head, body = ip[:20], ip[20:]
+    if head[9] == 1:
+        body = body[:2] + struct.pack("!H", checksum(body)) + body[4:]
+    return head[:10] + struct.pack("!H", checksum(head)) + head[12:] + body
+
+
+def conversation() -> list[bytes]:
+    """Media of the flow 10.0.1.2:5004 > 10.0.2.2:5006, a message about it, and it again."""
+    rtp = struct.pack("!BBHII", 0x80, 96, 1, 90001, 0x11223344) + bytes(range(28))
+    media = packet(17, SADDR, struct.pack("!HHHH", 5004, 5006, 8 + len(rtp), 0) + rtp)
+    media = media[:16] + socket.inet_aton(DADDR) + media[20:]
+    told = message(1, 0.5, 5e5)
+    told = sealed(told[:28] + media[:56] + told[84:])
+    return [media, told, told]
+
+
+def capture(frames: list[bytes], kind: int, order: str = "<", magic: int = 0xA1B2C3D4) -> bytes:
+    """A capture file, a second between the packets."""
+    data = struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, 262144, kind)
+    for second, frame in enumerate(frames):
+        data += struct.pack(order + "IIII", second, 5, len(frame), len(frame)) + frame
+    return data
+
+
+def captures() -> dict[str, bytes]:
+    """Inputs of the offline target: text of flows, a zero, a file."""
+    ip = conversation()
+    raw = capture(ip, 101)
+    vlan = [bytes(12) + b"\x81\x00\x00\x01\x08\x00" + p for p in ip]
+    cooked = [struct.pack("!HHHQH", 4 if p[9] == 17 else 0, 1, 6, 0, 0x800) + p for p in ip]
+    cooked2 = [struct.pack("!HHIHBBQ", 0x800, 0, 1, 1, 4 * (p[9] == 17), 6, 0) + p for p in ip]
+    return {
+        "offline/raw": b"\0" + raw,
+        "offline/nano": b"\0" + capture(ip, 228, ">", 0xA1B23C4D),
+        "offline/vlan": b"\0" + capture(vlan, 1),
+        "offline/cooked": b"\0" + capture(cooked, 113),
+        "offline/cooked2": b"\0" + capture(cooked2, 276, ">"),
+        "offline/cut": b"\0" + raw[:-1],
+        "offline/long": b"\0" + raw[:32] + b"\xff" * 4 + raw[36:],
+        "offline/link": b"\0" + capture(ip, 105),
+        "offline/pcapng": b"\0\x0a\x0d\x0d\x0a" + bytes(20),
+        "offline/ipv6": b"\0" + capture([b"\x60" + bytes(5) + b"\x3a" + bytes(100)], 229),
+        "offline/flows": b"# x\n*:9 [::1]:9 ssrc 1f floor 1 ceil 2\n1.2.3.4:5 6.7.8.9:1\n\0" + raw,
+        "offline/no-flow": b"[::1]:9 1.2.3.4:9\n\0" + raw,
+    }
+
+
 def record(kind: int, body: bytes) -> bytes:
     """A client record."""
     return struct.pack("=IBBH", 0x50514950, 1, kind, 8 + len(body)) + body
@@ -100,7 +157,7 @@ def main() -> None:
         "conf/long": b"user " + b"x" * 600 + b"\nuser " + b"y" * 33 + b"\nsocket /" + b"z" * 107,
         "conf/end": b"use erf\r\nuse ecf\0\nuser a#b\nuser a #b\n\xff\xfe verbose yes",
     }
-    for name, data in inputs.items():
+    for name, data in {**inputs, **captures()}.items():
         path = top / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)

@@ -3,12 +3,12 @@
 # Build a fuzz target with libFuzzer and run it. New inputs go to a directory
 # outside the tree; the committed corpus is only read.
 #
-# Usage: run.sh message|record|request|keys|conf [SECONDS]
+# Usage: run.sh message|record|request|keys|offline|conf [SECONDS]
 set -eu
 case "${1:-}" in
-message | record | request | keys | conf) ;;
+message | record | request | keys | offline | conf) ;;
 *)
-	echo "usage: $0 message|record|request|keys|conf [SECONDS]" >&2
+	echo "usage: $0 message|record|request|keys|offline|conf [SECONDS]" >&2
 	exit 2
 	;;
 esac
@@ -25,7 +25,7 @@ mkdir -p "$out/corpus"
 "$cc" -std=gnu17 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
 	-DPAQM_VERSION='"fuzz"' -I"$src/.." -o "$out/fuzz" "$here/fuzz_$1.c" \
 	"$src/ring.c" "$src/allow.c" "$src/keys.c" "$src/engine.c" "$src/record.c" "$src/request.c" \
-	"$src/conf.c" "$src/filter.c" \
+	"$src/offline.c" "$src/conf.c" "$src/filter.c" \
 	$(pkg-config --cflags --libs jansson)
 cd "$out"
 exec ./fuzz -max_total_time="${2:-60}" -max_len=1024 corpus "$here/corpus/$1"

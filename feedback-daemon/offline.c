@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Replay of a capture file; see offline.h. */
+#include "offline.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* https://www.ietf.org/archive/id/draft-ietf-opsawg-pcap-04.html */
+#define PCAP_HEADER 24
+#define PCAP_RECORD 16
+#define PCAP_USEC 0xA1B2C3D4U
+#define PCAP_NSEC 0xA1B23C4DU
+#define PCAPNG 0x0A0D0D0AU
+#define PCAP_SNAP_MAX 262144U /* libpcap writes no longer packets */
+
+#define LINK_ETHERNET 1
+#define LINK_RAW_BSD 12
+#define LINK_RAW 101
+#define LINK_COOKED 113
+#define LINK_IPV4 228
+#define LINK_IPV6 229
+#define LINK_COOKED2 276
+
+#define TYPE_IPV4 0x0800
+#define TYPE_IPV6 0x86DD
+#define TYPE_VLAN 0x8100
+#define TYPE_QINQ 0x88A8
+
+#define SENT_BY_US 4 /* packet type of cooked captures */
+
+#define HEAD 512 /* bytes of a packet that are looked at */
+#define CEIL_MOST 1000000000000ULL
+
+struct file {
+	FILE *in;
+	bool big, nsec;
+	uint32_t link;
+	uint64_t last_ns;
+};
+
+struct packet {
+	uint64_t t_ns;
+	const uint8_t *ip; /* NULL: no IP */
+	uint32_t len;
+	bool in, out; /* may have come in, may have gone out */
+};
+
+struct replay {
+	const struct engine *e;
+	FILE *out;
+	uint64_t now_ns;
+};
+
+static uint32_t get32(const struct file *f, const uint8_t *p)
+{
+	return f->big ? paqm_get32(p)
+		      : (uint32_t)p[3] << 24 | (uint32_t)p[2] << 16 | (uint32_t)p[1] << 8 | p[0];
+}
+
+/* Return: NULL, or what is wrong. */
+static const char *file_header(struct file *f)
+{
+	uint8_t h[PCAP_HEADER];
+	uint32_t magic;
+
+	if (fread(h, 1, sizeof(h), f->in) != sizeof(h))
+		return "shorter than the header of a capture file";
+	magic = paqm_get32(h);
+	if (magic == PCAPNG)
+		return "pcapng is not read; convert it with 'editcap -F pcap'";
+	f->big = magic == PCAP_USEC || magic == PCAP_NSEC;
+	magic = get32(f, h);
+	f->nsec = magic == PCAP_NSEC;
+	if (magic != PCAP_USEC && magic != PCAP_NSEC)
+		return "not a capture file of libpcap";
+	f->link = get32(f, h + 20) & 0xFFFF; /* above are flags of the checksum */
+	switch (f->link) {
+	case LINK_ETHERNET:
+	case LINK_RAW_BSD:
+	case LINK_RAW:
+	case LINK_COOKED:
+	case LINK_IPV4:
+	case LINK_IPV6:
+	case LINK_COOKED2:
+		return NULL;
+	}
+	return "link type is not supported; capture with 'tcpdump -i any'";
+}
+
+/* Skip @n bytes, also of what cannot seek. */
+static bool skip(FILE *in, uint32_t n)
+{
+	uint8_t junk[4096];
+	size_t part;
+
+	while (n) {
+		part = n < sizeof(junk) ? n : sizeof(junk);
+		if (fread(junk, 1, part, in) != part)
+			return false;
+		n -= (uint32_t)part;
+	}
+	return true;
+}
+
+/* The next packet of the file, at most HEAD bytes. Return: 1, 0 at the end, -1 on a fault. */
+static int file_next(struct file *f, uint8_t head[HEAD], struct packet *p, const char **why)
+{
+	uint8_t h[PCAP_RECORD];
+	uint64_t t_ns;
+	size_t n = fread(h, 1, sizeof(h), f->in);
+	uint32_t len;
+
+	if (!n && feof(f->in))
+		return 0;
+	*why = "ends in the middle of a packet";
+	if (n != sizeof(h))
+		return -1;
+	t_ns = get32(f, h) * 1000000000ULL + get32(f, h + 4) * (f->nsec ? 1ULL : 1000ULL);
+	/* clocks step; the engine's does not */
+	f->last_ns = paqm_max64(f->last_ns, t_ns);
+	p->t_ns = f->last_ns;
+	len = get32(f, h + 8);
+	if (len > PCAP_SNAP_MAX) {
+		*why = "a packet is longer than any capture: the file is damaged";
+		return -1;
+	}
+	p->len = len < HEAD ? len : HEAD;
+	return fread(head, 1, p->len, f->in) == p->len && skip(f->in, len - p->len) ? 1 : -1;
+}
+
+/* Find the IP packet behind the link header. */
+static void link_header(const struct file *f, const uint8_t *head, struct packet *p)
+{
+	uint32_t hlen = 0, type = 0;
+
+	p->in = true;
+	p->out = true;
+	switch (f->link) {
+	case LINK_ETHERNET:
+		for (hlen = 14; p->len >= hlen; hlen += 4) {
+			type = paqm_get16(head + hlen - 2);
+			if (type != TYPE_VLAN && type != TYPE_QINQ)
+				break;
+		}
+		break;
+	case LINK_COOKED:
+		hlen = 16;
+		if (p->len >= hlen) {
+			type = paqm_get16(head + 14);
+			p->out = paqm_get16(head) == SENT_BY_US;
+		}
+		break;
+	case LINK_COOKED2:
+		hlen = 20;
+		if (p->len >= hlen) {
+			type = paqm_get16(head);
+			p->out = head[10] == SENT_BY_US;
+		}
+		break;
+	default:
+		type = p->len && *head >> 4 == 6 ? TYPE_IPV6 : TYPE_IPV4;
+	}
+	if (f->link == LINK_COOKED || f->link == LINK_COOKED2)
+		p->in = !p->out;
+	p->ip = NULL;
+	if (p->len <= hlen || (type != TYPE_IPV4 && type != TYPE_IPV6))
+		return;
+	p->ip = head + hlen;
+	p->len -= hlen;
+}
+
+/* The protocol behind the IP header, -1 if it cannot be told. */
+static int protocol(const struct packet *p)
+{
+	if (p->len < 20)
+		return -1;
+	return p->ip[0] >> 4 == 6 ? p->ip[6] : p->ip[9];
+}
+
+/* Is it a message, as the kernel filter of a live capture sees it? */
+static bool is_message(const struct packet *p)
+{
+	uint32_t hlen = p->ip[0] >> 4 == 6 ? PAQM_IP6_HDR : (p->ip[0] & 15U) * 4;
+
+	if (p->len <= hlen)
+		return false;
+	if (p->ip[0] >> 4 == 6)
+		return protocol(p) == 58 && p->ip[hlen] == PAQM_ICMP6_TYPE_EXP;
+	return protocol(p) == 1 && p->ip[hlen] == PAQM_ICMP_TYPE_EXP;
+}
+
+static void put(FILE *out, json_t *o)
+{
+	json_dumpf(o, out, JSON_COMPACT);
+	fputc('\n', out);
+	json_decref(o);
+}
+
+static void expired(void *data, struct flow *f)
+{
+	const struct replay *r = data;
+
+	put(r->out, request_event_flow(r->e, "expired", f, r->now_ns));
+}
+
+static void judge(struct engine *e, const struct packet *p, FILE *out, struct offline_count *c)
+{
+	struct replay r = {.e = e, .out = out, .now_ns = p->t_ns};
+	struct verdict v;
+
+	engine_expire_all(e, p->t_ns, expired, &r);
+	if (p->ip && p->in && is_message(p)) {
+		c->messages++;
+		engine_message(e, p->ip, p->len, p->t_ns, &v);
+		put(out, request_event_verdict(e, &v, p->t_ns));
+	} else if (p->ip && p->out && protocol(p) == 17) {
+		engine_media(e, p->ip, p->len, p->t_ns);
+	} else {
+		c->foreign++;
+	}
+}
+
+int offline_run(FILE *in, struct engine *e, FILE *out, struct offline_count *c, char *error,
+		size_t size)
+{
+	struct file f = {.in = in};
+	const char *why = file_header(&f);
+	uint8_t head[HEAD];
+	struct packet p;
+	int more;
+
+	*c = (struct offline_count){0};
+	if (why) {
+		snprintf(error, size, "%s", ferror(in) ? strerror(errno) : why);
+		return -1;
+	}
+	while ((more = file_next(&f, head, &p, &why)) > 0) {
+		c->packets++;
+		link_header(&f, head, &p);
+		judge(e, &p, out, c);
+	}
+	if (ferror(out)) {
+		snprintf(error, size, "cannot write: %s", strerror(errno));
+		return -1;
+	}
+	if (more < 0)
+		snprintf(error, size, "packet %llu: %s", (unsigned long long)c->packets + 1,
+			 ferror(in) ? strerror(errno) : why);
+	return more;
+}
+
+void offline_summary(const struct engine *e, const struct offline_count *c, FILE *out)
+{
+	json_t *o =
+		json_pack("{s:s,s:I,s:I,s:I,s:I,s:I,s:I}", "event", "end", "packets",
+			  (json_int_t)c->packets, "messages", (json_int_t)c->messages, "media",
+			  (json_int_t)e->media, "media_ignored", (json_int_t)e->media_ignored,
+			  "foreign", (json_int_t)c->foreign, "accepted", (json_int_t)e->accepted);
+
+	json_object_set_new(o, "refused", request_refused(e));
+	put(out, o);
+}
+
+/* ---------------------------------------------------------------- flows */
+
+static bool whole_number(const char *word, int base, uint64_t most, uint64_t *value)
+{
+	char *end;
+
+	if (!*word || word[strspn(word, base == 16 ? "0123456789abcdefABCDEF" : "0123456789")])
+		return false;
+	errno = 0;
+	*value = strtoull(word, &end, base);
+	return !errno && *value <= most;
+}
+
+/* ADDRESS:PORT; @any: the address may be *. */
+static bool end_point(char *word, bool any, uint8_t addr[16], uint16_t *port)
+{
+	char *colon = strrchr(word, ':'), *host = word;
+	struct addr a = {0};
+	uint64_t number;
+
+	if (!colon || !whole_number(colon + 1, 10, 0xFFFF, &number) || !number)
+		return false;
+	*colon = 0;
+	*port = (uint16_t)number;
+	if (*host == '[' && colon[-1] == ']') {
+		colon[-1] = 0;
+		if (inet_pton(AF_INET6, host + 1, a.b) != 1)
+			return false;
+	} else if (!any || strcmp(host, "*")) {
+		uint8_t v4[4];
+
+		if (inet_pton(AF_INET, host, v4) != 1)
+			return false;
+		a = addr_v4(v4);
+	}
+	memcpy(addr, a.b, sizeof(a.b));
+	return true;
+}
+
+static const char *flow_option(const char *name, const char *value, struct paqm_ipc_register *reg)
+{
+	uint64_t number;
+
+	if (!strcmp(name, "ssrc")) {
+		if (!whole_number(value, 16, UINT32_MAX, &number))
+			return "ssrc must be up to 8 hexadecimal digits";
+		reg->ssrc = (uint32_t)number;
+	} else if (!strcmp(name, "floor")) {
+		if (!whole_number(value, 10, CEIL_MOST, &reg->floor_bps))
+			return "floor must be a number of bit/s";
+	} else if (!strcmp(name, "ceil")) {
+		if (!whole_number(value, 10, CEIL_MOST, &reg->ceil_bps))
+			return "ceil must be a number of bit/s";
+	} else {
+		return "behind the addresses there may be ssrc HEX, floor BIT/S, ceil BIT/S";
+	}
+	return NULL;
+}
+
+const char *offline_flow(const char *text, struct paqm_ipc_register *reg)
+{
+	char copy[OFFLINE_FLOW_MAX], *rest = NULL, *word, *value;
+	const char *error = NULL;
+
+	*reg = (struct paqm_ipc_register){
+		.hdr = {PAQM_IPC_MAGIC, PAQM_IPC_VERSION, PAQM_IPC_REGISTER, sizeof(*reg)},
+		.ceil_bps = CEIL_MOST,
+	};
+	if (strlen(text) >= sizeof(copy))
+		return "longer than 255 characters";
+	strcpy(copy, text);
+	word = strtok_r(copy, " \t", &rest);
+	if (!word || !end_point(word, true, reg->saddr, &reg->sport))
+		return "source must be ADDRESS:PORT, [IPV6-ADDRESS]:PORT or *:PORT";
+	word = strtok_r(NULL, " \t", &rest);
+	if (!word || !end_point(word, false, reg->daddr, &reg->dport))
+		return "destination must be ADDRESS:PORT or [IPV6-ADDRESS]:PORT";
+	while (!error && (word = strtok_r(NULL, " \t", &rest))) {
+		value = strtok_r(NULL, " \t", &rest);
+		error = flow_option(word, value ? value : "", reg);
+	}
+	return error;
+}
+
+int offline_add(struct engine *e, const char *text, char *error, size_t size)
+{
+	struct paqm_ipc_register reg;
+	const char *why = offline_flow(text, &reg);
+	struct flow *f;
+	int err;
+
+	reg.cookie = e->serial + 1;
+	err = why ? 0 : engine_register(e, 1, &reg, &f);
+	if (why)
+		snprintf(error, size, "%s", why);
+	else if (err == EEXIST)
+		snprintf(error, size, "the same packets belong to a flow before");
+	else if (err)
+		snprintf(error, size, "the flow is not possible: %s", strerror(err));
+	return why || err ? -1 : 0;
+}
+
+int offline_flows(FILE *in, struct engine *e, char *error, size_t size)
+{
+	char line[OFFLINE_FLOW_MAX + 2], why[160];
+	unsigned int number;
+	size_t len;
+
+	for (number = 1; fgets(line, sizeof(line), in); number++) {
+		len = strcspn(line, "#\r\n");
+		if (len == sizeof(line) - 1) {
+			snprintf(error, size, "line %u: longer than %d characters", number,
+				 OFFLINE_FLOW_MAX);
+			return -1;
+		}
+		while (!strchr(line, '\n') && len < sizeof(line) - 1 && !feof(in)) {
+			int c = fgetc(in); /* the rest of a comment */
+
+			if (c == EOF || c == '\n')
+				break;
+		}
+		line[len] = 0;
+		if (line[strspn(line, " \t")] && offline_add(e, line, why, sizeof(why))) {
+			snprintf(error, size, "line %u: %s", number, why);
+			return -1;
+		}
+	}
+	if (ferror(in))
+		snprintf(error, size, "%s", strerror(errno));
+	return ferror(in) ? -1 : 0;
+}
