@@ -108,8 +108,15 @@ def _run(command: list[str], what: str, cwd: Path | None = None) -> str:
     return done.stdout
 
 
-def _debian_site() -> tuple[str, str]:
-    """Archive address and code name of this machine, from its own configuration."""
+def own_sources(targets: str, codename: str) -> list[tuple[str, str]]:
+    """Site and suite of a release and its updates, from lines `site|suite` of apt's own sources."""
+    found = [line.partition("|")[::2] for line in targets.splitlines()]
+    wanted = [codename, f"{codename}-updates", f"{codename}-security"]
+    return [pair for suite in wanted for pair in dict.fromkeys(found) if pair[1] == suite]
+
+
+def _debian_site() -> tuple[list[tuple[str, str]], str]:
+    """Sources of this machine's release (the main archive first) and its code name."""
     release = Path("/etc/os-release")
     text = release.read_text() if release.exists() else ""
     name = re.search(r"^VERSION_CODENAME=(\S+)", text, re.M)
@@ -117,10 +124,9 @@ def _debian_site() -> tuple[str, str]:
     if not name or not shutil.which("apt-get"):
         raise LabError(f"this is not a Debian system, the kernel source cannot be fetched; {hint}")
     targets = _run(["apt-get", "indextargets", "--format", "$(SITE)|$(RELEASE)"], "reading sources")
-    for line in targets.splitlines():
-        site, _, suite = line.partition("|")
-        if suite == name[1]:
-            return site, suite
+    sources = own_sources(targets, name[1])
+    if sources and sources[0][1] == name[1]:
+        return sources, name[1]
     raise LabError(f"apt has no source for {name[1]}, so no address to fetch from; {hint}")
 
 
@@ -129,7 +135,7 @@ def _fetch(scratch: Path, release: str | None, progress: Progress) -> tuple[str,
 
     It is the one of `release`, or the best that is to be had.
     """
-    site, codename = _debian_site()
+    own, codename = _debian_site()
     tries = suites_to_try(codename)
     if release:
         tries = [(suite, OLDEST_VERSION) for suite in suites_of_release(codename)]
@@ -145,7 +151,11 @@ def _fetch(scratch: Path, release: str | None, progress: Progress) -> tuple[str,
         shutil.rmtree(scratch, ignore_errors=True)
         (scratch / "lists" / "partial").mkdir(parents=True)
         (scratch / "cache" / "archives" / "partial").mkdir(parents=True)
-        (scratch / "list").write_text(f"deb [signed-by={DEBIAN_KEYRING}] {site} {suite} main\n")
+        # Updates of an older kernel are in the archive of security fixes.
+        sources = own if suite == codename else [(own[0][0], suite)]
+        (scratch / "list").write_text(
+            "".join(f"deb [signed-by={DEBIAN_KEYRING}] {' '.join(pair)} main\n" for pair in sources)
+        )
         tried.append(suite)
         try:
             _run(["apt-get", *options, "update"], f"reading the package list of {suite}")

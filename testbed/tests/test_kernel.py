@@ -30,6 +30,18 @@ def test_suites_newest_backports_first_own_release_last() -> None:
     assert all(floor == kernel.FAST_VERSION for _, floor in tries[:-1])
 
 
+def test_own_release_comes_with_its_security_fixes() -> None:
+    targets = (
+        "http://s/security|bookworm-security\nhttp://a/debian|bookworm\n"
+        "http://a/debian|bookworm\nhttp://a/debian|bookworm-backports\nhttp://x/cloud|nodistro\n"
+    )
+    assert kernel.own_sources(targets, "bookworm") == [
+        ("http://a/debian", "bookworm"),
+        ("http://s/security", "bookworm-security"),
+    ]
+    assert kernel.own_sources(targets, "trixie") == []
+
+
 def test_unknown_release_says_what_to_do() -> None:
     with pytest.raises(LabError, match="KERNEL_SRC"):
         kernel.suites_to_try("noble")
