@@ -115,6 +115,7 @@ static int op_add(void)
 	uint16_t how = flags[chance(70) ? 1 : rnd(ARRAY_SIZE(flags))];
 	bool valid = chance(88);
 	bool stab;
+	int err;
 
 	if (above)
 		parent = some_class(above);
@@ -136,7 +137,10 @@ static int op_add(void)
 	if (kind->options != opt_none || !valid)
 		if (kind != kinds || chance(90))
 			kind->options(valid);
-	return talk_about(kind);
+	err = talk_about(kind);
+	if (!err)
+		had_child_set(parent);
+	return err;
 }
 
 static int op_change(void)
@@ -176,6 +180,7 @@ static int op_graft(void)
 {
 	const struct qdisc *q = some_qdisc(chance(60)), *to = some_qdisc(chance(60));
 	uint32_t parent = to ? some_class(to) : 0;
+	int err;
 
 	if (!q || !to || (q->handle >> 16 >= STAB_MAJOR && q->handle >> 16 <= STAB_MAJOR + 2))
 		return op_add();
@@ -183,7 +188,10 @@ static int op_graft(void)
 	     device_of(to->ifindex)->name);
 	tc_begin(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_REPLACE, to->ifindex, q->handle, parent);
 	nl_str(TCA_KIND, q->kind);
-	return nl_talk();
+	err = nl_talk();
+	if (!err)
+		had_child_set(parent);
+	return err;
 }
 
 static int op_class(bool add)
@@ -228,16 +236,22 @@ static int op_filter(bool add)
 	const char *name = kind[rnd(ARRAY_SIZE(kind))];
 	uint16_t prio = chance(95) ? between(1, 4) : rnd(65536);
 	struct tcmsg *tc;
+	bool ingress;
 	int count = 0;
 
 	if (!q)
 		return op_add();
 	/*
 	 * Packets are only mirrored to devices further down the list: two that mirror to
-	 * each other are a lock inversion of the administrator's making.
+	 * each other are a lock inversion of the administrator's making. Nor to what brings
+	 * them back at once, for ever and in no virtual time: the other end of the pair, and
+	 * from a queue to an ifb, which gives them back to that queue.
 	 */
+	ingress = !strcmp(q->kind, "ingress") || !strcmp(q->kind, "clsact");
 	for (int i = DEVICES - 2; i >= 0 && devs[i].index != q->ifindex; i--)
-		targets[count++] = devs[i].index;
+		if (!(i == D_PAIR1 && q->ifindex == devs[D_PAIR0].index) &&
+		    !(i == D_IFB && !ingress))
+			targets[count++] = devs[i].index;
 	if (!count)
 		targets[count++] = 1; /* lo */
 	class = chance(70) ? (q->handle & 0xffff0000) | between(1, 4) : some_class(q);

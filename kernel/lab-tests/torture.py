@@ -3,6 +3,7 @@
 """Runs the torture test in guests of the debug kernel; see torture.c.
 
   torture.py --ops 1000000 [--seed N]      out/torture/result.json
+  torture.py --ops 1000000 --continue      the guests that are missing there, same sources only
   torture.py --selftest                    does it notice what it is there to notice?
 
 Every guest does a part of the operations with a seed of its own, so that a failure repeats soon:
@@ -10,8 +11,10 @@ its seed, epoch and operation are printed, with the command that repeats it.
 """
 
 import argparse
+import hashlib
 import json
 import re
+import select
 import shutil
 import subprocess
 import sys
@@ -24,6 +27,7 @@ TOP = HERE.parent.parent
 LAB = TOP / "testbed" / "paqm-lab"
 OUT = TOP / "out" / "torture"
 TIMEOUT = 6 * 3600
+STALL = 1800  # seconds without a word: a loop in the guest has stopped its time
 
 
 def compile_program() -> Path:
@@ -34,16 +38,34 @@ def compile_program() -> Path:
     return program
 
 
+def sources() -> str:
+    """Names what is tested and the test: a continued run is of one state of both."""
+    names = [
+        path for top in (TOP / "core", TOP / "kernel", TOP / "testbed" / "kernel")
+        for path in sorted(top.rglob("*"))
+        if path.suffix in (".c", ".h", ".config", ".patch") and not path.name.endswith(".mod.c")
+    ]
+    return hashlib.sha256(b"".join(path.read_bytes() for path in names)).hexdigest()[:12]
+
+
 def guest(lab: list[str], command: list[str], show: bool) -> tuple[int, str]:
-    """Status and output of a command in a guest; shows its progress."""
+    """Status and output of a command in a guest; shows its progress. Ends a guest that stalls."""
     words = [str(LAB), "exec", "--memory", "1G", "--timeout", str(TIMEOUT), *lab, *command]
     lines: list[str] = []
     with subprocess.Popen(
-        words, cwd=TOP, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        errors="replace", stdin=subprocess.DEVNULL,
+        words, cwd=TOP, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL, bufsize=0,  # select() knows nothing of buffered lines
     ) as process:
         assert process.stdout is not None
-        for line in process.stdout:
+        while True:
+            if not select.select([process.stdout], [], [], STALL)[0]:
+                lines.append(f"not ok torture: nothing was done for {STALL} s: virtual time "
+                             "stands still or the machine is far too busy\n")
+                process.terminate()
+                break
+            line = process.stdout.readline().decode(errors="replace")
+            if not line:
+                break
             lines.append(line)
             if show:
                 print(line, end="", flush=True)
@@ -56,41 +78,63 @@ def figures(output: str) -> dict[str, int]:
     return parts
 
 
-def torture(args: argparse.Namespace) -> int:
-    program = str(compile_program())
-    lab = ([] if args.lab_kernel else ["--debug-kernel"]) + (
-        ["--kernel", args.kernel] if args.kernel else []
-    )
+def guests_before(args: argparse.Namespace, kind: dict[str, str]) -> list[dict[str, int]]:
+    """Figures of the guests of an earlier run that this one goes on from."""
+    if not args.go_on or not (OUT / "result.json").exists():
+        return []
+    old = json.loads((OUT / "result.json").read_text())
+    for key, value in kind.items():
+        if old.get(key) != value:
+            sys.exit(f"torture.py: the run in {OUT} was of {key} {old.get(key)}, this one is of "
+                     f"{value}; start anew without --continue")
+    if old["failed"]:
+        sys.exit(f"torture.py: the run in {OUT} failed: {old['failed']}")
+    parts: list[dict[str, int]] = old["guests"]
+    return parts
+
+
+def summed(parts: list[dict[str, int]]) -> dict[str, int]:
     total: dict[str, int] = {}
-    seeds: list[int] = []
-    begin = time.monotonic()
-    result = {"kernel": "lab" if args.lab_kernel else "debug", "release": args.kernel or "newest"}
-    done, failed = 0, ""
-    while done < args.ops and not failed:
-        seed = args.seed + len(seeds)
-        ops = min(args.guest_ops, args.ops - done)
-        print(f"torture: {done} of {args.ops} operations done, seed {seed}", flush=True)
-        status, output = guest(lab, [program, "--seed", str(seed), "--ops", str(ops)], True)
-        part = figures(output)
-        seeds.append(seed)
-        if status or not part:
-            wrong = re.search(r"^not ok .*", output, re.M)
-            failed = wrong[0] if wrong else f"not ok torture: seed {seed}: status {status}"
+    for part in parts:
         for key, value in part.items():
             if key == "most_qdiscs":
                 total[key] = max(total.get(key, 0), value)
             elif key not in ("seed", "first_epoch"):
                 total[key] = total.get(key, 0) + value
-        done += part.get("operations", 0)
+    return total
+
+
+def torture(args: argparse.Namespace) -> int:
+    program = str(compile_program())
+    lab = ([] if args.lab_kernel else ["--debug-kernel"]) + (
+        ["--kernel", args.kernel] if args.kernel else []
+    )
+    kind = {"kernel": "lab" if args.lab_kernel else "debug", "release": args.kernel or "newest",
+            "sources": sources()}
+    parts = guests_before(args, kind)
+    failed, total = "", summed(parts)
+    while (done := total.get("operations", 0)) < args.ops and not failed:
+        seed = max([part["seed"] for part in parts], default=args.seed - 1) + 1
+        ops = min(args.guest_ops, args.ops - done)
+        print(f"torture: {done} of {args.ops} operations done, seed {seed}", flush=True)
+        begin = time.monotonic()
+        status, output = guest(lab, [program, "--seed", str(seed), "--ops", str(ops)], True)
+        part = figures(output)
+        if status or not part:
+            wrong = re.search(r"^not ok .*", output, re.M)
+            failed = wrong[0] if wrong else f"not ok torture: seed {seed}: status {status}"
+        if part:
+            parts.append(part | {"wall_s": round(time.monotonic() - begin)})
+        total = summed(parts)
+        done = total.get("operations", 0)
         checks = [
             {"name": "operations", "value": done, "limit": args.ops, "unit": "",
              "pass": done >= args.ops},
             {"name": "reports", "value": int(bool(failed)), "limit": 0, "unit": "",
              "pass": not failed},
         ]
-        text = json.dumps(
-            {**result, "seeds": seeds, "wall_s": round(time.monotonic() - begin), **total,
-             "failed": failed, "checks": checks}, indent=1)
+        text = json.dumps({**kind, **total, "failed": failed, "checks": checks, "guests": parts},
+                          indent=1)
         (OUT / "result.json").write_text(text + "\n")
     print(failed or f"ok torture: {done} operations, {total['accepted']} accepted, no report; "
           f"{OUT / 'result.json'}")
@@ -194,6 +238,8 @@ def main() -> int:
     ap.add_argument("--ops", type=int, default=20000)
     ap.add_argument("--seed", type=int, default=1, help="of the first guest")
     ap.add_argument("--guest-ops", type=int, default=50000, help="operations of one guest")
+    ap.add_argument("--continue", dest="go_on", action="store_true",
+                    help="go on from out/torture/result.json")
     ap.add_argument("--lab-kernel", action="store_true", help="the quick kernel without checkers")
     ap.add_argument("--kernel", metavar="X.Y", help="Debian's kernel of that release")
     ap.add_argument("--selftest", action="store_true", help="plant faults, see each one noticed")

@@ -291,15 +291,18 @@ static void opt_cake(bool valid)
 	struct rtattr *nest = nl_nest(TCA_OPTIONS);
 
 	nl_u64(TCA_CAKE_BASE_RATE64, rate_bytes());
-	nl_u32(TCA_CAKE_DIFFSERV_MODE, valid ? rnd(5) : (uint32_t)rnd_edge());
+	/* no other number of tins: cake frees what waits in one that goes and tells no parent */
+	if (!valid)
+		nl_u32(TCA_CAKE_DIFFSERV_MODE, between(CAKE_DIFFSERV_MAX, 1000));
 	nl_u32(TCA_CAKE_MEMORY, between(1, 200000));
 	nl_end(nest);
 }
 
 /*
- * Qdiscs by name; the first is what all is about. No multiq: it does not count the
- * bytes that it takes in, so when it goes its parent keeps them. No blackhole: what
- * it swallows its parents still count.
+ * Qdiscs by name; the first is what all is about. Not those that leave their parents
+ * with wrong counts, whoever the parent is: multiq does not count the bytes that it
+ * takes in, blackhole counts nothing, skbprio does not tell that it took a packet in
+ * another one's place.
  */
 static const struct kind {
 	const char *name;
@@ -329,9 +332,7 @@ static const struct kind {
 	{"fq", opt_none, false, 3},
 	{"pie", opt_pie, false, 4},
 	{"fq_pie", opt_none, false, 3},
-
 	{"dualpi2", opt_none, true, 4},
-	{"skbprio", opt_none, true, 2},
 	{"clsact", opt_none, false, 2},
 	{"ingress", opt_none, false, 1},
 

@@ -99,6 +99,7 @@ static void __attribute__((format(printf, 1, 2))) note(const char *format, ...)
 }
 
 static void list_qdiscs(void);
+static void list_classes(void);
 
 /* The test ends at the first fault: lockdep is silent after it, memory may be broken. */
 static void __attribute__((noreturn, format(printf, 1, 2))) fail(const char *format, ...)
@@ -112,6 +113,7 @@ static void __attribute__((noreturn, format(printf, 1, 2))) fail(const char *for
 	va_end(list);
 	printf("\n");
 	list_qdiscs();
+	list_classes();
 	printf("# the last operations, newest at the end:\n");
 	for (uint32_t i = op_number >= HISTORY ? op_number - HISTORY + 1 : 0; i <= op_number; i++)
 		printf("#  %u %s\n", i, history[i % HISTORY]);
@@ -376,6 +378,21 @@ static void list_qdiscs(void)
 	}
 }
 
+/* In tc's words, if the host has it. */
+static void list_classes(void)
+{
+	char command[96];
+
+	for (int i = 0; i < DEVICES; i++) {
+		fflush(stdout);
+		snprintf(command, sizeof(command),
+			 "tc -s class show dev %s 2>&1 | sed \"s/^/# %s: /\"", devs[i].name,
+			 devs[i].name);
+		if (system(command))
+			break;
+	}
+}
+
 static char problem[512];
 
 static void __attribute__((format(printf, 1, 2))) complain(const char *format, ...)
@@ -387,19 +404,19 @@ static void __attribute__((format(printf, 1, 2))) complain(const char *format, .
 	va_end(list);
 }
 
-static bool has_child(const struct qdisc *q)
+/* Handles below which something was put in this epoch, on whatever device. */
+static uint8_t had_child[1 << 16];
+
+static void had_child_set(uint32_t parent)
 {
-	for (int i = 0; i < seen_count; i++)
-		if (seen[i].ifindex == q->ifindex && seen[i].parent == (q->handle | 2))
-			return true;
-	return false;
+	had_child[parent >> 16] = 1;
 }
 
 static void check_class(const struct qdisc *q, const struct tc_paqm_class_stats *c,
 			const char *name)
 {
-	/* a child that cuts an offload packet holds a header more for every piece */
-	if (c->sent_bytes + c->backlog > c->arrived_bytes && !has_child(q))
+	/* a child that cuts an offload packet makes a header more for every piece */
+	if (c->sent_bytes + c->backlog > c->arrived_bytes && !had_child[q->handle >> 16])
 		complain("%s: %s sent %llu and holds %u bytes of %llu that arrived", qdisc_name(q),
 			 name, c->sent_bytes, c->backlog, c->arrived_bytes);
 	if (c->qlen >= 1U << 31 || !c->qlen != !c->backlog)
@@ -523,9 +540,37 @@ static void hurry(void)
 	}
 }
 
+static uint32_t class_packets;
+
+static void take_class(const struct nlmsghdr *head)
+{
+	const struct tcmsg *tc = NLMSG_DATA(head);
+	const struct rtattr *attr[TCA_MAX + 1], *stats[TCA_STATS_MAX + 1];
+	struct gnet_stats_queue queue = {};
+
+	if (head->nlmsg_type != RTM_NEWTCLASS)
+		return;
+	nl_parse(TCA_RTA(tc), NLMSG_PAYLOAD(head, sizeof(*tc)), attr, TCA_MAX);
+	if (!attr[TCA_STATS2])
+		return;
+	nl_parse(RTA_DATA(attr[TCA_STATS2]), RTA_PAYLOAD(attr[TCA_STATS2]), stats, TCA_STATS_MAX);
+	if (stats[TCA_STATS_QUEUE])
+		memcpy(&queue, RTA_DATA(stats[TCA_STATS_QUEUE]), sizeof(queue));
+	class_packets += queue.qlen;
+}
+
+/* What waits in the classes of a qdisc, in the queues of their own that are not listed. */
+static uint32_t in_classes(const struct qdisc *q)
+{
+	class_packets = 0;
+	tc_begin(RTM_GETTCLASS, 0, q->ifindex, 0, q->handle);
+	nl_dump(take_class);
+	return class_packets;
+}
+
 /*
  * Is a paqm among what stays: in this qdisc's place, below it, or as what the
- * count of a parent may be left from? hfsc, for one, forgets a netem below it.
+ * count of a parent may be left from? hfsc, for one, forgets what it has itself.
  */
 static bool holds_paqm(const struct qdisc *q)
 {
@@ -543,7 +588,9 @@ static bool holds_paqm(const struct qdisc *q)
 		if (seen[i].qlen && holds_paqm(&seen[i]))
 			return true;
 	}
-	return leaf ? makes_classes(q->kind) : below != q->qlen;
+	if (makes_classes(q->kind))
+		return in_classes(q) != q->qlen;
+	return !leaf && below != q->qlen;
 }
 
 /* Nothing is sent any more: all queues must run empty. */

@@ -11,10 +11,12 @@
 #include <arpa/inet.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
+#include <linux/sockios.h>
 #include <linux/virtio_net.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <netinet/udp.h>
+#include <sys/ioctl.h>
 #include "torture_nl.h"
 
 #ifndef UDP_SEGMENT
@@ -367,9 +369,11 @@ static void tcp_close(int i)
 }
 
 /*
- * Keep some streams to the peer's sink busy. With more than the least buffer a
- * throttled stream whose new packets are dropped on the spot tries again at once,
- * for as long as the queue is full: in virtual time for ever.
+ * Keep some streams to the peer's sink busy, each with one packet under way at a time,
+ * though a large one if the path takes offload packets. With more, virtual time may
+ * stop: a packet that TCP holds for lost but that still waits in a queue, and another
+ * that the full queue drops on the spot, and the kernel tries both again and again
+ * until the queue moves.
  */
 static void send_streams(void)
 {
@@ -377,8 +381,11 @@ static void send_streams(void)
 	struct sockaddr_in to4 = peer4(SINK_PORT);
 	struct sockaddr_in6 to6 = peer6(SINK_PORT);
 	int i = rnd(TCP_SOCKETS), family = chance(60) ? AF_INET : AF_INET6;
-	int least = 0;
+	struct tcp_info info = {};
+	socklen_t size = sizeof(info);
+	int under_way = 0;
 	ssize_t wrote;
+	size_t room;
 
 	if (chance(3))
 		tcp_close(i);
@@ -386,14 +393,19 @@ static void send_streams(void)
 		tr.tcp[i] = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 		if (tr.tcp[i] < 0)
 			return;
-		setsockopt(tr.tcp[i], SOL_SOCKET, SO_SNDBUF, &least, sizeof(least));
 		if (family == AF_INET)
 			(void)!connect(tr.tcp[i], (struct sockaddr *)&to4, sizeof(to4));
 		else
 			(void)!connect(tr.tcp[i], (struct sockaddr *)&to6, sizeof(to6));
 		return;
 	}
-	wrote = send(tr.tcp[i], zeros, 1 + rnd(sizeof(zeros)), MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (ioctl(tr.tcp[i], SIOCOUTQ, &under_way) || under_way ||
+	    getsockopt(tr.tcp[i], IPPROTO_TCP, TCP_INFO, &info, &size))
+		return;
+	room = (size_t)info.tcpi_snd_cwnd * info.tcpi_snd_mss;
+	if (room > sizeof(zeros) - 1000)
+		room = sizeof(zeros) - 1000;
+	wrote = send(tr.tcp[i], zeros, 1 + rnd(room), MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (wrote > 0)
 		tr.stream_bytes += wrote;
 	else if (errno != EAGAIN && errno != ENOTCONN)
@@ -420,6 +432,7 @@ static void traffic_open(void)
 {
 	int on = 1;
 
+	write_file("/proc/sys/net/ipv4/tcp_min_tso_segs", "64"); /* one packet, see send_streams() */
 	tr.packet = traffic_socket(AF_PACKET, SOCK_RAW, 0);
 	tr.packet_offload = traffic_socket(AF_PACKET, SOCK_RAW, 0);
 	if (setsockopt(tr.packet_offload, SOL_PACKET, PACKET_VNET_HDR, &on, sizeof(on)))
