@@ -27,6 +27,7 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "paqm
 SLOW = {"acceptance", "tdc", "tdc-debug", "tdc-kernel"}  # only when named
 
 Result = tuple[int, list[str]]  # passed, names of what failed
+skipped: list[str] = []  # by the suite that runs, with their reasons
 
 
 def stream(cmd: list[str], log: Path) -> tuple[int, str]:
@@ -52,6 +53,7 @@ def marked(name: str, cmd: list[str]) -> Result:
     status, text = stream(cmd, OUT / f"{name}.log")
     passed = len(re.findall(r"^ok ", text, re.M))
     failed = re.findall(r"^not ok (.*)", text, re.M)
+    skipped.extend(re.findall(r"^skip (.*)", text, re.M))
     if status != 0 and not failed:
         failed = [f"{name}: exit status {status}"]
     elif passed == 0 and not failed:
@@ -168,12 +170,14 @@ def main() -> int:
             continue
         print(f"== {name}", flush=True)
         begin = time.monotonic()
+        skipped.clear()
         good, bad = suite()
         passed += good
         failed += [f"{name}: {what}" for what in bad]
-        counts[name] = {"passed": good, "failed": bad, "wall_s": round(time.monotonic() - begin)}
-        print(f"== {name}: {good} passed, {len(bad)} failed, {time.monotonic() - begin:.0f} s",
-              flush=True)
+        counts[name] = {"passed": good, "failed": bad, "skipped": list(skipped),
+                        "wall_s": round(time.monotonic() - begin)}
+        print(f"== {name}: {good} passed, {len(bad)} failed, {len(skipped)} skipped, "
+              f"{time.monotonic() - begin:.0f} s", flush=True)
     if args.json:
         args.json.write_text(json.dumps(counts, indent=1) + "\n")
     for what in failed:

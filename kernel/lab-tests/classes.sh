@@ -258,9 +258,20 @@ ip netns exec a ethtool -K a0 tso off gso off >/dev/null
 check "root deleted with filters" $tc qdisc del dev a0 root
 
 echo "# a parent above, a qdisc below, a packet peeked at by tbf-like parents"
-for parent in drr hfsc qfq htb ets tbf red; do
+for parent in drr hfsc qfq tbf-qfq htb ets tbf red; do
+	if [ $parent = qfq ] && ! "$here/../tc-tests/qfq-holds.sh"; then
+		echo "skip qfq / paqm: this kernel's qfq reports a fault when a leaf holds packets back"
+		continue
+	fi
 	for child in fq_codel codel "netem delay 3ms duplicate 20% loss 10% limit 100"; do
+		shaper="bandwidth 4mbit" later="bandwidth 3mbit"
 		case $parent in
+		tbf-qfq) # nothing below qfq holds packets back
+			shaper="" later="" child=${child/delay 3ms /}
+			$tc qdisc add dev a0 root handle 2: tbf rate 4mbit burst 3000 limit 100000
+			$tc qdisc add dev a0 parent 2:1 handle 1: qfq
+			$tc class add dev a0 parent 1: classid 1:1 qfq
+			$tc filter add dev a0 parent 1: protocol all prio 1 matchall classid 1:1 ;;
 		drr | qfq)
 			$tc qdisc add dev a0 root handle 1: $parent
 			$tc class add dev a0 parent 1: classid 1:1 $parent
@@ -278,11 +289,11 @@ for parent in drr hfsc qfq htb ets tbf red; do
 			avpkt 1000 burst 200 bandwidth 10mbit ;;
 		esac
 		where="$parent / paqm / ${child%% *}"
-		check "$where" $tc qdisc add dev a0 parent 1:1 handle 10: paqm bandwidth 4mbit
+		check "$where" $tc qdisc add dev a0 parent 1:1 handle 10: paqm $shaper
 		if [ "${child%% *}" = netem ] && ! $tc qdisc add dev a0 parent 10:2 handle 20: \
 			$child 2>/dev/null; then
 			# some kernels refuse to duplicate below a classful qdisc
-			child="netem delay 3ms loss 10% limit 100"
+			child=${child/duplicate 20% /}
 			check "$where without duplicates" \
 				$tc qdisc add dev a0 parent 10:2 handle 20: $child
 		elif [ "${child%% *}" != netem ]; then
@@ -295,7 +306,7 @@ for parent in drr hfsc qfq htb ets tbf red; do
 		ip -n a link set a0 mtu 500 # codel empties itself while its parent peeks
 		sleep 0.3
 		ip -n a link set a0 mtu 1500
-		$tc qdisc change dev a0 parent 1:1 handle 10: paqm bandwidth 3mbit limit 20000
+		$tc qdisc change dev a0 parent 1:1 handle 10: paqm $later limit 20000
 		wait $b
 		sleep 6
 		within "$where: nothing left" "$(waiting)" 0 0

@@ -58,8 +58,10 @@ def main() -> int:
         failed = [f"{name}: {what}" for name, count in counts.items() for what in count["failed"]]
         failed += [f"{name}: did not run" for name in suites if name not in counts]
         passed = sum(count["passed"] for count in counts.values())
+        skipped = [f"{name}: {what}" for name, count in counts.items() for what in count["skipped"]]
         result["kernels"][release] = {
-            "version": version, "passed": passed, "failed": failed, "suites": counts,
+            "version": version, "passed": passed, "failed": failed, "skipped": skipped,
+            "suites": counts,
             "wall_s": round(time.monotonic() - begin),
         }
         for name, good in (("builds", bool(version)), ("passes", not failed)):
@@ -70,7 +72,8 @@ def main() -> int:
     for release, kernel in result["kernels"].items():
         good = kernel["version"] and not kernel["failed"]
         print(f"{'ok' if good else 'not ok'} {release} ({kernel['version'] or 'does not build'}): "
-              f"{kernel['passed']} passed, {len(kernel['failed'])} failed")
+              f"{kernel['passed']} passed, {len(kernel['failed'])} failed, "
+              f"{len(kernel['skipped'])} skipped")
     return 0 if all(check["pass"] for check in result["checks"]) else 1
 
 
