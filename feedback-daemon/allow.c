@@ -4,12 +4,14 @@
 
 #define WINDUP 2 /* sender specification 3.1: 2 leaves the shares as they are */
 
-/* Damping: a fall by a quarter soon after a raise by a quarter is a flap. Three in
- * seven seconds hold the rate, and so does one every four seconds for long; half a
- * minute of quiet is the longest that any past counts.
+/* Damping: a fall by a quarter soon after a raise by a quarter is a flap. Flows that join
+ * make a few of them: nine flows that share a link within five seconds cost those that were
+ * there one each, and must not hold them back. More than that, or one every two seconds for
+ * long, hold the rate. Who was held is not trusted again before half a minute of quiet.
  */
 #define FLAP_SOON_NS 5000000000ULL
-#define FLAP_DEBT_NS 10000000000ULL
+#define FLAP_DEBT_NS 2500000000ULL
+#define FLAP_AGAIN_NS 10000000000ULL
 #define FLAP_HOLD_NS 22000000000ULL
 #define FLAP_FREE_NS 15000000000ULL
 #define FLAP_MOST_NS 30000000000ULL
@@ -208,7 +210,8 @@ uint64_t allow_min(const struct allow_set *s, uint64_t floor_bps, uint64_t ceil_
 static void damp_fall(struct allow_damp *d, uint64_t now_ns)
 {
 	if (d->raised && now_ns < d->raised_ns + FLAP_SOON_NS)
-		d->debt_ns = paqm_min64(FLAP_MOST_NS, d->debt_ns + FLAP_DEBT_NS);
+		d->debt_ns = paqm_min64(FLAP_MOST_NS,
+					d->debt_ns + (d->known ? FLAP_AGAIN_NS : FLAP_DEBT_NS));
 	d->raised = false;
 	d->mark = 0;
 }
@@ -227,10 +230,12 @@ void allow_damp(struct allow_set *s, uint64_t ceil_bps, uint64_t now_ns)
 		d->debt_ns -= paqm_min64(d->debt_ns, now_ns - d->seen_ns);
 		d->seen_ns = now_ns;
 	}
+	if (!d->debt_ns)
+		d->known = false;
 	if (rate && d->rate && rate <= d->rate - d->rate / 4)
 		damp_fall(d, now_ns);
 	if (d->debt_ns >= FLAP_HOLD_NS)
-		held = true;
+		held = d->known = true;
 	else if (d->debt_ns < FLAP_FREE_NS)
 		held = false;
 	d->held = held;

@@ -61,13 +61,14 @@ struct allow {
  * @seen_ns: when @debt_ns was brought up to date
  * @raised: there was one, and no fall by a quarter since
  * @held: @rate may not rise
+ * @known: it was held, and the debt has not been paid since
  */
 struct allow_damp {
 	uint64_t rate, mark;
 	uint64_t raised_ns;
 	uint64_t debt_ns;
 	uint64_t seen_ns;
-	bool raised, held;
+	bool raised, held, known;
 };
 
 struct allow_set {
