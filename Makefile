@@ -7,6 +7,7 @@
 #	make demo-seeds		the P-AQM half of the demonstration with five seeds
 #	make fuzz SECONDS=60	fuzz targets, each for so long
 #	make bench-auto		slow: links whose rate varies, P-AQM beside CAKE (out/bench-auto)
+#	make trace		64 trace flows through one bottleneck (out/trace)
 #	make bench-encoder	what the encoder makes of a rate (after a demo: needs its clip)
 #	make gcc-element	optional: GStreamer's Google congestion control (Rust; once)
 #	make tdc-kernel		the kernel's own cases for qdiscs, without and with the module (slow)
@@ -88,6 +89,9 @@ fuzz: build
 	@for target in message record request keys offline conf; do \
 		feedback-daemon/fuzz/run.sh $$target $(SECONDS) || exit $$?; \
 	done
+	@for target in rtph264 ladder; do \
+		streamer/fuzz/run.sh $$target $(SECONDS) || exit $$?; \
+	done
 	@kernel/fuzz/run.sh $(SECONDS)
 	@$(LAB) exec --debug-kernel --memory 512M kernel/fuzz/lab_frames.py \
 		--count $$(($(SECONDS) * 100))
@@ -98,6 +102,11 @@ bench-auto: build
 	done
 	@docs/make_links.py merge out/bench-auto
 	@$(LAB) checks out/bench-auto
+
+.PHONY: trace
+trace: build
+	@PYTHONPATH=testbed PYTHONDONTWRITEBYTECODE=1 "$(CACHE)/venv/bin/python" \
+		-m paqm_lab.trace_lab --out out/trace
 
 bench-encoder: build
 	@for rate in 400000 750000 1100000 1330000 2500000 3000000; do \

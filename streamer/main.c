@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "streamer/options.h"
+#include "streamer/trace/trace.h"
 
 static int usage(FILE *f)
 {
@@ -14,8 +15,19 @@ static int usage(FILE *f)
 		   "  send   encode a file or a test picture and send it\n"
 		   "  recv   receive, decode and record a stream\n"
 		   "\n"
+		   "With --trace they send and log ready-made quality ladders instead, many flows\n"
+		   "at little cost; paqm-trace makes ladders and judges what arrived.\n"
+		   "\n"
 		   "paqm-streamer COMMAND --help shows the options of a command.\n");
 	return f == stderr ? EXIT_USAGE : 0;
+}
+
+static gboolean is_trace(int argc, char **argv)
+{
+	for (int i = 2; i < argc; i++)
+		if (!strcmp(argv[i], "--trace") || g_str_has_prefix(argv[i], "--trace="))
+			return TRUE;
+	return FALSE;
 }
 
 int main(int argc, char **argv)
@@ -29,9 +41,11 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (!strcmp(argv[1], "send"))
-		return cmd_send(argc - 1, argv + 1);
+		return is_trace(argc, argv) ? cmd_trace_send(argc - 1, argv + 1)
+					    : cmd_send(argc - 1, argv + 1);
 	if (!strcmp(argv[1], "recv"))
-		return cmd_recv(argc - 1, argv + 1);
+		return is_trace(argc, argv) ? cmd_trace_recv(argc - 1, argv + 1)
+					    : cmd_recv(argc - 1, argv + 1);
 	fprintf(stderr, "paqm-streamer: no command '%s'\n", argv[1]);
 	return usage(stderr);
 }

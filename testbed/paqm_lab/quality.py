@@ -52,16 +52,18 @@ def _stats_file(path: Path, name: str) -> F64:
     return np.array(values, np.float64)
 
 
-def _score(reference: y4m.Y4m, video: y4m.Y4m, pairs: list[tuple[int, int]]) -> Quality:
-    """Scores of (decoded index, source frame) pairs."""
+def score(
+    reference: y4m.Y4m, video: y4m.Y4m, pairs: list[tuple[int, int]], top: int = 0
+) -> Quality:
+    """Scores of (decoded index, source frame) pairs, without the uppermost `top` rows."""
     width, height = reference.width, reference.height
-    shown = height - TOP
+    shown = height - top
     with tempfile.TemporaryDirectory(prefix="quality-") as name:
         tmp = Path(name)
         crop = f"crop={width}:{shown}:0"
         graph = (
-            f"split=2[a][b];[a]{crop}:{TOP},split=3[r1][r2][r3];"
-            f"[b]{crop}:{height + TOP},split=3[d1][d2][d3];"
+            f"split=2[a][b];[a]{crop}:{top},split=3[r1][r2][r3];"
+            f"[b]{crop}:{height + top},split=3[d1][d2][d3];"
             "[d1][r1]psnr=stats_file=psnr.log[o1];[d2][r2]ssim=stats_file=ssim.log[o2];"
             "[d3][r3]libvmaf=log_fmt=json:log_path=vmaf.json[o3]"
         )
@@ -118,7 +120,7 @@ def compare(clip: Path, decoded: Path) -> Quality:
     nothing = np.full(video.count, np.nan)
     result = Quality(np.arange(video.count), source, nothing, nothing.copy(), nothing.copy())
     if pairs:
-        scored = _score(reference, video, pairs)
+        scored = score(reference, video, pairs, TOP)
         result.psnr_y[scored.index] = scored.psnr_y
         result.ssim_y[scored.index] = scored.ssim_y
         result.vmaf[scored.index] = scored.vmaf

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Loop, timer and sockets that both ends of trace mode use. */
+#include "streamer/trace/trace.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "streamer/options.h"
+
+#define NTP_OFFSET 2208988800u /* s from 1900 to 1970, RFC 5905 */
+
+/**
+ * trace_loop_init() - a loop with its timer and its signals
+ *
+ * SIGINT and SIGTERM end it; they are blocked from now on, so call it before
+ * the first thread is made.
+ */
+gboolean trace_loop_init(struct trace_loop *l, GError **error)
+{
+	sigset_t mask;
+
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGINT);
+	sigaddset(&mask, SIGTERM);
+	pthread_sigmask(SIG_BLOCK, &mask, NULL);
+	*l = (struct trace_loop){
+		.epoll = epoll_create1(EPOLL_CLOEXEC),
+		.timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC),
+		.signals = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC)};
+	if (l->epoll >= 0 && l->timer >= 0 && l->signals >= 0 &&
+	    trace_loop_add(l, l->timer, NULL, error) &&
+	    trace_loop_add(l, l->signals, (gpointer)l, error))
+		return TRUE;
+	if (error && !*error)
+		g_set_error(error, G_IO_ERROR, g_io_error_from_errno(errno),
+			    "cannot wait for sockets: %s", g_strerror(errno));
+	return FALSE;
+}
+
+/* @watch stays the caller's and must live as long as the loop. */
+gboolean trace_loop_add(struct trace_loop *l, int fd, struct trace_watch *watch, GError **error)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = watch};
+
+	if (epoll_ctl(l->epoll, EPOLL_CTL_ADD, fd, &ev) == 0)
+		return TRUE;
+	g_set_error(error, G_IO_ERROR, g_io_error_from_errno(errno), "cannot wait for a socket: %s",
+		    g_strerror(errno));
+	return FALSE;
+}
+
+/* Until l->stop, or a signal. */
+void trace_loop_run(struct trace_loop *l, struct trace_watch *on_timer)
+{
+	struct epoll_event ev[64];
+	guint64 fired;
+
+	while (!l->stop) {
+		int n = epoll_wait(l->epoll, ev, G_N_ELEMENTS(ev), -1);
+
+		for (int i = 0; i < n && !l->stop; i++) {
+			struct trace_watch *watch = ev[i].data.ptr;
+
+			if ((gpointer)watch == l) {
+				l->stop = TRUE;
+			} else if (watch) {
+				watch->fn(watch->data);
+			} else if (read(l->timer, &fired, sizeof(fired)) == sizeof(fired)) {
+				on_timer->fn(on_timer->data);
+			}
+		}
+	}
+}
+
+void trace_loop_clear(struct trace_loop *l)
+{
+	trace_close(&l->epoll);
+	trace_close(&l->timer);
+	trace_close(&l->signals);
+}
+
+/* At that time of CLOCK_MONOTONIC; the past fires at once. */
+void trace_timer_set(struct trace_loop *l, gint64 when_ns)
+{
+	struct itimerspec at = {
+		.it_value = {.tv_sec = when_ns / 1000000000, .tv_nsec = when_ns % 1000000000}};
+
+	if (when_ns <= 0)
+		at.it_value.tv_nsec = 1;
+	timerfd_settime(l->timer, TFD_TIMER_ABSTIME, &at, NULL);
+}
+
+/* 64-bit NTP time stamp. */
+guint64 trace_ntp(gint64 realtime_ns)
+{
+	guint64 s = (guint64)realtime_ns / 1000000000, ns = (guint64)realtime_ns % 1000000000;
+
+	return ((s + NTP_OFFSET) << 32) | ((ns << 32) / 1000000000);
+}
+
+void trace_close(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+/* UDP, non-blocking; bound to @addr and @port, or connected to them. -1 on failure. */
+int trace_socket(GInetSocketAddress *addr, guint16 port, gboolean connected, GError **error)
+{
+	GInetAddress *host = g_inet_socket_address_get_address(addr);
+	GSocketAddress *sa = g_inet_socket_address_new(host, port);
+	struct sockaddr_storage ss;
+	int fd, done, size = 1 << 21;
+	char *text;
+
+	fd = socket(g_inet_address_get_family(host) == G_SOCKET_FAMILY_IPV6 ? AF_INET6 : AF_INET,
+		    SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	g_socket_address_to_native(sa, &ss, sizeof(ss), NULL);
+	done = fd < 0 ? -1
+	       : connected
+		       ? connect(fd, (struct sockaddr *)&ss, g_socket_address_get_native_size(sa))
+		       : bind(fd, (struct sockaddr *)&ss, g_socket_address_get_native_size(sa));
+	if (done < 0) {
+		text = g_inet_address_to_string(host);
+		g_set_error(error, G_IO_ERROR, g_io_error_from_errno(errno),
+			    "cannot %s UDP %s port %u: %s", connected ? "send to" : "bind", text,
+			    port, g_strerror(errno));
+		g_free(text);
+		trace_close(&fd);
+	} else if (!connected) {
+		/* a burst of many streams at once; the kernel may grant less */
+		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+	}
+	g_object_unref(sa);
+	return fd;
+}

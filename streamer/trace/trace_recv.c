@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * paqm-streamer recv --trace: logs what arrives of many streams, answers with
+ * receiver reports, and can keep the first stream's complete pictures. It does
+ * not decode: `paqm-trace post` rebuilds the video from the logs.
+ */
+#include <errno.h>
+#include <gst/rtp/gstrtcpbuffer.h>
+#include <gst/rtp/gstrtpbuffer.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "streamer/options.h"
+#include "streamer/trace/rtph264.h"
+#include "streamer/trace/trace.h"
+
+#define RX_HEADER "t_ns,seq,rtp_ts,marker,wire_bytes"
+#define RTCP_SIZE 256
+#define BATCH 16
+#define PACKET_MAX 2048
+
+struct trace_receiver;
+
+/* Reception of one stream, RFC 3550 section 6.4.1 and appendix A.3, A.8. */
+struct trace_stream {
+	struct trace_receiver *r;
+	guint index;
+	int rtp, rtcp;
+	struct trace_watch on_rtp, on_rtcp;
+	struct sockaddr_storage peer; /* where its sender reports come from */
+	socklen_t peer_len;
+	guint64 packets, foreign;
+
+	gboolean have_ssrc;
+	guint32 ssrc;
+	guint32 base, highest; /* extended sequence numbers */
+	guint32 expected_prior, received_prior, received;
+	double jitter; /* in units of the RTP clock */
+	double transit;
+	guint64 sr_ntp;
+	gint64 sr_ns;
+	FILE *rx_csv;
+};
+
+struct trace_receiver {
+	char *listen, *log_dir, *record;
+	gint streams;
+	gdouble duration;
+	gboolean trace;
+	GInetSocketAddress *local;
+	struct trace_stream stream[TRACE_FLOWS_MAX];
+	int ip_udp; /* bytes of headers below RTP */
+	guint32 own_ssrc;
+	struct h264_unit unit; /* of the first stream */
+	guint64 kept, broken;
+	FILE *es;
+	struct trace_loop loop;
+	gint64 tick_ns, end_ns;
+	int status;
+};
+
+/* False: not a packet of the stream. */
+static gboolean count_packet(struct trace_stream *st, guint32 ssrc, guint16 seq, guint32 ts,
+			     gint64 now)
+{
+	double transit = now / 1e9 * TRACE_CLOCK - ts;
+	gint16 ahead;
+
+	if (!st->have_ssrc) {
+		st->have_ssrc = TRUE;
+		st->ssrc = ssrc;
+		st->base = st->highest = 65536u + seq;
+		st->transit = transit;
+	} else if (ssrc != st->ssrc) {
+		st->foreign++;
+		return FALSE;
+	} else {
+		ahead = (gint16)(seq - (guint16)st->highest);
+		if (ahead > 0)
+			st->highest += (guint32)ahead;
+		/* time stamps wrap: differences beyond an hour are that */
+		if (ABS(transit - st->transit) < 3600.0 * TRACE_CLOCK)
+			st->jitter += (ABS(transit - st->transit) - st->jitter) / 16;
+		st->transit = transit;
+	}
+	st->received++;
+	st->packets++;
+	return TRUE;
+}
+
+static void keep(struct trace_receiver *r, const guint8 *packet, gsize len, guint16 seq, guint32 ts)
+{
+	gsize head = RTP_HEADER + 4 * (packet[0] & 15);
+
+	/* what the sender of trace mode never makes: extensions, padding */
+	if (packet[0] & 0x30 || head >= len)
+		return;
+	switch (h264_unit_add(&r->unit, seq, ts, packet[1] >> 7, packet + head, len - head)) {
+	case H264_JOIN_COMPLETE:
+		fwrite(r->unit.data->data, 1, r->unit.data->len, r->es);
+		r->kept++;
+		break;
+	case H264_JOIN_BROKEN:
+		r->broken++;
+		break;
+	case H264_JOIN_MORE:
+		break;
+	}
+}
+
+static void take_packet(struct trace_stream *st, const guint8 *packet, gsize len, gint64 now)
+{
+	struct trace_receiver *r = st->r;
+	guint32 ts, ssrc;
+	guint16 seq;
+
+	if (len < RTP_HEADER || packet[0] >> 6 != 2) {
+		st->foreign++;
+		return;
+	}
+	seq = GST_READ_UINT16_BE(packet + 2);
+	ts = GST_READ_UINT32_BE(packet + 4);
+	ssrc = GST_READ_UINT32_BE(packet + 8);
+	if (!count_packet(st, ssrc, seq, ts, now))
+		return;
+	if (st->rx_csv)
+		fprintf(st->rx_csv, "%" G_GINT64_FORMAT ",%u,%u,%d,%" G_GSIZE_FORMAT "\n", now, seq,
+			ts, packet[1] >> 7, len + (gsize)r->ip_udp);
+	if (r->es && !st->index)
+		keep(r, packet, len, seq, ts);
+}
+
+static void on_rtp(gpointer data)
+{
+	static guint8 packet[BATCH][PACKET_MAX];
+	static struct iovec iov[BATCH];
+	static struct mmsghdr msg[BATCH];
+	struct trace_stream *st = data;
+	gint64 now = realtime_ns();
+	int n;
+
+	for (int i = 0; i < BATCH; i++) {
+		iov[i] = (struct iovec){packet[i], PACKET_MAX};
+		msg[i].msg_hdr = (struct msghdr){.msg_iov = &iov[i], .msg_iovlen = 1};
+	}
+	n = recvmmsg(st->rtp, msg, BATCH, MSG_DONTWAIT, NULL);
+	for (int i = 0; i < n; i++)
+		take_packet(st, packet[i], msg[i].msg_len, now);
+}
+
+/* Sender reports: their time, and where reports go. */
+static void on_rtcp(gpointer data)
+{
+	struct trace_stream *st = data;
+	struct sockaddr_storage from;
+	socklen_t from_len = sizeof(from);
+	guint8 packet[1500];
+	ssize_t n;
+
+	while ((n = recvfrom(st->rtcp, packet, sizeof(packet), 0, (struct sockaddr *)&from,
+			     &from_len)) > 0) {
+		GstRTCPBuffer rtcp = GST_RTCP_BUFFER_INIT;
+		GstRTCPPacket p;
+		GstBuffer *buf;
+		guint32 ssrc, ts, packets, octets;
+		guint64 ntp;
+
+		if (!gst_rtcp_buffer_validate_data_reduced(packet, (guint)n)) {
+			st->foreign++;
+			continue;
+		}
+		buf = gst_buffer_new_wrapped_full(GST_MEMORY_FLAG_READONLY, packet, sizeof(packet),
+						  0, (gsize)n, NULL, NULL);
+		gst_rtcp_buffer_map(buf, GST_MAP_READ, &rtcp);
+		if (gst_rtcp_buffer_get_first_packet(&rtcp, &p) &&
+		    gst_rtcp_packet_get_type(&p) == GST_RTCP_TYPE_SR) {
+			gst_rtcp_packet_sr_get_sender_info(&p, &ssrc, &ntp, &ts, &packets, &octets);
+			if (st->have_ssrc && ssrc == st->ssrc) {
+				st->sr_ntp = ntp;
+				st->sr_ns = monotonic_ns();
+				memcpy(&st->peer, &from, sizeof(from));
+				st->peer_len = from_len;
+			}
+		}
+		gst_rtcp_buffer_unmap(&rtcp);
+		gst_buffer_unref(buf);
+		from_len = sizeof(from);
+	}
+}
+
+static void report(struct trace_stream *st)
+{
+	guint32 expected = st->highest - st->base + 1, lsr, dlsr;
+	guint32 due = expected - st->expected_prior, got = st->received - st->received_prior;
+	GstRTCPBuffer rtcp = GST_RTCP_BUFFER_INIT;
+	GstBuffer *buf = gst_rtcp_buffer_new(RTCP_SIZE);
+	guint8 fraction = 0;
+	GstRTCPPacket p;
+	GstMapInfo map;
+
+	if (due && got < due)
+		fraction = (guint8)MIN(255, (guint64)(due - got) * 256 / due);
+	st->expected_prior = expected;
+	st->received_prior = st->received;
+	lsr = (guint32)(st->sr_ntp >> 16);
+	dlsr = (guint32)((monotonic_ns() - st->sr_ns) / 1000 * 65536 / 1000000);
+	gst_rtcp_buffer_map(buf, GST_MAP_READWRITE, &rtcp);
+	gst_rtcp_buffer_add_packet(&rtcp, GST_RTCP_TYPE_RR, &p);
+	gst_rtcp_packet_rr_set_ssrc(&p, st->r->own_ssrc + st->index);
+	gst_rtcp_packet_add_rb(&p, st->ssrc, fraction, (gint32)(expected - st->received),
+			       st->highest, (guint32)st->jitter, lsr, dlsr);
+	gst_rtcp_buffer_add_packet(&rtcp, GST_RTCP_TYPE_SDES, &p);
+	gst_rtcp_packet_sdes_add_item(&p, st->r->own_ssrc + st->index);
+	gst_rtcp_packet_sdes_add_entry(&p, GST_RTCP_SDES_CNAME, 5, (guint8 *)"trace");
+	gst_rtcp_buffer_unmap(&rtcp);
+	/* A lost report is no harm: the next one says more. */
+	if (gst_buffer_map(buf, &map, GST_MAP_READ)) {
+		sendto(st->rtcp, map.data, map.size, 0, (struct sockaddr *)&st->peer, st->peer_len);
+		gst_buffer_unmap(buf, &map);
+	}
+	gst_buffer_unref(buf);
+}
+
+static void on_tick(gpointer data)
+{
+	struct trace_receiver *r = data;
+	gint64 now = monotonic_ns();
+
+	if (now >= r->end_ns)
+		r->loop.stop = TRUE;
+	if (now >= r->tick_ns) {
+		for (gint i = 0; i < r->streams; i++)
+			if (r->stream[i].have_ssrc && r->stream[i].peer_len)
+				report(&r->stream[i]);
+		r->tick_ns += TRACE_RTCP_INTERVAL_NS;
+	}
+	trace_timer_set(&r->loop, MIN(r->tick_ns, r->end_ns));
+}
+
+static gboolean parse(struct trace_receiver *r, int argc, char **argv, GError **error)
+{
+	GOptionEntry entries[] = {
+		{"trace", 0, 0, G_OPTION_ARG_NONE, &r->trace, "Log only, decode nothing", NULL},
+		{"listen", 0, 0, G_OPTION_ARG_STRING, &r->listen,
+		 "Where to receive; flow N on PORT+2N, its RTCP one above", "ADDR:PORT"},
+		{"flows", 0, 0, G_OPTION_ARG_INT, &r->streams, "Flows (1)", "N"},
+		{"log", 0, 0, G_OPTION_ARG_FILENAME, &r->log_dir, "Write flowNNN/rx.csv there",
+		 "DIR"},
+		{"record", 0, 0, G_OPTION_ARG_FILENAME, &r->record,
+		 "Write the complete pictures of the first flow there", "FILE.h264"},
+		{"duration", 0, 0, G_OPTION_ARG_DOUBLE, &r->duration, "Stop after so long", "S"},
+		{0},
+	};
+	GOptionContext *ctx = g_option_context_new(NULL);
+	gboolean ok;
+
+	g_option_context_set_summary(ctx, "Receives and logs the streams of send --trace.");
+	g_option_context_add_main_entries(ctx, entries, NULL);
+	ok = g_option_context_parse(ctx, &argc, &argv, error);
+	g_option_context_free(ctx);
+	if (!ok)
+		return FALSE;
+	if (argc > 1) {
+		g_set_error(error, USAGE_ERROR, 0, "unexpected argument '%s'; see --help", argv[1]);
+		return FALSE;
+	}
+	if (!r->listen) {
+		g_set_error(error, USAGE_ERROR, 0,
+			    "--listen is missing; see paqm-streamer recv --trace --help");
+		return FALSE;
+	}
+	r->local = parse_address(r->listen, 0, error);
+	if (!r->local)
+		return FALSE;
+	if (r->streams < 1 || r->streams > TRACE_FLOWS_MAX || r->duration < 0 ||
+	    r->duration > 1e6 ||
+	    g_inet_socket_address_get_port(r->local) + 2 * r->streams > 65535) {
+		g_set_error(error, USAGE_ERROR, 0,
+			    "an option is out of range: --flows 1 to %d and ports up to 65535, "
+			    "--duration not negative",
+			    TRACE_FLOWS_MAX);
+		return FALSE;
+	}
+	return TRUE;
+}
+
+static gboolean open_stream(struct trace_receiver *r, guint index, GError **error)
+{
+	guint16 port = (guint16)(g_inet_socket_address_get_port(r->local) + 2 * index);
+	struct trace_stream *st = &r->stream[index];
+
+	st->r = r;
+	st->index = index;
+	st->rtp = trace_socket(r->local, port, FALSE, error);
+	st->rtcp = st->rtp < 0 ? -1 : trace_socket(r->local, port + 1, FALSE, error);
+	if (st->rtcp < 0)
+		return FALSE;
+	if (r->log_dir) {
+		char *dir = g_strdup_printf("%s/flow%03u", r->log_dir, index);
+
+		st->rx_csv = open_log(dir, "rx.csv", RX_HEADER, error);
+		g_free(dir);
+		if (!st->rx_csv)
+			return FALSE;
+	}
+	st->on_rtp = (struct trace_watch){on_rtp, st};
+	st->on_rtcp = (struct trace_watch){on_rtcp, st};
+	return trace_loop_add(&r->loop, st->rtp, &st->on_rtp, error) &&
+	       trace_loop_add(&r->loop, st->rtcp, &st->on_rtcp, error);
+}
+
+static gboolean prepare(struct trace_receiver *r, GError **error)
+{
+	GInetAddress *addr = g_inet_socket_address_get_address(r->local);
+
+	r->ip_udp = g_inet_address_get_family(addr) == G_SOCKET_FAMILY_IPV6 ? 48 : 28;
+	r->own_ssrc = g_random_int();
+	if (!trace_loop_init(&r->loop, error))
+		return FALSE;
+	if (r->record) {
+		r->es = fopen(r->record, "we");
+		if (!r->es) {
+			g_set_error(error, USAGE_ERROR, 0, "cannot write %s: %s", r->record,
+				    g_strerror(errno));
+			return FALSE;
+		}
+	}
+	for (gint i = 0; i < r->streams; i++)
+		if (!open_stream(r, (guint)i, error))
+			return FALSE;
+	return TRUE;
+}
+
+static void run(struct trace_receiver *r)
+{
+	struct trace_watch timer = {on_tick, r};
+	guint64 packets = 0, foreign = 0;
+	gint64 now = monotonic_ns();
+
+	r->tick_ns = now + TRACE_RTCP_INTERVAL_NS;
+	r->end_ns = r->duration > 0 ? now + (gint64)(r->duration * 1e9) : G_MAXINT64;
+	trace_timer_set(&r->loop, MIN(r->tick_ns, r->end_ns));
+	trace_loop_run(&r->loop, &timer);
+	for (gint i = 0; i < r->streams; i++) {
+		packets += r->stream[i].packets;
+		foreign += r->stream[i].foreign;
+	}
+	printf("received %" G_GUINT64_FORMAT " packets, refused %" G_GUINT64_FORMAT " of others\n",
+	       packets, foreign);
+	if (r->es)
+		printf("kept %" G_GUINT64_FORMAT " pictures of the first flow, %" //
+		       G_GUINT64_FORMAT " broken\n",
+		       r->kept, r->broken);
+}
+
+static void close_stream(struct trace_receiver *r, struct trace_stream *st)
+{
+	if (!st->r)
+		return;
+	trace_close(&st->rtp);
+	trace_close(&st->rtcp);
+	if (!close_log(st->rx_csv, "rx.csv"))
+		r->status = EXIT_RUN;
+}
+
+int cmd_trace_recv(int argc, char **argv)
+{
+	struct trace_receiver *r = g_new0(struct trace_receiver, 1);
+	GError *error = NULL;
+	int status;
+
+	g_set_prgname("paqm-streamer recv");
+	gst_init(NULL, NULL);
+	r->streams = 1;
+	r->loop = (struct trace_loop){-1, -1, -1, FALSE};
+	h264_unit_init(&r->unit);
+	if (parse(r, argc, argv, &error) && prepare(r, &error)) {
+		printf("listening on %s\n", r->listen);
+		fflush(stdout);
+		run(r);
+	}
+	if (error) {
+		g_printerr("paqm-streamer: %s\n", error->message);
+		r->status = error->domain == USAGE_ERROR || error->domain == G_OPTION_ERROR
+				    ? EXIT_USAGE
+				    : EXIT_RUN;
+		g_error_free(error);
+	}
+	for (gint i = 0; i < TRACE_FLOWS_MAX; i++)
+		close_stream(r, &r->stream[i]);
+	if (!close_log(r->es, "the recording"))
+		r->status = EXIT_RUN;
+	h264_unit_clear(&r->unit);
+	trace_loop_clear(&r->loop);
+	g_clear_object(&r->local);
+	g_free(r->listen);
+	g_free(r->log_dir);
+	g_free(r->record);
+	status = r->status;
+	g_free(r);
+	return status;
+}

@@ -1,0 +1,379 @@
+# SPDX-License-Identifier: GPL-2.0
+"""paqm-trace: quality ladders before a run of trace flows, and the received video after it.
+
+`pre` makes a ladder (ladder.py). `post` rebuilds what a receiver would have shown, from the
+sender's and the receiver's packet logs: without a limit, with a play-out buffer, with a deadline;
+decodes it, fills the gaps with the last picture, and scores every slot against the clip. Method:
+A. Lie, thesis 2008:74, Evalvid-RA.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from paqm_lab import ladder as ladder_module
+from paqm_lab import quality, y4m
+from paqm_lab.clip import ffmpeg_exe
+from paqm_lab.errors import LabError
+
+F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
+FREEZE = 0.2  # s without a new picture
+WINDOW = 10.0  # s of the sliding comparison
+# Mean opinion score of a PSNR in dB, as EvalVid has it.
+MOS = ((37.0, 5), (31.0, 4), (25.0, 3), (20.0, 2))
+
+
+@dataclass(frozen=True)
+class Sent:
+    """The sender's log, per picture and per packet."""
+
+    frame: I64  # of each packet
+    t: I64  # ns, of each packet
+    wire: I64
+    seq0: int
+    q: I64  # of each picture
+    src: I64
+    key: npt.NDArray[np.bool_]
+    begun: I64  # ns, first packet of each picture
+
+
+@dataclass(frozen=True)
+class Limit:
+    """How long the receiver waits for a picture."""
+
+    name: str
+    buffer: float | None = None
+    deadline: float | None = None
+
+
+def parse_limit(text: str) -> Limit:
+    """none, buffer:SECONDS or deadline:SECONDS."""
+    if text == "none":
+        return Limit("none")
+    kind, _, value = text.partition(":")
+    try:
+        seconds = float(value)
+    except ValueError:
+        seconds = -1.0
+    if kind not in ("buffer", "deadline") or not 0 < seconds <= 3600:
+        raise LabError(f'"{text}" is no limit: give none, buffer:SECONDS or deadline:SECONDS')
+    name = f"{kind}-{round(seconds * 1000)}ms"
+    return Limit(name, **{kind: seconds})
+
+
+def _table(path: Path) -> dict[str, list[str]]:
+    try:
+        with path.open(newline="") as f:
+            rows = list(csv.DictReader(f))
+    except OSError as err:
+        raise LabError(f"{path}: cannot read the log: {err.strerror}") from err
+    if not rows:
+        raise LabError(f"{path}: no packet in it")
+    return {name: [row[name] for row in rows] for name in rows[0]}
+
+
+def read_sent(path: Path) -> Sent:
+    """tx.csv of a flow."""
+    table = _table(path)
+    try:
+        frame = np.array(table["frame"], np.int64)
+        t = np.array(table["t_ns"], np.int64)
+        first = np.flatnonzero(np.array(table["frag"], np.int64) == 0)
+        # A flow that was stopped within a picture has sent no whole one there.
+        complete = frame <= frame[-1]
+        if int(table["frag"][-1]) + 1 != int(table["nfrag"][-1]):
+            complete = frame < frame[-1]
+            first = first[: len(first) - 1]
+        if not np.array_equal(frame[first], np.arange(len(first))):
+            raise LabError(f"{path}: pictures are missing in the sender's log")
+        return Sent(
+            frame=frame[complete],
+            t=t[complete],
+            wire=np.array(table["wire_bytes"], np.int64)[complete],
+            seq0=int(table["seq"][0]),
+            q=np.array(table["q"], np.int64)[first],
+            src=np.array(table["src_frame"], np.int64)[first],
+            key=np.array(table["type"])[first] == "I",
+            begun=t[first],
+        )
+    except (KeyError, ValueError) as err:
+        raise LabError(f"{path}: not a log of send --trace: {err}") from err
+
+
+def read_arrivals(path: Path, sent: Sent) -> F64:
+    """Arrival of each packet sent, s after its sending; infinite: lost."""
+    table = _table(path)
+    delay = np.full(len(sent.t), np.inf)
+    newest = -1
+    try:
+        for seq, t in zip(table["seq"], table["t_ns"], strict=True):
+            # the packet of that 16-bit number that is nearest to the newest one
+            index = newest + ((int(seq) - sent.seq0 - newest + 0x8000) % 0x10000 - 0x8000)
+            newest = max(newest, index)
+            if 0 <= index < len(delay):
+                delay[index] = min(delay[index], (int(t) - int(sent.t[index])) / 1e9)
+    except (KeyError, ValueError) as err:
+        raise LabError(f"{path}: not a log of recv --trace: {err}") from err
+    return delay
+
+
+def frame_arrivals(sent: Sent, delay: F64) -> F64:
+    """When the last packet of each picture came, s after the first picture began."""
+    at = (sent.t - sent.begun[0]) / 1e9 + delay
+    last = np.zeros(len(sent.q))
+    np.maximum.at(last, sent.frame, at)
+    return last
+
+
+def accept(sent: Sent, arrival: F64, limit: Limit, interval: float) -> npt.NDArray[np.bool_]:
+    """Which pictures are shown."""
+    complete: npt.NDArray[np.bool_] = np.isfinite(arrival)
+    if limit.deadline is not None:
+        begun = (sent.begun - sent.begun[0]) / 1e9
+        complete &= arrival - begun <= limit.deadline
+    elif limit.buffer is not None and bool(complete.any()):
+        first = int(np.argmax(complete))
+        due = arrival[first] + limit.buffer + (np.arange(len(arrival)) - first) * interval
+        complete &= arrival <= due
+    return complete
+
+
+def _decode(ladder: ladder_module.Ladder, stream: bytes, out: Path) -> y4m.Y4m:
+    source = out.with_suffix(".h264")
+    source.write_bytes(stream)
+    cmd = [ffmpeg_exe(), "-nostdin", "-v", "fatal", "-threads", "1", "-f", "h264"]
+    cmd += ["-r", str(ladder.fps), "-i", str(source), "-fps_mode", "passthrough"]
+    cmd += ["-pix_fmt", "yuv420p", "-f", "yuv4mpegpipe", "-y", str(out)]
+    done = subprocess.run(cmd, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines() or ["no output"]
+        raise LabError(f"{source}: ffmpeg cannot decode it: {lines[-1]}")
+    return y4m.open_y4m(out)
+
+
+def mos(psnr: F64) -> F64:
+    """EvalVid's mean opinion score of each picture."""
+    score = np.ones(len(psnr))
+    for bound, value in reversed(MOS):
+        score[psnr > bound] = value
+    return score
+
+
+def decodable(sent: Sent, accepted: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Without the groups whose key picture is missing: a decoder waits for the next one.
+
+    What follows another lost picture is decoded from the wrong reference, and shows it.
+    """
+    group = np.cumsum(sent.key) - 1
+    keyed: npt.NDArray[np.bool_] = accepted[np.flatnonzero(sent.key)][group]
+    return accepted & keyed
+
+
+def _score(
+    ladder: ladder_module.Ladder, clip: y4m.Y4m, sent: Sent, shown: npt.NDArray[np.bool_], tmp: Path
+) -> tuple[quality.Quality, int]:
+    """Score of every slot from the first picture shown; and which that is."""
+    slots = np.flatnonzero(shown)
+    if not len(slots):
+        raise LabError("no key picture arrived in time: there is nothing to show")
+    first = int(slots[0])
+    stream = ladder.splice([(int(sent.q[i]), int(sent.src[i])) for i in slots])
+    video = _decode(ladder, stream, tmp / "shown.y4m")
+    if video.count != len(slots):
+        raise LabError(f"the decoder made {video.count} pictures of {len(slots)} access units")
+    held = np.cumsum(shown) - 1  # the picture on the screen in each slot
+    pairs = [(int(held[i]), int(sent.src[i])) for i in range(first, len(shown))]
+    return quality.score(clip, video, pairs), first
+
+
+def _freezes(shown: npt.NDArray[np.bool_], interval: float) -> tuple[int, float]:
+    """Gaps of more than FREEZE between pictures, and their seconds."""
+    at = np.flatnonzero(shown) * interval
+    gaps = np.diff(at)
+    long = gaps[gaps > FREEZE]
+    return len(long), float(long.sum())
+
+
+def _degraded(before: F64, after: F64, slots: int) -> float | None:
+    """Share of sliding windows whose mean opinion score is lower than before transmission."""
+    if len(after) < slots or slots < 1:
+        return None
+    kernel = np.ones(slots) / slots
+    then = np.convolve(mos(before), kernel, "valid")
+    now = np.convolve(mos(after), kernel, "valid")
+    return float(np.mean(now < then - 1e-9))
+
+
+def _delays(values: F64) -> dict[str, float | None]:
+    finite = values[np.isfinite(values)] * 1000
+    if not len(finite):
+        return dict.fromkeys(("mean", "p50", "p95", "p99", "max"))
+    points = np.percentile(finite, [50, 95, 99])
+    return {
+        "mean": round(float(finite.mean()), 3),
+        "p50": round(float(points[0]), 3),
+        "p95": round(float(points[1]), 3),
+        "p99": round(float(points[2]), 3),
+        "max": round(float(finite.max()), 3),
+    }
+
+
+def _figures(result: quality.Quality) -> dict[str, float]:
+    return {
+        "psnr_y": round(float(result.psnr_y.mean()), 3),
+        "ssim_y": round(float(result.ssim_y.mean()), 5),
+        "vmaf": round(float(result.vmaf.mean()), 3),
+        "mos": round(float(mos(result.psnr_y).mean()), 3),
+    }
+
+
+def network_figures(sent: Sent, delay: F64, arrival: F64) -> dict[str, Any]:
+    """What the network did to a flow: no decoding needed."""
+    lost = ~np.isfinite(delay)
+    whole = np.isfinite(arrival)
+    took = arrival - (sent.begun - sent.begun[0]) / 1e9
+    span = max((int(sent.t[-1]) - int(sent.t[0])) / 1e9, 1e-9)
+    return {
+        "packets": len(delay),
+        "packets_lost": int(lost.sum()),
+        "pictures": len(sent.q),
+        "pictures_lost": {
+            "I": int((~whole & sent.key).sum()),
+            "P": int((~whole & ~sent.key).sum()),
+        },
+        "rate_kbps": round(float(sent.wire.sum()) * 8 / span / 1000, 1),
+        "quantizer_mean": round(float(sent.q.mean()), 2),
+        "packet_delay_ms": _delays(delay),
+        "picture_delay_ms": _delays(took),
+    }
+
+
+def post(
+    ladder_dir: Path,
+    clip_file: Path,
+    sent_dir: Path,
+    received_dir: Path,
+    limits: list[Limit],
+    out: Path,
+    recorded: Path | None = None,
+) -> dict[str, Any]:
+    """Judge one flow; writes the streams as they would be shown and report.json."""
+    ladder = ladder_module.load(ladder_dir)
+    clip = y4m.open_y4m(clip_file)
+    if (clip.width, clip.height) != (ladder.width, ladder.height) or clip.count < ladder.frames:
+        raise LabError(f"{clip_file}: is not the clip of the ladder {ladder_dir}")
+    sent = read_sent(sent_dir / "tx.csv")
+    delay = read_arrivals(received_dir / "rx.csv", sent)
+    arrival = frame_arrivals(sent, delay)
+    interval = float(1 / ladder.fps)
+    out.mkdir(parents=True, exist_ok=True)
+    report: dict[str, Any] = {"network": network_figures(sent, delay, arrival), "limits": {}}
+    with tempfile.TemporaryDirectory(prefix=".post-", dir=out) as name:
+        tmp = Path(name)
+        before, _ = _score(ladder, clip, sent, np.ones(len(sent.q), np.bool_), tmp)
+        report["sent"] = _figures(before)
+        for limit in limits:
+            accepted = accept(sent, arrival, limit, interval)
+            slots = [(int(sent.q[i]), int(sent.src[i])) for i in np.flatnonzero(accepted)]
+            stream = ladder.splice(slots)
+            (out / f"{limit.name}.h264").write_bytes(stream)
+            shown = decodable(sent, accepted)
+            after, first = _score(ladder, clip, sent, shown, tmp)
+            count, seconds = _freezes(shown[first:], interval)
+            report["limits"][limit.name] = {
+                **_figures(after),
+                "pictures_shown": int(shown.sum()),
+                "slipped": int((~shown).sum()),
+                "freezes": count,
+                "freeze_s": round(seconds, 3),
+                "degraded_windows": _degraded(
+                    before.psnr_y[first:], after.psnr_y, round(WINDOW / interval)
+                ),
+            }
+            if recorded is not None and limit.name == "none":
+                report["recording_equal"] = recorded.read_bytes() == stream
+    (out / "report.json").write_text(json.dumps(report, indent=2) + "\n")
+    return report
+
+
+def _cmd_pre(args: argparse.Namespace) -> int:
+    first, _, last = args.ladder.partition("..")
+    try:
+        q_min, q_max = int(first), int(last)
+    except ValueError:
+        raise LabError(f'"{args.ladder}" is no range of quantizers: give 19..43') from None
+    made = ladder_module.build(
+        args.clip, args.out, q_min=q_min, q_max=q_max, gop=args.gop, preset=args.preset
+    )
+    print(
+        f"{made.path}: {q_max - q_min + 1} quantizers, {made.frames} pictures, groups of {made.gop}"
+    )
+    return 0
+
+
+def _cmd_post(args: argparse.Namespace) -> int:
+    limits = [parse_limit(text) for text in args.limit or ["none"]]
+    report = post(args.ladder, args.clip, args.sent, args.received, limits, args.out, args.recorded)
+    network = report["network"]
+    print(
+        f"{network['pictures']} pictures, {network['rate_kbps']} kbit/s, "
+        f"{network['packets_lost']} of {network['packets']} packets lost, picture delay p95 "
+        f"{network['picture_delay_ms']['p95']} ms"
+    )
+    for name, row in report["limits"].items():
+        print(
+            f"{name:>16}: PSNR {row['psnr_y']:.2f} dB (sent {report['sent']['psnr_y']:.2f}), "
+            f"SSIM {row['ssim_y']:.4f}, VMAF {row['vmaf']:.1f}, MOS {row['mos']:.2f}, "
+            f"{row['slipped']} slipped, {row['freezes']} freezes"
+        )
+    if report.get("recording_equal") is False:
+        print(f"{args.recorded}: differs from what the logs say was received", file=sys.stderr)
+        return 1
+    return 0
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="paqm-trace", description=(__doc__ or "").split("\n")[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    pre = commands.add_parser("pre", help="make the quality ladder of a clip")
+    pre.add_argument("clip", type=Path, help="y4m file")
+    pre.add_argument("--out", type=Path, required=True, help="directory of the ladder")
+    pre.add_argument("--ladder", default="19..43", help="quantizers (19..43)")
+    pre.add_argument("--gop", type=int, default=12, help="pictures per group (12)")
+    pre.add_argument("--preset", default="medium", help="x264 preset (medium)")
+    pre.set_defaults(run=_cmd_pre)
+    after = commands.add_parser("post", help="rebuild and judge what a receiver got")
+    after.add_argument("ladder", type=Path)
+    after.add_argument("clip", type=Path, help="y4m file that the ladder was made of")
+    after.add_argument("--sent", type=Path, required=True, help="directory with tx.csv")
+    after.add_argument("--received", type=Path, required=True, help="directory with rx.csv")
+    after.add_argument("--recorded", type=Path, help="what recv --record kept, to compare")
+    after.add_argument("--out", type=Path, required=True, help="where to write")
+    after.add_argument(
+        "--limit",
+        action="append",
+        help="none, buffer:SECONDS (play-out buffer) or deadline:SECONDS; may be repeated",
+    )
+    after.set_defaults(run=_cmd_post)
+    args = parser.parse_args(argv)
+    try:
+        return int(args.run(args))
+    except LabError as err:
+        print(f"paqm-trace: {err}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

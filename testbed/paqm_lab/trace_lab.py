@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: GPL-2.0
+"""`make trace`: many trace flows through one bottleneck, in one guest.
+
+The set-up of the thesis (Paper E, section 6.3): 64 adaptive video flows join within 16 s and share
+40 Mbit/s at 40 ms round trip. Beside the default law the published one, with the sender as
+published (plans with the exact size of the next group, pictures in bursts), and a queue that gives
+no advice. Judged are all flows by their packets, and the first by its pictures. Writes result.json
+with `checks`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import shutil
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from paqm_lab import cache, clip, kernel, ladder, trace, uml
+from paqm_lab.errors import LabError
+
+FLOWS = 64
+DURATION = 64
+SPREAD = 16.0  # s within which all flows have joined
+SETTLED = 24.0  # s from which rates are compared
+BOTTLENECK = 40_000_000
+RTT_MS = 40
+RATE_MAX = 1_000_000
+# The senders answer at their next group of pictures only, and a group's first picture is several
+# times a usual one: the published target, 50 kB, which are 10 ms.
+SLOW = "gop 500ms media-target 10ms"
+LADDER = {"q_min": 19, "q_max": 45, "preset": "veryfast"}
+LIMITS = ("none", "buffer:0.5", "buffer:0.15", "deadline:0.15")
+VARIANTS: tuple[dict[str, Any], ...] = (
+    {
+        "name": "paqm",
+        "title": "P-AQM, live",
+        "shaper": None,
+        "qdisc": f"paqm bandwidth {BOTTLENECK}bit feedback icmp {SLOW}",
+        "sender": [],
+    },
+    {
+        "name": "paqm-ecf",
+        "title": "P-AQM, law and sender as published",
+        "shaper": None,
+        "qdisc": f"paqm bandwidth {BOTTLENECK}bit feedback icmp law ecf {SLOW}",
+        "sender": ["--a-priori", "--burst"],
+    },
+    {
+        "name": "fq_codel",
+        "title": "fq_codel, receiver reports only",
+        "shaper": "htb",
+        "qdisc": "fq_codel",
+        "sender": [],
+    },
+)
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def prepare_ladder(source: Path) -> ladder.Ladder:
+    """The ladder of the clip, made once and kept in the cache."""
+    key = cache.digest(
+        json.dumps([ladder.FORMAT, ladder.X264, LADDER]).encode(),
+        (source.with_suffix(".json")).read_bytes(),
+    )
+    target = cache.cache_dir() / f"ladder-{key}"
+    with cache.locked("ladder"):
+        if not target.exists():
+            say("trace: making the quality ladder")
+            ladder.build(source, target, progress=lambda _: None, **LADDER)  # type: ignore[arg-type]
+    return ladder.load(target)
+
+
+def _received_bytes(path: Path) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    with path.open(newline="") as f:
+        rows = [(int(r["t_ns"]), int(r["wire_bytes"])) for r in csv.DictReader(f)]
+    table = np.array(rows, np.int64).reshape(len(rows), 2)
+    return table[:, 0], table[:, 1]
+
+
+def jain(rates: list[float]) -> float:
+    """Jain's index of fairness."""
+    x = np.array(rates)
+    return float(x.sum() ** 2 / (len(x) * (x**2).sum())) if x.any() else 0.0
+
+
+def figures_of_all(out: Path) -> dict[str, Any]:
+    """What the packets of all flows say."""
+    lost = packets = 0
+    delays, rates, total = [], [], 0
+    origin = min(
+        int(trace.read_sent(out / "send" / f"flow{i:03d}" / "tx.csv").t[0]) for i in range(FLOWS)
+    )
+    for i in range(FLOWS):
+        name = f"flow{i:03d}"
+        sent = trace.read_sent(out / "send" / name / "tx.csv")
+        delay = trace.read_arrivals(out / "recv" / name / "rx.csv", sent)
+        packets += len(delay)
+        lost += int((~np.isfinite(delay)).sum())
+        delays.append(delay[np.isfinite(delay)])
+        t, wire = _received_bytes(out / "recv" / name / "rx.csv")
+        since = (t - origin) / 1e9
+        settled = (since >= SETTLED) & (since < DURATION)
+        rates.append(float(wire[settled].sum()) * 8 / (DURATION - SETTLED))
+        total += int(wire[settled].sum())
+    delay = np.concatenate(delays) * 1000
+    return {
+        "packets": packets,
+        "loss_percent": round(100 * lost / packets, 4),
+        "delay_ms": {
+            "mean": round(float(delay.mean()), 2),
+            "p95": round(float(np.percentile(delay, 95)), 2),
+            "p99": round(float(np.percentile(delay, 99)), 2),
+            "max": round(float(delay.max()), 2),
+        },
+        "use_percent": round(100 * total * 8 / (DURATION - SETTLED) / BOTTLENECK, 2),
+        "jain": round(jain(rates), 5),
+        "rate_kbps": {
+            "mean": round(float(np.mean(rates)) / 1000, 1),
+            "least": round(min(rates) / 1000, 1),
+            "most": round(max(rates) / 1000, 1),
+        },
+    }
+
+
+def run_variant(
+    variant: dict[str, Any], made: ladder.Ladder, source: Path, out: Path, seed: int
+) -> dict[str, Any]:
+    """One guest with all flows; its figures."""
+    directory = out / variant["name"]
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    built = kernel.ensure("lab", say)
+    modules = kernel.build_modules(built, say)
+    environment = uml.environment(built, modules)
+    config = {
+        "out": str(directory),
+        "build": environment["PAQM_BUILD"],
+        "modules": str(modules),
+        "ladder": str(made.path),
+        "flows": FLOWS,
+        "duration": DURATION,
+        "seed": seed,
+        "path": {"bottleneck": BOTTLENECK, "rtt_ms": RTT_MS},
+        "link": None,
+        "variant": {
+            **variant,
+            "sender": [
+                *("--rate-max", str(RATE_MAX), "--spread", str(SPREAD)),
+                *variant["sender"],
+            ],
+        },
+    }
+    (directory / "config.json").write_text(json.dumps(config, indent=1))
+    say(f"trace: {variant['title']}: {FLOWS} flows for {DURATION} s")
+    begin = time.monotonic()
+    result = uml.run(
+        built,
+        uml.Job(
+            directory=directory / "job",
+            command=[sys.executable, "-m", "paqm_lab.trace_guest", str(directory / "config.json")],
+            environment=environment,
+            seed=seed,
+            timeout=1800,
+        ),
+        lambda text: None,
+    )
+    wall = time.monotonic() - begin
+    if not result.good or result.status:
+        log = directory / "job" / "output.log"
+        said = log.read_text(errors="replace").strip().splitlines() if log.exists() else []
+        raise LabError(
+            f"{variant['name']}: {result.explain()}: {said[-1] if said else 'no output'}"
+        )
+    say(f"trace: {variant['title']}: {wall:.0f} s; judging the first flow")
+    report = trace.post(
+        made.path,
+        source,
+        directory / "send" / "flow000",
+        directory / "recv" / "flow000",
+        [trace.parse_limit(text) for text in LIMITS],
+        directory / "first",
+        directory / "first.h264",
+    )
+    return {
+        "name": variant["name"],
+        "title": variant["title"],
+        "qdisc": variant["qdisc"],
+        "wall_s": round(wall, 1),
+        "all": figures_of_all(directory),
+        "first": report,
+    }
+
+
+def _check(variant: str, name: str, value: float, relation: str, limit: float, unit: str) -> Any:
+    good = value <= limit if relation == "<=" else value >= limit
+    return {
+        "variant": variant,
+        "name": name,
+        "value": value,
+        "relation": relation,
+        "limit": limit,
+        "unit": unit,
+        "pass": bool(good),
+        "source": f"{variant}/send, {variant}/recv",
+    }
+
+
+def checks(variants: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What must hold. Published: thesis, Paper E table 2, row s1 (no drops, Jain above 0.99)."""
+    rows = []
+    for v in variants:
+        name = v["name"]
+        rows.append(
+            _check(name, "recording_equal", float(v["first"]["recording_equal"]), ">=", 1, "")
+        )
+        rows.append(_check(name, "wall_per_virtual", round(v["wall_s"] / DURATION, 3), "<=", 1, ""))
+        if name.startswith("paqm"):
+            rows.append(_check(name, "jain", v["all"]["jain"], ">=", 0.99, ""))
+    first = variants[0]
+    rows.append(_check("paqm", "loss", first["all"]["loss_percent"], "<=", 0.0, "%"))
+    rows.append(
+        _check(
+            "paqm",
+            "psnr_lost_at_150ms",
+            round(
+                first["first"]["sent"]["psnr_y"]
+                - first["first"]["limits"]["deadline-150ms"]["psnr_y"],
+                3,
+            ),
+            "<=",
+            0.1,
+            "dB",
+        )
+    )
+    return rows
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m paqm_lab.trace_lab", description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("out/trace"))
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args(argv)
+    out = args.out.resolve()
+    try:
+        source = clip.prepare(cache.cache_dir(), say)
+        made = prepare_ladder(source)
+        variants = [run_variant(v, made, source, out, args.seed) for v in VARIANTS]
+    except LabError as err:
+        say(f"paqm-lab: {err}")
+        return 2
+    result = {
+        "version": 1,
+        "scenario": "trace",
+        "seed": args.seed,
+        "flows": FLOWS,
+        "duration": DURATION,
+        "variants": variants,
+        "checks": checks(variants),
+    }
+    (out / "result.json").write_text(json.dumps(result, indent=1) + "\n")
+    from paqm_lab.checks import print_table
+
+    return print_table(out)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Quality ladders and the trace tool: real encoder, real sender and receiver over loopback."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+import socket
+import subprocess
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from paqm_lab import cache, ladder, trace, y4m
+from paqm_lab.errors import LabError
+
+WIDTH, HEIGHT, FRAMES, GOP = 176, 144, 50, 12
+STREAMER = cache.REPO / "build" / "streamer" / "paqm-streamer"
+
+
+@pytest.fixture(scope="module")
+def clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A drifting pattern with detail, and a cut in the middle."""
+    path = tmp_path_factory.mktemp("clip") / "clip.y4m"
+    y, x = np.mgrid[:HEIGHT, :WIDTH]
+    with path.open("wb") as out:
+        out.write(y4m.header(WIDTH, HEIGHT, Fraction(25)))
+        for i in range(FRAMES):
+            scale = 5 if i < FRAMES // 2 else 11
+            luma = 128 + 90 * np.sin((x + 3 * i) / scale) * np.cos((y - 2 * i) / 9)
+            chroma = np.full(WIDTH * HEIGHT // 2, 128, np.uint8)
+            y4m.write_frame(out, luma.astype(np.uint8).tobytes() + chroma.tobytes())
+    return path
+
+
+@pytest.fixture(scope="module")
+def made(clip: Path) -> ladder.Ladder:
+    return ladder.build(
+        clip, clip.parent / "ladder", q_min=28, q_max=33, gop=GOP, progress=lambda _: None
+    )
+
+
+def test_every_rung_has_the_same_pictures_and_keys(made: ladder.Ladder) -> None:
+    assert made.frames == 48  # whole groups only
+    for q in range(made.q_min, made.q_max + 1):
+        units = list(ladder.access_units(made.rung(q).read_bytes()))
+        assert [key for _, key in units] == [i % GOP == 0 for i in range(made.frames)]
+        assert made.splice([(q, i) for i in range(made.frames)]) == made.rung(q).read_bytes()
+    totals = made.size.sum(axis=1)
+    assert np.all(np.diff(totals) < 0)
+
+
+def test_a_ladder_is_not_overwritten(clip: Path, made: ladder.Ladder) -> None:
+    with pytest.raises(LabError, match="is there already"):
+        ladder.build(clip, made.path)
+
+
+def test_foreign_ladders_are_refused(made: ladder.Ladder, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(made.path, copy)
+    rows = (copy / "frames.csv").read_text().splitlines()
+    (copy / "frames.csv").write_text("\n".join(rows[:-1]) + "\n")
+    with pytest.raises(LabError, match="lacks pictures"):
+        ladder.load(copy)
+    (copy / "ladder.json").write_text("{}")
+    with pytest.raises(LabError, match="not a ladder"):
+        ladder.load(copy)
+    with pytest.raises(LabError, match="cannot read"):
+        ladder.load(tmp_path / "nowhere")
+
+
+def _ports() -> int:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        s.bind(("127.0.0.1", 0))
+        return int(s.getsockname()[1] // 2 * 2 - 20)
+
+
+@pytest.fixture(scope="module")
+def sent_over_loopback(made: ladder.Ladder, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two flows for the length of the clip; the directory of the logs."""
+    if not STREAMER.exists():
+        pytest.skip("paqm-streamer is not built")
+    home = tmp_path_factory.mktemp("loopback")
+    to = f"127.0.0.1:{_ports()}"
+    receiver = subprocess.Popen(
+        [STREAMER, "recv", "--trace", "--listen", to, "--flows", "2", "--log", home / "recv",
+         "--record", home / "first.h264"],
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert receiver.stdout is not None
+    assert "listening" in receiver.stdout.readline()
+    subprocess.run(
+        [STREAMER, "send", "--trace", made.path, "--to", to, "--flows", "2", "--rate-max",
+         "400kbit", "--duration", "4", "--paqmd", "none", "--seed", "1", "--log", home / "send"],
+        check=True, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    receiver.terminate()
+    assert receiver.wait(timeout=10) == 0
+    return home
+
+
+def test_what_arrives_is_what_the_quantizers_say(
+    made: ladder.Ladder, clip: Path, sent_over_loopback: Path, tmp_path: Path
+) -> None:
+    home = sent_over_loopback
+    report = trace.post(
+        made.path, clip, home / "send" / "flow000", home / "recv" / "flow000",
+        [trace.parse_limit("none")], tmp_path, home / "first.h264",
+    )  # fmt: skip
+    assert report["recording_equal"] is True
+    assert report["network"]["pictures"] == made.frames  # the whole clip, once
+    assert report["network"]["packets_lost"] == 0
+    row = report["limits"]["none"]
+    assert row["slipped"] == 0 and row["freezes"] == 0
+    assert row["psnr_y"] == report["sent"]["psnr_y"] > 25
+    # byte for byte, from the other log: which quantizer each group was sent at
+    with (home / "send" / "flow000" / "tx.csv").open(newline="") as f:
+        chosen = {int(r["frame"]): (int(r["q"]), int(r["src_frame"])) for r in csv.DictReader(f)}
+    assert all(chosen[i][0] == chosen[i // GOP * GOP][0] for i in chosen)
+    assert (tmp_path / "none.h264").read_bytes() == made.splice(list(chosen.values()))
+
+
+def test_the_second_flow_begins_elsewhere_and_goes_on(
+    made: ladder.Ladder, sent_over_loopback: Path
+) -> None:
+    sent = trace.read_sent(sent_over_loopback / "send" / "flow001" / "tx.csv")
+    assert len(sent.q) > made.frames
+    assert set(sent.src) <= set(range(made.frames))
+
+
+@pytest.mark.parametrize(
+    ("lost", "slipped", "gap"),
+    [
+        pytest.param(range(27, 35), 8, 9, id="within a group"),
+        pytest.param(range(24, 26), 12, 13, id="a key picture: the whole group"),
+    ],
+)
+def test_losses_slip_and_freeze(
+    made: ladder.Ladder,
+    clip: Path,
+    sent_over_loopback: Path,
+    tmp_path: Path,
+    lost: range,
+    slipped: int,
+    gap: int,
+) -> None:
+    source = sent_over_loopback / "send" / "flow000"
+    sent = trace.read_sent(source / "tx.csv")
+    gone = {int(i) + sent.seq0 & 0xFFFF for i in np.flatnonzero(np.isin(sent.frame, lost))}
+    rows = (sent_over_loopback / "recv" / "flow000" / "rx.csv").read_text().splitlines()
+    kept = [rows[0], *(r for r in rows[1:] if int(r.split(",")[1]) not in gone)]
+    (tmp_path / "rx.csv").write_text("\n".join(kept) + "\n")
+    report = trace.post(made.path, clip, source, tmp_path, [trace.parse_limit("none")], tmp_path)
+    row = report["limits"]["none"]
+    keys = sum(i % GOP == 0 for i in lost)
+    assert report["network"]["pictures_lost"] == {"I": keys, "P": len(lost) - keys}
+    assert row["slipped"] == slipped and row["freezes"] == 1
+    assert row["freeze_s"] == pytest.approx(gap / 25, abs=1e-3)
+    assert row["psnr_y"] < report["sent"]["psnr_y"] - 1
+    assert json.loads((tmp_path / "report.json").read_text()) == report
+
+
+def _sent(count: int, interval: float = 0.04) -> trace.Sent:
+    begun = (np.arange(count) * interval * 1e9).astype(np.int64)
+    index = np.arange(count)
+    return trace.Sent(index, begun, np.full(count, 100), 65533, np.full(count, 30), index,
+                      index % GOP == 0, begun)  # fmt: skip
+
+
+def test_sequence_numbers_wrap_and_copies_are_passed_over(tmp_path: Path) -> None:
+    sent = _sent(6)
+    lines = ["t_ns,seq,rtp_ts,marker,wire_bytes"]
+    for index, late in ((0, 1), (2, 2), (1, 3), (2, 9), (4, 4)):
+        t = int(sent.t[index]) + late * 1_000_000
+        lines.append(f"{t},{65533 + index & 0xFFFF},0,1,100")
+    lines.append("0,30000,0,1,100")  # of no packet sent
+    (tmp_path / "rx.csv").write_text("\n".join(lines) + "\n")
+    delay = trace.read_arrivals(tmp_path / "rx.csv", sent)
+    assert np.round(delay[[0, 1, 2, 4]] * 1000).tolist() == [1, 3, 2, 4]
+    assert np.isinf(delay[[3, 5]]).all()
+
+
+def test_limits() -> None:
+    sent = _sent(5)
+    arrival = np.array([0.010, np.inf, 0.300, 0.130, 0.420])  # due after 0, 40, 80, ... ms
+    shown = {
+        text: trace.accept(sent, arrival, trace.parse_limit(text), 0.04).tolist()
+        for text in ("none", "buffer:0.15", "deadline:0.15")
+    }
+    assert shown["none"] == [True, False, True, True, True]
+    # due at 160 ms and then every 40 ms
+    assert shown["buffer:0.15"] == [True, False, False, True, False]
+    assert shown["deadline:0.15"] == [True, False, False, True, False]
+    for text in ("", "buffer", "buffer:0", "deadline:-1", "delay:1", "buffer:x"):
+        with pytest.raises(LabError, match="is no limit"):
+            trace.parse_limit(text)
+
+
+def test_mos_has_the_published_steps() -> None:
+    assert trace.mos(np.array([19.9, 20.1, 25.1, 31.1, 37.1])).tolist() == [1, 2, 3, 4, 5]
+
+
+def test_trace_tool_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert trace.main(["pre", str(tmp_path / "no.y4m"), "--out", str(tmp_path / "l")]) == 2
+    assert "no.y4m: cannot read" in capsys.readouterr().err
+    assert trace.main(["pre", "x", "--out", "y", "--ladder", "a..b"]) == 2
+    assert "give 19..43" in capsys.readouterr().err
