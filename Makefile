@@ -6,6 +6,7 @@
 #	make test		all tests but the slow ones
 #	make demo-seeds		the P-AQM half of the demonstration with five seeds
 #	make fuzz SECONDS=60	fuzz targets, each for so long
+#	make coverage		branch coverage of what parses and judges in paqmd
 #	make bench-auto		slow: links whose rate varies, P-AQM beside CAKE (out/bench-auto)
 #	make trace		64 trace flows through one bottleneck (out/trace)
 #	make bench-encoder	what the encoder makes of a rate (after a demo: needs its clip)
@@ -123,6 +124,10 @@ bench-qdisc: build
 
 deb:
 	@packaging/build-deb.sh out/deb
+
+.PHONY: coverage
+coverage: build
+	@feedback-daemon/tests/coverage.py --out out/coverage
 
 .PHONY: test-packages
 test-packages:

@@ -20,6 +20,13 @@
 #define PACKETS_PER_TURN 256 /* of one interface, before the others get theirs */
 #define RETRY_NS 2000000000ULL
 
+/* So many messages within a window are a flood, and no router's: they are then read
+ * in lots, as waking for each would cost more than judging it.
+ */
+#define FLOOD_WINDOW_NS 10000000ULL
+#define FLOOD_MESSAGES 100
+#define FLOOD_NAP_NS 1000000L
+
 struct iface {
 	struct source src; /* first: the loop knows the interface by it; -1: not open */
 	struct daemon *d;
@@ -45,6 +52,12 @@ struct capture {
 	uint64_t retry_ns;
 	/* realtime minus monotonic, read once per turn: captures carry realtime */
 	uint64_t now_real, now_mono;
+	/* Messages of the present window of FLOOD_WINDOW_NS, and whether the last
+	 * one was a flood.
+	 */
+	uint64_t window_ns;
+	unsigned int messages;
+	bool flood;
 	/* Messages wait here until all interfaces have been read: the packet
 	 * that one quotes may have left through another.
 	 */
@@ -98,7 +111,8 @@ static void packet(struct iface *f, const struct tpacket2_hdr *h, const struct s
 	memcpy(m->data, ip, m->len);
 }
 
-static void read_ring(struct iface *f)
+/* Return: false if there may be more. */
+static bool read_ring(struct iface *f)
 {
 	unsigned int i;
 
@@ -107,17 +121,20 @@ static void read_ring(struct iface *f)
 		struct tpacket2_hdr *h = (struct tpacket2_hdr *)frame;
 
 		if (!(__atomic_load_n(&h->tp_status, __ATOMIC_ACQUIRE) & TP_STATUS_USER))
-			return;
+			return true;
 		packet(f, h, (const struct sockaddr_ll *)(frame + TPACKET_ALIGN(sizeof(*h))));
 		__atomic_store_n(&h->tp_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
 		f->next = (f->next + 1) % OPENER_FRAMES;
 	}
+	return false;
 }
 
 static void log_verdict(const struct verdict *v)
 {
 	char addr[ADDR_TEXT];
 
+	if (v->refuse && !log_room(LOG_CLASS_REFUSED))
+		return;
 	if (v->refuse)
 		log_limited(LOG_CLASS_REFUSED, "message from %s refused: %s",
 			    addr_text(&v->addr, addr), refuse_name(v->refuse));
@@ -145,7 +162,13 @@ static void judge_held(struct daemon *d)
 		if (v.changed)
 			ipc_push(d, v.flow);
 	}
+	c->messages += c->held;
 	c->held = 0;
+	if (c->now_mono - c->window_ns < FLOOD_WINDOW_NS)
+		return;
+	c->flood = c->messages > FLOOD_MESSAGES;
+	c->window_ns = c->now_mono;
+	c->messages = 0;
 }
 
 /* Add what the kernel has counted since the last call. */
@@ -185,6 +208,8 @@ static void iface_ready(struct source *s, uint32_t events)
 	struct daemon *d = f->d;
 	struct capture *c = d->capture;
 	socklen_t len = sizeof(int);
+	const struct timespec nap = {.tv_nsec = FLOOD_NAP_NS};
+	bool empty = true;
 	unsigned int i;
 	int err = 0;
 
@@ -197,8 +222,10 @@ static void iface_ready(struct source *s, uint32_t events)
 	c->now_mono = clock_ns(CLOCK_MONOTONIC);
 	for (i = 0; i < CONF_IFACES; i++)
 		if (c->iface[i].src.fd >= 0)
-			read_ring(&c->iface[i]);
+			empty &= read_ring(&c->iface[i]);
 	judge_held(d);
+	if (c->flood && empty)
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &nap, NULL);
 }
 
 static const char *open_hint(int err)

@@ -68,12 +68,11 @@ void log_info(const char *fmt, ...)
 	va_end(ap);
 }
 
-void log_limited(enum log_class c, const char *fmt, ...)
+bool log_room(enum log_class c)
 {
 	struct timespec now;
-	va_list ap;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
 	if (!limits[c].t || now.tv_sec - limits[c].t >= LOG_BURST / LOG_PER_S)
 		limits[c].credit = LOG_BURST;
 	else
@@ -81,10 +80,16 @@ void log_limited(enum log_class c, const char *fmt, ...)
 	if (limits[c].credit > LOG_BURST)
 		limits[c].credit = LOG_BURST;
 	limits[c].t = now.tv_sec;
-	if (limits[c].credit <= 0) {
-		limits[c].suppressed++;
+	limits[c].suppressed += limits[c].credit <= 0;
+	return limits[c].credit > 0;
+}
+
+void log_limited(enum log_class c, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!log_room(c))
 		return;
-	}
 	limits[c].credit--;
 	if (limits[c].suppressed) {
 		log_info("%llu similar lines left out", (unsigned long long)limits[c].suppressed);

@@ -88,6 +88,12 @@ def capture(packets: list[Packet], kind: int = RAW, order: str = "<", nano: bool
     return data
 
 
+def frames(kind: int, *data: bytes) -> bytes:
+    """A capture of frames as they are."""
+    head = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, kind)
+    return head + b"".join(struct.pack("<IIII", 1, 0, len(d), len(d)) + d for d in data)
+
+
 class Trial:
     def __init__(self, paqmd: str, home: Path) -> None:
         self.paqmd, self.home = paqmd, home
@@ -185,9 +191,15 @@ def check_flows(t: Trial) -> None:
     flows = t.home / "flows"
     flows.write_text(f"# flows\n\n *:9 10.0.0.1:9 # {'x' * 400}\n{FLOW}\n[::1]:1 [::2]:2\n")
     t.expect("flows of a file", t.short(data, "--flows", str(flows)), TOLD)
+    flows.write_text(f"{FLOW}\n# {'x' * 400}")
+    t.expect("a comment ends the file", t.short(data, "--flows", str(flows)), TOLD)
     for line, text in (
         ("*:9 10.0.0.1:9\n*:9 10.0.0.1:9", "line 2: the same packets"),
         ("10.0.0.1:9", "line 1: destination"),
+        ("[::1:9 10.0.0.1:9", "line 1: source"),
+        ("[::g]:9 10.0.0.1:9", "line 1: source"),
+        ("*:99999999999999999999999 10.0.0.1:9", "line 1: source"),
+        ("*: 10.0.0.1:9", "line 1: source"),
         ("10.0.0.1 10.0.0.2:9", "line 1: source"),
         ("*:9 *:9", "line 1: destination"),
         ("*:0 10.0.0.1:9", "line 1: source"),
@@ -247,6 +259,20 @@ def check_bad_files(t: Trial) -> None:
     first = rtp(1)
     odd = [(10.0, OUT, media(first)), (1.0, IN, said(message(quote(first), 1, 5e5))),
            (4e9, OUT, b"\x45"), (4e9, IN, b""), (4e9, IN, b"\x60" + bytes(60))]
+    for kind in (ETHERNET, RAW, COOKED, COOKED2):
+        short = [bytes(n) for n in (0, 1, 11, 13, 14, 16, 17, 19, 20, 21, 33)]
+        got = t.read(frames(kind, *short))
+        t.expect(f"short frames, link type {kind}", (got[0], got[1][-1]["foreign"]),
+                 (0, len(short)))
+    echo = said(b"\x08" + bytes(99))
+    ping6 = said6(b"\x80" + bytes(99))
+    mixed = [echo, ping6, media(bytes(5000)), echo[:20], ping6[:40], media(first)[:19]]
+    got = t.read(frames(RAW, *mixed))
+    t.expect("others", (got[1][-1]["foreign"], got[1][-1]["media_ignored"]), (5, 1))
+    doubly = bytes(12) + b"\x88\xa8\x00\x01\x81\x00\x00\x02\x08\x00" + echo
+    t.expect("two kinds of tags", t.read(frames(ETHERNET, doubly))[1][-1]["foreign"], 1)
+    status, _, text = t.read(frames(RAW, media(bytes(5000)))[:-3])
+    t.expect(f"cut behind what is looked at: {text}", (status, "middle" in text), (1, True))
     t.expect("odd packets", t.short(capture(odd), "--flow", FLOW), ["accepted", "expired"])
 
 
