@@ -29,6 +29,15 @@ def message(seq: int, ecf: float, erf: float, boot: int = 7) -> bytes:
     return packet(1, ROUTER, struct.pack("!BBHf", 253, 0, 0, ecf) + bytes(56) + obj)
 
 
+def message6(seq: int, ecf: float, erf: float) -> bytes:
+    """The same over IPv6."""
+    icmp = message(seq, ecf, erf)[20:]
+    icmp = b"\x64" + icmp[1:8] + bytes(76) + icmp[64:]
+    ends = socket.inet_pton(socket.AF_INET6, "2001:db8::a00:101")
+    ends += socket.inet_pton(socket.AF_INET6, "2001:db8::a00:102")
+    return struct.pack("!IHBB", 6 << 28, len(icmp), 58, 64) + ends + icmp
+
+
 def framed(packets: list[bytes], helps: int) -> bytes:
     """Input of the message target."""
     return bytes([helps]) + b"".join(struct.pack("!H", len(p)) + p for p in packets)
@@ -115,6 +124,10 @@ def main() -> None:
     inputs = {
         "message/rounds": framed([message(s, v, 5e5, b) for s, v, b in rounds], 3),
         "message/rounds-ecf": framed([message(s, v, 5e5, b) for s, v, b in rounds], 7),
+        "message/tagged": framed([message(s, v, 5e5, b) for s, v, b in rounds], 27),
+        "message/untagged": framed([message(s, v, 5e5, b) for s, v, b in rounds], 11),
+        "message/ipv6": framed([message6(s, v, 5e5) for s, v, _ in rounds], 35),
+        "message/ipv6-tagged": framed([message6(s, v, 5e5) for s, v, _ in rounds], 63),
         "message/values": framed([message(1, nan, 5e5), message(2, 0.5, -1), message(3, 1, 1)], 3),
         "message/unsealed": framed([message(1, 0.5, 5e5)], 0),
         "message/no-proof": framed([message(1, 0.5, 5e5)], 1),
