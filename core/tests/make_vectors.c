@@ -2,11 +2,13 @@
 /*
  * Writes the test vectors of docs/protocol.md, made with the encoder:
  *
- *	make_vectors DIR		write DIR/messages.json, refusals.json, invariant.json
+ *	make_vectors DIR		write DIR/messages.json, messages6.json, refusals.json,
+ *					invariant.json
  *	make_vectors --check DIR	fail if a file there is not what would be written
  *
  * What a message must decode to is taken from what was put in, never from the decoder.
  */
+#include <arpa/inet.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -297,6 +299,68 @@ static json_t *refusals(void)
 	return list;
 }
 
+static json_t *address6(const paqm_u8 *a)
+{
+	char text[INET6_ADDRSTRLEN];
+
+	return json_string(inet_ntop(AF_INET6, a, text, sizeof(text)));
+}
+
+/* Messages about IPv6: what is quoted begins with an IPv6 header. */
+static void add_message6(json_t *list, const char *name, struct paqm_msg m, paqm_u32 payload,
+			 int spoil)
+{
+	static const paqm_u8 router[16] = {0x20, 0x01, 0x0D, 0xB8, [15] = 1};
+	struct quote v4 = make_quote(0, payload);
+	paqm_u8 q[PAQM_IP6_HDR + 8 + PAQM_QUOTE_UDP] = {0x60}, buf[PAQM_MSG_MAX], key[16];
+	paqm_u8 bytes[PAQM_TAG_BYTES];
+	json_t *v, *want, *quote;
+	paqm_u32 len, i;
+
+	paqm_put16(q + 4, 8 + 1160);
+	q[6] = 17;
+	q[7] = 63;
+	memcpy(q + 8, router, 16);
+	q[23] = 2;
+	memcpy(q + 24, router, 16);
+	q[31] = 7;
+	memcpy(q + 40, v4.bytes + 20, 8 + payload);
+	for (i = 0; i < sizeof(key); i++)
+		key[i] = (paqm_u8)i;
+	if (m.flags & PAQM_F_AUTH)
+		m.tag = paqm_siphash24(key, bytes, paqm_tag_bytes(&m, q + 48, payload, bytes));
+	len = paqm_icmp6_encode(buf, PAQM_ICMP6_TYPE_EXP, router, q + 8, q, 48 + payload, &m);
+	buf[len - 1] ^= (paqm_u8)spoil;
+	v = json_pack("{s:s,s:o,s:o,s:o}", "name", name, "src", address6(router), "dst",
+		      address6(q + 8), "icmp6", hex(buf, len));
+	if (spoil) {
+		json_object_set_new(v, "refusal", json_string(vector_refusals[PAQM_MSG_CHECKSUM]));
+	} else {
+		want = fields(&m, &v4);
+		quote = json_object_get(want, "quote");
+		json_object_set_new(quote, "saddr", address6(q + 8));
+		json_object_set_new(quote, "daddr", address6(q + 24));
+		json_object_set_new(v, "expect", want);
+	}
+	if (m.flags & PAQM_F_AUTH)
+		json_object_set_new(v, "key", hex(key, sizeof(key)));
+	json_array_append_new(list, v);
+}
+
+static json_t *messages6(void)
+{
+	json_t *list = json_array();
+	struct paqm_msg m = sample;
+
+	add_message6(list, "usual: 28 bytes quoted behind UDP", m, PAQM_QUOTE_UDP, 0);
+	add_message6(list, "quoted packet of 20 payload bytes", m, 20, 0);
+	add_message6(list, "checksum off by one", m, PAQM_QUOTE_UDP, 1);
+	m.flags |= PAQM_F_AUTH;
+	m.key_id = 0x0102;
+	add_message6(list, "tagged: as over IPv4, addresses are not covered", m, PAQM_QUOTE_UDP, 0);
+	return list;
+}
+
 /* What of a UDP payload is digested, written down by hand. */
 static const struct {
 	const char *name, *payload, *invariant;
@@ -373,6 +437,8 @@ int main(int argc, char **argv)
 	}
 	bad = put(dir, "messages.json", "ICMP messages that a receiver must decode", messages(),
 		  check);
+	bad |= put(dir, "messages6.json", "ICMPv6 messages, and between which addresses",
+		   messages6(), check);
 	bad |= put(dir, "refusals.json", "ICMP messages that a receiver must refuse, and why",
 		   refusals(), check);
 	bad |= put(dir, "invariant.json", "bytes of a UDP payload that the digest covers",

@@ -3,6 +3,7 @@
  * Runs the decoder of core/paqm_msg.h over the published test vectors:
  *	test_vectors DIR
  */
+#include <arpa/inet.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,16 +75,18 @@ static paqm_u8 *unhex(const char *s, paqm_u32 *len)
 
 static void check_quote(const struct paqm_quote *q, const json_t *want)
 {
-	char dotted[16];
+	char dotted[INET6_ADDRSTRLEN];
 	paqm_u32 len;
 	paqm_u8 *payload = unhex(text(want, "payload"), &len);
 
-	snprintf(dotted, sizeof(dotted), "%u.%u.%u.%u", q->saddr >> 24, q->saddr >> 16 & 255,
-		 q->saddr >> 8 & 255, q->saddr & 255);
+	inet_ntop(q->version == 6 ? AF_INET6 : AF_INET, q->src, dotted, sizeof(dotted));
 	expect_text("saddr", dotted, text(want, "saddr"));
-	snprintf(dotted, sizeof(dotted), "%u.%u.%u.%u", q->daddr >> 24, q->daddr >> 16 & 255,
-		 q->daddr >> 8 & 255, q->daddr & 255);
+	inet_ntop(q->version == 6 ? AF_INET6 : AF_INET, q->dst, dotted, sizeof(dotted));
 	expect_text("daddr", dotted, text(want, "daddr"));
+	if (q->version == 4) {
+		expect("saddr as a number", q->saddr, paqm_get32(q->src));
+		expect("daddr as a number", q->daddr, paqm_get32(q->dst));
+	}
 	expect("sport", q->sport, integer(want, "sport"));
 	expect("dport", q->dport, integer(want, "dport"));
 	expect("payload length", q->payload_len, len);
@@ -137,10 +140,24 @@ static void check_tag(const struct paqm_msg *m, const struct paqm_quote *q, cons
 	free(key);
 }
 
-static void check_message(const json_t *v)
+/* What came of decoding a vector is what it says. */
+static void check_decoded(const json_t *v, enum paqm_msg_err err, const struct paqm_msg *m,
+			  const struct paqm_quote *q)
 {
 	const json_t *want = json_object_get(v, "expect");
 	const json_t *refusal = json_object_get(v, "refusal");
+
+	expect_text("refusal", vector_refusals[err], refusal ? json_string_value(refusal) : "none");
+	if (err != PAQM_MSG_OK || !want)
+		return;
+	check_fields(m, want);
+	check_quote(q, json_object_get(want, "quote"));
+	if (json_object_get(v, "key"))
+		check_tag(m, q, text(v, "key"));
+}
+
+static void check_message(const json_t *v)
+{
 	struct paqm_quote q;
 	struct paqm_msg m;
 	enum paqm_msg_err err;
@@ -148,16 +165,25 @@ static void check_message(const json_t *v)
 	paqm_u8 *buf = unhex(text(v, "icmp"), &len);
 
 	err = paqm_icmp_decode(buf, len, PAQM_ICMP_TYPE_EXP, &m, &q);
-	expect_text("refusal", vector_refusals[err], refusal ? json_string_value(refusal) : "none");
-	if (err == PAQM_MSG_OK && want) {
-		check_fields(&m, want);
-		check_quote(&q, json_object_get(want, "quote"));
-		if (json_object_get(v, "key"))
-			check_tag(&m, &q, text(v, "key"));
-	}
+	check_decoded(v, err, &m, &q);
 	free(buf);
 }
 
+static void check_message6(const json_t *v)
+{
+	paqm_u8 src[16], dst[16], *buf;
+	enum paqm_msg_err err;
+	struct paqm_quote q;
+	struct paqm_msg m;
+	paqm_u32 len;
+
+	buf = unhex(text(v, "icmp6"), &len);
+	inet_pton(AF_INET6, text(v, "src"), src);
+	inet_pton(AF_INET6, text(v, "dst"), dst);
+	err = paqm_icmp6_decode(buf, len, PAQM_ICMP6_TYPE_EXP, src, dst, &m, &q);
+	check_decoded(v, err, &m, &q);
+	free(buf);
+}
 static void check_invariant(const json_t *v)
 {
 	paqm_u8 out[PAQM_QUOTE_UDP];
@@ -203,6 +229,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	run(argv[1], "messages.json", check_message);
+	run(argv[1], "messages6.json", check_message6);
 	run(argv[1], "refusals.json", check_message);
 	run(argv[1], "invariant.json", check_invariant);
 	printf("%lu checks, %lu failed\n", checks, failures);

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import struct
 import sys
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,27 @@ def decode_quote(quote: bytes) -> dict[str, Any]:
         "dport": dport,
         "payload": payload.hex(),
     }
+
+
+def decode6(icmp: bytes, src: str, dst: str) -> dict[str, Any]:
+    """The same of an ICMPv6 message between these addresses."""
+    if not ICMP_HEADER + 48 + OBJECT <= len(icmp) <= ICMP_HEADER + QUOTE_MAX + OBJECT:
+        raise Refused("msg_length")
+    if icmp[0] != 100 or icmp[1] != 0:
+        raise Refused("msg_type")
+    ends = IPv6Address(src).packed + IPv6Address(dst).packed
+    if checksum(ends + struct.pack("!II", len(icmp), 58) + icmp) != 0:
+        raise Refused("msg_checksum")
+    quote = icmp[ICMP_HEADER:-OBJECT]
+    if quote[0] >> 4 != 6 or quote[6] != 17 or len(quote) > 48 + QUOTED_PAYLOAD:
+        raise Refused("msg_quote")
+    # what follows the IP header, and the object, are as over IPv4
+    head = b"\x45" + bytes(8) + b"\x11" + bytes(10)
+    plain = b"\xfd\0\0\0" + icmp[4:8] + head + quote[40:] + icmp[-OBJECT:]
+    fields = decode(plain[:2] + struct.pack("!H", checksum(plain)) + plain[4:])
+    fields["quote"]["saddr"] = str(IPv6Address(quote[8:24]))
+    fields["quote"]["daddr"] = str(IPv6Address(quote[24:40]))
+    return fields
 
 
 def decode(icmp: bytes) -> dict[str, Any]:
@@ -141,7 +162,8 @@ def siphash(key: bytes, data: bytes) -> int:
 
 def tag(icmp: bytes, key: bytes) -> int:
     """The tag that a message with this key must carry."""
-    payload = bytes.fromhex(decode(icmp)["quote"]["payload"])
+    quote = icmp[ICMP_HEADER:-OBJECT]
+    payload = quote[(40 if quote[0] >> 4 == 6 else 4 * (quote[0] & 15)) + 8 :]
     return siphash(key, icmp[-OBJECT:-8] + bytes(8) + invariant(payload))
 
 
@@ -156,11 +178,14 @@ def main() -> int:
         return 2
     directory = Path(sys.argv[1])
     wrong = total = 0
-    for vector in load(directory, "messages.json") + load(directory, "refusals.json"):
+    files = ("messages.json", "messages6.json", "refusals.json")
+    for vector in [v for name in files for v in load(directory, name)]:
         total += 1
         got: dict[str, Any]
+        icmp = bytes.fromhex(vector.get("icmp") or vector.get("icmp6", ""))
         try:
-            got = {"expect": decode(bytes.fromhex(vector["icmp"]))}
+            six = "icmp6" in vector
+            got = {"expect": decode6(icmp, vector["src"], vector["dst"]) if six else decode(icmp)}
         except Refused as reason:
             got = {"refusal": str(reason)}
         want = {key: vector[key] for key in ("expect", "refusal") if key in vector}
@@ -168,7 +193,7 @@ def main() -> int:
             wrong += 1
             print(f"{vector['name']}: got {got}, want {want}")
         if "key" in vector:
-            right = f"{tag(bytes.fromhex(vector['icmp']), bytes.fromhex(vector['key'])):016x}"
+            right = f"{tag(icmp, bytes.fromhex(vector['key'])):016x}"
             if right != vector["expect"]["tag"] or not vector["expect"]["flags"] & 8:
                 wrong += 1
                 print(f"{vector['name']}: tag {right}, or no flag AUTH")
