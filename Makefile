@@ -9,7 +9,7 @@
 #	make coverage		branch coverage of what parses and judges in paqmd
 #	make bench-auto		slow: links whose rate varies, P-AQM beside CAKE (out/bench-auto)
 #	make trace		64 trace flows through one bottleneck (out/trace)
-#	make bench-encoder	what the encoder makes of a rate (after a demo: needs its clip)
+#	make bench-encoder	the encoder beside x264enc while the rate falls and rises (slow)
 #	make gcc-element	optional: GStreamer's Google congestion control (Rust; once)
 #	make tdc-kernel		the kernel's own cases for qdiscs, without and with the module (slow)
 #	make kernels		modules and suites on 6.1, 6.12 and the newest kernel (very slow)
@@ -110,9 +110,9 @@ trace: build
 		-m paqm_lab.trace_lab --out out/trace
 
 bench-encoder: build
-	@for rate in 400000 750000 1100000 1330000 2500000 3000000; do \
-		$(BUILD)/streamer/tests/bench_encoder "$(CACHE)/clip.y4m" $$rate || exit $$?; \
-	done
+	@PYTHONPATH=testbed PYTHONDONTWRITEBYTECODE=1 "$(CACHE)/venv/bin/python" \
+		streamer/lab/bench_encoder.py --tool $(BUILD)/streamer/tests/bench_element \
+		--out out/bench-encoder
 
 .PHONY: gcc-element
 gcc-element:

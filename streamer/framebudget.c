@@ -6,6 +6,13 @@
 
 /* Share of the backlog repaid by each picture. */
 #define REPAY 0.9
+/* What pictures stayed short of their shares is made good by the next ones: so
+ * much of it by each, of no more than so many shares.
+ */
+#define MAKE_GOOD 0.5
+#define OWED_MAX 1.5
+#define SAME 0.05   /* rates that differ less are one */
+#define FORGET 0.05 /* by a picture that needs no more */
 /* Gain and limits of the slow correction. */
 #define TRIM_GAIN 0.06
 #define TRIM_MAX 0.15
@@ -27,7 +34,7 @@ struct budget budget_next(const struct budget_state *st, const struct budget_par
 
 	b.bound = b.share + rate * p->delay / 8 - st->backlog;
 	b.skip = b.bound < WORTH * b.share;
-	b.target = b.share * (p->use + st->trim) - REPAY * st->backlog;
+	b.target = b.share * (p->use + st->trim) + MAKE_GOOD * st->owed - REPAY * st->backlog;
 	b.target = clampd(b.target, TARGET_FLOOR * b.share, fmax(b.bound, TARGET_FLOOR * b.share));
 	return b;
 }
@@ -43,6 +50,14 @@ void budget_sent(struct budget_state *st, const struct budget_params *p, const s
 {
 	double miss = p->use - wire / b->share;
 
+	/* What is owed at one rate is not at another. */
+	if (fabs(b->share - st->share) > SAME * st->share)
+		st->owed = 0;
+	st->share = b->share;
+	if (limited && wire < b->share)
+		st->owed *= 1 - FORGET;
+	else
+		st->owed = clampd(st->owed + b->share - wire, 0, OWED_MAX * b->share);
 	st->backlog = fmax(0, st->backlog + wire - b->share);
 	if (!limited || miss < 0)
 		st->trim = clampd(st->trim + TRIM_GAIN * miss, TRIM_MIN, TRIM_MAX);

@@ -24,6 +24,8 @@ struct budget_params {
 struct budget_state {
 	double backlog; /* bytes waiting at the modelled bottleneck */
 	double trim;	/* slow correction, as a share of the allowance */
+	double owed;	/* bytes that pictures stayed short of their shares */
+	double share;	/* at which that was */
 };
 
 struct budget {

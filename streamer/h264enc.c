@@ -29,12 +29,13 @@
  * when that leaves pictures small, as after a cut to easy content.
  */
 #define TRIM_FINER 6
-#define TRIM_FINER_STEP 4
+#define TRIM_FINER_STEP 3
+#define TRIM_FINER_LEAP 12
 /* Row control fills 0.75 to 1.0 of the planned size, depending on content. */
 #define FILL_START 0.88
-#define FILL_MIN 0.75
+#define FILL_MIN 0.65
 #define FILL_MAX 1.0
-#define FILL_GAIN 0.05
+#define FILL_GAIN 0.2
 /* Row control may miss its hard limit slightly: keep clear of the bound. */
 #define BOUND_MARGIN 0.98
 #define VBV_FRAMES 1.09
@@ -50,8 +51,9 @@ struct h264_enc {
 	struct budget_state budget;
 	double rate;
 	double qp_sum; /* over the pictures of this group */
-	double finer;  /* how far below the group's quantizer pictures may go */
-	double fill;   /* what row control makes of a planned size */
+	double last_qp;
+	double finer; /* how far below the group's quantizer pictures may go */
+	double fill;  /* what row control makes of a planned size */
 	double floor_qp, plan_bits;
 	unsigned int frame;
 	unsigned int group;
@@ -131,7 +133,7 @@ static void param_init(x264_param_t *p, const struct h264_config *cfg)
 	 */
 	p->rc.i_qp_min = 0;
 	p->rc.i_qp_max = 51;
-	p->rc.i_qp_step = 4;
+	p->rc.i_qp_step = 16;
 	p->rc.f_rate_tolerance = 0.01f;
 	if (cfg->mode == H264_MODE_TRIM) {
 		double frame = cfg->rate_max / fps;
@@ -177,6 +179,7 @@ struct h264_enc *h264_open(const struct h264_config *cfg, char *err, size_t errl
 	};
 	enc->rate = cfg->rate;
 	enc->finer = TRIM_FINER;
+	enc->last_qp = cfg->qp_max;
 	enc->fill = FILL_START;
 	ra_init(&enc->ra, &enc->ra_params, group_bits(enc, cfg->rate));
 	return enc;
@@ -197,7 +200,10 @@ static void begin_group(struct h264_enc *enc)
 	enc->ra_params.q_max = enc->cfg.qp_max;
 	enc->ra.q = fmin(fmax(enc->ra.q, enc->cfg.qp_min), enc->cfg.qp_max);
 	enc->qp_sum = 0;
-	enc->finer = TRIM_FINER;
+	/* A full bucket coarsens the quantizer of content that needs little; pictures
+	 * keep what they have, since each is held to its own bound anyway.
+	 */
+	enc->finer = fmax(TRIM_FINER, enc->ra.q - enc->last_qp + TRIM_FINER_STEP);
 }
 
 /* A new allowance; the next picture obeys it. */
@@ -207,6 +213,9 @@ void h264_set_rate(struct h264_enc *enc, double rate)
 		rate = enc->cfg.rate_max;
 	if (rate == enc->rate)
 		return;
+	/* The group's quantizer is of the old rate: let pictures go as far as the new one. */
+	if (rate > enc->rate)
+		enc->finer += 6 * log2(rate / enc->rate);
 	enc->rate = rate;
 	ra_feedback(&enc->ra, &enc->ra_params, group_bits(enc, rate));
 }
@@ -285,13 +294,14 @@ static void plan_picture(struct h264_enc *enc, const struct budget *b)
 static void learn(struct h264_enc *enc, const struct budget *b, const struct h264_picture *pic)
 {
 	bool at_floor = pic->qp <= enc->floor_qp + 1;
-	bool small = pic->wire < 0.9 * b->target;
+	bool small = pic->wire < 0.97 * b->target;
 
 	budget_sent(&enc->budget, &enc->budget_params, b, pic->wire, at_floor);
 	if (enc->cfg.mode != H264_MODE_TRIM)
 		return;
 	if (at_floor && small)
-		enc->finer += TRIM_FINER_STEP;
+		enc->finer += fmin(fmax(6 * log2(b->target / (double)pic->wire), TRIM_FINER_STEP),
+				   TRIM_FINER_LEAP);
 	else if (!at_floor)
 		enc->fill += FILL_GAIN *
 			     (fmin(fmax(8.0 * pic->bytes / enc->plan_bits, FILL_MIN), FILL_MAX) -
@@ -382,6 +392,7 @@ static void end_picture(struct h264_enc *enc, double wire, double qp, struct h26
 {
 	ra_frame(&enc->ra, 8 * wire);
 	enc->qp_sum += qp;
+	enc->last_qp = qp;
 	if (!ra_group_complete(&enc->ra, &enc->ra_params))
 		return;
 	qp = enc->qp_sum / enc->ra.i;

@@ -43,6 +43,17 @@ static void test_budget(void)
 	b = budget_next(&st, &p, 1e6);
 	budget_sent(&st, &p, &b, 100, true);
 	CHECK("limited", st.trim, 0);
+	/* What a picture stayed short of the next ones make good, at that rate only. */
+	st = (struct budget_state){0};
+	b = budget_next(&st, &p, 1e6);
+	budget_sent(&st, &p, &b, 4000, false);
+	CHECK("owed", st.owed, 1000);
+	if (budget_next(&st, &p, 1e6).target < 5400)
+		CHECK("made good", 0, 1);
+	b = budget_next(&st, &p, 400e3);
+	budget_sent(&st, &p, &b, 2000, false);
+	CHECK("not at another rate", st.owed, 0);
+	st = (struct budget_state){0};
 	for (int i = 0; i < 1000; i++) {
 		b = budget_next(&st, &p, 1e6);
 		budget_sent(&st, &p, &b, 0.9 * b.target, false);

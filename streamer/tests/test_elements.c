@@ -174,7 +174,7 @@ GST_START_TEST(test_key_frame)
 	GstHarness *h = new_encoder(&seen);
 	guint keys = 0, waves = 0;
 
-	g_object_set(h->element, "rate", (guint64)1000000, NULL);
+	g_object_set(h->element, "rate", (guint64)1000000, "refresh", 48, NULL);
 	start(h);
 	encode(h, 0, 30, 1000, 80);
 	gst_harness_push_upstream_event(
