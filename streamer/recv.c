@@ -318,7 +318,8 @@ static gboolean build(struct receiver *r, GError **error)
 		"udpsrc name=rtcpin close-socket=false caps=application/x-rtcp ! "
 		"bin.recv_rtcp_sink_0 "
 		"bin.send_rtcp_src_0 ! appsink name=rtcp sync=false async=false "
-		"rtph264depay name=depay ! avdec_h264 max-threads=1 ! videoconvert ! "
+		"rtph264depay name=depay request-keyframe=true ! avdec_h264 max-threads=1 ! "
+		"videoconvert ! "
 		"video/x-raw,format=I420 ! appsink name=out sync=false async=false max-buffers=8",
 		JITTER_MS);
 	r->pipeline = gst_parse_launch(text, error);
@@ -326,7 +327,9 @@ static gboolean build(struct receiver *r, GError **error)
 	if (!r->pipeline)
 		return FALSE;
 	caps = gst_caps_from_string(RTP_CAPS);
-	gst_caps_set_simple(caps, "extmap-" G_STRINGIFY(TWCC_ID), G_TYPE_STRING, TWCC_URI, NULL);
+	gst_caps_set_simple(caps, "extmap-" G_STRINGIFY(TWCC_ID), G_TYPE_STRING, TWCC_URI,
+			    /* What is lost is asked for anew: RFC 4585 section 6.3.1. */
+			    "rtcp-fb-nack-pli", G_TYPE_BOOLEAN, TRUE, NULL);
 	g_object_set(by_name(r, "rtp"), "socket", r->rtp, "caps", caps, NULL);
 	gst_caps_unref(caps);
 	g_object_set(by_name(r, "rtcpin"), "socket", r->rtcp, NULL);

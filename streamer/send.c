@@ -367,7 +367,8 @@ static gboolean build(struct sender *s, GRand *rand, GError **error)
 	s->ts_offset = g_rand_int(rand);
 	text = g_strdup_printf(
 		"rtpbin name=bin rtp-profile=avpf %s ! "
-		"paqmh264enc name=enc gop=%d qp-min=%d rate-max=%" G_GUINT64_FORMAT " ! "
+		"paqmh264enc name=enc min-force-key-unit-interval=500000000 gop=%d qp-min=%d "
+		"rate-max=%" G_GUINT64_FORMAT " ! "
 		"rtph264pay name=pay mtu=%d pt=96 config-interval=0 aggregate-mode=none ! "
 		"paqmpacer name=pacer ! %s%sbin.send_rtp_sink_0 bin.send_rtp_src_0 ! "
 		"udpsink name=rtp host=%s port=%u sync=false async=false close-socket=false "
