@@ -10,6 +10,7 @@
 #	make bench-auto		slow: links whose rate varies, P-AQM beside CAKE (out/bench-auto)
 #	make trace		64 trace flows through one bottleneck (out/trace)
 #	make bench-encoder	the encoder beside x264enc while the rate falls and rises (slow)
+#	make streamer-checks	rate controllers on queues with and without advice, TFRC's bands (slow)
 #	make gcc-element	optional: GStreamer's Google congestion control (Rust; once)
 #	make tdc-kernel		the kernel's own cases for qdiscs, without and with the module (slow)
 #	make kernels		modules and suites on 6.1, 6.12 and the newest kernel (very slow)
@@ -114,7 +115,10 @@ bench-encoder: build
 		streamer/lab/bench_encoder.py --tool $(BUILD)/streamer/tests/bench_element \
 		--out out/bench-encoder
 
-.PHONY: gcc-element
+.PHONY: gcc-element streamer-checks
+streamer-checks: build gcc-element
+	@streamer/lab/streamer_checks.py --build $(BUILD) --out out/streamer
+
 gcc-element:
 	@setup/gcc-element/build.sh
 

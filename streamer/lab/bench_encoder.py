@@ -27,7 +27,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
 from paqm_lab import cache, clip
 from paqm_lab.errors import LabError
 

@@ -1,0 +1,175 @@
+#!/usr/bin/env -S python3 -B
+# SPDX-License-Identifier: GPL-2.0
+"""What the rate controllers of the streamer must show, measured in the lab.
+
+streamer_checks.py --build build --out out/streamer
+
+1. Where no router speaks (scenario `controllers`): auto is no worse than gcc in delay and rate,
+   libwebrtc beside them for reference.
+2. Where one speaks (scenario `follow`): auto has its fair rate within a second of its start and of
+   every change.
+3. TFRC on real queues (tfrc_bands.py).
+
+Writes result.json with `checks` and prints them; status 1 if one fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+Json = dict[str, Any]
+
+TOP = Path(__file__).resolve().parent.parent.parent
+LAB = TOP / "testbed" / "paqm-lab"
+QUEUES = {"codel": "fq_codel", "fifo": "FIFO"}
+SENDERS = ("auto", "gcc", "rtc")
+# Two runs of one controller differ by about as much.
+DELAY_SLACK_MS = 2.0
+RATE_SLACK = 0.98
+FOLLOW_S = 1.0
+NEAR = 0.1  # of the fair rate
+MEAN_OVER = 6  # pictures, a quarter of a second
+
+
+def check(variant: str, name: str, value: float | None, relation: str, limit: float, unit: str,
+          source: str) -> Json:
+    good = value is not None and (value <= limit if relation == "<=" else value >= limit)
+    return {"variant": variant, "name": name, "value": None if value is None else round(value, 3),
+            "relation": relation, "limit": round(limit, 3), "unit": unit, "pass": good,
+            "source": source}
+
+
+def run(*words: str) -> int:
+    return subprocess.run([str(LAB), *words], cwd=TOP).returncode
+
+
+def scenario(name: str, out: Path) -> Json:
+    if run("run", name, "--out", str(out / name)) != 0:
+        raise SystemExit(f"streamer_checks: scenario {name} failed")
+    loaded: Json = json.loads((out / name / "result.json").read_text())
+    return loaded
+
+
+def no_router(result: Json) -> tuple[list[Json], Json]:
+    """auto against gcc, per queue."""
+    variants = {v["name"]: v for v in result["variants"]}
+    table: Json = {}
+    for name, variant in variants.items():
+        stream, shown = variant["flows"]["a"], variant["figures"]["picture"] or {}
+        table[name] = {
+            "delay_p50_ms": stream["sojourn_ms"]["p50"],
+            "delay_p95_ms": stream["sojourn_ms"]["p95"],
+            "rate_mbit": stream["mean_mbit"],
+            "loss_percent": stream["loss"]["percent"],
+            "vmaf": shown.get("vmaf"),
+            "freezes": shown.get("freezes"),
+            "frozen_s": shown.get("frozen_s"),
+        }
+        print(f"{name:<11} " + "  ".join(f"{k} {v}" for k, v in table[name].items()))
+    checks = []
+    for queue, title in QUEUES.items():
+        mine, other = table[f"auto-{queue}"], table[f"gcc-{queue}"]
+        checks.append(check(f"auto, {title}", "delay_p95_against_gcc", mine["delay_p95_ms"], "<=",
+                            other["delay_p95_ms"] + DELAY_SLACK_MS, "ms",
+                            "time in the router of the stream's packets; limit: gcc's and 2 ms"))
+        checks.append(check(f"auto, {title}", "rate_against_gcc", mine["rate_mbit"], ">=",
+                            RATE_SLACK * other["rate_mbit"], "Mbit/s",
+                            "mean of the stream; limit: 98 % of gcc's"))
+    return checks, table
+
+
+def pictures(path: Path, t0_ns: int) -> list[tuple[float, float, float]]:
+    """Time, bit/s by bytes on the wire over the last pictures, and allowance."""
+    with path.open() as file:
+        rows = list(csv.DictReader(file))
+    t = [(int(row["t_ns"]) - t0_ns) / 1e9 for row in rows]
+    wire = [8 * int(row["wire_bytes"]) for row in rows]
+    found = []
+    for i in range(MEAN_OVER, len(rows)):
+        span = t[i] - t[i - MEAN_OVER]
+        found.append((t[i], sum(wire[i - MEAN_OVER : i]) / span, float(rows[i]["allowance_bps"])))
+    return found
+
+
+def follow(result: Json, out: Path) -> list[Json]:
+    """From each change until the stream sends, and goes on to send, near its fair rate."""
+    home = out / "follow" / "paqm"
+    t0_ns = json.loads((home / "run.json").read_text())["t0_ns"]
+    variant = result["variants"][0]
+    checks = []
+    for name, flow in variant["flows"].items():
+        sent = pictures(home / "flows" / name / "send" / "frames.csv", t0_ns)
+        for segment in flow["segments"]:
+            start, stop = segment["start"], segment["stop"]
+            if stop - start < 4:
+                continue
+            inside = [row for row in sent if start < row[0] < stop - 0.5]
+            late = [row[2] for row in inside if row[0] > start + (stop - start) / 2]
+            if not late:
+                raise SystemExit(f"streamer_checks: {name} sent nothing from {start} s on")
+            # What the router names in the end is the fair rate of this interval.
+            fair = sum(late) / len(late)
+            away = [row[0] for row in inside if abs(row[1] - fair) > NEAR * fair]
+            held = [row[0] for row in inside if abs(row[2] - fair) > NEAR * fair]
+            # The mean looks back over a quarter of a second.
+            begin = max([t for t in held], default=start)
+            checks.append(check(
+                "auto, P-AQM", f"{name}_told_from_{start:.0f}_s", max(0.0, begin - start), "<=",
+                FOLLOW_S, "s", "frames.csv: allowance within 10 % of the interval's fair rate"))
+            share = sum(1 for t in away if t > start + FOLLOW_S) / max(1, len(inside))
+            checks.append(check(
+                "auto, P-AQM", f"{name}_sends_from_{start:.0f}_s", 100 * (1 - share), ">=", 95, "%",
+                "frames.csv: quarter seconds, from 1 s on, within 10 % of the fair rate"))
+    return checks
+
+
+def bands(build: Path, out: Path) -> list[Json]:
+    file = out / "tfrc.json"
+    file.unlink(missing_ok=True)
+    status = run("exec", "--timeout", "3600", str(TOP / "streamer" / "lab" / "tfrc_bands.py"),
+                 str(build / "streamer" / "tests" / "ctl_flow"), str(file))
+    if not file.exists():
+        raise SystemExit(f"streamer_checks: tfrc_bands.py ended with status {status}")
+    checks = []
+    for row in json.loads(file.read_text()):
+        for relation, key in ((">=", "low"), ("<=", "high")):
+            if row[key] is not None:
+                checks.append(check("tfrc", row["name"], row["value"], relation, row[key],
+                                    row["unit"], "tfrc_bands.py"))
+    return checks
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--build", type=Path, default=TOP / "build")
+    parser.add_argument("--out", type=Path, default=TOP / "out" / "streamer")
+    parser.add_argument("--judge", action="store_true", help="judge the runs that are there")
+    args = parser.parse_args()
+    out = args.out.resolve()
+    out.mkdir(parents=True, exist_ok=True)
+    if args.judge:
+        results = {name: json.loads((out / name / "result.json").read_text())
+                   for name in ("controllers", "follow")}
+    else:
+        results = {name: scenario(name, out) for name in ("controllers", "follow")}
+    checks, table = no_router(results["controllers"])
+    checks += follow(results["follow"], out)
+    checks += bands(args.build.resolve(), out)
+    for row in checks:
+        print(f"{'ok' if row['pass'] else 'not ok'} {row['variant']}: {row['name']} "
+              f"{row['value']} ({row['relation']} {row['limit']} {row['unit']})")
+    (out / "result.json").write_text(json.dumps(
+        {"format": 1, "scenario": "streamer", "seed": results["follow"]["seed"],
+         "versions": results["follow"]["versions"], "controllers": table, "checks": checks},
+        indent=1) + "\n")
+    return 0 if all(row["pass"] for row in checks) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
