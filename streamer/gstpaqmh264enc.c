@@ -7,8 +7,8 @@
  * may change at any time and the next picture obeys it. A quantizer is chosen
  * per group of pictures (RA-SVBR); in mode gop+trim every picture is kept
  * within a size that the allowance can carry in one frame interval plus the
- * delay budget. The signal "picture" reports each picture, "group" each group,
- * as a #GstStructure, from the streaming thread.
+ * delay budget; in mode cbr libx264 rules, with a VBV of the same length. The signal "picture"
+ * reports each picture, "group" each group, as a #GstStructure, from the streaming thread.
  *
  * |[
  * gst-launch-1.0 videotestsrc is-live=true ! video/x-raw,format=I420,width=640,height=360 ! \
@@ -89,6 +89,7 @@ static GType mode_get_type(void)
 	static const GEnumValue values[] = {
 		{H264_MODE_GOP, "One quantizer per group, sizes unbounded", "gop"},
 		{H264_MODE_TRIM, "The same, each picture kept within its budget", "gop+trim"},
+		{H264_MODE_CBR, "libx264's own control, for comparison", "cbr"},
 		{0, NULL, NULL},
 	};
 

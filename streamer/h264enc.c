@@ -6,6 +6,8 @@
  * forced with i_qpplus1. There is no row control without VBV, so it is exact.
  * (With X264_RC_CQP a forced quantizer would be clipped to a few steps.)
  *
+ * Mode cbr. ABR with a VBV of one interval and the delay budget, retuned live.
+ *
  * Mode gop+trim. A "single-frame VBV" is set anew for each picture through
  * x264_encoder_reconfig(): vbv_max_bitrate / fps is the size planned for this
  * picture, vbv_buffer_size its hard limit. With a buffer of at most 1.1 frames
@@ -83,6 +85,14 @@ static void set_vbv(x264_param_t *param, double fps, double plan_bits, double li
 	param->rc.i_vbv_max_bitrate = (int)fmax(1, floor(plan_bits * fps / 1000));
 }
 
+/* Rate of the stream itself, in kbit/s, and a buffer of so many seconds of it. */
+static void set_cbr(x264_param_t *param, double rate, double buffer)
+{
+	param->rc.i_bitrate = (int)fmax(1, rate * WIRE_FU / WIRE_IP_PACKET / 1000);
+	param->rc.i_vbv_max_bitrate = param->rc.i_bitrate;
+	param->rc.i_vbv_buffer_size = (int)fmax(1, param->rc.i_bitrate * buffer);
+}
+
 /* Statistics need x264's log level INFO; say only what went wrong. */
 static void log_errors(void *unused, int level, const char *fmt, va_list args)
 {
@@ -135,6 +145,13 @@ static void param_init(x264_param_t *p, const struct h264_config *cfg)
 	p->rc.i_qp_max = 51;
 	p->rc.i_qp_step = 16;
 	p->rc.f_rate_tolerance = 0.01f;
+	if (cfg->mode == H264_MODE_CBR) {
+		p->rc.i_rc_method = X264_RC_ABR;
+		p->rc.f_rate_tolerance = 1;
+		p->rc.f_qcompress = 0.6f;
+		p->rc.i_qp_min = cfg->qp_min;
+		set_cbr(p, cfg->rate, 1 / fps + cfg->delay);
+	}
 	if (cfg->mode == H264_MODE_TRIM) {
 		double frame = cfg->rate_max / fps;
 
@@ -290,6 +307,12 @@ static void plan_picture(struct h264_enc *enc, const struct budget *b)
 	x264_encoder_reconfig(enc->x264, &enc->param);
 }
 
+static void plan_cbr(struct h264_enc *enc)
+{
+	set_cbr(&enc->param, enc->rate, enc->budget_params.interval + enc->budget_params.delay);
+	x264_encoder_reconfig(enc->x264, &enc->param);
+}
+
 /* Learn from a picture how far it may go and how full it gets. */
 static void learn(struct h264_enc *enc, const struct budget *b, const struct h264_picture *pic)
 {
@@ -369,6 +392,8 @@ static bool encode_once(struct h264_enc *enc, x264_picture_t *in, const struct b
 	in->i_pts = enc->pts++;
 	if (enc->cfg.mode == H264_MODE_TRIM)
 		plan_picture(enc, b);
+	else if (enc->cfg.mode == H264_MODE_CBR)
+		plan_cbr(enc);
 	else
 		in->i_qpplus1 = (int)enc->ra.q + 1;
 	if (x264_encoder_encode(enc->x264, &nal, &nals, in, &rec) <= 0)

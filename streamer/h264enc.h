@@ -16,6 +16,7 @@
 enum h264_mode {
 	H264_MODE_GOP,	/* one quantizer per group, exactly RA-SVBR */
 	H264_MODE_TRIM, /* the same with pictures trimmed to their budget */
+	H264_MODE_CBR,	/* libx264's own control with a VBV, for comparison */
 };
 
 struct h264_config {

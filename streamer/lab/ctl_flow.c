@@ -61,7 +61,8 @@ static void die(const char *what)
 static bool readable(int fd, double until)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
-	double left = fmax(0, until - now_s());
+	/* Rounded up: a wait of nothing would stop virtual time. */
+	double left = fmax(0, until - now_s()) + 1e-6;
 	struct timespec ts = {(time_t)left, (long)(fmod(left, 1) * 1e9)};
 
 	return ppoll(&p, 1, &ts, NULL) > 0;
@@ -166,7 +167,7 @@ static int send_flow(char **argv)
 	while (now_s() < end) {
 		double now = now_s(), rate;
 
-		if (now < due && readable(fd, fmin(due, end))) {
+		if (now < due && readable(fd, fmin(fmin(due, end), now + 0.1))) {
 			ssize_t got = recv(fd, &in, sizeof(in), MSG_DONTWAIT);
 			size_t head = offsetof(struct report, at);
 

@@ -218,6 +218,29 @@ GST_START_TEST(test_rate_step)
 }
 GST_END_TEST;
 
+/* libx264's own control follows, too, but later and not to the picture. */
+GST_START_TEST(test_cbr)
+{
+	struct seen seen;
+	GstHarness *h = new_encoder(&seen);
+	double sum[2] = {0};
+
+	g_object_set(h->element, "rate", (guint64)1000000, "delay-budget", 80000, NULL);
+	gst_util_set_object_arg(G_OBJECT(h->element), "mode", "cbr");
+	start(h);
+	encode(h, 0, 72, 1000, 120);
+	g_object_set(h->element, "rate", (guint64)400000, NULL);
+	encode(h, 72, 144, 1000, 120);
+	fail_unless_equals_int(seen.pictures->len, 144);
+	for (guint i = 0; i < 144; i++)
+		if (i % 72 >= 24)
+			sum[i / 72] += nth(&seen, i)->wire * 8.0 / 2;
+	fail_unless(sum[0] > 0.7e6 && sum[0] < 1.1e6, "1 Mbit/s: %f", sum[0]);
+	fail_unless(sum[1] > 0.28e6 && sum[1] < 0.44e6, "400 kbit/s: %f", sum[1]);
+	finish(h, &seen);
+}
+GST_END_TEST;
+
 GST_START_TEST(test_pacer)
 {
 	GstHarness *h = gst_harness_new("paqmpacer");
@@ -266,6 +289,7 @@ static Suite *paqm_suite(void)
 	tcase_add_test(tc, test_frame_bound);
 	tcase_add_test(tc, test_key_frame);
 	tcase_add_test(tc, test_rate_step);
+	tcase_add_test(tc, test_cbr);
 	tcase_add_test(tc, test_pacer);
 	return s;
 }
