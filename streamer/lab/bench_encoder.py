@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from paqm_lab import cache, clip
 from paqm_lab.errors import LabError
 
