@@ -12,12 +12,12 @@ words() {
 	! git grep -nIE '\b(TODO|FIXME|XXX|HACK)\b' -- ':!setup/lint.sh'
 }
 
-mapfile -t c_files < <(git ls-files 'core/*.[ch]' 'feedback-daemon/*.[ch]' 'streamer/*.[ch]' \
+mapfile -t c_files < <(git ls-files 'core/*.[ch]' 'feedback-daemon/*.[ch]' 'libpaqmclient/*.[ch]' 'streamer/*.[ch]' \
 	'userspace/*.[ch]' 'testbed/*.[ch]' 'kernel/fuzz/*.[ch]')
 mapfile -t shell_files < <(git ls-files '*.sh' setup/lint.sh)
 lint "no leftover words" words
 lint "clang-format" clang-format --dry-run --Werror "${c_files[@]}"
-lint "ruff" bash -c "cd testbed && '$bin/ruff' check --no-cache . ../feedback-daemon \
+lint "ruff" bash -c "cd testbed && '$bin/ruff' check --no-cache . ../feedback-daemon ../libpaqmclient \
 	../userspace ../streamer ../kernel ../setup ../docs --config pyproject.toml"
 lint "mypy" env MYPYPATH=testbed "$bin/mypy" --config-file testbed/pyproject.toml \
 	--cache-dir "$cache/mypy" -p paqm_lab

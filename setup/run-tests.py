@@ -149,6 +149,8 @@ def main() -> int:
         "daemon": lambda: marked(
             "daemon", [*guest, "feedback-daemon/tests/process.py", "--all",
                        *(f"{args.build}/feedback-daemon/{name}" for name in ("paqmd", "paqmctl"))]),
+        "retune": lambda: marked("retune", [*guest, "--memory", "512M",
+                                            "libpaqmclient/tests/lab_retune.py", args.build]),
         "tc": lambda: tc_in_guest(guest),
         "man": lambda: marked("man", [*guest, "userspace/tc-paqm/tests/man_examples.py"]),
         "bpf": lambda: marked("bpf", [*guest, "userspace/tc-paqm/tests/lab_bpf.py"]),

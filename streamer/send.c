@@ -11,16 +11,14 @@
 #include <gst/gst.h>
 #include <string.h>
 
+#include "streamer/advice.h"
 #include "streamer/gstpaqmh264enc.h"
 #include "streamer/gstpaqmpacer.h"
-#include "streamer/ipc_client.h"
 #include "streamer/options.h"
 #include "streamer/rate.h"
 #include "streamer/source.h"
 #include "streamer/wire.h"
 
-/* A daemon that went away may come back with the same advice. */
-#define ADVICE_GRACE 3.0
 #define FRAMES_HEADER                                                                              \
 	"frame,t_ns,rtp_ts,src_frame,gop,type,qp_base,qp,bytes,wire_bytes,packets,bound_bytes,"    \
 	"allowance_bps"
@@ -58,8 +56,7 @@ struct sender {
 	const struct ctl_kind *kind;
 	struct rate *rate;
 	GstElement *estimator; /* what the controller needs, or NULL */
-	struct ipc_client *ipc;
-	double daemon_lost; /* when; 0: it is there or never was */
+	struct advice *advice;
 
 	FILE *frames_csv, *gop_csv, *feedback_csv, *control_csv;
 	/* counted by the streaming thread */
@@ -67,11 +64,6 @@ struct sender {
 	guint64 wire_bytes;
 	double interval;
 };
-
-static double now_s(void)
-{
-	return g_get_monotonic_time() / 1e6;
-}
 
 /* Wall-clock time of a running time. The offset between the clocks is taken
  * once, so that capture times keep the exact spacing of the frame clock.
@@ -86,38 +78,26 @@ static void apply_rate(guint64 rate, gpointer data)
 	g_object_set(((struct sender *)data)->encoder, "rate", rate, NULL);
 }
 
-static void on_advice(const struct paqm_ipc_rate *rate, gpointer data)
+static void log_advice(struct sender *s, const struct paqm_client_advice *a)
 {
-	static const char *const causes[] = {"none", "erf", "ecf", "expired"};
+	static const char *const causes[] = {"none", "erf", "ecf", "expired", "lost", "refused"};
+
+	fprintf(s->feedback_csv, "%" G_GINT64_FORMAT ",%s,%s,%.9g,%" G_GUINT64_FORMAT "\n",
+		realtime_ns(), a->router[0] ? a->router : "::",
+		(guint)a->cause < G_N_ELEMENTS(causes) ? causes[a->cause] : "unknown",
+		(double)a->value, (guint64)a->rate_bps);
+}
+
+static void on_advice(const struct paqm_client_advice *a, gpointer data)
+{
 	struct sender *s = data;
-	char *router = NULL;
-	float value;
 
-	if (!rate) {
-		s->daemon_lost = now_s();
-		return;
-	}
-	s->daemon_lost = 0;
-	memcpy(&value, &rate->value, sizeof(value));
-	rate_advise(s->rate, &(struct ctl_advice){.rate = (double)rate->rate_bps,
-						  .value = value,
-						  .router = rate->router_id,
-						  .seq = rate->seq});
-	if (s->feedback_csv) {
-		static const guint8 mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-		gboolean v4 = !memcmp(rate->router, mapped, sizeof(mapped));
-		GInetAddress *addr = g_inet_address_new_from_bytes(
-			v4 ? rate->router + 12 : rate->router,
-			v4 ? G_SOCKET_FAMILY_IPV4 : G_SOCKET_FAMILY_IPV6);
-
-		router = g_inet_address_to_string(addr);
-		fprintf(s->feedback_csv, "%" G_GINT64_FORMAT ",%s,%s,%.9g,%" G_GUINT64_FORMAT "\n",
-			realtime_ns(), router,
-			rate->cause < G_N_ELEMENTS(causes) ? causes[rate->cause] : "unknown", value,
-			rate->rate_bps);
-		g_object_unref(addr);
-		g_free(router);
-	}
+	rate_advise(s->rate, &(struct ctl_advice){.rate = (double)a->rate_bps,
+						  .value = a->value,
+						  .router = a->router_id,
+						  .seq = a->seq});
+	if (s->feedback_csv)
+		log_advice(s, a);
 }
 
 static gboolean on_tick(gpointer data)
@@ -128,10 +108,6 @@ static gboolean on_tick(gpointer data)
 
 	g_object_get(s->pacer, "wire-bytes", &bytes, NULL);
 	rate_sent(s->rate, bytes);
-	if (s->daemon_lost > 0 && now_s() - s->daemon_lost > ADVICE_GRACE) {
-		s->daemon_lost = 0;
-		rate_advise(s->rate, &(struct ctl_advice){0});
-	}
 	rate_tick(s->rate);
 	return G_SOURCE_CONTINUE;
 }
@@ -176,8 +152,8 @@ static gboolean send_status(gpointer data)
 {
 	struct status *st = data;
 
-	if (st->s->ipc)
-		ipc_client_status(st->s->ipc, st->wire_bps, st->gop, st->qp);
+	if (st->s->advice)
+		advice_status(st->s->advice, st->wire_bps, st->gop, st->qp);
 	g_free(st);
 	return G_SOURCE_REMOVE;
 }
@@ -473,49 +449,24 @@ static gboolean open_sockets(struct sender *s, GError **error)
 	return FALSE;
 }
 
-static void map_address(GInetAddress *addr, uint8_t out[16])
-{
-	const guint8 *bytes = g_inet_address_to_bytes(addr);
-
-	memset(out, 0, 16);
-	if (g_inet_address_get_family(addr) == G_SOCKET_FAMILY_IPV6) {
-		memcpy(out, bytes, 16);
-		return;
-	}
-	out[10] = out[11] = 0xff;
-	memcpy(out + 12, bytes, 4);
-}
-
 static void register_flow(struct sender *s)
 {
-	const char *env = g_getenv("PAQM_SOCKET");
-	struct paqm_ipc_register flow = {
-		.sport = socket_port(s->rtp),
-		.dport = g_inet_socket_address_get_port(s->dest),
-		.ssrc = (uint32_t)s->ssrc,
+	GSocketAddress *local = g_socket_get_local_address(s->rtp, NULL);
+	struct advice_flow flow = {
+		.from = local ? g_inet_socket_address_get_address(G_INET_SOCKET_ADDRESS(local))
+			      : NULL,
+		.from_port = socket_port(s->rtp),
+		.to = g_inet_socket_address_get_address(s->dest),
+		.to_port = g_inet_socket_address_get_port(s->dest),
+		.ssrc = (guint32)s->ssrc,
 		.floor_bps = s->rate_min,
 		.ceil_bps = s->rate_max,
-		.gop_us = (uint32_t)(s->gop * s->interval * 1e6),
-		.answer_us = (uint32_t)(s->interval * 1e6),
-		.cookie = (uint64_t)s->ssrc,
+		.gop_s = s->gop * s->interval,
+		.answer_s = s->interval,
 	};
-	GSocketAddress *local = g_socket_get_local_address(s->rtp, NULL);
 
-	if (s->paqmd && !strcmp(s->paqmd, "none"))
-		goto out;
-	map_address(g_inet_socket_address_get_address(s->dest), flow.daddr);
-	if (local) {
-		GInetAddress *addr =
-			g_inet_socket_address_get_address(G_INET_SOCKET_ADDRESS(local));
-
-		if (!g_inet_address_get_is_any(addr))
-			map_address(addr, flow.saddr);
-	}
-	s->ipc = ipc_client_new(s->paqmd ? s->paqmd
-				: env	 ? env
-					 : PAQM_IPC_PATH,
-				&flow, on_advice, s);
-out:
+	if (!s->paqmd || strcmp(s->paqmd, "none"))
+		s->advice = advice_new(s->paqmd, &flow, on_advice, s);
 	g_clear_object(&local);
 }
 
@@ -582,7 +533,7 @@ static gboolean parse(struct sender *s, int argc, char **argv, GError **error)
 		{"log", 0, 0, G_OPTION_ARG_FILENAME, &s->log_dir,
 		 "Write frames.csv, gop.csv, feedback.csv and control.csv there", "DIR"},
 		{"paqmd", 0, 0, G_OPTION_ARG_FILENAME, &s->paqmd,
-		 "Socket of the feedback daemon, or none ($PAQM_SOCKET, " PAQM_IPC_PATH ")",
+		 "Socket of the feedback daemon, or none ($PAQM_SOCKET, /run/paqmd/client.sock)",
 		 "PATH|none"},
 		{0},
 	};
@@ -692,8 +643,8 @@ static void run(struct sender *s)
 	g_source_remove(sigint);
 	g_source_remove(sigterm);
 	g_source_remove(watch);
-	ipc_client_free(s->ipc);
-	s->ipc = NULL;
+	advice_free(s->advice);
+	s->advice = NULL;
 	rate_free(s->rate);
 	s->rate = NULL;
 	/* Status messages of the last group may still be queued. */

@@ -13,8 +13,8 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include "streamer/advice.h"
 #include "streamer/control/control.h"
-#include "streamer/ipc_client.h"
 #include "streamer/options.h"
 #include "streamer/rasvbr.h"
 #include "streamer/trace/ladder.h"
@@ -23,7 +23,6 @@
 #include "streamer/wire.h"
 
 #define TICK_NS (50 * G_GINT64_CONSTANT(1000000))
-#define ADVICE_GRACE_NS (3 * G_GINT64_CONSTANT(1000000000))
 #define Q_REF 31 /* spec: parity with the thesis' quantizer 8 */
 #define RTCP_SIZE 512
 #define GRID_NS 1000000
@@ -47,9 +46,8 @@ struct trace_flow {
 	guint64 wire; /* bytes that the controller has not been told of */
 
 	struct ctl *ctl;
-	struct ipc_client *ipc;
-	gint64 daemon_lost; /* when; NEVER: it is there or never was */
-	double rate;	    /* bit/s in force */
+	struct advice *advice;
+	double rate; /* bit/s in force */
 
 	struct ra_state ra;
 	struct ra_params ra_params;
@@ -113,37 +111,30 @@ static void use_rate(struct trace_flow *f, gint64 now)
 	ra_feedback(&f->ra, &f->ra_params, rate * group_time(f->s));
 }
 
-static void take_advice(struct trace_flow *f, const struct paqm_ipc_rate *rate)
+static void take_advice(struct trace_flow *f, const struct paqm_client_advice *a)
 {
-	static const char *const causes[] = {"none", "erf", "ecf", "expired"};
+	static const char *const causes[] = {"none", "erf", "ecf", "expired", "lost", "refused"};
 	gint64 now = monotonic_ns();
-	float value;
 
-	if (!rate) {
-		f->daemon_lost = now;
-		return;
-	}
-	f->daemon_lost = NEVER;
-	memcpy(&value, &rate->value, sizeof(value));
 	ctl_advise(f->ctl, seconds(now),
-		   &(struct ctl_advice){.rate = (double)rate->rate_bps,
-					.value = value,
-					.router = rate->router_id,
-					.seq = rate->seq});
+		   &(struct ctl_advice){.rate = (double)a->rate_bps,
+					.value = a->value,
+					.router = a->router_id,
+					.seq = a->seq});
 	use_rate(f, now);
 	if (f->feedback_csv)
 		fprintf(f->feedback_csv, "%" G_GINT64_FORMAT ",%s,%.9g,%" G_GUINT64_FORMAT "\n",
 			now + f->s->wall_offset,
-			rate->cause < G_N_ELEMENTS(causes) ? causes[rate->cause] : "unknown", value,
-			rate->rate_bps);
+			(guint)a->cause < G_N_ELEMENTS(causes) ? causes[a->cause] : "unknown",
+			(double)a->value, (guint64)a->rate_bps);
 }
 
-static void on_advice(const struct paqm_ipc_rate *rate, gpointer data)
+static void on_advice(const struct paqm_client_advice *a, gpointer data)
 {
 	struct trace_flow *f = data;
 
 	g_mutex_lock(&f->s->lock);
-	take_advice(f, rate);
+	take_advice(f, a);
 	g_mutex_unlock(&f->s->lock);
 }
 
@@ -383,10 +374,6 @@ static void on_timer(gpointer data)
 		for (gint i = 0; i < s->flows; i++) {
 			struct trace_flow *f = &s->flow[i];
 
-			if (f->daemon_lost != NEVER && now - f->daemon_lost > ADVICE_GRACE_NS) {
-				f->daemon_lost = NEVER;
-				ctl_advise(f->ctl, seconds(now), &(struct ctl_advice){0});
-			}
 			ctl_sent(f->ctl, seconds(now), f->wire);
 			f->wire = 0;
 			use_rate(f, now);
@@ -406,47 +393,39 @@ static void on_timer(gpointer data)
 	trace_timer_set(&s->loop, on_grid(next));
 }
 
-static void map_address(const struct sockaddr_storage *ss, uint8_t addr[16], guint16 *port)
+static GInetSocketAddress *address_of(const struct sockaddr_storage *ss, socklen_t len)
 {
-	const struct sockaddr_in *in = (const struct sockaddr_in *)ss;
-	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)ss;
-
-	memset(addr, 0, 16);
-	*port = ntohs(ss->ss_family == AF_INET6 ? in6->sin6_port : in->sin_port);
-	if (ss->ss_family == AF_INET6) {
-		memcpy(addr, &in6->sin6_addr, 16);
-		return;
-	}
-	addr[10] = addr[11] = 0xff;
-	memcpy(addr + 12, &in->sin_addr, 4);
+	return G_INET_SOCKET_ADDRESS(g_socket_address_new_from_native((gpointer)ss, len));
 }
 
 static void register_flow(struct trace_flow *f)
 {
 	struct trace_sender *s = f->s;
-	const char *env = g_getenv("PAQM_SOCKET");
-	struct paqm_ipc_register flow = {
+	struct sockaddr_storage near = {0}, far = {0};
+	socklen_t near_len = sizeof(near), far_len = sizeof(far);
+	GInetSocketAddress *from, *to;
+	struct advice_flow flow = {
 		.ssrc = f->ssrc,
 		.floor_bps = s->rate_min,
 		.ceil_bps = s->rate_max,
-		.gop_us = (uint32_t)(group_time(s) * 1e6),
-		.answer_us = (uint32_t)(group_time(s) * 1e6), /* a ladder cannot answer earlier */
-		.cookie = f->ssrc,
+		.gop_s = group_time(s),
+		.answer_s = group_time(s), /* a ladder cannot answer earlier */
 	};
-	struct sockaddr_storage near = {0}, far = {0};
-	socklen_t near_len = sizeof(near), far_len = sizeof(far);
 
 	if (s->paqmd && !strcmp(s->paqmd, "none"))
 		return;
 	if (getsockname(f->rtp, (struct sockaddr *)&near, &near_len) < 0 ||
 	    getpeername(f->rtp, (struct sockaddr *)&far, &far_len) < 0)
 		return;
-	map_address(&near, flow.saddr, &flow.sport);
-	map_address(&far, flow.daddr, &flow.dport);
-	f->ipc = ipc_client_new(s->paqmd ? s->paqmd
-				: env	 ? env
-					 : PAQM_IPC_PATH,
-				&flow, on_advice, f);
+	from = address_of(&near, near_len);
+	to = address_of(&far, far_len);
+	flow.from = g_inet_socket_address_get_address(from);
+	flow.from_port = g_inet_socket_address_get_port(from);
+	flow.to = g_inet_socket_address_get_address(to);
+	flow.to_port = g_inet_socket_address_get_port(to);
+	f->advice = advice_new(s->paqmd, &flow, on_advice, f);
+	g_object_unref(from);
+	g_object_unref(to);
 }
 
 static gboolean open_logs(struct trace_flow *f, GError **error)
@@ -474,7 +453,6 @@ static gboolean open_flow(struct trace_sender *s, guint index, GError **error)
 	f->ssrc = g_rand_int(s->rand);
 	f->ts_offset = g_rand_int(s->rand);
 	f->seq = (guint16)g_rand_int_range(s->rand, 0, 32768);
-	f->daemon_lost = NEVER;
 	f->pieces = g_array_new(FALSE, FALSE, sizeof(struct h264_piece));
 	/* The first flow is the one to be judged: the whole clip, once. */
 	f->gop_first = index ? (guint)g_rand_int_range(s->rand, 0, groups) * s->ladder.gop : 0;
@@ -547,7 +525,7 @@ static gboolean parse(struct trace_sender *s, int argc, char **argv, GError **er
 		{"log", 0, 0, G_OPTION_ARG_FILENAME, &s->log_dir,
 		 "Write flowNNN/tx.csv, gop.csv and feedback.csv there", "DIR"},
 		{"paqmd", 0, 0, G_OPTION_ARG_FILENAME, &s->paqmd,
-		 "Socket of the feedback daemon, or none ($PAQM_SOCKET, " PAQM_IPC_PATH ")",
+		 "Socket of the feedback daemon, or none ($PAQM_SOCKET, /run/paqmd/client.sock)",
 		 "PATH|none"},
 		{0},
 	};
@@ -677,7 +655,7 @@ static void close_flow(struct trace_sender *s, struct trace_flow *f)
 {
 	if (!f->s)
 		return;
-	ipc_client_free(f->ipc);
+	advice_free(f->advice);
 	if (f->ctl)
 		ctl_free(f->ctl);
 	trace_close(&f->rtp);

@@ -1,0 +1,563 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * libpaqmclient: client of paqmd; see paqmclient.h. One epoll set holds the
+ * connection and a timer, so that the application polls one descriptor that stays
+ * the same over reconnections.
+ */
+#include "libpaqmclient/paqmclient.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "feedback-daemon/paqm_ipc.h"
+
+#define RETRY_NS 500000000ULL
+#define NEVER UINT64_MAX
+#define GRACE_NS (PAQM_CLIENT_GRACE_MS * 1000000ULL)
+#define RECORDS_PER_CALL 64
+
+enum flow_state {
+	FREE = 0,
+	UNKNOWN, /* paqmd has to be told of it */
+	KNOWN,
+	LEAVING, /* paqmd has to be told that it is gone */
+};
+
+struct flow {
+	enum flow_state state;
+	bool news;
+	struct paqm_ipc_register reg;
+	struct paqm_client_advice advice;
+};
+
+struct paqm_client {
+	struct sockaddr_un sa;
+	int epoll, timer, fd; /* fd: -1 while not connected */
+	const char *trouble;
+	uint64_t retry_ns; /* when to connect, NEVER if connected */
+	uint64_t grace_ns; /* advice of before is kept until then */
+	uint64_t cookie;   /* last one given */
+	struct flow *flow;
+	int flows;	 /* slots */
+	int cursor;	 /* where paqm_client_next() goes on */
+	bool untold;	 /* some are UNKNOWN or LEAVING */
+	bool waits_room; /* for the connection to take more */
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
+}
+
+static void set_timer(struct paqm_client *c)
+{
+	uint64_t at = c->retry_ns < c->grace_ns ? c->retry_ns : c->grace_ns;
+	struct itimerspec t = {0};
+
+	if (at != NEVER) {
+		t.it_value.tv_sec = (time_t)(at / 1000000000ULL);
+		t.it_value.tv_nsec = (long)(at % 1000000000ULL);
+	}
+	timerfd_settime(c->timer, TFD_TIMER_ABSTIME, &t, NULL);
+}
+
+static void lose(struct paqm_client *c, const char *why)
+{
+	uint64_t now = now_ns();
+	int i;
+
+	c->trouble = why;
+	c->retry_ns = now + RETRY_NS;
+	if (c->fd >= 0) {
+		close(c->fd);
+		c->fd = -1;
+		c->grace_ns = now + GRACE_NS;
+	}
+	for (i = 0; i < c->flows; i++) {
+		if (c->flow[i].state == KNOWN)
+			c->flow[i].state = UNKNOWN;
+		else if (c->flow[i].state == LEAVING)
+			c->flow[i].state = FREE;
+	}
+	c->untold = c->flows > 0;
+	set_timer(c);
+}
+
+static void watch(struct paqm_client *c, bool room)
+{
+	struct epoll_event e = {.events = room ? EPOLLIN | EPOLLOUT : EPOLLIN, .data.fd = c->fd};
+
+	if (c->waits_room == room)
+		return;
+	c->waits_room = room;
+	epoll_ctl(c->epoll, EPOLL_CTL_MOD, c->fd, &e);
+}
+
+/* Return: 1 sent, 0 not yet, -1 the connection is gone. */
+static int put(struct paqm_client *c, const void *record, size_t len)
+{
+	if (send(c->fd, record, len, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)len)
+		return 1;
+	if (errno == EAGAIN || errno == EINTR || errno == ENOBUFS)
+		return 0;
+	lose(c, strerror(errno));
+	return -1;
+}
+
+static struct paqm_ipc_hdr header(uint8_t kind, size_t len)
+{
+	return (struct paqm_ipc_hdr){.magic = PAQM_IPC_MAGIC,
+				     .version = PAQM_IPC_VERSION,
+				     .kind = kind,
+				     .len = (uint16_t)len};
+}
+
+static int tell_one(struct paqm_client *c, struct flow *f)
+{
+	struct paqm_ipc_unregister gone = {
+		.hdr = header(PAQM_IPC_UNREGISTER, sizeof(gone)),
+		.cookie = f->reg.cookie,
+	};
+	int done;
+
+	if (f->state == UNKNOWN) {
+		done = put(c, &f->reg, sizeof(f->reg));
+		if (done > 0)
+			f->state = KNOWN;
+		return done;
+	}
+	done = put(c, &gone, sizeof(gone));
+	if (done > 0)
+		f->state = FREE;
+	return done;
+}
+
+/* Tell paqmd of flows in this state. Return: as put(). */
+static int tell_all(struct paqm_client *c, enum flow_state state)
+{
+	int i, done = 1;
+
+	for (i = 0; i < c->flows && done > 0; i++)
+		if (c->flow[i].state == state)
+			done = tell_one(c, &c->flow[i]);
+	return done;
+}
+
+/* Tell paqmd what it does not know yet, as far as the connection takes it. Flows that
+ * are gone come first: a new one may have the same ports.
+ */
+static void tell(struct paqm_client *c)
+{
+	int done;
+
+	if (c->fd < 0 || !c->untold)
+		return;
+	done = tell_all(c, LEAVING);
+	if (done > 0)
+		done = tell_all(c, UNKNOWN);
+	if (done < 0)
+		return;
+	c->untold = !done;
+	watch(c, !done);
+}
+
+/* There is something to tell: the descriptor becomes readable for it. */
+static void untold(struct paqm_client *c)
+{
+	c->untold = true;
+	if (c->fd >= 0)
+		watch(c, true);
+}
+
+static void try_connect(struct paqm_client *c)
+{
+	struct epoll_event e = {.events = EPOLLIN};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	e.data.fd = fd;
+	if (fd < 0 || connect(fd, (struct sockaddr *)&c->sa, sizeof(c->sa)) ||
+	    epoll_ctl(c->epoll, EPOLL_CTL_ADD, fd, &e)) {
+		int err = errno;
+
+		if (fd >= 0)
+			close(fd);
+		lose(c, strerror(err));
+		return;
+	}
+	c->fd = fd;
+	c->trouble = NULL;
+	c->retry_ns = NEVER;
+	c->waits_room = false;
+	c->untold = true;
+	set_timer(c);
+	tell(c);
+}
+
+static struct flow *flow_of(struct paqm_client *c, int n)
+{
+	if (n < 0 || n >= c->flows || c->flow[n].state == FREE || c->flow[n].state == LEAVING)
+		return NULL;
+	return &c->flow[n];
+}
+
+/* The cookie is the flow's number and a count, so that it is never used twice. */
+static struct flow *flow_by_cookie(struct paqm_client *c, uint64_t cookie)
+{
+	struct flow *f = flow_of(c, (int)(cookie & 0xFFFFFF));
+
+	return f && f->reg.cookie == cookie ? f : NULL;
+}
+
+static void set_router(struct paqm_client_advice *a, const struct paqm_ipc_rate *r)
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+	if (!memcmp(r->router, mapped, sizeof(mapped)))
+		inet_ntop(AF_INET, r->router + 12, a->router, sizeof(a->router));
+	else
+		inet_ntop(AF_INET6, r->router, a->router, sizeof(a->router));
+}
+
+static void on_rate(struct paqm_client *c, const struct paqm_ipc_rate *r)
+{
+	struct flow *f = flow_by_cookie(c, r->cookie);
+	struct paqm_client_advice *a;
+
+	if (!f)
+		return;
+	a = &f->advice;
+	/* A paqmd that has just started knows nothing yet: what held before is
+	 * still the best there is.
+	 */
+	if (r->cause == PAQM_CAUSE_NONE && a->rate_bps && c->grace_ns != NEVER)
+		return;
+	*a = (struct paqm_client_advice){
+		.flow = a->flow,
+		.cause = r->cause,
+		.rate_bps = r->rate_bps,
+		.seq = r->seq,
+		.router_id = r->router_id,
+		.qdelay_ms = (float)r->qdelay_100us / 10,
+		.period_ms = r->period_ms,
+		.routers = r->routers,
+		.captured_ns = r->mono_ns,
+	};
+	memcpy(&a->value, &r->value, sizeof(a->value));
+	if (r->routers)
+		set_router(a, r);
+	f->news = true;
+}
+
+static void on_registered(struct paqm_client *c, const struct paqm_ipc_registered *r)
+{
+	struct flow *f = flow_by_cookie(c, r->cookie);
+
+	if (!f || !r->error)
+		return;
+	f->advice = (struct paqm_client_advice){
+		.flow = f->advice.flow, .cause = PAQM_CLIENT_REFUSED, .error = r->error};
+	f->news = true;
+}
+
+static void on_record(struct paqm_client *c, const void *record, size_t len)
+{
+	union {
+		struct paqm_ipc_hdr hdr;
+		struct paqm_ipc_registered registered;
+		struct paqm_ipc_rate rate;
+	} u = {0};
+
+	if (len < sizeof(u.hdr) || len > sizeof(u))
+		return;
+	memcpy(&u, record, len);
+	if (u.hdr.magic != PAQM_IPC_MAGIC || u.hdr.version != PAQM_IPC_VERSION || u.hdr.len != len)
+		return;
+	if (u.hdr.kind == PAQM_IPC_REGISTERED && len == sizeof(u.registered))
+		on_registered(c, &u.registered);
+	else if (u.hdr.kind == PAQM_IPC_RATE && len == sizeof(u.rate))
+		on_rate(c, &u.rate);
+}
+
+static void receive(struct paqm_client *c)
+{
+	char record[256];
+	ssize_t n;
+	int i;
+
+	for (i = 0; i < RECORDS_PER_CALL; i++) {
+		n = recv(c->fd, record, sizeof(record), MSG_DONTWAIT);
+		if (n > 0) {
+			on_record(c, record, (size_t)n);
+			continue;
+		}
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			return;
+		lose(c, n < 0 ? strerror(errno) : "it closed the connection");
+		return;
+	}
+}
+
+/* The grace is over: what has not been told anew does not hold any more. */
+static void end_grace(struct paqm_client *c, uint64_t since_ns)
+{
+	int i;
+
+	for (i = 0; i < c->flows; i++) {
+		struct flow *f = &c->flow[i];
+
+		if (!flow_of(c, i) || !f->advice.rate_bps || f->advice.captured_ns > since_ns)
+			continue;
+		f->advice = (struct paqm_client_advice){
+			.flow = i, .cause = c->fd < 0 ? PAQM_CLIENT_LOST : PAQM_CLIENT_NONE};
+		f->news = true;
+	}
+}
+
+static void timer_ready(struct paqm_client *c)
+{
+	uint64_t n, now = now_ns();
+
+	if (read(c->timer, &n, sizeof(n)) < 0)
+		return;
+	if (now >= c->grace_ns) {
+		uint64_t since = c->grace_ns - GRACE_NS;
+
+		c->grace_ns = NEVER;
+		end_grace(c, since);
+	}
+	if (now >= c->retry_ns)
+		try_connect(c);
+	else
+		set_timer(c);
+}
+
+struct paqm_client *paqm_client_open(const char *path)
+{
+	struct paqm_client *c = calloc(1, sizeof(*c));
+	struct epoll_event e = {.events = EPOLLIN};
+	int err;
+
+	if (!c)
+		return NULL;
+	if (!path)
+		path = getenv("PAQM_SOCKET");
+	if (!path || !*path)
+		path = PAQM_IPC_PATH;
+	c->epoll = -1;
+	c->timer = -1;
+	c->fd = -1;
+	c->retry_ns = NEVER;
+	c->grace_ns = NEVER;
+	c->sa.sun_family = AF_UNIX;
+	err = ENAMETOOLONG;
+	if (strlen(path) >= sizeof(c->sa.sun_path))
+		goto fail;
+	strcpy(c->sa.sun_path, path);
+	c->epoll = epoll_create1(EPOLL_CLOEXEC);
+	c->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	e.data.fd = c->timer;
+	err = errno;
+	if (c->epoll < 0 || c->timer < 0 || epoll_ctl(c->epoll, EPOLL_CTL_ADD, c->timer, &e))
+		goto fail;
+	try_connect(c);
+	return c;
+fail:
+	paqm_client_close(c);
+	errno = err;
+	return NULL;
+}
+
+void paqm_client_close(struct paqm_client *c)
+{
+	if (!c)
+		return;
+	if (c->fd >= 0)
+		close(c->fd);
+	if (c->timer >= 0)
+		close(c->timer);
+	if (c->epoll >= 0)
+		close(c->epoll);
+	free(c->flow);
+	free(c);
+}
+
+int paqm_client_fd(const struct paqm_client *c)
+{
+	return c->epoll;
+}
+
+/* An address as the records have it. */
+static bool parse_address(const char *text, uint8_t to[16])
+{
+	if (inet_pton(AF_INET6, text, to) == 1)
+		return true;
+	memset(to, 0, 10);
+	to[10] = 0xff;
+	to[11] = 0xff;
+	return inet_pton(AF_INET, text, to + 12) == 1;
+}
+
+static int free_slot(struct paqm_client *c)
+{
+	struct flow *more;
+	int i, n;
+
+	for (i = 0; i < c->flows; i++)
+		if (c->flow[i].state == FREE)
+			return i;
+	n = c->flows ? c->flows * 2 : 4;
+	if (n > 0xFFFFFF)
+		return -ENOMEM;
+	more = realloc(c->flow, (size_t)n * sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	memset(more + c->flows, 0, (size_t)(n - c->flows) * sizeof(*more));
+	c->flow = more;
+	c->flows = n;
+	return i;
+}
+
+int paqm_client_add(struct paqm_client *c, const char *source, uint16_t source_port,
+		    const char *destination, uint16_t destination_port, uint32_t ssrc,
+		    uint64_t floor_bps, uint64_t ceiling_bps)
+{
+	struct paqm_ipc_register reg = {
+		.hdr = header(PAQM_IPC_REGISTER, sizeof(reg)),
+		.sport = source_port,
+		.dport = destination_port,
+		.ssrc = ssrc,
+		.floor_bps = floor_bps,
+		.ceil_bps = ceiling_bps,
+	};
+	int i;
+
+	if (!destination || !parse_address(destination, reg.daddr) || !source_port ||
+	    !destination_port || !ceiling_bps || floor_bps > ceiling_bps)
+		return -EINVAL;
+	if (source && *source && !parse_address(source, reg.saddr))
+		return -EINVAL;
+	i = free_slot(c);
+	if (i < 0)
+		return i;
+	reg.cookie = ++c->cookie << 24 | (uint64_t)i;
+	c->flow[i] = (struct flow){.state = UNKNOWN, .reg = reg, .advice.flow = i};
+	untold(c);
+	return i;
+}
+
+/* The record has changed: paqmd gets it anew. */
+static int renew(struct paqm_client *c, struct flow *f)
+{
+	f->state = UNKNOWN;
+	untold(c);
+	return 0;
+}
+
+int paqm_client_limits(struct paqm_client *c, int flow, uint64_t floor_bps, uint64_t ceiling_bps)
+{
+	struct flow *f = flow_of(c, flow);
+
+	if (!f)
+		return -ENOENT;
+	if (!ceiling_bps || floor_bps > ceiling_bps)
+		return -EINVAL;
+	f->reg.floor_bps = floor_bps;
+	f->reg.ceil_bps = ceiling_bps;
+	return renew(c, f);
+}
+
+int paqm_client_timing(struct paqm_client *c, int flow, uint32_t gop_us, uint32_t answer_us)
+{
+	struct flow *f = flow_of(c, flow);
+
+	if (!f)
+		return -ENOENT;
+	f->reg.gop_us = gop_us;
+	f->reg.answer_us = answer_us;
+	return renew(c, f);
+}
+
+int paqm_client_remove(struct paqm_client *c, int flow)
+{
+	struct flow *f = flow_of(c, flow);
+
+	if (!f)
+		return -ENOENT;
+	f->news = false;
+	f->state = c->fd < 0 ? FREE : LEAVING;
+	untold(c);
+	return 0;
+}
+
+int paqm_client_next(struct paqm_client *c, struct paqm_client_advice *a)
+{
+	struct epoll_event e[2];
+	int i, n = epoll_wait(c->epoll, e, 2, 0);
+
+	for (i = 0; i < n; i++) {
+		if (e[i].data.fd == c->timer)
+			timer_ready(c);
+		else if (e[i].data.fd == c->fd && e[i].events & ~(uint32_t)EPOLLOUT)
+			receive(c);
+	}
+	tell(c);
+	for (i = 0; i < c->flows; i++) {
+		struct flow *f = &c->flow[(c->cursor + i) % c->flows];
+
+		if (!f->news)
+			continue;
+		f->news = false;
+		*a = f->advice;
+		c->cursor = (a->flow + 1) % c->flows;
+		return 1;
+	}
+	return 0;
+}
+
+int paqm_client_status(struct paqm_client *c, int flow, uint64_t wire_bps, uint32_t gop,
+		       uint32_t qp)
+{
+	struct flow *f = flow_of(c, flow);
+	struct paqm_ipc_status st = {
+		.hdr = header(PAQM_IPC_STATUS, sizeof(st)),
+		.wire_bps = wire_bps,
+		.gop = gop,
+		.qp = qp,
+	};
+
+	if (!f)
+		return -ENOENT;
+	if (c->fd < 0)
+		return -ENOTCONN;
+	st.cookie = f->reg.cookie;
+	switch (put(c, &st, sizeof(st))) {
+	case 1:
+		return 0;
+	case 0:
+		return -EAGAIN;
+	default:
+		return -ENOTCONN;
+	}
+}
+
+const char *paqm_client_trouble(const struct paqm_client *c)
+{
+	return c->trouble;
+}
+
+const char *paqm_client_path(const struct paqm_client *c)
+{
+	return c->sa.sun_path;
+}

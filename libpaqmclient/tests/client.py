@@ -1,0 +1,302 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""libpaqmclient with the real paqmd: advice, refusal, a daemon that is restarted, comes late or
+stays away, many flows at once, the examples. Needs root (exit code 77, "skipped", otherwise).
+
+Usage: client.py PAQMD PAQMCTL LIBRARY
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes as ct
+import os
+import select
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from e2e import (
+    DPORT,
+    PATIENCE,
+    ROUTER_IP,
+    SENDER_IP,
+    SPORT,
+    SSRC,
+    Namespaces,
+    Trial,
+    message,
+    quote,
+)
+
+NONE, ERF, ECF, EXPIRED, LOST, REFUSED = range(6)
+GRACE = 3.0
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+
+
+class Advice(ct.Structure):
+    """struct paqm_client_advice."""
+
+    _fields_ = [
+        ("flow", ct.c_int), ("cause", ct.c_int), ("rate_bps", ct.c_uint64), ("error", ct.c_int),
+        ("seq", ct.c_uint32), ("router_id", ct.c_uint64), ("router", ct.c_char * 46),
+        ("value", ct.c_float), ("qdelay_ms", ct.c_float), ("period_ms", ct.c_uint32),
+        ("routers", ct.c_uint32), ("captured_ns", ct.c_uint64),
+    ]
+
+
+class Client:
+    """The library as an application uses it."""
+
+    def __init__(self, library: str, path: Path) -> None:
+        self.lib = ct.CDLL(library, use_errno=True)
+        self.lib.paqm_client_open.restype = ct.c_void_p
+        self.lib.paqm_client_trouble.restype = ct.c_char_p
+        self.lib.paqm_client_path.restype = ct.c_char_p
+        for name in ("fd", "close", "trouble", "path"):
+            getattr(self.lib, f"paqm_client_{name}").argtypes = [ct.c_void_p]
+        self.lib.paqm_client_next.argtypes = [ct.c_void_p, ct.POINTER(Advice)]
+        self.lib.paqm_client_add.argtypes = [
+            ct.c_void_p, ct.c_char_p, ct.c_uint16, ct.c_char_p, ct.c_uint16, ct.c_uint32,
+            ct.c_uint64, ct.c_uint64,
+        ]
+        self.lib.paqm_client_limits.argtypes = [ct.c_void_p, ct.c_int, ct.c_uint64, ct.c_uint64]
+        self.lib.paqm_client_timing.argtypes = [ct.c_void_p, ct.c_int, ct.c_uint32, ct.c_uint32]
+        self.lib.paqm_client_remove.argtypes = [ct.c_void_p, ct.c_int]
+        self.lib.paqm_client_status.argtypes = [
+            ct.c_void_p, ct.c_int, ct.c_uint64, ct.c_uint32, ct.c_uint32,
+        ]
+        self.c = self.lib.paqm_client_open(str(path).encode())
+        assert self.c, os.strerror(ct.get_errno())
+
+    def add(self, sport: int = SPORT, dst: str = ROUTER_IP, floor: int = 100_000,
+            ceil: int = 3_000_000, src: str | None = None, ssrc: int = SSRC) -> int:
+        """Add a flow."""
+        return int(self.lib.paqm_client_add(
+            self.c, src.encode() if src else None, sport, dst.encode(), DPORT, ssrc, floor, ceil,
+        ))
+
+    def next(self, patience: float = PATIENCE) -> Advice | None:
+        """The next piece of news, None if none comes."""
+        advice = Advice()
+        end = time.monotonic() + patience
+        while not self.lib.paqm_client_next(self.c, advice):
+            left = end - time.monotonic()
+            if left <= 0:
+                return None
+            select.select([self.lib.paqm_client_fd(self.c)], [], [], left)
+        return advice
+
+    def expect(self, cause: int, rate: int = 0) -> Advice:
+        """News of this kind."""
+        advice = self.next()
+        assert advice, "no news"
+        assert (advice.cause, advice.rate_bps) == (cause, rate), (advice.cause, advice.rate_bps)
+        return advice
+
+    def close(self) -> None:
+        """End."""
+        self.lib.paqm_client_close(self.c)
+
+
+def check_advice(t: Trial, library: str) -> None:
+    """From a daemon that comes late to one that says why not."""
+    client = Client(library, t.ipc)
+    fd = client.lib.paqm_client_fd(client.c)
+    assert client.add(0) == -22 and client.add(dst="here") == -22 and client.add(src="x") == -22
+    assert client.add(ceil=0) == -22 and client.add(floor=2, ceil=1) == -22
+    flow = client.add(src=SENDER_IP)
+    assert flow >= 0 and client.next(0.7) is None
+    assert b"No such file" in client.lib.paqm_client_trouble(client.c)
+    assert client.lib.paqm_client_path(client.c).decode() == str(t.ipc)
+    assert client.lib.paqm_client_status(client.c, flow, 1, 2, 3) == -107  # ENOTCONN
+
+    t.start("-i", "veth0")
+    client.expect(NONE)
+    assert client.lib.paqm_client_trouble(client.c) is None
+    t.answer(message(quote(t.send_media()), 1, 850_000.0))
+    advice = client.expect(ERF, 850_000)
+    assert (advice.flow, advice.seq, advice.routers, advice.period_ms) == (flow, 1, 1, 500)
+    assert advice.router.decode() == ROUTER_IP and advice.router_id == 0xA1
+    assert abs(advice.qdelay_ms - 3.5) < 0.01 and abs(advice.value - 0.9) < 0.01
+    assert abs(time.monotonic_ns() - advice.captured_ns) < 60e9
+    assert client.lib.paqm_client_fd(client.c) == fd, "the descriptor has changed"
+
+    assert client.lib.paqm_client_status(client.c, flow, 777_000, 5, 30) == 0
+    assert client.lib.paqm_client_timing(client.c, flow, 500_000, 40_000) == 0
+    assert client.lib.paqm_client_limits(client.c, flow, 5, 600_000) == 0
+    client.expect(ERF, 600_000)
+    shown = t.ask("flows")["flows"][0]
+    assert shown["status"]["qp"] == 30 and shown["gop_ms"] == 500 and shown["floor_bps"] == 5
+    assert client.lib.paqm_client_limits(client.c, flow, 6, 5) == -22
+    assert client.lib.paqm_client_limits(client.c, flow + 1, 1, 5) == -2
+
+    second = Client(library, t.ipc)
+    second.add()
+    assert second.expect(REFUSED).error == 17  # EEXIST
+    second.close()
+    assert client.lib.paqm_client_remove(client.c, flow) == 0
+    assert client.lib.paqm_client_remove(client.c, flow) == -2
+    gone = lambda: client.next(0.02) is None and not t.ask("flows")["flows"]  # noqa: E731
+    t.until(gone, "the flow to be gone")
+    assert client.add() >= 0
+    client.expect(NONE)
+    print("ok: advice, limits, refusal", flush=True)
+
+    # the only router falls silent
+    t.answer(message(quote(t.send_media()), 2, 850_000.0))
+    client.expect(ERF, 850_000)
+    client.expect(EXPIRED)
+    client.close()
+    t.until(lambda: not t.ask("flows")["flows"], "the flow to be gone")
+    print("ok: expiry", flush=True)
+    t.stop()
+
+
+def check_restart(t: Trial, library: str) -> None:
+    """A daemon that is restarted costs nothing; one that stays away costs the advice."""
+    t.start("-i", "veth0")
+    client = Client(library, t.ipc)
+    client.add()
+    client.expect(NONE)
+    t.answer(message(quote(t.send_media()), 1, 850_000.0))
+    client.expect(ERF, 850_000)
+    for seq in range(2, 5):
+        # neither a polite end nor a sudden one is news
+        assert t.daemon
+        if seq % 2:
+            t.daemon.kill()
+            t.daemon.wait()
+        else:
+            t.stop()
+        assert client.next(0.2) is None
+        t.start("-i", "veth0")
+        t.until(lambda: client.next(0.05) is None and len(t.ask("flows")["flows"]) == 1,
+                "the flow to be registered again")
+        t.answer(message(quote(t.send_media()), seq, 850_000.0 + seq))
+        client.expect(ERF, 850_000 + seq)
+    print("ok: restarts go unnoticed", flush=True)
+
+    t.stop()
+    gone = time.monotonic()
+    client.expect(LOST)
+    assert time.monotonic() - gone > GRACE - 0.5
+    t.start("-i", "veth0")
+    client.expect(NONE)
+    t.answer(message(quote(t.send_media()), 9, 700_000.0))
+    client.expect(ERF, 700_000)
+    # a daemon that comes back in time, and routers that do not speak again
+    t.stop()
+    gone = time.monotonic()
+    t.start("-i", "veth0")
+    client.expect(NONE)
+    assert time.monotonic() - gone > GRACE - 0.5
+    print("ok: the grace ends", flush=True)
+    client.close()
+    t.stop()
+
+
+def check_many(t: Trial, library: str) -> None:
+    """More registrations than the connection takes at once."""
+    t.start("-i", "veth0")
+    client = Client(library, t.ipc)
+    count = 60
+    flows = {client.add(10_000 + i) for i in range(count)}
+    assert flows == set(range(count))
+    news = [client.next() for _ in range(count)]
+    assert {n.flow for n in news if n and n.cause == NONE} == flows
+    assert len(t.ask("flows")["flows"]) == count
+    for flow in flows:
+        assert client.lib.paqm_client_remove(client.c, flow) == 0
+    gone = lambda: client.next(0.02) is None and not t.ask("flows")["flows"]  # noqa: E731
+    t.until(gone, "all to be gone")
+    print("ok: many flows", flush=True)
+    client.close()
+    t.stop()
+
+
+@contextlib.contextmanager
+def killed(run: subprocess.Popen[str]) -> Iterator[subprocess.Popen[str]]:
+    """A program without an end of its own."""
+    try:
+        yield run
+    finally:
+        run.kill()
+        run.wait()
+
+
+def check_examples(t: Trial, library: str) -> None:
+    """The examples of C and Python get the rate."""
+    t.start("-i", "veth0")
+    home = str(Path(library).parent)
+    env = dict(os.environ, PAQM_SOCKET=str(t.ipc), LD_LIBRARY_PATH=home)
+    inside = ["ip", "netns", "exec", t.net.sender]
+    python = [sys.executable, str(EXAMPLES / "follow.py"), str(SPORT), ROUTER_IP, str(DPORT)]
+    with killed(subprocess.Popen(python, env=env, stdout=subprocess.PIPE, text=True)) as run:
+        assert run.stdout and run.stdout.readline() == "0 \n"
+        t.answer(message(quote(t.send_media()), 1, 850_000.0))
+        assert run.stdout.readline() == f"850000 {ROUTER_IP}\n"
+    t.until(lambda: not t.ask("flows")["flows"], "the flow to be gone")
+    t.media.close()  # its port is wanted
+    follow = [*inside, str(Path(home) / "follow"), ROUTER_IP, str(DPORT)]
+    with killed(subprocess.Popen(follow, env=env, stdout=subprocess.PIPE, text=True)) as run:
+        assert run.stdout and run.stdout.readline() == "300000\n"
+        # what it sent before it was registered proves nothing
+        t.until(lambda: t.ask("flows")["flows"][0]["packets"] > 0, "packets to be seen")
+        t.sink.settimeout(0)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                sent = t.sink.recv(2048)
+        t.answer(message(quote(sent), 2, 1_200_000.0))
+        assert run.stdout.readline() == "1200000\n"
+    print("ok: examples", flush=True)
+    t.stop()
+
+
+CHECKS: list[Callable[[Trial, str], None]] = [
+    check_advice, check_restart, check_many, check_examples,
+]
+
+
+def main() -> int:
+    """Run all checks."""
+    if len(sys.argv) != 4:
+        print("usage: client.py PAQMD PAQMCTL LIBRARY", file=sys.stderr)
+        return 2
+    if os.geteuid():
+        print("skipped: needs root for network namespaces")
+        return 77
+    paqmd, paqmctl, library = (os.path.abspath(p) for p in sys.argv[1:])
+    net = Namespaces()
+    try:
+        net.up()
+    except (OSError, subprocess.CalledProcessError) as err:
+        net.down()
+        print(f"skipped: no network namespaces here ({err})")
+        return 77
+    try:
+        with tempfile.TemporaryDirectory(prefix="paqmd-test-") as run:
+            os.chmod(run, 0o755)
+            trial = Trial(paqmd, paqmctl, net, Path(run))
+            try:
+                for check in CHECKS:
+                    check(trial, library)
+            except BaseException:
+                if trial.log.exists():
+                    print(trial.log.read_text(), file=sys.stderr)
+                raise
+            finally:
+                if trial.daemon:
+                    trial.daemon.kill()
+                    trial.daemon.wait()
+    finally:
+        net.down()
+    print("all passed")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""The worked example in the lab: a stock x264enc pipeline that examples/retune.py makes follow a
+real router, alone and beside TCP, and after paqmd has been restarted. Prints ok and not ok lines.
+
+Usage, in a guest: lab_retune.py BUILD
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+TOP = Path(__file__).resolve().parent.parent.parent
+CLONE_NEWNET = 0x40000000
+LINK, CEILING, STREAMS = 4_000_000, 2_500_000, 3
+PIPELINE = (
+    "videotestsrc is-live=true pattern=snow ! video/x-raw,width=320,height=240,framerate=25/1 ! "
+    "x264enc name=enc tune=zerolatency speed-preset=ultrafast threads=1 vbv-buf-capacity=100 "
+    "key-int-max=250 intra-refresh=true ! "
+    "rtph264pay name=pay mtu=1200 ! udpsink name=out host=10.2.0.2 port=5006 bind-port=5004"
+)
+failed = 0
+
+
+def run(*words: str) -> str:
+    """One command."""
+    return subprocess.run(words, check=True, capture_output=True, text=True).stdout
+
+
+def judge(name: str, value: float, low: float, high: float) -> None:
+    """One line for each thing that is demanded."""
+    global failed
+    good = low <= value <= high
+    failed += not good
+    verdict = f"ok {name}" if good else f"not ok {name}:"
+    print(f"{verdict} {value:.3f} ({low:.3f} to {high:.3f})", flush=True)
+
+
+def lay_out() -> None:
+    """s (sender) and tcp -- r (router) -- v (receivers)."""
+    for name in ("s", "tcp", "r", "v"):
+        run("ip", "netns", "add", name)
+        run("ip", "-n", name, "link", "set", "lo", "up")
+    for host, net in (("s", "10.0.0"), ("tcp", "10.1.0"), ("v", "10.2.0")):
+        run("ip", "link", "add", "name", host, "netns", "r", "type", "veth", "peer", "name", "r",
+            "netns", host)
+        for name, device, addr in (("r", host, f"{net}.1/24"), (host, "r", f"{net}.2/24")):
+            run("ip", "-n", name, "addr", "add", addr, "dev", device)
+            run("ip", "-n", name, "link", "set", device, "up")
+            run("ip", "netns", "exec", name, "ethtool", "-K", device, "tso", "off", "gso", "off",
+                "gro", "off")
+        run("ip", "-n", host, "route", "add", "default", "via", f"{net}.1")
+        run("ip", "netns", "exec", host, "tc", "qdisc", "add", "dev", "r", "root", "netem",
+            "delay", "10ms", "limit", "10000")
+    run("ip", "netns", "exec", "r", "sysctl", "-qw", "net.ipv4.ip_forward=1")
+    run("tc", "-n", "r", "qdisc", "replace", "dev", "v", "root", "paqm", "bandwidth", str(LINK),
+        "feedback", "icmp")
+
+
+class Sink(threading.Thread):
+    """Counts the media that arrives, at the IP level."""
+
+    def __init__(self, ready: threading.Event) -> None:
+        super().__init__(daemon=True)
+        self.ready, self.size = ready, 0
+
+    def run(self) -> None:
+        fd = os.open("/run/netns/v", os.O_RDONLY)
+        # os.setns() is there from Python 3.12 on
+        assert ctypes.CDLL(None).setns(fd, CLONE_NEWNET) == 0
+        sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        sock.bind(("10.2.0.2", 5006))
+        self.ready.set()
+        while True:
+            self.size += len(sock.recv(2048)) + 28
+
+    def rate(self, seconds: float) -> float:
+        """Mean rate of so long a time."""
+        before, begin = self.size, time.monotonic()
+        time.sleep(seconds)
+        return (self.size - before) * 8 / (time.monotonic() - begin)
+
+
+def paqmd(build: Path, log: Any) -> subprocess.Popen[bytes]:
+    """Start the daemon of the sender's host."""
+    return subprocess.Popen(
+        ["ip", "netns", "exec", "s", str(build / "feedback-daemon" / "paqmd"), "-i", "r",
+         "--user", "nobody"], stderr=log,
+    )
+
+
+def flow(build: Path) -> dict[str, Any]:
+    """What paqmd knows of the stream."""
+    out = run(str(build / "feedback-daemon" / "paqmctl"), "--json", "flows")
+    found: dict[str, Any] = json.loads(out)["flows"][0]
+    return found
+
+
+def main() -> int:
+    """Run it."""
+    build = Path(sys.argv[1]).resolve()
+    for module in ("paqm_feedback", "sch_paqm"):
+        run("insmod", f"{os.environ['PAQM_KO_DIR']}/{module}.ko")
+    lay_out()
+    ready = threading.Event()
+    sink = Sink(ready)
+    sink.start()
+    ready.wait()
+    log = Path("/run/tmp/paqmd.log").open("wb")
+    daemon = paqmd(build, log)
+    example = [str(TOP / "libpaqmclient" / "examples" / "retune.py"), "--ceiling", str(CEILING),
+               "--library", str(build / "libpaqmclient" / "libpaqmclient.so.0"), PIPELINE]
+    sender = subprocess.Popen(["ip", "netns", "exec", "s", "/usr/bin/python3", *example],
+                              stdout=Path("/run/tmp/retune.log").open("wb"))
+    time.sleep(8)
+    judge("alone: rate against the ceiling", sink.rate(6) / CEILING, 0.75, 1.0)
+    server = subprocess.Popen(["ip", "netns", "exec", "v", "iperf3", "-s"],
+                              stdout=subprocess.DEVNULL)
+    time.sleep(0.5)
+    load = subprocess.Popen(["ip", "netns", "exec", "tcp", "iperf3", "-c", "10.2.0.2", "-t", "40",
+                             "-P", str(STREAMS)], stdout=subprocess.DEVNULL)
+    time.sleep(5)
+    share = LINK / (STREAMS + 1)
+    judge(f"beside {STREAMS} TCP: rate against the share", sink.rate(8) / share, 0.75, 1.05)
+    judge("its advice against the share", flow(build)["rate_bps"] / share, 0.85, 1.15)
+
+    # the daemon is restarted: the stream goes on at its rate, and is told again
+    daemon.terminate()
+    daemon.wait()
+    daemon = paqmd(build, log)
+    judge("paqmd restarted: rate against the share", sink.rate(8) / share, 0.75, 1.05)
+    judge("messages believed by the new paqmd", flow(build)["accepted"], 8, 1000)
+    stats = json.loads(run("tc", "-n", "r", "-s", "-j", "qdisc", "show", "dev", "v"))[0]
+    judge("media packets dropped", media_drops(stats), 0, 5)
+    for program in (sender, load, server, daemon):
+        program.kill()
+    for program in (sender, load, server, daemon):
+        program.wait()
+    print(Path("/run/tmp/paqmd.log").read_text(), file=sys.stderr)
+    return 1 if failed else 0
+
+
+def media_drops(stats: dict[str, Any]) -> float:
+    """Packets of the media class that the router dropped."""
+    media = stats["media"]
+    assert media["sent_packets"] > 1000, media
+    return float(sum(media[f"drop_{why}_packets"] for why in ("tail", "inner", "strike")))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Advice of paqmd for one flow, in GLib's main loop. */
+#ifndef PAQM_STREAMER_ADVICE_H
+#define PAQM_STREAMER_ADVICE_H
+
+#include <gio/gio.h>
+
+#include "libpaqmclient/paqmclient.h"
+
+struct advice;
+
+/* Called from the main loop whenever the advice is another. */
+typedef void (*advice_fn)(const struct paqm_client_advice *a, gpointer data);
+
+/* What is sent, and between which limits advice is of use (bit/s, IP level). */
+struct advice_flow {
+	GInetAddress *from; /* NULL or unspecified: any */
+	guint16 from_port;
+	GInetAddress *to;
+	guint16 to_port;
+	guint32 ssrc;
+	guint64 floor_bps, ceil_bps;
+	double gop_s;	 /* for how long a quantizer is held */
+	double answer_s; /* how long it takes to follow */
+};
+
+/**
+ * advice_new() - follow paqmd, now or when it appears
+ * @path: its socket, NULL for the usual one
+ * @flow: the flow
+ * @fn: told of the advice
+ * @data: for @fn
+ *
+ * Return: NULL without descriptors or memory, after having said so.
+ */
+struct advice *advice_new(const char *path, const struct advice_flow *flow, advice_fn fn,
+			  gpointer data);
+
+/* What the sender made of the advice, for paqmctl. */
+void advice_status(struct advice *a, guint64 wire_bps, guint gop, guint qp);
+void advice_free(struct advice *a);
+
+#endif /* PAQM_STREAMER_ADVICE_H */
