@@ -20,9 +20,12 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/random.h>
+#include <linux/siphash.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <net/ipv6.h>
 #include "core/paqm_fix.h"
+#include "paqm_compat.h"
 #include "paqm_fb.h"
 
 #define PAQM_FB_BURST_MS 1000
@@ -145,10 +148,31 @@ static bool paqm_fb_admit(struct paqm_fb *fb, const struct in6_addr *to, u32 len
 	return ok;
 }
 
+/* Put key id and tag into @msg, if there is a key: the quoted payload is known only now. */
+static void paqm_fb_tag(struct paqm_fb *fb, struct paqm_msg *msg, const u8 *payload, u32 len)
+{
+	u8 bytes[PAQM_TAG_BYTES] __aligned(8);
+	siphash_key_t key;
+	u16 id;
+
+	spin_lock_bh(&fb->lock);
+	id = fb->key_id;
+	key = fb->key;
+	spin_unlock_bh(&fb->lock);
+	if (!id)
+		return;
+	msg->flags |= PAQM_F_AUTH;
+	msg->key_id = id;
+	msg->tag = siphash(bytes, paqm_tag_bytes(msg, payload, len, bytes), &key);
+	memzero_explicit(&key, sizeof(key));
+}
+
 static void paqm_fb_send(struct paqm_fb *fb, const struct paqm_fb_entry *e)
 {
 	const u8 *q = e->quote;
 	bool v6 = q[0] >> 4 == 6;
+	u32 head = (v6 ? PAQM_IP6_HDR : sizeof(struct iphdr)) + 8;
+	struct paqm_msg msg = e->msg;
 	u8 icmp[PAQM_MSG_MAX];
 	struct paqm_path path;
 	struct in6_addr to;
@@ -174,11 +198,12 @@ static void paqm_fb_send(struct paqm_fb *fb, const struct paqm_fb_entry *e)
 		paqm_path_put(&path);
 		return;
 	}
+	paqm_fb_tag(fb, &msg, q + head, e->len - head);
 	if (v6)
 		len = paqm_icmp6_encode(icmp, PAQM_ICMP6_TYPE_EXP, path.src.s6_addr, to.s6_addr, q,
-					e->len, &e->msg);
+					e->len, &msg);
 	else
-		len = paqm_icmp_encode(icmp, PAQM_ICMP_TYPE_EXP, q, e->len, &e->msg);
+		len = paqm_icmp_encode(icmp, PAQM_ICMP_TYPE_EXP, q, e->len, &msg);
 	err = paqm_path_send(fb->dev, &path, icmp, len);
 	paqm_fb_count(err ? &fb->st.failed : &fb->st.sent);
 }
@@ -270,6 +295,7 @@ void paqm_fb_destroy(struct paqm_fb *fb)
 		return;
 	paqm_fb_set_echo(fb, false);
 	cancel_work_sync(&fb->work);
+	memzero_explicit(&fb->key, sizeof(fb->key));
 	kvfree_rcu(fb, rcu);
 }
 EXPORT_SYMBOL_GPL(paqm_fb_destroy);
@@ -306,6 +332,25 @@ void paqm_fb_set_prefixes(struct paqm_fb *fb, const struct tc_paqm_prefix *list,
 	spin_unlock_bh(&fb->lock);
 }
 EXPORT_SYMBOL_GPL(paqm_fb_set_prefixes);
+
+/**
+ * paqm_fb_set_key() - key of the tags from the next message on
+ * @fb: transmitter
+ * @id: how messages name it; 0: messages carry no tag
+ * @key: PAQM_KEY_LEN bytes, read as SipHash has it
+ *
+ * Rotation without a gap: receivers learn the new key first, forget the old one last.
+ */
+void paqm_fb_set_key(struct paqm_fb *fb, u16 id, const u8 *key)
+{
+	BUILD_BUG_ON(sizeof(fb->key) != PAQM_KEY_LEN);
+	spin_lock_bh(&fb->lock);
+	fb->key_id = id;
+	fb->key.key[0] = get_unaligned_le64(key);
+	fb->key.key[1] = get_unaligned_le64(key + 8);
+	spin_unlock_bh(&fb->lock);
+}
+EXPORT_SYMBOL_GPL(paqm_fb_set_key);
 
 /**
  * paqm_fb_get_stats() - read the counters, from anywhere

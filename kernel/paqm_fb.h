@@ -12,6 +12,7 @@
 #include <linux/in6.h>
 #include <linux/net.h>
 #include <linux/rcupdate.h>
+#include <linux/siphash.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 #include <net/dst.h>
@@ -79,6 +80,8 @@ struct paqm_peer {
  * @active: peers within the last second
  * @n_prefixes: 0: anywhere
  * @prefix: where messages may go
+ * @key_id: id of @key; 0: messages are not tagged
+ * @key: makes the tags
  * @st: counters
  * @echo_on: RTTs are measured
  * @echo_free: ns: the budget allows the next request
@@ -105,6 +108,8 @@ struct paqm_fb {
 	u32 active;
 	u32 n_prefixes;
 	struct tc_paqm_prefix prefix[PAQM_PREFIXES];
+	u16 key_id;
+	siphash_key_t key;
 	struct paqm_fb_stats st;
 	u64 echo_free;
 	bool echo_on;

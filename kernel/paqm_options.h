@@ -54,6 +54,7 @@ struct paqm_config {
 	u64 dscp_elastic;
 	u64 seed;
 	struct tc_paqm_prefix prefix[PAQM_PREFIXES];
+	u32 key_id; /* the key itself is with the transmitter */
 };
 
 static const struct paqm_config paqm_defaults = {
@@ -120,6 +121,9 @@ static const struct nla_policy paqm_policy[TCA_PAQM_MAX + 1] = {
 	[TCA_PAQM_SPLIT] = { .type = NLA_U32 },
 	[TCA_PAQM_BORROW] = { .type = NLA_U32 },
 	[TCA_PAQM_SEED] = { .type = NLA_U64 },
+	[TCA_PAQM_KEY] = { .type = NLA_BINARY, .len = sizeof(struct tc_paqm_key) },
+	[TCA_PAQM_KEY_ID] = { .type = NLA_REJECT,
+			      .reject_message = "paqm: key-id is only shown; key sets it" },
 };
 
 /*
@@ -230,8 +234,28 @@ static int paqm_parse_prefixes(const struct nlattr *attr, struct paqm_config *cf
 	return 0;
 }
 
-/* Options of netlink into @cfg; nothing is changed elsewhere. */
-static int paqm_parse(struct nlattr *opt, struct paqm_config *cfg, struct netlink_ext_ack *extack)
+/* The key of the tags: its id goes to @cfg, @key is set to its bytes. */
+static int paqm_parse_key(const struct nlattr *attr, struct paqm_config *cfg, const u8 **key,
+			  struct netlink_ext_ack *extack)
+{
+	const struct tc_paqm_key *k = nla_data(attr);
+
+	if (nla_len(attr) != sizeof(*k))
+		return paqm_refuse(extack, attr, "paqm: key must be an id and 16 bytes");
+	if (!k->id != !memchr_inv(k->key, 0, sizeof(k->key)))
+		return paqm_refuse(extack, attr,
+				   "paqm: key: id and bytes must both be 0 (no key) or neither");
+	cfg->key_id = k->id;
+	*key = k->key;
+	return 0;
+}
+
+/*
+ * Options of netlink into @cfg; nothing is changed elsewhere. @key is set to the bytes of the
+ * key if one is given, in @opt.
+ */
+static int paqm_parse(struct nlattr *opt, struct paqm_config *cfg, const u8 **key,
+		      struct netlink_ext_ack *extack)
 {
 	struct nlattr *tb[TCA_PAQM_MAX + 1], *a;
 	u32 value;
@@ -281,6 +305,11 @@ static int paqm_parse(struct nlattr *opt, struct paqm_config *cfg, struct netlin
 	}
 	if (tb[TCA_PAQM_SEED])
 		cfg->seed = nla_get_u64(tb[TCA_PAQM_SEED]);
+	if (tb[TCA_PAQM_KEY]) {
+		err = paqm_parse_key(tb[TCA_PAQM_KEY], cfg, key, extack);
+		if (err)
+			return err;
+	}
 	if (tb[TCA_PAQM_FEEDBACK_TO])
 		return paqm_parse_prefixes(tb[TCA_PAQM_FEEDBACK_TO], cfg, extack);
 	return 0;
@@ -307,7 +336,8 @@ static int paqm_dump_options(const struct paqm_config *cfg, struct sk_buff *skb)
 	    nla_put_u64_64bit(skb, TCA_PAQM_DSCP_ELASTIC, READ_ONCE(cfg->dscp_elastic),
 			      TCA_PAQM_PAD) ||
 	    nla_put_u64_64bit(skb, TCA_PAQM_SEED, READ_ONCE(cfg->seed), TCA_PAQM_PAD) ||
-	    nla_put_s32(skb, TCA_PAQM_OVERHEAD, READ_ONCE(cfg->overhead)))
+	    nla_put_s32(skb, TCA_PAQM_OVERHEAD, READ_ONCE(cfg->overhead)) ||
+	    nla_put_u32(skb, TCA_PAQM_KEY_ID, READ_ONCE(cfg->key_id)))
 		goto cancel;
 	if (cfg->n_prefixes && nla_put(skb, TCA_PAQM_FEEDBACK_TO,
 				       cfg->n_prefixes * sizeof(cfg->prefix[0]), cfg->prefix))

@@ -691,10 +691,11 @@ static int paqm_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext
 	struct paqm_config cfg = q->cfg;
 	struct paqm_flows table = {};
 	struct paqm_fb *fb = q->fb;
+	const u8 *key = NULL;
 	int err;
 
 	if (opt) {
-		err = paqm_parse(opt, &cfg, extack);
+		err = paqm_parse(opt, &cfg, &key, extack);
 		if (err)
 			return err;
 	}
@@ -705,7 +706,7 @@ static int paqm_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext
 			return err;
 		}
 	}
-	if (cfg.feedback != PAQM_FEEDBACK_NONE && !fb) {
+	if ((cfg.feedback != PAQM_FEEDBACK_NONE || key) && !fb) { /* it keeps the key */
 		fb = paqm_fb_create(qdisc_dev(sch));
 		if (!fb) {
 			err = -ENOMEM;
@@ -722,6 +723,8 @@ static int paqm_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext
 			goto out;
 		}
 		paqm_fb_set_prefixes(fb, cfg.prefix, cfg.n_prefixes);
+		if (key)
+			paqm_fb_set_key(fb, cfg.key_id, key);
 	}
 	paqm_apply(sch, &cfg, &table);
 	err = 0;

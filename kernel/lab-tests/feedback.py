@@ -7,7 +7,8 @@ inject  the same from any source address, straight into a device's queue (IPv6)
 watch   what a host is told: proves every message, prints one JSON line at the end
 answer  a host that answers echo requests in a way of its own, prints the same
 
-Nothing of the project's codec is used here: the layout is read as docs/protocol.md has it.
+Nothing of the project's codec is used here: the layout is read as docs/protocol.md has it, tags
+by the decoder that was written from that text.
 """
 
 import argparse
@@ -18,6 +19,10 @@ import socket
 import struct
 import sys
 import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "feedback-daemon" / "wireshark"))
+from decode import invariant, siphash  # noqa: E402
 
 ETH_P_IPV6 = 0x86DD
 ICMP_EXP, ICMP6_EXP = 253, 100
@@ -102,6 +107,18 @@ def message_fault(icmp: bytes, own: set[str], v6: bool) -> str:
     return "checksum" if not v6 and checksum(icmp) else ""
 
 
+def tagged_by(icmp: bytes, v6: bool, keys: dict[int, bytes]) -> str:
+    """Id of the key that a message is tagged with, or what is wrong with its tag."""
+    obj, payload = icmp[-OBJECT:], icmp[8 + (40 if v6 else 20) + 8 : -OBJECT]
+    number, tag = struct.unpack("!H", obj[6:8])[0], struct.unpack("!Q", obj[40:])[0]
+    if not obj[5] & 8:
+        return "none" if not number and not tag else "no flag"
+    if number not in keys:
+        return "unknown"
+    right = siphash(keys[number], obj[:40] + bytes(8) + invariant(payload))
+    return str(number) if right == tag else "bad"
+
+
 def raw_sockets() -> list[socket.socket]:
     return [
         socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP),
@@ -124,7 +141,10 @@ def receive(socks: list[socket.socket], end: float) -> tuple[socket.socket, byte
 def watch(args: argparse.Namespace) -> None:
     socks = raw_sockets()
     out = {"v4": 0, "v6": 0, "wrong": 0, "echo4": 0, "echo6": 0}
+    keys = {int(k.split(":")[0]): bytes.fromhex(k.split(":")[1]) for k in args.key}
     sources = set()
+    tags: dict[str, int] = {}
+    order: list[str] = []
     end = time.monotonic() + args.seconds
     while got := receive(socks, end):
         sock, icmp, source = got
@@ -135,11 +155,15 @@ def watch(args: argparse.Namespace) -> None:
             continue
         out["v6" if v6 else "v4"] += 1
         sources.add(source)
+        by = tagged_by(icmp, v6, keys)
+        tags[by] = tags.get(by, 0) + 1
+        if order[-1:] != [by]:
+            order.append(by)
         fault = message_fault(icmp, set(args.own), v6)
         if fault:
             out["wrong"] += 1
             print(f"feedback.py: message from {source}: {fault}", file=sys.stderr)
-    print(json.dumps({**out, "sources": sorted(sources)}))
+    print(json.dumps({**out, "sources": sorted(sources), "tags": tags, "order": order}))
 
 
 def answer(args: argparse.Namespace) -> None:
@@ -203,6 +227,7 @@ def main() -> None:
     p.set_defaults(run=watch)
     p.add_argument("--seconds", type=float, default=1.0)
     p.add_argument("--own", action="append", default=[], help="address of this host")
+    p.add_argument("--key", action="append", default=[], help="ID:HEX that tags may be made with")
     p = sub.add_parser("answer")
     p.set_defaults(run=answer)
     p.add_argument("--seconds", type=float, default=1.0)

@@ -49,9 +49,12 @@ host() {
 	ip netns exec "s$n" python3 "$peer" "$@"
 }
 
-# watch N SECONDS: what host N is told, into /run/tmp/N
+# watch N SECONDS [ARGS]: what host N is told, into /run/tmp/N
 watch() {
-	host "$1" watch --seconds "$2" --own "10.0.$1.2" --own "2001:db8:$1::2" >"/run/tmp/$1"
+	local n=$1 seconds=$2
+	shift 2
+	host "$n" watch --seconds "$seconds" --own "10.0.$n.2" --own "2001:db8:$n::2" "$@" \
+		>"/run/tmp/$n"
 }
 
 told() { jq -r "$2" "/run/tmp/$1"; }
@@ -105,6 +108,42 @@ done
 within "every request was answered or is under way" \
 	"$(stat '.echo_sent - .echo_answered')" 0 1
 within "all that was owed was told" "$(stat '.notices_owed - .notices_sent')" 0 3
+for n in 1 2; do
+	check "host $n: no message is tagged" [ "$(told $n '.order | join(" ")')" = none ]
+done
+
+echo "# tags, over both versions, and keys that change while messages are under way"
+old=7:000102030405060708090a0b0c0d0e0f
+new=65535:f0e1d2c3b4a5968778695a4b3c2d1e0f
+rtc qdisc change dev rv root handle 1: paqm key $old
+jobs=()
+for to in 10.0.9.2 2001:db8:9::2; do
+	host 1 send --to $to --seconds 12 &
+	jobs+=($!)
+done
+watch 1 12 --key $old --key $new &
+jobs+=($!)
+sleep 4
+rtc qdisc change dev rv root handle 1: paqm key $new
+sleep 4
+shown=$(stat .options.key)
+rtc qdisc change dev rv root handle 1: paqm key none
+wait "${jobs[@]}"
+check "the old key, then the new one, then none, with no gap" \
+	[ "$(told 1 '.order | join(" ")')" = "7 65535 none" ]
+within "messages with the old key" "$(told 1 '.tags."7"')" 20 100
+within "messages with the new key" "$(told 1 '.tags."65535"')" 20 100
+within "over IPv6" "$(told 1 .v6)" 30 200
+within "messages that prove nothing" "$(told 1 .wrong)" 0 0
+within "the id is shown" "$shown" 65535 65535
+rtc qdisc change dev rv root handle 1: paqm key $new
+check "the key is shown nowhere" [ -z "$({
+	rtc -s -d qdisc show dev rv
+	rtc -s -d -j qdisc show dev rv
+	rtc -s class show dev rv
+	ip netns exec r "$here/../tc-tests/rtnl.py" show rv
+} | grep -i "${new#*:}")" ]
+rtc qdisc change dev rv root handle 1: paqm key none
 
 echo "# who is quiet is asked ever more rarely, and does not count"
 ip netns exec s3 sysctl -qw net.ipv4.icmp_echo_ignore_all=1

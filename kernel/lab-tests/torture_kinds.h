@@ -51,6 +51,17 @@ static void paqm_prefixes(bool valid)
 	nl_attr(TCA_PAQM_FEEDBACK_TO, prefix, n * sizeof(prefix[0]) - (!valid && n && chance(30)));
 }
 
+static void paqm_key(bool valid)
+{
+	struct tc_paqm_key key = {.id = rnd(3)};
+
+	if (key.id)
+		memset(key.key, 1 + rnd(255), sizeof(key.key));
+	if (!valid)
+		((uint8_t *)&key)[rnd(sizeof(key))] = rnd(256);
+	nl_attr(TCA_PAQM_KEY, &key, sizeof(key) - (!valid && chance(30)));
+}
+
 /* A value between two neighbouring steps that the kernel took. */
 static uint64_t paqm_value(const struct known *k)
 {
@@ -70,6 +81,10 @@ static void paqm_attr(int number, bool valid)
 
 	if (number == TCA_PAQM_FEEDBACK_TO) {
 		paqm_prefixes(valid);
+		return;
+	}
+	if (number == TCA_PAQM_KEY || (valid && number == TCA_PAQM_KEY_ID)) {
+		paqm_key(valid); /* the id alone cannot be set */
 		return;
 	}
 	if (!valid && chance(30)) { /* of any length */

@@ -4,6 +4,7 @@
  * help, text and JSON are all derived from it.
  */
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +40,7 @@ enum kind {
 	KIND_SEED,     /* u64, decimal */
 	KIND_DSCPS,    /* u64, a bit for each DSCP */
 	KIND_PREFIXES, /* struct tc_paqm_prefix[] */
+	KIND_KEY,      /* struct tc_paqm_key; shown is only its id, in a second attribute */
 };
 
 enum shown {
@@ -320,6 +322,12 @@ static const struct option options[] = {
 	 .max = ~0ULL,
 	 .zero = "random",
 	 .shown = SHOWN_SET},
+	{.name = "key",
+	 .key = "key",
+	 .kind = KIND_KEY,
+	 .attr = TCA_PAQM_KEY,
+	 .zero = "none",
+	 .shown = SHOWN_SET},
 };
 
 /* Outer gains that go together: quick, or stable for delays up to d. */
@@ -349,6 +357,7 @@ struct request {
 	bool given[TCA_PAQM_MAX + 1];
 	struct tc_paqm_prefix prefix[PAQM_PREFIXES];
 	unsigned int prefixes;
+	struct tc_paqm_key key;
 };
 
 static bool is_wide(const struct option *o)
@@ -458,6 +467,9 @@ static const char *format_value(const struct option *o, __u64 value, char *buf)
 		break;
 	case KIND_ID:
 		snprintf(buf, TEXT_SIZE, "%016llx", (unsigned long long)value);
+		break;
+	case KIND_KEY:
+		snprintf(buf, TEXT_SIZE, "%llu:hidden", (unsigned long long)value);
 		break;
 	default:
 		snprintf(buf, TEXT_SIZE, "%llu", (unsigned long long)value);
@@ -673,6 +685,36 @@ static bool parse_prefix(char *text, struct tc_paqm_prefix *prefix)
 	return prefix->family;
 }
 
+/* ID:HEX32, the bytes of the key in the order in which SipHash takes them. */
+static bool parse_key(struct request *req, const struct option *o, const char *text)
+{
+	static const char digits[] = "0123456789abcdef";
+	size_t id = strspn(text, "0123456789"), i;
+	struct tc_paqm_key key = {0};
+	unsigned char any = 0;
+
+	if (strcmp(text, o->zero)) {
+		if (!id || id > 5 || text[id] != ':' || strlen(text + id + 1) != 2 * PAQM_KEY_LEN ||
+		    strtoul(text, NULL, 10) > 0xFFFF)
+			return false;
+		key.id = strtoul(text, NULL, 10);
+		for (i = 0; i < 2 * PAQM_KEY_LEN; i++) {
+			const char *digit =
+				strchr(digits, tolower((unsigned char)text[id + 1 + i]));
+
+			if (!digit)
+				return false;
+			key.key[i / 2] = key.key[i / 2] << 4 | (digit - digits);
+			any |= key.key[i / 2];
+		}
+		if (!key.id || !any)
+			return false;
+	}
+	req->key = key;
+	request_set(req, o->attr, key.id);
+	return true;
+}
+
 /* The element of @list that is wrong, or NULL. @list is written to. */
 static const char *parse_list(struct request *req, const struct option *o, char *list)
 {
@@ -735,6 +777,11 @@ static void print_expected(const struct option *o)
 	case KIND_PREFIXES:
 		fprintf(stderr, "at most %d prefixes, as 10.0.0.0/8,2001:db8::/32", PAQM_PREFIXES);
 		break;
+	case KIND_KEY:
+		fprintf(stderr,
+			"an id from 1 to 65535, a colon and %d hexadecimal digits, not all 0",
+			2 * PAQM_KEY_LEN);
+		break;
 	default:
 		fprintf(stderr, "%s from %s to %s", what[o->kind],
 			o->min ? format_value(o, o->min, low) : "0",
@@ -767,6 +814,7 @@ static void print_help(void)
 		[KIND_ID] = "HEX",
 		[KIND_DSCPS] = "DSCP[,DSCP...]",
 		[KIND_PREFIXES] = "PREFIX[,PREFIX...]",
+		[KIND_KEY] = "ID:HEX",
 	};
 	size_t i, j;
 
@@ -833,6 +881,8 @@ static const char *parse_argument(struct request *req, const struct option *o, c
 		return parse_list(req, o, text);
 	case KIND_TARGET:
 		return parse_target(req, o, text) ? NULL : text;
+	case KIND_KEY:
+		return parse_key(req, o, text) ? NULL : text;
 	case KIND_SIGNED:
 		if (!parse_overhead(text, &value))
 			return text;
@@ -927,6 +977,8 @@ int options_parse(int argc, char **argv, struct nlmsghdr *n)
 		if (o->kind == KIND_PREFIXES)
 			addattr_l(n, MAX_REQUEST, o->attr, req.prefix,
 				  req.prefixes * sizeof(req.prefix[0]));
+		else if (o->kind == KIND_KEY)
+			addattr_l(n, MAX_REQUEST, o->attr, &req.key, sizeof(req.key));
 		else if (is_wide(o))
 			addattr64(n, MAX_REQUEST, o->attr, req.value[o->attr]);
 		else
@@ -1044,7 +1096,8 @@ void options_print(FILE *f, struct rtattr *opt)
 				print_prefixes(f, o, tb[o->attr]);
 			continue;
 		}
-		if (!attr_value(tb[o->attr], is_wide(o), &value))
+		if (!attr_value(tb[o->kind == KIND_KEY ? TCA_PAQM_KEY_ID : o->attr], is_wide(o),
+				&value))
 			continue;
 		if (o->kind == KIND_TARGET && attr_value(tb[o->bytes_attr], false, &bytes) &&
 		    is_json_context())

@@ -19,6 +19,7 @@ _tc_paqm_words() { # option before the word
 	split) echo flows ;;
 	profile) echo fast robust ;;
 	seed) echo random ;;
+	key) echo none ;;
 	overhead | mpu | media-target | elastic-target | target-util | media-weight | elastic-weight | \
 		gain | alpha | beta | period | transfer | credit | md-floor | flows | flow-age | \
 		router-id) ;;
@@ -28,7 +29,7 @@ _tc_paqm_words() { # option before the word
 			target-util split media-weight elastic-weight borrow noborrow ecn noecn \
 			police nopolice interval gain gamma profile alpha beta period rtt gop \
 			transfer credit md-floor forced-md noforced-md ai-hold noai-hold flows \
-			flow-age router-id seed help
+			flow-age router-id seed key help
 		;;
 	esac
 }

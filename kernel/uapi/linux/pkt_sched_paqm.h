@@ -57,6 +57,8 @@ enum {
 	TCA_PAQM_SPLIT,		 /* u32 Q16, fixed media share; 0: by counted flows */
 	TCA_PAQM_BORROW,	 /* u32 0/1: advice includes what elastic leaves idle */
 	TCA_PAQM_SEED,		 /* u64, makes hash and draws repeatable; 0: random */
+	TCA_PAQM_KEY,		 /* struct tc_paqm_key, makes tags; never shown */
+	TCA_PAQM_KEY_ID,	 /* u32, shown only: id of the key in use; 0: none */
 	__TCA_PAQM_MAX
 };
 #define TCA_PAQM_MAX (__TCA_PAQM_MAX - 1)
@@ -72,6 +74,13 @@ struct tc_paqm_prefix {
 	__u8 len;    /* bits */
 	__u8 pad[2];
 	__u8 addr[16]; /* IPv4: the first four bytes */
+};
+
+/* Key of the tags in messages. */
+#define PAQM_KEY_LEN 16
+struct tc_paqm_key {
+	__u16 id; /* as messages name it; 0: no key, all the rest is 0 */
+	__u8 key[PAQM_KEY_LEN];
 };
 
 /* Ranges of the options, used by the policy, by extack texts and by tc. */

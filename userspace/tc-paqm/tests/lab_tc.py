@@ -111,6 +111,7 @@ SETTINGS: list[tuple[str, str, Any]] = [
     ("nopolice", "police", False),
     ("police", "police", True),
     ("router-id 0xfeed", "router_id", "000000000000feed"),
+    ("key none", "key", 0),
     ("flows 64", "flows", 64),
     ("flows 1048576", "flows", 1_048_576),
     ("flows 256", "flows", 256),
@@ -215,6 +216,24 @@ def check_round_trip() -> None:
     must("change", "media-target 4ms")
     after = {"media_target_us": 4_000, "media_target_bytes": 0, "elastic_target_us": 5_000}
     expect("change of a size to a time", options(), before | after)
+    remove()
+
+
+def check_key() -> None:
+    """A key can be given and changed; what is shown is its id."""
+    secret = "00112233445566778899aabbccddeeff"
+    must("add", f"key 7:{secret}")
+    expect("id of the key", options()["key"], 7)
+    must("change", f"gain 0.9 key 65535:{secret.upper()}")
+    expect("id of the new key", options()["key"], 65535)
+    must("change", "gain 0.8")
+    expect("id after another change", options()["key"], 65535)
+    line = sh("tc", "-s", "-d", "qdisc", "show", "dev", DEV)
+    expect("the key in the text", " key 65535:hidden " in line, True)
+    everything = line + sh("tc", "-s", "-j", "qdisc", "show", "dev", DEV)
+    expect("the secret is not shown", secret in everything.lower(), False)
+    must("replace", "key none")
+    expect("no key", options()["key"], 0)
     remove()
 
 
@@ -457,6 +476,7 @@ def main() -> int:
     topology()
     check_options()
     check_round_trip()
+    check_key()
     check_refusals()
     check_statistics()
     check_flows()

@@ -133,6 +133,14 @@ VALUES: list[tuple[str, list[str], list[str], str]] = [
         ["0", "0x", "12345678901234567", "xyz"],
         "1 to 16 hexadecimal digits, not all 0",
     ),
+    (
+        "key",
+        ["none", "1:" + "0f" * 16, "65535:" + "AB" * 16, "00007:" + "00" * 15 + "01"],
+        ["", "7", "7:", "0:" + "0f" * 16, "65536:" + "0f" * 16, "7:" + "00" * 16, "7:hidden"]
+        + ["7:" + "0f" * 15, "7:" + "0f" * 17, "7:" + "0g" * 16, ":" + "0f" * 16]
+        + ["-7:" + "0f" * 16, "7 :" + "0f" * 16, "0x7:" + "0f" * 16, "7:0x" + "0f" * 15],
+        "an id from 1 to 65535, a colon and 32 hexadecimal digits, not all 0, or none",
+    ),
     ("profile", ["fast", "robust"], ["slow", ""], "one of fast, robust"),
 ]
 # Lists: what is refused, and the part of it that the message names.

@@ -80,6 +80,7 @@ OPTIONS: list[tuple[str, str, Any, str, Any, str]] = [
         "feedback-to 10.0.0.0/8,2001:db8::/32",
     ),
     ("ROUTER_ID", "Q", 0xAB, "router_id", "00000000000000ab", "router-id 00000000000000ab"),
+    ("KEY_ID", "I", 65535, "key", 65535, "key 65535:hidden"),
 ]
 
 # Shown without -d only where they say something; and what says nothing.
@@ -321,6 +322,7 @@ def differences(got: dict[str, Any], want: dict[str, Any], derived: set[str]) ->
 
 def check_options(show: Show, numbers: dict[str, int]) -> list[str]:
     left = numbers.keys() - {name for name, *_ in OPTIONS} - {"UNSPEC", "PAD", "MAX"}
+    left -= {"KEY"}  # only its id is ever shown
     wrong = [f"TCA_PAQM_{name} is not tested" for name in left]
     data = b"".join(
         attribute(numbers[name], struct.pack("=" + form, value))
