@@ -29,6 +29,7 @@ GST_DEBUG_CATEGORY_STATIC(paqmh264enc_debug);
 #define DEFAULT_REFRESH 96
 #define DEFAULT_QP_MIN 4
 #define DEFAULT_QP_MAX 51
+#define DEFAULT_HALF_QP 46
 #define DEFAULT_DELAY 12000
 #define DEFAULT_BETA 1.5
 #define DEFAULT_MODE H264_MODE_TRIM
@@ -43,6 +44,7 @@ struct _GstPaqmH264Enc {
 	gint refresh;
 	gint qp_min;
 	gint qp_max;
+	gint half_qp;
 	guint delay_us;
 	gdouble beta;
 	gint mode;
@@ -62,6 +64,7 @@ enum {
 	PROP_REFRESH,
 	PROP_QP_MIN,
 	PROP_QP_MAX,
+	PROP_HALF_QP,
 	PROP_DELAY,
 	PROP_BETA,
 	PROP_MODE,
@@ -123,6 +126,9 @@ static void set_property(GObject *object, guint id, const GValue *value, GParamS
 	case PROP_QP_MAX:
 		self->qp_max = g_value_get_int(value);
 		break;
+	case PROP_HALF_QP:
+		self->half_qp = g_value_get_int(value);
+		break;
 	case PROP_DELAY:
 		self->delay_us = g_value_get_uint(value);
 		break;
@@ -161,6 +167,9 @@ static void get_property(GObject *object, guint id, GValue *value, GParamSpec *p
 		break;
 	case PROP_QP_MAX:
 		g_value_set_int(value, self->qp_max);
+		break;
+	case PROP_HALF_QP:
+		g_value_set_int(value, self->half_qp);
 		break;
 	case PROP_DELAY:
 		g_value_set_uint(value, self->delay_us);
@@ -211,6 +220,7 @@ static gboolean enc_set_format(GstVideoEncoder *base, GstVideoCodecState *state)
 		.refresh = self->refresh,
 		.qp_min = self->qp_min,
 		.qp_max = MAX(self->qp_min, self->qp_max),
+		.half_qp = self->half_qp,
 		.beta = self->beta,
 		.delay = self->delay_us / 1e6,
 		.rate = MIN(self->rate, self->rate_max),
@@ -248,7 +258,8 @@ static void report(GstPaqmH264Enc *self, const struct h264_output *out, GstClock
 			G_TYPE_INT, pic->qp_base, "qp", G_TYPE_DOUBLE, pic->qp, "bytes",
 			G_TYPE_UINT, (guint)pic->bytes, "wire-bytes", G_TYPE_UINT, (guint)pic->wire,
 			"packets", G_TYPE_UINT, pic->packets, "bound-bytes", G_TYPE_DOUBLE,
-			pic->bound, "rate", G_TYPE_DOUBLE, pic->rate, NULL);
+			pic->bound, "rate", G_TYPE_DOUBLE, pic->rate, "interval", G_TYPE_DOUBLE,
+			pic->interval, NULL);
 		g_signal_emit(self, signals[SIGNAL_PICTURE], 0, s);
 		gst_structure_free(s);
 	}
@@ -280,7 +291,7 @@ static GstFlowReturn enc_handle_frame(GstVideoEncoder *base, GstVideoCodecFrame 
 	h264_set_rate(self->enc, self->rate);
 	if (self->limits_changed)
 		h264_set_limits(self->enc, self->gop, self->qp_min, MAX(self->qp_min, self->qp_max),
-				self->delay_us / 1e6);
+				self->half_qp, self->delay_us / 1e6);
 	self->limits_changed = FALSE;
 	GST_OBJECT_UNLOCK(self);
 
@@ -361,6 +372,12 @@ static void gst_paqm_h264_enc_class_init(GstPaqmH264EncClass *klass)
 				 "Coarsest base quantizer; trimmed pictures may go to 51", 0, 51,
 				 DEFAULT_QP_MAX, live));
 	g_object_class_install_property(
+		object, PROP_HALF_QP,
+		g_param_spec_int("half-rate-qp", "Quality floor",
+				 "When pictures are coarser than this for three groups every other "
+				 "one is left out, until they are ten finer for six; 52: never",
+				 10, 52, DEFAULT_HALF_QP, live));
+	g_object_class_install_property(
 		object, PROP_DELAY,
 		g_param_spec_uint("delay-budget", "Delay budget",
 				  "Longest queue a picture may cause at the allowance, us", 1000,
@@ -390,6 +407,7 @@ static void gst_paqm_h264_enc_init(GstPaqmH264Enc *self)
 	self->refresh = DEFAULT_REFRESH;
 	self->qp_min = DEFAULT_QP_MIN;
 	self->qp_max = DEFAULT_QP_MAX;
+	self->half_qp = DEFAULT_HALF_QP;
 	self->delay_us = DEFAULT_DELAY;
 	self->beta = DEFAULT_BETA;
 	self->mode = DEFAULT_MODE;

@@ -41,6 +41,12 @@
 /* Row control may miss its hard limit slightly: keep clear of the bound. */
 #define BOUND_MARGIN 0.98
 #define VBV_FRAMES 1.09
+/* Quality floor: groups that must be too coarse before pictures are left out,
+ * how much finer they must be then, and for how many groups, before all return.
+ */
+#define HALF_AFTER 3
+#define WHOLE_QP 10
+#define WHOLE_AFTER 6
 #define QP_REF 31
 
 struct h264_enc {
@@ -52,7 +58,12 @@ struct h264_enc {
 	struct budget_params budget_params;
 	struct budget_state budget;
 	double rate;
-	double qp_sum; /* over the pictures of this group */
+	double qp_sum;	 /* over the pictures of this group */
+	double coded_qp; /* over those that were coded */
+	int coded;
+	int every; /* 2: every other picture is left out */
+	int phase;
+	int groups; /* in a row that ask for the other way */
 	double last_qp;
 	double finer; /* how far below the group's quantizer pictures may go */
 	double fill;  /* what row control makes of a planned size */
@@ -198,6 +209,7 @@ struct h264_enc *h264_open(const struct h264_config *cfg, char *err, size_t errl
 	enc->finer = TRIM_FINER;
 	enc->last_qp = cfg->qp_max;
 	enc->fill = FILL_START;
+	enc->every = 1;
 	ra_init(&enc->ra, &enc->ra_params, group_bits(enc, cfg->rate));
 	return enc;
 }
@@ -238,8 +250,10 @@ void h264_set_rate(struct h264_enc *enc, double rate)
 }
 
 /* Limits for the groups to come; the delay budget counts from the next picture. */
-void h264_set_limits(struct h264_enc *enc, int gop, int qp_min, int qp_max, double delay)
+void h264_set_limits(struct h264_enc *enc, int gop, int qp_min, int qp_max, int half_qp,
+		     double delay)
 {
+	enc->cfg.half_qp = half_qp;
 	enc->cfg.gop = gop;
 	enc->cfg.qp_min = qp_min;
 	enc->cfg.qp_max = qp_max;
@@ -404,12 +418,34 @@ static bool encode_once(struct h264_enc *enc, x264_picture_t *in, const struct b
 	out->pic.qp_base = (int)enc->ra.q;
 	out->pic.qp = out_qp(enc, &rec);
 	out->pic.rate = enc->rate;
+	out->pic.interval = enc->budget_params.interval;
 	out->pic.psnr = rec.prop.f_psnr[0];
 	if (enc->cfg.mode == H264_MODE_TRIM) {
 		out->pic.bound = b->bound;
 		out->pic.target = b->target;
 	}
 	return collect(enc, nal, nals, out);
+}
+
+/*
+ * Below the floor of quality fewer pictures are better than worse ones. Each of
+ * them then has two intervals to be sent in.
+ */
+static void judge_quality(struct h264_enc *enc)
+{
+	double qp = enc->coded ? enc->coded_qp / enc->coded : 0;
+	bool ask = enc->every == 1 ? qp > enc->cfg.half_qp : qp <= enc->cfg.half_qp - WHOLE_QP;
+
+	enc->coded_qp = enc->coded = 0;
+	if (enc->cfg.mode != H264_MODE_TRIM || !ask) {
+		enc->groups = 0;
+		return;
+	}
+	if (++enc->groups < (enc->every == 1 ? HALF_AFTER : WHOLE_AFTER))
+		return;
+	enc->groups = 0;
+	enc->every = 3 - enc->every;
+	enc->budget_params.interval = (double)enc->every * enc->cfg.fps_d / enc->cfg.fps_n;
 }
 
 /* Enter a picture, or one left out, into the group; close the group if complete. */
@@ -420,6 +456,7 @@ static void end_picture(struct h264_enc *enc, double wire, double qp, struct h26
 	enc->last_qp = qp;
 	if (!ra_group_complete(&enc->ra, &enc->ra_params))
 		return;
+	judge_quality(enc);
 	qp = enc->qp_sum / enc->ra.i;
 	out->group_end = true;
 	out->group = enc->group++;
@@ -470,6 +507,14 @@ bool h264_encode(struct h264_enc *enc, const uint8_t *const plane[3], const int 
 		in.img.i_stride[i] = stride[i];
 	}
 
+	if (enc->every > 1 && ++enc->phase % enc->every) {
+		out->pic.gop = enc->group;
+		out->pic.rate = enc->rate;
+		out->pic.qp_base = (int)enc->ra.q;
+		enc->key_due |= key;
+		end_picture(enc, 0, enc->last_qp, out);
+		return true;
+	}
 	b = budget_next(&enc->budget, &enc->budget_params, enc->rate);
 	if (enc->cfg.mode == H264_MODE_TRIM && b.skip) {
 		leave_out(enc, &b, key, out);
@@ -493,6 +538,8 @@ bool h264_encode(struct h264_enc *enc, const uint8_t *const plane[3], const int 
 		return true;
 	}
 
+	enc->coded_qp += out->pic.qp;
+	enc->coded++;
 	learn(enc, &b, &out->pic);
 	end_picture(enc, out->pic.wire, out->pic.qp, out);
 	enc->frame++;

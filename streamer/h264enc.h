@@ -26,6 +26,7 @@ struct h264_config {
 	int gop;     /* pictures per rate-control group */
 	int refresh; /* pictures per intra refresh wave; 0: IDR per group */
 	int qp_min, qp_max;
+	int half_qp;	 /* coarser than this for long: every other picture; 52: never */
 	double beta;	 /* RA-SVBR bucket over allowance */
 	double delay;	 /* delay budget of a picture, s */
 	double rate;	 /* first allowance, bit/s, IP level */
@@ -44,7 +45,8 @@ struct h264_picture {
 	unsigned int packets;
 	double bound; /* wire bytes; 0 in mode gop */
 	double target;
-	double rate; /* allowance in force */
+	double rate;	 /* allowance in force */
+	double interval; /* s until the next picture that is coded */
 	double psnr;
 };
 
@@ -63,7 +65,8 @@ struct h264_enc;
 
 struct h264_enc *h264_open(const struct h264_config *cfg, char *err, size_t errlen);
 void h264_set_rate(struct h264_enc *enc, double rate);
-void h264_set_limits(struct h264_enc *enc, int gop, int qp_min, int qp_max, double delay);
+void h264_set_limits(struct h264_enc *enc, int gop, int qp_min, int qp_max, int half_qp,
+		     double delay);
 bool h264_encode(struct h264_enc *enc, const uint8_t *const plane[3], const int stride[3], bool key,
 		 struct h264_output *out);
 void h264_close(struct h264_enc *enc);

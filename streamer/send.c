@@ -62,7 +62,8 @@ struct sender {
 	/* counted by the streaming thread */
 	guint frames;
 	guint64 wire_bytes;
-	double interval;
+	double interval; /* of the source, s */
+	double paced;	 /* of the pacer; streaming thread */
 };
 
 /* Wall-clock time of a running time. The offset between the clocks is taken
@@ -116,7 +117,7 @@ static gboolean on_tick(gpointer data)
 static void on_picture(GstElement *enc, const GstStructure *p, gpointer data)
 {
 	guint frame = 0, gop = 0, bytes = 0, wire = 0, packets = 0, index, rtp_ts;
-	double qp = 0, bound = 0, rate = 0;
+	double qp = 0, bound = 0, rate = 0, interval = 0;
 	struct sender *s = data;
 	guint64 pts = 0;
 	int qp_base = 0;
@@ -126,7 +127,12 @@ static void on_picture(GstElement *enc, const GstStructure *p, gpointer data)
 			  G_TYPE_UINT, &gop, "qp-base", G_TYPE_INT, &qp_base, "qp", G_TYPE_DOUBLE,
 			  &qp, "bytes", G_TYPE_UINT, &bytes, "wire-bytes", G_TYPE_UINT, &wire,
 			  "packets", G_TYPE_UINT, &packets, "bound-bytes", G_TYPE_DOUBLE, &bound,
-			  "rate", G_TYPE_DOUBLE, &rate, NULL);
+			  "rate", G_TYPE_DOUBLE, &rate, "interval", G_TYPE_DOUBLE, &interval, NULL);
+	/* Below the quality floor a picture has two intervals to be sent in. */
+	if (interval > 0 && interval != s->paced) {
+		s->paced = interval;
+		g_object_set(s->pacer, "interval", (guint64)(interval * GST_SECOND), NULL);
+	}
 	if (s->first_pts < 0)
 		s->first_pts = (gint64)pts;
 	index = (guint)(((gint64)pts - s->first_pts) / 1e9 / s->interval + 0.5);

@@ -218,6 +218,28 @@ GST_START_TEST(test_rate_step)
 }
 GST_END_TEST;
 
+/* What cannot be shown well is shown less often, and as often as before when it can. */
+GST_START_TEST(test_quality_floor)
+{
+	struct seen seen;
+	GstHarness *h = new_encoder(&seen);
+	guint low, high;
+
+	g_object_set(h->element, "rate", (guint64)120000, "half-rate-qp", 38, NULL);
+	start(h);
+	encode(h, 0, 240, 17, 230);
+	low = seen.pictures->len;
+	fail_unless(low > 120 && low < 170, "%u of 240 at a low rate", low);
+	for (guint i = 0; i < low; i++)
+		fail_unless(nth(&seen, i)->wire <= nth(&seen, i)->bound);
+	g_object_set(h->element, "rate", (guint64)6000000, NULL);
+	encode(h, 240, 480, 17, 40);
+	high = seen.pictures->len - low;
+	fail_unless(high > 180, "%u of 240 at a high rate", high);
+	finish(h, &seen);
+}
+GST_END_TEST;
+
 /* libx264's own control follows, too, but later and not to the picture. */
 GST_START_TEST(test_cbr)
 {
@@ -290,6 +312,7 @@ static Suite *paqm_suite(void)
 	tcase_add_test(tc, test_key_frame);
 	tcase_add_test(tc, test_rate_step);
 	tcase_add_test(tc, test_cbr);
+	tcase_add_test(tc, test_quality_floor);
 	tcase_add_test(tc, test_pacer);
 	return s;
 }
