@@ -7,6 +7,7 @@
 #	make demo-seeds		the P-AQM half of the demonstration with five seeds
 #	make fuzz SECONDS=60	fuzz targets, each for so long
 #	make coverage		branch coverage of what parses and judges in paqmd
+#	make attack		attacks on paqmd, in the lab and in real time (slow, root)
 #	make bench-auto		slow: links whose rate varies, P-AQM beside CAKE (out/bench-auto)
 #	make trace		64 trace flows through one bottleneck (out/trace)
 #	make bench-encoder	the encoder beside x264enc while the rate falls and rises (slow)
@@ -128,6 +129,10 @@ bench-qdisc: build
 
 deb:
 	@packaging/build-deb.sh out/deb
+
+.PHONY: attack
+attack: build
+	@feedback-daemon/attack/run.py --build $(BUILD) --out out/attack
 
 .PHONY: coverage
 coverage: build

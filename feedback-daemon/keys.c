@@ -136,11 +136,11 @@ const char *keys_parse(const char *text, size_t len, struct keyring *ring, unsig
 }
 
 /* Why a file must not hold keys, or NULL. */
-static const char *file_fault(const struct stat *st)
+static const char *file_fault(const struct stat *st, uid_t user)
 {
 	if (!S_ISREG(st->st_mode))
 		return "is not a plain file";
-	if (st->st_uid && st->st_uid != geteuid())
+	if (st->st_uid && st->st_uid != geteuid() && st->st_uid != user)
 		return "belongs to another user: chown it to root or to the user of paqmd";
 	if (st->st_mode & 077)
 		return "may be read or written by others: chmod 600";
@@ -168,7 +168,7 @@ static ssize_t slurp(int fd, char *buf, size_t size)
 	return (ssize_t)used;
 }
 
-int keys_load(const char *path, struct keyring *ring, char *error, size_t size)
+int keys_load(const char *path, uid_t user, struct keyring *ring, char *error, size_t size)
 {
 	char text[KEYS_FILE_MAX];
 	const char *fault = NULL;
@@ -180,7 +180,7 @@ int keys_load(const char *path, struct keyring *ring, char *error, size_t size)
 	/* not to wait for the writer of a named pipe */
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd >= 0 && !fstat(fd, &st)) {
-		fault = file_fault(&st);
+		fault = file_fault(&st, user);
 		if (!fault)
 			n = slurp(fd, text, sizeof(text));
 	}

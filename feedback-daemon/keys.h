@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "core/paqm_msg.h"
 #include "core/paqm_siphash.h"
@@ -56,14 +57,15 @@ const char *keys_parse(const char *text, size_t len, struct keyring *ring, unsig
 
 /**
  * keys_load() - read a keys file
- * @path: must be a plain file of root or this user which nobody else may read or write
+ * @path: must be a plain file of root, this user or @user which nobody else may read or write
+ * @user: whom this process is going to be; or the same as geteuid()
  * @ring: set to the keys; undefined on failure
  * @error: text for people, names file and line
  * @size: of @error
  *
  * Return: 0 or -1.
  */
-int keys_load(const char *path, struct keyring *ring, char *error, size_t size);
+int keys_load(const char *path, uid_t user, struct keyring *ring, char *error, size_t size);
 
 /* Does the tag of a message with the quoted @payload prove its router? */
 enum keys_verdict keys_check(const struct keyring *ring, const struct paqm_msg *m,

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <grp.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,9 +129,12 @@ static bool find_group(const struct conf *c, gid_t *group, char why[CONF_WHY])
 /* The keys of the settings, if they name any. */
 static bool load_keys(const struct conf *c, struct keyring *ring, char why[CONF_WHY])
 {
+	/* Root becomes that user, who then reads the file again. */
+	const struct passwd *pw = geteuid() ? NULL : getpwnam(c->user);
+
 	ring->n = 0;
 	if (*c->keys)
-		return !keys_load(c->keys, ring, why, CONF_WHY);
+		return !keys_load(c->keys, pw ? pw->pw_uid : geteuid(), ring, why, CONF_WHY);
 	if (c->require_auth)
 		strcpy(why, "require-auth: no message can be believed without 'keys FILE'");
 	return !c->require_auth;

@@ -143,6 +143,9 @@ def main() -> int:
         "classes": lambda: marked("classes", [*guest, "bash", "kernel/lab-tests/classes.sh"]),
         "auto": lambda: marked("auto", [*guest, "bash", "kernel/lab-tests/auto.sh"]),
         "feedback": lambda: marked("feedback", [*guest, "bash", "kernel/lab-tests/feedback.sh"]),
+        "attack": lambda: marked(
+            "attack", ["feedback-daemon/attack/run.py", "--build", args.build, "--only", "lab",
+                       "--scale", "50", "--out", str(OUT / "attack")]),
         "acceptance": lambda: marked(
             "acceptance", ["kernel/lab-tests/spec.py", "run", "--build", args.build]),
         "tdc": lambda: marked("tdc", [*guest, "--timeout", "7200", "kernel/tc-tests/run.py"]),

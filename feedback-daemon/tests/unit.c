@@ -876,32 +876,34 @@ static void test_keys_load(void)
 
 	CHECK(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/keys", dir);
-	CHECK(keys_load(path, &ring, error, sizeof(error)));
+	CHECK(keys_load(path, geteuid(), &ring, error, sizeof(error)));
 	CHECK(strstr(error, "No such file"));
 	f = fopen(path, "w");
 	CHECK(f && fputs("# one\n1 1 " KEY_A "\n", f) > 0 && !fclose(f));
 	for (i = 0; i < 0200; i++) {
 		CHECK(!chmod(path, (mode_t)(0600 | i)));
-		CHECK_EQ(!keys_load(path, &ring, error, sizeof(error)), !(i & 077));
+		CHECK_EQ(!keys_load(path, geteuid(), &ring, error, sizeof(error)), !(i & 077));
 	}
 	CHECK(!chmod(path, 0600));
-	CHECK(!keys_load(path, &ring, error, sizeof(error)));
+	CHECK(!keys_load(path, geteuid(), &ring, error, sizeof(error)));
 	CHECK_EQ(ring.n, 1);
 	f = fopen(path, "a");
 	CHECK(f && fputs("1 1 " KEY_A "\n", f) > 0 && !fclose(f));
-	CHECK(keys_load(path, &ring, error, sizeof(error)));
+	CHECK(keys_load(path, geteuid(), &ring, error, sizeof(error)));
 	CHECK(strstr(error, "/keys:3: "));
 	CHECK(!truncate(path, KEYS_FILE_MAX + 1));
-	CHECK(keys_load(path, &ring, error, sizeof(error)));
+	CHECK(keys_load(path, geteuid(), &ring, error, sizeof(error)));
 	CHECK(strstr(error, "65536"));
 	if (!geteuid()) {
 		CHECK(!chown(path, 1, 0));
-		CHECK(keys_load(path, &ring, error, sizeof(error)));
+		CHECK(keys_load(path, geteuid(), &ring, error, sizeof(error)));
 		CHECK(strstr(error, "another user"));
+		CHECK(!truncate(path, 0));
+		CHECK(!keys_load(path, 1, &ring, error, sizeof(error)));
 	}
 	unlink(path);
 	CHECK(!mkfifo(path, 0600));
-	CHECK(keys_load(path, &ring, error, sizeof(error)));
+	CHECK(keys_load(path, geteuid(), &ring, error, sizeof(error)));
 	CHECK(strstr(error, "plain file"));
 	unlink(path);
 	rmdir(dir);

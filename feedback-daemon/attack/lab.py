@@ -1,0 +1,471 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Who can make paqmd believe what: the real daemon, the real router, an attacker; in a lab guest.
+
+    s (media sender, paqmd) -- r (router, sch_paqm) -- v (receiver)
+                               |
+                               a (attacker off the path; no filter anywhere for false sources)
+
+While something is forged the router tells nobody anything, so that not one message may be believed.
+Prints `FIGURES {...}` at the end: what was sent and what became of it.
+
+Usage: lab.py PAQMD PAQMCTL ATTACKER [SCALE]; one SCALE-th of the forged messages
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import select
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "tests"))
+from e2e import (  # noqa: E402
+    DPORT,
+    SPORT,
+    Client,
+    Namespaces,
+    Rate,
+    ip_header,
+    resum,
+    tagged,
+)
+
+SENDER, ROUTER, RECEIVER, ATTACKER = "10.0.1.2", "10.0.1.1", "10.0.9.2", "10.0.7.2"
+FLOOR, CEIL = 100_000, 3_000_000
+BANDWIDTH = "2mbit"
+KEY_ID, KEY = 7, bytes(range(16))
+FORGED = {"payload": 500_000, "packet": 300_000, "router": 200_000}
+FOREIGN = 100_000
+PER_SECOND = 50_000
+SHAKEN = 20_000
+ETH_P_IP = 0x0800
+
+Json = dict[str, Any]
+
+
+def sh(*words: str) -> str:
+    return subprocess.run(words, check=True, capture_output=True, text=True).stdout
+
+
+def inside(name: str, *words: str) -> str:
+    return sh("ip", "netns", "exec", name, *words)
+
+
+def network() -> None:
+    for name in ("s", "r", "v", "a"):
+        sh("ip", "netns", "add", name)
+    for left, dev, mine, right, peer, theirs in (
+        ("r", "rs", ROUTER, "s", "sr", SENDER),
+        ("r", "rv", "10.0.9.1", "v", "vr", RECEIVER),
+        ("r", "ra", "10.0.7.1", "a", "ar", ATTACKER),
+    ):
+        pair = ["type", "veth", "peer", "name", peer, "netns", right]
+        sh("ip", "link", "add", dev, "netns", left, *pair)
+        for name, device, own in ((left, dev, mine), (right, peer, theirs)):
+            sh("ip", "-n", name, "addr", "add", f"{own}/24", "dev", device)
+            sh("ip", "-n", name, "link", "set", "lo", "up")
+            sh("ip", "-n", name, "link", "set", device, "up")
+            inside(name, "ethtool", "-K", device, "tso", "off", "gso", "off", "gro", "off")
+    inside("r", "sysctl", "-qw", "net.ipv4.ip_forward=1")
+    for name in ("s", "r"):
+        for which in ("all", "default"):
+            inside(name, "sysctl", "-qw", f"net.ipv4.conf.{which}.rp_filter=0")
+    for name, dev in (("r", "rs"), ("r", "rv"), ("r", "ra"), ("s", "sr")):
+        inside(name, "sysctl", "-qw", f"net.ipv4.conf.{dev}.rp_filter=0")
+    for name, via in (("s", ROUTER), ("v", "10.0.9.1"), ("a", "10.0.7.1")):
+        sh("ip", "-n", name, "route", "add", "default", "via", via)
+
+
+def tc(*words: str) -> None:
+    inside("r", "tc", "qdisc", *words)
+
+
+def media(seconds: float) -> None:
+    """500 bytes each 4 ms whose contents nobody can guess."""
+    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    sock.bind((SENDER, SPORT))
+    end, seq = time.monotonic() + seconds, 0
+    while time.monotonic() < end:
+        head = struct.pack("!BBHII", 0x80, 96, seq & 0xFFFF, seq * 90 & 0xFFFFFFFF, 0x11223344)
+        sock.sendto(head + os.urandom(488), (RECEIVER, DPORT))
+        seq += 1
+        time.sleep(0.004)
+
+
+class Lab:
+    def __init__(
+        self, paqmd: str, paqmctl: str, attacker: str, home: Path, scale: int
+    ) -> None:
+        self.paqmd, self.paqmctl, self.attacker, self.home = paqmd, paqmctl, attacker, home
+        self.scale = scale
+        self.ipc, self.control = home / "client.sock", home / "control.sock"
+        self.daemon: subprocess.Popen[bytes] | None = None
+        self.log = (home / "log").open("wb")
+        self.net = Namespaces()
+        self.raw = self.net.socket("a", socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
+        self.raw.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 22)
+        self.onpath = self.net.socket("r", socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
+        self.icmp = self.net.socket("s", socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
+        self.icmp.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+        self.wire = self.net.socket("r", socket.AF_PACKET, socket.SOCK_DGRAM,
+                                    socket.htons(ETH_P_IP))
+        self.wire.bind(("rs", ETH_P_IP))
+        self.sink = self.net.socket("v", socket.AF_INET, socket.SOCK_DGRAM)
+        self.sink.bind((RECEIVER, DPORT))
+        self.client: Client | None = None
+        self.rate: Rate | None = None
+        self.figures: Json = {}
+
+    # ---------------------------------------------------------------- the daemon
+
+    def start(self, *options: str) -> None:
+        words = [self.paqmd, "--socket", str(self.ipc), "--control", str(self.control), *options]
+        self.daemon = subprocess.Popen(["ip", "netns", "exec", "s", *words], stderr=self.log)
+        end = time.monotonic() + 30
+        while not self.control.exists() or not self.ipc.exists():
+            assert time.monotonic() < end and self.daemon.poll() is None, "paqmd does not start"
+            time.sleep(0.05)
+        time.sleep(0.5)
+        self.client = Client(self.ipc)
+        assert self.client.register(1, source=SENDER, to=RECEIVER, ceil=CEIL) == 0
+        self.rate = None
+
+    def stop(self) -> None:
+        assert self.daemon and self.client
+        self.client.sock.close()
+        self.daemon.terminate()
+        self.daemon.wait(30)
+        for path in (self.ipc, self.control):
+            path.unlink(missing_ok=True)
+
+    def stats(self) -> Json:
+        words = [self.paqmctl, "--control", str(self.control), "--json", "stats"]
+        stats: Json = json.loads(sh(*words))["stats"]
+        return stats
+
+    def newest(self) -> Rate | None:
+        """The newest record that the media sender has."""
+        assert self.client
+        while select.select([self.client.sock], [], [], 0)[0]:
+            self.rate = self.client.rate()
+        return self.rate
+
+    def until(self, done: Callable[[], bool], seconds: float) -> float | None:
+        """Seconds until something is so; None: not in this time."""
+        begin = time.monotonic()
+        while not done():
+            if time.monotonic() > begin + seconds:
+                return None
+            time.sleep(0.02)
+        return round(time.monotonic() - begin, 2)
+
+    # ---------------------------------------------------------------- what is sent
+
+    def true_messages(self, seconds: float) -> list[bytes]:
+        """What the router says meanwhile, whole IP packets."""
+        while select.select([self.icmp], [], [], 0)[0]:
+            self.icmp.recv(2048)
+        found = []
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            if select.select([self.icmp], [], [], left)[0]:
+                packet = self.icmp.recv(2048)
+                if packet[20] == 253:
+                    found.append(packet)
+        return found
+
+    def seen_packet(self) -> bytes:
+        """Media as somebody on the path sees it, from the IP header on."""
+        while select.select([self.wire], [], [], 0)[0]:
+            self.wire.recv(2048)
+        while True:
+            packet = self.wire.recv(2048)
+            if packet[9] == 17 and packet[20:22] == struct.pack("!H", SPORT):
+                return packet
+
+    def send(self, sock: socket.socket, packets: list[bytes]) -> None:
+        """To the sender host, a thousand in 20 ms."""
+        for number, packet in enumerate(packets):
+            sock.sendto(packet, (SENDER, 0))
+            if number % 500 == 499:
+                time.sleep(0.01)
+        time.sleep(0.2)
+
+    def attempt(self, name: str, act: Callable[[], int]) -> Json:
+        """Do something that must not be believed; note what became of it."""
+        before = self.stats()
+        sent = act()
+        time.sleep(0.3)
+        after = self.stats()
+        refused = {k: n - before["refused"][k] for k, n in after["refused"].items()
+                   if n != before["refused"][k]}
+        out = {"sent": sent, "believed": after["accepted"] - before["accepted"],
+               "arrived": sum(refused.values()), "refused": refused}
+        self.figures[name] = out
+        print(f"{name}: {out}", flush=True)
+        return out
+
+    def listen(self, name: str) -> list[bytes]:
+        """True messages for three seconds, and what became of them."""
+        before = self.stats()
+        messages = self.true_messages(3)
+        after = self.stats()
+        self.figures[name] = {"sent": len(messages),
+                              "believed": after["accepted"] - before["accepted"],
+                              "refused": after["refused_total"] - before["refused_total"]}
+        assert messages, "the router says nothing"
+        return messages
+
+    def forge(self, template: bytes, guess: str, count: int) -> int:
+        path = self.home / "template"
+        path.write_bytes(template)
+        mac = json.loads(sh("ip", "-n", "r", "-j", "link", "show", "ra"))[0]["address"]
+        words = [self.attacker, "ar", mac, str(path), str(count // self.scale), str(PER_SECOND)]
+        sent: int = json.loads(inside("a", *words, guess))["sent"]
+        return sent
+
+
+def from_anybody(icmp: bytes) -> bytes:
+    """A message in an IP packet with a false source."""
+    source = f"{random.randrange(1, 127)}.{random.randrange(256)}.0.9"
+    return ip_header(source, SENDER, 1, 20 + len(icmp)) + icmp
+
+
+def saying(icmp: bytes, seq: int, bps: float, router: int | None = None) -> bytes:
+    """The message with another sequence and rate."""
+    obj = bytearray(icmp[-48:])
+    obj[20:24] = struct.pack("!I", seq & 0xFFFFFFFF)
+    obj[28:32] = struct.pack("!f", bps)
+    if router is not None:
+        obj[8:16] = struct.pack("!Q", router)
+    return resum(icmp[:-48] + bytes(obj))
+
+
+def about(icmp: bytes, packet: bytes) -> bytes:
+    """The message, quoting another packet."""
+    return resum(icmp[:8] + packet[:56] + icmp[64:])
+
+
+def seq_of(icmp: bytes) -> int:
+    return int(struct.unpack("!I", icmp[-28:-24])[0])
+
+
+def truncations(icmp: bytes) -> list[bytes]:
+    """Every shorter message, its checksum right and wrong."""
+    cut = [icmp[:n] for n in range(len(icmp))]
+    return [from_anybody(m) for m in cut] + [from_anybody(resum(m)) for m in cut if len(m) >= 4]
+
+
+def flipped(icmp: bytes) -> list[bytes]:
+    """Every bit of the message flipped."""
+    found = []
+    for bit in range(8 * len(icmp)):
+        changed = bytearray(icmp)
+        changed[bit // 8] ^= 1 << bit % 8
+        found.append(bytes(changed))
+    return found
+
+
+def shaken(icmp: bytes) -> list[bytes]:
+    """Two to eight bits of the message flipped, at random."""
+    found = []
+    for _ in range(SHAKEN):
+        changed = bytearray(icmp)
+        for _ in range(random.randrange(2, 9)):
+            bit = random.randrange(8 * len(icmp))
+            changed[bit // 8] ^= 1 << bit % 8
+        found.append(bytes(changed))
+    return found
+
+
+def off_path(lab: Lab) -> None:
+    """Somebody who knows addresses and ports, and no contents."""
+    tc("add", "dev", "rv", "root", "handle", "1:", "paqm", "bandwidth", BANDWIDTH, "feedback",
+       "icmp")
+    lab.start()
+    messages = lab.listen("true")
+    tc("change", "dev", "rv", "root", "handle", "1:", "paqm", "feedback", "none")
+    time.sleep(0.5)
+    last = messages[-1]
+
+    def replay() -> int:
+        packets = [from_anybody(m[20:]) for m in messages for _ in range(500)]
+        lab.send(lab.raw, packets)
+        return len(packets)
+
+    def truncated() -> int:
+        packets = truncations(last[20:])
+        lab.send(lab.raw, packets)
+        return len(packets)
+
+    def mutated() -> int:
+        packets = [from_anybody(m) for m in flipped(last[20:])]
+        lab.send(lab.raw, packets)
+        return len(packets)
+
+    lab.attempt("replayed", replay)
+    lab.attempt("truncated", truncated)
+    lab.attempt("mutated", mutated)
+    for guess, count in FORGED.items():
+        # from a packet that has just been sent: all but its payload is right
+        template = about(saying(last[20:], 1, 77_777.0), lab.seen_packet())
+        lab.attempt(f"forged_{guess}", lambda g=guess, c=count, t=template: lab.forge(
+            from_anybody(t), g, c))
+    template = about(saying(last[20:], 1, 77_777.0), lab.seen_packet())
+    lab.attempt("foreign", lambda: lab.forge(from_anybody(template), "foreign", FOREIGN))
+    lab.stop()
+
+
+def on_path(lab: Lab) -> None:
+    """Somebody who sees the packets; the hosts have no keys."""
+    tc("change", "dev", "rv", "root", "handle", "1:", "paqm", "feedback", "icmp")
+    lab.start()
+    messages = lab.true_messages(3)
+    icmp, out = messages[-1][20:], {}
+    honest = lab.newest()
+    assert honest and honest.routers == 1, honest
+    out["honest_bps"] = honest.bps
+
+    def say(seq: int, bps: float, router: int | None = None) -> None:
+        forged = about(saying(icmp, seq, bps, router), lab.seen_packet())
+        lab.onpath.sendto(ip_header("192.0.2.9", SENDER, 1, 20 + len(forged)) + forged,
+                          (SENDER, 0))
+
+    def rate() -> int:
+        newest = lab.newest()
+        return newest.bps if newest else 0
+
+    say(1, 1.0, 0xBAD)
+    out["lowered_to_floor_s"] = lab.until(lambda: rate() == FLOOR, 2)
+    out["recovery_from_floor_s"] = lab.until(lambda: rate() > FLOOR, 30)
+    lab.until(lambda: rate() > 0.7 * honest.bps, 30)
+    before = lab.stats()
+    say(seq_of(icmp) + 1_000_000, 1e12)
+    out["lifted_to_ceiling_s"] = lab.until(lambda: rate() == CEIL, 2)
+    out["recovery_from_ceiling_s"] = lab.until(lambda: 0 < rate() < CEIL, 30)
+    after = lab.stats()
+    out["true_messages_blocked"] = after["refused"]["seq_stale"] - before["refused"]["seq_stale"]
+    # who has a true message may change it so that its checksum stays right
+    tc("change", "dev", "rv", "root", "handle", "1:", "paqm", "feedback", "none")
+    time.sleep(0.5)
+    changed = about(saying(icmp, seq_of(icmp) + 3_000_000, 5e5), lab.seen_packet())
+    lab.send(lab.onpath, [from_anybody(changed)])
+    before = lab.stats()
+    lab.send(lab.onpath, [from_anybody(m) for m in shaken(changed)])
+    out[f"of_{SHAKEN}_shaken_believed"] = lab.stats()["accepted"] - before["accepted"]
+    lab.figures["on_path_without_keys"] = out
+    print(f"on path, no keys: {out}", flush=True)
+    lab.stop()
+
+
+def with_keys(lab: Lab) -> None:
+    """The same with keys; what is left is to suppress."""
+    keys = lab.home / "keys"
+    keys.write_text(f"* {KEY_ID} {KEY.hex()}\n")
+    keys.chmod(0o600)
+    tc("change", "dev", "rv", "root", "handle", "1:", "paqm", "feedback", "icmp", "key",
+       f"{KEY_ID}:{KEY.hex()}")
+    lab.start("--keys", str(keys), "--require-auth")
+    messages, honest = lab.listen("true_tagged"), lab.newest()
+    assert honest and honest.bps, honest
+    tc("change", "dev", "rv", "root", "handle", "1:", "paqm", "feedback", "none")
+    time.sleep(0.5)
+    icmp = messages[-1][20:]
+
+    def forge() -> int:
+        seen, packets = lab.seen_packet(), []
+        for n in range(1000):
+            plain = about(saying(icmp, seq_of(icmp) + n + 1, 1.0 + n), seen)
+            packets.append(from_anybody(plain))  # the old tag
+            packets.append(from_anybody(tagged(plain, KEY_ID, os.urandom(16))))
+            packets.append(from_anybody(tagged(plain, KEY_ID + 1, KEY)))
+            bare = bytearray(plain)
+            bare[-43] &= 0xF7  # no AUTH
+            packets.append(from_anybody(resum(bytes(bare))))
+        lab.send(lab.onpath, packets)
+        return len(packets)
+
+    def flips() -> int:
+        # of a true message, made newer; checksums right
+        newer = saying(icmp, seq_of(icmp) + 1, struct.unpack("!f", icmp[-20:-16])[0])
+        packets = [from_anybody(resum(m)) for m in flipped(newer) + shaken(newer)]
+        lab.send(lab.onpath, packets)
+        return len(packets)
+
+    def replay() -> int:
+        packets = [from_anybody(m[20:]) for m in messages for _ in range(100)]
+        lab.send(lab.onpath, packets)
+        return len(packets)
+
+    lab.attempt("keys_forged", forge)
+    lab.attempt("keys_mutated", flips)
+    lab.attempt("keys_replayed", replay)
+
+    out: Json = {}
+    tc("change", "dev", "rv", "root", "handle", "1:", "paqm", "feedback", "icmp")
+    time.sleep(2)
+    assert (now := lab.newest()) and now.cause == "erf", "the router is not believed any more"
+    tc("add", "dev", "rs", "root", "netem", "loss", "100%")
+    out["suppressed_expires_s"] = lab.until(lambda: bool((r := lab.newest()) and
+                                                         r.cause == "expired"), 10)
+    # held back for less, and for more, than a digest lives
+    for delay in ("2s", "5s"):
+        tc("replace", "dev", "rs", "root", "netem", "delay", delay, "limit", "10000")
+        time.sleep(7)
+        before = lab.stats()
+        time.sleep(4)
+        after = lab.stats()
+        out[f"delayed_{delay}_believed"] = after["accepted"] - before["accepted"]
+        out[f"delayed_{delay}_refused"] = after["refused_total"] - before["refused_total"]
+    lab.figures["on_path_with_keys"] = out
+    print(f"on path, keys: {out}", flush=True)
+    lab.stop()
+
+
+def main() -> int:
+    if sys.argv[1:2] == ["media"]:
+        media(float(sys.argv[2]))
+        return 0
+    if len(sys.argv) not in (4, 5):
+        print("usage: lab.py PAQMD PAQMCTL ATTACKER [SCALE]", file=sys.stderr)
+        return 2
+    scale = int(sys.argv[4]) if len(sys.argv) > 4 else 1
+    random.seed(1)
+    modules = Path(os.environ["PAQM_KO_DIR"])
+    for module in ("paqm_feedback", "sch_paqm"):
+        sh("insmod", str(modules / f"{module}.ko"))
+    network()
+    with tempfile.TemporaryDirectory(prefix="attack-") as home:
+        os.chmod(home, 0o755)
+        words = [sys.executable, __file__, "media", "600"]
+        with subprocess.Popen(["ip", "netns", "exec", "s", *words]) as sender:
+            lab = Lab(*sys.argv[1:4], Path(home), scale)
+            try:
+                off_path(lab)
+                on_path(lab)
+                with_keys(lab)
+            except BaseException:
+                lab.log.flush()
+                sys.stderr.write((Path(home) / "log").read_text()[-4000:])
+                raise
+            finally:
+                sender.kill()
+                if lab.daemon:
+                    lab.daemon.kill()
+    print("FIGURES " + json.dumps(lab.figures))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
