@@ -21,6 +21,7 @@
 #define CTL_CLIENTS 16
 #define CTL_LINE 4096
 #define CTL_ANSWERS_MAX (4U << 20)
+#define CTL_REFUSED_PER_S 500 /* told of refused messages; of a flood the rest is counted */
 #define CTL_EVENTS_MAX (256U << 10)
 
 struct ctl_client {
@@ -39,6 +40,8 @@ struct ctl_server {
 	struct daemon *d;
 	char *path;
 	unsigned int watchers, captures;
+	uint64_t second;	 /* of the wall clock */
+	unsigned int refused[2]; /* told of in this second: to who watches, who captures */
 	struct ctl_client client[CTL_CLIENTS];
 };
 
@@ -125,16 +128,39 @@ static void broadcast(struct daemon *d, json_t *o, bool capture)
 	json_decref(o);
 }
 
+/* May another refused message be told? If not, those who would hear of it miss one. */
+static bool refused_room(struct daemon *d, uint64_t t_ns, bool capture)
+{
+	struct ctl_server *srv = d->ctl;
+	size_t i;
+
+	if (srv->second != t_ns / 1000000000) {
+		srv->second = t_ns / 1000000000;
+		srv->refused[0] = 0;
+		srv->refused[1] = 0;
+	}
+	if (srv->refused[capture] < CTL_REFUSED_PER_S) {
+		srv->refused[capture]++;
+		return true;
+	}
+	for (i = 0; i < CTL_CLIENTS; i++) {
+		struct ctl_client *c = &srv->client[i];
+
+		c->lost += c->used && (capture ? c->capture : c->watch);
+	}
+	return false;
+}
+
 void ctl_event_verdict(struct daemon *d, const struct verdict *v, uint64_t t_ns)
 {
-	if (d->ctl && d->ctl->watchers)
+	if (d->ctl && d->ctl->watchers && (!v->refuse || refused_room(d, t_ns, false)))
 		broadcast(d, request_event_verdict(&d->engine, v, t_ns), false);
 }
 
 void ctl_event_packet(struct daemon *d, const struct verdict *v, const uint8_t *ip, uint32_t len,
 		      uint64_t t_ns)
 {
-	if (d->ctl && d->ctl->captures)
+	if (d->ctl && d->ctl->captures && (!v->refuse || refused_room(d, t_ns, true)))
 		broadcast(d, request_event_packet(v, ip, len, t_ns), true);
 }
 

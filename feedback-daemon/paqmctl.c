@@ -201,7 +201,8 @@ static void print_event(const json_t *e)
 		printf("%s %s refused: %s (%lld so far)\n", str(e, "address"), str(e, "router_id"),
 		       str(e, "reason"), integer(e, "total"));
 	} else if (!strcmp(what, "lost")) {
-		printf("%lld events lost: this terminal is too slow\n", integer(e, "count"));
+		printf("%lld events lost: a flood, or this terminal is too slow\n",
+		       integer(e, "count"));
 	} else {
 		printf("%s %s", what, str(e, "flow"));
 		if (integer(e, "rate_bps"))
@@ -328,7 +329,7 @@ static void print_capture(const json_t *o)
 	if (!json_object_get(o, "event"))
 		return;
 	if (!strcmp(str(o, "event"), "lost"))
-		fprintf(stderr, "paqmctl: %lld messages lost: writing is too slow\n",
+		fprintf(stderr, "paqmctl: %lld messages lost: a flood, or writing is too slow\n",
 			integer(o, "count"));
 	else
 		pcap_packet(o);

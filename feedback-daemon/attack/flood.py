@@ -104,6 +104,22 @@ class Flood:
         result: dict[str, Any] = json.loads(done.stdout)
         return result
 
+    def watched(self) -> dict[str, Any]:
+        """A flood while somebody watches and somebody captures."""
+        words = [self.trial.paqmctl, "--control", str(self.trial.control)]
+        capture = ["capture", str(self.home / "messages.pcap")]
+        with (
+            subprocess.Popen([*words, "--json", "watch"], stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL) as watch,
+            subprocess.Popen([*words, *capture], stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL) as writer,
+        ):
+            try:
+                return self.measure(attack=True)
+            finally:
+                watch.kill()
+                writer.kill()
+
     def measure(self, attack: bool) -> dict[str, Any]:
         assert self.trial.daemon
         pids = processes(self.trial.daemon.pid)
@@ -153,13 +169,14 @@ def main() -> int:
             trial.start()
             quiet = flood.measure(attack=False)
             loud = flood.measure(attack=True)
+            watched = flood.watched()
         finally:
             if trial.daemon:
                 trial.daemon.terminate()
                 trial.daemon.wait()
             flood.down()
             net.down()
-    print(json.dumps({"rate_per_s": args.rate, "quiet": quiet, "flood": loud}))
+    print(json.dumps({"rate_per_s": args.rate, "quiet": quiet, "flood": loud, "watched": watched}))
     return 0
 
 

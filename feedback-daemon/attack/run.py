@@ -105,20 +105,20 @@ def lab_checks(lab: Json, scale: int) -> list[Json]:
     return rows
 
 
-def flood_checks(got: Json) -> list[Json]:
-    quiet, flood = got["quiet"], got["flood"]
+def flood_checks(got: Json, variant: str) -> list[Json]:
+    quiet, flood = got["quiet"], got[variant]
     added = (flood["p99_us"] - quiet["p99_us"]) / 1000
     true = flood["told"] / flood["sent"]
     return [
-        check("flood", "arrived", flood["arrived_per_s"], ">=", 0.95 * got["rate_per_s"],
+        check(variant, "arrived", flood["arrived_per_s"], ">=", 0.95 * got["rate_per_s"],
               "messages/s", "paqmctl stats"),
-        check("flood", "cpu", flood["cpu_percent"], "<=", CPU_PERCENT, "% of a core",
+        check(variant, "cpu", flood["cpu_percent"], "<=", CPU_PERCENT, "% of a core",
               "/proc/PID/stat"),
-        check("flood", "delay_added_p99", round(added, 3), "<=", DELAY_MS, "ms", "prober"),
-        check("flood", "true_told", true, ">=", 1, "of sent", "prober"),
-        check("flood", "forged_believed", flood["believed"] - flood["told"], "<=", 0, "messages",
+        check(variant, "delay_added_p99", round(added, 3), "<=", DELAY_MS, "ms", "prober"),
+        check(variant, "true_told", true, ">=", 1, "of sent", "prober"),
+        check(variant, "forged_believed", flood["believed"] - flood["told"], "<=", 0, "messages",
               "paqmctl stats"),
-        check("flood", "lost_by_capture", flood["lost_by_capture"], "<=", 0, "packets",
+        check(variant, "lost_by_capture", flood["lost_by_capture"], "<=", 0, "packets",
               "paqmctl stats"),
     ]
 
@@ -135,10 +135,11 @@ def table(result: Json) -> None:
     bare, keys = lab["on_path_without_keys"], lab["on_path_with_keys"]
     for name in dict.fromkeys([*bare, *keys]):
         print(f"| `{name}` | {bare.get(name, '')} | {keys.get(name, '')} |")
-    print("\n| | quiet | flood |\n|---|---|---|")
+    print("\n| | quiet | flood | watched |\n|---|---|---|---|")
     for name in ("arrived_per_s", "cpu_percent", "p50_us", "p99_us", "max_us", "sent", "told",
                  "lost_by_capture"):
-        print(f"| `{name}` | {flood['quiet'][name]} | {flood['flood'][name]} |")
+        print(f"| `{name}` | {flood['quiet'][name]} | {flood['flood'][name]} | "
+              f"{flood['watched'][name]} |")
 
 
 def main() -> int:
@@ -163,7 +164,8 @@ def main() -> int:
     if "lab" in result:
         result["checks"] += lab_checks(result["lab"], args.scale)
     if "flood" in result:
-        result["checks"] += flood_checks(result["flood"])
+        for variant in ("flood", "watched"):
+            result["checks"] += flood_checks(result["flood"], variant)
     path.write_text(json.dumps(result, indent=1) + "\n")
     for c in result["checks"]:
         print(f"{'ok' if c['pass'] else 'not ok'} {c['variant']}: {c['name']}: {c['value']} "
