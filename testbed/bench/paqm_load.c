@@ -4,9 +4,9 @@
  *
  * What pktgen does in its mode queue_xmit, with payloads that a recogniser can
  * tell apart: pktgen's own looks like RTP whose sequence number stands still.
- * Loading the module sends @warm packets, then @count packets whose cost it
- * prints, as cycles of the time-stamp counter: instructions under QEMU's
- * counting clock. Flows take turns, so each packet of @flows is of another flow
+ * Loading the module sends @warm packets, then @count packets whose cost is its
+ * parameter @cycles, in cycles of the time-stamp counter: instructions under
+ * QEMU's counting clock. Flows take turns, so each packet of @flows is of another flow
  * than those before it, and RTP sequence numbers are those of a real stream.
  */
 #include <linux/etherdevice.h>
@@ -42,6 +42,9 @@ MODULE_PARM_DESC(warm, "packets before the measured ones");
 static uint count = 1000;
 module_param(count, uint, 0444);
 MODULE_PARM_DESC(count, "measured packets");
+static unsigned long long cycles;
+module_param(cycles, ullong, 0444);
+MODULE_PARM_DESC(cycles, "result: what the measured packets cost");
 
 struct paqm_load_head {
 	struct ethhdr eth;
@@ -179,8 +182,7 @@ static int __init paqm_load_init(void)
 	if (!err) {
 		begin = get_cycles();
 		err = paqm_load_send(out, count);
-		pr_alert("paqm_load: %u packets %llu cycles\n", count,
-			 (unsigned long long)(get_cycles() - begin));
+		cycles = get_cycles() - begin;
 	}
 	__skb_queue_purge(&kept);
 	dev_put(out);

@@ -115,6 +115,9 @@ def evaluate(timed: dict[str, Turns], counted: Turns) -> list[checks.Check]:
             value = instructions(counted, f"{name} {kind}")
             limit = instructions(counted, f"dualpi2 {kind}")
             add(f"{name} {kind} against dualpi2", value, "<=", limit, "instructions", source)
+    value = instructions(counted, "100 flows on")
+    limit = instructions(counted, "dualpi2 rtp")
+    add("paqm rtp with notices against dualpi2", value, "<=", limit, "instructions", source)
     value = instructions(counted, busy) / instructions(counted, "1 flows")
     add("instructions of 100000 flows", value, "<=", FLOW_LIMIT, "times 1 flow", source)
     for flows in bench_icount.NOTICE_FLOWS:

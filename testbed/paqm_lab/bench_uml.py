@@ -51,7 +51,7 @@ def set_up() -> None:
     Path(f"/proc/sys/net/ipv6/conf/{DEVICE}/disable_ipv6").write_text("1")
     run("ip addr add 192.0.2.1/24 dev back")
     for prefix in ("198.18.0.0/15", "10.0.0.0/8"):
-        run(f"ip route add {prefix} dev back")
+        run(f"ip route add {prefix} via 192.0.2.2")
 
 
 def send_pktgen(load: bl.Load, packets: int, clock: bench_clock.Client) -> tuple[bl.Sent, int]:
