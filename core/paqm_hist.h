@@ -17,11 +17,12 @@
 static inline paqm_u32 paqm_hist_bin(paqm_u64 ns)
 {
 	paqm_u64 units = ns >> 10;
-	int top = paqm_fls64(units);
 	paqm_u32 bin;
+	int top;
 
-	if (top < 6)
+	if (units < 32)
 		return 0;
+	top = paqm_fls64(units);
 	bin = 1 + 2 * (paqm_u32)(top - 6) + (paqm_u32)((units >> (top - 2)) & 1);
 	return bin < PAQM_HIST_SIZE ? bin : PAQM_HIST_SIZE - 1;
 }

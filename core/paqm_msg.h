@@ -141,15 +141,21 @@ static inline void paqm_put64(paqm_u8 *p, paqm_u64 v)
 /* Add @len bytes to the sum of an Internet checksum (RFC 1071); folded, not inverted. */
 static inline paqm_u32 paqm_sum(paqm_u32 sum, const paqm_u8 *p, paqm_u32 len)
 {
+	paqm_u64 wide = sum;
 	paqm_u32 i;
 
-	for (i = 0; i + 1 < len; i += 2)
-		sum += paqm_get16(p + i);
+	/* modulo 2^16 - 1 it does not matter how many words are added at once */
+	for (i = 0; i + 3 < len; i += 4)
+		wide += paqm_get32(p + i);
+	if (len & 2) {
+		wide += paqm_get16(p + i);
+		i += 2;
+	}
 	if (len & 1)
-		sum += (paqm_u32)p[len - 1] << 8;
-	while (sum >> 16)
-		sum = (sum & 0xFFFF) + (sum >> 16);
-	return sum;
+		wide += (paqm_u32)p[i] << 8;
+	while (wide >> 16)
+		wide = (wide & 0xFFFF) + (wide >> 16);
+	return (paqm_u32)wide;
 }
 
 /* Internet checksum of @len bytes. */
