@@ -39,33 +39,15 @@ static unsigned long paqm_find(struct Qdisc *sch, u32 classid)
 	return paqm_class_number(classid);
 }
 
-/**
- * paqm_choose() - class of a packet by its priority or by filters
- * @skb: packet
- * @sch: this qdisc
- * @to_free: list of packets to free
- * @ret: what enqueue returns if the packet is gone
- *
- * Return: the class, PAQM_CLASSES if none was chosen and the recogniser decides, or
- * -1 if a filter took or dropped the packet.
- */
-static int paqm_choose(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free, int *ret)
+/* Ask the filters; result as of paqm_choose(). */
+static noinline int paqm_filter(struct sk_buff *skb, struct Qdisc *sch, const struct tcf_proto *fl,
+				struct sk_buff **to_free)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
-	const struct tcf_proto *fl;
 	struct tcf_result res;
 	unsigned long cl;
 	int verdict;
 
-	/* a default qdisc has no handle, and small priorities mean something else */
-	if (unlikely(TC_H_MAJ(skb->priority) == sch->handle && sch->handle)) {
-		cl = paqm_class_number(skb->priority);
-		if (cl)
-			return cl - 1;
-	}
-	fl = rcu_dereference_bh(q->filter_list);
-	if (!fl)
-		return PAQM_CLASSES;
 	verdict = paqm_tcf_classify(skb, fl, &res);
 	switch (verdict) {
 	case TC_ACT_STOLEN:
@@ -75,14 +57,12 @@ static int paqm_choose(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **
 		fallthrough;
 	case TC_ACT_CONSUMED: /* the packet has another owner already */
 		paqm_inc(&q->filter_taken);
-		*ret = NET_XMIT_SUCCESS | __NET_XMIT_STOLEN;
-		return -1;
+		return ~(NET_XMIT_SUCCESS | __NET_XMIT_STOLEN);
 	case TC_ACT_SHOT:
 		paqm_inc(&q->filter_drop);
 		qdisc_qstats_drop(sch);
 		__qdisc_drop(skb, to_free);
-		*ret = NET_XMIT_SUCCESS | __NET_XMIT_BYPASS;
-		return -1;
+		return ~(NET_XMIT_SUCCESS | __NET_XMIT_BYPASS);
 	}
 	if (verdict < 0)
 		return PAQM_CLASSES;
@@ -93,13 +73,39 @@ static int paqm_choose(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **
 	return cl ? cl - 1 : PAQM_CLASSES;
 }
 
+/**
+ * paqm_choose() - class of a packet by its priority or by filters
+ * @skb: packet
+ * @sch: this qdisc
+ * @to_free: list of packets to free
+ *
+ * Return: the class, PAQM_CLASSES if none was chosen and the recogniser decides, or, if
+ * a filter took or dropped the packet, the complement of what enqueue returns then.
+ */
+static __always_inline int paqm_choose(struct sk_buff *skb, struct Qdisc *sch,
+				       struct sk_buff **to_free)
+{
+	struct paqm_sched_data *q = qdisc_priv(sch);
+	const struct tcf_proto *fl;
+	unsigned long cl;
+
+	/* a default qdisc has no handle, and small priorities mean something else */
+	if (unlikely((skb->priority ^ sch->handle) <= TC_H_MIN_MASK) && sch->handle) {
+		cl = paqm_class_number(skb->priority);
+		if (cl)
+			return cl - 1;
+	}
+	fl = rcu_dereference_bh(q->filter_list);
+	return unlikely(fl) ? paqm_filter(skb, sch, fl, to_free) : PAQM_CLASSES;
+}
+
 /* What waits in a class. */
 static void paqm_level(const struct paqm_sched_data *q, enum paqm_class class, u32 *qlen,
 		       u32 *backlog)
 {
 	struct Qdisc *child;
 
-	*qlen = READ_ONCE(q->queue[class].st.qlen);
+	*qlen = paqm_qlen(&q->queue[class]);
 	*backlog = READ_ONCE(q->queue[class].st.backlog);
 	if (class == PAQM_MEDIA)
 		return;
@@ -114,9 +120,13 @@ static void paqm_level(const struct paqm_sched_data *q, enum paqm_class class, u
 static void paqm_class_stats(const struct paqm_sched_data *q, enum paqm_class class,
 			     struct tc_paqm_class_stats *st)
 {
-	*st = q->queue[class].st;
+	const struct paqm_queue *queue = &q->queue[class];
+
+	*st = queue->st;
 	paqm_level(q, class, &st->qlen, &st->backlog);
-	st->sojourn_max_us = paqm_div64(READ_ONCE(q->queue[class].sojourn_max), NSEC_PER_USEC);
+	st->arrived_bytes = READ_ONCE(queue->load) + READ_ONCE(queue->policed) -
+			    READ_ONCE(queue->framing);
+	st->sojourn_max_us = paqm_div64(READ_ONCE(queue->sojourn_max), NSEC_PER_USEC);
 }
 
 /* Throw away what waits in the elastic class's own list and tell the parents. */
@@ -124,11 +134,11 @@ static void paqm_discard_elastic(struct Qdisc *sch)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
 	struct paqm_queue *queue = &q->queue[PAQM_ELASTIC];
-	u32 qlen = queue->st.qlen, backlog = queue->st.backlog;
+	u32 qlen = paqm_qlen(queue), backlog = queue->st.backlog;
 
 	if (!qlen)
 		return;
-	paqm_free_list(queue);
+	paqm_free_list(q, queue);
 	WRITE_ONCE(queue->st.drop_tail, queue->st.drop_tail + qlen);
 	__qdisc_qstats_drop(sch, qlen);
 	WRITE_ONCE(sch->q.qlen, sch->q.qlen - qlen);
@@ -161,6 +171,8 @@ static int paqm_graft(struct Qdisc *sch, unsigned long cl, struct Qdisc *new, st
 		qdisc_purge_queue(*old);
 	else
 		paqm_discard_elastic(sch);
+	/* what a child sent was not taken */
+	paqm_free_list(q, &q->queue[PAQM_ELASTIC]);
 	sch_tree_unlock(sch);
 	return 0;
 }

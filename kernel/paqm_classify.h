@@ -67,6 +67,7 @@ enum paqm_kind {
 #define PAQM_TAGS_MAX 8 /* VLAN tags or MPLS labels that are looked through */
 
 #define PAQM_HASH_WORDS 6
+#define PAQM_HASH_SET BIT_ULL(32) /* set in every hash: 0 is none, nor is its upper half 0 */
 
 /**
  * struct paqm_rules - what the recogniser is told
@@ -244,7 +245,7 @@ static inline enum paqm_kind paqm_udp_kind(const u8 *h, unsigned int len, struct
 }
 
 /* What UDP is by its ports; PAQM_KIND_UDP: they do not tell. */
-static noinline enum paqm_kind paqm_udp_by_port(struct paqm_packet *p)
+static inline enum paqm_kind paqm_udp_by_port(struct paqm_packet *p)
 {
 	u16 sport = ntohl(p->ports) >> 16, dport = ntohl(p->ports) & 0xFFFF;
 	int kind = paqm_port_kind(dport);
@@ -266,8 +267,8 @@ static noinline enum paqm_kind paqm_udp_by_port(struct paqm_packet *p)
  * @off: what paqm_identify() returned, not 0
  * @p: its result, completed
  */
-static noinline void paqm_look_into(const struct sk_buff *skb, unsigned int off,
-				    struct paqm_packet *p)
+static inline void paqm_look_into(const struct sk_buff *skb, unsigned int off,
+				  struct paqm_packet *p)
 {
 	struct {
 		struct udphdr udp;
@@ -346,24 +347,74 @@ static inline u64 paqm_hash_pair(u64 a, u64 b, const u64 *key)
  * two flows collide in the product with probability 2^-64. Nobody sees a hash, so no
  * more is needed, and SipHash would cost ten times as much.
  */
-static inline u64 paqm_flow_hash(const struct paqm_packet *p, const u64 *key)
+static __always_inline u64 paqm_flow_hash4(const struct iphdr *ip, __be32 ports, u8 proto,
+					   const u64 *key)
 {
-	u64 rest = (u64)ntohl(p->ports) << 8 | p->proto, hash;
+	/* source and destination at once */
+	u64 addresses = get_unaligned_le64(&ip->saddr);
 
-	if (likely(p->family == 4)) {
-		const struct iphdr *ip = p->net;
+	return PAQM_HASH_SET | paqm_hash_pair(addresses, (u64)(__force u32)ports << 8 | proto, key);
+}
 
-		hash = paqm_hash_pair((u64)(__force u32)ip->saddr << 32 | (__force u32)ip->daddr,
-				      rest, key);
-	} else {
-		const u8 *addr = (const u8 *)&((const struct ipv6hdr *)p->net)->saddr;
+static __always_inline u64 paqm_flow_hash6(const struct ipv6hdr *ip6, __be32 ports, u8 proto,
+					   const u64 *key)
+{
+	const u8 *addr = (const u8 *)&ip6->saddr;
+	u64 hash;
 
-		hash = paqm_hash_pair(get_unaligned_be64(addr), get_unaligned_be64(addr + 8), key);
-		hash += paqm_hash_pair(get_unaligned_be64(addr + 16), get_unaligned_be64(addr + 24),
-				       key + 2);
-		hash += paqm_hash_pair(rest, p->family, key + 4);
+	hash = paqm_hash_pair(get_unaligned_le64(addr), get_unaligned_le64(addr + 8), key);
+	hash += paqm_hash_pair(get_unaligned_le64(addr + 16), get_unaligned_le64(addr + 24),
+			       key + 2);
+	hash += paqm_hash_pair((u64)(__force u32)ports << 8 | proto, 6, key + 4);
+	return PAQM_HASH_SET | hash;
+}
+
+/* UDP or TCP about which no rule decides by its DSCP? */
+static __always_inline bool paqm_is_plain(const struct paqm_rules *r, u8 proto, u8 dscp)
+{
+	if (proto != IPPROTO_UDP && proto != IPPROTO_TCP)
+		return false;
+	if (unlikely((r->dscp_media | r->dscp_elastic) >> dscp & 1))
+		return false;
+	return true;
+}
+
+/**
+ * paqm_plain_flow() - the flow of an ordinary packet, at the least cost
+ * @skb: packet, network header set
+ * @r: rules
+ *
+ * Ordinary is TCP or UDP straight behind an IPv4 header without options or an IPv6
+ * header, no fragment, its headers linear and not tagged, and no rule decides by its
+ * DSCP.
+ *
+ * Return: the hash that paqm_identify() finds, too, or 0 if that has to look.
+ */
+static __always_inline u64 paqm_plain_flow(const struct sk_buff *skb, const struct paqm_rules *r)
+{
+	const u8 *net = skb_network_header(skb);
+	long linear = skb_tail_pointer(skb) - net;
+
+	if (likely(skb->protocol == htons(ETH_P_IP))) {
+		const struct iphdr *ip = (const struct iphdr *)net;
+		const __be32 *ports = (const __be32 *)(ip + 1);
+
+		if (linear < (long)(sizeof(*ip) + sizeof(*ports)) || *net != 0x45 ||
+		    ip->frag_off & htons(IP_MF | IP_OFFSET) ||
+		    !paqm_is_plain(r, ip->protocol, ip->tos >> 2))
+			return 0;
+		return paqm_flow_hash4(ip, *ports, ip->protocol, r->key);
 	}
-	return hash ? hash : 1;
+	if (skb->protocol == htons(ETH_P_IPV6)) {
+		const struct ipv6hdr *ip6 = (const struct ipv6hdr *)net;
+		const __be32 *ports = (const __be32 *)(ip6 + 1);
+
+		if (linear < (long)(sizeof(*ip6) + sizeof(*ports)) || *net >> 4 != 6 ||
+		    !paqm_is_plain(r, ip6->nexthdr, ipv6_get_dsfield(ip6) >> 2))
+			return 0;
+		return paqm_flow_hash6(ip6, *ports, ip6->nexthdr, r->key);
+	}
+	return 0;
 }
 
 /* Header at @off, in place if it is linear. */
@@ -446,9 +497,8 @@ static inline int paqm_classify_ip(const struct sk_buff *skb, int headlen, __be1
  *
  * Return: offset of the UDP header if only the payload can tell, else 0.
  */
-static __always_inline unsigned int paqm_identify(const struct sk_buff *skb,
-						  const struct paqm_rules *r,
-						  struct paqm_packet *p)
+static noinline unsigned int paqm_identify(const struct sk_buff *skb, const struct paqm_rules *r,
+					   struct paqm_packet *p)
 {
 	int headlen = skb_headlen(skb), off = skb_network_offset(skb), net;
 	__be16 proto = skb->protocol;
@@ -505,7 +555,8 @@ static __always_inline unsigned int paqm_identify(const struct sk_buff *skb,
 			p->note |= PAQM_NOTE_TUNNEL;
 	}
 no_ports:
-	p->hash = paqm_flow_hash(p, r->key);
+	p->hash = p->family == 4 ? paqm_flow_hash4(p->net, p->ports, p->proto, r->key) :
+				   paqm_flow_hash6(p->net, p->ports, p->proto, r->key);
 	p->kind = PAQM_KIND_ELASTIC;
 	if (unlikely((r->dscp_media | r->dscp_elastic) >> dscp & 1)) {
 		p->note |= PAQM_NOTE_DSCP;

@@ -43,6 +43,13 @@ enum paqm_nature { PAQM_NATURE_OPEN, PAQM_NATURE_RTP, PAQM_NATURE_NOT_RTP };
 #define PAQM_RTP_JUMP_JUDGED 1024 /* and of a judged flow not all packets are looked at */
 #define PAQM_LOOK_SHIFT 14  /* of a judged flow one packet in 2^14 bytes is looked into */
 
+/*
+ * Bits of struct paqm_flow's @state: nothing about the flow is open under `classify auto`,
+ * under `classify protocol`. Two, so that a change of the rule needs no walk.
+ */
+#define PAQM_SETTLED_AUTO 0x80
+#define PAQM_SETTLED_PROTOCOL 0x08
+
 #define PAQM_POLICED 0x80   /* bit of struct paqm_flow's @every */
 #define PAQM_EVERY_MAX 0x7F
 
@@ -52,7 +59,8 @@ enum paqm_nature { PAQM_NATURE_OPEN, PAQM_NATURE_RTP, PAQM_NATURE_NOT_RTP };
  * @bytes: arrived bytes, wraps
  * @last_ms: time of the last packet, ms
  * @round: notice round that this flow was told about, lowest bits
- * @state: queue of the flow, or PAQM_FLOW_UNSURE; its nature in the upper four bits
+ * @state: queue of the flow, or PAQM_FLOW_UNSURE; its nature from bit 4 on;
+ *	PAQM_SETTLED_*
  * @every: written by the outer loop: rounds between two notices, 1 unless it does
  *	not follow; PAQM_POLICED: packets may be dropped
  */
@@ -67,17 +75,26 @@ struct paqm_flow {
 
 static inline u8 paqm_flow_class(const struct paqm_flow *f)
 {
-	return READ_ONCE(f->state) & 15;
+	return READ_ONCE(f->state) & 7;
 }
 
 static inline u8 paqm_flow_nature(const struct paqm_flow *f)
 {
-	return READ_ONCE(f->state) >> 4;
+	return READ_ONCE(f->state) >> 4 & 7;
 }
 
+/* A flow that is set is not settled. */
 static inline void paqm_flow_set(struct paqm_flow *f, u8 class, u8 nature)
 {
 	WRITE_ONCE(f->state, class | nature << 4);
+}
+
+/* @bits: 0, or PAQM_SETTLED_* for the rule in force */
+static inline void paqm_flow_settle(struct paqm_flow *f, u8 bits)
+{
+	u8 old = READ_ONCE(f->state) & ~(PAQM_SETTLED_AUTO | PAQM_SETTLED_PROTOCOL);
+
+	WRITE_ONCE(f->state, old | bits);
 }
 
 /* The clock of the table, in units of 2^20 ns. */
@@ -96,46 +113,56 @@ struct paqm_tuple {
 };
 
 /**
- * struct paqm_flow_more - what few packets of a flow touch
- * @tuple: datapath: addresses and ports
- * @low: datapath: lower half of the hash
- * @told: datapath: rate in the last notice, binary32, 0: none
- * @told_ms: datapath: when
- * @claim: datapath: number of the claim of this slot
- * @ssrc: datapath: RTP source whose sequence is watched
- * @seq: datapath: its last sequence number
- * @matches: datapath: packets in sequence
- * @misses: datapath: packets that were not, since the last that was
- * @drop: outer loop: drop probability while policed, Q32
- * @known: outer loop: claim that the fields below belong to
- * @mark: outer loop: @bytes at the beginning of the window
- * @deaf: outer loop: consecutive rounds above 1.25 R
- * @counted: outer loop: elastic flow: windows above the mouse limit; 2: no mouse
- * @rate: outer loop: measured rate, bit/s, 0 before the first window
+ * struct paqm_flow_more - what few packets of a flow touch; a cache line
+ * @tuple: addresses and ports
+ * @low: lower half of the hash
+ * @told: rate in the last notice, binary32, 0: none
+ * @told_ms: when
+ * @ssrc: RTP source whose sequence is watched
+ * @seq: its last sequence number
+ * @matches: packets in sequence
+ * @misses: packets that were not, since the last that was
+ *
+ * All is written by the datapath.
  */
 struct paqm_flow_more {
 	struct paqm_tuple tuple;
 	u32 low;
 	u32 told;
 	u32 told_ms;
-	u32 claim;
 	u32 ssrc;
 	u16 seq;
 	u8 matches;
 	u8 misses;
+} __aligned(64);
 
-	u32 drop;
+/**
+ * struct paqm_flow_gauge - what the outer loop knows of a flow
+ * @claim: number of the claim of this slot; written by the datapath
+ * @known: claim that the fields below belong to
+ * @rate: measured rate, bit/s, 0 before the first window
+ * @mark: @bytes at the beginning of the window
+ * @drop: drop probability while policed, Q32
+ * @deaf: consecutive rounds above 1.25 R
+ * @counted: elastic flow: windows above the mouse limit; 2: no mouse
+ *
+ * Small, as a walk over the table reads and writes that of every living flow.
+ */
+struct paqm_flow_gauge {
+	u32 claim;
 	u32 known;
+	u64 rate;
 	u32 mark;
+	u32 drop;
 	u16 deaf;
 	u8 counted;
-	u64 rate;
 };
 
 /**
  * struct paqm_flows - the table
  * @flow: slots, eight to a set, sets aligned to their size
  * @more: one for each slot
+ * @gauge: one for each slot
  * @mem: memory of @flow
  * @mask: number of sets minus 1
  * @age_ms: silence after which a slot may be taken
@@ -147,6 +174,7 @@ struct paqm_flow_more {
 struct paqm_flows {
 	struct paqm_flow *flow;
 	struct paqm_flow_more *more;
+	struct paqm_flow_gauge *gauge;
 	void *mem;
 	u32 mask;
 	u32 age_ms;
@@ -160,9 +188,11 @@ static inline void paqm_flows_free(struct paqm_flows *t)
 {
 	kvfree(t->mem);
 	kvfree(t->more);
+	kvfree(t->gauge);
 	t->flow = NULL;
 	t->mem = NULL;
 	t->more = NULL;
+	t->gauge = NULL;
 }
 
 /* Memory for @slots flows; the counters of @t go on. */
@@ -173,7 +203,8 @@ static inline int paqm_flows_alloc(struct paqm_flows *t, u32 slots)
 
 	t->mem = kvzalloc((sets + 1) * set_size, GFP_KERNEL_ACCOUNT);
 	t->more = kvcalloc(sets * PAQM_WAYS, sizeof(*t->more), GFP_KERNEL_ACCOUNT);
-	if (!t->mem || !t->more) {
+	t->gauge = kvcalloc(sets * PAQM_WAYS, sizeof(*t->gauge), GFP_KERNEL_ACCOUNT);
+	if (!t->mem || !t->more || !t->gauge) {
 		paqm_flows_free(t);
 		return -ENOMEM;
 	}
@@ -189,6 +220,7 @@ static inline void paqm_flows_swap(struct paqm_flows *a, struct paqm_flows *b)
 
 	swap(a->flow, b->flow);
 	swap(a->more, b->more);
+	swap(a->gauge, b->gauge);
 	swap(a->mem, b->mem);
 	WRITE_ONCE(a->mask, b->mask); /* statistics read it at any time */
 	b->mask = mask;
@@ -200,16 +232,22 @@ static inline struct paqm_flow_more *paqm_flow_more(const struct paqm_flows *t,
 	return &t->more[f - t->flow];
 }
 
+static inline struct paqm_flow_gauge *paqm_flow_gauge(const struct paqm_flows *t,
+						      const struct paqm_flow *f)
+{
+	return &t->gauge[f - t->flow];
+}
+
 /* First slot of a hash's set. */
 static inline struct paqm_flow *paqm_flows_set(const struct paqm_flows *t, u64 hash)
 {
 	return &t->flow[(u32)(hash & t->mask) * PAQM_WAYS];
 }
 
-/* The rest of the hash; never 0. */
+/* The rest of the hash; not 0, by PAQM_HASH_SET. */
 static inline u32 paqm_flow_tag(u64 hash)
 {
-	return (u32)(hash >> 32) | 1;
+	return (u32)(hash >> 32);
 }
 
 static inline void paqm_tuple_set(struct paqm_tuple *tuple, const struct paqm_packet *p)
@@ -271,7 +309,7 @@ static noinline struct paqm_flow *paqm_flows_claim(struct paqm_flows *t,
 	flow->round = 0;
 	paqm_flow_set(flow, PAQM_FLOW_UNSURE, PAQM_NATURE_OPEN);
 	WRITE_ONCE(t->seen, t->seen + 1);
-	WRITE_ONCE(more->claim, t->seen);
+	WRITE_ONCE(paqm_flow_gauge(t, flow)->claim, t->seen);
 	WRITE_ONCE(more->told, 0);
 	more->low = (u32)p->hash;
 	more->matches = 0;
@@ -280,6 +318,17 @@ static noinline struct paqm_flow *paqm_flows_claim(struct paqm_flows *t,
 	/* the slot is whole: pairs with the acquire in paqm_flows_walk() */
 	smp_store_release(&flow->tag, paqm_flow_tag(p->hash));
 	return flow;
+}
+
+/* The slot of a set with that tag, or NULL. */
+static __always_inline struct paqm_flow *paqm_flows_slot(struct paqm_flow *set, u32 tag)
+{
+	int i;
+
+	for (i = 0; i < PAQM_WAYS; i++)
+		if (set[i].tag == tag)
+			return &set[i];
+	return NULL;
 }
 
 /**
@@ -296,18 +345,38 @@ static noinline struct paqm_flow *paqm_flows_claim(struct paqm_flows *t,
 static inline struct paqm_flow *paqm_flows_find(const struct paqm_flows *t, u64 hash, u32 now_ms,
 						bool *fresh)
 {
-	struct paqm_flow *flow = paqm_flows_set(t, hash), *end = flow + PAQM_WAYS;
-	u32 tag = paqm_flow_tag(hash), silent;
+	struct paqm_flow *flow = paqm_flows_slot(paqm_flows_set(t, hash), paqm_flow_tag(hash));
 
-	for (; flow < end; flow++) {
-		if (flow->tag == tag) {
-			silent = now_ms - flow->last_ms;
-			*fresh = silent > PAQM_FLOW_ACTIVE_MS;
-			WRITE_ONCE(flow->last_ms, now_ms);
-			return flow;
-		}
+	if (flow) {
+		*fresh = now_ms - flow->last_ms > PAQM_FLOW_ACTIVE_MS;
+		WRITE_ONCE(flow->last_ms, now_ms);
 	}
-	return NULL;
+	return flow;
+}
+
+/**
+ * paqm_flow_pass() - count a packet of a flow about which nothing is open
+ * @f: the flow
+ * @settled: PAQM_SETTLED_* for the rule in force
+ * @len: bytes that it adds to the flow
+ * @now_ms: time
+ *
+ * Most packets are of such flows. Each of these has a closer look once in 2^14 bytes, and
+ * after a silence. Called under the qdisc lock.
+ *
+ * Return: whether the flow's class is that of the packet; if not, nothing was done, and
+ * the packet needs a closer look.
+ */
+static __always_inline bool paqm_flow_pass(struct paqm_flow *f, u8 settled, u32 len, u32 now_ms)
+{
+	u32 bytes = f->bytes + len;
+
+	if (!(f->state & settled) || (f->bytes ^ bytes) >> PAQM_LOOK_SHIFT ||
+	    now_ms - f->last_ms > PAQM_FLOW_ACTIVE_MS)
+		return false;
+	WRITE_ONCE(f->bytes, bytes);
+	WRITE_ONCE(f->last_ms, now_ms);
+	return true;
 }
 
 /*
@@ -332,6 +401,7 @@ static inline void paqm_flows_copy(struct paqm_flows *to, const struct paqm_flow
 			set[j] = from->flow[i];
 			set[j].tag = tag;
 			*paqm_flow_more(to, &set[j]) = from->more[i];
+			*paqm_flow_gauge(to, &set[j]) = from->gauge[i];
 			break;
 		}
 		if (!(i & 8191))
@@ -494,56 +564,56 @@ struct paqm_walk {
 #define PAQM_DEAF_STRIKE 3  /* rounds after which policing may begin */
 
 /* Judge one media flow by what it sends against what it was told. */
-static inline void paqm_flow_judge(struct paqm_flow *f, struct paqm_flow_more *m,
+static inline void paqm_flow_judge(struct paqm_flow *f, struct paqm_flow_gauge *g,
 				   const struct paqm_walk *w, struct paqm_census *c)
 {
 	u32 every = 1, drop = 0;
 
-	if (w->fair && m->rate <= w->fair + w->fair / 4)
-		m->deaf = 0;
+	if (w->fair && g->rate <= w->fair + w->fair / 4)
+		g->deaf = 0;
 	else if (w->fair && w->window_ns >= PAQM_WINDOW_MIN_NS)
-		m->deaf = min_t(u32, m->deaf + 1, 1000); /* only on fresh measurements */
-	if (m->deaf > PAQM_DEAF_NOTICE)
-		every = min_t(u32, 1U << min(m->deaf / PAQM_DEAF_NOTICE, 6), w->max_every);
+		g->deaf = min_t(u32, g->deaf + 1, 1000); /* only on fresh measurements */
+	if (g->deaf > PAQM_DEAF_NOTICE)
+		every = min_t(u32, 1U << min(g->deaf / PAQM_DEAF_NOTICE, 6), w->max_every);
 	/*
 	 * Strike: above twice the fair rate for long, while media is overloaded. Then
 	 * until it does as it is told: dropping alone ends the overload.
 	 */
-	if (w->police && m->deaf > PAQM_DEAF_STRIKE &&
-	    (m->drop || (w->overloaded && m->rate > 2 * w->fair))) {
-		drop = PAQM_U32_MAX - (u32)paqm_muldiv(w->fair, PAQM_U32_MAX, m->rate);
+	if (w->police && g->deaf > PAQM_DEAF_STRIKE &&
+	    (g->drop || (w->overloaded && g->rate > 2 * w->fair))) {
+		drop = PAQM_U32_MAX - (u32)paqm_muldiv(w->fair, PAQM_U32_MAX, g->rate);
 		c->policed++;
 	}
-	if (m->drop != drop)
-		WRITE_ONCE(m->drop, drop);
+	if (g->drop != drop)
+		WRITE_ONCE(g->drop, drop);
 	every = min_t(u32, every, PAQM_EVERY_MAX) | (drop ? PAQM_POLICED : 0);
 	if (f->every != every)
 		WRITE_ONCE(f->every, every);
-	if (m->deaf > PAQM_DEAF_STRIKE)
-		paqm_mm_add_fixed(&c->mm, min(m->rate, 2 * w->fair));
+	if (g->deaf > PAQM_DEAF_STRIKE)
+		paqm_mm_add_fixed(&c->mm, min(g->rate, 2 * w->fair));
 	else
-		paqm_mm_add(&c->mm, m->rate, m->rate && !w->cautious ? w->fair : 0);
+		paqm_mm_add(&c->mm, g->rate, g->rate && !w->cautious ? w->fair : 0);
 }
 
 /* Enter a media flow into the list of the fastest. */
 static inline void paqm_top_add(struct paqm_top *top, const struct paqm_flow *f,
-				const struct paqm_flow_more *m)
+				const struct paqm_flow_more *m, const struct paqm_flow_gauge *g)
 {
 	u32 i;
 
-	if (top->n == PAQM_TOP_FLOWS && m->rate <= top->flow[PAQM_TOP_FLOWS - 1].rate)
+	if (top->n == PAQM_TOP_FLOWS && g->rate <= top->flow[PAQM_TOP_FLOWS - 1].rate)
 		return;
 	i = top->n < PAQM_TOP_FLOWS ? top->n++ : PAQM_TOP_FLOWS - 1;
-	for (; i && top->flow[i - 1].rate < m->rate; i--)
+	for (; i && top->flow[i - 1].rate < g->rate; i--)
 		top->flow[i] = top->flow[i - 1];
 	top->flow[i] = (struct paqm_top_flow){
 		.tuple = m->tuple,
-		.rate = m->rate,
+		.rate = g->rate,
 		.told = READ_ONCE(m->told),
 		.told_ms = READ_ONCE(m->told_ms),
 		.last_ms = READ_ONCE(f->last_ms),
-		.drop = m->drop,
-		.deaf = m->deaf,
+		.drop = g->drop,
+		.deaf = g->deaf,
 	};
 }
 
@@ -554,48 +624,49 @@ static inline void paqm_flows_mark(struct paqm_flows *t)
 
 	for (i = 0; i < n; i++) {
 		if (READ_ONCE(t->flow[i].tag))
-			t->more[i].mark = READ_ONCE(t->flow[i].bytes);
+			t->gauge[i].mark = READ_ONCE(t->flow[i].bytes);
 		if (!(i & 8191))
 			cond_resched();
 	}
 }
 
 /* Has an elastic flow sent enough to be counted? */
-static inline bool paqm_flow_counts(struct paqm_flow_more *m, const struct paqm_walk *w, u32 bytes)
+static inline bool paqm_flow_counts(struct paqm_flow_gauge *g, const struct paqm_walk *w,
+				    u32 bytes)
 {
 	/* many bytes, or two windows above the limit; off at half of it */
-	if (m->rate < w->mouse / 2 && m->counted == 2 && m->rate)
-		m->counted = 0;
-	else if (bytes >= PAQM_MOUSE_BYTES && !m->rate)
-		m->counted = 2;
-	else if (m->rate >= w->mouse && m->counted < 2 && w->window_ns >= PAQM_WINDOW_MIN_NS)
-		m->counted = bytes >= PAQM_MOUSE_BYTES ? 2 : m->counted + 1;
-	return m->counted == 2;
+	if (g->rate < w->mouse / 2 && g->counted == 2 && g->rate)
+		g->counted = 0;
+	else if (bytes >= PAQM_MOUSE_BYTES && !g->rate)
+		g->counted = 2;
+	else if (g->rate >= w->mouse && g->counted < 2 && w->window_ns >= PAQM_WINDOW_MIN_NS)
+		g->counted = bytes >= PAQM_MOUSE_BYTES ? 2 : g->counted + 1;
+	return g->counted == 2;
 }
 
 /* One slot in use. */
 static inline void paqm_flow_visit(struct paqm_flows *t, struct paqm_flow *f,
-				   struct paqm_flow_more *m, u32 tag, const struct paqm_walk *w,
-				   struct paqm_census *c)
+				   u32 tag, const struct paqm_walk *w, struct paqm_census *c)
 {
+	struct paqm_flow_gauge *g = paqm_flow_gauge(t, f);
 	u32 bytes = READ_ONCE(f->bytes), silent = w->now_ms - READ_ONCE(f->last_ms);
-	u32 claim = READ_ONCE(m->claim);
+	u32 claim = READ_ONCE(g->claim);
 	u8 class = paqm_flow_class(f);
 	u64 rate;
 
 	smp_rmb(); /* pairs with smp_wmb() in paqm_flows_claim() */
 	if (READ_ONCE(f->tag) != tag)
 		return;
-	if (m->known != claim) { /* a new flow: nothing measured yet */
-		m->known = claim;
-		m->rate = 0;
-		m->deaf = 0;
-		m->counted = 0;
-		m->mark = 0;
-		WRITE_ONCE(m->drop, 0);
+	if (g->known != claim) { /* a new flow: nothing measured yet */
+		g->known = claim;
+		g->rate = 0;
+		g->deaf = 0;
+		g->counted = 0;
+		g->mark = 0;
+		WRITE_ONCE(g->drop, 0);
 	} else if (w->window_ns >= PAQM_WINDOW_MIN_NS) {
-		rate = paqm_rate_bps(bytes - m->mark, w->window_ns);
-		m->rate = m->rate ? (m->rate + rate) / 2 : rate;
+		rate = paqm_rate_bps(bytes - g->mark, w->window_ns);
+		g->rate = g->rate ? (g->rate + rate) / 2 : rate;
 	}
 	if (silent > -PAQM_SILENT_LONG) /* its last packet came after the round began */
 		silent = 0;
@@ -608,11 +679,11 @@ static inline void paqm_flow_visit(struct paqm_flows *t, struct paqm_flow *f,
 		return;
 	if (class == PAQM_MEDIA) {
 		c->media++;
-		paqm_flow_judge(f, m, w, c);
-		paqm_top_add(&c->top, f, m);
+		paqm_flow_judge(f, g, w, c);
+		paqm_top_add(&c->top, f, paqm_flow_more(t, f), g);
 	} else if (class == PAQM_ELASTIC) {
 		c->present++;
-		c->elastic += paqm_flow_counts(m, w, bytes);
+		c->elastic += paqm_flow_counts(g, w, bytes);
 	}
 }
 
@@ -641,7 +712,7 @@ static inline void paqm_flows_walk(struct paqm_flows *t, const struct paqm_walk 
 		u32 tag = smp_load_acquire(&t->flow[i].tag);
 
 		if (tag)
-			paqm_flow_visit(t, &t->flow[i], &t->more[i], tag, w, c);
+			paqm_flow_visit(t, &t->flow[i], tag, w, c);
 		if (!(i & 8191))
 			cond_resched();
 	}

@@ -194,6 +194,7 @@ static void paqm_derive_queues(struct paqm_sched_data *q)
 					    4U << 20, 3U << 30));
 	WRITE_ONCE(q->sched.credit, paqm_bytes_us(cu, q->cfg.credit, 2 * mtu));
 	paqm_auto_queues(q);
+	WRITE_ONCE(q->calm, min3(q->limit, q->overload_bytes, min(u->limit, t->limit)));
 	WRITE_ONCE(q->gso_split, max(paqm_bytes_us(q->capacity, q->cfg.media_target, 0), mtu));
 	small = max_t(u64, paqm_div64(q->capacity, PAQM_SMALL_DIV), 8000);
 	WRITE_ONCE(q->small_ns, paqm_div64(8ULL * NSEC_PER_SEC + small - 1, small));
@@ -246,7 +247,8 @@ static void paqm_publish(struct paqm_sched_data *q)
 	root = qdisc_root_sleeping(q->sch);
 	spin_lock_bh(qdisc_lock(root));
 	q->advice = msg;
-	q->round = q->rounds;
+	if (q->cfg.feedback) /* else nobody is owed anything */
+		q->round = q->rounds;
 	spin_unlock_bh(qdisc_lock(root));
 	rcu_read_unlock();
 }

@@ -29,9 +29,12 @@
  * @tail: last packet
  * @st: counters; written under the qdisc lock, read anywhere
  * @inner: inner loop, owned by the timer; the datapath reads @inner.prob
- * @load: arrived bytes that the loops see: without what policing dropped
+ * @taken: packets that were put into the list, and have left it or are there; those
+ *	that left it without being sent are taken off again
+ * @load: bytes on the link that arrived, as the loops see them: without @policed
+ * @policed: bytes on the link that policing dropped
+ * @framing: how much more the link counts than the packets of @load and @policed have
  * @seen: @load at the last inner period, low word
- * @memory: truesize of the packets
  * @sojourn_max: longest sojourn, ns
  * @target: equilibrium backlog N*, bytes
  * @limit: bytes
@@ -40,9 +43,11 @@ struct paqm_queue {
 	struct sk_buff *head;
 	struct sk_buff *tail;
 	struct paqm_inner_vars inner;
+	u32 taken;
 	u64 load;
+	u64 policed;
+	u64 framing;
 	u32 seen;
-	u32 memory;
 	u64 sojourn_max;
 	u32 target;
 	u32 limit;
@@ -66,13 +71,16 @@ struct paqm_sched_data {
 	struct paqm_sched sched;
 	struct paqm_flows flows;
 	struct paqm_rules rules;
+	u8 settled; /* PAQM_SETTLED_* for the rules in force */
 	struct paqm_link link;
 	bool link_counts; /* the link changes lengths */
 	struct psched_ratecfg shaper;
 	u64 next_tx; /* ns: the shaper's next departure */
+	u32 memory; /* truesize of the packets of both queues */
+	u32 memory_limit; /* of both queues */
+	u32 calm; /* bytes of both queues: as long as there are no more, no length matters */
 	u32 overload_bytes; /* 2 N_out */
 	u32 limit; /* bytes of both queues */
-	u32 memory_limit; /* of both queues */
 	u32 gso_split; /* GSO packets above this length are segmented, bytes */
 	u32 small_ns; /* uncounted media: ns of their budget per byte */
 	u64 small_due; /* ns: when their budget is used up to */
@@ -172,13 +180,11 @@ struct paqm_sched_data {
 /**
  * struct paqm_skb_cb - private part of the control block, 20 bytes at most
  * @enqueued: time of arrival, ns
- * @memory: truesize then
  *
  * Only for packets in our own lists: a child writes its own.
  */
 struct paqm_skb_cb {
 	u64 enqueued;
-	u32 memory;
 };
 
 static struct paqm_skb_cb *paqm_skb_cb(const struct sk_buff *skb)
@@ -209,12 +215,10 @@ static noinline u32 paqm_framed_len(const struct paqm_sched_data *q, const struc
 	return segs * paqm_link_len(&q->link, len / segs);
 }
 
-/* Bytes that a packet takes on the link. */
+/* Bytes that a packet of @len takes on the link. */
 static __always_inline u32 paqm_wire_len(const struct paqm_sched_data *q,
-					 const struct sk_buff *skb)
+					 const struct sk_buff *skb, u32 len)
 {
-	u32 len = qdisc_pkt_len(skb);
-
 	return likely(!q->link_counts) ? len : paqm_framed_len(q, skb, len);
 }
 
@@ -226,7 +230,14 @@ static void paqm_fb_budget(struct paqm_fb *fb, u64 bps)
 	paqm_fb_set_rate(fb, max(bps / 8 / PAQM_FB_SHARE_DIV, 1000ULL));
 }
 
-static void paqm_append(struct paqm_queue *queue, struct sk_buff *skb)
+/* Packets in the list of a class. */
+static u32 paqm_qlen(const struct paqm_queue *queue)
+{
+	return READ_ONCE(queue->taken) - (u32)READ_ONCE(queue->st.sent_packets);
+}
+
+static __always_inline void paqm_append(struct paqm_sched_data *q, struct paqm_queue *queue,
+					struct sk_buff *skb)
 {
 	if (queue->head)
 		queue->tail->next = skb;
@@ -234,32 +245,34 @@ static void paqm_append(struct paqm_queue *queue, struct sk_buff *skb)
 		queue->head = skb;
 	queue->tail = skb;
 	skb->next = NULL;
-	paqm_skb_cb(skb)->memory = skb->truesize;
-	queue->memory += skb->truesize;
-	WRITE_ONCE(queue->st.qlen, queue->st.qlen + 1);
+	q->memory += skb->truesize;
+	WRITE_ONCE(queue->taken, queue->taken + 1);
 	WRITE_ONCE(queue->st.backlog, queue->st.backlog + qdisc_pkt_len(skb));
 }
 
-static struct sk_buff *paqm_pop(struct paqm_queue *queue)
+static __always_inline struct sk_buff *paqm_pop(struct paqm_sched_data *q,
+						struct paqm_queue *queue)
 {
 	struct sk_buff *skb = queue->head;
 
 	queue->head = skb->next;
 	skb_mark_not_on_list(skb);
-	queue->memory -= paqm_skb_cb(skb)->memory;
-	WRITE_ONCE(queue->st.qlen, queue->st.qlen - 1);
+	q->memory -= skb->truesize;
 	WRITE_ONCE(queue->st.backlog, queue->st.backlog - qdisc_pkt_len(skb));
 	return skb;
 }
 
 /* RTNL: packets are freed when it is released. */
-static void paqm_free_list(struct paqm_queue *queue)
+static void paqm_free_list(struct paqm_sched_data *q, struct paqm_queue *queue)
 {
+	struct sk_buff *skb;
+
+	for (skb = queue->head; skb; skb = skb->next)
+		q->memory -= skb->truesize;
 	rtnl_kfree_skbs(queue->head, queue->tail);
 	queue->head = NULL;
 	queue->tail = NULL;
-	queue->memory = 0;
-	WRITE_ONCE(queue->st.qlen, 0);
+	WRITE_ONCE(queue->taken, (u32)queue->st.sent_packets);
 	WRITE_ONCE(queue->st.backlog, 0);
 }
 

@@ -81,29 +81,32 @@ static void paqm_wake(struct paqm_sched_data *q, u64 now)
 /* ------------------------------------------------------------------ datapath */
 
 /*
- * Is a flow owed a notice by this packet, as it has not been told about the present
- * round? A message costs as much as many packets: when too many are owed, the flow's
- * turn comes with a later one.
+ * Is a flow owed a notice, as it has not been told about the present round? A message
+ * costs as much as many packets: when too many are owed, the flow's turn comes with a
+ * later packet.
  */
-static bool paqm_notice_owed(const struct paqm_sched_data *q, const struct paqm_flow *flow,
-			     const struct paqm_packet *p, u64 now)
+static bool paqm_notice_owed(const struct paqm_sched_data *q, const struct paqm_flow *flow, u64 now)
 {
 	return (u16)(q->round - flow->round) >= (READ_ONCE(flow->every) & PAQM_EVERY_MAX) &&
-	       p->quotable && q->notice_due <= now + PAQM_NOTICE_BURST_NS;
+	       q->cfg.feedback && q->notice_due <= now + PAQM_NOTICE_BURST_NS;
 }
 
-/* Take the head of a packet for a notice. */
+/* Take the head of a packet for a notice, if it is one that may be quoted. */
 static noinline void paqm_notice(struct paqm_sched_data *q, struct paqm_flow *flow,
-				 const struct paqm_packet *p, const struct sk_buff *skb, u64 now)
+				 const struct sk_buff *skb, u64 now)
 {
 	struct paqm_flow_more *more = paqm_flow_more(&q->flows, flow);
 	u32 now_ms = paqm_flow_clock(now);
+	struct paqm_packet p;
 	struct paqm_msg msg;
 	bool queued;
 
 	/* late news and new ones not at once; by lot, so that flows do not keep step */
 	if (more->told && now_ms - more->told_ms < PAQM_SPACING_MS +
 						   (flow->tag ^ q->round) % PAQM_SPACING_MS)
+		return;
+	paqm_identify(skb, &q->rules, &p);
+	if (!p.quotable)
 		return;
 	q->notice_due = max(q->notice_due, now) + q->notice_gap_ns;
 	flow->round = q->round;
@@ -116,7 +119,7 @@ static noinline void paqm_notice(struct paqm_sched_data *q, struct paqm_flow *fl
 		msg.flags |= PAQM_F_POLICED;
 	paqm_inc(&q->notices_owed);
 	queued = paqm_fb_queue(q->fb, skb, &msg);
-	trace_notice(qdisc_dev(q->sch)->name, p, &msg, queued);
+	trace_notice(qdisc_dev(q->sch)->name, &p, &msg, queued);
 }
 
 static noinline int paqm_drop(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free,
@@ -165,7 +168,7 @@ static noinline int paqm_enqueue_child(struct sk_buff *skb, struct Qdisc *sch,
 }
 
 /* Rare properties of packets that are worth a counter. */
-static noinline void paqm_count_notes(struct paqm_sched_data *q, u8 note)
+static void paqm_count_notes(struct paqm_sched_data *q, u8 note)
 {
 	if (note & PAQM_NOTE_NOT_IP)
 		paqm_inc(&q->not_ip);
@@ -184,7 +187,7 @@ static noinline void paqm_count_notes(struct paqm_sched_data *q, u8 note)
  * that poses as DNS or ping gets nothing out of it. Like a virtual queue of that
  * rate which holds 100 ms.
  */
-static noinline u8 paqm_small_class(struct paqm_sched_data *q, u64 now, u32 len)
+static u8 paqm_small_class(struct paqm_sched_data *q, u64 now, u32 len)
 {
 	u64 due = max(q->small_due, now);
 
@@ -201,9 +204,8 @@ static noinline u8 paqm_small_class(struct paqm_sched_data *q, u64 now, u32 len)
  * Queue of a packet; @chosen by priority or filter, PAQM_CLASSES: by what it is.
  * PAQM_FLOW_UNSURE is media whose flow is not counted yet.
  */
-static __always_inline u8 paqm_queue_of(struct paqm_sched_data *q, struct paqm_flow *flow,
-					const struct paqm_packet *p, int chosen, u64 now,
-					u32 len)
+static u8 paqm_queue_of(struct paqm_sched_data *q, struct paqm_flow *flow,
+			const struct paqm_packet *p, int chosen, u64 now, u32 len)
 {
 	if (chosen < PAQM_CLASSES)
 		return chosen;
@@ -220,7 +222,7 @@ static __always_inline u8 paqm_queue_of(struct paqm_sched_data *q, struct paqm_f
 	return PAQM_ELASTIC;
 }
 
-static noinline void paqm_begin_overload(struct paqm_sched_data *q, u64 now)
+static void paqm_begin_overload(struct paqm_sched_data *q, u64 now)
 {
 	if (q->overloaded)
 		return;
@@ -242,37 +244,58 @@ static bool paqm_count_flow(struct paqm_flow *flow, u8 class, u32 wire, bool fre
 	u32 before = flow->bytes;
 
 	WRITE_ONCE(flow->bytes, before + wire);
-	if (unlikely(paqm_flow_class(flow) != class)) {
+	if (paqm_flow_class(flow) != class) {
 		paqm_flow_set(flow, class, paqm_flow_nature(flow));
 		fresh = true;
 	}
 	if (class == PAQM_ELASTIC) /* mice have not joined yet */
-		return unlikely(before < PAQM_MOUSE_BYTES && before + wire >= PAQM_MOUSE_BYTES);
+		return before < PAQM_MOUSE_BYTES && before + wire >= PAQM_MOUSE_BYTES;
 	return fresh && class == PAQM_MEDIA;
 }
 
-/* @chosen: class by priority or filter, PAQM_CLASSES: by the recogniser */
-static __always_inline int paqm_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, int chosen,
-					    struct sk_buff **to_free)
+/*
+ * Does the flow of a packet stay what it is, whatever comes? Not before UDP is judged,
+ * not by a rule for the single packet, and not where packets have counters of their own.
+ */
+static bool paqm_settles(const struct paqm_flow *flow, const struct paqm_packet *p, int chosen)
 {
-	struct paqm_sched_data *q = qdisc_priv(sch);
-	u32 len = qdisc_pkt_len(skb), wire = paqm_wire_len(q, skb), prob;
-	struct paqm_flow *flow = NULL;
-	bool fresh = false, full;
-	struct paqm_queue *queue;
-	struct paqm_packet p;
+	if (chosen < PAQM_CLASSES || p->note)
+		return false;
+	switch (p->kind) {
+	case PAQM_KIND_UDP:
+	case PAQM_KIND_RTP:
+	case PAQM_KIND_UNKNOWN_UDP:
+		return paqm_flow_nature(flow) != PAQM_NATURE_OPEN;
+	}
+	return p->kind == PAQM_KIND_ELASTIC || p->kind == PAQM_KIND_MEDIA;
+}
+
+/**
+ * struct paqm_verdict - where a packet belongs
+ * @flow: NULL if it is not counted in one
+ * @class: its queue
+ */
+struct paqm_verdict {
+	struct paqm_flow *flow;
 	enum paqm_class class;
-	struct Qdisc *child;
+};
+
+/*
+ * A packet that needs a closer look: what is it, which flow does it belong to, does that
+ * join or change? @chosen is as below.
+ */
+static noinline struct paqm_verdict paqm_recognise(struct paqm_sched_data *q,
+						   const struct sk_buff *skb, int chosen,
+						   u64 now, u32 wire)
+{
+	u32 now_ms = paqm_flow_clock(now);
+	struct paqm_flow *flow = NULL;
+	struct paqm_packet p;
+	bool fresh = false;
 	unsigned int off;
-	u32 now_ms;
 	u8 where;
-	u64 now;
 
 	off = paqm_identify(skb, &q->rules, &p);
-	/* with many flows their slots are far away */
-	prefetchw(paqm_flows_set(&q->flows, p.hash));
-	now = ktime_get_ns();
-	now_ms = paqm_flow_clock(now);
 	if (p.hash)
 		flow = paqm_flows_find(&q->flows, p.hash, now_ms, &fresh);
 	if (off && paqm_flow_wants_look(flow, wire)) {
@@ -280,55 +303,90 @@ static __always_inline int paqm_enqueue_one(struct sk_buff *skb, struct Qdisc *s
 		if (!p.hash) /* it turned out control: no part of its flow */
 			flow = NULL;
 	}
-	if (unlikely(!flow && p.hash)) {
+	if (!flow && p.hash) {
 		flow = paqm_flows_claim(&q->flows, &p, now_ms);
 		fresh = true;
 	}
-	if (unlikely(p.note))
+	if (p.note)
 		paqm_count_notes(q, p.note);
-	if (unlikely(!q->awake))
-		paqm_wake(q, now);
 	where = paqm_queue_of(q, flow, &p, chosen, now, wire);
-	fresh = flow && paqm_count_flow(flow, where, wire, fresh);
-	class = where == PAQM_ELASTIC ? PAQM_ELASTIC : PAQM_MEDIA;
-	queue = &q->queue[class];
-
-	WRITE_ONCE(queue->st.arrived_bytes, queue->st.arrived_bytes + len);
-	WRITE_ONCE(queue->load, queue->load + wire);
-	if (class == PAQM_MEDIA) {
+	if (flow) {
+		fresh = paqm_count_flow(flow, where, wire, fresh);
+		paqm_flow_settle(flow, paqm_settles(flow, &p, chosen) ? q->settled : 0);
 		if (where == PAQM_FLOW_UNSURE) {
 			paqm_inc(&q->unsure);
-		} else if (flow) {
-			if (unlikely(fresh)) {
-				/* the present advice does not know this flow: it waits */
-				flow->round = q->round;
-				paqm_raise(q, PAQM_EV_FLOW);
-			}
-			if (q->cfg.feedback && paqm_notice_owed(q, flow, &p, now))
-				paqm_notice(q, flow, &p, skb, now);
+			return (struct paqm_verdict){ NULL, PAQM_MEDIA };
 		}
-		if (unlikely(queue->st.backlog + len > q->overload_bytes))
-			paqm_begin_overload(q, now);
-	} else if (unlikely(fresh || !q->elastic_awake)) {
+		if (fresh) {
+			/* the present advice does not know a media flow that joins: it waits */
+			flow->round = q->round;
+			paqm_raise(q, where == PAQM_ELASTIC ? PAQM_EV_SPLIT : PAQM_EV_FLOW);
+		}
+	}
+	return (struct paqm_verdict){ flow, where };
+}
+
+/*
+ * The queues are not short, or their memory is used up: is there room for a packet?
+ * Media above 2 N_out is an event.
+ */
+static noinline bool paqm_has_room(struct Qdisc *sch, enum paqm_class class,
+				   const struct Qdisc *child, u32 len, u64 now)
+{
+	struct paqm_sched_data *q = qdisc_priv(sch);
+	const struct paqm_queue *queue = &q->queue[class];
+	bool full = (u64)sch->qstats.backlog + len > q->limit || q->memory > q->memory_limit;
+
+	if (class == PAQM_MEDIA && (u64)queue->st.backlog + len > q->overload_bytes)
+		paqm_begin_overload(q, now);
+	if (child)
+		return !full || !child->q.qlen;
+	return !queue->head || (!full && (u64)queue->st.backlog + len <= queue->limit);
+}
+
+/* The first packet, of all or of the elastic class, after a time without. */
+static noinline void paqm_rouse(struct paqm_sched_data *q, enum paqm_class class, u64 now)
+{
+	if (!q->awake)
+		paqm_wake(q, now);
+	if (class == PAQM_ELASTIC && !q->elastic_awake) {
 		q->elastic_awake = true;
 		paqm_raise(q, PAQM_EV_SPLIT);
 	}
+}
 
-	full = (u64)sch->qstats.backlog + len > q->limit ||
-	       (u64)q->queue[PAQM_MEDIA].memory + q->queue[PAQM_ELASTIC].memory > q->memory_limit;
-	child = class == PAQM_ELASTIC ? rcu_dereference_bh(q->child) : NULL;
-	if (child) {
-		if (unlikely(full && child->q.qlen))
-			return paqm_drop(skb, sch, to_free, class, &queue->st.drop_tail,
-					 PAQM_DROP_TAIL);
-		return paqm_enqueue_child(skb, sch, child, now, to_free);
-	}
-	if (unlikely((u64)queue->st.backlog + len > queue->limit || full) && queue->st.qlen)
+/*
+ * Put a packet into its queue, or drop it. Inline for each class: half of it concerns one
+ * of them only.
+ */
+static __always_inline int paqm_put(struct sk_buff *skb, struct Qdisc *sch, enum paqm_class class,
+				    struct paqm_flow *flow, u32 len, u32 wire, u64 now,
+				    struct sk_buff **to_free)
+{
+	struct paqm_sched_data *q = qdisc_priv(sch);
+	struct paqm_queue *queue = &q->queue[class];
+	struct Qdisc *child = NULL;
+	u32 prob;
+
+	if (unlikely(!(class == PAQM_MEDIA ? q->awake : q->elastic_awake)))
+		paqm_rouse(q, class, now);
+	WRITE_ONCE(queue->load, queue->load + wire);
+	if (unlikely(q->link_counts))
+		WRITE_ONCE(queue->framing, queue->framing + wire - len);
+	if (class == PAQM_ELASTIC)
+		child = rcu_dereference_bh(q->child);
+	else if (flow && unlikely(flow->round != (u16)q->round) && paqm_notice_owed(q, flow, now))
+		paqm_notice(q, flow, skb, now);
+	if (unlikely((u64)sch->qstats.backlog + len > q->calm || q->memory > q->memory_limit) &&
+	    !paqm_has_room(sch, class, child, len, now))
 		return paqm_drop(skb, sch, to_free, class, &queue->st.drop_tail, PAQM_DROP_TAIL);
-	if (flow && unlikely(READ_ONCE(flow->every) & PAQM_POLICED) &&
-	    paqm_draw(q) < READ_ONCE(paqm_flow_more(&q->flows, flow)->drop)) {
+	if (unlikely(child))
+		return paqm_enqueue_child(skb, sch, child, now, to_free);
+	if (class == PAQM_MEDIA && flow && unlikely(READ_ONCE(flow->every) & PAQM_POLICED) &&
+	    paqm_draw(q) < READ_ONCE(paqm_flow_gauge(&q->flows, flow)->drop)) {
 		/* policed bytes are not load: adaptive flows must not pay for them */
 		WRITE_ONCE(queue->load, queue->load - wire);
+		WRITE_ONCE(queue->policed, queue->policed + wire);
 		return paqm_drop(skb, sch, to_free, class, &queue->st.drop_strike,
 				 PAQM_DROP_STRIKE);
 	}
@@ -346,10 +404,43 @@ static __always_inline int paqm_enqueue_one(struct sk_buff *skb, struct Qdisc *s
 	if (!sch->q.qlen)
 		paqm_begin_busy(q, now);
 	paqm_skb_cb(skb)->enqueued = now;
-	paqm_append(queue, skb);
+	paqm_append(q, queue, skb);
 	qdisc_qlen_inc(sch);
 	qdisc_qstats_backlog_inc(sch, skb);
 	return NET_XMIT_SUCCESS;
+}
+
+/* @chosen: class by priority or filter, PAQM_CLASSES: by the recogniser */
+static __always_inline int paqm_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, int chosen,
+					    struct sk_buff **to_free)
+{
+	struct paqm_sched_data *q = qdisc_priv(sch);
+	u32 len = qdisc_pkt_len(skb), wire = paqm_wire_len(q, skb, len);
+	struct paqm_verdict to = {};
+	struct paqm_flow *set;
+	u64 now, hash = 0;
+
+	if (likely(chosen == PAQM_CLASSES))
+		hash = paqm_plain_flow(skb, &q->rules);
+	set = paqm_flows_set(&q->flows, hash);
+	prefetchw(set); /* with many flows it is far away */
+	now = ktime_get_ns();
+	/* without a hash this finds a free slot at most, and that is not settled */
+	to.flow = paqm_flows_slot(set, paqm_flow_tag(hash));
+	if (likely(to.flow &&
+		   paqm_flow_pass(to.flow, q->settled, wire, paqm_flow_clock(now))))
+		to.class = paqm_flow_class(to.flow);
+	else
+		to = paqm_recognise(q, skb, chosen, now, wire);
+	if (to.class == PAQM_MEDIA)
+		return paqm_put(skb, sch, PAQM_MEDIA, to.flow, len, wire, now, to_free);
+	return paqm_put(skb, sch, PAQM_ELASTIC, to.flow, len, wire, now, to_free);
+}
+
+static noinline int paqm_enqueue_chosen(struct sk_buff *skb, struct Qdisc *sch, int class,
+					struct sk_buff **to_free)
+{
+	return paqm_enqueue_one(skb, sch, class, to_free);
 }
 
 /*
@@ -371,7 +462,7 @@ static noinline int paqm_enqueue_gso(struct sk_buff *skb, struct Qdisc *sch, int
 		qdisc_skb_cb(segs)->pkt_len = segs->len;
 		paqm_set_segs(segs);
 		len = segs->len;
-		if (paqm_enqueue_one(segs, sch, class, to_free) == NET_XMIT_SUCCESS) {
+		if (paqm_enqueue_chosen(segs, sch, class, to_free) == NET_XMIT_SUCCESS) {
 			bytes += len;
 			taken++;
 			ret = NET_XMIT_SUCCESS;
@@ -387,36 +478,100 @@ static noinline int paqm_enqueue_gso(struct sk_buff *skb, struct Qdisc *sch, int
 static int paqm_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
-	int ret, class = paqm_choose(skb, sch, to_free, &ret);
+	int class = paqm_choose(skb, sch, to_free);
 
-	if (class < 0)
-		return ret;
-	if (skb_is_gso(skb) && qdisc_pkt_len(skb) > q->gso_split)
+	if (unlikely(class < 0))
+		return ~class;
+	if (unlikely(qdisc_pkt_len(skb) > q->gso_split) && skb_is_gso(skb))
 		return paqm_enqueue_gso(skb, sch, class, to_free);
-	return paqm_enqueue_one(skb, sch, class, to_free);
+	if (unlikely(class < PAQM_CLASSES))
+		return paqm_enqueue_chosen(skb, sch, class, to_free);
+	return paqm_enqueue_one(skb, sch, PAQM_CLASSES, to_free);
 }
 
-/* Count a packet of our own lists out, with its time in the queue. */
-static __always_inline void paqm_count_sojourn(struct paqm_queue *queue, const struct sk_buff *skb,
-					       u64 now)
+/* The first packet of our own list of a class leaves, at @now. */
+static __always_inline struct sk_buff *paqm_take(struct paqm_sched_data *q, enum paqm_class class,
+						 u64 now)
 {
+	struct paqm_queue *queue = &q->queue[class];
+	struct sk_buff *skb = paqm_pop(q, queue);
 	u64 sojourn = now - paqm_skb_cb(skb)->enqueued;
 
 	WRITE_ONCE(queue->st.sojourn_ns, queue->st.sojourn_ns + sojourn);
 	paqm_inc(&queue->st.hist[paqm_hist_bin(sojourn)]);
-	if (sojourn > queue->sojourn_max)
+	if (unlikely(sojourn > queue->sojourn_max))
 		WRITE_ONCE(queue->sojourn_max, sojourn);
+	return skb;
+}
+
+/* The shaper's next departure after one of @wire bytes. */
+static __always_inline void paqm_shape(struct paqm_sched_data *q, u64 now, u32 wire)
+{
+	/* time in which something else held the packets back is not made up for */
+	if (unlikely(q->next_tx + PAQM_SHAPER_LAG_NS < now))
+		q->next_tx = now - PAQM_SHAPER_LAG_NS;
+	if (unlikely(q->stalled)) {
+		q->next_tx = max(q->next_tx, now);
+		q->stalled = false;
+	}
+	q->next_tx += psched_l2t_ns(&q->shaper, wire);
+}
+
+/* Account a packet that leaves; @elastic_waits as for paqm_sched_sent(). */
+static __always_inline struct sk_buff *paqm_sent(struct Qdisc *sch, struct sk_buff *skb,
+						 enum paqm_class class, bool elastic_waits,
+						 u64 now)
+{
+	struct paqm_sched_data *q = qdisc_priv(sch);
+	struct paqm_queue *media = &q->queue[PAQM_MEDIA], *queue = &q->queue[class];
+	u32 len = qdisc_pkt_len(skb), wire = paqm_wire_len(q, skb, len);
+
+	paqm_sched_sent(&q->sched, class == PAQM_MEDIA, wire, !!media->head, elastic_waits);
+	if (class == PAQM_MEDIA && unlikely(q->overloaded) &&
+	    queue->st.backlog < q->overload_bytes / 2)
+		paqm_end_overload(q, now);
+	if (q->shaper.rate_bytes_ps)
+		paqm_shape(q, now, wire);
+	WRITE_ONCE(queue->st.sent_bytes, queue->st.sent_bytes + len);
+	WRITE_ONCE(queue->st.sent_packets, queue->st.sent_packets + 1);
+
+	qdisc_qlen_dec(sch);
+	qdisc_qstats_backlog_dec(sch, skb);
+	qdisc_bstats_update(sch, skb);
+	paqm_auto_sent(q, now, wire);
+	if (!sch->q.qlen)
+		WRITE_ONCE(q->idle_since, now);
+	return skb;
+}
+
+/* The same as below with another qdisc in the elastic class. */
+static noinline struct sk_buff *paqm_dequeue_child(struct Qdisc *sch, struct Qdisc *child, u64 now)
+{
+	struct paqm_sched_data *q = qdisc_priv(sch);
+	struct paqm_queue *media = &q->queue[PAQM_MEDIA];
+	/* A child drops here if it wants to, while all its packets are still in our length. */
+	bool ready = child->ops->peek(child);
+	struct sk_buff *skb;
+
+	q->sched.share_q16 = READ_ONCE(q->share_now);
+	if (ready && !(media->head && paqm_sched_media_next(&q->sched))) {
+		skb = qdisc_dequeue_peeked(child);
+		if (skb)
+			return paqm_sent(sch, skb, PAQM_ELASTIC, true, now);
+	}
+	if (media->head)
+		return paqm_sent(sch, paqm_take(q, PAQM_MEDIA, now), PAQM_MEDIA, ready, now);
+	/* the child dropped all, or holds it back */
+	q->stalled = true;
+	q->meter.busy = 0;
+	return NULL;
 }
 
 static struct sk_buff *paqm_dequeue(struct Qdisc *sch)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
 	struct paqm_queue *media = &q->queue[PAQM_MEDIA], *elastic = &q->queue[PAQM_ELASTIC];
-	struct Qdisc *child = rcu_dereference_bh(q->child);
-	struct sk_buff *skb = NULL;
-	bool ready; /* elastic has a packet that may go now */
-	u32 len, wire;
-	int class;
+	struct Qdisc *child;
 	u64 now;
 
 	if (!sch->q.qlen)
@@ -427,52 +582,18 @@ static struct sk_buff *paqm_dequeue(struct Qdisc *sch)
 		qdisc_watchdog_schedule_ns(&q->watchdog, q->next_tx);
 		return NULL;
 	}
-
-	q->sched.share_q16 = READ_ONCE(q->share_now);
-	/* A child drops here if it wants to, while all its packets are still in our length. */
-	ready = child ? !!child->ops->peek(child) : !!elastic->head;
-	class = ready && !(media->head && paqm_sched_media_next(&q->sched)) ? PAQM_ELASTIC :
-									      PAQM_MEDIA;
-	if (class == PAQM_ELASTIC) {
-		skb = child ? qdisc_dequeue_peeked(child) : paqm_pop(elastic);
-		if (skb && !child)
-			paqm_count_sojourn(elastic, skb, now);
+	child = rcu_dereference_bh(q->child);
+	if (unlikely(child))
+		return paqm_dequeue_child(sch, child, now);
+	if (elastic->head) {
+		q->sched.share_q16 = READ_ONCE(q->share_now);
+		if (!media->head || !paqm_sched_media_next(&q->sched))
+			return paqm_sent(sch, paqm_take(q, PAQM_ELASTIC, now), PAQM_ELASTIC, true,
+					 now);
 	}
-	if (!skb && media->head) {
-		class = PAQM_MEDIA;
-		skb = paqm_pop(media);
-		paqm_count_sojourn(media, skb, now);
-	}
-	if (unlikely(!skb)) { /* the child dropped all, or holds it back */
-		q->stalled = true;
-		q->meter.busy = 0;
+	if (unlikely(!media->head)) /* a parent has peeked at the last one */
 		return NULL;
-	}
-
-	len = qdisc_pkt_len(skb);
-	wire = paqm_wire_len(q, skb);
-	paqm_sched_sent(&q->sched, class == PAQM_MEDIA, wire, !!media->head, ready);
-	if (unlikely(q->overloaded) && media->st.backlog < q->overload_bytes / 2)
-		paqm_end_overload(q, now);
-	if (q->shaper.rate_bytes_ps) {
-		/* time in which something else held the packets back is not made up for */
-		if (unlikely(q->next_tx + PAQM_SHAPER_LAG_NS < now))
-			q->next_tx = now - PAQM_SHAPER_LAG_NS;
-		if (unlikely(q->stalled) && q->next_tx < now)
-			q->next_tx = now;
-		q->next_tx += psched_l2t_ns(&q->shaper, wire);
-	}
-	q->stalled = false;
-	WRITE_ONCE(q->queue[class].st.sent_bytes, q->queue[class].st.sent_bytes + len);
-	WRITE_ONCE(q->queue[class].st.sent_packets, q->queue[class].st.sent_packets + 1);
-
-	qdisc_qlen_dec(sch);
-	qdisc_qstats_backlog_dec(sch, skb);
-	qdisc_bstats_update(sch, skb);
-	paqm_auto_sent(q, now, wire);
-	if (!sch->q.qlen)
-		WRITE_ONCE(q->idle_since, now);
-	return skb;
+	return paqm_sent(sch, paqm_take(q, PAQM_MEDIA, now), PAQM_MEDIA, !!elastic->head, now);
 }
 
 /* ---------------------------------------------------------------- inner loop */
@@ -625,6 +746,7 @@ static void paqm_derive_inner(struct paqm_sched_data *q)
 static void paqm_set_rules(struct paqm_sched_data *q, const struct paqm_config *cfg)
 {
 	q->rules.protocol = cfg->classify == PAQM_CLASSIFY_PROTOCOL;
+	q->settled = q->rules.protocol ? PAQM_SETTLED_PROTOCOL : PAQM_SETTLED_AUTO;
 	q->rules.dscp_media = cfg->dscp_media;
 	q->rules.dscp_elastic = cfg->dscp_elastic;
 	BUILD_BUG_ON((int)PAQM_LINK_ATM != PAQM_LAYER_ATM || (int)PAQM_LINK_PTM != PAQM_LAYER_PTM);
@@ -809,8 +931,8 @@ static void paqm_reset(struct Qdisc *sch)
 	struct paqm_sched_data *q = qdisc_priv(sch);
 	struct Qdisc *child = rtnl_dereference(q->child);
 
-	paqm_free_list(&q->queue[PAQM_MEDIA]);
-	paqm_free_list(&q->queue[PAQM_ELASTIC]);
+	paqm_free_list(q, &q->queue[PAQM_MEDIA]);
+	paqm_free_list(q, &q->queue[PAQM_ELASTIC]);
 	if (child)
 		qdisc_reset(child);
 	q->sched.lead = 0;

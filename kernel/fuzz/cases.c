@@ -51,6 +51,7 @@ int main(int argc, char **argv)
 		const struct paqm_pkt_case *c = &paqm_pkt_cases[i];
 		struct paqm_packet p;
 		struct paqm_pkt pkt;
+		u64 plain;
 		paqm_u32 n;
 
 		if (paqm_pkt_make(&pkt, c->words)) {
@@ -58,7 +59,7 @@ int main(int argc, char **argv)
 			return 1;
 		}
 		frame_classify(pkt.data, pkt.len, pkt.len, paqm_pkt_network(pkt.data, pkt.len),
-			       false, &rules, &p);
+			       false, &rules, &p, &plain);
 		if (corpus) {
 			if (write_input(argv[2], i, &pkt))
 				return 1;

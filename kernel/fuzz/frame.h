@@ -28,11 +28,12 @@ static inline struct paqm_rules frame_rules(void)
  * @gso: several packets in one
  * @r: rules
  * @p: what it says; what @net points to is gone
+ * @plain: the flow that the short way finds, or 0
  *
  * The IP header lies on a multiple of 4, as in the kernel where that matters.
  */
 static inline void frame_classify(const u8 *data, size_t len, size_t headlen, int network, bool gso,
-				  const struct paqm_rules *r, struct paqm_packet *p)
+				  const struct paqm_rules *r, struct paqm_packet *p, u64 *plain)
 {
 	struct sk_buff skb = {.headlen = (unsigned int)headlen,
 			      .len = (unsigned int)len,
@@ -48,6 +49,7 @@ static inline void frame_classify(const u8 *data, size_t len, size_t headlen, in
 	skb.data = linear + 2;
 	skb.frags = frags + 1;
 	paqm_classify(&skb, r, p);
+	*plain = paqm_plain_flow(&skb, r);
 	free(linear);
 	free(frags);
 }

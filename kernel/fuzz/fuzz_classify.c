@@ -66,6 +66,14 @@ static void verify(const struct paqm_packet *p, const u8 *frame, size_t len, int
 	     "quotable against the rules");
 }
 
+/* The short way to a flow leads to the same one, or is not taken. */
+static void short_way(const struct paqm_packet *p, u64 plain)
+{
+	must(!plain || plain == p->hash || p->kind == PAQM_KIND_SMALL, "two hashes of a flow");
+	must(!plain || !(p->note & ~PAQM_NOTE_TUNNEL), "a packet to be noted is not ordinary");
+	must(!plain || p->proto == IPPROTO_UDP || p->proto == IPPROTO_TCP, "ordinary, but neither");
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct paqm_rules rules = frame_rules();
@@ -75,6 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct sk_buff skb;
 	size_t len, i;
 	int network;
+	u64 plain;
 	bool gso;
 
 	if (size < 2 + ETH_HLEN || size > 2048)
@@ -87,14 +96,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		rules.dscp_elastic = 1ULL << 8 | 1;
 	}
 	network = data[0] & LAYOUT_ODD ? ETH_HLEN : paqm_pkt_network(frame, (u32)len);
-	frame_classify(frame, len, len, network, gso, &rules, &whole);
+	frame_classify(frame, len, len, network, gso, &rules, &whole, &plain);
 	verify(&whole, frame, len, network);
+	short_way(&whole, plain);
 
 	/* the same packet with another part of it in fragments */
-	frame_classify(frame, len, data[1] % (len + 1), network, gso, &rules, &other);
+	frame_classify(frame, len, data[1] % (len + 1), network, gso, &rules, &other, &plain);
 	must(same(&whole, &other), "answer depends on the linear part");
-	frame_classify(frame, len, 0, network, gso, &rules, &other);
+	short_way(&other, plain);
+	frame_classify(frame, len, 0, network, gso, &rules, &other, &plain);
 	must(same(&whole, &other), "answer depends on the linear part");
+	short_way(&other, plain);
 
 	/* the same packet at the beginning of a longer buffer */
 	memcpy(longer + 2, frame, len);

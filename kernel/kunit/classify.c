@@ -268,11 +268,65 @@ static void paqm_kunit_rules(struct kunit *test)
 	}
 }
 
+/* The short way finds the same flow as the long one, and takes what most packets are. */
+static void paqm_kunit_plain(struct kunit *test)
+{
+	static const struct {
+		const char *words;
+		bool protocol;
+		u64 media;
+		bool plain;
+	} t[] = {
+		{ "eth ip4 udp:5004:6000 rtp fill:100", false, 0, true },
+		{ "eth ip6 udp:5004:6000 rtp fill:100", false, 0, true },
+		{ "eth ip4 tcp:50000:443 fill:100", false, 0, true },
+		{ "eth ip6 tcp:50000:443 fill:10", false, 0, true },
+		{ "eth ip4ef tcp:1:2", false, 1ULL << 8, true },
+		{ "eth ip4ef tcp:1:2", false, 1ULL << 46, false },
+		{ "eth ip6ef udp:1:2 rtp", false, 1ULL << 46, false },
+		{ "eth ip4 udp:1:2 rtp", true, 0, true },
+		{ "eth ip4 tcp:1:2", true, 0, true },
+		{ "eth ip4opt udp:5004:6000 rtp fill:100", false, 0, false },
+		{ "eth ip4first udp:5004:6000 rtp fill:100", false, 0, false },
+		{ "eth ip4later fill:100", false, 0, false },
+		{ "eth ip6 hop udp:5004:6000 rtp fill:100", false, 0, false },
+		{ "eth ip4 sctp:5000:5000 fill:50", false, 0, false },
+		{ "eth vlan ip4 udp:5004:6000 rtp fill:100", false, 0, false },
+		{ "eth ip4six udp:5004:6000 rtp fill:50", false, 0, false },
+		{ "eth arp", false, 0, false },
+	};
+	struct paqm_packet p;
+	struct paqm_pkt pkt;
+	struct sk_buff *skb;
+	u32 i, head;
+	u64 hash;
+
+	for (i = 0; i < ARRAY_SIZE(t); i++) {
+		struct paqm_rules r = paqm_plain;
+
+		r.protocol = t[i].protocol;
+		r.dscp_media = t[i].media;
+		KUNIT_ASSERT_EQ(test, paqm_pkt_make(&pkt, t[i].words), 0);
+		for (head = 0; head <= pkt.len; head++) {
+			skb = paqm_skb(pkt.data, pkt.len, head);
+			KUNIT_ASSERT_NOT_NULL(test, skb);
+			hash = paqm_plain_flow(skb, &r);
+			paqm_identify(skb, &r, &p);
+			kfree_skb(skb);
+			if (hash)
+				KUNIT_EXPECT_EQ_MSG(test, hash, p.hash, "%s, %u linear",
+						    t[i].words, head);
+		}
+		KUNIT_EXPECT_EQ_MSG(test, !!hash, t[i].plain, "%s", t[i].words);
+	}
+}
+
 static struct kunit_case paqm_classify_cases[] = {
 	KUNIT_CASE(paqm_kunit_packets),
 	KUNIT_CASE(paqm_kunit_fragments),
 	KUNIT_CASE(paqm_kunit_cut),
 	KUNIT_CASE(paqm_kunit_identity),
+	KUNIT_CASE(paqm_kunit_plain),
 	KUNIT_CASE(paqm_kunit_tags),
 	KUNIT_CASE(paqm_kunit_rules),
 	{}

@@ -59,9 +59,9 @@ static struct paqm_flow *paqm_touch(u64 hash, enum paqm_class class, u32 now_ms,
 	return f;
 }
 
-static struct paqm_flow_more *paqm_more(const struct paqm_flow *f)
+static struct paqm_flow_gauge *paqm_gauge(const struct paqm_flow *f)
 {
-	return paqm_flow_more(&paqm_table, f);
+	return paqm_flow_gauge(&paqm_table, f);
 }
 
 /* Census at @now_ms; rates are measured over @window_ms. */
@@ -98,13 +98,13 @@ static void paqm_flows_exit(struct kunit *test)
 /* The @n-th flow of set 0. */
 static u64 paqm_same_set(u64 n)
 {
-	return (n + 1) << 33;
+	return (n + 1) << 33 | PAQM_HASH_SET;
 }
 
 /* The @n-th flow, in a set like others. */
 static u64 paqm_nth(u64 n)
 {
-	return n << 33 | n;
+	return n << 33 | PAQM_HASH_SET | n;
 }
 
 static void paqm_kunit_claim(struct kunit *test)
@@ -209,8 +209,8 @@ static void paqm_kunit_reuse(struct kunit *test)
 	paqm_count(t, 200, 1000000, c);
 	KUNIT_EXPECT_EQ(test, c->used, 1);
 	KUNIT_EXPECT_EQ(test, c->policed, 0);
-	KUNIT_EXPECT_EQ(test, paqm_more(f)->rate, 0);
-	KUNIT_EXPECT_EQ(test, paqm_more(f)->deaf, 0);
+	KUNIT_EXPECT_EQ(test, paqm_gauge(f)->rate, 0);
+	KUNIT_EXPECT_EQ(test, paqm_gauge(f)->deaf, 0);
 }
 
 /* Full sets: the ninth flow is not counted, that is counted; the others live on. */
@@ -366,6 +366,57 @@ static void paqm_kunit_rtp(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, paqm_table.rtp, 2);
 }
 
+static bool paqm_passes(struct paqm_flow *f, u32 len, u32 now_ms)
+{
+	return paqm_flow_pass(f, PAQM_SETTLED_AUTO, len, now_ms);
+}
+
+/* Packets pass only when nothing about their flow is open, and leave no trace if not. */
+static void paqm_kunit_pass(struct kunit *test)
+{
+	struct paqm_flow *f, before;
+	u32 i;
+
+	paqm_make(test, 64);
+	f = paqm_touch(paqm_nth(1), PAQM_MEDIA, 1000, NULL);
+	KUNIT_ASSERT_NOT_NULL(test, f);
+	before = *f;
+	KUNIT_EXPECT_FALSE(test, paqm_passes(f, 100, 1001));
+	KUNIT_EXPECT_EQ(test, memcmp(f, &before, sizeof(before)), 0);
+	paqm_flow_settle(f, PAQM_SETTLED_AUTO);
+	KUNIT_EXPECT_EQ(test, paqm_flow_class(f), PAQM_MEDIA);
+	KUNIT_EXPECT_EQ(test, paqm_flow_nature(f), PAQM_NATURE_OPEN);
+	for (i = 0; i < 163; i++) /* up to 16 kB */
+		KUNIT_EXPECT_TRUE(test, paqm_passes(f, 100, 1001));
+	KUNIT_EXPECT_EQ(test, f->bytes, 16300);
+	KUNIT_EXPECT_EQ(test, f->last_ms, 1001);
+	before = *f;
+	KUNIT_EXPECT_FALSE(test, paqm_passes(f, 100, 1002));
+	KUNIT_EXPECT_EQ(test, memcmp(f, &before, sizeof(before)), 0);
+	KUNIT_EXPECT_TRUE(test, paqm_passes(f, 10, 1001 + PAQM_FLOW_ACTIVE_MS));
+	KUNIT_EXPECT_FALSE(test, paqm_passes(f, 10, 1002 + 2 * PAQM_FLOW_ACTIVE_MS));
+	f->bytes = U32_MAX; /* wraps */
+	KUNIT_EXPECT_FALSE(test, paqm_passes(f, 10, 1001 + PAQM_FLOW_ACTIVE_MS));
+	f->bytes = 0;
+	KUNIT_EXPECT_TRUE(test, paqm_passes(f, 10, 1001 + PAQM_FLOW_ACTIVE_MS));
+	paqm_flow_set(f, PAQM_ELASTIC, PAQM_NATURE_NOT_RTP); /* a change opens it */
+	KUNIT_EXPECT_FALSE(test, paqm_passes(f, 10, 1001 + PAQM_FLOW_ACTIVE_MS));
+	paqm_flow_settle(f, PAQM_SETTLED_AUTO);
+	KUNIT_EXPECT_EQ(test, paqm_flow_nature(f), PAQM_NATURE_NOT_RTP);
+	KUNIT_EXPECT_TRUE(test, paqm_passes(f, 10, 1001 + PAQM_FLOW_ACTIVE_MS));
+	/* under the one rule it is not what it is under the other */
+	KUNIT_EXPECT_FALSE(test, paqm_flow_pass(f, PAQM_SETTLED_PROTOCOL, 10,
+						1001 + PAQM_FLOW_ACTIVE_MS));
+	paqm_flow_settle(f, PAQM_SETTLED_PROTOCOL);
+	KUNIT_EXPECT_EQ(test, paqm_flow_class(f), PAQM_ELASTIC);
+	KUNIT_EXPECT_EQ(test, paqm_flow_nature(f), PAQM_NATURE_NOT_RTP);
+	KUNIT_EXPECT_TRUE(test, paqm_flow_pass(f, PAQM_SETTLED_PROTOCOL, 10,
+					       1001 + PAQM_FLOW_ACTIVE_MS));
+	paqm_flow_settle(f, 0);
+	KUNIT_EXPECT_FALSE(test, paqm_passes(f, 10, 1001 + PAQM_FLOW_ACTIVE_MS));
+	KUNIT_EXPECT_EQ(test, paqm_flow_class(f), PAQM_ELASTIC);
+}
+
 /* Flows of random payload, a quarter of which begins like RTP: none is taken for it. */
 static void paqm_kunit_not_rtp(struct kunit *test)
 {
@@ -410,7 +461,7 @@ static void paqm_kunit_rates(struct kunit *test)
 	f = paqm_touch(paqm_nth(7), PAQM_MEDIA, 1, NULL);
 	KUNIT_ASSERT_NOT_NULL(test, f);
 	paqm_count(1, 200, 0, c); /* its first window says nothing yet */
-	KUNIT_EXPECT_EQ(test, paqm_more(f)->rate, 0);
+	KUNIT_EXPECT_EQ(test, paqm_gauge(f)->rate, 0);
 	f->bytes = U32_MAX - 1000;
 	paqm_flows_mark(&paqm_table);
 	for (i = 0; i < 12; i++) {
@@ -418,11 +469,11 @@ static void paqm_kunit_rates(struct kunit *test)
 		paqm_count(1, 200, 0, c);
 		paqm_flows_mark(&paqm_table);
 	}
-	KUNIT_EXPECT_EQ(test, paqm_more(f)->rate, 1000000);
+	KUNIT_EXPECT_EQ(test, paqm_gauge(f)->rate, 1000000);
 	/* a window that is too short changes nothing */
 	f->bytes += 10000000;
 	paqm_count(1, PAQM_WINDOW_MIN_NS / NSEC_PER_MSEC - 1, 0, c);
-	KUNIT_EXPECT_EQ(test, paqm_more(f)->rate, 1000000);
+	KUNIT_EXPECT_EQ(test, paqm_gauge(f)->rate, 1000000);
 }
 
 /* Who does not do as told: asked ever more rarely, policed only far above the rate. */
@@ -446,18 +497,18 @@ static void paqm_kunit_strikes(struct kunit *test)
 		wild->bytes += 100000; /* 4.0 */
 		paqm_count(1, 200, 1000000, c);
 		KUNIT_EXPECT_GE(test, deaf->every, every);
-		KUNIT_EXPECT_EQ(test, !!(wild->every & PAQM_POLICED), !!paqm_more(wild)->drop);
+		KUNIT_EXPECT_EQ(test, !!(wild->every & PAQM_POLICED), !!paqm_gauge(wild)->drop);
 		every = deaf->every;
 		KUNIT_EXPECT_EQ(test, good->every, 1);
-		KUNIT_EXPECT_EQ(test, paqm_more(good)->drop, 0);
-		KUNIT_EXPECT_EQ(test, paqm_more(deaf)->drop, 0);
+		KUNIT_EXPECT_EQ(test, paqm_gauge(good)->drop, 0);
+		KUNIT_EXPECT_EQ(test, paqm_gauge(deaf)->drop, 0);
 		if (i < PAQM_DEAF_STRIKE)
-			KUNIT_EXPECT_EQ(test, paqm_more(wild)->drop, 0);
+			KUNIT_EXPECT_EQ(test, paqm_gauge(wild)->drop, 0);
 	}
 	KUNIT_EXPECT_EQ(test, deaf->every, 40);
 	/* what is left of 4 Mbit/s is the fair rate */
-	KUNIT_EXPECT_GE(test, paqm_more(wild)->drop, U32_MAX / 100 * 74);
-	KUNIT_EXPECT_LE(test, paqm_more(wild)->drop, U32_MAX / 100 * 76);
+	KUNIT_EXPECT_GE(test, paqm_gauge(wild)->drop, U32_MAX / 100 * 74);
+	KUNIT_EXPECT_LE(test, paqm_gauge(wild)->drop, U32_MAX / 100 * 76);
 	KUNIT_EXPECT_EQ(test, c->policed, 1);
 	for (i = 0; i < 20; i++) { /* it mends its ways */
 		paqm_flows_mark(&paqm_table);
@@ -465,14 +516,14 @@ static void paqm_kunit_strikes(struct kunit *test)
 		deaf->bytes += 25000;
 		paqm_count(1, 200, 1000000, c);
 	}
-	KUNIT_EXPECT_EQ(test, paqm_more(wild)->drop, 0);
+	KUNIT_EXPECT_EQ(test, paqm_gauge(wild)->drop, 0);
 	KUNIT_EXPECT_EQ(test, wild->every, 1);
 	KUNIT_EXPECT_EQ(test, deaf->every, 1);
 }
 
 static u64 paqm_draw_hash(struct rnd_state *rnd)
 {
-	u64 hash = (u64)prandom_u32_state(rnd) << 32;
+	u64 hash = (u64)prandom_u32_state(rnd) << 32 | PAQM_HASH_SET;
 
 	return hash | prandom_u32_state(rnd);
 }
@@ -579,7 +630,7 @@ static void paqm_kunit_walk_race(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c->present, PAQM_WAYS);
 	KUNIT_EXPECT_EQ(test, c->used, PAQM_WAYS);
 	for (i = 0; i < PAQM_WAYS; i++) /* nobody inherits a rate */
-		KUNIT_EXPECT_EQ(test, paqm_table.more[i].rate, 0);
+		KUNIT_EXPECT_EQ(test, paqm_table.gauge[i].rate, 0);
 }
 
 static struct rnd_state paqm_race_rnd;
@@ -622,7 +673,7 @@ static void paqm_kunit_walk_churn(struct kunit *test)
 		KUNIT_EXPECT_LE(test, c->media + c->present, c->used);
 		KUNIT_EXPECT_LE(test, c->elastic, c->present);
 		for (i = 0; i < 1024; i++) /* at most all claims of a round */
-			KUNIT_EXPECT_LE(test, paqm_table.more[i].rate,
+			KUNIT_EXPECT_LE(test, paqm_table.gauge[i].rate,
 					1500ULL * 8 * 5 * (200 + 1024));
 	}
 	paqm_at_barrier = NULL;
@@ -642,6 +693,7 @@ static struct kunit_case paqm_flows_cases[] = {
 	KUNIT_CASE(paqm_kunit_silence),
 	KUNIT_CASE(paqm_kunit_resize),
 	KUNIT_CASE(paqm_kunit_rtp),
+	KUNIT_CASE(paqm_kunit_pass),
 	KUNIT_CASE(paqm_kunit_not_rtp),
 	KUNIT_CASE(paqm_kunit_rates),
 	KUNIT_CASE(paqm_kunit_strikes),

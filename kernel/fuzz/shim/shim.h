@@ -58,9 +58,15 @@ static inline u32 get_unaligned_be32(const void *p)
 	return (u32)get_unaligned_be16(p) << 16 | get_unaligned_be16((const u8 *)p + 2);
 }
 
-static inline u64 get_unaligned_be64(const void *p)
+static inline u64 get_unaligned_le64(const void *p)
 {
-	return (u64)get_unaligned_be32(p) << 32 | get_unaligned_be32((const u8 *)p + 4);
+	const u8 *b = p;
+	u64 value = 0;
+	int i;
+
+	for (i = 7; i >= 0; i--)
+		value = value << 8 | b[i];
+	return value;
 }
 
 static inline u64 mul_u64_u64_shr(u64 a, u64 b, unsigned int shift)
@@ -108,6 +114,16 @@ static inline bool skb_is_gso(const struct sk_buff *skb)
 static inline int skb_network_offset(const struct sk_buff *skb)
 {
 	return skb->network;
+}
+
+static inline unsigned char *skb_network_header(const struct sk_buff *skb)
+{
+	return (unsigned char *)(uintptr_t)skb->data + skb->network;
+}
+
+static inline unsigned char *skb_tail_pointer(const struct sk_buff *skb)
+{
+	return (unsigned char *)(uintptr_t)skb->data + skb->headlen;
 }
 
 static inline unsigned int skb_headlen(const struct sk_buff *skb)
