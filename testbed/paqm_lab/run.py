@@ -243,6 +243,9 @@ def run_scenario(scenario: Scenario, options: Options, progress: Progress) -> No
     chosen = scenario.choose(options.variants)
     for sender in sorted({variant["sender"] for variant in chosen}):
         _need_sender(sender)
+    needs_gcc = any(variant.get("controller") == "gcc" for variant in chosen)
+    if needs_gcc and not any(cache.plugins().glob("*.so")):
+        raise LabError("the controller gcc is not installed; run make gcc-element")
     cache.need_programs(PROGRAMS, "a run")
     _clear_all(options.out)
     cache.need_space(options.out, _needed_space(scenario), f"scenario {scenario.name}")

@@ -62,7 +62,7 @@ class Run:
     @property
     def advised(self) -> bool:
         """Whether this variant's senders are told their rate (the targets are for those)."""
-        return self.sender == ADVISED_SENDER
+        return self.sender == ADVISED_SENDER and self.qdisc.split()[0] == "paqm"
 
     def flow_dir(self, name: str, side: str) -> Path:
         """Directory of a flow's sender or receiver logs."""
