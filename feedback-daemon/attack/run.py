@@ -112,6 +112,9 @@ def flood_checks(got: Json, variant: str) -> list[Json]:
     return [
         check(variant, "arrived", flood["arrived_per_s"], ">=", 0.95 * got["rate_per_s"],
               "messages/s", "paqmctl stats"),
+        check(variant, "forged_sent", flood["forged"], ">=", FORGED, "messages", "attacker"),
+        check(variant, "forged_judged", sum(flood["refused"].values()) / flood["forged"], ">=",
+              0.999, "of sent", "paqmctl stats"),
         check(variant, "cpu", flood["cpu_percent"], "<=", CPU_PERCENT, "% of a core",
               "/proc/PID/stat"),
         check(variant, "delay_added_p99", round(added, 3), "<=", DELAY_MS, "ms", "prober"),
@@ -136,9 +139,9 @@ def table(result: Json) -> None:
     for name in dict.fromkeys([*bare, *keys]):
         print(f"| `{name}` | {bare.get(name, '')} | {keys.get(name, '')} |")
     print("\n| | quiet | flood | watched |\n|---|---|---|---|")
-    for name in ("arrived_per_s", "cpu_percent", "p50_us", "p99_us", "max_us", "sent", "told",
-                 "lost_by_capture"):
-        print(f"| `{name}` | {flood['quiet'][name]} | {flood['flood'][name]} | "
+    for name in ("forged", "arrived_per_s", "cpu_percent", "p50_us", "p99_us", "max_us", "sent",
+                 "told", "believed", "lost_by_capture"):
+        print(f"| `{name}` | {flood['quiet'].get(name, 0)} | {flood['flood'][name]} | "
               f"{flood['watched'][name]} |")
 
 
