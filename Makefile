@@ -10,6 +10,7 @@
 #	make attack		attacks on paqmd, in the lab and in real time (slow, root)
 #	make bench-auto		slow: links whose rate varies, P-AQM beside CAKE (out/bench-auto)
 #	make trace		64 trace flows through one bottleneck (out/trace)
+#	make bench-daemon	paqmd: 10,000 flows, 64 routers, memory, latency (root)
 #	make bench-encoder	the encoder beside x264enc while the rate falls and rises (slow)
 #	make streamer-checks	rate controllers on queues with and without advice, TFRC's bands (slow)
 #	make gcc-element	optional: GStreamer's Google congestion control (Rust; once)
@@ -110,6 +111,10 @@ bench-auto: build
 trace: build
 	@PYTHONPATH=testbed PYTHONDONTWRITEBYTECODE=1 "$(CACHE)/venv/bin/python" \
 		-m paqm_lab.trace_lab --out out/trace
+
+.PHONY: bench-daemon
+bench-daemon: build
+	@feedback-daemon/tests/bench.py --out out/bench-daemon $(BUILD)
 
 bench-encoder: build
 	@PYTHONPATH=testbed PYTHONDONTWRITEBYTECODE=1 "$(CACHE)/venv/bin/python" \

@@ -21,15 +21,14 @@
 /* A router may be replaced in the full table after this silence. */
 #define ROUTER_IDLE_NS (30 * NS_PER_S)
 
-/* Rounds are at least 50 ms apart and address each flow once: 20 messages a
- * second and flow, 256 flows. A single router rarely has more than a few dozen
- * flows of one host.
+/* One router tells a host that sends hundreds of flows four times a second each; all
+ * routers together the whole flow table, and somewhat more.
  */
 const struct engine_params engine_defaults = {
 	.use = ALLOW_USE_ERF,
 	.digest_life_ns = 4 * NS_PER_S,
 	.router = {.per_s = 1000, .burst = 500},
-	.global = {.per_s = 4000, .burst = 1000},
+	.global = {.per_s = 50000, .burst = 10000},
 };
 
 static const char *const refuse_names[REFUSE_MAX] = {
@@ -75,6 +74,7 @@ void engine_init(struct engine *e, const struct engine_params *p,
 	_Static_assert(!(ENGINE_HASH & (ENGINE_HASH - 1)), "a power of two");
 	memset(e, 0, offsetof(struct engine, flows));
 	e->next_ns = UINT64_MAX;
+	e->last = ENGINE_FLOWS - 1;
 	e->params = *p;
 	memcpy(e->key, key, PAQM_SIPHASH_KEY);
 }
@@ -243,10 +243,13 @@ int engine_register(struct engine *e, uint64_t owner, const struct paqm_ipc_regi
 	if (f != same)
 		return EEXIST;
 	if (!f) {
-		for (i = 0; i < ENGINE_FLOWS && e->keys[i].used; i++)
+		for (i = 1; i <= ENGINE_FLOWS && e->keys[(e->last + i) % ENGINE_FLOWS].used; i++)
 			;
-		if (i == ENGINE_FLOWS)
+		if (i > ENGINE_FLOWS)
 			return ENOSPC;
+		i = (e->last + i) % ENGINE_FLOWS;
+		e->last = i;
+		e->due_ns[i] = UINT64_MAX;
 		f = &e->flows[i];
 		memset(f, 0, sizeof(*f));
 		if (ring_init(&f->ring, RING_CAP))
@@ -605,7 +608,8 @@ static enum refuse judge(struct engine *e, const uint8_t *ip, const uint8_t *icm
 	r->mono_ns = now_ns;
 	r->accepted++;
 	f->accepted++;
-	e->next_ns = paqm_min64(e->next_ns, allow_next(&f->allow, e->params.digest_life_ns));
+	e->due_ns[f - e->flows] = allow_next(&f->allow, e->params.digest_life_ns);
+	e->next_ns = paqm_min64(e->next_ns, e->due_ns[f - e->flows]);
 	v->changed = flow_record(e, f);
 	return REFUSE_NONE;
 }
@@ -651,9 +655,12 @@ void engine_expire_all(struct engine *e, uint64_t now_ns, void (*told)(void *dat
 
 		if (!e->keys[i].used)
 			continue;
-		if (engine_expire(e, f, now_ns))
-			told(data, f);
-		next = paqm_min64(next, allow_next(&f->allow, e->params.digest_life_ns));
+		if (now_ns >= e->due_ns[i]) {
+			if (engine_expire(e, f, now_ns))
+				told(data, f);
+			e->due_ns[i] = allow_next(&f->allow, e->params.digest_life_ns);
+		}
+		next = paqm_min64(next, e->due_ns[i]);
 	}
 	e->next_ns = next;
 }

@@ -14,10 +14,10 @@
 #include "ring.h"
 #include "feedback-daemon/paqm_ipc.h"
 
-#define ENGINE_FLOWS 256
+#define ENGINE_FLOWS 10240
 #define ENGINE_ROUTERS 64
-#define ENGINE_HASH (4U * ENGINE_FLOWS) /* power of two */
-#define ENGINE_DIGESTS 1500000U		/* of all flows: 30 MB; then rings grow no more */
+#define ENGINE_HASH 16384U	/* power of two */
+#define ENGINE_DIGESTS 1500000U /* of all flows: 30 MB; then rings grow no more */
 
 /* Why a message was refused; the order is that of the checks. */
 #define REFUSE_REASONS(X)                                                                          \
@@ -134,6 +134,8 @@ struct engine {
 	uint64_t next_ns; /* nothing expires before */
 	uint32_t tuple_index[ENGINE_HASH], cookie_index[ENGINE_HASH];
 	struct flow_key keys[ENGINE_FLOWS]; /* apart from the flows: it is searched per packet */
+	uint64_t due_ns[ENGINE_FLOWS];	    /* when an allowance of the flow expires */
+	uint32_t last;			    /* slot that was taken last */
 	struct router routers[ENGINE_ROUTERS];
 	struct bucket bucket;
 	uint64_t accepted;

@@ -4,7 +4,8 @@
  *
  * Latest wins: a flow owes its client at most one record of each kind, and the
  * content is that of the moment in which the record is sent. The send buffer is
- * kept at a few records, so that a slow reader finds little that is old.
+ * kept at a few records, so that a slow reader finds little that is old. The flows
+ * that are owed something form a list per client.
  */
 #include "ipc_server.h"
 
@@ -31,15 +32,18 @@ struct ipc_client {
 	uint64_t id; /* 0: slot is free */
 	pid_t pid;
 	unsigned int flows;
+	bool waits;	      /* for room in its buffer */
+	uint32_t first, last; /* flows that are owed something: number + 1; 0: none */
 };
 
 struct ipc_server {
 	struct source src;
 	struct daemon *d;
 	char *path;
-	uint64_t last_id;
+	uint64_t serial; /* of clients */
 	struct ipc_client client[IPC_CLIENTS];
 	uint8_t owes[ENGINE_FLOWS];
+	uint32_t next[ENGINE_FLOWS]; /* in the list of its client */
 };
 
 static size_t index_of(const struct daemon *d, const struct flow *f)
@@ -47,12 +51,48 @@ static size_t index_of(const struct daemon *d, const struct flow *f)
 	return (size_t)(f - d->engine.flows);
 }
 
+/* The flow is owed this record, too. */
+static void owe(struct ipc_client *c, const struct flow *f, uint8_t what)
+{
+	struct ipc_server *srv = c->d->ipc;
+	uint32_t i = (uint32_t)index_of(c->d, f);
+
+	if (!srv->owes[i]) {
+		srv->next[i] = 0;
+		if (c->last)
+			srv->next[c->last - 1] = i + 1;
+		else
+			c->first = i + 1;
+		c->last = i + 1;
+	}
+	srv->owes[i] |= what;
+}
+
+/* The flow is owed nothing: take it out of the list. */
+static void forgive(struct ipc_client *c, const struct flow *f)
+{
+	struct ipc_server *srv = c->d->ipc;
+	uint32_t i = (uint32_t)index_of(c->d, f), before = 0, n;
+
+	if (!srv->owes[i])
+		return;
+	srv->owes[i] = 0;
+	for (n = c->first; n != i + 1; n = srv->next[n - 1])
+		before = n;
+	if (before)
+		srv->next[before - 1] = srv->next[i];
+	else
+		c->first = srv->next[i];
+	if (c->last == i + 1)
+		c->last = before;
+}
+
 static void drop_flow(struct ipc_client *c, struct flow *f)
 {
 	struct daemon *d = c->d;
 
 	ctl_event_flow(d, "unregister", f);
-	d->ipc->owes[index_of(d, f)] = 0;
+	forgive(c, f);
 	engine_unregister(&d->engine, f);
 	d->filter_stale = true;
 	c->flows--;
@@ -63,6 +103,9 @@ static void drop_client(struct ipc_client *c, const char *why)
 	struct daemon *d = c->d;
 	size_t i;
 
+	for (; c->first; c->first = d->ipc->next[c->first - 1])
+		d->ipc->owes[c->first - 1] = 0;
+	c->last = 0;
 	for (i = 0; i < ENGINE_FLOWS; i++)
 		if (d->engine.keys[i].used && d->engine.flows[i].owner == c->id)
 			drop_flow(c, &d->engine.flows[i]);
@@ -99,42 +142,45 @@ static int put_registered(struct ipc_client *c, uint64_t cookie, int error)
 static bool flush(struct ipc_client *c)
 {
 	struct daemon *d = c->d;
-	uint8_t *owes = d->ipc->owes;
 	int done = 1;
-	size_t i;
 
-	for (i = 0; i < ENGINE_FLOWS && done > 0; i++) {
-		const struct flow *f = &d->engine.flows[i];
+	while (c->first && done > 0) {
+		const struct flow *f = &d->engine.flows[c->first - 1];
+		uint8_t *owes = &d->ipc->owes[c->first - 1];
 
-		if (!owes[i] || f->owner != c->id)
-			continue;
-		if (owes[i] & OWES_REGISTERED) {
+		if (*owes & OWES_REGISTERED) {
 			done = put_registered(c, f->cookie, 0);
 			if (done > 0)
-				owes[i] &= (uint8_t)~OWES_REGISTERED;
+				*owes &= (uint8_t)~OWES_REGISTERED;
 		}
-		if (done > 0 && owes[i] & OWES_RATE) {
+		if (done > 0 && *owes & OWES_RATE) {
 			done = put_record(c, &f->rate, sizeof(f->rate));
 			if (done > 0)
-				owes[i] &= (uint8_t)~OWES_RATE;
+				*owes &= (uint8_t)~OWES_RATE;
 		}
+		if (*owes)
+			continue;
+		c->first = d->ipc->next[c->first - 1];
+		if (!c->first)
+			c->last = 0;
 	}
 	if (done < 0) {
 		drop_client(c, NULL);
 		return false;
 	}
-	loop_watch(d, &c->src, done ? EPOLLIN : EPOLLIN | EPOLLOUT);
+	if (c->waits != !done) {
+		c->waits = !done;
+		loop_watch(d, &c->src, done ? EPOLLIN : EPOLLIN | EPOLLOUT);
+	}
 	return true;
 }
 
+/* The number of a client says where it is. Return: NULL if it has gone. */
 static struct ipc_client *client_of(const struct daemon *d, uint64_t id)
 {
-	size_t i;
+	struct ipc_client *c = &d->ipc->client[id % IPC_CLIENTS];
 
-	for (i = 0; i < IPC_CLIENTS; i++)
-		if (d->ipc->client[i].id == id)
-			return &d->ipc->client[i];
-	return NULL;
+	return c->id == id ? c : NULL;
 }
 
 void ipc_push(struct daemon *d, const struct flow *f)
@@ -143,7 +189,7 @@ void ipc_push(struct daemon *d, const struct flow *f)
 
 	if (!c)
 		return;
-	d->ipc->owes[index_of(d, f)] |= OWES_RATE;
+	owe(c, f, OWES_RATE);
 	flush(c);
 }
 
@@ -181,7 +227,7 @@ static bool do_register(struct ipc_client *c, const struct paqm_ipc_register *re
 	/* The answer is due when the filter is in force (ipc_flush): what the
 	 * client sends after it is then sure to be seen.
 	 */
-	d->ipc->owes[index_of(d, f)] = OWES_REGISTERED | OWES_RATE;
+	owe(c, f, OWES_REGISTERED | OWES_RATE);
 	ctl_event_flow(d, "register", f);
 	return true;
 }
@@ -244,6 +290,7 @@ static void listen_ready(struct source *s, uint32_t events)
 	struct ipc_server *srv = (struct ipc_server *)s;
 	struct ipc_client *c;
 	int sndbuf = IPC_SNDBUF;
+	size_t i;
 	pid_t pid = 0;
 	int fd;
 
@@ -251,18 +298,20 @@ static void listen_ready(struct source *s, uint32_t events)
 	fd = unixsock_accept(srv->d, s->fd, &pid);
 	if (fd < 0)
 		return;
-	c = client_of(srv->d, 0);
-	if (!c) {
+	for (i = 0; i < IPC_CLIENTS && srv->client[i].id; i++)
+		;
+	if (i == IPC_CLIENTS) {
 		log_limited(LOG_CLASS_CLIENT, "client pid %d refused: %d are connected already",
 			    (int)pid, IPC_CLIENTS);
 		close(fd);
 		return;
 	}
 	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &sndbuf, sizeof(sndbuf));
+	c = &srv->client[i];
 	*c = (struct ipc_client){
 		.src = {.fd = fd, .ready = client_ready},
 		.d = srv->d,
-		.id = ++srv->last_id,
+		.id = ++srv->serial * IPC_CLIENTS + i,
 		.pid = pid,
 	};
 	if (loop_watch(srv->d, &c->src, EPOLLIN))

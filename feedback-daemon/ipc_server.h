@@ -7,7 +7,7 @@
 #include "sandbox.h"
 
 #define IPC_CLIENTS 64
-#define IPC_FLOWS_PER_CLIENT 64
+#define IPC_FLOWS_PER_CLIENT 4096
 
 /* Listen at @path, as @user later on. Return: 0, or -1 after having logged why not. */
 int ipc_open(struct daemon *d, const char *path, const struct sandbox_user *user);

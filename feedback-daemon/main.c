@@ -56,12 +56,13 @@ static const char usage[] =
 	"Needs CAP_NET_RAW. See paqmd(8), paqmd.conf(5), paqmctl(1).\n";
 
 #define SETTINGS_MAX 64
+#define OFFLINE_FLOWS 256 /* of the command line; a file may have more */
 
 /* The command line: it holds over the file, and over the file read again. */
 static struct {
 	const char *config; /* NULL: the usual one, which need not exist */
 	bool check;
-	const char *read, *flows, *flow[ENGINE_FLOWS];
+	const char *read, *flows, *flow[OFFLINE_FLOWS];
 	unsigned int n_flow;
 	struct {
 		enum conf_key key;
@@ -184,8 +185,8 @@ static int parse(int argc, char **argv)
 			line.read = optarg;
 			break;
 		case OPT_FLOW:
-			if (line.n_flow == ENGINE_FLOWS) {
-				log_line("--flow %s: at most %d flows", optarg, ENGINE_FLOWS);
+			if (line.n_flow == OFFLINE_FLOWS) {
+				log_line("--flow %s: at most %d flows", optarg, OFFLINE_FLOWS);
 				return 2;
 			}
 			line.flow[line.n_flow++] = optarg;

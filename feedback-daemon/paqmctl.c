@@ -211,11 +211,22 @@ static void print_event(const json_t *e)
 	}
 }
 
-static int ask(const char *path, const char *cmd)
+/* Ask @cmd, for the flows from slot @from on. */
+static bool ask(int fd, const char *cmd, long long from)
+{
+	char line[96];
+	int len = snprintf(line, sizeof(line), "{\"cmd\": \"%s\", \"from\": %lld}\n", cmd, from);
+
+	if (send(fd, line, (size_t)len, MSG_NOSIGNAL) == len)
+		return true;
+	fprintf(stderr, "paqmctl: paqmd does not let us in: %s\n", strerror(errno));
+	return false;
+}
+
+static int connect_to(const char *path)
 {
 	struct sockaddr_un sa = {.sun_family = AF_UNIX};
-	char line[64];
-	int fd, len;
+	int fd;
 
 	if (strlen(path) >= sizeof(sa.sun_path)) {
 		fprintf(stderr, "paqmctl: socket path '%s' is too long\n", path);
@@ -223,21 +234,14 @@ static int ask(const char *path, const char *cmd)
 	}
 	strcpy(sa.sun_path, path);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd < 0 || connect(fd, (struct sockaddr *)&sa, sizeof(sa))) {
-		fprintf(stderr, "paqmctl: cannot connect to %s: %s\n", path, strerror(errno));
-		if (errno == EACCES || errno == EPERM)
-			fputs("paqmctl: run it as root or as a member of paqmd's --group\n",
-			      stderr);
-		else
-			fputs("paqmctl: is paqmd running, with the same --control path?\n", stderr);
-		return -1;
-	}
-	len = snprintf(line, sizeof(line), "{\"cmd\": \"%s\"}\n", cmd);
-	if (send(fd, line, (size_t)len, MSG_NOSIGNAL) != len) {
-		fprintf(stderr, "paqmctl: paqmd does not let us in: %s\n", strerror(errno));
-		return -1;
-	}
-	return fd;
+	if (fd >= 0 && !connect(fd, (struct sockaddr *)&sa, sizeof(sa)))
+		return fd;
+	fprintf(stderr, "paqmctl: cannot connect to %s: %s\n", path, strerror(errno));
+	if (errno == EACCES || errno == EPERM)
+		fputs("paqmctl: run it as root or as a member of paqmd's --group\n", stderr);
+	else
+		fputs("paqmctl: is paqmd running, with the same --control path?\n", stderr);
+	return -1;
 }
 
 static void print_why(const json_t *flows)
@@ -359,60 +363,115 @@ static const struct command {
 	{"reload", "reload", print_nothing, false},
 };
 
-/* Print one answer or event. Return: false if it is a failure. */
-static bool print_line(const struct command *c, const char *line)
+/* Return: what paqmd has sent in one line, or NULL after having said what is wrong. */
+static json_t *parse_line(const char *line)
 {
 	json_error_t err;
 	json_t *o = json_loads(line, 0, &err);
 
 	if (!o) {
 		fprintf(stderr, "paqmctl: paqmd sent what is not JSON: %s\n", err.text);
-		return false;
+		return NULL;
 	}
-	if (json_is_false(json_object_get(o, "ok"))) {
-		fprintf(stderr, "paqmctl: paqmd refuses: %s\n", str(o, "error"));
-		json_decref(o);
-		return false;
+	if (!json_is_false(json_object_get(o, "ok")))
+		return o;
+	fprintf(stderr, "paqmctl: paqmd refuses: %s\n", str(o, "error"));
+	json_decref(o);
+	return NULL;
+}
+
+/* Put the flows of the next page behind those of the first. */
+static void append(json_t *all, const json_t *page)
+{
+	static const char *const lists[] = {"flows", "why"};
+	size_t i;
+
+	for (i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+		json_array_extend(json_object_get(all, lists[i]), json_object_get(page, lists[i]));
+	if (json_object_get(page, "next"))
+		json_object_set(all, "next", json_object_get(page, "next"));
+	else
+		json_object_del(all, "next");
+}
+
+static void show(const struct command *c, const json_t *o)
+{
+	if (opt.json) {
+		json_dumpf(o, stdout, JSON_COMPACT);
+		putchar('\n');
 	}
-	if (opt.json)
-		fputs(line, stdout);
 	if (!opt.json || pcap)
 		c->print(o);
-	json_decref(o);
-	return true;
+}
+
+/* One answer, of as many pages as it takes. Return: whether it was one. */
+static bool answer(const struct command *c, int fd, FILE *in)
+{
+	json_t *all = NULL, *page;
+	char *line = NULL;
+	size_t size = 0;
+
+	while (getline(&line, &size, in) > 0 && (page = parse_line(line))) {
+		if (all)
+			append(all, page);
+		else
+			all = json_incref(page);
+		json_decref(page);
+		if (!json_object_get(all, "next")) {
+			show(c, all);
+			json_decref(all);
+			free(line);
+			return true;
+		}
+		if (!ask(fd, c->cmd, integer(all, "next")))
+			break;
+	}
+	if (feof(in))
+		fputs("paqmctl: paqmd closed the connection without an answer\n", stderr);
+	json_decref(all);
+	free(line);
+	return false;
+}
+
+/* Events, until there were enough or paqmd ends. Return: whether there were enough. */
+static bool events(const struct command *c, FILE *in)
+{
+	unsigned long lines = 0;
+	char *line = NULL;
+	size_t size = 0;
+	json_t *o;
+
+	/* The first line answers the request, events follow. */
+	while ((!opt.count || lines <= opt.count) && getline(&line, &size, in) > 0) {
+		o = parse_line(line);
+		if (!o)
+			break;
+		show(c, o);
+		json_decref(o);
+		lines++;
+		/* Someone may be reading along; and stop when he does not. */
+		if (fflush(stdout))
+			break;
+	}
+	free(line);
+	if (feof(in))
+		fputs("paqmctl: paqmd has ended the connection\n", stderr);
+	return opt.count && lines > opt.count;
 }
 
 static int converse(const struct command *c)
 {
-	int fd = ask(opt.control, c->cmd), err = 0;
-	unsigned long lines = 0;
-	char *line = NULL;
-	size_t size = 0;
-	FILE *in;
+	int fd = connect_to(opt.control);
+	FILE *in = fd < 0 ? NULL : fdopen(fd, "r");
+	bool good;
 
-	if (fd < 0)
+	if (!in || !ask(fd, c->cmd, 0))
 		return 1;
-	in = fdopen(fd, "r");
-	if (!in)
-		return 1;
-	/* The first line answers the request, events follow. */
-	while (!err && (c->events ? !opt.count || lines <= opt.count : !lines) &&
-	       getline(&line, &size, in) > 0) {
-		err = !print_line(c, line);
-		lines++;
-		/* Someone may be reading along; and stop when he does not. */
-		if (fflush(stdout))
-			err = 1;
-	}
-	if (!err && (c->events ? !opt.count || lines <= opt.count : !lines)) {
-		fputs(lines ? "paqmctl: paqmd has ended the connection\n"
-			    : "paqmctl: paqmd closed the connection without an answer\n",
-		      stderr);
-		err = 1;
-	}
-	free(line);
+	good = c->events ? events(c, in) : answer(c, fd, in);
+	if (fflush(stdout))
+		good = false;
 	fclose(in);
-	return err;
+	return good ? 0 : 1;
 }
 
 static bool parse_count(const char *text)

@@ -121,7 +121,8 @@ static void put_identity(json_t *o, const struct engine *e, const struct flow *f
 	json_object_set_new(o, "cookie", hex(f->cookie, 16));
 }
 
-static json_t *view_flow(const struct engine *e, const struct flow *f, uint64_t now_ns)
+static json_t *view_flow(const struct engine *e, const struct request_env *env,
+			 const struct flow *f)
 {
 	json_t *o = json_object(), *routers = json_array(), *status = NULL;
 	size_t i;
@@ -137,7 +138,7 @@ static json_t *view_flow(const struct engine *e, const struct flow *f, uint64_t 
 	json_object_set_new(o, "held", json_boolean(f->allow.damp.held));
 	for (i = 0; i < ALLOW_ROUTERS; i++)
 		if (f->allow.slot[i].used)
-			json_array_append_new(routers, view_allow(&f->allow.slot[i], now_ns));
+			json_array_append_new(routers, view_allow(&f->allow.slot[i], env->now_ns));
 	json_object_set_new(o, "routers", routers);
 	json_object_set_new(o, "packets", num(f->packets));
 	json_object_set_new(o, "accepted", num(f->accepted));
@@ -151,15 +152,30 @@ static json_t *view_flow(const struct engine *e, const struct flow *f, uint64_t 
 	return o;
 }
 
-static json_t *view_flows(const struct engine *e, uint64_t now_ns)
+/* The next flow from slot @i on, or ENGINE_FLOWS. */
+static size_t next_flow(const struct engine *e, size_t i)
+{
+	while (i < ENGINE_FLOWS && !e->keys[i].used)
+		i++;
+	return i;
+}
+
+typedef json_t *(*flow_view)(const struct engine *e, const struct request_env *env,
+			     const struct flow *f);
+
+/* At most REQUEST_FLOWS flows from slot @from on; where to go on, if there are more. */
+static void put_flows(json_t *o, const char *name, flow_view view, const struct engine *e,
+		      const struct request_env *env, size_t from)
 {
 	json_t *a = json_array();
 	size_t i;
 
-	for (i = 0; i < ENGINE_FLOWS; i++)
-		if (e->keys[i].used)
-			json_array_append_new(a, view_flow(e, &e->flows[i], now_ns));
-	return a;
+	for (i = next_flow(e, from); i < ENGINE_FLOWS && json_array_size(a) < REQUEST_FLOWS;
+	     i = next_flow(e, i + 1))
+		json_array_append_new(a, view(e, env, &e->flows[i]));
+	json_object_set_new(o, name, a);
+	if (i < ENGINE_FLOWS)
+		json_object_set_new(o, "next", num(i));
 }
 
 static json_t *view_routers(const struct engine *e, uint64_t now_ns)
@@ -306,51 +322,38 @@ static void reason_none(struct reason *r, const struct engine *e, const struct r
 			    : "");
 }
 
-static json_t *view_why(const struct engine *e, const struct request_env *env)
+static json_t *view_why(const struct engine *e, const struct request_env *env, const struct flow *f)
 {
-	json_t *a = json_array();
-	size_t i;
+	bool advice = f->rate.routers;
+	const struct allow *from = &f->heard;
+	struct reason r = {.code = ""};
+	json_t *o = json_object();
+	char who[ADDR_TEXT];
+	unsigned int n;
+	double age_s;
 
-	for (i = 0; i < ENGINE_FLOWS; i++) {
-		const struct flow *f = &e->flows[i];
-		bool advice = e->keys[i].used && f->rate.routers;
-		const struct allow *from = &f->heard;
-		struct reason r = {.code = ""};
-		char who[ADDR_TEXT];
-		unsigned int n;
-		double age_s;
-		json_t *o;
-
-		if (!e->keys[i].used)
-			continue;
-		if (advice)
-			allow_min(&f->allow, f->floor_bps, f->ceil_bps, &from, &n);
-		age_s = (double)(env->now_ns - from->mono_ns) / 1e9;
-		addr_text(&from->addr, who);
-		if (advice)
-			reason_advice(&r, f, from, who, age_s);
-		else
-			reason_none(&r, e, env, f, who, age_s);
-		o = json_object();
-		put_identity(o, e, f);
-		put_rate(o, f);
-		json_object_set_new(o, "code", json_string(r.code));
-		json_object_set_new(o, "text", json_string(r.text));
-		json_object_set_new(o, "router", f->accepted ? json_string(who) : json_null());
-		json_object_set_new(o, "router_rate_bps",
-				    f->accepted ? num(from->rate) : json_null());
-		json_object_set_new(o, "age_ms",
-				    f->accepted ? num((uint64_t)(age_s * 1000)) : json_null());
-		json_object_set_new(o, "routers", num(f->rate.routers));
-		json_object_set_new(o, "packets", num(f->packets));
-		json_object_set_new(o, "accepted", num(f->accepted));
-		json_object_set_new(o, "refused", num(f->refused));
-		json_object_set_new(o, "refused_reason",
-				    f->refused ? json_string(refuse_name(f->refused_why))
-					       : json_null());
-		json_array_append_new(a, o);
-	}
-	return a;
+	if (advice)
+		allow_min(&f->allow, f->floor_bps, f->ceil_bps, &from, &n);
+	age_s = (double)(env->now_ns - from->mono_ns) / 1e9;
+	addr_text(&from->addr, who);
+	if (advice)
+		reason_advice(&r, f, from, who, age_s);
+	else
+		reason_none(&r, e, env, f, who, age_s);
+	put_identity(o, e, f);
+	put_rate(o, f);
+	json_object_set_new(o, "code", json_string(r.code));
+	json_object_set_new(o, "text", json_string(r.text));
+	json_object_set_new(o, "router", f->accepted ? json_string(who) : json_null());
+	json_object_set_new(o, "router_rate_bps", f->accepted ? num(from->rate) : json_null());
+	json_object_set_new(o, "age_ms", f->accepted ? num((uint64_t)(age_s * 1000)) : json_null());
+	json_object_set_new(o, "routers", num(f->rate.routers));
+	json_object_set_new(o, "packets", num(f->packets));
+	json_object_set_new(o, "accepted", num(f->accepted));
+	json_object_set_new(o, "refused", num(f->refused));
+	json_object_set_new(o, "refused_reason",
+			    f->refused ? json_string(refuse_name(f->refused_why)) : json_null());
+	return o;
 }
 
 static json_t *failure(const char *fmt, const char *arg)
@@ -396,6 +399,7 @@ json_t *request_answer(const struct engine *e, const struct request_env *env, co
 	json_t *req = json_loadb(line, len, JSON_REJECT_DUPLICATES, &err);
 	const char *name = json_string_value(json_object_get(req, "cmd"));
 	const struct command *c = name ? command_of(name) : NULL;
+	json_int_t from = json_integer_value(json_object_get(req, "from"));
 	json_t *o;
 
 	*act = REQUEST_NOTHING;
@@ -407,16 +411,18 @@ json_t *request_answer(const struct engine *e, const struct request_env *env, co
 	if (!c)
 		return failure("%s", "unknown cmd: show, flows, routers, stats, why, watch, "
 				     "capture or reload");
+	if (from < 0 || from > ENGINE_FLOWS)
+		return failure("%s", "from: must be what an answer has as next");
 	*act = c->act;
 	o = json_pack("{s:b}", "ok", 1);
 	if (c->flows)
-		json_object_set_new(o, "flows", view_flows(e, env->now_ns));
-	if (c->routers)
+		put_flows(o, "flows", view_flow, e, env, (size_t)from);
+	if (c->routers && !from)
 		json_object_set_new(o, "routers", view_routers(e, env->now_ns));
-	if (c->stats)
+	if (c->stats && !from)
 		json_object_set_new(o, "stats", view_stats(e, env));
 	if (c->why)
-		json_object_set_new(o, "why", view_why(e, env));
+		put_flows(o, "why", view_why, e, env, (size_t)from);
 	return o;
 }
 

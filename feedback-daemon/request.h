@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Control requests and the JSON views of the engine. One request is one line
- * with one JSON object, {"cmd": "show"}; the answer is one line as well. Pure:
- * no sockets, no clocks.
+ * with one JSON object, {"cmd": "show"}; the answer is one line as well. If there
+ * are more flows than it holds, it has a "next", which the next request gives as
+ * "from". Pure: no sockets, no clocks.
  */
 #ifndef PAQMD_REQUEST_H
 #define PAQMD_REQUEST_H
@@ -12,6 +13,7 @@
 #include "conf.h"
 #include "engine.h"
 
+#define REQUEST_FLOWS 256      /* in one answer */
 #define REQUEST_PACKET_MAX 256 /* bytes of a captured message */
 
 struct request_iface {

@@ -35,6 +35,7 @@ enum flow_state {
 struct flow {
 	enum flow_state state;
 	bool news;
+	int next; /* flow with news after this one, -1: none */
 	struct paqm_ipc_register reg;
 	struct paqm_client_advice advice;
 };
@@ -48,10 +49,26 @@ struct paqm_client {
 	uint64_t cookie;   /* last one given */
 	struct flow *flow;
 	int flows;	 /* slots */
-	int cursor;	 /* where paqm_client_next() goes on */
+	int last_slot;	 /* that was taken */
+	int first, last; /* of the flows with news, -1: none */
 	bool untold;	 /* some are UNKNOWN or LEAVING */
 	bool waits_room; /* for the connection to take more */
 };
+
+static void add_news(struct paqm_client *c, struct flow *f)
+{
+	int n = (int)(f - c->flow);
+
+	if (f->news)
+		return;
+	f->news = true;
+	f->next = -1;
+	if (c->last >= 0)
+		c->flow[c->last].next = n;
+	else
+		c->first = n;
+	c->last = n;
+}
 
 static uint64_t now_ns(void)
 {
@@ -257,7 +274,7 @@ static void on_rate(struct paqm_client *c, const struct paqm_ipc_rate *r)
 	memcpy(&a->value, &r->value, sizeof(a->value));
 	if (r->routers)
 		set_router(a, r);
-	f->news = true;
+	add_news(c, f);
 }
 
 static void on_registered(struct paqm_client *c, const struct paqm_ipc_registered *r)
@@ -268,7 +285,7 @@ static void on_registered(struct paqm_client *c, const struct paqm_ipc_registere
 		return;
 	f->advice = (struct paqm_client_advice){
 		.flow = f->advice.flow, .cause = PAQM_CLIENT_REFUSED, .error = r->error};
-	f->news = true;
+	add_news(c, f);
 }
 
 static void on_record(struct paqm_client *c, const void *record, size_t len)
@@ -321,7 +338,7 @@ static void end_grace(struct paqm_client *c, uint64_t since_ns)
 			continue;
 		f->advice = (struct paqm_client_advice){
 			.flow = i, .cause = c->fd < 0 ? PAQM_CLIENT_LOST : PAQM_CLIENT_NONE};
-		f->news = true;
+		add_news(c, f);
 	}
 }
 
@@ -358,6 +375,8 @@ struct paqm_client *paqm_client_open(const char *path)
 	c->epoll = -1;
 	c->timer = -1;
 	c->fd = -1;
+	c->first = -1;
+	c->last = -1;
 	c->retry_ns = NEVER;
 	c->grace_ns = NEVER;
 	c->sa.sun_family = AF_UNIX;
@@ -414,9 +433,11 @@ static int free_slot(struct paqm_client *c)
 	struct flow *more;
 	int i, n;
 
-	for (i = 0; i < c->flows; i++)
-		if (c->flow[i].state == FREE)
-			return i;
+	for (i = 0; i < c->flows; i++) {
+		c->last_slot = (c->last_slot + 1) % c->flows;
+		if (c->flow[c->last_slot].state == FREE)
+			return c->last_slot;
+	}
 	n = c->flows ? c->flows * 2 : 4;
 	if (n > 0xFFFFFF)
 		return -ENOMEM;
@@ -426,6 +447,7 @@ static int free_slot(struct paqm_client *c)
 	memset(more + c->flows, 0, (size_t)(n - c->flows) * sizeof(*more));
 	c->flow = more;
 	c->flows = n;
+	c->last_slot = i;
 	return i;
 }
 
@@ -452,7 +474,10 @@ int paqm_client_add(struct paqm_client *c, const char *source, uint16_t source_p
 	if (i < 0)
 		return i;
 	reg.cookie = ++c->cookie << 24 | (uint64_t)i;
-	c->flow[i] = (struct flow){.state = UNKNOWN, .reg = reg, .advice.flow = i};
+	/* The slot may still be in the list of news. */
+	c->flow[i].state = UNKNOWN;
+	c->flow[i].reg = reg;
+	c->flow[i].advice = (struct paqm_client_advice){.flow = i};
 	untold(c);
 	return i;
 }
@@ -495,7 +520,6 @@ int paqm_client_remove(struct paqm_client *c, int flow)
 
 	if (!f)
 		return -ENOENT;
-	f->news = false;
 	f->state = c->fd < 0 ? FREE : LEAVING;
 	untold(c);
 	return 0;
@@ -513,14 +537,17 @@ int paqm_client_next(struct paqm_client *c, struct paqm_client_advice *a)
 			receive(c);
 	}
 	tell(c);
-	for (i = 0; i < c->flows; i++) {
-		struct flow *f = &c->flow[(c->cursor + i) % c->flows];
+	while (c->first >= 0) {
+		struct flow *f = &c->flow[c->first];
 
-		if (!f->news)
-			continue;
+		c->first = f->next;
+		if (c->first < 0)
+			c->last = -1;
 		f->news = false;
+		/* It may have been removed meanwhile. */
+		if (f->state == FREE || f->state == LEAVING)
+			continue;
 		*a = f->advice;
-		c->cursor = (a->flow + 1) % c->flows;
 		return 1;
 	}
 	return 0;

@@ -1040,7 +1040,7 @@ static void test_register(void)
 	CHECK(!engine_flow(&eng, 1, 1));
 	for (i = 1; i < ENGINE_FLOWS; i++)
 		add(100 + i, (uint16_t)(10000 + i), 0);
-	r = t_reg(999, 999, 0);
+	r = t_reg(1000000, 999, 0);
 	CHECK_EQ(engine_register(&eng, 1, &r, &g), ENOSPC);
 }
 

@@ -203,9 +203,9 @@ def check_many(t: Trial, library: str) -> None:
     """More registrations than the connection takes at once."""
     t.start("-i", "veth0")
     client = Client(library, t.ipc)
-    count = 60
+    count = 600  # and more than one page of answers
     flows = {client.add(10_000 + i) for i in range(count)}
-    assert flows == set(range(count))
+    assert len(flows) == count
     news = [client.next() for _ in range(count)]
     assert {n.flow for n in news if n and n.cause == NONE} == flows
     assert len(t.ask("flows")["flows"]) == count

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Capacity of paqmd, in real time: 10,000 flows and 64 routers, memory, and how long a rate takes
+from the capture of its message to the sender. Two network namespaces of this machine; needs root.
+Nothing else should run: what is measured includes the wait for a processor. On a machine that
+is busy, chrt -r 10 lets daemon and load pass.
+
+Usage: bench.py [--out DIR] BUILD
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from e2e import ROUTER_IP, SENDER_IP, Namespaces, Trial
+from process import children, status
+
+FLOWS, ROUTERS, SECONDS = 10_000, 64, 15
+# quiet: as many messages as a host with a few hundred flows gets, after each flow has sent so much
+# that the memory for digests is used up; full: as many messages as the
+# load on two slow processors can make without falling behind
+RATES = {"quiet": (1_000, 130), "full": (4_000, 0)}
+MIB_MAX, P99_MS_MAX = 64.0, 1.0
+
+
+def cpu_s(pid: int) -> float:
+    """Processor time that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def measure(trial: Trial, load: str, rate: int, burst: int) -> dict[str, Any]:
+    """One daemon, one load."""
+    trial.start("-i", "veth0")
+    assert trial.daemon
+    pids = [trial.daemon.pid, *children(trial.daemon.pid)]
+    inside = ["ip", "netns", "exec", trial.net.sender]
+    before = cpu_s(pids[0])
+    done = subprocess.run(
+        [*inside, load, str(trial.ipc), f"/run/netns/{trial.net.router}", SENDER_IP, ROUTER_IP,
+         str(FLOWS), str(ROUTERS), str(rate), str(SECONDS), str(burst)],
+        check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    figures: dict[str, Any] = json.loads(done.stdout)
+    stats = trial.stats()
+    figures |= {
+        "messages_per_s": rate,
+        "believed": stats["accepted"],
+        "routers": len(trial.ask("routers")["routers"]),
+        # not that of the burst
+        "cpu_percent": None if burst else round(100 * (cpu_s(pids[0]) - before) / SECONDS, 1),
+        "rss_mib": round(sum(int(status(p)["VmHWM"].split()[0]) for p in pids) / 1024, 1),
+        "dropped": stats["interfaces"][0]["dropped"],
+        "refused": {k: v for k, v in stats["refused"].items() if v},
+    }
+    trial.stop()
+    return figures
+
+
+def checks_of(name: str, f: dict[str, Any]) -> list[dict[str, Any]]:
+    """What is demanded of a run."""
+    rows = [
+        (f"{name}_flows", f["registered"], FLOWS, "flows", f["registered"] >= FLOWS),
+        (f"{name}_routers", f["routers"], ROUTERS, "routers", f["routers"] >= ROUTERS),
+        (f"{name}_believed", f["believed"] / f["sent"], 0.999, "of the messages",
+         f["believed"] >= 0.999 * f["sent"]),
+        (f"{name}_memory", f["rss_mib"], MIB_MAX, "MiB", f["rss_mib"] <= MIB_MAX),
+        (f"{name}_latency_p99", f["p99_ms"], P99_MS_MAX, "ms", 0 < f["p99_ms"] <= P99_MS_MAX),
+    ]  # fmt: skip
+    return [
+        {"name": row[0], "value": row[1], "limit": row[2], "unit": row[3], "pass": row[4]}
+        for row in rows
+    ]
+
+
+def main() -> int:
+    """Measure, write, judge."""
+    ap = argparse.ArgumentParser(description=__doc__)
+    ap.add_argument("--out", type=Path, default=Path("out/bench-daemon"))
+    ap.add_argument("build", type=Path)
+    args = ap.parse_args()
+    part = args.build.resolve() / "feedback-daemon"
+    if os.geteuid():
+        print("bench: needs root for network namespaces", file=sys.stderr)
+        return 2
+    net = Namespaces()
+    result: dict[str, Any] = {"load": os.getloadavg()[0], "cpus": os.cpu_count(), "runs": {}}
+    try:
+        net.up()
+        with tempfile.TemporaryDirectory(prefix="paqmd-bench-") as run:
+            os.chmod(run, 0o755)
+            trial = Trial(str(part / "paqmd"), str(part / "paqmctl"), net, Path(run))
+            # only what is sent here may use the ports
+            trial.media.close()
+            trial.command.remove("-v")
+            try:
+                for name, (rate, burst) in RATES.items():
+                    load = str(part.parent / "libpaqmclient" / "bench_load")
+                    figures = measure(trial, load, rate, burst)
+                    result["runs"][name] = figures
+                    print(f"{name}: {figures}", flush=True)
+            finally:
+                if trial.daemon:
+                    trial.daemon.kill()
+                    trial.daemon.wait()
+    finally:
+        net.down()
+    result["checks"] = [c for name, f in result["runs"].items() for c in checks_of(name, f)]
+    args.out.mkdir(parents=True, exist_ok=True)
+    (args.out / "result.json").write_text(json.dumps(result, indent=1) + "\n")
+    for c in result["checks"]:
+        print(f"{'ok' if c['pass'] else 'not ok'} {c['name']}: {c['value']:.4g} {c['unit']} "
+              f"(limit {c['limit']})")
+    return 0 if all(c["pass"] for c in result["checks"]) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
