@@ -264,10 +264,10 @@ sleep 2
 sent=$(stat .notices_sent)
 limited=$(stat .notices_limited)
 watch 2 10 &
-jobs+=($!)
+w=($!)
 watch 1 10 &
-w=$!
-wait $w
+w+=($!)
+wait "${w[@]}"
 within "the budget was short" "$(($(stat .notices_limited) - limited))" 100 100000
 # 0.5 % of 4 Mbit/s are 18.9 messages of 132 bytes in a second
 within "messages in 10 s" "$(($(stat .notices_sent) - sent))" 150 200

@@ -75,6 +75,10 @@ $tc qdisc del dev a0 root
 
 echo "# parents: nothing is left behind, counters agree"
 for parent in prio drr htb hfsc qfq ets red tbf; do
+	if [ $parent = qfq ] && ! "$here/../tc-tests/qfq-holds.sh"; then
+		echo "skip leaf of qfq: this kernel's qfq reports a fault when a leaf holds packets back"
+		continue
+	fi
 	case $parent in
 	prio | ets)
 		$tc qdisc add dev a0 root handle 1: $parent bands 3 priomap 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0
@@ -112,8 +116,10 @@ for parent in prio drr htb hfsc qfq ets red tbf; do
 done
 
 echo "# GSO: a large packet is cut where it would break the target"
-$tc qdisc add dev a0 root handle 1: qfq
-$tc class add dev a0 parent 1: classid 1:1 qfq weight 1
+parent=qfq # where it takes a shaper below it
+"$here/../tc-tests/qfq-holds.sh" || parent=drr
+$tc qdisc add dev a0 root handle 1: $parent
+$tc class add dev a0 parent 1: classid 1:1 $parent
 $tc filter add dev a0 parent 1: protocol all prio 1 matchall classid 1:1
 $tc qdisc add dev a0 parent 1:1 handle 10: paqm bandwidth 8mbit
 ip netns exec a ethtool -K a0 tso on gso on >/dev/null

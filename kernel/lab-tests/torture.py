@@ -63,7 +63,7 @@ def guest(lab: list[str], command: list[str], show: bool) -> tuple[int, str]:
                              "stands still or the machine is far too busy\n")
                 process.terminate()
                 break
-            line = process.stdout.readline().decode(errors="replace")
+            line = process.stdout.readline().decode(errors="replace").replace("\r\n", "\n")
             if not line:
                 break
             lines.append(line)

@@ -370,10 +370,10 @@ static void tcp_close(int i)
 
 /*
  * Keep some streams to the peer's sink busy, each with one packet under way at a time,
- * though a large one if the path takes offload packets. With more, virtual time may
- * stop: a packet that TCP holds for lost but that still waits in a queue, and another
- * that the full queue drops on the spot, and the kernel tries both again and again
- * until the queue moves.
+ * though a large one if the path takes offload packets. One that TCP could not send at
+ * once, as its queue was full or the MTU became smaller, ends the stream: beside one
+ * that is held for lost but still waits in a queue, the kernel would try it again and
+ * again until the queue moves, in no virtual time.
  */
 static void send_streams(void)
 {
@@ -383,7 +383,7 @@ static void send_streams(void)
 	int i = rnd(TCP_SOCKETS), family = chance(60) ? AF_INET : AF_INET6;
 	struct tcp_info info = {};
 	socklen_t size = sizeof(info);
-	int under_way = 0;
+	int under_way = 0, unsent = 0;
 	ssize_t wrote;
 	size_t room;
 
@@ -408,7 +408,8 @@ static void send_streams(void)
 	wrote = send(tr.tcp[i], zeros, 1 + rnd(room), MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (wrote > 0)
 		tr.stream_bytes += wrote;
-	else if (errno != EAGAIN && errno != ENOTCONN)
+	if (wrote > 0 ? ioctl(tr.tcp[i], SIOCOUTQNSD, &unsent) || unsent :
+			errno != EAGAIN && errno != ENOTCONN)
 		tcp_close(i);
 }
 
