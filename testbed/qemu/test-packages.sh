@@ -42,7 +42,7 @@ if [ -z "$debs" ]; then
 		"$top/packaging/build-deb.sh" "$debs" >"$out/deb.log" 2>&1 ||
 		fail "the packages cannot be built: $(tail -n 3 "$out/deb.log" | tr '\n' ' ')"
 fi
-for name in sch-paqm-dkms tc-paqm paqmd paqmtop; do
+for name in sch-paqm-dkms tc-paqm paqmd paqmtop libpaqmclient0; do
 	compgen -G "$debs/${name}_*.deb" >/dev/null || fail "there is no package $name in $debs"
 done
 
