@@ -57,8 +57,9 @@ static int clear_stale(const struct sockaddr_un *sa, int type)
 	err = connect(fd, (const struct sockaddr *)sa, sizeof(*sa)) ? errno : 0;
 	close(fd);
 	if (err != ECONNREFUSED) {
-		log_line("%s is in use (another paqmd?): stop it or choose another path",
-			 sa->sun_path);
+		log_line("%s is in use (another paqmd?)%s%s: stop that, remove it or choose "
+			 "another path",
+			 sa->sun_path, err ? " or not ours: " : "", err ? strerror(err) : "");
 		return -1;
 	}
 	return unlink(sa->sun_path);

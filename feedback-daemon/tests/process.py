@@ -90,6 +90,36 @@ def check_shape(t: Trial) -> None:
     print("ok the opener ends with the daemon", flush=True)
 
 
+def check_service_user(t: Trial) -> None:
+    """Started as the unit does it: as an own user, with CAP_NET_RAW and nothing else."""
+    t.ipc.parent.mkdir(parents=True, exist_ok=True)
+    for path in (t.ipc.parent, t.control.parent):
+        os.chown(path, NOBODY, NOBODY)
+    # of a daemon that was killed, and not this user's
+    for path in (t.ipc, t.control):
+        path.unlink(missing_ok=True)
+    command = list(t.command)
+    t.command[:0] = ["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups",
+                     "--inh-caps", "-all,+net_raw", "--ambient-caps", "-all,+net_raw",
+                     "--bounding-set", "-all,+net_raw"]
+    t.start("-i", "veth0")
+    assert t.daemon
+    worker, (opener,) = t.daemon.pid, children(t.daemon.pid)
+    for pid, caps in ((worker, 0), (opener, CAP_NET_RAW)):
+        s = status(pid)
+        assert set(s["Uid"].split()) == {str(NOBODY)}, s["Uid"]
+        assert int(s["CapEff"], 16) == int(s["CapPrm"], 16) == caps and int(s["CapAmb"], 16) == 0
+        assert s["NoNewPrivs"] == "1" and s["Seccomp"] == "2", s
+    client = Client(t.ipc)
+    assert client.register(1) == 0
+    assert client.rate().cause == "none"
+    t.answer(message(quote(t.send_media()), 1, 850_000.0))
+    assert client.rate().bps == 850_000
+    t.stop()
+    t.command = command
+    print("ok started as the unit does it", flush=True)
+
+
 def config_errors(t: Trial, text: str) -> list[str]:
     """What --check-config says about a file."""
     path = t.log.with_name("wrong.conf")
@@ -394,7 +424,7 @@ def check_manager(t: Trial) -> None:
 
 
 CHECKS: list[Callable[[Trial], None]] = [
-    check_config, check_shape, check_reload, check_vlan, check_why, check_manager,
+    check_config, check_shape, check_service_user, check_reload, check_vlan, check_why, check_manager,
 ]
 
 
