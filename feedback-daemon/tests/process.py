@@ -424,7 +424,8 @@ def check_manager(t: Trial) -> None:
 
 
 CHECKS: list[Callable[[Trial], None]] = [
-    check_config, check_shape, check_service_user, check_reload, check_vlan, check_why, check_manager,
+    check_config, check_shape, check_service_user, check_reload, check_vlan, check_why,
+    check_manager,
 ]
 
 
