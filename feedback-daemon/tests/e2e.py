@@ -186,6 +186,13 @@ class Client:
             router = socket.inet_ntoa(rec[7][12:])
         return Rate(rec[4], rec[5], CAUSES[rec[13]], router, rec[10], rec[15])
 
+    def told(self) -> Rate:
+        """The next rate record that is no expiry: a busy machine may take longer than a life."""
+        got = self.rate()
+        while got.cause == "expired":
+            got = self.rate()
+        return got
+
     def silent(self) -> bool:
         """Nothing is waiting to be read."""
         return not select.select([self.sock], [], [], 0)[0]
@@ -360,9 +367,9 @@ def check_service(t: Trial) -> None:
     # limits of the flow
     sent = t.send_media()
     t.answer(message(quote(sent), 60, 1.0, router=0xB2))
-    assert client.rate().bps == 100_000
+    assert client.told().bps == 100_000
     t.answer(message(quote(sent), 61, 1e9, router=0xB2))
-    got = client.rate()
+    got = client.told()
     assert got.bps in (850_000, 3_000_000), got  # with or without the first router's advice
 
     # silence of the last router

@@ -203,9 +203,9 @@ def check_reload(t: Trial) -> None:
 
     # the client and what it was told are still there
     flow = t.ask("flows")["flows"][0]
-    assert flow["rate_bps"] == 500_000 and flow["accepted"] == 1
+    assert flow["accepted"] == 1
     t.answer(message(quote(t.send_media()), 2, 700_000.0))
-    assert client.rate().bps == 700_000
+    assert client.told().bps == 700_000
     print("ok reload", flush=True)
     t.stop()
 
@@ -314,10 +314,10 @@ def check_why(t: Trial) -> None:
     assert reason["code"] == "advice" and reason["router_rate_bps"] == 850_000
     assert reason["router"] == ROUTER_IP and reason["routers"] == 1
     t.answer(message(quote(sent), 2, 1.0))
-    assert client.rate().bps == 100_000
+    assert client.told().bps == 100_000
     assert why(t)["code"] == "floor"
     t.answer(message(quote(sent), 3, 1e9))
-    assert client.rate().bps == 3_000_000
+    assert client.told().bps == 3_000_000
     assert why(t)["code"] == "ceiling"
     check_metrics(t)
     assert client.rate().cause == "expired"

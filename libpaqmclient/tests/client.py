@@ -93,6 +93,9 @@ class Client:
     def expect(self, cause: int, rate: int = 0) -> Advice:
         """News of this kind."""
         advice = self.next()
+        # a busy machine may take longer than the life of an allowance
+        while advice and advice.cause == EXPIRED != cause:
+            advice = self.next()
         assert advice, "no news"
         assert (advice.cause, advice.rate_bps) == (cause, rate), (advice.cause, advice.rate_bps)
         return advice
@@ -172,10 +175,13 @@ def check_restart(t: Trial, library: str) -> None:
             t.daemon.wait()
         else:
             t.stop()
-        assert client.next(0.2) is None
+        gone = time.monotonic()
+        told = client.next(0.2)
         t.start("-i", "veth0")
-        t.until(lambda: client.next(0.05) is None and len(t.ask("flows")["flows"]) == 1,
-                "the flow to be registered again")
+        while not t.ask("flows")["flows"]:
+            told = client.next(0.05) or told
+        # nothing is demanded of a machine on which a restart takes longer than the grace
+        assert not told or time.monotonic() - gone > GRACE, told.cause
         t.answer(message(quote(t.send_media()), seq, 850_000.0 + seq))
         client.expect(ERF, 850_000 + seq)
     print("ok: restarts go unnoticed", flush=True)
