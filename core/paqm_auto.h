@@ -9,10 +9,11 @@
  *
  * The estimator takes the meter's counts every few ms into two means, weighted by
  * busy time: a short one and a long one. Their minimum is the capacity: it falls
- * with the short mean and rises with the long one, and on a link that fluctuates
- * it keeps the headroom that the fluctuation asks for. Without packets waiting
- * nothing is measured; if all the same nearly all of the estimate is in use, it
- * grows until they do wait.
+ * with the short mean and rises with the long one. Without packets waiting nothing
+ * is measured; if all the same nearly all that was offered is in use, the estimate
+ * grows until they do wait. How much of it is offered follows from how often a
+ * queue stands: rarely on a steady link, which loses nothing, too often on one
+ * that falls faster than senders can be told.
  */
 #ifndef PAQM_AUTO_H
 #define PAQM_AUTO_H
@@ -109,11 +110,14 @@ struct paqm_mean {
  */
 #define PAQM_AUTO_DRAIN_US 50000U
 
-/* Memory of how far the short mean strays from the long one, and what of it is headroom. */
-#define PAQM_AUTO_SPREAD_NS 1000000000ULL
-#define PAQM_AUTO_NOISE_Q24 PAQM_Q24(5, 100) /* that much a steady link shows, too */
-#define PAQM_AUTO_HEADROOM_Q24 PAQM_Q24(100, 100)
+/*
+ * Headroom per tick: up while the queue is longer than allowed, down while it is
+ * not. It stays where it is if the queue is too long for 5 % of the time.
+ */
+#define PAQM_AUTO_HEADROOM_UP_Q24 PAQM_Q24(95, 10000)
+#define PAQM_AUTO_HEADROOM_DOWN_Q24 PAQM_Q24(5, 10000)
 #define PAQM_AUTO_HEADROOM_MAX_Q24 PAQM_Q24(50, 100)
+#define PAQM_AUTO_HEADROOM_TICKS 4 /* a tick that comes late counts as that many at most */
 /* How much further a fall is taken to go: time until news act, over the long memory. */
 #define PAQM_AUTO_LEAD_Q24 PAQM_Q24_ONE
 #define PAQM_AUTO_LEAD_DIV 3		/* of the short mean, at most that part */
@@ -125,11 +129,15 @@ struct paqm_mean {
  * @meter: copy of the meter
  * @now: ns
  * @limit: most that the device can do, bit/s
+ * @backlog: of the flows that are told, bytes
+ * @allowed: what of it may stand without being too much, bytes
  */
 struct paqm_auto_in {
 	struct paqm_meter meter;
 	paqm_u64 now;
 	paqm_u64 limit;
+	paqm_u32 backlog;
+	paqm_u32 allowed;
 };
 
 /**
@@ -142,7 +150,7 @@ struct paqm_auto_in {
  * @stamp: ns of the last tick
  * @capacity: result, bit/s
  * @waiting_q16: part of the time in which packets waited, lately
- * @spread_q24: mean distance of the short mean from the long one, relative
+ * @headroom_q24: part of the capacity to leave unused, so that a dip finds it unused
  * @measured: packets have waited at least once
  */
 struct paqm_auto_vars {
@@ -154,7 +162,7 @@ struct paqm_auto_vars {
 	paqm_u64 stamp;
 	paqm_u64 capacity;
 	paqm_u32 waiting_q16;
-	paqm_u32 spread_q24;
+	paqm_u32 headroom_q24;
 	paqm_u8 measured;
 };
 
@@ -196,12 +204,12 @@ static inline void paqm_auto_wake(struct paqm_auto_vars *v, const struct paqm_au
 static inline paqm_u32 paqm_auto_growth(const struct paqm_auto_vars *v)
 {
 	paqm_u64 load = paqm_rate_bps(v->load.bytes, v->load.ns);
+	paqm_u64 offered = paqm_mul_q24(v->capacity, PAQM_Q24_ONE - v->headroom_q24);
 
 	if (!v->measured)
-		return load < paqm_mul_q24(v->capacity, PAQM_AUTO_START_USED_Q24)
-			       ? 0
-			       : PAQM_AUTO_START_Q24;
-	if (load < paqm_mul_q24(v->capacity, PAQM_AUTO_USED_Q24))
+		return load < paqm_mul_q24(offered, PAQM_AUTO_START_USED_Q24) ? 0
+									      : PAQM_AUTO_START_Q24;
+	if (load < paqm_mul_q24(offered, PAQM_AUTO_USED_Q24))
 		return 0;
 	if (v->waiting_q16 >= PAQM_AUTO_WAITING_Q16)
 		return 0;
@@ -214,14 +222,26 @@ static inline void paqm_mean_grow(struct paqm_mean *m, paqm_u32 growth_q24)
 	m->bytes += paqm_mul_q24(m->bytes, growth_q24);
 }
 
-static inline void paqm_auto_spread(struct paqm_auto_vars *v, paqm_u64 fast, paqm_u64 slow,
+/*
+ * The smallest headroom with which the queue is rarely too long: steps up and down
+ * in the ratio of the two parts of the time (Robbins and Monro, Ann. Math. Statist.
+ * 22(3), 1951, for a quantile).
+ */
+static inline void paqm_auto_margin(struct paqm_auto_vars *v, const struct paqm_auto_in *in,
 				    paqm_u64 elapsed)
 {
-	paqm_u64 away = fast > slow ? fast - slow : slow - fast;
+	paqm_u64 ticks_q8 = paqm_min64(paqm_muldiv(elapsed, 256, PAQM_AUTO_TICK_NS),
+				       256 * PAQM_AUTO_HEADROOM_TICKS);
+	paqm_u32 step;
 
-	away = paqm_min64(paqm_muldiv(away, PAQM_Q24_ONE, slow), PAQM_Q24_ONE);
-	v->spread_q24 = (paqm_u32)paqm_div64(v->spread_q24 * PAQM_AUTO_SPREAD_NS + away * elapsed,
-					     PAQM_AUTO_SPREAD_NS + elapsed);
+	if (in->backlog > in->allowed) {
+		step = (paqm_u32)(PAQM_AUTO_HEADROOM_UP_Q24 * ticks_q8 >> 8);
+		v->headroom_q24 = (paqm_u32)paqm_min64(v->headroom_q24 + step,
+						       PAQM_AUTO_HEADROOM_MAX_Q24);
+	} else {
+		step = (paqm_u32)(PAQM_AUTO_HEADROOM_DOWN_Q24 * ticks_q8 >> 8);
+		v->headroom_q24 -= (paqm_u32)paqm_min64(v->headroom_q24, step);
+	}
 }
 
 /* What the link mostly does: queues are not cut to a passing dip. bit/s */
@@ -230,18 +250,6 @@ static inline paqm_u64 paqm_auto_usual(const struct paqm_auto_vars *v)
 	if (!v->measured)
 		return v->capacity;
 	return paqm_max64(v->capacity, paqm_rate_bps(v->usual.bytes, v->usual.ns));
-}
-
-/* Part of the estimate to leave unused, so that a dip finds it unused. */
-static inline paqm_u32 paqm_auto_headroom(const struct paqm_auto_vars *v)
-{
-	paqm_u32 spread = v->spread_q24;
-
-	if (spread <= PAQM_AUTO_NOISE_Q24)
-		return 0;
-	return (paqm_u32)paqm_min64(
-		paqm_mul_q24(spread - PAQM_AUTO_NOISE_Q24, PAQM_AUTO_HEADROOM_Q24),
-		PAQM_AUTO_HEADROOM_MAX_Q24);
 }
 
 /* The short mean; while it falls, where it will be when the senders have heard of it. */
@@ -280,6 +288,7 @@ static inline paqm_u64 paqm_auto_tick(struct paqm_auto_vars *v, const struct paq
 					      PAQM_AUTO_LOAD_NS + elapsed);
 	v->seen = in->meter;
 	v->stamp = in->now;
+	paqm_auto_margin(v, in, elapsed);
 
 	if (ns) {
 		v->measured = 1;
@@ -304,7 +313,6 @@ static inline paqm_u64 paqm_auto_tick(struct paqm_auto_vars *v, const struct paq
 		if (fast.ns >= PAQM_AUTO_LEAST_NS) {
 			recent = paqm_rate_bps(fast.bytes, fast.ns);
 			usual = paqm_rate_bps(v->usual.bytes, v->usual.ns);
-			paqm_auto_spread(v, recent, usual, elapsed);
 			rate = paqm_min64(rate, paqm_auto_lead(recent, usual));
 		}
 	} else {

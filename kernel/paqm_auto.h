@@ -18,6 +18,16 @@
 #define PAQM_AUTO_RISE_GAP_NS (150 * NSEC_PER_MSEC)
 
 #define PAQM_AUTO_HOLD_NS (100 * NSEC_PER_MSEC) /* that much media may wait before any is dropped */
+#define PAQM_AUTO_ALLOWED 3 /* times media-target: a media queue as it should be, mostly */
+
+/* Lengths of the queues that nobody has configured, bytes. */
+struct paqm_lengths {
+	u32 media_target;
+	u32 media_limit;
+	u32 elastic_target;
+	u32 elastic_limit;
+	u32 credit;
+};
 
 static void paqm_raise(struct paqm_sched_data *q, enum paqm_event ev);
 static void paqm_derive_inner(struct paqm_sched_data *q);
@@ -42,6 +52,8 @@ static void paqm_auto_look(struct paqm_sched_data *q, struct paqm_auto_in *in, u
 		in->meter.busy = 0;
 	in->now = now;
 	in->limit = READ_ONCE(q->auto_limit);
+	in->backlog = q->queue[PAQM_MEDIA].st.backlog;
+	in->allowed = READ_ONCE(q->auto_allowed);
 }
 
 /* The loops begin, or the option is set while they run. Under the qdisc lock. */
@@ -74,27 +86,33 @@ static enum hrtimer_restart paqm_auto_timer(struct hrtimer *timer)
 {
 	struct paqm_sched_data *q = container_of(timer, struct paqm_sched_data, auto_timer);
 	struct paqm_auto_in in;
-	u64 capacity;
+	u64 capacity = 0;
 	spinlock_t *lock; /* of the root qdisc */
 	bool on;
 
 	rcu_read_lock();
 	lock = qdisc_lock(qdisc_root_sleeping(q->sch));
 	spin_lock(lock);
-	on = q->awake && paqm_auto_on(q);
-	paqm_auto_look(q, &in, ktime_get_ns());
+	/*
+	 * The whole step under the lock under which paqm_auto_start() begins anew. If
+	 * that has happened while we waited for it, the timer is queued again and this
+	 * run is one too many.
+	 */
+	on = q->awake && paqm_auto_on(q) && !hrtimer_is_queued(timer);
+	if (on) {
+		paqm_auto_look(q, &in, ktime_get_ns());
+		capacity = paqm_auto_tick(&q->estimate, &in);
+		WRITE_ONCE(q->auto_capacity, capacity);
+		WRITE_ONCE(q->auto_usual, paqm_auto_usual(&q->estimate));
+		WRITE_ONCE(q->auto_headroom, q->estimate.headroom_q24);
+		hrtimer_forward_now(timer, ns_to_ktime(PAQM_AUTO_TICK_NS));
+	}
 	spin_unlock(lock);
 	rcu_read_unlock();
 	if (!on)
 		return HRTIMER_NORESTART;
-
-	capacity = paqm_auto_tick(&q->estimate, &in);
-	WRITE_ONCE(q->auto_capacity, capacity);
-	WRITE_ONCE(q->auto_usual, paqm_auto_usual(&q->estimate));
-	WRITE_ONCE(q->auto_headroom, paqm_auto_headroom(&q->estimate));
 	if (paqm_auto_event(q, in.now, capacity))
 		paqm_raise(q, PAQM_EV_CAPACITY);
-	hrtimer_forward_now(timer, ns_to_ktime(PAQM_AUTO_TICK_NS));
 	return HRTIMER_RESTART;
 }
 
@@ -143,12 +161,17 @@ static void paqm_auto_round(struct paqm_sched_data *q)
 		paqm_fb_budget(q->fb, q->auto_usual);
 }
 
-/* Target utilisation with the headroom that the link asks for, Q24. */
+/*
+ * Target utilisation with the headroom that the link asks for, Q24. Beside elastic
+ * traffic a quarter of that is enough: in a dip media is served before it.
+ */
 static u32 paqm_auto_util(const struct paqm_sched_data *q, u32 rho)
 {
+	u32 headroom = READ_ONCE(q->auto_headroom);
+
 	if (!paqm_auto_on(q))
 		return rho;
-	return rho - paqm_mul_q24(rho, READ_ONCE(q->auto_headroom));
+	return rho - paqm_mul_q24(rho, q->n_elastic ? headroom / 4 : headroom);
 }
 
 /* Time in which the outer loop wants a queue gone, us. */
@@ -176,30 +199,32 @@ static u32 paqm_auto_scaled(u32 bytes, u64 num, u64 den)
 }
 
 /*
- * Lengths of the queues, after those for the present capacity: a link that varies
- * outruns all news for some 100 ms, and what waits for it is better late than
- * lost. So media may hold 100 ms (limit 200 ms) of what the link usually does, no
- * queue is cut to a passing dip, and in a dip media runs ahead as far as before.
+ * Lengths of the queues where the rate varies: it outruns all news for some 100 ms,
+ * and what waits for it is better late than lost. So media may hold 100 ms (limit
+ * 200 ms) of what the link usually does, no queue is cut to a passing dip, and in a
+ * dip media runs ahead as far as before. @n is what the present capacity asks for.
  */
-static void paqm_auto_queues(struct paqm_sched_data *q)
+static void paqm_auto_lengths(struct paqm_sched_data *q, struct paqm_lengths *n)
 {
-	struct paqm_queue *u = &q->queue[PAQM_MEDIA], *t = &q->queue[PAQM_ELASTIC];
 	u64 usual = max(READ_ONCE(q->auto_usual), q->capacity);
 	u64 share = paqm_muldiv(paqm_media_capacity(q), usual, q->capacity);
-	u32 bytes;
+	u32 mtu = clamp_t(u32, psched_mtu(qdisc_dev(q->sch)), 64, 65535), bytes;
 
 	if (!paqm_auto_on(q))
 		return;
 	bytes = min_t(u64, paqm_bytes_in(share, PAQM_AUTO_HOLD_NS), 1U << 29);
-	WRITE_ONCE(u->target, max(u->target, bytes));
-	if (!q->cfg.media_limit)
-		WRITE_ONCE(u->limit, 2 * u->target);
+	n->media_target = max(n->media_target, bytes);
+	n->media_limit = 2 * n->media_target;
 	bytes = min_t(u64, paqm_bytes_in(share, (u64)q->cfg.credit * NSEC_PER_USEC), 1U << 30);
-	WRITE_ONCE(q->sched.credit, max(q->sched.credit, bytes));
-	if (!q->cfg.elastic_target_bytes)
-		WRITE_ONCE(t->target, paqm_auto_scaled(t->target, usual, q->capacity));
-	if (!q->cfg.elastic_limit)
-		WRITE_ONCE(t->limit, paqm_auto_scaled(t->limit, usual, q->capacity));
+	n->credit = max(n->credit, bytes);
+	n->elastic_target = paqm_auto_scaled(n->elastic_target, usual, q->capacity);
+	n->elastic_limit = paqm_auto_scaled(n->elastic_limit, usual, q->capacity);
+	/* media is served at the rate of the link, whatever its share */
+	bytes = q->cfg.media_target_bytes;
+	if (!bytes)
+		bytes = min_t(u64, paqm_bytes_in(usual, (u64)q->cfg.media_target * NSEC_PER_USEC),
+			      1U << 28);
+	WRITE_ONCE(q->auto_allowed, max(PAQM_AUTO_ALLOWED * bytes, 2 * mtu));
 }
 
 #endif /* PAQM_KERNEL_AUTO_H */

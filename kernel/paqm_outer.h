@@ -117,7 +117,7 @@ static void paqm_transfer(struct paqm_sched_data *q, u64 now)
  */
 static u32 paqm_target_util(struct paqm_sched_data *q)
 {
-	u32 rho = paqm_auto_util(q, q->cfg.target_util);
+	u32 rho = q->cfg.target_util;
 
 	if (q->large)
 		q->large = q->capacity >= PAQM_LARGE_BPS / 10 * 9 &&
@@ -125,8 +125,10 @@ static u32 paqm_target_util(struct paqm_sched_data *q)
 	else
 		q->large = q->capacity >= PAQM_LARGE_BPS && q->n_media >= PAQM_LARGE_FLOWS;
 	if (q->large)
-		return rho + (PAQM_Q24_ONE - rho) / 4 * 3;
-	return q->n_elastic ? rho + (PAQM_Q24_ONE - rho) / 2 : rho;
+		rho += (PAQM_Q24_ONE - rho) / 4 * 3;
+	else if (q->n_elastic)
+		rho += (PAQM_Q24_ONE - rho) / 2;
+	return paqm_auto_util(q, rho);
 }
 
 /* RTT_max between router and senders: given, or measured. */
@@ -161,7 +163,10 @@ static u32 paqm_skip_us(const struct paqm_sched_data *q)
 	return min(READ_ONCE(q->rtt_us), READ_ONCE(q->period_us) / 2);
 }
 
-/* Byte thresholds that depend on capacity and split. */
+/*
+ * Byte thresholds that depend on capacity and split. Each is stored once and whole:
+ * the inner loop and the datapath read them at any time.
+ */
 static void paqm_derive_queues(struct paqm_sched_data *q)
 {
 	u32 mtu = psched_mtu(qdisc_dev(q->sch));
@@ -169,7 +174,8 @@ static void paqm_derive_queues(struct paqm_sched_data *q)
 	u64 ct = max(q->capacity - min(cu, q->capacity),
 		     paqm_muldiv(q->capacity, PAQM_SHARE_FLOOR_Q16, PAQM_Q16_ONE));
 	struct paqm_queue *u = &q->queue[PAQM_MEDIA], *t = &q->queue[PAQM_ELASTIC];
-	u32 n_out, limit;
+	struct paqm_lengths n;
+	u32 n_out;
 	u64 small;
 
 	mtu = clamp_t(u32, mtu, 64, 65535);
@@ -177,24 +183,35 @@ static void paqm_derive_queues(struct paqm_sched_data *q)
 	n_out = q->cfg.media_target_bytes;
 	if (!n_out)
 		n_out = paqm_bytes_us(cu, q->cfg.media_target, 2 * mtu);
-	WRITE_ONCE(q->overload_bytes, 2 * n_out);
 	/* inner N* ten times the outer target, at most 100 ms: eta = 0.1 */
-	WRITE_ONCE(u->target, max(min(10ULL * n_out, paqm_bytes_us(cu, 100000, 0)), 4 * mtu));
-	limit = q->cfg.media_limit ? q->cfg.media_limit : 2 * u->target;
-	WRITE_ONCE(u->limit, limit);
+	n.media_target = max(min(10ULL * n_out, paqm_bytes_us(cu, 100000, 0)), 4 * mtu);
+	n.media_limit = 2 * n.media_target;
+	n.elastic_target = q->cfg.elastic_target_bytes;
+	if (!n.elastic_target)
+		n.elastic_target = paqm_bytes_us(ct, q->cfg.elastic_target, 10 * mtu);
+	n.elastic_limit = max(4 * min(n.elastic_target, 1U << 28),
+			      paqm_bytes_us(q->capacity, 200000, 20 * mtu));
+	n.credit = paqm_bytes_us(cu, q->cfg.credit, 2 * mtu);
+	paqm_auto_lengths(q, &n);
 	if (q->cfg.elastic_target_bytes)
-		WRITE_ONCE(t->target, q->cfg.elastic_target_bytes);
-	else
-		WRITE_ONCE(t->target, paqm_bytes_us(ct, q->cfg.elastic_target, 10 * mtu));
-	limit = max(4 * min(t->target, 1U << 28), paqm_bytes_us(q->capacity, 200000, 20 * mtu));
-	WRITE_ONCE(t->limit, q->cfg.elastic_limit ? q->cfg.elastic_limit : limit);
+		n.elastic_target = q->cfg.elastic_target_bytes;
+	if (q->cfg.media_limit)
+		n.media_limit = q->cfg.media_limit;
+	if (q->cfg.elastic_limit)
+		n.elastic_limit = q->cfg.elastic_limit;
+
+	WRITE_ONCE(q->overload_bytes, 2 * n_out);
+	WRITE_ONCE(u->target, n.media_target);
+	WRITE_ONCE(u->limit, n.media_limit);
+	WRITE_ONCE(t->target, n.elastic_target);
+	WRITE_ONCE(t->limit, n.elastic_limit);
+	WRITE_ONCE(q->sched.credit, n.credit);
 	WRITE_ONCE(q->limit, q->cfg.limit ? q->cfg.limit : U32_MAX);
 	/* small packets take ten times their length in memory */
-	WRITE_ONCE(q->memory_limit, clamp_t(u64, 4 * min_t(u64, q->limit, (u64)u->limit + t->limit),
-					    4U << 20, 3U << 30));
-	WRITE_ONCE(q->sched.credit, paqm_bytes_us(cu, q->cfg.credit, 2 * mtu));
-	paqm_auto_queues(q);
-	WRITE_ONCE(q->calm, min3(q->limit, q->overload_bytes, min(u->limit, t->limit)));
+	WRITE_ONCE(q->memory_limit,
+		   clamp_t(u64, 4 * min_t(u64, q->limit, (u64)n.media_limit + n.elastic_limit),
+			   4U << 20, 3U << 30));
+	WRITE_ONCE(q->calm, min3(q->limit, 2 * n_out, min(n.media_limit, n.elastic_limit)));
 	WRITE_ONCE(q->gso_split, max(paqm_bytes_us(q->capacity, q->cfg.media_target, 0), mtu));
 	small = max_t(u64, paqm_div64(q->capacity, PAQM_SMALL_DIV), 8000);
 	WRITE_ONCE(q->small_ns, paqm_div64(8ULL * NSEC_PER_SEC + small - 1, small));

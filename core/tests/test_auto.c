@@ -35,9 +35,16 @@ struct sim {
 	paqm_u32 queue;	  /* packets waiting */
 	paqm_u32 burst;	  /* packets that the device takes at once */
 	paqm_u32 held;	  /* packets in the device */
+	paqm_u64 offered; /* bit/s: what the senders have heard of */
+	paqm_u64 news;	  /* ns: when they hear again; 0: they know at once */
+	unsigned long ticks, over; /* all, and with more queue than allowed */
+	int margin;		   /* headroom is kept */
 	paqm_u64 most;	  /* highest estimate */
 	paqm_u32 longest; /* queue */
 };
+
+#define NEWS_NS (100 * MS)
+#define ALLOWED (9 * LEN)
 
 static void sim_init(struct sim *s, paqm_u64 link)
 {
@@ -49,6 +56,14 @@ static void sim_init(struct sim *s, paqm_u64 link)
 static paqm_u64 wire_ns(paqm_u64 bps)
 {
 	return bps ? LEN * 8 * 1000 * MS / bps : 1000000 * MS;
+}
+
+/* What the sender sends, bit/s. */
+static paqm_u64 sim_load(const struct sim *s)
+{
+	if (s->load_bps)
+		return s->load_bps;
+	return paqm_mul_q24(s->news ? s->offered : s->v.capacity, s->load_q24);
 }
 
 /* Packets into the device while it takes some. */
@@ -80,18 +95,24 @@ static void sim_run(struct sim *s, paqm_u64 until)
 		}
 		if ((s->load_q24 || s->load_bps) && s->arrival <= s->now) {
 			s->queue++;
-			s->arrival = s->now + wire_ns(s->load_bps ? s->load_bps
-								  : paqm_mul_q24(s->v.capacity,
-										 s->load_q24));
+			s->arrival = s->now + wire_ns(sim_load(s));
 		}
 		if (s->queue > s->longest)
 			s->longest = s->queue;
 		sim_fill(s);
 		if (s->tick <= s->now) {
-			struct paqm_auto_in in = {s->meter, s->now, s->limit};
+			struct paqm_auto_in in = {s->meter, s->now, s->limit, s->queue * LEN,
+						  s->margin ? ALLOWED : PAQM_U32_MAX};
 
 			paqm_auto_tick(&s->v, &in);
 			s->tick += PAQM_AUTO_TICK_NS;
+			s->ticks++;
+			s->over += in.backlog > ALLOWED;
+			if (s->news && s->news <= s->now) {
+				s->offered = paqm_mul_q24(s->v.capacity,
+							  PAQM_Q24_ONE - s->v.headroom_q24);
+				s->news += NEWS_NS;
+			}
 			if (s->v.capacity > s->most)
 				s->most = s->v.capacity;
 		}
@@ -263,6 +284,67 @@ static void check_quiet(void)
 	}
 }
 
+/* 20 s of a link that falls to 70 % for 0.4 s in each 2 s; senders hear every 100 ms. */
+static void run_stumbling(struct sim *s, int margin)
+{
+	paqm_u64 end;
+
+	sim_init(s, 10 * MBIT);
+	s->load_q24 = PAQM_Q24(96, 100);
+	s->news = NEWS_NS;
+	s->offered = s->v.capacity;
+	s->margin = margin;
+	while (s->now < 40000 * MS) {
+		if (s->now >= 20000 * MS && s->now < 20001 * MS)
+			s->ticks = s->over = 0;
+		end = s->now / (2000 * MS) * (2000 * MS);
+		s->link = 10 * MBIT;
+		sim_run(s, end + 1600 * MS);
+		s->link = 7 * MBIT;
+		sim_run(s, end + 2000 * MS);
+	}
+}
+
+/* The queue is too long for about 5 % of the time, whatever the link does. */
+static void check_headroom(void)
+{
+	struct paqm_auto_vars v;
+	struct paqm_auto_in in = {.allowed = 1000};
+	unsigned long without;
+	struct sim s;
+	int i;
+
+	run_stumbling(&s, 0);
+	without = s.over * 1000 / s.ticks;
+	expect("too long without headroom, per mille of the time", without, 100, 1000);
+	run_stumbling(&s, 1);
+	expect("too long with headroom", s.over * 1000 / s.ticks, 20, 80);
+	expect("headroom", s.v.headroom_q24, PAQM_Q24(2, 100), PAQM_Q24(45, 100));
+
+	/* a steady link keeps none */
+	sim_init(&s, 10 * MBIT);
+	s.load_q24 = PAQM_Q24(96, 100);
+	s.margin = 1;
+	s.v.headroom_q24 = PAQM_Q24(30, 100);
+	sim_run(&s, 20000 * MS);
+	expect("headroom of a steady link", s.v.headroom_q24, 0, PAQM_Q24(1, 100));
+
+	/* an overload that no headroom ends: half is the most; and one late tick is one tick */
+	paqm_auto_init(&v);
+	in.backlog = 1001;
+	for (i = 1; i <= 1000; i++) {
+		in.now = i * (paqm_u64)PAQM_AUTO_TICK_NS;
+		paqm_auto_tick(&v, &in);
+	}
+	expect("most headroom", v.headroom_q24, PAQM_AUTO_HEADROOM_MAX_Q24,
+	       PAQM_AUTO_HEADROOM_MAX_Q24);
+	in.backlog = 1000;
+	in.now += 3600000 * MS;
+	paqm_auto_tick(&v, &in);
+	expect("after a tick that came an hour late", v.headroom_q24,
+	       PAQM_AUTO_HEADROOM_MAX_Q24 - PAQM_Q24(1, 100), PAQM_AUTO_HEADROOM_MAX_Q24);
+}
+
 int main(void)
 {
 	check_backlogged();
@@ -273,6 +355,7 @@ int main(void)
 	check_limit();
 	check_swallowed();
 	check_quiet();
+	check_headroom();
 	printf("%lu checks, %lu wrong\n", checks, failures);
 	return failures ? EXIT_FAILURE : EXIT_SUCCESS;
 }
