@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from synthetic import Faults, write_run
 
-from paqm_lab import analysis, checks, linkfigures, linktrace, scenario, topology
+from paqm_lab import analysis, checks, linkbound, linkfigures, linktrace, scenario, topology
 from paqm_lab.errors import LabError
 
 LINK = (scenario.SCENARIOS / "link-lte.toml").read_text()
@@ -96,6 +96,32 @@ def test_access_time() -> None:
     found = linkfigures.access(trace)
     assert 5 <= found["p50"] <= 6
     assert found["p99"] == 10
+
+
+def test_bound_serves_like_the_lab_link() -> None:
+    trace = np.zeros(100, np.int64)
+    trace[10::10] = 2
+    # alone: to the next opportunity; three at once: two of 1514 bytes in one, then wait
+    packets = [(3.0, 100), (12.5, 1514), (12.5, 1514), (12.5, 1514)]
+    assert linkbound.serve(trace, packets, 1.0) == [7.0, 7.5, 7.5, 17.5]
+    # a TCP packet is under way already, another fills what is left; media goes before the rest
+    assert linkbound.serve(trace, packets, 0.0) == [7.0, 7.5, 17.5, 17.5]
+    # what finds no packet is lost, and what is left of an opportunity goes with an empty queue
+    assert linkbound.serve(trace, [(11.0, 200), (21.0, 1514), (21.0, 1514)], 1.0) == [9.0, 9.0, 9.0]
+
+
+def test_bound_by_what_is_known() -> None:
+    trace = linktrace.make("wifi", linkbound.DURATION, 1)
+    rows = {(k, p): linkbound.bound(trace, k, p) for k, p in (("nothing", 0), ("foreseen", 80))}
+    past, careful = linkbound.bound(trace, "past", 90), linkbound.bound(trace, "past", 60)
+    thin, foreseen = rows["nothing", 0], rows["foreseen", 80]
+    assert thin.p95_ms == pytest.approx(linkfigures.access(trace)["p95"], abs=1.5)
+    assert foreseen.p95_ms < past.p95_ms
+    assert careful.p95_ms < past.p95_ms
+    assert 85 < foreseen.use_percent < 95
+    # on a steady link an oracle has next to nothing to wait for
+    steady = linktrace.steady_like(trace)
+    assert linkbound.bound(steady, "past", 96).p95_ms < 5
 
 
 def _write(tmp_path: Path, variant: str, wait: float) -> None:
