@@ -236,8 +236,8 @@ static inline void paqm_auto_margin(struct paqm_auto_vars *v, const struct paqm_
 
 	if (in->backlog > in->allowed) {
 		step = (paqm_u32)(PAQM_AUTO_HEADROOM_UP_Q24 * ticks_q8 >> 8);
-		v->headroom_q24 = (paqm_u32)paqm_min64(v->headroom_q24 + step,
-						       PAQM_AUTO_HEADROOM_MAX_Q24);
+		v->headroom_q24 =
+			(paqm_u32)paqm_min64(v->headroom_q24 + step, PAQM_AUTO_HEADROOM_MAX_Q24);
 	} else {
 		step = (paqm_u32)(PAQM_AUTO_HEADROOM_DOWN_Q24 * ticks_q8 >> 8);
 		v->headroom_q24 -= (paqm_u32)paqm_min64(v->headroom_q24, step);

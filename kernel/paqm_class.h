@@ -269,11 +269,11 @@ static int paqm_dump_flow(struct paqm_sched_data *q, u32 index, struct gnet_dump
 	st.strikes = f.deaf;
 	st.rate = f.rate;
 	st.share = READ_ONCE(q->fair);
-	st.idle_ms = now_ms - f.last_ms;
+	st.idle_ms = paqm_flow_ms(now_ms - f.last_ms);
 	st.drop = f.drop;
 	if (f.told && !paqm_f32_decode(f.told, 0, &told)) {
 		st.told = told;
-		st.told_ms = now_ms - f.told_ms;
+		st.told_ms = paqm_flow_ms(now_ms - f.told_ms);
 	}
 	return gnet_stats_copy_app(d, &st, sizeof(st));
 }
@@ -290,7 +290,8 @@ static int paqm_dump_class_stats(struct Qdisc *sch, unsigned long cl, struct gne
 		return paqm_dump_flow(q, paqm_top_index(cl), d);
 	paqm_class_stats(q, cl - 1, &st);
 	gnet_stats_basic_sync_init(&sent);
-	_bstats_update(&sent, st.sent_bytes, st.sent_packets);
+	u64_stats_set(&sent.bytes, st.sent_bytes);
+	u64_stats_set(&sent.packets, st.sent_packets); /* more than 32 bits, too */
 	if (child)
 		gnet_stats_add_queue(&qs, child->cpu_qstats, &child->qstats);
 	qs.drops += st.drop_tail + st.drop_inner + st.drop_strike;

@@ -103,6 +103,12 @@ static inline u32 paqm_flow_clock(u64 now_ns)
 	return (u32)(now_ns >> 20);
 }
 
+/* Such units in ms, for people. */
+static inline u32 paqm_flow_ms(u32 units)
+{
+	return (u32)paqm_div64(((u64)units << 20) + NSEC_PER_MSEC / 2, NSEC_PER_MSEC);
+}
+
 /* Who a flow is; written when its slot is claimed. */
 struct paqm_tuple {
 	u8 saddr[16];

@@ -27,6 +27,7 @@
 #define PAQM_ELASTIC_FLOOR_Q24 PAQM_Q24(2, 100) /* of c: less traffic is no flow of its own */
 #define PAQM_MOUSE_Q24 PAQM_Q24(10, 100) /* of the mean elastic flow: less is a mouse */
 #define PAQM_MOUSE_SHARE_DIV 100	/* or less than a hundredth of a fair share */
+#define PAQM_WINDOW_MAX_BYTES (3ULL << 30) /* of one flow, between two looks at it */
 #define PAQM_RATE_MIN 10000ULL			/* bit/s, floor of an advised rate */
 #define PAQM_NOTICE_PAUSE_US (10 * USEC_PER_SEC) /* to a flow that does not follow */
 #define PAQM_NOTICES_FREE 2000 /* a second; more only as */
@@ -35,6 +36,12 @@
 #define PAQM_SMALL_DIV 20	/* uncounted media may take 5 % of c */
 #define PAQM_LARGE_BPS 100000000ULL	/* from here and with so many flows, */
 #define PAQM_LARGE_FLOWS 100		/* less headroom is enough */
+
+/*
+ * Of all outer loops. Unbound: a walk over a million flows takes longer than work of
+ * others on the same CPU should have to wait.
+ */
+static struct workqueue_struct *paqm_wq;
 
 /* Bytes that the link moves in @us; at least @least. */
 static u32 paqm_bytes_us(u64 bps, u64 us, u32 least)
@@ -142,6 +149,19 @@ static u32 paqm_rtt_us(const struct paqm_sched_data *q)
 }
 
 /*
+ * tau1, us: nothing is measured so soon after a notice. On a fast link with a long
+ * period measuring begins later than that: flows are counted in 32 bits, and one
+ * that fills the link must not count all of that in a window.
+ */
+static u32 paqm_skip(u32 rtt, u32 period, u64 capacity)
+{
+	u64 longest = paqm_muldiv(PAQM_WINDOW_MAX_BYTES, 8 * USEC_PER_SEC, max(capacity, 1ULL));
+	u32 skip = min(rtt, period / 2);
+
+	return period > longest ? max_t(u32, skip, period - (u32)longest) : skip;
+}
+
+/*
  * Period d = tau1 + tau2, spec section 4.1: the news needs an RTT to act, then the
  * window must be long enough to measure, and longer than a GOP where senders
  * answer only once in one, or the queue oscillates.
@@ -153,14 +173,10 @@ static void paqm_derive_period(struct paqm_sched_data *q)
 	if (q->cfg.gop || !q->cfg.rtt)
 		period = max_t(u32, period, rtt + max_t(u32, q->cfg.gop,
 							PAQM_WINDOW_MIN_NS / NSEC_PER_USEC));
+	period = min_t(u32, period, PAQM_PERIOD_MAX_US);
 	WRITE_ONCE(q->rtt_us, rtt);
-	WRITE_ONCE(q->period_us, min_t(u32, period, PAQM_PERIOD_MAX_US));
-}
-
-/* tau1, us: nothing is measured so soon after a notice. */
-static u32 paqm_skip_us(const struct paqm_sched_data *q)
-{
-	return min(READ_ONCE(q->rtt_us), READ_ONCE(q->period_us) / 2);
+	WRITE_ONCE(q->period_us, period);
+	WRITE_ONCE(q->skip_us, paqm_skip(rtt, period, q->capacity));
 }
 
 /*
@@ -450,7 +466,7 @@ static void paqm_outer_work(struct work_struct *work)
 	/* a table of a million flows takes a while to walk: the less often */
 	gap = clamp_t(u64, q->walk_ns * PAQM_WALK_SHARE, PAQM_EVENT_GAP_NS, PAQM_WALK_GAP_MAX_NS);
 	period = max_t(u64, q->period_us * (u64)NSEC_PER_USEC, gap);
-	skip = paqm_skip_us(q) * (u64)NSEC_PER_USEC;
+	skip = q->skip_us * (u64)NSEC_PER_USEC;
 	events = READ_ONCE(q->events);
 	if (events && (!q->event_stamp || now - q->event_stamp >= gap)) {
 		events = xchg(&q->events, 0);
@@ -464,7 +480,7 @@ static void paqm_outer_work(struct work_struct *work)
 	if (READ_ONCE(q->events))
 		next = min(next, q->event_stamp + gap);
 	if (READ_ONCE(q->awake))
-		queue_delayed_work(system_highpri_wq, &q->outer_work,
+		queue_delayed_work(paqm_wq, &q->outer_work,
 				   1 + nsecs_to_jiffies(next > now ? next - now : 0));
 	mutex_unlock(&q->ctl_lock);
 }

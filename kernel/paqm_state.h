@@ -170,6 +170,7 @@ struct paqm_sched_data {
 	bool large; /* many flows on a fast link: they even each other out */
 	u32 rtt_us; /* in force */
 	u32 period_us; /* in force */
+	u32 skip_us; /* in force: tau1 */
 	u32 boot;
 	u64 created;
 	u32 rounds;

@@ -63,7 +63,7 @@
 static void paqm_raise(struct paqm_sched_data *q, enum paqm_event ev)
 {
 	if (!test_and_set_bit(ev, &q->events))
-		mod_delayed_work(system_highpri_wq, &q->outer_work, 0);
+		mod_delayed_work(paqm_wq, &q->outer_work, 0);
 }
 
 /* First packet after idleness: start the loops with u* = 1. */
@@ -75,7 +75,7 @@ static void paqm_wake(struct paqm_sched_data *q, u64 now)
 	q->inner_stamp = now;
 	hrtimer_start(&q->inner_timer, ns_to_ktime(q->interval_ns), HRTIMER_MODE_REL_PINNED_SOFT);
 	paqm_auto_start(q, now);
-	mod_delayed_work(system_highpri_wq, &q->outer_work, 0);
+	mod_delayed_work(paqm_wq, &q->outer_work, 0);
 }
 
 /* ------------------------------------------------------------------ datapath */
@@ -109,9 +109,6 @@ static noinline void paqm_notice(struct paqm_sched_data *q, struct paqm_flow *fl
 	if (!p.quotable)
 		return;
 	q->notice_due = max(q->notice_due, now) + q->notice_gap_ns;
-	flow->round = q->round;
-	WRITE_ONCE(more->told, q->advice.erf);
-	WRITE_ONCE(more->told_ms, now_ms);
 	msg = q->advice;
 	if (q->overloaded)
 		msg.flags |= PAQM_F_OVERLOAD;
@@ -119,6 +116,11 @@ static noinline void paqm_notice(struct paqm_sched_data *q, struct paqm_flow *fl
 		msg.flags |= PAQM_F_POLICED;
 	paqm_inc(&q->notices_owed);
 	queued = paqm_fb_queue(q->fb, skb, &msg);
+	if (queued) { /* or its next packet tries again */
+		flow->round = q->round;
+		WRITE_ONCE(more->told, msg.erf);
+		WRITE_ONCE(more->told_ms, now_ms);
+	}
 	trace_notice(qdisc_dev(q->sch)->name, &p, &msg, queued);
 }
 
@@ -138,7 +140,7 @@ static noinline int paqm_drop(struct sk_buff *skb, struct Qdisc *sch, struct sk_
 /* The first packet after an idle time. */
 static void paqm_begin_busy(struct paqm_sched_data *q, u64 now)
 {
-	q->idle_ns += now - q->idle_since;
+	WRITE_ONCE(q->idle_ns, q->idle_ns + now - q->idle_since);
 	WRITE_ONCE(q->idle_since, now);
 	q->meter.busy = 0; /* whoever emptied the queue, a departure or not */
 	if (q->next_tx < now)
@@ -754,7 +756,7 @@ static void paqm_set_rules(struct paqm_sched_data *q, const struct paqm_config *
 	q->link.mpu = cfg->mpu;
 	q->link.layer = cfg->linklayer;
 	q->link_counts = paqm_link_counts(&q->link);
-	q->flows.age_ms = cfg->flow_age / USEC_PER_MSEC;
+	q->flows.age_ms = paqm_flow_clock((u64)cfg->flow_age * NSEC_PER_USEC);
 	if (cfg->seed && cfg->seed != q->cfg.seed)
 		prandom_seed_state(&q->rnd, cfg->seed);
 }
@@ -971,7 +973,7 @@ static int paqm_dump(struct Qdisc *sch, struct sk_buff *skb)
 static int paqm_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
-	u64 now = ktime_get_ns(), idle = READ_ONCE(q->idle_ns);
+	u64 now = ktime_get_ns(), idle = READ_ONCE(q->idle_ns), since;
 	struct paqm_fb *fb = smp_load_acquire(&q->fb); /* pairs with the release in change */
 	struct paqm_fb_stats notices = {};
 	struct tc_paqm_xstats st = {
@@ -985,7 +987,7 @@ static int paqm_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 		.seq = READ_ONCE(q->rounds),
 		.share_q16 = READ_ONCE(q->share_now),
 		.period_us = READ_ONCE(q->period_us),
-		.skip_us = paqm_skip_us(q),
+		.skip_us = READ_ONCE(q->skip_us),
 		.rtt_us = READ_ONCE(q->rtt_us),
 		.interval_us = READ_ONCE(q->interval_ns) / NSEC_PER_USEC,
 		.trim_q24 = READ_ONCE(q->trim),
@@ -1026,8 +1028,9 @@ static int paqm_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	paqm_class_stats(q, PAQM_MEDIA, &st.media);
 	paqm_class_stats(q, PAQM_ELASTIC, &st.elastic);
 	st.phi_q16 = PAQM_Q16_ONE - paqm_split(q);
-	if (!READ_ONCE(sch->q.qlen))
-		idle += now - READ_ONCE(q->idle_since);
+	since = READ_ONCE(q->idle_since);
+	if (!READ_ONCE(sch->q.qlen) && since < now) /* it may have begun since we looked */
+		idle += now - since;
 	st.idle_ns = idle;
 	if (fb)
 		paqm_fb_get_stats(fb, &notices);
@@ -1043,6 +1046,11 @@ static int paqm_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	st.echo_answered = notices.echo_answered;
 	st.echo_limited = notices.echo_limited;
 	st.echo_unknown = notices.echo_unknown;
+	st.echo_late = notices.echo_late;
+	st.echo_refused = notices.echo_refused;
+	st.echo_failed = notices.echo_failed;
+	if (paqm_auto_on(q))
+		st.headroom_q16 = READ_ONCE(q->auto_headroom) >> 8;
 	return gnet_stats_copy_app(d, &st, sizeof(st));
 }
 
@@ -1069,12 +1077,21 @@ static int __init paqm_module_init(void)
 	int err;
 
 	BUILD_BUG_ON(PAQM_HIST_SIZE != PAQM_HIST_BINS);
+	paqm_wq = alloc_workqueue("paqm", WQ_UNBOUND | WQ_HIGHPRI, 0);
+	if (!paqm_wq)
+		return -ENOMEM;
 	err = register_netdevice_notifier(&paqm_device_notifier);
 	if (err)
-		return err;
+		goto no_notifier;
 	err = register_qdisc(&paqm_qdisc_ops);
 	if (err)
-		unregister_netdevice_notifier(&paqm_device_notifier);
+		goto no_qdisc;
+	return 0;
+
+no_qdisc:
+	unregister_netdevice_notifier(&paqm_device_notifier);
+no_notifier:
+	destroy_workqueue(paqm_wq);
 	return err;
 }
 
@@ -1082,6 +1099,7 @@ static void __exit paqm_module_exit(void)
 {
 	unregister_qdisc(&paqm_qdisc_ops);
 	unregister_netdevice_notifier(&paqm_device_notifier);
+	destroy_workqueue(paqm_wq);
 }
 
 module_init(paqm_module_init);

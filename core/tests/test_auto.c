@@ -32,15 +32,15 @@ struct sim {
 	paqm_u64 limit;
 	paqm_u64 load_bps; /* fixed load instead of a part of the estimate */
 	paqm_u32 load_q24;
-	paqm_u32 queue;	  /* packets waiting */
-	paqm_u32 burst;	  /* packets that the device takes at once */
-	paqm_u32 held;	  /* packets in the device */
-	paqm_u64 offered; /* bit/s: what the senders have heard of */
-	paqm_u64 news;	  /* ns: when they hear again; 0: they know at once */
+	paqm_u32 queue;		   /* packets waiting */
+	paqm_u32 burst;		   /* packets that the device takes at once */
+	paqm_u32 held;		   /* packets in the device */
+	paqm_u64 offered;	   /* bit/s: what the senders have heard of */
+	paqm_u64 news;		   /* ns: when they hear again; 0: they know at once */
 	unsigned long ticks, over; /* all, and with more queue than allowed */
 	int margin;		   /* headroom is kept */
-	paqm_u64 most;	  /* highest estimate */
-	paqm_u32 longest; /* queue */
+	paqm_u64 most;		   /* highest estimate */
+	paqm_u32 longest;	   /* queue */
 };
 
 #define NEWS_NS (100 * MS)

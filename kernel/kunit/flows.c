@@ -107,6 +107,18 @@ static u64 paqm_nth(u64 n)
 	return n << 33 | PAQM_HASH_SET | n;
 }
 
+/* Times of the table as people read them. */
+static void paqm_kunit_clock(struct kunit *test)
+{
+	u64 ns;
+
+	for (ns = NSEC_PER_MSEC; ns < 40ULL * 86400 * NSEC_PER_SEC; ns *= 3) {
+		s64 ms = paqm_flow_ms(paqm_flow_clock(ns));
+
+		KUNIT_EXPECT_LE(test, abs(ms - (s64)paqm_div64(ns, NSEC_PER_MSEC)), 2);
+	}
+}
+
 static void paqm_kunit_claim(struct kunit *test)
 {
 	struct paqm_flow *a, *b;
@@ -685,6 +697,7 @@ static void paqm_kunit_walk_churn(struct kunit *test)
 }
 
 static struct kunit_case paqm_flows_cases[] = {
+	KUNIT_CASE(paqm_kunit_clock),
 	KUNIT_CASE(paqm_kunit_claim),
 	KUNIT_CASE(paqm_kunit_ageing),
 	KUNIT_CASE(paqm_kunit_reuse),

@@ -184,6 +184,7 @@ wait $s
 within "an answer after 3 s is late: no measurement" "$(stat .rtt_samples)" 0 0
 within "the host was asked" "$(jq .asked /run/tmp/answer)" 3 20
 within "its answers are not unknown" "$(stat .echo_unknown)" 0 0
+within "but late" "$(stat .echo_late)" 3 20
 fresh
 ip netns exec s3 sysctl -qw net.ipv4.icmp_echo_ignore_all=0
 host 3 send --to 10.0.9.2 --rate 8e4 --seconds 30 &

@@ -125,6 +125,10 @@ static const struct field xstats_fields[] = {
 	XSTATS_FIELD(U32, packets_tunnel, "tunnel_packets"),
 	XSTATS_FIELD(U32, packets_fragment, "fragment_packets"),
 	XSTATS_FIELD(U64, overload_ns, "overload_ns"),
+	XSTATS_FIELD(U32, echo_late, "echo_late"),
+	XSTATS_FIELD(U32, echo_refused, "echo_refused"),
+	XSTATS_FIELD(U32, echo_failed, "echo_failed"),
+	XSTATS_FIELD(Q16, headroom_q16, "headroom"),
 };
 
 static const struct field flow_fields[] = {
@@ -501,6 +505,8 @@ static void text_xstats(FILE *f, const struct tc_paqm_xstats *st, size_t len)
 	fprintf(f, "  capacity %s", measured_rate(st->capacity, buf[0]));
 	if (len > offsetof(struct tc_paqm_xstats, capacity_source))
 		fprintf(f, " (%s)", source_word(st->capacity_source, buf[0]));
+	if (st->headroom_q16)
+		fprintf(f, " headroom %.1f%%", st->headroom_q16 / 655.36);
 	fprintf(f, " fair rate %s media share %.1f%% (phi %.1f%%)",
 		measured_rate(st->fair_rate, buf[0]), st->share_q16 / 655.36, st->phi_q16 / 655.36);
 	print_nl();
@@ -519,14 +525,15 @@ static void text_xstats(FILE *f, const struct tc_paqm_xstats *st, size_t len)
 	fprintf(f, "  notices sent %u of %u owed; limited %u ring %u refused %u failed %u",
 		st->notices_sent, st->notices_owed, st->notices_limited, st->notices_ring,
 		st->notices_refused, st->notices_failed);
-	if (st->echo_sent || st->echo_limited) {
+	if (st->echo_sent || st->echo_limited || st->echo_refused || st->echo_failed) {
 		print_nl();
 		fprintf(f,
-			"  rtt mean %s max %s of %u senders; echo sent %u answered %u limited %u "
-			"unknown %u",
+			"  rtt mean %s max %s of %u senders; echo sent %u answered %u late %u "
+			"limited %u refused %u failed %u unknown %u",
 			measured_time(st->rtt_mean_us * 1000ULL, buf[0]),
 			measured_time(st->rtt_max_us * 1000ULL, buf[1]), st->rtt_samples,
-			st->echo_sent, st->echo_answered, st->echo_limited, st->echo_unknown);
+			st->echo_sent, st->echo_answered, st->echo_late, st->echo_limited,
+			st->echo_refused, st->echo_failed, st->echo_unknown);
 	}
 	print_nl();
 	fprintf(f, "  flow table %u/%u overflow %u policed %u; overload %u", st->table_used,

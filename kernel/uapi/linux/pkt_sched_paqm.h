@@ -215,6 +215,10 @@ struct tc_paqm_xstats {
 	__u32 packets_tunnel; /* tunnels, told by port or protocol: the outer flow counts */
 	__u32 packets_fragment; /* non-first fragments */
 	__u64 overload_ns;   /* time with the media queue above 2 N_out */
+	__u32 echo_late;     /* answers that came when they were no longer waited for */
+	__u32 echo_refused;  /* not sent: the source may not be answered any more */
+	__u32 echo_failed;   /* not sent: no route or memory */
+	__u32 headroom_q16;  /* bandwidth auto: part of the capacity that is not offered */
 };
 
 /* Where the capacity in struct tc_paqm_xstats comes from. */

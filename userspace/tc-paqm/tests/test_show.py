@@ -187,6 +187,7 @@ RENAMED = {
     "packets_tagged": ("tagged_packets", 1),
     "packets_tunnel": ("tunnel_packets", 1),
     "packets_fragment": ("fragment_packets", 1),
+    "headroom_q16": ("headroom", 1 << 16),
     "router_id": ("router", 0),
     "ecf": ("ecf", 0),
 }
