@@ -59,6 +59,19 @@ within "after 5 s of silence, per mille" "$(capacity "$before")" 999 1001
 blast --kind rtp --flows 2 --rate 1e6 --seconds 3
 within "1 Mbit/s of media on it" "$(capacity "$before")" 900 1100
 
+echo "# headroom: media that queues asks for it, and it goes when nothing queues"
+headroom() {
+	stat_of .headroom | awk '{ printf "%.0f", 1000 * $1 }'
+}
+within "none before, per mille" "$(headroom)" 0 5
+parent 4mbit
+blast --kind rtp --flows 3 --rate 8e6 --seconds 3
+high=$(headroom)
+within "media above the rate for 3 s" "$high" 400 500
+parent 20mbit
+blast --kind rtp --flows 3 --rate 1e6 --seconds 5
+within "5 s of little media later, less by" "$((high - $(headroom)))" 200 300
+
 echo "# media only, more than the start value: growth finds the rate"
 $tc qdisc del dev a0 parent 1:1
 $tc qdisc add dev a0 parent 1:1 handle 10: paqm bandwidth auto
