@@ -396,6 +396,9 @@ def check_manager(t: Trial) -> None:
         inside = ["ip", "netns", "exec", t.net.sender]
         for attempt in range(2):
             with t.log.open("wb") as log:
+                # as if the log went to the journal
+                st = os.fstat(log.fileno())
+                env["JOURNAL_STREAM"] = f"{st.st_dev}:{st.st_ino}"
                 t.daemon = subprocess.Popen(
                     [*inside, *t.command, "-i", "veth0"], env=env, stderr=log,
                     preexec_fn=pass_sockets, close_fds=False,
@@ -416,6 +419,8 @@ def check_manager(t: Trial) -> None:
                 last = manager.recv(100)
             assert last == b"STOPPING=1", last
             assert all(path.exists() for path in paths), "sockets of the manager were removed"
+            lines = t.log.read_text().splitlines()
+            assert lines and all(re.match(r"<[3-6]>(?!paqmd:)", line) for line in lines), lines
             client.sock.close()
         t.daemon, t.control = None, control
         for sock in held:
