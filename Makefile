@@ -13,6 +13,7 @@
 #	make bench-daemon	paqmd: 10,000 flows, 64 routers, memory, latency (root)
 #	make bench-encoder	the encoder beside x264enc while the rate falls and rises (slow)
 #	make streamer-checks	rate controllers on queues with and without advice, TFRC's bands (slow)
+#	make call-demo		a recorded call of two minutes and its report (out/call)
 #	make gcc-element	optional: GStreamer's Google congestion control (Rust; once)
 #	make tdc-kernel		the kernel's own cases for qdiscs, without and with the module (slow)
 #	make kernels		modules and suites on 6.1, 6.12 and the newest kernel (very slow)
@@ -93,7 +94,7 @@ fuzz: build
 	@for target in message record request keys offline conf; do \
 		feedback-daemon/fuzz/run.sh $$target $(SECONDS) || exit $$?; \
 	done
-	@for target in rtph264 ladder; do \
+	@for target in rtph264 ladder offer; do \
 		streamer/fuzz/run.sh $$target $(SECONDS) || exit $$?; \
 	done
 	@kernel/fuzz/run.sh $(SECONDS)
@@ -115,6 +116,11 @@ trace: build
 .PHONY: bench-daemon
 bench-daemon: build
 	@feedback-daemon/tests/bench.py --out out/bench-daemon $(BUILD)
+
+.PHONY: call-demo
+call-demo: build
+	@PYTHONPATH=testbed PYTHONDONTWRITEBYTECODE=1 "$(CACHE)/venv/bin/python" \
+		-m paqm_lab.call_lab --out out/call
 
 bench-encoder: build
 	@PYTHONPATH=testbed PYTHONDONTWRITEBYTECODE=1 "$(CACHE)/venv/bin/python" \

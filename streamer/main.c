@@ -14,6 +14,7 @@ static int usage(FILE *f)
 		   "\n"
 		   "  send   encode a file or a test picture and send it\n"
 		   "  recv   receive, decode and record a stream\n"
+		   "  call   picture and sound both ways, from host to host\n"
 		   "\n"
 		   "With --trace they send and log ready-made quality ladders instead, many flows\n"
 		   "at little cost; paqm-trace makes ladders and judges what arrived.\n"
@@ -46,6 +47,8 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[1], "recv"))
 		return is_trace(argc, argv) ? cmd_trace_recv(argc - 1, argv + 1)
 					    : cmd_recv(argc - 1, argv + 1);
+	if (!strcmp(argv[1], "call"))
+		return cmd_call(argc - 1, argv + 1);
 	fprintf(stderr, "paqm-streamer: no command '%s'\n", argv[1]);
 	return usage(stderr);
 }

@@ -16,8 +16,11 @@
 /* Least time between two regular RTCP packets, ns; feedback goes between them. */
 #define RTCP_INTERVAL 100000000ULL
 
+#define MEDIA_BANDWIDTH 1e6 /* bit/s, usual; reports get a twentieth of it */
+
 int cmd_send(int argc, char **argv);
 int cmd_recv(int argc, char **argv);
+int cmd_call(int argc, char **argv);
 
 gboolean parse_rate(const char *text, guint64 *rate, GError **error);
 GInetSocketAddress *parse_address(const char *text, guint16 default_port, GError **error);

@@ -18,7 +18,6 @@
 #include "streamer/rate.h"
 
 #define JITTER_MS 200
-#define MEDIA_BANDWIDTH 1e6 /* bit/s, usual; reports get a twentieth of it */
 
 struct receiver {
 	char *listen, *log_dir, *output;

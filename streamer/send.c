@@ -399,7 +399,9 @@ static gboolean build(struct sender *s, GRand *rand, GError **error)
 
 	s->bin = gst_bin_get_by_name(GST_BIN(s->pipeline), "bin");
 	g_signal_emit_by_name(s->bin, "get-internal-session", 0, &s->session);
-	g_object_set(s->session, "rtcp-min-interval", (guint64)RTCP_INTERVAL, NULL);
+	/* It would propose a source of its own to the payloader, and paqmd know another. */
+	g_object_set(s->session, "internal-ssrc", (guint)s->ssrc, "rtcp-min-interval",
+		     (guint64)RTCP_INTERVAL, NULL);
 	s->estimator = gst_bin_get_by_name(GST_BIN(s->pipeline), "estimator");
 	if (s->estimator)
 		g_object_set(s->estimator, "min-bitrate", (guint)s->rate_min, "max-bitrate",

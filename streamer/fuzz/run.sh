@@ -3,12 +3,12 @@
 # Build a fuzz target of the streamer with libFuzzer and run it. New inputs go to a directory
 # outside the tree; the committed corpus is only read.
 #
-# Usage: run.sh rtph264|ladder [SECONDS]
+# Usage: run.sh rtph264|ladder|offer [SECONDS]
 set -eu
 case "${1:-}" in
-rtph264 | ladder) ;;
+rtph264 | ladder | offer) ;;
 *)
-	echo "usage: $0 rtph264|ladder [SECONDS]" >&2
+	echo "usage: $0 rtph264|ladder|offer [SECONDS]" >&2
 	exit 2
 	;;
 esac
@@ -24,7 +24,7 @@ mkdir -p "$out/corpus"
 # shellcheck disable=SC2046 # flags are words
 "$cc" -std=gnu17 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined \
 	-fno-sanitize-recover=undefined -I"$src/.." -o "$out/fuzz" "$here/fuzz_$1.c" \
-	"$src/trace/rtph264.c" "$src/trace/ladder.c" "$src/options.c" \
+	"$src/trace/rtph264.c" "$src/trace/ladder.c" "$src/call/offer.c" "$src/options.c" \
 	$(pkg-config --cflags --libs gio-unix-2.0 jansson) -lm
 cd "$out"
 exec ./fuzz -max_total_time="${2:-60}" -max_len=2048 corpus "$here/corpus/$1"

@@ -84,9 +84,11 @@ def _checks(args: argparse.Namespace) -> int:
 
 
 def _report(args: argparse.Namespace) -> int:
-    from paqm_lab import report
+    from paqm_lab import call_report, report
 
-    say(f"report: {report.write(Path(args.directory))}")
+    directory = Path(args.directory)
+    write = call_report.write if call_report.is_recording(directory) else report.write
+    say(f"report: {write(directory)}")
     return 0
 
 
@@ -125,7 +127,9 @@ def parser() -> argparse.ArgumentParser:
     check.add_argument("directory", metavar="DIR")
     check.set_defaults(function=_checks)
 
-    again = commands.add_parser("report", help="write the report of a result again")
+    again = commands.add_parser(
+        "report", help="write the report of a result again, or that of a recorded call"
+    )
     again.add_argument("directory", metavar="DIR")
     again.set_defaults(function=_report)
 

@@ -219,6 +219,33 @@ def _convert(film: Path, target: Path, progress: Progress) -> tuple[int, str]:
     return count, digest.hexdigest()
 
 
+def prepare_sound(cache_dir: Path, progress: Progress = print) -> Path:
+    """The sound of the same sections: one channel, 48 kHz, 16 bit. Made once."""
+    sound = cache_dir / f"clip-{FORMAT}.wav"
+    if sound.exists():
+        return sound
+    film_fps = 24
+    cuts = "".join(
+        f"[0:a]atrim={first / film_fps}:{last / film_fps},asetpts=PTS-STARTPTS[s{i}];"
+        for i, (first, last) in enumerate(SECTIONS)
+    )
+    ends = "".join(f"[s{i}]" for i in range(len(SECTIONS)))
+    graph = (
+        f"{cuts}{ends}concat=n={len(SECTIONS)}:v=0:a=1,aresample=48000,pan=mono|c0=FC+0.5*FL+0.5*FR"
+    )
+    cache_dir.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="sound-", dir=cache_dir) as name:
+        film, made = _fetch(Path(name), progress), Path(name) / "clip.wav"
+        cmd = [ffmpeg_exe(), "-nostdin", "-v", "error", "-i", str(film), "-filter_complex", graph]
+        cmd += ["-c:a", "pcm_s16le", str(made)]
+        done = subprocess.run(cmd, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            said = done.stderr.strip().splitlines() or ["no output"]
+            raise LabError(f"ffmpeg cannot convert the clip's sound: {said[-1]}")
+        os.replace(made, sound)
+    return sound
+
+
 def prepare(cache_dir: Path, progress: Progress = print) -> Path:
     """Return the clip in the cache, making it first where it is missing or of another format."""
     clip, stamp = cache_dir / "clip.y4m", cache_dir / "clip.json"

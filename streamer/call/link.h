@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The link between the two ends of a call: TLS with a pre-shared key, so that
+ * each end proves to know the secret and nobody else can read the SRTP keys.
+ * No server, no certificate.
+ */
+#ifndef PAQM_CALL_LINK_H
+#define PAQM_CALL_LINK_H
+
+#include <gio/gio.h>
+
+#define LINK_SECRET_MIN 16 /* bytes */
+#define LINK_HANDSHAKE_S 5
+#define LINK_CONNECT_S 30
+
+struct call_link;
+
+/* A whole line without its end; NULL: the link is gone, and why. */
+typedef void (*link_line_fn)(const char *line, gsize len, const char *why, gpointer data);
+
+GBytes *link_secret(const char *path, GError **error);
+struct call_link *link_listen(GInetSocketAddress *addr, GBytes *secret, GError **error);
+struct call_link *link_connect(GInetSocketAddress *addr, GBytes *secret, GError **error);
+GInetAddress *link_peer(const struct call_link *l);
+gboolean link_exchange(struct call_link *l, const char *line, char **answer, GError **error);
+void link_watch(struct call_link *l, link_line_fn fn, gpointer data);
+void link_send(struct call_link *l, const char *line);
+void link_free(struct call_link *l);
+
+#endif /* PAQM_CALL_LINK_H */

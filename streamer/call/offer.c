@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "streamer/call/offer.h"
+
+#include <jansson.h>
+#include <string.h>
+
+#include "streamer/options.h"
+
+const char *const call_media_names[CALL_MEDIA] = {"video", "audio"};
+
+/* Text of the peer for the terminal: nothing that moves a cursor. */
+static void printable(char *out, gsize size, const char *text)
+{
+	gsize n = 0;
+
+	for (const char *p = text; *p && n + 1 < size; p++)
+		out[n++] = g_ascii_isprint(*p) ? *p : '?';
+	out[n] = 0;
+}
+
+/* One line, with its end; free with g_free(). */
+static char *line_of(json_t *root)
+{
+	char *text = json_dumps(root, JSON_COMPACT), *line = g_strconcat(text, "\n", NULL);
+
+	free(text);
+	json_decref(root);
+	return line;
+}
+
+char *offer_write(const struct offer *o)
+{
+	json_t *root = json_pack("{s:i, s:s, s:I}", "paqm-call", OFFER_VERSION, "name", o->name,
+				 "rate-max", (json_int_t)o->rate_max);
+
+	for (int i = 0; i < CALL_MEDIA; i++) {
+		const struct offer_stream *st = &o->stream[i];
+		json_t *stream = json_pack("{s:i}", "port", st->port);
+
+		if (st->sends) {
+			char *key = g_base64_encode(st->key, OFFER_KEY);
+
+			json_object_set_new(stream, "ssrc", json_integer(st->ssrc));
+			json_object_set_new(stream, "key", json_string(key));
+			g_free(key);
+		}
+		json_object_set_new(root, call_media_names[i], stream);
+	}
+	return line_of(root);
+}
+
+static gboolean bad(GError **error, const char *what)
+{
+	g_set_error(error, USAGE_ERROR, 0, "the peer's offer: %s", what);
+	return FALSE;
+}
+
+static gboolean read_stream(struct offer_stream *st, json_t *json, GError **error)
+{
+	json_t *ssrc = json_object_get(json, "ssrc"), *key = json_object_get(json, "key");
+	json_int_t port = json_integer_value(json_object_get(json, "port"));
+	gsize len = 0;
+	guchar *raw;
+
+	if (!json_is_object(json) || port < 1024 || port > 65534)
+		return bad(error, "a stream needs a port from 1024 to 65534");
+	st->port = (guint16)port;
+	if (!ssrc && !key)
+		return TRUE;
+	if (!json_is_integer(ssrc) || json_integer_value(ssrc) < 1 ||
+	    json_integer_value(ssrc) > G_MAXUINT32 || !json_is_string(key) ||
+	    json_string_length(key) > 2 * OFFER_KEY)
+		return bad(error, "a stream that is sent needs ssrc and key");
+	raw = g_base64_decode(json_string_value(key), &len);
+	if (len == OFFER_KEY)
+		memcpy(st->key, raw, OFFER_KEY);
+	g_free(raw);
+	if (len != OFFER_KEY)
+		return bad(error, "a key must have 30 bytes in base64");
+	st->ssrc = (guint32)json_integer_value(ssrc);
+	st->sends = TRUE;
+	return TRUE;
+}
+
+/**
+ * offer_read() - the peer's first line
+ * @line: without its end
+ */
+gboolean offer_read(struct offer *o, const char *line, gsize len, GError **error)
+{
+	json_error_t at;
+	json_t *root = len > OFFER_LINE ? NULL : json_loadb(line, len, JSON_REJECT_DUPLICATES, &at);
+	json_int_t rate;
+	const char *name;
+	gboolean ok;
+
+	memset(o, 0, sizeof(*o));
+	if (!root || !json_is_object(root)) {
+		json_decref(root);
+		return bad(error, "is not one JSON object of at most 4096 bytes");
+	}
+	if (json_integer_value(json_object_get(root, "paqm-call")) != OFFER_VERSION) {
+		json_decref(root);
+		return bad(error, "is of another version; both ends need the same program");
+	}
+	name = json_string_value(json_object_get(root, "name"));
+	printable(o->name, sizeof(o->name), name ? name : "?");
+	rate = json_integer_value(json_object_get(root, "rate-max"));
+	if (rate < 1000 || rate > 4000000000) {
+		json_decref(root);
+		return bad(error, "rate-max must be 1000 to 4000000000 bit/s");
+	}
+	o->rate_max = (guint64)rate;
+	ok = TRUE;
+	for (int i = 0; i < CALL_MEDIA && ok; i++)
+		ok = read_stream(&o->stream[i], json_object_get(root, call_media_names[i]), error);
+	json_decref(root);
+	return ok;
+}
+
+/* A later line; @text only goes with a farewell. */
+char *note_write(enum note_kind kind, const char *text)
+{
+	if (kind == NOTE_BYE)
+		return line_of(json_pack("{s:s}", "bye", text));
+	return line_of(json_pack("{s:b}", "muted", kind == NOTE_MUTED));
+}
+
+/* What a later line says; NOTE_NONE: nothing that this version knows. */
+enum note_kind note_read(const char *line, gsize len, char text[OFFER_NAME])
+{
+	json_t *root =
+		len > OFFER_LINE ? NULL : json_loadb(line, len, JSON_REJECT_DUPLICATES, NULL);
+	json_t *muted = json_object_get(root, "muted"), *bye = json_object_get(root, "bye");
+	enum note_kind kind = NOTE_NONE;
+
+	text[0] = 0;
+	if (json_is_string(bye)) {
+		kind = NOTE_BYE;
+		printable(text, OFFER_NAME, json_string_value(bye));
+	} else if (json_is_boolean(muted)) {
+		kind = json_is_true(muted) ? NOTE_MUTED : NOTE_UNMUTED;
+	}
+	json_decref(root);
+	return kind;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the two ends of a call tell each other over their TLS link: JSON
+ * objects, one per line. The first is the offer, the same from both ends;
+ * later ones are notes. Pure functions; they read what the peer sent and
+ * trust nothing in it.
+ *
+ *   {"paqm-call":1,"name":"...","video":{"port":P,"ssrc":S,"key":"BASE64"},
+ *    "audio":{"port":P,"ssrc":S,"key":"BASE64"},"rate-max":BPS}
+ *   {"muted":true}  {"bye":"..."}
+ *
+ * A stream that an end does not send is left out. `port` is where the end
+ * receives; `key` is the SRTP master key and salt (RFC 3711) of what it sends.
+ */
+#ifndef PAQM_CALL_OFFER_H
+#define PAQM_CALL_OFFER_H
+
+#include <glib.h>
+#include <stdint.h>
+
+#define OFFER_VERSION 1
+#define OFFER_KEY 30	/* AES-128 master key and 112-bit salt */
+#define OFFER_NAME 64	/* bytes of a name, with the final zero */
+#define OFFER_LINE 4096 /* bytes of a line at most */
+
+enum call_media { CALL_VIDEO, CALL_AUDIO, CALL_MEDIA };
+
+extern const char *const call_media_names[CALL_MEDIA];
+
+struct offer_stream {
+	guint16 port; /* where the end receives; RTCP one above */
+	gboolean sends;
+	guint32 ssrc; /* of what it sends */
+	guint8 key[OFFER_KEY];
+};
+
+struct offer {
+	char name[OFFER_NAME]; /* for people: printable characters only */
+	struct offer_stream stream[CALL_MEDIA];
+	guint64 rate_max; /* bit/s that the end wants to receive at most */
+};
+
+enum note_kind { NOTE_NONE, NOTE_MUTED, NOTE_UNMUTED, NOTE_BYE };
+
+char *offer_write(const struct offer *o);
+gboolean offer_read(struct offer *o, const char *line, gsize len, GError **error);
+char *note_write(enum note_kind kind, const char *text);
+enum note_kind note_read(const char *line, gsize len, char text[OFFER_NAME]);
+
+#endif /* PAQM_CALL_OFFER_H */

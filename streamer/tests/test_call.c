@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What the ends of a call say to each other: round trip, and what is refused. */
+#include <stdio.h>
+#include <string.h>
+
+#include "streamer/call/offer.h"
+
+static int failed;
+
+static void check(gboolean ok, const char *what, int k)
+{
+	if (ok)
+		return;
+	failed++;
+	printf("FAIL %s (%d)\n", what, k);
+}
+
+static void test_round_trip(void)
+{
+	struct offer a = {.name = "host \"x\"\n", .rate_max = 2000000}, b;
+	char *line;
+
+	for (int i = 0; i < CALL_MEDIA; i++) {
+		a.stream[i].port = (guint16)(5000 + 2 * i);
+		a.stream[i].sends = i == CALL_VIDEO;
+		a.stream[i].ssrc = 0xffffffff;
+		for (int k = 0; k < OFFER_KEY; k++)
+			a.stream[i].key[k] = (guint8)(k * 7);
+	}
+	line = offer_write(&a);
+	check(line[strlen(line) - 1] == '\n' && !strchr(line, '\n')[1], "one line", 0);
+	check(offer_read(&b, line, strlen(line) - 1, NULL), "own offers are read", 0);
+	check(!strcmp(b.name, "host \"x\"?"), "names are made printable", 0);
+	check(b.rate_max == a.rate_max, "rate", 0);
+	check(b.stream[CALL_VIDEO].sends && b.stream[CALL_VIDEO].ssrc == 0xffffffff &&
+		      !memcmp(b.stream[CALL_VIDEO].key, a.stream[CALL_VIDEO].key, OFFER_KEY),
+	      "what is sent", 0);
+	check(!b.stream[CALL_AUDIO].sends && b.stream[CALL_AUDIO].port == 5002, "what is not", 0);
+	g_free(line);
+}
+
+#define KEY "\"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\""
+#define OFFER(version, name, rate, video)                                                          \
+	"{\"paqm-call\":" version ",\"name\":" name ",\"rate-max\":" rate ",\"video\":" video      \
+	",\"audio\":{\"port\":5002}}"
+#define VIDEO "{\"port\":5000,\"ssrc\":7,\"key\":" KEY "}"
+
+static void test_refusals(void)
+{
+	static const struct {
+		const char *line, *says;
+	} cases[] = {
+		{OFFER("1", "\"a\"", "1000000", VIDEO), NULL},
+		{OFFER("1", "5", "1000000", VIDEO), NULL},
+		{"", "not one JSON object"},
+		{"[]", "not one JSON object"},
+		{"{\"paqm-call\":1,\"paqm-call\":1}", "not one JSON object"},
+		{OFFER("2", "\"a\"", "1000000", VIDEO), "another version"},
+		{OFFER("\"1\"", "\"a\"", "1000000", VIDEO), "another version"},
+		{OFFER("1", "\"a\"", "999", VIDEO), "rate-max"},
+		{OFFER("1", "\"a\"", "-1", VIDEO), "rate-max"},
+		{OFFER("1", "\"a\"", "4000000001", VIDEO), "rate-max"},
+		{OFFER("1", "\"a\"", "1e6", VIDEO), "rate-max"},
+		{OFFER("1", "\"a\"", "1000000", "{}"), "needs a port"},
+		{OFFER("1", "\"a\"", "1000000", "5"), "needs a port"},
+		{OFFER("1", "\"a\"", "1000000", "{\"port\":80}"), "needs a port"},
+		{OFFER("1", "\"a\"", "1000000", "{\"port\":65535}"), "needs a port"},
+		{OFFER("1", "\"a\"", "1000000", "{\"port\":5000,\"ssrc\":7}"), "ssrc and key"},
+		{OFFER("1", "\"a\"", "1000000", "{\"port\":5000,\"key\":" KEY "}"), "ssrc and key"},
+		{OFFER("1", "\"a\"", "1000000",
+		       "{\"port\":5000,\"ssrc\":4294967296,\"key\":" KEY "}"),
+		 "ssrc and key"},
+		{OFFER("1", "\"a\"", "1000000", "{\"port\":5000,\"ssrc\":7,\"key\":\"AAAA\"}"),
+		 "30 bytes"},
+		{OFFER("1", "\"a\"", "1000000", "{\"port\":5000,\"ssrc\":7,\"key\":\"*\"}"),
+		 "30 bytes"},
+	};
+	char *large = g_strnfill(OFFER_LINE + 1, ' ');
+	struct offer o;
+
+	for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+		GError *error = NULL;
+		gboolean ok = offer_read(&o, cases[i].line, strlen(cases[i].line), &error);
+
+		check(ok == !cases[i].says, "taken or refused", (int)i);
+		check(!cases[i].says || (error && strstr(error->message, cases[i].says)),
+		      error ? error->message : "no reason", (int)i);
+		g_clear_error(&error);
+	}
+	check(!offer_read(&o, large, OFFER_LINE + 1, NULL), "a line too long", 0);
+	g_free(large);
+}
+
+static void test_notes(void)
+{
+	static const struct {
+		const char *line;
+		enum note_kind kind;
+		const char *text;
+	} cases[] = {
+		{"{\"muted\":true}", NOTE_MUTED, ""},
+		{"{\"muted\":false}", NOTE_UNMUTED, ""},
+		{"{\"muted\":1}", NOTE_NONE, ""},
+		{"{\"bye\":\"so long\\u001b[2J\"}", NOTE_BYE, "so long?[2J"},
+		{"{\"new\":1}", NOTE_NONE, ""},
+		{"", NOTE_NONE, ""},
+		{"bye", NOTE_NONE, ""},
+	};
+	char text[OFFER_NAME], *line;
+
+	for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+		check(note_read(cases[i].line, strlen(cases[i].line), text) == cases[i].kind,
+		      "kind of note", (int)i);
+		check(!strcmp(text, cases[i].text), "text of note", (int)i);
+	}
+	for (enum note_kind kind = NOTE_MUTED; kind <= NOTE_BYE; kind++) {
+		line = note_write(kind, "x");
+		check(note_read(line, strlen(line) - 1, text) == kind, "own notes are read", kind);
+		g_free(line);
+	}
+}
+
+int main(void)
+{
+	test_round_trip();
+	test_refusals();
+	test_notes();
+	if (!failed)
+		printf("all is well\n");
+	return failed != 0;
+}
