@@ -73,7 +73,7 @@ def guest(lab: list[str], command: list[str], show: bool) -> tuple[int, str]:
 
 
 def figures(output: str) -> dict[str, int]:
-    found = re.findall(r"^(\{.*\})$", output, re.M)
+    found = re.findall(r"^(\{.*\})\r?$", output, re.M)
     parts: dict[str, int] = json.loads(found[-1]) if found else {}
     return parts
 
