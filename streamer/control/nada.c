@@ -30,6 +30,11 @@
  */
 #define CEILING 0.95
 #define PROBE 3.0
+/* Nor this: one answer to an overload instead of many small steps. */
+#define OVERLOAD 0.9
+#define OVERLOAD_QUEUE 0.020
+#define OVERLOAD_WINDOW 0.15
+#define BACK_OFF 0.9
 /* Nor these: after a burst of loss the square of its share swings far. */
 #define LOSS_MAX 0.1
 #define GAP_MAX 100 /* packets: longer ones are no pattern */
@@ -135,6 +140,17 @@ static double warped(const struct nada *n)
 	return QTH * exp(-LAMBDA * (n->queue - QTH) / QTH);
 }
 
+/* Less arrives than is sent, and it waits: what arrives is all there is. */
+static void back_off(struct nada *n, const struct fb_report *r)
+{
+	double recv = fb_recv_rate(r->fb, OVERLOAD_WINDOW);
+
+	if (n->queue < OVERLOAD_QUEUE || recv >= OVERLOAD * n->rate ||
+	    !(r->x_sent >= DATA_LIMITED * n->rate))
+		return;
+	n->rate = fmax(BACK_OFF * recv, n->rate / 2);
+}
+
 static void by_receiver_report(struct nada *n, const struct fb_report *r)
 {
 	if (r->fraction > RR_LOSS) {
@@ -171,6 +187,7 @@ void nada_report(struct nada *n, const struct ctl_params *p, const struct fb_rep
 	}
 	measure(n, r);
 	measure_loss(n, r);
+	back_off(n, r);
 	n->x = warped(n) + fmin(DLOSS * pow(n->p_loss / PLRREF, 2), LOSS_MAX);
 	ramp = ramp_rate(r);
 	if (r->now - n->congested > LOGWIN && ramp < CEILING * n->ceiling) {
