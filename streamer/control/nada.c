@@ -26,10 +26,12 @@
 #define DLOSS 0.010
 #define ALPHA 0.1
 /* Not in RFC 8698, whose ramp-up overshoots again and again: it ends below the
- * rate at which congestion last began, until there has been none for a while.
+ * rate at which congestion last began, and feels its way above that ever faster
+ * when there has been none for a while.
  */
 #define CEILING 0.95
-#define PROBE 3.0
+#define PROBE 2.0
+#define PROBE_FASTER 0.08 /* per second, of the ceiling and second */
 /* Nor this: one answer to an overload instead of many small steps. */
 #define OVERLOAD 0.9
 #define OVERLOAD_QUEUE 0.020
@@ -127,9 +129,10 @@ static void measure_loss(struct nada *n, const struct fb_report *r)
 		n->congested = r->now;
 	/* What arrived when it began is what the path carries. */
 	if (n->congested == r->now && r->now - began > LOGWIN)
-		n->ceiling = fb_recv_rate(r->fb, LOGWIN);
-	else if (r->now - n->congested > PROBE)
-		n->ceiling = INFINITY;
+		n->ceiling = fmax(fb_recv_rate(r->fb, LOGWIN), n->rate / 2);
+	else if (r->now - n->congested > PROBE && r->interval > 0)
+		n->ceiling *=
+			1 + PROBE_FASTER * fmin(r->interval, 1) * (r->now - n->congested - PROBE);
 }
 
 /* Beside flows that fill the buffer delay says little once packets are lost. */
@@ -189,9 +192,9 @@ void nada_report(struct nada *n, const struct ctl_params *p, const struct fb_rep
 	measure_loss(n, r);
 	back_off(n, r);
 	n->x = warped(n) + fmin(DLOSS * pow(n->p_loss / PLRREF, 2), LOSS_MAX);
-	ramp = ramp_rate(r);
-	if (r->now - n->congested > LOGWIN && ramp < CEILING * n->ceiling) {
-		n->rate = fmax(n->rate, ramp);
+	ramp = fmin(ramp_rate(r), CEILING * n->ceiling);
+	if (r->now - n->congested > LOGWIN && ramp > n->rate) {
+		n->rate = ramp;
 	} else {
 		double offset = n->x - PRIO * XREF * p->rate_max / n->rate;
 		double step = -KAPPA * (delta / TAU) * (offset / TAU) -
