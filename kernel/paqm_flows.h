@@ -547,7 +547,8 @@ struct paqm_census {
  * struct paqm_walk - how to measure during a walk
  * @now_ms: time
  * @window_ns: since the marks were set
- * @fair: rate that media flows were told last, bit/s; 0 before the first round
+ * @grain: rate of some full packets in the window: less is chance, bit/s
+ * @fair: rate that media flows may send since the last round, bit/s; 0 before the first
  * @mouse: elastic flows below this rate are mice, bit/s
  * @cautious: the queue grew: nobody is taken for limited by an old measurement
  * @police: flows that do not listen may be dropped
@@ -557,6 +558,7 @@ struct paqm_census {
 struct paqm_walk {
 	u32 now_ms;
 	u64 window_ns;
+	u64 grain;
 	u64 fair;
 	u64 mouse;
 	bool cautious;
@@ -565,7 +567,8 @@ struct paqm_walk {
 	u32 max_every;
 };
 
-#define PAQM_WINDOW_MIN_NS (150 * NSEC_PER_MSEC)
+/* tau1 takes at most half of the default period: what it leaves has to count, however late */
+#define PAQM_WINDOW_MIN_NS (120 * NSEC_PER_MSEC)
 #define PAQM_DEAF_NOTICE 8  /* rounds after which notices become rarer */
 #define PAQM_DEAF_STRIKE 3  /* rounds after which policing may begin */
 
@@ -658,7 +661,7 @@ static inline void paqm_flow_visit(struct paqm_flows *t, struct paqm_flow *f,
 	u32 bytes = READ_ONCE(f->bytes), silent = w->now_ms - READ_ONCE(f->last_ms);
 	u32 claim = READ_ONCE(g->claim);
 	u8 class = paqm_flow_class(f);
-	u64 rate;
+	u64 rate, diff;
 
 	smp_rmb(); /* pairs with smp_wmb() in paqm_flows_claim() */
 	if (READ_ONCE(f->tag) != tag)
@@ -672,7 +675,12 @@ static inline void paqm_flow_visit(struct paqm_flows *t, struct paqm_flow *f,
 		WRITE_ONCE(g->drop, 0);
 	} else if (w->window_ns >= PAQM_WINDOW_MIN_NS) {
 		rate = paqm_rate_bps(bytes - g->mark, w->window_ns);
-		g->rate = g->rate ? (g->rate + rate) / 2 : rate;
+		/* smoothed, but a new rate is not taken for half of it */
+		diff = rate > g->rate ? rate - g->rate : g->rate - rate;
+		if (diff > g->rate / 4 && diff > w->grain)
+			g->rate = rate;
+		else
+			g->rate = g->rate ? (g->rate + rate) / 2 : rate;
 	}
 	if (silent > -PAQM_SILENT_LONG) /* its last packet came after the round began */
 		silent = 0;

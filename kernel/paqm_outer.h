@@ -33,6 +33,8 @@
 #define PAQM_NOTICES_FREE 2000 /* a second; more only as */
 #define PAQM_NOTICE_PACKETS 512 /* one for so many packets: messages cost 2 % at most */
 #define PAQM_RTT_DEFAULT_US 100000	/* where `rtt` is measured and nobody answered yet */
+#define PAQM_GRAIN_BYTES 6000	/* four packets more or less in a window say nothing */
+#define PAQM_TAU2_MIN_US 150000	/* measuring time where tau1 is a measured RTT */
 #define PAQM_SMALL_DIV 20	/* uncounted media may take 5 % of c */
 #define PAQM_LARGE_BPS 100000000ULL	/* from here and with so many flows, */
 #define PAQM_LARGE_FLOWS 100		/* less headroom is enough */
@@ -171,8 +173,7 @@ static void paqm_derive_period(struct paqm_sched_data *q)
 	u32 rtt = paqm_rtt_us(q), period = q->cfg.period;
 
 	if (q->cfg.gop || !q->cfg.rtt)
-		period = max_t(u32, period, rtt + max_t(u32, q->cfg.gop,
-							PAQM_WINDOW_MIN_NS / NSEC_PER_USEC));
+		period = max_t(u32, period, rtt + max_t(u32, q->cfg.gop, PAQM_TAU2_MIN_US));
 	period = min_t(u32, period, PAQM_PERIOD_MAX_US);
 	WRITE_ONCE(q->rtt_us, rtt);
 	WRITE_ONCE(q->period_us, period);
@@ -303,6 +304,7 @@ static void paqm_measure(struct paqm_sched_data *q, u64 now, struct paqm_walk *w
 		w->window_ns = 0; /* marks from before a sleep */
 	if (w->window_ns < PAQM_WINDOW_MIN_NS)
 		return; /* too short to mean anything: the last figures stand */
+	w->grain = paqm_rate_bps(PAQM_GRAIN_BYTES, window);
 	q->outer_rate = paqm_rate_bps(bytes, window);
 	q->elastic_rate = paqm_rate_bps(elastic, window);
 	notices = paqm_muldiv(all, NSEC_PER_SEC, window * PAQM_NOTICE_PACKETS);
@@ -383,6 +385,11 @@ static void paqm_solve(struct paqm_sched_data *q, u32 n_out, bool event, bool st
 		q->fair = paqm_mm_solve(&q->census.mm, cap, PAQM_RATE_MIN, ceiling);
 		q->fair = min(q->fair + paqm_mul_q24(q->fair, q->trim), ceiling);
 	}
+	q->right = q->fair;
+	/* who takes what others leave of an equal division does not disobey */
+	if (q->cfg.law == PAQM_LAW_ECF)
+		q->right = max(q->fair, paqm_mm_solve(&q->census.mm, ceiling, PAQM_RATE_MIN,
+						      ceiling));
 }
 
 /* One notice round. @events: causes, 0 at the end of a period. */
@@ -393,10 +400,9 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events)
 	u32 old = paqm_split(q), new;
 	struct paqm_walk w = {
 		.now_ms = paqm_flow_clock(now),
-		.fair = q->fair,
+		.fair = q->right,
 		.mouse = max(paqm_mul_q24(mean_elastic, PAQM_MOUSE_Q24),
 			     paqm_div64(share_of_one, PAQM_MOUSE_SHARE_DIV)),
-		.cautious = events & (BIT(PAQM_EV_QUEUE) | BIT(PAQM_EV_CAPACITY)),
 		.police = q->cfg.police,
 		.overloaded = READ_ONCE(q->overloaded),
 		.max_every = max(1U, (u32)(PAQM_NOTICE_PAUSE_US / q->period_us)),
@@ -411,6 +417,10 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events)
 	paqm_auto_round(q);
 	if (restart)
 		paqm_measure(q, now, &w);
+	/* what was measured before the queue grew is not trusted until something new is */
+	q->cautious = events & (BIT(PAQM_EV_QUEUE) | BIT(PAQM_EV_CAPACITY)) ||
+		      (q->cautious && w.window_ns < PAQM_WINDOW_MIN_NS);
+	w.cautious = q->cautious;
 	paqm_flows_walk(&q->flows, &w, &q->census);
 	spin_lock(&q->top_lock);
 	q->top = q->census.top;

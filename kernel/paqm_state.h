@@ -161,12 +161,14 @@ struct paqm_sched_data {
 	struct paqm_fb_rtt rtt; /* to the senders, measured */
 	u64 walk_ns; /* time that a walk over the flow table takes */
 	u64 fair; /* R in force, bit/s on the wire as the qdisc counts */
+	u64 right; /* what a flow may send: R, or more where R is no max-min rate */
 	u64 outer_rate;
 	u64 elastic_rate;
 	u32 trim;
 	u32 mean_len; /* of media packets, bytes */
 	u32 n_media;
 	u32 n_elastic;
+	bool cautious; /* the queue grew, and nothing has been measured since */
 	bool large; /* many flows on a fast link: they even each other out */
 	u32 rtt_us; /* in force */
 	u32 period_us; /* in force */
