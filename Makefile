@@ -20,6 +20,7 @@
 #	make torture OPS=20000	random tc operations against traffic, kernel with all checkers (slow)
 #	make soak HOURS=1	so many virtual hours of traffic, every packet accounted for (slow)
 #	make acceptance		what the specification demands of the qdisc (slow)
+#	make multirouter	several routers, GFC-2, lost feedback (slow: out/multirouter)
 #	make bench-qdisc	what a packet costs, beside other qdiscs (slow)
 #	make tdc		cases of the qdisc in the kernel's tdc format
 #	make lint		formatters and static checks
@@ -37,7 +38,7 @@ SEED ?= 1
 LAB = testbed/paqm-lab
 CACHE = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/paqm
 
-.PHONY: help setup build demo demo-seeds test acceptance tdc tdc-kernel kernels torture soak lint fuzz bench-auto \
+.PHONY: help setup build demo demo-seeds test acceptance multirouter tdc tdc-kernel kernels torture soak lint fuzz bench-auto \
 	bench-encoder bench-qdisc deb clean
 help:
 	@sed -n 's/^#\t//p' Makefile
@@ -133,6 +134,10 @@ streamer-checks: build gcc-element
 
 gcc-element:
 	@setup/gcc-element/build.sh
+
+multirouter: build
+	@PYTHONPATH=testbed PYTHONDONTWRITEBYTECODE=1 "$(CACHE)/venv/bin/python" \
+		-m paqm_lab.multi.main --build $(BUILD) --out out/multirouter
 
 bench-qdisc: build
 	@PYTHONPATH=testbed PYTHONDONTWRITEBYTECODE=1 "$(CACHE)/venv/bin/python" \

@@ -24,7 +24,7 @@ LAB = TOP / "testbed" / "paqm-lab"
 OUT = TOP / "out" / "test"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "paqm"
 
-SLOW = {"acceptance", "tdc", "tdc-debug", "tdc-kernel"}  # only when named
+SLOW = {"acceptance", "multirouter", "tdc", "tdc-debug", "tdc-kernel"}  # only when named
 
 Result = tuple[int, list[str]]  # passed, names of what failed
 skipped: list[str] = []  # by the suite that runs, with their reasons
@@ -150,6 +150,9 @@ def main() -> int:
                        "--scale", "50", "--out", str(OUT / "attack")]),
         "acceptance": lambda: marked(
             "acceptance", ["kernel/lab-tests/spec.py", "run", "--build", args.build]),
+        "multirouter": lambda: marked(
+            "multirouter", ["env", "PYTHONPATH=testbed", str(CACHE / "venv" / "bin" / "python"),
+                            "-m", "paqm_lab.multi.main", "--build", args.build]),
         "tdc": lambda: marked("tdc", [*guest, "--timeout", "7200", "kernel/tc-tests/run.py"]),
         "daemon": lambda: marked(
             "daemon", [*guest, "feedback-daemon/tests/process.py", "--all",

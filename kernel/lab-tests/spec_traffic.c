@@ -4,7 +4,8 @@
  * virtual: a sender keeps its schedule to the nanosecond and costs no time.
  *
  *	spec_traffic send ...	UDP flows, constant or Poisson, fixed or following the advice of the
- *				router (ICMP, docs/protocol.md) after a lag of their own
+ *				router (ICMP, docs/protocol.md) after a lag of their own; or what
+ *				paqmd makes of the advice of several (feedback-daemon/paqm_ipc.h)
  *	spec_traffic sink ...	receives them: rates on the link, waiting times, series
  *
  * Sizes and rates are those of IP packets. Every payload carries its time of sending, so the
@@ -25,10 +26,12 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "core/paqm_msg.h"
+#include "feedback-daemon/paqm_ipc.h"
 
 #define NS 1000000000LL
 #define HEADERS 28 /* IPv4 and UDP */
@@ -41,6 +44,7 @@
 #define SIZES_MAX 32
 #define PORTS_MAX 64
 #define BATCH 64
+#define SSRC 0x1000 /* of the first flow */
 
 static void die(const char *format, ...)
 {
@@ -97,7 +101,7 @@ static void bind_port(int fd, int port)
 
 /* ------------------------------------------------------------------------ sender */
 
-enum law { FIXED, ECF, ERF };
+enum law { FIXED, ECF, ERF, PAQMD };
 
 struct change {
 	int64_t due;
@@ -126,7 +130,8 @@ struct sender {
 	int64_t lag;
 	int low[SIZES_MAX], high[SIZES_MAX], sizes;
 	unsigned short random[3];
-	int icmp; /* -1: does not listen */
+	double safe; /* bit/s while paqmd has no advice in force */
+	int ear;     /* raw ICMP socket or connection to paqmd; -1: does not listen */
 	FILE *log;
 	int64_t epoch;
 	uint64_t refused, messages, repeated;
@@ -200,7 +205,7 @@ static void send_one(struct sender *s, struct flow *f, int64_t now)
 		payload[1] = 96;
 		paqm_put16(payload + 2, (uint16_t)f->packets);
 		paqm_put32(payload + 4, (uint32_t)(f->packets * 90));
-		paqm_put32(payload + 8, 0x1000 + (uint32_t)(f - s->flow));
+		paqm_put32(payload + 8, SSRC + (uint32_t)(f - s->flow));
 	} else {
 		memset(payload, 0xFF, STAMP);
 	}
@@ -255,13 +260,97 @@ static void take_message(struct sender *s, const uint8_t *packet, size_t len, in
 			ldexp((double)fixed, -20), f->rate);
 }
 
-static void listen_icmp(struct sender *s, int64_t now)
+static void take_record(struct sender *s, const uint8_t *record, size_t len, int64_t now)
+{
+	struct paqm_ipc_rate r;
+	struct flow *f;
+
+	if (len != sizeof(r))
+		return;
+	memcpy(&r, record, sizeof(r));
+	if (r.hdr.magic != PAQM_IPC_MAGIC || r.hdr.version != PAQM_IPC_VERSION ||
+	    r.hdr.kind != PAQM_IPC_RATE || r.cookie >= (uint64_t)s->flows)
+		return;
+	f = &s->flow[r.cookie];
+	if (s->log)
+		fprintf(s->log, "%.6f %d %u %llu %u %u %llx\n", (double)(now - s->epoch) / NS,
+			(int)r.cookie, r.seq, (unsigned long long)r.rate_bps, r.cause, r.routers,
+			(unsigned long long)r.router_id);
+	if (r.cause == PAQM_CAUSE_NONE)
+		return;
+	s->messages++;
+	f->pending[f->tail++ % PENDING] =
+		(struct change){now + s->lag, r.rate_bps ? (double)r.rate_bps : s->safe};
+	if (f->tail - f->head > PENDING)
+		die("flow %d: more than %d records within the lag", (int)r.cookie, PENDING);
+}
+
+static void listen_ear(struct sender *s, int64_t now)
 {
 	uint8_t buf[2048];
 	ssize_t n;
 
-	while ((n = recv(s->icmp, buf, sizeof(buf), MSG_DONTWAIT)) > 0)
-		take_message(s, buf, (size_t)n, now);
+	while ((n = recv(s->ear, buf, sizeof(buf), MSG_DONTWAIT)) > 0) {
+		if (s->law == PAQMD)
+			take_record(s, buf, (size_t)n, now);
+		else
+			take_message(s, buf, (size_t)n, now);
+	}
+	if (!n)
+		die("paqmd has closed the connection");
+}
+
+static void map_v4(uint8_t to[16], const struct in_addr *from)
+{
+	memset(to, 0, 10);
+	memset(to + 10, 0xFF, 2);
+	memcpy(to + 12, from, 4);
+}
+
+/* Register every flow; traffic begins when paqmd watches for it. */
+static void join_paqmd(struct sender *s, const char *path)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	struct paqm_ipc_registered answer;
+	int i, answers = 0;
+	uint8_t buf[256];
+	ssize_t n;
+
+	if (strlen(path) >= sizeof(a.sun_path))
+		die("--paqmd: the path is too long for a socket");
+	strcpy(a.sun_path, path);
+	s->ear = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+	if (s->ear < 0 || connect(s->ear, (struct sockaddr *)&a, sizeof(a)))
+		die("paqmd at %s: %s", path, strerror(errno));
+	for (i = 0; i < s->flows; i++) {
+		struct paqm_ipc_register r = {
+			.hdr = {PAQM_IPC_MAGIC, PAQM_IPC_VERSION, PAQM_IPC_REGISTER, sizeof(r)},
+			.sport = (uint16_t)(s->sport + i),
+			.dport = ntohs(s->flow[i].to.sin_port),
+			.ssrc = SSRC + (uint32_t)i,
+			.floor_bps = (uint64_t)s->least,
+			.ceil_bps = (uint64_t)s->most,
+			.cookie = (uint64_t)i,
+		};
+
+		map_v4(r.daddr, &s->flow[i].to.sin_addr);
+		if (send(s->ear, &r, sizeof(r), MSG_NOSIGNAL) != sizeof(r))
+			die("paqmd at %s: %s", path, strerror(errno));
+	}
+	while (answers < s->flows) {
+		n = recv(s->ear, buf, sizeof(buf), 0);
+		if (n <= 0)
+			die("paqmd at %s closed the connection", path);
+		if (n != sizeof(answer))
+			continue; /* the present state of a flow */
+		memcpy(&answer, buf, sizeof(answer));
+		if (answer.hdr.kind != PAQM_IPC_REGISTERED)
+			continue;
+		if (answer.error)
+			die("paqmd refused flow %llu: %s", (unsigned long long)answer.cookie,
+			    strerror(answer.error));
+		answers++;
+	}
 }
 
 static void apply_changes(struct sender *s, struct flow *f, int64_t now)
@@ -270,7 +359,7 @@ static void apply_changes(struct sender *s, struct flow *f, int64_t now)
 		double v = f->pending[f->head++ % PENDING].value;
 		double old = f->rate;
 
-		if (s->law == ERF)
+		if (s->law != ECF)
 			f->rate = v;
 		else
 			f->rate = v < 1 ? f->rate * v : v > 1 ? f->rate + v : f->rate;
@@ -300,17 +389,17 @@ static int64_t next_event(struct sender *s, int64_t until)
 static void wait_until(struct sender *s, int64_t when, int64_t now)
 {
 	struct timespec t = {when / NS, when % NS};
-	struct pollfd p = {.fd = s->icmp, .events = POLLIN};
+	struct pollfd p = {.fd = s->ear, .events = POLLIN};
 
 	if (when <= now)
 		return;
-	if (s->icmp < 0) {
+	if (s->ear < 0) {
 		clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &t, NULL);
 		return;
 	}
 	t = (struct timespec){(when - now) / NS, (when - now) % NS};
 	if (ppoll(&p, 1, &t, NULL) > 0)
-		listen_icmp(s, now_ns());
+		listen_ear(s, now_ns());
 }
 
 static void run_sender(struct sender *s, int64_t begin, int64_t until)
@@ -370,10 +459,11 @@ static int send_main(int argc, char **argv)
 		{"epoch", 1, NULL, 'e'}, {"start", 1, NULL, 'a'},      {"stop", 1, NULL, 'b'},
 		{"law", 1, NULL, 'l'},	 {"min", 1, NULL, 'm'},	       {"max", 1, NULL, 'M'},
 		{"lag", 1, NULL, 'L'},	 {"seed", 1, NULL, 'x'},       {"log", 1, NULL, 'f'},
-		{"ideal", 1, NULL, 'i'}, {"ideal-from", 1, NULL, 'I'}, {0}};
-	static struct sender s = {.flows = 1, .rtp = true, .least = 1e4, .most = 1e12, .icmp = -1};
+		{"ideal", 1, NULL, 'i'}, {"ideal-from", 1, NULL, 'I'}, {"paqmd", 1, NULL, 'q'},
+		{"safe", 1, NULL, 'Q'},	 {0}};
+	static struct sender s = {.flows = 1, .rtp = true, .least = 1e4, .most = 1e12, .ear = -1};
 	double rate = 1e6, start = 0, stop = 1, epoch = 0;
-	const char *to = "10.2.0.2", *log_name = NULL;
+	const char *to = "10.2.0.2", *log_name = NULL, *paqmd = NULL;
 	int port = 5004, option, i;
 	char sizes[256] = "1000";
 	bool spread = false;
@@ -448,6 +538,13 @@ static int send_main(int argc, char **argv)
 		case 'I':
 			s.ideal_from = (uint64_t)number("ideal-from", optarg, 0, 1e12);
 			break;
+		case 'q':
+			paqmd = optarg;
+			s.law = PAQMD;
+			break;
+		case 'Q':
+			s.safe = number("safe", optarg, 1000, 1e12);
+			break;
 		default:
 			exit(2);
 		}
@@ -472,11 +569,15 @@ static int send_main(int argc, char **argv)
 		force_buffer(f->fd, SO_SNDBUFFORCE, 1 << 29);
 		bind_port(f->fd, s.sport + i);
 	}
-	if (s.law != FIXED) {
-		s.icmp = socket(AF_INET, SOCK_RAW | SOCK_NONBLOCK, IPPROTO_ICMP);
-		if (s.icmp < 0)
+	if (!s.safe)
+		s.safe = rate / s.flows;
+	if (paqmd) {
+		join_paqmd(&s, paqmd);
+	} else if (s.law != FIXED) {
+		s.ear = socket(AF_INET, SOCK_RAW | SOCK_NONBLOCK, IPPROTO_ICMP);
+		if (s.ear < 0)
 			die("no raw socket for the messages of routers: %s", strerror(errno));
-		force_buffer(s.icmp, SO_RCVBUFFORCE, 1 << 22);
+		force_buffer(s.ear, SO_RCVBUFFORCE, 1 << 22);
 	}
 	if (log_name) {
 		s.log = fopen(log_name, "w");

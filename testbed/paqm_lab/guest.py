@@ -227,7 +227,7 @@ class Guest:
             self.check()
             what()
 
-    def finish(self) -> None:
+    def end_programs(self) -> None:
         """Lets the senders and receivers end by themselves, then stops the rest."""
         for program in self.programs:
             if not program.lasts:
@@ -245,6 +245,10 @@ class Guest:
                 program.process.send_signal(signal.SIGINT)
                 if program.process.wait(timeout=GRACE):
                     raise Trouble(f"{program.name} failed at its end: {program.last_words()}")
+
+    def finish(self) -> None:
+        """Ends all programs; a capture that lost packets is no measurement."""
+        self.end_programs()
         lost = re.search(
             r"^([1-9]\d*) packets dropped", (self.out / "log" / "tcpdump.log").read_text(), re.M
         )
@@ -263,6 +267,15 @@ class Guest:
         self.follow_agenda()
         self.finish()
 
+    def write_record(self, error: str | None) -> None:
+        """guest.json: how it went."""
+        record = {
+            "t0_ns": self.t0_ns,
+            "error": error,
+            "programs": {program.name: program.process.poll() for program in self.programs},
+        }
+        (self.out / "guest.json").write_text(json.dumps(record, indent=1) + "\n")
+
 
 def main(config_file: str) -> int:
     """Runs the scenario; what went wrong is in guest.json, for the host to tell."""
@@ -272,12 +285,7 @@ def main(config_file: str) -> int:
         guest.run()
     except (Trouble, topology.CommandFailed, subprocess.TimeoutExpired) as err:
         error = str(err)
-    record = {
-        "t0_ns": guest.t0_ns,
-        "error": error,
-        "programs": {program.name: program.process.poll() for program in guest.programs},
-    }
-    (guest.out / "guest.json").write_text(json.dumps(record, indent=1) + "\n")
+    guest.write_record(error)
     return 0 if error is None else 1
 
 

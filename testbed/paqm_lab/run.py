@@ -82,7 +82,7 @@ def _need_sender(name: str) -> None:
             raise LabError("the libwebrtc sender is not installed; run setup/setup.sh")
 
 
-def _plugin_registry(target: Path, plugins: str) -> None:
+def plugin_registry(target: Path, plugins: str) -> None:
     """Lists GStreamer's plugins once on the host: guests neither spend time on it nor differ."""
     cache.need_programs(["gst-inspect-1.0"], "paqm-streamer")
     registry = cache.cache_dir() / "gstreamer-registry.bin"
@@ -166,7 +166,7 @@ class VariantRun:
         values = uml.environment(self.built, self.modules)
         if resolved["variant"]["sender"] == "paqm-streamer":
             registry = directory / "gstreamer-registry.bin"
-            _plugin_registry(registry, values["GST_PLUGIN_PATH"])
+            plugin_registry(registry, values["GST_PLUGIN_PATH"])
             values |= {"GST_REGISTRY": str(registry), "GST_REGISTRY_UPDATE": "no"}
         config = {
             **resolved,

@@ -50,7 +50,8 @@ def _sysctl(host: str, name: str, value: str) -> None:
     run("ip", "netns", "exec", host, "sysctl", "-qw", f"{name}={value}")
 
 
-def _add_host(host: str, forwards: bool) -> None:
+def add_host(host: str, forwards: bool) -> None:
+    """A namespace of its own, without IPv6."""
     run("ip", "netns", "add", host)
     run("ip", "-n", host, "link", "set", "dev", "lo", "up")
     _sysctl(host, "net.ipv6.conf.all.disable_ipv6", "1")
@@ -60,7 +61,7 @@ def _add_host(host: str, forwards: bool) -> None:
         _sysctl(host, "net.ipv4.ip_forward", "1")
 
 
-def _link(number: int, left: End, right: End) -> None:
+def link(number: int, left: End, right: End) -> None:
     """A cable between two hosts."""
     macs = [f"02:00:00:00:{number:02x}:{side:02x}" for side in (1, 2)]
     run(
@@ -118,9 +119,9 @@ def build(config: dict[str, Any]) -> None:
     """Lays out the network of a resolved scenario."""
     quarter = config["path"]["rtt_ms"] / 4
     for host, forwards in ((ROUTER, True), (FAR, True), (SINK, False)):
-        _add_host(host, forwards)
-    _link(1, End(ROUTER, FAR, "10.3.0.1"), End(FAR, ROUTER, "10.3.0.2"))
-    _link(2, End(FAR, SINK, "10.4.0.1"), End(SINK, FAR, SINK_ADDRESS))
+        add_host(host, forwards)
+    link(1, End(ROUTER, FAR, "10.3.0.1"), End(FAR, ROUTER, "10.3.0.2"))
+    link(2, End(FAR, SINK, "10.4.0.1"), End(SINK, FAR, SINK_ADDRESS))
     _route(ROUTER, "10.4.0.0/24", "10.3.0.2")
     _route(FAR, "default", "10.3.0.1")
     _route(SINK, "default", "10.4.0.1")
@@ -131,8 +132,8 @@ def build(config: dict[str, Any]) -> None:
         senders.append((TCP, "10.2.0.2"))
     for number, (host, address) in enumerate(senders, start=3):
         gateway = f"{address.rsplit('.', 1)[0]}.1"
-        _add_host(host, False)
-        _link(number, End(host, ROUTER, address), End(ROUTER, host, gateway))
+        add_host(host, False)
+        link(number, End(host, ROUTER, address), End(ROUTER, host, gateway))
         _route(host, "default", gateway)
         _delay(host, ROUTER, quarter)
         _delay(ROUTER, host, quarter)

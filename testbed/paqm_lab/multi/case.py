@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A run of several routers: its description, and what the logs of it say."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from paqm_lab.multi.net import HEADER, Network
+
+F64 = npt.NDArray[np.float64]
+Json = dict[str, Any]
+
+BIN = 0.05  # s, of the sink's series
+MBIT = 1e6
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A CBR flow that sends what its host's paqmd allows."""
+
+    name: str
+    source: str
+    sink: str
+    start: float
+    stop: float
+    rate: float = 1 * MBIT  # at first, and while no advice is in force
+    floor: float = 0.1 * MBIT
+    ceiling: float = 30 * MBIT
+    size: int = 1000  # bytes of an IP packet
+
+
+@dataclass
+class Case:
+    """One run in one guest."""
+
+    name: str
+    title: str
+    words: str  # what the figure shows
+    net: Network
+    duration: float
+    flows: list[Flow] = field(default_factory=list)
+    use: str = "erf"  # which value paqmd believes
+    daemons: list[Json] = field(default_factory=list)
+    programs: list[Json] = field(default_factory=list)
+    actions: list[Json] = field(default_factory=list)
+    directories: list[str] = field(default_factory=list)  # that programs expect
+    # share(t) of each flow at times, IP level, bit/s; empty: not drawn
+    shares: list[tuple[float, dict[str, float]]] = field(default_factory=list)
+    marks: list[tuple[float, str]] = field(default_factory=list)
+    judge: Callable[[Run, Checks], None] | None = None
+    facts: Json = field(default_factory=dict)
+
+    def port(self, flow: Flow) -> int:
+        return 6000 + self.flows.index(flow)
+
+    def at(self, t: float, host: str, *words: str, save: str = "") -> None:
+        """A command at its time."""
+        self.actions.append({"t": t, "host": host, "words": list(words), "save": save})
+
+    def program(
+        self, name: str, host: str, *words: str, start: float = 0, lasts: bool = False
+    ) -> None:
+        self.programs.append(
+            {"name": name, "host": host, "words": list(words), "start": start, "lasts": lasts}
+        )
+
+    def mark(self, t: float, text: str) -> None:
+        """Something that happens, for the diagram."""
+        self.marks.append((t, text))
+
+    def hosts(self) -> list[str]:
+        """Hosts of senders."""
+        return list(dict.fromkeys(flow.source for flow in self.flows))
+
+    def add_cbr(self, tool: Path, build: Path) -> None:
+        """Daemons, sources and sinks for the flows."""
+        for host in self.hosts():
+            self.add_daemon(host, build)
+        for sink in dict.fromkeys(flow.sink for flow in self.flows):
+            ports = ",".join(str(self.port(f)) for f in self.flows if f.sink == sink)
+            words = ["sink", "--ports", ports, "--epoch", "@T0@", "--bin", str(BIN)]
+            words += ["--from", str(self.facts.get("from", 0)), "--until", str(self.duration)]
+            words += ["--end", str(self.duration + 0.5)]
+            self.program(f"sink-{sink}", sink, str(tool), *words)
+        for flow in self.flows:
+            port = self.port(flow)
+            words = ["send", "--to", self.net.address(flow.sink), "--port", str(port)]
+            words += ["--sport", str(port + 14000), "--epoch", "@T0@", "--rate", f"{flow.rate:.0f}"]
+            words += ["--min", f"{flow.floor:.0f}", "--max", f"{flow.ceiling:.0f}"]
+            words += ["--sizes", str(flow.size), "--seed", str(port)]
+            words += ["--start", f"{flow.start:.6f}", "--stop", f"{flow.stop:.6f}"]
+            words += ["--paqmd", f"/run/paqmd-{flow.source}.sock", "--log", f"src-{flow.name}.txt"]
+            self.program(f"src-{flow.name}", flow.source, str(tool), *words)
+
+    def add_daemon(self, host: str, build: Path) -> None:
+        """paqmd on a host, and what it knows at the end."""
+        sockets = [f"/run/paqmd-{host}.sock", f"/run/paqmd-{host}.ctl"]
+        words = [str(build / "feedback-daemon" / "paqmd"), "--use", self.use]
+        words += ["--socket", sockets[0], "--control", sockets[1]]
+        self.daemons.append(
+            {"name": f"paqmd-{host}", "host": host, "words": words, "ready": sockets[0]}
+        )
+        control = str(build / "feedback-daemon" / "paqmctl")
+        self.at(
+            self.duration - 0.01,
+            host,
+            *(control, "--control", sockets[1], "show", "--json"),
+            save=f"paqmd-{host}.json",
+        )
+
+    def add_queue_log(self, host: str, device: str, *times: float) -> None:
+        """Statistics of the queue at some times and at the end."""
+        for t in (*times, self.duration - 0.005):
+            self.at(
+                t,
+                host,
+                *("tc", "-s", "-j", "qdisc", "show", "dev", device, "root"),
+                save=f"tc-{host}-{device}-{t:g}.json",
+            )
+
+    def config(self, out: Path, modules: Path, seed: int) -> Json:
+        """For the guest."""
+        return {
+            "case": self.name,
+            "seed": seed,
+            "out": str(out),
+            "modules": str(modules),
+            "link": None,
+            "duration": self.duration,
+            "net": self.net.as_dict(),
+            "directories": self.directories,
+            "daemons": self.daemons,
+            "programs": self.programs,
+            "actions": sorted(self.actions, key=lambda a: a["t"]),
+        }
+
+
+class Run:
+    """What a run left behind."""
+
+    def __init__(self, case: Case, directory: Path) -> None:
+        self.case = case
+        self.directory = directory
+        self._sinks: dict[str, Json] = {}
+
+    def output(self, program: str) -> Json:
+        """The JSON object that a program printed at its end."""
+        found: Json = json.loads((self.directory / "log" / f"{program}.log").read_text())
+        return found
+
+    def saved(self, name: str) -> Any:
+        return json.loads((self.directory / name).read_text())
+
+    def queue(self, host: str, device: str, t: float | None = None) -> Json:
+        """Statistics of a queue, at the end or at a time they were taken."""
+        when = self.case.duration - 0.005 if t is None else t
+        found: Json = self.saved(f"tc-{host}-{device}-{when:g}.json")[0]
+        return found
+
+    def port(self, flow: Flow) -> Json:
+        """What the sink says of a flow."""
+        if flow.sink not in self._sinks:
+            self._sinks[flow.sink] = self.output(f"sink-{flow.sink}")
+        found: Json = self._sinks[flow.sink]["ports"][str(self.case.port(flow))]
+        return found
+
+    def flow(self, name: str) -> Flow:
+        return next(f for f in self.case.flows if f.name == name)
+
+    def rate(self, flow: Flow, begin: float, end: float) -> float:
+        """Mean rate of arrival, bit/s, IP level."""
+        first, last = round(begin / BIN), round(end / BIN)
+        taken = sum(b[1] for b in self.port(flow)["bins"][first:last])
+        return float(taken * 8 / ((last - first) * BIN))
+
+    def series(self, flow: Flow, window: float) -> tuple[F64, F64]:
+        """Ends of a sliding window and the mean rates in it, bit/s."""
+        taken = np.array([b[1] for b in self.port(flow)["bins"]], np.float64)
+        n = round(window / BIN)
+        sums = np.concatenate([[0.0], np.cumsum(taken)])
+        rates = (sums[n:] - sums[:-n]) * 8 / window
+        return (np.arange(len(rates), dtype=np.float64) + n) * BIN, rates.astype(np.float64)
+
+    def records(self, flow: Flow) -> list[tuple[float, float, int, int, str]]:
+        """What paqmd told a source: time, rate, cause, routers, id of the least."""
+        found = []
+        for line in (self.directory / "log" / f"src-{flow.name}.txt").read_text().splitlines():
+            t, _, _, rate, cause, routers, router = line.split()
+            found.append((float(t), float(rate), int(cause), int(routers), router))
+        return found
+
+    def settled(
+        self, shares: dict[str, float], begin: float, end: float, within: float, window: float
+    ) -> tuple[float | None, str]:
+        """Seconds from @begin until all flows stay within a part of their share to @end.
+
+        From then on the mean of every window, wherever it begins, is within. The name is that of
+        the flow which is last; None: at the end some flow was still outside.
+        """
+        worst, name = 0.0, ""
+        for flow in self.case.flows:
+            if flow.name not in shares:
+                continue
+            t, rate = self.series(flow, window)
+            t = t - window  # a window's begin
+            chosen = (t > begin - BIN / 2) & (t <= end - window + BIN / 2)
+            bad = chosen & (np.abs(rate / shares[flow.name] - 1) > within)
+            if not bad.any():
+                continue
+            good = float(t[bad].max()) + BIN
+            if good > end - window + BIN / 2:
+                return None, flow.name
+            if good - begin > worst:
+                worst, name = good - begin, flow.name
+        return worst, name
+
+    def error(self, shares: dict[str, float], begin: float, end: float) -> tuple[float, str]:
+        """Largest deviation of a flow's mean rate from its share, and whose it is."""
+        found = {
+            flow.name: abs(self.rate(flow, begin, end) / shares[flow.name] - 1)
+            for flow in self.case.flows
+            if flow.name in shares
+        }
+        name = max(found, key=lambda n: found[n])
+        return found[name], name
+
+
+class Checks:
+    """Checks of all cases, in the format of docs/results-format.md."""
+
+    def __init__(self) -> None:
+        self.rows: list[Json] = []
+        self.figures: dict[str, Json] = {}
+
+    def add(
+        self, case: Case, name: str, value: float | None, relation: str, limit: float, unit: str,
+        source: str,
+    ) -> None:
+        good = value is not None and (value <= limit if relation == "<=" else value >= limit)
+        shown = None if value is None else round(float(value), 6)
+        self.rows.append(
+            {
+                "variant": case.name,
+                "name": name,
+                "value": shown,
+                "relation": relation,
+                "limit": limit,
+                "unit": unit,
+                "pass": good,
+                "source": source,
+            }
+        )
+
+    def figure(self, case: Case, name: str, value: Any) -> None:
+        """Something worth knowing that decides nothing."""
+        self.figures.setdefault(case.name, {})[name] = (
+            round(value, 6) if isinstance(value, float) else value
+        )
+
+
+def ip_share(wire_bps: float, size: int) -> float:
+    """A rate as the qdisc counts bytes, on the IP level."""
+    return wire_bps * size / (size + HEADER)
+
+
+def mean(values: Iterable[float]) -> float:
+    known = list(values)
+    return sum(known) / len(known) if known else 0.0

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Runs with several routers: `python -m paqm_lab.multi.main [--out DIR] [CASE...]`.
+
+Each case is a guest of its own. Writes DIR/CASE/ (raw logs), DIR/result.json (`checks`, see
+docs/results-format.md) and DIR/report.html. With names of cases only those are run,
+and the logs of the others are judged if they are there. Status 1 if a check fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from paqm_lab import cache, clip, kernel, uml
+from paqm_lab.errors import LabError
+from paqm_lab.multi import report
+from paqm_lab.multi.case import Case, Checks, Run
+from paqm_lab.multi.cases import all_cases
+from paqm_lab.multi.paths import add_streams
+from paqm_lab.multi.robust import flood
+from paqm_lab.run import plugin_registry, versions
+
+SEED = 1
+MARK = "<!-- figures: written by paqm_lab.multi.main --docs, do not edit below -->\n"
+PATIENCE = 60  # wall seconds per virtual second after which a guest is given up
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def compile_source(out: Path) -> Path:
+    """The sources and sinks of CBR traffic."""
+    tool = out / "spec_traffic"
+    source = cache.REPO / "kernel" / "lab-tests" / "spec_traffic.c"
+    command = ["cc", "-O2", "-Wall", "-Wextra", "-Werror", f"-I{cache.REPO}", "-o", str(tool)]
+    done = subprocess.run([*command, str(source), "-lm"], capture_output=True, text=True)
+    if done.returncode:
+        raise LabError(f"cannot compile {source}: {done.stderr.strip()}")
+    return tool
+
+
+def run_case(case: Case, home: Path, built: kernel.Kernel, modules: Path) -> float:
+    """Boots and runs; returns the wall time."""
+    if home.exists():
+        shutil.rmtree(home)
+    home.mkdir()
+    (home / "config.json").write_text(json.dumps(case.config(home, modules, SEED), indent=1) + "\n")
+    values = uml.environment(built, modules)
+    if case.facts.get("streams"):
+        registry = home / "gstreamer-registry.bin"
+        plugin_registry(registry, values["GST_PLUGIN_PATH"])
+        values |= {"GST_REGISTRY": str(registry), "GST_REGISTRY_UPDATE": "no"}
+    job = uml.Job(
+        directory=home / "guest",
+        command=[
+            str(cache.cache_dir() / "venv" / "bin" / "python"),
+            *("-m", "paqm_lab.multi.guest", str(home / "config.json")),
+        ],
+        environment=values,
+        cwd=cache.TESTBED,
+        seed=SEED,
+        timeout=120 + PATIENCE * case.duration,
+    )
+    result = uml.run(built, job)
+    result.console.rename(home / "kernel.log")
+    result.output.rename(home / "guest.log")
+    shutil.rmtree(home / "guest")
+    told = home / "guest.json"
+    error = json.loads(told.read_text())["error"] if told.exists() else None
+    if error and not result.reports:
+        raise LabError(f"{case.name}: {error} (in {home})")
+    if not result.good:
+        raise LabError(f"{case.name}: {result.explain()}")
+    return result.wall
+
+
+def ran(case: Case, out: Path) -> bool:
+    """Whether there are whole logs of a case."""
+    told = out / case.name / "guest.json"
+    return told.exists() and json.loads(told.read_text())["error"] is None
+
+
+def evaluate(cases: list[Case], out: Path) -> dict[str, Any]:
+    """Checks and figures from the raw logs."""
+    checks = Checks()
+    for case in cases:
+        if ran(case, out):
+            assert case.judge is not None
+            case.judge(Run(case, out / case.name), checks)
+        else:
+            checks.add(case, "ran_to_its_end", None, ">=", 1, "", "guest.json, log/")
+    return {"checks": checks.rows, "figures": checks.figures}
+
+
+def prepare(case: Case, tool: Path, build: Path) -> None:
+    """Gives a case its programs."""
+    if case.facts.get("streams"):
+        add_streams(case, build, clip.prepare(cache.cache_dir(), say))
+        return
+    case.add_cbr(tool, build)
+    if case.facts.get("flood"):
+        flood(case, str(tool))
+
+
+def main() -> int:
+    known = all_cases()
+    ap = argparse.ArgumentParser(description=__doc__)
+    ap.add_argument("--out", default=str(cache.REPO / "out" / "multirouter"))
+    ap.add_argument("--build", default=str(cache.REPO / "build"), help="Meson build directory")
+    ap.add_argument("--judge", action="store_true", help="run nothing, judge the logs again")
+    ap.add_argument(
+        "--docs", metavar="FILE", help="figures below the mark in FILE, diagram into img/ beside it"
+    )
+    ap.add_argument("case", nargs="*", metavar="CASE", help=", ".join(known))
+    args = ap.parse_args()
+    unknown = set(args.case) - set(known)
+    if unknown:
+        ap.error(f"no case {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+    out, build = Path(args.out).resolve(), Path(args.build).resolve()
+    for program in ("feedback-daemon/paqmd", "streamer/paqm-streamer"):
+        if not (build / program).exists():
+            raise LabError(f"{build / program} is missing; run `make build`")
+    out.mkdir(parents=True, exist_ok=True)
+    tool = compile_source(out)
+    built = kernel.ensure("lab", say)
+    cases = {name: make() for name, make in known.items()}
+    if not args.judge:
+        modules = kernel.build_modules(built, say)
+        for name in args.case or known:
+            case = cases[name]
+            prepare(case, tool, build)
+            begin = time.monotonic()
+            try:
+                run_case(case, out / name, built, modules)
+            except LabError as err: # the others may still tell something
+                say(f"multirouter: {err}")
+                continue
+            say(f"{name}: {case.duration:g} s simulated in {time.monotonic() - begin:.0f} s")
+    begun = [case for case in cases.values() if (out / case.name).exists()]
+    done = [case for case in begun if ran(case, out)]
+    result = {
+        "format": 1,
+        "scenario": "multirouter",
+        "title": "Several routers, and feedback that gets lost",
+        "seed": SEED,
+        "versions": versions(built),
+        **evaluate(begun, out),
+    }
+    (out / "result.json").write_text(json.dumps(result, indent=1) + "\n")
+    if args.docs:
+        text = Path(args.docs).read_text()
+        head, mark, _ = text.partition(MARK)
+        if not mark:
+            raise LabError(f"{args.docs} has no line {MARK.strip()}")
+        Path(args.docs).write_text(f"{head}{MARK}\n{report.table(result, done)}")
+        report.image(done, out, Path(args.docs).parent / "img" / "multirouter.png")
+    say(f"report: {report.write(result, done, out)}")
+    failed = 0
+    for check in result["checks"]:
+        failed += not check["pass"]
+        print(f"{'ok' if check['pass'] else 'not ok'} {check['variant']} {check['name']} "
+              f"({check['value']} {check['relation']} {check['limit']} {check['unit']})")
+    print(f"{len(result['checks']) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except LabError as err:
+        say(f"multirouter: {err}")
+        sys.exit(2)

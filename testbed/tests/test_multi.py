@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Runs with several routers: reference shares, routes, figures; nothing here boots a guest."""
+
+import json
+import math
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from paqm_lab import cache
+from paqm_lab.multi import cases, liar
+from paqm_lab.multi.case import BIN, Case, Checks, Flow, Run
+from paqm_lab.multi.net import Network, jain, max_min
+
+WIRE = (cases.SIZE + 14) / cases.SIZE  # what the qdisc counts of a packet
+
+
+def test_max_min_of_gfc2_is_the_published_one() -> None:
+    shares = cases.gfc2("maxmin", 0.96).facts["nominal"]
+    rates = {name: round(rate * WIRE / 1e6, 6) for name, rate in shares.items()}
+    assert len(rates) == 22
+    want = {"A": 4, "B": 2, "C": 14, "D": 14, "E": 14, "F": 4, "G": 2, "H": 21}
+    assert all(rates[name] == want[name[0]] for name in rates)
+
+
+def test_max_min_respects_ceilings() -> None:
+    # 100 Mbit/s for 50 flows that want 100 kbit/s at most, and 50 that take the rest
+    capacity = {"l": 100.0}
+    paths = {f"f{i}": ["l"] for i in range(4)}
+    assert set(max_min(capacity, paths).values()) == {25.0}
+    assert set(max_min(capacity, paths, ceiling=10).values()) == {10.0}
+    assert max_min({"a": 10, "b": 4}, {"x": ["a", "b"], "y": ["a"]}) == {"x": 4, "y": 6}
+
+
+def test_max_min_fills_links_and_no_flow_can_gain() -> None:
+    net = {str(n): float(m) for n, (m, _) in cases.GFC_LINKS.items()}
+    paths = {g: [str(n) for n in range(a, b)] for g, a, b, _ in cases.GFC_FLOWS}
+    shares = max_min(net, paths)
+    for name, path in paths.items():
+        # a bottleneck: full, and nobody on it has more
+        assert any(
+            math.isclose(sum(shares[f] for f in paths if link in paths[f]), net[link])
+            and shares[name] >= max(shares[f] for f in paths if link in paths[f]) - 1e-9
+            for link in path
+        )
+
+
+def test_jain() -> None:
+    assert jain([3, 3, 3]) == 1
+    assert jain([1, 0, 0, 0]) == 0.25
+    assert jain([0, 0]) == 0
+
+
+def test_routes_reach_every_cable_and_end() -> None:
+    net = Network()
+    for name in ("a", "b"):
+        net.host(name, True)
+    net.bottleneck("a", "b", 5, "paqm bandwidth 1mbit")
+    net.cable(net.host("s"), "a")
+    net.cable("b", net.host("k"))
+    routes = {h: dict(r.split(" via ") for r in lines) for h, lines in net.routes().items()}
+    hosts_of = {f"10.{c.number}.0.0/24": {c.left, c.right} for c in net.cables}
+    owner = {c.address(h): h for c in net.cables for h in (c.left, c.right)}
+    for start in net.forwards:
+        for target, ends in hosts_of.items():
+            at, steps = start, 0
+            while at not in ends:
+                at = owner[routes[at][target]]
+                steps += 1
+                assert steps < 10, "a loop"
+            assert at == start or net.forwards[at] or at in ends
+
+
+def test_every_case_can_be_described() -> None:
+    for name, make in cases.all_cases().items():
+        case = make()
+        assert case.name == name
+        assert case.judge is not None
+        assert len(case.net.cables) < 250 # numbers are bytes of addresses
+        assert all(len(c.left) < 16 and len(c.right) < 16 for c in case.net.cables) # devices
+        json.dumps(case.config(Path("/out"), Path("/ko"), 1))
+
+
+def _case(rates: list[float]) -> Case:
+    case = Case("x", "", "", Network(), 10.0)
+    case.flows = [Flow(f"f{i}", "s", "k", 0, 10) for i in range(len(rates))]
+    return case
+
+
+def _run(tmp_path: Path, rows: list[list[float]]) -> Run:
+    """A run whose sink saw these rates in Mbit/s, one column per flow, one row per bin."""
+    case = _case(rows[0])
+    ports = {
+        str(case.port(f)): {"bins": [[1, round(row[i] * 1e6 * BIN / 8), 0] for row in rows]}
+        for i, f in enumerate(case.flows)
+    }
+    (tmp_path / "log").mkdir()
+    (tmp_path / "log" / "sink-k.log").write_text(json.dumps({"ports": ports}))
+    return Run(case, tmp_path)
+
+
+def test_settled_is_the_end_of_the_last_deviation(tmp_path: Path) -> None:
+    # both at 2 from 3 s on, one drops out for a second at 5 s
+    rows = [[2.0, 2.0 if (t >= 60 and not 100 <= t < 120) else 1.0] for t in range(200)]
+    run = _run(tmp_path, rows)
+    shares = {"f0": 2e6, "f1": 2e6}
+    settled, who = run.settled(shares, 0, 9.9, 0.05, 0.5)
+    assert who == "f1"
+    # the last bad bin ends at 6 s: a window may begin there, or with a little of it inside
+    assert settled == pytest.approx(6.0, abs=BIN + 1e-9)
+    assert run.settled(shares, 0, 5.7, 0.05, 0.5)[0] is None
+    assert run.settled(shares, 7, 9.9, 0.05, 0.5)[0] == 0
+    assert run.rate(run.flow("f1"), 5, 6) == pytest.approx(1e6)
+
+
+def test_checks_refuse_what_was_not_measured() -> None:
+    checks = Checks()
+    case = _case([])
+    checks.add(case, "never", None, "<=", 1, "s", "")
+    checks.add(case, "good", 1.0, "<=", 1, "s", "")
+    checks.add(case, "bad", 0.9, ">=", 1, "s", "")
+    assert [row["pass"] for row in checks.rows] == [False, True, False]
+
+
+def _decode(icmp: bytes) -> dict[str, object]:
+    """What the project's own decoder in Python, written from the protocol's text, says."""
+    tool = cache.REPO / "feedback-daemon" / "wireshark"
+    code = (
+        "import sys, json; sys.path.insert(0, sys.argv[1]); import decode; "
+        "print(json.dumps(decode.decode(bytes.fromhex(sys.argv[2])), default=str))"
+    )
+    done = subprocess.run(
+        ["python3", "-c", code, str(tool), icmp.hex()], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, object] = json.loads(done.stdout)
+    return found
+
+
+def test_the_liar_writes_what_receivers_accept() -> None:
+    payload = struct.pack("!BBHII", 0x80, 96, 7, 630, 0x1000) + bytes(range(48))
+    udp = struct.pack("!HHHH", 20000, 6000, 8 + len(payload), 0) + payload
+    head = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0,
+                       bytes([10, 1, 0, 1]), bytes([10, 2, 0, 2]))
+    icmp = liar.message(head + udp, 0xBAD, 0x1234, 9, 1e12, 1.0)
+    assert liar.checksum(icmp) == 0
+    assert len(icmp) == 8 + 56 + 48
+    found = _decode(icmp)
+    assert found["erf_bps"] == pytest.approx(1e12) and found["seq"] == 9
+    assert found["router_id"] == f"{0xBAD:016x}" and found["boot"] == f"{0x1234:08x}"
