@@ -7,7 +7,8 @@
 /* Damping: a fall by a quarter soon after a raise by a quarter is a flap. Flows that join
  * make a few of them: nine flows that share a link within five seconds cost those that were
  * there one each, and must not hold them back. More than that, or one every two seconds for
- * long, hold the rate. Who was held is not trusted again before half a minute of quiet.
+ * long, hold the rate: it then rises slowly. Who was held is not trusted again before half a minute
+ * of quiet.
  */
 #define FLAP_SOON_NS 5000000000ULL
 #define FLAP_DEBT_NS 2500000000ULL
@@ -15,6 +16,7 @@
 #define FLAP_HOLD_NS 22000000000ULL
 #define FLAP_FREE_NS 15000000000ULL
 #define FLAP_MOST_NS 30000000000ULL
+#define FLAP_RISE_NS 4000000000ULL /* a held rate may rise by a quarter in a quarter of this */
 
 #define ECF_MIN_Q24 PAQM_Q24(1, 10) /* deepest single decrease (Paper F) */
 
@@ -239,8 +241,15 @@ void allow_damp(struct allow_set *s, uint64_t ceil_bps, uint64_t now_ns)
 	else if (d->debt_ns < FLAP_FREE_NS)
 		held = false;
 	d->held = held;
-	if (held && d->rate && rate > d->rate)
+	if (held && d->rate && rate > d->rate) {
+		/* slowly, not never: where a link swings by itself its lows are no right rate */
+		uint64_t ms = paqm_min64(now_ns - d->moved_ns, FLAP_RISE_NS) / 1000000;
+
+		d->rate = paqm_min64(rate, d->rate + d->rate * ms / (FLAP_RISE_NS / 1000000));
+		d->moved_ns = now_ns;
 		return;
+	}
+	d->moved_ns = now_ns;
 	d->rate = rate; /* 0: without advice the application decides; the past counts on */
 	if (!d->mark || rate < d->mark) {
 		d->mark = rate;

@@ -12,7 +12,7 @@
  * flow can have shown that router (anti-windup).
  *
  * What rises and falls again and again is damped: a fall counts at once, but
- * after a few of them the rate stays low until there has been quiet.
+ * after a few of them the rate rises slowly until there has been quiet.
  */
 #ifndef PAQMD_ALLOW_H
 #define PAQMD_ALLOW_H
@@ -60,12 +60,13 @@ struct allow {
  * @debt_ns: grows with each fall that follows a raise, and shrinks with time
  * @seen_ns: when @debt_ns was brought up to date
  * @raised: there was one, and no fall by a quarter since
- * @held: @rate may not rise
+ * @moved_ns: when @rate was set
+ * @held: @rate rises slowly
  * @known: it was held, and the debt has not been paid since
  */
 struct allow_damp {
 	uint64_t rate, mark;
-	uint64_t raised_ns;
+	uint64_t raised_ns, moved_ns;
 	uint64_t debt_ns;
 	uint64_t seen_ns;
 	bool raised, held, known;

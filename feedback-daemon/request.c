@@ -281,7 +281,7 @@ static void reason_advice(struct reason *r, const struct flow *f, const struct a
 	else if (f->rate.rate_bps < from->rate)
 		say(r, "damped",
 		    "router %s allows %.3f Mbit/s (%.1f s ago), but what routers allow has risen "
-		    "and fallen again and again: held at %.3f Mbit/s until there is quiet",
+		    "and fallen again and again: %.3f Mbit/s, slowly rising until there is quiet",
 		    who, told, age_s, (double)f->rate.rate_bps / 1e6);
 	else
 		say(r, "advice",
