@@ -98,7 +98,8 @@ fuzz: build
 	@for target in rtph264 ladder offer; do \
 		streamer/fuzz/run.sh $$target $(SECONDS) || exit $$?; \
 	done
-	@kernel/fuzz/run.sh $(SECONDS)
+	@kernel/fuzz/run.sh classify $(SECONDS)
+	@kernel/fuzz/run.sh inband $(SECONDS)
 	@$(LAB) exec --debug-kernel --memory 512M kernel/fuzz/lab_frames.py \
 		--count $$(($(SECONDS) * 100))
 

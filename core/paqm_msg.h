@@ -18,6 +18,7 @@
 #include "paqm_f32.h"
 
 #define PAQM_ICMP_TYPE_EXP 253	/* RFC 4727 experiment */
+#define PAQM_ICMP_TYPE_QUENCH 4 /* Source Quench of RFC 792, deprecated by RFC 6633 */
 #define PAQM_ICMP6_TYPE_EXP 100 /* RFC 4443 private experiment, error class */
 #define PAQM_ICMP_HDR 8
 #define PAQM_OBJ_LEN 48
@@ -380,6 +381,40 @@ static inline enum paqm_msg_err paqm_icmp6_decode(const paqm_u8 *buf, paqm_u32 l
 	if (paqm_checksum6(src, dst, buf, len) != 0)
 		return PAQM_MSG_CHECKSUM;
 	return paqm_icmp_parse(buf, len, 6, m, q);
+}
+
+#define PAQM_BARE_LEN (PAQM_ICMP_HDR + 28)
+
+/**
+ * paqm_bare_decode() - Source Quench of the published system, without object
+ * @buf: message, starting with the ICMP header
+ * @len: its length as given by the IP header
+ * @m: result: @m->ecf; the rest is 0
+ * @q: result, points into @buf
+ *
+ * 56 bytes with the IP header: value, IPv4 header without options, UDP header. It has
+ * no sequence and quotes nothing that only somebody on the path can know.
+ *
+ * Return: PAQM_MSG_OK, or why it was refused.
+ */
+static inline enum paqm_msg_err paqm_bare_decode(const paqm_u8 *buf, paqm_u32 len,
+						 struct paqm_msg *m, struct paqm_quote *q)
+{
+	static const struct paqm_msg none;
+	enum paqm_msg_err err;
+
+	if (len != PAQM_BARE_LEN)
+		return PAQM_MSG_SHORT;
+	if (buf[0] != PAQM_ICMP_TYPE_QUENCH || buf[1] != 0)
+		return PAQM_MSG_TYPE;
+	if (paqm_checksum(buf, len) != 0)
+		return PAQM_MSG_CHECKSUM;
+	err = paqm_quote_decode(buf + PAQM_ICMP_HDR, len - PAQM_ICMP_HDR, 4, q);
+	if (err != PAQM_MSG_OK)
+		return err;
+	*m = none;
+	m->ecf = paqm_get32(buf + 4);
+	return paqm_value_ok(m->ecf) ? PAQM_MSG_OK : PAQM_MSG_VALUE;
 }
 
 /* Serial number arithmetic (RFC 1982): is @a newer than @b? */

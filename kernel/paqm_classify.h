@@ -32,7 +32,7 @@
 #include <net/ip.h>
 #include <net/ipv6.h>
 #include "uapi/linux/pkt_sched_paqm.h"
-#include "core/paqm_msg.h"
+#include "core/paqm_inband.h"
 #include "paqm_compat.h"
 
 enum paqm_class { PAQM_MEDIA, PAQM_ELASTIC, PAQM_CLASSES };
@@ -233,6 +233,9 @@ static inline enum paqm_kind paqm_udp_kind(const u8 *h, unsigned int len, struct
 		return PAQM_KIND_SMALL;
 	case 20 ... 22: /* DTLS handshake; its data (23 and 32..63) may be anything */
 		return h[1] == 0xFE || h[1] == 1 ? PAQM_KIND_SMALL : PAQM_KIND_UNKNOWN_UDP;
+	case PAQM_PROBE_FIRST: /* a rate for the routers on the way, beside SRTP */
+		return get_unaligned_be32(h + 1) == PAQM_FIELD_MAGIC ? PAQM_KIND_SMALL :
+								       PAQM_KIND_UNKNOWN_UDP;
 	case 64 ... 79:
 		/* a TURN channel (RFC 8656 section 12.4) says its length, QUIC does not */
 		inner = get_unaligned_be16(h + 2);

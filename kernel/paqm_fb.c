@@ -3,7 +3,9 @@
  * paqm_feedback - builds and sends the feedback messages of sch_paqm
  *
  * Carrier `icmp`: ICMP type 253 (RFC 4727 experiment) and ICMPv6 type 100 (RFC 4443
- * private experiment) with the layout of core/paqm_msg.h.
+ * private experiment) with the layout of core/paqm_msg.h. Carrier `quench`: the same
+ * messages, but those about IPv4 as ICMP type 4, which NAT translates as an error about
+ * the quoted flow. ICMPv6 never had a Source Quench.
  *
  * What is never answered: fragments, packets with options or extension headers and
  * anything but UDP are not offered by the qdisc; sources that are no single host are
@@ -203,7 +205,7 @@ static void paqm_fb_send(struct paqm_fb *fb, const struct paqm_fb_entry *e)
 		len = paqm_icmp6_encode(icmp, PAQM_ICMP6_TYPE_EXP, path.src.s6_addr, to.s6_addr, q,
 					e->len, &msg);
 	else
-		len = paqm_icmp_encode(icmp, PAQM_ICMP_TYPE_EXP, q, e->len, &msg);
+		len = paqm_icmp_encode(icmp, READ_ONCE(fb->icmp_type), q, e->len, &msg);
 	err = paqm_path_send(fb->dev, &path, icmp, len);
 	paqm_fb_count(err ? &fb->st.failed : &fb->st.sent);
 }
@@ -276,6 +278,7 @@ struct paqm_fb *paqm_fb_create(struct net_device *dev)
 	INIT_WORK(&fb->work, paqm_fb_work);
 	spin_lock_init(&fb->lock);
 	fb->dev = dev;
+	fb->icmp_type = PAQM_ICMP_TYPE_EXP;
 	fb->active = 1;
 	fb->hash = get_random_u32();
 	paqm_echo_init(fb);
@@ -299,6 +302,20 @@ void paqm_fb_destroy(struct paqm_fb *fb)
 	kvfree_rcu(fb, rcu);
 }
 EXPORT_SYMBOL_GPL(paqm_fb_destroy);
+
+/**
+ * paqm_fb_set_carrier() - what messages about IPv4 are
+ * @fb: transmitter
+ * @feedback: PAQM_FEEDBACK_ICMP or PAQM_FEEDBACK_QUENCH
+ *
+ * Holds for notices that wait already, too.
+ */
+void paqm_fb_set_carrier(struct paqm_fb *fb, u32 feedback)
+{
+	WRITE_ONCE(fb->icmp_type, feedback == PAQM_FEEDBACK_QUENCH ? PAQM_ICMP_TYPE_QUENCH :
+								     PAQM_ICMP_TYPE_EXP);
+}
+EXPORT_SYMBOL_GPL(paqm_fb_set_carrier);
 
 /**
  * paqm_fb_set_rate() - bound on all messages together

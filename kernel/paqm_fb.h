@@ -73,6 +73,7 @@ struct paqm_peer {
  * @head: next entry to fill; only the qdisc writes it, under its lock
  * @tail: next entry to send; only @work writes it
  * @rate: bytes per second of the token bucket
+ * @icmp_type: of messages about IPv4
  * @lock: what follows; taken in process context and in softirq
  * @tokens: bytes in the bucket
  * @stamp: time of its last refill
@@ -100,6 +101,7 @@ struct paqm_fb {
 	u32 head;
 	u32 tail;
 	u64 rate;
+	u8 icmp_type;
 
 	spinlock_t lock; /* what follows but the ring */
 	u64 tokens;

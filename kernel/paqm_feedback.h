@@ -65,6 +65,7 @@ struct paqm_fb_rtt {
 
 struct paqm_fb *paqm_fb_create(struct net_device *dev);
 void paqm_fb_destroy(struct paqm_fb *fb);
+void paqm_fb_set_carrier(struct paqm_fb *fb, u32 feedback);
 void paqm_fb_set_rate(struct paqm_fb *fb, u64 bytes_per_second);
 void paqm_fb_set_prefixes(struct paqm_fb *fb, const struct tc_paqm_prefix *list, u32 n);
 void paqm_fb_set_key(struct paqm_fb *fb, u16 id, const u8 *key);

@@ -171,7 +171,7 @@ static const struct paqm_option {
 	PAQM_OPT(TCA_PAQM_FORCED_MD, forced_md, false, 0, 1, "forced-md must be 0 or 1"),
 	PAQM_OPT(TCA_PAQM_AI_HOLD, ai_hold, false, 0, 1, "ai-hold must be 0 or 1"),
 	PAQM_OPT(TCA_PAQM_FEEDBACK, feedback, false, 0, __PAQM_FEEDBACK_MAX - 1,
-		 "feedback must be none or icmp"),
+		 "feedback must be none, icmp, quench or in-band"),
 	PAQM_OPT(TCA_PAQM_CLASSIFY, classify, false, 0, __PAQM_CLASSIFY_MAX - 1,
 		 "classify must be auto or protocol"),
 	PAQM_OPT(TCA_PAQM_FLOWS, flows, false, PAQM_FLOWS_MIN, PAQM_FLOWS_MAX,

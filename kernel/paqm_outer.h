@@ -230,6 +230,7 @@ static void paqm_derive_queues(struct paqm_sched_data *q)
 			   4U << 20, 3U << 30));
 	WRITE_ONCE(q->calm, min3(q->limit, 2 * n_out, min(n.media_limit, n.elastic_limit)));
 	WRITE_ONCE(q->gso_split, max(paqm_bytes_us(q->capacity, q->cfg.media_target, 0), mtu));
+	WRITE_ONCE(q->gso_look, q->stamp ? 0 : q->gso_split);
 	small = max_t(u64, paqm_div64(q->capacity, PAQM_SMALL_DIV), 8000);
 	WRITE_ONCE(q->small_ns, paqm_div64(8ULL * NSEC_PER_SEC + small - 1, small));
 	WRITE_ONCE(u->st.share, cu);
@@ -281,7 +282,12 @@ static void paqm_publish(struct paqm_sched_data *q)
 	root = qdisc_root_sleeping(q->sch);
 	spin_lock_bh(qdisc_lock(root));
 	q->advice = msg;
-	if (q->cfg.feedback) /* else nobody is owed anything */
+	q->field = (struct paqm_field){
+		.rate = msg.erf,
+		.router = (u16)msg.router_id ? (u16)msg.router_id : 1,
+		.period = paqm_field_period(msg.period_ms),
+	};
+	if (q->tell) /* else nobody is owed anything */
 		q->round = q->rounds;
 	spin_unlock_bh(qdisc_lock(root));
 	rcu_read_unlock();

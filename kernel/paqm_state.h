@@ -14,6 +14,7 @@
 #include <net/pkt_sched.h>
 #include "uapi/linux/pkt_sched_paqm.h"
 #include "core/paqm_auto.h"
+#include "core/paqm_inband.h"
 #include "core/paqm_law.h"
 #include "core/paqm_link.h"
 #include "core/paqm_msg.h"
@@ -82,6 +83,7 @@ struct paqm_sched_data {
 	u32 overload_bytes; /* 2 N_out */
 	u32 limit; /* bytes of both queues */
 	u32 gso_split; /* GSO packets above this length are segmented, bytes */
+	u32 gso_look; /* above this length it is looked at whether one is to be */
 	u32 small_ns; /* uncounted media: ns of their budget per byte */
 	u64 small_due; /* ns: when their budget is used up to */
 	u32 not_ip;
@@ -99,6 +101,8 @@ struct paqm_sched_data {
 	u64 overload_since;
 	struct rnd_state rnd; /* draws of a qdisc with a seed */
 	u32 notices_owed;
+	u32 notices_unfit;
+	u32 stamped[4]; /* packets by enum paqm_stamp */
 	bool overloaded;
 	bool awake; /* timer and outer loop run */
 	bool elastic_awake; /* elastic traffic within the last period */
@@ -107,7 +111,10 @@ struct paqm_sched_data {
 	u64 idle_ns;
 	struct qdisc_watchdog watchdog;
 	struct paqm_fb *fb;
+	bool tell; /* by notices */
+	bool stamp; /* by rates in media packets */
 	struct paqm_msg advice; /* what notices say */
+	struct paqm_field field; /* the same for media packets */
 	u32 round; /* notice round, 0: none yet */
 	u32 notice_gap_ns; /* between two notices, in the long run */
 	u64 notice_due; /* ns: when the next may be taken */

@@ -47,6 +47,7 @@
 #include "paqm_classify.h"
 #include "paqm_feedback.h"
 #include "paqm_flows.h"
+#include "paqm_inband.h"
 #include "paqm_options.h"
 #include "paqm_outer.h"
 #include "paqm_state.h"
@@ -88,7 +89,7 @@ static void paqm_wake(struct paqm_sched_data *q, u64 now)
 static bool paqm_notice_owed(const struct paqm_sched_data *q, const struct paqm_flow *flow, u64 now)
 {
 	return (u16)(q->round - flow->round) >= (READ_ONCE(flow->every) & PAQM_EVERY_MAX) &&
-	       q->cfg.feedback && q->notice_due <= now + PAQM_NOTICE_BURST_NS;
+	       q->tell && q->notice_due <= now + PAQM_NOTICE_BURST_NS;
 }
 
 /* Take the head of a packet for a notice, if it is one that may be quoted. */
@@ -106,8 +107,10 @@ static noinline void paqm_notice(struct paqm_sched_data *q, struct paqm_flow *fl
 						   (flow->tag ^ q->round) % PAQM_SPACING_MS)
 		return;
 	paqm_identify(skb, &q->rules, &p);
-	if (!p.quotable)
+	if (!p.quotable) { /* fragment, options, tags, too short: left alone */
+		paqm_inc(&q->notices_unfit);
 		return;
+	}
 	q->notice_due = max(q->notice_due, now) + q->notice_gap_ns;
 	msg = q->advice;
 	if (q->overloaded)
@@ -122,6 +125,27 @@ static noinline void paqm_notice(struct paqm_sched_data *q, struct paqm_flow *fl
 		WRITE_ONCE(more->told_ms, now_ms);
 	}
 	trace_notice(qdisc_dev(q->sch)->name, &p, &msg, queued);
+}
+
+/*
+ * Lower the rate in a packet of a media flow that goes into the queue, or in a probe,
+ * which belongs to no flow. The packet's headers may move.
+ */
+static noinline void paqm_stamp_packet(struct paqm_sched_data *q, struct paqm_flow *flow,
+				       struct sk_buff *skb, u64 now)
+{
+	enum paqm_stamp done;
+
+	if (!q->field.rate) /* nothing is known yet */
+		return;
+	done = paqm_stamp(skb, &q->field, flow);
+	paqm_inc(&q->stamped[done]);
+	if (flow && done != PAQM_STAMP_NONE) {
+		struct paqm_flow_more *more = paqm_flow_more(&q->flows, flow);
+
+		WRITE_ONCE(more->told, q->advice.erf);
+		WRITE_ONCE(more->told_ms, paqm_flow_clock(now));
+	}
 }
 
 static noinline int paqm_drop(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free,
@@ -403,6 +427,8 @@ static __always_inline int paqm_put(struct sk_buff *skb, struct Qdisc *sch, enum
 			   prob);
 	}
 
+	if (class == PAQM_MEDIA && unlikely(q->stamp))
+		paqm_stamp_packet(q, flow, skb, now);
 	if (!sch->q.qlen)
 		paqm_begin_busy(q, now);
 	paqm_skb_cb(skb)->enqueued = now;
@@ -477,6 +503,13 @@ static noinline int paqm_enqueue_gso(struct sk_buff *skb, struct Qdisc *sch, int
 	return ret;
 }
 
+/* Is a GSO packet to be cut? Also, rates are written into single packets only. */
+static bool paqm_cuts(const struct paqm_sched_data *q, const struct sk_buff *skb)
+{
+	return qdisc_pkt_len(skb) > q->gso_split ||
+	       (q->stamp && skb_shinfo(skb)->gso_type & SKB_GSO_UDP_L4);
+}
+
 static int paqm_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
@@ -484,7 +517,7 @@ static int paqm_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff *
 
 	if (unlikely(class < 0))
 		return ~class;
-	if (unlikely(qdisc_pkt_len(skb) > q->gso_split) && skb_is_gso(skb))
+	if (unlikely(qdisc_pkt_len(skb) > q->gso_look) && skb_is_gso(skb) && paqm_cuts(q, skb))
 		return paqm_enqueue_gso(skb, sch, class, to_free);
 	if (unlikely(class < PAQM_CLASSES))
 		return paqm_enqueue_chosen(skb, sch, class, to_free);
@@ -744,6 +777,12 @@ static void paqm_derive_inner(struct paqm_sched_data *q)
 					     PAQM_Q24_ONE / 64, PAQM_Q24_ONE / 2));
 }
 
+/* Are senders told by messages? */
+static bool paqm_tells(const struct paqm_config *cfg)
+{
+	return cfg->feedback == PAQM_FEEDBACK_ICMP || cfg->feedback == PAQM_FEEDBACK_QUENCH;
+}
+
 /* The rules of the recogniser and the framing of the link; under the qdisc lock. */
 static void paqm_set_rules(struct paqm_sched_data *q, const struct paqm_config *cfg)
 {
@@ -757,6 +796,8 @@ static void paqm_set_rules(struct paqm_sched_data *q, const struct paqm_config *
 	q->link.layer = cfg->linklayer;
 	q->link_counts = paqm_link_counts(&q->link);
 	q->flows.age_ms = paqm_flow_clock((u64)cfg->flow_age * NSEC_PER_USEC);
+	q->tell = paqm_tells(cfg);
+	q->stamp = cfg->feedback == PAQM_FEEDBACK_INBAND;
 	if (cfg->seed && cfg->seed != q->cfg.seed)
 		prandom_seed_state(&q->rnd, cfg->seed);
 }
@@ -816,6 +857,7 @@ static int paqm_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext
 	struct paqm_flows table = {};
 	struct paqm_fb *fb = q->fb;
 	const u8 *key = NULL;
+	bool tell;
 	int err;
 
 	if (opt) {
@@ -830,7 +872,8 @@ static int paqm_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext
 			return err;
 		}
 	}
-	if ((cfg.feedback != PAQM_FEEDBACK_NONE || key) && !fb) { /* it keeps the key */
+	tell = paqm_tells(&cfg);
+	if ((tell || key) && !fb) { /* it keeps the key */
 		fb = paqm_fb_create(qdisc_dev(sch));
 		if (!fb) {
 			err = -ENOMEM;
@@ -840,12 +883,13 @@ static int paqm_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext
 		smp_store_release(&q->fb, fb);
 	}
 	if (fb) {
-		err = paqm_fb_set_echo(fb, cfg.feedback != PAQM_FEEDBACK_NONE && !cfg.rtt);
+		err = paqm_fb_set_echo(fb, tell && !cfg.rtt);
 		if (err) {
 			NL_SET_ERR_MSG(extack,
 				       "paqm: no raw socket to measure the rtt with; give one");
 			goto out;
 		}
+		paqm_fb_set_carrier(fb, cfg.feedback);
 		paqm_fb_set_prefixes(fb, cfg.prefix, cfg.n_prefixes);
 		if (key)
 			paqm_fb_set_key(fb, cfg.key_id, key);
@@ -1004,6 +1048,10 @@ static int paqm_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 		.event_capacity = READ_ONCE(q->event_rounds[PAQM_EV_CAPACITY]),
 		.event_queue = READ_ONCE(q->event_rounds[PAQM_EV_QUEUE]),
 		.notices_owed = READ_ONCE(q->notices_owed),
+		.notices_unfit = READ_ONCE(q->notices_unfit),
+		.inband_kept = READ_ONCE(q->stamped[PAQM_STAMP_KEPT]),
+		.inband_lowered = READ_ONCE(q->stamped[PAQM_STAMP_LOWERED]),
+		.inband_left = READ_ONCE(q->stamped[PAQM_STAMP_LEFT]),
 		.table_slots = (READ_ONCE(q->flows.mask) + 1) * PAQM_WAYS,
 		.table_used = READ_ONCE(q->census.used),
 		.table_overflow = READ_ONCE(q->flows.overflow),

@@ -3,7 +3,7 @@
  * Writes the test vectors of docs/protocol.md, made with the encoder:
  *
  *	make_vectors DIR		write DIR/messages.json, messages6.json, refusals.json,
- *					invariant.json
+ *					invariant.json, inband.json, returns.json
  *	make_vectors --check DIR	fail if a file there is not what would be written
  *
  * What a message must decode to is taken from what was put in, never from the decoder.
@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "../paqm_siphash.h"
+#include "inband_vectors.h"
 #include "vector_names.h"
 
 #define QUOTE_PLAIN 28 /* IPv4 and UDP header */
@@ -40,7 +41,7 @@ struct quote {
 
 static json_t *hex(const paqm_u8 *p, paqm_u32 len)
 {
-	char text[2 * PAQM_MSG_MAX + 8];
+	char text[2 * PAQM_INBAND_MAX + 8];
 	paqm_u32 i;
 
 	for (i = 0; i < len; i++)
@@ -134,14 +135,20 @@ static paqm_u32 encode(paqm_u8 *buf, const struct paqm_msg *m, const struct quot
 	return paqm_icmp_encode(buf, PAQM_ICMP_TYPE_EXP, q->bytes, q->hlen + 8 + q->payload, m);
 }
 
-static void add_message(json_t *list, const char *name, const struct paqm_msg *m,
-			const struct quote *q)
+static void add_typed(json_t *list, const char *name, paqm_u8 type, const struct paqm_msg *m,
+		      const struct quote *q)
 {
 	paqm_u8 buf[PAQM_MSG_MAX];
-	paqm_u32 len = encode(buf, m, q);
+	paqm_u32 len = paqm_icmp_encode(buf, type, q->bytes, q->hlen + 8 + q->payload, m);
 
 	json_array_append_new(list, json_pack("{s:s,s:o,s:o}", "name", name, "icmp", hex(buf, len),
 					      "expect", fields(m, q)));
+}
+
+static void add_message(json_t *list, const char *name, const struct paqm_msg *m,
+			const struct quote *q)
+{
+	add_typed(list, name, PAQM_ICMP_TYPE_EXP, m, q);
 }
 
 /* The same with a tag under the key 00 01 .. 0f. */
@@ -197,6 +204,7 @@ static json_t *messages(void)
 	add_message(list, "quoted packet of 20 payload bytes", &sample, &few);
 	add_message(list, "quoted packet without payload", &sample, &bare);
 	add_message(list, "quoted IPv4 header with options", &sample, &options);
+	add_typed(list, "carrier quench: ICMP type 4", PAQM_ICMP_TYPE_QUENCH, &sample, &q);
 	add_tagged(list, "tagged", &q);
 	q.bytes[8]--; /* TTL */
 	paqm_put16(q.bytes + 10, 0);
@@ -220,7 +228,7 @@ struct spoil {
 };
 
 static const struct spoil spoils[] = {
-	{"ICMP type 4", PAQM_MSG_TYPE, 0, "04", 0},
+	{"ICMP type 3", PAQM_MSG_TYPE, 0, "03", 0},
 	{"ICMP code 1", PAQM_MSG_TYPE, 1, "01", 0},
 	{"checksum off by one", PAQM_MSG_CHECKSUM, -1, "01", 1},
 	{"no object at the end", PAQM_MSG_MAGIC, -48, "5041514e", 0},
@@ -395,6 +403,73 @@ static json_t *invariant(void)
 	return list;
 }
 
+/* What a router with this rate makes of the payloads of the table. */
+static const struct paqm_field router = {.rate = 0x49742400, .router = 0xBEEF, .period = 13};
+
+static json_t *inband(void)
+{
+	paqm_u8 udp[8 + PAQM_INBAND_MAX];
+	json_t *list = json_array();
+	size_t i;
+
+	for (i = 0; i < sizeof(paqm_inband_cases) / sizeof(paqm_inband_cases[0]); i++) {
+		const struct paqm_inband_case *c = &paqm_inband_cases[i];
+		paqm_u32 len = paqm_inband_make(udp + 8, c->hex);
+		json_t *v = json_pack("{s:s,s:o}", "name", c->name, "payload", hex(udp + 8, len));
+
+		if (c->at) {
+			json_object_set_new(v, "offset", json_integer(c->at));
+			paqm_put32(udp, 0x138C138E);
+			paqm_put16(udp + 4, (paqm_u16)(8 + len));
+			paqm_put16(udp + 6, 0);
+			/* as if the pseudo header summed to zero */
+			paqm_put16(udp + 6, paqm_checksum(udp, 8 + len));
+			json_object_set_new(v, "udp", hex(udp, 8 + len));
+			paqm_field_lower(udp, c->at, &router, 0);
+			json_object_set_new(v, "lowered", hex(udp, 8 + len));
+		}
+		json_array_append_new(list, v);
+	}
+	return list;
+}
+
+static json_t *returns(void)
+{
+	static const struct {
+		const char *name;
+		struct paqm_return r;
+		unsigned long long bps;
+	} t[] = {
+		{"of an element", {{0x49189680, 0x11223344, 0xBEEF, 13}, 0x10002, 0}, 625000},
+		{"of a probe that no router lowered", {{0x4A3EBC20, 1, 0, 0}, 7, 1}, 3125000},
+		{"largest rate",
+		 {{0x5368D4A5, 0xFFFFFFFF, 0xFFFF, 255}, 0xFFFFFFFF, 1},
+		 999999995904ULL},
+	};
+	paqm_u8 app[PAQM_APP_LEN], tmmbr[PAQM_TMMBR_LEN], remb[PAQM_REMB_LEN];
+	json_t *list = json_array();
+	size_t i;
+
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		const struct paqm_return *r = &t[i].r;
+		json_t *v;
+
+		paqm_return_encode(app, 0xCAFEBABE, r);
+		paqm_tmmbr_encode(tmmbr, 0xCAFEBABE, 0x12345678, t[i].bps, 40);
+		paqm_remb_encode(remb, 0xCAFEBABE, 0x12345678, t[i].bps);
+		v = json_pack("{s:s,s:o,s:i,s:i,s:o,s:o,s:i}", "name", t[i].name, "rate",
+			      number_hex(r->field.rate, 8), "router", r->field.router, "period",
+			      r->field.period, "nonce", number_hex(r->field.nonce, 8), "seq",
+			      number_hex(r->seq, 8), "kind", r->kind);
+		json_object_set_new(v, "app", hex(app, sizeof(app)));
+		json_object_set_new(v, "bps", json_integer((json_int_t)t[i].bps));
+		json_object_set_new(v, "tmmbr", hex(tmmbr, sizeof(tmmbr)));
+		json_object_set_new(v, "remb", hex(remb, sizeof(remb)));
+		json_array_append_new(list, v);
+	}
+	return list;
+}
+
 /* Return: 0, or 1 when the file differs or cannot be written. */
 static int put(const char *dir, const char *file, const char *about, json_t *list, int check)
 {
@@ -443,5 +518,10 @@ int main(int argc, char **argv)
 		   refusals(), check);
 	bad |= put(dir, "invariant.json", "bytes of a UDP payload that the digest covers",
 		   invariant(), check);
+	bad |= put(dir, "inband.json",
+		   "UDP payloads with and without a rate for routers; lowered to 1000000 bit/s by "
+		   "router beef with a period of 260 ms",
+		   inband(), check);
+	bad |= put(dir, "returns.json", "what receivers return by RTCP", returns(), check);
 	return bad;
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "../paqm_siphash.h"
+#include "../paqm_inband.h"
 #include "vector_names.h"
 
 static unsigned long checks, failures;
@@ -164,7 +165,11 @@ static void check_message(const json_t *v)
 	paqm_u32 len;
 	paqm_u8 *buf = unhex(text(v, "icmp"), &len);
 
-	err = paqm_icmp_decode(buf, len, PAQM_ICMP_TYPE_EXP, &m, &q);
+	/* a receiver of both carriers */
+	err = paqm_icmp_decode(buf, len,
+			       len && buf[0] == PAQM_ICMP_TYPE_QUENCH ? PAQM_ICMP_TYPE_QUENCH
+								      : PAQM_ICMP_TYPE_EXP,
+			       &m, &q);
 	check_decoded(v, err, &m, &q);
 	free(buf);
 }
@@ -197,6 +202,49 @@ static void check_invariant(const json_t *v)
 		expect("invariant", (unsigned long long)!!memcmp(out, want, n), 0);
 	free(payload);
 	free(want);
+}
+
+/* A payload with or without a rate for routers, and what a router makes of it. */
+static void check_inband(const json_t *v)
+{
+	static const struct paqm_field mine = {.rate = 0x49742400, .router = 0xBEEF, .period = 13};
+	const json_t *offset = json_object_get(v, "offset");
+	paqm_u32 len, udp_len, want_len, at;
+	paqm_u8 *payload = unhex(text(v, "payload"), &len), *udp, *want;
+
+	at = paqm_field_find(payload, len);
+	expect("offset", at, offset ? (unsigned long long)json_integer_value(offset) : 0);
+	if (at && offset) {
+		udp = unhex(text(v, "udp"), &udp_len);
+		want = unhex(text(v, "lowered"), &want_len);
+		expect("length", udp_len, 8 + len);
+		expect("payload", (unsigned long long)!!memcmp(udp + 8, payload, len), 0);
+		paqm_field_lower(udp, at, &mine, 0);
+		expect("lowered", want_len != udp_len || memcmp(udp, want, udp_len), 0);
+		expect("checksum", paqm_checksum(want, want_len), 0);
+		free(udp);
+		free(want);
+	}
+	free(payload);
+}
+
+static void check_returns(const json_t *v)
+{
+	paqm_u32 len;
+	paqm_u8 *app = unhex(text(v, "app"), &len);
+	struct paqm_return r = {.kind = 255};
+
+	expect("length", len, PAQM_APP_LEN);
+	expect("decode",
+	       (unsigned long long)-paqm_return_decode(app + PAQM_APP_DATA, PAQM_APP_DATA_LEN, &r),
+	       0);
+	expect("rate", r.field.rate, number_hex(v, "rate"));
+	expect("router", r.field.router, integer(v, "router"));
+	expect("period", r.field.period, integer(v, "period"));
+	expect("nonce", r.field.nonce, number_hex(v, "nonce"));
+	expect("seq", r.seq, number_hex(v, "seq"));
+	expect("kind", r.kind, integer(v, "kind"));
+	free(app);
 }
 
 static void run(const char *dir, const char *file, void (*check)(const json_t *))
@@ -232,6 +280,8 @@ int main(int argc, char **argv)
 	run(argv[1], "messages6.json", check_message6);
 	run(argv[1], "refusals.json", check_message);
 	run(argv[1], "invariant.json", check_invariant);
+	run(argv[1], "inband.json", check_inband);
+	run(argv[1], "returns.json", check_returns);
 	printf("%lu checks, %lu failed\n", checks, failures);
 	return failures != 0;
 }

@@ -80,7 +80,7 @@ def decode(icmp: bytes) -> dict[str, Any]:
     """Fields of a message, in the names of the vectors."""
     if not ICMP_HEADER + QUOTE_MIN + OBJECT <= len(icmp) <= ICMP_HEADER + QUOTE_MAX + OBJECT:
         raise Refused("msg_length")
-    if icmp[0] != 253 or icmp[1] != 0:
+    if icmp[0] not in (253, 4) or icmp[1] != 0:
         raise Refused("msg_type")
     if checksum(icmp) != 0:
         raise Refused("msg_checksum")
@@ -167,6 +167,78 @@ def tag(icmp: bytes, key: bytes) -> int:
     return siphash(key, icmp[-OBJECT:-8] + bytes(8) + invariant(payload))
 
 
+FIELD, FIELD_MAGIC, PROBE = 15, b"PAQ1", 0x0F
+
+
+def field_at(payload: bytes) -> int | None:
+    """Where a UDP payload carries a rate for routers, if it does."""
+
+    def good(at: int) -> bool:
+        return payload[at : at + 4] == FIELD_MAGIC and usable(payload[at + 4 : at + 8])
+
+    if payload[:1] == bytes([PROBE]):
+        return 1 if len(payload) >= 20 and good(1) else None
+    if len(payload) < 16 or payload[0] & 0xD0 != 0x90:
+        return None
+    at = 12 + 4 * (payload[0] & 15)
+    if at + 4 > len(payload):
+        return None
+    profile, words = struct.unpack("!HH", payload[at : at + 4])
+    if profile != 0xBEDE and profile >> 4 != 0x100:
+        return None
+    at, end = at + 4, min(at + 4 + 4 * words, len(payload))
+    while at < end:
+        if payload[at] == 0:
+            at += 1
+            continue
+        if profile == 0xBEDE:
+            if payload[at] >> 4 in (0, 15):
+                return None
+            size, at = (payload[at] & 15) + 1, at + 1
+        else:
+            if end - at < 2:
+                return None
+            size, at = payload[at + 1], at + 2
+        if size > end - at:
+            return None
+        if size == FIELD and good(at):
+            return at
+        at += size
+    return None
+
+
+def lowered(udp: bytes, at: int) -> bytes:
+    """A UDP datagram, pseudo header left out, lowered to 1 Mbit/s by router beef, 260 ms."""
+    at += 8
+    mine = struct.pack("!fHB", 1e6, 0xBEEF, 13)
+    new = udp[:6] + bytes(2) + udp[8 : at + 4] + mine + udp[at + 11 :]
+    total = checksum(new) or 0xFFFF
+    return new[:6] + struct.pack("!H", total) + new[8:]
+
+
+def decode_return(app: bytes) -> dict[str, Any]:
+    """Fields of an RTCP APP packet, in the names of the vectors."""
+    head, _, name, rate, router, period, kind, nonce, seq = struct.unpack("!II4s4sHBB4s4s", app)
+    if head != 0x81CC0006 or name != b"PAQM":
+        raise Refused("no return")
+    return {
+        "rate": rate.hex(),
+        "router": router,
+        "period": period,
+        "kind": kind,
+        "nonce": nonce.hex(),
+        "seq": seq.hex(),
+    }
+
+
+def limits(tmmbr: bytes, remb: bytes) -> tuple[float, float]:
+    """Rates of TMMBR (RFC 5104 section 4.2.1.1) and REMB, bit/s."""
+    word = struct.unpack("!I", tmmbr[16:20])[0]
+    first = (word >> 9 & 0x1FFFF) * 2.0 ** (word >> 26)
+    word = struct.unpack("!I", remb[16:20])[0]
+    return first, (word & 0x3FFFF) * 2.0 ** (word >> 18 & 63)
+
+
 def load(directory: Path, name: str) -> list[dict[str, Any]]:
     vectors: list[dict[str, Any]] = json.loads((directory / name).read_text())["vectors"]
     return vectors
@@ -203,6 +275,24 @@ def main() -> int:
         if digest != vector["invariant"]:
             wrong += 1
             print(f"{vector['name']}: got {digest}, want {vector['invariant']}")
+    for vector in load(directory, "inband.json"):
+        total += 1
+        at = field_at(bytes.fromhex(vector["payload"]))
+        good = at == vector.get("offset")
+        if good and at is not None:
+            good = lowered(bytes.fromhex(vector["udp"]), at).hex() == vector["lowered"]
+        if not good:
+            wrong += 1
+            print(f"{vector['name']}: offset {at}, or the datagram is lowered otherwise")
+    for vector in load(directory, "returns.json"):
+        total += 1
+        fields = decode_return(bytes.fromhex(vector["app"]))
+        rates = limits(bytes.fromhex(vector["tmmbr"]), bytes.fromhex(vector["remb"]))
+        # both are rounded down, by less than one part in 2^16
+        close = all(0 <= vector["bps"] - rate <= vector["bps"] / 2**16 for rate in rates)
+        if not close or any(fields[key] != vector[key] for key in fields):
+            wrong += 1
+            print(f"{vector['name']}: got {fields}, limits {rates}")
     print(f"{total} vectors, {wrong} wrong")
     return 1 if wrong or not total else 0
 

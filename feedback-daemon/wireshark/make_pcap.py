@@ -4,8 +4,9 @@
 
     make_pcap.py VECTORS_DIR FILE.pcap
 
-Messages first, then refusals, in the order of the files; raw IPv4, one packet a second. Two
-packets are added: a message of which the end was not captured, and an echo request.
+Messages first, then refusals, payloads with and without rates, and returns, in the order of the
+files; raw IPv4, one packet a second. Two packets are added: a message of which the end was not
+captured, and an echo request.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from decode import checksum, load
 
 LINKTYPE_RAW = 101
 SNAPLEN = 65535
+MEDIA_PORT, RTCP_PORT = 5004, 5005
 ROUTER, SENDER = bytes([192, 0, 2, 1]), bytes([192, 0, 2, 2])
 
 
@@ -32,6 +34,24 @@ def echo_request() -> bytes:
     return body[:2] + struct.pack("!H", checksum(body)) + body[4:]
 
 
+def udp_packet(port: int, payload: bytes) -> bytes:
+    """A datagram from sender to receiver; without checksum."""
+    size = 28 + len(payload)
+    head = struct.pack("!BBHHHBBH", 0x45, 0, size, 0, 0, 64, 17, 0) + SENDER + ROUTER
+    head = head[:10] + struct.pack("!H", checksum(head)) + head[12:]
+    return head + struct.pack("!HHHH", port, port, size - 20, 0) + payload
+
+
+def media_packets(directory: Path) -> list[bytes]:
+    """Those of inband.json, then those of returns.json."""
+    found = [udp_packet(MEDIA_PORT, bytes.fromhex(vector["payload"]))
+             for vector in load(directory, "inband.json")]
+    for vector in load(directory, "returns.json"):
+        report = bytes.fromhex("80c90001cafebabe")  # RR without blocks
+        found.append(udp_packet(RTCP_PORT, report + bytes.fromhex(vector["app"])))
+    return found
+
+
 def packets(directory: Path) -> list[tuple[bytes, int]]:
     """Packets and how much of each is captured."""
     found = []
@@ -39,6 +59,7 @@ def packets(directory: Path) -> list[tuple[bytes, int]]:
         for vector in load(directory, name):
             packet = ip_packet(bytes.fromhex(vector["icmp"]))
             found.append((packet, len(packet)))
+    found += [(packet, len(packet)) for packet in media_packets(directory)]
     whole = found[0][0]
     found.append((whole, len(whole) - 10))
     echo = ip_packet(echo_request())

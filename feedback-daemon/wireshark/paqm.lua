@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: GPL-2.0
 -- Wireshark dissector of P-AQM feedback messages, version 1 (docs/protocol.md):
--- ICMP type 253, code 0, over IPv4.
+-- ICMP type 253, code 0, over IPv4, and type 4 where it carries a PAQM object.
 --
 --   wireshark -X lua_script:paqm.lua FILE
 --
@@ -11,7 +11,7 @@
 
 local paqm = Proto("paqm", "P-AQM Feedback")
 
-local TYPE = 253
+local TYPE, TYPE_QUENCH = 253, 4
 local ICMP_HDR, QUOTE_MIN, QUOTE_MAX, QUOTE_PAYLOAD, OBJECT = 8, 28, 96, 28, 48
 local MAGIC, VERSION = 0x5041514d, 1
 local VALUE_MIN, VALUE_MAX = 2 ^ -20, 1e12
@@ -117,7 +117,10 @@ local function refusal_of(tvb, len)
 	if len < ICMP_HDR + QUOTE_MIN + OBJECT or len > ICMP_HDR + QUOTE_MAX + OBJECT then
 		return "msg_length"
 	end
-	if tvb(0, 1):uint() ~= TYPE or tvb(1, 1):uint() ~= 0 then return "msg_type" end
+	local icmp_type = tvb(0, 1):uint()
+	if icmp_type ~= TYPE and icmp_type ~= TYPE_QUENCH or tvb(1, 1):uint() ~= 0 then
+		return "msg_type"
+	end
 	if not checksum_ok(tvb) then return "msg_checksum" end
 	local at = len - OBJECT
 	if tvb(at, 4):uint() ~= MAGIC then return "msg_magic" end
@@ -215,10 +218,122 @@ end
 local ip_proto = DissectorTable.get("ip.proto")
 local icmp = ip_proto:get_dissector(1)
 
+-- Any ICMP type 253 is looked into; of type 4 what ends with an object.
+local function is_ours(tvb)
+	if tvb:captured_len() == 0 then return false end
+	if tvb(0, 1):uint() == TYPE then return true end
+	local at = tvb:captured_len() - OBJECT
+	return tvb(0, 1):uint() == TYPE_QUENCH and at >= ICMP_HDR and tvb(at, 4):uint() == MAGIC
+end
+
 function paqm.dissector(tvb, pinfo, root)
 	icmp:call(tvb, pinfo, root)
-	if tvb:captured_len() > 0 and tvb(0, 1):uint() == TYPE then describe(tvb, pinfo, root) end
+	if is_ours(tvb) then describe(tvb, pinfo, root) end
 	return tvb:captured_len()
 end
 
 ip_proto:set(1, paqm)
+
+-- Rates that travel with the media (carrier in-band): in RTP header extensions, in probes, and as
+-- receivers return them by RTCP APP.
+
+local rate = Proto("paqm_rate", "P-AQM Rate")
+local FIELD, FIELD_MAGIC, PROBE, PROBE_LEN = 15, 0x50415131, 0x0f, 20
+
+local r = {
+	field = ProtoField.bytes("paqm_rate.field", "Field"),
+	kind = ProtoField.string("paqm_rate.kind", "Carried by"),
+	rate = ProtoField.float("paqm_rate.rate", "Rate (bit/s)"),
+	router = ProtoField.uint16("paqm_rate.router", "Lowered by", base.HEX),
+	period = ProtoField.uint8("paqm_rate.period", "Its period (20 ms)"),
+	nonce = ProtoField.uint32("paqm_rate.nonce", "Nonce", base.HEX),
+	seq = ProtoField.uint32("paqm_rate.seq", "Sequence"),
+}
+rate.fields = {r.field, r.kind, r.rate, r.router, r.period, r.nonce, r.seq}
+
+local function field_ok(tvb, at)
+	return tvb(at, 4):uint() == FIELD_MAGIC and value_ok(tvb(at + 4, 4):float())
+end
+
+-- Offset of the field among RFC 8285 elements, or nil.
+local function element_at(tvb, at, stop, two)
+	while at < stop do
+		local head = tvb(at, 1):uint()
+		local size
+		if head == 0 then
+			at = at + 1
+		else
+			if two then
+				if stop - at < 2 then return nil end
+				size = tvb(at + 1, 1):uint()
+				at = at + 2
+			else
+				if head < 16 or head >= 240 then return nil end
+				size = head % 16 + 1
+				at = at + 1
+			end
+			if size > stop - at then return nil end
+			if size == FIELD and field_ok(tvb, at) then return at end
+			at = at + size
+		end
+	end
+	return nil
+end
+
+local function field_at(tvb)
+	local len = tvb:len()
+	if len == 0 then return nil end
+	local first = tvb(0, 1):uint()
+	if first == PROBE then
+		return len >= PROBE_LEN and field_ok(tvb, 1) and 1 or nil
+	end
+	-- version 2 with a header extension
+	if first < 0x90 or first > 0xbf or math.floor(first / 16) % 2 == 0 or len < 16 then
+		return nil
+	end
+	local at = 12 + first % 16 * 4
+	if at + 4 > len then return nil end
+	local profile, words = tvb(at, 2):uint(), tvb(at + 2, 2):uint()
+	local stop = math.min(at + 4 + 4 * words, len)
+	if profile == 0xbede then return element_at(tvb, at + 4, stop, false) end
+	if math.floor(profile / 16) == 0x100 then return element_at(tvb, at + 4, stop, true) end
+	return nil
+end
+
+local function add_rate(tvb, at, tree, kind, nonce_at)
+	tree:add(r.kind, kind):set_generated()
+	tree:add(r.rate, tvb(at, 4)):append_text(" = " .. rate_text(tvb(at, 4):float()))
+	tree:add(r.router, tvb(at + 4, 2))
+	tree:add(r.period, tvb(at + 6, 1)):append_text(
+		string.format(" = %d ms", tvb(at + 6, 1):uint() * 20))
+	tree:add(r.nonce, tvb(nonce_at, 4))
+end
+
+local udp_payload = Field.new("udp.payload")
+local app_name, app_data = Field.new("rtcp.app.name"), Field.new("rtcp.app.data")
+
+function rate.dissector(_, pinfo, root)
+	local payload, name, data = udp_payload(), app_name(), app_data()
+	if name and data and name.value == "PAQM" and data.range:len() == 16 then
+		local tvb = data.range:tvb()
+		local tree = root:add(rate, data.range)
+		add_rate(tvb, 0, tree, tvb(7, 1):uint() == 1 and "return of a probe" or
+			"return of an element", 8)
+		tree:add(r.seq, tvb(12, 4))
+		return
+	end
+	if not payload then return end
+	local tvb = payload.range:tvb()
+	local at = field_at(tvb)
+	if not at then return end
+	local tree = root:add(rate, tvb(at, FIELD))
+	tree:add(r.field, tvb(at, FIELD))
+	add_rate(tvb, at + 4, tree, at == 1 and "probe" or "RTP header extension", at + 11)
+	if at == 1 then
+		tree:add(r.seq, tvb(16, 4))
+		pinfo.cols.protocol = "P-AQM"
+		pinfo.cols.info = "P-AQM probe: " .. rate_text(tvb(5, 4):float())
+	end
+end
+
+register_postdissector(rate)

@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import os
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from decode import load
-from make_pcap import packets, write
+from decode import field_at, load
+from make_pcap import MEDIA_PORT, RTCP_PORT, packets, write
 
 SKIP = 77
 LUA = Path(__file__).resolve().parent / "paqm.lua"
@@ -27,6 +28,8 @@ FIELDS = [
     *("paqm.quote.srcport", "paqm.quote.dstport", "paqm.quote.payload", "paqm.magic"),
     *("paqm.version", "paqm.flags", "paqm.key_id", "paqm.router_id", "paqm.boot", "paqm.seq"),
     *("paqm.ecf", "paqm.ecf.meaning", "paqm.erf", "paqm.period", "paqm.qdelay", "paqm.flows"),
+    *("paqm_rate.kind", "paqm_rate.rate", "paqm_rate.router", "paqm_rate.period"),
+    *("paqm_rate.nonce", "paqm_rate.seq"),
     *("paqm.util", "paqm.tag", "paqm.quote.rtp.ssrc", "_ws.expert.message", "_ws.col.Protocol"),
 ]
 
@@ -37,6 +40,7 @@ def tshark(capture: Path, home: str) -> list[Row]:
     """One row per packet: what tshark makes of the fields."""
     words = ["tshark", "-X", f"lua_script:{LUA}", "-r", str(capture), "-T", "fields"]
     words += ["-E", "separator=|", "-E", "occurrence=a", "-E", "aggregator=,"]
+    words += ["-d", f"udp.port=={MEDIA_PORT},rtp", "-d", f"udp.port=={RTCP_PORT},rtcp"]
     for field in FIELDS:
         words += ["-e", field]
     # Not the user's own configuration: he may have the script among his plugins.
@@ -58,10 +62,11 @@ def near(text: str, want: float) -> bool:
     return abs(float(text) - want) <= 1e-5 * abs(want)
 
 
-def compare_fields(row: Row, want: dict[str, Any]) -> list[str]:
+def compare_fields(row: Row, vector: dict[str, Any]) -> list[str]:
+    want = vector["expect"]
     quote = want["quote"]
     exact = {
-        "icmp.type": "253",
+        "icmp.type": str(bytes.fromhex(vector["icmp"])[0]),
         "paqm.refusal": "",
         "paqm.magic": "PAQM",
         "paqm.version": "1",
@@ -112,17 +117,63 @@ def compare_refusal(row: Row, vector: dict[str, Any]) -> list[str]:
     return bad
 
 
+def shown_rate(row: Row, want: dict[str, Any]) -> list[str]:
+    """What is wrong with the rate that is shown."""
+    exact = {key: text for key, text in want.items() if key != "rate"}
+    bad = [f"paqm_rate.{key} is {row['paqm_rate.' + key]!r}, not {text!r}"
+           for key, text in exact.items() if row["paqm_rate." + key] != text]
+    (value,) = struct.unpack("!f", bytes.fromhex(want["rate"]))
+    if not row["paqm_rate.rate"] or not near(row["paqm_rate.rate"], value):
+        bad.append(f"rate is {row['paqm_rate.rate']!r}, not {value}")
+    return bad
+
+
+def compare_payload(row: Row, vector: dict[str, Any]) -> list[str]:
+    payload = bytes.fromhex(vector["payload"])
+    at = field_at(payload)
+    if at is None:
+        return [f"shown as rate {row['paqm_rate.rate']}"] if row["paqm_rate.rate"] else []
+    field = payload[at : at + 15]
+    want = {
+        "kind": "probe" if at == 1 else "RTP header extension",
+        "rate": field[4:8].hex(),
+        "router": "0x" + field[8:10].hex(),
+        "period": str(field[10]),
+        "nonce": "0x" + field[11:].hex(),
+        "seq": str(int.from_bytes(payload[16:20], "big")) if at == 1 else "",
+    }
+    return shown_rate(row, want)
+
+
+def compare_return(row: Row, vector: dict[str, Any]) -> list[str]:
+    kind = "return of a probe" if vector["kind"] else "return of an element"
+    return shown_rate(row, {
+        "kind": kind,
+        "rate": vector["rate"],
+        "router": f"0x{vector['router']:04x}",
+        "period": str(vector["period"]),
+        "nonce": "0x" + vector["nonce"],
+        "seq": str(int(vector["seq"], 16)),
+    })
+
+
 def compare(rows: list[Row], directory: Path) -> int:
     messages, refusals = load(directory, "messages.json"), load(directory, "refusals.json")
     wrong = 0
-    if len(rows) != len(messages) + len(refusals) + 2:
+    payloads, returns = load(directory, "inband.json"), load(directory, "returns.json")
+    first = len(messages) + len(refusals)
+    if len(rows) != first + len(payloads) + len(returns) + 2:
         print(f"{len(rows)} packets shown")
         wrong += 1
     expected: list[tuple[str, list[str]]] = []
     for row, vector in zip(rows, messages, strict=False):
-        expected.append((vector["name"], compare_fields(row, vector["expect"])))
+        expected.append((vector["name"], compare_fields(row, vector)))
     for row, vector in zip(rows[len(messages) :], refusals, strict=False):
         expected.append((vector["name"], compare_refusal(row, vector)))
+    for row, vector in zip(rows[first:], payloads, strict=False):
+        expected.append((vector["name"], compare_payload(row, vector)))
+    for row, vector in zip(rows[first + len(payloads) :], returns, strict=False):
+        expected.append((vector["name"], compare_return(row, vector)))
     cut, echo = rows[-2:]
     cut_ok = "only in part" in cut["_ws.expert.message"] and not cut["paqm.refusal"]
     expected.append(("captured in part", [] if cut_ok else [str(cut)]))

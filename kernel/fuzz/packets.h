@@ -99,6 +99,8 @@ static const struct paqm_layer paqm_layers[] = {
 	{"zrtp", "1000 0001 5a525450", .ether = 0},
 	{"dtls", "16fefd 0000 000000000001 0010", .ether = 0},
 	{"turn112", "4000 0070", .ether = 0}, /* channel data of 112 bytes */
+	{"probe", "0f 50415131 4a3ebc20 0000 00 11223344 00000001", .ether = 0},
+	{"noprobe", "0f 50415132 4a3ebc20 0000 00 11223344 00000001", .ether = 0},
 	{"quiclong", "c3 00000001 08 0102030405060708 00", .ether = 0},
 	{"quicshort", "43 0102030405060708", .ether = 0},
 	{"ff", "ffffffff ffffffff", .ether = 0},
@@ -275,6 +277,8 @@ static const struct paqm_pkt_case paqm_pkt_cases[] = {
 	{"eth ip4 udp:5004:6000 turn112 ff fill:104", PAQM_KIND_UNKNOWN_UDP, 0, PAQM_QUOTE},
 	{"eth ip4 udp:5004:6000 rtcp fill:20", PAQM_KIND_SMALL, 0, 0},
 	{"eth ip4 udp:5004:6000 stun", PAQM_KIND_SMALL, 0, 0},
+	{"eth ip4 udp:5004:6000 probe", PAQM_KIND_SMALL, 0, 0},
+	{"eth ip4 udp:5004:6000 noprobe", PAQM_KIND_UNKNOWN_UDP, 0, 0},
 	{"eth ip4 udp:5004:6000 zrtp fill:50", PAQM_KIND_SMALL, 0, 0},
 	{"eth ip4 udp:5004:6000 dtls fill:50", PAQM_KIND_SMALL, 0, 0},
 	{"eth ip4 udp:5004:6000 quiclong fill:100", PAQM_KIND_UNKNOWN_UDP, 0, PAQM_QUOTE},

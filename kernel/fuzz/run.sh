@@ -1,26 +1,41 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# Build the fuzz target of the recogniser with libFuzzer and run it. It begins with the
-# packets of packets.h; new inputs go to a directory outside of the tree.
+# Build a fuzz target with libFuzzer and run it: the recogniser (classify), or the rates
+# in media packets (inband). It begins with the packets of the tests; new inputs go to a
+# directory outside of the tree.
 #
-# Usage: run.sh [SECONDS]
+# Usage: run.sh classify|inband [SECONDS]
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 top=$here/../..
-out=${FUZZ_OUT:-${TMPDIR:-/tmp}/paqm-fuzz}/classify
+target=${1:-}
+case $target in
+classify) sources=cases.c ;;
+inband) sources="fuzz_inband.c inband_replay.c" ;;
+*)
+	echo "Usage: $0 classify|inband [SECONDS]" >&2
+	exit 2
+	;;
+esac
+out=${FUZZ_OUT:-${TMPDIR:-/tmp}/paqm-fuzz}/$target
 cc=${CC:-clang}
 command -v "$cc" >/dev/null || {
 	echo "$0: no compiler '$cc': install clang and its libFuzzer runtime, or set CC" >&2
 	exit 1
 }
 mkdir -p "$out/corpus" "$out/cases"
-build() { # sanitizers, program, source
-	"$cc" -std=gnu17 -g -O1 -fsanitize="$1" -fno-sanitize-recover=undefined \
-		-I"$here/shim" -I"$top" -I"$top/kernel" -o "$out/$2" "$here/$3"
+build() { # sanitizers, program, sources
+	sanitizers=$1
+	program=$2
+	shift 2
+	(cd "$here" && "$cc" -std=gnu17 -g -O1 -fsanitize="$sanitizers" \
+		-fno-sanitize-recover=undefined -I"$here/shim" -I"$top" -I"$top/kernel" \
+		-o "$out/$program" "$@")
 }
-build address,undefined cases-program cases.c
-build fuzzer,address,undefined fuzz fuzz_classify.c
+# shellcheck disable=SC2086 # words
+build address,undefined cases-program $sources
+build fuzzer,address,undefined fuzz "fuzz_$target.c"
 cd "$out"
 ./cases-program
 ./cases-program --corpus cases
-exec ./fuzz -max_total_time="${1:-60}" -max_len=512 corpus cases
+exec ./fuzz -max_total_time="${2:-60}" -max_len=512 corpus cases

@@ -4,6 +4,7 @@
 
 send    media as a well-behaved host would send it, IPv4 or IPv6
 inject  the same from any source address, straight into a device's queue (IPv6)
+odd     media that no message may quote: fragments, IP options, in a tunnel
 watch   what a host is told: proves every message, prints one JSON line at the end
 answer  a host that answers echo requests in a way of its own, prints the same
 
@@ -77,6 +78,31 @@ def inject(args: argparse.Namespace) -> None:
         frame = bytes.fromhex(args.mac.replace(":", "")) + bytes(6) + b"\x86\xdd" + head + body
         sock.sendto(frame, (args.dev, ETH_P_IPV6))
         time.sleep(0.01)
+
+
+def odd(args: argparse.Namespace) -> None:
+    """IPv4 media, all but the first packets of which are odd in some way."""
+    raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
+    probe = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    probe.connect((args.to, 9))
+    own = socket.inet_aton(probe.getsockname()[0])
+    for seq in range(args.count):
+        body = struct.pack("!HHHH", 7000, 7000, 8 + 200, 0) + rtp(seq, 9, 200)
+        options, flags, proto = b"", 0, 17
+        if args.how == "options":
+            options = b"\x94\x04\0\0"  # router alert
+        elif args.how == "fragments":
+            flags, body = 0x2000, body[:200]
+        elif args.how == "later":
+            flags, body = 25, body[:100]
+        elif args.how == "gre":
+            inner = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(body), 0, 0, 64, 17, 0)
+            inner += own + socket.inet_aton(args.to)
+            proto, body = 47, b"\0\0\x08\0" + inner + body
+        head = struct.pack("!BBHHHBBH", 0x45 + len(options) // 4, 0,
+                           20 + len(options) + len(body), seq + 1, flags, 64, proto, 0)
+        raw.sendto(head + own + socket.inet_aton(args.to) + options + body, (args.to, 0))
+        time.sleep(0.02)
 
 
 def message_fault(icmp: bytes, own: set[str], v6: bool) -> str:
@@ -222,6 +248,11 @@ def main() -> None:
     p.add_argument("--to", required=True)
     p.add_argument("--port", type=int, default=7000)
     p.add_argument("--size", type=int, default=200)
+    p.add_argument("--count", type=int, default=100)
+    p = sub.add_parser("odd")
+    p.set_defaults(run=odd)
+    p.add_argument("--to", required=True)
+    p.add_argument("--how", choices=["fragments", "later", "options", "gre"], required=True)
     p.add_argument("--count", type=int, default=100)
     p = sub.add_parser("watch")
     p.set_defaults(run=watch)

@@ -64,7 +64,7 @@ struct option {
 };
 
 static const char *const law_words[] = {"maxmin", "ecf", "erf", NULL};
-static const char *const feedback_words[] = {"none", "icmp", NULL};
+static const char *const feedback_words[] = {"none", "icmp", "quench", "in-band", NULL};
 static const char *const classify_words[] = {"auto", "protocol", NULL};
 static const char *const link_words[] = {"ethernet", "atm", "ptm", NULL};
 

@@ -96,6 +96,10 @@ static const struct field xstats_fields[] = {
 	XSTATS_FIELD(U32, notices_ring, "notices_ring"),
 	XSTATS_FIELD(U32, notices_refused, "notices_refused"),
 	XSTATS_FIELD(U32, notices_failed, "notices_failed"),
+	XSTATS_FIELD(U32, notices_unfit, "notices_unfit_packets"),
+	XSTATS_FIELD(U32, inband_kept, "inband_kept_packets"),
+	XSTATS_FIELD(U32, inband_lowered, "inband_lowered_packets"),
+	XSTATS_FIELD(U32, inband_left, "inband_left_packets"),
 	XSTATS_FIELD(U32, table_slots, "table_slots"),
 	XSTATS_FIELD(U32, table_used, "table_used"),
 	XSTATS_FIELD(U32, table_overflow, "table_overflow_flows"),
@@ -525,6 +529,13 @@ static void text_xstats(FILE *f, const struct tc_paqm_xstats *st, size_t len)
 	fprintf(f, "  notices sent %u of %u owed; limited %u ring %u refused %u failed %u",
 		st->notices_sent, st->notices_owed, st->notices_limited, st->notices_ring,
 		st->notices_refused, st->notices_failed);
+	if (st->notices_unfit)
+		fprintf(f, " unfit %u", st->notices_unfit);
+	if (st->inband_kept || st->inband_lowered || st->inband_left) {
+		print_nl();
+		fprintf(f, "  rates in packets: lowered %u kept %u left %u", st->inband_lowered,
+			st->inband_kept, st->inband_left);
+	}
 	if (st->echo_sent || st->echo_limited || st->echo_refused || st->echo_failed) {
 		print_nl();
 		fprintf(f,

@@ -12,7 +12,7 @@ _tc_paqm_words() { # option before the word
 	linklayer) echo ethernet atm ptm ;;
 	limit | media-limit | elastic-limit | interval | gamma | rtt | gop) echo auto ;;
 	law) echo maxmin ecf erf ;;
-	feedback) echo none icmp ;;
+	feedback) echo none icmp quench in-band ;;
 	feedback-to) echo any ;;
 	classify) echo auto protocol ;;
 	dscp-media | dscp-elastic) echo none "$_tc_paqm_dscps" ;;

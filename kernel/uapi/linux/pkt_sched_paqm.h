@@ -64,7 +64,13 @@ enum {
 #define TCA_PAQM_MAX (__TCA_PAQM_MAX - 1)
 
 enum { PAQM_LAW_MAXMIN, PAQM_LAW_ECF, PAQM_LAW_ERF, __PAQM_LAW_MAX };
-enum { PAQM_FEEDBACK_NONE, PAQM_FEEDBACK_ICMP, __PAQM_FEEDBACK_MAX };
+enum {
+	PAQM_FEEDBACK_NONE,
+	PAQM_FEEDBACK_ICMP,
+	PAQM_FEEDBACK_QUENCH,
+	PAQM_FEEDBACK_INBAND,
+	__PAQM_FEEDBACK_MAX
+};
 enum { PAQM_CLASSIFY_AUTO, PAQM_CLASSIFY_PROTOCOL, __PAQM_CLASSIFY_MAX };
 enum { PAQM_LINK_ETHERNET, PAQM_LINK_ATM, PAQM_LINK_PTM, __PAQM_LINK_MAX };
 
@@ -219,6 +225,10 @@ struct tc_paqm_xstats {
 	__u32 echo_refused;  /* not sent: the source may not be answered any more */
 	__u32 echo_failed;   /* not sent: no route or memory */
 	__u32 headroom_q16;  /* bandwidth auto: part of the capacity that is not offered */
+	__u32 notices_unfit; /* packets of flows owed a notice that none may quote */
+	__u32 inband_kept;   /* rates found in media packets that were not above ours */
+	__u32 inband_lowered; /* those that were */
+	__u32 inband_left;   /* the same in packets that cannot be written to */
 };
 
 /* Where the capacity in struct tc_paqm_xstats comes from. */

@@ -48,7 +48,7 @@ known=$(sed -nE 's/.*\[ (\[no\])?([a-z-]+).*/\1 \2/p' <<<"$usage" |
 	for option in $(sed -nE 's/.*\[ ([a-z-]+) .*\]/\1/p' <<<"$usage"); do
 		[[ $option == dscp-* ]] && continue
 		words=$(sed -nE "s/.*\[ $option ([^ ]+) \]/\1/p" <<<"$usage" | tr '|' '\n' |
-			grep -x '[a-z]*' | sort)
+			grep -x '[a-z-]*' | sort)
 		expect "words of $option" "$words" "$(suggest $line "$option" '')"
 	done
 	for option in dscp-media dscp-elastic; do

@@ -99,7 +99,12 @@ VALUES: list[tuple[str, list[str], list[str], str]] = [
     ("transfer", ["0", "150ms", "2s"], ["2.1s", "-1"], "a time from 0 to 2s"),
     ("credit", ["0", "50ms", "1s"], ["1.1s", "much"], "a time from 0 to 1s"),
     ("md-floor", ["0.1", "0.5", "0.95"], ["0.09", "0.96"], "a number from 0.1 to 0.95"),
-    ("feedback", ["icmp", "none"], ["quench", "on"], "one of none, icmp"),
+    (
+        "feedback",
+        ["icmp", "quench", "in-band", "none"],
+        ["icmp,quench", "on"],
+        "one of none, icmp, quench, in-band",
+    ),
     (
         "split",
         ["flows", "0.05", "5%", "30%", "0.95", "95%"],

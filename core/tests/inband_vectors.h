@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * UDP payloads with and without a rate for the routers (core/paqm_inband.h), and where it
+ * is. One table for the user-space test, the fuzzer's first inputs and the KUnit suite.
+ *
+ * Hexadecimal; blanks are ignored, '@' stands for a usable field.
+ */
+#ifndef PAQM_INBAND_VECTORS_H
+#define PAQM_INBAND_VECTORS_H
+
+#include "../paqm_inband.h"
+
+#define PAQM_INBAND_MAX 256
+#define VEC_RATE 0x4A3EBC20U /* 3125000 */
+#define VEC_NONCE 0x11223344U
+#define VEC_RTP "60 0001 00000010 12345678"
+#define VEC_EIGHT "0a0b0c0d0e0f1011"
+#define VEC_64 VEC_EIGHT VEC_EIGHT VEC_EIGHT VEC_EIGHT VEC_EIGHT VEC_EIGHT VEC_EIGHT VEC_EIGHT
+
+static const struct paqm_inband_case {
+	const char *name;
+	const char *hex;
+	paqm_u32 at;
+} paqm_inband_cases[] = {
+	{"one-byte element alone", "90" VEC_RTP "bede0004 1e@" VEC_EIGHT, 17},
+	{"its packet has no payload", "90" VEC_RTP "bede0004 1e@", 17},
+	{"largest identifier", "90" VEC_RTP "bede0004 ee@" VEC_EIGHT, 17},
+	{"behind another element and padding", "90" VEC_RTP "bede0006 22aabbcc 00 1e@ 000000 61",
+	 22},
+	{"before another element", "90" VEC_RTP "bede0005 1e@ 22aabbcc 61", 17},
+	{"two-byte element", "90" VEC_RTP "10000005 010f@ 000000 6162", 18},
+	{"two-byte element, application bits", "90" VEC_RTP "10070005 ff0f@ 000000 6162", 18},
+	{"two-byte element behind an empty one", "90" VEC_RTP "10000005 0700 010f@ 00 6162", 20},
+	{"two sources", "92" VEC_RTP "1111111122222222 bede0004 1e@ 61", 25},
+	{"15 sources, extension too late", "9f" VEC_RTP VEC_64 "0a0b0c0d bede0004 1e@ 61", 0},
+	{"15 sources in their place",
+	 "9f" VEC_RTP VEC_EIGHT VEC_EIGHT VEC_EIGHT VEC_EIGHT VEC_EIGHT VEC_EIGHT VEC_EIGHT
+	 "0a0b0c0d bede0004 1e@ 61",
+	 77},
+	{"with padding behind the payload", "b0" VEC_RTP "bede0004 1e@ 61 00000004", 17},
+	{"last in the window",
+	 "90" VEC_RTP "1000002c 0194" VEC_64 VEC_64 VEC_EIGHT VEC_EIGHT "0a0b0c0d 010f@ 0000000000",
+	 168},
+	{"probe", "0f@00000001", 1},
+	{"probe with more behind", "0f@00000001" VEC_EIGHT, 1},
+
+	{"no extension", "80" VEC_RTP "bede0004 1e@" VEC_EIGHT, 0},
+	{"not version 2", "50" VEC_RTP "bede0004 1e@" VEC_EIGHT, 0},
+	{"another profile", "90" VEC_RTP "abcd0004 1e@" VEC_EIGHT, 0},
+	{"another magic", "90" VEC_RTP "bede0004 1e50415132 4a3ebc20 0000 00 11223344 61", 0},
+	{"element of 16 bytes", "90" VEC_RTP "bede0005 1f@ 00 000000 61", 0},
+	{"element of 14 bytes", "90" VEC_RTP "bede0004 1d@ 61", 0},
+	{"behind identifier 15", "90" VEC_RTP "bede0005 f0000000 1e@ 61", 0},
+	{"behind identifier 0 with a length", "90" VEC_RTP "bede0005 03000000 1e@ 61", 0},
+	{"beyond the extension", "90" VEC_RTP "bede0003 1e@ 61", 0},
+	{"two-byte element, half a header", "90" VEC_RTP "10000001 00000001 0f@", 0},
+	{"cut extension", "90" VEC_RTP "bede0004 1e50415131 4a3ebc20 0000 00 112233", 0},
+	{"cut before the length of the extension", "90" VEC_RTP "bede", 0},
+	{"empty extension", "90" VEC_RTP "bede0000 1e@", 0},
+	{"rate NaN", "90" VEC_RTP "bede0004 1e50415131 7fc00000 0000 00 11223344 61", 0},
+	{"rate infinite", "90" VEC_RTP "bede0004 1e50415131 7f800000 0000 00 11223344 61", 0},
+	{"rate negative", "90" VEC_RTP "bede0004 1e50415131 ca3ebc20 0000 00 11223344 61", 0},
+	{"rate zero", "90" VEC_RTP "bede0004 1e50415131 00000000 0000 00 11223344 61", 0},
+	{"probe without sequence", "0f@000000", 0},
+	{"probe with another magic", "0f50415132 4a3ebc20 0000 00 11223344 00000001", 0},
+	{"neither RTP nor probe", "0e@00000001", 0},
+	{"nothing", "", 0},
+};
+
+static inline paqm_u32 paqm_inband_nibble(char c)
+{
+	return (paqm_u32)(c <= '9' ? c - '0' : c - 'a' + 10);
+}
+
+/* The payload of a case into @p, which has room for PAQM_INBAND_MAX bytes; its length. */
+static inline paqm_u32 paqm_inband_make(paqm_u8 *p, const char *hex)
+{
+	static const struct paqm_field field = {.rate = VEC_RATE, .nonce = VEC_NONCE};
+	paqm_u32 n = 0;
+
+	for (; *hex; hex++) {
+		if (*hex == ' ')
+			continue;
+		if (*hex == '@') {
+			paqm_field_encode(p + n, &field);
+			n += PAQM_FIELD_LEN;
+			continue;
+		}
+		p[n++] = (paqm_u8)(paqm_inband_nibble(hex[0]) << 4 | paqm_inband_nibble(hex[1]));
+		hex++;
+	}
+	return n;
+}
+
+#endif /* PAQM_INBAND_VECTORS_H */

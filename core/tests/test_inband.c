@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Rates that travel with the media: where they are found, how they are lowered, what the
+ * checksum is then, and how receivers return them.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "inband_vectors.h"
+
+static unsigned long checks, failures;
+
+static void expect(const char *where, const char *what, unsigned long got, unsigned long want)
+{
+	checks++;
+	if (got == want)
+		return;
+	failures++;
+	fprintf(stderr, "%s: %s: got %lu, want %lu\n", where, what, got, want);
+}
+
+/* The checksum of a datagram in full; its pseudo header is some constant. */
+static paqm_u16 full(paqm_u8 *udp, paqm_u32 len)
+{
+	paqm_u16 was = paqm_get16(udp + 6), check;
+
+	paqm_put16(udp + 6, 0);
+	check = (paqm_u16)~paqm_sum(0x1234, udp, len);
+	paqm_put16(udp + 6, was);
+	return check ? check : 0xFFFF;
+}
+
+static const struct paqm_field mine = {.rate = 0x49742400, .router = 0xBEEF, .period = 13};
+
+static void check_lowered(const char *name, const paqm_u8 *payload, paqm_u32 len, paqm_u32 at)
+{
+	paqm_u8 udp[8 + PAQM_INBAND_MAX], before[8 + PAQM_INBAND_MAX];
+	struct paqm_field f;
+	int how;
+
+	for (how = 0; how < 3; how++) { /* checksum, none, to be computed */
+		paqm_u32 i, other = 0;
+
+		memcpy(udp + 8, payload, len);
+		paqm_put16(udp, 5004);
+		paqm_put16(udp + 2, 5006);
+		paqm_put16(udp + 4, (paqm_u16)(8 + len));
+		paqm_put16(udp + 6, how == 1 ? 0 : full(udp, 8 + len));
+		memcpy(before, udp, 8 + len);
+		expect(name, "above", (unsigned long)paqm_field_above(udp + 8 + at, &mine), 1);
+		paqm_field_lower(udp, at, &mine, how == 2);
+		paqm_field_decode(udp + 8 + at, &f);
+		expect(name, "rate", f.rate, mine.rate);
+		expect(name, "router", f.router, mine.router);
+		expect(name, "period", f.period, mine.period);
+		expect(name, "nonce", f.nonce, VEC_NONCE);
+		expect(name, "above again", (unsigned long)paqm_field_above(udp + 8 + at, &mine),
+		       0);
+		expect(name, "found again", paqm_field_find(udp + 8, len), at);
+		if (!how)
+			expect(name, "checksum", paqm_get16(udp + 6), full(udp, 8 + len));
+		else
+			expect(name, "checksum left", paqm_get16(udp + 6), paqm_get16(before + 6));
+		for (i = 0; i < 8 + len; i++)
+			other += udp[i] != before[i] && i != 6 && i != 7 &&
+				 (i < 8 + at + PAQM_FIELD_RATE || i >= 8 + at + PAQM_FIELD_NONCE);
+		expect(name, "other bytes changed", other, 0);
+	}
+}
+
+static void check_table(void)
+{
+	paqm_u8 buf[PAQM_INBAND_MAX], *exact;
+	size_t i;
+
+	for (i = 0; i < sizeof(paqm_inband_cases) / sizeof(paqm_inband_cases[0]); i++) {
+		const struct paqm_inband_case *c = &paqm_inband_cases[i];
+		paqm_u32 len = paqm_inband_make(buf, c->hex), cut;
+
+		/* in a block of its own: the sanitizer sees a byte too far */
+		for (cut = 0; cut <= len; cut++) {
+			paqm_u32 at;
+
+			exact = malloc(cut ? cut : 1);
+			memcpy(exact, buf, cut);
+			at = paqm_field_find(exact, cut);
+			if (cut == len)
+				expect(c->name, "place", at, c->at);
+			else if (at)
+				expect(c->name, "place when cut", at, c->at);
+			free(exact);
+		}
+		if (c->at)
+			check_lowered(c->name, buf, len, c->at);
+	}
+}
+
+/* Every change of two bytes at both parities, also to and from what sums to zero. */
+static void check_checksum(void)
+{
+	paqm_u8 data[10], old[3];
+	paqm_u32 i, at;
+
+	for (i = 0; i < 200000; i++) {
+		paqm_u32 r = i * 2654435761U;
+		paqm_u16 check;
+
+		for (at = 0; at < sizeof(data); at++)
+			data[at] = (paqm_u8)(i % 7 ? r >> at : 0);
+		check = paqm_checksum(data, sizeof(data));
+		at = i % 5;
+		memcpy(old, data + at, 3);
+		data[at] = (paqm_u8)(r >> 24);
+		data[at + 1] = i % 3 ? 0xFF : (paqm_u8)(r >> 16);
+		data[at + 2] = i % 11 ? (paqm_u8)(r >> 8) : 0;
+		check = paqm_checksum_adjust(check, old, data + at, 3, (int)(at & 1));
+		/* 0 and 0xFFFF are the same number */
+		if (check % 0xFFFF != paqm_checksum(data, sizeof(data)) % 0xFFFF)
+			expect("checksum", "change", check, paqm_checksum(data, sizeof(data)));
+		checks++;
+	}
+}
+
+static void check_period(void)
+{
+	expect("period", "0 ms", paqm_field_period(0), 1);
+	expect("period", "20 ms", paqm_field_period(20), 1);
+	expect("period", "21 ms", paqm_field_period(21), 2);
+	expect("period", "250 ms", paqm_field_period(250), 13);
+	expect("period", "5 s", paqm_field_period(5000), 250);
+	expect("period", "65535 ms", paqm_field_period(65535), 255);
+}
+
+static void check_return(void)
+{
+	struct paqm_return r = {.field = {.rate = VEC_RATE, .nonce = 7, .router = 9, .period = 3},
+				.seq = 0x10002,
+				.kind = PAQM_RETURN_PROBE},
+			   got;
+	paqm_u8 p[PAQM_APP_LEN], t[PAQM_TMMBR_LEN], b[PAQM_REMB_LEN];
+	paqm_u32 exp;
+
+	paqm_return_encode(p, 0xCAFEBABE, &r);
+	expect("return", "header", paqm_get32(p), 0x81CC0006);
+	expect("return", "ssrc", paqm_get32(p + 4), 0xCAFEBABE);
+	expect("return", "name", (unsigned long)memcmp(p + 8, "PAQM", 4), 0);
+	expect("return", "decode",
+	       (unsigned long)paqm_return_decode(p + PAQM_APP_DATA, PAQM_APP_DATA_LEN, &got), 0);
+	expect("return", "rate", got.field.rate, VEC_RATE);
+	expect("return", "nonce", got.field.nonce, 7);
+	expect("return", "router", got.field.router, 9);
+	expect("return", "period", got.field.period, 3);
+	expect("return", "seq", got.seq, 0x10002);
+	expect("return", "kind", got.kind, PAQM_RETURN_PROBE);
+	expect("return", "short",
+	       (unsigned long)-paqm_return_decode(p + PAQM_APP_DATA, PAQM_APP_DATA_LEN - 4, &got),
+	       1);
+	p[19] = 2;
+	expect("return", "unknown kind",
+	       (unsigned long)-paqm_return_decode(p + PAQM_APP_DATA, PAQM_APP_DATA_LEN, &got), 1);
+	p[19] = 0;
+	paqm_put32(p + 12, 0xFF800000);
+	expect("return", "rate -inf",
+	       (unsigned long)-paqm_return_decode(p + PAQM_APP_DATA, PAQM_APP_DATA_LEN, &got), 1);
+
+	expect("mantissa", "17 bits", paqm_mantissa(131071, 17, &exp), 131071);
+	expect("mantissa", "exponent", exp, 0);
+	expect("mantissa", "next", paqm_mantissa(131073, 17, &exp), 65536);
+	expect("mantissa", "its exponent", exp, 1);
+	/* 625 kbit/s: 625000 = 78125 * 8 */
+	paqm_tmmbr_encode(t, 1, 2, 625000, 40);
+	expect("tmmbr", "header", paqm_get32(t), 0x83CD0004);
+	expect("tmmbr", "media", paqm_get32(t + 12), 2);
+	expect("tmmbr", "rate", paqm_get32(t + 16), 3U << 26 | 78125U << 9 | 40);
+	paqm_remb_encode(b, 1, 2, 1000000);
+	expect("remb", "header", paqm_get32(b), 0x8FCE0005);
+	expect("remb", "name", (unsigned long)memcmp(b + 12, "REMB", 4), 0);
+	expect("remb", "rate", paqm_get32(b + 16), 1U << 24 | 2U << 18 | 250000);
+	expect("remb", "media", paqm_get32(b + 20), 2);
+}
+
+int main(void)
+{
+	check_table();
+	check_checksum();
+	check_period();
+	check_return();
+	printf("%lu checks, %lu failed\n", checks, failures);
+	return failures != 0;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Carrier `in-band`: lower the rate that a media packet carries (core/paqm_inband.h).
+ *
+ * In place, without changing a length. Fragments, packets with IP options or extension
+ * headers, tags and tunnels are left alone: what they carry is not ours to read. Bytes
+ * that somebody else holds too are copied first.
+ */
+#ifndef PAQM_SKB_INBAND_H
+#define PAQM_SKB_INBAND_H
+
+#include <linux/if_ether.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/skbuff.h>
+#include <net/ip.h>
+#include "core/paqm_inband.h"
+
+/**
+ * enum paqm_stamp - what became of a packet
+ * @PAQM_STAMP_NONE: it has no field
+ * @PAQM_STAMP_KEPT: the rate in it is not above ours
+ * @PAQM_STAMP_LOWERED: now it is ours
+ * @PAQM_STAMP_LEFT: it would have been, but the packet is a fragment, has options or
+ *	cannot be written to
+ */
+enum paqm_stamp { PAQM_STAMP_NONE, PAQM_STAMP_KEPT, PAQM_STAMP_LOWERED, PAQM_STAMP_LEFT };
+
+/*
+ * Offset of the UDP header of a packet that may have a field, 0 if it is none; *@alone:
+ * first fragment or IP options.
+ */
+static inline int paqm_stamp_udp(const struct sk_buff *skb, bool *alone)
+{
+	int net = skb_network_offset(skb);
+	union {
+		struct iphdr ip;
+		struct ipv6hdr ip6;
+	} buf;
+
+	if (skb->protocol == htons(ETH_P_IP)) {
+		const struct iphdr *ip = skb_header_pointer(skb, net, sizeof(*ip), &buf.ip);
+
+		if (!ip || ip->version != 4 || ip->ihl < 5 || ip->protocol != IPPROTO_UDP ||
+		    ip->frag_off & htons(IP_OFFSET))
+			return 0;
+		*alone = ip->ihl != 5 || ip->frag_off & htons(IP_MF);
+		return net + ip->ihl * 4;
+	}
+	if (skb->protocol == htons(ETH_P_IPV6)) {
+		const struct ipv6hdr *ip6 = skb_header_pointer(skb, net, sizeof(*ip6), &buf.ip6);
+
+		if (!ip6 || ip6->version != 6 || ip6->nexthdr != IPPROTO_UDP)
+			return 0;
+		*alone = false;
+		return net + (int)sizeof(*ip6);
+	}
+	return 0;
+}
+
+/**
+ * paqm_stamp() - lower the rate in a packet
+ * @skb: packet, network header set; its headers may move
+ * @mine: this router's rate, identity and period
+ * @judged: its flow is media; else only a probe is looked at
+ *
+ * Return: what became of it.
+ */
+static inline enum paqm_stamp paqm_stamp(struct sk_buff *skb, const struct paqm_field *mine,
+					 bool judged)
+{
+	u8 buf[8 + PAQM_FIELD_WINDOW];
+	bool alone = false;
+	int udp = paqm_stamp_udp(skb, &alone);
+	u32 len, said, at;
+	const u8 *h;
+
+	if (!udp || skb->len < (u32)udp + 8 + 1)
+		return PAQM_STAMP_NONE;
+	h = skb_header_pointer(skb, udp, 8 + 1, buf);
+	if (!h || !paqm_field_possible(h[8]) || (!judged && h[8] != PAQM_PROBE_FIRST))
+		return PAQM_STAMP_NONE;
+	said = paqm_get16(h + 4); /* what lies behind is padding */
+	len = min_t(u32, min_t(u32, skb->len - (u32)udp, said), sizeof(buf));
+	if (len <= 8)
+		return PAQM_STAMP_NONE;
+	h = skb_header_pointer(skb, udp, (int)len, buf);
+	at = h ? paqm_field_find(h + 8, len - 8) : 0;
+	if (!at)
+		return PAQM_STAMP_NONE;
+	if (!paqm_field_above(h + 8 + at, mine))
+		return PAQM_STAMP_KEPT;
+	/* a shared head cannot be exchanged; each packet of several in one has a checksum */
+	if (alone || skb_shared(skb) || skb_is_gso(skb) ||
+	    skb_ensure_writable(skb, udp + 8 + at + PAQM_FIELD_LEN))
+		return PAQM_STAMP_LEFT;
+	h = skb->data + udp;
+	if (skb->ip_summed == CHECKSUM_COMPLETE && !paqm_get16(h + 6))
+		skb->ip_summed = CHECKSUM_NONE; /* no checksum that would balance the change */
+	paqm_field_lower(skb->data + udp, at, mine, skb->ip_summed == CHECKSUM_PARTIAL);
+	return PAQM_STAMP_LOWERED;
+}
+
+#endif /* PAQM_SKB_INBAND_H */
