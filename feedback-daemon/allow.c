@@ -141,6 +141,7 @@ struct allow *allow_apply(struct allow_set *s, const struct paqm_msg *m, const s
 			ecf_step(ecf_base(s, a, m, floor_bps, ceil_bps), m->ecf, ceil_bps),
 			paqm_mul_q24(erf, ECF_RIGHT_Q24));
 	a->active = true;
+	a->use = use;
 	a->msg = *m;
 	a->addr = *addr;
 	a->mono_ns = now_ns;

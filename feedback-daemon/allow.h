@@ -35,6 +35,7 @@ enum allow_use { ALLOW_USE_ERF, ALLOW_USE_ECF };
  * @used: the slot is taken; false is free
  * @active: the allowance is in force
  * @has_old_boot: @old_boot is valid
+ * @use: which of its values the allowance comes from
  * @msg: newest believed message
  * @addr: address it came from
  * @old_boot: nonce before the last restart; its messages are replays
@@ -44,6 +45,7 @@ enum allow_use { ALLOW_USE_ERF, ALLOW_USE_ECF };
  */
 struct allow {
 	bool used, active, has_old_boot;
+	enum allow_use use;
 	struct paqm_msg msg;
 	struct addr addr;
 	uint32_t old_boot;

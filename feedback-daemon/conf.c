@@ -27,7 +27,8 @@ const char *conf_name(enum conf_key key)
 
 bool conf_is_flag(enum conf_key key)
 {
-	return key == CONF_REQUIRE_AUTH || key == CONF_SANDBOX || key == CONF_VERBOSE;
+	return key == CONF_REQUIRE_AUTH || key == CONF_LEGACY || key == CONF_SANDBOX ||
+	       key == CONF_VERBOSE;
 }
 
 static void take_env(char to[CONF_PATH_LEN], const char *name, const char *otherwise)
@@ -131,6 +132,9 @@ bool conf_set(struct conf *c, enum conf_key key, const char *value, uint32_t *se
 		break;
 	case CONF_USE:
 		must = set_use(c, value);
+		break;
+	case CONF_LEGACY:
+		must = set_bool(&c->legacy, value);
 		break;
 	case CONF_SANDBOX:
 		must = set_bool(&c->sandbox, value);

@@ -31,6 +31,7 @@
 	X(KEYS, "keys", "FILE")                                                                    \
 	X(REQUIRE_AUTH, "require-auth", "yes|no")                                                  \
 	X(USE, "use", "erf|ecf")                                                                   \
+	X(LEGACY, "legacy", "yes|no")                                                              \
 	X(SANDBOX, "sandbox", "yes|no")                                                            \
 	X(VERBOSE, "verbose", "yes|no")
 
@@ -51,6 +52,7 @@ struct conf {
 	char keys[CONF_PATH_LEN];  /* of routers; empty: none */
 	bool require_auth;
 	enum allow_use use;
+	bool legacy; /* believe Source Quench without object */
 	bool sandbox;
 	bool verbose;
 };

@@ -18,6 +18,9 @@
 
 #define CEIL_MAX 1000000000000ULL /* bit/s, the largest rate of the protocol */
 
+/* What a bare Source Quench does not say: the longest period of the published system. */
+#define BARE_PERIOD_MS 520
+
 /* A router may be replaced in the full table after this silence. */
 #define ROUTER_IDLE_NS (30 * NS_PER_S)
 
@@ -188,7 +191,7 @@ static void set_key(struct engine *e, uint32_t i, const struct flow_key *k)
 }
 
 /* Renew the record that the client sees. Return: true if it differs. */
-static bool flow_record(const struct engine *e, struct flow *f)
+static bool flow_record(struct flow *f)
 {
 	struct paqm_ipc_rate r;
 	const struct allow *min;
@@ -211,7 +214,7 @@ static bool flow_record(const struct engine *e, struct flow *f)
 		r.qdelay_100us = min->msg.qdelay_100us;
 		r.flags = min->msg.flags;
 		r.routers = (uint16_t)active;
-		r.cause = e->params.use == ALLOW_USE_ERF ? PAQM_CAUSE_ERF : PAQM_CAUSE_ECF;
+		r.cause = min->use == ALLOW_USE_ERF ? PAQM_CAUSE_ERF : PAQM_CAUSE_ECF;
 	} else {
 		r.cause = f->allow.spoken ? PAQM_CAUSE_EXPIRED : PAQM_CAUSE_NONE;
 	}
@@ -265,7 +268,7 @@ int engine_register(struct engine *e, uint64_t owner, const struct paqm_ipc_regi
 	f->ceil_bps = reg->ceil_bps;
 	f->gop_us = reg->gop_us;
 	f->answer_us = reg->answer_us;
-	flow_record(e, f);
+	flow_record(f);
 	*flow = f;
 	return 0;
 }
@@ -537,7 +540,22 @@ static enum paqm_msg_err decode(const uint8_t *ip, const uint8_t *icmp, uint32_t
 {
 	if (ip[0] >> 4 == 6)
 		return paqm_icmp6_decode(icmp, len, PAQM_ICMP6_TYPE_EXP, ip + 8, ip + 24, m, q);
-	return paqm_icmp_decode(icmp, len, PAQM_ICMP_TYPE_EXP, m, q);
+	return paqm_icmp_decode(icmp, len,
+				len && icmp[0] == PAQM_ICMP_TYPE_QUENCH ? PAQM_ICMP_TYPE_QUENCH
+									: PAQM_ICMP_TYPE_EXP,
+				m, q);
+}
+
+/* Identity and order of a message that has none: one router per address, as it comes. */
+static void complete_bare(const struct flow *f, const struct addr *addr, struct paqm_msg *m)
+{
+	size_t i;
+
+	m->router_id = paqm_get32(addr->b + 12);
+	m->period_ms = BARE_PERIOD_MS;
+	for (i = 0; i < ALLOW_ROUTERS; i++)
+		if (f->allow.slot[i].used && f->allow.slot[i].msg.router_id == m->router_id)
+			m->seq = f->allow.slot[i].msg.seq + 1;
 }
 
 static struct flow *flow_quoted(struct engine *e, const struct paqm_quote *q)
@@ -555,6 +573,8 @@ static struct flow *flow_quoted(struct engine *e, const struct paqm_quote *q)
 static enum refuse judge(struct engine *e, const uint8_t *ip, const uint8_t *icmp, uint32_t len,
 			 uint64_t now_ns, struct verdict *v)
 {
+	bool bare = e->params.legacy && ip[0] >> 4 == 4 && len == PAQM_BARE_LEN &&
+		    icmp[0] == PAQM_ICMP_TYPE_QUENCH;
 	struct paqm_quote q = {0};
 	struct router *r = NULL;
 	enum paqm_msg_err err;
@@ -562,7 +582,7 @@ static enum refuse judge(struct engine *e, const uint8_t *ip, const uint8_t *icm
 	struct flow *f;
 
 	/* (a) well-formed, values usable */
-	err = decode(ip, icmp, len, &v->msg, &q);
+	err = bare ? paqm_bare_decode(icmp, len, &v->msg, &q) : decode(ip, icmp, len, &v->msg, &q);
 	if (err)
 		return (enum refuse)(REFUSE_MSG_SHORT + (err - PAQM_MSG_SHORT));
 	v->decoded = true;
@@ -572,6 +592,10 @@ static enum refuse judge(struct engine *e, const uint8_t *ip, const uint8_t *icm
 	if (!f)
 		return REFUSE_FLOW_UNKNOWN;
 	v->flow = f;
+	if (bare) {
+		complete_bare(f, &v->addr, &v->msg);
+		goto known;
+	}
 	if (!ssrc_agrees(f, q.payload, q.payload_len))
 		return REFUSE_FLOW_SSRC;
 
@@ -586,6 +610,7 @@ static enum refuse judge(struct engine *e, const uint8_t *ip, const uint8_t *icm
 		break;
 	}
 
+known:
 	/* (d) newer than what is known, (e) from who has the key, (f) not too many */
 	why = check_order(f, &v->msg);
 	if (!why)
@@ -601,7 +626,8 @@ static enum refuse judge(struct engine *e, const uint8_t *ip, const uint8_t *icm
 
 	/* (g) limits are applied when the routers are combined */
 	f->heard = *allow_apply(&f->allow, &v->msg, &v->addr, f->floor_bps, f->ceil_bps,
-				e->params.use, now_ns, e->params.digest_life_ns);
+				bare ? ALLOW_USE_ECF : e->params.use, now_ns,
+				e->params.digest_life_ns);
 	allow_damp(&f->allow, f->ceil_bps, now_ns);
 	r->addr = v->addr;
 	r->msg = v->msg;
@@ -610,7 +636,7 @@ static enum refuse judge(struct engine *e, const uint8_t *ip, const uint8_t *icm
 	f->accepted++;
 	e->due_ns[f - e->flows] = allow_next(&f->allow, e->params.digest_life_ns);
 	e->next_ns = paqm_min64(e->next_ns, e->due_ns[f - e->flows]);
-	v->changed = flow_record(e, f);
+	v->changed = flow_record(f);
 	return REFUSE_NONE;
 }
 
@@ -639,7 +665,7 @@ bool engine_expire(struct engine *e, struct flow *f, uint64_t now_ns)
 	if (!allow_expire(&f->allow, now_ns, e->params.digest_life_ns))
 		return false;
 	allow_damp(&f->allow, f->ceil_bps, now_ns);
-	return flow_record(e, f);
+	return flow_record(f);
 }
 
 void engine_expire_all(struct engine *e, uint64_t now_ns, void (*told)(void *data, struct flow *f),

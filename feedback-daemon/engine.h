@@ -77,6 +77,7 @@ struct bucket_limit {
 struct engine_params {
 	enum allow_use use;
 	bool require_auth; /* believe no router without a key */
+	bool legacy;	   /* Source Quench without object, though it proves nothing */
 	uint64_t digest_life_ns;
 	struct bucket_limit router;
 	struct bucket_limit global;

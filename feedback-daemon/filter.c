@@ -120,6 +120,8 @@ static void put_messages(struct out *o)
 	v6 = if_eq(o, 0x40);
 	need_v4(o, IPPROTO_ICMP);
 	put(o, BPF_LD | BPF_B | BPF_IND, 0);
+	put_eq(o, PAQM_ICMP_TYPE_QUENCH, 1);
+	pass(o);
 	need(o, PAQM_ICMP_TYPE_EXP);
 	pass(o);
 	otherwise(o, v6);

@@ -21,7 +21,7 @@
  * decides: a long filter costs more than it saves.
  */
 #define FILTER_FLOWS 48
-#define FILTER_INSNS (64 + FILTER_FLOWS * 5)
+#define FILTER_INSNS (72 + FILTER_FLOWS * 5)
 
 /* What tells the packets of a flow, roughly: the flow table is exact. */
 struct filter_flow {

@@ -42,6 +42,8 @@ static const char usage[] =
 	"                         the user who started paqmd\n"
 	"      --use erf|ecf      believe the absolute rate of a message (erf, default) or\n"
 	"                         its relative value (ecf)\n"
+	"      --legacy           believe ICMP Source Quench without PAQM object too: anybody\n"
+	"                         who guesses a flow's ports can then send it\n"
 	"      --keys FILE        keys of routers; messages of those must carry a valid tag\n"
 	"      --require-auth     believe no router without a key\n"
 	"      --read FILE        replay a capture file: a line of JSON for each message\n"
@@ -246,6 +248,7 @@ bool daemon_reload(struct daemon *d, char why[CONF_WHY])
 	d->conf = c;
 	d->engine.params.use = c.use;
 	d->engine.params.require_auth = c.require_auth;
+	d->engine.params.legacy = c.legacy;
 	log_verbose = c.verbose;
 	capture_reload(d);
 	log_info("configuration read again");
@@ -460,6 +463,7 @@ int main(int argc, char **argv)
 	}
 	params.use = d->conf.use;
 	params.require_auth = d->conf.require_auth;
+	params.legacy = d->conf.legacy;
 	engine_init(&d->engine, &params, key);
 	engine_set_keys(&d->engine, &ring);
 	keys_wipe(&ring);

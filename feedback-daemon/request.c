@@ -315,7 +315,7 @@ static void reason_none(struct reason *r, const struct engine *e, const struct r
 		say(r, "no_message",
 		    "%" PRIu64 " packets have left and no message ever came: no router with "
 		    "feedback is a bottleneck on this path, or a firewall or NAT drops ICMP type "
-		    "253%s",
+		    "253 (type 4 of carrier quench crosses NAT)%s",
 		    f->packets,
 		    e->refused[REFUSE_FLOW_UNKNOWN]
 			    ? "; messages about unknown flows did come: addresses translated?"

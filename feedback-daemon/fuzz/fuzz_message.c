@@ -8,12 +8,13 @@
 
 #include "feedback-daemon/tests/packets.h"
 
-#define HELP_SEAL 1  /* make both checksums right */
-#define HELP_QUOTE 2 /* quote a packet that was sent */
-#define HELP_ECF 4   /* use the relative value */
-#define HELP_KEYS 8  /* routers must have a key */
-#define HELP_TAG 16  /* tag messages with it */
-#define HELP_V6 32   /* the flow is one of IPv6 */
+#define HELP_SEAL 1    /* make both checksums right */
+#define HELP_QUOTE 2   /* quote a packet that was sent */
+#define HELP_ECF 4     /* use the relative value */
+#define HELP_KEYS 8    /* routers must have a key */
+#define HELP_TAG 16    /* tag messages with it */
+#define HELP_V6 32     /* the flow is one of IPv6 */
+#define HELP_LEGACY 64 /* believe Source Quench without object */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -47,6 +48,7 @@ static uint32_t begin(uint8_t media[T_MEDIA + 20], uint8_t help)
 
 	p.use = help & HELP_ECF ? ALLOW_USE_ECF : ALLOW_USE_ERF;
 	p.require_auth = help & HELP_KEYS;
+	p.legacy = help & HELP_LEGACY;
 	if (help & HELP_V6) {
 		len = t_to6(media, len);
 		t_v6(reg.saddr, T_SADDR);
@@ -68,6 +70,8 @@ static void assist(uint8_t *pkt, uint32_t len, const uint8_t *media, uint8_t hel
 
 	if (help & HELP_QUOTE && len >= hlen + 8 + quote)
 		memcpy(pkt + hlen + 8, media, quote);
+	else if (help & HELP_QUOTE && len >= hlen + 8 + 28) /* without object */
+		memcpy(pkt + hlen + 8, media, 28);
 	if (help & HELP_TAG && len >= hlen + 8 + quote + PAQM_OBJ_LEN) {
 		obj[5] |= PAQM_F_AUTH;
 		paqm_put16(obj + 6, 7);

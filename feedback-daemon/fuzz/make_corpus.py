@@ -38,6 +38,11 @@ def message6(seq: int, ecf: float, erf: float) -> bytes:
     return struct.pack("!IHBB", 6 << 28, len(icmp), 58, 64) + ends + icmp
 
 
+def quench(value: float, rest: bytes) -> bytes:
+    """Source Quench, with an object in @rest or without."""
+    return packet(1, ROUTER, struct.pack("!BBHf", 4, 0, 0, value) + rest)
+
+
 def framed(packets: list[bytes], helps: int) -> bytes:
     """Input of the message target."""
     return bytes([helps]) + b"".join(struct.pack("!H", len(p)) + p for p in packets)
@@ -133,6 +138,8 @@ def main() -> None:
         "message/no-proof": framed([message(1, 0.5, 5e5)], 1),
         "message/options": framed([bytes(options), *padded], 3),
         "message/cut": framed([message(1, 0.5, 5e5)[:n] for n in (0, 19, 20, 27, 83, 131)], 1),
+        "message/quench": framed([quench(0.5, message(1, 0.5, 5e5)[28:])], 3),
+        "message/bare": framed([quench(v, bytes(28)) for v in (0.5, 1, 5e4, nan)], 67),
         "record/register": registration(1, 5),
         "record/sequence": b"".join(
             bytes([len(r)]) + r

@@ -96,11 +96,31 @@ static inline void t_seal(uint8_t *ip, uint32_t len)
 }
 
 /* Message about @media (its first 56 bytes are quoted). Return: its length. */
-static inline uint32_t t_message(uint8_t *ip, const uint8_t *media, const struct paqm_msg *m)
+static inline uint32_t t_message_type(uint8_t *ip, uint8_t type, const uint8_t *media,
+				      const struct paqm_msg *m)
 {
 	uint32_t len;
 
-	len = paqm_icmp_encode(ip + 20, PAQM_ICMP_TYPE_EXP, media, 20 + 8 + PAQM_QUOTE_UDP, m);
+	len = paqm_icmp_encode(ip + 20, type, media, 20 + 8 + PAQM_QUOTE_UDP, m);
+	t_ip(ip, 1, 20 + len, T_ROUTER, T_SADDR);
+	return 20 + len;
+}
+
+static inline uint32_t t_message(uint8_t *ip, const uint8_t *media, const struct paqm_msg *m)
+{
+	return t_message_type(ip, PAQM_ICMP_TYPE_EXP, media, m);
+}
+
+/* Source Quench of the published system: @value, no object. Return: its length. */
+static inline uint32_t t_bare(uint8_t *ip, const uint8_t *media, uint32_t value)
+{
+	uint32_t len = PAQM_BARE_LEN;
+
+	memset(ip + 20, 0, 8);
+	ip[20] = PAQM_ICMP_TYPE_QUENCH;
+	paqm_put32(ip + 24, value);
+	memcpy(ip + 28, media, 28);
+	paqm_put16(ip + 22, paqm_checksum(ip + 20, len));
 	t_ip(ip, 1, 20 + len, T_ROUTER, T_SADDR);
 	return 20 + len;
 }

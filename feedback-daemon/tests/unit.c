@@ -516,7 +516,7 @@ static void test_msg_refusals(void)
 	t_seal(p, 20 + 8 + 27 + 48);
 	CHECK_EQ(deliver(p, 20 + 8 + 27 + 48, S, NULL), REFUSE_MSG_SHORT);
 	memcpy(p, good, len);
-	p[20] = 4; /* source quench is another carrier */
+	p[20] = 3; /* destination unreachable */
 	t_seal(p, len);
 	CHECK_EQ(deliver(p, len, S, NULL), REFUSE_MSG_TYPE);
 	memcpy(p, good, len);
@@ -620,6 +620,71 @@ static void test_flow_and_quote(void)
 }
 
 /* In-band feedback in a header extension may be rewritten on the path. */
+/* Carrier quench: the same checks; without object only if that is allowed. */
+static void test_quench(void)
+{
+	struct engine_params p = engine_defaults;
+	struct paqm_msg m = msg(1, 1, 0.9, 500000);
+	uint8_t ip[256], other[T_MEDIA];
+	struct flow *f;
+	uint32_t len;
+
+	setup(NULL);
+	f = add(1, T_SPORT, T_SSRC);
+	send_media(T_SPORT, T_SSRC, 1, S);
+	t_media(other, T_SPORT, T_SSRC, 2);
+	len = t_message_type(ip, PAQM_ICMP_TYPE_QUENCH, other, &m);
+	CHECK_EQ(deliver(ip, len, S, NULL), REFUSE_QUOTE_UNKNOWN);
+	len = t_message_type(ip, PAQM_ICMP_TYPE_QUENCH, media, &m);
+	CHECK_EQ(deliver(ip, len, S, NULL), REFUSE_NONE);
+	CHECK_EQ(f->rate.rate_bps, 500000);
+	/* one sequence for both carriers */
+	CHECK_EQ(say(&m, S), REFUSE_SEQ_REPLAY);
+	/* without object: not unless asked for */
+	CHECK_EQ(deliver(ip, t_bare(ip, media, t_f32(0.5)), S, NULL), REFUSE_MSG_SHORT);
+	CHECK_EQ(f->rate.rate_bps, 500000);
+
+	p.legacy = true;
+	setup(&p);
+	f = add(1, T_SPORT, T_SSRC);
+	CHECK_EQ(deliver(ip, t_bare(ip, other, t_f32(0.5)), S, NULL), REFUSE_NONE);
+	CHECK_EQ(f->rate.rate_bps, 500000); /* half of the ceiling */
+	CHECK_EQ(f->rate.cause, PAQM_CAUSE_ECF);
+	CHECK_EQ(f->rate.router_id, T_ROUTER);
+	CHECK_EQ(deliver(ip, t_bare(ip, other, t_f32(0.5)), S, NULL), REFUSE_NONE);
+	CHECK_EQ(f->rate.rate_bps, 250000);
+	CHECK_EQ(deliver(ip, t_bare(ip, other, t_f32(1)), S, NULL), REFUSE_NONE);
+	CHECK_EQ(f->rate.rate_bps, 250000);
+	CHECK_EQ(deliver(ip, t_bare(ip, other, t_f32(50000)), S, NULL), REFUSE_NONE);
+	CHECK_EQ(f->rate.rate_bps, 300000);
+	/* a router with an object beside it is another one */
+	send_media(T_SPORT, T_SSRC, 3, S);
+	m.erf = t_f32(200000);
+	CHECK_EQ(say(&m, S), REFUSE_NONE);
+	CHECK_EQ(f->rate.rate_bps, 200000);
+	CHECK_EQ(f->rate.cause, PAQM_CAUSE_ERF);
+	CHECK_EQ(f->rate.routers, 2);
+	/* the checks that are left */
+	CHECK_EQ(deliver(ip, t_bare(ip, other, 0), S, NULL), REFUSE_MSG_VALUE);
+	len = t_bare(ip, other, t_f32(0.5));
+	ip[24] ^= 1;
+	CHECK_EQ(deliver(ip, len, S, NULL), REFUSE_MSG_CHECKSUM);
+	len = t_bare(ip, other, t_f32(0.5));
+	ip[28 + 9] = 6;
+	t_seal(ip, len);
+	CHECK_EQ(deliver(ip, len, S, NULL), REFUSE_MSG_QUOTE);
+	t_media(other, T_SPORT + 4, T_SSRC, 1);
+	CHECK_EQ(deliver(ip, t_bare(ip, other, t_f32(0.5)), S, NULL), REFUSE_FLOW_UNKNOWN);
+	len = t_bare(ip, media, t_f32(0.5));
+	ip[20] = PAQM_ICMP_TYPE_EXP;
+	t_seal(ip, len);
+	CHECK_EQ(deliver(ip, len, S, NULL), REFUSE_MSG_SHORT);
+	CHECK_EQ(f->rate.rate_bps, 200000);
+	/* silence ends it as it ends others */
+	CHECK(engine_expire(&eng, f, S + 3 * S));
+	CHECK_EQ(f->rate.rate_bps, 0);
+}
+
 static void test_extension(void)
 {
 	struct paqm_msg m = msg(1, 1, 0.9, 500000);
@@ -1617,6 +1682,7 @@ int main(void)
 	test_ip_refusals();
 	test_msg_refusals();
 	test_flow_and_quote();
+	test_quench();
 	test_extension();
 	test_sequence();
 	test_keys();
