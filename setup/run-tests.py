@@ -148,6 +148,8 @@ def main() -> int:
         "attack": lambda: marked(
             "attack", ["feedback-daemon/attack/run.py", "--build", args.build, "--only", "lab",
                        "--scale", "50", "--out", str(OUT / "attack")]),
+        "carriers": lambda: marked(
+            "carriers", [*guest, "kernel/lab-tests/carriers.py", "--build", args.build]),
         "acceptance": lambda: marked(
             "acceptance", ["kernel/lab-tests/spec.py", "run", "--build", args.build]),
         "multirouter": lambda: marked(

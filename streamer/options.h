@@ -10,7 +10,7 @@
 #define EXIT_USAGE 2
 
 #define RTP_CAPS                                                                                   \
-	"application/x-rtp, media=(string)video, clock-rate=(int)90000, "                          \
+	"media=(string)video, clock-rate=(int)90000, "                                             \
 	"encoding-name=(string)H264, payload=(int)96"
 
 /* Least time between two regular RTCP packets, ns; feedback goes between them. */

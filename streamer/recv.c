@@ -2,20 +2,24 @@
 /*
  * paqm-streamer recv: udpsrc -> rtpbin -> rtph264depay -> avdec_h264 -> y4m.
  * Every RTP packet is logged as it arrives, every decoded picture as it comes
- * out of the decoder. Receiver reports go back on the RTCP port.
+ * out of the decoder. Receiver reports go back on the RTCP port, and with them what
+ * routers have written into the stream.
  */
 #include <errno.h>
 #include <gio/gio.h>
 #include <glib-unix.h>
 #include <gst/app/gstappsink.h>
+#include <gst/app/gstappsrc.h>
 #include <gst/gst.h>
 #include <gst/net/gstnetaddressmeta.h>
 #include <gst/rtp/gstrtpbuffer.h>
 #include <gst/video/video.h>
 #include <string.h>
 
+#include "streamer/carry.h"
 #include "streamer/options.h"
 #include "streamer/rate.h"
+#include "streamer/returns.h"
 
 #define JITTER_MS 200
 
@@ -30,11 +34,19 @@ struct receiver {
 	GstElement *pipeline, *depay;
 	int status;
 	GMutex lock;
-	GSocketAddress *peer; /* where reports go; NULL until the sender's came */
+	GSocketAddress *peer; /* where reports go; NULL until something came */
+
+	char *form_text, *srtp_key_file, *cname;
+	enum returns_form form;
+	GstBuffer *srtp_key;
+	GObject *session;
+	GstElement *news; /* what is returned enters the stream of reports here */
 
 	FILE *rx_csv, *decoded_csv, *y4m;
 	/* network thread */
-	guint64 packets;
+	guint64 packets, probes, returned;
+	struct returns returns;
+	guint32 media_ssrc;
 	/* jitter buffer thread */
 	guint64 rtp_ext; /* extended RTP time stamp */
 	gboolean have_ext;
@@ -43,13 +55,56 @@ struct receiver {
 	int width, height;
 };
 
+/* Before the first report of the sender: it is a port above the media's. */
+static void guess_peer(struct receiver *r, GstBuffer *buf)
+{
+	GstNetAddressMeta *meta = gst_buffer_get_net_address_meta(buf);
+
+	g_mutex_lock(&r->lock);
+	if (meta && !r->peer && G_IS_INET_SOCKET_ADDRESS(meta->addr))
+		r->peer = address_with_port(G_INET_SOCKET_ADDRESS(meta->addr), 1);
+	g_mutex_unlock(&r->lock);
+}
+
+/* Network thread: return the newest rate to the sender. */
+static void return_rate(struct receiver *r, GstBuffer *buf)
+{
+	guint overhead = (g_socket_get_family(r->rtp) == G_SOCKET_FAMILY_IPV6 ? 48 : 28) + 12;
+	guint8 packet[RETURNS_MAX];
+	GstFlowReturn flow;
+	guint ssrc = 0;
+	gsize len;
+
+	guess_peer(r, buf);
+	g_object_get(r->session, "internal-ssrc", &ssrc, NULL);
+	len = returns_compound(packet, &r->returns.newest, r->form, r->cname, ssrc, r->media_ssrc,
+			       overhead);
+	flow = gst_app_src_push_buffer(GST_APP_SRC(r->news), gst_buffer_new_memdup(packet, len));
+	if (flow == GST_FLOW_OK)
+		r->returned++;
+}
+
 static GstPadProbeReturn on_packet(GstPad *pad, GstPadProbeInfo *info, gpointer data)
 {
 	GstBuffer *buf = GST_PAD_PROBE_INFO_BUFFER(info);
 	GstRTPBuffer rtp = GST_RTP_BUFFER_INIT;
 	struct receiver *r = data;
+	bool probe = false, due;
+	GstMapInfo map;
 
 	(void)pad;
+	if (!gst_buffer_map(buf, &map, GST_MAP_READ))
+		return GST_PAD_PROBE_OK;
+	if (map.size >= 12 && map.data[0] >> 6 == 2)
+		r->media_ssrc = paqm_get32(map.data + 8);
+	due = returns_see(&r->returns, map.data, map.size, (guint64)monotonic_ns(), &probe);
+	gst_buffer_unmap(buf, &map);
+	if (due)
+		return_rate(r, buf);
+	if (probe) {
+		r->probes++;
+		return GST_PAD_PROBE_DROP;
+	}
 	if (!gst_rtp_buffer_map(buf, GST_MAP_READ, &rtp))
 		return GST_PAD_PROBE_OK;
 	r->packets++;
@@ -230,6 +285,11 @@ static gboolean parse(struct receiver *r, int argc, char **argv, GError **error)
 		{"log", 0, 0, G_OPTION_ARG_FILENAME, &r->log_dir,
 		 "Write rx.csv and decoded.csv there", "DIR"},
 		{"duration", 0, 0, G_OPTION_ARG_DOUBLE, &r->duration, "Stop after so long", "S"},
+		{"return", 0, 0, G_OPTION_ARG_STRING, &r->form_text,
+		 "What routers wrote goes back as APP (app), and also as TMMBR or REMB",
+		 "app|tmmbr|remb"},
+		{"srtp-key", 0, 0, G_OPTION_ARG_FILENAME, &r->srtp_key_file,
+		 "Decrypt with the key in FILE, 60 hexadecimal digits", "FILE"},
 		{"seed", 0, 0, G_OPTION_ARG_INT64, &r->seed, "Makes all random choices repeatable",
 		 "N"},
 		{0},
@@ -250,6 +310,15 @@ static gboolean parse(struct receiver *r, int argc, char **argv, GError **error)
 	if (!r->listen) {
 		g_set_error(error, USAGE_ERROR, 0,
 			    "--listen is missing; see paqm-streamer recv --help");
+		return FALSE;
+	}
+	if (r->form_text && !strcmp(r->form_text, "tmmbr")) {
+		r->form = RETURNS_TMMBR;
+	} else if (r->form_text && !strcmp(r->form_text, "remb")) {
+		r->form = RETURNS_REMB;
+	} else if (r->form_text && strcmp(r->form_text, "app")) {
+		g_set_error(error, USAGE_ERROR, 0, "--return %s: must be app, tmmbr or remb",
+			    r->form_text);
 		return FALSE;
 	}
 	r->local = parse_address(r->listen, 0, error);
@@ -299,7 +368,7 @@ static gboolean build(struct receiver *r, GError **error)
 	GstAppSinkCallbacks pictures = {.new_sample = on_sample};
 	GstAppSinkCallbacks reports = {.new_sample = on_report};
 	guint16 port = g_inet_socket_address_get_port(r->local);
-	GObject *session = NULL;
+	GstStructure *sdes = NULL;
 	GstCaps *caps;
 	char *text;
 
@@ -311,21 +380,32 @@ static gboolean build(struct receiver *r, GError **error)
 		return FALSE;
 	/* One decoder thread: no added delay, and runs that repeat exactly. */
 	text = g_strdup_printf(
-		"rtpbin name=bin latency=%d rtp-profile=avpf "
+		"rtpbin name=bin latency=%d rtp-profile=avpf %s "
 		"udpsrc name=rtp close-socket=false buffer-size=2097152 ! "
-		"bin.recv_rtp_sink_0 "
-		"udpsrc name=rtcpin close-socket=false caps=application/x-rtcp ! "
-		"bin.recv_rtcp_sink_0 "
-		"bin.send_rtcp_src_0 ! appsink name=rtcp sync=false async=false "
+		"%s bin.recv_rtp_sink_0 "
+		"udpsrc name=rtcpin close-socket=false caps=application/x-%s ! "
+		"%s bin.recv_rtcp_sink_0 "
+		"bin.send_rtcp_src_0 ! reports. "
+		"appsrc name=news is-live=true format=time caps=application/x-rtcp ! reports. "
+		"funnel name=reports ! %s appsink name=rtcp sync=false async=false "
 		"rtph264depay name=depay request-keyframe=true ! avdec_h264 max-threads=1 ! "
 		"videoconvert ! "
 		"video/x-raw,format=I420 ! appsink name=out sync=false async=false max-buffers=8",
-		JITTER_MS);
+		JITTER_MS, r->srtp_key ? "srtpdec name=srtp srtpenc name=srtpout" : "",
+		r->srtp_key ? "srtp.rtp_sink srtp.rtp_src !" : "", r->srtp_key ? "srtcp" : "rtcp",
+		r->srtp_key ? "srtp.rtcp_sink srtp.rtcp_src !" : "",
+		r->srtp_key ? "srtpout.rtcp_sink_0 srtpout.rtcp_src_0 !" : "");
 	r->pipeline = gst_parse_launch(text, error);
 	g_free(text);
 	if (!r->pipeline)
 		return FALSE;
-	caps = gst_caps_from_string(RTP_CAPS);
+	if (r->srtp_key) {
+		carry_use_key(by_name(r, "srtp"), r->srtp_key);
+		carry_use_key(by_name(r, "srtpout"), r->srtp_key);
+	}
+	r->news = by_name(r, "news");
+	caps = gst_caps_from_string(r->srtp_key ? "application/x-srtp, " RTP_CAPS
+						: "application/x-rtp, " RTP_CAPS);
 	gst_caps_set_simple(caps, "extmap-" G_STRINGIFY(TWCC_ID), G_TYPE_STRING, TWCC_URI,
 			    /* What is lost is asked for anew: RFC 4585 section 6.3.1. */
 			    "rtcp-fb-nack-pli", G_TYPE_BOOLEAN, TRUE, NULL);
@@ -339,11 +419,16 @@ static gboolean build(struct receiver *r, GError **error)
 	probe(by_name(r, "rtp"), "src", on_packet, r);
 	probe(by_name(r, "rtcpin"), "src", on_rtcp, r);
 	probe(r->depay, "sink", on_depay, r);
-	g_signal_emit_by_name(by_name(r, "bin"), "get-internal-session", 0, &session);
+	g_signal_emit_by_name(by_name(r, "bin"), "get-internal-session", 0, &r->session);
 	/* Told, since it takes rtpbin seconds to find out: reports would come late until then. */
-	g_object_set(session, "rtcp-min-interval", (guint64)RTCP_INTERVAL, "rtcp-reduced-size",
+	g_object_set(r->session, "rtcp-min-interval", (guint64)RTCP_INTERVAL, "rtcp-reduced-size",
 		     TRUE, "bandwidth", MEDIA_BANDWIDTH, NULL);
-	g_object_unref(session);
+	g_object_get(r->session, "sdes", &sdes, NULL);
+	r->cname = g_strdup(sdes ? gst_structure_get_string(sdes, "cname") : NULL);
+	if (!r->cname)
+		r->cname = g_strdup("paqm");
+	if (sdes)
+		gst_structure_free(sdes);
 	return TRUE;
 }
 
@@ -364,8 +449,12 @@ static void run(struct receiver *r)
 	gst_element_set_state(r->pipeline, GST_STATE_NULL);
 	gst_bus_remove_watch(bus);
 	gst_object_unref(bus);
-	printf("received %" G_GUINT64_FORMAT " packets, decoded %u pictures\n", r->packets,
+	printf("received %" G_GUINT64_FORMAT " packets, decoded %u pictures", r->packets,
 	       r->pictures);
+	if (r->returned)
+		printf("; %" G_GUINT64_FORMAT " probes, returned %" G_GUINT64_FORMAT " rates",
+		       r->probes, r->returned);
+	printf("\n");
 }
 
 int cmd_recv(int argc, char **argv)
@@ -380,6 +469,8 @@ int cmd_recv(int argc, char **argv)
 	if (r.seed >= 0)
 		g_random_set_seed((guint32)r.seed);
 	gst_init(NULL, NULL);
+	if (r.srtp_key_file && !(r.srtp_key = carry_key(r.srtp_key_file, &error)))
+		goto out;
 	if (!open_files(&r, &error) || !build(&r, &error))
 		goto out;
 	printf("listening on %s\n", r.listen);
@@ -404,6 +495,11 @@ out:
 	g_clear_object(&r.rtp);
 	g_clear_object(&r.rtcp);
 	g_clear_object(&r.local);
+	g_clear_object(&r.session);
+	gst_clear_buffer(&r.srtp_key);
+	g_free(r.form_text);
+	g_free(r.srtp_key_file);
+	g_free(r.cname);
 	g_free(r.listen);
 	g_free(r.log_dir);
 	g_free(r.output);

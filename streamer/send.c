@@ -2,23 +2,31 @@
 /*
  * paqm-streamer send: source -> paqmh264enc -> rtph264pay -> paqmpacer ->
  * rtpbin -> udpsink. The rate comes from a controller (control/), which hears
- * paqmd and the peer's reports, and reaches the encoder at its next picture.
+ * paqmd, what the peer returns of rates that travel with the stream, and the
+ * peer's reports; it reaches the encoder at its next picture.
  * The pacer stands before rtpbin, which notes when each packet has left.
  */
 #include <gio/gio.h>
 #include <glib-unix.h>
 #include <gst/app/gstappsrc.h>
 #include <gst/gst.h>
+#include <gst/rtp/gstrtpbuffer.h>
 #include <string.h>
 
 #include "streamer/advice.h"
+#include "streamer/carry.h"
 #include "streamer/gstpaqmh264enc.h"
 #include "streamer/gstpaqmpacer.h"
 #include "streamer/options.h"
 #include "streamer/rate.h"
+#include "streamer/returns.h"
 #include "streamer/source.h"
 #include "streamer/wire.h"
 
+/* Probes: often until the first answer, for which the first picture waits so long. */
+#define FIRST_PROBES_MS 20
+#define FIRST_ANSWER_S 1.0
+#define PROBE_BYTES (28 + PAQM_PROBE_LEN)
 #define FRAMES_HEADER                                                                              \
 	"frame,t_ns,rtp_ts,src_frame,gop,type,qp_base,qp,bytes,wire_bytes,packets,bound_bytes,"    \
 	"allowance_bps"
@@ -57,6 +65,21 @@ struct sender {
 	struct rate *rate;
 	GstElement *estimator; /* what the controller needs, or NULL */
 	struct advice *advice;
+	struct ctl_advice daemon; /* newest word of paqmd */
+
+	/* rates that travel with the stream */
+	char *carrier, *srtp_key_file;
+	gboolean element; /* within RTP */
+	gboolean probes;  /* beside it, all the time */
+	GstBuffer *srtp_key;
+	struct paqm_field field; /* as we send it */
+	guint32 probe_seq;
+	guint32 field_ts; /* of the last RTP packet that got one */
+	gboolean field_any;
+	struct returned returned;
+	guint64 advised; /* by it, bit/s; 0: nothing is in force */
+	double begin;
+	gint waiting; /* atomic: the first picture waits for the first answer */
 
 	FILE *frames_csv, *gop_csv, *feedback_csv, *control_csv;
 	/* counted by the streaming thread */
@@ -66,6 +89,11 @@ struct sender {
 	double paced;	 /* of the pacer; streaming thread */
 };
 
+static double now_s(void)
+{
+	return g_get_monotonic_time() / 1e6;
+}
+
 /* Wall-clock time of a running time. The offset between the clocks is taken
  * once, so that capture times keep the exact spacing of the frame clock.
  */
@@ -74,9 +102,155 @@ static gint64 wall_ns(struct sender *s, GstClockTime running)
 	return (gint64)(gst_element_get_base_time(s->pipeline) + running) + s->wall_offset;
 }
 
+/* What of a rate is left for pictures: the encoder knows RTP, UDP and IP headers only. */
+static guint64 picture_rate(const struct sender *s, double rate)
+{
+	if (s->srtp_key)
+		rate *= (double)WIRE_IP_PACKET / (WIRE_IP_PACKET + CARRY_SRTP_BYTES);
+	if (s->element)
+		rate -= 8.0 * CARRY_ELEMENT_BYTES / s->interval;
+	if (s->probes)
+		rate -= 8.0 * PROBE_BYTES * 1000 / RATE_TICK_MS;
+	return (guint64)MAX(rate, 1000);
+}
+
 static void apply_rate(guint64 rate, gpointer data)
 {
-	g_object_set(((struct sender *)data)->encoder, "rate", rate, NULL);
+	struct sender *s = data;
+
+	g_object_set(s->encoder, "rate", picture_rate(s, (double)rate), NULL);
+}
+
+/* Tell the controller the lowest advice in force: of paqmd and of what has been returned. */
+static void advise(struct sender *s)
+{
+	struct ctl_advice a = s->daemon;
+
+	s->advised = returned_rate(&s->returned, (guint64)monotonic_ns());
+	if (s->advised && (a.rate <= 0 || (double)s->advised < a.rate))
+		a = (struct ctl_advice){.rate = (double)s->advised,
+					.value = 1, /* hold: only the absolute rate is known */
+					.router = s->returned.newest.field.router,
+					.seq = s->returned.newest.seq};
+	rate_advise(s->rate, &a);
+}
+
+/* Main loop: what the receiver has returned. */
+static gboolean on_returned(gpointer data)
+{
+	gpointer *both = data;
+	struct sender *s = both[0];
+	gsize len = 0;
+	gconstpointer bytes = g_bytes_get_data(both[1], &len);
+	guint64 rate = returned_take(&s->returned, bytes, len, (guint64)monotonic_ns());
+
+	if (rate && s->rate) {
+		g_atomic_int_set(&s->waiting, 0);
+		advise(s);
+		if (s->feedback_csv)
+			fprintf(s->feedback_csv,
+				"%" G_GINT64_FORMAT ",%04x,%s,1,%" G_GUINT64_FORMAT "\n",
+				realtime_ns(), s->returned.newest.field.router,
+				s->returned.newest.kind == PAQM_RETURN_PROBE ? "probe" : "in-band",
+				rate);
+	}
+	g_bytes_unref(both[1]);
+	g_free(both);
+	return G_SOURCE_REMOVE;
+}
+
+/* Streaming thread: an RTCP APP packet. */
+static void on_app(GObject *session, guint subtype, guint ssrc, const char *name, GstBuffer *data,
+		   gpointer user)
+{
+	gpointer *both;
+	GstMapInfo map;
+
+	(void)session;
+	(void)ssrc;
+	if (subtype != PAQM_APP_SUBTYPE || strncmp(name, "PAQM", 4) || !data ||
+	    !gst_buffer_map(data, &map, GST_MAP_READ))
+		return;
+	both = g_new(gpointer, 2);
+	both[0] = user;
+	both[1] = g_bytes_new(map.data, map.size);
+	gst_buffer_unmap(data, &map);
+	g_idle_add(on_returned, both);
+}
+
+static void send_probe(struct sender *s)
+{
+	guint8 p[PAQM_PROBE_LEN];
+
+	p[0] = PAQM_PROBE_FIRST;
+	paqm_field_encode(p + 1, &s->field);
+	paqm_put32(p + 1 + PAQM_FIELD_LEN, ++s->probe_seq);
+	/* one that is lost is no harm: the next one says more */
+	g_socket_send_to(s->rtp, G_SOCKET_ADDRESS(s->dest), (const char *)p, sizeof(p), NULL, NULL);
+}
+
+static gboolean on_first_probes(gpointer data)
+{
+	struct sender *s = data;
+
+	if (now_s() - s->begin > FIRST_ANSWER_S)
+		g_atomic_int_set(&s->waiting, 0);
+	if (g_atomic_int_get(&s->waiting))
+		send_probe(s);
+	return G_SOURCE_CONTINUE;
+}
+
+/* Streaming thread: pictures before the first answer are not coded. */
+static GstPadProbeReturn on_raw_picture(GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+	struct sender *s = data;
+
+	(void)pad;
+	if (s->first_pts < 0)
+		s->first_pts = (gint64)GST_BUFFER_PTS(GST_PAD_PROBE_INFO_BUFFER(info));
+	return g_atomic_int_get(&s->waiting) ? GST_PAD_PROBE_DROP : GST_PAD_PROBE_OK;
+}
+
+/* The first packet of each picture carries a field. */
+static GstBuffer *carry_in(struct sender *s, GstBuffer *buf)
+{
+	GstRTPBuffer rtp = GST_RTP_BUFFER_INIT;
+	guint32 ts;
+
+	if (!gst_rtp_buffer_map(buf, GST_MAP_READ, &rtp))
+		return buf;
+	ts = gst_rtp_buffer_get_timestamp(&rtp);
+	gst_rtp_buffer_unmap(&rtp);
+	if (s->field_any && ts == s->field_ts)
+		return buf;
+	s->field_any = TRUE;
+	s->field_ts = ts;
+	return carry_insert(buf, &s->field);
+}
+
+static gboolean carry_in_list(GstBuffer **buf, guint i, gpointer data)
+{
+	(void)i;
+	*buf = carry_in(data, *buf);
+	return TRUE;
+}
+
+/* Streaming thread: what leaves the payloader. */
+static GstPadProbeReturn on_payload(GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+	struct sender *s = data;
+
+	(void)pad;
+	if (info->type & GST_PAD_PROBE_TYPE_BUFFER_LIST) {
+		GstBufferList *list =
+			gst_buffer_list_make_writable(GST_PAD_PROBE_INFO_BUFFER_LIST(info));
+
+		gst_buffer_list_foreach(list, carry_in_list, s);
+		info->data = list;
+	} else {
+		info->data = carry_in(s, GST_PAD_PROBE_INFO_BUFFER(info));
+	}
+	return GST_PAD_PROBE_OK;
 }
 
 static void log_advice(struct sender *s, const struct paqm_client_advice *a)
@@ -93,10 +267,11 @@ static void on_advice(const struct paqm_client_advice *a, gpointer data)
 {
 	struct sender *s = data;
 
-	rate_advise(s->rate, &(struct ctl_advice){.rate = (double)a->rate_bps,
-						  .value = a->value,
-						  .router = a->router_id,
-						  .seq = a->seq});
+	s->daemon = (struct ctl_advice){.rate = (double)a->rate_bps,
+					.value = a->value,
+					.router = a->router_id,
+					.seq = a->seq};
+	advise(s);
 	if (s->feedback_csv)
 		log_advice(s, a);
 }
@@ -109,6 +284,10 @@ static gboolean on_tick(gpointer data)
 
 	g_object_get(s->pacer, "wire-bytes", &bytes, NULL);
 	rate_sent(s->rate, bytes);
+	if (s->advised && !returned_rate(&s->returned, (guint64)monotonic_ns()))
+		advise(s);
+	if (s->probes && !g_atomic_int_get(&s->waiting))
+		send_probe(s);
 	rate_tick(s->rate);
 	return G_SOURCE_CONTINUE;
 }
@@ -352,15 +531,20 @@ static gboolean build(struct sender *s, GRand *rand, GError **error)
 		"paqmh264enc name=enc min-force-key-unit-interval=500000000 gop=%d qp-min=%d "
 		"rate-max=%" G_GUINT64_FORMAT " ! "
 		"rtph264pay name=pay mtu=%d pt=96 config-interval=0 aggregate-mode=none ! "
-		"paqmpacer name=pacer ! %s%sbin.send_rtp_sink_0 bin.send_rtp_src_0 ! "
+		"paqmpacer name=pacer ! %s%sbin.send_rtp_sink_0 %s bin.send_rtp_src_0 ! %s "
 		"udpsink name=rtp host=%s port=%u sync=false async=false close-socket=false "
-		"bin.send_rtcp_src_0 ! "
+		"bin.send_rtcp_src_0 ! %s "
 		"udpsink name=rtcp host=%s port=%u sync=false async=false close-socket=false "
-		"udpsrc name=rtcpin close-socket=false caps=application/x-rtcp ! "
+		"udpsrc name=rtcpin close-socket=false caps=application/x-%s ! %s "
 		"bin.recv_rtcp_sink_0",
 		source, s->gop, s->qp_min, s->rate_max, WIRE_RTP_MTU,
 		s->kind->element ? s->kind->element : "",
-		s->kind->element ? " name=estimator ! " : "", host, port, host, port + 1);
+		s->kind->element ? " name=estimator ! " : "",
+		s->srtp_key ? "srtpenc name=srtp srtpdec name=srtpin" : "",
+		s->srtp_key ? "srtp.rtp_sink_0 srtp.rtp_src_0 !" : "", host, port,
+		s->srtp_key ? "srtp.rtcp_sink_0 srtp.rtcp_src_0 !" : "", host, port + 1,
+		s->srtp_key ? "srtcp" : "rtcp",
+		s->srtp_key ? "srtpin.rtcp_sink srtpin.rtcp_src !" : "");
 	s->pipeline = gst_parse_launch(text, error);
 	g_free(text);
 	g_free(source);
@@ -368,19 +552,41 @@ static gboolean build(struct sender *s, GRand *rand, GError **error)
 	if (!s->pipeline)
 		return FALSE;
 
+	if (s->srtp_key) {
+		static const char *const names[] = {"srtp", "srtpin"};
+
+		for (guint i = 0; i < G_N_ELEMENTS(names); i++) {
+			GstElement *e = gst_bin_get_by_name(GST_BIN(s->pipeline), names[i]);
+
+			carry_use_key(e, s->srtp_key);
+			gst_object_unref(e);
+		}
+	}
 	s->encoder = gst_bin_get_by_name(GST_BIN(s->pipeline), "enc");
 	s->pacer = gst_bin_get_by_name(GST_BIN(s->pipeline), "pacer");
 	g_signal_connect(s->encoder, "picture", G_CALLBACK(on_picture), s);
 	g_signal_connect(s->encoder, "group", G_CALLBACK(on_group), s);
 	pad = gst_element_get_static_pad(s->encoder, "sink");
 	g_signal_connect(pad, "notify::caps", G_CALLBACK(on_caps), s);
+	gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, on_raw_picture, s, NULL);
 	gst_object_unref(pad);
 
 	pay = gst_bin_get_by_name(GST_BIN(s->pipeline), "pay");
 	g_object_set(pay, "ssrc", (guint)s->ssrc, "timestamp-offset", s->ts_offset, "seqnum-offset",
 		     (gint)(g_rand_int(rand) & 0x7fff), NULL);
 	ok = rate_number_packets(pay, error);
+	if (s->element) {
+		pad = gst_element_get_static_pad(pay, "src");
+		gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_BUFFER_LIST,
+				  on_payload, s, NULL);
+		gst_object_unref(pad);
+	}
 	gst_object_unref(pay);
+	if (s->element || s->probes) { /* nobody who has not seen the stream can know it */
+		s->returned.nonce = g_rand_int(rand);
+		s->field = (struct paqm_field){.rate = paqm_f32_encode(s->rate_max, 0),
+					       .nonce = s->returned.nonce};
+	}
 	if (!ok)
 		return FALSE;
 
@@ -402,6 +608,8 @@ static gboolean build(struct sender *s, GRand *rand, GError **error)
 	/* It would propose a source of its own to the payloader, and paqmd know another. */
 	g_object_set(s->session, "internal-ssrc", (guint)s->ssrc, "rtcp-min-interval",
 		     (guint64)RTCP_INTERVAL, NULL);
+	if (s->element || s->probes)
+		g_signal_connect(s->session, "on-app-rtcp", G_CALLBACK(on_app), s);
 	s->estimator = gst_bin_get_by_name(GST_BIN(s->pipeline), "estimator");
 	if (s->estimator)
 		g_object_set(s->estimator, "min-bitrate", (guint)s->rate_min, "max-bitrate",
@@ -543,6 +751,12 @@ static gboolean parse(struct sender *s, int argc, char **argv, GError **error)
 		{"paqmd", 0, 0, G_OPTION_ARG_FILENAME, &s->paqmd,
 		 "Socket of the feedback daemon, or none ($PAQM_SOCKET, /run/paqmd/client.sock)",
 		 "PATH|none"},
+		{"carrier", 0, 0, G_OPTION_ARG_STRING, &s->carrier,
+		 "Let routers write rates into the stream: in RTP headers, in probes beside it, "
+		 "or (icmp) not at all",
+		 "icmp|in-band|probe"},
+		{"srtp-key", 0, 0, G_OPTION_ARG_FILENAME, &s->srtp_key_file,
+		 "Encrypt with the key in FILE, 60 hexadecimal digits", "FILE"},
 		{0},
 	};
 	GOptionContext *ctx = g_option_context_new(NULL);
@@ -582,6 +796,20 @@ static gboolean parse(struct sender *s, int argc, char **argv, GError **error)
 	}
 	if (!choose_controller(s, error))
 		return FALSE;
+	s->element = s->carrier && !strcmp(s->carrier, "in-band");
+	s->probes = s->carrier && !strcmp(s->carrier, "probe");
+	if (s->carrier && !s->element && !s->probes && strcmp(s->carrier, "icmp")) {
+		g_set_error(error, USAGE_ERROR, 0, "--carrier %s: must be icmp, in-band or probe",
+			    s->carrier);
+		return FALSE;
+	}
+	if (s->element && s->srtp_key_file) {
+		g_set_error(error, USAGE_ERROR, 0,
+			    "--carrier in-band does not go with --srtp-key: routers cannot write "
+			    "into headers that are authenticated; use --carrier probe");
+		return FALSE;
+	}
+	s->waiting = s->element || s->probes;
 	s->from_file = strcmp(s->source, "test") && is_y4m(s->source);
 	if (!s->from_file)
 		return TRUE;
@@ -613,7 +841,7 @@ static gboolean open_logs(struct sender *s, GError **error)
 
 static void run(struct sender *s)
 {
-	guint tick, sigint, sigterm, timer = 0, watch;
+	guint tick, sigint, sigterm, timer = 0, first = 0, watch;
 	GstBus *bus = gst_element_get_bus(s->pipeline);
 	struct ctl_params limits = {(double)s->rate_min, (double)s->rate_max, WIRE_IP_PACKET};
 	GstPad *before;
@@ -629,6 +857,9 @@ static void run(struct sender *s)
 	sigint = g_unix_signal_add(SIGINT, on_stop, s);
 	sigterm = g_unix_signal_add(SIGTERM, on_stop, s);
 	tick = g_timeout_add(RATE_TICK_MS, on_tick, s);
+	s->begin = now_s();
+	if (s->waiting)
+		first = g_timeout_add(FIRST_PROBES_MS, on_first_probes, s);
 	if (gst_element_set_state(s->pipeline, GST_STATE_PLAYING) == GST_STATE_CHANGE_FAILURE) {
 		s->status = EXIT_RUN;
 		g_idle_add(quit, s);
@@ -647,6 +878,8 @@ static void run(struct sender *s)
 	gst_element_set_state(s->pipeline, GST_STATE_NULL);
 	if (timer)
 		g_source_remove(timer);
+	if (first)
+		g_source_remove(first);
 	g_source_remove(tick);
 	g_source_remove(sigint);
 	g_source_remove(sigterm);
@@ -688,6 +921,8 @@ int cmd_send(int argc, char **argv)
 	gst_init(NULL, NULL);
 	gst_paqm_h264_enc_register(NULL);
 	gst_paqm_pacer_register(NULL);
+	if (s.srtp_key_file && !(s.srtp_key = carry_key(s.srtp_key_file, &error)))
+		goto out;
 	if (!need_element(s.kind, &error) || !open_sockets(&s, &error) || !open_logs(&s, &error) ||
 	    !build(&s, rand, &error))
 		goto out;
@@ -729,6 +964,9 @@ out:
 	g_free(s.log_dir);
 	g_free(s.paqmd);
 	g_free(s.controller);
+	g_free(s.carrier);
+	g_free(s.srtp_key_file);
+	gst_clear_buffer(&s.srtp_key);
 	g_mutex_clear(&s.lock);
 	g_cond_clear(&s.cond);
 	return s.status;

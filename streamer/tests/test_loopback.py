@@ -72,6 +72,7 @@ def main() -> None:
     program = sys.argv[1]
     with tempfile.TemporaryDirectory() as name:
         run(program, Path(name))
+        carriers(program, Path(name))
     usage(program)
     print("loopback: all checks hold")
 
@@ -171,6 +172,45 @@ def run(program: str, tmp: Path) -> None:
     check(feedback[0]["router"] == "192.0.2.1" and float(feedback[0]["value"]) == 0.5, "router")
 
 
+def carriers(program: str, tmp: Path) -> None:
+    """Rates within the stream: what was sent comes back, and the pictures are none the worse."""
+    key, clip = tmp / "key", tmp / "clip.y4m"
+    key.write_text("00112233445566778899aabbccddeeff0102030405060708090a0b0c0d0e\n")
+    secret = ["--srtp-key", str(key)]
+    for carrier, options, form in (
+        ("in-band", [], "tmmbr"), ("probe", [], "remb"), ("probe", secret, "app"),
+    ):  # fmt: skip
+        name = f"carrier {carrier} {' '.join(options)}"
+        port, send, recv = free_port(), tmp / "cs", tmp / "cr"
+        receiver = subprocess.Popen(
+            [program, "recv", "--listen", f"127.0.0.1:{port}", "--log", str(recv), "--return",
+             form, *options],
+            stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert receiver.stdout
+        check(receiver.stdout.readline().startswith("listening"), "the receiver did not start")
+        done = subprocess.run(
+            [program, "send", "--to", f"127.0.0.1:{port}", "--source", str(clip), "--rate-max",
+             "2mbit", "--paqmd", "none", "--duration", "3", "--carrier", carrier, "--log",
+             str(send), *options],
+            check=False,
+        )  # fmt: skip
+        check(done.returncode == 0, f"{name}: the sender's exit status")
+        subprocess.run(["sleep", "1"], check=True)
+        receiver.send_signal(signal.SIGINT)
+        check(receiver.wait(60) == 0, f"{name}: the receiver's exit status")
+        frames, feedback = rows(send / "frames.csv"), rows(send / "feedback.csv")
+        check(len(frames) > 10, f"{name}: pictures are missing")
+        check([d["rtp_ts"] for d in rows(recv / "decoded.csv")] == [f["rtp_ts"] for f in frames],
+              f"{name}: decoded pictures")  # fmt: skip
+        check(len(feedback) > 3, f"{name}: nothing was returned")
+        check({f["rate_bps"] for f in feedback} == {"2000000"}, f"{name}: rates {feedback}")
+        check(feedback[0]["cause"] == "probe", f"{name}: the first answer is to a probe")
+        check(feedback[-1]["cause"] == carrier, f"{name}: the last is not")
+        # the sender begins with what came back, not at a quarter of the highest rate
+        check(int(frames[0]["allowance_bps"]) > 1_800_000, f"{name}: {frames[0]}")
+
+
 def usage(program: str) -> None:
     """Mistakes on the command line: status 2 and a message that names them."""
     for arguments, word in (
@@ -179,6 +219,12 @@ def usage(program: str) -> None:
         (["send", "--to", "127.0.0.1:9", "--source", "test", "--rate-max", "7x"], "7x"),
         (["send", "--to", "127.0.0.1:9", "--source", "/nonexistent.y4m"], "/nonexistent.y4m"),
         (["send", "--to", "127.0.0.1:9", "--source", "test", "--rate-min", "4mbit"], "--rate-min"),
+        (["send", "--to", "127.0.0.1:9", "--source", "test", "--carrier", "x"], "in-band"),
+        (["send", "--to", "127.0.0.1:9", "--source", "test", "--carrier", "in-band",
+          "--srtp-key", "/dev/null"], "--carrier probe"),
+        (["send", "--to", "127.0.0.1:9", "--source", "test", "--srtp-key", "/dev/null"],
+         "60 hexadecimal"),
+        (["recv", "--listen", "127.0.0.1:9", "--return", "x"], "tmmbr"),
         (["recv"], "--listen"),
         (["play"], "play"),
     ):

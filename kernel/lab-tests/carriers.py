@@ -1,0 +1,397 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Carriers of the feedback, end to end inside a lab guest: real router, real NAT, paqmd, streamer.
+
+Prints `ok NAME` or `not ok NAME: why`. Network, from left to right:
+
+    s 10.1.0.2 -- 10.1.0.1 n 10.2.0.1 -- 10.2.0.2 r 10.3.0.1 -- 10.3.0.2 v
+
+s sends, n may translate addresses, r has the queue (device rv), v receives.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "streamer" / "tests"))
+from test_loopback import HEIGHT, WIDTH, write_clip  # noqa: E402
+
+HERE = Path(__file__).resolve().parent
+TOP = HERE.parent.parent
+CLIP = Path("/run/tmp/clip.y4m")
+MASQUERADE = """
+table ip nat {
+	chain out { type nat hook postrouting priority 100;
+		oifname "nr" meta l4proto udp masquerade to :20000-29999; }
+}
+table ip filter {
+	counter invalid {}
+	chain in { type filter hook input priority 0; ct state invalid counter name invalid drop; }
+	chain through { type filter hook forward priority 0;
+		ct state invalid counter name invalid drop; }
+}
+"""
+
+passed = failed = 0
+
+
+def check(name: str, good: object, why: object = "") -> None:
+    global passed, failed
+    if good:
+        passed += 1
+        print(f"ok {name}", flush=True)
+    else:
+        failed += 1
+        print(f"not ok {name}: {why}", flush=True)
+
+
+def within(name: str, value: float, low: float, high: float) -> None:
+    check(f"{name} ({value:.6g})", low <= value <= high, f"got {value:.6g}, want {low:g}..{high:g}")
+
+
+def run(*cmd: str, stdin: str = "") -> str:
+    done = subprocess.run(cmd, capture_output=True, text=True, input=stdin)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(cmd)}: status {done.returncode}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def inside(host: str, *cmd: str, stdin: str = "") -> str:
+    return run("ip", "netns", "exec", host, *cmd, stdin=stdin)
+
+
+def link(a: str, b: str, number: int, delay: str = "") -> None:
+    """Devices ab in a and ba in b, a's address 10.number.0.1 on the right one's side."""
+    for n, (host, device) in enumerate(((a, a + b), (b, b + a))):
+        mac = f"02:00:00:00:{number:02x}:{n + 1:02x}"
+        if not n:
+            run("ip", "link", "add", device, "netns", host, "address", mac, "type", "veth",
+                "peer", "name", b + a, "netns", b, "address", f"02:00:00:00:{number:02x}:02")
+        left = host == ("n" if number == 1 else a)  # the end with address .1
+        run("ip", "-n", host, "addr", "add", f"10.{number}.0.{1 if left else 2}/24", "dev", device)
+        run("ip", "-n", host, "link", "set", device, "up")
+        inside(host, "ethtool", "-K", device, "tso", "off", "gso", "off", "gro", "off")
+        if delay:
+            inside(host, "tc", "qdisc", "add", "dev", device, "root", "netem", "delay", delay,
+                   "limit", "100000")
+
+
+def network() -> None:
+    for host in "snrv":
+        run("ip", "netns", "add", host)
+        run("ip", "-n", host, "link", "set", "lo", "up")
+    for host in "nr":
+        inside(host, "sysctl", "-qw", "net.ipv4.ip_forward=1")
+    link("s", "n", 1)
+    link("n", "r", 2, delay="10ms")
+    link("r", "v", 3)
+    run("ip", "-n", "s", "route", "add", "default", "via", "10.1.0.1")
+    run("ip", "-n", "n", "route", "add", "10.3.0.0/24", "via", "10.2.0.2")
+    run("ip", "-n", "r", "route", "add", "10.1.0.0/24", "via", "10.2.0.1")
+    run("ip", "-n", "v", "route", "add", "default", "via", "10.3.0.1")
+
+
+def nat(on: bool) -> None:
+    inside("n", "nft", "flush", "ruleset")
+    if on:
+        inside("n", "nft", "-f", "-", stdin=MASQUERADE)
+
+
+def invalid() -> int:
+    """Packets that the connection tracking of n calls invalid."""
+    text = inside("n", "nft", "-j", "list", "counter", "ip", "filter", "invalid")
+    for item in json.loads(text)["nftables"]:
+        if "counter" in item:
+            return int(item["counter"]["packets"])
+    raise SystemExit("nft shows no counter")
+
+
+def queue(options: str) -> None:
+    subprocess.run(["ip", "netns", "exec", "r", "tc", "qdisc", "del", "dev", "rv", "root"],
+                   stderr=subprocess.DEVNULL)
+    inside("r", "tc", "qdisc", "add", "dev", "rv", "root", "handle", "1:", "paqm",
+           *options.split())
+
+
+def stats() -> dict[str, Any]:
+    shown = json.loads(inside("r", "tc", "-s", "-j", "qdisc", "show", "dev", "rv"))
+    return next(dict(entry) for entry in shown if entry["kind"] == "paqm")
+
+
+class Stream:
+    """paqm-streamer in s and v, paqmd beside the sender if it is wanted."""
+
+    def __init__(self, build: Path, seconds: float, send: str = "", recv: str = "",
+                 daemon: bool = True, port: int = 5004) -> None:
+        self.build, self.seconds = build, seconds
+        self.home = Path(tempfile.mkdtemp(dir="/run/tmp"))
+        self.programs: list[tuple[str, subprocess.Popen[bytes], Path]] = []
+        self.control = self.home / "control.sock"
+        streamer = str(build / "streamer/paqm-streamer")
+        if daemon:
+            self.start("s", "paqmd", str(build / "feedback-daemon/paqmd"), "-i", "sn", "--socket",
+                       str(self.home / "client.sock"), "--control", str(self.control),
+                       "--user", "root", "-v")
+            self.wait_for(lambda: "ready" in (self.home / "paqmd.log").read_text())
+        self.start("v", "recv", streamer, "recv", "--listen", f"10.3.0.2:{port}", "--seed", "2",
+                   "--log", str(self.home / "recv"), *recv.split())
+        self.wait_for(lambda: "listening" in (self.home / "recv.log").read_text())
+        socket = str(self.home / "client.sock") if daemon else "none"
+        self.start("s", "send", streamer, "send", "--to", f"10.3.0.2:{port}", "--source", str(CLIP),
+                   "--loop", "--rate-max", "3mbit", "--rate-min", "100kbit", "--seed", "1",
+                   "--paqmd", socket, "--duration", str(seconds), "--log", str(self.home / "send"),
+                   *send.split())
+        self.begin = time.time()
+
+    def start(self, host: str, name: str, *cmd: str) -> None:
+        log = self.home / f"{name}.log"
+        with log.open("wb") as out:
+            self.programs.append((name, subprocess.Popen(
+                ["ip", "netns", "exec", host, *cmd], stdout=out, stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL), log))
+
+    def wait_for(self, done: Callable[[], bool]) -> None:
+        for _ in range(1000):
+            if done():
+                return
+            time.sleep(0.01)
+        raise SystemExit(f"{self.programs[-1][0]} is not ready: "
+                         f"{self.programs[-1][2].read_text()}")
+
+    def ask(self, what: str) -> dict[str, Any]:
+        text = run(str(self.build / "feedback-daemon/paqmctl"), "--control", str(self.control),
+                   "-j", what)
+        answer = json.loads(text)
+        return dict(answer.get(what, answer))
+
+    def finish(self) -> None:
+        """Wait for the sender, end the others; all must end well."""
+        for name, program, log in reversed(self.programs):
+            if name != "send":
+                program.send_signal(signal.SIGTERM)
+            if program.wait(60):
+                raise SystemExit(f"{name} ended with status {program.returncode}: "
+                                 f"{log.read_text()}")
+
+    def rows(self, side: str, name: str) -> list[dict[str, str]]:
+        with (self.home / side / name).open() as file:
+            return list(csv.DictReader(file))
+
+    def rates(self) -> list[float]:
+        """What the sender was told, in order, bit/s."""
+        return [float(row["rate_bps"]) for row in self.rows("send", "feedback.csv")]
+
+    def received(self, first: float, last: float) -> float:
+        """bit/s on the IP layer between these seconds."""
+        begin = int(self.rows("recv", "rx.csv")[0]["t_ns"])
+        total = sum(int(row["wire_bytes"]) for row in self.rows("recv", "rx.csv")
+                    if first <= (int(row["t_ns"]) - begin) / 1e9 < last)
+        return total * 8 / (last - first)
+
+
+def crossing(build: Path) -> None:
+    """Which carrier crosses a NAT with a stateful firewall; one flow alone on 1 Mbit/s."""
+    for carrier, translated, heard in (("icmp", False, True), ("quench", False, True),
+                                       ("icmp", True, False), ("quench", True, True)):
+        name = f"{carrier}, {'NAT' if translated else 'no NAT'}"
+        nat(translated)
+        queue(f"bandwidth 1mbit feedback {carrier}")
+        stream = Stream(build, 6)
+        time.sleep(4)
+        said = stream.ask("stats")
+        flow = inside("r", "tc", "-s", "class", "show", "dev", "rv")
+        time.sleep(3)
+        stream.finish()
+        source = re.search(r"udp (\S+):(\d+) > 10\.3\.0\.2:5004", flow)
+        assert source, flow
+        check(f"{name}: the router sees {'the NAT' if translated else 'the sender'}",
+              source[1] == ("10.2.0.1" if translated else "10.1.0.2"), source[0])
+        if translated:
+            within(f"{name}: and another port", int(source[2]), 20000, 29999)
+        within(f"{name}: the router told", stats()["notices_sent"], 10, 60)
+        check(f"{name}: refused nothing", not any(said["refused"].values()), said["refused"])
+        rates = [rate for rate in stream.rates() if rate]
+        if heard:
+            within(f"{name}: messages believed after 4 s", said["accepted"], 8, 40)
+            within(f"{name}: median of the rates told, bit/s", median(rates), 0.6e6, 1e6)
+            within(f"{name}: rate sent, bit/s", stream.received(2, 6), 0.15e6, 1e6)
+        else:
+            within(f"{name}: messages believed after 4 s", said["accepted"], 0, 0)
+            check(f"{name}: no rate", not rates, rates)
+        if translated:
+            count = invalid()
+            within(f"{name}: invalid for connection tracking", count,
+                   *((0, 0) if heard else (10, 60)))
+    nat(False)
+
+
+def vrf(build: Path) -> None:
+    """Both ICMP carriers from a router whose devices are in a VRF."""
+    run("ip", "-n", "r", "link", "add", "red", "type", "vrf", "table", "10")
+    run("ip", "-n", "r", "link", "set", "red", "up")
+    for device in ("rn", "rv"):
+        run("ip", "-n", "r", "link", "set", device, "master", "red")
+    run("ip", "-n", "r", "route", "add", "10.1.0.0/24", "via", "10.2.0.1", "vrf", "red")
+    # the default table would lead elsewhere
+    run("ip", "-n", "r", "route", "add", "blackhole", "10.1.0.0/24")
+    for carrier in ("icmp", "quench"):
+        queue(f"bandwidth 1mbit feedback {carrier}")
+        stream = Stream(build, 4)
+        time.sleep(3)
+        said = stream.ask("stats")
+        within(f"VRF, {carrier}: messages believed", said["accepted"], 5, 40)
+        check(f"VRF, {carrier}: refused nothing", not any(said["refused"].values()),
+              said["refused"])
+        time.sleep(2)
+        stream.finish()
+    run("ip", "-n", "r", "route", "del", "blackhole", "10.1.0.0/24")
+    for device in ("rn", "rv"):
+        run("ip", "-n", "r", "link", "set", device, "nomaster")
+    run("ip", "-n", "r", "link", "del", "red")
+    run("ip", "-n", "r", "route", "add", "10.1.0.0/24", "via", "10.2.0.1")
+
+
+def alone(build: Path) -> None:
+    """What is left alone and counted: fragments, IP options, tunnels, several destinations."""
+    queue("bandwidth 1mbit feedback icmp")
+    for how, key in (("fragments", "notices_unfit_packets"), ("options", "notices_unfit_packets"),
+                     ("gre", "tunnel_packets"), ("later", "fragment_packets")):
+        before = stats()
+        inside("s", "python3", str(HERE / "feedback.py"), "odd", "--to", "10.3.0.2", "--how", how,
+               "--count", "120")
+        after = stats()
+        within(f"{how}: counted", after[key] - before[key], 20, 500)
+        within(f"{how}: told nobody", after["notices_sent"] - before["notices_sent"], 0, 0)
+
+
+def told_between(stream: Stream, first: float, last: float) -> list[tuple[float, float]]:
+    """Times since @first and rates that the sender was told until @last, wall-clock times."""
+    told = [(int(row["t_ns"]) / 1e9, float(row["rate_bps"]))
+            for row in stream.rows("send", "feedback.csv")]
+    return [(when - first, rate) for when, rate in told if first <= when < last]
+
+
+def inband(build: Path) -> None:
+    """Plain RTP with an element and SRTP with probes, side by side; and a stock receiver."""
+    key = Path("/run/tmp/srtp.key")
+    key.write_text("00112233445566778899aabbccddeeff" + "0102030405060708090a0b0c0d0e\n")
+    queue("bandwidth 2mbit feedback in-band router-id 1beef rtt 50ms")
+    plain = Stream(build, 16, "--carrier in-band", daemon=False, port=5004)
+    secret = Stream(build, 16, f"--carrier probe --srtp-key {key}", f"--srtp-key {key}",
+                    daemon=False, port=6004)
+    time.sleep(7)
+    changed = time.time()
+    inside("r", "tc", "qdisc", "change", "dev", "rv", "root", "handle", "1:", "paqm", "bandwidth",
+           "1mbit")
+    time.sleep(6)
+    flows = inside("r", "tc", "-s", "class", "show", "dev", "rv")
+    counted = stats()
+    time.sleep(6)
+    plain.finish()
+    secret.finish()
+    check("the router lowered rates", counted["inband_lowered_packets"] > 100, counted)
+    within("and left none", counted["inband_left_packets"], 0, 0)
+    within("it sent no message", counted["notices_sent"], 0, 0)
+    check("its flows are shown as told", len(re.findall(r"told \S+ \d", flows)) == 2, flows)
+    times = {}
+    for name, stream, cause in (("RTP", plain, "in-band"), ("SRTP", secret, "probe")):
+        rows = stream.rows("send", "feedback.csv")
+        check(f"{name}: told by {cause}", rows[-1]["cause"] == cause, rows[-1])
+        check(f"{name}: and by which router", rows[-1]["router"] == "beef", rows[-1])
+        before = [rate for _, rate in told_between(stream, changed - 4, changed)]
+        after = told_between(stream, changed, changed + 6)
+        within(f"{name}: median of the rates told at 2 Mbit/s", median(before), 0.8e6, 2e6)
+        within(f"{name}: and at 1 Mbit/s", median(rate for _, rate in after), 0.4e6, 0.52e6)
+        # at once at the router, 10 ms back from there, probes each 50 ms
+        times[name] = next((when for when, rate in after if rate < 0.6e6), 99.0)
+        within(f"{name}: told of the change after so many seconds", times[name], 0.01, 0.3)
+        within(f"{name}: sends at 2 Mbit/s", stream.received(3, 7), 0.2e6, 1e6)
+        within(f"{name}: sends at 1 Mbit/s", stream.received(9, 14), 0.15e6, 0.5e6)
+        lost = lost_packets(stream)
+        within(f"{name}: lost packets", lost, 0, 0)
+    within("difference between the two, s", abs(times["RTP"] - times["SRTP"]), 0, 0.15)
+
+
+def lost_packets(stream: Stream) -> int:
+    numbers = [int(row["seq"]) for row in stream.rows("recv", "rx.csv")]
+    return sum((b - a - 1) % 65536 for a, b in zip(numbers, numbers[1:], strict=False)
+               if (b - a) % 65536 < 32768)
+
+
+def stock(build: Path) -> None:
+    """A stock receiver, SRTP by GStreamer's own elements, takes no harm from probes."""
+    key = "00112233445566778899aabbccddeeff0102030405060708090a0b0c0d0e"
+    file = Path("/run/tmp/srtp.key")
+    file.write_text(key + "\n")
+    caps = (f"application/x-srtp,media=video,clock-rate=90000,encoding-name=H264,payload=96,"
+            f"ssrc=(uint)77,srtp-key=(buffer){key},srtp-cipher=aes-128-icm,"
+            f"srtp-auth=hmac-sha1-80,srtcp-cipher=aes-128-icm,srtcp-auth=hmac-sha1-80")
+    queue("bandwidth 1mbit feedback in-band")
+    pictures = {}
+    for carrier in ("icmp", "probe"):
+        out = Path(f"/run/tmp/{carrier}.yuv")
+        sink = subprocess.Popen(
+            ["ip", "netns", "exec", "v", "timeout", "-s", "INT", "11", "gst-launch-1.0", "-e", "-q",
+             "udpsrc", "port=5004", f"caps={caps}", "!", "srtpdec", "!", "rtpjitterbuffer", "!",
+             "rtph264depay", "!", "avdec_h264", "max-threads=1", "!", "filesink",
+             f"location={out}"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        time.sleep(1)
+        done = inside("s", str(build / "streamer/paqm-streamer"), "send", "--to", "10.3.0.2:5004",
+                      "--source", str(CLIP), "--loop", "--rate-max", "400kbit",
+                      "--rate-min", "100kbit", "--seed", "1", "--ssrc", "77", "--paqmd", "none",
+                      "--duration", "6", "--carrier", carrier, "--srtp-key", str(file))
+        sent = re.search(r"sent (\d+) pictures", done)
+        assert sent, done
+        sink.wait(60)
+        pictures[carrier] = (int(sent[1]), out.stat().st_size // (WIDTH * HEIGHT * 3 // 2))
+        out.unlink()
+    for carrier, (sent_pictures, shown) in pictures.items():
+        within(f"stock SRTP receiver, {carrier}: pictures not shown", sent_pictures - shown, 0, 1)
+    within("probes reached the router", stats()["inband_kept_packets"]
+           + stats()["inband_lowered_packets"], 50, 500)
+
+
+GROUPS: dict[str, Callable[[Path], None]] = {
+    "crossing": crossing, "vrf": vrf, "alone": alone, "inband": inband, "stock": stock,
+}
+
+
+def main() -> int:
+    ap = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    ap.add_argument("--build", type=Path, default=TOP / "build", help="Meson build directory")
+    ap.add_argument("group", nargs="*", help=f"only these: {', '.join(GROUPS)}")
+    args = ap.parse_args()
+    unknown = set(args.group) - set(GROUPS)
+    if unknown:
+        ap.error(f"no group {', '.join(sorted(unknown))}; there are {', '.join(GROUPS)}")
+    build = (TOP / args.build).resolve()
+    modules = Path(os.environ["PAQM_KO_DIR"])
+    for module in ("paqm_feedback.ko", "sch_paqm.ko"):
+        run("insmod", str(modules / module))
+    network()
+    write_clip(CLIP)
+    for name, group in GROUPS.items():
+        if not args.group or name in args.group:
+            print(f"# {name}", flush=True)
+            group(build)
+    inside("r", "tc", "qdisc", "del", "dev", "rv", "root")
+    run("rmmod", "sch_paqm", "paqm_feedback")
+    print(f"{passed} passed, {failed} failed")
+    return failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Carriers of feedback within the stream, GStreamer's side: the field in RTP packets, SRTP
+ * by a key from a file. Used by both subcommands.
+ */
+#ifndef PAQM_CARRY_H
+#define PAQM_CARRY_H
+
+#include <gst/gst.h>
+
+#include "core/paqm_inband.h"
+
+#define CARRY_ELEMENT_BYTES 20 /* what an element adds to an RTP packet */
+#define CARRY_SRTP_BYTES 10    /* what SRTP adds */
+
+/**
+ * carry_insert() - put a field into an RTP packet, as header extension element
+ * @buf: packet; taken. Elements with one-byte headers that it has stay
+ * @field: what to put in
+ *
+ * Return: the packet with it, or as it was if it cannot take another element.
+ */
+GstBuffer *carry_insert(GstBuffer *buf, const struct paqm_field *field);
+
+/**
+ * carry_key() - master key and salt of SRTP, 60 hexadecimal digits in a file
+ *
+ * Return: the 30 bytes, NULL with @error.
+ */
+GstBuffer *carry_key(const char *path, GError **error);
+
+/* Let an element srtpenc or srtpdec use that key: AES-128 counter mode, HMAC-SHA1-80. */
+void carry_use_key(GstElement *srtp, GstBuffer *key);
+
+#endif /* PAQM_CARRY_H */

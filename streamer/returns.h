@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What a receiver returns of the rates that travel with the media (docs/protocol.md,
+ * section 4a), and what a sender makes of it. Bytes in, bytes out; the caller brings the
+ * time, in nanoseconds of any monotonic clock.
+ */
+#ifndef PAQM_RETURNS_H
+#define PAQM_RETURNS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/paqm_inband.h"
+
+#define RETURNS_MAX 128 /* bytes of a compound packet; longer names are cut */
+
+/* In which form beside APP: for senders that do not know that. */
+enum returns_form { RETURNS_APP, RETURNS_TMMBR, RETURNS_REMB };
+
+/**
+ * struct returns - the receiving side
+ * @have: @newest is valid
+ * @newest: newest field seen
+ * @said: rate that was returned last, bit/s
+ * @said_ns: and when
+ */
+struct returns {
+	bool have;
+	struct paqm_return newest;
+	uint64_t said;
+	uint64_t said_ns;
+};
+
+/**
+ * returns_see() - a datagram came
+ * @r: state
+ * @payload: UDP payload
+ * @len: its length
+ * @now_ns: time
+ * @probe: set if it was a probe, which is not for the decoder
+ *
+ * Return: true if @r->newest is to be returned now: the rate has changed by more than 1 %
+ * (20 ms apart at least), or 100 ms have passed.
+ */
+bool returns_see(struct returns *r, const uint8_t *payload, size_t len, uint64_t now_ns,
+		 bool *probe);
+
+/**
+ * returns_compound() - RTCP compound packet: empty RR, SDES with CNAME, APP, and more by form
+ * @p: room for RETURNS_MAX bytes
+ * @r: what to return
+ * @form: in which form beside APP
+ * @cname: of the receiver
+ * @ssrc: of the receiver
+ * @media: SSRC of the sender, for TMMBR and REMB
+ * @overhead: bytes of IP, UDP and RTP headers, for TMMBR
+ *
+ * Return: its length.
+ */
+size_t returns_compound(uint8_t *p, const struct paqm_return *r, enum returns_form form,
+			const char *cname, uint32_t ssrc, uint32_t media, uint32_t overhead);
+
+/**
+ * struct returned - the sending side
+ * @nonce: what our fields carry
+ * @have: something has been returned; @newest is valid
+ * @newest: newest return
+ * @until_ns: when it expires
+ * @believed: returns believed
+ * @refused: returns not believed: malformed, without our nonce, old
+ */
+struct returned {
+	uint32_t nonce;
+	bool have;
+	struct paqm_return newest;
+	uint64_t until_ns;
+	uint64_t believed, refused;
+};
+
+/**
+ * returned_take() - data of an APP packet with name PAQM and subtype 1 came
+ *
+ * Return: the rate that it allows, bit/s; 0 if it is refused.
+ */
+uint64_t returned_take(struct returned *s, const uint8_t *data, size_t len, uint64_t now_ns);
+
+/* The rate that is in force now, 0 if none is. */
+uint64_t returned_rate(const struct returned *s, uint64_t now_ns);
+
+#endif /* PAQM_RETURNS_H */

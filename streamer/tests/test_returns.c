@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Rates that travel with the media, at both ends: when they are returned, what is believed. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/tests/inband_vectors.h"
+#include "streamer/returns.h"
+
+#define MS 1000000ULL
+
+static unsigned int checks, failures;
+
+#define CHECK_EQ(got, want)                                                                        \
+	do {                                                                                       \
+		unsigned long long g_ = (unsigned long long)(got);                                 \
+		unsigned long long w_ = (unsigned long long)(want);                                \
+		checks++;                                                                          \
+		if (g_ != w_) {                                                                    \
+			fprintf(stderr, "%s:%d: %s: %s is %llu, want %llu\n", __FILE__, __LINE__,  \
+				__func__, #got, g_, w_);                                           \
+			failures++;                                                                \
+		}                                                                                  \
+	} while (0)
+
+static size_t probe(uint8_t *p, uint32_t seq, uint64_t rate, uint32_t nonce)
+{
+	struct paqm_field f = {
+		.rate = paqm_f32_encode(rate, 0), .nonce = nonce, .router = 5, .period = 13};
+
+	p[0] = PAQM_PROBE_FIRST;
+	paqm_field_encode(p + 1, &f);
+	paqm_put32(p + 16, seq);
+	return PAQM_PROBE_LEN;
+}
+
+/* RTP whose element is the first one. */
+static size_t element(uint8_t *p, uint16_t seq, uint64_t rate, uint32_t nonce)
+{
+	size_t len = paqm_inband_make(p, paqm_inband_cases[0].hex);
+	struct paqm_field f = {.rate = paqm_f32_encode(rate, 0), .nonce = nonce, .period = 13};
+
+	paqm_put16(p + 2, seq);
+	paqm_field_encode(p + 17, &f);
+	return len;
+}
+
+static void test_see(void)
+{
+	uint8_t p[PAQM_INBAND_MAX];
+	struct returns r = {0};
+	bool is;
+	int i;
+
+	CHECK_EQ(returns_see(&r, p, probe(p, 1, 1000000, 7), 0, &is), true);
+	CHECK_EQ(is, true);
+	CHECK_EQ(r.newest.field.router, 5);
+	/* not again before 100 ms, or 20 ms if it changes by more than 1 % */
+	CHECK_EQ(returns_see(&r, p, probe(p, 2, 1000000, 7), 99 * MS, &is), false);
+	CHECK_EQ(returns_see(&r, p, probe(p, 3, 1010000, 7), 99 * MS, &is), false);
+	CHECK_EQ(returns_see(&r, p, probe(p, 4, 1010064, 7), 99 * MS, &is), true);
+	CHECK_EQ(returns_see(&r, p, probe(p, 5, 500000, 7), 118 * MS, &is), false);
+	CHECK_EQ(returns_see(&r, p, probe(p, 6, 500000, 7), 119 * MS, &is), true);
+	CHECK_EQ(returns_see(&r, p, probe(p, 7, 500000, 7), 219 * MS, &is), true);
+	/* late and repeated ones say nothing */
+	CHECK_EQ(returns_see(&r, p, probe(p, 7, 900000, 7), 400 * MS, &is), false);
+	CHECK_EQ(returns_see(&r, p, probe(p, 6, 900000, 7), 400 * MS, &is), false);
+	CHECK_EQ(is, true);
+	/* media begins: from now on its elements count */
+	CHECK_EQ(returns_see(&r, p, element(p, 65534, 800000, 7), 400 * MS, &is), true);
+	CHECK_EQ(is, false);
+	CHECK_EQ(r.newest.seq, 65534);
+	CHECK_EQ(returns_see(&r, p, probe(p, 8, 100000, 7), 600 * MS, &is), false);
+	CHECK_EQ(is, true);
+	for (i = 65535; i < 3 * 65536 + 5; i += 1000)
+		returns_see(&r, p, element(p, (uint16_t)i, 800000, 7), 600 * MS, &is);
+	CHECK_EQ(r.newest.seq, 65535 + 131 * 1000);
+	CHECK_EQ(returns_see(&r, p, element(p, (uint16_t)(i - 2000), 1, 7), 900 * MS, &is), false);
+	/* another stream, though its numbers are lower */
+	CHECK_EQ(returns_see(&r, p, element(p, 3, 700000, 8), 901 * MS, &is), true);
+	CHECK_EQ(r.newest.seq, 3);
+	/* what holds no field */
+	CHECK_EQ(returns_see(&r, p, 0, 2000 * MS, &is), false);
+	CHECK_EQ(is, false);
+	p[0] = PAQM_PROBE_FIRST;
+	CHECK_EQ(returns_see(&r, p, 5, 2000 * MS, &is), false);
+	CHECK_EQ(is, true); /* for no decoder either */
+}
+
+static void test_compound(void)
+{
+	struct paqm_return ret = {.field = {.rate = VEC_RATE, .nonce = 7}, .seq = 1};
+	static const char name[] = "a name that is much too long for any packet, and more so";
+	uint8_t p[RETURNS_MAX];
+	size_t len, at, n;
+	int form;
+
+	for (n = 0; n < sizeof(name); n++) {
+		for (form = RETURNS_APP; form <= RETURNS_REMB; form++) {
+			char cname[sizeof(name)] = "";
+			static const uint8_t last[] = {204, 205, 206};
+			uint8_t type = 0;
+
+			memcpy(cname, name, n);
+			memset(p, 0xEE, sizeof(p));
+			len = returns_compound(p, &ret, (enum returns_form)form, cname, 11, 22, 40);
+			CHECK_EQ(len <= sizeof(p), 1);
+			for (at = 0; at < len; at += 4 + 4 * paqm_get16(p + at + 2)) {
+				CHECK_EQ(p[at] >> 6, 2);
+				type = p[at + 1];
+			}
+			CHECK_EQ(at, len);
+			CHECK_EQ(type, last[form]);
+			CHECK_EQ(p[1], 201);
+			CHECK_EQ(p[9], 202);
+			CHECK_EQ(memcmp(p + 18, name, n < 40 ? n : 40), 0);
+		}
+	}
+}
+
+static void test_take(void)
+{
+	struct paqm_return ret = {
+		.field = {.rate = paqm_f32_encode(625000, 0), .nonce = 7, .period = 13}, .seq = 10};
+	struct returned s = {.nonce = 7};
+	uint8_t p[PAQM_APP_LEN];
+
+	CHECK_EQ(returned_rate(&s, 0), 0);
+	paqm_return_encode(p, 1, &ret);
+	CHECK_EQ(returned_take(&s, p + 12, 16, 0), 625000);
+	CHECK_EQ(returned_rate(&s, 3000 * MS - 1), 625000);
+	CHECK_EQ(returned_rate(&s, 3000 * MS), 0);
+	/* the same again, an older one, one of somebody who never saw a field, a damaged one */
+	CHECK_EQ(returned_take(&s, p + 12, 16, 0), 0);
+	ret.seq = 9;
+	paqm_return_encode(p, 1, &ret);
+	CHECK_EQ(returned_take(&s, p + 12, 16, 0), 0);
+	ret.seq = 11;
+	ret.field.nonce = 8;
+	paqm_return_encode(p, 1, &ret);
+	CHECK_EQ(returned_take(&s, p + 12, 16, 0), 0);
+	ret.field.nonce = 7;
+	paqm_return_encode(p, 1, &ret);
+	CHECK_EQ(returned_take(&s, p + 12, 15, 0), 0);
+	CHECK_EQ(s.refused, 4);
+	CHECK_EQ(s.believed, 1);
+	/* a long period lives longer, no router's shortest */
+	ret.field.period = 250;
+	paqm_return_encode(p, 1, &ret);
+	CHECK_EQ(returned_take(&s, p + 12, 16, 0), 625000);
+	CHECK_EQ(returned_rate(&s, 15000 * MS - 1), 625000);
+	CHECK_EQ(returned_rate(&s, 15000 * MS), 0);
+}
+
+int main(void)
+{
+	test_see();
+	test_compound();
+	test_take();
+	printf("%u checks, %u failed\n", checks, failures);
+	return failures != 0;
+}
