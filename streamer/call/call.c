@@ -591,9 +591,10 @@ static GstCaps *on_pt_map(GstElement *bin, guint session, guint pt, gpointer dat
 	(void)bin;
 	(void)data;
 	if (session == CALL_VIDEO && pt == VIDEO_PT) {
-		caps = gst_caps_from_string(RTP_CAPS);
+		caps = gst_caps_from_string("application/x-rtp, " RTP_CAPS);
+		/* a lost picture is asked for anew: RFC 4585 section 6.3.1 */
 		gst_caps_set_simple(caps, "extmap-" G_STRINGIFY(TWCC_ID), G_TYPE_STRING, TWCC_URI,
-				    NULL);
+				    "rtcp-fb-nack-pli", G_TYPE_BOOLEAN, TRUE, NULL);
 	} else if (session == CALL_AUDIO && pt == AUDIO_PT) {
 		caps = gst_caps_from_string("application/x-rtp, media=(string)audio, "
 					    "clock-rate=(int)48000, encoding-name=(string)OPUS");
