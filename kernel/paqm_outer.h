@@ -310,7 +310,9 @@ static void paqm_measure(struct paqm_sched_data *q, u64 now, struct paqm_walk *w
 		w->window_ns = 0; /* marks from before a sleep */
 	if (w->window_ns < PAQM_WINDOW_MIN_NS)
 		return; /* too short to mean anything: the last figures stand */
-	w->grain = paqm_rate_bps(PAQM_GRAIN_BYTES, window);
+	/* the published laws swing by themselves: there a new rate is half believed, always */
+	w->grain = q->cfg.law == PAQM_LAW_MAXMIN ? paqm_rate_bps(PAQM_GRAIN_BYTES, window) :
+						   U64_MAX;
 	q->outer_rate = paqm_rate_bps(bytes, window);
 	q->elastic_rate = paqm_rate_bps(elastic, window);
 	notices = paqm_muldiv(all, NSEC_PER_SEC, window * PAQM_NOTICE_PACKETS);
