@@ -10,6 +10,39 @@
 
 G_DEFINE_QUARK(paqm - streamer - usage, usage)
 
+/**
+ * parse_options() - the options of a command
+ * @operands: what else may follow them, for --help; NULL: nothing
+ */
+gboolean parse_options(const char *operands, const char *summary, const GOptionEntry *entries,
+		       int *argc, char ***argv, GError **error)
+{
+	GOptionContext *ctx = g_option_context_new(operands);
+	gboolean ok;
+
+	g_option_context_set_summary(ctx, summary);
+	g_option_context_add_main_entries(ctx, entries, NULL);
+	ok = g_option_context_parse(ctx, argc, argv, error);
+	g_option_context_free(ctx);
+	if (ok && !operands && *argc > 1) {
+		g_set_error(error, USAGE_ERROR, 0, "unexpected argument '%s'; see --help",
+			    (*argv)[1]);
+		return FALSE;
+	}
+	return ok;
+}
+
+/* Says what ended a command, frees it. Return: the exit status. */
+int report_error(GError *error)
+{
+	int status = error->domain == USAGE_ERROR || error->domain == G_OPTION_ERROR ? EXIT_USAGE
+										     : EXIT_RUN;
+
+	g_printerr("paqm-streamer: %s\n", error->message);
+	g_error_free(error);
+	return status;
+}
+
 /* "800000", "800kbit", "1.5mbit": bit/s. */
 gboolean parse_rate(const char *text, guint64 *rate, GError **error)
 {

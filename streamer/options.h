@@ -22,6 +22,9 @@ int cmd_send(int argc, char **argv);
 int cmd_recv(int argc, char **argv);
 int cmd_call(int argc, char **argv);
 
+gboolean parse_options(const char *operands, const char *summary, const GOptionEntry *entries,
+		       int *argc, char ***argv, GError **error);
+int report_error(GError *error);
 gboolean parse_rate(const char *text, guint64 *rate, GError **error);
 GInetSocketAddress *parse_address(const char *text, guint16 default_port, GError **error);
 GSocket *open_socket(GInetAddress *addr, guint16 port, GError **error);

@@ -294,19 +294,10 @@ static gboolean parse(struct receiver *r, int argc, char **argv, GError **error)
 		 "N"},
 		{0},
 	};
-	GOptionContext *ctx = g_option_context_new(NULL);
-	gboolean ok;
 
-	g_option_context_set_summary(ctx, "Receives, decodes and records a stream.");
-	g_option_context_add_main_entries(ctx, entries, NULL);
-	ok = g_option_context_parse(ctx, &argc, &argv, error);
-	g_option_context_free(ctx);
-	if (!ok)
+	if (!parse_options(NULL, "Receives, decodes and records a stream.", entries, &argc, &argv,
+			   error))
 		return FALSE;
-	if (argc > 1) {
-		g_set_error(error, USAGE_ERROR, 0, "unexpected argument '%s'; see --help", argv[1]);
-		return FALSE;
-	}
 	if (!r->listen) {
 		g_set_error(error, USAGE_ERROR, 0,
 			    "--listen is missing; see paqm-streamer recv --help");
@@ -477,13 +468,8 @@ int cmd_recv(int argc, char **argv)
 	fflush(stdout);
 	run(&r);
 out:
-	if (error) {
-		g_printerr("paqm-streamer: %s\n", error->message);
-		r.status = error->domain == USAGE_ERROR || error->domain == G_OPTION_ERROR
-				   ? EXIT_USAGE
-				   : EXIT_RUN;
-		g_error_free(error);
-	}
+	if (error)
+		r.status = report_error(error);
 	if (!close_log(r.rx_csv, "rx.csv") | !close_log(r.decoded_csv, "decoded.csv") |
 	    !close_log(r.y4m, "the recording"))
 		r.status = EXIT_RUN;

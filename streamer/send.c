@@ -759,19 +759,10 @@ static gboolean parse(struct sender *s, int argc, char **argv, GError **error)
 		 "Encrypt with the key in FILE, 60 hexadecimal digits", "FILE"},
 		{0},
 	};
-	GOptionContext *ctx = g_option_context_new(NULL);
-	gboolean ok;
 
-	g_option_context_set_summary(ctx, "Sends live video at the rate the network grants.");
-	g_option_context_add_main_entries(ctx, entries, NULL);
-	ok = g_option_context_parse(ctx, &argc, &argv, error);
-	g_option_context_free(ctx);
-	if (!ok)
+	if (!parse_options(NULL, "Sends live video at the rate the network grants.", entries, &argc,
+			   &argv, error))
 		return FALSE;
-	if (argc > 1) {
-		g_set_error(error, USAGE_ERROR, 0, "unexpected argument '%s'; see --help", argv[1]);
-		return FALSE;
-	}
 	if (!s->to || !s->source) {
 		g_set_error(error, USAGE_ERROR, 0, "%s is missing; see paqm-streamer send --help",
 			    s->to ? "--source" : "--to");
@@ -931,13 +922,8 @@ int cmd_send(int argc, char **argv)
 	fflush(stdout);
 	run(&s);
 out:
-	if (error) {
-		g_printerr("paqm-streamer: %s\n", error->message);
-		s.status = error->domain == USAGE_ERROR || error->domain == G_OPTION_ERROR
-				   ? EXIT_USAGE
-				   : EXIT_RUN;
-		g_error_free(error);
-	}
+	if (error)
+		s.status = report_error(error);
 	if (!close_log(s.control_csv, "control.csv") | !close_log(s.frames_csv, "frames.csv") |
 	    !close_log(s.gop_csv, "gop.csv") | !close_log(s.feedback_csv, "feedback.csv"))
 		s.status = EXIT_RUN;

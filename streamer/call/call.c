@@ -1033,15 +1033,10 @@ static gboolean parse(struct call *c, int argc, char **argv, GError **error)
 		 "PATH|none"},
 		{0},
 	};
-	GOptionContext *ctx = g_option_context_new("[HOST[:PORT]]");
 	const char *where;
-	gboolean ok;
 
-	g_option_context_set_summary(ctx, "Two-way picture and sound, from host to host.");
-	g_option_context_add_main_entries(ctx, entries, NULL);
-	ok = g_option_context_parse(ctx, &argc, &argv, error);
-	g_option_context_free(ctx);
-	if (!ok)
+	if (!parse_options("[HOST[:PORT]]", "Two-way picture and sound, from host to host.",
+			   entries, &argc, &argv, error))
 		return FALSE;
 	if (argc > 2 || (argc < 2 && !c->listen)) {
 		g_set_error(error, USAGE_ERROR, 0,
@@ -1210,13 +1205,8 @@ int cmd_call(int argc, char **argv)
 	    build(c, &error) && write_config(c, &error))
 		run(c);
 out:
-	if (error) {
-		g_printerr("paqm-streamer: %s\n", error->message);
-		c->status = error->domain == USAGE_ERROR || error->domain == G_OPTION_ERROR
-				    ? EXIT_USAGE
-				    : EXIT_RUN;
-		g_error_free(error);
-	}
+	if (error)
+		c->status = report_error(error);
 	if (!call_record_close(&c->rec))
 		c->status = EXIT_RUN;
 	if (c->rate)

@@ -251,19 +251,10 @@ static gboolean parse(struct trace_receiver *r, int argc, char **argv, GError **
 		{"duration", 0, 0, G_OPTION_ARG_DOUBLE, &r->duration, "Stop after so long", "S"},
 		{0},
 	};
-	GOptionContext *ctx = g_option_context_new(NULL);
-	gboolean ok;
 
-	g_option_context_set_summary(ctx, "Receives and logs the streams of send --trace.");
-	g_option_context_add_main_entries(ctx, entries, NULL);
-	ok = g_option_context_parse(ctx, &argc, &argv, error);
-	g_option_context_free(ctx);
-	if (!ok)
+	if (!parse_options(NULL, "Receives and logs the streams of send --trace.", entries, &argc,
+			   &argv, error))
 		return FALSE;
-	if (argc > 1) {
-		g_set_error(error, USAGE_ERROR, 0, "unexpected argument '%s'; see --help", argv[1]);
-		return FALSE;
-	}
 	if (!r->listen) {
 		g_set_error(error, USAGE_ERROR, 0,
 			    "--listen is missing; see paqm-streamer recv --trace --help");
@@ -379,13 +370,8 @@ int cmd_trace_recv(int argc, char **argv)
 		fflush(stdout);
 		run(r);
 	}
-	if (error) {
-		g_printerr("paqm-streamer: %s\n", error->message);
-		r->status = error->domain == USAGE_ERROR || error->domain == G_OPTION_ERROR
-				    ? EXIT_USAGE
-				    : EXIT_RUN;
-		g_error_free(error);
-	}
+	if (error)
+		r->status = report_error(error);
 	for (gint i = 0; i < TRACE_FLOWS_MAX; i++)
 		close_stream(r, &r->stream[i]);
 	if (!close_log(r->es, "the recording"))

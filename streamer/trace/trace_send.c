@@ -529,20 +529,11 @@ static gboolean parse(struct trace_sender *s, int argc, char **argv, GError **er
 		 "PATH|none"},
 		{0},
 	};
-	GOptionContext *ctx = g_option_context_new(NULL);
-	gboolean ok;
 
-	g_option_context_set_summary(
-		ctx, "Sends a ready-made quality ladder live, at the rate the network grants.");
-	g_option_context_add_main_entries(ctx, entries, NULL);
-	ok = g_option_context_parse(ctx, &argc, &argv, error);
-	g_option_context_free(ctx);
-	if (!ok)
+	if (!parse_options(
+		    NULL, "Sends a ready-made quality ladder live, at the rate the network grants.",
+		    entries, &argc, &argv, error))
 		return FALSE;
-	if (argc > 1) {
-		g_set_error(error, USAGE_ERROR, 0, "unexpected argument '%s'; see --help", argv[1]);
-		return FALSE;
-	}
 	if (!s->to || !s->ladder_dir) {
 		g_set_error(error, USAGE_ERROR, 0,
 			    "%s is missing; see paqm-streamer send --trace --help",
@@ -685,13 +676,8 @@ int cmd_trace_send(int argc, char **argv)
 		fflush(stdout);
 		run(s);
 	}
-	if (error) {
-		g_printerr("paqm-streamer: %s\n", error->message);
-		s->status = error->domain == USAGE_ERROR || error->domain == G_OPTION_ERROR
-				    ? EXIT_USAGE
-				    : EXIT_RUN;
-		g_error_free(error);
-	}
+	if (error)
+		s->status = report_error(error);
 	for (gint i = 0; i < TRACE_FLOWS_MAX; i++)
 		close_flow(s, &s->flow[i]);
 	ladder_close(&s->ladder);
