@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "streamer/options.h"
+#include "streamer/reports.h"
 
 #define LOG_EVERY_TICKS 2
 
@@ -214,45 +215,11 @@ void rate_sent(struct rate *r, guint64 total)
 	r->sent = total;
 }
 
-/* Receiver reports about our stream, as rtpbin keeps them per peer. */
-static void poll_reports(struct rate *r)
+static void on_report(const struct report_block *b, gpointer data)
 {
-	GstStructure *stats = NULL;
-	const GValue *list;
+	struct rate *r = data;
 
-	g_object_get(r->session, "stats", &stats, NULL);
-	list = stats ? gst_structure_get_value(stats, "source-stats") : NULL;
-	if (list) {
-		G_GNUC_BEGIN_IGNORE_DEPRECATIONS
-		GValueArray *sources = g_value_get_boxed(list);
-
-		for (guint i = 0; sources && i < sources->n_values; i++) {
-			const GstStructure *src =
-				g_value_get_boxed(g_value_array_get_nth(sources, i));
-			guint lsr = 0, dlsr = 0, fraction = 0, about = 0, seq = 0, rtt = 0;
-			gboolean have = FALSE;
-			guint64 id;
-
-			gst_structure_get_boolean(src, "have-rb", &have);
-			if (!have || !gst_structure_get_uint(src, "rb-ssrc", &about) ||
-			    about != r->ssrc)
-				continue;
-			gst_structure_get_uint(src, "rb-lsr", &lsr);
-			gst_structure_get_uint(src, "rb-dlsr", &dlsr);
-			gst_structure_get_uint(src, "rb-exthighestseq", &seq);
-			gst_structure_get_uint(src, "rb-fractionlost", &fraction);
-			gst_structure_get_uint(src, "rb-round-trip", &rtt);
-			id = ((guint64)lsr << 32) ^ ((guint64)seq << 16) ^ dlsr ^ 1;
-			if (id == r->report_seen)
-				continue;
-			r->report_seen = id;
-			ctl_receiver_report(r->ctl, now_s(), fraction / 256.0,
-					    rtt ? rtt / 65536.0 : NAN);
-		}
-		G_GNUC_END_IGNORE_DEPRECATIONS
-	}
-	if (stats)
-		gst_structure_free(stats);
+	ctl_receiver_report(r->ctl, now_s(), b->fraction_lost, b->rtt > 0 ? b->rtt : NAN);
 }
 
 static void log_value(const char *controller, const char *key, double value, void *data)
@@ -264,7 +231,7 @@ static void log_value(const char *controller, const char *key, double value, voi
 
 void rate_tick(struct rate *r)
 {
-	poll_reports(r);
+	reports_poll(r->session, r->ssrc, &r->report_seen, on_report, r);
 	tell(r);
 	if (r->log && r->ticks++ % LOG_EVERY_TICKS == 0)
 		ctl_state(r->ctl, log_value, r);

@@ -6,7 +6,20 @@
 #include <gst/gst.h>
 #include <stdio.h>
 
+#include "streamer/advice.h"
+#include "streamer/call/feed.h"
+#include "streamer/call/link.h"
 #include "streamer/call/offer.h"
+#include "streamer/rate.h"
+#include "streamer/source.h"
+
+#define SRTP_TAG 10 /* bytes of HMAC-SHA1-80 behind each packet, RFC 3711 */
+/*
+ * What has arrived is played so much later, picture and sound alike: a lost packet or a late
+ * one has JITTER_MS, the rest is for decoders and for sound in pieces of 20 ms.
+ */
+#define JITTER_MS 60
+#define PLAY_MS 100
 
 /* What a recording of a call consists of; every file may be missing (NULL). */
 struct call_record {
@@ -32,5 +45,78 @@ struct call_record {
 gboolean call_record_open(struct call_record *r, const char *dir, GError **error);
 void call_record_event(struct call_record *r, const char *event, const char *detail);
 gboolean call_record_close(struct call_record *r);
+
+/* What comes of one kind. */
+struct call_in {
+	GstElement *inlet;	/* where the peer's stream goes; NULL: it sends none */
+	GstElement *rtp, *rtcp; /* sockets */
+};
+
+struct call {
+	/* options */
+	gboolean listen, self_view, muted;
+	char *secret_path, *source, *audio, *sink, *audio_sink, *record_dir, *name, *paqmd,
+		*rate_max_text, *rate_min_text;
+	gdouble duration;
+	guint64 rate_max, rate_min;
+
+	GInetSocketAddress *address; /* where to listen, or whom to call */
+	struct call_link *link;
+	struct offer mine, theirs;
+	GSocket *rtp[CALL_MEDIA], *rtcp[CALL_MEDIA];
+
+	struct y4m y4m;
+	GBytes *samples;
+	struct feed *feeds[CALL_MEDIA];
+
+	GMainLoop *main;
+	GstElement *pipeline, *bin, *encoder, *pacer, *overlay, *mute;
+	struct call_in in[CALL_MEDIA];
+	GObject *session[CALL_MEDIA];
+	struct rate *rate;
+	struct advice *advice;
+	double interval; /* of pictures, s */
+	guint64 rate_now, advised;
+	gint64 wall_offset; /* CLOCK_REALTIME - CLOCK_MONOTONIC */
+	gint heard;	    /* last packet of the peer, s of the monotonic clock */
+	guint64 played[CALL_MEDIA];
+	gint64 last_play_ns;
+	guint32 ts_offset;
+	guint frames, gop_qp;
+	gint64 first_pts;
+	double fraction_lost, rtt_ms;
+	guint64 reports[CALL_MEDIA];
+	gboolean peer_muted;
+	struct call_record rec;
+	const char *why; /* the call ended */
+	int status;
+};
+
+/* call.c: ends the main loop; the first reason counts. */
+void call_end(struct call *c, const char *why);
+/* call.c: lets the encoder follow the rate controller. */
+void call_apply_rate(guint64 rate, gpointer data);
+
+/* setup.c */
+gboolean call_parse(struct call *c, int argc, char **argv, GError **error);
+gboolean call_agree(struct call *c, GError **error);
+gboolean call_write_config(struct call *c, GError **error);
+
+/* srtp.c: lets rtpbin encrypt with our keys and decrypt with the peer's. */
+void call_use_srtp(struct call *c);
+
+/* media.c */
+gboolean call_build(struct call *c, GError **error);
+/* Takes what comes to the sockets, once everything behind them is ready; starts files. */
+void call_start_media(struct call *c);
+
+/* watch.c */
+void call_on_picture(GstElement *enc, const GstStructure *p, gpointer data);
+void call_on_group(GstElement *enc, const GstStructure *g, gpointer data);
+GstPadProbeReturn call_on_packet(GstPad *pad, GstPadProbeInfo *info, gpointer data);
+GstPadProbeReturn call_on_heard(GstPad *pad, GstPadProbeInfo *info, gpointer data);
+GstPadProbeReturn call_on_video_played(GstPad *pad, GstPadProbeInfo *info, gpointer data);
+GstPadProbeReturn call_on_audio_played(GstPad *pad, GstPadProbeInfo *info, gpointer data);
+gboolean call_on_second(gpointer data);
 
 #endif /* PAQM_CALL_H */

@@ -25,23 +25,12 @@ class Trouble(Exception):
     """The run is worth nothing; the text says why."""
 
 
-def start(out: Path, name: str, host: str, command: list[str]) -> subprocess.Popen[bytes]:
-    """A program in a namespace; its output goes to a log."""
-    with (out / f"{name}.log").open("wb") as log:
-        return subprocess.Popen(
-            ["ip", "netns", "exec", host, *command],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-        )
-
-
 def start_daemon(config: dict[str, Any], name: str, host: str, device: str) -> str:
     """paqmd of a host; its socket."""
     socket = f"/run/paqmd-{name}.sock"
     command = [f"{config['build']}/feedback-daemon/paqmd", "-i", device]
     command += ["--socket", socket, "--control", f"{socket}.ctl"]
-    daemon = start(Path(config["out"]), f"paqmd-{name}", host, command)
+    daemon = topology.start(host, command, Path(config["out"]) / f"paqmd-{name}.log")
     for _ in range(int(READY / 0.01)):
         if Path(socket).exists():
             return socket
@@ -75,14 +64,14 @@ def run(config: dict[str, Any]) -> None:
     ):
         socket = start_daemon(config, name, host, device)
         rest = ["--name", name, "--record", str(out / name), "--paqmd", socket]
-        ends[name] = start(out, name, host, [*call, *more, *common, *rest])
+        ends[name] = topology.start(host, [*call, *more, *common, *rest], out / f"{name}.log")
         time.sleep(1)
     begin, end = config["tcp"]
     bulk = [sys.executable, "-m", "paqm_lab.bulk", "--port", "5201"]
-    start(out, "tcp-sink", topology.SINK, bulk)
+    topology.start(topology.SINK, bulk, out / "tcp-sink.log")
     time.sleep(begin)
     send = [*bulk, "--to", topology.SINK_ADDRESS, "--congestion-control", "cubic"]
-    start(out, "tcp", topology.TCP, [*send, "--seconds", str(end - begin)])
+    topology.start(topology.TCP, [*send, "--seconds", str(end - begin)], out / "tcp.log")
     for _ in range(int(config["duration"] - begin)):
         time.sleep(1)
         for name, program in ends.items():

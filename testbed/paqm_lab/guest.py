@@ -69,15 +69,7 @@ class Guest:
 
     def start(self, name: str, host: str, command: list[str], lasts: bool = False) -> Program:
         log = self.out / "log" / f"{name}.log"
-        with log.open("wb") as sink:
-            process = subprocess.Popen(
-                ["ip", "netns", "exec", host, *command],
-                stdin=subprocess.DEVNULL,
-                stdout=sink,
-                stderr=subprocess.STDOUT,
-                cwd=self.out / "log",
-            )
-        program = Program(name, process, log, lasts)
+        program = Program(name, topology.start(host, command, log), log, lasts)
         self.programs.append(program)
         return program
 

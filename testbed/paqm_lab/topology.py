@@ -12,6 +12,7 @@ fixed, offloads are off: a packet on the wire is a packet in the queue, and noth
 
 import subprocess
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 ROUTER, FAR, SINK, TCP = "r", "q", "v", "t"
@@ -30,6 +31,18 @@ def run(*words: str) -> str:
     if done.returncode:
         raise CommandFailed(f"{' '.join(words)}: {(done.stderr or done.stdout).strip()}")
     return done.stdout
+
+
+def start(host: str, command: list[str], log: Path) -> subprocess.Popen[bytes]:
+    """A program in a namespace; what it says goes to a log, which stands where it runs."""
+    with log.open("wb") as out:
+        return subprocess.Popen(
+            ["ip", "netns", "exec", host, *command],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            cwd=log.parent,
+        )
 
 
 @dataclass(frozen=True)

@@ -23,17 +23,6 @@ READY = 10.0  # s that the daemon has for starting
 MODULES = ("paqm_feedback.ko", "sch_paqm.ko")
 
 
-def start(out: Path, name: str, host: str, command: list[str]) -> subprocess.Popen[bytes]:
-    """A program in a namespace; its output goes to a log."""
-    with (out / f"{name}.log").open("wb") as log:
-        return subprocess.Popen(
-            ["ip", "netns", "exec", host, *command],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-        )
-
-
 def run(config: dict[str, Any]) -> str | None:
     """The whole run; what went wrong, or nothing."""
     out, build = Path(config["out"]), Path(config["build"])
@@ -44,7 +33,7 @@ def run(config: dict[str, Any]) -> str | None:
     socket = "/run/paqmd-trace.sock"
     command = [str(build / "feedback-daemon" / "paqmd"), "-i", topology.ROUTER]
     command += ["--socket", socket, "--control", f"{socket}.ctl"]
-    daemon = start(out, "paqmd", HOST, command)
+    daemon = topology.start(HOST, command, out / "paqmd.log")
     for _ in range(int(READY / 0.01)):
         if Path(socket).exists() or daemon.poll() is not None:
             break
@@ -54,12 +43,12 @@ def run(config: dict[str, Any]) -> str | None:
     length = config["duration"]
     command = [streamer, "recv", "--trace", "--listen", to, *flows, "--log", str(out / "recv")]
     command += ["--record", str(out / "first.h264"), "--duration", str(LEAD + length + TAIL)]
-    receiver = start(out, "recv", topology.SINK, command)
+    receiver = topology.start(topology.SINK, command, out / "recv.log")
     time.sleep(LEAD)
     command = [streamer, "send", "--trace", config["ladder"], "--to", to, *flows, "--loop"]
     command += ["--log", str(out / "send"), "--paqmd", socket, "--duration", str(length)]
     command += ["--seed", str(config["seed"]), *config["variant"]["sender"]]
-    sender = start(out, "send", HOST, command)
+    sender = topology.start(HOST, command, out / "send.log")
     device = topology.BOTTLENECK
     for _ in range(int(length + TAIL)):
         time.sleep(1)

@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The pipelines of a call: what is sent, what comes, and rtpbin's two sessions between them.
+ */
+#include "streamer/call/call.h"
+
+#include <string.h>
+
+#include "streamer/options.h"
+#include "streamer/wire.h"
+
+#define VIDEO_PT 96
+#define AUDIO_PT 97
+#define AUDIO_BPS 32000
+
+/* Only the streams that the peer has offered reach a decoder. */
+static void on_pad_added(GstElement *bin, GstPad *pad, gpointer data)
+{
+	struct call *c = data;
+	guint session, ssrc, pt;
+	GstPad *sink;
+
+	(void)bin;
+	if (sscanf(GST_PAD_NAME(pad), "recv_rtp_src_%u_%u_%u", &session, &ssrc, &pt) != 3 ||
+	    session >= CALL_MEDIA || ssrc != c->theirs.stream[session].ssrc)
+		return;
+	if (!c->in[session].inlet)
+		return;
+	sink = gst_element_get_static_pad(c->in[session].inlet, "sink");
+	if (!gst_pad_is_linked(sink) && gst_pad_link(pad, sink) != GST_PAD_LINK_OK)
+		g_printerr("paqm-streamer: the peer's %s is not what was agreed\n",
+			   call_media_names[session]);
+	gst_object_unref(sink);
+}
+
+static GstCaps *on_pt_map(GstElement *bin, guint session, guint pt, gpointer data)
+{
+	GstCaps *caps = NULL;
+
+	(void)bin;
+	(void)data;
+	if (session == CALL_VIDEO && pt == VIDEO_PT) {
+		caps = gst_caps_from_string("application/x-rtp, " RTP_CAPS);
+		/* a lost picture is asked for anew: RFC 4585 section 6.3.1 */
+		gst_caps_set_simple(caps, "extmap-" G_STRINGIFY(TWCC_ID), G_TYPE_STRING, TWCC_URI,
+				    "rtcp-fb-nack-pli", G_TYPE_BOOLEAN, TRUE, NULL);
+	} else if (session == CALL_AUDIO && pt == AUDIO_PT) {
+		caps = gst_caps_from_string("application/x-rtp, media=(string)audio, "
+					    "clock-rate=(int)48000, encoding-name=(string)OPUS");
+	}
+	return caps;
+}
+
+static gboolean is_none(const char *text)
+{
+	return !strcmp(text, "none");
+}
+
+static char *camera(struct call *c, GError **error)
+{
+	static const char raw[] = "videoconvert ! videoscale ! videorate ! "
+				  "video/x-raw,format=I420,width=640,height=360,framerate=24/1";
+	char *uri, *text;
+
+	c->interval = 1.0 / 24;
+	if (!strcmp(c->source, "test"))
+		return g_strdup_printf("videotestsrc is-live=true pattern=ball ! %s", raw);
+	if (!strcmp(c->source, "screen"))
+		return g_strdup_printf("ximagesrc use-damage=false ! %s", raw);
+	if (!strcmp(c->source, "camera"))
+		return g_strdup_printf("v4l2src ! decodebin ! %s", raw);
+	if (g_str_has_prefix(c->source, "/dev/video"))
+		return g_strdup_printf("v4l2src device=%s ! decodebin ! %s", c->source, raw);
+	if (g_str_has_suffix(c->source, ".y4m")) {
+		if (!y4m_open(&c->y4m, c->source, error))
+			return NULL;
+		c->interval = (double)c->y4m.fps_d / c->y4m.fps_n;
+		return g_strdup("appsrc name=camera is-live=true format=time max-buffers=4 "
+				"leaky-type=downstream");
+	}
+	uri = gst_filename_to_uri(c->source, error);
+	if (!uri)
+		return NULL;
+	text = g_strdup_printf("uridecodebin uri=\"%s\" caps=video/x-raw ! identity sync=true ! %s",
+			       uri, raw);
+	g_free(uri);
+	return text;
+}
+
+static char *microphone(struct call *c, GError **error)
+{
+	if (!strcmp(c->audio, "mic"))
+		return g_strdup("autoaudiosrc");
+	if (!strcmp(c->audio, "test"))
+		return g_strdup("audiotestsrc is-live=true wave=ticks");
+	c->samples = feed_load_audio(c->audio, error);
+	if (!c->samples)
+		return NULL;
+	return g_strdup_printf("appsrc name=microphone is-live=true format=time max-buffers=10 "
+			       "leaky-type=downstream caps=audio/x-raw,format=S16LE,rate=%d,"
+			       "channels=1,layout=interleaved",
+			       FEED_RATE);
+}
+
+static char *screen(struct call *c)
+{
+	if (is_none(c->sink))
+		return g_strdup("fakesink name=vsink sync=true async=false");
+	if (strcmp(c->sink, "window"))
+		return g_strdup_printf("video/x-raw,format=I420 ! y4menc ! "
+				       "filesink name=vsink location=\"%s\" sync=true async=false",
+				       c->sink);
+	return g_strdup("autovideosink name=vsink");
+}
+
+static char *loudspeaker(struct call *c)
+{
+	if (is_none(c->audio_sink))
+		return g_strdup("fakesink name=asink sync=true async=false");
+	if (strcmp(c->audio_sink, "auto"))
+		return g_strdup_printf("wavenc ! "
+				       "filesink name=asink location=\"%s\" sync=true async=false",
+				       c->audio_sink);
+	return g_strdup("autoaudiosink name=asink");
+}
+
+/* Elements in a row, as gst-launch has them, added to the pipeline; NULL on failure. */
+static GstElement *row(struct call *c, GError **error, const char *format, ...) G_GNUC_PRINTF(3, 4);
+static GstElement *row(struct call *c, GError **error, const char *format, ...)
+{
+	GstElement *bin;
+	va_list args;
+	char *text;
+
+	va_start(args, format);
+	text = g_strdup_vprintf(format, args);
+	va_end(args);
+	bin = gst_parse_bin_from_description_full(text, TRUE, NULL, GST_PARSE_FLAG_FATAL_ERRORS,
+						  error);
+	g_free(text);
+	if (bin)
+		gst_bin_add(GST_BIN(c->pipeline), bin);
+	return bin;
+}
+
+static GstElement *part(struct call *c, const char *name)
+{
+	GstElement *e = gst_bin_get_by_name(GST_BIN(c->pipeline), name);
+
+	if (e)
+		gst_object_unref(e); /* the pipeline keeps it */
+	return e;
+}
+
+static void probe(GstElement *e, const char *name, GstPadProbeCallback fn, gpointer data)
+{
+	GstPad *pad = gst_element_get_static_pad(e, name);
+
+	gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, fn, data, NULL);
+	gst_object_unref(pad);
+}
+
+/* Packets to the peer's port of a session; @pad is rtpbin's. */
+static gboolean to_peer(struct call *c, const char *pad, GSocket *socket, guint16 port,
+			GError **error)
+{
+	char *host = g_inet_address_to_string(link_peer(c->link));
+	GstElement *sink = gst_element_factory_make("udpsink", NULL);
+
+	g_object_set(sink, "host", host, "port", (gint)port, "socket", socket, "sync", FALSE,
+		     "async", FALSE, "close-socket", FALSE, NULL);
+	g_free(host);
+	gst_bin_add(GST_BIN(c->pipeline), sink);
+	if (gst_element_link_pads(c->bin, pad, sink, "sink"))
+		return TRUE;
+	g_set_error(error, USAGE_ERROR, 0, "rtpbin has no %s", pad);
+	return FALSE;
+}
+
+/* Packets that come to a socket; @pad is rtpbin's. */
+static GstElement *from_peer(struct call *c, const char *pad, GSocket *socket, const char *caps,
+			     GError **error)
+{
+	GstElement *src = gst_element_factory_make("udpsrc", NULL);
+	GstCaps *kind = gst_caps_from_string(caps);
+
+	g_object_set(src, "socket", socket, "close-socket", FALSE, "buffer-size", 1 << 20, "caps",
+		     kind, NULL);
+	gst_caps_unref(kind);
+	/* Not before everything behind it can take packets: the peer may be sending already. */
+	gst_element_set_locked_state(src, TRUE);
+	gst_bin_add(GST_BIN(c->pipeline), src);
+	if (gst_element_link_pads(src, "src", c->bin, pad))
+		return src;
+	g_set_error(error, USAGE_ERROR, 0, "rtpbin has no %s", pad);
+	return NULL;
+}
+
+/* The session of a kind; it would propose a source of its own to the payloader. */
+static void own_session(struct call *c, enum call_media media)
+{
+	if (c->session[media])
+		return;
+	g_signal_emit_by_name(c->bin, "get-internal-session", media, &c->session[media]);
+	g_object_set(c->session[media], "internal-ssrc", c->mine.stream[media].ssrc, NULL);
+}
+
+static gboolean build_video_out(struct call *c, GError **error)
+{
+	char *cam = camera(c, error);
+	GstElement *out, *pay;
+	GstPad *pad;
+
+	if (!cam)
+		return FALSE;
+	out = row(c, error,
+		  "%s ! tee name=self ! queue ! paqmh264enc name=enc rate-max=%" G_GUINT64_FORMAT
+		  " ! rtph264pay name=pay mtu=%d pt=%d config-interval=0 aggregate-mode=none ! "
+		  "paqmpacer name=pacer %s",
+		  cam, c->rate_max, WIRE_RTP_MTU - SRTP_TAG, VIDEO_PT,
+		  c->self_view ? "self. ! queue leaky=downstream max-size-buffers=2 ! "
+				 "videoconvert ! autovideosink sync=false"
+			       : "");
+	g_free(cam);
+	if (!out)
+		return FALSE;
+	c->encoder = gst_object_ref(part(c, "enc"));
+	c->pacer = gst_object_ref(part(c, "pacer"));
+	g_object_set(c->pacer, "interval", (guint64)(c->interval * GST_SECOND), NULL);
+	g_signal_connect(c->encoder, "picture", G_CALLBACK(call_on_picture), c);
+	g_signal_connect(c->encoder, "group", G_CALLBACK(call_on_group), c);
+	pay = part(c, "pay");
+	g_object_set(pay, "ssrc", (guint)c->mine.stream[CALL_VIDEO].ssrc, "timestamp-offset",
+		     c->ts_offset, NULL);
+	if (!rate_number_packets(pay, error))
+		return FALSE;
+	if (c->y4m.frames) {
+		GstCaps *caps = y4m_caps(&c->y4m);
+
+		g_object_set(part(c, "camera"), "caps", caps, NULL);
+		gst_caps_unref(caps);
+	}
+	if (!gst_element_link_pads(out, "src", c->bin, "send_rtp_sink_0") ||
+	    !to_peer(c, "send_rtp_src_0", c->rtp[CALL_VIDEO], c->theirs.stream[CALL_VIDEO].port,
+		     error))
+		return FALSE;
+	c->rate = rate_new(
+		&ctl_auto,
+		&(struct ctl_params){(double)c->rate_min, (double)c->rate_max, WIRE_IP_PACKET},
+		c->rec.control, call_apply_rate, c);
+	pad = gst_element_get_static_pad(out, "src");
+	own_session(c, CALL_VIDEO);
+	rate_watch(c->rate, pad, c->session[CALL_VIDEO], c->mine.stream[CALL_VIDEO].ssrc,
+		   WIRE_HEADERS - 12 + SRTP_TAG, NULL);
+	gst_object_unref(pad);
+	return TRUE;
+}
+
+static gboolean build_audio_out(struct call *c, GError **error)
+{
+	char *mic = microphone(c, error);
+	GstElement *out;
+
+	if (!mic)
+		return FALSE;
+	out = row(c, error,
+		  "%s ! audioconvert ! audioresample ! volume name=mute mute=%s ! "
+		  "opusenc bitrate=%d audio-type=voice frame-size=20 ! rtpopuspay name=apay pt=%d",
+		  mic, c->muted ? "true" : "false", AUDIO_BPS, AUDIO_PT);
+	g_free(mic);
+	if (!out)
+		return FALSE;
+	c->mute = gst_object_ref(part(c, "mute"));
+	g_object_set(part(c, "apay"), "ssrc", (guint)c->mine.stream[CALL_AUDIO].ssrc, NULL);
+	if (!gst_element_link_pads(out, "src", c->bin, "send_rtp_sink_1"))
+		return FALSE;
+	own_session(c, CALL_AUDIO);
+	return to_peer(c, "send_rtp_src_1", c->rtp[CALL_AUDIO], c->theirs.stream[CALL_AUDIO].port,
+		       error);
+}
+
+static gboolean build_in(struct call *c, enum call_media media, GError **error)
+{
+	char *out = media == CALL_VIDEO ? screen(c) : loudspeaker(c);
+	gboolean overlay =
+		!strcmp(c->sink, "window") &&
+		gst_registry_check_feature_version(gst_registry_get(), "textoverlay", 1, 0, 0);
+	GstElement *in;
+
+	if (media == CALL_VIDEO)
+		in = row(c, error, "rtph264depay name=depay0 ! avdec_h264 max-threads=1 ! %s%s",
+			 overlay ? "videoconvert ! textoverlay name=overlay valignment=top "
+				   "halignment=left font-desc=\"Sans 8\" ! videoconvert ! "
+				 : "videoconvert ! ",
+			 out);
+	else
+		in = row(c, error,
+			 "rtpopusdepay name=depay1 ! opusdec plc=true ! audioconvert ! "
+			 "audioresample ! %s",
+			 out);
+	g_free(out);
+	if (!in)
+		return FALSE;
+	c->in[media].inlet = in;
+	probe(part(c, media == CALL_VIDEO ? "depay0" : "depay1"), "sink", call_on_heard, c);
+	probe(part(c, media == CALL_VIDEO ? "vsink" : "asink"), "sink",
+	      media == CALL_VIDEO ? call_on_video_played : call_on_audio_played, c);
+	if (media == CALL_VIDEO && overlay)
+		c->overlay = gst_object_ref(part(c, "overlay"));
+	return TRUE;
+}
+
+static gboolean build_session(struct call *c, enum call_media media, GError **error)
+{
+	static const char srtp[] = "application/x-srtp", srtcp[] = "application/x-srtcp";
+	const struct offer_stream *theirs = &c->theirs.stream[media];
+	char send[32], recv[32], rtp[32];
+	struct call_in *in = &c->in[media];
+
+	g_snprintf(rtp, sizeof(rtp), "recv_rtp_sink_%d", media);
+	g_snprintf(recv, sizeof(recv), "recv_rtcp_sink_%d", media);
+	g_snprintf(send, sizeof(send), "send_rtcp_src_%d", media);
+	in->rtp = from_peer(c, rtp, c->rtp[media], srtp, error);
+	if (!in->rtp)
+		return FALSE;
+	in->rtcp = from_peer(c, recv, c->rtcp[media], srtcp, error);
+	if (!in->rtcp || !to_peer(c, send, c->rtcp[media], theirs->port + 1, error))
+		return FALSE;
+	if (media == CALL_VIDEO && c->rec.rx)
+		probe(in->rtp, "src", call_on_packet, c);
+	own_session(c, media);
+	g_object_set(c->session[media], "rtcp-min-interval", (guint64)RTCP_INTERVAL,
+		     "rtcp-reduced-size", TRUE, "bandwidth", MEDIA_BANDWIDTH, NULL);
+	return !theirs->sends || build_in(c, media, error);
+}
+
+gboolean call_build(struct call *c, GError **error)
+{
+	GstElement *bin;
+
+	c->pipeline = gst_pipeline_new("call");
+	gst_pipeline_set_latency(GST_PIPELINE(c->pipeline), PLAY_MS * GST_MSECOND);
+	bin = gst_element_factory_make("rtpbin", "bin");
+	if (!bin || !gst_registry_check_feature_version(gst_registry_get(), "srtpenc", 1, 0, 0)) {
+		g_clear_object(&bin);
+		g_set_error(error, USAGE_ERROR, 0,
+			    "the GStreamer elements rtpbin and srtpenc are needed: install "
+			    "gstreamer1.0-plugins-good and gstreamer1.0-plugins-bad");
+		return FALSE;
+	}
+	c->bin = gst_object_ref(bin);
+	gst_util_set_object_arg(G_OBJECT(bin), "rtp-profile", "avpf");
+	/* Sender reports tell when things were captured: pictures wait for the pacer, sound does
+	 * not. */
+	g_object_set(bin, "latency", JITTER_MS, "add-reference-timestamp-meta", TRUE,
+		     "rtcp-sync-send-time", FALSE, NULL);
+	/* before its pads are asked for: that is when it asks for these */
+	call_use_srtp(c);
+	g_signal_connect(bin, "request-pt-map", G_CALLBACK(on_pt_map), c);
+	g_signal_connect(bin, "pad-added", G_CALLBACK(on_pad_added), c);
+	gst_bin_add(GST_BIN(c->pipeline), bin);
+	if (c->mine.stream[CALL_VIDEO].sends && !build_video_out(c, error))
+		return FALSE;
+	if (c->mine.stream[CALL_AUDIO].sends && !build_audio_out(c, error))
+		return FALSE;
+	return build_session(c, CALL_VIDEO, error) && build_session(c, CALL_AUDIO, error);
+}
+
+static GstBuffer *feed_picture(guint64 n, gpointer data)
+{
+	struct call *c = data;
+
+	return y4m_frame(&c->y4m, (guint)(n % c->y4m.frames));
+}
+
+static void let_in(GstElement *src)
+{
+	gst_element_set_locked_state(src, FALSE);
+	gst_element_sync_state_with_parent(src);
+}
+
+void call_start_media(struct call *c)
+{
+	GstClockTime origin;
+
+	for (int i = 0; i < CALL_MEDIA; i++) {
+		let_in(c->in[i].rtp);
+		let_in(c->in[i].rtcp);
+	}
+	origin = (GstClockTime)g_get_monotonic_time() * 1000 -
+		 gst_element_get_base_time(c->pipeline);
+	if (c->y4m.frames)
+		c->feeds[CALL_VIDEO] = feed_start(part(c, "camera"), (guint64)c->y4m.fps_d,
+						  (guint64)c->y4m.fps_n, origin, feed_picture, c);
+	if (c->samples)
+		c->feeds[CALL_AUDIO] = feed_start(part(c, "microphone"), FEED_CHUNK_MS, 1000,
+						  origin, feed_audio, c->samples);
+}

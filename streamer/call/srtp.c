@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0
+/* SRTP of a call: the keys that the ends have agreed on, given to rtpbin. */
+#include "streamer/call/call.h"
+#include "streamer/carry.h"
+
+static void use_key(GstElement *srtp, const struct offer_stream *st)
+{
+	GstBuffer *key = gst_buffer_new_memdup(st->key, OFFER_KEY);
+
+	carry_use_key(srtp, key);
+	gst_buffer_unref(key);
+}
+
+/* The element of a session, the same for RTP and RTCP. */
+static GstElement *element_of(struct call *c, const char *factory, guint session,
+			      const struct offer_stream *st)
+{
+	char *name = g_strdup_printf("%s%u", factory, session);
+	GstElement *e = gst_bin_get_by_name(GST_BIN(c->bin), name);
+
+	if (!e) {
+		e = gst_object_ref_sink(gst_element_factory_make(factory, name));
+		use_key(e, st);
+	}
+	g_free(name);
+	return e;
+}
+
+static GstElement *encoder_of(struct call *c, guint session, const char *kind)
+{
+	GstElement *enc;
+	char *name;
+	GstPad *pad;
+
+	if (session >= CALL_MEDIA)
+		return NULL;
+	enc = element_of(c, "srtpenc", session, &c->mine.stream[session]);
+	/* rtpbin wants its pad to be there */
+	name = g_strdup_printf("%s_sink_%u", kind, session);
+	pad = gst_element_request_pad_simple(enc, name);
+	g_free(name);
+	gst_object_unref(pad);
+	return enc;
+}
+
+static GstElement *on_rtp_encoder(GstElement *bin, guint session, gpointer data)
+{
+	(void)bin;
+	return encoder_of(data, session, "rtp");
+}
+
+static GstElement *on_rtcp_encoder(GstElement *bin, guint session, gpointer data)
+{
+	(void)bin;
+	return encoder_of(data, session, "rtcp");
+}
+
+static GstElement *on_decoder(GstElement *bin, guint session, gpointer data)
+{
+	struct call *c = data;
+
+	(void)bin;
+	return session < CALL_MEDIA ? element_of(c, "srtpdec", session, &c->theirs.stream[session])
+				    : NULL;
+}
+
+void call_use_srtp(struct call *c)
+{
+	g_signal_connect(c->bin, "request-rtp-encoder", G_CALLBACK(on_rtp_encoder), c);
+	g_signal_connect(c->bin, "request-rtcp-encoder", G_CALLBACK(on_rtcp_encoder), c);
+	g_signal_connect(c->bin, "request-rtp-decoder", G_CALLBACK(on_decoder), c);
+	g_signal_connect(c->bin, "request-rtcp-decoder", G_CALLBACK(on_decoder), c);
+}

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What goes on in a call, written down and told: pictures and groups that are sent, packets
+ * that come, what is played and when, the peer's reports, a line of statistics for people.
+ */
+#include "streamer/call/call.h"
+
+#include <gst/video/video.h>
+#include <math.h>
+#include <unistd.h>
+
+#include "streamer/options.h"
+#include "streamer/reports.h"
+
+#define SILENCE_S 10 /* no packet of the peer for so long: it has vanished */
+#define NTP_TO_UNIX_NS (2208988800LL * 1000000000LL)
+
+/* Logs of what is sent */
+
+static gint64 wall_ns(struct call *c, GstClockTime running)
+{
+	return (gint64)(gst_element_get_base_time(c->pipeline) + running) + c->wall_offset;
+}
+
+void call_on_picture(GstElement *enc, const GstStructure *p, gpointer data)
+{
+	guint frame = 0, gop = 0, bytes = 0, wire = 0, packets = 0, index;
+	double qp = 0, bound = 0, rate = 0;
+	struct call *c = data;
+	guint64 pts = 0;
+	int qp_base = 0;
+
+	(void)enc;
+	gst_structure_get(p, "pts", G_TYPE_UINT64, &pts, "frame", G_TYPE_UINT, &frame, "gop",
+			  G_TYPE_UINT, &gop, "qp-base", G_TYPE_INT, &qp_base, "qp", G_TYPE_DOUBLE,
+			  &qp, "bytes", G_TYPE_UINT, &bytes, "wire-bytes", G_TYPE_UINT, &wire,
+			  "packets", G_TYPE_UINT, &packets, "bound-bytes", G_TYPE_DOUBLE, &bound,
+			  "rate", G_TYPE_DOUBLE, &rate, NULL);
+	if (c->first_pts < 0)
+		c->first_pts = (gint64)pts;
+	index = (guint)(((gint64)pts - c->first_pts) / 1e9 / c->interval + 0.5);
+	if (c->y4m.frames)
+		index %= c->y4m.frames;
+	c->frames++;
+	c->gop_qp = (guint)qp;
+	if (c->rec.frames)
+		fprintf(c->rec.frames,
+			"%u,%" G_GINT64_FORMAT ",%u,%u,%u,%s,%d,%.2f,%u,%u,%u,%.0f,%.0f\n", frame,
+			wall_ns(c, pts),
+			c->ts_offset + (guint32)gst_util_uint64_scale_int(pts, 90000, GST_SECOND),
+			index, gop, gst_structure_get_string(p, "type"), qp_base, qp, bytes, wire,
+			packets, bound, rate);
+}
+
+void call_on_group(GstElement *enc, const GstStructure *g, gpointer data)
+{
+	static const char *const keys[] = {"R-bits",   "r-eff",	 "b-eff",  "X",
+					   "overflow", "x",	 "e1",	   "e2",
+					   "R-open",   "R-temp", "Q-star", "r-t"};
+	struct call *c = data;
+	guint gop = 0, frames = 0;
+	int qp = 0;
+
+	(void)enc;
+	if (!c->rec.gop)
+		return;
+	gst_structure_get(g, "gop", G_TYPE_UINT, &gop, "frames", G_TYPE_UINT, &frames, "qp-base",
+			  G_TYPE_INT, &qp, NULL);
+	fprintf(c->rec.gop, "%u,%" G_GINT64_FORMAT ",%u,%d", gop, realtime_ns(), frames, qp);
+	for (gsize i = 0; i < G_N_ELEMENTS(keys); i++) {
+		double v = NAN;
+
+		gst_structure_get_double(g, keys[i], &v);
+		fprintf(c->rec.gop, ",%.6g", v);
+	}
+	fputc('\n', c->rec.gop);
+}
+
+/* Logs of what is received */
+
+/* A packet from the wire, still encrypted: what strangers send is not ours. */
+GstPadProbeReturn call_on_packet(GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+	GstBuffer *buf = GST_PAD_PROBE_INFO_BUFFER(info);
+	struct call *c = data;
+	guint8 head[12];
+	int around = g_socket_get_family(c->rtp[CALL_VIDEO]) == G_SOCKET_FAMILY_IPV6 ? 48 : 28;
+
+	(void)pad;
+	if (gst_buffer_extract(buf, 0, head, sizeof(head)) == sizeof(head) &&
+	    GST_READ_UINT32_BE(head + 8) == c->theirs.stream[CALL_VIDEO].ssrc)
+		fprintf(c->rec.rx, "%" G_GINT64_FORMAT ",%u,%u,%d,%" G_GSIZE_FORMAT "\n",
+			realtime_ns(), GST_READ_UINT16_BE(head + 2), GST_READ_UINT32_BE(head + 4),
+			head[1] >> 7, gst_buffer_get_size(buf) + around);
+	return GST_PAD_PROBE_OK;
+}
+
+/* A packet that is truly the peer's. */
+GstPadProbeReturn call_on_heard(GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+	struct call *c = data;
+
+	(void)pad;
+	(void)info;
+	g_atomic_int_set(&c->heard, (gint)(g_get_monotonic_time() / G_USEC_PER_SEC));
+	return GST_PAD_PROBE_OK;
+}
+
+/* When a buffer is played: at its time plus the latency, or at once if that is past. */
+static void on_play(struct call *c, GstPad *pad, GstBuffer *buf, enum call_media media)
+{
+	static GstCaps *ntp;
+	const GstReferenceTimestampMeta *meta;
+	gint64 now = monotonic_ns(), play, capture = 0;
+	const GstSegment *segment;
+	GstEvent *event;
+	guint64 running;
+
+	if (g_once_init_enter(&ntp))
+		g_once_init_leave(&ntp, gst_caps_new_empty_simple("timestamp/x-ntp"));
+	event = gst_pad_get_sticky_event(pad, GST_EVENT_SEGMENT, 0);
+	if (!event)
+		return;
+	gst_event_parse_segment(event, &segment);
+	running = gst_segment_to_running_time(segment, GST_FORMAT_TIME, GST_BUFFER_PTS(buf));
+	gst_event_unref(event);
+	play = (gint64)(gst_element_get_base_time(c->pipeline) + running + PLAY_MS * GST_MSECOND);
+	play = MAX(play, now);
+	meta = gst_buffer_get_reference_timestamp_meta(buf, ntp);
+	if (meta)
+		capture = (gint64)meta->timestamp - NTP_TO_UNIX_NS;
+	if (c->rec.play[media])
+		fprintf(c->rec.play[media],
+			"%" G_GUINT64_FORMAT ",%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT
+			",%" G_GINT64_FORMAT "\n",
+			c->played[media], capture, now + c->wall_offset, play + c->wall_offset);
+	c->played[media]++;
+	if (media == CALL_VIDEO)
+		c->last_play_ns = capture ? play + c->wall_offset - capture : 0;
+}
+
+GstPadProbeReturn call_on_video_played(GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+	on_play(data, pad, GST_PAD_PROBE_INFO_BUFFER(info), CALL_VIDEO);
+	return GST_PAD_PROBE_OK;
+}
+
+GstPadProbeReturn call_on_audio_played(GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+	on_play(data, pad, GST_PAD_PROBE_INFO_BUFFER(info), CALL_AUDIO);
+	return GST_PAD_PROBE_OK;
+}
+
+struct told {
+	struct call *call;
+	enum call_media media;
+};
+
+/* The peer's report about what we send. */
+static void on_report(const struct report_block *b, gpointer data)
+{
+	struct call *c = ((struct told *)data)->call;
+	enum call_media media = ((struct told *)data)->media;
+
+	if (media == CALL_VIDEO) {
+		c->fraction_lost = b->fraction_lost;
+		c->rtt_ms = b->rtt * 1000;
+	}
+	if (c->rec.rtcp)
+		fprintf(c->rec.rtcp, "%" G_GINT64_FORMAT ",%s,%.4f,%d,%.3f,%.3f\n", realtime_ns(),
+			call_media_names[media], b->fraction_lost, b->lost,
+			b->jitter * 1000.0 / (media == CALL_VIDEO ? 90000 : 48000), b->rtt * 1000);
+}
+
+/* What a person wants to see. */
+static char *statistics(struct call *c)
+{
+	return g_strdup_printf("%.0f kbit/s%s, quantizer %u, loss %.1f %%, round trip %.0f ms, "
+			       "their picture is %.0f ms old%s%s",
+			       c->rate_now / 1e3,
+			       c->advised ? " (a router's advice)" : " (own judgement)", c->gop_qp,
+			       c->fraction_lost * 100, c->rtt_ms, c->last_play_ns / 1e6,
+			       c->muted ? ", muted" : "", c->peer_muted ? ", peer muted" : "");
+}
+
+gboolean call_on_second(gpointer data)
+{
+	struct call *c = data;
+	char *text;
+
+	for (int i = 0; i < CALL_MEDIA; i++)
+		if (c->session[i])
+			reports_poll(c->session[i], c->mine.stream[i].ssrc, &c->reports[i],
+				     on_report, &(struct told){c, i});
+	if (g_get_monotonic_time() / G_USEC_PER_SEC - g_atomic_int_get(&c->heard) > SILENCE_S)
+		call_end(c, "no packet of the peer for 10 s");
+	text = statistics(c);
+	if (c->overlay)
+		g_object_set(c->overlay, "text", text, NULL);
+	else if (isatty(STDOUT_FILENO))
+		printf("\r\033[K%s", text);
+	fflush(stdout);
+	g_free(text);
+	return G_SOURCE_CONTINUE;
+}
