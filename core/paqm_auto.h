@@ -112,10 +112,11 @@ struct paqm_mean {
 
 /*
  * Headroom per tick: up while the queue is longer than allowed, down while it is
- * not. It stays where it is if the queue is too long for 5 % of the time.
+ * not. It stays where it is if the queue is too long for 4 % of the time: long queues
+ * hold more packets than short ones, so that of the packets 5 % or so have to wait.
  */
-#define PAQM_AUTO_HEADROOM_UP_Q24 PAQM_Q24(95, 10000)
-#define PAQM_AUTO_HEADROOM_DOWN_Q24 PAQM_Q24(5, 10000)
+#define PAQM_AUTO_HEADROOM_UP_Q24 PAQM_Q24(96, 10000)
+#define PAQM_AUTO_HEADROOM_DOWN_Q24 PAQM_Q24(4, 10000)
 #define PAQM_AUTO_HEADROOM_MAX_Q24 PAQM_Q24(50, 100)
 #define PAQM_AUTO_HEADROOM_TICKS 4 /* a tick that comes late counts as that many at most */
 /* How much further a fall is taken to go: time until news act, over the long memory. */

@@ -16,7 +16,7 @@
 #define FLAP_HOLD_NS 22000000000ULL
 #define FLAP_FREE_NS 15000000000ULL
 #define FLAP_MOST_NS 30000000000ULL
-#define FLAP_RISE_NS 4000000000ULL /* a held rate may rise by a quarter in a quarter of this */
+#define FLAP_RISE_NS 2000000000ULL /* a held rate doubles in this time at most */
 
 #define ECF_MIN_Q24 PAQM_Q24(1, 10) /* deepest single decrease (Paper F) */
 

@@ -30,7 +30,7 @@
 #define PAQM_WINDOW_MAX_BYTES (3ULL << 30) /* of one flow, between two looks at it */
 #define PAQM_RATE_MIN 10000ULL			/* bit/s, floor of an advised rate */
 #define PAQM_NOTICE_PAUSE_US (10 * USEC_PER_SEC) /* to a flow that does not follow */
-#define PAQM_NOTICES_FREE 2000 /* a second; more only as */
+#define PAQM_NOTICES_FREE 1500 /* a second; more only as */
 #define PAQM_NOTICE_PACKETS 512 /* one for so many packets: messages cost 2 % at most */
 #define PAQM_RTT_DEFAULT_US 100000	/* where `rtt` is measured and nobody answered yet */
 #define PAQM_GRAIN_BYTES 6000	/* four packets more or less in a window say nothing */
@@ -389,7 +389,8 @@ static void paqm_solve(struct paqm_sched_data *q, u32 n_out, bool event, bool st
 		if (event || paqm_mm_any_limited(&q->census.mm))
 			q->trim = 0;
 		else
-			q->trim = paqm_mm_trim(q->trim, q->outer_rate, cap, backlog, n_out);
+			q->trim = paqm_mm_trim(q->trim, q->outer_rate, cap, backlog, n_out,
+					       !!q->cfg.gop);
 		q->fair = paqm_mm_solve(&q->census.mm, cap, PAQM_RATE_MIN, ceiling);
 		q->fair = min(q->fair + paqm_mul_q24(q->fair, q->trim), ceiling);
 	}

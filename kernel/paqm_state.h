@@ -127,7 +127,7 @@ struct paqm_sched_data {
 	u64 auto_capacity; /* bit/s, published by the timer */
 	u64 auto_usual; /* bit/s, what the link mostly does */
 	u32 auto_headroom; /* Q24, part of the capacity to leave unused */
-	u32 auto_allowed; /* bytes, a media queue as it should be for 95 % of the time */
+	u32 auto_allowed; /* bytes, a media queue as it should be for 96 % of the time */
 	u64 auto_limit; /* bit/s, most that the device can do */
 
 	/* inner loop */

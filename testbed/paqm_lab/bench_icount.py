@@ -55,7 +55,7 @@ class Case:
     kind: str
     flows: int = 100
     warm: int = 2000
-    count: int = 20_000
+    count: int = 60_000 # some rounds of the outer loop, whatever its phase
 
 
 def short_cases() -> list[Case]:
@@ -68,7 +68,7 @@ def long_cases() -> list[Case]:
     cases = []
     for flows in FLOW_STEPS:
         subject = bl.with_flows(bl.PLAIN, flows)
-        count = max(20_000, 2 * flows)
+        count = max(60_000, 2 * flows)
         cases.append(Case(f"{flows} flows", subject, "rtp", flows, 4 * flows, count))
     for flows in NOTICE_FLOWS:
         for base in (bl.PLAIN, bl.TOLD):
@@ -200,6 +200,8 @@ def _script(cases: Iterable[Case], symbols: bool) -> str:
         lines.append(f"echo '@case {case.name}'")
         for command in bl.qdisc_commands(DEVICE, case.subject):
             lines.append(f"/sbin/{command} || echo '@fault tc'")
+        # What the case before has left (RCU callbacks, freed modules) is over then.
+        lines.append("sleep 1")
         lines.append(
             f"insmod /paqm_load.ko dev={DEVICE} kind={case.kind} flows={case.flows} size={SIZE} "
             f"warm={case.warm} count={case.count} || echo '@fault load'"
@@ -225,7 +227,7 @@ def _initramfs(target: Path, modules: dict[str, Path], script: str) -> None:
     for name in ("bin", "sbin", "proc", "sys", "dev", "lib/tc"):
         (root / name).mkdir(parents=True)
     shutil.copy(BUSYBOX, root / "bin/busybox")
-    for name in ("sh", "mount", "insmod", "rmmod", "echo", "reboot", "cat", "grep"):
+    for name in ("sh", "mount", "insmod", "rmmod", "echo", "reboot", "cat", "grep", "sleep"):
         (root / "bin" / name).symlink_to("busybox")
     for name in ("ip", "tc"):
         program = shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
