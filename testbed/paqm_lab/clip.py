@@ -137,18 +137,25 @@ def read_barcode(frame: U8) -> int | None:
 
 
 def ffmpeg_exe() -> str:
-    """The ffmpeg that the Python environment carries (libvmaf built in)."""
+    """The ffmpeg that the Python environment carries (libvmaf built in), else the system's own."""
     try:
         import imageio_ffmpeg  # type: ignore[import-untyped]
     except ImportError as err:
-        raise LabError(
-            "the Python package imageio-ffmpeg is missing: run setup/setup.sh, then use "
-            "testbed/paqm-lab, which starts the prepared environment"
-        ) from err
+        if system := shutil.which("ffmpeg"):
+            return system
+        raise LabError("there is no ffmpeg: install it, or run setup/setup.sh") from err
     try:
         return str(imageio_ffmpeg.get_ffmpeg_exe())
     except RuntimeError as err:
         raise LabError(f"imageio-ffmpeg has no ffmpeg for this machine: {err}") from err
+
+
+def has_vmaf() -> bool:
+    """Whether that ffmpeg can tell VMAF; that of many systems cannot."""
+    filters = subprocess.run(
+        [ffmpeg_exe(), "-v", "error", "-filters"], capture_output=True, text=True, check=False
+    )
+    return " libvmaf " in filters.stdout
 
 
 def _fetch(tmp: Path, progress: Progress) -> Path:

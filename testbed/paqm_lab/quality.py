@@ -53,24 +53,34 @@ def _stats_file(path: Path, name: str) -> F64:
 
 
 def score(
-    reference: y4m.Y4m, video: y4m.Y4m, pairs: list[tuple[int, int]], top: int = 0
+    reference: y4m.Y4m,
+    video: y4m.Y4m,
+    pairs: list[tuple[int, int]],
+    top: int = 0,
+    with_vmaf: bool = True,
 ) -> Quality:
-    """Scores of (decoded index, source frame) pairs, without the uppermost `top` rows."""
+    """Scores of (decoded index, source frame) pairs, without the uppermost `top` rows.
+
+    Without VMAF that score stays NaN.
+    """
     width, height = reference.width, reference.height
     shown = height - top
     with tempfile.TemporaryDirectory(prefix="quality-") as name:
         tmp = Path(name)
         crop = f"crop={width}:{shown}:0"
-        graph = (
-            f"split=2[a][b];[a]{crop}:{top},split=3[r1][r2][r3];"
-            f"[b]{crop}:{height + top},split=3[d1][d2][d3];"
-            "[d1][r1]psnr=stats_file=psnr.log[o1];[d2][r2]ssim=stats_file=ssim.log[o2];"
-            "[d3][r3]libvmaf=log_fmt=json:log_path=vmaf.json[o3]"
-        )
+        filters = ["psnr=stats_file=psnr.log", "ssim=stats_file=ssim.log"]
+        if with_vmaf:
+            filters.append("libvmaf=log_fmt=json:log_path=vmaf.json")
+        count = len(filters)
+        graph = f"split=2[a][b];[a]{crop}:{top},split={count}"
+        graph += "".join(f"[r{i}]" for i in range(count))
+        graph += f";[b]{crop}:{height + top},split={count}"
+        graph += "".join(f"[d{i}]" for i in range(count))
+        graph += "".join(f";[d{i}][r{i}]{text}[o{i}]" for i, text in enumerate(filters))
         cmd = [clip_module.ffmpeg_exe(), "-v", "error", "-f", "rawvideo", "-pix_fmt", "yuv420p"]
         cmd += ["-s", f"{width}x{2 * height}", "-r", "24", "-i", "-", "-filter_complex", graph]
-        for output in ("[o1]", "[o2]", "[o3]"):
-            cmd += ["-map", output, "-f", "null", "-"]
+        for i in range(count):
+            cmd += ["-map", f"[o{i}]", "-f", "null", "-"]
         luma, chroma = width * height, (width // 2) * (height // 2)
         with (
             tempfile.TemporaryFile() as errors,
@@ -94,7 +104,7 @@ def score(
             raise LabError(f"{video.path}: ffmpeg cannot score the pictures: {reason}")
         psnr = _stats_file(tmp / "psnr.log", "psnr_y")
         ssim = _stats_file(tmp / "ssim.log", "Y")
-        scored = json.loads((tmp / "vmaf.json").read_text())["frames"]
+        scored = json.loads((tmp / "vmaf.json").read_text())["frames"] if with_vmaf else []
     if len(psnr) != len(pairs) or len(ssim) != len(pairs):
         raise LabError(f"{video.path}: ffmpeg scored {len(psnr)} of {len(pairs)} pictures")
     vmaf = np.full(len(pairs), np.nan)

@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from paqm_lab import ladder as ladder_module
 from paqm_lab import quality, y4m
-from paqm_lab.clip import ffmpeg_exe
+from paqm_lab.clip import ffmpeg_exe, has_vmaf
 from paqm_lab.errors import LabError
 
 F64 = npt.NDArray[np.float64]
@@ -182,7 +182,12 @@ def decodable(sent: Sent, accepted: npt.NDArray[np.bool_]) -> npt.NDArray[np.boo
 
 
 def _score(
-    ladder: ladder_module.Ladder, clip: y4m.Y4m, sent: Sent, shown: npt.NDArray[np.bool_], tmp: Path
+    ladder: ladder_module.Ladder,
+    clip: y4m.Y4m,
+    sent: Sent,
+    shown: npt.NDArray[np.bool_],
+    tmp: Path,
+    with_vmaf: bool,
 ) -> tuple[quality.Quality, int]:
     """Score of every slot from the first picture shown; and which that is."""
     slots = np.flatnonzero(shown)
@@ -195,7 +200,7 @@ def _score(
         raise LabError(f"the decoder made {video.count} pictures of {len(slots)} access units")
     held = np.cumsum(shown) - 1  # the picture on the screen in each slot
     pairs = [(int(held[i]), int(sent.src[i])) for i in range(first, len(shown))]
-    return quality.score(clip, video, pairs), first
+    return quality.score(clip, video, pairs, with_vmaf=with_vmaf), first
 
 
 def _freezes(shown: npt.NDArray[np.bool_], interval: float) -> tuple[int, float]:
@@ -230,11 +235,11 @@ def _delays(values: F64) -> dict[str, float | None]:
     }
 
 
-def _figures(result: quality.Quality) -> dict[str, float]:
+def _figures(result: quality.Quality, with_vmaf: bool) -> dict[str, float | None]:
     return {
         "psnr_y": round(float(result.psnr_y.mean()), 3),
         "ssim_y": round(float(result.ssim_y.mean()), 5),
-        "vmaf": round(float(result.vmaf.mean()), 3),
+        "vmaf": round(float(result.vmaf.mean()), 3) if with_vmaf else None,
         "mos": round(float(mos(result.psnr_y).mean()), 3),
     }
 
@@ -280,20 +285,21 @@ def post(
     interval = float(1 / ladder.fps)
     out.mkdir(parents=True, exist_ok=True)
     report: dict[str, Any] = {"network": network_figures(sent, delay, arrival), "limits": {}}
+    with_vmaf = has_vmaf()
     with tempfile.TemporaryDirectory(prefix=".post-", dir=out) as name:
         tmp = Path(name)
-        before, _ = _score(ladder, clip, sent, np.ones(len(sent.q), np.bool_), tmp)
-        report["sent"] = _figures(before)
+        before, _ = _score(ladder, clip, sent, np.ones(len(sent.q), np.bool_), tmp, with_vmaf)
+        report["sent"] = _figures(before, with_vmaf)
         for limit in limits:
             accepted = accept(sent, arrival, limit, interval)
             slots = [(int(sent.q[i]), int(sent.src[i])) for i in np.flatnonzero(accepted)]
             stream = ladder.splice(slots)
             (out / f"{limit.name}.h264").write_bytes(stream)
             shown = decodable(sent, accepted)
-            after, first = _score(ladder, clip, sent, shown, tmp)
+            after, first = _score(ladder, clip, sent, shown, tmp, with_vmaf)
             count, seconds = _freezes(shown[first:], interval)
             report["limits"][limit.name] = {
-                **_figures(after),
+                **_figures(after, with_vmaf),
                 "pictures_shown": int(shown.sum()),
                 "slipped": int((~shown).sum()),
                 "freezes": count,
@@ -333,9 +339,10 @@ def _cmd_post(args: argparse.Namespace) -> int:
         f"{network['picture_delay_ms']['p95']} ms"
     )
     for name, row in report["limits"].items():
+        vmaf = "unknown (this ffmpeg has no libvmaf)" if row["vmaf"] is None else row["vmaf"]
         print(
             f"{name:>16}: PSNR {row['psnr_y']:.2f} dB (sent {report['sent']['psnr_y']:.2f}), "
-            f"SSIM {row['ssim_y']:.4f}, VMAF {row['vmaf']:.1f}, MOS {row['mos']:.2f}, "
+            f"SSIM {row['ssim_y']:.4f}, VMAF {vmaf}, MOS {row['mos']:.2f}, "
             f"{row['slipped']} slipped, {row['freezes']} freezes"
         )
     if report.get("recording_equal") is False:

@@ -123,6 +123,23 @@ def test_what_arrives_is_what_the_quantizers_say(
     assert (tmp_path / "none.h264").read_bytes() == made.splice(list(chosen.values()))
 
 
+def test_an_ffmpeg_without_libvmaf_gives_the_other_scores(
+    made: ladder.Ladder,
+    clip: Path,
+    sent_over_loopback: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    logs = (sent_over_loopback / "send" / "flow000", sent_over_loopback / "recv" / "flow000")
+    reports = []
+    for has in (True, False):
+        monkeypatch.setattr(trace, "has_vmaf", lambda has=has: has)
+        reports.append(trace.post(made.path, clip, *logs, [trace.parse_limit("none")], tmp_path))
+    with_vmaf, without = (report["limits"]["none"] for report in reports)
+    assert with_vmaf.pop("vmaf") > 50 and without.pop("vmaf") is None
+    assert without == with_vmaf
+
+
 def test_the_second_flow_begins_elsewhere_and_goes_on(
     made: ladder.Ladder, sent_over_loopback: Path
 ) -> None:
