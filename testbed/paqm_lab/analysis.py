@@ -400,7 +400,7 @@ def encoder_figures(run: Run, flows: dict[str, Figures]) -> Figures:
 
 
 def feedback_figures(run: Run, traffic: Traffic, flows: dict[str, Figures]) -> Figures:
-    """Messages that the router sent (packet log) and that senders believed (feedback.csv)."""
+    """Messages that the router sent (packet log) and that senders heard of (feedback.csv)."""
     log = traffic.log
     # 253: RFC 4727 experiment; 4: source quench.
     sent = log.outgoing & np.isin(log.icmp_type, (253, 4))
@@ -408,7 +408,8 @@ def feedback_figures(run: Run, traffic: Traffic, flows: dict[str, Figures]) -> F
     for flow in run.media:
         table = rundata.load_csv(run.flow_dir(flow.name, "send") / "feedback.csv")
         mine = sent & (log.dst == packets.ip_number(flow.address))
-        heard = table.rows if table is not None else 0
+        # the first record, and that of a router fallen silent, are of no message
+        heard = int((table["rate_bps"] > 0).sum()) if table is not None else 0
         believed += heard
         span = traffic.activity.get(flow.name)
         flows[flow.name]["feedback"] = {

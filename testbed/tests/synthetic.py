@@ -92,7 +92,7 @@ def _stream(home: Path, capture: Capture, number: int, name: str, faults: Faults
         )
     (send / "frames.csv").write_text("\n".join(frames) + "\n")
     (send / "feedback.csv").write_text(
-        f"t_ns,router,cause,value,rate_bps\n{T0},1,advice,1.0,2000000\n"
+        f"t_ns,router,cause,value,rate_bps\n{T0},::,none,0,0\n{T0},10.1.1.1,erf,1,2000000\n"
     )
     (recv / "rx.csv").write_text("\n".join(received) + "\n")
 

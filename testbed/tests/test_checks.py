@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from synthetic import Faults, write_run
+from synthetic import STREAMS, Faults, write_run
 
 from paqm_lab import analysis, checks
 from paqm_lab.errors import LabError
@@ -129,3 +129,10 @@ def test_damaged_run_json(tmp_path: Path) -> None:
     path.write_text(json.dumps(record))
     with pytest.raises(LabError, match="t0_ns"):
         analysis.analyse(out, progress=quiet)
+
+
+def test_only_records_with_a_rate_are_messages(tmp_path: Path) -> None:
+    out = write_run(tmp_path)  # each sender: what it had at the beginning, then one rate
+    feedback = analysis.analyse(out, progress=quiet)["variants"][0]["figures"]["feedback"]
+    assert feedback["believed"] == len(STREAMS)
+    assert feedback["messages"] == 10 * len(STREAMS)
