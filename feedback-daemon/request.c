@@ -356,14 +356,26 @@ static json_t *view_why(const struct engine *e, const struct request_env *env, c
 	return o;
 }
 
-static json_t *failure(const char *fmt, const char *arg)
+/* What is wrong may quote what came in, and be cut within a character: such bytes become '?'. */
+static json_t *failure(const char *what, const char *quoted)
 {
-	return json_pack("{s:b,s:o}", "ok", 0, "error", json_sprintf(fmt, arg));
+	char text[512], *p;
+	json_t *error;
+
+	snprintf(text, sizeof(text), "%s%s", what, quoted);
+	error = json_string(text);
+	if (!error) {
+		for (p = text; *p; p++)
+			if (*p & 0x80)
+				*p = '?';
+		error = json_string(text);
+	}
+	return json_pack("{s:b,s:o}", "ok", 0, "error", error);
 }
 
 json_t *request_reloaded(const char *why)
 {
-	return why ? failure("%s", why) : json_pack("{s:b}", "ok", 1);
+	return why ? failure("", why) : json_pack("{s:b}", "ok", 1);
 }
 
 /* What a request gets in its answer, and what the server does. */
@@ -404,15 +416,16 @@ json_t *request_answer(const struct engine *e, const struct request_env *env, co
 
 	*act = REQUEST_NOTHING;
 	if (!req)
-		return failure("not a JSON object: %s", err.text);
+		return failure("not a JSON object: ", err.text);
 	json_decref(req);
 	if (!name)
-		return failure("%s", "no \"cmd\": send {\"cmd\": \"show\"}");
+		return failure("no \"cmd\": send {\"cmd\": \"show\"}", "");
 	if (!c)
-		return failure("%s", "unknown cmd: show, flows, routers, stats, why, watch, "
-				     "capture or reload");
+		return failure("unknown cmd: show, flows, routers, stats, why, watch, capture or "
+			       "reload",
+			       "");
 	if (from < 0 || from > ENGINE_FLOWS)
-		return failure("%s", "from: must be what an answer has as next");
+		return failure("from: must be what an answer has as next", "");
 	*act = c->act;
 	o = json_pack("{s:b}", "ok", 1);
 	if (c->flows)

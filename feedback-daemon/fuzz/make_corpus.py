@@ -157,6 +157,8 @@ def main() -> None:
         "request/watch": b'{"cmd": "watch", "x": [1, 2.5, null]}',
         "request/wrong": b'{"cmd": "\\ud834\\udd1e"}',
         "request/broken": b'{"cmd": "show"',
+        # the reader's complaint about it ends within a character
+        "request/character": b'{"cmd": "dud834\\udd\xd0\x9a\xdd\x82',
         "keys/good": b"# of the site\n1f 7 " + b"0f" * 16 + b" # new\n* 7 " + b"A0" * 16 + b"\n",
         "keys/end": b"\t1f\t65535 " + b"0f" * 16,
         "keys/words": b"1f 7\n",

@@ -1492,6 +1492,10 @@ static void test_views(void)
 	o = request_reloaded("line 1");
 	CHECK(!strcmp(json_string_value(json_object_get(o, "error")), "line 1"));
 	json_decref(o);
+	/* what is no text does not cost the answer */
+	o = request_reloaded("line 1: \xE2\x82 is no word");
+	CHECK(!strcmp(json_string_value(json_object_get(o, "error")), "line 1: ?? is no word"));
+	json_decref(o);
 	CHECK(!strcmp(refuse_name(REFUSE_MAX), "unknown"));
 }
 
