@@ -5,7 +5,8 @@
 #	make demo		the demonstration: out/demo/report.html, out/demo/result.json
 #	make test		all tests but the slow ones
 #	make demo-seeds		the P-AQM half of the demonstration with five seeds
-#	make fuzz SECONDS=60	fuzz targets, each for so long
+#	make fuzz SECONDS=60	fuzz targets, each for so long; RUNS=100000000: until each was
+#				executed so often (goes on where it was stopped: out/fuzz)
 #	make coverage		branch coverage of what parses and judges in paqmd
 #	make attack		attacks on paqmd, in the lab and in real time (slow, root)
 #	make bench-auto		slow: links whose rate varies, P-AQM beside CAKE (out/bench-auto)
@@ -35,6 +36,7 @@ SECONDS ?= 60
 OPS ?= 20000
 HOURS ?= 1
 SEED ?= 1
+export RUNS
 LAB = testbed/paqm-lab
 CACHE = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/paqm
 
@@ -92,15 +94,8 @@ lint-kernel: build
 	@setup/lint-kernel.sh
 
 fuzz: build
-	@for target in message record request keys offline conf; do \
-		feedback-daemon/fuzz/run.sh $$target $(SECONDS) || exit $$?; \
-	done
-	@for target in rtph264 ladder offer; do \
-		streamer/fuzz/run.sh $$target $(SECONDS) || exit $$?; \
-	done
-	@kernel/fuzz/run.sh classify $(SECONDS)
-	@kernel/fuzz/run.sh inband $(SECONDS)
-	@$(LAB) exec --debug-kernel --memory 512M kernel/fuzz/lab_frames.py \
+	@setup/fuzz.sh $(SECONDS)
+	@test -n "$(RUNS)" || $(LAB) exec --debug-kernel --memory 512M kernel/fuzz/lab_frames.py \
 		--count $$(($(SECONDS) * 100))
 
 bench-auto: build

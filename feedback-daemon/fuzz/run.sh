@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# Build a fuzz target with libFuzzer and run it. New inputs go to a directory
-# outside the tree; the committed corpus is only read.
+# Build a fuzz target with libFuzzer and run it (setup/fuzz-run.sh). New inputs and the count go to
+# out/fuzz; the committed corpus is only read.
 #
 # Usage: run.sh message|record|request|keys|offline|conf [SECONDS]
 set -eu
@@ -14,7 +14,7 @@ message | record | request | keys | offline | conf) ;;
 esac
 here=$(cd "$(dirname "$0")" && pwd)
 src=$here/..
-out=${FUZZ_OUT:-${TMPDIR:-/tmp}/paqmd-fuzz}/$1
+out=${FUZZ_OUT:-$src/../out/fuzz}/$1
 cc=${CC:-clang}
 command -v "$cc" >/dev/null || {
 	echo "$0: no compiler '$cc': install clang and its libFuzzer runtime, or set CC" >&2
@@ -22,10 +22,9 @@ command -v "$cc" >/dev/null || {
 }
 mkdir -p "$out/corpus"
 # shellcheck disable=SC2046 # flags are words
-"$cc" -std=gnu17 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
-	-DPAQM_VERSION='"fuzz"' -I"$src/.." -o "$out/fuzz" "$here/fuzz_$1.c" \
+"$cc" -std=gnu17 -g -O2 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
+	-DENGINE_FLOWS=16 -DENGINE_HASH=16U -DPAQM_VERSION='"fuzz"' -I"$src/.." -o "$out/fuzz" "$here/fuzz_$1.c" \
 	"$src/ring.c" "$src/allow.c" "$src/keys.c" "$src/engine.c" "$src/record.c" "$src/request.c" \
 	"$src/offline.c" "$src/conf.c" "$src/filter.c" \
 	$(pkg-config --cflags --libs jansson)
-cd "$out"
-exec ./fuzz -max_total_time="${2:-60}" -max_len=1024 corpus "$here/corpus/$1"
+exec "$src/../setup/fuzz-run.sh" "$out" "${2:-60}" -max_len=1024 corpus "$here/corpus/$1"

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 # Build a fuzz target with libFuzzer and run it: the recogniser (classify), or the rates
-# in media packets (inband). It begins with the packets of the tests; new inputs go to a
-# directory outside of the tree.
+# in media packets (inband). It begins with the packets of the tests; new inputs and the count
+# (setup/fuzz-run.sh) go to out/fuzz.
 #
 # Usage: run.sh classify|inband [SECONDS]
 set -eu
@@ -17,7 +17,7 @@ inband) sources="fuzz_inband.c inband_replay.c" ;;
 	exit 2
 	;;
 esac
-out=${FUZZ_OUT:-${TMPDIR:-/tmp}/paqm-fuzz}/$target
+out=${FUZZ_OUT:-$top/out/fuzz}/$target
 cc=${CC:-clang}
 command -v "$cc" >/dev/null || {
 	echo "$0: no compiler '$cc': install clang and its libFuzzer runtime, or set CC" >&2
@@ -28,14 +28,12 @@ build() { # sanitizers, program, sources
 	sanitizers=$1
 	program=$2
 	shift 2
-	(cd "$here" && "$cc" -std=gnu17 -g -O1 -fsanitize="$sanitizers" \
+	(cd "$here" && "$cc" -std=gnu17 -g -O2 -fsanitize="$sanitizers" \
 		-fno-sanitize-recover=undefined -I"$here/shim" -I"$top" -I"$top/kernel" \
 		-o "$out/$program" "$@")
 }
 # shellcheck disable=SC2086 # words
 build address,undefined cases-program $sources
 build fuzzer,address,undefined fuzz "fuzz_$target.c"
-cd "$out"
-./cases-program
-./cases-program --corpus cases
-exec ./fuzz -max_total_time="${2:-60}" -max_len=512 corpus cases
+(cd "$out" && ./cases-program && ./cases-program --corpus cases)
+exec "$top/setup/fuzz-run.sh" "$out" "${2:-60}" -max_len=512 corpus cases

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# Build a fuzz target of the streamer with libFuzzer and run it. New inputs go to a directory
-# outside the tree; the committed corpus is only read.
+# Build a fuzz target of the streamer with libFuzzer and run it (setup/fuzz-run.sh). New inputs and
+# the count go to out/fuzz; the committed corpus is only read.
 #
 # Usage: run.sh rtph264|ladder|offer [SECONDS]
 set -eu
@@ -14,7 +14,7 @@ rtph264 | ladder | offer) ;;
 esac
 here=$(cd "$(dirname "$0")" && pwd)
 src=$here/..
-out=${FUZZ_OUT:-${TMPDIR:-/tmp}/paqm-streamer-fuzz}/$1
+out=${FUZZ_OUT:-$src/../out/fuzz}/$1
 cc=${CC:-clang}
 command -v "$cc" >/dev/null || {
 	echo "$0: no compiler '$cc': install clang and its libFuzzer runtime, or set CC" >&2
@@ -22,9 +22,8 @@ command -v "$cc" >/dev/null || {
 }
 mkdir -p "$out/corpus"
 # shellcheck disable=SC2046 # flags are words
-"$cc" -std=gnu17 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined \
+"$cc" -std=gnu17 -D_GNU_SOURCE -g -O2 -fsanitize=fuzzer,address,undefined \
 	-fno-sanitize-recover=undefined -I"$src/.." -o "$out/fuzz" "$here/fuzz_$1.c" \
 	"$src/trace/rtph264.c" "$src/trace/ladder.c" "$src/call/offer.c" "$src/options.c" \
 	$(pkg-config --cflags --libs gio-unix-2.0 jansson) -lm
-cd "$out"
-exec ./fuzz -max_total_time="${2:-60}" -max_len=2048 corpus "$here/corpus/$1"
+exec "$src/../setup/fuzz-run.sh" "$out" "${2:-60}" -max_len=2048 corpus "$here/corpus/$1"

@@ -1,0 +1,24 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Runs all fuzz targets, one after the other; prints `ok NAME` or `not ok NAME` for each.
+# Usage: setup/fuzz.sh SECONDS    (each)
+# Environment: RUNS=N: until each was executed N times in all; see fuzz-run.sh
+set -u
+cd "$(dirname "$(readlink -f "$0")")/.." || exit 2
+seconds=${1:?usage: fuzz.sh SECONDS}
+if ! command -v "${CC:-clang}" >/dev/null; then
+	echo "skip fuzz: there is no clang"
+	exit 0
+fi
+failed=0
+for target in kernel/inband kernel/classify feedback-daemon/record feedback-daemon/request \
+	feedback-daemon/keys streamer/offer streamer/ladder streamer/rtph264 feedback-daemon/message \
+	feedback-daemon/conf feedback-daemon/offline; do
+	if "${target%/*}/fuzz/run.sh" "${target#*/}" "$seconds"; then
+		echo "ok fuzz: ${target#*/}"
+	else
+		echo "not ok fuzz: ${target#*/}"
+		failed=1
+	fi
+done
+exit "$failed"
