@@ -160,8 +160,6 @@ static inline paqm_u64 paqm_mm_solve(struct paqm_mm *mm, paqm_u64 cap, paqm_u64 
 #define PAQM_TRIM_MAX_Q24 PAQM_Q24(30, 100)
 #define PAQM_TRIM_UP_Q24 PAQM_Q24(2, 100)
 #define PAQM_TRIM_DOWN_Q24 PAQM_Q24(5, 100)
-/* Senders that answer once per GOP show the last step only two rounds later: smaller steps. */
-#define PAQM_TRIM_LATE_DIV 4
 
 /* Does a flow leave part of its rate unused? Its rest is shared out by water-filling. */
 static inline int paqm_mm_any_limited(const struct paqm_mm *mm)
@@ -181,7 +179,6 @@ static inline int paqm_mm_any_limited(const struct paqm_mm *mm)
  * @cap: capacity divided, bit/s
  * @backlog: media queue, bytes
  * @target: N_out, bytes
- * @late: senders answer once per GOP
  *
  * Only for flows that all take part in the division but stay a few per cent
  * below; the caller sets it to 0 at every event round and while a flow is
@@ -190,18 +187,12 @@ static inline int paqm_mm_any_limited(const struct paqm_mm *mm)
  * Return: the next correction.
  */
 static inline paqm_u32 paqm_mm_trim(paqm_u32 trim_q24, paqm_u64 rate, paqm_u64 cap,
-				    paqm_u32 backlog, paqm_u32 target, int late)
+				    paqm_u32 backlog, paqm_u32 target)
 {
-	paqm_u32 up = PAQM_TRIM_UP_Q24, down = PAQM_TRIM_DOWN_Q24;
-
-	if (late) {
-		up /= PAQM_TRIM_LATE_DIV;
-		down /= PAQM_TRIM_LATE_DIV;
-	}
 	if (backlog / 2 >= target || rate > cap)
-		return trim_q24 > down ? trim_q24 - down : 0;
+		return trim_q24 > PAQM_TRIM_DOWN_Q24 ? trim_q24 - PAQM_TRIM_DOWN_Q24 : 0;
 	if (rate < paqm_mul_q24(cap, PAQM_Q24(98, 100)))
-		return (paqm_u32)paqm_min64(trim_q24 + up, PAQM_TRIM_MAX_Q24);
+		return (paqm_u32)paqm_min64(trim_q24 + PAQM_TRIM_UP_Q24, PAQM_TRIM_MAX_Q24);
 	return trim_q24;
 }
 

@@ -151,6 +151,7 @@ struct paqm_flow_more {
  * @drop: drop probability while policed, Q32
  * @deaf: consecutive rounds above 1.25 R
  * @counted: elastic flow: windows above the mouse limit; 2: no mouse
+ * @marked: a window has begun since it is known
  *
  * Small, as a walk over the table reads and writes that of every living flow.
  */
@@ -162,6 +163,7 @@ struct paqm_flow_gauge {
 	u32 drop;
 	u16 deaf;
 	u8 counted;
+	u8 marked;
 };
 
 /**
@@ -632,8 +634,10 @@ static inline void paqm_flows_mark(struct paqm_flows *t)
 	u32 i, n = (t->mask + 1) * PAQM_WAYS;
 
 	for (i = 0; i < n; i++) {
-		if (READ_ONCE(t->flow[i].tag))
+		if (READ_ONCE(t->flow[i].tag)) {
 			t->gauge[i].mark = READ_ONCE(t->flow[i].bytes);
+			t->gauge[i].marked = 1;
+		}
 		if (!(i & 8191))
 			cond_resched();
 	}
@@ -671,9 +675,9 @@ static inline void paqm_flow_visit(struct paqm_flows *t, struct paqm_flow *f,
 		g->rate = 0;
 		g->deaf = 0;
 		g->counted = 0;
-		g->mark = 0;
+		g->marked = 0;
 		WRITE_ONCE(g->drop, 0);
-	} else if (w->window_ns >= PAQM_WINDOW_MIN_NS) {
+	} else if (w->window_ns >= PAQM_WINDOW_MIN_NS && g->marked) {
 		rate = paqm_rate_bps(bytes - g->mark, w->window_ns);
 		/* smoothed, but a new rate is not taken for half of it */
 		diff = rate > g->rate ? rate - g->rate : g->rate - rate;

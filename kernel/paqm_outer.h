@@ -389,8 +389,7 @@ static void paqm_solve(struct paqm_sched_data *q, u32 n_out, bool event, bool st
 		if (event || paqm_mm_any_limited(&q->census.mm))
 			q->trim = 0;
 		else
-			q->trim = paqm_mm_trim(q->trim, q->outer_rate, cap, backlog, n_out,
-					       !!q->cfg.gop);
+			q->trim = paqm_mm_trim(q->trim, q->outer_rate, cap, backlog, n_out);
 		q->fair = paqm_mm_solve(&q->census.mm, cap, PAQM_RATE_MIN, ceiling);
 		q->fair = min(q->fair + paqm_mul_q24(q->fair, q->trim), ceiling);
 	}
@@ -417,7 +416,11 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events)
 		.max_every = max(1U, (u32)(PAQM_NOTICE_PAUSE_US / q->period_us)),
 	};
 	bool maxmin = q->cfg.law == PAQM_LAW_MAXMIN;
-	bool restart = !events || maxmin; /* the window of a published law survives events */
+	/*
+	 * The window of a published law survives events, and that in which senders who
+	 * answer once per GOP are measured: less than a GOP says nothing of them.
+	 */
+	bool restart = !events || (maxmin && !q->cfg.gop);
 	u32 n_out, ev, qlen, backlog;
 
 	if (q->fb)
