@@ -151,6 +151,8 @@ def main() -> int:
                        "--scale", "50", "--out", str(OUT / "attack")]),
         "carriers": lambda: marked(
             "carriers", [*guest, "kernel/lab-tests/carriers.py", "--build", args.build]),
+        "handover": lambda: marked(
+            "handover", [*guest, "streamer/lab/handover.py", "--build", args.build]),
         "acceptance": lambda: marked(
             "acceptance", ["kernel/lab-tests/spec.py", "run", "--build", args.build]),
         "multirouter": lambda: marked(

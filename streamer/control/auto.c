@@ -70,7 +70,7 @@ static void auto_advice(void *state, const struct ctl_params *p, double now,
 	if (a->rate <= 0) {
 		/* Alone again: from here, not from the top. */
 		if (s->advice > 0)
-			s->net.rate = ctl_clamp(auto_rate(s, p), p->rate_min, p->rate_max);
+			nada_settle(&s->net, p, now, auto_rate(s, p));
 		s->advice = 0;
 		return;
 	}
@@ -108,11 +108,8 @@ static void auto_report(void *state, const struct ctl_params *p, const struct fb
 	if (s->advice <= 0)
 		return;
 	if (contradicts(s, r)) {
-		if (!s->doubt) {
-			s->net.rate = ctl_clamp(fmin(DOUBT_LOWER * s->advice, s->net.rate),
-						p->rate_min, p->rate_max);
-			s->net.congested = r->now;
-		}
+		if (!s->doubt)
+			nada_settle(&s->net, p, r->now, fmin(DOUBT_LOWER * s->advice, s->net.rate));
 		s->doubt = true;
 		forget_signs(s, r->now);
 	} else if (s->doubt && s->net.rate >= fmin(s->advice, p->rate_max) &&

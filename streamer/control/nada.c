@@ -16,7 +16,7 @@
 #define DELTA 0.1
 #define LOGWIN 0.5
 #define QEPS 0.005
-#define DFILT 0.120
+#define DFILT 0.090 /* RFC 8698: 0.120; two pictures are enough */
 #define GAMMA_MAX 0.5
 #define QBOUND 0.050
 #define MULTILOSS 7
@@ -31,12 +31,15 @@
  */
 #define CEILING 0.95
 #define PROBE 2.0
-#define PROBE_FASTER 0.08 /* per second, of the ceiling and second */
-/* Nor this: one answer to an overload instead of many small steps. */
+#define PROBE_FASTER 0.03 /* per second, of the ceiling and second */
+/* Nor this: one answer to a queue that begins, or to an overload, instead of many small
+ * steps, which leave a queue standing and are too slow for a router that drops what
+ * waits longer than 5 ms for 0.1 s (RFC 8289).
+ */
+#define DRAIN 0.06 /* s in which what waits is to be gone */
 #define OVERLOAD 0.9
 #define OVERLOAD_QUEUE 0.020
 #define OVERLOAD_WINDOW 0.15
-#define BACK_OFF 0.9
 /* Nor these: after a burst of loss the square of its share swings far. */
 #define LOSS_MAX 0.1
 #define GAP_MAX 100 /* packets: longer ones are no pattern */
@@ -100,7 +103,13 @@ static void measure(struct nada *n, const struct fb_report *r)
 		n->queue = fmax(0, low - fmin(n->base[0], n->base[1]));
 }
 
-static void measure_loss(struct nada *n, const struct fb_report *r)
+/* Delay that one packet makes, or less than QEPS, is no queue: large packets take longer. */
+static bool waits(const struct nada *n, const struct ctl_params *p)
+{
+	return n->queue >= fmax(QEPS, 8 * p->packet / n->rate);
+}
+
+static void measure_loss(struct nada *n, const struct ctl_params *p, const struct fb_report *r)
 {
 	double expected = 0, lost = 0, began = n->congested;
 
@@ -125,7 +134,7 @@ static void measure_loss(struct nada *n, const struct fb_report *r)
 		n->since_loss = 0;
 		n->congested = r->now;
 	}
-	if (n->queue >= QEPS)
+	if (waits(n, p))
 		n->congested = r->now;
 	/* What arrived when it began is what the path carries. */
 	if (n->congested == r->now && r->now - began > LOGWIN)
@@ -143,15 +152,20 @@ static double warped(const struct nada *n)
 	return QTH * exp(-LAMBDA * (n->queue - QTH) / QTH);
 }
 
-/* Less arrives than is sent, and it waits: what arrives is all there is. */
-static void back_off(struct nada *n, const struct fb_report *r)
+/* A queue begins: what arrives is what there is, less what has to drain. Once, until the
+ * queue was gone: what stays is that of others. Again if less arrives than is sent.
+ */
+static void back_off(struct nada *n, const struct ctl_params *p, const struct fb_report *r)
 {
 	double recv = fb_recv_rate(r->fb, OVERLOAD_WINDOW);
+	bool begins = n->drained;
 
-	if (n->queue < OVERLOAD_QUEUE || recv >= OVERLOAD * n->rate ||
-	    !(r->x_sent >= DATA_LIMITED * n->rate))
+	n->drained = !waits(n, p);
+	if (n->drained)
 		return;
-	n->rate = fmax(BACK_OFF * recv, n->rate / 2);
+	if (begins || (n->queue >= OVERLOAD_QUEUE && recv < OVERLOAD * n->rate &&
+		       r->x_sent >= DATA_LIMITED * n->rate))
+		n->rate = fmin(n->rate, fmax(recv * (1 - n->queue / DRAIN), n->rate / 2));
 }
 
 static void by_receiver_report(struct nada *n, const struct fb_report *r)
@@ -189,8 +203,8 @@ void nada_report(struct nada *n, const struct ctl_params *p, const struct fb_rep
 		goto out;
 	}
 	measure(n, r);
-	measure_loss(n, r);
-	back_off(n, r);
+	measure_loss(n, p, r);
+	back_off(n, p, r);
 	n->x = warped(n) + fmin(DLOSS * pow(n->p_loss / PLRREF, 2), LOSS_MAX);
 	ramp = fmin(ramp_rate(r), CEILING * n->ceiling);
 	if (r->now - n->congested > LOGWIN && ramp > n->rate) {
@@ -206,6 +220,13 @@ void nada_report(struct nada *n, const struct ctl_params *p, const struct fb_rep
 	}
 out:
 	n->rate = ctl_clamp(n->rate, p->rate_min, p->rate_max);
+}
+
+void nada_settle(struct nada *n, const struct ctl_params *p, double now, double rate)
+{
+	n->rate = ctl_clamp(rate, p->rate_min, p->rate_max);
+	n->ceiling = n->rate / CEILING;
+	n->congested = now;
 }
 
 void nada_silence(struct nada *n, const struct ctl_params *p, double now)

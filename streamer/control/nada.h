@@ -28,6 +28,7 @@ struct nada {
 	double loss_gap;   /* usual packets between losses; 0: no loss yet */
 	double congested;  /* last sign of it; -INFINITY: none */
 	double ceiling;	   /* what arrived when congestion last began, bit/s */
+	bool drained;	   /* the queue was gone in the last report */
 	double updated;
 	double raised; /* by receiver reports alone */
 	double spacing;
@@ -35,6 +36,8 @@ struct nada {
 };
 
 void nada_begin(struct nada *n, double rate);
+/* This much is known to fit: go on from here, and feel the way above it. */
+void nada_settle(struct nada *n, const struct ctl_params *p, double now, double rate);
 void nada_report(struct nada *n, const struct ctl_params *p, const struct fb_report *r);
 void nada_silence(struct nada *n, const struct ctl_params *p, double now);
 void nada_log(const struct nada *n, ctl_log_fn log, void *data);

@@ -363,6 +363,22 @@ static void test_nada(void)
 	p.delay = 0;
 	path_run(&p, 20, true);
 	SAME("and up", p.rate, 3e6);
+	/* A queue that begins is drained at once, one that stays is not ours. */
+	p.delay = 0.01;
+	path_run(&p, 0.24, true);
+	TRUE("drained", p.rate < 2.75e6);
+	before = p.rate;
+	path_run(&p, 1, true);
+	TRUE("not twice", p.rate > 0.95 * before);
+	/* What a packet takes is no queue. */
+	p.delay = 0;
+	path_run(&p, 20, true);
+	p.delay = 0.003;
+	path_run(&p, 2, true);
+	SAME("no queue", p.rate, 3e6);
+	p.delay = 0;
+	path_run(&p, 1, true);
+	SAME("and up", p.rate, 3e6);
 	before = p.rate;
 	path_run(&p, 5.5, false);
 	TRUE("black-out", p.rate <= before / 4);
@@ -448,7 +464,9 @@ static void test_auto(void)
 	/* Alone again: from here. */
 	advise(&p, 0);
 	SAME("handover", ctl_rate(p.c, p.now), 1e6);
-	path_run(&p, 3, true);
+	path_run(&p, 0.5, true);
+	TRUE("no leap", p.rate < 1.05e6);
+	path_run(&p, 6, true);
 	TRUE("then its own way", p.rate > 1.2e6);
 	advise(&p, 0.5e6);
 	SAME("advice again", ctl_rate(p.c, p.now), 0.5e6);
