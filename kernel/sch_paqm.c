@@ -451,7 +451,8 @@ static __always_inline int paqm_enqueue_one(struct sk_buff *skb, struct Qdisc *s
 	if (likely(chosen == PAQM_CLASSES))
 		hash = paqm_plain_flow(skb, &q->rules);
 	set = paqm_flows_set(&q->flows, hash);
-	prefetchw(set); /* with many flows it is far away */
+	prefetchw(set); /* with many flows it is far away, */
+	prefetchw(set + PAQM_WAYS / 2); /* and larger than a cache line */
 	now = ktime_get_ns();
 	/* without a hash this finds a free slot at most, and that is not settled */
 	to.flow = paqm_flows_slot(set, paqm_flow_tag(hash));
