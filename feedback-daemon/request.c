@@ -60,6 +60,21 @@ static json_t *flow_name(const struct flow_key *k)
 			    end_text(&k->daddr, k->dport, d, sizeof(d)));
 }
 
+/* What comes from outside may be no UTF-8, or cut within a character: such bytes become '?'. */
+static json_t *text(const char *s)
+{
+	json_t *o = json_string(s);
+	char copy[512], *p;
+
+	if (o)
+		return o;
+	snprintf(copy, sizeof(copy), "%s", s);
+	for (p = copy; *p; p++)
+		if (*p & 0x80)
+			*p = '?';
+	return json_string(copy);
+}
+
 static json_t *flags(uint8_t f)
 {
 	static const struct {
@@ -220,10 +235,10 @@ static json_t *view_stats(const struct engine *e, const struct request_env *env)
 		total += e->refused[i];
 	for (i = 0; i < env->ifaces; i++)
 		json_array_append_new(ifaces,
-				      json_pack("{s:s,s:b,s:I,s:I}", "name", env->iface[i].name,
-						"up", env->iface[i].up, "received",
-						(json_int_t)env->iface[i].received, "dropped",
-						(json_int_t)env->iface[i].dropped));
+				      json_pack("{s:o,s:b,s:I,s:I}", "name",
+						text(env->iface[i].name), "up", env->iface[i].up,
+						"received", (json_int_t)env->iface[i].received,
+						"dropped", (json_int_t)env->iface[i].dropped));
 	json_object_set_new(o, "version", json_string(PAQM_VERSION));
 	json_object_set_new(o, "use", json_string(e->params.use == ALLOW_USE_ERF ? "erf" : "ecf"));
 	json_object_set_new(o, "keys", num(e->keyring.n));
@@ -356,21 +371,12 @@ static json_t *view_why(const struct engine *e, const struct request_env *env, c
 	return o;
 }
 
-/* What is wrong may quote what came in, and be cut within a character: such bytes become '?'. */
 static json_t *failure(const char *what, const char *quoted)
 {
-	char text[512], *p;
-	json_t *error;
+	char all[512];
 
-	snprintf(text, sizeof(text), "%s%s", what, quoted);
-	error = json_string(text);
-	if (!error) {
-		for (p = text; *p; p++)
-			if (*p & 0x80)
-				*p = '?';
-		error = json_string(text);
-	}
-	return json_pack("{s:b,s:o}", "ok", 0, "error", error);
+	snprintf(all, sizeof(all), "%s%s", what, quoted);
+	return json_pack("{s:b,s:o}", "ok", 0, "error", text(all));
 }
 
 json_t *request_reloaded(const char *why)

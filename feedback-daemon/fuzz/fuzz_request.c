@@ -31,7 +31,7 @@ static void fill(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct request_env env = {.now_ns = 3, .ifaces = 1, .iface[0].name = "any"};
+	struct request_env env = {.now_ns = 3, .ifaces = 1, .iface[0].name = "\xFF"};
 	enum request_act act;
 	json_t *o;
 	char *text;

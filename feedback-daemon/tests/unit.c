@@ -1316,7 +1316,7 @@ static json_t *request(const char *line, enum request_act *act)
 {
 	struct request_env env = {.now_ns = 2 * S, .start_ns = S, .ifaces = 1};
 
-	strcpy(env.iface[0].name, "any");
+	strcpy(env.iface[0].name, "e\xFF"); /* any byte may stand in such a name */
 	return request_answer(&eng, &env, line, strlen(line), act);
 }
 
@@ -1345,6 +1345,8 @@ static void test_requests(void)
 	f = json_array_get(json_object_get(o, "routers"), 0);
 	CHECK(json_real_value(json_object_get(f, "qdelay_ms")) == 3.5);
 	CHECK_EQ(json_array_size(json_object_get(f, "flags")), 2);
+	f = json_array_get(json_object_get(json_object_get(o, "stats"), "interfaces"), 0);
+	CHECK(!strcmp(json_string_value(json_object_get(f, "name")), "e?"));
 	f = json_object_get(json_object_get(o, "stats"), "refused");
 	CHECK_EQ(json_integer_value(json_object_get(f, "seq_replay")), 1);
 	CHECK_EQ(json_object_size(f), REFUSE_MAX - 1);
