@@ -25,11 +25,7 @@ if [ -e "$home/built" ]; then
 fi
 need_space "$(cache_dir)" 6000
 
-# The address of the archive comes from this machine's own sources.
-codename=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
-site=$(apt-get indextargets --format '$(SITE)|$(RELEASE)' | sed -n "s/|$codename\$//p" | head -n 1)
-[ -n "$site" ] || fail "apt has no source for $codename, so there is no address to fetch $suite from"
-
+site=$(archive)
 rm -rf "$home"
 mkdir -p "$home"
 work=$(mktemp -d "$home/work.XXXXXX")

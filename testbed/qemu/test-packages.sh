@@ -1,7 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # Proves on stock Debian systems, with the distribution's kernel under QEMU, that the packages
-# install, build, work on virtio and e1000 devices, and leave nothing behind. Prints `ok NAME` and
+# install, build, work on virtio and e1000 devices and under the service manager, and leave nothing
+# behind. Those of the sender's side are tied to the libraries of the release that they were built
+# on: they are installed in a chroot with that release. Prints `ok NAME` and
 # `not ok NAME` for each system, then `N passed, N failed`. Slow: there is no hardware
 # virtualisation in it. Logs and consoles are kept in OUTPUT.
 # Usage: testbed/qemu/test-packages.sh [--debs DIRECTORY] [--out OUTPUT] [bookworm|trixie]...
@@ -42,16 +44,18 @@ if [ -z "$debs" ]; then
 		"$top/packaging/build-deb.sh" "$debs" >"$out/deb.log" 2>&1 ||
 		fail "the packages cannot be built: $(tail -n 3 "$out/deb.log" | tr '\n' ' ')"
 fi
-for name in sch-paqm-dkms tc-paqm paqmd paqmtop libpaqmclient0; do
+for name in sch-paqm-dkms tc-paqm paqmd paqmtop libpaqmclient0 libpaqmclient-dev \
+	paqm-wireshark paqm-streamer gstreamer1.0-paqm paqm-trace; do
 	compgen -G "$debs/${name}_*.deb" >/dev/null || fail "there is no package $name in $debs"
 done
 
 # Whatever ends this script ends the guest and its helpers too.
 jobs=()
+roots=()
 finish() {
 	[ "${#jobs[@]}" -eq 0 ] || kill "${jobs[@]}" 2>/dev/null
 	jobs=()
-	rm -rf "${scratch:-}"
+	rm -rf "${scratch:-}" "${roots[@]}"
 }
 trap finish EXIT
 trap 'exit 130' INT TERM
@@ -88,6 +92,43 @@ console=ttyS0 net.ifnames=0 no_timer_check panic=-1 systemd.mask=e2scrub_reap.se
 	rm -f "$dir/disk.qcow2"
 }
 
+# sender_packages SUITE FILES: in a chroot; results go to the output
+sender_packages() {
+	local suite=$1 files=$2 dir="$out/$1-sender" root step
+	mkdir -p "$dir"
+	root=$(mktemp -d -t paqm-chroot.XXXXXX)
+	roots+=("$root")
+	install_missing mmdebstrap:mmdebstrap
+	"$top/feedback-daemon/wireshark/make_pcap.py" "$top/docs/vectors" "$files/messages.pcap"
+	cp "$top/feedback-daemon/tests/completion.sh" "$files/"
+	cat >"$files/hook" <<-HOOK
+		set -eu
+		cp -r "$files" "\$1/srv/paqm"
+		chroot "\$1" /srv/paqm/streamer.sh install >"$dir/install.log" 2>&1
+	HOOK
+	nice -n 10 mmdebstrap --quiet --variant=minbase --mode=root --components=main \
+		--include=ffmpeg,gcc,gstreamer1.0-libav,gstreamer1.0-plugins-bad,gstreamer1.0-tools \
+		--include=iproute2,libc6-dev,pkg-config,tshark --aptopt='APT::Install-Recommends "false"' \
+		--customize-hook="sh $files/hook \"\$1\"" "$suite" "$root" "$(archive)" >"$dir/build.log" 2>&1 ||
+		tail -n 3 "$dir/build.log" >&2
+	cp "$dir/install.log" "$dir/result.log"
+	for step in test purge; do
+		unshare -n -p -f --kill-child --mount-proc="$root/proc" chroot "$root" /srv/paqm/streamer.sh $step
+	done >>"$dir/result.log" 2>"$dir/errors.log"
+	grep -E '^(not )?ok ' "$dir/result.log" | sed "s/ok /ok $suite: /"
+	rm -rf "$root"
+}
+
+# count RESULTS PARTS: adds up what a system said; it must have come to the end of its parts
+count() {
+	passed=$((passed + $(grep -c '^ok ' "$1/result.log")))
+	failed=$((failed + $(grep -c '^not ok ' "$1/result.log")))
+	if [ "$(grep -c '^[0-9]* passed, [0-9]* failed' "$1/result.log")" != "$2" ]; then
+		echo "not ok $(basename "$1"): did not come to its end, see $1"
+		failed=$((failed + 1))
+	fi
+}
+
 passed=0
 failed=0
 for suite in "${suites[@]}"; do
@@ -104,15 +145,12 @@ for suite in "${suites[@]}"; do
 	tar -C "$scratch/files" -cf "$scratch/payload.tar" .
 	say "$suite: kernel $(cat "$image/kernel-version"), console in $out/$suite/console.log"
 	boot "$suite" "$image" "$scratch/payload.tar"
+	count "$out/$suite" 1
+	[ "$suite" != "$(codename)" ] || {
+		sender_packages "$suite" "$scratch/files"
+		count "$out/$suite-sender" 3
+	}
 	rm -rf "$scratch"
-	good=$(grep -c '^ok ' "$out/$suite/result.log")
-	bad=$(grep -c '^not ok ' "$out/$suite/result.log")
-	if ! grep -q '^[0-9]* passed, [0-9]* failed' "$out/$suite/result.log"; then
-		echo "not ok $suite: the guest did not come to its end, see $out/$suite/console.log"
-		bad=$((bad + 1))
-	fi
-	passed=$((passed + good))
-	failed=$((failed + bad))
 done
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]
