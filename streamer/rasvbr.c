@@ -4,6 +4,13 @@
 
 #include <math.h>
 
+/* An estimate of gamma: its limits, and how far quantizers must have been apart (sum of
+ * squares about their mean) for content not to be taken for the quantizer's effect.
+ */
+#define GAMMA_MIN 0.7
+#define GAMMA_MAX 1.6
+#define SPREAD_MIN 20
+
 static double clampd(double v, double lo, double hi)
 {
 	return v < lo ? lo : v > hi ? hi : v;
@@ -62,7 +69,8 @@ double ra_open_bits(const struct ra_params *p, double bits, double q)
  */
 struct ra_group ra_group_end(struct ra_state *st, const struct ra_params *p, double open_bits)
 {
-	struct ra_group g = {.R = st->sent, .R_open = open_bits, .r_t = st->r_last};
+	struct ra_group g = {
+		.R = st->sent, .R_open = open_bits, .r_t = st->r_last, .gamma = p->gamma};
 	int frames = st->i > 0 ? st->i : 1;
 	double q;
 
@@ -100,4 +108,37 @@ struct ra_group ra_group_end(struct ra_state *st, const struct ra_params *p, dou
 	st->sent = 0;
 	st->i = 0;
 	return g;
+}
+
+/* Note a group that was coded with one quantizer throughout; one of no bits says nothing. */
+void ra_fit_add(struct ra_fit *fit, double q, double bits)
+{
+	if (!(bits > 0))
+		return;
+	fit->q[fit->at] = q;
+	fit->octaves[fit->at] = log2(bits);
+	fit->at = (fit->at + 1) % RA_FIT;
+	if (fit->n < RA_FIT)
+		fit->n++;
+}
+
+/**
+ * ra_fit_gamma() - exponent of the rate model, RA_QP, by regression over the last groups
+ * @gamma: what it is as long as quantizers have been too much alike to tell
+ */
+double ra_fit_gamma(const struct ra_fit *fit, double gamma)
+{
+	double q = 0, octaves = 0, spread = 0, both = 0;
+
+	for (int i = 0; i < fit->n; i++) {
+		q += fit->q[i] / fit->n;
+		octaves += fit->octaves[i] / fit->n;
+	}
+	for (int i = 0; i < fit->n; i++) {
+		spread += (fit->q[i] - q) * (fit->q[i] - q);
+		both += (fit->q[i] - q) * (fit->octaves[i] - octaves);
+	}
+	if (spread < SPREAD_MIN)
+		return gamma;
+	return clampd(-6 * both / spread, GAMMA_MIN, GAMMA_MAX);
 }

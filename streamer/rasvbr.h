@@ -55,7 +55,16 @@ struct ra_group {
 	double R_open, R_temp;
 	double q_star; /* quantizer before rounding */
 	double r_t;    /* newest allowance */
+	double gamma;  /* exponent of the rate model in use */
 	double q_next;
+};
+
+/* Quantizers and bits of the last groups. */
+#define RA_FIT 20
+struct ra_fit {
+	double q[RA_FIT];
+	double octaves[RA_FIT]; /* log2 of the bits */
+	int n, at;
 };
 
 void ra_init(struct ra_state *st, const struct ra_params *p, double rate);
@@ -64,5 +73,7 @@ void ra_frame(struct ra_state *st, double wire_bits);
 bool ra_group_complete(const struct ra_state *st, const struct ra_params *p);
 double ra_open_bits(const struct ra_params *p, double bits, double q);
 struct ra_group ra_group_end(struct ra_state *st, const struct ra_params *p, double open_bits);
+void ra_fit_add(struct ra_fit *fit, double q, double bits);
+double ra_fit_gamma(const struct ra_fit *fit, double gamma);
 
 #endif /* PAQM_RASVBR_H */

@@ -151,8 +151,38 @@ static void test_take(void)
 	CHECK_EQ(returned_rate(&s, 15000 * MS), 0);
 }
 
+/* Specification of the sender, section 9.4, ERF: the lowest of three routers comes back. */
+static void test_chain(void)
+{
+	static const uint64_t routers[] = {700000, 450000, 900000};
+	struct paqm_return ret = {.seq = 1};
+	struct returned s = {.nonce = 7};
+	uint8_t udp[8 + PAQM_INBAND_MAX] = {0}, app[PAQM_APP_LEN];
+	size_t len = element(udp + 8, 1, 1000000000, 7);
+	struct returns r = {0};
+	size_t i;
+	bool is;
+
+	for (i = 0; i < 3; i++) {
+		struct paqm_field mine = {.rate = paqm_f32_encode(routers[i], 0),
+					  .router = (uint16_t)(i + 1)};
+		uint32_t at = paqm_field_find(udp + 8, (uint32_t)len);
+
+		CHECK_EQ(at, 17);
+		CHECK_EQ(paqm_field_above(udp + 8 + at, &mine), i < 2);
+		if (paqm_field_above(udp + 8 + at, &mine))
+			paqm_field_lower(udp, at, &mine, 0);
+	}
+	CHECK_EQ(returns_see(&r, udp + 8, len, 0, &is), true);
+	CHECK_EQ(r.newest.field.router, 2);
+	ret.field = r.newest.field;
+	paqm_return_encode(app, 1, &ret);
+	CHECK_EQ(returned_take(&s, app + 12, 16, 0), 450000);
+}
+
 int main(void)
 {
+	test_chain();
 	test_see();
 	test_compound();
 	test_take();
