@@ -7,13 +7,18 @@
  * may change at any time and the next picture obeys it. A quantizer is chosen
  * per group of pictures (RA-SVBR); in mode gop+trim every picture is kept
  * within a size that the allowance can carry in one frame interval plus the
- * delay budget; in mode cbr libx264 rules, with a VBV of the same length. The signal "picture"
+ * delay budget; in mode cbr libx264 rules, with a VBV of the same length. When quantizers
+ * are at their end, pictures become fewer and then smaller ("floor-qp"). The signal "picture"
  * reports each picture, "group" each group, as a #GstStructure, from the streaming thread.
+ *
+ * Over the network, and into a file with closed groups of one quantizer each:
  *
  * |[
  * gst-launch-1.0 videotestsrc is-live=true ! video/x-raw,format=I420,width=640,height=360 ! \
- *     paqmh264enc rate=1000000 ! rtph264pay mtu=1172 ! paqmpacer ! \
+ *     paqmh264enc rate=1000000 ! rtph264pay mtu=1164 ! paqmpacer ! \
  *     udpsink host=127.0.0.1 port=5004 sync=false
+ * gst-launch-1.0 videotestsrc num-buffers=240 ! video/x-raw,format=I420 ! \
+ *     paqmh264enc mode=gop refresh=idr gamma=0 ! h264parse ! mp4mux ! filesink location=test.mp4
  * ]|
  */
 #include "streamer/gstpaqmh264enc.h"
@@ -26,12 +31,14 @@ GST_DEBUG_CATEGORY_STATIC(paqmh264enc_debug);
 #define DEFAULT_RATE 1000000
 #define DEFAULT_RATE_MAX 20000000
 #define DEFAULT_GOP 12
-#define DEFAULT_REFRESH 96
+#define DEFAULT_REFRESH H264_REFRESH_INTRA
+#define DEFAULT_WAVE 96
 #define DEFAULT_QP_MIN 4
 #define DEFAULT_QP_MAX 51
-#define DEFAULT_HALF_QP 50
+#define DEFAULT_FLOOR_QP 50
 #define DEFAULT_DELAY 12000
 #define DEFAULT_BETA 1.5
+#define DEFAULT_GAMMA 1
 #define DEFAULT_MODE H264_MODE_TRIM
 
 struct _GstPaqmH264Enc {
@@ -42,16 +49,19 @@ struct _GstPaqmH264Enc {
 	guint64 rate_max;
 	gint gop;
 	gint refresh;
+	gint wave;
 	gint qp_min;
 	gint qp_max;
-	gint half_qp;
+	gint floor_qp;
 	guint delay_us;
 	gdouble beta;
+	gdouble gamma;
 	gint mode;
 	gboolean limits_changed;
 
 	struct h264_enc *enc;
 	GstVideoCodecState *input;
+	int width, height; /* of the pictures that come out, as downstream knows it */
 };
 
 G_DEFINE_TYPE(GstPaqmH264Enc, gst_paqm_h264_enc, GST_TYPE_VIDEO_ENCODER)
@@ -62,11 +72,13 @@ enum {
 	PROP_RATE_MAX,
 	PROP_GOP,
 	PROP_REFRESH,
+	PROP_WAVE,
 	PROP_QP_MIN,
 	PROP_QP_MAX,
-	PROP_HALF_QP,
+	PROP_FLOOR_QP,
 	PROP_DELAY,
 	PROP_BETA,
+	PROP_GAMMA,
 	PROP_MODE,
 };
 
@@ -84,6 +96,23 @@ static GstStaticPadTemplate src_template = GST_STATIC_PAD_TEMPLATE(
 	GST_STATIC_CAPS("video/x-h264, stream-format=(string)byte-stream, alignment=(string)au, "
 			"profile=(string)high, width=(int)[16, 4096], height=(int)[16, 4096], "
 			"framerate=(fraction)[1/1, 240/1]"));
+
+#define TYPE_REFRESH refresh_get_type()
+static GType refresh_get_type(void)
+{
+	static gsize type;
+	static const GEnumValue values[] = {
+		{H264_REFRESH_INTRA, "A column of intra blocks wanders through the picture",
+		 "intra"},
+		{H264_REFRESH_IDR, "Each group begins with an IDR picture, groups are closed",
+		 "idr"},
+		{0, NULL, NULL},
+	};
+
+	if (g_once_init_enter(&type))
+		g_once_init_leave(&type, g_enum_register_static("GstPaqmH264EncRefresh", values));
+	return type;
+}
 
 #define TYPE_MODE mode_get_type()
 static GType mode_get_type(void)
@@ -118,7 +147,10 @@ static void set_property(GObject *object, guint id, const GValue *value, GParamS
 		self->gop = g_value_get_int(value);
 		break;
 	case PROP_REFRESH:
-		self->refresh = g_value_get_int(value);
+		self->refresh = g_value_get_enum(value);
+		break;
+	case PROP_WAVE:
+		self->wave = g_value_get_int(value);
 		break;
 	case PROP_QP_MIN:
 		self->qp_min = g_value_get_int(value);
@@ -126,14 +158,17 @@ static void set_property(GObject *object, guint id, const GValue *value, GParamS
 	case PROP_QP_MAX:
 		self->qp_max = g_value_get_int(value);
 		break;
-	case PROP_HALF_QP:
-		self->half_qp = g_value_get_int(value);
+	case PROP_FLOOR_QP:
+		self->floor_qp = g_value_get_int(value);
 		break;
 	case PROP_DELAY:
 		self->delay_us = g_value_get_uint(value);
 		break;
 	case PROP_BETA:
 		self->beta = g_value_get_double(value);
+		break;
+	case PROP_GAMMA:
+		self->gamma = g_value_get_double(value);
 		break;
 	case PROP_MODE:
 		self->mode = g_value_get_enum(value);
@@ -160,7 +195,10 @@ static void get_property(GObject *object, guint id, GValue *value, GParamSpec *p
 		g_value_set_int(value, self->gop);
 		break;
 	case PROP_REFRESH:
-		g_value_set_int(value, self->refresh);
+		g_value_set_enum(value, self->refresh);
+		break;
+	case PROP_WAVE:
+		g_value_set_int(value, self->wave);
 		break;
 	case PROP_QP_MIN:
 		g_value_set_int(value, self->qp_min);
@@ -168,14 +206,17 @@ static void get_property(GObject *object, guint id, GValue *value, GParamSpec *p
 	case PROP_QP_MAX:
 		g_value_set_int(value, self->qp_max);
 		break;
-	case PROP_HALF_QP:
-		g_value_set_int(value, self->half_qp);
+	case PROP_FLOOR_QP:
+		g_value_set_int(value, self->floor_qp);
 		break;
 	case PROP_DELAY:
 		g_value_set_uint(value, self->delay_us);
 		break;
 	case PROP_BETA:
 		g_value_set_double(value, self->beta);
+		break;
+	case PROP_GAMMA:
+		g_value_set_double(value, self->gamma);
 		break;
 	case PROP_MODE:
 		g_value_set_enum(value, self->mode);
@@ -201,6 +242,24 @@ static gboolean enc_stop(GstVideoEncoder *base)
 	return TRUE;
 }
 
+/* What comes out from now on; a size of its own below the quality floor. */
+static void set_output(GstPaqmH264Enc *self, int width, int height)
+{
+	GstVideoEncoder *base = GST_VIDEO_ENCODER(self);
+	GstVideoCodecState *state = gst_video_encoder_set_output_state(
+		base,
+		gst_caps_new_simple("video/x-h264", "stream-format", G_TYPE_STRING, "byte-stream",
+				    "alignment", G_TYPE_STRING, "au", "profile", G_TYPE_STRING,
+				    "high", NULL),
+		self->input);
+
+	state->info.width = width;
+	state->info.height = height;
+	gst_video_codec_state_unref(state);
+	self->width = width;
+	self->height = height;
+}
+
 static gboolean enc_set_format(GstVideoEncoder *base, GstVideoCodecState *state)
 {
 	GstPaqmH264Enc *self = GST_PAQM_H264_ENC(base);
@@ -218,10 +277,12 @@ static gboolean enc_set_format(GstVideoEncoder *base, GstVideoCodecState *state)
 		.mode = self->mode,
 		.gop = self->gop,
 		.refresh = self->refresh,
+		.wave = self->wave,
 		.qp_min = self->qp_min,
 		.qp_max = MAX(self->qp_min, self->qp_max),
-		.half_qp = self->half_qp,
+		.floor_qp = self->floor_qp,
 		.beta = self->beta,
+		.gamma = self->gamma,
 		.delay = self->delay_us / 1e6,
 		.rate = MIN(self->rate, self->rate_max),
 		.rate_max = self->rate_max,
@@ -234,12 +295,7 @@ static gboolean enc_set_format(GstVideoEncoder *base, GstVideoCodecState *state)
 		return FALSE;
 	}
 	self->input = gst_video_codec_state_ref(state);
-	gst_video_codec_state_unref(gst_video_encoder_set_output_state(
-		base,
-		gst_caps_new_simple("video/x-h264", "stream-format", G_TYPE_STRING, "byte-stream",
-				    "alignment", G_TYPE_STRING, "au", "profile", G_TYPE_STRING,
-				    "high", NULL),
-		state));
+	set_output(self, cfg.width, cfg.height);
 	gst_video_encoder_set_latency(base, 0, 0);
 	return TRUE;
 }
@@ -259,21 +315,23 @@ static void report(GstPaqmH264Enc *self, const struct h264_output *out, GstClock
 			G_TYPE_UINT, (guint)pic->bytes, "wire-bytes", G_TYPE_UINT, (guint)pic->wire,
 			"packets", G_TYPE_UINT, pic->packets, "bound-bytes", G_TYPE_DOUBLE,
 			pic->bound, "rate", G_TYPE_DOUBLE, pic->rate, "interval", G_TYPE_DOUBLE,
-			pic->interval, NULL);
+			pic->interval, "width", G_TYPE_INT, pic->width, "height", G_TYPE_INT,
+			pic->height, NULL);
 		g_signal_emit(self, signals[SIGNAL_PICTURE], 0, s);
 		gst_structure_free(s);
 	}
 	if (!out->group_end)
 		return;
-	s = gst_structure_new(
-		"paqm-group", "pts", G_TYPE_UINT64, pts, "gop", G_TYPE_UINT, out->group, "frames",
-		G_TYPE_INT, out->group_frames, "qp-base", G_TYPE_INT, out->group_qp, "R",
-		G_TYPE_DOUBLE, out->ra.R, "r-eff", G_TYPE_DOUBLE, out->ra.r_eff, "b-eff",
-		G_TYPE_DOUBLE, out->ra.b_eff, "X", G_TYPE_DOUBLE, out->ra.X, "overflow",
-		G_TYPE_DOUBLE, out->ra.overflow, "x", G_TYPE_DOUBLE, out->ra.x, "e1", G_TYPE_DOUBLE,
-		out->ra.e1, "e2", G_TYPE_DOUBLE, out->ra.e2, "R-open", G_TYPE_DOUBLE,
-		out->ra.R_open, "R-temp", G_TYPE_DOUBLE, out->ra.R_temp, "Q-star", G_TYPE_DOUBLE,
-		out->ra.q_star, "r-t", G_TYPE_DOUBLE, out->ra.r_t, NULL);
+	s = gst_structure_new("paqm-group", "pts", G_TYPE_UINT64, pts, "gop", G_TYPE_UINT,
+			      out->group, "frames", G_TYPE_INT, out->group_frames, "qp-base",
+			      G_TYPE_INT, out->group_qp, "R", G_TYPE_DOUBLE, out->ra.R, "r-eff",
+			      G_TYPE_DOUBLE, out->ra.r_eff, "b-eff", G_TYPE_DOUBLE, out->ra.b_eff,
+			      "X", G_TYPE_DOUBLE, out->ra.X, "overflow", G_TYPE_DOUBLE,
+			      out->ra.overflow, "x", G_TYPE_DOUBLE, out->ra.x, "e1", G_TYPE_DOUBLE,
+			      out->ra.e1, "e2", G_TYPE_DOUBLE, out->ra.e2, "R-open", G_TYPE_DOUBLE,
+			      out->ra.R_open, "R-temp", G_TYPE_DOUBLE, out->ra.R_temp, "Q-star",
+			      G_TYPE_DOUBLE, out->ra.q_star, "r-t", G_TYPE_DOUBLE, out->ra.r_t,
+			      "gamma", G_TYPE_DOUBLE, out->ra.gamma, NULL);
 	g_signal_emit(self, signals[SIGNAL_GROUP], 0, s);
 	gst_structure_free(s);
 }
@@ -291,7 +349,7 @@ static GstFlowReturn enc_handle_frame(GstVideoEncoder *base, GstVideoCodecFrame 
 	h264_set_rate(self->enc, self->rate);
 	if (self->limits_changed)
 		h264_set_limits(self->enc, self->gop, self->qp_min, MAX(self->qp_min, self->qp_max),
-				self->half_qp, self->delay_us / 1e6);
+				self->floor_qp, self->delay_us / 1e6);
 	self->limits_changed = FALSE;
 	GST_OBJECT_UNLOCK(self);
 
@@ -312,6 +370,8 @@ static GstFlowReturn enc_handle_frame(GstVideoEncoder *base, GstVideoCodecFrame 
 		gst_video_codec_frame_unref(frame);
 		return GST_FLOW_ERROR;
 	}
+	if (out.size && (out.pic.width != self->width || out.pic.height != self->height))
+		set_output(self, out.pic.width, out.pic.height);
 	report(self, &out, frame->pts);
 	if (!out.size) /* Without output buffer the base class counts it as dropped. */
 		return gst_video_encoder_finish_frame(base, frame);
@@ -344,6 +404,16 @@ static void gst_paqm_h264_enc_class_init(GstPaqmH264EncClass *klass)
 	gst_element_class_set_static_metadata(
 		element, "P-AQM H.264 encoder", "Codec/Encoder/Video",
 		"H.264 with bounded pictures that obeys a live allowance", "P-AQM");
+	gst_element_class_add_static_metadata(
+		element, "Example-live",
+		"gst-launch-1.0 videotestsrc is-live=true ! "
+		"video/x-raw,format=I420,width=640,height=360 ! paqmh264enc rate=1000000 ! "
+		"rtph264pay mtu=1164 ! paqmpacer ! udpsink host=127.0.0.1 port=5004 sync=false");
+	gst_element_class_add_static_metadata(
+		element, "Example-file",
+		"gst-launch-1.0 videotestsrc num-buffers=240 ! video/x-raw,format=I420 ! "
+		"paqmh264enc mode=gop refresh=idr gamma=0 ! h264parse ! mp4mux ! "
+		"filesink location=test.mp4");
 
 	g_object_class_install_property(object, PROP_RATE,
 					g_param_spec_uint64("rate", "Rate",
@@ -359,9 +429,15 @@ static void gst_paqm_h264_enc_class_init(GstPaqmH264EncClass *klass)
 							 600, DEFAULT_GOP, live));
 	g_object_class_install_property(
 		object, PROP_REFRESH,
-		g_param_spec_int("refresh", "Refresh",
-				 "Pictures per intra refresh wave; 0: an IDR picture per group", 0,
-				 10000, DEFAULT_REFRESH, fixed));
+		g_param_spec_enum("refresh", "Refresh",
+				  "How what was lost returns; a key frame asked for is an IDR "
+				  "picture with either",
+				  TYPE_REFRESH, DEFAULT_REFRESH, fixed));
+	g_object_class_install_property(
+		object, PROP_WAVE,
+		g_param_spec_int("wave", "Wave",
+				 "Pictures per wave of intra blocks (refresh=intra)", 2, 10000,
+				 DEFAULT_WAVE, fixed));
 	g_object_class_install_property(object, PROP_QP_MIN,
 					g_param_spec_int("qp-min", "Finest quantizer",
 							 "Finest quantizer", 0, 51, DEFAULT_QP_MIN,
@@ -372,11 +448,14 @@ static void gst_paqm_h264_enc_class_init(GstPaqmH264EncClass *klass)
 				 "Coarsest base quantizer; trimmed pictures may go to 51", 0, 51,
 				 DEFAULT_QP_MAX, live));
 	g_object_class_install_property(
-		object, PROP_HALF_QP,
-		g_param_spec_int("half-rate-qp", "Quality floor",
-				 "When pictures are coarser than this for three groups every other "
-				 "one is left out, until they are ten finer for six; 52: never",
-				 10, 52, DEFAULT_HALF_QP, live));
+		object, PROP_FLOOR_QP,
+		g_param_spec_int(
+			"floor-qp", "Quality floor",
+			"When pictures are coarser than this for three groups, every other one is "
+			"left out; if that is not enough, their sides are halved, twice at most. "
+			"What was given up returns when they are 10 (size: 14) finer for six "
+			"groups. 52: never",
+			10, 52, DEFAULT_FLOOR_QP, live));
 	g_object_class_install_property(
 		object, PROP_DELAY,
 		g_param_spec_uint("delay-budget", "Delay budget",
@@ -386,6 +465,12 @@ static void gst_paqm_h264_enc_class_init(GstPaqmH264EncClass *klass)
 					g_param_spec_double("beta", "Beta",
 							    "RA-SVBR bucket over the allowance", 1,
 							    20, DEFAULT_BETA, fixed));
+	g_object_class_install_property(
+		object, PROP_GAMMA,
+		g_param_spec_double("gamma", "Gamma",
+				    "Exponent g of the model bits ~ 2^(-g QP/6); 0: estimated from "
+				    "the last 20 groups (only mode=gop, else 1)",
+				    0, 2, DEFAULT_GAMMA, fixed));
 	g_object_class_install_property(object, PROP_MODE,
 					g_param_spec_enum("mode", "Mode",
 							  "How the quantizer is controlled",
@@ -405,11 +490,13 @@ static void gst_paqm_h264_enc_init(GstPaqmH264Enc *self)
 	self->rate_max = DEFAULT_RATE_MAX;
 	self->gop = DEFAULT_GOP;
 	self->refresh = DEFAULT_REFRESH;
+	self->wave = DEFAULT_WAVE;
 	self->qp_min = DEFAULT_QP_MIN;
 	self->qp_max = DEFAULT_QP_MAX;
-	self->half_qp = DEFAULT_HALF_QP;
+	self->floor_qp = DEFAULT_FLOOR_QP;
 	self->delay_us = DEFAULT_DELAY;
 	self->beta = DEFAULT_BETA;
+	self->gamma = DEFAULT_GAMMA;
 	self->mode = DEFAULT_MODE;
 }
 

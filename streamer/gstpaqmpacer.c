@@ -336,6 +336,11 @@ static void gst_paqm_pacer_class_init(GstPaqmPacerClass *klass)
 	gst_element_class_set_static_metadata(element, "P-AQM pacer", "Filter/Network/RTP",
 					      "Spreads the packets of each frame over its interval",
 					      "P-AQM");
+	gst_element_class_add_static_metadata(
+		element, "Example-live",
+		"gst-launch-1.0 videotestsrc is-live=true ! video/x-raw,framerate=25/1 ! "
+		"x264enc tune=zerolatency bitrate=800 ! rtph264pay ! paqmpacer interval=40000000 ! "
+		"udpsink host=127.0.0.1 port=5004 sync=false");
 	g_object_class_install_property(
 		object, PROP_INTERVAL,
 		g_param_spec_uint64("interval", "Interval", "Frame interval, ns", GST_MSECOND,

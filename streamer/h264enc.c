@@ -41,13 +41,25 @@
 /* Row control may miss its hard limit slightly: keep clear of the bound. */
 #define BOUND_MARGIN 0.98
 #define VBV_FRAMES 1.09
-/* Quality floor: groups that must be too coarse before pictures are left out,
- * how much finer they must be then, and for how many groups, before all return.
+/* Quality floor: groups in a row that must be too coarse before more is given up, or
+ * fine enough before some of it returns.
  */
-#define HALF_AFTER 3
-#define WHOLE_QP 10
-#define WHOLE_AFTER 6
+#define FALL_AFTER 3
+#define RISE_AFTER 6
+#define SIDE_MIN 96 /* no picture is made smaller than this, either way */
 #define QP_REF 31
+
+/* What is given up, step by step: pictures first, then their size. To climb back pictures
+ * must be finer than the floor by more than the climb will cost: twice as many pictures
+ * cost 6 steps of the quantizer, four times as many pixels some 9.
+ */
+static const struct step {
+	int every;  /* one of so many pictures is coded */
+	int shrink; /* its sides divided by this */
+	int finer;
+} steps[] = {{1, 1, 0}, {2, 1, 10}, {2, 2, 14}, {2, 4, 14}};
+
+#define SHRINK_FINER 9
 
 struct h264_enc {
 	struct h264_config cfg;
@@ -61,9 +73,13 @@ struct h264_enc {
 	double qp_sum;	 /* over the pictures of this group */
 	double coded_qp; /* over those that were coded */
 	int coded;
-	int every; /* 2: every other picture is left out */
-	int phase;
-	int groups; /* in a row that ask for the other way */
+	size_t step; /* of steps[] */
+	unsigned int phase;
+	int way;    /* where the last groups ask to go: 1 gives up more, -1 less */
+	int groups; /* so many of them in a row */
+	int shrink; /* in force; that of the step begins with the next picture */
+	int width, height;
+	bool fresh; /* this instance of x264 has coded nothing yet */
 	double last_qp;
 	double finer; /* how far below the group's quantizer pictures may go */
 	double fill;  /* what row control makes of a planned size */
@@ -72,6 +88,8 @@ struct h264_enc {
 	unsigned int group;
 	bool key_due; /* asked for while pictures were left out */
 	int64_t pts;
+	struct ra_fit fit;
+	uint8_t *small;	 /* picture of less size */
 	uint8_t *coarse; /* simplified picture */
 	uint8_t *out;
 	size_t out_size;
@@ -134,9 +152,10 @@ static void param_init(x264_param_t *p, const struct h264_config *cfg)
 	p->i_bframe = 0;
 	p->i_frame_reference = 1;
 	p->i_scenecut_threshold = 0;
-	p->i_keyint_max = cfg->refresh ? cfg->refresh : cfg->gop;
+	/* IDR pictures of groups are asked for one by one: groups may change their length. */
+	p->i_keyint_max = cfg->refresh == H264_REFRESH_IDR ? X264_KEYINT_MAX_INFINITE : cfg->wave;
 	p->i_keyint_min = p->i_keyint_max;
-	p->b_intra_refresh = cfg->refresh != 0;
+	p->b_intra_refresh = cfg->refresh == H264_REFRESH_INTRA;
 	p->b_repeat_headers = 1;
 	p->b_annexb = 1;
 	p->b_aud = 0;
@@ -171,6 +190,27 @@ static void param_init(x264_param_t *p, const struct h264_config *cfg)
 	x264_param_apply_profile(p, "high");
 }
 
+/* A side of a picture made smaller; even, as 4:2:0 wants it. */
+static int shrunk(int side, int shrink)
+{
+	return shrink == 1 ? side : side / shrink & ~1;
+}
+
+/* An instance of x264 codes one size only. */
+static bool open_x264(struct h264_enc *enc)
+{
+	if (enc->x264)
+		x264_encoder_close(enc->x264);
+	enc->shrink = steps[enc->step].shrink;
+	enc->width = shrunk(enc->cfg.width, enc->shrink);
+	enc->height = shrunk(enc->cfg.height, enc->shrink);
+	enc->param.i_width = enc->width;
+	enc->param.i_height = enc->height;
+	enc->fresh = true;
+	enc->x264 = x264_encoder_open(&enc->param);
+	return enc->x264 != NULL;
+}
+
 struct h264_enc *h264_open(const struct h264_config *cfg, char *err, size_t errlen)
 {
 	struct h264_enc *enc = calloc(1, sizeof(*enc));
@@ -181,8 +221,7 @@ struct h264_enc *h264_open(const struct h264_config *cfg, char *err, size_t errl
 	}
 	enc->cfg = *cfg;
 	param_init(&enc->param, cfg);
-	enc->x264 = x264_encoder_open(&enc->param);
-	if (!enc->x264) {
+	if (!open_x264(enc)) {
 		snprintf(err, errlen, "libx264 refused %dx%d at %d/%d frames/s", cfg->width,
 			 cfg->height, cfg->fps_n, cfg->fps_d);
 		free(enc);
@@ -196,7 +235,7 @@ struct h264_enc *h264_open(const struct h264_config *cfg, char *err, size_t errl
 		.q_min = cfg->qp_min,
 		.q_max = cfg->qp_max,
 		.rho = 0.5,
-		.gamma = 1,
+		.gamma = cfg->gamma > 0 ? cfg->gamma : 1,
 		.r_min = 1,
 	};
 	enc->ra_params.r_max = group_bits(enc, cfg->rate_max);
@@ -209,7 +248,6 @@ struct h264_enc *h264_open(const struct h264_config *cfg, char *err, size_t errl
 	enc->finer = TRIM_FINER;
 	enc->last_qp = cfg->qp_max;
 	enc->fill = FILL_START;
-	enc->every = 1;
 	ra_init(&enc->ra, &enc->ra_params, group_bits(enc, cfg->rate));
 	return enc;
 }
@@ -250,10 +288,10 @@ void h264_set_rate(struct h264_enc *enc, double rate)
 }
 
 /* Limits for the groups to come; the delay budget counts from the next picture. */
-void h264_set_limits(struct h264_enc *enc, int gop, int qp_min, int qp_max, int half_qp,
+void h264_set_limits(struct h264_enc *enc, int gop, int qp_min, int qp_max, int floor_qp,
 		     double delay)
 {
-	enc->cfg.half_qp = half_qp;
+	enc->cfg.floor_qp = floor_qp;
 	enc->cfg.gop = gop;
 	enc->cfg.qp_min = qp_min;
 	enc->cfg.qp_max = qp_max;
@@ -350,7 +388,7 @@ static void learn(struct h264_enc *enc, const struct budget *b, const struct h26
  */
 static double out_qp(const struct h264_enc *enc, const x264_picture_t *rec)
 {
-	if (rec->i_type == X264_TYPE_IDR && enc->frame > 0)
+	if (rec->i_type == X264_TYPE_IDR && !enc->fresh)
 		return rec->i_qpplus1 - 1;
 	return rec->prop.f_crf_avg;
 }
@@ -374,15 +412,67 @@ static void flatten(uint8_t *dst, const uint8_t *src, int stride, int width, int
 	}
 }
 
+static size_t picture_size(int w, int h)
+{
+	return (size_t)w * h + 2 * (size_t)((w + 1) / 2) * ((h + 1) / 2);
+}
+
+/* Copy a plane in another, lesser size: each pixel the mean of those it stands for. */
+static void shrink_plane(uint8_t *dst, int width, int height, const uint8_t *src, int stride,
+			 int src_width, int src_height)
+{
+	for (int y = 0; y < height; y++) {
+		int top = y * src_height / height, bottom = (y + 1) * src_height / height;
+
+		for (int x = 0; x < width; x++) {
+			int left = x * src_width / width, right = (x + 1) * src_width / width;
+			unsigned int n = (unsigned int)((bottom - top) * (right - left));
+			unsigned int sum = n / 2;
+
+			for (int j = top; j < bottom; j++)
+				for (int i = left; i < right; i++)
+					sum += src[j * stride + i];
+			*dst++ = (uint8_t)(sum / n);
+		}
+	}
+}
+
+/* The picture in the size that is coded now. */
+static bool shrink(struct h264_enc *enc, const uint8_t *plane[3], int stride[3])
+{
+	int w = enc->width, h = enc->height;
+	uint8_t *p;
+
+	if (!enc->small)
+		enc->small = malloc(picture_size(enc->cfg.width, enc->cfg.height));
+	p = enc->small;
+	if (!p)
+		return false;
+	for (int i = 0; i < 3; i++) {
+		int sw = i ? (enc->cfg.width + 1) / 2 : enc->cfg.width;
+		int sh = i ? (enc->cfg.height + 1) / 2 : enc->cfg.height;
+
+		shrink_plane(p, w, h, plane[i], stride[i], sw, sh);
+		plane[i] = p;
+		stride[i] = w;
+		p += (size_t)w * h;
+		if (!i) {
+			w /= 2;
+			h /= 2;
+		}
+	}
+	return true;
+}
+
 /* A coarser copy of a picture, luma blocks of so many pixels. */
 static bool simplify(struct h264_enc *enc, x264_image_t *img, const uint8_t *const plane[3],
 		     const int stride[3], int block)
 {
-	int w = enc->cfg.width, h = enc->cfg.height, cw = (w + 1) / 2, ch = (h + 1) / 2;
+	int w = enc->width, h = enc->height, cw = (w + 1) / 2, ch = (h + 1) / 2;
 	uint8_t *p;
 
 	if (!enc->coarse)
-		enc->coarse = malloc((size_t)w * h + 2 * (size_t)cw * ch);
+		enc->coarse = malloc(picture_size(enc->cfg.width, enc->cfg.height));
 	p = enc->coarse;
 	if (!p)
 		return false;
@@ -417,9 +507,12 @@ static bool encode_once(struct h264_enc *enc, x264_picture_t *in, const struct b
 	out->pic.type = 'P';
 	out->pic.qp_base = (int)enc->ra.q;
 	out->pic.qp = out_qp(enc, &rec);
+	enc->fresh = false;
 	out->pic.rate = enc->rate;
 	out->pic.interval = enc->budget_params.interval;
 	out->pic.psnr = rec.prop.f_psnr[0];
+	out->pic.width = enc->width;
+	out->pic.height = enc->height;
 	if (enc->cfg.mode == H264_MODE_TRIM) {
 		out->pic.bound = b->bound;
 		out->pic.target = b->target;
@@ -427,25 +520,52 @@ static bool encode_once(struct h264_enc *enc, x264_picture_t *in, const struct b
 	return collect(enc, nal, nals, out);
 }
 
+/* Whether there is a step below the present one. */
+static bool may_fall(const struct h264_enc *enc)
+{
+	size_t next = enc->step + 1;
+
+	if (next >= sizeof(steps) / sizeof(steps[0]))
+		return false;
+	return steps[next].shrink == 1 || (enc->cfg.width / steps[next].shrink >= SIDE_MIN &&
+					   enc->cfg.height / steps[next].shrink >= SIDE_MIN);
+}
+
 /*
- * Below the floor of quality fewer pictures are better than worse ones. Each of
- * them then has two intervals to be sent in.
+ * Below the floor of quality fewer pictures are better than worse ones, and smaller
+ * ones better than unrecognizable ones. Of two pictures the coded one has both
+ * intervals to be sent in.
  */
 static void judge_quality(struct h264_enc *enc)
 {
-	double qp = enc->coded ? enc->coded_qp / enc->coded : 0;
-	bool ask = enc->every == 1 ? qp > enc->cfg.half_qp : qp <= enc->cfg.half_qp - WHOLE_QP;
+	/* When not one fitted they are as coarse as can be. */
+	double qp = enc->coded ? enc->coded_qp / enc->coded : 51;
+	int way = 0;
 
 	enc->coded_qp = enc->coded = 0;
-	if (enc->cfg.mode != H264_MODE_TRIM || !ask) {
-		enc->groups = 0;
+	if (enc->cfg.mode != H264_MODE_TRIM)
 		return;
-	}
-	if (++enc->groups < (enc->every == 1 ? HALF_AFTER : WHOLE_AFTER))
+	if (qp > enc->cfg.floor_qp && may_fall(enc))
+		way = 1;
+	else if (enc->step > 0 && qp <= enc->cfg.floor_qp - steps[enc->step].finer)
+		way = -1;
+	enc->groups = way == enc->way ? enc->groups + 1 : 1;
+	enc->way = way;
+	if (!way || enc->groups < (way > 0 ? FALL_AFTER : RISE_AFTER))
 		return;
-	enc->groups = 0;
-	enc->every = 3 - enc->every;
-	enc->budget_params.interval = (double)enc->every * enc->cfg.fps_d / enc->cfg.fps_n;
+	enc->way = 0;
+	enc->step += way;
+	enc->budget_params.interval =
+		(double)steps[enc->step].every * enc->cfg.fps_d / enc->cfg.fps_n;
+}
+
+/* Estimate the exponent of the rate model, where quantizers are what RA-SVBR said. */
+static void judge_model(struct h264_enc *enc, double qp)
+{
+	if (enc->cfg.mode != H264_MODE_GOP || enc->cfg.gamma > 0)
+		return;
+	ra_fit_add(&enc->fit, qp, enc->ra.sent);
+	enc->ra_params.gamma = ra_fit_gamma(&enc->fit, enc->ra_params.gamma);
 }
 
 /* Enter a picture, or one left out, into the group; close the group if complete. */
@@ -458,6 +578,7 @@ static void end_picture(struct h264_enc *enc, double wire, double qp, struct h26
 		return;
 	judge_quality(enc);
 	qp = enc->qp_sum / enc->ra.i;
+	judge_model(enc, qp);
 	out->group_end = true;
 	out->group = enc->group++;
 	out->group_qp = (int)enc->ra.q;
@@ -492,22 +613,19 @@ static void leave_out(struct h264_enc *enc, const struct budget *b, bool key,
  *
  * Return: false when libx264 failed or memory ran out; the encoder is then dead.
  */
-bool h264_encode(struct h264_enc *enc, const uint8_t *const plane[3], const int stride[3], bool key,
-		 struct h264_output *out)
+bool h264_encode(struct h264_enc *enc, const uint8_t *const source[3], const int source_stride[3],
+		 bool key, struct h264_output *out)
 {
+	const uint8_t *plane[3] = {source[0], source[1], source[2]};
+	int stride[3] = {source_stride[0], source_stride[1], source_stride[2]};
 	x264_picture_t in;
 	struct budget b;
 
 	memset(out, 0, sizeof(*out));
-	x264_picture_init(&in);
-	in.img.i_csp = X264_CSP_I420;
-	in.img.i_plane = 3;
-	for (int i = 0; i < 3; i++) {
-		in.img.plane[i] = (uint8_t *)(uintptr_t)plane[i];
-		in.img.i_stride[i] = stride[i];
-	}
-
-	if (enc->every > 1 && ++enc->phase % enc->every) {
+	/* A group that is closed begins with a key picture, the first that is coded. */
+	if (enc->cfg.refresh == H264_REFRESH_IDR && enc->ra.i == 0)
+		key = true;
+	if (++enc->phase % steps[enc->step].every) {
 		out->pic.gop = enc->group;
 		out->pic.rate = enc->rate;
 		out->pic.qp_base = (int)enc->ra.q;
@@ -520,9 +638,25 @@ bool h264_encode(struct h264_enc *enc, const uint8_t *const plane[3], const int 
 		leave_out(enc, &b, key, out);
 		return true;
 	}
+	if (enc->shrink != steps[enc->step].shrink) {
+		/* The group's quantizer is of the larger size. */
+		if (enc->shrink < steps[enc->step].shrink)
+			enc->finer += SHRINK_FINER;
+		if (!open_x264(enc))
+			return false;
+	}
+	if (enc->shrink > 1 && !shrink(enc, plane, stride))
+		return false;
+	x264_picture_init(&in);
+	in.img.i_csp = X264_CSP_I420;
+	in.img.i_plane = 3;
+	for (int i = 0; i < 3; i++) {
+		in.img.plane[i] = (uint8_t *)(uintptr_t)plane[i];
+		in.img.i_stride[i] = stride[i];
+	}
 	key |= enc->key_due;
 	enc->key_due = false;
-	in.i_type = key || enc->frame == 0 ? X264_TYPE_IDR : X264_TYPE_AUTO;
+	in.i_type = key || enc->fresh ? X264_TYPE_IDR : X264_TYPE_AUTO;
 	if (!encode_once(enc, &in, &b, out))
 		return false;
 	for (int block = 4; block <= 64 && out->pic.bound > 0 && out->pic.wire > b.bound;
@@ -550,7 +684,9 @@ void h264_close(struct h264_enc *enc)
 {
 	if (!enc)
 		return;
-	x264_encoder_close(enc->x264);
+	if (enc->x264)
+		x264_encoder_close(enc->x264);
+	free(enc->small);
 	free(enc->coarse);
 	free(enc->out);
 	free(enc);

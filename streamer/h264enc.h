@@ -19,15 +19,22 @@ enum h264_mode {
 	H264_MODE_CBR,	/* libx264's own control with a VBV, for comparison */
 };
 
+enum h264_refresh {
+	H264_REFRESH_INTRA, /* no IDR but the first; a column of intra blocks wanders */
+	H264_REFRESH_IDR,   /* closed groups: each begins with an IDR picture */
+};
+
 struct h264_config {
 	int width, height;
 	int fps_n, fps_d;
 	enum h264_mode mode;
-	int gop;     /* pictures per rate-control group */
-	int refresh; /* pictures per intra refresh wave; 0: IDR per group */
+	int gop; /* pictures per rate-control group */
+	enum h264_refresh refresh;
+	int wave; /* pictures per wave of intra blocks */
 	int qp_min, qp_max;
-	int half_qp;	 /* coarser than this for long: every other picture; 52: never */
+	int floor_qp;	 /* coarser than this for long: fewer, then smaller pictures; 52: never */
 	double beta;	 /* RA-SVBR bucket over allowance */
+	double gamma;	 /* exponent of the rate model in mode gop; 0: estimated */
 	double delay;	 /* delay budget of a picture, s */
 	double rate;	 /* first allowance, bit/s, IP level */
 	double rate_max; /* highest allowance there will be */
@@ -47,6 +54,7 @@ struct h264_picture {
 	double target;
 	double rate;	 /* allowance in force */
 	double interval; /* s until the next picture that is coded */
+	int width, height;
 	double psnr;
 };
 
@@ -65,7 +73,7 @@ struct h264_enc;
 
 struct h264_enc *h264_open(const struct h264_config *cfg, char *err, size_t errlen);
 void h264_set_rate(struct h264_enc *enc, double rate);
-void h264_set_limits(struct h264_enc *enc, int gop, int qp_min, int qp_max, int half_qp,
+void h264_set_limits(struct h264_enc *enc, int gop, int qp_min, int qp_max, int floor_qp,
 		     double delay);
 bool h264_encode(struct h264_enc *enc, const uint8_t *const plane[3], const int stride[3], bool key,
 		 struct h264_output *out);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * paqm-streamer recv: udpsrc -> rtpbin -> rtph264depay -> avdec_h264 -> y4m.
+ * paqm-streamer recv: udpsrc -> rtpbin -> rtph264depay -> avdec_h264 -> y4m, or
+ * what another payload type wants in their place (adaptor.c).
  * Every RTP packet is logged as it arrives, every decoded picture as it comes
  * out of the decoder. Receiver reports go back on the RTCP port, and with them what
  * routers have written into the stream.
@@ -16,10 +17,12 @@
 #include <gst/video/video.h>
 #include <string.h>
 
+#include "streamer/adaptor.h"
 #include "streamer/carry.h"
 #include "streamer/options.h"
 #include "streamer/rate.h"
 #include "streamer/returns.h"
+#include "streamer/size.h"
 
 #define JITTER_MS 200
 
@@ -31,7 +34,7 @@ struct receiver {
 	GInetSocketAddress *local;
 	GSocket *rtp, *rtcp;
 	GMainLoop *main;
-	GstElement *pipeline, *depay;
+	GstElement *pipeline, *inlet;
 	int status;
 	GMutex lock;
 	GSocketAddress *peer; /* where reports go; NULL until something came */
@@ -52,7 +55,7 @@ struct receiver {
 	gboolean have_ext;
 	/* decoder thread */
 	guint pictures;
-	int width, height;
+	struct size size;
 };
 
 /* Before the first report of the sender: it is a port above the media's. */
@@ -186,24 +189,19 @@ static gboolean write_picture(struct receiver *r, GstSample *sample)
 	if (!gst_video_info_from_caps(&info, gst_sample_get_caps(sample)) ||
 	    !gst_video_frame_map(&vf, &info, gst_sample_get_buffer(sample), GST_MAP_READ))
 		return FALSE;
-	if (!r->width) {
-		r->width = info.width;
-		r->height = info.height;
+	if (!r->pictures)
 		fprintf(r->y4m, "YUV4MPEG2 W%d H%d F%d:%d Ip A1:1 C420jpeg\n", info.width,
 			info.height, info.fps_n > 0 ? info.fps_n : 24,
 			info.fps_d > 0 ? info.fps_d : 1);
-	}
-	if (info.width == r->width && info.height == r->height) {
-		fputs("FRAME\n", r->y4m);
-		for (int c = 0; c < 3; c++) {
-			const guint8 *row = GST_VIDEO_FRAME_COMP_DATA(&vf, c);
-			size_t w = GST_VIDEO_FRAME_COMP_WIDTH(&vf, c);
+	fputs("FRAME\n", r->y4m);
+	for (int c = 0; c < 3; c++) {
+		const guint8 *row = GST_VIDEO_FRAME_COMP_DATA(&vf, c);
+		size_t w = GST_VIDEO_FRAME_COMP_WIDTH(&vf, c);
 
-			for (int y = 0; y < GST_VIDEO_FRAME_COMP_HEIGHT(&vf, c); y++) {
-				if (fwrite(row, 1, w, r->y4m) != w)
-					ok = FALSE;
-				row += GST_VIDEO_FRAME_COMP_STRIDE(&vf, c);
-			}
+		for (int y = 0; y < GST_VIDEO_FRAME_COMP_HEIGHT(&vf, c); y++) {
+			if (fwrite(row, 1, w, r->y4m) != w)
+				ok = FALSE;
+			row += GST_VIDEO_FRAME_COMP_STRIDE(&vf, c);
 		}
 	}
 	gst_video_frame_unmap(&vf);
@@ -220,10 +218,9 @@ static GstFlowReturn on_sample(GstAppSink *sink, gpointer data)
 		return GST_FLOW_EOS;
 	pts = GST_BUFFER_PTS(gst_sample_get_buffer(sample));
 	if (r->decoded_csv)
-		fprintf(r->decoded_csv, "%u,%u,%" G_GINT64_FORMAT "\n", r->pictures,
-			(guint32)gst_util_uint64_scale_round(pts, 90000, GST_SECOND),
-			realtime_ns());
-	r->pictures++;
+		fprintf(r->decoded_csv, "%u,%u,%" G_GINT64_FORMAT ",%d,%d\n", r->pictures,
+			(guint32)gst_util_uint64_scale_round(pts, 90000, GST_SECOND), realtime_ns(),
+			r->size.width, r->size.height);
 	if (r->y4m && !write_picture(r, sample)) {
 		gst_sample_unref(sample);
 		GST_ELEMENT_ERROR(
@@ -232,23 +229,86 @@ static GstFlowReturn on_sample(GstAppSink *sink, gpointer data)
 			(NULL));
 		return GST_FLOW_ERROR;
 	}
+	r->pictures++;
 	gst_sample_unref(sample);
 	return GST_FLOW_OK;
 }
 
+static GstElement *by_name(struct receiver *r, const char *name)
+{
+	GstElement *e = gst_bin_get_by_name(GST_BIN(r->pipeline), name);
+
+	gst_object_unref(e); /* the pipeline keeps it */
+	return e;
+}
+
+static void probe(GstElement *e, const char *name, GstPadProbeCallback fn, gpointer data)
+{
+	GstPad *pad = gst_element_get_static_pad(e, name);
+
+	gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, fn, data, NULL);
+	gst_object_unref(pad);
+}
+
+static GstCaps *on_pt_map(GstElement *bin, guint session, guint pt, gpointer data)
+{
+	const struct codec *codec = codec_of_payload(pt);
+
+	(void)bin;
+	(void)session;
+	(void)data;
+	return codec ? codec_caps(codec) : NULL;
+}
+
+/* Network thread: what decodes a coding, before the pictures' common way. */
+static gboolean build_decoder(struct receiver *r, const struct codec *codec)
+{
+	char *text = g_strdup_printf("%s name=depay request-keyframe=true ! %s name=dec",
+				     codec->depay, codec->decoder);
+	GError *error = NULL;
+	GstElement *in = gst_parse_bin_from_description_full(text, TRUE, NULL,
+							     GST_PARSE_FLAG_FATAL_ERRORS, &error);
+
+	g_free(text);
+	if (!in) {
+		g_printerr("paqm-streamer: %s cannot be decoded here: %s\n", codec->name,
+			   error->message);
+		g_error_free(error);
+		return FALSE;
+	}
+	gst_bin_add(GST_BIN(r->pipeline), in);
+	probe(by_name(r, "depay"), "sink", on_depay, r);
+	size_keep(&r->size, by_name(r, "dec"), by_name(r, "size"));
+	gst_element_link(in, by_name(r, "pictures"));
+	gst_element_sync_state_with_parent(in);
+	r->inlet = in;
+	return TRUE;
+}
+
 static void on_pad_added(GstElement *bin, GstPad *pad, gpointer data)
 {
+	const struct codec *codec;
+	guint session, ssrc, pt;
 	struct receiver *r = data;
 	GstPad *sink;
 
 	(void)bin;
-	if (!g_str_has_prefix(GST_PAD_NAME(pad), "recv_rtp_src_"))
+	if (sscanf(GST_PAD_NAME(pad), "recv_rtp_src_%u_%u_%u", &session, &ssrc, &pt) != 3)
 		return;
-	sink = gst_element_get_static_pad(r->depay, "sink");
-	if (gst_pad_is_linked(sink))
+	codec = codec_of_payload(pt);
+	if (!codec) {
+		g_printerr("paqm-streamer: a stream of unknown payload type %u; ignored\n", pt);
+		return;
+	}
+	if (r->inlet) {
 		g_printerr("paqm-streamer: a second stream arrives on this port; ignored\n");
-	else if (gst_pad_link(pad, sink) != GST_PAD_LINK_OK)
-		g_printerr("paqm-streamer: the stream is not H.264 over RTP\n");
+		return;
+	}
+	if (!build_decoder(r, codec))
+		return;
+	sink = gst_element_get_static_pad(r->inlet, "sink");
+	if (gst_pad_link(pad, sink) != GST_PAD_LINK_OK)
+		g_printerr("paqm-streamer: the stream is not %s over RTP\n", codec->name);
 	gst_object_unref(sink);
 }
 
@@ -323,7 +383,8 @@ static gboolean open_files(struct receiver *r, GError **error)
 			open_log(r->log_dir, "rx.csv", "t_ns,seq,rtp_ts,marker,wire_bytes", error);
 		if (!r->rx_csv)
 			return FALSE;
-		r->decoded_csv = open_log(r->log_dir, "decoded.csv", "index,rtp_ts,t_ns", error);
+		r->decoded_csv = open_log(r->log_dir, "decoded.csv",
+					  "index,rtp_ts,t_ns,width,height", error);
 		if (!r->decoded_csv)
 			return FALSE;
 	}
@@ -336,22 +397,6 @@ static gboolean open_files(struct receiver *r, GError **error)
 		}
 	}
 	return TRUE;
-}
-
-static GstElement *by_name(struct receiver *r, const char *name)
-{
-	GstElement *e = gst_bin_get_by_name(GST_BIN(r->pipeline), name);
-
-	gst_object_unref(e); /* the pipeline keeps it */
-	return e;
-}
-
-static void probe(GstElement *e, const char *name, GstPadProbeCallback fn, gpointer data)
-{
-	GstPad *pad = gst_element_get_static_pad(e, name);
-
-	gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, fn, data, NULL);
-	gst_object_unref(pad);
 }
 
 static gboolean build(struct receiver *r, GError **error)
@@ -378,10 +423,8 @@ static gboolean build(struct receiver *r, GError **error)
 		"%s bin.recv_rtcp_sink_0 "
 		"bin.send_rtcp_src_0 ! reports. "
 		"appsrc name=news is-live=true format=time caps=application/x-rtcp ! reports. "
-		"funnel name=reports ! %s appsink name=rtcp sync=false async=false "
-		"rtph264depay name=depay request-keyframe=true ! avdec_h264 max-threads=1 ! "
-		"videoconvert ! "
-		"video/x-raw,format=I420 ! appsink name=out sync=false async=false max-buffers=8",
+		"funnel name=reports ! %s appsink name=rtcp sync=false async=false " SIZE_FIXED
+		" ! appsink name=out sync=false async=false max-buffers=8",
 		JITTER_MS, r->srtp_key ? "srtpdec name=srtp srtpenc name=srtpout" : "",
 		r->srtp_key ? "srtp.rtp_sink srtp.rtp_src !" : "", r->srtp_key ? "srtcp" : "rtcp",
 		r->srtp_key ? "srtp.rtcp_sink srtp.rtcp_src !" : "",
@@ -405,11 +448,10 @@ static gboolean build(struct receiver *r, GError **error)
 	g_object_set(by_name(r, "rtcpin"), "socket", r->rtcp, NULL);
 	gst_app_sink_set_callbacks(GST_APP_SINK(by_name(r, "out")), &pictures, r, NULL);
 	gst_app_sink_set_callbacks(GST_APP_SINK(by_name(r, "rtcp")), &reports, r, NULL);
-	r->depay = by_name(r, "depay");
+	g_signal_connect(by_name(r, "bin"), "request-pt-map", G_CALLBACK(on_pt_map), r);
 	g_signal_connect(by_name(r, "bin"), "pad-added", G_CALLBACK(on_pad_added), r);
 	probe(by_name(r, "rtp"), "src", on_packet, r);
 	probe(by_name(r, "rtcpin"), "src", on_rtcp, r);
-	probe(r->depay, "sink", on_depay, r);
 	g_signal_emit_by_name(by_name(r, "bin"), "get-internal-session", 0, &r->session);
 	/* Told, since it takes rtpbin seconds to find out: reports would come late until then. */
 	g_object_set(r->session, "rtcp-min-interval", (guint64)RTCP_INTERVAL, "rtcp-reduced-size",

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * paqm-streamer send: source -> paqmh264enc -> rtph264pay -> paqmpacer ->
- * rtpbin -> udpsink. The rate comes from a controller (control/), which hears
- * paqmd, what the peer returns of rates that travel with the stream, and the
- * peer's reports; it reaches the encoder at its next picture.
- * The pacer stands before rtpbin, which notes when each packet has left.
+ * paqm-streamer send: source -> paqmh264enc (or another encoder, adaptor.c) ->
+ * payloader -> paqmpacer -> rtpbin -> udpsink. The rate comes from a controller (control/), which
+ * hears paqmd, what the peer returns of rates that travel with the stream, and the peer's reports;
+ * it reaches the encoder at its next picture. The pacer stands before rtpbin, which notes when each
+ * packet has left.
  */
 #include <gio/gio.h>
 #include <glib-unix.h>
@@ -13,6 +13,7 @@
 #include <gst/rtp/gstrtpbuffer.h>
 #include <string.h>
 
+#include "streamer/adaptor.h"
 #include "streamer/advice.h"
 #include "streamer/carry.h"
 #include "streamer/gstpaqmh264enc.h"
@@ -26,10 +27,13 @@
 /* Probes: often until the first answer, for which the first picture waits so long. */
 #define FIRST_PROBES_MS 20
 #define FIRST_ANSWER_S 1.0
+/* Key frames that the peer asks for are so far apart at least. */
+#define KEY_INTERVAL_NS 500000000
+#define OWN_ENCODER "paqmh264enc"
 #define PROBE_BYTES (28 + PAQM_PROBE_LEN)
 #define FRAMES_HEADER                                                                              \
 	"frame,t_ns,rtp_ts,src_frame,gop,type,qp_base,qp,bytes,wire_bytes,packets,bound_bytes,"    \
-	"allowance_bps"
+	"allowance_bps,width,height"
 #define GOP_HEADER                                                                                 \
 	"gop,t_ns,frames,qp_base,R_bits,r_eff,b_eff,X,overflow,x,e1,e2,R_open,R_temp,Qstar,r_t"
 #define FEEDBACK_HEADER "t_ns,router,cause,value,rate_bps"
@@ -60,6 +64,9 @@ struct sender {
 	GCond cond;
 	gboolean stop;
 	gint64 first_pts; /* of the first picture, running time */
+
+	char *encoder_text;
+	struct adaptor *adaptor; /* of an encoder that is not ours, or NULL */
 
 	const struct ctl_kind *kind;
 	struct rate *rate;
@@ -117,8 +124,12 @@ static guint64 picture_rate(const struct sender *s, double rate)
 static void apply_rate(guint64 rate, gpointer data)
 {
 	struct sender *s = data;
+	guint64 pictures = picture_rate(s, (double)rate);
 
-	g_object_set(s->encoder, "rate", picture_rate(s, (double)rate), NULL);
+	if (s->adaptor)
+		adaptor_rate(s->adaptor, pictures);
+	else
+		g_object_set(s->encoder, "rate", pictures, NULL);
 }
 
 /* Tell the controller the lowest advice in force: of paqmd and of what has been returned. */
@@ -299,14 +310,15 @@ static void on_picture(GstElement *enc, const GstStructure *p, gpointer data)
 	double qp = 0, bound = 0, rate = 0, interval = 0;
 	struct sender *s = data;
 	guint64 pts = 0;
-	int qp_base = 0;
+	int qp_base = 0, width = 0, height = 0;
 
 	(void)enc;
 	gst_structure_get(p, "pts", G_TYPE_UINT64, &pts, "frame", G_TYPE_UINT, &frame, "gop",
 			  G_TYPE_UINT, &gop, "qp-base", G_TYPE_INT, &qp_base, "qp", G_TYPE_DOUBLE,
 			  &qp, "bytes", G_TYPE_UINT, &bytes, "wire-bytes", G_TYPE_UINT, &wire,
 			  "packets", G_TYPE_UINT, &packets, "bound-bytes", G_TYPE_DOUBLE, &bound,
-			  "rate", G_TYPE_DOUBLE, &rate, "interval", G_TYPE_DOUBLE, &interval, NULL);
+			  "rate", G_TYPE_DOUBLE, &rate, "interval", G_TYPE_DOUBLE, &interval,
+			  "width", G_TYPE_INT, &width, "height", G_TYPE_INT, &height, NULL);
 	/* Below the quality floor a picture has two intervals to be sent in. */
 	if (interval > 0 && interval != s->paced) {
 		s->paced = interval;
@@ -322,9 +334,10 @@ static void on_picture(GstElement *enc, const GstStructure *p, gpointer data)
 	s->wire_bytes += wire;
 	if (s->frames_csv)
 		fprintf(s->frames_csv,
-			"%u,%" G_GINT64_FORMAT ",%u,%u,%u,%s,%d,%.2f,%u,%u,%u,%.0f,%.0f\n", frame,
-			wall_ns(s, pts), rtp_ts, index, gop, gst_structure_get_string(p, "type"),
-			qp_base, qp, bytes, wire, packets, bound, rate);
+			"%u,%" G_GINT64_FORMAT ",%u,%u,%u,%s,%d,%.2f,%u,%u,%u,%.0f,%.0f,%d,%d\n",
+			frame, wall_ns(s, pts), rtp_ts, index, gop,
+			gst_structure_get_string(p, "type"), qp_base, qp, bytes, wire, packets,
+			bound, rate, width, height);
 }
 
 struct status {
@@ -359,7 +372,7 @@ static void on_group(GstElement *enc, const GstStructure *g, gpointer data)
 	gst_structure_get(g, "pts", G_TYPE_UINT64, &pts, "gop", G_TYPE_UINT, &gop, "frames",
 			  G_TYPE_INT, &frames, "qp-base", G_TYPE_INT, &qp, "R", G_TYPE_DOUBLE,
 			  &bits, NULL);
-	if (s->gop_csv) {
+	if (s->gop_csv && !s->adaptor) {
 		fprintf(s->gop_csv, "%u,%" G_GINT64_FORMAT ",%d,%d,%.0f", gop, wall_ns(s, pts),
 			frames, qp, bits);
 		for (guint i = 0; i < G_N_ELEMENTS(columns); i++) {
@@ -514,9 +527,22 @@ static char *source_description(struct sender *s, GError **error)
 	return text;
 }
 
+/* Encoder and payloader. */
+static char *coder_description(struct sender *s)
+{
+	const char *own = s->encoder_text ? s->encoder_text : OWN_ENCODER;
+
+	if (s->adaptor)
+		return adaptor_text(s->adaptor);
+	return g_strdup_printf(OWN_ENCODER
+			       " gop=%d qp-min=%d %s rate-max=%" G_GUINT64_FORMAT " name=enc ! "
+			       "rtph264pay name=pay pt=96 config-interval=0 aggregate-mode=none",
+			       s->gop, s->qp_min, own + strlen(OWN_ENCODER), s->rate_max);
+}
+
 static gboolean build(struct sender *s, GRand *rand, GError **error)
 {
-	char *source = source_description(s, error), *host, *text;
+	char *source = source_description(s, error), *coder, *host, *text;
 	GstElement *sink, *pay, *rtcp_sink, *rtcp_src;
 	guint16 port = g_inet_socket_address_get_port(s->dest);
 	GstPad *pad;
@@ -525,20 +551,18 @@ static gboolean build(struct sender *s, GRand *rand, GError **error)
 	if (!source)
 		return FALSE;
 	host = address_host(s->dest);
+	coder = coder_description(s);
 	s->ts_offset = g_rand_int(rand);
 	text = g_strdup_printf(
 		"rtpbin name=bin rtp-profile=avpf %s ! "
-		"paqmh264enc name=enc min-force-key-unit-interval=500000000 gop=%d qp-min=%d "
-		"rate-max=%" G_GUINT64_FORMAT " ! "
-		"rtph264pay name=pay mtu=%d pt=96 config-interval=0 aggregate-mode=none ! "
-		"paqmpacer name=pacer ! %s%sbin.send_rtp_sink_0 %s bin.send_rtp_src_0 ! %s "
+		"%s mtu=%d ! paqmpacer name=pacer ! %s%sbin.send_rtp_sink_0 %s bin.send_rtp_src_0 "
+		"! %s "
 		"udpsink name=rtp host=%s port=%u sync=false async=false close-socket=false "
 		"bin.send_rtcp_src_0 ! %s "
 		"udpsink name=rtcp host=%s port=%u sync=false async=false close-socket=false "
 		"udpsrc name=rtcpin close-socket=false caps=application/x-%s ! %s "
 		"bin.recv_rtcp_sink_0",
-		source, s->gop, s->qp_min, s->rate_max, WIRE_RTP_MTU,
-		s->kind->element ? s->kind->element : "",
+		source, coder, WIRE_RTP_MTU, s->kind->element ? s->kind->element : "",
 		s->kind->element ? " name=estimator ! " : "",
 		s->srtp_key ? "srtpenc name=srtp srtpdec name=srtpin" : "",
 		s->srtp_key ? "srtp.rtp_sink_0 srtp.rtp_src_0 !" : "", host, port,
@@ -548,6 +572,7 @@ static gboolean build(struct sender *s, GRand *rand, GError **error)
 	s->pipeline = gst_parse_launch(text, error);
 	g_free(text);
 	g_free(source);
+	g_free(coder);
 	g_free(host);
 	if (!s->pipeline)
 		return FALSE;
@@ -564,14 +589,19 @@ static gboolean build(struct sender *s, GRand *rand, GError **error)
 	}
 	s->encoder = gst_bin_get_by_name(GST_BIN(s->pipeline), "enc");
 	s->pacer = gst_bin_get_by_name(GST_BIN(s->pipeline), "pacer");
-	g_signal_connect(s->encoder, "picture", G_CALLBACK(on_picture), s);
-	g_signal_connect(s->encoder, "group", G_CALLBACK(on_group), s);
+	g_object_set(s->encoder, "min-force-key-unit-interval", (guint64)KEY_INTERVAL_NS, NULL);
 	pad = gst_element_get_static_pad(s->encoder, "sink");
 	g_signal_connect(pad, "notify::caps", G_CALLBACK(on_caps), s);
 	gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, on_raw_picture, s, NULL);
 	gst_object_unref(pad);
 
 	pay = gst_bin_get_by_name(GST_BIN(s->pipeline), "pay");
+	if (s->adaptor) {
+		adaptor_watch(s->adaptor, s->encoder, pay, on_picture, on_group, s);
+	} else {
+		g_signal_connect(s->encoder, "picture", G_CALLBACK(on_picture), s);
+		g_signal_connect(s->encoder, "group", G_CALLBACK(on_group), s);
+	}
 	g_object_set(pay, "ssrc", (guint)s->ssrc, "timestamp-offset", s->ts_offset, "seqnum-offset",
 		     (gint)(g_rand_int(rand) & 0x7fff), NULL);
 	ok = rate_number_packets(pay, error);
@@ -703,6 +733,18 @@ static gboolean choose_controller(struct sender *s, GError **error)
 	return FALSE;
 }
 
+/* Ours, whatever properties it is given, or one that needs an adaptor. */
+static gboolean choose_encoder(struct sender *s, GError **error)
+{
+	gsize n = strlen(OWN_ENCODER);
+
+	if (!s->encoder_text ||
+	    (!strncmp(s->encoder_text, OWN_ENCODER, n) && strchr(" \t", s->encoder_text[n])))
+		return TRUE;
+	s->adaptor = adaptor_new(s->encoder_text, (guint)s->gop, error);
+	return s->adaptor != NULL;
+}
+
 /* An element that is not there is found before the stream begins. */
 static gboolean need_element(const struct ctl_kind *kind, GError **error)
 {
@@ -742,6 +784,9 @@ static gboolean parse(struct sender *s, int argc, char **argv, GError **error)
 		{"duration", 0, 0, G_OPTION_ARG_DOUBLE, &s->duration, "Stop after so long", "S"},
 		{"gop", 0, 0, G_OPTION_ARG_INT, &s->gop, "Pictures per quantizer group (12)", "N"},
 		{"qp-min", 0, 0, G_OPTION_ARG_INT, &s->qp_min, "Finest quantizer (4)", "N"},
+		{"encoder", 0, 0, G_OPTION_ARG_STRING, &s->encoder_text,
+		 "GStreamer encoder with a live bit rate, and properties of it (" OWN_ENCODER ")",
+		 "ELEMENT"},
 		{"controller", 0, 0, G_OPTION_ARG_STRING, &s->controller,
 		 "What sets the rate (auto); a wrong name lists them", "NAME"},
 		{"seed", 0, 0, G_OPTION_ARG_INT64, &s->seed, "Makes all random choices repeatable",
@@ -914,8 +959,8 @@ int cmd_send(int argc, char **argv)
 	gst_paqm_pacer_register(NULL);
 	if (s.srtp_key_file && !(s.srtp_key = carry_key(s.srtp_key_file, &error)))
 		goto out;
-	if (!need_element(s.kind, &error) || !open_sockets(&s, &error) || !open_logs(&s, &error) ||
-	    !build(&s, rand, &error))
+	if (!need_element(s.kind, &error) || !choose_encoder(&s, &error) ||
+	    !open_sockets(&s, &error) || !open_logs(&s, &error) || !build(&s, rand, &error))
 		goto out;
 	printf("sending to %s from port %u, SSRC %u, %.0f to %.0f kbit/s\n", s.to,
 	       socket_port(s.rtp), (guint32)s.ssrc, s.rate_min / 1e3, s.rate_max / 1e3);
@@ -941,6 +986,7 @@ out:
 	g_clear_object(&s.rtp);
 	g_clear_object(&s.rtcp);
 	g_clear_object(&s.dest);
+	adaptor_free(s.adaptor);
 	y4m_close(&s.y4m);
 	g_free(s.to);
 	g_free(s.source);
@@ -950,6 +996,7 @@ out:
 	g_free(s.log_dir);
 	g_free(s.paqmd);
 	g_free(s.controller);
+	g_free(s.encoder_text);
 	g_free(s.carrier);
 	g_free(s.srtp_key_file);
 	gst_clear_buffer(&s.srtp_key);

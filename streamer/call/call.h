@@ -11,6 +11,7 @@
 #include "streamer/call/link.h"
 #include "streamer/call/offer.h"
 #include "streamer/rate.h"
+#include "streamer/size.h"
 #include "streamer/source.h"
 
 #define SRTP_TAG 10 /* bytes of HMAC-SHA1-80 behind each packet, RFC 3711 */
@@ -33,7 +34,7 @@ struct call_record {
 
 #define CALL_FRAMES_HEADER                                                                         \
 	"frame,t_ns,rtp_ts,src_frame,gop,type,qp_base,qp,bytes,wire_bytes,packets,bound_bytes,"    \
-	"allowance_bps"
+	"allowance_bps,width,height"
 #define CALL_GOP_HEADER                                                                            \
 	"gop,t_ns,frames,qp_base,R_bits,r_eff,b_eff,X,overflow,x,e1,e2,R_open,R_temp,Qstar,r_t"
 #define CALL_FEEDBACK_HEADER "t_ns,router,cause,value,rate_bps"
@@ -72,6 +73,7 @@ struct call {
 	GMainLoop *main;
 	GstElement *pipeline, *bin, *encoder, *pacer, *overlay, *mute;
 	struct call_in in[CALL_MEDIA];
+	struct size size; /* of the peer's pictures */
 	GObject *session[CALL_MEDIA];
 	struct rate *rate;
 	struct advice *advice;

@@ -288,11 +288,14 @@ static gboolean build_in(struct call *c, enum call_media media, GError **error)
 	GstElement *in;
 
 	if (media == CALL_VIDEO)
-		in = row(c, error, "rtph264depay name=depay0 ! avdec_h264 max-threads=1 ! %s%s",
-			 overlay ? "videoconvert ! textoverlay name=overlay valignment=top "
-				   "halignment=left font-desc=\"Sans 8\" ! videoconvert ! "
-				 : "videoconvert ! ",
-			 out);
+		in = row(
+			c, error,
+			"rtph264depay name=depay0 ! avdec_h264 name=dec max-threads=1 ! " SIZE_FIXED
+			" ! %s%s",
+			overlay ? "textoverlay name=overlay valignment=top halignment=left "
+				  "font-desc=\"Sans 8\" ! videoconvert ! "
+				: "",
+			out);
 	else
 		in = row(c, error,
 			 "rtpopusdepay name=depay1 ! opusdec plc=true ! audioconvert ! "
@@ -302,6 +305,8 @@ static gboolean build_in(struct call *c, enum call_media media, GError **error)
 	if (!in)
 		return FALSE;
 	c->in[media].inlet = in;
+	if (media == CALL_VIDEO)
+		size_keep(&c->size, part(c, "dec"), part(c, "size"));
 	probe(part(c, media == CALL_VIDEO ? "depay0" : "depay1"), "sink", call_on_heard, c);
 	probe(part(c, media == CALL_VIDEO ? "vsink" : "asink"), "sink",
 	      media == CALL_VIDEO ? call_on_video_played : call_on_audio_played, c);

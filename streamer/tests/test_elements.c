@@ -25,6 +25,7 @@ struct picture {
 	int qp_base;
 	double qp, bound, rate;
 	guint wire, bytes, gop;
+	gint width, height;
 };
 
 static void on_picture(GstElement *enc, const GstStructure *s, gpointer data)
@@ -36,7 +37,8 @@ static void on_picture(GstElement *enc, const GstStructure *s, gpointer data)
 	fail_unless(gst_structure_get(
 		s, "qp-base", G_TYPE_INT, &p.qp_base, "qp", G_TYPE_DOUBLE, &p.qp, "bound-bytes",
 		G_TYPE_DOUBLE, &p.bound, "rate", G_TYPE_DOUBLE, &p.rate, "wire-bytes", G_TYPE_UINT,
-		&p.wire, "bytes", G_TYPE_UINT, &p.bytes, "gop", G_TYPE_UINT, &p.gop, NULL));
+		&p.wire, "bytes", G_TYPE_UINT, &p.bytes, "gop", G_TYPE_UINT, &p.gop, "width",
+		G_TYPE_INT, &p.width, "height", G_TYPE_INT, &p.height, NULL));
 	p.type = *gst_structure_get_string(s, "type");
 	g_array_append_val(seen->pictures, p);
 }
@@ -93,6 +95,40 @@ static GstBuffer *picture(guint n, guint cut, guint detail)
 	return buf;
 }
 
+static guint32 hash(guint32 x, guint32 y, guint32 seed)
+{
+	guint32 r = (x * 73856093U) ^ (y * 19349663U) ^ (seed * 83492791U);
+
+	r = (r ^ (r >> 13)) * 2654435761U;
+	return (r ^ (r >> 15)) * 2246822519U;
+}
+
+/* Detail of every size, each moving its own way: codes somewhat like nature. */
+static GstBuffer *natural(guint n)
+{
+	static const guint amplitude[] = {30, 20, 16, 20, 30};
+	GstBuffer *buf = gst_buffer_new_allocate(NULL, WIDTH * HEIGHT * 3 / 2, NULL);
+	GstMapInfo map;
+
+	fail_unless(gst_buffer_map(buf, &map, GST_MAP_WRITE));
+	memset(map.data, 128, map.size);
+	for (guint y = 0; y < HEIGHT; y++) {
+		for (guint x = 0; x < WIDTH; x++) {
+			guint sum = 70;
+
+			for (guint o = 0; o < G_N_ELEMENTS(amplitude); o++)
+				sum += (hash((x + n * (o + 2) / 2) >> o, (y + n * o / 3) >> o, o) >>
+					24) *
+				       amplitude[o] / 255;
+			map.data[y * WIDTH + x] = (guint8)sum;
+		}
+	}
+	gst_buffer_unmap(buf, &map);
+	GST_BUFFER_PTS(buf) = gst_util_uint64_scale(n, GST_SECOND, FPS);
+	GST_BUFFER_DURATION(buf) = GST_SECOND / FPS;
+	return buf;
+}
+
 static void encode(GstHarness *h, guint from, guint to, guint cut, guint detail)
 {
 	for (guint n = from; n < to; n++)
@@ -141,6 +177,111 @@ GST_START_TEST(test_exact_quantizer)
 }
 GST_END_TEST;
 
+/*
+ * Sizes follow the commanded quantizer, at the commanded group; no picture is missing and
+ * time does not jump.
+ */
+GST_START_TEST(test_commanded_quantizer)
+{
+	static const gint qp[] = {24, 36, 24, 30, 18};
+	struct seen seen;
+	GstHarness *h = new_encoder(&seen);
+	guint bytes[G_N_ELEMENTS(qp)] = {0};
+	GstBuffer *buf;
+
+	gst_util_set_object_arg(G_OBJECT(h->element), "mode", "gop");
+	gst_util_set_object_arg(G_OBJECT(h->element), "refresh", "idr");
+	for (guint k = 0; k < G_N_ELEMENTS(qp); k++) {
+		/* the wider limit first, so that they never cross */
+		g_object_set(h->element, "qp-min", MIN(qp[k], 18), "qp-max", qp[k], NULL);
+		g_object_set(h->element, "qp-min", qp[k], NULL);
+		if (!k)
+			start(h);
+		encode(h, k * 12, k * 12 + 12, 1000, 120);
+	}
+	fail_unless_equals_int(seen.pictures->len, 12 * G_N_ELEMENTS(qp));
+	for (guint i = 0; i < seen.pictures->len; i++) {
+		struct picture *p = nth(&seen, i);
+
+		fail_unless_equals_int(p->qp_base, qp[i / 12]);
+		fail_unless(fabs(p->qp - qp[i / 12]) < 1e-3);
+		bytes[i / 12] += p->bytes;
+		buf = gst_harness_pull(h);
+		fail_unless_equals_uint64(GST_BUFFER_PTS(buf),
+					  gst_util_uint64_scale(i, GST_SECOND, FPS));
+		gst_buffer_unref(buf);
+	}
+	fail_unless(bytes[4] > bytes[0] && bytes[0] > bytes[3] && bytes[3] > bytes[1]);
+	fail_unless(bytes[2] > 0.9 * bytes[0] && bytes[2] < 1.1 * bytes[0]);
+	finish(h, &seen);
+}
+GST_END_TEST;
+
+/* Bits of each group of a stream whose rate changes every eight groups, per allowance. */
+static void run_groups(double gamma, const double *step, guint steps, double *share)
+{
+	struct seen seen;
+	GstHarness *h = new_encoder(&seen);
+
+	gst_util_set_object_arg(G_OBJECT(h->element), "mode", "gop");
+	gst_util_set_object_arg(G_OBJECT(h->element), "refresh", "idr");
+	g_object_set(h->element, "gamma", gamma, NULL);
+	for (guint n = 0; n < steps * 96; n++) {
+		if (n % 96 == 0)
+			g_object_set(h->element, "rate", (guint64)step[n / 96], NULL);
+		if (!n)
+			start(h);
+		fail_unless_equals_int(gst_harness_push(h, natural(n)), GST_FLOW_OK);
+	}
+	for (guint i = 0; i < steps * 8; i++) {
+		share[i] = 0;
+		for (guint n = i * 12; n < i * 12 + 12; n++)
+			share[i] += nth(&seen, n)->wire * 8.0 / (step[i / 8] * 12 / FPS);
+	}
+	finish(h, &seen);
+}
+
+/*
+ * RA-SVBR alone with a real encoder: the mean over the second to the fifth group after the
+ * one in which the rate changed is within 10 % of the allowance.
+ */
+GST_START_TEST(test_group_step)
+{
+	static const double step[] = {3e6, 1.2e6, 3e6};
+
+	for (guint gamma = 0; gamma < 2; gamma++) {
+		double share[24];
+
+		run_groups(gamma, step, 3, share);
+		for (guint i = 8; i < 24; i += 8) {
+			double mean =
+				(share[i + 2] + share[i + 3] + share[i + 4] + share[i + 5]) / 4;
+
+			fail_unless(fabs(mean - 1) < 0.1, "gamma %u, group %u: %f", gamma, i, mean);
+		}
+	}
+}
+GST_END_TEST;
+
+/* Where bits fall twice as steeply as the model says it swings; an estimate ends that. */
+GST_START_TEST(test_steep_content)
+{
+	static const double step[] = {1e6, 400e3};
+
+	for (guint gamma = 0; gamma < 2; gamma++) {
+		double share[16], low = 100, high = 0;
+
+		run_groups(gamma, step, 2, share);
+		for (guint i = 11; i < 16; i++) {
+			low = fmin(low, share[i]);
+			high = fmax(high, share[i]);
+		}
+		fail_unless(gamma ? high > 4 * low : high < 1.8 * low, "gamma %u: %f to %f", gamma,
+			    low, high);
+	}
+}
+GST_END_TEST;
+
 /* No picture above its bound, no queue above the budget, whatever is shown. */
 GST_START_TEST(test_frame_bound)
 {
@@ -174,7 +315,7 @@ GST_START_TEST(test_key_frame)
 	GstHarness *h = new_encoder(&seen);
 	guint keys = 0, waves = 0;
 
-	g_object_set(h->element, "rate", (guint64)1000000, "refresh", 48, NULL);
+	g_object_set(h->element, "rate", (guint64)1000000, "wave", 48, NULL);
 	start(h);
 	encode(h, 0, 30, 1000, 80);
 	gst_harness_push_upstream_event(
@@ -218,24 +359,114 @@ GST_START_TEST(test_rate_step)
 }
 GST_END_TEST;
 
-/* What cannot be shown well is shown less often, and as often as before when it can. */
+/* Closed groups: an IDR picture begins each, also of a new length, and any that is asked for. */
+GST_START_TEST(test_closed_groups)
+{
+	struct seen seen;
+	GstHarness *h = new_encoder(&seen);
+
+	gst_util_set_object_arg(G_OBJECT(h->element), "refresh", "idr");
+	g_object_set(h->element, "rate", (guint64)1000000, NULL);
+	start(h);
+	encode(h, 0, 30, 1000, 80);
+	gst_harness_push_upstream_event(
+		h, gst_video_event_new_upstream_force_key_unit(GST_CLOCK_TIME_NONE, TRUE, 1));
+	encode(h, 30, 36, 1000, 80);
+	g_object_set(h->element, "gop", 20, NULL);
+	encode(h, 36, 96, 1000, 80);
+	fail_unless_equals_int(seen.pictures->len, 96);
+	for (guint i = 0; i < 96; i++) {
+		gboolean key = i == 30 || (i < 36 ? i % 12 == 0 : (i - 36) % 20 == 0);
+
+		fail_unless_equals_int(nth(&seen, i)->type, key ? 'I' : 'P');
+		fail_unless(nth(&seen, i)->wire <= nth(&seen, i)->bound);
+	}
+	finish(h, &seen);
+}
+GST_END_TEST;
+
+/* Size of the pictures as the next element is told it. */
+static gint told_width(GstHarness *h)
+{
+	GstCaps *caps = gst_pad_get_current_caps(h->sinkpad);
+	gint width = 0;
+
+	fail_unless(gst_structure_get_int(gst_caps_get_structure(caps, 0), "width", &width));
+	gst_caps_unref(caps);
+	return width;
+}
+
+/* A stream that changes its size can be decoded throughout: the sizes that come out. */
+static void check_decoded(GstHarness *h, struct seen *seen)
+{
+	GstHarness *dec = gst_harness_new_parse("h264parse ! avdec_h264 max-threads=1");
+	GstBuffer *buf;
+
+	gst_harness_set_src_caps_str(dec, "video/x-h264,stream-format=byte-stream,alignment=au,"
+					  "framerate=24/1");
+	while ((buf = gst_harness_try_pull(h)))
+		fail_unless_equals_int(gst_harness_push(dec, buf), GST_FLOW_OK);
+	gst_harness_push_event(dec, gst_event_new_eos());
+	for (guint i = 0; i < seen->pictures->len; i++) {
+		struct picture *p = nth(seen, i);
+
+		buf = gst_harness_pull(dec);
+		fail_unless_equals_int(gst_buffer_get_size(buf), p->width * p->height * 3 / 2);
+		gst_buffer_unref(buf);
+	}
+	gst_harness_teardown(dec);
+}
+
+/* What cannot be shown well is shown less often, then smaller, and whole again when it can. */
 GST_START_TEST(test_quality_floor)
 {
 	struct seen seen;
 	GstHarness *h = new_encoder(&seen);
-	guint low, high;
+	guint low, high, small = 0, changes = 0;
 
-	g_object_set(h->element, "rate", (guint64)120000, "half-rate-qp", 38, NULL);
+	g_object_set(h->element, "rate", (guint64)120000, "floor-qp", 38, NULL);
 	start(h);
 	encode(h, 0, 240, 17, 230);
 	low = seen.pictures->len;
-	fail_unless(low > 120 && low < 170, "%u of 240 at a low rate", low);
-	for (guint i = 0; i < low; i++)
-		fail_unless(nth(&seen, i)->wire <= nth(&seen, i)->bound);
+	fail_unless(low > 100 && low < 170, "%u of 240 at a low rate", low);
+	fail_unless_equals_int(nth(&seen, 0)->width, WIDTH);
+	fail_unless_equals_int(told_width(h), WIDTH / 2);
 	g_object_set(h->element, "rate", (guint64)6000000, NULL);
-	encode(h, 240, 480, 17, 40);
+	encode(h, 240, 600, 17, 40);
 	high = seen.pictures->len - low;
-	fail_unless(high > 180, "%u of 240 at a high rate", high);
+	fail_unless(high > 270, "%u of 360 at a high rate", high);
+	fail_unless_equals_int(told_width(h), WIDTH);
+	for (guint i = 0; i < seen.pictures->len; i++) {
+		struct picture *p = nth(&seen, i);
+
+		fail_unless(p->wire <= p->bound);
+		fail_unless(p->height == (p->width == WIDTH ? HEIGHT : HEIGHT / 2));
+		small += p->width == WIDTH / 2;
+		if (i && p->width != nth(&seen, i - 1)->width) {
+			/* nothing of another size can be referred to */
+			fail_unless_equals_int(p->type, 'I');
+			changes++;
+		}
+	}
+	fail_unless(small > 40, "%u small pictures", small);
+	fail_unless_equals_int(changes, 2);
+	check_decoded(h, &seen);
+	finish(h, &seen);
+}
+GST_END_TEST;
+
+/* 52 means never, however coarse. */
+GST_START_TEST(test_no_floor)
+{
+	struct seen seen;
+	GstHarness *h = new_encoder(&seen);
+
+	g_object_set(h->element, "rate", (guint64)120000, "floor-qp", 52, NULL);
+	start(h);
+	encode(h, 0, 120, 17, 230);
+	fail_unless(seen.pictures->len > 90, "%u of 120", seen.pictures->len);
+	for (guint i = 0; i < seen.pictures->len; i++)
+		fail_unless_equals_int(nth(&seen, i)->width, WIDTH);
 	finish(h, &seen);
 }
 GST_END_TEST;
@@ -308,11 +539,16 @@ static Suite *paqm_suite(void)
 	gst_paqm_h264_enc_register(NULL);
 	gst_paqm_pacer_register(NULL);
 	tcase_add_test(tc, test_exact_quantizer);
+	tcase_add_test(tc, test_commanded_quantizer);
+	tcase_add_test(tc, test_group_step);
+	tcase_add_test(tc, test_steep_content);
 	tcase_add_test(tc, test_frame_bound);
 	tcase_add_test(tc, test_key_frame);
 	tcase_add_test(tc, test_rate_step);
 	tcase_add_test(tc, test_cbr);
+	tcase_add_test(tc, test_closed_groups);
 	tcase_add_test(tc, test_quality_floor);
+	tcase_add_test(tc, test_no_floor);
 	tcase_add_test(tc, test_pacer);
 	return s;
 }

@@ -73,6 +73,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         run(program, Path(name))
         carriers(program, Path(name))
+        encoders(program, Path(name))
+        quality_floor(program, Path(name))
     usage(program)
     print("loopback: all checks hold")
 
@@ -211,6 +213,71 @@ def carriers(program: str, tmp: Path) -> None:
         check(int(frames[0]["allowance_bps"]) > 1_800_000, f"{name}: {frames[0]}")
 
 
+def stream(program: str, tmp: Path, options: list[str], output: str = "") -> tuple[Path, Path]:
+    """The clip, sent and received; the directories of both ends' logs."""
+    port, send, recv = free_port(), tmp / "es", tmp / "er"
+    receiver = subprocess.Popen(
+        [program, "recv", "--listen", f"127.0.0.1:{port}", "--log", str(recv),
+         *(["--output", output] if output else [])],
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert receiver.stdout
+    check(receiver.stdout.readline().startswith("listening"), "the receiver did not start")
+    done = subprocess.run(
+        [program, "send", "--to", f"127.0.0.1:{port}", "--source", str(tmp / "clip.y4m"), "--loop",
+         "--paqmd", "none", "--controller", "fixed", "--log", str(send), *options],
+        check=False,
+    )  # fmt: skip
+    check(done.returncode == 0, f"{options}: the sender's exit status")
+    subprocess.run(["sleep", "1"], check=True)
+    receiver.send_signal(signal.SIGINT)
+    check(receiver.wait(60) == 0, f"{options}: the receiver's exit status")
+    return send, recv
+
+
+def has_element(name: str) -> bool:
+    return subprocess.run(["gst-inspect-1.0", "--exists", name], check=False).returncode == 0
+
+
+def encoders(program: str, tmp: Path) -> None:
+    """Encoders of others: what they made arrives and is decoded, and the log adds up."""
+    named = ["x264enc", "x264enc speed-preset=veryfast", "openh264enc", "vp8enc", "vp9enc"]
+    named += ["paqmh264enc refresh=idr"]
+    for encoder in named:
+        if not has_element(encoder.split()[0]):
+            print(f"not installed: {encoder}")
+            continue
+        send, recv = stream(program, tmp, ["--encoder", encoder, "--rate-max", "500kbit",
+                                           "--duration", "3"])  # fmt: skip
+        frames, packets = rows(send / "frames.csv"), rows(recv / "rx.csv")
+        check(len(frames) > 20, f"{encoder}: {len(frames)} pictures")
+        check([d["rtp_ts"] for d in rows(recv / "decoded.csv")] == [f["rtp_ts"] for f in frames],
+              f"{encoder}: decoded pictures")  # fmt: skip
+        check(sum(int(p["wire_bytes"]) for p in packets) == sum(int(f["wire_bytes"])
+              for f in frames), f"{encoder}: wire bytes")  # fmt: skip
+        check(len(packets) == sum(int(f["packets"]) for f in frames), f"{encoder}: packets")
+        check(max(int(p["wire_bytes"]) for p in packets) <= 1200, f"{encoder}: packet size")
+        check(frames[0]["type"] == "I", f"{encoder}: {frames[0]}")
+        keys = [int(f["frame"]) for f in frames if f["type"] == "I"]
+        if encoder.startswith("paqm"):
+            check(keys == list(range(0, len(frames), 12)), f"{encoder}: key frames {keys}")
+
+
+def quality_floor(program: str, tmp: Path) -> None:
+    """Pictures that become fewer and smaller: all are decoded, the recording keeps its size."""
+    output = tmp / "floor.y4m"
+    send, recv = stream(program, tmp, ["--encoder", "paqmh264enc floor-qp=12", "--rate-max",
+                                       "300kbit", "--duration", "8"], str(output))  # fmt: skip
+    frames, decoded = rows(send / "frames.csv"), rows(recv / "decoded.csv")
+    sizes = [(f["rtp_ts"], f["width"], f["height"]) for f in frames]
+    check([(d["rtp_ts"], d["width"], d["height"]) for d in decoded] == sizes, "decoded sizes")
+    check(sizes[0][1:] == ("320", "192") and sizes[-1][1:] == ("160", "96"), f"sizes {sizes}")
+    with output.open("rb") as f:
+        check(f.readline().startswith(b"YUV4MPEG2 W320 H192 "), "the recording's size")
+        body = output.stat().st_size - f.tell()
+    check(body == len(frames) * (WIDTH * HEIGHT * 3 // 2 + 6), "pictures of the recording")
+
+
 def usage(program: str) -> None:
     """Mistakes on the command line: status 2 and a message that names them."""
     for arguments, word in (
@@ -224,6 +291,11 @@ def usage(program: str) -> None:
           "--srtp-key", "/dev/null"], "--carrier probe"),
         (["send", "--to", "127.0.0.1:9", "--source", "test", "--srtp-key", "/dev/null"],
          "60 hexadecimal"),
+        (["send", "--to", "127.0.0.1:9", "--source", "test", "--encoder", "no264enc"], "no264enc"),
+        (["send", "--to", "127.0.0.1:9", "--source", "test", "--encoder", "x264enc ! tee"],
+         "one installed"),
+        (["send", "--to", "127.0.0.1:9", "--source", "test", "--encoder", "identity"], "VP8"),
+        (["send", "--to", "127.0.0.1:9", "--source", "test", "--encoder", "x264enc no=1"], "no"),
         (["recv", "--listen", "127.0.0.1:9", "--return", "x"], "tmmbr"),
         (["recv"], "--listen"),
         (["play"], "play"),
