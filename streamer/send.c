@@ -543,6 +543,7 @@ static char *coder_description(struct sender *s)
 static gboolean build(struct sender *s, GRand *rand, GError **error)
 {
 	char *source = source_description(s, error), *coder, *host, *text;
+	GError *wrong = NULL;
 	GstElement *sink, *pay, *rtcp_sink, *rtcp_src;
 	guint16 port = g_inet_socket_address_get_port(s->dest);
 	GstPad *pad;
@@ -569,12 +570,18 @@ static gboolean build(struct sender *s, GRand *rand, GError **error)
 		s->srtp_key ? "srtp.rtcp_sink_0 srtp.rtcp_src_0 !" : "", host, port + 1,
 		s->srtp_key ? "srtcp" : "rtcp",
 		s->srtp_key ? "srtpin.rtcp_sink srtpin.rtcp_src !" : "");
-	s->pipeline = gst_parse_launch(text, error);
+	s->pipeline = gst_parse_launch(text, &wrong);
 	g_free(text);
 	g_free(source);
 	g_free(coder);
 	g_free(host);
-	if (!s->pipeline)
+	if (wrong && s->encoder_text)
+		g_set_error(error, USAGE_ERROR, 0, "--encoder '%s': %s", s->encoder_text,
+			    wrong->message);
+	else if (wrong)
+		g_propagate_error(error, g_steal_pointer(&wrong));
+	g_clear_error(&wrong);
+	if (!s->pipeline || (error && *error))
 		return FALSE;
 
 	if (s->srtp_key) {

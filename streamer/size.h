@@ -6,7 +6,8 @@
 #include <gst/gst.h>
 
 /* Elements between a decoder and what shows or records its pictures. */
-#define SIZE_FIXED "videoconvert name=pictures ! videoscale add-borders=false ! capsfilter name=size"
+#define SIZE_FIXED                                                                                 \
+	"videoconvert name=pictures ! videoscale add-borders=false ! capsfilter name=size"
 
 /* The decoder's own size. */
 struct size {
