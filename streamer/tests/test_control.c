@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/paqm_law.h"
 #include "streamer/control/nada.h"
 #include "streamer/control/tfrc.h"
 
@@ -539,6 +540,82 @@ static void test_advised(void)
 	ctl_free(c);
 }
 
+static double noise(void)
+{
+	static uint64_t r = 0x9E3779B97F4A7C15ULL;
+	double sum = -6;
+
+	for (int i = 0; i < 12; i++) {
+		r ^= r << 13;
+		r ^= r >> 7;
+		r ^= r << 17;
+		sum += (double)(r >> 11) / 9007199254740992.0;
+	}
+	return sum;
+}
+
+/*
+ * Parking lot of the sender's specification, section 3.1: three links of 10 Mbit/s, two flows
+ * over all of them, two over each alone. The routers' own law, unsynchronized periods of 0.5 s,
+ * flows that send now more, now less than they may. With a state per router the long flows
+ * get what the short ones get; with the smallest step applied to one rate they would starve.
+ */
+static void test_parking(double spread)
+{
+	enum { LINKS = 3, FLOWS = 8, STEP_MS = 100, PERIOD_MS = 500, SECONDS = 1500 };
+	static const struct ctl_params p = {.rate_min = 10e3, .rate_max = 10e6, .packet = 1000};
+	const struct paqm_outer_params gains = {.alpha_q24 = PAQM_Q24(75, 100),
+						.beta_q24 = PAQM_Q24(35, 100),
+						.md_min_q24 = PAQM_Q24(1, 10),
+						.forced_md = 1};
+	struct paqm_ecf_vars vars[LINKS] = {{0}};
+	double queue[LINKS] = {0}, arrived[LINKS] = {0}, got[FLOWS] = {0}, mean_long, mean_short;
+	struct ctl *c[FLOWS];
+	uint32_t seq = 0;
+
+	for (int f = 0; f < FLOWS; f++)
+		c[f] = ctl_new(&ctl_ecf, &p, 0);
+	for (int ms = 0; ms < 1000 * SECONDS; ms += STEP_MS) {
+		double now = ms / 1000.0;
+
+		for (int f = 0; f < FLOWS; f++) {
+			double rate = ctl_rate(c[f], now) * fmax(0, 1 + spread * noise());
+
+			for (int l = 0; l < LINKS; l++)
+				if (f < 2 || (f - 2) / 2 == l)
+					arrived[l] += rate * STEP_MS / 1000;
+			if (ms > 300 * SECONDS)
+				got[f] += rate;
+		}
+		for (int l = 0; l < LINKS; l++) {
+			struct paqm_outer_in in = {9500000, 0, 0, 6000, 1000 * PERIOD_MS, 4};
+			struct paqm_ecf_out out;
+			float value;
+
+			if ((ms + l * 200) % PERIOD_MS)
+				continue;
+			queue[l] = fmax(0, queue[l] + arrived[l] - 10e6 * PERIOD_MS / 1000);
+			in.rate = (uint64_t)(arrived[l] * 1000 / PERIOD_MS);
+			in.backlog = (uint32_t)(queue[l] / 8);
+			arrived[l] = 0;
+			out = paqm_ecf_step(&vars[l], &gains, &in);
+			memcpy(&value, &out.value, sizeof(value));
+			seq++;
+			for (int f = 0; f < FLOWS; f++)
+				if (f < 2 || (f - 2) / 2 == l)
+					ctl_advise(c[f], now,
+						   &(struct ctl_advice){1e6, (double)value,
+									(uint64_t)l + 1, seq});
+		}
+	}
+	mean_long = (got[0] + got[1]) / 2;
+	mean_short = (got[2] + got[3] + got[4] + got[5] + got[6] + got[7]) / 6;
+	TRUE("the long ones get as much", mean_long > 0.9 * mean_short);
+	TRUE("and not more", mean_long < 1.05 * mean_short);
+	for (int f = 0; f < FLOWS; f++)
+		ctl_free(c[f]);
+}
+
 /* Whatever reports say: the rate stays within its limits, and it is a number. */
 static void test_hostile(void)
 {
@@ -585,6 +662,10 @@ int main(void)
 	test_nada();
 	test_auto();
 	test_advised();
+	test_parking(0);
+	test_parking(0.05);
+	test_parking(0.15);
+	test_parking(0.3);
 	test_hostile();
 	TRUE("the default", ctl_kinds[0] == &ctl_auto && ctl_find("tfrc") == &ctl_tfrc);
 	TRUE("unknown", !ctl_find("none"));
