@@ -16,7 +16,7 @@
 #define UDP_IP 28
 
 static const struct codec codecs[] = {
-	{"video/x-h264", 96, "H264", "rtph264pay config-interval=-1 aggregate-mode=none",
+	{"video/x-h264", CODEC_H264_PT, "H264", "rtph264pay config-interval=-1 aggregate-mode=none",
 	 "rtph264depay", "avdec_h264 max-threads=1"},
 	{"video/x-vp8", 98, "VP8", "rtpvp8pay picture-id-mode=15-bit", "rtpvp8depay", "vp8dec"},
 	{"video/x-vp9", 99, "VP9", "rtpvp9pay picture-id-mode=15-bit", "rtpvp9depay", "vp9dec"},

@@ -9,6 +9,8 @@
 
 #include <gst/gst.h>
 
+#define CODEC_H264_PT 96
+
 /* A coding that is carried over RTP; the payload type tells it to the receiver. */
 struct codec {
 	const char *caps; /* of an encoder's output */

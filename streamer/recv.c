@@ -155,6 +155,15 @@ static GstFlowReturn on_report(GstAppSink *sink, gpointer data)
 	return GST_FLOW_OK;
 }
 
+/* RFC 6184 section 5.2, mode 1; at any other type the depayloader would give up. */
+static gboolean is_h264(GstRTPBuffer *rtp)
+{
+	const guint8 *payload = gst_rtp_buffer_get_payload(rtp);
+	guint type = gst_rtp_buffer_get_payload_len(rtp) > 0 ? payload[0] & 31U : 0;
+
+	return (type >= 1 && type <= 24) || type == 28;
+}
+
 /*
  * Carry the RTP time stamp through the decoder as presentation time: nothing
  * behind this point plays in time, and the decoder hands it back untouched.
@@ -169,6 +178,10 @@ static GstPadProbeReturn on_depay(GstPad *pad, GstPadProbeInfo *info, gpointer d
 	info->data = buf;
 	if (!gst_rtp_buffer_map(buf, GST_MAP_READ, &rtp))
 		return GST_PAD_PROBE_OK;
+	if (gst_rtp_buffer_get_payload_type(&rtp) == CODEC_H264_PT && !is_h264(&rtp)) {
+		gst_rtp_buffer_unmap(&rtp);
+		return GST_PAD_PROBE_DROP;
+	}
 	if (!r->have_ext)
 		r->rtp_ext = (1ULL << 32) | gst_rtp_buffer_get_timestamp(&rtp);
 	else
@@ -285,6 +298,19 @@ static gboolean build_decoder(struct receiver *r, const struct codec *codec)
 	return TRUE;
 }
 
+/* A stream that nobody wants must not stop the others, as one without an end would. */
+static void ignore(struct receiver *r, GstPad *pad)
+{
+	GstElement *nowhere = gst_element_factory_make("fakesink", NULL);
+	GstPad *sink = gst_element_get_static_pad(nowhere, "sink");
+
+	g_object_set(nowhere, "sync", FALSE, "async", FALSE, NULL);
+	gst_bin_add(GST_BIN(r->pipeline), nowhere);
+	gst_element_sync_state_with_parent(nowhere);
+	gst_pad_link(pad, sink);
+	gst_object_unref(sink);
+}
+
 static void on_pad_added(GstElement *bin, GstPad *pad, gpointer data)
 {
 	const struct codec *codec;
@@ -296,16 +322,16 @@ static void on_pad_added(GstElement *bin, GstPad *pad, gpointer data)
 	if (sscanf(GST_PAD_NAME(pad), "recv_rtp_src_%u_%u_%u", &session, &ssrc, &pt) != 3)
 		return;
 	codec = codec_of_payload(pt);
-	if (!codec) {
-		g_printerr("paqm-streamer: a stream of unknown payload type %u; ignored\n", pt);
+	if (!codec || r->inlet) {
+		g_printerr(codec ? "paqm-streamer: a second stream arrives on this port; ignored\n"
+				 : "paqm-streamer: a stream of an unknown payload type; ignored\n");
+		ignore(r, pad);
 		return;
 	}
-	if (r->inlet) {
-		g_printerr("paqm-streamer: a second stream arrives on this port; ignored\n");
+	if (!build_decoder(r, codec)) {
+		ignore(r, pad);
 		return;
 	}
-	if (!build_decoder(r, codec))
-		return;
 	sink = gst_element_get_static_pad(r->inlet, "sink");
 	if (gst_pad_link(pad, sink) != GST_PAD_LINK_OK)
 		g_printerr("paqm-streamer: the stream is not %s over RTP\n", codec->name);

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import random
 import subprocess
 import sys
 import time
@@ -19,13 +20,30 @@ from statistics import mean
 TOP = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "kernel" / "lab-tests"))
 import carriers  # noqa: E402
-from test_loopback import write_clip  # noqa: E402
 
 ENCODERS = ("paqmh264enc", "x264enc", "openh264enc", "vp8enc", "vp9enc")
 HIGH, LOW = 700, 350  # kbit/s
-STEPS = (7.0, 14.0)  # s of the stream
-SECONDS = 21.0
+STEPS = (8.0, 16.0)  # s of the stream
+SECONDS = 24.0
 SETTLED = 4.0  # s after a step; VBV and key frames of other encoders take seconds
+WIDTH, HEIGHT, FRAMES = 320, 192, 96
+
+
+def write_noise(path: Path) -> None:
+    """Weak noise that moves, and a part of it new in each picture: takes any rate it is given."""
+    dice = random.Random(3)
+    weak = bytes(120 + (n & 15) for n in range(256))
+    rows = [dice.randbytes(WIDTH + 4 * FRAMES).translate(weak) for _ in range(HEIGHT + FRAMES)]
+    chroma = bytes([128]) * (WIDTH * HEIGHT // 2)
+    with path.open("wb") as file:
+        file.write(f"YUV4MPEG2 W{WIDTH} H{HEIGHT} F24:1 Ip C420jpeg\n".encode())
+        for n in range(FRAMES):
+            file.write(b"FRAME\n")
+            for y in range(HEIGHT):
+                fresh = (y // 16 + n) % 12 == 0
+                file.write(dice.randbytes(WIDTH).translate(weak) if fresh
+                           else rows[y + n // 2][2 * n : 2 * n + WIDTH])
+            file.write(chroma)
 
 
 def follow(build: Path, encoder: str) -> None:
@@ -38,20 +56,19 @@ def follow(build: Path, encoder: str) -> None:
                         "bandwidth", f"{rate}kbit")
     time.sleep(begin + SECONDS + 2 - time.time())
     stream.finish()
-    pictures = stream.rows("send", "frames.csv")
-    carriers.check(f"{encoder}: all pictures were decoded",
-                   [row["rtp_ts"] for row in stream.rows("recv", "decoded.csv")]
-                   == [row["rtp_ts"] for row in pictures])
+    sent = len(stream.rows("send", "frames.csv"))
+    # Only our own encoder keeps every picture within what the bottleneck can take.
+    carriers.within(f"{encoder}: pictures decoded of those sent",
+                    len(stream.rows("recv", "decoded.csv")) / sent,
+                    1 if encoder == ENCODERS[0] else 0.9, 1)
     told = stream.rows("send", "feedback.csv")
     for first, last, limit in ((0.0, STEPS[0], HIGH), (*STEPS, LOW), (STEPS[1], SECONDS, HIGH)):
         rates = [float(row["rate_bps"]) for row in told
-                 if begin + first + 1 < int(row["t_ns"]) / 1e9 < begin + last]
-        # The clip does not need more than some 500 kbit/s at the finest quantizer of some.
-        carriers.within(f"{encoder}: told at {limit} kbit/s", mean(rates) / 1000, 0.85 * limit,
+                 if begin + first + SETTLED < int(row["t_ns"]) / 1e9 < begin + last]
+        carriers.within(f"{encoder}: told at {limit} kbit/s", mean(rates) / 1000, 0.6 * limit,
                         limit)
         share = stream.received(first + SETTLED, last) / mean(rates)
-        carriers.within(f"{encoder}: sent of what it was told at {limit} kbit/s", share,
-                        0.5 if limit == HIGH else 0.75, 1.05)
+        carriers.within(f"{encoder}: sent of what it was told at {limit} kbit/s", share, 0.8, 1.05)
 
 
 def main() -> int:
@@ -64,7 +81,7 @@ def main() -> int:
     for module in ("paqm_feedback.ko", "sch_paqm.ko"):
         carriers.run("insmod", str(modules / module))
     carriers.network()
-    write_clip(carriers.CLIP)
+    write_noise(carriers.CLIP)
     for encoder in args.encoder or ENCODERS:
         known = subprocess.run(["gst-inspect-1.0", "--exists", encoder], check=False).returncode
         if known and encoder != ENCODERS[0]:

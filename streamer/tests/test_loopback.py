@@ -9,6 +9,7 @@ with them. No figure depends on how fast the machine is.
 
 import csv
 import os
+import random
 import signal
 import socket
 import struct
@@ -75,6 +76,7 @@ def main() -> None:
         carriers(program, Path(name))
         encoders(program, Path(name))
         quality_floor(program, Path(name))
+        foreign(program, Path(name))
     usage(program)
     print("loopback: all checks hold")
 
@@ -276,6 +278,44 @@ def quality_floor(program: str, tmp: Path) -> None:
         check(f.readline().startswith(b"YUV4MPEG2 W320 H192 "), "the recording's size")
         body = output.stat().st_size - f.tell()
     check(body == len(frames) * (WIDTH * HEIGHT * 3 // 2 + 6), "pictures of the recording")
+
+
+def foreign(program: str, tmp: Path) -> None:
+    """Packets of strangers between those of the stream: it goes on as if they were not there."""
+    port, send, recv = free_port(), tmp / "fs", tmp / "fr"
+    receiver = subprocess.Popen(
+        [program, "recv", "--listen", f"127.0.0.1:{port}", "--log", str(recv)],
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert receiver.stdout
+    check(receiver.stdout.readline().startswith("listening"), "the receiver did not start")
+    dice, count = random.Random(5), 0
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as between:
+        between.bind(("127.0.0.1", 0))
+        between.settimeout(0.2)
+        sender = subprocess.Popen(
+            [program, "send", "--to", f"127.0.0.1:{between.getsockname()[1]}", "--source",
+             str(tmp / "clip.y4m"), "--paqmd", "none", "--duration", "3", "--log", str(send)],
+        )  # fmt: skip
+        while sender.poll() is None:
+            try:
+                between.sendto(between.recv(2048), ("127.0.0.1", port))
+            except TimeoutError:
+                continue
+            count += 1
+            if count < 20:
+                continue
+            kind = dice.choice((96, 96, 98, 99, 120))
+            head = struct.pack(">BBHII", 0x80, kind | 0x80, count, 7, 1000 + kind + count % 3)
+            between.sendto(head + dice.randbytes(50), ("127.0.0.1", port))
+            between.sendto(dice.randbytes(dice.randrange(40)), ("127.0.0.1", port))
+    check(sender.returncode == 0, "strangers: the sender's exit status")
+    subprocess.run(["sleep", "1"], check=True)
+    receiver.send_signal(signal.SIGINT)
+    check(receiver.wait(60) == 0, "strangers: the receiver's exit status")
+    check(count > 40, f"strangers: {count} packets")
+    frames, decoded = rows(send / "frames.csv"), rows(recv / "decoded.csv")
+    check([d["rtp_ts"] for d in decoded] == [f["rtp_ts"] for f in frames], "strangers: pictures")
 
 
 def usage(program: str) -> None:
