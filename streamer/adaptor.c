@@ -13,6 +13,12 @@
 
 /* How much of a picture's share of headers enters the mean. */
 #define SHARE_GAIN 0.05
+/* An encoder that keeps sending more than it was told is told less: so much of the excess
+ * of each group, down to this share of the rate. A gap in the pictures counts no longer than GAP.
+ */
+#define EXCESS_GAIN 0.3
+#define TRIM_MIN 0.6
+#define GAP (GST_SECOND / 2)
 #define UDP_IP 28
 
 static const struct codec codecs[] = {
@@ -53,14 +59,15 @@ struct adaptor {
 	GMutex lock;
 	guint64 rate; /* told last */
 	double share; /* of the wire's bytes that the encoder's own are */
+	double trim;  /* against excess */
 
 	/* streaming thread: the picture in the payloader, and the group */
-	guint64 pts;
+	guint64 pts, last_pts;
 	guint frame, bytes, wire, packets;
 	gint width, height;
 	gboolean key;
 	guint gop, pictures;
-	double bits;
+	double bits, allowed;
 };
 
 const struct codec *codec_of_payload(guint pt)
@@ -155,6 +162,7 @@ struct adaptor *adaptor_new(const char *text, guint group, GError **error)
 	a->text = g_strdup(text);
 	a->group = group;
 	a->share = (double)WIRE_FU / WIRE_IP_PACKET;
+	a->trim = 1;
 	if (factory)
 		loaded = gst_plugin_feature_load(GST_PLUGIN_FEATURE(factory));
 	if (!loaded || strchr(text, '!')) {
@@ -195,7 +203,7 @@ static void tell(struct adaptor *a)
 	gint64 units;
 
 	g_mutex_lock(&a->lock);
-	units = (gint64)((double)a->rate * a->share / a->unit);
+	units = (gint64)((double)a->rate * a->share * a->trim / a->unit);
 	g_mutex_unlock(&a->lock);
 	g_value_init(&value, G_TYPE_INT64);
 	g_value_set_int64(&value, MAX(units, 1));
@@ -220,8 +228,13 @@ static void end_group(struct adaptor *a)
 
 	a->ended(a->enc, s, a->data);
 	gst_structure_free(s);
+	if (a->allowed > 0) {
+		double excess = MIN(a->bits / a->allowed - 1, 1);
+
+		a->trim = CLAMP(a->trim * (1 - EXCESS_GAIN * excess), TRIM_MIN, 1);
+	}
 	a->pictures = 0;
-	a->bits = 0;
+	a->bits = a->allowed = 0;
 	tell(a);
 }
 
@@ -245,6 +258,9 @@ static void end_picture(struct adaptor *a)
 	a->picture(a->enc, s, a->data);
 	gst_structure_free(s);
 	a->bits += 8.0 * a->wire;
+	if (a->frame > 1)
+		a->allowed += (double)rate * (double)MIN(a->pts - a->last_pts, GAP) / GST_SECOND;
+	a->last_pts = a->pts;
 	if (++a->pictures >= a->group)
 		end_group(a);
 	a->bytes = a->wire = a->packets = 0;

@@ -48,6 +48,7 @@
 #define RISE_AFTER 6
 #define SIDE_MIN 96 /* no picture is made smaller than this, either way */
 #define QP_REF 31
+#define QP_NO_FIT 52 /* coarser than any: a picture that has to be simplified, or left out */
 
 /* What is given up, step by step: pictures first, then their size. To climb back pictures
  * must be finer than the floor by more than the climb will cost: twice as many pictures
@@ -538,12 +539,11 @@ static bool may_fall(const struct h264_enc *enc)
  */
 static void judge_quality(struct h264_enc *enc)
 {
-	/* When not one fitted they are as coarse as can be. */
-	double qp = enc->coded ? enc->coded_qp / enc->coded : 51;
+	double qp = enc->coded ? enc->coded_qp / enc->coded : QP_NO_FIT;
 	int way = 0;
 
 	enc->coded_qp = enc->coded = 0;
-	if (enc->cfg.mode != H264_MODE_TRIM)
+	if (enc->cfg.mode != H264_MODE_TRIM || enc->cfg.floor_qp >= QP_NO_FIT)
 		return;
 	if (qp > enc->cfg.floor_qp && may_fall(enc))
 		way = 1;
@@ -599,6 +599,11 @@ static void leave_out(struct h264_enc *enc, const struct budget *b, bool key,
 	enc->key_due |= key;
 	budget_sent(&enc->budget, &enc->budget_params, b, 0, true);
 	end_picture(enc, 0, enc->ra.q, out);
+}
+
+static bool over(const struct h264_output *out, const struct budget *b)
+{
+	return out->pic.bound > 0 && out->pic.wire > b->bound;
 }
 
 /**
@@ -659,21 +664,18 @@ bool h264_encode(struct h264_enc *enc, const uint8_t *const source[3], const int
 	in.i_type = key || enc->fresh ? X264_TYPE_IDR : X264_TYPE_AUTO;
 	if (!encode_once(enc, &in, &b, out))
 		return false;
-	for (int block = 4; block <= 64 && out->pic.bound > 0 && out->pic.wire > b.bound;
-	     block *= 2) {
+	enc->coded++;
+	enc->coded_qp += over(out, &b) ? QP_NO_FIT : out->pic.qp;
+	for (int block = 4; block <= 64 && over(out, &b); block *= 2) {
 		in.i_type = X264_TYPE_IDR;
 		if (!simplify(enc, &in.img, plane, stride, block) ||
 		    !encode_once(enc, &in, &b, out))
 			return false;
 	}
-
-	if (out->pic.bound > 0 && out->pic.wire > b.bound) {
+	if (over(out, &b)) {
 		leave_out(enc, &b, true, out);
 		return true;
 	}
-
-	enc->coded_qp += out->pic.qp;
-	enc->coded++;
 	learn(enc, &b, &out->pic);
 	end_picture(enc, out->pic.wire, out->pic.qp, out);
 	enc->frame++;

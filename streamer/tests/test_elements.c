@@ -455,6 +455,26 @@ GST_START_TEST(test_quality_floor)
 }
 GST_END_TEST;
 
+/* Pictures that have to be simplified to fit are below any floor, whatever their quantizer. */
+GST_START_TEST(test_floor_of_what_does_not_fit)
+{
+	struct seen seen;
+	GstHarness *h = new_encoder(&seen);
+	guint keys = 0;
+
+	g_object_set(h->element, "rate", (guint64)20000, NULL);
+	start(h);
+	for (guint n = 0; n < 240; n++)
+		fail_unless_equals_int(gst_harness_push(h, natural(n)), GST_FLOW_OK);
+	fail_unless_equals_int(told_width(h), WIDTH / 2);
+	fail_unless(seen.pictures->len > 60, "%u of 240", seen.pictures->len);
+	for (guint i = seen.pictures->len - 40; i < seen.pictures->len; i++)
+		keys += nth(&seen, i)->type == 'I';
+	fail_unless(keys <= 1, "%u of the last 40 began afresh", keys);
+	finish(h, &seen);
+}
+GST_END_TEST;
+
 /* 52 means never, however coarse. */
 GST_START_TEST(test_no_floor)
 {
@@ -548,6 +568,7 @@ static Suite *paqm_suite(void)
 	tcase_add_test(tc, test_cbr);
 	tcase_add_test(tc, test_closed_groups);
 	tcase_add_test(tc, test_quality_floor);
+	tcase_add_test(tc, test_floor_of_what_does_not_fit);
 	tcase_add_test(tc, test_no_floor);
 	tcase_add_test(tc, test_pacer);
 	return s;
