@@ -9,16 +9,17 @@
 #include <math.h>
 
 #define PRIO 1.0
-#define XREF 0.005 /* half of RFC 8698's, as QEPS */
+/* Less than RFC 8698's 10, 10, 120 and 50 ms: queues are emptied here, not balanced. */
+#define XREF 0.003
 #define KAPPA 0.5
 #define ETA 2.0
 #define TAU 0.5
 #define DELTA 0.1
 #define LOGWIN 0.5
-#define QEPS 0.005
-#define DFILT 0.090 /* RFC 8698: 0.120; two pictures are enough */
+#define QEPS 0.004
+#define DFILT 0.080
 #define GAMMA_MAX 0.5
-#define QBOUND 0.050
+#define QBOUND 0.030
 #define MULTILOSS 7
 #define QTH 0.050
 #define LAMBDA 0.5
@@ -30,7 +31,7 @@
  * when there has been none for a while.
  */
 #define CEILING 0.95
-#define PROBE 2.0
+#define PROBE 3.0
 #define PROBE_FASTER 0.03 /* per second, of the ceiling and second */
 /* Nor this: one answer to a queue that begins, or to an overload, instead of many small
  * steps, which leave a queue standing and are too slow for a router that drops what

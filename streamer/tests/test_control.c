@@ -148,8 +148,12 @@ static void test_tfrc(void)
 struct path {
 	struct ctl *c;
 	double now, rate;
+	double next; /* when the next packet is sent */
 	uint64_t seq;
-	double delay; /* s of queue */
+	double delay;	 /* s of queue */
+	double capacity; /* bit/s of a bottleneck with a queue of its own; 0: none */
+	double busy;	 /* until when it is */
+	double queue;	 /* longest wait there since it was last set to 0 */
 	bool (*keeps)(uint64_t seq);
 	struct fb_packet last[FB_REPORT];
 	size_t n_last;
@@ -179,9 +183,15 @@ static void path_run(struct path *p, double seconds, bool reports)
 
 	while (p->now < end - 1e-9) {
 		double from = p->now, gap = 8 * 1000 / p->rate;
+		double t = fmax(from, p->next);
 		size_t n = 0;
 
-		for (double t = from; t < from + 0.04 - 1e-9 && n < FB_REPORT; t += gap, p->seq++)
+		for (; t < from + 0.04 - 1e-9 && n < FB_REPORT; t += gap, p->seq++) {
+			if (p->capacity > 0) {
+				p->queue = fmax(p->queue, p->busy - t);
+				p->busy = fmax(p->busy, t) + 8 * 1000 / p->capacity;
+				p->delay = p->busy - t;
+			}
 			p->last[n++] = (struct fb_packet){
 				.seq = p->seq,
 				.sent = t,
@@ -189,6 +199,8 @@ static void path_run(struct path *p, double seconds, bool reports)
 				.size = 1000,
 				.received = p->keeps(p->seq),
 			};
+		}
+		p->next = t;
 		p->now = from + 0.04;
 		p->n_last = n;
 		ctl_sent(p->c, p->now, 1000 * n);
@@ -405,6 +417,40 @@ static void test_nada(void)
 	SAME("rest", ctl_rate(p.c, 30.5), 2.55e6);
 	TRUE("a second of silence", ctl_rate(p.c, 31.4) == 2.55e6);
 	SAME("long silence", ctl_rate(p.c, 60), 300e3);
+	ctl_free(p.c);
+}
+
+/* A bottleneck that it fills by itself: the queue is emptied, not balanced. */
+static void test_nada_queue(void)
+{
+	static struct path p;
+	double sent;
+
+	path_init(&p, &ctl_nada);
+	p.capacity = 2e6;
+	path_run(&p, 5, true);
+	p.queue = 0;
+	sent = (double)p.seq;
+	path_run(&p, 60, true);
+	TRUE("most of it is used", 8000 * ((double)p.seq - sent) > 0.9 * 60 * 2e6);
+	TRUE("short queue", p.queue < 0.015);
+	/* Half of it goes to others. */
+	p.capacity = 1e6;
+	path_run(&p, 0.6, true);
+	TRUE("answered", p.rate < 1e6);
+	path_run(&p, 1.4, true);
+	p.queue = 0;
+	path_run(&p, 0.4, true);
+	TRUE("drained", p.queue < 0.01);
+	path_run(&p, 20, true);
+	p.queue = 0;
+	sent = (double)p.seq;
+	path_run(&p, 30, true);
+	TRUE("most of the half is used", 8000 * ((double)p.seq - sent) > 0.85 * 30 * 1e6);
+	TRUE("short queue of the half", p.queue < 0.009);
+	p.capacity = 2e6;
+	path_run(&p, 12, true);
+	TRUE("and all again", p.rate > 1.7e6);
 	ctl_free(p.c);
 }
 
@@ -660,6 +706,7 @@ int main(void)
 	test_feedback();
 	test_tfrc_reports();
 	test_nada();
+	test_nada_queue();
 	test_auto();
 	test_advised();
 	test_parking(0);
