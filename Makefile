@@ -13,7 +13,8 @@
 #	make trace		64 trace flows through one bottleneck (out/trace)
 #	make bench-daemon	paqmd: 10,000 flows, 64 routers, memory, latency (root)
 #	make bench-encoder	the encoder beside x264enc while the rate falls and rises (slow)
-#	make streamer-checks	rate controllers on queues with and without advice, TFRC's bands (slow)
+#	make streamer-checks	rate controllers on queues with and without advice, TFRC's bands (slow;
+#				SEEDS="1 2 3": the first two with each of these)
 #	make call-demo		a recorded call of two minutes and its report (out/call)
 #	make gcc-element	optional: GStreamer's Google congestion control (Rust; once)
 #	make tdc-kernel		the kernel's own cases for qdiscs, without and with the module (slow)
@@ -126,7 +127,7 @@ bench-encoder: build
 
 .PHONY: gcc-element streamer-checks
 streamer-checks: build gcc-element
-	@streamer/lab/streamer_checks.py --build $(BUILD) --out out/streamer
+	@streamer/lab/streamer_checks.py --build $(BUILD) --out out/streamer --seeds $(or $(SEEDS),1)
 
 gcc-element:
 	@setup/gcc-element/build.sh
