@@ -12,9 +12,10 @@ message | record | request | keys | offline | conf) ;;
 	exit 2
 	;;
 esac
-here=$(cd "$(dirname "$0")" && pwd)
-src=$here/..
-out=${FUZZ_OUT:-$src/../out/fuzz}/$1
+top=$(cd "$(dirname "$0")/../.." && pwd)
+cd "$top" # names relative to it: wherever the tree lies, the same program comes of it
+src=feedback-daemon
+out=${FUZZ_OUT:-$top/out/fuzz}/$1
 cc=${CC:-clang}
 command -v "$cc" >/dev/null || {
 	echo "$0: no compiler '$cc': install clang and its libFuzzer runtime, or set CC" >&2
@@ -23,8 +24,9 @@ command -v "$cc" >/dev/null || {
 mkdir -p "$out/corpus"
 # shellcheck disable=SC2046 # flags are words
 "$cc" -std=gnu17 -g -O2 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
-	-DENGINE_FLOWS=16 -DENGINE_HASH=16U -DPAQM_VERSION='"fuzz"' -I"$src/.." -o "$out/fuzz" "$here/fuzz_$1.c" \
+	-ffile-prefix-map="$top=." -DENGINE_FLOWS=16 -DENGINE_HASH=16U -DPAQM_VERSION='"fuzz"' \
+	-I. -o "$out/fuzz" "$src/fuzz/fuzz_$1.c" \
 	"$src/ring.c" "$src/allow.c" "$src/keys.c" "$src/engine.c" "$src/record.c" "$src/request.c" \
 	"$src/offline.c" "$src/conf.c" "$src/filter.c" \
 	$(pkg-config --cflags --libs jansson)
-exec "$src/../setup/fuzz-run.sh" "$out" "${2:-60}" -max_len=1024 corpus "$here/corpus/$1"
+exec "$top/setup/fuzz-run.sh" "$out" "${2:-60}" -max_len=1024 corpus "$top/$src/fuzz/corpus/$1"

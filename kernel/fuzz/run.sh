@@ -7,7 +7,7 @@
 # Usage: run.sh classify|inband [SECONDS]
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-top=$here/../..
+top=$(cd "$here/../.." && pwd)
 target=${1:-}
 case $target in
 classify) sources=cases.c ;;
@@ -29,7 +29,8 @@ build() { # sanitizers, program, sources
 	program=$2
 	shift 2
 	(cd "$here" && "$cc" -std=gnu17 -g -O2 -fsanitize="$sanitizers" \
-		-fno-sanitize-recover=undefined -I"$here/shim" -I"$top" -I"$top/kernel" \
+		-fno-sanitize-recover=undefined -ffile-prefix-map="$top=." \
+		-Ishim -I../.. -I.. \
 		-o "$out/$program" "$@")
 }
 # shellcheck disable=SC2086 # words

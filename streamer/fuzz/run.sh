@@ -12,9 +12,10 @@ rtph264 | ladder | offer) ;;
 	exit 2
 	;;
 esac
-here=$(cd "$(dirname "$0")" && pwd)
-src=$here/..
-out=${FUZZ_OUT:-$src/../out/fuzz}/$1
+top=$(cd "$(dirname "$0")/../.." && pwd)
+cd "$top" # names relative to it: wherever the tree lies, the same program comes of it
+src=streamer
+out=${FUZZ_OUT:-$top/out/fuzz}/$1
 cc=${CC:-clang}
 command -v "$cc" >/dev/null || {
 	echo "$0: no compiler '$cc': install clang and its libFuzzer runtime, or set CC" >&2
@@ -23,7 +24,8 @@ command -v "$cc" >/dev/null || {
 mkdir -p "$out/corpus"
 # shellcheck disable=SC2046 # flags are words
 "$cc" -std=gnu17 -D_GNU_SOURCE -g -O2 -fsanitize=fuzzer,address,undefined \
-	-fno-sanitize-recover=undefined -I"$src/.." -o "$out/fuzz" "$here/fuzz_$1.c" \
+	-fno-sanitize-recover=undefined -ffile-prefix-map="$top=." -I. -o "$out/fuzz" \
+	"$src/fuzz/fuzz_$1.c" \
 	"$src/trace/rtph264.c" "$src/trace/ladder.c" "$src/call/offer.c" "$src/options.c" \
 	$(pkg-config --cflags --libs gio-unix-2.0 jansson) -lm
-exec "$src/../setup/fuzz-run.sh" "$out" "${2:-60}" -max_len=2048 corpus "$here/corpus/$1"
+exec "$top/setup/fuzz-run.sh" "$out" "${2:-60}" -max_len=2048 corpus "$top/$src/fuzz/corpus/$1"
