@@ -45,6 +45,7 @@ enum guess { GUESS_PAYLOAD, GUESS_PACKET, GUESS_ROUTER, GUESS_FOREIGN, GUESSES }
 static const char *const guesses[GUESSES] = {"payload", "packet", "router", "foreign"};
 
 static uint64_t state;
+static uint16_t own_port; /* of the flow in the template */
 
 /* xorshift64* (Vigna 2016) */
 static uint64_t draw(void)
@@ -77,6 +78,7 @@ static uint32_t any_source(void)
 static void forge(uint8_t *frame, uint32_t len, enum guess what, uint32_t number)
 {
 	uint8_t *ip = frame + 14, *icmp = ip + IP_HDR, *obj = frame + len - PAQM_OBJ_LEN;
+	uint16_t port;
 
 	paqm_put32(ip + 12, any_source());
 	paqm_put32(obj + 20, number);
@@ -91,7 +93,10 @@ static void forge(uint8_t *frame, uint32_t len, enum guess what, uint32_t number
 		fill(frame + RTP + 12, 16);
 		break;
 	case GUESS_FOREIGN:
-		paqm_put16(frame + QUOTE + 20, (uint16_t)(1024 + 2 * (draw() >> 49)));
+		do
+			port = (uint16_t)(draw() >> 48);
+		while (port == own_port); /* that would be no other flow */
+		paqm_put16(frame + QUOTE + 20, port);
 		break;
 	case GUESSES:
 		break;
@@ -186,6 +191,7 @@ int main(int argc, char **argv)
 		frame[0][6 + i] = i ? (uint8_t)i : 2;
 	}
 	paqm_put16(frame[0] + 12, ETH_P_IP);
+	own_port = paqm_get16(frame[0] + QUOTE + 20);
 	for (i = 1; i < BATCH; i++)
 		memcpy(frame[i], frame[0], len);
 	fd = open_device(argv[1]);
