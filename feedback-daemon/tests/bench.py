@@ -23,11 +23,12 @@ from e2e import ROUTER_IP, SENDER_IP, Namespaces, Trial
 from process import children, status
 
 FLOWS, ROUTERS, SECONDS = 10_000, 64, 15
-# quiet: as many messages as a host with a few hundred flows gets, after each flow has sent so much
-# that the memory for digests is used up; full: as many messages as the
-# load on two slow processors can make without falling behind
-RATES = {"quiet": (1_000, 130), "full": (4_000, 0)}
-MIB_MAX, P99_MS_MAX = 64.0, 1.0
+# Messages a second, packets of each flow beforehand, most ms of the p99. quiet: as many messages as
+# a host with a few hundred flows gets, after each flow has sent so much that the memory for digests
+# is used up; lots: beyond 10,000 paqmd reads once a millisecond (capture.c: FLOOD_*).
+RUNS = {"quiet": (1_000, 130, 1.0), "full": (4_000, 0, 1.0), "fast": (9_000, 0, 1.0),
+        "lots": (20_000, 0, 5.0)}  # fmt: skip
+MIB_MAX = 64.0
 
 
 def cpu_s(pid: int) -> float:
@@ -72,7 +73,8 @@ def checks_of(name: str, f: dict[str, Any]) -> list[dict[str, Any]]:
         (f"{name}_believed", f["believed"] / f["sent"], 0.999, "of the messages",
          f["believed"] >= 0.999 * f["sent"]),
         (f"{name}_memory", f["rss_mib"], MIB_MAX, "MiB", f["rss_mib"] <= MIB_MAX),
-        (f"{name}_latency_p99", f["p99_ms"], P99_MS_MAX, "ms", 0 < f["p99_ms"] <= P99_MS_MAX),
+        (f"{name}_latency_p99", f["p99_ms"], RUNS[name][2], "ms",
+         0 < f["p99_ms"] <= RUNS[name][2]),
     ]  # fmt: skip
     return [
         {"name": row[0], "value": row[1], "limit": row[2], "unit": row[3], "pass": row[4]}
@@ -101,7 +103,7 @@ def main() -> int:
             trial.media.close()
             trial.command.remove("-v")
             try:
-                for name, (rate, burst) in RATES.items():
+                for name, (rate, burst, _) in RUNS.items():
                     load = str(part.parent / "libpaqmclient" / "bench_load")
                     figures = measure(trial, load, rate, burst)
                     result["runs"][name] = figures
