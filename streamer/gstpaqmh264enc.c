@@ -11,6 +11,13 @@
  * are at their end, pictures become fewer and then smaller ("floor-qp"). The signal "picture"
  * reports each picture, "group" each group, as a #GstStructure, from the streaming thread.
  *
+ * paqm-picture: pts (running time, ns), frame (number of coded pictures before), gop (its
+ * group), type (I: IDR, R: begins a wave, P), qp-base (of the group), qp (mean of the picture),
+ * bytes, wire-bytes (with the headers of its packets), packets, bound-bytes (on the wire at
+ * most; 0: none), rate (bit/s in force), interval (s until the next coded picture), width, height.
+ * paqm-group: pts, gop, frames, qp-base, and RA-SVBR's figures in bits per group: R (sent),
+ * r-eff (mean allowance), b-eff, X, overflow, x, e1, e2, R-open, R-temp, Q-star, r-t; gamma.
+ *
  * Over the network, and into a file with closed groups of one quantizer each:
  *
  * |[

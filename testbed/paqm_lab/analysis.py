@@ -373,7 +373,8 @@ def encoder_figures(run: Run, flows: dict[str, Figures]) -> Figures:
             continue
         logged = True
         frames += table.rows
-        beyond = int((table["wire_bytes"] > table["bound_bytes"]).sum())
+        bound = table["bound_bytes"]  # 0: the encoder has none
+        beyond = int(((bound > 0) & (table["wire_bytes"] > bound)).sum())
         over += beyond
         gop = table.integers("gop")
         several = metrics.gops_with_mixed_base(gop, table["qp_base"])
