@@ -455,6 +455,76 @@ GST_START_TEST(test_quality_floor)
 }
 GST_END_TEST;
 
+/* Decode a stream without one of its pictures; the pictures that come out. */
+static GPtrArray *decode_without(GPtrArray *stream, guint missing)
+{
+	GstHarness *dec = gst_harness_new_parse("h264parse ! avdec_h264 max-threads=1");
+	GPtrArray *out = g_ptr_array_new_with_free_func((GDestroyNotify)gst_buffer_unref);
+	GstBuffer *buf;
+
+	gst_harness_set_src_caps_str(dec, "video/x-h264,stream-format=byte-stream,alignment=au,"
+					  "framerate=24/1");
+	for (guint i = 0; i < stream->len; i++)
+		if (i != missing)
+			fail_unless_equals_int(
+				gst_harness_push(dec, gst_buffer_ref(g_ptr_array_index(stream, i))),
+				GST_FLOW_OK);
+	gst_harness_push_event(dec, gst_event_new_eos());
+	while ((buf = gst_harness_try_pull(dec)))
+		g_ptr_array_add(out, buf);
+	gst_harness_teardown(dec);
+	return out;
+}
+
+static gboolean same_picture(GPtrArray *a, GPtrArray *b, guint from_end)
+{
+	GstBuffer *x = g_ptr_array_index(a, a->len - 1 - from_end);
+	GstBuffer *y = g_ptr_array_index(b, b->len - 1 - from_end);
+	GstMapInfo map;
+	gboolean same;
+
+	fail_unless(gst_buffer_map(x, &map, GST_MAP_READ));
+	same = gst_buffer_memcmp(y, 0, map.data, map.size) == 0;
+	gst_buffer_unmap(x, &map);
+	return same;
+}
+
+/* After a lost picture two waves restore every pixel, without a key frame; so does a group. */
+GST_START_TEST(test_refresh_heals)
+{
+	static const char *const refresh[] = {"intra", "idr"};
+
+	for (guint k = 0; k < 2; k++) {
+		GPtrArray *stream =
+			g_ptr_array_new_with_free_func((GDestroyNotify)gst_buffer_unref);
+		GPtrArray *whole, *holed;
+		struct seen seen;
+		GstHarness *h = new_encoder(&seen);
+
+		gst_util_set_object_arg(G_OBJECT(h->element), "refresh", refresh[k]);
+		g_object_set(h->element, "rate", (guint64)1500000, "wave", 24, NULL);
+		start(h);
+		for (guint n = 0; n < 96; n++)
+			fail_unless_equals_int(gst_harness_push(h, natural(n)), GST_FLOW_OK);
+		for (guint n = 0; n < 96; n++)
+			g_ptr_array_add(stream, gst_harness_pull(h));
+		for (guint n = 1; k == 0 && n < 96; n++)
+			fail_unless(nth(&seen, n)->type != 'I');
+		whole = decode_without(stream, G_MAXUINT);
+		holed = decode_without(stream, 40);
+		fail_unless_equals_int(whole->len, 96);
+		fail_unless(!same_picture(whole, holed, 96 - 1 - 42), "nothing was lost");
+		/* 40 is in the second wave, the third and the fourth end at 71 and 95 */
+		fail_unless(same_picture(whole, holed, k ? 96 - 1 - 48 : 0), "%s does not heal",
+			    refresh[k]);
+		g_ptr_array_unref(whole);
+		g_ptr_array_unref(holed);
+		g_ptr_array_unref(stream);
+		finish(h, &seen);
+	}
+}
+GST_END_TEST;
+
 /* Pictures that have to be simplified to fit are below any floor, whatever their quantizer. */
 GST_START_TEST(test_floor_of_what_does_not_fit)
 {
@@ -567,6 +637,7 @@ static Suite *paqm_suite(void)
 	tcase_add_test(tc, test_rate_step);
 	tcase_add_test(tc, test_cbr);
 	tcase_add_test(tc, test_closed_groups);
+	tcase_add_test(tc, test_refresh_heals);
 	tcase_add_test(tc, test_quality_floor);
 	tcase_add_test(tc, test_floor_of_what_does_not_fit);
 	tcase_add_test(tc, test_no_floor);
