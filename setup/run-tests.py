@@ -153,6 +153,8 @@ def main() -> int:
             "carriers", [*guest, "kernel/lab-tests/carriers.py", "--build", args.build]),
         "handover": lambda: marked(
             "handover", [*guest, "streamer/lab/handover.py", "--build", args.build]),
+        "encoders": lambda: marked(
+            "encoders", [*guest, "streamer/lab/lab_encoders.py", "--build", args.build]),
         "acceptance": lambda: marked(
             "acceptance", ["kernel/lab-tests/spec.py", "run", "--build", args.build]),
         "multirouter": lambda: marked(

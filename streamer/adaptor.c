@@ -37,10 +37,12 @@ static const struct kind {
 	 "tune=zerolatency speed-preset=faster vbv-buf-capacity=120 key-int-max=240"},
 	{"openh264enc", "bitrate", 1, "rate-control=bitrate complexity=low gop-size=240"},
 	{"vp8enc", "target-bitrate", 1,
-	 "deadline=1 cpu-used=8 end-usage=cbr buffer-size=240 buffer-initial-size=120 "
+	 "deadline=1 cpu-used=8 lag-in-frames=0 end-usage=cbr buffer-size=240 "
+	 "buffer-initial-size=120 "
 	 "buffer-optimal-size=120 undershoot=95 overshoot=15 keyframe-max-dist=240"},
 	{"vp9enc", "target-bitrate", 1,
-	 "deadline=1 cpu-used=8 end-usage=cbr buffer-size=240 buffer-initial-size=120 "
+	 "deadline=1 cpu-used=8 lag-in-frames=0 end-usage=cbr buffer-size=240 "
+	 "buffer-initial-size=120 "
 	 "buffer-optimal-size=120 undershoot=95 overshoot=15 keyframe-max-dist=240"},
 };
 

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from statistics import mean
+from statistics import mean, median
 
 TOP = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "kernel" / "lab-tests"))
@@ -56,10 +56,14 @@ def follow(build: Path, encoder: str) -> None:
                         "bandwidth", f"{rate}kbit")
     time.sleep(begin + SECONDS + 2 - time.time())
     stream.finish()
-    sent = len(stream.rows("send", "frames.csv"))
+    captured = {row["rtp_ts"]: int(row["t_ns"]) for row in stream.rows("send", "frames.csv")}
+    decoded = stream.rows("recv", "decoded.csv")
+    late = median((int(row["t_ns"]) - captured[row["rtp_ts"]]) / 1e6 for row in decoded)
+    carriers.within(f"{encoder}: median age of a picture when it is decoded, ms", late, 10,
+                    60 if encoder == ENCODERS[0] else 200)
     # Only our own encoder keeps every picture within what the bottleneck can take.
     carriers.within(f"{encoder}: pictures decoded of those sent",
-                    len(stream.rows("recv", "decoded.csv")) / sent,
+                    len(decoded) / len(captured),
                     1 if encoder == ENCODERS[0] else 0.9, 1)
     told = stream.rows("send", "feedback.csv")
     for first, last, limit in ((0.0, STEPS[0], HIGH), (*STEPS, LOW), (STEPS[1], SECONDS, HIGH)):
