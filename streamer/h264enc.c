@@ -41,8 +41,8 @@
 /* Row control may miss its hard limit slightly: keep clear of the bound. */
 #define BOUND_MARGIN 0.98
 #define VBV_FRAMES 1.09
-/* Quality floor: groups in a row that must be too coarse before more is given up, or
- * fine enough before some of it returns.
+/* Quality floor: groups in a row that must be too coarse before more is given up (of what
+ * does not fit at all one is enough), or fine enough before some of it returns.
  */
 #define FALL_AFTER 3
 #define RISE_AFTER 6
@@ -551,7 +551,7 @@ static void judge_quality(struct h264_enc *enc)
 		way = -1;
 	enc->groups = way == enc->way ? enc->groups + 1 : 1;
 	enc->way = way;
-	if (!way || enc->groups < (way > 0 ? FALL_AFTER : RISE_AFTER))
+	if (!way || enc->groups < (way < 0 ? RISE_AFTER : qp > 51 ? 1 : FALL_AFTER))
 		return;
 	enc->way = 0;
 	enc->step += way;

@@ -19,6 +19,7 @@ import argparse
 import csv
 import hashlib
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -47,6 +48,10 @@ ROWS = {
     "x264enc": "x264enc speed-preset=faster tune=zerolatency threads=1",
     "x264enc-120ms": "x264enc speed-preset=faster tune=zerolatency threads=1 vbv-buf-capacity=120",
 }
+# What the quality floor does, and what happens without (not judged).
+FLOOR_CLIPS = ("bunny", "call")
+FLOOR_RATES = (60_000, 120_000, 240_000)
+FLOOR_ROWS = ("paqmh264enc", "paqmh264enc floor-qp=52")
 # Six people in a call: one recording, forwards and backwards, each picture of it elsewhere in time.
 GALLERY = (
     "setsar=1,format=yuv420p,split[x][y];[y]reverse[z];[x][z]concat=n=2,loop=3:size=240,"
@@ -136,7 +141,8 @@ class Clip:
 def psnr(film: Clip, stream: Path, coded: list[bool]) -> float:
     """Mean luma PSNR of what a receiver without loss shows."""
     size = film.width * film.height
-    command = [clip.ffmpeg_exe(), "-nostdin", "-v", "error", "-i", str(stream), "-f", "rawvideo",
+    command = [clip.ffmpeg_exe(), "-nostdin", "-v", "error", "-i", str(stream),
+               "-vf", f"scale={film.width}:{film.height}", "-f", "rawvideo",
                "-pix_fmt", "yuv420p", "-fps_mode", "passthrough", "-"]
     total, shown = 0.0, np.zeros(size, np.uint8)
     with subprocess.Popen(command, stdout=subprocess.PIPE) as decoder:
@@ -202,6 +208,21 @@ def measure(tool: Path, film: Clip, element: str, home: Path, repeats: int) -> d
     }
 
 
+def below_floor(tool: Path, film: Clip, rate: int, element: str, home: Path) -> dict[str, Any]:
+    """A stream at a rate that the clip's size and frame rate are too much for."""
+    done = subprocess.run([str(tool), str(film.path), str(rate), str(home / "stream"), element],
+                          capture_output=True, text=True)
+    if done.returncode:
+        raise LabError(f"{tool.name}: {done.stderr.strip()}")
+    with (home / "stream.csv").open() as file:
+        coded = [row["coded"] != "0" for row in csv.DictReader(file)]
+    stream = (home / "stream.h264").read_bytes()
+    starts = (at.end() for at in re.finditer(b"\0\0\1", stream))
+    return {"rate": rate, "element": element, "coded": sum(coded),
+            "keys": sum(stream[at] & 31 == 5 for at in starts),
+            "psnr_y": psnr(film, home / "stream.h264", coded) if any(coded) else None}
+
+
 def checks_of(name: str, rows: dict[str, Any]) -> list[dict[str, Any]]:
     mine, slow = rows["paqm"], rows["x264enc-120ms"]
     listed = [
@@ -242,8 +263,17 @@ def main() -> int:
                   f"{'/'.join(f'{100 * e:+.1f}' for e in figures['step_error_from_100_ms'])} %  "
                   f"PSNR {figures['psnr_y']:.2f} dB  {figures['cpu_ms_per_picture']:.2f} ms",
                   flush=True)
+        floor = []
+        for rate in FLOOR_RATES if name in FLOOR_CLIPS else ():
+            for element in FLOOR_ROWS:
+                with tempfile.TemporaryDirectory() as home:
+                    figures = below_floor(args.tool, film, rate, element, Path(home))
+                floor.append(figures)
+                print(f"{name:<6} {rate / 1000:.0f} kbit/s {element}: {figures['coded']} of "
+                      f"{film.frames} pictures, {figures['keys']} key, PSNR "
+                      f"{figures['psnr_y'] or 0:.2f} dB", flush=True)
         clips[name] = {"frames": film.frames, "width": film.width, "height": film.height,
-                       "rate": str(film.rate), "rows": rows}
+                       "rate": str(film.rate), "rows": rows, "floor": floor}
         checks += checks_of(name, rows)
     for check in checks:
         print(f"{'ok' if check['pass'] else 'not ok'} {check['variant']} {check['name']}: "
