@@ -15,6 +15,7 @@
 #	make bench-encoder	the encoder beside x264enc while the rate falls and rises (slow)
 #	make streamer-checks	rate controllers on queues with and without advice, TFRC's bands (slow;
 #				SEEDS="1 2 3": the first two with each of these)
+#	make interlace		2D-interlaced coding: its cost, and what it saves (out/interlace)
 #	make call-demo		a recorded call of two minutes and its report (out/call)
 #	make gcc-element	optional: GStreamer's Google congestion control (Rust; once)
 #	make tdc-kernel		the kernel's own cases for qdiscs, without and with the module (slow)
@@ -114,6 +115,11 @@ trace: build
 .PHONY: bench-daemon
 bench-daemon: build
 	@feedback-daemon/tests/bench.py --out out/bench-daemon $(BUILD)
+
+.PHONY: interlace
+interlace: build
+	@PYTHONPATH=testbed PYTHONDONTWRITEBYTECODE=1 "$(CACHE)/venv/bin/python" \
+		streamer/lab/interlace.py --build $(BUILD) --out out/interlace
 
 .PHONY: call-demo
 call-demo: build

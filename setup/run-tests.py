@@ -155,6 +155,8 @@ def main() -> int:
             "handover", [*guest, "streamer/lab/handover.py", "--build", args.build]),
         "encoders": lambda: marked(
             "encoders", [*guest, "streamer/lab/lab_encoders.py", "--build", args.build]),
+        "repair": lambda: marked(
+            "repair", [*guest, "streamer/tests/lab_repair.py", "--build", args.build]),
         "acceptance": lambda: marked(
             "acceptance", ["kernel/lab-tests/spec.py", "run", "--build", args.build]),
         "multirouter": lambda: marked(

@@ -65,6 +65,11 @@ struct advice *advice_new(const char *path, const struct advice_flow *flow, advi
 	return a;
 }
 
+gboolean advice_connected(const struct advice *a)
+{
+	return a && !paqm_client_trouble(a->client);
+}
+
 void advice_status(struct advice *a, guint64 wire_bps, guint gop, guint qp)
 {
 	int err = paqm_client_status(a->client, a->flow, wire_bps, gop, qp);

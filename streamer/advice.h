@@ -36,6 +36,9 @@ struct advice_flow {
 struct advice *advice_new(const char *path, const struct advice_flow *flow, advice_fn fn,
 			  gpointer data);
 
+/* paqmd is there: advice may come. */
+gboolean advice_connected(const struct advice *a);
+
 /* What the sender made of the advice, for paqmctl. */
 void advice_status(struct advice *a, guint64 wire_bps, guint gop, guint qp);
 void advice_free(struct advice *a);

@@ -10,6 +10,12 @@
  * The last packet leaves before the next frame is due. When the encoder was
  * late, the next frame is spread over less than an interval, but never less
  * than 0.7 of it, until the delay is made good.
+ *
+ * Two kinds of packets belong to no frame. Packets of another payload type in
+ * the same stream that come behind the marker (forward error correction) go out
+ * in order, in the part of the interval that #GstPaqmPacer:reserve keeps free for
+ * them. Packets of another stream (retransmissions, RFC 4588) go out at once, in
+ * between, at the pace of the last frame.
  */
 #include "streamer/gstpaqmpacer.h"
 
@@ -34,39 +40,73 @@ struct _GstPaqmPacer {
 
 	GMutex lock;
 	GCond cond;
-	GQueue queue; /* of struct item, ready to go */
-	GQueue frame; /* of GstBuffer, waiting for the marker */
-	gint64 busy;  /* the last frame occupies the link until then */
+	GQueue queue;	/* of struct item, ready to go */
+	GQueue frame;	/* of GstBuffer, waiting for the marker */
+	gint64 busy;	/* the last frame occupies the link until then */
+	gint64 again;	/* the last packet of another stream, too */
+	double pace;	/* of the last frame, us per byte */
+	gboolean known; /* what pictures are: */
+	guint32 ssrc;
+	guint8 pt;
+	guint reserve; /* percent */
 	gboolean flushing;
 	GstFlowReturn flow;
 	guint64 interval; /* ns */
 	guint64 wire_bytes;
 	guint64 packets;
+	guint64 repair_bytes; /* of these, what was no picture */
 	gboolean slack_set;
 };
 
 G_DEFINE_TYPE(GstPaqmPacer, gst_paqm_pacer, GST_TYPE_ELEMENT)
 
-enum { PROP_0, PROP_INTERVAL, PROP_WIRE_BYTES, PROP_PACKETS };
+enum {
+	PROP_0,
+	PROP_INTERVAL,
+	PROP_RESERVE,
+	PROP_WIRE_BYTES,
+	PROP_PACKETS,
+	PROP_REPAIR_BYTES,
+};
+
+enum kind { PICTURE, BEHIND, AGAIN };
 
 static GstStaticPadTemplate sink_template = GST_STATIC_PAD_TEMPLATE(
 	"sink", GST_PAD_SINK, GST_PAD_ALWAYS, GST_STATIC_CAPS("application/x-rtp"));
 static GstStaticPadTemplate src_template = GST_STATIC_PAD_TEMPLATE(
 	"src", GST_PAD_SRC, GST_PAD_ALWAYS, GST_STATIC_CAPS("application/x-rtp"));
 
-static void push_item(GstPaqmPacer *self, GstMiniObject *object, gint64 due)
+static struct item *new_item(GstMiniObject *object, gint64 due)
 {
 	struct item *it = g_new(struct item, 1);
 
 	it->object = object;
 	it->due = due;
-	g_queue_push_tail(&self->queue, it);
+	return it;
+}
+
+static void push_item(GstPaqmPacer *self, GstMiniObject *object, gint64 due)
+{
+	g_queue_push_tail(&self->queue, new_item(object, due));
+}
+
+/* Before whatever is due later. */
+static void insert_item(GstPaqmPacer *self, GstMiniObject *object, gint64 due)
+{
+	GList *l = self->queue.head;
+
+	while (l && ((struct item *)l->data)->due <= due)
+		l = l->next;
+	if (l)
+		g_queue_insert_before(&self->queue, l, new_item(object, due));
+	else
+		push_item(self, object, due);
 }
 
 /* Give every packet of the collected frame its time. Called with the lock held. */
 static void schedule_frame(GstPaqmPacer *self)
 {
-	gint64 interval = self->interval / GST_USECOND;
+	gint64 interval = (gint64)(self->interval / GST_USECOND) * 100 / (100 + self->reserve);
 	gint64 now = g_get_monotonic_time();
 	gint64 start = MAX(now, self->busy);
 	gint64 span = CLAMP(now + interval - start, interval * MIN_SPREAD_PERCENT / 100, interval);
@@ -78,25 +118,60 @@ static void schedule_frame(GstPaqmPacer *self)
 	while ((buf = g_queue_pop_head(&self->frame))) {
 		guint64 size = gst_buffer_get_size(buf) + UDP_IP_HEADERS;
 
-		push_item(self, GST_MINI_OBJECT_CAST(buf), start + span * before / total);
+		insert_item(self, GST_MINI_OBJECT_CAST(buf), start + span * before / total);
 		before += size;
 		self->wire_bytes += size;
 		self->packets++;
 	}
 	self->busy = start + span;
+	if (total)
+		self->pace = (double)span / total;
 	g_cond_broadcast(&self->cond);
 }
 
-static gboolean has_marker(GstBuffer *buf)
+/* Give a packet outside of the frames its time. Called with the lock held. */
+static void schedule_repair(GstPaqmPacer *self, GstBuffer *buf, enum kind kind)
 {
-	guint8 byte = 0;
+	guint64 size = gst_buffer_get_size(buf) + UDP_IP_HEADERS;
+	gint64 *busy = kind == BEHIND ? &self->busy : &self->again;
+	gint64 due = MAX(*busy, g_get_monotonic_time());
 
-	return gst_buffer_extract(buf, 1, &byte, 1) == 1 && (byte & 0x80);
+	if (kind == BEHIND)
+		push_item(self, GST_MINI_OBJECT_CAST(buf), due);
+	else
+		insert_item(self, GST_MINI_OBJECT_CAST(buf), due);
+	*busy = due + (gint64)(self->pace * size);
+	self->wire_bytes += size;
+	self->repair_bytes += size;
+	self->packets++;
+	g_cond_broadcast(&self->cond);
+}
+
+/* The first packet is one of a picture. */
+static enum kind kind_of(GstPaqmPacer *self, GstBuffer *buf, gboolean *marker)
+{
+	guint8 head[12] = {0};
+	guint32 ssrc;
+
+	gst_buffer_extract(buf, 0, head, sizeof(head));
+	*marker = head[1] & 0x80;
+	ssrc = GST_READ_UINT32_BE(head + 8);
+	if (!self->known) {
+		self->known = TRUE;
+		self->ssrc = ssrc;
+		self->pt = head[1] & 0x7f;
+	}
+	if (ssrc != self->ssrc)
+		return AGAIN;
+	/* What corrects parts of a picture may come before its end. */
+	return (head[1] & 0x7f) == self->pt || self->frame.length ? PICTURE : BEHIND;
 }
 
 static GstFlowReturn take(GstPaqmPacer *self, GstBuffer *buf)
 {
 	GstFlowReturn flow;
+	gboolean marker;
+	enum kind kind;
 
 	g_mutex_lock(&self->lock);
 	while (!self->flushing && self->flow == GST_FLOW_OK &&
@@ -104,9 +179,14 @@ static GstFlowReturn take(GstPaqmPacer *self, GstBuffer *buf)
 		g_cond_wait(&self->cond, &self->lock);
 	flow = self->flushing ? GST_FLOW_FLUSHING : self->flow;
 	if (flow == GST_FLOW_OK) {
-		g_queue_push_tail(&self->frame, buf);
-		if (has_marker(buf))
-			schedule_frame(self);
+		kind = kind_of(self, buf, &marker);
+		if (kind == PICTURE) {
+			g_queue_push_tail(&self->frame, buf);
+			if (marker)
+				schedule_frame(self);
+		} else {
+			schedule_repair(self, buf, kind);
+		}
 	} else {
 		gst_buffer_unref(buf);
 	}
@@ -142,7 +222,8 @@ static void clear(GstPaqmPacer *self)
 	}
 	while ((buf = g_queue_pop_head(&self->frame)))
 		gst_buffer_unref(buf);
-	self->busy = 0;
+	self->busy = self->again = 0;
+	self->known = FALSE;
 }
 
 static void pacer_loop(gpointer data)
@@ -151,7 +232,7 @@ static void pacer_loop(gpointer data)
 	GstFlowReturn flow = GST_FLOW_OK;
 	GstMiniObject *object;
 	gboolean eos = FALSE;
-	struct item *it;
+	struct item *it = NULL;
 
 	if (!self->slack_set) {
 		/* The default timer slack of 50 us is a packet at 200 Mbit/s. */
@@ -159,10 +240,15 @@ static void pacer_loop(gpointer data)
 		self->slack_set = TRUE;
 	}
 	g_mutex_lock(&self->lock);
-	while (!self->flushing && !(it = g_queue_peek_head(&self->queue)))
-		g_cond_wait(&self->cond, &self->lock);
-	while (!self->flushing && it->due && g_get_monotonic_time() < it->due)
-		g_cond_wait_until(&self->cond, &self->lock, it->due);
+	while (!self->flushing) { /* what is next may change while we wait */
+		it = g_queue_peek_head(&self->queue);
+		if (!it)
+			g_cond_wait(&self->cond, &self->lock);
+		else if (it->due && g_get_monotonic_time() < it->due)
+			g_cond_wait_until(&self->cond, &self->lock, it->due);
+		else
+			break;
+	}
 	if (self->flushing) {
 		g_mutex_unlock(&self->lock);
 		gst_pad_pause_task(self->src);
@@ -287,12 +373,13 @@ static void set_property(GObject *object, guint id, const GValue *value, GParamS
 {
 	GstPaqmPacer *self = GST_PAQM_PACER(object);
 
-	if (id != PROP_INTERVAL) {
-		G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
-		return;
-	}
 	g_mutex_lock(&self->lock);
-	self->interval = g_value_get_uint64(value);
+	if (id == PROP_INTERVAL)
+		self->interval = g_value_get_uint64(value);
+	else if (id == PROP_RESERVE)
+		self->reserve = g_value_get_uint(value);
+	else
+		G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
 	g_mutex_unlock(&self->lock);
 }
 
@@ -303,10 +390,14 @@ static void get_property(GObject *object, guint id, GValue *value, GParamSpec *p
 	g_mutex_lock(&self->lock);
 	if (id == PROP_INTERVAL)
 		g_value_set_uint64(value, self->interval);
+	else if (id == PROP_RESERVE)
+		g_value_set_uint(value, self->reserve);
 	else if (id == PROP_WIRE_BYTES)
 		g_value_set_uint64(value, self->wire_bytes);
 	else if (id == PROP_PACKETS)
 		g_value_set_uint64(value, self->packets);
+	else if (id == PROP_REPAIR_BYTES)
+		g_value_set_uint64(value, self->repair_bytes);
 	else
 		G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
 	g_mutex_unlock(&self->lock);
@@ -348,6 +439,11 @@ static void gst_paqm_pacer_class_init(GstPaqmPacerClass *klass)
 				    G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS |
 					    GST_PARAM_MUTABLE_PLAYING));
 	g_object_class_install_property(
+		object, PROP_RESERVE,
+		g_param_spec_uint("reserve", "Reserve",
+				  "Packets behind a frame may take so many per cent of its bytes",
+				  0, 100, 0, G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS));
+	g_object_class_install_property(
 		object, PROP_WIRE_BYTES,
 		g_param_spec_uint64("wire-bytes", "Wire bytes",
 				    "Bytes scheduled so far, with IPv4 and UDP headers", 0,
@@ -356,6 +452,11 @@ static void gst_paqm_pacer_class_init(GstPaqmPacerClass *klass)
 		object, PROP_PACKETS,
 		g_param_spec_uint64("packets", "Packets", "Packets scheduled so far", 0,
 				    G_MAXUINT64, 0, G_PARAM_READABLE | G_PARAM_STATIC_STRINGS));
+	g_object_class_install_property(
+		object, PROP_REPAIR_BYTES,
+		g_param_spec_uint64("repair-bytes", "Repair bytes",
+				    "Part of wire-bytes that belongs to no frame", 0, G_MAXUINT64,
+				    0, G_PARAM_READABLE | G_PARAM_STATIC_STRINGS));
 }
 
 static void gst_paqm_pacer_init(GstPaqmPacer *self)

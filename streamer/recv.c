@@ -19,12 +19,21 @@
 
 #include "streamer/adaptor.h"
 #include "streamer/carry.h"
+#include "streamer/inbound.h"
 #include "streamer/options.h"
 #include "streamer/rate.h"
+#include "streamer/repair.h"
 #include "streamer/returns.h"
 #include "streamer/size.h"
+#include "streamer/train.h"
+#include "streamer/weave.h"
+#include "streamer/xr.h"
 
-#define JITTER_MS 200
+/* How long a missing packet is waited for: to begin with, and between which bounds. */
+#define WAIT_MS 200
+#define WAIT_MIN_MS 60
+#define WAIT_MAX_MS 500
+#define SUMMARY_TICKS 5 /* a second */
 
 struct receiver {
 	char *listen, *log_dir, *output;
@@ -43,11 +52,18 @@ struct receiver {
 	enum returns_form form;
 	GstBuffer *srtp_key;
 	GObject *session;
+	gboolean rtx, fec;
+	struct inbound *inbound;
+	char *interlace_text;
+	enum interlace_mode interlace;
+	struct weave *weave;
 	GstElement *news; /* what is returned enters the stream of reports here */
 
-	FILE *rx_csv, *decoded_csv, *y4m;
+	FILE *rx_csv, *decoded_csv, *inbound_csv, *y4m;
+	struct xr_window window; /* with the lock */
+	guint ticks;
 	/* network thread */
-	guint64 packets, probes, returned;
+	guint64 packets, probes, returned, repairs;
 	struct returns returns;
 	guint32 media_ssrc;
 	/* jitter buffer thread */
@@ -70,7 +86,7 @@ static void guess_peer(struct receiver *r, GstBuffer *buf)
 }
 
 /* Network thread: return the newest rate to the sender. */
-static void return_rate(struct receiver *r, GstBuffer *buf)
+static void return_rate(struct receiver *r)
 {
 	guint overhead = (g_socket_get_family(r->rtp) == G_SOCKET_FAMILY_IPV6 ? 48 : 28) + 12;
 	guint8 packet[RETURNS_MAX];
@@ -78,7 +94,6 @@ static void return_rate(struct receiver *r, GstBuffer *buf)
 	guint ssrc = 0;
 	gsize len;
 
-	guess_peer(r, buf);
 	g_object_get(r->session, "internal-ssrc", &ssrc, NULL);
 	len = returns_compound(packet, &r->returns.newest, r->form, r->cname, ssrc, r->media_ssrc,
 			       overhead);
@@ -92,25 +107,42 @@ static GstPadProbeReturn on_packet(GstPad *pad, GstPadProbeInfo *info, gpointer 
 	GstBuffer *buf = GST_PAD_PROBE_INFO_BUFFER(info);
 	GstRTPBuffer rtp = GST_RTP_BUFFER_INIT;
 	struct receiver *r = data;
-	bool probe = false, due;
+	bool probe = false, begins, due;
 	GstMapInfo map;
 
 	(void)pad;
 	if (!gst_buffer_map(buf, &map, GST_MAP_READ))
 		return GST_PAD_PROBE_OK;
-	if (map.size >= 12 && map.data[0] >> 6 == 2)
+	if (map.size >= 12 && map.data[0] >> 6 == 2 && (map.data[1] & 0x7f) == VIDEO_PT)
 		r->media_ssrc = paqm_get32(map.data + 8);
+	begins = !r->srtp_key && train_is(map.data, map.size);
 	due = returns_see(&r->returns, map.data, map.size, (guint64)monotonic_ns(), &probe);
 	gst_buffer_unmap(buf, &map);
+	guess_peer(r, buf);
 	if (due)
-		return_rate(r, buf);
+		return_rate(r);
 	if (probe) {
 		r->probes++;
 		return GST_PAD_PROBE_DROP;
 	}
+	if (begins) /* it has done its work on the way */
+		return GST_PAD_PROBE_DROP;
 	if (!gst_rtp_buffer_map(buf, GST_MAP_READ, &rtp))
 		return GST_PAD_PROBE_OK;
+	inbound_packet(r->inbound, gst_rtp_buffer_get_timestamp(&rtp));
+	if (gst_rtp_buffer_get_payload_type(&rtp) == RTX_PT ||
+	    gst_rtp_buffer_get_payload_type(&rtp) == FEC_PT) {
+		/* numbered otherwise: not for the log of the stream's packets */
+		r->repairs++;
+		gst_rtp_buffer_unmap(&rtp);
+		return GST_PAD_PROBE_OK;
+	}
 	r->packets++;
+	g_mutex_lock(&r->lock);
+	xr_see(&r->window, gst_rtp_buffer_get_seq(&rtp),
+	       (guint32)gst_util_uint64_scale((guint64)monotonic_ns(), 90000, GST_SECOND) -
+		       gst_rtp_buffer_get_timestamp(&rtp));
+	g_mutex_unlock(&r->lock);
 	if (r->rx_csv)
 		fprintf(r->rx_csv, "%" G_GINT64_FORMAT ",%u,%u,%d,%" G_GSIZE_FORMAT "\n",
 			realtime_ns(), gst_rtp_buffer_get_seq(&rtp),
@@ -221,30 +253,45 @@ static gboolean write_picture(struct receiver *r, GstSample *sample)
 	return ok;
 }
 
-static GstFlowReturn on_sample(GstAppSink *sink, gpointer data)
+/* Decoder's thread: a picture to be shown. */
+static gboolean show(struct receiver *r, GstSample *sample)
 {
-	struct receiver *r = data;
-	GstSample *sample = gst_app_sink_pull_sample(sink);
-	GstClockTime pts;
+	GstClockTime pts = GST_BUFFER_PTS(gst_sample_get_buffer(sample));
 
-	if (!sample)
-		return GST_FLOW_EOS;
-	pts = GST_BUFFER_PTS(gst_sample_get_buffer(sample));
 	if (r->decoded_csv)
 		fprintf(r->decoded_csv, "%u,%u,%" G_GINT64_FORMAT ",%d,%d\n", r->pictures,
 			(guint32)gst_util_uint64_scale_round(pts, 90000, GST_SECOND), realtime_ns(),
 			r->size.width, r->size.height);
-	if (r->y4m && !write_picture(r, sample)) {
-		gst_sample_unref(sample);
-		GST_ELEMENT_ERROR(
-			sink, RESOURCE, WRITE,
-			("cannot write %s: %s; is the disk full?", r->output, g_strerror(errno)),
-			(NULL));
-		return GST_FLOW_ERROR;
+	if (!r->y4m || write_picture(r, sample)) {
+		r->pictures++;
+		return TRUE;
 	}
-	r->pictures++;
+	GST_ELEMENT_ERROR(r->pipeline, RESOURCE, WRITE,
+			  ("cannot write %s: %s; is the disk full?", r->output, g_strerror(errno)),
+			  (NULL));
+	return FALSE;
+}
+
+static GstFlowReturn on_sample(GstAppSink *sink, gpointer data)
+{
+	GstSample *sample = gst_app_sink_pull_sample(sink);
+	gboolean ok;
+
+	if (!sample)
+		return GST_FLOW_EOS;
+	ok = show(data, sample);
 	gst_sample_unref(sample);
-	return GST_FLOW_OK;
+	return ok ? GST_FLOW_OK : GST_FLOW_ERROR;
+}
+
+static void on_woven(GstSample *picture, gpointer data)
+{
+	const GstStructure *caps = gst_caps_get_structure(gst_sample_get_caps(picture), 0);
+	struct receiver *r = data;
+
+	gst_structure_get_int(caps, "width", &r->size.width);
+	gst_structure_get_int(caps, "height", &r->size.height);
+	show(r, picture);
 }
 
 static GstElement *by_name(struct receiver *r, const char *name)
@@ -266,11 +313,23 @@ static void probe(GstElement *e, const char *name, GstPadProbeCallback fn, gpoin
 static GstCaps *on_pt_map(GstElement *bin, guint session, guint pt, gpointer data)
 {
 	const struct codec *codec = codec_of_payload(pt);
+	struct receiver *r = data;
 
 	(void)bin;
 	(void)session;
-	(void)data;
+	/* What corrects has the clock of the stream, or the jitter buffer takes it for nothing. */
+	if (r->fec && pt == FEC_PT)
+		return gst_caps_from_string("application/x-rtp, media=(string)video, "
+					    "clock-rate=(int)90000, encoding-name=(string)ULPFEC");
 	return codec ? codec_caps(codec) : NULL;
+}
+
+/* Packets go to what decodes them, by way of what corrects them. */
+static void enter(struct receiver *r, GstElement *decoder)
+{
+	r->inlet = r->fec ? by_name(r, "corrector") : decoder;
+	if (r->fec)
+		gst_element_link(r->inlet, decoder);
 }
 
 /* Network thread: what decodes a coding, before the pictures' common way. */
@@ -279,8 +338,15 @@ static gboolean build_decoder(struct receiver *r, const struct codec *codec)
 	char *text = g_strdup_printf("%s name=depay request-keyframe=true ! %s name=dec",
 				     codec->depay, codec->decoder);
 	GError *error = NULL;
-	GstElement *in = gst_parse_bin_from_description_full(text, TRUE, NULL,
-							     GST_PARSE_FLAG_FATAL_ERRORS, &error);
+	GstElement *in;
+
+	if (r->weave) {
+		g_free(text);
+		enter(r, weave_inlet(r->weave));
+		return TRUE;
+	}
+	in = gst_parse_bin_from_description_full(text, TRUE, NULL, GST_PARSE_FLAG_FATAL_ERRORS,
+						 &error);
 
 	g_free(text);
 	if (!in) {
@@ -294,7 +360,7 @@ static gboolean build_decoder(struct receiver *r, const struct codec *codec)
 	size_keep(&r->size, by_name(r, "dec"), by_name(r, "size"));
 	gst_element_link(in, by_name(r, "pictures"));
 	gst_element_sync_state_with_parent(in);
-	r->inlet = in;
+	enter(r, in);
 	return TRUE;
 }
 
@@ -321,10 +387,15 @@ static void on_pad_added(GstElement *bin, GstPad *pad, gpointer data)
 	(void)bin;
 	if (sscanf(GST_PAD_NAME(pad), "recv_rtp_src_%u_%u_%u", &session, &ssrc, &pt) != 3)
 		return;
-	codec = codec_of_payload(pt);
+	/* parts of H.264 pictures; with correction rtpbin does not look at payload types */
+	codec = codec_of_payload(r->interlace || r->fec ? VIDEO_PT : pt);
 	if (!codec || r->inlet) {
-		g_printerr(codec ? "paqm-streamer: a second stream arrives on this port; ignored\n"
-				 : "paqm-streamer: a stream of an unknown payload type; ignored\n");
+		/* With both, reports on retransmissions bring a pad without packets. */
+		if (!r->rtx || !r->fec)
+			g_printerr(codec ? "paqm-streamer: a second stream arrives on this port; "
+					   "ignored\n"
+					 : "paqm-streamer: a stream of an unknown payload type; "
+					   "ignored\n");
 		ignore(r, pad);
 		return;
 	}
@@ -355,6 +426,33 @@ static gboolean on_message(GstBus *bus, GstMessage *msg, gpointer data)
 	return G_SOURCE_CONTINUE;
 }
 
+/* Statistics of the stream for whoever watches the session. */
+static void send_summary(struct receiver *r)
+{
+	guint8 packet[RETURNS_MAX];
+	guint ssrc = 0;
+	gsize len, more;
+
+	g_object_get(r->session, "internal-ssrc", &ssrc, NULL);
+	len = returns_head(packet, r->cname, ssrc);
+	g_mutex_lock(&r->lock);
+	more = xr_summary(packet + len, &r->window, ssrc, r->media_ssrc);
+	g_mutex_unlock(&r->lock);
+	if (more)
+		gst_app_src_push_buffer(GST_APP_SRC(r->news),
+					gst_buffer_new_memdup(packet, len + more));
+}
+
+static gboolean on_tick(gpointer data)
+{
+	struct receiver *r = data;
+
+	inbound_tick(r->inbound, r->inbound_csv);
+	if (++r->ticks % SUMMARY_TICKS == 0)
+		send_summary(r);
+	return G_SOURCE_CONTINUE;
+}
+
 static gboolean on_stop(gpointer data)
 {
 	g_main_loop_quit(((struct receiver *)data)->main);
@@ -369,11 +467,17 @@ static gboolean parse(struct receiver *r, int argc, char **argv, GError **error)
 		{"output", 0, 0, G_OPTION_ARG_FILENAME, &r->output,
 		 "Write the decoded pictures there", "FILE.y4m"},
 		{"log", 0, 0, G_OPTION_ARG_FILENAME, &r->log_dir,
-		 "Write rx.csv and decoded.csv there", "DIR"},
+		 "Write rx.csv, decoded.csv and inbound.csv there", "DIR"},
 		{"duration", 0, 0, G_OPTION_ARG_DOUBLE, &r->duration, "Stop after so long", "S"},
 		{"return", 0, 0, G_OPTION_ARG_STRING, &r->form_text,
 		 "What routers wrote goes back as APP (app), and also as TMMBR or REMB",
 		 "app|tmmbr|remb"},
+		{"interlace", 0, 0, G_OPTION_ARG_STRING, &r->interlace_text,
+		 "The sender codes parts of each picture apart, with the same option",
+		 "rows|checkerboard|quarters"},
+		{"rtx", 0, 0, G_OPTION_ARG_NONE, &r->rtx, "Ask for lost packets again", NULL},
+		{"fec", 0, 0, G_OPTION_ARG_NONE, &r->fec,
+		 "Correct losses by what a sender with --fec adds", NULL},
 		{"srtp-key", 0, 0, G_OPTION_ARG_FILENAME, &r->srtp_key_file,
 		 "Decrypt with the key in FILE, 60 hexadecimal digits", "FILE"},
 		{"seed", 0, 0, G_OPTION_ARG_INT64, &r->seed, "Makes all random choices repeatable",
@@ -398,6 +502,12 @@ static gboolean parse(struct receiver *r, int argc, char **argv, GError **error)
 			    r->form_text);
 		return FALSE;
 	}
+	if (r->interlace_text && !(r->interlace = interlace_find(r->interlace_text))) {
+		g_set_error(error, USAGE_ERROR, 0,
+			    "--interlace %s: must be rows, checkerboard or quarters",
+			    r->interlace_text);
+		return FALSE;
+	}
 	r->local = parse_address(r->listen, 0, error);
 	return r->local != NULL;
 }
@@ -413,6 +523,9 @@ static gboolean open_files(struct receiver *r, GError **error)
 					  "index,rtp_ts,t_ns,width,height", error);
 		if (!r->decoded_csv)
 			return FALSE;
+		r->inbound_csv = open_log(r->log_dir, "inbound.csv", INBOUND_HEADER, error);
+		if (!r->inbound_csv)
+			return FALSE;
 	}
 	if (r->output) {
 		r->y4m = fopen(r->output, "we");
@@ -423,6 +536,33 @@ static gboolean open_files(struct receiver *r, GError **error)
 		}
 	}
 	return TRUE;
+}
+
+/* Its pads come last: when they are asked for, it asks for what stands behind them. */
+static gboolean add_rtpbin(struct receiver *r, GError **error)
+{
+	struct inbound_params wait = {r->rtx, r->fec, WAIT_MIN_MS, WAIT_MAX_MS, WAIT_MS};
+	GstElement *bin = gst_element_factory_make("rtpbin", "bin");
+
+	if (!bin) {
+		g_set_error(error, USAGE_ERROR, 0,
+			    "the GStreamer element rtpbin is missing: install "
+			    "gstreamer1.0-plugins-good");
+		return FALSE;
+	}
+	gst_util_set_object_arg(G_OBJECT(bin), "rtp-profile", "avpf");
+	gst_bin_add(GST_BIN(r->pipeline), bin);
+	r->inbound = inbound_new(bin, 0, &wait);
+	g_signal_connect(bin, "pad-added", G_CALLBACK(on_pad_added), r);
+	g_signal_connect(bin, "request-pt-map", G_CALLBACK(on_pt_map), r);
+	if (gst_element_link_pads(by_name(r, r->srtp_key ? "srtp" : "rtp"),
+				  r->srtp_key ? "rtp_src" : "src", bin, "recv_rtp_sink_0") &&
+	    gst_element_link_pads(by_name(r, r->srtp_key ? "srtp" : "rtcpin"),
+				  r->srtp_key ? "rtcp_src" : "src", bin, "recv_rtcp_sink_0") &&
+	    gst_element_link_pads(bin, "send_rtcp_src_0", by_name(r, "reports"), NULL))
+		return TRUE;
+	g_set_error(error, USAGE_ERROR, 0, "the pipeline cannot be linked");
+	return FALSE;
 }
 
 static gboolean build(struct receiver *r, GError **error)
@@ -442,22 +582,20 @@ static gboolean build(struct receiver *r, GError **error)
 		return FALSE;
 	/* One decoder thread: no added delay, and runs that repeat exactly. */
 	text = g_strdup_printf(
-		"rtpbin name=bin latency=%d rtp-profile=avpf %s "
-		"udpsrc name=rtp close-socket=false buffer-size=2097152 ! "
-		"%s bin.recv_rtp_sink_0 "
-		"udpsrc name=rtcpin close-socket=false caps=application/x-%s ! "
-		"%s bin.recv_rtcp_sink_0 "
-		"bin.send_rtcp_src_0 ! reports. "
+		"udpsrc name=rtp close-socket=false buffer-size=2097152 %s "
+		"udpsrc name=rtcpin close-socket=false caps=application/x-%s %s "
 		"appsrc name=news is-live=true format=time caps=application/x-rtcp ! reports. "
-		"funnel name=reports ! %s appsink name=rtcp sync=false async=false " SIZE_FIXED
-		" ! appsink name=out sync=false async=false max-buffers=8",
-		JITTER_MS, r->srtp_key ? "srtpdec name=srtp srtpenc name=srtpout" : "",
-		r->srtp_key ? "srtp.rtp_sink srtp.rtp_src !" : "", r->srtp_key ? "srtcp" : "rtcp",
-		r->srtp_key ? "srtp.rtcp_sink srtp.rtcp_src !" : "",
-		r->srtp_key ? "srtpout.rtcp_sink_0 srtpout.rtcp_src_0 !" : "");
+		"funnel name=reports ! %s appsink name=rtcp sync=false async=false %s %s",
+		r->srtp_key ? "! srtp.rtp_sink srtpdec name=srtp rtcpin. ! srtp.rtcp_sink" : "",
+		r->srtp_key ? "srtcp" : "rtcp", r->srtp_key ? "srtpenc name=srtpout" : "",
+		r->srtp_key ? "srtpout.rtcp_sink_0 srtpout.rtcp_src_0 !" : "",
+		r->fec ? "rtpulpfecdec name=corrector" : "",
+		r->interlace ? ""
+			     : SIZE_FIXED
+			" ! appsink name=out sync=false async=false max-buffers=8");
 	r->pipeline = gst_parse_launch(text, error);
 	g_free(text);
-	if (!r->pipeline)
+	if (!r->pipeline || !add_rtpbin(r, error))
 		return FALSE;
 	if (r->srtp_key) {
 		carry_use_key(by_name(r, "srtp"), r->srtp_key);
@@ -472,10 +610,15 @@ static gboolean build(struct receiver *r, GError **error)
 	g_object_set(by_name(r, "rtp"), "socket", r->rtp, "caps", caps, NULL);
 	gst_caps_unref(caps);
 	g_object_set(by_name(r, "rtcpin"), "socket", r->rtcp, NULL);
-	gst_app_sink_set_callbacks(GST_APP_SINK(by_name(r, "out")), &pictures, r, NULL);
 	gst_app_sink_set_callbacks(GST_APP_SINK(by_name(r, "rtcp")), &reports, r, NULL);
-	g_signal_connect(by_name(r, "bin"), "request-pt-map", G_CALLBACK(on_pt_map), r);
-	g_signal_connect(by_name(r, "bin"), "pad-added", G_CALLBACK(on_pad_added), r);
+	if (r->interlace)
+		r->weave = weave_new(GST_BIN(r->pipeline), r->interlace, on_woven, r, error);
+	else
+		gst_app_sink_set_callbacks(GST_APP_SINK(by_name(r, "out")), &pictures, r, NULL);
+	if (r->interlace && !r->weave)
+		return FALSE;
+	if (r->fec)
+		inbound_correct(r->inbound, by_name(r, "corrector"));
 	probe(by_name(r, "rtp"), "src", on_packet, r);
 	probe(by_name(r, "rtcpin"), "src", on_rtcp, r);
 	g_signal_emit_by_name(by_name(r, "bin"), "get-internal-session", 0, &r->session);
@@ -494,17 +637,21 @@ static gboolean build(struct receiver *r, GError **error)
 static void run(struct receiver *r)
 {
 	GstBus *bus = gst_element_get_bus(r->pipeline);
+	struct inbound_stats st;
+	struct weave_stats parts;
 
 	r->main = g_main_loop_new(NULL, FALSE);
 	gst_bus_add_watch(bus, on_message, r);
 	g_unix_signal_add(SIGINT, on_stop, r);
 	g_unix_signal_add(SIGTERM, on_stop, r);
+	g_timeout_add(INBOUND_TICK_MS, on_tick, r);
 	if (r->duration > 0)
 		g_timeout_add((guint)(r->duration * 1000), on_stop, r);
 	if (gst_element_set_state(r->pipeline, GST_STATE_PLAYING) == GST_STATE_CHANGE_FAILURE)
 		r->status = EXIT_RUN;
 	else
 		g_main_loop_run(r->main);
+	inbound_stats(r->inbound, &st);
 	gst_element_set_state(r->pipeline, GST_STATE_NULL);
 	gst_bus_remove_watch(bus);
 	gst_object_unref(bus);
@@ -513,6 +660,16 @@ static void run(struct receiver *r)
 	if (r->returned)
 		printf("; %" G_GUINT64_FORMAT " probes, returned %" G_GUINT64_FORMAT " rates",
 		       r->probes, r->returned);
+	if (r->rtx || r->fec)
+		printf("; asked for %" G_GUINT64_FORMAT " again, got %" G_GUINT64_FORMAT
+		       " in time, corrected %u, lost %" G_GUINT64_FORMAT,
+		       st.asked, st.resent, st.corrected, st.lost);
+	if (r->weave) {
+		weave_stats(r->weave, &parts);
+		printf("; %" G_GUINT64_FORMAT " parts of pictures, %" G_GUINT64_FORMAT
+		       " interpolated",
+		       parts.parts, parts.missing);
+	}
 	printf("\n");
 }
 
@@ -539,8 +696,10 @@ out:
 	if (error)
 		r.status = report_error(error);
 	if (!close_log(r.rx_csv, "rx.csv") | !close_log(r.decoded_csv, "decoded.csv") |
-	    !close_log(r.y4m, "the recording"))
+	    !close_log(r.inbound_csv, "inbound.csv") | !close_log(r.y4m, "the recording"))
 		r.status = EXIT_RUN;
+	inbound_free(r.inbound);
+	weave_free(r.weave);
 	gst_clear_object(&r.pipeline);
 	if (r.main)
 		g_main_loop_unref(r.main);
@@ -552,6 +711,7 @@ out:
 	g_clear_object(&r.session);
 	gst_clear_buffer(&r.srtp_key);
 	g_free(r.form_text);
+	g_free(r.interlace_text);
 	g_free(r.srtp_key_file);
 	g_free(r.cname);
 	g_free(r.listen);

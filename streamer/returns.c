@@ -70,8 +70,7 @@ bool returns_see(struct returns *r, const uint8_t *payload, size_t len, uint64_t
 	return true;
 }
 
-size_t returns_compound(uint8_t *p, const struct paqm_return *r, enum returns_form form,
-			const char *cname, uint32_t ssrc, uint32_t media, uint32_t overhead)
+size_t returns_head(uint8_t *p, const char *cname, uint32_t ssrc)
 {
 	size_t len = 0, text = strnlen(cname, CNAME_MAX), chunk;
 
@@ -85,7 +84,14 @@ size_t returns_compound(uint8_t *p, const struct paqm_return *r, enum returns_fo
 	p[len + 8] = 1; /* CNAME */
 	p[len + 9] = (uint8_t)text;
 	memcpy(p + len + 10, cname, text);
-	len += 4 + chunk;
+	return len + 4 + chunk;
+}
+
+size_t returns_compound(uint8_t *p, const struct paqm_return *r, enum returns_form form,
+			const char *cname, uint32_t ssrc, uint32_t media, uint32_t overhead)
+{
+	size_t len = returns_head(p, cname, ssrc);
+
 	paqm_return_encode(p + len, ssrc, r);
 	len += PAQM_APP_LEN;
 	if (form == RETURNS_TMMBR) {

@@ -20,8 +20,11 @@
 #include "streamer/gstpaqmpacer.h"
 #include "streamer/options.h"
 #include "streamer/rate.h"
+#include "streamer/repair.h"
 #include "streamer/returns.h"
 #include "streamer/source.h"
+#include "streamer/split.h"
+#include "streamer/train.h"
 #include "streamer/wire.h"
 
 /* Probes: often until the first answer, for which the first picture waits so long. */
@@ -53,7 +56,9 @@ struct sender {
 	gint64 wall_offset; /* CLOCK_REALTIME - CLOCK_MONOTONIC */
 
 	GMainLoop *main;
-	GstElement *pipeline, *encoder, *pacer, *bin, *appsrc;
+	GstElement *pipeline, *pacer, *bin, *appsrc;
+	GstElement *encoder[INTERLACE_PHASES]; /* one, or one per sub-picture */
+	int encoders;
 	GObject *session;
 	int status;
 
@@ -73,6 +78,17 @@ struct sender {
 	GstElement *estimator; /* what the controller needs, or NULL */
 	struct advice *advice;
 	struct ctl_advice daemon; /* newest word of paqmd */
+	struct train *train;	  /* until the first picture */
+	guint16 first_seq;
+
+	struct repair_params repairs;
+	gint fec;
+	struct repair *repair;
+	guint64 granted; /* by the controller, bit/s */
+
+	char *interlace_text;
+	enum interlace_mode interlace;
+	struct split *split;
 
 	/* rates that travel with the stream */
 	char *carrier, *srtp_key_file;
@@ -121,15 +137,27 @@ static guint64 picture_rate(const struct sender *s, double rate)
 	return (guint64)MAX(rate, 1000);
 }
 
+/* All encoders have their equal parts. */
+static void use_rate(struct sender *s, guint64 left)
+{
+	guint64 rate = picture_rate(s, (double)left) / (guint64)s->encoders;
+
+	if (s->adaptor) {
+		adaptor_rate(s->adaptor, rate);
+		return;
+	}
+	for (int k = 0; k < s->encoders; k++)
+		g_object_set(s->encoder[k], "rate", MAX(rate, 1000), NULL);
+}
+
 static void apply_rate(guint64 rate, gpointer data)
 {
 	struct sender *s = data;
-	guint64 pictures = picture_rate(s, (double)rate);
+	guint64 left = rate;
 
-	if (s->adaptor)
-		adaptor_rate(s->adaptor, pictures);
-	else
-		g_object_set(s->encoder, "rate", pictures, NULL);
+	s->granted = rate;
+	if (!s->repair || repair_tick(s->repair, rate, NULL, &left))
+		use_rate(s, left);
 }
 
 /* Tell the controller the lowest advice in force: of paqmd and of what has been returned. */
@@ -283,15 +311,44 @@ static void on_advice(const struct paqm_client_advice *a, gpointer data)
 					.router = a->router_id,
 					.seq = a->seq};
 	advise(s);
+	if (a->rate_bps)
+		train_told(s->train);
 	if (s->feedback_csv)
 		log_advice(s, a);
+}
+
+static void on_train_over(double ms, gboolean told, gpointer data)
+{
+	struct sender *s = data;
+
+	g_atomic_int_set(&s->waiting, 0);
+	printf("begins %.0f ms after its first packet, %s, at %.0f kbit/s\n", ms,
+	       told ? "told by a router" : "told by nobody", s->granted / 1e3);
+	fflush(stdout);
+}
+
+/* With paqmd: let routers know of the stream before there is a picture. */
+static void start_train(struct sender *s)
+{
+	struct train_params p = {
+		.socket = s->rtp,
+		.to = G_SOCKET_ADDRESS(s->dest),
+		.ssrc = (guint32)s->ssrc,
+		.first = s->first_seq,
+		.ts = s->ts_offset,
+	};
+
+	/* It is H.264, as far as anybody looks. */
+	if (s->waiting || s->adaptor || !advice_connected(s->advice))
+		return;
+	g_atomic_int_set(&s->waiting, 1);
+	s->train = train_start(&p, on_train_over, s);
 }
 
 static gboolean on_tick(gpointer data)
 {
 	struct sender *s = data;
-
-	guint64 bytes;
+	guint64 bytes, left;
 
 	g_object_get(s->pacer, "wire-bytes", &bytes, NULL);
 	rate_sent(s->rate, bytes);
@@ -300,6 +357,8 @@ static gboolean on_tick(gpointer data)
 	if (s->probes && !g_atomic_int_get(&s->waiting))
 		send_probe(s);
 	rate_tick(s->rate);
+	if (s->repair && repair_tick(s->repair, s->granted, s->control_csv, &left))
+		use_rate(s, left);
 	return G_SOURCE_CONTINUE;
 }
 
@@ -310,9 +369,10 @@ static void on_picture(GstElement *enc, const GstStructure *p, gpointer data)
 	double qp = 0, bound = 0, rate = 0, interval = 0;
 	struct sender *s = data;
 	guint64 pts = 0;
-	int qp_base = 0, width = 0, height = 0;
+	int qp_base = 0, width = 0, height = 0, phase = 0;
 
-	(void)enc;
+	while (phase < s->encoders - 1 && s->encoder[phase] != enc)
+		phase++;
 	gst_structure_get(p, "pts", G_TYPE_UINT64, &pts, "frame", G_TYPE_UINT, &frame, "gop",
 			  G_TYPE_UINT, &gop, "qp-base", G_TYPE_INT, &qp_base, "qp", G_TYPE_DOUBLE,
 			  &qp, "bytes", G_TYPE_UINT, &bytes, "wire-bytes", G_TYPE_UINT, &wire,
@@ -322,7 +382,8 @@ static void on_picture(GstElement *enc, const GstStructure *p, gpointer data)
 	/* Below the quality floor a picture has two intervals to be sent in. */
 	if (interval > 0 && interval != s->paced) {
 		s->paced = interval;
-		g_object_set(s->pacer, "interval", (guint64)(interval * GST_SECOND), NULL);
+		g_object_set(s->pacer, "interval", (guint64)(interval * GST_SECOND / s->encoders),
+			     NULL);
 	}
 	if (s->first_pts < 0)
 		s->first_pts = (gint64)pts;
@@ -330,7 +391,9 @@ static void on_picture(GstElement *enc, const GstStructure *p, gpointer data)
 	if (s->from_file)
 		index = (s->start_frame + index) % s->y4m.frames;
 	rtp_ts = s->ts_offset + (guint32)gst_util_uint64_scale_int(pts, 90000, GST_SECOND);
-	s->frames++;
+	if (s->split)
+		rtp_ts = rtp_ts - SPLIT_PHASE(rtp_ts) + (guint32)phase;
+	s->frames += phase == 0;
 	s->wire_bytes += wire;
 	if (s->frames_csv)
 		fprintf(s->frames_csv,
@@ -368,7 +431,6 @@ static void on_group(GstElement *enc, const GstStructure *g, gpointer data)
 	double bits = 0;
 	guint gop = 0;
 
-	(void)enc;
 	gst_structure_get(g, "pts", G_TYPE_UINT64, &pts, "gop", G_TYPE_UINT, &gop, "frames",
 			  G_TYPE_INT, &frames, "qp-base", G_TYPE_INT, &qp, "R", G_TYPE_DOUBLE,
 			  &bits, NULL);
@@ -383,6 +445,9 @@ static void on_group(GstElement *enc, const GstStructure *g, gpointer data)
 		}
 		fprintf(s->gop_csv, "\n");
 	}
+	if (enc != s->encoder[0])
+		return; /* the first speaks for all of equal part */
+	bits *= s->encoders;
 	st = g_new(struct status, 1);
 	*st = (struct status){s, (guint64)(bits / (frames * s->interval)), gop, (guint)qp};
 	g_idle_add(send_status, st);
@@ -436,10 +501,12 @@ static gboolean on_stop(gpointer data)
 		g_mutex_unlock(&s->lock);
 	} else {
 		/* Not at the source: its queues would have to run dry first. */
-		GstPad *pad = gst_element_get_static_pad(s->encoder, "sink");
+		for (int k = 0; k < s->encoders; k++) {
+			GstPad *pad = gst_element_get_static_pad(s->encoder[k], "sink");
 
-		gst_pad_send_event(pad, gst_event_new_eos());
-		gst_object_unref(pad);
+			gst_pad_send_event(pad, gst_event_new_eos());
+			gst_object_unref(pad);
+		}
 	}
 	return G_SOURCE_CONTINUE;
 }
@@ -491,7 +558,8 @@ static void on_caps(GObject *pad, GParamSpec *pspec, gpointer data)
 	    gst_structure_get_fraction(gst_caps_get_structure(caps, 0), "framerate", &n, &d) &&
 	    n > 0 && d > 0) {
 		s->interval = (double)d / n;
-		g_object_set(s->pacer, "interval", (guint64)(s->interval * GST_SECOND), NULL);
+		g_object_set(s->pacer, "interval",
+			     (guint64)(s->interval * GST_SECOND / s->encoders), NULL);
 	}
 	if (caps)
 		gst_caps_unref(caps);
@@ -527,24 +595,36 @@ static char *source_description(struct sender *s, GError **error)
 	return text;
 }
 
-/* Encoder and payloader. */
+/*
+ * Encoder and payloader. With --interlace one encoder per part of a picture, each with its part
+ * of the rate.
+ */
 static char *coder_description(struct sender *s)
 {
-	const char *own = s->encoder_text ? s->encoder_text : OWN_ENCODER;
+	const char *own = s->encoder_text ? s->encoder_text + strlen(OWN_ENCODER) : "";
+	char *options, *encoders, *text;
 
 	if (s->adaptor)
 		return adaptor_text(s->adaptor);
-	return g_strdup_printf(OWN_ENCODER
-			       " gop=%d qp-min=%d %s rate-max=%" G_GUINT64_FORMAT " name=enc ! "
-			       "rtph264pay name=pay pt=96 config-interval=0 aggregate-mode=none",
-			       s->gop, s->qp_min, own + strlen(OWN_ENCODER), s->rate_max);
+	options = g_strdup_printf("gop=%d qp-min=%d %s rate-max=%" G_GUINT64_FORMAT "%s", s->gop,
+				  s->qp_min, own, s->rate_max / (guint64)s->encoders,
+				  /* a key picture per group: the way back for who has lost one */
+				  s->interlace ? " refresh=idr floor-qp=52" : "");
+	encoders = s->interlace ? split_elements(s->interlace, options)
+				: g_strdup_printf(OWN_ENCODER " %s name=enc0 ! ", options);
+	text = g_strdup_printf("%srtph264pay name=pay pt=96 config-interval=0 aggregate-mode=none",
+			       encoders);
+	g_free(options);
+	g_free(encoders);
+	return text;
 }
 
 static gboolean build(struct sender *s, GRand *rand, GError **error)
 {
-	char *source = source_description(s, error), *coder, *host, *text;
+	char *source = source_description(s, error), *coder, *host, *text, *repairs;
 	GError *wrong = NULL;
-	GstElement *sink, *pay, *rtcp_sink, *rtcp_src;
+	GstElement *sink, *pay, *rtcp_sink, *rtcp_src, *first;
+	guint pt = 0;
 	guint16 port = g_inet_socket_address_get_port(s->dest);
 	GstPad *pad;
 	gboolean ok;
@@ -552,18 +632,20 @@ static gboolean build(struct sender *s, GRand *rand, GError **error)
 	if (!source)
 		return FALSE;
 	host = address_host(s->dest);
+	s->encoders = s->interlace ? interlace_phases(s->interlace) : 1;
 	coder = coder_description(s);
+	repairs = repair_elements(&s->repairs);
 	s->ts_offset = g_rand_int(rand);
 	text = g_strdup_printf(
 		"rtpbin name=bin rtp-profile=avpf %s ! "
-		"%s mtu=%d ! paqmpacer name=pacer ! %s%sbin.send_rtp_sink_0 %s bin.send_rtp_src_0 "
-		"! %s "
+		"%s mtu=%d ! %spaqmpacer name=pacer ! %s%sbin.send_rtp_sink_0 %s "
+		"bin.send_rtp_src_0 ! %s "
 		"udpsink name=rtp host=%s port=%u sync=false async=false close-socket=false "
 		"bin.send_rtcp_src_0 ! %s "
 		"udpsink name=rtcp host=%s port=%u sync=false async=false close-socket=false "
 		"udpsrc name=rtcpin close-socket=false caps=application/x-%s ! %s "
 		"bin.recv_rtcp_sink_0",
-		source, coder, WIRE_RTP_MTU, s->kind->element ? s->kind->element : "",
+		source, coder, WIRE_RTP_MTU, repairs, s->kind->element ? s->kind->element : "",
 		s->kind->element ? " name=estimator ! " : "",
 		s->srtp_key ? "srtpenc name=srtp srtpdec name=srtpin" : "",
 		s->srtp_key ? "srtp.rtp_sink_0 srtp.rtp_src_0 !" : "", host, port,
@@ -574,6 +656,7 @@ static gboolean build(struct sender *s, GRand *rand, GError **error)
 	g_free(text);
 	g_free(source);
 	g_free(coder);
+	g_free(repairs);
 	g_free(host);
 	if (wrong && s->encoder_text)
 		g_set_error(error, USAGE_ERROR, 0, "--encoder '%s': %s", s->encoder_text,
@@ -594,23 +677,48 @@ static gboolean build(struct sender *s, GRand *rand, GError **error)
 			gst_object_unref(e);
 		}
 	}
-	s->encoder = gst_bin_get_by_name(GST_BIN(s->pipeline), "enc");
+	for (int k = 0; k < s->encoders; k++) {
+		char name[8];
+
+		g_snprintf(name, sizeof(name), s->adaptor ? "enc" : "enc%d", k);
+		s->encoder[k] = gst_bin_get_by_name(GST_BIN(s->pipeline), name);
+		g_object_set(s->encoder[k], "min-force-key-unit-interval", (guint64)KEY_INTERVAL_NS,
+			     NULL);
+		if (s->adaptor)
+			continue;
+		g_signal_connect(s->encoder[k], "picture", G_CALLBACK(on_picture), s);
+		g_signal_connect(s->encoder[k], "group", G_CALLBACK(on_group), s);
+	}
 	s->pacer = gst_bin_get_by_name(GST_BIN(s->pipeline), "pacer");
-	g_object_set(s->encoder, "min-force-key-unit-interval", (guint64)KEY_INTERVAL_NS, NULL);
-	pad = gst_element_get_static_pad(s->encoder, "sink");
+	if (s->repairs.rtx || s->repairs.fec) {
+		s->repairs.ssrc = (guint32)s->ssrc;
+		do
+			s->repairs.rtx_ssrc = g_rand_int(rand);
+		while (s->repairs.rtx_ssrc == s->repairs.ssrc);
+		s->repair = repair_new(GST_BIN(s->pipeline), s->pacer, &s->repairs);
+	}
+	first = s->interlace ? gst_bin_get_by_name(GST_BIN(s->pipeline), "split")
+			     : gst_object_ref(s->encoder[0]);
+	pad = gst_element_get_static_pad(first, "sink");
+	gst_object_unref(first);
 	g_signal_connect(pad, "notify::caps", G_CALLBACK(on_caps), s);
 	gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, on_raw_picture, s, NULL);
 	gst_object_unref(pad);
 
 	pay = gst_bin_get_by_name(GST_BIN(s->pipeline), "pay");
-	if (s->adaptor) {
-		adaptor_watch(s->adaptor, s->encoder, pay, on_picture, on_group, s);
-	} else {
-		g_signal_connect(s->encoder, "picture", G_CALLBACK(on_picture), s);
-		g_signal_connect(s->encoder, "group", G_CALLBACK(on_group), s);
+	g_object_get(pay, "pt", &pt, NULL);
+	if (pt != VIDEO_PT && s->repair) {
+		g_set_error(error, USAGE_ERROR, 0, "--rtx and --fec need an encoder of H.264");
+		gst_object_unref(pay);
+		return FALSE;
 	}
+	if (s->adaptor)
+		adaptor_watch(s->adaptor, s->encoder[0], pay, on_picture, on_group, s);
+	s->first_seq = g_rand_int(rand) & 0x7fff;
 	g_object_set(pay, "ssrc", (guint)s->ssrc, "timestamp-offset", s->ts_offset, "seqnum-offset",
-		     (gint)(g_rand_int(rand) & 0x7fff), NULL);
+		     (gint)s->first_seq, NULL);
+	if (s->interlace)
+		s->split = split_new(GST_BIN(s->pipeline), s->interlace, (guint)s->gop, pay);
 	ok = rate_number_packets(pay, error);
 	if (s->element) {
 		pad = gst_element_get_static_pad(pay, "src");
@@ -745,6 +853,10 @@ static gboolean choose_encoder(struct sender *s, GError **error)
 {
 	gsize n = strlen(OWN_ENCODER);
 
+	if (s->interlace && s->encoder_text) {
+		g_set_error(error, USAGE_ERROR, 0, "--interlace does not go with --encoder");
+		return FALSE;
+	}
 	if (!s->encoder_text ||
 	    (!strncmp(s->encoder_text, OWN_ENCODER, n) && strchr(" \t", s->encoder_text[n])))
 		return TRUE;
@@ -807,6 +919,13 @@ static gboolean parse(struct sender *s, int argc, char **argv, GError **error)
 		 "Let routers write rates into the stream: in RTP headers, in probes beside it, "
 		 "or (icmp) not at all",
 		 "icmp|in-band|probe"},
+		{"interlace", 0, 0, G_OPTION_ARG_STRING, &s->interlace_text,
+		 "Code parts of each picture apart: what is lost can be interpolated",
+		 "rows|checkerboard|quarters"},
+		{"rtx", 0, 0, G_OPTION_ARG_NONE, &s->repairs.rtx,
+		 "Send again what the receiver misses, within the rate", NULL},
+		{"fec", 0, 0, G_OPTION_ARG_INT, &s->fec,
+		 "Add so many per cent of packets that correct losses, within the rate", "PERCENT"},
 		{"srtp-key", 0, 0, G_OPTION_ARG_FILENAME, &s->srtp_key_file,
 		 "Encrypt with the key in FILE, 60 hexadecimal digits", "FILE"},
 		{0},
@@ -837,6 +956,18 @@ static gboolean parse(struct sender *s, int argc, char **argv, GError **error)
 			    "--gop 1 to 600, --qp-min 0 to 51, --ssrc 32 bit, others not negative");
 		return FALSE;
 	}
+	if (s->fec < 0 || s->fec > FEC_MOST) {
+		g_set_error(error, USAGE_ERROR, 0, "--fec %d: must be 0 to %d per cent", s->fec,
+			    FEC_MOST);
+		return FALSE;
+	}
+	s->repairs.fec = (guint)s->fec;
+	if (s->interlace_text && !(s->interlace = interlace_find(s->interlace_text))) {
+		g_set_error(error, USAGE_ERROR, 0,
+			    "--interlace %s: must be rows, checkerboard or quarters",
+			    s->interlace_text);
+		return FALSE;
+	}
 	if (!choose_controller(s, error))
 		return FALSE;
 	s->element = s->carrier && !strcmp(s->carrier, "in-band");
@@ -852,6 +983,17 @@ static gboolean parse(struct sender *s, int argc, char **argv, GError **error)
 			    "into headers that are authenticated; use --carrier probe");
 		return FALSE;
 	}
+	if (s->element && s->interlace) {
+		g_set_error(error, USAGE_ERROR, 0,
+			    "--carrier in-band does not go with --interlace; use --carrier probe");
+		return FALSE;
+	}
+	if (s->element && s->fec) {
+		g_set_error(error, USAGE_ERROR, 0,
+			    "--carrier in-band does not go with --fec: routers change headers that "
+			    "have been protected; use --carrier probe");
+		return FALSE;
+	}
 	s->waiting = s->element || s->probes;
 	s->from_file = strcmp(s->source, "test") && is_y4m(s->source);
 	if (!s->from_file)
@@ -859,6 +1001,12 @@ static gboolean parse(struct sender *s, int argc, char **argv, GError **error)
 	if (!y4m_open(&s->y4m, s->source, error))
 		return FALSE;
 	s->interval = (double)s->y4m.fps_d / s->y4m.fps_n;
+	if (s->interlace && (s->y4m.width % INTERLACE_GRAIN || s->y4m.height % INTERLACE_GRAIN)) {
+		g_set_error(error, USAGE_ERROR, 0,
+			    "%s: --interlace needs a width and a height that are multiples of %d",
+			    s->source, INTERLACE_GRAIN);
+		return FALSE;
+	}
 	if (!s->loop_source && (guint)s->start_frame >= s->y4m.frames) {
 		g_set_error(error, USAGE_ERROR, 0,
 			    "--start-frame %d is past the end: %s has %u pictures", s->start_frame,
@@ -887,6 +1035,7 @@ static void run(struct sender *s)
 	guint tick, sigint, sigterm, timer = 0, first = 0, watch;
 	GstBus *bus = gst_element_get_bus(s->pipeline);
 	struct ctl_params limits = {(double)s->rate_min, (double)s->rate_max, WIRE_IP_PACKET};
+	char *repairs = NULL;
 	GstPad *before;
 
 	s->main = g_main_loop_new(NULL, FALSE);
@@ -903,6 +1052,7 @@ static void run(struct sender *s)
 	s->begin = now_s();
 	if (s->waiting)
 		first = g_timeout_add(FIRST_PROBES_MS, on_first_probes, s);
+	start_train(s);
 	if (gst_element_set_state(s->pipeline, GST_STATE_PLAYING) == GST_STATE_CHANGE_FAILURE) {
 		s->status = EXIT_RUN;
 		g_idle_add(quit, s);
@@ -927,16 +1077,26 @@ static void run(struct sender *s)
 	g_source_remove(sigint);
 	g_source_remove(sigterm);
 	g_source_remove(watch);
+	train_free(s->train);
+	s->train = NULL;
 	advice_free(s->advice);
 	s->advice = NULL;
 	rate_free(s->rate);
 	s->rate = NULL;
+	if (s->repair) {
+		repairs = repair_summary(s->repair);
+		repair_free(s->repair);
+		s->repair = NULL;
+	}
 	/* Status messages of the last group may still be queued. */
 	while (g_main_context_iteration(NULL, FALSE))
 		;
 	gst_object_unref(bus);
 	printf("sent %u pictures, %.0f kbit/s on the wire\n", s->frames,
 	       s->frames ? s->wire_bytes * 8 / (s->frames * s->interval) / 1000 : 0.0);
+	if (repairs)
+		printf("%s\n", repairs);
+	g_free(repairs);
 }
 
 int cmd_send(int argc, char **argv)
@@ -983,8 +1143,10 @@ out:
 		g_rand_free(rand);
 	g_clear_object(&s.session);
 	gst_clear_object(&s.appsrc);
-	gst_clear_object(&s.encoder);
+	for (int k = 0; k < INTERLACE_PHASES; k++)
+		gst_clear_object(&s.encoder[k]);
 	gst_clear_object(&s.estimator);
+	repair_free(s.repair);
 	gst_clear_object(&s.pacer);
 	gst_clear_object(&s.bin);
 	gst_clear_object(&s.pipeline);
@@ -1006,6 +1168,8 @@ out:
 	g_free(s.encoder_text);
 	g_free(s.carrier);
 	g_free(s.srtp_key_file);
+	g_free(s.interlace_text);
+	split_free(s.split);
 	gst_clear_buffer(&s.srtp_key);
 	g_mutex_clear(&s.lock);
 	g_cond_clear(&s.cond);

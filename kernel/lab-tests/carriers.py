@@ -351,6 +351,7 @@ def stock(build: Path) -> None:
         time.sleep(1)
         done = inside("s", str(build / "streamer/paqm-streamer"), "send", "--to", "10.3.0.2:5004",
                       "--source", str(CLIP), "--loop", "--rate-max", "400kbit",
+                      "--encoder", "paqmh264enc floor-qp=52",  # pictures are counted by bytes
                       "--rate-min", "100kbit", "--seed", "1", "--ssrc", "77", "--paqmd", "none",
                       "--duration", "6", "--carrier", carrier, "--srtp-key", str(file))
         sent = re.search(r"sent (\d+) pictures", done)
@@ -364,8 +365,33 @@ def stock(build: Path) -> None:
            + stats()["inband_lowered_packets"], 50, 500)
 
 
+def start(build: Path) -> None:
+    """The rate of the first picture: what a router says of the train before it, or a quarter."""
+    for options, told in (("bandwidth 500kbit feedback icmp", True), ("bandwidth 500kbit", False)):
+        name = f"start, {options}"
+        queue(options)
+        time.sleep(2)  # a new queue has to save up for its first message
+        stream = Stream(build, 3)
+        time.sleep(5)
+        stream.finish()
+        said = re.search(r"begins (\d+) ms after its first packet, told by (\w+)",
+                         (stream.home / "send.log").read_text())
+        assert said, (stream.home / "send.log").read_text()
+        check(f"{name}: told by {said[2]}", (said[2] == "a") == told)
+        within(f"{name}: first picture after, ms", int(said[1]), *((20, 150) if told else
+                                                                   (250, 270)))
+        first = stream.rows("send", "frames.csv")[0]
+        # a fair share of 500 kbit/s, or a quarter of --rate-max
+        within(f"{name}: rate of the first picture, bit/s", float(first["allowance_bps"]),
+               *((350e3, 500e3) if told else (750e3, 750e3)))
+        check(f"{name}: the train is not taken for pictures",
+              len(stream.rows("recv", "decoded.csv")) <= len(stream.rows("send", "frames.csv")))
+        print(f"# {name}: {said[0]}", flush=True)
+
+
 GROUPS: dict[str, Callable[[Path], None]] = {
-    "crossing": crossing, "vrf": vrf, "alone": alone, "inband": inband, "stock": stock,
+    "start": start, "crossing": crossing, "vrf": vrf, "alone": alone, "inband": inband,
+    "stock": stock,
 }
 
 

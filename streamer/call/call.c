@@ -37,10 +37,11 @@ void call_end(struct call *c, const char *why)
 void call_apply_rate(guint64 rate, gpointer data)
 {
 	struct call *c = data;
+	guint64 left = rate;
 
 	c->rate_now = rate;
-	if (c->encoder)
-		g_object_set(c->encoder, "rate", rate, NULL);
+	if (c->encoder && (!c->repair || repair_tick(c->repair, rate, NULL, &left)))
+		g_object_set(c->encoder, "rate", left, NULL);
 }
 
 static void on_advice(const struct paqm_client_advice *a, gpointer data)
@@ -49,6 +50,8 @@ static void on_advice(const struct paqm_client_advice *a, gpointer data)
 	struct call *c = data;
 
 	c->advised = a->rate_bps;
+	if (a->rate_bps)
+		train_told(c->train);
 	rate_advise(c->rate, &(struct ctl_advice){.rate = (double)a->rate_bps,
 						  .value = a->value,
 						  .router = a->router_id,
@@ -77,16 +80,45 @@ static void register_flow(struct call *c)
 		c->advice = advice_new(c->paqmd, &flow, on_advice, c);
 }
 
+static void on_train_over(double ms, gboolean told, gpointer data)
+{
+	struct call *c = data;
+
+	(void)ms;
+	g_atomic_int_set(&c->waiting, 0);
+	call_record_event(&c->rec, "first-rate", told ? "told by a router" : "told by nobody");
+}
+
+/* With paqmd: let routers know of the stream before there is a picture. */
+static void start_train(struct call *c)
+{
+	struct train_params p = {
+		.socket = c->rtp[CALL_VIDEO],
+		.ssrc = c->mine.stream[CALL_VIDEO].ssrc,
+		.first = c->first_seq,
+		.ts = c->ts_offset,
+	};
+
+	if (!advice_connected(c->advice))
+		return;
+	p.to = g_inet_socket_address_new(link_peer(c->link), c->theirs.stream[CALL_VIDEO].port);
+	g_atomic_int_set(&c->waiting, 1);
+	c->train = train_start(&p, on_train_over, c);
+	g_object_unref(p.to);
+}
+
 static gboolean on_tick(gpointer data)
 {
 	struct call *c = data;
-	guint64 bytes;
+	guint64 bytes, left;
 
 	if (!c->rate)
 		return G_SOURCE_CONTINUE;
 	g_object_get(c->pacer, "wire-bytes", &bytes, NULL);
 	rate_sent(c->rate, bytes);
 	rate_tick(c->rate);
+	if (c->repair && repair_tick(c->repair, c->rate_now, c->rec.control, &left))
+		g_object_set(c->encoder, "rate", left, NULL);
 	return G_SOURCE_CONTINUE;
 }
 
@@ -165,6 +197,17 @@ static void on_line(const char *line, gsize len, const char *why, gpointer data)
 	}
 }
 
+/* The camera is gone, or its file broken: the call goes on without. */
+static void lose_camera(struct call *c)
+{
+	if (gst_element_is_locked_state(c->camera))
+		return; /* more of the same */
+	gst_element_set_locked_state(c->camera, TRUE);
+	gst_element_set_state(c->camera, GST_STATE_NULL);
+	g_printerr("paqm-streamer: no picture is sent any more; the call goes on\n");
+	call_record_event(&c->rec, "picture-lost", "");
+}
+
 static gboolean on_message(GstBus *bus, GstMessage *msg, gpointer data)
 {
 	struct call *c = data;
@@ -175,21 +218,28 @@ static gboolean on_message(GstBus *bus, GstMessage *msg, gpointer data)
 	if (GST_MESSAGE_TYPE(msg) == GST_MESSAGE_LATENCY) {
 		gst_bin_recalculate_latency(GST_BIN(c->pipeline));
 	} else if (GST_MESSAGE_TYPE(msg) == GST_MESSAGE_ERROR) {
+		/* of what has been taken out since */
+		if (!gst_object_has_as_ancestor(msg->src, GST_OBJECT(c->pipeline)))
+			return G_SOURCE_CONTINUE;
 		gst_message_parse_error(msg, &error, &debug);
 		g_printerr("paqm-streamer: %s: %s\n", GST_OBJECT_NAME(msg->src), error->message);
 		g_debug("%s", debug);
 		call_record_event(&c->rec, "error", GST_OBJECT_NAME(msg->src));
 		g_error_free(error);
 		g_free(debug);
-		c->status = EXIT_RUN;
-		call_end(c, "an element failed");
+		if (c->camera && gst_object_has_as_ancestor(msg->src, GST_OBJECT(c->camera))) {
+			lose_camera(c);
+		} else {
+			c->status = EXIT_RUN;
+			call_end(c, "an element failed");
+		}
 	}
 	return G_SOURCE_CONTINUE;
 }
 
 static void run(struct call *c)
 {
-	guint sources[7], n = 0;
+	guint sources[8], n = 0;
 	GstBus *bus = gst_element_get_bus(c->pipeline);
 	GstClock *clock = gst_system_clock_obtain();
 	char *note;
@@ -208,6 +258,7 @@ static void run(struct call *c)
 	sources[n++] = g_unix_signal_add(SIGTERM, on_stop, c);
 	sources[n++] = g_unix_signal_add(SIGUSR1, on_mute, c);
 	sources[n++] = g_timeout_add(RATE_TICK_MS, on_tick, c);
+	sources[n++] = g_timeout_add(INBOUND_TICK_MS, call_on_inbound, c);
 	sources[n++] = g_timeout_add(1000, call_on_second, c);
 	if (isatty(STDIN_FILENO))
 		g_unix_fd_add(STDIN_FILENO, G_IO_IN, on_key, c);
@@ -221,6 +272,7 @@ static void run(struct call *c)
 	} else {
 		gst_element_get_state(c->pipeline, NULL, NULL, GST_SECOND);
 		call_start_media(c);
+		start_train(c);
 		if (!c->why)
 			g_main_loop_run(c->main);
 	}
@@ -234,6 +286,7 @@ static void run(struct call *c)
 		if (sources[--n] && g_main_context_find_source_by_id(NULL, sources[n]))
 			g_source_remove(sources[n]);
 	gst_object_unref(bus);
+	train_free(c->train);
 	advice_free(c->advice);
 	call_record_event(&c->rec, "end", c->why);
 	printf("%sended: %s; sent %u pictures, showed %" G_GUINT64_FORMAT
@@ -266,6 +319,8 @@ out:
 		c->status = EXIT_RUN;
 	if (c->rate)
 		rate_free(c->rate);
+	repair_free(c->repair);
+	inbound_free(c->inbound);
 	link_free(c->link);
 	for (int i = 0; i < CALL_MEDIA; i++) {
 		g_clear_object(&c->session[i]);
@@ -274,6 +329,7 @@ out:
 	}
 	gst_clear_object(&c->overlay);
 	gst_clear_object(&c->mute);
+	gst_clear_object(&c->camera);
 	gst_clear_object(&c->encoder);
 	gst_clear_object(&c->pacer);
 	gst_clear_object(&c->bin);

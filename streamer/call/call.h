@@ -10,17 +10,23 @@
 #include "streamer/call/feed.h"
 #include "streamer/call/link.h"
 #include "streamer/call/offer.h"
+#include "streamer/inbound.h"
 #include "streamer/rate.h"
+#include "streamer/repair.h"
 #include "streamer/size.h"
 #include "streamer/source.h"
+#include "streamer/train.h"
 
 #define SRTP_TAG 10 /* bytes of HMAC-SHA1-80 behind each packet, RFC 3711 */
 /*
- * What has arrived is played so much later, picture and sound alike: a lost packet or a late
- * one has JITTER_MS, the rest is for decoders and for sound in pieces of 20 ms.
+ * What has arrived is played so much later, picture and sound alike: what is late or lost and sent
+ * again has JITTER_MS in the beginning, then what the path needs between the bounds (inbound.h);
+ * DECODE_MS more are for decoders and for sound in pieces of 20 ms.
  */
 #define JITTER_MS 60
-#define PLAY_MS 100
+#define JITTER_MIN_MS 60
+#define JITTER_MAX_MS 400
+#define DECODE_MS 40
 
 /* What a recording of a call consists of; every file may be missing (NULL). */
 struct call_record {
@@ -29,6 +35,7 @@ struct call_record {
 	FILE *rx;				 /* video packets that came */
 	FILE *play[CALL_MEDIA];			 /* what was shown and heard */
 	FILE *rtcp;				 /* reports of the peer */
+	FILE *inbound;				 /* losses, and how long was waited */
 	FILE *events;				 /* mute, loss of the daemon, the end */
 };
 
@@ -55,7 +62,7 @@ struct call_in {
 
 struct call {
 	/* options */
-	gboolean listen, self_view, muted;
+	gboolean listen, self_view, muted, rtx;
 	char *secret_path, *source, *audio, *sink, *audio_sink, *record_dir, *name, *paqmd,
 		*rate_max_text, *rate_min_text;
 	gdouble duration;
@@ -71,12 +78,18 @@ struct call {
 	struct feed *feeds[CALL_MEDIA];
 
 	GMainLoop *main;
-	GstElement *pipeline, *bin, *encoder, *pacer, *overlay, *mute;
+	GstElement *pipeline, *bin, *camera, *encoder, *pacer, *overlay, *mute;
 	struct call_in in[CALL_MEDIA];
 	struct size size; /* of the peer's pictures */
 	GObject *session[CALL_MEDIA];
 	struct rate *rate;
+	struct repair *repair;	 /* what is sent; NULL: nothing is sent again */
+	struct inbound *inbound; /* what comes */
+	gint play_ms;		 /* atomic: what comes is played so much later */
 	struct advice *advice;
+	struct train *train; /* until the first picture */
+	guint16 first_seq;
+	gint waiting;	 /* atomic: for its end */
 	double interval; /* of pictures, s */
 	guint64 rate_now, advised;
 	gint64 wall_offset; /* CLOCK_REALTIME - CLOCK_MONOTONIC */
@@ -109,13 +122,17 @@ void call_use_srtp(struct call *c);
 
 /* media.c */
 gboolean call_build(struct call *c, GError **error);
+/* Main loop, every INBOUND_TICK_MS: what comes waits as long as its path needs. */
+gboolean call_on_inbound(gpointer data);
 /* Takes what comes to the sockets, once everything behind them is ready; starts files. */
 void call_start_media(struct call *c);
 
 /* watch.c */
 void call_on_picture(GstElement *enc, const GstStructure *p, gpointer data);
+GstPadProbeReturn call_on_raw_picture(GstPad *pad, GstPadProbeInfo *info, gpointer data);
 void call_on_group(GstElement *enc, const GstStructure *g, gpointer data);
 GstPadProbeReturn call_on_packet(GstPad *pad, GstPadProbeInfo *info, gpointer data);
+GstPadProbeReturn call_on_proven(GstPad *pad, GstPadProbeInfo *info, gpointer data);
 GstPadProbeReturn call_on_heard(GstPad *pad, GstPadProbeInfo *info, gpointer data);
 GstPadProbeReturn call_on_video_played(GstPad *pad, GstPadProbeInfo *info, gpointer data);
 GstPadProbeReturn call_on_audio_played(GstPad *pad, GstPadProbeInfo *info, gpointer data);

@@ -9,7 +9,6 @@
 #include "streamer/options.h"
 #include "streamer/wire.h"
 
-#define VIDEO_PT 96
 #define AUDIO_PT 97
 #define AUDIO_BPS 32000
 
@@ -207,31 +206,41 @@ static void own_session(struct call *c, enum call_media media)
 
 static gboolean build_video_out(struct call *c, GError **error)
 {
-	char *cam = camera(c, error);
+	struct repair_params repairs = {.rtx = c->rtx,
+					.ssrc = c->mine.stream[CALL_VIDEO].ssrc,
+					.rtx_ssrc = c->mine.stream[CALL_VIDEO].ssrc ^ 0x80000000U};
+	char *cam = camera(c, error), *elements = repair_elements(&repairs);
 	GstElement *out, *pay;
 	GstPad *pad;
 
-	if (!cam)
+	if (!cam) {
+		g_free(elements);
 		return FALSE;
+	}
 	out = row(c, error,
 		  "%s ! tee name=self ! queue ! paqmh264enc name=enc rate-max=%" G_GUINT64_FORMAT
 		  " ! rtph264pay name=pay mtu=%d pt=%d config-interval=0 aggregate-mode=none ! "
-		  "paqmpacer name=pacer %s",
-		  cam, c->rate_max, WIRE_RTP_MTU - SRTP_TAG, VIDEO_PT,
+		  "%spaqmpacer name=pacer %s",
+		  cam, c->rate_max, WIRE_RTP_MTU - SRTP_TAG, VIDEO_PT, elements,
 		  c->self_view ? "self. ! queue leaky=downstream max-size-buffers=2 ! "
 				 "videoconvert ! autovideosink sync=false"
 			       : "");
 	g_free(cam);
+	g_free(elements);
 	if (!out)
 		return FALSE;
+	c->camera = gst_object_ref(out);
 	c->encoder = gst_object_ref(part(c, "enc"));
 	c->pacer = gst_object_ref(part(c, "pacer"));
 	g_object_set(c->pacer, "interval", (guint64)(c->interval * GST_SECOND), NULL);
+	if (c->rtx)
+		c->repair = repair_new(GST_BIN(c->pipeline), c->pacer, &repairs);
 	g_signal_connect(c->encoder, "picture", G_CALLBACK(call_on_picture), c);
 	g_signal_connect(c->encoder, "group", G_CALLBACK(call_on_group), c);
 	pay = part(c, "pay");
 	g_object_set(pay, "ssrc", (guint)c->mine.stream[CALL_VIDEO].ssrc, "timestamp-offset",
-		     c->ts_offset, NULL);
+		     c->ts_offset, "seqnum-offset", (gint)c->first_seq, NULL);
+	probe(c->encoder, "sink", call_on_raw_picture, c);
 	if (!rate_number_packets(pay, error))
 		return FALSE;
 	if (c->y4m.frames) {
@@ -344,7 +353,8 @@ gboolean call_build(struct call *c, GError **error)
 	GstElement *bin;
 
 	c->pipeline = gst_pipeline_new("call");
-	gst_pipeline_set_latency(GST_PIPELINE(c->pipeline), PLAY_MS * GST_MSECOND);
+	c->play_ms = JITTER_MS + DECODE_MS;
+	gst_pipeline_set_latency(GST_PIPELINE(c->pipeline), c->play_ms * GST_MSECOND);
 	bin = gst_element_factory_make("rtpbin", "bin");
 	if (!bin || !gst_registry_check_feature_version(gst_registry_get(), "srtpenc", 1, 0, 0)) {
 		g_clear_object(&bin);
@@ -361,6 +371,11 @@ gboolean call_build(struct call *c, GError **error)
 		     "rtcp-sync-send-time", FALSE, NULL);
 	/* before its pads are asked for: that is when it asks for these */
 	call_use_srtp(c);
+	c->inbound = inbound_new(bin, CALL_VIDEO,
+				 &(struct inbound_params){.rtx = c->rtx,
+							  .wait_min = JITTER_MIN_MS,
+							  .wait_max = JITTER_MAX_MS,
+							  .wait = JITTER_MS});
 	g_signal_connect(bin, "request-pt-map", G_CALLBACK(on_pt_map), c);
 	g_signal_connect(bin, "pad-added", G_CALLBACK(on_pad_added), c);
 	gst_bin_add(GST_BIN(c->pipeline), bin);
@@ -369,6 +384,21 @@ gboolean call_build(struct call *c, GError **error)
 	if (c->mine.stream[CALL_AUDIO].sends && !build_audio_out(c, error))
 		return FALSE;
 	return build_session(c, CALL_VIDEO, error) && build_session(c, CALL_AUDIO, error);
+}
+
+gboolean call_on_inbound(gpointer data)
+{
+	struct call *c = data;
+	gint play = (gint)inbound_tick(c->inbound, c->rec.inbound) + DECODE_MS;
+
+	if (play == c->play_ms)
+		return G_SOURCE_CONTINUE;
+	/* Sound waits for pictures: lip sync. */
+	g_atomic_int_set(&c->play_ms, play);
+	g_object_set(c->bin, "latency", (guint)(play - DECODE_MS), NULL);
+	gst_pipeline_set_latency(GST_PIPELINE(c->pipeline), play * GST_MSECOND);
+	gst_bin_recalculate_latency(GST_BIN(c->pipeline));
+	return G_SOURCE_CONTINUE;
 }
 
 static GstBuffer *feed_picture(guint64 n, gpointer data)

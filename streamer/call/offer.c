@@ -30,8 +30,8 @@ static char *line_of(json_t *root)
 
 char *offer_write(const struct offer *o)
 {
-	json_t *root = json_pack("{s:i, s:s, s:I}", "paqm-call", OFFER_VERSION, "name", o->name,
-				 "rate-max", (json_int_t)o->rate_max);
+	json_t *root = json_pack("{s:i, s:s, s:I, s:b}", "paqm-call", OFFER_VERSION, "name",
+				 o->name, "rate-max", (json_int_t)o->rate_max, "rtx", o->rtx);
 
 	for (int i = 0; i < CALL_MEDIA; i++) {
 		const struct offer_stream *st = &o->stream[i];
@@ -111,6 +111,7 @@ gboolean offer_read(struct offer *o, const char *line, gsize len, GError **error
 		return bad(error, "rate-max must be 1000 to 4000000000 bit/s");
 	}
 	o->rate_max = (guint64)rate;
+	o->rtx = json_is_true(json_object_get(root, "rtx"));
 	ok = TRUE;
 	for (int i = 0; i < CALL_MEDIA && ok; i++)
 		ok = read_stream(&o->stream[i], json_object_get(root, call_media_names[i]), error);

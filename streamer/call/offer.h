@@ -6,11 +6,12 @@
  * trust nothing in it.
  *
  *   {"paqm-call":1,"name":"...","video":{"port":P,"ssrc":S,"key":"BASE64"},
- *    "audio":{"port":P,"ssrc":S,"key":"BASE64"},"rate-max":BPS}
+ *    "audio":{"port":P,"ssrc":S,"key":"BASE64"},"rate-max":BPS,"rtx":true}
  *   {"muted":true}  {"bye":"..."}
  *
  * A stream that an end does not send is left out. `port` is where the end
- * receives; `key` is the SRTP master key and salt (RFC 3711) of what it sends.
+ * receives; `key` is the SRTP master key and salt (RFC 3711) of what it sends. With `rtx` an end
+ * can send pictures again and take what is sent again (RFC 4588); it is done if both can.
  */
 #ifndef PAQM_CALL_OFFER_H
 #define PAQM_CALL_OFFER_H
@@ -38,6 +39,7 @@ struct offer {
 	char name[OFFER_NAME]; /* for people: printable characters only */
 	struct offer_stream stream[CALL_MEDIA];
 	guint64 rate_max; /* bit/s that the end wants to receive at most */
+	gboolean rtx;	  /* lost pictures can be sent again */
 };
 
 enum note_kind { NOTE_NONE, NOTE_MUTED, NOTE_UNMUTED, NOTE_BYE };

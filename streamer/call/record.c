@@ -25,6 +25,7 @@ gboolean call_record_open(struct call_record *r, const char *dir, GError **error
 		{&r->play[CALL_VIDEO], "video.csv", CALL_PLAY_HEADER},
 		{&r->play[CALL_AUDIO], "audio.csv", CALL_PLAY_HEADER},
 		{&r->rtcp, "rtcp.csv", CALL_RTCP_HEADER},
+		{&r->inbound, "inbound.csv", INBOUND_HEADER},
 		{&r->events, "events.csv", CALL_EVENTS_HEADER},
 	};
 
@@ -67,6 +68,7 @@ gboolean call_record_close(struct call_record *r)
 	ok &= close_log(r->play[CALL_VIDEO], "video.csv");
 	ok &= close_log(r->play[CALL_AUDIO], "audio.csv");
 	ok &= close_log(r->rtcp, "rtcp.csv");
+	ok &= close_log(r->inbound, "inbound.csv");
 	ok &= close_log(r->events, "events.csv");
 	g_free(r->dir);
 	*r = (struct call_record){0};

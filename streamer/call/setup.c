@@ -46,6 +46,8 @@ gboolean call_parse(struct call *c, int argc, char **argv, GError **error)
 		 "Highest rate of a picture, either way, headers included (3mbit)", "BPS"},
 		{"rate-min", 0, 0, G_OPTION_ARG_STRING, &c->rate_min_text,
 		 "Lowest rate of the picture (200kbit)", "BPS"},
+		{"rtx", 0, 0, G_OPTION_ARG_NONE, &c->rtx,
+		 "Send lost pictures again and ask for them, if the peer does so, too", NULL},
 		{"record", 0, 0, G_OPTION_ARG_FILENAME, &c->record_dir,
 		 "Keep the logs of the call there, for paqm-lab report", "DIR"},
 		{"duration", 0, 0, G_OPTION_ARG_DOUBLE, &c->duration, "Hang up after so long", "S"},
@@ -131,7 +133,9 @@ static gboolean prepare_offer(struct call *c, GError **error)
 	g_object_unref(any);
 	g_strlcpy(c->mine.name, c->name ? c->name : g_get_host_name(), OFFER_NAME);
 	c->mine.rate_max = c->rate_max;
+	c->mine.rtx = c->rtx;
 	c->ts_offset = g_random_int();
+	c->first_seq = g_random_int() & 0x7fff;
 	return ok;
 }
 
@@ -163,6 +167,7 @@ gboolean call_agree(struct call *c, GError **error)
 	/* a receiver may ask for less than we would send */
 	c->rate_max = MIN(c->rate_max, c->theirs.rate_max);
 	c->rate_min = MIN(c->rate_min, c->rate_max);
+	c->rtx = c->rtx && c->theirs.rtx;
 	printf("talking to %s\n", c->theirs.name);
 	fflush(stdout);
 	return TRUE;
@@ -182,11 +187,11 @@ gboolean call_write_config(struct call *c, GError **error)
 		"{\n \"version\": 1,\n \"program\": \"%s\",\n \"name\": \"%s\",\n"
 		" \"peer\": \"%s\",\n \"peer_name\": \"%s\",\n \"listened\": %s,\n"
 		" \"t0_ns\": %" G_GINT64_FORMAT ",\n \"rate_max\": %" G_GUINT64_FORMAT
-		",\n \"rate_min\": %" G_GUINT64_FORMAT ",\n \"fps\": %.6f,\n"
+		",\n \"rate_min\": %" G_GUINT64_FORMAT ",\n \"rtx\": %s,\n \"fps\": %.6f,\n"
 		" \"video\": {\"ssrc\": %u, \"port\": %u, \"sent\": %s},\n"
 		" \"audio\": {\"ssrc\": %u, \"port\": %u, \"sent\": %s}\n}\n",
 		PAQM_VERSION, name, peer, c->theirs.name, c->listen ? "true" : "false",
-		realtime_ns(), c->rate_max, c->rate_min, 1 / c->interval,
+		realtime_ns(), c->rate_max, c->rate_min, c->rtx ? "true" : "false", 1 / c->interval,
 		c->mine.stream[CALL_VIDEO].ssrc, c->mine.stream[CALL_VIDEO].port,
 		c->mine.stream[CALL_VIDEO].sends ? "true" : "false",
 		c->mine.stream[CALL_AUDIO].ssrc, c->mine.stream[CALL_AUDIO].port,

@@ -64,10 +64,23 @@ static GstElement *on_decoder(GstElement *bin, guint session, gpointer data)
 				    : NULL;
 }
 
+/* The same once more; now it is asked for because of RTP. */
+static GstElement *on_rtp_decoder(GstElement *bin, guint session, gpointer data)
+{
+	GstElement *dec = on_decoder(bin, session, data);
+	GstPad *pad = session == CALL_VIDEO ? gst_element_get_static_pad(dec, "rtp_src") : NULL;
+
+	if (pad) {
+		gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, call_on_proven, data, NULL);
+		gst_object_unref(pad);
+	}
+	return dec;
+}
+
 void call_use_srtp(struct call *c)
 {
 	g_signal_connect(c->bin, "request-rtp-encoder", G_CALLBACK(on_rtp_encoder), c);
 	g_signal_connect(c->bin, "request-rtcp-encoder", G_CALLBACK(on_rtcp_encoder), c);
-	g_signal_connect(c->bin, "request-rtp-decoder", G_CALLBACK(on_decoder), c);
+	g_signal_connect(c->bin, "request-rtp-decoder", G_CALLBACK(on_rtp_decoder), c);
 	g_signal_connect(c->bin, "request-rtcp-decoder", G_CALLBACK(on_decoder), c);
 }

@@ -22,6 +22,17 @@ static gint64 wall_ns(struct call *c, GstClockTime running)
 	return (gint64)(gst_element_get_base_time(c->pipeline) + running) + c->wall_offset;
 }
 
+/* Pictures before the first rate are not coded. */
+GstPadProbeReturn call_on_raw_picture(GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+	struct call *c = data;
+
+	(void)pad;
+	if (c->first_pts < 0)
+		c->first_pts = (gint64)GST_BUFFER_PTS(GST_PAD_PROBE_INFO_BUFFER(info));
+	return g_atomic_int_get(&c->waiting) ? GST_PAD_PROBE_DROP : GST_PAD_PROBE_OK;
+}
+
 void call_on_picture(GstElement *enc, const GstStructure *p, gpointer data)
 {
 	guint frame = 0, gop = 0, bytes = 0, wire = 0, packets = 0, index;
@@ -97,7 +108,20 @@ GstPadProbeReturn call_on_packet(GstPad *pad, GstPadProbeInfo *info, gpointer da
 	return GST_PAD_PROBE_OK;
 }
 
-/* A packet that is truly the peer's. */
+/* A packet that is truly the peer's, in the order of arrival. */
+GstPadProbeReturn call_on_proven(GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+	struct call *c = data;
+	guint8 head[8];
+
+	(void)pad;
+	if (gst_buffer_extract(GST_PAD_PROBE_INFO_BUFFER(info), 0, head, sizeof(head)) ==
+	    sizeof(head))
+		inbound_packet(c->inbound, GST_READ_UINT32_BE(head + 4));
+	return GST_PAD_PROBE_OK;
+}
+
+/* One that is played. */
 GstPadProbeReturn call_on_heard(GstPad *pad, GstPadProbeInfo *info, gpointer data)
 {
 	struct call *c = data;
@@ -126,7 +150,8 @@ static void on_play(struct call *c, GstPad *pad, GstBuffer *buf, enum call_media
 	gst_event_parse_segment(event, &segment);
 	running = gst_segment_to_running_time(segment, GST_FORMAT_TIME, GST_BUFFER_PTS(buf));
 	gst_event_unref(event);
-	play = (gint64)(gst_element_get_base_time(c->pipeline) + running + PLAY_MS * GST_MSECOND);
+	play = (gint64)(gst_element_get_base_time(c->pipeline) + running +
+			g_atomic_int_get(&c->play_ms) * GST_MSECOND);
 	play = MAX(play, now);
 	meta = gst_buffer_get_reference_timestamp_meta(buf, ntp);
 	if (meta)

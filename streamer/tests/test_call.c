@@ -17,7 +17,7 @@ static void check(gboolean ok, const char *what, int k)
 
 static void test_round_trip(void)
 {
-	struct offer a = {.name = "host \"x\"\n", .rate_max = 2000000}, b;
+	struct offer a = {.name = "host \"x\"\n", .rate_max = 2000000, .rtx = TRUE}, b;
 	char *line;
 
 	for (int i = 0; i < CALL_MEDIA; i++) {
@@ -32,6 +32,7 @@ static void test_round_trip(void)
 	check(offer_read(&b, line, strlen(line) - 1, NULL), "own offers are read", 0);
 	check(!strcmp(b.name, "host \"x\"?"), "names are made printable", 0);
 	check(b.rate_max == a.rate_max, "rate", 0);
+	check(b.rtx, "retransmission", 0);
 	check(b.stream[CALL_VIDEO].sends && b.stream[CALL_VIDEO].ssrc == 0xffffffff &&
 		      !memcmp(b.stream[CALL_VIDEO].key, a.stream[CALL_VIDEO].key, OFFER_KEY),
 	      "what is sent", 0);
@@ -44,6 +45,25 @@ static void test_round_trip(void)
 	"{\"paqm-call\":" version ",\"name\":" name ",\"rate-max\":" rate ",\"video\":" video      \
 	",\"audio\":{\"port\":5002}}"
 #define VIDEO "{\"port\":5000,\"ssrc\":7,\"key\":" KEY "}"
+
+static void test_rtx(void)
+{
+	static const struct {
+		const char *line;
+		gboolean rtx;
+	} cases[] = {
+		{OFFER("1", "\"a\"", "1000000", VIDEO), FALSE}, /* of who does not know it */
+		{OFFER("1", "\"a\"", "1000000,\"rtx\":true", VIDEO), TRUE},
+		{OFFER("1", "\"a\"", "1000000,\"rtx\":false", VIDEO), FALSE},
+		{OFFER("1", "\"a\"", "1000000,\"rtx\":1", VIDEO), FALSE},
+	};
+	struct offer o;
+
+	for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+		check(offer_read(&o, cases[i].line, strlen(cases[i].line), NULL), "read", (int)i);
+		check(o.rtx == cases[i].rtx, "retransmission", (int)i);
+	}
+}
 
 static void test_refusals(void)
 {
@@ -123,6 +143,7 @@ static void test_notes(void)
 int main(void)
 {
 	test_round_trip();
+	test_rtx();
 	test_refusals();
 	test_notes();
 	if (!failed)

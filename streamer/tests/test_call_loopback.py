@@ -33,10 +33,11 @@ def secret(path: Path, text: str, mode: int = 0o600) -> str:
     return str(path)
 
 
-def call(streamer: str, *options: str) -> "subprocess.Popen[str]":
-    common = ["--source", "test", "--audio", "test", "--sink", "none", "--audio-sink", "none"]
+def call(streamer: str, *options: str, source: str = "test") -> "subprocess.Popen[str]":
+    common = ["--source", source, "--audio", "test", "--sink", "none", "--audio-sink", "none"]
     return subprocess.Popen(
-        [streamer, "call", *options, *common, "--rate-max", "500kbit", "--paqmd", "none"],
+        [streamer, "call", *options, *common, "--rate-max", "500kbit", "--paqmd", "none",
+         "--rtx"],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
 
@@ -54,6 +55,28 @@ def rows(path: Path) -> int:
         return 0
     with path.open(newline="") as f:
         return sum(1 for _ in csv.reader(f)) - 1
+
+
+def losses(streamer: str, tmp: Path, secret_file: str) -> None:
+    """A camera that fails, then a peer that vanishes: no end of the call, then a clear one."""
+    where = f"127.0.0.1:{free_port()}"
+    broken = tmp / "broken.mp4"
+    broken.write_bytes(b"no video" * 1000)
+    listener = call(streamer, "--listen", where, "--secret", secret_file, "--record",
+                    str(tmp / "c"))
+    caller = call(streamer, where, "--secret", secret_file, "--record", str(tmp / "d"),
+                  source=str(broken))
+    heard = [tmp / "c" / "audio.csv", tmp / "d" / "video.csv"]
+    end = time.monotonic() + WAIT
+    while not all(rows(path) > 20 for path in heard) and time.monotonic() < end:
+        assert listener.poll() is None and caller.poll() is None, "the call broke off"
+        time.sleep(0.2)
+    assert all(rows(path) > 20 for path in heard), "sound or the other picture stopped"
+    assert rows(tmp / "c" / "video.csv") <= 0
+    caller.kill()
+    said = caller.communicate(timeout=WAIT)[0], listener.communicate(timeout=WAIT)[0]
+    assert said[0].count("no picture is sent any more") == 1, said[0]
+    assert listener.returncode == 0 and "ended: " in said[1], said[1]
 
 
 def main() -> int:
@@ -101,9 +124,11 @@ def main() -> int:
             assert rows(path) > 20, (path, said)
         for end_name in "ab":
             about = json.loads((tmp / end_name / "call.json").read_text())
-            assert about["video"]["sent"] and about["audio"]["sent"]
+            assert about["video"]["sent"] and about["audio"]["sent"] and about["rtx"]
+            assert rows(tmp / end_name / "inbound.csv") > 5
             text = (tmp / end_name / "call.json").read_text()
             assert "key" not in text and "secret" not in text
+        losses(streamer, tmp, good)
     print("all is well")
     return 0
 

@@ -619,6 +619,53 @@ GST_START_TEST(test_pacer)
 }
 GST_END_TEST;
 
+static GstBuffer *packet(guint8 pt, gboolean marker, guint8 seq, guint8 ssrc)
+{
+	GstBuffer *buf = gst_buffer_new_allocate(NULL, 500, NULL);
+	guint8 header[12] = {0x80, (guint8)(pt | (marker ? 0x80 : 0)), 0, seq, [11] = ssrc};
+
+	gst_buffer_fill(buf, 0, header, sizeof(header));
+	return buf;
+}
+
+/* What corrects a frame comes behind it, what is sent again in between; both are counted. */
+GST_START_TEST(test_pacer_repair)
+{
+	GstHarness *h = gst_harness_new("paqmpacer");
+	guint next = 0, again = 0, after = 0;
+	guint64 repair = 0, all = 0;
+
+	g_object_set(h->element, "interval", (guint64)(200 * GST_MSECOND), "reserve", 25, NULL);
+	gst_harness_set_src_caps_str(h, "application/x-rtp");
+	for (guint8 i = 0; i < 10; i++)
+		gst_harness_push(h, packet(96, i == 9, i, 1));
+	for (guint8 i = 10; i < 12; i++)
+		gst_harness_push(h, packet(107, FALSE, i, 1));
+	for (guint8 i = 0; i < 2; i++)
+		gst_harness_push(h, packet(106, TRUE, i, 2));
+	for (guint i = 0; i < 14; i++) {
+		GstBuffer *buf = gst_harness_pull(h);
+		guint8 header[12];
+
+		gst_buffer_extract(buf, 0, header, sizeof(header));
+		gst_buffer_unref(buf);
+		if (header[11] == 1) {
+			fail_unless_equals_int(header[3], next++);
+		} else {
+			fail_unless_equals_int(header[3], again++);
+			after = next;
+		}
+	}
+	fail_unless_equals_int(next, 12);
+	fail_unless_equals_int(again, 2);
+	fail_unless(after < 10, "retransmissions waited for the end of the frame");
+	g_object_get(h->element, "repair-bytes", &repair, "wire-bytes", &all, NULL);
+	fail_unless_equals_int(repair, 4 * 528);
+	fail_unless_equals_int(all, 14 * 528);
+	gst_harness_teardown(h);
+}
+GST_END_TEST;
+
 static Suite *paqm_suite(void)
 {
 	Suite *s = suite_create("paqm elements");
@@ -642,6 +689,7 @@ static Suite *paqm_suite(void)
 	tcase_add_test(tc, test_floor_of_what_does_not_fit);
 	tcase_add_test(tc, test_no_floor);
 	tcase_add_test(tc, test_pacer);
+	tcase_add_test(tc, test_pacer_repair);
 	return s;
 }
 

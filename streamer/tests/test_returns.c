@@ -5,6 +5,7 @@
 
 #include "core/tests/inband_vectors.h"
 #include "streamer/returns.h"
+#include "streamer/xr.h"
 
 #define MS 1000000ULL
 
@@ -117,6 +118,46 @@ static void test_compound(void)
 	}
 }
 
+static void test_summary(void)
+{
+	struct xr_window w = {0};
+	uint8_t p[XR_SUMMARY_LEN];
+
+	CHECK_EQ(xr_summary(p, &w, 1, 2), 0);
+	/* 65534 to 3 without 0, the second late by 90 and back: differences 90, 90, 0, 0 */
+	xr_see(&w, 65534, 1000);
+	xr_see(&w, 65535, 1090);
+	xr_see(&w, 2, 1000);
+	xr_see(&w, 1, 1000);
+	xr_see(&w, 3, 1000);
+	CHECK_EQ(xr_summary(p, &w, 11, 22), XR_SUMMARY_LEN);
+	CHECK_EQ(p[0], 0x80);
+	CHECK_EQ(p[1], 207);
+	CHECK_EQ(paqm_get16(p + 2), XR_SUMMARY_LEN / 4 - 1);
+	CHECK_EQ(paqm_get32(p + 4), 11);
+	CHECK_EQ(p[8], 6);
+	CHECK_EQ(p[9], 0xA0);
+	CHECK_EQ(paqm_get16(p + 10), 9);
+	CHECK_EQ(paqm_get32(p + 12), 22);
+	CHECK_EQ(paqm_get16(p + 16), 65534);
+	CHECK_EQ(paqm_get16(p + 18), 4);
+	CHECK_EQ(paqm_get32(p + 20), 1);
+	CHECK_EQ(paqm_get32(p + 28), 0);
+	CHECK_EQ(paqm_get32(p + 32), 90);
+	CHECK_EQ(paqm_get32(p + 36), 45);
+	CHECK_EQ(paqm_get32(p + 40), 45);
+	/* the next window goes on; what belongs to the one before is passed over */
+	CHECK_EQ(xr_summary(p, &w, 11, 22), 0);
+	xr_see(&w, 0, 1000);
+	CHECK_EQ(xr_summary(p, &w, 11, 22), 0);
+	xr_see(&w, 5, 990);
+	CHECK_EQ(xr_summary(p, &w, 11, 22), XR_SUMMARY_LEN);
+	CHECK_EQ(paqm_get16(p + 16), 4);
+	CHECK_EQ(paqm_get16(p + 18), 6);
+	CHECK_EQ(paqm_get32(p + 20), 1);
+	CHECK_EQ(paqm_get32(p + 32), 10);
+}
+
 static void test_take(void)
 {
 	struct paqm_return ret = {
@@ -185,6 +226,7 @@ int main(void)
 	test_chain();
 	test_see();
 	test_compound();
+	test_summary();
 	test_take();
 	printf("%u checks, %u failed\n", checks, failures);
 	return failures != 0;

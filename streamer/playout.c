@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0
+/* How long to wait for what may still come; see playout.h. */
+#include "streamer/playout.h"
+
+#include <math.h>
+
+#define SLOT 1.0
+#define JUMP 5.0 /* s between two packets' time stamps: another stream, or nonsense */
+
+void playout_begin(struct playout *p, double clock, double lo, double hi, double wait)
+{
+	*p = (struct playout){.clock = clock, .lo = lo, .hi = hi, .wait = wait};
+}
+
+static void forget(struct playout *p, uint32_t ts, double now)
+{
+	p->begun = true;
+	p->ts = ts;
+	p->media = now;
+	p->slot = now;
+	p->at = 0;
+	p->used = 1;
+	p->seen[0].least = p->seen[0].most = 0;
+}
+
+void playout_see(struct playout *p, uint32_t ts, double now)
+{
+	double step = (int32_t)(ts - p->ts) / p->clock, media = p->media + step, late;
+
+	if (!p->begun || fabs(now - media) > JUMP + fabs(now - p->slot)) {
+		forget(p, ts, now);
+		return;
+	}
+	late = now - media;
+	if (step > 0) { /* the newest is what the next one is counted from */
+		p->ts = ts;
+		p->media = media;
+	}
+	if (now - p->slot >= SLOT) {
+		p->at = (p->at + 1) % PLAYOUT_SLOTS;
+		p->used = p->used < PLAYOUT_SLOTS ? p->used + 1 : p->used;
+		p->slot = now;
+		p->seen[p->at].least = p->seen[p->at].most = late;
+		return;
+	}
+	p->seen[p->at].least = fmin(p->seen[p->at].least, late);
+	p->seen[p->at].most = fmax(p->seen[p->at].most, late);
+}
+
+double playout_excess(const struct playout *p)
+{
+	double least = INFINITY, most = -INFINITY;
+
+	for (unsigned int i = 0; i < p->used; i++) {
+		least = fmin(least, p->seen[i].least);
+		most = fmax(most, p->seen[i].most);
+	}
+	return p->used ? most - least : 0;
+}
+
+double playout_update(struct playout *p, double least)
+{
+	double want = fmax(playout_excess(p) + PLAYOUT_MARGIN, least);
+
+	want = fmin(fmax(want, p->lo), p->hi);
+	/* nothing is known before every slot has been used once */
+	if (want > p->wait || (p->used == PLAYOUT_SLOTS && want < p->wait - PLAYOUT_SLACK))
+		p->wait = want;
+	return p->wait;
+}

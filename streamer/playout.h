@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * How long a receiver should wait for what may still come: as long as the latest packets of the
+ * last seconds were behind the earliest, counted from their RTP time stamps. Pictures whose
+ * packets are spread over their interval, queues and retransmissions all show in that.
+ *
+ * Pure functions: no clock, no I/O. Times are seconds of any monotonic clock.
+ */
+#ifndef PAQM_PLAYOUT_H
+#define PAQM_PLAYOUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define PLAYOUT_SLOTS 10 /* of a second each: so long the worst is remembered */
+#define PLAYOUT_MARGIN 0.020
+#define PLAYOUT_SLACK 0.020 /* what is waited too long is given up from here on */
+
+/**
+ * struct playout
+ * @clock: RTP time stamps per second
+ * @lo: never wait less, s
+ * @hi: nor more
+ * @wait: s, now
+ */
+struct playout {
+	double clock, lo, hi, wait;
+	bool begun;
+	uint32_t ts;
+	double media; /* what @ts stands for, s */
+	double slot;  /* when the present one began */
+	unsigned int at, used;
+	struct {
+		double least, most; /* arrival less media time */
+	} seen[PLAYOUT_SLOTS];
+};
+
+void playout_begin(struct playout *p, double clock, double lo, double hi, double wait);
+
+/**
+ * playout_see() - a packet of the stream came, a retransmitted one with its first time stamp
+ * @ts: RTP time stamp
+ * @now: when
+ */
+void playout_see(struct playout *p, uint32_t ts, double now);
+
+/* How far the latest was behind the earliest, s. */
+double playout_excess(const struct playout *p);
+
+/**
+ * playout_update() - how long to wait from now on
+ * @least: what it takes at least for another reason, s; 0: nothing
+ *
+ * Grows at once; shrinks only by more than PLAYOUT_SLACK, so that it does not hunt.
+ */
+double playout_update(struct playout *p, double least);
+
+#endif /* PAQM_PLAYOUT_H */

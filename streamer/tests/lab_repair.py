@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Repair of losses inside a lab guest: a path that loses packets, with and without repair.
+
+Prints `ok NAME` or `not ok NAME: why`. Two hosts: s sends, v receives; netem on both devices delays
+by 20 ms and loses 3 % of what s sends.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parents[2]
+RATE = 1_000_000
+SECONDS = 20
+WARM_UP = 2  # s
+ETHERNET = 14
+FRAMES = 48
+WIDTH, HEIGHT = 320, 192
+
+passed = failed = 0
+
+
+def check(name: str, good: object, why: object = "") -> None:
+    global passed, failed
+    if good:
+        passed += 1
+        print(f"ok {name}", flush=True)
+    else:
+        failed += 1
+        print(f"not ok {name}: {why}", flush=True)
+
+
+def within(name: str, value: float, low: float, high: float) -> None:
+    check(f"{name} ({value:.6g})", low <= value <= high, f"got {value:.6g}, want {low:g}..{high:g}")
+
+
+def run(*cmd: str) -> str:
+    done = subprocess.run(cmd, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(cmd)}: status {done.returncode}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def network(loss: str) -> None:
+    for host in "sv":
+        subprocess.run(["ip", "netns", "del", host], stderr=subprocess.DEVNULL)
+        run("ip", "netns", "add", host)
+        run("ip", "-n", host, "link", "set", "lo", "up")
+    run("ip", "link", "add", "sv", "netns", "s", "address", "02:00:00:00:00:01", "type", "veth",
+        "peer", "name", "vs", "netns", "v", "address", "02:00:00:00:00:02")
+    for host, device, number in (("s", "sv", 1), ("v", "vs", 2)):
+        run("ip", "-n", host, "addr", "add", f"10.1.0.{number}/24", "dev", device)
+        run("ip", "-n", host, "link", "set", device, "up")
+        # that is not asked for: questions and answers could be lost
+        run("ip", "-n", host, "neigh", "replace", f"10.1.0.{3 - number}", "lladdr",
+            f"02:00:00:00:00:0{3 - number}", "dev", device)
+        run("ip", "netns", "exec", host, "ethtool", "-K", device, "tso", "off", "gso", "off",
+            "gro", "off")
+        what = ["loss", loss] if host == "s" else []
+        run("tc", "-n", host, "qdisc", "add", "dev", device, "root", "netem", "delay", "20ms",
+            "limit", "100000", *what)
+
+
+def sent() -> tuple[int, int]:
+    """Bytes on the IP layer and packets that s has handed to its device, lost ones too."""
+    text = run("tc", "-n", "s", "-s", "qdisc", "show", "dev", "sv")
+    found = re.search(r"Sent (\d+) bytes (\d+) pkt \(dropped (\d+),", text)
+    assert found, text
+    return int(found[1]) - ETHERNET * int(found[2]), int(found[3])
+
+
+def write_noise(path: Path) -> None:
+    """Pictures that no codec can predict: they fill whatever rate they are given."""
+    rng = random.Random(1)
+    table = bytes(112 + b % 32 for b in range(256))
+    with path.open("wb") as f:
+        f.write(f"YUV4MPEG2 W{WIDTH} H{HEIGHT} F24:1 Ip C420jpeg\n".encode())
+        for _ in range(FRAMES):
+            f.write(b"FRAME\n" + rng.randbytes(WIDTH * HEIGHT).translate(table))
+            f.write(bytes([128]) * (WIDTH * HEIGHT // 2))
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as f:
+        return list(csv.DictReader(f))
+
+
+class Result:
+    """One stream from s to v."""
+
+    def __init__(self, build: Path, clip: Path, send: str, recv: str, loss: str = "3%") -> None:
+        network(loss)
+        home = Path(tempfile.mkdtemp(dir="/run/tmp"))
+        streamer = str(build / "streamer" / "paqm-streamer")
+        inside = ["ip", "netns", "exec"]
+        receiver = subprocess.Popen(
+            [*inside, "v", streamer, "recv", "--listen", "10.1.0.2:5004", "--seed", "2", "--log",
+             str(home / "r"), *recv.split()],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+        assert receiver.stdout and receiver.stdout.readline().startswith("listening")
+        sender = subprocess.Popen(
+            [*inside, "s", streamer, "send", "--to", "10.1.0.2:5004", "--source", str(clip),
+             "--loop", "--rate-max", str(RATE), "--controller", "fixed", "--paqmd", "none",
+             "--seed", "1", "--duration", str(SECONDS), "--log", str(home / "s"), *send.split()],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+        self.rates = []
+        before, _ = sent()
+        for _ in range(SECONDS):
+            time.sleep(1)
+            now, self.dropped = sent()
+            self.rates.append((now - before) * 8)
+            before = now
+        self.said = sender.communicate(timeout=60)[0]
+        assert sender.returncode == 0, self.said
+        time.sleep(1)
+        receiver.send_signal(signal.SIGINT)
+        self.heard = receiver.communicate(timeout=60)[0]
+        assert receiver.returncode == 0, self.heard
+        self.frames = rows(home / "s" / "frames.csv")
+        self.decoded = rows(home / "r" / "decoded.csv")
+        self.packets = rows(home / "r" / "rx.csv")
+        self.inbound = rows(home / "r" / "inbound.csv")
+        self.repair = {row["key"]: float(row["value"]) for row in rows(home / "s" / "control.csv")
+                       if row["controller"] == "repair"}
+
+    def arrived(self) -> float:
+        """Share of the pictures all of whose packets came the first time."""
+        came: dict[str, int] = {}
+        for packet in self.packets:
+            came[packet["rtp_ts"]] = came.get(packet["rtp_ts"], 0) + 1
+        whole = sum(came.get(f["rtp_ts"], 0) >= int(f["packets"]) for f in self.frames)
+        return whole / len(self.frames)
+
+    def lost(self) -> int:
+        """Packets of the stream that were given up."""
+        last = self.inbound[-1]
+        return int(last["lost"]) - int(last["corrected"])
+
+    def missing(self) -> int:
+        """Packets of the stream that did not come the first time."""
+        return sum(int(f["packets"]) for f in self.frames) - len(self.packets)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--build", type=Path, default=TOP / "build")
+    args = parser.parse_args()
+    os.makedirs("/run/tmp", exist_ok=True)
+    clip = Path("/run/tmp/clip.y4m")
+    write_noise(clip)
+    results = {}
+    for name, send, recv, loss in (
+        ("no repair", "", "", "3%"),
+        ("rtx", "--rtx", "--rtx", "3%"),
+        ("fec", "--fec 30", "--fec", "3%"),
+        ("rtx and fec", "--rtx --fec 20", "--rtx --fec", "3%"),
+        ("rtx, a path that loses much", "--rtx", "--rtx", "30%"),
+    ):  # fmt: skip
+        result = results[name] = Result(args.build.resolve(), clip, send, recv, loss)
+        for line in (*result.said.splitlines()[1:], *result.heard.splitlines()):
+            print(f"# {name}: {line}", flush=True)
+        print(f"# {name}: {len(result.frames)} pictures, {100 * result.arrived():.1f} % whole the "
+              f"first time, {result.missing()} packets missing, wait "
+              f"{result.inbound[-1]['wait_ms']} ms, kbit/s in each second "
+              f"{[round(r / 1e3) for r in result.rates]}", flush=True)
+        within(f"{name}: highest rate of a second, share of what is allowed",
+               max(result.rates[WARM_UP:]) / RATE, 0.5, 1.03)
+    for name, least in (("rtx", 0.985), ("fec", 0.97), ("rtx and fec", 0.985)):
+        result = results[name]
+        check(f"{name}: there were losses", result.arrived() < 0.95, result.arrived())
+        within(f"{name}: share of pictures shown", len(result.decoded) / len(result.frames),
+               least, 1)
+    result = results["no repair"]
+    within("no repair: share of pictures shown", len(result.decoded) / len(result.frames), 0, 0.95)
+    result = results["rtx"]
+    within("rtx: packets given up, share of those missing", result.lost() / result.missing(), 0,
+           0.05)
+    result = results["fec"]
+    within("fec: packets corrected, share of those missing",
+           int(result.inbound[-1]["corrected"]) / result.missing(), 0.6, 1)
+    result = results["rtx, a path that loses much"]
+    refused = re.search(r"(\d+) of them beyond", result.said)
+    check("much loss: requests beyond the budget are refused", refused and int(refused[1]) > 10,
+          result.said)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
