@@ -5,6 +5,8 @@
 make_results.py seeds DIR > docs/results.md        DIR/SEED/result.json of `make demo-seeds`
 make_results.py departures REF/result.json DIR/result.json
                                                    the table of docs/design-notes.md section 3
+make_results.py controllers out/streamer/result.json
+                                                   the tables of docs/controllers.md
 """
 
 from __future__ import annotations
@@ -196,12 +198,60 @@ def departures(path: Path) -> list[str]:
     return [*lines, "", f"Version {result['versions']['paqm']}, seed {result['seed']}."]
 
 
+CONTROLLERS: list[tuple[str, str, int]] = [
+    ("delay p50, ms", "delay_p50_ms", 1),
+    ("p95, ms", "delay_p95_ms", 1),
+    ("rate, Mbit/s", "rate_mbit", 3),
+    ("lost, %", "loss_percent", 2),
+    ("VMAF", "vmaf", 1),
+]
+
+
+def controllers(path: Path) -> list[str]:
+    """Per queue a table of senders and seeds; what follows P-AQM; TFRC's bands."""
+    result = load(path)
+    used = result["seeds"]
+    lines = []
+    for queue, title in (("codel", "fq_codel"), ("fifo", "FIFO of 300 ms")):
+        lines += [row(title, "seed", *(name for name, _, _ in CONTROLLERS)),
+                  "|---|--:|" + "--:|" * len(CONTROLLERS)]
+        for sender in ("auto", "gcc", "rtc"):
+            for seed in used:
+                got = result["controllers"][str(seed)][f"{sender}-{queue}"]
+                lines.append(row("libwebrtc" if sender == "rtc" else f"`{sender}`", str(seed),
+                                 *(cell(got[key], n) for _, key, n in CONTROLLERS)))
+        lines.append("")
+    lines += [row("stream, from", "fair, %", "told, s", "sends, %"), "|---|---|---|---|"]
+    # NAME_fair_from_N_s and so on; changes come at the same second with every seed
+    followed = [c for c in result["checks"] if c["variant"] == "auto, P-AQM"]
+    for stream, second in dict.fromkeys(
+        (c["name"].split("_")[0], c["name"].split("_")[3]) for c in followed
+    ):
+        cells = []
+        for what in ("fair", "told", "sends"):
+            values = [c["value"] for c in followed
+                      if c["name"] == f"{stream}_{what}_from_{second}_s"]
+            cells.append(" / ".join(plain(round(v, 2)) for v in values))
+        lines.append(row(f"{stream}, {second} s", *cells))
+    lines += ["", row("TFRC", "value", "band"), "|---|--:|---|"]
+    bands = [c for c in result["checks"] if c["variant"] == "tfrc"]
+    for name in dict.fromkeys(c["name"] for c in bands):
+        both = [c for c in bands if c["name"] == name]
+        band = ", ".join(f"{c['relation']} {plain(c['limit'])} {c['unit']}".strip() for c in both)
+        lines.append(row(name, plain(both[0]["value"]), band))
+    failed = sum(not c["pass"] for c in result["checks"])
+    return [*lines, "", f"{len(result['checks'])} checks, {failed} failed; "
+                        f"version {result['versions']['paqm']}."]
+
+
 def main() -> int:
     args = sys.argv[1:]
     if len(args) == 2 and args[0] == "seeds":
         lines = seeds(Path(args[1]))
     elif len(args) == 2 and args[0] == "departures":
         lines = departures(Path(args[1]))
+    elif len(args) == 2 and args[0] == "controllers":
+        lines = controllers(Path(args[1]))
     else:
         print(__doc__, file=sys.stderr)
         return 2
