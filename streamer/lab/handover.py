@@ -3,8 +3,8 @@
 """Controller auto between routers that speak and routers that do not, inside a lab guest.
 
 Advice appears, disappears and comes back; advice is right about its own router and wrong about the
-path; the way back of messages is cut. Real qdiscs, real paqmd, real sender. Prints `ok NAME` or
-`not ok NAME: why`. The network is that of kernel/lab-tests/carriers.py: s - n - r - v.
+path; the reports or the messages do not come through. Real qdiscs, real paqmd, real sender. Prints
+`ok NAME` or `not ok NAME: why`. The network is that of kernel/lab-tests/carriers.py: s - n - r - v.
 """
 
 from __future__ import annotations
@@ -53,6 +53,14 @@ def path_rate(rate: str) -> None:
     inside("n", "tc", "qdisc", "del", "dev", "nr", "root")
     inside("n", "tc", "qdisc", "add", "dev", "nr", "root", "netem", "delay", "10ms",
            *(["rate", rate, "limit", "30"] if rate else ["limit", "100000"]))
+
+
+def blocked(rule: str) -> None:
+    """What n does not pass on; nothing without a rule."""
+    inside("n", "nft", "flush", "ruleset")
+    if rule:
+        inside("n", "nft", "-f", "-", stdin="table ip filter {\nchain through {\n"
+               f"type filter hook forward priority 0\n{rule} drop\n}}\n}}\n")
 
 
 class Run(Stream):
@@ -156,7 +164,34 @@ def is_wrong(build: Path) -> None:
     within("trusted: lost, %", stream.lost(44, 48), 0, 0)
 
 
-GROUPS: dict[str, Callable[[Path], None]] = {"comes": comes_and_goes, "wrong": is_wrong}
+def is_cut(build: Path) -> None:
+    """For a while no report of the receiver comes back, then no message of the router."""
+    advised("1mbit")
+    stream = Run(build, 27)
+    stream.at(6)
+    blocked("udp sport 5005")
+    stream.at(12)
+    blocked("icmp type 253")
+    stream.at(20)
+    blocked("")
+    stream.at(26)
+    stream.finish()
+    told = stream.mean("auto.advice", 3, 6)
+    within("no reports: lowest rate against the advice",
+           min(stream.values("auto.rate", 6, 12)) / told, 0.95, 1.05)
+    within("no reports: arrives, of the advice", stream.arrived(7, 12) / told, 0.9, 1.05)
+    ended = next(t for t, value in stream.series("auto.advice") if t > 12 and not value)
+    within("no messages: advice ends after, s", ended - 12, 2.5, 3.6)
+    within("no messages: arrives, of the advice", stream.arrived(ended, 20) / told, 0.8, 1.06)
+    within("no messages: lost, %", stream.lost(ended, 20), 0, 1)
+    rates = stream.values("auto.rate", 21, 26)
+    within("messages again: lowest rate, of the advice", min(rates) / told, 0.9, 1.1)
+    within("messages again: highest", max(rates) / told, 0.9, 1.1)
+
+
+GROUPS: dict[str, Callable[[Path], None]] = {
+    "comes": comes_and_goes, "wrong": is_wrong, "cut": is_cut,
+}
 
 
 def main() -> int:
