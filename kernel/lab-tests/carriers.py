@@ -31,6 +31,7 @@ from test_loopback import HEIGHT, WIDTH, write_clip  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
 TOP = HERE.parent.parent
+RIVAL = TOP / "testbed" / "rivals" / "webrtc"
 CLIP = Path("/run/tmp/clip.y4m")
 MASQUERADE = """
 table ip nat {
@@ -135,7 +136,7 @@ class Stream:
     """paqm-streamer in s and v, paqmd beside the sender if it is wanted."""
 
     def __init__(self, build: Path, seconds: float, send: str = "", recv: str = "",
-                 daemon: bool = True, port: int = 5004) -> None:
+                 daemon: bool = True, port: int = 5004, to: str = "10.3.0.2") -> None:
         self.build, self.seconds = build, seconds
         self.home = Path(tempfile.mkdtemp(dir="/run/tmp"))
         self.programs: list[tuple[str, subprocess.Popen[bytes], Path]] = []
@@ -146,11 +147,11 @@ class Stream:
                        str(self.home / "client.sock"), "--control", str(self.control),
                        "--user", "root", "-v")
             self.wait_for(lambda: "ready" in (self.home / "paqmd.log").read_text())
-        self.start("v", "recv", streamer, "recv", "--listen", f"10.3.0.2:{port}", "--seed", "2",
+        self.start("v", "recv", streamer, "recv", "--listen", f"{to}:{port}", "--seed", "2",
                    "--log", str(self.home / "recv"), *recv.split())
         self.wait_for(lambda: "listening" in (self.home / "recv.log").read_text())
         socket = str(self.home / "client.sock") if daemon else "none"
-        self.start("s", "send", streamer, "send", "--to", f"10.3.0.2:{port}", "--source", str(CLIP),
+        self.start("s", "send", streamer, "send", "--to", f"{to}:{port}", "--source", str(CLIP),
                    "--loop", "--rate-max", "3mbit", "--rate-min", "100kbit", "--seed", "1",
                    "--paqmd", socket, "--duration", str(seconds), "--log", str(self.home / "send"),
                    *send.split())
@@ -325,8 +326,11 @@ def inband(build: Path) -> None:
     within("difference between the two, s", abs(times["RTP"] - times["SRTP"]), 0, 0.15)
 
 
-def lost_packets(stream: Stream) -> int:
-    numbers = [int(row["seq"]) for row in stream.rows("recv", "rx.csv")]
+def lost_packets(stream: Stream, since: float = 0) -> int:
+    """Between packets that came at least so many seconds after the first one."""
+    rows = stream.rows("recv", "rx.csv")
+    begin = int(rows[0]["t_ns"])
+    numbers = [int(row["seq"]) for row in rows if int(row["t_ns"]) - begin >= since * 1e9]
     return sum((b - a - 1) % 65536 for a, b in zip(numbers, numbers[1:], strict=False)
                if (b - a) % 65536 < 32768)
 
@@ -389,9 +393,121 @@ def start(build: Path) -> None:
         print(f"# {name}: {said[0]}", flush=True)
 
 
+def call(probes: bool) -> dict[str, Any]:
+    """Ten seconds of stock libwebrtc from s to v; what both sides and the router counted."""
+    home = Path(tempfile.mkdtemp(dir="/run/tmp"))
+    node = ["node", str(RIVAL / "recv.js"), "--bind", "10.3.0.2", "--duration", "14"]
+    node += ["--output", str(home / "decoded.y4m"), "--width", str(WIDTH), "--height", str(HEIGHT)]
+    common = ["--signal", str(home / "signal"), "--log"]
+    beside = None
+    with subprocess.Popen(["ip", "netns", "exec", "v", *node, *common, str(home / "recv")],
+                          stdout=subprocess.DEVNULL):
+        if probes:
+            beside = subprocess.Popen(["ip", "netns", "exec", "s", str(HERE / "probes.py"), "sn",
+                                       "8"], stdout=subprocess.PIPE, text=True)
+        inside("s", "node", str(RIVAL / "send.js"), "--bind", "10.1.0.2", "--clip", str(CLIP),
+               "--loop", "--rate-max", "600kbit", "--duration", "11", *common, str(home / "send"))
+    seen = json.loads((home / "recv" / "stats.jsonl").read_text().splitlines()[-1])
+    sent = json.loads((home / "send" / "stats.jsonl").read_text().splitlines()[-1])
+    with (home / "recv" / "decoded.csv").open() as file:
+        at = [int(row["t_ns"]) / 1e9 for row in csv.DictReader(file)]
+    inbound, encoded = seen["inbound_rtp"], sent["outbound_rtp"]
+    return {
+        "pictures_shown": len(at),
+        "longest_gap_ms": round(1000 * max(b - a for a, b in zip(at, at[1:], strict=False))),
+        "freezes": seen["track"]["freezeCount"],
+        "packets_lost": inbound["packetsLost"],
+        "nacks": inbound["nackCount"],
+        "key_pictures_asked_for": inbound["pliCount"],
+        "pictures_dropped": inbound["framesDropped"],
+        "buffer_ms": round(1000 * inbound["jitterBufferDelay"] /
+                           inbound["jitterBufferEmittedCount"], 1),
+        "quantizer": round(encoded["qpSum"] / encoded["framesEncoded"], 1),
+        "estimate_bps": round(sent["candidate_pair"]["availableOutgoingBitrate"]),
+        "probes": int(beside.communicate(timeout=30)[0]) if beside else 0,
+        "probes_in_router": sum(stats()[f"inband_{what}_packets"] for what in ("kept", "lowered")),
+    }
+
+
+def webrtc(_: Path) -> None:
+    """Stock libwebrtc as receiver: the same call with probes on its 5-tuple and without."""
+    modules = Path(os.environ.get("NODE_PATH", "")) / "@roamhq" / "wrtc"
+    if not modules.is_dir():
+        print("skip stock libwebrtc: @roamhq/wrtc is not installed (setup/setup.sh)")
+        return
+    calls = []
+    for probes in (False, True):
+        queue("bandwidth 2mbit feedback in-band")
+        calls.append(call(probes))
+        print(f"# libwebrtc, {'with' if probes else 'without'} probes: {calls[-1]}", flush=True)
+    plain, probed = calls
+    within("libwebrtc: pictures shown without probes", plain["pictures_shown"], 200, 280)
+    within("libwebrtc: probes sent beside the call", probed["probes"], 120, 200)
+    # the first ones may pass before it has advice
+    within("libwebrtc: probes not touched by the router", probed["probes"]
+           - probed["probes_in_router"], 0, 10)
+    for name in ("freezes", "packets_lost", "nacks", "pictures_dropped", "key_pictures_asked_for"):
+        within(f"libwebrtc: {name} with probes (without: {plain[name]})", probed[name], 0,
+               plain[name])
+    within("libwebrtc: pictures shown, with probes by without",
+           probed["pictures_shown"] / plain["pictures_shown"], 0.98, 1.02)
+    within("libwebrtc: longest gap, ms more", probed["longest_gap_ms"] - plain["longest_gap_ms"],
+           -200, 30)
+    within("libwebrtc: jitter buffer, ms more", probed["buffer_ms"] - plain["buffer_ms"], -20, 5)
+    within("libwebrtc: quantizer (of VP8, 0 to 127), steps more",
+           probed["quantizer"] - plain["quantizer"], -5, 3)
+    within("libwebrtc: its own estimate, with probes by without",
+           probed["estimate_bps"] / plain["estimate_bps"], 0.95, 1.2)
+
+
+def chain(build: Path) -> None:
+    """In-band over IPv6, through two routers: the lower rate gets through, whichever has it."""
+    for host, device, number, end in (("s", "sn", 1, 2), ("n", "ns", 1, 1), ("n", "nr", 2, 1),
+                                      ("r", "rn", 2, 2), ("r", "rv", 3, 1), ("v", "vr", 3, 2)):
+        run("ip", "-n", host, "addr", "add", f"fd00:{number}::{end}/64", "dev", device, "nodad")
+    for host in "nr":
+        inside(host, "sysctl", "-qw", "net.ipv6.conf.all.forwarding=1")
+    for host, to, via in (("s", "default", "fd00:1::1"), ("n", "fd00:3::/64", "fd00:2::2"),
+                          ("r", "fd00:1::/64", "fd00:2::1"), ("v", "default", "fd00:3::1")):
+        run("ip", "-n", host, "-6", "route", "add", to, "via", via)
+    key = Path("/run/tmp/srtp.key")
+    key.write_text("00112233445566778899aabbccddeeff" + "0102030405060708090a0b0c0d0e\n")
+
+    def first(bandwidth: str) -> None:
+        inside("n", "tc", "qdisc", "replace", "dev", "nr", "root", "handle", "1:", "paqm",
+               "feedback", "in-band", "router-id", "1f1f1", "bandwidth", bandwidth)
+
+    subprocess.run(["ip", "netns", "exec", "n", "tc", "qdisc", "del", "dev", "nr", "root"],
+                   check=True)
+    for name, send, recv in (("RTP", "--carrier in-band", ""),
+                             ("SRTP", f"--carrier probe --srtp-key {key}", f"--srtp-key {key}")):
+        first("2mbit")
+        queue("bandwidth 1mbit feedback in-band router-id 1beef")
+        stream = Stream(build, 16, send, recv, daemon=False, to="[fd00:3::2]")
+        time.sleep(8)
+        changed = time.time()
+        first("700kbit")
+        time.sleep(9)
+        stream.finish()
+        said = [row for row in stream.rows("send", "feedback.csv") if float(row["rate_bps"])]
+        for what, router, low, high, since in (("the second router", "beef", 0.8e6, 1e6, -4),
+                                               ("the first router", "f1f1", 0.5e6, 0.7e6, 3)):
+            rows = [row for row in said
+                    if since <= int(row["t_ns"]) / 1e9 - changed < since + 4]
+            # the wider one leaves a little room above what the flow takes, not always enough
+            by = sum(row["router"] == router for row in rows)
+            within(f"IPv6, {name}: {what} is the narrower one: its part of the rates told",
+                   by / max(len(rows), 1), 0.5, 1)
+            within(f"IPv6, {name}: {what}: median of the rates told",
+                   median(float(row["rate_bps"]) for row in rows), low, high)
+        within(f"IPv6, {name}: lost packets after the start", lost_packets(stream, 2), 0, 0)
+        within(f"IPv6, {name}: messages beside the stream", stats()["notices_sent"], 0, 0)
+    inside("n", "tc", "qdisc", "del", "dev", "nr", "root")
+
+
 GROUPS: dict[str, Callable[[Path], None]] = {
     "start": start, "crossing": crossing, "vrf": vrf, "alone": alone, "inband": inband,
-    "stock": stock,
+    "stock": stock, "webrtc": webrtc, "chain": chain,
 }
 
 
