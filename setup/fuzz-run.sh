@@ -29,6 +29,10 @@ while :; do
 	did=$(sed -n 's/^stat::number_of_executed_units: *//p' log)
 	count=$((count + ${did:-0}))
 	echo "$program $count" >count
+	if [ "$status" -eq 72 ]; then # libFuzzer's word for an interrupt
+		echo "fuzz $name: stopped after $count executions in all, none of them with a finding"
+		exit 130
+	fi
 	if [ "$status" -ne 0 ]; then
 		tail -n 40 log >&2
 		echo "fuzz $name: a finding after $count executions; the input lies in $PWD" >&2

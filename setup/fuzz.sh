@@ -14,7 +14,10 @@ failed=0
 for target in kernel/inband kernel/classify feedback-daemon/record feedback-daemon/request \
 	feedback-daemon/keys streamer/offer streamer/ladder streamer/rtph264 feedback-daemon/message \
 	feedback-daemon/conf feedback-daemon/offline; do
-	if "${target%/*}/fuzz/run.sh" "${target#*/}" "$seconds"; then
+	"${target%/*}/fuzz/run.sh" "${target#*/}" "$seconds"
+	status=$?
+	[ "$status" -ne 130 ] || exit 130 # stopped by the user
+	if [ "$status" -eq 0 ]; then
 		echo "ok fuzz: ${target#*/}"
 	else
 		echo "not ok fuzz: ${target#*/}"
