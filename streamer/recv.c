@@ -21,6 +21,7 @@
 #include "streamer/carry.h"
 #include "streamer/inbound.h"
 #include "streamer/options.h"
+#include "streamer/parts.h"
 #include "streamer/rate.h"
 #include "streamer/repair.h"
 #include "streamer/returns.h"
@@ -294,22 +295,6 @@ static void on_woven(GstSample *picture, gpointer data)
 	show(r, picture);
 }
 
-static GstElement *by_name(struct receiver *r, const char *name)
-{
-	GstElement *e = gst_bin_get_by_name(GST_BIN(r->pipeline), name);
-
-	gst_object_unref(e); /* the pipeline keeps it */
-	return e;
-}
-
-static void probe(GstElement *e, const char *name, GstPadProbeCallback fn, gpointer data)
-{
-	GstPad *pad = gst_element_get_static_pad(e, name);
-
-	gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, fn, data, NULL);
-	gst_object_unref(pad);
-}
-
 static GstCaps *on_pt_map(GstElement *bin, guint session, guint pt, gpointer data)
 {
 	const struct codec *codec = codec_of_payload(pt);
@@ -327,7 +312,7 @@ static GstCaps *on_pt_map(GstElement *bin, guint session, guint pt, gpointer dat
 /* Packets go to what decodes them, by way of what corrects them. */
 static void enter(struct receiver *r, GstElement *decoder)
 {
-	r->inlet = r->fec ? by_name(r, "corrector") : decoder;
+	r->inlet = r->fec ? part_of(r->pipeline, "corrector") : decoder;
 	if (r->fec)
 		gst_element_link(r->inlet, decoder);
 }
@@ -356,9 +341,9 @@ static gboolean build_decoder(struct receiver *r, const struct codec *codec)
 		return FALSE;
 	}
 	gst_bin_add(GST_BIN(r->pipeline), in);
-	probe(by_name(r, "depay"), "sink", on_depay, r);
-	size_keep(&r->size, by_name(r, "dec"), by_name(r, "size"));
-	gst_element_link(in, by_name(r, "pictures"));
+	part_probe(part_of(r->pipeline, "depay"), "sink", on_depay, r);
+	size_keep(&r->size, part_of(r->pipeline, "dec"), part_of(r->pipeline, "size"));
+	gst_element_link(in, part_of(r->pipeline, "pictures"));
 	gst_element_sync_state_with_parent(in);
 	enter(r, in);
 	return TRUE;
@@ -555,11 +540,11 @@ static gboolean add_rtpbin(struct receiver *r, GError **error)
 	r->inbound = inbound_new(bin, 0, &wait);
 	g_signal_connect(bin, "pad-added", G_CALLBACK(on_pad_added), r);
 	g_signal_connect(bin, "request-pt-map", G_CALLBACK(on_pt_map), r);
-	if (gst_element_link_pads(by_name(r, r->srtp_key ? "srtp" : "rtp"),
+	if (gst_element_link_pads(part_of(r->pipeline, r->srtp_key ? "srtp" : "rtp"),
 				  r->srtp_key ? "rtp_src" : "src", bin, "recv_rtp_sink_0") &&
-	    gst_element_link_pads(by_name(r, r->srtp_key ? "srtp" : "rtcpin"),
+	    gst_element_link_pads(part_of(r->pipeline, r->srtp_key ? "srtp" : "rtcpin"),
 				  r->srtp_key ? "rtcp_src" : "src", bin, "recv_rtcp_sink_0") &&
-	    gst_element_link_pads(bin, "send_rtcp_src_0", by_name(r, "reports"), NULL))
+	    gst_element_link_pads(bin, "send_rtcp_src_0", part_of(r->pipeline, "reports"), NULL))
 		return TRUE;
 	g_set_error(error, USAGE_ERROR, 0, "the pipeline cannot be linked");
 	return FALSE;
@@ -598,30 +583,31 @@ static gboolean build(struct receiver *r, GError **error)
 	if (!r->pipeline || !add_rtpbin(r, error))
 		return FALSE;
 	if (r->srtp_key) {
-		carry_use_key(by_name(r, "srtp"), r->srtp_key);
-		carry_use_key(by_name(r, "srtpout"), r->srtp_key);
+		carry_use_key(part_of(r->pipeline, "srtp"), r->srtp_key);
+		carry_use_key(part_of(r->pipeline, "srtpout"), r->srtp_key);
 	}
-	r->news = by_name(r, "news");
+	r->news = part_of(r->pipeline, "news");
 	caps = gst_caps_from_string(r->srtp_key ? "application/x-srtp, " RTP_CAPS
 						: "application/x-rtp, " RTP_CAPS);
 	gst_caps_set_simple(caps, "extmap-" G_STRINGIFY(TWCC_ID), G_TYPE_STRING, TWCC_URI,
 			    /* What is lost is asked for anew: RFC 4585 section 6.3.1. */
 			    "rtcp-fb-nack-pli", G_TYPE_BOOLEAN, TRUE, NULL);
-	g_object_set(by_name(r, "rtp"), "socket", r->rtp, "caps", caps, NULL);
+	g_object_set(part_of(r->pipeline, "rtp"), "socket", r->rtp, "caps", caps, NULL);
 	gst_caps_unref(caps);
-	g_object_set(by_name(r, "rtcpin"), "socket", r->rtcp, NULL);
-	gst_app_sink_set_callbacks(GST_APP_SINK(by_name(r, "rtcp")), &reports, r, NULL);
+	g_object_set(part_of(r->pipeline, "rtcpin"), "socket", r->rtcp, NULL);
+	gst_app_sink_set_callbacks(GST_APP_SINK(part_of(r->pipeline, "rtcp")), &reports, r, NULL);
 	if (r->interlace)
 		r->weave = weave_new(GST_BIN(r->pipeline), r->interlace, on_woven, r, error);
 	else
-		gst_app_sink_set_callbacks(GST_APP_SINK(by_name(r, "out")), &pictures, r, NULL);
+		gst_app_sink_set_callbacks(GST_APP_SINK(part_of(r->pipeline, "out")), &pictures, r,
+					   NULL);
 	if (r->interlace && !r->weave)
 		return FALSE;
 	if (r->fec)
-		inbound_correct(r->inbound, by_name(r, "corrector"));
-	probe(by_name(r, "rtp"), "src", on_packet, r);
-	probe(by_name(r, "rtcpin"), "src", on_rtcp, r);
-	g_signal_emit_by_name(by_name(r, "bin"), "get-internal-session", 0, &r->session);
+		inbound_correct(r->inbound, part_of(r->pipeline, "corrector"));
+	part_probe(part_of(r->pipeline, "rtp"), "src", on_packet, r);
+	part_probe(part_of(r->pipeline, "rtcpin"), "src", on_rtcp, r);
+	g_signal_emit_by_name(part_of(r->pipeline, "bin"), "get-internal-session", 0, &r->session);
 	/* Told, since it takes rtpbin seconds to find out: reports would come late until then. */
 	g_object_set(r->session, "rtcp-min-interval", (guint64)RTCP_INTERVAL, "rtcp-reduced-size",
 		     TRUE, "bandwidth", MEDIA_BANDWIDTH, NULL);

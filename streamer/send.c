@@ -16,6 +16,7 @@
 #include "streamer/adaptor.h"
 #include "streamer/advice.h"
 #include "streamer/carry.h"
+#include "streamer/encoded.h"
 #include "streamer/gstpaqmh264enc.h"
 #include "streamer/gstpaqmpacer.h"
 #include "streamer/options.h"
@@ -34,9 +35,6 @@
 #define KEY_INTERVAL_NS 500000000
 #define OWN_ENCODER "paqmh264enc"
 #define PROBE_BYTES (28 + PAQM_PROBE_LEN)
-#define FRAMES_HEADER                                                                              \
-	"frame,t_ns,rtp_ts,src_frame,gop,type,qp_base,qp,bytes,wire_bytes,packets,bound_bytes,"    \
-	"allowance_bps,width,height"
 #define GOP_HEADER                                                                                 \
 	"gop,t_ns,frames,qp_base,R_bits,r_eff,b_eff,X,overflow,x,e1,e2,R_open,R_temp,Qstar,r_t"
 #define FEEDBACK_HEADER "t_ns,router,cause,value,rate_bps"
@@ -365,42 +363,31 @@ static gboolean on_tick(gpointer data)
 /* Streaming thread. */
 static void on_picture(GstElement *enc, const GstStructure *p, gpointer data)
 {
-	guint frame = 0, gop = 0, bytes = 0, wire = 0, packets = 0, index, rtp_ts;
-	double qp = 0, bound = 0, rate = 0, interval = 0;
+	struct encoded e = encoded_read(p);
 	struct sender *s = data;
-	guint64 pts = 0;
-	int qp_base = 0, width = 0, height = 0, phase = 0;
+	guint32 rtp_ts;
+	guint index;
+	int phase = 0;
 
 	while (phase < s->encoders - 1 && s->encoder[phase] != enc)
 		phase++;
-	gst_structure_get(p, "pts", G_TYPE_UINT64, &pts, "frame", G_TYPE_UINT, &frame, "gop",
-			  G_TYPE_UINT, &gop, "qp-base", G_TYPE_INT, &qp_base, "qp", G_TYPE_DOUBLE,
-			  &qp, "bytes", G_TYPE_UINT, &bytes, "wire-bytes", G_TYPE_UINT, &wire,
-			  "packets", G_TYPE_UINT, &packets, "bound-bytes", G_TYPE_DOUBLE, &bound,
-			  "rate", G_TYPE_DOUBLE, &rate, "interval", G_TYPE_DOUBLE, &interval,
-			  "width", G_TYPE_INT, &width, "height", G_TYPE_INT, &height, NULL);
 	/* Below the quality floor a picture has two intervals to be sent in. */
-	if (interval > 0 && interval != s->paced) {
-		s->paced = interval;
-		g_object_set(s->pacer, "interval", (guint64)(interval * GST_SECOND / s->encoders),
+	if (e.interval > 0 && e.interval != s->paced) {
+		s->paced = e.interval;
+		g_object_set(s->pacer, "interval", (guint64)(e.interval * GST_SECOND / s->encoders),
 			     NULL);
 	}
 	if (s->first_pts < 0)
-		s->first_pts = (gint64)pts;
-	index = (guint)(((gint64)pts - s->first_pts) / 1e9 / s->interval + 0.5);
+		s->first_pts = (gint64)e.pts;
+	index = (guint)(((gint64)e.pts - s->first_pts) / 1e9 / s->interval + 0.5);
 	if (s->from_file)
 		index = (s->start_frame + index) % s->y4m.frames;
-	rtp_ts = s->ts_offset + (guint32)gst_util_uint64_scale_int(pts, 90000, GST_SECOND);
+	rtp_ts = s->ts_offset + (guint32)gst_util_uint64_scale_int(e.pts, 90000, GST_SECOND);
 	if (s->split)
 		rtp_ts = rtp_ts - SPLIT_PHASE(rtp_ts) + (guint32)phase;
 	s->frames += phase == 0;
-	s->wire_bytes += wire;
-	if (s->frames_csv)
-		fprintf(s->frames_csv,
-			"%u,%" G_GINT64_FORMAT ",%u,%u,%u,%s,%d,%.2f,%u,%u,%u,%.0f,%.0f,%d,%d\n",
-			frame, wall_ns(s, pts), rtp_ts, index, gop,
-			gst_structure_get_string(p, "type"), qp_base, qp, bytes, wire, packets,
-			bound, rate, width, height);
+	s->wire_bytes += e.wire;
+	encoded_log(s->frames_csv, &e, wall_ns(s, e.pts), rtp_ts, index);
 }
 
 struct status {
@@ -1021,7 +1008,7 @@ static gboolean open_logs(struct sender *s, GError **error)
 {
 	if (!s->log_dir)
 		return TRUE;
-	s->frames_csv = open_log(s->log_dir, "frames.csv", FRAMES_HEADER, error);
+	s->frames_csv = open_log(s->log_dir, "frames.csv", ENCODED_HEADER, error);
 	s->gop_csv = s->frames_csv ? open_log(s->log_dir, "gop.csv", GOP_HEADER, error) : NULL;
 	s->feedback_csv =
 		s->gop_csv ? open_log(s->log_dir, "feedback.csv", FEEDBACK_HEADER, error) : NULL;

@@ -56,16 +56,6 @@ static GstPadProbeReturn on_caps(GstPad *pad, GstPadProbeInfo *info, gpointer da
 	return GST_PAD_PROBE_OK;
 }
 
-static struct plane plane_of(GstVideoFrame *f, int c)
-{
-	return (struct plane){
-		.data = GST_VIDEO_FRAME_COMP_DATA(f, c),
-		.width = GST_VIDEO_FRAME_COMP_WIDTH(f, c),
-		.height = GST_VIDEO_FRAME_COMP_HEIGHT(f, c),
-		.stride = GST_VIDEO_FRAME_COMP_STRIDE(f, c),
-	};
-}
-
 static GstPadProbeReturn on_raw(GstPad *pad, GstPadProbeInfo *info, gpointer data)
 {
 	GstBuffer *buf = GST_PAD_PROBE_INFO_BUFFER(info), *sub;
@@ -83,7 +73,7 @@ static GstPadProbeReturn on_raw(GstPad *pad, GstPadProbeInfo *info, gpointer dat
 	sub = gst_buffer_new_allocate(NULL, GST_VIDEO_INFO_SIZE(&s->part), NULL);
 	gst_video_frame_map(&to, &s->part, sub, GST_MAP_WRITE);
 	for (int c = 0; c < 3; c++) {
-		struct plane whole = plane_of(&from, c), part = plane_of(&to, c);
+		struct plane whole = split_plane(&from, c), part = split_plane(&to, c);
 
 		interlace_split(s->mode, lane->phase, &whole, &part);
 	}

@@ -8,10 +8,22 @@
 #define PAQM_STREAMER_SPLIT_H
 
 #include <gst/gst.h>
+#include <gst/video/video.h>
 
 #include "streamer/interlace.h"
 
 #define SPLIT_PHASE(ts) ((ts) & (INTERLACE_PHASES - 1))
+
+/* Component @c of a mapped picture. */
+static inline struct plane split_plane(GstVideoFrame *f, int c)
+{
+	return (struct plane){
+		.data = GST_VIDEO_FRAME_COMP_DATA(f, c),
+		.width = GST_VIDEO_FRAME_COMP_WIDTH(f, c),
+		.height = GST_VIDEO_FRAME_COMP_HEIGHT(f, c),
+		.stride = GST_VIDEO_FRAME_COMP_STRIDE(f, c),
+	};
+}
 
 struct split;
 

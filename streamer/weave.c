@@ -64,16 +64,6 @@ static GstClockTime pts_of(const struct picture *p)
 	return gst_util_uint64_scale(p->ext, GST_SECOND, 90000);
 }
 
-static struct plane plane_of(GstVideoFrame *f, int c)
-{
-	return (struct plane){
-		.data = GST_VIDEO_FRAME_COMP_DATA(f, c),
-		.width = GST_VIDEO_FRAME_COMP_WIDTH(f, c),
-		.height = GST_VIDEO_FRAME_COMP_HEIGHT(f, c),
-		.stride = GST_VIDEO_FRAME_COMP_STRIDE(f, c),
-	};
-}
-
 static void free_picture(struct picture *p)
 {
 	for (int k = 0; k < INTERLACE_PHASES; k++)
@@ -116,7 +106,7 @@ static guint join_parts(struct weave *w, struct picture *p, GstVideoFrame *to)
 					 GST_MAP_READ))
 			continue;
 		for (int c = 0; c < 3; c++) {
-			struct plane part = plane_of(&from, c), whole = plane_of(to, c);
+			struct plane part = split_plane(&from, c), whole = split_plane(to, c);
 
 			interlace_join(w->mode, k, &part, &whole);
 		}
@@ -148,10 +138,10 @@ static void show(struct weave *w, struct picture *p)
 	if (w->before)
 		gst_video_frame_map(&last, &w->info, w->before, GST_MAP_READ);
 	for (int c = 0; c < 3; c++) {
-		struct plane whole = plane_of(&to, c), before = {0};
+		struct plane whole = split_plane(&to, c), before = {0};
 
 		if (w->before)
-			before = plane_of(&last, c);
+			before = split_plane(&last, c);
 		interlace_conceal(w->mode, have, &whole, w->before ? &before : NULL);
 	}
 	if (w->before)

@@ -39,9 +39,6 @@ struct call_record {
 	FILE *events;				 /* mute, loss of the daemon, the end */
 };
 
-#define CALL_FRAMES_HEADER                                                                         \
-	"frame,t_ns,rtp_ts,src_frame,gop,type,qp_base,qp,bytes,wire_bytes,packets,bound_bytes,"    \
-	"allowance_bps,width,height"
 #define CALL_GOP_HEADER                                                                            \
 	"gop,t_ns,frames,qp_base,R_bits,r_eff,b_eff,X,overflow,x,e1,e2,R_open,R_temp,Qstar,r_t"
 #define CALL_FEEDBACK_HEADER "t_ns,router,cause,value,rate_bps"

@@ -2,12 +2,12 @@
 /*
  * The pipelines of a call: what is sent, what comes, and rtpbin's two sessions between them.
  */
+
 #include "streamer/call/call.h"
-
-#include <string.h>
-
 #include "streamer/options.h"
+#include "streamer/parts.h"
 #include "streamer/wire.h"
+#include <string.h>
 
 #define AUDIO_PT 97
 #define AUDIO_BPS 32000
@@ -142,23 +142,6 @@ static GstElement *row(struct call *c, GError **error, const char *format, ...)
 	return bin;
 }
 
-static GstElement *part(struct call *c, const char *name)
-{
-	GstElement *e = gst_bin_get_by_name(GST_BIN(c->pipeline), name);
-
-	if (e)
-		gst_object_unref(e); /* the pipeline keeps it */
-	return e;
-}
-
-static void probe(GstElement *e, const char *name, GstPadProbeCallback fn, gpointer data)
-{
-	GstPad *pad = gst_element_get_static_pad(e, name);
-
-	gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, fn, data, NULL);
-	gst_object_unref(pad);
-}
-
 /* Packets to the peer's port of a session; @pad is rtpbin's. */
 static gboolean to_peer(struct call *c, const char *pad, GSocket *socket, guint16 port,
 			GError **error)
@@ -230,23 +213,23 @@ static gboolean build_video_out(struct call *c, GError **error)
 	if (!out)
 		return FALSE;
 	c->camera = gst_object_ref(out);
-	c->encoder = gst_object_ref(part(c, "enc"));
-	c->pacer = gst_object_ref(part(c, "pacer"));
+	c->encoder = gst_object_ref(part_of(c->pipeline, "enc"));
+	c->pacer = gst_object_ref(part_of(c->pipeline, "pacer"));
 	g_object_set(c->pacer, "interval", (guint64)(c->interval * GST_SECOND), NULL);
 	if (c->rtx)
 		c->repair = repair_new(GST_BIN(c->pipeline), c->pacer, &repairs);
 	g_signal_connect(c->encoder, "picture", G_CALLBACK(call_on_picture), c);
 	g_signal_connect(c->encoder, "group", G_CALLBACK(call_on_group), c);
-	pay = part(c, "pay");
+	pay = part_of(c->pipeline, "pay");
 	g_object_set(pay, "ssrc", (guint)c->mine.stream[CALL_VIDEO].ssrc, "timestamp-offset",
 		     c->ts_offset, "seqnum-offset", (gint)c->first_seq, NULL);
-	probe(c->encoder, "sink", call_on_raw_picture, c);
+	part_probe(c->encoder, "sink", call_on_raw_picture, c);
 	if (!rate_number_packets(pay, error))
 		return FALSE;
 	if (c->y4m.frames) {
 		GstCaps *caps = y4m_caps(&c->y4m);
 
-		g_object_set(part(c, "camera"), "caps", caps, NULL);
+		g_object_set(part_of(c->pipeline, "camera"), "caps", caps, NULL);
 		gst_caps_unref(caps);
 	}
 	if (!gst_element_link_pads(out, "src", c->bin, "send_rtp_sink_0") ||
@@ -279,8 +262,9 @@ static gboolean build_audio_out(struct call *c, GError **error)
 	g_free(mic);
 	if (!out)
 		return FALSE;
-	c->mute = gst_object_ref(part(c, "mute"));
-	g_object_set(part(c, "apay"), "ssrc", (guint)c->mine.stream[CALL_AUDIO].ssrc, NULL);
+	c->mute = gst_object_ref(part_of(c->pipeline, "mute"));
+	g_object_set(part_of(c->pipeline, "apay"), "ssrc", (guint)c->mine.stream[CALL_AUDIO].ssrc,
+		     NULL);
 	if (!gst_element_link_pads(out, "src", c->bin, "send_rtp_sink_1"))
 		return FALSE;
 	own_session(c, CALL_AUDIO);
@@ -315,12 +299,13 @@ static gboolean build_in(struct call *c, enum call_media media, GError **error)
 		return FALSE;
 	c->in[media].inlet = in;
 	if (media == CALL_VIDEO)
-		size_keep(&c->size, part(c, "dec"), part(c, "size"));
-	probe(part(c, media == CALL_VIDEO ? "depay0" : "depay1"), "sink", call_on_heard, c);
-	probe(part(c, media == CALL_VIDEO ? "vsink" : "asink"), "sink",
-	      media == CALL_VIDEO ? call_on_video_played : call_on_audio_played, c);
+		size_keep(&c->size, part_of(c->pipeline, "dec"), part_of(c->pipeline, "size"));
+	part_probe(part_of(c->pipeline, media == CALL_VIDEO ? "depay0" : "depay1"), "sink",
+		   call_on_heard, c);
+	part_probe(part_of(c->pipeline, media == CALL_VIDEO ? "vsink" : "asink"), "sink",
+		   media == CALL_VIDEO ? call_on_video_played : call_on_audio_played, c);
 	if (media == CALL_VIDEO && overlay)
-		c->overlay = gst_object_ref(part(c, "overlay"));
+		c->overlay = gst_object_ref(part_of(c->pipeline, "overlay"));
 	return TRUE;
 }
 
@@ -341,7 +326,7 @@ static gboolean build_session(struct call *c, enum call_media media, GError **er
 	if (!in->rtcp || !to_peer(c, send, c->rtcp[media], theirs->port + 1, error))
 		return FALSE;
 	if (media == CALL_VIDEO && c->rec.rx)
-		probe(in->rtp, "src", call_on_packet, c);
+		part_probe(in->rtp, "src", call_on_packet, c);
 	own_session(c, media);
 	g_object_set(c->session[media], "rtcp-min-interval", (guint64)RTCP_INTERVAL,
 		     "rtcp-reduced-size", TRUE, "bandwidth", MEDIA_BANDWIDTH, NULL);
@@ -425,9 +410,10 @@ void call_start_media(struct call *c)
 	origin = (GstClockTime)g_get_monotonic_time() * 1000 -
 		 gst_element_get_base_time(c->pipeline);
 	if (c->y4m.frames)
-		c->feeds[CALL_VIDEO] = feed_start(part(c, "camera"), (guint64)c->y4m.fps_d,
-						  (guint64)c->y4m.fps_n, origin, feed_picture, c);
+		c->feeds[CALL_VIDEO] =
+			feed_start(part_of(c->pipeline, "camera"), (guint64)c->y4m.fps_d,
+				   (guint64)c->y4m.fps_n, origin, feed_picture, c);
 	if (c->samples)
-		c->feeds[CALL_AUDIO] = feed_start(part(c, "microphone"), FEED_CHUNK_MS, 1000,
-						  origin, feed_audio, c->samples);
+		c->feeds[CALL_AUDIO] = feed_start(part_of(c->pipeline, "microphone"), FEED_CHUNK_MS,
+						  1000, origin, feed_audio, c->samples);
 }

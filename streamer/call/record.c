@@ -4,6 +4,7 @@
 #include <glib/gstdio.h>
 
 #include "streamer/call/call.h"
+#include "streamer/encoded.h"
 #include "streamer/options.h"
 #include "streamer/rate.h"
 
@@ -17,7 +18,7 @@ gboolean call_record_open(struct call_record *r, const char *dir, GError **error
 		FILE **file;
 		const char *name, *header;
 	} files[] = {
-		{&r->frames, "frames.csv", CALL_FRAMES_HEADER},
+		{&r->frames, "frames.csv", ENCODED_HEADER},
 		{&r->gop, "gop.csv", CALL_GOP_HEADER},
 		{&r->feedback, "feedback.csv", CALL_FEEDBACK_HEADER},
 		{&r->control, "control.csv", RATE_HEADER},

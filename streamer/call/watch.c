@@ -3,14 +3,14 @@
  * What goes on in a call, written down and told: pictures and groups that are sent, packets
  * that come, what is played and when, the peer's reports, a line of statistics for people.
  */
-#include "streamer/call/call.h"
 
+#include "streamer/call/call.h"
+#include "streamer/encoded.h"
+#include "streamer/options.h"
+#include "streamer/reports.h"
 #include <gst/video/video.h>
 #include <math.h>
 #include <unistd.h>
-
-#include "streamer/options.h"
-#include "streamer/reports.h"
 
 #define SILENCE_S 10 /* no packet of the peer for so long: it has vanished */
 #define NTP_TO_UNIX_NS (2208988800LL * 1000000000LL)
@@ -35,35 +35,23 @@ GstPadProbeReturn call_on_raw_picture(GstPad *pad, GstPadProbeInfo *info, gpoint
 
 void call_on_picture(GstElement *enc, const GstStructure *p, gpointer data)
 {
-	guint frame = 0, gop = 0, bytes = 0, wire = 0, packets = 0, index;
-	double qp = 0, bound = 0, rate = 0, interval = 0;
+	struct encoded e = encoded_read(p);
 	struct call *c = data;
-	guint64 pts = 0;
-	int qp_base = 0, width = 0, height = 0;
+	guint index;
 
 	(void)enc;
-	gst_structure_get(p, "pts", G_TYPE_UINT64, &pts, "frame", G_TYPE_UINT, &frame, "gop",
-			  G_TYPE_UINT, &gop, "qp-base", G_TYPE_INT, &qp_base, "qp", G_TYPE_DOUBLE,
-			  &qp, "bytes", G_TYPE_UINT, &bytes, "wire-bytes", G_TYPE_UINT, &wire,
-			  "packets", G_TYPE_UINT, &packets, "bound-bytes", G_TYPE_DOUBLE, &bound,
-			  "rate", G_TYPE_DOUBLE, &rate, "interval", G_TYPE_DOUBLE, &interval,
-			  "width", G_TYPE_INT, &width, "height", G_TYPE_INT, &height, NULL);
 	/* Below the quality floor a picture has two intervals to be sent in. */
-	g_object_set(c->pacer, "interval", (guint64)(interval * GST_SECOND), NULL);
+	g_object_set(c->pacer, "interval", (guint64)(e.interval * GST_SECOND), NULL);
 	if (c->first_pts < 0)
-		c->first_pts = (gint64)pts;
-	index = (guint)(((gint64)pts - c->first_pts) / 1e9 / c->interval + 0.5);
+		c->first_pts = (gint64)e.pts;
+	index = (guint)(((gint64)e.pts - c->first_pts) / 1e9 / c->interval + 0.5);
 	if (c->y4m.frames)
 		index %= c->y4m.frames;
 	c->frames++;
-	c->gop_qp = (guint)qp;
-	if (c->rec.frames)
-		fprintf(c->rec.frames,
-			"%u,%" G_GINT64_FORMAT ",%u,%u,%u,%s,%d,%.2f,%u,%u,%u,%.0f,%.0f,%d,%d\n",
-			frame, wall_ns(c, pts),
-			c->ts_offset + (guint32)gst_util_uint64_scale_int(pts, 90000, GST_SECOND),
-			index, gop, gst_structure_get_string(p, "type"), qp_base, qp, bytes, wire,
-			packets, bound, rate, width, height);
+	c->gop_qp = (guint)e.qp;
+	encoded_log(c->rec.frames, &e, wall_ns(c, e.pts),
+		    c->ts_offset + (guint32)gst_util_uint64_scale_int(e.pts, 90000, GST_SECOND),
+		    index);
 }
 
 void call_on_group(GstElement *enc, const GstStructure *g, gpointer data)

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What the encoder tells of a picture; see encoded.h. */
+#include "streamer/encoded.h"
+
+struct encoded encoded_read(const GstStructure *p)
+{
+	struct encoded e = {0};
+
+	gst_structure_get(p, "pts", G_TYPE_UINT64, &e.pts, "frame", G_TYPE_UINT, &e.frame, "gop",
+			  G_TYPE_UINT, &e.gop, "qp-base", G_TYPE_INT, &e.qp_base, "qp",
+			  G_TYPE_DOUBLE, &e.qp, "bytes", G_TYPE_UINT, &e.bytes, "wire-bytes",
+			  G_TYPE_UINT, &e.wire, "packets", G_TYPE_UINT, &e.packets, "bound-bytes",
+			  G_TYPE_DOUBLE, &e.bound, "rate", G_TYPE_DOUBLE, &e.rate, "interval",
+			  G_TYPE_DOUBLE, &e.interval, "width", G_TYPE_INT, &e.width, "height",
+			  G_TYPE_INT, &e.height, NULL);
+	e.type = gst_structure_get_string(p, "type");
+	return e;
+}
+
+void encoded_log(FILE *log, const struct encoded *e, gint64 wall_ns, guint32 rtp_ts, guint index)
+{
+	if (!log)
+		return;
+	fprintf(log, "%u,%" G_GINT64_FORMAT ",%u,%u,%u,%s,%d,%.2f,%u,%u,%u,%.0f,%.0f,%d,%d\n",
+		e->frame, wall_ns, rtp_ts, index, e->gop, e->type, e->qp_base, e->qp, e->bytes,
+		e->wire, e->packets, e->bound, e->rate, e->width, e->height);
+}

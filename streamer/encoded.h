@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What paqmh264enc tells of a coded picture (signal "picture"), and its row of frames.csv. */
+#ifndef PAQM_STREAMER_ENCODED_H
+#define PAQM_STREAMER_ENCODED_H
+
+#include <gst/gst.h>
+#include <stdio.h>
+
+/**
+ * struct encoded - a coded picture
+ * @pts: ns
+ * @type: I or P, belongs to the structure
+ * @bytes: of the picture; @wire: with all headers; @packets: in how many
+ * @bound: most that it was allowed to have, bytes
+ * @rate: bit/s in force
+ * @interval: s that it may take to be sent
+ */
+struct encoded {
+	guint64 pts;
+	guint frame, gop, bytes, wire, packets;
+	int qp_base, width, height;
+	double qp, bound, rate, interval;
+	const char *type;
+};
+
+/* Read the signal's structure; what it lacks is 0. */
+struct encoded encoded_read(const GstStructure *p);
+
+#define ENCODED_HEADER                                                                             \
+	"frame,t_ns,rtp_ts,src_frame,gop,type,qp_base,qp,bytes,wire_bytes,packets,bound_bytes,"    \
+	"allowance_bps,width,height"
+
+/**
+ * encoded_log() - a row below ENCODED_HEADER
+ * @log: NULL: nothing is written
+ * @e: picture
+ * @wall_ns: when it was taken, ns of the wall clock
+ * @rtp_ts: its RTP time stamp
+ * @index: its number in the source's file
+ */
+void encoded_log(FILE *log, const struct encoded *e, gint64 wall_ns, guint32 rtp_ts, guint index);
+
+#endif /* PAQM_STREAMER_ENCODED_H */

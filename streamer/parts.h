@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Elements of a pipeline by their names, and probes on their pads. */
+#ifndef PAQM_STREAMER_PARTS_H
+#define PAQM_STREAMER_PARTS_H
+
+#include <gst/gst.h>
+
+/* The pipeline keeps it: no reference is handed out. NULL if there is none. */
+static inline GstElement *part_of(GstElement *pipeline, const char *name)
+{
+	GstElement *e = gst_bin_get_by_name(GST_BIN(pipeline), name);
+
+	if (e)
+		gst_object_unref(e);
+	return e;
+}
+
+/* @fn sees each buffer on a pad that @e always has. */
+static inline void part_probe(GstElement *e, const char *pad_name, GstPadProbeCallback fn,
+			      gpointer data)
+{
+	GstPad *pad = gst_element_get_static_pad(e, pad_name);
+
+	gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, fn, data, NULL);
+	gst_object_unref(pad);
+}
+
+#endif /* PAQM_STREAMER_PARTS_H */
