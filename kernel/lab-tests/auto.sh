@@ -70,7 +70,7 @@ high=$(headroom)
 within "media above the rate for 3 s" "$high" 400 500
 parent 20mbit
 blast --kind rtp --flows 3 --rate 1e6 --seconds 5
-within "5 s of little media later, less by" "$((high - $(headroom)))" 200 300
+within "5 s of little media later, less by" "$((high - $(headroom)))" 150 250
 
 echo "# media only, more than the start value: growth finds the rate"
 $tc qdisc del dev a0 parent 1:1
