@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the unit tests of paqmd share: one engine, one sender whose media it has seen, messages
+ * about that media. The tests run one after the other (unit.c) and each sets the engine up anew.
+ */
+#ifndef PAQMD_TEST_UNIT_H
+#define PAQMD_TEST_UNIT_H
+
+#include <stdio.h>
+
+#include "packets.h"
+
+#define S 1000000000ULL
+#define MS 1000000ULL
+
+extern unsigned int failures;
+extern bool seen[REFUSE_MAX]; /* reasons that were provoked */
+
+#define CHECK(cond)                                                                                \
+	do {                                                                                       \
+		if (!(cond)) {                                                                     \
+			fprintf(stderr, "%s:%d: %s: failed: %s\n", __FILE__, __LINE__, __func__,   \
+				#cond);                                                            \
+			failures++;                                                                \
+		}                                                                                  \
+	} while (0)
+
+#define CHECK_EQ(got, want)                                                                        \
+	do {                                                                                       \
+		unsigned long long g_ = (unsigned long long)(got);                                 \
+		unsigned long long w_ = (unsigned long long)(want);                                \
+		if (g_ != w_) {                                                                    \
+			fprintf(stderr, "%s:%d: %s: %s is %llu, want %llu\n", __FILE__, __LINE__,  \
+				__func__, #got, g_, w_);                                           \
+			failures++;                                                                \
+		}                                                                                  \
+	} while (0)
+
+#define KEY_A "0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f"
+#define KEY_B "B0b0B0b0B0b0B0b0B0b0B0b0B0b0B0b0"
+
+extern const uint8_t key[PAQM_SIPHASH_KEY];
+extern const struct addr nowhere;
+extern struct engine eng;
+extern uint8_t media[T_MEDIA]; /* the packet that was sent last */
+
+/* A new engine; @p: NULL: as by default. */
+void setup(const struct engine_params *p);
+struct flow *add(uint64_t cookie, uint16_t sport, uint32_t ssrc);
+void send_media(uint16_t sport, uint32_t ssrc, uint16_t seq, uint64_t now);
+struct paqm_msg msg(uint64_t router, uint32_t seq, double ecf, double erf);
+/* Deliver raw bytes; counters have to tell the same. @v: may be NULL. */
+enum refuse deliver(const uint8_t *ip, uint32_t len, uint64_t now, struct verdict *v);
+/* Deliver a message about the last media packet. */
+enum refuse say(const struct paqm_msg *m, uint64_t now);
+
+/* Keys for the router's messages, as the file has them. */
+void use_keys(const char *text);
+
+/* unit_refuse.c */
+void test_siphash(void);
+void test_ring(void);
+void test_ip_refusals(void);
+void test_msg_refusals(void);
+void test_flow_and_quote(void);
+void test_quench(void);
+void test_extension(void);
+void test_sequence(void);
+void test_mutations(void);
+void test_lengths(void);
+
+/* unit_allow.c */
+/* One router says @low and @high in turn. Return: how often the rate rose by a fifth. */
+unsigned int flap(struct flow *f, uint64_t *now, unsigned int rounds, uint64_t gap, double low,
+		  double high);
+void test_ecf_vectors(void);
+void test_erf_vectors(void);
+void test_heal(void);
+void test_windup(void);
+void test_flapping(void);
+void test_expiry(void);
+
+/* unit_keys.c */
+void test_keys(void);
+void test_keys_file(void);
+void test_keys_load(void);
+
+/* unit_flows.c */
+void test_limits(void);
+void test_ecf_engine(void);
+void test_register(void);
+void test_reuse(void);
+void test_tables(void);
+void test_ipv6(void);
+void test_many_routers(void);
+
+/* unit_requests.c */
+void test_records(void);
+void test_requests(void);
+void test_why(void);
+void test_views(void);
+void test_conf_file(void);
+
+#endif /* PAQMD_TEST_UNIT_H */

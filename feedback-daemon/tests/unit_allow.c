@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Allowances: vectors of the sender specification 9.4, windup, flaps, expiry. See unit.h. */
+#include "unit.h"
+
+void test_ecf_vectors(void)
+{
+	static const struct {
+		char router;
+		double v;
+		uint64_t a, b, net;
+	} row[] = {
+		{'A', 1.0, 1000000, 1000000, 1000000},	{'B', 1.0, 1000000, 1000000, 1000000},
+		{'A', 0.8, 800000, 1000000, 800000},	{'B', 0.6, 800000, 600000, 600000},
+		{'A', 50000, 850000, 600000, 600000},	{'B', 30000, 850000, 630000, 630000},
+		{'A', 0.5, 425000, 630000, 425000},	{'B', 1.0, 425000, 630000, 425000},
+		{'A', 700000, 1000000, 630000, 630000}, {'B', 0.02, 1000000, 63000, 63000},
+	};
+	const uint64_t floors[] = {10000, 100000};
+	size_t i, j;
+
+	for (j = 0; j < 2; j++) {
+		struct allow_set s = {0};
+
+		for (i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+			/* each router counts for itself */
+			struct paqm_msg m = msg((uint64_t)row[i].router, (uint32_t)i / 2, row[i].v,
+						i < 2 ? 1000000 : 1);
+			const struct allow *min;
+			unsigned int n;
+			uint64_t net, want = row[i].net < floors[j] ? floors[j] : row[i].net;
+
+			CHECK_EQ(allow_order(&s, &m), ALLOW_NEWER);
+			CHECK(allow_apply(&s, &m, &nowhere, floors[j], 1000000, ALLOW_USE_ECF,
+					  i * 100 * MS, 4 * S));
+			net = allow_min(&s, floors[j], 1000000, &min, &n);
+			/* 0.8, 0.6, 0.02 are not exact in binary32: 1 bit/s of rounding */
+			CHECK(net + 1 >= want && net <= want + 1);
+			if (i < 1)
+				continue;
+			CHECK_EQ(n, 2);
+			CHECK(s.slot[0].rate + 1 >= row[i].a && s.slot[0].rate <= row[i].a + 1);
+			CHECK(s.slot[1].rate + 1 >= row[i].b && s.slot[1].rate <= row[i].b + 1);
+		}
+	}
+}
+
+void test_erf_vectors(void)
+{
+	static const double rate[] = {700000, 450000, 900000};
+	struct allow_set s = {0};
+	const struct allow *min;
+	unsigned int n, i;
+
+	for (i = 0; i < 3; i++) {
+		struct paqm_msg m = msg(i + 1, 1, 1.0, rate[i]);
+
+		CHECK(allow_apply(&s, &m, &nowhere, 1000, 1000000000, ALLOW_USE_ERF, S, 4 * S));
+	}
+	CHECK_EQ(allow_min(&s, 1000, 1000000000, &min, &n), 450000);
+	CHECK_EQ(min->msg.router_id, 2);
+	CHECK_EQ(n, 3);
+	CHECK_EQ(allow_min(&s, 1000, 400000, &min, &n), 400000);
+	CHECK_EQ(allow_min(&s, 500000, 1000000, &min, &n), 500000);
+	/* absolute rates have no memory: a higher one is simply taken */
+	{
+		struct paqm_msg m = msg(2, 2, 0.5, 800000);
+
+		allow_apply(&s, &m, &nowhere, 1000, 1000000000, ALLOW_USE_ERF, S, 4 * S);
+		CHECK_EQ(allow_min(&s, 1000, 1000000000, &min, &n), 700000);
+	}
+}
+
+/* What is relative counts only after what came before it; else the absolute rate. */
+void test_heal(void)
+{
+	const uint64_t floor = 100000, ceil = 10000000;
+	struct allow_set s = {0};
+	struct paqm_msg m = msg(1, 1, 1e6, 2000000);
+	uint64_t t = S;
+
+#define SAY() allow_apply(&s, &m, &nowhere, floor, ceil, ALLOW_USE_ECF, t, 4 * S)->rate
+	CHECK_EQ(SAY(), 2000000); /* relative to nothing */
+	m.seq = 2;
+	CHECK_EQ(SAY(), 3000000);
+	m.seq = 4; /* 3 is lost: it may have said anything */
+	CHECK_EQ(SAY(), 2000000);
+	m.seq = 5;
+	CHECK_EQ(SAY(), 3000000);
+	m.boot++; /* a restarted router does not know what it allowed */
+	m.seq = 1;
+	CHECK_EQ(SAY(), 2000000);
+	m.seq = 2;
+	CHECK_EQ(SAY(), 3000000);
+	m.seq = 3; /* nor do we after a silence */
+	t += 3500 * MS;
+	CHECK_EQ(SAY(), 2000000);
+	m.seq = 0xFFFFFFFF; /* over the end */
+	(void)SAY();
+	m.seq = 0;
+	CHECK_EQ(SAY(), 3000000);
+	m.seq = 1; /* without an absolute rate there is nothing to heal with */
+	m.erf = 0;
+	t += 3500 * MS;
+	CHECK_EQ(SAY(), ceil);
+	m.seq = 2;
+	m.ecf = t_f32(0.5);
+	CHECK_EQ(SAY(), 5000000);
+	m.seq = 3; /* with one, nobody is sent below it, but for a twentieth */
+	m.erf = t_f32(4000000);
+	CHECK(SAY() >= 3799999 && s.slot[0].rate <= 3800000);
+	m.seq = 4;
+	CHECK(SAY() >= 3799999 && s.slot[0].rate <= 3800000);
+	m.seq = 5;
+	m.erf = t_f32(1000000);
+	CHECK(SAY() >= 1899999 && s.slot[0].rate <= 1900000);
+#undef SAY
+}
+
+void test_windup(void)
+{
+	const uint64_t floor = 100000, ceil = 10000000;
+	struct allow_set s = {0};
+	struct paqm_msg a = msg(1, 1, 1.0, 1e7), b = msg(2, 1, 1.0, 1e7);
+	const struct allow *min;
+	unsigned int n, i;
+
+#define SAY(m) allow_apply(&s, &(m), &nowhere, floor, ceil, ALLOW_USE_ECF, S, 4 * S)->rate
+	CHECK_EQ(SAY(a), ceil);
+	CHECK_EQ(SAY(b), ceil);
+	a.erf = t_f32(50000);
+	b.erf = a.erf;
+	a.seq++;
+	a.ecf = t_f32(0.1);
+	CHECK_EQ(SAY(a), 1000000);
+	/* b has not seen more than a lets through: its 0.5 means half of at most 2 Mbit/s */
+	b.seq++;
+	b.ecf = t_f32(0.5);
+	CHECK_EQ(SAY(b), 1000000);
+	/* but never less than what it says is fair */
+	b.seq++;
+	b.ecf = t_f32(1e6);
+	CHECK_EQ(SAY(b), 2000000);
+	b.seq++;
+	CHECK_EQ(SAY(b), 3000000);
+	b.seq++;
+	CHECK_EQ(SAY(b), 3000000);
+	b.seq++;
+	b.erf = t_f32(3000000);
+	CHECK_EQ(SAY(b), 4000000);
+	/* the floor does not wind up either: it is left as soon as there is room */
+	a.ecf = t_f32(0.1);
+	for (i = 0; i < 10; i++) {
+		a.seq++;
+		(void)SAY(a);
+	}
+	CHECK_EQ(allow_min(&s, floor, ceil, &min, &n), floor);
+	a.seq++;
+	a.ecf = t_f32(100000);
+	CHECK(SAY(a) >= 150000);
+#undef SAY
+}
+
+unsigned int flap(struct flow *f, uint64_t *now, unsigned int rounds, uint64_t gap, double low,
+		  double high)
+{
+	static uint32_t seq;
+	unsigned int rises = 0, i;
+	uint64_t before;
+
+	for (i = 0; i < rounds; i++) {
+		struct paqm_msg m = msg(1, ++seq, 1.0, i & 1 ? high : low);
+
+		*now += gap;
+		before = f->rate.rate_bps;
+		send_media(T_SPORT, T_SSRC, (uint16_t)seq, *now);
+		CHECK_EQ(say(&m, *now), REFUSE_NONE);
+		rises += before && f->rate.rate_bps >= before + before / 5;
+		CHECK(f->rate.rate_bps <= (uint64_t)(i & 1 ? high : low) + 1);
+	}
+	return rises;
+}
+
+void test_flapping(void)
+{
+	uint64_t now = S, t;
+	struct flow *f;
+
+	setup(NULL);
+	f = add(1, T_SPORT, T_SSRC);
+	/* 30 s of four changes a second: without damping 60 rises */
+	CHECK(flap(f, &now, 120, 250 * MS, 200000, 800000) <= 14);
+	CHECK(f->allow.damp.held);
+	CHECK(f->rate.rate_bps >= 200000 && f->rate.rate_bps <= 230000);
+	/* a fall counts at once also then */
+	flap(f, &now, 1, 250 * MS, 100000, 0);
+	CHECK_EQ(f->rate.rate_bps, 100000);
+	/* quiet frees it: never more than 15 s later */
+	t = now;
+	while (f->allow.damp.held && now < t + 20 * S) {
+		uint64_t before = f->rate.rate_bps;
+
+		flap(f, &now, 1, 250 * MS, 800000, 0);
+		/* meanwhile it rises, an eighth in a quarter of a second */
+		if (f->allow.damp.held)
+			CHECK_EQ(f->rate.rate_bps, paqm_min64(before + before / 8, 800000));
+	}
+	CHECK_EQ(f->rate.rate_bps, 800000);
+	CHECK(now - t > S && now - t <= 15 * S);
+	CHECK(!f->allow.damp.held);
+	/* who was held before needs no second chance */
+	CHECK(flap(f, &now, 4, 250 * MS, 200000, 800000) <= 1);
+	CHECK(f->allow.damp.held);
+	/* one every 0.7 s is held too, after some of them */
+	now += 60 * S;
+	CHECK(flap(f, &now, 200, 350 * MS, 200000, 800000) <= 40);
+	/* but not what many flows make that join a link one after the other */
+	now += 60 * S;
+	CHECK_EQ(flap(f, &now, 19, 260 * MS, 400000, 800000), 10);
+	CHECK(!f->allow.damp.held);
+
+	/* changes that are no flaps pass as they are: small ones, seldom ones, stairs */
+	setup(NULL);
+	f = add(1, T_SPORT, T_SSRC);
+	now = S;
+	CHECK_EQ(flap(f, &now, 200, 250 * MS, 500000, 600000), 100);
+	CHECK_EQ(flap(f, &now, 21, 8 * S, 200000, 800000), 10);
+	CHECK_EQ(flap(f, &now, 1, 250 * MS, 900000, 0), 1);
+}
+
+static void count_told(void *data, struct flow *f)
+{
+	(void)f;
+	++*(unsigned int *)data;
+}
+
+void test_expiry(void)
+{
+	unsigned int told = 0;
+	struct flow *f;
+	struct paqm_msg a = msg(1, 1, 1.0, 300000), b = msg(2, 1, 1.0, 500000);
+	struct paqm_msg slow = msg(3, 1, 1.0, 200000);
+
+	setup(NULL);
+	f = add(9, T_SPORT, T_SSRC);
+	CHECK_EQ(f->rate.cause, PAQM_CAUSE_NONE);
+	CHECK_EQ(f->rate.rate_bps, 0);
+	CHECK_EQ(engine_next(&eng), UINT64_MAX);
+	send_media(T_SPORT, T_SSRC, 1, 10 * S);
+	CHECK_EQ(say(&a, 10 * S), REFUSE_NONE);
+	CHECK_EQ(say(&b, 11 * S), REFUSE_NONE);
+	CHECK_EQ(f->rate.rate_bps, 300000);
+	CHECK_EQ(f->rate.routers, 2);
+	CHECK_EQ(engine_next(&eng), 13 * S);
+	CHECK(!engine_expire(&eng, f, 13 * S - 1));
+	CHECK(engine_expire(&eng, f, 13 * S));
+	CHECK_EQ(f->rate.rate_bps, 500000);
+	CHECK_EQ(f->rate.cause, PAQM_CAUSE_ERF);
+	CHECK_EQ(engine_next(&eng), 13 * S);
+	engine_expire_all(&eng, 13 * S, count_told, &told);
+	CHECK_EQ(told, 0); /* that one has been told */
+	CHECK_EQ(engine_next(&eng), 14 * S);
+	engine_expire_all(&eng, 14 * S - 1, count_told, &told);
+	CHECK_EQ(told, 0);
+	engine_expire_all(&eng, 14 * S, count_told, &told);
+	CHECK_EQ(told, 1);
+	CHECK_EQ(f->rate.rate_bps, 0);
+	CHECK_EQ(f->rate.cause, PAQM_CAUSE_EXPIRED);
+	CHECK_EQ(f->rate.routers, 0);
+	/* the sequence is still known after expiry */
+	send_media(T_SPORT, T_SSRC, 2, 15 * S);
+	CHECK_EQ(say(&a, 15 * S), REFUSE_SEQ_REPLAY);
+	a.seq++;
+	CHECK_EQ(say(&a, 15 * S), REFUSE_NONE);
+	CHECK_EQ(f->rate.rate_bps, 300000);
+	/* three periods when that is longer than 3 s, but never more than 30 s */
+	slow.period_ms = 2000;
+	CHECK_EQ(say(&slow, 15 * S), REFUSE_NONE);
+	engine_expire(&eng, f, 21 * S - 1);
+	CHECK_EQ(f->rate.rate_bps, 200000);
+	engine_expire(&eng, f, 21 * S);
+	CHECK_EQ(f->rate.rate_bps, 0);
+	slow.period_ms = 65535;
+	slow.seq++;
+	send_media(T_SPORT, T_SSRC, 3, 22 * S);
+	CHECK_EQ(say(&slow, 22 * S), REFUSE_NONE);
+	CHECK_EQ(f->rate.rate_bps, 200000);
+	engine_expire(&eng, f, 52 * S);
+	CHECK_EQ(f->rate.rate_bps, 0);
+	/* all is forgotten in the end: no timer remains */
+	engine_expire_all(&eng, 60 * S, count_told, &told);
+	CHECK_EQ(engine_next(&eng), UINT64_MAX);
+}

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Flows and tables: limits, registration, reuse, IPv6, many routers. See unit.h. */
+#include <errno.h>
+
+#include "unit.h"
+
+void test_limits(void)
+{
+	struct engine_params p = engine_defaults;
+	struct paqm_msg m = msg(1, 0, 0.9, 500000);
+	unsigned int i;
+
+	p.router = (struct bucket_limit){.per_s = 10, .burst = 5};
+	p.global = (struct bucket_limit){.per_s = 10, .burst = 7};
+	setup(&p);
+	add(1, T_SPORT, T_SSRC);
+	send_media(T_SPORT, T_SSRC, 1, S);
+	/* what is not proven costs nothing */
+	media[28 + 20] ^= 1;
+	for (i = 0; i < 20; i++) {
+		m.seq++;
+		CHECK_EQ(say(&m, S), REFUSE_QUOTE_UNKNOWN);
+	}
+	media[28 + 20] ^= 1;
+	for (i = 0; i < 5; i++) {
+		m.seq++;
+		CHECK_EQ(say(&m, S), REFUSE_NONE);
+		CHECK_EQ(say(&m, S), REFUSE_SEQ_REPLAY); /* nor what is not new */
+	}
+	m.seq++;
+	CHECK_EQ(say(&m, S), REFUSE_RATE_ROUTER);
+	/* the refused message has not moved the sequence, and has not cost the others */
+	m.router_id = 2;
+	CHECK_EQ(say(&m, S), REFUSE_NONE);
+	m.seq++;
+	CHECK_EQ(say(&m, S), REFUSE_NONE);
+	m.seq++;
+	CHECK_EQ(say(&m, S), REFUSE_RATE_GLOBAL);
+	m.router_id = 1;
+	m.seq = 26;
+	CHECK_EQ(say(&m, S + 100 * MS), REFUSE_NONE);
+
+	/* one flow, too many routers */
+	setup(NULL);
+	add(1, T_SPORT, T_SSRC);
+	send_media(T_SPORT, T_SSRC, 1, S);
+	for (i = 1; i <= ALLOW_ROUTERS; i++) {
+		m = msg(i, 1, 0.9, 500000);
+		CHECK_EQ(say(&m, S), REFUSE_NONE);
+	}
+	m = msg(100, 1, 0.9, 100000);
+	CHECK_EQ(say(&m, S), REFUSE_ROUTERS_FULL);
+	/* a silent one makes room */
+	send_media(T_SPORT, T_SSRC, 2, 4 * S);
+	engine_expire(&eng, &eng.flows[0], 4 * S);
+	CHECK_EQ(say(&m, 4 * S), REFUSE_NONE);
+	CHECK_EQ(eng.flows[0].rate.rate_bps, 100000);
+}
+
+void test_ecf_engine(void)
+{
+	struct engine_params p = engine_defaults;
+	struct paqm_msg m = msg(1, 1, 0.5, 300000);
+	struct flow *f;
+
+	p.use = ALLOW_USE_ECF;
+	setup(&p);
+	f = add(1, T_SPORT, T_SSRC);
+	send_media(T_SPORT, T_SSRC, 1, S);
+	CHECK_EQ(say(&m, S), REFUSE_NONE);
+	CHECK_EQ(f->rate.rate_bps, 300000);
+	CHECK_EQ(f->rate.cause, PAQM_CAUSE_ECF);
+	m = msg(1, 2, 0.5, 100000);
+	CHECK_EQ(say(&m, S), REFUSE_NONE);
+	CHECK_EQ(f->rate.rate_bps, 150000);
+	CHECK_EQ(say(&m, S), REFUSE_SEQ_REPLAY); /* it would have multiplied twice */
+	CHECK_EQ(f->rate.rate_bps, 150000);
+	m = msg(1, 3, 1e9, 300000);
+	CHECK_EQ(say(&m, S), REFUSE_NONE);
+	CHECK_EQ(f->rate.rate_bps, 1000000);
+}
+
+void test_register(void)
+{
+	struct paqm_ipc_register r = t_reg(1, T_SPORT, 0);
+	struct paqm_msg m = msg(1, 1, 1.0, 800000);
+	struct flow *f = NULL, *g = NULL;
+	unsigned int i;
+
+	setup(NULL);
+	CHECK_EQ(engine_register(&eng, 1, &r, &f), 0);
+	CHECK_EQ(engine_register(&eng, 2, &r, &g), EEXIST);
+	r.cookie = 2;
+	CHECK_EQ(engine_register(&eng, 1, &r, &g), EEXIST);
+	memset(r.saddr, 0, 16); /* the wildcard overlaps */
+	CHECK_EQ(engine_register(&eng, 1, &r, &g), EEXIST);
+	r.sport++;
+	CHECK_EQ(engine_register(&eng, 2, &r, &g), 0);
+	send_media(T_SPORT + 1, 5, 1, S);
+	CHECK_EQ(g->packets, 1);
+	CHECK_EQ(say(&m, S), REFUSE_NONE);
+	CHECK_EQ(g->rate.rate_bps, 800000);
+	/* new limits for a known flow act at once and keep what routers said */
+	r.ceil_bps = 400000;
+	CHECK_EQ(engine_register(&eng, 2, &r, &g), 0);
+	CHECK_EQ(g->rate.rate_bps, 400000);
+	r.ceil_bps = 5000000;
+	r.floor_bps = 900000;
+	CHECK_EQ(engine_register(&eng, 2, &r, &g), 0);
+	CHECK_EQ(g->rate.rate_bps, 900000);
+
+	r = t_reg(3, T_SPORT + 9, 0);
+	r.daddr[0] = 0x20; /* IPv4 to IPv6 */
+	CHECK_EQ(engine_register(&eng, 1, &r, &g), EAFNOSUPPORT);
+	r = t_reg(3, T_SPORT + 9, 0);
+	t_v4(r.daddr, 0);
+	CHECK_EQ(engine_register(&eng, 1, &r, &g), EINVAL);
+	memset(r.daddr, 0, 16);
+	memset(r.saddr, 0, 16);
+	CHECK_EQ(engine_register(&eng, 1, &r, &g), EINVAL);
+	r = t_reg(3, 0, 0);
+	CHECK_EQ(engine_register(&eng, 1, &r, &g), EINVAL);
+	r = t_reg(3, T_SPORT + 9, 0);
+	r.floor_bps = r.ceil_bps + 1;
+	CHECK_EQ(engine_register(&eng, 1, &r, &g), EINVAL);
+	r.floor_bps = 0;
+	r.ceil_bps = 0;
+	CHECK_EQ(engine_register(&eng, 1, &r, &g), EINVAL);
+	r.ceil_bps = UINT64_MAX;
+	CHECK_EQ(engine_register(&eng, 1, &r, &g), EINVAL);
+
+	engine_unregister(&eng, f);
+	CHECK(!engine_flow(&eng, 1, 1));
+	for (i = 1; i < ENGINE_FLOWS; i++)
+		add(100 + i, (uint16_t)(10000 + i), 0);
+	r = t_reg(1000000, 999, 0);
+	CHECK_EQ(engine_register(&eng, 1, &r, &g), ENOSPC);
+}
+
+/* Tables and rings under change: whatever is registered is found, nothing else is. */
+void test_tables(void)
+{
+	static bool there[ENGINE_FLOWS];
+	struct paqm_ipc_register r;
+	uint32_t x = 12345, n = 0, i, k;
+	struct flow *f;
+
+	setup(NULL);
+	memset(there, 0, sizeof(there));
+	for (i = 0; i < 20000; i++) {
+		x = x * 1664525 + 1013904223;
+		k = (x >> 10) % (ENGINE_FLOWS + 0);
+		f = engine_flow(&eng, 1 + k % 3, k);
+		CHECK_EQ(!!f, there[k]);
+		if (f && x >> 30) {
+			engine_unregister(&eng, f);
+			there[k] = false;
+			n--;
+			continue;
+		}
+		r = t_reg(k, (uint16_t)(1000 + k), 0);
+		r.ceil_bps = 1000000 + i;
+		if (k % 2)
+			memset(r.saddr, 0, 16);
+		CHECK_EQ(engine_register(&eng, 1 + k % 3, &r, &f), 0);
+		CHECK_EQ(f->ceil_bps, 1000000 + i);
+		n += !there[k];
+		there[k] = true;
+		/* the other owner, the same packets */
+		r.cookie = ~0ULL;
+		CHECK_EQ(engine_register(&eng, 5, &r, &f), EEXIST);
+	}
+	CHECK_EQ(eng.digests, n * RING_MIN);
+	for (k = 0; k < ENGINE_FLOWS; k++) {
+		uint64_t media_before = eng.media;
+
+		send_media((uint16_t)(1000 + k), 1, 1, S);
+		CHECK_EQ(eng.media, media_before + there[k]);
+	}
+	/* a ring that grows is counted, and freed with its flow */
+	for (k = 0; !there[k]; k++)
+		;
+	f = engine_flow(&eng, 1 + k % 3, k);
+	for (i = 0; i < 3 * RING_CAP; i++)
+		send_media((uint16_t)(1000 + k), 1, (uint16_t)i, 2 * S);
+	CHECK_EQ(f->ring.cap, RING_CAP);
+	CHECK_EQ(eng.digests, (n - 1) * RING_MIN + RING_CAP);
+	engine_unregister(&eng, f);
+	CHECK_EQ(eng.digests, (n - 1) * RING_MIN);
+	/* the memory of all rings is bounded */
+	for (k++; !there[k]; k++)
+		;
+	f = engine_flow(&eng, 1 + k % 3, k);
+	eng.digests = ENGINE_DIGESTS - RING_MIN;
+	for (i = 0; i < 2 * RING_CAP; i++)
+		send_media((uint16_t)(1000 + k), 1, (uint16_t)i, 2 * S);
+	CHECK_EQ(f->ring.cap, 2 * RING_MIN);
+	CHECK(f->ring.early > RING_CAP);
+	CHECK_EQ(eng.digests, ENGINE_DIGESTS);
+}
+
+void test_ipv6(void)
+{
+	struct paqm_ipc_register r = t_reg(1, T_SPORT, T_SSRC);
+	struct paqm_msg m = msg(1, 1, 0.9, 500000);
+	uint8_t good[256], p[256], m6[T_MEDIA + 20];
+	struct flow *f, *g;
+	struct verdict v;
+	uint32_t len, i;
+
+	setup(NULL);
+	t_v6(r.saddr, T_SADDR);
+	t_v6(r.daddr, T_DADDR);
+	CHECK_EQ(engine_register(&eng, 1, &r, &f), 0);
+	g = add(2, T_SPORT, T_SSRC); /* the same ports over IPv4 */
+	t_media(m6, T_SPORT, T_SSRC, 1);
+	CHECK_EQ(t_to6(m6, T_MEDIA), sizeof(m6));
+	engine_media(&eng, m6, sizeof(m6), S);
+	CHECK_EQ(f->packets, 1);
+	CHECK_EQ(g->packets, 0);
+	len = t_message6(good, m6, &m);
+	CHECK_EQ(deliver(good, len, S, &v), REFUSE_NONE);
+	CHECK_EQ(f->rate.rate_bps, 500000);
+	CHECK(!memcmp(f->rate.router, v.addr.b, 16) && !addr_is_v4(&v.addr));
+	CHECK_EQ(deliver(good, len, S, NULL), REFUSE_SEQ_REPLAY);
+
+	CHECK_EQ(deliver(good, 39, S, NULL), REFUSE_IP_CUT);
+	CHECK_EQ(deliver(good, len - 1, S, &v), REFUSE_IP_CUT);
+	for (i = 0; i < 256; i++) { /* nothing but ICMPv6 behind the header */
+		memcpy(p, good, len);
+		p[6] = (uint8_t)i;
+		if (i != 58)
+			CHECK_EQ(deliver(p, len, S, NULL), i == 44 ? REFUSE_IP_FRAGMENT
+							   : i == 0 || i == 43 || i == 51 ||
+									   i == 60 || i == 135 ||
+									   i == 139 || i == 140
+								   ? REFUSE_IP_OPTIONS
+								   : REFUSE_IP_HEADER);
+	}
+	memcpy(p, good, len);
+	p[39] ^= 1; /* another destination: the checksum knows */
+	CHECK_EQ(deliver(p, len, S, NULL), REFUSE_MSG_CHECKSUM);
+	memcpy(p, good, len);
+	p[40] = 101;
+	t_seal(p, len);
+	CHECK_EQ(deliver(p, len, S, NULL), REFUSE_MSG_TYPE);
+	memcpy(p, good, len);
+	p[48] = 0x45; /* about IPv4 */
+	t_seal(p, len);
+	CHECK_EQ(deliver(p, len, S, NULL), REFUSE_MSG_QUOTE);
+	m.seq++;
+	m6[23] ^= 1; /* quoted source */
+	CHECK_EQ(deliver(p, t_message6(p, m6, &m), S, NULL), REFUSE_FLOW_UNKNOWN);
+	m6[23] ^= 1;
+	m6[48 + 20] ^= 1;
+	CHECK_EQ(deliver(p, t_message6(p, m6, &m), S, NULL), REFUSE_QUOTE_UNKNOWN);
+	m6[48 + 20] ^= 1;
+	m6[1] = 0xC0; /* traffic class, hop limit, checksum */
+	m6[7] = 9;
+	m6[46] ^= 0x55;
+	CHECK_EQ(deliver(p, t_message6(p, m6, &m), S, NULL), REFUSE_NONE);
+
+	/* what leaves no digest */
+	eng.media_ignored = 0;
+	m6[6] = 44;
+	engine_media(&eng, m6, sizeof(m6), S);
+	m6[6] = 17;
+	engine_media(&eng, m6, 47, S);
+	engine_media(&eng, m6, 40 + 8 + 27, S);
+	paqm_put16(m6 + 4, 7);
+	engine_media(&eng, m6, sizeof(m6), S);
+	paqm_put16(m6 + 4, 8 + T_PAYLOAD - 1);
+	engine_media(&eng, m6, sizeof(m6), S);
+	m6[0] = 0x55;
+	engine_media(&eng, m6, sizeof(m6), S);
+	CHECK_EQ(eng.media_ignored, 6);
+	CHECK_EQ(f->packets, 1);
+
+	/* several addresses of its own: whichever the route takes */
+	r.cookie = 3;
+	r.sport++;
+	memset(r.saddr, 0, 16);
+	CHECK_EQ(engine_register(&eng, 1, &r, &g), 0);
+	for (i = 0; i < 3; i++) {
+		t_media(m6, T_SPORT + 1, T_SSRC, 1);
+		t_to6(m6, T_MEDIA);
+		m6[23] = (uint8_t)i;
+		engine_media(&eng, m6, sizeof(m6), S);
+		m = msg(1, i + 1, 0.9, 300000);
+		CHECK_EQ(deliver(p, t_message6(p, m6, &m), S, NULL), REFUSE_NONE);
+	}
+	CHECK_EQ(g->packets, 3);
+}
+
+/* A flow that takes a freed slot must not inherit proofs or allowances. */
+void test_reuse(void)
+{
+	struct paqm_msg m = msg(1, 1, 1.0, 800000);
+	struct flow *f;
+
+	setup(NULL);
+	f = add(1, T_SPORT, T_SSRC);
+	send_media(T_SPORT, T_SSRC, 1, S);
+	CHECK_EQ(say(&m, S), REFUSE_NONE);
+	engine_unregister(&eng, f);
+	CHECK_EQ(say(&m, S), REFUSE_FLOW_UNKNOWN);
+	f = add(1, T_SPORT, T_SSRC);
+	CHECK_EQ(f->rate.cause, PAQM_CAUSE_NONE);
+	m.seq++;
+	CHECK_EQ(say(&m, S), REFUSE_QUOTE_UNKNOWN);
+}
+
+/* 64 routers of a host: one more finds no room, until one has been silent for long. */
+void test_many_routers(void)
+{
+	struct flow *f = NULL;
+	unsigned int i, n = 0;
+	uint64_t now = S;
+
+	setup(NULL);
+	for (i = 0; i < ENGINE_ROUTERS / ALLOW_ROUTERS + 1; i++)
+		f = add(1 + i, (uint16_t)(T_SPORT + 2 * i), 0);
+	for (i = 0; i < ENGINE_ROUTERS; i++) {
+		struct paqm_msg m = msg(1 + i, 1, 1.0, 500000);
+
+		send_media((uint16_t)(T_SPORT + 2 * (i / ALLOW_ROUTERS)), 1, (uint16_t)i, now + i);
+		CHECK_EQ(say(&m, now + i), REFUSE_NONE);
+		n++;
+	}
+	send_media((uint16_t)(T_SPORT + 2 * (n / ALLOW_ROUTERS)), 1, 1, now + 100);
+	{
+		struct paqm_msg m = msg(1000, 1, 1.0, 500000);
+
+		CHECK_EQ(say(&m, now + 100), REFUSE_ROUTERS_FULL);
+		CHECK_EQ(f->accepted, 0);
+		now += 31 * S;
+		send_media((uint16_t)(T_SPORT + 2 * (n / ALLOW_ROUTERS)), 1, 2, now);
+		CHECK_EQ(say(&m, now), REFUSE_NONE);
+		CHECK_EQ(eng.routers[0].id, 1000); /* the one that was silent for longest */
+	}
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Keys: tags, rotation, the file they are in. See unit.h. */
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "unit.h"
+
+/* Message about the last media packet, tagged with @k as key @id. */
+static enum refuse say_tagged(struct paqm_msg m, uint16_t id, const uint8_t *k, uint64_t now)
+{
+	uint8_t bytes[PAQM_TAG_BYTES];
+
+	m.flags |= PAQM_F_AUTH;
+	m.key_id = id;
+	m.tag = paqm_siphash24(k, bytes, paqm_tag_bytes(&m, media + 28, PAQM_QUOTE_UDP, bytes));
+	return say(&m, now);
+}
+
+void test_keys(void)
+{
+	struct engine_params p = engine_defaults;
+	struct paqm_msg m = msg(0xA1, 1, 0.9, 500000);
+	uint8_t a[16], b[16];
+	struct verdict v;
+	uint8_t ip[256];
+	struct flow *f;
+
+	memset(a, 0x0f, sizeof(a));
+	memset(b, 0xb0, sizeof(b));
+	setup(NULL);
+	f = add(1, T_SPORT, T_SSRC);
+	send_media(T_SPORT, T_SSRC, 1, S);
+	/* without keys nobody looks at tags, and nobody is told that one is right */
+	m.flags = PAQM_F_AUTH;
+	m.tag = 1;
+	CHECK_EQ(deliver(ip, t_message(ip, media, &m), S, &v), REFUSE_NONE);
+	CHECK(!(v.msg.flags & PAQM_F_AUTH) && !(f->rate.flags & PAQM_F_AUTH));
+
+	/* one router has a key: it must use it, the others need not */
+	use_keys("a1 7 " KEY_A "\n");
+	m = msg(0xA1, 2, 0.9, 400000);
+	CHECK_EQ(say(&m, S), REFUSE_AUTH_MISSING);
+	CHECK_EQ(say_tagged(m, 8, a, S), REFUSE_KEY_UNKNOWN);
+	CHECK_EQ(say_tagged(m, 7, b, S), REFUSE_AUTH_BAD);
+	CHECK_EQ(f->rate.rate_bps, 500000);
+	CHECK_EQ(say_tagged(m, 7, a, S), REFUSE_NONE);
+	CHECK_EQ(f->rate.rate_bps, 400000);
+	CHECK(f->rate.flags & PAQM_F_AUTH);
+	CHECK_EQ(say_tagged(m, 7, a, S), REFUSE_SEQ_REPLAY);
+	m = msg(0xB2, 1, 0.9, 450000);
+	CHECK_EQ(say(&m, S), REFUSE_NONE);
+
+	/* rotation: both hold, then the old one is gone */
+	use_keys("a1 7 " KEY_A "\na1 8 " KEY_B "\n");
+	m = msg(0xA1, 3, 0.9, 400000);
+	CHECK_EQ(say_tagged(m, 7, a, S), REFUSE_NONE);
+	m.seq++;
+	CHECK_EQ(say_tagged(m, 8, b, S), REFUSE_NONE);
+	use_keys("a1 8 " KEY_B "\n");
+	m.seq++;
+	CHECK_EQ(say_tagged(m, 7, a, S), REFUSE_KEY_UNKNOWN);
+	CHECK_EQ(say_tagged(m, 8, b, S), REFUSE_NONE);
+	CHECK_EQ(f->rate.routers, 2); /* allowances have stayed */
+
+	/* a key for all says nothing about a router with its own */
+	use_keys("* 8 " KEY_A "\na1 8 " KEY_B "\n");
+	m.seq++;
+	CHECK_EQ(say_tagged(m, 8, a, S), REFUSE_AUTH_BAD);
+	CHECK_EQ(say_tagged(m, 8, b, S), REFUSE_NONE);
+	m = msg(0xB2, 2, 0.9, 450000);
+	CHECK_EQ(say_tagged(m, 8, b, S), REFUSE_AUTH_BAD);
+	CHECK_EQ(say(&m, S), REFUSE_AUTH_MISSING);
+	CHECK_EQ(say_tagged(m, 8, a, S), REFUSE_NONE);
+
+	/* no router without a key */
+	p.require_auth = true;
+	setup(&p);
+	add(1, T_SPORT, T_SSRC);
+	send_media(T_SPORT, T_SSRC, 1, S);
+	use_keys("a1 7 " KEY_A "\n");
+	m = msg(0xB2, 1, 0.9, 450000);
+	CHECK_EQ(say(&m, S), REFUSE_AUTH_MISSING);
+	CHECK_EQ(say_tagged(m, 7, a, S), REFUSE_KEY_UNKNOWN);
+	m = msg(0xA1, 1, 0.9, 450000);
+	CHECK_EQ(say_tagged(m, 7, a, S), REFUSE_NONE);
+	engine_set_keys(&eng, NULL);
+	m.seq++;
+	CHECK_EQ(say_tagged(m, 7, a, S), REFUSE_KEY_UNKNOWN);
+}
+
+void test_keys_file(void)
+{
+	static const struct {
+		const char *text;
+		unsigned int line; /* of the fault; 0: none */
+		unsigned int n;
+	} cases[] = {
+		{"", 0, 0},
+		{"\n\n# nothing\n \t\r\n", 0, 0},
+		{"1 1 " KEY_A, 0, 1},
+		{"FFFFFFFFFFFFFFFF 65535 " KEY_B "\n*\t1\t" KEY_A "#x\r\n", 0, 2},
+		{"1 1 " KEY_A "\n1 2 " KEY_A "\n2 1 " KEY_A "\n* 1 " KEY_A "\n", 0, 4},
+		{"1 1 " KEY_A "\n\n01 01 " KEY_B "\n", 3, 0},
+		{"* 1 " KEY_A "\n* 1 " KEY_B "\n", 2, 0},
+		{"1 1\n", 1, 0},
+		{"1\n", 1, 0},
+		{"1 1 " KEY_A " x\n", 1, 0},
+		{"0 1 " KEY_A, 1, 0},
+		{"** 1 " KEY_A, 1, 0},
+		{"10000000000000000 1 " KEY_A, 1, 0},
+		{"0x1 1 " KEY_A, 1, 0},
+		{"1 0 " KEY_A, 1, 0},
+		{"1 65536 " KEY_A, 1, 0},
+		{"1 000001 " KEY_A, 1, 0},
+		{"1 a " KEY_A, 1, 0},
+		{"1 1 " KEY_A "0", 1, 0},
+		{"1 1 0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0", 1, 0},
+		{"1 1 0g0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f", 1, 0},
+		{"1 1 f@0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f", 1, 0},
+		{"1 1 00000000000000000000000000000000", 1, 0},
+	};
+	static struct keyring ring;
+	char text[KEYS_FILE_MAX], *p = text;
+	unsigned int line, i;
+	const char *error;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		error = keys_parse(cases[i].text, strlen(cases[i].text), &ring, &line);
+		if (!error != !cases[i].line)
+			fprintf(stderr, "keys case %u: %s\n", i, error ? error : "taken");
+		CHECK_EQ(!error, !cases[i].line);
+		if (error)
+			CHECK_EQ(line, cases[i].line);
+		else
+			CHECK_EQ(ring.n, cases[i].n);
+	}
+	for (i = 1; i <= KEYS_MAX + 1; i++) {
+		CHECK_EQ(!!keys_parse(text, (size_t)(p - text), &ring, &line), 0);
+		CHECK_EQ(ring.n, i - 1);
+		p += sprintf(p, "%x 1 " KEY_A "\n", i);
+	}
+	CHECK(keys_parse(text, (size_t)(p - text), &ring, &line));
+	CHECK_EQ(line, KEYS_MAX + 1);
+}
+
+/* A file that others may read or write holds no secrets. */
+void test_keys_load(void)
+{
+	char dir[] = "/tmp/paqmd-unit-XXXXXX", path[64], error[256];
+	static struct keyring ring;
+	FILE *f;
+	int i;
+
+	CHECK(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/keys", dir);
+	CHECK(keys_load(path, geteuid(), &ring, error, sizeof(error)));
+	CHECK(strstr(error, "No such file"));
+	f = fopen(path, "w");
+	CHECK(f && fputs("# one\n1 1 " KEY_A "\n", f) > 0 && !fclose(f));
+	for (i = 0; i < 0200; i++) {
+		CHECK(!chmod(path, (mode_t)(0600 | i)));
+		CHECK_EQ(!keys_load(path, geteuid(), &ring, error, sizeof(error)), !(i & 077));
+	}
+	CHECK(!chmod(path, 0600));
+	CHECK(!keys_load(path, geteuid(), &ring, error, sizeof(error)));
+	CHECK_EQ(ring.n, 1);
+	f = fopen(path, "a");
+	CHECK(f && fputs("1 1 " KEY_A "\n", f) > 0 && !fclose(f));
+	CHECK(keys_load(path, geteuid(), &ring, error, sizeof(error)));
+	CHECK(strstr(error, "/keys:3: "));
+	CHECK(!truncate(path, KEYS_FILE_MAX + 1));
+	CHECK(keys_load(path, geteuid(), &ring, error, sizeof(error)));
+	CHECK(strstr(error, "65536"));
+	if (!geteuid()) {
+		CHECK(!chown(path, 1, 0));
+		CHECK(keys_load(path, geteuid(), &ring, error, sizeof(error)));
+		CHECK(strstr(error, "another user"));
+		CHECK(!truncate(path, 0));
+		CHECK(!keys_load(path, 1, &ring, error, sizeof(error)));
+	}
+	unlink(path);
+	CHECK(!mkfifo(path, 0600));
+	CHECK(keys_load(path, geteuid(), &ring, error, sizeof(error)));
+	CHECK(strstr(error, "plain file"));
+	unlink(path);
+	rmdir(dir);
+	keys_wipe(&ring);
+	CHECK_EQ(ring.n, 0);
+}

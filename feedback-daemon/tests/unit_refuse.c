@@ -1,0 +1,449 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Refusals: every reason, sequence and boot, quotes, mutations. See unit.h. */
+#include <stdlib.h>
+
+#include "unit.h"
+
+void test_siphash(void)
+{
+	/* vectors of the authors: key 00..0f, message 00..n-1 */
+	uint8_t k[16], m[63];
+	int i;
+
+	for (i = 0; i < 16; i++)
+		k[i] = (uint8_t)i;
+	for (i = 0; i < 63; i++)
+		m[i] = (uint8_t)i;
+	CHECK_EQ(paqm_siphash24(k, m, 0), 0x726fdb47dd0e0e31ULL);
+	CHECK_EQ(paqm_siphash24(k, m, 8), 0x93f5f5799a932462ULL);
+	CHECK_EQ(paqm_siphash24(k, m, 15), 0xa129ca6149be45e5ULL);
+	CHECK_EQ(paqm_siphash24(k, m, 63), 0x958a324ceb064572ULL);
+}
+
+void test_ring(void)
+{
+	struct ring r;
+	unsigned int i;
+
+	uint64_t x = 1;
+
+	CHECK_EQ(ring_init(&r, 4), 0);
+	CHECK_EQ(ring_find(&r, 0, 0, 4 * S), RING_UNKNOWN); /* free entries hold nothing */
+	for (i = 1; i <= 6; i++)
+		ring_put(&r, i, i * S, 4 * S);
+	CHECK_EQ(r.early, 0); /* what gave way had just expired */
+	CHECK_EQ(ring_find(&r, 2, 6 * S, 4 * S), RING_UNKNOWN);
+	CHECK_EQ(ring_find(&r, 3, 7 * S, 4 * S), RING_HIT);
+	CHECK_EQ(ring_find(&r, 3, 7 * S + 1, 4 * S), RING_OLD);
+	CHECK_EQ(ring_find(&r, 6, 6 * S, 4 * S), RING_HIT);
+	ring_put(&r, 7, 6 * S, 4 * S);
+	CHECK_EQ(r.early, 1); /* 3 was 3 s old */
+	ring_free(&r);
+
+	/* It grows as long as it would forget too early, and finds what it keeps. */
+	CHECK_EQ(ring_init(&r, RING_CAP), 0);
+	for (i = 0; i < 10 * RING_CAP; i++) {
+		x = x * 6364136223846793005ULL + 1442695040888963407ULL;
+		ring_put(&r, i & 1 ? x : x & 7, i, 300);
+		CHECK_EQ(ring_find(&r, i & 1 ? x : x & 7, i + 300, 300), RING_HIT);
+	}
+	CHECK_EQ(r.cap, 512);
+	CHECK_EQ(r.early, 0);
+	CHECK_EQ(ring_find(&r, x, i + 299, 300), RING_HIT);
+	CHECK_EQ(ring_find(&r, x, i + 300, 300), RING_OLD);
+	CHECK_EQ(ring_find(&r, x + 1, i, 300), RING_UNKNOWN);
+	for (i = 0; i < 3 * RING_CAP; i++)
+		ring_put(&r, i, 1000000, 300);
+	CHECK_EQ(r.cap, RING_CAP);
+	CHECK(r.early > RING_CAP);
+	for (i = 0; i < 3 * RING_CAP; i++)
+		CHECK_EQ(ring_find(&r, i, 1000000, 300),
+			 i < 2 * RING_CAP ? RING_UNKNOWN : RING_HIT);
+	ring_free(&r);
+}
+
+void test_ip_refusals(void)
+{
+	struct paqm_msg m = msg(1, 1, 0.9, 500000);
+	uint8_t good[256], p[256];
+	uint32_t len;
+	struct verdict v;
+
+	setup(NULL);
+	add(1, T_SPORT, T_SSRC);
+	send_media(T_SPORT, T_SSRC, 1, S);
+	len = t_message(good, media, &m);
+
+	CHECK_EQ(deliver(good, 19, S, NULL), REFUSE_IP_CUT);
+	CHECK_EQ(deliver(good, len - 1, S, &v), REFUSE_IP_CUT);
+	CHECK(addr_is_v4(&v.addr) && paqm_get32(v.addr.b + 12) == T_ROUTER);
+	memcpy(p, good, len);
+	p[0] = 0x44;
+	CHECK_EQ(deliver(p, len, S, NULL), REFUSE_IP_HEADER);
+	memcpy(p, good, len);
+	p[0] = 0x55;
+	CHECK_EQ(deliver(p, len, S, NULL), REFUSE_IP_HEADER);
+	memcpy(p, good, len);
+	paqm_put16(p + 2, 19);
+	CHECK_EQ(deliver(p, len, S, NULL), REFUSE_IP_HEADER);
+	memcpy(p, good, len);
+	p[8]--;
+	CHECK_EQ(deliver(p, len, S, NULL), REFUSE_IP_CHECKSUM);
+	memcpy(p, good, len);
+	p[6] = 0x20; /* more fragments */
+	t_seal(p, len);
+	CHECK_EQ(deliver(p, len, S, NULL), REFUSE_IP_FRAGMENT);
+	memcpy(p, good, len);
+	p[7] = 1; /* offset */
+	t_seal(p, len);
+	CHECK_EQ(deliver(p, len, S, NULL), REFUSE_IP_FRAGMENT);
+	/* four bytes of options */
+	memcpy(p, good, 20);
+	memset(p + 20, 1, 4);
+	memcpy(p + 24, good + 20, len - 20);
+	p[0] = 0x46;
+	paqm_put16(p + 2, (uint16_t)(len + 4));
+	t_seal(p, len + 4);
+	CHECK_EQ(deliver(p, len + 4, S, NULL), REFUSE_IP_OPTIONS);
+	/* link-layer padding behind the packet does not matter */
+	memcpy(p, good, len);
+	memset(p + len, 0xEE, 12);
+	CHECK_EQ(deliver(p, len + 12, S, NULL), REFUSE_NONE);
+}
+
+void test_msg_refusals(void)
+{
+	struct paqm_msg m = msg(1, 1, 0.9, 500000);
+	uint8_t good[256], p[256];
+	uint32_t len, obj;
+
+	setup(NULL);
+	add(1, T_SPORT, T_SSRC);
+	send_media(T_SPORT, T_SSRC, 1, S);
+	len = t_message(good, media, &m);
+	obj = len - PAQM_OBJ_LEN;
+
+	memcpy(p, good, len);
+	paqm_put16(p + 2, 20 + 8 + 27 + 48);
+	t_seal(p, 20 + 8 + 27 + 48);
+	CHECK_EQ(deliver(p, 20 + 8 + 27 + 48, S, NULL), REFUSE_MSG_SHORT);
+	memcpy(p, good, len);
+	p[20] = 3; /* destination unreachable */
+	t_seal(p, len);
+	CHECK_EQ(deliver(p, len, S, NULL), REFUSE_MSG_TYPE);
+	memcpy(p, good, len);
+	p[obj + 35] ^= 1;
+	CHECK_EQ(deliver(p, len, S, NULL), REFUSE_MSG_CHECKSUM);
+	memcpy(p, good, len);
+	p[obj] = 'Q';
+	t_seal(p, len);
+	CHECK_EQ(deliver(p, len, S, NULL), REFUSE_MSG_MAGIC);
+	memcpy(p, good, len);
+	p[obj + 4] = 2;
+	t_seal(p, len);
+	CHECK_EQ(deliver(p, len, S, NULL), REFUSE_MSG_VERSION);
+	memcpy(p, good, len);
+	p[28 + 9] = 6; /* about TCP */
+	t_seal(p, len);
+	CHECK_EQ(deliver(p, len, S, NULL), REFUSE_MSG_QUOTE);
+	memcpy(p, good, len);
+	paqm_put32(p + 24, 0x7FC00000); /* NaN */
+	paqm_put32(p + obj + 24, 0x7FC00000);
+	t_seal(p, len);
+	CHECK_EQ(deliver(p, len, S, NULL), REFUSE_MSG_VALUE);
+	memcpy(p, good, len);
+	paqm_put32(p + obj + 28, 0xBF800000); /* -1 */
+	t_seal(p, len);
+	CHECK_EQ(deliver(p, len, S, NULL), REFUSE_MSG_VALUE);
+	memcpy(p, good, len);
+	paqm_put32(p + 24, t_f32(0.1));
+	t_seal(p, len);
+	CHECK_EQ(deliver(p, len, S, NULL), REFUSE_MSG_MISMATCH);
+	CHECK_EQ(eng.accepted, 0);
+	CHECK_EQ(deliver(good, len, S, NULL), REFUSE_NONE);
+}
+
+void test_flow_and_quote(void)
+{
+	struct paqm_msg m = msg(1, 1, 0.9, 500000);
+	struct flow *f, *g;
+	uint8_t p[256], other[T_MEDIA];
+	uint32_t len;
+
+	setup(NULL);
+	f = add(1, T_SPORT, T_SSRC);
+	g = add(2, T_SPORT + 2, 0);
+	send_media(T_SPORT, T_SSRC, 1, S);
+
+	/* (b) */
+	t_media(other, T_SPORT + 4, T_SSRC, 1);
+	CHECK_EQ(deliver(p, t_message(p, other, &m), S, NULL), REFUSE_FLOW_UNKNOWN);
+	t_media(other, T_SPORT, T_SSRC + 1, 1);
+	CHECK_EQ(deliver(p, t_message(p, other, &m), S, NULL), REFUSE_FLOW_SSRC);
+	/* (c): all is right except one byte of payload, or the packet was never sent */
+	t_media(other, T_SPORT, T_SSRC, 1);
+	other[28 + 27] ^= 1;
+	CHECK_EQ(deliver(p, t_message(p, other, &m), S, NULL), REFUSE_QUOTE_UNKNOWN);
+	t_media(other, T_SPORT, T_SSRC, 2);
+	CHECK_EQ(deliver(p, t_message(p, other, &m), S, NULL), REFUSE_QUOTE_UNKNOWN);
+	/* the same bytes in another flow do not prove this one */
+	CHECK_EQ(g->packets, 0);
+	t_media(other, T_SPORT + 2, T_SSRC, 1);
+	CHECK_EQ(deliver(p, t_message(p, other, &m), S, NULL), REFUSE_QUOTE_UNKNOWN);
+	/* a shorter quote of a sent packet proves nothing */
+	len = paqm_icmp_encode(p + 20, PAQM_ICMP_TYPE_EXP, media, 20 + 8 + 12, &m);
+	t_ip(p, 1, 20 + len, T_ROUTER, T_SADDR);
+	CHECK_EQ(deliver(p, 20 + len, S, NULL), REFUSE_QUOTE_UNKNOWN);
+	/* too old */
+	CHECK_EQ(say(&m, 5 * S + 1), REFUSE_QUOTE_OLD);
+	/* what the path may change: TTL, DSCP/ECN, addresses' checksums */
+	memcpy(other, media, T_MEDIA);
+	other[1] = 3;
+	other[8] = 60;
+	other[10] ^= 0x55;
+	other[26] ^= 0x55;
+	CHECK_EQ(deliver(p, t_message(p, other, &m), 5 * S, NULL), REFUSE_NONE);
+	CHECK_EQ(f->rate.rate_bps, 500000);
+	CHECK_EQ(f->rate.cause, PAQM_CAUSE_ERF);
+	CHECK_EQ(f->rate.mono_ns, 5 * S);
+	CHECK_EQ(f->rate.router[15], 1);
+	CHECK_EQ(g->rate.rate_bps, 0);
+
+	/* constant keep-alives are not kept: everybody can guess them */
+	t_media(other, T_SPORT + 2, 0, 1);
+	paqm_put16(other + 24, 8 + 4);
+	engine_media(&eng, other, T_MEDIA, S);
+	CHECK_EQ(g->packets, 0);
+	/* nor fragments, truncated headers, lying lengths, strangers */
+	t_media(other, T_SPORT + 2, 0, 1);
+	other[6] = 0x20;
+	engine_media(&eng, other, T_MEDIA, S);
+	t_media(other, T_SPORT + 2, 0, 1);
+	engine_media(&eng, other, 47, S);
+	paqm_put16(other + 24, 2000);
+	engine_media(&eng, other, T_MEDIA, S);
+	t_media(other, T_SPORT + 6, 0, 1);
+	engine_media(&eng, other, T_MEDIA, S);
+	CHECK_EQ(g->packets, 0);
+	CHECK_EQ(eng.media_ignored, 5);
+	t_media(other, T_SPORT + 2, 0, 1);
+	engine_media(&eng, other, T_MEDIA, S);
+	CHECK_EQ(g->packets, 1);
+}
+
+/* In-band feedback in a header extension may be rewritten on the path. */
+/* Carrier quench: the same checks; without object only if that is allowed. */
+void test_quench(void)
+{
+	struct engine_params p = engine_defaults;
+	struct paqm_msg m = msg(1, 1, 0.9, 500000);
+	uint8_t ip[256], other[T_MEDIA];
+	struct flow *f;
+	uint32_t len;
+
+	setup(NULL);
+	f = add(1, T_SPORT, T_SSRC);
+	send_media(T_SPORT, T_SSRC, 1, S);
+	t_media(other, T_SPORT, T_SSRC, 2);
+	len = t_message_type(ip, PAQM_ICMP_TYPE_QUENCH, other, &m);
+	CHECK_EQ(deliver(ip, len, S, NULL), REFUSE_QUOTE_UNKNOWN);
+	len = t_message_type(ip, PAQM_ICMP_TYPE_QUENCH, media, &m);
+	CHECK_EQ(deliver(ip, len, S, NULL), REFUSE_NONE);
+	CHECK_EQ(f->rate.rate_bps, 500000);
+	/* one sequence for both carriers */
+	CHECK_EQ(say(&m, S), REFUSE_SEQ_REPLAY);
+	/* without object: not unless asked for */
+	CHECK_EQ(deliver(ip, t_bare(ip, media, t_f32(0.5)), S, NULL), REFUSE_MSG_SHORT);
+	CHECK_EQ(f->rate.rate_bps, 500000);
+
+	p.legacy = true;
+	setup(&p);
+	f = add(1, T_SPORT, T_SSRC);
+	CHECK_EQ(deliver(ip, t_bare(ip, other, t_f32(0.5)), S, NULL), REFUSE_NONE);
+	CHECK_EQ(f->rate.rate_bps, 500000); /* half of the ceiling */
+	CHECK_EQ(f->rate.cause, PAQM_CAUSE_ECF);
+	CHECK_EQ(f->rate.router_id, T_ROUTER);
+	CHECK_EQ(deliver(ip, t_bare(ip, other, t_f32(0.5)), S, NULL), REFUSE_NONE);
+	CHECK_EQ(f->rate.rate_bps, 250000);
+	CHECK_EQ(deliver(ip, t_bare(ip, other, t_f32(1)), S, NULL), REFUSE_NONE);
+	CHECK_EQ(f->rate.rate_bps, 250000);
+	CHECK_EQ(deliver(ip, t_bare(ip, other, t_f32(50000)), S, NULL), REFUSE_NONE);
+	CHECK_EQ(f->rate.rate_bps, 300000);
+	/* a router with an object beside it is another one */
+	send_media(T_SPORT, T_SSRC, 3, S);
+	m.erf = t_f32(200000);
+	CHECK_EQ(say(&m, S), REFUSE_NONE);
+	CHECK_EQ(f->rate.rate_bps, 200000);
+	CHECK_EQ(f->rate.cause, PAQM_CAUSE_ERF);
+	CHECK_EQ(f->rate.routers, 2);
+	/* the checks that are left */
+	CHECK_EQ(deliver(ip, t_bare(ip, other, 0), S, NULL), REFUSE_MSG_VALUE);
+	len = t_bare(ip, other, t_f32(0.5));
+	ip[24] ^= 1;
+	CHECK_EQ(deliver(ip, len, S, NULL), REFUSE_MSG_CHECKSUM);
+	len = t_bare(ip, other, t_f32(0.5));
+	ip[28 + 9] = 6;
+	t_seal(ip, len);
+	CHECK_EQ(deliver(ip, len, S, NULL), REFUSE_MSG_QUOTE);
+	t_media(other, T_SPORT + 4, T_SSRC, 1);
+	CHECK_EQ(deliver(ip, t_bare(ip, other, t_f32(0.5)), S, NULL), REFUSE_FLOW_UNKNOWN);
+	len = t_bare(ip, media, t_f32(0.5));
+	ip[20] = PAQM_ICMP_TYPE_EXP;
+	t_seal(ip, len);
+	CHECK_EQ(deliver(ip, len, S, NULL), REFUSE_MSG_SHORT);
+	CHECK_EQ(f->rate.rate_bps, 200000);
+	/* silence ends it as it ends others */
+	CHECK(engine_expire(&eng, f, S + 3 * S));
+	CHECK_EQ(f->rate.rate_bps, 0);
+}
+
+void test_extension(void)
+{
+	struct paqm_msg m = msg(1, 1, 0.9, 500000);
+	uint8_t p[256];
+	uint32_t i;
+
+	setup(NULL);
+	add(1, T_SPORT, T_SSRC);
+	t_media(media, T_SPORT, T_SSRC, 1);
+	media[28] = 0x90;
+	paqm_put16(media + 40, 0xBEDE);
+	paqm_put16(media + 42, 2);
+	engine_media(&eng, media, T_MEDIA, S);
+	for (i = 0; i < 8; i++)
+		media[44 + i] ^= 0xFF;
+	CHECK_EQ(deliver(p, t_message(p, media, &m), S, NULL), REFUSE_NONE);
+	m.seq++;
+	media[52] ^= 1;
+	CHECK_EQ(deliver(p, t_message(p, media, &m), S, NULL), REFUSE_QUOTE_UNKNOWN);
+}
+
+void test_sequence(void)
+{
+	struct paqm_msg m = msg(1, 5, 0.9, 500000);
+	struct flow *f, *g;
+
+	setup(NULL);
+	f = add(1, T_SPORT, T_SSRC);
+	send_media(T_SPORT, T_SSRC, 1, S);
+	CHECK_EQ(say(&m, S), REFUSE_NONE);
+	CHECK_EQ(say(&m, S), REFUSE_SEQ_REPLAY);
+	m.seq = 4;
+	CHECK_EQ(say(&m, S), REFUSE_SEQ_STALE);
+	/* a round has one number for all flows */
+	g = add(2, T_SPORT + 2, 0);
+	send_media(T_SPORT + 2, T_SSRC, 1, S);
+	m.seq = 5;
+	CHECK_EQ(say(&m, S), REFUSE_NONE);
+	CHECK_EQ(g->accepted, 1);
+	/* other routers count by themselves */
+	send_media(T_SPORT, T_SSRC, 2, S);
+	m.router_id = 2;
+	m.seq = 1;
+	CHECK_EQ(say(&m, S), REFUSE_NONE);
+	/* the counter wraps; half the circle away is old */
+	m.seq = 0x7FFFFFFF;
+	CHECK_EQ(say(&m, S), REFUSE_NONE);
+	m.seq = 0xFFFFFFFE;
+	CHECK_EQ(say(&m, S), REFUSE_NONE);
+	m.seq = 3;
+	CHECK_EQ(say(&m, S), REFUSE_NONE);
+	m.seq = 0xFFFFFFFF;
+	CHECK_EQ(say(&m, S), REFUSE_SEQ_STALE);
+	/* a restarted router begins anew; messages from before are not believed any more */
+	m.boot = 8;
+	m.seq = 1;
+	CHECK_EQ(say(&m, S), REFUSE_NONE);
+	m.boot = 7;
+	m.seq = 100;
+	CHECK_EQ(say(&m, S), REFUSE_BOOT_OLD);
+	/* a new boot nonce alone is no proof */
+	m.boot = 9;
+	m.seq = 1;
+	media[28 + 20] ^= 1;
+	CHECK_EQ(say(&m, S), REFUSE_QUOTE_UNKNOWN);
+	media[28 + 20] ^= 1;
+	m.boot = 8;
+	m.seq = 2;
+	CHECK_EQ(say(&m, S), REFUSE_NONE);
+	CHECK_EQ(f->rate.routers, 2);
+	CHECK_EQ(eng.routers[1].refused, 2);
+}
+
+/* With a key no bit of a message can be changed so that it is believed. */
+void test_mutations(void)
+{
+	struct paqm_msg m = msg(0xA1, 1, 0.9, 500000);
+	uint8_t a[16], bytes[PAQM_TAG_BYTES], good[256], p[256];
+	uint64_t accepted;
+	uint32_t len, bit;
+
+	memset(a, 0x0f, sizeof(a));
+	setup(NULL);
+	add(1, T_SPORT, T_SSRC);
+	use_keys("* 7 " KEY_A);
+	send_media(T_SPORT, T_SSRC, 1, S);
+	m.flags = PAQM_F_AUTH;
+	m.key_id = 7;
+	m.tag = paqm_siphash24(a, bytes, paqm_tag_bytes(&m, media + 28, PAQM_QUOTE_UDP, bytes));
+	len = t_message(good, media, &m);
+	CHECK_EQ(deliver(good, len, S, NULL), REFUSE_NONE);
+	for (bit = 0; bit < 8 * len; bit++) {
+		memcpy(p, good, len);
+		p[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		accepted = eng.accepted;
+		CHECK(deliver(p, len, S, NULL) != REFUSE_NONE); /* the checksums say so */
+		t_seal(p, len);
+		CHECK(deliver(p, len, S, NULL) != REFUSE_NONE); /* replay or tag */
+		CHECK_EQ(eng.accepted, accepted);
+	}
+}
+
+/* The encoder refuses what no decoder takes; the decoder refuses every other length. */
+void test_lengths(void)
+{
+	uint8_t quoted[PAQM_QUOTE_MAX + 1] = {0x45}, buf[PAQM_MSG_MAX + 8];
+	struct paqm_msg m = msg(1, 1, 1.0, 500000), out;
+	struct paqm_quote q;
+	uint32_t len, got;
+
+	quoted[9] = 17;
+	for (len = 0; len < sizeof(quoted); len++) {
+		got = paqm_icmp_encode(buf, PAQM_ICMP_TYPE_EXP, quoted, len, &m);
+		CHECK_EQ(got, len < 28 || len > PAQM_QUOTE_MAX ? 0 : 8 + len + 48);
+	}
+	quoted[0] = 0x60;
+	quoted[6] = 17;
+	for (len = 0; len < sizeof(quoted); len++) {
+		got = paqm_icmp6_encode(buf, PAQM_ICMP6_TYPE_EXP, media, media, quoted, len, &m);
+		CHECK_EQ(got, len < 48 || len > 76 ? 0 : 8 + len + 48);
+		if (got)
+			CHECK_EQ(paqm_icmp6_decode(buf, got, PAQM_ICMP6_TYPE_EXP, media, media,
+						   &out, &q),
+				 PAQM_MSG_OK);
+	}
+	for (len = 0; len <= PAQM_MSG_MAX + 1; len++) {
+		memset(buf, 0, sizeof(buf));
+		buf[0] = PAQM_ICMP6_TYPE_EXP;
+		CHECK_EQ(paqm_icmp6_decode(buf, len, PAQM_ICMP6_TYPE_EXP, media, media, &out, &q),
+			 len < 104 || len > 152 ? PAQM_MSG_SHORT : PAQM_MSG_CHECKSUM);
+	}
+	buf[1] = 1;
+	CHECK_EQ(paqm_icmp6_decode(buf, 104, PAQM_ICMP6_TYPE_EXP, media, media, &out, &q),
+		 PAQM_MSG_TYPE);
+	/* whatever a payload claims of extension and CSRC, nothing behind it is read */
+	for (len = 0; len <= PAQM_QUOTE_UDP + 4; len++) {
+		uint8_t *payload = malloc(len ? len : 1), bytes[PAQM_QUOTE_UDP];
+		unsigned int first;
+
+		CHECK(payload);
+		for (first = 0; first < 256; first++) {
+			memset(payload, 0xFF, len);
+			if (len)
+				payload[0] = (uint8_t)first;
+			got = paqm_rtp_invariant(payload, len, bytes);
+			CHECK(got <= len && got <= PAQM_QUOTE_UDP);
+		}
+		free(payload);
+	}
+}

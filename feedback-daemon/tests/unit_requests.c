@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What is said to clients and read from files: records, control requests, configuration. See
+ * unit.h. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "feedback-daemon/conf.h"
+#include "feedback-daemon/record.h"
+#include "feedback-daemon/request.h"
+#include "unit.h"
+
+void test_records(void)
+{
+	struct paqm_ipc_register r = t_reg(1, T_SPORT, 0);
+	union record out;
+
+	CHECK(!record_parse(&r, sizeof(r), &out));
+	CHECK_EQ(out.reg.cookie, 1);
+	CHECK(record_parse(&r, sizeof(r) - 1, &out));
+	CHECK(record_parse(&r, sizeof(r) + 1, &out));
+	CHECK(record_parse(&r, 7, &out));
+	CHECK(record_parse(&r, 0, &out));
+	r.hdr.len--;
+	CHECK(record_parse(&r, sizeof(r), &out));
+	r = t_reg(1, T_SPORT, 0);
+	r.hdr.kind = PAQM_IPC_RATE;
+	CHECK(record_parse(&r, sizeof(r), &out));
+	r = t_reg(1, T_SPORT, 0);
+	r.hdr.version = 2;
+	CHECK(record_parse(&r, sizeof(r), &out));
+	r = t_reg(1, T_SPORT, 0);
+	r.hdr.magic++;
+	CHECK(record_parse(&r, sizeof(r), &out));
+}
+
+static json_t *request(const char *line, enum request_act *act)
+{
+	struct request_env env = {.now_ns = 2 * S, .start_ns = S, .ifaces = 1};
+
+	strcpy(env.iface[0].name, "e\xFF"); /* any byte may stand in such a name */
+	return request_answer(&eng, &env, line, strlen(line), act);
+}
+
+void test_requests(void)
+{
+	static const char *const bad[] = {"", "{", "[]", "{}", "{\"cmd\": 1}", "{\"cmd\": \"x\"}"};
+	struct paqm_msg m = msg(0xABC, 1, 0.9, 500000);
+	enum request_act act;
+	json_t *o, *f;
+	size_t i;
+
+	setup(NULL);
+	add(1, T_SPORT, T_SSRC);
+	send_media(T_SPORT, T_SSRC, 1, S);
+	m.flags = PAQM_F_OVERLOAD | PAQM_F_FINAL;
+	m.qdelay_100us = 35;
+	CHECK_EQ(say(&m, S), REFUSE_NONE);
+	CHECK_EQ(say(&m, S), REFUSE_SEQ_REPLAY);
+	o = request("{\"cmd\": \"show\"}", &act);
+	CHECK(json_is_true(json_object_get(o, "ok")));
+	f = json_array_get(json_object_get(o, "flows"), 0);
+	CHECK_EQ(json_integer_value(json_object_get(f, "rate_bps")), 500000);
+	CHECK(!strcmp(json_string_value(json_object_get(f, "flow")),
+		      "10.0.1.2:5004 > 10.0.2.2:5006"));
+	CHECK(!strcmp(json_string_value(json_object_get(f, "limited_by")), "0000000000000abc"));
+	f = json_array_get(json_object_get(o, "routers"), 0);
+	CHECK(json_real_value(json_object_get(f, "qdelay_ms")) == 3.5);
+	CHECK_EQ(json_array_size(json_object_get(f, "flags")), 2);
+	f = json_array_get(json_object_get(json_object_get(o, "stats"), "interfaces"), 0);
+	CHECK(!strcmp(json_string_value(json_object_get(f, "name")), "e?"));
+	f = json_object_get(json_object_get(o, "stats"), "refused");
+	CHECK_EQ(json_integer_value(json_object_get(f, "seq_replay")), 1);
+	CHECK_EQ(json_object_size(f), REFUSE_MAX - 1);
+	json_decref(o);
+	CHECK(act == REQUEST_NOTHING);
+	o = request("{\"cmd\": \"watch\"}", &act);
+	CHECK(act == REQUEST_WATCH && json_is_true(json_object_get(o, "ok")));
+	json_decref(o);
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		o = request(bad[i], &act);
+		CHECK(json_is_false(json_object_get(o, "ok")));
+		CHECK(json_string_value(json_object_get(o, "error")));
+		json_decref(o);
+	}
+}
+
+/* The first flow's answer to "why". */
+static const char *why(struct request_env *env, const char **text)
+{
+	static json_t *o;
+	enum request_act act;
+	json_t *first;
+
+	json_decref(o);
+	o = request_answer(&eng, env, "{\"cmd\": \"why\"}", 14, &act);
+	first = json_array_get(json_object_get(o, "why"), 0);
+	CHECK_EQ(json_array_size(json_object_get(o, "why")), 1);
+	*text = json_string_value(json_object_get(first, "text"));
+	return json_string_value(json_object_get(first, "code"));
+}
+
+#define CHECK_WHY(want, part)                                                                      \
+	do {                                                                                       \
+		const char *text_, *code_ = why(&env, &text_);                                     \
+		if (strcmp(code_, want) || !strstr(text_, part)) {                                 \
+			fprintf(stderr, "%s:%d: why is %s: %s\n", __FILE__, __LINE__, code_,       \
+				text_);                                                            \
+			failures++;                                                                \
+		}                                                                                  \
+	} while (0)
+
+/* Whatever the state of a flow, its reason is named. */
+void test_why(void)
+{
+	struct request_env env = {.now_ns = 2 * S, .start_ns = S, .ifaces = 1};
+	struct paqm_msg m = msg(0xABC, 1, 1.0, 500000);
+	uint8_t other[T_MEDIA], p[256];
+	uint64_t now = 40 * S;
+	struct flow *f;
+
+	setup(NULL);
+	f = add(1, T_SPORT, 0);
+	CHECK_WHY("no_media", "is it sent");
+	env.iface[0].up = false;
+	CHECK_WHY("no_media", "one is gone");
+	env.iface[0].up = true;
+	send_media(T_SPORT, 1, 1, S);
+	CHECK_WHY("no_message", "1 packets have left");
+	t_media(other, T_SPORT + 4, 1, 1);
+	CHECK_EQ(deliver(p, t_message(p, other, &m), S, NULL), REFUSE_FLOW_UNKNOWN);
+	CHECK_WHY("no_message", "addresses translated?");
+	t_media(other, T_SPORT, 1, 9);
+	CHECK_EQ(deliver(p, t_message(p, other, &m), S, NULL), REFUSE_QUOTE_UNKNOWN);
+	CHECK_WHY("unproven", "quote_unknown");
+	CHECK_EQ(say(&m, S), REFUSE_NONE);
+	CHECK_WHY("advice", "0.500 Mbit/s (1.0 s ago), the least of 1 router");
+	m = msg(0xDEF, 1, 1.0, 600000);
+	CHECK_EQ(say(&m, S), REFUSE_NONE);
+	CHECK_WHY("advice", "2 routers");
+	m = msg(0xABC, 2, 1.0, 1000);
+	CHECK_EQ(say(&m, S), REFUSE_NONE);
+	CHECK_WHY("floor", "less than the floor of 0.010");
+	m = msg(0xABC, 3, 1.0, 1e7);
+	CHECK_EQ(say(&m, S), REFUSE_NONE);
+	m = msg(0xDEF, 2, 1.0, 1e7);
+	CHECK_EQ(say(&m, S), REFUSE_NONE);
+	CHECK_WHY("ceiling", "more than the 1.000 Mbit/s");
+	engine_expire(&eng, f, 5 * S);
+	env.now_ns = 6 * S;
+	CHECK_WHY("expired", "silent for 5.0 s");
+	CHECK_WHY("expired", "some were refused");
+
+	setup(NULL);
+	f = add(1, T_SPORT, T_SSRC);
+	flap(f, &now, 40, 250 * MS, 200000, 800000);
+	env.now_ns = now;
+	CHECK_WHY("damped", "slowly rising");
+	engine_expire(&eng, f, now + 10 * S);
+	CHECK_WHY("expired", "its messages are lost");
+}
+
+/* Requests and events, with and without everything that may be missing. */
+void test_views(void)
+{
+	static const char *const lines[] = {"show",  "flows",	"routers",
+					    "stats", "capture", "reload"};
+	struct request_env env = {.now_ns = 2 * S, .start_ns = S};
+	struct engine_params params = engine_defaults;
+	struct paqm_msg m = msg(0xABC, 1, 0.5, 500000);
+	struct verdict v = {.refuse = REFUSE_IP_CUT};
+	uint8_t big[REQUEST_PACKET_MAX + 9] = {0xAB};
+	enum request_act act, acts = 0;
+	char line[64];
+	struct flow *f;
+	json_t *o;
+	size_t i;
+
+	params.use = ALLOW_USE_ECF;
+	params.require_auth = true;
+	setup(&params);
+	f = add(1, T_SPORT, 0);
+	f->has_status = true;
+	f->status.qp = 30;
+	send_media(T_SPORT, 1, 1, S);
+	CHECK_EQ(say(&m, S), REFUSE_AUTH_MISSING);
+	for (i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		snprintf(line, sizeof(line), "{\"cmd\": \"%s\"}", lines[i]);
+		o = request_answer(&eng, &env, line, strlen(line), &act);
+		CHECK(json_is_true(json_object_get(o, "ok")));
+		acts |= act;
+		if (i == 1)
+			CHECK_EQ(json_integer_value(json_object_get(
+					 json_object_get(
+						 json_array_get(json_object_get(o, "flows"), 0),
+						 "status"),
+					 "qp")),
+				 30);
+		if (i == 3)
+			CHECK(json_is_true(
+				json_object_get(json_object_get(o, "stats"), "require_auth")));
+		json_decref(o);
+	}
+	CHECK_EQ(acts, REQUEST_CAPTURE | REQUEST_RELOAD);
+	o = request_event_verdict(&eng, &v, S);
+	CHECK(!json_object_get(o, "seq") && !json_object_get(o, "flow"));
+	CHECK(!strcmp(json_string_value(json_object_get(o, "reason")), "ip_cut"));
+	json_decref(o);
+	o = request_event_packet(&v, big, sizeof(big), S);
+	CHECK_EQ(strlen(json_string_value(json_object_get(o, "ip"))), 2 * REQUEST_PACKET_MAX);
+	CHECK(!strncmp(json_string_value(json_object_get(o, "ip")), "ab00", 4));
+	json_decref(o);
+	o = request_reloaded(NULL);
+	CHECK(json_is_true(json_object_get(o, "ok")));
+	json_decref(o);
+	o = request_reloaded("line 1");
+	CHECK(!strcmp(json_string_value(json_object_get(o, "error")), "line 1"));
+	json_decref(o);
+	/* what is no text does not cost the answer */
+	o = request_reloaded("line 1: \xE2\x82 is no word");
+	CHECK(!strcmp(json_string_value(json_object_get(o, "error")), "line 1: ?? is no word"));
+	json_decref(o);
+	CHECK(!strcmp(refuse_name(REFUSE_MAX), "unknown"));
+}
+/* What a configuration file must be, before its lines count. */
+static unsigned int mistakes;
+static char mistake[CONF_WHY];
+
+static void note(void *data, unsigned int line, const char *text)
+{
+	(void)data;
+	(void)line;
+	mistakes++;
+	snprintf(mistake, sizeof(mistake), "%s", text);
+}
+
+void test_conf_file(void)
+{
+	static const struct {
+		const char *line, *fault;
+	} bad[] = {
+		{"interface 0123456789abcdef", "1 to 15"},
+		{"interface a/b", "name of an interface"},
+		{"interface \x80\n interface a b", "more than one value"},
+		{"user 0123456789012345678901234567890123", "1 to 32"},
+		{"group 0123456789012345678901234567890123", "1 to 32"},
+		{"socket relative", "absolute path"},
+		{"control x", "absolute path"},
+		{"keys x", "absolute path"},
+		{"require-auth maybe", "yes or no"},
+		{"sandbox 1", "yes or no"},
+		{"verbose true", "yes or no"},
+		{"use both", "erf or ecf"},
+		{"use ecf\nuse erf", "once only"},
+		{"interface a\ninterface a", "once only"},
+		{"nothing 1", "unknown setting"},
+		{"use", "no value"},
+		{"use erf\x01", "control character"},
+	};
+	char dir[] = "/tmp/paqmd-unit-XXXXXX", path[64], why[CONF_WHY];
+	uint32_t seen = 0;
+	struct conf c;
+	unsigned int i;
+	FILE *f;
+
+	conf_default(&c);
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		mistakes = 0;
+		CHECK_EQ(conf_parse(&c, bad[i].line, strlen(bad[i].line), note, NULL), mistakes);
+		CHECK(mistakes);
+		if (!strstr(mistake, bad[i].fault)) {
+			fprintf(stderr, "conf '%s': %s\n", bad[i].line, mistake);
+			failures++;
+		}
+	}
+	CHECK(!conf_set(&c, CONF_USER, "", &seen, why));
+	CHECK(!conf_set(&c, CONF_INTERFACE, "", &seen, why));
+	for (i = 0; i < CONF_IFACES + 1; i++) {
+		char name[8];
+
+		snprintf(name, sizeof(name), "e%u", i);
+		CHECK_EQ(conf_set(&c, CONF_INTERFACE, name, &seen, why), i < CONF_IFACES);
+	}
+	setenv("PAQM_SOCKET", "", 1);
+	setenv("PAQM_CONTROL", "/x", 1);
+	conf_default(&c);
+	CHECK(!strcmp(c.socket, PAQM_IPC_PATH) && !strcmp(c.control, "/x"));
+
+	CHECK(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/conf", dir);
+	mistakes = 0;
+	CHECK_EQ(conf_load(&c, path, false, note, NULL), 0);
+	CHECK_EQ(conf_load(&c, path, true, note, NULL), 1);
+	CHECK(strstr(mistake, "No such file"));
+	CHECK_EQ(conf_load(&c, dir, false, note, NULL), 1);
+	CHECK(strstr(mistake, "directory"));
+	f = fopen(path, "w");
+	CHECK(f && fputs("use ecf # relative\n\nverbose yes", f) > 0 && !fclose(f));
+	CHECK_EQ(conf_load(&c, path, true, note, NULL), 0);
+	CHECK(c.use == ALLOW_USE_ECF && c.verbose);
+	CHECK(!truncate(path, CONF_FILE_MAX + 1));
+	CHECK_EQ(conf_load(&c, path, true, note, NULL), 1);
+	CHECK(strstr(mistake, "64 KiB"));
+	unlink(path);
+	rmdir(dir);
+}
