@@ -5,7 +5,7 @@
  * Spreads the RTP packets of each frame evenly, in proportion to their bytes,
  * over one frame interval, so that a frame is not a burst at the bottleneck.
  * A frame ends with the packet that has the RTP marker bit. A thread of its
- * own sends, so the encoder upstream is never held up.
+ * own sends, by the pipeline's clock, so the encoder upstream is never held up.
  *
  * The last packet leaves before the next frame is due. When the encoder was
  * late, the next frame is spread over less than an interval, but never less
@@ -31,7 +31,7 @@ GST_DEBUG_CATEGORY_STATIC(paqmpacer_debug);
 
 struct item {
 	GstMiniObject *object; /* buffer or serialized event */
-	gint64 due;	       /* monotonic time, us; 0: at once */
+	gint64 due;	       /* time of the clock, us; 0: at once */
 };
 
 struct _GstPaqmPacer {
@@ -40,12 +40,14 @@ struct _GstPaqmPacer {
 
 	GMutex lock;
 	GCond cond;
-	GQueue queue;	/* of struct item, ready to go */
-	GQueue frame;	/* of GstBuffer, waiting for the marker */
-	gint64 busy;	/* the last frame occupies the link until then */
-	gint64 again;	/* the last packet of another stream, too */
-	double pace;	/* of the last frame, us per byte */
-	gboolean known; /* what pictures are: */
+	GstClock *clock;  /* the pipeline's; the system's as long as there is none */
+	GstClockID alarm; /* the sending thread waits for it, or NULL */
+	GQueue queue;	  /* of struct item, ready to go */
+	GQueue frame;	  /* of GstBuffer, waiting for the marker */
+	gint64 busy;	  /* the last frame occupies the link until then */
+	gint64 again;	  /* the last packet of another stream, too */
+	double pace;	  /* of the last frame, us per byte */
+	gboolean known;	  /* what pictures are: */
 	guint32 ssrc;
 	guint8 pt;
 	guint reserve; /* percent */
@@ -75,6 +77,33 @@ static GstStaticPadTemplate sink_template = GST_STATIC_PAD_TEMPLATE(
 	"sink", GST_PAD_SINK, GST_PAD_ALWAYS, GST_STATIC_CAPS("application/x-rtp"));
 static GstStaticPadTemplate src_template = GST_STATIC_PAD_TEMPLATE(
 	"src", GST_PAD_SRC, GST_PAD_ALWAYS, GST_STATIC_CAPS("application/x-rtp"));
+
+static gint64 now_us(GstPaqmPacer *self)
+{
+	return (gint64)(gst_clock_get_time(self->clock) / GST_USECOND);
+}
+
+/* Something has changed for whoever waits. Called with the lock held. */
+static void wake(GstPaqmPacer *self)
+{
+	if (self->alarm)
+		gst_clock_id_unschedule(self->alarm);
+	g_cond_broadcast(&self->cond);
+}
+
+/* Until then, or until something has changed. Called with the lock held. */
+static void wait_until(GstPaqmPacer *self, gint64 due)
+{
+	GstClockID alarm =
+		gst_clock_new_single_shot_id(self->clock, (GstClockTime)due * GST_USECOND);
+
+	self->alarm = alarm;
+	g_mutex_unlock(&self->lock);
+	gst_clock_id_wait(alarm, NULL);
+	g_mutex_lock(&self->lock);
+	self->alarm = NULL;
+	gst_clock_id_unref(alarm);
+}
 
 static struct item *new_item(GstMiniObject *object, gint64 due)
 {
@@ -107,7 +136,7 @@ static void insert_item(GstPaqmPacer *self, GstMiniObject *object, gint64 due)
 static void schedule_frame(GstPaqmPacer *self)
 {
 	gint64 interval = (gint64)(self->interval / GST_USECOND) * 100 / (100 + self->reserve);
-	gint64 now = g_get_monotonic_time();
+	gint64 now = now_us(self);
 	gint64 start = MAX(now, self->busy);
 	gint64 span = CLAMP(now + interval - start, interval * MIN_SPREAD_PERCENT / 100, interval);
 	guint64 total = 0, before = 0;
@@ -126,7 +155,7 @@ static void schedule_frame(GstPaqmPacer *self)
 	self->busy = start + span;
 	if (total)
 		self->pace = (double)span / total;
-	g_cond_broadcast(&self->cond);
+	wake(self);
 }
 
 /* Give a packet outside of the frames its time. Called with the lock held. */
@@ -134,7 +163,7 @@ static void schedule_repair(GstPaqmPacer *self, GstBuffer *buf, enum kind kind)
 {
 	guint64 size = gst_buffer_get_size(buf) + UDP_IP_HEADERS;
 	gint64 *busy = kind == BEHIND ? &self->busy : &self->again;
-	gint64 due = MAX(*busy, g_get_monotonic_time());
+	gint64 due = MAX(*busy, now_us(self));
 
 	if (kind == BEHIND)
 		push_item(self, GST_MINI_OBJECT_CAST(buf), due);
@@ -144,7 +173,7 @@ static void schedule_repair(GstPaqmPacer *self, GstBuffer *buf, enum kind kind)
 	self->wire_bytes += size;
 	self->repair_bytes += size;
 	self->packets++;
-	g_cond_broadcast(&self->cond);
+	wake(self);
 }
 
 /* The first packet is one of a picture. */
@@ -244,8 +273,8 @@ static void pacer_loop(gpointer data)
 		it = g_queue_peek_head(&self->queue);
 		if (!it)
 			g_cond_wait(&self->cond, &self->lock);
-		else if (it->due && g_get_monotonic_time() < it->due)
-			g_cond_wait_until(&self->cond, &self->lock, it->due);
+		else if (it->due && now_us(self) < it->due)
+			wait_until(self, it->due);
 		else
 			break;
 	}
@@ -255,7 +284,7 @@ static void pacer_loop(gpointer data)
 		return;
 	}
 	g_queue_pop_head(&self->queue);
-	g_cond_broadcast(&self->cond);
+	wake(self);
 	g_mutex_unlock(&self->lock);
 
 	object = it->object;
@@ -270,7 +299,7 @@ static void pacer_loop(gpointer data)
 		return;
 	g_mutex_lock(&self->lock);
 	self->flow = eos ? GST_FLOW_EOS : flow;
-	g_cond_broadcast(&self->cond);
+	wake(self);
 	g_mutex_unlock(&self->lock);
 	if (flow < GST_FLOW_EOS && flow != GST_FLOW_FLUSHING)
 		GST_ELEMENT_FLOW_ERROR(self, flow);
@@ -283,7 +312,7 @@ static void set_flushing(GstPaqmPacer *self, gboolean flushing)
 	self->flushing = flushing;
 	if (!flushing)
 		self->flow = GST_FLOW_OK;
-	g_cond_broadcast(&self->cond);
+	wake(self);
 	g_mutex_unlock(&self->lock);
 }
 
@@ -332,7 +361,7 @@ static gboolean pacer_event(GstPad *pad, GstObject *parent, GstEvent *event)
 		if (GST_EVENT_TYPE(event) == GST_EVENT_EOS && self->frame.length)
 			schedule_frame(self);
 		push_item(self, GST_MINI_OBJECT_CAST(event), 0);
-		g_cond_broadcast(&self->cond);
+		wake(self);
 	}
 	g_mutex_unlock(&self->lock);
 	return ret;
@@ -367,6 +396,24 @@ static gboolean pacer_query(GstPad *pad, GstObject *parent, GstQuery *query)
 		hi += self->interval;
 	gst_query_set_latency(query, live, lo, hi);
 	return TRUE;
+}
+
+/* What is due by another clock goes at once, in order. */
+static gboolean set_clock(GstElement *element, GstClock *clock)
+{
+	GstPaqmPacer *self = GST_PAQM_PACER(element);
+	GstClock *next = clock ? gst_object_ref(clock) : gst_system_clock_obtain();
+
+	g_mutex_lock(&self->lock);
+	if (gst_object_replace((GstObject **)&self->clock, GST_OBJECT(next))) {
+		for (GList *l = self->queue.head; l; l = l->next)
+			((struct item *)l->data)->due = 0;
+		self->busy = self->again = 0;
+		wake(self);
+	}
+	g_mutex_unlock(&self->lock);
+	gst_object_unref(next);
+	return GST_ELEMENT_CLASS(gst_paqm_pacer_parent_class)->set_clock(element, clock);
 }
 
 static void set_property(GObject *object, guint id, const GValue *value, GParamSpec *pspec)
@@ -408,6 +455,7 @@ static void finalize(GObject *object)
 	GstPaqmPacer *self = GST_PAQM_PACER(object);
 
 	clear(self);
+	gst_clear_object(&self->clock);
 	g_mutex_clear(&self->lock);
 	g_cond_clear(&self->cond);
 	G_OBJECT_CLASS(gst_paqm_pacer_parent_class)->finalize(object);
@@ -422,6 +470,7 @@ static void gst_paqm_pacer_class_init(GstPaqmPacerClass *klass)
 	object->set_property = set_property;
 	object->get_property = get_property;
 	object->finalize = finalize;
+	element->set_clock = set_clock;
 	gst_element_class_add_static_pad_template(element, &sink_template);
 	gst_element_class_add_static_pad_template(element, &src_template);
 	gst_element_class_set_static_metadata(element, "P-AQM pacer", "Filter/Network/RTP",
@@ -465,6 +514,7 @@ static void gst_paqm_pacer_init(GstPaqmPacer *self)
 	g_cond_init(&self->cond);
 	g_queue_init(&self->queue);
 	g_queue_init(&self->frame);
+	self->clock = gst_system_clock_obtain();
 	self->interval = DEFAULT_INTERVAL;
 	self->flushing = TRUE;
 	self->sink = gst_pad_new_from_static_template(&sink_template, "sink");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The elements under GstHarness: exact quantizer, frame bound, key frames on
- * demand, rate steps; and that the pacer keeps order and number.
+ * The encoder under GstHarness: exact quantizer, frame bound, key frames on
+ * demand, rate steps.
  */
 #include <gst/check/gstcheck.h>
 #include <gst/check/gstharness.h>
@@ -9,11 +9,7 @@
 #include <math.h>
 
 #include "streamer/gstpaqmh264enc.h"
-#include "streamer/gstpaqmpacer.h"
-
-#define WIDTH 320
-#define HEIGHT 192
-#define FPS 24
+#include "streamer/tests/pictures.h"
 
 struct seen {
 	GArray *pictures; /* of struct picture */
@@ -63,70 +59,7 @@ static GstHarness *new_encoder(struct seen *seen)
 
 static void start(GstHarness *h)
 {
-	gst_harness_set_src_caps_str(h, "video/x-raw,format=I420,width=320,height=192,"
-					"framerate=24/1");
-}
-
-/* Moving texture under film grain; every cut-th picture is a cut to another one. */
-static GstBuffer *picture(guint n, guint cut, guint detail)
-{
-	GstBuffer *buf = gst_buffer_new_allocate(NULL, WIDTH * HEIGHT * 3 / 2, NULL);
-	guint32 scene = 1 + n / cut;
-	GstMapInfo map;
-
-	fail_unless(gst_buffer_map(buf, &map, GST_MAP_WRITE));
-	memset(map.data, 128, map.size);
-	for (guint y = 0; y < HEIGHT; y++) {
-		for (guint x = 0; x < WIDTH; x++) {
-			guint32 u = (x + n * 2) / 4, v = (y + n) / 4, grain;
-			guint32 r = (u * 73856093U) ^ (v * 19349663U) ^ (scene * 83492791U);
-
-			r ^= r >> 13;
-			r *= 2654435761U;
-			grain = (x * 2246822519U) ^ (y * 3266489917U) ^ (n * 668265263U);
-			grain = ((grain ^ (grain >> 15)) * 2246822519U) >> 29;
-			map.data[y * WIDTH + x] =
-				(guint8)(124 - detail / 2 + (r >> 24) * detail / 255 + grain);
-		}
-	}
-	gst_buffer_unmap(buf, &map);
-	GST_BUFFER_PTS(buf) = gst_util_uint64_scale(n, GST_SECOND, FPS);
-	GST_BUFFER_DURATION(buf) = GST_SECOND / FPS;
-	return buf;
-}
-
-static guint32 hash(guint32 x, guint32 y, guint32 seed)
-{
-	guint32 r = (x * 73856093U) ^ (y * 19349663U) ^ (seed * 83492791U);
-
-	r = (r ^ (r >> 13)) * 2654435761U;
-	return (r ^ (r >> 15)) * 2246822519U;
-}
-
-/* Detail of every size, each moving its own way: codes somewhat like nature. */
-static GstBuffer *natural(guint n)
-{
-	static const guint amplitude[] = {30, 20, 16, 20, 30};
-	GstBuffer *buf = gst_buffer_new_allocate(NULL, WIDTH * HEIGHT * 3 / 2, NULL);
-	GstMapInfo map;
-
-	fail_unless(gst_buffer_map(buf, &map, GST_MAP_WRITE));
-	memset(map.data, 128, map.size);
-	for (guint y = 0; y < HEIGHT; y++) {
-		for (guint x = 0; x < WIDTH; x++) {
-			guint sum = 70;
-
-			for (guint o = 0; o < G_N_ELEMENTS(amplitude); o++)
-				sum += (hash((x + n * (o + 2) / 2) >> o, (y + n * o / 3) >> o, o) >>
-					24) *
-				       amplitude[o] / 255;
-			map.data[y * WIDTH + x] = (guint8)sum;
-		}
-	}
-	gst_buffer_unmap(buf, &map);
-	GST_BUFFER_PTS(buf) = gst_util_uint64_scale(n, GST_SECOND, FPS);
-	GST_BUFFER_DURATION(buf) = GST_SECOND / FPS;
-	return buf;
+	gst_harness_set_src_caps_str(h, PICTURE_CAPS);
 }
 
 static void encode(GstHarness *h, guint from, guint to, guint cut, guint detail)
@@ -584,88 +517,6 @@ GST_START_TEST(test_cbr)
 }
 GST_END_TEST;
 
-GST_START_TEST(test_pacer)
-{
-	GstHarness *h = gst_harness_new("paqmpacer");
-	gint64 begin, end;
-
-	g_object_set(h->element, "interval", (guint64)(20 * GST_MSECOND), NULL);
-	gst_harness_set_src_caps_str(h, "application/x-rtp");
-	begin = g_get_monotonic_time();
-	for (guint i = 0; i < 40; i++) {
-		GstBuffer *buf = gst_buffer_new_allocate(NULL, 100 + i, NULL);
-		guint8 header[4] = {0x80, (i % 10 == 9 ? 0x80 : 0) | 96, 0, (guint8)i};
-
-		gst_buffer_fill(buf, 0, header, sizeof(header));
-		fail_unless_equals_int(gst_harness_push(h, buf), GST_FLOW_OK);
-	}
-	fail_unless(gst_harness_push_event(h, gst_event_new_eos()));
-	for (guint i = 0; i < 40; i++) {
-		GstBuffer *buf = gst_harness_pull(h);
-		guint8 seq = 255;
-
-		fail_unless(buf != NULL);
-		fail_unless_equals_int(gst_buffer_get_size(buf), 100 + i);
-		gst_buffer_extract(buf, 3, &seq, 1);
-		fail_unless_equals_int(seq, i);
-		gst_buffer_unref(buf);
-	}
-	end = g_get_monotonic_time();
-	/* Four frames pushed at once still take three whole intervals, shortened
-	 * to what catching up permits, and most of the fourth.
-	 */
-	fail_unless(end - begin >= 3 * 14000, "the packets came as a burst");
-	gst_harness_teardown(h);
-}
-GST_END_TEST;
-
-static GstBuffer *packet(guint8 pt, gboolean marker, guint8 seq, guint8 ssrc)
-{
-	GstBuffer *buf = gst_buffer_new_allocate(NULL, 500, NULL);
-	guint8 header[12] = {0x80, (guint8)(pt | (marker ? 0x80 : 0)), 0, seq, [11] = ssrc};
-
-	gst_buffer_fill(buf, 0, header, sizeof(header));
-	return buf;
-}
-
-/* What corrects a frame comes behind it, what is sent again in between; both are counted. */
-GST_START_TEST(test_pacer_repair)
-{
-	GstHarness *h = gst_harness_new("paqmpacer");
-	guint next = 0, again = 0, after = 0;
-	guint64 repair = 0, all = 0;
-
-	g_object_set(h->element, "interval", (guint64)(200 * GST_MSECOND), "reserve", 25, NULL);
-	gst_harness_set_src_caps_str(h, "application/x-rtp");
-	for (guint8 i = 0; i < 10; i++)
-		gst_harness_push(h, packet(96, i == 9, i, 1));
-	for (guint8 i = 10; i < 12; i++)
-		gst_harness_push(h, packet(107, FALSE, i, 1));
-	for (guint8 i = 0; i < 2; i++)
-		gst_harness_push(h, packet(106, TRUE, i, 2));
-	for (guint i = 0; i < 14; i++) {
-		GstBuffer *buf = gst_harness_pull(h);
-		guint8 header[12];
-
-		gst_buffer_extract(buf, 0, header, sizeof(header));
-		gst_buffer_unref(buf);
-		if (header[11] == 1) {
-			fail_unless_equals_int(header[3], next++);
-		} else {
-			fail_unless_equals_int(header[3], again++);
-			after = next;
-		}
-	}
-	fail_unless_equals_int(next, 12);
-	fail_unless_equals_int(again, 2);
-	fail_unless(after < 10, "retransmissions waited for the end of the frame");
-	g_object_get(h->element, "repair-bytes", &repair, "wire-bytes", &all, NULL);
-	fail_unless_equals_int(repair, 4 * 528);
-	fail_unless_equals_int(all, 14 * 528);
-	gst_harness_teardown(h);
-}
-GST_END_TEST;
-
 static Suite *paqm_suite(void)
 {
 	Suite *s = suite_create("paqm elements");
@@ -674,7 +525,6 @@ static Suite *paqm_suite(void)
 	suite_add_tcase(s, tc);
 	tcase_set_timeout(tc, 300);
 	gst_paqm_h264_enc_register(NULL);
-	gst_paqm_pacer_register(NULL);
 	tcase_add_test(tc, test_exact_quantizer);
 	tcase_add_test(tc, test_commanded_quantizer);
 	tcase_add_test(tc, test_group_step);
@@ -688,8 +538,6 @@ static Suite *paqm_suite(void)
 	tcase_add_test(tc, test_quality_floor);
 	tcase_add_test(tc, test_floor_of_what_does_not_fit);
 	tcase_add_test(tc, test_no_floor);
-	tcase_add_test(tc, test_pacer);
-	tcase_add_test(tc, test_pacer_repair);
 	return s;
 }
 

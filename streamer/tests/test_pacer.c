@@ -1,0 +1,488 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The pacer by a clock that stands until the test moves it: when exactly each packet leaves, in
+ * microseconds; and the pacer behind the encoder, whose pictures become fewer below its floor.
+ */
+#include <gst/check/gstcheck.h>
+#include <gst/check/gstharness.h>
+#include <gst/check/gsttestclock.h>
+
+#include "streamer/gstpaqmh264enc.h"
+#include "streamer/gstpaqmpacer.h"
+#include "streamer/tests/pictures.h"
+
+#define BEGIN 1000000 /* us of the clock, so that no time is 0 by chance */
+#define PT 96
+#define FEC 107
+#define OURS 1
+#define AGAIN 2
+#define HEADERS 28
+
+struct sent {
+	gint64 at; /* us after BEGIN */
+	guint8 pt, seq, ssrc;
+	gsize size;
+	guint32 ts;
+};
+
+struct bench {
+	GstHarness *h;
+	GstTestClock *clock;
+	GMutex lock;
+	GArray *sent; /* of struct sent */
+	gint64 eos;   /* us after BEGIN; -1: not yet */
+	guint8 seq;
+};
+
+static gint64 now(struct bench *b)
+{
+	return (gint64)(gst_clock_get_time(GST_CLOCK(b->clock)) / GST_USECOND) - BEGIN;
+}
+
+/* The pacer's thread; the clock stands while it does not wait. */
+static GstPadProbeReturn on_sent(GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+	struct bench *b = data;
+	guint8 head[12];
+
+	(void)pad;
+	g_mutex_lock(&b->lock);
+	if (info->type & GST_PAD_PROBE_TYPE_BUFFER) {
+		GstBuffer *buf = GST_PAD_PROBE_INFO_BUFFER(info);
+		struct sent s = {.at = now(b), .size = gst_buffer_get_size(buf)};
+
+		gst_buffer_extract(buf, 0, head, sizeof(head));
+		s.pt = head[1] & 0x7f;
+		s.seq = head[3];
+		s.ts = GST_READ_UINT32_BE(head + 4);
+		s.ssrc = head[11];
+		g_array_append_val(b->sent, s);
+	} else if (GST_EVENT_TYPE(GST_PAD_PROBE_INFO_EVENT(info)) == GST_EVENT_EOS) {
+		b->eos = now(b);
+	}
+	g_mutex_unlock(&b->lock);
+	return GST_PAD_PROBE_OK;
+}
+
+static void begin(struct bench *b, const char *elements, const char *caps)
+{
+	GstPad *pad;
+
+	*b = (struct bench){.h = gst_harness_new_parse(elements), .eos = -1};
+	g_mutex_init(&b->lock);
+	b->sent = g_array_new(FALSE, TRUE, sizeof(struct sent));
+	gst_harness_use_testclock(b->h);
+	b->clock = gst_harness_get_testclock(b->h);
+	gst_test_clock_set_time(b->clock, BEGIN * GST_USECOND);
+	pad = gst_element_get_static_pad(b->h->element, "src");
+	gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM,
+			  on_sent, b, NULL);
+	gst_object_unref(pad);
+	gst_harness_set_src_caps_str(b->h, caps);
+}
+
+static void begin_pacer(struct bench *b, guint interval_ms, guint reserve)
+{
+	begin(b, "paqmpacer", "application/x-rtp");
+	gst_harness_set(b->h, "paqmpacer", "interval", interval_ms * GST_MSECOND, "reserve",
+			reserve, NULL);
+}
+
+static void end(struct bench *b)
+{
+	gst_harness_teardown(b->h);
+	gst_object_unref(b->clock);
+	g_array_unref(b->sent);
+	g_mutex_clear(&b->lock);
+}
+
+static guint count(struct bench *b)
+{
+	guint n;
+
+	g_mutex_lock(&b->lock);
+	n = b->sent->len;
+	g_mutex_unlock(&b->lock);
+	return n;
+}
+
+static struct sent *nth(struct bench *b, guint i)
+{
+	fail_unless(i < b->sent->len, "packet %u of %u", i, b->sent->len);
+	return &g_array_index(b->sent, struct sent, i);
+}
+
+/* The pacer has something to send later. */
+static void stands(struct bench *b)
+{
+	gst_test_clock_wait_for_next_pending_id(b->clock, NULL);
+}
+
+/* Lets time pass from one packet to the next until so many have left. */
+static void pass(struct bench *b, guint packets)
+{
+	for (;;) {
+		gboolean waits = gst_test_clock_peek_id_count(b->clock) > 0;
+
+		/* in this order: who waits has been counted */
+		if (count(b) >= packets)
+			break;
+		if (waits)
+			gst_test_clock_crank(b->clock);
+		else
+			g_thread_yield(); /* it is about to send, or to wait */
+	}
+	fail_unless_equals_int(count(b), packets);
+}
+
+static void set_now(struct bench *b, gint64 us)
+{
+	gst_test_clock_set_time(b->clock, (GstClockTime)(BEGIN + us) * GST_USECOND);
+}
+
+/* Is everything sent that has a time? */
+static gboolean idle(struct bench *b)
+{
+	guint64 scheduled;
+
+	gst_harness_get(b->h, "paqmpacer", "packets", &scheduled, NULL);
+	return count(b) == scheduled;
+}
+
+/* Lets time pass until then. */
+static void pass_until(struct bench *b, gint64 us)
+{
+	for (;;) {
+		if (gst_test_clock_peek_id_count(b->clock)) {
+			if (gst_test_clock_get_next_entry_time(b->clock) >
+			    (GstClockTime)(BEGIN + us) * GST_USECOND)
+				break;
+			gst_test_clock_crank(b->clock);
+		} else if (idle(b)) {
+			break;
+		} else {
+			g_thread_yield();
+		}
+	}
+	set_now(b, us);
+}
+
+static void push(struct bench *b, gsize wire, guint8 pt, gboolean marker, guint8 ssrc)
+{
+	GstBuffer *buf = gst_buffer_new_allocate(NULL, wire - HEADERS, NULL);
+	guint8 head[12] = {0x80, (guint8)(pt | (marker ? 0x80 : 0)), 0, b->seq++, [11] = ssrc};
+
+	gst_buffer_fill(buf, 0, head, sizeof(head));
+	fail_unless_equals_int(gst_harness_push(b->h, buf), GST_FLOW_OK);
+}
+
+/* A frame of packets with so many bytes on the wire. */
+static void push_frame(struct bench *b, const guint *wire, guint n)
+{
+	for (guint i = 0; i < n; i++)
+		push(b, wire[i], PT, i == n - 1, OURS);
+}
+
+static void check_times(struct bench *b, guint from, const gint64 *at, guint n)
+{
+	for (guint i = 0; i < n; i++)
+		fail_unless(nth(b, from + i)->at == at[i],
+			    "packet %u left at %" G_GINT64_FORMAT " us, not %" G_GINT64_FORMAT,
+			    from + i, nth(b, from + i)->at, at[i]);
+}
+
+static const guint four[] = {1000, 1000, 1000, 1000};
+
+/* A packet leaves when as much of the interval is over as of the frame's bytes is sent. */
+GST_START_TEST(test_spread)
+{
+	static const guint wire[] = {1000, 500, 1500, 1000};
+	static const gint64 at[] = {0, 10000, 15000, 30000};
+	struct bench b;
+
+	begin_pacer(&b, 40, 0);
+	push_frame(&b, wire, 4);
+	pass(&b, 4);
+	check_times(&b, 0, at, 4);
+	for (guint i = 0; i < 4; i++) {
+		fail_unless_equals_int(nth(&b, i)->seq, i);
+		fail_unless_equals_int(nth(&b, i)->size, wire[i] - HEADERS);
+	}
+	/* a single packet waits for nothing */
+	set_now(&b, 40000);
+	push_frame(&b, wire, 1);
+	pass(&b, 5);
+	fail_unless_equals_int64(nth(&b, 4)->at, 40000);
+	end(&b);
+}
+GST_END_TEST;
+
+/* Frames that come at once or late are spread over 0.7 intervals until the delay is made good. */
+GST_START_TEST(test_catching_up)
+{
+	static const gint64 at[] = {0,	   10000, 20000, 30000, 40000,	47000,	54000,	61000,
+				    68000, 76000, 84000, 92000, 100000, 110000, 120000, 130000};
+	struct bench b;
+
+	begin_pacer(&b, 40, 0);
+	push_frame(&b, four, 4);
+	pass_until(&b, 15000);
+	push_frame(&b, four, 4); /* begins at 40, takes 28 instead of 15 ms */
+	pass_until(&b, 60000);
+	push_frame(&b, four, 4); /* begins at 68, is over at 100: made good */
+	pass(&b, 12);
+	set_now(&b, 100000);
+	push_frame(&b, four, 4);
+	pass(&b, 16);
+	check_times(&b, 0, at, 16);
+	end(&b);
+}
+GST_END_TEST;
+
+/* What corrects comes behind its frame, in what is reserved; all is over when the next is due. */
+GST_START_TEST(test_reserve)
+{
+	/* 40 ms / 1.25 for 4000 bytes: 8 us per byte */
+	static const gint64 at[] = {0, 8000, 16000, 24000, 32000, 36000, 40000, 48000};
+	struct bench b;
+	guint64 repair = 0, all = 0;
+
+	begin_pacer(&b, 40, 25);
+	push_frame(&b, four, 4);
+	push(&b, 500, FEC, FALSE, OURS);
+	push(&b, 500, FEC, TRUE, OURS);
+	pass(&b, 6);
+	set_now(&b, 40000);
+	push_frame(&b, four, 4);
+	pass(&b, 8);
+	check_times(&b, 0, at, 8);
+	gst_harness_get(b.h, "paqmpacer", "repair-bytes", &repair, "wire-bytes", &all, NULL);
+	fail_unless_equals_uint64(repair, 1000);
+	fail_unless_equals_uint64(all, 9000);
+	end(&b);
+}
+GST_END_TEST;
+
+/* What is sent again does not wait for the frame's end, and goes at the frame's pace. */
+GST_START_TEST(test_again)
+{
+	/* pace: 10 us per byte */
+	static const gint64 at[] = {0, 10000, 13000, 18000, 20000, 23000, 30000};
+	static const guint8 ssrc[] = {OURS, OURS, AGAIN, AGAIN, OURS, AGAIN, OURS};
+	struct bench b;
+
+	begin_pacer(&b, 40, 0);
+	push_frame(&b, four, 4);
+	pass_until(&b, 13000);
+	push(&b, 500, 106, TRUE, AGAIN);
+	push(&b, 500, 106, TRUE, AGAIN);
+	push(&b, 500, 106, TRUE, AGAIN);
+	pass(&b, 7);
+	check_times(&b, 0, at, 7);
+	for (guint i = 0; i < 7; i++)
+		fail_unless_equals_int(nth(&b, i)->ssrc, ssrc[i]);
+	end(&b);
+}
+GST_END_TEST;
+
+/* A new interval holds from the next frame on. */
+GST_START_TEST(test_interval)
+{
+	static const gint64 at[] = {0, 10000, 20000, 30000, 40000, 60000, 80000, 100000};
+	struct bench b;
+
+	begin_pacer(&b, 40, 0);
+	push_frame(&b, four, 4);
+	pass_until(&b, 5000);
+	gst_harness_set(b.h, "paqmpacer", "interval", 80 * GST_MSECOND, NULL);
+	pass(&b, 4);
+	set_now(&b, 40000);
+	push_frame(&b, four, 4);
+	pass(&b, 8);
+	check_times(&b, 0, at, 8);
+	end(&b);
+}
+GST_END_TEST;
+
+/* The end comes behind the last packet, of a frame without a marker too. */
+GST_START_TEST(test_eos)
+{
+	static const gint64 at[] = {0, 20000};
+	struct bench b;
+	gint64 eos;
+
+	begin_pacer(&b, 40, 0);
+	push(&b, 1000, PT, FALSE, OURS);
+	push(&b, 1000, PT, FALSE, OURS);
+	fail_unless_equals_int(count(&b), 0);
+	fail_unless(gst_harness_push_event(b.h, gst_event_new_eos()));
+	pass(&b, 2);
+	check_times(&b, 0, at, 2);
+	do {
+		g_thread_yield();
+		g_mutex_lock(&b.lock);
+		eos = b.eos;
+		g_mutex_unlock(&b.lock);
+	} while (eos < 0);
+	fail_unless_equals_int64(eos, 20000);
+	end(&b);
+}
+GST_END_TEST;
+
+/* A flush leaves nothing of what was to be sent, and no delay. */
+GST_START_TEST(test_flush)
+{
+	static const gint64 at[] = {0, 15000, 25000};
+	struct bench b;
+	GstSegment segment;
+
+	begin_pacer(&b, 40, 0);
+	push_frame(&b, four, 4);
+	push_frame(&b, four, 4);
+	pass(&b, 1);
+	stands(&b);
+	set_now(&b, 5000);
+	fail_unless(gst_harness_push_event(b.h, gst_event_new_flush_start()));
+	fail_unless(gst_harness_push_event(b.h, gst_event_new_flush_stop(TRUE)));
+	gst_segment_init(&segment, GST_FORMAT_TIME);
+	fail_unless(gst_harness_push_event(b.h, gst_event_new_segment(&segment)));
+	set_now(&b, 15000);
+	push_frame(&b, four, 4);
+	pass(&b, 3);
+	check_times(&b, 0, at, 3);
+	fail_unless_equals_int(nth(&b, 1)->seq, 8);
+	end(&b);
+}
+GST_END_TEST;
+
+/* What waits for another clock's time, which may never come, goes at once. */
+GST_START_TEST(test_new_clock)
+{
+	static const guint8 seq[] = {0, 1, 2, 3};
+	struct bench b;
+	GstClock *other = gst_test_clock_new();
+
+	begin_pacer(&b, 40, 0);
+	push_frame(&b, four, 4);
+	pass(&b, 1);
+	stands(&b);
+	fail_unless(gst_element_set_clock(b.h->element, other));
+	while (count(&b) < 4)
+		g_thread_yield();
+	for (guint i = 0; i < 4; i++) {
+		fail_unless_equals_int(nth(&b, i)->seq, seq[i]);
+		fail_unless_equals_int64(nth(&b, i)->at, 0);
+	}
+	end(&b);
+	gst_object_unref(other);
+}
+GST_END_TEST;
+
+/* It adds one interval at most. */
+GST_START_TEST(test_latency)
+{
+	struct bench b;
+
+	begin_pacer(&b, 40, 0);
+	gst_harness_set_upstream_latency(b.h, 7 * GST_MSECOND);
+	fail_unless_equals_uint64(gst_harness_query_latency(b.h), 47 * GST_MSECOND);
+	end(&b);
+}
+GST_END_TEST;
+
+struct coded {
+	gint64 taken, span; /* us */
+};
+
+struct floor {
+	struct bench *b;
+	GArray *coded; /* of struct coded */
+};
+
+static void on_picture(GstElement *enc, const GstStructure *p, gpointer data)
+{
+	struct floor *f = data;
+	struct coded c = {0};
+	double interval = 0;
+	guint64 pts = 0;
+
+	(void)enc;
+	fail_unless(gst_structure_get(p, "interval", G_TYPE_DOUBLE, &interval, "pts", G_TYPE_UINT64,
+				      &pts, NULL));
+	gst_harness_set(f->b->h, "paqmpacer", "interval", (guint64)(interval * GST_SECOND), NULL);
+	c.taken = (gint64)(pts / GST_USECOND);
+	c.span = (gint64)(interval * GST_SECOND) / GST_USECOND;
+	g_array_append_val(f->coded, c);
+}
+
+/*
+ * Live, below the quality floor: every other picture is left out, the packets of the others
+ * take the two intervals exactly, and no picture waits for the one before.
+ */
+GST_START_TEST(test_floor)
+{
+	struct bench b;
+	struct floor f = {&b, g_array_new(FALSE, TRUE, sizeof(struct coded))};
+	gint64 one = 1000000 / FPS;
+	guint at = 0, twice = 0;
+	GstElement *enc;
+
+	begin(&b,
+	      "paqmh264enc rate=120000 floor-qp=38 ! rtph264pay mtu=228 config-interval=0 "
+	      "aggregate-mode=none ! paqmpacer",
+	      PICTURE_CAPS);
+	enc = gst_harness_find_element(b.h, "paqmh264enc");
+	g_signal_connect(enc, "picture", G_CALLBACK(on_picture), &f);
+	gst_object_unref(enc);
+	for (guint n = 0; n < 240; n++) {
+		GstBuffer *buf = picture(n, 17, 230);
+
+		pass_until(&b, (gint64)(GST_BUFFER_PTS(buf) / GST_USECOND));
+		fail_unless_equals_int(gst_harness_push(b.h, buf), GST_FLOW_OK);
+	}
+	pass_until(&b, 240 * one + 2 * one);
+	fail_unless(f.coded->len > 100 && f.coded->len < 170, "%u of 240 pictures", f.coded->len);
+	for (guint i = 0; i < f.coded->len; i++) {
+		struct coded *c = &g_array_index(f.coded, struct coded, i);
+		guint64 total = 0, before = 0;
+		guint32 ts = nth(&b, at)->ts;
+
+		for (guint k = at; k < b.sent->len && nth(&b, k)->ts == ts; k++)
+			total += nth(&b, k)->size + HEADERS;
+		for (; at < b.sent->len && nth(&b, at)->ts == ts; at++) {
+			fail_unless_equals_int64(nth(&b, at)->at,
+						 c->taken + (gint64)(c->span * before / total));
+			before += nth(&b, at)->size + HEADERS;
+		}
+		twice += c->span > 3 * one / 2;
+	}
+	fail_unless_equals_int(at, b.sent->len);
+	fail_unless(twice > 60, "%u of %u pictures in two intervals", twice, f.coded->len);
+	g_array_unref(f.coded);
+	end(&b);
+}
+GST_END_TEST;
+
+static Suite *pacer_suite(void)
+{
+	Suite *s = suite_create("paqm pacer");
+	TCase *tc = tcase_create("by the clock");
+
+	suite_add_tcase(s, tc);
+	tcase_set_timeout(tc, 120);
+	gst_paqm_h264_enc_register(NULL);
+	gst_paqm_pacer_register(NULL);
+	tcase_add_test(tc, test_spread);
+	tcase_add_test(tc, test_catching_up);
+	tcase_add_test(tc, test_reserve);
+	tcase_add_test(tc, test_again);
+	tcase_add_test(tc, test_interval);
+	tcase_add_test(tc, test_eos);
+	tcase_add_test(tc, test_flush);
+	tcase_add_test(tc, test_new_clock);
+	tcase_add_test(tc, test_latency);
+	tcase_add_test(tc, test_floor);
+	return s;
+}
+
+GST_CHECK_MAIN(pacer);
