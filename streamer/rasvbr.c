@@ -43,6 +43,14 @@ void ra_feedback(struct ra_state *st, const struct ra_params *p, double rate)
 	st->r_last = clampd(rate, p->r_min, p->r_max);
 }
 
+void ra_feedback_buffered(struct ra_state *st, const struct ra_params *p, double rate,
+			  double backlog)
+{
+	ra_feedback(st, p, rate);
+	st->buffered += st->r_last * exp(-backlog / p->decay);
+	st->n_buffered++;
+}
+
 void ra_frame(struct ra_state *st, double wire_bits)
 {
 	st->sent += wire_bits;
@@ -76,6 +84,9 @@ struct ra_group ra_group_end(struct ra_state *st, const struct ra_params *p, dou
 
 	/* (2), with the piecewise mean when several allowances came. */
 	g.r_eff = (st->r_acc + st->r_last * (frames - st->i_last)) / frames;
+	/* Paper E (4): what waits has to leave first; each report counts alike. */
+	if (st->n_buffered)
+		g.r_eff = st->buffered / st->n_buffered;
 	g.b_eff = p->beta * g.r_eff;
 	/* (1) */
 	g.raw = fmax(0, st->x_bits - g.r_eff) + g.R;
@@ -105,6 +116,8 @@ struct ra_group ra_group_end(struct ra_state *st, const struct ra_params *p, dou
 	st->r_cur = st->r_last;
 	st->r_acc = 0;
 	st->i_last = 0;
+	st->buffered = 0;
+	st->n_buffered = 0;
 	st->sent = 0;
 	st->i = 0;
 	return g;

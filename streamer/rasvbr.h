@@ -30,17 +30,20 @@ struct ra_params {
 	double gamma; /* only RA_QP: exponent of the rate model; 1 as published */
 	double r_min; /* limits of the allowance */
 	double r_max;
+	double decay; /* d_f: packets of backlog that lower an allowance to 1/e; 100 as published */
 };
 
 struct ra_state {
-	double x_bits; /* X, fullness of the bucket */
-	double q;      /* quantizer of the group being sent */
-	double r_cur;  /* allowance when the group began */
-	double r_last; /* newest allowance */
-	double r_acc;  /* allowance summed over the frames before the newest one came */
-	int i_last;    /* frame at which the newest allowance came */
-	double sent;   /* R so far */
-	int i;	       /* frames sent in this group */
+	double x_bits;	 /* X, fullness of the bucket */
+	double q;	 /* quantizer of the group being sent */
+	double r_cur;	 /* allowance when the group began */
+	double r_last;	 /* newest allowance */
+	double r_acc;	 /* allowance summed over the frames before the newest one came */
+	int i_last;	 /* frame at which the newest allowance came */
+	double buffered; /* allowances less what waits before a send buffer, summed */
+	int n_buffered;
+	double sent; /* R so far */
+	int i;	     /* frames sent in this group */
 };
 
 /* What the controller saw and did at the end of a group. */
@@ -69,6 +72,14 @@ struct ra_fit {
 
 void ra_init(struct ra_state *st, const struct ra_params *p, double rate);
 void ra_feedback(struct ra_state *st, const struct ra_params *p, double rate);
+/**
+ * ra_feedback_buffered() - the same where a send buffer stands behind the encoder (TFRC, Paper E)
+ * @backlog: packets that wait in it
+ *
+ * paqm-streamer has no such buffer: its pictures keep within the rate.
+ */
+void ra_feedback_buffered(struct ra_state *st, const struct ra_params *p, double rate,
+			  double backlog);
 void ra_frame(struct ra_state *st, double wire_bits);
 bool ra_group_complete(const struct ra_state *st, const struct ra_params *p);
 double ra_open_bits(const struct ra_params *p, double bits, double q);

@@ -90,6 +90,7 @@ int main(void)
 	test_ring();
 	test_ecf_vectors();
 	test_erf_vectors();
+	test_parking_lot();
 	test_heal();
 	test_windup();
 	test_flapping();

@@ -75,6 +75,7 @@ unsigned int flap(struct flow *f, uint64_t *now, unsigned int rounds, uint64_t g
 		  double high);
 void test_ecf_vectors(void);
 void test_erf_vectors(void);
+void test_parking_lot(void);
 void test_heal(void);
 void test_windup(void);
 void test_flapping(void);

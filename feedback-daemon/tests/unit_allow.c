@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Allowances: vectors of the sender specification 9.4, windup, flaps, expiry. See unit.h. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/paqm_law.h"
 #include "unit.h"
 
 void test_ecf_vectors(void)
@@ -67,6 +71,107 @@ void test_erf_vectors(void)
 
 		allow_apply(&s, &m, &nowhere, 1000, 1000000000, ALLOW_USE_ERF, S, 4 * S);
 		CHECK_EQ(allow_min(&s, 1000, 1000000000, &min, &n), 700000);
+	}
+}
+
+/* Noise of unit variance, the same each time. */
+static double noise(void)
+{
+	static uint64_t state = 1;
+	double sum = 0;
+	int i;
+
+	for (i = 0; i < 12; i++) {
+		state ^= state >> 12;
+		state ^= state << 25;
+		state ^= state >> 27;
+		sum += (double)((state * 0x2545F4914F6CDD1DULL) >> 11) / 9007199254740992.0;
+	}
+	return sum - 6;
+}
+
+#define LINKS 3
+#define LONG 2
+#define FLOWS (LONG + 2 * LINKS)
+
+static bool crosses(int flow, int link)
+{
+	return flow < LONG || (flow - LONG) / 2 == link;
+}
+
+/*
+ * Sender specification 3.1: three links of 10 Mbit/s at 95 %, two long flows over all of them,
+ * two short ones over each, law ECF, periods of 0.5 s that do not coincide, rates that the
+ * sources meet no better than @spread, queues at their targets. What a long flow and a short one
+ * may send in the mean, Mbit/s.
+ */
+static void parking_lot(double spread, double *long_mbit, double *short_mbit)
+{
+	const uint64_t step = 50 * MS, floor = 10000, ceil = 10000000;
+	struct paqm_outer_params p = {
+		PAQM_Q24(75, 100), PAQM_Q24(35, 100), PAQM_Q24(1, 10), 10000, 1, 0, 0};
+	struct allow_set *set = calloc(FLOWS, sizeof(*set));
+	struct paqm_ecf_vars v[LINKS] = {0};
+	double carried[LINKS] = {0}, sum[FLOWS] = {0}, rate[FLOWS];
+	const struct allow *min;
+	unsigned int active;
+	int i, k, n;
+
+	for (n = 0; n < 8000; n++) {
+		for (i = 0; i < FLOWS; i++) {
+			uint64_t net = allow_min(&set[i], floor, ceil, &min, &active);
+
+			if (n % 10 == 0) /* a group of pictures */
+				rate[i] = (double)(net ? net : ceil / 4) *
+					  fmax(0.1, 1 + spread * noise());
+			if (n >= 2000)
+				sum[i] += (double)net / 6000 / 1e6;
+		}
+		for (k = 0; k < LINKS; k++) {
+			struct paqm_outer_in in = {9500000, 0, 20000, 20000, 500000, 4};
+			struct paqm_ecf_out out;
+			double all = 0;
+
+			for (i = 0; i < FLOWS; i++)
+				all += crosses(i, k) ? rate[i] : 0;
+			carried[k] += all / 10;
+			if ((n + 3 * k) % 10) /* not yet its time */
+				continue;
+			in.rate = (paqm_u64)carried[k];
+			carried[k] = 0;
+			out = paqm_ecf_step(&v[k], &p, &in);
+			for (i = 0; i < FLOWS; i++) {
+				struct paqm_msg m =
+					msg((uint64_t)k + 1, (uint32_t)(n / 10 + 1), 1, 0);
+
+				m.ecf = out.value;
+				if (crosses(i, k))
+					allow_apply(&set[i], &m, &nowhere, floor, ceil,
+						    ALLOW_USE_ECF, (uint64_t)n * step, 4 * S);
+			}
+		}
+	}
+	*long_mbit = (sum[0] + sum[1]) / LONG;
+	*short_mbit = 0;
+	for (i = LONG; i < FLOWS; i++)
+		*short_mbit += sum[i] / (FLOWS - LONG);
+	free(set);
+}
+
+void test_parking_lot(void)
+{
+	static const struct {
+		double spread, longs, shorts;
+	} row[] = {{0, 2.41, 2.41}, {0.05, 2.40, 2.43}, {0.15, 2.35, 2.45}, {0.30, 2.26, 2.48}};
+	size_t i;
+
+	for (i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		double longs, shorts;
+
+		parking_lot(row[i].spread, &longs, &shorts);
+		CHECK(longs / shorts >= 0.9);
+		CHECK(fabs(longs - row[i].longs) < 0.06);
+		CHECK(fabs(shorts - row[i].shorts) < 0.06);
 	}
 }
 

@@ -27,12 +27,18 @@ static const struct ra_params step_params = {
 	.gamma = 1,
 	.r_min = 1000,
 	.r_max = 240000,
+	.decay = 100,
 };
 
 /* One picture, cut into packets of 1000 bytes with 28 bytes of headers. */
+static int packets(int bytes)
+{
+	return (bytes + 999) / 1000;
+}
+
 static double picture_bits(int bytes)
 {
-	return 8.0 * (bytes + 28 * ((bytes + 999) / 1000));
+	return 8.0 * (bytes + 28 * packets(bytes));
 }
 
 /* Frames, headers and a rate change in the middle of a group. */
@@ -40,6 +46,8 @@ static void test_frames(enum ra_domain domain)
 {
 	static const int intra[4] = {6200, 11000, 13500, 8000};
 	static const int inter[4][2] = {{900, 25}, {1150, 40}, {2100, -30}, {1200, 10}};
+	static const double payload[4] = {17750, 26290, 34620, 21860};
+	static const double count[4] = {25, 33, 39, 30};
 	static const double R[4] = {147600, 217712, 285696, 181600};
 	static const double r_eff[4] = {240000, 240000, 193333.3333, 160000};
 	static const double X[4] = {147600, 217712, 290000, 240000};
@@ -69,18 +77,25 @@ static void test_frames(enum ra_domain domain)
 	near("X0", 0, st.x_bits, 180000, 0);
 	near("Q0", 0, st.q, domain == RA_STEP ? 16 : 34, 0);
 	for (int k = 0; k < 4; k++) {
+		int sum = 0, pkts = 0;
 		struct ra_group g;
 
 		for (int i = 0; i < 12; i++) {
+			int bytes = i ? inter[k][0] + inter[k][1] * i : intra[k];
+
+			sum += bytes;
+			pkts += packets(bytes);
 			if (k == 2 && i == 5)
 				ra_feedback(&st, &p, 160000);
-			ra_frame(&st, picture_bits(i ? inter[k][0] + inter[k][1] * i : intra[k]));
+			ra_frame(&st, picture_bits(bytes));
 			if (k == 0)
 				near("cumulative R", i, st.sent, sum0[i], 0);
 		}
 		if (!ra_group_complete(&st, &p))
 			near("complete", k, 0, 1, 0);
 		g = ra_group_end(&st, &p, ra_open_bits(&p, st.sent, st.q));
+		near("payload", k, sum, payload[k], 0);
+		near("packets", k, pkts, count[k], 0);
 		near("R", k, g.R, R[k], 0);
 		near("r'", k, g.r_eff, r_eff[k], 0.01);
 		near("b'", k, g.b_eff, 1.5 * r_eff[k], 0.01);
@@ -165,6 +180,59 @@ static void test_step(void)
 		if (k > 0 && k != 10 && k != 20)
 			near("step R", k, g.R, g.r_eff, 1e-6);
 	}
+}
+
+/* An allowance is kept within its limits, from wherever it comes. */
+static void test_limits(void)
+{
+	struct ra_params p = step_params;
+	struct ra_state st;
+
+	ra_init(&st, &p, 1e9);
+	near("start within the limits", 0, st.r_cur, p.r_max, 0);
+	ra_feedback(&st, &p, 1);
+	near("not below", 0, st.r_last, p.r_min, 0);
+	ra_feedback(&st, &p, 1e9);
+	near("not above", 0, st.r_last, p.r_max, 0);
+	ra_feedback_buffered(&st, &p, 1e9, 0);
+	near("not above, buffered", 0, st.buffered, p.r_max, 0);
+}
+
+/* Section 9.4: three reports while 0, 20 and 50 packets wait in a send buffer. */
+static void test_buffered(void)
+{
+	static const double rate[3] = {60000, 62000, 58000}, backlog[3] = {0, 20, 50};
+	struct ra_params p = step_params;
+	struct ra_state st;
+	struct ra_group g;
+
+	near("e^-0.5", 0, exp(-0.5), 0.60653, 5e-6);
+	ra_init(&st, &p, 60000);
+	for (int i = 0; i < 12; i++) {
+		if (i % 4 == 1) /* when they come does not matter */
+			ra_feedback_buffered(&st, &p, rate[i / 4], backlog[i / 4]);
+		ra_frame(&st, 5000);
+	}
+	g = ra_group_end(&st, &p, ra_open_bits(&p, st.sent, st.q));
+	near("rbar", 0, g.r_eff, 48646.69, 0.005);
+	near("b''", 0, g.b_eff, 1.5 * 48646.69, 0.01);
+	/* the 45000 of the start have leaked */
+	near("raw", 0, g.raw, 60000, 0);
+	near("X", 0, g.X, 60000, 0);
+	near("target: the newest", 0, g.r_t, 58000, 0);
+	/* one report alone, at that very exponent */
+	ra_feedback_buffered(&st, &p, 60000, 50);
+	for (int i = 0; i < 12; i++)
+		ra_frame(&st, 5000);
+	g = ra_group_end(&st, &p, ra_open_bits(&p, st.sent, st.q));
+	near("rbar of one", 1, g.r_eff, 60000 * 0.60653, 0.1);
+	near("X", 1, g.X, 1.5 * 60000 * 0.60653, 0.2);
+	near("raw", 1, g.raw, 60000 - 60000 * 0.60653 + 60000, 0.2);
+	/* without a report the newest rate holds */
+	for (int i = 0; i < 12; i++)
+		ra_frame(&st, 5000);
+	g = ra_group_end(&st, &p, ra_open_bits(&p, st.sent, st.q));
+	near("r' without reports", 2, g.r_eff, 60000, 0);
 }
 
 /* A plant whose exponent is not the model's, allowance halved. */
@@ -278,13 +346,14 @@ static void test_fit(void)
 static void test_band(double mean_c, double rho, bool live, double cuts, double want_mean,
 		      double want_dev)
 {
+	const int seed_count = cuts > 0 ? 400 : 20;
 	struct ra_params p = step_params;
-	double sum = 0, sq = 0;
+	double sum = 0, sq = 0, peaks = 0;
 	int n = 0;
 
 	p.rho = rho;
-	for (int seed = 1; seed <= (cuts > 0 ? 400 : 20); seed++) {
-		double z, next, level = 0;
+	for (int seed = 1; seed <= seed_count; seed++) {
+		double z, next, level = 0, peak = 0;
 		struct ra_state st;
 
 		rng = 0x9E3779B97F4A7C15ULL * seed;
@@ -308,14 +377,18 @@ static void test_band(double mean_c, double rho, bool live, double cuts, double 
 				near("invariant", k, 0, 1, 0);
 			if (k < 20)
 				continue;
+			peak = fmax(peak, g.R / 240000);
 			sum += g.R / 240000;
 			sq += g.R / 240000 * g.R / 240000;
 			n++;
 		}
+		peaks += peak / seed_count;
 	}
 	near("band mean", (int)(mean_c / 1e5), sum / n, want_mean, 0.03);
 	near("band deviation", (int)(mean_c / 1e5), sqrt(sq / n - sum / n * sum / n), want_dev,
 	     0.03);
+	if (cuts > 0 && live)
+		near("peak, mean of all seeds", 0, peaks, 7, 0.5);
 }
 
 /* Bits of a clip's groups at quantizer 1: scenes of heavy-tailed length. */
@@ -399,6 +472,8 @@ int main(void)
 	test_model(true);
 	test_model(false);
 	test_step();
+	test_limits();
+	test_buffered();
 	test_gamma();
 	test_band(0.8e6, 0.5, true, 0, 0.93, 0.18);
 	test_band(2.4e6, 0.5, true, 0, 1.00, 0.14);
