@@ -11,7 +11,6 @@ s sends, n may translate addresses, r has the queue (device rv), v receives.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import json
 import os
@@ -26,11 +25,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "streamer" / "tests"))
+import trial
+from trial import TOP, check, inside, run, within
+
+sys.path.insert(0, str(TOP / "streamer" / "tests"))
 from test_loopback import HEIGHT, WIDTH, write_clip  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
-TOP = HERE.parent.parent
 RIVAL = TOP / "testbed" / "rivals" / "webrtc"
 CLIP = Path("/run/tmp/clip.y4m")
 MASQUERADE = """
@@ -45,33 +46,6 @@ table ip filter {
 		ct state invalid counter name invalid drop; }
 }
 """
-
-passed = failed = 0
-
-
-def check(name: str, good: object, why: object = "") -> None:
-    global passed, failed
-    if good:
-        passed += 1
-        print(f"ok {name}", flush=True)
-    else:
-        failed += 1
-        print(f"not ok {name}: {why}", flush=True)
-
-
-def within(name: str, value: float, low: float, high: float) -> None:
-    check(f"{name} ({value:.6g})", low <= value <= high, f"got {value:.6g}, want {low:g}..{high:g}")
-
-
-def run(*cmd: str, stdin: str = "") -> str:
-    done = subprocess.run(cmd, capture_output=True, text=True, input=stdin)
-    if done.returncode:
-        raise SystemExit(f"{' '.join(cmd)}: status {done.returncode}: {done.stderr.strip()}")
-    return done.stdout
-
-
-def inside(host: str, *cmd: str, stdin: str = "") -> str:
-    return run("ip", "netns", "exec", host, *cmd, stdin=stdin)
 
 
 def link(a: str, b: str, number: int, delay: str = "") -> None:
@@ -511,28 +485,17 @@ GROUPS: dict[str, Callable[[Path], None]] = {
 }
 
 
-def main() -> int:
-    ap = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    ap.add_argument("--build", type=Path, default=TOP / "build", help="Meson build directory")
-    ap.add_argument("group", nargs="*", help=f"only these: {', '.join(GROUPS)}")
-    args = ap.parse_args()
-    unknown = set(args.group) - set(GROUPS)
-    if unknown:
-        ap.error(f"no group {', '.join(sorted(unknown))}; there are {', '.join(GROUPS)}")
-    build = (TOP / args.build).resolve()
-    modules = Path(os.environ["PAQM_KO_DIR"])
-    for module in ("paqm_feedback.ko", "sch_paqm.ko"):
-        run("insmod", str(modules / module))
+def prepare() -> None:
     network()
     write_clip(CLIP)
-    for name, group in GROUPS.items():
-        if not args.group or name in args.group:
-            print(f"# {name}", flush=True)
-            group(build)
+
+
+def finish() -> None:
     inside("r", "tc", "qdisc", "del", "dev", "rv", "root")
-    run("rmmod", "sch_paqm", "paqm_feedback")
-    print(f"{passed} passed, {failed} failed")
-    return failed != 0
+
+
+def main() -> int:
+    return trial.run_groups(__doc__, GROUPS, prepare, finish)
 
 
 if __name__ == "__main__":

@@ -9,9 +9,6 @@ path; the reports or the messages do not come through. Real qdiscs, real paqmd, 
 
 from __future__ import annotations
 
-import argparse
-import os
-import random
 import sys
 import time
 from collections.abc import Callable
@@ -20,22 +17,12 @@ from pathlib import Path
 TOP = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(TOP / "kernel" / "lab-tests"))
 import carriers  # noqa: E402
-from carriers import Stream, check, inside, run, within  # noqa: E402
+import trial  # noqa: E402
+from carriers import Stream  # noqa: E402
 from test_loopback import HEIGHT, WIDTH  # noqa: E402
+from trial import check, inside, within  # noqa: E402
 
-PICTURES = 48
 Series = list[tuple[float, float]]
-
-
-def write_noise(path: Path) -> None:
-    """Pictures of which no two are alike: the encoder uses whatever rate it gets."""
-    dice = random.Random(1)
-    shades = bytes(96 + (value & 63) for value in range(256))
-    chroma = bytes([128]) * (WIDTH * HEIGHT // 2)
-    with path.open("wb") as file:
-        file.write(f"YUV4MPEG2 W{WIDTH} H{HEIGHT} F24:1 Ip C420jpeg\n".encode())
-        for _ in range(PICTURES):
-            file.write(b"FRAME\n" + dice.randbytes(WIDTH * HEIGHT).translate(shades) + chroma)
 
 
 def plain(rate: str) -> None:
@@ -194,28 +181,14 @@ GROUPS: dict[str, Callable[[Path], None]] = {
 }
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--build", type=Path, default=TOP / "build", help="Meson build directory")
-    parser.add_argument("group", nargs="*", help=f"only these: {', '.join(GROUPS)}")
-    args = parser.parse_args()
-    unknown = set(args.group) - set(GROUPS)
-    if unknown:
-        parser.error(f"no group {', '.join(sorted(unknown))}; there are {', '.join(GROUPS)}")
-    build = (TOP / args.build).resolve()
-    modules = Path(os.environ["PAQM_KO_DIR"])
-    for module in ("paqm_feedback.ko", "sch_paqm.ko"):
-        run("insmod", str(modules / module))
+def prepare() -> None:
     carriers.network()
-    write_noise(carriers.CLIP)
-    for name, group in GROUPS.items():
-        if not args.group or name in args.group:
-            print(f"# {name}", flush=True)
-            group(build)
-    inside("r", "tc", "qdisc", "del", "dev", "rv", "root")
-    run("rmmod", "sch_paqm", "paqm_feedback")
-    print(f"{carriers.passed} passed, {carriers.failed} failed")
-    return carriers.failed != 0
+    shades = bytes(96 + (value & 63) for value in range(256))
+    trial.write_noise(carriers.CLIP, WIDTH, HEIGHT, shades)
+
+
+def main() -> int:
+    return trial.run_groups(__doc__, GROUPS, prepare, carriers.finish)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ one of 350 kbit/s and returns; its router tells it.
 from __future__ import annotations
 
 import argparse
-import os
 import random
 import subprocess
 import sys
@@ -20,6 +19,7 @@ from statistics import mean, median
 TOP = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "kernel" / "lab-tests"))
 import carriers  # noqa: E402
+import trial  # noqa: E402
 
 ENCODERS = ("paqmh264enc", "x264enc", "openh264enc", "vp8enc", "vp9enc")
 HIGH, LOW = 700, 350  # kbit/s
@@ -52,28 +52,29 @@ def follow(build: Path, encoder: str) -> None:
     begin = stream.begin
     for step, rate in zip(STEPS, (LOW, HIGH), strict=True):
         time.sleep(max(0.0, begin + step - time.time()))
-        carriers.inside("r", "tc", "qdisc", "change", "dev", "rv", "root", "handle", "1:", "paqm",
+        trial.inside("r", "tc", "qdisc", "change", "dev", "rv", "root", "handle", "1:", "paqm",
                         "bandwidth", f"{rate}kbit")
     time.sleep(begin + SECONDS + 2 - time.time())
     stream.finish()
     captured = {row["rtp_ts"]: int(row["t_ns"]) for row in stream.rows("send", "frames.csv")}
     decoded = stream.rows("recv", "decoded.csv")
     late = median((int(row["t_ns"]) - captured[row["rtp_ts"]]) / 1e6 for row in decoded)
-    carriers.within(f"{encoder}: median age of a picture when it is decoded, ms", late, 10,
+    trial.within(f"{encoder}: median age of a picture when it is decoded, ms", late, 10,
                     60 if encoder == ENCODERS[0] else 200)
     # Only our own encoder keeps every picture within what the bottleneck can take.
-    carriers.within(f"{encoder}: pictures decoded of those sent",
+    trial.within(f"{encoder}: pictures decoded of those sent",
                     len(decoded) / len(captured),
                     1 if encoder == ENCODERS[0] else 0.9, 1)
     told = stream.rows("send", "feedback.csv")
     for first, last, limit in ((0.0, STEPS[0], HIGH), (*STEPS, LOW), (STEPS[1], SECONDS, HIGH)):
         rates = [float(row["rate_bps"]) for row in told
                  if begin + first + SETTLED < int(row["t_ns"]) / 1e9 < begin + last]
-        carriers.within(f"{encoder}: told at {limit} kbit/s", mean(rates) / 1000, 0.6 * limit,
+        trial.within(f"{encoder}: told at {limit} kbit/s", mean(rates) / 1000, 0.6 * limit,
                         limit)
         share = stream.received(first + SETTLED, last) / mean(rates)
-        # what encoders of others leave unused after a fall is up to their own control: 0.71 to 1
-        carriers.within(f"{encoder}: sent of what it was told at {limit} kbit/s", share,
+        # Who sends more than he was told loses packets, doubts the advice and then goes by the net,
+        # from 0.85 of it on (streamer/control/auto.c): encoders of others, now and then.
+        trial.within(f"{encoder}: sent of what it was told at {limit} kbit/s", share,
                         0.8 if encoder == ENCODERS[0] else 0.65, 1.05)
 
 
@@ -83,9 +84,7 @@ def main() -> int:
     ap.add_argument("encoder", nargs="*", help=f"only these of {', '.join(ENCODERS)}")
     args = ap.parse_args()
     build = (TOP / args.build).resolve()
-    modules = Path(os.environ["PAQM_KO_DIR"])
-    for module in ("paqm_feedback.ko", "sch_paqm.ko"):
-        carriers.run("insmod", str(modules / module))
+    trial.load_modules()
     carriers.network()
     write_noise(carriers.CLIP)
     for encoder in args.encoder or ENCODERS:
@@ -94,10 +93,9 @@ def main() -> int:
             print(f"not installed: {encoder}")
             continue
         follow(build, encoder)
-    carriers.inside("r", "tc", "qdisc", "del", "dev", "rv", "root")
-    carriers.run("rmmod", "sch_paqm", "paqm_feedback")
-    print(f"{carriers.passed} passed, {carriers.failed} failed")
-    return carriers.failed != 0
+    carriers.finish()
+    trial.unload_modules()
+    return trial.summary()
 
 
 if __name__ == "__main__":

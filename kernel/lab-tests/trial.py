@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What tests in a lab guest share that are written in Python: checks, commands, modules, groups.
+
+Prints `ok NAME` or `not ok NAME: why`, and `N passed, N failed` at the end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parents[2]
+MODULES = ("paqm_feedback", "sch_paqm")
+
+passed = failed = 0
+
+
+def check(name: str, good: object, why: object = "") -> None:
+    global passed, failed
+    if good:
+        passed += 1
+        print(f"ok {name}", flush=True)
+    else:
+        failed += 1
+        print(f"not ok {name}: {why}", flush=True)
+
+
+def within(name: str, value: float, low: float, high: float) -> None:
+    check(
+        f"{name} ({value:.6g})",
+        low <= value <= high,
+        f"got {value:.6g}, want {low:g}..{high:g}",
+    )
+
+
+def run(*cmd: str, stdin: str = "") -> str:
+    """Output of a command, which must succeed."""
+    done = subprocess.run(cmd, capture_output=True, text=True, input=stdin)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(cmd)}: status {done.returncode}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def inside(host: str, *cmd: str, stdin: str = "") -> str:
+    """The same in a network namespace."""
+    return run("ip", "netns", "exec", host, *cmd, stdin=stdin)
+
+
+def load_modules() -> None:
+    for module in MODULES:
+        run("insmod", f"{os.environ['PAQM_KO_DIR']}/{module}.ko")
+
+
+def unload_modules() -> None:
+    run("rmmod", *reversed(MODULES))
+
+
+def summary() -> int:
+    """Says how it went; the exit status."""
+    print(f"{passed} passed, {failed} failed")
+    return failed != 0
+
+
+def write_noise(path: Path, width: int, height: int, shades: bytes) -> None:
+    """48 pictures of 256 @shades, no two alike: they fill whatever rate they are given."""
+    dice = random.Random(1)
+    chroma = bytes([128]) * (width * height // 2)
+    with path.open("wb") as file:
+        file.write(f"YUV4MPEG2 W{width} H{height} F24:1 Ip C420jpeg\n".encode())
+        for _ in range(48):
+            file.write(b"FRAME\n" + dice.randbytes(width * height).translate(shades) + chroma)
+
+
+def run_groups(
+    description: str | None,
+    groups: dict[str, Callable[[Path], None]],
+    prepare: Callable[[], None],
+    finish: Callable[[], None],
+) -> int:
+    """Command line of a test in groups: those named, or all. Each is given the build directory."""
+    parser = argparse.ArgumentParser(description=(description or "").partition("\n")[0])
+    parser.add_argument("--build", type=Path, default=TOP / "build", help="Meson build directory")
+    parser.add_argument("group", nargs="*", help=f"only these: {', '.join(groups)}")
+    args = parser.parse_args()
+    unknown = set(args.group) - set(groups)
+    if unknown:
+        parser.error(f"no group {', '.join(sorted(unknown))}; there are {', '.join(groups)}")
+    load_modules()
+    prepare()
+    for name, group in groups.items():
+        if not args.group or name in args.group:
+            print(f"# {name}", flush=True)
+            group((TOP / args.build).resolve())
+    finish()
+    unload_modules()
+    return summary()
