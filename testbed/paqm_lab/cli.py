@@ -93,9 +93,7 @@ def _report(args: argparse.Namespace) -> int:
 
 
 def _kernel(args: argparse.Namespace) -> int:
-    for variant in args.variant or ["lab"]:
-        built = kernel.ensure(variant, say, args.kernel)
-        print(built.binary)
+    print(kernel.ensure(args.variant, say, args.kernel).binary)
     return 0
 
 
@@ -156,7 +154,7 @@ def parser() -> argparse.ArgumentParser:
     run_in.set_defaults(function=_exec)
 
     build = commands.add_parser("kernel", help="fetch and build the lab's kernels")
-    build.add_argument("variant", nargs="*", choices=sorted(kernel.FRAGMENTS), metavar="lab|debug")
+    build.add_argument("variant", nargs="?", choices=sorted(kernel.FRAGMENTS), default="lab")
     build.add_argument("--kernel", metavar="X.Y", help="Debian's kernel of that release")
     build.set_defaults(function=_kernel)
     return top
