@@ -20,6 +20,11 @@
 #include "paqm_trace.h"
 
 #define PAQM_EVENT_GAP_NS (50 * NSEC_PER_MSEC) /* at most one event round in this time */
+/*
+ * The elastic class has gone when so long nothing of it has come. One flow may pause for longer
+ * (PAQM_FLOW_ACTIVE_MS); when all do, the link stands half empty.
+ */
+#define PAQM_SILENT_MS 250
 #define PAQM_WALK_SHARE 20 /* walks over the flow table take at most so little of a CPU: 5 % */
 #define PAQM_WALK_GAP_MAX_NS (2 * NSEC_PER_SEC) /* a walk may have been held up once */
 #define PAQM_SHARE_FLOOR_Q16 (PAQM_Q16_ONE / 20) /* neither class is ever starved */
@@ -334,10 +339,10 @@ static void paqm_set_marks(struct paqm_sched_data *q, u64 now)
 }
 
 /*
- * The fair rate by the law in force. @event: something changed; @step: a whole period
- * was measured, without which the published laws and relative values hold.
+ * The fair rate by the law in force. @event: something changed, and no whole period was
+ * measured, without which the published laws and relative values hold.
  */
-static void paqm_solve(struct paqm_sched_data *q, u32 n_out, bool event, bool step)
+static void paqm_solve(struct paqm_sched_data *q, u32 n_out, bool event)
 {
 	struct paqm_outer_params p = {
 		.alpha_q24 = q->cfg.alpha,
@@ -362,7 +367,7 @@ static void paqm_solve(struct paqm_sched_data *q, u32 n_out, bool event, bool st
 	};
 	u64 cap;
 
-	if (step)
+	if (!event)
 		q->ecf_out = paqm_ecf_step(&q->ecf, &p, &in);
 	else
 		q->ecf_out = (struct paqm_ecf_out){ PAQM_ECF_HOLD, PAQM_F32_ONE, 0 };
@@ -374,7 +379,7 @@ static void paqm_solve(struct paqm_sched_data *q, u32 n_out, bool event, bool st
 			paqm_erf_init(&q->erf, paqm_div64(ceiling, q->n_media), ceiling);
 		if (!q->n_media)
 			q->erf = (struct paqm_erf_vars){};
-		else if (step)
+		else if (!event)
 			q->fair = paqm_erf_step(&q->erf, &p, &in);
 		else
 			q->fair = q->erf.rate_q24 >> 24;
@@ -400,6 +405,22 @@ static void paqm_solve(struct paqm_sched_data *q, u32 n_out, bool event, bool st
 						      ceiling));
 }
 
+/* ms until the elastic class has been silent for long; 0: it has been, and none of it waits. */
+static u32 paqm_heard(const struct paqm_sched_data *q, u64 now)
+{
+	/* a far sender's window comes once in a round trip */
+	u32 longest = clamp_t(u32, q->rtt_us / USEC_PER_MSEC + 100, PAQM_SILENT_MS,
+			      PAQM_FLOW_ACTIVE_MS);
+	s32 age = (s32)(paqm_flow_clock(now) - READ_ONCE(q->elastic_last));
+	u32 silent = paqm_flow_ms(max(age, 0)); /* a packet may have come after @now */
+	u32 qlen, backlog;
+
+	paqm_level(q, PAQM_ELASTIC, &qlen, &backlog);
+	if (qlen)
+		return PAQM_SILENT_MS;
+	return silent < longest ? longest - silent : 0;
+}
+
 /* One notice round. @events: causes, 0 at the end of a period. */
 static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events)
 {
@@ -422,6 +443,7 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events)
 	 */
 	bool restart = !events || (maxmin && !q->cfg.gop);
 	u32 n_out, ev, qlen, backlog;
+	bool heard = paqm_heard(q, now);
 
 	if (q->fb)
 		paqm_fb_rtt(q->fb, &q->rtt);
@@ -438,14 +460,14 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events)
 	q->top = q->census.top;
 	spin_unlock(&q->top_lock);
 	q->n_media = q->census.media;
-	q->n_elastic = q->census.elastic;
+	q->n_elastic = heard ? q->census.elastic : 0;
 	paqm_level(q, PAQM_ELASTIC, &qlen, &backlog);
 	/* only mice, but more than a trickle: they count as one flow */
-	if (!q->n_elastic &&
+	if (heard && !q->n_elastic &&
 	    (q->elastic_rate > paqm_mul_q24(q->capacity, PAQM_ELASTIC_FLOOR_Q24) ||
 	     backlog > 10 * psched_mtu(qdisc_dev(q->sch))))
 		q->n_elastic = 1;
-	if (w.window_ns >= PAQM_WINDOW_MIN_NS && !q->elastic_rate)
+	if (!heard || (w.window_ns >= PAQM_WINDOW_MIN_NS && !q->elastic_rate))
 		WRITE_ONCE(q->elastic_awake, false);
 	new = paqm_split(q);
 	if (abs((s32)(new - old)) > PAQM_SPLIT_EVENT_Q16)
@@ -462,7 +484,7 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events)
 
 	paqm_derive_queues(q);
 	n_out = q->overload_bytes / 2;
-	paqm_solve(q, n_out, events, maxmin ? !events : restart);
+	paqm_solve(q, n_out, events);
 	paqm_publish(q);
 	paqm_transfer(q, now);
 
@@ -483,8 +505,14 @@ static void paqm_outer_work(struct work_struct *work)
 		container_of(to_delayed_work(work), struct paqm_sched_data, outer_work);
 	u64 now = ktime_get_ns(), skip, period, gap, next;
 	unsigned long events;
+	u32 heard = 0;
 
 	mutex_lock(&q->ctl_lock);
+	if (q->n_elastic) {
+		heard = paqm_heard(q, now);
+		if (!heard)
+			paqm_raise(q, PAQM_EV_SPLIT);
+	}
 	/* a table of a million flows takes a while to walk: the less often */
 	gap = clamp_t(u64, q->walk_ns * PAQM_WALK_SHARE, PAQM_EVENT_GAP_NS, PAQM_WALK_GAP_MAX_NS);
 	period = max_t(u64, q->period_us * (u64)NSEC_PER_USEC, gap);
@@ -499,6 +527,8 @@ static void paqm_outer_work(struct work_struct *work)
 		paqm_set_marks(q, now);
 	}
 	next = q->round_stamp + (q->mark_stamp ? period : skip);
+	if (q->n_elastic)
+		next = min(next, now + (heard ?: PAQM_SILENT_MS) * NSEC_PER_MSEC);
 	if (READ_ONCE(q->events))
 		next = min(next, q->event_stamp + gap);
 	if (READ_ONCE(q->awake))

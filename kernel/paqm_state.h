@@ -105,7 +105,8 @@ struct paqm_sched_data {
 	u32 stamped[4]; /* packets by enum paqm_stamp */
 	bool overloaded;
 	bool awake; /* timer and outer loop run */
-	bool elastic_awake; /* elastic traffic within the last period */
+	bool elastic_awake; /* its next packet is no event */
+	u32 elastic_last; /* when the last elastic packet came, paqm_flow_clock() */
 	bool stalled; /* the child held back all there was: no credit for the shaper */
 	u64 idle_since;
 	u64 idle_ns;

@@ -399,10 +399,13 @@ static __always_inline int paqm_put(struct sk_buff *skb, struct Qdisc *sch, enum
 	WRITE_ONCE(queue->load, queue->load + wire);
 	if (unlikely(q->link_counts))
 		WRITE_ONCE(queue->framing, queue->framing + wire - len);
-	if (class == PAQM_ELASTIC)
+	if (class == PAQM_ELASTIC) {
+		WRITE_ONCE(q->elastic_last, paqm_flow_clock(now));
 		child = rcu_dereference_bh(q->child);
-	else if (flow && unlikely(flow->round != (u16)q->round) && paqm_notice_owed(q, flow, now))
+	} else if (flow && unlikely(flow->round != (u16)q->round) &&
+		   paqm_notice_owed(q, flow, now)) {
 		paqm_notice(q, flow, skb, now);
+	}
 	if (unlikely((u64)sch->qstats.backlog + len > q->calm || q->memory > q->memory_limit) &&
 	    !paqm_has_room(sch, class, child, len, now))
 		return paqm_drop(skb, sch, to_free, class, &queue->st.drop_tail, PAQM_DROP_TAIL);

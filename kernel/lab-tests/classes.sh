@@ -134,6 +134,23 @@ within "sent 400 ms after the first could leave, bytes" \
 wait $e
 $tc qdisc del dev a0 root
 
+echo "# the elastic class is counted for a quarter of a second after its last packet"
+$tc qdisc replace dev a0 root handle 1: paqm bandwidth 10mbit
+blast --kind rtp --port 9000 --rate 2e6 --size 1000 --seconds 5 &
+m=$!
+sleep 1
+blast --kind quic --port 8000 --rate 6e6 --size 1000 --seconds 2
+sleep 0.2
+within "flows of an elastic class silent for 0.2 s" "$(top_of .elastic.flows)" 1 1
+sleep 0.1
+within "the same after 0.3 s" "$(top_of .elastic.flows)" 0 0
+before=$(top_of .event_split_rounds)
+blast --kind quic --port 8000 --rate 6e6 --size 1000 --seconds 0.1
+within "flows of one that is back for 0.1 s" "$(top_of .elastic.flows)" 1 1
+within "event rounds by its return" "$(($(top_of .event_split_rounds) - before))" 1 2
+wait $m
+$tc qdisc del dev a0 root
+
 echo "# changing and deleting the child while it is full"
 $tc qdisc replace dev a0 root handle 1: paqm bandwidth 2mbit
 both 12 &
