@@ -20,9 +20,11 @@ struct inbound {
 	gulong handlers[3];
 	guint n_handlers;
 
-	GMutex lock; /* of what follows: signals come from streaming threads */
+	GMutex lock;	     /* of what follows: signals come from streaming threads */
+	GHashTable *buffers; /* by SSRC */
 	GstElement *buffer, *corrector;
 	struct playout playout;
+	struct inbound_stats before; /* of streams that were before */
 };
 
 static GstElement *on_aux_receiver(GstElement *bin, guint session, gpointer data)
@@ -68,7 +70,6 @@ static void on_buffer(GstElement *bin, GstElement *buffer, guint session, guint 
 	struct inbound *in = data;
 
 	(void)bin;
-	(void)ssrc;
 	if (session != in->session)
 		return;
 	if (in->p.rtx)
@@ -81,6 +82,7 @@ static void on_buffer(GstElement *bin, GstElement *buffer, guint session, guint 
 	/* The first is the stream's; retransmissions have gone into it before. */
 	if (!in->buffer)
 		in->buffer = gst_object_ref(buffer);
+	g_hash_table_replace(in->buffers, GUINT_TO_POINTER(ssrc), gst_object_ref(buffer));
 	g_object_set(buffer, "latency", (guint)(in->playout.wait * 1000 + 0.5), NULL);
 	g_mutex_unlock(&in->lock);
 }
@@ -134,6 +136,7 @@ struct inbound *inbound_new(GstElement *bin, guint session, const struct inbound
 	in->p = *p;
 	in->session = session;
 	in->bin = gst_object_ref(bin);
+	in->buffers = g_hash_table_new_full(NULL, NULL, NULL, gst_object_unref);
 	g_mutex_init(&in->lock);
 	playout_begin(&in->playout, VIDEO_CLOCK, p->wait_min / 1e3, p->wait_max / 1e3,
 		      p->wait / 1e3);
@@ -175,7 +178,30 @@ static gboolean buffer_stats(struct inbound *in, struct inbound_stats *st, guint
 	gst_structure_get_uint64(s, "rtx-success-count", &st->resent);
 	gst_structure_get_uint64(s, "rtx-rtt", rtx_rtt);
 	gst_structure_free(s);
+	st->lost += in->before.lost;
+	st->late += in->before.late;
+	st->asked += in->before.asked;
+	st->resent += in->before.resent;
 	return TRUE;
+}
+
+void inbound_take(struct inbound *in, guint32 ssrc)
+{
+	struct inbound_stats st = {0};
+	GstElement *buffer;
+	guint64 rtx_rtt;
+
+	g_mutex_lock(&in->lock);
+	buffer = g_hash_table_lookup(in->buffers, GUINT_TO_POINTER(ssrc));
+	if (buffer && buffer != in->buffer) {
+		buffer_stats(in, &st, &rtx_rtt);
+		in->before = st;
+		gst_object_replace((GstObject **)&in->buffer, GST_OBJECT(buffer));
+		playout_begin(&in->playout, VIDEO_CLOCK, in->p.wait_min / 1e3, in->p.wait_max / 1e3,
+			      in->playout.wait);
+		g_object_set(buffer, "latency", (guint)(in->playout.wait * 1000 + 0.5), NULL);
+	}
+	g_mutex_unlock(&in->lock);
 }
 
 guint inbound_tick(struct inbound *in, FILE *log)
@@ -226,6 +252,7 @@ void inbound_free(struct inbound *in)
 	gst_clear_object(&in->bin);
 	gst_clear_object(&in->buffer);
 	gst_clear_object(&in->corrector);
+	g_hash_table_unref(in->buffers);
 	g_mutex_clear(&in->lock);
 	g_free(in);
 }

@@ -41,6 +41,9 @@ struct inbound *inbound_new(GstElement *bin, guint session, const struct inbound
  */
 void inbound_correct(struct inbound *in, GstElement *corrector);
 
+/* Another stream is the one from now on. */
+void inbound_take(struct inbound *in, guint32 ssrc);
+
 /* Any one thread: a packet of the stream came, or a retransmitted one. */
 void inbound_packet(struct inbound *in, guint32 rtp_ts);
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * paqm-streamer recv: udpsrc -> rtpbin -> rtph264depay -> avdec_h264 -> y4m, or
- * what another payload type wants in their place (adaptor.c).
- * Every RTP packet is logged as it arrives, every decoded picture as it comes
- * out of the decoder. Receiver reports go back on the RTCP port, and with them what
- * routers have written into the stream.
+ * what another payload type wants in their place (adaptor.c). Of several streams
+ * one is played (streams.c). Every RTP packet of it is logged as it arrives, every
+ * decoded picture as it comes out of the decoder. Receiver reports go back on the RTCP port, and
+ * with them what routers have written into the stream.
  */
 #include <errno.h>
 #include <gio/gio.h>
@@ -26,6 +26,7 @@
 #include "streamer/repair.h"
 #include "streamer/returns.h"
 #include "streamer/size.h"
+#include "streamer/streams.h"
 #include "streamer/train.h"
 #include "streamer/weave.h"
 #include "streamer/xr.h"
@@ -44,7 +45,9 @@ struct receiver {
 	GInetSocketAddress *local;
 	GSocket *rtp, *rtcp;
 	GMainLoop *main;
-	GstElement *pipeline, *inlet;
+	GstElement *pipeline;
+	struct streams *streams;
+	GstElement *decoder; /* of the stream that is played; NULL: none yet, or weave's */
 	int status;
 	GMutex lock;
 	GSocketAddress *peer; /* where reports go; NULL until something came */
@@ -70,8 +73,7 @@ struct receiver {
 	/* jitter buffer thread */
 	guint64 rtp_ext; /* extended RTP time stamp */
 	gboolean have_ext;
-	/* decoder thread */
-	guint pictures;
+	gint pictures; /* atomic; the decoder's thread counts */
 	struct size size;
 };
 
@@ -108,17 +110,27 @@ static GstPadProbeReturn on_packet(GstPad *pad, GstPadProbeInfo *info, gpointer 
 	GstBuffer *buf = GST_PAD_PROBE_INFO_BUFFER(info);
 	GstRTPBuffer rtp = GST_RTP_BUFFER_INIT;
 	struct receiver *r = data;
-	bool probe = false, begins, due;
+	bool probe = false, begins, due = false;
+	GstNetAddressMeta *meta;
+	gboolean ours = TRUE;
 	GstMapInfo map;
 
 	(void)pad;
 	if (!gst_buffer_map(buf, &map, GST_MAP_READ))
 		return GST_PAD_PROBE_OK;
-	if (map.size >= 12 && map.data[0] >> 6 == 2 && (map.data[1] & 0x7f) == VIDEO_PT)
-		r->media_ssrc = paqm_get32(map.data + 8);
+	if (map.size >= 12 && map.data[0] >> 6 == 2 && (map.data[1] & 0x7f) != RTX_PT) {
+		meta = gst_buffer_get_net_address_meta(buf);
+		ours = streams_heard(r->streams, paqm_get32(map.data + 8),
+				     meta ? meta->addr : NULL);
+		if (ours && (map.data[1] & 0x7f) == VIDEO_PT)
+			r->media_ssrc = paqm_get32(map.data + 8);
+	}
 	begins = !r->srtp_key && train_is(map.data, map.size);
-	due = returns_see(&r->returns, map.data, map.size, (guint64)monotonic_ns(), &probe);
+	if (ours)
+		due = returns_see(&r->returns, map.data, map.size, (guint64)monotonic_ns(), &probe);
 	gst_buffer_unmap(buf, &map);
+	if (!ours) /* rtpbin has to know of it, nobody else */
+		return begins ? GST_PAD_PROBE_DROP : GST_PAD_PROBE_OK;
 	guess_peer(r, buf);
 	if (due)
 		return_rate(r);
@@ -154,14 +166,17 @@ static GstPadProbeReturn on_packet(GstPad *pad, GstPadProbeInfo *info, gpointer 
 	return GST_PAD_PROBE_OK;
 }
 
-/* Reports go to wherever the sender's come from. */
+/* Reports go to wherever those of the stream's sender come from. */
 static GstPadProbeReturn on_rtcp(GstPad *pad, GstPadProbeInfo *info, gpointer data)
 {
-	GstNetAddressMeta *meta = gst_buffer_get_net_address_meta(GST_PAD_PROBE_INFO_BUFFER(info));
+	GstBuffer *buf = GST_PAD_PROBE_INFO_BUFFER(info);
+	GstNetAddressMeta *meta = gst_buffer_get_net_address_meta(buf);
 	struct receiver *r = data;
+	guint8 head[8];
 
 	(void)pad;
-	if (meta) {
+	if (meta && gst_buffer_extract(buf, 0, head, sizeof(head)) == sizeof(head) &&
+	    streams_ours(r->streams, paqm_get32(head + 4))) {
 		g_mutex_lock(&r->lock);
 		g_set_object(&r->peer, meta->addr);
 		g_mutex_unlock(&r->lock);
@@ -215,8 +230,8 @@ static GstPadProbeReturn on_depay(GstPad *pad, GstPadProbeInfo *info, gpointer d
 		gst_rtp_buffer_unmap(&rtp);
 		return GST_PAD_PROBE_DROP;
 	}
-	if (!r->have_ext)
-		r->rtp_ext = (1ULL << 32) | gst_rtp_buffer_get_timestamp(&rtp);
+	if (!r->have_ext) /* of another stream: time goes on forward */
+		r->rtp_ext = ((r->rtp_ext >> 32) + 1) << 32 | gst_rtp_buffer_get_timestamp(&rtp);
 	else
 		gst_rtp_buffer_ext_timestamp(&r->rtp_ext, gst_rtp_buffer_get_timestamp(&rtp));
 	r->have_ext = TRUE;
@@ -260,11 +275,11 @@ static gboolean show(struct receiver *r, GstSample *sample)
 	GstClockTime pts = GST_BUFFER_PTS(gst_sample_get_buffer(sample));
 
 	if (r->decoded_csv)
-		fprintf(r->decoded_csv, "%u,%u,%" G_GINT64_FORMAT ",%d,%d\n", r->pictures,
+		fprintf(r->decoded_csv, "%d,%u,%" G_GINT64_FORMAT ",%d,%d\n", r->pictures,
 			(guint32)gst_util_uint64_scale_round(pts, 90000, GST_SECOND), realtime_ns(),
 			r->size.width, r->size.height);
 	if (!r->y4m || write_picture(r, sample)) {
-		r->pictures++;
+		g_atomic_int_inc(&r->pictures);
 		return TRUE;
 	}
 	GST_ELEMENT_ERROR(r->pipeline, RESOURCE, WRITE,
@@ -310,14 +325,23 @@ static GstCaps *on_pt_map(GstElement *bin, guint session, guint pt, gpointer dat
 }
 
 /* Packets go to what decodes them, by way of what corrects them. */
-static void enter(struct receiver *r, GstElement *decoder)
+static GstElement *before_decoder(struct receiver *r)
 {
-	r->inlet = r->fec ? part_of(r->pipeline, "corrector") : decoder;
-	if (r->fec)
-		gst_element_link(r->inlet, decoder);
+	return r->fec ? part_of(r->pipeline, "corrector") : streams_outlet(r->streams);
 }
 
-/* Network thread: what decodes a coding, before the pictures' common way. */
+/* The one before has seen another stream: what it refers to is not there. */
+static void remove_decoder(struct receiver *r)
+{
+	if (!r->decoder)
+		return;
+	gst_element_unlink(before_decoder(r), r->decoder);
+	gst_element_set_state(r->decoder, GST_STATE_NULL);
+	gst_bin_remove(GST_BIN(r->pipeline), r->decoder);
+	r->have_ext = FALSE;
+}
+
+/* What decodes a coding, before the pictures' common way. */
 static gboolean build_decoder(struct receiver *r, const struct codec *codec)
 {
 	char *text = g_strdup_printf("%s name=depay request-keyframe=true ! %s name=dec",
@@ -327,8 +351,7 @@ static gboolean build_decoder(struct receiver *r, const struct codec *codec)
 
 	if (r->weave) {
 		g_free(text);
-		enter(r, weave_inlet(r->weave));
-		return TRUE;
+		return gst_element_link(before_decoder(r), weave_inlet(r->weave));
 	}
 	in = gst_parse_bin_from_description_full(text, TRUE, NULL, GST_PARSE_FLAG_FATAL_ERRORS,
 						 &error);
@@ -340,12 +363,39 @@ static gboolean build_decoder(struct receiver *r, const struct codec *codec)
 		g_error_free(error);
 		return FALSE;
 	}
+	remove_decoder(r);
+	r->decoder = in;
 	gst_bin_add(GST_BIN(r->pipeline), in);
-	part_probe(part_of(r->pipeline, "depay"), "sink", on_depay, r);
-	size_keep(&r->size, part_of(r->pipeline, "dec"), part_of(r->pipeline, "size"));
+	part_probe(part_of(in, "depay"), "sink", on_depay, r);
+	size_keep(&r->size, part_of(in, "dec"), part_of(r->pipeline, "size"));
 	gst_element_link(in, part_of(r->pipeline, "pictures"));
 	gst_element_sync_state_with_parent(in);
-	enter(r, in);
+	return gst_element_link(before_decoder(r), in);
+}
+
+/* Reports are about the stream that plays now, and go to its sender. */
+static void follow(struct receiver *r)
+{
+	GSocketAddress *from;
+
+	inbound_take(r->inbound, streams_now(r->streams, &from));
+	g_mutex_lock(&r->lock);
+	g_clear_object(&r->peer);
+	if (from && G_IS_INET_SOCKET_ADDRESS(from))
+		r->peer = address_with_port(G_INET_SOCKET_ADDRESS(from), 1);
+	r->window = (struct xr_window){0};
+	g_mutex_unlock(&r->lock);
+	g_clear_object(&from);
+}
+
+static gboolean on_take(guint pt, gboolean first, gpointer data)
+{
+	struct receiver *r = data;
+
+	if ((first || !r->weave) && !build_decoder(r, codec_of_payload(pt)))
+		return FALSE;
+	if (!first)
+		follow(r);
 	return TRUE;
 }
 
@@ -364,34 +414,20 @@ static void ignore(struct receiver *r, GstPad *pad)
 
 static void on_pad_added(GstElement *bin, GstPad *pad, gpointer data)
 {
-	const struct codec *codec;
 	guint session, ssrc, pt;
 	struct receiver *r = data;
-	GstPad *sink;
 
 	(void)bin;
 	if (sscanf(GST_PAD_NAME(pad), "recv_rtp_src_%u_%u_%u", &session, &ssrc, &pt) != 3)
 		return;
 	/* parts of H.264 pictures; with correction rtpbin does not look at payload types */
-	codec = codec_of_payload(r->interlace || r->fec ? VIDEO_PT : pt);
-	if (!codec || r->inlet) {
-		/* With both, reports on retransmissions bring a pad without packets. */
-		if (!r->rtx || !r->fec)
-			g_printerr(codec ? "paqm-streamer: a second stream arrives on this port; "
-					   "ignored\n"
-					 : "paqm-streamer: a stream of an unknown payload type; "
-					   "ignored\n");
-		ignore(r, pad);
+	if (r->interlace || r->fec)
+		pt = VIDEO_PT;
+	if (!codec_of_payload(pt))
+		g_printerr("paqm-streamer: a stream of an unknown payload type; ignored\n");
+	else if (streams_add(r->streams, pad, ssrc, pt))
 		return;
-	}
-	if (!build_decoder(r, codec)) {
-		ignore(r, pad);
-		return;
-	}
-	sink = gst_element_get_static_pad(r->inlet, "sink");
-	if (gst_pad_link(pad, sink) != GST_PAD_LINK_OK)
-		g_printerr("paqm-streamer: the stream is not %s over RTP\n", codec->name);
-	gst_object_unref(sink);
+	ignore(r, pad);
 }
 
 static gboolean on_message(GstBus *bus, GstMessage *msg, gpointer data)
@@ -433,6 +469,7 @@ static gboolean on_tick(gpointer data)
 	struct receiver *r = data;
 
 	inbound_tick(r->inbound, r->inbound_csv);
+	streams_tick(r->streams, (guint)g_atomic_int_get(&r->pictures));
 	if (++r->ticks % SUMMARY_TICKS == 0)
 		send_summary(r);
 	return G_SOURCE_CONTINUE;
@@ -580,7 +617,12 @@ static gboolean build(struct receiver *r, GError **error)
 			" ! appsink name=out sync=false async=false max-buffers=8");
 	r->pipeline = gst_parse_launch(text, error);
 	g_free(text);
-	if (!r->pipeline || !add_rtpbin(r, error))
+	if (!r->pipeline)
+		return FALSE;
+	r->streams = streams_new(GST_BIN(r->pipeline), on_take, r);
+	if (r->fec)
+		gst_element_link(streams_outlet(r->streams), part_of(r->pipeline, "corrector"));
+	if (!add_rtpbin(r, error))
 		return FALSE;
 	if (r->srtp_key) {
 		carry_use_key(part_of(r->pipeline, "srtp"), r->srtp_key);
@@ -641,7 +683,7 @@ static void run(struct receiver *r)
 	gst_element_set_state(r->pipeline, GST_STATE_NULL);
 	gst_bus_remove_watch(bus);
 	gst_object_unref(bus);
-	printf("received %" G_GUINT64_FORMAT " packets, decoded %u pictures", r->packets,
+	printf("received %" G_GUINT64_FORMAT " packets, decoded %d pictures", r->packets,
 	       r->pictures);
 	if (r->returned)
 		printf("; %" G_GUINT64_FORMAT " probes, returned %" G_GUINT64_FORMAT " rates",
@@ -686,6 +728,7 @@ out:
 		r.status = EXIT_RUN;
 	inbound_free(r.inbound);
 	weave_free(r.weave);
+	streams_free(r.streams);
 	gst_clear_object(&r.pipeline);
 	if (r.main)
 		g_main_loop_unref(r.main);

@@ -40,6 +40,7 @@ struct weave {
 	/* thread of the jitter buffer */
 	struct h264_unit unit;
 	gboolean begun;
+	guint32 ssrc;
 	guint16 seq;
 	guint32 ts;
 	gboolean marker;
@@ -235,6 +236,19 @@ static void mark_lost(struct weave *w, guint32 ts)
 			w->lane[k].intact = FALSE;
 }
 
+/* Another stream is played from here on: what came before is of no use to it. */
+static void restart(struct weave *w, guint16 seq, guint32 ts)
+{
+	for (int k = 0; k < w->phases; k++)
+		w->lane[k].intact = FALSE;
+	w->step = 0;
+	w->seq = (guint16)(seq - 1);
+	w->ts = ts;
+	g_mutex_lock(&w->lock);
+	w->ext = ((w->ext >> 32) + 1) << 32 | base_of(ts); /* time goes on forward */
+	g_mutex_unlock(&w->lock);
+}
+
 static gboolean is_key(const GByteArray *unit)
 {
 	for (guint i = 0; i + 4 < unit->len; i++)
@@ -256,6 +270,9 @@ static void take(struct weave *w, GstRTPBuffer *rtp)
 
 	if (gst_rtp_buffer_get_payload_type(rtp) != VIDEO_PT || phase >= (guint)w->phases)
 		return;
+	if (w->begun && gst_rtp_buffer_get_ssrc(rtp) != w->ssrc)
+		restart(w, seq, ts);
+	w->ssrc = gst_rtp_buffer_get_ssrc(rtp);
 	if (w->begun && (gint16)(seq - w->seq) <= 0)
 		return; /* twice, or late */
 	if (w->begun && seq != (guint16)(w->seq + 1))

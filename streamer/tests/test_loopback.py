@@ -16,6 +16,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 
 WIDTH, HEIGHT, FRAMES = 320, 192, 120
@@ -69,6 +70,19 @@ def check(condition: bool, text: str) -> None:
         raise SystemExit(f"FAIL: {text}")
 
 
+def start_receiver(
+    program: str, port: int, log: Path, *options: str, stderr: int | None = None
+) -> subprocess.Popen[str]:
+    """A receiver that listens."""
+    receiver = subprocess.Popen(
+        [program, "recv", "--listen", f"127.0.0.1:{port}", "--log", str(log), *options],
+        stdout=subprocess.PIPE, stderr=stderr, text=True,
+    )  # fmt: skip
+    assert receiver.stdout
+    check(receiver.stdout.readline().startswith("listening"), "the receiver did not start")
+    return receiver
+
+
 def main() -> None:
     program = sys.argv[1]
     with tempfile.TemporaryDirectory() as name:
@@ -77,6 +91,7 @@ def main() -> None:
         encoders(program, Path(name))
         quality_floor(program, Path(name))
         foreign(program, Path(name))
+        several(program, Path(name))
         repair(program, Path(name))
         vanishing(program, Path(name))
         strangers(program, Path(name))
@@ -93,13 +108,7 @@ def run(program: str, tmp: Path) -> None:
     server.bind(path)
     server.listen(1)
     server.settimeout(60)
-    receiver = subprocess.Popen(
-        [program, "recv", "--listen", f"127.0.0.1:{port}", "--log", str(tmp / "r"),
-         "--output", str(tmp / "out.y4m")],
-        stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert receiver.stdout
-    check(receiver.stdout.readline().startswith("listening"), "the receiver did not start")
+    receiver = start_receiver(program, port, tmp / "r", "--output", str(tmp / "out.y4m"))
     sender = subprocess.Popen(
         [program, "send", "--to", f"127.0.0.1:{port}", "--source", str(clip), "--loop",
          "--start-frame", "5", "--rate-max", "2mbit", "--rate-min", "200kbit", "--ssrc", "4242",
@@ -198,13 +207,7 @@ def carriers(program: str, tmp: Path) -> None:
     ):  # fmt: skip
         name = f"carrier {carrier} {' '.join(options)}"
         port, send, recv = free_port(), tmp / "cs", tmp / "cr"
-        receiver = subprocess.Popen(
-            [program, "recv", "--listen", f"127.0.0.1:{port}", "--log", str(recv), "--return",
-             form, *options],
-            stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        assert receiver.stdout
-        check(receiver.stdout.readline().startswith("listening"), "the receiver did not start")
+        receiver = start_receiver(program, port, recv, "--return", form, *options)
         done = subprocess.run(
             [program, "send", "--to", f"127.0.0.1:{port}", "--source", str(clip), "--rate-max",
              "2mbit", "--paqmd", "none", "--duration", "3", "--carrier", carrier, "--log",
@@ -230,13 +233,7 @@ def carriers(program: str, tmp: Path) -> None:
 def stream(program: str, tmp: Path, options: list[str], output: str = "") -> tuple[Path, Path]:
     """The clip, sent and received; the directories of both ends' logs."""
     port, send, recv = free_port(), tmp / "es", tmp / "er"
-    receiver = subprocess.Popen(
-        [program, "recv", "--listen", f"127.0.0.1:{port}", "--log", str(recv),
-         *(["--output", output] if output else [])],
-        stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert receiver.stdout
-    check(receiver.stdout.readline().startswith("listening"), "the receiver did not start")
+    receiver = start_receiver(program, port, recv, *(["--output", output] if output else []))
     done = subprocess.run(
         [program, "send", "--to", f"127.0.0.1:{port}", "--source", str(tmp / "clip.y4m"), "--loop",
          "--paqmd", "none", "--controller", "fixed", "--log", str(send), *options],
@@ -295,12 +292,7 @@ def quality_floor(program: str, tmp: Path) -> None:
 def foreign(program: str, tmp: Path) -> None:
     """Packets of strangers between those of the stream: it goes on as if they were not there."""
     port, send, recv = free_port(), tmp / "fs", tmp / "fr"
-    receiver = subprocess.Popen(
-        [program, "recv", "--listen", f"127.0.0.1:{port}", "--log", str(recv)],
-        stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert receiver.stdout
-    check(receiver.stdout.readline().startswith("listening"), "the receiver did not start")
+    receiver = start_receiver(program, port, recv)
     dice, count = random.Random(5), 0
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as between:
         between.bind(("127.0.0.1", 0))
@@ -330,16 +322,96 @@ def foreign(program: str, tmp: Path) -> None:
     check([d["rtp_ts"] for d in decoded] == [f["rtp_ts"] for f in frames], "strangers: pictures")
 
 
+def start_sender(
+    program: str, port: int, tmp: Path, log: Path, *options: str
+) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [program, "send", "--to", f"127.0.0.1:{port}", "--source", str(tmp / "clip.y4m"), "--loop",
+         "--paqmd", "none", "--log", str(log), *options],
+    )  # fmt: skip
+
+
+def wait_for(receiver: subprocess.Popen[str], text: str) -> None:
+    """Until the receiver says so."""
+    assert receiver.stderr
+    for line in receiver.stderr:
+        if text in line:
+            return
+    raise SystemExit(f"FAIL: the receiver did not say '{text}'")
+
+
+def finish_both(receiver: subprocess.Popen[str], sender: subprocess.Popen[bytes]) -> None:
+    sender.send_signal(signal.SIGTERM)
+    check(sender.wait(60) == 0, "several: a sender's exit status")
+    subprocess.run(["sleep", "1"], check=True)
+    receiver.send_signal(signal.SIGINT)
+    check(receiver.wait(60) == 0, "several: the receiver's exit status")
+
+
+def several(program: str, tmp: Path) -> None:
+    """Two streams on a port: the first plays, the other when it is silent or has no picture."""
+    parts = ["--interlace", "rows"]
+    for there, here in (([], []), (["--rtx", "--fec"], ["--rtx", "--fec", "20"]), (parts, parts)):
+        name = "".join(there)
+        port, recv = free_port(), tmp / "sr"
+        first, second = tmp / f"s1{name}", tmp / f"s2{name}"
+        receiver = start_receiver(program, port, recv, *there, stderr=subprocess.PIPE)
+        old = start_sender(program, port, tmp, first, "--ssrc", "11", "--duration", "4", *here)
+        log = first / "frames.csv"  # its first lines are written when they fill a block
+        while not log.exists() or not log.stat().st_size:
+            subprocess.run(["sleep", "0.1"], check=True)
+        new = start_sender(program, port, tmp, second, "--ssrc", "22", *here)
+        wait_for(receiver, "a second stream arrives on this port, SSRC 22")
+        wait_for(receiver, "the stream with SSRC 11 has fallen silent; now plays SSRC 22")
+        check(old.wait(60) == 0, "several: a sender's exit status")
+        subprocess.run(["sleep", "3"], check=True)
+        finish_both(receiver, new)
+        decoded = [int(d["rtp_ts"]) >> 2 for d in rows(recv / "decoded.csv")]
+        was, came = ([int(f["rtp_ts"]) >> 2 for f in rows(log / "frames.csv")]
+                     for log in (first, second))  # fmt: skip
+        was, came = sorted(set(was), key=was.index), sorted(set(came), key=came.index)
+        swap = next((n for n, ts in enumerate(decoded) if ts not in was), len(decoded))
+        # what is shown of parts waits for the next picture
+        check(decoded[:swap] in (was, was[:-1]), f"several {here}: pictures of the first")
+        check(len(decoded) - swap > 24, f"several {here}: {len(decoded) - swap} of the second")
+        tail = came[came.index(decoded[swap]) :]
+        check(decoded[swap:] in (tail, tail[:-1]), f"several {here}: pictures of the second")
+        # only packets of the stream that plays are logged
+        seen = [int(p["rtp_ts"]) >> 2 in came for p in rows(recv / "rx.csv")]
+        check(seen == sorted(seen) and seen[-1], f"several {here}: rx.csv")
+
+    # a stranger that was there before, and sends what is no picture
+    port = free_port()
+    receiver = start_receiver(program, port, recv, stderr=subprocess.PIPE)
+    done = threading.Event()
+
+    def talk() -> None:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+            n = 0
+            while not done.wait(0.02):
+                n += 1
+                head = struct.pack("!BBHII", 0x80, 96 | 0x80, n & 0xFFFF, n * 1800, 5)
+                s.sendto(head + bytes([0x41, 0x9A]) + bytes(range(200)), ("127.0.0.1", port))
+
+    stranger = threading.Thread(target=talk)
+    stranger.start()
+    subprocess.run(["sleep", "1"], check=True)
+    sender = start_sender(program, port, tmp, first, "--ssrc", "33")
+    wait_for(receiver, "the stream with SSRC 5 gives no picture; now plays SSRC 33")
+    subprocess.run(["sleep", "3"], check=True)
+    done.set()
+    stranger.join()
+    finish_both(receiver, sender)
+    decoded, sent = ([d["rtp_ts"] for d in rows(log)]
+                     for log in (recv / "decoded.csv", first / "frames.csv"))  # fmt: skip
+    check(len(decoded) > 24 and decoded == sent[-len(decoded) :], "several: after a stranger")
+
+
 def repair(program: str, tmp: Path) -> None:
     """Nothing is lost here: repair must not get in the way, and its bytes count."""
     port, send, recv = free_port(), tmp / "ps", tmp / "pr"
     both = ["--rtx", "--srtp-key", str(tmp / "key")]
-    receiver = subprocess.Popen(
-        [program, "recv", "--listen", f"127.0.0.1:{port}", "--log", str(recv), "--fec", *both],
-        stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert receiver.stdout
-    check(receiver.stdout.readline().startswith("listening"), "the receiver did not start")
+    receiver = start_receiver(program, port, recv, "--fec", *both)
     done = subprocess.run(
         [program, "send", "--to", f"127.0.0.1:{port}", "--source", str(tmp / "clip.y4m"),
          "--rate-max", "1mbit", "--controller", "fixed", "--duration", "4", "--paqmd", "none",
@@ -365,12 +437,7 @@ def repair(program: str, tmp: Path) -> None:
 def vanishing(program: str, tmp: Path) -> None:
     """A receiver that is there no more: the sender goes on, slower, and ends well."""
     port, send, recv = free_port(), tmp / "vs", tmp / "vr"
-    receiver = subprocess.Popen(
-        [program, "recv", "--listen", f"127.0.0.1:{port}", "--log", str(recv)],
-        stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert receiver.stdout
-    check(receiver.stdout.readline().startswith("listening"), "the receiver did not start")
+    receiver = start_receiver(program, port, recv)
     sender = subprocess.Popen(
         [program, "send", "--to", f"127.0.0.1:{port}", "--source", str(tmp / "clip.y4m"), "--loop",
          "--rate-max", "2mbit", "--rate-min", "100kbit", "--duration", "9", "--paqmd", "none",
@@ -389,12 +456,7 @@ def strangers(program: str, tmp: Path) -> None:
     """Broken, foreign, repeated and disordered RTP and RTCP: the receiver goes on and reports."""
     for options in ([], ["--rtx", "--fec"], ["--interlace", "quarters"]):
         port, own = free_port(), free_port()
-        receiver = subprocess.Popen(
-            [program, "recv", "--listen", f"127.0.0.1:{port}", "--log", str(tmp / "xr"), *options],
-            stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        assert receiver.stdout
-        check(receiver.stdout.readline().startswith("listening"), "the receiver did not start")
+        receiver = start_receiver(program, port, tmp / "xr", *options)
         with (
             socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as rtp,
             socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as rtcp,
@@ -440,13 +502,8 @@ def interlace(program: str, tmp: Path) -> None:
     """Parts of pictures coded apart come together again."""
     for mode, parts in (("rows", 2), ("checkerboard", 2), ("quarters", 4)):
         port, send, recv = free_port(), tmp / f"is{mode}", tmp / f"ir{mode}"
-        receiver = subprocess.Popen(
-            [program, "recv", "--listen", f"127.0.0.1:{port}", "--log", str(recv), "--output",
-             str(tmp / "woven.y4m"), "--interlace", mode],
-            stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        assert receiver.stdout
-        check(receiver.stdout.readline().startswith("listening"), "the receiver did not start")
+        receiver = start_receiver(program, port, recv, "--output", str(tmp / "woven.y4m"),
+                                  "--interlace", mode)  # fmt: skip
         done = subprocess.run(
             [program, "send", "--to", f"127.0.0.1:{port}", "--source", str(tmp / "clip.y4m"),
              "--rate-max", "2mbit", "--controller", "fixed", "--duration", "2", "--paqmd", "none",

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The streams that arrive on one port, of which one is played: the first, as long as it comes and
+ * gives pictures. When it has been silent for a moment, or gives none, another that is there takes
+ * its place; nobody else does.
+ */
+#ifndef PAQM_STREAMER_STREAMS_H
+#define PAQM_STREAMER_STREAMS_H
+
+#include <gio/gio.h>
+#include <gst/gst.h>
+
+#define STREAMS_SILENT_MS 1000 /* without a packet: silent */
+#define STREAMS_BARREN_MS 2000 /* without a picture, though packets come */
+
+struct streams;
+
+/**
+ * streams_fn() - a stream is about to be played
+ * @pt: its payload type
+ * @first: none has been before; else nothing moves between the streams' outlet and what follows
+ *
+ * Return: FALSE: it cannot be.
+ */
+typedef gboolean (*streams_fn)(guint pt, gboolean first, gpointer data);
+
+struct streams *streams_new(GstBin *pipeline, streams_fn take, gpointer data);
+/* Packets of the stream that is played leave this element. */
+GstElement *streams_outlet(struct streams *s);
+/**
+ * streams_add() - rtpbin has a pad for a stream
+ * @pt: its payload type
+ *
+ * Return: FALSE: it will never be played; the pad is not linked.
+ */
+gboolean streams_add(struct streams *s, GstPad *pad, guint32 ssrc, guint pt);
+/**
+ * streams_heard() - network thread: a packet has come
+ * @from: address of its sender, or NULL
+ *
+ * Return: it is of the stream that is played, or none is yet.
+ */
+gboolean streams_heard(struct streams *s, guint32 ssrc, GSocketAddress *from);
+/* Any thread: the same without a packet. */
+gboolean streams_ours(struct streams *s, guint32 ssrc);
+/* Main loop, a few times a second; @pictures: shown so far. */
+void streams_tick(struct streams *s, guint pictures);
+/* That is played, with the address of its newest packet (to be released, NULL: unknown). */
+guint32 streams_now(struct streams *s, GSocketAddress **from);
+/* After the pipeline has stopped. */
+void streams_free(struct streams *s);
+
+#endif /* PAQM_STREAMER_STREAMS_H */
