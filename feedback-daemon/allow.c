@@ -229,10 +229,10 @@ void allow_damp(struct allow_set *s, uint64_t ceil_bps, uint64_t now_ns)
 
 	d->held = false;
 	rate = allow_min(s, 0, ceil_bps, &min, &active);
-	if (now_ns > d->seen_ns) {
-		d->debt_ns -= paqm_min64(d->debt_ns, now_ns - d->seen_ns);
-		d->seen_ns = now_ns;
-	}
+	/* What was captured on another device may be older: time does not go back. */
+	now_ns = paqm_max64(now_ns, d->seen_ns);
+	d->debt_ns -= paqm_min64(d->debt_ns, now_ns - d->seen_ns);
+	d->seen_ns = now_ns;
 	if (!d->debt_ns)
 		d->known = false;
 	if (rate && d->rate && rate <= d->rate - d->rate / 4)

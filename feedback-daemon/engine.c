@@ -124,21 +124,29 @@ static uint32_t hash_cookie(const struct engine *e, uint64_t owner, uint64_t coo
 	return hash(e, b, sizeof(b));
 }
 
-/* The flow of a packet, or one that overlaps with @k if that leaves the source open. */
-static struct flow *flow_of(struct engine *e, const struct flow_key *k)
+/* The first of a chain that begins with @i and has the packets of @k, or some of them: number + 1;
+ * 0: none.
+ */
+static uint32_t overlap(const struct engine *e, const struct flow_key *k, uint32_t i)
 {
-	uint32_t i;
-
-	for (i = e->tuple_index[hash_tuple(e, k)]; i; i = e->keys[i - 1].by_tuple) {
+	for (; i; i = e->keys[i - 1].by_tuple) {
 		const struct flow_key *o = &e->keys[i - 1];
 
 		if (o->sport == k->sport && o->dport == k->dport &&
 		    addr_equal(&o->daddr, &k->daddr) &&
 		    (addr_equal(&o->saddr, &k->saddr) || addr_is_any(&o->saddr) ||
 		     addr_is_any(&k->saddr)))
-			return &e->flows[i - 1];
+			break;
 	}
-	return NULL;
+	return i;
+}
+
+/* The flow of a packet. */
+static struct flow *flow_of(struct engine *e, const struct flow_key *k)
+{
+	uint32_t i = overlap(e, k, e->tuple_index[hash_tuple(e, k)]);
+
+	return i ? &e->flows[i - 1] : NULL;
 }
 
 struct flow *engine_flow(struct engine *e, uint64_t owner, uint64_t cookie)
@@ -233,7 +241,7 @@ int engine_register(struct engine *e, uint64_t owner, const struct paqm_ipc_regi
 		.sport = reg->sport,
 		.dport = reg->dport,
 	};
-	struct flow *f, *same;
+	struct flow *f;
 	uint32_t i;
 
 	if (!addr_is_any(&k.saddr) && addr_is_v4(&k.saddr) != addr_is_v4(&k.daddr))
@@ -242,8 +250,9 @@ int engine_register(struct engine *e, uint64_t owner, const struct paqm_ipc_regi
 	    reg->ceil_bps > CEIL_MAX || reg->floor_bps > reg->ceil_bps)
 		return EINVAL;
 	f = engine_flow(e, owner, reg->cookie);
-	same = flow_of(e, &k);
-	if (f != same)
+	/* What there is of these packets must be the flow itself, and nothing beside it. */
+	i = overlap(e, &k, e->tuple_index[hash_tuple(e, &k)]);
+	if (f != (i ? &e->flows[i - 1] : NULL) || (i && overlap(e, &k, e->keys[i - 1].by_tuple)))
 		return EEXIST;
 	if (!f) {
 		for (i = 1; i <= ENGINE_FLOWS && e->keys[(e->last + i) % ENGINE_FLOWS].used; i++)

@@ -299,6 +299,14 @@ void test_flapping(void)
 	/* a fall counts at once also then */
 	flap(f, &now, 1, 250 * MS, 100000, 0);
 	CHECK_EQ(f->rate.rate_bps, 100000);
+	/* a message of another device may be older than what was judged last: no time has passed */
+	flap(f, &now, 1, 0, 800000, 0);
+	now -= 250 * MS;
+	t = f->rate.rate_bps;
+	flap(f, &now, 1, 0, 800000, 0);
+	CHECK_EQ(f->rate.rate_bps, t);
+	now += 250 * MS;
+	flap(f, &now, 1, 0, 100000, 0);
 	/* quiet frees it: never more than 15 s later */
 	t = now;
 	while (f->allow.damp.held && now < t + 20 * S) {

@@ -109,6 +109,17 @@ void test_register(void)
 	CHECK_EQ(engine_register(&eng, 2, &r, &g), 0);
 	CHECK_EQ(g->rate.rate_bps, 900000);
 
+	/* a flow that opens its source must not take another's packets */
+	r = t_reg(4, T_SPORT, 0);
+	t_v4(r.saddr, T_SADDR + 1);
+	CHECK_EQ(engine_register(&eng, 2, &r, &g), 0);
+	memset(r.saddr, 0, 16);
+	CHECK_EQ(engine_register(&eng, 2, &r, &g), EEXIST);
+	send_media(T_SPORT, 0, 1, S);
+	CHECK_EQ(f->packets, 1);
+	CHECK_EQ(g->packets, 0);
+	engine_unregister(&eng, g);
+
 	r = t_reg(3, T_SPORT + 9, 0);
 	r.daddr[0] = 0x20; /* IPv4 to IPv6 */
 	CHECK_EQ(engine_register(&eng, 1, &r, &g), EAFNOSUPPORT);
