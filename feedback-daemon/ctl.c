@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Server of the control socket; see ctl.h. A client that does not read its
- * answers is dropped; one that does not keep up with a watch loses events and
- * is told how many.
+ * Server of the control socket; see ctl.h. Each client gets one answer at a time,
+ * the next when it has taken that; then the others have their turn. One that does
+ * not keep up with a watch loses events and is told how many.
  */
 #include "ctl.h"
 
@@ -20,7 +20,6 @@
 
 #define CTL_CLIENTS 16
 #define CTL_LINE 4096
-#define CTL_ANSWERS_MAX (4U << 20)
 #define CTL_REFUSED_PER_S 500 /* told of refused messages; of a flood the rest is counted */
 #define CTL_EVENTS_MAX (256U << 10)
 
@@ -28,6 +27,7 @@ struct ctl_client {
 	struct source src; /* first: the loop knows the client by it */
 	struct daemon *d;
 	bool used, watch, capture;
+	bool waits;    /* for room in its buffer; nothing is read meanwhile */
 	uint64_t lost; /* events */
 	char in[CTL_LINE];
 	size_t in_len;
@@ -71,7 +71,10 @@ static bool flush(struct ctl_client *c)
 		c->out_len -= (size_t)n;
 		memmove(c->out, c->out + n, c->out_len);
 	}
-	loop_watch(c->d, &c->src, c->out_len ? EPOLLIN | EPOLLOUT : EPOLLIN);
+	if (c->waits != (c->out_len != 0)) {
+		c->waits = c->out_len != 0;
+		loop_watch(c->d, &c->src, c->waits ? EPOLLOUT : EPOLLIN);
+	}
 	return true;
 }
 
@@ -171,7 +174,7 @@ void ctl_event_flow(struct daemon *d, const char *event, const struct flow *f)
 			  false);
 }
 
-static bool answer(struct ctl_client *c, const char *line, size_t len)
+static void answer(struct ctl_client *c, const char *line, size_t len)
 {
 	struct daemon *d = c->d;
 	struct request_env env = {
@@ -191,10 +194,10 @@ static bool answer(struct ctl_client *c, const char *line, size_t len)
 		json_decref(o);
 		o = request_reloaded(daemon_reload(d, why) ? NULL : why);
 	}
-	if (!put_line(c, o, CTL_ANSWERS_MAX)) {
-		log_limited(LOG_CLASS_CLIENT, "control client dropped: does not read its answers");
+	if (!put_line(c, o, SIZE_MAX)) {
+		log_limited(LOG_CLASS_CLIENT, "control client dropped: no memory for its answer");
 		drop_client(c);
-		return false;
+		return;
 	}
 	if (act == REQUEST_WATCH && !c->watch) {
 		c->watch = true;
@@ -204,34 +207,38 @@ static bool answer(struct ctl_client *c, const char *line, size_t len)
 		c->capture = true;
 		d->ctl->captures++;
 	}
-	return flush(c);
+	flush(c);
 }
 
+/* Read one line at most: what follows wakes us again, after the others. */
 static void client_ready(struct source *s, uint32_t events)
 {
 	struct ctl_client *c = (struct ctl_client *)s;
-	char *line, *end;
+	char *to = c->in + c->in_len;
+	const char *end;
 	ssize_t n;
 
-	if (events & EPOLLOUT && !flush(c))
+	(void)events;
+	if (c->waits) {
+		flush(c);
 		return;
-	n = recv(s->fd, c->in + c->in_len, sizeof(c->in) - c->in_len, MSG_DONTWAIT);
+	}
+	n = recv(s->fd, to, sizeof(c->in) - c->in_len, MSG_DONTWAIT | MSG_PEEK);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (n <= 0) {
+	end = n > 0 ? memchr(to, '\n', (size_t)n) : NULL;
+	if (end)
+		n = end - to + 1;
+	if (n <= 0 || recv(s->fd, to, (size_t)n, MSG_DONTWAIT) != n) {
 		drop_client(c);
 		return;
 	}
 	c->in_len += (size_t)n;
-	line = c->in;
-	while ((end = memchr(line, '\n', c->in_len - (size_t)(line - c->in)))) {
-		if (!answer(c, line, (size_t)(end - line)))
-			return;
-		line = end + 1;
-	}
-	c->in_len -= (size_t)(line - c->in);
-	memmove(c->in, line, c->in_len);
-	if (c->in_len == sizeof(c->in)) {
+	if (end) {
+		n = (ssize_t)c->in_len - 1;
+		c->in_len = 0;
+		answer(c, c->in, (size_t)n);
+	} else if (c->in_len == sizeof(c->in)) {
 		log_limited(LOG_CLASS_CLIENT, "control client dropped: line longer than %d bytes",
 			    CTL_LINE);
 		drop_client(c);
@@ -295,10 +302,7 @@ void ctl_close(struct daemon *d)
 	for (i = 0; i < CTL_CLIENTS; i++)
 		if (srv->client[i].used)
 			drop_client(&srv->client[i]);
-	close(srv->src.fd);
-	if (srv->path)
-		unlink(srv->path);
-	free(srv->path);
+	unixsock_close(srv->src.fd, srv->path);
 	free(srv);
 	d->ctl = NULL;
 }

@@ -106,7 +106,7 @@ static void drop_client(struct ipc_client *c, const char *why)
 	for (; c->first; c->first = d->ipc->next[c->first - 1])
 		d->ipc->owes[c->first - 1] = 0;
 	c->last = 0;
-	for (i = 0; i < ENGINE_FLOWS; i++)
+	for (i = 0; c->flows && i < ENGINE_FLOWS; i++)
 		if (d->engine.keys[i].used && d->engine.flows[i].owner == c->id)
 			drop_flow(c, &d->engine.flows[i]);
 	if (why)
@@ -357,10 +357,7 @@ void ipc_close(struct daemon *d)
 	for (i = 0; i < IPC_CLIENTS; i++)
 		if (srv->client[i].id)
 			drop_client(&srv->client[i], NULL);
-	close(srv->src.fd);
-	if (srv->path)
-		unlink(srv->path);
-	free(srv->path);
+	unixsock_close(srv->src.fd, srv->path);
 	free(srv);
 	d->ipc = NULL;
 }

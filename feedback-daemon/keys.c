@@ -195,7 +195,10 @@ int keys_load(const char *path, uid_t user, struct keyring *ring, char *error, s
 	explicit_bzero(text, sizeof(text));
 	if (fd >= 0)
 		close(fd);
-	return fault || n < 0 ? -1 : 0;
+	if (!fault && n >= 0)
+		return 0;
+	keys_wipe(ring);
+	return -1;
 }
 
 enum keys_verdict keys_check(const struct keyring *ring, const struct paqm_msg *m,

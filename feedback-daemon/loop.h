@@ -27,6 +27,7 @@ enum daemon_stop { DAEMON_RUNS, DAEMON_ENDS, DAEMON_FAILED };
 
 struct daemon {
 	int epfd;
+	int spare;	  /* given up for a moment when no other file can be opened */
 	struct conf conf; /* in force */
 	struct engine engine;
 	struct capture *capture;

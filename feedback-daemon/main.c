@@ -5,6 +5,7 @@
  * every media sender the rate it may use.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <grp.h>
 #include <pwd.h>
@@ -475,11 +476,13 @@ int main(int argc, char **argv)
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGHUP);
 	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN); /* of the log */
 	d->epfd = epoll_create1(EPOLL_CLOEXEC);
+	d->spare = fcntl(d->epfd, F_DUPFD_CLOEXEC, 0);
 	sig.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	timer.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (d->epfd < 0 || sig.fd < 0 || timer.fd < 0 || loop_watch(d, &sig, EPOLLIN) ||
-	    loop_watch(d, &timer, EPOLLIN)) {
+	if (d->epfd < 0 || d->spare < 0 || sig.fd < 0 || timer.fd < 0 ||
+	    loop_watch(d, &sig, EPOLLIN) || loop_watch(d, &timer, EPOLLIN)) {
 		log_line("cannot set up the event loop: %s", strerror(errno));
 		return 1;
 	}

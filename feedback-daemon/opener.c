@@ -23,6 +23,7 @@
 enum what { OPEN = 1, CLOSE, FILTER };
 
 struct request {
+	uint32_t number; /* comes back in the answer */
 	uint32_t what;
 	uint32_t slot;
 	char name[CONF_IFACE_LEN];
@@ -30,6 +31,7 @@ struct request {
 };
 
 struct reply {
+	uint32_t number;
 	int32_t error;
 	uint32_t index;
 };
@@ -159,6 +161,7 @@ static void serve(int fd)
 		if (n <= 0)
 			return;
 		if (n == sizeof(r) && !(m.msg_flags & MSG_TRUNC)) {
+			reply.number = r.number;
 			r.name[IFNAMSIZ - 1] = 0;
 			if (r.what == OPEN && r.slot < CONF_IFACES) {
 				reply.error = -do_open(&o, &r, &reply.index);
@@ -212,8 +215,8 @@ int opener_start(const struct sandbox_user *user, bool sandbox)
 	return -1;
 }
 
-/* Ask and wait for the answer. Return: 0 or a negative errno. */
-static int ask(int fd, const struct request *r, struct reply *reply, int *sock)
+/* Return: true if an answer has come. */
+static bool take(int fd, struct reply *reply, int *sock)
 {
 	struct iovec iov = {.iov_base = reply, .iov_len = sizeof(*reply)};
 	union fd_space space = {0};
@@ -225,18 +228,34 @@ static int ask(int fd, const struct request *r, struct reply *reply, int *sock)
 	ssize_t n;
 
 	*sock = -1;
-	if (send(fd, r, sizeof(*r), MSG_NOSIGNAL) != sizeof(*r))
-		return -EPIPE;
 	do
 		n = recvmsg(fd, &m, MSG_CMSG_CLOEXEC);
 	while (n < 0 && errno == EINTR);
 	if (n != sizeof(*reply))
-		return -EPIPE;
+		return false;
 	c = CMSG_FIRSTHDR(&m);
 	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
 	    c->cmsg_len == CMSG_LEN(sizeof(int)))
 		memcpy(sock, CMSG_DATA(c), sizeof(int));
-	return -reply->error;
+	return true;
+}
+
+/* Ask and wait for the answer. Return: 0 or a negative errno. */
+static int ask(int fd, struct request *r, struct reply *reply, int *sock)
+{
+	static uint32_t number;
+
+	r->number = ++number;
+	if (send(fd, r, sizeof(*r), MSG_NOSIGNAL) != sizeof(*r))
+		return -EPIPE;
+	while (take(fd, reply, sock)) {
+		if (reply->number == r->number)
+			return -reply->error;
+		/* One that nobody waited for any longer. */
+		if (*sock >= 0)
+			close(*sock);
+	}
+	return -EPIPE;
 }
 
 int opener_open(int fd, unsigned int slot, const char *name, const struct filter_flows *flows,

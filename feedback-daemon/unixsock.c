@@ -4,6 +4,8 @@
 #include "unixsock.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -114,6 +116,15 @@ fail:
 	return -1;
 }
 
+void unixsock_close(int fd, char *own)
+{
+	/* In this order: once it is closed, another paqmd may take the path. */
+	if (own)
+		unlink(own);
+	free(own);
+	close(fd);
+}
+
 static bool peer_allowed(const struct daemon *d, int fd, const struct ucred *peer)
 {
 	gid_t groups[PEER_GROUPS];
@@ -134,12 +145,28 @@ static bool peer_allowed(const struct daemon *d, int fd, const struct ucred *pee
 	return false;
 }
 
+/* No file is left for a client. In the queue he would wake us again and again. */
+static void turn_away(struct daemon *d, int fd)
+{
+	int c;
+
+	close(d->spare);
+	c = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+	if (c >= 0)
+		close(c);
+	d->spare = fcntl(d->epfd, F_DUPFD_CLOEXEC, 0);
+	log_limited(LOG_CLASS_CLIENT, "refused a client: no more files may be opened; raise "
+				      "'ulimit -n' or LimitNOFILE= of the unit");
+}
+
 int unixsock_accept(struct daemon *d, int fd, pid_t *pid)
 {
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
 	int c = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
+	if (c < 0 && errno == EMFILE)
+		turn_away(d, fd);
 	if (c < 0)
 		return -1;
 	if (getsockopt(c, SOL_SOCKET, SO_PEERCRED, &peer, &len) || !peer_allowed(d, c, &peer)) {

@@ -22,6 +22,9 @@
 int unixsock_listen(const struct daemon *d, const struct sandbox_user *user, const char *path,
 		    int type, char **own);
 
+/* End it: close @fd, remove what is at @own. */
+void unixsock_close(int fd, char *own);
+
 /* Accept a client, unless it is neither root, nor who started us, nor of the group.
  * Return: the descriptor, or -1 (logged if it was refused).
  */

@@ -10,6 +10,7 @@ Usage: process.py [--all] PAQMD PAQMCTL
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -210,8 +211,11 @@ def check_reload(t: Trial) -> None:
     t.stop()
 
 
-def vlan(t: Trial, offload: str) -> None:
-    """Move the addresses of both ends into a VLAN."""
+def vlan(t: Trial, offload: str, *tags: str) -> list[str]:
+    """Move the addresses of both ends into a VLAN, or one within another. Return the devices."""
+    devices = ["veth0"]
+    for tag in tags:
+        devices.append(f"{devices[-1]}.{tag}")
     for name, addr in ((t.net.sender, SENDER_IP), (t.net.router, ROUTER_IP)):
         inside = ["ip", "netns", "exec", name]
         ip = ["ip", "-n", name]
@@ -220,11 +224,13 @@ def vlan(t: Trial, offload: str) -> None:
             [*inside, "ethtool", "-K", "veth0", "txvlan", offload, "rxvlan", offload],
             check=True, capture_output=True,
         )
-        subprocess.run([*ip, "link", "add", "link", "veth0", "name", "veth0.5", "type", "vlan",
-                        "id", "5"], check=True)
+        for under, device, tag in zip(devices, devices[1:], tags, strict=False):
+            subprocess.run([*ip, "link", "add", "link", under, "name", device, "type", "vlan",
+                            "id", tag], check=True)
+            subprocess.run([*ip, "link", "set", device, "up"], check=True)
         subprocess.run([*ip, "addr", "flush", "dev", "veth0"], check=True)
-        subprocess.run([*ip, "addr", "add", f"{addr}/24", "dev", "veth0.5"], check=True)
-        subprocess.run([*ip, "link", "set", "veth0.5", "up"], check=True)
+        subprocess.run([*ip, "addr", "add", f"{addr}/24", "dev", devices[-1]], check=True)
+    return devices
 
 
 def unvlan(t: Trial) -> None:
@@ -251,9 +257,10 @@ def check_vlan(t: Trial) -> None:
         assert "--all" not in sys.argv, "this kernel has no VLAN"
         print("left out: VLAN, which this kernel does not have", flush=True)
         return
-    for offload in ("on", "off"):
-        vlan(t, offload)
-        for iface in ("any", "veth0", "veth0.5"):
+    for offload, *tags in (("on", "5"), ("off", "5"), ("on", "5", "6"), ("off", "5", "6")):
+        devices = vlan(t, offload, *tags)
+        # a device sees through one tag
+        for iface in ("any", *devices[-2:]):
             t.start("-i", iface)
             client = Client(t.ipc)
             assert client.register(1) == 0
@@ -266,7 +273,7 @@ def check_vlan(t: Trial) -> None:
             t.stop()
             client.sock.close()
         unvlan(t)
-        print(f"ok VLAN, offload {offload}: any, device, VLAN device", flush=True)
+        print(f"ok VLAN {'.'.join(tags)}, offload {offload}: any, device, VLAN device", flush=True)
 
 
 def why(t: Trial) -> dict[str, object]:
@@ -368,6 +375,92 @@ def check_metrics(t: Trial) -> None:
     assert values["paqmd_flow_rate_bps" + flow] == 3_000_000
 
 
+def connect(path: Path) -> socket.socket:
+    """A client of the control socket."""
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    s.settimeout(PATIENCE)
+    s.connect(str(path))
+    return s
+
+
+def check_rude(t: Trial) -> None:
+    """Clients that ask too much at once, that come too many, and a log that nobody reads."""
+    t.start("-i", "veth0")
+    assert t.daemon
+    request, count = b'{"cmd": "show"}\n', 250
+    with connect(t.control) as flood:
+        t.daemon.send_signal(signal.SIGSTOP)
+        flood.sendall(count * request)
+        flood.shutdown(socket.SHUT_WR)
+        client = Client(t.ipc)
+        t.daemon.send_signal(signal.SIGCONT)
+        assert client.register(1) == 0
+        client.rate()
+        answers = [json.loads(line) for line in flood.makefile("rb")]
+    assert len(answers) == count, f"{len(answers)} of {count} answers"
+    others = [answer["stats"]["clients"] for answer in answers]
+    assert others[4], f"a client waited for {others.index(1)} answers to another"
+    print("ok one that asks much at once gets it all, and others theirs meanwhile", flush=True)
+
+    t.stop()
+
+    command = list(t.command)
+    t.command[:0] = ["prlimit", "--nofile=20"]
+    t.start("-i", "veth0")
+    clients = [Client(t.ipc) for _ in range(15)]  # as many as may wait
+    assert clients[-1].sock.recv(1) == b"", "neither served nor refused"
+    assert clients[0].register(1) == 0
+    assert clients[0].rate().cause == "none"
+    for client in clients:
+        client.sock.close()
+    t.stop()
+    t.command = command
+    print("ok out of files", flush=True)
+
+    read, write = os.pipe()
+    t.daemon = subprocess.Popen(["ip", "netns", "exec", t.net.sender, *t.command, "-i", "veth0"],
+                                stderr=write)
+    os.close(write)
+    while b"ready" not in os.read(read, 4096):
+        pass
+    os.close(read)
+    with connect(t.control):
+        client = Client(t.ipc)
+        assert client.register(1) == 0
+        client.rate()
+    client.sock.close()
+    t.until(lambda: t.stats()["clients"] == 0, "the client to be missed")
+    t.stop()
+    print("ok a log that nobody reads", flush=True)
+
+
+def check_opener(t: Trial) -> None:
+    """An opener that answers too late is not taken to answer what is asked next."""
+    t.start("-i", "veth0")
+    assert t.daemon
+    (opener,) = children(t.daemon.pid)
+    os.kill(opener, signal.SIGSTOP)
+    client = Client(t.ipc)
+    assert client.register(1) == 0
+    client.rate()
+    assert "cannot set the filter" in t.log.read_text()
+    client.sock.close()
+    os.kill(opener, signal.SIGCONT)
+    for old, new in (("veth0", "pq-else0"), ("pq-else0", "veth0")):
+        ip = ["ip", "-n", t.net.sender, "link", "set"]
+        subprocess.run([*ip, old, "down"], check=True)
+        subprocess.run([*ip, old, "name", new], check=True)
+        subprocess.run([*ip, new, "up"], check=True)
+        t.until(lambda: captured(t)["veth0"] == (new == "veth0"), f"the name {new}")  # noqa: B023
+    client = Client(t.ipc)
+    assert client.register(2) == 0
+    client.rate()
+    t.answer(message(quote(t.send_media()), 1, 850_000.0))
+    assert client.told().bps == 850_000
+    t.stop()
+    print("ok an opener that answers late", flush=True)
+
+
 def check_manager(t: Trial) -> None:
     """A service manager hears of readiness, life and end; sockets it passes are used and kept."""
     run = t.log.parent
@@ -430,7 +523,7 @@ def check_manager(t: Trial) -> None:
 
 CHECKS: list[Callable[[Trial], None]] = [
     check_config, check_shape, check_service_user, check_reload, check_vlan, check_why,
-    check_manager,
+    check_manager, check_rude, check_opener,
 ]
 
 

@@ -169,6 +169,7 @@ void test_keys_load(void)
 	CHECK(f && fputs("1 1 " KEY_A "\n", f) > 0 && !fclose(f));
 	CHECK(keys_load(path, geteuid(), &ring, error, sizeof(error)));
 	CHECK(strstr(error, "/keys:3: "));
+	CHECK_EQ(ring.n, 0); /* nothing is left of a file with a mistake */
 	CHECK(!truncate(path, KEYS_FILE_MAX + 1));
 	CHECK(keys_load(path, geteuid(), &ring, error, sizeof(error)));
 	CHECK(strstr(error, "65536"));
