@@ -17,7 +17,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -27,10 +26,10 @@ from e2e import (  # noqa: E402
     DPORT,
     ROUTER_IP,
     SENDER_IP,
-    Namespaces,
     Trial,
     ip_header,
     message,
+    new_trial,
     quote,
     rtp,
 )
@@ -68,11 +67,9 @@ def template(home: Path) -> Path:
 
 
 class Flood:
-    def __init__(
-        self, args: argparse.Namespace, net: Namespaces, trial: Trial, home: Path, processor: int
-    ) -> None:
+    def __init__(self, args: argparse.Namespace, trial: Trial, processor: int) -> None:
         self.processor = processor
-        self.args, self.net, self.trial, self.home = args, net, trial, home
+        self.args, self.net, self.trial, self.home = args, trial.net, trial, trial.log.parent
         self.attacker = f"pq-a-{os.getpid()}"
 
     def up(self) -> None:
@@ -159,10 +156,7 @@ def main() -> int:
     if os.geteuid():
         print("flood.py: needs root, for network namespaces", file=sys.stderr)
         return 77
-    net = Namespaces()
-    net.up()
-    with tempfile.TemporaryDirectory(prefix="paqmd-flood-") as home:
-        trial = Trial(args.paqmd, args.paqmctl, net, Path(home))
+    with new_trial(args.paqmd, args.paqmctl) as trial:
         trial.media.close()  # the prober's flow has its port
         trial.command.remove("-v")
         # What else runs on this machine shall not count: all that is measured goes first.
@@ -171,7 +165,7 @@ def main() -> int:
         # use up what the kernel leaves to real-time processes.
         processors = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, processors[:1])
-        flood = Flood(args, net, trial, Path(home), processors[-1])
+        flood = Flood(args, trial, processors[-1])
         try:
             flood.up()
             trial.start()
@@ -179,11 +173,7 @@ def main() -> int:
             loud = flood.measure(attack=True)
             watched = flood.watched()
         finally:
-            if trial.daemon:
-                trial.daemon.terminate()
-                trial.daemon.wait()
             flood.down()
-            net.down()
     print(json.dumps({"rate_per_s": args.rate, "quiet": quiet, "flood": loud, "watched": watched}))
     return 0
 

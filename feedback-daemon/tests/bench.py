@@ -15,11 +15,10 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
-from e2e import ROUTER_IP, SENDER_IP, Namespaces, Trial
+from e2e import ROUTER_IP, SENDER_IP, Trial, new_trial
 from process import children, status
 
 FLOWS, ROUTERS, SECONDS = 10_000, 64, 15
@@ -92,28 +91,16 @@ def main() -> int:
     if os.geteuid():
         print("bench: needs root for network namespaces", file=sys.stderr)
         return 2
-    net = Namespaces()
     result: dict[str, Any] = {"load": os.getloadavg()[0], "cpus": os.cpu_count(), "runs": {}}
-    try:
-        net.up()
-        with tempfile.TemporaryDirectory(prefix="paqmd-bench-") as run:
-            os.chmod(run, 0o755)
-            trial = Trial(str(part / "paqmd"), str(part / "paqmctl"), net, Path(run))
-            # only what is sent here may use the ports
-            trial.media.close()
-            trial.command.remove("-v")
-            try:
-                for name, (rate, burst, _) in RUNS.items():
-                    load = str(part.parent / "libpaqmclient" / "bench_load")
-                    figures = measure(trial, load, rate, burst)
-                    result["runs"][name] = figures
-                    print(f"{name}: {figures}", flush=True)
-            finally:
-                if trial.daemon:
-                    trial.daemon.kill()
-                    trial.daemon.wait()
-    finally:
-        net.down()
+    with new_trial(str(part / "paqmd"), str(part / "paqmctl")) as trial:
+        # only what is sent here may use the ports
+        trial.media.close()
+        trial.command.remove("-v")
+        for name, (rate, burst, _) in RUNS.items():
+            load = str(part.parent / "libpaqmclient" / "bench_load")
+            figures = measure(trial, load, rate, burst)
+            result["runs"][name] = figures
+            print(f"{name}: {figures}", flush=True)
     result["checks"] = [c for name, f in result["runs"].items() for c in checks_of(name, f)]
     args.out.mkdir(parents=True, exist_ok=True)
     (args.out / "result.json").write_text(json.dumps(result, indent=1) + "\n")

@@ -11,6 +11,7 @@ Usage: e2e.py PAQMD PAQMCTL
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
@@ -22,12 +23,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "wireshark"))
-from decode import tag  # noqa: E402
+from decode import checksum, tag  # noqa: E402
 
 SENDER_IP, ROUTER_IP = "10.77.0.1", "10.77.0.2"
 SENDER_IP6, OTHER_IP6, ROUTER_IP6 = "2001:db8:77::1", "2001:db8:77::11", "2001:db8:77::2"
@@ -50,16 +51,6 @@ class Rate(NamedTuple):
     router: str
     seq: int
     routers: int
-
-
-def checksum(data: bytes) -> int:
-    """Internet checksum (RFC 1071)."""
-    if len(data) % 2:
-        data += b"\0"
-    total: int = sum(struct.unpack(f"!{len(data) // 2}H", data))
-    while total >> 16:
-        total = (total & 0xFFFF) + (total >> 16)
-    return ~total & 0xFFFF
 
 
 def ip_header(src: str, dst: str, proto: int, length: int, ident: int = 0) -> bytes:
@@ -110,6 +101,10 @@ def register(
     )
 
 
+class NoNetwork(Exception):
+    """This machine gives us no network namespaces."""
+
+
 class Namespaces:
     """Two network namespaces joined by a veth pair."""
 
@@ -121,9 +116,12 @@ class Namespaces:
 
     def up(self) -> None:
         """Create them."""
-        for name in (self.sender, self.router):
-            subprocess.run(["ip", "netns", "add", name], check=True)
-        self.join()
+        try:
+            for name in (self.sender, self.router):
+                subprocess.run(["ip", "netns", "add", name], check=True)
+            self.join()
+        except (OSError, subprocess.CalledProcessError) as err:
+            raise NoNetwork(str(err)) from err
 
     def join(self) -> None:
         """Create the veth pair."""
@@ -571,35 +569,20 @@ def check_link(t: Trial) -> None:
     print("ok: interface down, up, gone and back", flush=True)
 
 
-def main() -> int:
-    """Run all checks."""
-    if len(sys.argv) != 3:
-        print("usage: e2e.py PAQMD PAQMCTL", file=sys.stderr)
-        return 2
-    if os.geteuid():
-        print("skipped: needs root for network namespaces")
-        return 77
-    paqmd, paqmctl = (os.path.abspath(p) for p in sys.argv[1:])
+@contextlib.contextmanager
+def new_trial(paqmd: str, paqmctl: str) -> Iterator[Trial]:
+    """A network of its own; what the daemon has said is shown if something fails."""
     net = Namespaces()
-    trial = None
     try:
         net.up()
-    except (OSError, subprocess.CalledProcessError) as err:
-        net.down()
-        print(f"skipped: no network namespaces here ({err})")
-        return 77
-    try:
         with tempfile.TemporaryDirectory(prefix="paqmd-test-") as run:
             os.chmod(run, 0o755)
             trial = Trial(paqmd, paqmctl, net, Path(run))
             try:
-                check_service(trial)
-                check_slow_reader(trial)
-                check_keys(trial)
-                check_ipv6(trial)
-                check_watch(trial)
+                yield trial
             except BaseException:
-                print(trial.log.read_text(), file=sys.stderr)
+                if trial.log.exists():
+                    print(trial.log.read_text(), file=sys.stderr)
                 raise
             finally:
                 if trial.daemon:
@@ -607,9 +590,32 @@ def main() -> int:
                     trial.daemon.wait()
     finally:
         net.down()
+
+
+def run_checks(arguments: str, checks: Sequence[Callable[..., None]]) -> int:
+    """A test program: it is given these arguments, each check gets those behind PAQMD PAQMCTL."""
+    given = [os.path.abspath(arg) for arg in sys.argv[1:] if not arg.startswith("--")]
+    if len(given) != len(arguments.split()):
+        print(f"usage: {Path(sys.argv[0]).name} {arguments}", file=sys.stderr)
+        return 2
+    if os.geteuid():
+        print("skipped: needs root for network namespaces")
+        return 77
+    try:
+        with new_trial(*given[:2]) as trial:
+            for check in checks:
+                check(trial, *given[2:])
+    except NoNetwork as err:
+        print(f"skipped: no network namespaces here ({err})")
+        return 77
     print("all passed")
     return 0
 
 
+CHECKS: list[Callable[[Trial], None]] = [
+    check_service, check_slow_reader, check_keys, check_ipv6, check_watch,
+]  # fmt: skip
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_checks("PAQMD PAQMCTL", CHECKS))

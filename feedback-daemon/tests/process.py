@@ -18,7 +18,6 @@ import socket
 import struct
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -29,11 +28,11 @@ from e2e import (
     SENDER_IP,
     SPORT,
     Client,
-    Namespaces,
     Rate,
     Trial,
     message,
     quote,
+    run_checks,
 )
 
 NOBODY = 65534
@@ -55,26 +54,35 @@ def children(pid: int) -> list[int]:
     return [other for other in every if status(other).get("PPid") == str(pid)]
 
 
-def check_shape(t: Trial) -> None:
-    """Who does what with which privileges; the daemon does not outlive its opener."""
+def works(t: Trial) -> list[int]:
+    """Worker and opener have no privileges but what the opener needs, and a sender is told."""
     t.start("-i", "veth0")
     assert t.daemon
     worker, (opener,) = t.daemon.pid, children(t.daemon.pid)
     for pid, caps in ((worker, 0), (opener, CAP_NET_RAW)):
         s = status(pid)
-        for who in ("Uid", "Gid"):
-            assert set(s[who].split()) == {str(NOBODY)}, s[who]
-        assert not s["Groups"], s["Groups"]
-        for kind in ("CapEff", "CapPrm"):
-            assert int(s[kind], 16) == caps, (pid, kind, s[kind])
-        for kind in ("CapInh", "CapAmb", "CapBnd"):
-            assert int(s[kind], 16) == 0, (pid, kind, s[kind])
+        assert set(s["Uid"].split()) == {str(NOBODY)}, s["Uid"]
+        for kind, value in (("CapEff", caps), ("CapPrm", caps), ("CapAmb", 0)):
+            assert int(s[kind], 16) == value, (pid, kind, s[kind])
         assert s["NoNewPrivs"] == "1" and s["Seccomp"] == "2", s
     client = Client(t.ipc)
     assert client.register(1) == 0
     assert client.rate().cause == "none"
     t.answer(message(quote(t.send_media()), 1, 850_000.0))
     assert client.rate().bps == 850_000
+    return [worker, opener]
+
+
+def check_shape(t: Trial) -> None:
+    """Who does what with which privileges; the daemon does not outlive its opener."""
+    worker, opener = works(t)
+    for pid in (worker, opener):
+        s = status(pid)
+        assert set(s["Gid"].split()) == {str(NOBODY)}, s["Gid"]
+        assert not s["Groups"], s["Groups"]
+        for kind in ("CapInh", "CapBnd"):
+            assert int(s[kind], 16) == 0, (pid, kind, s[kind])
+    assert t.daemon
     print("ok both processes without privileges, at work", flush=True)
 
     os.kill(opener, signal.SIGKILL)
@@ -103,19 +111,7 @@ def check_service_user(t: Trial) -> None:
     t.command[:0] = ["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups",
                      "--inh-caps", "-all,+net_raw", "--ambient-caps", "-all,+net_raw",
                      "--bounding-set", "-all,+net_raw"]
-    t.start("-i", "veth0")
-    assert t.daemon
-    worker, (opener,) = t.daemon.pid, children(t.daemon.pid)
-    for pid, caps in ((worker, 0), (opener, CAP_NET_RAW)):
-        s = status(pid)
-        assert set(s["Uid"].split()) == {str(NOBODY)}, s["Uid"]
-        assert int(s["CapEff"], 16) == int(s["CapPrm"], 16) == caps and int(s["CapAmb"], 16) == 0
-        assert s["NoNewPrivs"] == "1" and s["Seccomp"] == "2", s
-    client = Client(t.ipc)
-    assert client.register(1) == 0
-    assert client.rate().cause == "none"
-    t.answer(message(quote(t.send_media()), 1, 850_000.0))
-    assert client.rate().bps == 850_000
+    works(t)
     t.stop()
     t.command = command
     print("ok started as the unit does it", flush=True)
@@ -527,43 +523,5 @@ CHECKS: list[Callable[[Trial], None]] = [
 ]
 
 
-def main() -> int:
-    """Run all checks."""
-    programs = [arg for arg in sys.argv[1:] if arg != "--all"]
-    if len(programs) != 2:
-        print("usage: process.py [--all] PAQMD PAQMCTL", file=sys.stderr)
-        return 2
-    if os.geteuid():
-        print("skipped: needs root for network namespaces")
-        return 77
-    paqmd, paqmctl = (os.path.abspath(p) for p in programs)
-    net = Namespaces()
-    try:
-        net.up()
-    except (OSError, subprocess.CalledProcessError) as err:
-        net.down()
-        print(f"skipped: no network namespaces here ({err})")
-        return 77
-    try:
-        with tempfile.TemporaryDirectory(prefix="paqmd-test-") as run:
-            os.chmod(run, 0o755)
-            trial = Trial(paqmd, paqmctl, net, Path(run))
-            try:
-                for check in CHECKS:
-                    check(trial)
-            except BaseException:
-                if trial.log.exists():
-                    print(trial.log.read_text(), file=sys.stderr)
-                raise
-            finally:
-                if trial.daemon:
-                    trial.daemon.kill()
-                    trial.daemon.wait()
-    finally:
-        net.down()
-    print("all passed")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_checks("PAQMD PAQMCTL", CHECKS))

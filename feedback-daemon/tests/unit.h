@@ -6,8 +6,7 @@
 #ifndef PAQMD_TEST_UNIT_H
 #define PAQMD_TEST_UNIT_H
 
-#include <stdio.h>
-
+#include "core/tests/check.h"
 #include "packets.h"
 
 #define S 1000000000ULL
@@ -15,26 +14,6 @@
 
 extern unsigned int failures;
 extern bool seen[REFUSE_MAX]; /* reasons that were provoked */
-
-#define CHECK(cond)                                                                                \
-	do {                                                                                       \
-		if (!(cond)) {                                                                     \
-			fprintf(stderr, "%s:%d: %s: failed: %s\n", __FILE__, __LINE__, __func__,   \
-				#cond);                                                            \
-			failures++;                                                                \
-		}                                                                                  \
-	} while (0)
-
-#define CHECK_EQ(got, want)                                                                        \
-	do {                                                                                       \
-		unsigned long long g_ = (unsigned long long)(got);                                 \
-		unsigned long long w_ = (unsigned long long)(want);                                \
-		if (g_ != w_) {                                                                    \
-			fprintf(stderr, "%s:%d: %s: %s is %llu, want %llu\n", __FILE__, __LINE__,  \
-				__func__, #got, g_, w_);                                           \
-			failures++;                                                                \
-		}                                                                                  \
-	} while (0)
 
 #define KEY_A "0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f"
 #define KEY_B "B0b0B0b0B0b0B0b0B0b0B0b0B0b0B0b0"

@@ -9,31 +9,11 @@
  */
 #include <stdio.h>
 
+#include "kernel/fuzz/corpus.h"
 #include "kernel/fuzz/frame.h"
 #include "kernel/fuzz/packets.h"
 
 #define COUNT (sizeof(paqm_pkt_cases) / sizeof(paqm_pkt_cases[0]))
-
-static int write_input(const char *dir, size_t i, const struct paqm_pkt *pkt)
-{
-	char path[4096];
-	FILE *f;
-	int err;
-
-	snprintf(path, sizeof(path), "%s/case-%02zu", dir, i);
-	f = fopen(path, "wb");
-	if (!f) {
-		perror(path);
-		return -1;
-	}
-	err = fputc(0, f) == EOF || fputc((int)i * 5, f) == EOF ||
-	      fwrite(pkt->data, 1, pkt->len, f) != pkt->len;
-	if (fclose(f) || err) {
-		perror(path);
-		return -1;
-	}
-	return 0;
-}
 
 int main(int argc, char **argv)
 {
@@ -61,7 +41,9 @@ int main(int argc, char **argv)
 		frame_classify(pkt.data, pkt.len, pkt.len, paqm_pkt_network(pkt.data, pkt.len),
 			       false, &rules, &p, &plain);
 		if (corpus) {
-			if (write_input(argv[2], i, &pkt))
+			const uint8_t how[2] = {0, (uint8_t)(i * 5)};
+
+			if (corpus_write(argv[2], i, how, sizeof(how), pkt.data, pkt.len))
 				return 1;
 		} else if (frames) {
 			for (n = 0; n < pkt.len; n++)

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "core/tests/inband_vectors.h"
+#include "kernel/fuzz/corpus.h"
 
 #define COUNT (sizeof(paqm_inband_cases) / sizeof(paqm_inband_cases[0]))
 
@@ -48,26 +49,6 @@ static void change(uint8_t how, paqm_u8 *payload, paqm_u32 len)
 	}
 }
 
-static int write_input(const char *dir, size_t i, const paqm_u8 *payload, paqm_u32 len)
-{
-	char path[4096];
-	FILE *f;
-	int err;
-
-	snprintf(path, sizeof(path), "%s/case-%02zu", dir, i);
-	f = fopen(path, "wb");
-	if (!f) {
-		perror(path);
-		return 1;
-	}
-	err = fputc(0, f) == EOF || fwrite(payload, 1, len, f) != len;
-	if (fclose(f) || err) {
-		perror(path);
-		return 1;
-	}
-	return 0;
-}
-
 int main(int argc, char **argv)
 {
 	int corpus = argc == 3 && !strcmp(argv[1], "--corpus");
@@ -83,7 +64,9 @@ int main(int argc, char **argv)
 	for (i = 0; i < COUNT; i++) {
 		len = paqm_inband_make(payload, paqm_inband_cases[i].hex);
 		if (corpus) {
-			if (write_input(argv[2], i, payload, len))
+			const uint8_t how = 0;
+
+			if (corpus_write(argv[2], i, &how, 1, payload, len))
 				return 1;
 			continue;
 		}

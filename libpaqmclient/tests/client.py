@@ -14,7 +14,6 @@ import os
 import select
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,10 +25,10 @@ from e2e import (
     SENDER_IP,
     SPORT,
     SSRC,
-    Namespaces,
     Trial,
     message,
     quote,
+    run_checks,
 )
 
 NONE, ERF, ECF, EXPIRED, LOST, REFUSED = range(6)
@@ -267,42 +266,5 @@ CHECKS: list[Callable[[Trial, str], None]] = [
 ]
 
 
-def main() -> int:
-    """Run all checks."""
-    if len(sys.argv) != 4:
-        print("usage: client.py PAQMD PAQMCTL LIBRARY", file=sys.stderr)
-        return 2
-    if os.geteuid():
-        print("skipped: needs root for network namespaces")
-        return 77
-    paqmd, paqmctl, library = (os.path.abspath(p) for p in sys.argv[1:])
-    net = Namespaces()
-    try:
-        net.up()
-    except (OSError, subprocess.CalledProcessError) as err:
-        net.down()
-        print(f"skipped: no network namespaces here ({err})")
-        return 77
-    try:
-        with tempfile.TemporaryDirectory(prefix="paqmd-test-") as run:
-            os.chmod(run, 0o755)
-            trial = Trial(paqmd, paqmctl, net, Path(run))
-            try:
-                for check in CHECKS:
-                    check(trial, library)
-            except BaseException:
-                if trial.log.exists():
-                    print(trial.log.read_text(), file=sys.stderr)
-                raise
-            finally:
-                if trial.daemon:
-                    trial.daemon.kill()
-                    trial.daemon.wait()
-    finally:
-        net.down()
-    print("all passed")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_checks("PAQMD PAQMCTL LIBRARY", CHECKS))

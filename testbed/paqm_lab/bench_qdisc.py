@@ -97,7 +97,7 @@ def evaluate(timed: dict[str, Turns], counted: Turns) -> list[checks.Check]:
 
     def add(name: str, value: float, relation: str, limit: float, unit: str, source: str) -> None:
         entry = (name, round(value, 4), relation, round(limit, 4), unit, source)
-        found.append(checks._entry("paqm", *entry))
+        found.append(checks.entry("paqm", *entry))
 
     for name in ("paqm", "paqm media feedback"):
         value = median(1 / ratio for ratio in ratios(timed["qdiscs"], name, "fq_codel"))

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from paqm_lab import cache, call_report, clip, kernel, uml
+from paqm_lab.checks import entry, print_table
 from paqm_lab.errors import LabError
 
 DURATION = 120
@@ -96,23 +97,12 @@ def main(argv: list[str]) -> int:
             checks += json.loads((out / name / "result.json").read_text())["checks"]
         for name, other in (ENDS, ENDS[::-1]):
             error = round(capture_error(out / name, out / other), 3)
+            source = f"{name}/video.csv against {other}/frames.csv: lip sync and age rest on these"
             checks.append(
-                {
-                    "variant": name,
-                    "name": "capture_time_error",
-                    "value": error,
-                    "relation": "<=",
-                    "limit": CAPTURE_MS,
-                    "unit": "ms",
-                    "pass": error <= CAPTURE_MS,
-                    "source": f"{name}/video.csv against {other}/frames.csv: lip sync and age rest "
-                    "on these times",
-                }
+                entry(name, "capture_time_error", error, "<=", CAPTURE_MS, "ms", source + " times")
             )
         result = {"version": 1, "scenario": "call", "seed": args.seed, "checks": checks}
         (out / "result.json").write_text(json.dumps(result, indent=1) + "\n")
-        from paqm_lab.checks import print_table
-
         return print_table(out)
     except LabError as err:
         say(f"paqm-lab: {err}")

@@ -29,7 +29,7 @@ LINK_RATIO = 2.0
 Check = dict[str, Any]
 
 
-def _entry(
+def entry(
     variant: str,
     name: str,
     value: float | None,
@@ -38,6 +38,7 @@ def _entry(
     unit: str,
     source: str,
 ) -> Check:
+    """One check as it stands in result.json; a value that could not be measured fails it."""
     test: dict[str, Callable[[float, float], bool]] = {
         "<=": lambda a, b: a <= b,
         ">=": lambda a, b: a >= b,
@@ -61,7 +62,7 @@ def _of_variant(variant: dict[str, Any], result: dict[str, Any]) -> list[Check]:
     def add(
         what: str, value: float | None, relation: str, limit: float, unit: str, source: str
     ) -> None:
-        checks.append(_entry(name, what, value, relation, limit, unit, source))
+        checks.append(entry(name, what, value, relation, limit, unit, source))
 
     log = f"{name}/router.pcap"
     if variant["flows"]:
@@ -182,7 +183,7 @@ def _of_link(result: dict[str, Any]) -> list[Check]:
             pair.append(value["p95"] if value else None)
         ratio = pair[0] / pair[1] if pair[0] is not None and pair[1] else None
         checks.append(
-            _entry(
+            entry(
                 LINK_AUTO,
                 f"{name}_against_steady",
                 None if ratio is None else round(ratio, 3),

@@ -269,9 +269,9 @@ class Guest:
         (self.out / "guest.json").write_text(json.dumps(record, indent=1) + "\n")
 
 
-def main(config_file: str) -> int:
-    """Runs the scenario; what went wrong is in guest.json, for the host to tell."""
-    guest = Guest(json.loads(Path(config_file).read_text()))
+def main(config_file: str, kind: type[Guest]) -> int:
+    """Runs a guest of this kind; what went wrong is in guest.json, for the host to tell."""
+    guest = kind(json.loads(Path(config_file).read_text()))
     error = None
     try:
         guest.run()
@@ -282,4 +282,4 @@ def main(config_file: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(sys.argv[1], Guest))

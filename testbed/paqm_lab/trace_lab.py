@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from paqm_lab import cache, clip, kernel, ladder, trace, uml
+from paqm_lab.checks import Check, entry, print_table
 from paqm_lab.errors import LabError
 
 FLOWS = 64
@@ -200,21 +201,12 @@ def run_variant(
     }
 
 
-def _check(variant: str, name: str, value: float, relation: str, limit: float, unit: str) -> Any:
-    good = value <= limit if relation == "<=" else value >= limit
-    return {
-        "variant": variant,
-        "name": name,
-        "value": value,
-        "relation": relation,
-        "limit": limit,
-        "unit": unit,
-        "pass": bool(good),
-        "source": f"{variant}/send, {variant}/recv",
-    }
+def _check(variant: str, name: str, value: float, relation: str, limit: float, unit: str) -> Check:
+    source = f"{variant}/send, {variant}/recv"
+    return entry(variant, name, value, relation, limit, unit, source)
 
 
-def checks(variants: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def checks(variants: list[dict[str, Any]]) -> list[Check]:
     """What must hold. Published: thesis, Paper E table 2, row s1 (no drops, Jain above 0.99)."""
     rows = []
     for v in variants:
@@ -267,8 +259,6 @@ def main(argv: list[str]) -> int:
         "checks": checks(variants),
     }
     (out / "result.json").write_text(json.dumps(result, indent=1) + "\n")
-    from paqm_lab.checks import print_table
-
     return print_table(out)
 
 

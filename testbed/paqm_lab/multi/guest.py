@@ -7,7 +7,6 @@ of every program into log/, and guest.json like the dumbbell's runs.
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from functools import partial
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from paqm_lab import topology
-from paqm_lab.guest import LEAD, MODULES, TAIL, Guest, Trouble
+from paqm_lab.guest import LEAD, MODULES, TAIL, Guest, main
 
 
 class MultiGuest(Guest):
@@ -84,17 +83,5 @@ class MultiGuest(Guest):
         self.end_programs()
 
 
-def main(config_file: str) -> int:
-    """Runs it; what went wrong is in guest.json, for the host to tell."""
-    guest = MultiGuest(json.loads(Path(config_file).read_text()))
-    error = None
-    try:
-        guest.run()
-    except (Trouble, topology.CommandFailed, subprocess.TimeoutExpired) as err:
-        error = str(err)
-    guest.write_record(error)
-    return 0 if error is None else 1
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(sys.argv[1], MultiGuest))
