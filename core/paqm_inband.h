@@ -8,7 +8,7 @@
  * probe datagram beside the media:
  *
  *   0-3	magic "PAQ1": no router knows what identifier an element was given
- *   4-7	rate, binary32, bit/s on the IP layer
+ *   4-7	rate, binary32, bit/s on the IP layer; at first the largest there is
  *   8-9	router that lowered it last: low 16 bits of its id; 0: none
  *   10		period of that router in 20 ms, rounded up
  *   11-14	nonce of the sender, left alone; proves that who returns the rate saw it

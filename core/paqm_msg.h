@@ -24,7 +24,8 @@
 #define PAQM_OBJ_LEN 48
 #define PAQM_OBJ_MAGIC 0x5041514DU /* "PAQM" */
 #define PAQM_MSG_VERSION 1
-#define PAQM_QUOTE_UDP 28 /* quoted bytes behind the UDP header: RTP header + 16 */
+#define PAQM_VALUE_MAX 1000000000000ULL /* of a rate, bit/s, and of an ECF value */
+#define PAQM_QUOTE_UDP 28		/* quoted bytes behind the UDP header: RTP header + 16 */
 #define PAQM_IP4_MAX_HDR 60
 #define PAQM_IP6_HDR 40
 #define PAQM_QUOTE_MAX (PAQM_IP4_MAX_HDR + 8 + PAQM_QUOTE_UDP)
@@ -257,12 +258,12 @@ static inline paqm_u32 paqm_icmp6_encode(paqm_u8 *buf, paqm_u8 type, const paqm_
 	return len;
 }
 
-/* An ECF value is usable if 0 < v <= 1e12; a rate if 0 < v <= 1e12 bit/s. */
+/* An ECF value and a rate in bit/s are usable if 0 < v <= PAQM_VALUE_MAX. */
 static inline int paqm_value_ok(paqm_u32 bits)
 {
 	paqm_u64 v;
 
-	return !paqm_f32_decode(bits, 20, &v) && v && v <= 1000000000000ULL << 20;
+	return !paqm_f32_decode(bits, 20, &v) && v && v <= PAQM_VALUE_MAX << 20;
 }
 
 /* The quoted packet of @len bytes at @ip, whose IP version must be @version. */

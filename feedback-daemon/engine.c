@@ -16,8 +16,6 @@
  */
 #define PROOF_MIN 20
 
-#define CEIL_MAX 1000000000000ULL /* bit/s, the largest rate of the protocol */
-
 /* What a bare Source Quench does not say: the longest period of the published system. */
 #define BARE_PERIOD_MS 520
 
@@ -247,7 +245,7 @@ int engine_register(struct engine *e, uint64_t owner, const struct paqm_ipc_regi
 	if (!addr_is_any(&k.saddr) && addr_is_v4(&k.saddr) != addr_is_v4(&k.daddr))
 		return EAFNOSUPPORT;
 	if (addr_is_any(&k.daddr) || !k.sport || !k.dport || !reg->ceil_bps ||
-	    reg->ceil_bps > CEIL_MAX || reg->floor_bps > reg->ceil_bps)
+	    reg->ceil_bps > PAQM_VALUE_MAX || reg->floor_bps > reg->ceil_bps)
 		return EINVAL;
 	f = engine_flow(e, owner, reg->cookie);
 	/* What there is of these packets must be the flow itself, and nothing beside it. */

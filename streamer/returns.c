@@ -113,6 +113,10 @@ uint64_t returned_take(struct returned *s, const uint8_t *data, size_t len, uint
 		s->refused++;
 		return 0;
 	}
+	if (!r.field.router) {
+		s->untold++;
+		return 0;
+	}
 	s->have = true;
 	s->newest = r;
 	s->until_ns = now_ns + paqm_clamp64(3ULL * r.field.period * PAQM_FIELD_PERIOD_MS * MS,

@@ -77,19 +77,20 @@ size_t returns_compound(uint8_t *p, const struct paqm_return *r, enum returns_fo
  * @until_ns: when it expires
  * @believed: returns believed
  * @refused: returns not believed: malformed, without our nonce, old
+ * @untold: returns of fields that no router has touched
  */
 struct returned {
 	uint32_t nonce;
 	bool have;
 	struct paqm_return newest;
 	uint64_t until_ns;
-	uint64_t believed, refused;
+	uint64_t believed, refused, untold;
 };
 
 /**
  * returned_take() - data of an APP packet with name PAQM and subtype 1 came
  *
- * Return: the rate that it allows, bit/s; 0 if it is refused.
+ * Return: the rate that it allows, bit/s; 0 if it is refused or no router has spoken.
  */
 uint64_t returned_take(struct returned *s, const uint8_t *data, size_t len, uint64_t now_ns);
 

@@ -31,6 +31,8 @@
 /* Probes: often until the first answer, for which the first picture waits so long. */
 #define FIRST_PROBES_MS 20
 #define FIRST_ANSWER_S 1.0
+/* Returns of what no router has touched, 100 ms apart: the first may have woken one. */
+#define FIRST_UNTOLD 2
 /* Key frames that the peer asks for are so far apart at least. */
 #define KEY_INTERVAL_NS 500000000
 #define OWN_ENCODER "paqmh264enc"
@@ -163,13 +165,30 @@ static void advise(struct sender *s)
 {
 	struct ctl_advice a = s->daemon;
 
-	s->advised = returned_rate(&s->returned, (guint64)monotonic_ns());
+	s->advised = MIN(returned_rate(&s->returned, (guint64)monotonic_ns()), s->rate_max);
 	if (s->advised && (a.rate <= 0 || (double)s->advised < a.rate))
 		a = (struct ctl_advice){.rate = (double)s->advised,
 					.value = 1, /* hold: only the absolute rate is known */
 					.router = s->returned.newest.field.router,
 					.seq = s->returned.newest.seq};
 	rate_advise(s->rate, &a);
+}
+
+static double since_first(const struct sender *s)
+{
+	return (now_s() - s->begin) * 1000 - FIRST_PROBES_MS;
+}
+
+/* The first picture may be coded, @ms after the first packet. */
+static void begin_pictures(double ms, gboolean told, gpointer data)
+{
+	struct sender *s = data;
+
+	if (!g_atomic_int_compare_and_exchange(&s->waiting, 1, 0))
+		return;
+	printf("begins %.0f ms after its first packet, %s, at %.0f kbit/s\n", ms,
+	       told ? "told by a router" : "told by nobody", s->granted / 1e3);
+	fflush(stdout);
 }
 
 /* Main loop: what the receiver has returned. */
@@ -182,14 +201,16 @@ static gboolean on_returned(gpointer data)
 	guint64 rate = returned_take(&s->returned, bytes, len, (guint64)monotonic_ns());
 
 	if (rate && s->rate) {
-		g_atomic_int_set(&s->waiting, 0);
 		advise(s);
+		begin_pictures(since_first(s), TRUE, s);
 		if (s->feedback_csv)
 			fprintf(s->feedback_csv,
 				"%" G_GINT64_FORMAT ",%04x,%s,1,%" G_GUINT64_FORMAT "\n",
 				realtime_ns(), s->returned.newest.field.router,
 				s->returned.newest.kind == PAQM_RETURN_PROBE ? "probe" : "in-band",
-				rate);
+				s->advised);
+	} else if (s->returned.untold >= FIRST_UNTOLD) {
+		begin_pictures(since_first(s), FALSE, s);
 	}
 	g_bytes_unref(both[1]);
 	g_free(both);
@@ -231,7 +252,7 @@ static gboolean on_first_probes(gpointer data)
 	struct sender *s = data;
 
 	if (now_s() - s->begin > FIRST_ANSWER_S)
-		g_atomic_int_set(&s->waiting, 0);
+		begin_pictures(since_first(s), FALSE, s);
 	if (g_atomic_int_get(&s->waiting))
 		send_probe(s);
 	return G_SOURCE_CONTINUE;
@@ -315,16 +336,6 @@ static void on_advice(const struct paqm_client_advice *a, gpointer data)
 		log_advice(s, a);
 }
 
-static void on_train_over(double ms, gboolean told, gpointer data)
-{
-	struct sender *s = data;
-
-	g_atomic_int_set(&s->waiting, 0);
-	printf("begins %.0f ms after its first packet, %s, at %.0f kbit/s\n", ms,
-	       told ? "told by a router" : "told by nobody", s->granted / 1e3);
-	fflush(stdout);
-}
-
 /* With paqmd: let routers know of the stream before there is a picture. */
 static void start_train(struct sender *s)
 {
@@ -340,7 +351,7 @@ static void start_train(struct sender *s)
 	if (s->waiting || s->adaptor || !advice_connected(s->advice))
 		return;
 	g_atomic_int_set(&s->waiting, 1);
-	s->train = train_start(&p, on_train_over, s);
+	s->train = train_start(&p, begin_pictures, s);
 }
 
 static gboolean on_tick(gpointer data)
@@ -716,7 +727,8 @@ static gboolean build(struct sender *s, GRand *rand, GError **error)
 	gst_object_unref(pay);
 	if (s->element || s->probes) { /* nobody who has not seen the stream can know it */
 		s->returned.nonce = g_rand_int(rand);
-		s->field = (struct paqm_field){.rate = paqm_f32_encode(s->rate_max, 0),
+		/* above every router's rate, so that each that speaks shows */
+		s->field = (struct paqm_field){.rate = paqm_f32_encode(PAQM_VALUE_MAX, 0),
 					       .nonce = s->returned.nonce};
 	}
 	if (!ok)

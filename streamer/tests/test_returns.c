@@ -149,12 +149,23 @@ static void test_summary(void)
 
 static void test_take(void)
 {
-	struct paqm_return ret = {
-		.field = {.rate = paqm_f32_encode(625000, 0), .nonce = 7, .period = 13}, .seq = 10};
+	struct paqm_return ret = {.field = {.rate = paqm_f32_encode(625000, 0),
+					    .nonce = 7,
+					    .router = 5,
+					    .period = 13},
+				  .seq = 10};
 	struct returned s = {.nonce = 7};
 	uint8_t p[PAQM_APP_LEN];
 
 	CHECK_EQ(returned_rate(&s, 0), 0);
+	/* what no router has touched is no advice */
+	ret.field.router = 0;
+	paqm_return_encode(p, 1, &ret);
+	CHECK_EQ(returned_take(&s, p + 12, 16, 0), 0);
+	CHECK_EQ(returned_rate(&s, 0), 0);
+	CHECK_EQ(s.untold, 1);
+	CHECK_EQ(s.refused, 0);
+	ret.field.router = 5;
 	paqm_return_encode(p, 1, &ret);
 	CHECK_EQ(returned_take(&s, p + 12, 16, 0), 625000);
 	CHECK_EQ(returned_rate(&s, 3000 * MS - 1), 625000);
@@ -173,6 +184,13 @@ static void test_take(void)
 	CHECK_EQ(returned_take(&s, p + 12, 15, 0), 0);
 	CHECK_EQ(s.refused, 4);
 	CHECK_EQ(s.believed, 1);
+	/* nor does it end what holds, or prolong it */
+	ret.field.router = 0;
+	paqm_return_encode(p, 1, &ret);
+	CHECK_EQ(returned_take(&s, p + 12, 16, 2000 * MS), 0);
+	CHECK_EQ(returned_rate(&s, 3000 * MS - 1), 625000);
+	CHECK_EQ(returned_rate(&s, 3000 * MS), 0);
+	ret.field.router = 5;
 	/* a long period lives longer, no router's shortest */
 	ret.field.period = 250;
 	paqm_return_encode(p, 1, &ret);
