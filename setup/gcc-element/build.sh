@@ -17,5 +17,7 @@ fi
 mkdir -p "$target"
 echo "gcc-element: building (a minute, 300 MB in $cache/gcc-element)"
 CARGO_TARGET_DIR="$cache/gcc-element" cargo build --release --locked --quiet -p gst-plugin-rtp
-cp "$cache/gcc-element/release/deps/libgstrsrtp.so" "$target/"
+# Some versions of cargo put a hash into the name.
+built=("$cache"/gcc-element/release/deps/libgstrsrtp*.so)
+cp "${built[0]}" "$target/libgstrsrtp.so"
 echo "gcc-element: $target/libgstrsrtp.so"
