@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <glib-unix.h>
 
+#include "streamer/options.h"
+
 struct advice {
 	struct paqm_client *client;
 	int flow;
@@ -85,4 +87,19 @@ void advice_free(struct advice *a)
 	g_source_remove(a->watch);
 	paqm_client_close(a->client);
 	g_free(a);
+}
+
+const char *advice_cause(const struct paqm_client_advice *a)
+{
+	static const char *const causes[] = {"none", "erf", "ecf", "expired", "lost", "refused"};
+
+	return (guint)a->cause < G_N_ELEMENTS(causes) ? causes[a->cause] : "unknown";
+}
+
+void advice_log(FILE *log, const struct paqm_client_advice *a)
+{
+	if (log)
+		fprintf(log, "%" G_GINT64_FORMAT ",%s,%s,%.9g,%" G_GUINT64_FORMAT "\n",
+			realtime_ns(), a->router[0] ? a->router : "::", advice_cause(a),
+			(double)a->value, (guint64)a->rate_bps);
 }

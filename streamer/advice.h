@@ -4,6 +4,7 @@
 #define PAQM_STREAMER_ADVICE_H
 
 #include <gio/gio.h>
+#include <stdio.h>
 
 #include "libpaqmclient/paqmclient.h"
 
@@ -42,5 +43,11 @@ gboolean advice_connected(const struct advice *a);
 /* What the sender made of the advice, for paqmctl. */
 void advice_status(struct advice *a, guint64 wire_bps, guint gop, guint qp);
 void advice_free(struct advice *a);
+
+const char *advice_cause(const struct paqm_client_advice *a);
+
+#define ADVICE_HEADER "t_ns,router,cause,value,rate_bps"
+/* A row below it; @log: NULL: nothing is written. */
+void advice_log(FILE *log, const struct paqm_client_advice *a);
 
 #endif /* PAQM_STREAMER_ADVICE_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the encoder tells of a picture; see encoded.h. */
+/* What the encoder tells of pictures and groups; see encoded.h. */
 #include "streamer/encoded.h"
 
 struct encoded encoded_read(const GstStructure *p)
@@ -24,4 +24,26 @@ void encoded_log(FILE *log, const struct encoded *e, gint64 wall_ns, guint32 rtp
 	fprintf(log, "%u,%" G_GINT64_FORMAT ",%u,%u,%u,%s,%d,%.2f,%u,%u,%u,%.0f,%.0f,%d,%d\n",
 		e->frame, wall_ns, rtp_ts, index, e->gop, e->type, e->qp_base, e->qp, e->bytes,
 		e->wire, e->packets, e->bound, e->rate, e->width, e->height);
+}
+
+void encoded_group_log(FILE *log, const GstStructure *g, gint64 wall_ns)
+{
+	static const char *const columns[] = {"r-eff", "b-eff",	 "X",	   "overflow", "x",  "e1",
+					      "e2",    "R-open", "R-temp", "Q-star",   "r-t"};
+	int frames = 0, qp = 0;
+	double bits = 0;
+	guint gop = 0;
+
+	if (!log)
+		return;
+	gst_structure_get(g, "gop", G_TYPE_UINT, &gop, "frames", G_TYPE_INT, &frames, "qp-base",
+			  G_TYPE_INT, &qp, "R", G_TYPE_DOUBLE, &bits, NULL);
+	fprintf(log, "%u,%" G_GINT64_FORMAT ",%d,%d,%.0f", gop, wall_ns, frames, qp, bits);
+	for (guint i = 0; i < G_N_ELEMENTS(columns); i++) {
+		double v = 0;
+
+		gst_structure_get_double(g, columns[i], &v);
+		fprintf(log, ",%.8g", v);
+	}
+	fprintf(log, "\n");
 }

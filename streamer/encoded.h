@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What paqmh264enc tells of a coded picture (signal "picture"), and its row of frames.csv. */
+/* What paqmh264enc tells (signals "picture", "group"), and the rows of frames.csv and gop.csv. */
 #ifndef PAQM_STREAMER_ENCODED_H
 #define PAQM_STREAMER_ENCODED_H
 
@@ -39,5 +39,16 @@ struct encoded encoded_read(const GstStructure *p);
  * @index: its number in the source's file
  */
 void encoded_log(FILE *log, const struct encoded *e, gint64 wall_ns, guint32 rtp_ts, guint index);
+
+#define ENCODED_GROUP_HEADER                                                                       \
+	"gop,t_ns,frames,qp_base,R_bits,r_eff,b_eff,X,overflow,x,e1,e2,R_open,R_temp,Qstar,r_t"
+
+/**
+ * encoded_group_log() - a row below ENCODED_GROUP_HEADER
+ * @log: NULL: nothing is written
+ * @g: what the signal "group" tells
+ * @wall_ns: when it ended
+ */
+void encoded_group_log(FILE *log, const GstStructure *g, gint64 wall_ns);
 
 #endif /* PAQM_STREAMER_ENCODED_H */

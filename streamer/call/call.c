@@ -46,7 +46,6 @@ void call_apply_rate(guint64 rate, gpointer data)
 
 static void on_advice(const struct paqm_client_advice *a, gpointer data)
 {
-	static const char *const causes[] = {"none", "erf", "ecf", "expired", "lost", "refused"};
 	struct call *c = data;
 
 	c->advised = a->rate_bps;
@@ -56,11 +55,7 @@ static void on_advice(const struct paqm_client_advice *a, gpointer data)
 						  .value = a->value,
 						  .router = a->router_id,
 						  .seq = a->seq});
-	if (c->rec.feedback)
-		fprintf(c->rec.feedback, "%" G_GINT64_FORMAT ",%s,%s,%.9g,%" G_GUINT64_FORMAT "\n",
-			realtime_ns(), a->router,
-			(guint)a->cause < G_N_ELEMENTS(causes) ? causes[a->cause] : "unknown",
-			(double)a->value, (guint64)a->rate_bps);
+	advice_log(c->rec.feedback, a);
 }
 
 static void register_flow(struct call *c)

@@ -39,9 +39,6 @@ struct call_record {
 	FILE *events;				 /* mute, loss of the daemon, the end */
 };
 
-#define CALL_GOP_HEADER                                                                            \
-	"gop,t_ns,frames,qp_base,R_bits,r_eff,b_eff,X,overflow,x,e1,e2,R_open,R_temp,Qstar,r_t"
-#define CALL_FEEDBACK_HEADER "t_ns,router,cause,value,rate_bps"
 #define CALL_RX_HEADER "t_ns,seq,rtp_ts,marker,wire_bytes"
 #define CALL_PLAY_HEADER "index,capture_ns,arrival_ns,play_ns"
 #define CALL_RTCP_HEADER "t_ns,media,fraction_lost,packets_lost,jitter_ms,rtt_ms"

@@ -19,8 +19,8 @@ gboolean call_record_open(struct call_record *r, const char *dir, GError **error
 		const char *name, *header;
 	} files[] = {
 		{&r->frames, "frames.csv", ENCODED_HEADER},
-		{&r->gop, "gop.csv", CALL_GOP_HEADER},
-		{&r->feedback, "feedback.csv", CALL_FEEDBACK_HEADER},
+		{&r->gop, "gop.csv", ENCODED_GROUP_HEADER},
+		{&r->feedback, "feedback.csv", ADVICE_HEADER},
 		{&r->control, "control.csv", RATE_HEADER},
 		{&r->rx, "rx.csv", CALL_RX_HEADER},
 		{&r->play[CALL_VIDEO], "video.csv", CALL_PLAY_HEADER},

@@ -9,7 +9,6 @@
 #include "streamer/options.h"
 #include "streamer/reports.h"
 #include <gst/video/video.h>
-#include <math.h>
 #include <unistd.h>
 
 #define SILENCE_S 10 /* no packet of the peer for so long: it has vanished */
@@ -56,25 +55,8 @@ void call_on_picture(GstElement *enc, const GstStructure *p, gpointer data)
 
 void call_on_group(GstElement *enc, const GstStructure *g, gpointer data)
 {
-	static const char *const keys[] = {"R",	 "r-eff", "b-eff",  "X",      "overflow", "x",
-					   "e1", "e2",	  "R-open", "R-temp", "Q-star",	  "r-t"};
-	struct call *c = data;
-	guint gop = 0, frames = 0;
-	int qp = 0;
-
 	(void)enc;
-	if (!c->rec.gop)
-		return;
-	gst_structure_get(g, "gop", G_TYPE_UINT, &gop, "frames", G_TYPE_UINT, &frames, "qp-base",
-			  G_TYPE_INT, &qp, NULL);
-	fprintf(c->rec.gop, "%u,%" G_GINT64_FORMAT ",%u,%d", gop, realtime_ns(), frames, qp);
-	for (gsize i = 0; i < G_N_ELEMENTS(keys); i++) {
-		double v = NAN;
-
-		gst_structure_get_double(g, keys[i], &v);
-		fprintf(c->rec.gop, ",%.6g", v);
-	}
-	fputc('\n', c->rec.gop);
+	encoded_group_log(((struct call *)data)->rec.gop, g, realtime_ns());
 }
 
 /* Logs of what is received */

@@ -113,7 +113,6 @@ static void use_rate(struct trace_flow *f, gint64 now)
 
 static void take_advice(struct trace_flow *f, const struct paqm_client_advice *a)
 {
-	static const char *const causes[] = {"none", "erf", "ecf", "expired", "lost", "refused"};
 	gint64 now = monotonic_ns();
 
 	ctl_advise(f->ctl, seconds(now),
@@ -124,9 +123,8 @@ static void take_advice(struct trace_flow *f, const struct paqm_client_advice *a
 	use_rate(f, now);
 	if (f->feedback_csv)
 		fprintf(f->feedback_csv, "%" G_GINT64_FORMAT ",%s,%.9g,%" G_GUINT64_FORMAT "\n",
-			now + f->s->wall_offset,
-			(guint)a->cause < G_N_ELEMENTS(causes) ? causes[a->cause] : "unknown",
-			(double)a->value, (guint64)a->rate_bps);
+			now + f->s->wall_offset, advice_cause(a), (double)a->value,
+			(guint64)a->rate_bps);
 }
 
 static void on_advice(const struct paqm_client_advice *a, gpointer data)

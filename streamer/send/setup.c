@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What a stream needs before there is a pipeline: options, sockets, logs. */
+#include <string.h>
+
+#include "streamer/carry.h"
+#include "streamer/encoded.h"
+#include "streamer/send/send.h"
+
+static gboolean is_y4m(const char *path)
+{
+	return g_str_has_suffix(path, ".y4m");
+}
+
+static gboolean choose_controller(struct sender *s, GError **error)
+{
+	GString *names;
+
+	s->kind = ctl_find(s->controller ? s->controller : ctl_kinds[0]->name);
+	if (s->kind)
+		return TRUE;
+	names = g_string_new(NULL);
+	for (guint i = 0; ctl_kinds[i]; i++)
+		g_string_append_printf(names, "\n  %-6s %s", ctl_kinds[i]->name,
+				       ctl_kinds[i]->summary);
+	g_set_error(error, USAGE_ERROR, 0, "there is no controller '%s'; there are%s",
+		    s->controller, names->str);
+	g_string_free(names, TRUE);
+	return FALSE;
+}
+
+/* An element that is not there is found before the stream begins. */
+gboolean send_need_element(const struct ctl_kind *kind, GError **error)
+{
+	GstElementFactory *factory = kind->element ? gst_element_factory_find(kind->element) : NULL;
+
+	if (kind->element && !factory) {
+		g_set_error(error, USAGE_ERROR, 0,
+			    "controller %s needs the GStreamer element %s, which is not installed: "
+			    "build plugin rsrtp of gst-plugins-rs (crate gst-plugin-rtp), put it "
+			    "where GST_PLUGIN_PATH points, or choose another --controller",
+			    kind->name, kind->element);
+		return FALSE;
+	}
+	if (factory)
+		gst_object_unref(factory);
+	return TRUE;
+}
+
+/* Ours, whatever properties it is given, or one that needs an adaptor. */
+gboolean send_choose_encoder(struct sender *s, GError **error)
+{
+	gsize n = strlen(OWN_ENCODER);
+
+	if (s->interlace && s->encoder_text) {
+		g_set_error(error, USAGE_ERROR, 0, "--interlace does not go with --encoder");
+		return FALSE;
+	}
+	if (!s->encoder_text ||
+	    (!strncmp(s->encoder_text, OWN_ENCODER, n) && strchr(" \t", s->encoder_text[n])))
+		return TRUE;
+	s->adaptor = adaptor_new(s->encoder_text, (guint)s->gop, error);
+	return s->adaptor != NULL;
+}
+
+gboolean send_parse(struct sender *s, int argc, char **argv, GError **error)
+{
+	GOptionEntry entries[] = {
+		{"to", 0, 0, G_OPTION_ARG_STRING, &s->to, "Where to send; RTCP on PORT+1",
+		 "ADDR:PORT"},
+		{"source", 0, 0, G_OPTION_ARG_FILENAME, &s->source,
+		 "A y4m file, another video file, or test", "FILE|test"},
+		{"loop", 0, 0, G_OPTION_ARG_NONE, &s->loop_source,
+		 "Begin the file again at its end", NULL},
+		{"start-frame", 0, 0, G_OPTION_ARG_INT, &s->start_frame,
+		 "Begin with this picture of the file", "N"},
+		{"rate-max", 0, 0, G_OPTION_ARG_STRING, &s->rate_max_text,
+		 "Highest rate, headers included (3mbit)", "BPS"},
+		{"rate-min", 0, 0, G_OPTION_ARG_STRING, &s->rate_min_text,
+		 "Lowest rate (300kbit, or rate-max if that is lower)", "BPS"},
+		{"bind", 0, 0, G_OPTION_ARG_STRING, &s->bind, "Local address and port",
+		 "ADDR[:PORT]"},
+		{"ssrc", 0, 0, G_OPTION_ARG_INT64, &s->ssrc, "RTP source identifier", "N"},
+		{"duration", 0, 0, G_OPTION_ARG_DOUBLE, &s->duration, "Stop after so long", "S"},
+		{"gop", 0, 0, G_OPTION_ARG_INT, &s->gop, "Pictures per quantizer group (12)", "N"},
+		{"qp-min", 0, 0, G_OPTION_ARG_INT, &s->qp_min, "Finest quantizer (4)", "N"},
+		{"encoder", 0, 0, G_OPTION_ARG_STRING, &s->encoder_text,
+		 "GStreamer encoder with a live bit rate, and properties of it (" OWN_ENCODER ")",
+		 "ELEMENT"},
+		{"controller", 0, 0, G_OPTION_ARG_STRING, &s->controller,
+		 "What sets the rate (auto); a wrong name lists them", "NAME"},
+		{"seed", 0, 0, G_OPTION_ARG_INT64, &s->seed, "Makes all random choices repeatable",
+		 "N"},
+		{"log", 0, 0, G_OPTION_ARG_FILENAME, &s->log_dir,
+		 "Write frames.csv, gop.csv, feedback.csv and control.csv there", "DIR"},
+		{"paqmd", 0, 0, G_OPTION_ARG_FILENAME, &s->paqmd,
+		 "Socket of the feedback daemon, or none ($PAQM_SOCKET, /run/paqmd/client.sock)",
+		 "PATH|none"},
+		{"carrier", 0, 0, G_OPTION_ARG_STRING, &s->carrier,
+		 "Let routers write rates into the stream: in RTP headers, in probes beside it, "
+		 "or (icmp) not at all",
+		 "icmp|in-band|probe"},
+		{"interlace", 0, 0, G_OPTION_ARG_STRING, &s->interlace_text,
+		 "Code parts of each picture apart: what is lost can be interpolated",
+		 "rows|checkerboard|quarters"},
+		{"rtx", 0, 0, G_OPTION_ARG_NONE, &s->repairs.rtx,
+		 "Send again what the receiver misses, within the rate", NULL},
+		{"fec", 0, 0, G_OPTION_ARG_INT, &s->fec,
+		 "Add so many per cent of packets that correct losses, within the rate", "PERCENT"},
+		{"srtp-key", 0, 0, G_OPTION_ARG_FILENAME, &s->srtp_key_file,
+		 "Encrypt with the key in FILE, 60 hexadecimal digits", "FILE"},
+		{0},
+	};
+
+	if (!parse_options(NULL, "Sends live video at the rate the network grants.", entries, &argc,
+			   &argv, error))
+		return FALSE;
+	if (!s->to || !s->source) {
+		g_set_error(error, USAGE_ERROR, 0, "%s is missing; see paqm-streamer send --help",
+			    s->to ? "--source" : "--to");
+		return FALSE;
+	}
+	s->dest = parse_address(s->to, 0, error);
+	if (!s->dest ||
+	    !parse_rate(s->rate_max_text ? s->rate_max_text : "3mbit", &s->rate_max, error))
+		return FALSE;
+	if (s->rate_min_text) {
+		if (!parse_rate(s->rate_min_text, &s->rate_min, error))
+			return FALSE;
+	} else {
+		s->rate_min = MIN(300000, s->rate_max);
+	}
+	if (s->rate_min > s->rate_max || s->gop < 1 || s->gop > 600 || s->qp_min < 0 ||
+	    s->qp_min > 51 || s->start_frame < 0 || s->duration < 0 || s->ssrc > G_MAXUINT32) {
+		g_set_error(error, USAGE_ERROR, 0,
+			    "an option is out of range: --rate-min must not exceed --rate-max, "
+			    "--gop 1 to 600, --qp-min 0 to 51, --ssrc 32 bit, others not negative");
+		return FALSE;
+	}
+	if (s->fec < 0 || s->fec > FEC_MOST) {
+		g_set_error(error, USAGE_ERROR, 0, "--fec %d: must be 0 to %d per cent", s->fec,
+			    FEC_MOST);
+		return FALSE;
+	}
+	s->repairs.fec = (guint)s->fec;
+	if (s->interlace_text && !(s->interlace = interlace_find(s->interlace_text))) {
+		g_set_error(error, USAGE_ERROR, 0,
+			    "--interlace %s: must be rows, checkerboard or quarters",
+			    s->interlace_text);
+		return FALSE;
+	}
+	if (!choose_controller(s, error))
+		return FALSE;
+	s->element = s->carrier && !strcmp(s->carrier, "in-band");
+	s->probes = s->carrier && !strcmp(s->carrier, "probe");
+	if (s->carrier && !s->element && !s->probes && strcmp(s->carrier, "icmp")) {
+		g_set_error(error, USAGE_ERROR, 0, "--carrier %s: must be icmp, in-band or probe",
+			    s->carrier);
+		return FALSE;
+	}
+	if (s->element && s->srtp_key_file) {
+		g_set_error(error, USAGE_ERROR, 0,
+			    "--carrier in-band does not go with --srtp-key: routers cannot write "
+			    "into headers that are authenticated; use --carrier probe");
+		return FALSE;
+	}
+	if (s->element && s->interlace) {
+		g_set_error(error, USAGE_ERROR, 0,
+			    "--carrier in-band does not go with --interlace; use --carrier probe");
+		return FALSE;
+	}
+	if (s->element && s->fec) {
+		g_set_error(error, USAGE_ERROR, 0,
+			    "--carrier in-band does not go with --fec: routers change headers that "
+			    "have been protected; use --carrier probe");
+		return FALSE;
+	}
+	s->waiting = s->element || s->probes;
+	s->from_file = strcmp(s->source, "test") && is_y4m(s->source);
+	if (!s->from_file)
+		return TRUE;
+	if (!y4m_open(&s->y4m, s->source, error))
+		return FALSE;
+	s->interval = (double)s->y4m.fps_d / s->y4m.fps_n;
+	if (s->interlace && (s->y4m.width % INTERLACE_GRAIN || s->y4m.height % INTERLACE_GRAIN)) {
+		g_set_error(error, USAGE_ERROR, 0,
+			    "%s: --interlace needs a width and a height that are multiples of %d",
+			    s->source, INTERLACE_GRAIN);
+		return FALSE;
+	}
+	if (!s->loop_source && (guint)s->start_frame >= s->y4m.frames) {
+		g_set_error(error, USAGE_ERROR, 0,
+			    "--start-frame %d is past the end: %s has %u pictures", s->start_frame,
+			    s->source, s->y4m.frames);
+		return FALSE;
+	}
+	s->start_frame %= s->y4m.frames;
+	return TRUE;
+}
+
+/* RTP on an even or given port, RTCP on the next one. */
+gboolean send_open_sockets(struct sender *s, GError **error)
+{
+	GInetSocketAddress *local = NULL;
+	GInetAddress *addr;
+	guint16 port = 0;
+
+	if (s->bind) {
+		local = parse_address(s->bind, 65535, error);
+		if (!local)
+			return FALSE;
+		addr = g_object_ref(g_inet_socket_address_get_address(local));
+		port = g_inet_socket_address_get_port(local);
+		if (port == 65535)
+			port = 0;
+		g_object_unref(local);
+	} else {
+		addr = g_inet_address_new_any(
+			g_inet_address_get_family(g_inet_socket_address_get_address(s->dest)));
+	}
+	for (int attempt = 0; attempt < 16; attempt++) {
+		s->rtp = open_socket(addr, port, error);
+		if (!s->rtp)
+			break;
+		s->rtcp = open_socket(addr, socket_port(s->rtp) + 1, port ? error : NULL);
+		if (s->rtcp || port)
+			break;
+		g_clear_object(&s->rtp);
+	}
+	g_object_unref(addr);
+	if (s->rtp && s->rtcp)
+		return TRUE;
+	if (error && !*error)
+		g_set_error(
+			error, USAGE_ERROR, 0,
+			"no two neighbouring UDP ports are free; name one with --bind ADDR:PORT");
+	return FALSE;
+}
+
+gboolean send_open_logs(struct sender *s, GError **error)
+{
+	if (!s->log_dir)
+		return TRUE;
+	s->frames_csv = open_log(s->log_dir, "frames.csv", ENCODED_HEADER, error);
+	s->gop_csv =
+		s->frames_csv ? open_log(s->log_dir, "gop.csv", ENCODED_GROUP_HEADER, error) : NULL;
+	s->feedback_csv =
+		s->gop_csv ? open_log(s->log_dir, "feedback.csv", ADVICE_HEADER, error) : NULL;
+	s->control_csv =
+		s->feedback_csv ? open_log(s->log_dir, "control.csv", RATE_HEADER, error) : NULL;
+	return s->control_csv != NULL;
+}
