@@ -12,6 +12,7 @@ gpointer send_feed(gpointer data)
 	GstClockTime origin = g_get_monotonic_time() * 1000 - base;
 	guint64 limit = s->duration > 0 ? (guint64)(s->duration / s->interval + 0.5) : G_MAXUINT64;
 
+	s->first_pts = (gint64)origin; /* though that picture may come too late */
 	if (!s->loop_source)
 		limit = MIN(limit, s->y4m.frames - s->start_frame);
 	for (guint64 n = 0; n < limit; n++) {
