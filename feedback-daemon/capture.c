@@ -20,12 +20,12 @@
 #define PACKETS_PER_TURN 256 /* of one interface, before the others get theirs */
 #define RETRY_NS 2000000000ULL
 
-/* So many messages within a window are a flood, and no router's: they are then read
- * in lots, as waking for each would cost more than judging it.
+/* So many packets within a window, media or messages, are then read in lots, as waking
+ * for each would cost several times as much as judging it.
  */
-#define FLOOD_WINDOW_NS 10000000ULL
-#define FLOOD_MESSAGES 100
-#define FLOOD_NAP_NS 1000000L
+#define LOTS_WINDOW_NS 10000000ULL
+#define LOTS_PACKETS 100
+#define LOTS_NAP_NS 500000L
 
 struct iface {
 	struct source src; /* first: the loop knows the interface by it; -1: not open */
@@ -52,12 +52,12 @@ struct capture {
 	uint64_t retry_ns;
 	/* realtime minus monotonic, read once per turn: captures carry realtime */
 	uint64_t now_real, now_mono;
-	/* Messages of the present window of FLOOD_WINDOW_NS, and whether the last
-	 * one was a flood.
+	/* Packets of the present window of LOTS_WINDOW_NS, and whether those of the last
+	 * one were many.
 	 */
 	uint64_t window_ns;
-	unsigned int messages;
-	bool flood;
+	unsigned int packets;
+	bool lots;
 	/* Messages wait here until all interfaces have been read: the packet
 	 * that one quotes may have left through another.
 	 */
@@ -97,6 +97,7 @@ static void packet(struct iface *f, const struct tpacket2_hdr *h, const struct s
 	const uint8_t *ip = (const uint8_t *)h + h->tp_net;
 	struct held *m;
 
+	c->packets++;
 	/* A step of the wall clock must not age or rejuvenate packets much. */
 	t = c->now_mono - paqm_min64(age, 1000000000ULL);
 	if (ll->sll_pkttype == PACKET_OUTGOING) {
@@ -162,13 +163,12 @@ static void judge_held(struct daemon *d)
 		if (v.changed)
 			ipc_push(d, v.flow);
 	}
-	c->messages += c->held;
 	c->held = 0;
-	if (c->now_mono - c->window_ns < FLOOD_WINDOW_NS)
+	if (c->now_mono - c->window_ns < LOTS_WINDOW_NS)
 		return;
-	c->flood = c->messages > FLOOD_MESSAGES;
+	c->lots = c->packets > LOTS_PACKETS;
 	c->window_ns = c->now_mono;
-	c->messages = 0;
+	c->packets = 0;
 }
 
 /* Add what the kernel has counted since the last call. */
@@ -208,7 +208,7 @@ static void iface_ready(struct source *s, uint32_t events)
 	struct daemon *d = f->d;
 	struct capture *c = d->capture;
 	socklen_t len = sizeof(int);
-	const struct timespec nap = {.tv_nsec = FLOOD_NAP_NS};
+	const struct timespec nap = {.tv_nsec = LOTS_NAP_NS};
 	bool empty = true;
 	unsigned int i;
 	int err = 0;
@@ -224,7 +224,7 @@ static void iface_ready(struct source *s, uint32_t events)
 		if (c->iface[i].src.fd >= 0)
 			empty &= read_ring(&c->iface[i]);
 	judge_held(d);
-	if (c->flood && empty)
+	if (c->lots && empty)
 		clock_nanosleep(CLOCK_MONOTONIC, 0, &nap, NULL);
 }
 

@@ -7,7 +7,9 @@
  *
  * Before that it sends BURST packets of each flow, so that rings of digests grow.
  *
- * Usage: bench_load SOCKET ROUTER-NETNS SENDER-IP ROUTER-IP FLOWS ROUTERS RATE SECONDS BURST
+ * MEDIA packets are sent for each message.
+ *
+ * Usage: bench_load SOCKET ROUTER-NETNS SENDER-IP ROUTER-IP FLOWS ROUTERS RATE SECONDS BURST MEDIA
  */
 #define _GNU_SOURCE /* setns */
 #include <arpa/inet.h>
@@ -31,7 +33,7 @@
 
 #define CLIENTS 16
 #define NS 1000000000ULL
-#define SLICES_PER_S 4000 /* at most; messages of one slice are sent together */
+#define SLICES_PER_S 20000 /* at most; packets of one slice are sent together */
 
 static struct paqm_client *client[CLIENTS];
 static uint32_t *latency_ns; /* of each rate that came */
@@ -104,6 +106,16 @@ static uint16_t port_of(uint32_t flow)
 	return (uint16_t)(2000 + flow);
 }
 
+/* Send packet @seq of a flow, made in @media. */
+static void send_media(int fd, uint8_t *media, uint32_t flow, uint16_t seq, uint32_t saddr,
+		       uint32_t daddr)
+{
+	uint32_t len = t_media(media, port_of(flow), flow, seq);
+
+	t_ip(media, IPPROTO_UDP, len, saddr, daddr);
+	send_ip(fd, media, len);
+}
+
 static int compare(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -118,12 +130,13 @@ static double percentile_ms(double share)
 
 int main(int argc, char **argv)
 {
-	uint32_t flows, routers, rate, seconds, i, saddr, daddr;
-	uint64_t next, sent = 0, total;
+	uint32_t flows, routers, rate, seconds, burst, per_message, slice, i, saddr, daddr;
+	uint64_t next, sent = 0, packets = 0, total;
+	uint8_t media[T_MEDIA];
 	int media_fd, router_fd;
 	pthread_t thread;
 
-	if (argc != 10)
+	if (argc != 11)
 		return 2;
 	saddr = ntohl(inet_addr(argv[3]));
 	daddr = ntohl(inet_addr(argv[4]));
@@ -131,6 +144,8 @@ int main(int argc, char **argv)
 	routers = (uint32_t)atoi(argv[6]);
 	rate = (uint32_t)atoi(argv[7]);
 	seconds = (uint32_t)atoi(argv[8]);
+	burst = (uint32_t)atoi(argv[9]);
+	per_message = (uint32_t)atoi(argv[10]);
 	total = (uint64_t)rate * seconds;
 	latencies_max = total;
 	latency_ns = malloc(total * sizeof(*latency_ns));
@@ -150,25 +165,21 @@ int main(int argc, char **argv)
 	for (i = 0; i < 600 && registered + refused < flows; i++)
 		usleep(100000);
 
-	for (i = 0; i < flows * (uint32_t)atoi(argv[9]); i++) {
-		uint32_t flow = i / (uint32_t)atoi(argv[9]);
-		uint8_t media[T_MEDIA];
-		uint32_t len = t_media(media, port_of(flow), flow, (uint16_t)i);
-
-		t_ip(media, IPPROTO_UDP, len, saddr, daddr);
-		send_ip(media_fd, media, len);
-	}
+	for (i = 0; i < flows * burst; i++)
+		send_media(media_fd, media, i / burst, (uint16_t)i, saddr, daddr);
 	next = now_ns();
+	rate *= per_message;
+	slice = rate > SLICES_PER_S ? rate / SLICES_PER_S : 1;
 	while (sent < total) {
 		struct timespec at;
-		uint32_t n, slice = rate > SLICES_PER_S ? rate / SLICES_PER_S : 1;
+		uint32_t n;
 
 		next += slice * NS / rate;
 		at = (struct timespec){.tv_sec = (time_t)(next / NS), .tv_nsec = (long)(next % NS)};
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
-		for (n = 0; n < slice && sent < total; n++, sent++) {
-			uint32_t flow = (uint32_t)(sent % flows);
-			uint8_t media[T_MEDIA], ip[256];
+		for (n = 0; n < slice && sent < total; n++, packets++) {
+			uint32_t flow = (uint32_t)(sent % flows), len;
+			uint8_t ip[256];
 			struct paqm_msg m = {
 				.router_id = 1 + flow % routers,
 				.boot = 7,
@@ -177,16 +188,16 @@ int main(int argc, char **argv)
 				.erf = t_f32(500000.0F + (float)(sent % 100000)),
 				.period_ms = 250,
 			};
-			uint32_t len =
-				t_media(media, port_of(flow), flow, (uint16_t)(sent / flows));
 
-			t_ip(media, IPPROTO_UDP, len, saddr, daddr);
-			send_ip(media_fd, media, len);
+			send_media(media_fd, media, flow, (uint16_t)packets, saddr, daddr);
+			if (packets % per_message)
+				continue;
 			len = t_message(ip, media, &m);
 			paqm_put32(ip + 12, daddr);
 			paqm_put32(ip + 16, saddr);
 			t_seal(ip, len);
 			send_ip(router_fd, ip, len);
+			sent++;
 		}
 	}
 	sleep(1);
