@@ -321,6 +321,13 @@ def judge_liar(run: Run, checks: Checks) -> None:
     share, v = case.facts["share"], run.flow("v")
     others = [f for f in case.flows if f is not v]
     sink = "sink-K.log: "
+
+    def check_back(limit: float) -> None:
+        back, _ = run.settled({f.name: share for f in case.flows}, TRUTH, case.duration - 0.2, 0.1,
+                              0.5)
+        checks.add(case, "back_after_the_last_lie", back, "<=", limit, "s",
+                   f"{sink}0.5-s means of all flows within 10 % of their share")
+
     if mode in ("high", "broken"):
         worst = 0.0
         for flow in case.flows:
@@ -337,10 +344,7 @@ def judge_liar(run: Run, checks: Checks) -> None:
         gain = min(run.rate(f, LIES + 2, TRUTH) / shares[f.name] for f in others)
         checks.add(case, "others_take_the_rest", 100 * gain, ">=", 95, "%",
                    f"{sink}the least of the others while v is lied to, of max-min")
-        back, _ = run.settled({f.name: share for f in case.flows}, TRUTH, case.duration - 0.2, 0.1,
-                              0.5)
-        checks.add(case, "back_after_the_last_lie", back, "<=", EXPIRY + 1, "s",
-                   f"{sink}0.5-s means of all flows within 10 % of their share")
+        check_back(EXPIRY + 1)
     elif mode == "flap":
         told = [r[1] for r in run.records(v) if LIES + 2 <= r[0] < TRUTH]
         swings = sum(max(a, b) > 1.25 * min(a, b) for a, b in zip(told, told[1:], strict=False))
@@ -353,10 +357,7 @@ def judge_liar(run: Run, checks: Checks) -> None:
             worst = max(worst, float(1 - rate[chosen].min() / share))
         checks.add(case, "others_lose", 100 * worst, "<=", 10, "%",
                    f"{sink}least 0.5-s mean of the other flows against the share")
-        back, _ = run.settled({f.name: share for f in case.flows}, TRUTH, case.duration - 0.2, 0.1,
-                              0.5)
-        checks.add(case, "back_after_the_last_lie", back, "<=", HELD + 1, "s",
-                   f"{sink}0.5-s means of all flows within 10 % of their share")
+        check_back(HELD + 1)
     else:
         records = run.records(v)
         gone = [r[0] for r in records if r[1] == 0 and r[0] > LIES]
