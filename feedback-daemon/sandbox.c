@@ -96,12 +96,12 @@ static const int both[] = {
 
 /* One thread: clients, packets that others have made ready, files to read. */
 static const int worker[] = {
-	SCMP_SYS(accept4),     SCMP_SYS(clock_nanosleep), SCMP_SYS(epoll_ctl),
-	SCMP_SYS(epoll_pwait), SCMP_SYS(epoll_wait),	  SCMP_SYS(fcntl),
-	SCMP_SYS(fstat),       SCMP_SYS(getrandom),	  SCMP_SYS(gettimeofday),
-	SCMP_SYS(lseek),       SCMP_SYS(newfstatat),	  SCMP_SYS(recvfrom),
-	SCMP_SYS(sendto),      SCMP_SYS(timerfd_settime), SCMP_SYS(unlink),
-	SCMP_SYS(unlinkat),
+	SCMP_SYS(accept4),	   SCMP_SYS(clock_nanosleep), SCMP_SYS(epoll_ctl),
+	SCMP_SYS(epoll_pwait),	   SCMP_SYS(epoll_wait),      SCMP_SYS(fcntl),
+	SCMP_SYS(fstat),	   SCMP_SYS(geteuid),	      SCMP_SYS(geteuid32),
+	SCMP_SYS(getrandom),	   SCMP_SYS(gettimeofday),    SCMP_SYS(lseek),
+	SCMP_SYS(newfstatat),	   SCMP_SYS(recvfrom),	      SCMP_SYS(sendto),
+	SCMP_SYS(timerfd_settime), SCMP_SYS(unlink),	      SCMP_SYS(unlinkat),
 };
 
 static int allow(scmp_filter_ctx ctx, const int *calls, size_t n)
