@@ -64,7 +64,12 @@ double playout_update(struct playout *p, double least)
 
 	want = fmin(fmax(want, p->lo), p->hi);
 	/* nothing is known before every slot has been used once */
-	if (want > p->wait || (p->used == PLAYOUT_SLOTS && want < p->wait - PLAYOUT_SLACK))
+	if (want > p->wait)
 		p->wait = want;
+	if (p->used == PLAYOUT_SLOTS && want < p->wait - PLAYOUT_SLACK)
+		p->falls = true;
+	if (p->falls)
+		p->wait = fmax(want, p->wait - PLAYOUT_STEP);
+	p->falls = p->falls && p->wait > want;
 	return p->wait;
 }

@@ -15,6 +15,7 @@
 #define PLAYOUT_SLOTS 10 /* of a second each: so long the worst is remembered */
 #define PLAYOUT_MARGIN 0.020
 #define PLAYOUT_SLACK 0.020 /* what is waited too long is given up from here on */
+#define PLAYOUT_STEP 0.010  /* at a time: more at once would skip pictures */
 
 /**
  * struct playout
@@ -22,9 +23,11 @@
  * @lo: never wait less, s
  * @hi: nor more
  * @wait: s, now
+ * @falls: it is too long, and on its way down
  */
 struct playout {
 	double clock, lo, hi, wait;
+	bool falls;
 	bool begun;
 	uint32_t ts;
 	double media; /* what @ts stands for, s */
@@ -51,7 +54,8 @@ double playout_excess(const struct playout *p);
  * playout_update() - how long to wait from now on
  * @least: what it takes at least for another reason, s; 0: nothing
  *
- * Grows at once; shrinks only by more than PLAYOUT_SLACK, so that it does not hunt.
+ * Grows at once; shrinks step by step, and only if it is more than PLAYOUT_SLACK too long, so
+ * that it does not hunt.
  */
 double playout_update(struct playout *p, double least);
 

@@ -3,7 +3,6 @@
 #include "streamer/repair.h"
 
 #include "streamer/options.h"
-#include "streamer/repairbudget.h"
 #include "streamer/wire.h"
 
 #define KEEP_MS 1000 /* what is older no receiver waits for */

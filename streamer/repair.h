@@ -9,12 +9,12 @@
 #include <gst/gst.h>
 #include <stdio.h>
 
+#include "streamer/repairbudget.h"
+
 /* Payload types, the same at both ends: of H.264, and of what repairs it. */
 #define VIDEO_PT 96
 #define RTX_PT 106
 #define FEC_PT 107
-
-#define FEC_MOST 100 /* per cent */
 
 struct repair;
 

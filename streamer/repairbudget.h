@@ -12,6 +12,7 @@
 #define REPAIR_SPREAD 0.2
 #define REPAIR_LEAST 0.5  /* share of the rate that pictures have in any case */
 #define REPAIR_SHARE 0.25 /* share of the rate that retransmission may take for a while */
+#define FEC_MOST 100	  /* per cent of packets that forward error correction may add */
 
 /**
  * struct repair_budget

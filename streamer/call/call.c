@@ -203,11 +203,22 @@ static void lose_camera(struct call *c)
 	call_record_event(&c->rec, "picture-lost", "");
 }
 
+static void tell_error(struct call *c, GstMessage *msg)
+{
+	GError *error = NULL;
+	char *debug = NULL;
+
+	gst_message_parse_error(msg, &error, &debug);
+	g_printerr("paqm-streamer: %s: %s\n", GST_OBJECT_NAME(msg->src), error->message);
+	g_debug("%s", debug);
+	call_record_event(&c->rec, "error", GST_OBJECT_NAME(msg->src));
+	g_error_free(error);
+	g_free(debug);
+}
+
 static gboolean on_message(GstBus *bus, GstMessage *msg, gpointer data)
 {
 	struct call *c = data;
-	GError *error = NULL;
-	char *debug = NULL;
 
 	(void)bus;
 	if (GST_MESSAGE_TYPE(msg) == GST_MESSAGE_LATENCY) {
@@ -216,12 +227,7 @@ static gboolean on_message(GstBus *bus, GstMessage *msg, gpointer data)
 		/* of what has been taken out since */
 		if (!gst_object_has_as_ancestor(msg->src, GST_OBJECT(c->pipeline)))
 			return G_SOURCE_CONTINUE;
-		gst_message_parse_error(msg, &error, &debug);
-		g_printerr("paqm-streamer: %s: %s\n", GST_OBJECT_NAME(msg->src), error->message);
-		g_debug("%s", debug);
-		call_record_event(&c->rec, "error", GST_OBJECT_NAME(msg->src));
-		g_error_free(error);
-		g_free(debug);
+		tell_error(c, msg);
 		if (c->camera && gst_object_has_as_ancestor(msg->src, GST_OBJECT(c->camera))) {
 			lose_camera(c);
 		} else {
@@ -261,6 +267,12 @@ static void run(struct call *c)
 		sources[n++] = g_timeout_add((guint)(c->duration * 1000), on_length, c);
 	call_record_event(&c->rec, "begin", c->theirs.name);
 	if (gst_element_set_state(c->pipeline, GST_STATE_PLAYING) == GST_STATE_CHANGE_FAILURE) {
+		GstMessage *msg = gst_bus_pop_filtered(bus, GST_MESSAGE_ERROR);
+
+		if (msg) { /* which device */
+			tell_error(c, msg);
+			gst_message_unref(msg);
+		}
 		c->status = EXIT_RUN;
 		call_end(c, "the pipeline does not start; is there a camera, a microphone, a "
 			    "display? try --source test --audio test");

@@ -57,6 +57,7 @@ struct call_in {
 struct call {
 	/* options */
 	gboolean listen, self_view, muted, rtx;
+	gint fec; /* packets that correct, per cent of the picture's */
 	char *secret_path, *source, *audio, *sink, *audio_sink, *record_dir, *name, *paqmd,
 		*rate_max_text, *rate_min_text;
 	gdouble duration;

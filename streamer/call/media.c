@@ -32,28 +32,56 @@ static void on_pad_added(GstElement *bin, GstPad *pad, gpointer data)
 	gst_object_unref(sink);
 }
 
-static GstCaps *on_pt_map(GstElement *bin, guint session, guint pt, gpointer data)
+/* What comes; @kind: of packets. */
+static GstCaps *stream_caps(enum call_media media, const char *kind)
 {
-	GstCaps *caps = NULL;
+	char *text = g_strconcat(
+		kind, ", ",
+		media == CALL_VIDEO
+			? RTP_CAPS
+			: "media=(string)audio, clock-rate=(int)48000, "
+			  "encoding-name=(string)OPUS, payload=(int)" G_STRINGIFY(AUDIO_PT),
+		NULL);
+	GstCaps *caps = gst_caps_from_string(text);
 
-	(void)bin;
-	(void)data;
-	if (session == CALL_VIDEO && pt == VIDEO_PT) {
-		caps = gst_caps_from_string("application/x-rtp, " RTP_CAPS);
-		/* a lost picture is asked for anew: RFC 4585 section 6.3.1 */
+	g_free(text);
+	if (media == CALL_VIDEO) /* a lost picture is asked for anew: RFC 4585 section 6.3.1 */
 		gst_caps_set_simple(caps, "extmap-" G_STRINGIFY(TWCC_ID), G_TYPE_STRING, TWCC_URI,
 				    "rtcp-fb-nack-pli", G_TYPE_BOOLEAN, TRUE, NULL);
-	} else if (session == CALL_AUDIO && pt == AUDIO_PT) {
-		caps = gst_caps_from_string("application/x-rtp, media=(string)audio, "
-					    "clock-rate=(int)48000, encoding-name=(string)OPUS");
-	}
 	return caps;
+}
+
+static GstCaps *on_pt_map(GstElement *bin, guint session, guint pt, gpointer data)
+{
+	(void)bin;
+	(void)data;
+	/* What corrects has the clock of the stream, or the jitter buffer takes it for nothing. */
+	if (session == CALL_VIDEO && pt == FEC_PT)
+		return gst_caps_from_string("application/x-rtp, media=(string)video, "
+					    "clock-rate=(int)90000, encoding-name=(string)ULPFEC, "
+					    "payload=(int)" G_STRINGIFY(FEC_PT));
+	if (session < CALL_MEDIA && pt == (session == CALL_VIDEO ? VIDEO_PT : AUDIO_PT))
+		return stream_caps(session, "application/x-rtp");
+	return NULL;
 }
 
 static gboolean is_none(const char *text)
 {
 	return !strcmp(text, "none");
 }
+
+/*
+ * What to ask of a camera, the best first: left alone it would give its largest picture, at few a
+ * second.
+ */
+#define CAMERA_SIZES(kind)                                                                         \
+	kind ",width=640,height=360,framerate=30/1; " kind ",width=640,height=360; " kind          \
+	     ",width=640,height=480,framerate=30/1; " kind ",width=640,height=480; "
+#define CAMERA                                                                                     \
+	CAMERA_SIZES("video/x-raw")                                                                \
+	CAMERA_SIZES("image/jpeg")                                                                 \
+	"image/jpeg,width=1280,height=720; video/x-raw,width=320,height=240; video/x-raw; "        \
+	"image/jpeg; video/x-h264"
 
 static char *camera(struct call *c, GError **error)
 {
@@ -66,10 +94,11 @@ static char *camera(struct call *c, GError **error)
 		return g_strdup_printf("videotestsrc is-live=true pattern=ball ! %s", raw);
 	if (!strcmp(c->source, "screen"))
 		return g_strdup_printf("ximagesrc use-damage=false ! %s", raw);
-	if (!strcmp(c->source, "camera"))
-		return g_strdup_printf("v4l2src ! decodebin ! %s", raw);
-	if (g_str_has_prefix(c->source, "/dev/video"))
-		return g_strdup_printf("v4l2src device=%s ! decodebin ! %s", c->source, raw);
+	if (!strcmp(c->source, "camera") || g_str_has_prefix(c->source, "/dev/video"))
+		return g_strdup_printf("v4l2src %s%s ! capsfilter caps=\"" CAMERA
+				       "\" ! decodebin ! %s",
+				       c->source[0] == '/' ? "device=" : "",
+				       c->source[0] == '/' ? c->source : "", raw);
 	if (g_str_has_suffix(c->source, ".y4m")) {
 		if (!y4m_open(&c->y4m, c->source, error))
 			return NULL;
@@ -123,22 +152,33 @@ static char *loudspeaker(struct call *c)
 	return g_strdup("autoaudiosink name=asink");
 }
 
-/* Elements in a row, as gst-launch has them, added to the pipeline; NULL on failure. */
-static GstElement *row(struct call *c, GError **error, const char *format, ...) G_GNUC_PRINTF(3, 4);
-static GstElement *row(struct call *c, GError **error, const char *format, ...)
+/*
+ * Elements in a row, as gst-launch has them, added to the pipeline; only pad @open of the element
+ * @end is left open: what a decoder will be linked to once it knows what it decodes is not. NULL on
+ * failure.
+ */
+static GstElement *row(struct call *c, const char *end, const char *open, GError **error,
+		       const char *format, ...) G_GNUC_PRINTF(5, 6);
+static GstElement *row(struct call *c, const char *end, const char *open, GError **error,
+		       const char *format, ...)
 {
 	GstElement *bin;
 	va_list args;
+	GstPad *pad;
 	char *text;
 
 	va_start(args, format);
 	text = g_strdup_vprintf(format, args);
 	va_end(args);
-	bin = gst_parse_bin_from_description_full(text, TRUE, NULL, GST_PARSE_FLAG_FATAL_ERRORS,
+	bin = gst_parse_bin_from_description_full(text, FALSE, NULL, GST_PARSE_FLAG_FATAL_ERRORS,
 						  error);
 	g_free(text);
-	if (bin)
-		gst_bin_add(GST_BIN(c->pipeline), bin);
+	if (!bin)
+		return NULL;
+	gst_bin_add(GST_BIN(c->pipeline), bin);
+	pad = gst_element_get_static_pad(part_of(c->pipeline, end), open);
+	gst_element_add_pad(bin, gst_ghost_pad_new(open, pad));
+	gst_object_unref(pad);
 	return bin;
 }
 
@@ -159,16 +199,15 @@ static gboolean to_peer(struct call *c, const char *pad, GSocket *socket, guint1
 	return FALSE;
 }
 
-/* Packets that come to a socket; @pad is rtpbin's. */
-static GstElement *from_peer(struct call *c, const char *pad, GSocket *socket, const char *caps,
+/* Packets that come to a socket; @pad is rtpbin's. Takes @caps. */
+static GstElement *from_peer(struct call *c, const char *pad, GSocket *socket, GstCaps *caps,
 			     GError **error)
 {
 	GstElement *src = gst_element_factory_make("udpsrc", NULL);
-	GstCaps *kind = gst_caps_from_string(caps);
 
 	g_object_set(src, "socket", socket, "close-socket", FALSE, "buffer-size", 1 << 20, "caps",
-		     kind, NULL);
-	gst_caps_unref(kind);
+		     caps, NULL);
+	gst_caps_unref(caps);
 	/* Not before everything behind it can take packets: the peer may be sending already. */
 	gst_element_set_locked_state(src, TRUE);
 	gst_bin_add(GST_BIN(c->pipeline), src);
@@ -190,6 +229,7 @@ static void own_session(struct call *c, enum call_media media)
 static gboolean build_video_out(struct call *c, GError **error)
 {
 	struct repair_params repairs = {.rtx = c->rtx,
+					.fec = (guint)c->fec,
 					.ssrc = c->mine.stream[CALL_VIDEO].ssrc,
 					.rtx_ssrc = c->mine.stream[CALL_VIDEO].ssrc ^ 0x80000000U};
 	char *cam = camera(c, error), *elements = repair_elements(&repairs);
@@ -200,7 +240,7 @@ static gboolean build_video_out(struct call *c, GError **error)
 		g_free(elements);
 		return FALSE;
 	}
-	out = row(c, error,
+	out = row(c, "pacer", "src", error,
 		  "%s ! tee name=self ! queue ! paqmh264enc name=enc rate-max=%" G_GUINT64_FORMAT
 		  " ! rtph264pay name=pay mtu=%d pt=%d config-interval=0 aggregate-mode=none ! "
 		  "%spaqmpacer name=pacer %s",
@@ -216,7 +256,7 @@ static gboolean build_video_out(struct call *c, GError **error)
 	c->encoder = gst_object_ref(part_of(c->pipeline, "enc"));
 	c->pacer = gst_object_ref(part_of(c->pipeline, "pacer"));
 	g_object_set(c->pacer, "interval", (guint64)(c->interval * GST_SECOND), NULL);
-	if (c->rtx)
+	if (c->rtx || c->fec)
 		c->repair = repair_new(GST_BIN(c->pipeline), c->pacer, &repairs);
 	g_signal_connect(c->encoder, "picture", G_CALLBACK(call_on_picture), c);
 	g_signal_connect(c->encoder, "group", G_CALLBACK(call_on_group), c);
@@ -255,7 +295,7 @@ static gboolean build_audio_out(struct call *c, GError **error)
 
 	if (!mic)
 		return FALSE;
-	out = row(c, error,
+	out = row(c, "apay", "src", error,
 		  "%s ! audioconvert ! audioresample ! volume name=mute mute=%s ! "
 		  "opusenc bitrate=%d audio-type=voice frame-size=20 ! rtpopuspay name=apay pt=%d",
 		  mic, c->muted ? "true" : "false", AUDIO_BPS, AUDIO_PT);
@@ -281,16 +321,16 @@ static gboolean build_in(struct call *c, enum call_media media, GError **error)
 	GstElement *in;
 
 	if (media == CALL_VIDEO)
-		in = row(
-			c, error,
-			"rtph264depay name=depay0 ! avdec_h264 name=dec max-threads=1 ! " SIZE_FIXED
-			" ! %s%s",
-			overlay ? "textoverlay name=overlay valignment=top halignment=left "
-				  "font-desc=\"Sans 8\" ! videoconvert ! "
-				: "",
-			out);
+		in = row(c, c->theirs.fec ? "corrector" : "depay0", "sink", error,
+			 "%srtph264depay name=depay0 request-keyframe=true ! "
+			 "avdec_h264 name=dec max-threads=1 ! " SIZE_FIXED " ! %s%s",
+			 c->theirs.fec ? "rtpulpfecdec name=corrector ! " : "",
+			 overlay ? "textoverlay name=overlay valignment=top halignment=left "
+				   "font-desc=\"Sans 8\" ! videoconvert ! "
+				 : "",
+			 out);
 	else
-		in = row(c, error,
+		in = row(c, "depay1", "sink", error,
 			 "rtpopusdepay name=depay1 ! opusdec plc=true ! audioconvert ! "
 			 "audioresample ! %s",
 			 out);
@@ -298,6 +338,8 @@ static gboolean build_in(struct call *c, enum call_media media, GError **error)
 	if (!in)
 		return FALSE;
 	c->in[media].inlet = in;
+	if (media == CALL_VIDEO && c->theirs.fec)
+		inbound_correct(c->inbound, part_of(c->pipeline, "corrector"));
 	if (media == CALL_VIDEO)
 		size_keep(&c->size, part_of(c->pipeline, "dec"), part_of(c->pipeline, "size"));
 	part_probe(part_of(c->pipeline, media == CALL_VIDEO ? "depay0" : "depay1"), "sink",
@@ -311,7 +353,6 @@ static gboolean build_in(struct call *c, enum call_media media, GError **error)
 
 static gboolean build_session(struct call *c, enum call_media media, GError **error)
 {
-	static const char srtp[] = "application/x-srtp", srtcp[] = "application/x-srtcp";
 	const struct offer_stream *theirs = &c->theirs.stream[media];
 	char send[32], recv[32], rtp[32];
 	struct call_in *in = &c->in[media];
@@ -319,10 +360,12 @@ static gboolean build_session(struct call *c, enum call_media media, GError **er
 	g_snprintf(rtp, sizeof(rtp), "recv_rtp_sink_%d", media);
 	g_snprintf(recv, sizeof(recv), "recv_rtcp_sink_%d", media);
 	g_snprintf(send, sizeof(send), "send_rtcp_src_%d", media);
-	in->rtp = from_peer(c, rtp, c->rtp[media], srtp, error);
+	/* In full: with what corrects, rtpbin does not look at payload types. */
+	in->rtp = from_peer(c, rtp, c->rtp[media], stream_caps(media, "application/x-srtp"), error);
 	if (!in->rtp)
 		return FALSE;
-	in->rtcp = from_peer(c, recv, c->rtcp[media], srtcp, error);
+	in->rtcp = from_peer(c, recv, c->rtcp[media],
+			     gst_caps_new_empty_simple("application/x-srtcp"), error);
 	if (!in->rtcp || !to_peer(c, send, c->rtcp[media], theirs->port + 1, error))
 		return FALSE;
 	if (media == CALL_VIDEO && c->rec.rx)
@@ -358,6 +401,7 @@ gboolean call_build(struct call *c, GError **error)
 	call_use_srtp(c);
 	c->inbound = inbound_new(bin, CALL_VIDEO,
 				 &(struct inbound_params){.rtx = c->rtx,
+							  .fec = c->theirs.fec > 0,
 							  .wait_min = JITTER_MIN_MS,
 							  .wait_max = JITTER_MAX_MS,
 							  .wait = JITTER_MS});

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "streamer/options.h"
+#include "streamer/repairbudget.h"
 
 const char *const call_media_names[CALL_MEDIA] = {"video", "audio"};
 
@@ -32,6 +33,9 @@ char *offer_write(const struct offer *o)
 {
 	json_t *root = json_pack("{s:i, s:s, s:I, s:b}", "paqm-call", OFFER_VERSION, "name",
 				 o->name, "rate-max", (json_int_t)o->rate_max, "rtx", o->rtx);
+
+	if (o->corrects)
+		json_object_set_new(root, "fec", json_integer(o->fec));
 
 	for (int i = 0; i < CALL_MEDIA; i++) {
 		const struct offer_stream *st = &o->stream[i];
@@ -82,6 +86,17 @@ static gboolean read_stream(struct offer_stream *st, json_t *json, GError **erro
 	return TRUE;
 }
 
+static gboolean read_fec(struct offer *o, json_t *fec, GError **error)
+{
+	json_int_t percent = json_integer_value(fec);
+
+	if (fec && (!json_is_integer(fec) || percent < 0 || percent > FEC_MOST))
+		return bad(error, "fec must be 0 to " G_STRINGIFY(FEC_MOST) " per cent");
+	o->corrects = fec != NULL;
+	o->fec = (guint)percent;
+	return TRUE;
+}
+
 /**
  * offer_read() - the peer's first line
  * @line: without its end
@@ -112,7 +127,7 @@ gboolean offer_read(struct offer *o, const char *line, gsize len, GError **error
 	}
 	o->rate_max = (guint64)rate;
 	o->rtx = json_is_true(json_object_get(root, "rtx"));
-	ok = TRUE;
+	ok = read_fec(o, json_object_get(root, "fec"), error);
 	for (int i = 0; i < CALL_MEDIA && ok; i++)
 		ok = read_stream(&o->stream[i], json_object_get(root, call_media_names[i]), error);
 	json_decref(root);

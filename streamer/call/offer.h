@@ -6,12 +6,14 @@
  * trust nothing in it.
  *
  *   {"paqm-call":1,"name":"...","video":{"port":P,"ssrc":S,"key":"BASE64"},
- *    "audio":{"port":P,"ssrc":S,"key":"BASE64"},"rate-max":BPS,"rtx":true}
+ *    "audio":{"port":P,"ssrc":S,"key":"BASE64"},"rate-max":BPS,"rtx":true,"fec":20}
  *   {"muted":true}  {"bye":"..."}
  *
  * A stream that an end does not send is left out. `port` is where the end
  * receives; `key` is the SRTP master key and salt (RFC 3711) of what it sends. With `rtx` an end
- * can send pictures again and take what is sent again (RFC 4588); it is done if both can.
+ * can send pictures again and take what is sent again (RFC 4588); it is done if both can. With
+ * `fec` an end corrects losses by what the peer adds (RFC 5109); the number is what it would add
+ * itself, per cent, which it does if the peer corrects.
  */
 #ifndef PAQM_CALL_OFFER_H
 #define PAQM_CALL_OFFER_H
@@ -40,6 +42,8 @@ struct offer {
 	struct offer_stream stream[CALL_MEDIA];
 	guint64 rate_max; /* bit/s that the end wants to receive at most */
 	gboolean rtx;	  /* lost pictures can be sent again */
+	gboolean corrects;
+	guint fec; /* packets that correct, per cent of the others, with @corrects */
 };
 
 enum note_kind { NOTE_NONE, NOTE_MUTED, NOTE_UNMUTED, NOTE_BYE };

@@ -48,6 +48,8 @@ gboolean call_parse(struct call *c, int argc, char **argv, GError **error)
 		 "Lowest rate of the picture (200kbit)", "BPS"},
 		{"rtx", 0, 0, G_OPTION_ARG_NONE, &c->rtx,
 		 "Send lost pictures again and ask for them, if the peer does so, too", NULL},
+		{"fec", 0, 0, G_OPTION_ARG_INT, &c->fec,
+		 "Add so many per cent of packets that correct losses of the picture", "PERCENT"},
 		{"record", 0, 0, G_OPTION_ARG_FILENAME, &c->record_dir,
 		 "Keep the logs of the call there, for paqm-lab report", "DIR"},
 		{"duration", 0, 0, G_OPTION_ARG_DOUBLE, &c->duration, "Hang up after so long", "S"},
@@ -83,6 +85,11 @@ gboolean call_parse(struct call *c, int argc, char **argv, GError **error)
 		g_set_error(error, USAGE_ERROR, 0,
 			    "an option is out of range: --rate-min must not exceed --rate-max, "
 			    "--duration not be negative");
+		return FALSE;
+	}
+	if (c->fec < 0 || c->fec > FEC_MOST) {
+		g_set_error(error, USAGE_ERROR, 0, "--fec %d: must be 0 to %d per cent", c->fec,
+			    FEC_MOST);
 		return FALSE;
 	}
 	c->source = c->source ? c->source : g_strdup("camera");
@@ -134,6 +141,8 @@ static gboolean prepare_offer(struct call *c, GError **error)
 	g_strlcpy(c->mine.name, c->name ? c->name : g_get_host_name(), OFFER_NAME);
 	c->mine.rate_max = c->rate_max;
 	c->mine.rtx = c->rtx;
+	c->mine.corrects = TRUE;
+	c->mine.fec = (guint)c->fec;
 	c->ts_offset = g_random_int();
 	c->first_seq = g_random_int() & 0x7fff;
 	return ok;
@@ -168,6 +177,7 @@ gboolean call_agree(struct call *c, GError **error)
 	c->rate_max = MIN(c->rate_max, c->theirs.rate_max);
 	c->rate_min = MIN(c->rate_min, c->rate_max);
 	c->rtx = c->rtx && c->theirs.rtx;
+	c->fec = c->theirs.corrects ? c->fec : 0;
 	printf("talking to %s\n", c->theirs.name);
 	fflush(stdout);
 	return TRUE;
@@ -187,12 +197,13 @@ gboolean call_write_config(struct call *c, GError **error)
 		"{\n \"version\": 1,\n \"program\": \"%s\",\n \"name\": \"%s\",\n"
 		" \"peer\": \"%s\",\n \"peer_name\": \"%s\",\n \"listened\": %s,\n"
 		" \"t0_ns\": %" G_GINT64_FORMAT ",\n \"rate_max\": %" G_GUINT64_FORMAT
-		",\n \"rate_min\": %" G_GUINT64_FORMAT ",\n \"rtx\": %s,\n \"fps\": %.6f,\n"
+		",\n \"rate_min\": %" G_GUINT64_FORMAT
+		",\n \"rtx\": %s,\n \"fec\": %d,\n \"fps\": %.6f,\n"
 		" \"video\": {\"ssrc\": %u, \"port\": %u, \"sent\": %s},\n"
 		" \"audio\": {\"ssrc\": %u, \"port\": %u, \"sent\": %s}\n}\n",
 		PAQM_VERSION, name, peer, c->theirs.name, c->listen ? "true" : "false",
-		realtime_ns(), c->rate_max, c->rate_min, c->rtx ? "true" : "false", 1 / c->interval,
-		c->mine.stream[CALL_VIDEO].ssrc, c->mine.stream[CALL_VIDEO].port,
+		realtime_ns(), c->rate_max, c->rate_min, c->rtx ? "true" : "false", c->fec,
+		1 / c->interval, c->mine.stream[CALL_VIDEO].ssrc, c->mine.stream[CALL_VIDEO].port,
 		c->mine.stream[CALL_VIDEO].sends ? "true" : "false",
 		c->mine.stream[CALL_AUDIO].ssrc, c->mine.stream[CALL_AUDIO].port,
 		c->mine.stream[CALL_AUDIO].sends ? "true" : "false");

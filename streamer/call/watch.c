@@ -71,7 +71,8 @@ GstPadProbeReturn call_on_packet(GstPad *pad, GstPadProbeInfo *info, gpointer da
 
 	(void)pad;
 	if (gst_buffer_extract(buf, 0, head, sizeof(head)) == sizeof(head) &&
-	    GST_READ_UINT32_BE(head + 8) == c->theirs.stream[CALL_VIDEO].ssrc)
+	    GST_READ_UINT32_BE(head + 8) == c->theirs.stream[CALL_VIDEO].ssrc &&
+	    (head[1] & 0x7f) != FEC_PT) /* numbered otherwise */
 		fprintf(c->rec.rx, "%" G_GINT64_FORMAT ",%u,%u,%d,%" G_GSIZE_FORMAT "\n",
 			realtime_ns(), GST_READ_UINT16_BE(head + 2), GST_READ_UINT32_BE(head + 4),
 			head[1] >> 7, gst_buffer_get_size(buf) + around);

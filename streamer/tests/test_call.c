@@ -17,7 +17,12 @@ static void check(gboolean ok, const char *what, int k)
 
 static void test_round_trip(void)
 {
-	struct offer a = {.name = "host \"x\"\n", .rate_max = 2000000, .rtx = TRUE}, b;
+	struct offer a = {.name = "host \"x\"\n",
+			  .rate_max = 2000000,
+			  .rtx = TRUE,
+			  .corrects = TRUE,
+			  .fec = 20},
+		     b;
 	char *line;
 
 	for (int i = 0; i < CALL_MEDIA; i++) {
@@ -33,6 +38,7 @@ static void test_round_trip(void)
 	check(!strcmp(b.name, "host \"x\"?"), "names are made printable", 0);
 	check(b.rate_max == a.rate_max, "rate", 0);
 	check(b.rtx, "retransmission", 0);
+	check(b.corrects && b.fec == 20, "correction", 0);
 	check(b.stream[CALL_VIDEO].sends && b.stream[CALL_VIDEO].ssrc == 0xffffffff &&
 		      !memcmp(b.stream[CALL_VIDEO].key, a.stream[CALL_VIDEO].key, OFFER_KEY),
 	      "what is sent", 0);
@@ -46,22 +52,25 @@ static void test_round_trip(void)
 	",\"audio\":{\"port\":5002}}"
 #define VIDEO "{\"port\":5000,\"ssrc\":7,\"key\":" KEY "}"
 
-static void test_rtx(void)
+static void test_repair(void)
 {
 	static const struct {
 		const char *line;
-		gboolean rtx;
+		gboolean rtx, corrects;
+		guint fec;
 	} cases[] = {
-		{OFFER("1", "\"a\"", "1000000", VIDEO), FALSE}, /* of who does not know it */
-		{OFFER("1", "\"a\"", "1000000,\"rtx\":true", VIDEO), TRUE},
-		{OFFER("1", "\"a\"", "1000000,\"rtx\":false", VIDEO), FALSE},
-		{OFFER("1", "\"a\"", "1000000,\"rtx\":1", VIDEO), FALSE},
+		{OFFER("1", "\"a\"", "1000000", VIDEO), FALSE, FALSE, 0}, /* who knows neither */
+		{OFFER("1", "\"a\"", "1000000,\"rtx\":true", VIDEO), TRUE, FALSE, 0},
+		{OFFER("1", "\"a\"", "1000000,\"rtx\":false,\"fec\":0", VIDEO), FALSE, TRUE, 0},
+		{OFFER("1", "\"a\"", "1000000,\"rtx\":1,\"fec\":100", VIDEO), FALSE, TRUE, 100},
 	};
 	struct offer o;
 
 	for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
 		check(offer_read(&o, cases[i].line, strlen(cases[i].line), NULL), "read", (int)i);
 		check(o.rtx == cases[i].rtx, "retransmission", (int)i);
+		check(o.corrects == cases[i].corrects && o.fec == cases[i].fec, "correction",
+		      (int)i);
 	}
 }
 
@@ -81,6 +90,9 @@ static void test_refusals(void)
 		{OFFER("1", "\"a\"", "-1", VIDEO), "rate-max"},
 		{OFFER("1", "\"a\"", "4000000001", VIDEO), "rate-max"},
 		{OFFER("1", "\"a\"", "1e6", VIDEO), "rate-max"},
+		{OFFER("1", "\"a\"", "1000000,\"fec\":101", VIDEO), "fec must be"},
+		{OFFER("1", "\"a\"", "1000000,\"fec\":-1", VIDEO), "fec must be"},
+		{OFFER("1", "\"a\"", "1000000,\"fec\":true", VIDEO), "fec must be"},
 		{OFFER("1", "\"a\"", "1000000", "{}"), "needs a port"},
 		{OFFER("1", "\"a\"", "1000000", "5"), "needs a port"},
 		{OFFER("1", "\"a\"", "1000000", "{\"port\":80}"), "needs a port"},
@@ -143,7 +155,7 @@ static void test_notes(void)
 int main(void)
 {
 	test_round_trip();
-	test_rtx();
+	test_repair();
 	test_refusals();
 	test_notes();
 	if (!failed)

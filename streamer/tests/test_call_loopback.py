@@ -37,7 +37,7 @@ def call(streamer: str, *options: str, source: str = "test") -> "subprocess.Pope
     common = ["--source", source, "--audio", "test", "--sink", "none", "--audio-sink", "none"]
     return subprocess.Popen(
         [streamer, "call", *options, *common, "--rate-max", "500kbit", "--paqmd", "none",
-         "--rtx"],
+         "--rtx", "--fec", "25"],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
 
@@ -87,6 +87,8 @@ def main() -> int:
         quiet = ("--source", "test", "--audio", "none", "--sink", "none", "--audio-sink", "none")
         refused(streamer, "whom to call", "--secret", good, *quiet)
         refused(streamer, "--secret FILE is missing", "127.0.0.1", *quiet)
+        refused(streamer, "0 to 100 per cent", "127.0.0.1", "--secret", good, "--fec", "101",
+                *quiet)
         refused(streamer, "no display", "127.0.0.1", "--secret", good)
         refused(streamer, "chmod 600", "127.0.0.1", "--secret",
                 secret(tmp / "open", "a secret of many bytes", 0o644), *quiet)
@@ -106,8 +108,12 @@ def main() -> int:
         assert wrong.returncode == 1 and "the same secret" in out, out
         with socket.create_connection(tuple(where.rsplit(":", 1))) as stranger:
             stranger.sendall(b"GET / HTTP/1.0\r\n\r\n")
+        clip = tmp / "clip.mp4"  # only while it is decoded it turns out what is in it
+        subprocess.run(["gst-launch-1.0", "-q", "videotestsrc", "num-buffers=3000", "!",
+                        "video/x-raw,width=64,height=48,framerate=25/1", "!", "x264enc", "!",
+                        "mp4mux", "!", "filesink", f"location={clip}"], check=True)
         caller = call(streamer, where, "--secret", good, "--name", "caller", "--record",
-                      str(tmp / "b"))
+                      str(tmp / "b"), source=str(clip))
         needed = [tmp / end / f"{what}.csv" for end in "ab" for what in ("video", "audio")]
         end = time.monotonic() + WAIT
         while not all(rows(path) > 20 for path in needed) and time.monotonic() < end:
@@ -125,6 +131,7 @@ def main() -> int:
         for end_name in "ab":
             about = json.loads((tmp / end_name / "call.json").read_text())
             assert about["video"]["sent"] and about["audio"]["sent"] and about["rtx"]
+            assert about["fec"] == 25
             assert rows(tmp / end_name / "inbound.csv") > 5
             text = (tmp / end_name / "call.json").read_text()
             assert "key" not in text and "secret" not in text

@@ -85,6 +85,7 @@ static void test_playout(void)
 
 	playout_begin(&p, 90000, 0.060, 0.500, 0.200);
 	near(play(&p, 100, 105, 0, &ts), 0.200, 0, "too early to tell");
+	near(playout_update(&p, 0), 0.200, 0, "not yet");
 	near(play(&p, 105, 115, 0, &ts), 0.060, 0, "down to the least");
 	near(playout_excess(&p), 0.030, 1e-6, "the spread of a picture");
 	near(play(&p, 115, 117, 0.100, &ts), 0.150, 1e-6, "up at once");
