@@ -157,6 +157,8 @@ def main() -> int:
             "encoders", [*guest, "streamer/lab/lab_encoders.py", "--build", args.build]),
         "repair": lambda: marked(
             "repair", [*guest, "streamer/tests/lab_repair.py", "--build", args.build]),
+        "call": lambda: marked(
+            "call", [*guest, "streamer/lab/call_repair.py", "--build", args.build]),
         "acceptance": lambda: marked(
             "acceptance", ["kernel/lab-tests/spec.py", "run", "--build", args.build]),
         "multirouter": lambda: marked(
@@ -170,6 +172,7 @@ def main() -> int:
                                             "libpaqmclient/tests/lab_retune.py", args.build]),
         "tc": lambda: tc_in_guest(guest),
         "man": lambda: marked("man", [*guest, "userspace/tc-paqm/tests/man_examples.py"]),
+        "examples": lambda: marked("examples", [*guest, "docs/examples/examples.py"]),
         "bpf": lambda: marked("bpf", [*guest, "userspace/tc-paqm/tests/lab_bpf.py"]),
         "recipes": lambda: marked("recipes", [*guest, "userspace/tc-paqm/tests/lab_recipes.py"]),
         "reload": lambda: marked("reload", [*checked, "bash", "kernel/lab-tests/reload.sh"]),

@@ -176,6 +176,9 @@ def no_bottleneck() -> None:
     show(SENDER, "paqmctl stats")
 
 
+STEPS = (media_alone, with_tcp, blocked, no_bottleneck)
+
+
 def main() -> int:
     bring_up()
     capture = None
@@ -183,10 +186,8 @@ def main() -> int:
         line = f"tcpdump -i m-a -U --immediate-mode -w {sys.argv[1]} icmp[icmptype]=253"
         capture = subprocess.Popen(command(ROUTER, line), stderr=subprocess.DEVNULL)
         time.sleep(0.2)
-    media_alone()
-    with_tcp()
-    blocked()
-    no_bottleneck()
+    for part in STEPS:
+        part()
     if capture:
         capture.terminate()
         capture.wait()
