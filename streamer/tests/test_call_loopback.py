@@ -133,6 +133,9 @@ def main() -> int:
             assert about["video"]["sent"] and about["audio"]["sent"] and about["rtx"]
             assert about["fec"] == 25
             assert rows(tmp / end_name / "inbound.csv") > 5
+            with (tmp / end_name / "gop.csv").open(newline="") as f:
+                groups = list(csv.DictReader(f))
+            assert groups and all(int(g["frames"]) and int(g["qp_base"]) for g in groups), groups
             text = (tmp / end_name / "call.json").read_text()
             assert "key" not in text and "secret" not in text
         losses(streamer, tmp, good)
