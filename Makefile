@@ -17,6 +17,7 @@
 #				SEEDS="1 2 3": the first two with each of these)
 #	make interlace		2D-interlaced coding: its cost, and what it saves (out/interlace)
 #	make call-demo		a recorded call of two minutes and its report (out/call)
+#	make call-live		the same in real time, with cameras, windows, sound cards (slow, root)
 #	make gcc-element	optional: GStreamer's Google congestion control (Rust; once)
 #	make tdc-kernel		the kernel's own cases for qdiscs, without and with the module (slow)
 #	make kernels		modules and suites on 6.1, 6.12 and the newest kernel (very slow)
@@ -125,6 +126,10 @@ interlace: build
 call-demo: build
 	@PYTHONPATH=testbed PYTHONDONTWRITEBYTECODE=1 "$(CACHE)/venv/bin/python" \
 		-m paqm_lab.call_lab --out out/call
+
+.PHONY: call-live
+call-live: build
+	@testbed/call-live.sh out/call-live
 
 bench-encoder: build
 	@PYTHONPATH=testbed PYTHONDONTWRITEBYTECODE=1 "$(CACHE)/venv/bin/python" \

@@ -23,7 +23,7 @@ from paqm_lab.errors import LabError
 
 F64 = npt.NDArray[np.float64]
 RECORD = "call.json"
-SETTLE = 2.0  # s after the first picture that are not judged
+SETTLE = 2.0  # s after the first picture or sound that are not judged
 FREEZE_MS = 200.0
 LIP_MS = 45.0
 HEADS = {
@@ -125,9 +125,9 @@ def figures(rec: Recording) -> dict[str, Any]:
             found["freezes"] = int((gaps > FREEZE_MS).sum())
     for name in ("video", "audio"):
         at, age = ages(rec, name)
-        found[f"{name}_age_ms"] = _spread(age[at >= SETTLE] * 1000)
+        found[f"{name}_age_ms"] = _spread(age[at >= at[0] + SETTLE] * 1000 if len(at) else age)
     at, late = lip_sync(rec)
-    late = late[at >= SETTLE] * 1000
+    late = late[at >= at[0] + SETTLE] * 1000 if len(at) else late
     found["lip_sync_ms"] = None
     if len(late):
         found["lip_sync_ms"] = {

@@ -23,9 +23,13 @@ from paqm_lab.errors import LabError
 Progress = Callable[[str], None]
 
 CONFIG_DIR = cache.TESTBED / "kernel"
-FRAGMENTS = {"lab": ["uml-lab.config"], "debug": ["uml-lab.config", "uml-debug.config"]}
+FRAGMENTS = {
+    "lab": ["uml-lab.config"],
+    "debug": ["uml-lab.config", "uml-debug.config"],
+    "live": ["uml-lab.config", "uml-live.config"],  # a camera and a sound card, simulated
+}
 # Applied to a copy of the source. Only what makes a kernel's own checks quicker.
-PATCHES = {"lab": [], "debug": ["uml-debug.patch"]}
+PATCHES = {"lab": [], "debug": ["uml-debug.patch"], "live": []}
 BUILD_PROGRAMS = ["make", "gcc", "ld", "flex", "bison", "bc", "patch"]
 # The first version whose User-Mode Linux offers seccomp=on: system calls eight times as fast.
 FAST_VERSION = (6, 16)

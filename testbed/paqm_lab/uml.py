@@ -26,6 +26,12 @@ from paqm_lab.kernel import Kernel
 # 2026-01-01T00:00:00Z: every run begins at the same moment.
 START_NS = 1_767_225_600_000_000_000
 
+# Two webcams; a loop-back card, in which what is played to device 0 is recorded from device 1.
+LIVE_DEVICES = [
+    *("vivid.n_devs=2", "vivid.node_types=0x1,0x1", "vivid.num_inputs=1,1"),
+    *("vivid.input_types=0,0", "snd_aloop.pcm_substreams=4"),
+]
+
 # What a kernel says when it found a fault in itself. "Call Trace" alone is no sign of one: fault
 # injection prints one for every failure it was asked for.
 REPORTS = re.compile(
@@ -92,6 +98,8 @@ def command_line(kernel: Kernel, memory: str, real_time: bool) -> list[str]:
     line += ["con1=null,fd:3"]
     if kernel.fast:
         line.append("seccomp=on")
+    if kernel.variant == "live":
+        line += LIVE_DEVICES
     if not real_time:
         line += ["time-travel=inf-cpu", f"time-travel-start={START_NS}"]
     return line
