@@ -459,10 +459,10 @@ static void gst_paqm_h264_enc_class_init(GstPaqmH264EncClass *klass)
 		g_param_spec_int(
 			"floor-qp", "Quality floor",
 			"When pictures are coarser than this for three groups, or most do not fit "
-			"at all for one, every other one is left out; if that is not enough, their "
+			"at all for two, every other one is left out; if that is not enough, their "
 			"sides are halved, twice at most. "
 			"What was given up returns when they are 10 (size: 14) finer for six "
-			"groups. 52: never",
+			"groups, or the rate has risen by half. 52: never",
 			10, 52, DEFAULT_FLOOR_QP, live));
 	g_object_class_install_property(
 		object, PROP_DELAY,

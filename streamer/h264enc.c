@@ -41,11 +41,14 @@
 /* Row control may miss its hard limit slightly: keep clear of the bound. */
 #define BOUND_MARGIN 0.98
 #define VBV_FRAMES 1.09
-/* Quality floor: groups in a row that must be too coarse before more is given up (of what
- * does not fit at all one is enough), or fine enough before some of it returns.
+/* Quality floor: groups in a row that must be too coarse before more is given up (one alone that
+ * does not fit at all may be a cut of the scene), or fine enough before some of it returns.
  */
 #define FALL_AFTER 3
+#define FALL_NO_FIT 2
 #define RISE_AFTER 6
+/* What was given up at a rate returns at once when there is so many times as much. */
+#define RISE_RATE 1.5
 #define SIDE_MIN 96 /* no picture is made smaller than this, either way */
 #define QP_REF 31
 #define QP_NO_FIT 52 /* coarser than any: a picture that has to be simplified, or left out */
@@ -74,7 +77,8 @@ struct h264_enc {
 	double qp_sum;	 /* over the pictures of this group */
 	double coded_qp; /* over those that were coded */
 	int coded;
-	size_t step; /* of steps[] */
+	size_t step;				       /* of steps[] */
+	double fell[sizeof(steps) / sizeof(steps[0])]; /* rate at which each was entered */
 	unsigned int phase;
 	int way;    /* where the last groups ask to go: 1 gives up more, -1 less */
 	int groups; /* so many of them in a row */
@@ -274,6 +278,15 @@ static void begin_group(struct h264_enc *enc)
 	enc->finer = fmax(TRIM_FINER, enc->ra.q - enc->last_qp + TRIM_FINER_STEP);
 }
 
+static void set_step(struct h264_enc *enc, size_t step)
+{
+	if (step > enc->step)
+		enc->fell[step] = enc->rate;
+	enc->step = step;
+	enc->groups = enc->way = 0;
+	enc->budget_params.interval = (double)steps[step].every * enc->cfg.fps_d / enc->cfg.fps_n;
+}
+
 /* A new allowance; the next picture obeys it. */
 void h264_set_rate(struct h264_enc *enc, double rate)
 {
@@ -285,6 +298,8 @@ void h264_set_rate(struct h264_enc *enc, double rate)
 	if (rate > enc->rate)
 		enc->finer += 6 * log2(rate / enc->rate);
 	enc->rate = rate;
+	while (enc->step && rate >= RISE_RATE * enc->fell[enc->step])
+		set_step(enc, enc->step - 1);
 	ra_feedback(&enc->ra, &enc->ra_params, group_bits(enc, rate));
 }
 
@@ -551,12 +566,9 @@ static void judge_quality(struct h264_enc *enc)
 		way = -1;
 	enc->groups = way == enc->way ? enc->groups + 1 : 1;
 	enc->way = way;
-	if (!way || enc->groups < (way < 0 ? RISE_AFTER : qp > 51 ? 1 : FALL_AFTER))
+	if (!way || enc->groups < (way < 0 ? RISE_AFTER : qp > 51 ? FALL_NO_FIT : FALL_AFTER))
 		return;
-	enc->way = 0;
-	enc->step += way;
-	enc->budget_params.interval =
-		(double)steps[enc->step].every * enc->cfg.fps_d / enc->cfg.fps_n;
+	set_step(enc, enc->step + way);
 }
 
 /* Estimate the exponent of the rate model, where quantizers are what RA-SVBR said. */

@@ -367,7 +367,8 @@ GST_START_TEST(test_quality_floor)
 	g_object_set(h->element, "rate", (guint64)6000000, NULL);
 	encode(h, 240, 600, 17, 40);
 	high = seen.pictures->len - low;
-	fail_unless(high > 270, "%u of 360 at a high rate", high);
+	/* there is plenty at once: nobody waits for groups that are fine enough */
+	fail_unless(high >= 359, "%u of 360 at a high rate", high);
 	fail_unless_equals_int(told_width(h), WIDTH);
 	for (guint i = 0; i < seen.pictures->len; i++) {
 		struct picture *p = nth(&seen, i);
