@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
-"""`make call-live`: the call of call-demo in real time, with devices.
+"""`make call-live`: the call of call-demo in real time, over loopback and with devices.
 
-The guest has a kernel with simulated cameras (vivid) and a sound card (snd-aloop), and runs as fast
-as the clock on the wall does. Each end has a camera, a microphone, a window on an X server and a
-loudspeaker, as it has on a desk. Screenshots prove that the window shows the peer's camera; then a
-camera is unplugged in a second, short call. Writes what call-demo writes, and the screenshots. A
-machine that stands still for a moment, as a virtual one may, shows as a freeze of both ends; such
-moments are told.
+Over loopback camera and microphone of both ends are the clip and its sound, as in the lab.
+
+For devices a guest has a kernel with simulated cameras (vivid) and a sound card (snd-aloop), and
+runs as fast as the clock on the wall does. Each end has a camera, a microphone, a window on an X
+server and a loudspeaker, as it has on a desk. Screenshots prove that the window shows the peer's
+camera; then a camera is unplugged in a second, short call. Writes what call-demo writes, and the
+screenshots. A machine that stands still for a moment, as a virtual one may, shows as a freeze of
+both ends; such moments are told.
 """
 
 from __future__ import annotations
@@ -14,14 +16,16 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import secrets
 import shutil
+import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
 from typing import Any
 
-from paqm_lab import cache, call_lab, call_report, kernel, uml
+from paqm_lab import cache, call_guest, call_lab, call_report, clip, kernel, uml
 from paqm_lab.errors import LabError
 
 PROGRAMS = ["Xvfb", "gst-launch-1.0"]
@@ -39,8 +43,32 @@ def watch_machine(over: threading.Event, stalls: list[float]) -> None:
         last = now
 
 
+def run_loopback(out: Path, build: str, duration: int) -> None:
+    """A call between two processes of this machine."""
+    source = clip.prepare(cache.cache_dir(), call_lab.say)
+    sound = clip.prepare_sound(cache.cache_dir(), call_lab.say)
+    out.mkdir(parents=True)
+    secret = out / "secret"
+    secret.touch(0o600)
+    secret.write_text(secrets.token_hex(24) + "\n")
+    common = ["--secret", str(secret), "--rate-max", "2mbit", "--duration", str(duration)]
+    common += ["--source", str(source), "--audio", str(sound), "--sink", "none"]
+    common += ["--audio-sink", "none"]
+    peer = f"127.0.0.1:{call_guest.PORT}"
+    ends = {}
+    for name, where in (("listener", ["--listen", peer]), ("caller", [peer])):
+        rest = [*where, *common, "--name", name, "--record", str(out / name)]
+        with (out / f"{name}.log").open("wb") as log:
+            command = [f"{build}/streamer/paqm-streamer", "call", *rest]
+            ends[name] = subprocess.Popen(command, stdout=log, stderr=log)
+        time.sleep(1)
+    for name, program in ends.items():
+        if program.wait(timeout=duration + 60):
+            raise LabError(f"the call over loopback failed, see {out / name}.log")
+
+
 def run(out: Path, duration: int) -> dict[str, Any]:
-    """Both calls, in one guest; what it found."""
+    """All calls; what was found."""
     cache.need_programs(PROGRAMS, "call-live")
     built = kernel.ensure("live", call_lab.say)
     modules = kernel.build_modules(built, call_lab.say)
@@ -58,7 +86,7 @@ def run(out: Path, duration: int) -> dict[str, Any]:
         "variant": call_lab.VARIANT,
     }
     (out / "config.json").write_text(json.dumps(config, indent=1) + "\n")
-    call_lab.say(f"call-live: a call of {duration} s in real time")
+    call_lab.say(f"call-live: a call of {duration} s in real time, over loopback and with devices")
     job = uml.Job(
         directory=out / "job",
         command=[sys.executable, "-m", "paqm_lab.call_live_guest", str(out / "config.json")],
@@ -75,6 +103,7 @@ def run(out: Path, duration: int) -> dict[str, Any]:
     watcher = threading.Thread(target=watch_machine, args=(over, stalls))
     watcher.start()
     try:
+        run_loopback(out / "loopback", environment["PAQM_BUILD"], duration)
         result = uml.run(built, job, lambda text: None)
     finally:
         over.set()
@@ -102,6 +131,10 @@ def main(argv: list[str]) -> int:
     try:
         found = run(out, args.duration)
         checks = []
+        for name in call_lab.ENDS:
+            call_lab.say(f"call-live: {call_report.write(out / 'loopback' / name)}")
+            rows = json.loads((out / "loopback" / name / "result.json").read_text())["checks"]
+            checks += [{**row, "variant": f"{name}, loopback"} for row in rows]
         for name in call_lab.ENDS:
             call_lab.say(f"call-live: {call_report.write(out / name)}")
             checks += json.loads((out / name / "result.json").read_text())["checks"]
