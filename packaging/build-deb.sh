@@ -9,12 +9,20 @@ top=$(dirname "$(dirname "$(readlink -f "$0")")")
 mkdir -p "${1:-$top/out/deb}"
 out=$(readlink -f "${1:-$top/out/deb}")
 
-for tool in git dpkg-buildpackage dh dh_dkms xz; do
-	command -v "$tool" >/dev/null || {
-		echo "build-deb: $tool is missing; install build-essential, debhelper, dh-dkms, git, xz-utils" >&2
-		exit 2
-	}
-done
+. "$top/testbed/qemu/lib.sh"
+say() { printf 'build-deb: %s\n' "$*" >&2; }
+fail() {
+	say "$@"
+	exit 2
+}
+install_missing git:git dpkg-buildpackage:dpkg-dev xz:xz-utils lintian:lintian
+if ! wanting=$(dpkg-checkbuilddeps "$top/packaging/debian/control" 2>&1); then
+	need_root "installing ${wanting#*dependencies: }"
+	say "installing ${wanting#*dependencies: }"
+	DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends build-dep \
+		"$top/packaging" >"$(cache_dir)/build-dep.log" 2>&1 ||
+		fail "apt-get failed, see $(cache_dir)/build-dep.log"
+fi
 if ! git -C "$top" diff --quiet HEAD; then
 	echo "build-deb: there are changes that are not committed; the packages will not have them" >&2
 fi
@@ -38,11 +46,6 @@ cp -r "$tree/packaging/debian" "$tree/debian"
 
 (cd "$tree" && dpkg-buildpackage -us -uc)
 cp "$work"/*.deb "$work"/*.dsc "$work"/*.tar.* "$work"/*.changes "$work"/*.buildinfo "$out/"
-if command -v lintian >/dev/null; then
-	# the one tag is about an upload to Debian's own archive
-	lintian --fail-on error,warning --suppress-tags initial-upload-closes-no-bugs \
-		"$work"/*.changes
-else
-	echo "build-deb: lintian is not installed, the packages are unchecked" >&2
-fi
+# the one tag is about an upload to Debian's own archive
+lintian --fail-on error,warning --suppress-tags initial-upload-closes-no-bugs "$work"/*.changes
 echo "build-deb: packages are in $out"
