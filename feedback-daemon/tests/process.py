@@ -509,6 +509,8 @@ def check_manager(t: Trial) -> None:
             assert last == b"STOPPING=1", last
             assert all(path.exists() for path in paths), "sockets of the manager were removed"
             lines = t.log.read_text().splitlines()
+            # make coverage: the counters of a process that may not write them
+            lines = [line for line in lines if not line.startswith("profiling:")]
             assert lines and all(re.match(r"<[3-6]>(?!paqmd:)", line) for line in lines), lines
             client.sock.close()
         t.daemon, t.control = None, control
