@@ -22,7 +22,8 @@ top=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$top" # names relative to it: wherever the tree lies, the same program comes of it
 src=feedback-daemon
 longest=1024
-case $1 in conf | message | offline) longest=512 ;; esac # three packets: more are slower, and find no more
+# Three packets: more are slower, and find no more.
+case $1 in conf | message | offline) longest=512 ;; esac
 out=${FUZZ_OUT:-$top/out/fuzz}/$1
 cc=${CC:-clang}
 command -v "$cc" >/dev/null || {
