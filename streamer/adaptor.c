@@ -19,7 +19,6 @@
 #define EXCESS_GAIN 0.3
 #define TRIM_MIN 0.6
 #define GAP (GST_SECOND / 2)
-#define UDP_IP 28
 
 static const struct codec codecs[] = {
 	{"video/x-h264", CODEC_H264_PT, "H264", "rtph264pay config-interval=-1 aggregate-mode=none",
@@ -53,6 +52,7 @@ struct adaptor {
 	guint unit;
 	const struct codec *codec;
 	guint group;
+	guint below; /* bytes that a packet has beside RTP */
 
 	GstElement *enc;
 	adaptor_fn picture, ended;
@@ -152,7 +152,7 @@ static gboolean find_property(struct adaptor *a, GstElementFactory *factory, GEr
 	return a->unit != 0;
 }
 
-struct adaptor *adaptor_new(const char *text, guint group, GError **error)
+struct adaptor *adaptor_new(const char *text, guint group, guint headers, GError **error)
 {
 	char *name = g_strndup(text, strcspn(text, " \t"));
 	GstPluginFeature *loaded = NULL;
@@ -163,7 +163,8 @@ struct adaptor *adaptor_new(const char *text, guint group, GError **error)
 	g_mutex_init(&a->lock);
 	a->text = g_strdup(text);
 	a->group = group;
-	a->share = (double)WIRE_FU / WIRE_IP_PACKET;
+	a->below = headers - WIRE_RTP - WIRE_EXTENSION;
+	a->share = wire_share(headers);
 	a->trim = 1;
 	if (factory)
 		loaded = gst_plugin_feature_load(GST_PLUGIN_FEATURE(factory));
@@ -297,7 +298,7 @@ static void add_packet(struct adaptor *a, GstBuffer *buf)
 {
 	guint8 marker = 0;
 
-	a->wire += gst_buffer_get_size(buf) + UDP_IP;
+	a->wire += gst_buffer_get_size(buf) + a->below;
 	a->packets++;
 	if (gst_buffer_extract(buf, 1, &marker, 1) == 1 && marker & 0x80)
 		end_picture(a);

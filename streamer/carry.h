@@ -11,7 +11,6 @@
 #include "core/paqm_inband.h"
 
 #define CARRY_ELEMENT_BYTES 20 /* what an element adds to an RTP packet */
-#define CARRY_SRTP_BYTES 10    /* what SRTP adds */
 
 /**
  * carry_insert() - put a field into an RTP packet, as header extension element

@@ -31,6 +31,7 @@
 #include "streamer/gstpaqmh264enc.h"
 
 #include "streamer/h264enc.h"
+#include "streamer/wire.h"
 
 GST_DEBUG_CATEGORY_STATIC(paqmh264enc_debug);
 #define GST_CAT_DEFAULT paqmh264enc_debug
@@ -46,6 +47,7 @@ GST_DEBUG_CATEGORY_STATIC(paqmh264enc_debug);
 #define DEFAULT_DELAY 12000
 #define DEFAULT_BETA 1.5
 #define DEFAULT_GAMMA 1
+#define DEFAULT_HEADERS wire_headers(false, false)
 #define DEFAULT_MODE H264_MODE_TRIM
 
 struct _GstPaqmH264Enc {
@@ -63,6 +65,7 @@ struct _GstPaqmH264Enc {
 	guint delay_us;
 	gdouble beta;
 	gdouble gamma;
+	guint headers;
 	gint mode;
 	gboolean limits_changed;
 
@@ -86,6 +89,7 @@ enum {
 	PROP_DELAY,
 	PROP_BETA,
 	PROP_GAMMA,
+	PROP_HEADERS,
 	PROP_MODE,
 };
 
@@ -177,6 +181,9 @@ static void set_property(GObject *object, guint id, const GValue *value, GParamS
 	case PROP_GAMMA:
 		self->gamma = g_value_get_double(value);
 		break;
+	case PROP_HEADERS:
+		self->headers = g_value_get_uint(value);
+		break;
 	case PROP_MODE:
 		self->mode = g_value_get_enum(value);
 		break;
@@ -224,6 +231,9 @@ static void get_property(GObject *object, guint id, GValue *value, GParamSpec *p
 		break;
 	case PROP_GAMMA:
 		g_value_set_double(value, self->gamma);
+		break;
+	case PROP_HEADERS:
+		g_value_set_uint(value, self->headers);
 		break;
 	case PROP_MODE:
 		g_value_set_enum(value, self->mode);
@@ -293,6 +303,7 @@ static gboolean enc_set_format(GstVideoEncoder *base, GstVideoCodecState *state)
 		.delay = self->delay_us / 1e6,
 		.rate = MIN(self->rate, self->rate_max),
 		.rate_max = self->rate_max,
+		.headers = self->headers,
 	};
 	self->limits_changed = FALSE;
 	GST_OBJECT_UNLOCK(self);
@@ -479,6 +490,13 @@ static void gst_paqm_h264_enc_class_init(GstPaqmH264EncClass *klass)
 				    "Exponent g of the model bits ~ 2^(-g QP/6); 0: estimated from "
 				    "the last 20 groups (only mode=gop, else 1)",
 				    0, 2, DEFAULT_GAMMA, fixed));
+	g_object_class_install_property(
+		object, PROP_HEADERS,
+		g_param_spec_uint("headers", "Headers",
+				  "Bytes around the payload of each packet, from IP to RTP and "
+				  "its extensions; packets have 1200 bytes with them. 48: IPv4 and "
+				  "transport-wide sequence numbers; IPv6: 20 more, SRTP: 10 more",
+				  40, 300, DEFAULT_HEADERS, fixed));
 	g_object_class_install_property(object, PROP_MODE,
 					g_param_spec_enum("mode", "Mode",
 							  "How the quantizer is controlled",
@@ -505,6 +523,7 @@ static void gst_paqm_h264_enc_init(GstPaqmH264Enc *self)
 	self->delay_us = DEFAULT_DELAY;
 	self->beta = DEFAULT_BETA;
 	self->gamma = DEFAULT_GAMMA;
+	self->headers = DEFAULT_HEADERS;
 	self->mode = DEFAULT_MODE;
 }
 

@@ -27,7 +27,7 @@ GST_DEBUG_CATEGORY_STATIC(paqmpacer_debug);
 #define DEFAULT_INTERVAL (GST_SECOND / 24)
 #define MIN_SPREAD_PERCENT 70
 #define QUEUE_MAX 4096
-#define UDP_IP_HEADERS 28
+#define DEFAULT_BELOW 28
 
 struct item {
 	GstMiniObject *object; /* buffer or serialized event */
@@ -51,6 +51,7 @@ struct _GstPaqmPacer {
 	guint32 ssrc;
 	guint8 pt;
 	guint reserve; /* percent */
+	guint below;   /* bytes that each packet has beside RTP */
 	gboolean flushing;
 	GstFlowReturn flow;
 	guint64 interval; /* ns */
@@ -66,6 +67,7 @@ enum {
 	PROP_0,
 	PROP_INTERVAL,
 	PROP_RESERVE,
+	PROP_BELOW,
 	PROP_WIRE_BYTES,
 	PROP_PACKETS,
 	PROP_REPAIR_BYTES,
@@ -143,9 +145,9 @@ static void schedule_frame(GstPaqmPacer *self)
 	GstBuffer *buf;
 
 	for (GList *l = self->frame.head; l; l = l->next)
-		total += gst_buffer_get_size(l->data) + UDP_IP_HEADERS;
+		total += gst_buffer_get_size(l->data) + self->below;
 	while ((buf = g_queue_pop_head(&self->frame))) {
-		guint64 size = gst_buffer_get_size(buf) + UDP_IP_HEADERS;
+		guint64 size = gst_buffer_get_size(buf) + self->below;
 
 		insert_item(self, GST_MINI_OBJECT_CAST(buf), start + span * before / total);
 		before += size;
@@ -161,7 +163,7 @@ static void schedule_frame(GstPaqmPacer *self)
 /* Give a packet outside of the frames its time. Called with the lock held. */
 static void schedule_repair(GstPaqmPacer *self, GstBuffer *buf, enum kind kind)
 {
-	guint64 size = gst_buffer_get_size(buf) + UDP_IP_HEADERS;
+	guint64 size = gst_buffer_get_size(buf) + self->below;
 	gint64 *busy = kind == BEHIND ? &self->busy : &self->again;
 	gint64 due = MAX(*busy, now_us(self));
 
@@ -425,6 +427,8 @@ static void set_property(GObject *object, guint id, const GValue *value, GParamS
 		self->interval = g_value_get_uint64(value);
 	else if (id == PROP_RESERVE)
 		self->reserve = g_value_get_uint(value);
+	else if (id == PROP_BELOW)
+		self->below = g_value_get_uint(value);
 	else
 		G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
 	g_mutex_unlock(&self->lock);
@@ -439,6 +443,8 @@ static void get_property(GObject *object, guint id, GValue *value, GParamSpec *p
 		g_value_set_uint64(value, self->interval);
 	else if (id == PROP_RESERVE)
 		g_value_set_uint(value, self->reserve);
+	else if (id == PROP_BELOW)
+		g_value_set_uint(value, self->below);
 	else if (id == PROP_WIRE_BYTES)
 		g_value_set_uint64(value, self->wire_bytes);
 	else if (id == PROP_PACKETS)
@@ -493,9 +499,16 @@ static void gst_paqm_pacer_class_init(GstPaqmPacerClass *klass)
 				  "Packets behind a frame may take so many per cent of its bytes",
 				  0, 100, 0, G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS));
 	g_object_class_install_property(
+		object, PROP_BELOW,
+		g_param_spec_uint(
+			"below", "Below",
+			"Bytes that each packet has beside RTP: IPv4 and UDP 28, IPv6 48, "
+			"SRTP 10 more",
+			0, 300, DEFAULT_BELOW, G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS));
+	g_object_class_install_property(
 		object, PROP_WIRE_BYTES,
 		g_param_spec_uint64("wire-bytes", "Wire bytes",
-				    "Bytes scheduled so far, with IPv4 and UDP headers", 0,
+				    "Bytes scheduled so far, with what is below RTP", 0,
 				    G_MAXUINT64, 0, G_PARAM_READABLE | G_PARAM_STATIC_STRINGS));
 	g_object_class_install_property(
 		object, PROP_PACKETS,
@@ -516,6 +529,7 @@ static void gst_paqm_pacer_init(GstPaqmPacer *self)
 	g_queue_init(&self->frame);
 	self->clock = gst_system_clock_obtain();
 	self->interval = DEFAULT_INTERVAL;
+	self->below = DEFAULT_BELOW;
 	self->flushing = TRUE;
 	self->sink = gst_pad_new_from_static_template(&sink_template, "sink");
 	gst_pad_set_chain_function(self->sink, pacer_chain);

@@ -38,7 +38,8 @@ struct h264_config {
 	double delay;	 /* delay budget of a picture, s */
 	double rate;	 /* first allowance, bit/s, IP level */
 	double rate_max; /* highest allowance there will be */
-	bool psnr;	 /* measure PSNR of each picture */
+	unsigned int headers; /* bytes around the payload of each packet */
+	bool psnr;	      /* measure PSNR of each picture */
 };
 
 struct h264_picture {

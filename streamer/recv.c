@@ -29,6 +29,7 @@
 #include "streamer/streams.h"
 #include "streamer/train.h"
 #include "streamer/weave.h"
+#include "streamer/wire.h"
 #include "streamer/xr.h"
 
 /* How long a missing packet is waited for: to begin with, and between which bounds. */
@@ -91,7 +92,8 @@ static void guess_peer(struct receiver *r, GstBuffer *buf)
 /* Network thread: return the newest rate to the sender. */
 static void return_rate(struct receiver *r)
 {
-	guint overhead = (g_socket_get_family(r->rtp) == G_SOCKET_FAMILY_IPV6 ? 48 : 28) + 12;
+	guint overhead =
+		wire_ip_udp(g_socket_get_family(r->rtp) == G_SOCKET_FAMILY_IPV6) + WIRE_RTP;
 	guint8 packet[RETURNS_MAX];
 	GstFlowReturn flow;
 	guint ssrc = 0;
@@ -161,7 +163,7 @@ static GstPadProbeReturn on_packet(GstPad *pad, GstPadProbeInfo *info, gpointer 
 			realtime_ns(), gst_rtp_buffer_get_seq(&rtp),
 			gst_rtp_buffer_get_timestamp(&rtp), gst_rtp_buffer_get_marker(&rtp),
 			gst_buffer_get_size(buf) +
-				(g_socket_get_family(r->rtp) == G_SOCKET_FAMILY_IPV6 ? 48 : 28));
+				wire_ip_udp(g_socket_get_family(r->rtp) == G_SOCKET_FAMILY_IPV6));
 	gst_rtp_buffer_unmap(&rtp);
 	return GST_PAD_PROBE_OK;
 }

@@ -1,47 +1,72 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * What an H.264 access unit costs on the wire when rtph264pay (packetization
- * mode 1) cuts it into RTP packets over UDP and IPv4. The encoder plans in
- * these bytes, because an allowance counts them.
+ * mode 1) cuts it into RTP packets over UDP. The encoder plans in these bytes,
+ * because an allowance counts them.
  */
 #ifndef PAQM_WIRE_H
 #define PAQM_WIRE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define WIRE_IP_PACKET 1200 /* largest IP packet sent */
-#define WIRE_EXTENSION 8    /* RTP header extension: transport-wide sequence number */
-#define WIRE_HEADERS (20 + 8 + 12 + WIRE_EXTENSION) /* IPv4, UDP, RTP */
-/* What rtph264pay calls mtu: it does not count the extension. */
-#define WIRE_RTP_MTU (WIRE_IP_PACKET - 20 - 8 - WIRE_EXTENSION)
-#define WIRE_NAL (WIRE_IP_PACKET - WIRE_HEADERS)
-#define WIRE_FU (WIRE_NAL - 2) /* payload of a fragment: FU indicator, FU header */
+#define WIRE_RTP 12
+#define WIRE_EXTENSION 8 /* RTP header extension: transport-wide sequence number */
+#define WIRE_SRTP 10	 /* tag of HMAC-SHA1-80 behind each packet, RFC 3711 */
+#define WIRE_FRAGMENT 2	 /* FU indicator and FU header, RFC 6184 */
 
-/* Packets for one NAL unit of so many bytes, start code not counted. */
-static inline unsigned int wire_packets(size_t nal)
+/* Bytes of IP and UDP headers. */
+static inline unsigned int wire_ip_udp(bool ipv6)
 {
-	return nal <= WIRE_NAL ? 1 : (unsigned int)((nal - 1 + WIRE_FU - 1) / WIRE_FU);
+	return (ipv6 ? 40 : 20) + 8;
 }
 
-static inline size_t wire_bytes(size_t nal)
+/* Bytes around the payload of a packet of video. */
+static inline unsigned int wire_headers(bool ipv6, bool srtp)
 {
-	if (nal <= WIRE_NAL)
-		return nal + WIRE_HEADERS;
-	return nal - 1 + (size_t)wire_packets(nal) * (WIRE_HEADERS + 2);
+	return wire_ip_udp(ipv6) + WIRE_RTP + WIRE_EXTENSION + (srtp ? WIRE_SRTP : 0);
+}
+
+/* What payloaders call mtu: they count the RTP header, but not the extension. */
+static inline unsigned int wire_rtp_mtu(unsigned int headers)
+{
+	return WIRE_IP_PACKET - headers + WIRE_RTP;
+}
+
+/* Share of a full packet that is video. */
+static inline double wire_share(unsigned int headers)
+{
+	return (double)(WIRE_IP_PACKET - headers - WIRE_FRAGMENT) / WIRE_IP_PACKET;
+}
+
+/* Packets for one NAL unit of so many bytes, start code not counted. */
+static inline unsigned int wire_packets(size_t nal, unsigned int headers)
+{
+	size_t most = WIRE_IP_PACKET - headers, part = most - WIRE_FRAGMENT;
+
+	return nal <= most ? 1 : (unsigned int)((nal - 1 + part - 1) / part);
+}
+
+static inline size_t wire_bytes(size_t nal, unsigned int headers)
+{
+	unsigned int packets = wire_packets(nal, headers);
+
+	return packets == 1 ? nal + headers : nal - 1 + packets * (headers + WIRE_FRAGMENT);
 }
 
 /* Largest NAL unit that costs no more than so many wire bytes. */
-static inline size_t wire_largest_nal(size_t wire)
+static inline size_t wire_largest_nal(size_t wire, unsigned int headers)
 {
-	size_t full = WIRE_FU + WIRE_HEADERS + 2, rest;
+	size_t around = headers + WIRE_FRAGMENT, rest;
 
-	if (wire <= WIRE_HEADERS)
+	if (wire <= headers)
 		return 0;
 	if (wire <= WIRE_IP_PACKET)
-		return wire - WIRE_HEADERS;
-	rest = wire % full;
-	rest = rest > WIRE_HEADERS + 2 ? rest - (WIRE_HEADERS + 2) : 0;
-	return wire / full * WIRE_FU + rest + 1;
+		return wire - headers;
+	rest = wire % WIRE_IP_PACKET;
+	rest = rest > around ? rest - around : 0;
+	return wire / WIRE_IP_PACKET * (WIRE_IP_PACKET - around) + rest + 1;
 }
 
 #endif /* PAQM_WIRE_H */

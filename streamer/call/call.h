@@ -17,7 +17,6 @@
 #include "streamer/source.h"
 #include "streamer/train.h"
 
-#define SRTP_TAG 10 /* bytes of HMAC-SHA1-80 behind each packet, RFC 3711 */
 /*
  * What has arrived is played so much later, picture and sound alike: what is late or lost and sent
  * again has JITTER_MS in the beginning, then what the path needs between the bounds (inbound.h);
@@ -101,6 +100,11 @@ struct call {
 	const char *why; /* the call ended */
 	int status;
 };
+
+static inline gboolean call_ipv6(const struct call *c)
+{
+	return g_socket_get_family(c->rtp[CALL_VIDEO]) == G_SOCKET_FAMILY_IPV6;
+}
 
 /* call.c: ends the main loop; the first reason counts. */
 void call_end(struct call *c, const char *why);

@@ -233,6 +233,7 @@ static gboolean build_video_out(struct call *c, GError **error)
 					.ssrc = c->mine.stream[CALL_VIDEO].ssrc,
 					.rtx_ssrc = c->mine.stream[CALL_VIDEO].ssrc ^ 0x80000000U};
 	char *cam = camera(c, error), *elements = repair_elements(&repairs);
+	guint headers = wire_headers(call_ipv6(c), true);
 	GstElement *out, *pay;
 	GstPad *pad;
 
@@ -241,10 +242,12 @@ static gboolean build_video_out(struct call *c, GError **error)
 		return FALSE;
 	}
 	out = row(c, "pacer", "src", error,
-		  "%s ! tee name=self ! queue ! paqmh264enc name=enc rate-max=%" G_GUINT64_FORMAT
-		  " ! rtph264pay name=pay mtu=%d pt=%d config-interval=0 aggregate-mode=none ! "
-		  "%spaqmpacer name=pacer %s",
-		  cam, c->rate_max, WIRE_RTP_MTU - SRTP_TAG, VIDEO_PT, elements,
+		  "%s ! tee name=self ! queue ! paqmh264enc name=enc headers=%u "
+		  "rate-max=%" G_GUINT64_FORMAT
+		  " ! rtph264pay name=pay mtu=%u pt=%d config-interval=0 aggregate-mode=none ! "
+		  "%spaqmpacer name=pacer below=%u %s",
+		  cam, headers, c->rate_max, wire_rtp_mtu(headers), VIDEO_PT, elements,
+		  headers - WIRE_RTP - WIRE_EXTENSION,
 		  c->self_view ? "self. ! queue leaky=downstream max-size-buffers=2 ! "
 				 "videoconvert ! autovideosink sync=false"
 			       : "");
@@ -282,8 +285,8 @@ static gboolean build_video_out(struct call *c, GError **error)
 		c->rec.control, call_apply_rate, c);
 	pad = gst_element_get_static_pad(out, "src");
 	own_session(c, CALL_VIDEO);
-	rate_watch(c->rate, pad, c->session[CALL_VIDEO], c->mine.stream[CALL_VIDEO].ssrc,
-		   WIRE_HEADERS - 12 + SRTP_TAG, NULL);
+	rate_watch(c->rate, pad, c->session[CALL_VIDEO], c->mine.stream[CALL_VIDEO].ssrc, headers,
+		   NULL);
 	gst_object_unref(pad);
 	return TRUE;
 }

@@ -8,6 +8,7 @@
 #include "streamer/encoded.h"
 #include "streamer/options.h"
 #include "streamer/reports.h"
+#include "streamer/wire.h"
 #include <gst/video/video.h>
 #include <unistd.h>
 
@@ -67,7 +68,6 @@ GstPadProbeReturn call_on_packet(GstPad *pad, GstPadProbeInfo *info, gpointer da
 	GstBuffer *buf = GST_PAD_PROBE_INFO_BUFFER(info);
 	struct call *c = data;
 	guint8 head[12];
-	int around = g_socket_get_family(c->rtp[CALL_VIDEO]) == G_SOCKET_FAMILY_IPV6 ? 48 : 28;
 
 	(void)pad;
 	if (gst_buffer_extract(buf, 0, head, sizeof(head)) == sizeof(head) &&
@@ -75,7 +75,7 @@ GstPadProbeReturn call_on_packet(GstPad *pad, GstPadProbeInfo *info, gpointer da
 	    (head[1] & 0x7f) != FEC_PT) /* numbered otherwise */
 		fprintf(c->rec.rx, "%" G_GINT64_FORMAT ",%u,%u,%d,%" G_GSIZE_FORMAT "\n",
 			realtime_ns(), GST_READ_UINT16_BE(head + 2), GST_READ_UINT32_BE(head + 4),
-			head[1] >> 7, gst_buffer_get_size(buf) + around);
+			head[1] >> 7, gst_buffer_get_size(buf) + wire_ip_udp(call_ipv6(c)));
 	return GST_PAD_PROBE_OK;
 }
 

@@ -13,6 +13,7 @@ import json
 import secrets
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
@@ -60,11 +61,14 @@ class Call:
     def corrected(self, host: str) -> int:
         return int(lab_repair.rows(self.home / host / "inbound.csv")[-1]["corrected"])
 
-    def missing(self) -> int:
-        """Packets of s' pictures that did not come to v."""
+    def lacks(self) -> list[int]:
+        """Of each of s' pictures, how many packets did not come to v."""
         frames = lab_repair.rows(self.home / "s" / "frames.csv")
-        came = lab_repair.rows(self.home / "v" / "rx.csv")
-        return sum(int(row["packets"]) for row in frames) - len(came)
+        came = Counter(row["rtp_ts"] for row in lab_repair.rows(self.home / "v" / "rx.csv"))
+        return [int(row["packets"]) - came[row["rtp_ts"]] for row in frames]
+
+    def missing(self) -> int:
+        return sum(self.lacks())
 
     def shown(self) -> float:
         """Share of the pictures that s has sent."""
@@ -86,6 +90,8 @@ def main() -> int:
         print(f"# {call.home.name}: {call.missing()} packets missing, {call.corrected('v')} "
               f"corrected, {100 * call.shown():.1f} % of the pictures shown", flush=True)
         check(f"{call.home.name}: there were losses", call.missing() > 10, call.missing())
+        check(f"{call.home.name}: no picture has more packets than its sender counts",
+              min(call.lacks()) == 0, min(call.lacks()))
     check("nobody asked for correction: none", plain.about("s") == plain.corrected("v") == 0)
     check("s adds what corrects, v does not",
           fec.about("s") == 30 and fec.about("v") == 0 and fec.corrected("s") == 0)

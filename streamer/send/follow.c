@@ -3,11 +3,9 @@
 #include "streamer/carry.h"
 #include "streamer/send/send.h"
 
-/* What of a rate is left for pictures: the encoder knows RTP, UDP and IP headers only. */
+/* What of a rate is left for pictures and the headers of their packets. */
 static guint64 picture_rate(const struct sender *s, double rate)
 {
-	if (s->srtp_key)
-		rate *= (double)WIRE_IP_PACKET / (WIRE_IP_PACKET + CARRY_SRTP_BYTES);
 	if (s->element)
 		rate -= 8.0 * CARRY_ELEMENT_BYTES / s->interval;
 	if (s->probes)

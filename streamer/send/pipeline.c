@@ -63,8 +63,9 @@ static char *coder_description(struct sender *s)
 
 	if (s->adaptor)
 		return adaptor_text(s->adaptor);
-	options = g_strdup_printf("gop=%d qp-min=%d %s rate-max=%" G_GUINT64_FORMAT "%s", s->gop,
-				  s->qp_min, own, s->rate_max / (guint64)s->encoders,
+	options = g_strdup_printf("gop=%d qp-min=%d headers=%u %s rate-max=%" G_GUINT64_FORMAT "%s",
+				  s->gop, s->qp_min, s->headers, own,
+				  s->rate_max / (guint64)s->encoders,
 				  /* a key picture per group: the way back for who has lost one */
 				  s->interlace ? " refresh=idr floor-qp=52" : "");
 	encoders = s->interlace ? split_elements(s->interlace, options)
@@ -91,14 +92,15 @@ static gboolean launch(struct sender *s, GRand *rand, GError **error)
 	s->ts_offset = g_rand_int(rand);
 	text = g_strdup_printf(
 		"rtpbin name=bin rtp-profile=avpf %s ! "
-		"%s mtu=%d ! %spaqmpacer name=pacer ! %s%sbin.send_rtp_sink_0 %s "
+		"%s mtu=%u ! %spaqmpacer name=pacer below=%u ! %s%sbin.send_rtp_sink_0 %s "
 		"bin.send_rtp_src_0 ! %s "
 		"udpsink name=rtp host=%s port=%u sync=false async=false close-socket=false "
 		"bin.send_rtcp_src_0 ! %s "
 		"udpsink name=rtcp host=%s port=%u sync=false async=false close-socket=false "
 		"udpsrc name=rtcpin close-socket=false caps=application/x-%s ! %s "
 		"bin.recv_rtcp_sink_0",
-		source, coder, WIRE_RTP_MTU, repairs, s->kind->element ? s->kind->element : "",
+		source, coder, wire_rtp_mtu(s->headers), repairs,
+		s->headers - WIRE_RTP - WIRE_EXTENSION, s->kind->element ? s->kind->element : "",
 		s->kind->element ? " name=estimator ! " : "",
 		s->srtp_key ? "srtpenc name=srtp srtpdec name=srtpin" : "",
 		s->srtp_key ? "srtp.rtp_sink_0 srtp.rtp_src_0 !" : "", host, port,

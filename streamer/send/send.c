@@ -99,7 +99,7 @@ static void run(struct sender *s)
 	s->wall_offset = realtime_ns() - monotonic_ns();
 	s->rate = rate_new(s->kind, &limits, s->control_csv, send_apply_rate, s);
 	before = gst_element_get_static_pad(s->bin, "send_rtp_sink_0");
-	rate_watch(s->rate, before, s->session, (guint32)s->ssrc, WIRE_HEADERS, s->estimator);
+	rate_watch(s->rate, before, s->session, (guint32)s->ssrc, s->headers, s->estimator);
 	gst_object_unref(before);
 	send_register_flow(s);
 	sigint = g_unix_signal_add(SIGINT, on_stop, s);

@@ -58,7 +58,7 @@ gboolean send_choose_encoder(struct sender *s, GError **error)
 	if (!s->encoder_text ||
 	    (!strncmp(s->encoder_text, OWN_ENCODER, n) && strchr(" \t", s->encoder_text[n])))
 		return TRUE;
-	s->adaptor = adaptor_new(s->encoder_text, (guint)s->gop, error);
+	s->adaptor = adaptor_new(s->encoder_text, (guint)s->gop, s->headers, error);
 	return s->adaptor != NULL;
 }
 
@@ -175,6 +175,9 @@ gboolean send_parse(struct sender *s, int argc, char **argv, GError **error)
 		return FALSE;
 	}
 	s->waiting = s->element || s->probes;
+	s->headers = wire_headers(g_socket_address_get_family(G_SOCKET_ADDRESS(s->dest)) ==
+					  G_SOCKET_FAMILY_IPV6,
+				  s->srtp_key_file);
 	s->from_file = strcmp(s->source, "test") && is_y4m(s->source);
 	if (!s->from_file)
 		return TRUE;

@@ -22,6 +22,7 @@
 #include "streamer/wire.h"
 
 #define MAX_STEPS 100
+#define HEADERS wire_headers(false, false)
 
 static double cpu_s(void)
 {
@@ -36,8 +37,8 @@ static void set_rate(GstElement *enc, double rate)
 	if (g_object_class_find_property(G_OBJECT_GET_CLASS(enc), "rate"))
 		g_object_set(enc, "rate", (guint64)rate, NULL);
 	else
-		g_object_set(enc, "bitrate",
-			     (guint)(rate * (WIRE_NAL - 2) / WIRE_IP_PACKET / 1000 + 0.5), NULL);
+		g_object_set(enc, "bitrate", (guint)(rate * wire_share(HEADERS) / 1000 + 0.5),
+			     NULL);
 }
 
 /* What an access unit costs on the wire; the encoder's banner (SEI 5) is not sent. */
@@ -54,8 +55,8 @@ static gsize access_unit(const guint8 *p, gsize size, FILE *es, guint *packets)
 			     (next + 4 <= size && !p[next + 2] && p[next + 3] == 1)))
 				break;
 		if (!((p[nal] & 31) == 6 && nal + 1 < size && p[nal + 1] == 5)) {
-			wire += wire_bytes(next - nal);
-			*packets += wire_packets(next - nal);
+			wire += wire_bytes(next - nal, HEADERS);
+			*packets += wire_packets(next - nal, HEADERS);
 			fwrite(p + at, 1, next - at, es);
 		}
 		at = next;

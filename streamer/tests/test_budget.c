@@ -63,16 +63,33 @@ static void test_budget(void)
 
 static void test_wire(void)
 {
-	CHECK("one packet", wire_bytes(1152), 1200);
-	CHECK("two", wire_bytes(1153), 1152 + 2 * 50);
-	CHECK("packets", wire_packets(1 + 1150 * 3), 3);
-	CHECK("packets", wire_packets(2 + 1150 * 3), 4);
-	for (size_t wire = 49; wire < 20000; wire++) {
-		size_t nal = wire_largest_nal(wire);
+	static const struct {
+		const char *name;
+		bool ipv6, srtp;
+		unsigned int headers;
+	} nets[] = {
+		{"IPv4", false, false, 48},
+		{"IPv4, SRTP", false, true, 58},
+		{"IPv6", true, false, 68},
+		{"IPv6, SRTP", true, true, 78},
+	};
 
-		if (wire_bytes(nal) > wire) {
-			CHECK("largest NAL fits", wire_bytes(nal), wire);
-			break;
+	for (size_t i = 0; i < sizeof(nets) / sizeof(nets[0]); i++) {
+		unsigned int h = wire_headers(nets[i].ipv6, nets[i].srtp);
+		size_t part = 1198 - h;
+
+		CHECK(nets[i].name, h, nets[i].headers);
+		CHECK("one packet", wire_bytes(1200 - h, h), 1200);
+		CHECK("two", wire_bytes(1201 - h, h), 1200 - h + 2 * (h + 2));
+		CHECK("packets", wire_packets(1 + part * 3, h), 3);
+		CHECK("packets", wire_packets(2 + part * 3, h), 4);
+		for (size_t wire = h + 1; wire < 20000; wire++) {
+			size_t nal = wire_largest_nal(wire, h);
+
+			if (wire_bytes(nal, h) > wire) {
+				CHECK("largest NAL fits", wire_bytes(nal, h), wire);
+				break;
+			}
 		}
 	}
 }

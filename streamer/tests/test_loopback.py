@@ -74,11 +74,12 @@ def check(condition: bool, text: str) -> None:
 
 
 def start_receiver(
-    program: str, port: int, log: Path, *options: str, stderr: int | None = None
+    program: str, port: int, log: Path, *options: str, stderr: int | None = None,
+    host: str = "127.0.0.1",
 ) -> subprocess.Popen[str]:
     """A receiver that listens."""
     receiver = subprocess.Popen(
-        [program, "recv", "--listen", f"127.0.0.1:{port}", "--log", str(log), *options],
+        [program, "recv", "--listen", f"{host}:{port}", "--log", str(log), *options],
         stdout=subprocess.PIPE, stderr=stderr, text=True,
     )  # fmt: skip
     assert receiver.stdout
@@ -92,6 +93,7 @@ def main() -> None:
         run(program, Path(name))
         carriers(program, Path(name))
         encoders(program, Path(name))
+        headers(program, Path(name))
         quality_floor(program, Path(name))
         foreign(program, Path(name))
         several(program, Path(name))
@@ -285,12 +287,15 @@ def carriers(program: str, tmp: Path) -> None:
         check(0.9 * rate < begins <= rate, f"{name}: {frames[0]}")
 
 
-def stream(program: str, tmp: Path, options: list[str], output: str = "") -> tuple[Path, Path]:
+def stream(
+    program: str, tmp: Path, options: list[str], hear: tuple[str, ...] = (),
+    host: str = "127.0.0.1",
+) -> tuple[Path, Path]:  # fmt: skip
     """The clip, sent and received; the directories of both ends' logs."""
     port, send, recv = free_port(), tmp / "es", tmp / "er"
-    receiver = start_receiver(program, port, recv, *(["--output", output] if output else []))
+    receiver = start_receiver(program, port, recv, *hear, host=host)
     done = subprocess.run(
-        [program, "send", "--to", f"127.0.0.1:{port}", "--source", str(tmp / "clip.y4m"), "--loop",
+        [program, "send", "--to", f"{host}:{port}", "--source", str(tmp / "clip.y4m"), "--loop",
          "--paqmd", "none", "--controller", "fixed", "--log", str(send), *options],
         check=False,
     )  # fmt: skip
@@ -329,11 +334,38 @@ def encoders(program: str, tmp: Path) -> None:
             check(keys == list(range(0, len(frames), 12)), f"{encoder}: key frames {keys}")
 
 
+def headers(program: str, tmp: Path) -> None:
+    """What a picture costs is known to the byte, whatever is around its packets."""
+    secrets: tuple[list[str], ...] = ([], ["--srtp-key", str(tmp / "key")])
+    hosts = ["127.0.0.1"]
+    with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind(("::1", 0))
+            hosts.append("[::1]")
+        except OSError:
+            print("no IPv6 on this host: packets of it are not compared")
+    for host in hosts:
+        for secret in secrets:
+            for encoder in ("paqmh264enc", "x264enc")[: 2 if secret else 1]:
+                name = f"{encoder} to {host} {' '.join(secret)}"
+                send, recv = stream(program, tmp, ["--encoder", encoder, "--rate-max", "2mbit",
+                                                   "--duration", "2", *secret],
+                                    tuple(secret), host)  # fmt: skip
+                frames, packets = rows(send / "frames.csv"), rows(recv / "rx.csv")
+                check(len(frames) > 20, f"{name}: {len(frames)} pictures")
+                for f in frames:
+                    got = [int(p["wire_bytes"]) for p in packets if p["rtp_ts"] == f["rtp_ts"]]
+                    check(len(got) == int(f["packets"]) and sum(got) == int(f["wire_bytes"]),
+                          f"{name}: {f}, came {got}")  # fmt: skip
+                largest = max(int(p["wire_bytes"]) for p in packets)
+                check(largest == 1200, f"{name}: largest packet {largest}")
+
+
 def quality_floor(program: str, tmp: Path) -> None:
     """Pictures that become fewer and smaller: all are decoded, the recording keeps its size."""
     output = tmp / "floor.y4m"
-    send, recv = stream(program, tmp, ["--encoder", "paqmh264enc floor-qp=12", "--rate-max",
-                                       "300kbit", "--duration", "8"], str(output))  # fmt: skip
+    options = ["--encoder", "paqmh264enc floor-qp=12", "--rate-max", "300kbit", "--duration", "8"]
+    send, recv = stream(program, tmp, options, ("--output", str(output)))
     frames, decoded = rows(send / "frames.csv"), rows(recv / "decoded.csv")
     sizes = [(f["rtp_ts"], f["width"], f["height"]) for f in frames]
     check([(d["rtp_ts"], d["width"], d["height"]) for d in decoded] == sizes, "decoded sizes")

@@ -218,20 +218,22 @@ void ladder_close(struct ladder *l)
 /**
  * ladder_group_wire_bits() - what a group costs on the wire, headers included
  * @first: its first picture
+ * @headers: bytes around the payload of each packet
  *
  * The exact figure that the a-priori variant of RA-SVBR plans with.
  */
-guint64 ladder_group_wire_bits(const struct ladder *l, int q, guint first)
+guint64 ladder_group_wire_bits(const struct ladder *l, int q, guint first, guint headers)
 {
 	GArray *pieces = g_array_new(FALSE, FALSE, sizeof(struct h264_piece));
 	guint64 bytes = 0;
 
 	for (guint i = first; i < first + l->gop; i++)
-		h264_cut(ladder_unit(l, q, i), ladder_frame(l, q, i)->size, WIRE_NAL, pieces);
+		h264_cut(ladder_unit(l, q, i), ladder_frame(l, q, i)->size,
+			 WIRE_IP_PACKET - headers, pieces);
 	for (guint i = 0; i < pieces->len; i++) {
 		const struct h264_piece *piece = &g_array_index(pieces, struct h264_piece, i);
 
-		bytes += WIRE_HEADERS + piece->head_len + piece->len;
+		bytes += headers + piece->head_len + piece->len;
 	}
 	g_array_free(pieces, TRUE);
 	return bytes * 8;

@@ -47,6 +47,6 @@ static inline const uint8_t *ladder_unit(const struct ladder *l, int q, guint nu
 	       ladder_frame(l, q, number)->offset;
 }
 
-guint64 ladder_group_wire_bits(const struct ladder *l, int q, guint first);
+guint64 ladder_group_wire_bits(const struct ladder *l, int q, guint first, guint headers);
 
 #endif /* PAQM_LADDER_H */

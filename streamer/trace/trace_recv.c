@@ -13,6 +13,7 @@
 #include "streamer/options.h"
 #include "streamer/trace/rtph264.h"
 #include "streamer/trace/trace.h"
+#include "streamer/wire.h"
 
 #define RX_HEADER "t_ns,seq,rtp_ts,marker,wire_bytes"
 #define RTCP_SIZE 256
@@ -49,7 +50,7 @@ struct trace_receiver {
 	gboolean trace;
 	GInetSocketAddress *local;
 	struct trace_stream stream[TRACE_FLOWS_MAX];
-	int ip_udp; /* bytes of headers below RTP */
+	guint ip_udp; /* bytes of headers below RTP */
 	guint32 own_ssrc;
 	struct h264_unit unit; /* of the first stream */
 	guint64 kept, broken;
@@ -125,7 +126,7 @@ static void take_packet(struct trace_stream *st, const guint8 *packet, gsize len
 		return;
 	if (st->rx_csv)
 		fprintf(st->rx_csv, "%" G_GINT64_FORMAT ",%u,%u,%d,%" G_GSIZE_FORMAT "\n", now, seq,
-			ts, packet[1] >> 7, len + (gsize)r->ip_udp);
+			ts, packet[1] >> 7, len + r->ip_udp);
 	if (r->es && !st->index)
 		keep(r, packet, len, seq, ts);
 }
@@ -304,7 +305,7 @@ static gboolean prepare(struct trace_receiver *r, GError **error)
 {
 	GInetAddress *addr = g_inet_socket_address_get_address(r->local);
 
-	r->ip_udp = g_inet_address_get_family(addr) == G_SOCKET_FAMILY_IPV6 ? 48 : 28;
+	r->ip_udp = wire_ip_udp(g_inet_address_get_family(addr) == G_SOCKET_FAMILY_IPV6);
 	r->own_ssrc = g_random_int();
 	if (!trace_loop_init(&r->loop, error))
 		return FALSE;

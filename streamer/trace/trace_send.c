@@ -77,6 +77,7 @@ struct trace_sender {
 	const struct ctl_kind *kind;
 	struct ctl_params ctl_params;
 	GInetSocketAddress *dest;
+	guint headers; /* bytes around the payload of each packet */
 	struct trace_flow flow[TRACE_FLOWS_MAX];
 	guint64 *open_bits; /* of each group at the reference quantizer */
 	GRand *rand;
@@ -246,12 +247,12 @@ static void send_piece(struct trace_flow *f, gint64 now)
 		fprintf(f->tx_csv,
 			"%u,%" G_GINT64_FORMAT ",%u,%u,%u,%u,%" G_GSIZE_FORMAT ",%d,%c\n", f->seq,
 			now + f->s->wall_offset, f->frame, source_frame(f), f->piece,
-			f->pieces->len, WIRE_HEADERS + piece->head_len + piece->len, f->q,
+			f->pieces->len, f->s->headers + piece->head_len + piece->len, f->q,
 			f->frame % f->s->ladder.gop ? 'P' : 'I');
 	f->seq++;
 	f->packets++;
 	f->octets += piece->head_len + piece->len;
-	f->wire += WIRE_HEADERS + piece->head_len + piece->len;
+	f->wire += f->s->headers + piece->head_len + piece->len;
 	f->piece++;
 }
 
@@ -304,14 +305,15 @@ static gboolean next_picture(struct trace_flow *f, gint64 now)
 	source = source_frame(f);
 	g_array_set_size(f->pieces, 0);
 	h264_cut(ladder_unit(&s->ladder, f->q, source),
-		 ladder_frame(&s->ladder, f->q, source)->size, WIRE_NAL, f->pieces);
+		 ladder_frame(&s->ladder, f->q, source)->size, WIRE_IP_PACKET - s->headers,
+		 f->pieces);
 	f->piece = 0;
 	if (!f->pieces->len)
 		f->frame++; /* nothing in it to send */
 	for (guint i = 0; i < f->pieces->len; i++) {
 		const struct h264_piece *piece = &g_array_index(f->pieces, struct h264_piece, i);
 
-		wire += (double)(WIRE_HEADERS + piece->head_len + piece->len) * 8;
+		wire += (double)(f->s->headers + piece->head_len + piece->len) * 8;
 	}
 	ra_frame(&f->ra, wire);
 	return TRUE;
@@ -576,7 +578,8 @@ static void plan_ahead(struct trace_sender *s)
 
 	s->open_bits = g_new(guint64, groups);
 	for (guint i = 0; i < groups; i++)
-		s->open_bits[i] = ladder_group_wire_bits(&s->ladder, q, i * s->ladder.gop);
+		s->open_bits[i] =
+			ladder_group_wire_bits(&s->ladder, q, i * s->ladder.gop, s->headers);
 }
 
 static gboolean prepare(struct trace_sender *s, GError **error)
@@ -589,6 +592,9 @@ static gboolean prepare(struct trace_sender *s, GError **error)
 					    .packet = WIRE_IP_PACKET};
 	if (!trace_loop_init(&s->loop, error))
 		return FALSE;
+	s->headers = wire_ip_udp(g_socket_address_get_family(G_SOCKET_ADDRESS(s->dest)) ==
+				 G_SOCKET_FAMILY_IPV6) +
+		     RTP_HEADER;
 	if (s->a_priori)
 		plan_ahead(s);
 	for (gint i = 0; i < s->flows; i++)
