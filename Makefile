@@ -10,7 +10,7 @@
 #	make coverage		branch coverage of what parses and judges in paqmd
 #	make attack		attacks on paqmd, in the lab and in real time (slow, root)
 #	make bench-auto		slow: links whose rate varies, P-AQM beside CAKE (out/bench-auto)
-#	make trace		64 trace flows through one bottleneck (out/trace)
+#	make trace		64 trace flows (or FLOWS=N) through one bottleneck (out/trace)
 #	make bench-daemon	paqmd: 10,000 flows, 64 routers, memory, latency (root)
 #	make bench-encoder	the encoder beside x264enc while the rate falls and rises (slow)
 #	make streamer-checks	rate controllers on queues with and without advice, TFRC's bands (slow;
@@ -111,7 +111,7 @@ bench-auto: build
 .PHONY: trace
 trace: build
 	@PYTHONPATH=testbed PYTHONDONTWRITEBYTECODE=1 "$(CACHE)/venv/bin/python" \
-		-m paqm_lab.trace_lab --out out/trace
+		-m paqm_lab.trace_lab --flows $(or $(FLOWS),64) --out out/trace
 
 .PHONY: bench-daemon
 bench-daemon: build

@@ -7,13 +7,16 @@
 
 #include "streamer/options.h"
 
-struct advice {
-	struct paqm_client *client;
-	int flow;
-	guint watch;
-	gboolean told; /* the user knows that paqmd is not there */
+struct user {
 	advice_fn fn;
 	gpointer data;
+};
+
+struct advice {
+	struct paqm_client *client;
+	GArray *users; /* of flows, by number */
+	guint watch;
+	gboolean told; /* the user knows that paqmd is not there */
 };
 
 static gboolean ready(gint fd, GIOCondition condition, gpointer data)
@@ -25,10 +28,12 @@ static gboolean ready(gint fd, GIOCondition condition, gpointer data)
 	(void)fd;
 	(void)condition;
 	while (paqm_client_next(a->client, &news) > 0) {
+		const struct user *u = &g_array_index(a->users, struct user, news.flow);
+
 		if (news.cause == PAQM_CLIENT_REFUSED)
 			g_printerr("paqm-streamer: paqmd refused the flow: %s\n",
 				   g_strerror(news.error));
-		a->fn(&news, a->data);
+		u->fn(&news, u->data);
 	}
 	trouble = paqm_client_trouble(a->client);
 	if (trouble && !a->told)
@@ -39,32 +44,46 @@ static gboolean ready(gint fd, GIOCondition condition, gpointer data)
 	return G_SOURCE_CONTINUE;
 }
 
-struct advice *advice_new(const char *path, const struct advice_flow *flow, advice_fn fn,
-			  gpointer data)
+struct advice *advice_new(const char *path)
 {
 	struct paqm_client *c = paqm_client_open(path);
 	struct advice *a;
-	char *from = NULL, *to = g_inet_address_to_string(flow->to);
 
 	if (!c) {
 		g_printerr("paqm-streamer: no advice from paqmd: %s\n", g_strerror(errno));
-		g_free(to);
 		return NULL;
 	}
 	a = g_new0(struct advice, 1);
 	a->client = c;
-	a->fn = fn;
-	a->data = data;
+	a->users = g_array_new(FALSE, TRUE, sizeof(struct user));
+	a->watch = g_unix_fd_add(paqm_client_fd(c), G_IO_IN, ready, a);
+	return a;
+}
+
+int advice_add(struct advice *a, const struct advice_flow *flow, advice_fn fn, gpointer data)
+{
+	char *from = NULL, *to;
+	int number;
+
+	if (!a)
+		return -1;
+	to = g_inet_address_to_string(flow->to);
 	if (flow->from && !g_inet_address_get_is_any(flow->from))
 		from = g_inet_address_to_string(flow->from);
-	a->flow = paqm_client_add(c, from, flow->from_port, to, flow->to_port, flow->ssrc,
-				  flow->floor_bps, flow->ceil_bps);
-	paqm_client_timing(c, a->flow, (uint32_t)(flow->gop_s * 1e6),
-			   (uint32_t)(flow->answer_s * 1e6));
-	a->watch = g_unix_fd_add(paqm_client_fd(c), G_IO_IN, ready, a);
+	number = paqm_client_add(a->client, from, flow->from_port, to, flow->to_port, flow->ssrc,
+				 flow->floor_bps, flow->ceil_bps);
 	g_free(from);
 	g_free(to);
-	return a;
+	if (number < 0) {
+		g_printerr("paqm-streamer: no advice from paqmd: %s\n", g_strerror(-number));
+		return number;
+	}
+	if ((guint)number >= a->users->len)
+		g_array_set_size(a->users, (guint)number + 1);
+	g_array_index(a->users, struct user, number) = (struct user){fn, data};
+	paqm_client_timing(a->client, number, (uint32_t)(flow->gop_s * 1e6),
+			   (uint32_t)(flow->answer_s * 1e6));
+	return number;
 }
 
 gboolean advice_connected(const struct advice *a)
@@ -72,9 +91,9 @@ gboolean advice_connected(const struct advice *a)
 	return a && !paqm_client_trouble(a->client);
 }
 
-void advice_status(struct advice *a, guint64 wire_bps, guint gop, guint qp)
+void advice_status(struct advice *a, int flow, guint64 wire_bps, guint gop, guint qp)
 {
-	int err = paqm_client_status(a->client, a->flow, wire_bps, gop, qp);
+	int err = paqm_client_status(a->client, flow, wire_bps, gop, qp);
 
 	if (err < 0)
 		g_debug("status to paqmd lost: %s", g_strerror(-err));
@@ -86,6 +105,7 @@ void advice_free(struct advice *a)
 		return;
 	g_source_remove(a->watch);
 	paqm_client_close(a->client);
+	g_array_free(a->users, TRUE);
 	g_free(a);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Advice of paqmd for one flow, in GLib's main loop. */
+/* Advice of paqmd for the flows of a program, in GLib's main loop. */
 #ifndef PAQM_STREAMER_ADVICE_H
 #define PAQM_STREAMER_ADVICE_H
 
@@ -28,20 +28,27 @@ struct advice_flow {
 /**
  * advice_new() - follow paqmd, now or when it appears
  * @path: its socket, NULL for the usual one
+ *
+ * Return: NULL without descriptors or memory, after having said so.
+ */
+struct advice *advice_new(const char *path);
+
+/**
+ * advice_add() - a flow that is sent from now on
+ * @a: may be NULL: there will be no advice
  * @flow: the flow
  * @fn: told of the advice
  * @data: for @fn
  *
- * Return: NULL without descriptors or memory, after having said so.
+ * Return: its number, for advice_status().
  */
-struct advice *advice_new(const char *path, const struct advice_flow *flow, advice_fn fn,
-			  gpointer data);
+int advice_add(struct advice *a, const struct advice_flow *flow, advice_fn fn, gpointer data);
 
 /* paqmd is there: advice may come. */
 gboolean advice_connected(const struct advice *a);
 
 /* What the sender made of the advice, for paqmctl. */
-void advice_status(struct advice *a, guint64 wire_bps, guint gop, guint qp);
+void advice_status(struct advice *a, int flow, guint64 wire_bps, guint gop, guint qp);
 void advice_free(struct advice *a);
 
 const char *advice_cause(const struct paqm_client_advice *a);

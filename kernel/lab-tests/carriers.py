@@ -442,7 +442,8 @@ def webrtc(_: Path) -> None:
            probed["pictures_shown"] / plain["pictures_shown"], 0.98, 1.02)
     within("libwebrtc: longest gap, ms more", probed["longest_gap_ms"] - plain["longest_gap_ms"],
            -200, 30)
-    within("libwebrtc: jitter buffer, ms more", probed["buffer_ms"] - plain["buffer_ms"], -20, 5)
+    # it is 85 to 100 ms, from one call to the next
+    within("libwebrtc: jitter buffer, ms more", probed["buffer_ms"] - plain["buffer_ms"], -30, 30)
     within("libwebrtc: quantizer (of VP8, 0 to 127), steps more",
            probed["quantizer"] - plain["quantizer"], -5, 3)
     within("libwebrtc: its own estimate, with probes by without",

@@ -72,7 +72,8 @@ static void register_flow(struct call *c)
 	};
 
 	if (!c->paqmd || strcmp(c->paqmd, "none"))
-		c->advice = advice_new(c->paqmd, &flow, on_advice, c);
+		c->advice = advice_new(c->paqmd);
+	advice_add(c->advice, &flow, on_advice, c);
 }
 
 static void on_train_over(double ms, gboolean told, gpointer data)

@@ -81,7 +81,8 @@ void send_register_flow(struct sender *s)
 	};
 
 	if (!s->paqmd || strcmp(s->paqmd, "none"))
-		s->advice = advice_new(s->paqmd, &flow, on_advice, s);
+		s->advice = advice_new(s->paqmd);
+	s->advice_flow = advice_add(s->advice, &flow, on_advice, s);
 	g_clear_object(&local);
 }
 

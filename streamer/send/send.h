@@ -60,6 +60,7 @@ struct sender {
 	struct rate *rate;
 	GstElement *estimator; /* what the controller needs, or NULL */
 	struct advice *advice;
+	int advice_flow;
 	struct ctl_advice daemon; /* newest word of paqmd */
 	struct train *train;	  /* until the first picture */
 	guint16 first_seq;

@@ -63,7 +63,7 @@ static gboolean send_status(gpointer data)
 	struct status *st = data;
 
 	if (st->s->advice)
-		advice_status(st->s->advice, st->wire_bps, st->gop, st->qp);
+		advice_status(st->s->advice, st->s->advice_flow, st->wire_bps, st->gop, st->qp);
 	g_free(st);
 	return G_SOURCE_REMOVE;
 }

@@ -46,7 +46,6 @@ struct trace_flow {
 	guint64 wire; /* bytes that the controller has not been told of */
 
 	struct ctl *ctl;
-	struct advice *advice;
 	double rate; /* bit/s in force */
 
 	struct ra_state ra;
@@ -83,8 +82,9 @@ struct trace_sender {
 	GRand *rand;
 	struct trace_loop loop;
 	/* Advice comes in a thread of its own, which alone runs GLib's main loop. */
-	GMainLoop *advice;
-	GMutex lock; /* of the controllers */
+	GMainLoop *hearing;
+	struct advice *advice; /* NULL: none is wanted */
+	GMutex lock;	       /* of the controllers */
 	gint64 interval_ns, begin_ns, tick_ns;
 	gint64 wall_offset; /* CLOCK_REALTIME - CLOCK_MONOTONIC */
 	guint running;
@@ -412,9 +412,7 @@ static void register_flow(struct trace_flow *f)
 		.answer_s = group_time(s), /* a ladder cannot answer earlier */
 	};
 
-	if (s->paqmd && !strcmp(s->paqmd, "none"))
-		return;
-	if (getsockname(f->rtp, (struct sockaddr *)&near, &near_len) < 0 ||
+	if (!s->advice || getsockname(f->rtp, (struct sockaddr *)&near, &near_len) < 0 ||
 	    getpeername(f->rtp, (struct sockaddr *)&far, &far_len) < 0)
 		return;
 	from = address_of(&near, near_len);
@@ -423,7 +421,7 @@ static void register_flow(struct trace_flow *f)
 	flow.from_port = g_inet_socket_address_get_port(from);
 	flow.to = g_inet_socket_address_get_address(to);
 	flow.to_port = g_inet_socket_address_get_port(to);
-	f->advice = advice_new(s->paqmd, &flow, on_advice, f);
+	advice_add(s->advice, &flow, on_advice, f);
 	g_object_unref(from);
 	g_object_unref(to);
 }
@@ -597,6 +595,8 @@ static gboolean prepare(struct trace_sender *s, GError **error)
 		     RTP_HEADER;
 	if (s->a_priori)
 		plan_ahead(s);
+	if (!s->paqmd || strcmp(s->paqmd, "none"))
+		s->advice = advice_new(s->paqmd);
 	for (gint i = 0; i < s->flows; i++)
 		if (!open_flow(s, (guint)i, error))
 			return FALSE;
@@ -613,7 +613,7 @@ static gpointer hear_advice(gpointer data)
 {
 	struct trace_sender *s = data;
 
-	g_main_loop_run(s->advice);
+	g_main_loop_run(s->hearing);
 	return NULL;
 }
 
@@ -629,14 +629,14 @@ static void run(struct trace_sender *s)
 	s->running = (guint)s->flows;
 	for (gint i = 0; i < s->flows; i++)
 		start_flow(&s->flow[i]);
-	s->advice = g_main_loop_new(NULL, FALSE);
+	s->hearing = g_main_loop_new(NULL, FALSE);
 	advice = g_thread_new("advice", hear_advice, s);
 	trace_timer_set(&s->loop, s->begin_ns);
 	trace_loop_run(&s->loop, &timer);
 	/* not before it runs: a quit that comes early is lost */
-	g_idle_add(quit_advice, s->advice);
+	g_idle_add(quit_advice, s->hearing);
 	g_thread_join(advice);
-	g_main_loop_unref(s->advice);
+	g_main_loop_unref(s->hearing);
 	for (gint i = 0; i < s->flows; i++) {
 		packets += s->flow[i].packets;
 		frames += s->flow[i].frame;
@@ -650,7 +650,6 @@ static void close_flow(struct trace_sender *s, struct trace_flow *f)
 {
 	if (!f->s)
 		return;
-	advice_free(f->advice);
 	if (f->ctl)
 		ctl_free(f->ctl);
 	trace_close(&f->rtp);
@@ -680,6 +679,7 @@ int cmd_trace_send(int argc, char **argv)
 		fflush(stdout);
 		run(s);
 	}
+	advice_free(s->advice);
 	if (error)
 		s->status = report_error(error);
 	for (gint i = 0; i < TRACE_FLOWS_MAX; i++)

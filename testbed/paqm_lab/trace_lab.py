@@ -2,7 +2,8 @@
 """`make trace`: many trace flows through one bottleneck, in one guest.
 
 The set-up of the thesis (Paper E, section 6.3): 64 adaptive video flows join within 16 s and share
-40 Mbit/s at 40 ms round trip. Beside the default law the published one, with the sender as
+40 Mbit/s at 40 ms round trip (with --flows another number of them, and of the link in proportion).
+Beside the default law the published one, with the sender as
 published (plans with the exact size of the next group, pictures in bursts), and a queue that gives
 no advice. Judged are all flows by their packets, and the first by its pictures. Writes result.json
 with `checks`.
@@ -29,7 +30,7 @@ FLOWS = 64
 DURATION = 64
 SPREAD = 16.0  # s within which all flows have joined
 SETTLED = 24.0  # s from which rates are compared
-BOTTLENECK = 40_000_000
+BOTTLENECK_PER_FLOW = 625_000
 RTT_MS = 40
 RATE_MAX = 1_000_000
 # The senders answer at their next group of pictures only, and a group's first picture is several
@@ -42,14 +43,14 @@ VARIANTS: tuple[dict[str, Any], ...] = (
         "name": "paqm",
         "title": "P-AQM, live",
         "shaper": None,
-        "qdisc": f"paqm bandwidth {BOTTLENECK}bit feedback icmp {SLOW}",
+        "qdisc": f"paqm bandwidth {{bottleneck}}bit feedback icmp {SLOW}",
         "sender": [],
     },
     {
         "name": "paqm-ecf",
         "title": "P-AQM, law and sender as published",
         "shaper": None,
-        "qdisc": f"paqm bandwidth {BOTTLENECK}bit feedback icmp law ecf {SLOW}",
+        "qdisc": f"paqm bandwidth {{bottleneck}}bit feedback icmp law ecf {SLOW}",
         "sender": ["--a-priori", "--burst"],
     },
     {
@@ -93,14 +94,15 @@ def jain(rates: list[float]) -> float:
     return float(x.sum() ** 2 / (len(x) * (x**2).sum())) if x.any() else 0.0
 
 
-def figures_of_all(out: Path) -> dict[str, Any]:
+def figures_of_all(out: Path, flows: int) -> dict[str, Any]:
     """What the packets of all flows say."""
+    bottleneck = flows * BOTTLENECK_PER_FLOW
     lost = packets = 0
     delays, rates, total = [], [], 0
     origin = min(
-        int(trace.read_sent(out / "send" / f"flow{i:03d}" / "tx.csv").t[0]) for i in range(FLOWS)
+        int(trace.read_sent(out / "send" / f"flow{i:03d}" / "tx.csv").t[0]) for i in range(flows)
     )
-    for i in range(FLOWS):
+    for i in range(flows):
         name = f"flow{i:03d}"
         sent = trace.read_sent(out / "send" / name / "tx.csv")
         delay = trace.read_arrivals(out / "recv" / name / "rx.csv", sent)
@@ -122,7 +124,7 @@ def figures_of_all(out: Path) -> dict[str, Any]:
             "p99": round(float(np.percentile(delay, 99)), 2),
             "max": round(float(delay.max()), 2),
         },
-        "use_percent": round(100 * total * 8 / (DURATION - SETTLED) / BOTTLENECK, 2),
+        "use_percent": round(100 * total * 8 / (DURATION - SETTLED) / bottleneck, 2),
         "jain": round(jain(rates), 5),
         "rate_kbps": {
             "mean": round(float(np.mean(rates)) / 1000, 1),
@@ -133,9 +135,11 @@ def figures_of_all(out: Path) -> dict[str, Any]:
 
 
 def run_variant(
-    variant: dict[str, Any], made: ladder.Ladder, source: Path, out: Path, seed: int
+    variant: dict[str, Any], made: ladder.Ladder, source: Path, out: Path, seed: int, flows: int
 ) -> dict[str, Any]:
     """One guest with all flows; its figures."""
+    bottleneck = flows * BOTTLENECK_PER_FLOW
+    qdisc = variant["qdisc"].format(bottleneck=bottleneck)
     directory = out / variant["name"]
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
@@ -147,13 +151,14 @@ def run_variant(
         "build": environment["PAQM_BUILD"],
         "modules": str(modules),
         "ladder": str(made.path),
-        "flows": FLOWS,
+        "flows": flows,
         "duration": DURATION,
         "seed": seed,
-        "path": {"bottleneck": BOTTLENECK, "rtt_ms": RTT_MS},
+        "path": {"bottleneck": bottleneck, "rtt_ms": RTT_MS},
         "link": None,
         "variant": {
             **variant,
+            "qdisc": qdisc,
             "sender": [
                 *("--rate-max", str(RATE_MAX), "--spread", str(SPREAD)),
                 *variant["sender"],
@@ -161,7 +166,7 @@ def run_variant(
         },
     }
     (directory / "config.json").write_text(json.dumps(config, indent=1))
-    say(f"trace: {variant['title']}: {FLOWS} flows for {DURATION} s")
+    say(f"trace: {variant['title']}: {flows} flows for {DURATION} s")
     begin = time.monotonic()
     result = uml.run(
         built,
@@ -194,9 +199,9 @@ def run_variant(
     return {
         "name": variant["name"],
         "title": variant["title"],
-        "qdisc": variant["qdisc"],
+        "qdisc": qdisc,
         "wall_s": round(wall, 1),
-        "all": figures_of_all(directory),
+        "all": figures_of_all(directory, flows),
         "first": report,
     }
 
@@ -240,12 +245,13 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m paqm_lab.trace_lab", description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("out/trace"))
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--flows", type=int, default=FLOWS, help="(%(default)s)")
     args = parser.parse_args(argv)
     out = args.out.resolve()
     try:
         source = clip.prepare(cache.cache_dir(), say)
         made = prepare_ladder(source)
-        variants = [run_variant(v, made, source, out, args.seed) for v in VARIANTS]
+        variants = [run_variant(v, made, source, out, args.seed, args.flows) for v in VARIANTS]
     except LabError as err:
         say(f"paqm-lab: {err}")
         return 2
@@ -253,7 +259,7 @@ def main(argv: list[str]) -> int:
         "version": 1,
         "scenario": "trace",
         "seed": args.seed,
-        "flows": FLOWS,
+        "flows": args.flows,
         "duration": DURATION,
         "variants": variants,
         "checks": checks(variants),
