@@ -79,7 +79,7 @@ struct h264_enc {
 	int coded;
 	size_t step;				       /* of steps[] */
 	double fell[sizeof(steps) / sizeof(steps[0])]; /* rate at which each was entered */
-	unsigned int phase;
+	int rest;   /* pictures still to be left out: the last one coded has their time, too */
 	int way;    /* where the last groups ask to go: 1 gives up more, -1 less */
 	int groups; /* so many of them in a row */
 	int shrink; /* in force; that of the step begins with the next picture */
@@ -100,9 +100,14 @@ struct h264_enc {
 	size_t out_size;
 };
 
+static double frame_s(const struct h264_enc *enc)
+{
+	return (double)enc->cfg.fps_d / enc->cfg.fps_n;
+}
+
 static double group_bits(const struct h264_enc *enc, double rate)
 {
-	return rate * enc->ra_params.frames * enc->cfg.fps_d / enc->cfg.fps_n;
+	return rate * enc->ra_params.frames * frame_s(enc);
 }
 
 /*
@@ -245,7 +250,7 @@ struct h264_enc *h264_open(const struct h264_config *cfg, char *err, size_t errl
 	};
 	enc->ra_params.r_max = group_bits(enc, cfg->rate_max);
 	enc->budget_params = (struct budget_params){
-		.interval = (double)cfg->fps_d / cfg->fps_n,
+		.interval = frame_s(enc),
 		.delay = cfg->delay,
 		.use = 0.98,
 	};
@@ -284,7 +289,7 @@ static void set_step(struct h264_enc *enc, size_t step)
 		enc->fell[step] = enc->rate;
 	enc->step = step;
 	enc->groups = enc->way = 0;
-	enc->budget_params.interval = (double)steps[step].every * enc->cfg.fps_d / enc->cfg.fps_n;
+	enc->budget_params.interval = steps[step].every * frame_s(enc);
 }
 
 /* A new allowance; the next picture obeys it. */
@@ -297,6 +302,8 @@ void h264_set_rate(struct h264_enc *enc, double rate)
 	/* The group's quantizer is of the old rate: let pictures go as far as the new one. */
 	if (rate > enc->rate)
 		enc->finer += 6 * log2(rate / enc->rate);
+	/* What is on its way at the old rate waits at the new one. */
+	enc->budget.backlog += fmax(0, enc->rate - rate) * enc->rest * frame_s(enc) / 8;
 	enc->rate = rate;
 	while (enc->step && rate >= RISE_RATE * enc->fell[enc->step])
 		set_step(enc, enc->step - 1);
@@ -643,7 +650,8 @@ bool h264_encode(struct h264_enc *enc, const uint8_t *const source[3], const int
 	/* A group that is closed begins with a key picture, the first that is coded. */
 	if (enc->cfg.refresh == H264_REFRESH_IDR && enc->ra.i == 0)
 		key = true;
-	if (++enc->phase % steps[enc->step].every) {
+	if (enc->rest) {
+		enc->rest--;
 		out->pic.gop = enc->group;
 		out->pic.rate = enc->rate;
 		out->pic.qp_base = (int)enc->ra.q;
@@ -652,6 +660,7 @@ bool h264_encode(struct h264_enc *enc, const uint8_t *const source[3], const int
 		return true;
 	}
 	b = budget_next(&enc->budget, &enc->budget_params, enc->rate);
+	enc->rest = steps[enc->step].every - 1;
 	if (enc->cfg.mode == H264_MODE_TRIM && b.skip) {
 		leave_out(enc, &b, key, out);
 		return true;

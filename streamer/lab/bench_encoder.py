@@ -8,9 +8,9 @@ Three real clips and a synthetic one with scene cuts; the rate goes 2000, 800, 2
 of the clip each. x264enc runs with its default VBV (600 ms) and with one of 120 ms, same preset,
 one thread; paqmh264enc with waves of intra blocks, and (not judged) with an IDR picture in each
 group of twelve. All figures are of what the packets cost on the wire. The queue is that of a
-server of exactly the rate, with the packets of each picture spread over its interval. PSNR is that
-of the decoded pictures; one that was left out shows the last again. Writes result.json with
-`checks`; status 1 if one fails.
+server of exactly the rate, with the packets of each picture spread over its interval, as the pacer
+does: over two where every other picture is left out. PSNR is that of the decoded pictures; one that
+was left out shows the last again. Writes result.json with `checks`; status 1 if one fails.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ def queue(rows: list[dict[str, float]], interval: float) -> list[float]:
         left, sent = row["wire"], 0.0
         while left > 0:
             size = min(left, PACKET)
-            now = (number + sent / row["wire"]) * interval
+            now = number * interval + sent / row["wire"] * row["interval"]
             waits.append(1000 * max(0.0, free - now))
             free = max(free, now) + size * 8 / row["rate"]
             sent += size

@@ -8,7 +8,8 @@
  *
  * RATE is bit/s at IP level; an element that has no property "rate" gets it as
  * "bitrate" in kbit/s, less what headers take. Writes OUT.h264, OUT.csv (frame,
- * coded, wire bytes, packets, rate), and prints the CPU seconds of all pictures.
+ * coded, wire bytes, packets, rate, interval in which it is sent, s), and prints the CPU seconds of
+ * all pictures.
  */
 #include <errno.h>
 #include <gst/check/gstharness.h>
@@ -64,9 +65,16 @@ static gsize access_unit(const guint8 *p, gsize size, FILE *es, guint *packets)
 	return wire;
 }
 
+/* paqmh264enc tells the pacer how long a picture has. */
+static void on_picture(GstElement *enc, const GstStructure *picture, gpointer interval)
+{
+	(void)enc;
+	gst_structure_get(picture, "interval", G_TYPE_DOUBLE, interval, NULL);
+}
+
 int main(int argc, char **argv)
 {
-	double rates[MAX_STEPS], cpu = 0, rate = 0;
+	double rates[MAX_STEPS], cpu = 0, rate = 0, interval;
 	int frames[MAX_STEPS], nsteps = 0, w, h, fps_n, fps_d, n = 0;
 	FILE *in, *es, *csv;
 	char line[256], *name;
@@ -109,7 +117,10 @@ int main(int argc, char **argv)
 		fprintf(stderr, "bench_element: %s: %s\n", argv[3], strerror(errno));
 		return 2;
 	}
-	fprintf(csv, "frame,coded,wire,packets,rate\n");
+	fprintf(csv, "frame,coded,wire,packets,rate,interval\n");
+	interval = (double)fps_d / fps_n;
+	if (g_signal_lookup("picture", G_OBJECT_TYPE(enc)))
+		g_signal_connect(enc, "picture", G_CALLBACK(on_picture), &interval);
 	set_rate(enc, rate = rates[0]);
 	harness = gst_harness_new_with_element(enc, "sink", "src");
 	name = g_strdup_printf("video/x-raw,format=I420,width=%d,height=%d,framerate=%d/%d", w, h,
@@ -146,8 +157,8 @@ int main(int argc, char **argv)
 			gst_buffer_unmap(out, &map);
 			gst_buffer_unref(out);
 		}
-		fprintf(csv, "%d,%u,%" G_GSIZE_FORMAT ",%u,%.0f\n", n++, coded, wire, packets,
-			rate);
+		fprintf(csv, "%d,%u,%" G_GSIZE_FORMAT ",%u,%.0f,%.6f\n", n++, coded, wire, packets,
+			rate, interval);
 	}
 	printf("{\"frames\": %d, \"cpu_s\": %.4f}\n", n, cpu);
 	gst_harness_teardown(harness);

@@ -19,7 +19,8 @@ struct seen {
 struct picture {
 	char type;
 	int qp_base;
-	double qp, bound, rate;
+	double qp, bound, rate, interval;
+	guint64 pts;
 	guint wire, bytes, gop;
 	gint width, height;
 };
@@ -34,7 +35,8 @@ static void on_picture(GstElement *enc, const GstStructure *s, gpointer data)
 		s, "qp-base", G_TYPE_INT, &p.qp_base, "qp", G_TYPE_DOUBLE, &p.qp, "bound-bytes",
 		G_TYPE_DOUBLE, &p.bound, "rate", G_TYPE_DOUBLE, &p.rate, "wire-bytes", G_TYPE_UINT,
 		&p.wire, "bytes", G_TYPE_UINT, &p.bytes, "gop", G_TYPE_UINT, &p.gop, "width",
-		G_TYPE_INT, &p.width, "height", G_TYPE_INT, &p.height, NULL));
+		G_TYPE_INT, &p.width, "height", G_TYPE_INT, &p.height, "interval", G_TYPE_DOUBLE,
+		&p.interval, "pts", G_TYPE_UINT64, &p.pts, NULL));
 	p.type = *gst_structure_get_string(s, "type");
 	g_array_append_val(seen->pictures, p);
 }
@@ -459,6 +461,49 @@ GST_START_TEST(test_refresh_heals)
 }
 GST_END_TEST;
 
+/* A picture that has two intervals does not run into the next one, whenever the rate changes. */
+GST_START_TEST(test_floor_rate_step)
+{
+	for (guint odd = 0; odd < 2; odd++) {
+		const guint fall = 120 + odd, rise = 180 + odd, end = 240;
+		double arriving[240] = {0}, ends_at[240] = {0}, queue = 0;
+		struct seen seen;
+		GstHarness *h = new_encoder(&seen);
+		guint pairs = 0;
+
+		g_object_set(h->element, "rate", (guint64)120000, "floor-qp", 38, NULL);
+		start(h);
+		encode(h, 0, fall, 17, 230);
+		g_object_set(h->element, "rate", (guint64)70000, NULL);
+		encode(h, fall, rise, 17, 230);
+		g_object_set(h->element, "rate", (guint64)200000, NULL);
+		encode(h, rise, end, 17, 230);
+		for (guint i = 0; i < seen.pictures->len; i++) {
+			struct picture *p = nth(&seen, i);
+			guint at = (guint)(p->pts / 1e9 * FPS + 0.5);
+			guint n = (guint)(p->interval * FPS + 0.5);
+
+			for (guint k = at; k < at + n && k < end; k++)
+				arriving[k] += (double)p->wire / n;
+			if (at + n <= end)
+				ends_at[at + n - 1] = p->rate;
+			pairs += n == 2;
+		}
+		fail_unless(pairs > 30, "%u pictures have two intervals", pairs);
+		for (guint k = 0; k < end; k++) {
+			double rate = k < fall ? 120000 : k < rise ? 70000 : 200000;
+
+			queue = fmax(0, queue + arriving[k] - rate / 8 / FPS);
+			/* of one that was coded before a fall, more waits, but not of the next */
+			if (ends_at[k] == rate)
+				fail_unless(queue <= 0.012 * rate / 8 + 1, "picture %u: %f ms", k,
+					    queue * 8000 / rate);
+		}
+		finish(h, &seen);
+	}
+}
+GST_END_TEST;
+
 /* Pictures that have to be simplified to fit are below any floor, whatever their quantizer. */
 GST_START_TEST(test_floor_of_what_does_not_fit)
 {
@@ -537,6 +582,7 @@ static Suite *paqm_suite(void)
 	tcase_add_test(tc, test_closed_groups);
 	tcase_add_test(tc, test_refresh_heals);
 	tcase_add_test(tc, test_quality_floor);
+	tcase_add_test(tc, test_floor_rate_step);
 	tcase_add_test(tc, test_floor_of_what_does_not_fit);
 	tcase_add_test(tc, test_no_floor);
 	return s;
