@@ -183,6 +183,7 @@ static void answer(struct ctl_client *c, const char *line, size_t len)
 		.clients = ipc_clients(d),
 		.bad_records = d->bad_records,
 		.peers_refused = d->peers_refused,
+		.accept_failed = d->accept_failed,
 	};
 	enum request_act act;
 	char why[CONF_WHY];
@@ -289,6 +290,7 @@ int ctl_open(struct daemon *d, const char *path, const struct sandbox_user *user
 		return -1;
 	}
 	d->ctl = srv;
+	d->listener[1] = &srv->src;
 	return loop_watch(d, &srv->src, EPOLLIN);
 }
 

@@ -344,6 +344,7 @@ int ipc_open(struct daemon *d, const char *path, const struct sandbox_user *user
 		return -1;
 	}
 	d->ipc = srv;
+	d->listener[0] = &srv->src;
 	return loop_watch(d, &srv->src, EPOLLIN);
 }
 

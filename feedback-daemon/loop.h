@@ -41,6 +41,10 @@ struct daemon {
 	uint64_t start_ns;
 	uint64_t bad_records;
 	uint64_t peers_refused;
+	struct source *listener[2]; /* where clients come from; see unixsock.h */
+	uint64_t listen_ns;	    /* when to look there again; UINT64_MAX: we do */
+	bool starved;		    /* the last client could not be accepted */
+	uint64_t accept_failed;
 };
 
 static inline uint64_t clock_ns(clockid_t clock)

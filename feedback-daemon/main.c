@@ -26,6 +26,7 @@
 #include "offline.h"
 #include "opener.h"
 #include "sandbox.h"
+#include "unixsock.h"
 
 static const char usage[] =
 	"Usage: paqmd [OPTION]...\n"
@@ -378,6 +379,7 @@ static void run(struct daemon *d, int timer_fd)
 
 		engine_expire_all(&d->engine, now, expired, d);
 		next = paqm_min64(engine_next(&d->engine), capture_retry(d, now));
+		next = paqm_min64(next, unixsock_resume(d, now));
 		next = paqm_min64(next, watchdog(now, alive_ns));
 		if (d->filter_stale) {
 			capture_filter(d);
@@ -450,6 +452,7 @@ int main(int argc, char **argv)
 	d->has_group = *d->conf.group;
 	d->owner = geteuid();
 	d->start_ns = clock_ns(CLOCK_MONOTONIC);
+	d->listen_ns = UINT64_MAX;
 	if (!line.read) {
 		if (sandbox_user(d->conf.user, &user))
 			return 1;

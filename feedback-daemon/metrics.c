@@ -102,6 +102,8 @@ static void statistics(FILE *out, json_t *stats)
 		 1},
 		{"paqmd_peers_refused", "Connections of those who may not connect.", COUNTER,
 		 "peers_refused", 1},
+		{"paqmd_accept_failed", "Connections for which files or memory lacked.", COUNTER,
+		 "accept_failed", 1},
 	};
 	static const struct family refused = {"paqmd_messages_refused",
 					      "Messages that were not believed, by reason.",

@@ -169,9 +169,11 @@ static void print_stats(const json_t *s)
 	       integer(s, "refused_total"));
 	json_object_foreach(json_object_get(s, "refused"), reason, n) if (json_integer_value(n))
 		printf("  refused %-14s %lld\n", reason, (long long)json_integer_value(n));
-	if (integer(s, "bad_records") || integer(s, "peers_refused"))
-		printf("bad records %lld, peers refused %lld\n", integer(s, "bad_records"),
-		       integer(s, "peers_refused"));
+	if (integer(s, "bad_records") || integer(s, "peers_refused") || integer(s, "accept_failed"))
+		printf("bad records %lld, peers refused %lld, not accepted for want of files or "
+		       "memory %lld\n",
+		       integer(s, "bad_records"), integer(s, "peers_refused"),
+		       integer(s, "accept_failed"));
 }
 
 static void print_time(long long t_ns)

@@ -252,6 +252,7 @@ static json_t *view_stats(const struct engine *e, const struct request_env *env)
 	json_object_set_new(o, "refused", request_refused(e));
 	json_object_set_new(o, "bad_records", num(env->bad_records));
 	json_object_set_new(o, "peers_refused", num(env->peers_refused));
+	json_object_set_new(o, "accept_failed", num(env->accept_failed));
 	json_object_set_new(o, "interfaces", ifaces);
 	return o;
 }

@@ -30,6 +30,7 @@ struct request_env {
 	unsigned int clients;
 	uint64_t bad_records;
 	uint64_t peers_refused;
+	uint64_t accept_failed;
 	unsigned int ifaces;
 	struct request_iface iface[CONF_IFACES];
 };

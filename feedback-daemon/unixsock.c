@@ -16,6 +16,7 @@
 #include "notify.h"
 
 #define PEER_GROUPS 256
+#define PAUSE_NS 1000000000ULL
 
 static int make_dirs(const char *path, const struct sandbox_user *user)
 {
@@ -145,8 +146,10 @@ static bool peer_allowed(const struct daemon *d, int fd, const struct ucred *pee
 	return false;
 }
 
-/* No file is left for a client. In the queue he would wake us again and again. */
-static void turn_away(struct daemon *d, int fd)
+#define FILES_HINT "raise 'ulimit -n' or LimitNOFILE= of the unit"
+
+/* We may open no more files: the client hears so at once. Return: whether it worked. */
+static bool turn_away(struct daemon *d, int fd)
 {
 	int c;
 
@@ -155,8 +158,46 @@ static void turn_away(struct daemon *d, int fd)
 	if (c >= 0)
 		close(c);
 	d->spare = fcntl(d->epfd, F_DUPFD_CLOEXEC, 0);
-	log_limited(LOG_CLASS_CLIENT, "refused a client: no more files may be opened; raise "
-				      "'ulimit -n' or LimitNOFILE= of the unit");
+	if (c >= 0)
+		log_limited(LOG_CLASS_CLIENT,
+			    "refused a client: no more files may be opened; " FILES_HINT);
+	return c >= 0;
+}
+
+static void listen_for(struct daemon *d, uint32_t events)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(d->listener) / sizeof(d->listener[0]); i++)
+		loop_watch(d, d->listener[i], events);
+}
+
+/* What lacks will lack for the next one, too, and who waits in the queue would wake us again
+ * and again.
+ */
+static void pause_listening(struct daemon *d, int err)
+{
+	listen_for(d, 0);
+	d->listen_ns = clock_ns(CLOCK_MONOTONIC) + PAUSE_NS;
+	if (!d->starved)
+		log_limited(LOG_CLASS_CLIENT,
+			    "cannot accept clients: %s; trying again every %llu s; %s",
+			    strerror(err), PAUSE_NS / 1000000000ULL,
+			    err == EMFILE   ? FILES_HINT
+			    : err == ENFILE ? "raise fs.file-max, see sysctl(8)"
+					    : "this machine is short of memory");
+	d->starved = true;
+}
+
+uint64_t unixsock_resume(struct daemon *d, uint64_t now_ns)
+{
+	if (now_ns < d->listen_ns)
+		return d->listen_ns;
+	if (d->spare < 0)
+		d->spare = fcntl(d->epfd, F_DUPFD_CLOEXEC, 0);
+	listen_for(d, EPOLLIN);
+	d->listen_ns = UINT64_MAX;
+	return UINT64_MAX;
 }
 
 int unixsock_accept(struct daemon *d, int fd, pid_t *pid)
@@ -165,10 +206,18 @@ int unixsock_accept(struct daemon *d, int fd, pid_t *pid)
 	socklen_t len = sizeof(peer);
 	int c = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-	if (c < 0 && errno == EMFILE)
-		turn_away(d, fd);
+	if (c < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)) {
+		int err = errno;
+
+		d->accept_failed++;
+		if (err != EMFILE || !turn_away(d, fd))
+			pause_listening(d, err);
+	}
 	if (c < 0)
 		return -1;
+	if (d->starved)
+		log_info("clients are accepted again");
+	d->starved = false;
 	if (getsockopt(c, SOL_SOCKET, SO_PEERCRED, &peer, &len) || !peer_allowed(d, c, &peer)) {
 		d->peers_refused++;
 		log_limited(LOG_CLASS_CLIENT,

@@ -26,8 +26,12 @@ int unixsock_listen(const struct daemon *d, const struct sandbox_user *user, con
 void unixsock_close(int fd, char *own);
 
 /* Accept a client, unless it is neither root, nor who started us, nor of the group.
- * Return: the descriptor, or -1 (logged if it was refused).
+ * Without files or memory for it nobody is listened to for a second. Return: the
+ * descriptor, or -1 (logged if it was refused).
  */
 int unixsock_accept(struct daemon *d, int fd, pid_t *pid);
+
+/* Listen again, if it is time. Return: when to be called again, or UINT64_MAX. */
+uint64_t unixsock_resume(struct daemon *d, uint64_t now_ns);
 
 #endif /* PAQMD_UNIXSOCK_H */

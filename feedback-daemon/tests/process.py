@@ -18,6 +18,7 @@ import socket
 import struct
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from e2e import (
     DPORT,
     PATIENCE,
     ROUTER_IP,
+    ROUTER_IP6,
     SENDER_IP,
     SPORT,
     Client,
@@ -430,6 +432,50 @@ def check_rude(t: Trial) -> None:
     print("ok a log that nobody reads", flush=True)
 
 
+def limit_files(pid: int, count: int) -> None:
+    """Let a process of nobody have so many files; what it has open stays open."""
+    subprocess.run(["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups",
+                    "prlimit", "--pid", str(pid), f"--nofile={count}:"], check=True)
+
+
+def check_starved(t: Trial) -> None:
+    """Not even one file for a moment: no client is accepted, others are served, then all are."""
+    t.start("-i", "veth0")
+    assert t.daemon
+    client = Client(t.ipc)
+    assert client.register(1) == 0
+    client.rate()
+    with connect(t.control) as control:
+        answers = control.makefile("rb")
+
+        def failed() -> int:
+            control.sendall(b'{"cmd": "stats"}\n')
+            return int(json.loads(answers.readline())["stats"]["accept_failed"])
+
+        assert failed() == 0
+        begin = time.monotonic()
+        limit_files(t.daemon.pid, 1)
+        waiting = Client(t.ipc)
+        t.until(lambda: failed() > 0, "a client that cannot be accepted")
+        for _ in range(300):
+            assert client.register(1) == 0
+            assert client.rate().cause == "none"
+        count, seconds = failed(), time.monotonic() - begin
+        assert count <= seconds + 2, f"{count} attempts in {seconds:.1f} s"
+    t.answer(message(quote(t.send_media()), 1, 850_000.0))
+    assert client.rate().bps == 850_000
+    t.until(lambda: "cannot accept clients" in t.log.read_text(), "the log")
+    limit_files(t.daemon.pid, 256)
+    assert waiting.register(2, source="", to=ROUTER_IP6) == 0
+    assert waiting.rate().cause == "none"
+    log = t.log.read_text()
+    assert log.count("cannot accept clients") == log.count("accepted again") == 1, log
+    client.sock.close()
+    waiting.sock.close()
+    t.stop()
+    print("ok no file left for anybody", flush=True)
+
+
 def check_opener(t: Trial) -> None:
     """An opener that answers too late is not taken to answer what is asked next."""
     t.start("-i", "veth0")
@@ -521,7 +567,7 @@ def check_manager(t: Trial) -> None:
 
 CHECKS: list[Callable[[Trial], None]] = [
     check_config, check_shape, check_service_user, check_reload, check_vlan, check_why,
-    check_manager, check_rude, check_opener,
+    check_manager, check_rude, check_starved, check_opener,
 ]
 
 
