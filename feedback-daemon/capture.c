@@ -19,6 +19,7 @@
 
 #define PACKETS_PER_TURN 256 /* of one interface, before the others get theirs */
 #define RETRY_NS 2000000000ULL
+#define LATE_NS 3000000000ULL /* an opener that does not answer for so long is told of */
 
 /* So many packets within a window, media or messages, are then read in lots, as waking
  * for each would cost several times as much as judging it.
@@ -35,6 +36,8 @@ struct iface {
 	unsigned int next;  /* frame of the ring to be read next */
 	unsigned int index; /* of the device, 0 for "any" */
 	bool named;	    /* still in the configuration; used by capture_reload() */
+	bool due;	    /* to be opened */
+	bool held;	    /* the opener has a socket in this slot */
 	uint64_t received, dropped;
 };
 
@@ -44,9 +47,19 @@ struct held {
 	uint8_t data[FILTER_SNAP];
 };
 
+enum asked { NOTHING, FILTER, OPEN, CLOSE };
+
 struct capture {
-	struct source link;   /* rtnetlink; first: the loop knows us by it */
-	struct source opener; /* readable only at its end */
+	struct source link; /* rtnetlink; first: the loop knows us by it */
+	struct source opener;
+	/* What the opener is doing. Others are served meanwhile, so an interface may be
+	 * wanted no longer when it comes.
+	 */
+	enum asked asked;
+	uint64_t late_ns; /* when it will be told that it hangs; UINT64_MAX: it has been */
+	unsigned int asked_slot;
+	char asked_name[CONF_IFACE_LEN];
+	uint64_t asked_change, change; /* of flows: asked for, in force */
 	struct iface iface[CONF_IFACES];
 	struct filter_flows flows; /* what the sockets let through */
 	uint64_t retry_ns;
@@ -237,24 +250,22 @@ static const char *open_hint(int err)
 	return "";
 }
 
-/* Return: 0 or a positive errno. */
-static int iface_open(struct iface *f)
+/* Take what the opener has opened. Return: 0 or an errno. */
+static int iface_open(struct iface *f, const struct opener_answer *a)
 {
-	struct capture *c = f->d->capture;
-	unsigned int slot = (unsigned int)(f - c->iface);
-	int fd = opener_open(c->opener.fd, slot, f->name, &c->flows, &f->index);
 	int err;
 
-	if (fd < 0)
-		return -fd;
-	f->ring = mmap(NULL, OPENER_RING, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (a->error)
+		return a->error;
+	f->ring = mmap(NULL, OPENER_RING, PROT_READ | PROT_WRITE, MAP_SHARED, a->sock, 0);
 	if (f->ring == MAP_FAILED) {
 		err = errno;
-		close(fd);
+		close(a->sock);
 		return err;
 	}
+	f->index = a->index;
 	f->next = 0;
-	f->src.fd = fd;
+	f->src.fd = a->sock;
 	if (!loop_watch(f->d, &f->src, EPOLLIN))
 		return 0;
 	err = errno;
@@ -328,16 +339,70 @@ static int link_open(struct daemon *d)
 	return -1;
 }
 
-/* Nothing comes from the opener unasked: this is its end. Without it no
- * interface could be brought back, so the whole daemon starts anew.
+static void opened(struct capture *c, const struct opener_answer *a)
+{
+	struct iface *f = &c->iface[c->asked_slot];
+	int err;
+
+	f->held = !a->error;
+	/* Not wanted any more; or there was news of the device meanwhile, and it must be
+	 * looked for anew.
+	 */
+	if (strcmp(f->name, c->asked_name) || f->due) {
+		if (a->sock >= 0)
+			close(a->sock);
+		return;
+	}
+	err = iface_open(f, a);
+	if (err)
+		c->retry_ns = paqm_min64(c->retry_ns, clock_ns(CLOCK_MONOTONIC) + RETRY_NS);
+	else
+		log_info("%s: capturing", f->name);
+}
+
+static void filter_in_force(struct daemon *d, uint64_t change)
+{
+	d->capture->change = change;
+	ipc_filter_in_force(d, change);
+}
+
+/* An answer, or its end: without the opener no interface could be brought back, so the
+ * whole daemon starts anew.
  */
 static void opener_ready(struct source *s, uint32_t events)
 {
 	struct capture *c = (struct capture *)((char *)s - offsetof(struct capture, opener));
+	struct daemon *d = c->iface[0].d;
+	enum asked asked = c->asked;
+	struct opener_answer a;
+	int err = opener_take(s->fd, false, &a);
 
 	(void)events;
-	log_line("the opener has ended");
-	c->iface[0].d->stop = DAEMON_FAILED;
+	if (err == EAGAIN)
+		return;
+	if (err) {
+		log_line("the opener has ended");
+		d->stop = DAEMON_FAILED;
+		return;
+	}
+	if (c->late_ns == UINT64_MAX)
+		log_info("the opener answers again");
+	c->asked = NOTHING;
+	switch (asked) {
+	case OPEN:
+		opened(c, &a);
+		break;
+	case CLOSE:
+		c->iface[c->asked_slot].held = false;
+		break;
+	case FILTER:
+		if (a.error)
+			log_line("cannot set the filter: %s", strerror(a.error));
+		filter_in_force(d, c->asked_change);
+		break;
+	case NOTHING:
+		break;
+	}
 }
 
 static struct iface *slot_of(struct capture *c, const char *name)
@@ -363,14 +428,19 @@ int capture_open(struct daemon *d, int opener)
 	c->opener = (struct source){.fd = opener, .ready = opener_ready};
 	for (i = 0; i < CONF_IFACES; i++)
 		c->iface[i] = (struct iface){.src = {.fd = -1, .ready = iface_ready}, .d = d};
-	if (link_open(d) || loop_watch(d, &c->opener, EPOLLRDHUP))
+	if (link_open(d) || loop_watch(d, &c->opener, EPOLLIN))
 		return -1;
 	for (i = 0; i < d->conf.ifaces; i++) {
 		struct iface *f = &c->iface[i];
-		int err;
+		struct opener_answer a;
+		int err = EPIPE;
 
 		strcpy(f->name, d->conf.iface[i]);
-		err = iface_open(f);
+		if (opener_open(opener, i, f->name, &c->flows))
+			err = opener_take(opener, true, &a);
+		if (!err)
+			err = iface_open(f, &a);
+		f->held = !err;
 		if (err) {
 			log_line("cannot capture on %s: %s%s", f->name, strerror(err),
 				 open_hint(err));
@@ -398,8 +468,8 @@ void capture_reload(struct daemon *d)
 		if (f->named || !f->name[0])
 			continue;
 		iface_close(f);
-		opener_close(c->opener.fd, i);
 		f->name[0] = 0;
+		f->due = false;
 		f->received = 0;
 		f->dropped = 0;
 	}
@@ -427,40 +497,92 @@ void capture_close(struct daemon *d)
 	d->capture = NULL;
 }
 
-void capture_filter(struct daemon *d)
+/* Is another filter due? If the one in force will do, it is so at once. */
+static bool filter_due(struct daemon *d)
 {
 	struct capture *c = d->capture;
 	struct filter_flows flows;
-	int err;
 
+	if (c->change == d->flows_change)
+		return false;
 	flows_of(&d->engine, &flows);
-	if (!memcmp(&flows, &c->flows, sizeof(flows)))
-		return;
+	if (!memcmp(&flows, &c->flows, sizeof(flows))) {
+		filter_in_force(d, d->flows_change);
+		return false;
+	}
 	c->flows = flows;
-	err = opener_filter(c->opener.fd, &flows);
-	if (err)
-		log_line("cannot set the filter: %s", strerror(-err));
+	c->asked_change = d->flows_change;
+	return true;
 }
 
-uint64_t capture_retry(struct daemon *d, uint64_t now_ns)
+/* The next request. */
+static enum asked choose(struct daemon *d)
 {
 	struct capture *c = d->capture;
 	unsigned int i;
 
-	if (now_ns < c->retry_ns)
-		return c->retry_ns;
-	c->retry_ns = UINT64_MAX;
+	if (filter_due(d))
+		return FILTER;
 	for (i = 0; i < CONF_IFACES; i++) {
 		struct iface *f = &c->iface[i];
 
-		if (f->src.fd >= 0 || !f->name[0])
+		if (!f->due && (!f->held || f->name[0]))
 			continue;
-		if (iface_open(f))
-			c->retry_ns = now_ns + RETRY_NS;
-		else
-			log_info("%s: capturing", f->name);
+		c->asked_slot = i;
+		strcpy(c->asked_name, f->name);
+		f->due = false;
+		return f->name[0] ? OPEN : CLOSE;
 	}
-	return c->retry_ns;
+	return NOTHING;
+}
+
+static void ask(struct daemon *d, uint64_t now_ns)
+{
+	struct capture *c = d->capture;
+	bool good = true;
+
+	c->asked = choose(d);
+	c->late_ns = now_ns + LATE_NS;
+	switch (c->asked) {
+	case FILTER:
+		good = opener_filter(c->opener.fd, &c->flows);
+		break;
+	case OPEN:
+		good = opener_open(c->opener.fd, c->asked_slot, c->asked_name, &c->flows);
+		break;
+	case CLOSE:
+		good = opener_close(c->opener.fd, c->asked_slot);
+		break;
+	case NOTHING:
+		break;
+	}
+	if (good)
+		return;
+	log_line("the opener cannot be asked: %s", strerror(errno));
+	d->stop = DAEMON_FAILED;
+}
+
+uint64_t capture_run(struct daemon *d, uint64_t now_ns)
+{
+	struct capture *c = d->capture;
+	unsigned int i;
+
+	if (now_ns >= c->retry_ns) {
+		c->retry_ns = UINT64_MAX;
+		for (i = 0; i < CONF_IFACES; i++)
+			c->iface[i].due = c->iface[i].src.fd < 0 && c->iface[i].name[0];
+	}
+	if (c->asked == NOTHING)
+		ask(d, now_ns);
+	if (c->asked == NOTHING)
+		return c->retry_ns;
+	if (now_ns >= c->late_ns) {
+		log_line("the opener has not answered for %llu s: flows and interfaces that are "
+			 "new have to wait; restart paqmd if it hangs",
+			 LATE_NS / 1000000000ULL);
+		c->late_ns = UINT64_MAX;
+	}
+	return paqm_min64(c->retry_ns, c->late_ns);
 }
 
 void capture_stats(struct daemon *d, struct request_env *env)

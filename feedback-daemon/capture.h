@@ -20,11 +20,10 @@ void capture_close(struct daemon *d);
  */
 void capture_reload(struct daemon *d);
 
-/* The set of flows has changed. */
-void capture_filter(struct daemon *d);
-
-/* Bring back interfaces that have gone. Return: when to try again, or UINT64_MAX. */
-uint64_t capture_retry(struct daemon *d, uint64_t now_ns);
+/* Ask the opener for what is to be done: the filter of the present flows, interfaces that
+ * have gone. Its answers come as events. Return: when to be called again, or UINT64_MAX.
+ */
+uint64_t capture_run(struct daemon *d, uint64_t now_ns);
 
 void capture_stats(struct daemon *d, struct request_env *env);
 

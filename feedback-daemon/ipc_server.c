@@ -44,6 +44,10 @@ struct ipc_server {
 	struct ipc_client client[IPC_CLIENTS];
 	uint8_t owes[ENGINE_FLOWS];
 	uint32_t next[ENGINE_FLOWS]; /* in the list of its client */
+	/* Change to the flows whose filter has to be in force before the client hears of
+	 * this flow; 0: it is. What it sends after that is then sure to be seen.
+	 */
+	uint64_t waits[ENGINE_FLOWS];
 };
 
 static size_t index_of(const struct daemon *d, const struct flow *f)
@@ -93,8 +97,9 @@ static void drop_flow(struct ipc_client *c, struct flow *f)
 
 	ctl_event_flow(d, "unregister", f);
 	forgive(c, f);
+	d->ipc->waits[index_of(d, f)] = 0;
 	engine_unregister(&d->engine, f);
-	d->filter_stale = true;
+	d->flows_change++;
 	c->flows--;
 }
 
@@ -187,16 +192,25 @@ void ipc_push(struct daemon *d, const struct flow *f)
 {
 	struct ipc_client *c = client_of(d, f->owner);
 
-	if (!c)
+	if (!c || d->ipc->waits[index_of(d, f)])
 		return;
 	owe(c, f, OWES_RATE);
 	flush(c);
 }
 
-void ipc_flush(struct daemon *d)
+void ipc_filter_in_force(struct daemon *d, uint64_t change)
 {
+	struct ipc_server *srv = d->ipc;
 	size_t i;
 
+	for (i = 0; i < ENGINE_FLOWS; i++) {
+		const struct flow *f = &d->engine.flows[i];
+
+		if (!srv->waits[i] || srv->waits[i] > change)
+			continue;
+		srv->waits[i] = 0;
+		owe(client_of(d, f->owner), f, OWES_REGISTERED | OWES_RATE);
+	}
 	for (i = 0; i < IPC_CLIENTS; i++)
 		if (d->ipc->client[i].id)
 			flush(&d->ipc->client[i]);
@@ -206,10 +220,15 @@ void ipc_flush(struct daemon *d)
 static bool do_register(struct ipc_client *c, const struct paqm_ipc_register *reg)
 {
 	struct daemon *d = c->d;
-	bool known = engine_flow(&d->engine, c->id, reg->cookie);
-	struct flow *f = NULL;
+	struct flow *f = engine_flow(&d->engine, c->id, reg->cookie);
+	struct flow_key before = {0};
+	const struct flow_key *key;
+	bool known = f;
+	uint64_t *waits;
 	int err = ENOSPC;
 
+	if (known)
+		before = d->engine.keys[index_of(d, f)];
 	if (known || c->flows < IPC_FLOWS_PER_CLIENT)
 		err = engine_register(&d->engine, c->id, reg, &f);
 	if (err) {
@@ -223,13 +242,16 @@ static bool do_register(struct ipc_client *c, const struct paqm_ipc_register *re
 	}
 	if (!known)
 		c->flows++;
-	d->filter_stale = true;
-	/* The answer is due when the filter is in force (ipc_flush): what the
-	 * client sends after it is then sure to be seen.
-	 */
-	owe(c, f, OWES_REGISTERED | OWES_RATE);
 	ctl_event_flow(d, "register", f);
-	return true;
+	key = &d->engine.keys[index_of(d, f)];
+	waits = &d->ipc->waits[index_of(d, f)];
+	if (!known || !addr_equal(&key->daddr, &before.daddr) || key->sport != before.sport ||
+	    key->dport != before.dport)
+		*waits = ++d->flows_change;
+	if (*waits)
+		return true;
+	owe(c, f, OWES_REGISTERED | OWES_RATE);
+	return flush(c);
 }
 
 static bool do_record(struct ipc_client *c, const union record *r)

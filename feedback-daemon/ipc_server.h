@@ -16,8 +16,8 @@ void ipc_close(struct daemon *d);
 /* The flow's rate record is new: its client gets it as soon as it can. */
 void ipc_push(struct daemon *d, const struct flow *f);
 
-/* The filter is in force: answer the registrations that led to it. */
-void ipc_flush(struct daemon *d);
+/* The filter of the flows after this change is in force: answer their registrations. */
+void ipc_filter_in_force(struct daemon *d, uint64_t change);
 
 unsigned int ipc_clients(const struct daemon *d);
 

@@ -187,7 +187,7 @@ int keys_load(const char *path, uid_t user, struct keyring *ring, char *error, s
 	if (fault)
 		snprintf(error, size, "%s: %s", path, fault);
 	else if (n < 0)
-		snprintf(error, size, "%s: cannot be read: %s", path, strerror(errno));
+		snprintf(error, size, "%s: keys cannot be read: %s", path, strerror(errno));
 	else
 		fault = keys_parse(text, (size_t)n, ring, &line);
 	if (line && fault)

@@ -36,7 +36,7 @@ struct daemon {
 	uid_t owner; /* who started us may connect, */
 	gid_t group; /* and members of this group */
 	bool has_group;
-	bool filter_stale; /* the set of flows has changed */
+	uint64_t flows_change; /* counts changes to the set of flows */
 	enum daemon_stop stop;
 	uint64_t start_ns;
 	uint64_t bad_records;

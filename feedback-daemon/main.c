@@ -378,14 +378,9 @@ static void run(struct daemon *d, int timer_fd)
 		struct source *s;
 
 		engine_expire_all(&d->engine, now, expired, d);
-		next = paqm_min64(engine_next(&d->engine), capture_retry(d, now));
+		next = paqm_min64(engine_next(&d->engine), capture_run(d, now));
 		next = paqm_min64(next, unixsock_resume(d, now));
 		next = paqm_min64(next, watchdog(now, alive_ns));
-		if (d->filter_stale) {
-			capture_filter(d);
-			d->filter_stale = false;
-			ipc_flush(d);
-		}
 		if (next != armed) {
 			arm(timer_fd, next);
 			armed = next;

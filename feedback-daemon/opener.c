@@ -23,7 +23,6 @@
 enum what { OPEN = 1, CLOSE, FILTER };
 
 struct request {
-	uint32_t number; /* comes back in the answer */
 	uint32_t what;
 	uint32_t slot;
 	char name[CONF_IFACE_LEN];
@@ -31,7 +30,6 @@ struct request {
 };
 
 struct reply {
-	uint32_t number;
 	int32_t error;
 	uint32_t index;
 };
@@ -161,7 +159,6 @@ static void serve(int fd)
 		if (n <= 0)
 			return;
 		if (n == sizeof(r) && !(m.msg_flags & MSG_TRUNC)) {
-			reply.number = r.number;
 			r.name[IFNAMSIZ - 1] = 0;
 			if (r.what == OPEN && r.slot < CONF_IFACES) {
 				reply.error = -do_open(&o, &r, &reply.index);
@@ -215,10 +212,10 @@ int opener_start(const struct sandbox_user *user, bool sandbox)
 	return -1;
 }
 
-/* Return: true if an answer has come. */
-static bool take(int fd, struct reply *reply, int *sock)
+int opener_take(int fd, bool wait, struct opener_answer *a)
 {
-	struct iovec iov = {.iov_base = reply, .iov_len = sizeof(*reply)};
+	struct reply reply;
+	struct iovec iov = {.iov_base = &reply, .iov_len = sizeof(reply)};
 	union fd_space space = {0};
 	struct msghdr m = {.msg_iov = &iov,
 			   .msg_iovlen = 1,
@@ -227,66 +224,46 @@ static bool take(int fd, struct reply *reply, int *sock)
 	const struct cmsghdr *c;
 	ssize_t n;
 
-	*sock = -1;
 	do
-		n = recvmsg(fd, &m, MSG_CMSG_CLOEXEC);
+		n = recvmsg(fd, &m, MSG_CMSG_CLOEXEC | (wait ? 0 : MSG_DONTWAIT));
 	while (n < 0 && errno == EINTR);
-	if (n != sizeof(*reply))
-		return false;
+	if (n < 0 && errno == EAGAIN)
+		return wait ? ETIMEDOUT : EAGAIN;
+	if (n != sizeof(reply))
+		return EPIPE;
+	*a = (struct opener_answer){.error = reply.error, .sock = -1, .index = reply.index};
 	c = CMSG_FIRSTHDR(&m);
 	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
 	    c->cmsg_len == CMSG_LEN(sizeof(int)))
-		memcpy(sock, CMSG_DATA(c), sizeof(int));
-	return true;
+		memcpy(&a->sock, CMSG_DATA(c), sizeof(int));
+	else if (m.msg_flags & MSG_CTRUNC)
+		a->error = EMFILE; /* we could not take the socket */
+	return 0;
 }
 
-/* Ask and wait for the answer. Return: 0 or a negative errno. */
-static int ask(int fd, struct request *r, struct reply *reply, int *sock)
+static bool ask(int fd, const struct request *r)
 {
-	static uint32_t number;
-
-	r->number = ++number;
-	if (send(fd, r, sizeof(*r), MSG_NOSIGNAL) != sizeof(*r))
-		return -EPIPE;
-	while (take(fd, reply, sock)) {
-		if (reply->number == r->number)
-			return -reply->error;
-		/* One that nobody waited for any longer. */
-		if (*sock >= 0)
-			close(*sock);
-	}
-	return -EPIPE;
+	return send(fd, r, sizeof(*r), MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof(*r);
 }
 
-int opener_open(int fd, unsigned int slot, const char *name, const struct filter_flows *flows,
-		unsigned int *index)
+bool opener_open(int fd, unsigned int slot, const char *name, const struct filter_flows *flows)
 {
 	struct request r = {.what = OPEN, .slot = slot, .flows = *flows};
-	struct reply reply;
-	int sock, err;
 
 	strncpy(r.name, name, sizeof(r.name) - 1);
-	err = ask(fd, &r, &reply, &sock);
-	if (err)
-		return err;
-	*index = reply.index;
-	return sock < 0 ? -EPIPE : sock;
+	return ask(fd, &r);
 }
 
-int opener_close(int fd, unsigned int slot)
+bool opener_close(int fd, unsigned int slot)
 {
-	struct request r = {.what = CLOSE, .slot = slot};
-	struct reply reply;
-	int sock;
+	const struct request r = {.what = CLOSE, .slot = slot};
 
-	return ask(fd, &r, &reply, &sock);
+	return ask(fd, &r);
 }
 
-int opener_filter(int fd, const struct filter_flows *flows)
+bool opener_filter(int fd, const struct filter_flows *flows)
 {
-	struct request r = {.what = FILTER, .flows = *flows};
-	struct reply reply;
-	int sock;
+	const struct request r = {.what = FILTER, .flows = *flows};
 
-	return ask(fd, &r, &reply, &sock);
+	return ask(fd, &r);
 }

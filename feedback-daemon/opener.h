@@ -33,26 +33,47 @@
  */
 int opener_start(const struct sandbox_user *user, bool sandbox);
 
+/*
+ * Requests. Each has one answer, and the next one is made when that has been taken.
+ * Return: false if the opener is gone.
+ */
+
 /**
  * opener_open() - open a capture socket
  * @fd: of opener_start()
  * @slot: below CONF_IFACES; the opener's half of what was there is closed
  * @name: an interface, or "any"
  * @flows: which flows to let through
- * @index: number of the interface, 0 for "any"
+ */
+bool opener_open(int fd, unsigned int slot, const char *name, const struct filter_flows *flows);
+
+/* Close the opener's half of a slot: the capture ends when we close ours, too. */
+bool opener_close(int fd, unsigned int slot);
+
+/* Other flows, for all open sockets. */
+bool opener_filter(int fd, const struct filter_flows *flows);
+
+/**
+ * struct opener_answer - what became of a request
+ * @error: 0 or an errno: ENODEV without such an interface, EPERM without CAP_NET_RAW
+ * @sock: the capture socket, else -1
+ * @index: number of its interface, 0 for "any"
+ */
+struct opener_answer {
+	int error;
+	int sock;
+	unsigned int index;
+};
+
+/**
+ * opener_take() - take an answer
+ * @fd: of opener_start()
+ * @wait: for it to come, for 10 s at most
+ * @a: filled in
  *
- * Return: the socket, or a negative errno: ENODEV without such an interface,
- * EPERM without CAP_NET_RAW, EPIPE if the opener is gone.
+ * Return: 0, EAGAIN if there is none yet, ETIMEDOUT if @wait was in vain, EPIPE if the
+ * opener is gone.
  */
-int opener_open(int fd, unsigned int slot, const char *name, const struct filter_flows *flows,
-		unsigned int *index);
-
-/* Close the opener's half of a slot: the capture ends when we close ours, too.
- * Return: 0 or a negative errno.
- */
-int opener_close(int fd, unsigned int slot);
-
-/* Other flows, for all open sockets. Return: 0 or a negative errno. */
-int opener_filter(int fd, const struct filter_flows *flows);
+int opener_take(int fd, bool wait, struct opener_answer *a);
 
 #endif /* PAQMD_OPENER_H */

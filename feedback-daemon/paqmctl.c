@@ -231,7 +231,8 @@ static int connect_to(const char *path)
 	int fd;
 
 	if (strlen(path) >= sizeof(sa.sun_path)) {
-		fprintf(stderr, "paqmctl: socket path '%s' is too long\n", path);
+		fprintf(stderr, "paqmctl: socket path '%s' is longer than %zu bytes\n", path,
+			sizeof(sa.sun_path) - 1);
 		return -1;
 	}
 	strcpy(sa.sun_path, path);
@@ -406,6 +407,30 @@ static void show(const struct command *c, const json_t *o)
 		c->print(o);
 }
 
+#define ANSWER_S 10
+
+/* Wait for a line so long; 0: for ever. */
+static void set_patience(int fd, time_t seconds)
+{
+	const struct timeval t = {.tv_sec = seconds};
+
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t));
+}
+
+/* Why there is no line. */
+static void say_silent(FILE *in)
+{
+	if (feof(in))
+		fputs("paqmctl: paqmd closed the connection without an answer\n", stderr);
+	else if (ferror(in) && errno == EAGAIN)
+		fprintf(stderr,
+			"paqmctl: %s: no answer for %d s: paqmd hangs or may open no more files; "
+			"see its log\n",
+			opt.control, ANSWER_S);
+	else if (ferror(in))
+		fprintf(stderr, "paqmctl: %s: %s\n", opt.control, strerror(errno));
+}
+
 /* One answer, of as many pages as it takes. Return: whether it was one. */
 static bool answer(const struct command *c, int fd, FILE *in)
 {
@@ -428,8 +453,7 @@ static bool answer(const struct command *c, int fd, FILE *in)
 		if (!ask(fd, c->cmd, integer(all, "next")))
 			break;
 	}
-	if (feof(in))
-		fputs("paqmctl: paqmd closed the connection without an answer\n", stderr);
+	say_silent(in);
 	json_decref(all);
 	free(line);
 	return false;
@@ -450,13 +474,16 @@ static bool events(const struct command *c, FILE *in)
 			break;
 		show(c, o);
 		json_decref(o);
-		lines++;
+		if (!lines++)
+			set_patience(fileno(in), 0);
 		/* Someone may be reading along; and stop when he does not. */
 		if (fflush(stdout))
 			break;
 	}
 	free(line);
-	if (feof(in))
+	if (!lines)
+		say_silent(in);
+	else if (feof(in))
 		fputs("paqmctl: paqmd has ended the connection\n", stderr);
 	return opt.count && lines > opt.count;
 }
@@ -467,11 +494,15 @@ static int converse(const struct command *c)
 	FILE *in = fd < 0 ? NULL : fdopen(fd, "r");
 	bool good;
 
-	if (!in || !ask(fd, c->cmd, 0))
+	/* A capture of before is not overwritten for nothing. */
+	if (!in || (opt.file && !pcap_begin()) || !ask(fd, c->cmd, 0))
 		return 1;
+	set_patience(fd, ANSWER_S);
 	good = c->events ? events(c, in) : answer(c, fd, in);
-	if (fflush(stdout))
+	if (fflush(stdout)) {
+		fprintf(stderr, "paqmctl: cannot write the output: %s\n", strerror(errno));
 		good = false;
+	}
 	fclose(in);
 	return good ? 0 : 1;
 }
@@ -546,7 +577,9 @@ int main(int argc, char **argv)
 		fprintf(stderr, "paqmctl: '%s' is one argument too many\n", argv[optind]);
 		return 2;
 	}
-	if (opt.file && !pcap_begin())
-		return 1;
+	if (opt.count && !commands[i].events) {
+		fprintf(stderr, "paqmctl: --count is for watch and capture, not for %s\n", name);
+		return 2;
+	}
 	return converse(&commands[i]);
 }

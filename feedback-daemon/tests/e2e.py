@@ -171,6 +171,10 @@ class Client:
     def register(self, cookie: int, **other: Any) -> int:
         """Register a flow. Return the error of the answer."""
         self.sock.send(register(cookie, **other))
+        return self.registered(cookie)
+
+    def registered(self, cookie: int) -> int:
+        """The answer to a registration: its error."""
         magic, version, kind, length, got, error = struct.unpack("=IBBHQi4x", self.sock.recv(512))
         assert (magic, version, kind, length, got) == (IPC_MAGIC, 1, REGISTERED, 24, cookie)
         return int(error)

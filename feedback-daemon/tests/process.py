@@ -10,6 +10,7 @@ Usage: process.py [--all] PAQMD PAQMCTL
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -19,7 +20,7 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from e2e import (
@@ -28,12 +29,15 @@ from e2e import (
     ROUTER_IP,
     ROUTER_IP6,
     SENDER_IP,
+    SENDER_IP6,
     SPORT,
     Client,
     Rate,
     Trial,
     message,
     quote,
+    register,
+    rtp,
     run_checks,
 )
 
@@ -226,7 +230,7 @@ def vlan(t: Trial, offload: str, *tags: str) -> list[str]:
             subprocess.run([*ip, "link", "add", "link", under, "name", device, "type", "vlan",
                             "id", tag], check=True)
             subprocess.run([*ip, "link", "set", device, "up"], check=True)
-        subprocess.run([*ip, "addr", "flush", "dev", "veth0"], check=True)
+        subprocess.run([*ip, "-4", "addr", "flush", "dev", "veth0"], check=True)
         subprocess.run([*ip, "addr", "add", f"{addr}/24", "dev", devices[-1]], check=True)
     return devices
 
@@ -381,6 +385,16 @@ def connect(path: Path) -> socket.socket:
     return s
 
 
+@contextlib.contextmanager
+def stopped(pid: int) -> Iterator[None]:
+    """While this process hangs."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
 def check_rude(t: Trial) -> None:
     """Clients that ask too much at once, that come too many, and a log that nobody reads."""
     t.start("-i", "veth0")
@@ -432,6 +446,67 @@ def check_rude(t: Trial) -> None:
     print("ok a log that nobody reads", flush=True)
 
 
+def check_paqmctl(t: Trial) -> None:
+    """Every command works; what is asked wrongly, or of nobody, is told with a way out."""
+    def run(*arguments: str) -> tuple[int, str, str]:
+        out = subprocess.run([t.paqmctl, "--control", str(t.control), *arguments],
+                             capture_output=True, text=True, check=False)
+        return out.returncode, out.stdout, out.stderr.removeprefix("paqmctl: ")
+
+    asks = ["show", "flows", "routers", "stats", "why", "metrics", "reload"]
+    pcap = t.log.with_name("old.pcap")
+    pcap.write_text("of yesterday")
+    for command in [*([ask] for ask in asks), ["watch"], ["capture", str(pcap)]]:
+        status, said, wrong = run(*command)
+        assert (status, said) == (1, ""), (command, said)
+        assert wrong.startswith(f"cannot connect to {t.control}: No such file"), wrong
+        assert "is paqmd running" in wrong, wrong
+    assert pcap.read_text() == "of yesterday", "a capture was overwritten for nothing"
+    for wrongly, text in (
+        (["dance"], "unknown command 'dance'; try 'paqmctl --help'"),
+        (["show", "me"], "'me' is one argument too many"),
+        (["capture"], "capture: name the file to write, or - for stdout"),
+        (["--count", "0", "watch"], "--count 0: must be a number of 1 or more"),
+        (["--count", "2", "show"], "--count is for watch and capture, not for show"),
+    ):
+        assert run(*wrongly) == (2, "", text + "\n"), run(*wrongly)
+    status, _, wrong = run("--control", "/" + "x" * 108)
+    assert status == 1 and wrong.endswith("is longer than 107 bytes\n"), wrong
+
+    t.start("-i", "veth0")
+    client = Client(t.ipc)
+    assert client.register(1) == 0
+    for command in asks:
+        assert run(command)[::2] == (0, ""), run(command)
+        assert bool(run(command)[1]) == (command != "reload")
+    status, _, wrong = run("capture", str(pcap.parent / "no" / "where"))
+    assert status == 1 and wrong.startswith("cannot write "), wrong
+    with open("/dev/full", "w") as full:
+        out = subprocess.run([t.paqmctl, "--control", str(t.control)], stdout=full,
+                             stderr=subprocess.PIPE, text=True, check=False)
+    assert out.returncode == 1 and "cannot write the output: No space" in out.stderr, out
+    client.sock.close()
+    t.stop()
+    print("ok paqmctl", flush=True)
+
+
+def check_hangs(t: Trial) -> None:
+    """A daemon that does not answer: paqmctl says so."""
+    t.start("-i", "veth0")
+    assert t.daemon
+    with stopped(t.daemon.pid):
+        runs = [
+            subprocess.Popen([t.paqmctl, "--control", str(t.control), name],
+                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            for name in ("show", "watch")
+        ]
+        for run in runs:
+            said = run.communicate(timeout=PATIENCE)[1]
+            assert run.returncode == 1 and "control.sock: no answer for 10 s" in said, said
+    t.stop()
+    print("ok a daemon that hangs", flush=True)
+
+
 def limit_files(pid: int, count: int) -> None:
     """Let a process of nobody have so many files; what it has open stays open."""
     subprocess.run(["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups",
@@ -477,28 +552,61 @@ def check_starved(t: Trial) -> None:
 
 
 def check_opener(t: Trial) -> None:
-    """An opener that answers too late is not taken to answer what is asked next."""
-    t.start("-i", "veth0")
+    """While the opener hangs all else goes on; then it does what it was asked for meanwhile."""
+    conf = t.log.with_name("paqmd.conf")
+    conf.write_text("interface veth0\n")
+    t.start("--config", str(conf))
     assert t.daemon
     (opener,) = children(t.daemon.pid)
-    os.kill(opener, signal.SIGSTOP)
-    client = Client(t.ipc)
+    client, late = Client(t.ipc), Client(t.ipc)
     assert client.register(1) == 0
     client.rate()
-    assert "cannot set the filter" in t.log.read_text()
-    client.sock.close()
-    os.kill(opener, signal.SIGCONT)
-    for old, new in (("veth0", "pq-else0"), ("pq-else0", "veth0")):
-        ip = ["ip", "-n", t.net.sender, "link", "set"]
-        subprocess.run([*ip, old, "down"], check=True)
-        subprocess.run([*ip, old, "name", new], check=True)
-        subprocess.run([*ip, new, "up"], check=True)
-        t.until(lambda: captured(t)["veth0"] == (new == "veth0"), f"the name {new}")  # noqa: B023
-    client = Client(t.ipc)
-    assert client.register(2) == 0
-    client.rate()
-    t.answer(message(quote(t.send_media()), 1, 850_000.0))
-    assert client.told().bps == 850_000
+
+    def set_up(*names: str) -> None:
+        conf.write_text("".join(f"interface {name}\n" for name in names))
+        assert reload(t) == ""
+
+    with stopped(opener):
+        set_up("veth0", "lo")
+        late.sock.send(register(6, source="", to=ROUTER_IP6))
+        t.until(lambda: len(t.ask("flows")["flows"]) == 2, "the second flow")
+        t.answer(message(quote(t.send_media()), 1, 850_000.0))
+        assert client.told().bps == 850_000
+        # not a new flow, so nothing has to be waited for
+        assert client.register(1, ceil=700_000) == 0
+        assert client.told().bps == 700_000
+        t.until(lambda: "opener has not answered" in t.log.read_text(), "the log")
+        assert late.silent(), "registered before its packets can be seen"
+        assert captured(t) == {"veth0": True, "lo": False}
+    assert late.registered(6) == 0
+    assert late.rate().cause == "none"
+    t.until(lambda: captured(t)["lo"], "the new interface")
+    with t.net.socket(t.net.sender, socket.AF_INET6, socket.SOCK_DGRAM) as sender:
+        sender.bind((SENDER_IP6, SPORT))
+        sender.sendto(rtp(1), (ROUTER_IP6, DPORT))
+        t.until(lambda: t.ask("flows")["flows"][1]["packets"] == 1, "its packet to be seen")
+    log = t.log.read_text()
+    assert log.count("has not answered") == log.count("answers again") == 1, log
+
+    # an interface that is not wanted any more when it comes, then one in its place
+    def sockets() -> int:
+        run = ["ip", "netns", "exec", t.net.sender, "cat", "/proc/net/packet"]
+        out = subprocess.run(run, check=True, capture_output=True, text=True)
+        return len(out.stdout.splitlines()) - 1
+
+    assert sockets() == 2
+    set_up("veth0")
+    t.until(lambda: sockets() == 1, "both halves of a capture to be closed")
+    for cookie, last in enumerate(("veth0", "any"), start=7):
+        with stopped(opener):
+            set_up("veth0", "lo")
+            set_up(*{"veth0", last})
+        # its answer comes after that about lo
+        assert late.register(cookie, to=f"10.77.0.{cookie}") == 0
+        late.rate()
+        t.until(lambda: captured(t) == {"veth0": True, last: True}, last)  # noqa: B023
+        expected = len(captured(t))
+        t.until(lambda: sockets() == expected, "lo to be forgotten")  # noqa: B023
     t.stop()
     print("ok an opener that answers late", flush=True)
 
@@ -566,8 +674,8 @@ def check_manager(t: Trial) -> None:
 
 
 CHECKS: list[Callable[[Trial], None]] = [
-    check_config, check_shape, check_service_user, check_reload, check_vlan, check_why,
-    check_manager, check_rude, check_starved, check_opener,
+    check_config, check_paqmctl, check_shape, check_service_user, check_reload, check_vlan,
+    check_why, check_manager, check_rude, check_starved, check_opener, check_hangs,
 ]
 
 
