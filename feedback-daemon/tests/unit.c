@@ -98,6 +98,7 @@ int main(void)
 	test_ip_refusals();
 	test_msg_refusals();
 	test_flow_and_quote();
+	test_quotes();
 	test_quench();
 	test_extension();
 	test_sequence();

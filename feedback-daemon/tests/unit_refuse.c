@@ -231,7 +231,39 @@ void test_flow_and_quote(void)
 	CHECK_EQ(g->packets, 1);
 }
 
-/* In-band feedback in a header extension may be rewritten on the path. */
+/* Packets that are answered, too: with options, and with just enough payload. */
+void test_quotes(void)
+{
+	struct paqm_msg m = msg(1, 1, 0.9, 500000);
+	uint8_t with[T_MEDIA + 40], p[256];
+	uint32_t len;
+
+	setup(NULL);
+	add(1, T_SPORT, T_SSRC);
+	t_media(media, T_SPORT, T_SSRC, 1);
+	memcpy(with, media, 20);
+	memset(with + 20, 1, 40);
+	memcpy(with + 60, media + 20, T_MEDIA - 20);
+	with[0] = 0x4F;
+	paqm_put16(with + 2, sizeof(with));
+	engine_media(&eng, with, sizeof(with), S);
+	CHECK_EQ(eng.media, 1);
+	len = paqm_icmp_encode(p + 20, PAQM_ICMP_TYPE_EXP, with, 60 + 8 + PAQM_QUOTE_UDP, &m);
+	CHECK_EQ(len, PAQM_MSG_MAX);
+	t_ip(p, 1, 20 + len, T_ROUTER, T_SADDR);
+	CHECK_EQ(deliver(p, 20 + len, S, NULL), REFUSE_NONE);
+
+	t_media(media, T_SPORT, T_SSRC, 2);
+	paqm_put16(media + 2, 20 + 8 + 20);
+	paqm_put16(media + 24, 8 + 20);
+	engine_media(&eng, media, T_MEDIA, S);
+	CHECK_EQ(eng.media, 2);
+	m.seq++;
+	len = paqm_icmp_encode(p + 20, PAQM_ICMP_TYPE_EXP, media, 20 + 8 + 20, &m);
+	t_ip(p, 1, 20 + len, T_ROUTER, T_SADDR);
+	CHECK_EQ(deliver(p, 20 + len, S, NULL), REFUSE_NONE);
+}
+
 /* Carrier quench: the same checks; without object only if that is allowed. */
 void test_quench(void)
 {
@@ -295,8 +327,18 @@ void test_quench(void)
 	/* silence ends it as it ends others */
 	CHECK(engine_expire(&eng, f, S + 3 * S));
 	CHECK_EQ(f->rate.rate_bps, 0);
+	/* it has no tag, and may need one */
+	use_keys("7 1 " KEY_A);
+	CHECK_EQ(deliver(ip, t_bare(ip, media, t_f32(0.5)), 5 * S, NULL), REFUSE_NONE);
+	use_keys("* 1 " KEY_A);
+	CHECK_EQ(deliver(ip, t_bare(ip, media, t_f32(0.5)), 5 * S, NULL), REFUSE_AUTH_MISSING);
+	p.require_auth = true;
+	setup(&p);
+	add(1, T_SPORT, T_SSRC);
+	CHECK_EQ(deliver(ip, t_bare(ip, media, t_f32(0.5)), 5 * S, NULL), REFUSE_AUTH_MISSING);
 }
 
+/* In-band feedback in a header extension may be rewritten on the path. */
 void test_extension(void)
 {
 	struct paqm_msg m = msg(1, 1, 0.9, 500000);
