@@ -171,6 +171,7 @@ def watch(args: argparse.Namespace) -> None:
     sources = set()
     tags: dict[str, int] = {}
     order: list[str] = []
+    values: list[float] = []
     end = time.monotonic() + args.seconds
     while got := receive(socks, end):
         sock, icmp, source = got
@@ -185,11 +186,13 @@ def watch(args: argparse.Namespace) -> None:
         tags[by] = tags.get(by, 0) + 1
         if order[-1:] != [by]:
             order.append(by)
+        values.append(struct.unpack("!f", icmp[4:8])[0])
         fault = message_fault(icmp, set(args.own), v6)
         if fault:
             out["wrong"] += 1
             print(f"feedback.py: message from {source}: {fault}", file=sys.stderr)
-    print(json.dumps({**out, "sources": sorted(sources), "tags": tags, "order": order}))
+    print(json.dumps({**out, "sources": sorted(sources), "tags": tags, "order": order,
+                      "values": values}))
 
 
 def answer(args: argparse.Namespace) -> None:

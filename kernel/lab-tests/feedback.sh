@@ -145,6 +145,23 @@ check "the key is shown nowhere" [ -z "$({
 } | grep -i "${new#*:}")" ]
 rtc qdisc change dev rv root handle 1: paqm key none
 
+echo "# a flow joins, and after a silence anew: a round of its own, which tells it to hold"
+rtc qdisc del dev rv root
+rtc qdisc add dev rv root handle 1: paqm bandwidth 20mbit feedback icmp
+for time in first second; do
+	before=$(stat .event_flow_rounds)
+	watch 1 3 &
+	w=$!
+	host 1 send --to 10.0.9.2 --seconds 2
+	wait $w # a second of silence more
+	within "$time: rounds because it joins" "$(($(stat .event_flow_rounds) - before))" 1 1
+	within "$time: relative value of its first message" "$(told 1 '.values[0]')" 1 1
+	# alpha of what is free and 31 kbit/s for the empty queue, on the IP layer: 528 bytes of 542
+	within "$time: of the next ones, an increase" "$(told 1 '.values[1:] | min')" 8.7e6 9.0e6
+	within "$time: messages" "$(told 1 .v4)" 5 12
+done
+fresh
+
 echo "# who is quiet is asked ever more rarely, and does not count"
 ip netns exec s3 sysctl -qw net.ipv4.icmp_echo_ignore_all=1
 host 3 send --to 10.0.9.2 --rate 8e4 --seconds 45 &
