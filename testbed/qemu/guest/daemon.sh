@@ -59,6 +59,8 @@ check "tc attaches paqm in the router" ip netns exec router tc qdisc replace dev
 	paqm bandwidth 1mbit feedback icmp
 python3 /usr/share/doc/libpaqmclient-dev/examples/follow.py 25004 10.5.0.2 5004 >/tmp/advice &
 follow=$!
+# what was sent before is not known to paqmd, and a message about it would be refused
+check "the sender registers" wait_for flow .cookie
 python3 "$here/blast.py" --to 10.5.0.2 --kind rtp --flows 1 --rate 6e5 --seconds 100000 &
 blast=$!
 check "the sender hears a rate" wait_for grep -qE '^[0-9]{5,7} 10\.[45]\.0\.1$' /tmp/advice
