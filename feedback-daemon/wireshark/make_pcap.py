@@ -4,15 +4,16 @@
 
     make_pcap.py VECTORS_DIR FILE.pcap
 
-Messages first, then refusals, payloads with and without rates, and returns, in the order of the
-files; raw IPv4, one packet a second. Two packets are added: a message of which the end was not
-captured, and an echo request.
+Messages first, also over IPv6, then refusals, payloads with and without rates, and returns, in the
+order of the files; raw IP, one packet a second. Two packets are added: a message of which the end
+was not captured, and an echo request.
 """
 
 from __future__ import annotations
 
 import struct
 import sys
+from ipaddress import IPv6Address
 from pathlib import Path
 
 from decode import checksum, load
@@ -27,6 +28,12 @@ def ip_packet(icmp: bytes) -> bytes:
     """`icmp` from router to sender, sent as sch_paqm sends it."""
     head = struct.pack("!BBHHHBBH", 0x45, 0xC0, 20 + len(icmp), 0, 0, 64, 1, 0) + ROUTER + SENDER
     return head[:10] + struct.pack("!H", checksum(head)) + head[12:] + icmp
+
+
+def ip6_packet(icmp: bytes, src: str, dst: str) -> bytes:
+    """The same over IPv6."""
+    head = struct.pack("!IHBB", 0x6C000000, len(icmp), 58, 64)
+    return head + IPv6Address(src).packed + IPv6Address(dst).packed + icmp
 
 
 def echo_request() -> bytes:
@@ -55,9 +62,13 @@ def media_packets(directory: Path) -> list[bytes]:
 def packets(directory: Path) -> list[tuple[bytes, int]]:
     """Packets and how much of each is captured."""
     found = []
-    for name in ("messages.json", "refusals.json"):
+    for name in ("messages.json", "messages6.json", "refusals.json"):
         for vector in load(directory, name):
-            packet = ip_packet(bytes.fromhex(vector["icmp"]))
+            if "icmp6" in vector:
+                icmp = bytes.fromhex(vector["icmp6"])
+                packet = ip6_packet(icmp, vector["src"], vector["dst"])
+            else:
+                packet = ip_packet(bytes.fromhex(vector["icmp"]))
             found.append((packet, len(packet)))
     found += [(packet, len(packet)) for packet in media_packets(directory)]
     whole = found[0][0]

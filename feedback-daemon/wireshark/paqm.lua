@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: GPL-2.0
 -- Wireshark dissector of P-AQM feedback messages, version 1 (docs/protocol.md):
--- ICMP type 253, code 0, over IPv4, and type 4 where it carries a PAQM object.
+-- ICMP type 253, code 0, over IPv4, and type 4 where it carries a PAQM object; ICMPv6 type 100.
 --
 --   wireshark -X lua_script:paqm.lua FILE
 --
@@ -11,8 +11,9 @@
 
 local paqm = Proto("paqm", "P-AQM Feedback")
 
-local TYPE, TYPE_QUENCH = 253, 4
+local TYPE, TYPE_QUENCH, TYPE6, ICMPV6 = 253, 4, 100, 58
 local ICMP_HDR, QUOTE_MIN, QUOTE_MAX, QUOTE_PAYLOAD, OBJECT = 8, 28, 96, 28, 48
+local IP6_HDR, QUOTE_MIN6 = 40, 48
 local MAGIC, VERSION = 0x5041514d, 1
 local VALUE_MIN, VALUE_MAX = 2 ^ -20, 1e12
 
@@ -22,6 +23,8 @@ local f = {
 	quote = ProtoField.bytes("paqm.quote", "Quoted packet"),
 	src = ProtoField.ipv4("paqm.quote.src", "Source"),
 	dst = ProtoField.ipv4("paqm.quote.dst", "Destination"),
+	src6 = ProtoField.ipv6("paqm.quote.src6", "Source"),
+	dst6 = ProtoField.ipv6("paqm.quote.dst6", "Destination"),
 	srcport = ProtoField.uint16("paqm.quote.srcport", "Source port"),
 	dstport = ProtoField.uint16("paqm.quote.dstport", "Destination port"),
 	payload = ProtoField.bytes("paqm.quote.payload", "Payload"),
@@ -54,12 +57,12 @@ local f = {
 
 -- Refusal, severity text. The order of the checks is in refusal_of().
 local refusals = {
-	msg_length = "length is not that of a message (84 to 152 bytes)",
+	msg_length = "length is not that of a message (84, over IPv6 104, to 152 bytes)",
 	msg_type = "type or code is not that of a message",
 	msg_checksum = "ICMP checksum is wrong",
 	msg_magic = "no PAQM object at the end: another experiment, or damaged",
 	msg_version = "version is not understood",
-	msg_quote = "quoted packet is not the head of an IPv4/UDP packet",
+	msg_quote = "quoted packet is not the head of a UDP packet of this IP version",
 	msg_value = "a value is not finite, not positive or out of range",
 	msg_mismatch = "value of the ICMP header is not that of the object",
 }
@@ -86,11 +89,18 @@ paqm.experts = (function()
 	return list
 end)()
 
-local function checksum_ok(tvb)
-	local bytes, sum = tvb:bytes(), 0
+local function sum_of(bytes)
+	local sum = 0
 	for i = 0, bytes:len() - 1 do
 		sum = sum + bytes:get_index(i) * (i % 2 == 0 and 256 or 1)
 	end
+	return sum
+end
+
+-- ends: over IPv6 the addresses of the message, which are covered, too (here and below).
+local function checksum_ok(tvb, ends)
+	local sum = sum_of(tvb:bytes())
+	if ends then sum = sum + sum_of(ends) + tvb:len() + ICMPV6 end
 	while sum > 0xffff do
 		sum = sum % 0x10000 + math.floor(sum / 0x10000)
 	end
@@ -101,31 +111,32 @@ local function value_ok(v)
 	return v >= VALUE_MIN and v <= VALUE_MAX -- false for NaN
 end
 
--- Length of the quoted IPv4 header, or nil.
-local function quoted_header(tvb, len)
+-- Length of the quoted IP header, or nil.
+local function quoted_header(tvb, len, six)
 	local at, quote = ICMP_HDR, len - ICMP_HDR - OBJECT
-	if math.floor(tvb(at, 1):uint() / 16) ~= 4 or tvb(at + 9, 1):uint() ~= 17 then return nil end
-	local hlen = tvb(at, 1):uint() % 16 * 4
+	if math.floor(tvb(at, 1):uint() / 16) ~= (six and 6 or 4) then return nil end
+	if tvb(at + (six and 6 or 9), 1):uint() ~= 17 then return nil end
+	local hlen = six and IP6_HDR or tvb(at, 1):uint() % 16 * 4
 	if hlen < 20 or hlen + 8 > quote then return nil end
-	if tvb(at + 6, 2):uint() % 0x2000 ~= 0 then return nil end
+	if not six and tvb(at + 6, 2):uint() % 0x2000 ~= 0 then return nil end
 	if quote - hlen - 8 > QUOTE_PAYLOAD then return nil end
 	return hlen
 end
 
 -- The first thing that is wrong, as paqmd counts it, or nil.
-local function refusal_of(tvb, len)
-	if len < ICMP_HDR + QUOTE_MIN + OBJECT or len > ICMP_HDR + QUOTE_MAX + OBJECT then
+local function refusal_of(tvb, len, ends)
+	if len < ICMP_HDR + (ends and QUOTE_MIN6 or QUOTE_MIN) + OBJECT or len > ICMP_HDR + QUOTE_MAX + OBJECT then
 		return "msg_length"
 	end
 	local icmp_type = tvb(0, 1):uint()
-	if icmp_type ~= TYPE and icmp_type ~= TYPE_QUENCH or tvb(1, 1):uint() ~= 0 then
-		return "msg_type"
-	end
-	if not checksum_ok(tvb) then return "msg_checksum" end
+	local known = icmp_type == TYPE or icmp_type == TYPE_QUENCH
+	if ends then known = icmp_type == TYPE6 end
+	if not known or tvb(1, 1):uint() ~= 0 then return "msg_type" end
+	if not checksum_ok(tvb, ends) then return "msg_checksum" end
 	local at = len - OBJECT
 	if tvb(at, 4):uint() ~= MAGIC then return "msg_magic" end
 	if tvb(at + 4, 1):uint() ~= VERSION then return "msg_version" end
-	if not quoted_header(tvb, len) then return "msg_quote" end
+	if not quoted_header(tvb, len, ends) then return "msg_quote" end
 	if not value_ok(tvb(at + 24, 4):float()) or not value_ok(tvb(at + 28, 4):float()) then
 		return "msg_value"
 	end
@@ -144,14 +155,19 @@ local function ecf_text(v)
 	return "add " .. rate_text(v)
 end
 
-local function add_quote(tvb, tree, len)
+local function add_quote(tvb, tree, len, six)
 	local at, n = ICMP_HDR, len - ICMP_HDR - OBJECT
 	local sub = tree:add(f.quote, tvb(at, n))
-	local hlen = quoted_header(tvb, len)
+	local hlen = quoted_header(tvb, len, six)
 	if not hlen then return end
 	local udp, rest = at + hlen, n - hlen - 8
-	sub:add(f.src, tvb(at + 12, 4))
-	sub:add(f.dst, tvb(at + 16, 4))
+	if six then
+		sub:add(f.src6, tvb(at + 8, 16))
+		sub:add(f.dst6, tvb(at + 24, 16))
+	else
+		sub:add(f.src, tvb(at + 12, 4))
+		sub:add(f.dst, tvb(at + 16, 4))
+	end
 	sub:add(f.srcport, tvb(udp, 2))
 	sub:add(f.dstport, tvb(udp + 2, 2))
 	if rest == 0 then return end
@@ -189,7 +205,7 @@ local function add_object(tvb, tree, at)
 	if tvb(at + 5, 1):uint() % 2 == 1 then flags:add_proto_expert_info(e.overload) end
 end
 
-local function describe(tvb, pinfo, root)
+local function describe(tvb, pinfo, root, ends)
 	local len = tvb:reported_length_remaining()
 	local tree = root:add(paqm, tvb())
 	pinfo.cols.protocol = "P-AQM"
@@ -198,10 +214,10 @@ local function describe(tvb, pinfo, root)
 		tree:add_proto_expert_info(e.cut)
 		return
 	end
-	local refusal = refusal_of(tvb, len)
+	local refusal = refusal_of(tvb, len, ends)
 	local whole = refusal ~= "msg_length" and refusal ~= "msg_magic" and refusal ~= "msg_version"
 	if len >= ICMP_HDR then tree:add(f.value, tvb(4, 4)) end
-	if refusal ~= "msg_length" then add_quote(tvb, tree, len) end
+	if refusal ~= "msg_length" then add_quote(tvb, tree, len, ends) end
 	if whole and tvb(len - OBJECT, 4):uint() == MAGIC then add_object(tvb, tree, len - OBJECT) end
 	if refusal then
 		tree:add(f.refusal, refusal):set_generated()
@@ -216,7 +232,8 @@ end
 
 -- ICMP keeps its own dissector, so that its fields and filters stay; ours follows.
 local ip_proto = DissectorTable.get("ip.proto")
-local icmp = ip_proto:get_dissector(1)
+local icmp, icmpv6 = ip_proto:get_dissector(1), ip_proto:get_dissector(ICMPV6)
+local ip6_src, ip6_dst = Field.new("ipv6.src"), Field.new("ipv6.dst")
 
 -- Any ICMP type 253 is looked into; of type 4 what ends with an object.
 local function is_ours(tvb)
@@ -233,6 +250,27 @@ function paqm.dissector(tvb, pinfo, root)
 end
 
 ip_proto:set(1, paqm)
+
+-- The same over IPv6; its fields are those of paqm.
+local paqm6 = Proto("paqm6", "P-AQM Feedback, ICMPv6")
+
+-- Both addresses of the packet that is looked at, the innermost if it is in a tunnel.
+local function addresses()
+	local src, dst = {ip6_src()}, {ip6_dst()}
+	if #src == 0 or #dst == 0 then return nil end
+	return src[#src].range:bytes() .. dst[#dst].range:bytes()
+end
+
+function paqm6.dissector(tvb, pinfo, root)
+	local ends = addresses() -- before any that are quoted
+	icmpv6:call(tvb, pinfo, root)
+	if ends and tvb:captured_len() > 0 and tvb(0, 1):uint() == TYPE6 then
+		describe(tvb, pinfo, root, ends)
+	end
+	return tvb:captured_len()
+end
+
+ip_proto:set(ICMPV6, paqm6)
 
 -- Rates that travel with the media (carrier in-band): in RTP header extensions, in probes, and as
 -- receivers return them by RTCP APP.

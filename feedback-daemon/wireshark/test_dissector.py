@@ -24,7 +24,8 @@ from make_pcap import MEDIA_PORT, RTCP_PORT, packets, write
 SKIP = 77
 LUA = Path(__file__).resolve().parent / "paqm.lua"
 FIELDS = [
-    *("ip.proto", "icmp.type", "paqm.refusal", "paqm.value", "paqm.quote.src", "paqm.quote.dst"),
+    *("ip.proto", "icmp.type", "icmpv6.type", "paqm.quote.src6", "paqm.quote.dst6"),
+    *("paqm.refusal", "paqm.value", "paqm.quote.src", "paqm.quote.dst"),
     *("paqm.quote.srcport", "paqm.quote.dstport", "paqm.quote.payload", "paqm.magic"),
     *("paqm.version", "paqm.flags", "paqm.key_id", "paqm.router_id", "paqm.boot", "paqm.seq"),
     *("paqm.ecf", "paqm.ecf.meaning", "paqm.erf", "paqm.period", "paqm.qdelay", "paqm.flows"),
@@ -65,8 +66,9 @@ def near(text: str, want: float) -> bool:
 def compare_fields(row: Row, vector: dict[str, Any]) -> list[str]:
     want = vector["expect"]
     quote = want["quote"]
+    six = "6" if "icmp6" in vector else ""
     exact = {
-        "icmp.type": str(bytes.fromhex(vector["icmp"])[0]),
+        "icmpv6.type" if six else "icmp.type": str(bytes.fromhex(vector["icmp" + six])[0]),
         "paqm.refusal": "",
         "paqm.magic": "PAQM",
         "paqm.version": "1",
@@ -80,8 +82,8 @@ def compare_fields(row: Row, vector: dict[str, Any]) -> list[str]:
         "paqm.flows": str(want["flows"]),
         "paqm.util": str(want["util"]),
         "paqm.tag": "0x" + want["tag"],
-        "paqm.quote.src": quote["saddr"],
-        "paqm.quote.dst": quote["daddr"],
+        "paqm.quote.src" + six: quote["saddr"],
+        "paqm.quote.dst" + six: quote["daddr"],
         "paqm.quote.srcport": str(quote["sport"]),
         "paqm.quote.dstport": str(quote["dport"]),
         "paqm.quote.payload": quote["payload"],
@@ -106,8 +108,8 @@ def compare_fields(row: Row, vector: dict[str, Any]) -> list[str]:
 
 
 def compare_refusal(row: Row, vector: dict[str, Any]) -> list[str]:
-    icmp = bytes.fromhex(vector["icmp"])
-    if not icmp or icmp[0] != 253:  # another ICMP message: none of this dissector's business
+    icmp = bytes.fromhex(vector.get("icmp") or vector.get("icmp6", ""))
+    if not icmp or icmp[0] not in (253, 100):  # none of its business
         return ["shown as P-AQM"] if row["_ws.col.Protocol"] == "P-AQM" else []
     bad = []
     if row["paqm.refusal"] != vector["refusal"]:
@@ -158,7 +160,8 @@ def compare_return(row: Row, vector: dict[str, Any]) -> list[str]:
 
 
 def compare(rows: list[Row], directory: Path) -> int:
-    messages, refusals = load(directory, "messages.json"), load(directory, "refusals.json")
+    messages = load(directory, "messages.json") + load(directory, "messages6.json")
+    refusals = load(directory, "refusals.json")
     wrong = 0
     payloads, returns = load(directory, "inband.json"), load(directory, "returns.json")
     first = len(messages) + len(refusals)
@@ -167,7 +170,8 @@ def compare(rows: list[Row], directory: Path) -> int:
         wrong += 1
     expected: list[tuple[str, list[str]]] = []
     for row, vector in zip(rows, messages, strict=False):
-        expected.append((vector["name"], compare_fields(row, vector)))
+        look = compare_refusal if "refusal" in vector else compare_fields
+        expected.append((vector["name"], look(row, vector)))
     for row, vector in zip(rows[len(messages) :], refusals, strict=False):
         expected.append((vector["name"], compare_refusal(row, vector)))
     for row, vector in zip(rows[first:], payloads, strict=False):
