@@ -472,6 +472,7 @@ def chain(build: Path) -> None:
                              ("SRTP", f"--carrier probe --srtp-key {key}", f"--srtp-key {key}")):
         first("2mbit")
         queue("bandwidth 1mbit feedback in-band router-id 1beef")
+        time.sleep(0.5)  # a queue tells nobody before its first period is over
         stream = Stream(build, 16, send, recv, daemon=False, to="[fd00:3::2]")
         time.sleep(8)
         changed = time.time()
