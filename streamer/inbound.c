@@ -3,6 +3,7 @@
 #include "streamer/inbound.h"
 
 #include "streamer/options.h"
+#include "streamer/parts.h"
 #include "streamer/playout.h"
 #include "streamer/repair.h"
 
@@ -65,6 +66,23 @@ static void on_storage(GstElement *bin, GstElement *storage, guint session, gpoi
 		g_object_set(storage, "size-time", FEC_STORE_NS, NULL);
 }
 
+/* A packet leaves a jitter buffer. */
+static GstPadProbeReturn on_stamped(GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+	GstBuffer *buf = GST_PAD_PROBE_INFO_BUFFER(info);
+	struct inbound *in = data;
+	guint8 head[8];
+
+	g_mutex_lock(&in->lock);
+	if (in->buffer && GST_OBJECT_PARENT(pad) == GST_OBJECT(in->buffer) &&
+	    GST_BUFFER_PTS_IS_VALID(buf) &&
+	    gst_buffer_extract(buf, 0, head, sizeof(head)) == sizeof(head))
+		playout_stamp(&in->playout, GST_READ_UINT32_BE(head + 4),
+			      (gst_element_get_base_time(in->buffer) + GST_BUFFER_PTS(buf)) / 1e9);
+	g_mutex_unlock(&in->lock);
+	return GST_PAD_PROBE_OK;
+}
+
 static void on_buffer(GstElement *bin, GstElement *buffer, guint session, guint ssrc, gpointer data)
 {
 	struct inbound *in = data;
@@ -78,6 +96,7 @@ static void on_buffer(GstElement *bin, GstElement *buffer, guint session, guint 
 			     "rtx-delay", NACK_DELAY_MS, "rtx-max-retries", NACK_RETRIES, NULL);
 	if (in->p.fec)
 		g_object_set(buffer, "do-lost", TRUE, NULL);
+	part_probe(buffer, "src", on_stamped, in);
 	g_mutex_lock(&in->lock);
 	/* The first is the stream's; retransmissions have gone into it before. */
 	if (!in->buffer)

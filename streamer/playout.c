@@ -15,6 +15,7 @@ void playout_begin(struct playout *p, double clock, double lo, double hi, double
 static void forget(struct playout *p, uint32_t ts, double now)
 {
 	p->begun = true;
+	p->stamped = false;
 	p->ts = ts;
 	p->media = now;
 	p->slot = now;
@@ -23,16 +24,22 @@ static void forget(struct playout *p, uint32_t ts, double now)
 	p->seen[0].least = p->seen[0].most = 0;
 }
 
+/* What a time stamp stands for, counted from the newest packet. */
+static double media_time(const struct playout *p, uint32_t ts)
+{
+	return p->media + (int32_t)(ts - p->ts) / p->clock;
+}
+
 void playout_see(struct playout *p, uint32_t ts, double now)
 {
-	double step = (int32_t)(ts - p->ts) / p->clock, media = p->media + step, late;
+	double media = media_time(p, ts), late;
 
 	if (!p->begun || fabs(now - media) > JUMP + fabs(now - p->slot)) {
 		forget(p, ts, now);
 		return;
 	}
 	late = now - media;
-	if (step > 0) { /* the newest is what the next one is counted from */
+	if (media > p->media) { /* the newest is what the next one is counted from */
 		p->ts = ts;
 		p->media = media;
 	}
@@ -47,6 +54,12 @@ void playout_see(struct playout *p, uint32_t ts, double now)
 	p->seen[p->at].most = fmax(p->seen[p->at].most, late);
 }
 
+void playout_stamp(struct playout *p, uint32_t ts, double time)
+{
+	p->stamp = time - media_time(p, ts);
+	p->stamped = p->begun && fabs(p->stamp) < JUMP;
+}
+
 double playout_excess(const struct playout *p)
 {
 	double least = INFINITY, most = -INFINITY;
@@ -55,7 +68,7 @@ double playout_excess(const struct playout *p)
 		least = fmin(least, p->seen[i].least);
 		most = fmax(most, p->seen[i].most);
 	}
-	return p->used ? most - least : 0;
+	return p->used ? fmax(most - (p->stamped ? p->stamp : least), 0) : 0;
 }
 
 double playout_update(struct playout *p, double least)
@@ -64,8 +77,8 @@ double playout_update(struct playout *p, double least)
 
 	want = fmin(fmax(want, p->lo), p->hi);
 	/* nothing is known before every slot has been used once */
-	if (want > p->wait)
-		p->wait = want;
+	p->wait = fmax(p->wait, fmin(want, p->asked));
+	p->asked = want;
 	if (p->used == PLAYOUT_SLOTS && want < p->wait - PLAYOUT_SLACK)
 		p->falls = true;
 	if (p->falls)

@@ -11,6 +11,10 @@
 
 #define AUDIO_PT 97
 #define AUDIO_BPS 32000
+/* Sound and picture are brought into step by so much a packet: after a jump of the path's delay the
+ * reports of the two disagree for a moment.
+ */
+#define SYNC_STEP ((guint64)GST_MSECOND)
 
 /* Only the streams that the peer has offered reach a decoder. */
 static void on_pad_added(GstElement *bin, GstPad *pad, gpointer data)
@@ -399,7 +403,7 @@ gboolean call_build(struct call *c, GError **error)
 	/* Sender reports tell when things were captured: pictures wait for the pacer, sound does
 	 * not. */
 	g_object_set(bin, "latency", JITTER_MS, "add-reference-timestamp-meta", TRUE,
-		     "rtcp-sync-send-time", FALSE, NULL);
+		     "rtcp-sync-send-time", FALSE, "max-ts-offset-adjustment", SYNC_STEP, NULL);
 	/* before its pads are asked for: that is when it asks for these */
 	call_use_srtp(c);
 	c->inbound = inbound_new(bin, CALL_VIDEO,

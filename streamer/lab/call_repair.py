@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""A call over a path that loses packets one way, inside a lab guest: with and without correction.
+"""Calls over bad paths inside a lab guest: one loses packets, the delay of another jumps.
 
 Prints `ok NAME` or `not ok NAME: why`. The network is that of tests/lab_repair.py: what s sends
-loses 3 %, what v sends loses nothing. Only s is asked to add what corrects.
+loses 3 %, what v sends loses nothing. Only s is asked to add what corrects. Then, without losses,
+what s sends takes 300 ms instead of 20, and 20 again: v plays picture and sound later, together.
 """
 
 from __future__ import annotations
@@ -13,24 +14,34 @@ import json
 import secrets
 import subprocess
 import sys
+import time
+from bisect import bisect
 from collections import Counter
+from collections.abc import Iterable
+from itertools import pairwise
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "streamer" / "tests"))
 import lab_repair  # noqa: E402
 import trial  # noqa: E402
-from trial import check, within  # noqa: E402
+from trial import check, run, within  # noqa: E402
 
 SECONDS = 15
 RATE = "1mbit"  # kept in spite of losses: pictures of few packets have little that corrects
+SETTLE = 2.0  # s of a call that are not judged
+LIP_MS = 45.0
+FREEZE = 0.2  # s
+JUMPS = ((6.0, 300), (13.0, 20))  # s after the begin, ms on the way from s
+BACK = 9.0  # s after the begin when the delay has been high for a while
 
 
 class Call:
     """Listener v, caller s; what both have recorded."""
 
-    def __init__(self, build: Path, name: str, clip: Path, *fec: str) -> None:
-        lab_repair.network("3%")
+    def __init__(self, build: Path, name: str, clip: Path, *fec: str, loss: str = "3%",
+                 jumps: Iterable[tuple[float, int]] = ()) -> None:
+        lab_repair.network(loss)
         self.home = Path("/run/tmp") / name
         self.home.mkdir()
         secret = self.home / "secret"
@@ -50,6 +61,11 @@ class Call:
             if host == "v":
                 out = programs[0].stdout
                 assert out and out.readline().startswith("waiting")
+        begin = time.monotonic()
+        for at, delay in jumps:
+            time.sleep(begin + at - time.monotonic())
+            run("tc", "-n", "s", "qdisc", "change", "dev", "sv", "root", "netem", "delay",
+                f"{delay}ms", "limit", "100000")
         for program in programs:
             said = program.communicate(timeout=60)[0]
             assert program.returncode == 0, said
@@ -70,10 +86,41 @@ class Call:
     def missing(self) -> int:
         return sum(self.lacks())
 
+    def played(self, name: str) -> list[tuple[float, float]]:
+        """When v played the pieces of a kind, s since its first picture; how old each was."""
+        begin = int(lab_repair.rows(self.home / "v" / "video.csv")[0]["play_ns"])
+        rows = [(int(row["play_ns"]), int(row["capture_ns"]))
+                for row in lab_repair.rows(self.home / "v" / f"{name}.csv")]
+        return [((play - begin) / 1e9, (play - capture) / 1e9) for play, capture in rows if capture]
+
+    def lips(self) -> list[float]:
+        """How much later than their sound v played the pictures, ms, from SETTLE on."""
+        sound, late = self.played("audio"), []
+        times = [at for at, _ in sound]
+        for at, age in self.played("video"):
+            k = bisect(times, at)
+            if at >= SETTLE and 0 < k < len(sound):
+                (t0, a0), (t1, a1) = sound[k - 1 : k + 1]
+                late.append(1000 * (age - a0 - (a1 - a0) * (at - t0) / (t1 - t0)))
+        return late
+
     def shown(self) -> float:
         """Share of the pictures that s has sent."""
         sent = len(lab_repair.rows(self.home / "s" / "frames.csv"))
         return len(lab_repair.rows(self.home / "v" / "video.csv")) / sent
+
+
+def jump(call: Call) -> None:
+    lips, pictures = call.lips(), call.played("video")
+    gaps = [b - a for (a, _), (b, _) in pairwise(pictures) if a >= SETTLE]
+    ages = [age for at, age in pictures if BACK <= at < JUMPS[1][0]]
+    print(f"# jump: picture against sound {min(lips):.1f} to {max(lips):.1f} ms, gaps above 0.2 s "
+          f"{[round(gap, 3) for gap in gaps if gap > FREEZE]}", flush=True)
+    within("jump: picture against sound, ms, the worst", max(map(abs, lips)), 0, LIP_MS)
+    # what is on its way for 0.28 s longer cannot be shown in time: that once
+    within("jump: freezes", sum(gap > FREEZE for gap in gaps), 1, 1)
+    # a path of 0.3 s, a wait of 0.06 s and what decoders have; not the jump once more
+    within("jump: age of a picture while the path is long, s, the most", max(ages), 0.36, 0.45)
 
 
 def main() -> int:
@@ -99,6 +146,7 @@ def main() -> int:
     within("fec: packets corrected, share of those missing",
            fec.corrected("v") / fec.missing(), 0.5, 1)
     within("fec: share of pictures shown", fec.shown(), 0.9, 1)
+    jump(Call(build, "jump", clip, loss="0%", jumps=JUMPS))
     return trial.summary()
 
 

@@ -94,6 +94,7 @@ static void test_playout(void)
 	near(play(&p, 130, 133, 3, &ts), 0.500, 0, "never above the most");
 	near(playout_update(&p, 0.9), 0.500, 0, "whatever the reason");
 	near(play(&p, 133, 150, 0, &ts), 0.060, 1e-6, "back");
+	near(playout_update(&p, 0.120), 0.060, 1e-6, "another reason, once");
 	near(playout_update(&p, 0.120), 0.120, 0, "another reason");
 
 	/* another stream, or nonsense: begins anew, and stays in its bounds */
@@ -107,6 +108,20 @@ static void test_playout(void)
 		wait = playout_update(&p, 0);
 		check(wait >= 0.060 && wait <= 0.500, "bounds", wait);
 	}
+	/* all packets take longer, and the jitter buffer moves with them: once, not twice */
+	playout_begin(&p, 90000, 0.060, 0.500, 0.060);
+	play(&p, 170, 171, 0, &ts);
+	playout_stamp(&p, ts, 171);
+	near(playout_excess(&p), 0.030, 1e-6, "behind its stamp");
+	near(play(&p, 171, 171.99, 0, &ts), 0.060, 0, "short path");
+	playout_see(&p, ts, 172.280);
+	near(playout_update(&p, 0), 0.060, 0, "later than any before");
+	playout_stamp(&p, ts, 172.280);
+	near(playout_update(&p, 0), 0.060, 0, "that moved the stamp");
+	near(play(&p, 172.280, 180, 0, &ts), 0.060, 0, "long path");
+	/* it moves back to early packets, but late ones stay possible */
+	playout_stamp(&p, ts, 180.030 - 0.280);
+	near(play(&p, 180.030 - 0.280, 181, 0, &ts), 0.330, 1e-6, "early and late");
 	/* sender's clock 200 ppm fast: no growing delay */
 	playout_begin(&p, 90018, 0.060, 0.500, 0.200);
 	near(play(&p, 200, 400, 0, &ts), 0.060, 1e-6, "drift");
