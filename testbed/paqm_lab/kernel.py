@@ -28,8 +28,12 @@ FRAGMENTS = {
     "debug": ["uml-lab.config", "uml-debug.config"],
     "live": ["uml-lab.config", "uml-live.config"],  # a camera and a sound card, simulated
 }
-# Applied to a copy of the source. Only what makes a kernel's own checks quicker.
+# Applied to a copy of the source. Only what makes a kernel's own checks quicker, and what lets an
+# older one run on today's processors.
 PATCHES = {"lab": [], "debug": ["uml-debug.patch"], "live": []}
+OLD_PATCHES = ["uml-xstate.patch"]
+# The first version whose User-Mode Linux asks how many registers the processor has.
+XSTATE_VERSION = (6, 13)
 BUILD_PROGRAMS = ["make", "gcc", "ld", "flex", "bison", "bc", "patch"]
 # The first version whose User-Mode Linux offers seccomp=on: system calls eight times as fast.
 FAST_VERSION = (6, 16)
@@ -225,15 +229,21 @@ def fragment(variant: str) -> str:
     return "".join((CONFIG_DIR / name).read_text() for name in FRAGMENTS[variant])
 
 
-def _config_key(variant: str) -> str:
+def patches(variant: str, version: str | None) -> list[str]:
+    """Patches of a variant for that version; the newest without it."""
+    old = version is not None and parse_version(version) < XSTATE_VERSION
+    return PATCHES[variant] + (OLD_PATCHES if old else [])
+
+
+def _config_key(variant: str, release: str | None) -> str:
     """Names what a variant adds to a source: configuration and patches."""
-    patches = [(CONFIG_DIR / name).read_bytes() for name in PATCHES[variant]]
-    return cache.digest(fragment(variant).encode(), *patches)
+    contents = [(CONFIG_DIR / name).read_bytes() for name in patches(variant, release)]
+    return cache.digest(fragment(variant).encode(), *contents)
 
 
 def _built(variant: str, release: str | None) -> Kernel | None:
     """The newest kernel in the cache that was built with today's configuration."""
-    config = _config_key(variant)
+    config = _config_key(variant, release)
     found = []
     name = f"*-{release or 'debian'}-{variant}-{config}"
     for stamp in (cache.cache_dir() / "kernel").glob(f"{name}/built.json"):
@@ -272,7 +282,7 @@ def ensure(variant: str, progress: Progress, release: str | None = None) -> Kern
 
     `release` is major and minor number of a Debian kernel ("6.1"); the newest without it.
     """
-    config = _config_key(variant)
+    config = _config_key(variant, release)
     # Another configuration's build need not be waited for.
     with cache.locked(f"kernel-{variant}-{release or 'newest'}-{config}"):
         wanted = None if release else os.environ.get("KERNEL_SRC")
@@ -300,7 +310,7 @@ def _patched(source: Path, home: Path, kernel: Kernel, progress: Progress) -> Pa
     shutil.rmtree(part, ignore_errors=True)
     # Hard links: the patch program writes a file anew, the original stays.
     _run(["cp", "-al", str(source), str(part)], "copying the kernel source")
-    for name in PATCHES[kernel.variant]:
+    for name in patches(kernel.variant, kernel.version):
         patch = ["patch", "--batch", "-p1", "-i", str(CONFIG_DIR / name)]
         _run(patch, f"applying {name} to {kernel.version}", cwd=part)
     part.rename(copy)
@@ -314,7 +324,7 @@ def _build(source: Path, home: Path, kernel: Kernel, progress: Progress) -> None
     if (source / ".config").exists():
         raise LabError(f"{source} was configured in place; run `make mrproper` there first")
     kernel.tree.mkdir(parents=True, exist_ok=True)  # what an interrupted build has made is used
-    if PATCHES[variant]:
+    if patches(variant, kernel.version):
         source = _patched(source, home, kernel, progress)
     make = ["make", "-C", str(source), f"O={kernel.tree}", "ARCH=um"]
     log = home / "build.log"

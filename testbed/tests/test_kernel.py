@@ -56,6 +56,12 @@ def test_named_source_must_be_a_kernel_tree(
         kernel.ensure("lab", lambda text: None)
 
 
+def test_only_old_kernels_are_patched_for_wide_registers() -> None:
+    assert kernel.patches("lab", "6.12.117") == kernel.patches("lab", "6.1") == kernel.OLD_PATCHES
+    assert kernel.patches("lab", None) == kernel.patches("lab", "7.3.4") == []
+    assert kernel.patches("debug", "6.1") == ["uml-debug.patch", *kernel.OLD_PATCHES]
+
+
 def test_every_vital_option_is_asked_for_or_a_default() -> None:
     asked = set(kernel.fragment("lab").splitlines())
     # CONFIG_PACKET and the like are in User-Mode Linux's defaults too; asking does no harm.
