@@ -197,7 +197,10 @@ unsigned int conf_parse(struct conf *c, const char *text, size_t len, conf_repor
 		n = end ? (size_t)(end - text) : len;
 		for (i = 0; i < n && i < LINE_MAX_LEN; i++) {
 			line[i] = text[i];
-			if ((unsigned char)line[i] < ' ' && line[i] != '\t')
+			if (line[i] == '\r' && i + 1 == n)
+				strcpy(why, "ends with a carriage return: save it with Unix "
+					    "line ends");
+			else if ((unsigned char)line[i] < ' ' && line[i] != '\t')
 				snprintf(why, CONF_WHY,
 					 "byte %zu is a control character: remove it", i + 1);
 		}

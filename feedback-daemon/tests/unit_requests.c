@@ -255,6 +255,8 @@ void test_conf_file(void)
 		{"nothing 1", "unknown setting"},
 		{"use", "no value"},
 		{"use erf\x01", "control character"},
+		{"use erf\r", "carriage return"},
+		{"use\rerf", "control character"},
 	};
 	char dir[] = "/tmp/paqmd-unit-XXXXXX", path[64], why[CONF_WHY];
 	uint32_t seen = 0;
