@@ -19,6 +19,11 @@
 #define EXCESS_GAIN 0.3
 #define TRIM_MIN 0.6
 #define GAP (GST_SECOND / 2)
+/* Encoders follow a fall of the rate late. After one below FALL of the rate before they are told
+ * less by as much again, at least FALL_MIN of the rate; each group returns half of what is missing.
+ */
+#define FALL 0.9
+#define FALL_MIN 0.4
 
 static const struct codec codecs[] = {
 	{"video/x-h264", CODEC_H264_PT, "H264", "rtph264pay config-interval=-1 aggregate-mode=none",
@@ -62,6 +67,7 @@ struct adaptor {
 	guint64 rate; /* told last */
 	double share; /* of the wire's bytes that the encoder's own are */
 	double trim;  /* against excess */
+	double fall;  /* less than 1 after a fall of the rate */
 
 	/* streaming thread: the picture in the payloader, and the group */
 	guint64 pts, last_pts;
@@ -84,7 +90,9 @@ GstCaps *codec_caps(const struct codec *codec)
 {
 	return gst_caps_new_simple("application/x-rtp", "media", G_TYPE_STRING, "video",
 				   "clock-rate", G_TYPE_INT, 90000, "encoding-name", G_TYPE_STRING,
-				   codec->name, "payload", G_TYPE_INT, (gint)codec->pt, NULL);
+				   codec->name, "payload", G_TYPE_INT, (gint)codec->pt,
+				   /* What is lost is asked for anew: RFC 4585 section 6.3.1. */
+				   "rtcp-fb-nack-pli", G_TYPE_BOOLEAN, TRUE, NULL);
 }
 
 /* What comes out of an element of this kind. */
@@ -165,7 +173,7 @@ struct adaptor *adaptor_new(const char *text, guint group, guint headers, GError
 	a->group = group;
 	a->below = headers - WIRE_RTP - WIRE_EXTENSION;
 	a->share = wire_share(headers);
-	a->trim = 1;
+	a->trim = a->fall = 1;
 	if (factory)
 		loaded = gst_plugin_feature_load(GST_PLUGIN_FEATURE(factory));
 	if (!loaded || strchr(text, '!')) {
@@ -206,7 +214,7 @@ static void tell(struct adaptor *a)
 	gint64 units;
 
 	g_mutex_lock(&a->lock);
-	units = (gint64)((double)a->rate * a->share * a->trim / a->unit);
+	units = (gint64)((double)a->rate * a->share * a->trim * a->fall / a->unit);
 	g_mutex_unlock(&a->lock);
 	g_value_init(&value, G_TYPE_INT64);
 	g_value_set_int64(&value, MAX(units, 1));
@@ -217,6 +225,8 @@ static void tell(struct adaptor *a)
 void adaptor_rate(struct adaptor *a, guint64 rate)
 {
 	g_mutex_lock(&a->lock);
+	if ((double)rate < FALL * (double)a->rate)
+		a->fall = MAX((double)rate / (double)a->rate, FALL_MIN);
 	a->rate = rate;
 	g_mutex_unlock(&a->lock);
 	tell(a);
@@ -236,6 +246,9 @@ static void end_group(struct adaptor *a)
 
 		a->trim = CLAMP(a->trim * (1 - EXCESS_GAIN * excess), TRIM_MIN, 1);
 	}
+	g_mutex_lock(&a->lock);
+	a->fall = (1 + a->fall) / 2;
+	g_mutex_unlock(&a->lock);
 	a->pictures = 0;
 	a->bits = a->allowed = 0;
 	tell(a);
