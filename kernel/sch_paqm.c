@@ -58,6 +58,7 @@
 #define PAQM_IDLE_NS (2 * NSEC_PER_SEC) /* nothing seen for so long: stop the timers */
 #define PAQM_SHAPER_LAG_NS (5 * NSEC_PER_MSEC) /* departures may be late by so much */
 #define PAQM_SPACING_MS 16 /* between two notices to a flow at least, twice that at most */
+#define PAQM_SMALL_BURST 3000 /* bytes: two large packets of uncounted media */
 #define PAQM_NOTICE_BURST_NS (100 * NSEC_PER_MSEC) /* notices may be early by so much */
 
 /* Ask for a round at once; the work item keeps the gap between event rounds. */
@@ -211,13 +212,15 @@ static void paqm_count_notes(struct paqm_sched_data *q, u8 note)
 /*
  * Requests and control ride with media uncounted, within a budget: a bulk transfer
  * that poses as DNS or ping gets nothing out of it. Like a virtual queue of that
- * rate which holds 100 ms.
+ * rate which holds 100 ms or, on a slow link, PAQM_SMALL_BURST: a report of RTCP and
+ * a request at the same time shall not begin an elastic flow with a share of its own.
  */
 static u8 paqm_small_class(struct paqm_sched_data *q, u64 now, u32 len)
 {
+	u64 most = max_t(u64, 100 * NSEC_PER_MSEC, (u64)PAQM_SMALL_BURST * q->small_ns);
 	u64 due = max(q->small_due, now);
 
-	if (due - now > 100 * NSEC_PER_MSEC) {
+	if (due - now > most) {
 		paqm_inc(&q->small_over);
 		return PAQM_ELASTIC;
 	}

@@ -455,6 +455,15 @@ def chain(build: Path) -> None:
     for host, device, number, end in (("s", "sn", 1, 2), ("n", "ns", 1, 1), ("n", "nr", 2, 1),
                                       ("r", "rn", 2, 2), ("r", "rv", 3, 1), ("v", "vr", 3, 2)):
         run("ip", "-n", host, "addr", "add", f"fd00:{number}::{end}/64", "dev", device, "nodad")
+    # who has which address is not asked for: a question lost costs a second of packets held back
+    for a, ab, b, ba, number in (("s", "sn", "n", "ns", 1), ("n", "nr", "r", "rn", 2),
+                                 ("r", "rv", "v", "vr", 3)):
+        for host, device, other, theirs in ((a, ab, b, ba), (b, ba, a, ab)):
+            link = json.loads(run("ip", "-n", other, "-j", "addr", "show", "dev", theirs))[0]
+            for addr in link["addr_info"]:
+                if addr["family"] == "inet6" and addr["local"].startswith(f"fd00:{number}:"):
+                    run("ip", "-n", host, "neigh", "replace", addr["local"], "lladdr",
+                        link["address"], "dev", device)
     for host in "nr":
         inside(host, "sysctl", "-qw", "net.ipv6.conf.all.forwarding=1")
     for host, to, via in (("s", "default", "fd00:1::1"), ("n", "fd00:3::/64", "fd00:2::2"),
@@ -476,18 +485,19 @@ def chain(build: Path) -> None:
         stream = Stream(build, 16, send, recv, daemon=False, to="[fd00:3::2]")
         time.sleep(8)
         changed = time.time()
-        first("700kbit")
+        first("400kbit")
         time.sleep(9)
         stream.finish()
         said = [row for row in stream.rows("send", "feedback.csv") if float(row["rate_bps"])]
-        for what, router, low, high, since in (("the second router", "beef", 0.8e6, 1e6, -4),
-                                               ("the first router", "f1f1", 0.5e6, 0.7e6, 3)):
+        # 96 % of the link less what the flow takes, if that is less than it may: this clip rests
+        # at times. So the wider one is above the other's whole link all the same.
+        for what, router, low, high, since in (("the second router", "beef", 0.46e6, 0.96e6, -4),
+                                               ("the first router", "f1f1", 0.18e6, 0.39e6, 3)):
             rows = [row for row in said
                     if since <= int(row["t_ns"]) / 1e9 - changed < since + 4]
-            # the wider one leaves a little room above what the flow takes, not always enough
             by = sum(row["router"] == router for row in rows)
             within(f"IPv6, {name}: {what} is the narrower one: its part of the rates told",
-                   by / max(len(rows), 1), 0.5, 1)
+                   by / max(len(rows), 1), 0.95, 1)
             within(f"IPv6, {name}: {what}: median of the rates told",
                    median(float(row["rate_bps"]) for row in rows), low, high)
         within(f"IPv6, {name}: lost packets", lost_packets(stream), 0, 0)

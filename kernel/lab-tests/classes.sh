@@ -331,6 +331,26 @@ for parent in drr hfsc qfq tbf-qfq htb ets tbf red; do
 		$tc qdisc del dev a0 root
 	done
 done
+echo "# the budget of requests and control, on a slow link"
+# requests COUNT: so many of DNS at once, 542 bytes each
+requests() {
+	ip netns exec a python3 -c '
+import socket, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for _ in range(int(sys.argv[1])):
+    s.sendto(bytes(500), ("10.1.0.2", 53))' "$1"
+	sleep 3
+}
+$tc qdisc replace dev a0 root handle 1: paqm bandwidth 400kbit
+requests 1
+e=$(sent_of 1:2)
+requests 5
+within "a few together ride with media" "$(top_of .small_packets)" 6 6
+within "none of them is elastic" $(($(sent_of 1:2) - e)) 0 0
+requests 40
+within "many together go over it" "$(top_of .small_over_packets)" 34 34
+within "and are elastic" $(($(sent_of 1:2) + $(drops_of 1:2) - e)) 34 35
+$tc qdisc del dev a0 root
 echo "# the example classifier in BPF, loaded by tc"
 program=$PAQM_BUILD/userspace/tc-paqm/bpf/media.bpf.o
 if [ ! -e "$program" ]; then
