@@ -342,10 +342,14 @@ def situation(which: str | None) -> Iterator[None]:
             program.finish(0.1, True)
 
 
+# Counters that are shown only if there is something in them, and here there may be.
+RARE = {"unfit"}
+
+
 def words(lines: list[str]) -> set[str]:
     """The words of an output; numbers, and how often each word is there, may differ."""
     number = r"\d\d:\d\d:\d\d\.\d+|[+x]?(?:[\d.]+|#)"
-    return {re.sub(rf"^(?:{number})$", "#", word) for word in man_examples.shape(lines)}
+    return {re.sub(rf"^(?:{number})$", "#", word) for word in man_examples.shape(lines)} - RARE
 
 
 def walk() -> list[bool]:
