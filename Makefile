@@ -14,7 +14,7 @@
 #	make bench-daemon	paqmd: 10,000 flows, 64 routers, memory, latency (root)
 #	make bench-encoder	the encoder beside x264enc while the rate falls and rises (slow)
 #	make streamer-checks	rate controllers on queues with and without advice, TFRC's bands (slow;
-#				SEEDS="1 2 3": the first two with each of these)
+#				SEEDS="1 2 3", the first two with each of these)
 #	make interlace		2D-interlaced coding: its cost, and what it saves (out/interlace)
 #	make call-demo		a recorded call of two minutes and its report (out/call)
 #	make call-live		the same in real time, with cameras, windows, sound cards (slow, root)
@@ -138,7 +138,7 @@ bench-encoder: build
 
 .PHONY: gcc-element streamer-checks
 streamer-checks: build gcc-element
-	@streamer/lab/streamer_checks.py --build $(BUILD) --out out/streamer --seeds $(or $(SEEDS),1)
+	@streamer/lab/streamer_checks.py --build $(BUILD) --out out/streamer --seeds $(or $(SEEDS),1 2 3)
 
 gcc-element:
 	@setup/gcc-element/build.sh
