@@ -26,7 +26,7 @@
  */
 #define LOTS_WINDOW_NS 10000000ULL
 #define LOTS_PACKETS 100
-#define LOTS_NAP_NS 500000L
+#define LOTS_NAP_NS 300000L
 
 struct iface {
 	struct source src; /* first: the loop knows the interface by it; -1: not open */
