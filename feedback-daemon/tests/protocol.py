@@ -90,7 +90,7 @@ NUMBERS = (
     ("rise by half of itself a second", "feedback-daemon/allow.c", r"FLAP_RISE_NS 2000000000ULL"),
     ("beyond 10,000 packets a second", "feedback-daemon/capture.c",
      r"LOTS_WINDOW_NS 10000000ULL\n#define LOTS_PACKETS 100\b"),
-    ("twice a millisecond", "feedback-daemon/capture.c", r"LOTS_NAP_NS 500000L"),
+    ("three times a millisecond", "feedback-daemon/capture.c", r"LOTS_NAP_NS 300000L"),
 )
 
 
