@@ -171,7 +171,7 @@ struct adaptor *adaptor_new(const char *text, guint group, guint headers, GError
 	g_mutex_init(&a->lock);
 	a->text = g_strdup(text);
 	a->group = group;
-	a->below = headers - WIRE_RTP - WIRE_EXTENSION;
+	a->below = wire_below(headers);
 	a->share = wire_share(headers);
 	a->trim = a->fall = 1;
 	if (factory)

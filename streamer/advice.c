@@ -46,9 +46,12 @@ static gboolean ready(gint fd, GIOCondition condition, gpointer data)
 
 struct advice *advice_new(const char *path)
 {
-	struct paqm_client *c = paqm_client_open(path);
+	struct paqm_client *c;
 	struct advice *a;
 
+	if (!g_strcmp0(path, "none"))
+		return NULL;
+	c = paqm_client_open(path);
 	if (!c) {
 		g_printerr("paqm-streamer: no advice from paqmd: %s\n", g_strerror(errno));
 		return NULL;

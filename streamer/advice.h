@@ -27,9 +27,9 @@ struct advice_flow {
 
 /**
  * advice_new() - follow paqmd, now or when it appears
- * @path: its socket, NULL for the usual one
+ * @path: its socket, NULL for the usual one, "none": advice is not wanted
  *
- * Return: NULL without descriptors or memory, after having said so.
+ * Return: NULL if it is not wanted; without descriptors or memory, after having said so.
  */
 struct advice *advice_new(const char *path);
 

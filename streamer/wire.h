@@ -28,6 +28,12 @@ static inline unsigned int wire_headers(bool ipv6, bool srtp)
 	return wire_ip_udp(ipv6) + WIRE_RTP + WIRE_EXTENSION + (srtp ? WIRE_SRTP : 0);
 }
 
+/* Those of them that are not RTP's: IP, UDP, SRTP. */
+static inline unsigned int wire_below(unsigned int headers)
+{
+	return headers - WIRE_RTP - WIRE_EXTENSION;
+}
+
 /* What payloaders call mtu: they count the RTP header, but not the extension. */
 static inline unsigned int wire_rtp_mtu(unsigned int headers)
 {

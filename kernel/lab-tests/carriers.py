@@ -452,18 +452,16 @@ def webrtc(_: Path) -> None:
 
 def chain(build: Path) -> None:
     """In-band over IPv6, through two routers: the lower rate gets through, whichever has it."""
-    for host, device, number, end in (("s", "sn", 1, 2), ("n", "ns", 1, 1), ("n", "nr", 2, 1),
-                                      ("r", "rn", 2, 2), ("r", "rv", 3, 1), ("v", "vr", 3, 2)):
+    ends = (("s", "sn", 1, 2), ("n", "ns", 1, 1), ("n", "nr", 2, 1), ("r", "rn", 2, 2),
+            ("r", "rv", 3, 1), ("v", "vr", 3, 2))  # fmt: skip
+    for host, device, number, end in ends:
         run("ip", "-n", host, "addr", "add", f"fd00:{number}::{end}/64", "dev", device, "nodad")
     # who has which address is not asked for: a question lost costs a second of packets held back
-    for a, ab, b, ba, number in (("s", "sn", "n", "ns", 1), ("n", "nr", "r", "rn", 2),
-                                 ("r", "rv", "v", "vr", 3)):
-        for host, device, other, theirs in ((a, ab, b, ba), (b, ba, a, ab)):
-            link = json.loads(run("ip", "-n", other, "-j", "addr", "show", "dev", theirs))[0]
-            for addr in link["addr_info"]:
-                if addr["family"] == "inet6" and addr["local"].startswith(f"fd00:{number}:"):
-                    run("ip", "-n", host, "neigh", "replace", addr["local"], "lladdr",
-                        link["address"], "dev", device)
+    for i, (host, device, number, _) in enumerate(ends):
+        other, theirs, _, end = ends[i ^ 1]
+        link = json.loads(run("ip", "-n", other, "-j", "link", "show", "dev", theirs))[0]
+        run("ip", "-n", host, "neigh", "replace", f"fd00:{number}::{end}", "lladdr",
+            link["address"], "dev", device)
     for host in "nr":
         inside(host, "sysctl", "-qw", "net.ipv6.conf.all.forwarding=1")
     for host, to, via in (("s", "default", "fd00:1::1"), ("n", "fd00:3::/64", "fd00:2::2"),

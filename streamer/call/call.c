@@ -71,8 +71,7 @@ static void register_flow(struct call *c)
 		.answer_s = c->interval,
 	};
 
-	if (!c->paqmd || strcmp(c->paqmd, "none"))
-		c->advice = advice_new(c->paqmd);
+	c->advice = advice_new(c->paqmd);
 	advice_add(c->advice, &flow, on_advice, c);
 }
 

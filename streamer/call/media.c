@@ -251,7 +251,7 @@ static gboolean build_video_out(struct call *c, GError **error)
 		  " ! rtph264pay name=pay mtu=%u pt=%d config-interval=0 aggregate-mode=none ! "
 		  "%spaqmpacer name=pacer below=%u %s",
 		  cam, headers, c->rate_max, wire_rtp_mtu(headers), VIDEO_PT, elements,
-		  headers - WIRE_RTP - WIRE_EXTENSION,
+		  wire_below(headers),
 		  c->self_view ? "self. ! queue leaky=downstream max-size-buffers=2 ! "
 				 "videoconvert ! autovideosink sync=false"
 			       : "");

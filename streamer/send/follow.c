@@ -80,8 +80,7 @@ void send_register_flow(struct sender *s)
 		.answer_s = s->interval,
 	};
 
-	if (!s->paqmd || strcmp(s->paqmd, "none"))
-		s->advice = advice_new(s->paqmd);
+	s->advice = advice_new(s->paqmd);
 	s->advice_flow = advice_add(s->advice, &flow, on_advice, s);
 	g_clear_object(&local);
 }

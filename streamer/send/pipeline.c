@@ -99,8 +99,8 @@ static gboolean launch(struct sender *s, GRand *rand, GError **error)
 		"udpsink name=rtcp host=%s port=%u sync=false async=false close-socket=false "
 		"udpsrc name=rtcpin close-socket=false caps=application/x-%s ! %s "
 		"bin.recv_rtcp_sink_0",
-		source, coder, wire_rtp_mtu(s->headers), repairs,
-		s->headers - WIRE_RTP - WIRE_EXTENSION, s->kind->element ? s->kind->element : "",
+		source, coder, wire_rtp_mtu(s->headers), repairs, wire_below(s->headers),
+		s->kind->element ? s->kind->element : "",
 		s->kind->element ? " name=estimator ! " : "",
 		s->srtp_key ? "srtpenc name=srtp srtpdec name=srtpin" : "",
 		s->srtp_key ? "srtp.rtp_sink_0 srtp.rtp_src_0 !" : "", host, port,

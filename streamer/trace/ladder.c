@@ -233,7 +233,7 @@ guint64 ladder_group_wire_bits(const struct ladder *l, int q, guint first, guint
 	for (guint i = 0; i < pieces->len; i++) {
 		const struct h264_piece *piece = &g_array_index(pieces, struct h264_piece, i);
 
-		bytes += headers + piece->head_len + piece->len;
+		bytes += headers + h264_piece_size(piece);
 	}
 	g_array_free(pieces, TRUE);
 	return bytes * 8;

@@ -18,6 +18,11 @@ struct h264_piece {
 	gsize len;
 };
 
+static inline gsize h264_piece_size(const struct h264_piece *p)
+{
+	return p->head_len + p->len;
+}
+
 void h264_cut(const uint8_t *au, gsize len, gsize payload_max, GArray *pieces);
 
 enum h264_join {

@@ -247,12 +247,12 @@ static void send_piece(struct trace_flow *f, gint64 now)
 		fprintf(f->tx_csv,
 			"%u,%" G_GINT64_FORMAT ",%u,%u,%u,%u,%" G_GSIZE_FORMAT ",%d,%c\n", f->seq,
 			now + f->s->wall_offset, f->frame, source_frame(f), f->piece,
-			f->pieces->len, f->s->headers + piece->head_len + piece->len, f->q,
+			f->pieces->len, f->s->headers + h264_piece_size(piece), f->q,
 			f->frame % f->s->ladder.gop ? 'P' : 'I');
 	f->seq++;
 	f->packets++;
-	f->octets += piece->head_len + piece->len;
-	f->wire += f->s->headers + piece->head_len + piece->len;
+	f->octets += h264_piece_size(piece);
+	f->wire += f->s->headers + h264_piece_size(piece);
 	f->piece++;
 }
 
@@ -313,7 +313,7 @@ static gboolean next_picture(struct trace_flow *f, gint64 now)
 	for (guint i = 0; i < f->pieces->len; i++) {
 		const struct h264_piece *piece = &g_array_index(f->pieces, struct h264_piece, i);
 
-		wire += (double)(f->s->headers + piece->head_len + piece->len) * 8;
+		wire += (double)(f->s->headers + h264_piece_size(piece)) * 8;
 	}
 	ra_frame(&f->ra, wire);
 	return TRUE;
@@ -595,8 +595,7 @@ static gboolean prepare(struct trace_sender *s, GError **error)
 		     RTP_HEADER;
 	if (s->a_priori)
 		plan_ahead(s);
-	if (!s->paqmd || strcmp(s->paqmd, "none"))
-		s->advice = advice_new(s->paqmd);
+	s->advice = advice_new(s->paqmd);
 	for (gint i = 0; i < s->flows; i++)
 		if (!open_flow(s, (guint)i, error))
 			return FALSE;
