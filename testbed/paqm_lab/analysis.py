@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from paqm_lab import cache, checks, linkfigures, metrics, packets, quality, rundata
+from paqm_lab import cache, checks, linkfigures, metrics, packets, perflow, quality, rundata
 from paqm_lab import clip as clip_module
 from paqm_lab.errors import LabError
 from paqm_lab.rundata import Run, Table
@@ -45,6 +45,8 @@ class Traffic:
     media: dict[str, Bool]  # RTP packets of each stream
     bulk: dict[str, Bool]  # packets of each elastic connection
     end: float  # of the log
+    loads: dict[str, Bool] = field(default_factory=dict)  # packets of each flow of other loads
+    frames: dict[str, metrics.Frames] = field(default_factory=dict)  # of each stream
     changes: list[float] = field(default_factory=list)
     segments: list[metrics.Segment] = field(default_factory=list)
     activity: dict[str, tuple[float, float]] = field(default_factory=dict)
@@ -72,7 +74,8 @@ def read_traffic(run: Run) -> Traffic:
         flow.name: log.rtp[at] & (log.src[at] == packets.ip_number(flow.address))
         for flow in run.media
     }
-    tcp = log.proto[at] == packets.IPPROTO_TCP
+    web = [packets.ip_number(load.address) for load in run.loads if load.kind == "web"]
+    tcp = (log.proto[at] == packets.IPPROTO_TCP) & ~np.isin(log.src[at], web)
     ends = np.stack([log.src[at], log.sport[at], log.dst[at], log.dport[at]], axis=1)
     bulk: dict[str, Bool] = {}
     for connection in np.unique(ends[tcp], axis=0):
@@ -80,7 +83,7 @@ def read_traffic(run: Run) -> Traffic:
         if int(seen.size[members].sum()) >= BULK_BYTES:
             bulk[f"{ELASTIC}-{len(bulk) + 1}"] = members
     end = float((log.t_ns.max() - run.t0_ns) / 1e9)
-    traffic = Traffic(log, seen, media, bulk, end)
+    traffic = Traffic(log, seen, media, bulk, end, perflow.loads(run, log, seen))
     caps: dict[str, float] = {}
     for flow in run.media:
         members = media[flow.name]
@@ -88,7 +91,9 @@ def read_traffic(run: Run) -> Traffic:
             mean = float(seen.size[members].mean())
             caps[flow.name] = flow.rate_max * mean / (mean - packets.ETHER_HEADER)
     caps.update(dict.fromkeys(bulk, math.inf))
-    for name, members in (*media.items(), *bulk.items()):
+    caps.update(perflow.caps(run, traffic.loads, seen))
+    claims = {name: members for name, members in traffic.loads.items() if name in caps}
+    for name, members in (*media.items(), *bulk.items(), *claims.items()):
         if members.any():
             times = seen.t_in[members]
             traffic.activity[name] = (float(times[0]), float(times[-1]))
@@ -347,6 +352,7 @@ def delivery_figures(run: Run, traffic: Traffic, flows: dict[str, Figures]) -> F
                 behind=run.rtt / 4,
                 end=run.duration,
             )
+        traffic.frames[flow.name] = frames
         flows[flow.name]["frame_delivery_ms"] = _frames(frames.delay)
         delays.append(frames.delay)
         rows += [
@@ -570,7 +576,7 @@ def analyse_variant(run: Run) -> dict[str, Any]:
         for name, span in traffic.activity.items()
         for t, event in zip(span, ("join", "leave"), strict=True)
     ]
-    return {
+    result = {
         "name": run.variant,
         "title": run.label,
         "sender": run.sender,
@@ -587,6 +593,10 @@ def analyse_variant(run: Run) -> dict[str, Any]:
         "flows": flows,
         "events": sorted(events, key=lambda e: (e["t"], e["flow"])),
     }
+    if run.judge_from is not None:
+        shown = {flow.name: pictures(run, flow.name) for flow in run.media}
+        result["each"] = perflow.figures(run, traffic, shown)
+    return result
 
 
 def load_runs(out_dir: Path) -> list[Run]:
@@ -615,7 +625,9 @@ def _earlier(out_dir: Path) -> dict[tuple[str, str], Any]:
     return {(v["name"], v["packet_log_sha256"]): v for v in result["variants"]}
 
 
-def score_pictures(runs: list[Run], keep_video: bool, progress: Progress) -> None:
+def score_pictures(
+    runs: list[Run], keep_video: bool, progress: Progress, score: bool = True
+) -> None:
     """Score all recordings that are there, then delete them unless they are to stay."""
     recordings = [
         path
@@ -625,9 +637,10 @@ def score_pictures(runs: list[Run], keep_video: bool, progress: Progress) -> Non
     ]
     if not recordings:
         return
-    progress(f"analysis: scoring the pictures of {len(recordings)} recordings")
-    clip = clip_module.prepare(cache.cache_dir(), progress)
-    quality.score_all(clip, recordings)
+    if score:
+        progress(f"analysis: scoring the pictures of {len(recordings)} recordings")
+        clip = clip_module.prepare(cache.cache_dir(), progress)
+        quality.score_all(clip, recordings)
     if not keep_video:
         for path in recordings:
             path.unlink()
@@ -644,10 +657,12 @@ def finite(value: Any) -> Any:
     return value
 
 
-def analyse(out_dir: Path, keep_video: bool = False, progress: Progress = print) -> dict[str, Any]:
+def analyse(
+    out_dir: Path, keep_video: bool = False, score: bool = True, progress: Progress = print
+) -> dict[str, Any]:
     """Write every variant's series/*.csv and the result.json of the whole run."""
     runs = load_runs(out_dir)
-    score_pictures(runs, keep_video, progress)
+    score_pictures(runs, keep_video, progress, score)
     earlier = _earlier(out_dir)
     variants = []
     for run in runs:

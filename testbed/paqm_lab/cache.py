@@ -71,18 +71,29 @@ def digest(*parts: bytes) -> str:
     return state.hexdigest()[:12]
 
 
+def _compile(source: Path, target: Path, words: list[str]) -> None:
+    need_programs(["gcc"], "the lab")
+    scratch = target.with_suffix(f".{os.getpid()}")
+    command = ["gcc", "-std=c17", "-O2", "-Wall", "-Wextra", "-o", str(scratch), str(source)]
+    done = subprocess.run([*command, *words], capture_output=True, text=True)
+    if done.returncode:
+        raise LabError(f"cannot compile {source}: {done.stderr.strip()}")
+    scratch.rename(target)
+
+
 def library(source: Path) -> Path:
     """A library for LD_PRELOAD from one C file, compiled when that is new."""
     target = cache_dir() / f"{source.stem}-{digest(source.read_bytes())}.so"
     if not target.exists():
-        need_programs(["gcc"], "the lab")
-        scratch = target.with_suffix(f".{os.getpid()}")
-        command = ["gcc", "-std=c17", "-O2", "-Wall", "-Wextra", "-shared"]
-        command += ["-fPIC", "-o", str(scratch), str(source), "-ldl"]
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode:
-            raise LabError(f"cannot compile {source}: {done.stderr.strip()}")
-        scratch.rename(target)
+        _compile(source, target, ["-shared", "-fPIC", "-ldl"])
+    return target
+
+
+def program(source: Path) -> Path:
+    """A program from one C file, compiled when that is new."""
+    target = cache_dir() / f"{source.stem}-{digest(source.read_bytes())}"
+    if not target.exists():
+        _compile(source, target, ["-lm"])
     return target
 
 

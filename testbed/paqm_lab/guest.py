@@ -25,6 +25,7 @@ from paqm_lab import topology
 SAMPLE = 0.1  # s between two looks at the queue's statistics
 LEAD = 0.5  # s that receivers start before their senders
 TAIL = 1.0  # s for what is under way when the senders have stopped
+LATE = 0.02  # s more than the propagation: a packet of a load counts as late
 GRACE = 10.0  # s that a program has for ending
 # The queue uses the sender of notices, so that comes first.
 MODULES = ("paqm_feedback.ko", "sch_paqm.ko")
@@ -125,7 +126,7 @@ class Guest:
         home = self.out / "flows" / name
         for side in ("send", "recv"):
             (home / side).mkdir(parents=True)
-        if self.config["variant"]["sender"] == "libwebrtc":
+        if flow.get("sender", self.config["variant"]["sender"]) == "libwebrtc":
             self.plan_webrtc(flow, home)
         else:
             self.plan_streamer(flow, home)
@@ -189,6 +190,42 @@ class Guest:
             send += ["--seconds", f"{group['stop'] - member['start']:.6f}"]
             self.at(member["start"], partial(self.start, f"load-{name}", topology.TCP, send))
 
+    def plan_loads(self, loads: list[dict[str, Any]]) -> None:
+        """One sink for all loads of UDP, one for each of TCP; sources start at their time."""
+        end = self.config["duration"] + TAIL
+        first = min(load["port"] for load in loads)
+        count = max(load["port"] + load["ports"] for load in loads) - first
+        late = 1000 * LATE + self.config["path"]["rtt_ms"] / 2
+        begin = min(load["start"] for load in loads) - LEAD
+        sink = ["sink", "--port", str(first), "--ports", str(count), "--late-ms", str(late)]
+        self.at(begin, partial(self.start_load, "sink-loads", topology.SINK, sink, 0, end))
+        for load in loads:
+            name, port = load["name"], str(load["port"])
+            if load["kind"] == "web":
+                words = ["websink", "--port", port]
+                self.at(
+                    load["start"] - LEAD,
+                    partial(self.start_load, f"sink-{name}", topology.SINK, words, 0, end),
+                )
+            words = [load["mode"], "--to", topology.SINK_ADDRESS, "--port", port, *load["words"]]
+            words += ["--log", f"{name}.csv"]
+            self.at(
+                load["start"] - LEAD / 2,
+                partial(
+                    self.start_load,
+                    *(f"load-{name}", topology.namespace_of(name), words),
+                    *(load["start"], load["stop"]),
+                ),
+            )
+
+    def start_load(
+        self, name: str, host: str, words: list[str], begin: float, end: float
+    ) -> Program:
+        """The source or sink of a load, which is told when to begin and to end."""
+        times = [f"{self.t0_ns + round(t * 1e9)}" for t in (begin, end)]
+        command = [self.config["load_tool"], *words, "--from-ns", times[0], "--until-ns", times[1]]
+        return self.start(name, host, command)
+
     # The run
 
     def plan(self) -> None:
@@ -198,6 +235,8 @@ class Guest:
             self.start_media(flow)
         for group in self.config["elastic"]:
             self.plan_elastic(group)
+        if self.config["loads"]:
+            self.plan_loads(self.config["loads"])
         if self.config["variant"]["follow"]:
             self.at(0.0, self.start_follower)
         end = self.config["duration"]

@@ -17,7 +17,7 @@ from typing import Any
 
 from paqm_lab import analysis, cache, clip, kernel, report, uml
 from paqm_lab.errors import LabError
-from paqm_lab.scenario import Scenario
+from paqm_lab.scenario import Scenario, sender_of
 
 Progress = Callable[[str], None]
 
@@ -25,6 +25,8 @@ RIVAL = cache.TESTBED / "rivals" / "webrtc"
 PROGRAMS = ["tcpdump", "insmod", "tc", "ip", "ethtool", "sysctl"]
 # A guest keeps one CPU busy and takes up to 1 GB of memory.
 PARALLEL = min(4, len(os.sched_getaffinity(0)))
+# A guest of so many calls of libwebrtc, or twice as many streams, has memory enough.
+SMALL = 4
 # Wall seconds per virtual second after which a guest is given up.
 PATIENCE = 20
 
@@ -38,6 +40,8 @@ class Options:
     variants: list[str]
     keep_packets: bool
     repeat_check: bool
+    score: bool = True  # compare the pictures shown with the clip
+    page: bool = True  # write report.html
 
 
 def _first_line(command: list[str]) -> str:
@@ -115,6 +119,12 @@ def _clear_all(out: Path) -> None:
         raise LabError(f"cannot create {out}: {err.strerror}; choose another with --out") from err
 
 
+def _memory(resolved: dict[str, Any]) -> str:
+    """What a guest needs: each call of libwebrtc is two processes of some 80 MB."""
+    calls = sum(sender_of(f, resolved["variant"]) == "libwebrtc" for f in resolved["media"])
+    return "1G" if calls <= SMALL and len(resolved["media"]) <= 2 * SMALL else "2G"
+
+
 def file_sha256(path: Path) -> str:
     """Fingerprint of a file."""
     with path.open("rb") as data:
@@ -164,7 +174,8 @@ class VariantRun:
         resolved, directory = self.resolved, self.directory
         _clear(directory)
         values = uml.environment(self.built, self.modules)
-        if resolved["variant"]["sender"] == "paqm-streamer":
+        senders = {sender_of(flow, resolved["variant"]) for flow in resolved["media"]}
+        if "paqm-streamer" in senders:
             registry = directory / "gstreamer-registry.bin"
             plugin_registry(registry, values["GST_PLUGIN_PATH"])
             values |= {"GST_REGISTRY": str(registry), "GST_REGISTRY_UPDATE": "no"}
@@ -180,8 +191,10 @@ class VariantRun:
             trace = directory / "trace.txt"
             self.scenario.write_trace(resolved["variant"], resolved["seed"], trace)
             config |= {"trace_file": str(trace), "link_module": str(self.link)}
-        if resolved["variant"]["sender"] == "libwebrtc":
+        if "libwebrtc" in senders:
             config["preload"] = str(cache.library(RIVAL / "vclock.c"))
+        if resolved["loads"]:
+            config["load_tool"] = str(cache.program(cache.TESTBED / "guest" / "load.c"))
         (directory / "config.json").write_text(json.dumps(config, indent=1) + "\n")
         python = str(cache.cache_dir() / "venv" / "bin" / "python")
         job = uml.Job(
@@ -190,6 +203,7 @@ class VariantRun:
             environment=values,
             cwd=cache.TESTBED,
             seed=resolved["seed"],
+            memory=_memory(resolved),
             timeout=60 + PATIENCE * resolved["duration"],
         )
         self.started = time.monotonic()
@@ -241,7 +255,8 @@ def _needed_space(scenario: Scenario) -> int:
 def run_scenario(scenario: Scenario, options: Options, progress: Progress) -> None:
     """Runs the chosen variants, analyses them, writes the report."""
     chosen = scenario.choose(options.variants)
-    for sender in sorted({variant["sender"] for variant in chosen}):
+    own = {flow["sender"] for flow in scenario.data.get("media", []) if "sender" in flow}
+    for sender in sorted({variant["sender"] for variant in chosen} | own):
         _need_sender(sender)
     needs_gcc = any(variant.get("controller") == "gcc" for variant in chosen)
     if needs_gcc and not any(cache.plugins().glob("*.so")):
@@ -292,9 +307,11 @@ def run_scenario(scenario: Scenario, options: Options, progress: Progress) -> No
 
 def evaluate(options: Options, progress: Progress) -> None:
     """Figures, checks and report from the raw logs; drops the packet logs unless wanted."""
-    analysis.analyse(options.out, progress=progress)
-    report.write(options.out)
+    analysis.analyse(options.out, score=options.score, progress=progress)
+    if options.page:
+        report.write(options.out)
     if not options.keep_packets:
         for log in options.out.glob("*/router.pcap"):
             log.unlink()
-    progress(f"report: {options.out / 'report.html'}")
+    if options.page:
+        progress(f"report: {options.out / 'report.html'}")

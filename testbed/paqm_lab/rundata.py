@@ -6,7 +6,7 @@ from __future__ import annotations
 import csv
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,22 @@ class MediaFlow:
     stop: float
     rate_max: float  # bit/s, IP level
     address: str
+    sender: str = ADVISED_SENDER
+
+
+@dataclass(frozen=True)
+class Load:
+    """What else a host sends: `rate` is that of one flow, None if TCP decides."""
+
+    kind: str  # flood, audio, web, idle
+    name: str
+    start: float
+    stop: float
+    address: str
+    port: int  # of the first flow, at the sink
+    ports: int
+    rate: float | None  # bit/s, IP level
+    as_one: bool  # all its flows have one claim
 
 
 @dataclass(frozen=True)
@@ -58,6 +74,9 @@ class Run:
     wall_seconds: float
     wall_ended: float  # Unix time
     link: str | None  # kind of the trace that the bottleneck's rate follows
+    loads: tuple[Load, ...] = ()
+    tcp: dict[int, tuple[str, str]] = field(default_factory=dict)  # port: flow, algorithm
+    judge_from: float | None = None  # s; None: the scenario asks for no figures of every flow
 
     @property
     def advised(self) -> bool:
@@ -142,6 +161,7 @@ def load_run(directory: Path) -> Run:
                 stop=float(flow["stop"]),
                 rate_max=float(flow["rate_max"]),
                 address=str(flow["address"]),
+                sender=str(flow.get("sender", data["variant"]["sender"])),
             )
             for flow in data["media"]
         )
@@ -168,6 +188,16 @@ def load_run(directory: Path) -> Run:
             wall_seconds=float(data["wall_seconds"]),
             wall_ended=float(data["wall_ended"]),
             link=data.get("link"),
+            loads=tuple(
+                Load(**{f.name: load[f.name] for f in fields(Load)})
+                for load in data.get("loads", [])
+            ),
+            tcp={
+                int(member["port"]): (f"{group['name']}-{n}", group["congestion_control"])
+                for group in data["elastic"]
+                for n, member in enumerate(group.get("members", []), start=1)
+            },
+            judge_from=data.get("judge_from"),
         )
     except (KeyError, TypeError, ValueError) as err:
         raise LabError(f"{path}: lacks or garbles {err}; run the scenario again") from err

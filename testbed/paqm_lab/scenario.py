@@ -20,10 +20,31 @@ UNITS = {"": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000}
 
 MEDIA_PORT = 5004
 TCP_PORT = 5201
+LOAD_PORT = 7000
+AUDIO_INTERVAL = 0.02  # s between two packets of a voice
+# Kinds of load besides streams and bulk TCP; each entry has a host of its own.
+LOADS = ("flood", "audio", "web", "idle")
 # How much later than asked a TCP flow may start, s: replications differ in it.
 TCP_JITTER = 0.1
 
 VARIANT = {"controller": None, "shaper": None, "steady": False, "follow": False}
+
+
+FLOOD = {
+    "count": 1,
+    "as_one": False,
+    "size": 1200,
+    "on_ms": 0,
+    "off_ms": 0,
+    "off_rate": "0bit",
+    "burst_ms": 0,
+    "ports_per_s": 0,
+    "ssrc_per_s": 0,
+    "ssrcs": 1,
+    "ect": None,
+}
+WEB = {"bytes_min": 30000, "bytes_max": 60000, "congestion_control": "cubic"}
+ECT = {None: 0, "ect1": 1, "ect0": 2}  # the two bits in the IP header
 
 
 def rate(text: str) -> int:
@@ -106,13 +127,68 @@ class Scenario:
             "clip": self.data.get("clip"),
             "media": media,
             "elastic": elastic,
+            "loads": self._loads(dice),
+            "judge_from": self.data.get("judge_from"),
             "variant": {**VARIANT, "title": variant["name"], **variant, "qdisc": words},
         }
+
+    def _loads(self, dice: random.Random) -> list[dict[str, Any]]:
+        """The other loads: host, ports and what load.c is told of each."""
+        found: list[dict[str, Any]] = []
+        port = LOAD_PORT
+        for kind in LOADS:
+            for entry in self.data.get(kind, []):
+                load = _load_of(kind, entry)
+                load |= {"address": f"10.5.{len(found) + 1}.2", "port": port}
+                load["words"] += ["--seed", str(dice.randrange(1, 1 << 32))]
+                port += load["ports"]
+                found.append(load)
+        return found
 
     def write_trace(self, variant: dict[str, Any], seed: int, path: Path) -> None:
         """The link's deliveries of a run."""
         trace = linktrace.make(self.data["path"]["link"], self.duration, seed)
         linktrace.write(linktrace.steady_like(trace) if variant["steady"] else trace, path)
+
+
+def sender_of(flow: dict[str, Any], variant: dict[str, Any]) -> str:
+    """What sends a stream: a stream may name its own sender."""
+    return str(flow.get("sender", variant["sender"]))
+
+
+def _load_of(kind: str, entry: dict[str, Any]) -> dict[str, Any]:
+    """One load: `rate` is that of one flow, `ports` how many ports of the sink it uses."""
+    load = {"kind": kind, "name": entry["name"], "start": entry["start"], "stop": entry["stop"]}
+    if kind == "web":
+        entry = {**WEB, **entry}
+        words = ["--per-s", str(entry["per_s"]), "--low", str(entry["bytes_min"])]
+        words += ["--high", str(entry["bytes_max"]), "--algorithm", entry["congestion_control"]]
+        return load | {"mode": "web", "ports": 1, "rate": None, "as_one": True, "words": words}
+    if kind == "idle":
+        words = ["--flows", str(entry["flows"])]
+        return load | {"mode": "idle", "ports": 1, "rate": 0, "as_one": True, "words": words}
+    if kind == "audio":
+        one, count = rate(entry["rate"]), entry["flows"]
+        words = ["--rate", str(one * count), "--size", str(round(one * AUDIO_INTERVAL / 8))]
+        words += ["--flows", str(count), "--ports", str(count), "--type", "111"]
+        return load | {"mode": "udp", "ports": count, "rate": one, "as_one": False, "words": words}
+    entry = {**FLOOD, **entry}
+    count, whole = entry["count"], rate(entry["rate"])
+    words = ["--rate", str(whole), "--off-rate", str(rate(entry["off_rate"]))]
+    words += ["--flows", str(count), "--ports", str(count), "--ect", str(ECT[entry["ect"]])]
+    for option in ("size", "ssrcs", "ports_per_s", "ssrc_per_s", "burst_ms"):
+        words += [f"--{option.replace('_', '-')}", str(entry[option])]
+    if entry["on_ms"]:
+        words += ["--on-ms", str(entry["on_ms"]), "--off-ms", str(entry["off_ms"])]
+    one_claim = entry["as_one"] or count == 1
+    each = whole if one_claim else whole / count
+    return load | {
+        "mode": "udp",
+        "ports": count,
+        "rate": each,
+        "as_one": one_claim,
+        "words": words,
+    }
 
 
 def _key(path: list[str | int]) -> str:
@@ -146,7 +222,7 @@ def _expected(error: jsonschema.ValidationError) -> str:
 
 def _check_sense(path: Path, data: dict[str, Any]) -> None:
     """What a schema cannot say."""
-    for kind in ("media", "elastic"):
+    for kind in ("media", "elastic", *LOADS):
         for number, flow in enumerate(data.get(kind, []), start=1):
             where = f"{path}: {kind}[{number}]"
             if not flow["start"] < flow["stop"] <= data["duration"]:
@@ -156,11 +232,21 @@ def _check_sense(path: Path, data: dict[str, Any]) -> None:
                 )
             if kind == "media" and rate(flow["rate_min"]) > rate(flow["rate_max"]):
                 raise LabError(f"{where}: rate_min is above rate_max")
-    for kind in ("media", "elastic", "variant"):
-        names = [entry["name"] for entry in data.get(kind, [])]
+    for kinds in (("media", *LOADS), ("elastic",), ("variant",)):
+        names = [entry["name"] for kind in kinds for entry in data.get(kind, [])]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise LabError(f"{path}: {kind}: expected different names, {twice[0]} is there twice")
+            raise LabError(
+                f"{path}: {', '.join(kind for kind in kinds if kind in data)}: expected different "
+                f"names, {twice[0]} is there twice"
+            )
+    for number, entry in enumerate(data.get("web", []), start=1):
+        entry = {**WEB, **entry}
+        if entry["bytes_min"] > entry["bytes_max"]:
+            raise LabError(f"{path}: web[{number}]: bytes_min is above bytes_max")
+    for number, entry in enumerate(data.get("audio", []), start=1):
+        if rate(entry["rate"]) * AUDIO_INTERVAL / 8 < 48:
+            raise LabError(f"{path}: audio[{number}].rate: expected 19.2kbit or more")
     with_media = bool(data.get("media"))
     for number, variant in enumerate(data["variant"], start=1):
         if (variant["sender"] != "none") != with_media:
@@ -194,6 +280,11 @@ def load(name: str) -> Scenario:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as err:
         raise LabError(f"{path}: not valid TOML: {err}") from err
+    return check(path, data)
+
+
+def check(path: Path, data: dict[str, Any]) -> Scenario:
+    """The scenario of this content, if it is one; `path` names it in what is refused."""
     schema = json.loads(SCHEMA.read_text())
     errors = jsonschema.Draft202012Validator(schema).iter_errors(data)
     first = min(errors, key=lambda error: list(map(str, error.absolute_path)), default=None)

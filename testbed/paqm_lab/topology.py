@@ -4,6 +4,7 @@
     m-a --+                                        every sender its own host, TCP senders together
     m-b --+-- r ==== q ---- v                      r: router with the queue under test
     t   --+   (bottleneck)                         v: all receivers
+    other loads (floods, audio, web, idle flows): a host m-NAME each
 
 Delay is netem's, a quarter of the round trip at each of: sender's way out, router's way back to
 the sender, q's way to v, v's way back. Addresses of the link layer and neighbour entries are
@@ -140,7 +141,8 @@ def build(config: dict[str, Any]) -> None:
     _route(SINK, "default", "10.4.0.1")
     _delay(FAR, SINK, quarter)
     _delay(SINK, FAR, quarter)
-    senders = [(namespace_of(flow["name"]), flow["address"]) for flow in config["media"]]
+    hosts = [*config["media"], *config.get("loads", [])]
+    senders = [(namespace_of(flow["name"]), flow["address"]) for flow in hosts]
     if config["elastic"]:
         senders.append((TCP, "10.2.0.2"))
     for number, (host, address) in enumerate(senders, start=3):
