@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from paqm_lab import kernel, uml
+from paqm_lab import kernel, mixed, uml
 from paqm_lab.errors import LabError
 
 KERNEL_FAULT = 3
@@ -92,6 +92,10 @@ def _report(args: argparse.Namespace) -> int:
     return 0
 
 
+def _mixed(args: argparse.Namespace) -> int:
+    return mixed.main(args)
+
+
 def _kernel(args: argparse.Namespace) -> int:
     print(kernel.ensure(args.variant, say, args.kernel).binary)
     return 0
@@ -152,6 +156,12 @@ def parser() -> argparse.ArgumentParser:
     )
     run_in.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND [ARGUMENT...]")
     run_in.set_defaults(function=_exec)
+
+    mix = commands.add_parser(
+        "mixed", help="followers beside senders that do not listen: cases, tables, checks"
+    )
+    mixed.add_options(mix)
+    mix.set_defaults(function=_mixed)
 
     build = commands.add_parser("kernel", help="fetch and build the lab's kernels")
     build.add_argument("variant", nargs="?", choices=sorted(kernel.FRAGMENTS), default="lab")

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Many short runs, each a scenario made by a program, over several queues and seeds.
+
+A run whose result is there and was made by the same programs, scenario and seed is not repeated: a
+suite may be stopped at any time and goes on where it was.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from paqm_lab import cache
+from paqm_lab.errors import LabError
+
+Json = dict[str, Any]
+Say = Callable[[str], None]
+
+# What shapes a result, besides the lab's kernel; suites and reports are not among it.
+SOURCES = [
+    *("kernel/*.[ch]", "core/*.h", "streamer/**/*.[ch]", "feedback-daemon/*.[ch]"),
+    *("libpaqmclient/*.[ch]", "testbed/guest/*", "testbed/preload/*", "testbed/kernel/*"),
+    *("testbed/rivals/webrtc/*.*", "testbed/rivals/webrtc/lib/*"),
+]
+LAB = [
+    *("analysis", "bulk", "clip", "guest", "kernel", "metrics", "packets", "perflow", "quality"),
+    *("run", "rundata", "scenario", "topology", "trace_guest", "trace_lab", "uml"),
+]
+
+CLIP = {"width": 640, "height": 360, "fps": 24}
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run: a scenario over one queue with one seed."""
+
+    case: str
+    queue: str  # name of the variant
+    seed: int
+    data: Json  # the scenario
+
+    @property
+    def label(self) -> str:
+        return f"{self.case} {self.queue} seed {self.seed}"
+
+    def home(self, out: Path) -> Path:
+        return out / "runs" / self.case / f"{self.queue}-{self.seed}"
+
+
+def sources_digest() -> str:
+    """Fingerprint of all programs that shape a result."""
+    paths = [path for pattern in SOURCES for path in cache.REPO.glob(pattern)]
+    paths += [cache.TESTBED / "paqm_lab" / f"{name}.py" for name in LAB]
+    paths = sorted(path for path in paths if path.is_file())
+    return cache.digest(*[str(p.relative_to(cache.REPO)).encode() + p.read_bytes() for p in paths])
+
+
+def stamp(point: Point, programs: str, score: bool) -> Json:
+    """What a result was made of; equal stamps mean equal results."""
+    text = json.dumps(point.data, sort_keys=True).encode()
+    return {"programs": programs, "scenario": cache.digest(text), "scored": score}
+
+
+def good_for(have: Json | None, want: Json) -> bool:
+    """Whether a stored result may stand for a wanted one; a scored one does for one that is not."""
+    return have is not None and (have == want or have == want | {"scored": True})
+
+
+def _stored(home: Path) -> Json | None:
+    """The stamp of a finished run."""
+    try:
+        found: Json = json.loads((home / "stamp.json").read_text())
+    except (OSError, ValueError):
+        return None
+    return found if (home / "result.json").exists() else None
+
+
+def load(point: Point, out: Path) -> Json | None:
+    """The only variant of a stored result, with what the result says of the whole run."""
+    path = point.home(out) / "result.json"
+    if not path.exists():
+        return None
+    result = json.loads(path.read_text())
+    variant: Json = result["variants"][0]
+    keys = ("seed", "duration_s", "bottleneck_bps", "rtt_ms", "versions", "packet_log_sha256")
+    return variant | {key: result[key] for key in keys}
+
+
+def _tidy(home: Path, queue: str) -> None:
+    """Keeps result, series, advice and the programs' output; drops what takes space."""
+    for pattern in ("flows/*/recv/*", "flows/*/send/stats.jsonl", "tc.jsonl"):
+        for path in (home / queue).glob(pattern):
+            path.unlink()
+
+
+def run_point(point: Point, out: Path, score: bool, keep: bool, say: Say) -> None:
+    """One run from boot to figures."""
+    from paqm_lab import run, scenario  # these take a second to load
+
+    home = point.home(out)
+    (home / "stamp.json").unlink(missing_ok=True)
+    made = scenario.check(Path(point.case), point.data)
+    options = run.Options(
+        out=home,
+        seed=point.seed,
+        variants=[point.queue],
+        keep_packets=keep,
+        repeat_check=False,
+        score=score,
+        page=False,
+    )
+    run.run_scenario(made, options, lambda text: None)
+    if not keep:
+        _tidy(home, point.queue)
+
+
+def run_all(
+    points: Iterable[Point], out: Path, say: Say, score: bool = True, keep: bool = False
+) -> list[str]:
+    """Runs what is not there yet; returns what failed, one line each."""
+    todo, programs = list(points), sources_digest()
+    failed: list[str] = []
+    begun = time.monotonic()
+    for number, point in enumerate(todo, start=1):
+        want = stamp(point, programs, score)
+        home = point.home(out)
+        have = _stored(home)
+        if good_for(have, want) and not (keep and not list(home.glob("*/router.pcap"))):
+            continue
+        start = time.monotonic()
+        try:
+            run_point(point, out, score, keep, say)
+        except LabError as err:
+            failed.append(f"{point.label}: {err}")
+            say(f"[{number}/{len(todo)}] {failed[-1]}")
+            continue
+        (home / "stamp.json").write_text(json.dumps(want) + "\n")
+        now = time.monotonic()
+        say(
+            f"[{number}/{len(todo)}] {point.label}: {now - start:.0f} s "
+            f"({(now - begun) / 60:.0f} min in all)"
+        )
+    return failed
+
+
+def forget(point: Point, out: Path) -> None:
+    """Removes a stored run."""
+    shutil.rmtree(point.home(out), ignore_errors=True)

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Mixed senders: schema and resolution of the loads, cases, per-flow figures, resuming."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import synthetic
+
+from paqm_lab import analysis, cache, metrics, mixed_cases, perflow, rundata, scenario, suite
+from paqm_lab.errors import LabError
+
+BASE: dict[str, Any] = {
+    "name": "case",
+    "title": "Loads",
+    "duration": 20,
+    "seed": 1,
+    "path": {"bottleneck": "8mbit", "rtt_ms": 40},
+    "clip": suite.CLIP,
+    "media": [
+        {"name": "a", "start": 0, "stop": 20, "rate_max": "3mbit", "rate_min": "200kbit"},
+        {
+            "name": "b",
+            "start": 0,
+            "stop": 20,
+            "rate_max": "3mbit",
+            "rate_min": "200kbit",
+            "sender": "libwebrtc",
+        },
+    ],
+    "variant": [{"name": "paqm", "sender": "paqm-streamer", "qdisc": "paqm bandwidth 8mbit"}],
+}
+FLOOD = {"name": "flood", "start": 0, "stop": 20, "rate": "24mbit"}
+
+
+def made(**more: Any) -> scenario.Scenario:
+    return scenario.check(Path("case"), {**BASE, **more})
+
+
+def resolved(**more: Any) -> dict[str, Any]:
+    case = made(**more)
+    return case.resolve(case.variants[0], 1, 720)
+
+
+def test_a_stream_names_its_sender_or_has_the_variants() -> None:
+    run = resolved()
+    senders = [scenario.sender_of(flow, run["variant"]) for flow in run["media"]]
+    assert senders == ["paqm-streamer", "libwebrtc"]
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({"flood": [{**FLOOD, "name": "a"}]}, r"different names, a is there twice"),
+        ({"flood": [{**FLOOD, "stop": 21}]}, r"flood\[1\]: expected start < stop"),
+        ({"flood": [{**FLOOD, "on_ms": 5}]}, r"off_ms"),
+        ({"flood": [{**FLOOD, "ect": "ce"}]}, r"'ce': expected one of ect0, ect1"),
+        (
+            {"audio": [{"name": "v", "flows": 2, "rate": "8kbit", "start": 0, "stop": 20}]},
+            r"audio\[1\]\.rate: expected 19\.2kbit or more",
+        ),
+        (
+            {"web": [{"name": "w", "per_s": 5, "start": 0, "stop": 20, "bytes_min": 90000}]},
+            r"bytes_min is above bytes_max",
+        ),
+    ],
+)
+def test_loads_that_make_no_sense_are_refused(more: dict[str, Any], expected: str) -> None:
+    with pytest.raises(LabError, match=expected):
+        made(**more)
+
+
+def test_loads_have_hosts_and_ports_of_their_own() -> None:
+    loads = resolved(
+        flood=[{**FLOOD, "count": 3}, {**FLOOD, "name": "other", "count": 4, "as_one": True}],
+        audio=[{"name": "v", "flows": 2, "rate": "40kbit", "start": 0, "stop": 20}],
+    )["loads"]
+    assert [load["address"] for load in loads] == ["10.5.1.2", "10.5.2.2", "10.5.3.2"]
+    assert [load["port"] for load in loads] == [7000, 7003, 7007]
+    assert [load["rate"] for load in loads] == [8e6, 24e6, 40e3]
+    assert loads[2]["words"][:4] == ["--rate", "80000", "--size", "100"]
+
+
+def test_loads_leave_the_streams_of_a_seed_as_they_were() -> None:
+    assert resolved(flood=[FLOOD])["media"] == resolved()["media"]
+
+
+def test_every_case_is_a_good_scenario() -> None:
+    cases = mixed_cases.all_cases()
+    assert len([name for name in cases if name.startswith("mix-")]) == 50
+    for case in cases.values():
+        for queue in case.queues:
+            point = case.point(queue, 1)
+            whole = scenario.check(Path(case.name), point.data)
+            whole.resolve(whole.variants[0], 1, 720)
+        assert not case.base or case.base in cases
+
+
+def test_a_share_is_never_below_one_megabit() -> None:
+    for case in mixed_cases.mixes(mixed_cases.WHOLE_GRID, mixed_cases.WHOLE_GRID):
+        flows = len(case.load["media"]) + sum(g["flows"] for g in case.load.get("elastic", []))
+        assert case.link / flows >= 1e6
+
+
+def test_more_words_reach_only_paqm() -> None:
+    case = mixed_cases.all_cases()["flood-1"]
+    assert case.point("paqm", 1, "weights host").data["variant"][0]["qdisc"].endswith(
+        "feedback icmp weights host"
+    )
+    assert "weights" not in case.point("cake", 1, "weights host").data["variant"][0]["qdisc"]
+
+
+def test_a_result_is_used_again_only_for_the_same() -> None:
+    case = mixed_cases.all_cases()["flood-1"]
+    want = suite.stamp(case.point("paqm", 1), "programs", True)
+    assert suite.good_for(want, want)
+    assert not suite.good_for(None, want)
+    assert not suite.good_for(suite.stamp(case.point("paqm", 1), "others", True), want)
+    assert not suite.good_for(suite.stamp(case.point("paqm", 2), "programs", True), want)
+    quick = suite.stamp(case.point("paqm", 1), "programs", False)
+    assert suite.good_for(want, quick) and not suite.good_for(quick, want)
+
+
+def test_shares_leave_out_settling_and_short_intervals() -> None:
+    t = np.arange(0, 20, 0.01)
+    size = np.full(len(t), 1250, np.int64)  # 1 Mbit/s
+    parts = [
+        metrics.Segment(0, 10, {"a": 1e6}),
+        metrics.Segment(10, 12.5, {"a": 5e6}),
+        metrics.Segment(12.5, 20, {"a": 2e6}),
+    ]
+    got = perflow.shares(t, size, parts, "a", 4)
+    assert [(s["start"], s["stop"]) for s in got["segments"]] == [(4, 10), (14.5, 20)]
+    assert got["share_percent_least"] == pytest.approx(50, abs=1)
+    assert got["share_percent"] == pytest.approx(100 * 11.5 / (6 + 11), abs=1)
+
+
+def test_figures_of_every_flow(tmp_path: Path) -> None:
+    out = synthetic.write_run(tmp_path)
+    path = out / "paqm" / "run.json"
+    run = json.loads(path.read_text()) | {"judge_from": 4.0}
+    path.write_text(json.dumps(run))
+    each = analysis.analyse(out, progress=lambda text: None)["variants"][0]["each"]
+    assert set(each) >= set(synthetic.STREAMS)
+    for name in synthetic.STREAMS:
+        assert each[name]["kind"] == "video" and each[name]["lost"] == 0
+        assert each[name]["share_percent"] == pytest.approx(100, abs=2)
+        assert each[name]["sojourn_ms"]["p95"] == pytest.approx(0.5, abs=0.01)
+        # told 2 Mbit/s once, at the beginning
+        assert each[name]["told"] == {"mean_mbit": 2.0, "apart_percent": 0.0}
+    assert [entry["kind"] for entry in each.values()].count("tcp") == 1
+
+
+def test_a_run_without_loads_has_none(tmp_path: Path) -> None:
+    out = synthetic.write_run(tmp_path)
+    run = rundata.load_run(out / "paqm")
+    assert run.loads == () and run.judge_from is None
+    assert "each" not in analysis.analyse(out, progress=lambda text: None)["variants"][0]
+
+
+def test_the_source_compiles_and_names_what_is_wrong() -> None:
+    tool = cache.program(cache.TESTBED / "guest" / "load.c")
+    done = subprocess.run([tool, "udp", "--size", "9"], capture_output=True, text=True)
+    assert done.returncode == 2 and "--size 9: want a number from" in done.stderr
