@@ -3,15 +3,16 @@
 # Build a fuzz target of the streamer with libFuzzer and run it (setup/fuzz-run.sh). New inputs and
 # the count go to out/fuzz; the committed corpus is only read.
 #
-# Usage: run.sh rtph264|ladder|offer [SECONDS]
+# Usage: run.sh rtph264|ladder|offer|ccfb [SECONDS]
 set -eu
 # Only what a target needs: the count holds as long as that is the same.
 case "${1:-}" in
 rtph264) needs=trace/rtph264 ;;
 ladder) needs="trace/ladder trace/rtph264 options" ;;
 offer) needs="call/offer options" ;;
+ccfb) needs=ccfb ;;
 *)
-	echo "usage: $0 rtph264|ladder|offer [SECONDS]" >&2
+	echo "usage: $0 rtph264|ladder|offer|ccfb [SECONDS]" >&2
 	exit 2
 	;;
 esac
