@@ -283,10 +283,11 @@ static gboolean build_video_out(struct call *c, GError **error)
 	    !to_peer(c, "send_rtp_src_0", c->rtp[CALL_VIDEO], c->theirs.stream[CALL_VIDEO].port,
 		     error))
 		return FALSE;
-	c->rate = rate_new(
-		&ctl_auto,
-		&(struct ctl_params){(double)c->rate_min, (double)c->rate_max, WIRE_IP_PACKET},
-		c->rec.control, call_apply_rate, c);
+	c->rate = rate_new(&ctl_auto,
+			   &(struct ctl_params){.rate_min = (double)c->rate_min,
+						.rate_max = (double)c->rate_max,
+						.packet = WIRE_IP_PACKET},
+			   c->rec.control, call_apply_rate, c);
 	pad = gst_element_get_static_pad(out, "src");
 	own_session(c, CALL_VIDEO);
 	rate_watch(c->rate, pad, c->session[CALL_VIDEO], c->mine.stream[CALL_VIDEO].ssrc, headers,

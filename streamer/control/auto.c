@@ -18,6 +18,7 @@
 #define WINDOW 0.5 /* s over which loss is counted */
 #define LOSS 0.01
 #define LOSSY_WINDOWS 2
+#define MARKED 0.2  /* share of marks of a scalable sender that counts as much */
 #define QUEUE 0.100 /* s; no law of a P-AQM router leaves more for long */
 #define QUEUE_LASTS 0.5
 #define DOUBT_LOWER 0.85
@@ -28,7 +29,7 @@ struct autoctl {
 	double advice; /* bit/s; 0: none in force */
 	bool doubt;
 	double window; /* when the present one began */
-	double expected, lost;
+	double expected, lost, marked;
 	int lossy;
 	double short_queue; /* last time the queue was none of ours */
 };
@@ -46,6 +47,7 @@ static void auto_init(void *state, const struct ctl_params *p, double now)
 	struct autoctl *s = state;
 
 	nada_begin(&s->net, ctl_clamp(CTL_START_SHARE * p->rate_max, p->rate_min, p->rate_max));
+	s->net.net = true;
 	s->window = s->short_queue = now;
 }
 
@@ -58,7 +60,7 @@ static void lift(struct autoctl *s, const struct ctl_params *p)
 static void forget_signs(struct autoctl *s, double now)
 {
 	s->window = s->short_queue = now;
-	s->expected = s->lost = 0;
+	s->expected = s->lost = s->marked = 0;
 	s->lossy = 0;
 }
 
@@ -82,16 +84,21 @@ static void auto_advice(void *state, const struct ctl_params *p, double now,
 }
 
 /* Does what the peer reports contradict the advice? */
-static bool contradicts(struct autoctl *s, const struct fb_report *r)
+static bool contradicts(struct autoctl *s, const struct ctl_params *p, const struct fb_report *r)
 {
+	double marks = p->ecn == CTL_ECN_SCALABLE ? MARKED : LOSS;
+
 	if (s->net.queue < QUEUE)
 		s->short_queue = r->now;
 	if (r->expected) {
 		s->expected += (double)r->expected;
 		s->lost += (double)r->lost;
+		s->marked += (double)r->ce;
 		if (r->now - s->window >= WINDOW) {
-			s->lossy = s->lost > LOSS * s->expected ? s->lossy + 1 : 0;
-			s->expected = s->lost = 0;
+			s->lossy = s->lost > LOSS * s->expected || s->marked > marks * s->expected
+					   ? s->lossy + 1
+					   : 0;
+			s->expected = s->lost = s->marked = 0;
 			s->window = r->now;
 		}
 	} else {
@@ -107,7 +114,7 @@ static void auto_report(void *state, const struct ctl_params *p, const struct fb
 	nada_report(&s->net, p, r);
 	if (s->advice <= 0)
 		return;
-	if (contradicts(s, r)) {
+	if (contradicts(s, p, r)) {
 		if (!s->doubt)
 			nada_settle(&s->net, p, r->now, fmin(DOUBT_LOWER * s->advice, s->net.rate));
 		s->doubt = true;
@@ -145,6 +152,7 @@ static void auto_state(const void *state, const char *name, ctl_log_fn log, void
 const struct ctl_kind ctl_auto = {
 	.name = "auto",
 	.summary = "the lower of the routers' advice and a safety net (nada)",
+	.marks = true,
 	.size = sizeof(struct autoctl),
 	.init = auto_init,
 	.report = auto_report,

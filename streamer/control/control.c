@@ -8,6 +8,10 @@
 
 /* How long reports on packets outrank receiver reports, which say less. */
 #define PACKETS_RULE 3.0
+/* ECN does not work: so many packets, for so long, all alike (RFC 6679 section 7.2). */
+#define ECN_PACKETS 100
+#define ECN_BLEACHED 3.0
+#define ECN_STUCK 5.0 /* longer: a bottleneck that is overloaded marks all of them, too */
 
 const struct ctl_kind *const ctl_kinds[] = {
 	&ctl_auto, &ctl_nada, &ctl_tfrc, &ctl_gcc, &ctl_erf, &ctl_ecf, &ctl_fixed, NULL,
@@ -18,6 +22,12 @@ struct ctl {
 	struct ctl_params params;
 	struct fb fb;
 	double last_report; /* receiver report */
+	bool ecn;	    /* packets are sent as ECN-capable, or were */
+	struct ctl_ecn_seen seen;
+	struct {
+		double since;
+		size_t n;
+	} plain, marked; /* packets in a row without ECT and CE, with CE */
 	_Alignas(max_align_t) unsigned char state[];
 };
 
@@ -37,6 +47,7 @@ struct ctl *ctl_new(const struct ctl_kind *kind, const struct ctl_params *p, dou
 		return NULL;
 	c->kind = kind;
 	c->params = *p;
+	c->ecn = p->ecn != CTL_ECN_NONE;
 	fb_init(&c->fb);
 	kind->init(c->state, &c->params, now);
 	return c;
@@ -60,12 +71,50 @@ static void run_timers(struct ctl *c, double now)
 		c->kind->timeout(c->state, &c->params, ctl_next(c));
 }
 
+/* Packets in a row that are alike: do they go on for too long? */
+static bool too_long(double *since, size_t *n, size_t more, const struct fb_report *r, double most)
+{
+	if (!*n)
+		*since = r->now;
+	*n = more == r->n ? *n + more : 0;
+	return *n >= ECN_PACKETS && r->now - *since >= most;
+}
+
+/* A path that does not treat ECN as it should is not believed. */
+static void check_ecn(struct ctl *c, struct fb_report *r)
+{
+	if (!r->n || c->params.ecn == CTL_ECN_NONE) {
+		r->ect = r->ce = 0;
+		return;
+	}
+	c->seen.ect += r->ect;
+	c->seen.ce += r->ce;
+	if (r->ect || r->ce)
+		c->seen.path = CTL_PATH_GOOD;
+	if (too_long(&c->plain.since, &c->plain.n, r->n - r->ect - r->ce, r, ECN_BLEACHED))
+		c->seen.path = CTL_PATH_BLEACHED;
+	else if (too_long(&c->marked.since, &c->marked.n, r->ce, r, ECN_STUCK))
+		c->seen.path = CTL_PATH_STUCK;
+	else
+		return;
+	c->params.ecn = CTL_ECN_NONE;
+	r->ect = r->ce = 0;
+}
+
+const struct ctl_ecn_seen *ctl_ecn_seen(const struct ctl *c)
+{
+	return &c->seen;
+}
+
 void ctl_feedback(struct ctl *c, double now, const struct fb_packet *pkts, size_t n)
 {
 	struct fb_report r;
 
 	run_timers(c, now);
-	if (fb_packets(&c->fb, now, pkts, n, &r) && c->kind->report)
+	if (!fb_packets(&c->fb, now, pkts, n, &r))
+		return;
+	check_ecn(c, &r);
+	if (c->kind->report)
 		c->kind->report(c->state, &c->params, &r);
 }
 
@@ -130,6 +179,11 @@ void ctl_state(const struct ctl *c, ctl_log_fn log, void *data)
 		log(name, "rtt", c->fb.rtt, data);
 	if (c->fb.spacing > 0)
 		log(name, "report_interval", c->fb.spacing, data);
+	if (c->ecn) {
+		log("ecn", "path", c->seen.path, data);
+		log("ecn", "ect", (double)c->seen.ect, data);
+		log("ecn", "ce", (double)c->seen.ce, data);
+	}
 	if (c->kind->state)
 		c->kind->state(c->state, name, log, data);
 }

@@ -18,10 +18,14 @@
 /* Share of the highest rate to begin with when nothing is known of the path. */
 #define CTL_START_SHARE 0.25
 
+/* How packets are sent, and hence how their marks are to be answered. */
+enum ctl_ecn { CTL_ECN_NONE, CTL_ECN_CLASSIC, CTL_ECN_SCALABLE };
+
 struct ctl_params {
 	double rate_min;
 	double rate_max;
 	double packet; /* bytes of a usual packet, headers included */
+	enum ctl_ecn ecn;
 };
 
 /* What paqmd hands over: the smallest rate of all routers, or that it is gone. */
@@ -32,11 +36,26 @@ struct ctl_advice {
 	uint32_t seq;	 /* its sequence: one step per message */
 };
 
+/* What reports say of ECN on the path (RFC 6679 section 7.2). */
+enum ctl_path {
+	CTL_PATH_UNKNOWN,
+	CTL_PATH_GOOD,
+	CTL_PATH_BLEACHED, /* what was sent as ECN-capable does not arrive as such, or is not told
+			    */
+	CTL_PATH_STUCK,	   /* everything is marked, whatever is sent */
+};
+
+struct ctl_ecn_seen {
+	enum ctl_path path; /* bleached and stuck are for good: marks count no more */
+	uint64_t ect, ce;   /* packets reported so */
+};
+
 typedef void (*ctl_log_fn)(const char *controller, const char *key, double value, void *data);
 
 struct ctl_kind {
 	const char *name;
 	const char *summary;
+	bool marks;	     /* answers ECN marks */
 	const char *element; /* GStreamer element that brings estimates; NULL: needs none */
 	size_t size;	     /* of the state, which begins zeroed */
 	void (*init)(void *state, const struct ctl_params *p, double now);
@@ -88,6 +107,8 @@ void ctl_advise(struct ctl *c, double now, const struct ctl_advice *a);
 void ctl_estimate(struct ctl *c, double now, double rate);
 /* So many bytes have gone out since the last call. */
 void ctl_sent(struct ctl *c, double now, size_t bytes);
+/* What was seen of ECN, if packets are sent as ECN-capable. */
+const struct ctl_ecn_seen *ctl_ecn_seen(const struct ctl *c);
 /* The rate to use now, within the limits; lets time act on the controller. */
 double ctl_rate(struct ctl *c, double now);
 /* When ctl_rate() should be asked at the latest; INFINITY: whenever. */

@@ -91,7 +91,7 @@ static size_t give_up(struct fb *fb, uint64_t seq)
 bool fb_packets(struct fb *fb, double now, const struct fb_packet *pkts, size_t n,
 		struct fb_report *r)
 {
-	size_t fresh = 0, lost = 0, kept = 0;
+	size_t fresh = 0, lost = 0, kept = 0, ect = 0, ce = 0;
 	double bytes = 0, since = fb->last_sent, newest = -1;
 	struct fb_packet *p = fb->fresh;
 	struct fb_packet out[FB_PENDING];
@@ -132,6 +132,8 @@ bool fb_packets(struct fb *fb, double now, const struct fb_packet *pkts, size_t 
 			for (size_t k = 0; k < gone && lost < FB_PENDING; k++)
 				out[lost++] = fb->lost[k];
 		}
+		ect += p[i].ect;
+		ce += p[i].ce;
 		p[kept++] = p[i];
 	}
 	if (!kept && !lost)
@@ -145,6 +147,8 @@ bool fb_packets(struct fb *fb, double now, const struct fb_packet *pkts, size_t 
 		.n = kept,
 		.losses = fb->lost,
 		.lost = lost,
+		.ect = ect,
+		.ce = ce,
 		.expected = kept + lost,
 		.fraction = (double)lost / (double)(kept + lost),
 		.fb = fb,

@@ -25,6 +25,8 @@ struct fb_packet {
 	double recv;  /* the peer's clock; only differences mean anything */
 	uint32_t size;
 	bool received;
+	/* as it arrived, where the peer tells: ECN-capable, or marked on the way */
+	bool ect, ce;
 };
 
 struct fb_missing {
@@ -61,6 +63,7 @@ struct fb_report {
 	size_t n;
 	const struct fb_packet *losses; /* found lost now, in order of sequence */
 	size_t lost;
+	size_t ect, ce;	 /* of pkts */
 	size_t expected; /* of which new ones arrived or were lost */
 	double fraction; /* lost/expected; of a receiver report: what it says */
 	double x_recv;	 /* delivered in the interval or, if longer, the last round trip */

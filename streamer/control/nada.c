@@ -25,6 +25,8 @@
 #define LAMBDA 0.5
 #define PLRREF 0.01
 #define DLOSS 0.010
+#define PMRREF 0.01
+#define DMARK 0.002
 #define ALPHA 0.1
 /* Not in RFC 8698, whose ramp-up overshoots again and again: it ends below the
  * rate at which congestion last began, and feels its way above that ever faster
@@ -71,6 +73,7 @@ void nada_begin(struct nada *n, double rate)
 		.updated = -1,
 		.timer = INFINITY,
 	};
+	marks_begin(&n->marks, 0);
 }
 
 /* Smallest delay of the last DFILT above the smallest of the last epochs. */
@@ -112,11 +115,12 @@ static bool waits(const struct nada *n, const struct ctl_params *p)
 
 static void measure_loss(struct nada *n, const struct ctl_params *p, const struct fb_report *r)
 {
-	double expected = 0, lost = 0, began = n->congested;
+	double expected = 0, lost = 0, marked = 0, began = n->congested;
 
 	n->log[n->n_log % NADA_LOSSES].at = r->now;
 	n->log[n->n_log % NADA_LOSSES].expected = (double)r->expected;
 	n->log[n->n_log % NADA_LOSSES].lost = (double)r->lost;
+	n->log[n->n_log % NADA_LOSSES].marked = (double)r->ce;
 	n->n_log++;
 	for (unsigned int i = n->n_log > NADA_LOSSES ? n->n_log - NADA_LOSSES : 0; i < n->n_log;
 	     i++) {
@@ -124,9 +128,12 @@ static void measure_loss(struct nada *n, const struct ctl_params *p, const struc
 			continue;
 		expected += n->log[i % NADA_LOSSES].expected;
 		lost += n->log[i % NADA_LOSSES].lost;
+		marked += n->log[i % NADA_LOSSES].marked;
 	}
-	if (expected > 0)
+	if (expected > 0) {
 		n->p_loss += ALPHA * (lost / expected - n->p_loss);
+		n->p_mark += ALPHA * (marked / expected - n->p_mark);
+	}
 	n->since_loss += (double)r->expected;
 	if (r->lost) {
 		double gap = fmin(n->since_loss, GAP_MAX);
@@ -135,7 +142,7 @@ static void measure_loss(struct nada *n, const struct ctl_params *p, const struc
 		n->since_loss = 0;
 		n->congested = r->now;
 	}
-	if (waits(n, p))
+	if (waits(n, p) || r->ce)
 		n->congested = r->now;
 	/* What arrived when it began is what the path carries. */
 	if (n->congested == r->now && r->now - began > LOGWIN)
@@ -192,6 +199,7 @@ static double ramp_rate(const struct fb_report *r)
 void nada_report(struct nada *n, const struct ctl_params *p, const struct fb_report *r)
 {
 	double delta = n->updated >= 0 ? fmin(r->now - n->updated, TAU) : DELTA, before = n->x;
+	bool by_marks;
 	double ramp;
 
 	if (r->interval > 0)
@@ -205,8 +213,18 @@ void nada_report(struct nada *n, const struct ctl_params *p, const struct fb_rep
 	}
 	measure(n, r);
 	measure_loss(n, p, r);
-	back_off(n, p, r);
+	by_marks = n->net && marks_rule(&n->marks, p, r, n->queue);
+	if (by_marks)
+		n->drained = !waits(n, p);
+	else
+		back_off(n, p, r);
 	n->x = warped(n) + fmin(DLOSS * pow(n->p_loss / PLRREF, 2), LOSS_MAX);
+	if (!n->net)
+		n->x += fmin(DMARK * pow(n->p_mark / PMRREF, 2), LOSS_MAX);
+	if (by_marks) {
+		n->rate = marks_rate(&n->marks, p, r, n->rate, n->queue, waits(n, p));
+		goto out;
+	}
 	ramp = fmin(ramp_rate(r), CEILING * n->ceiling);
 	if (r->now - n->congested > LOGWIN && ramp > n->rate) {
 		n->rate = ramp;
@@ -243,6 +261,9 @@ void nada_log(const struct nada *n, ctl_log_fn log, void *data)
 	log("nada", "queue", n->queue, data);
 	log("nada", "x", n->x, data);
 	log("nada", "p_loss", n->p_loss, data);
+	log("nada", "p_mark", n->p_mark, data);
+	if (n->net)
+		marks_log(&n->marks, log, data);
 }
 
 /* The controller. */
@@ -283,6 +304,7 @@ static void log_state(const void *state, const char *name, ctl_log_fn log, void 
 const struct ctl_kind ctl_nada = {
 	.name = "nada",
 	.summary = "delay and loss as one signal (RFC 8698)",
+	.marks = true,
 	.size = sizeof(struct nada),
 	.init = init,
 	.report = report,

@@ -4,6 +4,7 @@
 #define PAQM_NADA_H
 
 #include "streamer/control/control.h"
+#include "streamer/control/marks.h"
 
 #define NADA_DELAYS 512
 #define NADA_LOSSES 64
@@ -20,10 +21,12 @@ struct nada {
 	unsigned int n_delays;
 	struct {
 		double at;
-		double expected, lost;
+		double expected, lost, marked;
 	} log[NADA_LOSSES];
 	unsigned int n_log;
-	double p_loss;
+	double p_loss, p_mark;
+	bool net; /* of auto: marks have an answer of their own */
+	struct marks marks;
 	double since_loss; /* packets since the last one lost */
 	double loss_gap;   /* usual packets between losses; 0: no loss yet */
 	double congested;  /* last sign of it; -INFINITY: none */

@@ -249,24 +249,35 @@ static void tfrc_init(void *state, const struct ctl_params *p, double now)
 	tfrc_begin(state, p->packet, now);
 }
 
+/* The next packet that was lost or marked, in order of sequence; NULL: there are no more. */
+static const struct fb_packet *next_sign(const struct fb_report *r, bool marks, size_t *lost,
+					 size_t *came)
+{
+	while (*came < r->n && !(marks && r->pkts[*came].ce))
+		++*came;
+	if (*lost < r->lost && (*came == r->n || r->losses[*lost].seq < r->pkts[*came].seq))
+		return &r->losses[(*lost)++];
+	return *came < r->n ? &r->pkts[(*came)++] : NULL;
+}
+
 static void tfrc_report(void *state, const struct ctl_params *p, const struct fb_report *r)
 {
 	struct tfrc *t = state;
 	double x_recv = r->x_recv / 8, before = t->p, now_p, rtt;
+	const struct fb_packet *l;
+	size_t lost = 0, came = 0;
 	bool event = false;
 
-	(void)p;
 	for (size_t i = 0; i < r->n; i++)
 		t->s += ((double)r->pkts[i].size - t->s) / 64;
 	if (r->interval > 0)
 		t->spacing =
 			t->spacing > 0 ? t->spacing + (r->interval - t->spacing) / 8 : r->interval;
 	rtt = isfinite(t->rtt) ? t->rtt : fmax(r->rtt, 1e-4);
-	for (size_t i = 0; i < r->lost; i++) {
-		const struct fb_packet *l = &r->losses[i];
+	while ((l = next_sign(r, p->ecn != CTL_ECN_NONE, &lost, &came))) {
 		double first = 1;
 
-		/* What is lost within a round trip is one event. */
+		/* What is lost or marked within a round trip is one event (section 5.2). */
 		if (t->history.any && l->sent <= t->history.first_sent + rtt)
 			continue;
 		if (!t->history.any && isfinite(rtt))
@@ -327,6 +338,7 @@ static void tfrc_state(const void *state, const char *name, ctl_log_fn log, void
 const struct ctl_kind ctl_tfrc = {
 	.name = "tfrc",
 	.summary = "TCP friendly rate control (RFC 5348)",
+	.marks = true,
 	.size = sizeof(struct tfrc),
 	.init = tfrc_init,
 	.report = tfrc_report,

@@ -142,7 +142,8 @@ static int send_flow(char **argv)
 	const struct ctl_kind *kind = ctl_find(argv[1]);
 	double end = now_s() + atof(argv[2]), begin = now_s(), due = begin, logged = 0,
 	       last = begin;
-	struct ctl_params params = {RATE_MIN, atof(argv[3]), PACKET};
+	struct ctl_params params = {
+		.rate_min = RATE_MIN, .rate_max = atof(argv[3]), .packet = PACKET};
 	static struct fb_packet pkts[REPORT_MAX];
 	static double sent_at[HISTORY];
 	static char packet[PACKET - HEADERS];

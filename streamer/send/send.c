@@ -90,7 +90,9 @@ static void run(struct sender *s)
 {
 	guint tick, sigint, sigterm, timer = 0, first = 0, watch;
 	GstBus *bus = gst_element_get_bus(s->pipeline);
-	struct ctl_params limits = {(double)s->rate_min, (double)s->rate_max, WIRE_IP_PACKET};
+	struct ctl_params limits = {.rate_min = (double)s->rate_min,
+				    .rate_max = (double)s->rate_max,
+				    .packet = WIRE_IP_PACKET};
 	char *repairs = NULL;
 	GstPad *before;
 

@@ -155,6 +155,8 @@ struct path {
 	double busy;	 /* until when it is */
 	double queue;	 /* longest wait there since it was last set to 0 */
 	bool (*keeps)(uint64_t seq);
+	bool ecn, bleached; /* sent as ECN-capable; arrives as if it were not */
+	bool (*marks)(uint64_t seq);
 	struct fb_packet last[FB_REPORT];
 	size_t n_last;
 };
@@ -165,6 +167,12 @@ static bool all(uint64_t seq)
 	return true;
 }
 
+static bool none(uint64_t seq)
+{
+	(void)seq;
+	return false;
+}
+
 static void path_init(struct path *p, const struct ctl_kind *kind)
 {
 	static struct path zero;
@@ -172,8 +180,20 @@ static void path_init(struct path *p, const struct ctl_kind *kind)
 	*p = zero;
 	p->c = ctl_new(kind, &params, 0);
 	p->keeps = all;
+	p->marks = none;
 	p->seq = 1ULL << 32;
 	p->rate = ctl_rate(p->c, 0);
+}
+
+/* Begin again, as a sender of ECN-capable packets. */
+static void path_ecn(struct path *p, enum ctl_ecn ecn, const struct ctl_kind *kind)
+{
+	struct ctl_params ecn_params = params;
+
+	ecn_params.ecn = ecn;
+	ctl_free(p->c);
+	p->c = ctl_new(kind, &ecn_params, 0);
+	p->ecn = true;
 }
 
 /* So long with a report every 40 ms, which arrives 20 ms after its newest packet did. */
@@ -198,6 +218,8 @@ static void path_run(struct path *p, double seconds, bool reports)
 				.recv = 1000 + t + 0.02 + p->delay,
 				.size = 1000,
 				.received = p->keeps(p->seq),
+				.ect = p->ecn && !p->bleached && !p->marks(p->seq),
+				.ce = !p->bleached && p->marks(p->seq),
 			};
 		}
 		p->next = t;
@@ -400,7 +422,13 @@ static void test_nada(void)
 	SAME("back", p.rate, 3e6);
 	/* A clock that is set does not look like a queue. */
 	p.delay = 3600;
-	p.last[0] = (struct fb_packet){p.seq, p.now, p.now + 5000, 1000, true};
+	p.last[0] = (struct fb_packet){
+		.seq = p.seq,
+		.sent = p.now,
+		.recv = p.now + 5000,
+		.size = 1000,
+		.received = true,
+	};
 	ctl_feedback(p.c, p.now + 0.04, p.last, 1);
 	TRUE("clock", state(p.c, "nada.queue") < 1);
 	ctl_free(p.c);
@@ -543,6 +571,221 @@ static void test_auto(void)
 	ctl_free(p.c);
 }
 
+/*
+ * A queue of the flow's own that marks what exceeds the fair rate: by CoDel (5 ms, 100 ms), or in
+ * proportion to the wait from 1 ms on. 20 ms each way, a picture each 1/24 s which costs 97 % of
+ * what it may, a report when it has come.
+ */
+struct lane {
+	struct ctl *c;
+	bool codel;
+	double now, fair, busy;
+	double above, next_mark; /* CoDel */
+	int marks, count;
+	uint64_t seq;
+	struct {
+		double at;
+		size_t n;
+		struct fb_packet pkts[64];
+	} reports[64];
+	size_t first, last;
+	double bytes[400]; /* that arrived in each quarter second */
+};
+
+static bool lane_marks(struct lane *l, double start, double wait)
+{
+	bool now = false;
+
+	if (!l->codel)
+		return wait > 0.001 && fmod(0.618 * (double)l->seq, 1) < (wait - 0.001) / 0.010;
+	if (wait < 0.005)
+		l->above = l->count = 0;
+	else if (l->above <= 0)
+		l->above = l->next_mark = start + 0.1;
+	else
+		now = start >= l->next_mark;
+	if (now)
+		l->next_mark = start + 0.1 / sqrt(++l->count);
+	return now;
+}
+
+static void lane_run(struct lane *l, double seconds)
+{
+	for (double end = l->now + seconds; l->now < end - 1e-9; l->now += 1 / 24.0) {
+		double left, gap, t = l->now;
+		size_t k, n = 0;
+
+		while (l->first != l->last && l->reports[l->first % 64].at <= l->now) {
+			k = l->first++ % 64;
+			ctl_feedback(l->c, l->reports[k].at, l->reports[k].pkts, l->reports[k].n);
+		}
+		left = 0.97 * ctl_rate(l->c, l->now) / 24 / 8;
+		ctl_sent(l->c, l->now, (size_t)left);
+		gap = 1200 / left / 24;
+		k = l->last++ % 64;
+		for (; left > 0; left -= 1200, t += gap) {
+			double size = fmin(1200, left), start = fmax(t, l->busy);
+			bool ce = lane_marks(l, start, start - t);
+			size_t quarter;
+
+			l->busy = start + 8 * size / l->fair;
+			l->marks += ce;
+			l->reports[k].at = l->busy + 0.04;
+			l->reports[k].pkts[n++] = (struct fb_packet){
+				.seq = l->seq++,
+				.sent = t,
+				.recv = 1000 + floor((l->busy + 0.02) * 1024) / 1024,
+				.size = (uint32_t)size,
+				.received = true,
+				.ect = !ce,
+				.ce = ce,
+			};
+			quarter = (size_t)(4 * l->busy);
+			if (quarter < sizeof(l->bytes) / sizeof(l->bytes[0]))
+				l->bytes[quarter] += size;
+		}
+		l->reports[k].n = n;
+	}
+}
+
+/* Of the fair rate, from 2 s after a change on: in all, and in the least quarter second. */
+static double lane_share(const struct lane *l, double from, double to, double *least)
+{
+	double sum = 0;
+
+	*least = INFINITY;
+	for (size_t q = (size_t)(4 * from); q < (size_t)(4 * to); q++) {
+		sum += l->bytes[q];
+		*least = fmin(*least, 4 * 8 * l->bytes[q] / l->fair);
+	}
+	return 8 * sum / l->fair / (to - from);
+}
+
+static void test_marks(bool codel)
+{
+	static const double fair[] = {2.4e6, 1.2e6, 0.8e6, 1.2e6, 2.4e6, 0.6e6, 1.2e6};
+	struct ctl_params p = params;
+	static struct lane l;
+	double least;
+
+	p.packet = 1200;
+	p.ecn = codel ? CTL_ECN_CLASSIC : CTL_ECN_SCALABLE;
+	l = (struct lane){.c = ctl_new(&ctl_auto, &p, 0), .codel = codel, .seq = 1ULL << 32};
+	for (size_t i = 0; i < sizeof(fair) / sizeof(fair[0]); i++) {
+		double begin = 10.0 * (double)i, share;
+
+		l.fair = fair[i];
+		l.marks = 0;
+		lane_run(&l, begin + 10 - l.now);
+		share = lane_share(&l, begin + 2, begin + 9.5, &least);
+		if (share < 0.9 || least < 0.7)
+			printf("%s, %.1f Mbit/s: %.3f of it, least %.3f\n",
+			       codel ? "classic" : "scalable", fair[i] / 1e6, share, least);
+		TRUE("the fair rate by marks", share >= 0.9);
+		TRUE("never far below", least >= 0.7);
+		TRUE("there are marks", l.marks > 0);
+		TRUE("the queue is gone", l.busy - l.now < 0.1);
+	}
+	SAME("good path", state(l.c, "ecn.path"), CTL_PATH_GOOD);
+	ctl_free(l.c);
+}
+
+static bool marked_tenth(uint64_t seq)
+{
+	return seq % 10 == 0;
+}
+
+/* What the controllers of RFCs make of marks. */
+static void test_marks_published(void)
+{
+	static struct path p;
+	struct fb_report r;
+	struct fb_packet three[3];
+	static struct fb fb;
+	double before;
+
+	fb_init(&fb);
+	for (int i = 0; i < 3; i++)
+		three[i] = packet(100 + i, true);
+	three[0].ect = three[2].ect = three[1].ce = true;
+	TRUE("counted", fb_packets(&fb, 2, three, 3, &r) && r.ect == 2 && r.ce == 1);
+	TRUE("once", !fb_packets(&fb, 2, three, 3, &r));
+
+	/* without ECN marks are nobody's business */
+	path_init(&p, &ctl_nada);
+	p.marks = marked_tenth;
+	path_run(&p, 12, true);
+	SAME("not asked for", p.rate, 3e6);
+	ctl_free(p.c);
+	/* DMARK (0.1 / PMRREF)^2 is 200 ms, of which 100 count */
+	path_init(&p, &ctl_nada);
+	path_ecn(&p, CTL_ECN_CLASSIC, &ctl_nada);
+	path_run(&p, 12, true);
+	SAME("no marks", p.rate, 3e6);
+	p.marks = marked_tenth;
+	path_run(&p, 3, true);
+	check(__LINE__, "p_mark", state(p.c, "nada.p_mark"), 0.1, 0.15);
+	check(__LINE__, "penalty", state(p.c, "nada.x"), 0.1, 0.01);
+	TRUE("lower", p.rate < 0.7 * 3e6);
+	ctl_free(p.c);
+
+	path_init(&p, &ctl_tfrc);
+	path_ecn(&p, CTL_ECN_CLASSIC, &ctl_tfrc);
+	path_run(&p, 1, true);
+	SAME("no event", state(p.c, "tfrc.p"), 0);
+	p.marks = marked_tenth;
+	path_run(&p, 20, true);
+	before = state(p.c, "tfrc.p");
+	TRUE("marks are events", before > 0.01);
+	TRUE("equation", p.rate < 2e6);
+	ctl_free(p.c);
+}
+
+/* A path that does not treat ECN as it should. */
+static void test_ecn_path(void)
+{
+	static struct path p;
+	double before;
+
+	path_init(&p, &ctl_auto);
+	path_ecn(&p, CTL_ECN_CLASSIC, &ctl_auto);
+	path_run(&p, 2, true);
+	SAME("good", ctl_ecn_seen(p.c)->path, CTL_PATH_GOOD);
+	TRUE("counted", ctl_ecn_seen(p.c)->ect > 100 && !ctl_ecn_seen(p.c)->ce);
+	p.marks = all;
+	before = p.rate;
+	path_run(&p, 3, true);
+	SAME("an overload", ctl_ecn_seen(p.c)->path, CTL_PATH_GOOD);
+	TRUE("answered", p.rate < 0.5 * before);
+	path_run(&p, 4, true);
+	SAME("stuck", ctl_ecn_seen(p.c)->path, CTL_PATH_STUCK);
+	path_run(&p, 30, true);
+	SAME("marks count no more", p.rate, params.rate_max);
+	ctl_free(p.c);
+
+	path_init(&p, &ctl_auto);
+	path_ecn(&p, CTL_ECN_SCALABLE, &ctl_auto);
+	p.bleached = true;
+	path_run(&p, 2, true);
+	SAME("too soon", ctl_ecn_seen(p.c)->path, CTL_PATH_UNKNOWN);
+	path_run(&p, 2, true);
+	SAME("bleached", ctl_ecn_seen(p.c)->path, CTL_PATH_BLEACHED);
+	ctl_free(p.c);
+
+	/* advice in force: marks that last contradict it */
+	path_init(&p, &ctl_auto);
+	path_ecn(&p, CTL_ECN_CLASSIC, &ctl_auto);
+	advise(&p, 2e6);
+	path_run(&p, 2, true);
+	p.marks = marked_tenth;
+	path_run(&p, 0.5, true);
+	SAME("a short while", ctl_rate(p.c, p.now), 2e6);
+	path_run(&p, 1.5, true);
+	SAME("doubt by marks", state(p.c, "auto.doubt"), 1);
+	TRUE("below the advice", p.rate < 1.8e6);
+	ctl_free(p.c);
+}
+
 /* Spec of the sender, section 9.4. */
 static void test_advised(void)
 {
@@ -668,10 +911,13 @@ static void test_hostile(void)
 	static struct fb_packet p[FB_REPORT + 9];
 	unsigned int dice = 1;
 
-	for (size_t k = 0; ctl_kinds[k]; k++) {
-		struct ctl *c = ctl_new(ctl_kinds[k], &params, 0);
+	for (size_t k = 0; ctl_kinds[k / 3]; k++) {
+		struct ctl_params ecn = params;
+		struct ctl *c;
 		double now = 0;
 
+		ecn.ecn = (enum ctl_ecn)(k % 3);
+		c = ctl_new(ctl_kinds[k / 3], &ecn, 0);
 		for (int round = 0; round < 400; round++) {
 			size_t n = (dice = dice * 1103515245 + 12345) >> 16;
 
@@ -682,6 +928,8 @@ static void test_hostile(void)
 				dice = dice * 1103515245 + 12345;
 				p[i].seq = (1ULL << 32) + (dice >> 16) % 65536;
 				p[i].received = dice & 0x10000;
+				p[i].ce = dice & 0x80000;
+				p[i].ect = dice & 0x100000;
 				p[i].size = dice >> 8;
 				p[i].sent = dice & 0x20000 ? now : odd[(dice >> 20) % 6];
 				p[i].recv = dice & 0x40000 ? now : odd[(dice >> 21) % 6];
@@ -708,6 +956,10 @@ int main(void)
 	test_nada();
 	test_nada_queue();
 	test_auto();
+	test_marks(true);
+	test_marks(false);
+	test_marks_published();
+	test_ecn_path();
 	test_advised();
 	test_parking(0);
 	test_parking(0.05);
