@@ -5,11 +5,16 @@
 #include <gst/rtp/gstrtpbasepayload.h>
 #include <gst/rtp/gstrtphdrext.h>
 #include <math.h>
+#include <string.h>
 
+#include "streamer/heard.h"
 #include "streamer/options.h"
 #include "streamer/reports.h"
+#include "streamer/wire.h"
 
 #define LOG_EVERY_TICKS 2
+/* So long reports that tell the ECN field count, and others do not. */
+#define HEARD_RULES_US 3000000
 
 struct rate {
 	struct ctl *ctl;
@@ -32,18 +37,19 @@ struct rate {
 	gulong estimates;
 	/* reports not yet looked at; the probe's thread may add */
 	GMutex lock;
-	GPtrArray *reports; /* of struct twcc */
+	GPtrArray *reports; /* of struct fates */
 	guint64 estimate;   /* bit/s; 0: no new one */
 	GSource *wake;
+	/* thread of RTCP */
+	struct heard *heard;
+	gint64 heard_us; /* last report of that kind; 0: none */
 };
 
-struct twcc {
+/* What one report says. */
+struct fates {
 	double now;
 	guint n;
-	struct {
-		guint16 seq;
-		struct fb_packet pkt;
-	} p[];
+	struct heard_packet p[];
 };
 
 static double now_s(void)
@@ -96,7 +102,7 @@ static gboolean take(gpointer data)
 	r->estimate = 0;
 	g_mutex_unlock(&r->lock);
 	for (guint i = 0; i < reports->len; i++) {
-		const struct twcc *t = g_ptr_array_index(reports, i);
+		const struct fates *t = g_ptr_array_index(reports, i);
 		guint n = MIN(t->n, FB_REPORT);
 
 		for (guint k = 0; k < n; k++) {
@@ -123,17 +129,26 @@ static void wake(struct rate *r)
 	g_source_attach(r->wake, r->context);
 }
 
+static void hand_over(struct rate *r, struct fates *t)
+{
+	g_mutex_lock(&r->lock);
+	g_ptr_array_add(r->reports, t);
+	wake(r);
+	g_mutex_unlock(&r->lock);
+}
+
 /* Streaming thread of RTCP: rtpsession tells the fate of packets in an event. */
 static GstPadProbeReturn on_event(GstPad *pad, GstPadProbeInfo *info, gpointer data)
 {
 	const GstStructure *s = gst_event_get_structure(GST_PAD_PROBE_INFO_EVENT(info));
 	struct rate *r = data;
 	const GValue *list;
-	struct twcc *t;
+	struct fates *t;
 	guint n;
 
 	(void)pad;
-	if (!s || !gst_structure_has_name(s, "RTPTWCCPackets"))
+	if (!s || !gst_structure_has_name(s, "RTPTWCCPackets") ||
+	    (r->heard_us && g_get_monotonic_time() - r->heard_us < HEARD_RULES_US))
 		return GST_PAD_PROBE_OK;
 	list = gst_structure_get_value(s, "packets");
 	if (!list)
@@ -167,11 +182,20 @@ static GstPadProbeReturn on_event(GstPad *pad, GstPadProbeInfo *info, gpointer d
 		};
 	}
 	G_GNUC_END_IGNORE_DEPRECATIONS
-	g_mutex_lock(&r->lock);
-	g_ptr_array_add(r->reports, t);
-	wake(r);
-	g_mutex_unlock(&r->lock);
+	hand_over(r, t);
 	return GST_PAD_PROBE_OK;
+}
+
+static void on_heard(const struct heard_packet *p, guint n, gpointer data)
+{
+	struct fates *t = g_malloc(sizeof(*t) + n * sizeof(t->p[0]));
+	struct rate *r = data;
+
+	t->now = now_s();
+	t->n = n;
+	memcpy(t->p, p, n * sizeof(t->p[0]));
+	r->heard_us = g_get_monotonic_time();
+	hand_over(r, t);
 }
 
 /* Any thread. */
@@ -203,6 +227,11 @@ void rate_watch(struct rate *r, GstPad *before, GObject *session, guint32 ssrc, 
 	}
 }
 
+void rate_hear(struct rate *r, GstPad *after)
+{
+	r->heard = heard_new(after, r->session, wire_below(r->headers), on_heard, r);
+}
+
 void rate_advise(struct rate *r, const struct ctl_advice *a)
 {
 	ctl_advise(r->ctl, now_s(), a);
@@ -229,6 +258,23 @@ static void log_value(const char *controller, const char *key, double value, voi
 	fprintf(r->log, "%" G_GINT64_FORMAT ",%s,%s,%.9g\n", realtime_ns(), controller, key, value);
 }
 
+const struct ctl_ecn_seen *rate_ecn_seen(const struct rate *r)
+{
+	return ctl_ecn_seen(r->ctl);
+}
+
+const char *rate_ecn_fault(const struct rate *r)
+{
+	switch (ctl_ecn_seen(r->ctl)->path) {
+	case CTL_PATH_BLEACHED:
+		return "no report shows an ECN-capable packet";
+	case CTL_PATH_STUCK:
+		return "every packet comes back marked";
+	default:
+		return NULL;
+	}
+}
+
 void rate_tick(struct rate *r)
 {
 	reports_poll(r->session, r->ssrc, &r->report_seen, on_report, r);
@@ -241,6 +287,7 @@ void rate_free(struct rate *r)
 {
 	if (!r)
 		return;
+	heard_free(r->heard);
 	if (r->before)
 		gst_pad_remove_probe(r->before, r->probe);
 	if (r->estimator)

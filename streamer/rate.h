@@ -41,9 +41,15 @@ struct rate *rate_new(const struct ctl_kind *kind, const struct ctl_params *p, F
  */
 void rate_watch(struct rate *r, GstPad *before, GObject *session, guint32 ssrc, guint headers,
 		GstElement *estimator);
+/* After rate_watch(): read reports of RFC 8888, too. @after: the pad by which packets leave rtpbin
+ */
+void rate_hear(struct rate *r, GstPad *after);
 void rate_advise(struct rate *r, const struct ctl_advice *a);
 /* The stream has sent so many bytes in all. */
 void rate_sent(struct rate *r, guint64 total);
+/* Why the stream must not be sent as ECN-capable any more; NULL: it may. */
+const char *rate_ecn_fault(const struct rate *r);
+const struct ctl_ecn_seen *rate_ecn_seen(const struct rate *r);
 /* Every RATE_TICK_MS: lets time act, looks for receiver reports. */
 void rate_tick(struct rate *r);
 void rate_free(struct rate *r);

@@ -13,12 +13,15 @@
 #include <gst/app/gstappsrc.h>
 #include <gst/gst.h>
 #include <gst/net/gstnetaddressmeta.h>
+#include <gst/rtp/gstrtcpbuffer.h>
 #include <gst/rtp/gstrtpbuffer.h>
 #include <gst/video/video.h>
 #include <string.h>
 
 #include "streamer/adaptor.h"
 #include "streamer/carry.h"
+#include "streamer/ccfb.h"
+#include "streamer/ecn.h"
 #include "streamer/inbound.h"
 #include "streamer/options.h"
 #include "streamer/parts.h"
@@ -36,7 +39,9 @@
 #define WAIT_MS 200
 #define WAIT_MIN_MS 60
 #define WAIT_MAX_MS 500
-#define SUMMARY_TICKS 5 /* a second */
+#define SUMMARY_TICKS 5		  /* a second */
+#define NTP_EPOCH_S 2208988800ULL /* 1970, in seconds since 1900 */
+#define TWCC_FMT 15
 
 struct receiver {
 	char *listen, *log_dir, *output;
@@ -53,8 +58,11 @@ struct receiver {
 	GMutex lock;
 	GSocketAddress *peer; /* where reports go; NULL until something came */
 
-	char *form_text, *srtp_key_file, *cname;
+	char *form_text, *feedback_text, *srtp_key_file, *cname;
 	enum returns_form form;
+	gboolean twcc_only;
+	gint tell_ecn;	/* atomic: reports are those of RFC 8888 */
+	guint64 ntp_ns; /* NTP time less that of monotonic_ns() */
 	GstBuffer *srtp_key;
 	GObject *session;
 	gboolean rtx, fec;
@@ -70,6 +78,8 @@ struct receiver {
 	/* network thread */
 	guint64 packets, probes, returned, repairs;
 	struct returns returns;
+	struct ccfb ccfb;
+	guint64 told;
 	guint32 media_ssrc;
 	/* jitter buffer thread */
 	guint64 rtp_ext; /* extended RTP time stamp */
@@ -107,12 +117,51 @@ static void return_rate(struct receiver *r)
 		r->returned++;
 }
 
+/* Network thread: what has come, for the sender's controller. */
+static void see_packet(struct receiver *r, const guint8 *p, enum ecn ecn)
+{
+	guint64 now = (guint64)monotonic_ns(), ntp = now + r->ntp_ns;
+	gboolean again = (p[1] & 0x7f) == RTX_PT;
+	guint8 report[CCFB_MAX];
+	guint ssrc = 0;
+	gsize len;
+
+	ccfb_see(&r->ccfb, again, paqm_get32(p + 8), paqm_get16(p + 2), ecn, now);
+	if (ecn != ECN_NOT_ECT && !again && !r->twcc_only)
+		g_atomic_int_set(&r->tell_ecn, TRUE);
+	if (!g_atomic_int_get(&r->tell_ecn) || !ccfb_due(&r->ccfb, !again && p[1] >> 7, now))
+		return;
+	g_object_get(r->session, "internal-ssrc", &ssrc, NULL);
+	len = ccfb_write(&r->ccfb, report, ssrc,
+			 (guint32)(ntp / 1000000000 << 16 | (ntp % 1000000000 << 16) / 1000000000),
+			 now);
+	if (gst_app_src_push_buffer(GST_APP_SRC(r->news), gst_buffer_new_memdup(report, len)) ==
+	    GST_FLOW_OK)
+		r->told++;
+}
+
+/* Streaming thread of RTCP: one kind of report on each packet is enough. */
+static GstPadProbeReturn on_own_report(GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+	struct receiver *r = data;
+	guint8 head[2];
+
+	(void)pad;
+	if (g_atomic_int_get(&r->tell_ecn) &&
+	    gst_buffer_extract(GST_PAD_PROBE_INFO_BUFFER(info), 0, head, sizeof(head)) ==
+		    sizeof(head) &&
+	    (head[0] & 31) == TWCC_FMT && head[1] == GST_RTCP_TYPE_RTPFB)
+		return GST_PAD_PROBE_DROP;
+	return GST_PAD_PROBE_OK;
+}
+
 static GstPadProbeReturn on_packet(GstPad *pad, GstPadProbeInfo *info, gpointer data)
 {
 	GstBuffer *buf = GST_PAD_PROBE_INFO_BUFFER(info);
 	GstRTPBuffer rtp = GST_RTP_BUFFER_INIT;
 	struct receiver *r = data;
 	bool probe = false, begins, due = false;
+	enum ecn ecn = ecn_taken();
 	GstNetAddressMeta *meta;
 	gboolean ours = TRUE;
 	GstMapInfo map;
@@ -127,6 +176,8 @@ static GstPadProbeReturn on_packet(GstPad *pad, GstPadProbeInfo *info, gpointer 
 		if (ours && (map.data[1] & 0x7f) == VIDEO_PT)
 			r->media_ssrc = paqm_get32(map.data + 8);
 	}
+	if (map.size >= 12 && map.data[0] >> 6 == 2 && ours)
+		see_packet(r, map.data, ecn);
 	begins = !r->srtp_key && train_is(map.data, map.size);
 	if (ours)
 		due = returns_see(&r->returns, map.data, map.size, (guint64)monotonic_ns(), &probe);
@@ -496,6 +547,10 @@ static gboolean parse(struct receiver *r, int argc, char **argv, GError **error)
 		{"return", 0, 0, G_OPTION_ARG_STRING, &r->form_text,
 		 "What routers wrote goes back as APP (app), and also as TMMBR or REMB",
 		 "app|tmmbr|remb"},
+		{"feedback", 0, 0, G_OPTION_ARG_STRING, &r->feedback_text,
+		 "Reports on each packet: RFC 8888 from the first ECN-capable one on (auto), or "
+		 "always, or never",
+		 "auto|rfc8888|twcc"},
 		{"interlace", 0, 0, G_OPTION_ARG_STRING, &r->interlace_text,
 		 "The sender codes parts of each picture apart, with the same option",
 		 "rows|checkerboard|quarters"},
@@ -524,6 +579,14 @@ static gboolean parse(struct receiver *r, int argc, char **argv, GError **error)
 	} else if (r->form_text && strcmp(r->form_text, "app")) {
 		g_set_error(error, USAGE_ERROR, 0, "--return %s: must be app, tmmbr or remb",
 			    r->form_text);
+		return FALSE;
+	}
+	r->tell_ecn = r->feedback_text && !strcmp(r->feedback_text, "rfc8888");
+	r->twcc_only = r->feedback_text && !strcmp(r->feedback_text, "twcc");
+	if (r->feedback_text && !r->tell_ecn && !r->twcc_only &&
+	    strcmp(r->feedback_text, "auto") != 0) {
+		g_set_error(error, USAGE_ERROR, 0, "--feedback %s: must be auto, rfc8888 or twcc",
+			    r->feedback_text);
 		return FALSE;
 	}
 	if (r->interlace_text && !(r->interlace = interlace_find(r->interlace_text))) {
@@ -649,7 +712,10 @@ static gboolean build(struct receiver *r, GError **error)
 		return FALSE;
 	if (r->fec)
 		inbound_correct(r->inbound, part_of(r->pipeline, "corrector"));
+	ecn_watch(part_of(r->pipeline, "rtp"), r->rtp);
+	r->ntp_ns = NTP_EPOCH_S * 1000000000 + (guint64)(realtime_ns() - monotonic_ns());
 	part_probe(part_of(r->pipeline, "rtp"), "src", on_packet, r);
+	part_probe(part_of(r->pipeline, "bin"), "send_rtcp_src_0", on_own_report, r);
 	part_probe(part_of(r->pipeline, "rtcpin"), "src", on_rtcp, r);
 	g_signal_emit_by_name(part_of(r->pipeline, "bin"), "get-internal-session", 0, &r->session);
 	/* Told, since it takes rtpbin seconds to find out: reports would come late until then. */
@@ -690,6 +756,10 @@ static void run(struct receiver *r)
 	if (r->returned)
 		printf("; %" G_GUINT64_FORMAT " probes, returned %" G_GUINT64_FORMAT " rates",
 		       r->probes, r->returned);
+	if (r->told)
+		printf("; %" G_GUINT64_FORMAT " came with CE, %" G_GUINT64_FORMAT
+		       " with ECT, told in %" G_GUINT64_FORMAT " reports",
+		       r->ccfb.ce, r->ccfb.ect, r->told);
 	if (r->rtx || r->fec)
 		printf("; asked for %" G_GUINT64_FORMAT " again, got %" G_GUINT64_FORMAT
 		       " in time, corrected %u, lost %" G_GUINT64_FORMAT,
@@ -742,6 +812,7 @@ out:
 	g_clear_object(&r.session);
 	gst_clear_buffer(&r.srtp_key);
 	g_free(r.form_text);
+	g_free(r.feedback_text);
 	g_free(r.interlace_text);
 	g_free(r.srtp_key_file);
 	g_free(r.cname);

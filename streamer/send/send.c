@@ -13,6 +13,18 @@
 #include "streamer/gstpaqmpacer.h"
 #include "streamer/send/send.h"
 
+/* ECN that the path does not treat as it should is not used (RFC 6679 section 7.2). */
+static void check_ecn(struct sender *s)
+{
+	const char *fault = s->ecn != ECN_NOT_ECT ? rate_ecn_fault(s->rate) : NULL;
+
+	if (!fault)
+		return;
+	g_printerr("paqm-streamer: ECN is off from now on: %s\n", fault);
+	s->ecn = ECN_NOT_ECT;
+	ecn_send_as(s->rtp, s->ecn, NULL);
+}
+
 static gboolean on_tick(gpointer data)
 {
 	struct sender *s = data;
@@ -25,6 +37,7 @@ static gboolean on_tick(gpointer data)
 	if (s->probes && !g_atomic_int_get(&s->waiting))
 		send_probe(s);
 	rate_tick(s->rate);
+	check_ecn(s);
 	if (s->repair && repair_tick(s->repair, s->granted, s->control_csv, &left))
 		send_use_rate(s, left);
 	return G_SOURCE_CONTINUE;
@@ -92,9 +105,13 @@ static void run(struct sender *s)
 	GstBus *bus = gst_element_get_bus(s->pipeline);
 	struct ctl_params limits = {.rate_min = (double)s->rate_min,
 				    .rate_max = (double)s->rate_max,
-				    .packet = WIRE_IP_PACKET};
+				    .packet = WIRE_IP_PACKET,
+				    .ecn = s->ecn == ECN_ECT0	? CTL_ECN_CLASSIC
+					   : s->ecn == ECN_ECT1 ? CTL_ECN_SCALABLE
+								: CTL_ECN_NONE};
+	struct ctl_ecn_seen marks;
 	char *repairs = NULL;
-	GstPad *before;
+	GstPad *before, *after;
 
 	s->main = g_main_loop_new(NULL, FALSE);
 	watch = gst_bus_add_watch(bus, on_message, s);
@@ -103,6 +120,9 @@ static void run(struct sender *s)
 	before = gst_element_get_static_pad(s->bin, "send_rtp_sink_0");
 	rate_watch(s->rate, before, s->session, (guint32)s->ssrc, s->headers, s->estimator);
 	gst_object_unref(before);
+	after = gst_element_get_static_pad(s->bin, "send_rtp_src_0");
+	rate_hear(s->rate, after);
+	gst_object_unref(after);
 	send_register_flow(s);
 	sigint = g_unix_signal_add(SIGINT, on_stop, s);
 	sigterm = g_unix_signal_add(SIGTERM, on_stop, s);
@@ -139,6 +159,7 @@ static void run(struct sender *s)
 	s->train = NULL;
 	advice_free(s->advice);
 	s->advice = NULL;
+	marks = *rate_ecn_seen(s->rate);
 	rate_free(s->rate);
 	s->rate = NULL;
 	if (s->repair) {
@@ -152,6 +173,10 @@ static void run(struct sender *s)
 	gst_object_unref(bus);
 	printf("sent %u pictures, %.0f kbit/s on the wire\n", s->frames,
 	       s->frames ? s->wire_bytes * 8 / (s->frames * s->interval) / 1000 : 0.0);
+	if (limits.ecn != CTL_ECN_NONE)
+		printf("ECN: %" G_GUINT64_FORMAT " packets came back marked, %" G_GUINT64_FORMAT
+		       " not\n",
+		       marks.ce, marks.ect);
 	if (repairs)
 		printf("%s\n", repairs);
 	g_free(repairs);
@@ -224,6 +249,7 @@ out:
 	g_free(s.log_dir);
 	g_free(s.paqmd);
 	g_free(s.controller);
+	g_free(s.ecn_text);
 	g_free(s.encoder_text);
 	g_free(s.carrier);
 	g_free(s.srtp_key_file);

@@ -9,6 +9,7 @@
 
 #include "streamer/adaptor.h"
 #include "streamer/advice.h"
+#include "streamer/ecn.h"
 #include "streamer/options.h"
 #include "streamer/rate.h"
 #include "streamer/repair.h"
@@ -26,6 +27,8 @@
 struct sender {
 	/* options */
 	char *to, *source, *rate_max_text, *rate_min_text, *bind, *log_dir, *paqmd, *controller;
+	char *ecn_text;
+	enum ecn ecn;
 	gboolean loop_source;
 	gint start_frame, gop, qp_min;
 	gint64 ssrc, seed;

@@ -28,6 +28,23 @@ static gboolean choose_controller(struct sender *s, GError **error)
 	return FALSE;
 }
 
+/* Who sends as ECN-capable has to answer marks. */
+static gboolean choose_ecn(struct sender *s, GError **error)
+{
+	if (s->ecn_text && !ecn_parse(s->ecn_text, &s->ecn)) {
+		g_set_error(error, USAGE_ERROR, 0, "--ecn %s: must be off, ect0 or ect1",
+			    s->ecn_text);
+		return FALSE;
+	}
+	if (s->ecn == ECN_NOT_ECT || s->kind->marks)
+		return TRUE;
+	g_set_error(error, USAGE_ERROR, 0,
+		    "--ecn does not go with --controller %s, which does not answer marks; use "
+		    "auto, nada or tfrc",
+		    s->kind->name);
+	return FALSE;
+}
+
 /* An element that is not there is found before the stream begins. */
 gboolean send_need_element(const struct ctl_kind *kind, GError **error)
 {
@@ -88,6 +105,9 @@ gboolean send_parse(struct sender *s, int argc, char **argv, GError **error)
 		 "ELEMENT"},
 		{"controller", 0, 0, G_OPTION_ARG_STRING, &s->controller,
 		 "What sets the rate (auto); a wrong name lists them", "NAME"},
+		{"ecn", 0, 0, G_OPTION_ARG_STRING, &s->ecn_text,
+		 "Send as ECN-capable, and lower the rate when packets are marked (off)",
+		 "off|ect0|ect1"},
 		{"seed", 0, 0, G_OPTION_ARG_INT64, &s->seed, "Makes all random choices repeatable",
 		 "N"},
 		{"log", 0, 0, G_OPTION_ARG_FILENAME, &s->log_dir,
@@ -148,7 +168,7 @@ gboolean send_parse(struct sender *s, int argc, char **argv, GError **error)
 			    s->interlace_text);
 		return FALSE;
 	}
-	if (!choose_controller(s, error))
+	if (!choose_controller(s, error) || !choose_ecn(s, error))
 		return FALSE;
 	s->element = s->carrier && !strcmp(s->carrier, "in-band");
 	s->probes = s->carrier && !strcmp(s->carrier, "probe");
@@ -231,7 +251,7 @@ gboolean send_open_sockets(struct sender *s, GError **error)
 	}
 	g_object_unref(addr);
 	if (s->rtp && s->rtcp)
-		return TRUE;
+		return s->ecn == ECN_NOT_ECT || ecn_send_as(s->rtp, s->ecn, error);
 	if (error && !*error)
 		g_set_error(
 			error, USAGE_ERROR, 0,

@@ -101,6 +101,7 @@ def main() -> None:
         vanishing(program, Path(name))
         strangers(program, Path(name))
         interlace(program, Path(name))
+        ecn(program, Path(name))
     usage(program)
     print("loopback: all checks hold")
 
@@ -624,6 +625,76 @@ def interlace(program: str, tmp: Path) -> None:
             check(error < 1000, f"{mode}: picture {n} differs, mean square error {error:.0f}")
 
 
+def marking(port: int, rule: str) -> str:
+    """Name of a network namespace where packets to the port meet this rule; "" without root."""
+    name = f"ecn{os.getpid()}"
+    table = (f"table ip marks {{\nchain out {{\ntype filter hook output priority mangle\n"
+             f"udp dport {port} {rule}\n}}\n}}\n")  # fmt: skip
+    inside = ["ip", "netns", "exec", name]
+    for command, text in ((["ip", "netns", "add", name], ""),
+                          (["ip", "-n", name, "link", "set", "lo", "up"], ""),
+                          ([*inside, "nft", "-f", "-"], table if rule else "")):  # fmt: skip
+        try:
+            done = subprocess.run(command, input=text, text=True, capture_output=True, check=False)
+        except FileNotFoundError:
+            return ""
+        if done.returncode:
+            subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
+            return ""
+    return name
+
+
+def ecn(program: str, tmp: Path) -> None:
+    """What goes out as ECN-capable comes back in reports, with the marks it got on the way."""
+    key = ["--srtp-key", str(tmp / "key")]
+    for what, rule, send, recv, path in (
+        ("ect0", "", [], [], 1),
+        ("ect1", "ip ecn ect1 ip ecn set ce", ["--rtx", *key], ["--rtx", *key], 1),
+        ("ect0", "ip ecn set not-ect", [], [], 2),
+        ("ect1", "", [], ["--feedback", "twcc"], 2),
+        ("off", "", [], ["--feedback", "rfc8888"], None),
+    ):  # fmt: skip
+        port, log = free_port(), tmp / "ns"
+        name = f"ecn {what}, {rule or 'nothing on the way'}, {' '.join(recv)}"
+        host = marking(port, rule)
+        if not host and rule:
+            print(f"no network namespaces and nft here: not checked: {name}")
+            continue
+        inside = ["ip", "netns", "exec", host] if host else []
+        receiver = subprocess.Popen(
+            [*inside, program, "recv", "--listen", f"127.0.0.1:{port}", *recv],
+            stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert receiver.stdout
+        check(receiver.stdout.readline().startswith("listening"), "the receiver did not start")
+        done = subprocess.run(
+            [*inside, program, "send", "--to", f"127.0.0.1:{port}", "--source",
+             str(tmp / "clip.y4m"), "--rate-max", "2mbit", "--paqmd", "none", "--duration", "5",
+             "--log", str(log), "--ecn", what, *send],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        check(done.returncode == 0, f"{name}: the sender's exit status")
+        subprocess.run(["sleep", "1"], check=True)
+        receiver.send_signal(signal.SIGINT)
+        heard = receiver.communicate(timeout=60)[0]
+        if host:
+            subprocess.run(["ip", "netns", "del", host], check=True)
+        control = rows(log / "control.csv")
+        last = {f"{r['controller']}.{r['key']}": float(r["value"]) for r in control}
+        sent = sum(int(f["packets"]) for f in rows(log / "frames.csv"))
+        check(last.get("ecn.path") == path, f"{name}: path {last.get('ecn.path')}")
+        check(("ECN is off from now on" in done.stderr) == (path == 2), f"{name}: {done.stderr}")
+        check("nada.queue" in last, f"{name}: no reports")
+        check(("told in" in heard) == (path == 1 or what == "off"), f"{name}: {heard}")
+        if path == 1:
+            marked = "set ce" in rule
+            came, other = ("ce", "ect") if marked else ("ect", "ce")
+            check(last[f"ecn.{came}"] > 0.8 * sent and not last[f"ecn.{other}"],
+                  f"{name}: {last}, sent {sent}")  # fmt: skip
+            rates = [int(f["allowance_bps"]) for f in rows(log / "frames.csv")]
+            check(rates[-1] == 300_000 if marked else rates[-1] > rates[0], f"{name}: {rates}")
+
+
 def usage(program: str) -> None:
     """Mistakes on the command line: status 2 and a message that names them."""
     for arguments, word in (
@@ -650,6 +721,10 @@ def usage(program: str) -> None:
         (["send", "--to", "127.0.0.1:9", "--source", "test", "--interlace", "x"], "quarters"),
         (["send", "--to", "127.0.0.1:9", "--source", "test", "--interlace", "rows", "--carrier",
           "in-band"], "--carrier probe"),
+        (["send", "--to", "127.0.0.1:9", "--source", "test", "--ecn", "x"], "ect1"),
+        (["send", "--to", "127.0.0.1:9", "--source", "test", "--ecn", "ect0", "--controller",
+          "gcc"], "answer marks"),
+        (["recv", "--listen", "127.0.0.1:9", "--feedback", "x"], "rfc8888"),
         (["recv"], "--listen"),
         (["play"], "play"),
     ):
