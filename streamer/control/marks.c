@@ -12,16 +12,17 @@
 #define DRAIN 0.5      /* s in which it should be gone */
 #define DRAIN_SOON 0.06
 #define OVERLOAD 0.9
-#define RETURN 0.97    /* of what arrived, when the queue is gone */
-#define WINDOW 0.15    /* s over which arrivals are counted */
-#define GROW 0.20      /* per second, at once */
-#define GROW_MORE 0.30 /* per second, for each second without congestion */
-#define GROW_MOST 0.80 /* per second */
+#define RETURN 0.97 /* of what arrived, when the queue is gone */
+#define WINDOW 0.15 /* s over which arrivals are counted */
+#define GROW 0.25   /* per second, at once */
+#define GROW_MARKED 2.0
+#define GROW_MORE 0.45 /* per second, for each second without congestion */
+#define GROW_MOST 1.00 /* per second */
 #define BLIND_QUEUE 0.050
 #define BLIND 0.3 /* s with such a queue and no mark: nobody marks here */
 #define FORGET 2.0
 #define FRESH 3.0 /* s without congestion that a beginning is worth */
-#define DATA_LIMITED 0.9
+#define DATA_LIMITED 0.8
 
 void marks_begin(struct marks *m, double now)
 {
@@ -41,7 +42,10 @@ bool marks_rule(struct marks *m, const struct ctl_params *p, const struct fb_rep
 	if (r->lost || (queue > BLIND_QUEUE && m->queued > 0 && r->now - m->queued > BLIND &&
 			r->now - m->marked > BLIND))
 		m->bad = r->now;
-	return r->now - m->seen < VALID && r->now - m->bad > FORGET;
+	if (r->now - m->seen < VALID && r->now - m->bad > FORGET)
+		return true;
+	m->fits = 0; /* was true of another time */
+	return false;
 }
 
 double marks_rate(struct marks *m, const struct ctl_params *p, const struct fb_report *r,
@@ -87,6 +91,10 @@ double marks_rate(struct marks *m, const struct ctl_params *p, const struct fb_r
 		rate = fmin(rate, recv * fmax(LEAST_LONG, 1 - queue / DRAIN));
 	if (waits || answered || r->now - m->marked < round) {
 		m->eased = r->now;
+		/* marks without a queue: one packet more per round trip, as DCTCP has it */
+		if (p->ecn == CTL_ECN_SCALABLE && !waits && r->fb->rtt > 0)
+			rate *= 1 + dt * fmin(8 * p->packet / (rate * r->fb->rtt * r->fb->rtt),
+					      GROW_MARKED);
 		return rate;
 	}
 	if (m->fits > 0) {

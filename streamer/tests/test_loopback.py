@@ -692,7 +692,8 @@ def ecn(program: str, tmp: Path) -> None:
             check(last[f"ecn.{came}"] > 0.8 * sent and not last[f"ecn.{other}"],
                   f"{name}: {last}, sent {sent}")  # fmt: skip
             rates = [int(f["allowance_bps"]) for f in rows(log / "frames.csv")]
-            check(rates[-1] == 300_000 if marked else rates[-1] > rates[0], f"{name}: {rates}")
+            # it grows a little between its answers to marks
+            check(rates[-1] < 400_000 if marked else rates[-1] > rates[0], f"{name}: {rates}")
 
 
 def usage(program: str) -> None:
