@@ -8,6 +8,7 @@ Both ends print one JSON line at the end.
 
 import argparse
 import json
+import selectors
 import socket
 import struct
 import time
@@ -17,15 +18,21 @@ CHUNK = 65536
 UNSENT = 131072
 
 
+def open_source(congestion_control: str) -> socket.socket:
+    """A socket of a source, not connected yet."""
+    link = socket.socket()
+    link.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion_control.encode())
+    link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT)
+    # Closing discards what is still unsent: the load ends when it is due.
+    link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    return link
+
+
 def source(address: str, port: int, congestion_control: str, seconds: float) -> int:
     """Sends as fast as TCP allows for that long, then breaks off as a user does. Bytes written."""
     stop = time.monotonic() + seconds
     sent = 0
-    with socket.socket() as link:
-        link.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion_control.encode())
-        link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT)
-        # Closing discards what is still unsent: the load ends when it is due.
-        link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    with open_source(congestion_control) as link:
         link.settimeout(seconds)
         link.connect((address, port))
         block = bytes(CHUNK)
@@ -36,6 +43,66 @@ def source(address: str, port: int, congestion_control: str, seconds: float) -> 
             except TimeoutError:
                 break
     return sent
+
+
+def sources(
+    address: str, port: int, starts: list[float], congestion_control: str, seconds: float
+) -> int:
+    """Many such flows in one program, to the ports from `port` on, each begun at its time."""
+    begun = time.monotonic()
+    sent, block = 0, bytes(CHUNK)
+    waiting = sorted(zip(starts, range(port, port + len(starts)), strict=True))
+    links: list[socket.socket] = []
+    with selectors.DefaultSelector() as ready:
+        while (now := time.monotonic() - begun) < seconds:
+            while waiting and waiting[0][0] <= now:
+                link = open_source(congestion_control)
+                link.setblocking(False)
+                link.connect_ex((address, waiting.pop(0)[1]))
+                ready.register(link, selectors.EVENT_WRITE)
+                links.append(link)
+            until = min([seconds, *(start for start, _ in waiting[:1])])
+            for key, _ in ready.select(max(0.0, until - now)):
+                try:
+                    sent += key.fileobj.send(block)  # type: ignore[union-attr]
+                except BlockingIOError:
+                    continue
+    for link in links:
+        link.close()
+    return sent
+
+
+def sinks(port: int, flows: int, seconds: float) -> int:
+    """Reads one connection at each of many ports, all to their ends. Bytes read.
+
+    Some may never come, or their ends be lost: nothing is waited for longer than `seconds`.
+    """
+    stop = time.monotonic() + seconds
+    received, open_ends = 0, flows
+    buffer = bytearray(4 * CHUNK)
+    with selectors.DefaultSelector() as ready:
+        for number in range(port, port + flows):
+            server = socket.create_server(("", number))
+            ready.register(server, selectors.EVENT_READ, "server")
+        while open_ends and (left := stop - time.monotonic()) > 0:
+            for key, _ in ready.select(left):
+                end = key.fileobj
+                assert isinstance(end, socket.socket)
+                if key.data == "server":
+                    link, _ = end.accept()
+                    ready.register(link, selectors.EVENT_READ, "link")
+                    count = 0
+                else:
+                    try:
+                        count = end.recv_into(buffer)
+                    except ConnectionResetError:
+                        count = 0
+                    received += count
+                    open_ends -= not count
+                if not count:
+                    ready.unregister(end)
+                    end.close()
+    return received
 
 
 def sink(port: int) -> int:
@@ -59,9 +126,16 @@ def main() -> None:
     parser.add_argument("--to", metavar="ADDRESS", help="be the source; else be the sink")
     parser.add_argument("--congestion-control", default="cubic")
     parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--starts", metavar="S,...", help="of many flows, to ports from --port on")
+    parser.add_argument("--flows", type=int, default=1, metavar="N", help="be so many sinks")
     args = parser.parse_args()
-    if args.to:
+    if args.to and args.starts:
+        starts = [float(text) for text in args.starts.split(",")]
+        count = sources(args.to, args.port, starts, args.congestion_control, args.seconds)
+    elif args.to:
         count = source(args.to, args.port, args.congestion_control, args.seconds)
+    elif args.flows > 1:
+        count = sinks(args.port, args.flows, args.seconds)
     else:
         count = sink(args.port)
     print(json.dumps({"port": args.port, "bytes": count}), flush=True)

@@ -28,7 +28,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from paqm_lab import y4m
+from paqm_lab import cache, y4m
 from paqm_lab.errors import LabError
 
 WIDTH, HEIGHT, FPS = 640, 360, 24
@@ -292,3 +292,32 @@ def prepare(cache_dir: Path, progress: Progress = print) -> Path:
         ) from err
     progress(f"clip: {count} frames, {clip}")
     return clip
+
+
+def scaled(cache_dir: Path, width: int, height: int, progress: Progress = print) -> Path:
+    """The clip in another size, made once. Its numbers cannot be read: it is for load only."""
+    whole = prepare(cache_dir, progress)
+    if (width, height) == (WIDTH, HEIGHT):
+        return whole
+    target = cache_dir / f"clip-{FORMAT}-{width}x{height}.y4m"
+    stamp = target.with_suffix(".json")
+    with cache.locked("clip-scaled"):
+        try:
+            if target.stat().st_size == json.loads(stamp.read_text())["bytes"]:
+                return target
+        except (OSError, ValueError, KeyError):
+            pass
+        progress(f"clip: scaling to {width}x{height}")
+        scratch = target.with_suffix(f".{os.getpid()}.y4m")
+        scale = f"scale={width}:{height}:flags=bicubic+accurate_rnd+bitexact,format=yuv420p"
+        cmd = [ffmpeg_exe(), "-nostdin", "-v", "error", "-y", "-i", str(whole), "-vf", scale]
+        done = subprocess.run([*cmd, str(scratch)], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            said = done.stderr.strip().splitlines() or ["no output"]
+            scratch.unlink(missing_ok=True)
+            raise LabError(f"ffmpeg cannot scale the clip: {said[-1]}")
+        os.replace(scratch, target)
+        frames = json.loads((cache_dir / "clip.json").read_text())["frames"]
+        record = {"frames": frames, "bytes": target.stat().st_size, **LICENCE}
+        stamp.write_text(json.dumps(record, indent=2) + "\n")
+    return target

@@ -26,6 +26,7 @@ SAMPLE = 0.1  # s between two looks at the queue's statistics
 LEAD = 0.5  # s that receivers start before their senders
 TAIL = 1.0  # s for what is under way when the senders have stopped
 LATE = 0.02  # s more than the propagation: a packet of a load counts as late
+CROWD = 16  # TCP flows of a group; more of them share a program
 GRACE = 10.0  # s that a program has for ending
 # The queue uses the sender of notices, so that comes first.
 MODULES = ("paqm_feedback.ko", "sch_paqm.ko")
@@ -141,8 +142,9 @@ class Guest:
         self.wait_for(Path(sockets[0]), self.start(f"paqmd-{name}", host, daemon, lasts=True))
         length = flow["stop"] - flow["start"]
         receive = [streamer, "recv", "--listen", f"{topology.SINK_ADDRESS}:{flow['port']}"]
-        receive += ["--log", str(home / "recv"), "--output", str(home / "recv" / "decoded.y4m")]
-        receive += ["--duration", str(length + LEAD + TAIL)]
+        receive += ["--log", str(home / "recv"), "--duration", str(length + LEAD + TAIL)]
+        if self.config.get("record", True):
+            receive += ["--output", str(home / "recv" / "decoded.y4m")]
         send = [streamer, "send", "--to", f"{topology.SINK_ADDRESS}:{flow['port']}"]
         send += ["--bind", flow["address"], "--source", self.config["clip_file"], "--loop"]
         send += ["--start-frame", str(flow["start_frame"]), "--ssrc", str(flow["ssrc"])]
@@ -180,7 +182,23 @@ class Guest:
         self.at(flow["start"] - LEAD, lambda: self.start(f"recv-{name}", receiver, receive))
         self.at(flow["start"], lambda: self.start(f"send-{name}", host, send))
 
+    def plan_crowd(self, group: dict[str, Any]) -> None:
+        """Many TCP flows: one program for all sources, one for all sinks."""
+        name, members = group["name"], group["members"]
+        begin = min(member["start"] for member in members)
+        starts = [f"{member['start'] - begin:.6f}" for member in members]
+        bulk = [sys.executable, "-m", "paqm_lab.bulk", "--port", str(members[0]["port"])]
+        limits = ["--flows", str(len(members)), "--seconds", str(group["stop"] + GRACE / 2)]
+        self.start(f"sink-{name}", topology.SINK, [*bulk, *limits])
+        send = [*bulk, "--to", topology.SINK_ADDRESS, "--starts", ",".join(starts)]
+        send += ["--congestion-control", group["congestion_control"]]
+        send += ["--seconds", f"{group['stop'] - begin:.6f}"]
+        self.at(begin, partial(self.start, f"load-{name}", topology.TCP, send))
+
     def plan_elastic(self, group: dict[str, Any]) -> None:
+        if len(group["members"]) > CROWD:
+            self.plan_crowd(group)
+            return
         for number, member in enumerate(group["members"], start=1):
             name = f"{group['name']}-{number}"
             bulk = [sys.executable, "-m", "paqm_lab.bulk", "--port", str(member["port"])]

@@ -17,7 +17,7 @@ from typing import Any
 
 from paqm_lab import analysis, cache, clip, kernel, report, uml
 from paqm_lab.errors import LabError
-from paqm_lab.scenario import Scenario, sender_of
+from paqm_lab.scenario import Scenario, is_recorded, sender_of
 
 Progress = Callable[[str], None]
 
@@ -121,8 +121,11 @@ def _clear_all(out: Path) -> None:
 
 def _memory(resolved: dict[str, Any]) -> str:
     """What a guest needs: each call of libwebrtc is two processes of some 80 MB."""
+    streams = len(resolved["media"])
     calls = sum(sender_of(f, resolved["variant"]) == "libwebrtc" for f in resolved["media"])
-    return "1G" if calls <= SMALL and len(resolved["media"]) <= 2 * SMALL else "2G"
+    if calls <= SMALL and streams <= 2 * SMALL:
+        return "1G"
+    return "2G" if streams <= 5 * SMALL else "3G"
 
 
 def file_sha256(path: Path) -> str:
@@ -186,6 +189,7 @@ class VariantRun:
             "rival": str(RIVAL),
             "modules": str(self.modules or ""),
             "clip_file": str(self.clip_file or ""),
+            "record": is_recorded(resolved),
         }
         if self.link:
             trace = directory / "trace.txt"
@@ -240,7 +244,8 @@ def _clip(scenario: Scenario, progress: Progress) -> tuple[Path | None, int]:
     """The clip and how many frames it has."""
     if not scenario.data.get("media"):
         return None, 0
-    path = clip.prepare(cache.cache_dir(), progress)
+    size = scenario.data["clip"]
+    path = clip.scaled(cache.cache_dir(), size["width"], size["height"], progress)
     return path, int(json.loads(path.with_suffix(".json").read_text())["frames"])
 
 
@@ -249,6 +254,8 @@ def _needed_space(scenario: Scenario) -> int:
     size = scenario.data.get("clip") or {"width": 0, "height": 0, "fps": 0}
     pictures = sum(flow["stop"] - flow["start"] for flow in scenario.data.get("media", []))
     video = pictures * size["fps"] * size["width"] * size["height"] * 1.5 / 1e6
+    if not is_recorded(scenario.data):
+        video = 0
     return int(len(scenario.variants) * (video + 2 * scenario.duration + 50))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import jsonschema
 
-from paqm_lab import cache, linktrace
+from paqm_lab import cache, clip, linktrace
 from paqm_lab.errors import LabError
 
 SCENARIOS = cache.TESTBED / "scenarios"
@@ -156,6 +156,12 @@ def sender_of(flow: dict[str, Any], variant: dict[str, Any]) -> str:
     return str(flow.get("sender", variant["sender"]))
 
 
+def is_recorded(data: dict[str, Any]) -> bool:
+    """Whether pictures are kept for scoring: the clip has its numbers only in its own size."""
+    size = data.get("clip")
+    return size is None or (size["width"], size["height"]) == (clip.WIDTH, clip.HEIGHT)
+
+
 def _load_of(kind: str, entry: dict[str, Any]) -> dict[str, Any]:
     """One load: `rate` is that of one flow, `ports` how many ports of the sink it uses."""
     load = {"kind": kind, "name": entry["name"], "start": entry["start"], "stop": entry["stop"]}
@@ -260,6 +266,12 @@ def _check_sense(path: Path, data: dict[str, Any]) -> None:
             raise LabError(f"{path}: variant[{number}]: steady and follow need path.link")
         if variant.get("follow") and variant["qdisc"].split()[0] not in ("paqm", "cake"):
             raise LabError(f"{path}: variant[{number}].follow: expected a qdisc paqm or cake")
+    if not is_recorded(data) and any(
+        sender_of(flow, variant) == "libwebrtc"
+        for flow in data.get("media", [])
+        for variant in data["variant"]
+    ):
+        raise LabError(f"{path}: clip: libwebrtc sends {clip.WIDTH}x{clip.HEIGHT} only")
     if with_media and "clip" not in data:
         raise LabError(f"{path}: clip is missing, media flows need its size and frame rate")
 
