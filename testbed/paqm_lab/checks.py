@@ -248,15 +248,20 @@ def print_table(directory: Path) -> int:
     failed = total = 0
     for path in paths:
         result = _load(path)
-        print(f"{result['scenario']}, seed {result['seed']} ({path.parent})")
+        seeds = ", ".join(map(str, result.get("seeds", [result.get("seed")])))
+        print(f"{result['scenario']}, seed {seeds} ({path.parent})")
         if not result["checks"]:
             print("  no checks: no variant has senders that are told their rate")
+        wide = [
+            max([least, *(len(check[key]) for check in result["checks"])])
+            for key, least in (("variant", 10), ("name", 34))
+        ]
         for check in result["checks"]:
             total += 1
             failed += not check["pass"]
             print(
-                f"  {'pass' if check['pass'] else 'FAIL'}  {check['variant']:<10} "
-                f"{check['name']:<34} {number(check['value']):>9} {check['relation']} "
+                f"  {'pass' if check['pass'] else 'FAIL'}  {check['variant']:<{wide[0]}} "
+                f"{check['name']:<{wide[1]}} {number(check['value']):>9} {check['relation']} "
                 f"{number(check['limit'])} {check['unit']}"
             )
     print(f"{total - failed} of {total} checks pass")

@@ -8,9 +8,12 @@ suite may be stopped at any time and goes on where it was.
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import threading
 import time
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,6 +36,7 @@ LAB = [
 ]
 
 CLIP = {"width": 640, "height": 360, "fps": 24}
+JOBS = min(2, len(os.sched_getaffinity(0)))  # guests at a time, unless told otherwise
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,7 @@ def good_for(have: Json | None, want: Json) -> bool:
     return have is not None and (have == want or have == want | {"scored": True})
 
 
-def _stored(home: Path) -> Json | None:
+def stored(home: Path) -> Json | None:
     """The stamp of a finished run."""
     try:
         found: Json = json.loads((home / "stamp.json").read_text())
@@ -120,34 +124,64 @@ def run_point(point: Point, out: Path, score: bool, keep: bool, say: Say) -> Non
 
 
 def run_all(
-    points: Iterable[Point], out: Path, say: Say, score: bool = True, keep: bool = False
+    points: Iterable[Point],
+    out: Path,
+    say: Say,
+    score: bool = True,
+    keep: bool = False,
+    jobs: int = 1,
 ) -> list[str]:
-    """Runs what is not there yet; returns what failed, one line each."""
+    """Runs what is not there yet, `jobs` guests at a time; returns what failed, one line each."""
     todo, programs = list(points), sources_digest()
     failed: list[str] = []
     begun = time.monotonic()
-    for number, point in enumerate(todo, start=1):
+    lock = threading.Lock()
+
+    def one(number: int, point: Point) -> None:
         want = stamp(point, programs, score)
         home = point.home(out)
-        have = _stored(home)
+        have = stored(home)
         if good_for(have, want) and not (keep and not list(home.glob("*/router.pcap"))):
-            continue
+            return
         start = time.monotonic()
         try:
             run_point(point, out, score, keep, say)
         except LabError as err:
-            failed.append(f"{point.label}: {err}")
-            say(f"[{number}/{len(todo)}] {failed[-1]}")
-            continue
+            with lock:
+                failed.append(f"{point.label}: {err}")
+                say(f"[{number}/{len(todo)}] {failed[-1]}")
+            return
         (home / "stamp.json").write_text(json.dumps(want) + "\n")
         now = time.monotonic()
-        say(
-            f"[{number}/{len(todo)}] {point.label}: {now - start:.0f} s "
-            f"({(now - begun) / 60:.0f} min in all)"
-        )
+        with lock:
+            say(
+                f"[{number}/{len(todo)}] {point.label}: {now - start:.0f} s "
+                f"({(now - begun) / 60:.0f} min in all)"
+            )
+
+    with ThreadPoolExecutor(max_workers=jobs) as pool:
+        try:
+            for future in [pool.submit(one, n, point) for n, point in enumerate(todo, start=1)]:
+                future.result()
+        except BaseException:  # of an interrupted suite nothing more is begun
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     return failed
 
 
 def forget(point: Point, out: Path) -> None:
     """Removes a stored run."""
     shutil.rmtree(point.home(out), ignore_errors=True)
+
+
+def as_json(data: Json) -> str:
+    """Numbers short: six digits behind the point are more than any figure has."""
+
+    def short(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: short(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [short(item) for item in value]
+        return round(value, 6) if isinstance(value, float) else value
+
+    return json.dumps(short(data), indent=1, allow_nan=False) + "\n"
