@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Followers beside senders that do not listen: runs the cases, shows every flow's figures.
+"""Followers beside senders that do not listen: runs the cases, shows every flow's figures, judges.
 
-`paqm-lab mixed --cases mix-2-1-tcp --seeds 1 --queues paqm` runs one mix and prints a table.
+`paqm-lab mixed --cases mix-2-1-tcp --seeds 1 --queues paqm` runs one mix and prints a table. Every
+call leaves result.json of all runs that are there, with `checks`.
 """
 
 from __future__ import annotations
@@ -9,11 +10,11 @@ from __future__ import annotations
 import argparse
 import fnmatch
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from paqm_lab import cache, mixed_cases, suite
+from paqm_lab import cache, checks, mixed_cases, mixed_docs, mixed_judge, suite
 from paqm_lab.errors import LabError
 from paqm_lab.mixed_cases import Case
 
@@ -109,32 +110,50 @@ def table(variant: Json) -> str:
     return "\n".join(text)
 
 
-def choose(args: argparse.Namespace) -> list[Case]:
-    """The cases asked for."""
+Run = tuple[Case, suite.Point]
+
+
+def _named(patterns: Iterable[str], known: dict[str, Case]) -> list[Case]:
+    """The cases of these names, each once."""
+    found: dict[str, Case] = {}
+    for pattern in patterns:
+        some = fnmatch.filter(known, pattern)
+        if not some:
+            raise LabError(f'there is no case "{pattern}"; there are {", ".join(known)}')
+        found |= {name: known[name] for name in some}
+    return list(found.values())
+
+
+def choose(args: argparse.Namespace) -> list[tuple[Case, int]]:
+    """The cases asked for with their seeds, seeds outermost: a suite that is stopped has seen all.
+
+    Without any wish the default grid, which has several seeds only where queues are compared.
+    """
     known = mixed_cases.all_cases()
+    if not (args.cases or args.followers or args.deaf or args.full):
+        parts = [
+            (_named(mixed_cases.SOME, known), args.seeds or mixed_cases.SOME_SEEDS),
+            (_named(mixed_cases.REST, known), args.seeds or mixed_cases.REST_SEEDS),
+        ]
+        seeds = sorted({seed for _, some in parts for seed in some})
+        return [(c, seed) for seed in seeds for cases, some in parts if seed in some for c in cases]
     if args.cases:
-        found = []
-        for pattern in args.cases.split(","):
-            some = fnmatch.filter(known, pattern)
-            if not some:
-                raise LabError(f'there is no case "{pattern}"; there are {", ".join(known)}')
-            found += [known[name] for name in some]
-        return found
-    grid = mixed_cases.WHOLE_GRID if args.full else args.followers
-    grid_deaf = mixed_cases.WHOLE_GRID if args.full else args.deaf
-    return list(mixed_cases.all_cases(grid, grid_deaf).values())
+        cases = _named(args.cases.split(","), known)
+    else:
+        whole = mixed_cases.WHOLE_GRID if args.full else mixed_cases.GRID
+        cases = list(mixed_cases.all_cases(args.followers or whole, args.deaf or whole).values())
+    return [(case, seed) for seed in args.seeds or mixed_cases.WHOLE_SEEDS for case in cases]
 
 
-def points(args: argparse.Namespace, cases: list[Case]) -> list[tuple[Case, suite.Point]]:
-    """The runs, seeds outermost: a suite that is stopped has seen every case."""
+def points(args: argparse.Namespace, chosen: list[tuple[Case, int]]) -> list[Run]:
+    """The runs over all queues of each case, or over those asked for."""
     wanted = args.queues.split(",") if args.queues else None
     for queue in wanted or []:
         if queue not in mixed_cases.QUEUES:
             raise LabError(f'no queue "{queue}"; there are {", ".join(mixed_cases.QUEUES)}')
     return [
         (case, case.point(queue, seed, args.paqm_words))
-        for seed in args.seeds
-        for case in cases
+        for case, seed in chosen
         for queue in (wanted or case.queues)
     ]
 
@@ -142,38 +161,67 @@ def points(args: argparse.Namespace, cases: list[Case]) -> list[tuple[Case, suit
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cases", metavar="NAME,...", help="only these (with * as in a shell)")
     parser.add_argument("--queues", metavar="NAME,...", help="only these of paqm, fq_codel, cake")
-    parser.add_argument("--seeds", type=_numbers, default=(1, 2, 3, 4, 5), metavar="N,...")
-    parser.add_argument("--followers", type=_numbers, default=mixed_cases.GRID, metavar="N,...",
-                        help=f"numbers of followers in the mixes (default {GRID})")
-    parser.add_argument("--deaf", type=_numbers, default=mixed_cases.GRID, metavar="N,...",
-                        help=f"numbers of libwebrtc senders in the mixes (default {GRID})")
-    parser.add_argument("--full", action="store_true", help="the whole grid of mixes")
+    parser.add_argument("--seeds", type=_numbers, metavar="N,...")
+    parser.add_argument("--followers", type=_numbers, metavar="N,...",
+                        help=f"numbers of followers in the mixes ({GRID})")
+    parser.add_argument("--deaf", type=_numbers, metavar="N,...",
+                        help=f"numbers of libwebrtc senders in the mixes ({GRID})")
+    parser.add_argument("--full", action="store_true", help="the whole grid, five seeds")
     parser.add_argument("--out", default=str(cache.REPO / "out" / "mixed"), metavar="DIR")
+    parser.add_argument("--jobs", type=int, default=suite.JOBS, metavar="N",
+                        help="guests at a time (%(default)s)")
     parser.add_argument("--paqm-words", default="", metavar="WORDS",
                         help="more options of the qdisc, such as 'weights host'")
     parser.add_argument("--quick", action="store_true", help="do not compare pictures (no VMAF)")
     parser.add_argument("--again", action="store_true", help="repeat runs whose result is there")
     parser.add_argument("--pcap", action="store_true", help="keep packet logs and all raw logs")
+    parser.add_argument("--judge", action="store_true", help="run nothing, judge what is there")
+    parser.add_argument("--docs", action="store_true",
+                        help="run nothing, write docs/mixed.md and docs/results/mixed.json")
     parser.add_argument("--list", action="store_true", help="list the cases")
 
 
+def judge(out: Path) -> Json:
+    """Writes result.json from whatever runs are there."""
+    if not (out / "runs").is_dir():
+        raise LabError(f"{out}: no runs here; run some first")
+    data = mixed_judge.result(out, mixed_cases.all_cases(), mixed_cases.WHOLE_SEEDS)
+    (out / "result.json").write_text(suite.as_json(data))
+    return data
+
+
 def main(args: argparse.Namespace) -> int:
-    """Runs, then prints a table of every run."""
-    cases = choose(args)
-    if args.list:
-        for case in cases:
-            print(f"{case.name:<14} {case.link / 1e6:g} Mbit/s, {case.rtt_ms:g} ms: {case.title}")
-        return 0
+    """Runs, judges; prints tables of the cases asked for, else the checks. 1 if one fails."""
     out = Path(args.out).resolve()
-    todo = points(args, cases)
-    if args.again:
-        for _, point in todo:
-            suite.forget(point, out)
-    failed = suite.run_all([p for _, p in todo], out, say, not args.quick, args.pcap)
-    for case, point in todo:
+    if args.docs:
+        for path in mixed_docs.write(suite.as_json(judge(out))):
+            say(f"mixed: {path}")
+        return 0
+    chosen = choose(args)
+    if args.list:
+        for one in {case.name: case for case, _ in chosen}.values():
+            print(f"{one.name:<14} {one.link / 1e6:g} Mbit/s, {one.rtt_ms:g} ms: {one.title}")
+        return 0
+    failed: list[str] = []
+    todo = points(args, chosen)
+    if not args.judge:
+        if args.again:
+            for _, point in todo:
+                suite.forget(point, out)
+        some = [point for _, point in todo]
+        failed = suite.run_all(some, out, say, not args.quick, args.pcap, args.jobs)
+    for case, point in todo if args.cases else []:
         variant = suite.load(point, out)
-        if variant is None:
-            continue
-        print(f"\n{point.label}: {case.link / 1e6:g} Mbit/s, {case.rtt_ms:g} ms: {case.title}")
-        print(table(variant))
-    return 1 if failed else 0
+        if variant is not None:
+            print(f"\n{point.label}: {case.link / 1e6:g} Mbit/s, {case.rtt_ms:g} ms: {case.title}")
+            print(table(variant))
+    data = judge(out)
+    part = data["grid"]
+    status = checks.print_table(out) if data["checks"] and not args.cases else 0
+    print(f"{part['runs']} runs; of the whole grid's {part['whole_grid']} there are "
+          f"{part['of_it']}")  # fmt: skip
+    if data["programs"] > 1:
+        print(f"they were made by {data['programs']} different states of the programs")
+    for line in failed:
+        say(line)
+    return 1 if failed else status

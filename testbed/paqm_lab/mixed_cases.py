@@ -25,8 +25,16 @@ RTT_MS = 40
 SECONDS = 24
 TCP_AT = 10
 JUDGE_FROM = 4
-GRID = (1, 3, 5)  # followers and deaf senders of the default grid
+GRID = (1, 3, 5)  # followers and deaf senders where a user asks for some
 WHOLE_GRID = (1, 2, 3, 4, 5)
+WHOLE_SEEDS = (1, 2, 3, 4, 5)
+# What `make mixed` runs: a part that shows everything once and compares queues with three seeds.
+SOME = ("mix-1-1*", "mix-1-3-tcp", "mix-3-1-tcp", "mix-3-3", "deaf-1", "deaf-2", "deaf-3")
+SOME_SEEDS = (1, 2, 3)
+REST = ("flood-*", "audio-*", "bad-*", "reg-*")
+REST_SEEDS = (1,)
+TORRENT_LINK = 5 * MBIT  # half of it is less than a follower's maximum
+TORRENT_FLOWS = 200
 # Links of scenarios without a single follower: Mbit/s, round trip in ms, streams, TCP flows.
 DEAF = (
     (1, 100, 1, {"cubic": 1}),
@@ -211,7 +219,11 @@ def bad_input() -> list[Case]:
         ),
         "ports": ("ten source ports a second", flood(3 * LINK, ports_per_s=10)),
         "ssrc": ("ten SSRCs a second", flood(3 * LINK, ssrc_per_s=10)),
-        "hundred": ("a hundred flows of one host", flood(3 * LINK, count=100, as_one=True)),
+        "hundred": ("a hundred flows of one host", flood(3 * LINK, count=100)),
+        "hundred-w": (
+            "a hundred flows of one host, hosts being equal",
+            flood(3 * LINK, count=100, as_one=True),
+        ),
         "burst": (
             "bursts of 60 ms at 1.05 of the fair rate",
             flood(1.05 * fair * 1200 / 1214, burst_ms=60),
@@ -235,9 +247,22 @@ def bad_input() -> list[Case]:
                 title=f"three followers beside: {title}",
                 load={"media": followers(3), "flood": [entry]},
                 base="bad-none",
+                words="weights host" if kind == "hundred-w" else "",
+                facts={"only_delay": True} if kind.startswith("hundred") else {},
                 **common,
             )
         )
+    cases.append(
+        Case(
+            name="bad-torrent",
+            title=f"one follower beside {TORRENT_FLOWS} TCP of one host, hosts being equal",
+            load={"media": followers(1), "elastic": [tcp(TORRENT_FLOWS, start=2)]},
+            link=TORRENT_LINK,
+            words="weights host",
+            facts={"torrent": True},
+            **common,
+        )
+    )
     return cases
 
 
@@ -256,6 +281,10 @@ def regimes() -> list[Case]:
                 queues=("paqm",),
             )
         )
+    facts: dict[str, Json] = {
+        "web": {"changes": True},
+        "limited": {"limited": [f"f{n}" for n in range(1, 11)]},
+    }
     more: list[tuple[str, str, int, Json]] = [
         (
             "web",
@@ -308,6 +337,7 @@ def regimes() -> list[Case]:
                 load=load,
                 link=link * MBIT,
                 queues=("paqm",),
+                facts=facts.get(name, {}),
             )
         )
     return cases

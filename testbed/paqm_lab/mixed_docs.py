@@ -1,0 +1,335 @@
+# SPDX-License-Identifier: GPL-2.0
+"""docs/mixed.md from docs/results/mixed.json, and that from result.json of paqm_lab.mixed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from paqm_lab import cache, stats
+
+Json = dict[str, Any]
+
+DATA = cache.REPO / "docs" / "results" / "mixed.json"
+PAGE = cache.REPO / "docs" / "mixed.md"
+
+HEAD = """# Followers beside senders that do not listen
+
+Streams that follow advice (`paqm-streamer`, called followers) meet libwebrtc, which hears no
+router, TCP, floods of RTP that heed nothing, voices, short connections, and hosts that misbehave.
+Real kernel, real programs, virtual time.
+
+```
+make mixed              # a part of the grid, out/mixed/result.json
+make mixed FULL=1       # all of it, five seeds
+testbed/paqm-lab mixed --cases mix-2-1-tcp --seeds 1     # one case, with a table of every flow
+```
+
+This file is made from `docs/results/mixed.json` by `paqm-lab mixed --docs`; do not edit it.
+
+A run lasts 24 s, TCP comes at 10 s unless a table says otherwise, figures are from 4 s on (hosts
+that misbehave: from 8 s). The test clip at 640x360 and 24 frames/s, ceiling 3 Mbit/s per stream.
+*Delay* is the time between entering the router and leaving its queue; *share* is the max-min
+share of a flow ([results-format.md](results-format.md)). Over P-AQM followers are told their
+rate; over fq_codel and CAKE their own controller finds it. Where queues are compared, the figure
+of a run is the mean over its libwebrtc senders, the rival is the better of fq_codel and CAKE, and
+P-AQM may be worse by the spread from run to run: half the width of the 95 % interval of the
+difference of the two means (Welch). A frame that never arrives counts with the length of the run.
+"""
+
+TAIL = """
+## What this does not show
+
+* One round-trip time for all mixes, 40 ms, and one clip.
+* libwebrtc as its Node.js build has it, with VP8; other builds and codecs behave otherwise.
+* What an unresponsive flow gets beside followers only: a work-conserving queue gives it what they
+  leave. Its *fair* rate here takes the followers' demand as what they really sent, so whether
+  they were pushed aside is for their own rate to say; *nominal* is an equal division."""
+
+
+def cell(value: float | None, digits: int) -> str:
+    return "none" if value is None else f"{value:.{digits}f}"
+
+
+def line(*cells: str) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def head(*names: str) -> list[str]:
+    return [line(*names), "|---|" + "--:|" * (len(names) - 1)]
+
+
+def _range(values: list[Any], digits: int) -> str:
+    """Mean over the runs, with the extremes where they differ."""
+    if not values or None in values:
+        return "none"
+    mean = cell(stats.mean(values), digits)
+    low, high = cell(min(values), digits), cell(max(values), digits)
+    return mean if low == high else f"{mean} ({low} to {high})"
+
+
+def _verdict(check: Json, text: str) -> str:
+    return text if check["pass"] else f"**{text}**"
+
+
+def _short(check: Json, digits: int) -> str:
+    return _verdict(check, cell(check["value"], digits))
+
+
+class Page:
+    """The tables."""
+
+    def __init__(self, data: Json) -> None:
+        self.data = data
+        self.checks = {(c["variant"], c["name"]): c for c in data["checks"]}
+        self.reported = {(c["variant"], c["name"]): c for c in data["reported"]}
+
+    def cases(self, *groups: str) -> list[Json]:
+        return [case for case in self.data["cases"] if case["group"] in groups]
+
+    def runs(self, case: Json, queue: str) -> list[Json]:
+        return [r for r in self.data["runs"] if (r["case"], r["queue"]) == (case["name"], queue)]
+
+    def over(self, case: Json, queue: str, group: str, key: str, digits: int) -> str:
+        """A figure of a group over the seeds."""
+        values = [
+            run["groups"][group][key] for run in self.runs(case, queue) if group in run["groups"]
+        ]
+        return _range(values, digits)
+
+    def checked(self, case: Json, name: str, digits: int) -> str:
+        """The value of a check, in bold where it fails; empty where there is none."""
+        check = self.checks.get((case["name"], name))
+        if check is not None:
+            return _short(check, digits)
+        other = self.reported.get((case["name"], name))
+        return f"({cell(other['value'], digits)})" if other else ""
+
+    def extra(self, case: Json, name: str, key: str, digits: int) -> str:
+        check = self.checks.get((case["name"], name))
+        return cell(check[key], digits) if check and key in check else ""
+
+    def seeds(self, case: Json) -> str:
+        return str(len({run["seed"] for run in self.runs(case, "paqm")}))
+
+    def summary(self) -> list[str]:
+        checks, grid = self.data["checks"], self.data["grid"]
+        good = sum(check["pass"] for check in checks)
+        return [
+            f"{good} of {len(checks)} checks hold. {grid['runs']} runs; of the "
+            f"{grid['whole_grid']} of the whole grid there are {grid['of_it']}. Figures in bold do "
+            "not hold their limit; those in parentheses are not judged.",
+            "",
+        ]
+
+    def pooled(self) -> list[str]:
+        rows = [c for c in self.data["checks"] if c["variant"].endswith(", all")]
+        if not rows:
+            return []
+        lines = [
+            "## libwebrtc over all cases",
+            "",
+            "How much worse P-AQM is for libwebrtc senders than the better of fq_codel and CAKE, "
+            "differences of pairs (case and seed); negative is better. Wanted: the interval does "
+            "not lie on the worse side as a whole.",
+            "",
+            *head("cases", "figure", "worse by", "95 % interval", "pairs"),
+        ]
+        for check in rows:
+            name = check["name"].removeprefix("libwebrtc_").removesuffix("_worse_at_least")
+            reach = f"{check['mean'] - check['half']:.2f} to {check['mean'] + check['half']:.2f}"
+            unit = f" {check['unit']}".rstrip()
+            lines.append(
+                line(
+                    check["variant"].split(",")[0],
+                    name.replace("_", " "),
+                    f"{check['mean']:.2f}{unit}",
+                    _verdict(check, reach),
+                    str(check["pairs"]),
+                )
+            )
+        return [*lines, ""]
+
+    def mixes(self) -> list[str]:
+        cases = self.cases("mix")
+        if not cases:
+            return []
+        lines = [
+            "## Followers in the mixes",
+            "",
+            "Over P-AQM, worst follower and run: delay p95 at most 4 ms, p99 at most 8 ms, "
+            "nothing lost, 95 % of the share; then the mean delay p95 and share over fq_codel and "
+            "CAKE.",
+            "",
+            *head("mix", "Mbit/s", "seeds", "p95, ms", "p99, ms", "lost", "least share, %",
+                  "mean share, %", "fq_codel p95", "share", "CAKE p95", "share"),
+        ]  # fmt: skip
+        for case in cases:
+            rivals = [
+                self.over(case, queue, "followers", key, 1)
+                for queue in ("fq_codel", "cake")
+                for key in ("delay_p95_ms", "share_percent")
+            ]
+            lines.append(
+                line(
+                    case["title"],
+                    f"{case['link_mbit']:g}",
+                    self.seeds(case),
+                    self.checked(case, "followers_delay_p95", 2),
+                    self.checked(case, "followers_delay_p99", 2),
+                    self.checked(case, "followers_lost", 0),
+                    self.checked(case, "followers_rate", 1),
+                    self.over(case, "paqm", "followers", "share_percent", 1),
+                    *rivals,
+                )
+            )
+        return [*lines, ""]
+
+    def compared(self, group: str, title: str, keys: dict[str, tuple[str, str, int]]) -> list[str]:
+        cases = self.cases(group)
+        if not cases:
+            return []
+        lines = [
+            f"## {title}",
+            "",
+            "Means over the senders and seeds over P-AQM, fq_codel and CAKE; then how much worse "
+            "P-AQM is than the better of the two, and what the spread from run to run allows.",
+            "",
+            *head("case", "figure", "P-AQM", "fq_codel", "CAKE", "worse by", "allowed"),
+        ]
+        for case in cases:
+            for name, (text, key, digits) in keys.items():
+                check = self.checks.get((case["name"], f"libwebrtc_{name}_worse"))
+                lines.append(
+                    line(
+                        case["title"],
+                        text,
+                        *(
+                            self.over(case, queue, "libwebrtc", key, digits)
+                            for queue in ("paqm", "fq_codel", "cake")
+                        ),
+                        self.checked(case, f"libwebrtc_{name}_worse", digits),
+                        cell(check["limit"], digits) if check else "",
+                    )
+                )
+        return [*lines, ""]
+
+    def floods(self) -> list[str]:
+        cases = self.cases("flood", "audio")
+        if not cases:
+            return []
+        lines = [
+            "## Floods and voices",
+            "",
+            "Floods: followers 95 % of their share, p99 at most 8 ms. Voices beside TCP: they lose "
+            "nothing, p99 at most 3 ms, TCP has 95 % of what they leave.",
+            "",
+            *head("case", "Mbit/s", "followers' least share, %", "p99, ms", "TCP, %",
+                  "voices lost", "voices p99, ms"),
+        ]  # fmt: skip
+        for case in cases:
+            lines.append(
+                line(
+                    case["title"],
+                    f"{case['link_mbit']:g}",
+                    self.checked(case, "followers_rate", 1),
+                    self.checked(case, "followers_delay_p99", 2),
+                    self.checked(case, "tcp_rate", 1),
+                    self.checked(case, "audio_lost", 0),
+                    self.checked(case, "audio_delay_p99", 2),
+                )
+            )
+        return [*lines, ""]
+
+    def misbehaving(self) -> list[str]:
+        cases = self.cases("bad")
+        if not cases:
+            return []
+        lines = [
+            "## Hosts that misbehave",
+            "",
+            "The misbehaver at most 105 % of its fair rate; followers 95 % of their share, their "
+            "p99 at most 5 ms above what it is without it.",
+            "",
+            *head("case", "its rate, % of fair", "fair, Mbit/s", "% of nominal",
+                  "followers' least share, %", "p99, ms", "more, ms"),
+        ]  # fmt: skip
+        for case in cases:
+            own = self.checked(case, "misbehaver_rate", 1)
+            link = self.checked(case, "follower_of_link", 1)
+            lines.append(
+                line(
+                    case["title"],
+                    own,
+                    self.extra(case, "misbehaver_rate", "fair_mbit", 2),
+                    self.extra(case, "misbehaver_rate", "nominal_percent", 1),
+                    f"{link} of the link" if link else self.checked(case, "followers_rate", 1),
+                    self.over(case, "paqm", "followers", "delay_p99_worst_ms", 2),
+                    self.checked(case, "followers_delay_more", 2),
+                )
+            )
+        return [*lines, ""]
+
+    def regimes(self) -> list[str]:
+        cases = self.cases("regime")
+        if not cases:
+            return []
+        lines = [
+            "## What the closed loop meets",
+            "",
+            "Followers 95 % of their share, p99 at most 8 ms; a rate told in steady state is "
+            "within 5 % of its mean. Beside short connections shares really change, so there what "
+            "is told is not judged; of followers limited by themselves neither.",
+            "",
+            *head("case", "Mbit/s", "followers' least share, %", "p99, ms", "told apart, %"),
+        ]
+        for case in cases:
+            lines.append(
+                line(
+                    case["title"],
+                    f"{case['link_mbit']:g}",
+                    self.checked(case, "followers_rate", 1),
+                    self.checked(case, "followers_delay_p99", 2),
+                    self.checked(case, "told_apart", 2),
+                )
+            )
+        return [*lines, ""]
+
+    def text(self) -> str:
+        mix: dict[str, tuple[str, str, int]] = {
+            "delay_p95": ("delay p95, ms", "delay_p95_ms", 2),
+            "loss": ("lost, %", "lost_percent", 2),
+            "rate": ("rate, Mbit/s", "rate_mbit", 3),
+            "vmaf_p5": ("VMAF, 5th percentile", "vmaf_p5", 1),
+        }
+        deaf: dict[str, tuple[str, str, int]] = {
+            "frame_delivery_p95": ("frame delivery p95, ms", "frame_p95_ms", 1),
+            "loss": mix["loss"],
+            "vmaf_p5": mix["vmaf_p5"],
+        }
+        lines = [HEAD, *self.summary(), *self.pooled(), *self.mixes()]
+        lines += self.compared("mix", "libwebrtc in the mixes", mix)
+        lines += self.compared("deaf", "Nobody listens", deaf)
+        lines += [*self.floods(), *self.misbehaving(), *self.regimes()]
+        made = sorted({version["paqm"] for version in self.data["versions"]})
+        lines.append(f"Version {', '.join(made)}; kernel {self.data['versions'][0]['kernel']}.")
+        return "\n".join(lines) + TAIL
+
+
+def page(data: Json) -> str:
+    """docs/mixed.md."""
+    return Page(data).text()
+
+
+def save(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def write(text: str, files: Callable[[Path, str], Path] = save) -> list[Path]:
+    """Data and page from the text of a result.json."""
+    data = json.loads(text)
+    return [files(DATA, text), files(PAGE, page(data))]
