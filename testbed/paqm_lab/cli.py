@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from paqm_lab import kernel, mixed, uml
+from paqm_lab import kernel, mixed, regimes, uml
 from paqm_lab.errors import LabError
 
 KERNEL_FAULT = 3
@@ -96,6 +96,10 @@ def _mixed(args: argparse.Namespace) -> int:
     return mixed.main(args)
 
 
+def _regimes(args: argparse.Namespace) -> int:
+    return regimes.main(args)
+
+
 def _kernel(args: argparse.Namespace) -> int:
     print(kernel.ensure(args.variant, say, args.kernel).binary)
     return 0
@@ -162,6 +166,12 @@ def parser() -> argparse.ArgumentParser:
     )
     mixed.add_options(mix)
     mix.set_defaults(function=_mixed)
+
+    points = commands.add_parser(
+        "regimes", help="followers over links of many capacities and round trips: table, checks"
+    )
+    regimes.add_options(points)
+    points.set_defaults(function=_regimes)
 
     build = commands.add_parser("kernel", help="fetch and build the lab's kernels")
     build.add_argument("variant", nargs="?", choices=sorted(kernel.FRAGMENTS), default="lab")

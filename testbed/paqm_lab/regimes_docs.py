@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: GPL-2.0
+"""docs/regimes.md with its map, made from docs/results/regimes.json, and that from result.json."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from paqm_lab import cache
+from paqm_lab.errors import LabError
+
+Json = dict[str, Any]
+
+DOCS = cache.REPO / "docs"
+DATA, PAGE = DOCS / "results" / "regimes.json", DOCS / "regimes.md"
+MAP = DOCS / "img" / "regimes.png"
+FINE, WORSE = "#009E73", "#D55E00"  # can be told apart by people with colour-blindness
+PALE = 0.35  # opacity where the limits are far
+
+HEAD = """# Followers over many links
+
+Streams of `paqm-streamer` that are told their rate by `paqm bandwidth RATE feedback icmp`, all
+other options being the defaults, over links of 0.3 to 100 Mbit/s and round trips of 5 to 600 ms;
+alone, and with two TCP cubic flows from 8 s on. Where there are two streams or more one joins at
+14 s. Round trips above 100 ms once more with `rtt auto`. Real kernel, real programs, virtual
+time, 24 s, one seed.
+
+```
+make regimes            # a part of the grid, out/regimes/result.json
+make regimes FULL=1     # all of it
+testbed/paqm-lab regimes --points '4m-150-*'
+```
+
+This file and its map are made from `docs/results/regimes.json` by `paqm-lab regimes --docs`; do
+not edit it.
+
+A point holds if all of this does; a packet time is that of 1250 bytes on the link:
+
+* delay of the media packets of the whole run: p95 at most 3 ms + 3 packet times, p99 at most 8 ms
+  + 6;
+* every stream has settled 2 s + 4 round trips after every change, and nothing is lost later than
+  that.
+
+Settled: the rate of the last second stays within 10 % of what is fair until the next change. Fair
+is what lies between the max-min share of the link and that of 96 % of it, which is what the queue
+hands out. A stream whose pictures need less than it may send counts with what it may send.
+
+A stream's ceiling is 1.5 times its share when all are there, at most 3 Mbit/s (640x360) or 1
+Mbit/s (320x180: more than six streams, or shares below 500 kbit/s); where the share is more,
+streams are limited by themselves. Points with shares below 100 kbit/s are left out.
+
+![Which points hold, and how near they are to their limits](img/regimes.png)
+
+In the map a figure above 1 is the worst excess: `p95 1.4` is 1.4 times the limit; `settling` and
+`loss` likewise name what does not hold.
+"""
+
+
+def ratio(row: Json) -> tuple[float, str]:
+    """How near a point is to its limits, and which of them is the nearest; infinite: never."""
+    want = row["limits"]
+    found = []
+    for name, key, limit in (
+        ("p95", "p95_ms", "p95_ms"),
+        ("p99", "p99_ms", "p99_ms"),
+        ("settling", "settle_s", "settle_s"),
+    ):
+        value = row[key]
+        found.append((float("inf") if value is None else value / want[limit], name))
+    if row["lost_late"]:
+        found.append((float("inf"), "loss"))
+    return max(found)
+
+
+def _label(row: Json) -> str:
+    value, name = ratio(row)
+    return f"{name}\n{value:.1f}" if value < float("inf") else name
+
+
+def draw(data: Json, path: Path) -> None:
+    """The map: a panel for each number of streams, load and variant."""
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Rectangle
+
+    from paqm_lab import plots
+
+    rows = data["points"]
+    counts = sorted({row["streams"] for row in rows})
+    kinds = sorted({(row["tcp"], row["variant"]) for row in rows})
+    capacities = sorted({row["capacity_mbit"] for row in rows})
+    trips = sorted({row["rtt_ms"] for row in rows})
+    with plots.style():
+        figure = Figure(figsize=(3.3 * len(kinds), 2.6 * len(counts)), layout="constrained")
+        axes = figure.subplots(len(counts), len(kinds), squeeze=False, sharex=True, sharey=True)
+        for panels, count in zip(axes, counts, strict=True):
+            for panel, (tcp, variant) in zip(panels, kinds, strict=True):
+                for row in rows:
+                    if (row["streams"], row["tcp"], row["variant"]) != (count, tcp, variant):
+                        continue
+                    x, y = trips.index(row["rtt_ms"]), capacities.index(row["capacity_mbit"])
+                    near = min(ratio(row)[0], 1)
+                    colour = WORSE if row["outside"] else FINE
+                    alpha = 0.9 if row["outside"] else PALE * near + 0.15
+                    panel.add_patch(
+                        Rectangle((x - 0.48, y - 0.48), 0.96, 0.96, facecolor=colour, alpha=alpha)
+                    )
+                    panel.text(x, y, _label(row), ha="center", va="center", fontsize=6.5)
+                some = "1 stream" if count == 1 else f"{count} streams"
+                load = ", 2 TCP" if tcp else ""
+                panel.set_title(f"{some}{load}{', rtt auto' if variant != 'paqm' else ''}")
+                panel.set(
+                    xlim=(-0.5, len(trips) - 0.5),
+                    ylim=(-0.5, len(capacities) - 0.5),
+                    xticks=range(len(trips)),
+                    yticks=range(len(capacities)),
+                    xticklabels=[str(trip) for trip in trips],
+                    yticklabels=[f"{capacity:g}" for capacity in capacities],
+                )
+                panel.grid(False)
+        figure.supxlabel("base round trip, ms", fontsize=9)
+        figure.supylabel("capacity, Mbit/s", fontsize=9)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=90, metadata={"Software": None})
+
+
+def _cell(value: float | None, digits: int) -> str:
+    return "never" if value is None else f"{value:.{digits}f}"
+
+
+def _row(*cells: str) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def _limited(value: float | None, limit: float) -> str:
+    text = f"{_cell(value, 1)} (≤ {limit:.1f})"
+    return text if value is not None and value <= limit else f"**{text}**"
+
+
+def outside(data: Json) -> list[str]:
+    """Every point that does not hold, with its figures."""
+    rows = [row for row in data["points"] if row["outside"]]
+    lines = ["", "## Points that do not hold", ""]
+    if not rows:
+        return [*lines, "None."]
+    names = ("point", "", "p95, ms", "p99, ms", "settling, s", "lost", "late", "share, mean %",
+             "least")  # fmt: skip
+    lines += [_row(*names), "|---|---|" + "--:|" * (len(names) - 2)]
+    for row in rows:
+        want = row["limits"]
+        lines.append(
+            _row(
+                row["title"],
+                "rtt auto" if row["variant"] != "paqm" else "",
+                _limited(row["p95_ms"], want["p95_ms"]),
+                _limited(row["p99_ms"], want["p99_ms"]),
+                _limited(row["settle_s"], want["settle_s"]),
+                str(row["lost"]),
+                f"**{row['lost_late']}**" if row["lost_late"] else "0",
+                _cell(row["share_percent_mean"], 1),
+                _cell(row["share_percent_least"], 1),
+            )
+        )
+    return lines
+
+
+def page(data: Json) -> str:
+    """docs/regimes.md."""
+    part = data["grid"]
+    lines = [HEAD, f"{part['run']} of the {part['points']} points of the grid have been run.", ""]
+    lines += [_row("variant", "points that hold", "wanted"), "|---|--:|--:|"]
+    for check in data["checks"]:
+        title = "default" if check["variant"] == "paqm" else "`rtt auto`"
+        value = f"{check['value']:g} %" if check["pass"] else f"**{check['value']:g} %**"
+        lines.append(_row(title, value, f"≥ {check['limit']:g} %"))
+    lines += outside(data)
+    if data["versions"]:
+        made = ", ".join(sorted({version["paqm"] for version in data["versions"]}))
+        lines += ["", f"Version {made}; kernel {data['versions'][0]['kernel']}."]
+    return "\n".join(lines) + "\n"
+
+
+def write(text: str) -> list[Path]:
+    """Data, page and map from the text of a result.json."""
+    data = json.loads(text)
+    if not data["points"]:
+        raise LabError("no point has been run; run `make regimes` first")
+    DATA.parent.mkdir(parents=True, exist_ok=True)
+    DATA.write_text(text)
+    PAGE.write_text(page(data))
+    draw(data, MAP)
+    return [DATA, PAGE, MAP]
