@@ -11,6 +11,10 @@
 #	make attack		attacks on paqmd, in the lab and in real time (slow, root)
 #	make bench-auto		slow: links whose rate varies, P-AQM beside CAKE (out/bench-auto)
 #	make trace		64 trace flows (or FLOWS=N) through one bottleneck (out/trace)
+#	make mixed		followers beside senders that do not listen (slow; FULL=1: the
+#				whole grid, a day: out/mixed)
+#	make regimes		followers over many capacities and round trips (slow; FULL=1: the
+#				whole grid, hours: out/regimes)
 #	make bench-daemon	paqmd: 10,000 flows, 64 routers, memory, latency (root)
 #	make bench-encoder	the encoder beside x264enc while the rate falls and rises (slow)
 #	make streamer-checks	rate controllers on queues with and without advice, TFRC's bands (slow;
@@ -112,6 +116,13 @@ bench-auto: build
 trace: build
 	@PYTHONPATH=testbed PYTHONDONTWRITEBYTECODE=1 "$(CACHE)/venv/bin/python" \
 		-m paqm_lab.trace_lab --flows $(or $(FLOWS),64) --out out/trace
+
+.PHONY: mixed regimes
+mixed: build
+	@$(LAB) mixed $(if $(FULL),--full) --out out/mixed
+
+regimes: build
+	@$(LAB) regimes $(if $(FULL),--full) --out out/regimes
 
 .PHONY: bench-daemon
 bench-daemon: build
