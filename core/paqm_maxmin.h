@@ -27,14 +27,13 @@
 
 /**
  * struct paqm_mm - one round's census of the media flows
- * @greedy: flows that take part in the division
- * @fixed: sum of the rates of flows that do not listen, bit/s
+ * @greedy: flows that take part in the division. Those that do not listen are among them:
+ *	what counts is what a flow is entitled to, not what it sends
  * @count: limited flows per bin
  * @sum: their rates per bin, bit/s
  */
 struct paqm_mm {
 	paqm_u32 greedy;
-	paqm_u64 fixed;
 	paqm_u32 count[PAQM_MM_BINS];
 	paqm_u64 sum[PAQM_MM_BINS];
 };
@@ -56,7 +55,6 @@ static inline void paqm_mm_reset(struct paqm_mm *mm)
 	paqm_u32 i;
 
 	mm->greedy = 0;
-	mm->fixed = 0;
 	for (i = 0; i < PAQM_MM_BINS; i++) {
 		mm->count[i] = 0;
 		mm->sum[i] = 0;
@@ -80,12 +78,6 @@ static inline void paqm_mm_add(struct paqm_mm *mm, paqm_u64 bps, paqm_u64 fair)
 	bin = paqm_mm_bin(bps);
 	mm->count[bin]++;
 	mm->sum[bin] += bps;
-}
-
-/* Count a flow that does not follow: it takes what it sends. */
-static inline void paqm_mm_add_fixed(struct paqm_mm *mm, paqm_u64 bps)
-{
-	mm->fixed += bps;
 }
 
 /**
@@ -116,33 +108,35 @@ static inline paqm_u64 paqm_mm_capacity(paqm_u64 cu, paqm_u32 rho_q24, paqm_u32 
 }
 
 /**
- * paqm_mm_solve() - water-filling
- * @mm: census; consumed
+ * paqm_mm_solve_beside() - water-filling beside takers that are not in the census
+ * @mm: census
+ * @others_q16: how many greedy flows more take part, Q16
  * @cap: capacity to divide, bit/s
  * @rate_min: lowest rate ever told, bit/s
  * @rate_max: highest, bit/s
  *
- * R = (cap - fixed - 1.1 * sum of limited) / max(1, greedy); every limited flow
+ * R = (cap - 1.1 * sum of limited) / (max(1, greedy) + others); every limited flow
  * with 1.1 x > R joins the greedy ones, highest first, until none does. Moving
  * a bin whose value exceeds R raises R (it is a weighted mean), never above
  * that value, so one pass from the top is enough.
  *
  * Return: R, bit/s.
  */
-static inline paqm_u64 paqm_mm_solve(struct paqm_mm *mm, paqm_u64 cap, paqm_u64 rate_min,
-				     paqm_u64 rate_max)
+static inline paqm_u64 paqm_mm_solve_beside(const struct paqm_mm *mm, paqm_u32 others_q16,
+					    paqm_u64 cap, paqm_u64 rate_min, paqm_u64 rate_max)
 {
-	paqm_u64 limited = 0, rest, fair, value;
+	paqm_u64 limited = 0, rest, fair, value, parts;
 	paqm_u32 greedy = mm->greedy;
 	int i;
 
 	for (i = 0; i < PAQM_MM_BINS; i++)
 		limited += mm->sum[i];
-	cap = cap > mm->fixed ? cap - mm->fixed : 0;
 	for (i = PAQM_MM_BINS - 1;; i--) {
 		value = paqm_mul_q24(limited, PAQM_MM_HEADROOM_Q24);
 		rest = cap > value ? cap - value : 0;
-		fair = paqm_div64(rest, greedy ? greedy : 1);
+		parts = ((paqm_u64)(greedy ? greedy : 1) << 16) + others_q16;
+		fair = others_q16 ? paqm_muldiv(rest, PAQM_Q16_ONE, parts)
+				  : paqm_div64(rest, parts >> 16);
 		while (i >= 0 && !mm->count[i])
 			i--;
 		if (i < 0)
@@ -156,33 +150,46 @@ static inline paqm_u64 paqm_mm_solve(struct paqm_mm *mm, paqm_u64 cap, paqm_u64 
 	return paqm_clamp64(fair, rate_min, paqm_max64(rate_min, rate_max));
 }
 
+/* Water-filling among the flows of the census alone. */
+static inline paqm_u64 paqm_mm_solve(const struct paqm_mm *mm, paqm_u64 cap, paqm_u64 rate_min,
+				     paqm_u64 rate_max)
+{
+	return paqm_mm_solve_beside(mm, 0, cap, rate_min, rate_max);
+}
+
+/**
+ * paqm_mm_may_grow() - the most a flow is told
+ * @fair: R, bit/s
+ * @equal: capacity divided by all flows, bit/s
+ * @bps: measured rate of the flow, 0 if there is none
+ *
+ * What some leave unused is promised to all, but all must not take it at once: a flow
+ * far below R may double, or go up to an equal division.
+ *
+ * Return: rate, bit/s.
+ */
+static inline paqm_u64 paqm_mm_may_grow(paqm_u64 fair, paqm_u64 equal, paqm_u64 bps)
+{
+	if (!bps)
+		return fair;
+	return paqm_min64(fair, paqm_max64(equal, 2 * bps));
+}
+
 /* Upper bound of the trim and its steps, control notes section 2. */
 #define PAQM_TRIM_MAX_Q24 PAQM_Q24(30, 100)
 #define PAQM_TRIM_UP_Q24 PAQM_Q24(2, 100)
 #define PAQM_TRIM_DOWN_Q24 PAQM_Q24(5, 100)
 
-/* Does a flow leave part of its rate unused? Its rest is shared out by water-filling. */
-static inline int paqm_mm_any_limited(const struct paqm_mm *mm)
-{
-	int i;
-
-	for (i = 0; i < PAQM_MM_BINS; i++)
-		if (mm->count[i])
-			return 1;
-	return 0;
-}
-
 /**
  * paqm_mm_trim() - correction for senders that undershoot what they are told
  * @trim_q24: correction in force, 0..0.3
- * @rate: measured aggregate, bit/s
- * @cap: capacity divided, bit/s
+ * @rate: what flows that take part in the division and follow send together, bit/s
+ * @cap: what they may, without the correction, bit/s
  * @backlog: media queue, bytes
  * @target: N_out, bytes
  *
- * Only for flows that all take part in the division but stay a few per cent
- * below; the caller sets it to 0 at every event round and while a flow is
- * limited, or it would hand out the same rest twice.
+ * What limited flows leave is in @cap already. The caller sets the correction to 0 when
+ * the rate changes by itself.
  *
  * Return: the next correction.
  */

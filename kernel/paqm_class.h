@@ -124,8 +124,10 @@ static void paqm_class_stats(const struct paqm_sched_data *q, enum paqm_class cl
 
 	*st = queue->st;
 	paqm_level(q, class, &st->qlen, &st->backlog);
-	st->arrived_bytes = READ_ONCE(queue->load) + READ_ONCE(queue->policed) -
-			    READ_ONCE(queue->framing);
+	if (class == PAQM_MEDIA) /* the packets are counted already */
+		st->backlog += READ_ONCE(q->over_backlog);
+	st->arrived_bytes = READ_ONCE(queue->load) + READ_ONCE(queue->policed) +
+			    READ_ONCE(queue->beyond) - READ_ONCE(queue->framing);
 	st->sojourn_max_us = paqm_div64(READ_ONCE(queue->sojourn_max), NSEC_PER_USEC);
 }
 
@@ -271,6 +273,16 @@ static int paqm_dump_flow(struct paqm_sched_data *q, u32 index, struct gnet_dump
 	st.share = READ_ONCE(q->fair);
 	st.idle_ms = paqm_flow_ms(now_ms - f.last_ms);
 	st.drop = f.drop;
+	st.lost = f.lost;
+	st.marked = f.marked;
+	if (f.over && READ_ONCE(q->over[f.over].tag) == f.tag) {
+		st.lost += READ_ONCE(q->over[f.over].lost);
+		st.marked += READ_ONCE(q->over[f.over].marked);
+		st.waiting = READ_ONCE(q->over[f.over].backlog);
+	}
+	st.hears = f.hears | (f.deaf ? 0 : PAQM_FOLLOWS) | (st.lost ? PAQM_HEARS_LOSS : 0);
+	if (f.told && !(f.hears & PAQM_HEARS_INBAND))
+		st.hears |= PAQM_HEARS_MESSAGE;
 	if (f.told && !paqm_f32_decode(f.told, 0, &told)) {
 		st.told = told;
 		st.told_ms = paqm_flow_ms(now_ms - f.told_ms);
@@ -295,6 +307,8 @@ static int paqm_dump_class_stats(struct Qdisc *sch, unsigned long cl, struct gne
 	if (child)
 		gnet_stats_add_queue(&qs, child->cpu_qstats, &child->qstats);
 	qs.drops += st.drop_tail + st.drop_inner + st.drop_strike;
+	if (cl - 1 == PAQM_MEDIA)
+		qs.drops += READ_ONCE(q->over_drops) + READ_ONCE(q->over_full);
 	qs.overlimits += st.drop_tail;
 	qs.backlog = st.backlog;
 	if (gnet_stats_copy_basic(d, NULL, &sent, false) < 0 ||

@@ -8,8 +8,9 @@
  * QUIC and everything on UDP port 443 is elastic. One packet proves nothing: a
  * quarter of all random payloads begins like RTP. So for RTP this file only
  * reports sequence number and SSRC; paqm_flows.h decides when a flow has gone on
- * like RTP for some packets. Small request traffic (DNS, DHCP, NTP), control and
- * ICMP ride with media but are never counted as flows.
+ * like RTP for some packets. Small request traffic (DNS, DHCP, NTP) and ICMP ride with
+ * media but are never counted as flows; so does what keeps the network itself going
+ * (ARP, neighbour discovery, routing protocols), which the inner law spares as well.
  *
  * Tunnels count as their outer flow. IP within VLAN tags, MPLS labels or PPPoE is
  * found, but never quoted: its sender may live in another address space. Headers
@@ -44,7 +45,8 @@ enum paqm_class { PAQM_MEDIA, PAQM_ELASTIC, PAQM_CLASSES };
  * @PAQM_KIND_UNKNOWN_UDP: UDP that does not look like media; elastic unless its flow is RTP
  * @PAQM_KIND_RTP: media if its flow goes on like RTP
  * @PAQM_KIND_MEDIA: media by rule, counted in its flow
- * @PAQM_KIND_SMALL: requests and control: rides with media, no flow
+ * @PAQM_KIND_SMALL: requests: rides with media, no flow
+ * @PAQM_KIND_CONTROL: of the network itself: the same, and not dropped by the inner law
  * @PAQM_KIND_OTHER: nothing that could be counted: elastic, no flow
  */
 enum paqm_kind {
@@ -54,6 +56,7 @@ enum paqm_kind {
 	PAQM_KIND_RTP,
 	PAQM_KIND_MEDIA,
 	PAQM_KIND_SMALL,
+	PAQM_KIND_CONTROL,
 	PAQM_KIND_OTHER,
 };
 
@@ -63,6 +66,9 @@ enum paqm_kind {
 #define PAQM_NOTE_TUNNEL BIT(2)
 #define PAQM_NOTE_FRAGMENT BIT(3)
 #define PAQM_NOTE_DSCP BIT(4)
+
+/* Network control: DSCP CS6 and CS7, as routing daemons mark (RFC 2474, RFC 4594). */
+#define PAQM_DSCP_CONTROL (BIT_ULL(48) | BIT_ULL(56))
 
 #define PAQM_TAGS_MAX 8 /* VLAN tags or MPLS labels that are looked through */
 
@@ -74,12 +80,14 @@ enum paqm_kind {
  * @key: of the flow hash, secret
  * @dscp_media: bit n: DSCP n is media
  * @dscp_elastic: bit n: DSCP n is elastic
+ * @dscp_any: bit n: a rule decides by DSCP n
  * @protocol: all UDP is media (`classify protocol`)
  */
 struct paqm_rules {
 	u64 key[PAQM_HASH_WORDS];
 	u64 dscp_media;
 	u64 dscp_elastic;
+	u64 dscp_any;
 	bool protocol;
 };
 
@@ -372,14 +380,51 @@ static __always_inline u64 paqm_flow_hash6(const struct ipv6hdr *ip6, __be32 por
 	return PAQM_HASH_SET | hash;
 }
 
+/* Rules by DSCP; those for network control may be overruled. */
+static inline void paqm_rules_dscp(struct paqm_rules *r, u64 media, u64 elastic)
+{
+	r->dscp_media = media;
+	r->dscp_elastic = elastic;
+	r->dscp_any = media | elastic | PAQM_DSCP_CONTROL;
+}
+
+/* Does a packet that is no IP belong to the network itself? */
+static inline bool paqm_control_ether(__be16 proto)
+{
+	switch (proto) {
+	case htons(ETH_P_ARP):
+	case htons(ETH_P_PAE):	  /* EAPOL */
+	case htons(ETH_P_SLOW):	  /* LACP */
+	case htons(ETH_P_LLDP):
+	case htons(ETH_P_802_2):  /* spanning tree, IS-IS */
+	case htons(ETH_P_CFM):
+	case htons(ETH_P_PPP_DISC):
+		return true;
+	}
+	return false;
+}
+
+/* Routing and multicast protocols straight above IP. */
+static inline bool paqm_control_proto(u8 proto)
+{
+	switch (proto) {
+	case IPPROTO_IGMP:
+	case IPPROTO_RSVP:
+	case 88:  /* EIGRP */
+	case 89:  /* OSPF */
+	case IPPROTO_PIM:
+	case 112: /* VRRP */
+		return true;
+	}
+	return false;
+}
+
 /* UDP or TCP about which no rule decides by its DSCP? */
 static __always_inline bool paqm_is_plain(const struct paqm_rules *r, u8 proto, u8 dscp)
 {
 	if (proto != IPPROTO_UDP && proto != IPPROTO_TCP)
 		return false;
-	if (unlikely((r->dscp_media | r->dscp_elastic) >> dscp & 1))
-		return false;
-	return true;
+	return !(r->dscp_any >> dscp & 1);
 }
 
 /**
@@ -492,6 +537,15 @@ static inline int paqm_classify_ip(const struct sk_buff *skb, int headlen, __be1
 	return -1;
 }
 
+/* Is ICMPv6 neighbour discovery (RFC 4861) or a multicast listener's report? */
+static inline bool paqm_is_discovery(const struct sk_buff *skb, int off)
+{
+	u8 buf;
+	const u8 *type = skb_header_pointer(skb, off, sizeof(buf), &buf);
+
+	return type && ((*type >= 130 && *type <= 137) || *type == 143);
+}
+
 /**
  * paqm_identify() - first half of the recogniser: headers and flow
  * @skb: packet, network header set
@@ -527,6 +581,8 @@ static noinline unsigned int paqm_identify(const struct sk_buff *skb, const stru
 	if (unlikely(off < 0)) {
 		p->family = 0;
 		p->note |= PAQM_NOTE_NOT_IP;
+		if (paqm_control_ether(proto))
+			p->kind = PAQM_KIND_CONTROL;
 		return 0;
 	}
 	if (unlikely(p->note)) {
@@ -550,21 +606,32 @@ static noinline unsigned int paqm_identify(const struct sk_buff *skb, const stru
 		p->ports = *ports;
 		break;
 	case IPPROTO_ICMP:
-	case IPPROTO_ICMPV6:
 		p->kind = PAQM_KIND_SMALL;
+		return 0;
+	case IPPROTO_ICMPV6:
+		p->kind = paqm_is_discovery(skb, off) ? PAQM_KIND_CONTROL : PAQM_KIND_SMALL;
 		return 0;
 	default:
 		if (paqm_tunnel_proto(p->proto))
 			p->note |= PAQM_NOTE_TUNNEL;
+		if (paqm_control_proto(p->proto)) {
+			p->kind = PAQM_KIND_CONTROL;
+			return 0;
+		}
 	}
 no_ports:
 	p->hash = p->family == 4 ? paqm_flow_hash4(p->net, p->ports, p->proto, r->key) :
 				   paqm_flow_hash6(p->net, p->ports, p->proto, r->key);
 	p->kind = PAQM_KIND_ELASTIC;
-	if (unlikely((r->dscp_media | r->dscp_elastic) >> dscp & 1)) {
+	if (unlikely(r->dscp_any >> dscp & 1)) {
 		p->note |= PAQM_NOTE_DSCP;
-		if (r->dscp_media >> dscp & 1)
+		if (r->dscp_media >> dscp & 1) {
 			p->kind = PAQM_KIND_MEDIA;
+		} else if (!(r->dscp_elastic >> dscp & 1)) {
+			p->kind = PAQM_KIND_CONTROL;
+			p->hash = 0;
+			p->quotable = false;
+		}
 		return 0;
 	}
 	if (p->proto != IPPROTO_UDP || unlikely(p->note & PAQM_NOTE_FRAGMENT))

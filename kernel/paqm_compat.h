@@ -85,6 +85,8 @@ enum paqm_drop {
 	PAQM_DROP_TAIL,
 	PAQM_DROP_INNER,
 	PAQM_DROP_STRIKE,
+	PAQM_DROP_OVER, /* by the AQM of an overflow queue */
+	PAQM_DROP_FULL, /* no room in one */
 	PAQM_DROP_MARK, /* no drop: for the tracepoint only */
 };
 
@@ -94,6 +96,7 @@ static inline int paqm_qdisc_drop(struct sk_buff *skb, struct Qdisc *sch,
 #ifdef PAQM_HAVE_DROP_REASON
 	return qdisc_drop_reason(skb, sch, to_free,
 				 why == PAQM_DROP_TAIL	 ? QDISC_DROP_OVERLIMIT :
+				 why == PAQM_DROP_FULL	 ? QDISC_DROP_FLOW_LIMIT :
 				 why == PAQM_DROP_STRIKE ? QDISC_DROP_FLOOD_PROTECTION :
 							   QDISC_DROP_CONGESTED);
 #else

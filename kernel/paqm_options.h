@@ -54,6 +54,8 @@ struct paqm_config {
 	u64 dscp_elastic;
 	u64 seed;
 	struct tc_paqm_prefix prefix[PAQM_PREFIXES];
+	u32 isolate;
+	u32 weights;
 	u32 key_id; /* the key itself is with the transmitter */
 };
 
@@ -72,7 +74,8 @@ static const struct paqm_config paqm_defaults = {
 	.forced_md = 1,
 	.flows = 4096,
 	.ecn = 1,
-	.police = 1,
+	.isolate = 1,
+	.borrow = 1,
 	.flow_age = 2000000,
 	.media_weight = 1,
 	.elastic_weight = 1,
@@ -121,6 +124,8 @@ static const struct nla_policy paqm_policy[TCA_PAQM_MAX + 1] = {
 	[TCA_PAQM_SPLIT] = { .type = NLA_U32 },
 	[TCA_PAQM_BORROW] = { .type = NLA_U32 },
 	[TCA_PAQM_SEED] = { .type = NLA_U64 },
+	[TCA_PAQM_ISOLATE] = { .type = NLA_U32 },
+	[TCA_PAQM_WEIGHTS] = { .type = NLA_U32 },
 	[TCA_PAQM_KEY] = { .type = NLA_BINARY, .len = sizeof(struct tc_paqm_key) },
 	[TCA_PAQM_KEY_ID] = { .type = NLA_REJECT,
 			      .reject_message = "paqm: key-id is only shown; key sets it" },
@@ -199,6 +204,9 @@ static const struct paqm_option {
 	PAQM_OPT(TCA_PAQM_SPLIT, split, true, PAQM_SPLIT_MIN_Q16, PAQM_SPLIT_MAX_Q16,
 		 "split must be 0 (by flows) or 0.05..0.95"),
 	PAQM_OPT(TCA_PAQM_BORROW, borrow, false, 0, 1, "borrow must be 0 or 1"),
+	PAQM_OPT(TCA_PAQM_ISOLATE, isolate, false, 0, 1, "isolate must be 0 or 1"),
+	PAQM_OPT(TCA_PAQM_WEIGHTS, weights, false, 0, __PAQM_WEIGHTS_MAX - 1,
+		 "weights must be flow or host"),
 #undef PAQM_OPT
 };
 

@@ -16,6 +16,7 @@
 #include "core/paqm_sched.h"
 #include "paqm_auto.h"
 #include "paqm_class.h"
+#include "paqm_isolate.h"
 #include "paqm_state.h"
 #include "paqm_trace.h"
 
@@ -33,7 +34,7 @@
 #define PAQM_MOUSE_Q24 PAQM_Q24(10, 100) /* of the mean elastic flow: less is a mouse */
 #define PAQM_MOUSE_SHARE_DIV 100	/* or less than a hundredth of a fair share */
 #define PAQM_WINDOW_MAX_BYTES (3ULL << 30) /* of one flow, between two looks at it */
-#define PAQM_RATE_MIN 10000ULL			/* bit/s, floor of an advised rate */
+#define PAQM_RATE_MIN 1000ULL			/* bit/s, floor of an advised rate */
 #define PAQM_NOTICE_PAUSE_US (10 * USEC_PER_SEC) /* to a flow that does not follow */
 #define PAQM_NOTICES_FREE 1500 /* a second; more only as */
 #define PAQM_NOTICE_PACKETS 512 /* one for so many packets: messages cost 2 % at most */
@@ -41,6 +42,15 @@
 #define PAQM_GRAIN_BYTES 6000	/* four packets more or less in a window say nothing */
 #define PAQM_TAU2_MIN_US 150000	/* measuring time where tau1 is a measured RTT */
 #define PAQM_SMALL_DIV 20	/* uncounted media may take 5 % of c */
+#define PAQM_NEWS_SHIFT 5 /* a rate that changes by less than a 32nd is no news */
+#define PAQM_NEWCOMER_ROUNDS 64 /* rounds after which a bad opinion of them is forgotten */
+#define PAQM_NEWCOMER_MEMORY 16	/* newcomers that the opinion of them is made of */
+#define PAQM_OVER_MEMORY_MAX (64U << 20) /* of what flows send beyond their fair rate */
+#define PAQM_BUCKET_SLACK_Q24 PAQM_Q24(105, 100) /* a bucket fills so much faster than told */
+#define PAQM_BUCKET_NS (60 * NSEC_PER_MSEC) /* of a flow's rate that a bucket holds at most: */
+#define PAQM_BURST_NS (5 * NSEC_PER_MSEC)   /* so much of the link, beside other flows */
+#define PAQM_BUCKET_PACKETS 2	/* and one more fits in always */
+#define PAQM_NEWS_FRAME_US 50000 /* until a sender that was told sends what it should */
 #define PAQM_LARGE_BPS 100000000ULL	/* from here and with so many flows, */
 #define PAQM_LARGE_FLOWS 100		/* less headroom is enough */
 
@@ -58,13 +68,72 @@ static u32 paqm_bytes_us(u64 bps, u64 us, u32 least)
 	return clamp_t(u64, bytes, least, 1U << 30);
 }
 
-/* Media share by the counted flows and their weights, or as configured. */
-static u32 paqm_split(const struct paqm_sched_data *q)
+/* What the elastic class uses, with room for growth, or it would find its share taken. */
+static u64 paqm_elastic_demand(const struct paqm_sched_data *q)
 {
+	return paqm_mul_q24(q->elastic_rate, PAQM_MM_HEADROOM_Q24) + paqm_div64(q->capacity, 50);
+}
+
+/*
+ * Media share by what flows can use, or as configured. Water-filling over all flows of
+ * both classes: an elastic flow takes part as a greedy one of its weight, so what sound
+ * does not need of an equal share is not held back from TCP. One media flow more is
+ * assumed when all are limited: there has to be room for one that begins to grow.
+ */
+static u32 paqm_find_split(struct paqm_sched_data *q)
+{
+	u32 n_media = q->n_media, n_elastic = q->n_elastic, others;
+	u64 one;
+
+	if (q->cfg.weights == PAQM_WEIGHTS_HOST && n_media && n_elastic) {
+		const struct paqm_hosts *h = q->census.hosts;
+
+		/* as many elastic flows as would give each host of either class the same */
+		n_elastic = min(n_elastic, max(paqm_hosts_count(&h[PAQM_ELASTIC]), 1U)) * n_media;
+		n_media = min(n_media, max(paqm_hosts_count(&h[PAQM_MEDIA]), 1U));
+	} else {
+		n_media = 1;
+	}
+	others = min_t(u64, div_u64((u64)n_elastic * q->cfg.elastic_weight << 16,
+				    n_media * q->cfg.media_weight), U32_MAX);
+
 	if (q->cfg.split)
 		return q->cfg.split;
-	return paqm_share_q16(q->n_media * q->cfg.media_weight,
-			      q->n_elastic * q->cfg.elastic_weight);
+	if (!q->n_media || !q->n_elastic || q->cfg.law != PAQM_LAW_MAXMIN)
+		return paqm_share_q16(q->n_media * q->cfg.media_weight,
+				      q->n_elastic * q->cfg.elastic_weight);
+	one = paqm_mm_solve_beside(&q->census.mm, others, q->capacity, 0, q->capacity);
+	/* what one elastic flow gets, times all of them; or what they use, if that is less */
+	one = paqm_muldiv(one, others, PAQM_Q16_ONE);
+	q->entitled = PAQM_Q16_ONE - min_t(u64, paqm_muldiv(one, PAQM_Q16_ONE, q->capacity ?: 1),
+					   PAQM_Q16_ONE);
+	if (q->elastic_limited)
+		one = min(one, paqm_elastic_demand(q));
+	one = paqm_muldiv(one, PAQM_Q16_ONE, q->capacity ?: 1);
+	return PAQM_Q16_ONE - min_t(u64, one, PAQM_Q16_ONE);
+}
+
+/*
+ * Is the elastic class limited by something else? Then none of it waits for long, and it
+ * leaves part of its share; media is told of that, too. After a whole period, which knows.
+ */
+static void paqm_judge_elastic(struct paqm_sched_data *q, bool whole)
+{
+	u64 share = paqm_muldiv(q->capacity, PAQM_Q16_ONE - q->entitled, PAQM_Q16_ONE);
+
+	if (!whole && q->n_elastic > q->n_elastic_then + q->n_elastic_then / 2 + 1)
+		q->elastic_limited = false; /* others have come since */
+	if (!whole)
+		return;
+	q->n_elastic_then = q->n_elastic;
+	q->elastic_limited = q->cfg.borrow && q->n_elastic && !rcu_access_pointer(q->child) &&
+			     3 * q->elastic_wait_ns < q->cfg.elastic_target * (u64)NSEC_PER_USEC &&
+			     paqm_elastic_demand(q) < share;
+}
+
+static u32 paqm_split(const struct paqm_sched_data *q)
+{
+	return READ_ONCE(q->split);
 }
 
 /* The same for the scheduler: no class is starved. */
@@ -74,27 +143,22 @@ static u32 paqm_share(const struct paqm_sched_data *q)
 		       PAQM_Q16_ONE - PAQM_SHARE_FLOOR_Q16);
 }
 
-/*
- * c_u: without elastic flows all of the link is media's. With `borrow` also what
- * elastic flows do not use of their share, while none of them waits.
- */
+/* c_u: without elastic flows all of the link is media's. */
 static u64 paqm_media_capacity(const struct paqm_sched_data *q)
 {
-	u64 cu, used;
-	u32 qlen, backlog;
-
 	if (!q->n_elastic)
 		return q->capacity;
-	cu = paqm_muldiv(q->capacity, paqm_split(q), PAQM_Q16_ONE);
-	if (!q->cfg.borrow)
-		return cu;
-	paqm_level(q, PAQM_ELASTIC, &qlen, &backlog);
-	/* room for growth, or elastic would find its share taken */
-	used = paqm_mul_q24(q->elastic_rate, PAQM_MM_HEADROOM_Q24) +
-	       paqm_div64(q->capacity, 50);
-	if (qlen || used >= q->capacity - cu)
-		return cu;
-	return q->capacity - used;
+	return paqm_muldiv(q->capacity, paqm_split(q), PAQM_Q16_ONE);
+}
+
+/* Until senders do what they are told: the round trip, or what `transfer` says. */
+static u64 paqm_news_ns(const struct paqm_sched_data *q)
+{
+	u32 us = q->cfg.transfer;
+
+	if (us)
+		us = max(us, q->rtt_us + PAQM_NEWS_FRAME_US);
+	return (u64)us * NSEC_PER_USEC;
 }
 
 /* Weights follow the census: at once in favour of media, announced against it. */
@@ -102,7 +166,7 @@ static void paqm_transfer(struct paqm_sched_data *q, u64 now)
 {
 	u32 share = paqm_share(q);
 	u32 in_force = READ_ONCE(q->share_now);
-	u64 delay = (u64)q->cfg.transfer * NSEC_PER_USEC;
+	u64 delay = paqm_news_ns(q);
 
 	if (share >= in_force || !delay || in_force - share < PAQM_SPLIT_EVENT_Q16 / 5) {
 		WRITE_ONCE(q->share_due, 0);
@@ -185,6 +249,24 @@ static void paqm_derive_period(struct paqm_sched_data *q)
 	WRITE_ONCE(q->skip_us, paqm_skip(rtt, period, q->capacity));
 }
 
+/* Overflow queues: lengths and targets. */
+static void paqm_derive_over(struct paqm_sched_data *q, u64 cu, u32 mtu)
+{
+	u64 fair = max(q->fair_base, 8 * PAQM_RATE_MIN);
+	u64 packet_ns = paqm_div64((u64)mtu * 8 * NSEC_PER_SEC, fair);
+
+	WRITE_ONCE(q->over_quantum, mtu);
+	WRITE_ONCE(q->over_limit, max_t(u32, PAQM_OVER_PACKETS * mtu,
+					paqm_bytes_us(fair, PAQM_OVER_HOLD_NS / NSEC_PER_USEC, 0)));
+	/* small packets take ten times their length in memory, usual ones four times */
+	WRITE_ONCE(q->over_memory_limit,
+		   clamp_t(u64, 8 * paqm_bytes_in(cu, PAQM_OVER_HOLD_NS), 4U << 20,
+			   PAQM_OVER_MEMORY_MAX));
+	WRITE_ONCE(q->codel.mtu, mtu);
+	WRITE_ONCE(q->codel.ecn, q->cfg.ecn);
+	WRITE_ONCE(q->l4s_floor_ns, max_t(u64, PAQM_L4S_FLOOR_NS, packet_ns));
+}
+
 /*
  * Byte thresholds that depend on capacity and split. Each is stored once and whole:
  * the inner loop and the datapath read them at any time.
@@ -193,8 +275,10 @@ static void paqm_derive_queues(struct paqm_sched_data *q)
 {
 	u32 mtu = psched_mtu(qdisc_dev(q->sch));
 	u64 cu = paqm_media_capacity(q);
-	u64 ct = max(q->capacity - min(cu, q->capacity),
-		     paqm_muldiv(q->capacity, PAQM_SHARE_FLOOR_Q16, PAQM_Q16_ONE));
+	/* elastic queues are as long as their full share asks for */
+	u32 full = q->elastic_limited ? q->entitled : paqm_split(q);
+	u64 ct = paqm_muldiv(q->capacity, max_t(u32, PAQM_Q16_ONE - full, PAQM_SHARE_FLOOR_Q16),
+			     PAQM_Q16_ONE);
 	struct paqm_queue *u = &q->queue[PAQM_MEDIA], *t = &q->queue[PAQM_ELASTIC];
 	struct paqm_lengths n;
 	u32 n_out;
@@ -236,6 +320,8 @@ static void paqm_derive_queues(struct paqm_sched_data *q)
 	WRITE_ONCE(q->calm, min3(q->limit, 2 * n_out, min(n.media_limit, n.elastic_limit)));
 	WRITE_ONCE(q->gso_split, max(paqm_bytes_us(q->capacity, q->cfg.media_target, 0), mtu));
 	WRITE_ONCE(q->gso_look, q->stamp ? 0 : q->gso_split);
+	WRITE_ONCE(q->guard_bytes, min3(2 * mtu, n.media_target / 8, n.elastic_target / 8));
+	paqm_derive_over(q, cu, mtu);
 	small = max_t(u64, paqm_div64(q->capacity, PAQM_SMALL_DIV), 8000);
 	WRITE_ONCE(q->small_ns, paqm_div64(8ULL * NSEC_PER_SEC + small - 1, small));
 	WRITE_ONCE(u->st.share, cu);
@@ -278,15 +364,18 @@ static void paqm_publish(struct paqm_sched_data *q)
 	};
 	u64 backlog = READ_ONCE(q->queue[PAQM_MEDIA].st.backlog);
 	u64 cu = max(paqm_media_capacity(q), 1000ULL);
+	u32 told_new;
 
 	msg.qdelay_100us = min_t(u64, paqm_muldiv(backlog, 80000, cu), U16_MAX);
 	msg.util = min_t(u64, paqm_muldiv(q->outer_rate + q->elastic_rate, U16_MAX, q->capacity),
 			 U16_MAX);
+	told_new = paqm_f32_encode(max(paqm_ip_rate(q, q->fair_new), PAQM_RATE_MIN), 0);
 
 	rcu_read_lock();
 	root = qdisc_root_sleeping(q->sch);
 	spin_lock_bh(qdisc_lock(root));
 	q->advice = msg;
+	q->told_new = told_new;
 	q->field = (struct paqm_field){
 		.rate = msg.erf,
 		.router = (u16)msg.router_id ? (u16)msg.router_id : 1,
@@ -298,17 +387,26 @@ static void paqm_publish(struct paqm_sched_data *q)
 	rcu_read_unlock();
 }
 
+/* Media bytes on the link that arrived; what policing dropped does not count. */
+static u64 paqm_media_arrived(const struct paqm_sched_data *q)
+{
+	const struct paqm_queue *queue = &q->queue[PAQM_MEDIA];
+
+	return READ_ONCE(queue->load) + READ_ONCE(queue->beyond);
+}
+
 /* Measure what happened since the marks. */
 static void paqm_measure(struct paqm_sched_data *q, u64 now, struct paqm_walk *w)
 {
 	struct tc_paqm_class_stats *u = &q->queue[PAQM_MEDIA].st;
-	u64 bytes = READ_ONCE(q->queue[PAQM_MEDIA].load) - q->mark_bytes[PAQM_MEDIA];
+	u64 bytes = paqm_media_arrived(q) - q->mark_bytes[PAQM_MEDIA];
 	u64 elastic = READ_ONCE(q->queue[PAQM_ELASTIC].load) - q->mark_bytes[PAQM_ELASTIC];
 	u64 window = now - q->mark_stamp;
 	u64 packets = READ_ONCE(u->sent_packets) - q->mark_packets;
 	u64 all = READ_ONCE(q->queue[PAQM_ELASTIC].st.sent_packets) - q->mark_others + packets;
 	u64 notices;
 	u64 sent = READ_ONCE(u->sent_bytes) - q->mark_sent;
+	u64 waited = READ_ONCE(q->queue[PAQM_ELASTIC].st.sojourn_ns) - q->mark_waited;
 
 	w->window_ns = q->mark_stamp ? window : 0;
 	if (window > 8ULL * PAQM_PERIOD_MAX_US * NSEC_PER_USEC)
@@ -319,7 +417,9 @@ static void paqm_measure(struct paqm_sched_data *q, u64 now, struct paqm_walk *w
 	w->grain = q->cfg.law == PAQM_LAW_MAXMIN ? paqm_rate_bps(PAQM_GRAIN_BYTES, window) :
 						   U64_MAX;
 	q->outer_rate = paqm_rate_bps(bytes, window);
+	q->stranger_rate = paqm_rate_bps(READ_ONCE(q->stranger_bytes) - q->mark_strangers, window);
 	q->elastic_rate = paqm_rate_bps(elastic, window);
+	q->elastic_wait_ns = all > packets ? paqm_div64(waited, all - packets) : 0;
 	notices = paqm_muldiv(all, NSEC_PER_SEC, window * PAQM_NOTICE_PACKETS);
 	WRITE_ONCE(q->notice_gap_ns,
 		   paqm_div64(NSEC_PER_SEC, max_t(u64, notices, PAQM_NOTICES_FREE)));
@@ -330,19 +430,64 @@ static void paqm_measure(struct paqm_sched_data *q, u64 now, struct paqm_walk *w
 static void paqm_set_marks(struct paqm_sched_data *q, u64 now)
 {
 	paqm_flows_mark(&q->flows);
-	q->mark_bytes[PAQM_MEDIA] = READ_ONCE(q->queue[PAQM_MEDIA].load);
+	q->mark_bytes[PAQM_MEDIA] = paqm_media_arrived(q);
+	q->mark_strangers = READ_ONCE(q->stranger_bytes);
 	q->mark_bytes[PAQM_ELASTIC] = READ_ONCE(q->queue[PAQM_ELASTIC].load);
 	q->mark_sent = READ_ONCE(q->queue[PAQM_MEDIA].st.sent_bytes);
 	q->mark_packets = READ_ONCE(q->queue[PAQM_MEDIA].st.sent_packets);
 	q->mark_others = READ_ONCE(q->queue[PAQM_ELASTIC].st.sent_packets);
+	q->mark_waited = READ_ONCE(q->queue[PAQM_ELASTIC].st.sojourn_ns);
 	q->mark_stamp = now;
 }
 
 /*
- * The fair rate by the law in force. @event: something changed, and no whole period was
+ * Weigh flows that are not known yet, together. Usually they come to stay and use what
+ * they get: they count in full, as long as they do not outnumber the others, which thus
+ * lose half at most before the newcomers are measured. Where newcomers have mostly gone
+ * again, as invented ones do and flows that change their ports, they are one flow
+ * together, which counts with what it uses.
+ */
+static void paqm_weigh_newcomers(struct paqm_sched_data *q, bool whole)
+{
+	struct paqm_census *c = &q->census;
+	u32 known = c->media - c->newcomers, judged = c->proven + c->passed;
+
+	q->credit_q16 = div_u64((u64)q->credit_q16 * PAQM_NEWCOMER_MEMORY +
+					((u64)c->proven << 16),
+				PAQM_NEWCOMER_MEMORY + judged);
+	if (whole && !c->passed) /* and forgotten by and by */
+		q->credit_q16 += (PAQM_Q16_ONE - q->credit_q16) / PAQM_NEWCOMER_ROUNDS;
+	q->newcomers = (u32)(((u64)min(c->newcomers, known + 1) * q->credit_q16 +
+			      PAQM_Q16_ONE / 2) >> 16);
+	if (q->newcomers)
+		c->mm.greedy += q->newcomers;
+	else if (q->stranger_rate)
+		paqm_mm_add(&c->mm, q->stranger_rate, q->right_low);
+}
+
+/*
+ * What senders stay below, and flows that leave part of their rate keep for growth, is
+ * offered to those that use theirs. Where some do not listen they have it already: then
+ * it is only seen to that the others get their share.
+ */
+static u32 paqm_find_trim(const struct paqm_sched_data *q, u64 cap, u32 deaf, u32 backlog,
+			  u32 n_out)
+{
+	const struct paqm_census *c = &q->census;
+
+	if (deaf)
+		return paqm_mm_trim(q->trim, c->follow_rate, c->follow * q->fair_base, backlog,
+				    n_out);
+	if (!c->follow)
+		return 0;
+	return paqm_mm_trim(q->trim, q->outer_rate, cap, backlog, n_out);
+}
+
+/*
+ * The fair rate by the law in force. @events: something changed; @whole: a period was
  * measured, without which the published laws and relative values hold.
  */
-static void paqm_solve(struct paqm_sched_data *q, u32 n_out, bool event)
+static void paqm_solve(struct paqm_sched_data *q, u32 n_out, unsigned long events, bool whole)
 {
 	struct paqm_outer_params p = {
 		.alpha_q24 = q->cfg.alpha,
@@ -365,9 +510,10 @@ static void paqm_solve(struct paqm_sched_data *q, u32 n_out, bool event)
 		.period_us = q->period_us,
 		.flows = q->n_media,
 	};
-	u64 cap;
+	u64 cap, before = q->fair_base;
+	u32 deaf = q->census.deaf + (q->stranger_rate > before + before / 4);
 
-	if (!event)
+	if (whole)
 		q->ecf_out = paqm_ecf_step(&q->ecf, &p, &in);
 	else
 		q->ecf_out = (struct paqm_ecf_out){ PAQM_ECF_HOLD, PAQM_F32_ONE, 0 };
@@ -379,30 +525,120 @@ static void paqm_solve(struct paqm_sched_data *q, u32 n_out, bool event)
 			paqm_erf_init(&q->erf, paqm_div64(ceiling, q->n_media), ceiling);
 		if (!q->n_media)
 			q->erf = (struct paqm_erf_vars){};
-		else if (!event)
+		else if (whole)
 			q->fair = paqm_erf_step(&q->erf, &p, &in);
 		else
 			q->fair = q->erf.rate_q24 >> 24;
+		q->fair_base = q->fair;
 		break;
 	case PAQM_LAW_ECF:
 		q->fair = paqm_div64(ceiling, max(q->n_media, 1U));
+		q->fair_base = q->fair;
 		break;
 	default:
+		/* who does not listen fills what is kept free for others: nobody has it */
+		if (q->isolate && deaf)
+			rho = min_t(u64, PAQM_Q24_ONE,
+				    rho + paqm_muldiv(deaf * before, PAQM_Q24_ONE, cu));
 		/* The gain of the queue term is that of the model, not of ECF/ERF. */
 		cap = paqm_mm_capacity(cu, rho, PAQM_Q24(35, 100), n_out, backlog,
 				       paqm_auto_drain(q));
-		if (event || paqm_mm_any_limited(&q->census.mm))
+		ceiling = paqm_mul_q24(cu, rho);
+		q->fair_base = paqm_mm_solve(&q->census.mm, cap, PAQM_RATE_MIN, ceiling);
+		if (events & ~BIT(PAQM_EV_SPLIT) ||
+		    (events && max(before, q->fair_base) - min(before, q->fair_base) >
+				       q->fair_base / 16))
 			q->trim = 0;
-		else
-			q->trim = paqm_mm_trim(q->trim, q->outer_rate, cap, backlog, n_out);
-		q->fair = paqm_mm_solve(&q->census.mm, cap, PAQM_RATE_MIN, ceiling);
-		q->fair = min(q->fair + paqm_mul_q24(q->fair, q->trim), ceiling);
+		else if (whole)
+			q->trim = paqm_find_trim(q, cap, deaf, backlog, n_out);
+		q->fair = min(q->fair_base + paqm_mul_q24(q->fair_base, q->trim), ceiling);
 	}
 	q->right = q->fair;
 	/* who takes what others leave of an equal division does not disobey */
 	if (q->cfg.law == PAQM_LAW_ECF)
 		q->right = max(q->fair, paqm_mm_solve(&q->census.mm, ceiling, PAQM_RATE_MIN,
 						      ceiling));
+	WRITE_ONCE(q->equal, paqm_div64(ceiling, max(q->n_media - q->census.newcomers +
+							     q->newcomers, 1U)));
+	q->fair_new = q->fair;
+	if (q->cfg.law == PAQM_LAW_MAXMIN && q->census.newcomers > max(q->newcomers, 1U))
+		q->fair_new = paqm_div64(q->fair * max(q->newcomers, 1U), q->census.newcomers);
+}
+
+/* Depth of the buckets, with flows of @bps. */
+static u32 paqm_find_depth(const struct paqm_sched_data *q, u64 bps, u32 cost)
+{
+	u64 bytes = paqm_bytes_in(bps, PAQM_BUCKET_NS);
+
+	/* a burst that fits into a bucket goes before the packets of all others */
+	if (q->n_media > 1)
+		bytes = min(bytes, paqm_bytes_in(q->capacity, PAQM_BURST_NS));
+	bytes = max_t(u64, bytes, PAQM_BUCKET_PACKETS * psched_mtu(qdisc_dev(q->sch)));
+	return paqm_bucket_depth(cost, min_t(u64, bytes, 1U << 30));
+}
+
+static void paqm_paces_in_force(struct paqm_sched_data *q)
+{
+	int i;
+
+	for (i = 0; i < PAQM_PACES; i++)
+		WRITE_ONCE(q->pace[i], READ_ONCE(q->pace_next[i]));
+	WRITE_ONCE(q->bucket_depth, READ_ONCE(q->depth_next));
+}
+
+/* A rate as part of media's, Q16; a little less, or flows that use all of theirs wait. */
+static u32 paqm_part(u64 bps, u64 cu)
+{
+	return min_t(u64, paqm_muldiv(bps, PAQM_OVER_MOST_Q16, cu), PAQM_OVER_MOST_Q16);
+}
+
+/*
+ * How fast buckets fill. A rise counts at once. A fall counts when the news has had time
+ * to act, and for flows in the order in which there are messages for them: nobody is out
+ * of line before he can know. The timer of the inner loop carries that out.
+ */
+static void paqm_publish_paces(struct paqm_sched_data *q, u64 now)
+{
+	u64 told = paqm_mul_q24(q->right, PAQM_BUCKET_SLACK_Q24);
+	u64 due = paqm_news_ns(q) + (u64)q->n_media * READ_ONCE(q->notice_gap_ns);
+	u32 cost = paqm_bucket_cost(told);
+	u64 cu = max(paqm_media_capacity(q), 1ULL), strangers;
+
+	WRITE_ONCE(q->pace_next[PAQM_PACE_FOLLOW], cost);
+	WRITE_ONCE(q->pace_next[PAQM_PACE_DEAF],
+		   paqm_bucket_cost(q->cfg.law == PAQM_LAW_MAXMIN ? q->fair_base : q->right));
+	/* where most of them are invented they wait apart, whatever they send */
+	WRITE_ONCE(q->pace_next[PAQM_PACE_NEW], q->credit_q16 < PAQM_CREDIT_LEAST_Q16 ? U32_MAX :
+		   paqm_bucket_cost(told * max(q->newcomers, 1U)));
+	WRITE_ONCE(q->depth_next, paqm_find_depth(q, told, cost));
+	WRITE_ONCE(q->over_part, paqm_part(q->fair_base, cu));
+	/* newcomers have a part in the common queue already; invented ones have not */
+	if (q->newcomers)
+		strangers = min(q->fair_new, q->fair_base);
+	else
+		strangers = min(q->stranger_rate, q->fair_base);
+	WRITE_ONCE(q->over_part_new, max(paqm_part(strangers, cu), PAQM_Q16_ONE / 16));
+	WRITE_ONCE(q->pace_next[PAQM_PACE_ONE],
+		   paqm_bucket_cost(paqm_mul_q24(q->fair_new, PAQM_BUCKET_SLACK_Q24)));
+	if (!q->n_media) { /* nothing is known of whoever comes first */
+		WRITE_ONCE(q->pace_next[PAQM_PACE_FOLLOW], paqm_bucket_cost(cu / 2));
+		WRITE_ONCE(q->pace_next[PAQM_PACE_DEAF], paqm_bucket_cost(cu / 2));
+		WRITE_ONCE(q->pace_next[PAQM_PACE_NEW], paqm_bucket_cost(cu));
+		WRITE_ONCE(q->pace_next[PAQM_PACE_ONE], paqm_bucket_cost(cu / 8));
+		WRITE_ONCE(q->depth_next, paqm_find_depth(q, cu / 8, paqm_bucket_cost(cu / 8)));
+	}
+	/* who does not listen needs no time to hear */
+	WRITE_ONCE(q->pace[PAQM_PACE_DEAF], READ_ONCE(q->pace_next[PAQM_PACE_DEAF]));
+	if (cost <= READ_ONCE(q->pace[PAQM_PACE_FOLLOW]) || !due || !q->n_media) {
+		WRITE_ONCE(q->pace_due, 0);
+		paqm_paces_in_force(q);
+	} else if (!READ_ONCE(q->pace_due)) {
+		q->pace_first = now;
+		WRITE_ONCE(q->pace_due, now + due);
+	} else {
+		/* a further fall: its news takes time, too, but not for ever */
+		WRITE_ONCE(q->pace_due, min(now + due, q->pace_first + 2 * due));
+	}
 }
 
 /* ms until the elastic class has been silent for long; 0: it has been, and none of it waits. */
@@ -421,27 +657,37 @@ static u32 paqm_heard(const struct paqm_sched_data *q, u64 now)
 	return silent < longest ? longest - silent : 0;
 }
 
-/* One notice round. @events: causes, 0 at the end of a period. */
-static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events)
+/*
+ * Does a round at an event have nothing to tell? Ordinary web traffic changes the split
+ * many times a second, by little: messages about that would use up their budget.
+ */
+static bool paqm_no_news(const struct paqm_sched_data *q, unsigned long events)
+{
+	u64 told = q->fair_told;
+
+	return !(events & ~BIT(PAQM_EV_SPLIT)) && q->rounds &&
+	       max(told, q->fair) - min(told, q->fair) < told >> PAQM_NEWS_SHIFT;
+}
+
+/* One round of the outer loop. @events: what happened; @whole: a period has ended. */
+static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events, bool whole)
 {
 	u64 share_of_one = paqm_div64(q->capacity, q->n_media + q->n_elastic + 1);
 	u64 mean_elastic = paqm_div64(q->elastic_rate, max(q->census.present, 1U));
 	u32 old = paqm_split(q), new;
 	struct paqm_walk w = {
 		.now_ms = paqm_flow_clock(now),
-		.fair = q->right,
+		.fair = q->right_low,
+		.fair_most = q->right_high,
+		.equal = q->equal,
+		.fair_new = q->fair_new,
 		.mouse = max(paqm_mul_q24(mean_elastic, PAQM_MOUSE_Q24),
 			     paqm_div64(share_of_one, PAQM_MOUSE_SHARE_DIV)),
 		.police = q->cfg.police,
-		.overloaded = READ_ONCE(q->overloaded),
+		.overloaded = READ_ONCE(q->overloaded) || READ_ONCE(q->over_qlen),
 		.max_every = max(1U, (u32)(PAQM_NOTICE_PAUSE_US / q->period_us)),
+		.hosts = q->cfg.weights == PAQM_WEIGHTS_HOST,
 	};
-	bool maxmin = q->cfg.law == PAQM_LAW_MAXMIN;
-	/*
-	 * The window of a published law survives events, and that in which senders who
-	 * answer once per GOP are measured: less than a GOP says nothing of them.
-	 */
-	bool restart = !events || (maxmin && !q->cfg.gop);
 	u32 n_out, ev, qlen, backlog;
 	bool heard = paqm_heard(q, now);
 
@@ -449,7 +695,11 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events)
 		paqm_fb_rtt(q->fb, &q->rtt);
 	paqm_derive_period(q);
 	paqm_auto_round(q);
-	if (restart)
+	/*
+	 * Windows survive events, which may come faster than anything can be measured:
+	 * flows are judged by the lowest and highest rate that they were told meanwhile.
+	 */
+	if (whole)
 		paqm_measure(q, now, &w);
 	/* what was measured before the queue grew is not trusted until something new is */
 	q->cautious = events & (BIT(PAQM_EV_QUEUE) | BIT(PAQM_EV_CAPACITY)) ||
@@ -469,28 +719,47 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events)
 		q->n_elastic = 1;
 	if (!heard || (w.window_ns >= PAQM_WINDOW_MIN_NS && !q->elastic_rate))
 		WRITE_ONCE(q->elastic_awake, false);
-	new = paqm_split(q);
+	paqm_weigh_newcomers(q, whole);
+	paqm_judge_elastic(q, whole);
+	new = paqm_find_split(q);
+	WRITE_ONCE(q->split, new);
 	if (abs((s32)(new - old)) > PAQM_SPLIT_EVENT_Q16)
 		events |= BIT(PAQM_EV_SPLIT);
 
 	for (ev = 0; ev < PAQM_EVENTS; ev++)
 		if (events & BIT(ev))
 			paqm_inc(&q->event_rounds[ev]);
-	q->rounds++;
-	if (!q->rounds)
-		q->rounds = 1;
 	if (events)
 		q->event_stamp = now;
 
 	paqm_derive_queues(q);
 	n_out = q->overload_bytes / 2;
-	paqm_solve(q, n_out, events);
-	paqm_publish(q);
+	paqm_solve(q, n_out, events, whole);
+	if (whole || !paqm_no_news(q, events)) {
+		q->rounds++;
+		if (!q->rounds)
+			q->rounds = 1;
+		q->fair_told = q->fair;
+		paqm_publish(q);
+	}
 	paqm_transfer(q, now);
+	paqm_publish_paces(q, now);
+	if (whole && q->rtt_us <= q->skip_us) { /* older news have acted when measuring begins */
+		q->right_low = q->right;
+		q->right_high = q->right;
+	} else if (whole) {
+		q->right_low = min(q->right, q->right_then);
+		q->right_high = max(q->right, q->right_then);
+	} else {
+		q->right_low = min(q->right_low ?: q->right, q->right);
+		q->right_high = max(q->right_high, q->right);
+	}
+	if (whole)
+		q->right_then = q->right;
 
 	WRITE_ONCE(q->queue[PAQM_MEDIA].st.flows, q->n_media);
 	WRITE_ONCE(q->queue[PAQM_ELASTIC].st.flows, q->n_elastic);
-	if (restart) {
+	if (whole) {
 		q->round_stamp = now;
 		q->mark_stamp = 0;
 	}
@@ -518,14 +787,12 @@ static void paqm_outer_work(struct work_struct *work)
 	period = max_t(u64, q->period_us * (u64)NSEC_PER_USEC, gap);
 	skip = q->skip_us * (u64)NSEC_PER_USEC;
 	events = READ_ONCE(q->events);
-	if (events && (!q->event_stamp || now - q->event_stamp >= gap)) {
-		events = xchg(&q->events, 0);
-		paqm_round(q, now, events);
-	} else if (now - q->round_stamp >= period) {
-		paqm_round(q, now, 0);
-	} else if (!q->mark_stamp && now - q->round_stamp >= skip) {
+	if (now - q->round_stamp >= period) /* events must not keep it from ending */
+		paqm_round(q, now, xchg(&q->events, 0), true);
+	else if (events && (!q->event_stamp || now - q->event_stamp >= gap))
+		paqm_round(q, now, xchg(&q->events, 0), false);
+	if (!q->mark_stamp && now - q->round_stamp >= skip)
 		paqm_set_marks(q, now);
-	}
 	next = q->round_stamp + (q->mark_stamp ? period : skip);
 	if (q->n_elastic)
 		next = min(next, now + (heard ?: PAQM_SILENT_MS) * NSEC_PER_MSEC);

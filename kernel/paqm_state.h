@@ -7,10 +7,12 @@
 #define PAQM_STATE_H
 
 #include <linux/hrtimer.h>
+#include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/prandom.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
+#include <net/codel.h>
 #include <net/pkt_sched.h>
 #include "uapi/linux/pkt_sched_paqm.h"
 #include "core/paqm_auto.h"
@@ -25,16 +27,18 @@
 #include "paqm_options.h"
 
 /**
- * struct paqm_queue - one class
+ * struct paqm_queue - one class; of media the common queue of all flows that conform
  * @head: first packet
  * @tail: last packet
  * @st: counters; written under the qdisc lock, read anywhere
  * @inner: inner loop, owned by the timer; the datapath reads @inner.prob
  * @taken: packets that were put into the list, and have left it or are there; those
  *	that left it without being sent are taken off again
- * @load: bytes on the link that arrived, as the loops see them: without @policed
+ * @load: bytes on the link that arrived, as the inner loop sees them: without @policed
+ *	and @beyond
  * @policed: bytes on the link that policing dropped
- * @framing: how much more the link counts than the packets of @load and @policed have
+ * @beyond: bytes on the link that arrived beyond the fair rate of their flow
+ * @framing: how much more the link counts than the packets of these three have
  * @seen: @load at the last inner period, low word
  * @sojourn_max: longest sojourn, ns
  * @target: equilibrium backlog N*, bytes
@@ -47,6 +51,7 @@ struct paqm_queue {
 	u32 taken;
 	u64 load;
 	u64 policed;
+	u64 beyond;
 	u64 framing;
 	u32 seen;
 	u64 sojourn_max;
@@ -54,6 +59,55 @@ struct paqm_queue {
 	u32 limit;
 	struct tc_paqm_class_stats st;
 };
+
+/**
+ * struct paqm_over - overflow queue: what a flow sends beyond its fair rate
+ * @list: place among those that are served, or among the free ones
+ * @head: first packet
+ * @tail: last packet
+ * @codel: its AQM
+ * @backlog: bytes
+ * @deficit: bytes it may still send in this round of the round robin
+ * @tag: flow it belongs to, or the last one where several share it
+ * @lost: packets of it that the AQM or its limit dropped
+ * @marked: packets of it that were marked CE
+ * @in: packets that joined, lowest bits
+ * @out: packets that left, the same
+ * @gate: not served before so many have left the queue of strangers,
+ * @gated: if this is set
+ * @behind: nor before so many have left the common queue: those in it when this one began
+ */
+struct paqm_over {
+	struct list_head list;
+	struct sk_buff *head;
+	struct sk_buff *tail;
+	struct codel_vars codel;
+	u32 backlog;
+	s32 deficit;
+	u32 tag;
+	u32 lost;
+	u32 marked;
+	u16 in;
+	u16 out;
+	u16 gate;
+	bool gated;
+	u32 behind;
+};
+
+/* Rates at which buckets fill. */
+enum paqm_pace {
+	PAQM_PACE_FOLLOW, /* of a flow that follows: what it was told */
+	PAQM_PACE_DEAF,	  /* of one that does not: the fair rate */
+	PAQM_PACE_NEW,	  /* of all together that are not known yet */
+	PAQM_PACE_ONE,	  /* of each of them */
+	PAQM_PACES
+};
+
+/* Overflow queues never get all of media's share, however many there are. */
+#define PAQM_OVER_MOST_Q16 (PAQM_Q16_ONE / 16 * 15)
+
+/* Below this hardly a newcomer stays: no rounds for them, and not the common queue. */
+#define PAQM_CREDIT_LEAST_Q16 (PAQM_Q16_ONE / 8)
 
 enum paqm_event {
 	PAQM_EV_FLOW,	  /* a new media flow */
@@ -77,6 +131,7 @@ struct paqm_sched_data {
 	bool link_counts; /* the link changes lengths */
 	struct psched_ratecfg shaper;
 	u64 next_tx; /* ns: the shaper's next departure */
+	u32 wire_sent; /* bytes on the link, wraps */
 	u32 memory; /* truesize of the packets of both queues */
 	u32 memory_limit; /* of both queues */
 	u32 calm; /* bytes of both queues: as long as there are no more, no length matters */
@@ -86,12 +141,48 @@ struct paqm_sched_data {
 	u32 gso_look; /* above this length it is looked at whether one is to be */
 	u32 small_ns; /* uncounted media: ns of their budget per byte */
 	u64 small_due; /* ns: when their budget is used up to */
+	u64 control_due; /* ns: the same for the network's own packets */
+
+	/* isolation, paqm_isolate.h */
+	bool isolate;
+	u32 pace[PAQM_PACES]; /* paqm_bucket_cost(); 0: no limit */
+	u32 bucket_depth;
+	u32 stranger_due;
+	u64 stranger_ns;
+	u64 stranger_bytes; /* on the link */
+	struct paqm_over *over;
+	struct list_head over_free;
+	struct list_head over_new; /* to be served first, once */
+	struct list_head over_old;
+	struct paqm_sched inside; /* between the common queue and these */
+	u32 over_part; /* a flow's part of the media share, Q16 */
+	u32 over_part_new; /* that of strangers */
+	u32 over_busy; /* queues with packets */
+	u32 over_qlen;
+	u32 over_backlog;
+	u32 over_limit; /* bytes of one */
+	u32 over_gated; /* queues that are not served yet */
+	u32 over_memory; /* truesize of their packets */
+	u32 over_memory_limit;
+	u32 over_quantum;
+	u32 over_packets; /* that joined */
+	u32 over_drops;
+	u32 over_full;
+	u32 over_marks;
+	u32 over_strangers;
+	u64 over_sent;
+	u64 over_sojourn_ns;
+	u32 over_hist[PAQM_HIST_BINS];
+	u64 l4s_floor_ns;
+	struct codel_params codel;
+	struct codel_stats codel_stats;
 	u32 not_ip;
 	u32 tagged;
 	u32 tunnel;
 	u32 fragment;
 	u32 dscp;
 	u32 small;
+	u32 control;
 	u32 small_over;
 	u32 unsure;
 	u32 filter_drop;
@@ -103,7 +194,8 @@ struct paqm_sched_data {
 	u32 notices_owed;
 	u32 notices_unfit;
 	u32 stamped[4]; /* packets by enum paqm_stamp */
-	bool overloaded;
+	u64 long_since; /* ns: when the media queue came above 2 N_out; 0: it is short again */
+	bool overloaded; /* it has been for a while */
 	bool awake; /* timer and outer loop run */
 	bool elastic_awake; /* its next packet is no event */
 	u32 elastic_last; /* when the last elastic packet came, paqm_flow_clock() */
@@ -138,12 +230,19 @@ struct paqm_sched_data {
 	u32 interval_seen; /* that the filtered rates are for */
 	u32 gamma;
 	u32 slips;
+	u32 sent_seen; /* @wire_sent at the last inner period */
+	u64 moved_q24; /* bytes per period that the busy link moves, 0: it is not busy */
+	u32 guard_bytes; /* a queue below this is no queue */
 
 	/* published to the datapath by the outer loop */
 	u32 share_now; /* media share the scheduler uses, Q16 */
 	u32 share_next; /* share announced to the senders */
 	u64 share_due; /* ns: when share_next takes effect; 0: it has */
 	u64 share_first; /* ns: when the pending transfer was announced */
+	u32 pace_next[PAQM_PACES]; /* what buckets fill with from @pace_due on */
+	u32 depth_next;
+	u64 pace_due; /* ns; 0: they do already */
+	u64 pace_first; /* ns: when the pending fall was announced */
 
 	/* outer loop, under ctl_lock */
 	struct mutex ctl_lock;
@@ -169,7 +268,25 @@ struct paqm_sched_data {
 	struct paqm_fb_rtt rtt; /* to the senders, measured */
 	u64 walk_ns; /* time that a walk over the flow table takes */
 	u64 fair; /* R in force, bit/s on the wire as the qdisc counts */
+	u64 fair_told; /* the same in the last notice round */
+	u64 fair_base; /* the same without what senders stay below */
+	u64 fair_new; /* what a newcomer is told, bit/s */
 	u64 right; /* what a flow may send: R, or more where R is no max-min rate */
+	u64 right_low; /* lowest and highest of it since the round before this */
+	u64 right_high;
+	u64 right_then; /* the same at the last whole round */
+	u64 equal; /* capacity divided by all media flows */
+	u32 told_new; /* @fair_new as messages say it */
+	u32 split; /* media share by what the flows can use, Q16 */
+	u32 entitled; /* the same if elastic flows used all that they may */
+	bool elastic_limited; /* they do not */
+	u32 n_elastic_then; /* when that was found */
+	u64 elastic_wait_ns; /* mean sojourn of theirs in the last window */
+	u64 mark_waited;
+	u32 newcomers; /* that count in full */
+	u32 credit_q16; /* part of newcomers that came to stay, lately */
+	u64 stranger_rate;
+	u64 mark_strangers;
 	u64 outer_rate;
 	u64 elastic_rate;
 	u32 trim;

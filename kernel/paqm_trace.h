@@ -133,6 +133,7 @@ TRACE_EVENT(drop,
 		  __entry->class == PAQM_MEDIA ? "media" : "elastic",
 		  __print_symbolic(__entry->reason, { PAQM_DROP_TAIL, "tail" },
 				   { PAQM_DROP_INNER, "inner" }, { PAQM_DROP_STRIKE, "strike" },
+				   { PAQM_DROP_OVER, "over" }, { PAQM_DROP_FULL, "over full" },
 				   { PAQM_DROP_MARK, "mark" }),
 		  __entry->len, __entry->backlog, __entry->prob)
 );

@@ -3,8 +3,9 @@
  * sch_paqm - P-AQM: an AQM that tells media senders their fair rate
  *
  * Two queues share a link: media (U) and elastic (T). They are served byte-true
- * in proportion to the number of active flows, media with a bounded credit to
- * run ahead. Every dT an inner loop per queue turns arrival rate and backlog
+ * in proportion to what their flows can use, media with a bounded credit to
+ * run ahead. Media flows that send more than their fair rate wait in queues of their
+ * own. Every dT an inner loop per queue turns arrival rate and backlog
  * into a drop probability, the safety net. Every period d, and at once when
  * flows, split, capacity or queue change, an outer loop computes the fair rate
  * of media flows; each flow's next packet then triggers one message to its
@@ -48,6 +49,7 @@
 #include "paqm_feedback.h"
 #include "paqm_flows.h"
 #include "paqm_inband.h"
+#include "paqm_isolate.h"
 #include "paqm_options.h"
 #include "paqm_outer.h"
 #include "paqm_state.h"
@@ -59,6 +61,8 @@
 #define PAQM_SHAPER_LAG_NS (5 * NSEC_PER_MSEC) /* departures may be late by so much */
 #define PAQM_SPACING_MS 16 /* between two notices to a flow at least, twice that at most */
 #define PAQM_SMALL_BURST 3000 /* bytes: two large packets of uncounted media */
+#define PAQM_OVERLOAD_NS (15 * NSEC_PER_MSEC) /* a queue is long when it is for so long */
+#define PAQM_GUARD_SHIFT 4 /* the guards of the inner loop average over 2^4 periods */
 #define PAQM_NOTICE_BURST_NS (100 * NSEC_PER_MSEC) /* notices may be early by so much */
 
 /* Ask for a round at once; the work item keeps the gap between event rounds. */
@@ -93,6 +97,20 @@ static bool paqm_notice_owed(const struct paqm_sched_data *q, const struct paqm_
 	       q->tell && q->notice_due <= now + PAQM_NOTICE_BURST_NS;
 }
 
+/* The rate that a flow is told, binary32 on the IP layer. */
+static u32 paqm_told(const struct paqm_sched_data *q, struct paqm_flow *flow)
+{
+	u64 fair = READ_ONCE(q->fair), most;
+
+	if (q->cfg.law != PAQM_LAW_MAXMIN)
+		return q->advice.erf;
+	if (!(READ_ONCE(flow->every) & PAQM_KNOWN))
+		return q->told_new;
+	most = paqm_mm_may_grow(fair, READ_ONCE(q->equal),
+				READ_ONCE(paqm_flow_gauge(&q->flows, flow)->rate));
+	return most < fair ? paqm_f32_encode(paqm_ip_rate(q, most), 0) : q->advice.erf;
+}
+
 /* Take the head of a packet for a notice, if it is one that may be quoted. */
 static noinline void paqm_notice(struct paqm_sched_data *q, struct paqm_flow *flow,
 				 const struct sk_buff *skb, u64 now)
@@ -114,6 +132,7 @@ static noinline void paqm_notice(struct paqm_sched_data *q, struct paqm_flow *fl
 	}
 	q->notice_due = max(q->notice_due, now) + q->notice_gap_ns;
 	msg = q->advice;
+	msg.erf = paqm_told(q, flow);
 	if (q->overloaded)
 		msg.flags |= PAQM_F_OVERLOAD;
 	if (READ_ONCE(flow->every) & PAQM_POLICED)
@@ -135,16 +154,20 @@ static noinline void paqm_notice(struct paqm_sched_data *q, struct paqm_flow *fl
 static noinline void paqm_stamp_packet(struct paqm_sched_data *q, struct paqm_flow *flow,
 				       struct sk_buff *skb, u64 now)
 {
+	struct paqm_field field = q->field;
 	enum paqm_stamp done;
 
-	if (!q->field.rate) /* nothing is known yet */
+	if (!field.rate) /* nothing is known yet */
 		return;
-	done = paqm_stamp(skb, &q->field, flow);
+	if (flow)
+		field.rate = paqm_told(q, flow);
+	done = paqm_stamp(skb, &field, flow);
 	paqm_inc(&q->stamped[done]);
 	if (flow && done != PAQM_STAMP_NONE) {
 		struct paqm_flow_more *more = paqm_flow_more(&q->flows, flow);
 
-		WRITE_ONCE(more->told, q->advice.erf);
+		WRITE_ONCE(more->hears, more->hears | PAQM_HEARS_INBAND);
+		WRITE_ONCE(more->told, field.rate);
 		WRITE_ONCE(more->told_ms, paqm_flow_clock(now));
 	}
 }
@@ -210,22 +233,23 @@ static void paqm_count_notes(struct paqm_sched_data *q, u8 note)
 }
 
 /*
- * Requests and control ride with media uncounted, within a budget: a bulk transfer
- * that poses as DNS or ping gets nothing out of it. Like a virtual queue of that
- * rate which holds 100 ms or, on a slow link, PAQM_SMALL_BURST: a report of RTCP and
- * a request at the same time shall not begin an elastic flow with a share of its own.
+ * Requests ride with media uncounted, within a budget: a bulk transfer that poses as
+ * DNS or ping gets nothing out of it. Like a virtual queue of that rate which holds
+ * 100 ms or, on a slow link, PAQM_SMALL_BURST: a report of RTCP and a request at the
+ * same time shall not begin an elastic flow with a share of its own. The network's own
+ * packets have another such budget, @due, so that requests cannot crowd them out.
  */
-static u8 paqm_small_class(struct paqm_sched_data *q, u64 now, u32 len)
+static u8 paqm_small_class(struct paqm_sched_data *q, u64 *due, u32 *count, u64 now, u32 len)
 {
 	u64 most = max_t(u64, 100 * NSEC_PER_MSEC, (u64)PAQM_SMALL_BURST * q->small_ns);
-	u64 due = max(q->small_due, now);
+	u64 from = max(*due, now);
 
-	if (due - now > most) {
+	if (from - now > most) {
 		paqm_inc(&q->small_over);
 		return PAQM_ELASTIC;
 	}
-	q->small_due = due + (u64)len * q->small_ns;
-	paqm_inc(&q->small);
+	*due = from + (u64)len * q->small_ns;
+	paqm_inc(count);
 	return PAQM_MEDIA;
 }
 
@@ -246,14 +270,22 @@ static u8 paqm_queue_of(struct paqm_sched_data *q, struct paqm_flow *flow,
 	case PAQM_KIND_MEDIA:
 		return PAQM_MEDIA;
 	case PAQM_KIND_SMALL:
-		return paqm_small_class(q, now, len);
+		return paqm_small_class(q, &q->small_due, &q->small, now, len);
+	case PAQM_KIND_CONTROL:
+		return paqm_small_class(q, &q->control_due, &q->control, now, len);
 	}
 	return PAQM_ELASTIC;
 }
 
+/*
+ * The media queue is above 2 N_out. Packets of many streams that come together are no
+ * overload: they are gone soon.
+ */
 static void paqm_begin_overload(struct paqm_sched_data *q, u64 now)
 {
-	if (q->overloaded)
+	if (!q->long_since)
+		q->long_since = now;
+	if (q->overloaded || now - q->long_since < PAQM_OVERLOAD_NS)
 		return;
 	q->overloaded = true;
 	q->overload_since = now;
@@ -263,6 +295,9 @@ static void paqm_begin_overload(struct paqm_sched_data *q, u64 now)
 
 static void paqm_end_overload(struct paqm_sched_data *q, u64 now)
 {
+	q->long_since = 0;
+	if (!q->overloaded)
+		return;
 	q->overloaded = false;
 	WRITE_ONCE(q->overload_ns, q->overload_ns + now - q->overload_since);
 }
@@ -301,13 +336,25 @@ static bool paqm_settles(const struct paqm_flow *flow, const struct paqm_packet 
 
 /**
  * struct paqm_verdict - where a packet belongs
- * @flow: NULL if it is not counted in one
+ * @flow: NULL if it has none
  * @class: its queue
+ * @lane: what it is held to there
  */
 struct paqm_verdict {
 	struct paqm_flow *flow;
-	enum paqm_class class;
+	u8 class;
+	u8 lane;
 };
+
+/* What a packet of media is held to. */
+static u8 paqm_lane_of(const struct paqm_flow *flow, const struct paqm_packet *p, int chosen)
+{
+	if (chosen == PAQM_CLASSES && p->kind == PAQM_KIND_SMALL)
+		return PAQM_LANE_SMALL;
+	if (chosen == PAQM_CLASSES && p->kind == PAQM_KIND_CONTROL)
+		return PAQM_LANE_CONTROL;
+	return flow ? PAQM_LANE_FLOW : PAQM_LANE_STRANGER;
+}
 
 /*
  * A packet that needs a closer look: what is it, which flow does it belong to, does that
@@ -336,6 +383,8 @@ static noinline struct paqm_verdict paqm_recognise(struct paqm_sched_data *q,
 		flow = paqm_flows_claim(&q->flows, &p, now_ms);
 		fresh = true;
 	}
+	if (fresh && flow) /* older times mislead */
+		flow->due = paqm_bucket_clock(now);
 	if (p.note)
 		paqm_count_notes(q, p.note);
 	where = paqm_queue_of(q, flow, &p, chosen, now, wire);
@@ -344,15 +393,20 @@ static noinline struct paqm_verdict paqm_recognise(struct paqm_sched_data *q,
 		paqm_flow_settle(flow, paqm_settles(flow, &p, chosen) ? q->settled : 0);
 		if (where == PAQM_FLOW_UNSURE) {
 			paqm_inc(&q->unsure);
-			return (struct paqm_verdict){ NULL, PAQM_MEDIA };
+			/* not counted, and owed nothing */
+			flow->round = q->round;
+			return (struct paqm_verdict){ flow, PAQM_MEDIA, PAQM_LANE_STRANGER };
 		}
 		if (fresh) {
 			/* the present advice does not know a media flow that joins: it waits */
 			flow->round = q->round;
-			paqm_raise(q, where == PAQM_ELASTIC ? PAQM_EV_SPLIT : PAQM_EV_FLOW);
+			if (where == PAQM_ELASTIC)
+				paqm_raise(q, PAQM_EV_SPLIT);
+			else if (READ_ONCE(q->credit_q16) >= PAQM_CREDIT_LEAST_Q16)
+				paqm_raise(q, PAQM_EV_FLOW);
 		}
 	}
-	return (struct paqm_verdict){ flow, where };
+	return (struct paqm_verdict){ flow, where, paqm_lane_of(flow, &p, chosen) };
 }
 
 /*
@@ -384,13 +438,68 @@ static noinline void paqm_rouse(struct paqm_sched_data *q, enum paqm_class class
 	}
 }
 
+/* Is a packet of a flow that is policed to be dropped? Its bytes are no load then. */
+static noinline bool paqm_policed(struct paqm_sched_data *q, struct paqm_flow *flow, u32 wire)
+{
+	struct paqm_queue *queue = &q->queue[PAQM_MEDIA];
+
+	if (paqm_draw(q) >= READ_ONCE(paqm_flow_gauge(&q->flows, flow)->drop))
+		return false;
+	WRITE_ONCE(queue->policed, queue->policed + wire);
+	return true;
+}
+
+/* Does a packet of media stay within what its lane may send? */
+static __always_inline bool paqm_within(struct paqm_sched_data *q, struct paqm_flow *flow,
+					enum paqm_lane lane, u32 wire, u64 now)
+{
+	if (likely(lane == PAQM_LANE_FLOW)) {
+		if (likely(READ_ONCE(flow->every) & PAQM_KNOWN))
+			return paqm_conforms(q, flow, wire, now);
+		lane = PAQM_LANE_STRANGER;
+	}
+	return lane != PAQM_LANE_STRANGER || paqm_stranger_conforms(q, flow, wire, now);
+}
+
+/* Put a media packet beyond its fair rate into an overflow queue, or drop it. */
+static noinline int paqm_divert(struct sk_buff *skb, struct Qdisc *sch, struct paqm_flow *flow,
+				enum paqm_lane lane, u32 len, u32 wire, u64 now,
+				struct sk_buff **to_free)
+{
+	struct paqm_sched_data *q = qdisc_priv(sch);
+	struct paqm_queue *queue = &q->queue[PAQM_MEDIA];
+	struct paqm_over *over = paqm_over_of(q, flow, lane);
+
+	WRITE_ONCE(queue->beyond, queue->beyond + wire);
+	paqm_inc(&q->over_packets);
+	if (over == &q->over[PAQM_OVER_STRANGERS])
+		paqm_inc(&q->over_strangers);
+	if (flow && paqm_ecn(skb) != INET_ECN_NOT_ECT) {
+		struct paqm_flow_more *more = paqm_flow_more(&q->flows, flow);
+
+		WRITE_ONCE(more->hears, more->hears | PAQM_HEARS_MARK);
+	}
+	if (!paqm_over_has_room(sch, over, len)) {
+		WRITE_ONCE(over->lost, over->lost + 1);
+		if (list_empty(&over->list)) /* it was taken for this packet */
+			paqm_over_release(q, over);
+		return paqm_drop(skb, sch, to_free, PAQM_MEDIA, &q->over_full, PAQM_DROP_FULL);
+	}
+	if (unlikely(q->stamp))
+		paqm_stamp_packet(q, paqm_flow_counted(flow) ? flow : NULL, skb, now);
+	if (!sch->q.qlen)
+		paqm_begin_busy(q, now);
+	paqm_over_append(sch, over, flow, skb, now);
+	return NET_XMIT_SUCCESS;
+}
+
 /*
  * Put a packet into its queue, or drop it. Inline for each class: half of it concerns one
  * of them only.
  */
 static __always_inline int paqm_put(struct sk_buff *skb, struct Qdisc *sch, enum paqm_class class,
-				    struct paqm_flow *flow, u32 len, u32 wire, u64 now,
-				    struct sk_buff **to_free)
+				    struct paqm_flow *flow, enum paqm_lane lane, u32 len, u32 wire,
+				    u64 now, struct sk_buff **to_free)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
 	struct paqm_queue *queue = &q->queue[class];
@@ -399,31 +508,30 @@ static __always_inline int paqm_put(struct sk_buff *skb, struct Qdisc *sch, enum
 
 	if (unlikely(!(class == PAQM_MEDIA ? q->awake : q->elastic_awake)))
 		paqm_rouse(q, class, now);
-	WRITE_ONCE(queue->load, queue->load + wire);
 	if (unlikely(q->link_counts))
 		WRITE_ONCE(queue->framing, queue->framing + wire - len);
 	if (class == PAQM_ELASTIC) {
 		WRITE_ONCE(q->elastic_last, paqm_flow_clock(now));
 		child = rcu_dereference_bh(q->child);
-	} else if (flow && unlikely(flow->round != (u16)q->round) &&
-		   paqm_notice_owed(q, flow, now)) {
-		paqm_notice(q, flow, skb, now);
+	} else {
+		if (flow && unlikely(flow->round != (u16)q->round) &&
+		    paqm_notice_owed(q, flow, now))
+			paqm_notice(q, flow, skb, now);
+		if (flow && unlikely(READ_ONCE(flow->every) & PAQM_POLICED) &&
+		    paqm_policed(q, flow, wire))
+			return paqm_drop(skb, sch, to_free, class, &queue->st.drop_strike,
+					 PAQM_DROP_STRIKE);
+		if (likely(q->isolate) && unlikely(!paqm_within(q, flow, lane, wire, now)))
+			return paqm_divert(skb, sch, flow, lane, len, wire, now, to_free);
 	}
+	WRITE_ONCE(queue->load, queue->load + wire);
 	if (unlikely((u64)sch->qstats.backlog + len > q->calm || q->memory > q->memory_limit) &&
 	    !paqm_has_room(sch, class, child, len, now))
 		return paqm_drop(skb, sch, to_free, class, &queue->st.drop_tail, PAQM_DROP_TAIL);
 	if (unlikely(child))
 		return paqm_enqueue_child(skb, sch, child, now, to_free);
-	if (class == PAQM_MEDIA && flow && unlikely(READ_ONCE(flow->every) & PAQM_POLICED) &&
-	    paqm_draw(q) < READ_ONCE(paqm_flow_gauge(&q->flows, flow)->drop)) {
-		/* policed bytes are not load: adaptive flows must not pay for them */
-		WRITE_ONCE(queue->load, queue->load - wire);
-		WRITE_ONCE(queue->policed, queue->policed + wire);
-		return paqm_drop(skb, sch, to_free, class, &queue->st.drop_strike,
-				 PAQM_DROP_STRIKE);
-	}
 	prob = READ_ONCE(queue->inner.prob);
-	if (unlikely(prob) && paqm_draw(q) < prob) {
+	if (unlikely(prob) && lane != PAQM_LANE_CONTROL && paqm_draw(q) < prob) {
 		/* RFC 9332: under overload a mark is not enough */
 		if (!q->cfg.ecn || prob >= 1U << 31 || !INET_ECN_set_ce(skb))
 			return paqm_drop(skb, sch, to_free, class, &queue->st.drop_inner,
@@ -434,7 +542,7 @@ static __always_inline int paqm_put(struct sk_buff *skb, struct Qdisc *sch, enum
 	}
 
 	if (class == PAQM_MEDIA && unlikely(q->stamp))
-		paqm_stamp_packet(q, flow, skb, now);
+		paqm_stamp_packet(q, paqm_flow_counted(flow) ? flow : NULL, skb, now);
 	if (!sch->q.qlen)
 		paqm_begin_busy(q, now);
 	paqm_skb_cb(skb)->enqueued = now;
@@ -442,6 +550,13 @@ static __always_inline int paqm_put(struct sk_buff *skb, struct Qdisc *sch, enum
 	qdisc_qlen_inc(sch);
 	qdisc_qstats_backlog_inc(sch, skb);
 	return NET_XMIT_SUCCESS;
+}
+
+/* One that had a closer look. */
+static noinline int paqm_put_media(struct sk_buff *skb, struct Qdisc *sch, struct paqm_verdict to,
+				   u32 len, u32 wire, u64 now, struct sk_buff **to_free)
+{
+	return paqm_put(skb, sch, PAQM_MEDIA, to.flow, to.lane, len, wire, now, to_free);
 }
 
 /* @chosen: class by priority or filter, PAQM_CLASSES: by the recogniser */
@@ -457,19 +572,25 @@ static __always_inline int paqm_enqueue_one(struct sk_buff *skb, struct Qdisc *s
 	if (likely(chosen == PAQM_CLASSES))
 		hash = paqm_plain_flow(skb, &q->rules);
 	set = paqm_flows_set(&q->flows, hash);
-	prefetchw(set); /* with many flows it is far away, */
-	prefetchw(set + PAQM_WAYS / 2); /* and larger than a cache line */
+	/* with many flows it is far away, and larger than a cache line */
+	prefetchw(set);
+	prefetchw((u8 *)set + SMP_CACHE_BYTES);
+	prefetchw((u8 *)set + 2 * SMP_CACHE_BYTES);
 	now = ktime_get_ns();
 	/* without a hash this finds a free slot at most, and that is not settled */
 	to.flow = paqm_flows_slot(set, paqm_flow_tag(hash));
 	if (likely(to.flow &&
-		   paqm_flow_pass(to.flow, q->settled, wire, paqm_flow_clock(now))))
-		to.class = paqm_flow_class(to.flow);
-	else
+		   paqm_flow_pass(to.flow, q->settled, wire, paqm_flow_clock(now)))) {
+		if (paqm_flow_class(to.flow) == PAQM_MEDIA)
+			return paqm_put(skb, sch, PAQM_MEDIA, to.flow, PAQM_LANE_FLOW, len, wire,
+					now, to_free);
+		to.lane = PAQM_LANE_FLOW;
+	} else {
 		to = paqm_recognise(q, skb, chosen, now, wire);
-	if (to.class == PAQM_MEDIA)
-		return paqm_put(skb, sch, PAQM_MEDIA, to.flow, len, wire, now, to_free);
-	return paqm_put(skb, sch, PAQM_ELASTIC, to.flow, len, wire, now, to_free);
+		if (to.class == PAQM_MEDIA)
+			return paqm_put_media(skb, sch, to, len, wire, now, to_free);
+	}
+	return paqm_put(skb, sch, PAQM_ELASTIC, to.flow, to.lane, len, wire, now, to_free);
 }
 
 static noinline int paqm_enqueue_chosen(struct sk_buff *skb, struct Qdisc *sch, int class,
@@ -568,12 +689,15 @@ static __always_inline struct sk_buff *paqm_sent(struct Qdisc *sch, struct sk_bu
 	struct paqm_queue *media = &q->queue[PAQM_MEDIA], *queue = &q->queue[class];
 	u32 len = qdisc_pkt_len(skb), wire = paqm_wire_len(q, skb, len);
 
-	paqm_sched_sent(&q->sched, class == PAQM_MEDIA, wire, !!media->head, elastic_waits);
-	if (class == PAQM_MEDIA && unlikely(q->overloaded) &&
+	paqm_sched_sent(&q->sched, class == PAQM_MEDIA, wire, media->head || q->over_qlen,
+			elastic_waits);
+	if (class == PAQM_MEDIA && unlikely(q->long_since) &&
 	    queue->st.backlog < q->overload_bytes / 2)
 		paqm_end_overload(q, now);
 	if (q->shaper.rate_bytes_ps)
 		paqm_shape(q, now, wire);
+	else /* the guard of the inner loop has nothing to add to a shaper */
+		WRITE_ONCE(q->wire_sent, q->wire_sent + wire);
 	WRITE_ONCE(queue->st.sent_bytes, queue->st.sent_bytes + len);
 	WRITE_ONCE(queue->st.sent_packets, queue->st.sent_packets + 1);
 
@@ -586,21 +710,53 @@ static __always_inline struct sk_buff *paqm_sent(struct Qdisc *sch, struct sk_bu
 	return skb;
 }
 
-/* The same as below with another qdisc in the elastic class. */
-static noinline struct sk_buff *paqm_dequeue_child(struct Qdisc *sch, struct Qdisc *child, u64 now)
+/* A media packet leaves while overflow queues hold some; @elastic_waits as above. */
+static noinline struct sk_buff *paqm_send_media(struct Qdisc *sch, enum paqm_turn turn,
+						bool elastic_waits, u64 now)
+{
+	struct paqm_sched_data *q = qdisc_priv(sch);
+	bool common = turn == PAQM_TURN_COMMON;
+	struct sk_buff *skb = NULL;
+
+	if (!common) {
+		skb = paqm_over_take(sch, now, true);
+		/* never so: nothing waits for a queue that is empty */
+		if (!skb && WARN_ON_ONCE(!q->queue[PAQM_MEDIA].head))
+			skb = paqm_over_take(sch, now, false);
+	}
+	if (!skb) {
+		common = true;
+		skb = paqm_take(q, PAQM_MEDIA, now);
+	}
+	paqm_sched_sent(&q->inside, common, paqm_wire_len(q, skb, qdisc_pkt_len(skb)),
+			!!q->queue[PAQM_MEDIA].head, common || q->over_qlen);
+	return paqm_sent(sch, skb, PAQM_MEDIA, elastic_waits, now);
+}
+
+/* The same as below with another qdisc in the elastic class, or with overflow queues. */
+static noinline struct sk_buff *paqm_dequeue_slow(struct Qdisc *sch, struct Qdisc *child, u64 now)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
 	struct paqm_queue *media = &q->queue[PAQM_MEDIA];
 	/* A child drops here if it wants to, while all its packets are still in our length. */
-	bool ready = child->ops->peek(child);
+	bool ready = child ? !!child->ops->peek(child) : !!q->queue[PAQM_ELASTIC].head;
+	enum paqm_turn turn = PAQM_TURN_ELASTIC;
 	struct sk_buff *skb;
 
 	q->sched.share_q16 = READ_ONCE(q->share_now);
-	if (ready && !(media->head && paqm_sched_media_next(&q->sched))) {
-		skb = qdisc_dequeue_peeked(child);
+	if (q->over_qlen)
+		turn = paqm_over_turn(q, ready);
+	else if (media->head && (!ready || paqm_sched_media_next(&q->sched)))
+		turn = PAQM_TURN_COMMON;
+	if (ready && turn == PAQM_TURN_ELASTIC) {
+		skb = child ? qdisc_dequeue_peeked(child) : paqm_take(q, PAQM_ELASTIC, now);
 		if (skb)
 			return paqm_sent(sch, skb, PAQM_ELASTIC, true, now);
+		if (q->over_qlen)
+			turn = paqm_over_turn(q, false);
 	}
+	if (q->over_qlen)
+		return paqm_send_media(sch, turn, ready, now);
 	if (media->head)
 		return paqm_sent(sch, paqm_take(q, PAQM_MEDIA, now), PAQM_MEDIA, ready, now);
 	/* the child dropped all, or holds it back */
@@ -625,8 +781,8 @@ static struct sk_buff *paqm_dequeue(struct Qdisc *sch)
 		return NULL;
 	}
 	child = rcu_dereference_bh(q->child);
-	if (unlikely(child))
-		return paqm_dequeue_child(sch, child, now);
+	if (unlikely(child || q->over_qlen))
+		return paqm_dequeue_slow(sch, child, now);
 	if (elastic->head) {
 		q->sched.share_q16 = READ_ONCE(q->share_now);
 		if (!media->head || !paqm_sched_media_next(&q->sched))
@@ -649,11 +805,51 @@ static u64 paqm_class_cap(u64 share, u64 link, u64 other_rate)
 	return max(share, link > other_rate ? link - other_rate : 0);
 }
 
+/*
+ * What the link really moves per period, Q24 bytes, where a queue stood all the time and
+ * that is much less than was believed; else @link. A capacity that is too high would
+ * leave the loops at rest while the queues grow to targets of that capacity.
+ */
+static u64 paqm_guard_link(struct paqm_sched_data *q, u64 link, u64 elapsed)
+{
+	u32 sent = READ_ONCE(q->wire_sent);
+	u64 moved = paqm_muldiv((u64)(sent - q->sent_seen) << 24, q->interval_ns, elapsed);
+
+	q->sent_seen = sent;
+	if (q->shaper.rate_bytes_ps || !READ_ONCE(q->sch->q.qlen) || READ_ONCE(q->stalled) ||
+	    (s64)(ktime_get_ns() - READ_ONCE(q->idle_since)) < 2 * (s64)elapsed)
+		q->moved_q24 = 0; /* it was idle, or held back by a child */
+	else if (!q->moved_q24)
+		q->moved_q24 = max(moved, 1ULL);
+	else
+		q->moved_q24 += (moved >> PAQM_GUARD_SHIFT) - (q->moved_q24 >> PAQM_GUARD_SHIFT);
+	if (!q->moved_q24 || q->moved_q24 >= (link >> 2) * 3)
+		return link;
+	return q->moved_q24;
+}
+
+/*
+ * Nothing is dropped where nothing waits: a capacity that is believed too low would take
+ * all that exceeds it for overload.
+ */
+static u32 paqm_guard_prob(const struct paqm_sched_data *q, const struct paqm_queue *queue,
+			   u32 prob)
+{
+	return READ_ONCE(queue->st.backlog) < READ_ONCE(q->guard_bytes) ? 0 : prob;
+}
+
+/* One class's target or what waits there, in bytes, for a link that moves @num of @den. */
+static u32 paqm_guard_target(u32 target, u64 num, u64 den)
+{
+	return num >= den ? target : max_t(u32, paqm_muldiv(target, num, den), 2000);
+}
+
 /* One inner period of both classes; @elapsed ns have passed. */
 static void paqm_inner_period(struct paqm_sched_data *q, u64 elapsed)
 {
 	u32 interval = READ_ONCE(q->interval_ns);
-	u64 link = paqm_bytes_in(paqm_auto_link(q), interval) << 24;
+	u64 believed = paqm_bytes_in(paqm_auto_link(q), interval) << 24;
+	u64 link = paqm_guard_link(q, believed, elapsed);
 	u32 share = READ_ONCE(q->share_now);
 	u64 media_cap = paqm_muldiv(link, share, PAQM_Q16_ONE);
 	struct paqm_queue *u = &q->queue[PAQM_MEDIA], *t = &q->queue[PAQM_ELASTIC];
@@ -680,21 +876,21 @@ static void paqm_inner_period(struct paqm_sched_data *q, u64 elapsed)
 	rate_t = t->inner.rate_q24;
 
 	p.cap_q24 = paqm_class_cap(media_cap, link, rate_t);
-	p.target = READ_ONCE(u->target);
+	p.target = paqm_guard_target(READ_ONCE(u->target), link, believed);
 	v = u->inner;
 	paqm_inner_step(&v, &p, arrived_u, READ_ONCE(u->st.backlog));
 	u->seen = load_u;
 	u->inner.rate_q24 = v.rate_q24;
-	WRITE_ONCE(u->inner.prob, v.prob);
+	WRITE_ONCE(u->inner.prob, paqm_guard_prob(q, u, v.prob));
 
 	/* a child of the elastic class is an AQM of its own: only its rate is of interest */
 	p.cap_q24 = paqm_class_cap(link - media_cap, link, rate_u);
-	p.target = READ_ONCE(t->target);
+	p.target = paqm_guard_target(READ_ONCE(t->target), link, believed);
 	v = t->inner;
 	paqm_inner_step(&v, &p, arrived_t, READ_ONCE(t->st.backlog));
 	t->seen = load_t;
 	t->inner.rate_q24 = v.rate_q24;
-	WRITE_ONCE(t->inner.prob, rcu_access_pointer(q->child) ? 0 : v.prob);
+	WRITE_ONCE(t->inner.prob, rcu_access_pointer(q->child) ? 0 : paqm_guard_prob(q, t, v.prob));
 
 	WRITE_ONCE(u->st.rate, paqm_rate_bps(u->inner.rate_q24 >> 24, interval));
 	WRITE_ONCE(t->st.rate, paqm_rate_bps(t->inner.rate_q24 >> 24, interval));
@@ -738,6 +934,11 @@ static enum hrtimer_restart paqm_inner_timer(struct hrtimer *timer)
 	if (due && now >= due) {
 		WRITE_ONCE(q->share_now, READ_ONCE(q->share_next));
 		WRITE_ONCE(q->share_due, 0);
+	}
+	due = READ_ONCE(q->pace_due);
+	if (due && now >= due) {
+		paqm_paces_in_force(q);
+		WRITE_ONCE(q->pace_due, 0);
 	}
 	if (paqm_try_sleep(q, now))
 		return HRTIMER_NORESTART;
@@ -795,8 +996,8 @@ static void paqm_set_rules(struct paqm_sched_data *q, const struct paqm_config *
 {
 	q->rules.protocol = cfg->classify == PAQM_CLASSIFY_PROTOCOL;
 	q->settled = q->rules.protocol ? PAQM_SETTLED_PROTOCOL : PAQM_SETTLED_AUTO;
-	q->rules.dscp_media = cfg->dscp_media;
-	q->rules.dscp_elastic = cfg->dscp_elastic;
+	paqm_rules_dscp(&q->rules, cfg->dscp_media, cfg->dscp_elastic);
+	q->isolate = cfg->isolate;
 	BUILD_BUG_ON((int)PAQM_LINK_ATM != PAQM_LAYER_ATM || (int)PAQM_LINK_PTM != PAQM_LAYER_PTM);
 	q->link.overhead = cfg->overhead;
 	q->link.mpu = cfg->mpu;
@@ -848,6 +1049,8 @@ static void paqm_apply(struct Qdisc *sch, const struct paqm_config *cfg, struct 
 	paqm_derive_period(q);
 	paqm_derive_inner(q);
 	paqm_derive_queues(q);
+	if (!q->n_media) /* else the next round does */
+		paqm_publish_paces(q, ktime_get_ns());
 	if (q->fb)
 		paqm_fb_budget(q->fb, capacity);
 	if (before && q->awake &&
@@ -960,12 +1163,17 @@ static int paqm_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_a
 	q->idle_since = now;
 	q->share_now = PAQM_Q16_ONE / 2;
 	q->share_next = q->share_now;
+	q->split = q->share_now;
+	q->credit_q16 = PAQM_Q16_ONE;
 	q->mean_len = 1000;
 	q->notice_gap_ns = NSEC_PER_SEC / PAQM_NOTICES_FREE;
 	q->ecf_out.value = PAQM_F32_ONE;
 	q->cfg = paqm_defaults;
 	q->cfg.router_id = get_random_u64() | 1;
 	sch->limit = U32_MAX; /* the limit counts bytes */
+	err = paqm_isolate_init(q);
+	if (err)
+		return err;
 	err = tcf_block_get(&q->block, &q->filter_list, sch, extack);
 	if (err)
 		return err;
@@ -987,14 +1195,15 @@ static void paqm_reset(struct Qdisc *sch)
 	struct paqm_sched_data *q = qdisc_priv(sch);
 	struct Qdisc *child = rtnl_dereference(q->child);
 
+	if (q->over)
+		paqm_over_purge(q);
 	paqm_free_list(q, &q->queue[PAQM_MEDIA]);
 	paqm_free_list(q, &q->queue[PAQM_ELASTIC]);
 	if (child)
 		qdisc_reset(child);
 	q->sched.lead = 0;
 	q->next_tx = 0;
-	if (q->overloaded)
-		paqm_end_overload(q, ktime_get_ns());
+	paqm_end_overload(q, ktime_get_ns());
 	q->stalled = false;
 	if (sch->q.qlen)
 		WRITE_ONCE(q->idle_since, ktime_get_ns());
@@ -1014,6 +1223,7 @@ static void paqm_destroy(struct Qdisc *sch)
 	cancel_delayed_work_sync(&q->outer_work);
 	paqm_fb_destroy(q->fb);
 	paqm_flows_free(&q->flows);
+	kvfree(q->over);
 	qdisc_put(rtnl_dereference(q->child));
 }
 
@@ -1083,6 +1293,21 @@ static int paqm_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 		.overload_ns = READ_ONCE(q->overload_ns),
 	};
 
+	st.over_queues = READ_ONCE(q->over_busy);
+	st.over_packets = READ_ONCE(q->over_packets);
+	st.over_strangers = READ_ONCE(q->over_strangers);
+	st.over_drops = READ_ONCE(q->over_drops);
+	st.over_full = READ_ONCE(q->over_full);
+	st.over_marks = READ_ONCE(q->over_marks);
+	st.over_qlen = READ_ONCE(q->over_qlen);
+	st.over_backlog = READ_ONCE(q->over_backlog);
+	st.flows_deaf = READ_ONCE(q->census.deaf);
+	st.over_sent = READ_ONCE(q->over_sent);
+	st.over_sojourn_ns = READ_ONCE(q->over_sojourn_ns);
+	memcpy(st.over_hist, q->over_hist, sizeof(st.over_hist));
+	st.flows_new = READ_ONCE(q->census.newcomers);
+	st.packets_control = READ_ONCE(q->control);
+	st.newcomers_q16 = READ_ONCE(q->credit_q16);
 	paqm_class_stats(q, PAQM_MEDIA, &st.media);
 	paqm_class_stats(q, PAQM_ELASTIC, &st.elastic);
 	st.phi_q16 = PAQM_Q16_ONE - paqm_split(q);

@@ -143,6 +143,7 @@ def main() -> int:
         "kunit": lambda: marked("kunit", [*guest, "bash", "kernel/lab-tests/kunit.sh"]),
         "frames": lambda: marked("frames", [*guest, "kernel/fuzz/lab_frames.py", "--count", "500"]),
         "qdisc": lambda: marked("qdisc", [*guest, "bash", "kernel/lab-tests/qdisc.sh"]),
+        "isolate": lambda: marked("isolate", [*guest, "bash", "kernel/lab-tests/isolate.sh"]),
         "classes": lambda: marked("classes", [*guest, "bash", "kernel/lab-tests/classes.sh"]),
         "auto": lambda: marked("auto", [*guest, "bash", "kernel/lab-tests/auto.sh"]),
         "feedback": lambda: marked("feedback", [*guest, "bash", "kernel/lab-tests/feedback.sh"]),
@@ -153,6 +154,9 @@ def main() -> int:
             "carriers", [*guest, "kernel/lab-tests/carriers.py", "--build", args.build]),
         "handover": lambda: marked(
             "handover", [*guest, "streamer/lab/handover.py", "--build", args.build]),
+        "ecn": lambda: marked(
+            "ecn", [*guest, "--timeout", "900", "streamer/lab/ecn.py", "--build", args.build,
+                    "ect0", "ect1"]),
         "encoders": lambda: marked(
             "encoders", [*guest, "streamer/lab/lab_encoders.py", "--build", args.build]),
         "repair": lambda: marked(

@@ -12,6 +12,7 @@
 #ifndef PAQM_LAW_VECTORS_H
 #define PAQM_LAW_VECTORS_H
 
+#include "../paqm_bucket.h"
 #include "../paqm_law.h"
 #include "../paqm_maxmin.h"
 #include "../paqm_sched.h"
@@ -513,19 +514,35 @@ static inline void paqm_check_maxmin(void)
 	PAQM_NEAR("maxmin, four limited", paqm_mm_solve(&mm, 11400000, 10000, 12000000), 1315000,
 		  0);
 
-	paqm_mm_reset(&mm); /* a flow that does not listen takes 5 of 8 */
-	paqm_mm_add_fixed(&mm, 5000000);
+	paqm_mm_reset(&mm); /* a flow that sends 20 of 8 is one of three all the same */
+	paqm_mm_add(&mm, 20000000, 2666666);
 	paqm_mm_add(&mm, 0, 0);
 	paqm_mm_add(&mm, 0, 0);
-	PAQM_NEAR("maxmin, one unresponsive", paqm_mm_solve(&mm, 8000000, 10000, 8000000), 1500000,
+	PAQM_NEAR("maxmin, one unresponsive", paqm_mm_solve(&mm, 8000000, 10000, 8000000), 2666666,
 		  0);
+
+	paqm_mm_reset(&mm); /* twenty of sound beside one elastic flow: 10 - 20 * 1.1 * 0.05 */
+	for (i = 0; i < 20; i++)
+		paqm_mm_add(&mm, 50000, 4000000);
+	fair = paqm_mm_solve_beside(&mm, PAQM_Q16_ONE, 10000000, 10000, 10000000);
+	PAQM_NEAR("maxmin, sound beside one elastic flow", fair, 4450000, 2);
+	for (i = 0; i < 2; i++) /* and two of video beside four that weigh a half */
+		paqm_mm_add(&mm, 2000000, 2000000);
+	fair = paqm_mm_solve_beside(&mm, 2 * PAQM_Q16_ONE, 10000000, 10000, 10000000);
+	PAQM_NEAR("maxmin, sound and video beside two", fair, 2225000, 2);
+
+	PAQM_NEAR("growth, measured far below", paqm_mm_may_grow(13700000, 2000000, 500000),
+		  2000000, 0);
+	PAQM_NEAR("growth, doubles", paqm_mm_may_grow(13700000, 2000000, 1500000), 3000000, 0);
+	PAQM_NEAR("growth, at its rate", paqm_mm_may_grow(2500000, 2000000, 2400000), 2500000, 0);
+	PAQM_NEAR("growth, unknown", paqm_mm_may_grow(2500000, 2000000, 0), 2500000, 0);
 
 	paqm_mm_reset(&mm); /* nobody there: everything is free */
 	PAQM_NEAR("maxmin, no flow", paqm_mm_solve(&mm, 7600000, 10000, 8000000), 7600000, 0);
 
-	paqm_mm_reset(&mm); /* overbooked by limited flows: floor */
-	paqm_mm_add_fixed(&mm, 9000000);
-	paqm_mm_add(&mm, 0, 0);
+	paqm_mm_reset(&mm); /* more flows than the floor allows */
+	for (i = 0; i < 1000; i++)
+		paqm_mm_add(&mm, 0, 0);
 	fair = paqm_mm_solve(&mm, 8000000, 10000, 8000000);
 	PAQM_NEAR("maxmin, floor", fair, 10000, 0);
 
@@ -541,6 +558,53 @@ static inline void paqm_check_maxmin(void)
 		  PAQM_TRIM_MAX_Q24 - PAQM_TRIM_DOWN_Q24, 0);
 	PAQM_NEAR("trim is bounded", paqm_mm_trim(PAQM_TRIM_MAX_Q24, 900, 1000, 0, 5000),
 		  PAQM_TRIM_MAX_Q24, 0);
+}
+
+/* Token bucket: rate in the long run, depth, time that wraps, packets larger than it. */
+static inline void paqm_check_bucket(void)
+{
+	static const struct {
+		paqm_u64 bps;
+		paqm_u32 len, depth_bytes;
+	} t[] = {
+		{8000, 1500, 3000},
+		{64000, 200, 3000},
+		{1200000, 1214, 9000},
+		{1000000000, 1500, 60000},
+		{10000000000ULL, 1500, 64000},
+		{1000000, 9000, 3000},
+	};
+	unsigned int i;
+
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		paqm_u32 cost = paqm_bucket_cost(t[i].bps);
+		paqm_u32 depth = paqm_bucket_depth(cost, t[i].depth_bytes), due = 0xFFFFF000U;
+		paqm_u64 step = t[i].len * 8000000000ULL / t[i].bps / 3, ns, taken = 0;
+		unsigned int n;
+
+		/* offered three times the rate, from just before the clock wraps */
+		ns = ((paqm_u64)due << PAQM_BUCKET_SHIFT) + 1;
+		for (n = 0; n < 3000; n++, ns += step)
+			if (paqm_bucket_take(&due, paqm_bucket_clock(ns), t[i].len, cost, depth))
+				taken += t[i].len;
+		PAQM_NEAR("bucket, bytes in the long run", taken,
+			  step * 3000 * t[i].bps / 8000000000ULL + t[i].depth_bytes,
+			  2 * t[i].len + taken / 100);
+	}
+	{
+		paqm_u32 cost = paqm_bucket_cost(1000000), due = 0, n = 0;
+		paqm_u32 depth = paqm_bucket_depth(cost, 3000);
+
+		while (paqm_bucket_take(&due, 0, 1500, cost, depth))
+			n++;
+		PAQM_NEAR("bucket, packets of a full one", n, 3, 0);
+		PAQM_NEAR("bucket, no rate is no limit", paqm_bucket_take(&due, due, 9000, 0, 0), 1,
+			  0);
+		due = 0;
+		PAQM_NEAR("bucket, the costliest packet",
+			  paqm_bucket_take(&due, 0, 65535, paqm_bucket_cost(1), depth), 1, 0);
+		PAQM_NEAR("bucket, is bounded", due, PAQM_BUCKET_LONGEST, 0);
+	}
 }
 
 /*

@@ -243,6 +243,7 @@ int main(void)
 	paqm_check_f32();
 	paqm_check_maxmin();
 	paqm_check_sched();
+	paqm_check_bucket();
 	check_wide();
 	check_f32_random();
 	check_stability();

@@ -15,47 +15,100 @@ from pathlib import Path
 TOP = Path(__file__).resolve().parent.parent.parent
 TEXT = (TOP / "docs" / "protocol.md").read_text()
 PARTS = ("core", "kernel", "feedback-daemon", "libpaqmclient", "streamer")
-PLACE = re.compile(r"([\w/-]+\.(?:c|h|py))(?:: |, )((?:enum )?[A-Za-z_]\w+\*?(?:, [a-z]\w+)*)")
+PLACE = re.compile(
+    r"([\w/-]+\.(?:c|h|py))(?:: |, )((?:enum )?[A-Za-z_]\w+\*?(?:, [a-z]\w+)*)"
+)
 
 # What the text says, where it comes from.
 NUMBERS = (
     ("messages have 132 bytes", "core/paqm_msg.h", r"PAQM_OBJ_LEN 48\b"),
-    ("the first 28 bytes of the UDP payload", "core/paqm_msg.h", r"PAQM_QUOTE_UDP 28\b"),
+    (
+        "the first 28 bytes of the UDP payload",
+        "core/paqm_msg.h",
+        r"PAQM_QUOTE_UDP 28\b",
+    ),
     ("ICMPv6, type 100", "core/paqm_msg.h", r"PAQM_ICMP6_TYPE_EXP 100\b"),
     ("`icmp` | IPv4 ICMP type 253", "core/paqm_msg.h", r"PAQM_ICMP_TYPE_EXP 253\b"),
     ("`quench` | IPv4 ICMP type 4", "core/paqm_msg.h", r"PAQM_ICMP_TYPE_QUENCH 4\b"),
     ("Magic 0x5041514D", "core/paqm_msg.h", r"PAQM_OBJ_MAGIC 0x5041514DU"),
     ("values above 10^12", "core/paqm_msg.h", r"PAQM_VALUE_MAX 1000000000000ULL"),
-    ("values below 2^-20", "core/paqm_msg.h", r"paqm_f32_decode\(bits, 20, &v\) && v &&"),
+    (
+        "values below 2^-20",
+        "core/paqm_msg.h",
+        r"paqm_f32_decode\(bits, 20, &v\) && v &&",
+    ),
     ("traffic class CS6", "kernel/paqm_xmit.c", r"PAQM_FB_TOS 0xC0\b"),
-    ("At least 10 kbit/s", "kernel/paqm_outer.h", r"PAQM_RATE_MIN 10000ULL"),
-    ("`md-floor`, default 0.1", "kernel/paqm_options.h", r"\.md_floor = PAQM_Q24\(10, 100\)"),
-    ("paqmd applies at least 0.1", "feedback-daemon/allow.c", r"ECF_MIN_Q24 PAQM_Q24\(1, 10\)"),
+    ("At least 1 kbit/s", "kernel/paqm_outer.h", r"PAQM_RATE_MIN 1000ULL"),
+    (
+        "`md-floor`, default 0.1",
+        "kernel/paqm_options.h",
+        r"\.md_floor = PAQM_Q24\(10, 100\)",
+    ),
+    (
+        "paqmd applies at least 0.1",
+        "feedback-daemon/allow.c",
+        r"ECF_MIN_Q24 PAQM_Q24\(1, 10\)",
+    ),
     ("| period d | 250 ms", "kernel/paqm_options.h", r"\.period = 250000,"),
-    ("(50 ms to 5 s)", "kernel/uapi/linux/pkt_sched_paqm.h",
-     r"PERIOD_MIN_US 50000U\n#define PAQM_PERIOD_MAX_US 5000000U"),
+    (
+        "(50 ms to 5 s)",
+        "kernel/uapi/linux/pkt_sched_paqm.h",
+        r"PERIOD_MIN_US 50000U\n#define PAQM_PERIOD_MAX_US 5000000U",
+    ),
     ("min(`rtt`, d/2), 100 ms", "kernel/paqm_options.h", r"\.rtt = 100000,"),
-    ("gap between event rounds | 50 ms", "kernel/paqm_outer.h", r"EVENT_GAP_NS \(50 \* NSEC_PER_M"),
-    ("20 times as long, up to 2 s", "kernel/paqm_outer.h",
-     r"WALK_SHARE 20\b(.|\n)*WALK_GAP_MAX_NS \(2 \* NSEC_PER_SEC\)"),
+    (
+        "gap between event rounds | 50 ms",
+        "kernel/paqm_outer.h",
+        r"EVENT_GAP_NS \(50 \* NSEC_PER_M",
+    ),
+    (
+        "20 times as long, up to 2 s",
+        "kernel/paqm_outer.h",
+        r"WALK_SHARE 20\b(.|\n)*WALK_GAP_MAX_NS \(2 \* NSEC_PER_SEC\)",
+    ),
     ("passes 16384 bytes", "kernel/paqm_flows.h", r"PAQM_MOUSE_BYTES 16384\b"),
-    ("moved by more than 0.05", "kernel/paqm_outer.h", r"SPLIT_EVENT_Q16 \(PAQM_Q16_ONE / 20\)"),
+    (
+        "moved by more than 0.05",
+        "kernel/paqm_outer.h",
+        r"SPLIT_EVENT_Q16 \(PAQM_Q16_ONE / 20\)",
+    ),
     ("counted as active | 0.5 s", "kernel/paqm_flows.h", r"PAQM_FLOW_ACTIVE_MS 500\b"),
     ("elastic class counted | 0.25 s", "kernel/paqm_outer.h", r"PAQM_SILENT_MS 250\b"),
-    ("counts as measured | 120 ms", "kernel/paqm_flows.h", r"WINDOW_MIN_NS \(120 \* NSEC_PER_M"),
+    (
+        "counts as measured | 120 ms",
+        "kernel/paqm_flows.h",
+        r"WINDOW_MIN_NS \(120 \* NSEC_PER_M",
+    ),
     ("slot may be re-used | 2 s", "kernel/paqm_options.h", r"\.flow_age = 2000000,"),
     ("router sleeps | 2 s", "kernel/sch_paqm.c", r"PAQM_IDLE_NS \(2 \* NSEC_PER_SEC\)"),
     ("more than 8 measured rounds", "kernel/paqm_flows.h", r"PAQM_DEAF_NOTICE 8\b"),
-    ("(10 s / d)-th", "kernel/paqm_outer.h", r"PAQM_NOTICE_PAUSE_US \(10 \* USEC_PER_SEC\)"),
-    ("0.5 % of c, at least 1000 byte/s", "kernel/paqm_state.h",
-     r"SHARE_DIV 200\b(.|\n)*SHARE_DIV, 1000ULL"),
-    ("one second of it, at least 608 bytes", "kernel/paqm_fb.c",
-     r"BURST_MS 1000\b(.|\n)*4 \* PAQM_MSG_MAX"),
+    (
+        "(10 s / d)-th",
+        "kernel/paqm_outer.h",
+        r"PAQM_NOTICE_PAUSE_US \(10 \* USEC_PER_SEC\)",
+    ),
+    (
+        "0.5 % of c, at least 1000 byte/s",
+        "kernel/paqm_state.h",
+        r"SHARE_DIV 200\b(.|\n)*SHARE_DIV, 1000ULL",
+    ),
+    (
+        "one second of it, at least 608 bytes",
+        "kernel/paqm_fb.c",
+        r"BURST_MS 1000\b(.|\n)*4 \* PAQM_MSG_MAX",
+    ),
     ("messages waiting | 256", "kernel/paqm_fb.h", r"PAQM_FB_RING 256\b"),
     ("17 to 33 ms between two", "kernel/sch_paqm.c", r"PAQM_SPACING_MS 16\b"),
-    ("100 ms ahead at most", "kernel/sch_paqm.c", r"NOTICE_BURST_NS \(100 \* NSEC_PER_MSEC\)"),
-    ("1500 a second, or one for 512 packets", "kernel/paqm_outer.h",
-     r"NOTICES_FREE 1500\b(.|\n)*NOTICE_PACKETS 512\b"),
+    (
+        "100 ms ahead at most",
+        "kernel/sch_paqm.c",
+        r"NOTICE_BURST_NS \(100 \* NSEC_PER_MSEC\)",
+    ),
+    (
+        "1500 a second, or one for 512 packets",
+        "kernel/paqm_outer.h",
+        r"NOTICES_FREE 1500\b(.|\n)*NOTICE_PACKETS 512\b",
+    ),
     ("15 bytes (core/paqm_inband.h)", "core/paqm_inband.h", r"PAQM_FIELD_LEN 15\b"),
     ("Magic 0x50415131", "core/paqm_inband.h", r"PAQM_FIELD_MAGIC 0x50415131U"),
     ("d in 20 ms, rounded up", "core/paqm_inband.h", r"PAQM_FIELD_PERIOD_MS 20\b"),
@@ -63,33 +116,88 @@ NUMBERS = (
     ("within the first 192 bytes", "core/paqm_inband.h", r"PAQM_FIELD_WINDOW 192\b"),
     ("sends one each 50 ms", "streamer/rate.h", r"RATE_TICK_MS 50\b"),
     ("one in 20 ms for 1 s at most", "streamer/send/send.h", r"FIRST_PROBES_MS 20\b"),
-    ("not within 20 ms; else every 100 ms", "streamer/returns.c",
-     r"GAP_NS \(20 \* MS\)\n#define PAUSE_NS \(100 \* MS\)"),
-    ("at least 3 s and at most 30 s later", "streamer/returns.c",
-     r"EXPIRY_MIN_NS \(3000 \* MS\).*\n#define EXPIRY_MAX_NS \(30000 \* MS\)"),
-    ("at least 3 s and at most 30 s (allow.c", "feedback-daemon/allow.h",
-     r"EXPIRY_MIN_NS 3000000000ULL\n#define ALLOW_EXPIRY_MAX_NS 30000000000ULL"),
-    ("grows from 64 to 4096", "feedback-daemon/ring.h", r"RING_MIN 64\n#define RING_CAP 4096\b"),
-    ("have less than 1.5 million", "feedback-daemon/engine.h", r"ENGINE_DIGESTS 1500000U"),
+    (
+        "not within 20 ms; else every 100 ms",
+        "streamer/returns.c",
+        r"GAP_NS \(20 \* MS\)\n#define PAUSE_NS \(100 \* MS\)",
+    ),
+    (
+        "at least 3 s and at most 30 s later",
+        "streamer/returns.c",
+        r"EXPIRY_MIN_NS \(3000 \* MS\).*\n#define EXPIRY_MAX_NS \(30000 \* MS\)",
+    ),
+    (
+        "at least 3 s and at most 30 s (allow.c",
+        "feedback-daemon/allow.h",
+        r"EXPIRY_MIN_NS 3000000000ULL\n#define ALLOW_EXPIRY_MAX_NS 30000000000ULL",
+    ),
+    (
+        "grows from 64 to 4096",
+        "feedback-daemon/ring.h",
+        r"RING_MIN 64\n#define RING_CAP 4096\b",
+    ),
+    (
+        "have less than 1.5 million",
+        "feedback-daemon/engine.h",
+        r"ENGINE_DIGESTS 1500000U",
+    ),
     ("up to 8 router entries", "feedback-daemon/allow.h", r"ALLOW_ROUTERS 8\b"),
     ("up to 64 router entries", "feedback-daemon/engine.h", r"ENGINE_ROUTERS 64\b"),
-    ("A digest lives 4 s", "feedback-daemon/engine.c", r"digest_life_ns = 4 \* NS_PER_S"),
-    ("with less than 20 bytes of UDP payload", "feedback-daemon/engine.c", r"PROOF_MIN 20\b"),
+    (
+        "A digest lives 4 s",
+        "feedback-daemon/engine.c",
+        r"digest_life_ns = 4 \* NS_PER_S",
+    ),
+    (
+        "with less than 20 bytes of UDP payload",
+        "feedback-daemon/engine.c",
+        r"PROOF_MIN 20\b",
+    ),
     ("period is taken for 520 ms", "feedback-daemon/engine.c", r"BARE_PERIOD_MS 520\b"),
-    ("30 s of silence | engine.c", "feedback-daemon/engine.c", r"IDLE_NS \(30 \* NS_PER_S\)"),
-    ("1000 messages/s (burst 500)", "feedback-daemon/engine.c", r"per_s = 1000, \.burst = 500}"),
-    ("50,000 messages/s (burst 10,000)", "feedback-daemon/engine.c",
-     r"per_s = 50000, \.burst = 10000}"),
-    ("never below 0.95 x the ERF rate", "feedback-daemon/allow.c", r"RIGHT_Q24 PAQM_Q24\(95,"),
+    (
+        "30 s of silence | engine.c",
+        "feedback-daemon/engine.c",
+        r"IDLE_NS \(30 \* NS_PER_S\)",
+    ),
+    (
+        "1000 messages/s (burst 500)",
+        "feedback-daemon/engine.c",
+        r"per_s = 1000, \.burst = 500}",
+    ),
+    (
+        "50,000 messages/s (burst 10,000)",
+        "feedback-daemon/engine.c",
+        r"per_s = 50000, \.burst = 10000}",
+    ),
+    (
+        "never below 0.95 x the ERF rate",
+        "feedback-daemon/allow.c",
+        r"RIGHT_Q24 PAQM_Q24\(95,",
+    ),
     ("within 5 s of a raise", "feedback-daemon/allow.c", r"FLAP_SOON_NS 5000000000ULL"),
-    ("Each adds 2.5 s to a debt", "feedback-daemon/allow.c", r"FLAP_DEBT_NS 2500000000ULL"),
+    (
+        "Each adds 2.5 s to a debt",
+        "feedback-daemon/allow.c",
+        r"FLAP_DEBT_NS 2500000000ULL",
+    ),
     ("a flap adds 10 s", "feedback-daemon/allow.c", r"FLAP_AGAIN_NS 10000000000ULL"),
     ("From 22 s on", "feedback-daemon/allow.c", r"FLAP_HOLD_NS 22000000000ULL"),
-    ("the debt is below 15 s", "feedback-daemon/allow.c", r"FLAP_FREE_NS 15000000000ULL"),
+    (
+        "the debt is below 15 s",
+        "feedback-daemon/allow.c",
+        r"FLAP_FREE_NS 15000000000ULL",
+    ),
     ("never exceeds 30 s", "feedback-daemon/allow.c", r"FLAP_MOST_NS 30000000000ULL"),
-    ("rise by half of itself a second", "feedback-daemon/allow.c", r"FLAP_RISE_NS 2000000000ULL"),
-    ("beyond 10,000 packets a second", "feedback-daemon/capture.c",
-     r"LOTS_WINDOW_NS 10000000ULL\n#define LOTS_PACKETS 100\b"),
+    (
+        "rise by half of itself a second",
+        "feedback-daemon/allow.c",
+        r"FLAP_RISE_NS 2000000000ULL",
+    ),
+    (
+        "beyond 10,000 packets a second",
+        "feedback-daemon/capture.c",
+        r"LOTS_WINDOW_NS 10000000ULL\n#define LOTS_PACKETS 100\b",
+    ),
     ("three times a millisecond", "feedback-daemon/capture.c", r"LOTS_NAP_NS 300000L"),
 )
 
@@ -107,7 +215,9 @@ def places() -> list[str]:
     for file, names in named:
         texts = sources(file)
         for name in names.split(", "):
-            word = re.escape(name.removesuffix("*")) + ("" if name.endswith("*") else r"\b")
+            word = re.escape(name.removesuffix("*")) + (
+                "" if name.endswith("*") else r"\b"
+            )
             if not any(re.search(r"\b" + word, text) for text in texts):
                 wrong.append(f"{file}: {name} is not there")
     everything = "".join(
@@ -117,7 +227,9 @@ def places() -> list[str]:
         if not re.search(rf"\b{name}\b", everything):
             wrong.append(f"{name} is nowhere")
     if len(named) < 30:
-        wrong.append(f"only {len(named)} places found: the text is written otherwise now")
+        wrong.append(
+            f"only {len(named)} places found: the text is written otherwise now"
+        )
     return wrong
 
 
@@ -144,7 +256,9 @@ def main() -> int:
     wrong = places() + refusals() + numbers()
     for line in wrong:
         print(line)
-    print(f"{len(NUMBERS)} numbers, {len(PLACE.findall(TEXT))} places, {len(wrong)} wrong")
+    print(
+        f"{len(NUMBERS)} numbers, {len(PLACE.findall(TEXT))} places, {len(wrong)} wrong"
+    )
     return 1 if wrong else 0
 
 

@@ -16,6 +16,7 @@ static inline struct paqm_rules frame_rules(void)
 				       0x3C6EF372FE94F82BULL, 0xA54FF53A5F1D36F1ULL,
 				       0x510E527FADE682D1ULL, 0x9B05688C2B3E6C1FULL}};
 
+	paqm_rules_dscp(&r, 0, 0);
 	return r;
 }
 

@@ -55,8 +55,11 @@ static void verify(const struct paqm_packet *p, const u8 *frame, size_t len, int
 	must(p->kind <= PAQM_KIND_OTHER, "no such kind");
 	must(p->family == 0 || p->family == 4 || p->family == 6, "no such family");
 	must(!p->family == !!(p->note & PAQM_NOTE_NOT_IP), "neither IP nor not");
-	must(p->family || (!p->hash && p->kind == PAQM_KIND_OTHER), "flow without IP");
-	must(!p->hash == (p->kind == PAQM_KIND_SMALL || p->kind == PAQM_KIND_OTHER),
+	must(p->family ||
+		     (!p->hash && (p->kind == PAQM_KIND_OTHER || p->kind == PAQM_KIND_CONTROL)),
+	     "flow without IP");
+	must(!p->hash == (p->kind == PAQM_KIND_SMALL || p->kind == PAQM_KIND_CONTROL ||
+			  p->kind == PAQM_KIND_OTHER),
 	     "a flow that is not counted, or none that is");
 	must(p->kind != PAQM_KIND_RTP || p->proto == IPPROTO_UDP, "RTP outside of UDP");
 	must(!(p->note & PAQM_NOTE_FRAGMENT) || !p->ports, "ports of a later fragment");
@@ -91,10 +94,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	len = size - 2;
 	gso = data[0] & LAYOUT_GSO;
 	rules.protocol = data[0] & LAYOUT_PROTOCOL;
-	if (data[0] & LAYOUT_DSCP) {
-		rules.dscp_media = 1ULL << 46 | 1ULL << 34;
-		rules.dscp_elastic = 1ULL << 8 | 1;
-	}
+	if (data[0] & LAYOUT_DSCP)
+		paqm_rules_dscp(&rules, 1ULL << 46 | 1ULL << 34, 1ULL << 8 | 1);
 	network = data[0] & LAYOUT_ODD ? ETH_HLEN : paqm_pkt_network(frame, (u32)len);
 	frame_classify(frame, len, len, network, gso, &rules, &whole, &plain);
 	verify(&whole, frame, len, network);

@@ -32,7 +32,7 @@ TOP = Path(__file__).resolve().parent.parent.parent
 DEV, PEER, TAP, BRIDGE = "a0", "b0", "tap0", "bridge0"
 SOL_PACKET, PACKET_VNET_HDR, SO_SNDBUFFORCE = 263, 15, 32
 TUNSETIFF, IFF_TAP, IFF_NO_PI, IFF_VNET_HDR = 0x400454CA, 2, 0x1000, 0x4000
-ELASTIC, _, UNKNOWN, RTP, MEDIA, SMALL, OTHER = range(7)  # enum paqm_kind
+ELASTIC, _, UNKNOWN, RTP, MEDIA, SMALL, CONTROL, OTHER = range(8)  # enum paqm_kind
 NOTES = ["not_ip", "tagged", "tunnel", "fragment"]  # PAQM_NOTE_*, lowest bit first
 REPORTS = ("BUG:", "WARNING:", "KASAN", "UBSAN", "possible ", "INFO: ", "Oops", "protection fault")
 
@@ -113,10 +113,11 @@ def compare(cases: list[Case]) -> None:
         sock.sendto(case.frame, (DEV, struct.unpack("!H", case.frame[12:14])[0]))
         st = statistics()
         want = {
-            "media": case.kind in (RTP, MEDIA, SMALL),
+            "media": case.kind in (RTP, MEDIA, SMALL, CONTROL),
             "elastic": case.kind in (ELASTIC, UNKNOWN, OTHER),
             "unsure": case.kind == RTP,
             "small": case.kind == SMALL,
+            "control": case.kind == CONTROL,
             "seen": bool(case.counted),
         } | {name: bool(case.note >> bit & 1) for bit, name in enumerate(NOTES)}
         got = {
@@ -124,6 +125,7 @@ def compare(cases: list[Case]) -> None:
             "elastic": st["elastic"]["arrived_bytes"] > 0,
             "unsure": st["unsure_packets"] > 0,
             "small": st["small_packets"] > 0,
+            "control": st["control_packets"] > 0,
             "seen": st["seen_flows"] > 0,
         } | {name: st[f"{name}_packets"] > 0 for name in NOTES}
         differ = [name for name in want if want[name] != got[name]]

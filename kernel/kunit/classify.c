@@ -13,6 +13,7 @@
 static const struct paqm_rules paqm_plain = {
 	.key = { 0x0706050403020100ULL, 0x0f0e0d0c0b0a0908ULL, 0x3C6EF372FE94F82BULL,
 		 0xA54FF53A5F1D36F1ULL, 0x510E527FADE682D1ULL, 0x9B05688C2B3E6C1FULL },
+	.dscp_any = PAQM_DSCP_CONTROL,
 };
 
 /* A packet of @len bytes, of which @headlen are linear; NULL without memory. */
@@ -82,7 +83,8 @@ static void paqm_kunit_packets(struct kunit *test)
 		KUNIT_EXPECT_EQ_MSG(test, !p.family, !!(c->note & PAQM_NOTE_NOT_IP), "%s",
 				    c->words);
 		KUNIT_EXPECT_EQ_MSG(test, !p.hash,
-				    c->kind == PAQM_KIND_SMALL || c->kind == PAQM_KIND_OTHER,
+				    c->kind == PAQM_KIND_SMALL || c->kind == PAQM_KIND_CONTROL ||
+					    c->kind == PAQM_KIND_OTHER,
 				    "%s", c->words);
 		if (p.kind == PAQM_KIND_RTP) {
 			KUNIT_EXPECT_EQ_MSG(test, p.seq, 1, "%s", c->words);
@@ -245,7 +247,7 @@ static void paqm_kunit_rules(struct kunit *test)
 		  PAQM_NOTE_DSCP },
 		{ "eth ip4 udp:1:2 rtp", false, 1ULL << 46, 1ULL << 8, PAQM_KIND_RTP, 0 },
 		{ "eth ip4 tcp:1:2", false, 1, 0, PAQM_KIND_MEDIA, PAQM_NOTE_DSCP },
-		{ "eth arp", true, ~0ULL, 0, PAQM_KIND_OTHER, PAQM_NOTE_NOT_IP },
+		{ "eth arp", true, ~0ULL, 0, PAQM_KIND_CONTROL, PAQM_NOTE_NOT_IP },
 	};
 	struct paqm_packet p;
 	struct paqm_pkt pkt;
@@ -256,8 +258,7 @@ static void paqm_kunit_rules(struct kunit *test)
 		struct paqm_rules r = paqm_plain;
 
 		r.protocol = t[i].protocol;
-		r.dscp_media = t[i].media;
-		r.dscp_elastic = t[i].elastic;
+		paqm_rules_dscp(&r, t[i].media, t[i].elastic);
 		KUNIT_ASSERT_EQ(test, paqm_pkt_make(&pkt, t[i].words), 0);
 		skb = paqm_skb(pkt.data, pkt.len, pkt.len);
 		KUNIT_ASSERT_NOT_NULL(test, skb);
@@ -305,7 +306,7 @@ static void paqm_kunit_plain(struct kunit *test)
 		struct paqm_rules r = paqm_plain;
 
 		r.protocol = t[i].protocol;
-		r.dscp_media = t[i].media;
+		paqm_rules_dscp(&r, t[i].media, 0);
 		KUNIT_ASSERT_EQ(test, paqm_pkt_make(&pkt, t[i].words), 0);
 		for (head = 0; head <= pkt.len; head++) {
 			skb = paqm_skb(pkt.data, pkt.len, head);

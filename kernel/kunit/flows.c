@@ -71,6 +71,9 @@ static void paqm_count(u32 now_ms, u32 window_ms, u64 fair, struct paqm_census *
 		.now_ms = now_ms,
 		.window_ns = window_ms * (u64)NSEC_PER_MSEC,
 		.fair = fair,
+		.fair_most = fair,
+		.equal = fair,
+		.fair_new = fair,
 		.mouse = 100000,
 		.police = true,
 		.overloaded = true,
@@ -78,6 +81,19 @@ static void paqm_count(u32 now_ms, u32 window_ms, u64 fair, struct paqm_census *
 	};
 
 	paqm_flows_walk(&paqm_table, &w, c);
+}
+
+/* A flow that has lasted: its windows are those of the rounds. */
+static void paqm_know(struct paqm_flow *f)
+{
+	f->every |= PAQM_KNOWN;
+	paqm_gauge(f)->marked = PAQM_MARKED_NOT;
+}
+
+/* Rounds between two notices, without what else stands there. */
+static u8 paqm_every(const struct paqm_flow *f)
+{
+	return f->every & PAQM_EVERY_MAX;
 }
 
 /* Table of @slots, or the test ends. */
@@ -206,6 +222,8 @@ static void paqm_kunit_reuse(struct kunit *test)
 		KUNIT_ASSERT_NOT_NULL(test, old[i]);
 	}
 	paqm_count(t, 0, 0, c);
+	for (i = 0; i < PAQM_WAYS; i++)
+		paqm_know(old[i]);
 	paqm_flows_mark(&paqm_table);
 	for (i = 0; i < PAQM_WAYS; i++)
 		old[i]->bytes += 500000;
@@ -216,8 +234,8 @@ static void paqm_kunit_reuse(struct kunit *test)
 	f = paqm_touch(paqm_nth(99), PAQM_MEDIA, t, NULL);
 	KUNIT_ASSERT_NOT_NULL(test, f);
 	KUNIT_EXPECT_EQ(test, f->bytes, 0);
-	KUNIT_EXPECT_FALSE(test, f->every & PAQM_POLICED);
-	KUNIT_EXPECT_EQ(test, f->every, 1);
+	KUNIT_EXPECT_EQ(test, f->every, 1); /* not policed, not known, not deaf */
+	KUNIT_EXPECT_EQ(test, f->over, 0);
 	paqm_count(t, 200, 1000000, c);
 	KUNIT_EXPECT_EQ(test, c->used, 1);
 	KUNIT_EXPECT_EQ(test, c->policed, 0);
@@ -474,6 +492,7 @@ static void paqm_kunit_rates(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, f);
 	paqm_count(1, 200, 0, c); /* its first window says nothing yet */
 	KUNIT_EXPECT_EQ(test, paqm_gauge(f)->rate, 0);
+	paqm_know(f);
 	f->bytes = U32_MAX - 1000;
 	paqm_flows_mark(&paqm_table);
 	for (i = 0; i < 12; i++) {
@@ -502,26 +521,36 @@ static void paqm_kunit_strikes(struct kunit *test)
 	deaf = paqm_touch(paqm_nth(2), PAQM_MEDIA, 1, NULL);
 	wild = paqm_touch(paqm_nth(3), PAQM_MEDIA, 1, NULL);
 	paqm_count(1, 0, 0, c);
+	paqm_know(good);
+	paqm_know(deaf);
+	paqm_know(wild);
 	for (i = 0; i < 2000; i++) {
 		paqm_flows_mark(&paqm_table);
 		good->bytes += 25000; /* 1.0 Mbit/s */
 		deaf->bytes += 40000; /* 1.6 */
 		wild->bytes += 100000; /* 4.0 */
 		paqm_count(1, 200, 1000000, c);
-		KUNIT_EXPECT_GE(test, deaf->every, every);
+		KUNIT_EXPECT_GE(test, paqm_every(deaf), every);
 		KUNIT_EXPECT_EQ(test, !!(wild->every & PAQM_POLICED), !!paqm_gauge(wild)->drop);
-		every = deaf->every;
-		KUNIT_EXPECT_EQ(test, good->every, 1);
+		KUNIT_EXPECT_TRUE(test, wild->every & PAQM_DEAF);
+		every = paqm_every(deaf);
+		KUNIT_EXPECT_EQ(test, good->every, 1 | PAQM_KNOWN);
 		KUNIT_EXPECT_EQ(test, paqm_gauge(good)->drop, 0);
 		KUNIT_EXPECT_EQ(test, paqm_gauge(deaf)->drop, 0);
 		if (i < PAQM_DEAF_STRIKE)
 			KUNIT_EXPECT_EQ(test, paqm_gauge(wild)->drop, 0);
 	}
-	KUNIT_EXPECT_EQ(test, deaf->every, 40);
+	KUNIT_EXPECT_EQ(test, every, PAQM_EVERY_MAX);
+	KUNIT_EXPECT_EQ(test, c->deaf, 2);
 	/* what is left of 4 Mbit/s is the fair rate */
 	KUNIT_EXPECT_GE(test, paqm_gauge(wild)->drop, U32_MAX / 100 * 74);
 	KUNIT_EXPECT_LE(test, paqm_gauge(wild)->drop, U32_MAX / 100 * 76);
 	KUNIT_EXPECT_EQ(test, c->policed, 1);
+	/* one window within the rate does not wipe out all that was before */
+	paqm_flows_mark(&paqm_table);
+	wild->bytes += 25000;
+	paqm_count(1, 200, 1000000, c);
+	KUNIT_EXPECT_GE(test, paqm_gauge(wild)->deaf, 400);
 	for (i = 0; i < 20; i++) { /* it mends its ways */
 		paqm_flows_mark(&paqm_table);
 		wild->bytes += 25000;
@@ -529,8 +558,125 @@ static void paqm_kunit_strikes(struct kunit *test)
 		paqm_count(1, 200, 1000000, c);
 	}
 	KUNIT_EXPECT_EQ(test, paqm_gauge(wild)->drop, 0);
-	KUNIT_EXPECT_EQ(test, wild->every, 1);
-	KUNIT_EXPECT_EQ(test, deaf->every, 1);
+	KUNIT_EXPECT_EQ(test, wild->every, 1 | PAQM_KNOWN);
+	KUNIT_EXPECT_EQ(test, deaf->every, 1 | PAQM_KNOWN);
+}
+
+/* What a flow sends beyond its rate does not count: each of them has one share. */
+static void paqm_kunit_entitled(struct kunit *test)
+{
+	static const u32 deaf_mbit[] = { 2, 4, 8, 20, 100 };
+	struct paqm_flow *f[16];
+	struct paqm_census *c;
+	u64 fair, first = 0;
+	u32 i, n, d, k;
+
+	c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	for (k = 0; k < ARRAY_SIZE(deaf_mbit); k++) {
+		for (n = 2; n <= 16; n++) {
+			for (d = 1; d < n; d++) {
+				paqm_make(test, 64);
+				for (i = 0; i < n; i++) {
+					f[i] = paqm_touch(paqm_nth(i + 1), PAQM_MEDIA, 1, NULL);
+					KUNIT_ASSERT_NOT_NULL(test, f[i]);
+				}
+				paqm_count(1, 0, 0, c);
+				for (i = 0; i < n; i++)
+					paqm_know(f[i]);
+				fair = 10000000 / n;
+				for (i = 0; i < 8 * n; i++) { /* followers do as told */
+					if (!(i % n)) {
+						paqm_flows_mark(&paqm_table);
+						first = fair;
+					}
+					f[i % n]->bytes += (i % n < d ? deaf_mbit[k] * 1000000ULL :
+									fair) / 40;
+					if (i % n < n - 1)
+						continue;
+					paqm_count(1, 200, fair, c);
+					fair = paqm_mm_solve(&c->mm, 10000000, 1000, 10000000);
+				}
+				/* told rates neither swing nor sink */
+				KUNIT_EXPECT_EQ(test, fair, first);
+				KUNIT_EXPECT_GE(test, fair, 10000000 / n);
+				paqm_flows_free(&paqm_table);
+			}
+		}
+	}
+}
+
+/* A newcomer counts when it has lasted and used something; one that only began does not. */
+static void paqm_kunit_newcomers(struct kunit *test)
+{
+	struct paqm_flow *stays, *goes;
+	struct paqm_census *c;
+	u32 t = 1000;
+
+	c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	paqm_make(test, 64);
+	stays = paqm_touch(paqm_nth(1), PAQM_MEDIA, t, NULL);
+	goes = paqm_touch(paqm_nth(2), PAQM_MEDIA, t, NULL);
+	KUNIT_ASSERT_NOT_NULL(test, stays);
+	KUNIT_ASSERT_NOT_NULL(test, goes);
+	goes->bytes = 300;
+	paqm_count(t, 0, 1000000, c);
+	KUNIT_EXPECT_EQ(test, c->media, 2);
+	KUNIT_EXPECT_EQ(test, c->newcomers, 2);
+	KUNIT_EXPECT_EQ(test, c->mm.greedy, 0);
+	t += 200;
+	paqm_touch(paqm_nth(1), PAQM_MEDIA, t, NULL);
+	stays->bytes += 25000;
+	paqm_count(t, 0, 1000000, c); /* too early to tell */
+	KUNIT_EXPECT_EQ(test, c->newcomers, 2);
+	t += 200;
+	paqm_touch(paqm_nth(1), PAQM_MEDIA, t, NULL);
+	stays->bytes += 25000;
+	paqm_count(t, 0, 1000000, c); /* also in a round at an event: the window is its own */
+	KUNIT_EXPECT_EQ(test, c->proven, 1);
+	KUNIT_EXPECT_EQ(test, c->newcomers, 1);
+	KUNIT_EXPECT_EQ(test, c->mm.greedy, 1);
+	KUNIT_EXPECT_TRUE(test, stays->every & PAQM_KNOWN);
+	KUNIT_EXPECT_FALSE(test, goes->every & PAQM_KNOWN);
+	/* what it sent before is no use of the time in which it was silent */
+	KUNIT_EXPECT_EQ(test, paqm_gauge(goes)->rate, 0);
+	t += PAQM_FLOW_ACTIVE_MS;
+	paqm_touch(paqm_nth(1), PAQM_MEDIA, t, NULL);
+	paqm_count(t, 0, 1000000, c);
+	KUNIT_EXPECT_EQ(test, c->passed, 1); /* once */
+	paqm_count(t, 0, 1000000, c);
+	KUNIT_EXPECT_EQ(test, c->passed, 0);
+	KUNIT_EXPECT_EQ(test, c->media, 1);
+	KUNIT_EXPECT_EQ(test, c->newcomers, 0);
+}
+
+/* Many RTP sources in one flow, in any order: the downlink of an SFU. */
+static void paqm_kunit_bundle(struct kunit *test)
+{
+	u32 i, j, source, sources, wrong;
+	struct paqm_flow *f;
+	struct rnd_state rnd;
+	u16 seq[64];
+
+	prandom_seed_state(&rnd, 7);
+	for (sources = 2; sources <= 25; sources++) {
+		paqm_make(test, 4096);
+		for (wrong = 0, i = 1; i <= 200; i++) {
+			u32 ssrc = prandom_u32_state(&rnd);
+
+			f = paqm_touch(paqm_nth(i), PAQM_MEDIA, 1, NULL);
+			KUNIT_ASSERT_NOT_NULL(test, f);
+			prandom_bytes_state(&rnd, seq, sizeof(seq));
+			for (j = 0; j < 300; j++) { /* in turn, or at random */
+				source = (i % 2 ? j : prandom_u32_state(&rnd)) % sources;
+				paqm_udp(f, true, seq[source]++, ssrc + source * 7919);
+			}
+			wrong += paqm_udp(f, true, seq[0]++, ssrc) != PAQM_MEDIA;
+		}
+		KUNIT_EXPECT_EQ_MSG(test, wrong, 0, "%u sources", sources);
+		paqm_flows_free(&paqm_table);
+	}
 }
 
 static u64 paqm_draw_hash(struct rnd_state *rnd)
@@ -710,6 +856,9 @@ static struct kunit_case paqm_flows_cases[] = {
 	KUNIT_CASE(paqm_kunit_not_rtp),
 	KUNIT_CASE(paqm_kunit_rates),
 	KUNIT_CASE(paqm_kunit_strikes),
+	KUNIT_CASE(paqm_kunit_entitled),
+	KUNIT_CASE(paqm_kunit_newcomers),
+	KUNIT_CASE(paqm_kunit_bundle),
 	KUNIT_CASE(paqm_kunit_million),
 	KUNIT_CASE(paqm_kunit_walk_race),
 	KUNIT_CASE(paqm_kunit_walk_churn),

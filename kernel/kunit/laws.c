@@ -41,6 +41,7 @@ PAQM_CASE(ecf_plant)
 PAQM_CASE(f32)
 PAQM_CASE(maxmin)
 PAQM_CASE(sched)
+PAQM_CASE(bucket)
 
 #define PAQM_MSG_CASE(name)                                     \
 	static void paqm_kunit_msg_##name(struct kunit *test) \
@@ -68,6 +69,7 @@ static struct kunit_case paqm_law_cases[] = {
 	KUNIT_CASE(paqm_kunit_f32),
 	KUNIT_CASE(paqm_kunit_maxmin),
 	KUNIT_CASE(paqm_kunit_sched),
+	KUNIT_CASE(paqm_kunit_bucket),
 	{}
 };
 

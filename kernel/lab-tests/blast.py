@@ -33,11 +33,14 @@ def main() -> None:
     ap.add_argument("--size", type=int, default=1000, help="payload bytes")
     ap.add_argument("--seconds", type=float, default=1.0)
     ap.add_argument("--burst", type=int, default=1, help="packets at once")
+    ap.add_argument("--tos", type=int, default=0, help="traffic class, such as 2 for ECT(0)")
+    ap.add_argument("--short", type=int, help="packets of a flow before the next takes its place")
     args = ap.parse_args()
     socks = []
     for i in range(args.flows):
         sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         sock.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 1 << 26)
+        sock.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, args.tos)
         sock.bind(("", 20000 + args.port + i))
         sock.connect((args.to, args.port + i))
         socks.append(sock)
@@ -50,10 +53,11 @@ def main() -> None:
             time.sleep(wait)
         for b in range(args.burst):
             seq = n * args.burst + b
+            number, flow = divmod(seq, args.flows)
+            if args.short:
+                flow, number = seq // args.short % args.flows, seq % args.short
             try:
-                socks[seq % args.flows].send(
-                    payload(args.kind, args.size, seq // args.flows, seq % args.flows)
-                )
+                socks[flow].send(payload(args.kind, args.size, number, flow))
             except (BlockingIOError, ConnectionRefusedError, OSError):
                 pass  # the device is being taken down, or nobody listens: part of the tests
         n += 1

@@ -63,7 +63,7 @@ check "conservation after overload" conserved
 $tc qdisc del dev a0 root
 
 echo "# an unresponsive flow is policed, two modest ones do not pay"
-$tc qdisc replace dev a0 root handle 1: paqm bandwidth 8mbit
+$tc qdisc replace dev a0 root handle 1: paqm bandwidth 8mbit police
 blast --kind rtp --flows 2 --rate 2e6 --size 1000 --seconds 12 &
 m=$!
 blast --kind rtp --flows 1 --port 7000 --rate 12e6 --size 1000 --seconds 12 &

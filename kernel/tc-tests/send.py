@@ -40,6 +40,7 @@ KINDS: dict[str, tuple[int, int, bytes]] = {
     "icmp": (1, 0, b""),
     "ospf": (89, 0, b""),
     "arp": (0, 0, b""),
+    "other": (0, 0, b""),  # no IP: an ethertype for experiments
 }
 
 
@@ -90,8 +91,9 @@ def frame(args: argparse.Namespace, flow: int, number: int) -> bytes:
         room -= 8
     elif args.encap == "pppoe":
         room -= 8
-    if args.kind == "arp":
-        return mac + tags + struct.pack("!H", 0x0806) + b"\0" * room
+    if args.kind in ("arp", "other"):
+        ethertype = 0x0806 if args.kind == "arp" else 0x88B5
+        return mac + tags + struct.pack("!H", ethertype) + b"\0" * room
     proto = KINDS[args.kind][0]
     if args.ipv6:
         ext = b""

@@ -67,10 +67,12 @@ static const char *const law_words[] = {"maxmin", "ecf", "erf", NULL};
 static const char *const feedback_words[] = {"none", "icmp", "quench", "in-band", NULL};
 static const char *const classify_words[] = {"auto", "protocol", NULL};
 static const char *const link_words[] = {"ethernet", "atm", "ptm", NULL};
+static const char *const weights_words[] = {"flow", "host", NULL};
 
 _Static_assert(ARRAY_SIZE(law_words) == __PAQM_LAW_MAX + 1, "law without a word");
 _Static_assert(ARRAY_SIZE(feedback_words) == __PAQM_FEEDBACK_MAX + 1, "feedback without a word");
 _Static_assert(ARRAY_SIZE(classify_words) == __PAQM_CLASSIFY_MAX + 1, "classifier without a word");
+_Static_assert(ARRAY_SIZE(weights_words) == __PAQM_WEIGHTS_MAX + 1, "weights without a word");
 _Static_assert(ARRAY_SIZE(link_words) == __PAQM_LINK_MAX + 1, "link layer without a word");
 
 /* In the order in which they are shown. */
@@ -201,9 +203,26 @@ static const struct option options[] = {
 	 .key = "borrow",
 	 .kind = KIND_FLAG,
 	 .attr = TCA_PAQM_BORROW,
+	 .neutral = 1,
+	 .shown = SHOWN_SET},
+	{.name = "weights",
+	 .key = "weights",
+	 .kind = KIND_WORD,
+	 .attr = TCA_PAQM_WEIGHTS,
+	 .words = weights_words,
 	 .shown = SHOWN_SET},
 	{.name = "ecn", .key = "ecn", .kind = KIND_FLAG, .attr = TCA_PAQM_ECN},
-	{.name = "police", .key = "police", .kind = KIND_FLAG, .attr = TCA_PAQM_POLICE},
+	{.name = "isolate",
+	 .key = "isolate",
+	 .kind = KIND_FLAG,
+	 .attr = TCA_PAQM_ISOLATE,
+	 .neutral = 1,
+	 .shown = SHOWN_SET},
+	{.name = "police",
+	 .key = "police",
+	 .kind = KIND_FLAG,
+	 .attr = TCA_PAQM_POLICE,
+	 .shown = SHOWN_SET},
 	{.name = "interval",
 	 .key = "interval_us",
 	 .kind = KIND_TIME,

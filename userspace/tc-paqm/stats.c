@@ -133,6 +133,20 @@ static const struct field xstats_fields[] = {
 	XSTATS_FIELD(U32, echo_refused, "echo_refused"),
 	XSTATS_FIELD(U32, echo_failed, "echo_failed"),
 	XSTATS_FIELD(Q16, headroom_q16, "headroom"),
+	XSTATS_FIELD(U32, over_queues, "over_queues"),
+	XSTATS_FIELD(U32, over_packets, "over_packets"),
+	XSTATS_FIELD(U32, over_strangers, "over_stranger_packets"),
+	XSTATS_FIELD(U32, over_drops, "over_drop_packets"),
+	XSTATS_FIELD(U32, over_full, "over_full_packets"),
+	XSTATS_FIELD(U32, over_marks, "over_mark_packets"),
+	XSTATS_FIELD(U32, over_qlen, "over_backlog_packets"),
+	XSTATS_FIELD(U32, over_backlog, "over_backlog_bytes"),
+	XSTATS_FIELD(U32, flows_deaf, "deaf_flows"),
+	XSTATS_FIELD(U64, over_sent, "over_sent_packets"),
+	XSTATS_FIELD(U64, over_sojourn_ns, "over_sojourn_sum_ns"),
+	XSTATS_FIELD(U32, flows_new, "new_flows"),
+	XSTATS_FIELD(Q16, newcomers_q16, "newcomers_stay"),
+	XSTATS_FIELD(U32, packets_control, "control_packets"),
 };
 
 static const struct field flow_fields[] = {
@@ -141,6 +155,8 @@ static const struct field flow_fields[] = {
 	FLOW_FIELD(U64, share, "share_bps"),	     FLOW_FIELD(U64, told, "told_bps"),
 	FLOW_FIELD(U32, told_ms, "told_ms"),	     FLOW_FIELD(U32, idle_ms, "idle_ms"),
 	FLOW_FIELD(U16, strikes, "strikes"),	     FLOW_FIELD(Q32, drop, "prob"),
+	FLOW_FIELD(U32, lost, "lost_packets"),	     FLOW_FIELD(U32, marked, "mark_packets"),
+	FLOW_FIELD(U32, waiting, "backlog_bytes"),
 };
 
 /* Where the capacity comes from. */
@@ -334,6 +350,12 @@ static void json_xstats(const struct tc_paqm_xstats *st, size_t len)
 			json_field(field, (const unsigned char *)st + field->offset);
 	}
 	json_float("utilisation", utilisation(st));
+	if (len > offsetof(struct tc_paqm_xstats, over_hist)) {
+		open_json_array(PRINT_JSON, "over_sojourn_hist_packets");
+		for (i = 0; i < PAQM_HIST_BINS; i++)
+			json_u64(NULL, st->over_hist[i]);
+		close_json_array(PRINT_JSON, NULL);
+	}
 	json_float("load", load(st));
 	json_bool("never_congested", never_congested(st));
 	open_json_array(PRINT_JSON, "sojourn_edges_ns");
@@ -435,19 +457,13 @@ static void text_recogniser(FILE *f, const struct tc_paqm_xstats *st)
 		const char *name;
 		__u32 value;
 	} counts[] = {
-		{"flows seen", st->flows_seen},
-		{"RTP", st->flows_rtp},
-		{"not RTP", st->flows_not_rtp},
-		{"packets unsure", st->packets_unsure},
-		{"small", st->packets_small},
-		{"small over budget", st->packets_small_over},
-		{"by DSCP", st->packets_dscp},
-		{"tagged", st->packets_tagged},
-		{"tunnel", st->packets_tunnel},
-		{"fragment", st->packets_fragment},
-		{"not IP", st->not_ip},
-		{"filters dropped", st->filter_drop},
-		{"filters took", st->filter_taken},
+		{"flows seen", st->flows_seen},	      {"RTP", st->flows_rtp},
+		{"not RTP", st->flows_not_rtp},	      {"packets unsure", st->packets_unsure},
+		{"small", st->packets_small},	      {"small over budget", st->packets_small_over},
+		{"control", st->packets_control},     {"by DSCP", st->packets_dscp},
+		{"tagged", st->packets_tagged},	      {"tunnel", st->packets_tunnel},
+		{"fragment", st->packets_fragment},   {"not IP", st->not_ip},
+		{"filters dropped", st->filter_drop}, {"filters took", st->filter_taken},
 	};
 	bool any = false;
 	size_t i;
@@ -460,6 +476,23 @@ static void text_recogniser(FILE *f, const struct tc_paqm_xstats *st)
 		fprintf(f, "%s %s %u", any ? "" : "  recogniser:", counts[i].name, counts[i].value);
 		any = true;
 	}
+}
+
+/* What media flows sent beyond their fair rate; nothing if none did. */
+static void text_overflow(FILE *f, const struct tc_paqm_xstats *st)
+{
+	char buf[2][TEXT_SIZE];
+
+	if (!st->over_packets)
+		return;
+	print_nl();
+	fprintf(f,
+		"  beyond the fair rate: packets %u (new flows %u) lost %u full %u marked %u; "
+		"waiting %ub in %u queues; wait mean %s p99 %s; flows %u",
+		st->over_packets, st->over_strangers, st->over_drops, st->over_full, st->over_marks,
+		st->over_backlog, st->over_queues,
+		measured_time(st->over_sent ? st->over_sojourn_ns / st->over_sent : 0, buf[0]),
+		measured_time(paqm_hist_quantile(st->over_hist, 990), buf[1]), st->flows_deaf);
 }
 
 /* What somebody must know who wonders why nothing happens here. */
@@ -552,6 +585,7 @@ static void text_xstats(FILE *f, const struct tc_paqm_xstats *st, size_t len)
 	if (st->overload_ns)
 		fprintf(f, " (%s)", measured_time(st->overload_ns, buf[0]));
 	fprintf(f, " timer slips %u", st->timer_slips);
+	text_overflow(f, st);
 	text_recogniser(f, st);
 	if (show_details)
 		text_details(f, st);
@@ -575,10 +609,28 @@ static const char *protocol_word(__u8 proto, char *buf)
 	return buf;
 }
 
+/* By what a flow may know its fair rate. */
+static const struct {
+	__u32 bit;
+	const char *word;
+} hears_words[] = {
+	{PAQM_HEARS_MESSAGE, "message"},
+	{PAQM_HEARS_INBAND, "in-band"},
+	{PAQM_HEARS_MARK, "mark"},
+	{PAQM_HEARS_LOSS, "loss"},
+};
+
 static void json_flow(const struct tc_paqm_flow_stats *st)
 {
 	char buf[TEXT_SIZE];
 	size_t i;
+
+	json_bool("follows", st->hears & PAQM_FOLLOWS);
+	open_json_array(PRINT_JSON, "hears");
+	for (i = 0; i < ARRAY_SIZE(hears_words); i++)
+		if (st->hears & hears_words[i].bit)
+			json_string(NULL, hears_words[i].word);
+	close_json_array(PRINT_JSON, NULL);
 
 	json_string("source", show_address(st->family, st->saddr, buf));
 	json_string("destination", show_address(st->family, st->daddr, buf));
@@ -597,6 +649,7 @@ static void text_end(FILE *f, __u8 family, const __u8 *addr, __u16 port)
 static void text_flow(FILE *f, const struct tc_paqm_flow_stats *st)
 {
 	char buf[2][TEXT_SIZE];
+	size_t i;
 
 	fprintf(f, "  %s", protocol_word(st->proto, buf[0]));
 	text_end(f, st->family, st->saddr, st->sport);
@@ -611,6 +664,16 @@ static void text_flow(FILE *f, const struct tc_paqm_flow_stats *st)
 	else
 		fprintf(f, " not told");
 	fprintf(f, " last packet %s ago", measured_time(st->idle_ms * 1000000ULL, buf[0]));
+	print_nl();
+	fprintf(f, "  %s; hears by", st->hears & PAQM_FOLLOWS ? "follows" : "does not follow");
+	for (i = 0; i < ARRAY_SIZE(hears_words); i++)
+		if (st->hears & hears_words[i].bit)
+			fprintf(f, " %s", hears_words[i].word);
+	if (!(st->hears & ~PAQM_FOLLOWS))
+		fprintf(f, " nothing yet");
+	if (st->lost || st->marked || st->waiting)
+		fprintf(f, "; beyond its rate: lost %u marked %u waiting %ub", st->lost, st->marked,
+			st->waiting);
 	if (st->strikes || st->drop)
 		fprintf(f, " strikes %u dropped with %.4g%%", st->strikes,
 			100 * (st->drop / Q32_ONE));
@@ -635,8 +698,9 @@ void stats_print(FILE *f, struct rtattr *xstats)
 			text_classes(f, &class, 1);
 		return;
 	}
-	if (len == sizeof(flow)) {
-		memcpy(&flow, RTA_DATA(xstats), len);
+	if (len >= offsetof(struct tc_paqm_flow_stats, hears) && len < sizeof(st.media)) {
+		memset(&flow, 0, sizeof(flow));
+		memcpy(&flow, RTA_DATA(xstats), len < sizeof(flow) ? len : sizeof(flow));
 		if (is_json_context())
 			json_flow(&flow);
 		else

@@ -15,6 +15,7 @@ _tc_paqm_words() { # option before the word
 	feedback) echo none icmp quench in-band ;;
 	feedback-to) echo any ;;
 	classify) echo auto protocol ;;
+	weights) echo flow host ;;
 	dscp-media | dscp-elastic) echo none "$_tc_paqm_dscps" ;;
 	split) echo flows ;;
 	profile) echo fast robust ;;
@@ -26,8 +27,8 @@ _tc_paqm_words() { # option before the word
 	*)
 		echo bandwidth overhead mpu linklayer media-target elastic-target limit media-limit \
 			elastic-limit law feedback feedback-to classify dscp-media dscp-elastic \
-			target-util split media-weight elastic-weight borrow noborrow ecn noecn \
-			police nopolice interval gain gamma profile alpha beta period rtt gop \
+			target-util split media-weight elastic-weight borrow noborrow weights ecn noecn \
+			isolate noisolate police nopolice interval gain gamma profile alpha beta period rtt gop \
 			transfer credit md-floor forced-md noforced-md ai-hold noai-hold flows \
 			flow-age router-id seed key help
 		;;

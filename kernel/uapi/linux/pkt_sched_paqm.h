@@ -59,6 +59,8 @@ enum {
 	TCA_PAQM_SEED,		 /* u64, makes hash and draws repeatable; 0: random */
 	TCA_PAQM_KEY,		 /* struct tc_paqm_key, makes tags; never shown */
 	TCA_PAQM_KEY_ID,	 /* u32, shown only: id of the key in use; 0: none */
+	TCA_PAQM_ISOLATE,	 /* u32 0/1: media flows above their fair rate wait apart */
+	TCA_PAQM_WEIGHTS,	 /* u32 PAQM_WEIGHTS_* */
 	__TCA_PAQM_MAX
 };
 #define TCA_PAQM_MAX (__TCA_PAQM_MAX - 1)
@@ -72,6 +74,8 @@ enum {
 	__PAQM_FEEDBACK_MAX
 };
 enum { PAQM_CLASSIFY_AUTO, PAQM_CLASSIFY_PROTOCOL, __PAQM_CLASSIFY_MAX };
+/* What counts in the split between the classes: flows, or the hosts that have them. */
+enum { PAQM_WEIGHTS_FLOW, PAQM_WEIGHTS_HOST, __PAQM_WEIGHTS_MAX };
 enum { PAQM_LINK_ETHERNET, PAQM_LINK_ATM, PAQM_LINK_PTM, __PAQM_LINK_MAX };
 
 /* A prefix that messages may go to. */
@@ -229,6 +233,22 @@ struct tc_paqm_xstats {
 	__u32 inband_kept;   /* rates found in media packets that were not above ours */
 	__u32 inband_lowered; /* those that were */
 	__u32 inband_left;   /* the same in packets that cannot be written to */
+	__u32 over_queues;   /* overflow queues with packets now */
+	__u32 over_packets;  /* beyond the fair rate of their flow */
+	__u32 over_strangers; /* of them: of flows not known yet */
+	__u32 over_drops;    /* dropped by the AQM of their overflow queue */
+	__u32 over_full;     /* dropped as there was no room in it */
+	__u32 over_marks;    /* marked CE there */
+	__u32 over_qlen;
+	__u32 over_backlog;  /* bytes */
+	__u32 flows_deaf;    /* media flows that send more than they were told */
+	__u64 over_sent;     /* packets */
+	__u64 over_sojourn_ns; /* sum over these */
+	__u32 over_hist[PAQM_HIST_BINS];
+	__u32 flows_new;     /* media flows not known yet */
+	__u32 newcomers_q16; /* part of those before that came to stay */
+	__u32 packets_control; /* the network's own: ARP, neighbour discovery, routing */
+	__u32 pad;
 };
 
 /* Where the capacity in struct tc_paqm_xstats comes from. */
@@ -254,7 +274,18 @@ struct tc_paqm_flow_stats {
 	__u32 told_ms;	     /* how long ago */
 	__u32 idle_ms;	     /* since its last packet */
 	__u32 drop;	     /* drop probability by policing, Q32 */
+	__u32 hears;	     /* PAQM_HEARS_* */
+	__u32 lost;	     /* packets beyond its fair rate that were dropped */
+	__u32 marked;	     /* the same, marked CE */
+	__u32 waiting;	     /* bytes in its overflow queue */
 	__u32 pad;
 };
+
+/* By what a media flow may know its fair rate, and whether it keeps to it. */
+#define PAQM_HEARS_MESSAGE 1
+#define PAQM_HEARS_INBAND 2
+#define PAQM_HEARS_MARK 4  /* ECN-capable */
+#define PAQM_HEARS_LOSS 8
+#define PAQM_FOLLOWS 16
 
 #endif /* __LINUX_PKT_SCHED_PAQM_H */

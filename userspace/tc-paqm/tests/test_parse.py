@@ -24,17 +24,56 @@ VALUES: list[tuple[str, list[str], list[str], str]] = [
     (
         "bandwidth",
         ["none", "auto", "8kbit", "20mbit", "2.5Mbit", "1mbps", "120gbit"],
-        ["", "0", "7999bit", "121gbit", "-8mbit", "8mbits", "fast", "nan", "1e300", "50%"],
+        [
+            "",
+            "0",
+            "7999bit",
+            "121gbit",
+            "-8mbit",
+            "8mbits",
+            "fast",
+            "nan",
+            "1e300",
+            "50%",
+        ],
         "a rate from 8Kbit to 120Gbit, auto, or none",
     ),
     (
         "media-target",
-        ["100us", "5ms", "1s", "5000", "256b", "5k", "64kb", "5m", "256m", "268435456b"],
-        ["", "0", "99us", "1001ms", "-5ms", "255b", "268435457b", "1g", "5 ms", "soon", "nan"]
+        [
+            "100us",
+            "5ms",
+            "1s",
+            "5000",
+            "256b",
+            "5k",
+            "64kb",
+            "5m",
+            "256m",
+            "268435456b",
+        ],
+        [
+            "",
+            "0",
+            "99us",
+            "1001ms",
+            "-5ms",
+            "255b",
+            "268435457b",
+            "1g",
+            "5 ms",
+            "soon",
+            "nan",
+        ]
         + ["inf", "infb", "1e30s", "-5k", "auto"],
         TARGET,
     ),
-    ("elastic-target", ["30ms", "100", "0.5s", "20000b"], ["99", "1.1s", "x", "0b"], TARGET),
+    (
+        "elastic-target",
+        ["30ms", "100", "0.5s", "20000b"],
+        ["99", "1.1s", "x", "0b"],
+        TARGET,
+    ),
     (
         "overhead",
         ["0", "-64", "256", "+18", "44"],
@@ -76,7 +115,12 @@ VALUES: list[tuple[str, list[str], list[str], str]] = [
     ),
     ("alpha", ["0.01", "0.75", "2"], ["0.009", "2.01", "x", "inf"], RATIO_OUTER),
     ("beta", ["0.01", "0.35", "2"], ["0.009", "2.01", "1e400"], RATIO_OUTER),
-    ("period", ["50ms", "250ms", "5s"], ["49ms", "5.1s", "0"], "a time from 50ms to 5s"),
+    (
+        "period",
+        ["50ms", "250ms", "5s"],
+        ["49ms", "5.1s", "0"],
+        "a time from 50ms to 5s",
+    ),
     (
         "rtt",
         ["auto", "100us", "100ms", "2s"],
@@ -95,7 +139,12 @@ VALUES: list[tuple[str, list[str], list[str], str]] = [
         ["0.49", "49%", "101%", "95", "95%%"],
         "a number or percentage from 0.5 to 1",
     ),
-    ("law", ["maxmin", "ecf", "erf"], ["max", "ECF", "", "0"], "one of maxmin, ecf, erf"),
+    (
+        "law",
+        ["maxmin", "ecf", "erf"],
+        ["max", "ECF", "", "0"],
+        "one of maxmin, ecf, erf",
+    ),
     ("transfer", ["0", "150ms", "2s"], ["2.1s", "-1"], "a time from 0 to 2s"),
     ("credit", ["0", "50ms", "1s"], ["1.1s", "much"], "a time from 0 to 1s"),
     ("md-floor", ["0.1", "0.5", "0.95"], ["0.09", "0.96"], "a number from 0.1 to 0.95"),
@@ -126,6 +175,7 @@ VALUES: list[tuple[str, list[str], list[str], str]] = [
         "a whole number from 1 to 18446744073709551615, or random",
     ),
     ("classify", ["auto", "protocol"], ["udp", "1"], "one of auto, protocol"),
+    ("weights", ["flow", "host"], ["flows", "0"], "one of flow, host"),
     (
         "flows",
         ["64", "4096", "1048576"],
@@ -141,9 +191,22 @@ VALUES: list[tuple[str, list[str], list[str], str]] = [
     (
         "key",
         ["none", "1:" + "0f" * 16, "65535:" + "AB" * 16, "00007:" + "00" * 15 + "01"],
-        ["", "7", "7:", "0:" + "0f" * 16, "65536:" + "0f" * 16, "7:" + "00" * 16, "7:hidden"]
+        [
+            "",
+            "7",
+            "7:",
+            "0:" + "0f" * 16,
+            "65536:" + "0f" * 16,
+            "7:" + "00" * 16,
+            "7:hidden",
+        ]
         + ["7:" + "0f" * 15, "7:" + "0f" * 17, "7:" + "0g" * 16, ":" + "0f" * 16]
-        + ["-7:" + "0f" * 16, "7 :" + "0f" * 16, "0x7:" + "0f" * 16, "7:0x" + "0f" * 15],
+        + [
+            "-7:" + "0f" * 16,
+            "7 :" + "0f" * 16,
+            "0x7:" + "0f" * 16,
+            "7:0x" + "0f" * 15,
+        ],
         "an id from 1 to 65535, a colon and 32 hexadecimal digits, not all 0, or none",
     ),
     ("profile", ["fast", "robust"], ["slow", ""], "one of fast, robust"),
@@ -154,7 +217,14 @@ LISTS: list[tuple[str, list[str], list[tuple[str, str]], str]] = [
     (
         "dscp-media",
         ["none", "EF", "ef,af41", "46,34", "0,63", "CS0,CS7,VA,NQB,BE"],
-        [("", ""), ("64", "64"), ("EF,", ""), ("EF,AF44", "AF44"), (",EF", ""), ("-1", "-1")]
+        [
+            ("", ""),
+            ("64", "64"),
+            ("EF,", ""),
+            ("EF,AF44", "AF44"),
+            (",EF", ""),
+            ("-1", "-1"),
+        ]
         + [("0x2e", "0x2e"), ("EF, CS1", " CS1"), ("none,EF", "none"), ("1.0", "1.0")],
         DSCPS,
     ),
@@ -164,13 +234,18 @@ LISTS: list[tuple[str, list[str], list[tuple[str, str]], str]] = [
         ["any", "10.0.0.0/8", "192.0.2.1", "0.0.0.0/0,::/0", "2001:db8::/32,10.0.0.0/8"]
         + [MANY.rpartition(",")[0]],
         [("", ""), ("10.0.0.0/33", "10.0.0.0/33"), ("2001:db8::/129", "2001:db8::/129")]
-        + [("10.0.0.0/", "10.0.0.0/"), ("10.0.0", "10.0.0"), ("host", "host"), ("::/-1", "::/-1")]
+        + [
+            ("10.0.0.0/", "10.0.0.0/"),
+            ("10.0.0", "10.0.0"),
+            ("host", "host"),
+            ("::/-1", "::/-1"),
+        ]
         + [("10.0.0.0/8,any", "any"), ("10.0.0.0/8,", ""), (MANY, "10.16.0.0/16")]
         + [("10.0.0.0/0x8", "10.0.0.0/0x8")],
         "at most 16 prefixes, as 10.0.0.0/8,2001:db8::/32, or any",
     ),
 ]
-FLAGS = ["ecn", "police", "forced-md", "ai-hold", "borrow"]
+FLAGS = ["ecn", "police", "isolate", "forced-md", "ai-hold", "borrow"]
 UNKNOWN = ["bogus", "no-ecn", "nolaw", "Bandwidth", "media_target", "-h"]
 
 
@@ -198,7 +273,9 @@ def check(tc: str) -> tuple[int, list[str]]:
         tried += 1
         result = run(tc, words)
         if result.returncode == 0 or result.stderr != message + "\n" or result.stdout:
-            wrong.append(f"{words}: wanted {message!r}, got {result.returncode} {result.stderr!r}")
+            wrong.append(
+                f"{words}: wanted {message!r}, got {result.returncode} {result.stderr!r}"
+            )
 
     for option, accepted, refused, expected in VALUES:
         for value in accepted:
@@ -225,17 +302,28 @@ def check(tc: str) -> tuple[int, list[str]]:
     for word in UNKNOWN:
         bad([word], f'paqm: unknown option "{word}"; "... paqm help" lists them')
     good([])
-    good([word for option, accepted, _, _ in VALUES for word in (option, accepted[-1])] + FLAGS)
-    longest = ",".join(f"2001:db8:{i:x}:ffff:ffff:ffff:ffff:ffff/128" for i in range(16))
+    good(
+        [word for option, accepted, _, _ in VALUES for word in (option, accepted[-1])]
+        + FLAGS
+    )
+    longest = ",".join(
+        f"2001:db8:{i:x}:ffff:ffff:ffff:ffff:ffff/128" for i in range(16)
+    )
     every = [word for option, accepted, *_ in VALUES for word in (option, accepted[0])]
     good([*every, "dscp-media", ",".join(map(str, range(64))), "feedback-to", longest])
 
     tried += 1
     text = run(tc, ["help"]).stderr
     listed = set(re.findall(r"\[ (?:\[no\])?([a-z-]+)", text))
-    named = {option for option, *_ in VALUES} | {option for option, *_ in LISTS} | set(FLAGS)
+    named = (
+        {option for option, *_ in VALUES}
+        | {option for option, *_ in LISTS}
+        | set(FLAGS)
+    )
     if listed != named:
-        wrong.append(f"help: {sorted(listed ^ named)} differ from the options tested here")
+        wrong.append(
+            f"help: {sorted(listed ^ named)} differ from the options tested here"
+        )
     return tried, wrong
 
 

@@ -54,20 +54,29 @@ OPTIONS: list[tuple[str, str, Any, str, Any, str]] = [
     ("CLASSIFY", "I", 7, "classify", "7", "classify 7"),
     ("FLOWS", "I", 4_096, "flows", 4_096, "flows 4096"),
     ("ECN", "I", 1, "ecn", True, "ecn"),
-    ("POLICE", "I", 0, "police", False, "nopolice"),
+    ("POLICE", "I", 1, "police", True, "police"),
+    ("ISOLATE", "I", 0, "isolate", False, "noisolate"),
+    ("WEIGHTS", "I", 1, "weights", "host", "weights host"),
     ("OVERHEAD", "i", -14, "overhead_bytes", -14, "overhead -14"),
     ("MPU", "I", 64, "mpu_bytes", 64, "mpu 64"),
     ("LINKLAYER", "I", 1, "linklayer", "atm", "linklayer atm"),
     ("MEDIA_LIMIT", "I", 30_000, "media_limit_bytes", 30_000, "media-limit 30000b"),
     ("ELASTIC_LIMIT", "I", 0, "elastic_limit_bytes", 0, "elastic-limit auto"),
     ("GOP", "I", 480_000, "gop_us", 480_000, "gop 480ms"),
-    ("DSCP_MEDIA", "Q", EF | AF41 | 1 << 51, "dscp_media", [34, 46, 51], "dscp-media AF41,EF,51"),
+    (
+        "DSCP_MEDIA",
+        "Q",
+        EF | AF41 | 1 << 51,
+        "dscp_media",
+        [34, 46, 51],
+        "dscp-media AF41,EF,51",
+    ),
     ("DSCP_ELASTIC", "Q", LE | 1, "dscp_elastic", [0, 1], "dscp-elastic CS0,LE"),
     ("FLOW_AGE", "I", 2_500_000, "flow_age_us", 2_500_000, "flow-age 2.5s"),
     ("MEDIA_WEIGHT", "I", 3, "media_weight", 3, "media-weight 3"),
     ("ELASTIC_WEIGHT", "I", 1, "elastic_weight", 1, "elastic-weight 1"),
     ("SPLIT", "I", 1 << 14, "split", 0.25, "split 0.25"),
-    ("BORROW", "I", 1, "borrow", True, "borrow"),
+    ("BORROW", "I", 0, "borrow", False, "noborrow"),
     ("SEED", "Q", 1 << 63, "seed", 1 << 63, "seed 9223372036854775808"),
     ("MEDIA_TARGET_BYTES", "I", 0, "media_target_bytes", 0, "media-target 5.5ms"),
     ("ELASTIC_TARGET_BYTES", "I", 0, "elastic_target_bytes", 0, "elastic-target 150us"),
@@ -79,7 +88,14 @@ OPTIONS: list[tuple[str, str, Any, str, Any, str]] = [
         ["10.0.0.0/8", "2001:db8::/32"],
         "feedback-to 10.0.0.0/8,2001:db8::/32",
     ),
-    ("ROUTER_ID", "Q", 0xAB, "router_id", "00000000000000ab", "router-id 00000000000000ab"),
+    (
+        "ROUTER_ID",
+        "Q",
+        0xAB,
+        "router_id",
+        "00000000000000ab",
+        "router-id 00000000000000ab",
+    ),
     ("KEY_ID", "I", 65535, "key", 65535, "key 65535:hidden"),
 ]
 
@@ -96,7 +112,10 @@ NEUTRAL: list[tuple[str, str, int]] = [
     ("split", "I", 0),
     ("media-weight", "I", 1),
     ("elastic-weight", "I", 1),
-    ("borrow", "I", 0),
+    ("borrow", "I", 1),
+    ("weights", "I", 0),
+    ("isolate", "I", 1),
+    ("police", "I", 0),
     ("interval", "I", 0),
     ("gamma", "I", 0),
     ("gop", "I", 0),
@@ -109,7 +128,11 @@ OTHERWISE: list[tuple[dict[str, tuple[str, int]], dict[str, Any], str]] = [
         {"bandwidth_bps": 0, "bandwidth_auto": True},
         "bandwidth auto",
     ),
-    ({"BANDWIDTH": ("Q", 0)}, {"bandwidth_bps": 0, "bandwidth_auto": False}, "bandwidth none"),
+    (
+        {"BANDWIDTH": ("Q", 0)},
+        {"bandwidth_bps": 0, "bandwidth_auto": False},
+        "bandwidth none",
+    ),
     (
         {"BANDWIDTH": ("Q", 1_234_567)},
         {"bandwidth_bps": 9_876_536, "bandwidth_auto": False},
@@ -126,7 +149,11 @@ OTHERWISE: list[tuple[dict[str, tuple[str, int]], dict[str, Any], str]] = [
         "elastic-target 70000b",
     ),
     # a module that does not know the second attribute
-    ({"ELASTIC_TARGET": ("I", 3_000)}, {"elastic_target_us": 3_000}, "elastic-target 3ms"),
+    (
+        {"ELASTIC_TARGET": ("I", 3_000)},
+        {"elastic_target_us": 3_000},
+        "elastic-target 3ms",
+    ),
     # no prefix: the module leaves the attribute out
     (
         {"DSCP_MEDIA": ("Q", 0)},
@@ -192,14 +219,46 @@ RENAMED = {
     "packets_tunnel": ("tunnel_packets", 1),
     "packets_fragment": ("fragment_packets", 1),
     "headroom_q16": ("headroom", 1 << 16),
+    "over_strangers": ("over_stranger_packets", 1),
+    "over_drops": ("over_drop_packets", 1),
+    "over_full": ("over_full_packets", 1),
+    "over_marks": ("over_mark_packets", 1),
+    "over_qlen": ("over_backlog_packets", 1),
+    "over_backlog": ("over_backlog_bytes", 1),
+    "over_sent": ("over_sent_packets", 1),
+    "over_sojourn_ns": ("over_sojourn_sum_ns", 1),
+    "over_hist": ("over_sojourn_hist_packets", 1),
+    "flows_deaf": ("deaf_flows", 1),
+    "flows_new": ("new_flows", 1),
+    "newcomers_q16": ("newcomers_stay", 1 << 16),
+    "packets_control": ("control_packets", 1),
     "router_id": ("router", 0),
     "ecf": ("ecf", 0),
 }
 CLASS_DERIVED = {"survival", "sojourn_mean_us", "sojourn_p50_us", "sojourn_p99_us"}
 DERIVED = {"utilisation", "load", "never_congested", "sojourn_edges_ns"}
 SOURCES = ["given", "device", "guess", "measured"]
-OWN_KEYS = {"kind", "handle", "dev", "root", "options", "bytes", "packets", "drops", "overlimits"}
-OWN_KEYS |= {"requeues", "backlog", "qlen", "refcnt", "class", "leaf", "parent", "stats"}
+OWN_KEYS = {
+    "kind",
+    "handle",
+    "dev",
+    "root",
+    "options",
+    "bytes",
+    "packets",
+    "drops",
+    "overlimits",
+}
+OWN_KEYS |= {
+    "requeues",
+    "backlog",
+    "qlen",
+    "refcnt",
+    "class",
+    "leaf",
+    "parent",
+    "stats",
+}
 
 
 def structures(header: Path) -> tuple[dict[str, Any], dict[str, int]]:
@@ -215,11 +274,15 @@ def structures(header: Path) -> tuple[dict[str, Any], dict[str, int]]:
     defined = dict(re.findall(r"#define (\w+) (\d+)$", text, re.MULTILINE))
     for name, body in re.findall(r"struct (\w+) \{(.*?)\};", text, re.DOTALL):
         fields = []
-        for kind, member, size in re.findall(r"(?:struct )?(\w+) (\w+)(?:\[(\w+)\])?;", body):
+        for kind, member, size in re.findall(
+            r"(?:struct )?(\w+) (\w+)(?:\[(\w+)\])?;", body
+        ):
             count = int(defined.get(size, size or 0))
             fields.append((member, types[kind] * count if count else types[kind]))
         types[name] = type(name, (ctypes.Structure,), {"_fields_": fields})
-    names = re.findall(r"\bTCA_PAQM_(\w+)", re.findall(r"enum \{(.*?)\}", text, re.DOTALL)[0])
+    names = re.findall(
+        r"\bTCA_PAQM_(\w+)", re.findall(r"enum \{(.*?)\}", text, re.DOTALL)[0]
+    )
     return types, {name: i for i, name in enumerate(names)}
 
 
@@ -314,12 +377,20 @@ def own(shown: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in shown.items() if key not in OWN_KEYS}
 
 
-def differences(got: dict[str, Any], want: dict[str, Any], derived: set[str]) -> list[str]:
+def differences(
+    got: dict[str, Any], want: dict[str, Any], derived: set[str]
+) -> list[str]:
     out = [f"key {key} is missing" for key in (want.keys() | derived) - got.keys()]
-    out += [f"key {key} is not documented here" for key in got.keys() - want.keys() - derived]
+    out += [
+        f"key {key} is not documented here"
+        for key in got.keys() - want.keys() - derived
+    ]
     for key in want.keys() & got.keys():
         if isinstance(want[key], dict):
-            out += [f"{key}: {line}" for line in differences(got[key], want[key], CLASS_DERIVED)]
+            out += [
+                f"{key}: {line}"
+                for line in differences(got[key], want[key], CLASS_DERIVED)
+            ]
         elif not same(got[key], want[key]):
             out.append(f"{key}: wanted {want[key]}, got {got[key]}")
     return out
@@ -336,10 +407,14 @@ def check_options(show: Show, numbers: dict[str, int]) -> list[str]:
     data += attribute(200, b"from a newer module.")
     full = message(data, b"")
     got = show.json(full)["options"]
-    want = {key: value for _, _, _, key, value, _ in OPTIONS} | {"bandwidth_auto": False}
+    want = {key: value for _, _, _, key, value, _ in OPTIONS} | {
+        "bandwidth_auto": False
+    }
     wrong += differences(got, want, set())
     line = show.text(full, "-d") + " "
-    wrong += [f"-d shows no {words!r}" for *_, words in OPTIONS if f" {words} " not in line]
+    wrong += [
+        f"-d shows no {words!r}" for *_, words in OPTIONS if f" {words} " not in line
+    ]
     if " gain " in show.text(full):
         wrong.append("tuning options are shown without -d")
     for name, form, value in NEUTRAL:
@@ -399,7 +474,10 @@ def check_class(show: Show, kind: type[ctypes.Structure]) -> list[str]:
     except json.JSONDecodeError:
         wrong = []  # tc of iproute2 6.1 shows classes as text only
     text = show.text(data, "-s")
-    for row, number in (("sent b", value.media.sent_bytes), ("flows", value.media.flows)):
+    for row, number in (
+        ("sent b", value.media.sent_bytes),
+        ("flows", value.media.flows),
+    ):
         if not re.search(rf"^ *{row} +{number}$", text, re.MULTILINE):
             wrong.append(f"class: no row '{row} {number}' in text")
     if "rounds" in text:
@@ -427,13 +505,21 @@ def check_flow(show: Show, kind: type[ctypes.Structure]) -> list[str]:
         "idle_ms": 4,
         "strikes": 0,
         "prob": 0,
+        "follows": True,
+        "hears": ["message", "mark"],
+        "lost_packets": 0,
+        "mark_packets": 3,
+        "backlog_bytes": 0,
     }
+    value.hears, value.marked = 16 | 1 | 4, 3
     wrong = []
 
     def look(lines: list[str]) -> None:
         data = message(b"", bytes(value), RTM_NEWTCLASS, 0x80010101)
         text = show.text(data, "-s")
-        wrong.extend(f"flow: no {line!r} in {text!r}" for line in lines if line not in text)
+        wrong.extend(
+            f"flow: no {line!r} in {text!r}" for line in lines if line not in text
+        )
         try:
             got = own(show.json(data)["stats"])
         except json.JSONDecodeError:
@@ -445,18 +531,29 @@ def check_flow(show: Show, kind: type[ctypes.Structure]) -> list[str]:
             "class paqm 8001:101 ",
             "\n  udp 10.0.1.2:5004 > 192.0.2.255:40000\n",
             "  rate 2Mbit share 2.666Mbit told 2.6Mbit 120ms ago last packet 4ms ago\n",
+            "  follows; hears by message mark; beyond its rate: lost 0 marked 3 waiting 0b\n",
         ]
     )
     value.family, value.proto, value.strikes, value.drop = 6, 99, 7, 1 << 30
     value.told = value.told_ms = 0
     value.saddr[:] = bytes([0x20, 1, 0xD, 0xB8]) + bytes(11) + b"\1"
     value.daddr[:] = bytes([0xFE, 0x80]) + bytes(13) + b"\2"
-    want |= {"source": "2001:db8::1", "destination": "fe80::2", "protocol": 99, "told_bps": 0}
+    want |= {
+        "source": "2001:db8::1",
+        "destination": "fe80::2",
+        "protocol": 99,
+        "told_bps": 0,
+    }
     want |= {"told_ms": 0, "strikes": 7, "prob": 0.25}
+    value.hears, value.lost, value.marked, value.waiting = 8, 5, 0, 1500
+    want |= {"follows": False, "hears": ["loss"], "lost_packets": 5, "mark_packets": 0}
+    want |= {"backlog_bytes": 1500}
     look(
         [
             "  protocol 99 [2001:db8::1]:5004 > [fe80::2]:40000\n",
-            " share 2.666Mbit not told last packet 4ms ago strikes 7 dropped with 25%\n",
+            " share 2.666Mbit not told last packet 4ms ago\n",
+            "  does not follow; hears by loss; beyond its rate: lost 5 marked 0 waiting 1500b"
+            " strikes 7 dropped with 25%\n",
         ]
     )
     return wrong
@@ -494,7 +591,13 @@ def check_hints(show: Show, kind: type[ctypes.Structure]) -> list[str]:
         setattr(value, member, number)
         look(what, value, "")
     for name in ("media", "elastic"):
-        for member in ("drop_tail", "drop_inner", "drop_strike", "ecn_mark", "sojourn_max_us"):
+        for member in (
+            "drop_tail",
+            "drop_inner",
+            "drop_strike",
+            "ecn_mark",
+            "sojourn_max_us",
+        ):
             value = quiet()
             setattr(getattr(value, name), member, 1_000)
             look(f"{member} of {name}", value, "")
@@ -551,12 +654,18 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as directory:
         tc = sys.argv[4] if len(sys.argv) > 4 else "tc"
         show = Show(tc, sys.argv[3], Path(directory))
-        wrong = check_options(show, numbers) + check_stats(show, kind) + check_derived(show, kind)
+        wrong = (
+            check_options(show, numbers)
+            + check_stats(show, kind)
+            + check_derived(show, kind)
+        )
         wrong += check_class(show, kind) + check_hints(show, kind)
         wrong += check_flow(show, types["tc_paqm_flow_stats"])
     for line in wrong:
         print(line)
-    print(f"{len(OPTIONS)} options, {ctypes.sizeof(kind)} bytes of statistics: {len(wrong)} wrong")
+    print(
+        f"{len(OPTIONS)} options, {ctypes.sizeof(kind)} bytes of statistics: {len(wrong)} wrong"
+    )
     return 1 if wrong else 0
 
 

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Token bucket of a media flow: does a packet stay within the flow's fair rate?
+ *
+ * In the form of the virtual scheduling algorithm (ITU-T I.371 Annex A, the GCRA), so
+ * that a flow's state is one number: the moment at which its bucket is full again. All
+ * flows of a queue share rate and depth, which are therefore worked out once, in
+ * paqm_bucket_cost() and paqm_bucket_depth(), and a packet costs one product.
+ */
+#ifndef PAQM_BUCKET_H
+#define PAQM_BUCKET_H
+
+#include "paqm_fix.h"
+
+/* Times are in units of 16 ns, modulo 2^32: 68 s, and half of that from another time. */
+#define PAQM_BUCKET_SHIFT 4
+#define PAQM_BUCKET_LONGEST (1U << 29) /* deepest bucket, and costliest packet: 8.6 s */
+#define PAQM_BUCKET_BPS_MIN 8000ULL
+
+static inline paqm_u32 paqm_bucket_clock(paqm_u64 now_ns)
+{
+	return (paqm_u32)(now_ns >> PAQM_BUCKET_SHIFT);
+}
+
+/* Time that a byte takes at @bps, Q16 of a unit; rates below 8 kbit/s count as that. */
+static inline paqm_u32 paqm_bucket_cost(paqm_u64 bps)
+{
+	return (paqm_u32)paqm_div64((8000000000ULL >> PAQM_BUCKET_SHIFT) << 16,
+				    paqm_max64(bps, PAQM_BUCKET_BPS_MIN));
+}
+
+/* Depth of a bucket that holds @bytes, given the cost of a byte; in units. */
+static inline paqm_u32 paqm_bucket_depth(paqm_u32 cost_q16, paqm_u32 bytes)
+{
+	return (paqm_u32)paqm_min64((paqm_u64)cost_q16 * bytes >> 16, PAQM_BUCKET_LONGEST);
+}
+
+/**
+ * paqm_bucket_take() - take a packet out of the bucket, if it holds it
+ * @due: when the bucket is full again; updated
+ * @now: paqm_bucket_clock()
+ * @bytes: of the packet; one that is larger than the bucket fits into a full one
+ * @cost_q16: paqm_bucket_cost() of the rate at which the bucket fills; 0: no limit
+ * @depth: paqm_bucket_depth()
+ *
+ * @due must not be older than 34 s.
+ *
+ * Return: whether the packet conforms.
+ */
+static inline int paqm_bucket_take(paqm_u32 *due, paqm_u32 now, paqm_u32 bytes, paqm_u32 cost_q16,
+				   paqm_u32 depth)
+{
+	paqm_u64 cost = ((paqm_u64)cost_q16 * bytes + PAQM_Q16_ONE / 2) >> 16;
+	paqm_u32 from = (paqm_s32)(*due - now) > 0 ? *due : now;
+
+	if (from - now > depth)
+		return 0;
+	*due = from + (cost < PAQM_BUCKET_LONGEST ? (paqm_u32)cost : PAQM_BUCKET_LONGEST);
+	return 1;
+}
+
+#endif /* PAQM_BUCKET_H */

@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Isolation of media flows from each other: nobody pays for those who do not listen.
+ *
+ * Every flow has a token bucket that fills at its fair rate (core/paqm_bucket.h). What
+ * conforms joins the common short queue of the class; what does not goes to an overflow
+ * queue of that flow alone, and so does all that follows until that queue is empty, so
+ * nothing is reordered. Overflow queues share by deficit round robin what the flows in
+ * them are entitled to, and each has CoDel, which unmodified senders understand: it drops,
+ * or marks ECT(0); ECT(1) is marked from a short queue on, in proportion (RFC 9332).
+ *
+ * Flows that are not known yet (new, not recognised, or without a slot in the table) are
+ * strangers: they have one bucket and one overflow queue together, so that many short
+ * lives get no more than a long one.
+ *
+ * The common queue goes first while its lead over its share is below the credit; overflow
+ * queues may use half of the class's credit at most. So a flow that does as it is told
+ * never waits for one that does not.
+ *
+ * All of it runs under the qdisc lock; rates and depths are published by the outer loop
+ * (paqm_outer.h: paqm_publish_paces()).
+ */
+#ifndef PAQM_ISOLATE_H
+#define PAQM_ISOLATE_H
+
+#include <linux/list.h>
+#include <linux/mm.h>
+#include <net/codel.h>
+#include <net/codel_impl.h>
+#include <net/inet_ecn.h>
+#include "core/paqm_bucket.h"
+#include "core/paqm_hist.h"
+#include "paqm_compat.h"
+#include "paqm_flows.h"
+#include "paqm_state.h"
+#include "paqm_trace.h"
+
+#define PAQM_OVER_QUEUES 1024 /* overflow queues; more flows share one by their hash */
+#define PAQM_OVER_STRANGERS 1 /* that of flows not known yet; 0 is none */
+#define PAQM_OVER_GATED 16 /* queues that wait for packets in that of strangers */
+#define PAQM_OVER_HOLD_NS (500 * NSEC_PER_MSEC) /* of a flow's fair rate, at most, */
+#define PAQM_OVER_PACKETS 20 /* or so many packets */
+#define PAQM_L4S_FLOOR_NS NSEC_PER_MSEC /* ECT(1): queue delay at which marking begins */
+#define PAQM_L4S_RANGE_NS (4 * NSEC_PER_MSEC) /* and how much more until all are marked */
+
+/* What a media packet is held to. */
+enum paqm_lane {
+	PAQM_LANE_FLOW,	    /* its flow's bucket, or, before that is known, that of strangers */
+	PAQM_LANE_STRANGER, /* the bucket of all that are not known */
+	PAQM_LANE_SMALL,    /* requests: a budget of their own has been kept */
+	PAQM_LANE_CONTROL,  /* the network's own: the same, and never dropped early */
+};
+
+static int paqm_isolate_init(struct paqm_sched_data *q)
+{
+	u32 i;
+
+	BUILD_BUG_ON(PAQM_OVER_QUEUES > U16_MAX);
+	q->over = kvcalloc(PAQM_OVER_QUEUES, sizeof(*q->over), GFP_KERNEL_ACCOUNT);
+	if (!q->over)
+		return -ENOMEM;
+	INIT_LIST_HEAD(&q->over_free);
+	INIT_LIST_HEAD(&q->over_new);
+	INIT_LIST_HEAD(&q->over_old);
+	for (i = 0; i < PAQM_OVER_QUEUES; i++) {
+		INIT_LIST_HEAD(&q->over[i].list);
+		codel_vars_init(&q->over[i].codel);
+		if (i > PAQM_OVER_STRANGERS)
+			list_add_tail(&q->over[i].list, &q->over_free);
+	}
+	codel_params_init(&q->codel);
+	codel_stats_init(&q->codel_stats);
+	return 0;
+}
+
+/* A queue that is empty is not served any more; other flows may have it. */
+static void paqm_over_release(struct paqm_sched_data *q, struct paqm_over *over)
+{
+	if (over->gated) {
+		over->gated = false;
+		q->over_gated--;
+	}
+	if (over == &q->over[PAQM_OVER_STRANGERS])
+		list_del_init(&over->list);
+	else
+		list_move_tail(&over->list, &q->over_free);
+}
+
+/* Have all packets of a flow left the overflow queue that its last one went to? */
+static inline bool paqm_over_left(const struct paqm_sched_data *q, const struct paqm_flow *flow)
+{
+	return (s16)(q->over[flow->over].out - flow->over_seq) >= 0;
+}
+
+/* The counters of a flow's own overflow queue become the flow's. */
+static void paqm_over_settle(struct paqm_sched_data *q, const struct paqm_flow *flow,
+			     struct paqm_over *over)
+{
+	struct paqm_flow_more *more = paqm_flow_more(&q->flows, flow);
+
+	if (over->tag != flow->tag)
+		return;
+	WRITE_ONCE(more->lost, more->lost + over->lost);
+	WRITE_ONCE(more->marked, more->marked + over->marked);
+	WRITE_ONCE(over->lost, 0);
+	WRITE_ONCE(over->marked, 0);
+}
+
+/* The first packet of a flow after those in its overflow queue: its bucket is empty. */
+static noinline bool paqm_over_ends(struct paqm_sched_data *q, struct paqm_flow *flow, u32 now)
+{
+	if (!paqm_over_left(q, flow))
+		return false;
+	paqm_over_settle(q, flow, &q->over[flow->over]);
+	WRITE_ONCE(flow->over, 0);
+	flow->due = now + READ_ONCE(q->bucket_depth);
+	return true;
+}
+
+/* Does a packet of a known media flow join the common queue? */
+static __always_inline bool paqm_conforms(struct paqm_sched_data *q, struct paqm_flow *flow,
+					  u32 wire, u64 now)
+{
+	u32 clock = paqm_bucket_clock(now);
+	u32 pace = flow->every & PAQM_DEAF ? PAQM_PACE_DEAF : PAQM_PACE_FOLLOW;
+
+	if (unlikely(flow->over) && !paqm_over_ends(q, flow, clock))
+		return false;
+	return paqm_bucket_take(&flow->due, clock, wire, READ_ONCE(q->pace[pace]),
+				READ_ONCE(q->bucket_depth));
+}
+
+/* The same for one that is not known, @flow, if it has a slot. */
+static noinline bool paqm_stranger_conforms(struct paqm_sched_data *q, struct paqm_flow *flow,
+					    u32 wire, u64 now)
+{
+	u32 clock = paqm_bucket_clock(now);
+
+	WRITE_ONCE(q->stranger_bytes, q->stranger_bytes + wire);
+	if (READ_ONCE(q->pace[PAQM_PACE_NEW]) == U32_MAX)
+		return false;
+	if (flow) { /* each has its part, or one could take that of the others */
+		if (flow->over && !paqm_over_ends(q, flow, clock))
+			return false;
+		if (!paqm_bucket_take(&flow->due, clock, wire, READ_ONCE(q->pace[PAQM_PACE_ONE]),
+				      READ_ONCE(q->bucket_depth)))
+			return false;
+	} else if (q->over[PAQM_OVER_STRANGERS].head) {
+		return false; /* what has no slot is one flow, and that waits */
+	}
+	if (now - q->stranger_ns > NSEC_PER_SEC) /* older times than half a minute mislead */
+		q->stranger_due = clock;
+	q->stranger_ns = now;
+	return paqm_bucket_take(&q->stranger_due, clock, wire, READ_ONCE(q->pace[PAQM_PACE_NEW]),
+				READ_ONCE(q->bucket_depth));
+}
+
+/*
+ * A flow becomes known while packets of it wait with those of strangers: it gets its own
+ * queue, which is not served before these have left. Only so many at a time, since each is
+ * looked at in every turn until then; the others stay where they are for now.
+ */
+static bool paqm_over_may_move(const struct paqm_sched_data *q, const struct paqm_flow *flow)
+{
+	return flow->over == PAQM_OVER_STRANGERS && READ_ONCE(flow->every) & PAQM_KNOWN &&
+	       q->over_gated < PAQM_OVER_GATED && !list_empty(&q->over_free);
+}
+
+/* Packets that have left the common queue, lowest bits; those that wait there. */
+static u32 paqm_common_out(const struct paqm_sched_data *q)
+{
+	return (u32)q->queue[PAQM_MEDIA].st.sent_packets - (u32)q->over_sent;
+}
+
+static u32 paqm_common_len(const struct paqm_sched_data *q)
+{
+	return paqm_qlen(&q->queue[PAQM_MEDIA]) - q->over_qlen;
+}
+
+/* May an overflow queue not be served yet, as earlier packets of its flow wait elsewhere? */
+static bool paqm_over_gated(struct paqm_sched_data *q, struct paqm_over *over)
+{
+	if ((s32)(paqm_common_out(q) - over->behind) < 0)
+		return true;
+	if (likely(!over->gated))
+		return false;
+	if ((s16)(q->over[PAQM_OVER_STRANGERS].out - over->gate) < 0)
+		return true;
+	over->gated = false;
+	q->over_gated--;
+	return false;
+}
+
+/* Overflow queue for a packet beyond the fair rate; @flow may be NULL for strangers. */
+static struct paqm_over *paqm_over_of(struct paqm_sched_data *q, struct paqm_flow *flow,
+				      enum paqm_lane lane)
+{
+	bool moves = flow && flow->over && paqm_over_may_move(q, flow);
+	struct paqm_over *over;
+
+	if (flow && flow->over && !moves) /* some of its packets wait there */
+		return &q->over[flow->over];
+	if (lane == PAQM_LANE_STRANGER || !(READ_ONCE(flow->every) & PAQM_KNOWN))
+		return &q->over[PAQM_OVER_STRANGERS];
+	over = list_first_entry_or_null(&q->over_free, struct paqm_over, list);
+	if (over) {
+		list_del_init(&over->list);
+		codel_vars_init(&over->codel);
+		over->gated = moves;
+		over->gate = flow->over_seq;
+		q->over_gated += moves;
+	} else {
+		over = &q->over[PAQM_OVER_STRANGERS + 1 +
+				flow->tag % (PAQM_OVER_QUEUES - PAQM_OVER_STRANGERS - 1)];
+	}
+	over->tag = flow->tag;
+	WRITE_ONCE(over->lost, 0);
+	WRITE_ONCE(over->marked, 0);
+	return over;
+}
+
+/*
+ * May a packet of @len bytes join an overflow queue? When they use more than half of what
+ * all may, those that are longer than the mean must wait: the heaviest flow loses first.
+ * They never take more than half of `limit`.
+ */
+static bool paqm_over_has_room(struct Qdisc *sch, const struct paqm_over *over, u32 len)
+{
+	struct paqm_sched_data *q = qdisc_priv(sch);
+	u32 memory = READ_ONCE(q->over_memory_limit);
+
+	if ((u64)q->over_backlog + len > q->limit / 2 || q->over_memory > memory ||
+	    (u16)(over->in - over->out) >= S16_MAX)
+		return false;
+	if (!over->head)
+		return true;
+	if ((u64)over->backlog + len > READ_ONCE(q->over_limit))
+		return false;
+	return q->over_memory <= memory / 2 ||
+	       (u64)over->backlog * q->over_busy <= q->over_backlog;
+}
+
+/* Put a packet into an overflow queue; there is room. */
+static void paqm_over_append(struct Qdisc *sch, struct paqm_over *over, struct paqm_flow *flow,
+			     struct sk_buff *skb, u64 now)
+{
+	struct paqm_sched_data *q = qdisc_priv(sch);
+	u32 len = qdisc_pkt_len(skb);
+
+	if (!q->over_qlen) /* nobody was kept waiting: nothing is owed */
+		q->inside.lead = 0;
+	if (list_empty(&over->list)) {
+		over->deficit = READ_ONCE(q->over_quantum);
+		list_add_tail(&over->list, &q->over_new);
+	}
+	paqm_skb_cb(skb)->enqueued = now;
+	skb->next = NULL;
+	if (over->head) {
+		over->tail->next = skb;
+	} else {
+		over->head = skb;
+		over->behind = paqm_common_out(q) + paqm_common_len(q);
+		q->over_busy++;
+	}
+	over->tail = skb;
+	over->in++;
+	over->backlog += len;
+	if (flow) {
+		WRITE_ONCE(flow->over, over - q->over);
+		flow->over_seq = over->in;
+	}
+	q->over_memory += skb->truesize;
+	WRITE_ONCE(q->over_qlen, q->over_qlen + 1);
+	WRITE_ONCE(q->over_backlog, q->over_backlog + len);
+	WRITE_ONCE(q->queue[PAQM_MEDIA].taken, q->queue[PAQM_MEDIA].taken + 1);
+	qdisc_qlen_inc(sch);
+	qdisc_qstats_backlog_inc(sch, skb);
+}
+
+struct paqm_over_ctx {
+	struct Qdisc *sch;
+	struct paqm_over *over;
+	u32 drops;
+	u32 bytes;
+};
+
+/* CoDel takes the first packet; our own length still holds it. */
+static struct sk_buff *paqm_over_pop(struct codel_vars *vars, void *data)
+{
+	struct paqm_over_ctx *ctx = data;
+	struct paqm_sched_data *q = qdisc_priv(ctx->sch);
+	struct paqm_over *over = ctx->over;
+	struct sk_buff *skb = over->head;
+	u32 len;
+
+	if (!skb)
+		return NULL;
+	len = qdisc_pkt_len(skb);
+	over->head = skb->next;
+	if (!over->head)
+		q->over_busy--;
+	skb_mark_not_on_list(skb);
+	over->out++;
+	over->backlog -= len;
+	q->over_memory -= skb->truesize;
+	WRITE_ONCE(q->over_qlen, q->over_qlen - 1);
+	WRITE_ONCE(q->over_backlog, q->over_backlog - len);
+	return skb;
+}
+
+/* And drops it. Never the last one of a queue, so our length does not become 0 here. */
+static void paqm_over_drop(struct sk_buff *skb, void *data)
+{
+	struct paqm_over_ctx *ctx = data;
+	struct paqm_sched_data *q = qdisc_priv(ctx->sch);
+	u32 len = qdisc_pkt_len(skb);
+
+	trace_drop(qdisc_dev(ctx->sch)->name, PAQM_MEDIA, PAQM_DROP_OVER, len,
+		   ctx->over->backlog, 0);
+	paqm_inc(&q->over_drops);
+	WRITE_ONCE(ctx->over->lost, ctx->over->lost + 1);
+	WRITE_ONCE(q->queue[PAQM_MEDIA].taken, q->queue[PAQM_MEDIA].taken - 1);
+	qdisc_qlen_dec(ctx->sch);
+	qdisc_qstats_backlog_dec(ctx->sch, skb);
+	qdisc_qstats_drop(ctx->sch);
+	ctx->drops++;
+	ctx->bytes += len;
+	kfree_skb_reason(skb, SKB_DROP_REASON_QDISC_DROP);
+}
+
+static codel_time_t paqm_over_time(const struct sk_buff *skb)
+{
+	return paqm_skb_cb(skb)->enqueued >> CODEL_SHIFT;
+}
+
+/* ECN field of an IP packet, in the packet; Not-ECT where there is none. */
+static u8 paqm_ecn(const struct sk_buff *skb)
+{
+	if (skb_headlen(skb) < skb_network_offset(skb) + (int)sizeof(struct iphdr))
+		return INET_ECN_NOT_ECT;
+	if (skb->protocol == htons(ETH_P_IP))
+		return ip_hdr(skb)->tos & INET_ECN_MASK;
+	if (skb->protocol == htons(ETH_P_IPV6))
+		return ipv6_get_dsfield(ipv6_hdr(skb)) & INET_ECN_MASK;
+	return INET_ECN_NOT_ECT;
+}
+
+/*
+ * ECT(1): marked in proportion to the queue delay beyond a floor, as senders of RFC 9331
+ * expect; RFC 9332 Appendix A.1 has the ramp.
+ */
+static void paqm_over_l4s(struct paqm_sched_data *q, struct paqm_over *over, struct sk_buff *skb,
+			  u64 sojourn)
+{
+	u64 beyond;
+
+	if (sojourn <= q->l4s_floor_ns || !q->cfg.ecn || paqm_ecn(skb) != INET_ECN_ECT_1)
+		return;
+	beyond = sojourn - q->l4s_floor_ns;
+	if (beyond < PAQM_L4S_RANGE_NS &&
+	    paqm_draw(q) >= (u32)paqm_div64(beyond << 32, PAQM_L4S_RANGE_NS))
+		return;
+	if (INET_ECN_set_ce(skb)) {
+		paqm_inc(&q->over_marks);
+		WRITE_ONCE(over->marked, over->marked + 1);
+	}
+}
+
+/*
+ * The next packet of the overflow queues, which hold some; NULL if @gates count and all of
+ * these have to wait for packets in the common queue.
+ */
+static noinline struct sk_buff *paqm_over_take(struct Qdisc *sch, u64 now, bool gates)
+{
+	struct paqm_sched_data *q = qdisc_priv(sch);
+	struct paqm_over_ctx ctx = { .sch = sch };
+	struct paqm_over *first_gated = NULL;
+	u32 marks = q->codel_stats.ecn_mark;
+	struct paqm_over *over;
+	struct list_head *from;
+	struct sk_buff *skb;
+	u64 sojourn;
+
+	for (;;) {
+		from = list_empty(&q->over_new) ? &q->over_old : &q->over_new;
+		over = list_first_entry(from, struct paqm_over, list);
+		if (gates && over->head && paqm_over_gated(q, over)) {
+			if (over == first_gated) /* once round, and none that may */
+				return NULL;
+			if (!first_gated)
+				first_gated = over;
+			list_move_tail(&over->list, &q->over_old);
+			continue;
+		}
+		if (over->deficit <= 0) {
+			over->deficit += READ_ONCE(q->over_quantum);
+			list_move_tail(&over->list, &q->over_old);
+			first_gated = NULL; /* this one may, next time */
+			continue;
+		}
+		ctx.over = over;
+		skb = codel_dequeue(&ctx, &over->backlog, &q->codel, &over->codel,
+				    &q->codel_stats, qdisc_pkt_len, paqm_over_time,
+				    paqm_over_drop, paqm_over_pop);
+		if (likely(skb))
+			break;
+		/* one that was new waits a round, or it could be new all the time */
+		if (from == &q->over_new && !list_empty(&q->over_old))
+			list_move_tail(&over->list, &q->over_old);
+		else
+			paqm_over_release(q, over);
+	}
+	over->deficit -= qdisc_pkt_len(skb);
+	if (unlikely(ctx.drops)) /* while @skb is still in our length */
+		qdisc_tree_reduce_backlog(sch, ctx.drops, ctx.bytes);
+	marks = q->codel_stats.ecn_mark - marks;
+	if (marks) {
+		WRITE_ONCE(q->over_marks, q->over_marks + marks);
+		WRITE_ONCE(over->marked, over->marked + marks);
+	}
+	sojourn = now - paqm_skb_cb(skb)->enqueued;
+	paqm_over_l4s(q, over, skb, sojourn);
+	WRITE_ONCE(q->over_sojourn_ns, q->over_sojourn_ns + sojourn);
+	paqm_inc(&q->over_hist[paqm_hist_bin(sojourn)]);
+	WRITE_ONCE(q->over_sent, q->over_sent + 1);
+	return skb;
+}
+
+/**
+ * enum paqm_turn - who sends next
+ * @PAQM_TURN_ELASTIC: the elastic class
+ * @PAQM_TURN_COMMON: the common queue of media
+ * @PAQM_TURN_OVER: one of its overflow queues
+ */
+enum paqm_turn { PAQM_TURN_ELASTIC, PAQM_TURN_COMMON, PAQM_TURN_OVER };
+
+/*
+ * Share of media that is the common queue's: what the flows with overflow queues are not
+ * entitled to.
+ */
+static u32 paqm_common_share(const struct paqm_sched_data *q)
+{
+	bool strangers = q->over[PAQM_OVER_STRANGERS].head;
+	u64 others = (u64)(q->over_busy - strangers) * READ_ONCE(q->over_part);
+
+	if (strangers)
+		others += READ_ONCE(q->over_part_new);
+	return PAQM_Q16_ONE - (u32)min_t(u64, others, PAQM_OVER_MOST_Q16);
+}
+
+/* Who is next while overflow queues hold packets; @elastic: that class waits, too. */
+static noinline enum paqm_turn paqm_over_turn(struct paqm_sched_data *q, bool elastic)
+{
+	bool common = q->queue[PAQM_MEDIA].head;
+
+	q->inside.share_q16 = paqm_common_share(q);
+	q->inside.credit = READ_ONCE(q->sched.credit);
+	common = common && paqm_sched_media_next(&q->inside);
+	if (!elastic)
+		return common ? PAQM_TURN_COMMON : PAQM_TURN_OVER;
+	if (common && paqm_sched_media_next(&q->sched))
+		return PAQM_TURN_COMMON;
+	/* at most half of the credit: the rest is for those who keep to their rate */
+	return q->sched.lead < (s64)q->inside.credit << 15 ? PAQM_TURN_OVER : PAQM_TURN_ELASTIC;
+}
+
+/* RTNL: throw away what is in overflow queues. */
+static void paqm_over_purge(struct paqm_sched_data *q)
+{
+	struct paqm_over *over, *next;
+
+	list_splice_tail_init(&q->over_new, &q->over_old);
+	list_for_each_entry_safe(over, next, &q->over_old, list) {
+		rtnl_kfree_skbs(over->head, over->tail);
+		over->head = NULL;
+		over->out = over->in;
+		over->backlog = 0;
+		codel_vars_init(&over->codel);
+		paqm_over_release(q, over);
+	}
+	q->over_busy = 0;
+	q->over_memory = 0;
+	WRITE_ONCE(q->over_qlen, 0);
+	WRITE_ONCE(q->over_backlog, 0);
+}
+
+#endif /* PAQM_ISOLATE_H */
