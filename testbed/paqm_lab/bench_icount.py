@@ -37,6 +37,10 @@ FLOW_STEPS = [1, 1000, 100_000]
 NOTICE_FLOWS = [100, 1000, 100_000]
 # A round of the outer loop walks the flow table: with fewer packets one round more or less shows.
 OWN_COUNT = 300_000
+# Media flows are known to the queue when they have lasted for 0.4 s, here so many packets.
+KNOWN = 300_000
+# More than the capacity that a queue guesses for a device without a speed: beyond the fair rate.
+BEYOND_SIZE = 1000
 SUBJECTS = [
     bl.Subject("noqueue", None),
     *bl.RIVALS,
@@ -58,15 +62,23 @@ class Case:
     flows: int = 100
     warm: int = 2000
     count: int = 60_000
+    size: int = SIZE
 
 
 def short_cases() -> list[Case]:
     """Every qdisc with every kind of traffic."""
-    return [
-        Case(f"{s.name} {kind}", s, kind, count=OWN_COUNT if "paqm" in s.name else Case.count)
-        for s in SUBJECTS
-        for kind in KINDS
-    ]
+    cases = []
+    for s in SUBJECTS:
+        own = "paqm" in s.name
+        for kind in KINDS:
+            warm = KNOWN if own and kind == "rtp" else Case.warm
+            count = OWN_COUNT if own else Case.count
+            cases.append(Case(f"{s.name} {kind}", s, kind, warm=warm, count=count))
+    for s in SUBJECTS:
+        if s.name in ("paqm", "fq_codel"):
+            name = f"{s.name} beyond"
+            cases.append(Case(name, s, "rtp", warm=KNOWN, count=OWN_COUNT, size=BEYOND_SIZE))
+    return cases
 
 
 def long_cases() -> list[Case]:
@@ -80,7 +92,7 @@ def long_cases() -> list[Case]:
         for base in (bl.PLAIN, bl.TOLD):
             name = f"{flows} flows {'on' if base.feedback else 'off'}"
             subject = bl.with_flows(base, flows)
-            cases.append(Case(name, subject, "rtp", flows, 4 * flows, 300_000))
+            cases.append(Case(name, subject, "rtp", flows, max(4 * flows, KNOWN), 300_000))
     return cases
 
 
@@ -209,8 +221,8 @@ def _script(cases: Iterable[Case], symbols: bool) -> str:
         # What the case before has left (RCU callbacks, freed modules) is over then.
         lines.append("sleep 1")
         lines.append(
-            f"insmod /paqm_load.ko dev={DEVICE} kind={case.kind} flows={case.flows} size={SIZE} "
-            f"warm={case.warm} count={case.count} || echo '@fault load'"
+            f"insmod /paqm_load.ko dev={DEVICE} kind={case.kind} flows={case.flows} "
+            f"size={case.size} warm={case.warm} count={case.count} || echo '@fault load'"
         )
         lines.append('echo "@cycles $(cat /sys/module/paqm_load/parameters/cycles)"')
         if symbols:
