@@ -399,7 +399,10 @@ static noinline struct sk_buff *paqm_over_take(struct Qdisc *sch, u64 now, bool 
 			continue;
 		}
 		ctx.over = over;
-		skb = codel_dequeue(&ctx, &over->backlog, &q->codel, &over->codel,
+		if (over->patient)
+			skb = paqm_over_pop(&over->codel, &ctx);
+		else
+			skb = codel_dequeue(&ctx, &over->backlog, &q->codel, &over->codel,
 				    &q->codel_stats, qdisc_pkt_len, paqm_over_time,
 				    paqm_over_drop, paqm_over_pop);
 		if (likely(skb))

@@ -75,6 +75,7 @@ struct paqm_queue {
  * @out: packets that left, the same
  * @gate: not served before so many have left the queue of strangers,
  * @gated: if this is set
+ * @patient: its flow is told, and follows so far: what it needs is time, not losses
  * @behind: nor before so many have left the common queue: those in it when this one began
  */
 struct paqm_over {
@@ -91,6 +92,7 @@ struct paqm_over {
 	u16 out;
 	u16 gate;
 	bool gated;
+	bool patient;
 	u32 behind;
 };
 

@@ -489,6 +489,8 @@ static noinline int paqm_divert(struct sk_buff *skb, struct Qdisc *sch, struct p
 		paqm_stamp_packet(q, paqm_flow_counted(flow) ? flow : NULL, skb, now);
 	if (!sch->q.qlen)
 		paqm_begin_busy(q, now);
+	over->patient = q->tell && lane == PAQM_LANE_FLOW &&
+			(flow->every & (PAQM_KNOWN | PAQM_DEAF)) == PAQM_KNOWN;
 	paqm_over_append(sch, over, flow, skb, now);
 	return NET_XMIT_SUCCESS;
 }
