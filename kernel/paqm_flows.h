@@ -479,7 +479,7 @@ static inline void paqm_flows_copy(struct paqm_flows *to, const struct paqm_flow
 static struct paqm_rtp_source *paqm_rtp_find(struct paqm_flow_more *m, const struct paqm_packet *p)
 {
 	u16 mark = (u16)((p->ssrc * 0x9E3779B1U) >> 16); /* 2^32 / golden ratio */
-	u8 i, known = min(m->sources, PAQM_RTP_SOURCES);
+	u32 i, known = min_t(u32, m->sources, PAQM_RTP_SOURCES);
 
 	for (i = 0; i < known; i++)
 		if (m->source[i].mark == mark)
@@ -517,7 +517,7 @@ static noinline u8 paqm_flow_watch(struct paqm_flows *t, struct paqm_flow *f, u8
 		return PAQM_NATURE_RTP;
 	}
 	/* a known source out of sequence is worse than one that is new here */
-	misses = min(m->misses + (rtp && !s ? 1 : PAQM_RTP_MISS_OTHER), U8_MAX);
+	misses = min_t(u32, m->misses + (rtp && !s ? 1 : PAQM_RTP_MISS_OTHER), U8_MAX);
 	m->misses = misses;
 	if (nature == PAQM_NATURE_NOT_RTP) {
 		m->matches /= 2;
