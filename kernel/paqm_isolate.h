@@ -403,8 +403,8 @@ static noinline struct sk_buff *paqm_over_take(struct Qdisc *sch, u64 now, bool 
 			skb = paqm_over_pop(&over->codel, &ctx);
 		else
 			skb = codel_dequeue(&ctx, &over->backlog, &q->codel, &over->codel,
-				    &q->codel_stats, qdisc_pkt_len, paqm_over_time,
-				    paqm_over_drop, paqm_over_pop);
+					    &q->codel_stats, qdisc_pkt_len, paqm_over_time,
+					    paqm_over_drop, paqm_over_pop);
 		if (likely(skb))
 			break;
 		/* one that was new waits a round, or it could be new all the time */
