@@ -461,6 +461,19 @@ static __always_inline bool paqm_within(struct paqm_sched_data *q, struct paqm_f
 	return lane != PAQM_LANE_STRANGER || paqm_stranger_conforms(q, flow, wire, now);
 }
 
+/*
+ * Does a flow beyond its rate need time rather than losses? So does one that is told and
+ * follows so far, and one that is too new to have been.
+ */
+static bool paqm_needs_time(const struct paqm_sched_data *q, const struct paqm_flow *flow)
+{
+	if (!q->tell && !q->stamp)
+		return false;
+	if (flow && READ_ONCE(flow->every) & PAQM_KNOWN)
+		return !(READ_ONCE(flow->every) & PAQM_DEAF);
+	return READ_ONCE(q->credit_q16) >= PAQM_CREDIT_LEAST_Q16;
+}
+
 /* Put a media packet beyond its fair rate into an overflow queue, or drop it. */
 static noinline int paqm_divert(struct sk_buff *skb, struct Qdisc *sch, struct paqm_flow *flow,
 				enum paqm_lane lane, u32 len, u32 wire, u64 now,
@@ -489,8 +502,7 @@ static noinline int paqm_divert(struct sk_buff *skb, struct Qdisc *sch, struct p
 		paqm_stamp_packet(q, paqm_flow_counted(flow) ? flow : NULL, skb, now);
 	if (!sch->q.qlen)
 		paqm_begin_busy(q, now);
-	over->patient = q->tell && lane == PAQM_LANE_FLOW &&
-			(flow->every & (PAQM_KNOWN | PAQM_DEAF)) == PAQM_KNOWN;
+	over->patient = paqm_needs_time(q, flow);
 	paqm_over_append(sch, over, flow, skb, now);
 	return NET_XMIT_SUCCESS;
 }
