@@ -25,7 +25,7 @@ import trial  # noqa: E402
 from trial import check, run, within  # noqa: E402
 
 RATE = 1_000_000
-SECONDS = 20
+SECONDS = 60
 WARM_UP = 2  # s
 ETHERNET = 14
 GROUP = 12  # pictures
