@@ -40,6 +40,7 @@
 #define PAQM_OVER_GATED 16 /* queues that wait for packets in that of strangers */
 #define PAQM_OVER_HOLD_NS (500 * NSEC_PER_MSEC) /* of a flow's fair rate, at most, */
 #define PAQM_OVER_PACKETS 20 /* or so many packets */
+#define PAQM_INSIDE_CREDIT_DIV 4 /* the common queue's credit is that part of media's */
 #define PAQM_L4S_FLOOR_NS NSEC_PER_MSEC /* ECT(1): queue delay at which marking begins */
 #define PAQM_L4S_RANGE_NS (4 * NSEC_PER_MSEC) /* and how much more until all are marked */
 
@@ -260,6 +261,7 @@ static void paqm_over_append(struct Qdisc *sch, struct paqm_over *over, struct p
 	} else {
 		over->head = skb;
 		over->behind = paqm_common_out(q) + paqm_common_len(q);
+		q->over_behind = over->behind;
 		q->over_busy++;
 	}
 	over->tail = skb;
@@ -439,32 +441,36 @@ enum paqm_turn { PAQM_TURN_ELASTIC, PAQM_TURN_COMMON, PAQM_TURN_OVER };
 
 /*
  * Share of media that is the common queue's: what the flows with overflow queues are not
- * entitled to.
+ * entitled to. All of it while some of these wait for packets of theirs in that queue: what
+ * they are entitled to would go to the others.
  */
 static u32 paqm_common_share(const struct paqm_sched_data *q)
 {
 	bool strangers = q->over[PAQM_OVER_STRANGERS].head;
 	u64 others = (u64)(q->over_busy - strangers) * READ_ONCE(q->over_part);
 
+	if ((s32)(paqm_common_out(q) - q->over_behind) < 0)
+		return PAQM_Q16_ONE;
 	if (strangers)
 		others += READ_ONCE(q->over_part_new);
 	return PAQM_Q16_ONE - (u32)min_t(u64, others, PAQM_OVER_MOST_Q16);
 }
 
-/* Who is next while overflow queues hold packets; @elastic: that class waits, too. */
+/*
+ * Who is next while overflow queues hold packets; @elastic: that class waits, too. When the
+ * common queue is empty these have half of the class's credit at most: the rest is for those
+ * who keep to their rate, and come next.
+ */
 static noinline enum paqm_turn paqm_over_turn(struct paqm_sched_data *q, bool elastic)
 {
 	bool common = q->queue[PAQM_MEDIA].head;
+	s64 most = (s64)READ_ONCE(q->sched.credit) << (common ? 16 : 15);
 
+	if (elastic && q->sched.lead >= most)
+		return PAQM_TURN_ELASTIC;
 	q->inside.share_q16 = paqm_common_share(q);
-	q->inside.credit = READ_ONCE(q->sched.credit);
-	common = common && paqm_sched_media_next(&q->inside);
-	if (!elastic)
-		return common ? PAQM_TURN_COMMON : PAQM_TURN_OVER;
-	if (common && paqm_sched_media_next(&q->sched))
-		return PAQM_TURN_COMMON;
-	/* at most half of the credit: the rest is for those who keep to their rate */
-	return q->sched.lead < (s64)q->inside.credit << 15 ? PAQM_TURN_OVER : PAQM_TURN_ELASTIC;
+	q->inside.credit = READ_ONCE(q->sched.credit) / PAQM_INSIDE_CREDIT_DIV;
+	return common && paqm_sched_media_next(&q->inside) ? PAQM_TURN_COMMON : PAQM_TURN_OVER;
 }
 
 /* RTNL: throw away what is in overflow queues. */
@@ -483,6 +489,7 @@ static void paqm_over_purge(struct paqm_sched_data *q)
 	}
 	q->over_busy = 0;
 	q->over_memory = 0;
+	q->over_behind = paqm_common_out(q);
 	WRITE_ONCE(q->over_qlen, 0);
 	WRITE_ONCE(q->over_backlog, 0);
 }

@@ -38,6 +38,10 @@
 #define PAQM_NOTICE_PAUSE_US (10 * USEC_PER_SEC) /* to a flow that does not follow */
 #define PAQM_NOTICES_FREE 1500 /* a second; more only as */
 #define PAQM_NOTICE_PACKETS 512 /* one for so many packets: messages cost 2 % at most */
+#define PAQM_NOTICE_BYTES (PAQM_IP6_HDR + PAQM_MSG_MAX) /* of a message, at most */
+#define PAQM_NOTICE_BURST 16 /* notices that may come together, */
+#define PAQM_NOTICE_BURST_MIN_NS (100 * NSEC_PER_MSEC) /* or those of so long a time */
+#define PAQM_TURN_MAX_MS 10000 /* a flow is told again after this at the latest */
 #define PAQM_RTT_DEFAULT_US 100000	/* where `rtt` is measured and nobody answered yet */
 #define PAQM_GRAIN_BYTES 6000	/* four packets more or less in a window say nothing */
 #define PAQM_TAU2_MIN_US 150000	/* measuring time where tau1 is a measured RTT */
@@ -358,7 +362,7 @@ static void paqm_publish(struct paqm_sched_data *q)
 		.seq = q->rounds,
 		.ecf = paqm_ecf_value(q),
 		.erf = paqm_f32_encode(max(paqm_ip_rate(q, q->fair), PAQM_RATE_MIN), 0),
-		.period_ms = min_t(u32, q->period_us / USEC_PER_MSEC, U16_MAX),
+		.period_ms = max_t(u32, q->period_us / USEC_PER_MSEC, q->turn_ms),
 		.flows = min_t(u32, q->n_media, U16_MAX),
 		.flags = q->cfg.law == PAQM_LAW_MAXMIN ? PAQM_F_FINAL : 0,
 	};
@@ -379,7 +383,7 @@ static void paqm_publish(struct paqm_sched_data *q)
 	q->field = (struct paqm_field){
 		.rate = msg.erf,
 		.router = (u16)msg.router_id ? (u16)msg.router_id : 1,
-		.period = paqm_field_period(msg.period_ms),
+		.period = paqm_field_period(q->period_us / USEC_PER_MSEC),
 	};
 	if (q->tell) /* else nobody is owed anything */
 		q->round = q->rounds;
@@ -395,6 +399,25 @@ static u64 paqm_media_arrived(const struct paqm_sched_data *q)
 	return READ_ONCE(queue->load) + READ_ONCE(queue->beyond);
 }
 
+/*
+ * How often anybody may be told: @notices a second for the sake of the CPU, or fewer in what
+ * messages may take of the link. Flows that know their rate already take turns.
+ */
+static void paqm_space_notices(struct paqm_sched_data *q, u64 notices)
+{
+	u64 most = max_t(u64, notices, PAQM_NOTICES_FREE), gap;
+
+	if (q->fb)
+		most = clamp_t(u64, paqm_div64(paqm_fb_rate(q->capacity), PAQM_NOTICE_BYTES), 1,
+			       most);
+	gap = paqm_div64(NSEC_PER_SEC, most);
+	WRITE_ONCE(q->notice_gap_ns, gap);
+	WRITE_ONCE(q->notice_burst_ns, clamp_t(u64, PAQM_NOTICE_BURST * gap,
+					       PAQM_NOTICE_BURST_MIN_NS, NSEC_PER_SEC));
+	WRITE_ONCE(q->turn_ms, min_t(u64, paqm_div64(q->n_media * MSEC_PER_SEC, most),
+				     PAQM_TURN_MAX_MS));
+}
+
 /* Measure what happened since the marks. */
 static void paqm_measure(struct paqm_sched_data *q, u64 now, struct paqm_walk *w)
 {
@@ -404,7 +427,6 @@ static void paqm_measure(struct paqm_sched_data *q, u64 now, struct paqm_walk *w
 	u64 window = now - q->mark_stamp;
 	u64 packets = READ_ONCE(u->sent_packets) - q->mark_packets;
 	u64 all = READ_ONCE(q->queue[PAQM_ELASTIC].st.sent_packets) - q->mark_others + packets;
-	u64 notices;
 	u64 sent = READ_ONCE(u->sent_bytes) - q->mark_sent;
 	u64 waited = READ_ONCE(q->queue[PAQM_ELASTIC].st.sojourn_ns) - q->mark_waited;
 
@@ -420,9 +442,7 @@ static void paqm_measure(struct paqm_sched_data *q, u64 now, struct paqm_walk *w
 	q->stranger_rate = paqm_rate_bps(READ_ONCE(q->stranger_bytes) - q->mark_strangers, window);
 	q->elastic_rate = paqm_rate_bps(elastic, window);
 	q->elastic_wait_ns = all > packets ? paqm_div64(waited, all - packets) : 0;
-	notices = paqm_muldiv(all, NSEC_PER_SEC, window * PAQM_NOTICE_PACKETS);
-	WRITE_ONCE(q->notice_gap_ns,
-		   paqm_div64(NSEC_PER_SEC, max_t(u64, notices, PAQM_NOTICES_FREE)));
+	paqm_space_notices(q, paqm_muldiv(all, NSEC_PER_SEC, window * PAQM_NOTICE_PACKETS));
 	if (packets)
 		q->mean_len = (q->mean_len * 3 + min_t(u64, paqm_div64(sent, packets), 65535)) / 4;
 }
@@ -600,7 +620,9 @@ static u32 paqm_part(u64 bps, u64 cu)
 static void paqm_publish_paces(struct paqm_sched_data *q, u64 now)
 {
 	u64 told = paqm_mul_q24(q->right, PAQM_BUCKET_SLACK_Q24);
-	u64 due = paqm_news_ns(q) + (u64)q->n_media * READ_ONCE(q->notice_gap_ns);
+	/* the first are told at once */
+	s64 turn = (u64)q->n_media * q->notice_gap_ns - q->notice_burst_ns;
+	u64 due = paqm_news_ns(q) + clamp_t(s64, turn, 0, q->period_us * NSEC_PER_USEC);
 	u32 cost = paqm_bucket_cost(told);
 	u64 cu = max(paqm_media_capacity(q), 1ULL), strangers;
 

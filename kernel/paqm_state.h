@@ -75,7 +75,7 @@ struct paqm_queue {
  * @out: packets that left, the same
  * @gate: not served before so many have left the queue of strangers,
  * @gated: if this is set
- * @patient: its flow is told, and follows so far: what it needs is time, not losses
+ * @patient: its flow is too new to have been told: what it needs is time, not losses
  * @behind: nor before so many have left the common queue: those in it when this one began
  */
 struct paqm_over {
@@ -164,6 +164,7 @@ struct paqm_sched_data {
 	u32 over_backlog;
 	u32 over_limit; /* bytes of one */
 	u32 over_gated; /* queues that are not served yet */
+	u32 over_behind; /* the greatest of their @behind */
 	u32 over_memory; /* truesize of their packets */
 	u32 over_memory_limit;
 	u32 over_quantum;
@@ -213,6 +214,8 @@ struct paqm_sched_data {
 	u32 round; /* notice round, 0: none yet */
 	u32 notice_gap_ns; /* between two notices, in the long run */
 	u64 notice_due; /* ns: when the next may be taken */
+	u64 notice_burst_ns; /* notices may be early by so much */
+	u32 turn_ms; /* in which each flow has had one */
 	unsigned long events; /* bits of enum paqm_event, set by anyone */
 
 	/* bandwidth auto: the meter under the qdisc lock, the estimate by its timer */
@@ -355,10 +358,15 @@ static __always_inline u32 paqm_wire_len(const struct paqm_sched_data *q,
 
 #define PAQM_FB_SHARE_DIV 200 /* messages take at most 0.5 % of c */
 
-/* Bound the messages of a link of @bps; the slowest link may have a few, too. */
+/* Bytes a second that messages may take of a link of @bps; the slowest may have a few, too. */
+static u64 paqm_fb_rate(u64 bps)
+{
+	return max(bps / 8 / PAQM_FB_SHARE_DIV, 1000ULL);
+}
+
 static void paqm_fb_budget(struct paqm_fb *fb, u64 bps)
 {
-	paqm_fb_set_rate(fb, max(bps / 8 / PAQM_FB_SHARE_DIV, 1000ULL));
+	paqm_fb_set_rate(fb, paqm_fb_rate(bps));
 }
 
 /* Packets in the list of a class. */

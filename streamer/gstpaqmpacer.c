@@ -11,6 +11,9 @@
  * late, the next frame is spread over less than an interval, but never less
  * than 0.7 of it, until the delay is made good.
  *
+ * #GstPaqmPacer:rate is for encoders that answer late to a new rate: what they send
+ * beyond it waits here, for a quarter of a second at most, and not in the network.
+ *
  * Two kinds of packets belong to no frame. Packets of another payload type in
  * the same stream that come behind the marker (forward error correction) go out
  * in order, in the part of the interval that #GstPaqmPacer:reserve keeps free for
@@ -26,6 +29,7 @@ GST_DEBUG_CATEGORY_STATIC(paqmpacer_debug);
 
 #define DEFAULT_INTERVAL (GST_SECOND / 24)
 #define MIN_SPREAD_PERCENT 70
+#define HOLD_MAX 250000 /* us that a frame may wait for those before it */
 #define QUEUE_MAX 4096
 #define DEFAULT_BELOW 28
 
@@ -51,6 +55,7 @@ struct _GstPaqmPacer {
 	guint32 ssrc;
 	guint8 pt;
 	guint reserve; /* percent */
+	guint64 rate;  /* bit/s that frames may take, 0: any */
 	guint below;   /* bytes that each packet has beside RTP */
 	gboolean flushing;
 	GstFlowReturn flow;
@@ -68,6 +73,7 @@ enum {
 	PROP_INTERVAL,
 	PROP_RESERVE,
 	PROP_BELOW,
+	PROP_RATE,
 	PROP_WIRE_BYTES,
 	PROP_PACKETS,
 	PROP_REPAIR_BYTES,
@@ -146,6 +152,9 @@ static void schedule_frame(GstPaqmPacer *self)
 
 	for (GList *l = self->frame.head; l; l = l->next)
 		total += gst_buffer_get_size(l->data) + self->below;
+	if (self->rate && start - now < HOLD_MAX)
+		span = MAX(span, (gint64)gst_util_uint64_scale(total, 8 * G_USEC_PER_SEC,
+							       self->rate));
 	while ((buf = g_queue_pop_head(&self->frame))) {
 		guint64 size = gst_buffer_get_size(buf) + self->below;
 
@@ -429,6 +438,8 @@ static void set_property(GObject *object, guint id, const GValue *value, GParamS
 		self->reserve = g_value_get_uint(value);
 	else if (id == PROP_BELOW)
 		self->below = g_value_get_uint(value);
+	else if (id == PROP_RATE)
+		self->rate = g_value_get_uint64(value);
 	else
 		G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
 	g_mutex_unlock(&self->lock);
@@ -445,6 +456,8 @@ static void get_property(GObject *object, guint id, GValue *value, GParamSpec *p
 		g_value_set_uint(value, self->reserve);
 	else if (id == PROP_BELOW)
 		g_value_set_uint(value, self->below);
+	else if (id == PROP_RATE)
+		g_value_set_uint64(value, self->rate);
 	else if (id == PROP_WIRE_BYTES)
 		g_value_set_uint64(value, self->wire_bytes);
 	else if (id == PROP_PACKETS)
@@ -505,6 +518,14 @@ static void gst_paqm_pacer_class_init(GstPaqmPacerClass *klass)
 			"Bytes that each packet has beside RTP: IPv4 and UDP 28, IPv6 48, "
 			"SRTP 10 more",
 			0, 300, DEFAULT_BELOW, G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS));
+	g_object_class_install_property(
+		object, PROP_RATE,
+		g_param_spec_uint64("rate", "Rate",
+				    "Frames take no more than this, bit/s with what is below RTP; "
+				    "0: whatever they are",
+				    0, G_MAXUINT64, 0,
+				    G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS |
+					    GST_PARAM_MUTABLE_PLAYING));
 	g_object_class_install_property(
 		object, PROP_WIRE_BYTES,
 		g_param_spec_uint64("wire-bytes", "Wire bytes",

@@ -3,6 +3,8 @@
 #include "streamer/carry.h"
 #include "streamer/send/send.h"
 
+#define PACED_PERCENT 105 /* a little more than granted: what waits is to be made good */
+
 /* What of a rate is left for pictures and the headers of their packets. */
 static guint64 picture_rate(const struct sender *s, double rate)
 {
@@ -18,8 +20,9 @@ void send_use_rate(struct sender *s, guint64 left)
 {
 	guint64 rate = picture_rate(s, (double)left) / (guint64)s->encoders;
 
-	if (s->adaptor) {
+	if (s->adaptor) { /* it may answer late; who is told sends no more than that */
 		adaptor_rate(s->adaptor, rate);
+		g_object_set(s->pacer, "rate", s->granted / 100 * PACED_PERCENT, NULL);
 		return;
 	}
 	for (int k = 0; k < s->encoders; k++)

@@ -239,6 +239,49 @@ GST_START_TEST(test_catching_up)
 }
 GST_END_TEST;
 
+/* A frame that is beyond the rate takes longer than its interval, the next one waits for it. */
+GST_START_TEST(test_rate)
+{
+	/* 4000 bytes at 400 kbit/s: 80 ms; the frames after half of the rate wait no more */
+	static const gint64 at[] = {0,	    20000,  40000,  60000,  80000,  100000,
+				    120000, 140000, 160000, 170000, 180000, 190000};
+	guint64 rate;
+	struct bench b;
+
+	begin_pacer(&b, 40, 0);
+	gst_harness_set(b.h, "paqmpacer", "rate", (guint64)400000, NULL);
+	gst_harness_get(b.h, "paqmpacer", "rate", &rate, NULL);
+	fail_unless_equals_uint64(rate, 400000);
+	push_frame(&b, four, 4);
+	pass_until(&b, 40000);
+	push_frame(&b, four, 4);
+	pass(&b, 8);
+	set_now(&b, 160000);
+	gst_harness_set(b.h, "paqmpacer", "rate", (guint64)4000000, NULL);
+	push_frame(&b, four, 4); /* 8 ms would do: spread as ever */
+	pass(&b, 12);
+	check_times(&b, 0, at, 12);
+	end(&b);
+}
+GST_END_TEST;
+
+/* Nothing waits for longer than a quarter of a second. */
+GST_START_TEST(test_rate_held)
+{
+	struct bench b;
+
+	begin_pacer(&b, 40, 0);
+	gst_harness_set(b.h, "paqmpacer", "rate", (guint64)100000, NULL);
+	push_frame(&b, four, 4); /* 320 ms */
+	pass_until(&b, 40000);
+	push_frame(&b, four, 4); /* waits for 280: its rate is of no account */
+	pass(&b, 8);
+	fail_unless_equals_int64(nth(&b, 4)->at, 320000);
+	fail_unless_equals_int64(nth(&b, 7)->at, 320000 + 21000);
+	end(&b);
+}
+GST_END_TEST;
+
 /* What corrects comes behind its frame, in what is reserved; all is over when the next is due. */
 GST_START_TEST(test_reserve)
 {
@@ -474,6 +517,8 @@ static Suite *pacer_suite(void)
 	gst_paqm_pacer_register(NULL);
 	tcase_add_test(tc, test_spread);
 	tcase_add_test(tc, test_catching_up);
+	tcase_add_test(tc, test_rate);
+	tcase_add_test(tc, test_rate_held);
 	tcase_add_test(tc, test_reserve);
 	tcase_add_test(tc, test_again);
 	tcase_add_test(tc, test_interval);
