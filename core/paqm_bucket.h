@@ -59,4 +59,25 @@ static inline int paqm_bucket_take(paqm_u32 *due, paqm_u32 now, paqm_u32 bytes, 
 	return 1;
 }
 
+/**
+ * paqm_bucket_owe() - account a packet that did not conform, but is sent
+ * @due: as above
+ * @now: as above
+ * @bytes: of the packet
+ * @cost_q16: as above
+ * @most: latest that @due may become, units after @now
+ *
+ * So that who sends too much all the time does not get the rate of the bucket beside what it
+ * gets elsewhere.
+ */
+static inline void paqm_bucket_owe(paqm_u32 *due, paqm_u32 now, paqm_u32 bytes, paqm_u32 cost_q16,
+				   paqm_u32 most)
+{
+	paqm_u64 cost = ((paqm_u64)cost_q16 * bytes + PAQM_Q16_ONE / 2) >> 16;
+	paqm_u32 from = (paqm_s32)(*due - now) > 0 ? *due - now : 0;
+
+	if (from < most)
+		*due = now + (paqm_u32)paqm_min64(from + cost, most);
+}
+
 #endif /* PAQM_BUCKET_H */

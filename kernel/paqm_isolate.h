@@ -40,6 +40,7 @@
 #define PAQM_OVER_GATED 16 /* queues that wait for packets in that of strangers */
 #define PAQM_OVER_HOLD_NS (500 * NSEC_PER_MSEC) /* of a flow's fair rate, at most, */
 #define PAQM_OVER_PACKETS 20 /* or so many packets */
+#define PAQM_OWED_NS (50 * NSEC_PER_MSEC) /* of its fair rate that a flow may owe */
 #define PAQM_INSIDE_CREDIT_DIV 4 /* the common queue's credit is that part of media's */
 #define PAQM_L4S_FLOOR_NS NSEC_PER_MSEC /* ECT(1): queue delay at which marking begins */
 #define PAQM_L4S_RANGE_NS (4 * NSEC_PER_MSEC) /* and how much more until all are marked */
@@ -81,6 +82,7 @@ static void paqm_over_release(struct paqm_sched_data *q, struct paqm_over *over)
 		over->gated = false;
 		q->over_gated--;
 	}
+	over->served = false;
 	if (over == &q->over[PAQM_OVER_STRANGERS])
 		list_del_init(&over->list);
 	else
@@ -107,15 +109,39 @@ static void paqm_over_settle(struct paqm_sched_data *q, const struct paqm_flow *
 	WRITE_ONCE(over->marked, 0);
 }
 
-/* The first packet of a flow after those in its overflow queue: its bucket is empty. */
-static noinline bool paqm_over_ends(struct paqm_sched_data *q, struct paqm_flow *flow, u32 now)
+/*
+ * Have the packets of a flow left its overflow queue? It keeps a queue that is still in the
+ * round: with a new one for each packet it would be served before all who wait.
+ */
+static noinline bool paqm_over_ends(struct paqm_sched_data *q, struct paqm_flow *flow)
 {
+	struct paqm_over *over = &q->over[flow->over];
+
 	if (!paqm_over_left(q, flow))
 		return false;
-	paqm_over_settle(q, flow, &q->over[flow->over]);
+	if (over->served && over->tag == flow->tag)
+		return true;
+	paqm_over_settle(q, flow, over);
 	WRITE_ONCE(flow->over, 0);
-	flow->due = now + READ_ONCE(q->bucket_depth);
 	return true;
+}
+
+static u32 paqm_pace_of(const struct paqm_sched_data *q, const struct paqm_flow *flow)
+{
+	if (!(READ_ONCE(flow->every) & PAQM_KNOWN))
+		return READ_ONCE(q->pace[PAQM_PACE_ONE]);
+	return READ_ONCE(q->pace[flow->every & PAQM_DEAF ? PAQM_PACE_DEAF : PAQM_PACE_FOLLOW]);
+}
+
+/*
+ * What goes to an overflow queue is taken out of the flow's bucket, too, which then owes it.
+ * Else a flow that is above its rate all the time would have that rate in the common queue and
+ * a part of what the overflow queues get beside, and one that waits there only the second.
+ */
+static void paqm_over_owe(struct paqm_sched_data *q, struct paqm_flow *flow, u32 wire, u64 now)
+{
+	paqm_bucket_owe(&flow->due, paqm_bucket_clock(now), wire, paqm_pace_of(q, flow),
+			READ_ONCE(q->bucket_depth) + paqm_bucket_clock(PAQM_OWED_NS));
 }
 
 /* Does a packet of a known media flow join the common queue? */
@@ -125,7 +151,7 @@ static __always_inline bool paqm_conforms(struct paqm_sched_data *q, struct paqm
 	u32 clock = paqm_bucket_clock(now);
 	u32 pace = flow->every & PAQM_DEAF ? PAQM_PACE_DEAF : PAQM_PACE_FOLLOW;
 
-	if (unlikely(flow->over) && !paqm_over_ends(q, flow, clock))
+	if (unlikely(flow->over) && !paqm_over_ends(q, flow))
 		return false;
 	return paqm_bucket_take(&flow->due, clock, wire, READ_ONCE(q->pace[pace]),
 				READ_ONCE(q->bucket_depth));
@@ -141,7 +167,7 @@ static noinline bool paqm_stranger_conforms(struct paqm_sched_data *q, struct pa
 	if (READ_ONCE(q->pace[PAQM_PACE_NEW]) == U32_MAX)
 		return false;
 	if (flow) { /* each has its part, or one could take that of the others */
-		if (flow->over && !paqm_over_ends(q, flow, clock))
+		if (flow->over && !paqm_over_ends(q, flow))
 			return false;
 		if (!paqm_bucket_take(&flow->due, clock, wire, READ_ONCE(q->pace[PAQM_PACE_ONE]),
 				      READ_ONCE(q->bucket_depth)))
@@ -252,6 +278,7 @@ static void paqm_over_append(struct Qdisc *sch, struct paqm_over *over, struct p
 		q->inside.lead = 0;
 	if (list_empty(&over->list)) {
 		over->deficit = READ_ONCE(q->over_quantum);
+		over->served = true;
 		list_add_tail(&over->list, &q->over_new);
 	}
 	paqm_skb_cb(skb)->enqueued = now;

@@ -55,8 +55,10 @@
 #define PAQM_BURST_NS (5 * NSEC_PER_MSEC)   /* so much of the link, beside other flows */
 #define PAQM_BUCKET_PACKETS 2	/* and one more fits in always */
 #define PAQM_NEWS_FRAME_US 50000 /* until a sender that was told sends what it should */
-#define PAQM_LARGE_BPS 100000000ULL	/* from here and with so many flows, */
-#define PAQM_LARGE_FLOWS 100		/* less headroom is enough */
+#define PAQM_SEVERAL_BPS 10000000ULL	/* from here and with so many flows, */
+#define PAQM_SEVERAL_FLOWS 20		/* less headroom is enough; */
+#define PAQM_LARGE_BPS 100000000ULL	/* and even less here */
+#define PAQM_LARGE_FLOWS 100
 
 /*
  * Of all outer loops. Unbound: a walk over a million flows takes longer than work of
@@ -190,25 +192,30 @@ static void paqm_transfer(struct paqm_sched_data *q, u64 now)
 	}
 }
 
+/* Are there so many flows, of a link that is fast enough for that? With hysteresis. */
+static bool paqm_many(const struct paqm_sched_data *q, bool before, u64 bps, u32 flows)
+{
+	if (before)
+		return q->capacity >= bps / 10 * 9 && q->n_media >= flows / 10 * 8;
+	return q->capacity >= bps && q->n_media >= flows;
+}
+
 /*
  * Target utilisation of the media share, Q24. Beside elastic traffic half of the
  * headroom is enough: a media burst is served at the rate of the link, not of
- * the share, and the link stays full anyway. So it is with many flows on a fast
- * link, whose bursts even out (spec section 4.7); with hysteresis, or flows that
- * come and go would make all the others move.
+ * the share, and the link stays full anyway. So it is with several flows, whose bursts
+ * even out, and a quarter is with many on a fast link (spec section 4.7); with
+ * hysteresis, or flows that come and go would make all the others move.
  */
 static u32 paqm_target_util(struct paqm_sched_data *q)
 {
 	u32 rho = q->cfg.target_util;
 
-	if (q->large)
-		q->large = q->capacity >= PAQM_LARGE_BPS / 10 * 9 &&
-			   q->n_media >= PAQM_LARGE_FLOWS / 10 * 8;
-	else
-		q->large = q->capacity >= PAQM_LARGE_BPS && q->n_media >= PAQM_LARGE_FLOWS;
+	q->large = paqm_many(q, q->large, PAQM_LARGE_BPS, PAQM_LARGE_FLOWS);
+	q->several = paqm_many(q, q->several, PAQM_SEVERAL_BPS, PAQM_SEVERAL_FLOWS);
 	if (q->large)
 		rho += (PAQM_Q24_ONE - rho) / 4 * 3;
-	else if (q->n_elastic)
+	else if (q->n_elastic || q->several)
 		rho += (PAQM_Q24_ONE - rho) / 2;
 	return paqm_auto_util(q, rho);
 }

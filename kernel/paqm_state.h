@@ -73,6 +73,7 @@ struct paqm_queue {
  * @marked: packets of it that were marked CE
  * @in: packets that joined, lowest bits
  * @out: packets that left, the same
+ * @served: it has its place in the round robin, if only to find that it is empty
  * @gate: not served before so many have left the queue of strangers,
  * @gated: if this is set
  * @patient: its flow is too new to have been told: what it needs is time, not losses
@@ -92,6 +93,7 @@ struct paqm_over {
 	u16 out;
 	u16 gate;
 	bool gated;
+	bool served;
 	bool patient;
 	u32 behind;
 };
@@ -300,6 +302,7 @@ struct paqm_sched_data {
 	u32 n_elastic;
 	bool cautious; /* the queue grew, and nothing has been measured since */
 	bool large; /* many flows on a fast link: they even each other out */
+	bool several; /* fewer, on a slower one: the same */
 	u32 rtt_us; /* in force */
 	u32 period_us; /* in force */
 	u32 skip_us; /* in force: tau1 */

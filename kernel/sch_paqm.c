@@ -517,6 +517,8 @@ static noinline int paqm_divert(struct sk_buff *skb, struct Qdisc *sch, struct p
 	if (!sch->q.qlen)
 		paqm_begin_busy(q, now);
 	over->patient = paqm_needs_time(q, flow);
+	if (flow)
+		paqm_over_owe(q, flow, wire, now);
 	paqm_over_append(sch, over, flow, skb, now);
 	return NET_XMIT_SUCCESS;
 }
