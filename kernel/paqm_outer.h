@@ -563,9 +563,12 @@ static void paqm_solve(struct paqm_sched_data *q, u32 n_out, unsigned long event
 		q->fair_base = q->fair;
 		break;
 	default:
-		/* who does not listen fills what is kept free for others: nobody has it */
+		/*
+		 * Who does not listen fills what is kept free for others, so half of that is
+		 * theirs; without the other half his queue would never end.
+		 */
 		if (q->isolate && deaf)
-			rho = min_t(u64, PAQM_Q24_ONE,
+			rho = min_t(u64, rho + (PAQM_Q24_ONE - rho) / 2,
 				    rho + paqm_muldiv(deaf * before, PAQM_Q24_ONE, cu));
 		/* The gain of the queue term is that of the model, not of ECF/ERF. */
 		cap = paqm_mm_capacity(cu, rho, PAQM_Q24(35, 100), n_out, backlog,
