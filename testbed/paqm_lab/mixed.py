@@ -181,11 +181,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--list", action="store_true", help="list the cases")
 
 
-def judge(out: Path) -> Json:
-    """Writes result.json from whatever runs are there."""
+def judge(out: Path, known: Json | None = None) -> Json:
+    """Writes result.json from whatever runs are there, and `known`, an earlier one."""
     if not (out / "runs").is_dir():
         raise LabError(f"{out}: no runs here; run some first")
-    data = mixed_judge.result(out, mixed_cases.all_cases(), mixed_cases.WHOLE_SEEDS)
+    data = mixed_judge.result(out, mixed_cases.all_cases(), mixed_cases.WHOLE_SEEDS, known)
     (out / "result.json").write_text(suite.as_json(data))
     return data
 
@@ -194,7 +194,7 @@ def main(args: argparse.Namespace) -> int:
     """Runs, judges; prints tables of the cases asked for, else the checks. 1 if one fails."""
     out = Path(args.out).resolve()
     if args.docs:
-        for path in mixed_docs.write(suite.as_json(judge(out))):
+        for path in mixed_docs.write(suite.as_json(judge(out, mixed_docs.known()))):
             say(f"mixed: {path}")
         return 0
     chosen = choose(args)

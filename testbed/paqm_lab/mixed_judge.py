@@ -34,6 +34,8 @@ MORE_MS = 5.0  # of a follower's p99 beside a misbehaver, against none
 TOLD_APART = 5.0  # % that a rate told in steady state may be apart from its mean
 TORRENT_LINK = 45.0  # % of the link
 
+FORMAT = 2  # of result.json
+
 
 def sort_of(entry_of_flow: Json) -> str:
     """The group that a flow's figures go into."""
@@ -564,21 +566,38 @@ def _seeds(home: Path) -> list[tuple[str, int]]:
     return sorted(found)
 
 
-def load(out: Path, cases: Mapping[str, Case]) -> tuple[list[Json], list[Json], int]:
-    """All runs that are there as rows; versions; how many states of the programs made them."""
+def load(out: Path, cases: Mapping[str, Case]) -> tuple[list[Json], list[Json]]:
+    """All runs that are there as rows; versions."""
     rows, versions = [], []
-    made = set()
     for case in cases.values():
         for queue, seed in _seeds(out / "runs" / case.name):
             point = suite.Point(case.name, queue, seed, {})
             stamp, variant = suite.stored(point.home(out)), suite.load(point, out)
             if stamp is None or variant is None or "each" not in variant:
                 continue
-            made.add(stamp["programs"])
             if variant["versions"] not in versions:
                 versions.append(variant["versions"])
-            rows.append(row(case, queue, seed, variant, bool(stamp["scored"])))
-    return rows, versions, len(made)
+            one = row(case, queue, seed, variant, bool(stamp["scored"]))
+            made = {"programs": stamp["programs"], "version": variant["versions"]["paqm"]}
+            rows.append(one | made)
+    return rows, versions
+
+
+def newest(rows: list[Json], versions: list[Json], known: Json) -> tuple[list[Json], list[Json]]:
+    """Rows and versions with those of an earlier result.json that have not been run since.
+
+    The whole grid takes longer than a machine may be there for: it is run in parts.
+    """
+    if known.get("format") != FORMAT:
+        return rows, versions
+    there = {(one["case"], one["queue"], one["seed"]) for one in rows}
+    kept = [
+        one for one in known["runs"] if (one["case"], one["queue"], one["seed"]) not in there
+    ]
+    used = {one["version"] for one in kept}
+    more = [one for one in known["versions"] if one["paqm"] in used and one not in versions]
+    both = sorted(rows + kept, key=lambda one: (one["case"], one["queue"], one["seed"]))
+    return both, more + versions
 
 
 def coverage(rows: list[Json], cases: Mapping[str, Case], seeds: Iterable[int]) -> Json:
@@ -598,9 +617,12 @@ def coverage(rows: list[Json], cases: Mapping[str, Case], seeds: Iterable[int]) 
     }
 
 
-def result(out: Path, cases: Mapping[str, Case], seeds: Iterable[int]) -> Json:
-    """result.json from whatever runs are there."""
-    rows, versions, made = load(out, cases)
+def result(
+    out: Path, cases: Mapping[str, Case], seeds: Iterable[int], known: Json | None = None
+) -> Json:
+    """result.json from whatever runs are there, and `known`, an earlier one."""
+    rows, versions = newest(*load(out, cases), known or {})
+    rows = [one for one in rows if one["case"] in cases]
     book = judge(rows, cases)
     shown = [
         {"name": c.name, "group": c.group, "title": c.title, "link_mbit": c.link / 1e6,
@@ -609,12 +631,12 @@ def result(out: Path, cases: Mapping[str, Case], seeds: Iterable[int]) -> Json:
         if any(one["case"] == c.name for one in rows)
     ]  # fmt: skip
     return {
-        "format": 1,
+        "format": FORMAT,
         "scenario": "mixed",
         "title": "Followers beside senders that do not listen",
         "seeds": sorted({one["seed"] for one in rows}),
         "versions": versions,
-        "programs": made,
+        "programs": len({one["programs"] for one in rows}),
         "grid": coverage(rows, cases, seeds),
         "cases": shown,
         "runs": rows,

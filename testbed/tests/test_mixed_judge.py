@@ -257,6 +257,21 @@ def test_whatever_is_there_is_judged(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "FAIL  flood-1" in capsys.readouterr().out
 
 
+def test_earlier_figures_stay_until_a_run_replaces_them(tmp_path: Path) -> None:
+    store(tmp_path / "then", "mix-1-1", "paqm", 1, {"f1": flow(share_percent=12.5), "d1": deaf()})
+    store(tmp_path / "then", "mix-1-1", "cake", 1, {"f1": flow(), "d1": deaf()})
+    then = mixed_judge.result(tmp_path / "then", CASES, (1,))
+    store(tmp_path / "now", "mix-1-1", "paqm", 1, {"f1": flow(share_percent=99.0), "d1": deaf()})
+    now = mixed_judge.result(tmp_path / "now", CASES, (1,), then)
+    assert [(one["queue"], one["version"]) for one in now["runs"]] == [
+        ("cake", "test"), ("paqm", "test")]  # fmt: skip
+    share = now["runs"][1]["groups"]["followers"]["share_percent_least"]
+    assert share == 99.0 and len(now["versions"]) == 1
+    fewer = {name: case for name, case in CASES.items() if name != "mix-1-1"}
+    assert not mixed_judge.result(tmp_path / "now", fewer, (1,), then)["runs"]
+    assert len(mixed_judge.result(tmp_path / "now", CASES, (1,), then | {"format": 1})["runs"]) == 1
+
+
 def test_the_page_shows_every_group_and_marks_what_fails(tmp_path: Path) -> None:
     store(tmp_path, "mix-1-1", "paqm", 1, {"f1": flow(share_percent=12.5), "d1": deaf()})
     store(tmp_path, "mix-1-1", "cake", 1, {"f1": flow(), "d1": deaf()})
