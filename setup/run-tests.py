@@ -156,7 +156,7 @@ def main() -> int:
             "handover", [*guest, "streamer/lab/handover.py", "--build", args.build]),
         "ecn": lambda: marked(
             "ecn", [*guest, "--timeout", "900", "streamer/lab/ecn.py", "--build", args.build,
-                    "ect0", "ect1"]),
+                    "ect0", "ect1", "paqm-ect0", "paqm-ect1"]),
         "encoders": lambda: marked(
             "encoders", [*guest, "streamer/lab/lab_encoders.py", "--build", args.build]),
         "repair": lambda: marked(

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """A stream that hears the router by ECN marks alone, in a lab guest: does it keep its fair rate?
 
-ecn.py [--build BUILD] [--out OUT.json] [CASE...]; CASE: ect0, ect1, ect1-5ms, off
+ecn.py [--build BUILD] [--out OUT.json] [CASE...]; CASE: ect0, ect1, ect1-5ms, off, paqm-ect0, paqm-ect1
 
-A bottleneck of 8 Mbit/s (htb) with fq_codel, 40 ms round trip. Beside the stream up to two UDP
+A bottleneck of 8 Mbit/s, fq_codel behind htb or paqm without messages, 40 ms round trip. Beside the stream up to two UDP
 flows of 6 Mbit/s come and go, so that its fair rate is 8 Mbit/s by the number of flows, or
 --rate-max. No paqmd, no messages. For ECT(0) fq_codel marks as it does (5 ms, 100 ms); for ECT(1)
 all that waits longer than 1 ms, or 5 ms (ect1-5ms). Without ECN (off), for comparison, it drops.
@@ -43,13 +43,16 @@ PACKET = 1200
 ETHERNET = 14
 # Short: what waits of a flow that has ended is still served. It is the longest queue that drops.
 QUEUE = "fq_codel limit 200"
+PAQM = f"paqm bandwidth {BOTTLENECK}bit feedback none"
 CASES = {
     "ect0": ("ect0", QUEUE),
     "ect1": ("ect1", f"{QUEUE} ce_threshold 1ms ce_threshold_selector 0x1/0x3"),
     "ect1-5ms": ("ect1", f"{QUEUE} ce_threshold 5ms ce_threshold_selector 0x1/0x3"),
     "off": ("off", QUEUE),
+    "paqm-ect0": ("ect0", PAQM),
+    "paqm-ect1": ("ect1", PAQM),
 }
-JUDGED = ("ect0", "ect1")
+JUDGED = ("ect0", "ect1", "paqm-ect0", "paqm-ect1")
 
 
 def network(queue: str) -> None:
@@ -75,6 +78,9 @@ def network(queue: str) -> None:
     for ns, device in (("s", "s0"), ("d", "d0")):
         run("tc", "-n", ns, "qdisc", "add", "dev", device, "root", "netem", "delay", "20ms",
             "limit", "100000")
+    if queue == PAQM:
+        run("tc", "-n", "r", "qdisc", "add", "dev", "r1", "root", "handle", "10:", *queue.split())
+        return
     run("tc", "-n", "r", "qdisc", "add", "dev", "r1", "root", "handle", "1:", "htb", "default", "1")
     run("tc", "-n", "r", "class", "add", "dev", "r1", "parent", "1:", "classid", "1:1", "htb",
         "rate", f"{BOTTLENECK}bit", "burst", "1600", "cburst", "1600", "quantum", "1514")
@@ -199,6 +205,7 @@ def main() -> int:
     clip = Path("/run/tmp/clip.y4m")
     trial.write_noise(clip, 320, 192, bytes(range(256)))
     results = {}
+    trial.load_modules()
     for name in args.case or CASES:
         ecn, queue = CASES[name]
         network(queue)
