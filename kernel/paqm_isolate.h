@@ -41,7 +41,6 @@
 #define PAQM_OVER_HOLD_NS (500 * NSEC_PER_MSEC) /* of a flow's fair rate, at most, */
 #define PAQM_OVER_PACKETS 20 /* or so many packets */
 #define PAQM_OWED_NS (50 * NSEC_PER_MSEC) /* of its fair rate that a flow may owe */
-#define PAQM_INSIDE_CREDIT_DIV 4 /* the common queue's credit is that part of media's */
 #define PAQM_L4S_FLOOR_NS NSEC_PER_MSEC /* ECT(1): queue delay at which marking begins */
 #define PAQM_L4S_RANGE_NS (4 * NSEC_PER_MSEC) /* and how much more until all are marked */
 
@@ -496,7 +495,7 @@ static noinline enum paqm_turn paqm_over_turn(struct paqm_sched_data *q, bool el
 	if (elastic && q->sched.lead >= most)
 		return PAQM_TURN_ELASTIC;
 	q->inside.share_q16 = paqm_common_share(q);
-	q->inside.credit = READ_ONCE(q->sched.credit) / PAQM_INSIDE_CREDIT_DIV;
+	q->inside.credit = READ_ONCE(q->sched.credit);
 	return common && paqm_sched_media_next(&q->inside) ? PAQM_TURN_COMMON : PAQM_TURN_OVER;
 }
 

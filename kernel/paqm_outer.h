@@ -38,10 +38,6 @@
 #define PAQM_NOTICE_PAUSE_US (10 * USEC_PER_SEC) /* to a flow that does not follow */
 #define PAQM_NOTICES_FREE 1500 /* a second; more only as */
 #define PAQM_NOTICE_PACKETS 512 /* one for so many packets: messages cost 2 % at most */
-#define PAQM_NOTICE_BYTES (PAQM_IP6_HDR + PAQM_MSG_MAX) /* of a message, at most */
-#define PAQM_NOTICE_BURST 16 /* notices that may come together, */
-#define PAQM_NOTICE_BURST_MIN_NS (100 * NSEC_PER_MSEC) /* or those of so long a time */
-#define PAQM_TURN_MAX_MS 10000 /* a flow is told again after this at the latest */
 #define PAQM_RTT_DEFAULT_US 100000	/* where `rtt` is measured and nobody answered yet */
 #define PAQM_GRAIN_BYTES 6000	/* four packets more or less in a window say nothing */
 #define PAQM_TAU2_MIN_US 150000	/* measuring time where tau1 is a measured RTT */
@@ -55,10 +51,8 @@
 #define PAQM_BURST_NS (5 * NSEC_PER_MSEC)   /* so much of the link, beside other flows */
 #define PAQM_BUCKET_PACKETS 2	/* and one more fits in always */
 #define PAQM_NEWS_FRAME_US 50000 /* until a sender that was told sends what it should */
-#define PAQM_SEVERAL_BPS 10000000ULL	/* from here and with so many flows, */
-#define PAQM_SEVERAL_FLOWS 20		/* less headroom is enough; */
-#define PAQM_LARGE_BPS 100000000ULL	/* and even less here */
-#define PAQM_LARGE_FLOWS 100
+#define PAQM_LARGE_BPS 100000000ULL	/* from here and with so many flows, */
+#define PAQM_LARGE_FLOWS 100		/* less headroom is enough */
 
 /*
  * Of all outer loops. Unbound: a walk over a million flows takes longer than work of
@@ -157,11 +151,16 @@ static u64 paqm_media_capacity(const struct paqm_sched_data *q)
 	return paqm_muldiv(q->capacity, paqm_split(q), PAQM_Q16_ONE);
 }
 
-/* Until senders do what they are told: the round trip, or what `transfer` says. */
+/*
+ * Until senders do what they are told: the round trip, or what `transfer` says. Where nobody
+ * is told nobody needs that time.
+ */
 static u64 paqm_news_ns(const struct paqm_sched_data *q)
 {
 	u32 us = q->cfg.transfer;
 
+	if (!q->tell && !q->stamp)
+		return 0;
 	if (us)
 		us = max(us, q->rtt_us + PAQM_NEWS_FRAME_US);
 	return (u64)us * NSEC_PER_USEC;
@@ -192,30 +191,25 @@ static void paqm_transfer(struct paqm_sched_data *q, u64 now)
 	}
 }
 
-/* Are there so many flows, of a link that is fast enough for that? With hysteresis. */
-static bool paqm_many(const struct paqm_sched_data *q, bool before, u64 bps, u32 flows)
-{
-	if (before)
-		return q->capacity >= bps / 10 * 9 && q->n_media >= flows / 10 * 8;
-	return q->capacity >= bps && q->n_media >= flows;
-}
-
 /*
  * Target utilisation of the media share, Q24. Beside elastic traffic half of the
  * headroom is enough: a media burst is served at the rate of the link, not of
- * the share, and the link stays full anyway. So it is with several flows, whose bursts
- * even out, and a quarter is with many on a fast link (spec section 4.7); with
- * hysteresis, or flows that come and go would make all the others move.
+ * the share, and the link stays full anyway. So it is with many flows on a fast
+ * link, whose bursts even out (spec section 4.7); with hysteresis, or flows that
+ * come and go would make all the others move.
  */
 static u32 paqm_target_util(struct paqm_sched_data *q)
 {
 	u32 rho = q->cfg.target_util;
 
-	q->large = paqm_many(q, q->large, PAQM_LARGE_BPS, PAQM_LARGE_FLOWS);
-	q->several = paqm_many(q, q->several, PAQM_SEVERAL_BPS, PAQM_SEVERAL_FLOWS);
+	if (q->large)
+		q->large = q->capacity >= PAQM_LARGE_BPS / 10 * 9 &&
+			   q->n_media >= PAQM_LARGE_FLOWS / 10 * 8;
+	else
+		q->large = q->capacity >= PAQM_LARGE_BPS && q->n_media >= PAQM_LARGE_FLOWS;
 	if (q->large)
 		rho += (PAQM_Q24_ONE - rho) / 4 * 3;
-	else if (q->n_elastic || q->several)
+	else if (q->n_elastic)
 		rho += (PAQM_Q24_ONE - rho) / 2;
 	return paqm_auto_util(q, rho);
 }
@@ -369,7 +363,7 @@ static void paqm_publish(struct paqm_sched_data *q)
 		.seq = q->rounds,
 		.ecf = paqm_ecf_value(q),
 		.erf = paqm_f32_encode(max(paqm_ip_rate(q, q->fair), PAQM_RATE_MIN), 0),
-		.period_ms = max_t(u32, q->period_us / USEC_PER_MSEC, q->turn_ms),
+		.period_ms = min_t(u32, q->period_us / USEC_PER_MSEC, U16_MAX),
 		.flows = min_t(u32, q->n_media, U16_MAX),
 		.flags = q->cfg.law == PAQM_LAW_MAXMIN ? PAQM_F_FINAL : 0,
 	};
@@ -390,7 +384,7 @@ static void paqm_publish(struct paqm_sched_data *q)
 	q->field = (struct paqm_field){
 		.rate = msg.erf,
 		.router = (u16)msg.router_id ? (u16)msg.router_id : 1,
-		.period = paqm_field_period(q->period_us / USEC_PER_MSEC),
+		.period = paqm_field_period(msg.period_ms),
 	};
 	if (q->tell) /* else nobody is owed anything */
 		q->round = q->rounds;
@@ -406,25 +400,6 @@ static u64 paqm_media_arrived(const struct paqm_sched_data *q)
 	return READ_ONCE(queue->load) + READ_ONCE(queue->beyond);
 }
 
-/*
- * How often anybody may be told: @notices a second for the sake of the CPU, or fewer in what
- * messages may take of the link. Flows that know their rate already take turns.
- */
-static void paqm_space_notices(struct paqm_sched_data *q, u64 notices)
-{
-	u64 most = max_t(u64, notices, PAQM_NOTICES_FREE), gap;
-
-	if (q->fb)
-		most = clamp_t(u64, paqm_div64(paqm_fb_rate(q->capacity), PAQM_NOTICE_BYTES), 1,
-			       most);
-	gap = paqm_div64(NSEC_PER_SEC, most);
-	WRITE_ONCE(q->notice_gap_ns, gap);
-	WRITE_ONCE(q->notice_burst_ns, clamp_t(u64, PAQM_NOTICE_BURST * gap,
-					       PAQM_NOTICE_BURST_MIN_NS, NSEC_PER_SEC));
-	WRITE_ONCE(q->turn_ms, min_t(u64, paqm_div64(q->n_media * MSEC_PER_SEC, most),
-				     PAQM_TURN_MAX_MS));
-}
-
 /* Measure what happened since the marks. */
 static void paqm_measure(struct paqm_sched_data *q, u64 now, struct paqm_walk *w)
 {
@@ -434,6 +409,7 @@ static void paqm_measure(struct paqm_sched_data *q, u64 now, struct paqm_walk *w
 	u64 window = now - q->mark_stamp;
 	u64 packets = READ_ONCE(u->sent_packets) - q->mark_packets;
 	u64 all = READ_ONCE(q->queue[PAQM_ELASTIC].st.sent_packets) - q->mark_others + packets;
+	u64 notices;
 	u64 sent = READ_ONCE(u->sent_bytes) - q->mark_sent;
 	u64 waited = READ_ONCE(q->queue[PAQM_ELASTIC].st.sojourn_ns) - q->mark_waited;
 
@@ -449,7 +425,9 @@ static void paqm_measure(struct paqm_sched_data *q, u64 now, struct paqm_walk *w
 	q->stranger_rate = paqm_rate_bps(READ_ONCE(q->stranger_bytes) - q->mark_strangers, window);
 	q->elastic_rate = paqm_rate_bps(elastic, window);
 	q->elastic_wait_ns = all > packets ? paqm_div64(waited, all - packets) : 0;
-	paqm_space_notices(q, paqm_muldiv(all, NSEC_PER_SEC, window * PAQM_NOTICE_PACKETS));
+	notices = paqm_muldiv(all, NSEC_PER_SEC, window * PAQM_NOTICE_PACKETS);
+	WRITE_ONCE(q->notice_gap_ns,
+		   paqm_div64(NSEC_PER_SEC, max_t(u64, notices, PAQM_NOTICES_FREE)));
 	if (packets)
 		q->mean_len = (q->mean_len * 3 + min_t(u64, paqm_div64(sent, packets), 65535)) / 4;
 }
@@ -630,9 +608,8 @@ static u32 paqm_part(u64 bps, u64 cu)
 static void paqm_publish_paces(struct paqm_sched_data *q, u64 now)
 {
 	u64 told = paqm_mul_q24(q->right, PAQM_BUCKET_SLACK_Q24);
-	/* the first are told at once */
-	s64 turn = (u64)q->n_media * q->notice_gap_ns - q->notice_burst_ns;
-	u64 due = paqm_news_ns(q) + clamp_t(s64, turn, 0, q->period_us * NSEC_PER_USEC);
+	u64 news = paqm_news_ns(q);
+	u64 due = news ? news + (u64)q->n_media * READ_ONCE(q->notice_gap_ns) : 0;
 	u32 cost = paqm_bucket_cost(told);
 	u64 cu = max(paqm_media_capacity(q), 1ULL), strangers;
 

@@ -216,8 +216,6 @@ struct paqm_sched_data {
 	u32 round; /* notice round, 0: none yet */
 	u32 notice_gap_ns; /* between two notices, in the long run */
 	u64 notice_due; /* ns: when the next may be taken */
-	u64 notice_burst_ns; /* notices may be early by so much */
-	u32 turn_ms; /* in which each flow has had one */
 	unsigned long events; /* bits of enum paqm_event, set by anyone */
 
 	/* bandwidth auto: the meter under the qdisc lock, the estimate by its timer */
@@ -302,7 +300,6 @@ struct paqm_sched_data {
 	u32 n_elastic;
 	bool cautious; /* the queue grew, and nothing has been measured since */
 	bool large; /* many flows on a fast link: they even each other out */
-	bool several; /* fewer, on a slower one: the same */
 	u32 rtt_us; /* in force */
 	u32 period_us; /* in force */
 	u32 skip_us; /* in force: tau1 */
@@ -361,15 +358,10 @@ static __always_inline u32 paqm_wire_len(const struct paqm_sched_data *q,
 
 #define PAQM_FB_SHARE_DIV 200 /* messages take at most 0.5 % of c */
 
-/* Bytes a second that messages may take of a link of @bps; the slowest may have a few, too. */
-static u64 paqm_fb_rate(u64 bps)
-{
-	return max(bps / 8 / PAQM_FB_SHARE_DIV, 1000ULL);
-}
-
+/* Bound the messages of a link of @bps; the slowest link may have a few, too. */
 static void paqm_fb_budget(struct paqm_fb *fb, u64 bps)
 {
-	paqm_fb_set_rate(fb, paqm_fb_rate(bps));
+	paqm_fb_set_rate(fb, max(bps / 8 / PAQM_FB_SHARE_DIV, 1000ULL));
 }
 
 /* Packets in the list of a class. */

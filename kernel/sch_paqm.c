@@ -63,7 +63,7 @@
 #define PAQM_SMALL_BURST 3000 /* bytes: two large packets of uncounted media */
 #define PAQM_OVERLOAD_NS (15 * NSEC_PER_MSEC) /* a queue is long when it is for so long */
 #define PAQM_GUARD_SHIFT 4 /* the guards of the inner loop average over 2^4 periods */
-#define PAQM_NEWS_F32 (1U << 20) /* binary32: rates that differ by an eighth of an octave */
+#define PAQM_NOTICE_BURST_NS (100 * NSEC_PER_MSEC) /* notices may be early by so much */
 
 /* Ask for a round at once; the work item keeps the gap between event rounds. */
 static void paqm_raise(struct paqm_sched_data *q, enum paqm_event ev)
@@ -94,7 +94,7 @@ static void paqm_wake(struct paqm_sched_data *q, u64 now)
 static bool paqm_notice_owed(const struct paqm_sched_data *q, const struct paqm_flow *flow, u64 now)
 {
 	return (u16)(q->round - flow->round) >= (READ_ONCE(flow->every) & PAQM_EVERY_MAX) &&
-	       q->tell && q->notice_due <= now + READ_ONCE(q->notice_burst_ns);
+	       q->tell && q->notice_due <= now + PAQM_NOTICE_BURST_NS;
 }
 
 /* The rate that a flow is told, binary32 on the IP layer. */
@@ -111,17 +111,6 @@ static u32 paqm_told(const struct paqm_sched_data *q, struct paqm_flow *flow)
 	return most < fair ? paqm_f32_encode(paqm_ip_rate(q, most), 0) : q->advice.erf;
 }
 
-/*
- * Does a flow know nearly what it would be told now, since less than a turn of all? Then others
- * need the message more. Bits of positive binary32 numbers are in the order of the numbers.
- */
-static bool paqm_told_lately(const struct paqm_sched_data *q, const struct paqm_flow_more *more,
-			     u32 rate, u32 now_ms)
-{
-	return more->told && !q->overloaded && now_ms - more->told_ms < READ_ONCE(q->turn_ms) &&
-	       rate + PAQM_NEWS_F32 - more->told < 2 * PAQM_NEWS_F32;
-}
-
 /* Take the head of a packet for a notice, if it is one that may be quoted. */
 static noinline void paqm_notice(struct paqm_sched_data *q, struct paqm_flow *flow,
 				 const struct sk_buff *skb, u64 now)
@@ -131,17 +120,11 @@ static noinline void paqm_notice(struct paqm_sched_data *q, struct paqm_flow *fl
 	struct paqm_packet p;
 	struct paqm_msg msg;
 	bool queued;
-	u32 rate;
 
 	/* late news and new ones not at once; by lot, so that flows do not keep step */
 	if (more->told && now_ms - more->told_ms < PAQM_SPACING_MS +
 						   (flow->tag ^ q->round) % PAQM_SPACING_MS)
 		return;
-	rate = paqm_told(q, flow);
-	if (paqm_told_lately(q, more, rate, now_ms)) {
-		flow->round = q->round;
-		return;
-	}
 	paqm_identify(skb, &q->rules, &p);
 	if (!p.quotable) { /* fragment, options, tags, too short: left alone */
 		paqm_inc(&q->notices_unfit);
@@ -149,7 +132,7 @@ static noinline void paqm_notice(struct paqm_sched_data *q, struct paqm_flow *fl
 	}
 	q->notice_due = max(q->notice_due, now) + q->notice_gap_ns;
 	msg = q->advice;
-	msg.erf = rate;
+	msg.erf = paqm_told(q, flow);
 	if (q->overloaded)
 		msg.flags |= PAQM_F_OVERLOAD;
 	if (READ_ONCE(flow->every) & PAQM_POLICED)
@@ -1197,7 +1180,6 @@ static int paqm_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_a
 	q->credit_q16 = PAQM_Q16_ONE;
 	q->mean_len = 1000;
 	q->notice_gap_ns = NSEC_PER_SEC / PAQM_NOTICES_FREE;
-	q->notice_burst_ns = PAQM_NOTICE_BURST_MIN_NS;
 	q->ecf_out.value = PAQM_F32_ONE;
 	q->cfg = paqm_defaults;
 	q->cfg.router_id = get_random_u64() | 1;

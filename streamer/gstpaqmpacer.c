@@ -153,8 +153,8 @@ static void schedule_frame(GstPaqmPacer *self)
 	for (GList *l = self->frame.head; l; l = l->next)
 		total += gst_buffer_get_size(l->data) + self->below;
 	if (self->rate && start - now < HOLD_MAX)
-		span = MAX(span, (gint64)gst_util_uint64_scale(total, 8 * G_USEC_PER_SEC,
-							       self->rate));
+		span = MAX(span,
+			   (gint64)gst_util_uint64_scale(total, 8 * G_USEC_PER_SEC, self->rate));
 	while ((buf = g_queue_pop_head(&self->frame))) {
 		guint64 size = gst_buffer_get_size(buf) + self->below;
 

@@ -64,10 +64,11 @@ headroom() {
 	stat_of .headroom | awk '{ printf "%.0f", 1000 * $1 }'
 }
 within "none before, per mille" "$(headroom)" 0 5
+# what waits apart, as it is beyond the fair rate, asks for none
+$tc qdisc change dev a0 parent 1:1 handle 10: paqm noisolate
 parent 4mbit
 blast --kind rtp --flows 3 --rate 8e6 --seconds 3
 high=$(headroom)
-# what waits apart, as it is beyond the fair rate, asks for none
 within "media above the rate for 3 s" "$high" 200 500
 parent 20mbit
 blast --kind rtp --flows 3 --rate 1e6 --seconds 5

@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: GPL-2.0
 """A stream that hears the router by ECN marks alone, in a lab guest: does it keep its fair rate?
 
-ecn.py [--build BUILD] [--out OUT.json] [CASE...]; CASE: ect0, ect1, ect1-5ms, off, paqm-ect0, paqm-ect1
+ecn.py [--build BUILD] [--out OUT.json] [CASE...]
+CASE: ect0, ect1, ect1-5ms, off, paqm-ect0, paqm-ect1
 
-A bottleneck of 8 Mbit/s, fq_codel behind htb or paqm without messages, 40 ms round trip. Beside the stream up to two UDP
-flows of 6 Mbit/s come and go, so that its fair rate is 8 Mbit/s by the number of flows, or
---rate-max. No paqmd, no messages. For ECT(0) fq_codel marks as it does (5 ms, 100 ms); for ECT(1)
-all that waits longer than 1 ms, or 5 ms (ect1-5ms). Without ECN (off), for comparison, it drops.
-Judged is what arrives, in half seconds, from 2 s after each change on: 90 % of the fair rate as a
-mean, 70 % in each, and no packet of the stream lost. Prints `ok NAME` or `not ok NAME: why`.
+A bottleneck of 8 Mbit/s, fq_codel behind htb or paqm without messages, 40 ms round trip. Beside
+the stream up to two UDP flows of 6 Mbit/s come and go, so that its fair rate is 8 Mbit/s by the
+number of flows, or --rate-max. No paqmd, no messages. For ECT(0) fq_codel marks as it does (5 ms,
+100 ms); for ECT(1) all that waits longer than 1 ms, or 5 ms (ect1-5ms). Without ECN (off), for
+comparison, it drops. Judged is what arrives, in half seconds, from 2 s after each change on: 90 %
+of the fair rate as a mean, 70 % in each, and no packet of the stream lost.
+Prints `ok NAME` or `not ok NAME: why`.
 """
 
 from __future__ import annotations

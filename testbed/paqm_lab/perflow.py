@@ -54,16 +54,15 @@ def loads(run: Run, log: packets.PacketLog, seen: packets.Crossings) -> dict[str
 
 
 def caps(run: Run, members: Mapping[str, Bool], seen: packets.Crossings) -> dict[str, float]:
-    """What limits each flow, bit/s as the qdisc counts; flows fallen silent have no claim."""
+    """What limits each flow, bit/s as the qdisc counts; of flows that mostly are silent that is
+    what was carried of them."""
     limits: dict[str, float] = {}
     for load in run.loads:
-        if load.kind == "idle":
-            continue
         for name in names(load):
             mine = members[name]
             if not mine.any():
                 continue
-            if load.rate is None:
+            if load.rate is None or load.kind == "idle":
                 left = mine & ~np.isnan(seen.t_out)
                 carried = metrics.mean_rate(
                     seen.t_out[left], seen.size[left], load.start, load.stop
