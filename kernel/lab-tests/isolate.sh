@@ -93,6 +93,24 @@ done
 within "modest packets wait at most so many us" "$(stat_of .media.sojourn_p99_us)" 0 12000
 $tc qdisc del dev a0 root
 
+# Bursts that just exceed the rate: each time its queue was empty again, and it was served first.
+echo "# two flows above their rate, one by little: a part each, not two for one of them"
+$tc qdisc replace dev a0 root handle 1: paqm bandwidth 4mbit
+listen 7000 8000
+blast --kind rtp --flows 1 --port 7000 --rate 12e6 --seconds 12 &
+much=$!
+blast --kind rtp --flows 1 --port 8000 --rate 2.2e6 --seconds 12 --burst 4 &
+little=$!
+sleep 10 # what still waits at the end is not of interest
+stop_listening
+wait $much $little
+within "of what both have the one above by little has, per mille" \
+	$(($(heard came 8000) * 1000 / ($(heard came 7000) + $(heard came 8000)))) 470 530
+for port in 7000 8000; do
+	within "nothing out of order on port $port" "$(heard late $port)" 0 0
+done
+$tc qdisc del dev a0 root
+
 echo "# what is ECN-capable is marked"
 for tos in 2 1; do
 	$tc qdisc replace dev a0 root handle 1: paqm bandwidth 4mbit
