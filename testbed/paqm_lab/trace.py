@@ -74,9 +74,10 @@ def parse_limit(text: str) -> Limit:
 
 
 def _table(path: Path) -> dict[str, list[str]]:
+    """Columns of a log; who writes it may not be done, so a line without its end is left out."""
     try:
         with path.open(newline="") as f:
-            rows = list(csv.DictReader(f))
+            rows = list(csv.DictReader(line for line in f if line.endswith("\n")))
     except OSError as err:
         raise LabError(f"{path}: cannot read the log: {err.strerror}") from err
     if not rows:

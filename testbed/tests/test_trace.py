@@ -200,6 +200,14 @@ def test_sequence_numbers_wrap_and_copies_are_passed_over(tmp_path: Path) -> Non
     assert np.isinf(delay[[3, 5]]).all()
 
 
+@pytest.mark.parametrize("begun", ["80000", "80000000,65535,0", "80000000,65535,0,1,10"])
+def test_a_line_that_is_being_written_is_left_out(tmp_path: Path, begun: str) -> None:
+    lines = ["t_ns,seq,rtp_ts,marker,wire_bytes", "1000000,65533,0,1,100", begun]
+    (tmp_path / "rx.csv").write_text("\n".join(lines))
+    assert np.isfinite(trace.read_arrivals(tmp_path / "rx.csv", _sent(4))).tolist() == [
+        True, False, False, False]  # fmt: skip
+
+
 def test_limits() -> None:
     sent = _sent(5)
     arrival = np.array([0.010, np.inf, 0.300, 0.130, 0.420])  # due after 0, 40, 80, ... ms
