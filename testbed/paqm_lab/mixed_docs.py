@@ -317,7 +317,7 @@ class Page:
         lines += [*self.floods(), *self.misbehaving(), *self.regimes()]
         made = sorted({version["paqm"] for version in self.data["versions"]})
         lines.append(f"Version {', '.join(made)}; kernel {self.data['versions'][0]['kernel']}.")
-        return "\n".join(lines) + TAIL
+        return "\n".join(lines) + "\n" + TAIL
 
 
 def page(data: Json) -> str:
