@@ -59,8 +59,12 @@ def line(*cells: str) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-def head(*names: str) -> list[str]:
-    return [line(*names), "|---|" + "--:|" * (len(names) - 1)]
+def section(title: str, text: str, names: tuple[str, ...], rows: list[str]) -> list[str]:
+    """A heading, what the figures mean, and a table; nothing where there are no rows."""
+    if not rows:
+        return []
+    rule = "|---|" + "--:|" * (len(names) - 1)
+    return [f"## {title}", "", text, "", line(*names), rule, *rows, ""]
 
 
 def _range(values: list[Any], digits: int) -> str:
@@ -127,23 +131,14 @@ class Page:
         ]
 
     def pooled(self) -> list[str]:
-        rows = [c for c in self.data["checks"] if c["variant"].endswith(", all")]
-        if not rows:
-            return []
-        lines = [
-            "## libwebrtc over all cases",
-            "",
-            "How much worse P-AQM is for libwebrtc senders than the better of fq_codel and CAKE, "
-            "differences of pairs (case and seed); negative is better. Wanted: the interval does "
-            "not lie on the worse side as a whole.",
-            "",
-            *head("cases", "figure", "worse by", "95 % interval", "pairs"),
-        ]
-        for check in rows:
+        rows = []
+        for check in self.data["checks"]:
+            if not check["variant"].endswith(", all"):
+                continue
             name = check["name"].removeprefix("libwebrtc_").removesuffix("_worse_at_least")
             reach = f"{check['mean'] - check['half']:.2f} to {check['mean'] + check['half']:.2f}"
             unit = f" {check['unit']}".rstrip()
-            lines.append(
+            rows.append(
                 line(
                     check["variant"].split(",")[0],
                     name.replace("_", " "),
@@ -152,29 +147,24 @@ class Page:
                     str(check["pairs"]),
                 )
             )
-        return [*lines, ""]
+        return section(
+            "libwebrtc over all cases",
+            "How much worse P-AQM is for libwebrtc senders than the better of fq_codel and CAKE, "
+            "differences of pairs (case and seed); negative is better. Wanted: the interval does "
+            "not lie on the worse side as a whole.",
+            ("cases", "figure", "worse by", "95 % interval", "pairs"),
+            rows,
+        )
 
     def mixes(self) -> list[str]:
-        cases = self.cases("mix")
-        if not cases:
-            return []
-        lines = [
-            "## Followers in the mixes",
-            "",
-            "Over P-AQM, worst follower and run: delay p95 at most 4 ms, p99 at most 8 ms, "
-            "nothing lost, 95 % of the share; then the mean delay p95 and share over fq_codel and "
-            "CAKE.",
-            "",
-            *head("mix", "Mbit/s", "seeds", "p95, ms", "p99, ms", "lost", "least share, %",
-                  "mean share, %", "fq_codel p95", "share", "CAKE p95", "share"),
-        ]  # fmt: skip
-        for case in cases:
+        rows = []
+        for case in self.cases("mix"):
             rivals = [
                 self.over(case, queue, "followers", key, 1)
                 for queue in ("fq_codel", "cake")
                 for key in ("delay_p95_ms", "share_percent")
             ]
-            lines.append(
+            rows.append(
                 line(
                     case["title"],
                     f"{case['link_mbit']:g}",
@@ -187,24 +177,22 @@ class Page:
                     *rivals,
                 )
             )
-        return [*lines, ""]
+        return section(
+            "Followers in the mixes",
+            "Over P-AQM, worst follower and run: delay p95 at most 4 ms, p99 at most 8 ms, "
+            "nothing lost, 95 % of the share; then the mean delay p95 and share over fq_codel and "
+            "CAKE.",
+            ("mix", "Mbit/s", "seeds", "p95, ms", "p99, ms", "lost", "least share, %",
+             "mean share, %", "fq_codel p95", "share", "CAKE p95", "share"),
+            rows,
+        )  # fmt: skip
 
     def compared(self, group: str, title: str, keys: dict[str, tuple[str, str, int]]) -> list[str]:
-        cases = self.cases(group)
-        if not cases:
-            return []
-        lines = [
-            f"## {title}",
-            "",
-            "Means over the senders and seeds over P-AQM, fq_codel and CAKE; then how much worse "
-            "P-AQM is than the better of the two, and what the spread from run to run allows.",
-            "",
-            *head("case", "figure", "P-AQM", "fq_codel", "CAKE", "worse by", "allowed"),
-        ]
-        for case in cases:
+        rows = []
+        for case in self.cases(group):
             for name, (text, key, digits) in keys.items():
                 check = self.checks.get((case["name"], f"libwebrtc_{name}_worse"))
-                lines.append(
+                rows.append(
                     line(
                         case["title"],
                         text,
@@ -216,55 +204,44 @@ class Page:
                         cell(check["limit"], digits) if check else "",
                     )
                 )
-        return [*lines, ""]
+        return section(
+            title,
+            "Means over the senders and seeds over P-AQM, fq_codel and CAKE; then how much worse "
+            "P-AQM is than the better of the two, and what the spread from run to run allows.",
+            ("case", "figure", "P-AQM", "fq_codel", "CAKE", "worse by", "allowed"),
+            rows,
+        )
 
     def floods(self) -> list[str]:
-        cases = self.cases("flood", "audio")
-        if not cases:
-            return []
-        lines = [
-            "## Floods and voices",
-            "",
+        rows = [
+            line(
+                case["title"],
+                f"{case['link_mbit']:g}",
+                self.checked(case, "followers_rate", 1),
+                self.checked(case, "followers_delay_p99", 2),
+                self.checked(case, "tcp_rate", 1),
+                self.checked(case, "audio_lost", 0),
+                self.checked(case, "audio_delay_p99", 2),
+            )
+            for case in self.cases("flood", "audio")
+        ]
+        return section(
+            "Floods and voices",
             "Floods: followers 95 % of their share, p99 at most 8 ms. Voices beside TCP: they lose "
             "nothing, p99 at most 3 ms, TCP has 95 % of what they leave.",
-            "",
-            *head("case", "Mbit/s", "followers' least share, %", "p99, ms", "TCP, %",
-                  "voices lost", "voices p99, ms"),
-        ]  # fmt: skip
-        for case in cases:
-            lines.append(
-                line(
-                    case["title"],
-                    f"{case['link_mbit']:g}",
-                    self.checked(case, "followers_rate", 1),
-                    self.checked(case, "followers_delay_p99", 2),
-                    self.checked(case, "tcp_rate", 1),
-                    self.checked(case, "audio_lost", 0),
-                    self.checked(case, "audio_delay_p99", 2),
-                )
-            )
-        return [*lines, ""]
+            ("case", "Mbit/s", "followers' least share, %", "p99, ms", "TCP, %", "voices lost",
+             "voices p99, ms"),
+            rows,
+        )  # fmt: skip
 
     def misbehaving(self) -> list[str]:
-        cases = self.cases("bad")
-        if not cases:
-            return []
-        lines = [
-            "## Hosts that misbehave",
-            "",
-            "The misbehaver at most 105 % of its fair rate; followers 95 % of their share, their "
-            "p99 at most 5 ms above what it is without it.",
-            "",
-            *head("case", "its rate, % of fair", "fair, Mbit/s", "% of nominal",
-                  "followers' least share, %", "p99, ms", "more, ms"),
-        ]  # fmt: skip
-        for case in cases:
-            own = self.checked(case, "misbehaver_rate", 1)
+        rows = []
+        for case in self.cases("bad"):
             link = self.checked(case, "follower_of_link", 1)
-            lines.append(
+            rows.append(
                 line(
                     case["title"],
-                    own,
+                    self.checked(case, "misbehaver_rate", 1),
                     self.extra(case, "misbehaver_rate", "fair_mbit", 2),
                     self.extra(case, "misbehaver_rate", "nominal_percent", 1),
                     f"{link} of the link" if link else self.checked(case, "followers_rate", 1),
@@ -272,32 +249,34 @@ class Page:
                     self.checked(case, "followers_delay_more", 2),
                 )
             )
-        return [*lines, ""]
+        return section(
+            "Hosts that misbehave",
+            "The misbehaver at most 105 % of its fair rate; followers 95 % of their share, their "
+            "p99 at most 5 ms above what it is without it.",
+            ("case", "its rate, % of fair", "fair, Mbit/s", "% of nominal",
+             "followers' least share, %", "p99, ms", "more, ms"),
+            rows,
+        )  # fmt: skip
 
     def regimes(self) -> list[str]:
-        cases = self.cases("regime")
-        if not cases:
-            return []
-        lines = [
-            "## What the closed loop meets",
-            "",
+        rows = [
+            line(
+                case["title"],
+                f"{case['link_mbit']:g}",
+                self.checked(case, "followers_rate", 1),
+                self.checked(case, "followers_delay_p99", 2),
+                self.checked(case, "told_apart", 2),
+            )
+            for case in self.cases("regime")
+        ]
+        return section(
+            "What the closed loop meets",
             "Followers 95 % of their share, p99 at most 8 ms; a rate told in steady state is "
             "within 5 % of its mean. Beside short connections shares really change, so there what "
             "is told is not judged; of followers limited by themselves neither.",
-            "",
-            *head("case", "Mbit/s", "followers' least share, %", "p99, ms", "told apart, %"),
-        ]
-        for case in cases:
-            lines.append(
-                line(
-                    case["title"],
-                    f"{case['link_mbit']:g}",
-                    self.checked(case, "followers_rate", 1),
-                    self.checked(case, "followers_delay_p99", 2),
-                    self.checked(case, "told_apart", 2),
-                )
-            )
-        return [*lines, ""]
+            ("case", "Mbit/s", "followers' least share, %", "p99, ms", "told apart, %"),
+            rows,
+        )
 
     def text(self) -> str:
         mix: dict[str, tuple[str, str, int]] = {
