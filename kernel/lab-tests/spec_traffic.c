@@ -18,7 +18,6 @@
 #include <getopt.h>
 #include <math.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -33,48 +32,17 @@
 #include "core/paqm_msg.h"
 #include "feedback-daemon/paqm_ipc.h"
 
-#define NS 1000000000LL
-#define HEADERS 28 /* IPv4 and UDP */
+#define PROGRAM "spec_traffic"
+#include "testbed/guest/traffic.h"
+
 #define STAMP 12   /* offset of the time of sending: behind an RTP header */
 #define LEAST (HEADERS + STAMP + 8)
-#define MOST 1500
 #define ETHERNET 14
 #define FLOWS_MAX 256
 #define PENDING 64
 #define SIZES_MAX 32
 #define PORTS_MAX 64
-#define BATCH 64
 #define SSRC 0x1000 /* of the first flow */
-
-static void die(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	fputs("spec_traffic: ", stderr);
-	vfprintf(stderr, format, args);
-	fputc('\n', stderr);
-	va_end(args);
-	exit(2);
-}
-
-static int64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return t.tv_sec * NS + t.tv_nsec;
-}
-
-static double number(const char *name, const char *text, double least, double most)
-{
-	char *end;
-	double v = strtod(text, &end);
-
-	if (*end || end == text || !(v >= least && v <= most))
-		die("--%s %s: want a number from %g to %g", name, text, least, most);
-	return v;
-}
 
 static int udp_socket(void)
 {

@@ -19,7 +19,6 @@
 #include <math.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -30,18 +29,17 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NS 1000000000LL
-#define HEADERS 28 /* IPv4 and UDP */
+#define PROGRAM "load"
+#include "testbed/guest/traffic.h"
+
 #define RTP 12
 #define STAMP (RTP + 8) /* payload up to and with the time of sending */
 #define LEAST (HEADERS + STAMP)
-#define MOST 1500
 #define FLOWS_MAX 2000
 #define SSRCS_MAX 256
 #define PORTS_MAX 1000
 #define SPORT 20000 /* first source port of a load, which has a host of its own */
 #define SPORTS 40000
-#define BATCH 64
 #define CONNECTIONS_MAX 4096
 #define CHUNK 65536
 
@@ -53,41 +51,11 @@ struct options {
 	unsigned short random[3];
 };
 
-static void die(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	fputs("load: ", stderr);
-	vfprintf(stderr, format, args);
-	fputc('\n', stderr);
-	va_end(args);
-	exit(2);
-}
-
-static int64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return t.tv_sec * NS + t.tv_nsec;
-}
-
 static void sleep_until(int64_t when)
 {
 	struct timespec t = {when / NS, when % NS};
 
 	clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &t, NULL);
-}
-
-static double number(const char *name, const char *text, double least, double most)
-{
-	char *end;
-	double v = strtod(text, &end);
-
-	if (*end || end == text || !(v >= least && v <= most))
-		die("--%s %s: want a number from %g to %g", name, text, least, most);
-	return v;
 }
 
 static uint32_t draw32(struct options *o)

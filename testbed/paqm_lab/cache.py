@@ -90,10 +90,11 @@ def library(source: Path) -> Path:
 
 
 def program(source: Path) -> Path:
-    """A program from one C file, compiled when that is new."""
-    target = cache_dir() / f"{source.stem}-{digest(source.read_bytes())}"
+    """A program from one C file and the headers beside it, compiled when one of them is new."""
+    parts = [source, *sorted(source.parent.glob("*.h"))]
+    target = cache_dir() / f"{source.stem}-{digest(b''.join(p.read_bytes() for p in parts))}"
     if not target.exists():
-        _compile(source, target, ["-lm"])
+        _compile(source, target, [f"-I{REPO}", "-lm"])
     return target
 
 
