@@ -62,7 +62,7 @@ def caps(run: Run, members: Mapping[str, Bool], seen: packets.Crossings) -> dict
             mine = members[name]
             if not mine.any():
                 continue
-            if load.rate is None or load.kind == "idle":
+            if load.rate is None:
                 left = mine & ~np.isnan(seen.t_out)
                 carried = metrics.mean_rate(
                     seen.t_out[left], seen.size[left], load.start, load.stop

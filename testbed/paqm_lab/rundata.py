@@ -36,7 +36,8 @@ class MediaFlow:
 
 @dataclass(frozen=True)
 class Load:
-    """What else a host sends: `rate` is that of one flow, None if TCP decides."""
+    """What else a host sends: `rate` is that of one flow, None where it has none of its own:
+    TCP decides, or packets are few."""
 
     kind: str  # flood, audio, web, idle
     name: str

@@ -172,7 +172,7 @@ def _load_of(kind: str, entry: dict[str, Any]) -> dict[str, Any]:
         return load | {"mode": "web", "ports": 1, "rate": None, "as_one": True, "words": words}
     if kind == "idle":
         words = ["--flows", str(entry["flows"])]
-        return load | {"mode": "idle", "ports": 1, "rate": 0, "as_one": True, "words": words}
+        return load | {"mode": "idle", "ports": 1, "rate": None, "as_one": True, "words": words}
     if kind == "audio":
         one, count = rate(entry["rate"]), entry["flows"]
         words = ["--rate", str(one * count), "--size", str(round(one * AUDIO_INTERVAL / 8))]
