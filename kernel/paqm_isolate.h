@@ -125,10 +125,10 @@ static noinline bool paqm_over_ends(struct paqm_sched_data *q, struct paqm_flow 
 	return true;
 }
 
-static u32 paqm_pace_of(const struct paqm_sched_data *q, const struct paqm_flow *flow)
+/* Cost of a byte in a known flow's bucket. */
+static __always_inline u32 paqm_pace_known(const struct paqm_sched_data *q,
+					   const struct paqm_flow *flow)
 {
-	if (!(READ_ONCE(flow->every) & PAQM_KNOWN))
-		return READ_ONCE(q->pace[PAQM_PACE_ONE]);
 	return READ_ONCE(q->pace[flow->every & PAQM_DEAF ? PAQM_PACE_DEAF : PAQM_PACE_FOLLOW]);
 }
 
@@ -139,7 +139,10 @@ static u32 paqm_pace_of(const struct paqm_sched_data *q, const struct paqm_flow 
  */
 static void paqm_over_owe(struct paqm_sched_data *q, struct paqm_flow *flow, u32 wire, u64 now)
 {
-	paqm_bucket_owe(&flow->due, paqm_bucket_clock(now), wire, paqm_pace_of(q, flow),
+	bool known = READ_ONCE(flow->every) & PAQM_KNOWN;
+
+	paqm_bucket_owe(&flow->due, paqm_bucket_clock(now), wire,
+			known ? paqm_pace_known(q, flow) : READ_ONCE(q->pace[PAQM_PACE_ONE]),
 			READ_ONCE(q->bucket_depth) + paqm_bucket_clock(PAQM_OWED_NS));
 }
 
@@ -147,12 +150,9 @@ static void paqm_over_owe(struct paqm_sched_data *q, struct paqm_flow *flow, u32
 static __always_inline bool paqm_conforms(struct paqm_sched_data *q, struct paqm_flow *flow,
 					  u32 wire, u64 now)
 {
-	u32 clock = paqm_bucket_clock(now);
-	u32 pace = flow->every & PAQM_DEAF ? PAQM_PACE_DEAF : PAQM_PACE_FOLLOW;
-
 	if (unlikely(flow->over) && !paqm_over_ends(q, flow))
 		return false;
-	return paqm_bucket_take(&flow->due, clock, wire, READ_ONCE(q->pace[pace]),
+	return paqm_bucket_take(&flow->due, paqm_bucket_clock(now), wire, paqm_pace_known(q, flow),
 				READ_ONCE(q->bucket_depth));
 }
 

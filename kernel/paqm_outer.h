@@ -601,44 +601,56 @@ static u32 paqm_part(u64 bps, u64 cu)
 }
 
 /*
- * How fast buckets fill. A rise counts at once. A fall counts when the news has had time
- * to act, and for flows in the order in which there are messages for them: nobody is out
- * of line before he can know. The timer of the inner loop carries that out.
+ * How fast buckets fill and how much they hold, and what overflow queues have; the buckets' part
+ * comes into force later (paqm_publish_paces()).
+ */
+static void paqm_find_paces(struct paqm_sched_data *q)
+{
+	u64 cu = max(paqm_media_capacity(q), 1ULL);
+	u64 follow, deaf, newcomers, one, burst, strangers;
+
+	if (q->n_media) {
+		follow = paqm_mul_q24(q->right, PAQM_BUCKET_SLACK_Q24);
+		deaf = q->cfg.law == PAQM_LAW_MAXMIN ? q->fair_base : q->right;
+		newcomers = follow * max(q->newcomers, 1U);
+		one = paqm_mul_q24(q->fair_new, PAQM_BUCKET_SLACK_Q24);
+		burst = follow;
+	} else { /* nothing is known of whoever comes first */
+		follow = cu / 2;
+		deaf = cu / 2;
+		newcomers = cu;
+		one = cu / 8;
+		burst = one;
+	}
+	WRITE_ONCE(q->pace_next[PAQM_PACE_FOLLOW], paqm_bucket_cost(follow));
+	WRITE_ONCE(q->pace_next[PAQM_PACE_DEAF], paqm_bucket_cost(deaf));
+	/* where most of them are invented they wait apart, whatever they send */
+	WRITE_ONCE(q->pace_next[PAQM_PACE_NEW],
+		   q->n_media && q->credit_q16 < PAQM_CREDIT_LEAST_Q16 ? U32_MAX :
+		   paqm_bucket_cost(newcomers));
+	WRITE_ONCE(q->pace_next[PAQM_PACE_ONE], paqm_bucket_cost(one));
+	WRITE_ONCE(q->depth_next, paqm_find_depth(q, burst, paqm_bucket_cost(burst)));
+	WRITE_ONCE(q->over_part, paqm_part(q->fair_base, cu));
+	/* newcomers have a part in the common queue already; invented ones have not */
+	strangers = min(q->newcomers ? q->fair_new : q->stranger_rate, q->fair_base);
+	WRITE_ONCE(q->over_part_new, max(paqm_part(strangers, cu), PAQM_Q16_ONE / 16));
+}
+
+/*
+ * A rise counts at once. A fall counts when the news has had time to act, and for flows in the
+ * order in which there are messages for them: nobody is out of line before he can know. The
+ * timer of the inner loop carries that out.
  */
 static void paqm_publish_paces(struct paqm_sched_data *q, u64 now)
 {
-	u64 told = paqm_mul_q24(q->right, PAQM_BUCKET_SLACK_Q24);
 	u64 news = paqm_news_ns(q);
 	u64 due = news ? news + (u64)q->n_media * READ_ONCE(q->notice_gap_ns) : 0;
-	u32 cost = paqm_bucket_cost(told);
-	u64 cu = max(paqm_media_capacity(q), 1ULL), strangers;
 
-	WRITE_ONCE(q->pace_next[PAQM_PACE_FOLLOW], cost);
-	WRITE_ONCE(q->pace_next[PAQM_PACE_DEAF],
-		   paqm_bucket_cost(q->cfg.law == PAQM_LAW_MAXMIN ? q->fair_base : q->right));
-	/* where most of them are invented they wait apart, whatever they send */
-	WRITE_ONCE(q->pace_next[PAQM_PACE_NEW], q->credit_q16 < PAQM_CREDIT_LEAST_Q16 ? U32_MAX :
-		   paqm_bucket_cost(told * max(q->newcomers, 1U)));
-	WRITE_ONCE(q->depth_next, paqm_find_depth(q, told, cost));
-	WRITE_ONCE(q->over_part, paqm_part(q->fair_base, cu));
-	/* newcomers have a part in the common queue already; invented ones have not */
-	if (q->newcomers)
-		strangers = min(q->fair_new, q->fair_base);
-	else
-		strangers = min(q->stranger_rate, q->fair_base);
-	WRITE_ONCE(q->over_part_new, max(paqm_part(strangers, cu), PAQM_Q16_ONE / 16));
-	WRITE_ONCE(q->pace_next[PAQM_PACE_ONE],
-		   paqm_bucket_cost(paqm_mul_q24(q->fair_new, PAQM_BUCKET_SLACK_Q24)));
-	if (!q->n_media) { /* nothing is known of whoever comes first */
-		WRITE_ONCE(q->pace_next[PAQM_PACE_FOLLOW], paqm_bucket_cost(cu / 2));
-		WRITE_ONCE(q->pace_next[PAQM_PACE_DEAF], paqm_bucket_cost(cu / 2));
-		WRITE_ONCE(q->pace_next[PAQM_PACE_NEW], paqm_bucket_cost(cu));
-		WRITE_ONCE(q->pace_next[PAQM_PACE_ONE], paqm_bucket_cost(cu / 8));
-		WRITE_ONCE(q->depth_next, paqm_find_depth(q, cu / 8, paqm_bucket_cost(cu / 8)));
-	}
+	paqm_find_paces(q);
 	/* who does not listen needs no time to hear */
 	WRITE_ONCE(q->pace[PAQM_PACE_DEAF], READ_ONCE(q->pace_next[PAQM_PACE_DEAF]));
-	if (cost <= READ_ONCE(q->pace[PAQM_PACE_FOLLOW]) || !due || !q->n_media) {
+	if (READ_ONCE(q->pace_next[PAQM_PACE_FOLLOW]) <= READ_ONCE(q->pace[PAQM_PACE_FOLLOW]) ||
+	    !due || !q->n_media) {
 		WRITE_ONCE(q->pace_due, 0);
 		paqm_paces_in_force(q);
 	} else if (!READ_ONCE(q->pace_due)) {
