@@ -15,6 +15,7 @@
 #include <net/gen_stats.h>
 #include <net/pkt_cls.h>
 #include "paqm_compat.h"
+#include "paqm_drr.h"
 #include "paqm_state.h"
 
 /* Numbers of the classes are those of the queues plus 1: 0 is "no such class". */
@@ -124,8 +125,12 @@ static void paqm_class_stats(const struct paqm_sched_data *q, enum paqm_class cl
 
 	*st = queue->st;
 	paqm_level(q, class, &st->qlen, &st->backlog);
-	if (class == PAQM_MEDIA) /* the packets are counted already */
-		st->backlog += READ_ONCE(q->over_backlog);
+	if (class == PAQM_MEDIA) { /* the packets are counted already */
+		st->backlog += READ_ONCE(q->drr[PAQM_MEDIA].backlog);
+	} else { /* its AQM is that of its flows, or the inner law */
+		st->drop_inner += READ_ONCE(q->drr[PAQM_ELASTIC].drops);
+		st->ecn_mark += READ_ONCE(q->drr[PAQM_ELASTIC].marks);
+	}
 	st->arrived_bytes = READ_ONCE(queue->load) + READ_ONCE(queue->policed) +
 			    READ_ONCE(queue->beyond) - READ_ONCE(queue->framing);
 	st->sojourn_max_us = paqm_div64(READ_ONCE(queue->sojourn_max), NSEC_PER_USEC);
@@ -140,6 +145,7 @@ static void paqm_discard_elastic(struct Qdisc *sch)
 
 	if (!qlen)
 		return;
+	paqm_drr_purge(q, PAQM_ELASTIC);
 	paqm_free_list(q, queue);
 	WRITE_ONCE(queue->st.drop_tail, queue->st.drop_tail + qlen);
 	__qdisc_qstats_drop(sch, qlen);
@@ -275,10 +281,10 @@ static int paqm_dump_flow(struct paqm_sched_data *q, u32 index, struct gnet_dump
 	st.drop = f.drop;
 	st.lost = f.lost;
 	st.marked = f.marked;
-	if (f.over && READ_ONCE(q->over[f.over].tag) == f.tag) {
-		st.lost += READ_ONCE(q->over[f.over].lost);
-		st.marked += READ_ONCE(q->over[f.over].marked);
-		st.waiting = READ_ONCE(q->over[f.over].backlog);
+	if (f.over && READ_ONCE(q->flowq[f.over].tag) == f.tag) {
+		st.lost += READ_ONCE(q->flowq[f.over].lost);
+		st.marked += READ_ONCE(q->flowq[f.over].marked);
+		st.waiting = READ_ONCE(q->flowq[f.over].backlog);
 	}
 	st.hears = f.hears | (f.deaf ? 0 : PAQM_FOLLOWS) | (st.lost ? PAQM_HEARS_LOSS : 0);
 	if (f.told && !(f.hears & PAQM_HEARS_INBAND))
@@ -307,8 +313,8 @@ static int paqm_dump_class_stats(struct Qdisc *sch, unsigned long cl, struct gne
 	if (child)
 		gnet_stats_add_queue(&qs, child->cpu_qstats, &child->qstats);
 	qs.drops += st.drop_tail + st.drop_inner + st.drop_strike;
-	if (cl - 1 == PAQM_MEDIA)
-		qs.drops += READ_ONCE(q->over_drops) + READ_ONCE(q->over_full);
+	if (cl - 1 == PAQM_MEDIA) /* elastic flows' are in @st */
+		qs.drops += READ_ONCE(q->drr[PAQM_MEDIA].drops) + READ_ONCE(q->over_full);
 	qs.overlimits += st.drop_tail;
 	qs.backlog = st.backlog;
 	if (gnet_stats_copy_basic(d, NULL, &sent, false) < 0 ||

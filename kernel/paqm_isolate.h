@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Isolation of media flows from each other: nobody pays for those who do not listen.
+ * Isolation of flows from each other: nobody pays for those who do not listen.
  *
- * Every flow has a token bucket that fills at its fair rate (core/paqm_bucket.h). What
+ * Every media flow has a token bucket that fills at its fair rate (core/paqm_bucket.h). What
  * conforms joins the common short queue of the class; what does not goes to an overflow
  * queue of that flow alone, and so does all that follows until that queue is empty, so
  * nothing is reordered. Overflow queues share by deficit round robin what the flows in
- * them are entitled to, and each has CoDel, which unmodified senders understand: it drops,
- * or marks ECT(0); ECT(1) is marked from a short queue on, in proportion (RFC 9332).
+ * them are entitled to, each under CoDel (paqm_drr.h).
  *
  * Flows that are not known yet (new, not recognised, or without a slot in the table) are
  * strangers: they have one bucket and one overflow queue together, so that many short
@@ -17,6 +16,9 @@
  * queues may use half of the class's credit at most. So a flow that does as it is told
  * never waits for one that does not.
  *
+ * Elastic flows are told nothing: all they send waits in queues of their own, so a short
+ * request does not wait for a long transfer.
+ *
  * All of it runs under the qdisc lock; rates and depths are published by the outer loop
  * (paqm_outer.h: paqm_publish_paces()).
  */
@@ -25,24 +27,20 @@
 
 #include <linux/list.h>
 #include <linux/mm.h>
-#include <net/codel.h>
-#include <net/codel_impl.h>
-#include <net/inet_ecn.h>
 #include "core/paqm_bucket.h"
 #include "core/paqm_hist.h"
 #include "paqm_compat.h"
+#include "paqm_drr.h"
 #include "paqm_flows.h"
 #include "paqm_state.h"
-#include "paqm_trace.h"
 
 #define PAQM_OVER_QUEUES 1024 /* overflow queues; more flows share one by their hash */
+#define PAQM_BULK_QUEUES 1024 /* of the elastic class */
 #define PAQM_OVER_STRANGERS 1 /* that of flows not known yet; 0 is none */
 #define PAQM_OVER_GATED 16 /* queues that wait for packets in that of strangers */
 #define PAQM_OVER_HOLD_NS (500 * NSEC_PER_MSEC) /* of a flow's fair rate, at most, */
 #define PAQM_OVER_PACKETS 20 /* or so many packets */
 #define PAQM_OWED_NS (50 * NSEC_PER_MSEC) /* of its fair rate that a flow may owe */
-#define PAQM_L4S_FLOOR_NS NSEC_PER_MSEC /* ECT(1): queue delay at which marking begins */
-#define PAQM_L4S_RANGE_NS (4 * NSEC_PER_MSEC) /* and how much more until all are marked */
 
 /* What a media packet is held to. */
 enum paqm_lane {
@@ -57,46 +55,34 @@ static int paqm_isolate_init(struct paqm_sched_data *q)
 	u32 i;
 
 	BUILD_BUG_ON(PAQM_OVER_QUEUES > U16_MAX);
-	q->over = kvcalloc(PAQM_OVER_QUEUES, sizeof(*q->over), GFP_KERNEL_ACCOUNT);
-	if (!q->over)
+	q->flowq = kvcalloc(PAQM_OVER_QUEUES + PAQM_BULK_QUEUES, sizeof(*q->flowq),
+			    GFP_KERNEL_ACCOUNT);
+	if (!q->flowq)
 		return -ENOMEM;
 	INIT_LIST_HEAD(&q->over_free);
-	INIT_LIST_HEAD(&q->over_new);
-	INIT_LIST_HEAD(&q->over_old);
-	for (i = 0; i < PAQM_OVER_QUEUES; i++) {
-		INIT_LIST_HEAD(&q->over[i].list);
-		codel_vars_init(&q->over[i].codel);
-		if (i > PAQM_OVER_STRANGERS)
-			list_add_tail(&q->over[i].list, &q->over_free);
-	}
-	codel_params_init(&q->codel);
-	codel_stats_init(&q->codel_stats);
-	return 0;
-}
+	for (i = 0; i < PAQM_CLASSES; i++)
+		paqm_drr_init(&q->drr[i]);
+	for (i = 0; i < PAQM_OVER_QUEUES + PAQM_BULK_QUEUES; i++) {
+		struct paqm_flowq *fq = &q->flowq[i];
 
-/* A queue that is empty is not served any more; other flows may have it. */
-static void paqm_over_release(struct paqm_sched_data *q, struct paqm_over *over)
-{
-	if (over->gated) {
-		over->gated = false;
-		q->over_gated--;
+		INIT_LIST_HEAD(&fq->list);
+		codel_vars_init(&fq->codel);
+		fq->pooled = i > PAQM_OVER_STRANGERS && i < PAQM_OVER_QUEUES;
+		if (fq->pooled)
+			list_add_tail(&fq->list, &q->over_free);
 	}
-	over->served = false;
-	if (over == &q->over[PAQM_OVER_STRANGERS])
-		list_del_init(&over->list);
-	else
-		list_move_tail(&over->list, &q->over_free);
+	return 0;
 }
 
 /* Have all packets of a flow left the overflow queue that its last one went to? */
 static inline bool paqm_over_left(const struct paqm_sched_data *q, const struct paqm_flow *flow)
 {
-	return (s16)(q->over[flow->over].out - flow->over_seq) >= 0;
+	return (s16)(q->flowq[flow->over].out - flow->over_seq) >= 0;
 }
 
 /* The counters of a flow's own overflow queue become the flow's. */
 static void paqm_over_settle(struct paqm_sched_data *q, const struct paqm_flow *flow,
-			     struct paqm_over *over)
+			     struct paqm_flowq *over)
 {
 	struct paqm_flow_more *more = paqm_flow_more(&q->flows, flow);
 
@@ -114,7 +100,7 @@ static void paqm_over_settle(struct paqm_sched_data *q, const struct paqm_flow *
  */
 static noinline bool paqm_over_ends(struct paqm_sched_data *q, struct paqm_flow *flow)
 {
-	struct paqm_over *over = &q->over[flow->over];
+	struct paqm_flowq *over = &q->flowq[flow->over];
 
 	if (!paqm_over_left(q, flow))
 		return false;
@@ -171,7 +157,7 @@ static noinline bool paqm_stranger_conforms(struct paqm_sched_data *q, struct pa
 		if (!paqm_bucket_take(&flow->due, clock, wire, READ_ONCE(q->pace[PAQM_PACE_ONE]),
 				      READ_ONCE(q->bucket_depth)))
 			return false;
-	} else if (q->over[PAQM_OVER_STRANGERS].head) {
+	} else if (q->flowq[PAQM_OVER_STRANGERS].head) {
 		return false; /* what has no slot is one flow, and that waits */
 	}
 	if (now - q->stranger_ns > NSEC_PER_SEC) /* older times than half a minute mislead */
@@ -198,19 +184,25 @@ static u32 paqm_common_out(const struct paqm_sched_data *q)
 	return (u32)q->queue[PAQM_MEDIA].st.sent_packets - (u32)q->over_sent;
 }
 
+/* Packets that wait in overflow queues. */
+static u32 paqm_over_qlen(const struct paqm_sched_data *q)
+{
+	return q->drr[PAQM_MEDIA].qlen;
+}
+
 static u32 paqm_common_len(const struct paqm_sched_data *q)
 {
-	return paqm_qlen(&q->queue[PAQM_MEDIA]) - q->over_qlen;
+	return paqm_qlen(&q->queue[PAQM_MEDIA]) - paqm_over_qlen(q);
 }
 
 /* May an overflow queue not be served yet, as earlier packets of its flow wait elsewhere? */
-static bool paqm_over_gated(struct paqm_sched_data *q, struct paqm_over *over)
+static bool paqm_over_gated(struct paqm_sched_data *q, struct paqm_flowq *over)
 {
 	if ((s32)(paqm_common_out(q) - over->behind) < 0)
 		return true;
 	if (likely(!over->gated))
 		return false;
-	if ((s16)(q->over[PAQM_OVER_STRANGERS].out - over->gate) < 0)
+	if ((s16)(q->flowq[PAQM_OVER_STRANGERS].out - over->gate) < 0)
 		return true;
 	over->gated = false;
 	q->over_gated--;
@@ -218,17 +210,17 @@ static bool paqm_over_gated(struct paqm_sched_data *q, struct paqm_over *over)
 }
 
 /* Overflow queue for a packet beyond the fair rate; @flow may be NULL for strangers. */
-static struct paqm_over *paqm_over_of(struct paqm_sched_data *q, struct paqm_flow *flow,
-				      enum paqm_lane lane)
+static struct paqm_flowq *paqm_over_of(struct paqm_sched_data *q, struct paqm_flow *flow,
+				       enum paqm_lane lane)
 {
 	bool moves = flow && flow->over && paqm_over_may_move(q, flow);
-	struct paqm_over *over;
+	struct paqm_flowq *over;
 
 	if (flow && flow->over && !moves) /* some of its packets wait there */
-		return &q->over[flow->over];
+		return &q->flowq[flow->over];
 	if (lane == PAQM_LANE_STRANGER || !(READ_ONCE(flow->every) & PAQM_KNOWN))
-		return &q->over[PAQM_OVER_STRANGERS];
-	over = list_first_entry_or_null(&q->over_free, struct paqm_over, list);
+		return &q->flowq[PAQM_OVER_STRANGERS];
+	over = list_first_entry_or_null(&q->over_free, struct paqm_flowq, list);
 	if (over) {
 		list_del_init(&over->list);
 		codel_vars_init(&over->codel);
@@ -236,7 +228,7 @@ static struct paqm_over *paqm_over_of(struct paqm_sched_data *q, struct paqm_flo
 		over->gate = flow->over_seq;
 		q->over_gated += moves;
 	} else {
-		over = &q->over[PAQM_OVER_STRANGERS + 1 +
+		over = &q->flowq[PAQM_OVER_STRANGERS + 1 +
 				flow->tag % (PAQM_OVER_QUEUES - PAQM_OVER_STRANGERS - 1)];
 	}
 	over->tag = flow->tag;
@@ -250,147 +242,38 @@ static struct paqm_over *paqm_over_of(struct paqm_sched_data *q, struct paqm_flo
  * all may, those that are longer than the mean must wait: the heaviest flow loses first.
  * They never take more than half of `limit`.
  */
-static bool paqm_over_has_room(struct Qdisc *sch, const struct paqm_over *over, u32 len)
+static bool paqm_over_has_room(struct Qdisc *sch, const struct paqm_flowq *over, u32 len)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
+	const struct paqm_round *r = &q->drr[PAQM_MEDIA];
 	u32 memory = READ_ONCE(q->over_memory_limit);
 
-	if ((u64)q->over_backlog + len > q->limit / 2 || q->over_memory > memory ||
+	if ((u64)r->backlog + len > q->limit / 2 || r->memory > memory ||
 	    (u16)(over->in - over->out) >= S16_MAX)
 		return false;
 	if (!over->head)
 		return true;
 	if ((u64)over->backlog + len > READ_ONCE(q->over_limit))
 		return false;
-	return q->over_memory <= memory / 2 ||
-	       (u64)over->backlog * q->over_busy <= q->over_backlog;
+	return r->memory <= memory / 2 || (u64)over->backlog * r->busy <= r->backlog;
 }
 
 /* Put a packet into an overflow queue; there is room. */
-static void paqm_over_append(struct Qdisc *sch, struct paqm_over *over, struct paqm_flow *flow,
+static void paqm_over_append(struct Qdisc *sch, struct paqm_flowq *over, struct paqm_flow *flow,
 			     struct sk_buff *skb, u64 now)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
-	u32 len = qdisc_pkt_len(skb);
 
-	if (!q->over_qlen) /* nobody was kept waiting: nothing is owed */
+	if (!paqm_over_qlen(q)) /* nobody was kept waiting: nothing is owed */
 		q->inside.lead = 0;
-	if (list_empty(&over->list)) {
-		over->deficit = READ_ONCE(q->over_quantum);
-		over->served = true;
-		list_add_tail(&over->list, &q->over_new);
-	}
-	paqm_skb_cb(skb)->enqueued = now;
-	skb->next = NULL;
-	if (over->head) {
-		over->tail->next = skb;
-	} else {
-		over->head = skb;
+	if (!over->head) {
 		over->behind = paqm_common_out(q) + paqm_common_len(q);
 		q->over_behind = over->behind;
-		q->over_busy++;
 	}
-	over->tail = skb;
-	over->in++;
-	over->backlog += len;
+	paqm_drr_append(sch, PAQM_MEDIA, over, skb, now);
 	if (flow) {
-		WRITE_ONCE(flow->over, over - q->over);
+		WRITE_ONCE(flow->over, over - q->flowq);
 		flow->over_seq = over->in;
-	}
-	q->over_memory += skb->truesize;
-	WRITE_ONCE(q->over_qlen, q->over_qlen + 1);
-	WRITE_ONCE(q->over_backlog, q->over_backlog + len);
-	WRITE_ONCE(q->queue[PAQM_MEDIA].taken, q->queue[PAQM_MEDIA].taken + 1);
-	qdisc_qlen_inc(sch);
-	qdisc_qstats_backlog_inc(sch, skb);
-}
-
-struct paqm_over_ctx {
-	struct Qdisc *sch;
-	struct paqm_over *over;
-	u32 drops;
-	u32 bytes;
-};
-
-/* CoDel takes the first packet; our own length still holds it. */
-static struct sk_buff *paqm_over_pop(struct codel_vars *vars, void *data)
-{
-	struct paqm_over_ctx *ctx = data;
-	struct paqm_sched_data *q = qdisc_priv(ctx->sch);
-	struct paqm_over *over = ctx->over;
-	struct sk_buff *skb = over->head;
-	u32 len;
-
-	if (!skb)
-		return NULL;
-	len = qdisc_pkt_len(skb);
-	over->head = skb->next;
-	if (!over->head)
-		q->over_busy--;
-	skb_mark_not_on_list(skb);
-	over->out++;
-	over->backlog -= len;
-	q->over_memory -= skb->truesize;
-	WRITE_ONCE(q->over_qlen, q->over_qlen - 1);
-	WRITE_ONCE(q->over_backlog, q->over_backlog - len);
-	return skb;
-}
-
-/* And drops it. Never the last one of a queue, so our length does not become 0 here. */
-static void paqm_over_drop(struct sk_buff *skb, void *data)
-{
-	struct paqm_over_ctx *ctx = data;
-	struct paqm_sched_data *q = qdisc_priv(ctx->sch);
-	u32 len = qdisc_pkt_len(skb);
-
-	trace_drop(qdisc_dev(ctx->sch)->name, PAQM_MEDIA, PAQM_DROP_OVER, len,
-		   ctx->over->backlog, 0);
-	paqm_inc(&q->over_drops);
-	WRITE_ONCE(ctx->over->lost, ctx->over->lost + 1);
-	WRITE_ONCE(q->queue[PAQM_MEDIA].taken, q->queue[PAQM_MEDIA].taken - 1);
-	qdisc_qlen_dec(ctx->sch);
-	qdisc_qstats_backlog_dec(ctx->sch, skb);
-	qdisc_qstats_drop(ctx->sch);
-	ctx->drops++;
-	ctx->bytes += len;
-	kfree_skb_reason(skb, SKB_DROP_REASON_QDISC_DROP);
-}
-
-static codel_time_t paqm_over_time(const struct sk_buff *skb)
-{
-	return paqm_skb_cb(skb)->enqueued >> CODEL_SHIFT;
-}
-
-/* ECN field of an IP packet, in the packet; Not-ECT where there is none. */
-static u8 paqm_ecn(const struct sk_buff *skb)
-{
-	if (skb_headlen(skb) < skb_network_offset(skb) + (int)sizeof(struct iphdr))
-		return INET_ECN_NOT_ECT;
-	if (skb->protocol == htons(ETH_P_IP))
-		return ip_hdr(skb)->tos & INET_ECN_MASK;
-	if (skb->protocol == htons(ETH_P_IPV6))
-		return ipv6_get_dsfield(ipv6_hdr(skb)) & INET_ECN_MASK;
-	return INET_ECN_NOT_ECT;
-}
-
-/*
- * ECT(1): marked in proportion to the queue delay beyond a floor, as senders of RFC 9331
- * expect; RFC 9332 Appendix A.1 has the ramp.
- */
-static void paqm_over_l4s(struct paqm_sched_data *q, struct paqm_over *over, struct sk_buff *skb,
-			  u64 sojourn)
-{
-	u64 beyond;
-
-	if (sojourn <= q->l4s_floor_ns || !q->cfg.ecn || paqm_ecn(skb) != INET_ECN_ECT_1)
-		return;
-	beyond = sojourn - q->l4s_floor_ns;
-	if (beyond < PAQM_L4S_RANGE_NS &&
-	    paqm_draw(q) >= (u32)paqm_div64(beyond << 32, PAQM_L4S_RANGE_NS))
-		return;
-	if (INET_ECN_set_ce(skb)) {
-		paqm_inc(&q->over_marks);
-		WRITE_ONCE(over->marked, over->marked + 1);
 	}
 }
 
@@ -401,56 +284,12 @@ static void paqm_over_l4s(struct paqm_sched_data *q, struct paqm_over *over, str
 static noinline struct sk_buff *paqm_over_take(struct Qdisc *sch, u64 now, bool gates)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
-	struct paqm_over_ctx ctx = { .sch = sch };
-	struct paqm_over *first_gated = NULL;
-	u32 marks = q->codel_stats.ecn_mark;
-	struct paqm_over *over;
-	struct list_head *from;
-	struct sk_buff *skb;
+	struct sk_buff *skb = paqm_drr_take(sch, PAQM_MEDIA, now, gates ? paqm_over_gated : NULL);
 	u64 sojourn;
 
-	for (;;) {
-		from = list_empty(&q->over_new) ? &q->over_old : &q->over_new;
-		over = list_first_entry(from, struct paqm_over, list);
-		if (gates && over->head && paqm_over_gated(q, over)) {
-			if (over == first_gated) /* once round, and none that may */
-				return NULL;
-			if (!first_gated)
-				first_gated = over;
-			list_move_tail(&over->list, &q->over_old);
-			continue;
-		}
-		if (over->deficit <= 0) {
-			over->deficit += READ_ONCE(q->over_quantum);
-			list_move_tail(&over->list, &q->over_old);
-			first_gated = NULL; /* this one may, next time */
-			continue;
-		}
-		ctx.over = over;
-		if (over->patient)
-			skb = paqm_over_pop(&over->codel, &ctx);
-		else
-			skb = codel_dequeue(&ctx, &over->backlog, &q->codel, &over->codel,
-					    &q->codel_stats, qdisc_pkt_len, paqm_over_time,
-					    paqm_over_drop, paqm_over_pop);
-		if (likely(skb))
-			break;
-		/* one that was new waits a round, or it could be new all the time */
-		if (from == &q->over_new && !list_empty(&q->over_old))
-			list_move_tail(&over->list, &q->over_old);
-		else
-			paqm_over_release(q, over);
-	}
-	over->deficit -= qdisc_pkt_len(skb);
-	if (unlikely(ctx.drops)) /* while @skb is still in our length */
-		qdisc_tree_reduce_backlog(sch, ctx.drops, ctx.bytes);
-	marks = q->codel_stats.ecn_mark - marks;
-	if (marks) {
-		WRITE_ONCE(q->over_marks, q->over_marks + marks);
-		WRITE_ONCE(over->marked, over->marked + marks);
-	}
+	if (!skb)
+		return NULL;
 	sojourn = now - paqm_skb_cb(skb)->enqueued;
-	paqm_over_l4s(q, over, skb, sojourn);
 	WRITE_ONCE(q->over_sojourn_ns, q->over_sojourn_ns + sojourn);
 	paqm_inc(&q->over_hist[paqm_hist_bin(sojourn)]);
 	WRITE_ONCE(q->over_sent, q->over_sent + 1);
@@ -472,8 +311,8 @@ enum paqm_turn { PAQM_TURN_ELASTIC, PAQM_TURN_COMMON, PAQM_TURN_OVER };
  */
 static u32 paqm_common_share(const struct paqm_sched_data *q)
 {
-	bool strangers = q->over[PAQM_OVER_STRANGERS].head;
-	u64 others = (u64)(q->over_busy - strangers) * READ_ONCE(q->over_part);
+	bool strangers = q->flowq[PAQM_OVER_STRANGERS].head;
+	u64 others = (u64)(q->drr[PAQM_MEDIA].busy - strangers) * READ_ONCE(q->over_part);
 
 	if ((s32)(paqm_common_out(q) - q->over_behind) < 0)
 		return PAQM_Q16_ONE;
@@ -499,25 +338,27 @@ static noinline enum paqm_turn paqm_over_turn(struct paqm_sched_data *q, bool el
 	return common && paqm_sched_media_next(&q->inside) ? PAQM_TURN_COMMON : PAQM_TURN_OVER;
 }
 
-/* RTNL: throw away what is in overflow queues. */
-static void paqm_over_purge(struct paqm_sched_data *q)
-{
-	struct paqm_over *over, *next;
+/* --------------------------------------------------------------- the elastic class */
 
-	list_splice_tail_init(&q->over_new, &q->over_old);
-	list_for_each_entry_safe(over, next, &q->over_old, list) {
-		rtnl_kfree_skbs(over->head, over->tail);
-		over->head = NULL;
-		over->out = over->in;
-		over->backlog = 0;
-		codel_vars_init(&over->codel);
-		paqm_over_release(q, over);
-	}
-	q->over_busy = 0;
-	q->over_memory = 0;
-	q->over_behind = paqm_common_out(q);
-	WRITE_ONCE(q->over_qlen, 0);
-	WRITE_ONCE(q->over_backlog, 0);
+/* Queue of an elastic flow, by its hash: flows that meet in one share it. */
+static struct paqm_flowq *paqm_bulk_of(struct paqm_sched_data *q, u32 tag)
+{
+	return &q->flowq[PAQM_OVER_QUEUES + tag % PAQM_BULK_QUEUES];
+}
+
+/*
+ * May a packet of @len bytes join the queue of an elastic flow? A queue may hold as much as the
+ * class has left (Choudhury and Hahne 1998): one flow at most half, and whoever comes finds room.
+ */
+static bool paqm_bulk_has_room(const struct paqm_sched_data *q, const struct paqm_flowq *fq,
+			       u32 len)
+{
+	return (u64)fq->backlog + len + q->drr[PAQM_ELASTIC].backlog <= READ_ONCE(q->bulk_limit);
+}
+
+static noinline struct sk_buff *paqm_bulk_take(struct Qdisc *sch, u64 now)
+{
+	return paqm_drr_take(sch, PAQM_ELASTIC, now, NULL);
 }
 
 #endif /* PAQM_ISOLATE_H */

@@ -45,6 +45,8 @@
 #define PAQM_NEWS_SHIFT 5 /* a rate that changes by less than a 32nd is no news */
 #define PAQM_NEWCOMER_ROUNDS 64 /* rounds after which a bad opinion of them is forgotten */
 #define PAQM_NEWCOMER_MEMORY 16	/* newcomers that the opinion of them is made of */
+#define PAQM_BULK_TARGET_NS (6 * NSEC_PER_MSEC) /* CoDel of elastic flows, RFC 8289: target */
+#define PAQM_BULK_INTERVAL_NS (100 * NSEC_PER_MSEC) /* and interval, or the round trip */
 #define PAQM_OVER_MEMORY_MAX (64U << 20) /* of what flows send beyond their fair rate */
 #define PAQM_BUCKET_SLACK_Q24 PAQM_Q24(105, 100) /* a bucket fills so much faster than told */
 #define PAQM_BUCKET_NS (60 * NSEC_PER_MSEC) /* of a flow's rate that a bucket holds at most: */
@@ -254,22 +256,38 @@ static void paqm_derive_period(struct paqm_sched_data *q)
 	WRITE_ONCE(q->skip_us, paqm_skip(rtt, period, q->capacity));
 }
 
-/* Overflow queues: lengths and targets. */
-static void paqm_derive_over(struct paqm_sched_data *q, u64 cu, u32 mtu)
+/* Time that a packet takes at a rate. */
+static u64 paqm_packet_ns(u32 mtu, u64 bps)
 {
-	u64 fair = max(q->fair_base, 8 * PAQM_RATE_MIN);
-	u64 packet_ns = paqm_div64((u64)mtu * 8 * NSEC_PER_SEC, fair);
+	return paqm_div64((u64)mtu * 8 * NSEC_PER_SEC, max(bps, 8 * PAQM_RATE_MIN));
+}
 
-	WRITE_ONCE(q->over_quantum, mtu);
+/* Flow queues of both classes: lengths and targets; @cu and @ct are the shares of the link. */
+static void paqm_derive_drr(struct paqm_sched_data *q, u64 cu, u64 ct, u32 mtu)
+{
+	struct paqm_round *u = &q->drr[PAQM_MEDIA], *t = &q->drr[PAQM_ELASTIC];
+	u64 fair = max(q->fair_base, 8 * PAQM_RATE_MIN);
+	u64 packet_ns = paqm_packet_ns(mtu, ct), target, interval;
+	int i;
+
 	WRITE_ONCE(q->over_limit, max_t(u32, PAQM_OVER_PACKETS * mtu,
 					paqm_bytes_us(fair, PAQM_OVER_HOLD_NS / NSEC_PER_USEC, 0)));
 	/* small packets take ten times their length in memory, usual ones four times */
 	WRITE_ONCE(q->over_memory_limit,
 		   clamp_t(u64, 8 * paqm_bytes_in(cu, PAQM_OVER_HOLD_NS), 4U << 20,
 			   PAQM_OVER_MEMORY_MAX));
-	WRITE_ONCE(q->codel.mtu, mtu);
-	WRITE_ONCE(q->codel.ecn, q->cfg.ecn);
-	WRITE_ONCE(q->l4s_floor_ns, max_t(u64, PAQM_L4S_FLOOR_NS, packet_ns));
+	for (i = 0; i < PAQM_CLASSES; i++) {
+		WRITE_ONCE(q->drr[i].quantum, mtu);
+		WRITE_ONCE(q->drr[i].codel.mtu, mtu);
+		WRITE_ONCE(q->drr[i].codel.ecn, q->cfg.ecn);
+	}
+	WRITE_ONCE(u->l4s_floor_ns, max(PAQM_L4S_FLOOR_NS, paqm_packet_ns(mtu, fair)));
+	WRITE_ONCE(t->l4s_floor_ns, max(PAQM_L4S_FLOOR_NS, packet_ns));
+	/* a queue of one or two packets is none, however slow the link */
+	target = max(PAQM_BULK_TARGET_NS, packet_ns + packet_ns / 2);
+	interval = max3(PAQM_BULK_INTERVAL_NS, (u64)q->rtt_us * NSEC_PER_USEC, 2 * target);
+	WRITE_ONCE(t->codel.target, (codel_time_t)(target >> CODEL_SHIFT));
+	WRITE_ONCE(t->codel.interval, (codel_time_t)(interval >> CODEL_SHIFT));
 }
 
 /*
@@ -322,11 +340,13 @@ static void paqm_derive_queues(struct paqm_sched_data *q)
 	WRITE_ONCE(q->memory_limit,
 		   clamp_t(u64, 4 * min_t(u64, q->limit, (u64)n.media_limit + n.elastic_limit),
 			   4U << 20, 3U << 30));
-	WRITE_ONCE(q->calm, min3(q->limit, 2 * n_out, min(n.media_limit, n.elastic_limit)));
+	WRITE_ONCE(q->bulk_limit, n.elastic_limit);
+	WRITE_ONCE(q->calm_usual, min3(q->limit, 2 * n_out, min(n.media_limit, n.elastic_limit)));
+	WRITE_ONCE(q->calm, q->calm_usual);
 	WRITE_ONCE(q->gso_split, max(paqm_bytes_us(q->capacity, q->cfg.media_target, 0), mtu));
 	WRITE_ONCE(q->gso_look, q->stamp ? 0 : q->gso_split);
 	WRITE_ONCE(q->guard_bytes, min3(2 * mtu, n.media_target / 8, n.elastic_target / 8));
-	paqm_derive_over(q, cu, mtu);
+	paqm_derive_drr(q, cu, ct, mtu);
 	small = max_t(u64, paqm_div64(q->capacity, PAQM_SMALL_DIV), 8000);
 	WRITE_ONCE(q->small_ns, paqm_div64(8ULL * NSEC_PER_SEC + small - 1, small));
 	WRITE_ONCE(u->st.share, cu);
@@ -705,7 +725,7 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events,
 		.mouse = max(paqm_mul_q24(mean_elastic, PAQM_MOUSE_Q24),
 			     paqm_div64(share_of_one, PAQM_MOUSE_SHARE_DIV)),
 		.police = q->cfg.police,
-		.overloaded = READ_ONCE(q->overloaded) || READ_ONCE(q->over_qlen),
+		.overloaded = READ_ONCE(q->overloaded) || READ_ONCE(q->drr[PAQM_MEDIA].qlen),
 		.max_every = max(1U, (u32)(PAQM_NOTICE_PAUSE_US / q->period_us)),
 		.hosts = q->cfg.weights == PAQM_WEIGHTS_HOST,
 	};

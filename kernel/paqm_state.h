@@ -61,7 +61,8 @@ struct paqm_queue {
 };
 
 /**
- * struct paqm_over - overflow queue: what a flow sends beyond its fair rate
+ * struct paqm_flowq - a flow's own queue: what it sends beyond its fair rate, or, in the
+ * elastic class, all of it
  * @list: place among those that are served, or among the free ones
  * @head: first packet
  * @tail: last packet
@@ -76,10 +77,11 @@ struct paqm_queue {
  * @served: it has its place in the round robin, if only to find that it is empty
  * @gate: not served before so many have left the queue of strangers,
  * @gated: if this is set
+ * @pooled: other flows may have it when it is empty
  * @patient: its flow is too new to have been told: what it needs is time, not losses
  * @behind: nor before so many have left the common queue: those in it when this one began
  */
-struct paqm_over {
+struct paqm_flowq {
 	struct list_head list;
 	struct sk_buff *head;
 	struct sk_buff *tail;
@@ -94,8 +96,39 @@ struct paqm_over {
 	u16 gate;
 	bool gated;
 	bool served;
+	bool pooled;
 	bool patient;
 	u32 behind;
+};
+
+/**
+ * struct paqm_round - flow queues of a class, served by deficit round robin
+ * @fresh: those that are to be served first, once
+ * @old: the others
+ * @codel: parameters of their AQM
+ * @stats: what it did
+ * @busy: queues with packets
+ * @qlen: packets
+ * @backlog: bytes
+ * @memory: truesize of the packets
+ * @quantum: bytes of a turn
+ * @l4s_floor_ns: queue delay from which on ECT(1) is marked
+ * @drops: packets that the AQM dropped
+ * @marks: packets that were marked CE
+ */
+struct paqm_round {
+	struct list_head fresh;
+	struct list_head old;
+	struct codel_params codel;
+	struct codel_stats stats;
+	u32 busy;
+	u32 qlen;
+	u32 backlog;
+	u32 memory;
+	u32 quantum;
+	u64 l4s_floor_ns;
+	u32 drops;
+	u32 marks;
 };
 
 /* Rates at which buckets fill. */
@@ -138,6 +171,8 @@ struct paqm_sched_data {
 	u32 wire_sent; /* bytes on the link, wraps */
 	u32 memory; /* truesize of the packets of both queues */
 	u32 memory_limit; /* of both queues */
+	u32 calm_usual; /* @calm for the capacity that is believed */
+	u32 bulk_limit; /* bytes of all queues of elastic flows */
 	u32 calm; /* bytes of both queues: as long as there are no more, no length matters */
 	u32 overload_bytes; /* 2 N_out */
 	u32 limit; /* bytes of both queues */
@@ -154,33 +189,22 @@ struct paqm_sched_data {
 	u32 stranger_due;
 	u64 stranger_ns;
 	u64 stranger_bytes; /* on the link */
-	struct paqm_over *over;
+	struct paqm_round drr[PAQM_CLASSES]; /* overflow queues; queues of elastic flows */
+	struct paqm_flowq *flowq; /* those, then these */
 	struct list_head over_free;
-	struct list_head over_new; /* to be served first, once */
-	struct list_head over_old;
 	struct paqm_sched inside; /* between the common queue and these */
 	u32 over_part; /* a flow's part of the media share, Q16 */
 	u32 over_part_new; /* that of strangers */
-	u32 over_busy; /* queues with packets */
-	u32 over_qlen;
-	u32 over_backlog;
 	u32 over_limit; /* bytes of one */
 	u32 over_gated; /* queues that are not served yet */
 	u32 over_behind; /* the greatest of their @behind */
-	u32 over_memory; /* truesize of their packets */
 	u32 over_memory_limit;
-	u32 over_quantum;
 	u32 over_packets; /* that joined */
-	u32 over_drops;
 	u32 over_full;
-	u32 over_marks;
 	u32 over_strangers;
 	u64 over_sent;
 	u64 over_sojourn_ns;
 	u32 over_hist[PAQM_HIST_BINS];
-	u64 l4s_floor_ns;
-	struct codel_params codel;
-	struct codel_stats codel_stats;
 	u32 not_ip;
 	u32 tagged;
 	u32 tunnel;

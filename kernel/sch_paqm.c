@@ -337,11 +337,13 @@ static bool paqm_settles(const struct paqm_flow *flow, const struct paqm_packet 
 /**
  * struct paqm_verdict - where a packet belongs
  * @flow: NULL if it has none
+ * @tag: hash of it, though it may have no slot
  * @class: its queue
  * @lane: what it is held to there
  */
 struct paqm_verdict {
 	struct paqm_flow *flow;
+	u32 tag;
 	u8 class;
 	u8 lane;
 };
@@ -395,7 +397,8 @@ static noinline struct paqm_verdict paqm_recognise(struct paqm_sched_data *q,
 			paqm_inc(&q->unsure);
 			/* not counted, and owed nothing */
 			flow->round = q->round;
-			return (struct paqm_verdict){ flow, PAQM_MEDIA, PAQM_LANE_STRANGER };
+			return (struct paqm_verdict){ flow, flow->tag, PAQM_MEDIA,
+						      PAQM_LANE_STRANGER };
 		}
 		if (fresh) {
 			/* the present advice does not know a media flow that joins: it waits */
@@ -406,24 +409,33 @@ static noinline struct paqm_verdict paqm_recognise(struct paqm_sched_data *q,
 				paqm_raise(q, PAQM_EV_FLOW);
 		}
 	}
-	return (struct paqm_verdict){ flow, where, paqm_lane_of(flow, &p, chosen) };
+	return (struct paqm_verdict){ flow, paqm_flow_tag(p.hash), where,
+				      paqm_lane_of(flow, &p, chosen) };
+}
+
+static bool paqm_memory_full(const struct paqm_sched_data *q)
+{
+	return (u64)q->memory + q->drr[PAQM_ELASTIC].memory > q->memory_limit;
 }
 
 /*
- * The queues are not short, or their memory is used up: is there room for a packet?
- * Media above 2 N_out is an event.
+ * The queues are not short, or their memory is used up: is there room for a packet, in its
+ * class or in the flow queue @fq? Media above 2 N_out is an event.
  */
 static noinline bool paqm_has_room(struct Qdisc *sch, enum paqm_class class,
-				   const struct Qdisc *child, u32 len, u64 now)
+				   const struct Qdisc *child, const struct paqm_flowq *fq, u32 len,
+				   u64 now)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
 	const struct paqm_queue *queue = &q->queue[class];
-	bool full = (u64)sch->qstats.backlog + len > q->limit || q->memory > q->memory_limit;
+	bool full = (u64)sch->qstats.backlog + len > q->limit || paqm_memory_full(q);
 
 	if (class == PAQM_MEDIA && (u64)queue->st.backlog + len > q->overload_bytes)
 		paqm_begin_overload(q, now);
 	if (child)
 		return !full || !child->q.qlen;
+	if (fq)
+		return !paqm_qlen(queue) || (!full && paqm_bulk_has_room(q, fq, len));
 	return !queue->head || (!full && (u64)queue->st.backlog + len <= queue->limit);
 }
 
@@ -478,11 +490,11 @@ static noinline int paqm_divert(struct sk_buff *skb, struct Qdisc *sch, struct p
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
 	struct paqm_queue *queue = &q->queue[PAQM_MEDIA];
-	struct paqm_over *over = paqm_over_of(q, flow, lane);
+	struct paqm_flowq *over = paqm_over_of(q, flow, lane);
 
 	WRITE_ONCE(queue->beyond, queue->beyond + wire);
 	paqm_inc(&q->over_packets);
-	if (over == &q->over[PAQM_OVER_STRANGERS])
+	if (over == &q->flowq[PAQM_OVER_STRANGERS])
 		paqm_inc(&q->over_strangers);
 	if (flow && paqm_ecn(skb) != INET_ECN_NOT_ECT) {
 		struct paqm_flow_more *more = paqm_flow_more(&q->flows, flow);
@@ -492,7 +504,7 @@ static noinline int paqm_divert(struct sk_buff *skb, struct Qdisc *sch, struct p
 	if (!paqm_over_has_room(sch, over, len)) {
 		WRITE_ONCE(over->lost, over->lost + 1);
 		if (list_empty(&over->list)) /* it was taken for this packet */
-			paqm_over_release(q, over);
+			paqm_drr_release(q, over);
 		return paqm_drop(skb, sch, to_free, PAQM_MEDIA, &q->over_full, PAQM_DROP_FULL);
 	}
 	if (unlikely(q->stamp))
@@ -511,11 +523,12 @@ static noinline int paqm_divert(struct sk_buff *skb, struct Qdisc *sch, struct p
  * of them only.
  */
 static __always_inline int paqm_put(struct sk_buff *skb, struct Qdisc *sch, enum paqm_class class,
-				    struct paqm_flow *flow, enum paqm_lane lane, u32 len, u32 wire,
-				    u64 now, struct sk_buff **to_free)
+				    struct paqm_flow *flow, u32 tag, enum paqm_lane lane, u32 len,
+				    u32 wire, u64 now, struct sk_buff **to_free)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
 	struct paqm_queue *queue = &q->queue[class];
+	struct paqm_flowq *fq = NULL;
 	struct Qdisc *child = NULL;
 	u32 prob;
 
@@ -526,6 +539,8 @@ static __always_inline int paqm_put(struct sk_buff *skb, struct Qdisc *sch, enum
 	if (class == PAQM_ELASTIC) {
 		WRITE_ONCE(q->elastic_last, paqm_flow_clock(now));
 		child = rcu_dereference_bh(q->child);
+		if (likely(q->isolate && !child))
+			fq = paqm_bulk_of(q, tag);
 	} else {
 		if (flow && unlikely(flow->round != (u16)q->round) &&
 		    paqm_notice_owed(q, flow, now))
@@ -538,11 +553,17 @@ static __always_inline int paqm_put(struct sk_buff *skb, struct Qdisc *sch, enum
 			return paqm_divert(skb, sch, flow, lane, len, wire, now, to_free);
 	}
 	WRITE_ONCE(queue->load, queue->load + wire);
-	if (unlikely((u64)sch->qstats.backlog + len > q->calm || q->memory > q->memory_limit) &&
-	    !paqm_has_room(sch, class, child, len, now))
+	if (unlikely((u64)sch->qstats.backlog + len > q->calm || paqm_memory_full(q)) &&
+	    !paqm_has_room(sch, class, child, fq, len, now))
 		return paqm_drop(skb, sch, to_free, class, &queue->st.drop_tail, PAQM_DROP_TAIL);
 	if (unlikely(child))
 		return paqm_enqueue_child(skb, sch, child, now, to_free);
+	if (fq) {
+		if (!sch->q.qlen)
+			paqm_begin_busy(q, now);
+		paqm_drr_append(sch, PAQM_ELASTIC, fq, skb, now);
+		return NET_XMIT_SUCCESS;
+	}
 	prob = READ_ONCE(queue->inner.prob);
 	if (unlikely(prob) && lane != PAQM_LANE_CONTROL && paqm_draw(q) < prob) {
 		/* RFC 9332: under overload a mark is not enough */
@@ -569,7 +590,7 @@ static __always_inline int paqm_put(struct sk_buff *skb, struct Qdisc *sch, enum
 static noinline int paqm_put_media(struct sk_buff *skb, struct Qdisc *sch, struct paqm_verdict to,
 				   u32 len, u32 wire, u64 now, struct sk_buff **to_free)
 {
-	return paqm_put(skb, sch, PAQM_MEDIA, to.flow, to.lane, len, wire, now, to_free);
+	return paqm_put(skb, sch, PAQM_MEDIA, to.flow, 0, to.lane, len, wire, now, to_free);
 }
 
 /* @chosen: class by priority or filter, PAQM_CLASSES: by the recogniser */
@@ -595,15 +616,17 @@ static __always_inline int paqm_enqueue_one(struct sk_buff *skb, struct Qdisc *s
 	if (likely(to.flow &&
 		   paqm_flow_pass(to.flow, q->settled, wire, paqm_flow_clock(now)))) {
 		if (paqm_flow_class(to.flow) == PAQM_MEDIA)
-			return paqm_put(skb, sch, PAQM_MEDIA, to.flow, PAQM_LANE_FLOW, len, wire,
-					now, to_free);
+			return paqm_put(skb, sch, PAQM_MEDIA, to.flow, 0, PAQM_LANE_FLOW, len,
+					wire, now, to_free);
 		to.lane = PAQM_LANE_FLOW;
+		to.tag = to.flow->tag;
 	} else {
 		to = paqm_recognise(q, skb, chosen, now, wire);
 		if (to.class == PAQM_MEDIA)
 			return paqm_put_media(skb, sch, to, len, wire, now, to_free);
 	}
-	return paqm_put(skb, sch, PAQM_ELASTIC, to.flow, to.lane, len, wire, now, to_free);
+	return paqm_put(skb, sch, PAQM_ELASTIC, to.flow, to.tag, to.lane, len, wire, now,
+			to_free);
 }
 
 static noinline int paqm_enqueue_chosen(struct sk_buff *skb, struct Qdisc *sch, int class,
@@ -665,12 +688,10 @@ static int paqm_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff *
 	return paqm_enqueue_one(skb, sch, PAQM_CLASSES, to_free);
 }
 
-/* The first packet of our own list of a class leaves, at @now. */
-static __always_inline struct sk_buff *paqm_take(struct paqm_sched_data *q, enum paqm_class class,
-						 u64 now)
+/* Note how long a packet that leaves a class has waited. */
+static __always_inline struct sk_buff *paqm_waited(struct paqm_queue *queue, struct sk_buff *skb,
+						   u64 now)
 {
-	struct paqm_queue *queue = &q->queue[class];
-	struct sk_buff *skb = paqm_pop(q, queue);
 	u64 sojourn = now - paqm_skb_cb(skb)->enqueued;
 
 	WRITE_ONCE(queue->st.sojourn_ns, queue->st.sojourn_ns + sojourn);
@@ -678,6 +699,35 @@ static __always_inline struct sk_buff *paqm_take(struct paqm_sched_data *q, enum
 	if (unlikely(sojourn > queue->sojourn_max))
 		WRITE_ONCE(queue->sojourn_max, sojourn);
 	return skb;
+}
+
+/* The first packet of media's common queue leaves, at @now. */
+static __always_inline struct sk_buff *paqm_take_media(struct paqm_sched_data *q, u64 now)
+{
+	return paqm_waited(&q->queue[PAQM_MEDIA], paqm_pop(q, &q->queue[PAQM_MEDIA]), now);
+}
+
+/* Does the elastic class hold packets, in its list or in queues of its flows? */
+static bool paqm_elastic_waits(const struct paqm_sched_data *q)
+{
+	return q->drr[PAQM_ELASTIC].qlen || q->queue[PAQM_ELASTIC].head;
+}
+
+/*
+ * The next packet of the elastic class, which holds some. Both kinds of queues do after
+ * `isolate` was changed: then those go first that get no more packets.
+ */
+static __always_inline struct sk_buff *paqm_take_elastic(struct Qdisc *sch, u64 now)
+{
+	struct paqm_sched_data *q = qdisc_priv(sch);
+	struct paqm_queue *queue = &q->queue[PAQM_ELASTIC];
+	struct sk_buff *skb;
+
+	if (q->drr[PAQM_ELASTIC].qlen && !(q->isolate && queue->head))
+		skb = paqm_bulk_take(sch, now);
+	else
+		skb = paqm_pop(q, queue);
+	return paqm_waited(queue, skb, now);
 }
 
 /* The shaper's next departure after one of @wire bytes. */
@@ -702,7 +752,7 @@ static __always_inline struct sk_buff *paqm_sent(struct Qdisc *sch, struct sk_bu
 	struct paqm_queue *media = &q->queue[PAQM_MEDIA], *queue = &q->queue[class];
 	u32 len = qdisc_pkt_len(skb), wire = paqm_wire_len(q, skb, len);
 
-	paqm_sched_sent(&q->sched, class == PAQM_MEDIA, wire, media->head || q->over_qlen,
+	paqm_sched_sent(&q->sched, class == PAQM_MEDIA, wire, media->head || paqm_over_qlen(q),
 			elastic_waits);
 	if (class == PAQM_MEDIA && unlikely(q->long_since) &&
 	    queue->st.backlog < q->overload_bytes / 2)
@@ -739,10 +789,10 @@ static noinline struct sk_buff *paqm_send_media(struct Qdisc *sch, enum paqm_tur
 	}
 	if (!skb) {
 		common = true;
-		skb = paqm_take(q, PAQM_MEDIA, now);
+		skb = paqm_take_media(q, now);
 	}
 	paqm_sched_sent(&q->inside, common, paqm_wire_len(q, skb, qdisc_pkt_len(skb)),
-			!!q->queue[PAQM_MEDIA].head, common || q->over_qlen);
+			!!q->queue[PAQM_MEDIA].head, common || paqm_over_qlen(q));
 	return paqm_sent(sch, skb, PAQM_MEDIA, elastic_waits, now);
 }
 
@@ -752,26 +802,26 @@ static noinline struct sk_buff *paqm_dequeue_slow(struct Qdisc *sch, struct Qdis
 	struct paqm_sched_data *q = qdisc_priv(sch);
 	struct paqm_queue *media = &q->queue[PAQM_MEDIA];
 	/* A child drops here if it wants to, while all its packets are still in our length. */
-	bool ready = child ? !!child->ops->peek(child) : !!q->queue[PAQM_ELASTIC].head;
+	bool ready = child ? !!child->ops->peek(child) : paqm_elastic_waits(q);
 	enum paqm_turn turn = PAQM_TURN_ELASTIC;
 	struct sk_buff *skb;
 
 	q->sched.share_q16 = READ_ONCE(q->share_now);
-	if (q->over_qlen)
+	if (paqm_over_qlen(q))
 		turn = paqm_over_turn(q, ready);
 	else if (media->head && (!ready || paqm_sched_media_next(&q->sched)))
 		turn = PAQM_TURN_COMMON;
 	if (ready && turn == PAQM_TURN_ELASTIC) {
-		skb = child ? qdisc_dequeue_peeked(child) : paqm_take(q, PAQM_ELASTIC, now);
+		skb = child ? qdisc_dequeue_peeked(child) : paqm_take_elastic(sch, now);
 		if (skb)
 			return paqm_sent(sch, skb, PAQM_ELASTIC, true, now);
-		if (q->over_qlen)
+		if (paqm_over_qlen(q))
 			turn = paqm_over_turn(q, false);
 	}
-	if (q->over_qlen)
+	if (paqm_over_qlen(q))
 		return paqm_send_media(sch, turn, ready, now);
 	if (media->head)
-		return paqm_sent(sch, paqm_take(q, PAQM_MEDIA, now), PAQM_MEDIA, ready, now);
+		return paqm_sent(sch, paqm_take_media(q, now), PAQM_MEDIA, ready, now);
 	/* the child dropped all, or holds it back */
 	q->stalled = true;
 	q->meter.busy = 0;
@@ -781,8 +831,9 @@ static noinline struct sk_buff *paqm_dequeue_slow(struct Qdisc *sch, struct Qdis
 static struct sk_buff *paqm_dequeue(struct Qdisc *sch)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
-	struct paqm_queue *media = &q->queue[PAQM_MEDIA], *elastic = &q->queue[PAQM_ELASTIC];
+	struct paqm_queue *media = &q->queue[PAQM_MEDIA];
 	struct Qdisc *child;
+	bool ready;
 	u64 now;
 
 	if (!sch->q.qlen)
@@ -794,17 +845,18 @@ static struct sk_buff *paqm_dequeue(struct Qdisc *sch)
 		return NULL;
 	}
 	child = rcu_dereference_bh(q->child);
-	if (unlikely(child || q->over_qlen))
+	if (unlikely(child || paqm_over_qlen(q)))
 		return paqm_dequeue_slow(sch, child, now);
-	if (elastic->head) {
+	ready = paqm_elastic_waits(q);
+	if (ready) {
 		q->sched.share_q16 = READ_ONCE(q->share_now);
 		if (!media->head || !paqm_sched_media_next(&q->sched))
-			return paqm_sent(sch, paqm_take(q, PAQM_ELASTIC, now), PAQM_ELASTIC, true,
+			return paqm_sent(sch, paqm_take_elastic(sch, now), PAQM_ELASTIC, true,
 					 now);
 	}
 	if (unlikely(!media->head)) /* a parent has peeked at the last one */
 		return NULL;
-	return paqm_sent(sch, paqm_take(q, PAQM_MEDIA, now), PAQM_MEDIA, !!elastic->head, now);
+	return paqm_sent(sch, paqm_take_media(q, now), PAQM_MEDIA, ready, now);
 }
 
 /* ---------------------------------------------------------------- inner loop */
@@ -896,14 +948,19 @@ static void paqm_inner_period(struct paqm_sched_data *q, u64 elapsed)
 	u->inner.rate_q24 = v.rate_q24;
 	WRITE_ONCE(u->inner.prob, paqm_guard_prob(q, u, v.prob));
 
-	/* a child of the elastic class is an AQM of its own: only its rate is of interest */
+	/* a child of the elastic class, or its flows, have an AQM: only the rate is of interest */
 	p.cap_q24 = paqm_class_cap(link - media_cap, link, rate_u);
 	p.target = paqm_guard_target(READ_ONCE(t->target), link, believed);
 	v = t->inner;
 	paqm_inner_step(&v, &p, arrived_t, READ_ONCE(t->st.backlog));
 	t->seen = load_t;
 	t->inner.rate_q24 = v.rate_q24;
-	WRITE_ONCE(t->inner.prob, rcu_access_pointer(q->child) ? 0 : paqm_guard_prob(q, t, v.prob));
+	WRITE_ONCE(t->inner.prob, rcu_access_pointer(q->child) || READ_ONCE(q->isolate) ?
+					  0 : paqm_guard_prob(q, t, v.prob));
+
+	/* and room for no more than this link needs */
+	WRITE_ONCE(q->bulk_limit, paqm_guard_target(READ_ONCE(t->limit), link, believed));
+	WRITE_ONCE(q->calm, paqm_guard_target(READ_ONCE(q->calm_usual), link, believed));
 
 	WRITE_ONCE(u->st.rate, paqm_rate_bps(u->inner.rate_q24 >> 24, interval));
 	WRITE_ONCE(t->st.rate, paqm_rate_bps(t->inner.rate_q24 >> 24, interval));
@@ -1010,7 +1067,7 @@ static void paqm_set_rules(struct paqm_sched_data *q, const struct paqm_config *
 	q->rules.protocol = cfg->classify == PAQM_CLASSIFY_PROTOCOL;
 	q->settled = q->rules.protocol ? PAQM_SETTLED_PROTOCOL : PAQM_SETTLED_AUTO;
 	paqm_rules_dscp(&q->rules, cfg->dscp_media, cfg->dscp_elastic);
-	q->isolate = cfg->isolate;
+	WRITE_ONCE(q->isolate, cfg->isolate);
 	BUILD_BUG_ON((int)PAQM_LINK_ATM != PAQM_LAYER_ATM || (int)PAQM_LINK_PTM != PAQM_LAYER_PTM);
 	q->link.overhead = cfg->overhead;
 	q->link.mpu = cfg->mpu;
@@ -1208,8 +1265,11 @@ static void paqm_reset(struct Qdisc *sch)
 	struct paqm_sched_data *q = qdisc_priv(sch);
 	struct Qdisc *child = rtnl_dereference(q->child);
 
-	if (q->over)
-		paqm_over_purge(q);
+	if (q->flowq) {
+		paqm_drr_purge(q, PAQM_MEDIA);
+		paqm_drr_purge(q, PAQM_ELASTIC);
+		q->over_behind = paqm_common_out(q);
+	}
 	paqm_free_list(q, &q->queue[PAQM_MEDIA]);
 	paqm_free_list(q, &q->queue[PAQM_ELASTIC]);
 	if (child)
@@ -1236,7 +1296,7 @@ static void paqm_destroy(struct Qdisc *sch)
 	cancel_delayed_work_sync(&q->outer_work);
 	paqm_fb_destroy(q->fb);
 	paqm_flows_free(&q->flows);
-	kvfree(q->over);
+	kvfree(q->flowq);
 	qdisc_put(rtnl_dereference(q->child));
 }
 
@@ -1306,14 +1366,14 @@ static int paqm_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 		.overload_ns = READ_ONCE(q->overload_ns),
 	};
 
-	st.over_queues = READ_ONCE(q->over_busy);
+	st.over_queues = READ_ONCE(q->drr[PAQM_MEDIA].busy);
 	st.over_packets = READ_ONCE(q->over_packets);
 	st.over_strangers = READ_ONCE(q->over_strangers);
-	st.over_drops = READ_ONCE(q->over_drops);
+	st.over_drops = READ_ONCE(q->drr[PAQM_MEDIA].drops);
 	st.over_full = READ_ONCE(q->over_full);
-	st.over_marks = READ_ONCE(q->over_marks);
-	st.over_qlen = READ_ONCE(q->over_qlen);
-	st.over_backlog = READ_ONCE(q->over_backlog);
+	st.over_marks = READ_ONCE(q->drr[PAQM_MEDIA].marks);
+	st.over_qlen = READ_ONCE(q->drr[PAQM_MEDIA].qlen);
+	st.over_backlog = READ_ONCE(q->drr[PAQM_MEDIA].backlog);
 	st.flows_deaf = READ_ONCE(q->census.deaf);
 	st.over_sent = READ_ONCE(q->over_sent);
 	st.over_sojourn_ns = READ_ONCE(q->over_sojourn_ns);

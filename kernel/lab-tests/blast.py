@@ -11,15 +11,17 @@ SO_SNDBUFFORCE = 32  # a full queue must not make the sender wait
 
 
 def payload(kind: str, size: int, seq: int, flow: int) -> bytes:
-    """RTP, QUIC-like or plain payload of `size` bytes."""
+    """RTP, QUIC-like or plain payload of `size` bytes, with the time of sending from byte 12 on
+    and, in the first two kinds, a sequence number in bytes 2 and 3."""
     if kind == "rtp":
         head = struct.pack("!BBHII", 0x80, 96, seq & 0xFFFF, seq * 90, 0x1000 + flow)
     elif kind == "quic":
-        head = bytes([0x43]) + seq.to_bytes(7, "big")
+        head = struct.pack("!BBHI", 0x43, 0, seq & 0xFFFF, seq)
     elif kind == "stun":
         head = struct.pack("!HHI", 1, 0, 0x2112A442)
     else:
         head = b"\xff" * 8
+    head = head.ljust(12, b"\x55") + struct.pack("!d", time.monotonic())
     return (head + b"\x55" * size)[:size]
 
 

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Isolation of media flows: who keeps to his rate does not pay for who does not; nothing is
-# reordered; overflow queues are accounted for below every parent, while options change, and
-# when they are thrown away.
+# Isolation of flows: who keeps to his rate does not pay for who does not, and a short request
+# does not wait for a long transfer; nothing is reordered; flow queues are accounted for below
+# every parent, while options change, and when they are thrown away.
 . "$(dirname "$0")/lib.sh"
 load
 pair
@@ -18,13 +18,14 @@ conserved() {
 		and .media.backlog_bytes >= .over_backlog_bytes' >/dev/null
 }
 
-# listen PORT...: per port what came and what came out of order, until it is told to stop
+# listen PORT...: per port what came, what came out of order or marked, and the longest time that
+# a packet was under way, us, until it is told to stop
 listen() {
 	ip netns exec b python3 -c '
-import selectors, signal, socket, struct, sys, json
+import selectors, signal, socket, struct, sys, json, time
 signal.signal(signal.SIGTERM, lambda *_: sys.exit())
 ports = [int(p) for p in sys.argv[1:]]
-came, late, last, marked = ({p: 0 for p in ports} for _ in range(4))
+came, late, last, marked, most = ({p: 0 for p in ports} for _ in range(5))
 wait = selectors.DefaultSelector()
 for p in ports:
     s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -37,12 +38,14 @@ try:
         for key, _ in wait.select():
             data, extra, _, _ = key.fileobj.recvmsg(2048, 64)
             seq = struct.unpack_from("!H", data, 2)[0]
+            way = time.monotonic() - struct.unpack_from("!d", data, 12)[0]
+            most[key.data] = max(most[key.data], round(way * 1e6))
             came[key.data] += 1
             late[key.data] += came[key.data] > 1 and (seq - last[key.data]) % 65536 > 32768
             marked[key.data] += any(e[2][0] & 3 == 3 for e in extra)
             last[key.data] = seq
 finally:
-    print(json.dumps({"came": came, "late": late, "marked": marked}))' "$@" >/run/tmp/heard &
+    print(json.dumps({"came": came, "late": late, "marked": marked, "most": most}))' "$@" >/run/tmp/heard &
 	listener=$!
 	sleep 0.3
 }
@@ -202,6 +205,84 @@ mixture 2
 wait $modest $flood
 sleep 1
 within "goes on afterwards" "$(qdiscs | jq '[.[] | .qlen + .backlog] | add')" 0 0
+$tc qdisc del dev a0 root
+
+# transfer SECONDS [ARGS]: an elastic flow of three times the link, with those arguments, and a
+# thin one of 0.4 Mbit/s
+transfer() {
+	local seconds=$1
+	shift
+	blast --kind quic --port 8000 --rate 12e6 --seconds "$seconds" "$@" &
+	flood=$!
+	blast --kind quic --port 8010 --rate 0.4e6 --size 500 --seconds "$seconds" &
+	modest=$!
+}
+
+echo "# elastic flows: a thin one beside one that takes all it can"
+$tc qdisc replace dev a0 root handle 1: paqm bandwidth 4mbit
+listen 8000 8010
+transfer 6
+sleep 5
+check "elastic queues: conservation" conserved
+wait $modest $flood
+stop_listening
+within "the thin one loses nothing" "$(heard came 8010)" 599 601
+within "and waits at most so many us" "$(heard most 8010)" 0 15000
+within "the other has the rest, packets" "$(heard came 8000)" 2400 2850
+for port in 8000 8010; do
+	within "nothing out of order on port $port" "$(heard late $port)" 0 0
+done
+within "its own queue is shortened" "$(stat_of .elastic.drop_inner_packets)" 10 10000
+$tc qdisc del dev a0 root
+
+echo "# where the elastic class is short of room who comes finds some"
+$tc qdisc replace dev a0 root handle 1: paqm bandwidth 4mbit elastic-limit 20000
+listen 8000 8010
+transfer 4
+wait $modest $flood
+stop_listening
+within "the thin one loses nothing" "$(heard came 8010)" 399 401
+within "the other loses by the limit" "$(stat_of .elastic.drop_tail_packets)" 1000 100000
+$tc qdisc del dev a0 root
+
+echo "# elastic packets that are ECN-capable are marked"
+for tos in 2 1; do
+	$tc qdisc replace dev a0 root handle 1: paqm bandwidth 4mbit
+	listen 8000 8010
+	transfer 4 --tos $tos
+	wait $modest $flood
+	stop_listening
+	within "TOS $tos: marked" "$(heard marked 8000)" 5 10000
+	within "TOS $tos: as the statistics say" \
+		"$(($(stat_of .elastic.ecn_mark_packets) - $(heard marked 8000)))" 0 1
+	within "TOS $tos: nobody else is" "$(heard marked 8010)" 0 0
+	within "TOS $tos: the limit drops, not the AQM" "$(stat_of .elastic.drop_inner_packets)" 0 0
+	$tc qdisc del dev a0 root
+done
+
+echo "# the elastic class with and without flow queues while packets wait"
+$tc qdisc replace dev a0 root handle 1: paqm bandwidth 4mbit
+listen 8000 8010
+transfer 8
+for word in noisolate isolate noisolate isolate noisolate; do
+	sleep 1.2
+	$tc qdisc change dev a0 root paqm $word
+	check "$word: conservation" conserved
+done
+wait $modest $flood
+stop_listening
+for port in 8000 8010; do
+	within "nothing out of order on port $port" "$(heard late $port)" 0 0
+done
+within "nothing is left" "$(qdiscs | jq '[.[] | .qlen + .backlog] | add')" 0 0
+transfer 2
+sleep 1
+ip -n a link set a0 down
+within "a device that goes down throws all away" \
+	"$(qdiscs | jq '[.[] | .qlen + .backlog] | add')" 0 0
+ip -n a link set a0 up
+ip -n a neigh replace 10.1.0.2 lladdr 02:00:00:00:00:0b nud permanent dev a0
+wait $modest $flood
 $tc qdisc del dev a0 root
 
 echo "# a capacity that is wrong"
