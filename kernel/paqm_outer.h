@@ -184,6 +184,9 @@ static void paqm_transfer(struct paqm_sched_data *q, u64 now)
 	if (!READ_ONCE(q->share_due)) {
 		q->share_first = now;
 		paqm_inc(&q->transfers);
+		WRITE_ONCE(q->share_from,
+			   min_t(u64, paqm_muldiv(q->outer_rate, PAQM_Q16_ONE, q->capacity ?: 1),
+				 PAQM_Q16_ONE));
 		WRITE_ONCE(q->share_next, share);
 		WRITE_ONCE(q->share_due, now + delay);
 	} else if (READ_ONCE(q->share_next) != share) {

@@ -268,6 +268,7 @@ struct paqm_sched_data {
 	u32 share_next; /* share announced to the senders */
 	u64 share_due; /* ns: when share_next takes effect; 0: it has */
 	u64 share_first; /* ns: when the pending transfer was announced */
+	u32 share_from; /* media used so much of the link then, Q16 */
 	u32 pace_next[PAQM_PACES]; /* what buckets fill with from @pace_due on */
 	u32 depth_next;
 	u64 pace_due; /* ns; 0: they do already */

@@ -63,6 +63,8 @@
 #define PAQM_SMALL_BURST 3000 /* bytes: two large packets of uncounted media */
 #define PAQM_OVERLOAD_NS (15 * NSEC_PER_MSEC) /* a queue is long when it is for so long */
 #define PAQM_GUARD_SHIFT 4 /* the guards of the inner loop average over 2^4 periods */
+#define PAQM_SHARE_FALL_NS NSEC_PER_SEC /* time constant of a fall of media's share */
+#define PAQM_SHARE_STEP_Q16 (PAQM_Q16_ONE / 100) /* so little of it is no step */
 #define PAQM_NOTICE_BURST_NS (100 * NSEC_PER_MSEC) /* notices may be early by so much */
 
 /* Ask for a round at once; the work item keeps the gap between event rounds. */
@@ -989,6 +991,26 @@ static bool paqm_try_sleep(struct paqm_sched_data *q, u64 now)
 	return asleep;
 }
 
+/*
+ * An announced fall of media's share, step by step from what it uses: who listens sends less
+ * already and leaves the rest to the elastic class; who does not learns of it from his queue,
+ * which grows as slowly as beside senders that take their share by and by. True when it is over.
+ */
+static bool paqm_share_falls(struct paqm_sched_data *q, u64 elapsed)
+{
+	u32 share = min(READ_ONCE(q->share_now), READ_ONCE(q->share_from));
+	u32 next = READ_ONCE(q->share_next);
+	u32 left = share > next ? share - next : 0;
+
+	if (q->isolate && left > PAQM_SHARE_STEP_Q16) {
+		left -= min_t(u32, left, paqm_muldiv(left, elapsed, PAQM_SHARE_FALL_NS) + 1);
+		WRITE_ONCE(q->share_now, next + left);
+		return false;
+	}
+	WRITE_ONCE(q->share_now, next);
+	return true;
+}
+
 static enum hrtimer_restart paqm_inner_timer(struct hrtimer *timer)
 {
 	struct paqm_sched_data *q = container_of(timer, struct paqm_sched_data, inner_timer);
@@ -1001,10 +1023,8 @@ static enum hrtimer_restart paqm_inner_timer(struct hrtimer *timer)
 	if (elapsed > 2ULL * interval)
 		paqm_inc(&q->slips);
 	paqm_inner_period(q, max_t(u64, elapsed, NSEC_PER_USEC));
-	if (due && now >= due) {
-		WRITE_ONCE(q->share_now, READ_ONCE(q->share_next));
+	if (due && now >= due && paqm_share_falls(q, elapsed))
 		WRITE_ONCE(q->share_due, 0);
-	}
 	due = READ_ONCE(q->pace_due);
 	if (due && now >= due) {
 		paqm_paces_in_force(q);
