@@ -162,17 +162,18 @@ static inline paqm_u64 paqm_mm_solve(const struct paqm_mm *mm, paqm_u64 cap, paq
  * @fair: R, bit/s
  * @equal: capacity divided by all flows, bit/s
  * @bps: measured rate of the flow, 0 if there is none
+ * @slow: what is told now is not taken back soon
  *
  * What some leave unused is promised to all, but all must not take it at once: a flow
- * far below R may double, or go up to an equal division.
+ * far below R may double, or grow by an eighth if @slow, or go up to an equal division.
  *
  * Return: rate, bit/s.
  */
-static inline paqm_u64 paqm_mm_may_grow(paqm_u64 fair, paqm_u64 equal, paqm_u64 bps)
+static inline paqm_u64 paqm_mm_may_grow(paqm_u64 fair, paqm_u64 equal, paqm_u64 bps, int slow)
 {
 	if (!bps)
 		return fair;
-	return paqm_min64(fair, paqm_max64(equal, 2 * bps));
+	return paqm_min64(fair, paqm_max64(equal, bps + (slow ? bps / 8 : bps)));
 }
 
 /* Upper bound of the trim and its steps, control notes section 2. */

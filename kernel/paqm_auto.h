@@ -158,7 +158,7 @@ static void paqm_auto_round(struct paqm_sched_data *q)
 	WRITE_ONCE(q->capacity, READ_ONCE(q->auto_capacity));
 	paqm_derive_inner(q);
 	if (q->fb) /* not in the dips: that is when messages count */
-		paqm_fb_budget(q->fb, q->auto_usual);
+		paqm_fb_set_rate(q->fb, paqm_fb_budget(q->auto_usual));
 }
 
 /*

@@ -673,6 +673,7 @@ static inline u32 paqm_hosts_count(const struct paqm_hosts *h)
  * @overloaded: and it is time to begin with that
  * @max_every: longest pause between notices, in rounds
  * @hosts: note the hosts of flows that count
+ * @slow: telling all flows takes more than a period
  */
 struct paqm_walk {
 	u32 now_ms;
@@ -688,6 +689,7 @@ struct paqm_walk {
 	bool overloaded;
 	u32 max_every;
 	bool hosts;
+	bool slow;
 };
 
 /* tau1 takes at most half of the default period: what it leaves has to count, however late */
@@ -845,7 +847,7 @@ static inline void paqm_flow_visit_media(struct paqm_flows *t, struct paqm_flow 
 					 bool measured, u64 before)
 {
 	struct paqm_flow_gauge *g = paqm_flow_gauge(t, f);
-	u64 told = paqm_mm_may_grow(w->fair, w->equal, before);
+	u64 told = paqm_mm_may_grow(w->fair, w->equal, before, w->slow);
 
 	c->media++;
 	if (!(READ_ONCE(f->every) & PAQM_KNOWN)) {

@@ -36,6 +36,7 @@
 #define PAQM_WINDOW_MAX_BYTES (3ULL << 30) /* of one flow, between two looks at it */
 #define PAQM_RATE_MIN 1000ULL			/* bit/s, floor of an advised rate */
 #define PAQM_NOTICE_PAUSE_US (10 * USEC_PER_SEC) /* to a flow that does not follow */
+#define PAQM_NOTICE_BYTES 132 /* of a message, IPv4 */
 #define PAQM_NOTICES_FREE 1500 /* a second; more only as */
 #define PAQM_NOTICE_PACKETS 512 /* one for so many packets: messages cost 2 % at most */
 #define PAQM_RTT_DEFAULT_US 100000	/* where `rtt` is measured and nobody answered yet */
@@ -166,6 +167,21 @@ static u64 paqm_news_ns(const struct paqm_sched_data *q)
 	if (us)
 		us = max(us, q->rtt_us + PAQM_NEWS_FRAME_US);
 	return (u64)us * NSEC_PER_USEC;
+}
+
+/*
+ * Until every media flow has had its message: they may not take more than their part of the
+ * link. Half of what the budget saves up is there, mostly.
+ */
+static u64 paqm_tell_ns(const struct paqm_sched_data *q)
+{
+	u64 all = (u64)q->n_media * READ_ONCE(q->notice_gap_ns), slow;
+
+	if (!q->tell)
+		return all;
+	slow = paqm_div64((u64)q->n_media * PAQM_NOTICE_BYTES * NSEC_PER_SEC,
+			  paqm_fb_budget(q->capacity));
+	return max(all, slow > NSEC_PER_SEC / 2 ? slow - NSEC_PER_SEC / 2 : 0);
 }
 
 /* Weights follow the census: at once in favour of media, announced against it. */
@@ -666,9 +682,10 @@ static void paqm_find_paces(struct paqm_sched_data *q)
  */
 static void paqm_publish_paces(struct paqm_sched_data *q, u64 now)
 {
-	u64 news = paqm_news_ns(q);
-	u64 due = news ? news + (u64)q->n_media * READ_ONCE(q->notice_gap_ns) : 0;
+	u64 news = paqm_news_ns(q), tell = paqm_tell_ns(q);
+	u64 due = news ? news + tell : 0;
 
+	WRITE_ONCE(q->slow, tell > q->period_us * (u64)NSEC_PER_USEC);
 	paqm_find_paces(q);
 	/* who does not listen needs no time to hear */
 	WRITE_ONCE(q->pace[PAQM_PACE_DEAF], READ_ONCE(q->pace_next[PAQM_PACE_DEAF]));
@@ -731,6 +748,7 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events,
 		.overloaded = READ_ONCE(q->overloaded) || READ_ONCE(q->drr[PAQM_MEDIA].qlen),
 		.max_every = max(1U, (u32)(PAQM_NOTICE_PAUSE_US / q->period_us)),
 		.hosts = q->cfg.weights == PAQM_WEIGHTS_HOST,
+		.slow = q->slow,
 	};
 	u32 n_out, ev, qlen, backlog;
 	bool heard = paqm_heard(q, now);

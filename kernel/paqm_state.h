@@ -305,6 +305,7 @@ struct paqm_sched_data {
 	u64 right_low; /* lowest and highest of it since the round before this */
 	u64 right_high;
 	u64 right_then; /* the same at the last whole round */
+	bool slow; /* telling all takes more than a period */
 	u64 equal; /* capacity divided by all media flows */
 	u32 told_new; /* @fair_new as messages say it */
 	u32 split; /* media share by what the flows can use, Q16 */
@@ -383,10 +384,10 @@ static __always_inline u32 paqm_wire_len(const struct paqm_sched_data *q,
 
 #define PAQM_FB_SHARE_DIV 200 /* messages take at most 0.5 % of c */
 
-/* Bound the messages of a link of @bps; the slowest link may have a few, too. */
-static void paqm_fb_budget(struct paqm_fb *fb, u64 bps)
+/* Bytes per second that messages may have on a link of @bps; the slowest may have a few, too. */
+static u64 paqm_fb_budget(u64 bps)
 {
-	paqm_fb_set_rate(fb, max(bps / 8 / PAQM_FB_SHARE_DIV, 1000ULL));
+	return max(bps / 8 / PAQM_FB_SHARE_DIV, 1000ULL);
 }
 
 /* Packets in the list of a class. */

@@ -109,7 +109,8 @@ static u32 paqm_told(const struct paqm_sched_data *q, struct paqm_flow *flow)
 	if (!(READ_ONCE(flow->every) & PAQM_KNOWN))
 		return q->told_new;
 	most = paqm_mm_may_grow(fair, READ_ONCE(q->equal),
-				READ_ONCE(paqm_flow_gauge(&q->flows, flow)->rate));
+				READ_ONCE(paqm_flow_gauge(&q->flows, flow)->rate),
+				READ_ONCE(q->slow));
 	return most < fair ? paqm_f32_encode(paqm_ip_rate(q, most), 0) : q->advice.erf;
 }
 
@@ -1142,7 +1143,7 @@ static void paqm_apply(struct Qdisc *sch, const struct paqm_config *cfg, struct 
 	if (!q->n_media) /* else the next round does */
 		paqm_publish_paces(q, ktime_get_ns());
 	if (q->fb)
-		paqm_fb_budget(q->fb, capacity);
+		paqm_fb_set_rate(q->fb, paqm_fb_budget(capacity));
 	if (before && q->awake &&
 	    max(before, capacity) - min(before, capacity) >
 		    paqm_muldiv(before, PAQM_SPLIT_EVENT_Q16, PAQM_Q16_ONE))

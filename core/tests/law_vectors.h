@@ -531,11 +531,14 @@ static inline void paqm_check_maxmin(void)
 	fair = paqm_mm_solve_beside(&mm, 2 * PAQM_Q16_ONE, 10000000, 10000, 10000000);
 	PAQM_NEAR("maxmin, sound and video beside two", fair, 2225000, 2);
 
-	PAQM_NEAR("growth, measured far below", paqm_mm_may_grow(13700000, 2000000, 500000),
+	PAQM_NEAR("growth, measured far below", paqm_mm_may_grow(13700000, 2000000, 500000, 0),
 		  2000000, 0);
-	PAQM_NEAR("growth, doubles", paqm_mm_may_grow(13700000, 2000000, 1500000), 3000000, 0);
-	PAQM_NEAR("growth, at its rate", paqm_mm_may_grow(2500000, 2000000, 2400000), 2500000, 0);
-	PAQM_NEAR("growth, unknown", paqm_mm_may_grow(2500000, 2000000, 0), 2500000, 0);
+	PAQM_NEAR("growth, doubles", paqm_mm_may_grow(13700000, 2000000, 1500000, 0), 3000000, 0);
+	PAQM_NEAR("growth, at its rate", paqm_mm_may_grow(2500000, 2000000, 2400000, 0), 2500000, 0);
+	PAQM_NEAR("growth, unknown", paqm_mm_may_grow(2500000, 2000000, 0, 0), 2500000, 0);
+	PAQM_NEAR("growth, slow news", paqm_mm_may_grow(13700000, 1000000, 1600000, 1), 1800000, 0);
+	PAQM_NEAR("growth, slow, to an equal part", paqm_mm_may_grow(9000000, 2000000, 100000, 1),
+		  2000000, 0);
 
 	paqm_mm_reset(&mm); /* nobody there: everything is free */
 	PAQM_NEAR("maxmin, no flow", paqm_mm_solve(&mm, 7600000, 10000, 8000000), 7600000, 0);
