@@ -534,7 +534,8 @@ static inline void paqm_check_maxmin(void)
 	PAQM_NEAR("growth, measured far below", paqm_mm_may_grow(13700000, 2000000, 500000, 0),
 		  2000000, 0);
 	PAQM_NEAR("growth, doubles", paqm_mm_may_grow(13700000, 2000000, 1500000, 0), 3000000, 0);
-	PAQM_NEAR("growth, at its rate", paqm_mm_may_grow(2500000, 2000000, 2400000, 0), 2500000, 0);
+	PAQM_NEAR("growth, at its rate", paqm_mm_may_grow(2500000, 2000000, 2400000, 0), 2500000,
+		  0);
 	PAQM_NEAR("growth, unknown", paqm_mm_may_grow(2500000, 2000000, 0, 0), 2500000, 0);
 	PAQM_NEAR("growth, slow news", paqm_mm_may_grow(13700000, 1000000, 1600000, 1), 1800000, 0);
 	PAQM_NEAR("growth, slow, to an equal part", paqm_mm_may_grow(9000000, 2000000, 100000, 1),
