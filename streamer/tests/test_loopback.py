@@ -350,7 +350,7 @@ def headers(program: str, tmp: Path) -> None:
             for encoder in ("paqmh264enc", "x264enc")[: 2 if secret else 1]:
                 name = f"{encoder} to {host} {' '.join(secret)}"
                 send, recv = stream(program, tmp, ["--encoder", encoder, "--rate-max", "2mbit",
-                                                   "--duration", "2", *secret],
+                                                   "--duration", "5", *secret],
                                     tuple(secret), host)  # fmt: skip
                 frames, packets = rows(send / "frames.csv"), rows(recv / "rx.csv")
                 check(len(frames) > 20, f"{name}: {len(frames)} pictures")
