@@ -610,11 +610,11 @@ static inline void paqm_check_bucket(void)
 		PAQM_NEAR("bucket, is bounded", due, PAQM_BUCKET_LONGEST, 0);
 	}
 	{ /* offered twice the rate, and what does not fit is sent elsewhere: it never fits */
-		paqm_u32 cost = paqm_bucket_cost(1000000), due = 0, n = 0, i, now = 0;
+		paqm_u32 cost = paqm_bucket_cost(1000000), due = 0, n = 0, packet, now = 0;
 		paqm_u32 depth = paqm_bucket_depth(cost, 3000), most = depth + 1000000;
 		paqm_u32 step = paqm_bucket_clock(6000000); /* 1500 bytes at 2 Mbit/s */
 
-		for (i = 0; i < 1000; i++, now += step) {
+		for (packet = 0; packet < 1000; packet++, now += step) {
 			if (paqm_bucket_take(&due, now, 1500, cost, depth))
 				n++;
 			else
@@ -623,9 +623,12 @@ static inline void paqm_check_bucket(void)
 		PAQM_NEAR("bucket, owed, packets that fit", n, 6, 1);
 		PAQM_NEAR("bucket, what is owed is bounded", due - (now - step), most, 0);
 		/* one at half of the rate fits again when that is paid back */
-		for (i = 0; !paqm_bucket_take(&due, now, 1500, cost, depth); i++, now += 4 * step)
+		packet = 0;
+		for (; !paqm_bucket_take(&due, now, 1500, cost, depth); now += 4 * step) {
 			paqm_bucket_owe(&due, now, 1500, cost, most);
-		PAQM_NEAR("bucket, owed, packets until one fits", i, 2, 1);
+			packet++;
+		}
+		PAQM_NEAR("bucket, owed, packets until one fits", packet, 2, 1);
 	}
 }
 
