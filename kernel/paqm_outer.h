@@ -171,16 +171,16 @@ static u64 paqm_news_ns(const struct paqm_sched_data *q)
 
 /*
  * Until every media flow has had its message: they may not take more than their part of the
- * link. Half of what the budget saves up is there, mostly.
+ * link. Half of what the budget saves up is there, mostly. Invented flows are not waited for.
  */
 static u64 paqm_tell_ns(const struct paqm_sched_data *q)
 {
+	u64 flows = q->n_media - q->census.newcomers + q->newcomers;
 	u64 all = (u64)q->n_media * READ_ONCE(q->notice_gap_ns), slow;
 
 	if (!q->tell)
 		return all;
-	slow = paqm_div64((u64)q->n_media * PAQM_NOTICE_BYTES * NSEC_PER_SEC,
-			  paqm_fb_budget(q->capacity));
+	slow = paqm_div64(flows * PAQM_NOTICE_BYTES * NSEC_PER_SEC, paqm_fb_budget(q->capacity));
 	return max(all, slow > NSEC_PER_SEC / 2 ? slow - NSEC_PER_SEC / 2 : 0);
 }
 
