@@ -118,19 +118,22 @@ static inline paqm_u64 paqm_mm_capacity(paqm_u64 cu, paqm_u32 rho_q24, paqm_u32 
  * R = (cap - 1.1 * sum of limited) / (max(1, greedy) + others); every limited flow
  * with 1.1 x > R joins the greedy ones, highest first, until none does. Moving
  * a bin whose value exceeds R raises R (it is a weighted mean), never above
- * that value, so one pass from the top is enough.
+ * that value, so one pass from the top is enough. Where all are limited one more is assumed,
+ * which begins to grow; it takes nothing of an equal division, to which all have a right.
  *
  * Return: R, bit/s.
  */
 static inline paqm_u64 paqm_mm_solve_beside(const struct paqm_mm *mm, paqm_u32 others_q16,
 					    paqm_u64 cap, paqm_u64 rate_min, paqm_u64 rate_max)
 {
-	paqm_u64 limited = 0, rest, fair, value, parts;
-	paqm_u32 greedy = mm->greedy;
+	paqm_u64 limited = 0, rest, fair, value, parts, equal;
+	paqm_u32 greedy = mm->greedy, flows = greedy;
 	int i;
 
-	for (i = 0; i < PAQM_MM_BINS; i++)
+	for (i = 0; i < PAQM_MM_BINS; i++) {
 		limited += mm->sum[i];
+		flows += mm->count[i];
+	}
 	for (i = PAQM_MM_BINS - 1;; i--) {
 		value = paqm_mul_q24(limited, PAQM_MM_HEADROOM_Q24);
 		rest = cap > value ? cap - value : 0;
@@ -147,7 +150,9 @@ static inline paqm_u64 paqm_mm_solve_beside(const struct paqm_mm *mm, paqm_u32 o
 		greedy += mm->count[i];
 		limited -= mm->sum[i];
 	}
-	return paqm_clamp64(fair, rate_min, paqm_max64(rate_min, rate_max));
+	parts = ((paqm_u64)(flows ? flows : 1) << 16) + others_q16;
+	equal = others_q16 ? paqm_muldiv(cap, PAQM_Q16_ONE, parts) : paqm_div64(cap, parts >> 16);
+	return paqm_clamp64(paqm_max64(fair, equal), rate_min, paqm_max64(rate_min, rate_max));
 }
 
 /* Water-filling among the flows of the census alone. */

@@ -506,6 +506,11 @@ static inline void paqm_check_maxmin(void)
 	paqm_mm_add(&mm, 3000000, 3800000);
 	PAQM_NEAR("maxmin, all limited", paqm_mm_solve(&mm, 7600000, 10000, 8000000), 3800000, 0);
 
+	paqm_mm_reset(&mm); /* one uses two thirds of its quarter, beside three elastic */
+	paqm_mm_add(&mm, 670000, 1000000);
+	fair = paqm_mm_solve_beside(&mm, 3 * PAQM_Q16_ONE, 4000000, 10000, 4000000);
+	PAQM_NEAR("maxmin, limited, has an equal part", fair, 1000000, 0);
+
 	paqm_mm_reset(&mm); /* four at 0.2, eight greedy on 11.4 Mbit/s */
 	for (i = 0; i < 4; i++)
 		paqm_mm_add(&mm, 200000, 1315000);

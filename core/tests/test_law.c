@@ -212,6 +212,7 @@ static void check_histogram(void)
 			sum -= limited[i];
 			fair = fmax(0, cap - 1.1 * sum) / greedy;
 		}
+		fair = fmax(fair, cap / flows); /* all limited, one assumed */
 		if (fair < 1000)
 			continue;
 		idle = !mm.greedy;
