@@ -74,8 +74,10 @@ static void paqm_drr_append(struct Qdisc *sch, enum paqm_class class, struct paq
 	WRITE_ONCE(r->qlen, r->qlen + 1);
 	WRITE_ONCE(r->backlog, r->backlog + len);
 	WRITE_ONCE(queue->taken, queue->taken + 1);
-	if (class == PAQM_ELASTIC)
+	if (class == PAQM_ELASTIC) { /* a limit of their own holds for overflow queues */
+		q->memory += skb->truesize;
 		WRITE_ONCE(queue->st.backlog, queue->st.backlog + len);
+	}
 	qdisc_qlen_inc(sch);
 	qdisc_qstats_backlog_inc(sch, skb);
 }
@@ -111,8 +113,10 @@ static struct sk_buff *paqm_drr_pop(struct codel_vars *vars, void *data)
 	r->memory -= skb->truesize;
 	WRITE_ONCE(r->qlen, r->qlen - 1);
 	WRITE_ONCE(r->backlog, r->backlog - len);
-	if (ctx->class == PAQM_ELASTIC)
+	if (ctx->class == PAQM_ELASTIC) {
+		q->memory -= skb->truesize;
 		WRITE_ONCE(queue->st.backlog, queue->st.backlog - len);
+	}
 	return skb;
 }
 
@@ -254,6 +258,8 @@ static void paqm_drr_purge(struct paqm_sched_data *q, enum paqm_class class)
 		codel_vars_init(&fq->codel);
 		paqm_drr_release(q, fq);
 	}
+	if (class == PAQM_ELASTIC)
+		q->memory -= r->memory;
 	r->busy = 0;
 	r->memory = 0;
 	WRITE_ONCE(r->qlen, 0);

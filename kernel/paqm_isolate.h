@@ -284,9 +284,14 @@ static void paqm_over_append(struct Qdisc *sch, struct paqm_flowq *over, struct 
 static noinline struct sk_buff *paqm_over_take(struct Qdisc *sch, u64 now, bool gates)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
-	struct sk_buff *skb = paqm_drr_take(sch, PAQM_MEDIA, now, gates ? paqm_over_gated : NULL);
+	struct sk_buff *skb;
 	u64 sojourn;
 
+	/* a constant function is no indirect call */
+	if (likely(gates))
+		skb = paqm_drr_take(sch, PAQM_MEDIA, now, paqm_over_gated);
+	else
+		skb = paqm_drr_take(sch, PAQM_MEDIA, now, NULL);
 	if (!skb)
 		return NULL;
 	sojourn = now - paqm_skb_cb(skb)->enqueued;

@@ -416,11 +416,6 @@ static noinline struct paqm_verdict paqm_recognise(struct paqm_sched_data *q,
 				      paqm_lane_of(flow, &p, chosen) };
 }
 
-static bool paqm_memory_full(const struct paqm_sched_data *q)
-{
-	return (u64)q->memory + q->drr[PAQM_ELASTIC].memory > q->memory_limit;
-}
-
 /*
  * The queues are not short, or their memory is used up: is there room for a packet, in its
  * class or in the flow queue @fq? Media above 2 N_out is an event.
@@ -431,7 +426,7 @@ static noinline bool paqm_has_room(struct Qdisc *sch, enum paqm_class class,
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
 	const struct paqm_queue *queue = &q->queue[class];
-	bool full = (u64)sch->qstats.backlog + len > q->limit || paqm_memory_full(q);
+	bool full = (u64)sch->qstats.backlog + len > q->limit || q->memory > q->memory_limit;
 
 	if (class == PAQM_MEDIA && (u64)queue->st.backlog + len > q->overload_bytes)
 		paqm_begin_overload(q, now);
@@ -556,7 +551,7 @@ static __always_inline int paqm_put(struct sk_buff *skb, struct Qdisc *sch, enum
 			return paqm_divert(skb, sch, flow, lane, len, wire, now, to_free);
 	}
 	WRITE_ONCE(queue->load, queue->load + wire);
-	if (unlikely((u64)sch->qstats.backlog + len > q->calm || paqm_memory_full(q)) &&
+	if (unlikely((u64)sch->qstats.backlog + len > q->calm || q->memory > q->memory_limit) &&
 	    !paqm_has_room(sch, class, child, fq, len, now))
 		return paqm_drop(skb, sch, to_free, class, &queue->st.drop_tail, PAQM_DROP_TAIL);
 	if (unlikely(child))
