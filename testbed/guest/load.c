@@ -29,6 +29,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/paqm_msg.h"
+
 #define PROGRAM "load"
 #include "testbed/guest/traffic.h"
 
@@ -61,18 +63,6 @@ static void sleep_until(int64_t when)
 static uint32_t draw32(struct options *o)
 {
 	return (uint32_t)jrand48(o->random);
-}
-
-static void put16(uint8_t *p, uint16_t v)
-{
-	p[0] = (uint8_t)(v >> 8);
-	p[1] = (uint8_t)v;
-}
-
-static void put32(uint8_t *p, uint32_t v)
-{
-	put16(p, (uint16_t)(v >> 16));
-	put16(p + 2, (uint16_t)v);
 }
 
 static struct sockaddr_in address(const char *host, int port)
@@ -139,11 +129,10 @@ static void send_one(struct options *o, struct flow *f, int size, int64_t now)
 
 	payload[0] = 0x80;
 	payload[1] = (uint8_t)o->kind;
-	put16(payload + 2, f->seq[which]++);
-	put32(payload + 4, (uint32_t)(now / 1000 * 90 / 1000));
-	put32(payload + 8, f->ssrc[which]);
-	put32(payload + RTP, (uint32_t)((uint64_t)now >> 32));
-	put32(payload + RTP + 4, (uint32_t)now);
+	paqm_put16(payload + 2, f->seq[which]++);
+	paqm_put32(payload + 4, (uint32_t)(now / 1000 * 90 / 1000));
+	paqm_put32(payload + 8, f->ssrc[which]);
+	paqm_put64(payload + RTP, (uint64_t)now);
 	if (sendto(f->fd, payload, (size_t)len, MSG_DONTWAIT, (struct sockaddr *)&f->to,
 		   sizeof(f->to)) < 0) {
 		f->refused++;
@@ -310,11 +299,6 @@ static void note_control(struct msghdr *h, struct port *p, int64_t *at)
 	}
 }
 
-static uint32_t get32(const uint8_t *p)
-{
-	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
-
 static void drain(const struct options *o, struct port *p)
 {
 	static uint8_t payload[BATCH][64], control[BATCH][128]; /* the rest is cut off */
@@ -339,8 +323,7 @@ static void drain(const struct options *o, struct port *p)
 			double delay;
 
 			note_control(&m[i].msg_hdr, p, &at);
-			sent = (int64_t)((uint64_t)get32(payload[i] + RTP) << 32 |
-					 get32(payload[i] + RTP + 4));
+			sent = (int64_t)paqm_get64(payload[i] + RTP);
 			delay = (double)(at - sent) / 1000;
 			p->packets++;
 			p->bytes += m[i].msg_len + HEADERS;

@@ -90,8 +90,9 @@ def library(source: Path) -> Path:
 
 
 def program(source: Path) -> Path:
-    """A program from one C file and the headers beside it, compiled when one of them is new."""
-    parts = [source, *sorted(source.parent.glob("*.h"))]
+    """A program from one C file, headers beside it and of core/, compiled when one is new."""
+    headers = [*source.parent.glob("*.h"), *(REPO / "core").glob("*.h")]
+    parts = [source, *sorted(headers)]
     target = cache_dir() / f"{source.stem}-{digest(b''.join(p.read_bytes() for p in parts))}"
     if not target.exists():
         _compile(source, target, [f"-I{REPO}", "-lm"])
