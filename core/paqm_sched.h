@@ -70,4 +70,20 @@ static inline paqm_u32 paqm_share_q16(paqm_u32 n_media, paqm_u32 n_elastic)
 				    (paqm_u64)n_media + n_elastic);
 }
 
+/**
+ * paqm_fifo_waits() - does a packet still wait in a queue?
+ * @in: packets that joined it, lowest bits
+ * @out: packets that left it, the same; less than 2^16 wait
+ * @number: what @in was after that packet had joined
+ *
+ * A number that is older than the bits can tell is taken for that of one of those that wait,
+ * if it is taken for one at all, so nobody waits for a packet that is not there.
+ *
+ * Return: whether it does.
+ */
+static inline int paqm_fifo_waits(paqm_u16 in, paqm_u16 out, paqm_u16 number)
+{
+	return (paqm_u16)(in - number) < (paqm_u16)(in - out);
+}
+
 #endif /* PAQM_SCHED_H */

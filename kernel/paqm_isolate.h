@@ -29,6 +29,7 @@
 #include <linux/mm.h>
 #include "core/paqm_bucket.h"
 #include "core/paqm_hist.h"
+#include "core/paqm_sched.h"
 #include "paqm_compat.h"
 #include "paqm_drr.h"
 #include "paqm_flows.h"
@@ -77,7 +78,9 @@ static int paqm_isolate_init(struct paqm_sched_data *q)
 /* Have all packets of a flow left the overflow queue that its last one went to? */
 static inline bool paqm_over_left(const struct paqm_sched_data *q, const struct paqm_flow *flow)
 {
-	return (s16)(q->flowq[flow->over].out - flow->over_seq) >= 0;
+	const struct paqm_flowq *over = &q->flowq[flow->over];
+
+	return !paqm_fifo_waits(over->in, over->out, flow->over_seq);
 }
 
 /* The counters of a flow's own overflow queue become the flow's. */
@@ -198,11 +201,13 @@ static u32 paqm_common_len(const struct paqm_sched_data *q)
 /* May an overflow queue not be served yet, as earlier packets of its flow wait elsewhere? */
 static bool paqm_over_gated(struct paqm_sched_data *q, struct paqm_flowq *over)
 {
+	const struct paqm_flowq *strangers = &q->flowq[PAQM_OVER_STRANGERS];
+
 	if ((s32)(paqm_common_out(q) - over->behind) < 0)
 		return true;
 	if (likely(!over->gated))
 		return false;
-	if ((s16)(q->flowq[PAQM_OVER_STRANGERS].out - over->gate) < 0)
+	if (paqm_fifo_waits(strangers->in, strangers->out, over->gate))
 		return true;
 	over->gated = false;
 	q->over_gated--;

@@ -680,6 +680,14 @@ static inline void paqm_check_sched(void)
 	}
 	PAQM_NEAR("share, nobody", paqm_share_q16(0, 0), PAQM_Q16_ONE / 2, 0);
 	PAQM_NEAR("share, 3 against 4", paqm_share_q16(3, 4), 28087, 0);
+
+	/* three wait, numbers 65535 to 1 */
+	PAQM_NEAR("fifo, the last waits", paqm_fifo_waits(1, 65534, 1), 1, 0);
+	PAQM_NEAR("fifo, the first waits", paqm_fifo_waits(1, 65534, 65535), 1, 0);
+	PAQM_NEAR("fifo, one has left", paqm_fifo_waits(1, 65534, 65534), 0, 0);
+	PAQM_NEAR("fifo, one left long ago", paqm_fifo_waits(1, 65534, 32000), 0, 0);
+	PAQM_NEAR("fifo, nobody waits for an old one", paqm_fifo_waits(7, 7, 20000), 0, 0);
+	PAQM_NEAR("fifo, all bits in use", paqm_fifo_waits(65535, 0, 1), 1, 0);
 }
 
 #endif /* PAQM_LAW_VECTORS_H */
