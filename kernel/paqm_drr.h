@@ -161,6 +161,25 @@ static u8 paqm_ecn(const struct sk_buff *skb)
 }
 
 /*
+ * Has the first packet waited for less than CoDel's target, while it drops nothing? Then it
+ * would do no more than this, after a look at the clock.
+ */
+static __always_inline bool paqm_drr_calm(const struct paqm_round *r, struct paqm_flowq *fq,
+					  u64 now)
+{
+	codel_time_t waited;
+
+	if (unlikely(!fq->head || fq->codel.dropping))
+		return false;
+	waited = (codel_time_t)(now >> CODEL_SHIFT) - paqm_drr_time(fq->head);
+	if (waited >= READ_ONCE(r->codel.target))
+		return false;
+	if (unlikely(fq->codel.first_above_time))
+		fq->codel.first_above_time = 0;
+	return true;
+}
+
+/*
  * ECT(1): marked in proportion to the queue delay beyond a floor, as senders of RFC 9331
  * expect; RFC 9332 Appendix A.1 has the ramp.
  */
@@ -217,7 +236,7 @@ paqm_drr_take(struct Qdisc *sch, enum paqm_class class, u64 now,
 			continue;
 		}
 		ctx.fq = fq;
-		if (fq->patient)
+		if (fq->patient || likely(paqm_drr_calm(r, fq, now)))
 			skb = paqm_drr_pop(&fq->codel, &ctx);
 		else
 			skb = codel_dequeue(&ctx, &fq->backlog, &r->codel, &fq->codel, &r->stats,

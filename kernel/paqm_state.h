@@ -66,40 +66,40 @@ struct paqm_queue {
  * @list: place among those that are served, or among the free ones
  * @head: first packet
  * @tail: last packet
- * @codel: its AQM
  * @backlog: bytes
  * @deficit: bytes it may still send in this round of the round robin
- * @tag: flow it belongs to, or the last one where several share it
- * @lost: packets of it that the AQM or its limit dropped
- * @marked: packets of it that were marked CE
  * @in: packets that joined, lowest bits
  * @out: packets that left, the same
  * @served: it has its place in the round robin, if only to find that it is empty
- * @gate: not served before so many have left the queue of strangers,
- * @gated: if this is set
- * @pooled: other flows may have it when it is empty
  * @patient: its flow is too new to have been told: what it needs is time, not losses
+ * @pooled: other flows may have it when it is empty
+ * @gated: not served before the packets have left
+ * @codel: its AQM; what it looks at while nothing waits for long is in the first cache line
+ * @gate: that wait in the queue of strangers, up to this number
  * @behind: nor before so many have left the common queue: those in it when this one began
+ * @tag: flow it belongs to, or the last one where several share it
+ * @lost: packets of it that the AQM or its limit dropped
+ * @marked: packets of it that were marked CE
  */
 struct paqm_flowq {
 	struct list_head list;
 	struct sk_buff *head;
 	struct sk_buff *tail;
-	struct codel_vars codel;
 	u32 backlog;
 	s32 deficit;
+	u16 in;
+	u16 out;
+	bool served;
+	bool patient;
+	bool pooled;
+	bool gated;
+	struct codel_vars codel;
+	u16 gate;
+	u32 behind;
 	u32 tag;
 	u32 lost;
 	u32 marked;
-	u16 in;
-	u16 out;
-	u16 gate;
-	bool gated;
-	bool served;
-	bool pooled;
-	bool patient;
-	u32 behind;
-};
+} ____cacheline_aligned;
 
 /**
  * struct paqm_round - flow queues of a class, served by deficit round robin
@@ -184,6 +184,7 @@ struct paqm_sched_data {
 
 	/* isolation, paqm_isolate.h */
 	bool isolate;
+	u64 isolate_ns; /* when that was changed */
 	u32 pace[PAQM_PACES]; /* paqm_bucket_cost(); 0: no limit */
 	u32 bucket_depth;
 	u32 stranger_due;

@@ -516,6 +516,27 @@ static noinline int paqm_divert(struct sk_buff *skb, struct Qdisc *sch, struct p
 	return NET_XMIT_SUCCESS;
 }
 
+/* Does the elastic class hold packets, in its list or in queues of its flows? */
+static bool paqm_elastic_waits(const struct paqm_sched_data *q)
+{
+	return q->drr[PAQM_ELASTIC].qlen || q->queue[PAQM_ELASTIC].head;
+}
+
+/* Put a packet at the end of its class's list. */
+static __always_inline int paqm_join(struct sk_buff *skb, struct Qdisc *sch,
+				     struct paqm_queue *queue, u64 now)
+{
+	struct paqm_sched_data *q = qdisc_priv(sch);
+
+	if (!sch->q.qlen)
+		paqm_begin_busy(q, now);
+	paqm_skb_cb(skb)->enqueued = now;
+	paqm_append(q, queue, skb);
+	qdisc_qlen_inc(sch);
+	qdisc_qstats_backlog_inc(sch, skb);
+	return NET_XMIT_SUCCESS;
+}
+
 /*
  * Put a packet into its queue, or drop it. Inline for each class: half of it concerns one
  * of them only.
@@ -537,8 +558,13 @@ static __always_inline int paqm_put(struct sk_buff *skb, struct Qdisc *sch, enum
 	if (class == PAQM_ELASTIC) {
 		WRITE_ONCE(q->elastic_last, paqm_flow_clock(now));
 		child = rcu_dereference_bh(q->child);
-		if (likely(q->isolate && !child))
+		if (likely(q->isolate && !child)) {
+			if (!paqm_elastic_waits(q)) { /* alone: no queue of its own, and room */
+				WRITE_ONCE(queue->load, queue->load + wire);
+				return paqm_join(skb, sch, queue, now);
+			}
 			fq = paqm_bulk_of(q, tag);
+		}
 	} else {
 		if (flow && unlikely(flow->round != (u16)q->round) &&
 		    paqm_notice_owed(q, flow, now))
@@ -575,13 +601,7 @@ static __always_inline int paqm_put(struct sk_buff *skb, struct Qdisc *sch, enum
 
 	if (class == PAQM_MEDIA && unlikely(q->stamp))
 		paqm_stamp_packet(q, paqm_flow_counted(flow) ? flow : NULL, skb, now);
-	if (!sch->q.qlen)
-		paqm_begin_busy(q, now);
-	paqm_skb_cb(skb)->enqueued = now;
-	paqm_append(q, queue, skb);
-	qdisc_qlen_inc(sch);
-	qdisc_qstats_backlog_inc(sch, skb);
-	return NET_XMIT_SUCCESS;
+	return paqm_join(skb, sch, queue, now);
 }
 
 /* One that had a closer look. */
@@ -705,15 +725,9 @@ static __always_inline struct sk_buff *paqm_take_media(struct paqm_sched_data *q
 	return paqm_waited(&q->queue[PAQM_MEDIA], paqm_pop(q, &q->queue[PAQM_MEDIA]), now);
 }
 
-/* Does the elastic class hold packets, in its list or in queues of its flows? */
-static bool paqm_elastic_waits(const struct paqm_sched_data *q)
-{
-	return q->drr[PAQM_ELASTIC].qlen || q->queue[PAQM_ELASTIC].head;
-}
-
 /*
- * The next packet of the elastic class, which holds some. Both kinds of queues do after
- * `isolate` was changed: then those go first that get no more packets.
+ * The next packet of the elastic class, which holds some. First what waited in the list before
+ * a flow had a queue of its own, or before `isolate` was changed.
  */
 static __always_inline struct sk_buff *paqm_take_elastic(struct Qdisc *sch, u64 now)
 {
@@ -721,7 +735,9 @@ static __always_inline struct sk_buff *paqm_take_elastic(struct Qdisc *sch, u64 
 	struct paqm_queue *queue = &q->queue[PAQM_ELASTIC];
 	struct sk_buff *skb;
 
-	if (q->drr[PAQM_ELASTIC].qlen && !(q->isolate && queue->head))
+	if (q->drr[PAQM_ELASTIC].qlen &&
+	    !(queue->head &&
+	      (q->isolate || paqm_skb_cb(queue->head)->enqueued < q->isolate_ns)))
 		skb = paqm_bulk_take(sch, now);
 	else
 		skb = paqm_pop(q, queue);
@@ -1083,6 +1099,8 @@ static void paqm_set_rules(struct paqm_sched_data *q, const struct paqm_config *
 	q->rules.protocol = cfg->classify == PAQM_CLASSIFY_PROTOCOL;
 	q->settled = q->rules.protocol ? PAQM_SETTLED_PROTOCOL : PAQM_SETTLED_AUTO;
 	paqm_rules_dscp(&q->rules, cfg->dscp_media, cfg->dscp_elastic);
+	if (q->isolate != cfg->isolate)
+		q->isolate_ns = ktime_get_ns();
 	WRITE_ONCE(q->isolate, cfg->isolate);
 	BUILD_BUG_ON((int)PAQM_LINK_ATM != PAQM_LAYER_ATM || (int)PAQM_LINK_PTM != PAQM_LAYER_PTM);
 	q->link.overhead = cfg->overhead;
