@@ -7,8 +7,10 @@ bytes on the link; settling after every change; loss only while the streams may 
 Settled: from the first sample of the sliding rate (docs/results-format.md) after which all samples
 until the next change are within 10 % of what is fair. That lies between the max-min share of the
 link and that of what the queue hands out, which is its target utilisation of the link: the band
-reaches from 10 % below the latter to 10 % above the former. A stream whose pictures need less than
-it may send counts with what it may send: its encoder's rate, in the mean of the same second.
+reaches from 10 % below the latter to 10 % above the former. What TCP leaves of its share in the same
+second is the streams', in equal parts: over long round trips it takes many to grow. A stream whose
+pictures need less than it may send counts with what it may send: its encoder's rate, in the mean
+of the same second.
 """
 
 from __future__ import annotations
@@ -56,11 +58,15 @@ def late_losses(series: Path, allowed: float) -> int:
 
 
 def settle_time(
-    at: F64, sent: F64, allowed: F64, share: float, start: float, stop: float
+    at: F64, sent: F64, allowed: F64, left: F64, share: float, start: float, stop: float
 ) -> float | None:
-    """Seconds from `start` until the rate has settled for good, None if it never does."""
+    """Seconds from `start` until the rate has settled for good, None if it never does.
+
+    At each instant: the rate, what the encoder was allowed, what a stream may have beyond its
+    share; all in Mbit/s.
+    """
     inside = (at >= start - 1e-9) & (at <= stop + 1e-9)
-    least, most = (1 - metrics.INNER) * USE * share, (1 + metrics.INNER) * share
+    least, most = (1 - metrics.INNER) * USE * share, (1 + metrics.INNER) * (share + left)
     good = (np.maximum(sent, allowed) >= least) & (sent <= most)
     until = np.logical_and.accumulate(good[inside][::-1])[::-1]
     if not until.any():
@@ -81,11 +87,26 @@ def allowance(frames: rundata.Table, t0_ns: int, at: F64) -> F64:
     return np.asarray(mean * (1 + ETHER_HEADER * packets / wire) / 1e6, np.float64)
 
 
+def left_by_tcp(rates: rundata.Table, names: list[str]) -> F64:
+    """A stream's part of what TCP does not take of its share, at each instant, Mbit/s."""
+    share = np.nan_to_num(np.asarray(rates["share_TCP"], np.float64))
+    streams = sum(np.isfinite(np.asarray(rates[f"share_{name}"], np.float64)) for name in names)
+    left = np.maximum(0.0, share - np.asarray(rates["TCP"], np.float64))
+    return np.asarray(left / np.maximum(1, streams), np.float64)
+
+
 def settling(variant: Json, rates: rundata.Table, allowed: dict[str, F64]) -> list[float | None]:
     """Of every stream and every change that leaves time enough."""
+    left = left_by_tcp(rates, list(variant["flows"]))
     return [
         settle_time(
-            rates["t"], rates[name], allowed[name], part["share_mbit"], part["start"], part["stop"]
+            rates["t"],
+            rates[name],
+            allowed[name],
+            left,
+            part["share_mbit"],
+            part["start"],
+            part["stop"],
         )
         for name, flow in variant["flows"].items()
         for part in flow["segments"]

@@ -65,8 +65,24 @@ AT = np.arange(241) / 10
 def test_settling(low: float, late: float, allowed: float, took: float | None) -> None:
     sent = np.where(AT < 13, 2.0, low)
     sent[AT > 20] = late if late > 1.2 else low
-    found = regimes_judge.settle_time(AT, sent, np.full(241, allowed), 1.0, 10.0, 24.0)
+    none = np.zeros(241)
+    found = regimes_judge.settle_time(AT, sent, np.full(241, allowed), none, 1.0, 10.0, 24.0)
     assert found == (None if took is None else pytest.approx(took))
+
+
+def test_what_tcp_leaves_is_the_streams() -> None:
+    columns = {
+        "share_f1": np.array([1.0, 1.0, 1.0]),
+        "share_f2": np.array([np.nan, 1.0, 1.0]),
+        "share_TCP": np.array([np.nan, 2.0, 2.0]),
+        "TCP": np.array([0.0, 1.5, 2.5]),
+    }
+    left = regimes_judge.left_by_tcp(rundata.Table(Path("rates.csv"), columns, 3), ["f1", "f2"])
+    assert left == pytest.approx([0, 0.25, 0])
+    sent, at = np.full(241, 1.3), np.zeros(241)
+    for beyond, took in ((0.2, 0.0), (0.1, None)):
+        left = np.full(241, beyond)
+        assert regimes_judge.settle_time(AT, sent, at, left, 1.0, 10.0, 24.0) == took
 
 
 def test_what_an_encoder_may_send_is_counted_as_the_link_does() -> None:
