@@ -664,9 +664,11 @@ static inline u32 paqm_hosts_count(const struct paqm_hosts *h)
  * @grain: rate of some full packets in the window: less is chance, bit/s
  * @fair: rate that media flows may send since the window began, bit/s; 0 before the first
  *	round. Where it changed meanwhile, the lowest: more than that was asked of nobody
- * @fair_most: the highest
+ * @fair_least: the lowest in the last second: the answer to it may still be arriving
+ * @fair_most: the highest since the window began
  * @equal: capacity divided by all flows, bit/s
  * @fair_new: what newcomers were told, bit/s
+ * @answer_ms: until what flows were told shows in what they send
  * @mouse: elastic flows below this rate are mice, bit/s
  * @cautious: the queue grew: nobody is taken for limited by an old measurement
  * @police: flows that do not listen may be dropped
@@ -680,9 +682,11 @@ struct paqm_walk {
 	u64 window_ns;
 	u64 grain;
 	u64 fair;
+	u64 fair_least;
 	u64 fair_most;
 	u64 equal;
 	u64 fair_new;
+	u32 answer_ms;
 	u64 mouse;
 	bool cautious;
 	bool police;
@@ -697,6 +701,7 @@ struct paqm_walk {
 /* A newcomer is known when it has lasted for so long, and its last packet is not older. */
 #define PAQM_NEWCOMER_NS (400 * NSEC_PER_MSEC)
 #define PAQM_NEWCOMER_SILENT_MS 100
+#define PAQM_YOUNG_DIV 8 /* one that sends less than such a part of R does not grow: sound */
 #define PAQM_DEAF_NOTICE 8  /* rounds after which notices become rarer */
 #define PAQM_DEAF_STRIKE 3  /* rounds after which policing may begin */
 
@@ -709,6 +714,7 @@ static inline void paqm_flow_judge(struct paqm_flow *f, struct paqm_flow_gauge *
 				   bool measured)
 {
 	u32 every = 1, drop = 0;
+	bool young;
 
 	if (measured && w->fair_most && g->rate > w->fair_most + w->fair_most / 4)
 		g->deaf = min_t(u32, g->deaf + 1, 1000);
@@ -718,11 +724,14 @@ static inline void paqm_flow_judge(struct paqm_flow *f, struct paqm_flow_gauge *
 		every = min_t(u32, 1U << min(g->deaf / PAQM_DEAF_NOTICE, 6), w->max_every);
 	/*
 	 * Strike, if that is asked for: above twice the fair rate for long, while media is
-	 * overloaded. Then until it does as it is told: dropping alone ends the overload.
+	 * overloaded. Then until it does as it is told: dropping alone ends the overload. An
+	 * equal part of the link is left: others that only hear of changes do not use more
+	 * while it does.
 	 */
 	if (w->police && g->deaf > PAQM_DEAF_STRIKE && g->rate > w->fair &&
 	    (g->drop || (w->overloaded && g->rate > 2 * w->fair))) {
-		drop = PAQM_U32_MAX - (u32)paqm_muldiv(w->fair, PAQM_U32_MAX, g->rate);
+		drop = PAQM_U32_MAX - (u32)paqm_muldiv(min(w->fair, w->equal ?: w->fair),
+						       PAQM_U32_MAX, g->rate);
 		c->policed++;
 	}
 	if (g->drop != drop)
@@ -734,7 +743,9 @@ static inline void paqm_flow_judge(struct paqm_flow *f, struct paqm_flow_gauge *
 	if (g->deaf)
 		c->deaf++;
 	/* entitlement, not appetite: who sends more than his rate is one who uses it */
-	if (w->cautious)
+	/* taken for one that grows while its answer to what it was told may be on its way */
+	young = w->now_ms - g->mark_ms < w->answer_ms && g->rate >= told / PAQM_YOUNG_DIV;
+	if (w->cautious || young)
 		told = 0;
 	if (told && !g->deaf && g->rate >= paqm_mul_q24(told, PAQM_MM_GREEDY_Q24)) {
 		c->follow++;
@@ -847,7 +858,7 @@ static inline void paqm_flow_visit_media(struct paqm_flows *t, struct paqm_flow 
 					 bool measured, u64 before)
 {
 	struct paqm_flow_gauge *g = paqm_flow_gauge(t, f);
-	u64 told = paqm_mm_may_grow(w->fair, w->equal, before, w->slow);
+	u64 told = paqm_mm_may_grow(w->fair_least, w->equal, before, w->slow);
 
 	c->media++;
 	if (!(READ_ONCE(f->every) & PAQM_KNOWN)) {

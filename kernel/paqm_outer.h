@@ -42,7 +42,10 @@
 #define PAQM_RTT_DEFAULT_US 100000	/* where `rtt` is measured and nobody answered yet */
 #define PAQM_GRAIN_BYTES 6000	/* four packets more or less in a window say nothing */
 #define PAQM_TAU2_MIN_US 150000	/* measuring time where tau1 is a measured RTT */
+#define PAQM_CREDIT_PACKETS 6	/* media may run ahead by so many, for three times `credit` */
 #define PAQM_SMALL_DIV 20	/* uncounted media may take 5 % of c */
+#define PAQM_ANSWER_NS NSEC_PER_SEC /* what far senders were told has reached the queue by then */
+#define PAQM_TRIM_HOLD_NS (PAQM_ANSWER_NS * 3 / 2) /* no trim after a change */
 #define PAQM_NEWS_SHIFT 5 /* a rate that changes by less than a 32nd is no news */
 #define PAQM_NEWCOMER_ROUNDS 64 /* rounds after which a bad opinion of them is forgotten */
 #define PAQM_NEWCOMER_MEMORY 16	/* newcomers that the opinion of them is made of */
@@ -340,6 +343,9 @@ static void paqm_derive_queues(struct paqm_sched_data *q)
 	n.elastic_limit = max(4 * min(n.elastic_target, 1U << 28),
 			      paqm_bytes_us(q->capacity, 200000, 20 * mtu));
 	n.credit = paqm_bytes_us(cu, q->cfg.credit, 2 * mtu);
+	/* pictures of some streams, where the link is so slow that each is a few packets of that */
+	n.credit = max(n.credit, min(PAQM_CREDIT_PACKETS * mtu,
+				     paqm_bytes_us(q->capacity, 3ULL * q->cfg.credit, 0)));
 	paqm_auto_lengths(q, &n);
 	if (q->cfg.elastic_target_bytes)
 		n.elastic_target = q->cfg.elastic_target_bytes;
@@ -527,11 +533,25 @@ static u32 paqm_find_trim(const struct paqm_sched_data *q, u64 cap, u32 deaf, u3
 	return paqm_mm_trim(q->trim, q->outer_rate, cap, backlog, n_out);
 }
 
+static void paqm_trim_reset(struct paqm_sched_data *q, u64 now)
+{
+	q->trim = 0;
+	q->trim_ns = now;
+}
+
+/* Who has not done yet what was told last does not undershoot: no rise before that. */
+static void paqm_trim_step(struct paqm_sched_data *q, u32 trim, u64 now)
+{
+	if (trim < q->trim || now - q->trim_ns >= PAQM_TRIM_HOLD_NS)
+		q->trim = trim;
+}
+
 /*
  * The fair rate by the law in force. @events: something changed; @whole: a period was
  * measured, without which the published laws and relative values hold.
  */
-static void paqm_solve(struct paqm_sched_data *q, u32 n_out, unsigned long events, bool whole)
+static void paqm_solve(struct paqm_sched_data *q, u32 n_out, unsigned long events, bool whole,
+		       u64 now)
 {
 	struct paqm_outer_params p = {
 		.alpha_q24 = q->cfg.alpha,
@@ -595,9 +615,9 @@ static void paqm_solve(struct paqm_sched_data *q, u32 n_out, unsigned long event
 		if (events & ~BIT(PAQM_EV_SPLIT) ||
 		    (events && max(before, q->fair_base) - min(before, q->fair_base) >
 				       q->fair_base / 16))
-			q->trim = 0;
+			paqm_trim_reset(q, now);
 		else if (whole)
-			q->trim = paqm_find_trim(q, cap, deaf, backlog, n_out);
+			paqm_trim_step(q, paqm_find_trim(q, cap, deaf, backlog, n_out), now);
 		q->fair = min(q->fair_base + paqm_mul_q24(q->fair_base, q->trim), ceiling);
 	}
 	q->right = q->fair;
@@ -730,6 +750,18 @@ static bool paqm_no_news(const struct paqm_sched_data *q, unsigned long events)
 	       max(told, q->fair) - min(told, q->fair) < told >> PAQM_NEWS_SHIFT;
 }
 
+/* The lowest rate told in the last second or so: the answer to it may still be arriving. */
+static void paqm_note_low(struct paqm_sched_data *q, u64 now)
+{
+	if (now - q->low_stamp >= PAQM_ANSWER_NS / 2) {
+		q->low_then = q->low_now ?: q->right;
+		q->low_now = q->right;
+		q->low_stamp = now;
+	}
+	q->low_now = min(q->low_now ?: q->right, q->right);
+	q->long_low = min(q->low_then ?: q->right, q->low_now);
+}
+
 /* One round of the outer loop. @events: what happened; @whole: a period has ended. */
 static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events, bool whole)
 {
@@ -739,6 +771,7 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events,
 	struct paqm_walk w = {
 		.now_ms = paqm_flow_clock(now),
 		.fair = q->right_low,
+		.fair_least = q->right_low,
 		.fair_most = q->right_high,
 		.equal = q->equal,
 		.fair_new = q->fair_new,
@@ -753,6 +786,10 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events,
 	u32 n_out, ev, qlen, backlog;
 	bool heard = paqm_heard(q, now);
 
+	if (q->cfg.law == PAQM_LAW_MAXMIN) {
+		w.fair_least = min(q->right_low, q->long_low);
+		w.answer_ms = paqm_flow_clock(PAQM_ANSWER_NS);
+	}
 	if (q->fb)
 		paqm_fb_rtt(q->fb, &q->rtt);
 	paqm_derive_period(q);
@@ -796,7 +833,7 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events,
 
 	paqm_derive_queues(q);
 	n_out = q->overload_bytes / 2;
-	paqm_solve(q, n_out, events, whole);
+	paqm_solve(q, n_out, events, whole, now);
 	if (whole || !paqm_no_news(q, events)) {
 		q->rounds++;
 		if (!q->rounds)
@@ -818,6 +855,7 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events,
 	}
 	if (whole)
 		q->right_then = q->right;
+	paqm_note_low(q, now);
 
 	WRITE_ONCE(q->queue[PAQM_MEDIA].st.flows, q->n_media);
 	WRITE_ONCE(q->queue[PAQM_ELASTIC].st.flows, q->n_elastic);

@@ -71,6 +71,7 @@ static void paqm_count(u32 now_ms, u32 window_ms, u64 fair, struct paqm_census *
 		.now_ms = now_ms,
 		.window_ns = window_ms * (u64)NSEC_PER_MSEC,
 		.fair = fair,
+		.fair_least = fair,
 		.fair_most = fair,
 		.equal = fair,
 		.fair_new = fair,

@@ -117,10 +117,10 @@ class Lab:
 
     @staticmethod
     def qdisc(*options: str) -> None:
-        """A fresh qdisc under test."""
+        """A fresh qdisc under test; as published, with one queue for each class, if not told."""
         subprocess.run(["tc", "-n", "r", "qdisc", "del", "dev", "r1", "root"], capture_output=True)
         run("tc", "-n", "r", "qdisc", "add", "dev", "r1", "root", "handle", "1:", "paqm",
-            "seed", "1", *options)
+            "seed", "1", *([] if "isolate" in options else ["noisolate"]), *options)
 
     @staticmethod
     def change(*options: str) -> None:

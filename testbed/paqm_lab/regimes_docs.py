@@ -44,9 +44,10 @@ A point holds if all of this does; a packet time is that of 1250 bytes on the li
 
 Settled: the rate of the last second stays within 10 % of what is fair until the next change. Fair
 is what lies between the max-min share of the link and that of 96 % of it, which is what the queue
-hands out. What TCP leaves of its share in the same second is the streams', in equal parts: over
-long round trips it takes many of them to grow, behind any queue (its column says how much it
-took). A stream whose pictures need less than it may send counts with what it may send.
+hands out. A stream whose pictures need less than it may send counts with what it may send. What
+others leave of their shares in that second is anybody's: TCP, which over long round trips takes
+many to grow, behind any queue (its column says how much it took), and streams that may have their
+share and send less.
 
 A stream's ceiling is 1.5 times its share when all are there, at most 3 Mbit/s (640x360) or 1
 Mbit/s (320x180: more than six streams, or shares below 500 kbit/s); where the share is more,

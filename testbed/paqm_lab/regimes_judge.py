@@ -7,10 +7,10 @@ bytes on the link; settling after every change; loss only while the streams may 
 Settled: from the first sample of the sliding rate (docs/results-format.md) after which all samples
 until the next change are within 10 % of what is fair. That lies between the max-min share of the
 link and that of what the queue hands out, which is its target utilisation of the link: the band
-reaches from 10 % below the latter to 10 % above the former. What TCP leaves of its share in the same
-second is the streams', in equal parts: over long round trips it takes many to grow. A stream whose
-pictures need less than it may send counts with what it may send: its encoder's rate, in the mean
-of the same second.
+reaches from 10 % below the latter to 10 % above the former. A stream whose pictures need less than
+it may send counts with what it may send: its encoder's rate, in the mean of the same second. What
+others leave of their shares in that second is anybody's: TCP, which over long round trips takes
+many to grow (in equal parts), and streams that may have their share and send less.
 """
 
 from __future__ import annotations
@@ -87,23 +87,33 @@ def allowance(frames: rundata.Table, t0_ns: int, at: F64) -> F64:
     return np.asarray(mean * (1 + ETHER_HEADER * packets / wire) / 1e6, np.float64)
 
 
-def left_by_tcp(rates: rundata.Table, names: list[str]) -> F64:
-    """A stream's part of what TCP does not take of its share, at each instant, Mbit/s."""
-    share = np.nan_to_num(np.asarray(rates["share_TCP"], np.float64))
-    streams = sum(np.isfinite(np.asarray(rates[f"share_{name}"], np.float64)) for name in names)
-    left = np.maximum(0.0, share - np.asarray(rates["TCP"], np.float64))
-    return np.asarray(left / np.maximum(1, streams), np.float64)
+def left_by_others(rates: rundata.Table, allowed: dict[str, F64], name: str) -> F64:
+    """What a stream may have of the others' shares, at each instant, Mbit/s."""
+
+    def share(of: str) -> F64:
+        return np.asarray(np.nan_to_num(np.asarray(rates[f"share_{of}"], np.float64)), np.float64)
+
+    def unused(of: str, may: F64) -> F64:
+        used = np.asarray(rates[of], np.float64)
+        return np.asarray(np.maximum(0.0, np.minimum(share(of), may) - used), np.float64)
+
+    streams = sum((share(other) > 0).astype(np.float64) for other in allowed)
+    left = unused("TCP", share("TCP")) / np.maximum(1, streams)
+    for other, may in allowed.items():
+        if other != name:
+            left = left + unused(other, may)
+    return np.asarray(left, np.float64)
 
 
 def settling(variant: Json, rates: rundata.Table, allowed: dict[str, F64]) -> list[float | None]:
     """Of every stream and every change that leaves time enough."""
-    left = left_by_tcp(rates, list(variant["flows"]))
+    left = {name: left_by_others(rates, allowed, name) for name in variant["flows"]}
     return [
         settle_time(
             rates["t"],
             rates[name],
             allowed[name],
-            left,
+            left[name],
             part["share_mbit"],
             part["start"],
             part["stop"],

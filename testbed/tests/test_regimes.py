@@ -70,19 +70,25 @@ def test_settling(low: float, late: float, allowed: float, took: float | None) -
     assert found == (None if took is None else pytest.approx(took))
 
 
-def test_what_tcp_leaves_is_the_streams() -> None:
+def test_what_others_leave_is_anybodys() -> None:
     columns = {
-        "share_f1": np.array([1.0, 1.0, 1.0]),
-        "share_f2": np.array([np.nan, 1.0, 1.0]),
-        "share_TCP": np.array([np.nan, 2.0, 2.0]),
-        "TCP": np.array([0.0, 1.5, 2.5]),
+        "share_f1": np.array([1.0, 1.0, 1.0, 1.0]),
+        "share_f2": np.array([np.nan, 1.0, 1.0, 1.0]),
+        "share_TCP": np.array([np.nan, 2.0, 2.0, 2.0]),
+        "f1": np.array([1.0, 1.0, 1.0, 1.2]),
+        "f2": np.array([0.0, 1.1, 0.1, 0.8]),
+        "TCP": np.array([0.0, 1.5, 2.5, 2.0]),
     }
-    left = regimes_judge.left_by_tcp(rundata.Table(Path("rates.csv"), columns, 3), ["f1", "f2"])
-    assert left == pytest.approx([0, 0.25, 0])
-    sent, at = np.full(241, 1.3), np.zeros(241)
+    table = rundata.Table(Path("rates.csv"), columns, 4)
+    allowed = {"f1": np.full(4, 1.5), "f2": np.array([0.0, 1.0, 0.2, 1.5])}
+    left = regimes_judge.left_by_others(table, allowed, "f1")
+    # nobody else; half of what TCP leaves; what f2 may have and does not use; the same
+    assert left == pytest.approx([0, 0.25, 0.1, 0.2])
+    assert regimes_judge.left_by_others(table, allowed, "f2") == pytest.approx([0, 0.25, 0, 0])
+    sent, may = np.full(241, 1.3), np.zeros(241)
     for beyond, took in ((0.2, 0.0), (0.1, None)):
         left = np.full(241, beyond)
-        assert regimes_judge.settle_time(AT, sent, at, left, 1.0, 10.0, 24.0) == took
+        assert regimes_judge.settle_time(AT, sent, may, left, 1.0, 10.0, 24.0) == took
 
 
 def test_what_an_encoder_may_send_is_counted_as_the_link_does() -> None:
