@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +141,35 @@ def _limited(value: float | None, limit: float) -> str:
     return text if value is not None and value <= limit else f"**{text}**"
 
 
+# What was found where such points were looked at; capacity, streams, least round trip.
+REASONS = (
+    (
+        (4, 30, 0),
+        "Thirty streams on 4 Mbit/s: messages take 0.5 % of the link, so one for each takes 1.6 s. "
+        "Those that begin last are told when the link is overloaded already. Some wait for "
+        "hundreds of ms in the queue of flows that are not known yet; their own congestion "
+        "control then doubts the advice, falls to its floor and grows by a few per cent a second.",
+    ),
+    (
+        (1, 6, 600),
+        "Six streams on 1 Mbit/s over 600 ms: what is told too much shows a round trip later, and "
+        "is taken back another one later. A mean excess of 4 % for that time is a queue of 50 ms.",
+    ),
+)
+
+
+def reasons(rows: list[Json]) -> list[str]:
+    """Why points do not hold, as far as that is known."""
+    lines = []
+    for (capacity, streams, rtt), text in REASONS:
+        if any(
+            row["capacity_mbit"] == capacity and row["streams"] == streams and row["rtt_ms"] >= rtt
+            for row in rows
+        ):
+            lines += ["", *textwrap.wrap(text, 99)]
+    return lines
+
+
 def outside(data: Json) -> list[str]:
     """Every point that does not hold, with its figures."""
     rows = [row for row in data["points"] if row["outside"]]
@@ -164,7 +194,7 @@ def outside(data: Json) -> list[str]:
                 _cell(row["share_percent_least"], 1),
             )
         )
-    return lines
+    return lines + reasons(rows)
 
 
 def page(data: Json) -> str:
