@@ -144,6 +144,12 @@ def _limited(value: float | None, limit: float) -> str:
 # What was found where such points were looked at; capacity, streams, least round trip.
 REASONS = (
     (
+        (1, 2, 0),
+        "Two streams beside TCP on 1 Mbit/s: where their pictures come at the same moment five "
+        "packets of 10 ms wait for each other, and for the one of TCP that is under way. Whether "
+        "they do is chance: one run of such a point had 20 ms at p95, another 42.",
+    ),
+    (
         (4, 30, 0),
         "Thirty streams on 4 Mbit/s: messages take 0.5 % of the link, so one for each takes 1.6 s. "
         "Those that begin last are told when the link is overloaded already. Some wait for "
