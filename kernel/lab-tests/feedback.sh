@@ -115,6 +115,7 @@ done
 echo "# tags, over both versions, and keys that change while messages are under way"
 old=7:000102030405060708090a0b0c0d0e0f
 new=65535:f0e1d2c3b4a5968778695a4b3c2d1e0f
+sleep 1 # messages without a tag that are under way arrive
 rtc qdisc change dev rv root handle 1: paqm key $old
 jobs=()
 for to in 10.0.9.2 2001:db8:9::2; do
