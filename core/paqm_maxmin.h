@@ -107,6 +107,14 @@ static inline paqm_u64 paqm_mm_capacity(paqm_u64 cu, paqm_u32 rho_q24, paqm_u32 
 	return paqm_clamp64(base, cu / 2, paqm_mul_q24(cu, PAQM_MM_HEADROOM_Q24));
 }
 
+/* An equal part of @bps for each of @flows and of the takers beside them. */
+static inline paqm_u64 paqm_mm_part(paqm_u64 bps, paqm_u32 flows, paqm_u32 others_q16)
+{
+	paqm_u64 parts = ((paqm_u64)(flows ? flows : 1) << 16) + others_q16;
+
+	return others_q16 ? paqm_muldiv(bps, PAQM_Q16_ONE, parts) : paqm_div64(bps, parts >> 16);
+}
+
 /**
  * paqm_mm_solve_beside() - water-filling beside takers that are not in the census
  * @mm: census
@@ -126,7 +134,7 @@ static inline paqm_u64 paqm_mm_capacity(paqm_u64 cu, paqm_u32 rho_q24, paqm_u32 
 static inline paqm_u64 paqm_mm_solve_beside(const struct paqm_mm *mm, paqm_u32 others_q16,
 					    paqm_u64 cap, paqm_u64 rate_min, paqm_u64 rate_max)
 {
-	paqm_u64 limited = 0, rest, fair, value, parts, equal;
+	paqm_u64 limited = 0, rest, fair, value;
 	paqm_u32 greedy = mm->greedy, flows = greedy;
 	int i;
 
@@ -137,9 +145,7 @@ static inline paqm_u64 paqm_mm_solve_beside(const struct paqm_mm *mm, paqm_u32 o
 	for (i = PAQM_MM_BINS - 1;; i--) {
 		value = paqm_mul_q24(limited, PAQM_MM_HEADROOM_Q24);
 		rest = cap > value ? cap - value : 0;
-		parts = ((paqm_u64)(greedy ? greedy : 1) << 16) + others_q16;
-		fair = others_q16 ? paqm_muldiv(rest, PAQM_Q16_ONE, parts)
-				  : paqm_div64(rest, parts >> 16);
+		fair = paqm_mm_part(rest, greedy, others_q16);
 		while (i >= 0 && !mm->count[i])
 			i--;
 		if (i < 0)
@@ -150,9 +156,8 @@ static inline paqm_u64 paqm_mm_solve_beside(const struct paqm_mm *mm, paqm_u32 o
 		greedy += mm->count[i];
 		limited -= mm->sum[i];
 	}
-	parts = ((paqm_u64)(flows ? flows : 1) << 16) + others_q16;
-	equal = others_q16 ? paqm_muldiv(cap, PAQM_Q16_ONE, parts) : paqm_div64(cap, parts >> 16);
-	return paqm_clamp64(paqm_max64(fair, equal), rate_min, paqm_max64(rate_min, rate_max));
+	fair = paqm_max64(fair, paqm_mm_part(cap, flows, others_q16));
+	return paqm_clamp64(fair, rate_min, paqm_max64(rate_min, rate_max));
 }
 
 /* Water-filling among the flows of the census alone. */

@@ -758,8 +758,7 @@ static void paqm_note_low(struct paqm_sched_data *q, u64 now)
 		q->low_now = q->right;
 		q->low_stamp = now;
 	}
-	q->low_now = min(q->low_now ?: q->right, q->right);
-	q->long_low = min(q->low_then ?: q->right, q->low_now);
+	q->low_now = min(q->low_now, q->right);
 }
 
 /* One round of the outer loop. @events: what happened; @whole: a period has ended. */
@@ -787,7 +786,7 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events,
 	bool heard = paqm_heard(q, now);
 
 	if (q->cfg.law == PAQM_LAW_MAXMIN) {
-		w.fair_least = min(q->right_low, q->long_low);
+		w.fair_least = min3(q->right_low, q->low_now, q->low_then);
 		w.answer_ms = paqm_flow_clock(PAQM_ANSWER_NS);
 	}
 	if (q->fb)

@@ -305,8 +305,7 @@ struct paqm_sched_data {
 	u64 right; /* what a flow may send: R, or more where R is no max-min rate */
 	u64 right_low; /* lowest and highest of it since the round before this */
 	u64 right_high;
-	u64 long_low; /* lowest of it in the last second or so, */
-	u64 low_now;  /* in this half of it, */
+	u64 low_now; /* lowest of it in this half second */
 	u64 low_then; /* and in the one before, */
 	u64 low_stamp; /* which ended then, ns */
 	u64 right_then; /* the same at the last whole round */

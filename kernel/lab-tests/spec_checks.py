@@ -330,17 +330,18 @@ def unresponsive(lab: Lab, results: Results) -> float:
 
 
 def soak(lab: Lab, results: Results) -> float:
-    policed = conserve(lab, results, "1/4 h, one queue, policed", 900.0, "police")
-    results.within("X15", "1/4 h, one queue, policed: packets dropped by policing", policed, 1,
-                   None, "", "or the equation says nothing about them")
-    beyond = conserve(lab, results, "1 h at line rate", 3600.0, "isolate")
-    results.within("X15", "1 h at line rate: packets in overflow queues", beyond, 1, None, "",
+    st = conserve(lab, results, "1/4 h, one queue, policed", 900.0, "police")
+    results.within("X15", "1/4 h, one queue, policed: packets dropped by policing",
+                   st["media"]["drop_strike_packets"], 1, None, "",
                    "or the equation says nothing about them")
+    st = conserve(lab, results, "1 h at line rate", 3600.0, "isolate")
+    results.within("X15", "1 h at line rate: packets in overflow queues", st["over_packets"], 1,
+                   None, "", "or the equation says nothing about them")
     return 4500.0
 
 
-def conserve(lab: Lab, results: Results, name: str, seconds: float, option: str) -> float:
-    """Nothing is lost uncounted; packets dropped by policing, with `isolate` diverted ones."""
+def conserve(lab: Lab, results: Results, name: str, seconds: float, option: str) -> Json:
+    """Nothing is lost uncounted. The statistics at the end."""
     rate = 1e6
     lab.qdisc("bandwidth", f"{rate:.0f}bit", "feedback", "icmp", option)
     before = lab.device()
@@ -367,9 +368,9 @@ def conserve(lab: Lab, results: Results, name: str, seconds: float, option: str)
     waited = sum(sum(c["sojourn_hist_packets"]) for c in classes)
     waited += sum(st["over_sojourn_hist_packets"])
     waiting = st["qlen"]
-    policed = st["media"]["drop_strike_packets"]
     note = f"{packets} sent, {got} arrived, {dropped} dropped " \
-           f"({policed} by policing), {st['over_packets']} in overflow queues, " \
+           f"({st['media']['drop_strike_packets']} by policing), " \
+           f"{st['over_packets']} in overflow queues, " \
            f"{sent[0]['messages']} messages"
     for what, value in (
         ("packets sent = arrived + dropped + waiting", packets - got - dropped - waiting),
@@ -391,7 +392,7 @@ def conserve(lab: Lab, results: Results, name: str, seconds: float, option: str)
         results.within("X15", f"{name}: {what}: difference", value, 0, 0, "", note)
     results.within("X15", f"{name}: rate of the link", sink["wire_bps"] / rate * 100, 99.5, 100.5,
                    "%")
-    return float(policed if option == "police" else st["over_packets"])
+    return st
 
 
 # -------------------------------------------------------------------------- shaper
