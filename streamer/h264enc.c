@@ -40,6 +40,7 @@
 #define FILL_GAIN 0.2
 /* Row control may miss its hard limit slightly: keep clear of the bound. */
 #define BOUND_MARGIN 0.98
+#define FIRST_MOST 3 /* shares of the allowance that the first picture may take */
 #define VBV_FRAMES 1.09
 /* Quality floor: groups in a row that must be too coarse before more is given up (one alone that
  * does not fit at all may be a cut of the scene), or fine enough before some of it returns.
@@ -632,7 +633,8 @@ static bool over(const struct h264_output *out, const struct budget *b)
  *
  * At very low rates a detailed picture may not fit even at the coarsest
  * quantizer. Then what was coded is thrown away and a coarser copy of the
- * picture starts the stream afresh. When earlier pictures have used up the
+ * picture starts the stream afresh; the very first one may take longer, since there is nothing
+ * to be seen before it. When earlier pictures have used up the
  * delay budget, after a steep fall of the allowance, the picture is left out:
  * out->size is 0.
  *
@@ -660,6 +662,8 @@ bool h264_encode(struct h264_enc *enc, const uint8_t *const source[3], const int
 		return true;
 	}
 	b = budget_next(&enc->budget, &enc->budget_params, enc->rate);
+	if (!enc->frame)
+		b.bound = fmax(b.bound, FIRST_MOST * b.share);
 	enc->rest = steps[enc->step].every - 1;
 	if (enc->cfg.mode == H264_MODE_TRIM && b.skip) {
 		leave_out(enc, &b, key, out);

@@ -225,7 +225,7 @@ static void use_session(struct sender *s)
 	g_signal_emit_by_name(s->bin, "get-internal-session", 0, &s->session);
 	/* It would propose a source of its own to the payloader, and paqmd know another. */
 	g_object_set(s->session, "internal-ssrc", (guint)s->ssrc, "rtcp-min-interval",
-		     (guint64)RTCP_INTERVAL, NULL);
+		     (guint64)REPORT_INTERVAL, NULL);
 	if (s->element || s->probes)
 		g_signal_connect(s->session, "on-app-rtcp", G_CALLBACK(send_on_app), s);
 	s->estimator = gst_bin_get_by_name(GST_BIN(s->pipeline), "estimator");
