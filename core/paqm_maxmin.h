@@ -186,10 +186,12 @@ static inline paqm_u64 paqm_mm_may_grow(paqm_u64 fair, paqm_u64 equal, paqm_u64 
 	return paqm_min64(fair, paqm_max64(equal, bps + (slow ? bps / 8 : bps)));
 }
 
-/* Upper bound of the trim and its steps, control notes section 2. */
+/* Upper bound of the trim and its largest steps, control notes section 2. */
 #define PAQM_TRIM_MAX_Q24 PAQM_Q24(30, 100)
 #define PAQM_TRIM_UP_Q24 PAQM_Q24(2, 100)
 #define PAQM_TRIM_DOWN_Q24 PAQM_Q24(5, 100)
+/* Part of what is missing or too much that a step corrects. */
+#define PAQM_TRIM_GAIN_DIV 4
 
 /**
  * paqm_mm_trim() - correction for senders that undershoot what they are told
@@ -207,11 +209,15 @@ static inline paqm_u64 paqm_mm_may_grow(paqm_u64 fair, paqm_u64 equal, paqm_u64 
 static inline paqm_u32 paqm_mm_trim(paqm_u32 trim_q24, paqm_u64 rate, paqm_u64 cap,
 				    paqm_u32 backlog, paqm_u32 target)
 {
-	if (backlog / 2 >= target || rate > cap)
-		return trim_q24 > PAQM_TRIM_DOWN_Q24 ? trim_q24 - PAQM_TRIM_DOWN_Q24 : 0;
-	if (rate < paqm_mul_q24(cap, PAQM_Q24(98, 100)))
-		return (paqm_u32)paqm_min64(trim_q24 + PAQM_TRIM_UP_Q24, PAQM_TRIM_MAX_Q24);
-	return trim_q24;
+	paqm_u64 most = rate < cap ? PAQM_TRIM_UP_Q24 : PAQM_TRIM_DOWN_Q24;
+	paqm_u64 err = rate < cap ? cap - rate : rate - cap;
+	paqm_u64 step = paqm_min64(paqm_muldiv(err, PAQM_Q24_ONE / PAQM_TRIM_GAIN_DIV, cap), most);
+
+	if (rate < cap && backlog / 2 < target)
+		return (paqm_u32)paqm_min64(trim_q24 + step, PAQM_TRIM_MAX_Q24);
+	if (rate < cap)
+		step = trim_q24 / PAQM_TRIM_GAIN_DIV;
+	return trim_q24 > step ? trim_q24 - (paqm_u32)step : 0;
 }
 
 #endif /* PAQM_MAXMIN_H */

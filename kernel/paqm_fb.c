@@ -30,7 +30,7 @@
 #include "paqm_compat.h"
 #include "paqm_fb.h"
 
-#define PAQM_FB_BURST_MS 1000
+#define PAQM_FB_BURST_MS 2000
 #define PAQM_FB_COUNT_NS (250ULL * NSEC_PER_MSEC) /* active peers are counted so often */
 #define PAQM_PEER_LIFE_NS (60ULL * NSEC_PER_SEC) /* then its place may be taken */
 #define PAQM_PEER_PRESS_NS (2ULL * NSEC_PER_SEC) /* the same when no other place is free */
@@ -208,6 +208,8 @@ static void paqm_fb_send(struct paqm_fb *fb, const struct paqm_fb_entry *e)
 		len = paqm_icmp_encode(icmp, READ_ONCE(fb->icmp_type), q, e->len, &msg);
 	err = paqm_path_send(fb->dev, &path, icmp, len);
 	paqm_fb_count(err ? &fb->st.failed : &fb->st.sent);
+	if (!err)
+		paqm_told_set(e->told, msg.erf, e->now_ms);
 }
 
 static void paqm_fb_work(struct work_struct *work)
@@ -230,12 +232,15 @@ static void paqm_fb_work(struct work_struct *work)
  * @skb: an IPv4/UDP packet without options or an IPv6/UDP packet without extension
  *	headers, network header set
  * @msg: what to tell
+ * @told: says what was told when it has been; stays until paqm_fb_flush()
+ * @now_ms: what it says of the time
  *
  * Called under the qdisc lock; copies the first bytes and wakes the work item.
  *
  * Return: false if the ring is full or the packet is cut.
  */
-bool paqm_fb_queue(struct paqm_fb *fb, const struct sk_buff *skb, const struct paqm_msg *msg)
+bool paqm_fb_queue(struct paqm_fb *fb, const struct sk_buff *skb, const struct paqm_msg *msg,
+		   struct paqm_told *told, u32 now_ms)
 {
 	u32 head = fb->head;
 	struct paqm_fb_entry *e = &fb->ring[head & (PAQM_FB_RING - 1)];
@@ -255,12 +260,24 @@ bool paqm_fb_queue(struct paqm_fb *fb, const struct sk_buff *skb, const struct p
 		return false;
 	e->len = len;
 	e->msg = *msg;
+	e->told = told;
+	e->now_ms = now_ms;
 	/* the slot is filled: pairs with the acquire in paqm_fb_work() */
 	smp_store_release(&fb->head, head + 1);
 	queue_work(paqm_fb_wq, &fb->work);
 	return true;
 }
 EXPORT_SYMBOL_GPL(paqm_fb_queue);
+
+/**
+ * paqm_fb_flush() - wait until all notices that were owed are sent or refused
+ * @fb: transmitter
+ */
+void paqm_fb_flush(struct paqm_fb *fb)
+{
+	flush_work(&fb->work);
+}
+EXPORT_SYMBOL_GPL(paqm_fb_flush);
 
 /**
  * paqm_fb_create() - new transmitter

@@ -25,8 +25,18 @@
 #define PAQM_PEER_ACTIVE_NS (12ULL * NSEC_PER_SEC) /* deaf flows are told every 10 s */
 #define PAQM_RTT_KEPT 5 /* answers of which the median counts */
 
+/**
+ * struct paqm_fb_entry - a notice that waits
+ * @msg: what to tell
+ * @told: where to say that it was told
+ * @now_ms: time of the packet
+ * @len: bytes of @quote
+ * @quote: the packet's first ones
+ */
 struct paqm_fb_entry {
 	struct paqm_msg msg;
+	struct paqm_told *told;
+	u32 now_ms;
 	u16 len;
 	u8 quote[PAQM_QUOTE_MAX];
 };

@@ -63,6 +63,22 @@ struct paqm_fb_rtt {
 	u32 sources;
 };
 
+/**
+ * struct paqm_told - what a flow was told last
+ * @rate: binary32, 0: nothing
+ * @ms: when, clock of the flow table
+ */
+struct paqm_told {
+	u32 rate;
+	u32 ms;
+};
+
+static inline void paqm_told_set(struct paqm_told *told, u32 rate, u32 now_ms)
+{
+	WRITE_ONCE(told->rate, rate);
+	WRITE_ONCE(told->ms, now_ms);
+}
+
 struct paqm_fb *paqm_fb_create(struct net_device *dev);
 void paqm_fb_destroy(struct paqm_fb *fb);
 void paqm_fb_set_carrier(struct paqm_fb *fb, u32 feedback);
@@ -70,7 +86,9 @@ void paqm_fb_set_rate(struct paqm_fb *fb, u64 bytes_per_second);
 void paqm_fb_set_prefixes(struct paqm_fb *fb, const struct tc_paqm_prefix *list, u32 n);
 void paqm_fb_set_key(struct paqm_fb *fb, u16 id, const u8 *key);
 int paqm_fb_set_echo(struct paqm_fb *fb, bool on);
-bool paqm_fb_queue(struct paqm_fb *fb, const struct sk_buff *skb, const struct paqm_msg *msg);
+bool paqm_fb_queue(struct paqm_fb *fb, const struct sk_buff *skb, const struct paqm_msg *msg,
+		   struct paqm_told *told, u32 now_ms);
+void paqm_fb_flush(struct paqm_fb *fb);
 void paqm_fb_get_stats(const struct paqm_fb *fb, struct paqm_fb_stats *stats);
 void paqm_fb_rtt(struct paqm_fb *fb, struct paqm_fb_rtt *rtt);
 

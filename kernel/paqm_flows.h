@@ -26,6 +26,7 @@
 #include <linux/types.h>
 #include "core/paqm_maxmin.h"
 #include "paqm_classify.h"
+#include "paqm_feedback.h"
 
 #define PAQM_WAYS 8
 #define PAQM_FLOW_ACTIVE_MS 500 /* a flow that was silent for longer is not counted */
@@ -155,8 +156,7 @@ struct paqm_rtp_source {
  * struct paqm_flow_more - what few packets of a flow touch
  * @tuple: addresses and ports
  * @low: lower half of the hash
- * @told: rate in the last notice, binary32, 0: none
- * @told_ms: when
+ * @told: the last notice that was sent, or stamp
  * @lost: packets beyond the fair rate that were dropped
  * @marked: the same, marked CE
  * @source: RTP sources whose sequence is watched
@@ -170,8 +170,7 @@ struct paqm_rtp_source {
 struct paqm_flow_more {
 	struct paqm_tuple tuple;
 	u32 low;
-	u32 told;
-	u32 told_ms;
+	struct paqm_told told;
 	u32 lost;
 	u32 marked;
 	struct paqm_rtp_source source[PAQM_RTP_SOURCES];
@@ -369,7 +368,7 @@ static noinline struct paqm_flow *paqm_flows_claim(struct paqm_flows *t,
 	paqm_flow_set(flow, PAQM_FLOW_UNSURE, PAQM_NATURE_OPEN);
 	WRITE_ONCE(t->seen, t->seen + 1);
 	WRITE_ONCE(paqm_flow_gauge(t, flow)->claim, t->seen);
-	WRITE_ONCE(more->told, 0);
+	WRITE_ONCE(more->told.rate, 0);
 	WRITE_ONCE(more->lost, 0);
 	WRITE_ONCE(more->marked, 0);
 	WRITE_ONCE(more->hears, 0);
@@ -768,8 +767,8 @@ static inline void paqm_top_add(struct paqm_top *top, const struct paqm_flow *f,
 	top->flow[i] = (struct paqm_top_flow){
 		.tuple = m->tuple,
 		.rate = g->rate,
-		.told = READ_ONCE(m->told),
-		.told_ms = READ_ONCE(m->told_ms),
+		.told = READ_ONCE(m->told.rate),
+		.told_ms = READ_ONCE(m->told.ms),
 		.last_ms = READ_ONCE(f->last_ms),
 		.drop = g->drop,
 		.tag = READ_ONCE(f->tag),
@@ -820,13 +819,18 @@ static inline void paqm_flow_hosts(const struct paqm_flow_more *m, struct paqm_h
 	__set_bit(jhash(t->daddr, sizeof(t->daddr), t->family) % PAQM_HOST_BITS, h->destination);
 }
 
-/* A new rate: smoothed, but one that is far from the old is not taken for half of it. */
-static inline void paqm_flow_rate(struct paqm_flow_gauge *g, u64 rate, u64 grain)
+/*
+ * A new rate: smoothed, but one that is far from the old is not taken for half of it. What is
+ * far from fair counts in sums only, which all others' rates follow: more slowly.
+ */
+static inline void paqm_flow_rate(struct paqm_flow_gauge *g, u64 rate, const struct paqm_walk *w)
 {
 	u64 diff = rate > g->rate ? rate - g->rate : g->rate - rate;
 
-	if (!g->rate || (diff > g->rate / 4 && diff > grain))
+	if (!g->rate || (diff > g->rate / 4 && diff > w->grain))
 		g->rate = rate;
+	else if (w->grain != U64_MAX && max(rate, g->rate) < w->fair / 2)
+		g->rate = (3 * g->rate + rate) / 4;
 	else
 		g->rate = (g->rate + rate) / 2;
 }
@@ -845,7 +849,7 @@ static inline bool paqm_flow_measure(struct paqm_flow_gauge *g, const struct paq
 	} else if (g->marked != PAQM_MARKED_ROUND || window < PAQM_WINDOW_MIN_NS) {
 		return false;
 	}
-	paqm_flow_rate(g, paqm_rate_bps(bytes - g->mark, window), w->grain);
+	paqm_flow_rate(g, paqm_rate_bps(bytes - g->mark, window), w);
 	return true;
 }
 

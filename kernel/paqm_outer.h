@@ -38,6 +38,8 @@
 #define PAQM_NOTICE_PAUSE_US (10 * USEC_PER_SEC) /* to a flow that does not follow */
 #define PAQM_NOTICE_BYTES 132 /* of a message, IPv4 */
 #define PAQM_NOTICES_FREE 1500 /* a second; more only as */
+#define PAQM_CROWD_NS (NSEC_PER_SEC / 2) /* telling all flows takes long */
+#define PAQM_REMIND_NS (1500 * NSEC_PER_MSEC) /* half of what advice holds for */
 #define PAQM_NOTICE_PACKETS 512 /* one for so many packets: messages cost 2 % at most */
 #define PAQM_RTT_DEFAULT_US 100000	/* where `rtt` is measured and nobody answered yet */
 #define PAQM_GRAIN_BYTES 6000	/* four packets more or less in a window say nothing */
@@ -172,6 +174,17 @@ static u64 paqm_news_ns(const struct paqm_sched_data *q)
 	return (u64)us * NSEC_PER_USEC;
 }
 
+/* What a message takes of the budget: time until there is that much. */
+static u64 paqm_notice_ns(const struct paqm_sched_data *q)
+{
+	u64 gap = READ_ONCE(q->notice_gap_ns);
+
+	if (!q->tell)
+		return gap;
+	return max(gap, paqm_div64((u64)PAQM_NOTICE_BYTES * NSEC_PER_SEC,
+				   paqm_fb_budget(q->capacity)));
+}
+
 /*
  * Until every media flow has had its message: they may not take more than their part of the
  * link. Half of what the budget saves up is there, mostly. Invented flows are not waited for.
@@ -179,12 +192,21 @@ static u64 paqm_news_ns(const struct paqm_sched_data *q)
 static u64 paqm_tell_ns(const struct paqm_sched_data *q)
 {
 	u64 flows = q->n_media - q->census.newcomers + q->newcomers;
-	u64 all = (u64)q->n_media * READ_ONCE(q->notice_gap_ns), slow;
+	u64 all = flows * paqm_notice_ns(q);
 
-	if (!q->tell)
-		return all;
-	slow = paqm_div64(flows * PAQM_NOTICE_BYTES * NSEC_PER_SEC, paqm_fb_budget(q->capacity));
-	return max(all, slow > NSEC_PER_SEC / 2 ? slow - NSEC_PER_SEC / 2 : 0);
+	return all > NSEC_PER_SEC / 2 ? all - NSEC_PER_SEC / 2 : 0;
+}
+
+/*
+ * Where telling all flows takes long: how long those that know can wait. What the published
+ * laws tell is relative to the message before.
+ */
+static void paqm_derive_crowd(struct paqm_sched_data *q)
+{
+	u64 all = q->n_media * paqm_notice_ns(q);
+	bool crowd = q->cfg.law == PAQM_LAW_MAXMIN && all > PAQM_CROWD_NS;
+
+	WRITE_ONCE(q->crowd_ms, crowd ? paqm_flow_clock(min(all, PAQM_REMIND_NS)) : 0);
 }
 
 /* Weights follow the census: at once in favour of media, announced against it. */
@@ -372,6 +394,7 @@ static void paqm_derive_queues(struct paqm_sched_data *q)
 	WRITE_ONCE(q->gso_look, q->stamp ? 0 : q->gso_split);
 	WRITE_ONCE(q->guard_bytes, min3(2 * mtu, n.media_target / 8, n.elastic_target / 8));
 	paqm_derive_drr(q, cu, ct, mtu);
+	paqm_derive_crowd(q);
 	small = max_t(u64, paqm_div64(q->capacity, PAQM_SMALL_DIV), 8000);
 	WRITE_ONCE(q->small_ns, paqm_div64(8ULL * NSEC_PER_SEC + small - 1, small));
 	WRITE_ONCE(u->st.share, cu);
@@ -467,6 +490,7 @@ static void paqm_measure(struct paqm_sched_data *q, u64 now, struct paqm_walk *w
 	w->grain = q->cfg.law == PAQM_LAW_MAXMIN ? paqm_rate_bps(PAQM_GRAIN_BYTES, window) :
 						   U64_MAX;
 	q->outer_rate = paqm_rate_bps(bytes, window);
+	q->stranger_then = q->stranger_rate;
 	q->stranger_rate = paqm_rate_bps(READ_ONCE(q->stranger_bytes) - q->mark_strangers, window);
 	q->elastic_rate = paqm_rate_bps(elastic, window);
 	q->elastic_wait_ns = all > packets ? paqm_div64(waited, all - packets) : 0;
@@ -491,6 +515,28 @@ static void paqm_set_marks(struct paqm_sched_data *q, u64 now)
 }
 
 /*
+ * What flows that are not known send together is a few packets in most windows: their mean
+ * counts, or all others' rates would follow every one of these. What two windows show counts
+ * at once. Those that count as flows, or have just become known, are not strangers.
+ */
+static void paqm_mean_strangers(struct paqm_sched_data *q)
+{
+	u64 low = min(q->stranger_rate, q->stranger_then);
+	u64 high = max(q->stranger_rate, q->stranger_then);
+
+	if (q->newcomers)
+		q->stranger_mean = 0;
+	else if (q->census.proven)
+		return;
+	else if (low > 2 * q->stranger_mean)
+		q->stranger_mean = low;
+	else if (high < q->stranger_mean / 4)
+		q->stranger_mean = high;
+	else
+		q->stranger_mean = (q->stranger_mean * 15 + q->stranger_rate) / 16;
+}
+
+/*
  * Weigh flows that are not known yet, together. Usually they come to stay and use what
  * they get: they count in full, as long as they do not outnumber the others, which thus
  * lose half at most before the newcomers are measured. Where newcomers have mostly gone
@@ -509,10 +555,11 @@ static void paqm_weigh_newcomers(struct paqm_sched_data *q, bool whole)
 		q->credit_q16 += (PAQM_Q16_ONE - q->credit_q16) / PAQM_NEWCOMER_ROUNDS;
 	q->newcomers = (u32)(((u64)min(c->newcomers, known + 1) * q->credit_q16 +
 			      PAQM_Q16_ONE / 2) >> 16);
-	if (q->newcomers)
-		c->mm.greedy += q->newcomers;
-	else if (q->stranger_rate)
-		paqm_mm_add(&c->mm, q->stranger_rate, q->right_low);
+	if (whole)
+		paqm_mean_strangers(q);
+	c->mm.greedy += q->newcomers;
+	if (q->stranger_mean && !q->newcomers)
+		paqm_mm_add(&c->mm, q->stranger_mean, q->right_low);
 }
 
 /*
@@ -524,13 +571,14 @@ static u32 paqm_find_trim(const struct paqm_sched_data *q, u64 cap, u32 deaf, u3
 			  u32 n_out)
 {
 	const struct paqm_census *c = &q->census;
+	u64 rate = q->outer_rate - min(q->stranger_rate, q->outer_rate) + q->stranger_mean;
 
 	if (deaf)
 		return paqm_mm_trim(q->trim, c->follow_rate, c->follow * q->fair_base, backlog,
 				    n_out);
 	if (!c->follow)
 		return 0;
-	return paqm_mm_trim(q->trim, q->outer_rate, cap, backlog, n_out);
+	return paqm_mm_trim(q->trim, rate, cap, backlog, n_out);
 }
 
 static void paqm_trim_reset(struct paqm_sched_data *q, u64 now)
@@ -604,9 +652,10 @@ static void paqm_solve(struct paqm_sched_data *q, u32 n_out, unsigned long event
 		 * Who does not listen fills what is kept free for others, so half of that is
 		 * theirs; without the other half his queue would never end.
 		 */
-		if (q->isolate && deaf)
+		if (q->isolate && (deaf || q->stranger_mean))
 			rho = min_t(u64, rho + (PAQM_Q24_ONE - rho) / 2,
-				    rho + paqm_muldiv(deaf * before, PAQM_Q24_ONE, cu));
+				    rho + paqm_muldiv(deaf * before + q->stranger_mean,
+						      PAQM_Q24_ONE, cu));
 		/* The gain of the queue term is that of the model, not of ECF/ERF. */
 		cap = paqm_mm_capacity(cu, rho, PAQM_Q24(35, 100), n_out, backlog,
 				       paqm_auto_drain(q));
@@ -691,7 +740,8 @@ static void paqm_find_paces(struct paqm_sched_data *q)
 	WRITE_ONCE(q->depth_next, paqm_find_depth(q, burst, paqm_bucket_cost(burst)));
 	WRITE_ONCE(q->over_part, paqm_part(q->fair_base, cu));
 	/* newcomers have a part in the common queue already; invented ones have not */
-	strangers = min(q->newcomers ? q->fair_new : q->stranger_rate, q->fair_base);
+	strangers = min(q->newcomers ? q->fair_new : max(q->stranger_rate, q->stranger_mean),
+			q->fair_base);
 	WRITE_ONCE(q->over_part_new, max(paqm_part(strangers, cu), PAQM_Q16_ONE / 16));
 }
 

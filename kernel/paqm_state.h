@@ -240,6 +240,7 @@ struct paqm_sched_data {
 	struct paqm_field field; /* the same for media packets */
 	u32 round; /* notice round, 0: none yet */
 	u32 notice_gap_ns; /* between two notices, in the long run */
+	u32 crowd_ms; /* where telling all flows takes long: how long, else 0 */
 	u64 notice_due; /* ns: when the next may be taken */
 	unsigned long events; /* bits of enum paqm_event, set by anyone */
 
@@ -321,6 +322,8 @@ struct paqm_sched_data {
 	u32 newcomers; /* that count in full */
 	u32 credit_q16; /* part of newcomers that came to stay, lately */
 	u64 stranger_rate;
+	u64 stranger_then; /* that of the window before */
+	u64 stranger_mean;
 	u64 mark_strangers;
 	u64 outer_rate;
 	u64 elastic_rate;

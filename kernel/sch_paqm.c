@@ -66,6 +66,7 @@
 #define PAQM_SHARE_FALL_NS NSEC_PER_SEC /* time constant of a fall of media's share */
 #define PAQM_SHARE_STEP_Q16 (PAQM_Q16_ONE / 100) /* so little of it is no step */
 #define PAQM_NOTICE_BURST_NS (100 * NSEC_PER_MSEC) /* notices may be early by so much */
+#define PAQM_NEWS_Q23 (1 << 20) /* binary32 rates that differ by less: by an eighth at most */
 
 /* Ask for a round at once; the work item keeps the gap between event rounds. */
 static void paqm_raise(struct paqm_sched_data *q, enum paqm_event ev)
@@ -114,19 +115,43 @@ static u32 paqm_told(const struct paqm_sched_data *q, struct paqm_flow *flow)
 	return most < fair ? paqm_f32_encode(paqm_ip_rate(q, most), 0) : q->advice.erf;
 }
 
+/*
+ * Where telling all flows takes long those that may be gone soon must wait, and those that know,
+ * until all others have been told.
+ */
+static bool paqm_notice_can_wait(const struct paqm_sched_data *q, const struct paqm_flow *flow,
+				 const struct paqm_flow_more *more, u32 told, u32 now_ms)
+{
+	u32 crowd = READ_ONCE(q->crowd_ms), before;
+
+	if (!crowd)
+		return false;
+	if (!(READ_ONCE(flow->every) & PAQM_KNOWN))
+		return true;
+	before = READ_ONCE(more->told.rate);
+	return now_ms - READ_ONCE(more->told.ms) < crowd &&
+	       max(told, before) - min(told, before) < PAQM_NEWS_Q23;
+}
+
 /* Take the head of a packet for a notice, if it is one that may be quoted. */
 static noinline void paqm_notice(struct paqm_sched_data *q, struct paqm_flow *flow,
 				 const struct sk_buff *skb, u64 now)
 {
 	struct paqm_flow_more *more = paqm_flow_more(&q->flows, flow);
-	u32 now_ms = paqm_flow_clock(now);
+	u32 now_ms = paqm_flow_clock(now), told = paqm_told(q, flow);
 	struct paqm_packet p;
 	struct paqm_msg msg;
 	bool queued;
 
+	if (paqm_notice_can_wait(q, flow, more, told, now_ms)) {
+		flow->round = q->round;
+		return;
+	}
+
 	/* late news and new ones not at once; by lot, so that flows do not keep step */
-	if (more->told && now_ms - more->told_ms < PAQM_SPACING_MS +
-						   (flow->tag ^ q->round) % PAQM_SPACING_MS)
+	if (READ_ONCE(more->told.rate) &&
+	    now_ms - READ_ONCE(more->told.ms) < PAQM_SPACING_MS +
+						(flow->tag ^ q->round) % PAQM_SPACING_MS)
 		return;
 	paqm_identify(skb, &q->rules, &p);
 	if (!p.quotable) { /* fragment, options, tags, too short: left alone */
@@ -135,18 +160,15 @@ static noinline void paqm_notice(struct paqm_sched_data *q, struct paqm_flow *fl
 	}
 	q->notice_due = max(q->notice_due, now) + q->notice_gap_ns;
 	msg = q->advice;
-	msg.erf = paqm_told(q, flow);
+	msg.erf = told;
 	if (q->overloaded)
 		msg.flags |= PAQM_F_OVERLOAD;
 	if (READ_ONCE(flow->every) & PAQM_POLICED)
 		msg.flags |= PAQM_F_POLICED;
 	paqm_inc(&q->notices_owed);
-	queued = paqm_fb_queue(q->fb, skb, &msg);
-	if (queued) { /* or its next packet tries again */
+	queued = paqm_fb_queue(q->fb, skb, &msg, &more->told, now_ms);
+	if (queued) /* or its next packet tries again */
 		flow->round = q->round;
-		WRITE_ONCE(more->told, msg.erf);
-		WRITE_ONCE(more->told_ms, now_ms);
-	}
 	trace_notice(qdisc_dev(q->sch)->name, &p, &msg, queued);
 }
 
@@ -170,8 +192,7 @@ static noinline void paqm_stamp_packet(struct paqm_sched_data *q, struct paqm_fl
 		struct paqm_flow_more *more = paqm_flow_more(&q->flows, flow);
 
 		WRITE_ONCE(more->hears, more->hears | PAQM_HEARS_INBAND);
-		WRITE_ONCE(more->told, field.rate);
-		WRITE_ONCE(more->told_ms, paqm_flow_clock(now));
+		paqm_told_set(&more->told, field.rate, paqm_flow_clock(now));
 	}
 }
 
@@ -1209,6 +1230,8 @@ static int paqm_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext
 			paqm_fb_set_key(fb, cfg.key_id, key);
 	}
 	paqm_apply(sch, &cfg, &table);
+	if (fb && table.flow) /* notices that wait point into the old one */
+		paqm_fb_flush(fb);
 	err = 0;
 out:
 	paqm_flows_free(&table);

@@ -564,7 +564,15 @@ static inline void paqm_check_maxmin(void)
 		  4000000, 0);
 	PAQM_NEAR("trim rises", paqm_mm_trim(0, 900, 1000, 0, 5000), PAQM_TRIM_UP_Q24, 0);
 	PAQM_NEAR("trim falls", paqm_mm_trim(PAQM_TRIM_MAX_Q24, 900, 1000, 10000, 5000),
-		  PAQM_TRIM_MAX_Q24 - PAQM_TRIM_DOWN_Q24, 0);
+		  PAQM_TRIM_MAX_Q24 - PAQM_TRIM_MAX_Q24 / 4, 1);
+	PAQM_NEAR("trim rises by a part of what is missing", paqm_mm_trim(0, 980, 1000, 0, 5000),
+		  PAQM_Q24(2, 400), 1);
+	PAQM_NEAR("trim falls by a part of what is too much",
+		  paqm_mm_trim(PAQM_Q24(10, 100), 1040, 1000, 0, 5000), PAQM_Q24(9, 100), 2);
+	PAQM_NEAR("trim falls by so much at most",
+		  paqm_mm_trim(PAQM_Q24(10, 100), 2000, 1000, 0, 5000), PAQM_Q24(5, 100), 1);
+	PAQM_NEAR("no trim below nothing", paqm_mm_trim(PAQM_Q24(1, 100), 1100, 1000, 0, 5000), 0,
+		  0);
 	PAQM_NEAR("trim is bounded", paqm_mm_trim(PAQM_TRIM_MAX_Q24, 900, 1000, 0, 5000),
 		  PAQM_TRIM_MAX_Q24, 0);
 }

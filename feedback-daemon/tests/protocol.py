@@ -93,11 +93,22 @@ NUMBERS = (
         r"SHARE_DIV 200\b(.|\n)*SHARE_DIV, 1000ULL",
     ),
     (
-        "one second of it, at least 608 bytes",
+        "two seconds of it, at least 608 bytes",
         "kernel/paqm_fb.c",
-        r"BURST_MS 1000\b(.|\n)*4 \* PAQM_MSG_MAX",
+        r"BURST_MS 2000\b(.|\n)*4 \* PAQM_MSG_MAX",
     ),
     ("messages waiting | 256", "kernel/paqm_fb.h", r"PAQM_FB_RING 256\b"),
+    (
+        "more than half a second | none to flows",
+        "kernel/paqm_outer.h",
+        r"PAQM_CROWD_NS \(NSEC_PER_SEC / 2\)",
+    ),
+    (
+        "within that time, 1.5 s at most",
+        "kernel/paqm_outer.h",
+        r"REMIND_NS \(1500 \* NSEC_PER_MSEC",
+    ),
+    ("differs by less than an eighth", "kernel/sch_paqm.c", r"PAQM_NEWS_Q23 \(1 << 20\)"),
     ("17 to 33 ms between two", "kernel/sch_paqm.c", r"PAQM_SPACING_MS 16\b"),
     (
         "100 ms ahead at most",
