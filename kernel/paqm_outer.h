@@ -79,7 +79,7 @@ static u32 paqm_bytes_us(u64 bps, u64 us, u32 least)
 /* What the elastic class uses, with room for growth, or it would find its share taken. */
 static u64 paqm_elastic_demand(const struct paqm_sched_data *q)
 {
-	return paqm_mul_q24(q->elastic_rate, PAQM_MM_HEADROOM_Q24) + paqm_div64(q->capacity, 50);
+	return paqm_mul_q24(q->elastic_mean, PAQM_MM_HEADROOM_Q24) + paqm_div64(q->capacity, 50);
 }
 
 /*
@@ -128,15 +128,21 @@ static u32 paqm_find_split(struct paqm_sched_data *q)
 static void paqm_judge_elastic(struct paqm_sched_data *q, bool whole)
 {
 	u64 share = paqm_muldiv(q->capacity, PAQM_Q16_ONE - q->entitled, PAQM_Q16_ONE);
+	u64 target = q->cfg.elastic_target * (u64)NSEC_PER_USEC;
+	u64 demand = paqm_elastic_demand(q);
+	bool idle, spare;
 
 	if (!whole && q->n_elastic > q->n_elastic_then + q->n_elastic_then / 2 + 1)
 		q->elastic_limited = false; /* others have come since */
 	if (!whole)
 		return;
-	q->n_elastic_then = q->n_elastic;
+	q->n_elastic_then = max(q->n_elastic,
+				q->n_elastic_then - DIV_ROUND_UP(q->n_elastic_then, 8));
+	idle = 3 * q->elastic_wait_ns < target && demand < share;
+	/* bursts of many short flows wait for each other, however much is left */
+	spare = q->elastic_wait_ns < 2 * target && demand + demand / 4 < share;
 	q->elastic_limited = q->cfg.borrow && q->n_elastic && !rcu_access_pointer(q->child) &&
-			     3 * q->elastic_wait_ns < q->cfg.elastic_target * (u64)NSEC_PER_USEC &&
-			     paqm_elastic_demand(q) < share;
+			     (idle || spare);
 }
 
 static u32 paqm_split(const struct paqm_sched_data *q)
@@ -493,6 +499,7 @@ static void paqm_measure(struct paqm_sched_data *q, u64 now, struct paqm_walk *w
 	q->stranger_then = q->stranger_rate;
 	q->stranger_rate = paqm_rate_bps(READ_ONCE(q->stranger_bytes) - q->mark_strangers, window);
 	q->elastic_rate = paqm_rate_bps(elastic, window);
+	q->elastic_mean = (3 * q->elastic_mean + q->elastic_rate) / 4;
 	q->elastic_wait_ns = all > packets ? paqm_div64(waited, all - packets) : 0;
 	notices = paqm_muldiv(all, NSEC_PER_SEC, window * PAQM_NOTICE_PACKETS);
 	WRITE_ONCE(q->notice_gap_ns,

@@ -316,7 +316,7 @@ struct paqm_sched_data {
 	u32 split; /* media share by what the flows can use, Q16 */
 	u32 entitled; /* the same if elastic flows used all that they may */
 	bool elastic_limited; /* they do not */
-	u32 n_elastic_then; /* when that was found */
+	u32 n_elastic_then; /* the most of them, lately */
 	u64 elastic_wait_ns; /* mean sojourn of theirs in the last window */
 	u64 mark_waited;
 	u32 newcomers; /* that count in full */
@@ -327,6 +327,7 @@ struct paqm_sched_data {
 	u64 mark_strangers;
 	u64 outer_rate;
 	u64 elastic_rate;
+	u64 elastic_mean; /* smoothed: short connections come in bursts */
 	u32 trim;
 	u64 trim_ns; /* when it began anew */
 	u32 mean_len; /* of media packets, bytes */
