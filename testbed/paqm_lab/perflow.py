@@ -142,6 +142,14 @@ def _windows(t: F64, size: I64, start: float, stop: float) -> list[float]:
     ]
 
 
+def _waiting(seen: packets.Crossings, mine: Bool, start: float, stop: float) -> list[float]:
+    """Mbit in the queue at the beginning of each whole window, of packets that left it later."""
+    count = int((stop - start) / SLICE + 1e-9)
+    begins = [start + i * SLICE for i in range(count)]
+    inside = [mine & (seen.t_in < t) & (seen.t_out >= t) for t in begins]
+    return [round(8 * float(seen.size[here].sum()) / 1e6, 4) for here in inside]
+
+
 def _crossing(run: Run, traffic: Traffic, name: str, members: Bool, start: float) -> Figures:
     """What the packet log says of a flow."""
     seen = traffic.seen
@@ -157,6 +165,7 @@ def _crossing(run: Run, traffic: Traffic, name: str, members: Bool, start: float
         "lost_percent": 100 * lost / count if count else None,
         "sojourn_ms": metrics.summary(wait[late & left] * 1000),
         "windows_mbit": _windows(seen.t_out[mine], seen.size[mine], start, run.duration),
+        "waiting_mbit": _waiting(seen, mine, start, run.duration),
     }
     return figures | shares(
         seen.t_out[mine], seen.size[mine], traffic.segments, name, start

@@ -26,6 +26,7 @@ def flow(kind: str = "video", sender: str = "paqm-streamer", **more: Any) -> Jso
         "lost_percent": 0.0,
         "sojourn_ms": {"p50": 0.5, "p95": 2.0, "p99": 3.0},
         "windows_mbit": [2.0] * 16,
+        "waiting_mbit": [0.0] * 16,
         "mean_mbit": 2.0,
         "share_mbit": 2.0,
         "share_percent": 100.0,
@@ -111,9 +112,10 @@ def test_libwebrtc_may_differ_by_the_spread_only() -> None:
     assert verdicts(mix(paqm_p95=5.2))["libwebrtc_delay_p95_worse"]
     worse = verdicts(mix(paqm_p95=5.3))
     assert not worse["libwebrtc_delay_p95_worse"]
-    assert not worse["libwebrtc_delay_p95_worse_at_least"]
+    assert not worse["libwebrtc_delay_p95_worse_than_fq_codel_at_least"]
     better = verdicts(mix(paqm_p95=1.0))
-    assert better["libwebrtc_delay_p95_worse"] and better["libwebrtc_delay_p95_worse_at_least"]
+    assert better["libwebrtc_delay_p95_worse"]
+    assert better["libwebrtc_delay_p95_worse_than_fq_codel_at_least"]
 
 
 def test_less_rate_and_quality_are_worse() -> None:
@@ -177,6 +179,18 @@ def test_a_misbehaver_with_too_much_fails() -> None:
 
 def test_followers_pushed_aside_fail() -> None:
     assert not verdicts(bad(flood=4.4, follower=1.2))["followers_rate"]
+
+
+def test_what_waits_of_a_flood_is_wanted_too() -> None:
+    row = bad(case="bad-onoff", flood=1.2)[1]
+    without = row["misbehaver"]["fair_mbit"]
+    each = {f"f{n}": flow(windows_mbit=[2.0] * 16) for n in (1, 2, 3)}
+    # in every second half a Mbit waits that was sent in the one before
+    each["flood"] = flow(
+        "flood", "flood", windows_mbit=[1.2] * 16, waiting_mbit=[0.5] * 16, mean_mbit=1.2
+    )
+    with_them = run("bad-onoff", "paqm", 1, each)["misbehaver"]["fair_mbit"]
+    assert without == pytest.approx(1.25) and with_them == pytest.approx(1.5)
 
 
 def test_a_flood_with_pauses_has_less_to_claim() -> None:
