@@ -150,13 +150,6 @@ REASONS = (
         "they do is chance: one run of such a point had 20 ms at p95, another 42.",
     ),
     (
-        (4, 30, 0),
-        "Thirty streams on 4 Mbit/s: messages take 0.5 % of the link, so one for each takes 1.6 s. "
-        "Those that begin last are told when the link is overloaded already. Some wait for "
-        "hundreds of ms in the queue of flows that are not known yet; their own congestion "
-        "control then doubts the advice, falls to its floor and grows by a few per cent a second.",
-    ),
-    (
         (1, 6, 600),
         "Six streams on 1 Mbit/s over 600 ms: what is told too much shows a round trip later, and "
         "is taken back another one later. A mean excess of 4 % for that time is a queue of 50 ms.",
