@@ -59,8 +59,10 @@
 #define PAQM_BURST_NS (5 * NSEC_PER_MSEC)   /* so much of the link, beside other flows */
 #define PAQM_BUCKET_PACKETS 2	/* and one more fits in always */
 #define PAQM_NEWS_FRAME_US 50000 /* until a sender that was told sends what it should */
-#define PAQM_LARGE_BPS 100000000ULL	/* from here and with so many flows, */
-#define PAQM_LARGE_FLOWS 100		/* less headroom is enough */
+#define PAQM_MIDDLING_BPS 20000000ULL	/* from here and with so many flows, */
+#define PAQM_MIDDLING_FLOWS 20		/* half the headroom is enough */
+#define PAQM_LARGE_BPS 100000000ULL	/* and from here a quarter */
+#define PAQM_LARGE_FLOWS 100
 
 /*
  * Of all outer loops. Unbound: a walk over a million flows takes longer than work of
@@ -243,6 +245,16 @@ static void paqm_transfer(struct paqm_sched_data *q, u64 now)
 	}
 }
 
+/* So many media flows on so fast a link? A fifth and a tenth less for those that are. */
+static bool paqm_crowded(const struct paqm_sched_data *q, bool was, u64 bps, u32 flows)
+{
+	if (was) {
+		bps = bps / 10 * 9;
+		flows = flows / 10 * 8;
+	}
+	return q->capacity >= bps && q->n_media >= flows;
+}
+
 /*
  * Target utilisation of the media share, Q24. Beside elastic traffic half of the
  * headroom is enough: a media burst is served at the rate of the link, not of
@@ -254,14 +266,12 @@ static u32 paqm_target_util(struct paqm_sched_data *q)
 {
 	u32 rho = q->cfg.target_util;
 
-	if (q->large)
-		q->large = q->capacity >= PAQM_LARGE_BPS / 10 * 9 &&
-			   q->n_media >= PAQM_LARGE_FLOWS / 10 * 8;
-	else
-		q->large = q->capacity >= PAQM_LARGE_BPS && q->n_media >= PAQM_LARGE_FLOWS;
+	q->large = paqm_crowded(q, q->large, PAQM_LARGE_BPS, PAQM_LARGE_FLOWS);
+	q->middling = q->cfg.law == PAQM_LAW_MAXMIN &&
+		      paqm_crowded(q, q->middling, PAQM_MIDDLING_BPS, PAQM_MIDDLING_FLOWS);
 	if (q->large)
 		rho += (PAQM_Q24_ONE - rho) / 4 * 3;
-	else if (q->n_elastic)
+	else if (q->n_elastic || q->middling)
 		rho += (PAQM_Q24_ONE - rho) / 2;
 	return paqm_auto_util(q, rho);
 }

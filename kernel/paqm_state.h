@@ -334,7 +334,8 @@ struct paqm_sched_data {
 	u32 n_media;
 	u32 n_elastic;
 	bool cautious; /* the queue grew, and nothing has been measured since */
-	bool large; /* many flows on a fast link: they even each other out */
+	bool middling; /* many flows on a fast link: they even each other out */
+	bool large; /* more */
 	u32 rtt_us; /* in force */
 	u32 period_us; /* in force */
 	u32 skip_us; /* in force: tau1 */
