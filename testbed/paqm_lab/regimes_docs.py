@@ -145,8 +145,8 @@ def _limited(value: float | None, limit: float) -> str:
 REASONS = (
     (
         (0.3, 2, 600),
-        "Two streams on 0.3 Mbit/s over 600 ms: a packet takes 32 ms, so a few are a queue that the "
-        "law wants to drain; both are told 82 to 88 % of their shares from then on.",
+        "Two streams on 0.3 Mbit/s over 600 ms: a packet takes 32 ms, so a few are a queue that "
+        "the law wants to drain; both are told 82 to 88 % of their shares from then on.",
     ),
     (
         (1, 2, 0),
@@ -156,8 +156,8 @@ REASONS = (
     ),
     (
         (1, 6, 0),
-        "Six streams on 1 Mbit/s: one packet of 10 ms of each is twice the limit; how often four of "
-        "them meet decides.",
+        "Six streams on 1 Mbit/s: one packet of 10 ms of each is twice the limit; how often four "
+        "of them meet decides.",
     ),
     (
         (1, 6, 600),
