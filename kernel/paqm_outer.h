@@ -141,8 +141,9 @@ static void paqm_judge_elastic(struct paqm_sched_data *q, bool whole)
 	q->n_elastic_then = max(q->n_elastic,
 				q->n_elastic_then - DIV_ROUND_UP(q->n_elastic_then, 8));
 	idle = 3 * q->elastic_wait_ns < target && demand < share;
-	/* bursts of many short flows wait for each other, however much is left */
-	spare = q->elastic_wait_ns < 2 * target && demand + demand / 4 < share;
+	/* bursts of many short flows wait for each other, however much of the link is free */
+	spare = q->elastic_wait_ns < 2 * target && demand < share &&
+		q->outer_rate + q->elastic_mean < q->capacity / 10 * 9;
 	q->elastic_limited = q->cfg.borrow && q->n_elastic && !rcu_access_pointer(q->child) &&
 			     (idle || spare);
 }
@@ -509,7 +510,10 @@ static void paqm_measure(struct paqm_sched_data *q, u64 now, struct paqm_walk *w
 	q->stranger_then = q->stranger_rate;
 	q->stranger_rate = paqm_rate_bps(READ_ONCE(q->stranger_bytes) - q->mark_strangers, window);
 	q->elastic_rate = paqm_rate_bps(elastic, window);
-	q->elastic_mean = (3 * q->elastic_mean + q->elastic_rate) / 4;
+	if (q->elastic_rate > 2 * q->elastic_mean)
+		q->elastic_mean = q->elastic_rate;
+	else
+		q->elastic_mean = (3 * q->elastic_mean + q->elastic_rate) / 4;
 	q->elastic_wait_ns = all > packets ? paqm_div64(waited, all - packets) : 0;
 	notices = paqm_muldiv(all, NSEC_PER_SEC, window * PAQM_NOTICE_PACKETS);
 	WRITE_ONCE(q->notice_gap_ns,
