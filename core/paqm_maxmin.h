@@ -209,14 +209,13 @@ static inline paqm_u64 paqm_mm_may_grow(paqm_u64 fair, paqm_u64 equal, paqm_u64 
 static inline paqm_u32 paqm_mm_trim(paqm_u32 trim_q24, paqm_u64 rate, paqm_u64 cap,
 				    paqm_u32 backlog, paqm_u32 target)
 {
-	paqm_u64 most = rate < cap ? PAQM_TRIM_UP_Q24 : PAQM_TRIM_DOWN_Q24;
 	paqm_u64 err = rate < cap ? cap - rate : rate - cap;
-	paqm_u64 step = paqm_min64(paqm_muldiv(err, PAQM_Q24_ONE / PAQM_TRIM_GAIN_DIV, cap), most);
+	paqm_u64 step = paqm_muldiv(err, PAQM_Q24_ONE / PAQM_TRIM_GAIN_DIV, cap);
 
 	if (rate < cap && backlog / 2 < target)
-		return (paqm_u32)paqm_min64(trim_q24 + step, PAQM_TRIM_MAX_Q24);
-	if (rate < cap)
-		step = trim_q24 / PAQM_TRIM_GAIN_DIV;
+		return (paqm_u32)paqm_min64(trim_q24 + paqm_min64(step, PAQM_TRIM_UP_Q24),
+					    PAQM_TRIM_MAX_Q24);
+	step = rate < cap ? trim_q24 / PAQM_TRIM_GAIN_DIV : paqm_min64(step, PAQM_TRIM_DOWN_Q24);
 	return trim_q24 > step ? trim_q24 - (paqm_u32)step : 0;
 }
 

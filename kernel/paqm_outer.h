@@ -131,8 +131,7 @@ static void paqm_judge_elastic(struct paqm_sched_data *q, bool whole)
 {
 	u64 share = paqm_muldiv(q->capacity, PAQM_Q16_ONE - q->entitled, PAQM_Q16_ONE);
 	u64 target = q->cfg.elastic_target * (u64)NSEC_PER_USEC;
-	u64 demand = paqm_elastic_demand(q);
-	bool idle, spare;
+	bool idle, room;
 
 	if (!whole && q->n_elastic > q->n_elastic_then + q->n_elastic_then / 2 + 1)
 		q->elastic_limited = false; /* others have come since */
@@ -140,12 +139,12 @@ static void paqm_judge_elastic(struct paqm_sched_data *q, bool whole)
 		return;
 	q->n_elastic_then = max(q->n_elastic,
 				q->n_elastic_then - DIV_ROUND_UP(q->n_elastic_then, 8));
-	idle = 3 * q->elastic_wait_ns < target && demand < share;
+	idle = 3 * q->elastic_wait_ns < target;
 	/* bursts of many short flows wait for each other, however much of the link is free */
-	spare = q->elastic_wait_ns < 2 * target && demand < share &&
-		q->outer_rate + q->elastic_mean < q->capacity / 10 * 9;
+	room = q->elastic_wait_ns < 2 * target &&
+	       q->outer_rate + q->elastic_mean < q->capacity / 10 * 9;
 	q->elastic_limited = q->cfg.borrow && q->n_elastic && !rcu_access_pointer(q->child) &&
-			     (idle || spare);
+			     (idle || room) && paqm_elastic_demand(q) < share;
 }
 
 static u32 paqm_split(const struct paqm_sched_data *q)

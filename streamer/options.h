@@ -20,7 +20,7 @@
  * The same of a sender without feedback of its own, ns: these packets take the path of the
  * stream, and with a hundred bytes each they are 2 % of a stream of 100 kbit/s.
  */
-#define REPORT_INTERVAL 500000000ULL
+#define REPORT_INTERVAL 500000000LL
 
 #define MEDIA_BANDWIDTH 1e6 /* bit/s, usual; reports get a twentieth of it */
 

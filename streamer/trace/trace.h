@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 #define TRACE_FLOWS_MAX 256
-#define TRACE_RTCP_INTERVAL_NS (500 * G_GINT64_CONSTANT(1000000))
 #define TRACE_PT 96
 #define TRACE_CLOCK 90000
 #define RTP_HEADER 12

@@ -233,7 +233,7 @@ static void on_tick(gpointer data)
 		for (gint i = 0; i < r->streams; i++)
 			if (r->stream[i].have_ssrc && r->stream[i].peer_len)
 				report(&r->stream[i]);
-		r->tick_ns += TRACE_RTCP_INTERVAL_NS;
+		r->tick_ns += REPORT_INTERVAL;
 	}
 	trace_timer_set(&r->loop, MIN(r->tick_ns, r->end_ns));
 }
@@ -329,7 +329,7 @@ static void run(struct trace_receiver *r)
 	guint64 packets = 0, foreign = 0;
 	gint64 now = monotonic_ns();
 
-	r->tick_ns = now + TRACE_RTCP_INTERVAL_NS;
+	r->tick_ns = now + REPORT_INTERVAL;
 	r->end_ns = r->duration > 0 ? now + (gint64)(r->duration * 1e9) : G_MAXINT64;
 	trace_timer_set(&r->loop, MIN(r->tick_ns, r->end_ns));
 	trace_loop_run(&r->loop, &timer);

@@ -215,7 +215,7 @@ static void send_report(struct trace_flow *f, gint64 now)
 		gst_buffer_unmap(buf, &map);
 	}
 	gst_buffer_unref(buf);
-	f->report_ns += TRACE_RTCP_INTERVAL_NS;
+	f->report_ns += REPORT_INTERVAL;
 }
 
 /* Which picture of the clip the flow is at. */
@@ -487,7 +487,7 @@ static void start_flow(struct trace_flow *f)
 	};
 	ra_init(&f->ra, &f->ra_params, f->rate * group_time(s));
 	f->frame_ns = start - s->interval_ns;
-	f->report_ns = start + TRACE_RTCP_INTERVAL_NS;
+	f->report_ns = start + REPORT_INTERVAL;
 	f->due = start;
 	register_flow(f);
 }

@@ -133,20 +133,22 @@ def told(run: Run, name: str, judged: list[Figures]) -> Figures | None:
     return {"mean_mbit": sum(means) / len(means) / 1e6, "apart_percent": max(apart)}
 
 
+def _begins(start: float, stop: float) -> list[float]:
+    """Of the whole windows between two instants."""
+    return [start + i * SLICE for i in range(int((stop - start) / SLICE + 1e-9))]
+
+
 def _windows(t: F64, size: I64, start: float, stop: float) -> list[float]:
     """Mbit/s in each whole window from start on."""
-    count = int((stop - start) / SLICE + 1e-9)
     return [
-        round(metrics.mean_rate(t, size, start + i * SLICE, start + (i + 1) * SLICE) / 1e6, 4)
-        for i in range(count)
+        round(metrics.mean_rate(t, size, begin, begin + SLICE) / 1e6, 4)
+        for begin in _begins(start, stop)
     ]
 
 
 def _waiting(seen: packets.Crossings, mine: Bool, start: float, stop: float) -> list[float]:
     """Mbit in the queue at the beginning of each whole window, of packets that left it later."""
-    count = int((stop - start) / SLICE + 1e-9)
-    begins = [start + i * SLICE for i in range(count)]
-    inside = [mine & (seen.t_in < t) & (seen.t_out >= t) for t in begins]
+    inside = [mine & (seen.t_in < t) & (seen.t_out >= t) for t in _begins(start, stop)]
     return [round(8 * float(seen.size[here].sum()) / 1e6, 4) for here in inside]
 
 
