@@ -91,9 +91,12 @@ def send(load: bl.Load, warm: int, packets: int, clock: bench_clock.Client) -> t
 
 
 def measure(
-    subject: bl.Subject, load: bl.Load, packets: int, clock: bench_clock.Client
+    subject: bl.Subject, load: bl.Load, packets: int, clock: bench_clock.Client, told: bool = True
 ) -> dict[str, Any]:
-    """One turn: a fresh qdisc, packets to make its flows known, then the measured ones."""
+    """One turn: a fresh qdisc, packets to make its flows known, then the measured ones.
+
+    `told`: it is long enough for notices, since of many flows only those that last are told.
+    """
     for command in bl.qdisc_commands(DEVICE, subject):
         run(command)
     before = back_packets()
@@ -107,14 +110,14 @@ def measure(
                 f"{subject.name}: {offered} packets offered, {passed} passed the qdisc, "
                 f"{dropped} dropped"
             )
-    told = json.loads(run(f"tc -s -j qdisc show dev {DEVICE}")) if subject.feedback else None
+    shown = json.loads(run(f"tc -s -j qdisc show dev {DEVICE}")) if subject.feedback else None
     if subject.args:
         run(f"tc qdisc del dev {DEVICE} root")
     turn: dict[str, Any] = {"packets": packets, "ns_per_packet": used / packets}
     if subject.feedback:
         for key in bl.NOTICE_KEYS:
-            turn[key] = bl.find_key(told, key)
-        if not notices or not turn["notices_sent"]:
+            turn[key] = bl.find_key(shown, key)
+        if told and not (notices and turn["notices_sent"]):
             raise LabError(f"{subject.name}: feedback is on, but no notice was sent")
     return turn
 
@@ -134,7 +137,7 @@ def compare(
     """All subjects in turn, `rounds` times; a turn lasts about `seconds`."""
     counts = {}
     for name, (subject, load) in subjects.items():
-        trial = measure(subject, load, 100_000, clock)
+        trial = measure(subject, load, 100_000, clock, told=False)
         counts[name] = max(100_000, int(seconds * 1e9 / trial["ns_per_packet"]))
     turns: dict[str, list[dict[str, Any]]] = {name: [] for name in subjects}
     for number in range(rounds):

@@ -118,9 +118,10 @@ def queue_commands(variant: dict[str, Any], bottleneck: int, varies: bool) -> li
         ]
     if variant["shaper"] is None:
         return [[*head, "qdisc", "replace", "dev", BOTTLENECK, "root", "handle", "10:", *words]]
-    # A burst of one packet: the queue behind the shaper is the only one.
-    limits = ["rate", f"{bottleneck}bit", "ceil", f"{bottleneck}bit", "burst", "1600"]
-    limits += ["cburst", "1600", "quantum", "1514"]
+    # htb sends as long as it owes nothing: with the burst of a packet two go at once, and the
+    # second has its turn on the link for nothing. With next to none it is one at a time.
+    limits = ["rate", f"{bottleneck}bit", "ceil", f"{bottleneck}bit", "burst", "64"]
+    limits += ["cburst", "64", "quantum", "1514"]
     at = ["dev", BOTTLENECK]
     return [
         [*head, "qdisc", "replace", *at, "root", "handle", "1:", "htb", "default", "1"],
