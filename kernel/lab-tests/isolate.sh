@@ -19,13 +19,14 @@ conserved() {
 }
 
 # listen PORT...: per port what came, what came out of order or marked, and the longest time that
-# a packet was under way, us, until it is told to stop
+# a packet was under way, us, until it is told to stop; from the last SIGUSR1 on
 listen() {
 	ip netns exec b python3 -c '
 import selectors, signal, socket, struct, sys, json, time
 signal.signal(signal.SIGTERM, lambda *_: sys.exit())
 ports = [int(p) for p in sys.argv[1:]]
-came, late, last, marked, most = ({p: 0 for p in ports} for _ in range(5))
+came, late, last, marked, most = counts = [{p: 0 for p in ports} for _ in range(5)]
+signal.signal(signal.SIGUSR1, lambda *_: [c.update(dict.fromkeys(ports, 0)) for c in counts])
 wait = selectors.DefaultSelector()
 for p in ports:
     s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -104,7 +105,9 @@ blast --kind rtp --flows 1 --port 7000 --rate 12e6 --seconds 12 &
 much=$!
 blast --kind rtp --flows 1 --port 8000 --rate 2.2e6 --seconds 12 --burst 4 &
 little=$!
-sleep 10 # what still waits at the end is not of interest
+sleep 3 # one may begin before the other, and has all until then
+kill -USR1 "$listener"
+sleep 8 # what still waits at the end is not of interest
 stop_listening
 wait $much $little
 within "of what both have the one above by little has, per mille" \
