@@ -327,6 +327,12 @@ def regimes() -> list[Case]:
                 ]
             },
         ),
+        (
+            "step",
+            "eight followers whose pictures come in the same moment",
+            16,
+            {"media": followers(8, in_step=True)},
+        ),
     ]
     for name, title, link, load in more:
         cases.append(

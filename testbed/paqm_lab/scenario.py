@@ -26,7 +26,8 @@ AUDIO_INTERVAL = 0.02  # s between two packets of a voice
 LOADS = ("flood", "audio", "web", "idle")
 # How much later than asked a TCP flow may start, s: replications differ in it.
 TCP_JITTER = 0.1
-# The same of streams: a picture at 24 frames/s, or all cameras would be in step.
+# The same of streams: a picture at 24 frames/s, or all cameras would be in step. Those of one
+# server may be: `in_step` takes no part in it.
 MEDIA_JITTER = 0.042
 
 VARIANT = {"controller": None, "shaper": None, "steady": False, "follow": False}
@@ -97,6 +98,9 @@ class Scenario:
             bottleneck, low = round(linktrace.mean(trace)), round(linktrace.low(trace))
         media = []
         for number, flow in enumerate(self.data.get("media", []), start=1):
+            jitter = dice.uniform(0, MEDIA_JITTER)
+            if flow.get("in_step"):
+                jitter = 0
             media.append(
                 {
                     **flow,
@@ -104,7 +108,7 @@ class Scenario:
                     "rate_min": rate(flow["rate_min"]),
                     "address": f"10.1.{number}.2",
                     "port": MEDIA_PORT + 10 * number,
-                    "start": round(flow["start"] + dice.uniform(0, MEDIA_JITTER), 6),
+                    "start": round(flow["start"] + jitter, 6),
                     "start_frame": dice.randrange(clip_frames) if clip_frames else 0,
                     "ssrc": dice.randrange(1, 1 << 32),
                 }

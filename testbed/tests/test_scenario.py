@@ -82,3 +82,15 @@ def test_seed_decides_all_that_differs_between_replications() -> None:
     assert len({flow["ssrc"] for flow in one["media"]}) == 3
     assert all(0 <= flow["start_frame"] < 720 for flow in one["media"])
     assert one["variant"]["qdisc"] == "paqm bandwidth 8000000bit feedback icmp"
+
+
+def test_streams_in_step_begin_as_asked(tmp_path: Path) -> None:
+    """A seed moves the others: pictures of one server may leave it in the same moment."""
+    text = GOOD.replace('name = "b"', 'name = "b"\nin_step = true')
+    usual, kept = (scenario.load(name) for name in ("demo", write(tmp_path, text)))
+    (paqm, *_), seed = usual.variants, 3
+    was, now = (one.resolve(paqm, seed, 720)["media"] for one in (usual, kept))
+    asked = usual.data["media"]
+    assert [a["start"] < b["start"] for a, b in zip(asked, was, strict=True)] == [True] * 3
+    assert now[1]["start"] == asked[1]["start"]
+    assert [now[n]["start"] for n in (0, 2)] == [was[n]["start"] for n in (0, 2)]
