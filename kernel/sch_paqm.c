@@ -92,12 +92,15 @@ static void paqm_wake(struct paqm_sched_data *q, u64 now)
 /*
  * Is a flow owed a notice, as it has not been told about the present round? A message
  * costs as much as many packets: when too many are owed, the flow's turn comes with a
- * later packet.
+ * later packet. Where telling all flows takes long those that may be gone soon must wait.
  */
 static bool paqm_notice_owed(const struct paqm_sched_data *q, const struct paqm_flow *flow, u64 now)
 {
-	return (u16)(q->round - flow->round) >= (READ_ONCE(flow->every) & PAQM_EVERY_MAX) &&
-	       q->tell && q->notice_due <= now + PAQM_NOTICE_BURST_NS;
+	u8 every = READ_ONCE(flow->every);
+
+	return (u16)(q->round - flow->round) >= (every & PAQM_EVERY_MAX) && q->tell &&
+	       (every & PAQM_KNOWN || !READ_ONCE(q->crowd_ms)) &&
+	       q->notice_due <= now + PAQM_NOTICE_BURST_NS;
 }
 
 /* The rate that a flow is told, binary32 on the IP layer. */
@@ -115,22 +118,17 @@ static u32 paqm_told(const struct paqm_sched_data *q, struct paqm_flow *flow)
 	return most < fair ? paqm_f32_encode(paqm_ip_rate(q, most), 0) : q->advice.erf;
 }
 
-/*
- * Where telling all flows takes long those that may be gone soon must wait, and those that know,
- * until all others have been told.
- */
-static bool paqm_notice_can_wait(const struct paqm_sched_data *q, const struct paqm_flow *flow,
-				 const struct paqm_flow_more *more, u32 told, u32 now_ms)
+/* Where telling all flows takes long those that know must wait, until all others have been told. */
+static bool paqm_notice_can_wait(const struct paqm_sched_data *q, struct paqm_flow *flow,
+				 const struct paqm_flow_more *more, u32 now_ms)
 {
-	u32 crowd = READ_ONCE(q->crowd_ms), before;
+	u32 crowd = READ_ONCE(q->crowd_ms), before, told;
 
-	if (!crowd)
-		return false;
-	if (!(READ_ONCE(flow->every) & PAQM_KNOWN))
-		return true;
 	before = READ_ONCE(more->told.rate);
-	return now_ms - READ_ONCE(more->told.ms) < crowd &&
-	       max(told, before) - min(told, before) < PAQM_NEWS_Q23;
+	if (!crowd || !before || now_ms - READ_ONCE(more->told.ms) >= crowd)
+		return false;
+	told = paqm_told(q, flow);
+	return max(told, before) - min(told, before) < PAQM_NEWS_Q23;
 }
 
 /* Take the head of a packet for a notice, if it is one that may be quoted. */
@@ -138,12 +136,12 @@ static noinline void paqm_notice(struct paqm_sched_data *q, struct paqm_flow *fl
 				 const struct sk_buff *skb, u64 now)
 {
 	struct paqm_flow_more *more = paqm_flow_more(&q->flows, flow);
-	u32 now_ms = paqm_flow_clock(now), told = paqm_told(q, flow);
+	u32 now_ms = paqm_flow_clock(now);
 	struct paqm_packet p;
 	struct paqm_msg msg;
 	bool queued;
 
-	if (paqm_notice_can_wait(q, flow, more, told, now_ms)) {
+	if (paqm_notice_can_wait(q, flow, more, now_ms)) {
 		flow->round = q->round;
 		return;
 	}
@@ -160,7 +158,7 @@ static noinline void paqm_notice(struct paqm_sched_data *q, struct paqm_flow *fl
 	}
 	q->notice_due = max(q->notice_due, now) + q->notice_gap_ns;
 	msg = q->advice;
-	msg.erf = told;
+	msg.erf = paqm_told(q, flow);
 	if (q->overloaded)
 		msg.flags |= PAQM_F_OVERLOAD;
 	if (READ_ONCE(flow->every) & PAQM_POLICED)
@@ -792,17 +790,17 @@ static __always_inline struct sk_buff *paqm_sent(struct Qdisc *sch, struct sk_bu
 	if (class == PAQM_MEDIA && unlikely(q->long_since) &&
 	    queue->st.backlog < q->overload_bytes / 2)
 		paqm_end_overload(q, now);
-	if (q->shaper.rate_bytes_ps)
-		paqm_shape(q, now, wire);
-	else /* the guard of the inner loop has nothing to add to a shaper */
-		WRITE_ONCE(q->wire_sent, q->wire_sent + wire);
-	WRITE_ONCE(queue->st.sent_bytes, queue->st.sent_bytes + len);
-	WRITE_ONCE(queue->st.sent_packets, queue->st.sent_packets + 1);
-
 	qdisc_qlen_dec(sch);
 	qdisc_qstats_backlog_dec(sch, skb);
 	qdisc_bstats_update(sch, skb);
-	paqm_auto_sent(q, now, wire);
+	if (q->shaper.rate_bytes_ps) {
+		paqm_shape(q, now, wire);
+	} else { /* neither the guard of the inner loop nor the meter adds to a shaper */
+		WRITE_ONCE(q->wire_sent, q->wire_sent + wire);
+		paqm_auto_sent(q, now, wire);
+	}
+	WRITE_ONCE(queue->st.sent_bytes, queue->st.sent_bytes + len);
+	WRITE_ONCE(queue->st.sent_packets, queue->st.sent_packets + 1);
 	if (!sch->q.qlen)
 		WRITE_ONCE(q->idle_since, now);
 	return skb;
