@@ -186,6 +186,25 @@ static inline paqm_u64 paqm_mm_may_grow(paqm_u64 fair, paqm_u64 equal, paqm_u64 
 	return paqm_min64(fair, paqm_max64(equal, bps + (slow ? bps / 8 : bps)));
 }
 
+/**
+ * paqm_mm_parts() - how a host's rate is divided among its flows
+ * @fair: rate of the host, bit/s
+ * @flows: its flows, at least one
+ * @limited: how many of them use less than an equal part of it
+ * @sum: what those send together, bit/s
+ *
+ * Those keep what they send and room to grow, the others have equal parts of what remains.
+ *
+ * Return: @fair by what each flow is told, Q8; 1 to @flows.
+ */
+static inline paqm_u32 paqm_mm_parts(paqm_u64 fair, paqm_u32 flows, paqm_u32 limited, paqm_u64 sum)
+{
+	paqm_u64 kept = paqm_min64(paqm_mul_q24(sum, PAQM_MM_HEADROOM_Q24), fair);
+	paqm_u64 part = paqm_div64(fair - kept, limited < flows ? flows - limited : 1);
+
+	return (paqm_u32)paqm_clamp64(paqm_muldiv(fair, 256, part), 256, (paqm_u64)flows * 256);
+}
+
 /* Upper bound of the trim and its largest steps, control notes section 2. */
 #define PAQM_TRIM_MAX_Q24 PAQM_Q24(30, 100)
 #define PAQM_TRIM_UP_Q24 PAQM_Q24(2, 100)

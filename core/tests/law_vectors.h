@@ -555,6 +555,14 @@ static inline void paqm_check_maxmin(void)
 	fair = paqm_mm_solve(&mm, 8000000, 10000, 8000000);
 	PAQM_NEAR("maxmin, floor", fair, 10000, 0);
 
+	PAQM_NEAR("host, one flow", paqm_mm_parts(2000000, 1, 0, 0), 256, 0);
+	PAQM_NEAR("host, equal parts", paqm_mm_parts(2000000, 100, 0, 0), 25600, 0);
+	/* 2 - 1.1 * 0.05 are left for the other one */
+	PAQM_NEAR("host, sound and video", paqm_mm_parts(2000000, 2, 1, 50000), 263, 0);
+	PAQM_NEAR("host, all limited: one may grow", paqm_mm_parts(2000000, 4, 4, 400000), 328, 0);
+	PAQM_NEAR("host, an equal part at least", paqm_mm_parts(2000000, 4, 3, 2000000), 1024, 0);
+	PAQM_NEAR("host, no rate yet", paqm_mm_parts(0, 3, 0, 0), 768, 0);
+
 	PAQM_NEAR("capacity, empty queue",
 		  paqm_mm_capacity(8000000, PAQM_Q24(95, 100), PAQM_Q24(35, 100), 5000, 0, 240000),
 		  7658333, 2);
