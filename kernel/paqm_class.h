@@ -277,6 +277,8 @@ static int paqm_dump_flow(struct paqm_sched_data *q, u32 index, struct gnet_dump
 	st.strikes = f.deaf;
 	st.rate = f.rate;
 	st.share = READ_ONCE(q->fair);
+	if (f.every & PAQM_SHARES)
+		st.share = paqm_host_part(&q->hosts->host[f.host % PAQM_HOSTS], st.share);
 	st.idle_ms = paqm_flow_ms(now_ms - f.last_ms);
 	st.drop = f.drop;
 	st.lost = f.lost;

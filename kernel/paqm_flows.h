@@ -20,9 +20,9 @@
 
 #include <linux/bitmap.h>
 #include <linux/cache.h>
-#include <linux/jhash.h>
 #include <linux/log2.h>
 #include <linux/mm.h>
+#include <linux/siphash.h>
 #include <linux/types.h>
 #include "core/paqm_maxmin.h"
 #include "paqm_classify.h"
@@ -63,7 +63,9 @@ enum paqm_nature { PAQM_NATURE_OPEN, PAQM_NATURE_RTP, PAQM_NATURE_NOT_RTP };
 #define PAQM_POLICED 0x80 /* packets may be dropped at once */
 #define PAQM_KNOWN 0x40	  /* it has lasted, and its use is measured */
 #define PAQM_DEAF 0x20	  /* it sends more than it was told */
-#define PAQM_EVERY_MAX 0x1F
+#define PAQM_SHARES 0x10  /* the rate is its host's, which has more flows (struct paqm_host) */
+#define PAQM_RARE 0x07	  /* logarithm of the rounds between two notices */
+#define PAQM_EVERY_MAX 31 /* these at most */
 
 /**
  * struct paqm_flow - what every packet of a flow touches
@@ -76,8 +78,8 @@ enum paqm_nature { PAQM_NATURE_OPEN, PAQM_NATURE_RTP, PAQM_NATURE_NOT_RTP };
  * @over_seq: number of that packet in that queue, lowest bits
  * @state: queue of the flow, or PAQM_FLOW_UNSURE; its nature from bit 4 on;
  *	PAQM_SETTLED_*
- * @every: written by the outer loop: rounds between two notices, 1 unless it does
- *	not follow; PAQM_POLICED, PAQM_KNOWN, PAQM_DEAF
+ * @every: written by the outer loop: PAQM_RARE, 0 unless it does not follow; PAQM_POLICED,
+ *	PAQM_KNOWN, PAQM_DEAF, PAQM_SHARES
  */
 struct paqm_flow {
 	u32 tag;
@@ -119,6 +121,12 @@ static inline void paqm_flow_settle(struct paqm_flow *f, u8 bits)
 	u8 old = READ_ONCE(f->state) & ~(PAQM_SETTLED_AUTO | PAQM_SETTLED_PROTOCOL);
 
 	WRITE_ONCE(f->state, old | bits);
+}
+
+/* Rounds between two notices to a flow, @most at most. */
+static inline u32 paqm_flow_every(const struct paqm_flow *f, u32 most)
+{
+	return min(1U << (READ_ONCE(f->every) & PAQM_RARE), most);
 }
 
 /* The clock of the table, in units of 2^20 ns. */
@@ -164,8 +172,9 @@ struct paqm_rtp_source {
  * @matches: packets in sequence
  * @misses: what was not since the last that was, PAQM_RTP_MISS_OTHER
  * @hears: PAQM_HEARS_INBAND: its packets carry a rate; PAQM_HEARS_MARK: they may be marked
+ * @host: place of its host in struct paqm_hosts, where it is one of several flows of that
  *
- * All is written by the datapath.
+ * All but @host is written by the datapath.
  */
 struct paqm_flow_more {
 	struct paqm_tuple tuple;
@@ -178,6 +187,7 @@ struct paqm_flow_more {
 	u8 matches;
 	u8 misses;
 	u8 hears;
+	u16 host;
 } __aligned(32);
 
 /* What the window of a flow is, struct paqm_flow_gauge's @marked. */
@@ -362,7 +372,7 @@ static noinline struct paqm_flow *paqm_flows_claim(struct paqm_flows *t,
 	smp_wmb(); /* pairs with smp_rmb() in paqm_flows_walk() */
 	WRITE_ONCE(flow->bytes, 0);
 	WRITE_ONCE(flow->last_ms, now_ms);
-	WRITE_ONCE(flow->every, 1);
+	WRITE_ONCE(flow->every, 0);
 	flow->round = 0;
 	WRITE_ONCE(flow->over, 0);
 	paqm_flow_set(flow, PAQM_FLOW_UNSURE, PAQM_NATURE_OPEN);
@@ -598,62 +608,143 @@ struct paqm_top {
 		u32 marked;
 		u16 over;
 		u16 deaf;
+		u16 host;
 		u8 hears;
 		u8 every;
 	} flow[PAQM_TOP_FLOWS];
 };
 
-#define PAQM_HOST_BITS 4096 /* hosts are told apart by so many hashes */
+#define PAQM_HOSTS 4096 /* so many are told apart, by a keyed hash */
+#define PAQM_PART_ONE 256 /* a host by its flow, where that is its only one: Q8 */
+#define PAQM_OVER_LEAST_Q16 (PAQM_Q16_ONE / 32) /* of a host's share: that its overflow queue has */
+
+/* Whose address is a host's. */
+enum paqm_side {
+	PAQM_SIDE_SOURCE,
+	PAQM_SIDE_DESTINATION,
+	PAQM_SIDES,
+	PAQM_SIDE_NONE = PAQM_SIDES, /* there is one only: flows are equal */
+};
 
 /**
- * struct paqm_hosts - hosts of a class's flows, a bit each
- * @source: by their source addresses
- * @destination: by their destination addresses
+ * struct paqm_host - a host with media flows that are known
+ * @rate: what they send together, bit/s
+ * @told: what they were told together, bit/s
+ * @limited: what those of them send that use less than an equal part of the host's rate
+ * @keeps: what those send that do as they are told, as far as they are entitled to it
+ * @n_limited: how many are limited
+ * @seen: how many there are, in the walk
+ * @grows: one of them is taken for one that grows
+ * @then: @parts at the end of the last period
+ * @high: the highest of it since the one before
+ * @parts: rate of the host by that of each of its flows, Q8
+ * @low: the lowest of it since the last period but one: nobody is out of line before he can know
+ * @flows: how many share its rate
+ * @lacks: of its rate, what those have that do as they are told: its overflow queue has the rest;
+ *	Q16
+ * @due: when the bucket of all of them is full again
+ * @used_ms: when that was last looked at
+ * @over: overflow queue that they share, 0: none
+ *
+ * The datapath reads @parts to @lacks, which the outer loop publishes, and owns what follows.
+ */
+struct paqm_host {
+	u64 rate;
+	u64 told;
+	u64 limited;
+	u64 keeps;
+	u32 n_limited;
+	u32 seen;
+	bool grows;
+	u32 then;
+	u32 high;
+	u32 parts;
+	u32 low;
+	u32 flows;
+	u32 lacks;
+	u32 due;
+	u32 used_ms;
+	u16 over;
+};
+
+/**
+ * struct paqm_hosts - hosts that are equal, whatever number of flows each has
+ * @side: of the media flows' addresses, the one by which hosts are told apart
+ * @flows: media flows that are known, by the hash of their host; for both sides
+ * @elastic: hosts of elastic flows, the same
+ * @host: those of media, on that side
  */
 struct paqm_hosts {
-	DECLARE_BITMAP(source, PAQM_HOST_BITS);
-	DECLARE_BITMAP(destination, PAQM_HOST_BITS);
+	enum paqm_side side;
+	u32 flows[PAQM_SIDES][PAQM_HOSTS];
+	DECLARE_BITMAP(elastic[PAQM_SIDES], PAQM_HOSTS);
+	struct paqm_host host[PAQM_HOSTS];
 };
 
 /**
  * struct paqm_census - what one walk over the table found
  * @mm: media flows that are known, for the water-filling
  * @media: active media flows
+ * @takers: those among whom capacity is divided: flows that are known, or their hosts
  * @newcomers: those that are not known yet
  * @proven: newcomers that became known in this walk
  * @passed: newcomers that went before they were
  * @deaf: flows that send more than they were told
- * @follow: flows that use what they were told, and no more
+ * @deaf_q16: the same, a flow of a host with several counting as its part of that
+ * @follow_q16: flows that use what they were told, and no more; likewise
  * @follow_rate: what those send together, bit/s
  * @elastic: active elastic flows that are more than mice
  * @present: all active elastic flows
  * @used: slots in use
  * @policed: flows with a drop probability
  * @top: the fastest media flows
- * @hosts: of the flows that count; only if that was asked for
  */
 struct paqm_census {
 	struct paqm_mm mm;
 	struct paqm_top top;
 	u32 media;
+	u32 takers;
 	u32 newcomers;
 	u32 proven;
 	u32 passed;
 	u32 deaf;
-	u32 follow;
+	u64 deaf_q16;
+	u64 follow_q16;
 	u64 follow_rate;
 	u32 elastic;
 	u32 present;
 	u32 used;
 	u32 policed;
-	struct paqm_hosts hosts[PAQM_CLASSES];
 };
 
-/* Hosts of a class on the side on which there are fewer: those behind this link, mostly. */
-static inline u32 paqm_hosts_count(const struct paqm_hosts *h)
+/* What a flow of a host is told of the host's rate. */
+static inline u64 paqm_host_part(const struct paqm_host *h, u64 fair)
 {
-	return min(bitmap_weight(h->source, PAQM_HOST_BITS),
-		   bitmap_weight(h->destination, PAQM_HOST_BITS));
+	return paqm_muldiv(fair, PAQM_PART_ONE, max_t(u32, READ_ONCE(h->parts), PAQM_PART_ONE));
+}
+
+/* Hosts with elastic flows on the side on which there are fewer: those behind this link, mostly. */
+static inline u32 paqm_hosts_elastic(const struct paqm_hosts *h)
+{
+	return min(bitmap_weight(h->elastic[PAQM_SIDE_SOURCE], PAQM_HOSTS),
+		   bitmap_weight(h->elastic[PAQM_SIDE_DESTINATION], PAQM_HOSTS));
+}
+
+/*
+ * The side whose addresses are hosts, with so many different ones on each: the one with fewer.
+ * But one that is alone says nothing where there are several on the other side.
+ */
+static inline enum paqm_side paqm_hosts_side(u32 sources, u32 destinations, enum paqm_side before)
+{
+	if (sources <= 1 && destinations <= 1)
+		return PAQM_SIDE_NONE;
+	if (sources <= 1)
+		return PAQM_SIDE_DESTINATION;
+	if (destinations <= 1)
+		return PAQM_SIDE_SOURCE;
+	if (sources == destinations && before != PAQM_SIDE_NONE)
+		return before;
+	return destinations < sources ? PAQM_SIDE_DESTINATION : PAQM_SIDE_SOURCE;
 }
 
 /**
@@ -673,7 +764,8 @@ static inline u32 paqm_hosts_count(const struct paqm_hosts *h)
  * @police: flows that do not listen may be dropped
  * @overloaded: and it is time to begin with that
  * @max_every: longest pause between notices, in rounds
- * @hosts: note the hosts of flows that count
+ * @hosts: that are to be equal; NULL: flows are
+ * @key: of their hash
  * @slow: telling all flows takes more than a period
  */
 struct paqm_walk {
@@ -691,7 +783,8 @@ struct paqm_walk {
 	bool police;
 	bool overloaded;
 	u32 max_every;
-	bool hosts;
+	struct paqm_hosts *hosts;
+	const u64 *key;
 	bool slow;
 };
 
@@ -704,53 +797,102 @@ struct paqm_walk {
 #define PAQM_DEAF_NOTICE 8  /* rounds after which notices become rarer */
 #define PAQM_DEAF_STRIKE 3  /* rounds after which policing may begin */
 
+/**
+ * struct paqm_right - what a media flow that is known may send
+ * @told: it was told that at least, bit/s; 0: not judged by it yet
+ * @fair: as in struct paqm_walk, for this flow
+ * @most: @fair_most, for this flow
+ * @equal: for this flow
+ * @part_q16: of what the unit of the division has: 1 where that is the flow
+ * @host: its host, where hosts are equal
+ * @shares: and has more flows
+ */
+struct paqm_right {
+	u64 told;
+	u64 fair;
+	u64 most;
+	u64 equal;
+	u32 part_q16;
+	struct paqm_host *host;
+	bool shares;
+};
+
 /*
- * Judge one media flow that is known by what it sends against what it was told. @told: at
- * least that, bit/s; @measured: just now.
+ * Count a flow in its host; @told as in struct paqm_right, 0: it is taken for one that grows;
+ * @over: packets of it wait in an overflow queue.
+ */
+static inline void paqm_host_add(const struct paqm_flow_gauge *g, const struct paqm_walk *w,
+				 const struct paqm_right *r, u32 flows, u64 told, bool over)
+{
+	struct paqm_host *h = r->host;
+
+	h->seen++;
+	h->rate += g->rate;
+	h->told += told;
+	h->grows |= !told;
+	if (!r->shares)
+		return;
+	if (g->rate < paqm_mul_q24(paqm_div64(w->fair, flows), PAQM_MM_GREEDY_Q24)) {
+		h->limited += g->rate;
+		h->n_limited++;
+	}
+	if (!g->deaf && !over)
+		h->keeps += min(g->rate, r->fair);
+}
+
+/*
+ * Judge one media flow that is known by what it sends against what it was told. @measured: just
+ * now; @flows: of its host.
  */
 static inline void paqm_flow_judge(struct paqm_flow *f, struct paqm_flow_gauge *g,
-				   const struct paqm_walk *w, struct paqm_census *c, u64 told,
-				   bool measured)
+				   const struct paqm_walk *w, struct paqm_census *c,
+				   const struct paqm_right *r, u32 flows, bool measured)
 {
-	u32 every = 1, drop = 0;
+	u32 every = 0, drop = 0;
+	u64 told = r->told;
 	bool young;
 
-	if (measured && w->fair_most && g->rate > w->fair_most + w->fair_most / 4)
+	if (measured && r->most && g->rate > r->most + r->most / 4)
 		g->deaf = min_t(u32, g->deaf + 1, 1000);
 	else if (measured)
 		g->deaf /= 2; /* whoever stops for a moment is not forgiven all */
 	if (g->deaf > PAQM_DEAF_NOTICE)
-		every = min_t(u32, 1U << min(g->deaf / PAQM_DEAF_NOTICE, 6), w->max_every);
+		every = min(g->deaf / PAQM_DEAF_NOTICE, 6);
 	/*
 	 * Strike, if that is asked for: above twice the fair rate for long, while media is
 	 * overloaded. Then until it does as it is told: dropping alone ends the overload. An
 	 * equal part of the link is left: others that only hear of changes do not use more
 	 * while it does.
 	 */
-	if (w->police && g->deaf > PAQM_DEAF_STRIKE && g->rate > w->fair &&
-	    (g->drop || (w->overloaded && g->rate > 2 * w->fair))) {
-		drop = PAQM_U32_MAX - (u32)paqm_muldiv(min(w->fair, w->equal ?: w->fair),
+	if (w->police && g->deaf > PAQM_DEAF_STRIKE && g->rate > r->fair &&
+	    (g->drop || (w->overloaded && g->rate > 2 * r->fair))) {
+		drop = PAQM_U32_MAX - (u32)paqm_muldiv(min(r->fair, r->equal ?: r->fair),
 						       PAQM_U32_MAX, g->rate);
 		c->policed++;
 	}
 	if (g->drop != drop)
 		WRITE_ONCE(g->drop, drop);
-	every = min_t(u32, every, PAQM_EVERY_MAX) | PAQM_KNOWN;
+	every |= PAQM_KNOWN | (r->shares ? PAQM_SHARES : 0);
 	every |= (drop ? PAQM_POLICED : 0) | (g->deaf ? PAQM_DEAF : 0);
 	if (f->every != every)
 		WRITE_ONCE(f->every, every);
-	if (g->deaf)
+	if (g->deaf) {
 		c->deaf++;
+		c->deaf_q16 += r->part_q16;
+	}
 	/* entitlement, not appetite: who sends more than his rate is one who uses it */
 	/* taken for one that grows while its answer to what it was told may be on its way */
 	young = w->now_ms - g->mark_ms < w->answer_ms && g->rate >= told / PAQM_YOUNG_DIV;
 	if (w->cautious || young)
 		told = 0;
 	if (told && !g->deaf && g->rate >= paqm_mul_q24(told, PAQM_MM_GREEDY_Q24)) {
-		c->follow++;
+		c->follow_q16 += r->part_q16;
 		c->follow_rate += g->rate;
 	}
-	paqm_mm_add(&c->mm, g->rate, told);
+	if (r->host)
+		paqm_host_add(g, w, r, flows, told, READ_ONCE(f->over));
+	else
+		paqm_mm_add(&c->mm, g->rate, told);
 }
 
 /* Enter a media flow into the list of the fastest. */
@@ -777,6 +919,7 @@ static inline void paqm_top_add(struct paqm_top *top, const struct paqm_flow *f,
 		.over = READ_ONCE(f->over),
 		.deaf = g->deaf,
 		.hears = READ_ONCE(m->hears),
+		.host = m->host,
 		.every = READ_ONCE(f->every),
 	};
 }
@@ -810,13 +953,15 @@ static inline bool paqm_flow_counts(struct paqm_flow_gauge *g, const struct paqm
 	return g->counted == 2;
 }
 
-/* Note the hosts of a flow that counts. */
-static inline void paqm_flow_hosts(const struct paqm_flow_more *m, struct paqm_hosts *h)
+/* Place of the host of a flow on one side. */
+static inline u32 paqm_host_place(const struct paqm_tuple *t, enum paqm_side side, const u64 *key)
 {
-	const struct paqm_tuple *t = &m->tuple;
+	const u8 *addr = side == PAQM_SIDE_SOURCE ? t->saddr : t->daddr;
+	siphash_key_t k = { { key[0], key[1] } };
 
-	__set_bit(jhash(t->saddr, sizeof(t->saddr), t->family) % PAQM_HOST_BITS, h->source);
-	__set_bit(jhash(t->daddr, sizeof(t->daddr), t->family) % PAQM_HOST_BITS, h->destination);
+	/* else somebody could choose whose share he takes */
+	return siphash_3u64(get_unaligned_le64(addr), get_unaligned_le64(addr + 8), t->family,
+			    &k) % PAQM_HOSTS;
 }
 
 /*
@@ -835,6 +980,15 @@ static inline void paqm_flow_rate(struct paqm_flow_gauge *g, u64 rate, const str
 		g->rate = (g->rate + rate) / 2;
 }
 
+/* A newcomer's window, ns; 0: it has not lasted. */
+static inline u64 paqm_flow_lasted(const struct paqm_flow_gauge *g, const struct paqm_walk *w,
+				   u32 silent)
+{
+	u64 window = (u64)(w->now_ms - g->mark_ms) << 20;
+
+	return window < PAQM_NEWCOMER_NS || silent > PAQM_NEWCOMER_SILENT_MS ? 0 : window;
+}
+
 /* End a flow's window, if it has one that is long enough; says whether it was measured. */
 static inline bool paqm_flow_measure(struct paqm_flow_gauge *g, const struct paqm_walk *w,
 				     u32 bytes, u32 silent)
@@ -842,8 +996,8 @@ static inline bool paqm_flow_measure(struct paqm_flow_gauge *g, const struct paq
 	u64 window = w->window_ns;
 
 	if (g->marked == PAQM_MARKED_OWN) {
-		window = (u64)(w->now_ms - g->mark_ms) << 20;
-		if (window < PAQM_NEWCOMER_NS || silent > PAQM_NEWCOMER_SILENT_MS)
+		window = paqm_flow_lasted(g, w, silent);
+		if (!window)
 			return false;
 		g->marked = PAQM_MARKED_NOT; /* the next one is the round's */
 	} else if (g->marked != PAQM_MARKED_ROUND || window < PAQM_WINDOW_MIN_NS) {
@@ -851,6 +1005,29 @@ static inline bool paqm_flow_measure(struct paqm_flow_gauge *g, const struct paq
 	}
 	paqm_flow_rate(g, paqm_rate_bps(bytes - g->mark, window), w);
 	return true;
+}
+
+/* What a media flow may send where hosts are equal: @r says what its host may. */
+static inline u32 paqm_host_right(struct paqm_flow_more *m, const struct paqm_walk *w,
+				  struct paqm_right *r, u64 before)
+{
+	u32 place = paqm_host_place(&m->tuple, w->hosts->side, w->key), low, high;
+	u32 flows = max(w->hosts->flows[w->hosts->side][place], 1U);
+
+	r->host = &w->hosts->host[place];
+	if (flows == 1)
+		return flows;
+	WRITE_ONCE(m->host, place);
+	low = max_t(u32, r->host->low, PAQM_PART_ONE);
+	high = max(r->host->high, low);
+	r->shares = true;
+	r->fair = paqm_muldiv(r->fair, PAQM_PART_ONE, high);
+	r->most = paqm_muldiv(r->most, PAQM_PART_ONE, low);
+	r->equal = paqm_div64(r->equal, flows);
+	r->part_q16 = PAQM_Q16_ONE * PAQM_PART_ONE / max_t(u32, r->host->parts, PAQM_PART_ONE);
+	r->told = paqm_mm_may_grow(paqm_muldiv(w->fair_least, PAQM_PART_ONE, high), r->equal,
+				   before, w->slow);
+	return flows;
 }
 
 /*
@@ -862,7 +1039,16 @@ static inline void paqm_flow_visit_media(struct paqm_flows *t, struct paqm_flow 
 					 bool measured, u64 before)
 {
 	struct paqm_flow_gauge *g = paqm_flow_gauge(t, f);
-	u64 told = paqm_mm_may_grow(w->fair_least, w->equal, before, w->slow);
+	struct paqm_flow_more *m = paqm_flow_more(t, f);
+	struct paqm_right r = {
+		.told = paqm_mm_may_grow(w->fair_least, w->equal, before, w->slow),
+		.fair = w->fair,
+		.most = w->fair_most,
+		.equal = w->equal,
+		.part_q16 = PAQM_Q16_ONE,
+	};
+	bool proven = false;
+	u32 flows = 1;
 
 	c->media++;
 	if (!(READ_ONCE(f->every) & PAQM_KNOWN)) {
@@ -876,12 +1062,128 @@ static inline void paqm_flow_visit_media(struct paqm_flows *t, struct paqm_flow 
 			return;
 		}
 		c->proven++;
-		told = w->fair_new;
+		proven = true;
 	}
-	paqm_flow_judge(f, g, w, c, told, measured);
-	paqm_top_add(&c->top, f, paqm_flow_more(t, f), g);
-	if (w->hosts)
-		paqm_flow_hosts(paqm_flow_more(t, f), &c->hosts[PAQM_MEDIA]);
+	if (w->hosts && w->hosts->side != PAQM_SIDE_NONE)
+		flows = paqm_host_right(m, w, &r, before);
+	else
+		c->takers++;
+	if (proven) { /* a newcomer was told the same whoever sent it */
+		r.told = w->fair_new;
+		r.most = w->fair_most;
+	}
+	paqm_flow_judge(f, g, w, c, &r, flows, measured);
+	paqm_top_add(&c->top, f, m, g);
+}
+
+/* Note the hosts of an elastic flow that counts. */
+static inline void paqm_host_elastic(const struct paqm_walk *w, const struct paqm_tuple *t)
+{
+	int side;
+
+	for (side = 0; side < PAQM_SIDES; side++)
+		__set_bit(paqm_host_place(t, side, w->key), w->hosts->elastic[side]);
+}
+
+/* Time since the last packet of a flow; none if that came after the walk began. */
+static inline u32 paqm_flow_silent(const struct paqm_flow *f, const struct paqm_walk *w)
+{
+	u32 silent = w->now_ms - READ_ONCE(f->last_ms);
+
+	return silent > -PAQM_SILENT_LONG ? 0 : silent;
+}
+
+/* Does a flow count in its host, as it is known or will be in this walk? */
+static inline bool paqm_flow_has_host(const struct paqm_flow *f, const struct paqm_flow_gauge *g,
+				      const struct paqm_walk *w)
+{
+	u32 silent = paqm_flow_silent(f, w);
+
+	if (paqm_flow_class(f) != PAQM_MEDIA || silent > PAQM_FLOW_ACTIVE_MS)
+		return false;
+	return READ_ONCE(f->every) & PAQM_KNOWN ||
+	       (g->known == READ_ONCE(g->claim) && g->marked == PAQM_MARKED_OWN &&
+		READ_ONCE(f->bytes) != g->mark && paqm_flow_lasted(g, w, silent));
+}
+
+/* Before a walk: how many media flows has each host? A flow's part is known with the first. */
+static inline void paqm_hosts_count(struct paqm_flows *t, const struct paqm_walk *w)
+{
+	u32 i, n = (t->mask + 1) * PAQM_WAYS, many[PAQM_SIDES] = {};
+	struct paqm_hosts *h = w->hosts;
+	int side;
+
+	memset(h->flows, 0, sizeof(h->flows));
+	memset(h->elastic, 0, sizeof(h->elastic));
+	for (i = 0; i < n; i++) {
+		/* pairs with the release in paqm_flows_claim() */
+		if (smp_load_acquire(&t->flow[i].tag) &&
+		    paqm_flow_has_host(&t->flow[i], &t->gauge[i], w))
+			for (side = 0; side < PAQM_SIDES; side++)
+				h->flows[side][paqm_host_place(&t->more[i].tuple, side, w->key)]++;
+		if (!(i & 8191))
+			cond_resched();
+	}
+	for (i = 0; i < PAQM_HOSTS; i++) {
+		for (side = 0; side < PAQM_SIDES; side++)
+			many[side] += !!h->flows[side][i];
+		h->host[i].rate = 0;
+		h->host[i].told = 0;
+		h->host[i].limited = 0;
+		h->host[i].keeps = 0;
+		h->host[i].n_limited = 0;
+		h->host[i].seen = 0;
+		h->host[i].grows = false;
+	}
+	h->side = paqm_hosts_side(many[PAQM_SIDE_SOURCE], many[PAQM_SIDE_DESTINATION], h->side);
+}
+
+/* After it: hosts are what capacity is divided among. */
+static inline void paqm_hosts_add(const struct paqm_walk *w, struct paqm_census *c)
+{
+	u32 i;
+
+	for (i = 0; i < PAQM_HOSTS; i++) {
+		const struct paqm_host *h = &w->hosts->host[i];
+		u64 told = h->seen > 1 ? min(h->told, w->fair_least) : h->told;
+
+		if (!h->seen)
+			continue;
+		c->takers++;
+		paqm_mm_add(&c->mm, h->rate, h->grows ? 0 : told);
+	}
+}
+
+/*
+ * Divide the rate of each host among its flows: @fair, bit/s, which is told now; @whole: a period
+ * has ended.
+ */
+static inline void paqm_hosts_divide(struct paqm_hosts *hosts, u64 fair, bool whole)
+{
+	u32 i, flows, parts, low, high, then;
+	u64 keeps;
+
+	for (i = 0; i < PAQM_HOSTS; i++) {
+		struct paqm_host *h = &hosts->host[i];
+
+		flows = h->seen ? hosts->flows[hosts->side][i] : 0;
+		parts = PAQM_PART_ONE;
+		keeps = 0;
+		if (flows > 1) {
+			parts = paqm_mm_parts(fair, flows, h->n_limited, h->limited);
+			keeps = paqm_muldiv(h->keeps, PAQM_Q16_ONE, max(fair, 1ULL));
+		}
+		then = max_t(u32, h->then, PAQM_PART_ONE);
+		low = min(whole ? then : max_t(u32, h->low, PAQM_PART_ONE), parts);
+		high = max(whole ? then : h->high, parts);
+		if (whole)
+			h->then = parts;
+		h->high = high;
+		WRITE_ONCE(h->low, low);
+		WRITE_ONCE(h->parts, parts);
+		WRITE_ONCE(h->flows, flows);
+		WRITE_ONCE(h->lacks, min_t(u64, keeps, PAQM_Q16_ONE - PAQM_OVER_LEAST_Q16));
+	}
 }
 
 /* One slot in use. */
@@ -889,7 +1191,7 @@ static inline void paqm_flow_visit(struct paqm_flows *t, struct paqm_flow *f,
 				   u32 tag, const struct paqm_walk *w, struct paqm_census *c)
 {
 	struct paqm_flow_gauge *g = paqm_flow_gauge(t, f);
-	u32 bytes = READ_ONCE(f->bytes), silent = w->now_ms - READ_ONCE(f->last_ms);
+	u32 bytes = READ_ONCE(f->bytes), silent = paqm_flow_silent(f, w);
 	u32 claim = READ_ONCE(g->claim);
 	u8 class = paqm_flow_class(f);
 	bool measured = false;
@@ -907,9 +1209,7 @@ static inline void paqm_flow_visit(struct paqm_flows *t, struct paqm_flow *f,
 		WRITE_ONCE(g->drop, 0);
 	}
 	before = g->rate;
-	if (silent > -PAQM_SILENT_LONG) /* its last packet came after the round began */
-		silent = 0;
-	else if (silent > PAQM_SILENT_LONG) /* time wraps after 52 days: the dead stay dead */
+	if (silent > PAQM_SILENT_LONG) /* time wraps after 52 days: the dead stay dead */
 		WRITE_ONCE(f->last_ms, w->now_ms - PAQM_SILENT_LONG / 2);
 	if (silent <= PAQM_FLOW_ACTIVE_MS || g->marked == PAQM_MARKED_ROUND)
 		measured = paqm_flow_measure(g, w, bytes, silent);
@@ -931,7 +1231,7 @@ static inline void paqm_flow_visit(struct paqm_flows *t, struct paqm_flow *f,
 			return;
 		c->elastic++;
 		if (w->hosts)
-			paqm_flow_hosts(paqm_flow_more(t, f), &c->hosts[PAQM_ELASTIC]);
+			paqm_host_elastic(w, &paqm_flow_more(t, f)->tuple);
 	}
 }
 
@@ -950,11 +1250,13 @@ static inline void paqm_flows_walk(struct paqm_flows *t, const struct paqm_walk 
 
 	paqm_mm_reset(&c->mm);
 	c->media = 0;
+	c->takers = 0;
 	c->newcomers = 0;
 	c->proven = 0;
 	c->passed = 0;
 	c->deaf = 0;
-	c->follow = 0;
+	c->deaf_q16 = 0;
+	c->follow_q16 = 0;
 	c->follow_rate = 0;
 	c->elastic = 0;
 	c->present = 0;
@@ -962,7 +1264,7 @@ static inline void paqm_flows_walk(struct paqm_flows *t, const struct paqm_walk 
 	c->policed = 0;
 	c->top.n = 0;
 	if (w->hosts)
-		memset(c->hosts, 0, sizeof(c->hosts));
+		paqm_hosts_count(t, w);
 	for (i = 0; i < n; i++) {
 		/* pairs with the release in paqm_flows_claim() */
 		u32 tag = smp_load_acquire(&t->flow[i].tag);
@@ -972,6 +1274,8 @@ static inline void paqm_flows_walk(struct paqm_flows *t, const struct paqm_walk 
 		if (!(i & 8191))
 			cond_resched();
 	}
+	if (w->hosts)
+		paqm_hosts_add(w, c);
 }
 
 #endif /* PAQM_FLOWS_H */

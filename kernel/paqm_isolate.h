@@ -12,6 +12,10 @@
  * strangers: they have one bucket and one overflow queue together, so that many short
  * lives get no more than a long one.
  *
+ * Where hosts are equal (`weights host`) the flows of a host that has several share its rate: each
+ * bucket fills at a part of it, one bucket more that of the host, and they have one overflow queue,
+ * which is entitled to what those of them that do as they are told leave of that rate.
+ *
  * The common queue goes first while its lead over its share is below the credit; overflow
  * queues may use half of the class's credit at most. So a flow that does as it is told
  * never waits for one that does not.
@@ -41,6 +45,7 @@
 #define PAQM_OVER_GATED 16 /* queues that wait for packets in that of strangers */
 #define PAQM_OVER_HOLD_NS (500 * NSEC_PER_MSEC) /* of a flow's fair rate, at most, */
 #define PAQM_OVER_PACKETS 20 /* or so many packets */
+#define PAQM_BUCKET_PACKETS 2 /* that a bucket holds at least, and one more fits in always */
 #define PAQM_OWED_NS (50 * NSEC_PER_MSEC) /* of its fair rate that a flow may owe */
 
 /* What a media packet is held to. */
@@ -97,6 +102,13 @@ static void paqm_over_settle(struct paqm_sched_data *q, const struct paqm_flow *
 	WRITE_ONCE(over->marked, 0);
 }
 
+/* A flow has no packet in its overflow queue any more, and none of its next ones goes there. */
+static void paqm_over_leave(struct paqm_sched_data *q, struct paqm_flow *flow)
+{
+	paqm_over_settle(q, flow, &q->flowq[flow->over]);
+	WRITE_ONCE(flow->over, 0);
+}
+
 /*
  * Have the packets of a flow left its overflow queue? It keeps a queue that is still in the
  * round: with a new one for each packet it would be served before all who wait.
@@ -109,9 +121,24 @@ static noinline bool paqm_over_ends(struct paqm_sched_data *q, struct paqm_flow 
 		return false;
 	if (over->served && over->tag == flow->tag)
 		return true;
-	paqm_over_settle(q, flow, over);
-	WRITE_ONCE(flow->over, 0);
+	paqm_over_leave(q, flow);
 	return true;
+}
+
+/* The host of a flow that shares its rate. */
+static struct paqm_host *paqm_host_of(const struct paqm_sched_data *q,
+				      const struct paqm_flow *flow)
+{
+	return &q->hosts->host[READ_ONCE(paqm_flow_more(&q->flows, flow)->host) % PAQM_HOSTS];
+}
+
+/* The overflow queue that its flows share now, or NULL. */
+static struct paqm_flowq *paqm_host_over(const struct paqm_sched_data *q,
+					 const struct paqm_host *host)
+{
+	struct paqm_flowq *over = &q->flowq[host->over];
+
+	return host->over && over->served && over->host == host - q->hosts->host + 1 ? over : NULL;
 }
 
 /* Cost of a byte in a known flow's bucket. */
@@ -119,6 +146,68 @@ static __always_inline u32 paqm_pace_known(const struct paqm_sched_data *q,
 					   const struct paqm_flow *flow)
 {
 	return READ_ONCE(q->pace[flow->every & PAQM_DEAF ? PAQM_PACE_DEAF : PAQM_PACE_FOLLOW]);
+}
+
+/* What a flow of a host with several is held to: cost of a byte, and depth of its bucket. */
+static u32 paqm_host_cost(const struct paqm_host *host, u32 pace)
+{
+	return min_t(u64, (u64)pace * max_t(u32, READ_ONCE(host->low), PAQM_PART_ONE) /
+				  PAQM_PART_ONE, U32_MAX);
+}
+
+/* As long a time as that of all others, but not less than some packets. */
+static u32 paqm_host_depth(const struct paqm_sched_data *q, u32 cost)
+{
+	u32 least = PAQM_BUCKET_PACKETS * psched_mtu(qdisc_dev(q->sch));
+
+	return max(READ_ONCE(q->bucket_depth), paqm_bucket_depth(cost, least));
+}
+
+/*
+ * The same as paqm_conforms() below for a flow that shares the rate of its host. Who does not
+ * follow has what waits in their queue as long as that is there, or he would have both.
+ */
+static noinline bool paqm_host_conforms(struct paqm_sched_data *q, struct paqm_flow *flow,
+					u32 wire, u64 now)
+{
+	u32 clock = paqm_bucket_clock(now), ms = paqm_flow_clock(now), before = flow->due;
+	u32 pace = paqm_pace_known(q, flow), cost;
+	struct paqm_host *host = paqm_host_of(q, flow);
+	struct paqm_flowq *over = paqm_host_over(q, host);
+
+	if (flow->over && !paqm_over_left(q, flow))
+		return false;
+	if (flow->over && over != &q->flowq[flow->over])
+		paqm_over_leave(q, flow);
+	if (over && over->head && flow->every & PAQM_DEAF)
+		return false;
+	if (ms - host->used_ms > PAQM_FLOW_ACTIVE_MS) /* older times mislead */
+		host->due = clock;
+	host->used_ms = ms;
+	cost = paqm_host_cost(host, pace);
+	if (!paqm_bucket_take(&flow->due, clock, wire, cost, paqm_host_depth(q, cost)))
+		return false;
+	if (!paqm_bucket_take(&host->due, clock, wire, pace, READ_ONCE(q->bucket_depth))) {
+		flow->due = before;
+		return false;
+	}
+	if (flow->over) /* from here on packets of it are in the common queue */
+		paqm_over_leave(q, flow);
+	return true;
+}
+
+/* What such a flow sends beyond its part; of who follows, his host owes it, too. */
+static noinline void paqm_host_owe(struct paqm_sched_data *q, struct paqm_flow *flow, u32 wire,
+				   u64 now)
+{
+	u32 clock = paqm_bucket_clock(now), owed = paqm_bucket_clock(PAQM_OWED_NS);
+	u32 pace = paqm_pace_known(q, flow);
+	struct paqm_host *host = paqm_host_of(q, flow);
+	u32 cost = paqm_host_cost(host, pace);
+
+	paqm_bucket_owe(&flow->due, clock, wire, cost, paqm_host_depth(q, cost) + owed);
+	if (!(flow->every & PAQM_DEAF))
+		paqm_bucket_owe(&host->due, clock, wire, pace, READ_ONCE(q->bucket_depth) + owed);
 }
 
 /*
@@ -130,6 +219,10 @@ static void paqm_over_owe(struct paqm_sched_data *q, struct paqm_flow *flow, u32
 {
 	bool known = READ_ONCE(flow->every) & PAQM_KNOWN;
 
+	if (READ_ONCE(flow->every) & PAQM_SHARES) {
+		paqm_host_owe(q, flow, wire, now);
+		return;
+	}
 	paqm_bucket_owe(&flow->due, paqm_bucket_clock(now), wire,
 			known ? paqm_pace_known(q, flow) : READ_ONCE(q->pace[PAQM_PACE_ONE]),
 			READ_ONCE(q->bucket_depth) + paqm_bucket_clock(PAQM_OWED_NS));
@@ -139,6 +232,8 @@ static void paqm_over_owe(struct paqm_sched_data *q, struct paqm_flow *flow, u32
 static __always_inline bool paqm_conforms(struct paqm_sched_data *q, struct paqm_flow *flow,
 					  u32 wire, u64 now)
 {
+	if (unlikely(READ_ONCE(flow->every) & PAQM_SHARES))
+		return paqm_host_conforms(q, flow, wire, now);
 	if (unlikely(flow->over) && !paqm_over_ends(q, flow))
 		return false;
 	return paqm_bucket_take(&flow->due, paqm_bucket_clock(now), wire, paqm_pace_known(q, flow),
@@ -214,13 +309,39 @@ static bool paqm_over_gated(struct paqm_sched_data *q, struct paqm_flowq *over)
 	return false;
 }
 
+/*
+ * Flows of a host share a queue, and what is lost there: whoever comes has that since the last
+ * packet. @moves: earlier packets of this one wait with those of strangers.
+ */
+static void paqm_over_share(struct paqm_sched_data *q, struct paqm_flow *flow,
+			    struct paqm_flowq *over, bool moves)
+{
+	over->tag = flow->tag;
+	paqm_over_settle(q, flow, over);
+	if (!moves)
+		return;
+	if (!over->gated || (s16)(flow->over_seq - over->gate) > 0)
+		over->gate = flow->over_seq;
+	q->over_gated += !over->gated;
+	over->gated = true;
+}
+
 /* Overflow queue for a packet beyond the fair rate; @flow may be NULL for strangers. */
 static struct paqm_flowq *paqm_over_of(struct paqm_sched_data *q, struct paqm_flow *flow,
 				       enum paqm_lane lane)
 {
 	bool moves = flow && flow->over && paqm_over_may_move(q, flow);
+	struct paqm_host *host = NULL;
 	struct paqm_flowq *over;
 
+	if (flow && READ_ONCE(flow->every) & PAQM_SHARES) {
+		host = paqm_host_of(q, flow);
+		over = paqm_host_over(q, host);
+		if (over && (moves || !flow->over || over == &q->flowq[flow->over])) {
+			paqm_over_share(q, flow, over, moves);
+			return over;
+		}
+	}
 	if (flow && flow->over && !moves) /* some of its packets wait there */
 		return &q->flowq[flow->over];
 	if (lane == PAQM_LANE_STRANGER || !(READ_ONCE(flow->every) & PAQM_KNOWN))
@@ -232,6 +353,9 @@ static struct paqm_flowq *paqm_over_of(struct paqm_sched_data *q, struct paqm_fl
 		over->gated = moves;
 		over->gate = flow->over_seq;
 		q->over_gated += moves;
+		over->host = host ? host - q->hosts->host + 1 : 0;
+		if (host)
+			host->over = over - q->flowq;
 	} else {
 		over = &q->flowq[PAQM_OVER_STRANGERS + 1 +
 				flow->tag % (PAQM_OVER_QUEUES - PAQM_OVER_STRANGERS - 1)];
@@ -271,9 +395,15 @@ static void paqm_over_append(struct Qdisc *sch, struct paqm_flowq *over, struct 
 
 	if (!paqm_over_qlen(q)) /* nobody was kept waiting: nothing is owed */
 		q->inside.lead = 0;
-	if (!over->head) {
+	/* where several share it, some of this one's may be in the common queue */
+	if (!over->head || (over->host && flow && flow->over != over - q->flowq)) {
 		over->behind = paqm_common_out(q) + paqm_common_len(q);
 		q->over_behind = over->behind;
+	}
+	if (unlikely(over->host)) {
+		q->over_lacks -= over->lacks;
+		over->lacks = READ_ONCE(q->hosts->host[over->host - 1].lacks);
+		q->over_lacks += over->lacks;
 	}
 	paqm_drr_append(sch, PAQM_MEDIA, over, skb, now);
 	if (flow) {
@@ -322,7 +452,8 @@ enum paqm_turn { PAQM_TURN_ELASTIC, PAQM_TURN_COMMON, PAQM_TURN_OVER };
 static u32 paqm_common_share(const struct paqm_sched_data *q)
 {
 	bool strangers = q->flowq[PAQM_OVER_STRANGERS].head;
-	u64 others = (u64)(q->drr[PAQM_MEDIA].busy - strangers) * READ_ONCE(q->over_part);
+	u64 busy = ((u64)(q->drr[PAQM_MEDIA].busy - strangers) << 16) - q->over_lacks;
+	u64 others = busy * READ_ONCE(q->over_part) >> 16;
 
 	if ((s32)(paqm_common_out(q) - q->over_behind) < 0)
 		return PAQM_Q16_ONE;

@@ -57,7 +57,6 @@
 #define PAQM_BUCKET_SLACK_Q24 PAQM_Q24(105, 100) /* a bucket fills so much faster than told */
 #define PAQM_BUCKET_NS (60 * NSEC_PER_MSEC) /* of a flow's rate that a bucket holds at most: */
 #define PAQM_BURST_NS (5 * NSEC_PER_MSEC)   /* so much of the link, beside other flows */
-#define PAQM_BUCKET_PACKETS 2	/* and one more fits in always */
 #define PAQM_NEWS_FRAME_US 50000 /* until a sender that was told sends what it should */
 #define PAQM_MIDDLING_BPS 20000000ULL	/* from here and with so many flows, */
 #define PAQM_MIDDLING_FLOWS 20		/* half the headroom is enough */
@@ -84,6 +83,13 @@ static u64 paqm_elastic_demand(const struct paqm_sched_data *q)
 	return paqm_mul_q24(q->elastic_mean, PAQM_MM_HEADROOM_Q24) + paqm_div64(q->capacity, 50);
 }
 
+/* Hosts that are to be equal, or NULL. The published laws know flows. */
+static struct paqm_hosts *paqm_hosts(const struct paqm_sched_data *q)
+{
+	return q->cfg.weights == PAQM_WEIGHTS_HOST && q->cfg.law == PAQM_LAW_MAXMIN ? q->hosts :
+										      NULL;
+}
+
 /*
  * Media share by what flows can use, or as configured. Water-filling over all flows of
  * both classes: an elastic flow takes part as a greedy one of its weight, so what sound
@@ -92,20 +98,18 @@ static u64 paqm_elastic_demand(const struct paqm_sched_data *q)
  */
 static u32 paqm_find_split(struct paqm_sched_data *q)
 {
-	u32 n_media = q->n_media, n_elastic = q->n_elastic, others;
+	u32 n_elastic = q->n_elastic, others;
+	const struct paqm_hosts *h = paqm_hosts(q);
 	u64 one;
 
-	if (q->cfg.weights == PAQM_WEIGHTS_HOST && n_media && n_elastic) {
-		const struct paqm_hosts *h = q->census.hosts;
-
-		/* as many elastic flows as would give each host of either class the same */
-		n_elastic = min(n_elastic, max(paqm_hosts_count(&h[PAQM_ELASTIC]), 1U)) * n_media;
-		n_media = min(n_media, max(paqm_hosts_count(&h[PAQM_MEDIA]), 1U));
-	} else {
-		n_media = 1;
+	/* as many elastic flows as would give each host of either class the same */
+	if (h && q->n_media && n_elastic) {
+		n_elastic = min(n_elastic, max(paqm_hosts_elastic(h), 1U));
+		if (h->side == PAQM_SIDE_NONE) /* what is counted are flows of a single host */
+			n_elastic *= q->n_media;
 	}
 	others = min_t(u64, div_u64((u64)n_elastic * q->cfg.elastic_weight << 16,
-				    n_media * q->cfg.media_weight), U32_MAX);
+				    q->cfg.media_weight), U32_MAX);
 
 	if (q->cfg.split)
 		return q->cfg.split;
@@ -566,14 +570,14 @@ static void paqm_mean_strangers(struct paqm_sched_data *q)
 static void paqm_weigh_newcomers(struct paqm_sched_data *q, bool whole)
 {
 	struct paqm_census *c = &q->census;
-	u32 known = c->media - c->newcomers, judged = c->proven + c->passed;
+	u32 judged = c->proven + c->passed;
 
 	q->credit_q16 = div_u64((u64)q->credit_q16 * PAQM_NEWCOMER_MEMORY +
 					((u64)c->proven << 16),
 				PAQM_NEWCOMER_MEMORY + judged);
 	if (whole && !c->passed) /* and forgotten by and by */
 		q->credit_q16 += (PAQM_Q16_ONE - q->credit_q16) / PAQM_NEWCOMER_ROUNDS;
-	q->newcomers = (u32)(((u64)min(c->newcomers, known + 1) * q->credit_q16 +
+	q->newcomers = (u32)(((u64)min(c->newcomers, c->takers + 1) * q->credit_q16 +
 			      PAQM_Q16_ONE / 2) >> 16);
 	if (whole)
 		paqm_mean_strangers(q);
@@ -587,16 +591,17 @@ static void paqm_weigh_newcomers(struct paqm_sched_data *q, bool whole)
  * offered to those that use theirs. Where some do not listen they have it already: then
  * it is only seen to that the others get their share.
  */
-static u32 paqm_find_trim(const struct paqm_sched_data *q, u64 cap, u32 deaf, u32 backlog,
+static u32 paqm_find_trim(const struct paqm_sched_data *q, u64 cap, bool deaf, u32 backlog,
 			  u32 n_out)
 {
 	const struct paqm_census *c = &q->census;
 	u64 rate = q->outer_rate - min(q->stranger_rate, q->outer_rate) + q->stranger_mean;
 
 	if (deaf)
-		return paqm_mm_trim(q->trim, c->follow_rate, c->follow * q->fair_base, backlog,
-				    n_out);
-	if (!c->follow)
+		return paqm_mm_trim(q->trim, c->follow_rate,
+				    paqm_muldiv(c->follow_q16, q->fair_base, PAQM_Q16_ONE),
+				    backlog, n_out);
+	if (!c->follow_q16)
 		return 0;
 	return paqm_mm_trim(q->trim, rate, cap, backlog, n_out);
 }
@@ -643,7 +648,10 @@ static void paqm_solve(struct paqm_sched_data *q, u32 n_out, unsigned long event
 		.flows = q->n_media,
 	};
 	u64 cap, before = q->fair_base;
-	u32 deaf = q->census.deaf + (q->stranger_rate > before + before / 4);
+	u64 deaf = q->census.deaf_q16;
+
+	if (q->stranger_rate > before + before / 4)
+		deaf += PAQM_Q16_ONE;
 
 	if (whole)
 		q->ecf_out = paqm_ecf_step(&q->ecf, &p, &in);
@@ -674,7 +682,8 @@ static void paqm_solve(struct paqm_sched_data *q, u32 n_out, unsigned long event
 		 */
 		if (q->isolate && (deaf || q->stranger_mean))
 			rho = min_t(u64, rho + (PAQM_Q24_ONE - rho) / 2,
-				    rho + paqm_muldiv(deaf * before + q->stranger_mean,
+				    rho + paqm_muldiv(paqm_muldiv(deaf, before, PAQM_Q16_ONE) +
+							      q->stranger_mean,
 						      PAQM_Q24_ONE, cu));
 		/* The gain of the queue term is that of the model, not of ECF/ERF. */
 		cap = paqm_mm_capacity(cu, rho, PAQM_Q24(35, 100), n_out, backlog,
@@ -694,8 +703,7 @@ static void paqm_solve(struct paqm_sched_data *q, u32 n_out, unsigned long event
 	if (q->cfg.law == PAQM_LAW_ECF)
 		q->right = max(q->fair, paqm_mm_solve(&q->census.mm, ceiling, PAQM_RATE_MIN,
 						      ceiling));
-	WRITE_ONCE(q->equal, paqm_div64(ceiling, max(q->n_media - q->census.newcomers +
-							     q->newcomers, 1U)));
+	WRITE_ONCE(q->equal, paqm_div64(ceiling, max(q->census.takers + q->newcomers, 1U)));
 	q->fair_new = q->fair;
 	if (q->cfg.law == PAQM_LAW_MAXMIN && q->census.newcomers > max(q->newcomers, 1U))
 		q->fair_new = paqm_div64(q->fair * max(q->newcomers, 1U), q->census.newcomers);
@@ -849,7 +857,8 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events,
 		.police = q->cfg.police,
 		.overloaded = READ_ONCE(q->overloaded) || READ_ONCE(q->drr[PAQM_MEDIA].qlen),
 		.max_every = max(1U, (u32)(PAQM_NOTICE_PAUSE_US / q->period_us)),
-		.hosts = q->cfg.weights == PAQM_WEIGHTS_HOST,
+		.hosts = paqm_hosts(q),
+		.key = q->rules.key,
 		.slow = q->slow,
 	};
 	u32 n_out, ev, qlen, backlog;
@@ -873,6 +882,7 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events,
 	q->cautious = events & (BIT(PAQM_EV_QUEUE) | BIT(PAQM_EV_CAPACITY)) ||
 		      (q->cautious && w.window_ns < PAQM_WINDOW_MIN_NS);
 	w.cautious = q->cautious;
+	WRITE_ONCE(q->max_every, min_t(u32, w.max_every, PAQM_EVERY_MAX));
 	paqm_flows_walk(&q->flows, &w, &q->census);
 	spin_lock(&q->top_lock);
 	q->top = q->census.top;
@@ -903,6 +913,8 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events,
 	paqm_derive_queues(q);
 	n_out = q->overload_bytes / 2;
 	paqm_solve(q, n_out, events, whole, now);
+	if (w.hosts)
+		paqm_hosts_divide(w.hosts, q->fair, whole);
 	if (whole || !paqm_no_news(q, events)) {
 		q->rounds++;
 		if (!q->rounds)

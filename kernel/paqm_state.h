@@ -76,7 +76,10 @@ struct paqm_queue {
  * @gated: not served before the packets have left
  * @codel: its AQM; what it looks at while nothing waits for long is in the first cache line
  * @gate: that wait in the queue of strangers, up to this number
- * @behind: nor before so many have left the common queue: those in it when this one began
+ * @host: place of the host in struct paqm_hosts whose flows share it, plus 1; 0: it is no host's
+ * @lacks: of a flow's part, what this one has not, Q16: flows of the host use that elsewhere
+ * @behind: nor before so many have left the common queue: those in it when this one began, or
+ *	when a flow joined those that share it
  * @tag: flow it belongs to, or the last one where several share it
  * @lost: packets of it that the AQM or its limit dropped
  * @marked: packets of it that were marked CE
@@ -95,6 +98,8 @@ struct paqm_flowq {
 	bool gated;
 	struct codel_vars codel;
 	u16 gate;
+	u16 host;
+	u16 lacks;
 	u32 behind;
 	u32 tag;
 	u32 lost;
@@ -193,12 +198,14 @@ struct paqm_sched_data {
 	struct paqm_round drr[PAQM_CLASSES]; /* overflow queues; queues of elastic flows */
 	struct paqm_flowq *flowq; /* those, then these */
 	struct list_head over_free;
+	struct paqm_hosts *hosts; /* once `weights host` was asked for */
 	struct paqm_sched inside; /* between the common queue and these */
 	u32 over_part; /* a flow's part of the media share, Q16 */
 	u32 over_part_new; /* that of strangers */
 	u32 over_limit; /* bytes of one */
 	u32 over_gated; /* queues that are not served yet */
 	u32 over_behind; /* the greatest of their @behind */
+	u32 over_lacks; /* sum of what those that hold packets lack */
 	u32 over_memory_limit;
 	u32 over_packets; /* that joined */
 	u32 over_full;
@@ -239,6 +246,7 @@ struct paqm_sched_data {
 	struct paqm_msg advice; /* what notices say */
 	struct paqm_field field; /* the same for media packets */
 	u32 round; /* notice round, 0: none yet */
+	u32 max_every; /* most rounds between two notices to a flow */
 	u32 notice_gap_ns; /* between two notices, in the long run */
 	u32 crowd_ms; /* where telling all flows takes long: how long, else 0 */
 	u64 notice_due; /* ns: when the next may be taken */

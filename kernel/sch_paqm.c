@@ -96,25 +96,32 @@ static void paqm_wake(struct paqm_sched_data *q, u64 now)
  */
 static bool paqm_notice_owed(const struct paqm_sched_data *q, const struct paqm_flow *flow, u64 now)
 {
-	u8 every = READ_ONCE(flow->every);
+	u16 rounds = q->round - flow->round; /* 0, mostly */
 
-	return (u16)(q->round - flow->round) >= (every & PAQM_EVERY_MAX) && q->tell &&
-	       (every & PAQM_KNOWN || !READ_ONCE(q->crowd_ms)) &&
+	return rounds && q->tell && rounds >= paqm_flow_every(flow, READ_ONCE(q->max_every)) &&
+	       (READ_ONCE(flow->every) & PAQM_KNOWN || !READ_ONCE(q->crowd_ms)) &&
 	       q->notice_due <= now + PAQM_NOTICE_BURST_NS;
 }
 
 /* The rate that a flow is told, binary32 on the IP layer. */
 static u32 paqm_told(const struct paqm_sched_data *q, struct paqm_flow *flow)
 {
-	u64 fair = READ_ONCE(q->fair), most;
+	u64 rate = READ_ONCE(paqm_flow_gauge(&q->flows, flow)->rate);
+	u64 fair = READ_ONCE(q->fair), equal = READ_ONCE(q->equal), most;
 
 	if (q->cfg.law != PAQM_LAW_MAXMIN)
 		return q->advice.erf;
 	if (!(READ_ONCE(flow->every) & PAQM_KNOWN))
 		return q->told_new;
-	most = paqm_mm_may_grow(fair, READ_ONCE(q->equal),
-				READ_ONCE(paqm_flow_gauge(&q->flows, flow)->rate),
-				READ_ONCE(q->slow));
+	if (READ_ONCE(flow->every) & PAQM_SHARES) {
+		const struct paqm_host *host = paqm_host_of(q, flow);
+
+		most = paqm_mm_may_grow(paqm_host_part(host, fair),
+					paqm_div64(equal, max(READ_ONCE(host->flows), 1U)), rate,
+					READ_ONCE(q->slow));
+		return paqm_f32_encode(max(paqm_ip_rate(q, most), PAQM_RATE_MIN), 0);
+	}
+	most = paqm_mm_may_grow(fair, equal, rate, READ_ONCE(q->slow));
 	return most < fair ? paqm_f32_encode(paqm_ip_rate(q, most), 0) : q->advice.erf;
 }
 
@@ -520,6 +527,8 @@ static noinline int paqm_divert(struct sk_buff *skb, struct Qdisc *sch, struct p
 	}
 	if (!paqm_over_has_room(sch, over, len)) {
 		WRITE_ONCE(over->lost, over->lost + 1);
+		if (over->host)
+			paqm_over_settle(q, flow, over);
 		if (list_empty(&over->list)) /* it was taken for this packet */
 			paqm_drr_release(q, over);
 		return paqm_drop(skb, sch, to_free, PAQM_MEDIA, &q->over_full, PAQM_DROP_FULL);
@@ -1156,6 +1165,9 @@ static void paqm_apply(struct Qdisc *sch, const struct paqm_config *cfg, struct 
 	if (table->flow)
 		paqm_flows_swap(&q->flows, table);
 	paqm_set_rules(q, cfg);
+	/* flows that share a rate do so until the next round; nothing of that is left then */
+	if (q->hosts && cfg->weights != PAQM_WEIGHTS_HOST)
+		memset(q->hosts, 0, sizeof(*q->hosts));
 	q->cfg = *cfg;
 	if (shaper)
 		psched_ratecfg_precompute(&q->shaper, &spec, shaper);
@@ -1204,6 +1216,16 @@ static int paqm_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext
 			NL_SET_ERR_MSG(extack, "paqm: no memory for so many flows");
 			return err;
 		}
+	}
+	if (cfg.weights == PAQM_WEIGHTS_HOST && !q->hosts) { /* it stays until the end */
+		struct paqm_hosts *hosts = kvzalloc(sizeof(*hosts), GFP_KERNEL_ACCOUNT);
+
+		if (!hosts) {
+			NL_SET_ERR_MSG(extack, "paqm: no memory to tell hosts apart");
+			err = -ENOMEM;
+			goto out;
+		}
+		WRITE_ONCE(q->hosts, hosts);
 	}
 	tell = paqm_tells(&cfg);
 	if ((tell || key) && !fb) { /* it keeps the key */
@@ -1286,6 +1308,7 @@ static int paqm_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_a
 	q->event_stamp = now;
 	q->round_stamp = now;
 	q->idle_since = now;
+	q->max_every = 1;
 	q->share_now = PAQM_Q16_ONE / 2;
 	q->share_next = q->share_now;
 	q->split = q->share_now;
@@ -1352,6 +1375,7 @@ static void paqm_destroy(struct Qdisc *sch)
 	paqm_fb_destroy(q->fb);
 	paqm_flows_free(&q->flows);
 	kvfree(q->flowq);
+	kvfree(q->hosts);
 	qdisc_put(rtnl_dereference(q->child));
 }
 

@@ -94,7 +94,7 @@ static void paqm_know(struct paqm_flow *f)
 /* Rounds between two notices, without what else stands there. */
 static u8 paqm_every(const struct paqm_flow *f)
 {
-	return f->every & PAQM_EVERY_MAX;
+	return paqm_flow_every(f, PAQM_EVERY_MAX);
 }
 
 /* Table of @slots, or the test ends. */
@@ -235,7 +235,7 @@ static void paqm_kunit_reuse(struct kunit *test)
 	f = paqm_touch(paqm_nth(99), PAQM_MEDIA, t, NULL);
 	KUNIT_ASSERT_NOT_NULL(test, f);
 	KUNIT_EXPECT_EQ(test, f->bytes, 0);
-	KUNIT_EXPECT_EQ(test, f->every, 1); /* not policed, not known, not deaf */
+	KUNIT_EXPECT_EQ(test, f->every, 0); /* not policed, not known, not deaf */
 	KUNIT_EXPECT_EQ(test, f->over, 0);
 	paqm_count(t, 200, 1000000, c);
 	KUNIT_EXPECT_EQ(test, c->used, 1);
@@ -535,7 +535,7 @@ static void paqm_kunit_strikes(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, !!(wild->every & PAQM_POLICED), !!paqm_gauge(wild)->drop);
 		KUNIT_EXPECT_TRUE(test, wild->every & PAQM_DEAF);
 		every = paqm_every(deaf);
-		KUNIT_EXPECT_EQ(test, good->every, 1 | PAQM_KNOWN);
+		KUNIT_EXPECT_EQ(test, good->every, PAQM_KNOWN);
 		KUNIT_EXPECT_EQ(test, paqm_gauge(good)->drop, 0);
 		KUNIT_EXPECT_EQ(test, paqm_gauge(deaf)->drop, 0);
 		if (i < PAQM_DEAF_STRIKE)
@@ -559,8 +559,8 @@ static void paqm_kunit_strikes(struct kunit *test)
 		paqm_count(1, 200, 1000000, c);
 	}
 	KUNIT_EXPECT_EQ(test, paqm_gauge(wild)->drop, 0);
-	KUNIT_EXPECT_EQ(test, wild->every, 1 | PAQM_KNOWN);
-	KUNIT_EXPECT_EQ(test, deaf->every, 1 | PAQM_KNOWN);
+	KUNIT_EXPECT_EQ(test, wild->every, PAQM_KNOWN);
+	KUNIT_EXPECT_EQ(test, deaf->every, PAQM_KNOWN);
 }
 
 /* What a flow sends beyond its rate does not count: each of them has one share. */
@@ -650,6 +650,121 @@ static void paqm_kunit_newcomers(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c->passed, 0);
 	KUNIT_EXPECT_EQ(test, c->media, 1);
 	KUNIT_EXPECT_EQ(test, c->newcomers, 0);
+}
+
+/* Whose addresses are hosts: those on the side with fewer, but not where that is a single one. */
+static void paqm_kunit_side(struct kunit *test)
+{
+	static const struct {
+		u32 sources, destinations;
+		enum paqm_side before, want;
+	} t[] = {
+		{ 0, 0, PAQM_SIDE_NONE, PAQM_SIDE_NONE },
+		{ 1, 1, PAQM_SIDE_SOURCE, PAQM_SIDE_NONE },
+		{ 4, 1, PAQM_SIDE_NONE, PAQM_SIDE_SOURCE },
+		{ 1, 4, PAQM_SIDE_SOURCE, PAQM_SIDE_DESTINATION },
+		{ 3, 7, PAQM_SIDE_DESTINATION, PAQM_SIDE_SOURCE },
+		{ 7, 3, PAQM_SIDE_SOURCE, PAQM_SIDE_DESTINATION },
+		{ 3, 3, PAQM_SIDE_NONE, PAQM_SIDE_SOURCE },
+		{ 3, 3, PAQM_SIDE_DESTINATION, PAQM_SIDE_DESTINATION },
+	};
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(t); i++)
+		KUNIT_EXPECT_EQ(test, paqm_hosts_side(t[i].sources, t[i].destinations,
+						      t[i].before), t[i].want);
+}
+
+#define PAQM_CROWD 100
+
+/* Hosts are equal: a hundred flows of one, sound and video of another, one flow of a third. */
+static void paqm_kunit_hosts(struct kunit *test)
+{
+	static const u64 key[] = { 1, 2 };
+	struct paqm_flow *f[PAQM_CROWD + 3];
+	struct paqm_walk w = {
+		.now_ms = 1,
+		.window_ns = 200 * (u64)NSEC_PER_MSEC,
+		.max_every = 40,
+		.key = key,
+	};
+	const struct paqm_host *of[3];
+	struct paqm_census *c;
+	u64 fair = 0;
+	u32 i, n, round;
+
+	c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	w.hosts = kunit_kzalloc(test, sizeof(*w.hosts), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	KUNIT_ASSERT_NOT_NULL(test, w.hosts);
+	paqm_make(test, 1024);
+	for (i = 0; i < ARRAY_SIZE(f); i++) {
+		struct paqm_tuple *t;
+
+		n = i < PAQM_CROWD ? 0 : i < PAQM_CROWD + 2 ? 1 : 2;
+		f[i] = paqm_touch(paqm_nth(i + 1), PAQM_MEDIA, 1, NULL);
+		KUNIT_ASSERT_NOT_NULL(test, f[i]);
+		t = &paqm_flow_more(&paqm_table, f[i])->tuple;
+		memset(t->saddr, 0, sizeof(t->saddr));
+		t->saddr[3] = n;
+		of[n] = &w.hosts->host[paqm_host_place(t, PAQM_SIDE_SOURCE, key)];
+	}
+	/* not known yet: nobody is a host */
+	paqm_flows_walk(&paqm_table, &w, c);
+	KUNIT_EXPECT_EQ(test, c->media, ARRAY_SIZE(f));
+	KUNIT_EXPECT_EQ(test, c->takers, 0);
+	KUNIT_EXPECT_EQ(test, w.hosts->side, PAQM_SIDE_NONE);
+	for (i = 0; i < ARRAY_SIZE(f); i++)
+		paqm_know(f[i]);
+	for (round = 0; round < 12; round++) {
+		paqm_flows_mark(&paqm_table);
+		for (i = 0; i < PAQM_CROWD; i++) /* 24 Mbit/s together */
+			f[i]->bytes += 6000;
+		f[PAQM_CROWD]->bytes += 1250; /* 50 kbit/s */
+		f[PAQM_CROWD + 1]->bytes += (fair ? fair - 55000 : 1000000) / 40;
+		f[PAQM_CROWD + 2]->bytes += (fair ?: 1000000) / 40;
+		w.fair = fair;
+		w.fair_least = fair;
+		w.fair_most = fair;
+		w.fair_new = fair;
+		w.equal = fair;
+		paqm_flows_walk(&paqm_table, &w, c);
+		fair = paqm_mm_solve(&c->mm, 6000000, 1000, 6000000);
+		paqm_hosts_divide(w.hosts, fair, true);
+		KUNIT_EXPECT_EQ(test, w.hosts->side, PAQM_SIDE_SOURCE);
+		KUNIT_EXPECT_EQ(test, c->takers, 3);
+		KUNIT_EXPECT_EQ(test, c->mm.greedy, 3);
+		KUNIT_EXPECT_EQ(test, fair, 2000000);
+	}
+	KUNIT_EXPECT_EQ(test, of[0]->parts, PAQM_CROWD * PAQM_PART_ONE);
+	KUNIT_EXPECT_EQ(test, of[0]->flows, PAQM_CROWD);
+	KUNIT_EXPECT_EQ(test, of[0]->lacks, 0); /* none of them follows */
+	KUNIT_EXPECT_EQ(test, paqm_host_part(of[0], fair), fair / PAQM_CROWD);
+	/* what sound does not use of a half is video's */
+	KUNIT_EXPECT_GE(test, paqm_host_part(of[1], fair), fair * 96 / 100);
+	KUNIT_EXPECT_LE(test, paqm_host_part(of[1], fair), fair - 50000);
+	KUNIT_EXPECT_EQ(test, of[1]->lacks, PAQM_Q16_ONE - PAQM_OVER_LEAST_Q16);
+	KUNIT_EXPECT_EQ(test, of[2]->parts, PAQM_PART_ONE);
+	KUNIT_EXPECT_EQ(test, c->deaf, PAQM_CROWD);
+	KUNIT_EXPECT_EQ(test, c->deaf_q16, PAQM_CROWD * (PAQM_Q16_ONE / PAQM_CROWD));
+	for (i = 0; i < ARRAY_SIZE(f); i++) {
+		KUNIT_EXPECT_EQ(test, !!(f[i]->every & PAQM_SHARES), i < PAQM_CROWD + 2);
+		KUNIT_EXPECT_EQ(test, !!(f[i]->every & PAQM_DEAF), i < PAQM_CROWD);
+	}
+	/* the others go: what is left has one host on both sides, whose flows are equal */
+	w.now_ms += PAQM_FLOW_ACTIVE_MS + 1;
+	for (i = 0; i < PAQM_CROWD; i++)
+		WRITE_ONCE(f[i]->last_ms, w.now_ms);
+	paqm_flows_walk(&paqm_table, &w, c);
+	paqm_hosts_divide(w.hosts, fair, true);
+	KUNIT_EXPECT_EQ(test, w.hosts->side, PAQM_SIDE_NONE);
+	KUNIT_EXPECT_EQ(test, c->takers, PAQM_CROWD);
+	KUNIT_EXPECT_EQ(test, f[0]->every & PAQM_SHARES, 0);
+	KUNIT_EXPECT_EQ(test, of[0]->parts, PAQM_PART_ONE);
+	/* and without that option nobody knows of hosts */
+	w.hosts = NULL;
+	paqm_flows_walk(&paqm_table, &w, c);
+	KUNIT_EXPECT_EQ(test, c->takers, PAQM_CROWD);
 }
 
 /* Many RTP sources in one flow, in any order: the downlink of an SFU. */
@@ -859,6 +974,8 @@ static struct kunit_case paqm_flows_cases[] = {
 	KUNIT_CASE(paqm_kunit_strikes),
 	KUNIT_CASE(paqm_kunit_entitled),
 	KUNIT_CASE(paqm_kunit_newcomers),
+	KUNIT_CASE(paqm_kunit_side),
+	KUNIT_CASE(paqm_kunit_hosts),
 	KUNIT_CASE(paqm_kunit_bundle),
 	KUNIT_CASE(paqm_kunit_million),
 	KUNIT_CASE(paqm_kunit_walk_race),
