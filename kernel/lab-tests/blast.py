@@ -28,6 +28,7 @@ def payload(kind: str, size: int, seq: int, flow: int) -> bytes:
 def main() -> None:
     ap = argparse.ArgumentParser(description=__doc__)
     ap.add_argument("--to", required=True)
+    ap.add_argument("--source", default="", help="address to send from")
     ap.add_argument("--kind", choices=["rtp", "quic", "stun", "plain"], default="rtp")
     ap.add_argument("--flows", type=int, default=1)
     ap.add_argument("--port", type=int, default=5004, help="first destination port")
@@ -43,7 +44,7 @@ def main() -> None:
         sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         sock.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 1 << 26)
         sock.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, args.tos)
-        sock.bind(("", 20000 + args.port + i))
+        sock.bind((args.source, 20000 + args.port + i))
         sock.connect((args.to, args.port + i))
         socks.append(sock)
     gap = args.size * 8 * args.burst / args.rate

@@ -147,6 +147,83 @@ stop_listening
 within "a modest flow loses nothing beside them" "$(heard came 5004)" 299 301
 $tc qdisc del dev a0 root
 
+# crowd SECONDS: twenty flows of one host, each of a tenth of the link, beside one flow of another
+# that would take all of it
+crowd() {
+	blast --kind rtp --source 10.1.0.11 --flows 20 --port 7000 --rate 8e6 --seconds "$1" &
+	flood=$!
+	blast --kind rtp --source 10.1.0.12 --flows 1 --port 5004 --rate 8e6 --seconds "$1" &
+	modest=$!
+}
+
+echo "# hosts are equal: twenty flows of one beside one of another"
+ip -n a addr add 10.1.0.11/24 dev a0
+ip -n a addr add 10.1.0.12/24 dev a0
+$tc qdisc replace dev a0 root handle 1: paqm bandwidth 4mbit weights host feedback icmp
+twenty=$(seq 7000 7019)
+crowd 14
+sleep 4 # until all are known
+listen $twenty 5004
+sleep 8 # what still waits at the end is not of interest
+check "conservation while a host's flows share a queue" conserved
+within "they have one, and the other flow another" "$(stat_of .over_queues)" 1 2
+fair=$(stat_of .fair_rate_bps)
+within "the fair rate is that of a host" "$fair" 1800000 2200000
+$tc -s class show dev a0 >/run/tmp/flows
+# parts SOURCE: least and largest that a flow from there may send or was told, per mille of that
+parts() {
+	grep -A 1 "$1:" /run/tmp/flows | awk -v fair="$fair" '
+		function bps(s) { return s * (s ~ /Mbit/ ? 1e6 : s ~ /Kbit/ ? 1e3 : 1) * 1000 / fair }
+		function take(v) { if (!n++ || v < low) low = v; if (v > high) high = v }
+		{ for (i = 1; i < NF; i++) if ($i == "share" || $i == "told") take(bps($(i + 1))) }
+		END { print low, high }'
+}
+read -r least most <<<"$(parts 10.1.0.11)"
+within "class show: one of twenty may send, and is told, per mille of it, at least" "$least" 40 51
+within "and at most" "$most" 40 51
+read -r least most <<<"$(parts 10.1.0.12)"
+within "one that is alone at least" "$least" 900 1100
+within "and at most" "$most" 900 1100
+stop_listening
+wait $modest $flood
+within "the twenty have half, per mille" "$(jq '1000 * (1 - .came["5004"] / (.came | add)) | round' \
+	/run/tmp/heard)" 470 530
+within "nothing out of order" "$(jq '.late | add' /run/tmp/heard)" 0 0
+lost=$(grep -A 2 10.1.0.11: /run/tmp/flows | grep -o 'lost [0-9]*' | awk '{ n += $2 } END { print n }')
+within "class show: losses of flows that share a queue" "$lost" 100 100000
+sleep 1
+within "nothing is left" "$(qdiscs | jq '[.[] | .qlen + .backlog] | add')" 0 0
+
+echo "# flows and hosts by turns, under traffic"
+listen $twenty 5004
+crowd 9
+sleep 2
+for word in flow host flow host flow; do
+	$tc qdisc change dev a0 root paqm weights $word
+	sleep 1.2
+	check "$word: conservation" conserved
+done
+wait $modest $flood
+stop_listening
+within "nothing out of order" "$(jq '.late | add' /run/tmp/heard)" 0 0
+within "nothing is left" "$(qdiscs | jq '[.[] | .qlen + .backlog] | add')" 0 0
+$tc qdisc change dev a0 root paqm weights host
+crowd 3
+sleep 2.5
+check "conservation" conserved
+ip -n a link set a0 down
+within "a device that goes down throws all away" \
+	"$(qdiscs | jq '[.[] | .qlen + .backlog] | add')" 0 0
+ip -n a link set a0 up
+ip -n a neigh replace 10.1.0.2 lladdr 02:00:00:00:00:0b nud permanent dev a0
+wait $modest $flood
+crowd 2
+sleep 1.8
+check "deleted while hosts' packets wait" $tc qdisc del dev a0 root
+wait $modest $flood
+ip -n a addr del 10.1.0.11/24 dev a0
+ip -n a addr del 10.1.0.12/24 dev a0
+
 echo "# below every parent"
 for parent in prio drr htb hfsc qfq ets red tbf netem; do
 	if [ $parent = qfq ] && ! "$here/../tc-tests/qfq-holds.sh"; then
