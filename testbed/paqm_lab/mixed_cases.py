@@ -224,6 +224,10 @@ def bad_input() -> list[Case]:
             "a hundred flows of one host, hosts being equal",
             flood(3 * LINK, count=100, as_one=True),
         ),
+        "hundred-above": (
+            "a hundred flows of one host, a fifth above its share, hosts being equal",
+            flood(1.2 * fair, count=100, as_one=True),
+        ),
         "burst": (
             "bursts of 60 ms at 1.05 of the fair rate",
             flood(1.05 * fair * 1200 / 1214, burst_ms=60),
@@ -247,8 +251,8 @@ def bad_input() -> list[Case]:
                 title=f"three followers beside: {title}",
                 load={"media": followers(3), "flood": [entry]},
                 base="bad-none",
-                words="weights host" if kind == "hundred-w" else "",
-                facts={"only_delay": True} if kind.startswith("hundred") else {},
+                words="weights host" if kind.startswith("hundred-") else "",
+                facts={"only_delay": True} if kind == "hundred" else {},
                 **common,
             )
         )

@@ -437,7 +437,7 @@ def _bad(book: Book, case: Case, rows: list[Json], by_case: Mapping[str, list[Js
     if case.facts.get("only_delay"):
         got = [one["misbehaver"] for one in rows]
         mean = _mean([entry_["mean_mbit"] for entry_ in got if entry_])
-        book.report(case.name, "misbehaver_rate", mean, "Mbit/s", "a hundred flows: not judged")
+        book.report(case.name, "misbehaver_rate", mean, "Mbit/s", "flows are equal: not judged")
         least = _least(_over(rows, "followers", "rate_mbit"))
         book.report(case.name, "followers_rate", least, "Mbit/s", "the least; not judged")
     else:

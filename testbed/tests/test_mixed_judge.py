@@ -216,6 +216,13 @@ def test_of_a_hundred_flows_only_delay_is_judged() -> None:
     assert names == {"followers_delay_more"}
 
 
+@pytest.mark.parametrize(("got", "good"), [(2.05, True), (2.2, False)])
+def test_where_hosts_are_equal_a_hundred_flows_are_one(got: float, good: bool) -> None:
+    found = verdicts(bad("bad-hundred-w", flood=got))
+    assert found["misbehaver_rate"] is good
+    assert {"followers_rate", "followers_delay_more"} <= set(found)
+
+
 @pytest.mark.parametrize(("rate", "good"), [(2.26, True), (2.2, False)])
 def test_a_host_against_two_hundred_flows(rate: float, good: bool) -> None:
     each = {"f1": flow(mean_mbit=rate), "tcp-1": flow("tcp", "cubic", mean_mbit=0.01)}
