@@ -45,17 +45,6 @@ static void paqm_drr_release(struct paqm_sched_data *q, struct paqm_flowq *fq)
 		list_del_init(&fq->list);
 }
 
-/* Bytes that a queue may send more in its next turn. */
-static __always_inline u32 paqm_drr_quantum(const struct paqm_round *r, enum paqm_class class,
-					    const struct paqm_flowq *fq)
-{
-	u32 quantum = READ_ONCE(r->quantum);
-
-	if (class == PAQM_MEDIA && unlikely(fq->lacks))
-		quantum -= (u64)quantum * fq->lacks >> 16;
-	return quantum;
-}
-
 /* Put a packet into a flow queue; there is room. */
 static void paqm_drr_append(struct Qdisc *sch, enum paqm_class class, struct paqm_flowq *fq,
 			    struct sk_buff *skb, u64 now)
@@ -116,11 +105,8 @@ static struct sk_buff *paqm_drr_pop(struct codel_vars *vars, void *data)
 		return NULL;
 	len = qdisc_pkt_len(skb);
 	fq->head = skb->next;
-	if (!fq->head) {
+	if (!fq->head)
 		WRITE_ONCE(r->busy, r->busy - 1);
-		q->over_lacks -= fq->lacks;
-		fq->lacks = 0;
-	}
 	skb_mark_not_on_list(skb);
 	fq->out++;
 	WRITE_ONCE(fq->backlog, fq->backlog - len);
@@ -244,7 +230,7 @@ paqm_drr_take(struct Qdisc *sch, enum paqm_class class, u64 now,
 			continue;
 		}
 		if (fq->deficit <= 0) {
-			fq->deficit += paqm_drr_quantum(r, class, fq);
+			fq->deficit += READ_ONCE(r->quantum);
 			list_move_tail(&fq->list, &r->old);
 			first_held = NULL; /* this one may, next time */
 			continue;
@@ -288,8 +274,6 @@ static void paqm_drr_purge(struct paqm_sched_data *q, enum paqm_class class)
 		fq->head = NULL;
 		fq->out = fq->in;
 		fq->backlog = 0;
-		q->over_lacks -= fq->lacks;
-		fq->lacks = 0;
 		codel_vars_init(&fq->codel);
 		paqm_drr_release(q, fq);
 	}

@@ -616,7 +616,6 @@ struct paqm_top {
 
 #define PAQM_HOSTS 4096 /* so many are told apart, by a keyed hash */
 #define PAQM_PART_ONE 256 /* a host by its flow, where that is its only one: Q8 */
-#define PAQM_OVER_LEAST_Q16 (PAQM_Q16_ONE / 32) /* of a host's share: that its overflow queue has */
 
 /* Whose address is a host's. */
 enum paqm_side {
@@ -631,37 +630,34 @@ enum paqm_side {
  * @rate: what they send together, bit/s
  * @told: what they were told together, bit/s
  * @limited: what those of them send that use less than an equal part of the host's rate
- * @keeps: what those send that do as they are told, as far as they are entitled to it
  * @n_limited: how many are limited
  * @seen: how many there are, in the walk
  * @grows: one of them is taken for one that grows
+ * @joins: it has none yet, but newcomers
  * @then: @parts at the end of the last period
  * @high: the highest of it since the one before
  * @parts: rate of the host by that of each of its flows, Q8
  * @low: the lowest of it since the last period but one: nobody is out of line before he can know
  * @flows: how many share its rate
- * @lacks: of its rate, what those have that do as they are told: its overflow queue has the rest;
- *	Q16
  * @due: when the bucket of all of them is full again
  * @used_ms: when that was last looked at
  * @over: overflow queue that they share, 0: none
  *
- * The datapath reads @parts to @lacks, which the outer loop publishes, and owns what follows.
+ * The datapath reads @parts to @flows, which the outer loop publishes, and owns what follows.
  */
 struct paqm_host {
 	u64 rate;
 	u64 told;
 	u64 limited;
-	u64 keeps;
 	u32 n_limited;
 	u32 seen;
 	bool grows;
+	bool joins;
 	u32 then;
 	u32 high;
 	u32 parts;
 	u32 low;
 	u32 flows;
-	u32 lacks;
 	u32 due;
 	u32 used_ms;
 	u16 over;
@@ -687,6 +683,7 @@ struct paqm_hosts {
  * @media: active media flows
  * @takers: those among whom capacity is divided: flows that are known, or their hosts
  * @newcomers: those that are not known yet
+ * @joining: takers that these will be: where hosts are equal, those that are not known
  * @proven: newcomers that became known in this walk
  * @passed: newcomers that went before they were
  * @deaf: flows that send more than they were told
@@ -705,6 +702,7 @@ struct paqm_census {
 	u32 media;
 	u32 takers;
 	u32 newcomers;
+	u32 joining;
 	u32 proven;
 	u32 passed;
 	u32 deaf;
@@ -817,12 +815,9 @@ struct paqm_right {
 	bool shares;
 };
 
-/*
- * Count a flow in its host; @told as in struct paqm_right, 0: it is taken for one that grows;
- * @over: packets of it wait in an overflow queue.
- */
+/* Count a flow in its host; @told as in struct paqm_right, 0: it is taken for one that grows. */
 static inline void paqm_host_add(const struct paqm_flow_gauge *g, const struct paqm_walk *w,
-				 const struct paqm_right *r, u32 flows, u64 told, bool over)
+				 const struct paqm_right *r, u32 flows, u64 told)
 {
 	struct paqm_host *h = r->host;
 
@@ -830,14 +825,10 @@ static inline void paqm_host_add(const struct paqm_flow_gauge *g, const struct p
 	h->rate += g->rate;
 	h->told += told;
 	h->grows |= !told;
-	if (!r->shares)
-		return;
-	if (g->rate < paqm_mul_q24(paqm_div64(w->fair, flows), PAQM_MM_GREEDY_Q24)) {
+	if (r->shares && g->rate < paqm_mul_q24(paqm_div64(w->fair, flows), PAQM_MM_GREEDY_Q24)) {
 		h->limited += g->rate;
 		h->n_limited++;
 	}
-	if (!g->deaf && !over)
-		h->keeps += min(g->rate, r->fair);
 }
 
 /*
@@ -890,7 +881,7 @@ static inline void paqm_flow_judge(struct paqm_flow *f, struct paqm_flow_gauge *
 		c->follow_rate += g->rate;
 	}
 	if (r->host)
-		paqm_host_add(g, w, r, flows, told, READ_ONCE(f->over));
+		paqm_host_add(g, w, r, flows, told);
 	else
 		paqm_mm_add(&c->mm, g->rate, told);
 }
@@ -1030,6 +1021,21 @@ static inline u32 paqm_host_right(struct paqm_flow_more *m, const struct paqm_wa
 	return flows;
 }
 
+/* Does a newcomer bring one more to divide among? Flows of known hosts do not, nor twice one's. */
+static inline bool paqm_host_joins(const struct paqm_flow_more *m, const struct paqm_walk *w)
+{
+	struct paqm_hosts *hosts = w->hosts;
+	bool joins;
+	u32 place;
+
+	if (!hosts || hosts->side == PAQM_SIDE_NONE)
+		return true;
+	place = paqm_host_place(&m->tuple, hosts->side, w->key);
+	joins = !hosts->flows[hosts->side][place] && !hosts->host[place].joins;
+	hosts->host[place].joins = true;
+	return joins;
+}
+
 /*
  * An active media flow. A newcomer is known when it has lasted for a window and used
  * something in it; until then it weighs nothing by itself (paqm_newcomers()).
@@ -1054,6 +1060,7 @@ static inline void paqm_flow_visit_media(struct paqm_flows *t, struct paqm_flow 
 	if (!(READ_ONCE(f->every) & PAQM_KNOWN)) {
 		if (!measured || !g->rate || g->marked == PAQM_MARKED_ROUND) {
 			c->newcomers++;
+			c->joining += paqm_host_joins(m, w);
 			if (g->marked == PAQM_MARKED_OWN)
 				return;
 			g->mark = READ_ONCE(f->bytes);
@@ -1130,10 +1137,10 @@ static inline void paqm_hosts_count(struct paqm_flows *t, const struct paqm_walk
 		h->host[i].rate = 0;
 		h->host[i].told = 0;
 		h->host[i].limited = 0;
-		h->host[i].keeps = 0;
 		h->host[i].n_limited = 0;
 		h->host[i].seen = 0;
 		h->host[i].grows = false;
+		h->host[i].joins = false;
 	}
 	h->side = paqm_hosts_side(many[PAQM_SIDE_SOURCE], many[PAQM_SIDE_DESTINATION], h->side);
 }
@@ -1161,18 +1168,14 @@ static inline void paqm_hosts_add(const struct paqm_walk *w, struct paqm_census 
 static inline void paqm_hosts_divide(struct paqm_hosts *hosts, u64 fair, bool whole)
 {
 	u32 i, flows, parts, low, high, then;
-	u64 keeps;
 
 	for (i = 0; i < PAQM_HOSTS; i++) {
 		struct paqm_host *h = &hosts->host[i];
 
 		flows = h->seen ? hosts->flows[hosts->side][i] : 0;
 		parts = PAQM_PART_ONE;
-		keeps = 0;
-		if (flows > 1) {
+		if (flows > 1)
 			parts = paqm_mm_parts(fair, flows, h->n_limited, h->limited);
-			keeps = paqm_muldiv(h->keeps, PAQM_Q16_ONE, max(fair, 1ULL));
-		}
 		then = max_t(u32, h->then, PAQM_PART_ONE);
 		low = min(whole ? then : max_t(u32, h->low, PAQM_PART_ONE), parts);
 		high = max(whole ? then : h->high, parts);
@@ -1182,7 +1185,6 @@ static inline void paqm_hosts_divide(struct paqm_hosts *hosts, u64 fair, bool wh
 		WRITE_ONCE(h->low, low);
 		WRITE_ONCE(h->parts, parts);
 		WRITE_ONCE(h->flows, flows);
-		WRITE_ONCE(h->lacks, min_t(u64, keeps, PAQM_Q16_ONE - PAQM_OVER_LEAST_Q16));
 	}
 }
 
@@ -1252,6 +1254,7 @@ static inline void paqm_flows_walk(struct paqm_flows *t, const struct paqm_walk 
 	c->media = 0;
 	c->takers = 0;
 	c->newcomers = 0;
+	c->joining = 0;
 	c->proven = 0;
 	c->passed = 0;
 	c->deaf = 0;

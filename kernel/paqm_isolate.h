@@ -13,8 +13,8 @@
  * lives get no more than a long one.
  *
  * Where hosts are equal (`weights host`) the flows of a host that has several share its rate: each
- * bucket fills at a part of it, one bucket more that of the host, and they have one overflow queue,
- * which is entitled to what those of them that do as they are told leave of that rate.
+ * bucket fills at a part of it, one bucket more is the host's, and they have one overflow queue.
+ * What conforms while that holds packets counts as if it came out of it.
  *
  * The common queue goes first while its lead over its share is below the credit; overflow
  * queues may use half of the class's credit at most. So a flow that does as it is told
@@ -164,6 +164,19 @@ static u32 paqm_host_depth(const struct paqm_sched_data *q, u32 cost)
 }
 
 /*
+ * A packet of a host joins the common queue while others wait in its overflow queue: it counts as
+ * if it came out of that. But a queue never waits for more than some packets.
+ */
+static void paqm_over_charge(struct paqm_sched_data *q, struct paqm_flowq *over, u32 wire)
+{
+	s32 least = -PAQM_OVER_PACKETS * (s32)READ_ONCE(q->drr[PAQM_MEDIA].quantum);
+
+	over->deficit = max(over->deficit - (s32)wire, least);
+	q->inside.lead = max(q->inside.lead - ((s64)wire << 16),
+			     -((s64)READ_ONCE(q->sched.credit) << 16));
+}
+
+/*
  * The same as paqm_conforms() below for a flow that shares the rate of its host. Who does not
  * follow has what waits in their queue as long as that is there, or he would have both.
  */
@@ -193,6 +206,8 @@ static noinline bool paqm_host_conforms(struct paqm_sched_data *q, struct paqm_f
 	}
 	if (flow->over) /* from here on packets of it are in the common queue */
 		paqm_over_leave(q, flow);
+	if (over && over->head) /* its turn comes the later */
+		paqm_over_charge(q, over, wire);
 	return true;
 }
 
@@ -400,11 +415,6 @@ static void paqm_over_append(struct Qdisc *sch, struct paqm_flowq *over, struct 
 		over->behind = paqm_common_out(q) + paqm_common_len(q);
 		q->over_behind = over->behind;
 	}
-	if (unlikely(over->host)) {
-		q->over_lacks -= over->lacks;
-		over->lacks = READ_ONCE(q->hosts->host[over->host - 1].lacks);
-		q->over_lacks += over->lacks;
-	}
 	paqm_drr_append(sch, PAQM_MEDIA, over, skb, now);
 	if (flow) {
 		WRITE_ONCE(flow->over, over - q->flowq);
@@ -452,8 +462,7 @@ enum paqm_turn { PAQM_TURN_ELASTIC, PAQM_TURN_COMMON, PAQM_TURN_OVER };
 static u32 paqm_common_share(const struct paqm_sched_data *q)
 {
 	bool strangers = q->flowq[PAQM_OVER_STRANGERS].head;
-	u64 busy = ((u64)(q->drr[PAQM_MEDIA].busy - strangers) << 16) - q->over_lacks;
-	u64 others = busy * READ_ONCE(q->over_part) >> 16;
+	u64 others = (u64)(q->drr[PAQM_MEDIA].busy - strangers) * READ_ONCE(q->over_part);
 
 	if ((s32)(paqm_common_out(q) - q->over_behind) < 0)
 		return PAQM_Q16_ONE;

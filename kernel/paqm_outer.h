@@ -577,7 +577,7 @@ static void paqm_weigh_newcomers(struct paqm_sched_data *q, bool whole)
 				PAQM_NEWCOMER_MEMORY + judged);
 	if (whole && !c->passed) /* and forgotten by and by */
 		q->credit_q16 += (PAQM_Q16_ONE - q->credit_q16) / PAQM_NEWCOMER_ROUNDS;
-	q->newcomers = (u32)(((u64)min(c->newcomers, c->takers + 1) * q->credit_q16 +
+	q->newcomers = (u32)(((u64)min(c->joining, c->takers + 1) * q->credit_q16 +
 			      PAQM_Q16_ONE / 2) >> 16);
 	if (whole)
 		paqm_mean_strangers(q);

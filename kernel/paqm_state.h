@@ -77,7 +77,6 @@ struct paqm_queue {
  * @codel: its AQM; what it looks at while nothing waits for long is in the first cache line
  * @gate: that wait in the queue of strangers, up to this number
  * @host: place of the host in struct paqm_hosts whose flows share it, plus 1; 0: it is no host's
- * @lacks: of a flow's part, what this one has not, Q16: flows of the host use that elsewhere
  * @behind: nor before so many have left the common queue: those in it when this one began, or
  *	when a flow joined those that share it
  * @tag: flow it belongs to, or the last one where several share it
@@ -99,7 +98,6 @@ struct paqm_flowq {
 	struct codel_vars codel;
 	u16 gate;
 	u16 host;
-	u16 lacks;
 	u32 behind;
 	u32 tag;
 	u32 lost;
@@ -205,7 +203,6 @@ struct paqm_sched_data {
 	u32 over_limit; /* bytes of one */
 	u32 over_gated; /* queues that are not served yet */
 	u32 over_behind; /* the greatest of their @behind */
-	u32 over_lacks; /* sum of what those that hold packets lack */
 	u32 over_memory_limit;
 	u32 over_packets; /* that joined */
 	u32 over_full;

@@ -738,18 +738,29 @@ static void paqm_kunit_hosts(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, of[0]->parts, PAQM_CROWD * PAQM_PART_ONE);
 	KUNIT_EXPECT_EQ(test, of[0]->flows, PAQM_CROWD);
-	KUNIT_EXPECT_EQ(test, of[0]->lacks, 0); /* none of them follows */
 	KUNIT_EXPECT_EQ(test, paqm_host_part(of[0], fair), fair / PAQM_CROWD);
 	/* what sound does not use of a half is video's */
 	KUNIT_EXPECT_GE(test, paqm_host_part(of[1], fair), fair * 96 / 100);
 	KUNIT_EXPECT_LE(test, paqm_host_part(of[1], fair), fair - 50000);
-	KUNIT_EXPECT_EQ(test, of[1]->lacks, PAQM_Q16_ONE - PAQM_OVER_LEAST_Q16);
 	KUNIT_EXPECT_EQ(test, of[2]->parts, PAQM_PART_ONE);
 	KUNIT_EXPECT_EQ(test, c->deaf, PAQM_CROWD);
 	KUNIT_EXPECT_EQ(test, c->deaf_q16, PAQM_CROWD * (PAQM_Q16_ONE / PAQM_CROWD));
 	for (i = 0; i < ARRAY_SIZE(f); i++) {
 		KUNIT_EXPECT_EQ(test, !!(f[i]->every & PAQM_SHARES), i < PAQM_CROWD + 2);
 		KUNIT_EXPECT_EQ(test, !!(f[i]->every & PAQM_DEAF), i < PAQM_CROWD);
+	}
+	/* a newcomer of a known host is no further one, two of another host are one */
+	for (i = 0; i < 3; i++) {
+		f[i]->every = 0;
+		paqm_flow_more(&paqm_table, f[i])->tuple.saddr[3] = i ? 3 : 1;
+	}
+	paqm_flows_walk(&paqm_table, &w, c);
+	KUNIT_EXPECT_EQ(test, c->newcomers, 3);
+	KUNIT_EXPECT_EQ(test, c->joining, 1);
+	KUNIT_EXPECT_EQ(test, c->takers, 3);
+	for (i = 0; i < 3; i++) {
+		paqm_know(f[i]);
+		paqm_flow_more(&paqm_table, f[i])->tuple.saddr[3] = 0;
 	}
 	/* the others go: what is left has one host on both sides, whose flows are equal */
 	w.now_ms += PAQM_FLOW_ACTIVE_MS + 1;

@@ -74,7 +74,7 @@ enum {
 	__PAQM_FEEDBACK_MAX
 };
 enum { PAQM_CLASSIFY_AUTO, PAQM_CLASSIFY_PROTOCOL, __PAQM_CLASSIFY_MAX };
-/* What counts in the split between the classes: flows, or the hosts that have them. */
+/* What is equal, and counts in the split: flows, or the hosts that have them. */
 enum { PAQM_WEIGHTS_FLOW, PAQM_WEIGHTS_HOST, __PAQM_WEIGHTS_MAX };
 enum { PAQM_LINK_ETHERNET, PAQM_LINK_ATM, PAQM_LINK_PTM, __PAQM_LINK_MAX };
 
