@@ -234,7 +234,7 @@ static void paqm_over_owe(struct paqm_sched_data *q, struct paqm_flow *flow, u32
 {
 	bool known = READ_ONCE(flow->every) & PAQM_KNOWN;
 
-	if (READ_ONCE(flow->every) & PAQM_SHARES) {
+	if (unlikely(READ_ONCE(flow->every) & PAQM_SHARES)) {
 		paqm_host_owe(q, flow, wire, now);
 		return;
 	}
@@ -325,20 +325,36 @@ static bool paqm_over_gated(struct paqm_sched_data *q, struct paqm_flowq *over)
 }
 
 /*
- * Flows of a host share a queue, and what is lost there: whoever comes has that since the last
- * packet. @moves: earlier packets of this one wait with those of strangers.
+ * The overflow queue that the flows of a host share, for one of them, or NULL. What was lost there
+ * since the last packet is that of whoever comes. @moves: earlier packets of this one wait with
+ * those of strangers.
  */
-static void paqm_over_share(struct paqm_sched_data *q, struct paqm_flow *flow,
-			    struct paqm_flowq *over, bool moves)
+static noinline struct paqm_flowq *paqm_over_share(struct paqm_sched_data *q,
+						   struct paqm_flow *flow, bool moves)
 {
+	struct paqm_flowq *over = paqm_host_over(q, paqm_host_of(q, flow));
+
+	if (!over || (flow->over && !moves && over != &q->flowq[flow->over]))
+		return NULL;
 	over->tag = flow->tag;
 	paqm_over_settle(q, flow, over);
 	if (!moves)
-		return;
+		return over;
 	if (!over->gated || (s16)(flow->over_seq - over->gate) > 0)
 		over->gate = flow->over_seq;
 	q->over_gated += !over->gated;
 	over->gated = true;
+	return over;
+}
+
+/* From here on they share this one. */
+static noinline void paqm_over_found(struct paqm_sched_data *q, const struct paqm_flow *flow,
+				     struct paqm_flowq *over)
+{
+	struct paqm_host *host = paqm_host_of(q, flow);
+
+	over->host = host - q->hosts->host + 1;
+	host->over = over - q->flowq;
 }
 
 /* Overflow queue for a packet beyond the fair rate; @flow may be NULL for strangers. */
@@ -346,16 +362,13 @@ static struct paqm_flowq *paqm_over_of(struct paqm_sched_data *q, struct paqm_fl
 				       enum paqm_lane lane)
 {
 	bool moves = flow && flow->over && paqm_over_may_move(q, flow);
-	struct paqm_host *host = NULL;
+	bool shares = flow && READ_ONCE(flow->every) & PAQM_SHARES;
 	struct paqm_flowq *over;
 
-	if (flow && READ_ONCE(flow->every) & PAQM_SHARES) {
-		host = paqm_host_of(q, flow);
-		over = paqm_host_over(q, host);
-		if (over && (moves || !flow->over || over == &q->flowq[flow->over])) {
-			paqm_over_share(q, flow, over, moves);
+	if (unlikely(shares)) {
+		over = paqm_over_share(q, flow, moves);
+		if (over)
 			return over;
-		}
 	}
 	if (flow && flow->over && !moves) /* some of its packets wait there */
 		return &q->flowq[flow->over];
@@ -368,9 +381,9 @@ static struct paqm_flowq *paqm_over_of(struct paqm_sched_data *q, struct paqm_fl
 		over->gated = moves;
 		over->gate = flow->over_seq;
 		q->over_gated += moves;
-		over->host = host ? host - q->hosts->host + 1 : 0;
-		if (host)
-			host->over = over - q->flowq;
+		over->host = 0;
+		if (unlikely(shares))
+			paqm_over_found(q, flow, over);
 	} else {
 		over = &q->flowq[PAQM_OVER_STRANGERS + 1 +
 				flow->tag % (PAQM_OVER_QUEUES - PAQM_OVER_STRANGERS - 1)];
@@ -411,7 +424,8 @@ static void paqm_over_append(struct Qdisc *sch, struct paqm_flowq *over, struct 
 	if (!paqm_over_qlen(q)) /* nobody was kept waiting: nothing is owed */
 		q->inside.lead = 0;
 	/* where several share it, some of this one's may be in the common queue */
-	if (!over->head || (over->host && flow && flow->over != over - q->flowq)) {
+	if (!over->head ||
+	    (unlikely(over->host) && flow && flow->over != over - q->flowq)) {
 		over->behind = paqm_common_out(q) + paqm_common_len(q);
 		q->over_behind = over->behind;
 	}

@@ -98,9 +98,10 @@ static bool paqm_notice_owed(const struct paqm_sched_data *q, const struct paqm_
 {
 	u16 rounds = q->round - flow->round; /* 0, mostly */
 
-	return rounds && q->tell && rounds >= paqm_flow_every(flow, READ_ONCE(q->max_every)) &&
+	return rounds && q->tell &&
 	       (READ_ONCE(flow->every) & PAQM_KNOWN || !READ_ONCE(q->crowd_ms)) &&
-	       q->notice_due <= now + PAQM_NOTICE_BURST_NS;
+	       q->notice_due <= now + PAQM_NOTICE_BURST_NS &&
+	       rounds >= paqm_flow_every(flow, READ_ONCE(q->max_every));
 }
 
 /* The rate that a flow is told, binary32 on the IP layer. */
@@ -527,7 +528,7 @@ static noinline int paqm_divert(struct sk_buff *skb, struct Qdisc *sch, struct p
 	}
 	if (!paqm_over_has_room(sch, over, len)) {
 		WRITE_ONCE(over->lost, over->lost + 1);
-		if (over->host)
+		if (unlikely(over->host))
 			paqm_over_settle(q, flow, over);
 		if (list_empty(&over->list)) /* it was taken for this packet */
 			paqm_drr_release(q, over);
