@@ -131,7 +131,7 @@ def worst(values: list[Any], relation: str) -> Any:
 
 
 def checks_table(results: list[Json]) -> list[str]:
-    names = [check["name"] for check in results[0]["checks"] if check["name"] != "wall_time"]
+    names = [check["name"] for check in results[0]["checks"]]
     lines = [
         row("check", "limit", *(f"seed {r['seed']}" for r in results), "worst", "holds"),
         "|" + "---|" * (len(results) + 4),

@@ -21,7 +21,6 @@ DELIVERY_FRAMES = 2  # frame intervals beyond propagation
 SETTLE_S = 2.0
 SHARE_PERCENT = 10.0
 LINK_PERCENT = 92.0
-WALL_S = 240.0
 # Links whose rate varies: the variants that are compared, and how much more delay there may be.
 LINK_AUTO, LINK_STEADY = "auto", "steady"
 LINK_RATIO = 2.0
@@ -147,14 +146,6 @@ def _of_variant(variant: dict[str, Any], result: dict[str, Any]) -> list[Check]:
             "frames",
             f"{name}/flows/*/send/frames.csv: wire_bytes > bound_bytes",
         )
-    add(
-        "wall_time",
-        round(_busy(result["variants"]), 1),
-        "<=",
-        WALL_S,
-        "s",
-        "*/run.json: wall_seconds, wall_ended: time during which any variant was simulated",
-    )
     return checks
 
 
@@ -194,17 +185,6 @@ def _of_link(result: dict[str, Any]) -> list[Check]:
             )
         )
     return checks
-
-
-def _busy(variants: list[dict[str, Any]]) -> float:
-    """Seconds of wall time during which at least one of the variants ran."""
-    total = 0.0
-    until = 0.0
-    for end, length in sorted((v["wall_ended"], v["wall_seconds"]) for v in variants):
-        begin = end - length
-        total += end - max(begin, until)
-        until = end
-    return total
 
 
 def evaluate(result: dict[str, Any]) -> list[Check]:
