@@ -12,7 +12,10 @@
  * answer is asked ever more rarely.
  *
  * Answers are seen through raw sockets, which exist only while RTTs are measured;
- * they are taken in softirq, where their time of arrival is known.
+ * they are taken in softirq, where their time of arrival is known. A raw socket of ICMPv6
+ * takes RTNL when it ends where multicast is forwarded (ip6mr_sk_done()), and whoever ends
+ * the measuring holds that: sockets are released by a work item, at the latest before their
+ * namespace goes.
  */
 #include <linux/icmp.h>
 #include <linux/icmpv6.h>
@@ -284,37 +287,59 @@ static void paqm_echo_filter(struct sock *sk)
 	raw_sk(sk)->filter.data = ~(1U << ICMP_ECHOREPLY);
 }
 
-static int paqm_echo_open(struct paqm_fb *fb, int family, int protocol, struct socket **result)
-{
+/* A raw socket and its end. */
+struct paqm_echo_sock {
 	struct socket *sock;
+	struct work_struct end;
+};
+
+static void paqm_echo_end(struct work_struct *work)
+{
+	struct paqm_echo_sock *es = container_of(work, struct paqm_echo_sock, end);
+
+	sock_release(es->sock);
+	kfree(es);
+}
+
+static int paqm_echo_open(struct paqm_fb *fb, int family, int protocol,
+			  struct paqm_echo_sock **result)
+{
+	struct paqm_echo_sock *es = kzalloc(sizeof(*es), GFP_KERNEL_ACCOUNT);
 	struct sock *sk;
 	int err;
 
+	if (!es)
+		return -ENOMEM;
+	INIT_WORK(&es->end, paqm_echo_end);
 	/* a kernel socket does not hold the namespace: the device goes before that */
-	err = sock_create_kern(dev_net(fb->dev), family, SOCK_RAW, protocol, &sock);
-	if (err)
+	err = sock_create_kern(dev_net(fb->dev), family, SOCK_RAW, protocol, &es->sock);
+	if (err) {
+		kfree(es);
 		return err;
-	sk = sock->sk;
+	}
+	sk = es->sock->sk;
 	write_lock_bh(&sk->sk_callback_lock);
 	paqm_echo_filter(sk);
 	sk->sk_user_data = fb;
 	sk->sk_data_ready = paqm_echo_ready;
 	write_unlock_bh(&sk->sk_callback_lock);
-	*result = sock;
+	*result = es;
 	return 0;
 }
 
-static void paqm_echo_close(struct socket **place)
+static void paqm_echo_close(struct paqm_echo_sock **place)
 {
-	struct socket *sock = *place;
+	struct paqm_echo_sock *es = *place;
+	struct sock *sk;
 
-	if (!sock)
+	if (!es)
 		return;
 	*place = NULL;
-	write_lock_bh(&sock->sk->sk_callback_lock);
-	sock->sk->sk_user_data = NULL;
-	write_unlock_bh(&sock->sk->sk_callback_lock);
-	sock_release(sock);
+	sk = es->sock->sk;
+	write_lock_bh(&sk->sk_callback_lock);
+	sk->sk_user_data = NULL;
+	write_unlock_bh(&sk->sk_callback_lock);
+	queue_work(paqm_fb_wq, &es->end);
 }
 
 static void paqm_echo_switch(struct paqm_fb *fb, bool on)

@@ -410,17 +410,35 @@ void paqm_fb_get_stats(const struct paqm_fb *fb, struct paqm_fb_stats *stats)
 }
 EXPORT_SYMBOL_GPL(paqm_fb_get_stats);
 
+/* A namespace goes; its devices have gone, and raw sockets of it may wait for their end. */
+static void __net_exit paqm_fb_net_exit(struct net *net)
+{
+	flush_workqueue(paqm_fb_wq);
+}
+
+static struct pernet_operations paqm_fb_net_ops = {
+	.exit = paqm_fb_net_exit,
+};
+
 static int __init paqm_fb_module_init(void)
 {
+	int err;
+
 	paqm_fb_wq = alloc_workqueue("paqm_feedback", WQ_UNBOUND | WQ_HIGHPRI, 0);
-	return paqm_fb_wq ? 0 : -ENOMEM;
+	if (!paqm_fb_wq)
+		return -ENOMEM;
+	err = register_pernet_subsys(&paqm_fb_net_ops);
+	if (err)
+		destroy_workqueue(paqm_fb_wq);
+	return err;
 }
 
 static void __exit paqm_fb_module_exit(void)
 {
+	unregister_pernet_subsys(&paqm_fb_net_ops);
+	destroy_workqueue(paqm_fb_wq);
 	/* a receiver of an answer may still be on its way out of our code */
 	synchronize_rcu();
-	destroy_workqueue(paqm_fb_wq);
 }
 
 module_init(paqm_fb_module_init);

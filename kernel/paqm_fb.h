@@ -128,7 +128,7 @@ struct paqm_fb {
 	bool echo_turn;
 	__be16 echo_id;
 	struct delayed_work echo_work;
-	struct socket *echo_sock[2];
+	struct paqm_echo_sock *echo_sock[2];
 	u32 hash;
 	struct paqm_peer peer[PAQM_PEERS];
 	struct paqm_fb_entry ring[PAQM_FB_RING];

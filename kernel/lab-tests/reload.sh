@@ -45,6 +45,33 @@ for i in 1 2 3 4 5; do # a namespace dies with the qdisc attached and traffic in
 	ip netns exec n$i python3 "$here/blast.py" --to 10.9.0.2 --rate 3e6 --seconds 0.5
 	ip netns del n$i
 done
+# where multicast is forwarded, a raw socket of ICMPv6 takes RTNL when it ends
+ip netns add m
+ip -n m link add d0 type dummy
+ip -n m link set d0 up
+ip netns exec m python3 -c '
+import socket, time
+s = socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6)
+s.setsockopt(socket.IPPROTO_IPV6, 200, 1)  # MRT6_INIT
+time.sleep(20)' &
+router=$!
+sleep 1
+within "multicast is forwarded" \
+	"$(ip netns exec m cat /proc/sys/net/ipv6/conf/all/mc_forwarding)" 1 1
+for what in "add dev d0 root paqm bandwidth 1mbit feedback icmp rtt auto" \
+	"change dev d0 root paqm rtt 100ms" "change dev d0 root paqm rtt auto" "del dev d0 root"; do
+	ip netns exec m tc qdisc $what &
+	turn=$!
+	sleep 2
+	if kill -0 "$turn" 2>/dev/null; then # for ever, and so does all that needs RTNL
+		not_ok "RTTs where multicast is forwarded: tc qdisc $what does not return"
+		result
+	fi
+done
+ok "RTTs where multicast is forwarded"
+ip netns exec m tc qdisc add dev d0 root paqm bandwidth 1mbit feedback icmp rtt auto
+ip netns del m # and dies with the qdisc and its sockets
+kill "$router"
 sleep 1
 wait "$media" "$elastic"
 check "unload after the namespaces died" unload
