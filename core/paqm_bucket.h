@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Token bucket of a media flow: does a packet stay within the flow's fair rate?
+ * Token bucket of a media flow: does a packet stay within the flow's fair rate? And a plain one
+ * of bytes, for messages.
  *
  * In the form of the virtual scheduling algorithm (ITU-T I.371 Annex A, the GCRA), so
  * that a flow's state is one number: the moment at which its bucket is full again. All
@@ -78,6 +79,36 @@ static inline void paqm_bucket_owe(paqm_u32 *due, paqm_u32 now, paqm_u32 bytes, 
 
 	if (from < most)
 		*due = now + (paqm_u32)paqm_min64(from + cost, most);
+}
+
+/**
+ * paqm_tokens_fill() - what a bucket of bytes holds by now
+ * @tokens: bytes that it held
+ * @stamp: ns, when that was; updated to the time that is paid for, so that a bucket which is
+ *	looked at often neither loses nor wins by rounding
+ * @rate: bytes per second
+ * @depth: bytes that it holds at most
+ * @now: ns, not before @stamp
+ *
+ * Return: bytes.
+ */
+static inline paqm_u64 paqm_tokens_fill(paqm_u64 tokens, paqm_u64 *stamp, paqm_u64 rate,
+					paqm_u64 depth, paqm_u64 now)
+{
+	paqm_u64 age = now - *stamp, took;
+	paqm_u64 won = paqm_muldiv(rate, age, 1000000000ULL);
+
+	if (won >= depth || tokens >= depth - won) {
+		*stamp = now;
+		return depth;
+	}
+	if (!won)
+		return tokens;
+	took = paqm_muldiv(won, 1000000000ULL, rate);
+	if (took > age) /* it was rounded up */
+		took = paqm_muldiv(--won, 1000000000ULL, rate);
+	*stamp += took;
+	return tokens + won;
 }
 
 #endif /* PAQM_BUCKET_H */

@@ -83,7 +83,8 @@ static u64 paqm_echo_gap(const struct paqm_fb *fb)
  */
 void paqm_echo_target(struct paqm_fb *fb, struct paqm_peer *peer)
 {
-	if (fb->echo_on && !peer->waiting && peer->due <= peer->seen)
+	if (fb->echo_on && !peer->waiting && peer->due <= peer->seen &&
+	    fb->echo_free <= peer->seen)
 		mod_delayed_work(paqm_fb_wq, &fb->echo_work, 0);
 }
 

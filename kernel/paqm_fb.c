@@ -26,6 +26,8 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <net/ipv6.h>
+#include <net/route.h>
+#include "core/paqm_bucket.h"
 #include "core/paqm_fix.h"
 #include "paqm_compat.h"
 #include "paqm_fb.h"
@@ -80,7 +82,8 @@ static struct paqm_peer *paqm_peer_touch(struct paqm_fb *fb, const struct in6_ad
 	}
 	if (place->seen && now - place->seen < PAQM_PEER_PRESS_NS)
 		return NULL;
-	*place = (struct paqm_peer){ .addr = *addr, .seen = now, .due = now };
+	/* without tokens: else each invented source would have a first message of its own part */
+	*place = (struct paqm_peer){ .addr = *addr, .seen = now, .stamp = now, .due = now };
 	return place;
 }
 
@@ -102,14 +105,6 @@ static void paqm_peers_count(struct paqm_fb *fb, u64 now)
 	fb->active = max(n, 1U);
 }
 
-/* Tokens of a bucket that was filled with @tokens at *@stamp. */
-static u64 paqm_refill(u64 tokens, u64 *stamp, u64 rate, u64 depth, u64 now)
-{
-	tokens = min(depth, tokens + paqm_muldiv(rate, now - *stamp, NSEC_PER_SEC));
-	*stamp = now;
-	return tokens;
-}
-
 /* May @peer have a message of @len bytes now? Under @fb->lock. */
 static bool paqm_fb_allow(struct paqm_fb *fb, struct paqm_peer *peer, u32 len, u64 now)
 {
@@ -117,11 +112,13 @@ static bool paqm_fb_allow(struct paqm_fb *fb, struct paqm_peer *peer, u32 len, u
 	u64 depth = max_t(u64, paqm_muldiv(rate, PAQM_FB_BURST_MS, MSEC_PER_SEC), 4 * PAQM_MSG_MAX);
 
 	paqm_peers_count(fb, now);
-	fb->tokens = paqm_refill(fb->tokens, &fb->stamp, rate, depth, now);
+	fb->tokens = paqm_tokens_fill(fb->tokens, &fb->stamp, rate, depth, now);
 	if (peer)
-		peer->tokens = paqm_refill(peer->tokens, &peer->stamp, paqm_div64(rate, fb->active),
-					   max_t(u64, paqm_div64(depth, fb->active), PAQM_MSG_MAX),
-					   now);
+		peer->tokens = paqm_tokens_fill(peer->tokens, &peer->stamp,
+						paqm_div64(rate, fb->active),
+						max_t(u64, paqm_div64(depth, fb->active),
+						      PAQM_MSG_MAX),
+						now);
 	if (fb->tokens < len)
 		return false;
 	if (fb->tokens < depth / 2 && (!peer || peer->tokens < len))
@@ -169,6 +166,18 @@ static void paqm_fb_tag(struct paqm_fb *fb, struct paqm_msg *msg, const u8 *payl
 	memzero_explicit(&key, sizeof(key));
 }
 
+/* Does the quoted packet @q go to one host? Of others no router may speak: all of them would. */
+static bool paqm_fb_single(struct net_device *dev, const u8 *q, bool v6)
+{
+	__be32 to;
+
+	if (v6)
+		return q[24] != 0xFF;
+	to = ((const struct iphdr *)q)->daddr;
+	return !ipv4_is_multicast(to) && !ipv4_is_lbcast(to) &&
+	       inet_addr_type_dev_table(dev_net(dev), dev, to) != RTN_BROADCAST;
+}
+
 static void paqm_fb_send(struct paqm_fb *fb, const struct paqm_fb_entry *e)
 {
 	const u8 *q = e->quote;
@@ -190,7 +199,9 @@ static void paqm_fb_send(struct paqm_fb *fb, const struct paqm_fb_entry *e)
 	} else {
 		ipv6_addr_set_v4mapped(((const struct iphdr *)q)->saddr, &to);
 	}
-	err = paqm_fb_wanted(fb, &to) ? paqm_path_find(fb->dev, &to, &path) : PAQM_REFUSED;
+	err = PAQM_REFUSED;
+	if (paqm_fb_single(fb->dev, q, v6) && paqm_fb_wanted(fb, &to))
+		err = paqm_path_find(fb->dev, &to, &path);
 	if (err) {
 		paqm_fb_count(err == PAQM_REFUSED ? &fb->st.refused : &fb->st.failed);
 		return;

@@ -173,7 +173,7 @@ void paqm_path_put(struct paqm_path *path)
  * @icmp: the message
  * @len: its length
  *
- * Return: 0 if the network took it.
+ * Return: 0 if the network took it, else a negative error.
  */
 int paqm_path_send(struct net_device *dev, struct paqm_path *path, const u8 *icmp, u32 len)
 {
@@ -210,5 +210,6 @@ int paqm_path_send(struct net_device *dev, struct paqm_path *path, const u8 *icm
 		ip_select_ident(net, skb, NULL);
 		err = ip_local_out(net, NULL, skb);
 	}
-	return net_xmit_eval(err);
+	err = net_xmit_eval(err);
+	return err > 0 ? -ENOBUFS : err; /* a queue on the way dropped it */
 }

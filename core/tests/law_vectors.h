@@ -651,6 +651,31 @@ static inline void paqm_check_bucket(void)
 		}
 		PAQM_NEAR("bucket, owed, packets until one fits", packet, 2, 1);
 	}
+	{ /* rates that are no whole number of bytes between two looks */
+		static const struct {
+			paqm_u64 rate, step;
+		} r[] = {{312, 1000000}, {1000, 600000}, {62500000, 33}, {7, 999999937}};
+
+		for (i = 0; i < sizeof(r) / sizeof(r[0]); i++) {
+			paqm_u64 now = 5, stamp = 5, have = 0, n = 10000;
+
+			while (n--) {
+				now += r[i].step;
+				have = paqm_tokens_fill(have, &stamp, r[i].rate, 1ULL << 40, now);
+			}
+			PAQM_NEAR("tokens, in the long run", have,
+				  paqm_muldiv(r[i].rate, now - 5, 1000000000ULL), 1);
+		}
+	}
+	{
+		paqm_u64 stamp = 0;
+
+		PAQM_NEAR("tokens, a full bucket",
+			  paqm_tokens_fill(10, &stamp, 1000, 500, 1000000000ULL), 500, 0);
+		PAQM_NEAR("tokens, nothing before it was full", stamp, 1000000000ULL, 0);
+		PAQM_NEAR("tokens, a smaller bucket",
+			  paqm_tokens_fill(500, &stamp, 0, 100, 2000000000ULL), 100, 0);
+	}
 }
 
 /*

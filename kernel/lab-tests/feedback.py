@@ -52,6 +52,7 @@ def send(args: argparse.Namespace) -> None:
         sock = socket.socket(family_of(args.to), socket.SOCK_DGRAM)
         if sock.family == socket.AF_INET6:  # the same port may serve IPv4
             sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
         host = ipaddress.ip_address(args.source) + i if args.source else ""
         sock.bind((str(host), args.port + i))
         sock.connect((args.to, args.port + i))

@@ -63,10 +63,10 @@ rtc() { ip netns exec r tc "$@"; }
 
 stat() { rtc -s -j qdisc show dev rv | jq -r "first(.[] | select(.kind==\"paqm\")) | $1"; }
 
-# inject SOURCE: media with this source into the queue of rv
+# inject SOURCE [DESTINATION]: media with this source into the queue of rv
 inject() {
 	ip netns exec r python3 "$peer" inject --dev rv --mac 02:00:00:00:00:11 \
-		--to 2001:db8:9::2 --source "$1" --count 150
+		--to "${2:-2001:db8:9::2}" --source "$1" --count 150
 }
 
 # A new queue, which has no patience with any host to lose yet.
@@ -80,7 +80,8 @@ network
 
 echo "# notices over both versions, RTTs of 20 and 100 ms"
 rtc qdisc replace dev rv root handle 1: paqm bandwidth 20mbit feedback icmp rtt auto
-sockets() { ip netns exec r cat /proc/net/raw /proc/net/raw6 | grep -c ' 0\{8\}:\| 0\{32\}:\|:0001\|:003A'; }
+# they are released a moment later
+sockets() { sleep 0.1; ip netns exec r cat /proc/net/raw /proc/net/raw6 | grep -c ' 0\{8\}:\| 0\{32\}:\|:0001\|:003A'; }
 jobs=()
 for n in 1 2; do
 	for to in 10.0.9.2 2001:db8:9::2; do
@@ -249,6 +250,20 @@ done
 within "told nobody" "$(($(stat .notices_sent) - before))" 0 0
 inject fe80::ff:fe00:10 # its own address on that link
 within "the router itself may be told" "$(($(stat .notices_sent) - before))" 1 20
+
+echo "# media for many hosts: every router on its ways would speak"
+before=$(stat .notices_sent)
+ip -n r route add 239.0.0.0/8 dev rv
+for to in 239.1.1.1 10.0.9.255; do
+	refused=$(stat .notices_refused)
+	ip netns exec r python3 "$peer" send --to $to --seconds 2
+	within "refused to speak of media for $to" "$(($(stat .notices_refused) - refused))" 1 100
+done
+refused=$(stat .notices_refused)
+inject 2001:db8:1::2 ff0e::77
+within "refused to speak of media for ff0e::77" "$(($(stat .notices_refused) - refused))" 1 20
+within "told nobody" "$(($(stat .notices_sent) - before))" 0 0
+ip -n r route del 239.0.0.0/8 dev rv
 
 echo "# prefixes"
 rtc qdisc change dev rv root handle 1: paqm feedback-to 10.0.1.0/24,2001:db8:2::/47
