@@ -28,6 +28,19 @@ struct paqm_sched {
 	paqm_u32 credit;
 };
 
+/**
+ * paqm_idle_for() - has nothing waited for so long?
+ * @now: ns
+ * @since: ns, when the last packet left; another CPU may have written it after @now was read
+ * @least: ns
+ *
+ * Return: whether it is so.
+ */
+static inline int paqm_idle_for(paqm_u64 now, paqm_u64 since, paqm_u64 least)
+{
+	return (paqm_s64)(now - since) >= (paqm_s64)least;
+}
+
 /* Is media next? Both queues hold packets. */
 static inline int paqm_sched_media_next(const struct paqm_sched *s)
 {

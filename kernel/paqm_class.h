@@ -256,9 +256,9 @@ static int paqm_dump_class(struct Qdisc *sch, unsigned long cl, struct sk_buff *
 /* One of the busiest media flows. */
 static int paqm_dump_flow(struct paqm_sched_data *q, u32 index, struct gnet_dump *d)
 {
-	u32 now_ms = paqm_flow_clock(ktime_get_ns());
 	struct tc_paqm_flow_stats st = {};
 	struct paqm_top_flow f;
+	u32 now_ms;
 	u64 told;
 
 	spin_lock(&q->top_lock);
@@ -268,6 +268,7 @@ static int paqm_dump_flow(struct paqm_sched_data *q, u32 index, struct gnet_dump
 	}
 	f = q->top.flow[index];
 	spin_unlock(&q->top_lock);
+	now_ms = paqm_flow_clock(ktime_get_ns()); /* not before what was noted */
 	st.family = f.tuple.family;
 	st.proto = f.tuple.proto;
 	st.sport = htons(ntohl(f.tuple.ports) >> 16);

@@ -451,6 +451,14 @@ static __always_inline bool paqm_flow_pass(struct paqm_flow *f, u8 settled, u32 
 	return true;
 }
 
+/* Time since the last packet of a flow; none if that came after @now_ms was read. */
+static inline u32 paqm_flow_silent(const struct paqm_flow *f, u32 now_ms)
+{
+	u32 silent = now_ms - READ_ONCE(f->last_ms);
+
+	return silent > -PAQM_SILENT_LONG ? 0 : silent;
+}
+
 /*
  * The living flows of @from into the empty @to, as far as there is room. The
  * datapath may go on with @from meanwhile: some bytes are not counted then.
@@ -465,7 +473,7 @@ static inline void paqm_flows_copy(struct paqm_flows *to, const struct paqm_flow
 		u32 tag = smp_load_acquire(&from->flow[i].tag);
 		struct paqm_flow *set = paqm_flows_set(to, from->more[i].low);
 
-		if (now_ms - READ_ONCE(from->flow[i].last_ms) > from->age_ms)
+		if (paqm_flow_silent(&from->flow[i], now_ms) > from->age_ms)
 			continue;
 		for (j = 0; tag && j < PAQM_WAYS; j++) {
 			if (set[j].tag)
@@ -1092,19 +1100,11 @@ static inline void paqm_host_elastic(const struct paqm_walk *w, const struct paq
 		__set_bit(paqm_host_place(t, side, w->key), w->hosts->elastic[side]);
 }
 
-/* Time since the last packet of a flow; none if that came after the walk began. */
-static inline u32 paqm_flow_silent(const struct paqm_flow *f, const struct paqm_walk *w)
-{
-	u32 silent = w->now_ms - READ_ONCE(f->last_ms);
-
-	return silent > -PAQM_SILENT_LONG ? 0 : silent;
-}
-
 /* Does a flow count in its host, as it is known or will be in this walk? */
 static inline bool paqm_flow_has_host(const struct paqm_flow *f, const struct paqm_flow_gauge *g,
 				      const struct paqm_walk *w)
 {
-	u32 silent = paqm_flow_silent(f, w);
+	u32 silent = paqm_flow_silent(f, w->now_ms);
 
 	if (paqm_flow_class(f) != PAQM_MEDIA || silent > PAQM_FLOW_ACTIVE_MS)
 		return false;
@@ -1193,7 +1193,7 @@ static inline void paqm_flow_visit(struct paqm_flows *t, struct paqm_flow *f,
 				   u32 tag, const struct paqm_walk *w, struct paqm_census *c)
 {
 	struct paqm_flow_gauge *g = paqm_flow_gauge(t, f);
-	u32 bytes = READ_ONCE(f->bytes), silent = paqm_flow_silent(f, w);
+	u32 bytes = READ_ONCE(f->bytes), silent = paqm_flow_silent(f, w->now_ms);
 	u32 claim = READ_ONCE(g->claim);
 	u8 class = paqm_flow_class(f);
 	bool measured = false;

@@ -1017,12 +1017,13 @@ static bool paqm_try_sleep(struct paqm_sched_data *q, u64 now)
 	spinlock_t *lock; /* of the root qdisc */
 	bool asleep = false;
 
-	if (READ_ONCE(q->sch->q.qlen) || now - READ_ONCE(q->idle_since) < PAQM_IDLE_NS)
+	if (READ_ONCE(q->sch->q.qlen) ||
+	    !paqm_idle_for(now, READ_ONCE(q->idle_since), PAQM_IDLE_NS))
 		return false;
 	rcu_read_lock();
 	lock = qdisc_lock(qdisc_root_sleeping(q->sch));
 	spin_lock(lock);
-	if (!q->sch->q.qlen && now - q->idle_since >= PAQM_IDLE_NS) {
+	if (!q->sch->q.qlen && paqm_idle_for(ktime_get_ns(), q->idle_since, PAQM_IDLE_NS)) {
 		q->awake = false;
 		q->elastic_awake = false;
 		asleep = true;

@@ -165,12 +165,25 @@ static void paqm_kunit_idle(struct kunit *test)
 	}
 }
 
+/* The end of the last packet is written by other CPUs, also after we have looked at the clock. */
+static void paqm_kunit_idle_for(struct kunit *test)
+{
+	const u64 second = NSEC_PER_SEC;
+
+	KUNIT_EXPECT_TRUE(test, paqm_idle_for(3 * second, second, 2 * second));
+	KUNIT_EXPECT_FALSE(test, paqm_idle_for(3 * second - 1, second, 2 * second));
+	KUNIT_EXPECT_FALSE(test, paqm_idle_for(second, second, 2 * second));
+	KUNIT_EXPECT_FALSE(test, paqm_idle_for(second, second + 1, 2 * second));
+	KUNIT_EXPECT_FALSE(test, paqm_idle_for(second, 4 * second, 2 * second));
+}
+
 static struct kunit_case paqm_sched_cases[] = {
 	KUNIT_CASE(paqm_kunit_split),
 	KUNIT_CASE(paqm_kunit_split_sizes),
 	KUNIT_CASE(paqm_kunit_split_extremes),
 	KUNIT_CASE(paqm_kunit_credit),
 	KUNIT_CASE(paqm_kunit_idle),
+	KUNIT_CASE(paqm_kunit_idle_for),
 	{}
 };
 
