@@ -41,6 +41,7 @@ static const char *const refuse_names[REFUSE_MAX] = {
 _Static_assert((int)REFUSE_MSG_MISMATCH - (int)REFUSE_MSG_SHORT ==
 		       (int)PAQM_MSG_MISMATCH - (int)PAQM_MSG_SHORT,
 	       "codec errors and refusals correspond");
+_Static_assert(PAQM_IPC_RATE_MAX == PAQM_VALUE_MAX, "no rate is beyond what a message can say");
 _Static_assert((int)PAQM_MSG_MISMATCH + 1 == (int)PAQM_MSG_ERR_MAX, "every codec error has a name");
 
 const char *refuse_name(enum refuse r)
@@ -241,12 +242,10 @@ int engine_register(struct engine *e, uint64_t owner, const struct paqm_ipc_regi
 	};
 	struct flow *f;
 	uint32_t i;
+	int err = paqm_ipc_fault(reg);
 
-	if (!addr_is_any(&k.saddr) && addr_is_v4(&k.saddr) != addr_is_v4(&k.daddr))
-		return EAFNOSUPPORT;
-	if (addr_is_any(&k.daddr) || !k.sport || !k.dport || !reg->ceil_bps ||
-	    reg->ceil_bps > PAQM_VALUE_MAX || reg->floor_bps > reg->ceil_bps)
-		return EINVAL;
+	if (err)
+		return err;
 	f = engine_flow(e, owner, reg->cookie);
 	/* What there is of these packets must be the flow itself, and nothing beside it. */
 	i = overlap(e, &k, e->tuple_index[hash_tuple(e, &k)]);

@@ -6,6 +6,10 @@
  * content is that of the moment in which the record is sent. The send buffer is
  * kept at a few records, so that a slow reader finds little that is old. The flows
  * that are owed something form a list per client.
+ *
+ * What was refused is no flow and has a place of its own, one answer for each cookie. A
+ * client that has used up all of its places is not read before it has taken some answers:
+ * none is lost, and what it may ask meanwhile waits in its own buffer.
  */
 #include "ipc_server.h"
 
@@ -23,8 +27,16 @@
 #define IPC_SNDBUF 4096
 #define IPC_RECORDS_PER_TURN 16
 
+#define IPC_REFUSALS 256 /* answers that a client may leave unread beyond its buffer */
+
 #define OWES_REGISTERED 1
 #define OWES_RATE 2
+#define OWES_REFUSED 4 /* a change that was not taken: the flow is as it was */
+
+struct refusal {
+	uint64_t cookie;
+	int error; /* 0: taken meanwhile */
+};
 
 struct ipc_client {
 	struct source src; /* first: the loop knows the client by it */
@@ -32,8 +44,10 @@ struct ipc_client {
 	uint64_t id; /* 0: slot is free */
 	pid_t pid;
 	unsigned int flows;
-	bool waits;	      /* for room in its buffer */
+	uint32_t watched;     /* events */
 	uint32_t first, last; /* flows that are owed something: number + 1; 0: none */
+	unsigned int oldest, refusals;
+	struct refusal refusal[IPC_REFUSALS];
 };
 
 struct ipc_server {
@@ -44,6 +58,7 @@ struct ipc_server {
 	struct ipc_client client[IPC_CLIENTS];
 	uint8_t owes[ENGINE_FLOWS];
 	uint32_t next[ENGINE_FLOWS]; /* in the list of its client */
+	int error[ENGINE_FLOWS];     /* of OWES_REFUSED; told behind the answer that waits */
 	/* Change to the flows whose filter has to be in force before the client hears of
 	 * this flow; 0: it is. What it sends after that is then sure to be seen.
 	 */
@@ -91,6 +106,30 @@ static void forgive(struct ipc_client *c, const struct flow *f)
 		c->last = before;
 }
 
+/* The place of an answer to @cookie that is owed, or NULL. */
+static struct refusal *refusal_of(struct ipc_client *c, uint64_t cookie)
+{
+	unsigned int i;
+
+	for (i = 0; i < c->refusals; i++) {
+		struct refusal *r = &c->refusal[(c->oldest + i) % IPC_REFUSALS];
+
+		if (r->cookie == cookie)
+			return r;
+	}
+	return NULL;
+}
+
+/* There is room: nothing is read from a client without. */
+static void owe_refusal(struct ipc_client *c, uint64_t cookie, int error)
+{
+	struct refusal *r = refusal_of(c, cookie);
+
+	if (!r)
+		r = &c->refusal[(c->oldest + c->refusals++) % IPC_REFUSALS];
+	*r = (struct refusal){cookie, error};
+}
+
 static void drop_flow(struct ipc_client *c, struct flow *f)
 {
 	struct daemon *d = c->d;
@@ -98,6 +137,7 @@ static void drop_flow(struct ipc_client *c, struct flow *f)
 	ctl_event_flow(d, "unregister", f);
 	forgive(c, f);
 	d->ipc->waits[index_of(d, f)] = 0;
+	d->ipc->error[index_of(d, f)] = 0;
 	engine_unregister(&d->engine, f);
 	d->flows_change++;
 	c->flows--;
@@ -143,11 +183,30 @@ static int put_registered(struct ipc_client *c, uint64_t cookie, int error)
 	return put_record(c, &r, sizeof(r));
 }
 
+/* Return: as put_record(). */
+static int flush_refusals(struct ipc_client *c)
+{
+	int done = 1;
+
+	while (c->refusals && done > 0) {
+		const struct refusal *r = &c->refusal[c->oldest];
+
+		if (r->error)
+			done = put_registered(c, r->cookie, r->error);
+		if (done > 0) {
+			c->oldest = (c->oldest + 1) % IPC_REFUSALS;
+			c->refusals--;
+		}
+	}
+	return done;
+}
+
 /* Send what is owed. Return: false if the client was dropped. */
 static bool flush(struct ipc_client *c)
 {
 	struct daemon *d = c->d;
-	int done = 1;
+	int done = flush_refusals(c);
+	uint32_t events;
 
 	while (c->first && done > 0) {
 		const struct flow *f = &d->engine.flows[c->first - 1];
@@ -157,6 +216,13 @@ static bool flush(struct ipc_client *c)
 			done = put_registered(c, f->cookie, 0);
 			if (done > 0)
 				*owes &= (uint8_t)~OWES_REGISTERED;
+		}
+		if (done > 0 && *owes & OWES_REFUSED) {
+			done = put_registered(c, f->cookie, d->ipc->error[c->first - 1]);
+			if (done > 0) {
+				*owes &= (uint8_t)~OWES_REFUSED;
+				d->ipc->error[c->first - 1] = 0;
+			}
 		}
 		if (done > 0 && *owes & OWES_RATE) {
 			done = put_record(c, &f->rate, sizeof(f->rate));
@@ -173,9 +239,10 @@ static bool flush(struct ipc_client *c)
 		drop_client(c, NULL);
 		return false;
 	}
-	if (c->waits != !done) {
-		c->waits = !done;
-		loop_watch(d, &c->src, done ? EPOLLIN : EPOLLIN | EPOLLOUT);
+	events = (c->refusals < IPC_REFUSALS ? EPOLLIN : 0U) | (done ? 0U : EPOLLOUT);
+	if (c->watched != events) {
+		c->watched = events;
+		loop_watch(d, &c->src, events);
 	}
 	return true;
 }
@@ -209,11 +276,32 @@ void ipc_filter_in_force(struct daemon *d, uint64_t change)
 		if (!srv->waits[i] || srv->waits[i] > change)
 			continue;
 		srv->waits[i] = 0;
-		owe(client_of(d, f->owner), f, OWES_REGISTERED | OWES_RATE);
+		owe(client_of(d, f->owner), f,
+		    OWES_REGISTERED | OWES_RATE | (srv->error[i] ? OWES_REFUSED : 0));
 	}
 	for (i = 0; i < IPC_CLIENTS; i++)
 		if (d->ipc->client[i].id)
 			flush(&d->ipc->client[i]);
+}
+
+/* The client hears that its registration was not taken; of a flow that there is, the change.
+ * Return: false if it was dropped.
+ */
+static bool refuse(struct ipc_client *c, const struct paqm_ipc_register *reg,
+		   const struct flow *known, int err)
+{
+	struct ipc_server *srv = c->d->ipc;
+
+	log_limited(LOG_CLASS_CLIENT, "client pid %d: flow to port %u not registered: %s",
+		    (int)c->pid, reg->dport, strerror(err));
+	if (known) {
+		srv->error[index_of(c->d, known)] = err;
+		if (!srv->waits[index_of(c->d, known)])
+			owe(c, known, OWES_REFUSED);
+	} else {
+		owe_refusal(c, reg->cookie, err);
+	}
+	return flush(c);
 }
 
 /* Return: false if the client was dropped. */
@@ -223,6 +311,7 @@ static bool do_register(struct ipc_client *c, const struct paqm_ipc_register *re
 	struct flow *f = engine_flow(&d->engine, c->id, reg->cookie);
 	struct flow_key before = {0};
 	const struct flow_key *key;
+	struct refusal *old;
 	bool known = f;
 	uint64_t *waits;
 	int err = ENOSPC;
@@ -231,14 +320,15 @@ static bool do_register(struct ipc_client *c, const struct paqm_ipc_register *re
 		before = d->engine.keys[index_of(d, f)];
 	if (known || c->flows < IPC_FLOWS_PER_CLIENT)
 		err = engine_register(&d->engine, c->id, reg, &f);
-	if (err) {
-		log_limited(LOG_CLASS_CLIENT, "client pid %d: flow to port %u not registered: %s",
-			    (int)c->pid, reg->dport, strerror(err));
-		if (put_registered(c, reg->cookie, err) <= 0) {
-			drop_client(c, "does not read its answers");
-			return false;
-		}
-		return true;
+	if (err)
+		return refuse(c, reg, known ? f : NULL, err);
+	/* What was refused before is no news any more, and must not come behind this. */
+	old = refusal_of(c, reg->cookie);
+	if (old)
+		old->error = 0;
+	if (d->ipc->error[index_of(d, f)]) {
+		d->ipc->error[index_of(d, f)] = 0;
+		forgive(c, f);
 	}
 	if (!known)
 		c->flows++;
@@ -288,7 +378,11 @@ static void client_ready(struct source *s, uint32_t events)
 
 	if (events & EPOLLOUT && !flush(c))
 		return;
-	for (i = 0; i < IPC_RECORDS_PER_TURN; i++) {
+	if (events & EPOLLHUP && c->refusals == IPC_REFUSALS) {
+		drop_client(c, NULL); /* what it has asked is answered to nobody */
+		return;
+	}
+	for (i = 0; i < IPC_RECORDS_PER_TURN && c->refusals < IPC_REFUSALS; i++) {
 		n = recv(c->src.fd, buf, sizeof(buf), MSG_DONTWAIT | MSG_TRUNC);
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
@@ -335,6 +429,7 @@ static void listen_ready(struct source *s, uint32_t events)
 		.d = srv->d,
 		.id = ++srv->serial * IPC_CLIENTS + i,
 		.pid = pid,
+		.watched = EPOLLIN,
 	};
 	if (loop_watch(srv->d, &c->src, EPOLLIN))
 		drop_client(c, strerror(errno));

@@ -11,11 +11,14 @@
 #ifndef PAQM_IPC_H
 #define PAQM_IPC_H
 
+#include <errno.h>
 #include <stdint.h>
+#include <string.h>
 
 #define PAQM_IPC_PATH "/run/paqmd/client.sock" /* overridden by $PAQM_SOCKET */
 #define PAQM_IPC_MAGIC 0x50514950U
 #define PAQM_IPC_VERSION 1
+#define PAQM_IPC_RATE_MAX 1000000000000ULL /* bit/s: what a message can say */
 
 enum paqm_ipc_kind {
 	PAQM_IPC_REGISTER = 1,	 /* client -> daemon, struct paqm_ipc_register */
@@ -91,6 +94,35 @@ struct paqm_ipc_status {
 	uint32_t gop;
 	uint32_t qp;
 };
+
+/* IPv4, mapped into IPv6. */
+static inline int paqm_ipc_is_v4(const uint8_t a[16])
+{
+	static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
+
+	return !memcmp(a, prefix, sizeof(prefix));
+}
+
+/* Unspecified, of either version. */
+static inline int paqm_ipc_is_any(const uint8_t a[16])
+{
+	static const uint8_t zero[16];
+
+	return !memcmp(a, zero, 16) || (paqm_ipc_is_v4(a) && !memcmp(a + 12, zero, 4));
+}
+
+/* What is impossible about a registration, whatever else there is: both ends judge by it, so
+ * that a client need not ask for what the daemon never takes. Return: 0 or an errno.
+ */
+static inline int paqm_ipc_fault(const struct paqm_ipc_register *r)
+{
+	if (!paqm_ipc_is_any(r->saddr) && paqm_ipc_is_v4(r->saddr) != paqm_ipc_is_v4(r->daddr))
+		return EAFNOSUPPORT;
+	if (paqm_ipc_is_any(r->daddr) || !r->sport || !r->dport || !r->ceil_bps ||
+	    r->ceil_bps > PAQM_IPC_RATE_MAX || r->floor_bps > r->ceil_bps)
+		return EINVAL;
+	return 0;
+}
 
 _Static_assert(sizeof(struct paqm_ipc_hdr) == 8, "record layout");
 _Static_assert(sizeof(struct paqm_ipc_register) == 80, "record layout");
