@@ -25,6 +25,13 @@
 #define GRACE_NS (PAQM_CLIENT_GRACE_MS * 1000000ULL)
 #define RECORDS_PER_CALL 64
 
+/* A flow that was refused for what others do is asked for again, after pauses that double. Those
+ * that are due within a tick are asked for together.
+ */
+#define AGAIN_MIN_NS 500000000ULL
+#define AGAIN_MAX_NS 8000000000ULL
+#define AGAIN_TICK_NS 125000000ULL
+
 enum flow_state {
 	FREE = 0,
 	UNKNOWN, /* paqmd has to be told of it */
@@ -35,7 +42,9 @@ enum flow_state {
 struct flow {
 	enum flow_state state;
 	bool news;
-	int next; /* flow with news after this one, -1: none */
+	int next;	   /* flow with news after this one, -1: none */
+	uint64_t pause_ns; /* before it was asked for last; 0: not refused yet */
+	uint64_t again_ns; /* when to ask for it again; 0: not at all */
 	struct paqm_ipc_register reg;
 	struct paqm_client_advice advice;
 };
@@ -46,6 +55,7 @@ struct paqm_client {
 	const char *trouble;
 	uint64_t retry_ns; /* when to connect, NEVER if connected */
 	uint64_t grace_ns; /* advice of before is kept until then */
+	uint64_t again_ns; /* when the first of the refused flows is due */
 	uint64_t cookie;   /* last one given */
 	struct flow *flow;
 	int flows;	 /* slots */
@@ -83,6 +93,8 @@ static void set_timer(struct paqm_client *c)
 	uint64_t at = c->retry_ns < c->grace_ns ? c->retry_ns : c->grace_ns;
 	struct itimerspec t = {0};
 
+	if (c->again_ns < at)
+		at = c->again_ns;
 	if (at != NEVER) {
 		t.it_value.tv_sec = (time_t)(at / 1000000000ULL);
 		t.it_value.tv_nsec = (long)(at % 1000000000ULL);
@@ -102,7 +114,10 @@ static void lose(struct paqm_client *c, const char *why)
 		c->fd = -1;
 		c->grace_ns = now + GRACE_NS;
 	}
+	c->again_ns = NEVER;
 	for (i = 0; i < c->flows; i++) {
+		c->flow[i].pause_ns = 0;
+		c->flow[i].again_ns = 0;
 		if (c->flow[i].state == KNOWN)
 			c->flow[i].state = UNKNOWN;
 		else if (c->flow[i].state == LEAVING)
@@ -277,11 +292,56 @@ static void on_rate(struct paqm_client *c, const struct paqm_ipc_rate *r)
 	add_news(c, f);
 }
 
+/* Others may make room, or leave these packets to us: it will be asked for again. */
+static void ask_later(struct paqm_client *c, struct flow *f)
+{
+	f->pause_ns = f->pause_ns ? 2 * f->pause_ns : AGAIN_MIN_NS;
+	if (f->pause_ns > AGAIN_MAX_NS)
+		f->pause_ns = AGAIN_MAX_NS;
+	f->again_ns = now_ns() + f->pause_ns;
+	f->again_ns += AGAIN_TICK_NS - f->again_ns % AGAIN_TICK_NS;
+	if (f->again_ns >= c->again_ns)
+		return;
+	c->again_ns = f->again_ns;
+	set_timer(c);
+}
+
+/* Ask for those that are due. */
+static void ask_again(struct paqm_client *c, uint64_t now)
+{
+	int i;
+
+	c->again_ns = NEVER;
+	for (i = 0; i < c->flows; i++) {
+		struct flow *f = &c->flow[i];
+
+		if (!flow_of(c, i) || !f->again_ns)
+			continue;
+		if (now >= f->again_ns) {
+			f->again_ns = 0;
+			f->state = UNKNOWN;
+			c->untold = true;
+		} else if (f->again_ns < c->again_ns) {
+			c->again_ns = f->again_ns;
+		}
+	}
+}
+
 static void on_registered(struct paqm_client *c, const struct paqm_ipc_registered *r)
 {
 	struct flow *f = flow_by_cookie(c, r->cookie);
 
-	if (!f || !r->error)
+	if (!f)
+		return;
+	f->again_ns = 0;
+	if (!r->error) {
+		f->pause_ns = 0;
+		return;
+	}
+	/* Whatever else is wrong lies in the registration, and stays so. */
+	if (r->error != EINVAL && r->error != EAFNOSUPPORT)
+		ask_later(c, f);
+	if (f->advice.cause == PAQM_CLIENT_REFUSED && f->advice.error == r->error)
 		return;
 	f->advice = (struct paqm_client_advice){
 		.flow = f->advice.flow, .cause = PAQM_CLIENT_REFUSED, .error = r->error};
@@ -354,6 +414,8 @@ static void timer_ready(struct paqm_client *c)
 		c->grace_ns = NEVER;
 		end_grace(c, since);
 	}
+	if (now >= c->again_ns)
+		ask_again(c, now);
 	if (now >= c->retry_ns)
 		try_connect(c);
 	else
@@ -379,6 +441,7 @@ struct paqm_client *paqm_client_open(const char *path)
 	c->last = -1;
 	c->retry_ns = NEVER;
 	c->grace_ns = NEVER;
+	c->again_ns = NEVER;
 	c->sa.sun_family = AF_UNIX;
 	err = ENAMETOOLONG;
 	if (strlen(path) >= sizeof(c->sa.sun_path))
@@ -463,13 +526,15 @@ int paqm_client_add(struct paqm_client *c, const char *source, uint16_t source_p
 		.floor_bps = floor_bps,
 		.ceil_bps = ceiling_bps,
 	};
-	int i;
+	int i, err;
 
-	if (!destination || !parse_address(destination, reg.daddr) || !source_port ||
-	    !destination_port || !ceiling_bps || floor_bps > ceiling_bps)
+	if (!destination || !parse_address(destination, reg.daddr))
 		return -EINVAL;
 	if (source && *source && !parse_address(source, reg.saddr))
 		return -EINVAL;
+	err = paqm_ipc_fault(&reg);
+	if (err)
+		return -err;
 	i = free_slot(c);
 	if (i < 0)
 		return i;
@@ -477,6 +542,8 @@ int paqm_client_add(struct paqm_client *c, const char *source, uint16_t source_p
 	/* The slot may still be in the list of news. */
 	c->flow[i].state = UNKNOWN;
 	c->flow[i].reg = reg;
+	c->flow[i].pause_ns = 0;
+	c->flow[i].again_ns = 0;
 	c->flow[i].advice = (struct paqm_client_advice){.flow = i};
 	untold(c);
 	return i;
@@ -485,6 +552,7 @@ int paqm_client_add(struct paqm_client *c, const char *source, uint16_t source_p
 /* The record has changed: paqmd gets it anew. */
 static int renew(struct paqm_client *c, struct flow *f)
 {
+	f->again_ns = 0;
 	f->state = UNKNOWN;
 	untold(c);
 	return 0;
@@ -493,13 +561,16 @@ static int renew(struct paqm_client *c, struct flow *f)
 int paqm_client_limits(struct paqm_client *c, int flow, uint64_t floor_bps, uint64_t ceiling_bps)
 {
 	struct flow *f = flow_of(c, flow);
+	struct paqm_ipc_register reg;
 
 	if (!f)
 		return -ENOENT;
-	if (!ceiling_bps || floor_bps > ceiling_bps)
+	reg = f->reg;
+	reg.floor_bps = floor_bps;
+	reg.ceil_bps = ceiling_bps;
+	if (paqm_ipc_fault(&reg))
 		return -EINVAL;
-	f->reg.floor_bps = floor_bps;
-	f->reg.ceil_bps = ceiling_bps;
+	f->reg = reg;
 	return renew(c, f);
 }
 

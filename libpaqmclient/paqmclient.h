@@ -83,9 +83,12 @@ int paqm_client_fd(const struct paqm_client *c);
  * @ceiling_bps: advice is never above; not 0
  *
  * Return: the number of the flow, 0 or more, or -EINVAL (no address, a port or
- * limit that cannot be), -ENOMEM. paqmd hears of it, as of all changes, from the next
- * call of paqm_client_next(), for which the descriptor becomes readable; what it
- * thinks of it comes as advice.
+ * limit that cannot be: floor above ceiling, more than 10^12 bit/s), -EAFNOSUPPORT (from
+ * IPv4 to IPv6 or the other way), -ENOMEM. paqmd hears of it, as of all changes, from the
+ * next call of paqm_client_next(), for which the descriptor becomes readable; what it
+ * thinks of it comes as advice. If somebody else has registered these packets, or there
+ * is no room, that is told once (PAQM_CLIENT_REFUSED); the flow is asked for again, after
+ * half a second and then ever more rarely, every 8 s in the end.
  */
 int paqm_client_add(struct paqm_client *c, const char *source, uint16_t source_port,
 		    const char *destination, uint16_t destination_port, uint32_t ssrc,

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""libpaqmclient with the real paqmd: advice, refusal, a daemon that is restarted, comes late or
+"""libpaqmclient with the real paqmd: advice, refusals, a daemon that is restarted, comes late or
 stays away, many flows at once, the examples. Needs root (exit code 77, "skipped", otherwise).
 
 Usage: client.py PAQMD PAQMCTL LIBRARY
@@ -22,14 +22,18 @@ from e2e import (
     DPORT,
     PATIENCE,
     ROUTER_IP,
+    ROUTER_IP6,
     SENDER_IP,
+    SENDER_IP6,
     SPORT,
     SSRC,
     Trial,
     message,
     quote,
+    register,
     run_checks,
 )
+from e2e import Client as Raw
 
 NONE, ERF, ECF, EXPIRED, LOST, REFUSED = range(6)
 GRACE = 3.0
@@ -110,6 +114,9 @@ def check_advice(t: Trial, library: str) -> None:
     fd = client.lib.paqm_client_fd(client.c)
     assert client.add(0) == -22 and client.add(dst="here") == -22 and client.add(src="x") == -22
     assert client.add(ceil=0) == -22 and client.add(floor=2, ceil=1) == -22
+    # what paqmd never takes is not sent
+    assert client.add(ceil=10**12 + 1) == -22 and client.add(dst="0.0.0.0") == -22
+    assert client.add(src=SENDER_IP6) == client.add(dst=ROUTER_IP6, src=SENDER_IP) == -97
     flow = client.add(src=SENDER_IP)
     assert flow >= 0 and client.next(0.7) is None
     assert b"No such file" in client.lib.paqm_client_trouble(client.c)
@@ -134,6 +141,7 @@ def check_advice(t: Trial, library: str) -> None:
     shown = t.ask("flows")["flows"][0]
     assert shown["status"]["qp"] == 30 and shown["gop_ms"] == 500 and shown["floor_bps"] == 5
     assert client.lib.paqm_client_limits(client.c, flow, 6, 5) == -22
+    assert client.lib.paqm_client_limits(client.c, flow, 6, 10**12 + 1) == -22
     assert client.lib.paqm_client_limits(client.c, flow + 1, 1, 5) == -2
 
     second = Client(library, t.ipc)
@@ -223,6 +231,116 @@ def check_many(t: Trial, library: str) -> None:
     t.stop()
 
 
+def check_refused(t: Trial, library: str) -> None:
+    """Of many flows that others hold one is good: it has advice. When they go, all are."""
+    t.start("-i", "veth0")
+    count = 600  # more than paqmd owes at once
+    holder, client = Client(library, t.ipc), Client(library, t.ipc)
+    held = {holder.add(10_000 + i) for i in range(count)}
+    assert {n.flow for n in (holder.next() for _ in range(count)) if n} == held
+    taken = {client.add(10_000 + i) for i in range(count)}
+    good = client.add()
+    told: list[int] = []
+    while len(told) <= count:
+        news = client.next()
+        assert news, f"{len(told)} answers"
+        assert (news.cause, news.error) == ((NONE, 0) if news.flow == good else (REFUSED, 17))
+        told.append(news.flow)
+    assert sorted(told) == sorted([*taken, good]), "not each was told once"
+    t.answer(message(quote(t.send_media()), 1, 850_000.0))
+    assert client.expect(ERF, 850_000).flow == good
+    begin = time.monotonic()
+    while time.monotonic() - begin < 2.5:  # asked for again meanwhile, in vain
+        news = client.next(0.5)
+        assert not news or (news.flow, news.cause) == (good, EXPIRED), (news.flow, news.cause)
+    assert client.lib.paqm_client_trouble(client.c) is None
+    assert "dropped" not in t.log.read_text(), "a client was dropped"
+    print("ok: refused flows cost the others nothing", flush=True)
+
+    holder.close()
+    gone = time.monotonic()
+    have: set[int] = set()
+    while have != taken:
+        news = client.next()
+        assert news and news.cause in (NONE, EXPIRED), news
+        have |= {news.flow} & taken
+    took = time.monotonic() - gone
+    assert took < 9 + PATIENCE / 3, f"{took:.1f} s"
+    print("ok: flows that another one has left are taken", flush=True)
+    client.close()
+    t.until(lambda: not t.ask("flows")["flows"], "the flows to be gone")
+
+    # the packets of another client's flow, then its own
+    first, second = Client(library, t.ipc), Client(library, t.ipc)
+    flow = first.add()
+    first.expect(NONE)
+    second.add()
+    assert second.expect(REFUSED).error == 17
+    assert first.lib.paqm_client_remove(first.c, flow) == 0
+    assert first.next(0.2) is None
+    second.expect(NONE)
+    t.answer(message(quote(t.send_media()), 2, 700_000.0))
+    second.expect(ERF, 700_000)
+    first.close()
+    second.close()
+    print("ok: the next one has advice", flush=True)
+    t.stop()
+
+
+def check_unread(t: Trial, library: str) -> None:
+    """Answers that nobody reads are owed, none twice, and when there are many nothing is asked."""
+    t.start("-i", "veth0")
+    assert library
+    holder = Raw(t.ipc)
+    assert holder.register(1) == 0
+    rude = Raw(t.ipc)
+    for _ in range(2000):
+        rude.sock.send(register(7))  # one answer, as it is the same question
+    sent = 0
+    while sent < 100_000 and select.select([], [rude.sock], [], 1)[1]:
+        rude.sock.send(register(1000 + sent))
+        sent += 1
+    assert 256 < sent < 100_000, f"{sent} questions"
+    # all others are served
+    other = Raw(t.ipc)
+    assert other.register(2, to="10.77.0.9") == 0
+    other.rate()
+    rude.sock.settimeout(PATIENCE)
+    again = 0
+    while (got := rude.sock.recv(512))[8:16] == (7).to_bytes(8, sys.byteorder):
+        again += 1
+    assert 0 < again < 200, f"{again} answers to one question"
+    answers = [got, *(rude.sock.recv(512) for _ in range(sent - 1))]
+    cookies = [int.from_bytes(a[8:16], sys.byteorder) for a in answers]
+    assert cookies == list(range(1000, 1000 + sent)), "answers were lost"
+    assert {a[16] for a in answers} == {17}
+    print(f"ok: {sent} answers wait, none is lost", flush=True)
+
+    # a refusal, then the flow is free: the last word is the newest
+    for _ in range(100):
+        rude.sock.send(register(8))
+    holder.sock.close()
+    t.until(lambda: len(t.ask("flows")["flows"]) == 1, "the flow to be free")
+    rude.sock.send(register(8))
+    rude.sock.settimeout(1)
+    last = b""
+    with contextlib.suppress(TimeoutError):
+        while (got := rude.sock.recv(512))[5] == 2 or not last:
+            last = got
+    assert last[16] == 0 and got[5] == 3, "a refusal came behind the registration"
+
+    # one that leaves without having read
+    while select.select([], [rude.sock], [], 1)[1]:
+        rude.sock.send(register(2000 + sent, to="10.77.0.9"))
+        sent += 1
+    rude.sock.close()
+    t.until(lambda: t.stats()["clients"] == 1, "it to be missed")
+    assert other.silent()
+    print("ok: one that never reads", flush=True)
+    other.sock.close()
+    t.stop()
+
+
 @contextlib.contextmanager
 def killed(run: subprocess.Popen[str]) -> Iterator[subprocess.Popen[str]]:
     """A program without an end of its own."""
@@ -262,7 +380,7 @@ def check_examples(t: Trial, library: str) -> None:
 
 
 CHECKS: list[Callable[[Trial, str], None]] = [
-    check_advice, check_restart, check_many, check_examples,
+    check_advice, check_restart, check_many, check_refused, check_unread, check_examples,
 ]
 
 
