@@ -27,6 +27,7 @@ struct ctl_client {
 	struct source src; /* first: the loop knows the client by it */
 	struct daemon *d;
 	bool used, watch, capture;
+	uid_t uid;
 	bool waits;    /* for room in its buffer; nothing is read meanwhile */
 	uint64_t lost; /* events */
 	char in[CTL_LINE];
@@ -184,12 +185,15 @@ static void answer(struct ctl_client *c, const char *line, size_t len)
 		.bad_records = d->bad_records,
 		.peers_refused = d->peers_refused,
 		.accept_failed = d->accept_failed,
+		.senders_full = d->senders_full,
+		.controls_full = d->controls_full,
 	};
 	enum request_act act;
 	char why[CONF_WHY];
 	json_t *o;
 
 	capture_stats(d, &env);
+	ipc_users(d, &env);
 	o = request_answer(&d->engine, &env, line, len, &act);
 	if (act == REQUEST_RELOAD) {
 		json_decref(o);
@@ -250,20 +254,22 @@ static void listen_ready(struct source *s, uint32_t events)
 {
 	struct ctl_server *srv = (struct ctl_server *)s;
 	struct ctl_client *c = NULL;
-	pid_t pid = 0;
+	struct unixsock_peer peer;
+	uint32_t own = 0, used = 0;
 	size_t i;
 	int fd;
 
 	(void)events;
-	fd = unixsock_accept(srv->d, s->fd, &pid);
+	fd = unixsock_accept(srv->d, s->fd, &peer);
 	if (fd < 0)
 		return;
-	for (i = 0; i < CTL_CLIENTS && !c; i++)
+	for (i = 0; i < CTL_CLIENTS; i++) {
+		used += srv->client[i].used;
+		own += srv->client[i].used && srv->client[i].uid == peer.uid;
 		if (!srv->client[i].used)
 			c = &srv->client[i];
-	if (!c) {
-		log_limited(LOG_CLASS_CLIENT, "control client pid %d refused: %d are connected",
-			    (int)pid, CTL_CLIENTS);
+	}
+	if (!unixsock_room(&peer, own, used, CTL_CLIENTS, &srv->d->controls_full)) {
 		close(fd);
 		return;
 	}
@@ -271,6 +277,7 @@ static void listen_ready(struct source *s, uint32_t events)
 		.src = {.fd = fd, .ready = client_ready},
 		.d = srv->d,
 		.used = true,
+		.uid = peer.uid,
 	};
 	if (loop_watch(srv->d, &c->src, EPOLLIN))
 		drop_client(c);

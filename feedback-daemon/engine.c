@@ -19,6 +19,9 @@
 /* What a bare Source Quench does not say: the longest period of the published system. */
 #define BARE_PERIOD_MS 520
 
+/* Rings that are larger than they need to be are looked for so often. */
+#define TRIM_NS NS_PER_S
+
 /* A router may be replaced in the full table after this silence. */
 #define ROUTER_IDLE_NS (30 * NS_PER_S)
 
@@ -38,6 +41,19 @@ static const char *const refuse_names[REFUSE_MAX] = {
 #undef X
 };
 
+static const char *const not_taken_names[NOT_TAKEN_MAX] = {
+#define X(name, text) [NOT_TAKEN_##name] = text,
+	NOT_TAKEN_REASONS(X)
+#undef X
+};
+
+static const char *const forgot_names[FORGOT_MAX] = {
+#define X(name, text) [FORGOT_##name] = text,
+	FORGOT_REASONS(X)
+#undef X
+};
+
+_Static_assert(ENGINE_DIGESTS > RING_MIN * ENGINE_FLOWS, "there is something to share");
 _Static_assert((int)REFUSE_MSG_MISMATCH - (int)REFUSE_MSG_SHORT ==
 		       (int)PAQM_MSG_MISMATCH - (int)PAQM_MSG_SHORT,
 	       "codec errors and refusals correspond");
@@ -47,6 +63,16 @@ _Static_assert((int)PAQM_MSG_MISMATCH + 1 == (int)PAQM_MSG_ERR_MAX, "every codec
 const char *refuse_name(enum refuse r)
 {
 	return (unsigned int)r < REFUSE_MAX ? refuse_names[r] : "unknown";
+}
+
+const char *not_taken_name(enum not_taken r)
+{
+	return not_taken_names[r];
+}
+
+const char *forgot_name(enum forgot r)
+{
+	return forgot_names[r];
 }
 
 static void bucket_fill(struct bucket *b, const struct bucket_limit *l, uint64_t now_ns)
@@ -76,6 +102,7 @@ void engine_init(struct engine *e, const struct engine_params *p,
 	_Static_assert(!(ENGINE_HASH & (ENGINE_HASH - 1)), "a power of two");
 	memset(e, 0, offsetof(struct engine, flows));
 	e->next_ns = UINT64_MAX;
+	e->trim_ns = UINT64_MAX;
 	e->last = ENGINE_FLOWS - 1;
 	e->params = *p;
 	memcpy(e->key, key, PAQM_SIPHASH_KEY);
@@ -231,8 +258,73 @@ static bool flow_record(struct flow *f)
 	return true;
 }
 
-int engine_register(struct engine *e, uint64_t owner, const struct paqm_ipc_register *reg,
+const struct user *engine_user(const struct engine *e, uint32_t uid)
+{
+	size_t i;
+
+	for (i = 0; i < ENGINE_USERS; i++)
+		if (e->users[i].flows && e->users[i].uid == uid)
+			return &e->users[i];
+	return NULL;
+}
+
+/* The user's slot, or one for him. */
+static struct user *user_of(struct engine *e, uint32_t uid)
+{
+	struct user *u = (struct user *)engine_user(e, uid);
+	size_t i;
+
+	for (i = 0; !u && i < ENGINE_USERS; i++)
+		if (!e->users[i].flows)
+			u = &e->users[i];
+	return u;
+}
+
+/* The ring of a flow has another size, or begins, or ends. */
+static void account(struct engine *e, const struct flow *f, uint32_t cap_before, uint64_t now_ns)
+{
+	e->users[f->user].digests += f->ring.cap - cap_before;
+	e->digests += f->ring.cap - cap_before;
+	if (f->ring.cap > RING_MIN && e->trim_ns == UINT64_MAX)
+		e->trim_ns = now_ns + TRIM_NS;
+}
+
+/* A slot for a new flow. Return: 0 or an errno. */
+static int new_flow(struct engine *e, uint64_t owner, uint32_t uid, uint64_t cookie,
 		    struct flow **flow)
+{
+	struct user *u = user_of(e, uid);
+	struct flow *f;
+	uint32_t i;
+
+	if (!u || e->used == ENGINE_FLOWS)
+		return ENOSPC;
+	if (!share_is_whole(uid) && !share_has(u->flows, 1, e->used, ENGINE_FLOWS))
+		return EDQUOT;
+	for (i = 1; e->keys[(e->last + i) % ENGINE_FLOWS].used; i++)
+		;
+	i = (e->last + i) % ENGINE_FLOWS;
+	f = &e->flows[i];
+	memset(f, 0, sizeof(*f));
+	if (ring_init(&f->ring, RING_CAP))
+		return ENOMEM;
+	if (!u->flows)
+		*u = (struct user){.uid = uid};
+	u->flows++;
+	e->used++;
+	e->last = i;
+	e->due_ns[i] = UINT64_MAX;
+	f->user = (uint32_t)(u - e->users);
+	f->serial = ++e->serial;
+	f->owner = owner;
+	f->cookie = cookie;
+	account(e, f, 0, 0);
+	*flow = f;
+	return 0;
+}
+
+static int take(struct engine *e, uint64_t owner, uint32_t uid, const struct paqm_ipc_register *reg,
+		struct flow **flow)
 {
 	struct flow_key k = {
 		.saddr = addr_v6(reg->saddr),
@@ -251,23 +343,9 @@ int engine_register(struct engine *e, uint64_t owner, const struct paqm_ipc_regi
 	i = overlap(e, &k, e->tuple_index[hash_tuple(e, &k)]);
 	if (f != (i ? &e->flows[i - 1] : NULL) || (i && overlap(e, &k, e->keys[i - 1].by_tuple)))
 		return EEXIST;
-	if (!f) {
-		for (i = 1; i <= ENGINE_FLOWS && e->keys[(e->last + i) % ENGINE_FLOWS].used; i++)
-			;
-		if (i > ENGINE_FLOWS)
-			return ENOSPC;
-		i = (e->last + i) % ENGINE_FLOWS;
-		e->last = i;
-		e->due_ns[i] = UINT64_MAX;
-		f = &e->flows[i];
-		memset(f, 0, sizeof(*f));
-		if (ring_init(&f->ring, RING_CAP))
-			return ENOMEM;
-		e->digests += f->ring.cap;
-		f->serial = ++e->serial;
-		f->owner = owner;
-		f->cookie = reg->cookie;
-	}
+	err = f ? 0 : new_flow(e, owner, uid, reg->cookie, &f);
+	if (err)
+		return err;
 	set_key(e, (uint32_t)(f - e->flows), &k);
 	f->ssrc = reg->ssrc;
 	f->floor_bps = reg->floor_bps;
@@ -279,15 +357,42 @@ int engine_register(struct engine *e, uint64_t owner, const struct paqm_ipc_regi
 	return 0;
 }
 
+static enum not_taken not_taken(int err)
+{
+	switch (err) {
+	case EEXIST:
+		return NOT_TAKEN_TAKEN;
+	case EDQUOT:
+		return NOT_TAKEN_USER_FULL;
+	case ENOSPC:
+		return NOT_TAKEN_ALL_FULL;
+	case ENOMEM:
+		return NOT_TAKEN_NO_MEMORY;
+	}
+	return NOT_TAKEN_IMPOSSIBLE;
+}
+
+int engine_register(struct engine *e, uint64_t owner, uint32_t uid,
+		    const struct paqm_ipc_register *reg, struct flow **flow)
+{
+	int err = take(e, owner, uid, reg, flow);
+
+	if (err)
+		e->not_taken[not_taken(err)]++;
+	return err;
+}
+
 void engine_unregister(struct engine *e, struct flow *f)
 {
-	uint32_t i = (uint32_t)(f - e->flows);
+	uint32_t i = (uint32_t)(f - e->flows), cap = f->ring.cap;
 
 	unlink_tuple(e, &e->tuple_index[hash_tuple(e, &e->keys[i])], i);
 	unlink_cookie(e, &e->cookie_index[hash_cookie(e, f->owner, f->cookie)], i);
 	e->keys[i] = (struct flow_key){0};
-	e->digests -= f->ring.cap;
 	ring_free(&f->ring);
+	account(e, f, cap, 0);
+	e->users[f->user].flows--;
+	e->used--;
 }
 
 /* Digest of what no router or NAT may change, bound to the flow. */
@@ -355,19 +460,57 @@ static bool media_parse(const uint8_t *ip, uint32_t caplen, struct media *m)
 	return m->len >= PROOF_MIN && caplen >= hlen + 8 + m->len;
 }
 
+/* May the ring double? What its user has beyond the least of each flow is what counts. */
+static bool ring_room(const struct engine *e, const struct flow *f)
+{
+	const struct user *u = &e->users[f->user];
+
+	return share_has(u->digests - u->flows * RING_MIN, f->ring.cap,
+			 e->digests - e->used * RING_MIN, ENGINE_SPARE);
+}
+
+/* Rings give back what they need no more. It is not done where they are filled: a flow that has
+ * fallen silent must not keep its memory.
+ */
+static void trim(struct engine *e, uint64_t now_ns)
+{
+	uint32_t i;
+
+	for (i = 0; i < ENGINE_FLOWS; i++) {
+		struct flow *f = &e->flows[i];
+		uint32_t cap;
+
+		if (!e->keys[i].used)
+			continue;
+		cap = f->ring.cap;
+		ring_trim(&f->ring, now_ns, e->params.digest_life_ns);
+		account(e, f, cap, now_ns);
+	}
+	e->trim_ns = e->digests > e->used * RING_MIN ? now_ns + TRIM_NS : UINT64_MAX;
+}
+
 void engine_media(struct engine *e, const uint8_t *ip, uint32_t caplen, uint64_t now_ns)
 {
 	struct media m = {0};
 	struct flow *f = media_parse(ip, caplen, &m) ? flow_of(e, &m.key) : NULL;
+	uint64_t early;
+	uint32_t cap;
+	bool room;
 
 	if (!f || !ssrc_agrees(f, m.payload, m.len)) {
 		e->media_ignored++;
 		return;
 	}
-	e->digests -= f->ring.cap;
-	f->ring.max = e->digests + 2 * f->ring.cap > ENGINE_DIGESTS ? f->ring.cap : RING_CAP;
+	cap = f->ring.cap;
+	early = f->ring.early;
+	room = ring_room(e, f);
+	f->ring.max = room ? RING_CAP : cap;
 	ring_put(&f->ring, digest(e, f, m.payload, m.len), now_ns, e->params.digest_life_ns);
-	e->digests += f->ring.cap;
+	account(e, f, cap, now_ns);
+	if (f->ring.early != early)
+		e->forgot[cap == RING_CAP ? FORGOT_FLOW_FULL
+			  : room	  ? FORGOT_NO_MEMORY
+					  : FORGOT_USER_FULL]++;
 	f->packets++;
 	e->media++;
 }
@@ -680,6 +823,8 @@ void engine_expire_all(struct engine *e, uint64_t now_ns, void (*told)(void *dat
 	uint64_t next = UINT64_MAX;
 	uint32_t i;
 
+	if (now_ns >= e->trim_ns)
+		trim(e, now_ns);
 	if (now_ns < e->next_ns)
 		return;
 	for (i = 0; i < ENGINE_FLOWS; i++) {

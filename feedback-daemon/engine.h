@@ -12,6 +12,7 @@
 #include "allow.h"
 #include "keys.h"
 #include "ring.h"
+#include "share.h"
 #include "feedback-daemon/paqm_ipc.h"
 
 #ifndef ENGINE_FLOWS /* fuzz targets have few: their engine begins anew with every input */
@@ -19,7 +20,11 @@
 #define ENGINE_HASH 16384U /* power of two */
 #endif
 #define ENGINE_ROUTERS 64
-#define ENGINE_DIGESTS 1500000U /* of all flows: 30 MB; then rings grow no more */
+#define ENGINE_USERS 64		/* with flows; each has a client */
+#define ENGINE_DIGESTS 2000000U /* of all flows: 40 MB; then rings grow no more */
+
+/* What rings may have beyond the RING_MIN of each; users share it. */
+#define ENGINE_SPARE (ENGINE_DIGESTS - ENGINE_FLOWS * RING_MIN)
 
 /* Why a message was refused; the order is that of the checks. */
 #define REFUSE_REASONS(X)                                                                          \
@@ -65,6 +70,35 @@ enum refuse {
 		REFUSE_MAX
 };
 
+/* Why a flow was not registered. */
+#define NOT_TAKEN_REASONS(X)                                                                       \
+	X(IMPOSSIBLE, "impossible")   /* addresses, ports or limits */                             \
+	X(TAKEN, "taken")	      /* another flow has these packets, or this cookie */         \
+	X(CLIENT_FULL, "client_full") /* as many as one client may have */                         \
+	X(USER_FULL, "user_full")     /* more than its user leaves to others */                    \
+	X(ALL_FULL, "all_full")	      /* as many as there may be */                                \
+	X(NO_MEMORY, "no_memory")
+
+enum not_taken {
+#define X(name, text) NOT_TAKEN_##name,
+	NOT_TAKEN_REASONS(X)
+#undef X
+		NOT_TAKEN_MAX
+};
+
+/* Why a digest was forgotten before it was old. */
+#define FORGOT_REASONS(X)                                                                          \
+	X(FLOW_FULL, "flow_full") /* RING_CAP of them */                                           \
+	X(USER_FULL, "user_full") /* its user has his share */                                     \
+	X(NO_MEMORY, "no_memory")
+
+enum forgot {
+#define X(name, text) FORGOT_##name,
+	FORGOT_REASONS(X)
+#undef X
+		FORGOT_MAX
+};
+
 struct bucket {
 	uint64_t credit_ns;
 	uint64_t t_ns;
@@ -102,6 +136,7 @@ struct flow {
 	uint64_t owner;	 /* the client */
 	uint64_t cookie; /* the client's name for the flow */
 	uint64_t serial; /* never used twice; bound into the digests */
+	uint32_t user;	 /* in the engine's table */
 	uint32_t ssrc;
 	uint64_t floor_bps, ceil_bps;
 	uint32_t gop_us, answer_us;
@@ -115,6 +150,13 @@ struct flow {
 	uint64_t accepted;
 	uint64_t refused;	 /* messages that named this flow and were not believed */
 	enum refuse refused_why; /* of the newest of them */
+};
+
+/* Whom clients run as. */
+struct user {
+	uint32_t uid;
+	uint32_t flows;	  /* 0: the slot is free */
+	uint32_t digests; /* that fit into their rings */
 };
 
 struct router {
@@ -133,14 +175,19 @@ struct engine {
 	uint8_t key[PAQM_SIPHASH_KEY]; /* of the digests */
 	struct keyring keyring;
 	uint64_t serial;
+	uint32_t used;	  /* flows */
 	uint32_t digests; /* that fit into the rings */
 	uint64_t next_ns; /* nothing expires before */
+	uint64_t trim_ns; /* when to look for rings that are too large; UINT64_MAX: none is */
 	uint32_t tuple_index[ENGINE_HASH], cookie_index[ENGINE_HASH];
 	struct flow_key keys[ENGINE_FLOWS]; /* apart from the flows: it is searched per packet */
 	uint64_t due_ns[ENGINE_FLOWS];	    /* when an allowance of the flow expires */
 	uint32_t last;			    /* slot that was taken last */
+	struct user users[ENGINE_USERS];
 	struct router routers[ENGINE_ROUTERS];
 	struct bucket bucket;
+	uint64_t not_taken[NOT_TAKEN_MAX];
+	uint64_t forgot[FORGOT_MAX];
 	uint64_t accepted;
 	uint64_t refused[REFUSE_MAX];
 	uint64_t media; /* digests kept */
@@ -160,6 +207,8 @@ struct verdict {
 };
 
 const char *refuse_name(enum refuse r);
+const char *not_taken_name(enum not_taken r);
+const char *forgot_name(enum forgot r);
 
 void engine_init(struct engine *e, const struct engine_params *p,
 		 const uint8_t key[PAQM_SIPHASH_KEY]);
@@ -171,15 +220,19 @@ void engine_set_keys(struct engine *e, const struct keyring *ring);
 /**
  * engine_register() - add a flow, or give an own one new limits
  * @owner: the client, not 0
+ * @uid: whom it runs as
  * @reg: its record
  * @flow: set to the flow on success
  *
  * Return: 0 or a positive errno: EAFNOSUPPORT (addresses of different versions),
  * EINVAL (port, floor or ceiling impossible), EEXIST (flow or cookie is taken),
- * ENOSPC, ENOMEM.
+ * EDQUOT (the user has his share), ENOSPC, ENOMEM. What was not taken is counted.
  */
-int engine_register(struct engine *e, uint64_t owner, const struct paqm_ipc_register *reg,
-		    struct flow **flow);
+int engine_register(struct engine *e, uint64_t owner, uint32_t uid,
+		    const struct paqm_ipc_register *reg, struct flow **flow);
+
+/* Return: what this user has; NULL: no flow. */
+const struct user *engine_user(const struct engine *e, uint32_t uid);
 
 /* Return: the client's flow with this cookie, or NULL. */
 struct flow *engine_flow(struct engine *e, uint64_t owner, uint64_t cookie);
@@ -201,7 +254,7 @@ void engine_message(struct engine *e, const uint8_t *ip, uint32_t caplen, uint64
 bool engine_expire(struct engine *e, struct flow *f, uint64_t now_ns);
 
 /**
- * engine_expire_all() - expire what is due
+ * engine_expire_all() - expire what is due, give back memory that is not needed any more
  * @e: the engine
  * @now_ns: now
  * @told: called for each flow whose rate record is new
@@ -210,10 +263,10 @@ bool engine_expire(struct engine *e, struct flow *f, uint64_t now_ns);
 void engine_expire_all(struct engine *e, uint64_t now_ns, void (*told)(void *data, struct flow *f),
 		       void *data);
 
-/* When to call it again: no allowance expires before. UINT64_MAX: none is in force. */
+/* When to call it again: there is nothing to do before. UINT64_MAX: nor ever. */
 static inline uint64_t engine_next(const struct engine *e)
 {
-	return e->next_ns;
+	return paqm_min64(e->next_ns, e->trim_ns);
 }
 
 #endif /* PAQMD_ENGINE_H */

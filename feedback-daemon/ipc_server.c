@@ -42,7 +42,7 @@ struct ipc_client {
 	struct source src; /* first: the loop knows the client by it */
 	struct daemon *d;
 	uint64_t id; /* 0: slot is free */
-	pid_t pid;
+	struct unixsock_peer peer;
 	unsigned int flows;
 	uint32_t watched;     /* events */
 	uint32_t first, last; /* flows that are owed something: number + 1; 0: none */
@@ -155,9 +155,9 @@ static void drop_client(struct ipc_client *c, const char *why)
 		if (d->engine.keys[i].used && d->engine.flows[i].owner == c->id)
 			drop_flow(c, &d->engine.flows[i]);
 	if (why)
-		log_limited(LOG_CLASS_CLIENT, "client pid %d dropped: %s", (int)c->pid, why);
+		log_limited(LOG_CLASS_CLIENT, "client pid %d dropped: %s", (int)c->peer.pid, why);
 	else if (log_verbose)
-		log_line("client pid %d has left", (int)c->pid);
+		log_line("client pid %d has left", (int)c->peer.pid);
 	close(c->src.fd);
 	c->id = 0;
 }
@@ -293,7 +293,7 @@ static bool refuse(struct ipc_client *c, const struct paqm_ipc_register *reg,
 	struct ipc_server *srv = c->d->ipc;
 
 	log_limited(LOG_CLASS_CLIENT, "client pid %d: flow to port %u not registered: %s",
-		    (int)c->pid, reg->dport, strerror(err));
+		    (int)c->peer.pid, reg->dport, strerror(err));
 	if (known) {
 		srv->error[index_of(c->d, known)] = err;
 		if (!srv->waits[index_of(c->d, known)])
@@ -319,7 +319,9 @@ static bool do_register(struct ipc_client *c, const struct paqm_ipc_register *re
 	if (known)
 		before = d->engine.keys[index_of(d, f)];
 	if (known || c->flows < IPC_FLOWS_PER_CLIENT)
-		err = engine_register(&d->engine, c->id, reg, &f);
+		err = engine_register(&d->engine, c->id, c->peer.uid, reg, &f);
+	else
+		d->engine.not_taken[NOT_TAKEN_CLIENT_FULL]++;
 	if (err)
 		return refuse(c, reg, known ? f : NULL, err);
 	/* What was refused before is no news any more, and must not come behind this. */
@@ -406,35 +408,36 @@ static void listen_ready(struct source *s, uint32_t events)
 	struct ipc_server *srv = (struct ipc_server *)s;
 	struct ipc_client *c;
 	int sndbuf = IPC_SNDBUF;
+	struct unixsock_peer peer;
+	uint32_t own = 0;
 	size_t i;
-	pid_t pid = 0;
 	int fd;
 
 	(void)events;
-	fd = unixsock_accept(srv->d, s->fd, &pid);
+	fd = unixsock_accept(srv->d, s->fd, &peer);
 	if (fd < 0)
 		return;
-	for (i = 0; i < IPC_CLIENTS && srv->client[i].id; i++)
-		;
-	if (i == IPC_CLIENTS) {
-		log_limited(LOG_CLASS_CLIENT, "client pid %d refused: %d are connected already",
-			    (int)pid, IPC_CLIENTS);
+	for (i = 0; i < IPC_CLIENTS; i++)
+		own += srv->client[i].id && srv->client[i].peer.uid == peer.uid;
+	if (!unixsock_room(&peer, own, ipc_clients(srv->d), IPC_CLIENTS, &srv->d->senders_full)) {
 		close(fd);
 		return;
 	}
+	for (i = 0; srv->client[i].id; i++)
+		;
 	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &sndbuf, sizeof(sndbuf));
 	c = &srv->client[i];
 	*c = (struct ipc_client){
 		.src = {.fd = fd, .ready = client_ready},
 		.d = srv->d,
 		.id = ++srv->serial * IPC_CLIENTS + i,
-		.pid = pid,
+		.peer = peer,
 		.watched = EPOLLIN,
 	};
 	if (loop_watch(srv->d, &c->src, EPOLLIN))
 		drop_client(c, strerror(errno));
 	else if (log_verbose)
-		log_line("client pid %d connected", (int)pid);
+		log_line("client pid %d connected", (int)peer.pid);
 }
 
 unsigned int ipc_clients(const struct daemon *d)
@@ -445,6 +448,26 @@ unsigned int ipc_clients(const struct daemon *d)
 	for (i = 0; i < IPC_CLIENTS; i++)
 		n += d->ipc->client[i].id != 0;
 	return n;
+}
+
+void ipc_users(const struct daemon *d, struct request_env *env)
+{
+	unsigned int n;
+	size_t i;
+
+	_Static_assert(IPC_CLIENTS <= ENGINE_USERS, "a slot for the user of each client");
+	env->users = 0;
+	for (i = 0; i < IPC_CLIENTS; i++) {
+		const struct ipc_client *c = &d->ipc->client[i];
+
+		if (!c->id)
+			continue;
+		for (n = 0; n < env->users && env->user[n].uid != c->peer.uid; n++)
+			;
+		if (n == env->users)
+			env->user[env->users++] = (struct request_user){.uid = c->peer.uid};
+		env->user[n].clients++;
+	}
 }
 
 int ipc_open(struct daemon *d, const char *path, const struct sandbox_user *user)

@@ -4,6 +4,7 @@
 #define PAQMD_IPC_SERVER_H
 
 #include "loop.h"
+#include "request.h"
 #include "sandbox.h"
 
 #define IPC_CLIENTS 64
@@ -20,5 +21,8 @@ void ipc_push(struct daemon *d, const struct flow *f);
 void ipc_filter_in_force(struct daemon *d, uint64_t change);
 
 unsigned int ipc_clients(const struct daemon *d);
+
+/* Whom they run as. */
+void ipc_users(const struct daemon *d, struct request_env *env);
 
 #endif /* PAQMD_IPC_SERVER_H */

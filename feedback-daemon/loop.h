@@ -41,6 +41,7 @@ struct daemon {
 	uint64_t start_ns;
 	uint64_t bad_records;
 	uint64_t peers_refused;
+	struct clients_full senders_full, controls_full;
 	struct source *listener[2]; /* where clients come from; see unixsock.h */
 	uint64_t listen_ns;	    /* when to look there again; UINT64_MAX: we do */
 	bool starved;		    /* the last client could not be accepted */

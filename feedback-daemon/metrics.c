@@ -86,6 +86,22 @@ static void vectors(FILE *out, const json_t *array, const char *const *labels,
 	}
 }
 
+/* A family of counters, one for each reason. */
+static void reasons(FILE *out, const json_t *stats, const struct family *f)
+{
+	const char *reason;
+	json_t *n;
+
+	head(out, f);
+	json_object_foreach(json_object_get(stats, f->key), reason, n)
+	{
+		sample(out, f);
+		label(out, "reason", reason, true);
+		fputc('}', out);
+		value(out, json_number_value(n));
+	}
+}
+
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
 
 static void statistics(FILE *out, json_t *stats)
@@ -102,12 +118,22 @@ static void statistics(FILE *out, json_t *stats)
 		 1},
 		{"paqmd_peers_refused", "Connections of those who may not connect.", COUNTER,
 		 "peers_refused", 1},
+		{"paqmd_digests", "Digests that fit into memory.", GAUGE, "digests", 1},
 		{"paqmd_accept_failed", "Connections for which files or memory lacked.", COUNTER,
 		 "accept_failed", 1},
 	};
-	static const struct family refused = {"paqmd_messages_refused",
-					      "Messages that were not believed, by reason.",
-					      COUNTER, "", 1};
+	static const struct family by_reason[] = {
+		{"paqmd_messages_refused", "Messages that were not believed, by reason.", COUNTER,
+		 "refused", 1},
+		{"paqmd_flows_refused", "Flows that were not registered, by reason.", COUNTER,
+		 "flows_refused", 1},
+		{"paqmd_clients_refused", "Media senders without room, by reason.", COUNTER,
+		 "clients_refused", 1},
+		{"paqmd_controls_refused", "Control clients without room, by reason.", COUNTER,
+		 "controls_refused", 1},
+		{"paqmd_digests_forgotten", "Digests forgotten too early, by reason.", COUNTER,
+		 "digests_forgotten", 1},
+	};
 	static const struct family iface[] = {
 		{"paqmd_interface_up", "Whether it is captured.", GAUGE, "up", 1},
 		{"paqmd_interface_packets", "Packets that passed the filter.", COUNTER, "received",
@@ -116,18 +142,11 @@ static void statistics(FILE *out, json_t *stats)
 		 "dropped", 1},
 	};
 	static const char *const label_iface[] = {"interface", NULL}, *const key[] = {"name"};
-	const char *reason;
-	json_t *n;
+	size_t i;
 
 	scalars(out, stats, plain, LENGTH(plain));
-	head(out, &refused);
-	json_object_foreach(json_object_get(stats, "refused"), reason, n)
-	{
-		sample(out, &refused);
-		label(out, "reason", reason, true);
-		fputc('}', out);
-		value(out, json_number_value(n));
-	}
+	for (i = 0; i < LENGTH(by_reason); i++)
+		reasons(out, stats, &by_reason[i]);
 	vectors(out, json_object_get(stats, "interfaces"), label_iface, key, iface, LENGTH(iface));
 }
 

@@ -353,7 +353,7 @@ int offline_add(struct engine *e, const char *text, char *error, size_t size)
 	int err;
 
 	reg.cookie = e->serial + 1;
-	err = why ? 0 : engine_register(e, 1, &reg, &f);
+	err = why ? 0 : engine_register(e, 1, 0, &reg, &f);
 	if (why)
 		snprintf(error, size, "%s", why);
 	else if (err == EEXIST)

@@ -148,11 +148,31 @@ static void print_flows(const json_t *flows)
 	}
 }
 
+/* Counters by reason, those that are not 0. */
+static void print_reasons(const json_t *s, const char *key, const char *what)
+{
+	const char *reason;
+	json_t *n;
+
+	json_object_foreach(json_object_get(s, key), reason, n) if (json_integer_value(n))
+		printf("  %s %-14s %lld\n", what, reason, (long long)json_integer_value(n));
+}
+
+static void print_users(const json_t *users)
+{
+	size_t i;
+
+	for (i = 0; i < json_array_size(users); i++) {
+		const json_t *u = json_array_get(users, i);
+
+		printf("uid %lld: %lld clients, %lld flows, %lld digests\n", integer(u, "uid"),
+		       integer(u, "clients"), integer(u, "flows"), integer(u, "digests"));
+	}
+}
+
 static void print_stats(const json_t *s)
 {
 	const json_t *ifaces = json_object_get(s, "interfaces");
-	const char *reason;
-	json_t *n;
 	size_t i;
 
 	printf("paqmd %s, up %.1f s, uses %s, %lld clients\n", str(s, "version"),
@@ -167,8 +187,12 @@ static void print_stats(const json_t *s)
 	printf("media packets %lld (%lld ignored); messages accepted %lld, refused %lld\n",
 	       integer(s, "media_packets"), integer(s, "media_ignored"), integer(s, "accepted"),
 	       integer(s, "refused_total"));
-	json_object_foreach(json_object_get(s, "refused"), reason, n) if (json_integer_value(n))
-		printf("  refused %-14s %lld\n", reason, (long long)json_integer_value(n));
+	print_reasons(s, "refused", "refused");
+	print_users(json_object_get(s, "users"));
+	print_reasons(s, "flows_refused", "flows refused:");
+	print_reasons(s, "clients_refused", "clients refused:");
+	print_reasons(s, "controls_refused", "control clients refused:");
+	print_reasons(s, "digests_forgotten", "digests forgotten early:");
 	if (integer(s, "bad_records") || integer(s, "peers_refused") || integer(s, "accept_failed"))
 		printf("bad records %lld, peers refused %lld, not accepted for want of files or "
 		       "memory %lld\n",

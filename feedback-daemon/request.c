@@ -225,6 +225,51 @@ json_t *request_refused(const struct engine *e)
 	return o;
 }
 
+/* Counters by reason. */
+static json_t *reasons(const uint64_t *n, unsigned int max, const char *(*name)(unsigned int))
+{
+	json_t *o = json_object();
+	unsigned int i;
+
+	for (i = 0; i < max; i++)
+		json_object_set_new(o, name(i), num(n[i]));
+	return o;
+}
+
+static const char *flow_reason(unsigned int i)
+{
+	return not_taken_name((enum not_taken)i);
+}
+
+static const char *digest_reason(unsigned int i)
+{
+	return forgot_name((enum forgot)i);
+}
+
+static json_t *view_full(const struct clients_full *full)
+{
+	return json_pack("{s:I,s:I}", "user_full", (json_int_t)full->user, "all_full",
+			 (json_int_t)full->all);
+}
+
+/* What each user has of what there is for all. */
+static json_t *view_users(const struct engine *e, const struct request_env *env)
+{
+	json_t *a = json_array();
+	unsigned int i;
+
+	for (i = 0; i < env->users; i++) {
+		const struct user *u = engine_user(e, env->user[i].uid);
+
+		json_array_append_new(a, json_pack("{s:I,s:I,s:I,s:I}", "uid",
+						   (json_int_t)env->user[i].uid, "clients",
+						   (json_int_t)env->user[i].clients, "flows",
+						   (json_int_t)(u ? u->flows : 0), "digests",
+						   (json_int_t)(u ? u->digests : 0)));
+	}
+	return a;
+}
+
 static json_t *view_stats(const struct engine *e, const struct request_env *env)
 {
 	json_t *o = json_object(), *ifaces = json_array();
@@ -253,6 +298,12 @@ static json_t *view_stats(const struct engine *e, const struct request_env *env)
 	json_object_set_new(o, "bad_records", num(env->bad_records));
 	json_object_set_new(o, "peers_refused", num(env->peers_refused));
 	json_object_set_new(o, "accept_failed", num(env->accept_failed));
+	json_object_set_new(o, "clients_refused", view_full(&env->senders_full));
+	json_object_set_new(o, "controls_refused", view_full(&env->controls_full));
+	json_object_set_new(o, "flows_refused", reasons(e->not_taken, NOT_TAKEN_MAX, flow_reason));
+	json_object_set_new(o, "digests", num(e->digests));
+	json_object_set_new(o, "digests_forgotten", reasons(e->forgot, FORGOT_MAX, digest_reason));
+	json_object_set_new(o, "users", view_users(e, env));
 	json_object_set_new(o, "interfaces", ifaces);
 	return o;
 }

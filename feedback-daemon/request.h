@@ -23,6 +23,12 @@ struct request_iface {
 	uint64_t dropped;  /* lost because we were too slow */
 };
 
+/* Whom media senders run as. */
+struct request_user {
+	uint32_t uid;
+	unsigned int clients;
+};
+
 /* What the answers need beside the engine. */
 struct request_env {
 	uint64_t now_ns; /* monotonic */
@@ -31,6 +37,9 @@ struct request_env {
 	uint64_t bad_records;
 	uint64_t peers_refused;
 	uint64_t accept_failed;
+	struct clients_full senders_full, controls_full;
+	unsigned int users;
+	struct request_user user[ENGINE_USERS];
 	unsigned int ifaces;
 	struct request_iface iface[CONF_IFACES];
 };

@@ -93,6 +93,34 @@ void ring_put(struct ring *r, uint64_t digest, uint64_t t_ns, uint64_t life_ns)
 	insert(r, digest, t_ns);
 }
 
+/* The entry that came @back before the newest. */
+static const struct ring_entry *entry_of(const struct ring *r, uint32_t back)
+{
+	return &r->entry[(r->next - 1 - back) & (r->cap - 1)];
+}
+
+void ring_trim(struct ring *r, uint64_t now_ns, uint64_t life_ns)
+{
+	struct ring smaller = *r;
+	uint32_t alive = 0, cap = RING_MIN, i;
+
+	/* Only if it ends half empty at most: it must not grow again at once. */
+	if (r->cap <= RING_MIN ||
+	    (r->used > r->cap / 4 && now_ns <= entry_of(r, r->cap / 4)->t_ns + life_ns))
+		return;
+	while (alive < r->used && now_ns <= entry_of(r, alive)->t_ns + life_ns)
+		alive++;
+	while (cap < 2 * alive)
+		cap *= 2;
+	if (cap >= r->cap || alloc(&smaller, cap))
+		return;
+	/* Those that are old stay as far as they fit: a late message is told from a forged one. */
+	for (i = r->used < cap ? r->used : cap; i; i--)
+		insert(&smaller, entry_of(r, i - 1)->digest, entry_of(r, i - 1)->t_ns);
+	free(r->entry);
+	*r = smaller;
+}
+
 enum ring_hit ring_find(const struct ring *r, uint64_t digest, uint64_t now_ns, uint64_t life_ns)
 {
 	uint16_t at;

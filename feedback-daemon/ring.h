@@ -5,9 +5,10 @@
  * contents. Every flow has a ring of its own, so that a fast flow cannot push
  * out what a slow one needs for its proof.
  *
- * A ring begins small and doubles while it would forget what is not yet old. An
- * index finds a digest, or that it is none, in the same short time however many
- * there are: a flood of guesses must not cost more than it costs its author.
+ * A ring begins small, doubles while it would forget what is not yet old, and gives
+ * back what it needs no more. An index finds a digest, or that it is none, in the same
+ * short time however many there are: a flood of guesses must not cost more than it
+ * costs its author.
  */
 #ifndef PAQMD_RING_H
 #define PAQMD_RING_H
@@ -44,6 +45,9 @@ void ring_free(struct ring *r);
 
 /* Remember @digest, sent at @t_ns; the oldest one gives way. */
 void ring_put(struct ring *r, uint64_t digest, uint64_t t_ns, uint64_t life_ns);
+
+/* Give back memory: most of what the ring holds is older than @life_ns. */
+void ring_trim(struct ring *r, uint64_t now_ns, uint64_t life_ns);
 
 /* Was @digest sent at most @life_ns before @now_ns? */
 enum ring_hit ring_find(const struct ring *r, uint64_t digest, uint64_t now_ns, uint64_t life_ns);

@@ -200,7 +200,7 @@ uint64_t unixsock_resume(struct daemon *d, uint64_t now_ns)
 	return UINT64_MAX;
 }
 
-int unixsock_accept(struct daemon *d, int fd, pid_t *pid)
+int unixsock_accept(struct daemon *d, int fd, struct unixsock_peer *who)
 {
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
@@ -226,6 +226,24 @@ int unixsock_accept(struct daemon *d, int fd, pid_t *pid)
 		close(c);
 		return -1;
 	}
-	*pid = peer.pid;
+	*who = (struct unixsock_peer){.pid = peer.pid, .uid = peer.uid};
 	return c;
+}
+
+bool unixsock_room(const struct unixsock_peer *peer, uint32_t own, uint32_t used, uint32_t all,
+		   struct clients_full *full)
+{
+	if (used == all) {
+		full->all++;
+		log_limited(LOG_CLASS_CLIENT, "client pid %d refused: %u are connected already",
+			    (int)peer->pid, used);
+		return false;
+	}
+	if (share_is_whole(peer->uid) || share_has(own, 1, used, all))
+		return true;
+	full->user++;
+	log_limited(LOG_CLASS_CLIENT,
+		    "client pid %d refused: uid %u has %u clients already, and leaves %u to others",
+		    (int)peer->pid, (unsigned int)peer->uid, own, all - used);
+	return false;
 }

@@ -25,11 +25,30 @@ int unixsock_listen(const struct daemon *d, const struct sandbox_user *user, con
 /* End it: close @fd, remove what is at @own. */
 void unixsock_close(int fd, char *own);
 
+/* Who is at the other end. */
+struct unixsock_peer {
+	pid_t pid;
+	uid_t uid;
+};
+
 /* Accept a client, unless it is neither root, nor who started us, nor of the group.
  * Without files or memory for it nobody is listened to for a second. Return: the
  * descriptor, or -1 (logged if it was refused).
  */
-int unixsock_accept(struct daemon *d, int fd, pid_t *pid);
+int unixsock_accept(struct daemon *d, int fd, struct unixsock_peer *peer);
+
+/**
+ * unixsock_room() - is there room for another client
+ * @peer: who it is
+ * @own: clients of the same user
+ * @used: clients of all
+ * @all: as many as there may be
+ * @full: counts those for whom there is none
+ *
+ * Return: true, or false after having logged why not.
+ */
+bool unixsock_room(const struct unixsock_peer *peer, uint32_t own, uint32_t used, uint32_t all,
+		   struct clients_full *full);
 
 /* Listen again, if it is time. Return: when to be called again, or UINT64_MAX. */
 uint64_t unixsock_resume(struct daemon *d, uint64_t now_ns);

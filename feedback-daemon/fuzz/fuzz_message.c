@@ -57,7 +57,7 @@ static uint32_t begin(uint8_t media[T_MEDIA + 20], uint8_t help)
 	memcpy(ring.key[0].bytes, key, sizeof(key));
 	engine_init(&eng, &p, key);
 	engine_set_keys(&eng, p.require_auth ? &ring : NULL);
-	if (engine_register(&eng, 1, &reg, &f))
+	if (engine_register(&eng, 1, 0, &reg, &f))
 		abort();
 	return len;
 }

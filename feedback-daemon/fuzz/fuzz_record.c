@@ -21,7 +21,7 @@ static void one(const uint8_t *data, size_t size)
 		return;
 	switch (r.hdr.kind) {
 	case PAQM_IPC_REGISTER:
-		if (!engine_register(&eng, 1, &r.reg, &f) &&
+		if (!engine_register(&eng, 1, 0, &r.reg, &f) &&
 		    (engine_flow(&eng, 1, r.reg.cookie) != f || f->floor_bps > f->ceil_bps))
 			abort();
 		break;

@@ -21,7 +21,7 @@ static void fill(void)
 	m.ecf = t_f32(0.5);
 	m.erf = t_f32(500000);
 	engine_init(&eng, &engine_defaults, key);
-	if (engine_register(&eng, 1, &reg, &f))
+	if (engine_register(&eng, 1, 0, &reg, &f))
 		abort();
 	engine_media(&eng, media, t_media(media, T_SPORT, T_SSRC, 1), 1);
 	engine_message(&eng, ip, t_message(ip, media, &m), 2, &v);

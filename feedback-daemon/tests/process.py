@@ -11,9 +11,11 @@ Usage: process.py [--all] PAQMD PAQMCTL
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import re
+import select
 import signal
 import socket
 import struct
@@ -26,6 +28,7 @@ from pathlib import Path
 from e2e import (
     DPORT,
     PATIENCE,
+    REGISTERED,
     ROUTER_IP,
     ROUTER_IP6,
     SENDER_IP,
@@ -490,6 +493,115 @@ def check_paqmctl(t: Trial) -> None:
     print("ok paqmctl", flush=True)
 
 
+@contextlib.contextmanager
+def acting_as(uid: int) -> Iterator[None]:
+    """What connects meanwhile is of this user, and of the group of nobody."""
+    os.setegid(NOBODY)
+    os.seteuid(uid)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+
+
+def stay(socks: list[socket.socket], count: int) -> list[socket.socket]:
+    """Those that are still connected when so many are."""
+    end = time.monotonic() + PATIENCE
+    while len(socks) > count:
+        assert time.monotonic() < end, f"{len(socks)} are connected, not {count}"
+        for sock in list(socks):
+            if select.select([sock], [], [], 0)[0]:
+                assert sock.recv(1) == b""
+                sock.close()
+                socks.remove(sock)
+        time.sleep(0.01)
+    return socks
+
+
+def crowd(t: Trial, count: int) -> list[socket.socket]:
+    """So many connections of one user, those that are closed at once with them."""
+    socks: list[socket.socket] = []
+    while len(socks) < count:
+        with contextlib.suppress(BlockingIOError):  # the queue is full
+            socks.append(Client(t.ipc).sock)
+    return socks
+
+
+def register_many(client: Client, first: int, count: int) -> dict[int, int]:
+    """Register flows of their own. Return how often each error came."""
+    errors: dict[int, int] = {}
+    for begin in range(first, first + count, 50):
+        cookies = range(begin, min(begin + 50, first + count))
+        for n in cookies:
+            client.sock.send(register(n, source="", to=f"10.{1 + n // 65536}.{n // 256 % 256}."
+                                      f"{n % 256}"))
+        left = len(cookies)
+        while left:
+            record = client.sock.recv(512)
+            if record[5] == REGISTERED:
+                error = int.from_bytes(record[16:20], sys.byteorder)
+                errors[error] = errors.get(error, 0) + 1
+                left -= 1
+    return errors
+
+
+def check_shares(t: Trial) -> None:
+    """Nobody takes more than he leaves to others: connections, flows, control connections."""
+    t.start("-i", "veth0", "--group", "nogroup")
+    ones: dict[int, list[socket.socket]] = {}
+    for uid, count in ((1001, 32), (1002, 16), (1003, 8)):
+        with acting_as(uid):
+            ones[uid] = crowd(t, count + 3)
+        stay(ones[uid], count)
+    stats = t.stats()
+    assert stats["clients"] == 56 and stats["clients_refused"] == {"user_full": 9, "all_full": 0}
+    assert [(u["uid"], u["clients"]) for u in stats["users"]] == [
+        (1001, 32), (1002, 16), (1003, 8)]
+    assert "uid 1001 has 32 clients already, and leaves 32 to others" in t.log.read_text()
+    # root has the rest
+    rest = stay(crowd(t, 9), 8)
+    assert t.stats()["clients_refused"] == {"user_full": 9, "all_full": 1}
+    for sock in rest + sum(ones.values(), []):
+        sock.close()
+    t.until(lambda: t.stats()["clients"] == 0, "all to be gone")
+    print("ok shares of the connections", flush=True)
+
+    with acting_as(1001):
+        greedy = [Client(t.ipc), Client(t.ipc)]
+    with acting_as(1002):
+        other = Client(t.ipc)
+    assert register_many(greedy[0], 0, 4200) == {0: 4096, errno.ENOSPC: 104}
+    assert register_many(greedy[1], 5000, 1100) == {0: 1024, errno.EDQUOT: 76}
+    assert register_many(other, 10_000, 100) == {0: 100}
+    stats = t.stats()
+    refused = {k: n for k, n in stats["flows_refused"].items() if n}
+    assert refused == {"client_full": 104, "user_full": 76}, refused
+    digests = stats["users"][0].pop("digests")
+    assert digests == 64 * 5120 and stats["digests"] == digests + 64 * 100
+    assert stats["users"][0] == {"uid": 1001, "clients": 2, "flows": 5120}
+    run = [t.paqmctl, "--control", str(t.control), "stats"]
+    text = subprocess.run(run, check=True, capture_output=True, text=True).stdout
+    assert "uid 1001: 2 clients, 5120 flows, 327680 digests\n" in text, text
+    assert re.search(r"^  flows refused: user_full +76$", text, re.M), text
+    for client in [*greedy, other]:
+        client.sock.close()
+    t.until(lambda: t.stats()["clients"] == 0, "all to be gone")
+    assert t.stats()["digests"] == 0
+    print("ok shares of the flows", flush=True)
+
+    with acting_as(1001):
+        controls = [connect(t.control) for _ in range(10)]
+    stay(controls, 8)
+    with acting_as(1002):
+        controls.append(connect(t.control))
+    assert t.stats()["controls_refused"] == {"user_full": 2, "all_full": 0}
+    for sock in controls:
+        sock.close()
+    t.stop()
+    print("ok shares of the control connections", flush=True)
+
+
 def check_hangs(t: Trial) -> None:
     """A daemon that does not answer: paqmctl says so."""
     t.start("-i", "veth0")
@@ -675,7 +787,7 @@ def check_manager(t: Trial) -> None:
 
 CHECKS: list[Callable[[Trial], None]] = [
     check_config, check_paqmctl, check_shape, check_service_user, check_reload, check_vlan,
-    check_why, check_manager, check_rude, check_starved, check_opener, check_hangs,
+    check_why, check_manager, check_rude, check_shares, check_starved, check_opener, check_hangs,
 ]
 
 

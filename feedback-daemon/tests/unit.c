@@ -20,7 +20,7 @@ struct flow *add(uint64_t cookie, uint16_t sport, uint32_t ssrc)
 	struct paqm_ipc_register reg = t_reg(cookie, sport, ssrc);
 	struct flow *f = NULL;
 
-	CHECK_EQ(engine_register(&eng, 1, &reg, &f), 0);
+	CHECK_EQ(engine_register(&eng, 1, 0, &reg, &f), 0);
 	return f;
 }
 
@@ -111,6 +111,8 @@ int main(void)
 	test_register();
 	test_reuse();
 	test_tables();
+	test_shares();
+	test_digest_shares();
 	test_ipv6();
 	test_records();
 	test_requests();

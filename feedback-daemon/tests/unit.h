@@ -72,6 +72,8 @@ void test_ecf_engine(void);
 void test_register(void);
 void test_reuse(void);
 void test_tables(void);
+void test_shares(void);
+void test_digest_shares(void);
 void test_ipv6(void);
 void test_many_routers(void);
 

@@ -59,6 +59,33 @@ void test_ring(void)
 	for (i = 0; i < 3 * RING_CAP; i++)
 		CHECK_EQ(ring_find(&r, i, 1000000, 300),
 			 i < 2 * RING_CAP ? RING_UNKNOWN : RING_HIT);
+
+	/* It shrinks when three quarters are old, and keeps all that is not. */
+	ring_trim(&r, 1000300, 300);
+	CHECK_EQ(r.cap, RING_CAP);
+	for (i = 0; i <= RING_CAP / 4; i++)
+		ring_put(&r, i, 1000301, 300);
+	ring_trim(&r, 1000301, 300);
+	CHECK_EQ(r.cap, RING_CAP);
+	ring_put(&r, 0, 1000601, 300);
+	ring_trim(&r, 1000601, 300);
+	CHECK_EQ(r.cap, RING_CAP);
+	for (i = 0; i < 100; i++)
+		ring_put(&r, ~(uint64_t)i, 1000602, 300);
+	ring_trim(&r, 1000602, 300);
+	CHECK_EQ(r.cap, 256);
+	CHECK_EQ(r.used, 256);
+	for (i = 0; i < 100; i++)
+		CHECK_EQ(ring_find(&r, ~(uint64_t)i, 1000602, 300), RING_HIT);
+	CHECK_EQ(ring_find(&r, 0, 1000602, 300), RING_HIT);
+	CHECK_EQ(ring_find(&r, RING_CAP / 4, 1000602, 300), RING_OLD);
+	CHECK_EQ(ring_find(&r, 1, 1000602, 300), RING_UNKNOWN);
+	ring_trim(&r, 2000000, 300);
+	CHECK_EQ(r.cap, RING_MIN);
+	CHECK_EQ(r.used, RING_MIN);
+	CHECK_EQ(ring_find(&r, ~99ULL, 2000000, 300), RING_OLD);
+	ring_trim(&r, 3000000, 300);
+	CHECK_EQ(r.cap, RING_MIN);
 	ring_free(&r);
 }
 
