@@ -19,6 +19,7 @@
 
 #define PACKETS_PER_TURN 256 /* of one interface, before the others get theirs */
 #define RETRY_NS 2000000000ULL
+#define AGE_MAX_NS 1000000000ULL
 #define LATE_NS 3000000000ULL /* an opener that does not answer for so long is told of */
 
 /* So many packets within a window, media or messages, are then read in lots, as waking
@@ -63,8 +64,10 @@ struct capture {
 	struct iface iface[CONF_IFACES];
 	struct filter_flows flows; /* what the sockets let through */
 	uint64_t retry_ns;
-	/* realtime minus monotonic, read once per turn: captures carry realtime */
-	uint64_t now_real, now_mono;
+	/* Read once per turn: captures carry the wall clock. */
+	uint64_t now_real, now_ns;
+	uint64_t slept_ns; /* since the machine started */
+	uint64_t age_max;  /* of what the rings hold */
 	/* Packets of the present window of LOTS_WINDOW_NS, and whether those of the last
 	 * one were many.
 	 */
@@ -112,7 +115,7 @@ static void packet(struct iface *f, const struct tpacket2_hdr *h, const struct s
 
 	c->packets++;
 	/* A step of the wall clock must not age or rejuvenate packets much. */
-	t = c->now_mono - paqm_min64(age, 1000000000ULL);
+	t = c->now_ns - paqm_min64(paqm_min64(age, c->age_max), c->now_ns);
 	if (ll->sll_pkttype == PACKET_OUTGOING) {
 		engine_media(&f->d->engine, ip, h->tp_snaplen, t);
 		return;
@@ -167,7 +170,7 @@ static void judge_held(struct daemon *d)
 
 	for (i = 0; i < c->held; i++) {
 		const struct held *m = &c->msg[i];
-		uint64_t t_ns = c->now_real - (c->now_mono - m->t_ns);
+		uint64_t t_ns = c->now_real - (c->now_ns - m->t_ns);
 
 		engine_message(&d->engine, m->data, m->len, m->t_ns, &v);
 		log_verdict(&v);
@@ -177,10 +180,10 @@ static void judge_held(struct daemon *d)
 			ipc_push(d, v.flow);
 	}
 	c->held = 0;
-	if (c->now_mono - c->window_ns < LOTS_WINDOW_NS)
+	if (c->now_ns - c->window_ns < LOTS_WINDOW_NS)
 		return;
 	c->lots = c->packets > LOTS_PACKETS;
-	c->window_ns = c->now_mono;
+	c->window_ns = c->now_ns;
 	c->packets = 0;
 }
 
@@ -215,6 +218,18 @@ static void iface_lost(struct iface *f, const char *why)
 	f->d->capture->retry_ns = 0;
 }
 
+/* What waits in the rings may be from before a sleep. */
+static void set_now(struct capture *c)
+{
+	uint64_t slept;
+
+	c->now_real = clock_ns(CLOCK_REALTIME);
+	c->now_ns = clock_ns(DAEMON_CLOCK);
+	slept = c->now_ns - paqm_min64(clock_ns(CLOCK_MONOTONIC), c->now_ns);
+	c->age_max = AGE_MAX_NS + (slept > c->slept_ns ? slept - c->slept_ns : 0);
+	c->slept_ns = slept;
+}
+
 static void iface_ready(struct source *s, uint32_t events)
 {
 	struct iface *f = (struct iface *)s;
@@ -231,8 +246,7 @@ static void iface_ready(struct source *s, uint32_t events)
 	 */
 	if (events & EPOLLERR)
 		getsockopt(s->fd, SOL_SOCKET, SO_ERROR, &err, &len);
-	c->now_real = clock_ns(CLOCK_REALTIME);
-	c->now_mono = clock_ns(CLOCK_MONOTONIC);
+	set_now(c);
 	for (i = 0; i < CONF_IFACES; i++)
 		if (c->iface[i].src.fd >= 0)
 			empty &= read_ring(&c->iface[i]);
@@ -355,7 +369,7 @@ static void opened(struct capture *c, const struct opener_answer *a)
 	}
 	err = iface_open(f, a);
 	if (err)
-		c->retry_ns = paqm_min64(c->retry_ns, clock_ns(CLOCK_MONOTONIC) + RETRY_NS);
+		c->retry_ns = paqm_min64(c->retry_ns, clock_ns(DAEMON_CLOCK) + RETRY_NS);
 	else
 		log_info("%s: capturing", f->name);
 }
@@ -424,6 +438,7 @@ int capture_open(struct daemon *d, int opener)
 		return -1;
 	d->capture = c;
 	c->retry_ns = UINT64_MAX;
+	set_now(c);
 	c->link.fd = -1;
 	c->opener = (struct source){.fd = opener, .ready = opener_ready};
 	for (i = 0; i < CONF_IFACES; i++)

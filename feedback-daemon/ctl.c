@@ -179,7 +179,7 @@ static void answer(struct ctl_client *c, const char *line, size_t len)
 {
 	struct daemon *d = c->d;
 	struct request_env env = {
-		.now_ns = clock_ns(CLOCK_MONOTONIC),
+		.now_ns = clock_ns(DAEMON_CLOCK),
 		.start_ns = d->start_ns,
 		.clients = ipc_clients(d),
 		.bad_records = d->bad_records,

@@ -4,7 +4,7 @@
  * feedback message must pass before it is believed (docs/protocol.md). It knows
  * nothing of capture and sockets: IPv4 and IPv6 packets and times go in, verdicts
  * come out, so that tests and fuzzers run the very code that runs in the daemon.
- * All times are nanoseconds of one monotonic clock.
+ * All times are nanoseconds of one clock that never goes back.
  */
 #ifndef PAQMD_ENGINE_H
 #define PAQMD_ENGINE_H

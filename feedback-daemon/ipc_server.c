@@ -183,6 +183,17 @@ static int put_registered(struct ipc_client *c, uint64_t cookie, int error)
 	return put_record(c, &r, sizeof(r));
 }
 
+/* The engine's clock is not what clients count in. Return: as put_record(). */
+static int put_rate(struct ipc_client *c, const struct flow *f)
+{
+	struct paqm_ipc_rate r = f->rate;
+	uint64_t age = clock_ns(DAEMON_CLOCK) - r.mono_ns, now = clock_ns(CLOCK_MONOTONIC);
+
+	if (r.mono_ns)
+		r.mono_ns = now - paqm_min64(age, now);
+	return put_record(c, &r, sizeof(r));
+}
+
 /* Return: as put_record(). */
 static int flush_refusals(struct ipc_client *c)
 {
@@ -225,7 +236,7 @@ static bool flush(struct ipc_client *c)
 			}
 		}
 		if (done > 0 && *owes & OWES_RATE) {
-			done = put_record(c, &f->rate, sizeof(f->rate));
+			done = put_rate(c, f);
 			if (done > 0)
 				*owes &= (uint8_t)~OWES_RATE;
 		}

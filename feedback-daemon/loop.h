@@ -48,6 +48,11 @@ struct daemon {
 	uint64_t accept_failed;
 };
 
+/* What everything is judged and waited by. It goes on while the machine sleeps: advice of before
+ * says nothing about the network in which it wakes.
+ */
+#define DAEMON_CLOCK CLOCK_BOOTTIME
+
 static inline uint64_t clock_ns(clockid_t clock)
 {
 	struct timespec t;

@@ -373,7 +373,7 @@ static void run(struct daemon *d, int timer_fd)
 	uint64_t armed = UINT64_MAX, alive_ns = notify_watchdog_ns();
 
 	while (!d->stop) {
-		uint64_t now = clock_ns(CLOCK_MONOTONIC), next;
+		uint64_t now = clock_ns(DAEMON_CLOCK), next;
 		struct epoll_event ev;
 		struct source *s;
 
@@ -446,7 +446,7 @@ int main(int argc, char **argv)
 	log_verbose = d->conf.verbose;
 	d->has_group = *d->conf.group;
 	d->owner = geteuid();
-	d->start_ns = clock_ns(CLOCK_MONOTONIC);
+	d->start_ns = clock_ns(DAEMON_CLOCK);
 	d->listen_ns = UINT64_MAX;
 	if (!line.read) {
 		if (sandbox_user(d->conf.user, &user))
@@ -478,7 +478,7 @@ int main(int argc, char **argv)
 	d->epfd = epoll_create1(EPOLL_CLOEXEC);
 	d->spare = fcntl(d->epfd, F_DUPFD_CLOEXEC, 0);
 	sig.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	timer.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	timer.fd = timerfd_create(DAEMON_CLOCK, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (d->epfd < 0 || d->spare < 0 || sig.fd < 0 || timer.fd < 0 ||
 	    loop_watch(d, &sig, EPOLLIN) || loop_watch(d, &timer, EPOLLIN)) {
 		log_line("cannot set up the event loop: %s", strerror(errno));

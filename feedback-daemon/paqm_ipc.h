@@ -71,7 +71,7 @@ struct paqm_ipc_rate {
 	uint64_t rate_bps;  /* IP level, headers included; 0: no advice in force */
 	uint64_t router_id; /* the router that gives the minimum */
 	uint8_t router[16]; /* its address, IPv4-mapped */
-	uint64_t mono_ns;   /* CLOCK_MONOTONIC of the capture of the message */
+	uint64_t mono_ns;   /* CLOCK_MONOTONIC less the age of the message; sleep counts */
 	uint32_t value;	    /* binary32 ECF value of that message */
 	uint32_t seq;
 	uint16_t period_ms;

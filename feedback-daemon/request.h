@@ -31,7 +31,7 @@ struct request_user {
 
 /* What the answers need beside the engine. */
 struct request_env {
-	uint64_t now_ns; /* monotonic */
+	uint64_t now_ns; /* of the engine's clock */
 	uint64_t start_ns;
 	unsigned int clients;
 	uint64_t bad_records;

@@ -178,7 +178,7 @@ static void listen_for(struct daemon *d, uint32_t events)
 static void pause_listening(struct daemon *d, int err)
 {
 	listen_for(d, 0);
-	d->listen_ns = clock_ns(CLOCK_MONOTONIC) + PAUSE_NS;
+	d->listen_ns = clock_ns(DAEMON_CLOCK) + PAUSE_NS;
 	if (!d->starved)
 		log_limited(LOG_CLASS_CLIENT,
 			    "cannot accept clients: %s; trying again every %llu s; %s",

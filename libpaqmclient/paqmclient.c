@@ -45,6 +45,7 @@ struct flow {
 	int next;	   /* flow with news after this one, -1: none */
 	uint64_t pause_ns; /* before it was asked for last; 0: not refused yet */
 	uint64_t again_ns; /* when to ask for it again; 0: not at all */
+	uint64_t lost_ns;  /* when the connection ended that its rate came by; 0: it has not */
 	struct paqm_ipc_register reg;
 	struct paqm_client_advice advice;
 };
@@ -54,7 +55,7 @@ struct paqm_client {
 	int epoll, timer, fd; /* fd: -1 while not connected */
 	const char *trouble;
 	uint64_t retry_ns; /* when to connect, NEVER if connected */
-	uint64_t grace_ns; /* advice of before is kept until then */
+	uint64_t grace_ns; /* when the first advice of a connection before ends */
 	uint64_t again_ns; /* when the first of the refused flows is due */
 	uint64_t cookie;   /* last one given */
 	struct flow *flow;
@@ -84,7 +85,8 @@ static uint64_t now_ns(void)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	/* goes on while the machine sleeps: no advice outlives that */
+	clock_gettime(CLOCK_BOOTTIME, &t);
 	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
 }
 
@@ -112,12 +114,17 @@ static void lose(struct paqm_client *c, const char *why)
 	if (c->fd >= 0) {
 		close(c->fd);
 		c->fd = -1;
-		c->grace_ns = now + GRACE_NS;
 	}
 	c->again_ns = NEVER;
 	for (i = 0; i < c->flows; i++) {
 		c->flow[i].pause_ns = 0;
 		c->flow[i].again_ns = 0;
+		/* A connection that has told nothing prolongs nothing. */
+		if (c->flow[i].advice.rate_bps && !c->flow[i].lost_ns) {
+			c->flow[i].lost_ns = now;
+			if (c->grace_ns == NEVER)
+				c->grace_ns = now + GRACE_NS;
+		}
 		if (c->flow[i].state == KNOWN)
 			c->flow[i].state = UNKNOWN;
 		else if (c->flow[i].state == LEAVING)
@@ -273,8 +280,9 @@ static void on_rate(struct paqm_client *c, const struct paqm_ipc_rate *r)
 	/* A paqmd that has just started knows nothing yet: what held before is
 	 * still the best there is.
 	 */
-	if (r->cause == PAQM_CAUSE_NONE && a->rate_bps && c->grace_ns != NEVER)
+	if (r->cause == PAQM_CAUSE_NONE && a->rate_bps && f->lost_ns)
 		return;
+	f->lost_ns = 0;
 	*a = (struct paqm_client_advice){
 		.flow = a->flow,
 		.cause = r->cause,
@@ -343,6 +351,7 @@ static void on_registered(struct paqm_client *c, const struct paqm_ipc_registere
 		ask_later(c, f);
 	if (f->advice.cause == PAQM_CLIENT_REFUSED && f->advice.error == r->error)
 		return;
+	f->lost_ns = 0;
 	f->advice = (struct paqm_client_advice){
 		.flow = f->advice.flow, .cause = PAQM_CLIENT_REFUSED, .error = r->error};
 	add_news(c, f);
@@ -386,16 +395,23 @@ static void receive(struct paqm_client *c)
 	}
 }
 
-/* The grace is over: what has not been told anew does not hold any more. */
-static void end_grace(struct paqm_client *c, uint64_t since_ns)
+/* What has not been told anew in time does not hold any more. */
+static void end_grace(struct paqm_client *c, uint64_t now)
 {
 	int i;
 
+	c->grace_ns = NEVER;
 	for (i = 0; i < c->flows; i++) {
 		struct flow *f = &c->flow[i];
 
-		if (!flow_of(c, i) || !f->advice.rate_bps || f->advice.captured_ns > since_ns)
+		if (!flow_of(c, i) || !f->lost_ns)
 			continue;
+		if (now < f->lost_ns + GRACE_NS) {
+			if (f->lost_ns + GRACE_NS < c->grace_ns)
+				c->grace_ns = f->lost_ns + GRACE_NS;
+			continue;
+		}
+		f->lost_ns = 0;
 		f->advice = (struct paqm_client_advice){
 			.flow = i, .cause = c->fd < 0 ? PAQM_CLIENT_LOST : PAQM_CLIENT_NONE};
 		add_news(c, f);
@@ -408,12 +424,8 @@ static void timer_ready(struct paqm_client *c)
 
 	if (read(c->timer, &n, sizeof(n)) < 0)
 		return;
-	if (now >= c->grace_ns) {
-		uint64_t since = c->grace_ns - GRACE_NS;
-
-		c->grace_ns = NEVER;
-		end_grace(c, since);
-	}
+	if (now >= c->grace_ns)
+		end_grace(c, now);
 	if (now >= c->again_ns)
 		ask_again(c, now);
 	if (now >= c->retry_ns)
@@ -448,7 +460,7 @@ struct paqm_client *paqm_client_open(const char *path)
 		goto fail;
 	strcpy(c->sa.sun_path, path);
 	c->epoll = epoll_create1(EPOLL_CLOEXEC);
-	c->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	c->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
 	e.data.fd = c->timer;
 	err = errno;
 	if (c->epoll < 0 || c->timer < 0 || epoll_ctl(c->epoll, EPOLL_CTL_ADD, c->timer, &e))
@@ -544,6 +556,7 @@ int paqm_client_add(struct paqm_client *c, const char *source, uint16_t source_p
 	c->flow[i].reg = reg;
 	c->flow[i].pause_ns = 0;
 	c->flow[i].again_ns = 0;
+	c->flow[i].lost_ns = 0;
 	c->flow[i].advice = (struct paqm_client_advice){.flow = i};
 	untold(c);
 	return i;

@@ -53,7 +53,7 @@ struct paqm_client_advice {
 	float qdelay_ms;	       /* delay of that router's media queue */
 	uint32_t period_ms;	       /* between its messages */
 	uint32_t routers;	       /* routers whose word is in force */
-	uint64_t captured_ns;	       /* when the message came in, CLOCK_MONOTONIC */
+	uint64_t captured_ns;	       /* CLOCK_MONOTONIC less the age of the message */
 };
 
 /**

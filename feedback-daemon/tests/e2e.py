@@ -15,6 +15,7 @@ import contextlib
 import ctypes
 import json
 import os
+import re
 import select
 import signal
 import socket
@@ -72,11 +73,12 @@ def quote(payload: bytes, sport: int = SPORT) -> bytes:
 
 
 def message(
-    quoted: bytes, seq: int, erf: float, ecf: float = 0.9, router: int = 0xA1, boot: int = 7
+    quoted: bytes, seq: int, erf: float, ecf: float = 0.9, router: int = 0xA1, boot: int = 7,
+    period: int = 500,
 ) -> bytes:
     """A whole ICMP message as the protocol describes it, written independently of the C codec."""
     obj = struct.pack("!4sBBHQII", b"PAQM", 1, 0x04, 0, router, boot, seq)
-    obj += struct.pack("!ffHHHHQ", ecf, erf, 500, 35, 3, 60000, 0)
+    obj += struct.pack("!ffHHHHQ", ecf, erf, period, 35, 3, 60000, 0)
     value = struct.pack("!f", ecf)
     body = quoted + obj
     total = checksum(struct.pack("!BBH", ICMP_TYPE, 0, 0) + value + body)
@@ -99,6 +101,15 @@ def register(
         *(IPC_MAGIC, IPC_VERSION, REGISTER, 80, address(source), address(to)),
         *(SPORT, DPORT, SSRC, 100_000, ceil, 500_000, 41_667, cookie),
     )
+
+
+def timer_clocks(pid: str) -> set[int]:
+    """The clocks that a process has timers of."""
+    found: set[int] = set()
+    for path in Path(f"/proc/{pid}/fdinfo").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # of the directory itself
+            found |= {int(n) for n in re.findall(r"^clockid: (\d+)$", path.read_text(), re.M)}
+    return found
 
 
 class NoNetwork(Exception):

@@ -28,6 +28,7 @@ from pathlib import Path
 from e2e import (
     DPORT,
     PATIENCE,
+    RATE_FORMAT,
     REGISTERED,
     ROUTER_IP,
     ROUTER_IP6,
@@ -42,6 +43,7 @@ from e2e import (
     register,
     rtp,
     run_checks,
+    timer_clocks,
 )
 
 NOBODY = 65534
@@ -602,6 +604,40 @@ def check_shares(t: Trial) -> None:
     print("ok shares of the control connections", flush=True)
 
 
+def check_sleep(t: Trial) -> None:
+    """No advice outlives a sleep of the machine; what comes afterwards is believed as ever."""
+    slept = t.log.with_name("slept")
+    slept.write_bytes(bytes(8))
+    slept.chmod(0o644)
+    command = list(t.command)
+    shim = Path(t.command[0]).parent / "tests" / "sleeper.so"
+    t.command[:0] = ["env", f"LD_PRELOAD={shim}", f"PAQM_SLEPT={slept}"]
+    t.start("-i", "veth0")
+    assert t.daemon
+    clocks = timer_clocks(str(t.daemon.pid))
+    client = Client(t.ipc)
+    assert client.register(1) == 0
+    client.rate()
+    t.answer(message(quote(t.send_media()), 1, 850_000.0, period=10_000))
+    assert client.rate().bps == 850_000
+    with slept.open("r+b") as f:
+        f.write(struct.pack("=q", 3600))
+    t.stats()  # wakes it
+    client.sock.settimeout(10)  # the advice would hold for 30 s
+    assert client.rate().cause == "expired"
+    assert t.stats()["uptime_ms"] > 3_600_000
+    assert clocks == {time.CLOCK_BOOTTIME}, clocks
+    t.answer(message(quote(t.send_media()), 2, 700_000.0))
+    record = struct.unpack(RATE_FORMAT, client.sock.recv(512))
+    assert record[5] == 700_000
+    age = time.monotonic() - record[8] / 1e9
+    assert 0 <= age < PATIENCE, f"{age} s old by the clock of clients"
+    client.sock.close()
+    t.stop()
+    t.command = command
+    print("ok a machine that sleeps", flush=True)
+
+
 def check_hangs(t: Trial) -> None:
     """A daemon that does not answer: paqmctl says so."""
     t.start("-i", "veth0")
@@ -787,7 +823,8 @@ def check_manager(t: Trial) -> None:
 
 CHECKS: list[Callable[[Trial], None]] = [
     check_config, check_paqmctl, check_shape, check_service_user, check_reload, check_vlan,
-    check_why, check_manager, check_rude, check_shares, check_starved, check_opener, check_hangs,
+    check_why, check_manager, check_rude, check_shares, check_sleep, check_starved,
+    check_opener, check_hangs,
 ]
 
 

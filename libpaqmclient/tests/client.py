@@ -12,6 +12,7 @@ import contextlib
 import ctypes as ct
 import os
 import select
+import socket
 import subprocess
 import sys
 import time
@@ -32,6 +33,7 @@ from e2e import (
     quote,
     register,
     run_checks,
+    timer_clocks,
 )
 from e2e import Client as Raw
 
@@ -208,8 +210,28 @@ def check_restart(t: Trial, library: str) -> None:
     client.expect(NONE)
     assert time.monotonic() - gone > GRACE - 0.5
     print("ok: the grace ends", flush=True)
-    client.close()
+
+    # one that is reached again and again, and closes at once: it does not prolong the advice
+    t.answer(message(quote(t.send_media()), 10, 700_000.0, period=10_000))
+    client.expect(ERF, 700_000)
     t.stop()
+    gone, reached = time.monotonic(), 0
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as full:
+        full.bind(str(t.ipc))
+        full.listen()
+        full.setblocking(False)
+        news = None
+        while not news and time.monotonic() - gone < GRACE + PATIENCE / 3:
+            news = client.next(0.05)
+            with contextlib.suppress(BlockingIOError):
+                full.accept()[0].close()
+                reached += 1
+    t.ipc.unlink()
+    assert news and news.rate_bps == 0 and news.cause in (NONE, LOST), "the advice never ended"
+    assert reached > 2, reached
+    print("ok: the grace ends when nobody is let in", flush=True)
+    assert timer_clocks("self") == {time.CLOCK_BOOTTIME}, "advice outlives a sleep"
+    client.close()
 
 
 def check_many(t: Trial, library: str) -> None:
@@ -317,8 +339,11 @@ def check_unread(t: Trial, library: str) -> None:
     print(f"ok: {sent} answers wait, none is lost", flush=True)
 
     # a refusal, then the flow is free: the last word is the newest
+    refused = lambda: t.stats()["flows_refused"]["taken"]  # noqa: E731
+    before = refused()
     for _ in range(100):
         rude.sock.send(register(8))
+    t.until(lambda: refused() == before + 100, "all to be judged")
     holder.sock.close()
     t.until(lambda: len(t.ask("flows")["flows"]) == 1, "the flow to be free")
     rude.sock.send(register(8))
