@@ -176,6 +176,14 @@ def check_ipv6_and_keys(t: Trial) -> None:
     flow = f"[{SENDER_IP6}]:{SPORT} [{ROUTER_IP6}]:{DPORT}"
     t.expect("IPv6", t.short(capture(packets, ETHERNET), "--flow", flow), ["accepted"])
 
+    # carrier quench, as live: ICMP type 4, which ICMPv6 does not have
+    quench = said(resum(b"\x04" + message(quote(payload), 1, 6e5)[1:]))
+    bare = said(resum(b"\x04" + message(quote(payload), 1, 6e5)[1:36]))
+    other = said6(b"\x04" + message6(SENDER_IP6, payload, 1, 5e5)[1:])
+    packets = [(1.0, OUT, media(payload)), (1.1, IN, quench), (1.2, IN, bare), (1.3, IN, other)]
+    got = t.short(capture(packets, ETHERNET), "--flow", FLOW)
+    t.expect("Source Quench", got, ["accepted", "msg_length"])
+
     keys = t.home / "keys"
     keys.write_text(f"* 9 {key.hex()}\n")
     keys.chmod(0o600)
