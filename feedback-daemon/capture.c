@@ -17,6 +17,7 @@
 #include "log.h"
 #include "opener.h"
 
+#define NEWS_PER_TURN 64     /* of interfaces */
 #define PACKETS_PER_TURN 256 /* of one interface, before the others get theirs */
 #define RETRY_NS 2000000000ULL
 #define AGE_MAX_NS 1000000000ULL
@@ -51,7 +52,8 @@ struct held {
 enum asked { NOTHING, FILTER, OPEN, CLOSE };
 
 struct capture {
-	struct source link; /* rtnetlink; first: the loop knows us by it */
+	struct source link;    /* rtnetlink; first: the loop knows us by it */
+	uint64_t link_foreign; /* what came by it and not from the kernel */
 	struct source opener;
 	/* What the opener is doing. Others are served meanwhile, so an interface may be
 	 * wanted no longer when it comes.
@@ -313,6 +315,24 @@ static void link_message(struct capture *c, const struct nlmsghdr *h)
 	}
 }
 
+/* News of the kernel, whose port is 0. Others may write to a netlink socket as well, and what
+ * they say of interfaces is theirs. Return: bytes, 0 if there is nothing to be read in them, -1
+ * with errno.
+ */
+static ssize_t link_receive(struct capture *c, void *buf, size_t size)
+{
+	struct sockaddr_nl from = {.nl_pid = UINT32_MAX};
+	socklen_t len = sizeof(from);
+	ssize_t n = recvfrom(c->link.fd, buf, size, MSG_DONTWAIT, (struct sockaddr *)&from, &len);
+
+	if (n < 0 || (len == sizeof(from) && from.nl_family == AF_NETLINK && !from.nl_pid))
+		return n;
+	c->link_foreign++;
+	log_limited(LOG_CLASS_CLIENT, "news of interfaces from port %u, not the kernel: ignored",
+		    from.nl_pid);
+	return 0;
+}
+
 static void link_ready(struct source *s, uint32_t events)
 {
 	struct capture *c = (struct capture *)s;
@@ -320,14 +340,16 @@ static void link_ready(struct source *s, uint32_t events)
 		struct nlmsghdr h;
 		char buf[16384];
 	} u;
-	ssize_t n;
-	unsigned int i;
+	unsigned int turn, i;
 
 	(void)events;
-	while ((n = recv(s->fd, &u, sizeof(u), MSG_DONTWAIT)) > 0 ||
-	       (n < 0 && (errno == ENOBUFS || errno == EINTR))) {
+	for (turn = 0; turn < NEWS_PER_TURN; turn++) {
+		ssize_t n = link_receive(c, &u, sizeof(u));
 		const struct nlmsghdr *h = &u.h;
 		unsigned int left = n > 0 ? (unsigned int)n : 0;
+
+		if (n < 0 && errno != ENOBUFS && errno != EINTR)
+			return;
 
 		/* What was lost may have been about any of them. */
 		for (i = 0; n < 0 && errno == ENOBUFS && i < CONF_IFACES; i++)
@@ -605,6 +627,7 @@ void capture_stats(struct daemon *d, struct request_env *env)
 	struct capture *c = d->capture;
 	unsigned int i;
 
+	env->link_foreign = c->link_foreign;
 	env->ifaces = 0;
 	for (i = 0; i < CONF_IFACES; i++) {
 		struct iface *f = &c->iface[i];

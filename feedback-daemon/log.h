@@ -21,9 +21,9 @@ void log_open(void);
 __attribute__((format(printf, 1, 2))) void log_line(const char *fmt, ...);
 /* Something happened as it should. */
 __attribute__((format(printf, 1, 2))) void log_info(const char *fmt, ...);
-/* What a peer has caused: at most 20 lines at once and 5 a second of each class. */
-/* May such a line be written now? If not it is counted, and need not be made. */
+/* May a line of this class be written now? If not it is counted, and need not be made. */
 bool log_room(enum log_class c);
+/* What a peer has caused: at most 20 lines at once and 5 a second of each class. */
 __attribute__((format(printf, 2, 3))) void log_limited(enum log_class c, const char *fmt, ...);
 
 #endif /* PAQMD_LOG_H */

@@ -118,6 +118,8 @@ static void statistics(FILE *out, json_t *stats)
 		 1},
 		{"paqmd_peers_refused", "Connections of those who may not connect.", COUNTER,
 		 "peers_refused", 1},
+		{"paqmd_link_foreign", "News of interfaces that were not the kernel's.", COUNTER,
+		 "link_foreign", 1},
 		{"paqmd_digests", "Digests that fit into memory.", GAUGE, "digests", 1},
 		{"paqmd_accept_failed", "Connections for which files or memory lacked.", COUNTER,
 		 "accept_failed", 1},

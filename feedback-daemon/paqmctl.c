@@ -193,6 +193,9 @@ static void print_stats(const json_t *s)
 	print_reasons(s, "clients_refused", "clients refused:");
 	print_reasons(s, "controls_refused", "control clients refused:");
 	print_reasons(s, "digests_forgotten", "digests forgotten early:");
+	if (integer(s, "link_foreign"))
+		printf("news of interfaces that were not the kernel's %lld\n",
+		       integer(s, "link_foreign"));
 	if (integer(s, "bad_records") || integer(s, "peers_refused") || integer(s, "accept_failed"))
 		printf("bad records %lld, peers refused %lld, not accepted for want of files or "
 		       "memory %lld\n",

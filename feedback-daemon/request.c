@@ -298,6 +298,7 @@ static json_t *view_stats(const struct engine *e, const struct request_env *env)
 	json_object_set_new(o, "bad_records", num(env->bad_records));
 	json_object_set_new(o, "peers_refused", num(env->peers_refused));
 	json_object_set_new(o, "accept_failed", num(env->accept_failed));
+	json_object_set_new(o, "link_foreign", num(env->link_foreign));
 	json_object_set_new(o, "clients_refused", view_full(&env->senders_full));
 	json_object_set_new(o, "controls_refused", view_full(&env->controls_full));
 	json_object_set_new(o, "flows_refused", reasons(e->not_taken, NOT_TAKEN_MAX, flow_reason));

@@ -218,6 +218,27 @@ def check_reload(t: Trial) -> None:
     t.stop()
 
 
+def check_netlink(t: Trial) -> None:
+    """News of interfaces are believed of the kernel alone."""
+    t.start("-i", "veth0")
+    inside = ["ip", "netns", "exec", t.net.sender, "cat"]
+    ports = [int(line.split()[2]) for line in subprocess.run(
+        [*inside, "/proc/net/netlink"], check=True, capture_output=True, text=True,
+    ).stdout.splitlines()[1:] if line.split()[1:4:2] == ["0", "00000001"]]
+    index = int(subprocess.run([*inside, "/sys/class/net/veth0/ifindex"], check=True,
+                               capture_output=True, text=True).stdout)
+    assert len(ports) == 1, ports
+    with t.net.socket(t.net.sender, socket.AF_NETLINK, socket.SOCK_RAW, 0) as liar:
+        gone = struct.pack("=IHHIIBxHiII", 32, 17, 0, 0, 0, 0, 0, index, 0, 0)  # RTM_DELLINK
+        liar.sendto(gone, (ports[0], 0))
+        liar.sendto(gone[:7], (ports[0], 0))
+    t.until(lambda: t.stats()["link_foreign"] == 2, "what is not the kernel's")
+    assert captured(t) == {"veth0": True}
+    assert "interface has gone" not in t.log.read_text(), "anybody is believed"
+    t.stop()
+    print("ok netlink", flush=True)
+
+
 def vlan(t: Trial, offload: str, *tags: str) -> list[str]:
     """Move the addresses of both ends into a VLAN, or one within another. Return the devices."""
     devices = ["veth0"]
@@ -822,8 +843,8 @@ def check_manager(t: Trial) -> None:
 
 
 CHECKS: list[Callable[[Trial], None]] = [
-    check_config, check_paqmctl, check_shape, check_service_user, check_reload, check_vlan,
-    check_why, check_manager, check_rude, check_shares, check_sleep, check_starved,
+    check_config, check_paqmctl, check_shape, check_service_user, check_reload, check_netlink,
+    check_vlan, check_why, check_manager, check_rude, check_shares, check_sleep, check_starved,
     check_opener, check_hangs,
 ]
 
