@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -135,14 +136,34 @@ const char *keys_parse(const char *text, size_t len, struct keyring *ring, unsig
 	return NULL;
 }
 
-/* Why a file must not hold keys, or NULL. */
-static const char *file_fault(const struct stat *st, uid_t user)
+/* Has the service manager put it there (systemd.exec(5), LoadCredential=)? It is a file of root
+ * then, in a directory into which nobody but the service's user gets.
+ */
+static bool is_credential(const char *path)
 {
+	const char *dir = getenv("CREDENTIALS_DIRECTORY");
+	size_t n = dir ? strlen(dir) : 0;
+	struct stat st;
+
+	if (!n || *dir != '/' || strncmp(path, dir, n) || path[n] != '/' ||
+	    strchr(path + n + 1, '/'))
+		return false;
+	return !stat(dir, &st) && S_ISDIR(st.st_mode) && !st.st_uid && !(st.st_mode & 027);
+}
+
+/* Why a file must not hold keys, or NULL. */
+static const char *file_fault(const struct stat *st, uid_t user, const char *path)
+{
+	/* The user of the service reads a credential by an access list: what stands where the
+	 * group's bits are is the most that an entry grants, and the group itself is root's.
+	 */
+	mode_t closed = !st->st_uid && !st->st_gid && is_credential(path) ? 037 : 077;
+
 	if (!S_ISREG(st->st_mode))
 		return "is not a plain file";
 	if (st->st_uid && st->st_uid != geteuid() && st->st_uid != user)
 		return "belongs to another user: chown it to root or to the user of paqmd";
-	if (st->st_mode & 077)
+	if (st->st_mode & closed)
 		return "may be read or written by others: chmod 600";
 	if (st->st_size > KEYS_FILE_MAX)
 		return "has more than 65536 bytes";
@@ -180,7 +201,7 @@ int keys_load(const char *path, uid_t user, struct keyring *ring, char *error, s
 	/* not to wait for the writer of a named pipe */
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd >= 0 && !fstat(fd, &st)) {
-		fault = file_fault(&st, user);
+		fault = file_fault(&st, user, path);
 		if (!fault)
 			n = slurp(fd, text, sizeof(text));
 	}

@@ -57,7 +57,8 @@ const char *keys_parse(const char *text, size_t len, struct keyring *ring, unsig
 
 /**
  * keys_load() - read a keys file
- * @path: must be a plain file of root, this user or @user which nobody else may read or write
+ * @path: must be a plain file of root, this user or @user which nobody else may read or write;
+ *        or a credential, in $CREDENTIALS_DIRECTORY
  * @user: whom this process is going to be; or the same as geteuid()
  * @ring: set to the keys; empty on failure
  * @error: text for people, names file and line

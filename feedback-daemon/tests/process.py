@@ -43,6 +43,7 @@ from e2e import (
     register,
     rtp,
     run_checks,
+    tagged,
     timer_clocks,
 )
 
@@ -110,8 +111,9 @@ def check_shape(t: Trial) -> None:
     print("ok the opener ends with the daemon", flush=True)
 
 
-def check_service_user(t: Trial) -> None:
-    """Started as the unit does it: as an own user, with CAP_NET_RAW and nothing else."""
+@contextlib.contextmanager
+def as_service(t: Trial) -> Iterator[None]:
+    """Start paqmd as the unit does it: as an own user, with CAP_NET_RAW and nothing else."""
     t.ipc.parent.mkdir(parents=True, exist_ok=True)
     for path in (t.ipc.parent, t.control.parent):
         os.chown(path, NOBODY, NOBODY)
@@ -122,10 +124,56 @@ def check_service_user(t: Trial) -> None:
     t.command[:0] = ["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups",
                      "--inh-caps", "-all,+net_raw", "--ambient-caps", "-all,+net_raw",
                      "--bounding-set", "-all,+net_raw"]
-    works(t)
-    t.stop()
+    yield
     t.command = command
+
+
+def check_service_user(t: Trial) -> None:
+    """The unit's way to start it."""
+    with as_service(t):
+        works(t)
+        t.stop()
     print("ok started as the unit does it", flush=True)
+
+
+def let_read(path: Path, rights: int) -> None:
+    """Rights of nobody by an access list, as the service manager gives them; none of a group."""
+    entries = ((1, rights, -1), (2, rights, NOBODY), (4, 0, -1), (16, rights, -1), (32, 0, -1))
+    packed = b"".join(struct.pack("<HHi", *entry) for entry in entries)
+    os.setxattr(path, "system.posix_acl_access", struct.pack("<I", 2) + packed)
+
+
+def check_credential(t: Trial) -> None:
+    """Keys that the service manager hands over, LoadCredential=, at the start and on reload."""
+    home = t.log.with_name("credentials")
+    home.mkdir()
+    keys, secret = home / "keys", os.urandom(16)
+    keys.write_text(f"a1 7 {secret.hex()}\n")
+    try:
+        let_read(home, 5)
+        let_read(keys, 4)
+    except OSError as err:
+        assert "--all" not in sys.argv, err
+        print("left out: access lists, which this file system does not have", flush=True)
+        return
+    assert keys.stat().st_mode & 0o777 == 0o440
+    with as_service(t):
+        plain = [*t.command, "--keys", str(keys)]
+        done = subprocess.run(plain, capture_output=True, text=True, check=False)
+        assert done.returncode == 2 and "chmod 600" in done.stderr, done
+        t.command[:0] = ["env", f"CREDENTIALS_DIRECTORY={home}"]
+        t.start("-i", "veth0", "--keys", str(keys))
+        assert reload(t) == ""
+        client = Client(t.ipc)
+        assert client.register(1) == 0
+        client.rate()
+        icmp = message(quote(t.send_media()), 1, 600_000.0)
+        t.expect_refusal("auth_missing", icmp)
+        t.answer(tagged(icmp, 7, secret))
+        assert client.rate().bps == 600_000
+        client.sock.close()
+        t.stop()
+    print("ok keys of the service manager", flush=True)
 
 
 def config_errors(t: Trial, text: str) -> list[str]:
@@ -843,9 +891,9 @@ def check_manager(t: Trial) -> None:
 
 
 CHECKS: list[Callable[[Trial], None]] = [
-    check_config, check_paqmctl, check_shape, check_service_user, check_reload, check_netlink,
-    check_vlan, check_why, check_manager, check_rude, check_shares, check_sleep, check_starved,
-    check_opener, check_hangs,
+    check_config, check_paqmctl, check_shape, check_service_user, check_credential,
+    check_reload, check_netlink, check_vlan, check_why, check_manager, check_rude,
+    check_shares, check_sleep, check_starved, check_opener, check_hangs,
 ]
 
 

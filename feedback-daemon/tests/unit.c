@@ -106,6 +106,7 @@ int main(void)
 	test_mutations();
 	test_keys_file();
 	test_keys_load();
+	test_keys_credential();
 	test_limits();
 	test_ecf_engine();
 	test_register();

@@ -65,6 +65,7 @@ void test_expiry(void);
 void test_keys(void);
 void test_keys_file(void);
 void test_keys_load(void);
+void test_keys_credential(void);
 
 /* unit_flows.c */
 void test_limits(void);

@@ -189,3 +189,67 @@ void test_keys_load(void)
 	keys_wipe(&ring);
 	CHECK_EQ(ring.n, 0);
 }
+
+/* Credentials as the service manager makes them: of root, mode 0440 for the user's access list. */
+void test_keys_credential(void)
+{
+	char dir[] = "/tmp/paqmd-unit-XXXXXX", path[64], inner[64], beside[64], error[256];
+	static struct keyring ring;
+	const char *const all[] = {path, inner, beside};
+	unsigned int i;
+	FILE *f;
+
+	CHECK(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/keys", dir);
+	snprintf(inner, sizeof(inner), "%s/in", dir);
+	CHECK(!mkdir(inner, 0700));
+	snprintf(inner, sizeof(inner), "%s/in/keys", dir);
+	snprintf(beside, sizeof(beside), "%s-keys", dir);
+	for (i = 0; i < 3; i++) {
+		f = fopen(all[i], "w");
+		CHECK(f && fputs("1 1 " KEY_A "\n", f) > 0 && !fclose(f));
+		CHECK(!chmod(all[i], 0440));
+	}
+	unsetenv("CREDENTIALS_DIRECTORY");
+	CHECK(keys_load(path, geteuid(), &ring, error, sizeof(error)));
+	CHECK(strstr(error, "chmod 600"));
+	CHECK(!setenv("CREDENTIALS_DIRECTORY", dir, 1));
+	for (i = 0; i < 0200; i++) {
+		bool good = geteuid() ? !(i & 077) : !(i & 037);
+
+		CHECK(!chmod(path, (mode_t)(0400 | i)));
+		CHECK_EQ(!keys_load(path, geteuid(), &ring, error, sizeof(error)), good);
+	}
+	/* what lies elsewhere is none */
+	CHECK(!chmod(path, 0440));
+	CHECK(keys_load(inner, geteuid(), &ring, error, sizeof(error)));
+	CHECK(keys_load(beside, geteuid(), &ring, error, sizeof(error)));
+	CHECK(!setenv("CREDENTIALS_DIRECTORY", "", 1));
+	CHECK(keys_load(path, geteuid(), &ring, error, sizeof(error)));
+	CHECK(!setenv("CREDENTIALS_DIRECTORY", "/nowhere", 1));
+	CHECK(keys_load(path, geteuid(), &ring, error, sizeof(error)));
+	CHECK(!setenv("CREDENTIALS_DIRECTORY", dir, 1));
+	if (!geteuid()) {
+		/* the group's right is that of a true group, or the directory is open */
+		CHECK(!chown(path, 0, 1));
+		CHECK(keys_load(path, 0, &ring, error, sizeof(error)));
+		CHECK(!chown(path, 0, 0));
+		CHECK(!keys_load(path, 0, &ring, error, sizeof(error)));
+		CHECK(!chmod(dir, 0755));
+		CHECK(keys_load(path, 0, &ring, error, sizeof(error)));
+		CHECK(!chmod(dir, 0550));
+		CHECK(!keys_load(path, 0, &ring, error, sizeof(error)));
+		CHECK(!chown(dir, 1, 0));
+		CHECK(keys_load(path, 0, &ring, error, sizeof(error)));
+		/* where there are no access lists it is given to the user */
+		CHECK(!chown(path, 1, 0) && !chmod(path, 0400));
+		CHECK(!keys_load(path, 1, &ring, error, sizeof(error)));
+	}
+	unsetenv("CREDENTIALS_DIRECTORY");
+	for (i = 0; i < 3; i++)
+		unlink(all[i]);
+	snprintf(inner, sizeof(inner), "%s/in", dir);
+	rmdir(inner);
+	rmdir(dir);
+	keys_wipe(&ring);
+}
