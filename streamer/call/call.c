@@ -250,7 +250,7 @@ static void run(struct call *c)
 	gst_object_unref(clock);
 	c->main = g_main_loop_new(NULL, FALSE);
 	c->wall_offset = realtime_ns() - monotonic_ns();
-	g_atomic_int_set(&c->heard, (gint)(g_get_monotonic_time() / G_USEC_PER_SEC));
+	c->begin = g_get_monotonic_time();
 	if (c->encoder)
 		register_flow(c);
 	link_watch(c->link, on_line, c);
@@ -300,6 +300,14 @@ static void run(struct call *c)
 	       ", played %" G_GUINT64_FORMAT " pieces of sound\n",
 	       isatty(STDOUT_FILENO) ? "\n" : "", c->why, c->frames, c->played[CALL_VIDEO],
 	       c->played[CALL_AUDIO]);
+	for (int i = 0; i < CALL_MEDIA; i++) {
+		char *refused = guard_summary(c->guard[i]);
+
+		if (refused)
+			printf("%s: %s\n", call_media_names[i], refused);
+		call_record_event(&c->rec, "refused", refused ? refused : "nothing");
+		g_free(refused);
+	}
 }
 
 int cmd_call(int argc, char **argv)
@@ -330,6 +338,7 @@ out:
 	inbound_free(c->inbound);
 	link_free(c->link);
 	for (int i = 0; i < CALL_MEDIA; i++) {
+		guard_free(c->guard[i]);
 		g_clear_object(&c->session[i]);
 		g_clear_object(&c->rtp[i]);
 		g_clear_object(&c->rtcp[i]);

@@ -10,6 +10,7 @@
 #include "streamer/call/feed.h"
 #include "streamer/call/link.h"
 #include "streamer/call/offer.h"
+#include "streamer/guard.h"
 #include "streamer/inbound.h"
 #include "streamer/rate.h"
 #include "streamer/repair.h"
@@ -76,6 +77,7 @@ struct call {
 	struct call_in in[CALL_MEDIA];
 	struct size size; /* of the peer's pictures */
 	GObject *session[CALL_MEDIA];
+	struct guard *guard[CALL_MEDIA]; /* only the peer's streams get in */
 	struct rate *rate;
 	struct repair *repair;	 /* what is sent; NULL: nothing is sent again */
 	struct inbound *inbound; /* what comes */
@@ -87,7 +89,7 @@ struct call {
 	double interval; /* of pictures, s */
 	guint64 rate_now, advised;
 	gint64 wall_offset; /* CLOCK_REALTIME - CLOCK_MONOTONIC */
-	gint heard;	    /* last packet of the peer, s of the monotonic clock */
+	gint64 begin;	    /* us of the monotonic clock */
 	guint64 played[CALL_MEDIA];
 	gint64 last_play_ns;
 	guint32 ts_offset;
@@ -132,7 +134,6 @@ GstPadProbeReturn call_on_raw_picture(GstPad *pad, GstPadProbeInfo *info, gpoint
 void call_on_group(GstElement *enc, const GstStructure *g, gpointer data);
 GstPadProbeReturn call_on_packet(GstPad *pad, GstPadProbeInfo *info, gpointer data);
 GstPadProbeReturn call_on_proven(GstPad *pad, GstPadProbeInfo *info, gpointer data);
-GstPadProbeReturn call_on_heard(GstPad *pad, GstPadProbeInfo *info, gpointer data);
 GstPadProbeReturn call_on_video_played(GstPad *pad, GstPadProbeInfo *info, gpointer data);
 GstPadProbeReturn call_on_audio_played(GstPad *pad, GstPadProbeInfo *info, gpointer data);
 gboolean call_on_second(gpointer data);

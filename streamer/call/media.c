@@ -230,12 +230,18 @@ static void own_session(struct call *c, enum call_media media)
 	g_object_set(c->session[media], "internal-ssrc", c->mine.stream[media].ssrc, NULL);
 }
 
+/* What is sent again has an SSRC of its own: both ends know it. */
+static guint32 rtx_ssrc(const struct offer_stream *st)
+{
+	return st->ssrc ^ 0x80000000U;
+}
+
 static gboolean build_video_out(struct call *c, GError **error)
 {
 	struct repair_params repairs = {.rtx = c->rtx,
 					.fec = (guint)c->fec,
 					.ssrc = c->mine.stream[CALL_VIDEO].ssrc,
-					.rtx_ssrc = c->mine.stream[CALL_VIDEO].ssrc ^ 0x80000000U};
+					.rtx_ssrc = rtx_ssrc(&c->mine.stream[CALL_VIDEO])};
 	char *cam = camera(c, error), *elements = repair_elements(&repairs);
 	guint headers = wire_headers(call_ipv6(c), true);
 	GstElement *out, *pay;
@@ -350,13 +356,19 @@ static gboolean build_in(struct call *c, enum call_media media, GError **error)
 		inbound_correct(c->inbound, part_of(c->pipeline, "corrector"));
 	if (media == CALL_VIDEO)
 		size_keep(&c->size, part_of(c->pipeline, "dec"), part_of(c->pipeline, "size"));
-	part_probe(part_of(c->pipeline, media == CALL_VIDEO ? "depay0" : "depay1"), "sink",
-		   call_on_heard, c);
 	part_probe(part_of(c->pipeline, media == CALL_VIDEO ? "vsink" : "asink"), "sink",
 		   media == CALL_VIDEO ? call_on_video_played : call_on_audio_played, c);
 	if (media == CALL_VIDEO && overlay)
 		c->overlay = gst_object_ref(part_of(c->pipeline, "overlay"));
 	return TRUE;
+}
+
+static void watch_pad(GstElement *src, void (*watch)(struct guard *g, GstPad *pad), struct guard *g)
+{
+	GstPad *pad = gst_element_get_static_pad(src, "src");
+
+	watch(g, pad);
+	gst_object_unref(pad);
 }
 
 static gboolean build_session(struct call *c, enum call_media media, GError **error)
@@ -376,6 +388,8 @@ static gboolean build_session(struct call *c, enum call_media media, GError **er
 			     gst_caps_new_empty_simple("application/x-srtcp"), error);
 	if (!in->rtcp || !to_peer(c, send, c->rtcp[media], theirs->port + 1, error))
 		return FALSE;
+	watch_pad(in->rtp, guard_rtp, c->guard[media]);
+	watch_pad(in->rtcp, guard_rtcp, c->guard[media]);
 	if (media == CALL_VIDEO && c->rec.rx)
 		part_probe(in->rtp, "src", call_on_packet, c);
 	own_session(c, media);
@@ -384,11 +398,29 @@ static gboolean build_session(struct call *c, enum call_media media, GError **er
 	return !theirs->sends || build_in(c, media, error);
 }
 
+static struct guard *new_guard(const struct call *c, enum call_media media)
+{
+	struct guard *g = guard_new(TRUE, NULL, NULL);
+
+	guard_agree(g, c->theirs.stream[media].ssrc);
+	/* with which rtpsession sends feedback while it has no source yet */
+	guard_agree(g, G_MAXUINT32);
+	guard_own(g, c->mine.stream[media].ssrc);
+	if (media == CALL_VIDEO && c->rtx) {
+		if (c->theirs.stream[media].ssrc)
+			guard_agree(g, rtx_ssrc(&c->theirs.stream[media]));
+		guard_own(g, rtx_ssrc(&c->mine.stream[media]));
+	}
+	return g;
+}
+
 gboolean call_build(struct call *c, GError **error)
 {
 	GstElement *bin;
 
 	c->pipeline = gst_pipeline_new("call");
+	for (int i = 0; i < CALL_MEDIA; i++)
+		c->guard[i] = new_guard(c, i);
 	c->play_ms = JITTER_MS + DECODE_MS;
 	gst_pipeline_set_latency(GST_PIPELINE(c->pipeline), c->play_ms * GST_MSECOND);
 	bin = gst_element_factory_make("rtpbin", "bin");

@@ -41,12 +41,15 @@ char *offer_write(const struct offer *o)
 		const struct offer_stream *st = &o->stream[i];
 		json_t *stream = json_pack("{s:i}", "port", st->port);
 
-		if (st->sends) {
+		if (st->ssrc) {
 			char *key = g_base64_encode(st->key, OFFER_KEY);
 
 			json_object_set_new(stream, "ssrc", json_integer(st->ssrc));
 			json_object_set_new(stream, "key", json_string(key));
 			g_free(key);
+			/* what was there before this word took ssrc for a stream */
+			if (!st->sends)
+				json_object_set_new(stream, "sends", json_false());
 		}
 		json_object_set_new(root, call_media_names[i], stream);
 	}
@@ -82,7 +85,7 @@ static gboolean read_stream(struct offer_stream *st, json_t *json, GError **erro
 	if (len != OFFER_KEY)
 		return bad(error, "a key must have 30 bytes in base64");
 	st->ssrc = (guint32)json_integer_value(ssrc);
-	st->sends = TRUE;
+	st->sends = !json_is_false(json_object_get(json, "sends"));
 	return TRUE;
 }
 

@@ -6,12 +6,12 @@
  * trust nothing in it.
  *
  *   {"paqm-call":1,"name":"...","video":{"port":P,"ssrc":S,"key":"BASE64"},
- *    "audio":{"port":P,"ssrc":S,"key":"BASE64"},"rate-max":BPS,"rtx":true,"fec":20}
+ *    "audio":{"port":P,"ssrc":S,"key":"BASE64","sends":false},"rate-max":BPS,"rtx":true,"fec":20}
  *   {"muted":true}  {"bye":"..."}
  *
- * A stream that an end does not send is left out. `port` is where the end
- * receives; `key` is the SRTP master key and salt (RFC 3711) of what it sends. With `rtx` an end
- * can send pictures again and take what is sent again (RFC 4588); it is done if both can. With
+ * `port` is where the end receives; `ssrc` and `key`, the SRTP master key and salt (RFC 3711), are
+ * of what it sends: of its reports, too, so they are there if it `sends` no media. With `rtx` an
+ * end can send pictures again and take what is sent again (RFC 4588); it is done if both can. With
  * `fec` an end corrects losses by what the peer adds (RFC 5109); the number is what it would add
  * itself, per cent, which it does if the peer corrects.
  */
@@ -33,7 +33,7 @@ extern const char *const call_media_names[CALL_MEDIA];
 struct offer_stream {
 	guint16 port; /* where the end receives; RTCP one above */
 	gboolean sends;
-	guint32 ssrc; /* of what it sends */
+	guint32 ssrc; /* of what it sends, reports at least; 0: not told */
 	guint8 key[OFFER_KEY];
 };
 

@@ -55,25 +55,37 @@ static GstElement *on_rtcp_encoder(GstElement *bin, guint session, gpointer data
 	return encoder_of(data, session, "rtcp");
 }
 
-static GstElement *on_decoder(GstElement *bin, guint session, gpointer data)
-{
-	struct call *c = data;
-
-	(void)bin;
-	return session < CALL_MEDIA ? element_of(c, "srtpdec", session, &c->theirs.stream[session])
-				    : NULL;
-}
-
-/* The same once more; now it is asked for because of RTP. */
 static GstElement *on_rtp_decoder(GstElement *bin, guint session, gpointer data)
 {
-	GstElement *dec = on_decoder(bin, session, data);
-	GstPad *pad = session == CALL_VIDEO ? gst_element_get_static_pad(dec, "rtp_src") : NULL;
+	struct call *c = data;
+	GstElement *dec;
+	GstPad *pad;
 
-	if (pad) {
-		gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, call_on_proven, data, NULL);
-		gst_object_unref(pad);
-	}
+	(void)bin;
+	if (session >= CALL_MEDIA)
+		return NULL;
+	dec = element_of(c, "srtpdec", session, &c->theirs.stream[session]);
+	pad = gst_element_get_static_pad(dec, "rtp_src");
+	guard_proven_rtp(c->guard[session], pad);
+	if (session == CALL_VIDEO)
+		gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, call_on_proven, c, NULL);
+	gst_object_unref(pad);
+	return dec;
+}
+
+static GstElement *on_rtcp_decoder(GstElement *bin, guint session, gpointer data)
+{
+	struct call *c = data;
+	GstElement *dec;
+	GstPad *pad;
+
+	(void)bin;
+	if (session >= CALL_MEDIA)
+		return NULL;
+	dec = element_of(c, "srtpdec", session, &c->theirs.stream[session]);
+	pad = gst_element_get_static_pad(dec, "rtcp_src");
+	guard_proven_rtcp(c->guard[session], pad);
+	gst_object_unref(pad);
 	return dec;
 }
 
@@ -82,5 +94,5 @@ void call_use_srtp(struct call *c)
 	g_signal_connect(c->bin, "request-rtp-encoder", G_CALLBACK(on_rtp_encoder), c);
 	g_signal_connect(c->bin, "request-rtcp-encoder", G_CALLBACK(on_rtcp_encoder), c);
 	g_signal_connect(c->bin, "request-rtp-decoder", G_CALLBACK(on_rtp_decoder), c);
-	g_signal_connect(c->bin, "request-rtcp-decoder", G_CALLBACK(on_decoder), c);
+	g_signal_connect(c->bin, "request-rtcp-decoder", G_CALLBACK(on_rtcp_decoder), c);
 }

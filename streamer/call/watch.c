@@ -92,17 +92,6 @@ GstPadProbeReturn call_on_proven(GstPad *pad, GstPadProbeInfo *info, gpointer da
 	return GST_PAD_PROBE_OK;
 }
 
-/* One that is played. */
-GstPadProbeReturn call_on_heard(GstPad *pad, GstPadProbeInfo *info, gpointer data)
-{
-	struct call *c = data;
-
-	(void)pad;
-	(void)info;
-	g_atomic_int_set(&c->heard, (gint)(g_get_monotonic_time() / G_USEC_PER_SEC));
-	return GST_PAD_PROBE_OK;
-}
-
 /* When a buffer is played: at its time plus the latency, or at once if that is past. */
 static void on_play(struct call *c, GstPad *pad, GstBuffer *buf, enum call_media media)
 {
@@ -181,6 +170,16 @@ static char *statistics(struct call *c)
 			       c->muted ? ", muted" : "", c->peer_muted ? ", peer muted" : "");
 }
 
+/* Who only watches sends reports. */
+static gboolean is_silent(const struct call *c)
+{
+	gint64 heard = c->begin;
+
+	for (int i = 0; i < CALL_MEDIA; i++)
+		heard = MAX(heard, guard_heard(c->guard[i]));
+	return g_get_monotonic_time() - heard > SILENCE_S * G_USEC_PER_SEC;
+}
+
 gboolean call_on_second(gpointer data)
 {
 	struct call *c = data;
@@ -190,7 +189,7 @@ gboolean call_on_second(gpointer data)
 		if (c->session[i])
 			reports_poll(c->session[i], c->mine.stream[i].ssrc, &c->reports[i],
 				     on_report, &(struct told){c, i});
-	if (g_get_monotonic_time() / G_USEC_PER_SEC - g_atomic_int_get(&c->heard) > SILENCE_S)
+	if (is_silent(c))
 		call_end(c, "no packet of the peer for 10 s");
 	text = statistics(c);
 	if (c->overlay)

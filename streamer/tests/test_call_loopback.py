@@ -9,8 +9,10 @@ something, then one end hangs up.
 import csv
 import json
 import os
+import re
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -33,8 +35,10 @@ def secret(path: Path, text: str, mode: int = 0o600) -> str:
     return str(path)
 
 
-def call(streamer: str, *options: str, source: str = "test") -> "subprocess.Popen[str]":
-    common = ["--source", source, "--audio", "test", "--sink", "none", "--audio-sink", "none"]
+def call(
+    streamer: str, *options: str, source: str = "test", audio: str = "test"
+) -> "subprocess.Popen[str]":
+    common = ["--source", source, "--audio", audio, "--sink", "none", "--audio-sink", "none"]
     return subprocess.Popen(
         [streamer, "call", *options, *common, "--rate-max", "500kbit", "--paqmd", "none",
          "--rtx", "--fec", "25"],
@@ -77,6 +81,86 @@ def losses(streamer: str, tmp: Path, secret_file: str) -> None:
     said = caller.communicate(timeout=WAIT)[0], listener.communicate(timeout=WAIT)[0]
     assert said[0].count("no picture is sent any more") == 1, said[0]
     assert listener.returncode == 0 and "ended: " in said[1], said[1]
+
+
+def events(path: Path, kind: str) -> list[str]:
+    with (path / "events.csv").open(newline="") as f:
+        return [row["detail"] for row in csv.DictReader(f) if row["event"] == kind]
+
+
+def wait_for_rows(path: Path, count: int, *calls: "subprocess.Popen[str]") -> None:
+    end = time.monotonic() + WAIT
+    while rows(path) < count and time.monotonic() < end:
+        assert all(one.poll() is None for one in calls), [one.communicate()[0] for one in calls]
+        time.sleep(0.1)
+    assert rows(path) >= count, (path, rows(path))
+
+
+def hang_up(caller: "subprocess.Popen[str]", listener: "subprocess.Popen[str]") -> str:
+    """What the listener has said."""
+    caller.send_signal(signal.SIGINT)
+    said = caller.communicate(timeout=WAIT)[0], listener.communicate(timeout=WAIT)[0]
+    assert caller.returncode == 0 and listener.returncode == 0, said
+    return said[1]
+
+
+def resident(pid: int) -> float:
+    """Memory of a process, MB."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4096 / 1e6
+
+
+def strangers(streamer: str, tmp: Path, secret_file: str) -> None:
+    """Datagrams of many sources from who has no key: no state, and the picture goes on."""
+    where = f"127.0.0.1:{free_port()}"
+    listener = call(streamer, "--listen", where, "--secret", secret_file, "--record",
+                    str(tmp / "e"))
+    caller = call(streamer, where, "--secret", secret_file, "--record", str(tmp / "f"))
+    shown = tmp / "e" / "video.csv"
+    wait_for_rows(shown, 100, listener, caller)
+    about = json.loads((tmp / "e" / "call.json").read_text())
+    before = resident(listener.pid)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        for n in range(30000):
+            # looks like one of the stream, like its repair, like sound, like its reports
+            for what, kind, port in (("video", 96, 0), ("audio", 97, 0), ("video", 200, 1)):
+                head = struct.pack("!BBHII", 0x80, kind, n >> 2 & 0xFFFF, n >> 2, n // 4)
+                if port:
+                    head = struct.pack("!BBHI", 0x80, kind, 6, n // 4) + head
+                s.sendto(head + bytes(20), ("127.0.0.1", about[what]["port"] + port))
+            if n % 50 == 0:
+                time.sleep(0.005)
+    wait_for_rows(shown, rows(shown) + 50, listener, caller)
+    more = resident(listener.pid) - before
+    hang_up(caller, listener)
+    with shown.open(newline="") as f:
+        times = [int(row["arrival_ns"]) / 1e9 for row in csv.DictReader(f)]
+    gap = max(b - a for a, b in zip(times[50:], times[51:]))  # noqa: B905
+    assert gap < 4, f"no picture for {gap:.1f} s"
+    assert more < 15, f"strangers made it keep {more:.0f} MB"
+    refused = sum(int(n) for n in re.findall(r"(\d+) of strangers",
+                                             " ".join(events(tmp / "e", "refused"))))
+    assert refused > 20000, events(tmp / "e", "refused")
+    assert events(tmp / "f", "refused") == ["nothing"] * 2, events(tmp / "f", "refused")
+
+
+def only_watching(streamer: str, tmp: Path, secret_file: str) -> None:
+    """Who sends neither picture nor sound is heard by reports, and the sender gets them."""
+    where = f"127.0.0.1:{free_port()}"
+    listener = call(streamer, "--listen", where, "--secret", secret_file, "--record",
+                    str(tmp / "g"))
+    caller = call(streamer, where, "--secret", secret_file, "--record", str(tmp / "h"),
+                  source="none", audio="none")
+    wait_for_rows(tmp / "h" / "video.csv", 20, listener, caller)
+    time.sleep(12)
+    wait_for_rows(tmp / "h" / "video.csv", 200, listener, caller)
+    assert "the peer hung up" in hang_up(caller, listener)
+    about = json.loads((tmp / "h" / "call.json").read_text())
+    assert not about["video"]["sent"] and not about["audio"]["sent"]
+    with (tmp / "g" / "rtcp.csv").open(newline="") as f:
+        media = [row["media"] for row in csv.DictReader(f)]
+    assert media.count("video") > 3 and media.count("audio") > 1, media
+    for one in "gh":
+        assert events(tmp / one, "refused") == ["nothing"] * 2, events(tmp / one, "refused")
 
 
 def main() -> int:
@@ -138,7 +222,10 @@ def main() -> int:
             assert groups and all(int(g["frames"]) and int(g["qp_base"]) for g in groups), groups
             text = (tmp / end_name / "call.json").read_text()
             assert "key" not in text and "secret" not in text
+            assert events(tmp / end_name, "refused") == ["nothing"] * 2
         losses(streamer, tmp, good)
+        strangers(streamer, tmp, good)
+        only_watching(streamer, tmp, good)
     print("all is well")
     return 0
 
