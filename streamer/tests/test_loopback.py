@@ -431,7 +431,7 @@ def wait_for(receiver: subprocess.Popen[str], text: str) -> None:
 def finish_both(receiver: subprocess.Popen[str], sender: subprocess.Popen[bytes]) -> None:
     sender.send_signal(signal.SIGTERM)
     check(sender.wait(60) == 0, "several: a sender's exit status")
-    subprocess.run(["sleep", "1"], check=True)
+    subprocess.run(["sleep", "3"], check=True)  # on a busy machine pictures come late
     receiver.send_signal(signal.SIGINT)
     check(receiver.wait(60) == 0, "several: the receiver's exit status")
 
@@ -493,8 +493,10 @@ def several(program: str, tmp: Path) -> None:
     decoded, sent = ([d["rtp_ts"] for d in rows(log)]
                      for log in (recv / "decoded.csv", first / "frames.csv"))  # fmt: skip
     # a busy machine may show one less
-    check(len(decoded) > 24 and decoded == [ts for ts in sent if ts in decoded]
-          and decoded[-1] in sent[-12:], "several: after a stranger")  # fmt: skip
+    check(len(decoded) > 24, f"several, after a stranger: {len(decoded)} pictures")
+    check(decoded == [ts for ts in sent if ts in decoded], "several, after a stranger: order")
+    late = len(sent) - 1 - sent.index(decoded[-1])
+    check(late < 12, f"several, after a stranger: {late} of {len(sent)} missing at the end")
 
 
 def repair(program: str, tmp: Path) -> None:
