@@ -1287,6 +1287,14 @@ static struct notifier_block paqm_device_notifier = {
 	.notifier_call = paqm_device_event,
 };
 
+/* Is it one of several, each below a transmit queue of the device (mq and the like)? */
+static bool paqm_one_of_several(struct Qdisc *sch)
+{
+	const struct Qdisc *root = rtnl_dereference(qdisc_dev(sch)->qdisc);
+
+	return root && root->ops->attach && TC_H_MAJ(sch->parent) == TC_H_MAJ(root->handle);
+}
+
 static int paqm_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
@@ -1337,6 +1345,9 @@ static int paqm_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_a
 		prandom_bytes_state(&rnd, q->rules.key, sizeof(q->rules.key));
 	}
 	list_add(&q->list, &paqm_instances);
+	if (paqm_one_of_several(sch))
+		NL_SET_ERR_MSG(extack,
+			       "paqm: each transmit queue advises and shapes by itself, as if it were the whole device; as root there is one");
 	return 0;
 }
 

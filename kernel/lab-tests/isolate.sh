@@ -86,6 +86,10 @@ within "nothing is dropped from the common queue" \
 $tc -s class show dev a0 >/run/tmp/flows
 within "class show: who does not follow" "$(grep -c 'does not follow' /run/tmp/flows)" 1 1
 within "class show: who does" "$(grep -c '  follows;' /run/tmp/flows)" 2 2
+setpriv --bounding-set -net_admin --inh-caps -net_admin $tc -s class show dev a0 >/run/tmp/public
+within "class show, not for the administrator: flows" \
+	"$(grep -c '^class paqm 1:10[1-9]' /run/tmp/public)" 3 20
+within "class show, not for the administrator: addresses" "$(grep -c ' udp ' /run/tmp/public)" 0 0
 within "class show: it hears by loss" "$(grep -c 'does not follow; hears by loss' /run/tmp/flows)" 1 1
 wait $modest $flood
 stop_listening
