@@ -202,6 +202,19 @@ static size_t least(unsigned int type, unsigned int count)
 	}
 }
 
+/* Is it one chunk, whose items end where the packet does? What follows may be taken for others. */
+static bool one_chunk(const uint8_t *p, size_t size)
+{
+	size_t at = 8;
+
+	while (at < size && p[at]) {
+		if (size - at < 2 || size - at - 2 < p[at + 1])
+			return false;
+		at += 2 + (size_t)p[at + 1];
+	}
+	return at < size && size - at <= 4;
+}
+
 static bool reports_on_us(const struct gate *g, const uint8_t *p, unsigned int type,
 			  unsigned int count)
 {
@@ -232,6 +245,8 @@ static enum gate_why judge(struct gate *g, const uint8_t *p, size_t words)
 		return GATE_SELF;
 	if (!find(g, ssrc) || ((type == SDES || type == BYE) && count > 1))
 		return GATE_OTHERS;
+	if (type == SDES && (!count || !one_chunk(p, 4 * (words + 1))))
+		return GATE_BROKEN;
 	return GATE_IN;
 }
 

@@ -22,6 +22,7 @@
 #include "streamer/carry.h"
 #include "streamer/ccfb.h"
 #include "streamer/ecn.h"
+#include "streamer/guard.h"
 #include "streamer/inbound.h"
 #include "streamer/options.h"
 #include "streamer/parts.h"
@@ -67,10 +68,12 @@ struct receiver {
 	GObject *session;
 	gboolean rtx, fec;
 	struct inbound *inbound;
+	struct guard *guard; /* few streams get in */
 	char *interlace_text;
 	enum interlace_mode interlace;
 	struct weave *weave;
-	GstElement *news; /* what is returned enters the stream of reports here */
+	GstElement *demux; /* rtpbin's, of streams */
+	GstElement *news;  /* what is returned enters the stream of reports here */
 
 	FILE *rx_csv, *decoded_csv, *inbound_csv, *y4m;
 	struct xr_window window; /* with the lock */
@@ -155,6 +158,12 @@ static GstPadProbeReturn on_own_report(GstPad *pad, GstPadProbeInfo *info, gpoin
 	return GST_PAD_PROBE_OK;
 }
 
+/* Not of RTP: returns_see() looks closer. */
+static gboolean is_probe(const guint8 *p, gsize len)
+{
+	return len >= PAQM_PROBE_LEN && p[0] == PAQM_PROBE_FIRST;
+}
+
 static GstPadProbeReturn on_packet(GstPad *pad, GstPadProbeInfo *info, gpointer data)
 {
 	GstBuffer *buf = GST_PAD_PROBE_INFO_BUFFER(info);
@@ -169,6 +178,11 @@ static GstPadProbeReturn on_packet(GstPad *pad, GstPadProbeInfo *info, gpointer 
 	(void)pad;
 	if (!gst_buffer_map(buf, &map, GST_MAP_READ))
 		return GST_PAD_PROBE_OK;
+	guard_keep(r->guard, streams_played(r->streams));
+	if (!is_probe(map.data, map.size) && !guard_let(r->guard, map.data, map.size)) {
+		gst_buffer_unmap(buf, &map);
+		return GST_PAD_PROBE_DROP;
+	}
 	if (map.size >= 12 && map.data[0] >> 6 == 2 && (map.data[1] & 0x7f) != RTX_PT) {
 		meta = gst_buffer_get_net_address_meta(buf);
 		ours = streams_heard(r->streams, paqm_get32(map.data + 8),
@@ -463,6 +477,7 @@ static void ignore(struct receiver *r, GstPad *pad)
 	gst_element_sync_state_with_parent(nowhere);
 	gst_pad_link(pad, sink);
 	gst_object_unref(sink);
+	g_object_set_data(G_OBJECT(pad), "nowhere", nowhere);
 }
 
 static void on_pad_added(GstElement *bin, GstPad *pad, gpointer data)
@@ -481,6 +496,34 @@ static void on_pad_added(GstElement *bin, GstPad *pad, gpointer data)
 	else if (streams_add(r->streams, pad, ssrc, pt))
 		return;
 	ignore(r, pad);
+}
+
+/* What ignore() has put behind it goes with it. */
+static void on_pad_removed(GstElement *bin, GstPad *pad, gpointer data)
+{
+	GstElement *nowhere = g_object_get_data(G_OBJECT(pad), "nowhere");
+	guint session, ssrc, pt;
+	struct receiver *r = data;
+
+	(void)bin;
+	if (sscanf(GST_PAD_NAME(pad), "recv_rtp_src_%u_%u_%u", &session, &ssrc, &pt) != 3)
+		return;
+	if (!nowhere) {
+		streams_remove(r->streams, ssrc);
+		return;
+	}
+	gst_element_set_state(nowhere, GST_STATE_NULL);
+	gst_bin_remove(GST_BIN(r->pipeline), nowhere);
+}
+
+/* Network thread: another stream gets the place of this one, which is silent. */
+static void on_gone(guint32 ssrc, gpointer data)
+{
+	struct receiver *r = data;
+
+	if (r->srtp_key)
+		g_signal_emit_by_name(part_of(r->pipeline, "srtp"), "remove-key", ssrc);
+	g_signal_emit_by_name(r->demux, "clear-ssrc", ssrc);
 }
 
 static gboolean on_message(GstBus *bus, GstMessage *msg, gpointer data)
@@ -625,6 +668,21 @@ static gboolean open_files(struct receiver *r, GError **error)
 	return TRUE;
 }
 
+/* What gives each stream a thread. */
+static GstElement *find_demux(GstBin *bin)
+{
+	GstIterator *it = gst_bin_iterate_all_by_element_factory_name(bin, "rtpssrcdemux");
+	GstElement *demux = NULL;
+	GValue item = G_VALUE_INIT;
+
+	if (gst_iterator_next(it, &item) == GST_ITERATOR_OK) {
+		demux = g_value_dup_object(&item);
+		g_value_unset(&item);
+	}
+	gst_iterator_free(it);
+	return demux;
+}
+
 /* Its pads come last: when they are asked for, it asks for what stands behind them. */
 static gboolean add_rtpbin(struct receiver *r, GError **error)
 {
@@ -641,15 +699,35 @@ static gboolean add_rtpbin(struct receiver *r, GError **error)
 	gst_bin_add(GST_BIN(r->pipeline), bin);
 	r->inbound = inbound_new(bin, 0, &wait);
 	g_signal_connect(bin, "pad-added", G_CALLBACK(on_pad_added), r);
+	g_signal_connect(bin, "pad-removed", G_CALLBACK(on_pad_removed), r);
 	g_signal_connect(bin, "request-pt-map", G_CALLBACK(on_pt_map), r);
 	if (gst_element_link_pads(part_of(r->pipeline, r->srtp_key ? "srtp" : "rtp"),
 				  r->srtp_key ? "rtp_src" : "src", bin, "recv_rtp_sink_0") &&
 	    gst_element_link_pads(part_of(r->pipeline, r->srtp_key ? "srtp" : "rtcpin"),
 				  r->srtp_key ? "rtcp_src" : "src", bin, "recv_rtcp_sink_0") &&
-	    gst_element_link_pads(bin, "send_rtcp_src_0", part_of(r->pipeline, "reports"), NULL))
+	    gst_element_link_pads(bin, "send_rtcp_src_0", part_of(r->pipeline, "reports"), NULL) &&
+	    (r->demux = find_demux(GST_BIN(bin))))
 		return TRUE;
 	g_set_error(error, USAGE_ERROR, 0, "the pipeline cannot be linked");
 	return FALSE;
+}
+
+static void watch_rtcp(struct receiver *r)
+{
+	GstPad *before = gst_element_get_static_pad(part_of(r->pipeline, "rtcpin"), "src"), *after;
+
+	guard_rtcp(r->guard, before);
+	if (r->srtp_key) {
+		after = gst_element_get_static_pad(part_of(r->pipeline, "srtp"), "rtp_src");
+		guard_proven_rtp(r->guard, after);
+		gst_object_unref(after);
+	}
+	after = r->srtp_key ? gst_element_get_static_pad(part_of(r->pipeline, "srtp"), "rtcp_src")
+			    : gst_object_ref(before);
+	guard_proven_rtcp(r->guard, after);
+	gst_object_unref(after);
+	gst_object_unref(before);
+	part_probe(part_of(r->pipeline, "rtcpin"), "src", on_rtcp, r);
 }
 
 static gboolean build(struct receiver *r, GError **error)
@@ -659,6 +737,7 @@ static gboolean build(struct receiver *r, GError **error)
 	guint16 port = g_inet_socket_address_get_port(r->local);
 	GstStructure *sdes = NULL;
 	GstCaps *caps;
+	guint ssrc = 0;
 	char *text;
 
 	r->rtp = open_socket(g_inet_socket_address_get_address(r->local), port, error);
@@ -684,6 +763,7 @@ static gboolean build(struct receiver *r, GError **error)
 	g_free(text);
 	if (!r->pipeline)
 		return FALSE;
+	r->guard = guard_new(r->srtp_key != NULL, on_gone, r);
 	r->streams = streams_new(GST_BIN(r->pipeline), on_take, r);
 	if (r->fec)
 		gst_element_link(streams_outlet(r->streams), part_of(r->pipeline, "corrector"));
@@ -716,8 +796,10 @@ static gboolean build(struct receiver *r, GError **error)
 	r->ntp_ns = NTP_EPOCH_S * 1000000000 + (guint64)(realtime_ns() - monotonic_ns());
 	part_probe(part_of(r->pipeline, "rtp"), "src", on_packet, r);
 	part_probe(part_of(r->pipeline, "bin"), "send_rtcp_src_0", on_own_report, r);
-	part_probe(part_of(r->pipeline, "rtcpin"), "src", on_rtcp, r);
+	watch_rtcp(r);
 	g_signal_emit_by_name(part_of(r->pipeline, "bin"), "get-internal-session", 0, &r->session);
+	g_object_get(r->session, "internal-ssrc", &ssrc, NULL);
+	guard_own(r->guard, ssrc);
 	/* Told, since it takes rtpbin seconds to find out: reports would come late until then. */
 	g_object_set(r->session, "rtcp-min-interval", (guint64)RTCP_INTERVAL, "rtcp-reduced-size",
 		     TRUE, "bandwidth", MEDIA_BANDWIDTH, NULL);
@@ -735,6 +817,7 @@ static void run(struct receiver *r)
 	GstBus *bus = gst_element_get_bus(r->pipeline);
 	struct inbound_stats st;
 	struct weave_stats parts;
+	char *refused;
 
 	r->main = g_main_loop_new(NULL, FALSE);
 	gst_bus_add_watch(bus, on_message, r);
@@ -748,6 +831,8 @@ static void run(struct receiver *r)
 	else
 		g_main_loop_run(r->main);
 	inbound_stats(r->inbound, &st);
+	/* now all pads go */
+	g_signal_handlers_disconnect_by_func(part_of(r->pipeline, "bin"), on_pad_removed, r);
 	gst_element_set_state(r->pipeline, GST_STATE_NULL);
 	gst_bus_remove_watch(bus);
 	gst_object_unref(bus);
@@ -771,6 +856,10 @@ static void run(struct receiver *r)
 		       parts.parts, parts.missing);
 	}
 	printf("\n");
+	refused = guard_summary(r->guard);
+	if (refused)
+		printf("%s\n", refused);
+	g_free(refused);
 }
 
 int cmd_recv(int argc, char **argv)
@@ -801,7 +890,9 @@ out:
 	inbound_free(r.inbound);
 	weave_free(r.weave);
 	streams_free(r.streams);
+	gst_clear_object(&r.demux);
 	gst_clear_object(&r.pipeline);
+	guard_free(r.guard);
 	if (r.main)
 		g_main_loop_unref(r.main);
 	g_clear_object(&r.peer);

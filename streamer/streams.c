@@ -95,6 +95,34 @@ gboolean streams_add(struct streams *s, GstPad *pad, guint32 ssrc, guint pt)
 	return gst_pad_link(pad, st->inlet) == GST_PAD_LINK_OK;
 }
 
+void streams_remove(struct streams *s, guint32 ssrc)
+{
+	GstPad *inlet = NULL;
+	struct stream *st;
+
+	g_mutex_lock(&s->lock);
+	st = g_hash_table_lookup(s->known, GUINT_TO_POINTER(ssrc));
+	if (st && st != s->now) {
+		inlet = gst_object_ref(st->inlet);
+		g_hash_table_remove(s->known, GUINT_TO_POINTER(ssrc));
+	}
+	g_mutex_unlock(&s->lock);
+	if (!inlet)
+		return;
+	gst_element_release_request_pad(s->selector, inlet);
+	gst_object_unref(inlet);
+}
+
+guint32 streams_played(struct streams *s)
+{
+	guint32 ssrc;
+
+	g_mutex_lock(&s->lock);
+	ssrc = s->now ? s->now->ssrc : 0;
+	g_mutex_unlock(&s->lock);
+	return ssrc;
+}
+
 gboolean streams_heard(struct streams *s, guint32 ssrc, GSocketAddress *from)
 {
 	gboolean ours, another = FALSE;

@@ -34,6 +34,8 @@ GstElement *streams_outlet(struct streams *s);
  * Return: FALSE: it will never be played; the pad is not linked.
  */
 gboolean streams_add(struct streams *s, GstPad *pad, guint32 ssrc, guint pt);
+/* Nothing comes of a stream any more, and rtpbin's pad for it is gone; it was not played. */
+void streams_remove(struct streams *s, guint32 ssrc);
 /**
  * streams_heard() - network thread: a packet has come
  * @from: address of its sender, or NULL
@@ -43,6 +45,8 @@ gboolean streams_add(struct streams *s, GstPad *pad, guint32 ssrc, guint pt);
 gboolean streams_heard(struct streams *s, guint32 ssrc, GSocketAddress *from);
 /* Any thread: the same without a packet. */
 gboolean streams_ours(struct streams *s, guint32 ssrc);
+/* Any thread: that is played; 0: none. */
+guint32 streams_played(struct streams *s);
 /* Main loop, a few times a second; @pictures: shown so far. */
 void streams_tick(struct streams *s, guint pictures);
 /* That is played, with the address of its newest packet (to be released, NULL: unknown). */

@@ -219,6 +219,37 @@ static void use_sockets(struct sender *s)
 	gst_object_unref(rtcp_src);
 }
 
+/* A reporter gets the place of this one, which is silent; rtpsession forgets it by itself. */
+static void on_gone(guint32 ssrc, gpointer data)
+{
+	struct sender *s = data;
+	GstElement *dec = s->srtp_key ? gst_bin_get_by_name(GST_BIN(s->pipeline), "srtpin") : NULL;
+
+	if (!dec)
+		return;
+	g_signal_emit_by_name(dec, "remove-key", ssrc);
+	gst_object_unref(dec);
+}
+
+static void watch_reports(struct sender *s)
+{
+	GstElement *src = gst_bin_get_by_name(GST_BIN(s->pipeline), "rtcpin");
+	GstElement *dec = s->srtp_key ? gst_bin_get_by_name(GST_BIN(s->pipeline), "srtpin") : NULL;
+	GstPad *before = gst_element_get_static_pad(src, "src"), *after;
+
+	s->guard = guard_new(s->srtp_key != NULL, on_gone, s);
+	guard_own(s->guard, (guint32)s->ssrc);
+	if (s->repairs.rtx)
+		guard_own(s->guard, s->repairs.rtx_ssrc);
+	guard_rtcp(s->guard, before);
+	after = dec ? gst_element_get_static_pad(dec, "rtcp_src") : gst_object_ref(before);
+	guard_proven_rtcp(s->guard, after);
+	gst_object_unref(after);
+	gst_object_unref(before);
+	gst_clear_object(&dec);
+	gst_object_unref(src);
+}
+
 static void use_session(struct sender *s)
 {
 	s->bin = gst_bin_get_by_name(GST_BIN(s->pipeline), "bin");
@@ -262,6 +293,7 @@ gboolean send_build(struct sender *s, GRand *rand, GError **error)
 	}
 	use_sockets(s);
 	use_session(s);
+	watch_reports(s);
 	if (s->from_file) {
 		GstCaps *caps = y4m_caps(&s->y4m);
 

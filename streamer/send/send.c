@@ -110,7 +110,7 @@ static void run(struct sender *s)
 					   : s->ecn == ECN_ECT1 ? CTL_ECN_SCALABLE
 								: CTL_ECN_NONE};
 	struct ctl_ecn_seen marks;
-	char *repairs = NULL;
+	char *repairs = NULL, *refused;
 	GstPad *before, *after;
 
 	s->main = g_main_loop_new(NULL, FALSE);
@@ -180,6 +180,10 @@ static void run(struct sender *s)
 	if (repairs)
 		printf("%s\n", repairs);
 	g_free(repairs);
+	refused = guard_summary(s->guard);
+	if (refused)
+		printf("%s\n", refused);
+	g_free(refused);
 }
 
 int cmd_send(int argc, char **argv)
@@ -234,6 +238,7 @@ out:
 	gst_clear_object(&s.pacer);
 	gst_clear_object(&s.bin);
 	gst_clear_object(&s.pipeline);
+	guard_free(s.guard);
 	if (s.main)
 		g_main_loop_unref(s.main);
 	g_clear_object(&s.rtp);

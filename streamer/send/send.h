@@ -10,6 +10,7 @@
 #include "streamer/adaptor.h"
 #include "streamer/advice.h"
 #include "streamer/ecn.h"
+#include "streamer/guard.h"
 #include "streamer/options.h"
 #include "streamer/rate.h"
 #include "streamer/repair.h"
@@ -46,6 +47,7 @@ struct sender {
 	GstElement *encoder[INTERLACE_PHASES]; /* one, or one per sub-picture */
 	int encoders;
 	GObject *session;
+	struct guard *guard; /* few reporters get in */
 	int status;
 
 	struct y4m y4m;

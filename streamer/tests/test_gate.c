@@ -155,6 +155,9 @@ static void test_clean(void)
 	static const uint8_t short_rr[] = {0x81, 201, 0, 1, 0, 0, 0, 5};
 	static const uint8_t names[] = {0x82, 202, 0, 4, 0, 0, 0, 5, 0, 0,
 					0,    0,   0, 0, 0, 9, 0, 0, 0, 0};
+	static const uint8_t name[] = {0x81, 202, 0, 3, 0, 0, 0, 5, 1, 2, 'a', 'b', 0, 0, 0, 0};
+	static const uint8_t more[] = {0x81, 202, 0, 3, 0, 0, 0, 5, 0, 0, 0, 77, 0, 0, 0, 0};
+	static const uint8_t endless[] = {0x81, 202, 0, 2, 0, 0, 0, 5, 1, 2, 'a', 'b'};
 	uint8_t block[32] = {0x81, 201, 0, 7, 0, 0, 0, 5, 0, 0, 0, 77}, p[64];
 	struct gate_gone gone;
 	struct gate g = {0};
@@ -181,13 +184,16 @@ static void test_clean(void)
 	CHECK_EQ(g.refused[GATE_OTHERS], 2);
 	CHECK_EQ(clean(&g, self, sizeof(self), p, &us), 0);
 	CHECK_EQ(g.refused[GATE_SELF], 1);
+	CHECK_EQ(clean(&g, name, sizeof(name), p, &us), sizeof(name));
+	CHECK_EQ(clean(&g, more, sizeof(more), p, &us), 0);
+	CHECK_EQ(clean(&g, endless, sizeof(endless), p, &us), 0);
 	CHECK_EQ(clean(&g, short_app, sizeof(short_app), p, &us), 0);
 	CHECK_EQ(clean(&g, short_fb, sizeof(short_fb), p, &us), 0);
 	CHECK_EQ(clean(&g, short_rr, sizeof(short_rr), p, &us), 0);
 	CHECK_EQ(clean(&g, rr, 7, p, &us), 0);
 	CHECK_EQ(clean(&g, rr, 0, p, &us), 0);
 	CHECK_EQ(clean(&g, block, 31, p, &us), 0);
-	CHECK_EQ(g.refused[GATE_BROKEN], 6);
+	CHECK_EQ(g.refused[GATE_BROKEN], 8);
 }
 
 int main(void)

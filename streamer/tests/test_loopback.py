@@ -100,6 +100,8 @@ def main() -> None:
         repair(program, Path(name))
         vanishing(program, Path(name))
         strangers(program, Path(name))
+        many(program, Path(name))
+        reporters(program, Path(name))
         interlace(program, Path(name))
         ecn(program, Path(name))
     usage(program)
@@ -588,6 +590,119 @@ def strangers(program: str, tmp: Path) -> None:
         check(receiver.poll() is None, f"strangers {options}: the receiver ended")
         receiver.send_signal(signal.SIGINT)
         check(receiver.wait(60) == 0, f"strangers {options}: the receiver's exit status")
+
+
+@contextlib.contextmanager
+def ended(*programs: subprocess.Popen[str] | subprocess.Popen[bytes]) -> Iterator[None]:
+    """Whatever happens, they do not stay."""
+    try:
+        yield
+    finally:
+        for program in programs:
+            if program.poll() is None:
+                program.kill()
+
+
+def threads(pid: int) -> int:
+    return len(list(Path(f"/proc/{pid}/task").iterdir()))
+
+
+def many(program: str, tmp: Path) -> None:
+    """Thousands of sources on the port: a few get in, the stream goes on, another can come."""
+    for key in ([], ["--srtp-key", str(tmp / "key")]):
+        port, recv = free_port(), tmp / "mr"
+        first, second = tmp / "m1", tmp / "m2"
+        receiver = start_receiver(program, port, recv, *key, stderr=subprocess.PIPE)
+        old = start_sender(program, port, tmp, first, *key)
+        with ended(receiver, old):
+            while not (recv / "rx.csv").stat().st_size:
+                subprocess.run(["sleep", "0.1"], check=True)
+            subprocess.run(["sleep", "1"], check=True)
+            most = 0
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+                for turn in range(2):  # those of the first have fallen silent in the second
+                    for ssrc in range(1000 + 4000 * turn, 5000 + 4000 * turn):
+                        for n in range(5):
+                            head = struct.pack("!BBHII", 0x80, 96, n, n, ssrc)
+                            s.sendto(head + b"\x41" + bytes(20), ("127.0.0.1", port))
+                        report = struct.pack("!BBHIBBHI", 0x80, 201, 1, ssrc + 10000, 0x81, 202, 1,
+                                             ssrc + 10000)  # fmt: skip
+                        s.sendto(report, ("127.0.0.1", port + 1))
+                        if ssrc % 20 == 0:
+                            subprocess.run(["sleep", "0.005"], check=True)
+                    most = max(most, threads(receiver.pid))
+                    subprocess.run(["sleep", "6"], check=True)
+            check(most < 60, f"many {key}: {most} threads")
+            new = start_sender(program, port, tmp, second, *key)
+            with ended(new):
+                subprocess.run(["sleep", "2"], check=True)
+                old.send_signal(signal.SIGTERM)
+                check(old.wait(60) == 0, "many: a sender's exit status")
+                wait_for(receiver, "has fallen silent; now plays SSRC")
+                subprocess.run(["sleep", "4"], check=True)
+                new.send_signal(signal.SIGTERM)
+                check(new.wait(60) == 0, "many: a sender's exit status")
+                receiver.send_signal(signal.SIGINT)
+                said = receiver.communicate(timeout=60)[0]
+                check(receiver.returncode == 0, f"many {key}: the receiver's exit status")
+                check("of strangers" in said and (bool(key) or "of too many streams" in said),
+                      f"many {key}: {said}")  # fmt: skip
+        decoded = {d["rtp_ts"] for d in rows(recv / "decoded.csv")}
+        for log in (first, second):
+            sent = [f["rtp_ts"] for f in rows(log / "frames.csv")]
+            came = sum(ts in decoded for ts in sent)
+            check(came > (len(sent) // 2 if log == first else 12),
+                  f"many {key}: {came} of {len(sent)} pictures")  # fmt: skip
+
+
+def reporters(program: str, tmp: Path) -> None:
+    """RTCP of all kinds, from many: the sender sends on, as who it was, and ends well."""
+    port, log = free_port(), tmp / "qs"
+    sender = subprocess.Popen(
+        [program, "send", "--to", f"127.0.0.1:{port}", "--bind", f"127.0.0.1:{free_port()}",
+         "--source", str(tmp / "clip.y4m"), "--loop", "--ssrc", "77", "--rtx", "--carrier", "probe",
+         "--paqmd", "none", "--log", str(log)],
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    with (
+        ended(sender),
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as rtp,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as rtcp,
+    ):
+        rtp.bind(("127.0.0.1", port))
+        rtp.settimeout(20)
+        packet, (host, own) = rtp.recvfrom(2048)
+        while packet[0] == 0x0F:  # probes come first
+            packet = rtp.recv(2048)
+        report = struct.pack("!BBHI", 0x80, 201, 1, 5)
+        # what hangs rtpsession first, and by itself
+        for first in (b"", report):
+            rtcp.sendto(first + struct.pack("!BBHII", 0x85, 205, 2, 5, 77), (host, own + 1))
+        for kind in range(192, 224):
+            for count in range(32):
+                for words in (0, 1, 2, 3, 12):
+                    body = struct.pack("!III", 5, 77, 77) + bytes(36)
+                    one = struct.pack("!BBH", 0x80 | count, kind, words) + body[: 4 * words]
+                    rtcp.sendto(report + one, (host, own + 1))
+                    rtcp.sendto(one, (host, own + 1))
+            subprocess.run(["sleep", "0.02"], check=True)
+        for ssrc in (77, *range(100, 4100)):  # that of the stream, too
+            rtcp.sendto(struct.pack("!BBHI", 0x80, 201, 1, ssrc), (host, own + 1))
+        subprocess.run(["sleep", "2"], check=True)
+        rtp.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            while rtp.recv(2048):
+                pass
+        rtp.settimeout(20)
+        for _ in range(50):
+            packet = rtp.recv(2048)
+            check(packet[0] == 0x0F or packet[8:12] == bytes([0, 0, 0, 77]),
+                  f"reporters: {packet[:12]!r}")  # fmt: skip
+        sender.send_signal(signal.SIGTERM)
+        said = sender.communicate(timeout=60)[0]
+    check(sender.returncode == 0, f"reporters: status {sender.returncode}, {said}")
+    for why in ("that ask for a sender report", "broken", "of strangers", "of our own"):
+        check(why in said, f"reporters: {said}")
 
 
 def interlace(program: str, tmp: Path) -> None:
