@@ -56,6 +56,19 @@ GstBuffer *carry_key(const char *path, GError **error)
 	return gst_buffer_new_memdup(key, sizeof(key));
 }
 
+gboolean carry_key_fits(const char *repeats, gboolean anyway, GError **error)
+{
+	if (!repeats || anyway)
+		return TRUE;
+	g_set_error(
+		error, USAGE_ERROR, 0,
+		"%s does not go with --srtp-key: a second run would encrypt other pictures with "
+		"the same keystream, and who hears both can read them; leave %s out, or make a "
+		"key for this run alone and say --reuse-keystream",
+		repeats, repeats);
+	return FALSE;
+}
+
 static GstCaps *on_request_key(GstElement *dec, guint ssrc, gpointer data)
 {
 	(void)dec;

@@ -28,6 +28,17 @@ GstBuffer *carry_insert(GstBuffer *buf, const struct paqm_field *field);
  */
 GstBuffer *carry_key(const char *path, GError **error);
 
+/**
+ * carry_key_fits() - does a key go with choices that are repeatable?
+ * @repeats: the option that makes them so; NULL: none
+ * @anyway: --reuse-keystream: for tests that have nothing to hide
+ *
+ * SRTP's keystream follows from key, SSRC and packet number (RFC 3711 section 9.1): who hears two
+ * streams that have all of them in common knows the difference of what is in them, and from there
+ * both.
+ */
+gboolean carry_key_fits(const char *repeats, gboolean anyway, GError **error);
+
 /* Let an element srtpenc or srtpdec use that key: AES-128 counter mode, HMAC-SHA1-80. */
 void carry_use_key(GstElement *srtp, GstBuffer *key);
 

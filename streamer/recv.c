@@ -61,7 +61,7 @@ struct receiver {
 
 	char *form_text, *feedback_text, *srtp_key_file, *cname;
 	enum returns_form form;
-	gboolean twcc_only;
+	gboolean twcc_only, reuse_keystream;
 	gint tell_ecn;	/* atomic: reports are those of RFC 8888 */
 	guint64 ntp_ns; /* NTP time less that of monotonic_ns() */
 	GstBuffer *srtp_key;
@@ -602,6 +602,8 @@ static gboolean parse(struct receiver *r, int argc, char **argv, GError **error)
 		 "Correct losses by what a sender with --fec adds", NULL},
 		{"srtp-key", 0, 0, G_OPTION_ARG_FILENAME, &r->srtp_key_file,
 		 "Decrypt with the key in FILE, 60 hexadecimal digits", "FILE"},
+		{"reuse-keystream", 0, 0, G_OPTION_ARG_NONE, &r->reuse_keystream,
+		 "Unsafe, for tests: --srtp-key may go with --seed", NULL},
 		{"seed", 0, 0, G_OPTION_ARG_INT64, &r->seed, "Makes all random choices repeatable",
 		 "N"},
 		{0},
@@ -615,6 +617,10 @@ static gboolean parse(struct receiver *r, int argc, char **argv, GError **error)
 			    "--listen is missing; see paqm-streamer recv --help");
 		return FALSE;
 	}
+	/* reports are encrypted, too */
+	if (r->srtp_key_file &&
+	    !carry_key_fits(r->seed >= 0 ? "--seed" : NULL, r->reuse_keystream, error))
+		return FALSE;
 	if (r->form_text && !strcmp(r->form_text, "tmmbr")) {
 		r->form = RETURNS_TMMBR;
 	} else if (r->form_text && !strcmp(r->form_text, "remb")) {

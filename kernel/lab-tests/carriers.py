@@ -252,11 +252,11 @@ def alone(build: Path) -> None:
         within(f"{how}: told nobody", after["notices_sent"] - before["notices_sent"], 0, 0)
 
 
-def srtp_key() -> Path:
-    """A file with a key."""
+def srtp_key() -> str:
+    """Options with a key that is known to all: streams here repeat, and have nothing to hide."""
     key = Path("/run/tmp/srtp.key")
     key.write_text("00112233445566778899aabbccddeeff" + "0102030405060708090a0b0c0d0e\n")
-    return key
+    return f"--srtp-key {key} --reuse-keystream"
 
 
 def told_between(stream: Stream, first: float, last: float) -> list[tuple[float, float]]:
@@ -271,7 +271,7 @@ def inband(build: Path) -> None:
     key = srtp_key()
     queue("bandwidth 2mbit feedback in-band router-id 1beef rtt 50ms")
     plain = Stream(build, 16, "--carrier in-band", daemon=False, port=5004)
-    secret = Stream(build, 16, f"--carrier probe --srtp-key {key}", f"--srtp-key {key}",
+    secret = Stream(build, 16, f"--carrier probe {key}", key,
                     daemon=False, port=6004)
     time.sleep(7)
     changed = time.time()
@@ -338,7 +338,8 @@ def stock(build: Path) -> None:
                       "--source", str(CLIP), "--loop", "--rate-max", "400kbit",
                       "--encoder", "paqmh264enc floor-qp=52",  # pictures are counted by bytes
                       "--rate-min", "100kbit", "--seed", "1", "--ssrc", "77", "--paqmd", "none",
-                      "--duration", "6", "--carrier", carrier, "--srtp-key", str(file))
+                      "--duration", "6", "--carrier", carrier, "--srtp-key", str(file),
+                      "--reuse-keystream")
         sent = re.search(r"sent (\d+) pictures", done)
         assert sent, done
         sink.wait(60)
@@ -353,7 +354,7 @@ def stock(build: Path) -> None:
 def start(build: Path) -> None:
     """The rate of the first picture: what a router says of what comes before it, or a quarter."""
     key = srtp_key()
-    probes = f"--carrier probe --srtp-key {key}", f"--srtp-key {key}"
+    probes = f"--carrier probe {key}", key
     for options, (send, recv), soonest, latest in (
             ("feedback icmp", ("", ""), 20, 150), ("", ("", ""), 250, 270),
             # the first answer is of a queue that has not seen a packet before
@@ -476,7 +477,7 @@ def chain(build: Path) -> None:
     subprocess.run(["ip", "netns", "exec", "n", "tc", "qdisc", "del", "dev", "nr", "root"],
                    check=True)
     for name, send, recv in (("RTP", "--carrier in-band", ""),
-                             ("SRTP", f"--carrier probe --srtp-key {key}", f"--srtp-key {key}")):
+                             ("SRTP", f"--carrier probe {key}", key)):
         first("2mbit")
         queue("bandwidth 1mbit feedback in-band router-id 1beef")
         time.sleep(0.5)  # a queue tells nobody before its first period is over

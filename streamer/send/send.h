@@ -81,6 +81,7 @@ struct sender {
 
 	/* rates that travel with the stream */
 	char *carrier, *srtp_key_file;
+	gboolean reuse_keystream;
 	gboolean element; /* within RTP */
 	gboolean probes;  /* beside it, all the time */
 	GstBuffer *srtp_key;

@@ -128,6 +128,8 @@ gboolean send_parse(struct sender *s, int argc, char **argv, GError **error)
 		 "Add so many per cent of packets that correct losses, within the rate", "PERCENT"},
 		{"srtp-key", 0, 0, G_OPTION_ARG_FILENAME, &s->srtp_key_file,
 		 "Encrypt with the key in FILE, 60 hexadecimal digits", "FILE"},
+		{"reuse-keystream", 0, 0, G_OPTION_ARG_NONE, &s->reuse_keystream,
+		 "Unsafe, for tests: --srtp-key may go with --seed and --ssrc", NULL},
 		{0},
 	};
 
@@ -177,6 +179,11 @@ gboolean send_parse(struct sender *s, int argc, char **argv, GError **error)
 			    s->carrier);
 		return FALSE;
 	}
+	if (s->srtp_key_file && !carry_key_fits(s->seed >= 0   ? "--seed"
+						: s->ssrc >= 0 ? "--ssrc"
+							       : NULL,
+						s->reuse_keystream, error))
+		return FALSE;
 	if (s->element && s->srtp_key_file) {
 		g_set_error(error, USAGE_ERROR, 0,
 			    "--carrier in-band does not go with --srtp-key: routers cannot write "
