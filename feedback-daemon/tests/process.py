@@ -786,6 +786,7 @@ def check_opener(t: Trial) -> None:
     with stopped(opener):
         set_up("veth0", "lo")
         late.sock.send(register(6, source="", to=ROUTER_IP6))
+        late.sock.send(register(6))  # has been taken: it stays what it is
         t.until(lambda: len(t.ask("flows")["flows"]) == 2, "the second flow")
         t.answer(message(quote(t.send_media()), 1, 850_000.0))
         assert client.told().bps == 850_000
@@ -796,6 +797,7 @@ def check_opener(t: Trial) -> None:
         assert late.silent(), "registered before its packets can be seen"
         assert captured(t) == {"veth0": True, "lo": False}
     assert late.registered(6) == 0
+    assert late.registered(6) == errno.EEXIST
     assert late.rate().cause == "none"
     t.until(lambda: captured(t)["lo"], "the new interface")
     with t.net.socket(t.net.sender, socket.AF_INET6, socket.SOCK_DGRAM) as sender:

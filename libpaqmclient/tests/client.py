@@ -354,6 +354,36 @@ def check_unread(t: Trial, library: str) -> None:
             last = got
     assert last[16] == 0 and got[5] == 3, "a refusal came behind the registration"
 
+    # changes of a flow that there is: the last answer is about the last one
+    def answers_of(flow: Raw) -> list[int]:
+        got = [flow.sock.recv(512)]
+        flow.sock.settimeout(1)
+        with contextlib.suppress(TimeoutError):
+            while True:
+                got.append(flow.sock.recv(512))
+        flow.sock.settimeout(PATIENCE)
+        return [a[16] for a in got if a[5] == 2]
+
+    change = Raw(t.ipc)
+    assert change.register(3, to="10.77.0.3") == 0
+    change.rate()
+    assert change.register(3, to="10.77.0.9") == 17 and change.silent()
+    for last in (17, 0):
+        before = refused()
+        for to in ("10.77.0.3", "10.77.0.9") * 100:
+            change.sock.send(register(3, to=to))
+        if not last:
+            change.sock.send(register(3, to="10.77.0.3"))
+        t.until(lambda: refused() == before + 100, "all to be judged")  # noqa: B023
+        t.stats()
+        told = answers_of(change)
+        assert told[-1] == last and len(told) < 150, told
+    shown = [f["flow"] for f in t.ask("flows")["flows"]]
+    assert any("10.77.0.3" in name for name in shown), shown
+    change.sock.close()
+    t.until(lambda: t.stats()["clients"] == 2, "it to be gone")
+    print("ok: changes that are not taken", flush=True)
+
     # one that leaves without having read
     while select.select([], [rude.sock], [], 1)[1]:
         rude.sock.send(register(2000 + sent, to="10.77.0.9"))
