@@ -698,6 +698,7 @@ struct paqm_hosts {
  * @deaf_q16: the same, a flow of a host with several counting as its part of that
  * @follow_q16: flows that use what they were told, and no more; likewise
  * @follow_rate: what those send together, bit/s
+ * @heavy: flows that send a quarter of the fair rate or more
  * @elastic: active elastic flows that are more than mice
  * @present: all active elastic flows
  * @used: slots in use
@@ -717,6 +718,7 @@ struct paqm_census {
 	u64 deaf_q16;
 	u64 follow_q16;
 	u64 follow_rate;
+	u32 heavy;
 	u32 elastic;
 	u32 present;
 	u32 used;
@@ -879,6 +881,7 @@ static inline void paqm_flow_judge(struct paqm_flow *f, struct paqm_flow_gauge *
 		c->deaf++;
 		c->deaf_q16 += r->part_q16;
 	}
+	c->heavy += g->rate >= r->fair / 4;
 	/* entitlement, not appetite: who sends more than his rate is one who uses it */
 	/* taken for one that grows while its answer to what it was told may be on its way */
 	young = w->now_ms - g->mark_ms < w->answer_ms && g->rate >= told / PAQM_YOUNG_DIV;
@@ -1261,6 +1264,7 @@ static inline void paqm_flows_walk(struct paqm_flows *t, const struct paqm_walk 
 	c->deaf_q16 = 0;
 	c->follow_q16 = 0;
 	c->follow_rate = 0;
+	c->heavy = 0;
 	c->elastic = 0;
 	c->present = 0;
 	c->used = 0;

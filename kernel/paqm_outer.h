@@ -57,7 +57,7 @@
 #define PAQM_BUCKET_SLACK_Q24 PAQM_Q24(105, 100) /* a bucket fills so much faster than told */
 #define PAQM_BUCKET_NS (60 * NSEC_PER_MSEC) /* of a flow's rate that a bucket holds at most: */
 #define PAQM_BURST_NS (5 * NSEC_PER_MSEC)   /* so much of the link, beside other flows, */
-#define PAQM_BURSTS_NS (20 * NSEC_PER_MSEC) /* and those of all who do not listen so much */
+#define PAQM_BURSTS_NS (20 * NSEC_PER_MSEC) /* and those of all the others so much */
 #define PAQM_NEWS_FRAME_US 50000 /* until a sender that was told sends what it should */
 #define PAQM_MIDDLING_BPS 20000000ULL	/* from here and with so many flows, */
 #define PAQM_MIDDLING_FLOWS 20		/* half the headroom is enough */
@@ -713,12 +713,12 @@ static void paqm_solve(struct paqm_sched_data *q, u32 n_out, unsigned long event
 /* Depth of the buckets, with flows of @bps. */
 static u32 paqm_find_depth(const struct paqm_sched_data *q, u64 bps, u32 cost)
 {
-	u64 each = paqm_div64((u64)PAQM_BURSTS_NS << 16, max(q->census.deaf_q16, 1ULL));
+	u64 each = paqm_div64(PAQM_BURSTS_NS, max(q->census.heavy, 2U) - 1);
 	u64 bytes = paqm_bytes_in(bps, PAQM_BUCKET_NS);
 
 	/*
 	 * A burst that fits into a bucket goes before the packets of all others, and pictures
-	 * of several who do not pace them come at once.
+	 * of several who do not pace them come at once. Those of small flows are small.
 	 */
 	if (q->n_media > 1)
 		bytes = min(bytes, paqm_bytes_in(q->capacity, min_t(u64, each, PAQM_BURST_NS)));
