@@ -159,6 +159,8 @@ def main() -> int:
             "encoders", [*guest, "streamer/lab/lab_encoders.py", "--build", args.build]),
         "repair": lambda: marked(
             "repair", [*guest, "streamer/tests/lab_repair.py", "--build", args.build]),
+        "loopback": lambda: marked("loopback", [*guest, "--memory", "1G", "bash",
+                                                "streamer/tests/lab_loopback.sh", args.build]),
         "call": lambda: marked(
             "call", [*guest, "streamer/lab/call_repair.py", "--build", args.build]),
         "acceptance": lambda: marked(

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """A call over loopback: real link, real SRTP, real codecs; and who is not let in.
 
-No figure depends on how fast the machine is: the call goes on until both ends have shown and played
-something, then one end hangs up.
+The call goes on until both ends have shown and played something, then one end hangs up. Runs in
+virtual time (lab_loopback.sh), where no machine is slow.
 """
 
 import csv

@@ -4,7 +4,7 @@
 
 Runs the real sender and receiver. The daemon's side of the local interface is played by this
 script, record by record as paqm_ipc.h defines them, because the point is what the sender does
-with them. No figure depends on how fast the machine is.
+with them. Runs in virtual time (lab_loopback.sh), where no machine is slow.
 """
 
 import contextlib
