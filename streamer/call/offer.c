@@ -9,13 +9,27 @@
 
 const char *const call_media_names[CALL_MEDIA] = {"video", "audio"};
 
-/* Text of the peer for the terminal: nothing that moves a cursor. */
-static void printable(char *out, gsize size, const char *text)
+/* Text for the terminal: nothing that moves a cursor or turns the line around. */
+void offer_printable(char *out, gsize size, const char *text)
 {
-	gsize n = 0;
+	gsize n = 0, len;
 
-	for (const char *p = text; *p && n + 1 < size; p++)
-		out[n++] = g_ascii_isprint(*p) ? *p : '?';
+	for (const char *p = text; *p; p += len) {
+		gunichar c = g_utf8_get_char_validated(p, -1);
+		gboolean whole = c < 0x110000; /* else an error: not UTF-8 */
+
+		len = whole ? (gsize)(g_utf8_next_char(p) - p) : 1;
+		if (whole && g_unichar_isprint(c)) {
+			if (n + len >= size)
+				break; /* a character is not cut */
+			memcpy(out + n, p, len);
+			n += len;
+		} else {
+			if (n + 1 >= size)
+				break;
+			out[n++] = '?';
+		}
+	}
 	out[n] = 0;
 }
 
@@ -122,7 +136,7 @@ gboolean offer_read(struct offer *o, const char *line, gsize len, GError **error
 		return bad(error, "is of another version; both ends need the same program");
 	}
 	name = json_string_value(json_object_get(root, "name"));
-	printable(o->name, sizeof(o->name), name ? name : "?");
+	offer_printable(o->name, sizeof(o->name), name ? name : "?");
 	rate = json_integer_value(json_object_get(root, "rate-max"));
 	if (rate < 1000 || rate > 4000000000) {
 		json_decref(root);
@@ -156,7 +170,7 @@ enum note_kind note_read(const char *line, gsize len, char text[OFFER_NAME])
 	text[0] = 0;
 	if (json_is_string(bye)) {
 		kind = NOTE_BYE;
-		printable(text, OFFER_NAME, json_string_value(bye));
+		offer_printable(text, OFFER_NAME, json_string_value(bye));
 	} else if (json_is_boolean(muted)) {
 		kind = json_is_true(muted) ? NOTE_MUTED : NOTE_UNMUTED;
 	}

@@ -48,6 +48,8 @@ struct offer {
 
 enum note_kind { NOTE_NONE, NOTE_MUTED, NOTE_UNMUTED, NOTE_BYE };
 
+/* What of a text is fit for a name: UTF-8, cut to @size with its end. */
+void offer_printable(char *out, gsize size, const char *text);
 char *offer_write(const struct offer *o);
 gboolean offer_read(struct offer *o, const char *line, gsize len, GError **error);
 char *note_write(enum note_kind kind, const char *text);

@@ -52,9 +52,15 @@ gboolean call_record_open(struct call_record *r, const char *dir, GError **error
 
 void call_record_event(struct call_record *r, const char *event, const char *detail)
 {
-	if (r->events)
-		fprintf(r->events, "%" G_GINT64_FORMAT ",%s,\"%s\"\n", realtime_ns(), event,
-			detail);
+	char **parts, *quoted;
+
+	if (!r->events)
+		return;
+	parts = g_strsplit(detail, "\"", -1);
+	quoted = g_strjoinv("\"\"", parts);
+	fprintf(r->events, "%" G_GINT64_FORMAT ",%s,\"%s\"\n", realtime_ns(), event, quoted);
+	g_free(quoted);
+	g_strfreev(parts);
 }
 
 /* False: something of it did not reach the disk. */

@@ -6,6 +6,7 @@
 #include "streamer/call/call.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -40,8 +41,8 @@ gboolean call_parse(struct call *c, int argc, char **argv, GError **error)
 		 NULL},
 		{"muted", 0, 0, G_OPTION_ARG_NONE, &c->muted,
 		 "Begin without sound; key m or SIGUSR1 changes it", NULL},
-		{"name", 0, 0, G_OPTION_ARG_STRING, &c->name, "What the peer sees (host name)",
-		 "TEXT"},
+		{"name", 0, 0, G_OPTION_ARG_FILENAME, /* any bytes */ &c->name,
+		 "What the peer sees (host name)", "TEXT"},
 		{"rate-max", 0, 0, G_OPTION_ARG_STRING, &c->rate_max_text,
 		 "Highest rate of a picture, either way, headers included (3mbit)", "BPS"},
 		{"rate-min", 0, 0, G_OPTION_ARG_STRING, &c->rate_min_text,
@@ -92,6 +93,10 @@ gboolean call_parse(struct call *c, int argc, char **argv, GError **error)
 			    FEC_MOST);
 		return FALSE;
 	}
+	if (c->name && !g_utf8_validate(c->name, -1, NULL)) {
+		g_set_error(error, USAGE_ERROR, 0, "--name must be UTF-8");
+		return FALSE;
+	}
 	c->source = c->source ? c->source : g_strdup("camera");
 	c->audio = c->audio ? c->audio : g_strdup("mic");
 	c->sink = c->sink ? c->sink : g_strdup("window");
@@ -138,7 +143,7 @@ static gboolean prepare_offer(struct call *c, GError **error)
 				    "no two neighbouring UDP ports are free");
 	}
 	g_object_unref(any);
-	g_strlcpy(c->mine.name, c->name ? c->name : g_get_host_name(), OFFER_NAME);
+	offer_printable(c->mine.name, OFFER_NAME, c->name ? c->name : g_get_host_name());
 	c->mine.rate_max = c->rate_max;
 	c->mine.rtx = c->rtx;
 	c->mine.corrects = TRUE;
@@ -183,35 +188,35 @@ gboolean call_agree(struct call *c, GError **error)
 	return TRUE;
 }
 
+static json_t *stream_json(const struct offer_stream *st)
+{
+	return json_pack("{s:I, s:i, s:b}", "ssrc", (json_int_t)st->ssrc, "port", st->port, "sent",
+			 st->sends);
+}
+
 /* What the recording says of the call itself; keys stay out of it. */
 gboolean call_write_config(struct call *c, GError **error)
 {
-	char *peer, *path, *text, *name;
+	char *peer, *path, *text;
 	gboolean ok;
+	json_t *root;
 
 	if (!c->rec.dir)
 		return TRUE;
 	peer = g_inet_address_to_string(link_peer(c->link));
-	name = g_strescape(c->mine.name, NULL);
-	text = g_strdup_printf(
-		"{\n \"version\": 1,\n \"program\": \"%s\",\n \"name\": \"%s\",\n"
-		" \"peer\": \"%s\",\n \"peer_name\": \"%s\",\n \"listened\": %s,\n"
-		" \"t0_ns\": %" G_GINT64_FORMAT ",\n \"rate_max\": %" G_GUINT64_FORMAT
-		",\n \"rate_min\": %" G_GUINT64_FORMAT
-		",\n \"rtx\": %s,\n \"fec\": %d,\n \"fps\": %.6f,\n"
-		" \"video\": {\"ssrc\": %u, \"port\": %u, \"sent\": %s},\n"
-		" \"audio\": {\"ssrc\": %u, \"port\": %u, \"sent\": %s}\n}\n",
-		PAQM_VERSION, name, peer, c->theirs.name, c->listen ? "true" : "false",
-		realtime_ns(), c->rate_max, c->rate_min, c->rtx ? "true" : "false", c->fec,
-		1 / c->interval, c->mine.stream[CALL_VIDEO].ssrc, c->mine.stream[CALL_VIDEO].port,
-		c->mine.stream[CALL_VIDEO].sends ? "true" : "false",
-		c->mine.stream[CALL_AUDIO].ssrc, c->mine.stream[CALL_AUDIO].port,
-		c->mine.stream[CALL_AUDIO].sends ? "true" : "false");
+	root = json_pack("{s:i, s:s, s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:b, s:i, s:f, s:o, s:o}",
+			 "version", 1, "program", PAQM_VERSION, "name", c->mine.name, "peer", peer,
+			 "peer_name", c->theirs.name, "listened", c->listen, "t0_ns",
+			 (json_int_t)realtime_ns(), "rate_max", (json_int_t)c->rate_max, "rate_min",
+			 (json_int_t)c->rate_min, "rtx", c->rtx, "fec", c->fec, "fps",
+			 1 / c->interval, "video", stream_json(&c->mine.stream[CALL_VIDEO]),
+			 "audio", stream_json(&c->mine.stream[CALL_AUDIO]));
+	text = json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
 	path = g_build_filename(c->rec.dir, "call.json", NULL);
 	ok = g_file_set_contents(path, text, -1, error);
 	g_free(path);
-	g_free(text);
-	g_free(name);
+	free(text);
+	json_decref(root);
 	g_free(peer);
 	return ok;
 }

@@ -46,6 +46,27 @@ static void test_round_trip(void)
 	g_free(line);
 }
 
+static void test_names(void)
+{
+	static const struct {
+		const char *text, *name;
+	} cases[] = {
+		{"J\u00f6rg", "J\u00f6rg"},
+		{"a \"b\" \\", "a \"b\" \\"},
+		{"\xff\xc3", "??"},
+		{"\u202eevil\xc2\x85\x1b[2J", "?evil??[2J"}, /* turned around, other controls */
+		/* not cut within a character */
+		{"123456789012345678901234567890123456789012345678901234567890ab\u00f6",
+		 "123456789012345678901234567890123456789012345678901234567890ab"},
+	};
+	char name[OFFER_NAME];
+
+	for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+		offer_printable(name, sizeof(name), cases[i].text);
+		check(!strcmp(name, cases[i].name), name, (int)i);
+	}
+}
+
 #define KEY "\"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\""
 #define OFFER(version, name, rate, video)                                                          \
 	"{\"paqm-call\":" version ",\"name\":" name ",\"rate-max\":" rate ",\"video\":" video      \
@@ -155,6 +176,7 @@ static void test_notes(void)
 int main(void)
 {
 	test_round_trip();
+	test_names();
 	test_repair();
 	test_refusals();
 	test_notes();
