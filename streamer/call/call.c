@@ -254,6 +254,8 @@ static void run(struct call *c)
 	if (c->encoder)
 		register_flow(c);
 	link_watch(c->link, on_line, c);
+	if (c->muted)
+		set_mute(c, TRUE); /* so that the peer knows */
 	sources[n++] = gst_bus_add_watch(bus, on_message, c);
 	sources[n++] = g_unix_signal_add(SIGINT, on_stop, c);
 	sources[n++] = g_unix_signal_add(SIGTERM, on_stop, c);
@@ -288,6 +290,7 @@ static void run(struct call *c)
 	g_free(note);
 	for (int i = 0; i < CALL_MEDIA; i++)
 		feed_stop(c->feeds[i]);
+	call_finish_media(c);
 	gst_element_set_state(c->pipeline, GST_STATE_NULL);
 	while (n > 0)
 		if (sources[--n] && g_main_context_find_source_by_id(NULL, sources[n]))

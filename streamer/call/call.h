@@ -127,6 +127,8 @@ gboolean call_build(struct call *c, GError **error);
 gboolean call_on_inbound(gpointer data);
 /* Takes what comes to the sockets, once everything behind them is ready; starts files. */
 void call_start_media(struct call *c);
+/* The head of a sound file tells its length: that is known only now. */
+void call_finish_media(struct call *c);
 
 /* watch.c */
 void call_on_picture(GstElement *enc, const GstStructure *p, gpointer data);

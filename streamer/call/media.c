@@ -55,6 +55,16 @@ static GstCaps *stream_caps(enum call_media media, const char *kind)
 	return caps;
 }
 
+/* opusdec conceals what it is told is lost; pictures are inbound's affair. */
+static void on_buffer(GstElement *bin, GstElement *buffer, guint session, guint ssrc, gpointer data)
+{
+	(void)bin;
+	(void)ssrc;
+	(void)data;
+	if (session == CALL_AUDIO)
+		g_object_set(buffer, "do-lost", TRUE, NULL);
+}
+
 static GstCaps *on_pt_map(GstElement *bin, guint session, guint pt, gpointer data)
 {
 	(void)bin;
@@ -150,8 +160,8 @@ static char *loudspeaker(struct call *c)
 	if (is_none(c->audio_sink))
 		return g_strdup("fakesink name=asink sync=true async=false");
 	if (strcmp(c->audio_sink, "auto"))
-		return g_strdup_printf("wavenc ! "
-				       "filesink name=asink location=\"%s\" sync=true async=false",
+		/* what comes out of wavenc has no time any more */
+		return g_strdup_printf("wavenc name=asink ! filesink location=\"%s\" async=false",
 				       c->audio_sink);
 	return g_strdup("autoaudiosink name=asink");
 }
@@ -445,6 +455,7 @@ gboolean call_build(struct call *c, GError **error)
 							  .wait_min = JITTER_MIN_MS,
 							  .wait_max = JITTER_MAX_MS,
 							  .wait = JITTER_MS});
+	g_signal_connect(bin, "new-jitterbuffer", G_CALLBACK(on_buffer), c);
 	g_signal_connect(bin, "request-pt-map", G_CALLBACK(on_pt_map), c);
 	g_signal_connect(bin, "pad-added", G_CALLBACK(on_pad_added), c);
 	gst_bin_add(GST_BIN(c->pipeline), bin);
@@ -468,6 +479,18 @@ gboolean call_on_inbound(gpointer data)
 	gst_pipeline_set_latency(GST_PIPELINE(c->pipeline), play * GST_MSECOND);
 	gst_bin_recalculate_latency(GST_BIN(c->pipeline));
 	return G_SOURCE_CONTINUE;
+}
+
+void call_finish_media(struct call *c)
+{
+	GstElement *sink = part_of(c->pipeline, "asink");
+	GstPad *pad;
+
+	if (!sink || is_none(c->audio_sink) || !strcmp(c->audio_sink, "auto"))
+		return;
+	pad = gst_element_get_static_pad(sink, "sink");
+	gst_pad_send_event(pad, gst_event_new_eos());
+	gst_object_unref(pad);
 }
 
 static GstBuffer *feed_picture(guint64 n, gpointer data)

@@ -93,6 +93,11 @@ class Call:
                 for row in lab_repair.rows(self.home / "v" / f"{name}.csv")]
         return [((play - begin) / 1e9, (play - capture) / 1e9) for play, capture in rows if capture]
 
+    def sound(self) -> float:
+        """Share of the pieces of 20 ms, between the first and the last, that v played."""
+        times = [int(row["play_ns"]) for row in lab_repair.rows(self.home / "v" / "audio.csv")]
+        return (len(times) - 1) / ((times[-1] - times[0]) / 20e6)
+
     def lips(self) -> list[float]:
         """How much later than their sound v played the pictures, ms, from SETTLE on."""
         sound, late = self.played("audio"), []
@@ -139,6 +144,8 @@ def main() -> int:
         check(f"{call.home.name}: there were losses", call.missing() > 10, call.missing())
         check(f"{call.home.name}: no picture has more packets than its sender counts",
               min(call.lacks()) == 0, min(call.lacks()))
+        within(f"{call.home.name}: share of the sound played, what is lost concealed",
+               call.sound(), 0.99, 1.01)
     check("nobody asked for correction: none", plain.about("s") == plain.corrected("v") == 0)
     check("s adds what corrects, v does not",
           fec.about("s") == 30 and fec.about("v") == 0 and fec.corrected("s") == 0)

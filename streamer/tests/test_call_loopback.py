@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import wave
 from pathlib import Path
 
 WAIT = 120.0  # s that anything may take on a loaded machine
@@ -36,9 +37,9 @@ def secret(path: Path, text: str, mode: int = 0o600) -> str:
 
 
 def call(
-    streamer: str, *options: str, source: str = "test", audio: str = "test"
+    streamer: str, *options: str, source: str = "test", audio: str = "test", heard: str = "none"
 ) -> "subprocess.Popen[str]":
-    common = ["--source", source, "--audio", audio, "--sink", "none", "--audio-sink", "none"]
+    common = ["--source", source, "--audio", audio, "--sink", "none", "--audio-sink", heard]
     return subprocess.Popen(
         [streamer, "call", *options, *common, "--rate-max", "500kbit", "--paqmd", "none",
          "--rtx", "--fec", "25"],
@@ -163,6 +164,22 @@ def only_watching(streamer: str, tmp: Path, secret_file: str) -> None:
         assert events(tmp / one, "refused") == ["nothing"] * 2, events(tmp / one, "refused")
 
 
+def sound_file(streamer: str, tmp: Path, secret_file: str) -> None:
+    """The peer's sound as a file: whole, with a head that tells its length."""
+    where, file = f"127.0.0.1:{free_port()}", tmp / "heard.wav"
+    listener = call(streamer, "--listen", where, "--secret", secret_file, "--record",
+                    str(tmp / "i"), heard=str(file))
+    caller = call(streamer, where, "--secret", secret_file)
+    wait_for_rows(tmp / "i" / "audio.csv", 100, listener, caller)
+    said = hang_up(caller, listener)
+    assert "CRITICAL" not in said, said[:500]
+    with wave.open(str(file)) as f:
+        length, size = f.getnframes(), f.getsampwidth() * f.getnchannels()
+        assert length > f.getframerate(), length
+    # besides the samples only a head
+    assert 0 < file.stat().st_size - length * size < 200, (length, file.stat().st_size)
+
+
 def main() -> int:
     streamer = sys.argv[1]
     with tempfile.TemporaryDirectory() as name:
@@ -172,6 +189,8 @@ def main() -> int:
         refused(streamer, "whom to call", "--secret", good, *quiet)
         refused(streamer, "--secret FILE is missing", "127.0.0.1", *quiet)
         refused(streamer, "0 to 100 per cent", "127.0.0.1", "--secret", good, "--fec", "101",
+                *quiet)
+        refused(streamer, "must be UTF-8", "127.0.0.1", "--secret", good, "--name", "J\udcf6rg",
                 *quiet)
         refused(streamer, "no display", "127.0.0.1", "--secret", good)
         refused(streamer, "chmod 600", "127.0.0.1", "--secret",
@@ -184,8 +203,8 @@ def main() -> int:
                 str(tmp / "full"), *quiet)
 
         where = f"127.0.0.1:{free_port()}"
-        listener = call(streamer, "--listen", where, "--secret", good, "--name", "listener",
-                        "--record", str(tmp / "a"))
+        listener = call(streamer, "--listen", where, "--secret", good, "--name", "Jörg \"x\"",
+                        "--muted", "--record", str(tmp / "a"))
         # who does not know the secret is told off; the listener goes on waiting
         wrong = call(streamer, where, "--secret", secret(tmp / "wrong", "another secret, as long"))
         out, _ = wrong.communicate(timeout=WAIT)
@@ -207,11 +226,16 @@ def main() -> int:
         caller.send_signal(signal.SIGINT)
         said = caller.communicate(timeout=WAIT)[0], listener.communicate(timeout=WAIT)[0]
         assert caller.returncode == 0 and listener.returncode == 0, said
-        assert "talking to listener" in said[0] and "you hung up" in said[0], said[0]
+        assert "talking to Jörg \"x\"" in said[0] and "you hung up" in said[0], said[0]
         assert "talking to caller" in said[1] and "the peer hung up" in said[1], said[1]
         assert said[1].count("was refused") == 2, said[1]
         for path in needed:
             assert rows(path) > 20, (path, said)
+        names = {end: json.loads((tmp / end / "call.json").read_text()) for end in "ab"}
+        assert names["b"]["peer_name"] == names["a"]["name"] == 'Jörg "x"', names
+        assert names["a"]["peer_name"] == names["b"]["name"] == "caller", names
+        assert events(tmp / "b", "begin") == ['Jörg "x"'], events(tmp / "b", "begin")
+        assert events(tmp / "b", "peer-muted") == ["yes"], events(tmp / "b", "peer-muted")
         for end_name in "ab":
             about = json.loads((tmp / end_name / "call.json").read_text())
             assert about["video"]["sent"] and about["audio"]["sent"] and about["rtx"]
@@ -226,6 +250,7 @@ def main() -> int:
         losses(streamer, tmp, good)
         strangers(streamer, tmp, good)
         only_watching(streamer, tmp, good)
+        sound_file(streamer, tmp, good)
     print("all is well")
     return 0
 
