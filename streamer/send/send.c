@@ -25,6 +25,32 @@ static void check_ecn(struct sender *s)
 	ecn_send_as(s->rtp, s->ecn, NULL);
 }
 
+/* What nobody receives must not load the path for ever. */
+static void check_breaker(struct sender *s)
+{
+	gint64 now = g_get_monotonic_time(), heard = guard_heard(s->guard);
+
+	if (s->broken) {
+		if (heard <= s->retry_at)
+			return;
+		g_printerr("paqm-streamer: there are reports: pictures are sent again\n");
+		s->sends_since = now;
+		g_atomic_int_set(&s->broken, 0);
+		return;
+	}
+	if (now - MAX(guard_reported(s->guard), s->sends_since) < BREAKER_S * G_USEC_PER_SEC)
+		return;
+	s->retry_at = now;
+	if (now - heard < BREAKER_S * G_USEC_PER_SEC)
+		s->retry_at += BREAKER_RETRY_S * G_USEC_PER_SEC;
+	g_printerr(
+		"paqm-streamer: no report on the stream for %d s: no picture is sent until there "
+		"are reports; is a receiver there, and port %u of this host open for its RTCP? "
+		"--no-breaker sends on\n",
+		BREAKER_S, socket_port(s->rtcp));
+	g_atomic_int_set(&s->broken, 1);
+}
+
 static gboolean on_tick(gpointer data)
 {
 	struct sender *s = data;
@@ -34,7 +60,9 @@ static gboolean on_tick(gpointer data)
 	rate_sent(s->rate, bytes);
 	if (s->advised && !returned_rate(&s->returned, (guint64)monotonic_ns()))
 		send_advise(s);
-	if (s->probes && !g_atomic_int_get(&s->waiting))
+	if (!s->no_breaker)
+		check_breaker(s);
+	if (s->probes && !g_atomic_int_get(&s->waiting) && !s->broken)
 		send_probe(s);
 	rate_tick(s->rate);
 	check_ecn(s);
@@ -128,6 +156,7 @@ static void run(struct sender *s)
 	sigterm = g_unix_signal_add(SIGTERM, on_stop, s);
 	tick = g_timeout_add(RATE_TICK_MS, on_tick, s);
 	s->begin = monotonic_ns() / 1e9;
+	s->sends_since = g_get_monotonic_time();
 	if (s->waiting)
 		first = g_timeout_add(FIRST_PROBES_MS, send_on_first_probes, s);
 	send_start_train(s);

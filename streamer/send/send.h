@@ -23,6 +23,11 @@
 #define OWN_ENCODER "paqmh264enc"
 /* Probes: often until the first answer. */
 #define FIRST_PROBES_MS 20
+/* The circuit breaker of RFC 8083: without reports for three of their longest intervals nothing is
+ * sent. If there are some, but of others, it is tried again after a while.
+ */
+#define BREAKER_S 15
+#define BREAKER_RETRY_S 60
 #define PROBE_BYTES (28 + PAQM_PROBE_LEN)
 
 struct sender {
@@ -48,6 +53,10 @@ struct sender {
 	int encoders;
 	GObject *session;
 	struct guard *guard; /* few reporters get in */
+	gboolean no_breaker;
+	gint broken;	    /* atomic: nobody reports, no picture is sent */
+	gint64 sends_since; /* us: when it last began to send */
+	gint64 retry_at;    /* us: what is heard from then on lets it begin again */
 	int status;
 
 	struct y4m y4m;

@@ -128,6 +128,8 @@ gboolean send_parse(struct sender *s, int argc, char **argv, GError **error)
 		 "Add so many per cent of packets that correct losses, within the rate", "PERCENT"},
 		{"srtp-key", 0, 0, G_OPTION_ARG_FILENAME, &s->srtp_key_file,
 		 "Encrypt with the key in FILE, 60 hexadecimal digits", "FILE"},
+		{"no-breaker", 0, 0, G_OPTION_ARG_NONE, &s->no_breaker,
+		 "Send on if nobody reports: to a receiver without RTCP", NULL},
 		{"reuse-keystream", 0, 0, G_OPTION_ARG_NONE, &s->reuse_keystream,
 		 "Unsafe, for tests: --srtp-key may go with --seed and --ssrc", NULL},
 		{0},

@@ -19,7 +19,8 @@ GstPadProbeReturn send_on_raw_picture(GstPad *pad, GstPadProbeInfo *info, gpoint
 	(void)pad;
 	if (s->first_pts < 0)
 		s->first_pts = (gint64)GST_BUFFER_PTS(GST_PAD_PROBE_INFO_BUFFER(info));
-	return g_atomic_int_get(&s->waiting) ? GST_PAD_PROBE_DROP : GST_PAD_PROBE_OK;
+	return g_atomic_int_get(&s->waiting) || g_atomic_int_get(&s->broken) ? GST_PAD_PROBE_DROP
+									     : GST_PAD_PROBE_OK;
 }
 
 /* Streaming thread. */

@@ -102,6 +102,7 @@ def main() -> None:
         strangers(program, Path(name))
         many(program, Path(name))
         reporters(program, Path(name))
+        breaker(program, Path(name))
         interlace(program, Path(name))
         ecn(program, Path(name))
     usage(program)
@@ -703,6 +704,49 @@ def reporters(program: str, tmp: Path) -> None:
     check(sender.returncode == 0, f"reporters: status {sender.returncode}, {said}")
     for why in ("that ask for a sender report", "broken", "of strangers", "of our own"):
         check(why in said, f"reporters: {said}")
+
+
+def breaker(program: str, tmp: Path) -> None:
+    """Nobody reports: the sender falls silent, says so, and begins again for who does."""
+    port, other = free_port(), free_port()
+    senders = []
+    for to, options in ((port, []), (other, ["--no-breaker"])):
+        senders.append(subprocess.Popen(
+            [program, "send", "--to", f"127.0.0.1:{to}", "--source", str(tmp / "clip.y4m"),
+             "--loop", "--rate-max", "500kbit", "--paqmd", "none", "--log", str(tmp / f"b{to}"),
+             *options],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))  # fmt: skip
+    with ended(*senders):
+        counts = [0, 0]
+        with (
+            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as first,
+            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as second,
+        ):
+            first.bind(("127.0.0.1", port))
+            second.bind(("127.0.0.1", other))
+            wait_for(senders[0], "no report on the stream for 15 s")
+            subprocess.run(["sleep", "2"], check=True)
+            for s in (first, second):
+                s.setblocking(False)
+            for turn in range(2):  # what was on its way does not count
+                counts = [0, 0]
+                for k, s in enumerate((first, second)):
+                    with contextlib.suppress(BlockingIOError):
+                        while s.recv(2048):
+                            counts[k] += 1
+                if not turn:
+                    subprocess.run(["sleep", "3"], check=True)
+        check(counts[0] == 0 and counts[1] > 20, f"breaker: packets {counts}")
+        receiver = start_receiver(program, port, tmp / "br")
+        with ended(receiver):
+            wait_for(senders[0], "pictures are sent again")
+            subprocess.run(["sleep", "4"], check=True)
+            for sender in senders:
+                sender.send_signal(signal.SIGTERM)
+                check(sender.wait(60) == 0, "breaker: a sender's exit status")
+            receiver.send_signal(signal.SIGINT)
+            check(receiver.wait(60) == 0, "breaker: the receiver's exit status")
+    check(len(rows(tmp / "br" / "decoded.csv")) > 24, "breaker: pictures after it")
 
 
 def interlace(program: str, tmp: Path) -> None:
