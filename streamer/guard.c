@@ -3,7 +3,6 @@
 #include "streamer/guard.h"
 
 #include "core/paqm_msg.h"
-#include "streamer/options.h"
 
 struct guard {
 	guard_fn gone;
@@ -11,7 +10,7 @@ struct guard {
 
 	GMutex lock; /* RTP and RTCP come in threads of their own */
 	struct gate gate;
-	gint64 reported, heard; /* us */
+	gint64 now, reported, heard; /* us */
 };
 
 struct guard *guard_new(gboolean srtp, guard_fn gone, gpointer data)
@@ -19,6 +18,7 @@ struct guard *guard_new(gboolean srtp, guard_fn gone, gpointer data)
 	struct guard *g = g_new0(struct guard, 1);
 
 	g_mutex_init(&g->lock);
+	g->now = GUARD_BEGIN;
 	g->gate.proof = srtp;
 	g->gone = gone;
 	g->data = data;
@@ -51,7 +51,7 @@ static gboolean let(struct guard *g, gate_fn judge, const guint8 *p, gsize len)
 	enum gate_why why;
 
 	g_mutex_lock(&g->lock);
-	why = judge(&g->gate, p, len, (guint64)monotonic_ns(), &gone);
+	why = judge(&g->gate, p, len, (guint64)g->now * 1000, &gone);
 	g_mutex_unlock(&g->lock);
 	if (gone.any && g->gone)
 		g->gone(gone.ssrc, g->data);
@@ -94,7 +94,7 @@ static GstPadProbeReturn on_proven_rtp(GstPad *pad, GstPadProbeInfo *info, gpoin
 		return GST_PAD_PROBE_DROP;
 	g_mutex_lock(&g->lock);
 	gate_prove(&g->gate, paqm_get32(head + 8));
-	g->heard = g_get_monotonic_time();
+	g->heard = g->now;
 	g_mutex_unlock(&g->lock);
 	return GST_PAD_PROBE_OK;
 }
@@ -102,7 +102,6 @@ static GstPadProbeReturn on_proven_rtp(GstPad *pad, GstPadProbeInfo *info, gpoin
 static GstPadProbeReturn on_proven_rtcp(GstPad *pad, GstPadProbeInfo *info, gpointer data)
 {
 	GstBuffer *buf = gst_buffer_make_writable(GST_PAD_PROBE_INFO_BUFFER(info));
-	gint64 now = g_get_monotonic_time();
 	struct guard *g = data;
 	bool about_us = false;
 	GstMapInfo map;
@@ -117,9 +116,9 @@ static GstPadProbeReturn on_proven_rtcp(GstPad *pad, GstPadProbeInfo *info, gpoi
 		gate_prove(&g->gate, paqm_get32(map.data + 4));
 	left = gate_clean(&g->gate, map.data, map.size, &about_us);
 	if (left)
-		g->heard = now;
+		g->heard = g->now;
 	if (about_us)
-		g->reported = now;
+		g->reported = g->now;
 	g_mutex_unlock(&g->lock);
 	gst_buffer_unmap(buf, &map);
 	if (!left)
@@ -146,6 +145,23 @@ void guard_proven_rtp(struct guard *g, GstPad *pad)
 void guard_proven_rtcp(struct guard *g, GstPad *pad)
 {
 	gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, on_proven_rtcp, g, NULL);
+}
+
+void guard_tick(struct guard *g, guint ms)
+{
+	g_mutex_lock(&g->lock);
+	g->now += ms * 1000;
+	g_mutex_unlock(&g->lock);
+}
+
+gint64 guard_now(struct guard *g)
+{
+	gint64 now;
+
+	g_mutex_lock(&g->lock);
+	now = g->now;
+	g_mutex_unlock(&g->lock);
+	return now;
 }
 
 gint64 guard_reported(struct guard *g)

@@ -7,6 +7,8 @@
 
 #include "streamer/gate.h"
 
+#define GUARD_BEGIN 1000000 /* us: time begins; 0 is never */
+
 struct guard;
 
 /* Network thread: the stream has had to leave, and what is kept of it should go. */
@@ -37,7 +39,13 @@ void guard_rtcp(struct guard *g, GstPad *pad);
 void guard_proven_rtp(struct guard *g, GstPad *pad);
 void guard_proven_rtcp(struct guard *g, GstPad *pad);
 
-/* Any thread: when the newest report on what we send came, us of the monotonic clock; 0: never. */
+/* Main loop: so much time has passed. A few times a second is enough, and no packet costs a look at
+ * the clock, which in the lab takes time.
+ */
+void guard_tick(struct guard *g, guint ms);
+/* Any thread: the time of those ticks, us. */
+gint64 guard_now(struct guard *g);
+/* When the newest report on what we send came; 0: never. */
 gint64 guard_reported(struct guard *g);
 /* When something came from the peer that was let in and proven. */
 gint64 guard_heard(struct guard *g);

@@ -564,6 +564,7 @@ static gboolean on_tick(gpointer data)
 {
 	struct receiver *r = data;
 
+	guard_tick(r->guard, INBOUND_TICK_MS);
 	inbound_tick(r->inbound, r->inbound_csv);
 	streams_tick(r->streams, (guint)g_atomic_int_get(&r->pictures));
 	if (++r->ticks % SUMMARY_TICKS == 0)

@@ -107,6 +107,8 @@ static gboolean on_tick(gpointer data)
 	struct call *c = data;
 	guint64 bytes, left;
 
+	for (int i = 0; i < CALL_MEDIA; i++)
+		guard_tick(c->guard[i], RATE_TICK_MS);
 	if (!c->rate)
 		return G_SOURCE_CONTINUE;
 	g_object_get(c->pacer, "wire-bytes", &bytes, NULL);
@@ -250,7 +252,6 @@ static void run(struct call *c)
 	gst_object_unref(clock);
 	c->main = g_main_loop_new(NULL, FALSE);
 	c->wall_offset = realtime_ns() - monotonic_ns();
-	c->begin = g_get_monotonic_time();
 	if (c->encoder)
 		register_flow(c);
 	link_watch(c->link, on_line, c);

@@ -89,7 +89,6 @@ struct call {
 	double interval; /* of pictures, s */
 	guint64 rate_now, advised;
 	gint64 wall_offset; /* CLOCK_REALTIME - CLOCK_MONOTONIC */
-	gint64 begin;	    /* us of the monotonic clock */
 	guint64 played[CALL_MEDIA];
 	gint64 last_play_ns;
 	guint32 ts_offset;

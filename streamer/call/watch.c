@@ -173,11 +173,11 @@ static char *statistics(struct call *c)
 /* Who only watches sends reports. */
 static gboolean is_silent(const struct call *c)
 {
-	gint64 heard = c->begin;
+	gint64 heard = GUARD_BEGIN;
 
 	for (int i = 0; i < CALL_MEDIA; i++)
 		heard = MAX(heard, guard_heard(c->guard[i]));
-	return g_get_monotonic_time() - heard > SILENCE_S * G_USEC_PER_SEC;
+	return guard_now(c->guard[0]) - heard > SILENCE_S * G_USEC_PER_SEC;
 }
 
 gboolean call_on_second(gpointer data)

@@ -28,7 +28,7 @@ static void check_ecn(struct sender *s)
 /* What nobody receives must not load the path for ever. */
 static void check_breaker(struct sender *s)
 {
-	gint64 now = g_get_monotonic_time(), heard = guard_heard(s->guard);
+	gint64 now = guard_now(s->guard), heard = guard_heard(s->guard);
 
 	if (s->broken) {
 		if (heard <= s->retry_at)
@@ -60,6 +60,7 @@ static gboolean on_tick(gpointer data)
 	rate_sent(s->rate, bytes);
 	if (s->advised && !returned_rate(&s->returned, (guint64)monotonic_ns()))
 		send_advise(s);
+	guard_tick(s->guard, RATE_TICK_MS);
 	if (!s->no_breaker)
 		check_breaker(s);
 	if (s->probes && !g_atomic_int_get(&s->waiting) && !s->broken)
@@ -156,7 +157,7 @@ static void run(struct sender *s)
 	sigterm = g_unix_signal_add(SIGTERM, on_stop, s);
 	tick = g_timeout_add(RATE_TICK_MS, on_tick, s);
 	s->begin = monotonic_ns() / 1e9;
-	s->sends_since = g_get_monotonic_time();
+	s->sends_since = guard_now(s->guard);
 	if (s->waiting)
 		first = g_timeout_add(FIRST_PROBES_MS, send_on_first_probes, s);
 	send_start_train(s);
