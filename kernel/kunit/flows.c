@@ -312,6 +312,39 @@ static void paqm_kunit_silence(struct kunit *test)
 	}
 }
 
+/* Whatever the key, 2048 flows of neighbouring ports or hosts find a slot among 4096. */
+static void paqm_kunit_spread(struct kunit *test)
+{
+	struct ipv6hdr ip6 = { .saddr.s6_addr = { 0x20, 1 }, .daddr.s6_addr = { 0x20, 2 } };
+	struct iphdr ip = { .saddr = htonl(0x0A000001), .daddr = htonl(0x0A000002) };
+	u64 key[PAQM_HASH_WORDS], hash;
+	u32 try, i, lost, how;
+	struct rnd_state rnd;
+	u16 *in_set;
+
+	in_set = kunit_kcalloc(test, 512, sizeof(*in_set), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, in_set);
+	paqm_make(test, 4096);
+	prandom_seed_state(&rnd, 1);
+	for (try = 0; try < 600; try++) {
+		how = try % 3;
+		lost = 0;
+		prandom_bytes_state(&rnd, key, sizeof(key));
+		memset(in_set, 0, 512 * sizeof(*in_set));
+		for (i = 0; i < 2048; i++) {
+			u32 ports = 0x13880000 | (how == 1 ? 20000 : 10000 + i);
+
+			ip.daddr = htonl(0x0A000002 + (how == 1 ? i : 0));
+			hash = how < 2 ? paqm_flow_hash4(&ip, htonl(ports), IPPROTO_UDP, key) :
+					 paqm_flow_hash6(&ip6, htonl(ports), IPPROTO_UDP, key);
+			if (++in_set[(paqm_flows_set(&paqm_table, hash) - paqm_table.flow) /
+				     PAQM_WAYS] > PAQM_WAYS)
+				lost++;
+		}
+		KUNIT_EXPECT_LT_MSG(test, lost, 205, "of 2048, kind %u, key %u", how, try);
+	}
+}
+
 /* A table of another size takes the living flows along, with all that is known. */
 static void paqm_kunit_resize(struct kunit *test)
 {
@@ -977,6 +1010,7 @@ static struct kunit_case paqm_flows_cases[] = {
 	KUNIT_CASE(paqm_kunit_overflow),
 	KUNIT_CASE(paqm_kunit_equal),
 	KUNIT_CASE(paqm_kunit_silence),
+	KUNIT_CASE(paqm_kunit_spread),
 	KUNIT_CASE(paqm_kunit_resize),
 	KUNIT_CASE(paqm_kunit_rtp),
 	KUNIT_CASE(paqm_kunit_pass),
