@@ -354,17 +354,6 @@ static inline u64 paqm_hash_pair(u64 a, u64 b, const u64 *key)
 }
 
 /*
- * Sums of products leave flows of neighbouring ports or addresses in some sets of the table and
- * none in others, with one key of twenty. One more product by an odd number (Knuth, The Art of
- * Computer Programming 3, section 6.4) spreads them; of that the upper half chooses the set.
- */
-static inline u64 paqm_hash_spread(u64 hash)
-{
-	hash *= 0x9E3779B97F4A7C15ULL;
-	return PAQM_HASH_SET | hash >> 32 | hash << 32;
-}
-
-/*
  * NH of UMAC (Black et al., CRYPTO 1999, section 4): for whoever does not know the key,
  * two flows collide in the product with probability 2^-64. Nobody sees a hash, so no
  * more is needed, and SipHash would cost ten times as much.
@@ -375,8 +364,7 @@ static __always_inline u64 paqm_flow_hash4(const struct iphdr *ip, __be32 ports,
 	/* source and destination at once */
 	u64 addresses = get_unaligned_le64(&ip->saddr);
 
-	return paqm_hash_spread(paqm_hash_pair(addresses, (u64)(__force u32)ports << 8 | proto,
-					       key));
+	return PAQM_HASH_SET | paqm_hash_pair(addresses, (u64)(__force u32)ports << 8 | proto, key);
 }
 
 static __always_inline u64 paqm_flow_hash6(const struct ipv6hdr *ip6, __be32 ports, u8 proto,
@@ -389,7 +377,7 @@ static __always_inline u64 paqm_flow_hash6(const struct ipv6hdr *ip6, __be32 por
 	hash += paqm_hash_pair(get_unaligned_le64(addr + 16), get_unaligned_le64(addr + 24),
 			       key + 2);
 	hash += paqm_hash_pair((u64)(__force u32)ports << 8 | proto, 6, key + 4);
-	return paqm_hash_spread(hash);
+	return PAQM_HASH_SET | hash;
 }
 
 /* Rules by DSCP; those for network control may be overruled. */

@@ -29,6 +29,7 @@
 #include "paqm_feedback.h"
 
 #define PAQM_WAYS 8
+#define PAQM_SPREAD 0x9E3779B1U /* odd, the golden part of 2^32 */
 #define PAQM_FLOW_ACTIVE_MS 500 /* a flow that was silent for longer is not counted */
 #define PAQM_SILENT_LONG (1U << 30) /* ms, half of what can be told from the future */
 #define PAQM_MOUSE_BYTES 16384	/* an elastic flow that sent less is a mouse for now */
@@ -231,6 +232,7 @@ struct paqm_flow_gauge {
  * @gauge: one for each slot
  * @mem: memory of @flow
  * @mask: number of sets minus 1
+ * @shift: 32 less the bits of that
  * @age_ms: silence after which a slot may be taken
  * @seen: flows that were given a slot
  * @overflow: packets whose flow found none
@@ -243,6 +245,7 @@ struct paqm_flows {
 	struct paqm_flow_gauge *gauge;
 	void *mem;
 	u32 mask;
+	u32 shift;
 	u32 age_ms;
 	u32 seen;
 	u32 overflow;
@@ -277,6 +280,7 @@ static inline int paqm_flows_alloc(struct paqm_flows *t, u32 slots)
 	}
 	t->flow = PTR_ALIGN(t->mem, SMP_CACHE_BYTES);
 	t->mask = sets - 1;
+	t->shift = 32 - ilog2(sets);
 	return 0;
 }
 
@@ -289,6 +293,7 @@ static inline void paqm_flows_swap(struct paqm_flows *a, struct paqm_flows *b)
 	swap(a->more, b->more);
 	swap(a->gauge, b->gauge);
 	swap(a->mem, b->mem);
+	swap(a->shift, b->shift);
 	WRITE_ONCE(a->mask, b->mask); /* statistics read it at any time */
 	b->mask = mask;
 }
@@ -305,10 +310,14 @@ static inline struct paqm_flow_gauge *paqm_flow_gauge(const struct paqm_flows *t
 	return &t->gauge[f - t->flow];
 }
 
-/* First slot of a hash's set. */
+/*
+ * First slot of a hash's set. Chosen by the upper bits of one more product (Knuth, The Art of
+ * Computer Programming 3, section 6.4): lower bits of the hash leave flows of neighbouring ports
+ * or addresses in few of the sets, with one key of twenty.
+ */
 static inline struct paqm_flow *paqm_flows_set(const struct paqm_flows *t, u64 hash)
 {
-	return &t->flow[(u32)(hash & t->mask) * PAQM_WAYS];
+	return &t->flow[((u64)((u32)hash * PAQM_SPREAD) >> t->shift) * PAQM_WAYS];
 }
 
 /* The rest of the hash; not 0, by PAQM_HASH_SET. */

@@ -412,7 +412,7 @@ static void paqm_derive_queues(struct paqm_sched_data *q)
 	WRITE_ONCE(q->calm_usual, min3(q->limit, 2 * n_out, min(n.media_limit, n.elastic_limit)));
 	WRITE_ONCE(q->calm, q->calm_usual);
 	WRITE_ONCE(q->gso_split, max(paqm_bytes_us(q->capacity, q->cfg.media_target, 0), mtu));
-	WRITE_ONCE(q->gso_look, q->stamp ? 0 : q->gso_split);
+	WRITE_ONCE(q->gso_look, q->stamp || q->link_counts ? 0 : q->gso_split);
 	WRITE_ONCE(q->guard_bytes, min3(2 * mtu, n.media_target / 8, n.elastic_target / 8));
 	paqm_derive_drr(q, cu, ct, mtu);
 	paqm_derive_crowd(q);

@@ -10,10 +10,7 @@
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/prandom.h>
-#include <linux/skbuff.h>
 #include <linux/spinlock.h>
-#include <linux/tcp.h>
-#include <linux/udp.h>
 #include <linux/workqueue.h>
 #include <net/codel.h>
 #include <net/pkt_sched.h>
@@ -382,24 +379,11 @@ static u32 paqm_draw(struct paqm_sched_data *q)
 	return unlikely(q->cfg.seed) ? prandom_u32_state(&q->rnd) : get_random_u32();
 }
 
-/* Packets that a GSO packet becomes; those of virtual machines tell only how long these are. */
-static u32 paqm_segs(const struct sk_buff *skb)
-{
-	const struct skb_shared_info *info = skb_shinfo(skb);
-	u32 head;
-
-	if (likely(info->gso_segs))
-		return info->gso_segs;
-	head = skb_transport_header_was_set(skb) ? skb_transport_offset(skb) : 0;
-	head += info->gso_type & SKB_GSO_UDP_L4 ? sizeof(struct udphdr) : sizeof(struct tcphdr);
-	return DIV_ROUND_UP(skb->len - min(head, skb->len), info->gso_size);
-}
-
 /* Bytes that several segments take on the link, each for itself. */
 static noinline u32 paqm_framed_len(const struct paqm_sched_data *q, const struct sk_buff *skb,
 				    u32 len)
 {
-	u32 segs = skb_is_gso(skb) ? paqm_segs(skb) : 1;
+	u32 segs = skb_is_gso(skb) ? skb_shinfo(skb)->gso_segs : 1;
 
 	if (segs < 2)
 		return paqm_link_len(&q->link, len);

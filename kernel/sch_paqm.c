@@ -33,6 +33,8 @@
 #include <linux/random.h>
 #include <linux/rtnetlink.h>
 #include <linux/slab.h>
+#include <linux/tcp.h>
+#include <linux/udp.h>
 #include <linux/workqueue.h>
 #include <net/inet_ecn.h>
 #include <net/pkt_sched.h>
@@ -714,9 +716,22 @@ static noinline int paqm_enqueue_gso(struct sk_buff *skb, struct Qdisc *sch, int
 	return ret;
 }
 
-/* Is a GSO packet to be cut? Also, rates are written into single packets only. */
-static bool paqm_cuts(const struct paqm_sched_data *q, const struct sk_buff *skb)
+/* Packets of virtual machines say how long their segments are, not how many these are. */
+static noinline void paqm_count_segs(struct sk_buff *skb)
 {
+	struct skb_shared_info *info = skb_shinfo(skb);
+	u32 head = skb_transport_header_was_set(skb) ? skb_transport_offset(skb) : 0;
+
+	head += info->gso_type & SKB_GSO_UDP_L4 ? sizeof(struct udphdr) : sizeof(struct tcphdr);
+	info->gso_segs = min_t(u32, DIV_ROUND_UP(skb->len - min(head, skb->len), info->gso_size),
+			       U16_MAX);
+}
+
+/* Is a GSO packet to be cut? Also, rates are written into single packets only. */
+static bool paqm_cuts(const struct paqm_sched_data *q, struct sk_buff *skb)
+{
+	if (unlikely(!skb_shinfo(skb)->gso_segs))
+		paqm_count_segs(skb);
 	return qdisc_pkt_len(skb) > q->gso_split ||
 	       (q->stamp && skb_shinfo(skb)->gso_type & SKB_GSO_UDP_L4);
 }
