@@ -1307,7 +1307,8 @@ static bool paqm_one_of_several(struct Qdisc *sch)
 {
 	const struct Qdisc *root = rtnl_dereference(qdisc_dev(sch)->qdisc);
 
-	return root && root->ops->attach && TC_H_MAJ(sch->parent) == TC_H_MAJ(root->handle);
+	return root && root->flags & TCQ_F_MQROOT &&
+	       TC_H_MAJ(sch->parent) == TC_H_MAJ(root->handle);
 }
 
 static int paqm_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
