@@ -47,7 +47,7 @@
 #define PAQM_CREDIT_PACKETS 6	/* media may run ahead by so many, for three times `credit` */
 #define PAQM_SMALL_DIV 20	/* uncounted media may take 5 % of c */
 #define PAQM_ANSWER_NS NSEC_PER_SEC /* what far senders were told has reached the queue by then */
-#define PAQM_TRIM_HOLD_NS (PAQM_ANSWER_NS * 3 / 2) /* no trim after a change */
+#define PAQM_TRIM_HOLD_NS (PAQM_ANSWER_NS / 2 * 3) /* no trim after a change */
 #define PAQM_NEWS_SHIFT 5 /* a rate that changes by less than a 32nd is no news */
 #define PAQM_NEWCOMER_ROUNDS 64 /* rounds after which a bad opinion of them is forgotten */
 #define PAQM_NEWCOMER_MEMORY 16	/* newcomers that the opinion of them is made of */
@@ -147,7 +147,7 @@ static void paqm_judge_elastic(struct paqm_sched_data *q, bool whole)
 	idle = 3 * q->elastic_wait_ns < target;
 	/* bursts of many short flows wait for each other, however much of the link is free */
 	room = q->elastic_wait_ns < 2 * target &&
-	       q->outer_rate + q->elastic_mean < q->capacity / 10 * 9;
+	       q->outer_rate + q->elastic_mean < paqm_muldiv(q->capacity, 9, 10);
 	q->elastic_limited = q->cfg.borrow && q->n_elastic && !rcu_access_pointer(q->child) &&
 			     (idle || room) && paqm_elastic_demand(q) < share;
 }
@@ -254,7 +254,7 @@ static void paqm_transfer(struct paqm_sched_data *q, u64 now)
 static bool paqm_crowded(const struct paqm_sched_data *q, bool was, u64 bps, u32 flows)
 {
 	if (was) {
-		bps = bps / 10 * 9;
+		bps = paqm_muldiv(bps, 9, 10);
 		flows = flows / 10 * 8;
 	}
 	return q->capacity >= bps && q->n_media >= flows;

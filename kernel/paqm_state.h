@@ -402,7 +402,7 @@ static __always_inline u32 paqm_wire_len(const struct paqm_sched_data *q,
 /* Bytes per second that messages may have on a link of @bps; the slowest may have a few, too. */
 static u64 paqm_fb_budget(u64 bps)
 {
-	return max(bps / 8 / PAQM_FB_SHARE_DIV, 1000ULL);
+	return max(paqm_div64(bps, 8 * PAQM_FB_SHARE_DIV), 1000ULL);
 }
 
 /* Packets in the list of a class. */

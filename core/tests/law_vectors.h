@@ -604,7 +604,7 @@ static inline void paqm_check_bucket(void)
 	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		paqm_u32 cost = paqm_bucket_cost(t[i].bps);
 		paqm_u32 depth = paqm_bucket_depth(cost, t[i].depth_bytes), due = 0xFFFFF000U;
-		paqm_u64 step = t[i].len * 8000000000ULL / t[i].bps / 3, ns, taken = 0;
+		paqm_u64 step = paqm_div64(t[i].len * 8000000000ULL, 3 * t[i].bps), ns, taken = 0;
 		unsigned int n;
 
 		/* offered three times the rate, from just before the clock wraps */
@@ -613,8 +613,8 @@ static inline void paqm_check_bucket(void)
 			if (paqm_bucket_take(&due, paqm_bucket_clock(ns), t[i].len, cost, depth))
 				taken += t[i].len;
 		PAQM_NEAR("bucket, bytes in the long run", taken,
-			  step * 3000 * t[i].bps / 8000000000ULL + t[i].depth_bytes,
-			  2 * t[i].len + taken / 100);
+			  paqm_bytes_in(t[i].bps, step * 3000) + t[i].depth_bytes,
+			  2 * t[i].len + paqm_div64(taken, 100));
 	}
 	{
 		paqm_u32 cost = paqm_bucket_cost(1000000), due = 0, n = 0;
