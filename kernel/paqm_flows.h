@@ -734,6 +734,18 @@ struct paqm_census {
 	u32 policed;
 };
 
+/* All hosts begin anew. The datapath may go on meanwhile: a host without flows limits none. */
+static inline void paqm_hosts_clear(struct paqm_hosts *h)
+{
+	u32 i;
+
+	memset(h->flows, 0, sizeof(h->flows));
+	memset(h->elastic, 0, sizeof(h->elastic));
+	for (i = 0; i < PAQM_HOSTS; i++)
+		h->host[i] = (struct paqm_host){};
+	h->side = PAQM_SIDE_SOURCE;
+}
+
 /* What a flow of a host is told of the host's rate. */
 static inline u64 paqm_host_part(const struct paqm_host *h, u64 fair)
 {

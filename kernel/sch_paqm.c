@@ -1178,13 +1178,13 @@ static void paqm_apply(struct Qdisc *sch, const struct paqm_config *cfg, struct 
 	mutex_lock(&q->ctl_lock);
 	if (table->flow && q->flows.flow)
 		paqm_flows_copy(table, &q->flows, paqm_flow_clock(ktime_get_ns()));
+	/* flows that share a rate do so until the next round; nothing of that is left then */
+	if (q->hosts && cfg->weights != PAQM_WEIGHTS_HOST)
+		paqm_hosts_clear(q->hosts);
 	sch_tree_lock(sch);
 	if (table->flow)
 		paqm_flows_swap(&q->flows, table);
 	paqm_set_rules(q, cfg);
-	/* flows that share a rate do so until the next round; nothing of that is left then */
-	if (q->hosts && cfg->weights != PAQM_WEIGHTS_HOST)
-		memset(q->hosts, 0, sizeof(*q->hosts));
 	q->cfg = *cfg;
 	if (shaper)
 		psched_ratecfg_precompute(&q->shaper, &spec, shaper);
