@@ -90,7 +90,7 @@ NUMBERS = (
     (
         "0.5 % of c, at least 1000 byte/s",
         "kernel/paqm_state.h",
-        r"SHARE_DIV 200\b(.|\n)*SHARE_DIV, 1000ULL",
+        r"SHARE_DIV 200\b(.|\n)*SHARE_DIV\), 1000ULL",
     ),
     (
         "two seconds of it, at least 608 bytes",
