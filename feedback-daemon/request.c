@@ -215,25 +215,26 @@ static json_t *view_routers(const struct engine *e, uint64_t now_ns)
 	return a;
 }
 
-json_t *request_refused(const struct engine *e)
+/* Counters by reason, from the @first on. */
+static json_t *reasons(const uint64_t *n, unsigned int first, unsigned int max,
+		       const char *(*name)(unsigned int))
 {
 	json_t *o = json_object();
 	unsigned int i;
 
-	for (i = REFUSE_NONE + 1; i < REFUSE_MAX; i++)
-		json_object_set_new(o, refuse_name((enum refuse)i), num(e->refused[i]));
+	for (i = first; i < max; i++)
+		json_object_set_new(o, name(i), num(n[i]));
 	return o;
 }
 
-/* Counters by reason. */
-static json_t *reasons(const uint64_t *n, unsigned int max, const char *(*name)(unsigned int))
+static const char *message_reason(unsigned int i)
 {
-	json_t *o = json_object();
-	unsigned int i;
+	return refuse_name((enum refuse)i);
+}
 
-	for (i = 0; i < max; i++)
-		json_object_set_new(o, name(i), num(n[i]));
-	return o;
+json_t *request_refused(const struct engine *e)
+{
+	return reasons(e->refused, REFUSE_NONE + 1, REFUSE_MAX, message_reason);
 }
 
 static const char *flow_reason(unsigned int i)
@@ -301,9 +302,11 @@ static json_t *view_stats(const struct engine *e, const struct request_env *env)
 	json_object_set_new(o, "link_foreign", num(env->link_foreign));
 	json_object_set_new(o, "clients_refused", view_full(&env->senders_full));
 	json_object_set_new(o, "controls_refused", view_full(&env->controls_full));
-	json_object_set_new(o, "flows_refused", reasons(e->not_taken, NOT_TAKEN_MAX, flow_reason));
+	json_object_set_new(o, "flows_refused",
+			    reasons(e->not_taken, 0, NOT_TAKEN_MAX, flow_reason));
 	json_object_set_new(o, "digests", num(e->digests));
-	json_object_set_new(o, "digests_forgotten", reasons(e->forgot, FORGOT_MAX, digest_reason));
+	json_object_set_new(o, "digests_forgotten",
+			    reasons(e->forgot, 0, FORGOT_MAX, digest_reason));
 	json_object_set_new(o, "users", view_users(e, env));
 	json_object_set_new(o, "interfaces", ifaces);
 	return o;

@@ -231,8 +231,7 @@ struct paqm_flow_gauge {
  * @more: one for each slot
  * @gauge: one for each slot
  * @mem: memory of @flow
- * @mask: number of sets minus 1
- * @shift: 32 less the bits of that
+ * @shift: 32 less the binary logarithm of the number of sets
  * @age_ms: silence after which a slot may be taken
  * @seen: flows that were given a slot
  * @overflow: packets whose flow found none
@@ -244,7 +243,6 @@ struct paqm_flows {
 	struct paqm_flow_more *more;
 	struct paqm_flow_gauge *gauge;
 	void *mem;
-	u32 mask;
 	u32 shift;
 	u32 age_ms;
 	u32 seen;
@@ -264,6 +262,12 @@ static inline void paqm_flows_free(struct paqm_flows *t)
 	t->gauge = NULL;
 }
 
+/* How many it has. */
+static inline u32 paqm_flows_slots(const struct paqm_flows *t)
+{
+	return PAQM_WAYS << (32 - READ_ONCE(t->shift));
+}
+
 /* Memory for @slots flows; the counters of @t go on. */
 static inline int paqm_flows_alloc(struct paqm_flows *t, u32 slots)
 {
@@ -279,7 +283,6 @@ static inline int paqm_flows_alloc(struct paqm_flows *t, u32 slots)
 		return -ENOMEM;
 	}
 	t->flow = PTR_ALIGN(t->mem, SMP_CACHE_BYTES);
-	t->mask = sets - 1;
 	t->shift = 32 - ilog2(sets);
 	return 0;
 }
@@ -287,15 +290,14 @@ static inline int paqm_flows_alloc(struct paqm_flows *t, u32 slots)
 /* Exchange the memory of two tables; their counters stay. Nobody else may be reading. */
 static inline void paqm_flows_swap(struct paqm_flows *a, struct paqm_flows *b)
 {
-	u32 mask = a->mask;
+	u32 shift = a->shift;
 
 	swap(a->flow, b->flow);
 	swap(a->more, b->more);
 	swap(a->gauge, b->gauge);
 	swap(a->mem, b->mem);
-	swap(a->shift, b->shift);
-	WRITE_ONCE(a->mask, b->mask); /* statistics read it at any time */
-	b->mask = mask;
+	WRITE_ONCE(a->shift, b->shift); /* statistics read it at any time */
+	b->shift = shift;
 }
 
 static inline struct paqm_flow_more *paqm_flow_more(const struct paqm_flows *t,
@@ -475,7 +477,7 @@ static inline u32 paqm_flow_silent(const struct paqm_flow *f, u32 now_ms)
 static inline void paqm_flows_copy(struct paqm_flows *to, const struct paqm_flows *from,
 				   u32 now_ms)
 {
-	u32 i, j, n = (from->mask + 1) * PAQM_WAYS;
+	u32 i, j, n = paqm_flows_slots(from);
 
 	for (i = 0; i < n; i++) {
 		/* pairs with the release in paqm_flows_claim() */
@@ -950,7 +952,7 @@ static inline void paqm_top_add(struct paqm_top *top, const struct paqm_flow *f,
 /* Set the beginning of the measuring window of every flow. */
 static inline void paqm_flows_mark(struct paqm_flows *t)
 {
-	u32 i, n = (t->mask + 1) * PAQM_WAYS;
+	u32 i, n = paqm_flows_slots(t);
 
 	for (i = 0; i < n; i++) {
 		if (READ_ONCE(t->flow[i].tag) && t->gauge[i].marked <= PAQM_MARKED_ROUND) {
@@ -1140,7 +1142,7 @@ static inline bool paqm_flow_has_host(const struct paqm_flow *f, const struct pa
 /* Before a walk: how many media flows has each host? A flow's part is known with the first. */
 static inline void paqm_hosts_count(struct paqm_flows *t, const struct paqm_walk *w)
 {
-	u32 i, n = (t->mask + 1) * PAQM_WAYS, many[PAQM_SIDES] = {};
+	u32 i, n = paqm_flows_slots(t), many[PAQM_SIDES] = {};
 	struct paqm_hosts *h = w->hosts;
 	int side;
 
@@ -1272,7 +1274,7 @@ static inline void paqm_flow_visit(struct paqm_flows *t, struct paqm_flow *f,
 static inline void paqm_flows_walk(struct paqm_flows *t, const struct paqm_walk *w,
 				   struct paqm_census *c)
 {
-	u32 i, n = (t->mask + 1) * PAQM_WAYS;
+	u32 i, n = paqm_flows_slots(t);
 
 	paqm_mm_reset(&c->mm);
 	c->media = 0;

@@ -727,7 +727,7 @@ static noinline void paqm_count_segs(struct sk_buff *skb)
 			       U16_MAX);
 }
 
-/* Is a GSO packet to be cut? Also, rates are written into single packets only. */
+/* Is a GSO packet, whose segments count from here on, to be cut? Rates go into single ones only. */
 static bool paqm_cuts(const struct paqm_sched_data *q, struct sk_buff *skb)
 {
 	if (unlikely(!skb_shinfo(skb)->gso_segs))
@@ -1450,7 +1450,7 @@ static int paqm_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 		.inband_kept = READ_ONCE(q->stamped[PAQM_STAMP_KEPT]),
 		.inband_lowered = READ_ONCE(q->stamped[PAQM_STAMP_LOWERED]),
 		.inband_left = READ_ONCE(q->stamped[PAQM_STAMP_LEFT]),
-		.table_slots = (READ_ONCE(q->flows.mask) + 1) * PAQM_WAYS,
+		.table_slots = paqm_flows_slots(&q->flows),
 		.table_used = READ_ONCE(q->census.used),
 		.table_overflow = READ_ONCE(q->flows.overflow),
 		.timer_slips = READ_ONCE(q->slips),

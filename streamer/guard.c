@@ -3,6 +3,7 @@
 #include "streamer/guard.h"
 
 #include "core/paqm_msg.h"
+#include "streamer/parts.h"
 
 struct guard {
 	guard_fn gone;
@@ -127,24 +128,24 @@ static GstPadProbeReturn on_proven_rtcp(GstPad *pad, GstPadProbeInfo *info, gpoi
 	return GST_PAD_PROBE_OK;
 }
 
-void guard_rtp(struct guard *g, GstPad *pad)
+void guard_rtp(struct guard *g, GstElement *e, const char *pad)
 {
-	gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, on_rtp, g, NULL);
+	part_probe(e, pad, on_rtp, g);
 }
 
-void guard_rtcp(struct guard *g, GstPad *pad)
+void guard_rtcp(struct guard *g, GstElement *e, const char *pad)
 {
-	gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, on_rtcp, g, NULL);
+	part_probe(e, pad, on_rtcp, g);
 }
 
-void guard_proven_rtp(struct guard *g, GstPad *pad)
+void guard_proven_rtp(struct guard *g, GstElement *e, const char *pad)
 {
-	gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, on_proven_rtp, g, NULL);
+	part_probe(e, pad, on_proven_rtp, g);
 }
 
-void guard_proven_rtcp(struct guard *g, GstPad *pad)
+void guard_proven_rtcp(struct guard *g, GstElement *e, const char *pad)
 {
-	gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, on_proven_rtcp, g, NULL);
+	part_probe(e, pad, on_proven_rtcp, g);
 }
 
 void guard_tick(struct guard *g, guint ms)
@@ -154,34 +155,30 @@ void guard_tick(struct guard *g, guint ms)
 	g_mutex_unlock(&g->lock);
 }
 
-gint64 guard_now(struct guard *g)
+/* One of its times. */
+static gint64 read_time(struct guard *g, const gint64 *time)
 {
-	gint64 now;
+	gint64 at;
 
 	g_mutex_lock(&g->lock);
-	now = g->now;
+	at = *time;
 	g_mutex_unlock(&g->lock);
-	return now;
+	return at;
+}
+
+gint64 guard_now(struct guard *g)
+{
+	return read_time(g, &g->now);
 }
 
 gint64 guard_reported(struct guard *g)
 {
-	gint64 at;
-
-	g_mutex_lock(&g->lock);
-	at = g->reported;
-	g_mutex_unlock(&g->lock);
-	return at;
+	return read_time(g, &g->reported);
 }
 
 gint64 guard_heard(struct guard *g)
 {
-	gint64 at;
-
-	g_mutex_lock(&g->lock);
-	at = g->heard;
-	g_mutex_unlock(&g->lock);
-	return at;
+	return read_time(g, &g->heard);
 }
 
 char *guard_summary(struct guard *g)

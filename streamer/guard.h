@@ -31,13 +31,13 @@ void guard_keep(struct guard *g, guint32 ssrc);
 gboolean guard_let(struct guard *g, const guint8 *p, gsize len);
 
 /* The same on a pad by which they come: of RTP, of RTCP, which may be encrypted. */
-void guard_rtp(struct guard *g, GstPad *pad);
-void guard_rtcp(struct guard *g, GstPad *pad);
+void guard_rtp(struct guard *g, GstElement *e, const char *pad);
+void guard_rtcp(struct guard *g, GstElement *e, const char *pad);
 /* Where what was let in comes out of srtpdec: of RTP, of RTCP. Without SRTP, the latter stands
  * behind guard_rtcp().
  */
-void guard_proven_rtp(struct guard *g, GstPad *pad);
-void guard_proven_rtcp(struct guard *g, GstPad *pad);
+void guard_proven_rtp(struct guard *g, GstElement *e, const char *pad);
+void guard_proven_rtcp(struct guard *g, GstElement *e, const char *pad);
 
 /* Main loop: so much time has passed. A few times a second is enough, and no packet costs a look at
  * the clock, which in the lab takes time.

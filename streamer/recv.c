@@ -178,7 +178,6 @@ static GstPadProbeReturn on_packet(GstPad *pad, GstPadProbeInfo *info, gpointer 
 	(void)pad;
 	if (!gst_buffer_map(buf, &map, GST_MAP_READ))
 		return GST_PAD_PROBE_OK;
-	guard_keep(r->guard, streams_played(r->streams));
 	if (!is_probe(map.data, map.size) && !guard_let(r->guard, map.data, map.size)) {
 		gst_buffer_unmap(buf, &map);
 		return GST_PAD_PROBE_DROP;
@@ -567,6 +566,8 @@ static gboolean on_tick(gpointer data)
 	guard_tick(r->guard, INBOUND_TICK_MS);
 	inbound_tick(r->inbound, r->inbound_csv);
 	streams_tick(r->streams, (guint)g_atomic_int_get(&r->pictures));
+	/* who has begun to play since the last tick has been heard, and keeps its place by that */
+	guard_keep(r->guard, streams_played(r->streams));
 	if (++r->ticks % SUMMARY_TICKS == 0)
 		send_summary(r);
 	return G_SOURCE_CONTINUE;
@@ -721,20 +722,16 @@ static gboolean add_rtpbin(struct receiver *r, GError **error)
 
 static void watch_rtcp(struct receiver *r)
 {
-	GstPad *before = gst_element_get_static_pad(part_of(r->pipeline, "rtcpin"), "src"), *after;
+	GstElement *in = part_of(r->pipeline, "rtcpin"), *dec = part_of(r->pipeline, "srtp");
 
-	guard_rtcp(r->guard, before);
+	guard_rtcp(r->guard, in, "src");
 	if (r->srtp_key) {
-		after = gst_element_get_static_pad(part_of(r->pipeline, "srtp"), "rtp_src");
-		guard_proven_rtp(r->guard, after);
-		gst_object_unref(after);
+		guard_proven_rtp(r->guard, dec, "rtp_src");
+		guard_proven_rtcp(r->guard, dec, "rtcp_src");
+	} else {
+		guard_proven_rtcp(r->guard, in, "src");
 	}
-	after = r->srtp_key ? gst_element_get_static_pad(part_of(r->pipeline, "srtp"), "rtcp_src")
-			    : gst_object_ref(before);
-	guard_proven_rtcp(r->guard, after);
-	gst_object_unref(after);
-	gst_object_unref(before);
-	part_probe(part_of(r->pipeline, "rtcpin"), "src", on_rtcp, r);
+	part_probe(in, "src", on_rtcp, r);
 }
 
 static gboolean build(struct receiver *r, GError **error)

@@ -373,14 +373,6 @@ static gboolean build_in(struct call *c, enum call_media media, GError **error)
 	return TRUE;
 }
 
-static void watch_pad(GstElement *src, void (*watch)(struct guard *g, GstPad *pad), struct guard *g)
-{
-	GstPad *pad = gst_element_get_static_pad(src, "src");
-
-	watch(g, pad);
-	gst_object_unref(pad);
-}
-
 static gboolean build_session(struct call *c, enum call_media media, GError **error)
 {
 	const struct offer_stream *theirs = &c->theirs.stream[media];
@@ -398,8 +390,8 @@ static gboolean build_session(struct call *c, enum call_media media, GError **er
 			     gst_caps_new_empty_simple("application/x-srtcp"), error);
 	if (!in->rtcp || !to_peer(c, send, c->rtcp[media], theirs->port + 1, error))
 		return FALSE;
-	watch_pad(in->rtp, guard_rtp, c->guard[media]);
-	watch_pad(in->rtcp, guard_rtcp, c->guard[media]);
+	guard_rtp(c->guard[media], in->rtp, "src");
+	guard_rtcp(c->guard[media], in->rtcp, "src");
 	if (media == CALL_VIDEO && c->rec.rx)
 		part_probe(in->rtp, "src", call_on_packet, c);
 	own_session(c, media);

@@ -2,6 +2,7 @@
 /* SRTP of a call: the keys that the ends have agreed on, given to rtpbin. */
 #include "streamer/call/call.h"
 #include "streamer/carry.h"
+#include "streamer/parts.h"
 
 static void use_key(GstElement *srtp, const struct offer_stream *st)
 {
@@ -55,37 +56,35 @@ static GstElement *on_rtcp_encoder(GstElement *bin, guint session, gpointer data
 	return encoder_of(data, session, "rtcp");
 }
 
-static GstElement *on_rtp_decoder(GstElement *bin, guint session, gpointer data)
+static GstElement *decoder_of(struct call *c, guint session)
 {
-	struct call *c = data;
-	GstElement *dec;
-	GstPad *pad;
-
-	(void)bin;
 	if (session >= CALL_MEDIA)
 		return NULL;
-	dec = element_of(c, "srtpdec", session, &c->theirs.stream[session]);
-	pad = gst_element_get_static_pad(dec, "rtp_src");
-	guard_proven_rtp(c->guard[session], pad);
+	return element_of(c, "srtpdec", session, &c->theirs.stream[session]);
+}
+
+static GstElement *on_rtp_decoder(GstElement *bin, guint session, gpointer data)
+{
+	GstElement *dec = decoder_of(data, session);
+	struct call *c = data;
+
+	(void)bin;
+	if (!dec)
+		return NULL;
+	guard_proven_rtp(c->guard[session], dec, "rtp_src");
 	if (session == CALL_VIDEO)
-		gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, call_on_proven, c, NULL);
-	gst_object_unref(pad);
+		part_probe(dec, "rtp_src", call_on_proven, c);
 	return dec;
 }
 
 static GstElement *on_rtcp_decoder(GstElement *bin, guint session, gpointer data)
 {
+	GstElement *dec = decoder_of(data, session);
 	struct call *c = data;
-	GstElement *dec;
-	GstPad *pad;
 
 	(void)bin;
-	if (session >= CALL_MEDIA)
-		return NULL;
-	dec = element_of(c, "srtpdec", session, &c->theirs.stream[session]);
-	pad = gst_element_get_static_pad(dec, "rtcp_src");
-	guard_proven_rtcp(c->guard[session], pad);
-	gst_object_unref(pad);
+	if (dec)
+		guard_proven_rtcp(c->guard[session], dec, "rtcp_src");
 	return dec;
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "streamer/carry.h"
+#include "streamer/parts.h"
 #include "streamer/send/send.h"
 
 /* Key frames that the peer asks for are so far apart at least. */
@@ -223,31 +224,24 @@ static void use_sockets(struct sender *s)
 static void on_gone(guint32 ssrc, gpointer data)
 {
 	struct sender *s = data;
-	GstElement *dec = s->srtp_key ? gst_bin_get_by_name(GST_BIN(s->pipeline), "srtpin") : NULL;
 
-	if (!dec)
-		return;
-	g_signal_emit_by_name(dec, "remove-key", ssrc);
-	gst_object_unref(dec);
+	if (s->srtp_key)
+		g_signal_emit_by_name(part_of(s->pipeline, "srtpin"), "remove-key", ssrc);
 }
 
 static void watch_reports(struct sender *s)
 {
-	GstElement *src = gst_bin_get_by_name(GST_BIN(s->pipeline), "rtcpin");
-	GstElement *dec = s->srtp_key ? gst_bin_get_by_name(GST_BIN(s->pipeline), "srtpin") : NULL;
-	GstPad *before = gst_element_get_static_pad(src, "src"), *after;
+	GstElement *in = part_of(s->pipeline, "rtcpin");
 
 	s->guard = guard_new(s->srtp_key != NULL, on_gone, s);
 	guard_own(s->guard, (guint32)s->ssrc);
 	if (s->repairs.rtx)
 		guard_own(s->guard, s->repairs.rtx_ssrc);
-	guard_rtcp(s->guard, before);
-	after = dec ? gst_element_get_static_pad(dec, "rtcp_src") : gst_object_ref(before);
-	guard_proven_rtcp(s->guard, after);
-	gst_object_unref(after);
-	gst_object_unref(before);
-	gst_clear_object(&dec);
-	gst_object_unref(src);
+	guard_rtcp(s->guard, in, "src");
+	if (s->srtp_key)
+		guard_proven_rtcp(s->guard, part_of(s->pipeline, "srtpin"), "rtcp_src");
+	else
+		guard_proven_rtcp(s->guard, in, "src");
 }
 
 static void use_session(struct sender *s)

@@ -3,8 +3,7 @@
 # test_loopback.py and test_call_loopback.py in virtual time (paqm-lab exec): media in real time
 # on a machine that is busy come late or not at all, and would be missed here.
 . "$(dirname "$0")/../../kernel/lab-tests/lib.sh"
-tests=$(dirname "$(readlink -f "$0")")
 ip link set lo up
-check "send and recv over loopback" python3 "$tests/test_loopback.py" "$1/streamer/paqm-streamer"
-check "call over loopback" python3 "$tests/test_call_loopback.py" "$1/streamer/paqm-streamer"
+check "send and recv over loopback" python3 "$here/test_loopback.py" "$1/streamer/paqm-streamer"
+check "call over loopback" python3 "$here/test_call_loopback.py" "$1/streamer/paqm-streamer"
 result

@@ -434,7 +434,7 @@ def wait_for(receiver: subprocess.Popen[str], text: str) -> None:
 def finish_both(receiver: subprocess.Popen[str], sender: subprocess.Popen[bytes]) -> None:
     sender.send_signal(signal.SIGTERM)
     check(sender.wait(60) == 0, "several: a sender's exit status")
-    subprocess.run(["sleep", "3"], check=True)  # on a busy machine pictures come late
+    subprocess.run(["sleep", "1"], check=True)
     receiver.send_signal(signal.SIGINT)
     check(receiver.wait(60) == 0, "several: the receiver's exit status")
 
