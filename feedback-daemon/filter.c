@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The kernel filter; see filter.h. */
+/* The kernel filters; see filter.h. */
 #include "filter.h"
 
 #include <linux/if_packet.h>
-#include <netinet/in.h>
+#include <pcap/pcap.h>
+#include <stdio.h>
 
 #include "core/paqm_msg.h"
 
-#define FRAGMENT 0x1FFF
-
 #define AD(field) ((uint32_t)(SKF_AD_OFF + SKF_AD_##field))
+
+/* Of a flow; of UDP that is no later part of a packet in fragments. */
+#define FLOW_V4 "udp[0:4] = 0x%x and ip[16:4] = 0x%x"
+#define FLOW_V6 "ip6[6] = 17 and ip6[40:4] = 0x%x and ip6[36:4] = 0x%x"
+#define ALL_UDP "(ip[9] = 17 and ip[6:2] & 0x1fff = 0) or ip6[6] = 17"
+#define TEXT_MAX (FILTER_FLOWS * 80 + 1)
 
 struct out {
 	struct sock_filter *p;
@@ -21,156 +26,113 @@ static void put(struct out *o, uint16_t code, uint32_t k)
 	o->p[o->n++] = (struct sock_filter){.code = code, .k = k};
 }
 
-/* Go on if the accumulator is @k, else skip @else_skip instructions. */
-static void put_eq(struct out *o, uint32_t k, uint8_t else_skip)
+static void load(struct out *o, uint32_t where)
 {
-	o->p[o->n++] =
-		(struct sock_filter){.code = BPF_JMP | BPF_JEQ | BPF_K, .jf = else_skip, .k = k};
+	put(o, BPF_LD | BPF_W | BPF_ABS, where);
 }
 
-/* Drop the packet unless the accumulator is @k. */
-static void need(struct out *o, uint32_t k)
+/* Skip @then instructions if the accumulator is @k, else @otherwise. */
+static void skip_if(struct out *o, uint32_t k, uint8_t then, uint8_t otherwise)
 {
-	o->p[o->n++] = (struct sock_filter){.code = BPF_JMP | BPF_JEQ | BPF_K, .jt = 1, .k = k};
+	o->p[o->n++] = (struct sock_filter){
+		.code = BPF_JMP | BPF_JEQ | BPF_K, .jt = then, .jf = otherwise, .k = k};
+}
+
+static void drop(struct out *o)
+{
 	put(o, BPF_RET | BPF_K, 0);
 }
 
-/* Drop the packet if the accumulator has any of these bits. */
-static void forbid(struct out *o, uint32_t bits)
+static void put_devices(struct out *o, const struct filter_devices *d)
 {
-	o->p[o->n++] = (struct sock_filter){.code = BPF_JMP | BPF_JSET | BPF_K, .jf = 1, .k = bits};
-	put(o, BPF_RET | BPF_K, 0);
-}
-
-static void pass(struct out *o)
-{
-	put(o, BPF_RET | BPF_K, FILTER_SNAP);
-}
-
-/* Of a packet of @version, with the length of its header in X: is it of a flow? */
-static void put_flows(struct out *o, const struct filter_flows *flows, uint8_t version)
-{
+	uint8_t left = 0;
 	uint32_t i;
 
-	if (flows->n > FILTER_FLOWS) {
-		pass(o);
-		return;
-	}
-	for (i = 0; i < flows->n; i++) {
-		const struct filter_flow *f = &flows->flow[i];
-
-		if (f->version != version)
-			continue;
-		put(o, BPF_LD | BPF_W | BPF_IND, 0);
-		put_eq(o, f->ports, 3);
-		put(o, BPF_LD | BPF_W | BPF_ABS, version == 4 ? 16 : 36);
-		put_eq(o, f->addr, 1);
-		pass(o);
-	}
-	put(o, BPF_RET | BPF_K, 0);
-}
-
-/* Go on if the accumulator is @k. Return: the jump to be set for the other case. */
-static unsigned short if_eq(struct out *o, uint32_t k)
-{
-	put_eq(o, k, 1);
-	put(o, BPF_JMP | BPF_JA, 1);
-	put(o, BPF_JMP | BPF_JA, 0);
-	return o->n - 1;
-}
-
-/* The other case of if_eq() begins here. */
-static void otherwise(struct out *o, unsigned short jump)
-{
-	o->p[jump].k = o->n - jump - 1U;
-}
-
-/* IPv4 of protocol @proto, not the later part of a packet in fragments; header
- * length to X.
- */
-static void need_v4(struct out *o, uint32_t proto)
-{
-	put(o, BPF_LD | BPF_B | BPF_ABS, 9);
-	need(o, proto);
-	put(o, BPF_LD | BPF_H | BPF_ABS, 6);
-	forbid(o, FRAGMENT);
-	put(o, BPF_LDX | BPF_B | BPF_MSH, 0);
-}
-
-/* IPv6 whose first header behind the fixed one is @proto. */
-static void need_v6(struct out *o, uint32_t proto)
-{
-	need(o, 0x60);
-	put(o, BPF_LD | BPF_B | BPF_ABS, 6);
-	need(o, proto);
-	put(o, BPF_LDX | BPF_W | BPF_IMM, 40);
-}
-
-static void load_version(struct out *o)
-{
-	put(o, BPF_LD | BPF_B | BPF_ABS, 0);
-	put(o, BPF_ALU | BPF_AND | BPF_K, 0xF0);
-}
-
-static void put_messages(struct out *o)
-{
-	unsigned short v6;
-
-	load_version(o);
-	v6 = if_eq(o, 0x40);
-	need_v4(o, IPPROTO_ICMP);
-	put(o, BPF_LD | BPF_B | BPF_IND, 0);
-	put_eq(o, PAQM_ICMP_TYPE_QUENCH, 1);
-	pass(o);
-	need(o, PAQM_ICMP_TYPE_EXP);
-	pass(o);
-	otherwise(o, v6);
-	need_v6(o, IPPROTO_ICMPV6);
-	put(o, BPF_LD | BPF_B | BPF_IND, 0);
-	need(o, PAQM_ICMP6_TYPE_EXP);
-	pass(o);
-}
-
-static void put_media(struct out *o, const struct filter_flows *flows)
-{
-	unsigned short v6;
-
-	load_version(o);
-	v6 = if_eq(o, 0x40);
-	need_v4(o, IPPROTO_UDP);
-	put_flows(o, flows, 4);
-	otherwise(o, v6);
-	need_v6(o, IPPROTO_UDP);
-	put_flows(o, flows, 6);
-}
-
-unsigned short filter_build(const struct filter_flows *flows, bool all,
-			    struct sock_filter prog[FILTER_INSNS])
-{
-	struct out o = {.p = prog};
-	unsigned short incoming;
-
-	if (all) {
+	if (d->all) {
 		/* A tag that the device handles stands beside the packet; number
 		 * 0 is a priority and no VLAN.
 		 */
-		put(&o, BPF_LD | BPF_W | BPF_ABS, AD(VLAN_TAG_PRESENT));
-		put_eq(&o, 1, 4);
-		put(&o, BPF_LD | BPF_W | BPF_ABS, AD(VLAN_TAG));
-		put(&o, BPF_ALU | BPF_AND | BPF_K, 0xFFF);
-		need(&o, 0);
+		load(o, AD(VLAN_TAG_PRESENT));
+		skip_if(o, 1, 0, 4);
+		load(o, AD(VLAN_TAG));
+		put(o, BPF_ALU | BPF_AND | BPF_K, 0xFFF);
+		skip_if(o, 0, 1, 0);
+		drop(o);
 		/* One that does not is in the packet. */
-		put(&o, BPF_LD | BPF_W | BPF_ABS, AD(PROTOCOL));
-		put_eq(&o, 0x8100, 1);
-		put(&o, BPF_RET | BPF_K, 0);
-		put_eq(&o, 0x88A8, 1);
-		put(&o, BPF_RET | BPF_K, 0);
+		load(o, AD(PROTOCOL));
+		skip_if(o, 0x8100, 1, 0);
+		skip_if(o, 0x88A8, 0, 1);
+		drop(o);
+		return;
 	}
-	put(&o, BPF_LD | BPF_W | BPF_ABS, AD(PKTTYPE));
-	incoming = if_eq(&o, PACKET_OUTGOING);
-	put_media(&o, flows);
-	otherwise(&o, incoming);
-	need(&o, PACKET_HOST);
-	put_messages(&o);
-	return o.n;
+	for (i = 0; i < d->n; i++)
+		left += d->index[i] != 0;
+	load(o, AD(IFINDEX));
+	for (i = 0; i < d->n; i++)
+		if (d->index[i])
+			skip_if(o, d->index[i], left--, 0);
+	drop(o);
+}
+
+/* The rest is what @text says of an IP packet. */
+static unsigned short finish(struct out *o, const char *text)
+{
+	pcap_t *ip = pcap_open_dead(DLT_RAW, FILTER_SNAP);
+	struct bpf_program b = {0};
+	uint32_t i;
+
+	if (!ip)
+		return 0;
+	if (pcap_compile(ip, &b, text, 1, PCAP_NETMASK_UNKNOWN) || o->n + b.bf_len > FILTER_INSNS)
+		o->n = 0;
+	for (i = 0; o->n && i < b.bf_len; i++)
+		o->p[o->n++] = (struct sock_filter){.code = b.bf_insns[i].code,
+						    .jt = b.bf_insns[i].jt,
+						    .jf = b.bf_insns[i].jf,
+						    .k = b.bf_insns[i].k};
+	pcap_freecode(&b);
+	pcap_close(ip);
+	return o->n;
+}
+
+unsigned short filter_messages(const struct filter_devices *devices, struct sock_filter *prog)
+{
+	struct out o = {.p = prog};
+	char text[128];
+
+	load(&o, AD(PKTTYPE));
+	skip_if(&o, PACKET_HOST, 1, 0);
+	drop(&o);
+	put_devices(&o, devices);
+	snprintf(text, sizeof(text),
+		 "icmp[0] = %d or icmp[0] = %d or (ip6[6] = 58 and ip6[40] = %d)",
+		 PAQM_ICMP_TYPE_EXP, PAQM_ICMP_TYPE_QUENCH, PAQM_ICMP6_TYPE_EXP);
+	return finish(&o, text);
+}
+
+unsigned short filter_media(const struct filter_devices *devices, const struct filter_flows *flows,
+			    struct sock_filter *prog)
+{
+	struct out o = {.p = prog};
+	char text[TEXT_MAX] = ALL_UDP;
+	size_t len = 0;
+	uint32_t i;
+
+	if (!flows->n) {
+		drop(&o);
+		return o.n;
+	}
+	load(&o, AD(PKTTYPE));
+	skip_if(&o, PACKET_OUTGOING, 4, 0);
+	skip_if(&o, PACKET_HOST, 0, 2);
+	load(&o, AD(IFINDEX));
+	skip_if(&o, devices->loopback, 1, 0);
+	drop(&o);
+	put_devices(&o, devices);
+	for (i = 0; i < flows->n && flows->n <= FILTER_FLOWS; i++)
+		len += (size_t)snprintf(text + len, sizeof(text) - len,
+					flows->flow[i].version == 4 ? "%s(" FLOW_V4 ")"
+								    : "%s(" FLOW_V6 ")",
+					i ? " or " : "", flows->flow[i].ports, flows->flow[i].addr);
+	return finish(&o, text);
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The kernel filter of a capture socket: what of the host's traffic paqmd may
- * see at all. Feedback messages that come in, and UDP that goes out: nothing of
- * it, that of a few flows, or all. It is for sockets of the type SOCK_DGRAM,
- * whose packets begin with the IP header on every kind of link.
+ * The kernel filters of the two captures: what of the host's traffic paqmd may see at
+ * all. Feedback messages that come in, and UDP that goes out: nothing of it, that of a
+ * few flows, or all. libpcap compiles what is said of IP packets; ahead of that stand a
+ * few instructions about device, direction and VLAN, which its language does not have
+ * for captures of the kind "Linux cooked". The program is for sockets of the type
+ * SOCK_DGRAM, whose packets begin with the IP header on every kind of link.
  */
 #ifndef PAQMD_FILTER_H
 #define PAQMD_FILTER_H
@@ -12,16 +14,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/paqm_msg.h"
+
 /* Bytes of a packet that are handed up: the longest message (an IPv6 header, a
- * quote with options and the object) is shorter, and so is what a digest needs.
+ * quote with options and the object) is shorter; what a digest needs of media.
  */
 #define FILTER_SNAP 256
+#define FILTER_MEDIA_SNAP (60 + 8 + PAQM_QUOTE_UDP)
 
 /* Beyond this many flows all outgoing UDP passes and the flow table alone
  * decides: a long filter costs more than it saves.
  */
 #define FILTER_FLOWS 48
-#define FILTER_INSNS (72 + FILTER_FLOWS * 5)
+#define FILTER_DEVICES 8
+#define FILTER_INSNS (64 + FILTER_FLOWS * 4)
 
 /* What tells the packets of a flow, roughly: the flow table is exact. */
 struct filter_flow {
@@ -37,15 +43,30 @@ struct filter_flows {
 };
 
 /**
- * filter_build() - make the program
- * @flows: the flows whose packets pass
- * @all: the socket hears all interfaces: a packet in a VLAN then comes by
- *       twice, and passes only on the VLAN's own interface
- * @prog: room for it
- *
- * Return: its length.
+ * struct filter_devices - where packets may come by
+ * @all: on every device: a packet in a VLAN then comes by twice, and passes only on the
+ *       VLAN's own device
+ * @n: how many devices there are in @index, unless @all
+ * @index: numbers of devices; those of 0 are left out
+ * @loopback: what comes in there this host has sent, and libpcap shows it only then
  */
-unsigned short filter_build(const struct filter_flows *flows, bool all,
-			    struct sock_filter prog[FILTER_INSNS]);
+struct filter_devices {
+	bool all;
+	uint32_t n;
+	uint32_t index[FILTER_DEVICES];
+	uint32_t loopback;
+};
+
+/*
+ * filter_messages() - the filter of messages that come in
+ * filter_media() - that of the media of these flows which goes out
+ * @devices: where
+ * @prog: room for FILTER_INSNS instructions
+ *
+ * Return: the number of instructions; 0: libpcap failed, for want of memory.
+ */
+unsigned short filter_messages(const struct filter_devices *devices, struct sock_filter *prog);
+unsigned short filter_media(const struct filter_devices *devices, const struct filter_flows *flows,
+			    struct sock_filter *prog);
 
 #endif /* PAQMD_FILTER_H */

@@ -330,15 +330,15 @@ static int replay(struct engine *e)
 
 	if (!in) {
 		log_line("%s: %s", line.read, strerror(errno));
-	} else if (add_flows(e)) {
+	} else if (!add_flows(e)) {
+		fclose(in);
+	} else {
 		err = offline_run(in, e, stdout, &count, error, sizeof(error)) != 0;
 		if (err)
 			log_line("%s: %s", line.read, error);
 		offline_summary(e, &count, stdout);
 		err |= fflush(stdout) != 0;
 	}
-	if (in && in != stdin)
-		fclose(in);
 	engine_free(e);
 	return err;
 }
@@ -394,13 +394,14 @@ static void run(struct daemon *d, int timer_fd)
 }
 
 /* The sockets may lie in a directory that is ours; then they go with us. */
-static int serve(struct daemon *d, const struct sandbox_user *user, int opener, int timer_fd)
+static int serve(struct daemon *d, const struct sandbox_user *user, const struct opener *opener,
+		 int timer_fd)
 {
 	int err = 1;
 
 	if (!ipc_open(d, d->conf.socket, user) && !ctl_open(d, d->conf.control, user) &&
-	    !sandbox_drop(user, SANDBOX_WORKER, d->has_group ? &d->group : NULL) &&
-	    !capture_open(d, opener) && (!d->conf.sandbox || !sandbox_filter(SANDBOX_WORKER))) {
+	    !sandbox_drop(user, d->has_group ? &d->group : NULL) && !capture_open(d, opener) &&
+	    (!d->conf.sandbox || !sandbox_filter(SANDBOX_WORKER, -1))) {
 		log_info("ready: version %s, %s mode, senders at %s, paqmctl at %s", PAQM_VERSION,
 			 d->conf.use == ALLOW_USE_ERF ? "erf" : "ecf", d->conf.socket,
 			 d->conf.control);
@@ -427,7 +428,8 @@ int main(int argc, char **argv)
 	uint8_t key[PAQM_SIPHASH_KEY];
 	char why[CONF_WHY];
 	sigset_t set;
-	int err, opener = -1;
+	struct opener opener = {-1, -1};
+	int err;
 
 	log_open();
 	err = parse(argc, argv);
@@ -451,8 +453,7 @@ int main(int argc, char **argv)
 	if (!line.read) {
 		if (sandbox_user(d->conf.user, &user))
 			return 1;
-		opener = opener_start(&user, d->conf.sandbox);
-		if (opener < 0)
+		if (opener_start(&user, d->conf.sandbox, &opener))
 			return 1;
 		notify_open();
 	}
@@ -484,5 +485,5 @@ int main(int argc, char **argv)
 		log_line("cannot set up the event loop: %s", strerror(errno));
 		return 1;
 	}
-	return serve(d, &user, opener, timer.fd);
+	return serve(d, &user, &opener, timer.fd);
 }

@@ -138,11 +138,15 @@ static void statistics(FILE *out, json_t *stats)
 	};
 	static const struct family iface[] = {
 		{"paqmd_interface_up", "Whether it is captured.", GAUGE, "up", 1},
-		{"paqmd_interface_packets", "Packets that passed the filter.", COUNTER, "received",
+		{"paqmd_interface_packets", "Packets that came by it.", COUNTER, "received", 1},
+	};
+	static const struct family capture[] = {
+		{"paqmd_capture_packets", "Packets that passed the filter.", COUNTER, "received",
 		 1},
-		{"paqmd_interface_dropped", "Of them, those that found the ring full.", COUNTER,
+		{"paqmd_capture_dropped", "Of them, those that found the ring full.", COUNTER,
 		 "dropped", 1},
 	};
+	static const char *const label_capture[] = {"of", NULL}, *const of[] = {"of"};
 	static const char *const label_iface[] = {"interface", NULL}, *const key[] = {"name"};
 	size_t i;
 
@@ -150,6 +154,8 @@ static void statistics(FILE *out, json_t *stats)
 	for (i = 0; i < LENGTH(by_reason); i++)
 		reasons(out, stats, &by_reason[i]);
 	vectors(out, json_object_get(stats, "interfaces"), label_iface, key, iface, LENGTH(iface));
+	vectors(out, json_object_get(stats, "captures"), label_capture, of, capture,
+		LENGTH(capture));
 }
 
 void metrics_print(FILE *out, const json_t *show)

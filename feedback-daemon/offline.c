@@ -3,23 +3,8 @@
 #include "offline.h"
 
 #include <errno.h>
+#include <pcap/pcap.h>
 #include <stdlib.h>
-
-/* https://www.ietf.org/archive/id/draft-ietf-opsawg-pcap-04.html */
-#define PCAP_HEADER 24
-#define PCAP_RECORD 16
-#define PCAP_USEC 0xA1B2C3D4U
-#define PCAP_NSEC 0xA1B23C4DU
-#define PCAPNG 0x0A0D0D0AU
-#define PCAP_SNAP_MAX 262144U /* libpcap writes no longer packets */
-
-#define LINK_ETHERNET 1
-#define LINK_RAW_BSD 12
-#define LINK_RAW 101
-#define LINK_COOKED 113
-#define LINK_IPV4 228
-#define LINK_IPV6 229
-#define LINK_COOKED2 276
 
 #define TYPE_IPV4 0x0800
 #define TYPE_IPV6 0x86DD
@@ -30,13 +15,6 @@
 
 #define HEAD 512 /* bytes of a packet that are looked at */
 #define CEIL_MOST 1000000000000ULL
-
-struct file {
-	FILE *in;
-	bool big, nsec;
-	uint32_t link;
-	uint64_t last_ns;
-};
 
 struct packet {
 	uint64_t t_ns;
@@ -51,106 +29,54 @@ struct replay {
 	uint64_t now_ns;
 };
 
-static uint32_t get32(const struct file *f, const uint8_t *p)
+static bool is_known(int link)
 {
-	return f->big ? paqm_get32(p)
-		      : (uint32_t)p[3] << 24 | (uint32_t)p[2] << 16 | (uint32_t)p[1] << 8 | p[0];
+	switch (link) {
+	case DLT_EN10MB:
+	case DLT_RAW:
+	case DLT_LINUX_SLL:
+	case DLT_IPV4:
+	case DLT_IPV6:
+	case DLT_LINUX_SLL2:
+		return true;
+	}
+	return false;
 }
 
-/* Return: NULL, or what is wrong. */
-static const char *file_header(struct file *f)
+/* Clocks step, and files lie; the engine's time does neither. The 32 bits of a second in the
+ * classic format have no sign, libpcap takes them for such as have.
+ */
+static uint64_t time_of(const struct pcap_pkthdr *h, uint64_t last_ns)
 {
-	uint8_t h[PCAP_HEADER];
-	uint32_t magic;
+	uint64_t s = h->ts.tv_sec < 0 ? (uint32_t)h->ts.tv_sec
+				      : paqm_min64((uint64_t)h->ts.tv_sec, UINT32_MAX);
 
-	if (fread(h, 1, sizeof(h), f->in) != sizeof(h))
-		return "shorter than the header of a capture file";
-	magic = paqm_get32(h);
-	if (magic == PCAPNG)
-		return "pcapng is not read; convert it with 'editcap -F pcap'";
-	f->big = magic == PCAP_USEC || magic == PCAP_NSEC;
-	magic = get32(f, h);
-	f->nsec = magic == PCAP_NSEC;
-	if (magic != PCAP_USEC && magic != PCAP_NSEC)
-		return "not a capture file of libpcap";
-	f->link = get32(f, h + 20) & 0xFFFF; /* above are flags of the checksum */
-	switch (f->link) {
-	case LINK_ETHERNET:
-	case LINK_RAW_BSD:
-	case LINK_RAW:
-	case LINK_COOKED:
-	case LINK_IPV4:
-	case LINK_IPV6:
-	case LINK_COOKED2:
-		return NULL;
-	}
-	return "link type is not supported; capture with 'tcpdump -i any'";
-}
-
-/* Skip @n bytes, also of what cannot seek. */
-static bool skip(FILE *in, uint32_t n)
-{
-	uint8_t junk[4096];
-	size_t part;
-
-	while (n) {
-		part = n < sizeof(junk) ? n : sizeof(junk);
-		if (fread(junk, 1, part, in) != part)
-			return false;
-		n -= (uint32_t)part;
-	}
-	return true;
-}
-
-/* The next packet of the file, at most HEAD bytes. Return: 1, 0 at the end, -1 on a fault. */
-static int file_next(struct file *f, uint8_t head[HEAD], struct packet *p, const char **why)
-{
-	uint8_t h[PCAP_RECORD];
-	uint64_t t_ns;
-	size_t n = fread(h, 1, sizeof(h), f->in);
-	uint32_t len;
-
-	if (!n && feof(f->in))
-		return 0;
-	*why = "ends in the middle of a packet";
-	if (n != sizeof(h))
-		return -1;
-	t_ns = get32(f, h) * 1000000000ULL + get32(f, h + 4) * (f->nsec ? 1ULL : 1000ULL);
-	/* clocks step; the engine's does not */
-	f->last_ns = paqm_max64(f->last_ns, t_ns);
-	p->t_ns = f->last_ns;
-	len = get32(f, h + 8);
-	if (len > PCAP_SNAP_MAX) {
-		*why = "a packet is longer than any capture: the file is damaged";
-		return -1;
-	}
-	p->len = len < HEAD ? len : HEAD;
-	return fread(head, 1, p->len, f->in) == p->len && skip(f->in, len - p->len) ? 1 : -1;
+	return paqm_max64(last_ns, s * 1000000000ULL + (uint64_t)h->ts.tv_usec % 1000000000ULL);
 }
 
 /* Find the IP packet behind the link header. */
-static void link_header(const struct file *f, const uint8_t *head, struct packet *p)
+static void link_header(int link, const uint8_t *head, struct packet *p)
 {
 	uint32_t hlen = 0, type = 0;
 
 	p->in = true;
 	p->out = true;
-	switch (f->link) {
-	case LINK_ETHERNET:
+	switch (link) {
+	case DLT_EN10MB:
 		for (hlen = 14; p->len >= hlen; hlen += 4) {
 			type = paqm_get16(head + hlen - 2);
 			if (type != TYPE_VLAN && type != TYPE_QINQ)
 				break;
 		}
 		break;
-	case LINK_COOKED:
+	case DLT_LINUX_SLL:
 		hlen = 16;
 		if (p->len >= hlen) {
 			type = paqm_get16(head + 14);
 			p->out = paqm_get16(head) == SENT_BY_US;
 		}
 		break;
-	case LINK_COOKED2:
+	case DLT_LINUX_SLL2:
 		hlen = 20;
 		if (p->len >= hlen) {
 			type = paqm_get16(head);
@@ -160,7 +86,7 @@ static void link_header(const struct file *f, const uint8_t *head, struct packet
 	default:
 		type = p->len && *head >> 4 == 6 ? TYPE_IPV6 : TYPE_IPV4;
 	}
-	if (f->link == LINK_COOKED || f->link == LINK_COOKED2)
+	if (link == DLT_LINUX_SLL || link == DLT_LINUX_SLL2)
 		p->in = !p->out;
 	p->ip = NULL;
 	if (p->len <= hlen || (type != TYPE_IPV4 && type != TYPE_IPV6))
@@ -224,30 +150,42 @@ static void judge(struct engine *e, const struct packet *p, FILE *out, struct of
 int offline_run(FILE *in, struct engine *e, FILE *out, struct offline_count *c, char *error,
 		size_t size)
 {
-	struct file f = {.in = in};
-	const char *why = file_header(&f);
-	uint8_t head[HEAD];
-	struct packet p;
-	int more;
+	char why[PCAP_ERRBUF_SIZE];
+	pcap_t *file =
+		pcap_fopen_offline_with_tstamp_precision(in, PCAP_TSTAMP_PRECISION_NANO, why);
+	struct pcap_pkthdr *h;
+	const uint8_t *head;
+	struct packet p = {0};
+	int more = PCAP_ERROR_BREAK;
 
 	*c = (struct offline_count){0};
-	if (why) {
-		snprintf(error, size, "%s", ferror(in) ? strerror(errno) : why);
+	if (!file) {
+		snprintf(error, size, "%s", why);
+		fclose(in);
 		return -1;
 	}
-	while ((more = file_next(&f, head, &p, &why)) > 0) {
+	if (!is_known(pcap_datalink(file))) {
+		snprintf(error, size,
+			 "link type %d is not supported; capture with "
+			 "'tcpdump -i any'",
+			 pcap_datalink(file));
+		pcap_close(file);
+		return -1;
+	}
+	while (!ferror(out) && (more = pcap_next_ex(file, &h, &head)) > 0) {
 		c->packets++;
-		link_header(&f, head, &p);
+		p.t_ns = time_of(h, p.t_ns);
+		p.len = h->caplen < HEAD ? h->caplen : HEAD;
+		link_header(pcap_datalink(file), head, &p);
 		judge(e, &p, out, c);
 	}
-	if (ferror(out)) {
+	if (ferror(out))
 		snprintf(error, size, "cannot write: %s", strerror(errno));
-		return -1;
-	}
-	if (more < 0)
+	else if (more == PCAP_ERROR)
 		snprintf(error, size, "packet %llu: %s", (unsigned long long)c->packets + 1,
-			 ferror(in) ? strerror(errno) : why);
-	return more;
+			 pcap_geterr(file));
+	pcap_close(file);
+	return ferror(out) || more == PCAP_ERROR ? -1 : 0;
 }
 
 void offline_summary(const struct engine *e, const struct offline_count *c, FILE *out)

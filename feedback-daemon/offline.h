@@ -46,8 +46,8 @@ struct offline_count {
 
 /**
  * offline_run() - replay a file
- * @in: the capture: the classic format of libpcap, link type Ethernet, raw IP or
- *      "Linux cooked"
+ * @in: the capture, which it closes: a format that libpcap reads (pcap, pcapng), link type
+ *      Ethernet, raw IP or "Linux cooked"
  * @e: engine with the flows registered, and keys if wanted
  * @out: one line of JSON for each message and each allowance that expires
  * @c: counters

@@ -1,73 +1,68 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The privileged part of paqmd: a process of its own that opens capture sockets
- * and hands them over. It takes three requests of fixed size: open slot N on the
- * interface NAME, close slot N, let the packets of these flows through. Which packets
- * a socket can show at all is decided here (filter.h), whatever the rest of the
- * daemon may ask.
+ * The process that opens the two captures of libpcap, starts the one that reads them
+ * (capturer.h), and gives up its privileges. From then on it does one thing: set the
+ * kernel filters. Which packets a capture can show at all is decided here (filter.h),
+ * whatever the rest of the daemon may ask; it never sees one itself.
+ *
+ * Both captures are of all devices, and the filter says which of them count. So nothing
+ * has to be opened when an interface comes.
  */
 #ifndef PAQMD_OPENER_H
 #define PAQMD_OPENER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "conf.h"
 #include "filter.h"
 #include "sandbox.h"
 
-/* The ring of a capture socket: slots of OPENER_FRAME bytes, each with the
- * header of TPACKET_V2 and the first bytes of a packet. 20 ms of 200,000
- * packets a second fit.
+/**
+ * struct opener - the worker's ends
+ * @ask: the opener is asked by it, -1: there is none
+ * @packets: what has been captured comes by it
  */
-#define OPENER_FRAME 512U
-#define OPENER_FRAMES 4096U
-#define OPENER_RING (OPENER_FRAME * OPENER_FRAMES)
+struct opener {
+	int ask;
+	int packets;
+};
 
 /**
- * opener_start() - begin the process; before anything else is opened
- * @user: who it becomes; it keeps CAP_NET_RAW
- * @sandbox: restrict its system calls
+ * opener_start() - begin both processes; before anything else is opened
+ * @user: who they become, without any privilege
+ * @sandbox: restrict their system calls
+ * @o: filled in
  *
- * It ends when the descriptor is closed. Return: the descriptor by which it is
- * asked, or -1 after having logged why not.
+ * They end when the descriptors are closed. Return: 0, or -1 after having logged why not.
  */
-int opener_start(const struct sandbox_user *user, bool sandbox);
-
-/*
- * Requests. Each has one answer, and the next one is made when that has been taken.
- * Return: false if the opener is gone.
- */
+int opener_start(const struct sandbox_user *user, bool sandbox, struct opener *o);
 
 /**
- * opener_open() - open a capture socket
- * @fd: of opener_start()
- * @slot: below CONF_IFACES; the opener's half of what was there is closed
- * @name: an interface, or "any"
- * @flows: which flows to let through
+ * opener_filter() - let other packets through, for there are other interfaces or flows
+ * @fd: of struct opener
+ * @names: of interfaces; "any" is all of them
+ * @flows: whose packets count
+ *
+ * A request has one answer, and the next one is made when that has been taken. Return:
+ * false if the opener is gone.
  */
-bool opener_open(int fd, unsigned int slot, const char *name, const struct filter_flows *flows);
-
-/* Close the opener's half of a slot: the capture ends when we close ours, too. */
-bool opener_close(int fd, unsigned int slot);
-
-/* Other flows, for all open sockets. */
-bool opener_filter(int fd, const struct filter_flows *flows);
+bool opener_filter(int fd, char names[CONF_IFACES][CONF_IFACE_LEN],
+		   const struct filter_flows *flows);
 
 /**
- * struct opener_answer - what became of a request
- * @error: 0 or an errno: ENODEV without such an interface, EPERM without CAP_NET_RAW
- * @sock: the capture socket, else -1
- * @index: number of its interface, 0 for "any"
+ * struct opener_answer - what became of it
+ * @error: 0 or an errno
+ * @index: number of each interface, 0: there is none of this name, or it is "any"
  */
 struct opener_answer {
-	int error;
-	int sock;
-	unsigned int index;
+	int32_t error;
+	uint32_t index[CONF_IFACES];
 };
 
 /**
  * opener_take() - take an answer
- * @fd: of opener_start()
+ * @fd: of struct opener
  * @wait: for it to come, for 10 s at most
  * @a: filled in
  *

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <jansson.h>
+#include <pcap/pcap.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -173,6 +174,7 @@ static void print_users(const json_t *users)
 static void print_stats(const json_t *s)
 {
 	const json_t *ifaces = json_object_get(s, "interfaces");
+	const json_t *captures = json_object_get(s, "captures");
 	size_t i;
 
 	printf("paqmd %s, up %.1f s, uses %s, %lld clients\n", str(s, "version"),
@@ -180,9 +182,15 @@ static void print_stats(const json_t *s)
 	for (i = 0; i < json_array_size(ifaces); i++) {
 		const json_t *f = json_array_get(ifaces, i);
 
-		printf("interface %s: %s, %lld packets, %lld lost\n", str(f, "name"),
+		printf("interface %s: %s, %lld packets\n", str(f, "name"),
 		       json_is_true(json_object_get(f, "up")) ? "up" : "gone",
-		       integer(f, "received"), integer(f, "dropped"));
+		       integer(f, "received"));
+	}
+	for (i = 0; i < json_array_size(captures); i++) {
+		const json_t *c = json_array_get(captures, i);
+
+		printf("capture of %s: %lld packets, %lld lost\n", str(c, "of"),
+		       integer(c, "received"), integer(c, "dropped"));
 	}
 	printf("media packets %lld (%lld ignored); messages accepted %lld, refused %lld\n",
 	       integer(s, "media_packets"), integer(s, "media_ignored"), integer(s, "accepted"),
@@ -313,48 +321,45 @@ static void print_metrics(const json_t *o)
 	metrics_print(stdout, o);
 }
 
-static FILE *pcap; /* of capture */
+static pcap_dumper_t *dump; /* of capture */
 
-static void put32(uint32_t v)
+static bool say_unwritten(const char *why)
 {
-	fwrite(&v, sizeof(v), 1, pcap);
+	fprintf(stderr, "paqmctl: cannot write %s: %s\n", opt.file, why);
+	return false;
 }
 
-/* Packets without a link header, times in nanoseconds, host byte order. */
-static bool pcap_begin(void)
+/* Packets without a link header, times in nanoseconds. */
+static bool dump_begin(void)
 {
-	static const uint16_t version[2] = {2, 4};
+	FILE *out = strcmp(opt.file, "-") ? fopen(opt.file, "wb") : stdout;
+	pcap_t *raw =
+		pcap_open_dead_with_tstamp_precision(DLT_RAW, 65535, PCAP_TSTAMP_PRECISION_NANO);
 
-	pcap = strcmp(opt.file, "-") ? fopen(opt.file, "wb") : stdout;
-	if (!pcap) {
-		fprintf(stderr, "paqmctl: cannot write %s: %s\n", opt.file, strerror(errno));
-		return false;
-	}
-	put32(0xA1B23C4D);
-	fwrite(version, sizeof(version), 1, pcap);
-	put32(0);
-	put32(0);
-	put32(65535);
-	put32(101); /* LINKTYPE_RAW */
-	return !fflush(pcap);
+	if (!out || !raw)
+		return say_unwritten(strerror(errno));
+	dump = pcap_dump_fopen(raw, out);
+	if (!dump)
+		return say_unwritten(pcap_geterr(raw));
+	return !pcap_dump_flush(dump) || say_unwritten(strerror(errno));
 }
 
-static void pcap_packet(const json_t *o)
+static void dump_packet(const json_t *o)
 {
 	const char *hex = json_string_value(json_object_get(o, "ip"));
 	long long t_ns = integer(o, "t_ns");
-	size_t i, n = hex ? strlen(hex) / 2 : 0;
+	struct pcap_pkthdr h = {.ts = {.tv_sec = (time_t)(t_ns / 1000000000),
+				       .tv_usec = (suseconds_t)(t_ns % 1000000000)}};
+	unsigned char packet[512];
 	unsigned int byte;
 
-	put32((uint32_t)(t_ns / 1000000000));
-	put32((uint32_t)(t_ns % 1000000000));
-	put32((uint32_t)n);
-	put32((uint32_t)n);
-	for (i = 0; i < n && sscanf(hex + 2 * i, "%2x", &byte) == 1; i++)
-		fputc((int)byte, pcap);
-	if (!fflush(pcap))
+	while (h.len < sizeof(packet) && hex && sscanf(hex + 2 * h.len, "%2x", &byte) == 1)
+		packet[h.len++] = (unsigned char)byte;
+	h.caplen = h.len;
+	pcap_dump((u_char *)dump, &h, packet);
+	if (!pcap_dump_flush(dump))
 		return;
-	fprintf(stderr, "paqmctl: cannot write %s: %s\n", opt.file, strerror(errno));
+	say_unwritten(strerror(errno));
 	exit(1);
 }
 
@@ -366,7 +371,7 @@ static void print_capture(const json_t *o)
 		fprintf(stderr, "paqmctl: %lld messages lost: a flood, or writing is too slow\n",
 			integer(o, "count"));
 	else
-		pcap_packet(o);
+		dump_packet(o);
 }
 
 static void print_watch(const json_t *o)
@@ -430,7 +435,7 @@ static void show(const struct command *c, const json_t *o)
 		json_dumpf(o, stdout, JSON_COMPACT);
 		putchar('\n');
 	}
-	if (!opt.json || pcap)
+	if (!opt.json || dump)
 		c->print(o);
 }
 
@@ -522,7 +527,7 @@ static int converse(const struct command *c)
 	bool good;
 
 	/* A capture of before is not overwritten for nothing. */
-	if (!in || (opt.file && !pcap_begin()) || !ask(fd, c->cmd, 0))
+	if (!in || (opt.file && !dump_begin()) || !ask(fd, c->cmd, 0))
 		return 1;
 	set_patience(fd, ANSWER_S);
 	good = c->events ? events(c, in) : answer(c, fd, in);

@@ -271,9 +271,15 @@ static json_t *view_users(const struct engine *e, const struct request_env *env)
 	return a;
 }
 
+static json_t *view_count(const char *of, const struct request_count *c)
+{
+	return json_pack("{s:s,s:I,s:I}", "of", of, "received", (json_int_t)c->received, "dropped",
+			 (json_int_t)c->dropped);
+}
+
 static json_t *view_stats(const struct engine *e, const struct request_env *env)
 {
-	json_t *o = json_object(), *ifaces = json_array();
+	json_t *o = json_object(), *ifaces = json_array(), *captures = json_array();
 	uint64_t total = 0;
 	unsigned int i;
 
@@ -281,10 +287,9 @@ static json_t *view_stats(const struct engine *e, const struct request_env *env)
 		total += e->refused[i];
 	for (i = 0; i < env->ifaces; i++)
 		json_array_append_new(ifaces,
-				      json_pack("{s:o,s:b,s:I,s:I}", "name",
-						text(env->iface[i].name), "up", env->iface[i].up,
-						"received", (json_int_t)env->iface[i].received,
-						"dropped", (json_int_t)env->iface[i].dropped));
+				      json_pack("{s:o,s:b,s:I}", "name", text(env->iface[i].name),
+						"up", env->iface[i].up, "received",
+						(json_int_t)env->iface[i].received));
 	json_object_set_new(o, "version", json_string(PAQM_VERSION));
 	json_object_set_new(o, "use", json_string(e->params.use == ALLOW_USE_ERF ? "erf" : "ecf"));
 	json_object_set_new(o, "keys", num(e->keyring.n));
@@ -309,6 +314,9 @@ static json_t *view_stats(const struct engine *e, const struct request_env *env)
 			    reasons(e->forgot, 0, FORGOT_MAX, digest_reason));
 	json_object_set_new(o, "users", view_users(e, env));
 	json_object_set_new(o, "interfaces", ifaces);
+	json_array_append_new(captures, view_count("media", &env->media));
+	json_array_append_new(captures, view_count("messages", &env->messages));
+	json_object_set_new(o, "captures", captures);
 	return o;
 }
 

@@ -19,8 +19,13 @@
 struct request_iface {
 	char name[CONF_IFACE_LEN];
 	bool up;
-	uint64_t received; /* by the kernel filter */
-	uint64_t dropped;  /* lost because we were too slow */
+	uint64_t received; /* packets that came by it */
+};
+
+/* What the kernel counts of a capture. */
+struct request_count {
+	uint64_t received; /* passed the filter */
+	uint64_t dropped;  /* of them, lost because we were too slow */
 };
 
 /* Whom media senders run as. */
@@ -43,6 +48,7 @@ struct request_env {
 	struct request_user user[ENGINE_USERS];
 	unsigned int ifaces;
 	struct request_iface iface[CONF_IFACES];
+	struct request_count media, messages;
 };
 
 /* What a request asks of the server. */

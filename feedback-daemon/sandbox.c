@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
-#include <linux/if_packet.h>
 #include <pwd.h>
 #include <seccomp.h>
 #include <string.h>
@@ -41,15 +40,15 @@ int sandbox_user(const char *name, struct sandbox_user *u)
 }
 
 /* The kernel's interface: what is wanted of it is not worth a library. */
-static int set_caps(uint32_t caps)
+static int drop_caps(void)
 {
 	struct __user_cap_header_struct h = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct d[2] = {{.effective = caps, .permitted = caps}};
+	struct __user_cap_data_struct d[2] = {0};
 
 	return (int)syscall(SYS_capset, &h, d);
 }
 
-static int drop(const struct sandbox_user *u, uint32_t caps, const gid_t *group)
+static int drop(const struct sandbox_user *u, const gid_t *group)
 {
 	int cap;
 
@@ -60,48 +59,57 @@ static int drop(const struct sandbox_user *u, uint32_t caps, const gid_t *group)
 		for (cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
 			if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0))
 				return -1;
-		if (prctl(PR_SET_KEEPCAPS, caps != 0, 0, 0, 0) || setgroups(group ? 1 : 0, group) ||
-		    setresgid(u->gid, u->gid, u->gid) || setresuid(u->uid, u->uid, u->uid))
+		if (setgroups(group ? 1 : 0, group) || setresgid(u->gid, u->gid, u->gid) ||
+		    setresuid(u->uid, u->uid, u->uid))
 			return -1;
 	}
-	if (set_caps(caps))
+	if (drop_caps())
 		return -1;
 	/* Nobody of this user may look into the process either. */
 	return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
-int sandbox_drop(const struct sandbox_user *u, enum sandbox_shape shape, const gid_t *group)
+int sandbox_drop(const struct sandbox_user *u, const gid_t *group)
 {
-	uint32_t caps = shape == SANDBOX_OPENER ? 1U << CAP_NET_RAW : 0;
-
-	if (!drop(u, caps, group))
+	if (!drop(u, group))
 		return 0;
-	if (caps && errno == EPERM)
-		log_line("CAP_NET_RAW is missing: run as root or give it to paqmd");
-	else
-		log_line("cannot drop privileges to uid %u: %s", (unsigned int)u->uid,
-			 strerror(errno));
+	log_line("cannot drop privileges to uid %u: %s", (unsigned int)u->uid, strerror(errno));
 	return -1;
 }
 
-/* What both need: to end, to log, to tell the time, to manage memory. */
-static const int both[] = {
-	SCMP_SYS(brk),		SCMP_SYS(clock_gettime),   SCMP_SYS(close),
-	SCMP_SYS(exit),		SCMP_SYS(exit_group),	   SCMP_SYS(futex),
-	SCMP_SYS(getpid),	SCMP_SYS(getsockopt),	   SCMP_SYS(madvise),
-	SCMP_SYS(mremap),	SCMP_SYS(munmap),	   SCMP_SYS(read),
-	SCMP_SYS(recvmsg),	SCMP_SYS(restart_syscall), SCMP_SYS(rt_sigprocmask),
-	SCMP_SYS(rt_sigreturn), SCMP_SYS(sendmsg),	   SCMP_SYS(write),
+/* What all need: to end, to tell the time, to manage memory. */
+static const int all[] = {
+	SCMP_SYS(brk),
+	SCMP_SYS(clock_gettime),
+	SCMP_SYS(exit),
+	SCMP_SYS(exit_group),
+	SCMP_SYS(futex),
+	SCMP_SYS(getpid),
+	SCMP_SYS(getsockopt),
+	SCMP_SYS(madvise),
+	SCMP_SYS(mremap),
+	SCMP_SYS(munmap),
+	SCMP_SYS(read),
+	SCMP_SYS(restart_syscall),
+	SCMP_SYS(rt_sigprocmask),
+	SCMP_SYS(rt_sigreturn),
 };
 
-/* One thread: clients, packets that others have made ready, files to read. */
+/* One thread: clients, packets that others have captured, files to read. */
 static const int worker[] = {
-	SCMP_SYS(accept4),	   SCMP_SYS(clock_nanosleep), SCMP_SYS(epoll_ctl),
-	SCMP_SYS(epoll_pwait),	   SCMP_SYS(epoll_wait),      SCMP_SYS(fcntl),
-	SCMP_SYS(fstat),	   SCMP_SYS(geteuid),	      SCMP_SYS(geteuid32),
-	SCMP_SYS(getrandom),	   SCMP_SYS(gettimeofday),    SCMP_SYS(lseek),
-	SCMP_SYS(newfstatat),	   SCMP_SYS(recvfrom),	      SCMP_SYS(sendto),
-	SCMP_SYS(timerfd_settime), SCMP_SYS(unlink),	      SCMP_SYS(unlinkat),
+	SCMP_SYS(accept4),     SCMP_SYS(close),	       SCMP_SYS(epoll_ctl),
+	SCMP_SYS(epoll_pwait), SCMP_SYS(epoll_wait),   SCMP_SYS(fcntl),
+	SCMP_SYS(fstat),       SCMP_SYS(geteuid),      SCMP_SYS(geteuid32),
+	SCMP_SYS(getrandom),   SCMP_SYS(gettimeofday), SCMP_SYS(lseek),
+	SCMP_SYS(newfstatat),  SCMP_SYS(recvfrom),     SCMP_SYS(recvmsg),
+	SCMP_SYS(sendmsg),     SCMP_SYS(sendto),       SCMP_SYS(timerfd_settime),
+	SCMP_SYS(unlink),      SCMP_SYS(unlinkat),     SCMP_SYS(write),
+};
+
+static const int capturer[] = {
+	SCMP_SYS(clock_nanosleep),
+	SCMP_SYS(poll),
+	SCMP_SYS(ppoll),
 };
 
 static int allow(scmp_filter_ctx ctx, const int *calls, size_t n)
@@ -117,6 +125,8 @@ static int allow(scmp_filter_ctx ctx, const int *calls, size_t n)
 	}
 	return 0;
 }
+
+#define ALLOW(ctx, calls) allow(ctx, calls, sizeof(calls) / sizeof((calls)[0]))
 
 static int allow_if(scmp_filter_ctx ctx, int call, unsigned int n, const struct scmp_arg_cmp *arg)
 {
@@ -138,48 +148,61 @@ static int allow_memory(scmp_filter_ctx ctx)
 
 static int allow_worker(scmp_filter_ctx ctx)
 {
-	/* Files are opened to be read; a client's send buffer is made small. What
-	 * a capture socket lets through is for the opener to say.
-	 */
+	/* Files are opened to be read; a client's send buffer is made small. */
 	const struct scmp_arg_cmp reading =
 		SCMP_A2(SCMP_CMP_MASKED_EQ, O_ACCMODE | O_CREAT | O_TRUNC, O_RDONLY);
 	const struct scmp_arg_cmp sndbuf[2] = {SCMP_A1(SCMP_CMP_EQ, SOL_SOCKET),
 					       SCMP_A2(SCMP_CMP_EQ, SO_SNDBUF)};
-	int err = allow(ctx, worker, sizeof(worker) / sizeof(worker[0]));
+	int err = ALLOW(ctx, worker);
 
 	if (!err)
 		err = allow_if(ctx, SCMP_SYS(openat), 1, &reading);
 	return err ? err : allow_if(ctx, SCMP_SYS(setsockopt), 2, sndbuf);
 }
 
-static int allow_opener(scmp_filter_ctx ctx)
+/* The other two have sockets that send what is written to them. They may write to one descriptor
+ * that is none of these; and its number stays what it is, for they can neither open, close nor
+ * copy one.
+ */
+static int allow_to(scmp_filter_ctx ctx, int call, int fd)
 {
-	const struct scmp_arg_cmp packet = SCMP_A0(SCMP_CMP_EQ, AF_PACKET);
+	const struct scmp_arg_cmp there = SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)fd);
+
+	return allow_if(ctx, call, 1, &there);
+}
+
+static int allow_capturer(scmp_filter_ctx ctx, int out)
+{
+	int err = ALLOW(ctx, capturer);
+
+	return err ? err : allow_to(ctx, SCMP_SYS(write), out);
+}
+
+static int allow_opener(scmp_filter_ctx ctx, int asker)
+{
 	const struct scmp_arg_cmp index = SCMP_A1(SCMP_CMP_EQ, SIOCGIFINDEX);
 	const struct scmp_arg_cmp filter[2] = {SCMP_A1(SCMP_CMP_EQ, SOL_SOCKET),
 					       SCMP_A2(SCMP_CMP_EQ, SO_ATTACH_FILTER)};
-	const struct scmp_arg_cmp ring = SCMP_A1(SCMP_CMP_EQ, SOL_PACKET);
-	const int bind_call = SCMP_SYS(bind);
-	int err = allow(ctx, &bind_call, 1);
+	int err = allow_to(ctx, SCMP_SYS(recvfrom), asker);
 
 	if (!err)
-		err = allow_if(ctx, SCMP_SYS(socket), 1, &packet);
+		err = allow_to(ctx, SCMP_SYS(sendto), asker);
 	if (!err)
 		err = allow_if(ctx, SCMP_SYS(ioctl), 1, &index);
-	if (!err)
-		err = allow_if(ctx, SCMP_SYS(setsockopt), 2, filter);
-	return err ? err : allow_if(ctx, SCMP_SYS(setsockopt), 1, &ring);
+	return err ? err : allow_if(ctx, SCMP_SYS(setsockopt), 2, filter);
 }
 
-int sandbox_filter(enum sandbox_shape shape)
+int sandbox_filter(enum sandbox_shape shape, int to)
 {
 	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ERRNO(EPERM));
-	int err = ctx ? allow(ctx, both, sizeof(both) / sizeof(both[0])) : -ENOMEM;
+	int err = ctx ? ALLOW(ctx, all) : -ENOMEM;
 
 	if (!err)
 		err = allow_memory(ctx);
 	if (!err)
-		err = shape == SANDBOX_OPENER ? allow_opener(ctx) : allow_worker(ctx);
+		err = shape == SANDBOX_OPENER	  ? allow_opener(ctx, to)
+		      : shape == SANDBOX_CAPTURER ? allow_capturer(ctx, to)
+						  : allow_worker(ctx);
 	if (!err)
 		err = seccomp_load(ctx);
 	seccomp_release(ctx);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * How paqmd gives up what it does not need: user, capabilities, system calls.
- * Two shapes: the opener keeps CAP_NET_RAW and little else, the worker nothing.
+ * No process keeps a capability. The opener may set filters and answer, the
+ * capturer read and write to one pipe, the worker serve its clients.
  */
 #ifndef PAQMD_SANDBOX_H
 #define PAQMD_SANDBOX_H
@@ -9,7 +10,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-enum sandbox_shape { SANDBOX_OPENER, SANDBOX_WORKER };
+enum sandbox_shape { SANDBOX_OPENER, SANDBOX_CAPTURER, SANDBOX_WORKER };
 
 /* Who to become; only a process that begins as root changes. */
 struct sandbox_user {
@@ -31,16 +32,19 @@ int sandbox_user(const char *name, struct sandbox_user *u);
 /**
  * sandbox_drop() - become the user, drop capabilities, never gain any again
  * @u: who to become
- * @shape: the opener keeps CAP_NET_RAW
  * @group: a supplementary group to keep
  *
  * Return: 0, or -1 after having logged why not.
  */
-int sandbox_drop(const struct sandbox_user *u, enum sandbox_shape shape, const gid_t *group);
+int sandbox_drop(const struct sandbox_user *u, const gid_t *group);
 
-/* Allow only the system calls that the shape needs; others fail with EPERM.
- * Return: 0, or -1 after having logged why not.
+/**
+ * sandbox_filter() - allow only the system calls that the shape needs
+ * @shape: what the process is
+ * @to: the only descriptor that the opener and the capturer may write to
+ *
+ * Others fail with EPERM. Return: 0, or -1 after having logged why not.
  */
-int sandbox_filter(enum sandbox_shape shape);
+int sandbox_filter(enum sandbox_shape shape, int to);
 
 #endif /* PAQMD_SANDBOX_H */

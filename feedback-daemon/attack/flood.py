@@ -135,13 +135,13 @@ class Flood:
                                "seconds": round(wall, 2), "arrived_per_s": round(arrived / wall)}
         if attacker:
             out["forged"] = json.loads(attacker.communicate()[0])["sent"]
-            time.sleep(0.3)
+            time.sleep(1)  # what is lost is told every half second
             after = self.trial.stats()
         out["refused"] = {k: n - before["refused"][k] for k, n in after["refused"].items()
                           if n != before["refused"][k]}
         out["believed"] = after["accepted"] - before["accepted"]
-        out["lost_by_capture"] = (sum(i["dropped"] for i in after["interfaces"]) -
-                                  sum(i["dropped"] for i in before["interfaces"]))
+        out["lost_by_capture"] = (sum(c["dropped"] for c in after["captures"]) -
+                                  sum(c["dropped"] for c in before["captures"]))
         return out
 
 

@@ -52,7 +52,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			abort();
 		if (c.messages > c.packets || eng.accepted > c.messages)
 			abort();
-		fclose(in);
 		if (c.messages)
 			offline_summary(&eng, &c, out);
 	}

@@ -82,6 +82,24 @@ def capture(frames: list[bytes], kind: int, order: str = "<", magic: int = 0xA1B
     return data
 
 
+def block(kind: int, body: bytes) -> bytes:
+    """A block of a pcapng file."""
+    body += bytes(-len(body) % 4)
+    size = struct.pack("<I", 12 + len(body))
+    return struct.pack("<I", kind) + size + body + size
+
+
+def pcapng(frames: list[bytes], kind: int, resolution: int = 9) -> bytes:
+    """The newer format; times count in powers of ten."""
+    data = block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))
+    data += block(1, struct.pack("<HHIHHB3xI", kind, 0, 262144, 9, 1, resolution, 0))
+    for second, frame in enumerate(frames):
+        t = second * 10**resolution
+        head = struct.pack("<IIIII", 0, t >> 32, t & 0xFFFFFFFF, len(frame), len(frame))
+        data += block(6, head + frame)
+    return data
+
+
 def captures() -> dict[str, bytes]:
     """Inputs of the offline target: text of flows, a zero, a file."""
     ip = conversation()
@@ -98,7 +116,8 @@ def captures() -> dict[str, bytes]:
         "offline/cut": b"\0" + raw[:-1],
         "offline/long": b"\0" + raw[:32] + b"\xff" * 4 + raw[36:],
         "offline/link": b"\0" + capture(ip, 105),
-        "offline/pcapng": b"\0\x0a\x0d\x0d\x0a" + bytes(20),
+        "offline/pcapng": b"\0" + pcapng(ip, 101),
+        "offline/pcapng-cut": b"\0" + pcapng(vlan, 1, 6)[:-5],
         "offline/ipv6": b"\0" + capture([b"\x60" + bytes(5) + b"\x3a" + bytes(100)], 229),
         "offline/flows": b"# x\n*:9 [::1]:9 ssrc 1f floor 1 ceil 2\n1.2.3.4:5 6.7.8.9:1\n\0" + raw,
         "offline/no-flow": b"[::1]:9 1.2.3.4:9\n\0" + raw,

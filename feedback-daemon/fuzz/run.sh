@@ -38,5 +38,5 @@ mkdir -p "$out/corpus"
 	-fno-sanitize-coverage=trace-cmp -ffile-prefix-map="$top=." -DENGINE_FLOWS=16 \
 	-DENGINE_HASH=16U -DPAQM_VERSION='"fuzz"' -I. -o "$out/fuzz" "$src/fuzz/fuzz_$1.c" \
 	$(printf "$src/%s.c " $needs) \
-	$(pkg-config --cflags --libs jansson)
+	$(pkg-config --cflags --libs jansson libpcap)
 exec "$top/setup/fuzz-run.sh" "$out" "${2:-60}" -max_len="$longest" corpus "$top/$src/fuzz/corpus/$1"

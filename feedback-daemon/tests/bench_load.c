@@ -39,7 +39,7 @@ static struct paqm_client *client[CLIENTS];
 static uint32_t *latency_ns; /* of each rate that came */
 static size_t latencies, latencies_max;
 static atomic_bool stop;
-static atomic_uint registered, refused;
+static atomic_uint registered, refused, expired;
 
 static uint64_t now_ns(void)
 {
@@ -55,6 +55,8 @@ static void take(const struct paqm_client_advice *a)
 		registered++;
 	else if (a->cause == PAQM_CLIENT_REFUSED)
 		refused++;
+	else if (a->cause == PAQM_CLIENT_EXPIRED)
+		expired++;
 	else if (a->rate_bps && latencies < latencies_max)
 		latency_ns[latencies++] = (uint32_t)(now_ns() - a->captured_ns);
 }
@@ -205,8 +207,8 @@ int main(int argc, char **argv)
 	pthread_join(thread, NULL);
 	qsort(latency_ns, latencies, sizeof(*latency_ns), compare);
 	printf("{\"registered\": %u, \"refused\": %u, \"sent\": %llu, \"told\": %zu, "
-	       "\"p50_ms\": %.4f, \"p99_ms\": %.4f, \"max_ms\": %.4f}\n",
+	       "\"p50_ms\": %.4f, \"p99_ms\": %.4f, \"max_ms\": %.4f, \"expired\": %u}\n",
 	       registered, refused, (unsigned long long)sent, latencies, percentile_ms(0.5),
-	       percentile_ms(0.99), percentile_ms(1));
+	       percentile_ms(0.99), percentile_ms(1), expired);
 	return 0;
 }

@@ -205,11 +205,11 @@ NUMBERS = (
         r"FLAP_RISE_NS 2000000000ULL",
     ),
     (
-        "beyond 10,000 packets a second",
-        "feedback-daemon/capture.c",
-        r"LOTS_WINDOW_NS 10000000ULL\n#define LOTS_PACKETS 100\b",
+        "beyond 1200 messages a second",
+        "feedback-daemon/capturer.c",
+        r"WINDOW_NS \(10 \* MS\)\n#define MUCH_MEDIA 5\n#define MUCH_MESSAGES 12\b",
     ),
-    ("three times a millisecond", "feedback-daemon/capture.c", r"LOTS_NAP_NS 300000L"),
+    ("in lots, 0.6 ms apart", "feedback-daemon/capturer.c", r"NAP_NS 600000L"),
 )
 
 

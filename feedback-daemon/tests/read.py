@@ -88,6 +88,25 @@ def capture(packets: list[Packet], kind: int = RAW, order: str = "<", nano: bool
     return data
 
 
+def block(kind: int, body: bytes) -> bytes:
+    """A block of a pcapng file."""
+    body += bytes(-len(body) % 4)
+    size = struct.pack("<I", 12 + len(body))
+    return struct.pack("<I", kind) + size + body + size
+
+
+def pcapng(packets: list[Packet], kind: int, digits: int) -> bytes:
+    """The same in the newer format; times count in powers of ten."""
+    data = block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))
+    data += block(1, struct.pack("<HHIHHB3xI", kind, 0, 65535, 9, 1, digits, 0))
+    for t, direction, ip in packets:
+        frame = link(kind, direction, ip)
+        ticks = round(t * 10**digits)
+        head = struct.pack("<IIIII", 0, ticks >> 32, ticks & 0xFFFFFFFF, len(frame), len(frame))
+        data += block(6, head + frame)
+    return data
+
+
 def frames(kind: int, *data: bytes) -> bytes:
     """A capture of frames as they are."""
     head = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, kind)
@@ -150,6 +169,9 @@ def check_kinds(t: Trial) -> None:
             for nano in (False, True):
                 got = t.short(capture(packets, kind, order, nano), "--flow", FLOW)
                 t.expect(f"link type {kind}, {order}, nano {nano}", got, TOLD)
+        for digits in (3, 6, 9):
+            got = t.short(pcapng(packets, kind, digits), "--flow", FLOW)
+            t.expect(f"pcapng, link type {kind}, {digits} digits", got, TOLD)
     t.expect("VLAN tags", t.short(capture(packets, ETHERNET, tags=2), "--flow", FLOW), TOLD)
     for wild in (FLOW.replace(SENDER_IP, "*"), FLOW.replace("ssrc", "floor 0 ssrc")):
         t.expect(wild, t.short(capture(packets), "--flow", wild), TOLD)
@@ -239,15 +261,17 @@ def check_flows(t: Trial) -> None:
 def check_bad_files(t: Trial) -> None:
     data = capture(story())
     second = 24 + 16 + len(media(rtp(1)))
+    newer = pcapng(story(), ETHERNET, 9)
     for bad, text in (
-        (b"", "shorter than the header"),
-        (data[:23], "shorter than the header"),
-        (b"\x00" + data[1:], "not a capture file"),
-        (b"\x0a\x0d\x0d\x0a" + data[4:], "editcap"),
+        (b"", "truncated dump file"),
+        (data[:23], "truncated dump file"),
+        (b"\x00" + data[1:], "unknown file format"),
         (data[:20] + b"\x69\x00\x00\x00" + data[24:], "link type"),
-        (data[:-1], "packet 10: ends in the middle"),
-        (data[: second + 3], "packet 2: ends in the middle"),
-        (data[:second + 8] + b"\xff\xff\xff\x7f" + data[second + 12:], "packet 2: a packet is"),
+        (data[:-1], "packet 10: truncated dump file"),
+        (data[: second + 3], "packet 2: truncated dump file"),
+        (data[:second + 8] + b"\xff\xff\xff\x7f" + data[second + 12:], "packet 2: invalid packet"),
+        (newer[:-1], "packet 10: truncated pcapng dump file"),
+        (newer[:40], "truncated pcapng dump file"),
     ):
         status, lines, got = t.read(bad, "--flow", FLOW)
         t.expect(f"{text}: {got}", (status, text in got), (1, True))
@@ -280,7 +304,7 @@ def check_bad_files(t: Trial) -> None:
     doubly = bytes(12) + b"\x88\xa8\x00\x01\x81\x00\x00\x02\x08\x00" + echo
     t.expect("two kinds of tags", t.read(frames(ETHERNET, doubly))[1][-1]["foreign"], 1)
     status, _, text = t.read(frames(RAW, media(bytes(5000)))[:-3])
-    t.expect(f"cut behind what is looked at: {text}", (status, "middle" in text), (1, True))
+    t.expect(f"cut behind what is looked at: {text}", (status, "truncated" in text), (1, True))
     t.expect("odd packets", t.short(capture(odd), "--flow", FLOW), ["accepted", "expired"])
 
 

@@ -11,7 +11,7 @@ here=$(dirname "$(readlink -f "$0")")
 suite=${1:?usage: image.sh bookworm|trixie}
 packages=systemd-sysv,udev,dbus,initramfs-tools,linux-image-amd64,dkms,kmod,iproute2,ifupdown
 packages+=,network-manager,ethtool,jq,python3-minimal,libpython3-stdlib,procps
-packages+=,libjansson4,libseccomp2,libbpf1
+packages+=,libjansson4,libpcap0.8,libseccomp2,libbpf1
 
 need_root "building a disk image"
 install_missing mmdebstrap:mmdebstrap mkfs.ext4:e2fsprogs
