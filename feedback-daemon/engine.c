@@ -25,14 +25,15 @@
 /* A router may be replaced in the full table after this silence. */
 #define ROUTER_IDLE_NS (30 * NS_PER_S)
 
-/* One router tells a host that sends hundreds of flows four times a second each; all
- * routers together the whole flow table, and somewhat more.
+/* A router tells each flow once in a round: four times a second, twenty times while much changes.
+ * All routers together tell the whole flow table, and somewhat more.
  */
 const struct engine_params engine_defaults = {
 	.use = ALLOW_USE_ERF,
 	.digest_life_ns = 4 * NS_PER_S,
 	.router = {.per_s = 1000, .burst = 500},
-	.global = {.per_s = 50000, .burst = 10000},
+	.flow = {.per_s = 20, .burst = 2},
+	.global = {.per_s = 50000, .burst = 20000},
 };
 
 static const char *const refuse_names[REFUSE_MAX] = {
@@ -655,18 +656,60 @@ static struct router *router_new(struct engine *e, uint64_t id, uint64_t now_ns)
 	return best;
 }
 
+/* Has this router told the flow something within its present second? */
+static bool has_told(const struct router *r, const struct flow *f)
+{
+	size_t i;
+
+	for (i = 0; i < ALLOW_ROUTERS; i++)
+		if (f->allow.slot[i].used && f->allow.slot[i].msg.router_id == r->id)
+			return f->allow.slot[i].mono_ns >= r->second_ns;
+	return false;
+}
+
+/* What a router may say now follows the flows that it tells, and leaves something to others. */
+static struct bucket_limit router_limit(const struct engine_params *p, const struct router *r)
+{
+	uint64_t flows = r->told > r->told_before ? r->told : r->told_before;
+	uint64_t per_s = p->router.per_s + flows * p->flow.per_s;
+	uint64_t burst = p->router.burst + flows * p->flow.burst;
+	uint64_t most_per_s = p->global.per_s - p->global.per_s / 10;
+	uint64_t most_burst = p->global.burst - p->global.burst / 10;
+
+	per_s = paqm_max64(p->router.per_s, paqm_min64(per_s, most_per_s));
+	burst = paqm_max64(p->router.burst, paqm_min64(burst, most_burst));
+	return (struct bucket_limit){.per_s = (uint32_t)per_s, .burst = (uint32_t)burst};
+}
+
+/* Bring a router's bucket up to date for a message to @f. */
+static void router_fill(const struct engine_params *p, struct router *r, const struct flow *f,
+			uint64_t now_ns, struct bucket_limit *limit)
+{
+	if (now_ns >= r->second_ns + NS_PER_S) {
+		r->told_before = now_ns < r->second_ns + 2 * NS_PER_S ? r->told : 0;
+		r->told = 0;
+		r->second_ns = now_ns;
+	}
+	*limit = router_limit(p, r);
+	bucket_fill(&r->bucket, limit, now_ns);
+	if (r->told >= r->told_before && !has_told(r, f))
+		r->bucket.credit_ns += p->flow.burst * (NS_PER_S / limit->per_s);
+}
+
 /* Check (f). The router's bucket is looked at first, so that one router which
  * sends too much cannot empty the bucket of all.
  */
-static enum refuse spend(struct engine *e, uint64_t id, uint64_t now_ns, struct router **router)
+static enum refuse spend(struct engine *e, uint64_t id, const struct flow *f, uint64_t now_ns,
+			 struct router **router)
 {
 	const struct engine_params *p = &e->params;
 	struct router *r = router_of(e, id);
+	struct bucket_limit limit;
 
 	bucket_fill(&e->bucket, &p->global, now_ns);
 	if (r) {
-		bucket_fill(&r->bucket, &p->router, now_ns);
-		if (!bucket_has(&r->bucket, &p->router))
+		router_fill(p, r, f, now_ns, &limit);
+		if (!bucket_has(&r->bucket, &limit))
 			return REFUSE_RATE_ROUTER;
 	}
 	if (!bucket_has(&e->bucket, &p->global))
@@ -675,9 +718,10 @@ static enum refuse spend(struct engine *e, uint64_t id, uint64_t now_ns, struct 
 		r = router_new(e, id, now_ns);
 		if (!r)
 			return REFUSE_ROUTERS_FULL;
-		bucket_fill(&r->bucket, &p->router, now_ns);
+		router_fill(p, r, f, now_ns, &limit);
 	}
-	bucket_take(&r->bucket, &p->router);
+	r->told += !has_told(r, f);
+	bucket_take(&r->bucket, &limit);
 	bucket_take(&e->bucket, &p->global);
 	*router = r;
 	return REFUSE_NONE;
@@ -765,7 +809,7 @@ known:
 	if (!why)
 		why = check_tag(e, &v->msg, &q);
 	if (!why)
-		why = spend(e, v->msg.router_id, now_ns, &r);
+		why = spend(e, v->msg.router_id, f, now_ns, &r);
 	if (why) {
 		r = router_of(e, v->msg.router_id);
 		if (r)

@@ -115,7 +115,8 @@ struct engine_params {
 	bool require_auth; /* believe no router without a key */
 	bool legacy;	   /* Source Quench without object, though it proves nothing */
 	uint64_t digest_life_ns;
-	struct bucket_limit router;
+	struct bucket_limit router; /* of each, */
+	struct bucket_limit flow;   /* and this more for each flow that it tells */
 	struct bucket_limit global;
 };
 
@@ -168,6 +169,8 @@ struct router {
 	uint64_t accepted;
 	uint64_t refused; /* proven, yet stale or too many */
 	struct bucket bucket;
+	uint64_t second_ns;	    /* when the present second began */
+	uint32_t told, told_before; /* flows within it, within the one before */
 };
 
 struct engine {

@@ -176,9 +176,15 @@ NUMBERS = (
         r"per_s = 1000, \.burst = 500}",
     ),
     (
-        "50,000 messages/s (burst 10,000)",
+        "each flow that it tells 20 messages/s (burst 2) more",
         "feedback-daemon/engine.c",
-        r"per_s = 50000, \.burst = 10000}",
+        r"per_s = 20, \.burst = 2}",
+    ),
+    ("45,000 in all (burst 18,000)", "feedback-daemon/engine.c", r"per_s - p->global\.per_s / 10;"),
+    (
+        "50,000 messages/s (burst 20,000)",
+        "feedback-daemon/engine.c",
+        r"per_s = 50000, \.burst = 20000}",
     ),
     (
         "never below 0.95 x the ERF rate",

@@ -108,6 +108,7 @@ int main(void)
 	test_keys_load();
 	test_keys_credential();
 	test_limits();
+	test_router_budget();
 	test_ecf_engine();
 	test_register();
 	test_reuse();

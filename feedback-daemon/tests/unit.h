@@ -69,6 +69,7 @@ void test_keys_credential(void);
 
 /* unit_flows.c */
 void test_limits(void);
+void test_router_budget(void);
 void test_ecf_engine(void);
 void test_register(void);
 void test_reuse(void);

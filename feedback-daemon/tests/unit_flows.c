@@ -11,6 +11,7 @@ void test_limits(void)
 	unsigned int i;
 
 	p.router = (struct bucket_limit){.per_s = 10, .burst = 5};
+	p.flow = (struct bucket_limit){0};
 	p.global = (struct bucket_limit){.per_s = 10, .burst = 7};
 	setup(&p);
 	add(1, T_SPORT, T_SSRC);
@@ -55,6 +56,61 @@ void test_limits(void)
 	engine_expire(&eng, &eng.flows[0], 4 * S);
 	CHECK_EQ(say(&m, 4 * S), REFUSE_NONE);
 	CHECK_EQ(eng.flows[0].rate.rate_bps, 100000);
+}
+
+/* A message of a router to each of the flows, within @spread. Return: how many were refused. */
+static unsigned int tell_all(uint64_t router, unsigned int flows, uint32_t seq, uint64_t now,
+			     uint64_t spread)
+{
+	struct paqm_msg m = msg(router, seq, 1, 500000);
+	unsigned int i, refused = 0;
+
+	for (i = 0; i < flows; i++) {
+		uint64_t t = now + spread * i / flows;
+
+		send_media((uint16_t)(1000 + i), 1, (uint16_t)seq, t);
+		refused += say(&m, t) != REFUSE_NONE;
+	}
+	return refused;
+}
+
+void test_router_budget(void)
+{
+	const unsigned int flows = 10000;
+	struct paqm_msg m = msg(1, 0, 1, 500000);
+	unsigned int i, believed = 0;
+	uint64_t t;
+
+	setup(NULL);
+	for (i = 0; i < flows; i++)
+		add(1 + i, (uint16_t)(1000 + i), 1);
+	/* all flows behind one router, four rounds a second, told within 20 ms or all at once */
+	for (i = 0; i < 20; i++)
+		CHECK_EQ(tell_all(1, flows, 1 + i, S + i * 250 * MS, i % 2 * 20 * MS), 0);
+	/* few flows, while much changes */
+	for (i = 0; i < 40; i++)
+		CHECK_EQ(tell_all(2, 500, 1 + i, 10 * S + i * 50 * MS, 20 * MS), 0);
+	/* who says more than that does not take it from another */
+	send_media(1000, 1, 1, 20 * S);
+	for (i = 0; i < 100000; i++) {
+		m.seq = 1000 + i;
+		t = 20 * S + i * 10000ULL;
+		believed += say(&m, t) == REFUSE_NONE;
+	}
+	CHECK(believed >= 1000 && believed <= 1600);
+	CHECK_EQ(tell_all(3, 500, 1, 21 * S, 20 * MS), 0);
+	/* not even with all flows behind him */
+	CHECK_EQ(tell_all(1, flows, 200000, 22 * S, 200 * MS), 0);
+	believed = 0;
+	for (i = 0; i < 10 * flows; i++) {
+		if (i % flows == 0)
+			m.seq = 300000 + i;
+		t = 22 * S + 200 * MS + i * 7000ULL;
+		send_media((uint16_t)(1000 + i % flows), 1, 1, t);
+		believed += say(&m, t) == REFUSE_NONE;
+	}
+	CHECK(believed <= 18000 + 700 * 45);
+	CHECK_EQ(tell_all(3, 500, 2, 22 * S + 900 * MS, 20 * MS), 0);
 }
 
 void test_ecf_engine(void)
