@@ -27,6 +27,7 @@ struct ctl_client {
 	struct source src; /* first: the loop knows the client by it */
 	struct daemon *d;
 	bool used, watch, capture;
+	bool owner; /* root, or who started us */
 	uid_t uid;
 	bool waits;    /* for room in its buffer; nothing is read meanwhile */
 	uint64_t lost; /* events */
@@ -195,6 +196,11 @@ static void answer(struct ctl_client *c, const char *line, size_t len)
 	capture_stats(d, &env);
 	ipc_users(d, &env);
 	o = request_answer(&d->engine, &env, line, len, &act);
+	if (!c->owner && (act == REQUEST_RELOAD || act == REQUEST_CAPTURE)) {
+		act = REQUEST_NOTHING;
+		json_decref(o);
+		o = request_forbidden();
+	}
 	if (act == REQUEST_RELOAD) {
 		json_decref(o);
 		o = request_reloaded(daemon_reload(d, why) ? NULL : why);
@@ -277,6 +283,7 @@ static void listen_ready(struct source *s, uint32_t events)
 		.src = {.fd = fd, .ready = client_ready},
 		.d = srv->d,
 		.used = true,
+		.owner = peer.owner,
 		.uid = peer.uid,
 	};
 	if (loop_watch(srv->d, &c->src, EPOLLIN))

@@ -17,13 +17,18 @@ extern bool log_verbose;
 /* Find out who reads stderr. Until then lines are for people. */
 void log_open(void);
 
-/* Something does not work: what, why, what to do. */
+/* Something does not work: what, why, what to do. Priority: error. */
 __attribute__((format(printf, 1, 2))) void log_line(const char *fmt, ...);
-/* Something happened as it should. */
+
+/* Something happened as it should. Priority: info. */
 __attribute__((format(printf, 1, 2))) void log_info(const char *fmt, ...);
+
 /* May a line of this class be written now? If not it is counted, and need not be made. */
 bool log_room(enum log_class c);
-/* What a peer has caused: at most 20 lines at once and 5 a second of each class. */
+
+/* What a peer has caused: at most 20 lines at once and 5 a second of each class. Priority: that of
+ * the class, info for rates and warning for the others.
+ */
 __attribute__((format(printf, 2, 3))) void log_limited(enum log_class c, const char *fmt, ...);
 
 #endif /* PAQMD_LOG_H */

@@ -443,6 +443,11 @@ static json_t *failure(const char *what, const char *quoted)
 	return json_pack("{s:b,s:o}", "ok", 0, "error", text(all));
 }
 
+json_t *request_forbidden(void)
+{
+	return failure("only root and the user who runs paqmd may capture and reload", "");
+}
+
 json_t *request_reloaded(const char *why)
 {
 	return why ? failure("", why) : json_pack("{s:b}", "ok", 1);

@@ -75,6 +75,9 @@ json_t *request_answer(const struct engine *e, const struct request_env *env, co
 /* The answer to a reload; @why is NULL if it went well. */
 json_t *request_reloaded(const char *why);
 
+/* The answer to one who may look and send media, and asks for more. */
+json_t *request_forbidden(void);
+
 /* How many messages were refused, by reason. */
 json_t *request_refused(const struct engine *e);
 

@@ -126,13 +126,18 @@ void unixsock_close(int fd, char *own)
 	close(fd);
 }
 
+static bool is_owner(const struct daemon *d, uid_t uid)
+{
+	return uid == 0 || uid == d->owner;
+}
+
 static bool peer_allowed(const struct daemon *d, int fd, const struct ucred *peer)
 {
 	gid_t groups[PEER_GROUPS];
 	socklen_t len = sizeof(groups);
 	size_t i;
 
-	if (peer->uid == 0 || peer->uid == d->owner)
+	if (is_owner(d, peer->uid))
 		return true;
 	if (!d->has_group)
 		return false;
@@ -226,7 +231,8 @@ int unixsock_accept(struct daemon *d, int fd, struct unixsock_peer *who)
 		close(c);
 		return -1;
 	}
-	*who = (struct unixsock_peer){.pid = peer.pid, .uid = peer.uid};
+	*who = (struct unixsock_peer){
+		.pid = peer.pid, .uid = peer.uid, .owner = is_owner(d, peer.uid)};
 	return c;
 }
 

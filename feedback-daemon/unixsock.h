@@ -29,6 +29,7 @@ void unixsock_close(int fd, char *own);
 struct unixsock_peer {
 	pid_t pid;
 	uid_t uid;
+	bool owner; /* root, or who started us */
 };
 
 /* Accept a client, unless it is neither root, nor who started us, nor of the group.

@@ -857,6 +857,29 @@ def check_silence(t: Trial) -> None:
     print("ok no process can send", flush=True)
 
 
+def check_rights(t: Trial) -> None:
+    """Members of the group may look, and register flows; what changes or tells more is not theirs."""
+    t.start("-i", "veth0", "--group", "nogroup")
+    for uid, mighty in ((0, True), (1001, False)):
+        with acting_as(uid):
+            looks = connect(t.control)
+            client = Client(t.ipc)
+        assert client.register(1) == 0
+        lines = looks.makefile("rb")
+        for command in ("show", "stats", "why", "reload", "watch", "capture"):
+            looks.sendall(json.dumps({"cmd": command}).encode() + b"\n")
+            while "ok" not in (got := json.loads(lines.readline())):
+                pass  # an event of the watch
+            may = mighty or command not in ("reload", "capture")
+            assert got["ok"] == may, (uid, command, got)
+            assert may or "only root and the user who runs paqmd" in got["error"], got
+        looks.close()
+        client.sock.close()
+        t.until(lambda: t.stats()["clients"] == 0, "the client to be missed")
+    t.stop()
+    print("ok rights of the group", flush=True)
+
+
 def check_sleep(t: Trial) -> None:
     """No advice outlives a sleep of the machine; what comes afterwards is believed as ever."""
     slept = t.log.with_name("slept")
@@ -1069,7 +1092,7 @@ def check_manager(t: Trial) -> None:
 CHECKS: list[Callable[[Trial], None]] = [
     check_config, check_paqmctl, check_shape, check_silence, check_service_user, check_credential,
     check_reload, check_netlink, check_vlan, check_stacks, check_guest, check_why, check_manager,
-    check_rude, check_shares, check_sleep, check_starved, check_opener, check_hangs,
+    check_rude, check_shares, check_rights, check_sleep, check_starved, check_opener, check_hangs,
 ]
 
 
