@@ -501,6 +501,80 @@ def forge(t: Trial, guest: str, client: Client) -> None:
     assert client.silent(), "a guest's packet has proven a message"
 
 
+# What runs in a container: a sender that knows the socket's path, the router and its own address as
+# that leaves the host.
+IN_CONTAINER = """
+import socket, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from e2e import DPORT, ROUTER_IP, SPORT, Client, rtp
+client = Client(Path("/run/paqmd/client.sock"))
+assert client.register(1, source=sys.argv[2]) == 0
+assert client.rate().cause == "none"
+media = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+media.bind(("", SPORT))
+media.sendto(rtp(1), (ROUTER_IP, DPORT))
+print(client.rate().bps, flush=True)
+"""
+POD_IP, GATEWAY_IP = "10.88.0.2", "10.88.0.1"
+
+
+def check_container(t: Trial) -> None:
+    """A sender in a container, with the socket's directory and the group of paqmd on its host."""
+    pod = f"pq-c-{os.getpid()}"
+    host, router = ["ip", "-n", t.net.sender], ["ip", "-n", t.net.router]
+    inside = ["ip", "netns", "exec", t.net.sender]
+    for command in (
+        ["ip", "netns", "add", pod],
+        [*host, "link", "add", "pod0", "type", "veth", "peer", "eth0", "netns", pod],
+        [*host, "addr", "add", f"{GATEWAY_IP}/24", "dev", "pod0"],
+        [*host, "link", "set", "pod0", "up"],
+        ["ip", "-n", pod, "addr", "add", f"{POD_IP}/24", "dev", "eth0"],
+        ["ip", "-n", pod, "link", "set", "eth0", "up"],
+        ["ip", "-n", pod, "route", "add", "default", "via", GATEWAY_IP],
+        [*inside, "sysctl", "-qw", "net.ipv4.ip_forward=1"],
+        [*router, "route", "replace", "10.88.0.0/24", "via", SENDER_IP],
+    ):
+        subprocess.run(command, check=True)
+    t.media.close()
+    try:
+        in_container(t, pod, POD_IP)
+        print("ok a container, routed", flush=True)
+        masquerade = ("table ip pods { chain post { type nat hook postrouting priority srcnat; "
+                      f"ip saddr {POD_IP} masquerade; }}; }}")
+        if subprocess.run([*inside, "nft", masquerade], capture_output=True,
+                          check=False).returncode:
+            assert "--all" not in sys.argv, "this kernel has no masquerading"
+            print("left out: masquerading, which this kernel does not have", flush=True)
+            return
+        in_container(t, pod, SENDER_IP)
+        subprocess.run([*inside, "nft", "delete table ip pods"], check=True)
+        print("ok a container, masqueraded", flush=True)
+    finally:
+        subprocess.run(["ip", "netns", "del", pod], check=False)
+        t.open_media()
+
+
+def in_container(t: Trial, pod: str, leaves_as: str) -> None:
+    """Run the sender there and tell it a rate."""
+    t.start("-i", "veth0", "--group", "nogroup")
+    mounts = f"mkdir -p /run/paqmd && mount --bind {t.ipc.parent} /run/paqmd && exec \"$@\""
+    run = ["ip", "netns", "exec", pod, "unshare", "--mount", "sh", "-c", mounts, "sh",
+           "setpriv", "--reuid", "1001", "--regid", "1001", "--groups", str(NOBODY),
+           sys.executable, "-c", IN_CONTAINER, str(Path(__file__).resolve().parent), leaves_as]
+    with subprocess.Popen(run, stdout=subprocess.PIPE, text=True) as sender:
+        assert sender.stdout
+        payload, came_from = t.sink.recvfrom(2048)
+        assert came_from == (leaves_as, SPORT)
+        head = ip_header(leaves_as, ROUTER_IP, 17, 28 + len(payload))
+        icmp = message(head + quote(payload)[20:], 1, 650_000.0)
+        ip = ip_header(ROUTER_IP, leaves_as, 1, 20 + len(icmp))
+        t.raw.sendto(ip + icmp, (leaves_as, 0))
+        assert sender.stdout.read().strip() == "650000"
+        assert sender.wait(PATIENCE) == 0
+    t.stop()
+
+
 def why(t: Trial) -> dict[str, object]:
     """The reason for the rate of the only flow."""
     (reason,) = t.ask("why")["why"]
@@ -858,7 +932,7 @@ def check_silence(t: Trial) -> None:
 
 
 def check_rights(t: Trial) -> None:
-    """Members of the group may look, and register flows; what changes or tells more is not theirs."""
+    """Members of the group may look, and register flows; they may not change or capture."""
     t.start("-i", "veth0", "--group", "nogroup")
     for uid, mighty in ((0, True), (1001, False)):
         with acting_as(uid):
@@ -1091,8 +1165,9 @@ def check_manager(t: Trial) -> None:
 
 CHECKS: list[Callable[[Trial], None]] = [
     check_config, check_paqmctl, check_shape, check_silence, check_service_user, check_credential,
-    check_reload, check_netlink, check_vlan, check_stacks, check_guest, check_why, check_manager,
-    check_rude, check_shares, check_rights, check_sleep, check_starved, check_opener, check_hangs,
+    check_reload, check_netlink, check_vlan, check_stacks, check_guest, check_container, check_why,
+    check_manager, check_rude, check_shares, check_rights, check_sleep, check_starved, check_opener,
+    check_hangs,
 ]
 
 
