@@ -121,15 +121,20 @@ static gboolean on_tick(gpointer data)
 
 /* What people do */
 
+static void send_note(struct call *c, enum note_kind kind, const char *text)
+{
+	char *note = note_write(kind, text);
+
+	link_send(c->link, note);
+	g_free(note);
+}
+
 static void set_mute(struct call *c, gboolean muted)
 {
-	char *note = note_write(muted ? NOTE_MUTED : NOTE_UNMUTED, NULL);
-
 	c->muted = muted;
 	if (c->mute)
 		g_object_set(c->mute, "mute", muted, NULL);
-	link_send(c->link, note);
-	g_free(note);
+	send_note(c, muted ? NOTE_MUTED : NOTE_UNMUTED, NULL);
 	call_record_event(&c->rec, "muted", muted ? "yes" : "no");
 }
 
@@ -185,6 +190,9 @@ static void on_line(const char *line, gsize len, const char *why, gpointer data)
 	case NOTE_UNMUTED:
 		c->peer_muted = note_read(line, len, text) == NOTE_MUTED;
 		call_record_event(&c->rec, "peer-muted", c->peer_muted ? "yes" : "no");
+		break;
+	case NOTE_READY:
+		g_atomic_int_set(&c->held, 0);
 		break;
 	case NOTE_BYE:
 		call_end(c, "the peer hung up");
@@ -245,12 +253,12 @@ static void run(struct call *c)
 	guint sources[8], n = 0;
 	GstBus *bus = gst_element_get_bus(c->pipeline);
 	GstClock *clock = gst_system_clock_obtain();
-	char *note;
 
 	/* Sound cards bring clocks of their own; time stamps must be the host's. */
 	gst_pipeline_use_clock(GST_PIPELINE(c->pipeline), clock);
 	gst_object_unref(clock);
 	c->main = g_main_loop_new(NULL, FALSE);
+	c->held = c->theirs.tells;
 	c->wall_offset = realtime_ns() - monotonic_ns();
 	if (c->encoder)
 		register_flow(c);
@@ -282,13 +290,12 @@ static void run(struct call *c)
 	} else {
 		gst_element_get_state(c->pipeline, NULL, NULL, GST_SECOND);
 		call_start_media(c);
+		send_note(c, NOTE_READY, NULL);
 		start_train(c);
 		if (!c->why)
 			g_main_loop_run(c->main);
 	}
-	note = note_write(NOTE_BYE, "bye");
-	link_send(c->link, note);
-	g_free(note);
+	send_note(c, NOTE_BYE, "bye");
 	for (int i = 0; i < CALL_MEDIA; i++)
 		feed_stop(c->feeds[i]);
 	call_finish_media(c);

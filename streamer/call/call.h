@@ -86,6 +86,7 @@ struct call {
 	struct train *train; /* until the first picture */
 	guint16 first_seq;
 	gint waiting;	 /* atomic: for its end */
+	gint held;	 /* atomic: the peer does not take media yet */
 	double interval; /* of pictures, s */
 	guint64 rate_now, advised;
 	gint64 wall_offset; /* CLOCK_REALTIME - CLOCK_MONOTONIC */
@@ -132,6 +133,7 @@ void call_finish_media(struct call *c);
 /* watch.c */
 void call_on_picture(GstElement *enc, const GstStructure *p, gpointer data);
 GstPadProbeReturn call_on_raw_picture(GstPad *pad, GstPadProbeInfo *info, gpointer data);
+GstPadProbeReturn call_on_raw_sound(GstPad *pad, GstPadProbeInfo *info, gpointer data);
 void call_on_group(GstElement *enc, const GstStructure *g, gpointer data);
 GstPadProbeReturn call_on_packet(GstPad *pad, GstPadProbeInfo *info, gpointer data);
 GstPadProbeReturn call_on_proven(GstPad *pad, GstPadProbeInfo *info, gpointer data);

@@ -15,6 +15,7 @@
  * reports of the two disagree for a moment.
  */
 #define SYNC_STEP ((guint64)GST_MSECOND)
+#define SOCKET_PACKETS 4096 /* more do not fit into a socket; strangers may send without end */
 
 /* Only the streams that the peer has offered reach a decoder. */
 static void on_pad_added(GstElement *bin, GstPad *pad, gpointer data)
@@ -327,6 +328,7 @@ static gboolean build_audio_out(struct call *c, GError **error)
 	if (!out)
 		return FALSE;
 	c->mute = gst_object_ref(part_of(c->pipeline, "mute"));
+	part_probe(c->mute, "sink", call_on_raw_sound, c);
 	g_object_set(part_of(c->pipeline, "apay"), "ssrc", (guint)c->mine.stream[CALL_AUDIO].ssrc,
 		     NULL);
 	if (!gst_element_link_pads(out, "src", c->bin, "send_rtp_sink_1"))
@@ -492,8 +494,19 @@ static GstBuffer *feed_picture(guint64 n, gpointer data)
 	return y4m_frame(&c->y4m, (guint)(n % c->y4m.frames));
 }
 
-static void let_in(GstElement *src)
+/* What has come before would be taken for what comes now, on a path that much longer. */
+static void drain(GSocket *socket)
 {
+	char byte;
+
+	for (int n = 0; n < SOCKET_PACKETS; n++)
+		if (g_socket_receive_with_blocking(socket, &byte, 1, FALSE, NULL, NULL) < 0)
+			return;
+}
+
+static void let_in(GstElement *src, GSocket *socket)
+{
+	drain(socket);
 	gst_element_set_locked_state(src, FALSE);
 	gst_element_sync_state_with_parent(src);
 }
@@ -503,8 +516,8 @@ void call_start_media(struct call *c)
 	GstClockTime origin;
 
 	for (int i = 0; i < CALL_MEDIA; i++) {
-		let_in(c->in[i].rtp);
-		let_in(c->in[i].rtcp);
+		let_in(c->in[i].rtp, c->rtp[i]);
+		let_in(c->in[i].rtcp, c->rtcp[i]);
 	}
 	origin = (GstClockTime)g_get_monotonic_time() * 1000 -
 		 gst_element_get_base_time(c->pipeline);

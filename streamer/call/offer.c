@@ -45,8 +45,9 @@ static char *line_of(json_t *root)
 
 char *offer_write(const struct offer *o)
 {
-	json_t *root = json_pack("{s:i, s:s, s:I, s:b}", "paqm-call", OFFER_VERSION, "name",
-				 o->name, "rate-max", (json_int_t)o->rate_max, "rtx", o->rtx);
+	json_t *root =
+		json_pack("{s:i, s:s, s:I, s:b, s:b}", "paqm-call", OFFER_VERSION, "name", o->name,
+			  "rate-max", (json_int_t)o->rate_max, "rtx", o->rtx, "ready", o->tells);
 
 	if (o->corrects)
 		json_object_set_new(root, "fec", json_integer(o->fec));
@@ -144,6 +145,7 @@ gboolean offer_read(struct offer *o, const char *line, gsize len, GError **error
 	}
 	o->rate_max = (guint64)rate;
 	o->rtx = json_is_true(json_object_get(root, "rtx"));
+	o->tells = json_is_true(json_object_get(root, "ready"));
 	ok = read_fec(o, json_object_get(root, "fec"), error);
 	for (int i = 0; i < CALL_MEDIA && ok; i++)
 		ok = read_stream(&o->stream[i], json_object_get(root, call_media_names[i]), error);
@@ -156,6 +158,8 @@ char *note_write(enum note_kind kind, const char *text)
 {
 	if (kind == NOTE_BYE)
 		return line_of(json_pack("{s:s}", "bye", text));
+	if (kind == NOTE_READY)
+		return line_of(json_pack("{s:b}", "ready", TRUE));
 	return line_of(json_pack("{s:b}", "muted", kind == NOTE_MUTED));
 }
 
@@ -171,6 +175,8 @@ enum note_kind note_read(const char *line, gsize len, char text[OFFER_NAME])
 	if (json_is_string(bye)) {
 		kind = NOTE_BYE;
 		offer_printable(text, OFFER_NAME, json_string_value(bye));
+	} else if (json_is_true(json_object_get(root, "ready"))) {
+		kind = NOTE_READY;
 	} else if (json_is_boolean(muted)) {
 		kind = json_is_true(muted) ? NOTE_MUTED : NOTE_UNMUTED;
 	}

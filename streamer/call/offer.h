@@ -6,14 +6,17 @@
  * trust nothing in it.
  *
  *   {"paqm-call":1,"name":"...","video":{"port":P,"ssrc":S,"key":"BASE64"},
- *    "audio":{"port":P,"ssrc":S,"key":"BASE64","sends":false},"rate-max":BPS,"rtx":true,"fec":20}
- *   {"muted":true}  {"bye":"..."}
+ *    "audio":{"port":P,"ssrc":S,"key":"BASE64","sends":false},"rate-max":BPS,"rtx":true,"fec":20,
+ *    "ready":true}
+ *   {"ready":true}  {"muted":true}  {"bye":"..."}
  *
  * `port` is where the end receives; `ssrc` and `key`, the SRTP master key and salt (RFC 3711), are
  * of what it sends: of its reports, too, so they are there if it `sends` no media. With `rtx` an
  * end can send pictures again and take what is sent again (RFC 4588); it is done if both can. With
  * `fec` an end corrects losses by what the peer adds (RFC 5109); the number is what it would add
  * itself, per cent, which it does if the peer corrects.
+ * With `ready` an end will tell when it takes media: nothing is sent to it before, or what waits in
+ * its sockets meanwhile would look to it like a path of that delay.
  */
 #ifndef PAQM_CALL_OFFER_H
 #define PAQM_CALL_OFFER_H
@@ -42,11 +45,12 @@ struct offer {
 	struct offer_stream stream[CALL_MEDIA];
 	guint64 rate_max; /* bit/s that the end wants to receive at most */
 	gboolean rtx;	  /* lost pictures can be sent again */
+	gboolean tells;	  /* when it is ready for media */
 	gboolean corrects;
 	guint fec; /* packets that correct, per cent of the others, with @corrects */
 };
 
-enum note_kind { NOTE_NONE, NOTE_MUTED, NOTE_UNMUTED, NOTE_BYE };
+enum note_kind { NOTE_NONE, NOTE_READY, NOTE_MUTED, NOTE_UNMUTED, NOTE_BYE };
 
 /* What of a text is fit for a name: UTF-8, cut to @size with its end. */
 void offer_printable(char *out, gsize size, const char *text);

@@ -146,6 +146,7 @@ static gboolean prepare_offer(struct call *c, GError **error)
 	offer_printable(c->mine.name, OFFER_NAME, c->name ? c->name : g_get_host_name());
 	c->mine.rate_max = c->rate_max;
 	c->mine.rtx = c->rtx;
+	c->mine.tells = TRUE;
 	c->mine.corrects = TRUE;
 	c->mine.fec = (guint)c->fec;
 	c->ts_offset = g_random_int();

@@ -22,7 +22,7 @@ static gint64 wall_ns(struct call *c, GstClockTime running)
 	return (gint64)(gst_element_get_base_time(c->pipeline) + running) + c->wall_offset;
 }
 
-/* Pictures before the first rate are not coded. */
+/* Pictures before the first rate are not coded, nor what the peer does not take yet. */
 GstPadProbeReturn call_on_raw_picture(GstPad *pad, GstPadProbeInfo *info, gpointer data)
 {
 	struct call *c = data;
@@ -30,7 +30,17 @@ GstPadProbeReturn call_on_raw_picture(GstPad *pad, GstPadProbeInfo *info, gpoint
 	(void)pad;
 	if (c->first_pts < 0)
 		c->first_pts = (gint64)GST_BUFFER_PTS(GST_PAD_PROBE_INFO_BUFFER(info));
-	return g_atomic_int_get(&c->waiting) ? GST_PAD_PROBE_DROP : GST_PAD_PROBE_OK;
+	return g_atomic_int_get(&c->waiting) || g_atomic_int_get(&c->held) ? GST_PAD_PROBE_DROP
+									   : GST_PAD_PROBE_OK;
+}
+
+GstPadProbeReturn call_on_raw_sound(GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+	struct call *c = data;
+
+	(void)pad;
+	(void)info;
+	return g_atomic_int_get(&c->held) ? GST_PAD_PROBE_DROP : GST_PAD_PROBE_OK;
 }
 
 void call_on_picture(GstElement *enc, const GstStructure *p, gpointer data)

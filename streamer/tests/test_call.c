@@ -20,6 +20,7 @@ static void test_round_trip(void)
 	struct offer a = {.name = "host \"x\"\n",
 			  .rate_max = 2000000,
 			  .rtx = TRUE,
+			  .tells = TRUE,
 			  .corrects = TRUE,
 			  .fec = 20},
 		     b;
@@ -38,6 +39,7 @@ static void test_round_trip(void)
 	check(!strcmp(b.name, "host \"x\"?"), "names are made printable", 0);
 	check(b.rate_max == a.rate_max, "rate", 0);
 	check(b.rtx, "retransmission", 0);
+	check(b.tells, "tells when it is ready", 0);
 	check(b.corrects && b.fec == 20, "correction", 0);
 	check(b.stream[CALL_VIDEO].sends && b.stream[CALL_VIDEO].ssrc == 0xffffffff &&
 		      !memcmp(b.stream[CALL_VIDEO].key, a.stream[CALL_VIDEO].key, OFFER_KEY),
@@ -90,6 +92,7 @@ static void test_repair(void)
 	for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
 		check(offer_read(&o, cases[i].line, strlen(cases[i].line), NULL), "read", (int)i);
 		check(o.rtx == cases[i].rtx, "retransmission", (int)i);
+		check(!o.tells, "programs before do not tell when they are ready", (int)i);
 		check(o.corrects == cases[i].corrects && o.fec == cases[i].fec, "correction",
 		      (int)i);
 	}
@@ -152,6 +155,8 @@ static void test_notes(void)
 		const char *text;
 	} cases[] = {
 		{"{\"muted\":true}", NOTE_MUTED, ""},
+		{"{\"ready\":true}", NOTE_READY, ""},
+		{"{\"ready\":1}", NOTE_NONE, ""},
 		{"{\"muted\":false}", NOTE_UNMUTED, ""},
 		{"{\"muted\":1}", NOTE_NONE, ""},
 		{"{\"bye\":\"so long\\u001b[2J\"}", NOTE_BYE, "so long?[2J"},
