@@ -99,8 +99,8 @@ static guint signals[SIGNALS];
 
 static GstStaticPadTemplate sink_template = GST_STATIC_PAD_TEMPLATE(
 	"sink", GST_PAD_SINK, GST_PAD_ALWAYS,
-	GST_STATIC_CAPS("video/x-raw, format=(string)I420, width=(int)[16, 4096], "
-			"height=(int)[16, 4096], framerate=(fraction)[1/1, 240/1]"));
+	GST_STATIC_CAPS("video/x-raw, format=(string)I420, width=(int)[16, 4096, 2], "
+			"height=(int)[16, 4096, 2], framerate=(fraction)[1/1, 240/1]"));
 
 static GstStaticPadTemplate src_template = GST_STATIC_PAD_TEMPLATE(
 	"src", GST_PAD_SRC, GST_PAD_ALWAYS,
@@ -277,6 +277,20 @@ static void set_output(GstPaqmH264Enc *self, int width, int height)
 	self->height = height;
 }
 
+static struct h264_colour colour_of(const GstVideoInfo *info)
+{
+	const GstVideoColorimetry *c = &GST_VIDEO_INFO_COLORIMETRY(info);
+
+	return (struct h264_colour){
+		.full_range = c->range == GST_VIDEO_COLOR_RANGE_0_255,
+		.primaries = (int)gst_video_color_primaries_to_iso(c->primaries),
+		.transfer = (int)gst_video_transfer_function_to_iso(c->transfer),
+		.matrix = (int)gst_video_color_matrix_to_iso(c->matrix),
+		.sar_n = GST_VIDEO_INFO_PAR_N(info),
+		.sar_d = GST_VIDEO_INFO_PAR_D(info),
+	};
+}
+
 static gboolean enc_set_format(GstVideoEncoder *base, GstVideoCodecState *state)
 {
 	GstPaqmH264Enc *self = GST_PAQM_H264_ENC(base);
@@ -289,6 +303,7 @@ static gboolean enc_set_format(GstVideoEncoder *base, GstVideoCodecState *state)
 	cfg = (struct h264_config){
 		.width = GST_VIDEO_INFO_WIDTH(info),
 		.height = GST_VIDEO_INFO_HEIGHT(info),
+		.colour = colour_of(info),
 		.fps_n = GST_VIDEO_INFO_FPS_N(info),
 		.fps_d = GST_VIDEO_INFO_FPS_D(info),
 		.mode = self->mode,

@@ -160,6 +160,13 @@ static void param_init(x264_param_t *p, const struct h264_config *cfg)
 	p->i_timebase_num = cfg->fps_d;
 	p->i_timebase_den = cfg->fps_n;
 	p->b_vfr_input = 0;
+	/* Left out, a decoder guesses by the height, which may fall below the quality floor. */
+	p->vui.b_fullrange = cfg->colour.full_range;
+	p->vui.i_colorprim = cfg->colour.primaries;
+	p->vui.i_transfer = cfg->colour.transfer;
+	p->vui.i_colmatrix = cfg->colour.matrix;
+	p->vui.i_sar_width = cfg->colour.sar_n;
+	p->vui.i_sar_height = cfg->colour.sar_d;
 	p->i_bframe = 0;
 	p->i_frame_reference = 1;
 	p->i_scenecut_threshold = 0;

@@ -24,8 +24,16 @@ enum h264_refresh {
 	H264_REFRESH_IDR,   /* closed groups: each begins with an IDR picture */
 };
 
+/* What samples mean (ITU-T H.264, Annex E); numbers of ITU-T H.273, 2: nobody knows. */
+struct h264_colour {
+	bool full_range;
+	int primaries, transfer, matrix;
+	int sar_n, sar_d; /* width over height of a sample; 0: unknown */
+};
+
 struct h264_config {
 	int width, height;
+	struct h264_colour colour;
 	int fps_n, fps_d;
 	enum h264_mode mode;
 	int gop; /* pictures per rate-control group */

@@ -565,6 +565,145 @@ GST_START_TEST(test_cbr)
 }
 GST_END_TEST;
 
+/* The last picture that comes out of a pipeline; @text: up to its sink. */
+static GstSample *last_picture(const char *text)
+{
+	char *line = g_strdup_printf("%s ! fakesink name=out sync=false", text);
+	GstElement *pipeline = gst_parse_launch(line, NULL), *out;
+	GstSample *sample = NULL;
+	GstMessage *msg;
+	GstBus *bus;
+
+	fail_unless(pipeline, "%s", line);
+	bus = gst_element_get_bus(pipeline);
+	out = gst_bin_get_by_name(GST_BIN(pipeline), "out");
+	gst_element_set_state(pipeline, GST_STATE_PLAYING);
+	msg = gst_bus_timed_pop_filtered(bus, GST_CLOCK_TIME_NONE,
+					 GST_MESSAGE_ERROR | GST_MESSAGE_EOS);
+	fail_unless_equals_int(GST_MESSAGE_TYPE(msg), GST_MESSAGE_EOS);
+	gst_message_unref(msg);
+	g_object_get(out, "last-sample", &sample, NULL);
+	gst_element_set_state(pipeline, GST_STATE_NULL);
+	gst_object_unref(out);
+	gst_object_unref(bus);
+	gst_object_unref(pipeline);
+	g_free(line);
+	fail_unless(sample);
+	return sample;
+}
+
+/* The largest difference of a colour's mean over a picture's 7 x 4 fields, of 255. */
+static guint worst_colour(GstSample *a, GstSample *b, guint width, guint height)
+{
+	GstMapInfo m[2];
+	guint worst = 0;
+
+	gst_buffer_map(gst_sample_get_buffer(a), &m[0], GST_MAP_READ);
+	gst_buffer_map(gst_sample_get_buffer(b), &m[1], GST_MAP_READ);
+	fail_unless_equals_int(m[0].size, m[1].size);
+	for (guint field = 0; field < 28 * 3; field++) {
+		/* the middle of a field, away from edges */
+		guint x = (2 * (field / 3 % 7) + 1) * width / 14, c = field % 3;
+		guint y = (2 * (field / 21) + 1) * height / 8, sum[2] = {0};
+
+		for (guint k = 0; k < 64; k++)
+			for (guint i = 0; i < 2; i++)
+				sum[i] += m[i].data[((y + k / 8) * width + x + k % 8) * 3 + c];
+		worst = MAX(worst, (guint)ABS((int)sum[0] - (int)sum[1]) / 64);
+	}
+	gst_buffer_unmap(gst_sample_get_buffer(a), &m[0]);
+	gst_buffer_unmap(gst_sample_get_buffer(b), &m[1]);
+	return worst;
+}
+
+/* Whoever decodes the stream sees the colours and the shape that its pictures had. */
+GST_START_TEST(test_colours)
+{
+	static const struct {
+		const char *colours, *shape;
+		guint width, height;
+	} cases[] = {
+		/* range : matrix : transfer : primaries, as GStreamer numbers them */
+		{"bt601", "1/1", 448, 256},
+		{"bt709", "1/1", 448, 256},
+		{"bt601", "16/11", 448, 256},
+		{"bt709", "12/11", 448, 640}, /* decoders guess by the height */
+		{"bt601", "1/1", 448, 640},
+		{"1:4:7:1", "1/1", 448, 256}, /* as out of JPEG: the full range */
+		{"1:3:5:1", "4/3", 448, 256}, /* full range, BT.709 */
+		{"bt2020", "1/1", 448, 256},
+	};
+
+	for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+		char *raw = g_strdup_printf("videotestsrc num-buffers=4 pattern=smpte ! "
+					    "video/x-raw,format=RGB,width=%u,height=%u,"
+					    "framerate=24/1,pixel-aspect-ratio=%s",
+					    cases[i].width, cases[i].height, cases[i].shape);
+		char *text =
+			g_strdup_printf("%s ! videoconvert ! video/x-raw,format=I420,"
+					"colorimetry=%s ! paqmh264enc rate=20000000 qp-max=10 "
+					"! rtph264pay ! rtph264depay ! avdec_h264 ! videoconvert ! "
+					"video/x-raw,format=RGB",
+					raw, cases[i].colours);
+		GstSample *was = last_picture(raw), *is = last_picture(text);
+		GstVideoInfo info;
+		guint worst;
+
+		fail_unless(gst_video_info_from_caps(&info, gst_sample_get_caps(is)));
+		worst = worst_colour(was, is, cases[i].width, cases[i].height);
+		fail_unless(worst <= 10, "%s at %u lines: a colour is wrong by %u of 255",
+			    cases[i].colours, cases[i].height, worst);
+		g_free(raw);
+		raw = g_strdup_printf("%d/%d", GST_VIDEO_INFO_PAR_N(&info),
+				      GST_VIDEO_INFO_PAR_D(&info));
+		fail_unless_equals_string(raw, cases[i].shape);
+		gst_sample_unref(was);
+		gst_sample_unref(is);
+		g_free(text);
+		g_free(raw);
+	}
+}
+GST_END_TEST;
+
+/* What the caps offer, libx264 takes. */
+GST_START_TEST(test_sizes)
+{
+	GstElement *enc = gst_element_factory_make("paqmh264enc", NULL);
+	GstPad *pad = gst_element_get_static_pad(enc, "sink");
+	GstCaps *offered = gst_pad_query_caps(pad, NULL);
+
+	for (int odd = 0; odd < 4; odd++) {
+		int width = 64 + (odd & 1), height = 48 + odd / 2;
+		GstCaps *caps = gst_caps_new_simple(
+			"video/x-raw", "format", G_TYPE_STRING, "I420", "width", G_TYPE_INT, width,
+			"height", G_TYPE_INT, height, "framerate", GST_TYPE_FRACTION, 24, 1, NULL);
+
+		fail_unless_equals_int(gst_caps_can_intersect(caps, offered), !odd);
+		gst_caps_unref(caps);
+	}
+	gst_caps_unref(offered);
+	gst_object_unref(pad);
+	gst_object_unref(enc);
+}
+GST_END_TEST;
+
+/* Pictures may lie in memory as whoever makes them likes: planes are asked for, not assumed. */
+GST_START_TEST(test_planes)
+{
+	struct seen seen;
+	GstHarness *h = new_encoder(&seen);
+	GstCaps *caps = gst_caps_from_string(PICTURE_CAPS);
+	GstQuery *query = gst_query_new_allocation(caps, TRUE);
+
+	start(h);
+	fail_unless(gst_pad_peer_query(h->srcpad, query));
+	fail_unless(gst_query_find_allocation_meta(query, GST_VIDEO_META_API_TYPE, NULL));
+	gst_query_unref(query);
+	gst_caps_unref(caps);
+	finish(h, &seen);
+}
+GST_END_TEST;
+
 static Suite *paqm_suite(void)
 {
 	Suite *s = suite_create("paqm elements");
@@ -587,6 +726,9 @@ static Suite *paqm_suite(void)
 	tcase_add_test(tc, test_floor_rate_step);
 	tcase_add_test(tc, test_floor_of_what_does_not_fit);
 	tcase_add_test(tc, test_no_floor);
+	tcase_add_test(tc, test_colours);
+	tcase_add_test(tc, test_sizes);
+	tcase_add_test(tc, test_planes);
 	return s;
 }
 
