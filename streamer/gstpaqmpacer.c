@@ -4,8 +4,10 @@
  *
  * Spreads the RTP packets of each frame evenly, in proportion to their bytes,
  * over one frame interval, so that a frame is not a burst at the bottleneck.
- * A frame ends with the packet that has the RTP marker bit. A thread of its
- * own sends, by the pipeline's clock, so the encoder upstream is never held up.
+ * A frame ends with the packet that has the RTP marker bit, or before one with
+ * another time stamp: codings without markers are paced too, an interval later.
+ * A thread of its own sends, by the pipeline's clock, so the encoder upstream is
+ * never held up.
  *
  * The last packet leaves before the next frame is due. When the encoder was
  * late, the next frame is spread over less than an interval, but never less
@@ -31,6 +33,7 @@ GST_DEBUG_CATEGORY_STATIC(paqmpacer_debug);
 #define MIN_SPREAD_PERCENT 70
 #define HOLD_MAX 250000 /* us that a frame may wait for those before it */
 #define QUEUE_MAX 4096
+#define FRAME_MAX 2048 /* packets; a stream that never ends its frames keeps no more */
 #define DEFAULT_BELOW 28
 
 struct item {
@@ -51,6 +54,7 @@ struct _GstPaqmPacer {
 	gint64 busy;	  /* the last frame occupies the link until then */
 	gint64 again;	  /* the last packet of another stream, too */
 	double pace;	  /* of the last frame, us per byte */
+	guint32 ts;	  /* of the packets in frame */
 	gboolean known;	  /* what pictures are: */
 	guint32 ssrc;
 	guint8 pt;
@@ -188,13 +192,14 @@ static void schedule_repair(GstPaqmPacer *self, GstBuffer *buf, enum kind kind)
 }
 
 /* The first packet is one of a picture. */
-static enum kind kind_of(GstPaqmPacer *self, GstBuffer *buf, gboolean *marker)
+static enum kind kind_of(GstPaqmPacer *self, GstBuffer *buf, gboolean *marker, guint32 *ts)
 {
 	guint8 head[12] = {0};
 	guint32 ssrc;
 
 	gst_buffer_extract(buf, 0, head, sizeof(head));
 	*marker = head[1] & 0x80;
+	*ts = GST_READ_UINT32_BE(head + 4);
 	ssrc = GST_READ_UINT32_BE(head + 8);
 	if (!self->known) {
 		self->known = TRUE;
@@ -212,6 +217,7 @@ static GstFlowReturn take(GstPaqmPacer *self, GstBuffer *buf)
 	GstFlowReturn flow;
 	gboolean marker;
 	enum kind kind;
+	guint32 ts;
 
 	g_mutex_lock(&self->lock);
 	while (!self->flushing && self->flow == GST_FLOW_OK &&
@@ -219,10 +225,13 @@ static GstFlowReturn take(GstPaqmPacer *self, GstBuffer *buf)
 		g_cond_wait(&self->cond, &self->lock);
 	flow = self->flushing ? GST_FLOW_FLUSHING : self->flow;
 	if (flow == GST_FLOW_OK) {
-		kind = kind_of(self, buf, &marker);
+		kind = kind_of(self, buf, &marker, &ts);
 		if (kind == PICTURE) {
+			if (self->frame.length && ts != self->ts)
+				schedule_frame(self);
+			self->ts = ts;
 			g_queue_push_tail(&self->frame, buf);
-			if (marker)
+			if (marker || self->frame.length >= FRAME_MAX)
 				schedule_frame(self);
 		} else {
 			schedule_repair(self, buf, kind);
@@ -271,7 +280,6 @@ static void pacer_loop(gpointer data)
 	GstPaqmPacer *self = data;
 	GstFlowReturn flow = GST_FLOW_OK;
 	GstMiniObject *object;
-	gboolean eos = FALSE;
 	struct item *it = NULL;
 
 	if (!self->slack_set) {
@@ -303,13 +311,12 @@ static void pacer_loop(gpointer data)
 	if (GST_IS_BUFFER(object)) {
 		flow = gst_pad_push(self->src, GST_BUFFER_CAST(object));
 	} else {
-		eos = GST_EVENT_TYPE(object) == GST_EVENT_EOS;
 		gst_pad_push_event(self->src, GST_EVENT_CAST(object));
 	}
-	if (flow == GST_FLOW_OK && !eos)
+	if (flow == GST_FLOW_OK)
 		return;
 	g_mutex_lock(&self->lock);
-	self->flow = eos ? GST_FLOW_EOS : flow;
+	self->flow = flow;
 	wake(self);
 	g_mutex_unlock(&self->lock);
 	if (flow < GST_FLOW_EOS && flow != GST_FLOW_FLUSHING)
@@ -394,7 +401,7 @@ static gboolean pacer_activate(GstPad *pad, GstObject *parent, GstPadMode mode, 
 static gboolean pacer_query(GstPad *pad, GstObject *parent, GstQuery *query)
 {
 	GstPaqmPacer *self = GST_PAQM_PACER(parent);
-	GstClockTime lo, hi;
+	GstClockTime lo, hi, interval;
 	gboolean live;
 
 	if (GST_QUERY_TYPE(query) != GST_QUERY_LATENCY)
@@ -402,9 +409,12 @@ static gboolean pacer_query(GstPad *pad, GstObject *parent, GstQuery *query)
 	if (!gst_pad_peer_query(self->sink, query))
 		return FALSE;
 	gst_query_parse_latency(query, &live, &lo, &hi);
-	lo += self->interval;
+	g_mutex_lock(&self->lock);
+	interval = self->interval;
+	g_mutex_unlock(&self->lock);
+	lo += interval;
 	if (GST_CLOCK_TIME_IS_VALID(hi))
-		hi += self->interval;
+		hi += interval;
 	gst_query_set_latency(query, live, lo, hi);
 	return TRUE;
 }
@@ -430,8 +440,11 @@ static gboolean set_clock(GstElement *element, GstClock *clock)
 static void set_property(GObject *object, guint id, const GValue *value, GParamSpec *pspec)
 {
 	GstPaqmPacer *self = GST_PAQM_PACER(object);
+	gboolean changed;
+	guint64 before;
 
 	g_mutex_lock(&self->lock);
+	before = self->interval;
 	if (id == PROP_INTERVAL)
 		self->interval = g_value_get_uint64(value);
 	else if (id == PROP_RESERVE)
@@ -442,7 +455,11 @@ static void set_property(GObject *object, guint id, const GValue *value, GParamS
 		self->rate = g_value_get_uint64(value);
 	else
 		G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
+	changed = self->interval != before;
 	g_mutex_unlock(&self->lock);
+	if (changed) /* the latency is another one now */
+		gst_element_post_message(GST_ELEMENT(self),
+					 gst_message_new_latency(GST_OBJECT(self)));
 }
 
 static void get_property(GObject *object, guint id, GValue *value, GParamSpec *pspec)

@@ -167,13 +167,19 @@ static void pass_until(struct bench *b, gint64 us)
 	set_now(b, us);
 }
 
-static void push(struct bench *b, gsize wire, guint8 pt, gboolean marker, guint8 ssrc)
+static void push_at(struct bench *b, gsize wire, guint8 pt, gboolean marker, guint8 ssrc, guint8 ts)
 {
 	GstBuffer *buf = gst_buffer_new_allocate(NULL, wire - HEADERS, NULL);
-	guint8 head[12] = {0x80, (guint8)(pt | (marker ? 0x80 : 0)), 0, b->seq++, [11] = ssrc};
+	guint8 head[12] = {
+		0x80, (guint8)(pt | (marker ? 0x80 : 0)), 0, b->seq++, [7] = ts, [11] = ssrc};
 
 	gst_buffer_fill(buf, 0, head, sizeof(head));
 	fail_unless_equals_int(gst_harness_push(b->h, buf), GST_FLOW_OK);
+}
+
+static void push(struct bench *b, gsize wire, guint8 pt, gboolean marker, guint8 ssrc)
+{
+	push_at(b, wire, pt, marker, ssrc, 0);
 }
 
 /* A frame of packets with so many bytes on the wire. */
@@ -433,6 +439,86 @@ GST_START_TEST(test_latency)
 }
 GST_END_TEST;
 
+/* What it adds changes with the interval: the pipeline is told, once. */
+GST_START_TEST(test_latency_changes)
+{
+	GstBus *bus = gst_bus_new();
+	GstMessage *msg;
+	struct bench b;
+
+	begin_pacer(&b, 40, 0);
+	gst_element_set_bus(b.h->element, bus);
+	for (int i = 0; i < 2; i++)
+		gst_harness_set(b.h, "paqmpacer", "interval", 80 * GST_MSECOND, "reserve", 5, NULL);
+	msg = gst_bus_pop_filtered(bus, GST_MESSAGE_LATENCY);
+	fail_unless(msg);
+	gst_message_unref(msg);
+	fail_unless(!gst_bus_pop_filtered(bus, GST_MESSAGE_LATENCY));
+	gst_harness_set_upstream_latency(b.h, 7 * GST_MSECOND);
+	fail_unless_equals_uint64(gst_harness_query_latency(b.h), 87 * GST_MSECOND);
+	gst_element_set_bus(b.h->element, NULL);
+	end(&b);
+	gst_object_unref(bus);
+}
+GST_END_TEST;
+
+/* Of a coding without markers a frame ends where the next begins. */
+GST_START_TEST(test_no_marker)
+{
+	static const gint64 at[] = {0, 20000, 40000, 54000}; /* 0.7 of an interval */
+	struct bench b;
+
+	begin_pacer(&b, 40, 0);
+	for (guint ts = 1; ts <= 3; ts++)
+		for (int i = 0; i < 2; i++)
+			push_at(&b, 1000, PT, FALSE, OURS, ts);
+	pass(&b, 4);
+	check_times(&b, 0, at, 4);
+	end(&b);
+}
+GST_END_TEST;
+
+/* One frame without end is not kept for ever. */
+GST_START_TEST(test_no_end)
+{
+	struct bench b;
+
+	begin_pacer(&b, 40, 0);
+	for (int i = 0; i < 2048; i++)
+		push(&b, 100, PT, FALSE, OURS);
+	pass(&b, 2048);
+	end(&b);
+}
+GST_END_TEST;
+
+/* Behind the end another stream may begin. */
+GST_START_TEST(test_after_eos)
+{
+	static const gint64 at[] = {0, 10000, 20000, 30000};
+	GstSegment segment;
+	struct bench b;
+
+	begin_pacer(&b, 40, 0);
+	push_frame(&b, four, 4);
+	fail_unless(gst_harness_push_event(b.h, gst_event_new_eos()));
+	fail_unless_equals_int(gst_harness_push(b.h, gst_buffer_new()), GST_FLOW_EOS);
+	pass(&b, 4);
+	for (int turn = 0; turn < 2; turn++) {
+		/* whether the end has left already or not */
+		fail_unless(gst_harness_push_event(b.h, gst_event_new_stream_start("next")));
+		gst_segment_init(&segment, GST_FORMAT_TIME);
+		fail_unless(gst_harness_push_event(b.h, gst_event_new_segment(&segment)));
+		set_now(&b, (turn + 1) * 100000);
+		push_frame(&b, four, 4);
+		if (!turn)
+			fail_unless(gst_harness_push_event(b.h, gst_event_new_eos()));
+	}
+	check_times(&b, 0, at, 4);
+	pass(&b, 12);
+	end(&b);
+}
+GST_END_TEST;
+
 struct coded {
 	gint64 taken, span; /* us */
 };
@@ -526,6 +612,10 @@ static Suite *pacer_suite(void)
 	tcase_add_test(tc, test_flush);
 	tcase_add_test(tc, test_new_clock);
 	tcase_add_test(tc, test_latency);
+	tcase_add_test(tc, test_latency_changes);
+	tcase_add_test(tc, test_no_marker);
+	tcase_add_test(tc, test_no_end);
+	tcase_add_test(tc, test_after_eos);
 	tcase_add_test(tc, test_floor);
 	return s;
 }
