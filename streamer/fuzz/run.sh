@@ -3,7 +3,7 @@
 # Build a fuzz target of the streamer with libFuzzer and run it (setup/fuzz-run.sh). New inputs and
 # the count go to out/fuzz; the committed corpus is only read.
 #
-# Usage: run.sh rtph264|ladder|offer|ccfb [SECONDS]
+# Usage: run.sh rtph264|ladder|offer|ccfb|gate [SECONDS]
 set -eu
 # Only what a target needs: the count holds as long as that is the same.
 case "${1:-}" in
@@ -11,8 +11,9 @@ rtph264) needs=trace/rtph264 ;;
 ladder) needs="trace/ladder trace/rtph264 options" ;;
 offer) needs="call/offer options" ;;
 ccfb) needs=ccfb ;;
+gate) needs=gate ;;
 *)
-	echo "usage: $0 rtph264|ladder|offer|ccfb [SECONDS]" >&2
+	echo "usage: $0 rtph264|ladder|offer|ccfb|gate [SECONDS]" >&2
 	exit 2
 	;;
 esac
