@@ -146,6 +146,12 @@ static gboolean on_mute(gpointer data)
 	return G_SOURCE_CONTINUE;
 }
 
+static void open_windows(struct call *c)
+{
+	device_ask(c->devices[CALL_SCREEN]);
+	device_ask(c->devices[CALL_SELF]);
+}
+
 static gboolean on_key(gint fd, GIOCondition condition, gpointer data)
 {
 	struct call *c = data;
@@ -158,6 +164,8 @@ static gboolean on_key(gint fd, GIOCondition condition, gpointer data)
 	for (ssize_t i = 0; i < n; i++) {
 		if (keys[i] == 'm')
 			set_mute(c, !c->muted);
+		else if (keys[i] == 'w')
+			open_windows(c);
 		else if (keys[i] == 'q')
 			call_end(c, "you hung up");
 	}
@@ -202,15 +210,30 @@ static void on_line(const char *line, gsize len, const char *why, gpointer data)
 	}
 }
 
-/* The camera is gone, or its file broken: the call goes on without. */
-static void lose_camera(struct call *c)
+void call_on_device(const char *what, enum device_return returns, const char *why, gpointer data)
 {
-	if (gst_element_is_locked_state(c->camera))
-		return; /* more of the same */
-	gst_element_set_locked_state(c->camera, TRUE);
-	gst_element_set_state(c->camera, GST_STATE_NULL);
-	g_printerr("paqm-streamer: no picture is sent any more; the call goes on\n");
-	call_record_event(&c->rec, "picture-lost", "");
+	const char *hint = "";
+	struct call *c = data;
+
+	if (!why) {
+		g_printerr("paqm-streamer: %s: is there again\n", what);
+	} else {
+		if (returns == DEVICE_RETRIED)
+			hint = " until it is there again";
+		else if (returns == DEVICE_ASKED && isatty(STDIN_FILENO))
+			hint = "; key w opens it again";
+		g_printerr("paqm-streamer: %s: %s; the call goes on without it%s\n", what, why,
+			   hint);
+	}
+	call_record_event(&c->rec, why ? "lost" : "back", what);
+}
+
+static gboolean is_device(struct call *c, GstMessage *msg)
+{
+	for (int i = 0; i < CALL_DEVICES; i++)
+		if (device_message(c->devices[i], msg))
+			return TRUE;
+	return FALSE;
 }
 
 static void tell_error(struct call *c, GstMessage *msg)
@@ -226,24 +249,34 @@ static void tell_error(struct call *c, GstMessage *msg)
 	g_free(debug);
 }
 
+/* A bin that handles its own states thinks of its own latency; that of all is what counts. */
+static gboolean is_open(struct call *c, GstMessage *msg)
+{
+	GstState now;
+
+	if (GST_OBJECT_PARENT(msg->src) != GST_OBJECT(c->pipeline))
+		return FALSE;
+	gst_message_parse_state_changed(msg, NULL, &now, NULL);
+	return now == GST_STATE_PLAYING;
+}
+
 static gboolean on_message(GstBus *bus, GstMessage *msg, gpointer data)
 {
 	struct call *c = data;
 
 	(void)bus;
-	if (GST_MESSAGE_TYPE(msg) == GST_MESSAGE_LATENCY) {
+	if (GST_MESSAGE_TYPE(msg) == GST_MESSAGE_LATENCY ||
+	    (GST_MESSAGE_TYPE(msg) == GST_MESSAGE_STATE_CHANGED && is_open(c, msg))) {
 		gst_bin_recalculate_latency(GST_BIN(c->pipeline));
 	} else if (GST_MESSAGE_TYPE(msg) == GST_MESSAGE_ERROR) {
 		/* of what has been taken out since */
 		if (!gst_object_has_as_ancestor(msg->src, GST_OBJECT(c->pipeline)))
 			return G_SOURCE_CONTINUE;
+		if (is_device(c, msg))
+			return G_SOURCE_CONTINUE;
 		tell_error(c, msg);
-		if (c->camera && gst_object_has_as_ancestor(msg->src, GST_OBJECT(c->camera))) {
-			lose_camera(c);
-		} else {
-			c->status = EXIT_RUN;
-			call_end(c, "an element failed");
-		}
+		c->status = EXIT_RUN;
+		call_end(c, "an element failed");
 	}
 	return G_SOURCE_CONTINUE;
 }
@@ -285,8 +318,7 @@ static void run(struct call *c)
 			gst_message_unref(msg);
 		}
 		c->status = EXIT_RUN;
-		call_end(c, "the pipeline does not start; is there a camera, a microphone, a "
-			    "display? try --source test --audio test");
+		call_end(c, "the pipeline does not start");
 	} else {
 		gst_element_get_state(c->pipeline, NULL, NULL, GST_SECOND);
 		call_start_media(c);
@@ -321,6 +353,24 @@ static void run(struct call *c)
 	}
 }
 
+/*
+ * What chooses a sound device would take OpenAL's where there is none: it reaches nothing that the
+ * others do not reach, fails only when it is to give something, and complains on the terminal.
+ */
+static void forget_openal(void)
+{
+	static const char *const names[] = {"openalsink", "openalsrc"};
+
+	for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
+		GstPluginFeature *f = gst_registry_lookup_feature(gst_registry_get(), names[i]);
+
+		if (!f)
+			continue;
+		gst_plugin_feature_set_rank(f, GST_RANK_NONE);
+		gst_object_unref(f);
+	}
+}
+
 int cmd_call(int argc, char **argv)
 {
 	struct call *c = g_new0(struct call, 1);
@@ -335,6 +385,7 @@ int cmd_call(int argc, char **argv)
 	gst_init(NULL, NULL);
 	gst_paqm_h264_enc_register(NULL);
 	gst_paqm_pacer_register(NULL);
+	forget_openal();
 	if (call_record_open(&c->rec, c->record_dir, &error) && call_agree(c, &error) &&
 	    call_build(c, &error) && call_write_config(c, &error))
 		run(c);
@@ -348,15 +399,15 @@ out:
 	repair_free(c->repair);
 	inbound_free(c->inbound);
 	link_free(c->link);
+	for (int i = 0; i < CALL_DEVICES; i++)
+		device_free(c->devices[i]);
 	for (int i = 0; i < CALL_MEDIA; i++) {
 		guard_free(c->guard[i]);
 		g_clear_object(&c->session[i]);
 		g_clear_object(&c->rtp[i]);
 		g_clear_object(&c->rtcp[i]);
 	}
-	gst_clear_object(&c->overlay);
 	gst_clear_object(&c->mute);
-	gst_clear_object(&c->camera);
 	gst_clear_object(&c->encoder);
 	gst_clear_object(&c->pacer);
 	gst_clear_object(&c->bin);

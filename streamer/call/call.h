@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "streamer/advice.h"
+#include "streamer/call/device.h"
 #include "streamer/call/feed.h"
 #include "streamer/call/link.h"
 #include "streamer/call/offer.h"
@@ -54,6 +55,15 @@ struct call_in {
 	GstElement *rtp, *rtcp; /* sockets */
 };
 
+enum call_device {
+	CALL_CAMERA,
+	CALL_MICROPHONE,
+	CALL_SCREEN,
+	CALL_SPEAKER,
+	CALL_SELF,
+	CALL_DEVICES
+};
+
 struct call {
 	/* options */
 	gboolean listen, self_view, muted, rtx;
@@ -73,9 +83,10 @@ struct call {
 	struct feed *feeds[CALL_MEDIA];
 
 	GMainLoop *main;
-	GstElement *pipeline, *bin, *camera, *encoder, *pacer, *overlay, *mute;
+	GstElement *pipeline, *bin, *encoder, *pacer, *mute;
 	struct call_in in[CALL_MEDIA];
-	struct size size; /* of the peer's pictures */
+	struct device *devices[CALL_DEVICES]; /* NULL: there is no need for it */
+	struct size size;		      /* of the peer's pictures */
 	GObject *session[CALL_MEDIA];
 	struct guard *guard[CALL_MEDIA]; /* only the peer's streams get in */
 	struct rate *rate;
@@ -113,6 +124,9 @@ void call_end(struct call *c, const char *why);
 /* call.c: lets the encoder follow the rate controller. */
 void call_apply_rate(guint64 rate, gpointer data);
 
+/* call.c: a device is lost, or back; see device.h. */
+void call_on_device(const char *what, enum device_return returns, const char *why, gpointer data);
+
 /* setup.c */
 gboolean call_parse(struct call *c, int argc, char **argv, GError **error);
 gboolean call_agree(struct call *c, GError **error);
@@ -125,9 +139,9 @@ void call_use_srtp(struct call *c);
 gboolean call_build(struct call *c, GError **error);
 /* Main loop, every INBOUND_TICK_MS: what comes waits as long as its path needs. */
 gboolean call_on_inbound(gpointer data);
-/* Takes what comes to the sockets, once everything behind them is ready; starts files. */
+/* Opens devices; takes what comes to the sockets; starts files. */
 void call_start_media(struct call *c);
-/* The head of a sound file tells its length: that is known only now. */
+/* Lets devices rest. The head of a sound file tells its length: that is known only now. */
 void call_finish_media(struct call *c);
 
 /* watch.c */

@@ -11,7 +11,7 @@ struct feed {
 	GCond cond;
 	gboolean stop;
 	guint64 num, den; /* a buffer lasts num / den seconds */
-	GstClockTime origin;
+	GstClockTime begin;
 	feed_fn fn;
 	gpointer data;
 };
@@ -21,10 +21,10 @@ static gpointer feed_run(gpointer data)
 	struct feed *f = data;
 	GstClockTime base = gst_element_get_base_time(f->appsrc);
 	GstClockTime length = gst_util_uint64_scale(f->num, GST_SECOND, f->den);
+	GstClockTime origin = f->begin - base;
 
 	for (guint64 n = 0;; n++) {
-		GstClockTime pts =
-			f->origin + gst_util_uint64_scale(n, f->num * GST_SECOND, f->den);
+		GstClockTime pts = origin + gst_util_uint64_scale(n, f->num * GST_SECOND, f->den);
 		gint64 due = (gint64)((base + pts) / 1000);
 		GstBuffer *buf;
 		gboolean stop;
@@ -50,9 +50,9 @@ static gpointer feed_run(gpointer data)
 /**
  * feed_start() - feed an appsrc of a pipeline that is playing on the monotonic clock
  * @num, @den: a buffer lasts num / den seconds
- * @origin: running time of the first
+ * @begin: time of the first on that clock
  */
-struct feed *feed_start(GstElement *appsrc, guint64 num, guint64 den, GstClockTime origin,
+struct feed *feed_start(GstElement *appsrc, guint64 num, guint64 den, GstClockTime begin,
 			feed_fn fn, gpointer data)
 {
 	struct feed *f = g_new0(struct feed, 1);
@@ -60,7 +60,7 @@ struct feed *feed_start(GstElement *appsrc, guint64 num, guint64 den, GstClockTi
 	f->appsrc = gst_object_ref(appsrc);
 	f->num = num;
 	f->den = den;
-	f->origin = origin;
+	f->begin = begin;
 	f->fn = fn;
 	f->data = data;
 	g_mutex_init(&f->lock);

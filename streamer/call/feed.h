@@ -15,7 +15,7 @@ struct feed;
 /* The @n-th buffer; its times are set by the feeder. */
 typedef GstBuffer *(*feed_fn)(guint64 n, gpointer data);
 
-struct feed *feed_start(GstElement *appsrc, guint64 num, guint64 den, GstClockTime origin,
+struct feed *feed_start(GstElement *appsrc, guint64 num, guint64 den, GstClockTime begin,
 			feed_fn fn, gpointer data);
 void feed_stop(struct feed *f);
 GBytes *feed_load_audio(const char *path, GError **error);

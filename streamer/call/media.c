@@ -98,6 +98,24 @@ static gboolean is_none(const char *text)
 	"image/jpeg,width=1280,height=720; video/x-raw,width=320,height=240; video/x-raw; "        \
 	"image/jpeg; video/x-h264"
 
+static char *y4m_camera(struct call *c, GError **error)
+{
+	char *caps, *elements;
+	GstCaps *pictures;
+
+	if (!y4m_open(&c->y4m, c->source, error))
+		return NULL;
+	c->interval = (double)c->y4m.fps_d / c->y4m.fps_n;
+	pictures = y4m_caps(&c->y4m);
+	caps = gst_caps_to_string(pictures);
+	elements = g_strdup_printf("appsrc name=camera is-live=true format=time max-buffers=4 "
+				   "leaky-type=downstream caps=\"%s\"",
+				   caps);
+	g_free(caps);
+	gst_caps_unref(pictures);
+	return elements;
+}
+
 static char *camera(struct call *c, GError **error)
 {
 	static const char raw[] = "videoconvert ! videoscale ! videorate ! "
@@ -114,13 +132,8 @@ static char *camera(struct call *c, GError **error)
 				       "\" ! decodebin ! %s",
 				       c->source[0] == '/' ? "device=" : "",
 				       c->source[0] == '/' ? c->source : "", raw);
-	if (g_str_has_suffix(c->source, ".y4m")) {
-		if (!y4m_open(&c->y4m, c->source, error))
-			return NULL;
-		c->interval = (double)c->y4m.fps_d / c->y4m.fps_n;
-		return g_strdup("appsrc name=camera is-live=true format=time max-buffers=4 "
-				"leaky-type=downstream");
-	}
+	if (g_str_has_suffix(c->source, ".y4m"))
+		return y4m_camera(c, error);
 	uri = gst_filename_to_uri(c->source, error);
 	if (!uri)
 		return NULL;
@@ -145,26 +158,33 @@ static char *microphone(struct call *c, GError **error)
 			       FEED_RATE);
 }
 
+#define WINDOW "videoconvert ! autovideosink"
+
 static char *screen(struct call *c)
 {
 	if (is_none(c->sink))
-		return g_strdup("fakesink name=vsink sync=true async=false");
+		return g_strdup("fakesink sync=true async=false");
 	if (strcmp(c->sink, "window"))
 		return g_strdup_printf("video/x-raw,format=I420 ! y4menc ! "
-				       "filesink name=vsink location=\"%s\" sync=true async=false",
+				       "filesink location=\"%s\" sync=true async=false",
 				       c->sink);
-	return g_strdup("autovideosink name=vsink");
+	/* statistics, where there are letters for them */
+	if (gst_registry_check_feature_version(gst_registry_get(), "textoverlay", 1, 0, 0))
+		return g_strdup("textoverlay name=overlay valignment=top halignment=left "
+				"font-desc=\"Sans 8\" ! " WINDOW);
+	return g_strdup(WINDOW);
 }
 
 static char *loudspeaker(struct call *c)
 {
 	if (is_none(c->audio_sink))
-		return g_strdup("fakesink name=asink sync=true async=false");
+		return g_strdup("fakesink sync=true async=false");
 	if (strcmp(c->audio_sink, "auto"))
 		/* what comes out of wavenc has no time any more */
-		return g_strdup_printf("wavenc name=asink ! filesink location=\"%s\" async=false",
-				       c->audio_sink);
-	return g_strdup("autoaudiosink name=asink");
+		return g_strdup_printf(
+			"audioconvert ! wavenc name=asink ! filesink location=\"%s\" async=false",
+			c->audio_sink);
+	return g_strdup("audioconvert ! audioresample ! autoaudiosink");
 }
 
 /*
@@ -247,36 +267,73 @@ static guint32 rtx_ssrc(const struct offer_stream *st)
 	return st->ssrc ^ 0x80000000U;
 }
 
+static const struct {
+	const char *joint;
+	gboolean source;
+	GstPadProbeCallback probe;
+	const char *usual, *what; /* the option's word, and what people call it */
+} kinds[CALL_DEVICES] = {
+	[CALL_CAMERA] = {"camera-joint", TRUE, NULL, "camera", "camera"},
+	[CALL_MICROPHONE] = {"microphone-joint", TRUE, NULL, "mic", "microphone"},
+	[CALL_SCREEN] = {"screen-joint", FALSE, call_on_video_played, "window", "window"},
+	[CALL_SPEAKER] = {"speaker-joint", FALSE, call_on_audio_played, "auto", "loudspeaker"},
+	[CALL_SELF] = {"self-joint", FALSE, NULL, "window", "own window"},
+};
+
+/* @option: what it is to be. Takes @elements; FALSE if there are none. */
+static gboolean use_device(struct call *c, enum call_device kind, const char *option,
+			   char *elements, GError **error)
+{
+	gboolean usual = !strcmp(option, kinds[kind].usual);
+	struct device_params p = {
+		.what = usual ? kinds[kind].what : option,
+		.elements = elements,
+		.source = kinds[kind].source,
+		.returns = DEVICE_RETRIED,
+		.pipeline = c->pipeline,
+		.joint = part_of(c->pipeline, kinds[kind].joint),
+		.probe = kinds[kind].probe,
+		.tell = call_on_device,
+		.data = c,
+	};
+
+	if (!strcmp(kinds[kind].usual, "window"))
+		p.returns = DEVICE_ASKED;
+	if (!p.source && !usual)
+		p.returns = DEVICE_GONE;
+	if (elements)
+		c->devices[kind] = device_new(&p, error);
+	g_free(elements);
+	return c->devices[kind] != NULL;
+}
+
 static gboolean build_video_out(struct call *c, GError **error)
 {
 	struct repair_params repairs = {.rtx = c->rtx,
 					.fec = (guint)c->fec,
 					.ssrc = c->mine.stream[CALL_VIDEO].ssrc,
 					.rtx_ssrc = rtx_ssrc(&c->mine.stream[CALL_VIDEO])};
-	char *cam = camera(c, error), *elements = repair_elements(&repairs);
+	char *elements = repair_elements(&repairs);
 	guint headers = wire_headers(call_ipv6(c), true);
 	GstElement *out, *pay;
 	GstPad *pad;
 
-	if (!cam) {
-		g_free(elements);
-		return FALSE;
-	}
 	out = row(c, "pacer", "src", error,
-		  "%s ! tee name=self ! queue ! paqmh264enc name=enc headers=%u "
+		  "identity name=camera-joint silent=true ! tee name=self ! queue ! paqmh264enc "
+		  "name=enc headers=%u "
 		  "rate-max=%" G_GUINT64_FORMAT
 		  " ! rtph264pay name=pay mtu=%u pt=%d config-interval=0 aggregate-mode=none ! "
 		  "%spaqmpacer name=pacer below=%u %s",
-		  cam, headers, c->rate_max, wire_rtp_mtu(headers), VIDEO_PT, elements,
+		  headers, c->rate_max, wire_rtp_mtu(headers), VIDEO_PT, elements,
 		  wire_below(headers),
 		  c->self_view ? "self. ! queue leaky=downstream max-size-buffers=2 ! "
-				 "videoconvert ! autovideosink sync=false"
+				 "identity name=self-joint silent=true"
 			       : "");
-	g_free(cam);
 	g_free(elements);
-	if (!out)
+	if (!out || !use_device(c, CALL_CAMERA, c->source, camera(c, error), error) ||
+	    (c->self_view &&
+	     !use_device(c, CALL_SELF, "window", g_strdup(WINDOW " sync=false"), error)))
 		return FALSE;
-	c->camera = gst_object_ref(out);
 	c->encoder = gst_object_ref(part_of(c->pipeline, "enc"));
 	c->pacer = gst_object_ref(part_of(c->pipeline, "pacer"));
 	g_object_set(c->pacer, "interval", (guint64)(c->interval * GST_SECOND), NULL);
@@ -290,12 +347,6 @@ static gboolean build_video_out(struct call *c, GError **error)
 	part_probe(c->encoder, "sink", call_on_raw_picture, c);
 	if (!rate_number_packets(pay, error))
 		return FALSE;
-	if (c->y4m.frames) {
-		GstCaps *caps = y4m_caps(&c->y4m);
-
-		g_object_set(part_of(c->pipeline, "camera"), "caps", caps, NULL);
-		gst_caps_unref(caps);
-	}
 	if (!gst_element_link_pads(out, "src", c->bin, "send_rtp_sink_0") ||
 	    !to_peer(c, "send_rtp_src_0", c->rtp[CALL_VIDEO], c->theirs.stream[CALL_VIDEO].port,
 		     error))
@@ -315,17 +366,14 @@ static gboolean build_video_out(struct call *c, GError **error)
 
 static gboolean build_audio_out(struct call *c, GError **error)
 {
-	char *mic = microphone(c, error);
 	GstElement *out;
 
-	if (!mic)
-		return FALSE;
 	out = row(c, "apay", "src", error,
-		  "%s ! audioconvert ! audioresample ! volume name=mute mute=%s ! "
+		  "identity name=microphone-joint silent=true ! audioconvert ! audioresample ! "
+		  "volume name=mute mute=%s ! "
 		  "opusenc bitrate=%d audio-type=voice frame-size=20 ! rtpopuspay name=apay pt=%d",
-		  mic, c->muted ? "true" : "false", AUDIO_BPS, AUDIO_PT);
-	g_free(mic);
-	if (!out)
+		  c->muted ? "true" : "false", AUDIO_BPS, AUDIO_PT);
+	if (!out || !use_device(c, CALL_MICROPHONE, c->audio, microphone(c, error), error))
 		return FALSE;
 	c->mute = gst_object_ref(part_of(c->pipeline, "mute"));
 	part_probe(c->mute, "sink", call_on_raw_sound, c);
@@ -340,38 +388,27 @@ static gboolean build_audio_out(struct call *c, GError **error)
 
 static gboolean build_in(struct call *c, enum call_media media, GError **error)
 {
-	char *out = media == CALL_VIDEO ? screen(c) : loudspeaker(c);
-	gboolean overlay =
-		!strcmp(c->sink, "window") &&
-		gst_registry_check_feature_version(gst_registry_get(), "textoverlay", 1, 0, 0);
 	GstElement *in;
 
 	if (media == CALL_VIDEO)
 		in = row(c, c->theirs.fec ? "corrector" : "depay0", "sink", error,
 			 "%srtph264depay name=depay0 request-keyframe=true ! "
-			 "avdec_h264 name=dec max-threads=1 ! " SIZE_FIXED " ! %s%s",
-			 c->theirs.fec ? "rtpulpfecdec name=corrector ! " : "",
-			 overlay ? "textoverlay name=overlay valignment=top halignment=left "
-				   "font-desc=\"Sans 8\" ! videoconvert ! "
-				 : "",
-			 out);
+			 "avdec_h264 name=dec max-threads=1 ! " SIZE_FIXED
+			 " ! identity name=screen-joint silent=true",
+			 c->theirs.fec ? "rtpulpfecdec name=corrector ! " : "");
 	else
 		in = row(c, "depay1", "sink", error,
-			 "rtpopusdepay name=depay1 ! opusdec plc=true ! audioconvert ! "
-			 "audioresample ! %s",
-			 out);
-	g_free(out);
-	if (!in)
+			 "rtpopusdepay name=depay1 ! opusdec plc=true ! "
+			 "identity name=speaker-joint silent=true");
+	if (!in || !(media == CALL_VIDEO
+			     ? use_device(c, CALL_SCREEN, c->sink, screen(c), error)
+			     : use_device(c, CALL_SPEAKER, c->audio_sink, loudspeaker(c), error)))
 		return FALSE;
 	c->in[media].inlet = in;
 	if (media == CALL_VIDEO && c->theirs.fec)
 		inbound_correct(c->inbound, part_of(c->pipeline, "corrector"));
 	if (media == CALL_VIDEO)
 		size_keep(&c->size, part_of(c->pipeline, "dec"), part_of(c->pipeline, "size"));
-	part_probe(part_of(c->pipeline, media == CALL_VIDEO ? "vsink" : "asink"), "sink",
-		   media == CALL_VIDEO ? call_on_video_played : call_on_audio_played, c);
-	if (media == CALL_VIDEO && overlay)
-		c->overlay = gst_object_ref(part_of(c->pipeline, "overlay"));
 	return TRUE;
 }
 
@@ -477,10 +514,13 @@ gboolean call_on_inbound(gpointer data)
 
 void call_finish_media(struct call *c)
 {
-	GstElement *sink = part_of(c->pipeline, "asink");
+	GstElement *sink;
 	GstPad *pad;
 
-	if (!sink || is_none(c->audio_sink) || !strcmp(c->audio_sink, "auto"))
+	for (int i = 0; i < CALL_DEVICES; i++)
+		device_stop(c->devices[i]);
+	sink = part_of(c->pipeline, "asink");
+	if (!sink)
 		return;
 	pad = gst_element_get_static_pad(sink, "sink");
 	gst_pad_send_event(pad, gst_event_new_eos());
@@ -513,19 +553,21 @@ static void let_in(GstElement *src, GSocket *socket)
 
 void call_start_media(struct call *c)
 {
-	GstClockTime origin;
+	GstClockTime begin;
 
+	for (int i = 0; i < CALL_DEVICES; i++)
+		if (c->devices[i])
+			device_open(c->devices[i]);
 	for (int i = 0; i < CALL_MEDIA; i++) {
 		let_in(c->in[i].rtp, c->rtp[i]);
 		let_in(c->in[i].rtcp, c->rtcp[i]);
 	}
-	origin = (GstClockTime)g_get_monotonic_time() * 1000 -
-		 gst_element_get_base_time(c->pipeline);
+	begin = (GstClockTime)g_get_monotonic_time() * 1000;
 	if (c->y4m.frames)
 		c->feeds[CALL_VIDEO] =
 			feed_start(part_of(c->pipeline, "camera"), (guint64)c->y4m.fps_d,
-				   (guint64)c->y4m.fps_n, origin, feed_picture, c);
+				   (guint64)c->y4m.fps_n, begin, feed_picture, c);
 	if (c->samples)
 		c->feeds[CALL_AUDIO] = feed_start(part_of(c->pipeline, "microphone"), FEED_CHUNK_MS,
-						  1000, origin, feed_audio, c->samples);
+						  1000, begin, feed_audio, c->samples);
 }

@@ -7,6 +7,7 @@
 #include "streamer/call/call.h"
 #include "streamer/encoded.h"
 #include "streamer/options.h"
+#include "streamer/parts.h"
 #include "streamer/reports.h"
 #include "streamer/wire.h"
 #include <gst/video/video.h>
@@ -193,6 +194,7 @@ static gboolean is_silent(const struct call *c)
 gboolean call_on_second(gpointer data)
 {
 	struct call *c = data;
+	GstElement *overlay;
 	char *text;
 
 	for (int i = 0; i < CALL_MEDIA; i++)
@@ -202,8 +204,9 @@ gboolean call_on_second(gpointer data)
 	if (is_silent(c))
 		call_end(c, "no packet of the peer for 10 s");
 	text = statistics(c);
-	if (c->overlay)
-		g_object_set(c->overlay, "text", text, NULL);
+	overlay = part_of(c->pipeline, "overlay");
+	if (overlay)
+		g_object_set(overlay, "text", text, NULL);
 	else if (isatty(STDOUT_FILENO))
 		printf("\r\033[K%s", text);
 	fflush(stdout);

@@ -21,7 +21,6 @@ import wave
 from pathlib import Path
 
 WAIT = 120.0  # s that anything may take on a loaded machine
-SLOW = 0.8  # s that an end needs for its devices
 
 
 def free_port() -> int:
@@ -64,7 +63,7 @@ def rows(path: Path) -> int:
 
 
 def losses(streamer: str, tmp: Path, secret_file: str) -> None:
-    """A camera that fails, then a peer that vanishes: no end of the call, then a clear one."""
+    """A source that fails, then a peer that vanishes: no end of the call, then a clear one."""
     where = f"127.0.0.1:{free_port()}"
     broken = tmp / "broken.mp4"
     broken.write_bytes(b"no video" * 1000)
@@ -81,7 +80,7 @@ def losses(streamer: str, tmp: Path, secret_file: str) -> None:
     assert rows(tmp / "c" / "video.csv") <= 0
     caller.kill()
     said = caller.communicate(timeout=WAIT)[0], listener.communicate(timeout=WAIT)[0]
-    assert said[0].count("no picture is sent any more") == 1, said[0]
+    assert said[0].count("the call goes on without it") == 1, said[0]
     assert listener.returncode == 0 and "ended: " in said[1], said[1]
 
 
@@ -163,34 +162,6 @@ def only_watching(streamer: str, tmp: Path, secret_file: str) -> None:
     assert media.count("video") > 3 and media.count("audio") > 1, media
     for one in "gh":
         assert events(tmp / one, "refused") == ["nothing"] * 2, events(tmp / one, "refused")
-
-
-def slow_start(streamer: str, tmp: Path, secret_file: str) -> None:
-    """One end begins late, as with windows and cameras: what comes is not older for that."""
-    for slow in (0, 1):
-        where, ends = f"127.0.0.1:{free_port()}", [tmp / f"{one}{slow}" for one in "jk"]
-        calls = [call(streamer, "--listen", where, "--secret", secret_file, "--record",
-                      str(ends[0])),
-                 call(streamer, where, "--secret", secret_file, "--record", str(ends[1]))]
-        out = calls[slow].stdout
-        assert out
-        while not out.readline().startswith("talking"):
-            assert calls[slow].poll() is None
-        calls[slow].send_signal(signal.SIGSTOP)
-        time.sleep(SLOW)
-        calls[slow].send_signal(signal.SIGCONT)
-        for end in ends:
-            wait_for_rows(end / "video.csv", 100, *calls)
-        hang_up(calls[1], calls[0])
-        for end in ends:
-            for media in ("video", "audio"):
-                with (end / f"{media}.csv").open(newline="") as f:
-                    age = [(int(row["play_ns"]) - int(row["capture_ns"])) / 1e9
-                           for row in csv.DictReader(f) if int(row["capture_ns"])]
-                assert age, f"{end.name}, {media}: no reports in {rows(end / f'{media}.csv')} rows"
-                print(f"# end {slow} slow, {end.name} {media}: age {max(age):.3f} s at most, "
-                      f"{age[0]:.3f} in the beginning, {age[-1]:.3f} at last", flush=True)
-                assert max(age) < 0.25, f"{end.name}, {media}: up to {max(age):.2f} s old"
 
 
 def sound_file(streamer: str, tmp: Path, secret_file: str) -> None:
@@ -280,7 +251,6 @@ def main() -> int:
         strangers(streamer, tmp, good)
         only_watching(streamer, tmp, good)
         sound_file(streamer, tmp, good)
-        slow_start(streamer, tmp, good)
     print("all is well")
     return 0
 

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What may vanish in the middle of a call; see device.h. */
+#include "streamer/call/device.h"
+
+#define DOWN_TRIES 4
+
+struct device {
+	struct device_params p;
+	char *elements;
+	GstElement *bin; /* NULL: it is not there */
+	GstPad *towards; /* it, from the joint, out of all bins that this is in */
+	GstPadChainFunction chain;
+	GstClockTime offset; /* running time at which it was opened */
+	gint lost, given;    /* atomic */
+	guint retry;
+	gboolean stopped;
+};
+
+/* A buffer has gone through. */
+static void works(struct device *d)
+{
+	g_atomic_int_set(&d->given, 1);
+	if (g_atomic_int_compare_and_exchange(&d->lost, 1, 0))
+		d->p.tell(d->p.what, d->p.returns, NULL, d->p.data);
+}
+
+/* What a device that takes returns stays here: upstream everything would stop by it. */
+static GstFlowReturn give(GstPad *pad, GstObject *parent, GstBuffer *buf)
+{
+	struct device *d = pad->chaindata;
+
+	if (d->chain(pad, parent, buf) == GST_FLOW_OK)
+		works(d);
+	return GST_FLOW_OK;
+}
+
+/* Its time begins when it is opened, as files have it; the pipeline's began before. */
+static GstPadProbeReturn on_given(GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+	GstBuffer *buf = gst_buffer_make_writable(GST_PAD_PROBE_INFO_BUFFER(info));
+	struct device *d = data;
+
+	(void)pad;
+	if (GST_BUFFER_PTS_IS_VALID(buf))
+		GST_BUFFER_PTS(buf) += d->offset;
+	if (GST_BUFFER_DTS_IS_VALID(buf))
+		GST_BUFFER_DTS(buf) += d->offset;
+	info->data = buf;
+	works(d);
+	return GST_PAD_PROBE_OK;
+}
+
+static gboolean on_retry(gpointer data);
+
+static void retry_in(struct device *d, guint ms)
+{
+	if (!d->retry && !d->stopped)
+		d->retry = g_timeout_add(ms, on_retry, d);
+}
+
+static void post(struct device *d, const char *why)
+{
+	GError *error = g_error_new_literal(GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_FAILED, why);
+
+	gst_element_post_message(d->bin, gst_message_new_error(GST_OBJECT(d->bin), error, NULL));
+	g_error_free(error);
+}
+
+/* At the end a file begins again; downstream would take the end for that of the call. */
+static GstPadProbeReturn on_event(GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+	struct device *d = data;
+
+	(void)pad;
+	if (GST_EVENT_TYPE(GST_PAD_PROBE_INFO_EVENT(info)) != GST_EVENT_EOS)
+		return GST_PAD_PROBE_OK;
+	post(d, "it has ended");
+	return GST_PAD_PROBE_DROP;
+}
+
+static gboolean make(struct device *d, GError **error)
+{
+	char *text = g_strdup_printf(d->p.source ? "%s ! identity name=open silent=true"
+						 : "identity name=open silent=true ! %s",
+				     d->elements);
+	GstElement *open;
+	GstPad *pad;
+
+	d->bin = gst_parse_bin_from_description_full(text, FALSE, NULL, GST_PARSE_FLAG_FATAL_ERRORS,
+						     error);
+	g_free(text);
+	if (!d->bin)
+		return FALSE;
+	gst_object_ref_sink(d->bin);
+	/* that it waits for its first picture is nobody else's affair */
+	g_object_set(d->bin, "async-handling", TRUE, NULL);
+	open = gst_bin_get_by_name(GST_BIN(d->bin), "open");
+	pad = gst_element_get_static_pad(open, d->p.source ? "src" : "sink");
+	gst_element_add_pad(d->bin, gst_ghost_pad_new("open", pad));
+	if (d->p.source) {
+		gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, on_given, d, NULL);
+		gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, on_event, d, NULL);
+	} else if (d->p.probe) {
+		gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, d->p.probe, d->p.data, NULL);
+	}
+	gst_object_unref(pad);
+	gst_object_unref(open);
+	return TRUE;
+}
+
+struct device *device_new(const struct device_params *p, GError **error)
+{
+	struct device *d = g_new0(struct device, 1);
+	GstPad *pad;
+
+	d->p = *p;
+	d->elements = g_strdup(p->elements);
+	if (!make(d, error)) {
+		device_free(d);
+		return NULL;
+	}
+	pad = gst_element_get_static_pad(p->joint, p->source ? "sink" : "src");
+	d->towards = gst_ghost_pad_new(GST_OBJECT_NAME(p->joint), pad);
+	gst_object_unref(pad);
+	gst_element_add_pad(GST_ELEMENT(GST_OBJECT_PARENT(p->joint)), d->towards);
+	if (p->source)
+		return d;
+	pad = gst_element_get_static_pad(p->joint, "sink");
+	d->chain = GST_PAD_CHAINFUNC(pad);
+	gst_pad_set_chain_function_full(pad, give, d, NULL);
+	gst_object_unref(pad);
+	return d;
+}
+
+/* Elements that choose a device take one that does nothing where there is none. */
+static gboolean is_fake(GstElement *bin)
+{
+	GstIterator *it = gst_bin_iterate_recurse(GST_BIN(bin));
+	GValue item = G_VALUE_INIT;
+	gboolean fake = FALSE;
+
+	while (!fake && gst_iterator_next(it, &item) == GST_ITERATOR_OK) {
+		fake = g_str_has_prefix(GST_OBJECT_NAME(g_value_get_object(&item)), "fake-");
+		g_value_reset(&item);
+	}
+	g_value_unset(&item);
+	gst_iterator_free(it);
+	return fake;
+}
+
+void device_open(struct device *d)
+{
+	GstClockTime base = gst_element_get_base_time(d->p.pipeline);
+	GstClock *clock = gst_element_get_clock(d->p.pipeline);
+	gboolean started;
+	GstPad *open;
+
+	if (d->stopped || (!d->bin && !make(d, NULL)))
+		return;
+	open = gst_element_get_static_pad(d->bin, "open");
+	g_atomic_int_set(&d->given, 0);
+	d->offset = gst_clock_get_time(clock) - base;
+	gst_object_unref(clock);
+	gst_bin_add(GST_BIN(d->p.pipeline), d->bin);
+	if (d->p.source)
+		gst_element_set_base_time(d->bin, base + d->offset);
+	/* What comes to a device that cannot take it yet is lost, the head of a stream too. */
+	if (d->p.source)
+		gst_pad_link(open, d->towards);
+	started = gst_element_sync_state_with_parent(d->bin);
+	if (!d->p.source)
+		gst_pad_link(d->towards, open);
+	gst_object_unref(open);
+	if (!started)
+		post(d, "it does not start"); /* behind what the element has to say */
+	else if (is_fake(d->bin))
+		post(d, "there is none");
+}
+
+static gboolean on_retry(gpointer data)
+{
+	struct device *d = data;
+
+	d->retry = 0;
+	device_open(d);
+	return G_SOURCE_REMOVE;
+}
+
+static void take_out(struct device *d)
+{
+	GstElement *bin = g_steal_pointer(&d->bin);
+
+	/* A decodebin (1.22) that has failed on its way up fails once more on its way down. */
+	for (int n = 0; n < DOWN_TRIES; n++)
+		if (gst_element_set_state(bin, GST_STATE_NULL) != GST_STATE_CHANGE_FAILURE)
+			break;
+	gst_bin_remove(GST_BIN(d->p.pipeline), bin);
+	gst_object_unref(bin);
+}
+
+gboolean device_message(struct device *d, GstMessage *msg)
+{
+	GError *error = NULL;
+	gboolean again;
+
+	if (!d || !d->bin || GST_MESSAGE_TYPE(msg) != GST_MESSAGE_ERROR ||
+	    !gst_object_has_as_ancestor(msg->src, GST_OBJECT(d->bin)))
+		return FALSE;
+	/* a file that has given something and ended begins again */
+	again = msg->src == GST_OBJECT(d->bin) && d->p.source && g_atomic_int_get(&d->given);
+	take_out(d);
+	if (again) {
+		retry_in(d, 0);
+		return TRUE;
+	}
+	gst_message_parse_error(msg, &error, NULL);
+	if (g_atomic_int_compare_and_exchange(&d->lost, 0, 1))
+		d->p.tell(d->p.what, d->p.returns, error->message, d->p.data);
+	g_error_free(error);
+	if (d->p.returns == DEVICE_RETRIED)
+		retry_in(d, DEVICE_RETRY_MS);
+	return TRUE;
+}
+
+void device_ask(struct device *d)
+{
+	if (d && !d->bin && d->p.returns == DEVICE_ASKED)
+		device_open(d);
+}
+
+void device_stop(struct device *d)
+{
+	if (!d)
+		return;
+	d->stopped = TRUE;
+	if (d->retry)
+		g_source_remove(d->retry);
+	d->retry = 0;
+}
+
+void device_free(struct device *d)
+{
+	if (!d)
+		return;
+	if (d->bin) {
+		gst_element_set_state(d->bin, GST_STATE_NULL);
+		gst_object_unref(d->bin);
+	}
+	g_free(d->elements);
+	g_free(d);
+}

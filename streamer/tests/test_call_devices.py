@@ -1,0 +1,361 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Devices that vanish during a call and come back: windows, sound server, camera.
+
+The windows are on X servers without a screen (Xvfb), loudspeaker and microphone are those of a
+sound server (PulseAudio) whose sink goes nowhere and can be listened to. The camera is a file:
+what is not there, or breaks off, is to a call as a camera that is unplugged. Runs in virtual time
+(lab_loopback.sh).
+"""
+
+import array
+import csv
+import ctypes
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+import wave
+from collections.abc import Callable
+from pathlib import Path
+from typing import ClassVar
+
+import test_call_loopback as calls
+
+Process = subprocess.Popen[str]
+SCREENS = {"listener": 71, "caller": 72}
+SLOW = 0.8  # s that a window needs
+OLD = 0.25  # s that nothing played may be: the path of loopback, and the shortest wait
+
+
+class X:
+    """An X server, and a client of its own to look at its windows and to close them."""
+
+    def __init__(self, number: int) -> None:
+        self.name = f":{number}"
+        self.server = subprocess.Popen(
+            ["Xvfb", self.name, "-screen", "0", "800x600x24", "-noreset", "-nolock"],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.lib = ctypes.CDLL("libX11.so.6")
+        self.lib.XOpenDisplay.restype = ctypes.c_void_p
+        self.lib.XDefaultRootWindow.restype = self.lib.XInternAtom.restype = ctypes.c_ulong
+        self.display = ctypes.c_void_p(None)
+        until("Xvfb starts", self.open)
+
+    def open(self) -> bool:
+        self.display = ctypes.c_void_p(self.lib.XOpenDisplay(self.name.encode()))
+        return bool(self.display)
+
+    def windows(self) -> list[int]:
+        root, parent, count = ctypes.c_ulong(), ctypes.c_ulong(), ctypes.c_uint()
+        children = ctypes.POINTER(ctypes.c_ulong)()
+        self.lib.XQueryTree(
+            self.display, ctypes.c_ulong(self.lib.XDefaultRootWindow(self.display)),
+            ctypes.byref(root), ctypes.byref(parent), ctypes.byref(children), ctypes.byref(count))
+        return [children[k] for k in range(count.value)]
+
+    def close(self, window: int) -> None:
+        """What a window manager does when somebody presses the cross."""
+        protocols, delete = (self.lib.XInternAtom(self.display, name, 0)
+                             for name in (b"WM_PROTOCOLS", b"WM_DELETE_WINDOW"))
+
+        class Event(ctypes.Structure):
+            _fields_ = [("type", ctypes.c_int), ("serial", ctypes.c_ulong),
+                        ("send_event", ctypes.c_int), ("display", ctypes.c_void_p),
+                        ("window", ctypes.c_ulong), ("message", ctypes.c_ulong),
+                        ("format", ctypes.c_int), ("data", ctypes.c_long * 5),
+                        ("rest", ctypes.c_long * 24)]
+
+        event = Event(type=33, window=window, message=protocols, format=32)
+        event.data[0] = delete
+        self.lib.XSendEvent(self.display, ctypes.c_ulong(window), 0, ctypes.c_long(0),
+                            ctypes.byref(event))
+        self.lib.XSync(self.display, 0)
+
+
+class Sound:
+    """A sound server without a card: one sink, whose monitor is the only microphone."""
+
+    def __init__(self, tmp: Path) -> None:
+        self.home, self.socket = tmp / "pulse", tmp / "pulse" / "socket"
+        self.home.mkdir(mode=0o700)
+        self.env = {"PULSE_SERVER": f"unix:{self.socket}", "HOME": str(self.home),
+                    "XDG_RUNTIME_DIR": str(self.home)}
+        self.server: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        self.server = subprocess.Popen(
+            ["pulseaudio", "-n", "--daemonize=no", "--use-pid-file=no", "--exit-idle-time=-1",
+             "--disable-shm=yes", "-L", "module-null-sink sink_name=speaker", "-L",
+             f"module-native-protocol-unix auth-anonymous=1 socket={self.socket}"],
+            env={**os.environ, **self.env}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        until("PulseAudio starts", self.socket.exists)
+
+    def stop(self) -> None:
+        assert self.server
+        self.server.kill()
+        self.server.wait()
+        self.socket.unlink(missing_ok=True)
+
+    def loudest(self) -> int:
+        """Of a second of what the loudspeaker plays."""
+        file = self.home / "heard.wav"
+        subprocess.run(
+            ["gst-launch-1.0", "-q", "pulsesrc", "device=speaker.monitor", "num-buffers=120", "!",
+             "audio/x-raw,format=S16LE,rate=48000,channels=1", "!", "wavenc", "!", "filesink",
+             f"location={file}"], env={**os.environ, **self.env}, check=True, timeout=calls.WAIT,
+            stdout=subprocess.DEVNULL)
+        with wave.open(str(file)) as f:
+            return max(map(abs, array.array("h", f.readframes(f.getnframes()))), default=0)
+
+
+def until(what: str, happens: Callable[[], object]) -> None:
+    end = time.monotonic() + calls.WAIT
+    while not happens():
+        assert time.monotonic() < end, f"in vain: {what}"
+        time.sleep(0.1)
+
+
+class End:
+    """One end of a call, with a terminal for its keys."""
+
+    processes: ClassVar[list[Process]] = []
+
+    def __init__(self, streamer: str, tmp: Path, name: str, env: dict[str, str],
+                 *options: str) -> None:
+        self.record, self.log = tmp / name, tmp / f"{name}.log"
+        self.keys, slave = pty.openpty()
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(
+                [streamer, "call", *options, "--rate-max", "500kbit", "--paqmd", "none",
+                 "--record", str(self.record)],
+                stdin=slave, stdout=log, stderr=log, text=True, env={**os.environ, **env})
+        self.processes.append(self.process)
+        os.close(slave)
+
+    def said(self) -> str:
+        return self.log.read_text()
+
+    def key(self, key: str) -> None:
+        os.write(self.keys, f"{key}\n".encode())
+
+    def rows(self, media: str) -> int:
+        return calls.rows(self.record / f"{media}.csv")
+
+    def ages(self, media: str) -> list[float]:
+        """Of all that was played, s, once the sender's reports told."""
+        with (self.record / f"{media}.csv").open(newline="") as f:
+            return [(int(row["play_ns"]) - int(row["capture_ns"])) / 1e9
+                    for row in csv.DictReader(f) if int(row["capture_ns"])]
+
+    def plays_on(self, media: str) -> None:
+        before = self.rows(media)
+        until(f"{self.record.name} plays more {media}", lambda: self.rows(media) > before + 40)
+        assert self.process.poll() is None, self.said()
+
+    def rests(self, media: str) -> None:
+        """Nothing of it is played any more, what was under way apart."""
+        time.sleep(1)
+        before = self.rows(media)
+        time.sleep(3)
+        assert self.rows(media) <= before, (media, before, self.rows(media))
+        assert self.process.poll() is None, self.said()
+
+    def tells(self, what: str, times: int = 1) -> None:
+        until(f"{self.record.name} says {what}",
+              lambda: len(re.findall(what, self.said())) >= times)
+        assert len(re.findall(what, self.said())) == times, self.said()
+
+    def end(self) -> str:
+        assert self.process.wait(timeout=calls.WAIT) == 0, self.said()
+        os.close(self.keys)
+        return self.said().splitlines()[-1]
+
+
+def pair(streamer: str, tmp: Path, name: str, listener: tuple[dict[str, str], list[str]],
+         caller: tuple[dict[str, str], list[str]]) -> tuple[End, End]:
+    where = f"127.0.0.1:{calls.free_port()}"
+    common = ["--secret", calls.secret(tmp / f"{name}-secret", "a secret of many bytes")]
+    return (End(streamer, tmp, f"{name}-listener", listener[0], "--listen", where, *common,
+                *listener[1]),
+            End(streamer, tmp, f"{name}-caller", caller[0], where, *common, *caller[1]))
+
+
+def hang_up(listener: End, caller: End) -> None:
+    caller.key("q")
+    assert "you hung up" in caller.end(), caller.said()
+    assert "the peer hung up" in listener.end(), listener.said()
+    for end in (listener, caller):
+        for bad in ("CRITICAL", "WARNING", "an element failed"):
+            assert bad not in end.said(), end.said()
+
+
+TEST = ["--source", "test", "--audio", "test", "--audio-sink", "none"]
+
+
+def windows(streamer: str, tmp: Path, screens: dict[str, X]) -> None:
+    """The listener sees itself, the caller the listener; both windows are closed."""
+    own, peer = screens["listener"], screens["caller"]
+    listener, caller = pair(
+        streamer, tmp, "windows",
+        ({"DISPLAY": own.name}, [*TEST, "--sink", "none", "--self-view"]),
+        ({"DISPLAY": peer.name}, TEST))
+    caller.plays_on("video")
+    until("both windows are there", lambda: own.windows() and peer.windows())
+    own.close(own.windows()[0])
+    listener.tells("own window: .* the call goes on without it; key w")
+    caller.plays_on("video")
+    peer.close(peer.windows()[0])
+    caller.tells("paqm-streamer: window: .* the call goes on without it; key w")
+    caller.rests("video")
+    caller.plays_on("audio")
+    assert not own.windows() and not peer.windows(), "a window is left, or came back by itself"
+    for end, screen, what in ((listener, own, "own window"), (caller, peer, " window")):
+        end.key("w")
+        end.tells(f"{what}: is there again")
+        until("the window is open again", screen.windows)
+    caller.plays_on("video")
+    listener.plays_on("video")
+    hang_up(listener, caller)
+    assert calls.events(caller.record, "lost") == calls.events(caller.record, "back") == ["window"]
+
+
+def slow_window(streamer: str, tmp: Path, screens: dict[str, X]) -> None:
+    """One end waits for its window: what comes meanwhile does not make a path of that length."""
+    for slow in SCREENS:
+        screen = screens[slow]
+        env: dict[str, dict[str, str]] = {end: {} for end in SCREENS}
+        sink = {end: ["--sink", "none"] for end in SCREENS}
+        env[slow], sink[slow] = {"DISPLAY": screen.name}, []
+        screen.server.send_signal(signal.SIGSTOP)
+        try:
+            ends = pair(streamer, tmp, f"slow-{slow}",
+                        *((env[end], [*TEST, *sink[end]]) for end in SCREENS))
+            end = ends[list(SCREENS).index(slow)]
+            until("the ends know each other", lambda: "talking to" in end.said())  # noqa: B023
+            time.sleep(SLOW)
+        finally:
+            screen.server.send_signal(signal.SIGCONT)
+        for one in ends:
+            one.plays_on("video")
+        hang_up(*ends)
+        for one in ends:
+            for media in ("video", "audio"):
+                age = one.ages(media)
+                assert age, f"{one.record.name}, {media}: no reports"
+                assert max(age) < OLD, f"{one.record.name}, {media}: up to {max(age):.2f} s old"
+
+
+def sound(streamer: str, tmp: Path, server: Sound) -> None:
+    """No sound server, then one, then none, then one: as loudspeaker and as microphone."""
+    listener, caller = pair(
+        streamer, tmp, "sound",
+        (server.env, ["--source", "test", "--audio", "test", "--sink", "none"]),
+        ({}, ["--source", "test", "--audio", "test", "--sink", "none", "--audio-sink", "none"]))
+    lost = "loudspeaker: .*; the call goes on without it until it is there again"
+    listener.tells(lost)
+    listener.plays_on("video")
+    assert listener.rows("audio") <= 0, "sound is said to be played, and there is no loudspeaker"
+    for turn in (1, 2):
+        server.start()
+        listener.tells("loudspeaker: is there again", turn)
+        listener.plays_on("audio")
+        loudest = server.loudest()
+        assert loudest > 1000, f"nothing is heard, at most {loudest}"
+        server.stop()
+        until("the loss is told", lambda: len(re.findall(lost, listener.said())) > turn)  # noqa: B023
+        listener.rests("audio")
+        listener.plays_on("video")
+    listener.tells(lost, 3)
+    hang_up(listener, caller)
+
+
+def microphone(streamer: str, tmp: Path, server: Sound) -> None:
+    """The caller's microphone is that of a server which comes late and goes."""
+    listener, caller = pair(
+        streamer, tmp, "microphone",
+        ({}, ["--source", "test", "--audio", "test", "--sink", "none", "--audio-sink", "none"]),
+        (server.env, ["--source", "test", "--sink", "none", "--audio-sink", "none"]))
+    lost = "microphone: .*; the call goes on without it until it is there again"
+    caller.tells(lost)
+    for turn in (1, 2):
+        server.start()
+        caller.tells("microphone: is there again", turn)
+        listener.plays_on("audio")
+        server.stop()
+        until("the loss is told", lambda: len(re.findall(lost, caller.said())) > turn)  # noqa: B023
+        listener.rests("audio")
+        listener.plays_on("video")
+    hang_up(listener, caller)
+
+
+def camera(streamer: str, tmp: Path) -> None:
+    """A source that is not there, comes, ends and begins again, and breaks off in the middle."""
+    clip, whole = tmp / "camera.mkv", tmp / "whole.mkv"
+    subprocess.run(
+        ["gst-launch-1.0", "-q", "videotestsrc", "num-buffers=75", "!",
+         "video/x-raw,width=64,height=48,framerate=25/1", "!", "x264enc", "!", "matroskamux", "!",
+         "filesink", f"location={whole}"], check=True)
+    test = ["--audio", "test", "--sink", "none", "--audio-sink", "none"]
+    listener, caller = pair(streamer, tmp, "camera", ({}, ["--source", "test", *test]),
+                            ({}, ["--source", str(clip), *test]))
+    lost = re.escape(str(clip)) + ": .*; the call goes on without it until it is there again"
+    caller.tells(lost)
+    listener.plays_on("audio")
+    listener.rests("video")
+    whole.rename(clip)
+    caller.tells("camera.mkv: is there again")
+    for _ in range(3):  # 3 s long: so it has begun again
+        listener.plays_on("video")
+    broken = bytes(2000)
+    for write in (broken, clip.read_bytes()):  # in place: the file is open
+        clip.write_bytes(write)
+        if write is broken:
+            caller.tells(lost, 2)
+            listener.rests("video")
+            listener.plays_on("audio")
+    caller.tells("camera.mkv: is there again", 2)
+    listener.plays_on("video")
+    hang_up(listener, caller)
+    assert len(calls.events(caller.record, "lost")) == 2, calls.events(caller.record, "lost")
+
+
+def main() -> int:
+    streamer, only = sys.argv[1], sys.argv[2:]
+    Path("/tmp/.X11-unix").mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as name:
+        tmp = Path(name)
+        server = Sound(tmp)
+        screens = {end: X(number) for end, number in SCREENS.items()}
+        tests: dict[str, Callable[[], None]] = {
+            "slow window": lambda: slow_window(streamer, tmp, screens),
+            "windows": lambda: windows(streamer, tmp, screens),
+            "loudspeaker": lambda: sound(streamer, tmp, server),
+            "microphone": lambda: microphone(streamer, tmp, server),
+            "camera": lambda: camera(streamer, tmp),
+        }
+        failed = 0
+        for what, test in tests.items():
+            if only and what not in only:
+                continue
+            try:
+                test()
+                print(f"ok call devices: {what}", flush=True)
+            except AssertionError as err:
+                traceback.print_exc()
+                failed += 1
+                for process in End.processes:
+                    process.kill()
+                print(f"not ok call devices: {what}: {err}", flush=True)
+        for screen in screens.values():
+            screen.server.send_signal(signal.SIGTERM)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
