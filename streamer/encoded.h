@@ -6,6 +6,9 @@
 #include <gst/gst.h>
 #include <stdio.h>
 
+/* Key frames that the peer asks for are so far apart at least. */
+#define KEY_INTERVAL_NS 500000000
+
 /**
  * struct encoded - a coded picture
  * @pts: ns

@@ -102,7 +102,6 @@ struct call {
 	guint64 rate_now, advised;
 	gint64 wall_offset; /* CLOCK_REALTIME - CLOCK_MONOTONIC */
 	guint64 played[CALL_MEDIA];
-	gint64 last_play_ns;
 	guint32 ts_offset;
 	guint frames, gop_qp;
 	gint64 first_pts;

@@ -58,23 +58,22 @@ static void retry_in(struct device *d, guint ms)
 		d->retry = g_timeout_add(ms, on_retry, d);
 }
 
-static void post(struct device *d, const char *why)
+static void post(GstElement *bin, const char *why)
 {
 	GError *error = g_error_new_literal(GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_FAILED, why);
 
-	gst_element_post_message(d->bin, gst_message_new_error(GST_OBJECT(d->bin), error, NULL));
+	gst_element_post_message(bin, gst_message_new_error(GST_OBJECT(bin), error, NULL));
 	g_error_free(error);
 }
 
 /* At the end a file begins again; downstream would take the end for that of the call. */
 static GstPadProbeReturn on_event(GstPad *pad, GstPadProbeInfo *info, gpointer data)
 {
-	struct device *d = data;
-
-	(void)pad;
+	(void)data;
 	if (GST_EVENT_TYPE(GST_PAD_PROBE_INFO_EVENT(info)) != GST_EVENT_EOS)
 		return GST_PAD_PROBE_OK;
-	post(d, "it has ended");
+	/* not device.bin: it may be on its way out */
+	post(GST_ELEMENT(GST_OBJECT_PARENT(GST_OBJECT_PARENT(pad))), "it has ended");
 	return GST_PAD_PROBE_DROP;
 }
 
@@ -99,7 +98,7 @@ static gboolean make(struct device *d, GError **error)
 	gst_element_add_pad(d->bin, gst_ghost_pad_new("open", pad));
 	if (d->p.source) {
 		gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, on_given, d, NULL);
-		gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, on_event, d, NULL);
+		gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, on_event, NULL, NULL);
 	} else if (d->p.probe) {
 		gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, d->p.probe, d->p.data, NULL);
 	}
@@ -151,12 +150,13 @@ static gboolean is_fake(GstElement *bin)
 void device_open(struct device *d)
 {
 	GstClockTime base = gst_element_get_base_time(d->p.pipeline);
-	GstClock *clock = gst_element_get_clock(d->p.pipeline);
 	gboolean started;
+	GstClock *clock;
 	GstPad *open;
 
 	if (d->stopped || (!d->bin && !make(d, NULL)))
 		return;
+	clock = gst_element_get_clock(d->p.pipeline);
 	open = gst_element_get_static_pad(d->bin, "open");
 	g_atomic_int_set(&d->given, 0);
 	d->offset = gst_clock_get_time(clock) - base;
@@ -172,9 +172,9 @@ void device_open(struct device *d)
 		gst_pad_link(d->towards, open);
 	gst_object_unref(open);
 	if (!started)
-		post(d, "it does not start"); /* behind what the element has to say */
+		post(d->bin, "it does not start"); /* behind what the element has to say */
 	else if (is_fake(d->bin))
-		post(d, "there is none");
+		post(d->bin, "there is none");
 }
 
 static gboolean on_retry(gpointer data)

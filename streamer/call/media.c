@@ -4,6 +4,7 @@
  */
 
 #include "streamer/call/call.h"
+#include "streamer/encoded.h"
 #include "streamer/options.h"
 #include "streamer/parts.h"
 #include "streamer/wire.h"
@@ -339,6 +340,7 @@ static gboolean build_video_out(struct call *c, GError **error)
 	g_object_set(c->pacer, "interval", (guint64)(c->interval * GST_SECOND), NULL);
 	if (c->rtx || c->fec)
 		c->repair = repair_new(GST_BIN(c->pipeline), c->pacer, &repairs);
+	g_object_set(c->encoder, "min-force-key-unit-interval", (guint64)KEY_INTERVAL_NS, NULL);
 	g_signal_connect(c->encoder, "picture", G_CALLBACK(call_on_picture), c);
 	g_signal_connect(c->encoder, "group", G_CALLBACK(call_on_group), c);
 	pay = part_of(c->pipeline, "pay");

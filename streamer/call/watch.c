@@ -133,8 +133,6 @@ static void on_play(struct call *c, GstPad *pad, GstBuffer *buf, enum call_media
 			",%" G_GINT64_FORMAT "\n",
 			c->played[media], capture, now + c->wall_offset, play + c->wall_offset);
 	c->played[media]++;
-	if (media == CALL_VIDEO)
-		c->last_play_ns = capture ? play + c->wall_offset - capture : 0;
 }
 
 GstPadProbeReturn call_on_video_played(GstPad *pad, GstPadProbeInfo *info, gpointer data)
@@ -170,14 +168,23 @@ static void on_report(const struct report_block *b, gpointer data)
 			b->jitter * 1000.0 / (media == CALL_VIDEO ? 90000 : 48000), b->rtt * 1000);
 }
 
+/*
+ * How old the peer's picture is: half of the round trip, and what it waits here. That its clock
+ * shows the same time as ours is not known, so when it was captured says nothing.
+ */
+static double picture_age(struct call *c)
+{
+	return c->rtt_ms / 2 + g_atomic_int_get(&c->play_ms);
+}
+
 /* What a person wants to see. */
 static char *statistics(struct call *c)
 {
 	return g_strdup_printf("%.0f kbit/s%s, quantizer %u, loss %.1f %%, round trip %.0f ms, "
-			       "their picture is %.0f ms old%s%s",
+			       "their picture is about %.0f ms old%s%s",
 			       c->rate_now / 1e3,
 			       c->advised ? " (a router's advice)" : " (own judgement)", c->gop_qp,
-			       c->fraction_lost * 100, c->rtt_ms, c->last_play_ns / 1e6,
+			       c->fraction_lost * 100, c->rtt_ms, picture_age(c),
 			       c->muted ? ", muted" : "", c->peer_muted ? ", peer muted" : "");
 }
 

@@ -31,6 +31,7 @@ SECONDS = 15
 RATE = "1mbit"  # kept in spite of losses: pictures of few packets have little that corrects
 SETTLE = 2.0  # s of a call that are not judged
 LIP_MS = 45.0
+KEYS = 0.499  # s between key frames, however often they are asked for
 FREEZE = 0.2  # s
 JUMPS = ((6.0, 300), (13.0, 20))  # s after the begin, ms on the way from s
 BACK = 9.0  # s after the begin when the delay has been high for a while
@@ -82,6 +83,11 @@ class Call:
         frames = lab_repair.rows(self.home / "s" / "frames.csv")
         came = Counter(row["rtp_ts"] for row in lab_repair.rows(self.home / "v" / "rx.csv"))
         return [int(row["packets"]) - came[row["rtp_ts"]] for row in frames]
+
+    def keys(self) -> list[float]:
+        """When s coded pictures that need none before, s."""
+        return [int(row["t_ns"]) / 1e9 for row in lab_repair.rows(self.home / "s" / "frames.csv")
+                if row["type"] == "I"]
 
     def missing(self) -> int:
         return sum(self.lacks())
@@ -149,6 +155,9 @@ def main() -> int:
     check("nobody asked for correction: none", plain.about("s") == plain.corrected("v") == 0)
     check("s adds what corrects, v does not",
           fec.about("s") == 30 and fec.about("v") == 0 and fec.corrected("s") == 0)
+    apart = [b - a for a, b in pairwise(plain.keys())]
+    within(f"plain: least time between {len(apart) + 1} pictures that begin afresh, s",
+           min(apart), KEYS, SECONDS)
     # the last packets of the call are missing, too
     within("fec: packets corrected, share of those missing",
            fec.corrected("v") / fec.missing(), 0.5, 1)

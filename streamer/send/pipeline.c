@@ -3,11 +3,9 @@
 #include <string.h>
 
 #include "streamer/carry.h"
+#include "streamer/encoded.h"
 #include "streamer/parts.h"
 #include "streamer/send/send.h"
-
-/* Key frames that the peer asks for are so far apart at least. */
-#define KEY_INTERVAL_NS 500000000
 
 /* Frame rate and first picture are known once the encoder has caps. */
 static void on_caps(GObject *pad, GParamSpec *pspec, gpointer data)
