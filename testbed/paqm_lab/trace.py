@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -77,24 +78,40 @@ def _table(path: Path) -> dict[str, list[str]]:
     """Columns of a log; who writes it may not be done, so a line without its end is left out."""
     try:
         with path.open(newline="") as f:
-            rows = list(csv.DictReader(line for line in f if line.endswith("\n")))
+            rows = list(csv.reader(line for line in f if line.endswith("\n")))
     except OSError as err:
         raise LabError(f"{path}: cannot read the log: {err.strerror}") from err
-    if not rows:
+    if len(rows) < 2:
         raise LabError(f"{path}: no packet in it")
-    return {name: [row[name] for row in rows] for name in rows[0]}
+    for line, row in enumerate(rows, 1):
+        if len(row) != len(rows[0]):
+            raise LabError(f"{path}, line {line}: {len(row)} columns instead of {len(rows[0])}; "
+                           "was it written by two programs, or was the disk full?")  # fmt: skip
+    return {name: [row[k] for row in rows[1:]] for k, name in enumerate(rows[0])}
+
+
+def _numbers(path: Path, table: dict[str, list[str]], name: str) -> I64:
+    """A column of a log."""
+    if name not in table:
+        raise LabError(f"{path}: there is no column {name}; is it the right log?")
+    for line, text in enumerate(table[name], 2):
+        if not re.fullmatch(r"-?\d{1,19}", text) or abs(int(text)) >= 2**63:
+            raise LabError(f'{path}, line {line}: {name} is "{text}", not a number')
+    return np.array(table[name], np.int64)
 
 
 def read_sent(path: Path) -> Sent:
     """tx.csv of a flow."""
     table = _table(path)
     try:
-        frame = np.array(table["frame"], np.int64)
-        t = np.array(table["t_ns"], np.int64)
-        first = np.flatnonzero(np.array(table["frag"], np.int64) == 0)
+        frame, t, frag, nfrag, wire, seq, q, src = (
+            _numbers(path, table, name)
+            for name in ("frame", "t_ns", "frag", "nfrag", "wire_bytes", "seq", "q", "src_frame")
+        )
+        first = np.flatnonzero(frag == 0)
         # A flow that was stopped within a picture has sent no whole one there.
         complete = frame <= frame[-1]
-        if int(table["frag"][-1]) + 1 != int(table["nfrag"][-1]):
+        if frag[-1] + 1 != nfrag[-1]:
             complete = frame < frame[-1]
             first = first[: len(first) - 1]
         if not np.array_equal(frame[first], np.arange(len(first))):
@@ -102,10 +119,10 @@ def read_sent(path: Path) -> Sent:
         return Sent(
             frame=frame[complete],
             t=t[complete],
-            wire=np.array(table["wire_bytes"], np.int64)[complete],
-            seq0=int(table["seq"][0]),
-            q=np.array(table["q"], np.int64)[first],
-            src=np.array(table["src_frame"], np.int64)[first],
+            wire=wire[complete],
+            seq0=int(seq[0]),
+            q=q[first],
+            src=src[first],
             key=np.array(table["type"])[first] == "I",
             begun=t[first],
         )
@@ -118,15 +135,13 @@ def read_arrivals(path: Path, sent: Sent) -> F64:
     table = _table(path)
     delay = np.full(len(sent.t), np.inf)
     newest = -1
-    try:
-        for seq, t in zip(table["seq"], table["t_ns"], strict=True):
-            # the packet of that 16-bit number that is nearest to the newest one
-            index = newest + ((int(seq) - sent.seq0 - newest + 0x8000) % 0x10000 - 0x8000)
-            newest = max(newest, index)
-            if 0 <= index < len(delay):
-                delay[index] = min(delay[index], (int(t) - int(sent.t[index])) / 1e9)
-    except (KeyError, ValueError) as err:
-        raise LabError(f"{path}: not a log of recv --trace: {err}") from err
+    columns = (_numbers(path, table, name).tolist() for name in ("seq", "t_ns"))
+    for seq, t in zip(*columns, strict=True):
+        # the packet of that 16-bit number that is nearest to the newest one
+        index = newest + ((seq - sent.seq0 - newest + 0x8000) % 0x10000 - 0x8000)
+        newest = max(newest, index)
+        if 0 <= index < len(delay):
+            delay[index] = min(delay[index], (t - int(sent.t[index])) / 1e9)
     return delay
 
 

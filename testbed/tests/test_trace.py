@@ -208,6 +208,28 @@ def test_a_line_that_is_being_written_is_left_out(tmp_path: Path, begun: str) ->
         True, False, False, False]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        ("80000", "line 3: 1 columns instead of 5"),
+        ("80000000,65535,0,1,100,1", "line 3: 6 columns instead of 5"),
+        ("", "line 3: 0 columns instead of 5"),
+        ("80000000,6553x,0,1,100", 'line 3: seq is "6553x", not a number'),
+        (",65535,0,1,100", 'line 3: t_ns is "", not a number'),
+    ],
+)
+def test_a_broken_line_is_named(tmp_path: Path, row: str, says: str) -> None:
+    path = tmp_path / "rx.csv"
+    lines = ["t_ns,seq,rtp_ts,marker,wire_bytes", "1000000,65533,0,1,100", row, "9,2,0,1,100"]
+    path.write_text("\n".join(lines) + "\n")
+    with pytest.raises(LabError) as err:
+        trace.read_arrivals(path, _sent(4))
+    assert str(err.value).startswith(f"{path}, {says}")
+    path.write_text("t_ns,wire_bytes\n1,2\n")
+    with pytest.raises(LabError, match="there is no column seq"):
+        trace.read_arrivals(path, _sent(4))
+
+
 def test_limits() -> None:
     sent = _sent(5)
     arrival = np.array([0.010, np.inf, 0.300, 0.130, 0.420])  # due after 0, 40, 80, ... ms
