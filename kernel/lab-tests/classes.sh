@@ -5,8 +5,16 @@
 . "$(dirname "$0")/lib.sh"
 load
 pair
-ip netns exec a sysctl -qw net.ipv6.conf.all.disable_ipv6=1 # its chatter would be counted
 tc="ip netns exec a tc"
+
+# quiet: nothing crosses a0 but what a test sends, which is counted to the packet. Who knows its
+# neighbour asks for nobody and answers nobody; what is known goes with the link.
+quiet() {
+	ip -n a neigh replace 10.1.0.2 lladdr 02:00:00:00:00:0b dev a0 nud permanent
+	ip -n b neigh replace 10.1.0.1 lladdr 02:00:00:00:00:0a dev b0 nud permanent
+}
+ip netns exec a sysctl -qw net.ipv6.conf.all.disable_ipv6=1
+quiet
 
 # refused WORDS COMMAND...: fails, and says WORDS
 refused() {
@@ -49,6 +57,18 @@ both() {
 	blast --kind quic --flows 3 --port 8000 --rate 12e6 --size 1400 --seconds "$1"
 	wait $m
 }
+
+echo "# nothing but the test's packets"
+$tc qdisc replace dev a0 root handle 1: paqm bandwidth 8mbit
+# pauses longer than a neighbour is believed
+ip netns exec a python3 -c '
+import socket, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for _ in range(3):
+    s.sendto(bytes(100), ("10.1.0.2", 5004))
+    time.sleep(50)'
+within "packets of three in three minutes" "$(top_of .packets)" 3 3
+$tc qdisc del dev a0 root
 
 echo "# what tc shows"
 $tc qdisc replace dev a0 root handle 1: paqm bandwidth 8mbit
@@ -187,6 +207,7 @@ sleep 0.3
 ip -n a link set a0 down
 within "device down: nothing waits" "$(waiting)" 0 0
 ip -n a link set a0 up
+quiet
 wait $b
 check "root deleted with a full child" $tc qdisc del dev a0 root
 
@@ -349,7 +370,7 @@ within "a few together ride with media" "$(top_of .small_packets)" 6 6
 within "none of them is elastic" $(($(sent_of 1:2) - e)) 0 0
 requests 40
 within "many together go over it" "$(top_of .small_over_packets)" 34 34
-within "and are elastic" $(($(sent_of 1:2) + $(drops_of 1:2) - e)) 34 35
+within "and are elastic" $(($(sent_of 1:2) + $(drops_of 1:2) - e)) 34 34
 $tc qdisc del dev a0 root
 echo "# the example classifier in BPF, loaded by tc"
 program=$PAQM_BUILD/userspace/tc-paqm/bpf/media.bpf.o
@@ -372,10 +393,10 @@ for _ in range(20):
 	}
 	m=$(sent_of 1:1)
 	marked 46 43000000
-	within "QUIC marked EF is media" $(($(sent_of 1:1) - m)) 20 21
+	within "QUIC marked EF is media" $(($(sent_of 1:1) - m)) 20 20
 	e=$(sent_of 1:2)
 	marked 1 80600000
-	within "RTP marked LE is elastic" $(($(sent_of 1:2) - e)) 20 21
+	within "RTP marked LE is elastic" $(($(sent_of 1:2) - e)) 20 20
 	if command -v bpftool >/dev/null; then
 		check "a port becomes media" \
 			bpftool map update name paqm_ports key 0x23 0x28 value 1 0 0 0
