@@ -17,6 +17,7 @@
  * does not keep the others from hearing of theirs.
  */
 #include <linux/ip.h>
+#include <linux/ipv6.h>
 #include <linux/jhash.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>
@@ -25,8 +26,13 @@
 #include <linux/siphash.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <linux/udp.h>
+#include <net/checksum.h>
 #include <net/ipv6.h>
 #include <net/route.h>
+#if IS_ENABLED(CONFIG_NF_CONNTRACK)
+#include <net/netfilter/nf_conntrack.h>
+#endif
 #include "core/paqm_bucket.h"
 #include "core/paqm_fix.h"
 #include "paqm_compat.h"
@@ -237,6 +243,68 @@ static void paqm_fb_work(struct work_struct *work)
 	}
 }
 
+#if IS_ENABLED(CONFIG_NF_CONNTRACK)
+/* Another address in the quote, at @place; @sum: of UDP, which covers addresses and ports. */
+static void paqm_requote(__be32 *place, const __be32 *addr, u32 words, __sum16 *sum)
+{
+	for (; words; words--, place++, addr++) {
+		csum_replace4(sum, *place, *addr);
+		*place = *addr;
+	}
+}
+
+/* The same for a port. */
+static void paqm_requote_port(__be16 *place, __be16 port, __sum16 *sum)
+{
+	csum_replace2(sum, *place, port);
+	*place = port;
+}
+
+/*
+ * A packet that this host translates (NAT) is quoted as its sender knows it, who could not tell
+ * otherwise that it is his, and would not be found either. Connection tracking remembers, with
+ * the packet, what it looked like when it came. Nothing of its module is called here.
+ */
+static void paqm_untranslate(u8 *quote, const struct sk_buff *skb)
+{
+	bool v6 = quote[0] >> 4 == 6;
+	const struct nf_conntrack_tuple *came;
+	enum ip_conntrack_info info;
+	const struct nf_conn *ct = nf_ct_get(skb, &info);
+	struct udphdr *udp;
+	__sum16 sum;
+
+	/* none, not followed, or a template, which has no protocol */
+	if (!ct || nf_ct_protonum(ct) != IPPROTO_UDP ||
+	    nf_ct_l3num(ct) != (v6 ? NFPROTO_IPV6 : NFPROTO_IPV4))
+		return;
+	came = &ct->tuplehash[CTINFO2DIR(info)].tuple;
+	udp = (struct udphdr *)(quote + (v6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr)));
+	sum = udp->check;
+	if (v6) {
+		struct ipv6hdr *ip6 = (struct ipv6hdr *)quote;
+
+		paqm_requote(ip6->saddr.s6_addr32, came->src.u3.ip6, 4, &sum);
+		paqm_requote(ip6->daddr.s6_addr32, came->dst.u3.ip6, 4, &sum);
+	} else {
+		struct iphdr *ip = (struct iphdr *)quote;
+
+		csum_replace4(&ip->check, ip->saddr, came->src.u3.ip);
+		csum_replace4(&ip->check, ip->daddr, came->dst.u3.ip);
+		paqm_requote(&ip->saddr, &came->src.u3.ip, 1, &sum);
+		paqm_requote(&ip->daddr, &came->dst.u3.ip, 1, &sum);
+	}
+	paqm_requote_port(&udp->source, came->src.u.udp.port, &sum);
+	paqm_requote_port(&udp->dest, came->dst.u.udp.port, &sum);
+	if (udp->check) /* 0: it has none */
+		udp->check = sum ?: CSUM_MANGLED_0;
+}
+#else
+static void paqm_untranslate(u8 *quote, const struct sk_buff *skb)
+{
+}
+#endif
+
 /**
  * paqm_fb_queue() - owe the sender of a packet a notice
  * @fb: transmitter
@@ -246,7 +314,8 @@ static void paqm_fb_work(struct work_struct *work)
  * @told: says what was told when it has been; stays until paqm_fb_flush()
  * @now_ms: what it says of the time
  *
- * Called under the qdisc lock; copies the first bytes and wakes the work item.
+ * Called under the qdisc lock; copies the first bytes, as they were before NAT on this host, and
+ * wakes the work item.
  *
  * Return: false if the ring is full or the packet is cut.
  */
@@ -269,6 +338,7 @@ bool paqm_fb_queue(struct paqm_fb *fb, const struct sk_buff *skb, const struct p
 	len = min_t(u32, skb->len - off, least + PAQM_QUOTE_UDP);
 	if (len < least || skb_copy_bits(skb, off, e->quote, len) < 0)
 		return false;
+	paqm_untranslate(e->quote, skb);
 	e->len = len;
 	e->msg = *msg;
 	e->told = told;

@@ -31,14 +31,14 @@
  * @told: where to say that it was told
  * @now_ms: time of the packet
  * @len: bytes of @quote
- * @quote: the packet's first ones
+ * @quote: the packet's first ones, as its sender knows them
  */
 struct paqm_fb_entry {
 	struct paqm_msg msg;
 	struct paqm_told *told;
 	u32 now_ms;
 	u16 len;
-	u8 quote[PAQM_QUOTE_MAX];
+	u8 quote[PAQM_QUOTE_MAX] __aligned(8);
 };
 
 /**

@@ -12,6 +12,7 @@ s sends, n may translate addresses, r has the queue (device rv), v receives.
 from __future__ import annotations
 
 import csv
+import functools
 import json
 import os
 import re
@@ -48,6 +49,21 @@ table ip filter {
 """
 
 
+# Of the box whose outer device has the queue: both versions out, and one port of it leads in.
+MASQUERADE_BOX = """
+table ip nat {
+	chain out { type nat hook postrouting priority 100;
+		oifname "nr" meta l4proto udp masquerade to :20000-29999; }
+	chain in { type nat hook prerouting priority -100;
+		iifname "nr" udp dport 7000 dnat to 10.1.0.2:7001; }
+}
+table ip6 nat {
+	chain out { type nat hook postrouting priority 100;
+		oifname "nr" meta l4proto udp masquerade to :20000-29999; }
+}
+"""
+
+
 def link(a: str, b: str, number: int, delay: str = "") -> None:
     """Devices ab in a and ba in b, a's address 10.number.0.1 on the right one's side."""
     for n, (host, device) in enumerate(((a, a + b), (b, b + a))):
@@ -79,6 +95,26 @@ def network() -> None:
     run("ip", "-n", "v", "route", "add", "default", "via", "10.3.0.1")
 
 
+@functools.cache
+def network6() -> None:
+    """The same network with IPv6: fd00:number::1 or ::2."""
+    ends = (("s", "sn", 1, 2), ("n", "ns", 1, 1), ("n", "nr", 2, 1), ("r", "rn", 2, 2),
+            ("r", "rv", 3, 1), ("v", "vr", 3, 2))  # fmt: skip
+    for host, device, number, end in ends:
+        run("ip", "-n", host, "addr", "add", f"fd00:{number}::{end}/64", "dev", device, "nodad")
+    # who has which address is not asked for: a question lost costs a second of packets held back
+    for i, (host, device, number, _) in enumerate(ends):
+        other, theirs, _, end = ends[i ^ 1]
+        link = json.loads(run("ip", "-n", other, "-j", "link", "show", "dev", theirs))[0]
+        run("ip", "-n", host, "neigh", "replace", f"fd00:{number}::{end}", "lladdr",
+            link["address"], "dev", device)
+    for host in "nr":
+        inside(host, "sysctl", "-qw", "net.ipv6.conf.all.forwarding=1")
+    for host, to, via in (("s", "default", "fd00:1::1"), ("n", "fd00:3::/64", "fd00:2::2"),
+                          ("r", "fd00:1::/64", "fd00:2::1"), ("v", "default", "fd00:3::1")):
+        run("ip", "-n", host, "-6", "route", "add", to, "via", via)
+
+
 def nat(on: bool) -> None:
     inside("n", "nft", "flush", "ruleset")
     if on:
@@ -94,15 +130,15 @@ def invalid() -> int:
     raise SystemExit("nft shows no counter")
 
 
-def queue(options: str) -> None:
-    subprocess.run(["ip", "netns", "exec", "r", "tc", "qdisc", "del", "dev", "rv", "root"],
+def queue(options: str, host: str = "r", device: str = "rv") -> None:
+    subprocess.run(["ip", "netns", "exec", host, "tc", "qdisc", "del", "dev", device, "root"],
                    stderr=subprocess.DEVNULL)
-    inside("r", "tc", "qdisc", "add", "dev", "rv", "root", "handle", "1:", "paqm",
+    inside(host, "tc", "qdisc", "add", "dev", device, "root", "handle", "1:", "paqm",
            *options.split())
 
 
-def stats() -> dict[str, Any]:
-    shown = json.loads(inside("r", "tc", "-s", "-j", "qdisc", "show", "dev", "rv"))
+def stats(host: str = "r", device: str = "rv") -> dict[str, Any]:
+    shown = json.loads(inside(host, "tc", "-s", "-j", "qdisc", "show", "dev", device))
     return next(dict(entry) for entry in shown if entry["kind"] == "paqm")
 
 
@@ -210,6 +246,62 @@ def crossing(build: Path) -> None:
             count = invalid()
             within(f"{name}: invalid for connection tracking", count,
                    *((0, 0) if heard else (10, 60)))
+    nat(False)
+
+
+def box(build: Path) -> None:
+    """The queue on the outer device of the box that translates; it is 20 ms from the sender."""
+    network6()
+    inside("n", "nft", "-f", "-", stdin=MASQUERADE_BOX)
+    for host, device in (("s", "sn"), ("n", "ns")):
+        inside(host, "tc", "qdisc", "add", "dev", device, "root", "netem", "delay", "10ms",
+               "limit", "100000")
+    for carrier, to, outer in (("icmp", "10.3.0.2", "10.2.0.1"), ("quench", "10.3.0.2", "10.2.0.1"),
+                               ("icmp", "[fd00:3::2]", "fd00:2::1")):
+        name = f"NAT box, {carrier}, IPv{4 if outer[0] == '1' else 6}"
+        queue(f"bandwidth 1mbit feedback {carrier} rtt auto", "n", "nr")
+        stream = Stream(build, 6, to=to)
+        time.sleep(4)
+        said = stream.ask("stats")
+        flow = inside("n", "tc", "-s", "class", "show", "dev", "nr")
+        time.sleep(3)
+        told = stats("n", "nr")
+        stream.finish()
+        source = re.search(r"udp (\S+):(\d+) > \S+:5004", flow)
+        assert source, flow
+        check(f"{name}: the queue sees translated packets",
+              source[1].strip("[]") == outer and 20000 <= int(source[2]) <= 29999, source[0])
+        within(f"{name}: messages sent", told["notices_sent"], 10, 60)
+        within(f"{name}: messages believed after 4 s", said["accepted"], 8, 40)
+        check(f"{name}: refused nothing", not any(said["refused"].values()), said["refused"])
+        within(f"{name}: median of the rates told, bit/s",
+               median([rate for rate in stream.rates() if rate] or [0]), 0.6e6, 1e6)
+        within(f"{name}: sources that answered", told["rtt_samples"], 1, 1)
+        within(f"{name}: round trip to the sender, us", told["rtt_mean_us"], 20000, 21000)
+    key = srtp_key()
+    for name, send, recv in (("RTP", "--carrier in-band", ""),
+                             ("SRTP", f"--carrier probe {key}", key)):
+        queue("bandwidth 1mbit feedback in-band router-id 1beef", "n", "nr")
+        stream = Stream(build, 6, send, recv, daemon=False)
+        time.sleep(7)
+        stream.finish()
+        rates = [rate for rate in stream.rates() if rate]
+        within(f"NAT box, in-band, {name}: rates told", len(rates), 10, 1000)
+        within(f"NAT box, in-band, {name}: median, bit/s", median(rates or [0]), 0.6e6, 1e6)
+    # what comes in through a forwarded port is told to its sender as he sent it
+    queue("bandwidth 1mbit feedback icmp", "n", "ns")
+    peer = ["python3", str(HERE / "feedback.py")]
+    with subprocess.Popen(["ip", "netns", "exec", "v", *peer, "watch", "--seconds", "5", "--own",
+                           "10.3.0.2", "--quoted", "10.2.0.1"], stdout=subprocess.PIPE,
+                          text=True) as watch:
+        inside("v", *peer, "send", "--to", "10.2.0.1", "--port", "7000", "--seconds", "4")
+        seen = json.loads(watch.communicate(timeout=30)[0])
+    within("NAT box, forwarded port: messages to the sender", seen["v4"], 5, 60)
+    within("NAT box, forwarded port: not about what he sent", seen["wrong"], 0, 0)
+    for host, device in (("s", "sn"), ("n", "ns"), ("n", "nr")):
+        inside(host, "tc", "qdisc", "del", "dev", device, "root")
+    inside("n", "tc", "qdisc", "add", "dev", "nr", "root", "netem", "delay", "10ms", "limit",
+           "100000")
     nat(False)
 
 
@@ -453,21 +545,7 @@ def webrtc(_: Path) -> None:
 
 def chain(build: Path) -> None:
     """In-band over IPv6, through two routers: the lower rate gets through, whichever has it."""
-    ends = (("s", "sn", 1, 2), ("n", "ns", 1, 1), ("n", "nr", 2, 1), ("r", "rn", 2, 2),
-            ("r", "rv", 3, 1), ("v", "vr", 3, 2))  # fmt: skip
-    for host, device, number, end in ends:
-        run("ip", "-n", host, "addr", "add", f"fd00:{number}::{end}/64", "dev", device, "nodad")
-    # who has which address is not asked for: a question lost costs a second of packets held back
-    for i, (host, device, number, _) in enumerate(ends):
-        other, theirs, _, end = ends[i ^ 1]
-        link = json.loads(run("ip", "-n", other, "-j", "link", "show", "dev", theirs))[0]
-        run("ip", "-n", host, "neigh", "replace", f"fd00:{number}::{end}", "lladdr",
-            link["address"], "dev", device)
-    for host in "nr":
-        inside(host, "sysctl", "-qw", "net.ipv6.conf.all.forwarding=1")
-    for host, to, via in (("s", "default", "fd00:1::1"), ("n", "fd00:3::/64", "fd00:2::2"),
-                          ("r", "fd00:1::/64", "fd00:2::1"), ("v", "default", "fd00:3::1")):
-        run("ip", "-n", host, "-6", "route", "add", to, "via", via)
+    network6()
     key = srtp_key()
 
     def first(bandwidth: str) -> None:
@@ -505,7 +583,7 @@ def chain(build: Path) -> None:
 
 
 GROUPS: dict[str, Callable[[Path], None]] = {
-    "start": start, "crossing": crossing, "vrf": vrf, "alone": alone, "inband": inband,
+    "start": start, "crossing": crossing, "box": box, "vrf": vrf, "alone": alone, "inband": inband,
     "stock": stock, "webrtc": webrtc, "chain": chain,
 }
 
@@ -516,6 +594,7 @@ def prepare() -> None:
 
 
 def finish() -> None:
+    queue("")  # of groups that have none of theirs there
     inside("r", "tc", "qdisc", "del", "dev", "rv", "root")
 
 

@@ -106,7 +106,7 @@ def odd(args: argparse.Namespace) -> None:
         time.sleep(0.02)
 
 
-def message_fault(icmp: bytes, own: set[str], v6: bool) -> str:
+def message_fault(icmp: bytes, own: set[str], quoted: str, v6: bool) -> str:
     """What is wrong with a message, nothing if it is right."""
     hlen = 40 if v6 else 20
     if len(icmp) < 8 + hlen + 8 + OBJECT:
@@ -121,6 +121,12 @@ def message_fault(icmp: bytes, own: set[str], v6: bool) -> str:
     source = quote[8:24] if v6 else quote[12:16]
     if socket.inet_ntop(socket.AF_INET6 if v6 else socket.AF_INET, source) not in own:
         return "quoted source is not ours"
+    dest = socket.inet_ntop(*((socket.AF_INET6, quote[24:40]) if v6 else
+                              (socket.AF_INET, quote[16:20])))
+    if quoted not in ("", dest):
+        return f"quoted destination is {dest}"
+    if not v6 and checksum(quote[:20]):
+        return "quoted header has a wrong checksum"
     body = quote[hlen + 8:]
     seq = struct.unpack("!H", body[2:4])[0]
     if body[12:] != bytes((seq + i) & 0xFF for i in range(16)):
@@ -188,7 +194,7 @@ def watch(args: argparse.Namespace) -> None:
         if order[-1:] != [by]:
             order.append(by)
         values.append(struct.unpack("!f", icmp[4:8])[0])
-        fault = message_fault(icmp, set(args.own), v6)
+        fault = message_fault(icmp, set(args.own), args.quoted, v6)
         if fault:
             out["wrong"] += 1
             print(f"feedback.py: message from {source}: {fault}", file=sys.stderr)
@@ -262,6 +268,7 @@ def main() -> None:
     p.set_defaults(run=watch)
     p.add_argument("--seconds", type=float, default=1.0)
     p.add_argument("--own", action="append", default=[], help="address of this host")
+    p.add_argument("--quoted", default="", help="address that the quoted packet must be sent to")
     p.add_argument("--key", action="append", default=[], help="ID:HEX that tags may be made with")
     p = sub.add_parser("answer")
     p.set_defaults(run=answer)
