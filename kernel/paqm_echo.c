@@ -49,6 +49,12 @@ struct paqm_echo {
 	u8 name[8]; /* says in a capture what this is */
 };
 
+/* A raw socket and its end. */
+struct paqm_echo_sock {
+	struct socket *sock;
+	struct work_struct end;
+};
+
 /* @ns, give or take a quarter. */
 static u64 paqm_jitter(u64 ns)
 {
@@ -83,7 +89,7 @@ static u64 paqm_echo_gap(const struct paqm_fb *fb)
  */
 void paqm_echo_target(struct paqm_fb *fb, struct paqm_peer *peer)
 {
-	if (fb->echo_on && !peer->waiting && peer->due <= peer->seen &&
+	if (fb->echo_on && !peer->mute && !peer->waiting && peer->due <= peer->seen &&
 	    fb->echo_free <= peer->seen)
 		mod_delayed_work(paqm_fb_wq, &fb->echo_work, 0);
 }
@@ -114,7 +120,7 @@ static struct paqm_peer *paqm_echo_choose(struct paqm_fb *fb, u64 now, u64 *next
 
 		if (peer->waiting && now - peer->sent > PAQM_ECHO_WAIT_NS)
 			paqm_echo_missed(peer, now);
-		if (!peer->seen || now - peer->seen > PAQM_PEER_ACTIVE_NS)
+		if (!peer->seen || peer->mute || now - peer->seen > PAQM_PEER_ACTIVE_NS)
 			continue;
 		wait = peer->waiting ? peer->sent + PAQM_ECHO_WAIT_NS : peer->due;
 		wait = wait > now ? wait - now : 1;
@@ -134,13 +140,19 @@ static struct paqm_peer *paqm_echo_choose(struct paqm_fb *fb, u64 now, u64 *next
 	fb->echo_free = now + *next;
 	fb->echo_turn = best == known;
 	for (peer = fb->peer; peer < fb->peer + PAQM_PEERS; peer++) {
-		if (peer != best && peer->seen && !peer->waiting && !peer->put_off &&
+		if (peer != best && peer->seen && !peer->mute && !peer->waiting && !peer->put_off &&
 		    peer->due <= now && now - peer->seen <= PAQM_PEER_ACTIVE_NS) {
 			peer->put_off = true;
 			paqm_fb_count(&fb->st.echo_limited);
 		}
 	}
 	return best;
+}
+
+/* Is it still the source at the end of @path? Under @fb->lock. */
+static bool paqm_echo_is(const struct paqm_peer *peer, const struct paqm_path *path)
+{
+	return peer->seen && peer->vrf == path->vrf && ipv6_addr_equal(&peer->addr, &path->to);
 }
 
 /*
@@ -160,7 +172,7 @@ static int paqm_echo_send(struct paqm_fb *fb, u32 slot, struct paqm_path *path)
 		get_random_bytes(&echo.nonce, sizeof(echo.nonce));
 	} while (!echo.nonce);
 	spin_lock_bh(&fb->lock);
-	if (!peer->seen || !ipv6_addr_equal(&peer->addr, &path->to)) {
+	if (!paqm_echo_is(peer, path)) {
 		spin_unlock_bh(&fb->lock);
 		paqm_path_put(path);
 		return -ESTALE;
@@ -180,7 +192,23 @@ static int paqm_echo_send(struct paqm_fb *fb, u32 slot, struct paqm_path *path)
 	else
 		check = paqm_checksum((u8 *)&echo, sizeof(echo));
 	echo.checksum = htons(check);
-	return paqm_path_send(fb->dev, path, (u8 *)&echo, sizeof(echo));
+	return paqm_path_send(fb->dev, path, NULL, NULL, (u8 *)&echo, sizeof(echo));
+}
+
+/*
+ * A socket that is bound to no VRF sees what comes in one only with `raw_l3mdev_accept`. Without,
+ * it is bound to that of the source that is asked now: answers from others count if they come
+ * before the next request.
+ */
+static void paqm_echo_bind(const struct paqm_fb *fb, const struct paqm_path *path)
+{
+#ifdef CONFIG_NET_L3_MASTER_DEV
+	bool any = READ_ONCE(dev_net(fb->dev)->ipv4.sysctl_raw_l3mdev_accept);
+	struct paqm_echo_sock *es = fb->echo_sock[path->v6];
+
+	if (es) /* their end waits for this work item */
+		WRITE_ONCE(es->sock->sk->sk_bound_dev_if, any ? 0 : path->vrf);
+#endif
 }
 
 static void paqm_echo_work(struct work_struct *work)
@@ -188,19 +216,23 @@ static void paqm_echo_work(struct work_struct *work)
 	struct paqm_fb *fb = container_of(to_delayed_work(work), struct paqm_fb, echo_work);
 	struct paqm_peer *peer;
 	struct paqm_path path;
-	struct in6_addr to;
 	u64 next;
 	int err;
 
 	spin_lock_bh(&fb->lock);
 	peer = paqm_echo_choose(fb, ktime_get_ns(), &next);
-	if (peer)
-		to = peer->addr;
+	if (peer) {
+		path.to = peer->addr;
+		path.vrf = peer->vrf;
+		path.mark = peer->mark;
+	}
 	spin_unlock_bh(&fb->lock);
 
-	err = peer ? paqm_path_find(fb->dev, &to, &path) : -ESTALE;
-	if (!err)
+	err = peer ? paqm_path_find(fb->dev, &path) : -ESTALE;
+	if (!err) {
+		paqm_echo_bind(fb, &path);
 		err = paqm_echo_send(fb, peer - fb->peer, &path);
+	}
 
 	spin_lock_bh(&fb->lock);
 	if (!err)
@@ -209,7 +241,7 @@ static void paqm_echo_work(struct work_struct *work)
 		paqm_fb_count(&fb->st.echo_refused);
 	else if (err != -ESTALE)
 		paqm_fb_count(&fb->st.echo_failed);
-	if (err && err != -ESTALE && ipv6_addr_equal(&peer->addr, &to))
+	if (err && err != -ESTALE && paqm_echo_is(peer, &path))
 		paqm_echo_missed(peer, ktime_get_ns());
 	if (fb->echo_on && next)
 		queue_delayed_work(paqm_fb_wq, &fb->echo_work, 1 + nsecs_to_jiffies(next));
@@ -287,12 +319,6 @@ static void paqm_echo_filter(struct sock *sk)
 #endif
 	raw_sk(sk)->filter.data = ~(1U << ICMP_ECHOREPLY);
 }
-
-/* A raw socket and its end. */
-struct paqm_echo_sock {
-	struct socket *sock;
-	struct work_struct end;
-};
 
 static void paqm_echo_end(struct work_struct *work)
 {

@@ -16,6 +16,7 @@
  * only what is its equal part: a host with a thousand flows, or one who invents them,
  * does not keep the others from hearing of theirs.
  */
+#include <linux/etherdevice.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 #include <linux/jhash.h>
@@ -71,16 +72,22 @@ static bool paqm_fb_wanted(struct paqm_fb *fb, const struct in6_addr *addr)
 	return wanted;
 }
 
-/* The entry of a source, made if need be; NULL if there is no room. Under @fb->lock. */
-static struct paqm_peer *paqm_peer_touch(struct paqm_fb *fb, const struct in6_addr *addr, u64 now)
+/*
+ * The entry of the source at the end of @path, made if need be; NULL if there is no room. Under
+ * @fb->lock.
+ */
+static struct paqm_peer *paqm_peer_touch(struct paqm_fb *fb, const struct paqm_path *path, u64 now)
 {
-	u32 set = jhash2((const u32 *)addr, 4, fb->hash) & (PAQM_PEER_SETS - 1);
+	const struct in6_addr *addr = &path->to;
+	u32 set = jhash2((const u32 *)addr, 4, fb->hash ^ path->vrf) & (PAQM_PEER_SETS - 1);
 	struct paqm_peer *peer = &fb->peer[set * PAQM_PEER_WAYS], *place = NULL;
 	u32 i;
 
 	for (i = 0; i < PAQM_PEER_WAYS; i++, peer++) {
-		if (peer->seen && ipv6_addr_equal(&peer->addr, addr)) {
+		if (peer->seen && peer->vrf == path->vrf && ipv6_addr_equal(&peer->addr, addr)) {
 			peer->seen = now;
+			peer->mark = path->mark;
+			peer->mute = !path->ours;
 			return peer;
 		}
 		if (!place || peer->seen < place->seen)
@@ -89,7 +96,15 @@ static struct paqm_peer *paqm_peer_touch(struct paqm_fb *fb, const struct in6_ad
 	if (place->seen && now - place->seen < PAQM_PEER_PRESS_NS)
 		return NULL;
 	/* without tokens: else each invented source would have a first message of its own part */
-	*place = (struct paqm_peer){ .addr = *addr, .seen = now, .stamp = now, .due = now };
+	*place = (struct paqm_peer){
+		.addr = *addr,
+		.vrf = path->vrf,
+		.mark = path->mark,
+		.mute = !path->ours,
+		.seen = now,
+		.stamp = now,
+		.due = now,
+	};
 	return place;
 }
 
@@ -135,15 +150,15 @@ static bool paqm_fb_allow(struct paqm_fb *fb, struct paqm_peer *peer, u32 len, u
 	return true;
 }
 
-/* Is a message of @len bytes to @to in the budget? */
-static bool paqm_fb_admit(struct paqm_fb *fb, const struct in6_addr *to, u32 len)
+/* Is a message of @len bytes on @path in the budget? */
+static bool paqm_fb_admit(struct paqm_fb *fb, const struct paqm_path *path, u32 len)
 {
 	u64 now = ktime_get_ns();
 	struct paqm_peer *peer;
 	bool ok;
 
 	spin_lock_bh(&fb->lock);
-	peer = paqm_peer_touch(fb, to, now);
+	peer = paqm_peer_touch(fb, path, now);
 	if (peer)
 		paqm_echo_target(fb, peer);
 	ok = paqm_fb_allow(fb, peer, len, now);
@@ -184,6 +199,21 @@ static bool paqm_fb_single(struct net_device *dev, const u8 *q, bool v6)
 	       inet_addr_type_dev_table(dev_net(dev), dev, to) != RTN_BROADCAST;
 }
 
+/* Who is to be told, and for whom the quoted packet @q was; IPv4 is mapped. */
+static void paqm_fb_ends(const u8 *q, struct in6_addr *from, struct in6_addr *to)
+{
+	const struct ipv6hdr *ip6 = (const struct ipv6hdr *)q;
+	const struct iphdr *ip = (const struct iphdr *)q;
+
+	if (ip6->version == 6) {
+		*to = ip6->saddr;
+		*from = ip6->daddr;
+	} else {
+		ipv6_addr_set_v4mapped(ip->saddr, to);
+		ipv6_addr_set_v4mapped(ip->daddr, from);
+	}
+}
+
 static void paqm_fb_send(struct paqm_fb *fb, const struct paqm_fb_entry *e)
 {
 	const u8 *q = e->quote;
@@ -192,38 +222,32 @@ static void paqm_fb_send(struct paqm_fb *fb, const struct paqm_fb_entry *e)
 	struct paqm_msg msg = e->msg;
 	u8 icmp[PAQM_MSG_MAX];
 	struct paqm_path path;
-	struct in6_addr to;
+	struct in6_addr from;
 	int err;
 	u32 len;
 
-	if (v6) {
-		memcpy(&to, q + 8, sizeof(to));
-		if (ipv6_addr_v4mapped(&to)) { /* IPv4 in disguise */
-			paqm_fb_count(&fb->st.refused);
-			return;
-		}
-	} else {
-		ipv6_addr_set_v4mapped(((const struct iphdr *)q)->saddr, &to);
-	}
+	paqm_fb_ends(q, &from, &path.to);
 	err = PAQM_REFUSED;
-	if (paqm_fb_single(fb->dev, q, v6) && paqm_fb_wanted(fb, &to))
-		err = paqm_path_find(fb->dev, &to, &path);
+	/* and no IPv4 in disguise */
+	if (v6 != ipv6_addr_v4mapped(&path.to) && paqm_fb_single(fb->dev, q, v6) &&
+	    paqm_fb_wanted(fb, &path.to))
+		err = paqm_path_back(fb->dev, &e->way, &from, &path);
 	if (err) {
 		paqm_fb_count(err == PAQM_REFUSED ? &fb->st.refused : &fb->st.failed);
 		return;
 	}
 	len = (v6 ? PAQM_IP6_HDR : sizeof(struct iphdr)) + PAQM_ICMP_HDR + e->len + PAQM_OBJ_LEN;
-	if (!paqm_fb_admit(fb, &to, len)) {
+	if (!paqm_fb_admit(fb, &path, len)) {
 		paqm_path_put(&path);
 		return;
 	}
 	paqm_fb_tag(fb, &msg, q + head, e->len - head);
 	if (v6)
-		len = paqm_icmp6_encode(icmp, PAQM_ICMP6_TYPE_EXP, path.src.s6_addr, to.s6_addr, q,
-					e->len, &msg);
+		len = paqm_icmp6_encode(icmp, PAQM_ICMP6_TYPE_EXP, path.src.s6_addr,
+					path.to.s6_addr, q, e->len, &msg);
 	else
 		len = paqm_icmp_encode(icmp, READ_ONCE(fb->icmp_type), q, e->len, &msg);
-	err = paqm_path_send(fb->dev, &path, icmp, len);
+	err = paqm_path_send(fb->dev, &path, &e->way, fb->mac, icmp, len);
 	paqm_fb_count(err ? &fb->st.failed : &fb->st.sent);
 	if (!err)
 		paqm_told_set(e->told, msg.erf, e->now_ms);
@@ -305,6 +329,17 @@ static void paqm_untranslate(u8 *quote, const struct sk_buff *skb)
 }
 #endif
 
+/* What a packet, whose network header is at @off, says of the way back. */
+static void paqm_way_of(const struct sk_buff *skb, int off, struct paqm_way *way)
+{
+	way->iif = skb->skb_iif;
+	way->mark = skb->mark;
+	way->vlan_proto = skb_vlan_tag_present(skb) ? skb->vlan_proto : 0;
+	way->vlan_tci = skb->vlan_tci;
+	if (off != ETH_HLEN || skb_copy_bits(skb, 0, way->mac, sizeof(way->mac)) < 0)
+		memset(way->mac, 0, sizeof(way->mac));
+}
+
 /**
  * paqm_fb_queue() - owe the sender of a packet a notice
  * @fb: transmitter
@@ -339,6 +374,7 @@ bool paqm_fb_queue(struct paqm_fb *fb, const struct sk_buff *skb, const struct p
 	if (len < least || skb_copy_bits(skb, off, e->quote, len) < 0)
 		return false;
 	paqm_untranslate(e->quote, skb);
+	paqm_way_of(skb, off, &e->way);
 	e->len = len;
 	e->msg = *msg;
 	e->told = told;
@@ -377,6 +413,7 @@ struct paqm_fb *paqm_fb_create(struct net_device *dev)
 	spin_lock_init(&fb->lock);
 	fb->dev = dev;
 	fb->icmp_type = PAQM_ICMP_TYPE_EXP;
+	eth_random_addr(fb->mac);
 	fb->active = 1;
 	fb->hash = get_random_u32();
 	paqm_echo_init(fb);

@@ -9,6 +9,7 @@
 #ifndef PAQM_FB_H
 #define PAQM_FB_H
 
+#include <linux/if_ether.h>
 #include <linux/in6.h>
 #include <linux/net.h>
 #include <linux/rcupdate.h>
@@ -26,9 +27,26 @@
 #define PAQM_RTT_KEPT 5 /* answers of which the median counts */
 
 /**
+ * struct paqm_way - what a packet says of the way back to where it came from
+ * @iif: device that it came in by, a VRF where that has it; 0: it is from this host
+ * @mark: its mark
+ * @vlan_proto: protocol of a VLAN tag that is kept beside it, 0: none
+ * @vlan_tci: the tag
+ * @mac: its Ethernet addresses, destination first; zeros where there are none
+ */
+struct paqm_way {
+	int iif;
+	u32 mark;
+	__be16 vlan_proto;
+	u16 vlan_tci;
+	u8 mac[2 * ETH_ALEN];
+};
+
+/**
  * struct paqm_fb_entry - a notice that waits
  * @msg: what to tell
  * @told: where to say that it was told
+ * @way: how the packet came
  * @now_ms: time of the packet
  * @len: bytes of @quote
  * @quote: the packet's first ones, as its sender knows them
@@ -36,6 +54,7 @@
 struct paqm_fb_entry {
 	struct paqm_msg msg;
 	struct paqm_told *told;
+	struct paqm_way way;
 	u32 now_ms;
 	u16 len;
 	u8 quote[PAQM_QUOTE_MAX] __aligned(8);
@@ -44,6 +63,8 @@ struct paqm_fb_entry {
 /**
  * struct paqm_peer - a source that is told
  * @addr: its address; IPv4 is mapped
+ * @vrf: where it is reached, 0: no VRF
+ * @mark: of the last packet that was answered
  * @seen: ns: last notice owed; 0: slot is free
  * @stamp: ns: last refill of @tokens
  * @tokens: bytes of messages it may have while the budget is short
@@ -57,9 +78,12 @@ struct paqm_fb_entry {
  * @misses: requests without answer in a row
  * @waiting: the answer is not late yet
  * @put_off: the budget made the request wait
+ * @mute: it is told on the link by another's address, where no answer to us would come back
  */
 struct paqm_peer {
 	struct in6_addr addr;
+	int vrf;
+	u32 mark;
 	u64 seen;
 	u64 stamp;
 	u64 tokens;
@@ -73,6 +97,7 @@ struct paqm_peer {
 	u8 misses;
 	bool waiting;
 	bool put_off;
+	bool mute;
 };
 
 /**
@@ -84,6 +109,7 @@ struct paqm_peer {
  * @tail: next entry to send; only @work writes it
  * @rate: bytes per second of the token bucket
  * @icmp_type: of messages about IPv4
+ * @mac: Ethernet source of messages on the link
  * @lock: what follows; taken in process context and in softirq
  * @tokens: bytes in the bucket
  * @stamp: time of its last refill
@@ -112,6 +138,7 @@ struct paqm_fb {
 	u32 tail;
 	u64 rate;
 	u8 icmp_type;
+	u8 mac[ETH_ALEN];
 
 	spinlock_t lock; /* what follows but the ring */
 	u64 tokens;
@@ -138,16 +165,22 @@ struct paqm_fb {
 
 /**
  * struct paqm_path - way to the receiver of a message
- * @dst: route
- * @src: source address that it gives, IPv4 mapped
+ * @dst: route; NULL: straight back on the link that the packet came over
+ * @src: source address, IPv4 mapped
  * @to: receiver, IPv4 mapped
+ * @vrf: where it is looked for, 0: no VRF
+ * @mark: of the packet that is answered
  * @v6: IPv6
+ * @ours: @src is an address of this host, to which it may answer
  */
 struct paqm_path {
 	struct dst_entry *dst;
 	struct in6_addr src;
 	struct in6_addr to;
+	int vrf;
+	u32 mark;
 	bool v6;
+	bool ours;
 };
 
 extern struct workqueue_struct *paqm_fb_wq;
@@ -157,9 +190,12 @@ static inline void paqm_fb_count(u32 *counter)
 	WRITE_ONCE(*counter, *counter + 1);
 }
 
-int paqm_path_find(struct net_device *dev, const struct in6_addr *to, struct paqm_path *path);
+int paqm_path_find(struct net_device *dev, struct paqm_path *path);
+int paqm_path_back(struct net_device *dev, const struct paqm_way *way, const struct in6_addr *from,
+		   struct paqm_path *path);
 void paqm_path_put(struct paqm_path *path);
-int paqm_path_send(struct net_device *dev, struct paqm_path *path, const u8 *icmp, u32 len);
+int paqm_path_send(struct net_device *dev, struct paqm_path *path, const struct paqm_way *way,
+		   const u8 *own, const u8 *icmp, u32 len);
 
 void paqm_echo_init(struct paqm_fb *fb);
 void paqm_echo_target(struct paqm_fb *fb, struct paqm_peer *peer);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * paqm_feedback: who may be sent an ICMP message, and the IP packet around it
+ * paqm_feedback: who may be sent an ICMP message, on which way, and the IP packet around it
  *
  * The packets are built here: icmp_send() indexes a table by type and must not be
  * called with a type it does not know, and has budgets of its own.
@@ -9,7 +9,15 @@
  * that do not name one host: multicast, broadcast, unspecified, anycast; loopback
  * and IPv4 in disguise; and link-local ones other than our own, as nobody knows
  * any more on which link they were.
+ *
+ * Messages take this host's route to the sender. Where the packet was bridged and the host has no
+ * address beside its sender, they take the packet's own way back, as a bridge's rejects do: with
+ * the addresses of the packet turned round they come in where it goes out, so that the bridge
+ * finds port and VLAN by itself. Only the Ethernet source is another, or a bridge that floods
+ * packets to a receiver would learn that he is there.
  */
+#include <linux/etherdevice.h>
+#include <linux/if_vlan.h>
 #include <linux/inetdevice.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
@@ -26,28 +34,33 @@
 #include "paqm_fb.h"
 
 #define PAQM_FB_TOS 0xC0 /* CS6, as ICMP errors (RFC 1812 section 4.3.2.5) */
+#define PAQM_LINK_TTL 64 /* of what takes no route */
 
-static int paqm_path_find4(struct net_device *dev, struct paqm_path *path)
+/* Is it an address that no answer ever goes to? */
+static bool paqm_never(const struct in6_addr *to)
 {
-	__be32 to = path->to.s6_addr32[3];
-	struct net *net = dev_net(dev);
-	struct flowi4 fl4 = {
-		.daddr = to,
-		.flowi4_oif = l3mdev_master_ifindex(dev),
-		.flowi4_proto = IPPROTO_ICMP,
-	};
+	int type;
+
+	if (ipv6_addr_v4mapped(to)) {
+		__be32 to4 = to->s6_addr32[3];
+
+		return ipv4_is_multicast(to4) || ipv4_is_lbcast(to4) || ipv4_is_zeronet(to4) ||
+		       ipv4_is_loopback(to4);
+	}
+	type = ipv6_addr_type(to);
+	return !(type & IPV6_ADDR_UNICAST) ||
+	       type & (IPV6_ADDR_LOOPBACK | IPV6_ADDR_MAPPED | IPV6_ADDR_COMPATv4);
+}
+
+static int paqm_path_find4(struct net *net, struct paqm_path *path)
+{
+	struct flowi4 fl4;
 	struct rtable *rt;
 
-	if (ipv4_is_multicast(to) || ipv4_is_lbcast(to) || ipv4_is_zeronet(to) ||
-	    ipv4_is_loopback(to))
-		return PAQM_REFUSED;
-	switch (inet_addr_type_dev_table(net, dev, to)) {
-	case RTN_UNICAST:
-	case RTN_LOCAL:
-		break;
-	default:
-		return PAQM_REFUSED;
-	}
+	path->mark = IP4_REPLY_MARK(net, path->mark);
+	flowi4_init_output(&fl4, path->vrf, path->mark, PAQM_FB_TOS, RT_SCOPE_UNIVERSE,
+			   IPPROTO_ICMP, 0, path->to.s6_addr32[3], 0, 0, 0,
+			   sock_net_uid(net, NULL));
 	rt = ip_route_output_key(net, &fl4);
 	if (IS_ERR(rt))
 		return PTR_ERR(rt);
@@ -57,7 +70,19 @@ static int paqm_path_find4(struct net_device *dev, struct paqm_path *path)
 	}
 	path->dst = &rt->dst;
 	ipv6_addr_set_v4mapped(fl4.saddr, &path->src);
+	path->ours = fl4.saddr;
 	return 0;
+}
+
+/* Does a route lead to its receiver without a router between? */
+static bool paqm_path_direct(const struct paqm_path *path)
+{
+#if IS_ENABLED(CONFIG_IPV6)
+	if (path->v6)
+		return !(container_of(path->dst, const struct rt6_info, dst)->rt6i_flags &
+			 RTF_GATEWAY);
+#endif
+	return !container_of(path->dst, const struct rtable, dst)->rt_uses_gateway;
 }
 
 #if IS_ENABLED(CONFIG_IPV6)
@@ -67,16 +92,17 @@ static int paqm_path_find6(struct net_device *dev, struct paqm_path *path)
 	int type = ipv6_addr_type(&path->to);
 	struct flowi6 fl6 = {
 		.daddr = path->to,
-		.flowi6_oif = l3mdev_master_ifindex(dev),
+		.flowi6_oif = path->vrf,
+		.flowi6_mark = IP6_REPLY_MARK(net, path->mark),
+		.flowlabel = ip6_make_flowinfo(PAQM_FB_TOS, 0),
 		.flowi6_proto = IPPROTO_ICMPV6,
+		.flowi6_uid = sock_net_uid(net, NULL),
 	};
 	struct dst_entry *dst;
 
+	path->mark = fl6.flowi6_mark;
 	if (!ipv6_mod_enabled())
 		return -EAFNOSUPPORT;
-	if (!(type & IPV6_ADDR_UNICAST) ||
-	    type & (IPV6_ADDR_LOOPBACK | IPV6_ADDR_MAPPED | IPV6_ADDR_COMPATv4))
-		return PAQM_REFUSED;
 	if (type & IPV6_ADDR_LINKLOCAL) {
 		if (!ipv6_chk_addr(net, &path->to, dev, 0))
 			return PAQM_REFUSED;
@@ -91,21 +117,8 @@ static int paqm_path_find6(struct net_device *dev, struct paqm_path *path)
 	}
 	path->dst = dst;
 	path->src = fl6.saddr;
+	path->ours = !ipv6_addr_any(&fl6.saddr);
 	return 0;
-}
-
-static void paqm_put_ip6(struct sk_buff *skb, const struct paqm_path *path)
-{
-	struct ipv6hdr *ip6 = skb_put(skb, sizeof(*ip6));
-
-	/* the payload's length is set by ip6_local_out() */
-	ip6_flow_hdr(ip6, PAQM_FB_TOS, 0);
-	ip6->payload_len = 0;
-	ip6->nexthdr = IPPROTO_ICMPV6;
-	ip6->hop_limit = ip6_dst_hoplimit(path->dst);
-	ip6->saddr = path->src;
-	ip6->daddr = path->to;
-	skb->protocol = htons(ETH_P_IPV6);
 }
 
 static int paqm_out6(struct net *net, struct sk_buff *skb)
@@ -118,10 +131,6 @@ static int paqm_path_find6(struct net_device *dev, struct paqm_path *path)
 	return -EAFNOSUPPORT;
 }
 
-static void paqm_put_ip6(struct sk_buff *skb, const struct paqm_path *path)
-{
-}
-
 static int paqm_out6(struct net *net, struct sk_buff *skb)
 {
 	kfree_skb(skb);
@@ -129,35 +138,155 @@ static int paqm_out6(struct net *net, struct sk_buff *skb)
 }
 #endif
 
-static void paqm_put_ip4(struct sk_buff *skb, const struct paqm_path *path)
+static void paqm_put_ip6(struct sk_buff *skb, const struct paqm_path *path, u32 len)
+{
+	struct ipv6hdr *ip6 = skb_put(skb, sizeof(*ip6));
+
+	ip6_flow_hdr(ip6, PAQM_FB_TOS, 0);
+	ip6->payload_len = htons(len);
+	ip6->nexthdr = IPPROTO_ICMPV6;
+	ip6->hop_limit = PAQM_LINK_TTL;
+#if IS_ENABLED(CONFIG_IPV6)
+	if (path->dst)
+		ip6->hop_limit = ip6_dst_hoplimit(path->dst);
+#endif
+	ip6->saddr = path->src;
+	ip6->daddr = path->to;
+	skb->protocol = htons(ETH_P_IPV6);
+}
+
+static void paqm_put_ip4(struct sk_buff *skb, const struct paqm_path *path, u32 len)
 {
 	struct iphdr *ip = skb_put_zero(skb, sizeof(*ip));
 
-	/* length and checksum are set by ip_local_out() */
 	ip->version = 4;
 	ip->ihl = 5;
 	ip->tos = PAQM_FB_TOS;
-	ip->ttl = ip4_dst_hoplimit(path->dst);
+	ip->ttl = path->dst ? ip4_dst_hoplimit(path->dst) : PAQM_LINK_TTL;
 	ip->protocol = IPPROTO_ICMP;
 	ip->saddr = path->src.s6_addr32[3];
 	ip->daddr = path->to.s6_addr32[3];
+	/* for who takes no route; ip_local_out() sets them again */
+	ip->tot_len = htons(sizeof(*ip) + len);
+	ip->frag_off = path->dst ? 0 : htons(IP_DF); /* which needs no identity (RFC 6864) */
+	ip_send_check(ip);
 	skb->protocol = htons(ETH_P_IP);
 }
 
 /**
- * paqm_path_find() - may @to be sent a message, and how?
- * @dev: device of the qdisc; gives namespace, VRF and the scope of link-local addresses
- * @to: the receiver; IPv4 is mapped
- * @path: result, for paqm_path_send() or paqm_path_put()
+ * paqm_path_find() - is there a route to a receiver?
+ * @dev: device of the qdisc; gives namespace and the scope of link-local addresses
+ * @path: @to, @vrf and @mark are given; the rest is the result, for paqm_path_send() or
+ *	paqm_path_put()
  *
  * Return: 0, PAQM_REFUSED for an address that is never answered, or an error if there is
- * no route.
+ * no route, or none with an address to send from.
  */
-int paqm_path_find(struct net_device *dev, const struct in6_addr *to, struct paqm_path *path)
+int paqm_path_find(struct net_device *dev, struct paqm_path *path)
 {
-	path->to = *to;
-	path->v6 = !ipv6_addr_v4mapped(to);
-	return path->v6 ? paqm_path_find6(dev, path) : paqm_path_find4(dev, path);
+	int err = PAQM_REFUSED;
+
+	path->v6 = !ipv6_addr_v4mapped(&path->to);
+	path->ours = false;
+	if (!paqm_never(&path->to))
+		err = path->v6 ? paqm_path_find6(dev, path) :
+				 paqm_path_find4(dev_net(dev), path);
+	if (err || path->ours)
+		return err;
+	paqm_path_put(path);
+	return -EADDRNOTAVAIL;
+}
+
+/* The device of a VLAN tag above @dev, if the packet has one. Under RCU. */
+static struct net_device *paqm_vlan_above(struct net_device *dev, const struct paqm_way *way)
+{
+	if (!way->vlan_proto)
+		return NULL;
+	return __vlan_find_dev_deep_rcu(dev, way->vlan_proto, way->vlan_tci & VLAN_VID_MASK);
+}
+
+/* Port of a bridge that a packet leaves by, or NULL. Under RCU. */
+static struct net_device *paqm_port_of(struct net_device *dev, const struct paqm_way *way)
+{
+	if (!netif_is_bridge_port(dev))
+		dev = paqm_vlan_above(dev, way);
+	return dev && netif_is_bridge_port(dev) ? dev : NULL;
+}
+
+/* The bridge that a packet crossed without being routed, or NULL. Under RCU. */
+static struct net_device *paqm_bridge_of(struct net_device *dev, const struct paqm_way *way)
+{
+	struct net_device *in = dev_get_by_index_rcu(dev_net(dev), way->iif), *bridge;
+	struct net_device *out = paqm_port_of(dev, way);
+
+	/* the last device that it was received by: the bridge itself if it was for this host */
+	if (!in || !netif_is_bridge_port(in) || !out || dev->type != ARPHRD_ETHER)
+		return NULL;
+	bridge = netdev_master_upper_dev_get_rcu(in);
+	return bridge && bridge == netdev_master_upper_dev_get_rcu(out) ? bridge : NULL;
+}
+
+/* The VRF in which the sender of a packet is found, 0 for none. Under RCU. */
+static int paqm_vrf_of(struct net_device *dev, const struct paqm_way *way,
+		       const struct net_device *bridge)
+{
+	struct net_device *port;
+
+	if (bridge)
+		return l3mdev_master_ifindex_rcu(bridge);
+	if (way->iif)
+		return l3mdev_master_ifindex_by_index(dev_net(dev), way->iif);
+	/* of this host: where the packet goes is what is known */
+	port = paqm_port_of(dev, way);
+	if (port)
+		return l3mdev_master_ifindex_rcu(netdev_master_upper_dev_get_rcu(port));
+	return l3mdev_master_ifindex_rcu(paqm_vlan_above(dev, way) ?: dev);
+}
+
+/**
+ * paqm_path_back() - may the sender of a packet be sent a message, and how?
+ * @dev: device of the qdisc
+ * @way: how the packet came
+ * @from: the packet's destination, IPv4 is mapped: a message on the link comes from there
+ * @path: @to is given, the rest is the result as of paqm_path_find()
+ *
+ * Return: as of paqm_path_find().
+ */
+int paqm_path_back(struct net_device *dev, const struct paqm_way *way, const struct in6_addr *from,
+		   struct paqm_path *path)
+{
+	struct net_device *bridge, *at = NULL;
+	bool ours;
+	int err;
+
+	rcu_read_lock();
+	bridge = paqm_bridge_of(dev, way);
+	/* an address of this host beside the sender's is the bridge's, or that of its VLAN */
+	if (bridge)
+		at = netif_is_bridge_port(dev) && way->vlan_proto ? paqm_vlan_above(bridge, way) :
+								    bridge;
+	path->vrf = paqm_vrf_of(dev, way, bridge);
+	rcu_read_unlock();
+	path->mark = way->mark;
+	err = paqm_path_find(dev, path);
+	if (!bridge)
+		return err;
+	/* of IPv6 addresses that only hold on a link, this is the link */
+	if ((err == PAQM_REFUSED && !(ipv6_addr_type(&path->to) & IPV6_ADDR_LINKLOCAL)) ||
+	    !is_valid_ether_addr(way->mac) || !is_valid_ether_addr(way->mac + ETH_ALEN)) {
+		if (!err)
+			paqm_path_put(path);
+		return PAQM_REFUSED;
+	}
+	ours = !err && READ_ONCE(path->dst->dev) == at; /* only compared */
+	if (ours && paqm_path_direct(path))
+		return 0;
+	if (!err)
+		paqm_path_put(path);
+	path->dst = NULL;
+	path->src = *from;
+	path->ours = ours;
+	return 0;
 }
 
 /* A path that is not used. */
@@ -166,16 +295,34 @@ void paqm_path_put(struct paqm_path *path)
 	dst_release(path->dst);
 }
 
+/* Let a message come in by the device that the packet leaves by, as if its receiver answered. */
+static int paqm_link_send(struct net_device *dev, const struct paqm_way *way, const u8 *own,
+			  struct sk_buff *skb)
+{
+	struct ethhdr *eth = skb_push(skb, ETH_HLEN);
+
+	ether_addr_copy(eth->h_dest, way->mac + ETH_ALEN);
+	ether_addr_copy(eth->h_source, own);
+	eth->h_proto = skb->protocol;
+	skb->protocol = eth_type_trans(skb, dev);
+	if (way->vlan_proto)
+		__vlan_hwaccel_put_tag(skb, way->vlan_proto, way->vlan_tci);
+	return netif_rx(skb) == NET_RX_SUCCESS ? 0 : -ENOBUFS;
+}
+
 /**
  * paqm_path_send() - send a message, checksum included; the path is used up
  * @dev: device of the qdisc
- * @path: from paqm_path_find()
+ * @path: from paqm_path_find() or paqm_path_back()
+ * @way: what the latter was given; may be NULL for the former
+ * @own: Ethernet address to send from where there is no route; may be NULL as @way
  * @icmp: the message
  * @len: its length
  *
  * Return: 0 if the network took it, else a negative error.
  */
-int paqm_path_send(struct net_device *dev, struct paqm_path *path, const u8 *icmp, u32 len)
+int paqm_path_send(struct net_device *dev, struct paqm_path *path, const struct paqm_way *way,
+		   const u8 *own, const u8 *icmp, u32 len)
 {
 	u32 head = path->v6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr);
 	struct net *net = dev_net(dev);
@@ -185,7 +332,7 @@ int paqm_path_send(struct net_device *dev, struct paqm_path *path, const u8 *icm
 	int err;
 
 	rcu_read_lock(); /* a device that goes is taken out of the route */
-	out = READ_ONCE(path->dst->dev);
+	out = path->dst ? READ_ONCE(path->dst->dev) : dev;
 	room = LL_RESERVED_SPACE(out);
 	tail = READ_ONCE(out->needed_tailroom);
 	rcu_read_unlock();
@@ -197,12 +344,15 @@ int paqm_path_send(struct net_device *dev, struct paqm_path *path, const u8 *icm
 	skb_reserve(skb, room);
 	skb_reset_network_header(skb);
 	if (path->v6)
-		paqm_put_ip6(skb, path);
+		paqm_put_ip6(skb, path, len);
 	else
-		paqm_put_ip4(skb, path);
+		paqm_put_ip4(skb, path, len);
 	skb_set_transport_header(skb, head);
 	skb_put_data(skb, icmp, len);
 	skb->priority = TC_PRIO_INTERACTIVE;
+	if (!path->dst)
+		return paqm_link_send(dev, way, own, skb);
+	skb->mark = path->mark;
 	skb_dst_set(skb, path->dst);
 	if (path->v6) {
 		err = paqm_out6(net, skb);

@@ -145,6 +145,7 @@ def main() -> int:
         "classes": lambda: marked("classes", [*guest, "bash", "kernel/lab-tests/classes.sh"]),
         "auto": lambda: marked("auto", [*guest, "bash", "kernel/lab-tests/auto.sh"]),
         "feedback": lambda: marked("feedback", [*guest, "bash", "kernel/lab-tests/feedback.sh"]),
+        "ways": lambda: marked("ways", [*guest, "bash", "kernel/lab-tests/ways.sh"]),
         "attack": lambda: marked(
             "attack", ["feedback-daemon/attack/run.py", "--build", args.build, "--only", "lab",
                        "--scale", "50", "--out", str(OUT / "attack")]),

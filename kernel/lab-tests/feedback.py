@@ -55,7 +55,8 @@ def send(args: argparse.Namespace) -> None:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
         host = ipaddress.ip_address(args.source) + i if args.source else ""
         sock.bind((str(host), args.port + i))
-        sock.connect((args.to, args.port + i))
+        # with the scope that a link-local address has behind a %
+        sock.connect(socket.getaddrinfo(args.to, args.port + i, sock.family)[0][4])
         socks.append(sock)
     gap = args.size * 8 / args.rate
     start = time.monotonic()
