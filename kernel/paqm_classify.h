@@ -71,6 +71,7 @@ enum paqm_kind {
 #define PAQM_DSCP_CONTROL (BIT_ULL(48) | BIT_ULL(56))
 
 #define PAQM_TAGS_MAX 8 /* VLAN tags or MPLS labels that are looked through */
+#define PAQM_EXTENSIONS_MAX 8 /* the same of extension headers of IPv6 */
 
 #define PAQM_HASH_WORDS 6
 #define PAQM_HASH_SET BIT_ULL(32) /* set in every hash: 0 is none, nor is its upper half 0 */
@@ -474,20 +475,38 @@ static inline const void *paqm_header(const struct sk_buff *skb, int headlen, in
 	return skb_header_pointer(skb, off, len, buf);
 }
 
-/* IPv6 behind @off with extension headers; offset behind them. */
+/*
+ * IPv6 with extension headers, the first of which is at @off; offset behind them. Who nests more
+ * than some of them is not followed, so that no packet costs much.
+ */
 static noinline int paqm_skip_extensions(const struct sk_buff *skb, int off, struct paqm_packet *p)
 {
-	__be16 frag = 0;
-	int next = ipv6_skip_exthdr(skb, off, &p->proto, &frag);
+	int first = off, i;
+	u8 buf[4];
+	const u8 *h;
 
 	p->quotable = false;
-	if (next < 0) { /* cut within its headers: still a flow of two hosts */
-		p->proto = IPPROTO_NONE;
-		return off;
+	for (i = 0; i < PAQM_EXTENSIONS_MAX && p->proto != NEXTHDR_NONE; i++) {
+		h = skb_header_pointer(skb, off, sizeof(buf), buf);
+		if (!h)
+			break;
+		if (p->proto == NEXTHDR_FRAGMENT && get_unaligned_be16(h + 2) & IP6_OFFSET) {
+			p->note |= PAQM_NOTE_FRAGMENT;
+			return off;
+		}
+		if (p->proto == NEXTHDR_FRAGMENT)
+			off += 8;
+		else if (p->proto == NEXTHDR_AUTH)
+			off += (h[1] + 2) * 4; /* RFC 4302 section 2.2 */
+		else
+			off += (h[1] + 1) * 8; /* RFC 8200 section 4.3 */
+		p->proto = h[0];
+		if (!ipv6_ext_hdr(p->proto))
+			return off;
 	}
-	if (frag & htons(IP6_OFFSET))
-		p->note |= PAQM_NOTE_FRAGMENT;
-	return next;
+	/* cut within its headers, none behind them, or too many: still a flow of two hosts */
+	p->proto = IPPROTO_NONE;
+	return first;
 }
 
 /* The IP header at @off into @p; returns the offset behind it, negative if it is none. */

@@ -336,6 +336,9 @@ static const struct paqm_pkt_case paqm_pkt_cases[] = {
 	{"eth ip6 later6 fill:100", PAQM_KIND_ELASTIC, PAQM_NOTE_FRAGMENT, 0},
 	{"eth ip6 hop later6 fill:100", PAQM_KIND_ELASTIC, PAQM_NOTE_FRAGMENT, 0},
 	{"eth ip6 endless fill:100", PAQM_KIND_ELASTIC, 0, 0},
+	{"eth ip6 dst dst dst dst dst dst dst dst udp:5004:6000 rtp fill:9", PAQM_KIND_RTP, 0, 0},
+	{"eth ip6 dst dst dst dst dst dst dst dst dst udp:5004:6000 rtp fill:9", PAQM_KIND_ELASTIC,
+	 0, 0}, /* more than are looked through */
 	{"eth ip6 none6 fill:20", PAQM_KIND_ELASTIC, 0, 0},
 	{"eth ip6 hop udp:443:5000 rtp fill:100", PAQM_KIND_ELASTIC, 0, 0},
 	/* tunnels */

@@ -174,42 +174,4 @@ static inline bool ipv6_ext_hdr(u8 next)
 	       next == NEXTHDR_AUTH || next == NEXTHDR_NONE || next == NEXTHDR_DEST;
 }
 
-/* As the kernel's: offset behind the extension headers, -1 if they cannot be followed. */
-static inline int ipv6_skip_exthdr(const struct sk_buff *skb, int start, u8 *nexthdrp,
-				   __be16 *frag_offp)
-{
-	u8 next = *nexthdrp;
-
-	*frag_offp = 0;
-	while (ipv6_ext_hdr(next)) {
-		u8 buf[2];
-		const u8 *h;
-		int len;
-
-		if (next == NEXTHDR_NONE)
-			return -1;
-		h = skb_header_pointer(skb, start, sizeof(buf), buf);
-		if (!h)
-			return -1;
-		if (next == NEXTHDR_FRAGMENT) {
-			__be16 off, *fp = skb_header_pointer(skb, start + 2, sizeof(off), &off);
-
-			if (!fp)
-				return -1;
-			memcpy(frag_offp, fp, sizeof(off));
-			if (ntohs(*frag_offp) & ~0x7)
-				break;
-			len = 8;
-		} else if (next == NEXTHDR_AUTH) {
-			len = (h[1] + 2) << 2;
-		} else {
-			len = (h[1] + 1) << 3;
-		}
-		next = h[0];
-		start += len;
-	}
-	*nexthdrp = next;
-	return start;
-}
-
 #endif /* PAQM_SHIM_H */
