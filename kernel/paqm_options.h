@@ -127,8 +127,8 @@ static const struct nla_policy paqm_policy[TCA_PAQM_MAX + 1] = {
 	[TCA_PAQM_ISOLATE] = { .type = NLA_U32 },
 	[TCA_PAQM_WEIGHTS] = { .type = NLA_U32 },
 	[TCA_PAQM_KEY] = { .type = NLA_BINARY, .len = sizeof(struct tc_paqm_key) },
-	[TCA_PAQM_KEY_ID] = { .type = NLA_REJECT,
-			      .reject_message = "paqm: key-id is only shown; key sets it" },
+	[TCA_PAQM_KEY_ID] = { .type = NLA_U32 },
+	[TCA_PAQM_PAD] = { .type = NLA_FLAG }, /* what is shown can be given again */
 };
 
 /*
@@ -318,15 +318,22 @@ static int paqm_parse(struct nlattr *opt, struct paqm_config *cfg, const u8 **ke
 		if (err)
 			return err;
 	}
+	if (tb[TCA_PAQM_KEY_ID] && nla_get_u32(tb[TCA_PAQM_KEY_ID]) != cfg->key_id)
+		return paqm_refuse(extack, tb[TCA_PAQM_KEY_ID],
+				   "paqm: key-id is only shown; key sets it");
 	if (tb[TCA_PAQM_FEEDBACK_TO])
 		return paqm_parse_prefixes(tb[TCA_PAQM_FEEDBACK_TO], cfg, extack);
 	return 0;
 }
 
-/* Options into a netlink message; readers are not locked out of changes. */
-static int paqm_dump_options(const struct paqm_config *cfg, struct sk_buff *skb)
+/*
+ * Options into a netlink message, which as a request has the same effect; readers are not locked
+ * out of changes but for the @n prefixes.
+ */
+static int paqm_dump_options(const struct paqm_config *cfg, const struct tc_paqm_prefix *prefix,
+			     u32 n, struct sk_buff *skb)
 {
-	struct nlattr *opts = nla_nest_start_noflag(skb, TCA_OPTIONS);
+	struct nlattr *opts = nla_nest_start(skb, TCA_OPTIONS);
 	int i;
 
 	if (!opts)
@@ -347,8 +354,7 @@ static int paqm_dump_options(const struct paqm_config *cfg, struct sk_buff *skb)
 	    nla_put_s32(skb, TCA_PAQM_OVERHEAD, READ_ONCE(cfg->overhead)) ||
 	    nla_put_u32(skb, TCA_PAQM_KEY_ID, READ_ONCE(cfg->key_id)))
 		goto cancel;
-	if (cfg->n_prefixes && nla_put(skb, TCA_PAQM_FEEDBACK_TO,
-				       cfg->n_prefixes * sizeof(cfg->prefix[0]), cfg->prefix))
+	if (nla_put(skb, TCA_PAQM_FEEDBACK_TO, n * sizeof(*prefix), prefix))
 		goto cancel;
 	return nla_nest_end(skb, opts);
 

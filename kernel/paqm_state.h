@@ -300,7 +300,7 @@ struct paqm_sched_data {
 	struct paqm_erf_vars erf;
 	struct paqm_ecf_out ecf_out;
 	struct paqm_census census;
-	spinlock_t top_lock; /* process context only */
+	spinlock_t top_lock; /* and prefixes in @cfg; process context only */
 	struct paqm_top top;
 	struct paqm_fb_rtt rtt; /* to the senders, measured */
 	u64 walk_ns; /* time that a walk over the flow table takes */

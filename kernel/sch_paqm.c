@@ -684,6 +684,20 @@ static noinline int paqm_enqueue_chosen(struct sk_buff *skb, struct Qdisc *sch, 
 	return paqm_enqueue_one(skb, sch, class, to_free);
 }
 
+/* One of several segments that cannot be cut: something is wrong with its headers. */
+static int paqm_drop_uncut(struct sk_buff *skb, struct Qdisc *sch, int class,
+			   struct sk_buff **to_free)
+{
+	struct paqm_sched_data *q = qdisc_priv(sch);
+	u64 hash = paqm_plain_flow(skb, &q->rules);
+
+	if (class == PAQM_CLASSES)
+		class = hash && paqm_flow_counted(paqm_flows_slot(paqm_flows_set(&q->flows, hash),
+								  paqm_flow_tag(hash))) ?
+				PAQM_MEDIA : PAQM_ELASTIC;
+	return paqm_drop(skb, sch, to_free, class, &q->queue[class].st.drop_tail, PAQM_DROP_TAIL);
+}
+
 /*
  * A GSO packet that would hold the link for longer than the media target is cut
  * into its packets: a 64 kB burst is 65 ms at 8 Mbit/s.
@@ -693,20 +707,23 @@ static noinline int paqm_enqueue_gso(struct sk_buff *skb, struct Qdisc *sch, int
 {
 	unsigned int total = qdisc_pkt_len(skb), taken = 0, bytes = 0, len;
 	struct sk_buff *segs, *next;
-	int ret = NET_XMIT_DROP;
+	int ret = NET_XMIT_DROP, one;
 
 	segs = skb_gso_segment(skb, netif_skb_features(skb) & ~NETIF_F_GSO_MASK);
 	if (IS_ERR_OR_NULL(segs))
-		return paqm_qdisc_drop(skb, sch, to_free, PAQM_DROP_TAIL);
+		return paqm_drop_uncut(skb, sch, class, to_free);
 	skb_list_walk_safe(segs, segs, next) {
 		skb_mark_not_on_list(segs);
 		qdisc_skb_cb(segs)->pkt_len = segs->len;
 		paqm_set_segs(segs);
 		len = segs->len;
-		if (paqm_enqueue_chosen(segs, sch, class, to_free) == NET_XMIT_SUCCESS) {
+		one = paqm_enqueue_chosen(segs, sch, class, to_free);
+		if (one == NET_XMIT_SUCCESS) {
 			bytes += len;
 			taken++;
 			ret = NET_XMIT_SUCCESS;
+		} else if (!taken && !net_xmit_drop_count(one)) {
+			ret = one; /* the filter of a child has it, unless others are queued */
 		}
 	}
 	/* The parent adds one packet of @total bytes if we succeed. */
@@ -1138,6 +1155,12 @@ static bool paqm_tells(const struct paqm_config *cfg)
 	return cfg->feedback == PAQM_FEEDBACK_ICMP || cfg->feedback == PAQM_FEEDBACK_QUENCH;
 }
 
+/* Does it begin a new sequence of random numbers, and with it a new key of the flows' hash? */
+static bool paqm_reseeds(const struct paqm_sched_data *q, const struct paqm_config *cfg)
+{
+	return cfg->seed && cfg->seed != q->cfg.seed;
+}
+
 /* The rules of the recogniser and the framing of the link; under the qdisc lock. */
 static void paqm_set_rules(struct paqm_sched_data *q, const struct paqm_config *cfg)
 {
@@ -1155,8 +1178,13 @@ static void paqm_set_rules(struct paqm_sched_data *q, const struct paqm_config *
 	q->flows.age_ms = paqm_flow_clock((u64)cfg->flow_age * NSEC_PER_USEC);
 	q->tell = paqm_tells(cfg);
 	q->stamp = cfg->feedback == PAQM_FEEDBACK_INBAND;
-	if (cfg->seed && cfg->seed != q->cfg.seed)
+	if (paqm_reseeds(q, cfg)) { /* flows fall into the same sets again */
+		struct rnd_state rnd;
+
 		prandom_seed_state(&q->rnd, cfg->seed);
+		prandom_seed_state(&rnd, cfg->seed);
+		prandom_bytes_state(&rnd, q->rules.key, sizeof(q->rules.key));
+	}
 }
 
 /*
@@ -1176,11 +1204,16 @@ static void paqm_apply(struct Qdisc *sch, const struct paqm_config *cfg, struct 
 	bool was_auto = paqm_auto_on(q);
 
 	mutex_lock(&q->ctl_lock);
-	if (table->flow && q->flows.flow)
+	if (table->flow && q->flows.flow && !paqm_reseeds(q, cfg))
 		paqm_flows_copy(table, &q->flows, paqm_flow_clock(ktime_get_ns()));
 	/* flows that share a rate do so until the next round; nothing of that is left then */
-	if (q->hosts && cfg->weights != PAQM_WEIGHTS_HOST)
+	if (q->hosts && (cfg->weights != PAQM_WEIGHTS_HOST || paqm_reseeds(q, cfg)))
 		paqm_hosts_clear(q->hosts);
+	/* before the other options: who shows them waits for this lock only */
+	spin_lock(&q->top_lock);
+	memcpy(q->cfg.prefix, cfg->prefix, sizeof(cfg->prefix));
+	q->cfg.n_prefixes = cfg->n_prefixes;
+	spin_unlock(&q->top_lock);
 	sch_tree_lock(sch);
 	if (table->flow)
 		paqm_flows_swap(&q->flows, table);
@@ -1227,7 +1260,7 @@ static int paqm_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext
 		if (err)
 			return err;
 	}
-	if (!q->flows.flow || cfg.flows != q->cfg.flows) {
+	if (!q->flows.flow || cfg.flows != q->cfg.flows || paqm_reseeds(q, &cfg)) {
 		err = paqm_flows_alloc(&table, cfg.flows);
 		if (err) {
 			NL_SET_ERR_MSG(extack, "paqm: no memory for so many flows");
@@ -1354,12 +1387,6 @@ static int paqm_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_a
 	err = paqm_change(sch, opt, extack);
 	if (err)
 		return err;
-	if (q->cfg.seed) { /* flows fall into the same sets again */
-		struct rnd_state rnd;
-
-		prandom_seed_state(&rnd, q->cfg.seed);
-		prandom_bytes_state(&rnd, q->rules.key, sizeof(q->rules.key));
-	}
 	list_add(&q->list, &paqm_instances);
 	if (paqm_one_of_several(sch))
 		NL_SET_ERR_MSG(extack,
@@ -1412,7 +1439,14 @@ static int paqm_dump(struct Qdisc *sch, struct sk_buff *skb)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
 
-	return paqm_dump_options(&q->cfg, skb);
+	struct tc_paqm_prefix prefix[PAQM_PREFIXES];
+	u32 n;
+
+	spin_lock(&q->top_lock);
+	n = q->cfg.n_prefixes;
+	memcpy(prefix, q->cfg.prefix, sizeof(prefix));
+	spin_unlock(&q->top_lock);
+	return paqm_dump_options(&q->cfg, prefix, n, skb);
 }
 
 static int paqm_dump_stats(struct Qdisc *sch, struct gnet_dump *d)

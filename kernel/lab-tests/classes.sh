@@ -414,5 +414,29 @@ for _ in range(20):
 	steered "without it all is as before" quic 9000 elastic
 	$tc qdisc del dev a0 root
 fi
+echo "# packets of several segments: all taken by a child's filter; such as cannot be cut"
+send="ip netns exec a $here/../tc-tests/send.py"
+ip -n a link add d0 type dummy
+ip -n a link add d1 type dummy
+ip -n a link set d0 up
+ip -n a link set d1 up
+# A verdict that the child sees, for a packet that it took, is no drop for the parent.
+$tc qdisc add dev d0 root handle 1: htb default 1
+$tc class add dev d0 parent 1: classid 1:1 htb rate 100mbit
+$tc qdisc add dev d0 parent 1:1 handle 10: paqm bandwidth 8mbit
+$tc qdisc add dev d0 parent 10:2 handle 20: prio
+$tc filter add dev d0 parent 20: protocol all prio 1 matchall action mirred egress redirect dev d1
+$send d0 --kind tcp --size 14054 --gso 1400 >/dev/null
+within "segments that a child took" "$(ip -n a -s -j link show dev d1 | jq '.[0].stats64.tx.packets')" 10 10
+within "drops that the parent counted" \
+	"$($tc -s -j qdisc show dev d0 | jq '.[] | select(.handle == "1:") | .drops')" 0 0
+$tc qdisc del dev d0 root
+$tc qdisc add dev d0 root handle 1: paqm bandwidth 8mbit
+$send d0 --kind tcp --size 14054 --gso 1400 --options -1 >/dev/null
+within "drops of the elastic class" \
+	"$($tc -s -j qdisc show dev d0 | jq '.[0].elastic.drop_tail_packets')" 1 1
+within "drops of the qdisc" "$($tc -s -j qdisc show dev d0 | jq '.[0].drops')" 1 1
+ip -n a link del d0
+ip -n a link del d1
 check "unload" unload
 result

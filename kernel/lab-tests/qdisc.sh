@@ -167,5 +167,39 @@ ip -n a link set t0 up
 within "capacity follows the link's speed" \
 	"$($tc -s -j qdisc show dev t0 | jq '.[0].capacity_bps')" 100000000 100000000
 ip -n a link del t0
+echo "# a seed gives the flows their places, also when it is changed"
+send="ip netns exec a $here/../tc-tests/send.py"
+ip -n a link add d0 type dummy
+ip -n a link set d0 up
+overflow() {
+	$send d0 --kind rtp --flows 64 --count 640 >/dev/null
+	$tc -s -j qdisc show dev d0 | jq '.[0].table_overflow_flows'
+}
+$tc qdisc add dev d0 root handle 1: paqm bandwidth 1gbit flows 64 seed 4
+added=$(overflow)
+$tc qdisc del dev d0 root
+$tc qdisc add dev d0 root handle 1: paqm bandwidth 1gbit flows 64 seed 7
+other=$(overflow)
+$tc qdisc change dev d0 root handle 1: paqm seed 4
+$tc qdisc change dev d0 root handle 1: paqm weights host
+$tc qdisc change dev d0 root handle 1: paqm seed 7
+$tc qdisc change dev d0 root handle 1: paqm seed 4
+changed=$(overflow)
+check "another seed leaves others without a place ($added, $other)" test "$added" != "$other"
+within "and the first one the same again" "$((changed - other))" "$added" "$added"
+
+echo "# what is shown can be given again, and has no effect then"
+replay="ip netns exec a $here/../tc-tests/rtnl.py"
+$tc qdisc replace dev d0 root handle 1: paqm bandwidth 9mbit feedback icmp rtt 30ms \
+	feedback-to 10.0.0.0/8,2001:db8::/32 key 7:000102030405060708090a0b0c0d0e0f seed 3
+before=$($replay show d0)
+check "all options are taken back" $replay replay d0 --handle 1:
+check "they are what they were" test "$before" = "$($replay show d0)"
+check "and the list is there" test "$($tc -j qdisc show dev d0 | jq -c '.[0].options.feedback_to')" = \
+	'["10.0.0.0/8","2001:db8::/32"]'
+$tc qdisc change dev d0 root handle 1: paqm feedback-to any
+check "without a list, too" $replay replay d0 --handle 1:
+check "tc shows none" test "$($tc -j qdisc show dev d0 | jq -c '.[0].options.feedback_to')" = '[]'
+ip -n a link del d0
 check "unload" unload
 result

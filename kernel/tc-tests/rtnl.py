@@ -4,11 +4,13 @@
 
   rtnl.py add|change|replace DEV [--parent root|X:Y] [--handle X:] [NAME=VALUE ...]
   rtnl.py show DEV
+  rtnl.py replay DEV [--handle X:]
 
 NAME is an attribute of enum TCA_PAQM_* in lower case with dashes (media-target), or @N. VALUE is a
 number, in the width that the header says, or u8:N, u16:N, u32:N, u64:N, or hex:BYTES. Numbers
 come from the UAPI header, so there is no second list. A refusal prints `ERRNO: text (attribute
-NAME)` as the kernel's extended acknowledgement has it, and ends with status 2.
+NAME)` as the kernel's extended acknowledgement has it, and ends with status 2. `replay` gives the
+options of the device's first paqm back to it, byte for byte as the kernel shows them.
 
 --fail-each (debug kernel) repeats the request with the first, second, ... memory allocation of the
 kernel failing, until a request meets no failure any more and succeeds. Prints how often the kernel
@@ -120,8 +122,8 @@ def body(dev: str, parent: int, own: int, options: bytes | None, kind: str) -> b
     return data
 
 
-def show(link: Netlink, dev: str, names: dict[int, str]) -> None:
-    """Every option of the paqm qdiscs of a device as sent by the kernel, in hex."""
+def dump(link: Netlink, dev: str) -> Iterator[bytes]:
+    """The attribute TCA_OPTIONS of each paqm qdisc of a device, as the kernel sends it."""
     index = socket.if_nametoindex(dev)
     link.request(RTM_GETQDISC, NLM_DUMP, struct.pack("=BxxxiIII", 0, index, 0, 0, 0))
     while True:
@@ -131,11 +133,17 @@ def show(link: Netlink, dev: str, names: dict[int, str]) -> None:
             length, kind = struct.unpack_from("=IH", data, at)
             if kind == NLMSG_DONE:
                 return
-            parts = {n: p for _, n, p in walk(data[at + 36 : at + length])}
-            if parts.get(TCA_KIND) == b"paqm\0":
-                options = {names.get(n, str(n)): p.hex() for _, n, p in walk(parts[TCA_OPTIONS])}
-                print(json.dumps(options))
+            body = data[at + 36 : at + length]
+            parts = {n: body[i : i + 4 + len(p)] for i, n, p in walk(body)}
+            if parts[TCA_KIND][4:] == b"paqm\0":
+                yield parts[TCA_OPTIONS]
             at += length + 3 & ~3
+
+
+def show(link: Netlink, dev: str, names: dict[int, str]) -> None:
+    """Every option of the paqm qdiscs of a device as sent by the kernel, in hex."""
+    for options in dump(link, dev):
+        print(json.dumps({names.get(n, str(n)): p.hex() for _, n, p in walk(options[4:])}))
 
 
 def fail_each(link: Netlink, request: tuple[int, int, bytes], undo: bytes | None) -> int:
@@ -176,7 +184,7 @@ def fail_each(link: Netlink, request: tuple[int, int, bytes], undo: bytes | None
 
 def main() -> int:
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    ap.add_argument("action", choices=[*FLAGS, "show"])
+    ap.add_argument("action", choices=[*FLAGS, "show", "replay"])
     ap.add_argument("dev")
     ap.add_argument("options", nargs="*", metavar="NAME=VALUE")
     ap.add_argument("--parent", default="root")
@@ -190,6 +198,14 @@ def main() -> int:
     if args.action == "show":
         show(link, args.dev, names)
         return 0
+    if args.action == "replay":
+        shown = list(dump(link, args.dev))[0]
+        data = body(args.dev, handle(args.parent), handle(args.handle), None, "paqm")
+        data += shown + b"\0" * (-len(shown) % 4)
+        code, text = link.ack(link.request(RTM_NEWQDISC, NLM_ACK, data), names)
+        if code:
+            print(f"{errno.errorcode[code]}: {text}", file=sys.stderr)
+        return 2 if code else 0
     options = b""
     for word in args.options:
         name, _, value = word.partition("=")
