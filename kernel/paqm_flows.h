@@ -166,6 +166,8 @@ struct paqm_rtp_source {
  * @tuple: addresses and ports
  * @low: lower half of the hash
  * @told: the last notice that was sent, or stamp
+ * @told_bytes: @bytes of the flow when the last notice was owed
+ * @unfit_ms: when a packet could not be quoted, while a notice was owed
  * @lost: packets beyond the fair rate that were dropped
  * @marked: the same, marked CE
  * @source: RTP sources whose sequence is watched
@@ -181,6 +183,8 @@ struct paqm_flow_more {
 	struct paqm_tuple tuple;
 	u32 low;
 	struct paqm_told told;
+	u32 told_bytes;
+	u32 unfit_ms;
 	u32 lost;
 	u32 marked;
 	struct paqm_rtp_source source[PAQM_RTP_SOURCES];
@@ -390,6 +394,8 @@ static noinline struct paqm_flow *paqm_flows_claim(struct paqm_flows *t,
 	WRITE_ONCE(t->seen, t->seen + 1);
 	WRITE_ONCE(paqm_flow_gauge(t, flow)->claim, t->seen);
 	WRITE_ONCE(more->told.rate, 0);
+	more->told_bytes = 0;
+	more->unfit_ms = 0;
 	WRITE_ONCE(more->lost, 0);
 	WRITE_ONCE(more->marked, 0);
 	WRITE_ONCE(more->hears, 0);

@@ -67,6 +67,7 @@
 #define PAQM_GUARD_SHIFT 4 /* the guards of the inner loop average over 2^4 periods */
 #define PAQM_SHARE_FALL_NS NSEC_PER_SEC /* time constant of a fall of media's share */
 #define PAQM_SHARE_STEP_Q16 (PAQM_Q16_ONE / 100) /* so little of it is no step */
+#define PAQM_NOTICE_WORTH (2 * PAQM_MSG_MAX) /* bytes that a flow sends for a notice at least */
 #define PAQM_NOTICE_BURST_NS (100 * NSEC_PER_MSEC) /* notices may be early by so much */
 #define PAQM_NEWS_Q23 (1 << 20) /* binary32 rates that differ by less: by an eighth at most */
 
@@ -161,8 +162,15 @@ static noinline void paqm_notice(struct paqm_sched_data *q, struct paqm_flow *fl
 	    now_ms - READ_ONCE(more->told.ms) < PAQM_SPACING_MS +
 						(flow->tag ^ q->round) % PAQM_SPACING_MS)
 		return;
+	/* or invented sources could have others sent more than they send themselves */
+	if (flow->bytes - more->told_bytes < PAQM_NOTICE_WORTH)
+		return;
+	/* what follows costs as much as many packets */
+	if (more->unfit_ms && now_ms - more->unfit_ms < PAQM_SPACING_MS)
+		return;
 	paqm_identify(skb, &q->rules, &p);
 	if (!p.quotable) { /* fragment, options, tags, too short: left alone */
+		more->unfit_ms = now_ms;
 		paqm_inc(&q->notices_unfit);
 		return;
 	}
@@ -175,8 +183,10 @@ static noinline void paqm_notice(struct paqm_sched_data *q, struct paqm_flow *fl
 		msg.flags |= PAQM_F_POLICED;
 	paqm_inc(&q->notices_owed);
 	queued = paqm_fb_queue(q->fb, skb, &msg, &more->told, now_ms);
-	if (queued) /* or its next packet tries again */
+	if (queued) { /* or its next packet tries again */
 		flow->round = q->round;
+		more->told_bytes = flow->bytes;
+	}
 	trace_notice(qdisc_dev(q->sch)->name, &p, &msg, queued);
 }
 

@@ -104,7 +104,7 @@ def odd(args: argparse.Namespace) -> None:
         head = struct.pack("!BBHHHBBH", 0x45 + len(options) // 4, 0,
                            20 + len(options) + len(body), seq + 1, flags, 64, proto, 0)
         raw.sendto(head + own + socket.inet_aton(args.to) + options + body, (args.to, 0))
-        time.sleep(0.02)
+        time.sleep(args.gap)
 
 
 def message_fault(icmp: bytes, own: set[str], quoted: str, v6: bool) -> str:
@@ -265,6 +265,7 @@ def main() -> None:
     p.add_argument("--to", required=True)
     p.add_argument("--how", choices=["fragments", "later", "options", "gre"], required=True)
     p.add_argument("--count", type=int, default=100)
+    p.add_argument("--gap", type=float, default=0.02, help="seconds between packets")
     p = sub.add_parser("watch")
     p.set_defaults(run=watch)
     p.add_argument("--seconds", type=float, default=1.0)

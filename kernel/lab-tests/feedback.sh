@@ -265,6 +265,26 @@ within "refused to speak of media for ff0e::77" "$(($(stat .notices_refused) - r
 within "told nobody" "$(($(stat .notices_sent) - before))" 0 0
 ip -n r route del 239.0.0.0/8 dev rv
 
+echo "# small packets of many flows draw no more than they bring"
+rtc qdisc replace dev rv root handle 1: paqm bandwidth 1gbit feedback icmp rtt 100ms
+sleep 1
+bytes=$(stat .bytes)
+before=$(stat .notices_sent)
+host 3 send --to 10.0.9.2 --flows 100 --port 9000 --size 28 --rate 9e4 --seconds 10 # 4 a second
+bytes=$(($(stat .bytes) - bytes))
+sent=$(($(stat .notices_sent) - before))
+within "messages to their sender" "$sent" 100 3000
+within "bytes of messages, part of the bytes that drew them" \
+	"$(awk -v m="$sent" -v b="$bytes" 'BEGIN { print 132 * m / b }')" 0.1 0.5
+fresh
+
+echo "# what cannot be quoted is looked at now and then"
+unfit=$(stat .notices_unfit_packets)
+ip netns exec s1 python3 "$peer" odd --to 10.0.9.2 --how options --count 2000 --gap 0.001
+within "packets of 2 s that were looked at for a quote" \
+	"$(($(stat .notices_unfit_packets) - unfit))" 20 125
+fresh
+
 echo "# prefixes"
 rtc qdisc change dev rv root handle 1: paqm feedback-to 10.0.1.0/24,2001:db8:2::/47
 refused=$(stat .notices_refused)
