@@ -214,8 +214,8 @@ static inline paqm_u32 paqm_auto_growth(const struct paqm_auto_vars *v)
 		return 0;
 	if (v->waiting_q16 >= PAQM_AUTO_WAITING_Q16)
 		return 0;
-	return (paqm_u32)((paqm_u64)PAQM_AUTO_GROWTH_Q24 *
-			  (PAQM_AUTO_WAITING_Q16 - v->waiting_q16) / PAQM_AUTO_WAITING_Q16);
+	return (paqm_u32)paqm_muldiv(PAQM_AUTO_GROWTH_Q24, PAQM_AUTO_WAITING_Q16 - v->waiting_q16,
+				     PAQM_AUTO_WAITING_Q16);
 }
 
 static inline void paqm_mean_grow(struct paqm_mean *m, paqm_u32 growth_q24)
@@ -261,7 +261,7 @@ static inline paqm_u64 paqm_auto_lead(paqm_u64 recent, paqm_u64 usual)
 	if (recent >= usual)
 		return recent;
 	fall = paqm_mul_q24(usual - recent, PAQM_AUTO_LEAD_Q24);
-	return recent - paqm_min64(fall, recent / PAQM_AUTO_LEAD_DIV);
+	return recent - paqm_min64(fall, paqm_div64(recent, PAQM_AUTO_LEAD_DIV));
 }
 
 /**

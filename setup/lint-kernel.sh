@@ -4,7 +4,8 @@
 #
 #	lint-kernel.sh --fast	what needs only the kernel's own scripts: checkpatch, kernel-doc
 #	lint-kernel.sh		these and all others: gcc with more warnings and its analyzer, clang,
-#				sparse, coccinelle, compilation for i386 (32 bit) and s390x (big endian)
+#				sparse, coccinelle, compilation for i386 (32 bit: gcc, gcc -Os, clang)
+#				and s390x (big endian)
 #
 # The others need about 1 GB under the user's cache directory, some Debian packages (installed if
 # missing, as root) and some minutes for the first run: kernel trees are prepared there for each
@@ -105,6 +106,18 @@ clang_build() {
 cross_build() { # architecture, prefix of the compiler
 	compile "$1" -C "$(prepared "$1")" ARCH="$(arch_of "$1")" CROSS_COMPILE="$2" W=1 &&
 		own_warnings "$1" && own_symbols "$1" "$2nm"
+}
+
+# What divides 64 bits by a constant: gcc does that itself on 32 bit where it is to be fast, but not
+# where it is to be small, and clang never does.
+small_build() {
+	compile i386-small -C "$(prepared i386)" ARCH=i386 CROSS_COMPILE=i686-linux-gnu- KCFLAGS=-Os &&
+		own_warnings i386-small && own_symbols i386-small i686-linux-gnu-nm
+}
+
+clang32_build() {
+	compile i386-clang -C "$(prepared i386-clang)" ARCH=i386 LLVM="-$clang" &&
+		own_warnings i386-clang && own_symbols i386-clang "llvm-nm-$clang"
 }
 
 # KUnit's macros are not made for sparse.
@@ -291,6 +304,9 @@ prepare x86_64-clang LLVM="-$clang"
 lint "clang W=1" clang_build
 prepare i386 CROSS_COMPILE=i686-linux-gnu-
 lint "i386: 32 bit" cross_build i386 i686-linux-gnu-
+lint "i386, gcc -Os" small_build
+prepare i386-clang LLVM="-$clang"
+lint "i386, clang" clang32_build
 prepare s390x CROSS_COMPILE=s390x-linux-gnu-
 lint "s390x: big endian" cross_build s390x s390x-linux-gnu-
 lint "each tool finds its planted fault" planted_faults

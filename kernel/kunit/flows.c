@@ -628,8 +628,8 @@ static void paqm_kunit_entitled(struct kunit *test)
 						paqm_flows_mark(&paqm_table);
 						first = fair;
 					}
-					f[i % n]->bytes += (i % n < d ? deaf_mbit[k] * 1000000ULL :
-									fair) / 40;
+					f[i % n]->bytes += (i % n < d ? deaf_mbit[k] * 1000000 :
+									(u32)fair) / 40;
 					if (i % n < n - 1)
 						continue;
 					paqm_count(1, 200, fair, c);
@@ -758,8 +758,8 @@ static void paqm_kunit_hosts(struct kunit *test)
 		for (i = 0; i < PAQM_CROWD; i++) /* 24 Mbit/s together */
 			f[i]->bytes += 6000;
 		f[PAQM_CROWD]->bytes += 1250; /* 50 kbit/s */
-		f[PAQM_CROWD + 1]->bytes += (fair ? fair - 55000 : 1000000) / 40;
-		f[PAQM_CROWD + 2]->bytes += (fair ?: 1000000) / 40;
+		f[PAQM_CROWD + 1]->bytes += (fair ? (u32)fair - 55000 : 1000000) / 40;
+		f[PAQM_CROWD + 2]->bytes += ((u32)fair ?: 1000000) / 40;
 		w.fair = fair;
 		w.fair_least = fair;
 		w.fair_most = fair;
@@ -775,9 +775,9 @@ static void paqm_kunit_hosts(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, of[0]->parts, PAQM_CROWD * PAQM_PART_ONE);
 	KUNIT_EXPECT_EQ(test, of[0]->flows, PAQM_CROWD);
-	KUNIT_EXPECT_EQ(test, paqm_host_part(of[0], fair), fair / PAQM_CROWD);
+	KUNIT_EXPECT_EQ(test, paqm_host_part(of[0], fair), (u32)fair / PAQM_CROWD);
 	/* what sound does not use of a half is video's */
-	KUNIT_EXPECT_GE(test, paqm_host_part(of[1], fair), fair * 96 / 100);
+	KUNIT_EXPECT_GE(test, paqm_host_part(of[1], fair), (u32)fair / 100 * 96);
 	KUNIT_EXPECT_LE(test, paqm_host_part(of[1], fair), fair - 50000);
 	KUNIT_EXPECT_EQ(test, of[2]->parts, PAQM_PART_ONE);
 	KUNIT_EXPECT_EQ(test, c->deaf, PAQM_CROWD);
