@@ -149,18 +149,37 @@ static void log_verdict(const struct verdict *v)
 			    (unsigned long long)v->flow->rate.rate_bps);
 }
 
+/* A message that came at @t_ns has been judged. */
+static void judged(struct daemon *d, const struct verdict *v, const uint8_t *ip, uint32_t len,
+		   uint64_t t_ns)
+{
+	log_verdict(v);
+	ctl_event_verdict(d, v, t_ns);
+	ctl_event_packet(d, v, ip, len, t_ns);
+	if (v->changed)
+		ipc_push(d, v->flow);
+}
+
 static void message(struct capture *c, const struct capturer_record *r)
 {
-	struct daemon *d = c->d;
-	uint64_t at_ns = time_of(c, r), t_ns = c->now_real - (c->now_ns - at_ns);
+	uint64_t at_ns = time_of(c, r);
 	struct verdict v;
 
-	engine_message(&d->engine, r->ip, r->len, at_ns, &v);
-	log_verdict(&v);
-	ctl_event_verdict(d, &v, t_ns);
-	ctl_event_packet(d, &v, r->ip, r->len, t_ns);
-	if (v.changed)
-		ipc_push(d, v.flow);
+	engine_message(&c->d->engine, r->ip, r->len, at_ns, &v);
+	if (!v.waits)
+		judged(c->d, &v, r->ip, r->len, c->now_real - (c->now_ns - at_ns));
+}
+
+/* Messages that have waited for the packets that they quote. */
+static void judge_waited(struct daemon *d, uint64_t now_ns)
+{
+	struct verdict v;
+	struct early m;
+
+	while (engine_waited(&d->engine, now_ns, &m)) {
+		engine_again(&d->engine, &m, now_ns, &v);
+		judged(d, &v, m.ip, m.len, clock_ns(CLOCK_REALTIME));
+	}
 }
 
 static void packet(struct capture *c, const struct capturer_record *r)
@@ -445,6 +464,7 @@ uint64_t capture_run(struct daemon *d, uint64_t now_ns)
 {
 	struct capture *c = d->capture;
 
+	judge_waited(d, now_ns);
 	if (now_ns >= c->retry_ns) {
 		c->retry_ns = UINT64_MAX;
 		c->due = true;

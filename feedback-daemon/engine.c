@@ -31,6 +31,7 @@
 const struct engine_params engine_defaults = {
 	.use = ALLOW_USE_ERF,
 	.digest_life_ns = 4 * NS_PER_S,
+	.early_ns = NS_PER_S / 4,
 	.router = {.per_s = 1000, .burst = 500},
 	.flow = {.per_s = 20, .burst = 2},
 	.global = {.per_s = 50000, .burst = 20000},
@@ -103,6 +104,7 @@ void engine_init(struct engine *e, const struct engine_params *p,
 	_Static_assert(!(ENGINE_HASH & (ENGINE_HASH - 1)), "a power of two");
 	memset(e, 0, offsetof(struct engine, flows));
 	e->next_ns = UINT64_MAX;
+	e->early_ns = UINT64_MAX;
 	e->trim_ns = UINT64_MAX;
 	e->last = ENGINE_FLOWS - 1;
 	e->params = *p;
@@ -490,11 +492,24 @@ static void trim(struct engine *e, uint64_t now_ns)
 	e->trim_ns = e->digests > e->used * RING_MIN ? now_ns + TRIM_NS : UINT64_MAX;
 }
 
+/* Messages that have waited for this packet are due. */
+static void prove_early(struct engine *e, uint64_t digest)
+{
+	uint32_t i;
+
+	for (i = 0; i < e->waiting; i++) {
+		if (e->early[i].digest == digest) {
+			e->early[i].due_ns = 0;
+			e->early_ns = 0;
+		}
+	}
+}
+
 void engine_media(struct engine *e, const uint8_t *ip, uint32_t caplen, uint64_t now_ns)
 {
 	struct media m = {0};
 	struct flow *f = media_parse(ip, caplen, &m) ? flow_of(e, &m.key) : NULL;
-	uint64_t early;
+	uint64_t early, d;
 	uint32_t cap;
 	bool room;
 
@@ -506,7 +521,9 @@ void engine_media(struct engine *e, const uint8_t *ip, uint32_t caplen, uint64_t
 	early = f->ring.early;
 	room = ring_room(e, f);
 	f->ring.max = room ? RING_CAP : cap;
-	ring_put(&f->ring, digest(e, f, m.payload, m.len), now_ns, e->params.digest_life_ns);
+	d = digest(e, f, m.payload, m.len);
+	ring_put(&f->ring, d, now_ns, e->params.digest_life_ns);
+	prove_early(e, d);
 	account(e, f, cap, now_ns);
 	if (f->ring.early != early)
 		e->forgot[cap == RING_CAP ? FORGOT_FLOW_FULL
@@ -763,8 +780,9 @@ static struct flow *flow_quoted(struct engine *e, const struct paqm_quote *q)
 	return flow_of(e, &k);
 }
 
+/* @quoted: digest of the packet that the message quotes, if one of those that have left is none. */
 static enum refuse judge(struct engine *e, const uint8_t *ip, const uint8_t *icmp, uint32_t len,
-			 uint64_t now_ns, struct verdict *v)
+			 uint64_t now_ns, struct verdict *v, uint64_t *quoted)
 {
 	bool bare = e->params.legacy && ip[0] >> 4 == 4 && len == PAQM_BARE_LEN &&
 		    icmp[0] == PAQM_ICMP_TYPE_QUENCH;
@@ -793,8 +811,8 @@ static enum refuse judge(struct engine *e, const uint8_t *ip, const uint8_t *icm
 		return REFUSE_FLOW_SSRC;
 
 	/* (c) quotes a packet that this host sent a moment ago */
-	switch (ring_find(&f->ring, digest(e, f, q.payload, q.payload_len), now_ns,
-			  e->params.digest_life_ns)) {
+	*quoted = digest(e, f, q.payload, q.payload_len);
+	switch (ring_find(&f->ring, *quoted, now_ns, e->params.digest_life_ns)) {
 	case RING_UNKNOWN:
 		return REFUSE_QUOTE_UNKNOWN;
 	case RING_OLD:
@@ -833,16 +851,57 @@ known:
 	return REFUSE_NONE;
 }
 
-void engine_message(struct engine *e, const uint8_t *ip, uint32_t caplen, uint64_t now_ns,
-		    struct verdict *v)
+/* Let a message wait for the packet with this digest. Return: false if too many do. */
+static bool keep_early(struct engine *e, const uint8_t *ip, uint32_t len, uint64_t digest,
+		       uint64_t now_ns)
 {
+	struct early *m = &e->early[e->waiting];
+
+	if (!e->params.early_ns || e->waiting == ENGINE_EARLY || len > sizeof(m->ip))
+		return false;
+	e->waiting++;
+	*m = (struct early){.digest = digest, .due_ns = now_ns + e->params.early_ns, .len = len};
+	memcpy(m->ip, ip, len);
+	e->early_ns = paqm_min64(e->early_ns, m->due_ns);
+	return true;
+}
+
+bool engine_waited(struct engine *e, uint64_t now_ns, struct early *m)
+{
+	uint32_t i;
+
+	if (now_ns < e->early_ns)
+		return false;
+	e->early_ns = UINT64_MAX;
+	for (i = 0; i < e->waiting; i++) {
+		if (e->early[i].due_ns <= now_ns) {
+			*m = e->early[i];
+			e->early[i] = e->early[--e->waiting];
+			e->early_ns = 0; /* look again: there may be more */
+			return true;
+		}
+		e->early_ns = paqm_min64(e->early_ns, e->early[i].due_ns);
+	}
+	return false;
+}
+
+/* A message in an IP packet; @may_wait: for the packet that it quotes. */
+static void take_message(struct engine *e, const uint8_t *ip, uint32_t caplen, uint64_t now_ns,
+			 bool may_wait, struct verdict *v)
+{
+	uint64_t quoted = 0;
 	const uint8_t *icmp;
 	uint32_t len = 0;
 
 	*v = (struct verdict){.refuse = REFUSE_NONE};
 	icmp = check_ip(ip, caplen, &len, v);
 	if (icmp)
-		v->refuse = judge(e, ip, icmp, len, now_ns, v);
+		v->refuse = judge(e, ip, icmp, len, now_ns, v, &quoted);
+	if (v->refuse == REFUSE_QUOTE_UNKNOWN && may_wait) {
+		v->waits = keep_early(e, ip, (uint32_t)(icmp - ip) + len, quoted, now_ns);
+		if (v->waits)
+			return;
+	}
 	if (v->refuse)
 		e->refused[v->refuse]++;
 	else
@@ -851,6 +910,17 @@ void engine_message(struct engine *e, const uint8_t *ip, uint32_t caplen, uint64
 		v->flow->refused++;
 		v->flow->refused_why = v->refuse;
 	}
+}
+
+void engine_message(struct engine *e, const uint8_t *ip, uint32_t caplen, uint64_t now_ns,
+		    struct verdict *v)
+{
+	take_message(e, ip, caplen, now_ns, true, v);
+}
+
+void engine_again(struct engine *e, const struct early *m, uint64_t now_ns, struct verdict *v)
+{
+	take_message(e, m->ip, m->len, now_ns, false, v);
 }
 
 bool engine_expire(struct engine *e, struct flow *f, uint64_t now_ns)

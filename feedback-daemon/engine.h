@@ -23,6 +23,9 @@
 #define ENGINE_USERS 64		/* with flows; each has a client */
 #define ENGINE_DIGESTS 2000000U /* of all flows: 40 MB; then rings grow no more */
 
+#define ENGINE_EARLY 256 /* messages that wait for the packets that they quote */
+#define ENGINE_EARLY_LEN (PAQM_IP6_HDR + PAQM_MSG_MAX) /* the longest that could be believed */
+
 /* What rings may have beyond the RING_MIN of each; users share it. */
 #define ENGINE_SPARE (ENGINE_DIGESTS - ENGINE_FLOWS * RING_MIN)
 
@@ -115,6 +118,7 @@ struct engine_params {
 	bool require_auth; /* believe no router without a key */
 	bool legacy;	   /* Source Quench without object, though it proves nothing */
 	uint64_t digest_life_ns;
+	uint64_t early_ns; /* a message may come so long before the packet that it quotes */
 	struct bucket_limit router; /* of each, */
 	struct bucket_limit flow;   /* and this more for each flow that it tells */
 	struct bucket_limit global;
@@ -173,14 +177,26 @@ struct router {
 	uint32_t told, told_before; /* flows within it, within the one before */
 };
 
+/* A message that quotes what nobody has seen leave. Where the queue that tells is this host's own,
+ * messages come while the packets wait in it.
+ */
+struct early {
+	uint64_t digest; /* of the packet */
+	uint64_t due_ns; /* then it is judged all the same; 0: the packet has left */
+	uint32_t len;
+	uint8_t ip[ENGINE_EARLY_LEN];
+};
+
 struct engine {
 	struct engine_params params;
 	uint8_t key[PAQM_SIPHASH_KEY]; /* of the digests */
 	struct keyring keyring;
 	uint64_t serial;
-	uint32_t used;	  /* flows */
-	uint32_t digests; /* that fit into the rings */
-	uint64_t next_ns; /* nothing expires before */
+	uint32_t used;	   /* flows */
+	uint32_t digests;  /* that fit into the rings */
+	uint64_t next_ns;  /* nothing expires before */
+	uint64_t early_ns; /* when to ask for the next one that has waited; UINT64_MAX: none does */
+	uint32_t waiting;
 	uint64_t trim_ns; /* when to look for rings that are too large; UINT64_MAX: none is */
 	uint32_t tuple_index[ENGINE_HASH], cookie_index[ENGINE_HASH];
 	struct flow_key keys[ENGINE_FLOWS]; /* apart from the flows: it is searched per packet */
@@ -188,6 +204,7 @@ struct engine {
 	uint32_t last;			    /* slot that was taken last */
 	struct user users[ENGINE_USERS];
 	struct router routers[ENGINE_ROUTERS];
+	struct early early[ENGINE_EARLY]; /* the first @waiting of them */
 	struct bucket bucket;
 	uint64_t not_taken[NOT_TAKEN_MAX];
 	uint64_t forgot[FORGOT_MAX];
@@ -207,6 +224,7 @@ struct verdict {
 	struct paqm_msg msg;
 	struct flow *flow;
 	bool changed; /* the flow's rate record is new and must be pushed */
+	bool waits;   /* nothing is decided yet, nor counted: see engine_waited() */
 };
 
 const char *refuse_name(enum refuse r);
@@ -253,6 +271,19 @@ void engine_media(struct engine *e, const uint8_t *ip, uint32_t caplen, uint64_t
 void engine_message(struct engine *e, const uint8_t *ip, uint32_t caplen, uint64_t now_ns,
 		    struct verdict *v);
 
+/**
+ * engine_waited() - a message that has waited long enough, or whose packet has left
+ * @e: the engine
+ * @now_ns: now
+ * @m: set to the message
+ *
+ * Return: false if there is none now.
+ */
+bool engine_waited(struct engine *e, uint64_t now_ns, struct early *m);
+
+/* Judge a message that has waited. */
+void engine_again(struct engine *e, const struct early *m, uint64_t now_ns, struct verdict *v);
+
 /* Expire a flow's allowances. Return: true if its rate record is new. */
 bool engine_expire(struct engine *e, struct flow *f, uint64_t now_ns);
 
@@ -269,7 +300,7 @@ void engine_expire_all(struct engine *e, uint64_t now_ns, void (*told)(void *dat
 /* When to call it again: there is nothing to do before. UINT64_MAX: nor ever. */
 static inline uint64_t engine_next(const struct engine *e)
 {
-	return paqm_min64(e->next_ns, e->trim_ns);
+	return paqm_min64(e->early_ns, paqm_min64(e->next_ns, e->trim_ns));
 }
 
 #endif /* PAQMD_ENGINE_H */

@@ -378,7 +378,8 @@ static void run(struct daemon *d, int timer_fd)
 		struct source *s;
 
 		engine_expire_all(&d->engine, now, expired, d);
-		next = paqm_min64(engine_next(&d->engine), capture_run(d, now));
+		next = capture_run(d, now);
+		next = paqm_min64(next, engine_next(&d->engine));
 		next = paqm_min64(next, unixsock_resume(d, now));
 		next = paqm_min64(next, watchdog(now, alive_ns));
 		if (next != armed) {

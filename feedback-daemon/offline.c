@@ -130,16 +130,32 @@ static void expired(void *data, struct flow *f)
 	put(r->out, request_event_flow(r->e, "expired", f, r->now_ns));
 }
 
+/* Messages that have waited till @until_ns for the packets that they quote. */
+static void judge_waited(struct engine *e, uint64_t until_ns, uint64_t now_ns, FILE *out)
+{
+	struct verdict v;
+	struct early m;
+
+	while (engine_waited(e, until_ns, &m)) {
+		uint64_t at_ns = m.due_ns ? m.due_ns : now_ns;
+
+		engine_again(e, &m, at_ns, &v);
+		put(out, request_event_verdict(e, &v, at_ns));
+	}
+}
+
 static void judge(struct engine *e, const struct packet *p, FILE *out, struct offline_count *c)
 {
 	struct replay r = {.e = e, .out = out, .now_ns = p->t_ns};
 	struct verdict v;
 
 	engine_expire_all(e, p->t_ns, expired, &r);
+	judge_waited(e, p->t_ns, p->t_ns, out);
 	if (p->ip && p->in && is_message(p)) {
 		c->messages++;
 		engine_message(e, p->ip, p->len, p->t_ns, &v);
-		put(out, request_event_verdict(e, &v, p->t_ns));
+		if (!v.waits)
+			put(out, request_event_verdict(e, &v, p->t_ns));
 	} else if (p->ip && p->out && protocol(p) == 17) {
 		engine_media(e, p->ip, p->len, p->t_ns);
 	} else {
@@ -179,6 +195,7 @@ int offline_run(FILE *in, struct engine *e, FILE *out, struct offline_count *c, 
 		link_header(pcap_datalink(file), head, &p);
 		judge(e, &p, out, c);
 	}
+	judge_waited(e, UINT64_MAX, p.t_ns, out);
 	if (ferror(out))
 		snprintf(error, size, "cannot write: %s", strerror(errno));
 	else if (more == PCAP_ERROR)

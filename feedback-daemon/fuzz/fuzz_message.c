@@ -91,6 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	uint8_t media[T_MEDIA + 20], *pkt, help;
 	uint64_t now = 1000000000;
+	struct early early;
 	struct verdict v;
 
 	if (!size)
@@ -114,6 +115,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		} else {
 			assist(pkt, len, media, help);
 			engine_message(&eng, pkt, len, now, &v);
+			if (!v.waits)
+				verify(&v);
+		}
+		while (engine_waited(&eng, now, &early)) {
+			engine_again(&eng, &early, now, &v);
 			verify(&v);
 		}
 		free(pkt);

@@ -501,6 +501,35 @@ def forge(t: Trial, guest: str, client: Client) -> None:
     assert client.silent(), "a guest's packet has proven a message"
 
 
+def check_early(t: Trial) -> None:
+    """The queue that tells is this host's own: its message comes while the packet waits there."""
+    if "--all" not in sys.argv:
+        print("left out: a queue that delays, which needs the lab's time", flush=True)
+        return
+    egress = ["tc", "-n", t.net.sender, "qdisc", "replace", "dev", "veth0", "root", "netem"]
+    subprocess.run([*egress, "delay", "100ms", "limit", "1000"], check=True)
+    t.start("-i", "any")
+    client = Client(t.ipc)
+    assert client.register(1) == 0
+    client.rate()
+    for seq in range(1, 6):
+        sent = rtp(50_000 + seq)
+        t.media.sendto(sent, (ROUTER_IP, DPORT))
+        t.answer(message(quote(sent), seq, 500_000.0 + seq))
+        assert not select.select([t.sink], [], [], 0.05)[0], "the packet has not waited"
+        assert client.rate().bps == 500_000 + seq
+        assert t.sink.recv(2048) == sent
+    # what never leaves proves nothing
+    t.answer(message(quote(rtp(60_000)), 6, 900_000.0))
+    t.until(lambda: t.stats()["refused_total"] > 0, "refusal")
+    stats = t.stats()
+    assert stats["accepted"] == 5 and stats["refused"]["quote_unknown"] == 1, stats
+    client.sock.close()
+    t.stop()
+    subprocess.run(["tc", "-n", t.net.sender, "qdisc", "del", "dev", "veth0", "root"], check=True)
+    print("ok messages that come before their packets", flush=True)
+
+
 # What runs in a container: a sender that knows the socket's path, the router and its own address as
 # that leaves the host.
 IN_CONTAINER = """
@@ -1165,9 +1194,9 @@ def check_manager(t: Trial) -> None:
 
 CHECKS: list[Callable[[Trial], None]] = [
     check_config, check_paqmctl, check_shape, check_silence, check_service_user, check_credential,
-    check_reload, check_netlink, check_vlan, check_stacks, check_guest, check_container, check_why,
-    check_manager, check_rude, check_shares, check_rights, check_sleep, check_starved, check_opener,
-    check_hangs,
+    check_reload, check_netlink, check_vlan, check_stacks, check_guest, check_early,
+    check_container, check_why, check_manager, check_rude, check_shares, check_rights,
+    check_sleep, check_starved, check_opener, check_hangs,
 ]
 
 

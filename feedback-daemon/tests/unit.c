@@ -42,6 +42,7 @@ struct paqm_msg msg(uint64_t router, uint32_t seq, double ecf, double erf)
 enum refuse deliver(const uint8_t *ip, uint32_t len, uint64_t now, struct verdict *v)
 {
 	struct verdict own;
+	struct early early;
 	uint64_t before[REFUSE_MAX], accepted = eng.accepted;
 	unsigned int i;
 
@@ -49,6 +50,10 @@ enum refuse deliver(const uint8_t *ip, uint32_t len, uint64_t now, struct verdic
 		v = &own;
 	memcpy(before, eng.refused, sizeof(before));
 	engine_message(&eng, ip, len, now, v);
+	if (v->waits) {
+		CHECK(engine_waited(&eng, UINT64_MAX, &early));
+		engine_again(&eng, &early, now, v);
+	}
 	seen[v->refuse] = true;
 	for (i = 1; i < REFUSE_MAX; i++)
 		CHECK_EQ(eng.refused[i], before[i] + (i == v->refuse));
@@ -99,6 +104,7 @@ int main(void)
 	test_msg_refusals();
 	test_flow_and_quote();
 	test_quotes();
+	test_early();
 	test_quench();
 	test_extension();
 	test_sequence();

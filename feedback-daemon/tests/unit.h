@@ -43,6 +43,7 @@ void test_ip_refusals(void);
 void test_msg_refusals(void);
 void test_flow_and_quote(void);
 void test_quotes(void);
+void test_early(void);
 void test_quench(void);
 void test_extension(void);
 void test_sequence(void);

@@ -292,6 +292,80 @@ void test_quotes(void)
 }
 
 /* Carrier quench: the same checks; without object only if that is allowed. */
+/* A message comes before its packet. Return: whether it waits. */
+static bool say_early(uint64_t router, uint64_t now)
+{
+	struct paqm_msg m = msg(router, 1, 0.9, 500000);
+	struct verdict v;
+	uint8_t ip[256];
+
+	engine_message(&eng, ip, t_message(ip, media, &m), now, &v);
+	CHECK_EQ(v.refuse, REFUSE_QUOTE_UNKNOWN);
+	return v.waits;
+}
+
+/* The next that has waited is judged: @why; REFUSE_MAX: there is none. */
+static void again(uint64_t now, enum refuse why)
+{
+	struct verdict v = {.refuse = REFUSE_MAX};
+	struct early m;
+
+	if (engine_waited(&eng, now, &m))
+		engine_again(&eng, &m, now, &v);
+	CHECK_EQ(v.refuse, why);
+	CHECK(!v.waits);
+}
+
+/* The queue that tells is this host's own: its messages are there before the packets are. */
+void test_early(void)
+{
+	struct flow *f;
+	unsigned int i;
+
+	setup(NULL);
+	f = add(1, T_SPORT, T_SSRC);
+	CHECK_EQ(engine_next(&eng), UINT64_MAX);
+	t_media(media, T_SPORT, T_SSRC, 1);
+	/* of two routers about one packet, and nothing is counted yet */
+	CHECK(say_early(1, S));
+	CHECK(say_early(2, S + 10 * MS));
+	CHECK_EQ(engine_next(&eng), S + 250 * MS);
+	again(S + 249 * MS, REFUSE_MAX);
+	CHECK_EQ(eng.refused[REFUSE_QUOTE_UNKNOWN] + f->refused + f->accepted, 0);
+	/* another packet proves neither */
+	send_media(T_SPORT, T_SSRC, 2, S + 100 * MS);
+	again(S + 100 * MS, REFUSE_MAX);
+	send_media(T_SPORT, T_SSRC, 1, S + 200 * MS);
+	again(S + 200 * MS, REFUSE_NONE);
+	again(S + 200 * MS, REFUSE_NONE);
+	again(S + 200 * MS, REFUSE_MAX);
+	CHECK_EQ(f->accepted, 2);
+	CHECK_EQ(eng.refused[REFUSE_QUOTE_UNKNOWN], 0);
+
+	/* a packet that the queue drops proves nothing, and is waited for no longer than that */
+	t_media(media, T_SPORT, T_SSRC, 3);
+	CHECK(say_early(3, 2 * S));
+	again(2 * S + 250 * MS, REFUSE_QUOTE_UNKNOWN);
+	CHECK_EQ(eng.refused[REFUSE_QUOTE_UNKNOWN], 1);
+	send_media(T_SPORT, T_SSRC, 3, 2 * S + 251 * MS);
+	again(2 * S + 251 * MS, REFUSE_MAX);
+
+	/* who guesses fills the places, for so long; what finds none is refused at once */
+	for (i = 0; i < ENGINE_EARLY; i++) {
+		t_media(media, T_SPORT, T_SSRC, (uint16_t)(100 + i));
+		CHECK(say_early(4, 3 * S));
+	}
+	CHECK(!say_early(4, 3 * S));
+	CHECK_EQ(eng.refused[REFUSE_QUOTE_UNKNOWN], 2);
+	for (i = 0; i < ENGINE_EARLY; i++)
+		again(4 * S, REFUSE_QUOTE_UNKNOWN);
+	again(4 * S, REFUSE_MAX);
+	CHECK(say_early(4, 4 * S));
+	/* the flow has gone meanwhile */
+	engine_unregister(&eng, f);
+	again(5 * S, REFUSE_FLOW_UNKNOWN);
+}
+
 void test_quench(void)
 {
 	struct engine_params p = engine_defaults;

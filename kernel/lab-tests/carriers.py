@@ -146,14 +146,15 @@ class Stream:
     """paqm-streamer in s and v, paqmd beside the sender if it is wanted."""
 
     def __init__(self, build: Path, seconds: float, send: str = "", recv: str = "",
-                 daemon: bool = True, port: int = 5004, to: str = "10.3.0.2") -> None:
+                 daemon: bool = True, port: int = 5004, to: str = "10.3.0.2",
+                 on: str = "sn") -> None:
         self.build, self.seconds = build, seconds
         self.home = Path(tempfile.mkdtemp(dir="/run/tmp"))
         self.programs: list[tuple[str, subprocess.Popen[bytes], Path]] = []
         self.control = self.home / "control.sock"
         streamer = str(build / "streamer/paqm-streamer")
         if daemon:
-            self.start("s", "paqmd", str(build / "feedback-daemon/paqmd"), "-i", "sn", "--socket",
+            self.start("s", "paqmd", str(build / "feedback-daemon/paqmd"), "-i", on, "--socket",
                        str(self.home / "client.sock"), "--control", str(self.control),
                        "--user", "root", "-v")
             self.wait_for(lambda: "ready" in (self.home / "paqmd.log").read_text())
@@ -303,6 +304,22 @@ def box(build: Path) -> None:
     inside("n", "tc", "qdisc", "add", "dev", "nr", "root", "netem", "delay", "10ms", "limit",
            "100000")
     nat(False)
+
+
+def own(build: Path) -> None:
+    """The queue on the sender's own device: messages are there before what they quote leaves."""
+    queue("bandwidth 1mbit feedback icmp", "s", "sn")
+    stream = Stream(build, 6, on="any")
+    time.sleep(5)
+    said, told = stream.ask("stats"), stats("s", "sn")
+    stream.finish()
+    within("own queue: messages sent", told["notices_sent"], 10, 60)
+    within("own queue: messages believed", said["accepted"], told["notices_sent"] - 2,
+           told["notices_sent"])
+    check("own queue: refused nothing", not any(said["refused"].values()), said["refused"])
+    within("own queue: median of the rates told, bit/s",
+           median([rate for rate in stream.rates() if rate] or [0]), 0.6e6, 1e6)
+    inside("s", "tc", "qdisc", "del", "dev", "sn", "root")
 
 
 def vrf(build: Path) -> None:
@@ -583,8 +600,8 @@ def chain(build: Path) -> None:
 
 
 GROUPS: dict[str, Callable[[Path], None]] = {
-    "start": start, "crossing": crossing, "box": box, "vrf": vrf, "alone": alone, "inband": inband,
-    "stock": stock, "webrtc": webrtc, "chain": chain,
+    "start": start, "crossing": crossing, "box": box, "own": own, "vrf": vrf, "alone": alone,
+    "inband": inband, "stock": stock, "webrtc": webrtc, "chain": chain,
 }
 
 
