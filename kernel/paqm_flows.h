@@ -167,7 +167,7 @@ struct paqm_rtp_source {
  * @low: lower half of the hash
  * @told: the last notice that was sent, or stamp
  * @told_bytes: @bytes of the flow when the last notice was owed
- * @unfit_ms: when a packet could not be quoted, while a notice was owed
+ * @unfit: packets in a row that could not be quoted, while a notice was owed
  * @lost: packets beyond the fair rate that were dropped
  * @marked: the same, marked CE
  * @source: RTP sources whose sequence is watched
@@ -184,7 +184,7 @@ struct paqm_flow_more {
 	u32 low;
 	struct paqm_told told;
 	u32 told_bytes;
-	u32 unfit_ms;
+	u32 unfit;
 	u32 lost;
 	u32 marked;
 	struct paqm_rtp_source source[PAQM_RTP_SOURCES];
@@ -395,7 +395,7 @@ static noinline struct paqm_flow *paqm_flows_claim(struct paqm_flows *t,
 	WRITE_ONCE(paqm_flow_gauge(t, flow)->claim, t->seen);
 	WRITE_ONCE(more->told.rate, 0);
 	more->told_bytes = 0;
-	more->unfit_ms = 0;
+	more->unfit = 0;
 	WRITE_ONCE(more->lost, 0);
 	WRITE_ONCE(more->marked, 0);
 	WRITE_ONCE(more->hears, 0);

@@ -12,7 +12,6 @@ s sends, n may translate addresses, r has the queue (device rv), v receives.
 from __future__ import annotations
 
 import csv
-import functools
 import json
 import os
 import re
@@ -95,13 +94,12 @@ def network() -> None:
     run("ip", "-n", "v", "route", "add", "default", "via", "10.3.0.1")
 
 
-@functools.cache
 def network6() -> None:
-    """The same network with IPv6: fd00:number::1 or ::2."""
+    """The same network with IPv6: fd00:number::1 or ::2. Devices that change their VRF lose it."""
     ends = (("s", "sn", 1, 2), ("n", "ns", 1, 1), ("n", "nr", 2, 1), ("r", "rn", 2, 2),
             ("r", "rv", 3, 1), ("v", "vr", 3, 2))  # fmt: skip
     for host, device, number, end in ends:
-        run("ip", "-n", host, "addr", "add", f"fd00:{number}::{end}/64", "dev", device, "nodad")
+        run("ip", "-n", host, "addr", "replace", f"fd00:{number}::{end}/64", "dev", device, "nodad")
     # who has which address is not asked for: a question lost costs a second of packets held back
     for i, (host, device, number, _) in enumerate(ends):
         other, theirs, _, end = ends[i ^ 1]
@@ -112,7 +110,7 @@ def network6() -> None:
         inside(host, "sysctl", "-qw", "net.ipv6.conf.all.forwarding=1")
     for host, to, via in (("s", "default", "fd00:1::1"), ("n", "fd00:3::/64", "fd00:2::2"),
                           ("r", "fd00:1::/64", "fd00:2::1"), ("v", "default", "fd00:3::1")):
-        run("ip", "-n", host, "-6", "route", "add", to, "via", via)
+        run("ip", "-n", host, "-6", "route", "replace", to, "via", via)
 
 
 def nat(on: bool) -> None:
@@ -308,6 +306,7 @@ def box(build: Path) -> None:
 
 def own(build: Path) -> None:
     """The queue on the sender's own device: messages are there before what they quote leaves."""
+    queue("")  # the router's says nothing meanwhile
     queue("bandwidth 1mbit feedback icmp", "s", "sn")
     stream = Stream(build, 6, on="any")
     time.sleep(5)

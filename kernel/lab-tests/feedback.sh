@@ -284,6 +284,11 @@ ip netns exec s1 python3 "$peer" odd --to 10.0.9.2 --how options --count 2000 --
 within "packets of 2 s that were looked at for a quote" \
 	"$(($(stat .notices_unfit_packets) - unfit))" 20 125
 fresh
+before=$(stat .notices_sent)
+ip netns exec s1 python3 "$peer" odd --to 10.0.9.2 --how small --count 400 --gap 0.04
+within "messages in 4 s of pictures that begin with a small packet" \
+	"$(($(stat .notices_sent) - before))" 10 20
+fresh
 
 echo "# prefixes"
 rtc qdisc change dev rv root handle 1: paqm feedback-to 10.0.1.0/24,2001:db8:2::/47
