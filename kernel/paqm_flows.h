@@ -167,7 +167,8 @@ struct paqm_rtp_source {
  * @low: lower half of the hash
  * @told: the last notice that was sent, or stamp
  * @told_bytes: @bytes of the flow when the last notice was owed
- * @unfit: packets in a row that could not be quoted, while a notice was owed
+ * @unfit: packets that could not be quoted, though a notice was owed,
+ * @unfit_round: in this round
  * @lost: packets beyond the fair rate that were dropped
  * @marked: the same, marked CE
  * @source: RTP sources whose sequence is watched
@@ -185,6 +186,7 @@ struct paqm_flow_more {
 	struct paqm_told told;
 	u32 told_bytes;
 	u32 unfit;
+	u32 unfit_round;
 	u32 lost;
 	u32 marked;
 	struct paqm_rtp_source source[PAQM_RTP_SOURCES];

@@ -68,8 +68,8 @@
 #define PAQM_SHARE_FALL_NS NSEC_PER_SEC /* time constant of a fall of media's share */
 #define PAQM_SHARE_STEP_Q16 (PAQM_Q16_ONE / 100) /* so little of it is no step */
 #define PAQM_NOTICE_WORTH (2 * PAQM_MSG_MAX) /* bytes that a flow sends for a notice at least */
-#define PAQM_UNFIT_ROW 16 /* so many packets in a row that cannot be quoted: then */
-#define PAQM_UNFIT_ONE_IN 32 /* not each is looked at: pictures begin with small ones */
+#define PAQM_UNFIT_MOST 8 /* packets that cannot be quoted, of a flow in a round; after that */
+#define PAQM_UNFIT_ONE_IN 64 /* not each is looked at. Pictures begin with small ones */
 #define PAQM_NOTICE_BURST_NS (100 * NSEC_PER_MSEC) /* notices may be early by so much */
 #define PAQM_NEWS_Q23 (1 << 20) /* binary32 rates that differ by less: by an eighth at most */
 
@@ -167,16 +167,19 @@ static noinline void paqm_notice(struct paqm_sched_data *q, struct paqm_flow *fl
 	/* or invented sources could have others sent more than they send themselves */
 	if (flow->bytes - more->told_bytes < PAQM_NOTICE_WORTH)
 		return;
-	/* a look costs as much as many packets: not at all of those of a flow that has none to quote */
-	if (more->unfit == PAQM_UNFIT_ROW && paqm_draw(q) % PAQM_UNFIT_ONE_IN)
+	/* a look costs as much as many packets: not each of a flow that may have none to quote */
+	if (more->unfit_round != q->round) {
+		more->unfit_round = q->round;
+		more->unfit = 0;
+	}
+	if (more->unfit == PAQM_UNFIT_MOST && paqm_draw(q) % PAQM_UNFIT_ONE_IN)
 		return;
 	paqm_identify(skb, &q->rules, &p);
 	if (!p.quotable) { /* fragment, options, tags, too short: left alone */
-		more->unfit = min(more->unfit + 1, PAQM_UNFIT_ROW);
+		more->unfit = min(more->unfit + 1, PAQM_UNFIT_MOST);
 		paqm_inc(&q->notices_unfit);
 		return;
 	}
-	more->unfit = 0;
 	q->notice_due = max(q->notice_due, now) + q->notice_gap_ns;
 	msg = q->advice;
 	msg.erf = paqm_told(q, flow);
