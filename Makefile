@@ -96,6 +96,11 @@ soak: setup
 lint: build
 	@setup/lint.sh
 
+.PHONY: long-call
+long-call: build
+	@$(LAB) exec --memory 1G --timeout 7200 streamer/tests/long_call.py \
+		$(BUILD)/streamer/paqm-streamer $(MINUTES)
+
 .PHONY: lint-kernel
 lint-kernel: build
 	@setup/lint-kernel.sh

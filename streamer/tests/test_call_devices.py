@@ -294,13 +294,18 @@ def microphone(streamer: str, tmp: Path, server: Sound) -> None:
     hang_up(listener, caller)
 
 
-def camera(streamer: str, tmp: Path) -> None:
-    """A source that is not there, comes, ends and begins again, and breaks off in the middle."""
-    clip, whole = tmp / "camera.mkv", tmp / "whole.mkv"
+def make_clip(path: Path) -> None:
+    """Three seconds that a camera may give."""
     subprocess.run(
         ["gst-launch-1.0", "-q", "videotestsrc", "num-buffers=75", "!",
          "video/x-raw,width=64,height=48,framerate=25/1", "!", "x264enc", "!", "matroskamux", "!",
-         "filesink", f"location={whole}"], check=True)
+         "filesink", f"location={path}"], check=True)
+
+
+def camera(streamer: str, tmp: Path) -> None:
+    """A source that is not there, comes, ends and begins again, and breaks off in the middle."""
+    clip, whole = tmp / "camera.mkv", tmp / "whole.mkv"
+    make_clip(whole)
     test = ["--audio", "test", "--sink", "none", "--audio-sink", "none"]
     listener, caller = pair(streamer, tmp, "camera", ({}, ["--source", "test", *test]),
                             ({}, ["--source", str(clip), *test]))
