@@ -103,10 +103,10 @@ class Sound:
         self.socket.unlink(missing_ok=True)
 
     def loudest(self) -> int:
-        """Of a second of what the loudspeaker plays."""
+        """Of four seconds of what the loudspeaker plays: a tick in each, one may be cut."""
         file = self.home / "heard.wav"
         subprocess.run(
-            ["gst-launch-1.0", "-q", "pulsesrc", "device=speaker.monitor", "num-buffers=120", "!",
+            ["gst-launch-1.0", "-q", "pulsesrc", "device=speaker.monitor", "num-buffers=400", "!",
              "audio/x-raw,format=S16LE,rate=48000,channels=1", "!", "wavenc", "!", "filesink",
              f"location={file}"], env={**os.environ, **self.env}, check=True, timeout=calls.WAIT,
             stdout=subprocess.DEVNULL)
@@ -356,6 +356,8 @@ def main() -> int:
                 failed += 1
                 for process in End.processes:
                     process.kill()
+                if server.socket.exists():
+                    server.stop()
                 print(f"not ok call devices: {what}: {err}", flush=True)
         for screen in screens.values():
             screen.server.send_signal(signal.SIGTERM)
