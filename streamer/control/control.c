@@ -11,7 +11,9 @@
 /* ECN does not work: so many packets, for so long, all alike (RFC 6679 section 7.2). */
 #define ECN_PACKETS 100
 #define ECN_BLEACHED 3.0
-#define ECN_STUCK 5.0 /* longer: a bottleneck that is overloaded marks all of them, too */
+#define ECN_STUCK 5.0	/* longer: a bottleneck that is overloaded marks all of them, too */
+#define ECN_YIELDED 0.5 /* and marks go on at this part of the rate: they do not mean it, */
+#define ECN_YIELD 2.0	/* s: not only while a queue drains */
 
 const struct ctl_kind *const ctl_kinds[] = {
 	&ctl_auto, &ctl_nada, &ctl_tfrc, &ctl_gcc, &ctl_erf, &ctl_ecf, &ctl_fixed, NULL,
@@ -27,7 +29,9 @@ struct ctl {
 	struct {
 		double since;
 		size_t n;
-	} plain, marked; /* packets in a row without ECT and CE, with CE */
+	} plain, marked;    /* packets in a row without ECT and CE, with CE */
+	double marked_rate; /* when the latter began, bit/s */
+	double yielded;	    /* since when it has been far below that */
 	_Alignas(max_align_t) unsigned char state[];
 };
 
@@ -80,6 +84,22 @@ static bool too_long(double *since, size_t *n, size_t more, const struct fb_repo
 	return *n >= ECN_PACKETS && r->now - *since >= most;
 }
 
+/*
+ * Is everything marked, whatever is sent? A queue that marks from a packet time on marks all
+ * packets of a flow that keeps its fair rate, too; but not those of one that yields.
+ */
+static bool is_stuck(struct ctl *c, const struct fb_report *r)
+{
+	double rate = ctl_rate(c, r->now);
+
+	if (!c->marked.n)
+		c->marked_rate = rate;
+	if (!c->marked.n || rate > fmax(ECN_YIELDED * c->marked_rate, c->params.rate_min))
+		c->yielded = r->now;
+	return too_long(&c->marked.since, &c->marked.n, r->ce, r, ECN_STUCK) &&
+	       r->now - c->yielded >= ECN_YIELD;
+}
+
 /* A path that does not treat ECN as it should is not believed. */
 static void check_ecn(struct ctl *c, struct fb_report *r)
 {
@@ -93,7 +113,7 @@ static void check_ecn(struct ctl *c, struct fb_report *r)
 		c->seen.path = CTL_PATH_GOOD;
 	if (too_long(&c->plain.since, &c->plain.n, r->n - r->ect - r->ce, r, ECN_BLEACHED))
 		c->seen.path = CTL_PATH_BLEACHED;
-	else if (too_long(&c->marked.since, &c->marked.n, r->ce, r, ECN_STUCK))
+	else if (is_stuck(c, r))
 		c->seen.path = CTL_PATH_STUCK;
 	else
 		return;
