@@ -44,7 +44,8 @@ WINDOW = 0.5  # s
 PACKET = 1200
 ETHERNET = 14
 # Short: what waits of a flow that has ended is still served. It is the longest queue that drops.
-QUEUE = "fq_codel limit 200"
+# Of the usual 1024 queues two flows share one now and then, and then none of them is fair.
+QUEUE = "fq_codel limit 200 flows 65535"
 PAQM = f"paqm bandwidth {BOTTLENECK}bit feedback none"
 CASES = {
     "ect0": ("ect0", QUEUE),
