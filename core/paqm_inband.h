@@ -20,7 +20,7 @@
 #ifndef PAQM_INBAND_H
 #define PAQM_INBAND_H
 
-#include "paqm_msg.h"
+#include "paqm_bytes.h"
 
 #define PAQM_FIELD_LEN 15
 #define PAQM_FIELD_MAGIC 0x50415131U /* "PAQ1" */

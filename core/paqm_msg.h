@@ -1,36 +1,42 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Feedback message, version 1: layout, encoder and decoder (docs/protocol.md).
+ * Feedback message, version 2: layout, encoder and decoder (docs/protocol.md).
  *
- *   ICMP header, 8 bytes   type, code 0, checksum, value (binary32)
- *   quote                  the offending IPv4 or IPv6 header, 8 bytes of UDP header
- *                          and up to PAQM_QUOTE_UDP bytes of UDP payload
- *   PAQM object, 48 bytes  always the last 48 bytes of the message
+ *   ICMP header, 8 bytes   type, code 0, checksum; the length of the quote as RFC 4884
+ *                          has it: IPv4 in byte 5, in words of 4 bytes, IPv6 in byte 4,
+ *                          in words of 8 bytes
+ *   quote                  the first bytes of the media packet (paqm_quote.h), zeros up
+ *                          to a whole word
+ *   extension structure    RFC 4884 section 7: a header of 4 bytes with a checksum, then
+ *                          objects; ours is of class PAQM_OBJ_CLASS
+ *   our object             4 bytes of RFC 4884, 40 bytes that are always there, options
  *
- * ICMP quotes IPv4, ICMPv6 quotes IPv6 without extension headers; the checksum of
- * ICMPv6 covers the addresses of the message too (RFC 4443 section 2.3).
- * All fields are in network byte order. The decoder trusts no length: it reads
- * nothing outside [buf, buf + len) and names the first thing that is wrong.
+ * All fields are in network byte order. The decoder trusts no length: it reads nothing
+ * outside [buf, buf + len) and names the first thing that is wrong. It passes over
+ * objects and options that it does not know, so that a router may say more, or the same
+ * in the words of a later version beside these.
  */
 #ifndef PAQM_MSG_H
 #define PAQM_MSG_H
 
-#include "paqm_f32.h"
+#include "paqm_quote.h"
 
 #define PAQM_ICMP_TYPE_EXP 253	/* RFC 4727 experiment */
 #define PAQM_ICMP_TYPE_QUENCH 4 /* Source Quench of RFC 792, deprecated by RFC 6633 */
-#define PAQM_ICMP6_TYPE_EXP 100 /* RFC 4443 private experiment, error class */
+#define PAQM_ICMP6_TYPE_EXP 200 /* RFC 4443 private experiment, informational */
+#define PAQM_ICMP6_TYPE_OLD 100 /* of the error class: version 1 */
 #define PAQM_ICMP_HDR 8
-#define PAQM_OBJ_LEN 48
+#define PAQM_MSG_VERSION 2
+#define PAQM_EXT_HDR 4	    /* of the extension structure */
+#define PAQM_EXT_VERSION 2  /* of RFC 4884, in the upper four bits */
+#define PAQM_OBJ_CLASS 0xF7 /* RFC 4884: private use, hence the magic */
+#define PAQM_OBJ_TYPE 1
 #define PAQM_OBJ_MAGIC 0x5041514DU /* "PAQM" */
-#define PAQM_MSG_VERSION 1
-#define PAQM_VALUE_MAX 1000000000000ULL /* of a rate, bit/s, and of an ECF value */
-#define PAQM_QUOTE_UDP 28		/* quoted bytes behind the UDP header: RTP header + 16 */
-#define PAQM_IP4_MAX_HDR 60
-#define PAQM_IP6_HDR 40
-#define PAQM_QUOTE_MAX (PAQM_IP4_MAX_HDR + 8 + PAQM_QUOTE_UDP)
-#define PAQM_TAG_BYTES (PAQM_OBJ_LEN + PAQM_QUOTE_UDP) /* most that a tag covers */
-#define PAQM_MSG_MAX (PAQM_ICMP_HDR + PAQM_QUOTE_MAX + PAQM_OBJ_LEN)
+#define PAQM_OBJ_HDR 4
+#define PAQM_OBJ_FIXED (PAQM_OBJ_HDR + 40)
+#define PAQM_OBJ_MAX 128 /* with options that are yet to come */
+#define PAQM_TAG_BYTES (18 + PAQM_OBJ_MAX + PAQM_PROOF_MAX)
+#define PAQM_MSG_MAX (PAQM_ICMP_HDR + PAQM_QUOTE_MAX + 4 + PAQM_EXT_HDR + PAQM_OBJ_MAX)
 
 /* flags */
 #define PAQM_F_OVERLOAD 0x01 /* the media queue exceeds its limit target */
@@ -38,177 +44,137 @@
 #define PAQM_F_FINAL 0x04    /* the rate is the fair rate, not a step towards it */
 #define PAQM_F_AUTH 0x08     /* the tag is valid for key_id */
 
+/* Options: type and length of the value, 16 bits each, the value, zeros up to a word of 4 bytes. */
+#define PAQM_OPT_HDR 4
+#define PAQM_OPT_RELATIVE 1  /* ECF value, binary32 */
+#define PAQM_OPT_MUST 0x8000 /* who does not know such an option refuses the message */
+#define PAQM_OPT_TAG 0x8001  /* SipHash-2-4 of paqm_tag_bytes(); the last option */
+#define PAQM_OPT_RELATIVE_LEN (PAQM_OPT_HDR + 4)
+#define PAQM_OPT_TAG_LEN (PAQM_OPT_HDR + 8)
+#define PAQM_OBJ_SENT_MAX (PAQM_OBJ_FIXED + PAQM_OPT_RELATIVE_LEN + PAQM_OPT_TAG_LEN)
+#define PAQM_MSG_SENT_MAX                                                                          \
+	(PAQM_ICMP_HDR + PAQM_IP6_HDR + 8 + PAQM_PROOF_MAX + PAQM_EXT_HDR + PAQM_OBJ_SENT_MAX)
+
 /**
- * struct paqm_msg - the PAQM object
+ * struct paqm_msg - what a message says
+ * @version: decoded: of the message, 1 or 2
  * @flags: PAQM_F_*
  * @key_id: key of @tag, 0 when unauthenticated
  * @router_id: stable identity of the router
  * @boot: nonce that changes whenever @seq restarts
  * @seq: notice round, increasing per router and boot (serial arithmetic)
- * @ecf: ECF value, binary32: <1 multiply, 1 hold, >1 add bit/s
- * @erf: fair rate per flow, binary32, bit/s on the IP layer
+ * @ecf: ECF value, binary32: <1 multiply, 1 hold, >1 add bit/s; 0: it says none
+ * @rate: fair rate of the flow, bit/s on the IP layer
  * @period_ms: outer period d
  * @qdelay_100us: delay of the media queue now, 0.1 ms
  * @flows: counted media flows, saturating
  * @util: link utilisation of the last period, 65535 == 100 %
- * @tag: SipHash-2-4 of paqm_tag_bytes(); 0 if unauthenticated
+ * @tag: with PAQM_F_AUTH
+ * @object: decoded: our object within the message
+ * @object_len: its length
  */
 struct paqm_msg {
+	paqm_u8 version;
 	paqm_u8 flags;
 	paqm_u16 key_id;
 	paqm_u64 router_id;
 	paqm_u32 boot;
 	paqm_u32 seq;
 	paqm_u32 ecf;
-	paqm_u32 erf;
+	paqm_u64 rate;
 	paqm_u16 period_ms;
 	paqm_u16 qdelay_100us;
 	paqm_u16 flows;
 	paqm_u16 util;
 	paqm_u64 tag;
+	const paqm_u8 *object;
+	paqm_u32 object_len;
 };
 
 /* Why a message was refused; the order is that of the checks. */
 enum paqm_msg_err {
 	PAQM_MSG_OK = 0,
-	PAQM_MSG_SHORT,	      /* too short for header, quote and object */
+	PAQM_MSG_SHORT,	      /* too short for header, quote and object, or too long */
 	PAQM_MSG_TYPE,	      /* ICMP type or code is not ours */
 	PAQM_MSG_CHECKSUM,    /* ICMP checksum wrong */
-	PAQM_MSG_MAGIC,	      /* no PAQM object at the end */
+	PAQM_MSG_MAGIC,	      /* no object of ours */
 	PAQM_MSG_VERSION_ERR, /* version not understood */
 	PAQM_MSG_QUOTE,	      /* quoted packet is not UDP of the carrier's IP version, or is cut */
+	PAQM_MSG_OPTION,      /* an option is cut, comes twice, or is unknown and must be known */
 	PAQM_MSG_VALUE,	      /* a rate or factor is NaN, infinite, negative or out of range */
-	PAQM_MSG_MISMATCH,    /* the ICMP value differs from the object */
+	PAQM_MSG_MISMATCH,    /* version 1: the ICMP value differs from the object */
 	PAQM_MSG_ERR_MAX
 };
 
+#include "paqm_msg1.h"
+
 /**
- * struct paqm_quote - the quoted packet, by reference into the message
- * @ip: quoted IP header
- * @ip_hlen: its length, 20..60; IPv6: 40
- * @version: 4 or 6
- * @src: source address, 4 or 16 bytes
- * @dst: destination address, 4 or 16 bytes
- * @saddr: IPv4: source address, host order
- * @daddr: IPv4: destination address, host order
- * @sport: UDP source port, host order
- * @dport: UDP destination port, host order
- * @payload: quoted UDP payload
- * @payload_len: 0..PAQM_QUOTE_UDP
+ * paqm_object_encode() - our object
+ * @p: room for PAQM_OBJ_SENT_MAX bytes
+ * @m: what to tell
+ *
+ * Return: its length.
  */
-struct paqm_quote {
-	const paqm_u8 *ip;
-	paqm_u32 ip_hlen;
-	paqm_u32 version;
-	const paqm_u8 *src, *dst;
-	paqm_u32 saddr, daddr;
-	paqm_u16 sport, dport;
-	const paqm_u8 *payload;
-	paqm_u32 payload_len;
-};
-
-static inline paqm_u16 paqm_get16(const paqm_u8 *p)
+static inline paqm_u32 paqm_object_encode(paqm_u8 *p, const struct paqm_msg *m)
 {
-	return (paqm_u16)(p[0] << 8 | p[1]);
-}
+	paqm_u32 len = PAQM_OBJ_FIXED;
 
-static inline paqm_u32 paqm_get32(const paqm_u8 *p)
-{
-	return (paqm_u32)paqm_get16(p) << 16 | paqm_get16(p + 2);
-}
-
-static inline paqm_u64 paqm_get64(const paqm_u8 *p)
-{
-	return (paqm_u64)paqm_get32(p) << 32 | paqm_get32(p + 4);
-}
-
-static inline void paqm_put16(paqm_u8 *p, paqm_u16 v)
-{
-	p[0] = (paqm_u8)(v >> 8);
-	p[1] = (paqm_u8)v;
-}
-
-static inline void paqm_put32(paqm_u8 *p, paqm_u32 v)
-{
-	paqm_put16(p, (paqm_u16)(v >> 16));
-	paqm_put16(p + 2, (paqm_u16)v);
-}
-
-static inline void paqm_put64(paqm_u8 *p, paqm_u64 v)
-{
-	paqm_put32(p, (paqm_u32)(v >> 32));
-	paqm_put32(p + 4, (paqm_u32)v);
-}
-
-/* Add @len bytes to the sum of an Internet checksum (RFC 1071); folded, not inverted. */
-static inline paqm_u32 paqm_sum(paqm_u32 sum, const paqm_u8 *p, paqm_u32 len)
-{
-	paqm_u64 wide = sum;
-	paqm_u32 i;
-
-	/* modulo 2^16 - 1 it does not matter how many words are added at once */
-	for (i = 0; i + 3 < len; i += 4)
-		wide += paqm_get32(p + i);
-	if (len & 2) {
-		wide += paqm_get16(p + i);
-		i += 2;
+	p[2] = PAQM_OBJ_CLASS;
+	p[3] = PAQM_OBJ_TYPE;
+	paqm_put32(p + 4, PAQM_OBJ_MAGIC);
+	p[8] = PAQM_MSG_VERSION;
+	p[9] = m->flags;
+	paqm_put16(p + 10, m->key_id);
+	paqm_put64(p + 12, m->router_id);
+	paqm_put32(p + 20, m->boot);
+	paqm_put32(p + 24, m->seq);
+	paqm_put64(p + 28, m->rate);
+	paqm_put16(p + 36, m->period_ms);
+	paqm_put16(p + 38, m->qdelay_100us);
+	paqm_put16(p + 40, m->flows);
+	paqm_put16(p + 42, m->util);
+	if (m->ecf) {
+		paqm_put16(p + len, PAQM_OPT_RELATIVE);
+		paqm_put16(p + len + 2, 4);
+		paqm_put32(p + len + PAQM_OPT_HDR, m->ecf);
+		len += PAQM_OPT_RELATIVE_LEN;
 	}
-	if (len & 1)
-		wide += (paqm_u32)p[i] << 8;
-	while (wide >> 16)
-		wide = (wide & 0xFFFF) + (wide >> 16);
-	return (paqm_u32)wide;
+	if (m->flags & PAQM_F_AUTH) {
+		paqm_put16(p + len, PAQM_OPT_TAG);
+		paqm_put16(p + len + 2, 8);
+		paqm_put64(p + len + PAQM_OPT_HDR, m->tag);
+		len += PAQM_OPT_TAG_LEN;
+	}
+	paqm_put16(p, (paqm_u16)len);
+	return len;
 }
 
-/* Internet checksum of @len bytes. */
-static inline paqm_u16 paqm_checksum(const paqm_u8 *p, paqm_u32 len)
+/* Bytes of a message about @quote_len quoted bytes over IPv6 or IPv4. */
+static inline paqm_u32 paqm_icmp_len(int v6, paqm_u32 quote_len, const struct paqm_msg *m)
 {
-	return (paqm_u16)~paqm_sum(0, p, len);
+	paqm_u32 word = v6 ? 8 : 4;
+
+	return PAQM_ICMP_HDR + (quote_len + word - 1) / word * word + PAQM_EXT_HDR +
+	       PAQM_OBJ_FIXED + (m->ecf ? PAQM_OPT_RELATIVE_LEN : 0) +
+	       (m->flags & PAQM_F_AUTH ? PAQM_OPT_TAG_LEN : 0);
 }
 
-/* ICMPv6 checksum: with the pseudo header of RFC 8200 section 8.1; @len below 64 KiB. */
-static inline paqm_u16 paqm_checksum6(const paqm_u8 *src, const paqm_u8 *dst, const paqm_u8 *p,
-				      paqm_u32 len)
-{
-	paqm_u32 sum = paqm_sum(paqm_sum(len + 58, src, 16), dst, 16);
-
-	return (paqm_u16)~paqm_sum(sum, p, len);
-}
-
-/* Write the 48 bytes of the object. */
-static inline void paqm_msg_encode(paqm_u8 *p, const struct paqm_msg *m)
-{
-	paqm_put32(p, PAQM_OBJ_MAGIC);
-	p[4] = PAQM_MSG_VERSION;
-	p[5] = m->flags;
-	paqm_put16(p + 6, m->key_id);
-	paqm_put64(p + 8, m->router_id);
-	paqm_put32(p + 16, m->boot);
-	paqm_put32(p + 20, m->seq);
-	paqm_put32(p + 24, m->ecf);
-	paqm_put32(p + 28, m->erf);
-	paqm_put16(p + 32, m->period_ms);
-	paqm_put16(p + 34, m->qdelay_100us);
-	paqm_put16(p + 36, m->flows);
-	paqm_put16(p + 38, m->util);
-	paqm_put64(p + 40, m->tag);
-}
-
-/* A message but for its checksum, which is 0. The bounds are the encoders' affair. */
-static inline paqm_u32 paqm_icmp_fill(paqm_u8 *buf, paqm_u8 type, const paqm_u8 *quote,
+/* A message but for its checksum, which is 0; the length of the quote has been looked at. */
+static inline paqm_u32 paqm_icmp_fill(paqm_u8 *buf, paqm_u8 type, int v6, const paqm_u8 *quote,
 				      paqm_u32 quote_len, const struct paqm_msg *m)
 {
-	paqm_u32 i;
+	paqm_u32 words = v6 ? (quote_len + 7) / 8 : (quote_len + 3) / 4;
+	paqm_u32 padded = words * (v6 ? 8 : 4), len, i;
+	paqm_u8 *ext = buf + PAQM_ICMP_HDR + padded;
 
-	buf[0] = type;
-	buf[1] = 0;
-	buf[2] = 0;
-	buf[3] = 0;
-	paqm_put32(buf + 4, m->ecf);
-	for (i = 0; i < quote_len; i++)
-		buf[PAQM_ICMP_HDR + i] = quote[i];
-	paqm_msg_encode(buf + PAQM_ICMP_HDR + quote_len, m);
-	return PAQM_ICMP_HDR + quote_len + PAQM_OBJ_LEN;
+	paqm_put32(buf, (paqm_u32)type << 24);
+	paqm_put32(buf + 4, words << (v6 ? 24 : 16));
+	for (i = 0; i < padded; i++)
+		buf[PAQM_ICMP_HDR + i] = i < quote_len ? quote[i] : 0;
+	paqm_put32(ext, (paqm_u32)PAQM_EXT_VERSION << 28);
+	len = PAQM_EXT_HDR + paqm_object_encode(ext + PAQM_EXT_HDR, m);
+	paqm_put16(ext + 2, paqm_checksum(ext, len));
+	return PAQM_ICMP_HDR + padded + len;
 }
 
 /**
@@ -217,7 +183,7 @@ static inline paqm_u32 paqm_icmp_fill(paqm_u8 *buf, paqm_u8 type, const paqm_u8 
  * @type: ICMP type
  * @quote: quoted packet, starting with its IPv4 header
  * @quote_len: its length, at most PAQM_QUOTE_MAX
- * @m: the object
+ * @m: what to tell
  *
  * Return: length of the message, 0 if @quote_len is out of range.
  */
@@ -228,7 +194,7 @@ static inline paqm_u32 paqm_icmp_encode(paqm_u8 *buf, paqm_u8 type, const paqm_u
 
 	if (quote_len < 28 || quote_len > PAQM_QUOTE_MAX)
 		return 0;
-	len = paqm_icmp_fill(buf, type, quote, quote_len, m);
+	len = paqm_icmp_fill(buf, type, 0, quote, quote_len, m);
 	paqm_put16(buf + 2, paqm_checksum(buf, len));
 	return len;
 }
@@ -240,8 +206,8 @@ static inline paqm_u32 paqm_icmp_encode(paqm_u8 *buf, paqm_u8 type, const paqm_u
  * @src: source address of the message, 16 bytes
  * @dst: destination address of the message, 16 bytes
  * @quote: quoted packet, starting with its IPv6 header
- * @quote_len: its length, at most PAQM_IP6_HDR + 8 + PAQM_QUOTE_UDP
- * @m: the object
+ * @quote_len: its length, at most PAQM_IP6_HDR + 8 + PAQM_PROOF_MAX
+ * @m: what to tell
  *
  * Return: length of the message, 0 if @quote_len is out of range.
  */
@@ -251,87 +217,133 @@ static inline paqm_u32 paqm_icmp6_encode(paqm_u8 *buf, paqm_u8 type, const paqm_
 {
 	paqm_u32 len;
 
-	if (quote_len < PAQM_IP6_HDR + 8 || quote_len > PAQM_IP6_HDR + 8 + PAQM_QUOTE_UDP)
+	if (quote_len < PAQM_IP6_HDR + 8 || quote_len > PAQM_IP6_HDR + 8 + PAQM_PROOF_MAX)
 		return 0;
-	len = paqm_icmp_fill(buf, type, quote, quote_len, m);
+	len = paqm_icmp_fill(buf, type, 1, quote, quote_len, m);
 	paqm_put16(buf + 2, paqm_checksum6(src, dst, buf, len));
 	return len;
 }
 
-/* An ECF value and a rate in bit/s are usable if 0 < v <= PAQM_VALUE_MAX. */
-static inline int paqm_value_ok(paqm_u32 bits)
+/* Options of our object, from @at on. */
+static inline enum paqm_msg_err paqm_options_parse(const paqm_u8 *obj, paqm_u32 at, paqm_u32 len,
+						   struct paqm_msg *m)
 {
-	paqm_u64 v;
+	int relative = 0, tag = 0;
 
-	return !paqm_f32_decode(bits, 20, &v) && v && v <= PAQM_VALUE_MAX << 20;
+	while (at < len) {
+		paqm_u32 type, size, left = len - at;
+
+		if (left < PAQM_OPT_HDR || tag) /* nothing may follow the tag */
+			return PAQM_MSG_OPTION;
+		type = paqm_get16(obj + at);
+		size = paqm_get16(obj + at + 2);
+		at += PAQM_OPT_HDR;
+		left -= PAQM_OPT_HDR;
+		if (size > left || ((size + 3) & ~3U) > left)
+			return PAQM_MSG_OPTION;
+		if (type == PAQM_OPT_RELATIVE) {
+			if (size != 4 || relative++)
+				return PAQM_MSG_OPTION;
+			m->ecf = paqm_get32(obj + at);
+			if (!paqm_value_ok(m->ecf))
+				return PAQM_MSG_VALUE;
+		} else if (type == PAQM_OPT_TAG) {
+			if (size != 8)
+				return PAQM_MSG_OPTION;
+			tag = 1;
+			m->tag = paqm_get64(obj + at);
+		} else if (type & PAQM_OPT_MUST) {
+			return PAQM_MSG_OPTION;
+		}
+		at += (size + 3) & ~3U;
+	}
+	return !tag == !(m->flags & PAQM_F_AUTH) ? PAQM_MSG_OK : PAQM_MSG_OPTION;
 }
 
-/* The quoted packet of @len bytes at @ip, whose IP version must be @version. */
-static inline enum paqm_msg_err paqm_quote_decode(const paqm_u8 *ip, paqm_u32 len, paqm_u32 version,
-						  struct paqm_quote *q)
+/* Our object of @len bytes, whose magic and version are right. */
+static inline enum paqm_msg_err paqm_object_parse(const paqm_u8 *obj, paqm_u32 len,
+						  struct paqm_msg *m)
 {
-	q->ip = ip;
-	q->version = version;
-	if (ip[0] >> 4 != version)
-		return PAQM_MSG_QUOTE;
-	q->ip_hlen = version == 4 ? (paqm_u32)(ip[0] & 15) * 4 : PAQM_IP6_HDR;
-	if (q->ip_hlen < 20 || q->ip_hlen + 8 > len)
-		return PAQM_MSG_QUOTE;
-	if (ip[version == 4 ? 9 : 6] != 17)
-		return PAQM_MSG_QUOTE;
-	if (version == 4) {
-		if (paqm_get16(ip + 6) & 0x1FFF) /* no ports in a later fragment */
-			return PAQM_MSG_QUOTE;
-		q->src = ip + 12;
-		q->dst = ip + 16;
-		q->saddr = paqm_get32(q->src);
-		q->daddr = paqm_get32(q->dst);
-	} else {
-		q->src = ip + 8;
-		q->dst = ip + 24;
-		q->saddr = 0;
-		q->daddr = 0;
+	enum paqm_msg_err err;
+
+	m->version = PAQM_MSG_VERSION;
+	m->flags = obj[9];
+	m->key_id = paqm_get16(obj + 10);
+	m->router_id = paqm_get64(obj + 12);
+	m->boot = paqm_get32(obj + 20);
+	m->seq = paqm_get32(obj + 24);
+	m->ecf = 0;
+	m->rate = paqm_get64(obj + 28);
+	m->period_ms = paqm_get16(obj + 36);
+	m->qdelay_100us = paqm_get16(obj + 38);
+	m->flows = paqm_get16(obj + 40);
+	m->util = paqm_get16(obj + 42);
+	m->tag = 0;
+	m->object = obj;
+	m->object_len = len;
+	err = paqm_options_parse(obj, PAQM_OBJ_FIXED, len, m);
+	if (err != PAQM_MSG_OK)
+		return err;
+	return m->rate && m->rate <= PAQM_VALUE_MAX ? PAQM_MSG_OK : PAQM_MSG_VALUE;
+}
+
+/**
+ * paqm_object_find() - our object in an extension structure
+ * @ext: the structure
+ * @len: bytes up to the end of the message
+ * @object_len: set to the object's length
+ * @other: set if there are only objects of ours of other versions
+ *
+ * Objects of other classes are passed over, and those of ours that are of another version.
+ *
+ * Return: the object, or NULL.
+ */
+static inline const paqm_u8 *paqm_object_find(const paqm_u8 *ext, paqm_u32 len,
+					      paqm_u32 *object_len, int *other)
+{
+	paqm_u32 at, size;
+
+	*other = 0;
+	if (len < PAQM_EXT_HDR || ext[0] >> 4 != PAQM_EXT_VERSION)
+		return 0;
+	if (paqm_get16(ext + 2) && paqm_checksum(ext, len)) /* 0: there is none */
+		return 0;
+	for (at = PAQM_EXT_HDR; len - at >= PAQM_OBJ_HDR; at += size) {
+		const paqm_u8 *obj = ext + at;
+
+		size = paqm_get16(obj);
+		if (size < PAQM_OBJ_HDR || size > len - at)
+			return 0;
+		if (obj[2] != PAQM_OBJ_CLASS || obj[3] != PAQM_OBJ_TYPE ||
+		    size < PAQM_OBJ_HDR + 5 || paqm_get32(obj + 4) != PAQM_OBJ_MAGIC)
+			continue;
+		if (obj[8] != PAQM_MSG_VERSION || size < PAQM_OBJ_FIXED || size > PAQM_OBJ_MAX) {
+			*other = 1;
+			continue;
+		}
+		*object_len = size;
+		return obj;
 	}
-	q->sport = paqm_get16(ip + q->ip_hlen);
-	q->dport = paqm_get16(ip + q->ip_hlen + 2);
-	q->payload = ip + q->ip_hlen + 8;
-	q->payload_len = len - q->ip_hlen - 8;
-	return q->payload_len > PAQM_QUOTE_UDP ? PAQM_MSG_QUOTE : PAQM_MSG_OK;
+	return 0;
 }
 
 /* Object and quote of a message whose length, type and checksum are right. */
 static inline enum paqm_msg_err paqm_icmp_parse(const paqm_u8 *buf, paqm_u32 len, paqm_u32 version,
 						struct paqm_msg *m, struct paqm_quote *q)
 {
-	const paqm_u8 *obj = buf + len - PAQM_OBJ_LEN;
-	enum paqm_msg_err err;
+	paqm_u32 quoted = version == 4 ? buf[5] * 4U : buf[4] * 8U, object_len = 0;
+	const paqm_u8 *obj = 0;
+	int other = 0;
 
-	if (paqm_get32(obj) != PAQM_OBJ_MAGIC)
-		return PAQM_MSG_MAGIC;
-	if (obj[4] != PAQM_MSG_VERSION)
-		return PAQM_MSG_VERSION_ERR;
-	err = paqm_quote_decode(buf + PAQM_ICMP_HDR, len - PAQM_ICMP_HDR - PAQM_OBJ_LEN, version,
-				q);
-	if (err != PAQM_MSG_OK)
-		return err;
-
-	m->flags = obj[5];
-	m->key_id = paqm_get16(obj + 6);
-	m->router_id = paqm_get64(obj + 8);
-	m->boot = paqm_get32(obj + 16);
-	m->seq = paqm_get32(obj + 20);
-	m->ecf = paqm_get32(obj + 24);
-	m->erf = paqm_get32(obj + 28);
-	m->period_ms = paqm_get16(obj + 32);
-	m->qdelay_100us = paqm_get16(obj + 34);
-	m->flows = paqm_get16(obj + 36);
-	m->util = paqm_get16(obj + 38);
-	m->tag = paqm_get64(obj + 40);
-	if (!paqm_value_ok(m->ecf) || !paqm_value_ok(m->erf))
-		return PAQM_MSG_VALUE;
-	if (paqm_get32(buf + 4) != m->ecf)
-		return PAQM_MSG_MISMATCH;
-	return PAQM_MSG_OK;
+	if (quoted && quoted <= len - PAQM_ICMP_HDR)
+		obj = paqm_object_find(buf + PAQM_ICMP_HDR + quoted, len - PAQM_ICMP_HDR - quoted,
+				       &object_len, &other);
+	if (!obj)
+		return other ? PAQM_MSG_VERSION_ERR : paqm1_parse(buf, len, version, m, q);
+	if (paqm_quote_decode(buf + PAQM_ICMP_HDR, quoted, version, q) ||
+	    q->payload_len > PAQM_PROOF_MAX + (version == 4 ? 3 : 7))
+		return PAQM_MSG_QUOTE;
+	return paqm_object_parse(obj, object_len, m);
 }
 
 /**
@@ -343,14 +355,14 @@ static inline enum paqm_msg_err paqm_icmp_parse(const paqm_u8 *buf, paqm_u32 len
  * @q: result, points into @buf
  *
  * Covers receiver check (a): well-formed, checksum right, lengths agree,
- * values finite and inside limits.
+ * values finite and inside limits. Version 1 is understood, too.
  *
  * Return: PAQM_MSG_OK, or why it was refused.
  */
 static inline enum paqm_msg_err paqm_icmp_decode(const paqm_u8 *buf, paqm_u32 len, paqm_u8 type,
 						 struct paqm_msg *m, struct paqm_quote *q)
 {
-	if (len < PAQM_ICMP_HDR + 28 + PAQM_OBJ_LEN || len > PAQM_MSG_MAX)
+	if (len < PAQM_ICMP_HDR + 28 + PAQM_EXT_HDR + PAQM_OBJ_FIXED || len > PAQM_MSG_MAX)
 		return PAQM_MSG_SHORT;
 	if (buf[0] != type || buf[1] != 0)
 		return PAQM_MSG_TYPE;
@@ -363,25 +375,85 @@ static inline enum paqm_msg_err paqm_icmp_decode(const paqm_u8 *buf, paqm_u32 le
  * paqm_icmp6_decode() - the same for an ICMPv6 message
  * @buf: message, starting with the ICMPv6 header
  * @len: its length as given by the IPv6 header
- * @type: ICMPv6 type this carrier uses
  * @src: source address of the message, 16 bytes
  * @dst: destination address of the message, 16 bytes
  * @m: result
  * @q: result, points into @buf
  *
+ * The type is PAQM_ICMP6_TYPE_EXP; of version 1 PAQM_ICMP6_TYPE_OLD.
+ *
  * Return: PAQM_MSG_OK, or why it was refused.
  */
-static inline enum paqm_msg_err paqm_icmp6_decode(const paqm_u8 *buf, paqm_u32 len, paqm_u8 type,
+static inline enum paqm_msg_err paqm_icmp6_decode(const paqm_u8 *buf, paqm_u32 len,
 						  const paqm_u8 *src, const paqm_u8 *dst,
 						  struct paqm_msg *m, struct paqm_quote *q)
 {
-	if (len < PAQM_ICMP_HDR + PAQM_IP6_HDR + 8 + PAQM_OBJ_LEN || len > PAQM_MSG_MAX)
+	enum paqm_msg_err err;
+
+	if (len < PAQM_ICMP_HDR + PAQM_IP6_HDR + 8 + PAQM_EXT_HDR + PAQM_OBJ_FIXED ||
+	    len > PAQM_MSG_MAX)
 		return PAQM_MSG_SHORT;
-	if (buf[0] != type || buf[1] != 0)
+	if ((buf[0] != PAQM_ICMP6_TYPE_EXP && buf[0] != PAQM_ICMP6_TYPE_OLD) || buf[1] != 0)
 		return PAQM_MSG_TYPE;
 	if (paqm_checksum6(src, dst, buf, len) != 0)
 		return PAQM_MSG_CHECKSUM;
-	return paqm_icmp_parse(buf, len, 6, m, q);
+	err = paqm_icmp_parse(buf, len, 6, m, q);
+	if (err == PAQM_MSG_OK && (m->version == 1) != (buf[0] == PAQM_ICMP6_TYPE_OLD))
+		return PAQM_MSG_TYPE;
+	return err;
+}
+
+/**
+ * paqm_tag_bytes() - what the tag of a message covers
+ * @object: our object, at most PAQM_OBJ_MAX bytes, which ends with a tag
+ * @len: its length
+ * @q: the quoted packet
+ * @out: room for PAQM_TAG_BYTES bytes
+ *
+ * For whom the quoted packet was: its destination address, of IPv4 mapped into IPv6, and port,
+ * which bind the tag to the flow. The object with a tag of zero. What the quote proves. Source
+ * address and port are left out: a NAT between sender and router rewrites them; so are TTL and
+ * checksums, which change at every hop.
+ *
+ * Return: number of bytes written to @out; the tag is their SipHash-2-4.
+ */
+static inline paqm_u32 paqm_tag_bytes(const paqm_u8 *object, paqm_u32 len,
+				      const struct paqm_quote *q, paqm_u8 *out)
+{
+	paqm_u32 i;
+
+	for (i = 0; i < 16; i++)
+		out[i] = q->version == 6 ? q->dst[i]
+			 : i >= 12	 ? q->dst[i - 12]
+			 : i >= 10	 ? 0xFF
+					 : 0;
+	paqm_put16(out + 16, q->dport);
+	for (i = 0; i < len; i++)
+		out[18 + i] = i < len - 8 ? object[i] : 0;
+	return 18 + len + paqm_proof(q->payload, q->payload_len, out + 18 + len);
+}
+
+#define PAQM_HOST_BYTES 17
+
+/**
+ * paqm_host_bytes() - what a host's own key is derived from
+ * @addr: address that the router tells the host at, of IPv4 mapped into IPv6
+ * @half: which half of the key, 0 or 1
+ * @out: PAQM_HOST_BYTES bytes
+ *
+ * Each half of the key is the SipHash-2-4 of them under the router's key, least significant byte
+ * first. Of an IPv6 address the first 64 bits count: a host has many of the others (RFC 8981).
+ */
+static inline void paqm_host_bytes(const paqm_u8 *addr, int half, paqm_u8 *out)
+{
+	int v4 = 1;
+	paqm_u32 i;
+
+	for (i = 0; i < 12; i++)
+		v4 &= addr[i] == (i < 10 ? 0 : 0xFF);
+	for (i = 0; i < 16; i++)
+		out[i] = v4 || i < 8 ? addr[i] : 0;
+	out[16] = (paqm_u8)half;
 }
 
 #define PAQM_BARE_LEN (PAQM_ICMP_HDR + 28)
@@ -402,7 +474,6 @@ static inline enum paqm_msg_err paqm_bare_decode(const paqm_u8 *buf, paqm_u32 le
 						 struct paqm_msg *m, struct paqm_quote *q)
 {
 	static const struct paqm_msg none;
-	enum paqm_msg_err err;
 
 	if (len != PAQM_BARE_LEN)
 		return PAQM_MSG_SHORT;
@@ -410,76 +481,11 @@ static inline enum paqm_msg_err paqm_bare_decode(const paqm_u8 *buf, paqm_u32 le
 		return PAQM_MSG_TYPE;
 	if (paqm_checksum(buf, len) != 0)
 		return PAQM_MSG_CHECKSUM;
-	err = paqm_quote_decode(buf + PAQM_ICMP_HDR, len - PAQM_ICMP_HDR, 4, q);
-	if (err != PAQM_MSG_OK)
-		return err;
+	if (paqm_quote_decode(buf + PAQM_ICMP_HDR, len - PAQM_ICMP_HDR, 4, q))
+		return PAQM_MSG_QUOTE;
 	*m = none;
 	m->ecf = paqm_get32(buf + 4);
 	return paqm_value_ok(m->ecf) ? PAQM_MSG_OK : PAQM_MSG_VALUE;
-}
-
-/* Serial number arithmetic (RFC 1982): is @a newer than @b? */
-static inline int paqm_seq_newer(paqm_u32 a, paqm_u32 b)
-{
-	return (paqm_s32)(a - b) > 0;
-}
-
-/**
- * paqm_rtp_invariant() - bytes of a media packet that nothing on the path may change
- * @payload: UDP payload (or its quoted beginning)
- * @len: available bytes
- * @out: at least PAQM_QUOTE_UDP bytes
- *
- * Looks only at the first PAQM_QUOTE_UDP bytes, which is what a router quotes:
- * the 12 bytes of the RTP fixed header and, of the rest, what lies behind the
- * CSRC list and any header extension (in-band feedback lives in there). A
- * packet that is not RTP version 2 is taken as a whole.
- *
- * Return: number of bytes written to @out.
- */
-static inline paqm_u32 paqm_rtp_invariant(const paqm_u8 *payload, paqm_u32 len, paqm_u8 *out)
-{
-	paqm_u32 n = 0, skip = 0, i;
-
-	if (len > PAQM_QUOTE_UDP)
-		len = PAQM_QUOTE_UDP;
-	if (len >= 12 && payload[0] >> 6 == 2) {
-		skip = 12 + (payload[0] & 15U) * 4;
-		if (payload[0] & 0x10) { /* X: RFC 3550 section 5.3.1 */
-			if (skip + 4 <= len)
-				skip += 4 + 4U * paqm_get16(payload + skip + 2);
-			else
-				skip = len;
-		}
-	}
-	for (i = 0; i < len; i++)
-		if (i < 12 || i >= skip)
-			out[n++] = payload[i];
-	return n;
-}
-
-/**
- * paqm_tag_bytes() - what the tag of a message covers
- * @m: the object; its tag does not count
- * @payload: the quoted UDP payload
- * @len: its length
- * @out: at least PAQM_TAG_BYTES bytes
- *
- * The object with a tag of zero, then of the quoted payload what nothing on the path may
- * change. Headers of the quoted packet are left out: a NAT between sender and router
- * rewrites them, and TTL and checksums change at every hop. The payload binds the tag to
- * one packet of one flow.
- *
- * Return: number of bytes written to @out; the tag is their SipHash-2-4.
- */
-static inline paqm_u32 paqm_tag_bytes(const struct paqm_msg *m, const paqm_u8 *payload,
-				      paqm_u32 len, paqm_u8 *out)
-{
-	struct paqm_msg plain = *m;
-
-	plain.tag = 0;
-	paqm_msg_encode(out, &plain);
-	return PAQM_OBJ_LEN + paqm_rtp_invariant(payload, len, out + PAQM_OBJ_LEN);
 }
 
 /* Are two tags the same? Takes as long wherever they differ. */

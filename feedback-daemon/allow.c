@@ -100,7 +100,7 @@ static uint64_t ecf_base(const struct allow_set *s, const struct allow *a, const
 		return ceil_bps;
 	net = allow_min(s, floor_bps, ceil_bps, &min, &active);
 	/* More than twice what the flow may send it cannot have used here. */
-	most = paqm_max64(WINDUP * net, m->erf ? f32_bps(m->erf) : 0);
+	most = paqm_max64(WINDUP * net, m->rate);
 	return paqm_clamp64(a->rate, floor_bps / WINDUP, paqm_min64(ceil_bps, most));
 }
 
@@ -120,7 +120,6 @@ struct allow *allow_apply(struct allow_set *s, const struct paqm_msg *m, const s
 			  uint64_t floor_bps, uint64_t ceil_bps, enum allow_use use,
 			  uint64_t now_ns, uint64_t keep_ns)
 {
-	uint64_t erf = m->erf ? f32_bps(m->erf) : 0;
 	struct allow *a;
 
 	allow_expire(s, now_ns, keep_ns);
@@ -134,12 +133,15 @@ struct allow *allow_apply(struct allow_set *s, const struct paqm_msg *m, const s
 		a->old_boot = a->msg.boot;
 		a->has_old_boot = true;
 	}
-	if (use == ALLOW_USE_ERF || (is_gap(a, m) && erf))
-		a->rate = paqm_max64(erf, 1);
+	/* a router whose law is another says no relative value */
+	if (!m->ecf)
+		use = ALLOW_USE_ERF;
+	if (use == ALLOW_USE_ERF || (is_gap(a, m) && m->rate))
+		a->rate = paqm_max64(m->rate, 1);
 	else
 		a->rate = paqm_max64(
 			ecf_step(ecf_base(s, a, m, floor_bps, ceil_bps), m->ecf, ceil_bps),
-			paqm_mul_q24(erf, ECF_RIGHT_Q24));
+			paqm_mul_q24(m->rate, ECF_RIGHT_Q24));
 	a->active = true;
 	a->use = use;
 	a->msg = *m;

@@ -11,16 +11,14 @@
 #define IPPROTO_FRAGMENT_ 44
 #define IPPROTO_ICMPV6_ 58
 
-/* A payload shorter than this holds too little that an attacker cannot guess:
- * keep-alives of one or a few constant bytes must not prove anything.
- */
-#define PROOF_MIN 20
-
 /* What a bare Source Quench does not say: the longest period of the published system. */
 #define BARE_PERIOD_MS 520
 
 /* Rings that are larger than they need to be are looked for so often. */
 #define TRIM_NS NS_PER_S
+
+/* Whose an open source address is is asked anew after this time. */
+#define SOURCE_NS (10 * NS_PER_S)
 
 /* A router may be replaced in the full table after this silence. */
 #define ROUTER_IDLE_NS (30 * NS_PER_S)
@@ -398,14 +396,16 @@ void engine_unregister(struct engine *e, struct flow *f)
 	e->used--;
 }
 
-/* Digest of what no router or NAT may change, bound to the flow. */
-static uint64_t digest(const struct engine *e, const struct flow *f, const uint8_t *payload,
-		       uint32_t len)
+/* Digest of what proves a packet, bound to the flow. Return: false if it proves nothing. */
+static bool digest(const struct engine *e, const struct flow *f, const uint8_t *payload,
+		   uint32_t len, uint64_t *result)
 {
-	uint8_t buf[8 + PAQM_QUOTE_UDP];
+	uint8_t buf[8 + PAQM_PROOF_MAX];
+	uint32_t n = paqm_proof(payload, len, buf + 8);
 
 	paqm_put64(buf, f->serial);
-	return paqm_siphash24(e->key, buf, 8 + paqm_rtp_invariant(payload, len, buf + 8));
+	*result = paqm_siphash24(e->key, buf, 8 + n);
+	return n;
 }
 
 static bool ssrc_agrees(const struct flow *f, const uint8_t *payload, uint32_t len)
@@ -419,7 +419,7 @@ static bool ssrc_agrees(const struct flow *f, const uint8_t *payload, uint32_t l
 struct media {
 	struct flow_key key;
 	const uint8_t *payload;
-	uint32_t len; /* at most PAQM_QUOTE_UDP */
+	uint32_t len; /* at most PAQM_PROOF_MAX */
 };
 
 /* Where the UDP header is. Return: its offset, 0 if there is none to look for. */
@@ -459,8 +459,8 @@ static bool media_parse(const uint8_t *ip, uint32_t caplen, struct media *m)
 	m->key.sport = paqm_get16(udp);
 	m->key.dport = paqm_get16(udp + 2);
 	m->payload = udp + 8;
-	m->len = ulen - 8 < PAQM_QUOTE_UDP ? ulen - 8 : PAQM_QUOTE_UDP;
-	return m->len >= PROOF_MIN && caplen >= hlen + 8 + m->len;
+	m->len = ulen - 8 < PAQM_PROOF_MAX ? ulen - 8 : PAQM_PROOF_MAX;
+	return caplen >= hlen + 8 + m->len;
 }
 
 /* May the ring double? What its user has beyond the least of each flow is what counts. */
@@ -505,6 +505,26 @@ static void prove_early(struct engine *e, uint64_t digest)
 	}
 }
 
+/* Is the packet from a socket of the flow's user? One that named its source has said so. */
+static bool is_own(struct engine *e, struct flow *f, const struct flow_key *packet, uint64_t now_ns)
+{
+	const struct owner_ends ends = {.saddr = packet->saddr,
+					.daddr = packet->daddr,
+					.sport = packet->sport,
+					.dport = packet->dport};
+
+	if (!e->owner || !addr_is_any(&engine_key(e, f)->saddr))
+		return true;
+	if (f->source_ns && addr_equal(&f->source, &packet->saddr) &&
+	    now_ns < f->source_ns + SOURCE_NS)
+		return true;
+	if (e->owner(&ends, e->users[f->user].uid) != OWNER_HIS)
+		return false;
+	f->source = packet->saddr;
+	f->source_ns = now_ns;
+	return true;
+}
+
 void engine_media(struct engine *e, const uint8_t *ip, uint32_t caplen, uint64_t now_ns)
 {
 	struct media m = {0};
@@ -513,15 +533,18 @@ void engine_media(struct engine *e, const uint8_t *ip, uint32_t caplen, uint64_t
 	uint32_t cap;
 	bool room;
 
-	if (!f || !ssrc_agrees(f, m.payload, m.len)) {
+	if (!f || !ssrc_agrees(f, m.payload, m.len) || !digest(e, f, m.payload, m.len, &d)) {
 		e->media_ignored++;
+		return;
+	}
+	if (!is_own(e, f, &m.key, now_ns)) {
+		e->media_others++;
 		return;
 	}
 	cap = f->ring.cap;
 	early = f->ring.early;
 	room = ring_room(e, f);
 	f->ring.max = room ? RING_CAP : cap;
-	d = digest(e, f, m.payload, m.len);
 	ring_put(&f->ring, d, now_ns, e->params.digest_life_ns);
 	prove_early(e, d);
 	account(e, f, cap, now_ns);
@@ -623,9 +646,10 @@ static enum refuse check_order(const struct flow *f, const struct paqm_msg *m)
 }
 
 /* Check (e) */
-static enum refuse check_tag(const struct engine *e, struct paqm_msg *m, const struct paqm_quote *q)
+static enum refuse check_tag(const struct engine *e, struct paqm_msg *m, const struct paqm_quote *q,
+			     const struct addr *to)
 {
-	switch (keys_check(&e->keyring, m, q->payload, q->payload_len)) {
+	switch (keys_check(&e->keyring, m, q, to)) {
 	case KEYS_VALID:
 		return REFUSE_NONE;
 	case KEYS_NONE:
@@ -749,7 +773,7 @@ static enum paqm_msg_err decode(const uint8_t *ip, const uint8_t *icmp, uint32_t
 				struct paqm_msg *m, struct paqm_quote *q)
 {
 	if (ip[0] >> 4 == 6)
-		return paqm_icmp6_decode(icmp, len, PAQM_ICMP6_TYPE_EXP, ip + 8, ip + 24, m, q);
+		return paqm_icmp6_decode(icmp, len, ip + 8, ip + 24, m, q);
 	return paqm_icmp_decode(icmp, len,
 				len && icmp[0] == PAQM_ICMP_TYPE_QUENCH ? PAQM_ICMP_TYPE_QUENCH
 									: PAQM_ICMP_TYPE_EXP,
@@ -786,6 +810,7 @@ static enum refuse judge(struct engine *e, const uint8_t *ip, const uint8_t *icm
 {
 	bool bare = e->params.legacy && ip[0] >> 4 == 4 && len == PAQM_BARE_LEN &&
 		    icmp[0] == PAQM_ICMP_TYPE_QUENCH;
+	struct addr to = ip[0] >> 4 == 4 ? addr_v4(ip + 16) : addr_v6(ip + 24);
 	struct paqm_quote q = {0};
 	struct router *r = NULL;
 	enum paqm_msg_err err;
@@ -811,7 +836,8 @@ static enum refuse judge(struct engine *e, const uint8_t *ip, const uint8_t *icm
 		return REFUSE_FLOW_SSRC;
 
 	/* (c) quotes a packet that this host sent a moment ago */
-	*quoted = digest(e, f, q.payload, q.payload_len);
+	if (!digest(e, f, q.payload, q.payload_len, quoted))
+		return REFUSE_QUOTE_SHORT;
 	switch (ring_find(&f->ring, *quoted, now_ns, e->params.digest_life_ns)) {
 	case RING_UNKNOWN:
 		return REFUSE_QUOTE_UNKNOWN;
@@ -825,7 +851,7 @@ known:
 	/* (d) newer than what is known, (e) from who has the key, (f) not too many */
 	why = check_order(f, &v->msg);
 	if (!why)
-		why = check_tag(e, &v->msg, &q);
+		why = check_tag(e, &v->msg, &q, &to);
 	if (!why)
 		why = spend(e, v->msg.router_id, f, now_ns, &r);
 	if (why) {

@@ -11,6 +11,7 @@
 
 #include "allow.h"
 #include "keys.h"
+#include "owner.h"
 #include "ring.h"
 #include "share.h"
 #include "feedback-daemon/paqm_ipc.h"
@@ -45,12 +46,14 @@
 	X(MSG_MAGIC, "msg_magic")                                                                  \
 	X(MSG_VERSION, "msg_version")                                                              \
 	X(MSG_QUOTE, "msg_quote")                                                                  \
+	X(MSG_OPTION, "msg_option")                                                                \
 	X(MSG_VALUE, "msg_value")                                                                  \
 	X(MSG_MISMATCH, "msg_mismatch")                                                            \
 	/* (b) the flow */                                                                         \
 	X(FLOW_UNKNOWN, "flow_unknown")                                                            \
 	X(FLOW_SSRC, "flow_ssrc")                                                                  \
 	/* (c) the quoted bytes */                                                                 \
+	X(QUOTE_SHORT, "quote_short")                                                              \
 	X(QUOTE_UNKNOWN, "quote_unknown")                                                          \
 	X(QUOTE_OLD, "quote_old")                                                                  \
 	/* (d) the sequence */                                                                     \
@@ -145,6 +148,8 @@ struct flow {
 	uint32_t ssrc;
 	uint64_t floor_bps, ceil_bps;
 	uint32_t gop_us, answer_us;
+	struct addr source; /* where its address was left open: of packets that are its own */
+	uint64_t source_ns; /* when that was found, 0: never */
 	struct ring ring;
 	struct allow_set allow;
 	struct paqm_ipc_rate rate; /* newest record for the client */
@@ -212,6 +217,10 @@ struct engine {
 	uint64_t refused[REFUSE_MAX];
 	uint64_t media; /* digests kept */
 	uint64_t media_ignored;
+	uint64_t media_others; /* of flows whose source was left open, not from their user's socket
+				*/
+	/* whose packet it is; NULL: everybody is believed */
+	enum owner (*owner)(const struct owner_ends *p, uint32_t uid);
 	struct flow flows[ENGINE_FLOWS]; /* last: those not in use are never touched */
 };
 

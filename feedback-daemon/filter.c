@@ -105,8 +105,9 @@ unsigned short filter_messages(const struct filter_devices *devices, struct sock
 	drop(&o);
 	put_devices(&o, devices);
 	snprintf(text, sizeof(text),
-		 "icmp[0] = %d or icmp[0] = %d or (ip6[6] = 58 and ip6[40] = %d)",
-		 PAQM_ICMP_TYPE_EXP, PAQM_ICMP_TYPE_QUENCH, PAQM_ICMP6_TYPE_EXP);
+		 "icmp[0] = %d or icmp[0] = %d or (ip6[6] = 58 and (ip6[40] = %d or ip6[40] = %d))",
+		 PAQM_ICMP_TYPE_EXP, PAQM_ICMP_TYPE_QUENCH, PAQM_ICMP6_TYPE_EXP,
+		 PAQM_ICMP6_TYPE_OLD);
 	return finish(&o, text);
 }
 

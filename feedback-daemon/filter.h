@@ -19,8 +19,8 @@
 /* Bytes of a packet that are handed up: the longest message (an IPv6 header, a
  * quote with options and the object) is shorter; what a digest needs of media.
  */
-#define FILTER_SNAP 256
-#define FILTER_MEDIA_SNAP (60 + 8 + PAQM_QUOTE_UDP)
+#define FILTER_SNAP 384
+#define FILTER_MEDIA_SNAP PAQM_QUOTE_MAX
 
 /* Beyond this many flows all outgoing UDP passes and the flow table alone
  * decides: a long filter costs more than it saves.

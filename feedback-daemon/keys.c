@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define WORDS 3
+#define WORDS 4 /* the last one may be missing */
 #define ROUTER_DIGITS 16
 #define ID_DIGITS 5
 
@@ -69,7 +69,7 @@ static unsigned int split(const char *p, size_t len, struct word *word)
 	return n;
 }
 
-static const char *parse_line(const struct word *word, struct key *k)
+static const char *parse_line(const struct word *word, unsigned int n, struct key *k)
 {
 	unsigned int any = 0;
 	uint64_t value;
@@ -92,6 +92,9 @@ static const char *parse_line(const struct word *word, struct key *k)
 		k->bytes[i] = (uint8_t)(hi << 4 | lo);
 		any |= k->bytes[i];
 	}
+	k->host = n == WORDS;
+	if (k->host && (word[3].len != 4 || memcmp(word[3].p, "host", 4)))
+		return "what follows the key can only be the word host: the key is this host's own";
 	return any ? NULL : "key must not be all 0";
 }
 
@@ -99,9 +102,15 @@ static const char *add(struct keyring *ring, const struct key *k)
 {
 	unsigned int i;
 
-	for (i = 0; i < ring->n; i++)
-		if (ring->key[i].router == k->router && ring->key[i].id == k->id)
+	for (i = 0; i < ring->n; i++) {
+		const struct key *old = &ring->key[i];
+
+		if (old->router != k->router || old->id != k->id)
+			continue;
+		/* a host has a key for each of its addresses */
+		if (!old->host || !k->host || !memcmp(old->bytes, k->bytes, sizeof(k->bytes)))
 			return "the same router and key id as in a line before; remove one";
+	}
 	if (ring->n == KEYS_MAX)
 		return "more than 256 keys; remove those no longer used";
 	ring->key[ring->n++] = *k;
@@ -121,9 +130,9 @@ const char *keys_parse(const char *text, size_t len, struct keyring *ring, unsig
 		end = memchr(text, '\n', len);
 		used = end ? (size_t)(end - text) : len;
 		n = split(text, used, word);
-		if (n && n != WORDS)
-			return "a line is ROUTER-ID|* KEY-ID HEX";
-		error = n ? parse_line(word, &k) : NULL;
+		if (n && n != WORDS && n != WORDS - 1)
+			return "a line is ROUTER-ID|* KEY-ID HEX [host]";
+		error = n ? parse_line(word, n, &k) : NULL;
 		if (n && !error)
 			error = add(ring, &k);
 		explicit_bzero(&k, sizeof(k));
@@ -222,8 +231,41 @@ int keys_load(const char *path, uid_t user, struct keyring *ring, char *error, s
 	return -1;
 }
 
+void keys_derive(const uint8_t router[PAQM_SIPHASH_KEY], const struct addr *addr,
+		 uint8_t own[PAQM_SIPHASH_KEY])
+{
+	uint8_t bytes[PAQM_HOST_BYTES];
+	uint64_t half;
+	int i, b;
+
+	for (i = 0; i < 2; i++) {
+		paqm_host_bytes(addr->b, i, bytes);
+		half = paqm_siphash24(router, bytes, sizeof(bytes));
+		for (b = 0; b < 8; b++) /* the least significant byte comes first */
+			own[8 * i + b] = (uint8_t)(half >> 8 * b);
+	}
+}
+
+/* Is the tag of @m what @k makes of @bytes? */
+static bool proves(const struct key *k, const struct paqm_msg *m, const struct addr *to,
+		   const uint8_t *bytes, uint32_t n)
+{
+	uint8_t own[PAQM_SIPHASH_KEY];
+	bool ok;
+
+	if (m->version == 1)
+		return !k->host && paqm_tag_equal(paqm_siphash24(k->bytes, bytes, n), m->tag);
+	if (k->host)
+		memcpy(own, k->bytes, sizeof(own));
+	else
+		keys_derive(k->bytes, to, own);
+	ok = paqm_tag_equal(paqm_siphash24(own, bytes, n), m->tag);
+	explicit_bzero(own, sizeof(own));
+	return ok;
+}
+
 enum keys_verdict keys_check(const struct keyring *ring, const struct paqm_msg *m,
-			     const uint8_t *payload, uint32_t len)
+			     const struct paqm_quote *q, const struct addr *to)
 {
 	bool own = false, theirs = false, found = false;
 	uint8_t bytes[PAQM_TAG_BYTES];
@@ -238,7 +280,8 @@ enum keys_verdict keys_check(const struct keyring *ring, const struct paqm_msg *
 		return KEYS_NONE;
 	if (!(m->flags & PAQM_F_AUTH))
 		return KEYS_MISSING;
-	n = paqm_tag_bytes(m, payload, len, bytes);
+	n = m->version == 1 ? paqm1_tag_bytes(m->object, q, bytes)
+			    : paqm_tag_bytes(m->object, m->object_len, q, bytes);
 	for (i = 0; i < ring->n; i++) {
 		const struct key *k = &ring->key[i];
 
@@ -246,7 +289,7 @@ enum keys_verdict keys_check(const struct keyring *ring, const struct paqm_msg *
 		if (k->id != m->key_id || k->any == own || (own && k->router != m->router_id))
 			continue;
 		found = true;
-		if (paqm_tag_equal(paqm_siphash24(k->bytes, bytes, n), m->tag))
+		if (proves(k, m, to, bytes, n))
 			return KEYS_VALID;
 	}
 	return found ? KEYS_BAD : KEYS_UNKNOWN;

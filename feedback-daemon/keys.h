@@ -4,11 +4,14 @@
  *
  * A keys file has a line for each key:
  *
- *	ROUTER-ID|* KEY-ID HEX	# comment
+ *	ROUTER-ID|* KEY-ID HEX [host]	# comment
  *
  * 1 to 16 hexadecimal digits as `tc` shows them, or * for every router without a line of its
- * own; 1 to 65535; 32 hexadecimal digits. Several keys of one router hold at once, so that a
- * new one can be known here before the router uses it.
+ * own; 1 to 65535; 32 hexadecimal digits: the router's key or, with the word `host`, what
+ * `paqmctl host-key` derives from it for this host: who reads that can speak to no other host.
+ * A host has a key for each of its addresses, so such lines may have one router and id.
+ * Several keys of one router hold at once, so that a new one can be known here before the router
+ * uses it.
  */
 #ifndef PAQMD_KEYS_H
 #define PAQMD_KEYS_H
@@ -18,6 +21,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "addr.h"
 #include "core/paqm_msg.h"
 #include "core/paqm_siphash.h"
 
@@ -27,7 +31,8 @@
 struct key {
 	uint64_t router;
 	uint16_t id;
-	bool any; /* for routers without a key of their own; @router is 0 */
+	bool any;  /* for routers without a key of their own; @router is 0 */
+	bool host; /* of this host; else the router's */
 	uint8_t bytes[PAQM_SIPHASH_KEY];
 };
 
@@ -68,9 +73,22 @@ const char *keys_parse(const char *text, size_t len, struct keyring *ring, unsig
  */
 int keys_load(const char *path, uid_t user, struct keyring *ring, char *error, size_t size);
 
-/* Does the tag of a message with the quoted @payload prove its router? */
+/**
+ * keys_check() - does the tag of a message prove its router?
+ * @ring: the keys
+ * @m: the message, as it was decoded
+ * @q: what it quotes
+ * @to: address that it came to
+ *
+ * A router's key proves what is tagged with the key that is derived from it for @to, and messages
+ * of version 1, which are tagged with itself.
+ */
 enum keys_verdict keys_check(const struct keyring *ring, const struct paqm_msg *m,
-			     const uint8_t *payload, uint32_t len);
+			     const struct paqm_quote *q, const struct addr *to);
+
+/* The key of the host at @addr, derived from that of a router. */
+void keys_derive(const uint8_t router[PAQM_SIPHASH_KEY], const struct addr *addr,
+		 uint8_t own[PAQM_SIPHASH_KEY]);
 
 /* Forget the keys, for good. */
 void keys_wipe(struct keyring *ring);

@@ -113,6 +113,10 @@ static void statistics(FILE *out, json_t *stats)
 		 "media_packets", 1},
 		{"paqmd_media_ignored", "Sent packets that can prove nothing.", COUNTER,
 		 "media_ignored", 1},
+		{"paqmd_media_others",
+		 "Packets of flows with an open source address that are not from their user's "
+		 "socket.",
+		 COUNTER, "media_others", 1},
 		{"paqmd_messages_accepted", "Messages that were believed.", COUNTER, "accepted", 1},
 		{"paqmd_bad_records", "Clients dropped for what they sent.", COUNTER, "bad_records",
 		 1},

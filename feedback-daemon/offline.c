@@ -111,7 +111,8 @@ static bool is_message(const struct packet *p)
 	if (p->len <= hlen)
 		return false;
 	if (p->ip[0] >> 4 == 6)
-		return protocol(p) == 58 && p->ip[hlen] == PAQM_ICMP6_TYPE_EXP;
+		return protocol(p) == 58 &&
+		       (p->ip[hlen] == PAQM_ICMP6_TYPE_EXP || p->ip[hlen] == PAQM_ICMP6_TYPE_OLD);
 	return protocol(p) == 1 &&
 	       (p->ip[hlen] == PAQM_ICMP_TYPE_EXP || p->ip[hlen] == PAQM_ICMP_TYPE_QUENCH);
 }

@@ -7,6 +7,11 @@
  * pushes the newest allowance of a flow; a slow reader loses old records, never
  * the newest. On registration it gets the present state at once. Closing the
  * socket unregisters its flows.
+ *
+ * Both ends may be of different releases. Records only grow, at their end: who reads
+ * takes as much as he knows, and what an older end does not send counts as 0. Kinds that
+ * he does not know are passed over. The version changes only if an old end would
+ * misread what is new, and then it is refused.
  */
 #ifndef PAQM_IPC_H
 #define PAQM_IPC_H
@@ -18,6 +23,7 @@
 #define PAQM_IPC_PATH "/run/paqmd/client.sock" /* overridden by $PAQM_SOCKET */
 #define PAQM_IPC_MAGIC 0x50514950U
 #define PAQM_IPC_VERSION 1
+#define PAQM_IPC_RECORD_MAX 512		   /* bytes that a record may ever have */
 #define PAQM_IPC_RATE_MAX 1000000000000ULL /* bit/s: what a message can say */
 
 enum paqm_ipc_kind {

@@ -3,6 +3,7 @@
  * paqmctl: shows what paqmd knows: routers, flows, allowances, refused
  * messages; and follows it live. Asks over paqmd's control socket.
  */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <getopt.h>
 #include <jansson.h>
@@ -18,6 +19,7 @@
 #include <unistd.h>
 
 #include "ctl.h"
+#include "keys.h"
 #include "metrics.h"
 
 static const char usage[] =
@@ -34,6 +36,9 @@ static const char usage[] =
 	"  watch         one line per message, refusal and change of a flow\n"
 	"  capture FILE  write the messages that come in, believed or not, as pcap\n"
 	"  reload        let paqmd read its configuration again\n"
+	"  host-key ADDRESS\n"
+	"                make the line of a keys file for the host at ADDRESS out of a\n"
+	"                router's, which is read from standard input; asks no paqmd\n"
 	"\n"
 	"Options:\n"
 	"      --control PATH  socket of paqmd (default: $PAQM_CONTROL or\n"
@@ -84,12 +89,15 @@ static const char *rate(double bps, char buf[24])
 	return buf;
 }
 
-/* An ECF value: a factor, or an increase in bit/s. */
-static const char *ecf(double v, char buf[24])
+/* An ECF value: a factor, or an increase in bit/s; a router need not say one. */
+static const char *ecf(const json_t *o, char buf[24])
 {
+	double v = number(o, "ecf");
 	char r[24];
 
-	if (v <= 1)
+	if (!json_is_number(json_object_get(o, "ecf")))
+		snprintf(buf, 24, "-");
+	else if (v <= 1)
 		snprintf(buf, 24, "x%.3f", v);
 	else
 		snprintf(buf, 24, "+%s", rate(v, r));
@@ -119,10 +127,10 @@ static void print_routers(const json_t *routers)
 		const json_t *r = json_array_get(routers, i);
 
 		printf("%-15s %-16s %8lld %11s %11s %8.1f %5lld %4.0f%% %8lld %7lld  %s\n",
-		       str(r, "address"), str(r, "router_id"), integer(r, "age_ms"),
-		       ecf(number(r, "ecf"), b1), rate(number(r, "erf_bps"), b2),
-		       number(r, "qdelay_ms"), integer(r, "flows"), 100 * number(r, "utilisation"),
-		       integer(r, "accepted"), integer(r, "refused"), flags(r, b3));
+		       str(r, "address"), str(r, "router_id"), integer(r, "age_ms"), ecf(r, b1),
+		       rate(number(r, "erf_bps"), b2), number(r, "qdelay_ms"), integer(r, "flows"),
+		       100 * number(r, "utilisation"), integer(r, "accepted"),
+		       integer(r, "refused"), flags(r, b3));
 	}
 }
 
@@ -195,6 +203,10 @@ static void print_stats(const json_t *s)
 	printf("media packets %lld (%lld ignored); messages accepted %lld, refused %lld\n",
 	       integer(s, "media_packets"), integer(s, "media_ignored"), integer(s, "accepted"),
 	       integer(s, "refused_total"));
+	if (integer(s, "media_others"))
+		printf("media of flows without a source address, from no socket of their user: "
+		       "%lld\n",
+		       integer(s, "media_others"));
 	print_reasons(s, "refused", "refused");
 	print_users(json_object_get(s, "users"));
 	print_reasons(s, "flows_refused", "flows refused:");
@@ -230,8 +242,8 @@ static void print_event(const json_t *e)
 	print_time(integer(e, "t_ns"));
 	if (!strcmp(what, "accepted")) {
 		printf("%s %s seq %lld %s rate %s -> %s may send %s (%s), delay %.1f ms, %s\n",
-		       str(e, "address"), str(e, "router_id"), integer(e, "seq"),
-		       ecf(number(e, "ecf"), b1), rate(number(e, "erf_bps"), b2), str(e, "flow"),
+		       str(e, "address"), str(e, "router_id"), integer(e, "seq"), ecf(e, b1),
+		       rate(number(e, "erf_bps"), b2), str(e, "flow"),
 		       rate(number(e, "rate_bps"), b3), str(e, "cause"), number(e, "qdelay_ms"),
 		       flags(e, b4));
 	} else if (!strcmp(what, "refused")) {
@@ -539,6 +551,56 @@ static int converse(const struct command *c)
 	return good ? 0 : 1;
 }
 
+/* The line of a host's keys file out of a router's: who reads that can speak to no other host. */
+static int host_key(const char *text)
+{
+	uint8_t own[PAQM_SIPHASH_KEY];
+	char line[KEYS_FILE_MAX];
+	static struct keyring ring;
+	struct addr addr = {{0}};
+	const char *fault;
+	unsigned int at, i, b;
+	size_t n;
+
+	if (inet_pton(AF_INET, text, addr.b + 12) == 1) {
+		addr.b[10] = addr.b[11] = 0xFF;
+	} else if (inet_pton(AF_INET6, text, addr.b) != 1) {
+		fprintf(stderr,
+			"paqmctl: host-key %s: must be the address that routers tell the host at, "
+			"IPv4 or IPv6\n",
+			text);
+		return 2;
+	}
+	if (isatty(STDIN_FILENO))
+		fputs("paqmctl: the router's line: ROUTER-ID|* KEY-ID HEX\n", stderr);
+	n = fread(line, 1, sizeof(line), stdin);
+	fault = ferror(stdin) ? strerror(errno) : keys_parse(line, n, &ring, &at);
+	explicit_bzero(line, sizeof(line));
+	if (!fault && !ring.n)
+		fault = "no key in it";
+	for (i = 0; !fault && i < ring.n; i++)
+		if (ring.key[i].host)
+			fault = "one of the keys is a host's own already: derive from the router's";
+	for (i = 0; !fault && i < ring.n; i++) {
+		const struct key *k = &ring.key[i];
+
+		keys_derive(k->bytes, &addr, own);
+		if (k->any)
+			printf("* %u ", k->id);
+		else
+			printf("%llx %u ", (unsigned long long)k->router, k->id);
+		for (b = 0; b < sizeof(own); b++)
+			printf("%02x", own[b]);
+		puts(" host");
+	}
+	explicit_bzero(own, sizeof(own));
+	keys_wipe(&ring);
+	if (!fault && !fflush(stdout))
+		return 0;
+	fprintf(stderr, "paqmctl: host-key: standard input: %s\n", fault ? fault : strerror(errno));
+	return 1;
+}
+
 static bool parse_count(const char *text)
 {
 	char *end;
@@ -590,6 +652,13 @@ int main(int argc, char **argv)
 	}
 	if (optind < argc)
 		name = argv[optind++];
+	if (!strcmp(name, "host-key")) {
+		if (argc - optind == 1)
+			return host_key(argv[optind]);
+		fputs("paqmctl: host-key: name one address: that which routers tell the host at\n",
+		      stderr);
+		return 2;
+	}
 	for (i = 0; i < sizeof(commands) / sizeof(commands[0]) && strcmp(commands[i].name, name);
 	     i++)
 		;

@@ -16,6 +16,10 @@ const char *record_parse(const void *buf, size_t len, union record *out)
 		return "wrong magic";
 	if (hdr.version != PAQM_IPC_VERSION)
 		return "unknown version";
+	if (hdr.len != len || len > PAQM_IPC_RECORD_MAX)
+		return "wrong length";
+	memset(out, 0, sizeof(*out));
+	out->hdr = hdr;
 	switch (hdr.kind) {
 	case PAQM_IPC_REGISTER:
 		want = sizeof(out->reg);
@@ -27,11 +31,10 @@ const char *record_parse(const void *buf, size_t len, union record *out)
 		want = sizeof(out->status);
 		break;
 	default:
-		return "a kind that clients do not send";
+		return hdr.kind > PAQM_IPC_STATUS ? NULL : "a kind that clients do not send";
 	}
-	if (len != want || hdr.len != want)
-		return "wrong length for its kind";
-	memset(out, 0, sizeof(*out));
+	if (len < want)
+		return "shorter than its kind";
 	memcpy(out, buf, want);
 	return NULL;
 }

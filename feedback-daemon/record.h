@@ -7,6 +7,7 @@
 
 #include "feedback-daemon/paqm_ipc.h"
 
+/* @hdr.kind: beyond PAQM_IPC_STATUS it is of a later release, and the rest is 0 */
 union record {
 	struct paqm_ipc_hdr hdr;
 	struct paqm_ipc_register reg;
@@ -16,7 +17,7 @@ union record {
 
 /**
  * record_parse() - take one record of a client apart
- * @buf: what was received
+ * @buf: what was received, up to PAQM_IPC_RECORD_MAX bytes
  * @len: its true length, even if more than fits
  * @out: the record
  *

@@ -101,8 +101,9 @@ static void put_msg(json_t *o, const struct paqm_msg *m)
 	json_object_set_new(o, "router_id", hex(m->router_id, 16));
 	json_object_set_new(o, "boot", hex(m->boot, 8));
 	json_object_set_new(o, "seq", num(m->seq));
-	json_object_set_new(o, "ecf", json_real(f32(m->ecf)));
-	json_object_set_new(o, "erf_bps", json_real(f32(m->erf)));
+	json_object_set_new(o, "version", num(m->version));
+	json_object_set_new(o, "ecf", m->ecf ? json_real(f32(m->ecf)) : json_null());
+	json_object_set_new(o, "erf_bps", num(m->rate));
 	json_object_set_new(o, "period_ms", num(m->period_ms));
 	json_object_set_new(o, "qdelay_ms", json_real(m->qdelay_100us / 10.0));
 	json_object_set_new(o, "flows", num(m->flows));
@@ -298,6 +299,7 @@ static json_t *view_stats(const struct engine *e, const struct request_env *env)
 	json_object_set_new(o, "clients", num(env->clients));
 	json_object_set_new(o, "media_packets", num(e->media));
 	json_object_set_new(o, "media_ignored", num(e->media_ignored));
+	json_object_set_new(o, "media_others", num(e->media_others));
 	json_object_set_new(o, "accepted", num(e->accepted));
 	json_object_set_new(o, "refused_total", num(total));
 	json_object_set_new(o, "refused", request_refused(e));

@@ -33,7 +33,7 @@
 #include <net/ip.h>
 #include <net/ipv6.h>
 #include "uapi/linux/pkt_sched_paqm.h"
-#include "core/paqm_inband.h"
+#include "core/paqm_quote.h"
 #include "paqm_compat.h"
 
 enum paqm_class { PAQM_MEDIA, PAQM_ELASTIC, PAQM_CLASSES };
@@ -528,7 +528,7 @@ static inline int paqm_classify_ip(const struct sk_buff *skb, int headlen, __be1
 		p->proto = ip->protocol;
 		*dscp = ip->tos >> 2;
 		p->quotable = first == 0x45 && ip->protocol == IPPROTO_UDP &&
-			      ntohs(ip->tot_len) >= sizeof(*ip) + 8 + PAQM_QUOTE_UDP;
+			      ntohs(ip->tot_len) >= sizeof(*ip) + 8 + PAQM_PROOF_OTHER;
 		if (unlikely(ip->frag_off & htons(IP_MF | IP_OFFSET))) {
 			p->quotable = false;
 			if (ip->frag_off & htons(IP_OFFSET))
@@ -547,7 +547,7 @@ static inline int paqm_classify_ip(const struct sk_buff *skb, int headlen, __be1
 		p->proto = ip6->nexthdr;
 		*dscp = ipv6_get_dsfield(ip6) >> 2;
 		p->quotable = ip6->nexthdr == IPPROTO_UDP &&
-			      ntohs(ip6->payload_len) >= 8 + PAQM_QUOTE_UDP;
+			      ntohs(ip6->payload_len) >= 8 + PAQM_PROOF_OTHER;
 		off += sizeof(*ip6);
 		if (unlikely(ipv6_ext_hdr(ip6->nexthdr)))
 			return paqm_skip_extensions(skb, off, p);

@@ -2,7 +2,7 @@
 /*
  * paqm_feedback - builds and sends the feedback messages of sch_paqm
  *
- * Carrier `icmp`: ICMP type 253 (RFC 4727 experiment) and ICMPv6 type 100 (RFC 4443
+ * Carrier `icmp`: ICMP type 253 (RFC 4727 experiment) and ICMPv6 type 200 (RFC 4443
  * private experiment) with the layout of core/paqm_msg.h. Carrier `quench`: the same
  * messages, but those about IPv4 as ICMP type 4, which NAT translates as an error about
  * the quoted flow. ICMPv6 never had a Source Quench.
@@ -130,7 +130,8 @@ static void paqm_peers_count(struct paqm_fb *fb, u64 now)
 static bool paqm_fb_allow(struct paqm_fb *fb, struct paqm_peer *peer, u32 len, u64 now)
 {
 	u64 rate = READ_ONCE(fb->rate);
-	u64 depth = max_t(u64, paqm_muldiv(rate, PAQM_FB_BURST_MS, MSEC_PER_SEC), 4 * PAQM_MSG_MAX);
+	u64 depth = max_t(u64, paqm_muldiv(rate, PAQM_FB_BURST_MS, MSEC_PER_SEC),
+			  4 * PAQM_MSG_SENT_MAX);
 
 	paqm_peers_count(fb, now);
 	fb->tokens = paqm_tokens_fill(fb->tokens, &fb->stamp, rate, depth, now);
@@ -138,7 +139,7 @@ static bool paqm_fb_allow(struct paqm_fb *fb, struct paqm_peer *peer, u32 len, u
 		peer->tokens = paqm_tokens_fill(peer->tokens, &peer->stamp,
 						paqm_div64(rate, fb->active),
 						max_t(u64, paqm_div64(depth, fb->active),
-						      PAQM_MSG_MAX),
+						      PAQM_MSG_SENT_MAX),
 						now);
 	if (fb->tokens < len)
 		return false;
@@ -168,10 +169,27 @@ static bool paqm_fb_admit(struct paqm_fb *fb, const struct paqm_path *path, u32 
 	return ok;
 }
 
-/* Put key id and tag into @msg, if there is a key: the quoted payload is known only now. */
-static void paqm_fb_tag(struct paqm_fb *fb, struct paqm_msg *msg, const u8 *payload, u32 len)
+/* The key of the host at @addr: it can speak for no other. */
+static void paqm_fb_host_key(siphash_key_t *key, const struct in6_addr *addr)
 {
-	u8 bytes[PAQM_TAG_BYTES] __aligned(8);
+	u8 bytes[PAQM_HOST_BYTES] __aligned(8);
+	siphash_key_t own;
+	int half;
+
+	for (half = 0; half < 2; half++) {
+		paqm_host_bytes(addr->s6_addr, half, bytes);
+		own.key[half] = siphash(bytes, sizeof(bytes), key);
+	}
+	*key = own;
+	memzero_explicit(&own, sizeof(own));
+}
+
+/* Put key id and tag into @msg, if there is a key, for the host at @to. */
+static void paqm_fb_tag(struct paqm_fb *fb, struct paqm_msg *msg, const u8 *quote, u32 len,
+			const struct in6_addr *to)
+{
+	u8 bytes[PAQM_TAG_BYTES] __aligned(8), object[PAQM_OBJ_SENT_MAX];
+	struct paqm_quote q;
 	siphash_key_t key;
 	u16 id;
 
@@ -179,11 +197,13 @@ static void paqm_fb_tag(struct paqm_fb *fb, struct paqm_msg *msg, const u8 *payl
 	id = fb->key_id;
 	key = fb->key;
 	spin_unlock_bh(&fb->lock);
-	if (!id)
+	if (!id || paqm_quote_decode(quote, len, quote[0] >> 4, &q))
 		return;
 	msg->flags |= PAQM_F_AUTH;
 	msg->key_id = id;
-	msg->tag = siphash(bytes, paqm_tag_bytes(msg, payload, len, bytes), &key);
+	paqm_fb_host_key(&key, to);
+	len = paqm_object_encode(object, msg);
+	msg->tag = siphash(bytes, paqm_tag_bytes(object, len, &q, bytes), &key);
 	memzero_explicit(&key, sizeof(key));
 }
 
@@ -218,9 +238,8 @@ static void paqm_fb_send(struct paqm_fb *fb, const struct paqm_fb_entry *e)
 {
 	const u8 *q = e->quote;
 	bool v6 = q[0] >> 4 == 6;
-	u32 head = (v6 ? PAQM_IP6_HDR : sizeof(struct iphdr)) + 8;
 	struct paqm_msg msg = e->msg;
-	u8 icmp[PAQM_MSG_MAX];
+	u8 icmp[PAQM_MSG_SENT_MAX];
 	struct paqm_path path;
 	struct in6_addr from;
 	int err;
@@ -236,12 +255,12 @@ static void paqm_fb_send(struct paqm_fb *fb, const struct paqm_fb_entry *e)
 		paqm_fb_count(err == PAQM_REFUSED ? &fb->st.refused : &fb->st.failed);
 		return;
 	}
-	len = (v6 ? PAQM_IP6_HDR : sizeof(struct iphdr)) + PAQM_ICMP_HDR + e->len + PAQM_OBJ_LEN;
+	paqm_fb_tag(fb, &msg, q, e->len, &path.to);
+	len = (v6 ? PAQM_IP6_HDR : sizeof(struct iphdr)) + paqm_icmp_len(v6, e->len, &msg);
 	if (!paqm_fb_admit(fb, &path, len)) {
 		paqm_path_put(&path);
 		return;
 	}
-	paqm_fb_tag(fb, &msg, q + head, e->len - head);
 	if (v6)
 		len = paqm_icmp6_encode(icmp, PAQM_ICMP6_TYPE_EXP, path.src.s6_addr,
 					path.to.s6_addr, q, e->len, &msg);
@@ -250,7 +269,7 @@ static void paqm_fb_send(struct paqm_fb *fb, const struct paqm_fb_entry *e)
 	err = paqm_path_send(fb->dev, &path, &e->way, fb->mac, icmp, len);
 	paqm_fb_count(err ? &fb->st.failed : &fb->st.sent);
 	if (!err)
-		paqm_told_set(e->told, msg.erf, e->now_ms);
+		paqm_told_set(e->told, paqm_f32_encode(msg.rate, 0), e->now_ms);
 }
 
 static void paqm_fb_work(struct work_struct *work)
@@ -352,37 +371,43 @@ static void paqm_way_of(const struct sk_buff *skb, int off, struct paqm_way *way
  * Called under the qdisc lock; copies the first bytes, as they were before NAT on this host, and
  * wakes the work item.
  *
- * Return: false if the ring is full or the packet is cut.
+ * Return: whether it waits, and why not.
  */
-bool paqm_fb_queue(struct paqm_fb *fb, const struct sk_buff *skb, const struct paqm_msg *msg,
-		   struct paqm_told *told, u32 now_ms)
+enum paqm_fb_queued paqm_fb_queue(struct paqm_fb *fb, const struct sk_buff *skb,
+				  const struct paqm_msg *msg, struct paqm_told *told, u32 now_ms)
 {
 	u32 head = fb->head;
 	struct paqm_fb_entry *e = &fb->ring[head & (PAQM_FB_RING - 1)];
 	int off = skb_network_offset(skb);
+	const struct udphdr *udp;
 	u32 least, len;
 
 	/* pairs with the release in paqm_fb_work(): the slot has been read */
 	if (head - smp_load_acquire(&fb->tail) >= PAQM_FB_RING) {
 		paqm_fb_count(&fb->st.ring);
-		return false;
+		return PAQM_FB_FULL;
 	}
 	if (skb_copy_bits(skb, off, e->quote, 1) < 0)
-		return false;
+		return PAQM_FB_UNFIT;
 	least = (e->quote[0] >> 4 == 6 ? PAQM_IP6_HDR : sizeof(struct iphdr)) + 8;
-	len = min_t(u32, skb->len - off, least + PAQM_QUOTE_UDP);
+	len = min_t(u32, skb->len - off, least + PAQM_PROOF_MAX);
 	if (len < least || skb_copy_bits(skb, off, e->quote, len) < 0)
-		return false;
+		return PAQM_FB_UNFIT;
+	udp = (const struct udphdr *)(e->quote + least - sizeof(*udp));
+	len = min_t(u32, len - least, max_t(u32, ntohs(udp->len), sizeof(*udp)) - sizeof(*udp));
+	len = paqm_proof_len(e->quote + least, len); /* what a device pads with proves nothing */
+	if (!len)
+		return PAQM_FB_UNFIT;
 	paqm_untranslate(e->quote, skb);
 	paqm_way_of(skb, off, &e->way);
-	e->len = len;
+	e->len = least + len;
 	e->msg = *msg;
 	e->told = told;
 	e->now_ms = now_ms;
 	/* the slot is filled: pairs with the acquire in paqm_fb_work() */
 	smp_store_release(&fb->head, head + 1);
 	queue_work(paqm_fb_wq, &fb->work);
-	return true;
+	return PAQM_FB_QUEUED;
 }
 EXPORT_SYMBOL_GPL(paqm_fb_queue);
 
@@ -406,7 +431,6 @@ struct paqm_fb *paqm_fb_create(struct net_device *dev)
 {
 	struct paqm_fb *fb = kvzalloc(sizeof(*fb), GFP_KERNEL_ACCOUNT);
 
-	BUILD_BUG_ON(PAQM_IP6_HDR + 8 + PAQM_QUOTE_UDP > PAQM_QUOTE_MAX);
 	if (!fb)
 		return NULL;
 	INIT_WORK(&fb->work, paqm_fb_work);

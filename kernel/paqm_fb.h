@@ -49,7 +49,7 @@ struct paqm_way {
  * @way: how the packet came
  * @now_ms: time of the packet
  * @len: bytes of @quote
- * @quote: the packet's first ones, as its sender knows them
+ * @quote: the packet's first ones, as its sender knows them; without IP options
  */
 struct paqm_fb_entry {
 	struct paqm_msg msg;
@@ -57,7 +57,7 @@ struct paqm_fb_entry {
 	struct paqm_way way;
 	u32 now_ms;
 	u16 len;
-	u8 quote[PAQM_QUOTE_MAX] __aligned(8);
+	u8 quote[PAQM_IP6_HDR + 8 + PAQM_PROOF_MAX] __aligned(8);
 };
 
 /**

@@ -3,7 +3,7 @@
  * Interface between the qdisc and the feedback transmitter.
  *
  * The qdisc calls paqm_fb_queue() under its lock with a packet whose sender is
- * owed a notice; that copies at most PAQM_QUOTE_MAX bytes and wakes a work item.
+ * owed a notice; that copies what proves it (core/paqm_quote.h) and wakes a work item.
  * Routing, rate limiting and sending happen there, in process context.
  *
  * A transmitter lives as long as its qdisc: it is made when first needed, and
@@ -79,6 +79,12 @@ static inline void paqm_told_set(struct paqm_told *told, u32 rate, u32 now_ms)
 	WRITE_ONCE(told->ms, now_ms);
 }
 
+enum paqm_fb_queued {
+	PAQM_FB_QUEUED,
+	PAQM_FB_FULL,  /* more notices wait than the ring holds */
+	PAQM_FB_UNFIT, /* the packet is cut, or proves nothing */
+};
+
 struct paqm_fb *paqm_fb_create(struct net_device *dev);
 void paqm_fb_destroy(struct paqm_fb *fb);
 void paqm_fb_set_carrier(struct paqm_fb *fb, u32 feedback);
@@ -86,8 +92,8 @@ void paqm_fb_set_rate(struct paqm_fb *fb, u64 bytes_per_second);
 void paqm_fb_set_prefixes(struct paqm_fb *fb, const struct tc_paqm_prefix *list, u32 n);
 void paqm_fb_set_key(struct paqm_fb *fb, u16 id, const u8 *key);
 int paqm_fb_set_echo(struct paqm_fb *fb, bool on);
-bool paqm_fb_queue(struct paqm_fb *fb, const struct sk_buff *skb, const struct paqm_msg *msg,
-		   struct paqm_told *told, u32 now_ms);
+enum paqm_fb_queued paqm_fb_queue(struct paqm_fb *fb, const struct sk_buff *skb,
+				  const struct paqm_msg *msg, struct paqm_told *told, u32 now_ms);
 void paqm_fb_flush(struct paqm_fb *fb);
 void paqm_fb_get_stats(const struct paqm_fb *fb, struct paqm_fb_stats *stats);
 void paqm_fb_rtt(struct paqm_fb *fb, struct paqm_fb_rtt *rtt);

@@ -450,20 +450,21 @@ static void paqm_publish(struct paqm_sched_data *q)
 		.router_id = q->cfg.router_id,
 		.boot = q->boot,
 		.seq = q->rounds,
-		.ecf = paqm_ecf_value(q),
-		.erf = paqm_f32_encode(max(paqm_ip_rate(q, q->fair), PAQM_RATE_MIN), 0),
+		/* relative values are of this law; the others have none to add */
+		.ecf = q->cfg.law == PAQM_LAW_ECF ? paqm_ecf_value(q) : 0,
+		.rate = max(paqm_ip_rate(q, q->fair), PAQM_RATE_MIN),
 		.period_ms = min_t(u32, q->period_us / USEC_PER_MSEC, U16_MAX),
 		.flows = min_t(u32, q->n_media, U16_MAX),
 		.flags = q->cfg.law == PAQM_LAW_MAXMIN ? PAQM_F_FINAL : 0,
 	};
 	u64 backlog = READ_ONCE(q->queue[PAQM_MEDIA].st.backlog);
 	u64 cu = max(paqm_media_capacity(q), 1000ULL);
-	u32 told_new;
+	u64 told_new;
 
 	msg.qdelay_100us = min_t(u64, paqm_muldiv(backlog, 80000, cu), U16_MAX);
 	msg.util = min_t(u64, paqm_muldiv(q->outer_rate + q->elastic_rate, U16_MAX, q->capacity),
 			 U16_MAX);
-	told_new = paqm_f32_encode(max(paqm_ip_rate(q, q->fair_new), PAQM_RATE_MIN), 0);
+	told_new = max(paqm_ip_rate(q, q->fair_new), PAQM_RATE_MIN);
 
 	rcu_read_lock();
 	root = qdisc_root_sleeping(q->sch);
@@ -471,7 +472,7 @@ static void paqm_publish(struct paqm_sched_data *q)
 	q->advice = msg;
 	q->told_new = told_new;
 	q->field = (struct paqm_field){
-		.rate = msg.erf,
+		.rate = paqm_f32_encode(msg.rate, 0),
 		.router = (u16)msg.router_id ? (u16)msg.router_id : 1,
 		.period = paqm_field_period(msg.period_ms),
 	};

@@ -317,7 +317,7 @@ struct paqm_sched_data {
 	u64 right_then; /* the same at the last whole round */
 	bool slow; /* telling all takes more than a period */
 	u64 equal; /* capacity divided by all media flows */
-	u32 told_new; /* @fair_new as messages say it */
+	u64 told_new; /* @fair_new as messages say it */
 	u32 split; /* media share by what the flows can use, Q16 */
 	u32 entitled; /* the same if elastic flows used all that they may */
 	bool elastic_limited; /* they do not */

@@ -87,7 +87,7 @@ TRACE_EVENT(notice,
 		__entry->router_id = msg->router_id;
 		__entry->flow = p->hash;
 		__entry->seq = msg->seq;
-		__entry->erf = msg->erf;
+		__entry->erf = paqm_f32_encode(msg->rate, 0);
 		__entry->ecf = msg->ecf;
 		__entry->sport = ntohl(p->ports) >> 16;
 		__entry->dport = ntohl(p->ports) & 0xFFFF;
@@ -98,7 +98,7 @@ TRACE_EVENT(notice,
 		memcpy(__entry->daddr, tuple.daddr, 16);
 	),
 
-	/* rates are binary32, as in the message */
+	/* rates are binary32; ecf is 0 if the message has no relative value */
 	TP_printk("dev=%s router=%016llx seq=%u flow=%016llx family=%u sport=%u dport=%u erf=0x%08x ecf=0x%08x %s",
 		  __entry->dev, __entry->router_id, __entry->seq, __entry->flow, __entry->family,
 		  __entry->sport, __entry->dport, __entry->erf, __entry->ecf,

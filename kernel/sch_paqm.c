@@ -67,7 +67,7 @@
 #define PAQM_GUARD_SHIFT 4 /* the guards of the inner loop average over 2^4 periods */
 #define PAQM_SHARE_FALL_NS NSEC_PER_SEC /* time constant of a fall of media's share */
 #define PAQM_SHARE_STEP_Q16 (PAQM_Q16_ONE / 100) /* so little of it is no step */
-#define PAQM_NOTICE_WORTH (2 * PAQM_MSG_MAX) /* bytes that a flow sends for a notice at least */
+#define PAQM_NOTICE_WORTH (2 * PAQM_MSG_SENT_MAX) /* bytes that a flow sends for a notice */
 #define PAQM_UNFIT_MOST 8 /* packets that cannot be quoted, of a flow in a round; after that */
 #define PAQM_UNFIT_ONE_IN 64 /* not each is looked at. Pictures begin with small ones */
 #define PAQM_NOTICE_BURST_NS (100 * NSEC_PER_MSEC) /* notices may be early by so much */
@@ -109,14 +109,14 @@ static bool paqm_notice_owed(const struct paqm_sched_data *q, const struct paqm_
 	       rounds >= paqm_flow_every(flow, READ_ONCE(q->max_every));
 }
 
-/* The rate that a flow is told, binary32 on the IP layer. */
-static u32 paqm_told(const struct paqm_sched_data *q, struct paqm_flow *flow)
+/* The rate that a flow is told, bit/s on the IP layer. */
+static u64 paqm_told(const struct paqm_sched_data *q, struct paqm_flow *flow)
 {
 	u64 rate = READ_ONCE(paqm_flow_gauge(&q->flows, flow)->rate);
 	u64 fair = READ_ONCE(q->fair), equal = READ_ONCE(q->equal), most;
 
 	if (q->cfg.law != PAQM_LAW_MAXMIN)
-		return q->advice.erf;
+		return q->advice.rate;
 	if (!(READ_ONCE(flow->every) & PAQM_KNOWN))
 		return q->told_new;
 	if (READ_ONCE(flow->every) & PAQM_SHARES) {
@@ -125,10 +125,10 @@ static u32 paqm_told(const struct paqm_sched_data *q, struct paqm_flow *flow)
 		most = paqm_mm_may_grow(paqm_host_part(host, fair),
 					paqm_div64(equal, max(READ_ONCE(host->flows), 1U)), rate,
 					READ_ONCE(q->slow));
-		return paqm_f32_encode(max(paqm_ip_rate(q, most), PAQM_RATE_MIN), 0);
+		return max(paqm_ip_rate(q, most), PAQM_RATE_MIN);
 	}
 	most = paqm_mm_may_grow(fair, equal, rate, READ_ONCE(q->slow));
-	return most < fair ? paqm_f32_encode(paqm_ip_rate(q, most), 0) : q->advice.erf;
+	return most < fair ? max(paqm_ip_rate(q, most), PAQM_RATE_MIN) : q->advice.rate;
 }
 
 /* Where telling all flows takes long those that know must wait, until all others have been told. */
@@ -140,7 +140,7 @@ static bool paqm_notice_can_wait(const struct paqm_sched_data *q, struct paqm_fl
 	before = READ_ONCE(more->told.rate);
 	if (!crowd || !before || now_ms - READ_ONCE(more->told.ms) >= crowd)
 		return false;
-	told = paqm_told(q, flow);
+	told = paqm_f32_encode(paqm_told(q, flow), 0);
 	return max(told, before) - min(told, before) < PAQM_NEWS_Q23;
 }
 
@@ -150,9 +150,9 @@ static noinline void paqm_notice(struct paqm_sched_data *q, struct paqm_flow *fl
 {
 	struct paqm_flow_more *more = paqm_flow_more(&q->flows, flow);
 	u32 now_ms = paqm_flow_clock(now);
+	enum paqm_fb_queued queued;
 	struct paqm_packet p;
 	struct paqm_msg msg;
-	bool queued;
 
 	if (paqm_notice_can_wait(q, flow, more, now_ms)) {
 		flow->round = q->round;
@@ -175,25 +175,26 @@ static noinline void paqm_notice(struct paqm_sched_data *q, struct paqm_flow *fl
 	if (more->unfit == PAQM_UNFIT_MOST && paqm_draw(q) % PAQM_UNFIT_ONE_IN)
 		return;
 	paqm_identify(skb, &q->rules, &p);
-	if (!p.quotable) { /* fragment, options, tags, too short: left alone */
+	msg = q->advice;
+	msg.rate = paqm_told(q, flow);
+	if (q->overloaded)
+		msg.flags |= PAQM_F_OVERLOAD;
+	if (READ_ONCE(flow->every) & PAQM_POLICED)
+		msg.flags |= PAQM_F_POLICED;
+	queued = p.quotable ? paqm_fb_queue(q->fb, skb, &msg, &more->told, now_ms) :
+			      PAQM_FB_UNFIT;
+	if (queued == PAQM_FB_UNFIT) { /* fragment, options, tags, proves too little: left alone */
 		more->unfit = min(more->unfit + 1, PAQM_UNFIT_MOST);
 		paqm_inc(&q->notices_unfit);
 		return;
 	}
 	q->notice_due = max(q->notice_due, now) + q->notice_gap_ns;
-	msg = q->advice;
-	msg.erf = paqm_told(q, flow);
-	if (q->overloaded)
-		msg.flags |= PAQM_F_OVERLOAD;
-	if (READ_ONCE(flow->every) & PAQM_POLICED)
-		msg.flags |= PAQM_F_POLICED;
 	paqm_inc(&q->notices_owed);
-	queued = paqm_fb_queue(q->fb, skb, &msg, &more->told, now_ms);
-	if (queued) { /* or its next packet tries again */
+	if (queued == PAQM_FB_QUEUED) { /* or its next packet tries again */
 		flow->round = q->round;
 		more->told_bytes = flow->bytes;
 	}
-	trace_notice(qdisc_dev(q->sch)->name, &p, &msg, queued);
+	trace_notice(qdisc_dev(q->sch)->name, &p, &msg, queued == PAQM_FB_QUEUED);
 }
 
 /*
@@ -209,7 +210,7 @@ static noinline void paqm_stamp_packet(struct paqm_sched_data *q, struct paqm_fl
 	if (!field.rate) /* nothing is known yet */
 		return;
 	if (flow)
-		field.rate = paqm_told(q, flow);
+		field.rate = paqm_f32_encode(paqm_told(q, flow), 0);
 	done = paqm_stamp(skb, &field, flow);
 	paqm_inc(&q->stamped[done]);
 	if (flow && done != PAQM_STAMP_NONE) {

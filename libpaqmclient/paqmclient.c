@@ -365,20 +365,20 @@ static void on_record(struct paqm_client *c, const void *record, size_t len)
 		struct paqm_ipc_rate rate;
 	} u = {0};
 
-	if (len < sizeof(u.hdr) || len > sizeof(u))
+	if (len < sizeof(u.hdr))
 		return;
-	memcpy(&u, record, len);
+	memcpy(&u, record, len < sizeof(u) ? len : sizeof(u)); /* a later release may say more */
 	if (u.hdr.magic != PAQM_IPC_MAGIC || u.hdr.version != PAQM_IPC_VERSION || u.hdr.len != len)
 		return;
-	if (u.hdr.kind == PAQM_IPC_REGISTERED && len == sizeof(u.registered))
+	if (u.hdr.kind == PAQM_IPC_REGISTERED && len >= sizeof(u.registered))
 		on_registered(c, &u.registered);
-	else if (u.hdr.kind == PAQM_IPC_RATE && len == sizeof(u.rate))
+	else if (u.hdr.kind == PAQM_IPC_RATE && len >= sizeof(u.rate))
 		on_rate(c, &u.rate);
 }
 
 static void receive(struct paqm_client *c)
 {
-	char record[256];
+	char record[PAQM_IPC_RECORD_MAX];
 	ssize_t n;
 	int i;
 

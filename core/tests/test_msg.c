@@ -26,12 +26,19 @@ static void expect(int line, const char *what, long got, long want)
 int main(void)
 {
 	check_roundtrip();
-	check_refusals();
 	check_roundtrip6();
-	check_vector6();
+	check_vectors();
+	check_refusals();
 	check_refusals6();
+	check_options();
+	check_objects();
+	check_unquoted();
+	check_version1();
 	check_sequence();
-	check_invariant();
+	check_proof();
+	check_tag();
+	check_host_bytes();
+	check_bare();
 	printf("%lu checks, %lu failed\n", checks, failures);
 	return failures != 0;
 }

@@ -98,19 +98,24 @@ static void check_quote(const struct paqm_quote *q, const json_t *want)
 
 static void check_fields(const struct paqm_msg *m, const json_t *want)
 {
-	float ecf, erf;
+	const json_t *value = json_object_get(want, "ecf_value");
+	float ecf;
 
 	memcpy(&ecf, &m->ecf, sizeof(ecf));
-	memcpy(&erf, &m->erf, sizeof(erf));
+	expect("version", m->version, integer(want, "version"));
 	expect("flags", m->flags, integer(want, "flags"));
 	expect("key_id", m->key_id, integer(want, "key_id"));
 	expect("router_id", m->router_id, number_hex(want, "router_id"));
 	expect("boot", m->boot, number_hex(want, "boot"));
 	expect("seq", m->seq, integer(want, "seq"));
-	expect("ecf", m->ecf, number_hex(want, "ecf"));
-	expect("ecf_value", (double)ecf == json_real_value(json_object_get(want, "ecf_value")), 1);
-	expect("erf", m->erf, number_hex(want, "erf"));
-	expect("erf_bps", (double)erf == json_real_value(json_object_get(want, "erf_bps")), 1);
+	if (json_is_null(value)) {
+		expect("no ecf", m->ecf, 0);
+		expect("ecf is null", json_is_null(json_object_get(want, "ecf")), 1);
+	} else {
+		expect("ecf", m->ecf, number_hex(want, "ecf"));
+		expect("ecf_value", (double)ecf == json_real_value(value), 1);
+	}
+	expect("rate_bps", m->rate, integer(want, "rate_bps"));
 	expect("period_ms", m->period_ms, integer(want, "period_ms"));
 	expect("qdelay_100us", m->qdelay_100us, integer(want, "qdelay_100us"));
 	expect("flows", m->flows, integer(want, "flows"));
@@ -118,16 +123,41 @@ static void check_fields(const struct paqm_msg *m, const json_t *want)
 	expect("tag", m->tag, number_hex(want, "tag"));
 }
 
-/* The tag is right, and no bit of the object may change. */
-static void check_tag(const struct paqm_msg *m, const struct paqm_quote *q, const char *hex)
+/* The key of the host with the address @addr of @version. */
+static void derive(const paqm_u8 *router, paqm_u32 version, const paqm_u8 *addr, paqm_u8 *own)
 {
-	paqm_u8 bytes[PAQM_TAG_BYTES];
+	paqm_u8 mapped[16] = {[10] = 0xFF, [11] = 0xFF}, bytes[PAQM_HOST_BYTES];
+	paqm_u64 half;
+	int i, b;
+
+	memcpy(version == 6 ? mapped : mapped + 12, addr, version == 6 ? 16 : 4);
+	for (i = 0; i < 2; i++) {
+		paqm_host_bytes(mapped, i, bytes);
+		half = paqm_siphash24(router, bytes, sizeof(bytes));
+		for (b = 0; b < 8; b++)
+			own[8 * i + b] = (paqm_u8)(half >> 8 * b);
+	}
+}
+
+/* The tag is right, and no bit of what it covers may change. */
+static void check_tag(const struct paqm_msg *m, const struct paqm_quote *q, const json_t *v)
+{
+	paqm_u8 bytes[PAQM_TAG_BYTES], own[PAQM_SIPHASH_KEY], *router;
 	paqm_u32 len, n, i;
-	paqm_u8 *key = unhex(hex, &len);
+	paqm_u8 *key = unhex(text(v, "key"), &len);
 
 	expect("key length", len, PAQM_SIPHASH_KEY);
 	expect("flag AUTH", m->flags & PAQM_F_AUTH, PAQM_F_AUTH);
-	n = paqm_tag_bytes(m, q->payload, q->payload_len, bytes);
+	if (m->version == 1) {
+		n = paqm1_tag_bytes(m->object, q, bytes);
+	} else {
+		n = paqm_tag_bytes(m->object, m->object_len, q, bytes);
+		router = unhex(text(v, "router_key"), &len);
+		expect("key length", len, PAQM_SIPHASH_KEY);
+		derive(router, q->version, q->src, own);
+		expect("key of the host", (unsigned long long)!!memcmp(own, key, len), 0);
+		free(router);
+	}
 	expect("tag of the key", paqm_siphash24(key, bytes, n), m->tag);
 	expect("equal tags", (unsigned long long)paqm_tag_equal(m->tag, m->tag), 1);
 	for (i = 0; i < 64; i++)
@@ -148,59 +178,78 @@ static void check_decoded(const json_t *v, enum paqm_msg_err err, const struct p
 	const json_t *want = json_object_get(v, "expect");
 	const json_t *refusal = json_object_get(v, "refusal");
 
+	expect("either", !want, !!refusal);
 	expect_text("refusal", vector_refusals[err], refusal ? json_string_value(refusal) : "none");
 	if (err != PAQM_MSG_OK || !want)
 		return;
 	check_fields(m, want);
 	check_quote(q, json_object_get(want, "quote"));
 	if (json_object_get(v, "key"))
-		check_tag(m, q, text(v, "key"));
+		check_tag(m, q, v);
 }
 
 static void check_message(const json_t *v)
 {
-	struct paqm_quote q;
-	struct paqm_msg m;
-	enum paqm_msg_err err;
-	paqm_u32 len;
-	paqm_u8 *buf = unhex(text(v, "icmp"), &len);
-
-	/* a receiver of both carriers */
-	err = paqm_icmp_decode(buf, len,
-			       len && buf[0] == PAQM_ICMP_TYPE_QUENCH ? PAQM_ICMP_TYPE_QUENCH
-								      : PAQM_ICMP_TYPE_EXP,
-			       &m, &q);
-	check_decoded(v, err, &m, &q);
-	free(buf);
-}
-
-static void check_message6(const json_t *v)
-{
+	const json_t *six = json_object_get(v, "icmp6");
 	paqm_u8 src[16], dst[16], *buf;
 	enum paqm_msg_err err;
 	struct paqm_quote q;
 	struct paqm_msg m;
 	paqm_u32 len;
 
-	buf = unhex(text(v, "icmp6"), &len);
-	inet_pton(AF_INET6, text(v, "src"), src);
-	inet_pton(AF_INET6, text(v, "dst"), dst);
-	err = paqm_icmp6_decode(buf, len, PAQM_ICMP6_TYPE_EXP, src, dst, &m, &q);
+	buf = unhex(text(v, six ? "icmp6" : "icmp"), &len);
+	if (six) {
+		expect("source", inet_pton(AF_INET6, text(v, "src"), src) == 1, 1);
+		expect("destination", inet_pton(AF_INET6, text(v, "dst"), dst) == 1, 1);
+		err = paqm_icmp6_decode(buf, len, src, dst, &m, &q);
+	} else { /* a receiver of both carriers */
+		err = paqm_icmp_decode(buf, len,
+				       len && buf[0] == PAQM_ICMP_TYPE_QUENCH
+					       ? PAQM_ICMP_TYPE_QUENCH
+					       : PAQM_ICMP_TYPE_EXP,
+				       &m, &q);
+	}
 	check_decoded(v, err, &m, &q);
 	free(buf);
 }
-static void check_invariant(const json_t *v)
-{
-	paqm_u8 out[PAQM_QUOTE_UDP];
-	paqm_u32 len, want_len, n;
-	paqm_u8 *payload = unhex(text(v, "payload"), &len);
-	paqm_u8 *want = unhex(text(v, "invariant"), &want_len);
 
-	n = paqm_rtp_invariant(payload, len, out);
-	expect("invariant length", n, want_len);
-	if (n == want_len)
-		expect("invariant", (unsigned long long)!!memcmp(out, want, n), 0);
+static void check_proof(const json_t *v)
+{
+	const json_t *proves = json_object_get(v, "proof");
+	paqm_u8 out[PAQM_PROOF_MAX], *payload, *want;
+	paqm_u32 len, want_len, n;
+
+	payload = unhex(text(v, "payload"), &len);
+	n = paqm_proof(payload, len, out);
+	expect("there is a proof", json_is_string(proves), n > 0);
+	if (n) {
+		want = unhex(text(v, "proof"), &want_len);
+		expect("proof length", n, want_len);
+		if (n == want_len)
+			expect("proof", (unsigned long long)!!memcmp(out, want, n), 0);
+		free(want);
+		/* what is quoted proves the same */
+		expect("length of the quote", paqm_proof_len(payload, len) <= len, 1);
+		expect("proof of the quote", paqm_proof(payload, paqm_proof_len(payload, len), out),
+		       n);
+	}
 	free(payload);
+}
+
+static void check_hostkey(const json_t *v)
+{
+	paqm_u8 addr[16], own[PAQM_SIPHASH_KEY], *router, *want;
+	int v6 = !!strchr(text(v, "address"), ':');
+	paqm_u32 len;
+
+	expect("address", inet_pton(v6 ? AF_INET6 : AF_INET, text(v, "address"), addr) == 1, 1);
+	want = unhex(text(v, "host_key"), &len);
+	expect("length", len, sizeof(own));
+	router = unhex(text(v, "router_key"), &len);
+	expect("length", len, sizeof(own));
+	derive(router, v6 ? 6 : 4, addr, own);
+	expect("host's key", (unsigned long long)!!memcmp(own, want, sizeof(own)), 0);
+	free(router);
 	free(want);
 }
 
@@ -277,9 +326,11 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	run(argv[1], "messages.json", check_message);
-	run(argv[1], "messages6.json", check_message6);
+	run(argv[1], "messages6.json", check_message);
+	run(argv[1], "version1.json", check_message);
 	run(argv[1], "refusals.json", check_message);
-	run(argv[1], "invariant.json", check_invariant);
+	run(argv[1], "proof.json", check_proof);
+	run(argv[1], "hostkeys.json", check_hostkey);
 	run(argv[1], "inband.json", check_inband);
 	run(argv[1], "returns.json", check_returns);
 	printf("%lu checks, %lu failed\n", checks, failures);

@@ -11,7 +11,7 @@
  * TEMPLATE  file with an IPv4 packet that holds a message
  * COUNT     messages in all
  * RATE      messages a second
- * GUESS     payload: the 16 bytes behind the RTP header;
+ * GUESS     payload: all that is quoted behind the 12 bytes that every RTP header has;
  *           packet: sequence, timestamp and these bytes;
  *           router: the same, and router id, boot nonce and sequence of the message;
  *           foreign: ports of another flow, the quoted bytes are true
@@ -36,6 +36,7 @@
 #include "core/paqm_msg.h"
 
 #define BATCH 128
+#define FRAME (14 + IP_HDR + PAQM_MSG_MAX)
 #define TURN_NS 500000 /* messages are sent in turns, so evenly is the rate kept */
 #define IP_HDR 20
 #define QUOTE (14 + IP_HDR + PAQM_ICMP_HDR)
@@ -77,20 +78,24 @@ static uint32_t any_source(void)
 
 static void forge(uint8_t *frame, uint32_t len, enum guess what, uint32_t number)
 {
-	uint8_t *ip = frame + 14, *icmp = ip + IP_HDR, *obj = frame + len - PAQM_OBJ_LEN;
+	uint8_t *ip = frame + 14, *icmp = ip + IP_HDR, *ext = frame + QUOTE + icmp[5] * 4;
+	uint8_t *obj = ext + PAQM_EXT_HDR;
+	uint32_t quoted = (uint32_t)(ext - frame) - RTP;
+	uint32_t known = frame[RTP] & 0x10 ? 16 : 12;
 	uint16_t port;
 
 	paqm_put32(ip + 12, any_source());
-	paqm_put32(obj + 20, number);
+	paqm_put32(obj + 24, number);
 	switch (what) {
 	case GUESS_ROUTER:
-		fill(obj + 8, 16); /* id, boot, sequence */
-				   /* fallthrough */
+		fill(obj + 12, 16); /* id, boot, sequence */
+				    /* fallthrough */
 	case GUESS_PACKET:
 		fill(frame + RTP + 2, 6);
 		/* fallthrough */
 	case GUESS_PAYLOAD:
-		fill(frame + RTP + 12, 16);
+		/* how long a header extension is, and of what kind, is known */
+		fill(frame + RTP + known, quoted - known);
 		break;
 	case GUESS_FOREIGN:
 		do
@@ -101,6 +106,8 @@ static void forge(uint8_t *frame, uint32_t len, enum guess what, uint32_t number
 	case GUESSES:
 		break;
 	}
+	paqm_put16(ext + 2, 0);
+	paqm_put16(ext + 2, paqm_checksum(ext, len - (uint32_t)(ext - frame)));
 	paqm_put16(ip + 10, 0);
 	paqm_put16(ip + 10, paqm_checksum(ip, IP_HDR));
 	paqm_put16(icmp + 2, 0);
@@ -122,7 +129,7 @@ static int fail(const char *what, const char *why)
 }
 
 /* Send frames 0..@n-1. Return: how many the device took. */
-static unsigned int send_batch(int fd, uint8_t frame[BATCH][256], uint32_t len, unsigned int n)
+static unsigned int send_batch(int fd, uint8_t frame[BATCH][FRAME], uint32_t len, unsigned int n)
 {
 	struct mmsghdr m[BATCH] = {0};
 	struct iovec v[BATCH];
@@ -158,7 +165,7 @@ static int open_device(const char *dev)
 
 int main(int argc, char **argv)
 {
-	static uint8_t frame[BATCH][256];
+	static uint8_t frame[BATCH][FRAME];
 	uint64_t count, rate, done = 0, begin, due, took;
 	unsigned int mac[6], n, i;
 	enum guess what;
@@ -184,7 +191,8 @@ int main(int argc, char **argv)
 		return fail(argv[3], strerror(errno));
 	len = 14 + fread(frame[0] + 14, 1, sizeof(frame[0]) - 14, f);
 	fclose(f);
-	if (len < RTP + PAQM_QUOTE_UDP + PAQM_OBJ_LEN || frame[0][14] != 0x45)
+	if (len < RTP + PAQM_PROOF_OTHER + PAQM_EXT_HDR + PAQM_OBJ_FIXED || frame[0][14] != 0x45 ||
+	    QUOTE + frame[0][14 + IP_HDR + 5] * 4U + PAQM_EXT_HDR + PAQM_OBJ_FIXED > len)
 		return fail(argv[3], "holds no message about an RTP packet");
 	for (i = 0; i < 6; i++) {
 		frame[0][i] = (uint8_t)mac[i];

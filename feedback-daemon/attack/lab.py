@@ -37,9 +37,8 @@ from e2e import (  # noqa: E402
     Namespaces,
     Rate,
     ip_header,
-    resum,
-    tagged,
 )
+from wire import about, resum, said, saying, tagged, untagged  # noqa: E402
 
 SENDER, ROUTER, RECEIVER, ATTACKER = "10.0.1.2", "10.0.1.1", "10.0.9.2", "10.0.7.2"
 FLOOR, CEIL = 100_000, 3_000_000
@@ -242,25 +241,6 @@ def from_anybody(icmp: bytes) -> bytes:
     return ip_header(source, SENDER, 1, 20 + len(icmp)) + icmp
 
 
-def saying(icmp: bytes, seq: int, bps: float, router: int | None = None) -> bytes:
-    """The message with another sequence and rate."""
-    obj = bytearray(icmp[-48:])
-    obj[20:24] = struct.pack("!I", seq & 0xFFFFFFFF)
-    obj[28:32] = struct.pack("!f", bps)
-    if router is not None:
-        obj[8:16] = struct.pack("!Q", router)
-    return resum(icmp[:-48] + bytes(obj))
-
-
-def about(icmp: bytes, packet: bytes) -> bytes:
-    """The message, quoting another packet."""
-    return resum(icmp[:8] + packet[:56] + icmp[64:])
-
-
-def seq_of(icmp: bytes) -> int:
-    return int(struct.unpack("!I", icmp[-28:-24])[0])
-
-
 def truncations(icmp: bytes) -> list[bytes]:
     """Every shorter message, its checksum right and wrong."""
     cut = [icmp[:n] for n in range(len(icmp))]
@@ -319,10 +299,10 @@ def off_path(lab: Lab) -> None:
     lab.attempt("mutated", mutated)
     for guess, count in FORGED.items():
         # from a packet that has just been sent: all but its payload is right
-        template = about(saying(last[20:], 1, 77_777.0), lab.seen_packet())
+        template = about(saying(last[20:], 1, 77_777), lab.seen_packet())
         lab.attempt(f"forged_{guess}", lambda g=guess, c=count, t=template: lab.forge(
             from_anybody(t), g, c))
-    template = about(saying(last[20:], 1, 77_777.0), lab.seen_packet())
+    template = about(saying(last[20:], 1, 77_777), lab.seen_packet())
     lab.attempt("foreign", lambda: lab.forge(from_anybody(template), "foreign", FOREIGN))
     lab.stop()
 
@@ -337,7 +317,7 @@ def on_path(lab: Lab) -> None:
     assert honest and honest.routers == 1, honest
     out["honest_bps"] = honest.bps
 
-    def say(seq: int, bps: float, router: int | None = None) -> None:
+    def say(seq: int, bps: int, router: int | None = None) -> None:
         forged = about(saying(icmp, seq, bps, router), lab.seen_packet())
         lab.onpath.sendto(ip_header("192.0.2.9", SENDER, 1, 20 + len(forged)) + forged,
                           (SENDER, 0))
@@ -346,12 +326,12 @@ def on_path(lab: Lab) -> None:
         newest = lab.newest()
         return newest.bps if newest else 0
 
-    say(1, 1.0, 0xBAD)
+    say(1, 1, 0xBAD)
     out["lowered_to_floor_s"] = lab.until(lambda: rate() == FLOOR, 2)
     out["recovery_from_floor_s"] = lab.until(lambda: rate() > FLOOR, 30)
     lab.until(lambda: rate() > 0.7 * honest.bps, 30)
     before = lab.stats()
-    say(seq_of(icmp) + 1_000_000, 1e12)
+    say(said(icmp)[0] + 1_000_000, 10**12)
     out["lifted_to_ceiling_s"] = lab.until(lambda: rate() == CEIL, 2)
     out["recovery_from_ceiling_s"] = lab.until(lambda: 0 < rate() < CEIL, 30)
     after = lab.stats()
@@ -359,7 +339,7 @@ def on_path(lab: Lab) -> None:
     # who has a true message may change it so that its checksum stays right
     tc("change", "dev", "rv", "root", "handle", "1:", "paqm", "feedback", "none")
     time.sleep(0.5)
-    changed = about(saying(icmp, seq_of(icmp) + 3_000_000, 5e5), lab.seen_packet())
+    changed = about(saying(icmp, said(icmp)[0] + 3_000_000, 500_000), lab.seen_packet())
     lab.send(lab.onpath, [from_anybody(changed)])
     before = lab.stats()
     lab.send(lab.onpath, [from_anybody(m) for m in shaken(changed)])
@@ -386,19 +366,18 @@ def with_keys(lab: Lab) -> None:
     def forge() -> int:
         seen, packets = lab.seen_packet(), []
         for n in range(1000):
-            plain = about(saying(icmp, seq_of(icmp) + n + 1, 1.0 + n), seen)
+            plain = about(saying(icmp, said(icmp)[0] + n + 1, 1 + n), seen)
             packets.append(from_anybody(plain))  # the old tag
-            packets.append(from_anybody(tagged(plain, KEY_ID, os.urandom(16))))
-            packets.append(from_anybody(tagged(plain, KEY_ID + 1, KEY)))
-            bare = bytearray(plain)
-            bare[-43] &= 0xF7  # no AUTH
-            packets.append(from_anybody(resum(bytes(bare))))
+            packets.append(from_anybody(tagged(plain, KEY_ID, os.urandom(16), SENDER)))
+            packets.append(from_anybody(tagged(plain, KEY_ID + 1, KEY, SENDER)))
+            packets.append(from_anybody(tagged(plain, KEY_ID, KEY, ATTACKER)))  # another host
+            packets.append(from_anybody(untagged(plain)))
         lab.send(lab.onpath, packets)
         return len(packets)
 
     def flips() -> int:
         # of a true message, made newer; checksums right
-        newer = saying(icmp, seq_of(icmp) + 1, struct.unpack("!f", icmp[-20:-16])[0])
+        newer = saying(icmp, said(icmp)[0] + 1, said(icmp)[1])
         packets = [from_anybody(resum(m)) for m in flipped(newer) + shaken(newer)]
         lab.send(lab.onpath, packets)
         return len(packets)

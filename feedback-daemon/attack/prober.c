@@ -122,8 +122,8 @@ static uint32_t quote(uint8_t *q, const struct in_addr *src, const struct in_add
 	paqm_put16(q + 20, PORT);
 	paqm_put16(q + 22, PORT);
 	paqm_put16(q + 24, 8 + PAYLOAD);
-	memcpy(q + 28, payload, PAQM_QUOTE_UDP);
-	return 28 + PAQM_QUOTE_UDP;
+	memcpy(q + 28, payload, PAQM_PROOF_OTHER);
+	return 28 + PAQM_PROOF_OTHER;
 }
 
 static int compare(const void *a, const void *b)
@@ -136,14 +136,13 @@ static int compare(const void *a, const void *b)
 int main(int argc, char **argv)
 {
 	struct sockaddr_in src = {.sin_family = AF_INET, .sin_port = htons(PORT)}, dst = src, to;
-	struct paqm_msg m = {.router_id = 0xA1, .boot = 7, .period_ms = 250, .ecf = PAQM_F32_ONE};
+	struct paqm_msg m = {.router_id = 0xA1, .boot = 7, .period_ms = 250};
 	unsigned int count, gap_us, i, got = 0;
 	uint8_t payload[PAYLOAD], q[PAQM_QUOTE_MAX], icmp[PAQM_MSG_MAX], rec[512];
 	struct paqm_ipc_rate rate = {0};
 	uint64_t *took, t;
 	uint32_t len;
 	int daemon, raw, media;
-	float bps;
 
 	if (argc != 7 || !inet_aton(argv[3], &src.sin_addr) || !inet_aton(argv[4], &dst.sin_addr)) {
 		fputs("Usage: prober SOCKET ROUTER-NETNS SADDR DADDR COUNT GAP-US\n", stderr);
@@ -170,8 +169,7 @@ int main(int argc, char **argv)
 			die("random");
 		payload[0] = 0x80;
 		sendto(media, payload, sizeof(payload), 0, (struct sockaddr *)&dst, sizeof(dst));
-		bps = 100000.0F + (float)i;
-		memcpy(&m.erf, &bps, sizeof(bps));
+		m.rate = 100000 + i;
 		m.seq = i + 1;
 		len = paqm_icmp_encode(icmp, PAQM_ICMP_TYPE_EXP, q,
 				       quote(q, &src.sin_addr, &dst.sin_addr, payload), &m);

@@ -19,7 +19,7 @@ static void fill(void)
 	struct flow *f;
 
 	m.ecf = t_f32(0.5);
-	m.erf = t_f32(500000);
+	m.rate = 500000;
 	engine_init(&eng, &engine_defaults, key);
 	if (engine_register(&eng, 1, 0, &reg, &f))
 		abort();

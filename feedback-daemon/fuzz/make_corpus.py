@@ -14,6 +14,9 @@ from pathlib import Path
 
 SADDR, DADDR, ROUTER = "10.0.1.2", "10.0.2.2", "10.0.1.1"
 REGISTER, UNREGISTER, STATUS = 1, 4, 5
+TAG_HEAD = struct.pack("!HH", 0x8001, 8)
+TAG = TAG_HEAD + bytes(8)
+FOREIGN, LATER = bytes.fromhex("00080201deadbeef"), bytes.fromhex("000cf7015041514d03ffffff")
 
 
 def packet(proto: int, src: str, body: bytes) -> bytes:
@@ -22,24 +25,58 @@ def packet(proto: int, src: str, body: bytes) -> bytes:
     return head + socket.inet_aton(src) + socket.inet_aton(SADDR) + body
 
 
-def message(seq: int, ecf: float, erf: float, boot: int = 7) -> bytes:
-    """A feedback message; the target fills in the quote."""
-    obj = struct.pack("!4sBBHQII", b"PAQM", 1, 5, 0, 0xA1, boot, seq)
-    obj += struct.pack("!ffHHHHQ", ecf, erf, 500, 35, 3, 60000, 0)
-    return packet(1, ROUTER, struct.pack("!BBHf", 253, 0, 0, ecf) + bytes(56) + obj)
+def option(kind: int, value: bytes) -> bytes:
+    """An option of our object."""
+    return struct.pack("!HH", kind, len(value)) + value + bytes(-len(value) % 4)
 
 
-def message6(seq: int, ecf: float, erf: float) -> bytes:
-    """The same over IPv6."""
-    icmp = message(seq, ecf, erf)[20:]
-    icmp = b"\x64" + icmp[1:8] + bytes(76) + icmp[64:]
+def told(seq: int, rate: int, ecf: float | None = None, boot: int = 7, options: bytes = b"",
+         quote: int = 56, icmp: int = 253, before: bytes = b"", behind: bytes = b"") -> bytes:
+    """A message of version 2 about a quote of so many bytes, which the target fills in."""
+    if ecf is not None:
+        options = option(1, struct.pack("!f", ecf)) + options
+    flags, key = (13, 7) if options[-12:-8] == TAG_HEAD else (5, 0)
+    obj = struct.pack("!HBB4sBBHQIIQ", 44 + len(options), 0xF7, 1, b"PAQM", 2, flags, key, 0xA1,
+                      boot, seq, rate) + struct.pack("!HHHH", 500, 35, 3, 60000) + options
+    words = struct.pack("!BB", quote // 8, 0) if icmp == 200 else struct.pack("!BB", 0, quote // 4)
+    head = struct.pack("!BBH2sH", icmp, 0, 0, words, 0)
+    # the target computes a checksum that is not zero
+    return head + bytes(quote) + struct.pack("!BBH", 0x20, 0, 0xFFFF) + before + obj + behind
+
+
+def message(seq: int, rate: int, ecf: float | None = None, boot: int = 7, options: bytes = b"",
+            quote: int = 56, before: bytes = b"", behind: bytes = b"") -> bytes:
+    """The same in an IPv4 packet."""
+    return packet(1, ROUTER, told(seq, rate, ecf, boot, options, quote, 253, before, behind))
+
+
+def packet6(icmp: bytes) -> bytes:
+    """An IPv6 packet to the sender; the target computes the checksum."""
     ends = socket.inet_pton(socket.AF_INET6, "2001:db8::a00:101")
     ends += socket.inet_pton(socket.AF_INET6, "2001:db8::a00:102")
     return struct.pack("!IHBB", 6 << 28, len(icmp), 58, 64) + ends + icmp
 
 
+def message6(seq: int, rate: int, ecf: float | None = None, options: bytes = b"",
+             quote: int = 80) -> bytes:
+    """A message about an IPv6 packet."""
+    return packet6(told(seq, rate, ecf, 7, options, quote, 200))
+
+
+def old(seq: int, ecf: float, rate: float, boot: int = 7, icmp: int = 253) -> bytes:
+    """What version 1 had in ICMP; the target fills in the quote."""
+    obj = struct.pack("!4sBBHQII", b"PAQM", 1, 5, 0, 0xA1, boot, seq)
+    obj += struct.pack("!ffHHHHQ", ecf, rate, 500, 35, 3, 60000, 0)
+    return struct.pack("!BBHf", icmp, 0, 0, ecf) + bytes(76 if icmp == 100 else 56) + obj
+
+
+def message1(seq: int, ecf: float, rate: float, boot: int = 7) -> bytes:
+    """A message of version 1."""
+    return packet(1, ROUTER, old(seq, ecf, rate, boot))
+
+
 def quench(value: float, rest: bytes) -> bytes:
-    """Source Quench, with an object in @rest or without."""
+    """Source Quench of the published system."""
     return packet(1, ROUTER, struct.pack("!BBHf", 4, 0, 0, value) + rest)
 
 
@@ -57,9 +94,12 @@ def checksum(data: bytes) -> int:
 
 
 def sealed(ip: bytes) -> bytes:
-    """The IPv4 packet with its checksums; ICMP only."""
+    """The IPv4 packet with its checksums; ICMP with an extension structure only."""
     head, body = ip[:20], ip[20:]
     if head[9] == 1:
+        at = 8 + 4 * body[5]
+        ext = body[at : at + 2] + b"\0\0" + body[at + 4 :]
+        body = body[: at + 2] + struct.pack("!H", checksum(ext)) + body[at + 4 :]
         body = body[:2] + struct.pack("!H", checksum(body)) + body[4:]
     return head[:10] + struct.pack("!H", checksum(head)) + head[12:] + body
 
@@ -69,9 +109,9 @@ def conversation() -> list[bytes]:
     rtp = struct.pack("!BBHII", 0x80, 96, 1, 90001, 0x11223344) + bytes(range(28))
     media = packet(17, SADDR, struct.pack("!HHHH", 5004, 5006, 8 + len(rtp), 0) + rtp)
     media = media[:16] + socket.inet_aton(DADDR) + media[20:]
-    told = message(1, 0.5, 5e5)
-    told = sealed(told[:28] + media[:56] + told[84:])
-    return [media, told, told]
+    about = message(1, 500000, 0.5)
+    about = sealed(about[:28] + media[:56] + about[84:])
+    return [media, about, about]
 
 
 def capture(frames: list[bytes], kind: int, order: str = "<", magic: int = 0xA1B2C3D4) -> bytes:
@@ -141,23 +181,54 @@ def main() -> None:
     default = Path(__file__).parent / "corpus"
     top = Path(sys.argv[1]) if len(sys.argv) > 1 else default
     nan = float("nan")
-    options = bytearray(message(1, 0.5, 5e5))
+    options = bytearray(message(1, 500000))
     options[0] = 0x4F
-    padded = [message(1, 0.5, 5e5) + bytes(20), message(2, 0.5, 5e5)[:100]]
+    padded = [message(1, 500000) + bytes(20), message(2, 500000)[:100]]
     rounds = [(1, 0.5, 7), (2, 9e5, 7), (1, 0.5, 7), (0xFFFFFFFF, 1.0, 7), (1, 0.9, 8), (3, 1, 7)]
+    two = [message(s, 500000, v, b) for s, v, b in rounds]
+    tagged = [message(s, 500000, v, b, TAG) for s, v, b in rounds]
+    one = [message1(s, v, 5e5, b) for s, v, b in rounds]
+    ext, ext6 = 76, 96  # bytes quoted of a packet with the header extension of the target
+    must, may = option(0x8002, b"x"), option(0x7FFF, b"xyz")
     inputs = {
-        "message/rounds": framed([message(s, v, 5e5, b) for s, v, b in rounds], 3),
-        "message/rounds-ecf": framed([message(s, v, 5e5, b) for s, v, b in rounds], 7),
-        "message/tagged": framed([message(s, v, 5e5, b) for s, v, b in rounds], 27),
-        "message/untagged": framed([message(s, v, 5e5, b) for s, v, b in rounds], 11),
-        "message/ipv6": framed([message6(s, v, 5e5) for s, v, _ in rounds], 35),
-        "message/ipv6-tagged": framed([message6(s, v, 5e5) for s, v, _ in rounds], 63),
-        "message/values": framed([message(1, nan, 5e5), message(2, 0.5, -1), message(3, 1, 1)], 3),
-        "message/unsealed": framed([message(1, 0.5, 5e5)], 0),
-        "message/no-proof": framed([message(1, 0.5, 5e5)], 1),
+        "message/rounds": framed(two, 3),
+        "message/rounds-ecf": framed(two, 7),
+        "message/rates": framed([message(s, r) for s, r in enumerate((1, 10**12, 64000), 1)], 3),
+        "message/tagged": framed(tagged, 27),
+        "message/untagged": framed(two, 11),
+        "message/flag-only": framed([message(1, 500000, options=TAG[:-1])], 27),
+        "message/ipv6": framed([message6(s, 500000, v) for s, v, _ in rounds], 35),
+        "message/ipv6-tagged": framed([message6(s, 500000, v, TAG) for s, v, _ in rounds], 63),
+        "message/extension": framed([message(1, 500000, quote=ext), *two[1:]], 131),
+        "message/extension-tagged": framed(
+            [message(s, 500000, v, b, TAG, ext) for s, v, b in rounds], 155),
+        "message/extension-ipv6": framed([message6(1, 500000, 0.5, TAG, ext6)], 191),
+        "message/objects": framed(
+            [message(1, 500000, 0.5, before=FOREIGN + LATER),
+             message(2, 500000, behind=FOREIGN), message(3, 500000, before=LATER, behind=LATER)],
+            3),
+        "message/unknown-option": framed(
+            [message(1, 500000, 0.5, options=may), message(2, 500000, options=must),
+             message(3, 500000, options=may + TAG)], 3),
+        "message/option-cut": framed([message(1, 500000, options=may[:n]) for n in (1, 5, 7)], 3),
+        "message/later": framed([message(1, 500000)[:88] + LATER * 4], 3),
+        "message/version1": framed(one, 3),
+        "message/version1-ecf": framed(one, 7),
+        "message/version1-tagged": framed(one, 27),
+        "message/version1-extension": framed(one[:1], 131),
+        "message/version1-ipv6": framed(
+            [packet6(old(s, v, 5e5, icmp=100)) for s, v, _ in rounds], 63),
+        "message/versions": framed([one[0], two[1], message1(3, 0.5, 5e5)], 3),
+        "message/values": framed(
+            [message(1, 500000, nan), message(2, 0), message(3, 2**64 - 1), message(4, 1, 1)], 3),
+        "message/values1": framed(
+            [message1(1, nan, 5e5), message1(2, 0.5, -1), message1(3, 1, 1)], 3),
+        "message/unsealed": framed([message(1, 500000)], 0),
+        "message/no-proof": framed([message(1, 500000)], 1),
         "message/options": framed([bytes(options), *padded], 3),
-        "message/cut": framed([message(1, 0.5, 5e5)[:n] for n in (0, 19, 20, 27, 83, 131)], 1),
-        "message/quench": framed([quench(0.5, message(1, 0.5, 5e5)[28:])], 3),
+        "message/cut": framed([message(1, 500000)[:n] for n in (0, 19, 20, 27, 83, 131)], 1),
+        "message/quench": framed([packet(1, ROUTER, told(1, 500000, 0.5, icmp=4)),
+                                  packet(1, ROUTER, old(2, 0.5, 5e5, icmp=4))], 3),
         "message/bare": framed([quench(v, bytes(28)) for v in (0.5, 1, 5e4, nan)], 67),
         "record/register": registration(1, 5),
         "record/sequence": b"".join(
@@ -179,6 +250,10 @@ def main() -> None:
         # the reader's complaint about it ends within a character
         "request/character": b'{"cmd": "dud834\\udd\xd0\x9a\xdd\x82',
         "keys/good": b"# of the site\n1f 7 " + b"0f" * 16 + b" # new\n* 7 " + b"A0" * 16 + b"\n",
+        "keys/host": b"1f 7 " + b"0f" * 16 + b" host\n1f 8 " + b"0e" * 16 + b"\n* 7 "
+        + b"0d" * 16 + b"\thost # mine",
+        "keys/host-word": b"1f 7 " + b"0f" * 16 + b" hosts\n",
+        "keys/host-more": b"1f 7 " + b"0f" * 16 + b" host host\n",
         "keys/end": b"\t1f\t65535 " + b"0f" * 16,
         "keys/words": b"1f 7\n",
         "keys/router": b"* 7 " + b"0f" * 16 + b"\r\n0 7 " + b"0f" * 16,

@@ -181,13 +181,13 @@ int main(int argc, char **argv)
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
 		for (n = 0; n < slice && sent < total; n++, packets++) {
 			uint32_t flow = (uint32_t)(sent % flows), len;
-			uint8_t ip[256];
+			uint8_t ip[T_MESSAGE];
 			struct paqm_msg m = {
 				.router_id = 1 + flow % routers,
 				.boot = 7,
 				.seq = (uint32_t)(sent / flows) + 1,
 				.ecf = t_f32(0.9),
-				.erf = t_f32(500000.0F + (float)(sent % 100000)),
+				.rate = 500000 + sent % 100000,
 				.period_ms = 250,
 			};
 

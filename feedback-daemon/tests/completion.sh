@@ -45,6 +45,6 @@ for command; do
 		expect "$command: values of $option=" "$wanted" "$(suggest "${words[@]}" "$option" =)"
 	done < <(sed -nE 's/^ +(-[a-zA-Z], )?(--[a-z-]+)[= ]([a-z-]+(\|[a-z-]+)+)( .*|$)/\2 \3/p' <<<"$help")
 done
-commands=$("$program" --help | sed -nE 's/^  ([a-z]+)( [A-Z]+)?  .*/\1/p' | sort)
+commands=$("$program" --help | sed -nE 's/^  ([a-z][a-z-]*)( [A-Z]+)?(  .*|$)/\1/p' | sort)
 [ -z "$commands" ] || expect "commands" "$commands" "$(suggest '' | grep -v '^-')"
 exit "$failed"

@@ -28,13 +28,12 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "wireshark"))
-from decode import checksum, tag  # noqa: E402
+import wire
+from wire import ICMP6_TYPE, checksum, resum
 
 SENDER_IP, ROUTER_IP = "10.77.0.1", "10.77.0.2"
 SENDER_IP6, OTHER_IP6, ROUTER_IP6 = "2001:db8:77::1", "2001:db8:77::11", "2001:db8:77::2"
 SPORT, DPORT, SSRC = 5004, 5006, 0x11223344
-ICMP_TYPE, ICMP6_TYPE = 253, 100
 CLONE_NEWNET = 0x40000000
 IPC_MAGIC, IPC_VERSION = 0x50514950, 1
 REGISTER, REGISTERED, RATE, UNREGISTER, STATUS = 1, 2, 3, 4, 5
@@ -69,20 +68,16 @@ def rtp(seq: int, ssrc: int = SSRC) -> bytes:
 def quote(payload: bytes, sport: int = SPORT) -> bytes:
     """What a router quotes of a media packet; TTL and checksums may differ."""
     head = ip_header(SENDER_IP, ROUTER_IP, 17, 28 + len(payload))
-    return head + struct.pack("!HHHH", sport, DPORT, 8 + len(payload), 0x1234) + payload[:28]
+    udp = struct.pack("!HHHH", sport, DPORT, 8 + len(payload), 0x1234)
+    return wire.quoted(head + udp + payload)
 
 
 def message(
-    quoted: bytes, seq: int, erf: float, ecf: float = 0.9, router: int = 0xA1, boot: int = 7,
-    period: int = 500,
+    quoted: bytes, seq: int, rate: float, ecf: float | None = 0.9, router: int = 0xA1,
+    boot: int = 7, period: int = 500,
 ) -> bytes:
     """A whole ICMP message as the protocol describes it, written independently of the C codec."""
-    obj = struct.pack("!4sBBHQII", b"PAQM", 1, 0x04, 0, router, boot, seq)
-    obj += struct.pack("!ffHHHHQ", ecf, erf, period, 35, 3, 60000, 0)
-    value = struct.pack("!f", ecf)
-    body = quoted + obj
-    total = checksum(struct.pack("!BBH", ICMP_TYPE, 0, 0) + value + body)
-    return struct.pack("!BBH", ICMP_TYPE, 0, total) + value + body
+    return wire.build(quoted, seq, int(rate), ecf, router, boot, period)
 
 
 def address(text: str) -> bytes:
@@ -299,18 +294,9 @@ class Trial:
         print(f"ok: {reason}", flush=True)
 
 
-def resum(icmp: bytes) -> bytes:
-    """Make the checksum of a changed message right again."""
-    return icmp[:2] + struct.pack("!H", checksum(icmp[:2] + b"\0\0" + icmp[4:])) + icmp[4:]
-
-
 def tagged(icmp: bytes, number: int, key: bytes) -> bytes:
-    """The message with key id, AUTH and tag."""
-    obj = bytearray(icmp[-48:])
-    obj[5] |= 8
-    obj[6:8] = struct.pack("!H", number)
-    plain = resum(icmp[:-48] + bytes(obj))
-    return resum(plain[:-8] + struct.pack("!Q", tag(plain, key)))
+    """The message with key id, AUTH and the tag for this host."""
+    return wire.tagged(icmp, number, key, SENDER_IP)
 
 
 def check_refusals(t: Trial, client: Client) -> None:
@@ -322,11 +308,15 @@ def check_refusals(t: Trial, client: Client) -> None:
     t.expect_refusal("seq_stale", message(quote(sent), 0, 900_000.0))
     t.expect_refusal("msg_checksum", good[:60] + bytes([good[60] ^ 1]) + good[61:])
     t.expect_refusal("msg_length", resum(good[:60]))
-    t.expect_refusal("msg_magic", resum(good[:-1]))
-    t.expect_refusal("msg_version", resum(good[:-44] + b"\x02" + good[-43:]))
-    t.expect_refusal("msg_value", message(quote(sent), 2, float("nan")))
-    t.expect_refusal("msg_value", message(quote(sent), 2, float("inf")))
-    t.expect_refusal("msg_mismatch", resum(good[:4] + struct.pack("!f", 0.1) + good[8:]))
+    t.expect_refusal("msg_magic", wire.changed(good, 4, b"Q"))
+    t.expect_refusal("msg_version", wire.changed(good, 8, b"\x03"))
+    t.expect_refusal("msg_option", wire.changed(good, wire.FIXED, b"\xff"))
+    t.expect_refusal("msg_value", message(quote(sent), 2, 0))
+    t.expect_refusal("msg_value", message(quote(sent), 2, 1e12 + 1))
+    t.expect_refusal("msg_value", message(quote(sent), 2, 9e5, ecf=float("nan")))
+    first = wire.version1(quote(sent), 2, 9e5)
+    t.expect_refusal("msg_mismatch", resum(first[:4] + struct.pack("!f", 0.1) + first[8:]))
+    t.expect_refusal("quote_short", message(quote(sent)[:48], 2, 9e5))
     t.expect_refusal("flow_unknown", message(quote(sent, SPORT + 2), 2, 900_000.0))
     t.expect_refusal("flow_ssrc", message(quote(sent[:8] + b"\0" * 4 + sent[12:]), 2, 900_000.0))
     # an attacker off the path knows the 5-tuple and the SSRC, not the payload
@@ -473,7 +463,7 @@ def message6(source: str, payload: bytes, seq: int, erf: float) -> bytes:
     head = struct.pack("!IHBB", 6 << 28, 8 + len(payload), 17, 63)
     head += address(source) + address(ROUTER_IP6)
     udp = struct.pack("!HHHH", SPORT, DPORT, 8 + len(payload), 0x1234)
-    icmp = message(head + udp + payload[:28], seq, erf)
+    icmp = message(wire.quoted(head + udp + payload), seq, erf)
     return bytes([ICMP6_TYPE, 0, 0, 0]) + icmp[4:]
 
 

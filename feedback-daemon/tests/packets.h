@@ -39,7 +39,7 @@ static inline void t_v6(uint8_t a[16], uint32_t addr)
 /* Put an IPv6 header in place of the IPv4 header of @p. Return: the new length. */
 static inline uint32_t t_to6(uint8_t *p, uint32_t len)
 {
-	uint8_t body[256], proto = p[9] == 1 ? 58 : p[9];
+	uint8_t body[512], proto = p[9] == 1 ? 58 : p[9];
 	uint32_t saddr = paqm_get32(p + 12), daddr = paqm_get32(p + 16);
 
 	memcpy(body, p + 20, len - 20);
@@ -74,12 +74,24 @@ static inline uint32_t t_media(uint8_t *p, uint16_t sport, uint32_t ssrc, uint16
 	return T_MEDIA;
 }
 
-/* Recompute both checksums after a packet has been changed. */
+/* The checksum of the extension structure of the message in @len bytes at @icmp, if it has one. */
+static inline void t_seal_ext(uint8_t *icmp, uint32_t len, bool v6)
+{
+	uint32_t at = 8 + (v6 ? icmp[4] * 8U : icmp[5] * 4U);
+
+	if (at == 8 || at + 4 > len)
+		return;
+	paqm_put16(icmp + at + 2, 0);
+	paqm_put16(icmp + at + 2, paqm_checksum(icmp + at, len - at));
+}
+
+/* Recompute all checksums after a packet has been changed. */
 static inline void t_seal(uint8_t *ip, uint32_t len)
 {
 	uint32_t hlen = (ip[0] & 15U) * 4;
 
 	if (ip[0] >> 4 == 6 && len >= 48) {
+		t_seal_ext(ip + 40, len - 40, true);
 		ip[42] = 0;
 		ip[43] = 0;
 		paqm_put16(ip + 42, paqm_checksum6(ip + 8, ip + 24, ip + 40, len - 40));
@@ -87,6 +99,7 @@ static inline void t_seal(uint8_t *ip, uint32_t len)
 	}
 	if (hlen < 20 || len < hlen + 8)
 		return;
+	t_seal_ext(ip + hlen, len - hlen, false);
 	ip[10] = 0;
 	ip[11] = 0;
 	paqm_put16(ip + 10, paqm_checksum(ip, hlen));
@@ -95,15 +108,50 @@ static inline void t_seal(uint8_t *ip, uint32_t len)
 	paqm_put16(ip + hlen + 2, paqm_checksum(ip + hlen, len - hlen));
 }
 
-/* Message about @media (its first 56 bytes are quoted). Return: its length. */
+#define T_MESSAGE (40 + PAQM_MSG_MAX) /* room for a message */
+
+/* What a router quotes of @media: its proof; of what proves nothing as much as of no RTP. */
+static inline uint32_t t_quote(const uint8_t *media)
+{
+	uint32_t hlen = media[0] >> 4 == 6 ? 40 : (media[0] & 15U) * 4;
+	uint32_t proof = paqm_proof_len(media + hlen + 8, paqm_get16(media + hlen + 4) - 8U);
+
+	return hlen + 8 + (proof ? proof : PAQM_PROOF_OTHER);
+}
+
+/* Message about @media. Return: its length. */
 static inline uint32_t t_message_type(uint8_t *ip, uint8_t type, const uint8_t *media,
 				      const struct paqm_msg *m)
 {
 	uint32_t len;
 
-	len = paqm_icmp_encode(ip + 20, type, media, 20 + 8 + PAQM_QUOTE_UDP, m);
+	len = paqm_icmp_encode(ip + 20, type, media, t_quote(media), m);
 	t_ip(ip, 1, 20 + len, T_ROUTER, T_SADDR);
 	return 20 + len;
+}
+
+/* Message of version 1. Return: its length. */
+static inline uint32_t t_message1(uint8_t *ip, const uint8_t *media, const struct paqm_msg *m)
+{
+	uint32_t len = paqm1_encode(ip + 20, PAQM_ICMP_TYPE_EXP, NULL, NULL, media,
+				    20 + 8 + PAQM1_QUOTE_UDP, m);
+
+	t_ip(ip, 1, 20 + len, T_ROUTER, T_SADDR);
+	return 20 + len;
+}
+
+/* Tag @m about @media with key @id, which is @host's own. */
+static inline void t_tag(struct paqm_msg *m, const uint8_t *media, uint16_t id, const uint8_t *host)
+{
+	uint8_t object[PAQM_OBJ_SENT_MAX], bytes[PAQM_TAG_BYTES];
+	struct paqm_quote q;
+
+	if (paqm_quote_decode(media, t_quote(media), media[0] >> 4, &q))
+		return;
+	m->flags |= PAQM_F_AUTH;
+	m->key_id = id;
+	m->tag = paqm_siphash24(host, bytes,
+				paqm_tag_bytes(object, paqm_object_encode(object, m), &q, bytes));
 }
 
 static inline uint32_t t_message(uint8_t *ip, const uint8_t *media, const struct paqm_msg *m)
@@ -133,7 +181,7 @@ static inline uint32_t t_message6(uint8_t *ip, const uint8_t *media, const struc
 	t_ip(ip, 58, 20, T_ROUTER, T_SADDR);
 	t_to6(ip, 20);
 	len = paqm_icmp6_encode(ip + 40, PAQM_ICMP6_TYPE_EXP, ip + 8, ip + 24, media,
-				40 + 8 + PAQM_QUOTE_UDP, m);
+				t_quote(media), m);
 	paqm_put16(ip + 4, (uint16_t)len);
 	return 40 + len;
 }

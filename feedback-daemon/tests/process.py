@@ -27,6 +27,7 @@ from pathlib import Path
 
 from e2e import (
     DPORT,
+    OTHER_IP6,
     PATIENCE,
     RATE_FORMAT,
     REGISTERED,
@@ -40,6 +41,7 @@ from e2e import (
     Trial,
     ip_header,
     message,
+    message6,
     quote,
     register,
     rtp,
@@ -622,7 +624,7 @@ def check_why(t: Trial) -> None:
     sent = t.send_media()
     t.until(lambda: why(t)["code"] == "no_message", "the packet to be seen")
     assert "1 packets have left and no message ever came" in str(why(t)["text"])
-    t.expect_refusal("msg_value", message(quote(sent), 1, float("nan")))
+    t.expect_refusal("msg_value", message(quote(sent), 1, 0))
     assert why(t)["code"] == "no_message", "a message that could not be read names no flow"
     t.expect_refusal("quote_unknown", message(quote(sent[:12] + os.urandom(200)), 1, 9e5))
     reason = why(t)
@@ -983,6 +985,35 @@ def check_rights(t: Trial) -> None:
     print("ok rights of the group", flush=True)
 
 
+def check_open_source(t: Trial) -> None:
+    """Who leaves its source address open has what its own sockets send, not what others do."""
+    t.start("-i", "veth0", "--group", "nogroup")
+    with acting_as(1001):
+        client = Client(t.ipc)
+    assert client.register(6, source="", to=ROUTER_IP6) == 0
+    client.rate()
+    raw = t.net.socket(t.net.router, socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6)
+    believed = {}
+    for seq, (uid, source) in enumerate(((1001, SENDER_IP6), (1002, OTHER_IP6)), start=1):
+        sock = t.net.socket(t.net.sender, socket.AF_INET6, socket.SOCK_DGRAM)
+        os.fchown(sock.fileno(), uid, -1)  # it is his from now on
+        sock.bind((source, SPORT))
+        for _ in range(20):  # not each is looked at
+            payload = rtp(seq)
+            sock.sendto(payload, (ROUTER_IP6, DPORT))
+            time.sleep(0.02)
+        raw.sendto(message6(source, payload, seq, 500_000 + seq), (source, 0))
+        t.until(lambda n=seq: (s := t.stats())["refused_total"] + s["accepted"] == n,
+                "the message")
+        believed[uid] = t.stats()["accepted"]
+        sock.close()
+    assert believed == {1001: 1, 1002: 1}, believed
+    stats = t.stats()
+    assert stats["media_others"] >= 20 and stats["refused"]["quote_unknown"] == 1, stats
+    t.stop()
+    print("ok an open source address", flush=True)
+
+
 def check_sleep(t: Trial) -> None:
     """No advice outlives a sleep of the machine; what comes afterwards is believed as ever."""
     slept = t.log.with_name("slept")
@@ -1196,6 +1227,7 @@ CHECKS: list[Callable[[Trial], None]] = [
     check_config, check_paqmctl, check_shape, check_silence, check_service_user, check_credential,
     check_reload, check_netlink, check_vlan, check_stacks, check_guest, check_early,
     check_container, check_why, check_manager, check_rude, check_shares, check_rights,
+    check_open_source,
     check_sleep, check_starved, check_opener, check_hangs,
 ]
 

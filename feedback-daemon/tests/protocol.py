@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """Hold docs/protocol.md against the code: every place it names is there, the reasons of refusals
-are those of paqmd in their order, and its numbers are those that the code is built with.
+are those of paqmd in their order, and its numbers are those that the code is built with. The
+numbers of the Internet-Draft are held against the code as well, and its example is worked out
+anew, with nothing of the C codec.
 
 Usage: protocol.py
 """
@@ -12,8 +14,13 @@ import re
 import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "wireshark"))
+from decode import checksum, siphash  # noqa: E402
+
 TOP = Path(__file__).resolve().parent.parent.parent
 TEXT = (TOP / "docs" / "protocol.md").read_text()
+DRAFT = " ".join((TOP / "docs" / "draft-paqm-feedback-00.md").read_text().split())
+EXAMPLE = (TOP / "docs" / "draft-paqm-feedback-00.md").read_text().split("\n# An Example")[1]
 PARTS = ("core", "kernel", "feedback-daemon", "libpaqmclient", "streamer")
 PLACE = re.compile(
     r"([\w/-]+\.(?:c|h|py))(?:: |, )((?:enum )?[A-Za-z_]\w+\*?(?:, [a-z]\w+)*)"
@@ -21,20 +28,40 @@ PLACE = re.compile(
 
 # What the text says, where it comes from.
 NUMBERS = (
-    ("messages have 132 bytes", "core/paqm_msg.h", r"PAQM_OBJ_LEN 48\b"),
     (
-        "the first 28 bytes of the UDP payload",
+        "about plain RTP messages have 132 bytes, 252 at most",
         "core/paqm_msg.h",
-        r"PAQM_QUOTE_UDP 28\b",
+        r"PAQM_OBJ_FIXED \(PAQM_OBJ_HDR \+ 40\)",
     ),
-    ("ICMPv6, type 100", "core/paqm_msg.h", r"PAQM_ICMP6_TYPE_EXP 100\b"),
+    ("84 to 340 bytes", "core/paqm_msg.h", r"PAQM_OBJ_MAX 128\b"),
+    ("and 16 bytes behind it |", "core/paqm_quote.h", r"PAQM_PROOF_BEHIND 16\b"),
+    ("| anything else | 28 bytes", "core/paqm_quote.h", r"PAQM_PROOF_OTHER 28\b"),
+    ("proof is longer than 128 bytes", "core/paqm_quote.h", r"PAQM_PROOF_MAX 128\b"),
+    ("ICMPv6, type 200", "core/paqm_msg.h", r"PAQM_ICMP6_TYPE_EXP 200\b"),
+    ("or type 100 with version 1", "core/paqm_msg.h", r"PAQM_ICMP6_TYPE_OLD 100\b"),
     ("`icmp` | IPv4 ICMP type 253", "core/paqm_msg.h", r"PAQM_ICMP_TYPE_EXP 253\b"),
     ("`quench` | IPv4 ICMP type 4", "core/paqm_msg.h", r"PAQM_ICMP_TYPE_QUENCH 4\b"),
+    ("|   Version 2   |", "core/paqm_msg.h", r"PAQM_MSG_VERSION 2\b"),
+    ("its version is 2; its checksum", "core/paqm_msg.h", r"PAQM_EXT_VERSION 2\b"),
+    ("Ours has class 0xF7", "core/paqm_msg.h", r"PAQM_OBJ_CLASS 0xF7\b"),
+    ("and type 1.", "core/paqm_msg.h", r"PAQM_OBJ_TYPE 1\b"),
     ("Magic 0x5041514D", "core/paqm_msg.h", r"PAQM_OBJ_MAGIC 0x5041514DU"),
-    ("values above 10^12", "core/paqm_msg.h", r"PAQM_VALUE_MAX 1000000000000ULL"),
+    ("| 1 | 4 | relative value", "core/paqm_msg.h", r"PAQM_OPT_RELATIVE 1\b"),
+    ("| 0x8001 | 8 | tag", "core/paqm_msg.h", r"PAQM_OPT_TAG 0x8001\b"),
+    ("over 17 bytes", "core/paqm_msg.h", r"PAQM_HOST_BYTES 17\b"),
+    ("last 48 bytes of the message", "core/paqm_msg1.h", r"PAQM1_OBJ_LEN 48\b"),
+    ("up to 28 bytes of UDP payload", "core/paqm_msg1.h", r"PAQM1_QUOTE_UDP 28\b"),
+    ("to 512 bytes at most", "feedback-daemon/paqm_ipc.h", r"PAQM_IPC_RECORD_MAX 512\b"),
+    ("version of records stays 1", "feedback-daemon/paqm_ipc.h", r"PAQM_IPC_VERSION 1\b"),
+    ("values above 10^12", "core/paqm_bytes.h", r"PAQM_VALUE_MAX 1000000000000ULL"),
+    (
+        "bit/s, on the IP layer. A 64-bit number, 1 to 10^12",
+        "core/paqm_msg.h",
+        r"m->rate && m->rate <= PAQM_VALUE_MAX",
+    ),
     (
         "values below 2^-20",
-        "core/paqm_msg.h",
+        "core/paqm_bytes.h",
         r"paqm_f32_decode\(bits, 20, &v\) && v &&",
     ),
     ("traffic class CS6", "kernel/paqm_xmit.c", r"PAQM_FB_TOS 0xC0\b"),
@@ -93,9 +120,14 @@ NUMBERS = (
         r"SHARE_DIV 200\b(.|\n)*SHARE_DIV\), 1000ULL",
     ),
     (
-        "two seconds of it, at least 608 bytes",
+        "two seconds of it, at least 1008 bytes",
         "kernel/paqm_fb.c",
-        r"BURST_MS 2000\b(.|\n)*4 \* PAQM_MSG_MAX",
+        r"BURST_MS 2000\b(.|\n)*4 \* PAQM_MSG_SENT_MAX",
+    ),
+    (
+        "when it has sent 504 bytes",
+        "kernel/sch_paqm.c",
+        r"NOTICE_WORTH \(2 \* PAQM_MSG_SENT_MAX\)",
     ),
     ("messages waiting | 256", "kernel/paqm_fb.h", r"PAQM_FB_RING 256\b"),
     (
@@ -159,11 +191,6 @@ NUMBERS = (
         "feedback-daemon/engine.c",
         r"digest_life_ns = 4 \* NS_PER_S",
     ),
-    (
-        "with less than 20 bytes of UDP payload",
-        "feedback-daemon/engine.c",
-        r"PROOF_MIN 20\b",
-    ),
     ("period is taken for 520 ms", "feedback-daemon/engine.c", r"BARE_PERIOD_MS 520\b"),
     (
         "30 s of silence | engine.c",
@@ -218,6 +245,60 @@ NUMBERS = (
     ("in lots, 0.6 ms apart", "feedback-daemon/capturer.c", r"NAP_NS 600000L"),
 )
 
+MSG, MSG1, QUOTE, BYTES = (f"core/paqm_{name}.h" for name in ("msg", "msg1", "quote", "bytes"))
+
+# The same of the draft; line breaks do not count.
+DRAFT_NUMBERS = (
+    ("ICMP type 253 {{RFC4727}}, code 0", MSG, r"PAQM_ICMP_TYPE_EXP 253\b"),
+    ("Source Quench (type 4)", MSG, r"PAQM_ICMP_TYPE_QUENCH 4\b"),
+    ("ICMPv6 type 200 {{RFC4443}}, code 0", MSG, r"PAQM_ICMP6_TYPE_EXP 200\b"),
+    ("ICMPv6 type 100, of the error class", MSG, r"PAQM_ICMP6_TYPE_OLD 100\b"),
+    ("header extension (Sections 5.1 and 5.3.1 of {{RFC3550}}), and 16 bytes", QUOTE,
+     r"PAQM_PROOF_BEHIND 16\b"),
+    ("Else its first 28 bytes", QUOTE, r"PAQM_PROOF_OTHER 28\b"),
+    ("the proof would have more than 128 bytes", QUOTE, r"PAQM_PROOF_MAX 128\b"),
+    ("begin with 0x50415131", "core/paqm_inband.h", r"PAQM_FIELD_MAGIC 0x50415131U"),
+    ("with 15 bytes of data", "core/paqm_inband.h", r"PAQM_FIELD_LEN 15\b"),
+    ("bytes 4 to 10 of the field", "core/paqm_inband.h",
+     r"PAQM_FIELD_RATE 4\b(.|\n)*PAQM_FIELD_NONCE 11\b"),
+    ("{{RFC4884}}: version 2, 12 reserved bits", MSG, r"PAQM_EXT_VERSION 2\b"),
+    ("class 0xF7 (private use), C-Type 1", MSG, r"CLASS 0xF7\b(.|\n)*PAQM_OBJ_TYPE 1\b"),
+    ("Magic 0x5041514D", MSG, r"PAQM_OBJ_MAGIC 0x5041514DU"),
+    ("| Version 2 |", MSG, r"PAQM_MSG_VERSION 2\b"),
+    ("with its options, 44 to 128", MSG, r"PAQM_OBJ_MAX 128\b"),
+    ("1 to 10^12", BYTES, r"PAQM_VALUE_MAX 1000000000000ULL"),
+    ("at least 2^-20", BYTES, r"paqm_f32_decode\(bits, 20, &v\) && v &&"),
+    ("| 0x01 | OVERLOAD", MSG, r"PAQM_F_OVERLOAD 0x01\b"),
+    ("| 0x02 | POLICED", MSG, r"PAQM_F_POLICED 0x02\b"),
+    ("| 0x04 | FINAL", MSG, r"PAQM_F_FINAL 0x04\b"),
+    ("| 0x08 | AUTH", MSG, r"PAQM_F_AUTH 0x08\b"),
+    ("| 1 | 4 | Relative Value", MSG, r"PAQM_OPT_RELATIVE 1\b"),
+    ("| 0x8001 | 8 | Tag", MSG, r"PAQM_OPT_TAG 0x8001\b"),
+    ("router's key over 17 bytes", MSG, r"PAQM_HOST_BYTES 17\b"),
+    ("always the last 48 bytes", MSG1, r"PAQM1_OBJ_LEN 48\b"),
+    ("at most 28 bytes of UDP payload", MSG1, r"PAQM1_QUOTE_UDP 28\b"),
+    ("250 ms by default", "kernel/paqm_options.h", r"\.period = 250000,"),
+    ("at least 50 ms apart", "kernel/paqm_outer.h", r"EVENT_GAP_NS \(50 \* NSEC_PER_M"),
+    ("Half a percent of the link", "kernel/paqm_state.h", r"SHARE_DIV 200\b"),
+    ("down to once in 10 s", "kernel/paqm_outer.h", r"PAUSE_US \(10 \* USEC_PER_SEC\)"),
+    ("Twice the longest message", "kernel/sch_paqm.c", r"WORTH \(2 \* PAQM_MSG_SENT_MAX\)"),
+    ("forgotten after a minute", "kernel/paqm_fb.c", r"PEER_LIFE_NS \(60ULL \* NSEC_PER_SEC\)"),
+    ("A digest is kept for 4 s", "feedback-daemon/engine.c", r"digest_life_ns = 4 \* NS_PER_S"),
+    ("8 routers for each flow", "feedback-daemon/allow.h", r"ALLOW_ROUTERS 8\b"),
+    ("and 64 for each host", "feedback-daemon/engine.h", r"ENGINE_ROUTERS 64\b"),
+    ("for 250 ms at most", "feedback-daemon/engine.c", r"early_ns = NS_PER_S / 4,"),
+    ("at least 3 s and at most 30 s", "feedback-daemon/allow.h",
+     r"EXPIRY_MIN_NS 3000000000ULL\n#define ALLOW_EXPIRY_MAX_NS 30000000000ULL"),
+    ("v below 1 as at least 0.1", "feedback-daemon/allow.c", r"ECF_MIN_Q24 PAQM_Q24\(1, 10\)"),
+    ("less than 0.95 of the rate", "feedback-daemon/allow.c", r"RIGHT_Q24 PAQM_Q24\(95,"),
+    ("within 5 s of a raise", "feedback-daemon/allow.c", r"FLAP_SOON_NS 5000000000ULL"),
+    ("Each adds 2.5 s to a debt", "feedback-daemon/allow.c", r"FLAP_DEBT_NS 2500000000ULL"),
+    ("never exceeds 30 s", "feedback-daemon/allow.c", r"FLAP_MOST_NS 30000000000ULL"),
+    ("From 22 s on", "feedback-daemon/allow.c", r"FLAP_HOLD_NS 22000000000ULL"),
+    ("the debt is below 15 s", "feedback-daemon/allow.c", r"FLAP_FREE_NS 15000000000ULL"),
+    ("a flap adds 10 s", "feedback-daemon/allow.c", r"FLAP_AGAIN_NS 10000000000ULL"),
+)  # fmt: skip
+
 
 def sources(name: str) -> list[str]:
     """Contents of the files with this name or end of a path."""
@@ -262,21 +343,109 @@ def refusals() -> list[str]:
 def numbers() -> list[str]:
     """Numbers of the text against the code."""
     wrong = []
-    for said, file, pattern in NUMBERS:
-        if said not in TEXT:
-            wrong.append(f"protocol.md does not say '{said}' any more")
-        if not re.search(pattern, (TOP / file).read_text()):
-            wrong.append(f"protocol.md says '{said}', {file} has no '{pattern}'")
+    for name, text, table in (
+        ("protocol.md", TEXT, NUMBERS),
+        ("the draft", DRAFT, DRAFT_NUMBERS),
+    ):
+        for said, file, pattern in table:
+            if said not in text:
+                wrong.append(f"{name} does not say '{said}' any more")
+            if not re.search(pattern, (TOP / file).read_text()):
+                wrong.append(f"{name} says '{said}', {file} has no '{pattern}'")
+    return wrong
+
+
+def defined(name: str) -> int:
+    """A number of the codec."""
+    for file in (MSG, QUOTE):
+        if found := re.search(rf"^#define {name} (\d+)", (TOP / file).read_text(), re.MULTILINE):
+            return int(found[1])
+    raise SystemExit(f"the codec has no {name}")
+
+
+def lengths() -> list[str]:
+    """Lengths that follow from the numbers."""
+    icmp, ext, most = defined("PAQM_ICMP_HDR"), defined("PAQM_EXT_HDR"), defined("PAQM_PROOF_MAX")
+    head4, head6, plain = 20, defined("PAQM_IP6_HDR"), defined("PAQM_PROOF_OTHER")
+    fixed, tag = defined("PAQM_OBJ_HDR") + 40, defined("PAQM_OPT_HDR") + 8
+    sent = icmp + ext + fixed + tag + defined("PAQM_OPT_HDR") + 4 + 8 + most
+    longest = icmp + ext + defined("PAQM_OBJ_MAX") + defined("PAQM_IP4_MAX_HDR") + 8 + most
+    longest += 4  # a word of padding
+    least = icmp + ext + fixed + 8
+    about4 = head4 + least + head4 + plain  # with the message's IP header; whole words
+    about6 = head6 + least + (head6 + plain + 7) // 8 * 8
+    wrong = []
+    for text, said in (
+        (TEXT, f"A message has {least + head4} to {longest} bytes, over IPv6 "
+               f"{least + head6} to {longest}; this router sends {sent + head4} at most, "
+               f"over IPv6 {sent + head6}."),
+        (TEXT, f"| `msg_length` | not {least + head4} to {longest} bytes; over IPv6 not "
+               f"{least + head6} to {longest} |"),
+        (TEXT, f"about plain RTP messages have {about4} bytes, {sent + 2 * head4} at most"),
+        (TEXT, f"such a packet has {about6} bytes, {sent + 2 * head6} at most"),
+        (TEXT, f"with a key {about4 + tag}. This router sends {sent + 2 * head4} bytes at most, "
+               f"over IPv6 {sent + 2 * head6}. The largest legal one has {longest + head4}, "
+               f"over IPv6 {longest + head6}."),
+        (TEXT, f"when it has sent {2 * (sent + head6)} bytes"),
+        (TEXT, f"two seconds of it, at least {4 * (sent + head6)} bytes"),
+        (DRAFT, f"A message has {least + head4} to {longest} bytes; over IPv6 "
+                f"{least + head6} to {longest}."),
+        (DRAFT, f"it has at most {longest} bytes of ICMP"),
+        (DRAFT, f"a message has {about4} bytes with its IP header, {about4 + tag} with a tag; "
+                f"over IPv6 {about6} and {about6 + tag}."),
+        (DRAFT, f"options, {fixed} to {defined('PAQM_OBJ_MAX')}"),
+    ):  # fmt: skip
+        if said not in text:
+            wrong.append(f"{'protocol.md' if text is TEXT else 'the draft'} does not say '{said}'")
+    return wrong
+
+
+def hexadecimal(title: str) -> bytes:
+    """A block of the draft's example, by the anchor under it."""
+    block = EXAMPLE.split(f"{{: #{title} ")[0].rsplit("~~~", 2)[1]
+    lines = (re.match(r"(?:[0-9a-f]{4,} ?)*", line) for line in block.strip().splitlines())
+    return bytes.fromhex("".join(line[0] for line in lines if line))
+
+
+def example() -> list[str]:
+    """The draft's example: checksums, keys, what the tag covers, the tag; it is a test vector."""
+    wrong = []
+    key, covered, icmp = (hexadecimal(f"ex-{name}") for name in ("key", "tag", "message"))
+    given = re.search(r"router with key id (\d+) and key ([0-9a-f]{32}) tells", EXAMPLE)
+    assert given, "the draft's example names no key"
+    quote = icmp[8 : 8 + 4 * icmp[5]]
+    ext = icmp[8 + len(quote) :]
+    to = bytes(10) + b"\xff\xff" + quote[12:16]
+    own = b"".join(
+        siphash(bytes.fromhex(given[2]), to + bytes([half])).to_bytes(8, "little")
+        for half in (0, 1)
+    )
+    proof = quote[28:]
+    want = bytes(10) + b"\xff\xff" + quote[16:20] + quote[22:24] + ext[4:-8] + bytes(8) + proof
+    for what, good in (
+        ("checksum", checksum(icmp) == 0),
+        ("checksum of the extension", checksum(ext) == 0),
+        ("key id", ext[14:16] == int(given[1]).to_bytes(2, "big")),
+        ("length of the object", int.from_bytes(ext[4:6], "big") == len(ext) - 4),
+        ("key of the host", key == own),
+        ("bytes under the tag", covered == want),
+        ("tag", ext[-8:] == siphash(own, want).to_bytes(8, "big")),
+        ("length in words", f"ICMP message, {len(icmp)} bytes; with the IP header "
+                            f"{len(icmp) + 20}" in EXAMPLE),
+        ("test vector", icmp.hex() in (TOP / "docs/vectors/messages.json").read_text()),
+        ("number of bytes under the tag", f"covers {len(want)} bytes" in EXAMPLE),
+    ):  # fmt: skip
+        if not good:
+            wrong.append(f"the draft's example is wrong: {what}")
     return wrong
 
 
 def main() -> int:
-    wrong = places() + refusals() + numbers()
+    wrong = places() + refusals() + numbers() + lengths() + example()
     for line in wrong:
         print(line)
-    print(
-        f"{len(NUMBERS)} numbers, {len(PLACE.findall(TEXT))} places, {len(wrong)} wrong"
-    )
+    found = len(NUMBERS) + len(DRAFT_NUMBERS)
+    print(f"{found} numbers, {len(PLACE.findall(TEXT))} places, {len(wrong)} wrong")
     return 1 if wrong else 0
 
 

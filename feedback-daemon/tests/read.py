@@ -31,10 +31,10 @@ from e2e import (
     message,
     message6,
     quote,
-    resum,
     rtp,
     tagged,
 )
+from wire import resum
 
 FLOW = f"{SENDER_IP}:{SPORT} {ROUTER_IP}:{DPORT} ssrc {SSRC:x} floor 100000 ceil 3000000"
 ETHERNET, RAW, COOKED, COOKED2 = 1, 101, 113, 276

@@ -35,7 +35,7 @@ struct paqm_msg msg(uint64_t router, uint32_t seq, double ecf, double erf)
 				 .boot = 7,
 				 .seq = seq,
 				 .ecf = t_f32(ecf),
-				 .erf = t_f32(erf),
+				 .rate = (uint64_t)erf,
 				 .period_ms = 500};
 }
 
@@ -63,7 +63,7 @@ enum refuse deliver(const uint8_t *ip, uint32_t len, uint64_t now, struct verdic
 
 enum refuse say(const struct paqm_msg *m, uint64_t now)
 {
-	uint8_t ip[256];
+	uint8_t ip[T_MESSAGE];
 
 	return deliver(ip, t_message(ip, media, m), now, NULL);
 }
@@ -102,6 +102,7 @@ int main(void)
 	test_expiry();
 	test_ip_refusals();
 	test_msg_refusals();
+	test_version1();
 	test_flow_and_quote();
 	test_quotes();
 	test_early();
@@ -109,6 +110,7 @@ int main(void)
 	test_extension();
 	test_sequence();
 	test_keys();
+	test_host_keys();
 	test_mutations();
 	test_keys_file();
 	test_keys_load();
@@ -121,6 +123,7 @@ int main(void)
 	test_tables();
 	test_shares();
 	test_digest_shares();
+	test_owner();
 	test_ipv6();
 	test_records();
 	test_requests();

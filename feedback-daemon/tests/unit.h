@@ -41,6 +41,7 @@ void test_siphash(void);
 void test_ring(void);
 void test_ip_refusals(void);
 void test_msg_refusals(void);
+void test_version1(void);
 void test_flow_and_quote(void);
 void test_quotes(void);
 void test_early(void);
@@ -64,6 +65,7 @@ void test_expiry(void);
 
 /* unit_keys.c */
 void test_keys(void);
+void test_host_keys(void);
 void test_keys_file(void);
 void test_keys_load(void);
 void test_keys_credential(void);
@@ -77,6 +79,7 @@ void test_reuse(void);
 void test_tables(void);
 void test_shares(void);
 void test_digest_shares(void);
+void test_owner(void);
 void test_ipv6(void);
 void test_many_routers(void);
 

@@ -204,19 +204,19 @@ void test_heal(void)
 	m.seq = 0;
 	CHECK_EQ(SAY(), 3000000);
 	m.seq = 1; /* without an absolute rate there is nothing to heal with */
-	m.erf = 0;
+	m.rate = 0;
 	t += 3500 * MS;
 	CHECK_EQ(SAY(), ceil);
 	m.seq = 2;
 	m.ecf = t_f32(0.5);
 	CHECK_EQ(SAY(), 5000000);
 	m.seq = 3; /* with one, nobody is sent below it, but for a twentieth */
-	m.erf = t_f32(4000000);
+	m.rate = 4000000;
 	CHECK(SAY() >= 3799999 && s.slot[0].rate <= 3800000);
 	m.seq = 4;
 	CHECK(SAY() >= 3799999 && s.slot[0].rate <= 3800000);
 	m.seq = 5;
-	m.erf = t_f32(1000000);
+	m.rate = 1000000;
 	CHECK(SAY() >= 1899999 && s.slot[0].rate <= 1900000);
 #undef SAY
 }
@@ -232,8 +232,8 @@ void test_windup(void)
 #define SAY(m) allow_apply(&s, &(m), &nowhere, floor, ceil, ALLOW_USE_ECF, S, 4 * S)->rate
 	CHECK_EQ(SAY(a), ceil);
 	CHECK_EQ(SAY(b), ceil);
-	a.erf = t_f32(50000);
-	b.erf = a.erf;
+	a.rate = 50000;
+	b.rate = a.rate;
 	a.seq++;
 	a.ecf = t_f32(0.1);
 	CHECK_EQ(SAY(a), 1000000);
@@ -250,7 +250,7 @@ void test_windup(void)
 	b.seq++;
 	CHECK_EQ(SAY(b), 3000000);
 	b.seq++;
-	b.erf = t_f32(3000000);
+	b.rate = 3000000;
 	CHECK_EQ(SAY(b), 4000000);
 	/* the floor does not wind up either: it is left as soon as there is room */
 	a.ecf = t_f32(0.1);

@@ -382,11 +382,110 @@ void test_digest_shares(void)
 	CHECK(most <= ENGINE_SPARE && most > ENGINE_SPARE / 10 * 9);
 }
 
+static enum owner whose;
+static struct owner_ends asked;
+static unsigned int looks;
+
+static enum owner look(const struct owner_ends *p, uint32_t uid)
+{
+	CHECK_EQ(uid, 1000);
+	asked = *p;
+	looks++;
+	return whose;
+}
+
+/* Where the source is left open a packet counts if it is from a socket of the flow's user. */
+void test_owner(void)
+{
+	/* as a kernel shows them, on a little-endian machine; of 10.0.1.2, open, and connected */
+	static const char table[] = "  sl  local_address rem_address   st tx_queue rx_queue tr "
+				    "tm->when retrnsmt   uid\n"
+				    "  1: 0201000A:138C 00000000:0000 07 00000000:00000000 "
+				    "00:00000000 00000000  1000 0\n"
+				    "  2: 00000000:138D 00000000:0000 07 00000000:00000000 "
+				    "00:00000000 00000000     0 0\n"
+				    "  3: 0301000A:138C 0202000A:138E 01 00000000:00000000 "
+				    "00:00000000 00000000  1001 0\n"
+				    " bad line\n";
+	static const char table6[] = "  9: 00000000000000000000000000000000:138F "
+				     "00000000000000000000000000000000:0000 07 "
+				     "00000000:00000000 00:00000000 00000000  1000 0\n"
+				     " 10: 0000000000000000FFFF00000201000A:138C "
+				     "00000000000000000000000000000000:0000 07 "
+				     "00000000:00000000 00:00000000 00000000  1002 0\n";
+	static const struct {
+		uint8_t host;
+		uint16_t sport, dport;
+		enum owner v4, both;
+	} cases[] = {
+		{2, 5004, 5006, OWNER_HIS, OWNER_OTHER}, /* another has it in disguise */
+		{3, 5004, 5006, OWNER_OTHER, OWNER_OTHER},
+		{3, 5004, 5008, OWNER_UNKNOWN, OWNER_UNKNOWN}, /* connected elsewhere */
+		{4, 5004, 5006, OWNER_UNKNOWN, OWNER_UNKNOWN},
+		{4, 5005, 5006, OWNER_HIS, OWNER_HIS},	   /* root's */
+		{4, 5007, 5006, OWNER_UNKNOWN, OWNER_HIS}, /* of IPv6, open to both */
+	};
+	struct paqm_ipc_register reg = t_reg(1, T_SPORT, T_SSRC);
+	struct flow *f, *named;
+	enum owner found;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct owner_ends p = {
+			.saddr = {{[10] = 0xFF, [11] = 0xFF, 10, 0, 1, cases[i].host}},
+			.daddr = {{[10] = 0xFF, [11] = 0xFF, 10, 0, 2, 2}},
+			.sport = cases[i].sport,
+			.dport = cases[i].dport};
+		FILE *t = fmemopen((void *)table, sizeof(table) - 1, "r");
+
+		CHECK(t);
+		found = owner_read(t, &p, 1000, OWNER_UNKNOWN);
+		CHECK_EQ(found, cases[i].v4);
+		fclose(t);
+		t = fmemopen((void *)table6, sizeof(table6) - 1, "r");
+		CHECK(t);
+		CHECK_EQ(owner_read(t, &p, 1000, found), cases[i].both);
+		fclose(t);
+	}
+
+	setup(NULL);
+	eng.owner = look;
+	memset(reg.saddr, 0, 16);
+	CHECK_EQ(engine_register(&eng, 1, 1000, &reg, &f), 0);
+	whose = OWNER_OTHER;
+	send_media(T_SPORT, T_SSRC, 1, S);
+	whose = OWNER_UNKNOWN;
+	send_media(T_SPORT, T_SSRC, 2, S);
+	CHECK_EQ(f->packets, 0);
+	CHECK_EQ(eng.media_others, 2);
+	CHECK(asked.sport == T_SPORT && asked.dport == T_DPORT && asked.saddr.b[15] == 2);
+	whose = OWNER_HIS;
+	send_media(T_SPORT, T_SSRC, 3, S);
+	CHECK_EQ(f->packets, 1);
+	/* it is known for a while, for this address */
+	whose = OWNER_OTHER;
+	send_media(T_SPORT, T_SSRC, 4, 2 * S);
+	CHECK_EQ(f->packets, 2);
+	CHECK_EQ(looks, 3);
+	t_media(media, T_SPORT, T_SSRC, 5);
+	media[15]++;
+	engine_media(&eng, media, T_MEDIA, 2 * S);
+	send_media(T_SPORT, T_SSRC, 6, 12 * S);
+	CHECK_EQ(f->packets, 2);
+	CHECK_EQ(looks, 5);
+	/* who names his source is not looked for */
+	reg = t_reg(2, T_SPORT + 2, T_SSRC);
+	CHECK_EQ(engine_register(&eng, 1, 1000, &reg, &named), 0);
+	send_media(T_SPORT + 2, T_SSRC, 1, S);
+	CHECK_EQ(named->packets, 1);
+	CHECK_EQ(looks, 5);
+}
+
 void test_ipv6(void)
 {
 	struct paqm_ipc_register r = t_reg(1, T_SPORT, T_SSRC);
 	struct paqm_msg m = msg(1, 1, 0.9, 500000);
-	uint8_t good[256], p[256], m6[T_MEDIA + 20];
+	uint8_t good[T_MESSAGE], p[T_MESSAGE], m6[T_MEDIA + 20];
 	struct flow *f, *g;
 	struct verdict v;
 	uint32_t len, i;

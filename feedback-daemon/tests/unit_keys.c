@@ -6,15 +6,110 @@
 
 #include "unit.h"
 
-/* Message about the last media packet, tagged with @k as key @id. */
+static const struct addr sender = {{[10] = 0xFF, [11] = 0xFF, 10, 0, 1, 2}};
+
+/* Message about the last media packet, tagged with the router's key @k, whose id is @id. */
 static enum refuse say_tagged(struct paqm_msg m, uint16_t id, const uint8_t *k, uint64_t now)
 {
-	uint8_t bytes[PAQM_TAG_BYTES];
+	uint8_t own[16];
 
+	keys_derive(k, &sender, own);
+	t_tag(&m, media, id, own);
+	return say(&m, now);
+}
+
+/* The same in version 1, which has no keys of hosts. */
+static enum refuse say_tagged1(struct paqm_msg m, uint16_t id, const uint8_t *k, uint64_t now)
+{
+	uint8_t object[PAQM1_OBJ_LEN], bytes[PAQM_TAG_BYTES], ip[T_MESSAGE];
+	struct paqm_quote q;
+
+	CHECK(!paqm_quote_decode(media, 28 + PAQM1_QUOTE_UDP, 4, &q));
 	m.flags |= PAQM_F_AUTH;
 	m.key_id = id;
-	m.tag = paqm_siphash24(k, bytes, paqm_tag_bytes(&m, media + 28, PAQM_QUOTE_UDP, bytes));
-	return say(&m, now);
+	paqm1_object_encode(object, &m);
+	m.tag = paqm_siphash24(k, bytes, paqm1_tag_bytes(object, &q, bytes));
+	return deliver(ip, t_message1(ip, media, &m), now, NULL);
+}
+
+/* A key as text. */
+static const char *hex(const uint8_t key[16], char text[33])
+{
+	unsigned int i;
+
+	for (i = 0; i < 16; i++)
+		snprintf(text + 2 * i, 3, "%02x", key[i]);
+	return text;
+}
+
+/* Who reads the key of one host can speak to no other; and a tag is of one flow. */
+void test_host_keys(void)
+{
+	static const struct addr other = {{[10] = 0xFF, [11] = 0xFF, 10, 0, 1, 3}};
+	struct paqm_msg m = msg(0xA1, 1, 0.9, 500000);
+	uint8_t a[16], own[16], theirs[16], ip[T_MESSAGE], second[T_MEDIA];
+	struct addr v6 = {{0x20, 1, 0xD, 0xB8, 0, 0, 0, 1, 2, 3}}, near = v6, far = v6;
+	char line[80], lines[128], first[33], last[33];
+
+	memset(a, 0x0f, sizeof(a));
+	keys_derive(a, &sender, own);
+	keys_derive(a, &other, theirs);
+	CHECK(memcmp(own, theirs, 16) && memcmp(own, a, 16) && memcmp(own, own + 8, 8));
+	setup(NULL);
+	add(1, T_SPORT, T_SSRC);
+	send_media(T_SPORT, T_SSRC, 1, S);
+	snprintf(line, sizeof(line), "a1 7 %s host # mine\n", hex(own, last));
+	use_keys(line);
+	t_tag(&m, media, 7, theirs);
+	CHECK_EQ(say(&m, S), REFUSE_AUTH_BAD);
+	CHECK_EQ(say_tagged1(m, 7, own, S), REFUSE_AUTH_BAD); /* a host's key tags no version 1 */
+	CHECK_EQ(say_tagged(m, 7, a, S), REFUSE_NONE);
+	/* a host with several addresses has a key of each, here IPv6 before IPv4 */
+	keys_derive(a, &v6, theirs);
+	snprintf(lines, sizeof(lines), "a1 7 %s host\na1 7 %s host\n", hex(theirs, first),
+		 hex(own, last));
+	use_keys(lines);
+	m.seq++;
+	CHECK_EQ(say_tagged(m, 7, a, S), REFUSE_NONE);
+	m.seq++;
+	keys_derive(a, &other, theirs);
+	t_tag(&m, media, 7, theirs);
+	CHECK_EQ(say(&m, S), REFUSE_AUTH_BAD);
+	/* the router's key on the host proves the same, and version 1 */
+	use_keys("a1 7 " KEY_A);
+	m.seq++;
+	t_tag(&m, media, 7, theirs);
+	CHECK_EQ(say(&m, S), REFUSE_AUTH_BAD);
+	CHECK_EQ(say_tagged(m, 7, a, S), REFUSE_NONE);
+	m.seq++;
+	CHECK_EQ(say_tagged1(m, 7, own, S), REFUSE_AUTH_BAD);
+	CHECK_EQ(say_tagged1(m, 7, a, S), REFUSE_NONE);
+
+	/* the same bytes go to two receivers: what is said of the one is not said of the other */
+	{
+		struct paqm_ipc_register reg = t_reg(2, T_SPORT, T_SSRC);
+		struct flow *f;
+
+		reg.daddr[15]++;
+		CHECK_EQ(engine_register(&eng, 1, 0, &reg, &f), 0);
+		memcpy(second, media, T_MEDIA);
+		second[19]++;
+		engine_media(&eng, second, T_MEDIA, S);
+		CHECK_EQ(f->packets, 1);
+	}
+	m.seq++;
+	t_tag(&m, media, 7, own);
+	CHECK_EQ(deliver(ip, t_message(ip, second, &m), S, NULL), REFUSE_AUTH_BAD);
+	CHECK_EQ(say(&m, S), REFUSE_NONE);
+
+	/* addresses that a host makes for itself have one key; other networks have others */
+	near.b[15] = 99;
+	far.b[7] = 2;
+	keys_derive(a, &v6, own);
+	keys_derive(a, &near, theirs);
+	CHECK(!memcmp(own, theirs, 16));
+	keys_derive(a, &far, theirs);
+	CHECK(memcmp(own, theirs, 16));
 }
 
 void test_keys(void)
@@ -23,7 +118,7 @@ void test_keys(void)
 	struct paqm_msg m = msg(0xA1, 1, 0.9, 500000);
 	uint8_t a[16], b[16];
 	struct verdict v;
-	uint8_t ip[256];
+	uint8_t ip[T_MESSAGE];
 	struct flow *f;
 
 	memset(a, 0x0f, sizeof(a));
@@ -106,6 +201,13 @@ void test_keys_file(void)
 		{"1 1\n", 1, 0},
 		{"1\n", 1, 0},
 		{"1 1 " KEY_A " x\n", 1, 0},
+		{"1 1 " KEY_A " hosts\n", 1, 0},
+		{"1 1 " KEY_A " host x\n", 1, 0},
+		{"1 1 " KEY_A " host\n2 1 " KEY_A "\thost # x\n", 0, 2},
+		{"1 1 " KEY_A " host\n1 1 " KEY_A "\n", 2, 0},
+		{"1 1 " KEY_A "\n1 1 " KEY_B " host\n", 2, 0},
+		{"1 1 " KEY_A " host\n1 1 " KEY_A " host\n", 2, 0},
+		{"1 1 " KEY_A " host\n1 1 " KEY_B " host\n", 0, 2},
 		{"0 1 " KEY_A, 1, 0},
 		{"** 1 " KEY_A, 1, 0},
 		{"10000000000000000 1 " KEY_A, 1, 0},

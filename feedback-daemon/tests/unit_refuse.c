@@ -92,7 +92,7 @@ void test_ring(void)
 void test_ip_refusals(void)
 {
 	struct paqm_msg m = msg(1, 1, 0.9, 500000);
-	uint8_t good[256], p[256];
+	uint8_t good[T_MESSAGE], p[T_MESSAGE];
 	uint32_t len;
 	struct verdict v;
 
@@ -141,14 +141,14 @@ void test_ip_refusals(void)
 void test_msg_refusals(void)
 {
 	struct paqm_msg m = msg(1, 1, 0.9, 500000);
-	uint8_t good[256], p[256];
+	uint8_t good[T_MESSAGE], p[T_MESSAGE];
 	uint32_t len, obj;
 
 	setup(NULL);
 	add(1, T_SPORT, T_SSRC);
 	send_media(T_SPORT, T_SSRC, 1, S);
 	len = t_message(good, media, &m);
-	obj = len - PAQM_OBJ_LEN;
+	obj = 20 + 8 + t_quote(media) + PAQM_EXT_HDR;
 
 	memcpy(p, good, len);
 	paqm_put16(p + 2, 20 + 8 + 27 + 48);
@@ -162,11 +162,11 @@ void test_msg_refusals(void)
 	p[obj + 35] ^= 1;
 	CHECK_EQ(deliver(p, len, S, NULL), REFUSE_MSG_CHECKSUM);
 	memcpy(p, good, len);
-	p[obj] = 'Q';
+	p[obj + 4] = 'Q';
 	t_seal(p, len);
 	CHECK_EQ(deliver(p, len, S, NULL), REFUSE_MSG_MAGIC);
 	memcpy(p, good, len);
-	p[obj + 4] = 2;
+	p[obj + 8] = 3;
 	t_seal(p, len);
 	CHECK_EQ(deliver(p, len, S, NULL), REFUSE_MSG_VERSION);
 	memcpy(p, good, len);
@@ -174,27 +174,63 @@ void test_msg_refusals(void)
 	t_seal(p, len);
 	CHECK_EQ(deliver(p, len, S, NULL), REFUSE_MSG_QUOTE);
 	memcpy(p, good, len);
-	paqm_put32(p + 24, 0x7FC00000); /* NaN */
-	paqm_put32(p + obj + 24, 0x7FC00000);
+	p[obj + PAQM_OBJ_FIXED] |= 0x80; /* an option that must be known */
+	t_seal(p, len);
+	CHECK_EQ(deliver(p, len, S, NULL), REFUSE_MSG_OPTION);
+	memcpy(p, good, len);
+	paqm_put32(p + obj + PAQM_OBJ_FIXED + PAQM_OPT_HDR, 0x7FC00000); /* NaN */
 	t_seal(p, len);
 	CHECK_EQ(deliver(p, len, S, NULL), REFUSE_MSG_VALUE);
 	memcpy(p, good, len);
-	paqm_put32(p + obj + 28, 0xBF800000); /* -1 */
+	paqm_put64(p + obj + 28, PAQM_VALUE_MAX + 1);
 	t_seal(p, len);
 	CHECK_EQ(deliver(p, len, S, NULL), REFUSE_MSG_VALUE);
-	memcpy(p, good, len);
+	/* version 1 says its value twice */
+	len = t_message1(p, media, &m);
 	paqm_put32(p + 24, t_f32(0.1));
 	t_seal(p, len);
 	CHECK_EQ(deliver(p, len, S, NULL), REFUSE_MSG_MISMATCH);
 	CHECK_EQ(eng.accepted, 0);
+	len = t_message(good, media, &m);
 	CHECK_EQ(deliver(good, len, S, NULL), REFUSE_NONE);
+}
+
+/* Routers that have not learnt version 2 yet are understood; and what they quote must prove, too.
+ */
+void test_version1(void)
+{
+	struct paqm_msg m = msg(1, 1, 0.9, 500000);
+	uint8_t p[T_MESSAGE];
+	struct verdict v;
+	struct flow *f;
+
+	setup(NULL);
+	f = add(1, T_SPORT, T_SSRC);
+	send_media(T_SPORT, T_SSRC, 1, S);
+	CHECK_EQ(deliver(p, t_message1(p, media, &m), S, &v), REFUSE_NONE);
+	CHECK_EQ(v.msg.version, 1);
+	CHECK_EQ(f->rate.rate_bps, 500000);
+	/* one sequence for both */
+	CHECK_EQ(deliver(p, t_message(p, media, &m), S, &v), REFUSE_SEQ_REPLAY);
+	CHECK_EQ(v.msg.version, 2);
+	m.seq++;
+	CHECK_EQ(deliver(p, t_message(p, media, &m), S, &v), REFUSE_NONE);
+	/* of a packet with a header extension it quotes what can be guessed, and no more */
+	t_media(media, T_SPORT, T_SSRC, 2);
+	media[28] |= 0x10;
+	paqm_put16(media + 40, 0xBEDE);
+	paqm_put16(media + 42, 2);
+	engine_media(&eng, media, T_MEDIA, S);
+	m.seq++;
+	CHECK_EQ(deliver(p, t_message1(p, media, &m), S, &v), REFUSE_QUOTE_SHORT);
+	CHECK_EQ(deliver(p, t_message(p, media, &m), S, &v), REFUSE_NONE);
 }
 
 void test_flow_and_quote(void)
 {
 	struct paqm_msg m = msg(1, 1, 0.9, 500000);
 	struct flow *f, *g;
-	uint8_t p[256], other[T_MEDIA];
+	uint8_t p[T_MESSAGE], other[T_MEDIA];
 	uint32_t len;
 
 	setup(NULL);
@@ -218,9 +254,9 @@ void test_flow_and_quote(void)
 	t_media(other, T_SPORT + 2, T_SSRC, 1);
 	CHECK_EQ(deliver(p, t_message(p, other, &m), S, NULL), REFUSE_QUOTE_UNKNOWN);
 	/* a shorter quote of a sent packet proves nothing */
-	len = paqm_icmp_encode(p + 20, PAQM_ICMP_TYPE_EXP, media, 20 + 8 + 12, &m);
+	len = paqm_icmp_encode(p + 20, PAQM_ICMP_TYPE_EXP, media, 20 + 8 + 24, &m);
 	t_ip(p, 1, 20 + len, T_ROUTER, T_SADDR);
-	CHECK_EQ(deliver(p, 20 + len, S, NULL), REFUSE_QUOTE_UNKNOWN);
+	CHECK_EQ(deliver(p, 20 + len, S, NULL), REFUSE_QUOTE_SHORT);
 	/* too old */
 	CHECK_EQ(say(&m, 5 * S + 1), REFUSE_QUOTE_OLD);
 	/* what the path may change: TTL, DSCP/ECN, addresses' checksums */
@@ -262,8 +298,8 @@ void test_flow_and_quote(void)
 void test_quotes(void)
 {
 	struct paqm_msg m = msg(1, 1, 0.9, 500000);
-	uint8_t with[T_MEDIA + 40], p[256];
-	uint32_t len;
+	uint8_t with[T_MEDIA + 40], p[T_MESSAGE];
+	uint32_t len, bytes;
 
 	setup(NULL);
 	add(1, T_SPORT, T_SSRC);
@@ -275,20 +311,24 @@ void test_quotes(void)
 	paqm_put16(with + 2, sizeof(with));
 	engine_media(&eng, with, sizeof(with), S);
 	CHECK_EQ(eng.media, 1);
-	len = paqm_icmp_encode(p + 20, PAQM_ICMP_TYPE_EXP, with, 60 + 8 + PAQM_QUOTE_UDP, &m);
-	CHECK_EQ(len, PAQM_MSG_MAX);
+	len = paqm_icmp_encode(p + 20, PAQM_ICMP_TYPE_EXP, with, t_quote(with), &m);
 	t_ip(p, 1, 20 + len, T_ROUTER, T_SADDR);
 	CHECK_EQ(deliver(p, 20 + len, S, NULL), REFUSE_NONE);
 
-	t_media(media, T_SPORT, T_SSRC, 2);
-	paqm_put16(media + 2, 20 + 8 + 20);
-	paqm_put16(media + 24, 8 + 20);
-	engine_media(&eng, media, T_MEDIA, S);
-	CHECK_EQ(eng.media, 2);
-	m.seq++;
-	len = paqm_icmp_encode(p + 20, PAQM_ICMP_TYPE_EXP, media, 20 + 8 + 20, &m);
-	t_ip(p, 1, 20 + len, T_ROUTER, T_SADDR);
-	CHECK_EQ(deliver(p, 20 + len, S, NULL), REFUSE_NONE);
+	/* one byte less proves nothing, and is asked for in vain */
+	for (bytes = 28; bytes >= 27; bytes--) {
+		t_media(media, T_SPORT, T_SSRC, 2);
+		paqm_put16(media + 2, (uint16_t)(20 + 8 + bytes));
+		paqm_put16(media + 24, (uint16_t)(8 + bytes));
+		engine_media(&eng, media, T_MEDIA, S);
+		CHECK_EQ(eng.media, 2);
+		m.seq++;
+		len = paqm_icmp_encode(p + 20, PAQM_ICMP_TYPE_EXP, media, 20 + 8 + bytes, &m);
+		t_ip(p, 1, 20 + len, T_ROUTER, T_SADDR);
+		/* the word is filled up with zeros */
+		CHECK_EQ(deliver(p, 20 + len, S, NULL),
+			 bytes == 28 ? REFUSE_NONE : REFUSE_QUOTE_UNKNOWN);
+	}
 }
 
 /* Carrier quench: the same checks; without object only if that is allowed. */
@@ -297,7 +337,7 @@ static bool say_early(uint64_t router, uint64_t now)
 {
 	struct paqm_msg m = msg(router, 1, 0.9, 500000);
 	struct verdict v;
-	uint8_t ip[256];
+	uint8_t ip[T_MESSAGE];
 
 	engine_message(&eng, ip, t_message(ip, media, &m), now, &v);
 	CHECK_EQ(v.refuse, REFUSE_QUOTE_UNKNOWN);
@@ -370,7 +410,7 @@ void test_quench(void)
 {
 	struct engine_params p = engine_defaults;
 	struct paqm_msg m = msg(1, 1, 0.9, 500000);
-	uint8_t ip[256], other[T_MEDIA];
+	uint8_t ip[T_MESSAGE], other[T_MEDIA];
 	struct flow *f;
 	uint32_t len;
 
@@ -404,7 +444,7 @@ void test_quench(void)
 	CHECK_EQ(f->rate.rate_bps, 300000);
 	/* a router with an object beside it is another one */
 	send_media(T_SPORT, T_SSRC, 3, S);
-	m.erf = t_f32(200000);
+	m.rate = 200000;
 	CHECK_EQ(say(&m, S), REFUSE_NONE);
 	CHECK_EQ(f->rate.rate_bps, 200000);
 	CHECK_EQ(f->rate.cause, PAQM_CAUSE_ERF);
@@ -439,26 +479,61 @@ void test_quench(void)
 	CHECK_EQ(deliver(ip, t_bare(ip, media, t_f32(0.5)), 5 * S, NULL), REFUSE_AUTH_MISSING);
 }
 
-/* In-band feedback in a header extension may be rewritten on the path. */
+/* A header extension proves as the rest does; but routers write into a field of ours. */
 void test_extension(void)
 {
+	const struct paqm_field field = {.rate = 0x49742400, .nonce = 77},
+				lower = {.rate = 0x48742400};
 	struct paqm_msg m = msg(1, 1, 0.9, 500000);
-	uint8_t p[256];
-	uint32_t i;
+	uint8_t sent[T_MEDIA], p[T_MESSAGE];
+	unsigned int i, believed = 0;
 
 	setup(NULL);
 	add(1, T_SPORT, T_SSRC);
 	t_media(media, T_SPORT, T_SSRC, 1);
-	media[28] = 0x90;
+	media[28] |= 0x10;
 	paqm_put16(media + 40, 0xBEDE);
 	paqm_put16(media + 42, 2);
 	engine_media(&eng, media, T_MEDIA, S);
-	for (i = 0; i < 8; i++)
-		media[44 + i] ^= 0xFF;
+	CHECK_EQ(t_quote(media), 28 + 12 + 12 + 16);
+	/* nobody guesses the rest: not one byte of extension and payload may be another */
+	memcpy(sent, media, T_MEDIA);
+	for (i = 28 + 12; i < t_quote(sent); i++) {
+		if (i == 42 || i == 43) /* its length */
+			continue;
+		media[i] ^= 0xFF;
+		believed += deliver(p, t_message(p, media, &m), S, NULL) == REFUSE_NONE;
+		media[i] ^= 0xFF;
+	}
+	CHECK_EQ(believed, 0);
+	CHECK_EQ(deliver(p, t_message(p, media, &m), S, NULL), REFUSE_NONE);
+
+	/* a field in there is lowered between sender and router */
+	t_media(media, T_SPORT, T_SSRC, 2);
+	media[28] |= 0x10;
+	paqm_put16(media + 24, 8 + 12 + 4 + 16 + 16);
+	paqm_put16(media + 2, 20 + 8 + 12 + 4 + 16 + 16);
+	paqm_put16(media + 40, 0xBEDE);
+	paqm_put16(media + 42, 4);
+	media[44] = 0x1E;
+	paqm_field_encode(media + 45, &field);
+	CHECK_EQ(t_quote(media), 28 + 12 + 4 + 16 + 16);
+	engine_media(&eng, media, 28 + 12 + 4 + 16 + 16, S);
+	CHECK_EQ(eng.media, 2);
+	m.seq++;
+	paqm_field_lower(media + 20, 45 - 28, &lower, 0);
 	CHECK_EQ(deliver(p, t_message(p, media, &m), S, NULL), REFUSE_NONE);
 	m.seq++;
-	media[52] ^= 1;
+	media[45 + PAQM_FIELD_NONCE] ^= 1;
 	CHECK_EQ(deliver(p, t_message(p, media, &m), S, NULL), REFUSE_QUOTE_UNKNOWN);
+
+	/* a header that is longer than a quote proves nothing */
+	t_media(media, T_SPORT, T_SSRC, 3);
+	media[28] |= 0x10;
+	paqm_put16(media + 40, 0xBEDE);
+	paqm_put16(media + 42, 30);
+	engine_media(&eng, media, T_MEDIA, S);
+	CHECK_EQ(eng.media, 2);
 }
 
 void test_sequence(void)
@@ -517,7 +592,8 @@ void test_sequence(void)
 void test_mutations(void)
 {
 	struct paqm_msg m = msg(0xA1, 1, 0.9, 500000);
-	uint8_t a[16], bytes[PAQM_TAG_BYTES], good[256], p[256];
+	uint8_t a[16], own[16], good[T_MESSAGE], p[T_MESSAGE];
+	struct addr sender = {{[10] = 0xFF, [11] = 0xFF, 10, 0, 1, 2}};
 	uint64_t accepted;
 	uint32_t len, bit;
 
@@ -526,9 +602,8 @@ void test_mutations(void)
 	add(1, T_SPORT, T_SSRC);
 	use_keys("* 7 " KEY_A);
 	send_media(T_SPORT, T_SSRC, 1, S);
-	m.flags = PAQM_F_AUTH;
-	m.key_id = 7;
-	m.tag = paqm_siphash24(a, bytes, paqm_tag_bytes(&m, media + 28, PAQM_QUOTE_UDP, bytes));
+	keys_derive(a, &sender, own);
+	t_tag(&m, media, 7, own);
 	len = t_message(good, media, &m);
 	CHECK_EQ(deliver(good, len, S, NULL), REFUSE_NONE);
 	for (bit = 0; bit < 8 * len; bit++) {
@@ -546,46 +621,46 @@ void test_mutations(void)
 void test_lengths(void)
 {
 	uint8_t quoted[PAQM_QUOTE_MAX + 1] = {0x45}, buf[PAQM_MSG_MAX + 8];
-	struct paqm_msg m = msg(1, 1, 1.0, 500000), out;
+	struct paqm_msg m = msg(1, 1, 0, 500000), out;
 	struct paqm_quote q;
 	uint32_t len, got;
 
 	quoted[9] = 17;
 	for (len = 0; len < sizeof(quoted); len++) {
 		got = paqm_icmp_encode(buf, PAQM_ICMP_TYPE_EXP, quoted, len, &m);
-		CHECK_EQ(got, len < 28 || len > PAQM_QUOTE_MAX ? 0 : 8 + len + 48);
+		CHECK_EQ(got,
+			 len < 28 || len > PAQM_QUOTE_MAX ? 0 : 8 + (len + 3) / 4 * 4 + 4 + 44);
+		CHECK(!got || got == paqm_icmp_len(0, len, &m));
 	}
 	quoted[0] = 0x60;
 	quoted[6] = 17;
 	for (len = 0; len < sizeof(quoted); len++) {
 		got = paqm_icmp6_encode(buf, PAQM_ICMP6_TYPE_EXP, media, media, quoted, len, &m);
-		CHECK_EQ(got, len < 48 || len > 76 ? 0 : 8 + len + 48);
+		CHECK_EQ(got, len < 48 || len > 176 ? 0 : 8 + (len + 7) / 8 * 8 + 4 + 44);
+		CHECK(!got || got == paqm_icmp_len(1, len, &m));
 		if (got)
-			CHECK_EQ(paqm_icmp6_decode(buf, got, PAQM_ICMP6_TYPE_EXP, media, media,
-						   &out, &q),
-				 PAQM_MSG_OK);
+			CHECK_EQ(paqm_icmp6_decode(buf, got, media, media, &out, &q), PAQM_MSG_OK);
 	}
 	for (len = 0; len <= PAQM_MSG_MAX + 1; len++) {
 		memset(buf, 0, sizeof(buf));
 		buf[0] = PAQM_ICMP6_TYPE_EXP;
-		CHECK_EQ(paqm_icmp6_decode(buf, len, PAQM_ICMP6_TYPE_EXP, media, media, &out, &q),
-			 len < 104 || len > 152 ? PAQM_MSG_SHORT : PAQM_MSG_CHECKSUM);
+		CHECK_EQ(paqm_icmp6_decode(buf, len, media, media, &out, &q),
+			 len < 104 || len > PAQM_MSG_MAX ? PAQM_MSG_SHORT : PAQM_MSG_CHECKSUM);
 	}
 	buf[1] = 1;
-	CHECK_EQ(paqm_icmp6_decode(buf, 104, PAQM_ICMP6_TYPE_EXP, media, media, &out, &q),
-		 PAQM_MSG_TYPE);
+	CHECK_EQ(paqm_icmp6_decode(buf, 104, media, media, &out, &q), PAQM_MSG_TYPE);
 	/* whatever a payload claims of extension and CSRC, nothing behind it is read */
-	for (len = 0; len <= PAQM_QUOTE_UDP + 4; len++) {
-		uint8_t *payload = malloc(len ? len : 1), bytes[PAQM_QUOTE_UDP];
+	for (len = 0; len <= PAQM_PROOF_MAX + 4; len++) {
+		uint8_t *payload = malloc(len ? len : 1), bytes[PAQM_PROOF_MAX];
 		unsigned int first;
 
 		CHECK(payload);
 		for (first = 0; first < 256; first++) {
-			memset(payload, 0xFF, len);
+			memset(payload, first & 1 ? 0xFF : 0, len);
 			if (len)
 				payload[0] = (uint8_t)first;
-			got = paqm_rtp_invariant(payload, len, bytes);
-			CHECK(got <= len && got <= PAQM_QUOTE_UDP);
+			got = paqm_proof(payload, len, bytes);
+			CHECK(got <= len && got <= PAQM_PROOF_MAX);
 		}
 		free(payload);
 	}

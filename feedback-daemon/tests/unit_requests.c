@@ -12,12 +12,28 @@
 void test_records(void)
 {
 	struct paqm_ipc_register r = t_reg(1, T_SPORT, 0);
+	uint8_t longer[PAQM_IPC_RECORD_MAX + 1];
 	union record out;
+	size_t n;
 
 	CHECK(!record_parse(&r, sizeof(r), &out));
 	CHECK_EQ(out.reg.cookie, 1);
 	CHECK(record_parse(&r, sizeof(r) - 1, &out));
 	CHECK(record_parse(&r, sizeof(r) + 1, &out));
+	/* a later release may say more, but no release less, and none without end */
+	memset(longer, 0xEE, sizeof(longer));
+	for (n = sizeof(r) - 1; n <= sizeof(longer); n++) {
+		r.hdr.len = (uint16_t)n;
+		memcpy(longer, &r, sizeof(r));
+		CHECK_EQ(!record_parse(longer, n, &out),
+			 n >= sizeof(r) && n <= PAQM_IPC_RECORD_MAX);
+	}
+	/* nor what this one does not know */
+	r.hdr.len = 8;
+	r.hdr.kind = PAQM_IPC_STATUS + 1;
+	CHECK(!record_parse(&r, 8, &out));
+	CHECK_EQ(out.hdr.kind, PAQM_IPC_STATUS + 1);
+	r = t_reg(1, T_SPORT, 0);
 	CHECK(record_parse(&r, 7, &out));
 	CHECK(record_parse(&r, 0, &out));
 	r.hdr.len--;
@@ -114,7 +130,7 @@ void test_why(void)
 {
 	struct request_env env = {.now_ns = 2 * S, .start_ns = S, .ifaces = 1};
 	struct paqm_msg m = msg(0xABC, 1, 1.0, 500000);
-	uint8_t other[T_MEDIA], p[256];
+	uint8_t other[T_MEDIA], p[T_MESSAGE];
 	uint64_t now = 40 * S;
 	struct flow *f;
 

@@ -11,12 +11,19 @@ from __future__ import annotations
 import json
 import struct
 import sys
-from ipaddress import IPv4Address, IPv6Address
+from collections.abc import Callable
+from ipaddress import IPv4Address, ip_address
 from pathlib import Path
 from typing import Any
 
-ICMP_HEADER, QUOTE_MIN, QUOTE_MAX, OBJECT = 8, 28, 96, 48
-QUOTED_PAYLOAD = 28
+ICMP_HEADER, EXT_HEADER, MESSAGE_MAX = 8, 4, 340
+OBJECT, OBJECT_MAX = 44, 128  # of version 2, without options; with as many as there may be
+OBJECT1, PAYLOAD1 = 48, 28  # of version 1, and the most that it quotes behind UDP
+PROOF, PROOF_BEHIND, PROOF_MAX = 28, 16, 128
+TYPES, TYPE6, TYPE6_OLD = (253, 4), 200, 100
+AUTH = 0x08
+RELATIVE, TAG, MUST = 1, 0x8001, 0x8000
+RATE_MAX = 10**12
 
 
 class Refused(Exception):
@@ -38,66 +45,95 @@ def usable(bits: bytes) -> bool:
     return bool(2**-20 <= value <= 1e12)
 
 
-def decode_quote(quote: bytes) -> dict[str, Any]:
-    header = (quote[0] & 15) * 4
-    if quote[0] >> 4 != 4 or quote[9] != 17 or header < 20 or header + 8 > len(quote):
+def quoted(quote: bytes, six: bool, most: int) -> dict[str, Any]:
+    """Addresses, ports and payload of the quoted packet."""
+    header = 40 if six else (quote[0] & 15) * 4
+    if quote[0] >> 4 != (6 if six else 4) or quote[6 if six else 9] != 17:
+        raise Refused("msg_quote")
+    if header < 20 or header + 8 > len(quote):
         raise Refused("msg_quote")
     payload = quote[header + 8 :]
-    if struct.unpack("!H", quote[6:8])[0] & 0x1FFF or len(payload) > QUOTED_PAYLOAD:
+    if not six and struct.unpack("!H", quote[6:8])[0] & 0x1FFF or len(payload) > most:
         raise Refused("msg_quote")
+    source, destination = (quote[8:24], quote[24:40]) if six else (quote[12:16], quote[16:20])
     sport, dport = struct.unpack("!HH", quote[header : header + 4])
     return {
-        "saddr": str(IPv4Address(quote[12:16])),
-        "daddr": str(IPv4Address(quote[16:20])),
+        "saddr": str(ip_address(source)),
+        "daddr": str(ip_address(destination)),
         "sport": sport,
         "dport": dport,
         "payload": payload.hex(),
     }
 
 
-def decode6(icmp: bytes, src: str, dst: str) -> dict[str, Any]:
-    """The same of an ICMPv6 message between these addresses."""
-    if not ICMP_HEADER + 48 + OBJECT <= len(icmp) <= ICMP_HEADER + QUOTE_MAX + OBJECT:
-        raise Refused("msg_length")
-    if icmp[0] != 100 or icmp[1] != 0:
-        raise Refused("msg_type")
-    ends = IPv6Address(src).packed + IPv6Address(dst).packed
-    if checksum(ends + struct.pack("!II", len(icmp), 58) + icmp) != 0:
-        raise Refused("msg_checksum")
-    quote = icmp[ICMP_HEADER:-OBJECT]
-    if quote[0] >> 4 != 6 or quote[6] != 17 or len(quote) > 48 + QUOTED_PAYLOAD:
-        raise Refused("msg_quote")
-    # what follows the IP header, and the object, are as over IPv4
-    head = b"\x45" + bytes(8) + b"\x11" + bytes(10)
-    plain = b"\xfd\0\0\0" + icmp[4:8] + head + quote[40:] + icmp[-OBJECT:]
-    fields = decode(plain[:2] + struct.pack("!H", checksum(plain)) + plain[4:])
-    fields["quote"]["saddr"] = str(IPv6Address(quote[8:24]))
-    fields["quote"]["daddr"] = str(IPv6Address(quote[24:40]))
-    return fields
+def parts(icmp: bytes, six: bool) -> tuple[bytes, bytes] | None:
+    """Quote and object of a message of version 2; None: it has no object of ours."""
+    size = 8 * icmp[4] if six else 4 * icmp[5]
+    quote, ext = icmp[ICMP_HEADER : ICMP_HEADER + size], icmp[ICMP_HEADER + size :]
+    if not size or len(ext) < EXT_HEADER or ext[0] >> 4 != 2:
+        return None
+    if ext[2:4] != b"\0\0" and checksum(ext) != 0:
+        return None
+    other, at = False, EXT_HEADER
+    while len(ext) - at >= 4:
+        length, kind = struct.unpack("!HH", ext[at : at + 4])
+        if length < 4 or length > len(ext) - at:
+            break
+        obj, at = ext[at : at + length], at + length
+        if kind != 0xF701 or obj[4:8] != b"PAQM" or length < 9:
+            continue
+        if obj[8] == 2 and OBJECT <= length <= OBJECT_MAX:
+            return quote, obj
+        other = True
+    if other:
+        raise Refused("msg_version")
+    return None
 
 
-def decode(icmp: bytes) -> dict[str, Any]:
-    """Fields of a message, in the names of the vectors."""
-    if not ICMP_HEADER + QUOTE_MIN + OBJECT <= len(icmp) <= ICMP_HEADER + QUOTE_MAX + OBJECT:
-        raise Refused("msg_length")
-    if icmp[0] not in (253, 4) or icmp[1] != 0:
-        raise Refused("msg_type")
-    if checksum(icmp) != 0:
-        raise Refused("msg_checksum")
-    obj = icmp[-OBJECT:]
+def options(obj: bytes) -> tuple[bytes, bytes]:
+    """Relative value and tag, empty if there is none."""
+    rest, value, tag_ = obj[OBJECT:], b"", b""
+    while rest:
+        if len(rest) < 4 or tag_:
+            raise Refused("msg_option")
+        kind, size = struct.unpack("!HH", rest[:4])
+        filled = (size + 3) // 4 * 4
+        if filled > len(rest) - 4:
+            raise Refused("msg_option")
+        body, rest = rest[4 : 4 + size], rest[4 + filled :]
+        if kind == RELATIVE:
+            if size != 4 or value:
+                raise Refused("msg_option")
+            value = body
+            if not usable(value):
+                raise Refused("msg_value")
+        elif kind == TAG:
+            if size != 8:
+                raise Refused("msg_option")
+            tag_ = body
+        elif kind & MUST:
+            raise Refused("msg_option")
+    if bool(tag_) != bool(obj[9] & AUTH):
+        raise Refused("msg_option")
+    return value, tag_
+
+
+def version1(icmp: bytes, six: bool) -> dict[str, Any]:
+    """Fields of a message that is not of version 2; appendix A of the text."""
+    obj = icmp[-OBJECT1:]
     if obj[:4] != b"PAQM":
         raise Refused("msg_magic")
     if obj[4] != 1:
         raise Refused("msg_version")
-    quote = decode_quote(icmp[ICMP_HEADER:-OBJECT])
+    quote = quoted(icmp[ICMP_HEADER:-OBJECT1], six, PAYLOAD1)
     if not usable(obj[24:28]) or not usable(obj[28:32]):
         raise Refused("msg_value")
     if icmp[4:8] != obj[24:28]:
         raise Refused("msg_mismatch")
-    flags, key_id, router, boot, seq = struct.unpack("!BHQII", obj[5:24])
-    ecf, erf = struct.unpack("!ff", obj[24:32])
-    period, qdelay, flows, util, tag = struct.unpack("!HHHHQ", obj[32:])
+    flags, key_id, router, boot, seq, ecf, rate = struct.unpack("!BHQIIff", obj[5:32])
+    period, qdelay, flows, util, tag_ = struct.unpack("!HHHHQ", obj[32:])
     return {
+        "version": 1,
         "flags": flags,
         "key_id": key_id,
         "router_id": f"{router:016x}",
@@ -105,29 +141,80 @@ def decode(icmp: bytes) -> dict[str, Any]:
         "seq": seq,
         "ecf": obj[24:28].hex(),
         "ecf_value": ecf,
-        "erf": obj[28:32].hex(),
-        "erf_bps": erf,
+        "rate_bps": max(int(rate), 1),
         "period_ms": period,
         "qdelay_100us": qdelay,
         "flows": flows,
         "util": util,
-        "tag": f"{tag:016x}",
+        "tag": f"{tag_:016x}",
         "quote": quote,
     }
 
 
-def invariant(payload: bytes) -> bytes:
-    """The bytes of a UDP payload that a receiver digests."""
-    head = payload[:QUOTED_PAYLOAD]
-    if len(head) < 12 or head[0] >> 6 != 2:
-        return head
-    rest = 12 + 4 * (head[0] & 15)
-    if head[0] & 0x10:
-        if rest + 4 > len(head):
-            rest = len(head)
-        else:
-            rest += 4 + 4 * struct.unpack("!H", head[rest + 2 : rest + 4])[0]
-    return head[:12] + head[rest:]
+def version2(quote: bytes, obj: bytes, six: bool) -> dict[str, Any]:
+    """Fields of a message of version 2."""
+    packet = quoted(quote, six, PROOF_MAX + (7 if six else 3))
+    value, tag_ = options(obj)
+    flags, key_id, router, boot, seq, rate = struct.unpack("!BHQIIQ", obj[9:36])
+    if not 0 < rate <= RATE_MAX:
+        raise Refused("msg_value")
+    period, qdelay, flows, util = struct.unpack("!HHHH", obj[36:44])
+    return {
+        "version": 2,
+        "flags": flags,
+        "key_id": key_id,
+        "router_id": f"{router:016x}",
+        "boot": f"{boot:08x}",
+        "seq": seq,
+        "ecf": value.hex() if value else None,
+        "ecf_value": struct.unpack("!f", value)[0] if value else None,
+        "rate_bps": rate,
+        "period_ms": period,
+        "qdelay_100us": qdelay,
+        "flows": flows,
+        "util": util,
+        "tag": (tag_ or bytes(8)).hex(),
+        "quote": packet,
+    }
+
+
+def decode(icmp: bytes, src: str = "", dst: str = "") -> dict[str, Any]:
+    """Fields of a message, in the names of the vectors; with addresses: of ICMPv6 between them."""
+    six = bool(src)
+    if not ICMP_HEADER + (48 if six else 28) + EXT_HEADER + OBJECT <= len(icmp) <= MESSAGE_MAX:
+        raise Refused("msg_length")
+    if icmp[0] not in ((TYPE6, TYPE6_OLD) if six else TYPES) or icmp[1] != 0:
+        raise Refused("msg_type")
+    ends = b""
+    if six:
+        ends = ip_address(src).packed + ip_address(dst).packed
+        ends += struct.pack("!II", len(icmp), 58)
+    if checksum(ends + icmp) != 0:
+        raise Refused("msg_checksum")
+    found = parts(icmp, six)
+    fields = version2(*found, six) if found else version1(icmp, six)
+    if six and icmp[0] != (TYPE6 if found else TYPE6_OLD):
+        raise Refused("msg_type")
+    return fields
+
+
+def proof(payload: bytes) -> bytes:
+    """The bytes of a UDP payload that prove the packet; none: it proves nothing."""
+    need = PROOF
+    if len(payload) < need:
+        return b""
+    if payload[0] >> 6 == 2:
+        need = 12 + 4 * (payload[0] & 15)
+        if payload[0] & 0x10:
+            if len(payload) < need + 4:
+                return b""
+            need += 4 + 4 * int(struct.unpack("!H", payload[need + 2 : need + 4])[0])
+        need += PROOF_BEHIND
+    if need > min(len(payload), PROOF_MAX):
+        return b""
+    head = payload[:need]
+    at = field_at(head)
+    return head if at is None else head[: at + 4] + head[at + 11 :]
 
 
 def siphash(key: bytes, data: bytes) -> int:
@@ -160,11 +247,24 @@ def siphash(key: bytes, data: bytes) -> int:
     return a ^ b ^ c ^ d
 
 
-def tag(icmp: bytes, key: bytes) -> int:
-    """The tag that a message with this key must carry."""
-    quote = icmp[ICMP_HEADER:-OBJECT]
-    payload = quote[(40 if quote[0] >> 4 == 6 else 4 * (quote[0] & 15)) + 8 :]
-    return siphash(key, icmp[-OBJECT:-8] + bytes(8) + invariant(payload))
+def host_key(router: bytes, address: str) -> bytes:
+    """The key of the host that a router tells at this address."""
+    host = ip_address(address)
+    if isinstance(host, IPv4Address):
+        own = bytes(10) + b"\xff\xff" + host.packed
+    else:
+        own = host.packed[:8] + bytes(8)
+    return b"".join(struct.pack("<Q", siphash(router, own + bytes([half]))) for half in (0, 1))
+
+
+def tag(icmp: bytes, key: bytes, six: bool = False) -> int:
+    """The tag that a message must carry: of version 2 with the host's key, of 1 the router's."""
+    found = parts(icmp, six)
+    quote, obj = found or (icmp[ICMP_HEADER:-OBJECT1], icmp[-OBJECT1:])
+    header = 40 if six else 4 * (quote[0] & 15)
+    to = quote[24:40] if six else bytes(10) + b"\xff\xff" + quote[16:20]
+    covered = obj[:-8] + bytes(8) + proof(quote[header + 8 :])
+    return siphash(key, (to + quote[header + 2 : header + 4] if found else b"") + covered)
 
 
 FIELD, FIELD_MAGIC, PROBE = 15, b"PAQ1", 0x0F
@@ -244,55 +344,84 @@ def load(directory: Path, name: str) -> list[dict[str, Any]]:
     return vectors
 
 
+MESSAGES = ("messages.json", "messages6.json", "version1.json", "refusals.json")
+
+
+def wrong_message(vector: dict[str, Any]) -> str:
+    """What this decoder finds otherwise than a vector says; empty: nothing."""
+    six = "icmp6" in vector
+    icmp = bytes.fromhex(vector["icmp6" if six else "icmp"])
+    got: dict[str, Any]
+    try:
+        got = {"expect": decode(icmp, vector.get("src", ""), vector.get("dst", ""))}
+    except Refused as reason:
+        got = {"refusal": str(reason)}
+    want = {key: vector[key] for key in ("expect", "refusal") if key in vector}
+    if got != want:
+        return f"got {got}, want {want}"
+    if "expect" in want and bool(vector.get("key")) != bool(want["expect"]["flags"] & AUTH):
+        # flags that are not assigned do not count
+        return "flag AUTH without a key, or the other way round"
+    if "key" not in vector:
+        return ""
+    key = bytes.fromhex(vector["key"])
+    if "router_key" in vector:
+        told = want["expect"]["quote"]["saddr"]
+        if host_key(bytes.fromhex(vector["router_key"]), told) != key:
+            return "the key is not that of the host"
+    right = f"{tag(icmp, key, six):016x}"
+    return "" if right == want["expect"]["tag"] else f"tag {right}"
+
+
+def wrong_proof(vector: dict[str, Any]) -> str:
+    got = proof(bytes.fromhex(vector["payload"])).hex() or None
+    return "" if got == vector["proof"] else f"got {got}, want {vector['proof']}"
+
+
+def wrong_hostkey(vector: dict[str, Any]) -> str:
+    got = host_key(bytes.fromhex(vector["router_key"]), vector["address"]).hex()
+    return "" if got == vector["host_key"] else f"got {got}, want {vector['host_key']}"
+
+
+def wrong_inband(vector: dict[str, Any]) -> str:
+    at = field_at(bytes.fromhex(vector["payload"]))
+    good = at == vector.get("offset")
+    if good and at is not None:
+        good = lowered(bytes.fromhex(vector["udp"]), at).hex() == vector["lowered"]
+    return "" if good else f"offset {at}, or the datagram is lowered otherwise"
+
+
+def wrong_return(vector: dict[str, Any]) -> str:
+    fields = decode_return(bytes.fromhex(vector["app"]))
+    rates = limits(bytes.fromhex(vector["tmmbr"]), bytes.fromhex(vector["remb"]))
+    # both are rounded down, by less than one part in 2^16
+    close = all(0 <= vector["bps"] - rate <= vector["bps"] / 2**16 for rate in rates)
+    good = close and all(fields[key] == vector[key] for key in fields)
+    return "" if good else f"got {fields}, limits {rates}"
+
+
+CHECKS: list[tuple[str, Callable[[dict[str, Any]], str]]] = [
+    *((name, wrong_message) for name in MESSAGES),
+    ("proof.json", wrong_proof),
+    ("hostkeys.json", wrong_hostkey),
+    ("inband.json", wrong_inband),
+    ("returns.json", wrong_return),
+]
+
+
 def main() -> int:
     if len(sys.argv) != 2:
         print("Usage: decode.py VECTORS_DIR", file=sys.stderr)
         return 2
-    directory = Path(sys.argv[1])
     wrong = total = 0
-    files = ("messages.json", "messages6.json", "refusals.json")
-    for vector in [v for name in files for v in load(directory, name)]:
-        total += 1
-        got: dict[str, Any]
-        icmp = bytes.fromhex(vector.get("icmp") or vector.get("icmp6", ""))
-        try:
-            six = "icmp6" in vector
-            got = {"expect": decode6(icmp, vector["src"], vector["dst"]) if six else decode(icmp)}
-        except Refused as reason:
-            got = {"refusal": str(reason)}
-        want = {key: vector[key] for key in ("expect", "refusal") if key in vector}
-        if got != want:
-            wrong += 1
-            print(f"{vector['name']}: got {got}, want {want}")
-        if "key" in vector:
-            right = f"{tag(icmp, bytes.fromhex(vector['key'])):016x}"
-            if right != vector["expect"]["tag"] or not vector["expect"]["flags"] & 8:
+    for name, check in CHECKS:
+        vectors = load(Path(sys.argv[1]), name)
+        total += len(vectors)
+        wrong += not vectors
+        for vector in vectors:
+            if fault := check(vector):
                 wrong += 1
-                print(f"{vector['name']}: tag {right}, or no flag AUTH")
-    for vector in load(directory, "invariant.json"):
-        total += 1
-        digest = invariant(bytes.fromhex(vector["payload"])).hex()
-        if digest != vector["invariant"]:
-            wrong += 1
-            print(f"{vector['name']}: got {digest}, want {vector['invariant']}")
-    for vector in load(directory, "inband.json"):
-        total += 1
-        at = field_at(bytes.fromhex(vector["payload"]))
-        good = at == vector.get("offset")
-        if good and at is not None:
-            good = lowered(bytes.fromhex(vector["udp"]), at).hex() == vector["lowered"]
-        if not good:
-            wrong += 1
-            print(f"{vector['name']}: offset {at}, or the datagram is lowered otherwise")
-    for vector in load(directory, "returns.json"):
-        total += 1
-        fields = decode_return(bytes.fromhex(vector["app"]))
-        rates = limits(bytes.fromhex(vector["tmmbr"]), bytes.fromhex(vector["remb"]))
-        # both are rounded down, by less than one part in 2^16
-        close = all(0 <= vector["bps"] - rate <= vector["bps"] / 2**16 for rate in rates)
-        if not close or any(fields[key] != vector[key] for key in fields):
-            wrong += 1
-            print(f"{vector['name']}: got {fields}, limits {rates}")
+                print(f"{name}: {vector['name']}: {fault}")
     print(f"{total} vectors, {wrong} wrong")
     return 1 if wrong or not total else 0
 

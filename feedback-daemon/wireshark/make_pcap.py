@@ -4,9 +4,9 @@
 
     make_pcap.py VECTORS_DIR FILE.pcap
 
-Messages first, also over IPv6, then refusals, payloads with and without rates, and returns, in the
-order of the files; raw IP, one packet a second. Two packets are added: a message of which the end
-was not captured, and an echo request.
+Messages first, also over IPv6 and of version 1, then refusals, payloads with and without rates, and
+returns, in the order of the files; raw IP, one packet a second. Two packets are added: a message of
+which the end was not captured, and an echo request.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import sys
 from ipaddress import IPv6Address
 from pathlib import Path
 
-from decode import checksum, load
+from decode import MESSAGES, checksum, load
 
 LINKTYPE_RAW = 101
 SNAPLEN = 65535
@@ -62,7 +62,7 @@ def media_packets(directory: Path) -> list[bytes]:
 def packets(directory: Path) -> list[tuple[bytes, int]]:
     """Packets and how much of each is captured."""
     found = []
-    for name in ("messages.json", "messages6.json", "refusals.json"):
+    for name in MESSAGES:
         for vector in load(directory, name):
             if "icmp6" in vector:
                 icmp = bytes.fromhex(vector["icmp6"])

@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from decode import field_at, load
+from decode import AUTH, MESSAGES, field_at, load, proof
 from make_pcap import MEDIA_PORT, RTCP_PORT, packets, write
 
 SKIP = 77
@@ -28,10 +28,11 @@ FIELDS = [
     *("paqm.refusal", "paqm.value", "paqm.quote.src", "paqm.quote.dst"),
     *("paqm.quote.srcport", "paqm.quote.dstport", "paqm.quote.payload", "paqm.magic"),
     *("paqm.version", "paqm.flags", "paqm.key_id", "paqm.router_id", "paqm.boot", "paqm.seq"),
-    *("paqm.ecf", "paqm.ecf.meaning", "paqm.erf", "paqm.period", "paqm.qdelay", "paqm.flows"),
+    *("paqm.ecf", "paqm.ecf.meaning", "paqm.rate", "paqm.period", "paqm.qdelay", "paqm.flows"),
     *("paqm_rate.kind", "paqm_rate.rate", "paqm_rate.router", "paqm_rate.period"),
     *("paqm_rate.nonce", "paqm_rate.seq"),
-    *("paqm.util", "paqm.tag", "paqm.quote.rtp.ssrc", "_ws.expert.message", "_ws.col.Protocol"),
+    *("paqm.util", "paqm.tag", "paqm.quote.rtp.ssrc", "paqm.quote.proof"),
+    *("_ws.expert.message", "_ws.col.Protocol"),
 ]
 
 Row = dict[str, str]
@@ -66,50 +67,59 @@ def near(text: str, want: float) -> bool:
 def compare_fields(row: Row, vector: dict[str, Any]) -> list[str]:
     want = vector["expect"]
     quote = want["quote"]
+    payload = bytes.fromhex(quote["payload"])
     six = "6" if "icmp6" in vector else ""
+    rtp = len(payload) >= 12 and payload[0] >> 6 == 2
+    tag = "0x" + want["tag"] if want["version"] == 1 or want["flags"] & AUTH else ""
     exact = {
         "icmpv6.type" if six else "icmp.type": str(bytes.fromhex(vector["icmp" + six])[0]),
         "paqm.refusal": "",
         "paqm.magic": "PAQM",
-        "paqm.version": "1",
+        "paqm.version": str(want["version"]),
         "paqm.flags": f"0x{want['flags']:02x}",
         "paqm.key_id": f"0x{want['key_id']:04x}",
         "paqm.router_id": "0x" + want["router_id"],
         "paqm.boot": "0x" + want["boot"],
         "paqm.seq": str(want["seq"]),
+        "paqm.rate": str(want["rate_bps"]),
         "paqm.period": str(want["period_ms"]),
         "paqm.qdelay": str(want["qdelay_100us"]),
         "paqm.flows": str(want["flows"]),
         "paqm.util": str(want["util"]),
-        "paqm.tag": "0x" + want["tag"],
+        "paqm.tag": tag,
         "paqm.quote.src" + six: quote["saddr"],
         "paqm.quote.dst" + six: quote["daddr"],
         "paqm.quote.srcport": str(quote["sport"]),
         "paqm.quote.dstport": str(quote["dport"]),
         "paqm.quote.payload": quote["payload"],
-        "paqm.quote.rtp.ssrc": "0x" + quote["payload"][16:24] if quote["payload"] else "",
+        "paqm.quote.rtp.ssrc": "0x" + quote["payload"][16:24] if rtp else "",
         "_ws.col.Protocol": "P-AQM",
     }
     bad = [
         f"{key} is {row[key]!r}, not {text!r}" for key, text in exact.items() if row[key] != text
     ]
-    for key, value in (
-        ("paqm.value", want["ecf_value"]),
-        ("paqm.ecf", want["ecf_value"]),
-        ("paqm.erf", want["erf_bps"]),
-    ):
-        if not near(row[key], value):
+    values = {"paqm.ecf": want["ecf_value"], "paqm.value": None}
+    if want["version"] == 1:
+        values["paqm.value"] = want["ecf_value"]
+    for key, value in values.items():
+        if value is None and row[key] or value is not None and not near(row[key], value):
             bad.append(f"{key} is {row[key]}, not {value}")
-    if not row["paqm.ecf.meaning"].startswith(meaning(want["ecf_value"])):
+    says = meaning(want["ecf_value"]) if want["ecf"] else ""
+    if not row["paqm.ecf.meaning"].startswith(says) or bool(says) != bool(row["paqm.ecf.meaning"]):
         bad.append(f"meaning is {row['paqm.ecf.meaning']!r}")
-    if ("not verified" in row["_ws.expert.message"]) != bool(want["flags"] & 8):
+    if (row["paqm.quote.proof"] != "0") != bool(proof(payload)):
+        bad.append(f"{row['paqm.quote.proof']} bytes are said to prove the packet")
+    notes = row["_ws.expert.message"]
+    if ("not verified" in notes) != bool(want["flags"] & AUTH):
         bad.append("expert information about the tag")
+    if ("proves nothing" in notes) == bool(proof(payload)):
+        bad.append("expert information about the quote")
     return bad
 
 
 def compare_refusal(row: Row, vector: dict[str, Any]) -> list[str]:
     icmp = bytes.fromhex(vector.get("icmp") or vector.get("icmp6", ""))
-    if not icmp or icmp[0] not in (253, 100):  # none of its business
+    if not icmp or icmp[0] not in (253, 200, 100):  # none of its business
         return ["shown as P-AQM"] if row["_ws.col.Protocol"] == "P-AQM" else []
     bad = []
     if row["paqm.refusal"] != vector["refusal"]:
@@ -160,11 +170,10 @@ def compare_return(row: Row, vector: dict[str, Any]) -> list[str]:
 
 
 def compare(rows: list[Row], directory: Path) -> int:
-    messages = load(directory, "messages.json") + load(directory, "messages6.json")
-    refusals = load(directory, "refusals.json")
-    wrong = 0
+    messages = [vector for name in MESSAGES for vector in load(directory, name)]
     payloads, returns = load(directory, "inband.json"), load(directory, "returns.json")
-    first = len(messages) + len(refusals)
+    first = len(messages)
+    wrong = 0
     if len(rows) != first + len(payloads) + len(returns) + 2:
         print(f"{len(rows)} packets shown")
         wrong += 1
@@ -172,8 +181,6 @@ def compare(rows: list[Row], directory: Path) -> int:
     for row, vector in zip(rows, messages, strict=False):
         look = compare_refusal if "refusal" in vector else compare_fields
         expected.append((vector["name"], look(row, vector)))
-    for row, vector in zip(rows[len(messages) :], refusals, strict=False):
-        expected.append((vector["name"], compare_refusal(row, vector)))
     for row, vector in zip(rows[first:], payloads, strict=False):
         expected.append((vector["name"], compare_payload(row, vector)))
     for row, vector in zip(rows[first + len(payloads) :], returns, strict=False):

@@ -44,9 +44,9 @@ static int may_quote(const u8 *ip, size_t len)
 {
 	if (len >= 20 + 4 && ip[0] == 0x45)
 		return ip[9] == 17 && !((ip[6] << 8 | ip[7]) & 0x3FFF) &&
-		       (ip[2] << 8 | ip[3]) >= 20 + 8 + PAQM_QUOTE_UDP;
+		       (ip[2] << 8 | ip[3]) >= 20 + 8 + PAQM_PROOF_OTHER;
 	return len >= 40 + 4 && ip[0] >> 4 == 6 && ip[6] == 17 &&
-	       (ip[4] << 8 | ip[5]) >= 8 + PAQM_QUOTE_UDP;
+	       (ip[4] << 8 | ip[5]) >= 8 + PAQM_PROOF_OTHER;
 }
 
 /* What any answer has to be like. */

@@ -51,12 +51,19 @@ PAQM_CASE(bucket)
 	}
 
 PAQM_MSG_CASE(roundtrip)
-PAQM_MSG_CASE(refusals)
 PAQM_MSG_CASE(roundtrip6)
-PAQM_MSG_CASE(vector6)
+PAQM_MSG_CASE(vectors)
+PAQM_MSG_CASE(refusals)
 PAQM_MSG_CASE(refusals6)
+PAQM_MSG_CASE(options)
+PAQM_MSG_CASE(objects)
+PAQM_MSG_CASE(unquoted)
+PAQM_MSG_CASE(version1)
 PAQM_MSG_CASE(sequence)
-PAQM_MSG_CASE(invariant)
+PAQM_MSG_CASE(proof)
+PAQM_MSG_CASE(tag)
+PAQM_MSG_CASE(host_bytes)
+PAQM_MSG_CASE(bare)
 
 static struct kunit_case paqm_law_cases[] = {
 	KUNIT_CASE(paqm_kunit_inner),
@@ -75,12 +82,19 @@ static struct kunit_case paqm_law_cases[] = {
 
 static struct kunit_case paqm_msg_cases[] = {
 	KUNIT_CASE(paqm_kunit_msg_roundtrip),
-	KUNIT_CASE(paqm_kunit_msg_refusals),
 	KUNIT_CASE(paqm_kunit_msg_roundtrip6),
-	KUNIT_CASE(paqm_kunit_msg_vector6),
+	KUNIT_CASE(paqm_kunit_msg_vectors),
+	KUNIT_CASE(paqm_kunit_msg_refusals),
 	KUNIT_CASE(paqm_kunit_msg_refusals6),
+	KUNIT_CASE(paqm_kunit_msg_options),
+	KUNIT_CASE(paqm_kunit_msg_objects),
+	KUNIT_CASE(paqm_kunit_msg_unquoted),
+	KUNIT_CASE(paqm_kunit_msg_version1),
 	KUNIT_CASE(paqm_kunit_msg_sequence),
-	KUNIT_CASE(paqm_kunit_msg_invariant),
+	KUNIT_CASE(paqm_kunit_msg_proof),
+	KUNIT_CASE(paqm_kunit_msg_tag),
+	KUNIT_CASE(paqm_kunit_msg_host_bytes),
+	KUNIT_CASE(paqm_kunit_msg_bare),
 	{}
 };
 

@@ -63,6 +63,18 @@ table ip6 nat {
 """
 
 
+# A stateful IPv6 firewall, and the line that lets messages through.
+FIREWALL6 = """
+table ip6 filter {
+	counter invalid {}
+	chain through { type filter hook forward priority 0;
+		%s
+		ct state invalid counter name invalid drop; }
+}
+"""
+LET_IN6 = "icmpv6 type 200 accept;"
+
+
 def link(a: str, b: str, number: int, delay: str = "") -> None:
     """Devices ab in a and ba in b, a's address 10.number.0.1 on the right one's side."""
     for n, (host, device) in enumerate(((a, a + b), (b, b + a))):
@@ -246,6 +258,82 @@ def crossing(build: Path) -> None:
             within(f"{name}: invalid for connection tracking", count,
                    *((0, 0) if heard else (10, 60)))
     nat(False)
+
+
+# A sender that wants to hear of errors, over the queue; what it hears, and how often.
+ERRORS = """
+import errno, socket, sys, time
+s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+s.setsockopt(socket.IPPROTO_IPV6, 25, 1)  # IPV6_RECVERR
+s.bind(("::", 5900))
+s.connect(("fd00:3::2", 5900))
+heard = {}
+end, seq = time.monotonic() + float(sys.argv[1]), 0
+while time.monotonic() < end:
+    seq += 1
+    head = b"\\x80\\x60" + seq.to_bytes(2, "big") + (seq * 90).to_bytes(4, "big") + b"SSRC"
+    try:
+        s.send(head + bytes((seq + i) & 255 for i in range(400)))
+    except OSError as err:
+        heard[errno.errorcode[err.errno]] = heard.get(errno.errorcode[err.errno], 0) + 1
+    time.sleep(0.01)
+print(heard)
+"""
+
+# What a router of version 1 sent about these packets: ICMPv6 type 100.
+VERSION1 = """
+import socket, sys, time
+sys.path.insert(0, sys.argv[1])
+import wire
+ear = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(0x86DD))
+ear.bind(("rn", 0x86DD))
+ear.settimeout(5)
+mouth = socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6)
+for seq in range(1, 11):
+    while (packet := ear.recv(2048))[6] != 17 or packet[42:44] != (5900).to_bytes(2, "big"):
+        pass
+    message = wire.version1(packet, seq, 5e5)
+    mouth.sendto(message[:2] + bytes(2) + message[4:], ("fd00:1::2", 0))
+    time.sleep(0.1)
+"""
+
+
+def errors6(_: Path) -> None:
+    """Messages about IPv6 are no errors for those who have not asked for them."""
+    network6()
+
+    def heard(meanwhile: list[str]) -> str:
+        words = ["ip", "netns", "exec", "s", sys.executable, "-c", ERRORS, "3"]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as sender:
+            if meanwhile:
+                inside("r", sys.executable, "-c", *meanwhile)
+            return sender.communicate()[0].strip()
+
+    queue("bandwidth 1mbit feedback none")
+    old = heard([VERSION1, str(TOP / "feedback-daemon" / "tests")])
+    check("IPv6: type 100 of version 1 broke what others sent", "EPROTO" in old, old)
+    queue("bandwidth 1mbit feedback icmp")
+    new = heard([])
+    within("IPv6: messages sent", stats()["notices_sent"], 5, 40)
+    check("IPv6: type 200 breaks nothing", "EPROTO" not in new, new)
+
+
+def firewall6(build: Path) -> None:
+    """A stateful firewall between router and sender knows no experiment: it must be told."""
+    network6()
+    for name, rule, low, high in (("without a rule", "", 0, 0), ("with a rule", LET_IN6, 8, 40)):
+        inside("n", "nft", "-f", "-", stdin=FIREWALL6 % rule)
+        queue("bandwidth 1mbit feedback icmp rtt 20ms")
+        stream = Stream(build, 6, to="[fd00:3::2]")
+        time.sleep(4)
+        said = stream.ask("stats")
+        text = inside("n", "nft", "-j", "list", "counter", "ip6", "filter", "invalid")
+        dropped = next(int(item["counter"]["packets"]) for item in json.loads(text)["nftables"]
+                       if "counter" in item)
+        inside("n", "nft", "flush", "ruleset")
+        stream.finish()
+        within(f"IPv6 firewall {name}: messages believed", said["accepted"], low, high)
+        within(f"IPv6 firewall {name}: called invalid", dropped, *((0, 0) if rule else (8, 60)))
 
 
 def box(build: Path) -> None:
@@ -599,7 +687,8 @@ def chain(build: Path) -> None:
 
 
 GROUPS: dict[str, Callable[[Path], None]] = {
-    "start": start, "crossing": crossing, "box": box, "own": own, "vrf": vrf, "alone": alone,
+    "start": start, "crossing": crossing, "errors6": errors6,
+    "firewall6": firewall6, "box": box, "own": own, "vrf": vrf, "alone": alone,
     "inband": inband, "stock": stock, "webrtc": webrtc, "chain": chain,
 }
 

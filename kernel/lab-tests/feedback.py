@@ -8,8 +8,7 @@ odd     media that no message may quote: fragments, IP options, in a tunnel
 watch   what a host is told: proves every message, prints one JSON line at the end
 answer  a host that answers echo requests in a way of its own, prints the same
 
-Nothing of the project's codec is used here: the layout is read as docs/protocol.md has it, tags
-by the decoder that was written from that text.
+Nothing of the project's codec is used here: the layout is read as docs/protocol.md has it.
 """
 
 import argparse
@@ -22,24 +21,21 @@ import sys
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "feedback-daemon" / "wireshark"))
-from decode import invariant, siphash  # noqa: E402
+sys.path.insert(0, str(Path(__file__).parents[2] / "feedback-daemon" / "tests"))
+import wire  # noqa: E402
+from wire import checksum  # noqa: E402
 
 ETH_P_IPV6 = 0x86DD
-ICMP_EXP, ICMP6_EXP = 253, 100
-OBJECT = 48
 
 
-def rtp(seq: int, flow: int, size: int) -> bytes:
-    head = struct.pack("!BBHII", 0x80, 96, seq & 0xFFFF, seq * 90, 0x1000 + flow)
+def rtp(seq: int, flow: int, size: int, words: int = 0) -> bytes:
+    """An RTP packet, its header extension `words` words long."""
+    first = 0x90 if words else 0x80
+    head = struct.pack("!BBHII", first, 96, seq & 0xFFFF, seq * 90, 0x1000 + flow)
+    if words:
+        element = bytes([0x30 | 15]) + bytes((7 * seq + i) & 0xFF for i in range(16))
+        head += struct.pack("!HH", 0xBEDE, words) + (element * words)[: 4 * words]
     return head + bytes((seq + i) & 0xFF for i in range(size - len(head)))
-
-
-def checksum(data: bytes) -> int:
-    total: int = sum(struct.unpack(f"!{(len(data) + 1) // 2}H", data + b"\0" * (len(data) % 2)))
-    while total >> 16:
-        total = (total & 0xFFFF) + (total >> 16)
-    return ~total & 0xFFFF
 
 
 def family_of(address: str) -> socket.AddressFamily:
@@ -64,7 +60,8 @@ def send(args: argparse.Namespace) -> None:
     while n * gap < args.seconds:
         time.sleep(max(0.0, start + n * gap - time.monotonic()))
         try:
-            socks[n % args.flows].send(rtp(n // args.flows, n % args.flows, args.size))
+            socks[n % args.flows].send(rtp(n // args.flows, n % args.flows, args.size,
+                                           args.extension))
         except OSError:  # nobody listens at the other end, or the device is going
             pass
         n += 1
@@ -112,13 +109,16 @@ def odd(args: argparse.Namespace) -> None:
 def message_fault(icmp: bytes, own: set[str], quoted: str, v6: bool) -> str:
     """What is wrong with a message, nothing if it is right."""
     hlen = 40 if v6 else 20
-    if len(icmp) < 8 + hlen + 8 + OBJECT:
+    end, at = wire.ext_at(icmp, v6), wire.object_at(icmp, v6)
+    if len(icmp) < 8 + hlen + 8 + wire.EXT + wire.FIXED or len(icmp) < at + wire.FIXED:
         return "short"
-    quote, obj = icmp[8:-OBJECT], icmp[-OBJECT:]
-    if icmp[1] != 0 or obj[:5] != b"PAQM\x01":
+    quote, obj = icmp[8:end], icmp[at:]
+    if icmp[end] >> 4 != 2 or checksum(icmp[end:]):
+        return "no extension structure"
+    if icmp[1] != 0 or obj[2:9] != b"\xf7\x01PAQM\x02":
         return "no object"
-    if len(quote) != hlen + 8 + 28:
-        return f"quote of {len(quote)} bytes"
+    if len(obj) != struct.unpack("!H", obj[:2])[0]:
+        return "more than one object"
     if quote[0] >> 4 != (6 if v6 else 4) or quote[6 if v6 else 9] != 17:
         return "quote is not UDP of this IP version"
     source = quote[8:24] if v6 else quote[12:16]
@@ -131,28 +131,33 @@ def message_fault(icmp: bytes, own: set[str], quoted: str, v6: bool) -> str:
     if not v6 and checksum(quote[:20]):
         return "quoted header has a wrong checksum"
     body = quote[hlen + 8:]
-    seq = struct.unpack("!H", body[2:4])[0]
-    if body[12:] != bytes((seq + i) & 0xFF for i in range(16)):
+    size = wire.proof_len(body)
+    if not size or len(body) - size > (7 if v6 else 3) or any(body[size:]):
+        return f"quote of {len(body)} bytes of payload, {size} of them prove"
+    seq, head = struct.unpack("!H", body[2:4])[0], size - 16
+    if body[head:size] != bytes((seq + i) & 0xFF for i in range(16)):
         return "quoted payload was never sent"
-    if icmp[4:8] != obj[24:28]:
-        return "value differs from the object's"
-    rate = struct.unpack("!f", obj[28:32])[0]
+    rate = wire.said(icmp)[1]
     if not 1000 <= rate <= 1e11:
         return f"rate {rate}"
     # ICMPv6 is proved by the kernel before a raw socket sees it; ICMP is not.
     return "checksum" if not v6 and checksum(icmp) else ""
 
 
-def tagged_by(icmp: bytes, v6: bool, keys: dict[int, bytes]) -> str:
+def tagged_by(icmp: bytes, keys: dict[int, bytes]) -> str:
     """Id of the key that a message is tagged with, or what is wrong with its tag."""
-    obj, payload = icmp[-OBJECT:], icmp[8 + (40 if v6 else 20) + 8 : -OBJECT]
-    number, tag = struct.unpack("!H", obj[6:8])[0], struct.unpack("!Q", obj[40:])[0]
-    if not obj[5] & 8:
-        return "none" if not number and not tag else "no flag"
+    v6 = icmp[0] == wire.ICMP6_TYPE
+    obj = icmp[wire.object_at(icmp, v6) :]
+    number = struct.unpack("!H", obj[10:12])[0]
+    if not obj[9] & wire.AUTH:
+        return "none" if not number and len(obj) == wire.FIXED else "no flag"
     if number not in keys:
         return "unknown"
-    right = siphash(keys[number], obj[:40] + bytes(8) + invariant(payload))
-    return str(number) if right == tag else "bad"
+    quote = icmp[8:]
+    host = socket.inet_ntop(*((socket.AF_INET6, quote[8:24]) if v6 else
+                              (socket.AF_INET, quote[12:16])))
+    right = wire.tag_of(icmp, wire.host_key(keys[number], host))
+    return str(number) if right == struct.unpack("!Q", obj[-8:])[0] else "bad"
 
 
 def raw_sockets() -> list[socket.socket]:
@@ -188,15 +193,16 @@ def watch(args: argparse.Namespace) -> None:
         v6 = sock.family == socket.AF_INET6
         if icmp[0] == (128 if v6 else 8):
             out["echo6" if v6 else "echo4"] += 1
-        if icmp[0] != (ICMP6_EXP if v6 else ICMP_EXP):
+        if icmp[0] != (wire.ICMP6_TYPE if v6 else wire.ICMP_TYPE):
             continue
         out["v6" if v6 else "v4"] += 1
         sources.add(source)
-        by = tagged_by(icmp, v6, keys)
+        by = tagged_by(icmp, keys)
         tags[by] = tags.get(by, 0) + 1
         if order[-1:] != [by]:
             order.append(by)
-        values.append(struct.unpack("!f", icmp[4:8])[0])
+        if (relative := wire.relative(icmp)) is not None:
+            values.append(relative)
         fault = message_fault(icmp, set(args.own), args.quoted, v6)
         if fault:
             out["wrong"] += 1
@@ -251,6 +257,7 @@ def main() -> None:
     p.add_argument("--port", type=int, default=5004)
     p.add_argument("--rate", type=float, default=4e5, help="bit/s of all flows")
     p.add_argument("--size", type=int, default=500)
+    p.add_argument("--extension", type=int, default=0, help="words of its header extension")
     p.add_argument("--source", default="", help="address of the first flow, each has the next")
     p.add_argument("--seconds", type=float, default=1.0)
     p = sub.add_parser("inject")

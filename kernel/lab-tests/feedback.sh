@@ -149,7 +149,7 @@ rtc qdisc change dev rv root handle 1: paqm key none
 
 echo "# a flow joins, and after a silence anew: a round of its own, which tells it to hold"
 rtc qdisc del dev rv root
-rtc qdisc add dev rv root handle 1: paqm bandwidth 20mbit feedback icmp
+rtc qdisc add dev rv root handle 1: paqm bandwidth 20mbit feedback icmp law ecf
 for time in first second; do
 	before=$(stat .event_flow_rounds)
 	watch 1 3 &
@@ -264,6 +264,26 @@ inject 2001:db8:1::2 ff0e::77
 within "refused to speak of media for ff0e::77" "$(($(stat .notices_refused) - refused))" 1 20
 within "told nobody" "$(($(stat .notices_sent) - before))" 0 0
 ip -n r route del 239.0.0.0/8 dev rv
+
+echo "# what a browser sends: the header extension is quoted whole, and 16 bytes behind it"
+for words in 6 24 25; do
+	fresh
+	rtc qdisc replace dev rv root handle 1: paqm bandwidth 20mbit feedback icmp
+	unfit=$(stat .notices_unfit_packets)
+	watch 1 4 &
+	w=$!
+	host 1 send --to 10.0.9.2 --extension $words --seconds 3 &
+	host 1 send --to 2001:db8:9::2 --port 7000 --extension $words --seconds 3
+	wait $w
+	if [ $words -lt 25 ]; then
+		within "extension of $words words: messages over IPv4" "$(told 1 .v4)" 5 30
+		within "and over IPv6" "$(told 1 .v6)" 5 30
+	else # the quote would have 132 bytes of payload
+		within "extension of $words words: told nobody" "$(($(told 1 .v4) + $(told 1 .v6)))" 0 0
+		within "and counted" "$(($(stat .notices_unfit_packets) - unfit))" 10 1000
+	fi
+	within "wrong ones" "$(told 1 .wrong)" 0 0
+done
 
 echo "# small packets of many flows draw no more than they bring"
 rtc qdisc replace dev rv root handle 1: paqm bandwidth 1gbit feedback icmp rtt 100ms

@@ -218,7 +218,9 @@ static void take_message(struct sender *s, const uint8_t *packet, size_t len, in
 	f->boot_seen = m.boot;
 	f->seq_seen = m.seq;
 	s->messages++;
-	if (paqm_f32_decode(s->law == ECF ? m.ecf : m.erf, 20, &fixed))
+	if (s->law != ECF)
+		fixed = m.rate << 20;
+	else if (!m.ecf || paqm_f32_decode(m.ecf, 20, &fixed))
 		return;
 	f->pending[f->tail++ % PENDING] = (struct change){now + s->lag, ldexp((double)fixed, -20)};
 	if (f->tail - f->head > PENDING)

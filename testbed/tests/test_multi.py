@@ -144,9 +144,11 @@ def test_the_liar_writes_what_receivers_accept() -> None:
     udp = struct.pack("!HHHH", 20000, 6000, 8 + len(payload), 0) + payload
     head = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0,
                        bytes([10, 1, 0, 1]), bytes([10, 2, 0, 2]))
-    icmp = liar.message(head + udp, 0xBAD, 0x1234, 9, 1e12, 1.0)
-    assert liar.checksum(icmp) == 0
-    assert len(icmp) == 8 + 56 + 48
-    found = _decode(icmp)
-    assert found["erf_bps"] == pytest.approx(1e12) and found["seq"] == 9
-    assert found["router_id"] == f"{0xBAD:016x}" and found["boot"] == f"{0x1234:08x}"
+    for ecf in (None, 1.0):
+        icmp = liar.message(head + udp, 0xBAD, 0x1234, 9, 10**12, ecf)
+        assert liar.checksum(icmp) == 0
+        assert len(icmp) == 8 + 56 + 4 + 44 + (8 if ecf else 0)
+        found = _decode(icmp)
+        assert found["version"] == 2 and found["ecf_value"] == ecf
+        assert found["rate_bps"] == 10**12 and found["seq"] == 9
+        assert found["router_id"] == f"{0xBAD:016x}" and found["boot"] == f"{0x1234:08x}"

@@ -8,7 +8,8 @@ shares no code with the project's codec.
   low      1 kbit/s
   flap     8 Mbit/s and 0.2 Mbit/s by turns
   restart  takes the place of the true router: its id and boot nonce, sequence from 1, --rate
-  broken   values that are no rates: NaN, infinity, negative, zero, denormal
+  broken   values that are no rates: none, too many, and relative ones that are NaN, infinite,
+           negative or denormal
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from collections.abc import Iterator
 
 ETH_P_IP = 0x0800
 ICMP_EXPERIMENT = 253
-OBJECT = 48
-PAYLOAD = 28  # bytes of UDP payload in a quote
+PAYLOAD = 28  # bytes of UDP payload in a quote: RTP without header extension
+FIXED = 44  # bytes of the object without options
 
 
 def checksum(data: bytes) -> int:
@@ -36,15 +37,17 @@ def checksum(data: bytes) -> int:
     return ~total & 0xFFFF
 
 
-def message(packet: bytes, router: int, boot: int, seq: int, erf: float, ecf: float) -> bytes:
+def message(packet: bytes, router: int, boot: int, seq: int, rate: int,
+            ecf: float | None) -> bytes:
     """An ICMP message about an IPv4/UDP packet."""
     header = (packet[0] & 15) * 4
     quote = packet[: header + 8 + PAYLOAD]
-    values = struct.pack("!ff", ecf, erf)
-    body = b"PAQM" + bytes([1, 0, 0, 0]) + struct.pack("!QII", router, boot, seq) + values
-    body += struct.pack("!HHHH", 250, 0, 2, 0) + bytes(8)
-    assert len(body) == OBJECT
-    icmp = bytes([ICMP_EXPERIMENT, 0, 0, 0]) + values[:4] + quote + body
+    options = struct.pack("!HHf", 1, 4, ecf) if ecf is not None else b""
+    body = struct.pack("!HBB4sBBHQIIQ", FIXED + len(options), 0xF7, 1, b"PAQM", 2, 0, 0, router,
+                       boot, seq, rate)
+    body += struct.pack("!HHHH", 250, 0, 2, 0) + options
+    extension = b"\x20\0" + struct.pack("!H", checksum(b"\x20\0\0\0" + body)) + body
+    icmp = bytes([ICMP_EXPERIMENT, 0, 0, 0, 0, len(quote) // 4, 0, 0]) + quote + extension
     return icmp[:2] + struct.pack("!H", checksum(icmp)) + icmp[4:]
 
 
@@ -63,17 +66,19 @@ def newest(device: str, wanted: int, port: int | None) -> bytes:
                 return packet
 
 
-def rates(mode: str, rate: float) -> Iterator[float]:
-    """What is claimed, message by message."""
-    turns = {
-        "high": [1e12],
-        "low": [1e3],
-        "flap": [8e6, 0.2e6],
-        "restart": [rate],
-        "broken": [math.nan, math.inf, -1e6, 0.0, 1e-40],
-    }[mode]
+def claims(mode: str, rate: int) -> Iterator[tuple[int, float | None]]:
+    """What is claimed, message by message: a rate, a relative value."""
+    right = 500_000
+    turns: dict[str, list[tuple[int, float | None]]] = {
+        "high": [(10**12, None)],
+        "low": [(1000, None)],
+        "flap": [(8_000_000, None), (200_000, None)],
+        "restart": [(rate, None)],
+        "broken": [(0, None), (10**12 + 1, None), (2**64 - 1, None), (right, math.nan),
+                   (right, math.inf), (right, -1e6), (right, 0.0), (right, 1e-40)],
+    }
     while True:
-        yield from turns
+        yield from turns[mode]
 
 
 def main() -> None:
@@ -91,8 +96,10 @@ def main() -> None:
     router, boot, seq = 0xBAD, 0x1234, 0
     if args.mode == "restart":
         heard = newest(args.router_device, socket.IPPROTO_ICMP, None)
-        router, boot = struct.unpack_from("!QI", heard, len(heard) - OBJECT + 8)
-    claims = rates(args.mode, args.rate)
+        at = (heard[0] & 15) * 4
+        at += 8 + 4 * heard[at + 5] + 4  # behind ICMP header, quote and extension header
+        router, boot = struct.unpack_from("!QI", heard, at + 12)
+    said = claims(args.mode, int(args.rate))
     mouth = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
 
     def now() -> float:
@@ -102,10 +109,8 @@ def main() -> None:
     while now() < args.stop:
         packet = newest(args.device, socket.IPPROTO_UDP, args.port)
         seq += 1
-        value = next(claims)
-        ecf = value if args.mode == "broken" else 1.0
         victim = socket.inet_ntoa(packet[12:16])
-        mouth.sendto(message(packet, router, boot, seq, value, ecf), (victim, 0))
+        mouth.sendto(message(packet, router, boot, seq, *next(said)), (victim, 0))
         select.select([], [], [], args.interval)
     print(f"{seq} messages")
 
