@@ -11,7 +11,7 @@
  * TEMPLATE  file with an IPv4 packet that holds a message
  * COUNT     messages in all
  * RATE      messages a second
- * GUESS     payload: all that is quoted behind the 12 bytes that every RTP header has;
+ * GUESS     payload: the last 16 bytes that are quoted, which stand behind the RTP header;
  *           packet: sequence, timestamp and these bytes;
  *           router: the same, and router id, boot nonce and sequence of the message;
  *           foreign: ports of another flow, the quoted bytes are true
@@ -80,8 +80,6 @@ static void forge(uint8_t *frame, uint32_t len, enum guess what, uint32_t number
 {
 	uint8_t *ip = frame + 14, *icmp = ip + IP_HDR, *ext = frame + QUOTE + icmp[5] * 4;
 	uint8_t *obj = ext + PAQM_EXT_HDR;
-	uint32_t quoted = (uint32_t)(ext - frame) - RTP;
-	uint32_t known = frame[RTP] & 0x10 ? 16 : 12;
 	uint16_t port;
 
 	paqm_put32(ip + 12, any_source());
@@ -94,8 +92,7 @@ static void forge(uint8_t *frame, uint32_t len, enum guess what, uint32_t number
 		fill(frame + RTP + 2, 6);
 		/* fallthrough */
 	case GUESS_PAYLOAD:
-		/* how long a header extension is, and of what kind, is known */
-		fill(frame + RTP + known, quoted - known);
+		fill(ext - PAQM_PROOF_BEHIND, PAQM_PROOF_BEHIND); /* all else is known */
 		break;
 	case GUESS_FOREIGN:
 		do

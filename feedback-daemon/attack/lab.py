@@ -46,6 +46,11 @@ BANDWIDTH = "2mbit"
 KEY_ID, KEY = 7, bytes(range(16))
 FORGED = {"payload": 500_000, "packet": 300_000, "router": 200_000}
 FOREIGN = 100_000
+# What the victim sends: RTP as it is in textbooks; as browsers send it, with header extensions;
+# several sources on one pair of ports (BUNDLE); the same bytes to two receivers. What is behind
+# the headers is random always, as it is with SRTP.
+KINDS = ("plain", "extension", "bundle", "fanout")
+SSRC, SOURCES = 0x11223344, 6
 PER_SECOND = 50_000
 SHAKEN = 20_000
 ETH_P_IP = 0x0800
@@ -90,15 +95,29 @@ def tc(*words: str) -> None:
     inside("r", "tc", "qdisc", *words)
 
 
-def media(seconds: float) -> None:
+def rtp(kind: str, n: int) -> bytes:
+    """The header of packet number `n`: all of it can be guessed."""
+    source, seq = (random.randrange(SOURCES), n) if kind == "bundle" else (0, n)
+    first = 0x90 if kind in ("extension", "bundle") else 0x80
+    head = struct.pack("!BBHII", first, 96, seq & 0xFFFF, seq * 90 & 0xFFFFFFFF, SSRC + source)
+    if first == 0x90:  # abs-send-time, transport-wide sequence number, mid
+        elements = bytes([0x22]) + (n * 1048).to_bytes(8, "big")[-3:]
+        elements += bytes([0x31]) + (n & 0xFFFF).to_bytes(2, "big") + bytes([0x40]) + b"0"
+        elements += bytes(-len(elements) % 4)
+        head += struct.pack("!HH", 0xBEDE, len(elements) // 4) + elements
+    return head
+
+
+def media(kind: str) -> None:
     """500 bytes each 4 ms whose contents nobody can guess."""
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sock.bind((SENDER, SPORT))
-    end, seq = time.monotonic() + seconds, 0
-    while time.monotonic() < end:
-        head = struct.pack("!BBHII", 0x80, 96, seq & 0xFFFF, seq * 90 & 0xFFFFFFFF, 0x11223344)
-        sock.sendto(head + os.urandom(488), (RECEIVER, DPORT))
-        seq += 1
+    n = 0
+    while True:
+        packet = rtp(kind, n) + os.urandom(488)
+        for port in (DPORT, DPORT + 2) if kind == "fanout" else (DPORT,):
+            sock.sendto(packet, (RECEIVER, port))
+        n += 1
         time.sleep(0.004)
 
 
@@ -120,11 +139,29 @@ class Lab:
         self.wire = self.net.socket("r", socket.AF_PACKET, socket.SOCK_DGRAM,
                                     socket.htons(ETH_P_IP))
         self.wire.bind(("rs", ETH_P_IP))
-        self.sink = self.net.socket("v", socket.AF_INET, socket.SOCK_DGRAM)
-        self.sink.bind((RECEIVER, DPORT))
+        self.sinks = []
+        for port in (DPORT, DPORT + 2):
+            self.sinks.append(self.net.socket("v", socket.AF_INET, socket.SOCK_DGRAM))
+            self.sinks[-1].bind((RECEIVER, port))
+        self.kind = KINDS[0]
+        self.sender: subprocess.Popen[bytes] | None = None
         self.client: Client | None = None
         self.rate: Rate | None = None
         self.figures: Json = {}
+
+    # ---------------------------------------------------------------- the victim
+
+    def send_kind(self, kind: str) -> None:
+        """The victim sends this kind of media from now on."""
+        self.silence()
+        self.kind = kind
+        words = [sys.executable, __file__, "media", kind]
+        self.sender = subprocess.Popen(["ip", "netns", "exec", "s", *words])
+
+    def silence(self) -> None:
+        if self.sender:
+            self.sender.kill()
+            self.sender.wait()
 
     # ---------------------------------------------------------------- the daemon
 
@@ -137,7 +174,11 @@ class Lab:
             time.sleep(0.05)
         time.sleep(0.5)
         self.client = Client(self.ipc)
-        assert self.client.register(1, source=SENDER, to=RECEIVER, ceil=CEIL) == 0
+        ssrc = 0 if self.kind == "bundle" else SSRC
+        for n in range(2 if self.kind == "fanout" else 1):
+            assert self.client.register(1 + n, source=SENDER, to=RECEIVER, ceil=CEIL, ssrc=ssrc,
+                                        dport=DPORT + 2 * n) == 0
+            self.client.rate()
         self.rate = None
 
     def stop(self) -> None:
@@ -211,6 +252,7 @@ class Lab:
                    if n != before["refused"][k]}
         out = {"sent": sent, "believed": after["accepted"] - before["accepted"],
                "arrived": sum(refused.values()), "refused": refused}
+        name = name if self.kind == KINDS[0] else f"{self.kind}_{name}"
         self.figures[name] = out
         print(f"{name}: {out}", flush=True)
         return out
@@ -220,6 +262,7 @@ class Lab:
         before = self.stats()
         messages = self.true_messages(3)
         after = self.stats()
+        name = name if self.kind == KINDS[0] else f"{self.kind}_{name}"
         self.figures[name] = {"sent": len(messages),
                               "believed": after["accepted"] - before["accepted"],
                               "refused": after["refused_total"] - before["refused_total"]}
@@ -412,9 +455,36 @@ def with_keys(lab: Lab) -> None:
     lab.stop()
 
 
+def moved(lab: Lab) -> None:
+    """The same bytes go to two receivers: what is said of the one flow is moved to the other."""
+    lab.start("--keys", str(lab.home / "keys"), "--require-auth")
+    # what is said of the second flow is suppressed: offset 50 is its destination port
+    tc("replace", "dev", "rs", "root", "handle", "5:", "prio", "priomap", *("0" for _ in range(16)))
+    tc("add", "dev", "rs", "parent", "5:3", "netem", "loss", "100%")
+    inside("r", "tc", "filter", "add", "dev", "rs", "parent", "5:", "protocol", "ip", "u32",
+           "match", "u16", str(DPORT + 2), "0xffff", "at", "50", "flowid", "5:3")
+    messages = lab.listen("true_tagged")
+    tc("del", "dev", "rs", "root")
+    tc("change", "dev", "rv", "root", "handle", "1:", "paqm", "feedback", "none")
+    time.sleep(0.2)
+
+    def move() -> int:
+        packets = []
+        for message in messages:
+            icmp = message[20:]
+            port = struct.unpack("!H", icmp[30:32])[0]
+            other = struct.pack("!H", 2 * DPORT + 2 - port)
+            packets.append(from_anybody(resum(icmp[:30] + other + icmp[32:])))
+        lab.send(lab.onpath, packets)
+        return len(packets)
+
+    lab.attempt("keys_moved", move)
+    lab.stop()
+
+
 def main() -> int:
     if sys.argv[1:2] == ["media"]:
-        media(float(sys.argv[2]))
+        media(sys.argv[2])
         return 0
     if len(sys.argv) not in (4, 5):
         print("usage: lab.py PAQMD PAQMCTL ATTACKER [SCALE]", file=sys.stderr)
@@ -427,21 +497,26 @@ def main() -> int:
     network()
     with tempfile.TemporaryDirectory(prefix="attack-") as home:
         os.chmod(home, 0o755)
-        words = [sys.executable, __file__, "media", "600"]
-        with subprocess.Popen(["ip", "netns", "exec", "s", *words]) as sender:
-            lab = Lab(*sys.argv[1:4], Path(home), scale)
-            try:
+        lab = Lab(*sys.argv[1:4], Path(home), scale)
+        try:
+            for kind in KINDS[:-1]:
+                lab.send_kind(kind)
                 off_path(lab)
-                on_path(lab)
-                with_keys(lab)
-            except BaseException:
-                lab.log.flush()
-                sys.stderr.write((Path(home) / "log").read_text()[-4000:])
-                raise
-            finally:
-                sender.kill()
-                if lab.daemon:
-                    lab.daemon.kill()
+                tc("del", "dev", "rv", "root")
+            tc("add", "dev", "rv", "root", "handle", "1:", "paqm", "bandwidth", BANDWIDTH)
+            lab.send_kind("plain")
+            on_path(lab)
+            with_keys(lab)
+            lab.send_kind("fanout")
+            moved(lab)
+        except BaseException:
+            lab.log.flush()
+            sys.stderr.write((Path(home) / "log").read_text()[-4000:])
+            raise
+        finally:
+            lab.silence()
+            if lab.daemon:
+                lab.daemon.kill()
     print("FIGURES " + json.dumps(lab.figures))
     return 0
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""The attack suite: forged, replayed and changed messages in a lab guest, a flood in real time.
+"""The attack suite: forged, replayed and changed messages in a lab guest, other users of the
+sender's host there, a flood in real time.
 
 Writes DIR/result.json with the figures and `checks`; status 1 if one fails. The flood needs root
 and two processors; what else runs on the machine is outranked.
@@ -50,6 +51,18 @@ def run_lab(build: Path, scale: int) -> Json:
     return figures
 
 
+def run_local(build: Path) -> list[str]:
+    """What other users of the host, and guests on its bridge, have tried in vain."""
+    daemon = build / "feedback-daemon"
+    words = [str(TOP / "testbed" / "paqm-lab"), "exec", str(HERE.parent / "tests" / "process.py"),
+             "--local", str(daemon / "paqmd"), str(daemon / "paqmctl")]
+    done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=False)
+    print("".join(f"  {line}\n" for line in done.stdout.splitlines()), end="", flush=True)
+    if done.returncode or "all passed" not in done.stdout:
+        raise SystemExit(f"run.py: the local part failed with status {done.returncode}")
+    return [line[3:] for line in done.stdout.splitlines() if line.startswith("ok ")]
+
+
 def run_flood(build: Path) -> Json:
     daemon = build / "feedback-daemon"
     words = [sys.executable, str(HERE / "flood.py"), str(daemon / "paqmd"),
@@ -65,7 +78,7 @@ def run_flood(build: Path) -> Json:
 
 def lab_checks(lab: Json, scale: int) -> list[Json]:
     tries = {k: v for k, v in lab.items() if "arrived" in v}
-    off = [k for k in tries if k.startswith("forged_")]
+    off = [k for k in tries if "forged_" in k]
     count = sum(tries[k]["sent"] for k in off)
     arrived = sum(tries[k]["arrived"] for k in off)
     path, keys = lab["on_path_without_keys"], lab["on_path_with_keys"]
@@ -77,7 +90,7 @@ def lab_checks(lab: Json, scale: int) -> list[Json]:
         *(check("lab", f"{k}_judged", v["arrived"], ">=", 1, "messages", "paqmctl stats")
           for k, v in tries.items()),
     ]
-    for name in ("true", "true_tagged"):
+    for name in [k for k in lab if k.removesuffix("_tagged").endswith("true")]:
         true = lab[name]
         # the last one may be under way when the counters are read
         rows.append(check("lab", f"{name}_believed", true["believed"] / max(true["sent"], 1), ">=",
@@ -161,11 +174,14 @@ def main() -> int:
     result: Json = json.loads(path.read_text()) if args.only and path.exists() else {}
     if args.only != "flood":
         result["lab"] = run_lab(args.build.resolve(), args.scale)
+        result["local"] = run_local(args.build.resolve())
     if args.only != "lab":
         result["flood"] = run_flood(args.build.resolve())
     result["checks"] = []
     if "lab" in result:
         result["checks"] += lab_checks(result["lab"], args.scale)
+        result["checks"] += [check("local", name, 1, ">=", 1, "in vain", "process.py")
+                             for name in result["local"]]
     if "flood" in result:
         for variant in ("flood", "watched"):
             result["checks"] += flood_checks(result["flood"], variant)
