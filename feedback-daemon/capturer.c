@@ -12,10 +12,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "batch.h"
+
 #define MS 1000000ULL
 #define MESSAGES_PER_TURN 512
 #define MEDIA_PER_TURN 8192 /* more than the ring holds */
 #define MEDIA_AT_ONCE 64
+#define BATCHES_PER_TURN 64 /* what their ring holds */
 #define COUNTS_NS (500 * MS)
 
 /* So many media packets within a window are much: then it is read by the clock. So many
@@ -36,7 +39,7 @@ struct batch {
 
 struct reader {
 	const struct capturer *c;
-	struct batch media, messages;
+	struct batch media, batches, messages;
 	struct capturer_record counts; /* told last */
 	uint64_t counted_ns;
 	bool uncounted; /* something has come since */
@@ -89,14 +92,50 @@ static void take(u_char *data, const struct pcap_pkthdr *h, const u_char *bytes)
 	b->len += capturer_size(rec->len);
 }
 
+/* A packet of segmentation offload that is taken apart. */
+struct taken {
+	struct batch *b;
+	uint64_t t_ns;
+	uint32_t index;
+};
+
+static void take_segment(void *data, const uint8_t *head, uint32_t head_len, const uint8_t *payload,
+			 uint32_t len)
+{
+	struct taken *t = data;
+	struct capturer_record *rec = (struct capturer_record *)(t->b->at + t->b->len);
+
+	len = len < PAQM_PROOF_MAX ? len : PAQM_PROOF_MAX;
+	rec->t_ns = t->t_ns;
+	rec->index = t->index;
+	rec->len = (uint16_t)(head_len + len);
+	rec->what = CAPTURED_MEDIA;
+	memcpy(rec->ip, head, head_len);
+	memcpy(rec->ip + head_len, payload, len);
+	t->b->n++;
+	t->b->len += capturer_size(rec->len);
+}
+
+static void take_batch(u_char *data, const struct pcap_pkthdr *h, const u_char *bytes)
+{
+	const struct sll2_header *link = (const struct sll2_header *)bytes;
+	struct taken t = {.b = (struct batch *)data,
+			  .t_ns = (uint64_t)h->ts.tv_sec * 1000000000ULL + (uint64_t)h->ts.tv_usec};
+
+	if (h->caplen < SLL2_HDR_LEN || t.b->n)
+		return; /* cannot happen: one is asked for */
+	t.index = ntohl(link->sll2_if_index);
+	batch_split(bytes + SLL2_HDR_LEN, h->caplen - SLL2_HDR_LEN, take_segment, &t);
+}
+
 /* Read up to @most packets into an empty batch. Return: false if the capture is over. */
-static bool read_some(struct reader *r, pcap_t *p, struct batch *b, int most)
+static bool read_some(struct reader *r, pcap_t *p, pcap_handler how, struct batch *b, int most)
 {
 	struct capturer_record end;
 
 	b->n = 0;
 	b->len = 0;
-	if (pcap_dispatch(p, most, take, (u_char *)b) >= 0)
+	if (pcap_dispatch(p, most, how, (u_char *)b) >= 0)
 		return true;
 	end = (struct capturer_record){.what = CAPTURED_END, .len = sizeof(end.why)};
 	strncpy(end.why, pcap_geterr(p), sizeof(end.why) - 1);
@@ -109,13 +148,21 @@ static bool read_some(struct reader *r, pcap_t *p, struct batch *b, int most)
 static bool turn(struct reader *r)
 {
 	struct batch *b = &r->media;
-	unsigned int n = 0;
+	unsigned int n = 0, i;
 	bool last;
 
-	if (!read_some(r, r->c->messages, &r->messages, MESSAGES_PER_TURN))
+	if (!read_some(r, r->c->messages, take, &r->messages, MESSAGES_PER_TURN))
 		return false;
+	for (i = 0; i < BATCHES_PER_TURN && !r->gone; i++) {
+		if (!read_some(r, r->c->batches, take_batch, &r->batches, 1))
+			return false;
+		if (!r->batches.n)
+			break;
+		hand_on(r, r->batches.at, r->batches.len);
+		n += r->batches.n;
+	}
 	do {
-		if (!read_some(r, r->c->media, b, MEDIA_AT_ONCE))
+		if (!read_some(r, r->c->media, take, b, MEDIA_AT_ONCE))
 			return false;
 		n += b->n;
 		last = b->n < MEDIA_AT_ONCE || n >= MEDIA_PER_TURN;
@@ -135,7 +182,8 @@ static bool turn(struct reader *r)
 static void tell_counts(struct reader *r, uint64_t now)
 {
 	struct capturer_record rec = {.what = CAPTURED_COUNTS, .len = sizeof(rec.count)};
-	pcap_t *const of[2] = {r->c->media, r->c->messages};
+	pcap_t *const of[] = {r->c->media, r->c->messages, r->c->batches};
+	uint32_t received[2] = {0}, dropped[2] = {0};
 	struct pcap_stat st;
 	unsigned int i;
 
@@ -143,16 +191,20 @@ static void tell_counts(struct reader *r, uint64_t now)
 		return;
 	r->uncounted = false;
 	r->counted_ns = now;
-	for (i = 0; i < 2; i++) {
+	for (i = 0; i < 3; i++) {
 		if (pcap_stats(of[i], &st))
 			return;
+		received[i % 2] += st.ps_recv; /* batches are media */
+		dropped[i % 2] += st.ps_drop;
+	}
+	for (i = 0; i < 2; i++) {
 		/* they have 32 bits, and begin anew */
 		rec.count[i].received =
 			r->counts.count[i].received +
-			(uint32_t)(st.ps_recv - (uint32_t)r->counts.count[i].received);
+			(uint32_t)(received[i] - (uint32_t)r->counts.count[i].received);
 		rec.count[i].dropped =
 			r->counts.count[i].dropped +
-			(uint32_t)(st.ps_drop - (uint32_t)r->counts.count[i].dropped);
+			(uint32_t)(dropped[i] - (uint32_t)r->counts.count[i].dropped);
 	}
 	if (!memcmp(&rec, &r->counts, sizeof(rec)))
 		return;
@@ -167,15 +219,16 @@ static bool wait_for_work(const struct reader *r)
 		{.fd = r->c->out},
 		{.fd = pcap_get_selectable_fd(r->c->messages), .events = POLLIN},
 		{.fd = pcap_get_selectable_fd(r->c->media), .events = POLLIN},
+		{.fd = pcap_get_selectable_fd(r->c->batches), .events = POLLIN},
 	};
 	int timeout = r->much_media ? MEDIA_MS : r->uncounted ? (int)(COUNTS_NS / MS) : -1;
 	socklen_t len = sizeof(int);
 	int i, err;
 
-	if (poll(p, r->much_media ? 2 : 3, timeout) < 0)
+	if (poll(p, r->much_media ? 2 : 4, timeout) < 0)
 		return true;
 	/* An error would wake us for ever; asking for it clears it. */
-	for (i = 1; i < 3; i++)
+	for (i = 1; i < 4; i++)
 		if (p[i].revents & POLLERR)
 			getsockopt(p[i].fd, SOL_SOCKET, SO_ERROR, &err, &len);
 	return !p[0].revents;
@@ -189,6 +242,7 @@ void capturer_run(const struct capturer *c)
 
 	r.c = c;
 	r.media.what = CAPTURED_MEDIA;
+	r.batches.what = CAPTURED_MEDIA;
 	r.messages.what = CAPTURED_MESSAGE;
 	r.counts.what = CAPTURED_COUNTS;
 	r.counts.len = sizeof(r.counts.count);

@@ -2,7 +2,8 @@
 /*
  * The process that reads the captures. It can do that and hand on what it has read, and
  * nothing else: it has no privilege, opens nothing, may not send, and may write to one
- * pipe only (sandbox.c). It looks at no packet.
+ * pipe only (sandbox.c). It looks at no packet, but into batches of segmentation offload
+ * (batch.h), which it takes apart.
  *
  * Messages wake it at once. Media does not if there is much of it: that waits in the
  * ring of the kernel for a message, which it is handed on ahead of, or for 10 ms.
@@ -16,9 +17,9 @@
 
 #include "filter.h"
 
-/* Both captures do not block and are of the link type DLT_LINUX_SLL2. */
+/* The captures do not block and are of the link type DLT_LINUX_SLL2. */
 struct capturer {
-	pcap_t *media, *messages;
+	pcap_t *media, *batches, *messages;
 	int out;
 };
 

@@ -6,6 +6,7 @@
 #include <pcap/pcap.h>
 #include <stdio.h>
 
+#include "batch.h"
 #include "core/paqm_msg.h"
 
 #define AD(field) ((uint32_t)(SKF_AD_OFF + SKF_AD_##field))
@@ -77,7 +78,7 @@ static void put_devices(struct out *o, const struct filter_devices *d)
 /* The rest is what @text says of an IP packet. */
 static unsigned short finish(struct out *o, const char *text)
 {
-	pcap_t *ip = pcap_open_dead(DLT_RAW, FILTER_SNAP);
+	pcap_t *ip = pcap_open_dead(DLT_RAW, BATCH_SNAP); /* each capture cuts for itself */
 	struct bpf_program b = {0};
 	uint32_t i;
 
@@ -112,7 +113,7 @@ unsigned short filter_messages(const struct filter_devices *devices, struct sock
 }
 
 unsigned short filter_media(const struct filter_devices *devices, const struct filter_flows *flows,
-			    struct sock_filter *prog)
+			    bool batches, struct sock_filter *prog)
 {
 	struct out o = {.p = prog};
 	char text[TEXT_MAX] = ALL_UDP;
@@ -130,6 +131,10 @@ unsigned short filter_media(const struct filter_devices *devices, const struct f
 	skip_if(&o, devices->loopback, 1, 0);
 	drop(&o);
 	put_devices(&o, devices);
+	put(&o, BPF_LD | BPF_W | BPF_LEN, 0);
+	prog[o.n++] = (struct sock_filter){
+		.code = BPF_JMP | BPF_JGT | BPF_K, .jt = batches, .jf = !batches, .k = BATCH_LEAST};
+	drop(&o);
 	for (i = 0; i < flows->n && flows->n <= FILTER_FLOWS; i++)
 		len += (size_t)snprintf(text + len, sizeof(text) - len,
 					flows->flow[i].version == 4 ? "%s(" FLOW_V4 ")"

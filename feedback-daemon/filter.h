@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The kernel filters of the two captures: what of the host's traffic paqmd may see at
+ * The kernel filters of the captures: what of the host's traffic paqmd may see at
  * all. Feedback messages that come in, and UDP that goes out: nothing of it, that of a
  * few flows, or all. libpcap compiles what is said of IP packets; ahead of that stand a
  * few instructions about device, direction and VLAN, which its language does not have
@@ -61,12 +61,13 @@ struct filter_devices {
  * filter_messages() - the filter of messages that come in
  * filter_media() - that of the media of these flows which goes out
  * @devices: where
+ * @batches: packets that may be batches (batch.h), else those that are none
  * @prog: room for FILTER_INSNS instructions
  *
  * Return: the number of instructions; 0: libpcap failed, for want of memory.
  */
 unsigned short filter_messages(const struct filter_devices *devices, struct sock_filter *prog);
 unsigned short filter_media(const struct filter_devices *devices, const struct filter_flows *flows,
-			    struct sock_filter *prog);
+			    bool batches, struct sock_filter *prog);
 
 #endif /* PAQMD_FILTER_H */

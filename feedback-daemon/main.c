@@ -466,11 +466,11 @@ int main(int argc, char **argv)
 	params.require_auth = d->conf.require_auth;
 	params.legacy = d->conf.legacy;
 	engine_init(&d->engine, &params, key);
-	d->engine.owner = owner_of;
 	engine_set_keys(&d->engine, &ring);
 	keys_wipe(&ring);
 	if (line.read)
 		return replay(&d->engine);
+	d->engine.owner = owner_of; /* a file's sockets are not this host's */
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);

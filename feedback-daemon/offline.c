@@ -6,6 +6,8 @@
 #include <pcap/pcap.h>
 #include <stdlib.h>
 
+#include "batch.h"
+
 #define TYPE_IPV4 0x0800
 #define TYPE_IPV6 0x86DD
 #define TYPE_VLAN 0x8100
@@ -13,7 +15,7 @@
 
 #define SENT_BY_US 4 /* packet type of cooked captures */
 
-#define HEAD 512 /* bytes of a packet that are looked at */
+#define HEAD 65600 /* bytes of a packet that are looked at: a batch and its link header */
 #define CEIL_MOST 1000000000000ULL
 
 struct packet {
@@ -145,6 +147,35 @@ static void judge_waited(struct engine *e, uint64_t until_ns, uint64_t now_ns, F
 	}
 }
 
+/* A packet of a batch that has been taken apart. */
+struct segment {
+	struct engine *e;
+	uint64_t t_ns;
+};
+
+static void sent_segment(void *data, const uint8_t *head, uint32_t head_len, const uint8_t *payload,
+			 uint32_t len)
+{
+	const struct segment *s = data;
+	uint8_t ip[PAQM_QUOTE_MAX];
+
+	len = len < PAQM_PROOF_MAX ? len : PAQM_PROOF_MAX;
+	memcpy(ip, head, head_len);
+	memcpy(ip + head_len, payload, len);
+	engine_media(s->e, ip, head_len + len, s->t_ns);
+}
+
+/* A file shows batches of segmentation offload as a live capture does. */
+static void sent(struct engine *e, const struct packet *p)
+{
+	struct segment s = {.e = e, .t_ns = p->t_ns};
+
+	if (p->len > BATCH_LEAST)
+		batch_split(p->ip, p->len, sent_segment, &s);
+	else
+		engine_media(e, p->ip, p->len, p->t_ns);
+}
+
 static void judge(struct engine *e, const struct packet *p, FILE *out, struct offline_count *c)
 {
 	struct replay r = {.e = e, .out = out, .now_ns = p->t_ns};
@@ -158,7 +189,7 @@ static void judge(struct engine *e, const struct packet *p, FILE *out, struct of
 		if (!v.waits)
 			put(out, request_event_verdict(e, &v, p->t_ns));
 	} else if (p->ip && p->out && protocol(p) == 17) {
-		engine_media(e, p->ip, p->len, p->t_ns);
+		sent(e, p);
 	} else {
 		c->foreign++;
 	}

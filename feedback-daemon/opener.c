@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "batch.h"
 #include "capturer.h"
 #include "log.h"
 
@@ -23,7 +24,8 @@
 
 /* Packets wait here while the processor is busy: 20 ms of 200,000 a second. */
 #define RING (2 << 20)
-#define PIPE (256 << 10) /* fewer changes between the processes; a smaller one will do */
+#define BATCH_RING (4 << 20) /* of 64 batches */
+#define PIPE (256 << 10)     /* fewer changes between the processes; a smaller one will do */
 
 struct request {
 	char name[CONF_IFACES][CONF_IFACE_LEN];
@@ -57,6 +59,7 @@ static uint32_t device(int sock, const char *name)
 static void set_filters(const struct capturer *c, const struct request *r, struct opener_answer *a)
 {
 	int media = pcap_fileno(c->media), messages = pcap_fileno(c->messages);
+	int batches = pcap_fileno(c->batches);
 	struct filter_devices d = {.n = CONF_IFACES, .loopback = device(media, "lo")};
 	struct sock_filter prog[FILTER_INSNS];
 	size_t i;
@@ -68,7 +71,9 @@ static void set_filters(const struct capturer *c, const struct request *r, struc
 	}
 	a->error = attach(messages, filter_messages(&d, prog), prog);
 	if (!a->error)
-		a->error = attach(media, filter_media(&d, &r->flows, prog), prog);
+		a->error = attach(media, filter_media(&d, &r->flows, false, prog), prog);
+	if (!a->error)
+		a->error = attach(batches, filter_media(&d, &r->flows, true, prog), prog);
 }
 
 static void serve(const struct capturer *c, int fd)
@@ -100,7 +105,7 @@ static void skip(u_char *data, const struct pcap_pkthdr *h, const u_char *bytes)
 }
 
 /* A capture of all devices that shows nothing yet. Return: it, or NULL with @error. */
-static pcap_t *open_one(int snap, char error[PCAP_ERRBUF_SIZE])
+static pcap_t *open_one(int snap, int ring, char error[PCAP_ERRBUF_SIZE])
 {
 	struct sock_filter nothing = {.code = BPF_RET | BPF_K};
 	pcap_t *p = pcap_create("any", error);
@@ -110,7 +115,7 @@ static pcap_t *open_one(int snap, char error[PCAP_ERRBUF_SIZE])
 		return NULL;
 	pcap_set_snaplen(p, SLL2_HDR_LEN + snap);
 	pcap_set_immediate_mode(p, 1);
-	pcap_set_buffer_size(p, RING);
+	pcap_set_buffer_size(p, ring);
 	pcap_set_tstamp_precision(p, PCAP_TSTAMP_PRECISION_NANO);
 	err = pcap_activate(p);
 	if (err == PCAP_ERROR_PERM_DENIED)
@@ -131,13 +136,14 @@ static pcap_t *open_one(int snap, char error[PCAP_ERRBUF_SIZE])
 	return NULL;
 }
 
-static bool open_both(struct capturer *c)
+static bool open_all(struct capturer *c)
 {
 	char error[PCAP_ERRBUF_SIZE] = "no filter can be set";
 	const int on = 1;
 
-	c->media = open_one(FILTER_MEDIA_SNAP, error);
-	c->messages = c->media ? open_one(FILTER_SNAP, error) : NULL;
+	c->media = open_one(FILTER_MEDIA_SNAP, RING, error);
+	c->batches = c->media ? open_one(BATCH_SNAP, BATCH_RING, error) : NULL;
+	c->messages = c->batches ? open_one(FILTER_SNAP, RING, error) : NULL;
 	if (c->messages) {
 		/* Spares all that leaves a second filter; old kernels run it. */
 		setsockopt(pcap_fileno(c->messages), SOL_PACKET, PACKET_IGNORE_OUTGOING, &on,
@@ -160,7 +166,7 @@ static void child(int fd, int out, const struct sandbox_user *user, bool sandbox
 	pid_t pid;
 
 	prctl(PR_SET_NAME, "paqmd-opener");
-	if (!open_both(&c))
+	if (!open_all(&c))
 		_exit(1);
 	pid = fork();
 	if (pid == 0) {

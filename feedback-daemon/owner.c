@@ -6,7 +6,8 @@
 #include <string.h>
 #include <time.h>
 
-#define SHARE 20 /* one part of so much of the time */
+#define SHARE 20	 /* one part of so much of the time, */
+#define BURST 50000000LL /* ns: and so much at once */
 
 /* An address of the table: words in host order, of IPv6 four of them. Return: whether it is one. */
 static bool parse_addr(const char *hex, struct addr *a)
@@ -64,12 +65,18 @@ static uint64_t now_ns(void)
 enum owner owner_of(const struct owner_ends *p, uint32_t uid)
 {
 	static const char *const tables[] = {"/proc/self/net/udp", "/proc/self/net/udp6"};
-	static uint64_t next_ns;
+	static int64_t credit = BURST;
+	static uint64_t before_ns;
 	enum owner found = OWNER_UNKNOWN;
 	uint64_t begin = now_ns();
 	size_t i;
 
-	if (begin < next_ns)
+	if (before_ns && credit < BURST)
+		credit += (int64_t)((begin - before_ns) / SHARE);
+	if (credit > BURST)
+		credit = BURST;
+	before_ns = begin;
+	if (credit <= 0)
 		return OWNER_UNKNOWN;
 	for (i = addr_is_v4(&p->saddr) ? 0 : 1; i < 2; i++) {
 		FILE *f = fopen(tables[i], "re");
@@ -79,6 +86,6 @@ enum owner owner_of(const struct owner_ends *p, uint32_t uid)
 		found = owner_read(f, p, uid, found);
 		fclose(f);
 	}
-	next_ns = begin + (now_ns() - begin) * SHARE;
+	credit -= (int64_t)(now_ns() - begin);
 	return found;
 }

@@ -10,7 +10,7 @@ failed=0
 for target in kernel/inband kernel/classify feedback-daemon/record feedback-daemon/request \
 	feedback-daemon/keys streamer/offer streamer/ladder streamer/rtph264 streamer/ccfb streamer/gate \
 	feedback-daemon/message \
-	feedback-daemon/conf feedback-daemon/offline; do
+	feedback-daemon/conf feedback-daemon/offline feedback-daemon/batch; do
 	"${target%/*}/fuzz/run.sh" "${target#*/}" "$seconds"
 	status=$?
 	[ "$status" -ne 130 ] || exit 130 # stopped by the user

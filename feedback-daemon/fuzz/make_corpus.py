@@ -176,6 +176,16 @@ def registration(cookie: int, sport: int) -> bytes:
     return record(REGISTER, body + struct.pack("=HHIQQIIQ", sport, 6, 1, 10, 1000, 1, 1, cookie))
 
 
+def batch(sizes: list[int], six: bool = False) -> bytes:
+    """UDP with RTP packets of these sizes one behind the other, as segmentation offload has it."""
+    body = b"".join(struct.pack("!BBHII", 0x80, 96, 65530 + n & 0xFFFF, n, 7) + bytes(size - 12)
+                    for n, size in enumerate(sizes))
+    udp = struct.pack("!HHHH", 5004, 5006, 8 + len(body), 0) + body
+    if six:
+        return struct.pack("!IHBB", 6 << 28, len(udp), 17, 64) + bytes(32) + udp
+    return struct.pack("!BBHHHBBHII", 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0, 1, 2) + udp
+
+
 def main() -> None:
     """Write all inputs."""
     default = Path(__file__).parent / "corpus"
@@ -265,6 +275,13 @@ def main() -> None:
         "keys/many": b"".join(b"%x 1 %s\n" % (i, b"0f" * 16) for i in range(1, 258)),
         "request/why": b'{"cmd": "why"}',
         "request/acts": b'{"cmd": "reload", "cmd2": "capture"}',
+        "batch/three": batch([40, 40, 40]),
+        "batch/last-shorter": batch([40] * 8 + [20]),
+        "batch/last-longer": batch([40] * 8 + [60]),
+        "batch/ipv6": batch([33] * 9, True),
+        "batch/one": batch([300]),
+        "batch/many": batch([28] * 129),
+        "batch/cut": batch([40, 40])[:27],
         "conf/all": b"# all of them\ninterface eth0\ninterface wlan0 # two\nsocket /run/a\n"
         b"control /run/b\nuser paqm\ngroup video\nuse ecf\nsandbox no\nverbose yes\n",
         "conf/wrong": b"use dance\nfoo bar\ngroup\nuse erf\nuse ecf\nsocket here\nsandbox no no\n"

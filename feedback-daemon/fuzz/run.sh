@@ -3,7 +3,7 @@
 # Build a fuzz target with libFuzzer and run it (setup/fuzz-run.sh). New inputs and the count go to
 # out/fuzz; the committed corpus is only read.
 #
-# Usage: run.sh message|record|request|keys|offline|conf [SECONDS]
+# Usage: run.sh message|record|request|keys|offline|conf|batch [SECONDS]
 set -eu
 # Only what a target needs: the count holds as long as that is the same.
 engine="engine allow ring keys"
@@ -11,10 +11,10 @@ case "${1:-}" in
 message) needs=$engine ;;
 record) needs="record $engine" ;;
 request) needs="request $engine" ;;
-offline) needs="offline request $engine" ;;
-conf | keys) needs=$1 ;;
+offline) needs="offline batch request $engine" ;;
+conf | keys | batch) needs=$1 ;;
 *)
-	echo "usage: $0 message|record|request|keys|offline|conf [SECONDS]" >&2
+	echo "usage: $0 message|record|request|keys|offline|conf|batch [SECONDS]" >&2
 	exit 2
 	;;
 esac

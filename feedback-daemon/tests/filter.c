@@ -55,7 +55,7 @@ int main(void)
 			};
 		memset(prog, 0xFF, sizeof(prog));
 		snprintf(what, sizeof(what), "%u flows, all %u, mix %u", flows.n, i & 1, mix);
-		wrong += attach(what, filter_media(&devices, &flows, prog), prog);
+		wrong += attach(what, filter_media(&devices, &flows, i & 1, prog), prog);
 		memset(prog, 0xFF, sizeof(prog));
 		wrong += attach("messages", filter_messages(&devices, prog), prog);
 	}

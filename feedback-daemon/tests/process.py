@@ -1014,6 +1014,38 @@ def check_open_source(t: Trial) -> None:
     print("ok an open source address", flush=True)
 
 
+def check_batches(t: Trial) -> None:
+    """Of a batch of UDP segmentation offload every segment proves."""
+    t.start("-i", "veth0")
+    client = Client(t.ipc)
+    assert client.register(1) == 0
+    client.rate()
+    segments = [rtp(100 + n) for n in range(12)]
+    segments[-1] = segments[-1][:60]
+    offload = [(socket.IPPROTO_UDP, 103, struct.pack("=H", len(segments[0])))]  # UDP_SEGMENT
+    before = t.stats()["media_packets"]
+    t.media.sendmsg([b"".join(segments)], offload, 0, (ROUTER_IP, DPORT))
+    for want in segments:
+        assert t.sink.recv(2048) == want
+    for seq, sent in enumerate(segments, start=1):
+        t.answer(message(quote(sent), seq, 500_000 + seq))
+        assert client.told().bps == 500_000 + seq
+    t.until(lambda: t.stats()["media_packets"] == before + len(segments), "all segments")
+    # a jumbo packet is one; nothing of it proves twice
+    subprocess.run(["ip", "-n", t.net.sender, "link", "set", "veth0", "mtu", "9000"], check=True)
+    subprocess.run(["ip", "-n", t.net.router, "link", "set", "veth0", "mtu", "9000"], check=True)
+    jumbo = rtp(200) + os.urandom(4000)
+    t.media.sendto(jumbo, (ROUTER_IP, DPORT))
+    assert t.sink.recv(9000) == jumbo
+    t.answer(message(quote(jumbo), 20, 600_000))
+    assert client.told().bps == 600_000
+    t.until(lambda: t.stats()["media_packets"] == before + len(segments) + 1, "the jumbo packet")
+    for name in (t.net.sender, t.net.router):
+        subprocess.run(["ip", "-n", name, "link", "set", "veth0", "mtu", "1500"], check=True)
+    t.stop()
+    print("ok batches of segmentation offload", flush=True)
+
+
 def check_sleep(t: Trial) -> None:
     """No advice outlives a sleep of the machine; what comes afterwards is believed as ever."""
     slept = t.log.with_name("slept")
@@ -1227,7 +1259,7 @@ CHECKS: list[Callable[[Trial], None]] = [
     check_config, check_paqmctl, check_shape, check_silence, check_service_user, check_credential,
     check_reload, check_netlink, check_vlan, check_stacks, check_guest, check_early,
     check_container, check_why, check_manager, check_rude, check_shares, check_rights,
-    check_open_source,
+    check_open_source, check_batches,
     check_sleep, check_starved, check_opener, check_hangs,
 ]
 

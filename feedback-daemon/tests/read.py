@@ -221,6 +221,17 @@ def check_ipv6_and_keys(t: Trial) -> None:
     t.expect("keys", got, ["auth_missing", "accepted"])
 
 
+def check_batches(t: Trial) -> None:
+    """A batch of segmentation offload in a file: each of its segments proves."""
+    segments = [rtp(n) for n in range(1, 31)]
+    batch = media(b"".join(segments))
+    for kind in (ETHERNET, RAW, COOKED2):
+        packets = [(10.0, OUT, batch)]
+        packets += [(10.1, IN, said(message(quote(p), n, 5e5))) for n, p in enumerate(segments, 1)]
+        _, lines, _ = t.read(capture(packets, kind), "--flow", FLOW)
+        t.expect("segments", (lines[-1]["media"], lines[-1]["accepted"]), (30, 30))
+
+
 def check_flows(t: Trial) -> None:
     data = capture(story())
     flows = t.home / "flows"
@@ -321,6 +332,7 @@ def main() -> int:
         t = Trial(os.path.abspath(sys.argv[1]), Path(home))
         check_kinds(t)
         check_ipv6_and_keys(t)
+        check_batches(t)
         check_flows(t)
         check_bad_files(t)
     for line in t.wrong:

@@ -123,6 +123,7 @@ int main(void)
 	test_tables();
 	test_shares();
 	test_digest_shares();
+	test_batch();
 	test_owner();
 	test_ipv6();
 	test_records();

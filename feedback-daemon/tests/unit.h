@@ -79,6 +79,7 @@ void test_reuse(void);
 void test_tables(void);
 void test_shares(void);
 void test_digest_shares(void);
+void test_batch(void);
 void test_owner(void);
 void test_ipv6(void);
 void test_many_routers(void);

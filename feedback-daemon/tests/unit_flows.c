@@ -2,6 +2,7 @@
 /* Flows and tables: limits, registration, reuse, IPv6, many routers. See unit.h. */
 #include <errno.h>
 
+#include "feedback-daemon/batch.h"
 #include "unit.h"
 
 void test_limits(void)
@@ -380,6 +381,81 @@ void test_digest_shares(void)
 		burst((uint16_t)(1000 + i), 1000, S);
 	most = eng.digests - eng.used * RING_MIN;
 	CHECK(most <= ENGINE_SPARE && most > ENGINE_SPARE / 10 * 9);
+}
+
+struct parts {
+	unsigned int n;
+	uint32_t len[BATCH_SEGMENTS];
+	uint8_t ip[BATCH_SEGMENTS][T_MEDIA + 200];
+};
+
+static void part(void *data, const uint8_t *head, uint32_t head_len, const uint8_t *payload,
+		 uint32_t len)
+{
+	struct parts *p = data;
+
+	CHECK(p->n < BATCH_SEGMENTS);
+	if (head_len + len > sizeof(p->ip[0])) /* one that is no batch */
+		len = (uint32_t)sizeof(p->ip[0]) - head_len;
+	memcpy(p->ip[p->n], head, head_len);
+	memcpy(p->ip[p->n] + head_len, payload, len);
+	p->len[p->n++] = head_len + len;
+}
+
+/* What segmentation offload makes of a batch is what the flow has sent. */
+void test_batch(void)
+{
+	static struct parts p;
+	static uint8_t ip[65536];
+	uint32_t segments, last, seq, size = T_PAYLOAD, total;
+	struct flow *f;
+
+	for (segments = 1; segments <= 130; segments += segments < 4 ? 1 : 42) {
+		for (last = 14; last <= size; last += 13) {
+			setup(NULL);
+			f = add(1, T_SPORT, T_SSRC);
+			for (seq = 0; seq < segments; seq++) {
+				t_media(media, T_SPORT, T_SSRC, (uint16_t)(65500 + seq));
+				if (!seq)
+					memcpy(ip, media, 28);
+				memcpy(ip + 28 + seq * size, media + 28, size);
+			}
+			total = 28 + (segments - 1) * size + last;
+			paqm_put16(ip + 2, (uint16_t)total);
+			paqm_put16(ip + 24, (uint16_t)(total - 20));
+			p.n = 0;
+			batch_split(ip, total, part, &p);
+			if (segments == 1 || segments > BATCH_SEGMENTS) {
+				CHECK_EQ(p.n, 1); /* no batch of this kernel's */
+				continue;
+			}
+			CHECK_EQ(p.n, segments);
+			for (seq = 0; seq < p.n; seq++) {
+				CHECK_EQ(p.len[seq], seq < p.n - 1 ? T_MEDIA : 28 + last);
+				engine_media(&eng, p.ip[seq], p.len[seq], S);
+			}
+			CHECK_EQ(f->packets, last >= 28 ? segments : segments - 1);
+			/* each proves, as it is alone */
+			for (seq = 0; seq < segments - 1; seq++) {
+				struct paqm_msg m = msg(1, 1 + seq, 0, 500000);
+
+				t_media(media, T_SPORT, T_SSRC, (uint16_t)(65500 + seq));
+				CHECK_EQ(say(&m, S), REFUSE_NONE);
+			}
+		}
+	}
+	/* another source or a gap is no segment; a jumbo packet is one packet */
+	t_media(media, T_SPORT, T_SSRC, 1);
+	memcpy(ip, media, T_MEDIA);
+	t_media(media, T_SPORT, T_SSRC + 1, 2);
+	memcpy(ip + T_MEDIA, media + 28, size);
+	CHECK_EQ(batch_segment(ip + 28, 2 * size), 2 * size);
+	t_media(media, T_SPORT, T_SSRC, 3);
+	memcpy(ip + T_MEDIA, media + 28, size);
+	CHECK_EQ(batch_segment(ip + 28, 2 * size), 2 * size);
+	t_media(media, T_SPORT, T_SSRC, 2);
+	memcpy(ip + T_MEDIA, media + 28, size);
+	CHECK_EQ(batch_segment(ip + 28, 2 * size), size);
 }
 
 static enum owner whose;
