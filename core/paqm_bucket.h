@@ -26,8 +26,21 @@ static inline paqm_u32 paqm_bucket_clock(paqm_u64 now_ns)
 /* Time that a byte takes at @bps, Q16 of a unit; rates below 8 kbit/s count as that. */
 static inline paqm_u32 paqm_bucket_cost(paqm_u64 bps)
 {
-	return (paqm_u32)paqm_div64((8000000000ULL >> PAQM_BUCKET_SHIFT) << 16,
-				    paqm_max64(bps, PAQM_BUCKET_BPS_MIN));
+	bps = paqm_max64(bps, PAQM_BUCKET_BPS_MIN);
+	return (paqm_u32)paqm_div64(((8000000000ULL >> PAQM_BUCKET_SHIFT) << 16) + bps / 2, bps);
+}
+
+/*
+ * Time that @bytes take, in whole units. What is cut off would be much of a packet at 100 Gbit/s
+ * (1500 bytes are 7.5 units), so it is rounded up as often as it should be: by a number that
+ * nothing in step with the clock follows. Packets shorter than a unit, which are 2 kbyte at
+ * 1 Tbit/s and 200 bytes at 100 Gbit/s, are counted in part only.
+ */
+static inline paqm_u64 paqm_bucket_time(paqm_u32 cost_q16, paqm_u32 bytes, paqm_u32 now)
+{
+	paqm_u32 mixed = (now * 0x9E3779B1U >> 16) * now;
+
+	return ((paqm_u64)cost_q16 * bytes + (mixed & (PAQM_Q16_ONE - 1))) >> 16;
 }
 
 /* Depth of a bucket that holds @bytes, given the cost of a byte; in units. */
@@ -51,7 +64,7 @@ static inline paqm_u32 paqm_bucket_depth(paqm_u32 cost_q16, paqm_u32 bytes)
 static inline int paqm_bucket_take(paqm_u32 *due, paqm_u32 now, paqm_u32 bytes, paqm_u32 cost_q16,
 				   paqm_u32 depth)
 {
-	paqm_u64 cost = ((paqm_u64)cost_q16 * bytes + PAQM_Q16_ONE / 2) >> 16;
+	paqm_u64 cost = paqm_bucket_time(cost_q16, bytes, now);
 	paqm_u32 from = (paqm_s32)(*due - now) > 0 ? *due : now;
 
 	if (from - now > depth)
@@ -74,7 +87,7 @@ static inline int paqm_bucket_take(paqm_u32 *due, paqm_u32 now, paqm_u32 bytes, 
 static inline void paqm_bucket_owe(paqm_u32 *due, paqm_u32 now, paqm_u32 bytes, paqm_u32 cost_q16,
 				   paqm_u32 most)
 {
-	paqm_u64 cost = ((paqm_u64)cost_q16 * bytes + PAQM_Q16_ONE / 2) >> 16;
+	paqm_u64 cost = paqm_bucket_time(cost_q16, bytes, now);
 	paqm_u32 from = (paqm_s32)(*due - now) > 0 ? *due - now : 0;
 
 	if (from < most)

@@ -13,8 +13,12 @@
 
 #include "paqm_f32.h"
 
-/* Rates above this are clamped: sums of three Q24 rates must fit 64 bits. */
-#define PAQM_BPS_MAX 120000000000ULL
+/*
+ * Rates above this are clamped. The outer laws count in Q20 of a bit/s: there the largest sum,
+ * of five rates (the rate itself, twice what is missing, twice the queue), is 2^62.
+ */
+#define PAQM_BPS_MAX 800000000000ULL
+#define PAQM_BPS_Q 20
 
 /**
  * struct paqm_inner_params - one queue's inner loop
@@ -137,7 +141,7 @@ struct paqm_outer_in {
 	paqm_u32 flows;
 };
 
-/* alpha * (cap - rate) + beta * dq / d, added to *pos or *neg; all bit/s in Q24. */
+/* alpha * (cap - rate) + beta * dq / d, added to *pos or *neg; all bit/s in Q20. */
 static inline void paqm_outer_terms(const struct paqm_outer_params *p,
 				    const struct paqm_outer_in *in, paqm_u64 *pos, paqm_u64 *neg)
 {
@@ -146,12 +150,12 @@ static inline void paqm_outer_terms(const struct paqm_outer_params *p,
 	paqm_u64 queue, err;
 
 	if (cap >= rate)
-		*pos += (cap - rate) * p->alpha_q24;
+		*pos += paqm_mul_q24((cap - rate) << PAQM_BPS_Q, p->alpha_q24);
 	else
-		*neg += (rate - cap) * p->alpha_q24;
+		*neg += paqm_mul_q24((rate - cap) << PAQM_BPS_Q, p->alpha_q24);
 	err = in->target >= in->backlog ? in->target - in->backlog : in->backlog - in->target;
-	queue = paqm_muldiv(p->beta_q24, err * 8000000ULL, in->period_us);
-	queue = paqm_min64(queue, cap << 25); /* at most twice the capacity */
+	queue = paqm_muldiv(p->beta_q24, err * (8000000ULL >> (24 - PAQM_BPS_Q)), in->period_us);
+	queue = paqm_min64(queue, 2 * cap << PAQM_BPS_Q); /* at most twice the capacity */
 	if (in->target >= in->backlog)
 		*pos += queue;
 	else
@@ -172,12 +176,12 @@ enum paqm_ecf_kind { PAQM_ECF_NONE, PAQM_ECF_HOLD, PAQM_ECF_MD, PAQM_ECF_AI };
  * struct paqm_ecf_out - result of one ECF period
  * @kind: what @value means
  * @value: binary32: factor below 1, 1.0, or bit/s to add
- * @want_q24: wanted aggregate r', bit/s, Q24
+ * @want_q20: wanted aggregate r', bit/s, Q20
  */
 struct paqm_ecf_out {
 	enum paqm_ecf_kind kind;
 	paqm_u32 value;
-	paqm_u64 want_q24;
+	paqm_u64 want_q20;
 };
 
 #define PAQM_ECF_FORCED_Q24 PAQM_Q24(96, 100)
@@ -201,27 +205,27 @@ static inline struct paqm_ecf_out paqm_ecf_step(struct paqm_ecf_vars *v,
 						const struct paqm_outer_in *in)
 {
 	struct paqm_ecf_out out = {PAQM_ECF_NONE, PAQM_F32_ONE, 0};
-	paqm_u64 rate_q24 = paqm_min64(in->rate, PAQM_BPS_MAX) << 24;
-	paqm_u64 pos = rate_q24, neg = 0, md, ai;
+	paqm_u64 rate_q20 = paqm_min64(in->rate, PAQM_BPS_MAX) << PAQM_BPS_Q;
+	paqm_u64 pos = rate_q20, neg = 0, md, ai;
 
 	if (!in->rate) {
 		v->near_one = 0;
 		return out;
 	}
 	paqm_outer_terms(p, in, &pos, &neg);
-	out.want_q24 = pos > neg ? pos - neg : 0;
+	out.want_q20 = pos > neg ? pos - neg : 0;
 	out.kind = PAQM_ECF_HOLD;
-	if (out.want_q24 >= rate_q24) {
+	if (out.want_q20 >= rate_q20) {
 		v->near_one = 0;
-		ai = paqm_div64(out.want_q24 - rate_q24, in->flows ? in->flows : 1);
-		if (ai > PAQM_Q24_ONE && !(p->ai_hold && in->backlog >= in->target)) {
+		ai = paqm_div64(out.want_q20 - rate_q20, in->flows ? in->flows : 1);
+		if (ai > 1ULL << PAQM_BPS_Q && !(p->ai_hold && in->backlog >= in->target)) {
 			out.kind = PAQM_ECF_AI;
-			out.value = paqm_f32_encode(ai, 24);
+			out.value = paqm_f32_encode(ai, PAQM_BPS_Q);
 		}
 		return out;
 	}
 	out.kind = PAQM_ECF_MD;
-	md = paqm_muldiv(out.want_q24, 1ULL << 40, rate_q24);
+	md = paqm_muldiv(out.want_q20, 1ULL << 40, rate_q20);
 	md = paqm_max64(md, (paqm_u64)p->md_min_q24 << 16);
 	if (md > (paqm_u64)PAQM_ECF_FORCED_Q24 << 16) {
 		if (p->forced_md && v->near_one >= PAQM_ECF_FORCED_AFTER) {
@@ -240,17 +244,17 @@ static inline struct paqm_ecf_out paqm_ecf_step(struct paqm_ecf_vars *v,
 
 /**
  * struct paqm_erf_vars - state of the ERF law
- * @rate_q24: per-flow rate R, bit/s, Q24
+ * @rate_q20: per-flow rate R, bit/s, Q20
  * @flows_q16: implied number of flows, Q16, at least 1
  */
 struct paqm_erf_vars {
-	paqm_u64 rate_q24;
+	paqm_u64 rate_q20;
 	paqm_u64 flows_q16;
 };
 
 static inline void paqm_erf_init(struct paqm_erf_vars *v, paqm_u64 rate, paqm_u64 cap)
 {
-	v->rate_q24 = paqm_min64(rate, PAQM_BPS_MAX) << 24;
+	v->rate_q20 = paqm_min64(rate, PAQM_BPS_MAX) << PAQM_BPS_Q;
 	v->flows_q16 = rate ? paqm_max64(PAQM_Q16_ONE, paqm_muldiv(cap, PAQM_Q16_ONE, rate))
 			    : PAQM_Q16_ONE;
 }
@@ -272,10 +276,10 @@ static inline void paqm_erf_init(struct paqm_erf_vars *v, paqm_u64 rate, paqm_u6
 static inline paqm_u64 paqm_erf_step(struct paqm_erf_vars *v, const struct paqm_outer_params *p,
 				     const struct paqm_outer_in *in)
 {
-	paqm_u64 cap_q24 = paqm_min64(in->cap, PAQM_BPS_MAX) << 24;
+	paqm_u64 cap_q20 = paqm_min64(in->cap, PAQM_BPS_MAX) << PAQM_BPS_Q;
 	paqm_u64 pos = 0, neg = 0, step, next, flows_q16 = v->flows_q16;
 
-	if (p->erf_fastest && in->rate > in->cap && v->rate_q24 >> 24 > p->erf_fastest) {
+	if (p->erf_fastest && in->rate > in->cap && v->rate_q20 >> PAQM_BPS_Q > p->erf_fastest) {
 		paqm_erf_init(v, p->erf_fastest, in->cap);
 		flows_q16 = v->flows_q16;
 	}
@@ -284,14 +288,14 @@ static inline paqm_u64 paqm_erf_step(struct paqm_erf_vars *v, const struct paqm_
 		flows_q16 = paqm_max64(flows_q16, (paqm_u64)in->flows << 16);
 	step = paqm_muldiv(pos >= neg ? pos - neg : neg - pos, PAQM_Q16_ONE, flows_q16);
 	if (pos >= neg)
-		next = v->rate_q24 > PAQM_U64_MAX - step ? PAQM_U64_MAX : v->rate_q24 + step;
+		next = v->rate_q20 > PAQM_U64_MAX - step ? PAQM_U64_MAX : v->rate_q20 + step;
 	else
-		next = v->rate_q24 > step ? v->rate_q24 - step : 0;
-	next = paqm_min64(next, cap_q24);
-	next = paqm_max64(next, paqm_min64(p->rate_min, PAQM_BPS_MAX) << 24);
-	v->rate_q24 = next;
-	v->flows_q16 = paqm_max64(PAQM_Q16_ONE, paqm_muldiv(cap_q24, PAQM_Q16_ONE, next));
-	return next >> 24;
+		next = v->rate_q20 > step ? v->rate_q20 - step : 0;
+	next = paqm_min64(next, cap_q20);
+	next = paqm_max64(next, paqm_min64(p->rate_min, PAQM_BPS_MAX) << PAQM_BPS_Q);
+	v->rate_q20 = next;
+	v->flows_q16 = paqm_max64(PAQM_Q16_ONE, paqm_muldiv(cap_q20, PAQM_Q16_ONE, next));
+	return next >> PAQM_BPS_Q;
 }
 
 #endif /* PAQM_LAW_H */

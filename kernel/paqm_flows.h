@@ -207,10 +207,12 @@ enum paqm_marked {
 
 /**
  * struct paqm_flow_gauge - what the outer loop knows of a flow
- * @claim: number of the claim of this slot; written by the datapath
+ * @claim: how often this slot was claimed, lowest bits; written by the datapath
+ * @turns: how often @bytes has gone through half of its range; written by the datapath
  * @known: claim that the fields below belong to
  * @rate: measured rate, bit/s, 0 before the first window
- * @mark: @bytes at the beginning of the window
+ * @mark: @bytes at the beginning of the window,
+ * @mark_turns: and @turns
  * @mark_ms: when a window of its own began
  * @drop: drop probability while policed, Q32
  * @deaf: windows above 1.25 R, halved by each that is not
@@ -220,8 +222,10 @@ enum paqm_marked {
  * Small, as a walk over the table reads and writes that of every living flow.
  */
 struct paqm_flow_gauge {
-	u32 claim;
-	u32 known;
+	u16 claim;
+	u16 known;
+	u16 turns;
+	u16 mark_turns;
 	u64 rate;
 	u32 mark;
 	u32 mark_ms;
@@ -363,6 +367,7 @@ static noinline struct paqm_flow *paqm_flows_claim(struct paqm_flows *t,
 						   const struct paqm_packet *p, u32 now_ms)
 {
 	struct paqm_flow *set = paqm_flows_set(t, p->hash), *flow;
+	struct paqm_flow_gauge *gauge;
 	struct paqm_flow_more *more;
 	u32 silent, longest = 0;
 	int i, victim = -1;
@@ -384,6 +389,7 @@ static noinline struct paqm_flow *paqm_flows_claim(struct paqm_flows *t,
 	}
 	flow = &set[victim];
 	more = paqm_flow_more(t, flow);
+	gauge = paqm_flow_gauge(t, flow);
 	/* A walker that reads between these writes sees the tag change. */
 	WRITE_ONCE(flow->tag, 0);
 	smp_wmb(); /* pairs with smp_rmb() in paqm_flows_walk() */
@@ -394,7 +400,9 @@ static noinline struct paqm_flow *paqm_flows_claim(struct paqm_flows *t,
 	WRITE_ONCE(flow->over, 0);
 	paqm_flow_set(flow, PAQM_FLOW_UNSURE, PAQM_NATURE_OPEN);
 	WRITE_ONCE(t->seen, t->seen + 1);
-	WRITE_ONCE(paqm_flow_gauge(t, flow)->claim, t->seen);
+	/* a slot is claimed once in @age_ms at most: between two walks no number comes again */
+	WRITE_ONCE(gauge->claim, gauge->claim + 1);
+	WRITE_ONCE(gauge->turns, 0);
 	WRITE_ONCE(more->told.rate, 0);
 	more->told_bytes = 0;
 	more->unfit = 0;
@@ -468,6 +476,53 @@ static __always_inline bool paqm_flow_pass(struct paqm_flow *f, u8 settled, u32 
 	WRITE_ONCE(f->bytes, bytes);
 	WRITE_ONCE(f->last_ms, now_ms);
 	return true;
+}
+
+/*
+ * Add a packet to what a flow has sent. Half of the range of 32 bits is 40 ms of a link of
+ * 400 Gbit/s: what goes beyond is counted apart, here and not in paqm_flow_pass(), as a packet
+ * with which that happens has a closer look. Called under the qdisc lock.
+ */
+static inline void paqm_flow_add(struct paqm_flows *t, struct paqm_flow *f, u32 len)
+{
+	u32 bytes = f->bytes + len;
+
+	if (unlikely((f->bytes ^ bytes) >> 31)) {
+		struct paqm_flow_gauge *g = paqm_flow_gauge(t, f);
+
+		WRITE_ONCE(g->turns, g->turns + 1);
+		smp_wmb(); /* pairs with smp_rmb() in paqm_flow_turns() */
+	}
+	WRITE_ONCE(f->bytes, bytes);
+}
+
+/*
+ * @turns that belong to the @bytes of a flow, which were read before. The last bit of the one is
+ * the first of the other: if not, @bytes are from before the last turn.
+ */
+static inline u16 paqm_flow_turns(const struct paqm_flow_gauge *g, u32 bytes)
+{
+	u16 turns;
+
+	smp_rmb(); /* pairs with smp_wmb() in paqm_flow_add() */
+	turns = READ_ONCE(g->turns);
+	return turns - ((turns & 1) != bytes >> 31);
+}
+
+/* A window of a flow that has sent @bytes, after @turns, begins. */
+static inline void paqm_gauge_open(struct paqm_flow_gauge *g, u32 bytes, u16 turns)
+{
+	g->mark = bytes;
+	g->mark_turns = turns;
+}
+
+/* What it has sent since then. */
+static inline u64 paqm_gauge_sent(const struct paqm_flow_gauge *g, u32 bytes, u16 turns)
+{
+	u64 now = ((u64)turns << 31) + (bytes & S32_MAX);
+	u64 then = ((u64)g->mark_turns << 31) + (g->mark & S32_MAX);
+
+	return (now - then) & ((1ULL << 47) - 1);
 }
 
 /* Time since the last packet of a flow; none if that came after @now_ms was read. */
@@ -964,7 +1019,9 @@ static inline void paqm_flows_mark(struct paqm_flows *t)
 
 	for (i = 0; i < n; i++) {
 		if (READ_ONCE(t->flow[i].tag) && t->gauge[i].marked <= PAQM_MARKED_ROUND) {
-			t->gauge[i].mark = READ_ONCE(t->flow[i].bytes);
+			u32 bytes = READ_ONCE(t->flow[i].bytes);
+
+			paqm_gauge_open(&t->gauge[i], bytes, paqm_flow_turns(&t->gauge[i], bytes));
 			t->gauge[i].marked = PAQM_MARKED_ROUND;
 		}
 		if (!(i & 8191))
@@ -972,10 +1029,12 @@ static inline void paqm_flows_mark(struct paqm_flows *t)
 	}
 }
 
-/* Has an elastic flow sent enough to be counted? */
+/* Has an elastic flow, with @bytes after @turns, sent enough to be counted? */
 static inline bool paqm_flow_counts(struct paqm_flow_gauge *g, const struct paqm_walk *w,
-				    u32 bytes)
+				    u32 bytes, u16 turns)
 {
+	if (turns)
+		bytes = U32_MAX;
 	/* many bytes, or two windows above the limit; off at half of it */
 	if (g->rate < w->mouse / 2 && g->counted == 2 && g->rate)
 		g->counted = 0;
@@ -1024,7 +1083,7 @@ static inline u64 paqm_flow_lasted(const struct paqm_flow_gauge *g, const struct
 
 /* End a flow's window, if it has one that is long enough; says whether it was measured. */
 static inline bool paqm_flow_measure(struct paqm_flow_gauge *g, const struct paqm_walk *w,
-				     u32 bytes, u32 silent)
+				     u32 bytes, u16 turns, u32 silent)
 {
 	u64 window = w->window_ns;
 
@@ -1036,7 +1095,7 @@ static inline bool paqm_flow_measure(struct paqm_flow_gauge *g, const struct paq
 	} else if (g->marked != PAQM_MARKED_ROUND || window < PAQM_WINDOW_MIN_NS) {
 		return false;
 	}
-	paqm_flow_rate(g, paqm_rate_bps(bytes - g->mark, window), w);
+	paqm_flow_rate(g, paqm_rate_bps(paqm_gauge_sent(g, bytes, turns), window), w);
 	return true;
 }
 
@@ -1084,7 +1143,7 @@ static inline bool paqm_host_joins(const struct paqm_flow_more *m, const struct 
  */
 static inline void paqm_flow_visit_media(struct paqm_flows *t, struct paqm_flow *f,
 					 const struct paqm_walk *w, struct paqm_census *c,
-					 bool measured, u64 before)
+					 u32 bytes, u16 turns, bool measured, u64 before)
 {
 	struct paqm_flow_gauge *g = paqm_flow_gauge(t, f);
 	struct paqm_flow_more *m = paqm_flow_more(t, f);
@@ -1105,7 +1164,7 @@ static inline void paqm_flow_visit_media(struct paqm_flows *t, struct paqm_flow 
 			c->joining += paqm_host_joins(m, w);
 			if (g->marked == PAQM_MARKED_OWN)
 				return;
-			g->mark = READ_ONCE(f->bytes);
+			paqm_gauge_open(g, bytes, turns);
 			g->mark_ms = w->now_ms;
 			g->marked = PAQM_MARKED_OWN;
 			return;
@@ -1228,7 +1287,7 @@ static inline void paqm_flow_visit(struct paqm_flows *t, struct paqm_flow *f,
 {
 	struct paqm_flow_gauge *g = paqm_flow_gauge(t, f);
 	u32 bytes = READ_ONCE(f->bytes), silent = paqm_flow_silent(f, w->now_ms);
-	u32 claim = READ_ONCE(g->claim);
+	u16 turns = paqm_flow_turns(g, bytes), claim = READ_ONCE(g->claim);
 	u8 class = paqm_flow_class(f);
 	bool measured = false;
 	u64 before;
@@ -1248,7 +1307,7 @@ static inline void paqm_flow_visit(struct paqm_flows *t, struct paqm_flow *f,
 	if (silent > PAQM_SILENT_LONG) /* time wraps after 52 days: the dead stay dead */
 		WRITE_ONCE(f->last_ms, w->now_ms - PAQM_SILENT_LONG / 2);
 	if (silent <= PAQM_FLOW_ACTIVE_MS || g->marked == PAQM_MARKED_ROUND)
-		measured = paqm_flow_measure(g, w, bytes, silent);
+		measured = paqm_flow_measure(g, w, bytes, turns, silent);
 	if (silent > t->age_ms)
 		return;
 	c->used++;
@@ -1260,10 +1319,10 @@ static inline void paqm_flow_visit(struct paqm_flows *t, struct paqm_flow *f,
 		return;
 	}
 	if (class == PAQM_MEDIA) {
-		paqm_flow_visit_media(t, f, w, c, measured, before);
+		paqm_flow_visit_media(t, f, w, c, bytes, turns, measured, before);
 	} else if (class == PAQM_ELASTIC) {
 		c->present++;
-		if (!paqm_flow_counts(g, w, bytes))
+		if (!paqm_flow_counts(g, w, bytes, turns))
 			return;
 		c->elastic++;
 		if (w->hosts)

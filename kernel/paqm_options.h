@@ -288,7 +288,7 @@ static int paqm_parse(struct nlattr *opt, struct paqm_config *cfg, const u8 **ke
 		if (cfg->bandwidth && cfg->bandwidth != PAQM_BANDWIDTH_AUTO &&
 		    (cfg->bandwidth < PAQM_BANDWIDTH_MIN || cfg->bandwidth > PAQM_BANDWIDTH_MAX))
 			return paqm_refuse(extack, a,
-					   "paqm: bandwidth must be none, auto or 8kbit..120gbit");
+					   "paqm: bandwidth must be none, auto or 8kbit..800gbit");
 	}
 	a = tb[TCA_PAQM_ROUTER_ID];
 	if (a) {

@@ -33,7 +33,6 @@
 #define PAQM_ELASTIC_FLOOR_Q24 PAQM_Q24(2, 100) /* of c: less traffic is no flow of its own */
 #define PAQM_MOUSE_Q24 PAQM_Q24(10, 100) /* of the mean elastic flow: less is a mouse */
 #define PAQM_MOUSE_SHARE_DIV 100	/* or less than a hundredth of a fair share */
-#define PAQM_WINDOW_MAX_BYTES (3ULL << 30) /* of one flow, between two looks at it */
 #define PAQM_RATE_MIN 1000ULL			/* bit/s, floor of an advised rate */
 #define PAQM_NOTICE_PAUSE_US (10 * USEC_PER_SEC) /* to a flow that does not follow */
 #define PAQM_NOTICE_BYTES 132 /* of a message, IPv4 */
@@ -292,19 +291,6 @@ static u32 paqm_rtt_us(const struct paqm_sched_data *q)
 }
 
 /*
- * tau1, us: nothing is measured so soon after a notice. On a fast link with a long
- * period measuring begins later than that: flows are counted in 32 bits, and one
- * that fills the link must not count all of that in a window.
- */
-static u32 paqm_skip(u32 rtt, u32 period, u64 capacity)
-{
-	u64 longest = paqm_muldiv(PAQM_WINDOW_MAX_BYTES, 8 * USEC_PER_SEC, max(capacity, 1ULL));
-	u32 skip = min(rtt, period / 2);
-
-	return period > longest ? max_t(u32, skip, period - (u32)longest) : skip;
-}
-
-/*
  * Period d = tau1 + tau2, spec section 4.1: the news needs an RTT to act, then the
  * window must be long enough to measure, and longer than a GOP where senders
  * answer only once in one, or the queue oscillates.
@@ -318,7 +304,8 @@ static void paqm_derive_period(struct paqm_sched_data *q)
 	period = min_t(u32, period, PAQM_PERIOD_MAX_US);
 	WRITE_ONCE(q->rtt_us, rtt);
 	WRITE_ONCE(q->period_us, period);
-	WRITE_ONCE(q->skip_us, paqm_skip(rtt, period, q->capacity));
+	/* tau1: nothing is measured so soon after a notice */
+	WRITE_ONCE(q->skip_us, min(rtt, period / 2));
 }
 
 /* Time that a packet takes at a rate. */
@@ -417,7 +404,7 @@ static void paqm_derive_queues(struct paqm_sched_data *q)
 	paqm_derive_drr(q, cu, ct, mtu);
 	paqm_derive_crowd(q);
 	small = max_t(u64, paqm_div64(q->capacity, PAQM_SMALL_DIV), 8000);
-	WRITE_ONCE(q->small_ns, paqm_div64(8ULL * NSEC_PER_SEC + small - 1, small));
+	WRITE_ONCE(q->small_q8, paqm_div64((8ULL * NSEC_PER_SEC << 8) + small - 1, small));
 	WRITE_ONCE(u->st.share, cu);
 	WRITE_ONCE(t->st.share, q->capacity - min(cu, q->capacity));
 }
@@ -663,14 +650,14 @@ static void paqm_solve(struct paqm_sched_data *q, u32 n_out, unsigned long event
 	switch (q->cfg.law) {
 	case PAQM_LAW_ERF:
 		/* R_0 = c_u / n_u: the first flows do not start at the rate of the link */
-		if (q->n_media && !q->erf.rate_q24)
+		if (q->n_media && !q->erf.rate_q20)
 			paqm_erf_init(&q->erf, paqm_div64(ceiling, q->n_media), ceiling);
 		if (!q->n_media)
 			q->erf = (struct paqm_erf_vars){};
 		else if (whole)
 			q->fair = paqm_erf_step(&q->erf, &p, &in);
 		else
-			q->fair = q->erf.rate_q24 >> 24;
+			q->fair = q->erf.rate_q20 >> PAQM_BPS_Q;
 		q->fair_base = q->fair;
 		break;
 	case PAQM_LAW_ECF:

@@ -39,7 +39,7 @@
  * @policed: bytes on the link that policing dropped
  * @beyond: bytes on the link that arrived beyond the fair rate of their flow
  * @framing: how much more the link counts than the packets of these three have
- * @seen: @load at the last inner period, low word
+ * @seen: @load at the last inner period, as much of it as is read at once
  * @sojourn_max: longest sojourn, ns
  * @target: equilibrium backlog N*, bytes
  * @limit: bytes
@@ -53,7 +53,7 @@ struct paqm_queue {
 	u64 policed;
 	u64 beyond;
 	u64 framing;
-	u32 seen;
+	unsigned long seen;
 	u64 sojourn_max;
 	u32 target;
 	u32 limit;
@@ -170,8 +170,9 @@ struct paqm_sched_data {
 	struct paqm_link link;
 	bool link_counts; /* the link changes lengths */
 	struct psched_ratecfg shaper;
-	u64 next_tx; /* ns: the shaper's next departure */
-	u32 wire_sent; /* bytes on the link, wraps */
+	u64 next_tx; /* ns: the shaper's next departure, */
+	u64 tx_part; /* and what of an ns that leaves: paqm_link_time() */
+	unsigned long wire_sent; /* bytes on the link, wraps */
 	u32 memory; /* truesize of the packets of both queues */
 	u32 memory_limit; /* of both queues */
 	u32 calm_usual; /* @calm for the capacity that is believed */
@@ -181,7 +182,7 @@ struct paqm_sched_data {
 	u32 limit; /* bytes of both queues */
 	u32 gso_split; /* GSO packets above this length are segmented, bytes */
 	u32 gso_look; /* above this length it is looked at whether one is to be */
-	u32 small_ns; /* uncounted media: ns of their budget per byte */
+	u32 small_q8; /* uncounted media: ns of their budget per byte, Q8 */
 	u64 small_due; /* ns: when their budget is used up to */
 	u64 control_due; /* ns: the same for the network's own packets */
 
@@ -266,7 +267,7 @@ struct paqm_sched_data {
 	u32 interval_seen; /* that the filtered rates are for */
 	u32 gamma;
 	u32 slips;
-	u32 sent_seen; /* @wire_sent at the last inner period */
+	unsigned long sent_seen; /* @wire_sent at the last inner period */
 	u64 moved_q24; /* bytes per period that the busy link moves, 0: it is not busy */
 	u32 guard_bytes; /* a queue below this is no queue */
 

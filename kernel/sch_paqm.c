@@ -290,14 +290,14 @@ static void paqm_count_notes(struct paqm_sched_data *q, u8 note)
  */
 static u8 paqm_small_class(struct paqm_sched_data *q, u64 *due, u32 *count, u64 now, u32 len)
 {
-	u64 most = max_t(u64, 100 * NSEC_PER_MSEC, (u64)PAQM_SMALL_BURST * q->small_ns);
+	u64 most = max_t(u64, 100 * NSEC_PER_MSEC, (u64)PAQM_SMALL_BURST * q->small_q8 >> 8);
 	u64 from = max(*due, now);
 
 	if (from - now > most) {
 		paqm_inc(&q->small_over);
 		return PAQM_ELASTIC;
 	}
-	*due = from + (u64)len * q->small_ns;
+	*due = from + ((u64)len * q->small_q8 >> 8);
 	paqm_inc(count);
 	return PAQM_MEDIA;
 }
@@ -352,17 +352,19 @@ static void paqm_end_overload(struct paqm_sched_data *q, u64 now)
 }
 
 /* Count a packet in its flow; says whether a media or elastic flow joins by it. */
-static bool paqm_count_flow(struct paqm_flow *flow, u8 class, u32 wire, bool fresh)
+static bool paqm_count_flow(struct paqm_sched_data *q, struct paqm_flow *flow, u8 class, u32 wire,
+			    bool fresh)
 {
 	u32 before = flow->bytes;
 
-	WRITE_ONCE(flow->bytes, before + wire);
+	paqm_flow_add(&q->flows, flow, wire);
 	if (paqm_flow_class(flow) != class) {
 		paqm_flow_set(flow, class, paqm_flow_nature(flow));
 		fresh = true;
 	}
 	if (class == PAQM_ELASTIC) /* mice have not joined yet */
-		return before < PAQM_MOUSE_BYTES && before + wire >= PAQM_MOUSE_BYTES;
+		return before < PAQM_MOUSE_BYTES && before + wire >= PAQM_MOUSE_BYTES &&
+		       !paqm_flow_gauge(&q->flows, flow)->turns; /* nor joins again after 2^32 */
 	return fresh && class == PAQM_MEDIA;
 }
 
@@ -440,7 +442,7 @@ static noinline struct paqm_verdict paqm_recognise(struct paqm_sched_data *q,
 		paqm_count_notes(q, p.note);
 	where = paqm_queue_of(q, flow, &p, chosen, now, wire);
 	if (flow) {
-		fresh = paqm_count_flow(flow, where, wire, fresh);
+		fresh = paqm_count_flow(q, flow, where, wire, fresh);
 		paqm_flow_settle(flow, paqm_settles(flow, &p, chosen) ? q->settled : 0);
 		if (where == PAQM_FLOW_UNSURE) {
 			paqm_inc(&q->unsure);
@@ -832,7 +834,7 @@ static __always_inline void paqm_shape(struct paqm_sched_data *q, u64 now, u32 w
 		q->next_tx = max(q->next_tx, now);
 		q->stalled = false;
 	}
-	q->next_tx += psched_l2t_ns(&q->shaper, wire);
+	q->next_tx += paqm_link_time(wire, q->shaper.mult, q->shaper.shift, &q->tx_part);
 }
 
 /* Account a packet that leaves; @elastic_waits as for paqm_sched_sent(). */
@@ -969,7 +971,7 @@ static u64 paqm_class_cap(u64 share, u64 link, u64 other_rate)
  */
 static u64 paqm_guard_link(struct paqm_sched_data *q, u64 link, u64 elapsed)
 {
-	u32 sent = READ_ONCE(q->wire_sent);
+	unsigned long sent = READ_ONCE(q->wire_sent);
 	u64 moved = paqm_muldiv((u64)(sent - q->sent_seen) << 24, q->interval_ns, elapsed);
 
 	q->sent_seen = sent;
@@ -1012,8 +1014,9 @@ static void paqm_inner_period(struct paqm_sched_data *q, u64 elapsed)
 	struct paqm_queue *u = &q->queue[PAQM_MEDIA], *t = &q->queue[PAQM_ELASTIC];
 	struct paqm_inner_params p = { .gain_q24 = READ_ONCE(q->cfg.gain),
 				       .gamma_q24 = READ_ONCE(q->gamma) };
-	/* differences of the low words: 32 bit machines read u64 in two steps */
-	u32 load_u = (u32)READ_ONCE(u->load), load_t = (u32)READ_ONCE(t->load);
+	/* differences of what is read in one step: on 32 bit machines that is the low word */
+	unsigned long load_u = (unsigned long)READ_ONCE(u->load);
+	unsigned long load_t = (unsigned long)READ_ONCE(t->load);
 	/* a period that came late counts as one of the usual length */
 	u64 arrived_u = paqm_muldiv(load_u - u->seen, interval, elapsed);
 	u64 arrived_t = paqm_muldiv(load_t - t->seen, interval, elapsed);
@@ -1137,7 +1140,7 @@ static u64 paqm_link_rate(struct Qdisc *sch, u32 *source)
 	*source = PAQM_CAPACITY_DEVICE;
 	if (!paqm_link_ksettings(qdisc_dev(sch), &link) && link.base.speed &&
 	    link.base.speed != SPEED_UNKNOWN)
-		return min_t(u64, (u64)link.base.speed * 1000000, PAQM_BANDWIDTH_MAX * 8);
+		return (u64)link.base.speed * 1000000;
 	*source = PAQM_CAPACITY_GUESS;
 	return 1000000000;
 }
@@ -1220,6 +1223,12 @@ static void paqm_apply(struct Qdisc *sch, const struct paqm_config *cfg, struct 
 	u64 before, capacity = shaper ? shaper * 8 : paqm_link_rate(sch, &source);
 	bool was_auto = paqm_auto_on(q);
 
+	if (capacity > PAQM_BANDWIDTH_MAX * 8) { /* it became so fast; creation refuses that */
+		net_warn_ratelimited("%s: paqm counts on 800 Gbit/s of this link\n",
+				     qdisc_dev(sch)->name);
+		capacity = PAQM_BANDWIDTH_MAX * 8;
+	}
+
 	mutex_lock(&q->ctl_lock);
 	if (table->flow && q->flows.flow && !paqm_reseeds(q, cfg))
 		paqm_flows_copy(table, &q->flows, paqm_flow_clock(ktime_get_ns()));
@@ -1241,6 +1250,7 @@ static void paqm_apply(struct Qdisc *sch, const struct paqm_config *cfg, struct 
 	else
 		q->shaper.rate_bytes_ps = 0;
 	q->next_tx = ktime_get_ns();
+	q->tx_part = 0;
 	if (sch->q.qlen) /* it may wait for the moment of the old rate */
 		qdisc_watchdog_schedule_ns(&q->watchdog, q->next_tx);
 	before = q->capacity;
@@ -1269,6 +1279,7 @@ static int paqm_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext
 	struct paqm_flows table = {};
 	struct paqm_fb *fb = q->fb;
 	const u8 *key = NULL;
+	u32 source;
 	bool tell;
 	int err;
 
@@ -1276,6 +1287,11 @@ static int paqm_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext
 		err = paqm_parse(opt, &cfg, &key, extack);
 		if (err)
 			return err;
+	}
+	if ((!cfg.bandwidth || cfg.bandwidth == PAQM_BANDWIDTH_AUTO) &&
+	    paqm_link_rate(sch, &source) > PAQM_BANDWIDTH_MAX * 8) {
+		NL_SET_ERR_MSG(extack, "paqm: a link above 800gbit needs a bandwidth");
+		return -ERANGE;
 	}
 	if (!q->flows.flow || cfg.flows != q->cfg.flows || paqm_reseeds(q, &cfg)) {
 		err = paqm_flows_alloc(&table, cfg.flows);

@@ -14,6 +14,7 @@
 
 #include "../paqm_bucket.h"
 #include "../paqm_law.h"
+#include "../paqm_link.h"
 #include "../paqm_maxmin.h"
 #include "../paqm_sched.h"
 #include "../paqm_msg.h"
@@ -145,6 +146,14 @@ static const struct paqm_vec_ecf paqm_vec_ecf[] = {
 	 962500000000ULL,
 	 PAQM_ECF_MD,
 	 0x3F766666},
+	{{760000000000ULL, 800000000000ULL, 20000000, 20000000, 510000, 10000},
+	 7700000000000ULL,
+	 PAQM_ECF_MD,
+	 0x3F766666},
+	{{800000000000ULL, 100000000000ULL, 20000000, 20000000, 510000, 1},
+	 6250000000000ULL,
+	 PAQM_ECF_AI,
+	 0x52F478E1},
 	{{16000000, 2000000000, 1000000, 40000, 600000, 1000},
 	 5075200000ULL,
 	 PAQM_ECF_MD,
@@ -165,7 +174,7 @@ static inline void paqm_check_ecf(void)
 		out = paqm_ecf_step(&v, &p, &t->in);
 		PAQM_NEAR("ECF, kind", out.kind, t->kind, 0);
 		PAQM_NEAR("ECF, wanted rate in 0.1 bit/s",
-			  paqm_muldiv(out.want_q24, 10, PAQM_Q24_ONE), t->want_x10,
+			  paqm_muldiv(out.want_q20, 10, 1 << PAQM_BPS_Q), t->want_x10,
 			  paqm_max64(10, paqm_div64(t->want_x10, 1000000)));
 		PAQM_NEAR("ECF, value", out.value, t->value, 2);
 	}
@@ -173,7 +182,7 @@ static inline void paqm_check_ecf(void)
 	{
 		struct paqm_ecf_vars v = {0};
 
-		out = paqm_ecf_step(&v, &p, &paqm_vec_ecf[14].in);
+		out = paqm_ecf_step(&v, &p, &paqm_vec_ecf[16].in);
 		PAQM_NEAR("ECF, floor 0.5", out.value, 0x3F000000, 0);
 	}
 	p.ai_hold = 1;
@@ -273,8 +282,54 @@ static const struct paqm_vec_erf paqm_vec_erf[] = {
 	 950000000000ULL,
 	 1000000,
 	 0x51B0F388},
+	{800000000000ULL,
+	 1 << 16,
+	 {760000000000ULL, 80000000000ULL, 0, 20000000, 510000, 0},
+	 7600000000000ULL,
+	 1000000,
+	 0x5330F388},
+	{400000000000ULL,
+	 2 << 16,
+	 {800000000000ULL, 800000000000ULL, 0, 0, 510000, 0},
+	 4000000000000ULL,
+	 2000000,
+	 0x52BA43B7},
 	{64000, 1 << 16, {60000, 64000, 4500, 3000, 800000, 0}, 557500, 1076233, 0x4759C600},
 };
+
+/* The greatest gains, at the greatest rate, with everything missing: the sums must hold it. */
+static inline void paqm_check_outer_bound(void)
+{
+	struct paqm_outer_params p = paqm_vec_gains();
+	struct paqm_outer_in in = {PAQM_BPS_MAX, 1000, 0, 1U << 30, 50000, 1};
+	struct paqm_ecf_vars ecf = {0};
+	struct paqm_erf_vars erf;
+	struct paqm_ecf_out out;
+
+	p.alpha_q24 = 2U << 24;
+	p.beta_q24 = 2U << 24;
+	out = paqm_ecf_step(&ecf, &p, &in); /* 2 c missing, and a queue term of 0.34 Tbit/s */
+	PAQM_NEAR("ECF, greatest increase", out.want_q20 >> PAQM_BPS_Q, 1943597382720ULL, 2000);
+	in.target = 1U << 31; /* the queue term is at most 2 c */
+	in.period_us = 1000;
+	out = paqm_ecf_step(&ecf, &p, &in);
+	PAQM_NEAR("ECF, sum of all", out.want_q20 >> PAQM_BPS_Q, 4 * PAQM_BPS_MAX, 2000);
+	PAQM_NEAR("ECF, an increase", out.kind, PAQM_ECF_AI, 0);
+	in.rate = 2 * PAQM_BPS_MAX; /* more than can be: counts as that */
+	out = paqm_ecf_step(&ecf, &p, &in);
+	PAQM_NEAR("ECF, sum of all at full rate", out.want_q20 >> PAQM_BPS_Q, 3 * PAQM_BPS_MAX,
+		  2000);
+	in.target = 0;
+	in.backlog = 1U << 31;
+	out = paqm_ecf_step(&ecf, &p, &in);
+	PAQM_NEAR("ECF, nothing is left", out.want_q20, 0, 0);
+	PAQM_NEAR("ECF, a decrease", out.kind, PAQM_ECF_MD, 0);
+	paqm_erf_init(&erf, PAQM_BPS_MAX, PAQM_BPS_MAX);
+	in.backlog = 0;
+	in.target = 1U << 31;
+	in.rate = 1000;
+	PAQM_NEAR("ERF, not above the capacity", paqm_erf_step(&erf, &p, &in), PAQM_BPS_MAX, 0);
+}
 
 static inline void paqm_check_erf(void)
 {
@@ -283,19 +338,19 @@ static inline void paqm_check_erf(void)
 
 	for (i = 0; i < sizeof(paqm_vec_erf) / sizeof(paqm_vec_erf[0]); i++) {
 		const struct paqm_vec_erf *t = &paqm_vec_erf[i];
-		struct paqm_erf_vars v = {t->rate << 24, t->flows_q16};
+		struct paqm_erf_vars v = {t->rate << PAQM_BPS_Q, t->flows_q16};
 
 		paqm_erf_step(&v, &p, &t->in);
-		PAQM_NEAR("ERF, rate in 0.1 bit/s", paqm_muldiv(v.rate_q24, 10, PAQM_Q24_ONE),
+		PAQM_NEAR("ERF, rate in 0.1 bit/s", paqm_muldiv(v.rate_q20, 10, 1 << PAQM_BPS_Q),
 			  t->want_x10, paqm_max64(10, paqm_div64(t->want_x10, 1000000)));
 		PAQM_NEAR("ERF, implied flows", paqm_muldiv(v.flows_q16, 1000000, PAQM_Q16_ONE),
 			  t->flows_ppm, paqm_max64(20, paqm_div64(t->flows_ppm, 100000)));
-		PAQM_NEAR("ERF, binary32", paqm_f32_encode(v.rate_q24, 24), t->value, 2);
+		PAQM_NEAR("ERF, binary32", paqm_f32_encode(v.rate_q20, PAQM_BPS_Q), t->value, 2);
 	}
 	/* ten flows of 2 Mbit/s are too much: R = 16 Mbit/s says nothing, N is 8 */
 	for (i = 0; i < 2; i++) {
 		struct paqm_outer_in in = {16000000, 20000000, 40000, 40000, 600000, 10};
-		struct paqm_erf_vars v = {16000000ULL << 24, 1 << 16};
+		struct paqm_erf_vars v = {16000000ULL << PAQM_BPS_Q, 1 << 16};
 
 		p.erf_fastest = i ? 2000000 : 0;
 		PAQM_NEAR("ERF, overload, fastest flow known", paqm_erf_step(&v, &p, &in),
@@ -304,7 +359,7 @@ static inline void paqm_check_erf(void)
 	/* idle capacity: ten flows share the increase that the law would give each of two */
 	for (i = 0; i < 2; i++) {
 		struct paqm_outer_in in = {16000000, 10000000, 40000, 40000, 600000, 10};
-		struct paqm_erf_vars v = {8000000ULL << 24, 2 << 16};
+		struct paqm_erf_vars v = {8000000ULL << PAQM_BPS_Q, 2 << 16};
 
 		p.erf_fastest = i ? 1000000 : 0;
 		PAQM_NEAR("ERF, increase, flows counted", paqm_erf_step(&v, &p, &in),
@@ -334,6 +389,7 @@ static inline void paqm_check_f32(void)
 		{1000000000, 1, 0x4E6E6B28},
 		{10000000000ULL, 1, 0x501502F9},
 		{100000000000ULL, 1, 0x51BA43B7},
+		{800000000000ULL, 1, 0x533A43B7},
 	};
 	static const paqm_u32 refused[] = {0x7F800000, 0xFF800000, 0x7FC00000, 0x7F800001,
 					   0xBF800000, 0x80000000, 0x7F7FFFFF};
@@ -397,7 +453,7 @@ static inline void paqm_check_erf_plant(const char *what, paqm_u64 start, unsign
 		in.backlog = (paqm_u32)bits / 8;
 		old = now;
 		paqm_erf_step(&v, &p, &in);
-		now = (paqm_s64)((v.rate_q24 + (1 << 23)) >> 24);
+		now = (paqm_s64)((v.rate_q20 + (1 << 19)) >> PAQM_BPS_Q);
 		if (n >= first && n - first < count)
 			PAQM_NEAR(what, (paqm_u64)now, want[n - first],
 				  paqm_div64(want[n - first], 1000) + 60);
@@ -597,6 +653,10 @@ static inline void paqm_check_bucket(void)
 		{1200000, 1214, 9000},
 		{1000000000, 1500, 60000},
 		{10000000000ULL, 1500, 64000},
+		{100000000000ULL, 1500, 64000},
+		{100000000000ULL, 200, 3000},
+		{400000000000ULL, 1400, 64000},
+		{800000000000ULL, 9000, 64000},
 		{1000000, 9000, 3000},
 	};
 	unsigned int i;
@@ -675,6 +735,38 @@ static inline void paqm_check_bucket(void)
 		PAQM_NEAR("tokens, nothing before it was full", stamp, 1000000000ULL, 0);
 		PAQM_NEAR("tokens, a smaller bucket",
 			  paqm_tokens_fill(500, &stamp, 0, 100, 2000000000ULL), 100, 0);
+	}
+}
+
+/* Shaping: what one packet takes of an ns is not lost. */
+static inline void paqm_check_link_time(void)
+{
+	static const struct {
+		paqm_u64 bytes_per_s;
+		paqm_u32 len;
+	} t[] = {
+		{1000, 1500},	       {1250000000, 64},	{15000000000ULL, 64},
+		{50000000000ULL, 64},  {50000000000ULL, 65},	{100000000000ULL, 1},
+		{100000000000ULL, 64}, {100000000000ULL, 1514},
+	};
+	unsigned int i, n;
+
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		paqm_u64 factor = 1000000000, mult = paqm_div64(factor, t[i].bytes_per_s);
+		paqm_u64 part = 0, now = 0;
+		paqm_u8 shift = 0;
+
+		/* as psched_ratecfg_precompute() does */
+		while (!(mult >> 31) && !(factor >> 63)) {
+			factor <<= 1;
+			shift++;
+			mult = paqm_div64(factor, t[i].bytes_per_s);
+		}
+		for (n = 0; n < 100000; n++)
+			now += paqm_link_time(t[i].len, (paqm_u32)mult, shift, &part);
+		factor = paqm_div64(100000ULL * t[i].len * 1000000000ULL, t[i].bytes_per_s);
+		PAQM_NEAR("link, time of 100,000 packets", now, factor,
+			  1 + paqm_div64(factor, 10000000));
 	}
 }
 

@@ -63,6 +63,8 @@ static void check_wide(void)
 	PAQM_NEAR("rate", paqm_rate_bps(1000000, 1000000000), 8000000, 0);
 	PAQM_NEAR("rate, 100 Gbit/s over 5 s", paqm_rate_bps(62500000000ULL, 5000000000ULL),
 		  100000000000ULL, 0);
+	PAQM_NEAR("rate, 800 Gbit/s over 5 s", paqm_rate_bps(500000000000ULL, 5000000000ULL),
+		  800000000000ULL, 0);
 	PAQM_NEAR("bytes", paqm_bytes_in(8000000, 1000000000), 1000000, 0);
 }
 
@@ -95,7 +97,7 @@ static void linear_step(double alpha, double beta, double tau1, double tau2, dou
 				      0,
 				      0};
 	double r_old = x[0], r_now = x[1], q = x[2];
-	double per = (double)(1 << 24);
+	double per = (double)(1 << PAQM_BPS_Q);
 	struct paqm_erf_vars v = {(paqm_u64)llround(r_now * per),
 				  (paqm_u64)llround(16e6 / r_now * 65536)};
 	struct paqm_outer_in in = {16000000, 0, 0, 40000, (paqm_u32)lround((tau1 + tau2) * 1e6), 0};
@@ -105,7 +107,7 @@ static void linear_step(double alpha, double beta, double tau1, double tau2, dou
 	in.backlog = (paqm_u32)lround(q);
 	paqm_erf_step(&v, &p, &in);
 	x[0] = r_now;
-	x[1] = (double)v.rate_q24 / per;
+	x[1] = (double)v.rate_q20 / per;
 	x[2] = q;
 }
 
@@ -237,6 +239,7 @@ int main(void)
 	paqm_check_inner();
 	paqm_check_inner_loop();
 	paqm_check_ecf();
+	paqm_check_outer_bound();
 	paqm_check_forced_md();
 	paqm_check_erf();
 	paqm_check_erf_plants();
@@ -245,6 +248,7 @@ int main(void)
 	paqm_check_maxmin();
 	paqm_check_sched();
 	paqm_check_bucket();
+	paqm_check_link_time();
 	check_wide();
 	check_f32_random();
 	check_stability();

@@ -545,6 +545,69 @@ static void paqm_kunit_rates(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, paqm_gauge(f)->rate, 1000000);
 }
 
+static struct paqm_flow *paqm_fast;
+
+/* Its next packet comes, and goes through half of the range of 32 bits. */
+static void paqm_turn(void)
+{
+	paqm_at_barrier = NULL;
+	paqm_flow_add(&paqm_table, paqm_fast, 1000);
+}
+
+/* A flow that sends @bytes in packets of 1 MB in a window of @ms; its rate then. */
+static u64 paqm_fast_rate(struct paqm_census *c, u64 bytes, u32 ms)
+{
+	paqm_flows_mark(&paqm_table);
+	for (; bytes; bytes -= 1000000)
+		paqm_flow_add(&paqm_table, paqm_fast, 1000000);
+	paqm_gauge(paqm_fast)->rate = 0; /* not smoothed */
+	paqm_count(1, ms, 0, c);
+	return paqm_gauge(paqm_fast)->rate;
+}
+
+/* Links of 400 and 800 Gbit/s: a window has more bytes than 32 bits count. */
+static void paqm_kunit_fast(struct kunit *test)
+{
+	struct paqm_flow *tcp;
+	struct paqm_census *c;
+	u32 n, seen;
+
+	c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	paqm_make(test, 64);
+	paqm_fast = paqm_touch(paqm_nth(7), PAQM_MEDIA, 1, NULL);
+	KUNIT_ASSERT_NOT_NULL(test, paqm_fast);
+	paqm_count(1, 200, 0, c);
+	paqm_know(paqm_fast);
+	for (n = 0; n < 20; n++) /* from everywhere in the range */
+		KUNIT_EXPECT_EQ(test, paqm_fast_rate(c, 12500000000ULL, 250), 400000000000ULL);
+	KUNIT_EXPECT_EQ(test, paqm_fast_rate(c, 25000000000ULL, 250), 800000000000ULL);
+	KUNIT_EXPECT_EQ(test, paqm_fast_rate(c, 500000000000ULL, 5000), 800000000000ULL);
+
+	/* the walker reads the one half before a turn and the other after it */
+	while (paqm_fast->bytes + 1000000 > 1000000 &&
+	       !((paqm_fast->bytes ^ (paqm_fast->bytes + 1000000)) >> 31))
+		paqm_flow_add(&paqm_table, paqm_fast, 1000000);
+	paqm_flow_add(&paqm_table, paqm_fast, (paqm_fast->bytes | S32_MAX) - paqm_fast->bytes);
+	paqm_flows_mark(&paqm_table);
+	seen = paqm_gauge(paqm_fast)->turns;
+	paqm_at_barrier = paqm_turn;
+	paqm_count(1, 250, 0, c);
+	KUNIT_EXPECT_EQ(test, (u16)(paqm_gauge(paqm_fast)->turns - seen), 1);
+	KUNIT_EXPECT_LT(test, paqm_gauge(paqm_fast)->rate, 800000000000ULL);
+	KUNIT_EXPECT_EQ(test, paqm_fast_rate(c, 12500000000ULL, 250), 400000000000ULL);
+
+	/* a slot that is taken again begins at nothing */
+	tcp = paqm_touch(paqm_nth(7 + (1ULL << 40)), PAQM_ELASTIC, 1 + 2 * PAQM_AGE, NULL);
+	KUNIT_ASSERT_NOT_NULL(test, tcp);
+	KUNIT_EXPECT_EQ(test, paqm_gauge(tcp)->turns, 0);
+	/* an elastic flow is no mouse for ever more, whatever its 32 bits say */
+	for (n = 0; n < 4295; n++)
+		paqm_flow_add(&paqm_table, tcp, 1000000);
+	KUNIT_EXPECT_LT(test, tcp->bytes, PAQM_MOUSE_BYTES * 4);
+	KUNIT_EXPECT_TRUE(test, paqm_gauge(tcp)->turns);
+}
+
 /* Who does not do as told: asked ever more rarely, policed only far above the rate. */
 static void paqm_kunit_strikes(struct kunit *test)
 {
@@ -1020,6 +1083,7 @@ static struct kunit_case paqm_flows_cases[] = {
 	KUNIT_CASE(paqm_kunit_pass),
 	KUNIT_CASE(paqm_kunit_not_rtp),
 	KUNIT_CASE(paqm_kunit_rates),
+	KUNIT_CASE(paqm_kunit_fast),
 	KUNIT_CASE(paqm_kunit_strikes),
 	KUNIT_CASE(paqm_kunit_entitled),
 	KUNIT_CASE(paqm_kunit_newcomers),

@@ -34,6 +34,7 @@ static void paqm_near(const char *what, u64 got, u64 want, u64 tol)
 PAQM_CASE(inner)
 PAQM_CASE(inner_loop)
 PAQM_CASE(ecf)
+PAQM_CASE(outer_bound)
 PAQM_CASE(forced_md)
 PAQM_CASE(erf)
 PAQM_CASE(erf_plants)
@@ -42,6 +43,7 @@ PAQM_CASE(f32)
 PAQM_CASE(maxmin)
 PAQM_CASE(sched)
 PAQM_CASE(bucket)
+PAQM_CASE(link_time)
 
 #define PAQM_MSG_CASE(name)                                     \
 	static void paqm_kunit_msg_##name(struct kunit *test) \
@@ -69,6 +71,7 @@ static struct kunit_case paqm_law_cases[] = {
 	KUNIT_CASE(paqm_kunit_inner),
 	KUNIT_CASE(paqm_kunit_inner_loop),
 	KUNIT_CASE(paqm_kunit_ecf),
+	KUNIT_CASE(paqm_kunit_outer_bound),
 	KUNIT_CASE(paqm_kunit_forced_md),
 	KUNIT_CASE(paqm_kunit_erf),
 	KUNIT_CASE(paqm_kunit_erf_plants),
@@ -77,6 +80,7 @@ static struct kunit_case paqm_law_cases[] = {
 	KUNIT_CASE(paqm_kunit_maxmin),
 	KUNIT_CASE(paqm_kunit_sched),
 	KUNIT_CASE(paqm_kunit_bucket),
+	KUNIT_CASE(paqm_kunit_link_time),
 	{}
 };
 

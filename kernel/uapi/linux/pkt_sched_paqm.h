@@ -95,7 +95,7 @@ struct tc_paqm_key {
 
 /* Ranges of the options, used by the policy, by extack texts and by tc. */
 #define PAQM_BANDWIDTH_MIN 1000ULL	   /* 8 kbit/s */
-#define PAQM_BANDWIDTH_MAX 15000000000ULL  /* 120 Gbit/s */
+#define PAQM_BANDWIDTH_MAX 100000000000ULL /* 800 Gbit/s */
 #define PAQM_BANDWIDTH_AUTO (~0ULL)
 #define PAQM_TARGET_MIN_US 100U
 #define PAQM_TARGET_MAX_US 1000000U

@@ -25,6 +25,7 @@ SETTINGS: list[tuple[str, str, Any]] = [
     ("bandwidth 8mbit", "bandwidth_bps", 8_000_000),
     ("bandwidth none", "bandwidth_bps", 0),
     ("bandwidth 100gbit", "bandwidth_bps", 100_000_000_000),
+    ("bandwidth 800gbit", "bandwidth_bps", 800_000_000_000),
     ("bandwidth auto", "bandwidth_auto", True),
     ("bandwidth 9876536bit", "bandwidth_bps", 9_876_536),
     ("overhead -14", "overhead_bytes", -14),

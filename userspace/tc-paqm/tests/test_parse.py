@@ -23,7 +23,7 @@ RATIO_OUTER = "a number from 0.01 to 2"
 VALUES: list[tuple[str, list[str], list[str], str]] = [
     (
         "bandwidth",
-        ["none", "auto", "8kbit", "20mbit", "2.5Mbit", "1mbps", "120gbit"],
+        ["none", "auto", "8kbit", "20mbit", "2.5Mbit", "1mbps", "400gbit", "800gbit"],
         [
             "",
             "0",
