@@ -294,7 +294,7 @@ static bool paqm_over_may_move(const struct paqm_sched_data *q, const struct paq
 /* Packets that have left the common queue, lowest bits; those that wait there. */
 static u32 paqm_common_out(const struct paqm_sched_data *q)
 {
-	return (u32)q->queue[PAQM_MEDIA].st.sent_packets - (u32)q->over_sent;
+	return (u32)q->queue[PAQM_MEDIA].st.sent_packets - (u32)q->over_sent + q->common_cut;
 }
 
 /* Packets that wait in overflow queues. */

@@ -205,6 +205,7 @@ struct paqm_sched_data {
 	u32 over_gated; /* queues that are not served yet */
 	u32 over_behind; /* the greatest of their @behind */
 	u32 over_memory_limit;
+	u32 common_cut; /* packets that left the common queue as its limit fell */
 	u32 over_packets; /* that joined */
 	u32 over_full;
 	u32 over_strangers;

@@ -55,6 +55,7 @@
 #include "paqm_options.h"
 #include "paqm_outer.h"
 #include "paqm_state.h"
+#include "paqm_trim.h"
 
 #define CREATE_TRACE_POINTS
 #include "paqm_trace.h"
@@ -1279,8 +1280,8 @@ static int paqm_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext
 	struct paqm_flows table = {};
 	struct paqm_fb *fb = q->fb;
 	const u8 *key = NULL;
+	bool lowers, tell;
 	u32 source;
-	bool tell;
 	int err;
 
 	if (opt) {
@@ -1332,7 +1333,12 @@ static int paqm_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext
 		if (key)
 			paqm_fb_set_key(fb, cfg.key_id, key);
 	}
+	lowers = paqm_lowers(cfg.limit, q->cfg.limit) ||
+		 paqm_lowers(cfg.media_limit, q->cfg.media_limit) ||
+		 paqm_lowers(cfg.elastic_limit, q->cfg.elastic_limit);
 	paqm_apply(sch, &cfg, &table);
+	if (lowers)
+		paqm_trim(sch);
 	if (fb && table.flow) /* notices that wait point into the old one */
 		paqm_fb_flush(fb);
 	err = 0;

@@ -102,6 +102,8 @@ static void paqm_attr(int number, bool valid)
 
 static void opt_paqm(bool valid)
 {
+	static const uint16_t limits[] = {TCA_PAQM_LIMIT, TCA_PAQM_MEDIA_LIMIT,
+					  TCA_PAQM_ELASTIC_LIMIT};
 	struct rtattr *nest = nl_nest(TCA_OPTIONS);
 	int n = chance(20) ? rnd(PAQM_ATTRS) : rnd(5);
 
@@ -112,6 +114,8 @@ static void opt_paqm(bool valid)
 		nl_u64(TCA_PAQM_BANDWIDTH, 12500ULL << rnd(8));
 	if (chance(60))
 		nl_u32(TCA_PAQM_FEEDBACK, rnd(__PAQM_FEEDBACK_MAX));
+	if (chance(20)) /* what waits is too much, mostly */
+		nl_u32(limits[rnd(ARRAY_SIZE(limits))], between(3000, 30000));
 	nl_end(nest);
 }
 
