@@ -65,6 +65,7 @@ enum paqm_nature { PAQM_NATURE_OPEN, PAQM_NATURE_RTP, PAQM_NATURE_NOT_RTP };
 #define PAQM_KNOWN 0x40	  /* it has lasted, and its use is measured */
 #define PAQM_DEAF 0x20	  /* it sends more than it was told */
 #define PAQM_SHARES 0x10  /* the rate is its host's, which has more flows (struct paqm_host) */
+#define PAQM_CLAIM 0x08	  /* turns over with each claim of the slot */
 #define PAQM_RARE 0x07	  /* logarithm of the rounds between two notices */
 #define PAQM_EVERY_MAX 31 /* these at most */
 
@@ -80,7 +81,8 @@ enum paqm_nature { PAQM_NATURE_OPEN, PAQM_NATURE_RTP, PAQM_NATURE_NOT_RTP };
  * @state: queue of the flow, or PAQM_FLOW_UNSURE; its nature from bit 4 on;
  *	PAQM_SETTLED_*
  * @every: written by the outer loop: PAQM_RARE, 0 unless it does not follow; PAQM_POLICED,
- *	PAQM_KNOWN, PAQM_DEAF, PAQM_SHARES
+ *	PAQM_KNOWN, PAQM_DEAF, PAQM_SHARES; PAQM_CLAIM by the datapath
+ * @word: the last three at once, paqm_flow_publish()
  */
 struct paqm_flow {
 	u32 tag;
@@ -89,9 +91,14 @@ struct paqm_flow {
 	u32 due;
 	u16 round;
 	u16 over;
-	u16 over_seq;
-	u8 state;
-	u8 every;
+	union {
+		struct {
+			u16 over_seq;
+			u8 state;
+			u8 every;
+		};
+		u32 word;
+	};
 };
 
 static inline u8 paqm_flow_class(const struct paqm_flow *f)
@@ -395,7 +402,7 @@ static noinline struct paqm_flow *paqm_flows_claim(struct paqm_flows *t,
 	smp_wmb(); /* pairs with smp_rmb() in paqm_flows_walk() */
 	WRITE_ONCE(flow->bytes, 0);
 	WRITE_ONCE(flow->last_ms, now_ms);
-	WRITE_ONCE(flow->every, 0);
+	WRITE_ONCE(flow->every, ~flow->every & PAQM_CLAIM);
 	flow->round = 0;
 	WRITE_ONCE(flow->over, 0);
 	paqm_flow_set(flow, PAQM_FLOW_UNSURE, PAQM_NATURE_OPEN);
@@ -525,12 +532,59 @@ static inline u64 paqm_gauge_sent(const struct paqm_flow_gauge *g, u32 bytes, u1
 	return (now - then) & ((1ULL << 47) - 1);
 }
 
-/* Time since the last packet of a flow; none if that came after @now_ms was read. */
-static inline u32 paqm_flow_silent(const struct paqm_flow *f, u32 now_ms)
+/**
+ * paqm_flow_publish() - what the outer loop has found out about a flow
+ * @f: its slot
+ * @seen: @every, as it was when the slot was the flow's for sure
+ * @every: what it is to be; PAQM_CLAIM is taken from @seen
+ *
+ * The outer loop holds no lock. It may have been kept from running since it looked at the slot,
+ * for so long that the flow was silent for @age_ms and another one has the slot, which then must
+ * not be known, or policed, for what the old one did. So @every is written only if no claim was
+ * in between, which would have turned PAQM_CLAIM over: both are in one word, and comparing and
+ * writing that is one step. @seen was read before the tag was found to be the same as before:
+ *
+ *	paqm_flows_claim()		paqm_flow_visit()
+ *	tag = 0				tag (acquire)
+ *	smp_wmb()			seen = every, with PAQM_CLAIM
+ *	PAQM_CLAIM turns over		smp_rmb()
+ *	tag = new (release)		tag again: go on only if it is the same
+ *					compare PAQM_CLAIM in every with seen, and write
+ *
+ * If @seen is what the claim wrote, the second look at the tag finds 0 or the new one. If it is
+ * what was there before, the comparison fails once the claim has written, and if the claim writes
+ * later, it writes over what was published. Only two claims in that time, between which at least
+ * @age_ms pass, would look like none. Whatever the datapath writes to the word meanwhile makes
+ * the step fail, and it is tried again.
+ *
+ * Return: whether it is the same flow still.
+ */
+static inline bool paqm_flow_publish(struct paqm_flow *f, u8 seen, u8 every)
 {
-	u32 silent = now_ms - READ_ONCE(f->last_ms);
+	struct paqm_flow next;
+	u32 old = READ_ONCE(f->word);
+
+	do {
+		next.word = old;
+		if ((next.every ^ seen) & PAQM_CLAIM)
+			return false;
+		next.every = (every & ~PAQM_CLAIM) | (seen & PAQM_CLAIM);
+	} while (!try_cmpxchg(&f->word, &old, next.word));
+	return true;
+}
+
+/* Time between the last packet of a flow, at @last_ms, and @now_ms; none if it came later. */
+static inline u32 paqm_flow_silence(u32 last_ms, u32 now_ms)
+{
+	u32 silent = now_ms - last_ms;
 
 	return silent > -PAQM_SILENT_LONG ? 0 : silent;
+}
+
+/* Time since the last packet of a flow. */
+static inline u32 paqm_flow_silent(const struct paqm_flow *f, u32 now_ms)
+{
+	return paqm_flow_silence(READ_ONCE(f->last_ms), now_ms);
 }
 
 /*
@@ -928,12 +982,12 @@ static inline void paqm_host_add(const struct paqm_flow_gauge *g, const struct p
 }
 
 /*
- * Judge one media flow that is known by what it sends against what it was told. @measured: just
- * now; @flows: of its host.
+ * Judge one media flow that is known by what it sends against what it was told. @seen: as for
+ * paqm_flow_publish(); @measured: just now; @flows: of its host.
  */
 static inline void paqm_flow_judge(struct paqm_flow *f, struct paqm_flow_gauge *g,
 				   const struct paqm_walk *w, struct paqm_census *c,
-				   const struct paqm_right *r, u32 flows, bool measured)
+				   const struct paqm_right *r, u32 flows, u8 seen, bool measured)
 {
 	u32 every = 0, drop = 0;
 	u64 told = r->told;
@@ -960,9 +1014,9 @@ static inline void paqm_flow_judge(struct paqm_flow *f, struct paqm_flow_gauge *
 	if (g->drop != drop)
 		WRITE_ONCE(g->drop, drop);
 	every |= PAQM_KNOWN | (r->shares ? PAQM_SHARES : 0);
-	every |= (drop ? PAQM_POLICED : 0) | (g->deaf ? PAQM_DEAF : 0);
-	if (f->every != every)
-		WRITE_ONCE(f->every, every);
+	every |= (drop ? PAQM_POLICED : 0) | (g->deaf ? PAQM_DEAF : 0) | (seen & PAQM_CLAIM);
+	if (seen != every && !paqm_flow_publish(f, seen, every))
+		return; /* it has gone, and another one has its slot */
 	if (g->deaf) {
 		c->deaf++;
 		c->deaf_q16 += r->part_q16;
@@ -1143,7 +1197,7 @@ static inline bool paqm_host_joins(const struct paqm_flow_more *m, const struct 
  */
 static inline void paqm_flow_visit_media(struct paqm_flows *t, struct paqm_flow *f,
 					 const struct paqm_walk *w, struct paqm_census *c,
-					 u32 bytes, u16 turns, bool measured, u64 before)
+					 u32 bytes, u16 turns, u8 seen, bool measured, u64 before)
 {
 	struct paqm_flow_gauge *g = paqm_flow_gauge(t, f);
 	struct paqm_flow_more *m = paqm_flow_more(t, f);
@@ -1158,7 +1212,7 @@ static inline void paqm_flow_visit_media(struct paqm_flows *t, struct paqm_flow 
 	u32 flows = 1;
 
 	c->media++;
-	if (!(READ_ONCE(f->every) & PAQM_KNOWN)) {
+	if (!(seen & PAQM_KNOWN)) {
 		if (!measured || !g->rate || g->marked == PAQM_MARKED_ROUND) {
 			c->newcomers++;
 			c->joining += paqm_host_joins(m, w);
@@ -1180,7 +1234,7 @@ static inline void paqm_flow_visit_media(struct paqm_flows *t, struct paqm_flow 
 		r.told = w->fair_new;
 		r.most = w->fair_most;
 	}
-	paqm_flow_judge(f, g, w, c, &r, flows, measured);
+	paqm_flow_judge(f, g, w, c, &r, flows, seen, measured);
 	paqm_top_add(&c->top, f, m, g);
 }
 
@@ -1286,9 +1340,10 @@ static inline void paqm_flow_visit(struct paqm_flows *t, struct paqm_flow *f,
 				   u32 tag, const struct paqm_walk *w, struct paqm_census *c)
 {
 	struct paqm_flow_gauge *g = paqm_flow_gauge(t, f);
-	u32 bytes = READ_ONCE(f->bytes), silent = paqm_flow_silent(f, w->now_ms);
+	u32 bytes = READ_ONCE(f->bytes), last = READ_ONCE(f->last_ms);
+	u32 silent = paqm_flow_silence(last, w->now_ms);
 	u16 turns = paqm_flow_turns(g, bytes), claim = READ_ONCE(g->claim);
-	u8 class = paqm_flow_class(f);
+	u8 class = paqm_flow_class(f), seen = READ_ONCE(f->every);
 	bool measured = false;
 	u64 before;
 
@@ -1304,8 +1359,9 @@ static inline void paqm_flow_visit(struct paqm_flows *t, struct paqm_flow *f,
 		WRITE_ONCE(g->drop, 0);
 	}
 	before = g->rate;
-	if (silent > PAQM_SILENT_LONG) /* time wraps after 52 days: the dead stay dead */
-		WRITE_ONCE(f->last_ms, w->now_ms - PAQM_SILENT_LONG / 2);
+	/* time wraps after 52 days: the dead stay dead, but not a flow that came just now */
+	if (silent > PAQM_SILENT_LONG)
+		cmpxchg(&f->last_ms, last, w->now_ms - PAQM_SILENT_LONG / 2);
 	if (silent <= PAQM_FLOW_ACTIVE_MS || g->marked == PAQM_MARKED_ROUND)
 		measured = paqm_flow_measure(g, w, bytes, turns, silent);
 	if (silent > t->age_ms)
@@ -1319,7 +1375,7 @@ static inline void paqm_flow_visit(struct paqm_flows *t, struct paqm_flow *f,
 		return;
 	}
 	if (class == PAQM_MEDIA) {
-		paqm_flow_visit_media(t, f, w, c, bytes, turns, measured, before);
+		paqm_flow_visit_media(t, f, w, c, bytes, turns, seen, measured, before);
 	} else if (class == PAQM_ELASTIC) {
 		c->present++;
 		if (!paqm_flow_counts(g, w, bytes, turns))

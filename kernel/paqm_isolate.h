@@ -432,7 +432,7 @@ static void paqm_over_append(struct Qdisc *sch, struct paqm_flowq *over, struct 
 	paqm_drr_append(sch, PAQM_MEDIA, over, skb, now);
 	if (flow) {
 		WRITE_ONCE(flow->over, over - q->flowq);
-		flow->over_seq = over->in;
+		WRITE_ONCE(flow->over_seq, over->in); /* beside @every */
 	}
 }
 

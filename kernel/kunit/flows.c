@@ -25,6 +25,30 @@ static void paqm_meet(void)
 #include "../paqm_classify.h" /* enum paqm_class */
 #undef smp_rmb
 #define smp_rmb() paqm_meet() /* see above */
+/* and just before what it has found out is written, when it has looked at the key twice */
+static void (*paqm_at_write)(void);
+static u32 paqm_kunit_cmpxchg(u32 *word, u32 old, u32 new)
+{
+	u32 was;
+
+	if (paqm_at_write)
+		paqm_at_write();
+	was = *word;
+	if (was == old)
+		*word = new;
+	return was;
+}
+#undef cmpxchg
+#define cmpxchg(p, o, n) paqm_kunit_cmpxchg(p, o, n)
+static bool paqm_kunit_try_cmpxchg(u32 *word, u32 *old, u32 new)
+{
+	u32 wanted = *old;
+
+	*old = paqm_kunit_cmpxchg(word, wanted, new);
+	return *old == wanted;
+}
+#undef try_cmpxchg
+#define try_cmpxchg(p, o, n) paqm_kunit_try_cmpxchg(p, o, n)
 #include "../paqm_flows.h"
 
 #define PAQM_AGE 2000 /* ms */
@@ -101,6 +125,7 @@ static u8 paqm_every(const struct paqm_flow *f)
 static void paqm_make(struct kunit *test, u32 slots)
 {
 	paqm_at_barrier = NULL;
+	paqm_at_write = NULL;
 	memset(&paqm_table, 0, sizeof(paqm_table));
 	paqm_table.age_ms = PAQM_AGE;
 	KUNIT_ASSERT_EQ(test, paqm_flows_alloc(&paqm_table, slots), 0);
@@ -109,6 +134,7 @@ static void paqm_make(struct kunit *test, u32 slots)
 static void paqm_flows_exit(struct kunit *test)
 {
 	paqm_at_barrier = NULL;
+	paqm_at_write = NULL;
 	paqm_flows_free(&paqm_table);
 }
 
@@ -235,7 +261,7 @@ static void paqm_kunit_reuse(struct kunit *test)
 	f = paqm_touch(paqm_nth(99), PAQM_MEDIA, t, NULL);
 	KUNIT_ASSERT_NOT_NULL(test, f);
 	KUNIT_EXPECT_EQ(test, f->bytes, 0);
-	KUNIT_EXPECT_EQ(test, f->every, 0); /* not policed, not known, not deaf */
+	KUNIT_EXPECT_EQ(test, f->every & ~PAQM_CLAIM, 0); /* not policed, not known, not deaf */
 	KUNIT_EXPECT_EQ(test, f->over, 0);
 	paqm_count(t, 200, 1000000, c);
 	KUNIT_EXPECT_EQ(test, c->used, 1);
@@ -635,7 +661,7 @@ static void paqm_kunit_strikes(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, !!(wild->every & PAQM_POLICED), !!paqm_gauge(wild)->drop);
 		KUNIT_EXPECT_TRUE(test, wild->every & PAQM_DEAF);
 		every = paqm_every(deaf);
-		KUNIT_EXPECT_EQ(test, good->every, PAQM_KNOWN);
+		KUNIT_EXPECT_EQ(test, good->every & ~PAQM_CLAIM, PAQM_KNOWN);
 		KUNIT_EXPECT_EQ(test, paqm_gauge(good)->drop, 0);
 		KUNIT_EXPECT_EQ(test, paqm_gauge(deaf)->drop, 0);
 		if (i < PAQM_DEAF_STRIKE)
@@ -659,8 +685,8 @@ static void paqm_kunit_strikes(struct kunit *test)
 		paqm_count(1, 200, 1000000, c);
 	}
 	KUNIT_EXPECT_EQ(test, paqm_gauge(wild)->drop, 0);
-	KUNIT_EXPECT_EQ(test, wild->every, PAQM_KNOWN);
-	KUNIT_EXPECT_EQ(test, deaf->every, PAQM_KNOWN);
+	KUNIT_EXPECT_EQ(test, wild->every & ~PAQM_CLAIM, PAQM_KNOWN);
+	KUNIT_EXPECT_EQ(test, deaf->every & ~PAQM_CLAIM, PAQM_KNOWN);
 }
 
 /* What a flow sends beyond its rate does not count: each of them has one share. */
@@ -1018,6 +1044,94 @@ static void paqm_kunit_walk_race(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, paqm_table.gauge[i].rate, 0);
 }
 
+static struct paqm_flow *paqm_slot;
+static u32 paqm_late; /* when the walker goes on */
+
+/* The slot is taken by a new flow, before the walker writes what it knows of the old one. */
+static void paqm_take_slot(void)
+{
+	u32 i;
+
+	paqm_at_write = NULL;
+	paqm_meetings++;
+	for (i = 0; i < PAQM_WAYS; i++) /* the others live */
+		if (&paqm_table.flow[i] != paqm_slot)
+			WRITE_ONCE(paqm_table.flow[i].last_ms, paqm_late);
+	paqm_touch(paqm_nth(++paqm_newcomer), PAQM_MEDIA, paqm_late, NULL);
+}
+
+/* A packet of the flow comes just then: it overflows. */
+static void paqm_touch_slot(void)
+{
+	paqm_at_write = NULL;
+	paqm_meetings++;
+	WRITE_ONCE(paqm_slot->over_seq, paqm_slot->over_seq + 1);
+}
+
+/*
+ * A walker that was kept from running after its second look at the key: the slot has another
+ * flow, which is neither known nor dead.
+ */
+static void paqm_kunit_late_walker(struct kunit *test)
+{
+	struct paqm_census *c;
+	u32 i, seen, tag;
+
+	c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	paqm_make(test, PAQM_WAYS);
+	paqm_newcomer = 1000;
+	paqm_meetings = 0;
+	for (i = 0; i < PAQM_WAYS - 1; i++)
+		paqm_touch(paqm_nth(i + 1), PAQM_ELASTIC, 100, NULL);
+	paqm_slot = paqm_touch(paqm_nth(i + 1), PAQM_MEDIA, 100, NULL);
+	KUNIT_ASSERT_NOT_NULL(test, paqm_slot);
+
+	/* one that becomes known just then; of two claims in a row each is noticed */
+	for (i = 0; i < 2; i++) {
+		seen = paqm_slot->every;
+		KUNIT_EXPECT_EQ(test, seen & ~PAQM_CLAIM, 0);
+		paqm_count(100 + i * 10000, 0, 0, c); /* its window begins */
+		WRITE_ONCE(paqm_slot->last_ms, 600 + i * 10000);
+		paqm_slot->bytes += 50000;
+		tag = paqm_slot->tag;
+		paqm_late = 10100 + i * 10000; /* it was silent for longer than slots are held */
+		paqm_at_write = paqm_take_slot;
+		paqm_count(600 + i * 10000, 200, 1000000, c);
+		KUNIT_EXPECT_EQ(test, paqm_meetings, i + 1);
+		KUNIT_EXPECT_NE(test, paqm_slot->tag, tag);
+		KUNIT_EXPECT_EQ(test, paqm_slot->every & ~PAQM_CLAIM, 0);
+		KUNIT_EXPECT_NE(test, paqm_slot->every, seen);
+		KUNIT_EXPECT_EQ(test, paqm_slot->last_ms, paqm_late);
+		KUNIT_EXPECT_FALSE(test, paqm_flow_publish(paqm_slot, seen, PAQM_KNOWN));
+		KUNIT_EXPECT_EQ(test, paqm_slot->every & ~PAQM_CLAIM, 0);
+	}
+	paqm_count(paqm_late + 1, 0, 0, c);
+	KUNIT_EXPECT_EQ(test, paqm_gauge(paqm_slot)->rate, 0);
+
+	/* a packet of the same flow does not keep it from being known, and is not undone */
+	WRITE_ONCE(paqm_slot->last_ms, paqm_late + 501);
+	paqm_slot->bytes += 50000;
+	paqm_at_write = paqm_touch_slot;
+	paqm_count(paqm_late + 501, 200, 1000000, c);
+	KUNIT_EXPECT_EQ(test, paqm_meetings, 3);
+	KUNIT_EXPECT_TRUE(test, paqm_slot->every & PAQM_KNOWN);
+	KUNIT_EXPECT_EQ(test, paqm_slot->over_seq, 1);
+
+	/* dead for so long that its time would come again, and taken just then */
+	paqm_late += 600 + PAQM_SILENT_LONG;
+	for (i = 0; i < PAQM_WAYS - 1; i++)
+		WRITE_ONCE(paqm_table.flow[i].last_ms, paqm_late);
+	paqm_at_write = paqm_take_slot;
+	paqm_count(paqm_late, 0, 0, c);
+	KUNIT_EXPECT_EQ(test, paqm_meetings, 4);
+	KUNIT_EXPECT_EQ(test, paqm_slot->last_ms, paqm_late);
+	/* and not taken: it stays dead */
+	paqm_late += 1 + PAQM_SILENT_LONG;
+	paqm_count(paqm_late, 0, 0, c);
+	KUNIT_EXPECT_EQ(test, paqm_late - paqm_slot->last_ms, PAQM_SILENT_LONG / 2);
+}
+
 static struct rnd_state paqm_race_rnd;
 static u32 paqm_race_now;
 
@@ -1092,6 +1206,7 @@ static struct kunit_case paqm_flows_cases[] = {
 	KUNIT_CASE(paqm_kunit_bundle),
 	KUNIT_CASE(paqm_kunit_million),
 	KUNIT_CASE(paqm_kunit_walk_race),
+	KUNIT_CASE(paqm_kunit_late_walker),
 	KUNIT_CASE(paqm_kunit_walk_churn),
 	{}
 };
