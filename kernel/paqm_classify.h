@@ -588,6 +588,8 @@ static noinline unsigned int paqm_identify(const struct sk_buff *skb, const stru
 	p->quotable = false;
 	p->ports = 0;
 
+	if (skb_vlan_tag_present(skb)) /* the device puts it into the packet, or took it out */
+		p->note |= PAQM_NOTE_TAGGED;
 	if (unlikely(proto != htons(ETH_P_IP) && proto != htons(ETH_P_IPV6))) {
 		__be16 inner = paqm_untag(skb, proto, &off);
 

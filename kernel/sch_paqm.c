@@ -375,7 +375,8 @@ static bool paqm_count_flow(struct paqm_sched_data *q, struct paqm_flow *flow, u
  */
 static bool paqm_settles(const struct paqm_flow *flow, const struct paqm_packet *p, int chosen)
 {
-	if (chosen < PAQM_CLASSES || p->note)
+	/* a tag beside the packet is counted on the short way, one within does not go there */
+	if (chosen < PAQM_CLASSES || p->note & ~PAQM_NOTE_TAGGED)
 		return false;
 	switch (p->kind) {
 	case PAQM_KIND_UDP:
@@ -684,6 +685,8 @@ static __always_inline int paqm_enqueue_one(struct sk_buff *skb, struct Qdisc *s
 	to.flow = paqm_flows_slot(set, paqm_flow_tag(hash));
 	if (likely(to.flow &&
 		   paqm_flow_pass(to.flow, q->settled, wire, paqm_flow_clock(now)))) {
+		if (unlikely(skb_vlan_tag_present(skb)))
+			paqm_inc(&q->tagged);
 		if (paqm_flow_class(to.flow) == PAQM_MEDIA)
 			return paqm_put(skb, sch, PAQM_MEDIA, to.flow, 0, PAQM_LANE_FLOW, len,
 					wire, now, to_free);

@@ -211,8 +211,23 @@ static void paqm_kunit_tags(struct kunit *test)
 	__vlan_hwaccel_put_tag(skb, htons(ETH_P_8021Q), 10);
 	paqm_classify(skb, &paqm_plain, &p);
 	KUNIT_EXPECT_EQ(test, p.kind, PAQM_KIND_RTP);
-	KUNIT_EXPECT_EQ(test, p.note, 0);
+	KUNIT_EXPECT_EQ(test, p.note, PAQM_NOTE_TAGGED);
 	KUNIT_EXPECT_TRUE(test, p.quotable);
+	KUNIT_EXPECT_EQ(test, paqm_plain_flow(skb, &paqm_plain), p.hash);
+	__vlan_hwaccel_clear_tag(skb);
+	paqm_classify(skb, &paqm_plain, &p);
+	KUNIT_EXPECT_EQ(test, p.note, 0);
+	__vlan_hwaccel_put_tag(skb, htons(ETH_P_8021AD), 0); /* a priority alone */
+	paqm_classify(skb, &paqm_plain, &p);
+	KUNIT_EXPECT_EQ(test, p.note, PAQM_NOTE_TAGGED);
+	kfree_skb(skb);
+
+	paqm_pkt_make(&pkt, "eth vlan ip4 udp:5004:6000 rtp fill:100");
+	skb = paqm_skb(pkt.data, pkt.len, pkt.len);
+	KUNIT_ASSERT_NOT_NULL(test, skb);
+	__vlan_hwaccel_put_tag(skb, htons(ETH_P_8021AD), 10); /* one of two */
+	paqm_classify(skb, &paqm_plain, &p);
+	KUNIT_EXPECT_EQ(test, p.note, PAQM_NOTE_TAGGED);
 	kfree_skb(skb);
 
 	paqm_pkt_make(&pkt, "eth qinq vlan ip4 udp:5004:6000 rtp fill:100");

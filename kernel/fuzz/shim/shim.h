@@ -104,7 +104,10 @@ struct sk_buff {
 	__be16 protocol;
 	int network;
 	bool gso;
+	bool vlan; /* a tag stands beside it */
 };
+
+#define skb_vlan_tag_present(skb) ((skb)->vlan)
 
 static inline bool skb_is_gso(const struct sk_buff *skb)
 {
