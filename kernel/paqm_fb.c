@@ -43,6 +43,7 @@
 #define PAQM_FB_COUNT_NS (250ULL * NSEC_PER_MSEC) /* active peers are counted so often */
 #define PAQM_PEER_LIFE_NS (60ULL * NSEC_PER_SEC) /* then its place may be taken */
 #define PAQM_PEER_PRESS_NS (2ULL * NSEC_PER_SEC) /* the same when no other place is free */
+#define PAQM_PEER_LONG_NS (10ULL * NSEC_PER_SEC) /* who invents sources has others by then */
 
 struct workqueue_struct *paqm_fb_wq;
 
@@ -73,6 +74,24 @@ static bool paqm_fb_wanted(struct paqm_fb *fb, const struct in6_addr *addr)
 }
 
 /*
+ * Is there somebody at that address? He has answered an echo request, or was owed notices for
+ * long. His place is not taken by sources of which nothing is known, and these have half of a
+ * short budget at most.
+ */
+static bool paqm_peer_proven(const struct paqm_peer *peer)
+{
+	return peer->kept || peer->seen - peer->since >= PAQM_PEER_LONG_NS;
+}
+
+/* The one of two entries that is missed less. */
+static struct paqm_peer *paqm_peer_lesser(struct paqm_peer *a, struct paqm_peer *b)
+{
+	if (a->seen && b->seen && paqm_peer_proven(a) != paqm_peer_proven(b))
+		return paqm_peer_proven(a) ? b : a;
+	return b->seen < a->seen ? b : a;
+}
+
+/*
  * The entry of the source at the end of @path, made if need be; NULL if there is no room. Under
  * @fb->lock.
  */
@@ -90,10 +109,10 @@ static struct paqm_peer *paqm_peer_touch(struct paqm_fb *fb, const struct paqm_p
 			peer->mute = !path->ours;
 			return peer;
 		}
-		if (!place || peer->seen < place->seen)
-			place = peer;
+		place = place ? paqm_peer_lesser(place, peer) : peer;
 	}
-	if (place->seen && now - place->seen < PAQM_PEER_PRESS_NS)
+	if (place->seen && now - place->seen < (paqm_peer_proven(place) ? PAQM_PEER_LIFE_NS :
+									  PAQM_PEER_PRESS_NS))
 		return NULL;
 	/* without tokens: else each invented source would have a first message of its own part */
 	*place = (struct paqm_peer){
@@ -101,6 +120,7 @@ static struct paqm_peer *paqm_peer_touch(struct paqm_fb *fb, const struct paqm_p
 		.vrf = path->vrf,
 		.mark = path->mark,
 		.mute = !path->ours,
+		.since = now,
 		.seen = now,
 		.stamp = now,
 		.due = now,
@@ -111,7 +131,7 @@ static struct paqm_peer *paqm_peer_touch(struct paqm_fb *fb, const struct paqm_p
 /* Count the sources that share the budget. Under @fb->lock. */
 static void paqm_peers_count(struct paqm_fb *fb, u64 now)
 {
-	u32 i, n = 0;
+	u32 i, n = 0, proven = 0;
 
 	if (fb->counted && now - fb->counted < PAQM_FB_COUNT_NS)
 		return;
@@ -121,9 +141,24 @@ static void paqm_peers_count(struct paqm_fb *fb, u64 now)
 
 		if (peer->seen && now - peer->seen > PAQM_PEER_LIFE_NS)
 			peer->seen = 0;
-		n += peer->seen && now - peer->seen < NSEC_PER_SEC;
+		if (!peer->seen || now - peer->seen >= NSEC_PER_SEC)
+			continue;
+		n++;
+		proven += paqm_peer_proven(peer);
 	}
 	fb->active = max(n, 1U);
+	fb->proven = proven;
+}
+
+/*
+ * Of how many equal parts of the budget @peer has one. Those that may be invented have no more
+ * together than all others have. Under @fb->lock.
+ */
+static u32 paqm_fb_parts(const struct paqm_fb *fb, const struct paqm_peer *peer)
+{
+	u32 like = paqm_peer_proven(peer) ? fb->proven : fb->active - fb->proven;
+
+	return fb->proven && fb->proven < fb->active ? 2 * max(like, 1U) : fb->active;
 }
 
 /* May @peer have a message of @len bytes now? Under @fb->lock. */
@@ -135,12 +170,13 @@ static bool paqm_fb_allow(struct paqm_fb *fb, struct paqm_peer *peer, u32 len, u
 
 	paqm_peers_count(fb, now);
 	fb->tokens = paqm_tokens_fill(fb->tokens, &fb->stamp, rate, depth, now);
-	if (peer)
-		peer->tokens = paqm_tokens_fill(peer->tokens, &peer->stamp,
-						paqm_div64(rate, fb->active),
-						max_t(u64, paqm_div64(depth, fb->active),
-						      PAQM_MSG_SENT_MAX),
+	if (peer) {
+		u32 parts = paqm_fb_parts(fb, peer);
+
+		peer->tokens = paqm_tokens_fill(peer->tokens, &peer->stamp, paqm_div64(rate, parts),
+						max_t(u64, paqm_div64(depth, parts), PAQM_MSG_SENT_MAX),
 						now);
+	}
 	if (fb->tokens < len)
 		return false;
 	if (fb->tokens < depth / 2 && (!peer || peer->tokens < len))

@@ -65,6 +65,7 @@ struct paqm_fb_entry {
  * @addr: its address; IPv4 is mapped
  * @vrf: where it is reached, 0: no VRF
  * @mark: of the last packet that was answered
+ * @since: ns: first notice owed
  * @seen: ns: last notice owed; 0: slot is free
  * @stamp: ns: last refill of @tokens
  * @tokens: bytes of messages it may have while the budget is short
@@ -84,6 +85,7 @@ struct paqm_peer {
 	struct in6_addr addr;
 	int vrf;
 	u32 mark;
+	u64 since;
 	u64 seen;
 	u64 stamp;
 	u64 tokens;
@@ -115,6 +117,7 @@ struct paqm_peer {
  * @stamp: time of its last refill
  * @counted: time when @active was counted
  * @active: peers within the last second
+ * @proven: those of them that paqm_peer_proven() tells from invented ones
  * @n_prefixes: 0: anywhere
  * @prefix: where messages may go
  * @key_id: id of @key; 0: messages are not tagged
@@ -145,6 +148,7 @@ struct paqm_fb {
 	u64 stamp;
 	u64 counted;
 	u32 active;
+	u32 proven;
 	u32 n_prefixes;
 	struct tc_paqm_prefix prefix[PAQM_PREFIXES];
 	u16 key_id;

@@ -106,6 +106,23 @@ def odd(args: argparse.Namespace) -> None:
             time.sleep(args.gap)
 
 
+def invent(args: argparse.Namespace) -> None:
+    """IPv4 media of ever new sources, `rate` a second, which send eight packets in a second."""
+    raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
+    first = ipaddress.IPv4Address(args.source)
+    start = time.monotonic()
+    steps = int(args.seconds * 8)  # of an eighth of a second
+    each = int(args.rate / 8)
+    for step in range(steps):
+        time.sleep(max(0.0, start + step / 8 - time.monotonic()))
+        for n in range(max(0, step - 7) * each, (step + 1) * each):
+            seq = step - n // each
+            body = struct.pack("!HHHH", 7000, 7000, 8 + args.size, 0) + rtp(seq, n, args.size)
+            head = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(body), seq + 1, 0, 64, 17, 0)
+            head += (first + n).packed + socket.inet_aton(args.to)
+            raw.sendto(head + body, (args.to, 0))
+
+
 def message_fault(icmp: bytes, own: set[str], quoted: str, v6: bool) -> str:
     """What is wrong with a message, nothing if it is right."""
     hlen = 40 if v6 else 20
@@ -269,6 +286,13 @@ def main() -> None:
     p.add_argument("--port", type=int, default=7000)
     p.add_argument("--size", type=int, default=200)
     p.add_argument("--count", type=int, default=100)
+    p = sub.add_parser("invent")
+    p.set_defaults(run=invent)
+    p.add_argument("--to", required=True)
+    p.add_argument("--source", required=True, help="first of the addresses")
+    p.add_argument("--rate", type=float, default=500, help="sources a second")
+    p.add_argument("--size", type=int, default=200)
+    p.add_argument("--seconds", type=float, default=1.0)
     p = sub.add_parser("odd")
     p.set_defaults(run=odd)
     p.add_argument("--to", required=True)

@@ -354,6 +354,27 @@ within "messages in 10 s" "$(($(stat .notices_sent) - sent))" 150 200
 within "the other host's in 10 s" "$(told 2 .v4)" 6 10
 wait "${jobs[@]}"
 
+echo "# 8,000 invented sources do not push out a host that speaks once in a while"
+rtc qdisc replace dev rv root handle 1: paqm bandwidth 20mbit feedback icmp rtt auto
+ip -n r route add 10.66.0.0/16 via 10.0.3.2
+host 1 send --to 10.0.9.2 --seconds 4
+within "its RTT, us" "$(stat .rtt_max_us)" 20000 22000
+host 3 invent --to 10.0.9.2 --source 10.66.0.1 --seconds 16 &
+jobs=($!)
+sleep 8
+# one of the invented ones would have been told in its place after 2 s
+within "8 s of them later it is known, us" "$(stat .rtt_max_us)" 20000 22000
+sent=$(stat .notices_sent)
+watch 1 6 &
+w=$!
+host 1 send --to 10.0.9.2 --seconds 6
+wait $w
+within "messages in 6 s" "$(($(stat .notices_sent) - sent))" 300 640
+within "the host's of them" "$(told 1 .v4)" 6 60
+within "RTT, us" "$(stat .rtt_max_us)" 20000 22000
+wait "${jobs[@]}"
+ip -n r route del 10.66.0.0/16
+
 echo "# no feedback, no sockets; and back"
 within "raw sockets while RTTs are measured" "$(sockets)" 2 2
 rtc qdisc change dev rv root handle 1: paqm feedback none
