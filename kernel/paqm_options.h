@@ -81,133 +81,133 @@ static const struct paqm_config paqm_defaults = {
 	.elastic_weight = 1,
 };
 
+/*
+ * Every 32 bit option: where it goes, its range, what a refusal says: what netlink says would
+ * not name the option.
+ */
+static const struct paqm_option {
+	u16 offset;
+	u32 least; /* if it is not 0, which means derived; 0: any in the range */
+	struct netlink_range_validation range;
+	const char *refusal;
+} paqm_options[TCA_PAQM_MAX + 1] = {
+#define PAQM_OPT(attr, field, low, least, most, text)                                              \
+	[attr] = { offsetof(struct paqm_config, field), least, { low, most }, "paqm: " text }
+	PAQM_OPT(TCA_PAQM_MEDIA_TARGET, media_target, PAQM_TARGET_MIN_US, 0, PAQM_TARGET_MAX_US,
+		 "media-target must be 100us..1s"),
+	PAQM_OPT(TCA_PAQM_ELASTIC_TARGET, elastic_target, PAQM_TARGET_MIN_US, 0, PAQM_TARGET_MAX_US,
+		 "elastic-target must be 100us..1s"),
+	PAQM_OPT(TCA_PAQM_LIMIT, limit, 0, PAQM_LIMIT_MIN, U32_MAX,
+		 "limit must be 0 (derived) or at least 3000 bytes"),
+	PAQM_OPT(TCA_PAQM_INTERVAL, interval, 0, PAQM_INTERVAL_MIN_US, PAQM_INTERVAL_MAX_US,
+		 "interval must be 0 (derived) or 1ms..40ms"),
+	PAQM_OPT(TCA_PAQM_GAIN, gain, PAQM_GAIN_MIN_Q24, 0, PAQM_GAIN_MAX_Q24,
+		 "gain must be 0.05..1"),
+	PAQM_OPT(TCA_PAQM_GAMMA, gamma, 0, PAQM_GAMMA_MIN_Q24, PAQM_GAMMA_MAX_Q24,
+		 "gamma must be 0 (derived) or 1/64..1"),
+	PAQM_OPT(TCA_PAQM_ALPHA, alpha, PAQM_OUTER_GAIN_MIN_Q24, 0, PAQM_OUTER_GAIN_MAX_Q24,
+		 "alpha must be 0.01..2"),
+	PAQM_OPT(TCA_PAQM_BETA, beta, PAQM_OUTER_GAIN_MIN_Q24, 0, PAQM_OUTER_GAIN_MAX_Q24,
+		 "beta must be 0.01..2"),
+	PAQM_OPT(TCA_PAQM_PERIOD, period, PAQM_PERIOD_MIN_US, 0, PAQM_PERIOD_MAX_US,
+		 "period must be 50ms..5s"),
+	PAQM_OPT(TCA_PAQM_RTT, rtt, 0, PAQM_RTT_MIN_US, PAQM_RTT_MAX_US,
+		 "rtt must be 0 (measured) or 100us..2s"),
+	PAQM_OPT(TCA_PAQM_TARGET_UTIL, target_util, PAQM_UTIL_MIN_Q24, 0, PAQM_UTIL_MAX_Q24,
+		 "target-util must be 0.5..1"),
+	PAQM_OPT(TCA_PAQM_LAW, law, 0, 0, __PAQM_LAW_MAX - 1, "law must be maxmin, ecf or erf"),
+	PAQM_OPT(TCA_PAQM_TRANSFER, transfer, 0, 0, PAQM_TRANSFER_MAX_US, "transfer must be 0..2s"),
+	PAQM_OPT(TCA_PAQM_CREDIT, credit, 0, 0, PAQM_CREDIT_MAX_US, "credit must be 0..1s"),
+	PAQM_OPT(TCA_PAQM_MD_FLOOR, md_floor, PAQM_MD_FLOOR_MIN_Q24, 0, PAQM_MD_FLOOR_MAX_Q24,
+		 "md-floor must be 0.1..0.95"),
+	PAQM_OPT(TCA_PAQM_FORCED_MD, forced_md, 0, 0, 1, "forced-md must be 0 or 1"),
+	PAQM_OPT(TCA_PAQM_AI_HOLD, ai_hold, 0, 0, 1, "ai-hold must be 0 or 1"),
+	PAQM_OPT(TCA_PAQM_FEEDBACK, feedback, 0, 0, __PAQM_FEEDBACK_MAX - 1,
+		 "feedback must be none, icmp, quench or in-band"),
+	PAQM_OPT(TCA_PAQM_CLASSIFY, classify, 0, 0, __PAQM_CLASSIFY_MAX - 1,
+		 "classify must be auto or protocol"),
+	PAQM_OPT(TCA_PAQM_FLOWS, flows, PAQM_FLOWS_MIN, 0, PAQM_FLOWS_MAX,
+		 "flows must be 64..1048576"),
+	PAQM_OPT(TCA_PAQM_ECN, ecn, 0, 0, 1, "ecn must be 0 or 1"),
+	PAQM_OPT(TCA_PAQM_POLICE, police, 0, 0, 1, "police must be 0 or 1"),
+	PAQM_OPT(TCA_PAQM_MPU, mpu, 0, 0, PAQM_MPU_MAX, "mpu must be 0..256 bytes"),
+	PAQM_OPT(TCA_PAQM_LINKLAYER, linklayer, 0, 0, __PAQM_LINK_MAX - 1,
+		 "linklayer must be ethernet, atm or ptm"),
+	PAQM_OPT(TCA_PAQM_MEDIA_TARGET_BYTES, media_target_bytes, 0, PAQM_TARGET_BYTES_MIN,
+		 PAQM_TARGET_BYTES_MAX, "media-target must be 256 bytes..256 MiB"),
+	PAQM_OPT(TCA_PAQM_ELASTIC_TARGET_BYTES, elastic_target_bytes, 0, PAQM_TARGET_BYTES_MIN,
+		 PAQM_TARGET_BYTES_MAX, "elastic-target must be 256 bytes..256 MiB"),
+	PAQM_OPT(TCA_PAQM_MEDIA_LIMIT, media_limit, 0, PAQM_LIMIT_MIN, U32_MAX,
+		 "media-limit must be 0 (derived) or at least 3000 bytes"),
+	PAQM_OPT(TCA_PAQM_ELASTIC_LIMIT, elastic_limit, 0, PAQM_LIMIT_MIN, U32_MAX,
+		 "elastic-limit must be 0 (derived) or at least 3000 bytes"),
+	PAQM_OPT(TCA_PAQM_GOP, gop, 0, 0, PAQM_GOP_MAX_US, "gop must be 0..2s"),
+	PAQM_OPT(TCA_PAQM_FLOW_AGE, flow_age, PAQM_FLOW_AGE_MIN_US, 0, PAQM_FLOW_AGE_MAX_US,
+		 "flow-age must be 1s..60s"),
+	PAQM_OPT(TCA_PAQM_MEDIA_WEIGHT, media_weight, 1, 0, PAQM_WEIGHT_MAX,
+		 "media-weight must be 1..64"),
+	PAQM_OPT(TCA_PAQM_ELASTIC_WEIGHT, elastic_weight, 1, 0, PAQM_WEIGHT_MAX,
+		 "elastic-weight must be 1..64"),
+	PAQM_OPT(TCA_PAQM_SPLIT, split, 0, PAQM_SPLIT_MIN_Q16, PAQM_SPLIT_MAX_Q16,
+		 "split must be 0 (by flows) or 0.05..0.95"),
+	PAQM_OPT(TCA_PAQM_BORROW, borrow, 0, 0, 1, "borrow must be 0 or 1"),
+	PAQM_OPT(TCA_PAQM_ISOLATE, isolate, 0, 0, 1, "isolate must be 0 or 1"),
+	PAQM_OPT(TCA_PAQM_WEIGHTS, weights, 0, 0, __PAQM_WEIGHTS_MAX - 1,
+		 "weights must be flow or host"),
+#undef PAQM_OPT
+};
+
+/* Netlink checks the ranges, and tells user space of the one that was not kept. */
 static const struct nla_policy paqm_policy[TCA_PAQM_MAX + 1] = {
+#define PAQM_RANGE(attr) NLA_POLICY_FULL_RANGE(NLA_U32, &paqm_options[attr].range)
 	[TCA_PAQM_BANDWIDTH] = { .type = NLA_U64 },
-	[TCA_PAQM_MEDIA_TARGET] = { .type = NLA_U32 },
-	[TCA_PAQM_ELASTIC_TARGET] = { .type = NLA_U32 },
-	[TCA_PAQM_LIMIT] = { .type = NLA_U32 },
-	[TCA_PAQM_INTERVAL] = { .type = NLA_U32 },
-	[TCA_PAQM_GAIN] = { .type = NLA_U32 },
-	[TCA_PAQM_GAMMA] = { .type = NLA_U32 },
-	[TCA_PAQM_ALPHA] = { .type = NLA_U32 },
-	[TCA_PAQM_BETA] = { .type = NLA_U32 },
-	[TCA_PAQM_PERIOD] = { .type = NLA_U32 },
-	[TCA_PAQM_RTT] = { .type = NLA_U32 },
-	[TCA_PAQM_TARGET_UTIL] = { .type = NLA_U32 },
-	[TCA_PAQM_LAW] = { .type = NLA_U32 },
-	[TCA_PAQM_TRANSFER] = { .type = NLA_U32 },
-	[TCA_PAQM_CREDIT] = { .type = NLA_U32 },
-	[TCA_PAQM_MD_FLOOR] = { .type = NLA_U32 },
-	[TCA_PAQM_FORCED_MD] = { .type = NLA_U32 },
-	[TCA_PAQM_AI_HOLD] = { .type = NLA_U32 },
-	[TCA_PAQM_FEEDBACK] = { .type = NLA_U32 },
-	[TCA_PAQM_CLASSIFY] = { .type = NLA_U32 },
-	[TCA_PAQM_FLOWS] = { .type = NLA_U32 },
-	[TCA_PAQM_ECN] = { .type = NLA_U32 },
-	[TCA_PAQM_POLICE] = { .type = NLA_U32 },
-	[TCA_PAQM_ROUTER_ID] = { .type = NLA_U64 },
-	[TCA_PAQM_OVERHEAD] = { .type = NLA_S32 },
-	[TCA_PAQM_MPU] = { .type = NLA_U32 },
-	[TCA_PAQM_LINKLAYER] = { .type = NLA_U32 },
-	[TCA_PAQM_MEDIA_TARGET_BYTES] = { .type = NLA_U32 },
-	[TCA_PAQM_ELASTIC_TARGET_BYTES] = { .type = NLA_U32 },
-	[TCA_PAQM_MEDIA_LIMIT] = { .type = NLA_U32 },
-	[TCA_PAQM_ELASTIC_LIMIT] = { .type = NLA_U32 },
-	[TCA_PAQM_GOP] = { .type = NLA_U32 },
+	[TCA_PAQM_MEDIA_TARGET] = PAQM_RANGE(TCA_PAQM_MEDIA_TARGET),
+	[TCA_PAQM_ELASTIC_TARGET] = PAQM_RANGE(TCA_PAQM_ELASTIC_TARGET),
+	[TCA_PAQM_LIMIT] = PAQM_RANGE(TCA_PAQM_LIMIT),
+	[TCA_PAQM_INTERVAL] = PAQM_RANGE(TCA_PAQM_INTERVAL),
+	[TCA_PAQM_GAIN] = PAQM_RANGE(TCA_PAQM_GAIN),
+	[TCA_PAQM_GAMMA] = PAQM_RANGE(TCA_PAQM_GAMMA),
+	[TCA_PAQM_ALPHA] = PAQM_RANGE(TCA_PAQM_ALPHA),
+	[TCA_PAQM_BETA] = PAQM_RANGE(TCA_PAQM_BETA),
+	[TCA_PAQM_PERIOD] = PAQM_RANGE(TCA_PAQM_PERIOD),
+	[TCA_PAQM_RTT] = PAQM_RANGE(TCA_PAQM_RTT),
+	[TCA_PAQM_TARGET_UTIL] = PAQM_RANGE(TCA_PAQM_TARGET_UTIL),
+	[TCA_PAQM_LAW] = PAQM_RANGE(TCA_PAQM_LAW),
+	[TCA_PAQM_TRANSFER] = PAQM_RANGE(TCA_PAQM_TRANSFER),
+	[TCA_PAQM_CREDIT] = PAQM_RANGE(TCA_PAQM_CREDIT),
+	[TCA_PAQM_MD_FLOOR] = PAQM_RANGE(TCA_PAQM_MD_FLOOR),
+	[TCA_PAQM_FORCED_MD] = PAQM_RANGE(TCA_PAQM_FORCED_MD),
+	[TCA_PAQM_AI_HOLD] = PAQM_RANGE(TCA_PAQM_AI_HOLD),
+	[TCA_PAQM_FEEDBACK] = PAQM_RANGE(TCA_PAQM_FEEDBACK),
+	[TCA_PAQM_CLASSIFY] = PAQM_RANGE(TCA_PAQM_CLASSIFY),
+	[TCA_PAQM_FLOWS] = PAQM_RANGE(TCA_PAQM_FLOWS),
+	[TCA_PAQM_ECN] = PAQM_RANGE(TCA_PAQM_ECN),
+	[TCA_PAQM_POLICE] = PAQM_RANGE(TCA_PAQM_POLICE),
+	[TCA_PAQM_ROUTER_ID] = NLA_POLICY_MIN(NLA_U64, 1),
+	[TCA_PAQM_OVERHEAD] = NLA_POLICY_RANGE(NLA_S32, PAQM_OVERHEAD_MIN, PAQM_OVERHEAD_MAX),
+	[TCA_PAQM_MPU] = PAQM_RANGE(TCA_PAQM_MPU),
+	[TCA_PAQM_LINKLAYER] = PAQM_RANGE(TCA_PAQM_LINKLAYER),
+	[TCA_PAQM_MEDIA_TARGET_BYTES] = PAQM_RANGE(TCA_PAQM_MEDIA_TARGET_BYTES),
+	[TCA_PAQM_ELASTIC_TARGET_BYTES] = PAQM_RANGE(TCA_PAQM_ELASTIC_TARGET_BYTES),
+	[TCA_PAQM_MEDIA_LIMIT] = PAQM_RANGE(TCA_PAQM_MEDIA_LIMIT),
+	[TCA_PAQM_ELASTIC_LIMIT] = PAQM_RANGE(TCA_PAQM_ELASTIC_LIMIT),
+	[TCA_PAQM_GOP] = PAQM_RANGE(TCA_PAQM_GOP),
 	[TCA_PAQM_FEEDBACK_TO] = { .type = NLA_BINARY,
 				   .len = PAQM_PREFIXES * sizeof(struct tc_paqm_prefix) },
 	[TCA_PAQM_DSCP_MEDIA] = { .type = NLA_U64 },
 	[TCA_PAQM_DSCP_ELASTIC] = { .type = NLA_U64 },
-	[TCA_PAQM_FLOW_AGE] = { .type = NLA_U32 },
-	[TCA_PAQM_MEDIA_WEIGHT] = { .type = NLA_U32 },
-	[TCA_PAQM_ELASTIC_WEIGHT] = { .type = NLA_U32 },
-	[TCA_PAQM_SPLIT] = { .type = NLA_U32 },
-	[TCA_PAQM_BORROW] = { .type = NLA_U32 },
+	[TCA_PAQM_FLOW_AGE] = PAQM_RANGE(TCA_PAQM_FLOW_AGE),
+	[TCA_PAQM_MEDIA_WEIGHT] = PAQM_RANGE(TCA_PAQM_MEDIA_WEIGHT),
+	[TCA_PAQM_ELASTIC_WEIGHT] = PAQM_RANGE(TCA_PAQM_ELASTIC_WEIGHT),
+	[TCA_PAQM_SPLIT] = PAQM_RANGE(TCA_PAQM_SPLIT),
+	[TCA_PAQM_BORROW] = PAQM_RANGE(TCA_PAQM_BORROW),
 	[TCA_PAQM_SEED] = { .type = NLA_U64 },
-	[TCA_PAQM_ISOLATE] = { .type = NLA_U32 },
-	[TCA_PAQM_WEIGHTS] = { .type = NLA_U32 },
-	[TCA_PAQM_KEY] = { .type = NLA_BINARY, .len = sizeof(struct tc_paqm_key) },
+	[TCA_PAQM_ISOLATE] = PAQM_RANGE(TCA_PAQM_ISOLATE),
+	[TCA_PAQM_WEIGHTS] = PAQM_RANGE(TCA_PAQM_WEIGHTS),
+	[TCA_PAQM_KEY] = NLA_POLICY_EXACT_LEN(sizeof(struct tc_paqm_key)),
 	[TCA_PAQM_KEY_ID] = { .type = NLA_U32 },
 	[TCA_PAQM_PAD] = { .type = NLA_FLAG }, /* what is shown can be given again */
-};
-
-/*
- * Every 32 bit option: where it goes, its range, what a refusal says. The policy
- * only checks types: its range texts would not name the option.
- */
-static const struct paqm_option {
-	u16 offset;
-	bool zero; /* 0 is allowed too: derive it */
-	u32 min;
-	u32 max;
-	const char *refusal;
-} paqm_options[TCA_PAQM_MAX + 1] = {
-#define PAQM_OPT(attr, field, zero, min, max, text)                                                \
-	[attr] = { offsetof(struct paqm_config, field), zero, min, max, "paqm: " text }
-	PAQM_OPT(TCA_PAQM_MEDIA_TARGET, media_target, false, PAQM_TARGET_MIN_US, PAQM_TARGET_MAX_US,
-		 "media-target must be 100us..1s"),
-	PAQM_OPT(TCA_PAQM_ELASTIC_TARGET, elastic_target, false, PAQM_TARGET_MIN_US,
-		 PAQM_TARGET_MAX_US, "elastic-target must be 100us..1s"),
-	PAQM_OPT(TCA_PAQM_LIMIT, limit, true, PAQM_LIMIT_MIN, U32_MAX,
-		 "limit must be 0 (derived) or at least 3000 bytes"),
-	PAQM_OPT(TCA_PAQM_INTERVAL, interval, true, PAQM_INTERVAL_MIN_US, PAQM_INTERVAL_MAX_US,
-		 "interval must be 0 (derived) or 1ms..40ms"),
-	PAQM_OPT(TCA_PAQM_GAIN, gain, false, PAQM_GAIN_MIN_Q24, PAQM_GAIN_MAX_Q24,
-		 "gain must be 0.05..1"),
-	PAQM_OPT(TCA_PAQM_GAMMA, gamma, true, PAQM_GAMMA_MIN_Q24, PAQM_GAMMA_MAX_Q24,
-		 "gamma must be 0 (derived) or 1/64..1"),
-	PAQM_OPT(TCA_PAQM_ALPHA, alpha, false, PAQM_OUTER_GAIN_MIN_Q24, PAQM_OUTER_GAIN_MAX_Q24,
-		 "alpha must be 0.01..2"),
-	PAQM_OPT(TCA_PAQM_BETA, beta, false, PAQM_OUTER_GAIN_MIN_Q24, PAQM_OUTER_GAIN_MAX_Q24,
-		 "beta must be 0.01..2"),
-	PAQM_OPT(TCA_PAQM_PERIOD, period, false, PAQM_PERIOD_MIN_US, PAQM_PERIOD_MAX_US,
-		 "period must be 50ms..5s"),
-	PAQM_OPT(TCA_PAQM_RTT, rtt, true, PAQM_RTT_MIN_US, PAQM_RTT_MAX_US,
-		 "rtt must be 0 (measured) or 100us..2s"),
-	PAQM_OPT(TCA_PAQM_TARGET_UTIL, target_util, false, PAQM_UTIL_MIN_Q24, PAQM_UTIL_MAX_Q24,
-		 "target-util must be 0.5..1"),
-	PAQM_OPT(TCA_PAQM_LAW, law, false, 0, __PAQM_LAW_MAX - 1,
-		 "law must be maxmin, ecf or erf"),
-	PAQM_OPT(TCA_PAQM_TRANSFER, transfer, false, 0, PAQM_TRANSFER_MAX_US,
-		 "transfer must be 0..2s"),
-	PAQM_OPT(TCA_PAQM_CREDIT, credit, false, 0, PAQM_CREDIT_MAX_US, "credit must be 0..1s"),
-	PAQM_OPT(TCA_PAQM_MD_FLOOR, md_floor, false, PAQM_MD_FLOOR_MIN_Q24, PAQM_MD_FLOOR_MAX_Q24,
-		 "md-floor must be 0.1..0.95"),
-	PAQM_OPT(TCA_PAQM_FORCED_MD, forced_md, false, 0, 1, "forced-md must be 0 or 1"),
-	PAQM_OPT(TCA_PAQM_AI_HOLD, ai_hold, false, 0, 1, "ai-hold must be 0 or 1"),
-	PAQM_OPT(TCA_PAQM_FEEDBACK, feedback, false, 0, __PAQM_FEEDBACK_MAX - 1,
-		 "feedback must be none, icmp, quench or in-band"),
-	PAQM_OPT(TCA_PAQM_CLASSIFY, classify, false, 0, __PAQM_CLASSIFY_MAX - 1,
-		 "classify must be auto or protocol"),
-	PAQM_OPT(TCA_PAQM_FLOWS, flows, false, PAQM_FLOWS_MIN, PAQM_FLOWS_MAX,
-		 "flows must be 64..1048576"),
-	PAQM_OPT(TCA_PAQM_ECN, ecn, false, 0, 1, "ecn must be 0 or 1"),
-	PAQM_OPT(TCA_PAQM_POLICE, police, false, 0, 1, "police must be 0 or 1"),
-	PAQM_OPT(TCA_PAQM_MPU, mpu, false, 0, PAQM_MPU_MAX, "mpu must be 0..256 bytes"),
-	PAQM_OPT(TCA_PAQM_LINKLAYER, linklayer, false, 0, __PAQM_LINK_MAX - 1,
-		 "linklayer must be ethernet, atm or ptm"),
-	PAQM_OPT(TCA_PAQM_MEDIA_TARGET_BYTES, media_target_bytes, true, PAQM_TARGET_BYTES_MIN,
-		 PAQM_TARGET_BYTES_MAX, "media-target must be 256 bytes..256 MiB"),
-	PAQM_OPT(TCA_PAQM_ELASTIC_TARGET_BYTES, elastic_target_bytes, true, PAQM_TARGET_BYTES_MIN,
-		 PAQM_TARGET_BYTES_MAX, "elastic-target must be 256 bytes..256 MiB"),
-	PAQM_OPT(TCA_PAQM_MEDIA_LIMIT, media_limit, true, PAQM_LIMIT_MIN, U32_MAX,
-		 "media-limit must be 0 (derived) or at least 3000 bytes"),
-	PAQM_OPT(TCA_PAQM_ELASTIC_LIMIT, elastic_limit, true, PAQM_LIMIT_MIN, U32_MAX,
-		 "elastic-limit must be 0 (derived) or at least 3000 bytes"),
-	PAQM_OPT(TCA_PAQM_GOP, gop, false, 0, PAQM_GOP_MAX_US, "gop must be 0..2s"),
-	PAQM_OPT(TCA_PAQM_FLOW_AGE, flow_age, false, PAQM_FLOW_AGE_MIN_US, PAQM_FLOW_AGE_MAX_US,
-		 "flow-age must be 1s..60s"),
-	PAQM_OPT(TCA_PAQM_MEDIA_WEIGHT, media_weight, false, 1, PAQM_WEIGHT_MAX,
-		 "media-weight must be 1..64"),
-	PAQM_OPT(TCA_PAQM_ELASTIC_WEIGHT, elastic_weight, false, 1, PAQM_WEIGHT_MAX,
-		 "elastic-weight must be 1..64"),
-	PAQM_OPT(TCA_PAQM_SPLIT, split, true, PAQM_SPLIT_MIN_Q16, PAQM_SPLIT_MAX_Q16,
-		 "split must be 0 (by flows) or 0.05..0.95"),
-	PAQM_OPT(TCA_PAQM_BORROW, borrow, false, 0, 1, "borrow must be 0 or 1"),
-	PAQM_OPT(TCA_PAQM_ISOLATE, isolate, false, 0, 1, "isolate must be 0 or 1"),
-	PAQM_OPT(TCA_PAQM_WEIGHTS, weights, false, 0, __PAQM_WEIGHTS_MAX - 1,
-		 "weights must be flow or host"),
-#undef PAQM_OPT
+#undef PAQM_RANGE
 };
 
 /* Refuse @attr with @text, which begins with the name of the module. */
@@ -218,8 +218,27 @@ static int paqm_refuse(struct netlink_ext_ack *extack, const struct nlattr *attr
 	if (extack) {
 		extack->_msg = text;
 		extack->bad_attr = attr;
+		extack->policy = &paqm_policy[nla_type(attr)];
 	}
 	return -EINVAL;
+}
+
+/* The same for one out of its range. */
+static int paqm_refuse_range(struct netlink_ext_ack *extack, const struct nlattr *attr)
+{
+	switch (nla_type(attr)) {
+	case TCA_PAQM_ROUTER_ID:
+		return paqm_refuse(extack, attr, "paqm: router-id must not be 0");
+	case TCA_PAQM_OVERHEAD:
+		return paqm_refuse(extack, attr, "paqm: overhead must be -64..256 bytes");
+	case TCA_PAQM_KEY:
+		return paqm_refuse(extack, attr, "paqm: key must be an id and 16 bytes");
+	case TCA_PAQM_FEEDBACK_TO:
+		return paqm_refuse(extack, attr, "paqm: feedback-to has more than 16 prefixes");
+	}
+	if (!paqm_options[nla_type(attr)].refusal)
+		return -ERANGE; /* what netlink says stands */
+	return paqm_refuse(extack, attr, paqm_options[nla_type(attr)].refusal);
 }
 
 /* The prefixes that messages may go to. */
@@ -248,8 +267,6 @@ static int paqm_parse_key(const struct nlattr *attr, struct paqm_config *cfg, co
 {
 	const struct tc_paqm_key *k = nla_data(attr);
 
-	if (nla_len(attr) != sizeof(*k))
-		return paqm_refuse(extack, attr, "paqm: key must be an id and 16 bytes");
 	if (!k->id != !memchr_inv(k->key, 0, sizeof(k->key)))
 		return paqm_refuse(extack, attr,
 				   "paqm: key: id and bytes must both be 0 (no key) or neither");
@@ -270,6 +287,8 @@ static int paqm_parse(struct nlattr *opt, struct paqm_config *cfg, const u8 **ke
 	int err, i;
 
 	err = nla_parse_nested(tb, TCA_PAQM_MAX, opt, paqm_policy, extack);
+	if (err == -ERANGE && extack && extack->bad_attr)
+		return paqm_refuse_range(extack, extack->bad_attr);
 	if (err < 0)
 		return err;
 	for (i = 1; i <= TCA_PAQM_MAX; i++) {
@@ -278,7 +297,7 @@ static int paqm_parse(struct nlattr *opt, struct paqm_config *cfg, const u8 **ke
 		if (!tb[i] || !o->refusal)
 			continue;
 		value = nla_get_u32(tb[i]);
-		if ((value < o->min || value > o->max) && !(o->zero && !value))
+		if (value && value < o->least)
 			return paqm_refuse(extack, tb[i], o->refusal);
 		*(u32 *)((u8 *)cfg + o->offset) = value;
 	}
@@ -290,18 +309,10 @@ static int paqm_parse(struct nlattr *opt, struct paqm_config *cfg, const u8 **ke
 			return paqm_refuse(extack, a,
 					   "paqm: bandwidth must be none, auto or 8kbit..800gbit");
 	}
-	a = tb[TCA_PAQM_ROUTER_ID];
-	if (a) {
-		cfg->router_id = nla_get_u64(a);
-		if (!cfg->router_id)
-			return paqm_refuse(extack, a, "paqm: router-id must not be 0");
-	}
-	a = tb[TCA_PAQM_OVERHEAD];
-	if (a) {
-		cfg->overhead = nla_get_s32(a);
-		if (cfg->overhead < PAQM_OVERHEAD_MIN || cfg->overhead > PAQM_OVERHEAD_MAX)
-			return paqm_refuse(extack, a, "paqm: overhead must be -64..256 bytes");
-	}
+	if (tb[TCA_PAQM_ROUTER_ID])
+		cfg->router_id = nla_get_u64(tb[TCA_PAQM_ROUTER_ID]);
+	if (tb[TCA_PAQM_OVERHEAD])
+		cfg->overhead = nla_get_s32(tb[TCA_PAQM_OVERHEAD]);
 	if (tb[TCA_PAQM_DSCP_MEDIA])
 		cfg->dscp_media = nla_get_u64(tb[TCA_PAQM_DSCP_MEDIA]);
 	if (tb[TCA_PAQM_DSCP_ELASTIC])

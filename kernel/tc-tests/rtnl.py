@@ -9,7 +9,8 @@
 NAME is an attribute of enum TCA_PAQM_* in lower case with dashes (media-target), or @N. VALUE is a
 number, in the width that the header says, or u8:N, u16:N, u32:N, u64:N, or hex:BYTES. Numbers
 come from the UAPI header, so there is no second list. A refusal prints `ERRNO: text (attribute
-NAME)` as the kernel's extended acknowledgement has it, and ends with status 2. `replay` gives the
+NAME)` as the kernel's extended acknowledgement has it, and ends with status 2; with --range and the
+least and greatest value, or length, that the policy in it allows. `replay` gives the
 options of the device's first paqm back to it, byte for byte as the kernel shows them.
 
 --fail-each (debug kernel) repeats the request with the first, second, ... memory allocation of the
@@ -83,6 +84,16 @@ def walk(data: bytes) -> Iterator[tuple[int, int, bytes]]:
         at += length + 3 & ~3
 
 
+def allowed(policy: bytes) -> str:
+    """Range that the policy of an attribute allows: NL_POLICY_TYPE_ATTR_MIN_VALUE_S and so on."""
+    said = {number: payload for _, number, payload in walk(policy)}
+    for least, most, kind, what in ((2, 3, "=q", ""), (4, 5, "=Q", ""), (6, 7, "=I", " bytes")):
+        if most in said:
+            low = struct.unpack(kind, said[least])[0] if least in said else 0
+            return f"{low}..{struct.unpack(kind, said[most])[0]}{what}"
+    return "no range"
+
+
 class Netlink:
     def __init__(self) -> None:
         self.sock = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
@@ -93,7 +104,9 @@ class Netlink:
         self.sock.send(message)
         return message
 
-    def ack(self, message: bytes, names: dict[int, str]) -> tuple[int, str]:
+    def ack(
+        self, message: bytes, names: dict[int, str], ranges: bool = False
+    ) -> tuple[int, str]:
         """Errno and text of the answer to `message`."""
         reply = self.sock.recv(65536)
         _, kind, flags, _, _ = struct.unpack_from("=IHHII", reply)
@@ -110,7 +123,9 @@ class Netlink:
                 elif number == 2:
                     offset = struct.unpack("=I", payload)[0]
                     bad = struct.unpack_from("=H", message, offset + 2)[0] & 0x3FFF
-                    where = f" (attribute {names.get(bad, bad)})"
+                    where += f" (attribute {names.get(bad, bad)})"
+                elif number == 4 and ranges:
+                    where += f" {allowed(payload)}"
         return code, (text or "no text") + where
 
 
@@ -191,6 +206,7 @@ def main() -> int:
     ap.add_argument("--handle", default="0:")
     ap.add_argument("--no-options", action="store_true", help="leave TCA_OPTIONS out")
     ap.add_argument("--fail-each", action="store_true")
+    ap.add_argument("--range", action="store_true", help="print what a refusal says is allowed")
     args = ap.parse_intermixed_args()
     known = attributes()
     names = {number: name for name, (number, _) in known.items()}
@@ -216,7 +232,7 @@ def main() -> int:
     request = (RTM_NEWQDISC, FLAGS[args.action] | NLM_ACK, data)
     if args.fail_each:
         return 2 if fail_each(link, request, None if args.action == "change" else data) else 0
-    code, text = link.ack(link.request(*request), names)
+    code, text = link.ack(link.request(*request), names, args.range)
     if code:
         print(f"{errno.errorcode[code]}: {text}", file=sys.stderr)
         return 2
