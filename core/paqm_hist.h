@@ -45,7 +45,7 @@ static inline paqm_u64 paqm_hist_edge(paqm_u32 bin)
  *
  * Return: ns, linear inside the bin; 0 for an empty histogram.
  */
-static inline paqm_u64 paqm_hist_quantile(const paqm_u32 *hist, paqm_u32 permille)
+static inline paqm_u64 paqm_hist_quantile(const paqm_u64 *hist, paqm_u32 permille)
 {
 	paqm_u64 total = 0, want, below = 0, lo, hi;
 	paqm_u32 i;

@@ -57,10 +57,10 @@ static noinline int paqm_filter(struct sk_buff *skb, struct Qdisc *sch, const st
 		__qdisc_drop(skb, to_free);
 		fallthrough;
 	case TC_ACT_CONSUMED: /* the packet has another owner already */
-		paqm_inc(&q->filter_taken);
+		paqm_count(&q->filter_taken);
 		return ~(NET_XMIT_SUCCESS | __NET_XMIT_STOLEN);
 	case TC_ACT_SHOT:
-		paqm_inc(&q->filter_drop);
+		paqm_count(&q->filter_drop);
 		qdisc_qstats_drop(sch);
 		__qdisc_drop(skb, to_free);
 		return ~(NET_XMIT_SUCCESS | __NET_XMIT_BYPASS);
@@ -117,20 +117,28 @@ static void paqm_level(const struct paqm_sched_data *q, enum paqm_class class, u
 	rcu_read_unlock();
 }
 
-/* Statistics of a class, with what is not kept in them all the time. */
+/* Statistics of a class, with what is not kept in them all the time; and its counts. */
 static void paqm_class_stats(const struct paqm_sched_data *q, enum paqm_class class,
-			     struct tc_paqm_class_stats *st)
+			     struct tc_paqm_class_stats *st, struct tc_paqm_class_counts *n)
 {
 	const struct paqm_queue *queue = &q->queue[class];
+	u32 i;
 
 	*st = queue->st;
+	*n = queue->n;
 	paqm_level(q, class, &st->qlen, &st->backlog);
 	if (class == PAQM_MEDIA) { /* the packets are counted already */
 		st->backlog += READ_ONCE(q->drr[PAQM_MEDIA].backlog);
 	} else { /* its AQM is that of its flows, or the inner law */
-		st->drop_inner += READ_ONCE(q->drr[PAQM_ELASTIC].drops);
-		st->ecn_mark += READ_ONCE(q->drr[PAQM_ELASTIC].marks);
+		n->drop_inner += READ_ONCE(q->drr[PAQM_ELASTIC].drops);
+		n->ecn_mark += READ_ONCE(q->drr[PAQM_ELASTIC].marks);
 	}
+	st->drop_tail = n->drop_tail;
+	st->drop_inner = n->drop_inner;
+	st->drop_strike = n->drop_strike;
+	st->ecn_mark = n->ecn_mark;
+	for (i = 0; i < PAQM_HIST_BINS; i++)
+		st->hist[i] = n->hist[i];
 	st->arrived_bytes = READ_ONCE(queue->load) + READ_ONCE(queue->policed) +
 			    READ_ONCE(queue->beyond) - READ_ONCE(queue->framing);
 	st->sojourn_max_us = paqm_div64(READ_ONCE(queue->sojourn_max), NSEC_PER_USEC);
@@ -147,7 +155,7 @@ static void paqm_discard_elastic(struct Qdisc *sch)
 		return;
 	paqm_drr_purge(q, PAQM_ELASTIC);
 	paqm_free_list(q, queue);
-	WRITE_ONCE(queue->st.drop_tail, queue->st.drop_tail + qlen);
+	WRITE_ONCE(queue->n.drop_tail, queue->n.drop_tail + qlen);
 	__qdisc_qstats_drop(sch, qlen);
 	WRITE_ONCE(sch->q.qlen, sch->q.qlen - qlen);
 	WRITE_ONCE(sch->qstats.backlog, sch->qstats.backlog - backlog);
@@ -308,11 +316,12 @@ static int paqm_dump_class_stats(struct Qdisc *sch, unsigned long cl, struct gne
 	struct Qdisc *child = paqm_leaf(sch, cl);
 	struct gnet_stats_basic_sync sent;
 	struct gnet_stats_queue qs = {};
+	struct tc_paqm_class_counts n;
 	struct tc_paqm_class_stats st;
 
 	if (paqm_top_index(cl) >= 0)
 		return paqm_dump_flow(q, paqm_top_index(cl), d);
-	paqm_class_stats(q, cl - 1, &st);
+	paqm_class_stats(q, cl - 1, &st, &n);
 	gnet_stats_basic_sync_init(&sent);
 	u64_stats_set(&sent.bytes, st.sent_bytes);
 	u64_stats_set(&sent.packets, st.sent_packets); /* more than 32 bits, too */

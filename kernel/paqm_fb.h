@@ -189,7 +189,7 @@ struct paqm_path {
 
 extern struct workqueue_struct *paqm_fb_wq;
 
-static inline void paqm_fb_count(u32 *counter)
+static inline void paqm_fb_count(u64 *counter)
 {
 	WRITE_ONCE(*counter, *counter + 1);
 }

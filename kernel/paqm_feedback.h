@@ -35,18 +35,18 @@ struct paqm_fb;
  * @echo_unknown: replies with our identifier that answer no request
  */
 struct paqm_fb_stats {
-	u32 sent;
-	u32 limited;
-	u32 ring;
-	u32 refused;
-	u32 failed;
-	u32 echo_sent;
-	u32 echo_answered;
-	u32 echo_late;
-	u32 echo_limited;
-	u32 echo_refused;
-	u32 echo_failed;
-	u32 echo_unknown;
+	u64 sent;
+	u64 limited;
+	u64 ring;
+	u64 refused;
+	u64 failed;
+	u64 echo_sent;
+	u64 echo_answered;
+	u64 echo_late;
+	u64 echo_limited;
+	u64 echo_refused;
+	u64 echo_failed;
+	u64 echo_unknown;
 };
 
 /**

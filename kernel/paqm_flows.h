@@ -262,10 +262,10 @@ struct paqm_flows {
 	void *mem;
 	u32 shift;
 	u32 age_ms;
-	u32 seen;
-	u32 overflow;
-	u32 rtp;
-	u32 not_rtp;
+	u64 seen;
+	u64 overflow;
+	u64 rtp;
+	u64 not_rtp;
 };
 
 static inline void paqm_flows_free(struct paqm_flows *t)

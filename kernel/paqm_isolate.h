@@ -455,7 +455,7 @@ static noinline struct sk_buff *paqm_over_take(struct Qdisc *sch, u64 now, bool 
 		return NULL;
 	sojourn = now - paqm_skb_cb(skb)->enqueued;
 	WRITE_ONCE(q->over_sojourn_ns, q->over_sojourn_ns + sojourn);
-	paqm_inc(&q->over_hist[paqm_hist_bin(sojourn)]);
+	paqm_count(&q->over_hist[paqm_hist_bin(sojourn)]);
 	WRITE_ONCE(q->over_sent, q->over_sent + 1);
 	return skb;
 }

@@ -43,6 +43,7 @@
  * @sojourn_max: longest sojourn, ns
  * @target: equilibrium backlog N*, bytes
  * @limit: bytes
+ * @n: counts of packets, which @st has the low halves of when it is shown
  */
 struct paqm_queue {
 	struct sk_buff *head;
@@ -58,6 +59,7 @@ struct paqm_queue {
 	u32 target;
 	u32 limit;
 	struct tc_paqm_class_stats st;
+	struct tc_paqm_class_counts n;
 };
 
 /**
@@ -130,8 +132,8 @@ struct paqm_round {
 	u32 memory;
 	u32 quantum;
 	u64 l4s_floor_ns;
-	u32 drops;
-	u32 marks;
+	u64 drops;
+	u64 marks;
 };
 
 /* Rates at which buckets fill. */
@@ -206,30 +208,30 @@ struct paqm_sched_data {
 	u32 over_behind; /* the greatest of their @behind */
 	u32 over_memory_limit;
 	u32 common_cut; /* packets that left the common queue as its limit fell */
-	u32 over_packets; /* that joined */
-	u32 over_full;
-	u32 over_strangers;
+	u64 over_packets; /* that joined */
+	u64 over_full;
+	u64 over_strangers;
 	u64 over_sent;
 	u64 over_sojourn_ns;
-	u32 over_hist[PAQM_HIST_BINS];
-	u32 not_ip;
-	u32 tagged;
-	u32 tunnel;
-	u32 fragment;
-	u32 dscp;
-	u32 small;
-	u32 control;
-	u32 small_over;
-	u32 unsure;
-	u32 filter_drop;
-	u32 filter_taken;
+	u64 over_hist[PAQM_HIST_BINS];
+	u64 not_ip;
+	u64 tagged;
+	u64 tunnel;
+	u64 fragment;
+	u64 dscp;
+	u64 small;
+	u64 control;
+	u64 small_over;
+	u64 unsure;
+	u64 filter_drop;
+	u64 filter_taken;
 	u32 overload;
 	u64 overload_ns;
 	u64 overload_since;
 	struct rnd_state rnd; /* draws of a qdisc with a seed */
-	u32 notices_owed;
-	u32 notices_unfit;
-	u32 stamped[4]; /* packets by enum paqm_stamp */
+	u64 notices_owed;
+	u64 notices_unfit;
+	u64 stamped[4]; /* packets by enum paqm_stamp */
 	u64 long_since; /* ns: when the media queue came above 2 N_out; 0: it is short again */
 	bool overloaded; /* it has been for a while */
 	bool awake; /* timer and outer loop run */
@@ -371,6 +373,11 @@ static struct paqm_skb_cb *paqm_skb_cb(const struct sk_buff *skb)
 }
 
 static void paqm_inc(u32 *counter)
+{
+	WRITE_ONCE(*counter, *counter + 1);
+}
+
+static __always_inline void paqm_count(u64 *counter)
 {
 	WRITE_ONCE(*counter, *counter + 1);
 }

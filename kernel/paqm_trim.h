@@ -126,7 +126,7 @@ static struct sk_buff *paqm_trim_take(struct Qdisc *sch, const struct paqm_trim 
 	struct paqm_sched_data *q = qdisc_priv(sch);
 	struct paqm_drr_ctx ctx = { .sch = sch, .fq = from->fq, .class = from->class };
 	struct paqm_queue *queue = &q->queue[from->class];
-	u32 *counter = &queue->st.drop_tail;
+	u64 *counter = &queue->n.drop_tail;
 	struct sk_buff *skb;
 
 	if (from->child) {
@@ -135,7 +135,7 @@ static struct sk_buff *paqm_trim_take(struct Qdisc *sch, const struct paqm_trim 
 			return NULL;
 		skb = qdisc_dequeue_peeked(from->child);
 		if (skb)
-			paqm_inc(counter);
+			paqm_count(counter);
 		return skb;
 	}
 	if (from->fq) {
@@ -149,7 +149,7 @@ static struct sk_buff *paqm_trim_take(struct Qdisc *sch, const struct paqm_trim 
 			q->common_cut++;
 	}
 	WRITE_ONCE(queue->taken, queue->taken - 1);
-	paqm_inc(counter);
+	paqm_count(counter);
 	return skb;
 }
 

@@ -186,11 +186,11 @@ static noinline void paqm_notice(struct paqm_sched_data *q, struct paqm_flow *fl
 			      PAQM_FB_UNFIT;
 	if (queued == PAQM_FB_UNFIT) { /* fragment, options, tags, proves too little: left alone */
 		more->unfit = min(more->unfit + 1, PAQM_UNFIT_MOST);
-		paqm_inc(&q->notices_unfit);
+		paqm_count(&q->notices_unfit);
 		return;
 	}
 	q->notice_due = max(q->notice_due, now) + q->notice_gap_ns;
-	paqm_inc(&q->notices_owed);
+	paqm_count(&q->notices_owed);
 	if (queued == PAQM_FB_QUEUED) { /* or its next packet tries again */
 		flow->round = q->round;
 		more->told_bytes = flow->bytes;
@@ -213,7 +213,7 @@ static noinline void paqm_stamp_packet(struct paqm_sched_data *q, struct paqm_fl
 	if (flow)
 		field.rate = paqm_f32_encode(paqm_told(q, flow), 0);
 	done = paqm_stamp(skb, &field, flow);
-	paqm_inc(&q->stamped[done]);
+	paqm_count(&q->stamped[done]);
 	if (flow && done != PAQM_STAMP_NONE) {
 		struct paqm_flow_more *more = paqm_flow_more(&q->flows, flow);
 
@@ -223,11 +223,11 @@ static noinline void paqm_stamp_packet(struct paqm_sched_data *q, struct paqm_fl
 }
 
 static noinline int paqm_drop(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free,
-			      enum paqm_class class, u32 *counter, enum paqm_drop why)
+			      enum paqm_class class, u64 *counter, enum paqm_drop why)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
 
-	paqm_inc(counter);
+	paqm_count(counter);
 	if (why == PAQM_DROP_TAIL)
 		qdisc_qstats_overlimit(sch);
 	trace_drop(qdisc_dev(sch)->name, class, why, qdisc_pkt_len(skb),
@@ -271,15 +271,15 @@ static noinline int paqm_enqueue_child(struct sk_buff *skb, struct Qdisc *sch,
 static void paqm_count_notes(struct paqm_sched_data *q, u8 note)
 {
 	if (note & PAQM_NOTE_NOT_IP)
-		paqm_inc(&q->not_ip);
+		paqm_count(&q->not_ip);
 	if (note & PAQM_NOTE_TAGGED)
-		paqm_inc(&q->tagged);
+		paqm_count(&q->tagged);
 	if (note & PAQM_NOTE_TUNNEL)
-		paqm_inc(&q->tunnel);
+		paqm_count(&q->tunnel);
 	if (note & PAQM_NOTE_FRAGMENT)
-		paqm_inc(&q->fragment);
+		paqm_count(&q->fragment);
 	if (note & PAQM_NOTE_DSCP)
-		paqm_inc(&q->dscp);
+		paqm_count(&q->dscp);
 }
 
 /*
@@ -289,17 +289,17 @@ static void paqm_count_notes(struct paqm_sched_data *q, u8 note)
  * same time shall not begin an elastic flow with a share of its own. The network's own
  * packets have another such budget, @due, so that requests cannot crowd them out.
  */
-static u8 paqm_small_class(struct paqm_sched_data *q, u64 *due, u32 *count, u64 now, u32 len)
+static u8 paqm_small_class(struct paqm_sched_data *q, u64 *due, u64 *count, u64 now, u32 len)
 {
 	u64 most = max_t(u64, 100 * NSEC_PER_MSEC, (u64)PAQM_SMALL_BURST * q->small_q8 >> 8);
 	u64 from = max(*due, now);
 
 	if (from - now > most) {
-		paqm_inc(&q->small_over);
+		paqm_count(&q->small_over);
 		return PAQM_ELASTIC;
 	}
 	*due = from + ((u64)len * q->small_q8 >> 8);
-	paqm_inc(count);
+	paqm_count(count);
 	return PAQM_MEDIA;
 }
 
@@ -447,7 +447,7 @@ static noinline struct paqm_verdict paqm_recognise(struct paqm_sched_data *q,
 		fresh = paqm_count_flow(q, flow, where, wire, fresh);
 		paqm_flow_settle(flow, paqm_settles(flow, &p, chosen) ? q->settled : 0);
 		if (where == PAQM_FLOW_UNSURE) {
-			paqm_inc(&q->unsure);
+			paqm_count(&q->unsure);
 			/* not counted, and owed nothing */
 			flow->round = q->round;
 			return (struct paqm_verdict){ flow, flow->tag, PAQM_MEDIA,
@@ -541,9 +541,9 @@ static noinline int paqm_divert(struct sk_buff *skb, struct Qdisc *sch, struct p
 	struct paqm_flowq *over = paqm_over_of(q, flow, lane);
 
 	WRITE_ONCE(queue->beyond, queue->beyond + wire);
-	paqm_inc(&q->over_packets);
+	paqm_count(&q->over_packets);
 	if (over == &q->flowq[PAQM_OVER_STRANGERS])
-		paqm_inc(&q->over_strangers);
+		paqm_count(&q->over_strangers);
 	if (flow && paqm_ecn(skb) != INET_ECN_NOT_ECT) {
 		struct paqm_flow_more *more = paqm_flow_more(&q->flows, flow);
 
@@ -623,7 +623,7 @@ static __always_inline int paqm_put(struct sk_buff *skb, struct Qdisc *sch, enum
 			paqm_notice(q, flow, skb, now);
 		if (flow && unlikely(READ_ONCE(flow->every) & PAQM_POLICED) &&
 		    paqm_policed(q, flow, wire))
-			return paqm_drop(skb, sch, to_free, class, &queue->st.drop_strike,
+			return paqm_drop(skb, sch, to_free, class, &queue->n.drop_strike,
 					 PAQM_DROP_STRIKE);
 		if (likely(q->isolate) && unlikely(!paqm_within(q, flow, lane, wire, now)))
 			return paqm_divert(skb, sch, flow, lane, len, wire, now, to_free);
@@ -631,7 +631,7 @@ static __always_inline int paqm_put(struct sk_buff *skb, struct Qdisc *sch, enum
 	WRITE_ONCE(queue->load, queue->load + wire);
 	if (unlikely((u64)sch->qstats.backlog + len > q->calm || q->memory > q->memory_limit) &&
 	    !paqm_has_room(sch, class, child, fq, len, now))
-		return paqm_drop(skb, sch, to_free, class, &queue->st.drop_tail, PAQM_DROP_TAIL);
+		return paqm_drop(skb, sch, to_free, class, &queue->n.drop_tail, PAQM_DROP_TAIL);
 	if (unlikely(child))
 		return paqm_enqueue_child(skb, sch, child, now, to_free);
 	if (fq) {
@@ -644,9 +644,9 @@ static __always_inline int paqm_put(struct sk_buff *skb, struct Qdisc *sch, enum
 	if (unlikely(prob) && lane != PAQM_LANE_CONTROL && paqm_draw(q) < prob) {
 		/* RFC 9332: under overload a mark is not enough */
 		if (!q->cfg.ecn || prob >= 1U << 31 || !INET_ECN_set_ce(skb))
-			return paqm_drop(skb, sch, to_free, class, &queue->st.drop_inner,
+			return paqm_drop(skb, sch, to_free, class, &queue->n.drop_inner,
 					 PAQM_DROP_INNER);
-		paqm_inc(&queue->st.ecn_mark);
+		paqm_count(&queue->n.ecn_mark);
 		trace_drop(qdisc_dev(sch)->name, class, PAQM_DROP_MARK, len, queue->st.backlog,
 			   prob);
 	}
@@ -686,7 +686,7 @@ static __always_inline int paqm_enqueue_one(struct sk_buff *skb, struct Qdisc *s
 	if (likely(to.flow &&
 		   paqm_flow_pass(to.flow, q->settled, wire, paqm_flow_clock(now)))) {
 		if (unlikely(skb_vlan_tag_present(skb)))
-			paqm_inc(&q->tagged);
+			paqm_count(&q->tagged);
 		if (paqm_flow_class(to.flow) == PAQM_MEDIA)
 			return paqm_put(skb, sch, PAQM_MEDIA, to.flow, 0, PAQM_LANE_FLOW, len,
 					wire, now, to_free);
@@ -718,7 +718,7 @@ static int paqm_drop_uncut(struct sk_buff *skb, struct Qdisc *sch, int class,
 		class = hash && paqm_flow_counted(paqm_flows_slot(paqm_flows_set(&q->flows, hash),
 								  paqm_flow_tag(hash))) ?
 				PAQM_MEDIA : PAQM_ELASTIC;
-	return paqm_drop(skb, sch, to_free, class, &q->queue[class].st.drop_tail, PAQM_DROP_TAIL);
+	return paqm_drop(skb, sch, to_free, class, &q->queue[class].n.drop_tail, PAQM_DROP_TAIL);
 }
 
 /*
@@ -797,7 +797,7 @@ static __always_inline struct sk_buff *paqm_waited(struct paqm_queue *queue, str
 	u64 sojourn = now - paqm_skb_cb(skb)->enqueued;
 
 	WRITE_ONCE(queue->st.sojourn_ns, queue->st.sojourn_ns + sojourn);
-	paqm_inc(&queue->st.hist[paqm_hist_bin(sojourn)]);
+	paqm_count(&queue->n.hist[paqm_hist_bin(sojourn)]);
 	if (unlikely(sojourn > queue->sojourn_max))
 		WRITE_ONCE(queue->sojourn_max, sojourn);
 	return skb;
@@ -1491,107 +1491,156 @@ static int paqm_dump(struct Qdisc *sch, struct sk_buff *skb)
 	return paqm_dump_options(&q->cfg, prefix, n, skb);
 }
 
+/* What of the counts has room in 32 bits, where they stood first. */
+static void paqm_low_halves(struct tc_paqm_xstats *st, const struct tc_paqm_counts *n)
+{
+	u32 i;
+
+	for (i = 0; i < PAQM_HIST_BINS; i++)
+		st->over_hist[i] = n->over_hist[i];
+	st->notices_owed = n->notices_owed;
+	st->notices_unfit = n->notices_unfit;
+	st->inband_kept = n->inband_kept;
+	st->inband_lowered = n->inband_lowered;
+	st->inband_left = n->inband_left;
+	st->table_overflow = n->table_overflow;
+	st->not_ip = n->not_ip;
+	st->filter_drop = n->filter_drop;
+	st->filter_taken = n->filter_taken;
+	st->flows_seen = n->flows_seen;
+	st->flows_rtp = n->flows_rtp;
+	st->flows_not_rtp = n->flows_not_rtp;
+	st->packets_unsure = n->packets_unsure;
+	st->packets_small = n->packets_small;
+	st->packets_small_over = n->packets_small_over;
+	st->packets_dscp = n->packets_dscp;
+	st->packets_tagged = n->packets_tagged;
+	st->packets_tunnel = n->packets_tunnel;
+	st->packets_fragment = n->packets_fragment;
+	st->over_packets = n->over_packets;
+	st->over_strangers = n->over_strangers;
+	st->over_drops = n->over_drops;
+	st->over_full = n->over_full;
+	st->over_marks = n->over_marks;
+	st->packets_control = n->packets_control;
+	st->notices_sent = n->notices_sent;
+	st->notices_limited = n->notices_limited;
+	st->notices_ring = n->notices_ring;
+	st->notices_refused = n->notices_refused;
+	st->notices_failed = n->notices_failed;
+	st->echo_unknown = n->echo_unknown;
+}
+
 static int paqm_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
 	u64 now = ktime_get_ns(), idle = READ_ONCE(q->idle_ns), since;
 	struct paqm_fb *fb = smp_load_acquire(&q->fb); /* pairs with the release in change */
 	struct paqm_fb_stats notices = {};
-	struct tc_paqm_xstats st = {
-		.router_id = READ_ONCE(q->cfg.router_id),
-		.capacity = READ_ONCE(q->capacity),
-		.fair_rate = READ_ONCE(q->fair),
-		.outer_rate = READ_ONCE(q->outer_rate),
-		.erf_flows_q16 = READ_ONCE(q->erf.flows_q16),
-		.uptime_ns = now - q->created,
-		.boot = q->boot,
-		.seq = READ_ONCE(q->rounds),
-		.share_q16 = READ_ONCE(q->share_now),
-		.period_us = READ_ONCE(q->period_us),
-		.skip_us = READ_ONCE(q->skip_us),
-		.rtt_us = READ_ONCE(q->rtt_us),
-		.interval_us = READ_ONCE(q->interval_ns) / NSEC_PER_USEC,
-		.trim_q24 = READ_ONCE(q->trim),
-		.ecf = READ_ONCE(q->ecf_out.value),
-		.ecf_md = READ_ONCE(q->ecf_kind[PAQM_ECF_MD]),
-		.ecf_ai = READ_ONCE(q->ecf_kind[PAQM_ECF_AI]),
-		.ecf_hold = READ_ONCE(q->ecf_kind[PAQM_ECF_HOLD]),
-		.rounds = READ_ONCE(q->rounds),
-		.event_flow = READ_ONCE(q->event_rounds[PAQM_EV_FLOW]),
-		.event_split = READ_ONCE(q->event_rounds[PAQM_EV_SPLIT]),
-		.event_capacity = READ_ONCE(q->event_rounds[PAQM_EV_CAPACITY]),
-		.event_queue = READ_ONCE(q->event_rounds[PAQM_EV_QUEUE]),
-		.notices_owed = READ_ONCE(q->notices_owed),
-		.notices_unfit = READ_ONCE(q->notices_unfit),
-		.inband_kept = READ_ONCE(q->stamped[PAQM_STAMP_KEPT]),
-		.inband_lowered = READ_ONCE(q->stamped[PAQM_STAMP_LOWERED]),
-		.inband_left = READ_ONCE(q->stamped[PAQM_STAMP_LEFT]),
-		.table_slots = paqm_flows_slots(&q->flows),
-		.table_used = READ_ONCE(q->census.used),
-		.table_overflow = READ_ONCE(q->flows.overflow),
-		.timer_slips = READ_ONCE(q->slips),
-		.overload = READ_ONCE(q->overload),
-		.transfers = READ_ONCE(q->transfers),
-		.strikes = READ_ONCE(q->census.policed),
-		.not_ip = READ_ONCE(q->not_ip),
-		.filter_drop = READ_ONCE(q->filter_drop),
-		.filter_taken = READ_ONCE(q->filter_taken),
-		.capacity_source = READ_ONCE(q->capacity_source),
-		.flows_seen = READ_ONCE(q->flows.seen),
-		.flows_rtp = READ_ONCE(q->flows.rtp),
-		.flows_not_rtp = READ_ONCE(q->flows.not_rtp),
-		.packets_unsure = READ_ONCE(q->unsure),
-		.packets_small = READ_ONCE(q->small),
-		.packets_small_over = READ_ONCE(q->small_over),
-		.packets_dscp = READ_ONCE(q->dscp),
-		.packets_tagged = READ_ONCE(q->tagged),
-		.packets_tunnel = READ_ONCE(q->tunnel),
-		.packets_fragment = READ_ONCE(q->fragment),
-		.overload_ns = READ_ONCE(q->overload_ns),
-	};
+	struct tc_paqm_xstats *st;
+	struct tc_paqm_counts *n;
+	int err;
 
-	st.over_queues = READ_ONCE(q->drr[PAQM_MEDIA].busy);
-	st.over_packets = READ_ONCE(q->over_packets);
-	st.over_strangers = READ_ONCE(q->over_strangers);
-	st.over_drops = READ_ONCE(q->drr[PAQM_MEDIA].drops);
-	st.over_full = READ_ONCE(q->over_full);
-	st.over_marks = READ_ONCE(q->drr[PAQM_MEDIA].marks);
-	st.over_qlen = READ_ONCE(q->drr[PAQM_MEDIA].qlen);
-	st.over_backlog = READ_ONCE(q->drr[PAQM_MEDIA].backlog);
-	st.flows_deaf = READ_ONCE(q->census.deaf);
-	st.over_sent = READ_ONCE(q->over_sent);
-	st.over_sojourn_ns = READ_ONCE(q->over_sojourn_ns);
-	memcpy(st.over_hist, q->over_hist, sizeof(st.over_hist));
-	st.flows_new = READ_ONCE(q->census.newcomers);
-	st.packets_control = READ_ONCE(q->control);
-	st.newcomers_q16 = READ_ONCE(q->credit_q16);
-	paqm_class_stats(q, PAQM_MEDIA, &st.media);
-	paqm_class_stats(q, PAQM_ELASTIC, &st.elastic);
-	st.phi_q16 = PAQM_Q16_ONE - paqm_split(q);
+	st = kcalloc(1, sizeof(*st), GFP_ATOMIC); /* perhaps under RCU; large for the stack */
+	if (!st)
+		return -ENOMEM;
+	n = &st->counts;
+	st->router_id = READ_ONCE(q->cfg.router_id);
+	st->capacity = READ_ONCE(q->capacity);
+	st->fair_rate = READ_ONCE(q->fair);
+	st->outer_rate = READ_ONCE(q->outer_rate);
+	st->erf_flows_q16 = READ_ONCE(q->erf.flows_q16);
+	st->uptime_ns = now - q->created;
+	st->boot = q->boot;
+	st->seq = READ_ONCE(q->rounds);
+	st->share_q16 = READ_ONCE(q->share_now);
+	st->period_us = READ_ONCE(q->period_us);
+	st->skip_us = READ_ONCE(q->skip_us);
+	st->rtt_us = READ_ONCE(q->rtt_us);
+	st->interval_us = READ_ONCE(q->interval_ns) / NSEC_PER_USEC;
+	st->trim_q24 = READ_ONCE(q->trim);
+	st->ecf = READ_ONCE(q->ecf_out.value);
+	st->ecf_md = READ_ONCE(q->ecf_kind[PAQM_ECF_MD]);
+	st->ecf_ai = READ_ONCE(q->ecf_kind[PAQM_ECF_AI]);
+	st->ecf_hold = READ_ONCE(q->ecf_kind[PAQM_ECF_HOLD]);
+	st->rounds = READ_ONCE(q->rounds);
+	st->event_flow = READ_ONCE(q->event_rounds[PAQM_EV_FLOW]);
+	st->event_split = READ_ONCE(q->event_rounds[PAQM_EV_SPLIT]);
+	st->event_capacity = READ_ONCE(q->event_rounds[PAQM_EV_CAPACITY]);
+	st->event_queue = READ_ONCE(q->event_rounds[PAQM_EV_QUEUE]);
+	n->notices_owed = READ_ONCE(q->notices_owed);
+	n->notices_unfit = READ_ONCE(q->notices_unfit);
+	n->inband_kept = READ_ONCE(q->stamped[PAQM_STAMP_KEPT]);
+	n->inband_lowered = READ_ONCE(q->stamped[PAQM_STAMP_LOWERED]);
+	n->inband_left = READ_ONCE(q->stamped[PAQM_STAMP_LEFT]);
+	st->table_slots = paqm_flows_slots(&q->flows);
+	st->table_used = READ_ONCE(q->census.used);
+	n->table_overflow = READ_ONCE(q->flows.overflow);
+	st->timer_slips = READ_ONCE(q->slips);
+	st->overload = READ_ONCE(q->overload);
+	st->transfers = READ_ONCE(q->transfers);
+	st->strikes = READ_ONCE(q->census.policed);
+	n->not_ip = READ_ONCE(q->not_ip);
+	n->filter_drop = READ_ONCE(q->filter_drop);
+	n->filter_taken = READ_ONCE(q->filter_taken);
+	st->capacity_source = READ_ONCE(q->capacity_source);
+	n->flows_seen = READ_ONCE(q->flows.seen);
+	n->flows_rtp = READ_ONCE(q->flows.rtp);
+	n->flows_not_rtp = READ_ONCE(q->flows.not_rtp);
+	n->packets_unsure = READ_ONCE(q->unsure);
+	n->packets_small = READ_ONCE(q->small);
+	n->packets_small_over = READ_ONCE(q->small_over);
+	n->packets_dscp = READ_ONCE(q->dscp);
+	n->packets_tagged = READ_ONCE(q->tagged);
+	n->packets_tunnel = READ_ONCE(q->tunnel);
+	n->packets_fragment = READ_ONCE(q->fragment);
+	st->overload_ns = READ_ONCE(q->overload_ns);
+	st->over_queues = READ_ONCE(q->drr[PAQM_MEDIA].busy);
+	n->over_packets = READ_ONCE(q->over_packets);
+	n->over_strangers = READ_ONCE(q->over_strangers);
+	n->over_drops = READ_ONCE(q->drr[PAQM_MEDIA].drops);
+	n->over_full = READ_ONCE(q->over_full);
+	n->over_marks = READ_ONCE(q->drr[PAQM_MEDIA].marks);
+	st->over_qlen = READ_ONCE(q->drr[PAQM_MEDIA].qlen);
+	st->over_backlog = READ_ONCE(q->drr[PAQM_MEDIA].backlog);
+	st->flows_deaf = READ_ONCE(q->census.deaf);
+	st->over_sent = READ_ONCE(q->over_sent);
+	st->over_sojourn_ns = READ_ONCE(q->over_sojourn_ns);
+	memcpy(n->over_hist, q->over_hist, sizeof(n->over_hist));
+	st->flows_new = READ_ONCE(q->census.newcomers);
+	n->packets_control = READ_ONCE(q->control);
+	st->newcomers_q16 = READ_ONCE(q->credit_q16);
+	paqm_class_stats(q, PAQM_MEDIA, &st->media, &n->media);
+	paqm_class_stats(q, PAQM_ELASTIC, &st->elastic, &n->elastic);
+	st->phi_q16 = PAQM_Q16_ONE - paqm_split(q);
 	since = READ_ONCE(q->idle_since);
 	if (!READ_ONCE(sch->q.qlen) && since < now) /* it may have begun since we looked */
 		idle += now - since;
-	st.idle_ns = idle;
+	st->idle_ns = idle;
 	if (fb)
 		paqm_fb_get_stats(fb, &notices);
-	st.notices_sent = notices.sent;
-	st.notices_limited = notices.limited;
-	st.notices_ring = notices.ring;
-	st.notices_refused = notices.refused;
-	st.notices_failed = notices.failed;
-	st.rtt_mean_us = READ_ONCE(q->rtt.mean_us);
-	st.rtt_max_us = READ_ONCE(q->rtt.max_us);
-	st.rtt_samples = READ_ONCE(q->rtt.sources);
-	st.echo_sent = notices.echo_sent;
-	st.echo_answered = notices.echo_answered;
-	st.echo_limited = notices.echo_limited;
-	st.echo_unknown = notices.echo_unknown;
-	st.echo_late = notices.echo_late;
-	st.echo_refused = notices.echo_refused;
-	st.echo_failed = notices.echo_failed;
+	n->notices_sent = notices.sent;
+	n->notices_limited = notices.limited;
+	n->notices_ring = notices.ring;
+	n->notices_refused = notices.refused;
+	n->notices_failed = notices.failed;
+	st->rtt_mean_us = READ_ONCE(q->rtt.mean_us);
+	st->rtt_max_us = READ_ONCE(q->rtt.max_us);
+	st->rtt_samples = READ_ONCE(q->rtt.sources);
+	st->echo_sent = notices.echo_sent;
+	st->echo_answered = notices.echo_answered;
+	st->echo_limited = notices.echo_limited;
+	n->echo_unknown = notices.echo_unknown;
+	st->echo_late = notices.echo_late;
+	st->echo_refused = notices.echo_refused;
+	st->echo_failed = notices.echo_failed;
 	if (paqm_auto_on(q))
-		st.headroom_q16 = READ_ONCE(q->auto_headroom) >> 8;
-	return gnet_stats_copy_app(d, &st, sizeof(st));
+		st->headroom_q16 = READ_ONCE(q->auto_headroom) >> 8;
+	paqm_low_halves(st, n);
+	d->compat_xstats = 0; /* a message has no room for it twice, as very old tc wants it */
+	err = gnet_stats_copy_app(d, st, sizeof(*st));
+	kfree(st);
+	return err;
 }
 
 static struct Qdisc_ops paqm_qdisc_ops __read_mostly = {

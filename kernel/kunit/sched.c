@@ -213,7 +213,8 @@ static void paqm_kunit_hist_edges(struct kunit *test)
 static void paqm_kunit_hist_quantile(struct kunit *test)
 {
 	static const u32 permille[] = { 0, 1, 10, 500, 900, 990, 999, 1000 };
-	u32 hist[PAQM_HIST_SIZE] = {}, n, q, i;
+	u64 hist[PAQM_HIST_SIZE] = {};
+	u32 n, q, i;
 	const u32 samples = 100000;
 
 	for (q = 0; q < ARRAY_SIZE(permille); q++)
@@ -233,7 +234,7 @@ static void paqm_kunit_hist_quantile(struct kunit *test)
 				paqm_hist_quantile(hist, i));
 	}
 	for (i = 0; i < PAQM_HIST_SIZE; i++) /* full counters */
-		hist[i] = U32_MAX;
+		hist[i] = 1ULL << 48;
 	KUNIT_EXPECT_EQ(test, paqm_hist_quantile(hist, 1000), paqm_hist_edge(PAQM_HIST_SIZE));
 }
 

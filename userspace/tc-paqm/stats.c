@@ -14,6 +14,7 @@
 #include "userspace/tc-paqm/stats.h"
 
 #define Q32_ONE 4294967296.0
+#define COUNT(n) ((unsigned long long)(n)) /* as printf() knows it */
 
 _Static_assert(PAQM_HIST_BINS == PAQM_HIST_SIZE, "the histogram of core/ and of the UAPI differ");
 
@@ -22,6 +23,7 @@ enum form {
 	FORM_U16,
 	FORM_BE16,
 	FORM_U32,
+	FORM_COUNT, /* 32 bits that have 64 elsewhere */
 	FORM_U64,
 	FORM_Q16,
 	FORM_WIDE_Q16,
@@ -36,6 +38,7 @@ struct field {
 	const char *key;
 	unsigned short offset;
 	unsigned char form;
+	unsigned short wide; /* FORM_COUNT: offset of its 64 bits */
 };
 
 #define FIELD(struct_, form_, member_, key_)                                                       \
@@ -44,6 +47,16 @@ struct field {
 	}
 #define CLASS_FIELD(form, member, key) FIELD(tc_paqm_class_stats, form, member, key)
 #define XSTATS_FIELD(form, member, key) FIELD(tc_paqm_xstats, form, member, key)
+#define CLASS_COUNT(member_, key_)                                                                 \
+	{                                                                                          \
+		.key = (key_), .offset = offsetof(struct tc_paqm_class_stats, member_),            \
+		.form = FORM_COUNT, .wide = offsetof(struct tc_paqm_class_counts, member_)         \
+	}
+#define XSTATS_COUNT(member_, key_)                                                                \
+	{                                                                                          \
+		.key = (key_), .offset = offsetof(struct tc_paqm_xstats, member_),                 \
+		.form = FORM_COUNT, .wide = offsetof(struct tc_paqm_counts, member_)               \
+	}
 #define FLOW_FIELD(form, member, key) FIELD(tc_paqm_flow_stats, form, member, key)
 
 static const struct field class_fields[] = {
@@ -53,10 +66,10 @@ static const struct field class_fields[] = {
 	CLASS_FIELD(U64, sojourn_ns, "sojourn_sum_ns"),
 	CLASS_FIELD(U32, backlog, "backlog_bytes"),
 	CLASS_FIELD(U32, qlen, "backlog_packets"),
-	CLASS_FIELD(U32, drop_tail, "drop_tail_packets"),
-	CLASS_FIELD(U32, drop_inner, "drop_inner_packets"),
-	CLASS_FIELD(U32, drop_strike, "drop_strike_packets"),
-	CLASS_FIELD(U32, ecn_mark, "ecn_mark_packets"),
+	CLASS_COUNT(drop_tail, "drop_tail_packets"),
+	CLASS_COUNT(drop_inner, "drop_inner_packets"),
+	CLASS_COUNT(drop_strike, "drop_strike_packets"),
+	CLASS_COUNT(ecn_mark, "ecn_mark_packets"),
 	CLASS_FIELD(Q32, prob, "prob"),
 	CLASS_FIELD(U32, flows, "flows"),
 	CLASS_FIELD(U32, sojourn_max_us, "sojourn_max_us"),
@@ -90,26 +103,26 @@ static const struct field xstats_fields[] = {
 	XSTATS_FIELD(U32, event_split, "event_split_rounds"),
 	XSTATS_FIELD(U32, event_capacity, "event_capacity_rounds"),
 	XSTATS_FIELD(U32, event_queue, "event_queue_rounds"),
-	XSTATS_FIELD(U32, notices_owed, "notices_owed"),
-	XSTATS_FIELD(U32, notices_sent, "notices_sent"),
-	XSTATS_FIELD(U32, notices_limited, "notices_limited"),
-	XSTATS_FIELD(U32, notices_ring, "notices_ring"),
-	XSTATS_FIELD(U32, notices_refused, "notices_refused"),
-	XSTATS_FIELD(U32, notices_failed, "notices_failed"),
-	XSTATS_FIELD(U32, notices_unfit, "notices_unfit_packets"),
-	XSTATS_FIELD(U32, inband_kept, "inband_kept_packets"),
-	XSTATS_FIELD(U32, inband_lowered, "inband_lowered_packets"),
-	XSTATS_FIELD(U32, inband_left, "inband_left_packets"),
+	XSTATS_COUNT(notices_owed, "notices_owed"),
+	XSTATS_COUNT(notices_sent, "notices_sent"),
+	XSTATS_COUNT(notices_limited, "notices_limited"),
+	XSTATS_COUNT(notices_ring, "notices_ring"),
+	XSTATS_COUNT(notices_refused, "notices_refused"),
+	XSTATS_COUNT(notices_failed, "notices_failed"),
+	XSTATS_COUNT(notices_unfit, "notices_unfit_packets"),
+	XSTATS_COUNT(inband_kept, "inband_kept_packets"),
+	XSTATS_COUNT(inband_lowered, "inband_lowered_packets"),
+	XSTATS_COUNT(inband_left, "inband_left_packets"),
 	XSTATS_FIELD(U32, table_slots, "table_slots"),
 	XSTATS_FIELD(U32, table_used, "table_used"),
-	XSTATS_FIELD(U32, table_overflow, "table_overflow_flows"),
+	XSTATS_COUNT(table_overflow, "table_overflow_flows"),
 	XSTATS_FIELD(U32, timer_slips, "timer_slips"),
 	XSTATS_FIELD(U32, overload, "overload_episodes"),
 	XSTATS_FIELD(U32, transfers, "transfers"),
 	XSTATS_FIELD(U32, strikes, "strikes_flows"),
-	XSTATS_FIELD(U32, not_ip, "not_ip_packets"),
-	XSTATS_FIELD(U32, filter_drop, "filter_drop_packets"),
-	XSTATS_FIELD(U32, filter_taken, "filter_taken_packets"),
+	XSTATS_COUNT(not_ip, "not_ip_packets"),
+	XSTATS_COUNT(filter_drop, "filter_drop_packets"),
+	XSTATS_COUNT(filter_taken, "filter_taken_packets"),
 	XSTATS_FIELD(SOURCE, capacity_source, "capacity_source"),
 	XSTATS_FIELD(U32, rtt_mean_us, "rtt_mean_us"),
 	XSTATS_FIELD(U32, rtt_max_us, "rtt_max_us"),
@@ -117,28 +130,28 @@ static const struct field xstats_fields[] = {
 	XSTATS_FIELD(U32, echo_sent, "echo_sent"),
 	XSTATS_FIELD(U32, echo_answered, "echo_answered"),
 	XSTATS_FIELD(U32, echo_limited, "echo_limited"),
-	XSTATS_FIELD(U32, echo_unknown, "echo_unknown"),
-	XSTATS_FIELD(U32, flows_seen, "seen_flows"),
-	XSTATS_FIELD(U32, flows_rtp, "rtp_flows"),
-	XSTATS_FIELD(U32, flows_not_rtp, "not_rtp_flows"),
-	XSTATS_FIELD(U32, packets_unsure, "unsure_packets"),
-	XSTATS_FIELD(U32, packets_small, "small_packets"),
-	XSTATS_FIELD(U32, packets_small_over, "small_over_packets"),
-	XSTATS_FIELD(U32, packets_dscp, "dscp_packets"),
-	XSTATS_FIELD(U32, packets_tagged, "tagged_packets"),
-	XSTATS_FIELD(U32, packets_tunnel, "tunnel_packets"),
-	XSTATS_FIELD(U32, packets_fragment, "fragment_packets"),
+	XSTATS_COUNT(echo_unknown, "echo_unknown"),
+	XSTATS_COUNT(flows_seen, "seen_flows"),
+	XSTATS_COUNT(flows_rtp, "rtp_flows"),
+	XSTATS_COUNT(flows_not_rtp, "not_rtp_flows"),
+	XSTATS_COUNT(packets_unsure, "unsure_packets"),
+	XSTATS_COUNT(packets_small, "small_packets"),
+	XSTATS_COUNT(packets_small_over, "small_over_packets"),
+	XSTATS_COUNT(packets_dscp, "dscp_packets"),
+	XSTATS_COUNT(packets_tagged, "tagged_packets"),
+	XSTATS_COUNT(packets_tunnel, "tunnel_packets"),
+	XSTATS_COUNT(packets_fragment, "fragment_packets"),
 	XSTATS_FIELD(U64, overload_ns, "overload_ns"),
 	XSTATS_FIELD(U32, echo_late, "echo_late"),
 	XSTATS_FIELD(U32, echo_refused, "echo_refused"),
 	XSTATS_FIELD(U32, echo_failed, "echo_failed"),
 	XSTATS_FIELD(Q16, headroom_q16, "headroom"),
 	XSTATS_FIELD(U32, over_queues, "over_queues"),
-	XSTATS_FIELD(U32, over_packets, "over_packets"),
-	XSTATS_FIELD(U32, over_strangers, "over_stranger_packets"),
-	XSTATS_FIELD(U32, over_drops, "over_drop_packets"),
-	XSTATS_FIELD(U32, over_full, "over_full_packets"),
-	XSTATS_FIELD(U32, over_marks, "over_mark_packets"),
+	XSTATS_COUNT(over_packets, "over_packets"),
+	XSTATS_COUNT(over_strangers, "over_stranger_packets"),
+	XSTATS_COUNT(over_drops, "over_drop_packets"),
+	XSTATS_COUNT(over_full, "over_full_packets"),
+	XSTATS_COUNT(over_marks, "over_mark_packets"),
 	XSTATS_FIELD(U32, over_qlen, "over_backlog_packets"),
 	XSTATS_FIELD(U32, over_backlog, "over_backlog_bytes"),
 	XSTATS_FIELD(U32, flows_deaf, "deaf_flows"),
@@ -146,7 +159,7 @@ static const struct field xstats_fields[] = {
 	XSTATS_FIELD(U64, over_sojourn_ns, "over_sojourn_sum_ns"),
 	XSTATS_FIELD(U32, flows_new, "new_flows"),
 	XSTATS_FIELD(Q16, newcomers_q16, "newcomers_stay"),
-	XSTATS_FIELD(U32, packets_control, "control_packets"),
+	XSTATS_COUNT(packets_control, "control_packets"),
 };
 
 static const struct field flow_fields[] = {
@@ -191,6 +204,50 @@ static size_t field_size(const struct field *field)
 	default:
 		return sizeof(__u32);
 	}
+}
+
+static __u64 wide_at(const void *counts, const struct field *field)
+{
+	__u64 wide;
+
+	memcpy(&wide, (const char *)counts + field->wide, sizeof(wide));
+	return wide;
+}
+
+/* What the module has sent of 64 bit counts, or, if it knows none, from those of 32 bits. */
+static void widen(const struct field *fields, size_t n, const void *from, void *counts)
+{
+	__u64 wide;
+	__u32 word;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (fields[i].form != FORM_COUNT)
+			continue;
+		memcpy(&word, (const char *)from + fields[i].offset, sizeof(word));
+		wide = word;
+		memcpy((char *)counts + fields[i].wide, &wide, sizeof(wide));
+	}
+}
+
+static void widen_class(const struct tc_paqm_class_stats *st, struct tc_paqm_class_counts *n)
+{
+	size_t i;
+
+	widen(class_fields, ARRAY_SIZE(class_fields), st, n);
+	for (i = 0; i < PAQM_HIST_BINS; i++)
+		n->hist[i] = st->hist[i];
+}
+
+static void widen_xstats(struct tc_paqm_xstats *st)
+{
+	size_t i;
+
+	widen(xstats_fields, ARRAY_SIZE(xstats_fields), st, &st->counts);
+	widen_class(&st->media, &st->counts.media);
+	widen_class(&st->elastic, &st->counts.elastic);
+	for (i = 0; i < PAQM_HIST_BINS; i++)
+		st->counts.over_hist[i] = st->over_hist[i];
 }
 
 static void json_field(const struct field *field, const unsigned char *at)
@@ -260,9 +317,11 @@ static double mean_sojourn_ns(const struct tc_paqm_class_stats *st)
 }
 
 /* The mean of the bin's bounds must not exceed what was really seen. */
-static __u64 quantile_ns(const struct tc_paqm_class_stats *st, __u32 permille)
+static __u64 quantile_ns(const struct tc_paqm_class_stats *st, const struct tc_paqm_class_counts *n,
+			 __u32 permille)
 {
-	__u64 ns = paqm_hist_quantile(st->hist, permille);
+	/* the core's own type of 64 bits is another one on some machines, of the same size */
+	__u64 ns = paqm_hist_quantile((const paqm_u64 *)n->hist, permille);
 	__u64 max = (__u64)st->sojourn_max_us * 1000;
 
 	return max && ns > max ? max : ns;
@@ -301,7 +360,8 @@ static __u32 longest_wait_us(const struct tc_paqm_xstats *st)
 /* Whether packets passed for a while and none ever met a queue, a mark or a drop here. */
 static bool never_congested(const struct tc_paqm_xstats *st)
 {
-	const struct tc_paqm_class_stats *const classes[] = {&st->media, &st->elastic};
+	const struct tc_paqm_class_counts *const classes[] = {&st->counts.media,
+							      &st->counts.elastic};
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(classes); i++)
@@ -317,19 +377,23 @@ static double survival(const struct tc_paqm_class_stats *st)
 	return 1 - st->prob / Q32_ONE;
 }
 
-static void json_class(const struct tc_paqm_class_stats *st)
+static void json_class(const struct tc_paqm_class_stats *st, const struct tc_paqm_class_counts *n)
 {
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(class_fields); i++)
-		json_field(&class_fields[i], (const unsigned char *)st + class_fields[i].offset);
+		if (class_fields[i].form == FORM_COUNT)
+			json_u64(class_fields[i].key, wide_at(n, &class_fields[i]));
+		else
+			json_field(&class_fields[i],
+				   (const unsigned char *)st + class_fields[i].offset);
 	json_float("survival", survival(st));
 	json_float("sojourn_mean_us", mean_sojourn_ns(st) / 1000);
-	json_u64("sojourn_p50_us", quantile_ns(st, 500) / 1000);
-	json_u64("sojourn_p99_us", quantile_ns(st, 990) / 1000);
+	json_u64("sojourn_p50_us", quantile_ns(st, n, 500) / 1000);
+	json_u64("sojourn_p99_us", quantile_ns(st, n, 990) / 1000);
 	open_json_array(PRINT_JSON, "sojourn_hist_packets");
 	for (i = 0; i < PAQM_HIST_BINS; i++)
-		json_u64(NULL, st->hist[i]);
+		json_u64(NULL, n->hist[i]);
 	close_json_array(PRINT_JSON, NULL);
 }
 
@@ -338,22 +402,26 @@ static void json_xstats(const struct tc_paqm_xstats *st, size_t len)
 	size_t i;
 
 	open_json_object("media");
-	json_class(&st->media);
+	json_class(&st->media, &st->counts.media);
 	close_json_object();
 	open_json_object("elastic");
-	json_class(&st->elastic);
+	json_class(&st->elastic, &st->counts.elastic);
 	close_json_object();
 	for (i = 0; i < ARRAY_SIZE(xstats_fields); i++) {
 		const struct field *field = &xstats_fields[i];
 
-		if (field->offset + field_size(field) <= len)
+		if (field->offset + field_size(field) > len)
+			continue;
+		if (field->form == FORM_COUNT)
+			json_u64(field->key, wide_at(&st->counts, field));
+		else
 			json_field(field, (const unsigned char *)st + field->offset);
 	}
 	json_float("utilisation", utilisation(st));
 	if (len > offsetof(struct tc_paqm_xstats, over_hist)) {
 		open_json_array(PRINT_JSON, "over_sojourn_hist_packets");
 		for (i = 0; i < PAQM_HIST_BINS; i++)
-			json_u64(NULL, st->over_hist[i]);
+			json_u64(NULL, st->counts.over_hist[i]);
 		close_json_array(PRINT_JSON, NULL);
 	}
 	json_float("load", load(st));
@@ -368,6 +436,7 @@ static void json_xstats(const struct tc_paqm_xstats *st, size_t len)
 enum cell {
 	CELL_U32,
 	CELL_U64,
+	CELL_COUNT, /* of struct tc_paqm_class_counts */
 	CELL_RATE,
 	CELL_MEAN,
 	CELL_P50,
@@ -399,15 +468,21 @@ static const struct row {
 	ROW(U64, sent_bytes, "sent b"),
 	ROW(U64, sent_packets, "sent p"),
 	ROW(SURVIVAL, prob, "survival"),
-	ROW(U32, ecn_mark, "ecn marks"),
-	ROW(U32, drop_tail, "drop tail"),
-	ROW(U32, drop_inner, "drop inner"),
-	ROW(U32, drop_strike, "drop strike"),
+#undef ROW
+#define ROW(member_, name_)                                                                        \
+	{                                                                                          \
+		.name = (name_), .offset = offsetof(struct tc_paqm_class_counts, member_),         \
+		.cell = CELL_COUNT                                                                 \
+	}
+	ROW(ecn_mark, "ecn marks"),
+	ROW(drop_tail, "drop tail"),
+	ROW(drop_inner, "drop inner"),
+	ROW(drop_strike, "drop strike"),
 #undef ROW
 };
 
 static const char *format_cell(const struct row *row, const struct tc_paqm_class_stats *st,
-			       char *buf)
+			       const struct tc_paqm_class_counts *n, char *buf)
 {
 	__u64 wide;
 	__u32 word;
@@ -420,16 +495,17 @@ static const char *format_cell(const struct row *row, const struct tc_paqm_class
 	case CELL_MEAN:
 		return measured_time(mean_sojourn_ns(st), buf);
 	case CELL_P50:
-		return measured_time(quantile_ns(st, 500), buf);
+		return measured_time(quantile_ns(st, n, 500), buf);
 	case CELL_P99:
-		return measured_time(quantile_ns(st, 990), buf);
+		return measured_time(quantile_ns(st, n, 990), buf);
 	case CELL_MAX:
 		return measured_time(st->sojourn_max_us * 1000ULL, buf);
 	case CELL_SURVIVAL:
 		snprintf(buf, TEXT_SIZE, "%.4g%%", 100 * survival(st));
 		return buf;
 	}
-	memcpy(&wide, (const char *)st + row->offset, sizeof(wide));
+	memcpy(&wide, (row->cell == CELL_COUNT ? (const char *)n : (const char *)st) + row->offset,
+	       sizeof(wide));
 	if (row->cell == CELL_RATE)
 		return measured_rate(wide, buf);
 	snprintf(buf, TEXT_SIZE, "%llu", (unsigned long long)wide);
@@ -437,7 +513,8 @@ static const char *format_cell(const struct row *row, const struct tc_paqm_class
 }
 
 /* One column per class. */
-static void text_classes(FILE *f, const struct tc_paqm_class_stats *const *st, size_t classes)
+static void text_classes(FILE *f, const struct tc_paqm_class_stats *const *st,
+			 const struct tc_paqm_class_counts *const *n, size_t classes)
 {
 	char buf[TEXT_SIZE];
 	size_t i, j;
@@ -445,17 +522,17 @@ static void text_classes(FILE *f, const struct tc_paqm_class_stats *const *st, s
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
 		fprintf(f, "  %-12s", rows[i].name);
 		for (j = 0; j < classes; j++)
-			fprintf(f, " %14s", format_cell(&rows[i], st[j], buf));
+			fprintf(f, " %14s", format_cell(&rows[i], st[j], n[j], buf));
 		print_nl();
 	}
 }
 
 /* Counters of the recogniser that are not 0; nothing if all are. */
-static void text_recogniser(FILE *f, const struct tc_paqm_xstats *st)
+static void text_recogniser(FILE *f, const struct tc_paqm_counts *st)
 {
 	const struct {
 		const char *name;
-		__u32 value;
+		__u64 value;
 	} counts[] = {
 		{"flows seen", st->flows_seen},	      {"RTP", st->flows_rtp},
 		{"not RTP", st->flows_not_rtp},	      {"packets unsure", st->packets_unsure},
@@ -473,7 +550,8 @@ static void text_recogniser(FILE *f, const struct tc_paqm_xstats *st)
 			continue;
 		if (!any)
 			print_nl();
-		fprintf(f, "%s %s %u", any ? "" : "  recogniser:", counts[i].name, counts[i].value);
+		fprintf(f, "%s %s %llu", any ? "" : "  recogniser:", counts[i].name,
+			COUNT(counts[i].value));
 		any = true;
 	}
 }
@@ -481,18 +559,21 @@ static void text_recogniser(FILE *f, const struct tc_paqm_xstats *st)
 /* What media flows sent beyond their fair rate; nothing if none did. */
 static void text_overflow(FILE *f, const struct tc_paqm_xstats *st)
 {
+	const struct tc_paqm_counts *n = &st->counts;
 	char buf[2][TEXT_SIZE];
 
-	if (!st->over_packets)
+	if (!n->over_packets)
 		return;
 	print_nl();
 	fprintf(f,
-		"  beyond the fair rate: packets %u (new flows %u) lost %u full %u marked %u; "
+		"  beyond the fair rate: packets %llu (new flows %llu) lost %llu full %llu "
+		"marked %llu; "
 		"waiting %ub in %u queues; wait mean %s p99 %s; flows %u",
-		st->over_packets, st->over_strangers, st->over_drops, st->over_full, st->over_marks,
-		st->over_backlog, st->over_queues,
+		COUNT(n->over_packets), COUNT(n->over_strangers), COUNT(n->over_drops),
+		COUNT(n->over_full), COUNT(n->over_marks), st->over_backlog, st->over_queues,
 		measured_time(st->over_sent ? st->over_sojourn_ns / st->over_sent : 0, buf[0]),
-		measured_time(paqm_hist_quantile(st->over_hist, 990), buf[1]), st->flows_deaf);
+		measured_time(paqm_hist_quantile((const paqm_u64 *)n->over_hist, 990), buf[1]),
+		st->flows_deaf);
 }
 
 /* What somebody must know who wonders why nothing happens here. */
@@ -537,6 +618,9 @@ static void text_details(FILE *f, const struct tc_paqm_xstats *st)
 static void text_xstats(FILE *f, const struct tc_paqm_xstats *st, size_t len)
 {
 	const struct tc_paqm_class_stats *const classes[] = {&st->media, &st->elastic};
+	const struct tc_paqm_class_counts *const numbers[] = {&st->counts.media,
+							      &st->counts.elastic};
+	const struct tc_paqm_counts *n = &st->counts;
 	char buf[2][TEXT_SIZE];
 
 	fprintf(f, "  capacity %s", measured_rate(st->capacity, buf[0]));
@@ -554,39 +638,40 @@ static void text_xstats(FILE *f, const struct tc_paqm_xstats *st, size_t len)
 	print_nl();
 	fprintf(f, "  %-12s %14s %14s", "", "media", "elastic");
 	print_nl();
-	text_classes(f, classes, ARRAY_SIZE(classes));
+	text_classes(f, classes, numbers, ARRAY_SIZE(classes));
 	fprintf(f, "  rounds %u by event: flow %u split %u capacity %u queue %u; transfers %u",
 		st->rounds, st->event_flow, st->event_split, st->event_capacity, st->event_queue,
 		st->transfers);
 	print_nl();
-	fprintf(f, "  notices sent %u of %u owed; limited %u ring %u refused %u failed %u",
-		st->notices_sent, st->notices_owed, st->notices_limited, st->notices_ring,
-		st->notices_refused, st->notices_failed);
-	if (st->notices_unfit)
-		fprintf(f, " unfit %u", st->notices_unfit);
-	if (st->inband_kept || st->inband_lowered || st->inband_left) {
+	fprintf(f,
+		"  notices sent %llu of %llu owed; limited %llu ring %llu refused %llu failed %llu",
+		COUNT(n->notices_sent), COUNT(n->notices_owed), COUNT(n->notices_limited),
+		COUNT(n->notices_ring), COUNT(n->notices_refused), COUNT(n->notices_failed));
+	if (n->notices_unfit)
+		fprintf(f, " unfit %llu", COUNT(n->notices_unfit));
+	if (n->inband_kept || n->inband_lowered || n->inband_left) {
 		print_nl();
-		fprintf(f, "  rates in packets: lowered %u kept %u left %u", st->inband_lowered,
-			st->inband_kept, st->inband_left);
+		fprintf(f, "  rates in packets: lowered %llu kept %llu left %llu",
+			COUNT(n->inband_lowered), COUNT(n->inband_kept), COUNT(n->inband_left));
 	}
 	if (st->echo_sent || st->echo_limited || st->echo_refused || st->echo_failed) {
 		print_nl();
 		fprintf(f,
 			"  rtt mean %s max %s of %u senders; echo sent %u answered %u late %u "
-			"limited %u refused %u failed %u unknown %u",
+			"limited %u refused %u failed %u unknown %llu",
 			measured_time(st->rtt_mean_us * 1000ULL, buf[0]),
 			measured_time(st->rtt_max_us * 1000ULL, buf[1]), st->rtt_samples,
 			st->echo_sent, st->echo_answered, st->echo_late, st->echo_limited,
-			st->echo_refused, st->echo_failed, st->echo_unknown);
+			st->echo_refused, st->echo_failed, COUNT(n->echo_unknown));
 	}
 	print_nl();
-	fprintf(f, "  flow table %u/%u overflow %u policed %u; overload %u", st->table_used,
-		st->table_slots, st->table_overflow, st->strikes, st->overload);
+	fprintf(f, "  flow table %u/%u overflow %llu policed %u; overload %u", st->table_used,
+		st->table_slots, COUNT(n->table_overflow), st->strikes, st->overload);
 	if (st->overload_ns)
 		fprintf(f, " (%s)", measured_time(st->overload_ns, buf[0]));
 	fprintf(f, " timer slips %u", st->timer_slips);
 	text_overflow(f, st);
-	text_recogniser(f, st);
+	text_recogniser(f, &st->counts);
 	if (show_details)
 		text_details(f, st);
 }
@@ -683,6 +768,7 @@ static void text_flow(FILE *f, const struct tc_paqm_flow_stats *st)
 
 void stats_print(FILE *f, struct rtattr *xstats)
 {
+	const struct tc_paqm_class_counts *numbers;
 	const struct tc_paqm_class_stats *class;
 	size_t len = RTA_PAYLOAD(xstats);
 	struct tc_paqm_flow_stats flow;
@@ -691,11 +777,13 @@ void stats_print(FILE *f, struct rtattr *xstats)
 	/* tc asks the same function for a class; that sends its own part only. */
 	if (len == sizeof(st.media)) {
 		memcpy(&st.media, RTA_DATA(xstats), len);
+		widen_class(&st.media, &st.counts.media);
 		class = &st.media;
+		numbers = &st.counts.media;
 		if (is_json_context())
-			json_class(class);
+			json_class(class, numbers);
 		else
-			text_classes(f, &class, 1);
+			text_classes(f, &class, &numbers, 1);
 		return;
 	}
 	if (len >= offsetof(struct tc_paqm_flow_stats, hears) && len < sizeof(st.media)) {
@@ -713,6 +801,8 @@ void stats_print(FILE *f, struct rtattr *xstats)
 	if (len > sizeof(st))
 		len = sizeof(st);
 	memcpy(&st, RTA_DATA(xstats), len);
+	if (len < sizeof(st))
+		widen_xstats(&st);
 	if (is_json_context())
 		json_xstats(&st, len);
 	else

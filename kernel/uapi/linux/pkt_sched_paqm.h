@@ -138,8 +138,9 @@ struct tc_paqm_key {
 /*
  * Statistics of one class. All counters only grow. @hist is the sojourn
  * histogram of core/paqm_hist.h: two bins per octave from 32.8 us to 2.1 s. Alone
- * it is the TCA_STATS_APP of a class; its size is fixed. While the elastic class
- * holds another qdisc, its sojourn fields and drop_inner, ecn_mark stand still.
+ * it is the TCA_STATS_APP of a class; its size is fixed, so there counts have 32
+ * bits. While the elastic class holds another qdisc, its sojourn fields and
+ * drop_inner, ecn_mark stand still.
  */
 struct tc_paqm_class_stats {
 	__u64 sent_bytes;
@@ -159,6 +160,55 @@ struct tc_paqm_class_stats {
 	__u64 rate;	     /* r, arrival rate seen by the inner loop, bit/s */
 	__u64 share;	     /* c_u or c_t, bit/s */
 	__u32 hist[PAQM_HIST_BINS];
+};
+
+/*
+ * Counts of packets, which on a fast link go through 32 bits within minutes. Where the same
+ * name stands elsewhere in the statistics it is the low half of what stands here.
+ */
+struct tc_paqm_class_counts {
+	__u64 drop_tail;
+	__u64 drop_inner;
+	__u64 drop_strike;
+	__u64 ecn_mark;
+	__u64 hist[PAQM_HIST_BINS];
+};
+
+struct tc_paqm_counts {
+	struct tc_paqm_class_counts media;
+	struct tc_paqm_class_counts elastic;
+	__u64 over_hist[PAQM_HIST_BINS];
+	__u64 notices_owed;
+	__u64 notices_sent;
+	__u64 notices_limited;
+	__u64 notices_ring;
+	__u64 notices_refused;
+	__u64 notices_failed;
+	__u64 notices_unfit;
+	__u64 inband_kept;
+	__u64 inband_lowered;
+	__u64 inband_left;
+	__u64 table_overflow;
+	__u64 not_ip;
+	__u64 filter_drop;
+	__u64 filter_taken;
+	__u64 echo_unknown;
+	__u64 flows_seen;
+	__u64 flows_rtp;
+	__u64 flows_not_rtp;
+	__u64 packets_unsure;
+	__u64 packets_small;
+	__u64 packets_small_over;
+	__u64 packets_dscp;
+	__u64 packets_tagged;
+	__u64 packets_tunnel;
+	__u64 packets_fragment;
+	__u64 packets_control;
+	__u64 over_packets;
+	__u64 over_strangers;
+	__u64 over_drops;
+	__u64 over_full;
+	__u64 over_marks;
 };
 
 /* TCA_STATS_APP of sch_paqm. New fields are appended; readers use the length. */
@@ -249,6 +299,7 @@ struct tc_paqm_xstats {
 	__u32 newcomers_q16; /* part of those before that came to stay */
 	__u32 packets_control; /* the network's own: ARP, neighbour discovery, routing */
 	__u32 pad;
+	struct tc_paqm_counts counts;
 };
 
 /* Where the capacity in struct tc_paqm_xstats comes from. */

@@ -28,7 +28,7 @@ VALUES: list[tuple[str, list[str], list[str], str]] = [
             "",
             "0",
             "7999bit",
-            "121gbit",
+            "801gbit",
             "-8mbit",
             "8mbits",
             "fast",
@@ -36,7 +36,7 @@ VALUES: list[tuple[str, list[str], list[str], str]] = [
             "1e300",
             "50%",
         ],
-        "a rate from 8Kbit to 120Gbit, auto, or none",
+        "a rate from 8Kbit to 800Gbit, auto, or none",
     ),
     (
         "media-target",

@@ -347,7 +347,12 @@ def wanted(value: Any, size: int) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for name, *_ in value._fields_:
         field = getattr(type(value), name)
-        if name == "pad" or field.offset + field.size > size:
+        if name == "counts" and field.offset + field.size <= size:
+            wide = wanted(value.counts, field.size)  # stand for those of 32 bits
+            for queue in ("media", "elastic"):
+                out[queue] |= wide.pop(queue)
+            out |= wide
+        if name in ("pad", "counts") or field.offset + field.size > size:
             continue
         member = getattr(value, name)
         key, scale = RENAMED.get(name, (name, 1))
@@ -444,11 +449,16 @@ def check_stats(show: Show, kind: type[ctypes.Structure]) -> list[str]:
     fill(value, 1)
     value.media.sojourn_max_us = 4_000_000_000
     value.capacity_source = 3
+    value.counts.notices_sent = value.counts.media.drop_tail = 5_000_000_000
     raw = bytes(value)
     wrong = []
     if " (measured) " not in show.text(message(b"", raw), "-s"):
         wrong.append("the source of the capacity is not shown")
-    for size in (len(raw), len(raw) + 40, kind.seq.offset + 4, kind.seq.offset + 2):
+    older = kind.counts.offset  # modules that count in 32 bits only
+    for size in (
+        *(len(raw), len(raw) + 40, len(raw) - 8),
+        *(older, kind.seq.offset + 4, kind.seq.offset + 2),
+    ):
         data = message(b"", (raw + bytes(40))[:size])
         got = own(show.json(data))
         for line in differences(got, wanted(value, size), DERIVED):
@@ -599,7 +609,9 @@ def check_hints(show: Show, kind: type[ctypes.Structure]) -> list[str]:
             "sojourn_max_us",
         ):
             value = quiet()
-            setattr(getattr(value, name), member, 1_000)
+            counts = member in type(getattr(value.counts, name)).__dict__
+            queue = getattr(value.counts if counts else value, name)
+            setattr(queue, member, 1_000)
             look(f"{member} of {name}", value, "")
     value = quiet()
     value.media.arrived_bytes = value.elastic.arrived_bytes = 0
@@ -619,8 +631,8 @@ def check_derived(show: Show, kind: type[ctypes.Structure]) -> list[str]:
         queue.rate = 1_000_000
         queue.sojourn_ns = sent * 700_000
         queue.sojourn_max_us = 1_000
-        queue.hist[10] = sent
         queue.prob = 1 << 30
+    value.counts.media.hist[10], value.counts.elastic.hist[10] = 100, 300
     value.ecf = 0x7F800000  # infinity, which JSON does not have
     got = show.json(message(b"", bytes(value)))
     media = got["media"]
