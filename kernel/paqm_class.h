@@ -266,7 +266,7 @@ static int paqm_dump_flow(struct paqm_sched_data *q, u32 index, struct gnet_dump
 {
 	struct tc_paqm_flow_stats st = {};
 	struct paqm_top_flow f;
-	u32 now_ms;
+	u32 now_tick;
 	u64 told;
 
 	/* who talks to whom is not for every user of the machine */
@@ -279,7 +279,7 @@ static int paqm_dump_flow(struct paqm_sched_data *q, u32 index, struct gnet_dump
 	}
 	f = q->top.flow[index];
 	spin_unlock(&q->top_lock);
-	now_ms = paqm_flow_clock(ktime_get_ns()); /* not before what was noted */
+	now_tick = paqm_flow_clock(ktime_get_ns()); /* not before what was noted */
 	st.family = f.tuple.family;
 	st.proto = f.tuple.proto;
 	st.sport = htons(ntohl(f.tuple.ports) >> 16);
@@ -291,7 +291,7 @@ static int paqm_dump_flow(struct paqm_sched_data *q, u32 index, struct gnet_dump
 	st.share = READ_ONCE(q->fair);
 	if (f.every & PAQM_SHARES)
 		st.share = paqm_host_part(&q->hosts->host[f.host % PAQM_HOSTS], st.share);
-	st.idle_ms = paqm_flow_ms(now_ms - f.last_ms);
+	st.idle_ms = paqm_flow_ms(now_tick - f.last_tick);
 	st.drop = f.drop;
 	st.lost = f.lost;
 	st.marked = f.marked;
@@ -305,7 +305,7 @@ static int paqm_dump_flow(struct paqm_sched_data *q, u32 index, struct gnet_dump
 		st.hears |= PAQM_HEARS_MESSAGE;
 	if (f.told && !paqm_f32_decode(f.told, 0, &told)) {
 		st.told = told;
-		st.told_ms = paqm_flow_ms(now_ms - f.told_ms);
+		st.told_ms = paqm_flow_ms(now_tick - f.told_tick);
 	}
 	return gnet_stats_copy_app(d, &st, sizeof(st));
 }

@@ -30,8 +30,8 @@
 
 #define PAQM_WAYS 8
 #define PAQM_SPREAD 0x9E3779B1U /* odd, the golden part of 2^32 */
-#define PAQM_FLOW_ACTIVE_MS 500 /* a flow that was silent for longer is not counted */
-#define PAQM_SILENT_LONG (1U << 30) /* ms, half of what can be told from the future */
+#define PAQM_FLOW_ACTIVE_TICKS 500 /* a flow that was silent for longer is not counted */
+#define PAQM_SILENT_LONG (1U << 30) /* ticks, half of what can be told from the future */
 #define PAQM_MOUSE_BYTES 16384	/* an elastic flow that sent less is a mouse for now */
 #define PAQM_FLOW_UNSURE PAQM_CLASSES /* class of a flow not recognised yet: not counted */
 
@@ -73,7 +73,7 @@ enum paqm_nature { PAQM_NATURE_OPEN, PAQM_NATURE_RTP, PAQM_NATURE_NOT_RTP };
  * struct paqm_flow - what every packet of a flow touches
  * @tag: upper half of the hash, 0: free
  * @bytes: arrived bytes, wraps
- * @last_ms: time of the last packet, ms
+ * @last_tick: time of the last packet, paqm_flow_clock()
  * @due: when its bucket is full again, paqm_bucket_clock()
  * @round: notice round that this flow was told about, lowest bits
  * @over: overflow queue that its last packet beyond the fair rate went to, 0: none
@@ -87,7 +87,7 @@ enum paqm_nature { PAQM_NATURE_OPEN, PAQM_NATURE_RTP, PAQM_NATURE_NOT_RTP };
 struct paqm_flow {
 	u32 tag;
 	u32 bytes;
-	u32 last_ms;
+	u32 last_tick;
 	u32 due;
 	u16 round;
 	u16 over;
@@ -137,16 +137,16 @@ static inline u32 paqm_flow_every(const struct paqm_flow *f, u32 most)
 	return min(1U << (READ_ONCE(f->every) & PAQM_RARE), most);
 }
 
-/* The clock of the table, in units of 2^20 ns. */
+/* The clock of the table, in ticks of 2^20 ns: times and spans that are called so are in these. */
 static inline u32 paqm_flow_clock(u64 now_ns)
 {
 	return (u32)(now_ns >> 20);
 }
 
-/* Such units in ms, for people. */
-static inline u32 paqm_flow_ms(u32 units)
+/* Ticks in ms, for people. */
+static inline u32 paqm_flow_ms(u32 ticks)
 {
-	return (u32)paqm_div64(((u64)units << 20) + NSEC_PER_MSEC / 2, NSEC_PER_MSEC);
+	return (u32)paqm_div64(((u64)ticks << 20) + NSEC_PER_MSEC / 2, NSEC_PER_MSEC);
 }
 
 /* Who a flow is; written when its slot is claimed. */
@@ -220,7 +220,7 @@ enum paqm_marked {
  * @rate: measured rate, bit/s, 0 before the first window
  * @mark: @bytes at the beginning of the window,
  * @mark_turns: and @turns
- * @mark_ms: when a window of its own began
+ * @mark_tick: when a window of its own began
  * @drop: drop probability while policed, Q32
  * @deaf: windows above 1.25 R, halved by each that is not
  * @counted: elastic flow: windows above the mouse limit; 2: no mouse
@@ -235,7 +235,7 @@ struct paqm_flow_gauge {
 	u16 mark_turns;
 	u64 rate;
 	u32 mark;
-	u32 mark_ms;
+	u32 mark_tick;
 	u32 drop;
 	u16 deaf;
 	u8 counted;
@@ -249,7 +249,7 @@ struct paqm_flow_gauge {
  * @gauge: one for each slot
  * @mem: memory of @flow
  * @shift: 32 less the binary logarithm of the number of sets
- * @age_ms: silence after which a slot may be taken
+ * @age_ticks: silence after which a slot may be taken
  * @seen: flows that were given a slot
  * @overflow: packets whose flow found none
  * @rtp: flows recognised as RTP
@@ -261,7 +261,7 @@ struct paqm_flows {
 	struct paqm_flow_gauge *gauge;
 	void *mem;
 	u32 shift;
-	u32 age_ms;
+	u32 age_ticks;
 	u64 seen;
 	u64 overflow;
 	u64 rtp;
@@ -364,14 +364,14 @@ static inline void paqm_tuple_set(struct paqm_tuple *tuple, const struct paqm_pa
  * paqm_flows_claim() - a slot for a flow that has none
  * @t: table
  * @p: its packet, with a hash
- * @now_ms: time
+ * @now_tick: time
  *
  * Called under the qdisc lock.
  *
  * Return: the slot, or NULL when every slot of the set holds a living flow.
  */
 static noinline struct paqm_flow *paqm_flows_claim(struct paqm_flows *t,
-						   const struct paqm_packet *p, u32 now_ms)
+						   const struct paqm_packet *p, u32 now_tick)
 {
 	struct paqm_flow *set = paqm_flows_set(t, p->hash), *flow;
 	struct paqm_flow_gauge *gauge;
@@ -384,8 +384,8 @@ static noinline struct paqm_flow *paqm_flows_claim(struct paqm_flows *t,
 			victim = i;
 			break;
 		}
-		silent = now_ms - set[i].last_ms;
-		if (silent > t->age_ms && silent >= longest) { /* the longest dead */
+		silent = now_tick - set[i].last_tick;
+		if (silent > t->age_ticks && silent >= longest) { /* the longest dead */
 			longest = silent;
 			victim = i;
 		}
@@ -401,13 +401,13 @@ static noinline struct paqm_flow *paqm_flows_claim(struct paqm_flows *t,
 	WRITE_ONCE(flow->tag, 0);
 	smp_wmb(); /* pairs with smp_rmb() in paqm_flows_walk() */
 	WRITE_ONCE(flow->bytes, 0);
-	WRITE_ONCE(flow->last_ms, now_ms);
+	WRITE_ONCE(flow->last_tick, now_tick);
 	WRITE_ONCE(flow->every, ~flow->every & PAQM_CLAIM);
 	flow->round = 0;
 	WRITE_ONCE(flow->over, 0);
 	paqm_flow_set(flow, PAQM_FLOW_UNSURE, PAQM_NATURE_OPEN);
 	WRITE_ONCE(t->seen, t->seen + 1);
-	/* a slot is claimed once in @age_ms at most: between two walks no number comes again */
+	/* a slot is claimed once in @age_ticks at most: between two walks no number comes again */
 	WRITE_ONCE(gauge->claim, gauge->claim + 1);
 	WRITE_ONCE(gauge->turns, 0);
 	WRITE_ONCE(more->told.rate, 0);
@@ -441,21 +441,21 @@ static __always_inline struct paqm_flow *paqm_flows_slot(struct paqm_flow *set, 
  * paqm_flows_find() - slot of a flow
  * @t: table
  * @hash: its hash
- * @now_ms: time
+ * @now_tick: time
  * @fresh: set if the flow is back after a silence: it joins the census anew
  *
  * Called under the qdisc lock.
  *
  * Return: the slot, or NULL if it has none.
  */
-static inline struct paqm_flow *paqm_flows_find(const struct paqm_flows *t, u64 hash, u32 now_ms,
+static inline struct paqm_flow *paqm_flows_find(const struct paqm_flows *t, u64 hash, u32 now_tick,
 						bool *fresh)
 {
 	struct paqm_flow *flow = paqm_flows_slot(paqm_flows_set(t, hash), paqm_flow_tag(hash));
 
 	if (flow) {
-		*fresh = now_ms - flow->last_ms > PAQM_FLOW_ACTIVE_MS;
-		WRITE_ONCE(flow->last_ms, now_ms);
+		*fresh = now_tick - flow->last_tick > PAQM_FLOW_ACTIVE_TICKS;
+		WRITE_ONCE(flow->last_tick, now_tick);
 	}
 	return flow;
 }
@@ -465,7 +465,7 @@ static inline struct paqm_flow *paqm_flows_find(const struct paqm_flows *t, u64 
  * @f: the flow
  * @settled: PAQM_SETTLED_* for the rule in force
  * @len: bytes that it adds to the flow
- * @now_ms: time
+ * @now_tick: time
  *
  * Most packets are of such flows. Each of these has a closer look once in 2^14 bytes, and
  * after a silence. Called under the qdisc lock.
@@ -473,15 +473,15 @@ static inline struct paqm_flow *paqm_flows_find(const struct paqm_flows *t, u64 
  * Return: whether the flow's class is that of the packet; if not, nothing was done, and
  * the packet needs a closer look.
  */
-static __always_inline bool paqm_flow_pass(struct paqm_flow *f, u8 settled, u32 len, u32 now_ms)
+static __always_inline bool paqm_flow_pass(struct paqm_flow *f, u8 settled, u32 len, u32 now_tick)
 {
 	u32 bytes = f->bytes + len;
 
 	if (!(f->state & settled) || (f->bytes ^ bytes) >> PAQM_LOOK_SHIFT ||
-	    now_ms - f->last_ms > PAQM_FLOW_ACTIVE_MS)
+	    now_tick - f->last_tick > PAQM_FLOW_ACTIVE_TICKS)
 		return false;
 	WRITE_ONCE(f->bytes, bytes);
-	WRITE_ONCE(f->last_ms, now_ms);
+	WRITE_ONCE(f->last_tick, now_tick);
 	return true;
 }
 
@@ -539,7 +539,7 @@ static inline u64 paqm_gauge_sent(const struct paqm_flow_gauge *g, u32 bytes, u1
  * @every: what it is to be; PAQM_CLAIM is taken from @seen
  *
  * The outer loop holds no lock. It may have been kept from running since it looked at the slot,
- * for so long that the flow was silent for @age_ms and another one has the slot, which then must
+ * for so long that the flow was silent for @age_ticks and another one has the slot, which then must
  * not be known, or policed, for what the old one did. So @every is written only if no claim was
  * in between, which would have turned PAQM_CLAIM over: both are in one word, and comparing and
  * writing that is one step. @seen was read before the tag was found to be the same as before:
@@ -554,7 +554,7 @@ static inline u64 paqm_gauge_sent(const struct paqm_flow_gauge *g, u32 bytes, u1
  * If @seen is what the claim wrote, the second look at the tag finds 0 or the new one. If it is
  * what was there before, the comparison fails once the claim has written, and if the claim writes
  * later, it writes over what was published. Only two claims in that time, between which at least
- * @age_ms pass, would look like none. Whatever the datapath writes to the word meanwhile makes
+ * @age_ticks pass, would look like none. Whatever the datapath writes to the word meanwhile makes
  * the step fail, and it is tried again.
  *
  * Return: whether it is the same flow still.
@@ -573,18 +573,18 @@ static inline bool paqm_flow_publish(struct paqm_flow *f, u8 seen, u8 every)
 	return true;
 }
 
-/* Time between the last packet of a flow, at @last_ms, and @now_ms; none if it came later. */
-static inline u32 paqm_flow_silence(u32 last_ms, u32 now_ms)
+/* Time between the last packet of a flow, at @last_tick, and @now_tick; none if it came later. */
+static inline u32 paqm_flow_silence(u32 last_tick, u32 now_tick)
 {
-	u32 silent = now_ms - last_ms;
+	u32 silent = now_tick - last_tick;
 
 	return silent > -PAQM_SILENT_LONG ? 0 : silent;
 }
 
 /* Time since the last packet of a flow. */
-static inline u32 paqm_flow_silent(const struct paqm_flow *f, u32 now_ms)
+static inline u32 paqm_flow_silent(const struct paqm_flow *f, u32 now_tick)
 {
-	return paqm_flow_silence(READ_ONCE(f->last_ms), now_ms);
+	return paqm_flow_silence(READ_ONCE(f->last_tick), now_tick);
 }
 
 /*
@@ -592,7 +592,7 @@ static inline u32 paqm_flow_silent(const struct paqm_flow *f, u32 now_ms)
  * datapath may go on with @from meanwhile: some bytes are not counted then.
  */
 static inline void paqm_flows_copy(struct paqm_flows *to, const struct paqm_flows *from,
-				   u32 now_ms)
+				   u32 now_tick)
 {
 	u32 i, j, n = paqm_flows_slots(from);
 
@@ -601,7 +601,7 @@ static inline void paqm_flows_copy(struct paqm_flows *to, const struct paqm_flow
 		u32 tag = smp_load_acquire(&from->flow[i].tag);
 		struct paqm_flow *set = paqm_flows_set(to, from->more[i].low);
 
-		if (paqm_flow_silent(&from->flow[i], now_ms) > from->age_ms)
+		if (paqm_flow_silent(&from->flow[i], now_tick) > from->age_ticks)
 			continue;
 		for (j = 0; tag && j < PAQM_WAYS; j++) {
 			if (set[j].tag)
@@ -736,8 +736,8 @@ struct paqm_top {
 		struct paqm_tuple tuple;
 		u64 rate;
 		u32 told;
-		u32 told_ms;
-		u32 last_ms;
+		u32 told_tick;
+		u32 last_tick;
 		u32 drop;
 		u32 tag;
 		u32 lost;
@@ -776,7 +776,7 @@ enum paqm_side {
  * @low: the lowest of it since the last period but one: nobody is out of line before he can know
  * @flows: how many share its rate
  * @due: when the bucket of all of them is full again
- * @used_ms: when that was last looked at
+ * @used_tick: when that was last looked at
  * @over: overflow queue that they share, 0: none
  *
  * The datapath reads @parts to @flows, which the outer loop publishes, and owns what follows.
@@ -795,7 +795,7 @@ struct paqm_host {
 	u32 low;
 	u32 flows;
 	u32 due;
-	u32 used_ms;
+	u32 used_tick;
 	u16 over;
 };
 
@@ -897,7 +897,7 @@ static inline enum paqm_side paqm_hosts_side(u32 sources, u32 destinations, enum
 
 /**
  * struct paqm_walk - how to measure during a walk
- * @now_ms: time
+ * @now_tick: time
  * @window_ns: since the marks were set
  * @grain: rate of some full packets in the window: less is chance, bit/s
  * @fair: rate that media flows may send since the window began, bit/s; 0 before the first
@@ -906,7 +906,7 @@ static inline enum paqm_side paqm_hosts_side(u32 sources, u32 destinations, enum
  * @fair_most: the highest since the window began
  * @equal: capacity divided by all flows, bit/s
  * @fair_new: what newcomers were told, bit/s
- * @answer_ms: until what flows were told shows in what they send
+ * @answer_ticks: until what flows were told shows in what they send
  * @mouse: elastic flows below this rate are mice, bit/s
  * @cautious: the queue grew: nobody is taken for limited by an old measurement
  * @police: flows that do not listen may be dropped
@@ -917,7 +917,7 @@ static inline enum paqm_side paqm_hosts_side(u32 sources, u32 destinations, enum
  * @slow: telling all flows takes more than a period
  */
 struct paqm_walk {
-	u32 now_ms;
+	u32 now_tick;
 	u64 window_ns;
 	u64 grain;
 	u64 fair;
@@ -925,7 +925,7 @@ struct paqm_walk {
 	u64 fair_most;
 	u64 equal;
 	u64 fair_new;
-	u32 answer_ms;
+	u32 answer_ticks;
 	u64 mouse;
 	bool cautious;
 	bool police;
@@ -940,7 +940,7 @@ struct paqm_walk {
 #define PAQM_WINDOW_MIN_NS (120 * NSEC_PER_MSEC)
 /* A newcomer is known when it has lasted for so long, and its last packet is not older. */
 #define PAQM_NEWCOMER_NS (400 * NSEC_PER_MSEC)
-#define PAQM_NEWCOMER_SILENT_MS 100
+#define PAQM_NEWCOMER_SILENT_TICKS 100
 #define PAQM_YOUNG_DIV 8 /* one that sends less than such a part of R does not grow: sound */
 #define PAQM_DEAF_NOTICE 8  /* rounds after which notices become rarer */
 #define PAQM_DEAF_STRIKE 3  /* rounds after which policing may begin */
@@ -1024,7 +1024,7 @@ static inline void paqm_flow_judge(struct paqm_flow *f, struct paqm_flow_gauge *
 	c->heavy += g->rate >= r->fair / 4;
 	/* entitlement, not appetite: who sends more than his rate is one who uses it */
 	/* taken for one that grows while its answer to what it was told may be on its way */
-	young = w->now_ms - g->mark_ms < w->answer_ms && g->rate >= told / PAQM_YOUNG_DIV;
+	young = w->now_tick - g->mark_tick < w->answer_ticks && g->rate >= told / PAQM_YOUNG_DIV;
 	if (w->cautious || young)
 		told = 0;
 	if (told && !g->deaf && g->rate >= paqm_mul_q24(told, PAQM_MM_GREEDY_Q24)) {
@@ -1052,8 +1052,8 @@ static inline void paqm_top_add(struct paqm_top *top, const struct paqm_flow *f,
 		.tuple = m->tuple,
 		.rate = g->rate,
 		.told = READ_ONCE(m->told.rate),
-		.told_ms = READ_ONCE(m->told.ms),
-		.last_ms = READ_ONCE(f->last_ms),
+		.told_tick = READ_ONCE(m->told.ms),
+		.last_tick = READ_ONCE(f->last_tick),
 		.drop = g->drop,
 		.tag = READ_ONCE(f->tag),
 		.lost = READ_ONCE(m->lost),
@@ -1130,9 +1130,9 @@ static inline void paqm_flow_rate(struct paqm_flow_gauge *g, u64 rate, const str
 static inline u64 paqm_flow_lasted(const struct paqm_flow_gauge *g, const struct paqm_walk *w,
 				   u32 silent)
 {
-	u64 window = (u64)(w->now_ms - g->mark_ms) << 20;
+	u64 window = (u64)(w->now_tick - g->mark_tick) << 20;
 
-	return window < PAQM_NEWCOMER_NS || silent > PAQM_NEWCOMER_SILENT_MS ? 0 : window;
+	return window < PAQM_NEWCOMER_NS || silent > PAQM_NEWCOMER_SILENT_TICKS ? 0 : window;
 }
 
 /* End a flow's window, if it has one that is long enough; says whether it was measured. */
@@ -1219,7 +1219,7 @@ static inline void paqm_flow_visit_media(struct paqm_flows *t, struct paqm_flow 
 			if (g->marked == PAQM_MARKED_OWN)
 				return;
 			paqm_gauge_open(g, bytes, turns);
-			g->mark_ms = w->now_ms;
+			g->mark_tick = w->now_tick;
 			g->marked = PAQM_MARKED_OWN;
 			return;
 		}
@@ -1251,9 +1251,9 @@ static inline void paqm_host_elastic(const struct paqm_walk *w, const struct paq
 static inline bool paqm_flow_has_host(const struct paqm_flow *f, const struct paqm_flow_gauge *g,
 				      const struct paqm_walk *w)
 {
-	u32 silent = paqm_flow_silent(f, w->now_ms);
+	u32 silent = paqm_flow_silent(f, w->now_tick);
 
-	if (paqm_flow_class(f) != PAQM_MEDIA || silent > PAQM_FLOW_ACTIVE_MS)
+	if (paqm_flow_class(f) != PAQM_MEDIA || silent > PAQM_FLOW_ACTIVE_TICKS)
 		return false;
 	return READ_ONCE(f->every) & PAQM_KNOWN ||
 	       (g->known == READ_ONCE(g->claim) && g->marked == PAQM_MARKED_OWN &&
@@ -1340,8 +1340,8 @@ static inline void paqm_flow_visit(struct paqm_flows *t, struct paqm_flow *f,
 				   u32 tag, const struct paqm_walk *w, struct paqm_census *c)
 {
 	struct paqm_flow_gauge *g = paqm_flow_gauge(t, f);
-	u32 bytes = READ_ONCE(f->bytes), last = READ_ONCE(f->last_ms);
-	u32 silent = paqm_flow_silence(last, w->now_ms);
+	u32 bytes = READ_ONCE(f->bytes), last = READ_ONCE(f->last_tick);
+	u32 silent = paqm_flow_silence(last, w->now_tick);
 	u16 turns = paqm_flow_turns(g, bytes), claim = READ_ONCE(g->claim);
 	u8 class = paqm_flow_class(f), seen = READ_ONCE(f->every);
 	bool measured = false;
@@ -1361,13 +1361,13 @@ static inline void paqm_flow_visit(struct paqm_flows *t, struct paqm_flow *f,
 	before = g->rate;
 	/* time wraps after 52 days: the dead stay dead, but not a flow that came just now */
 	if (silent > PAQM_SILENT_LONG)
-		cmpxchg(&f->last_ms, last, w->now_ms - PAQM_SILENT_LONG / 2);
-	if (silent <= PAQM_FLOW_ACTIVE_MS || g->marked == PAQM_MARKED_ROUND)
+		cmpxchg(&f->last_tick, last, w->now_tick - PAQM_SILENT_LONG / 2);
+	if (silent <= PAQM_FLOW_ACTIVE_TICKS || g->marked == PAQM_MARKED_ROUND)
 		measured = paqm_flow_measure(g, w, bytes, turns, silent);
-	if (silent > t->age_ms)
+	if (silent > t->age_ticks)
 		return;
 	c->used++;
-	if (silent > PAQM_FLOW_ACTIVE_MS) {
+	if (silent > PAQM_FLOW_ACTIVE_TICKS) {
 		if (g->marked == PAQM_MARKED_OWN) {
 			g->marked = PAQM_MARKED_ENDED;
 			c->passed++;

@@ -183,7 +183,7 @@ static void paqm_over_charge(struct paqm_sched_data *q, struct paqm_flowq *over,
 static noinline bool paqm_host_conforms(struct paqm_sched_data *q, struct paqm_flow *flow,
 					u32 wire, u64 now)
 {
-	u32 clock = paqm_bucket_clock(now), ms = paqm_flow_clock(now), before = flow->due;
+	u32 clock = paqm_bucket_clock(now), tick = paqm_flow_clock(now), before = flow->due;
 	u32 pace = paqm_pace_known(q, flow), cost;
 	struct paqm_host *host = paqm_host_of(q, flow);
 	struct paqm_flowq *over = paqm_host_over(q, host);
@@ -194,9 +194,9 @@ static noinline bool paqm_host_conforms(struct paqm_sched_data *q, struct paqm_f
 		paqm_over_leave(q, flow);
 	if (over && over->head && flow->every & PAQM_DEAF)
 		return false;
-	if (ms - host->used_ms > PAQM_FLOW_ACTIVE_MS) /* older times mislead */
+	if (tick - host->used_tick > PAQM_FLOW_ACTIVE_TICKS) /* older times mislead */
 		host->due = clock;
-	host->used_ms = ms;
+	host->used_tick = tick;
 	cost = paqm_host_cost(host, pace);
 	if (!paqm_bucket_take(&flow->due, clock, wire, cost, paqm_host_depth(q, cost)))
 		return false;

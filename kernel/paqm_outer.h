@@ -23,9 +23,10 @@
 #define PAQM_EVENT_GAP_NS (50 * NSEC_PER_MSEC) /* at most one event round in this time */
 /*
  * The elastic class has gone when so long nothing of it has come. One flow may pause for longer
- * (PAQM_FLOW_ACTIVE_MS); when all do, the link stands half empty.
+ * (PAQM_FLOW_ACTIVE_TICKS); when all do, the link stands half empty.
  */
 #define PAQM_SILENT_MS 250
+#define PAQM_SILENT_MOST_MS 500 /* with far senders */
 #define PAQM_WALK_SHARE 20 /* walks over the flow table take at most so little of a CPU: 5 % */
 #define PAQM_WALK_GAP_MAX_NS (2 * NSEC_PER_SEC) /* a walk may have been held up once */
 #define PAQM_SHARE_FLOOR_Q16 (PAQM_Q16_ONE / 20) /* neither class is ever starved */
@@ -218,7 +219,7 @@ static void paqm_derive_crowd(struct paqm_sched_data *q)
 	u64 all = q->n_media * paqm_notice_ns(q);
 	bool crowd = q->cfg.law == PAQM_LAW_MAXMIN && all > PAQM_CROWD_NS;
 
-	WRITE_ONCE(q->crowd_ms, crowd ? paqm_flow_clock(min(all, PAQM_REMIND_NS)) : 0);
+	WRITE_ONCE(q->crowd_ticks, crowd ? paqm_flow_clock(min(all, PAQM_REMIND_NS)) : 0);
 }
 
 /* Weights follow the census: at once in favour of media, announced against it. */
@@ -798,7 +799,7 @@ static u32 paqm_heard(const struct paqm_sched_data *q, u64 now)
 {
 	/* a far sender's window comes once in a round trip */
 	u32 longest = clamp_t(u32, q->rtt_us / USEC_PER_MSEC + 100, PAQM_SILENT_MS,
-			      PAQM_FLOW_ACTIVE_MS);
+			      PAQM_SILENT_MOST_MS);
 	s32 age = (s32)(paqm_flow_clock(now) - READ_ONCE(q->elastic_last));
 	u32 silent = paqm_flow_ms(max(age, 0)); /* a packet may have come after @now */
 	u32 qlen, backlog;
@@ -839,7 +840,7 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events,
 	u64 mean_elastic = paqm_div64(q->elastic_rate, max(q->census.present, 1U));
 	u32 old = paqm_split(q), new;
 	struct paqm_walk w = {
-		.now_ms = paqm_flow_clock(now),
+		.now_tick = paqm_flow_clock(now),
 		.fair = q->right_low,
 		.fair_least = q->right_low,
 		.fair_most = q->right_high,
@@ -859,7 +860,7 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events,
 
 	if (q->cfg.law == PAQM_LAW_MAXMIN) {
 		w.fair_least = min3(q->right_low, q->low_now, q->low_then);
-		w.answer_ms = paqm_flow_clock(PAQM_ANSWER_NS);
+		w.answer_ticks = paqm_flow_clock(PAQM_ANSWER_NS);
 	}
 	if (q->fb)
 		paqm_fb_rtt(q->fb, &q->rtt);

@@ -249,7 +249,7 @@ struct paqm_sched_data {
 	u32 round; /* notice round, 0: none yet */
 	u32 max_every; /* most rounds between two notices to a flow */
 	u32 notice_gap_ns; /* between two notices, in the long run */
-	u32 crowd_ms; /* where telling all flows takes long: how long, else 0 */
+	u32 crowd_ticks; /* where telling all flows takes long: how long, else 0 */
 	u64 notice_due; /* ns: when the next may be taken */
 	unsigned long events; /* bits of enum paqm_event, set by anyone */
 

@@ -105,7 +105,7 @@ static bool paqm_notice_owed(const struct paqm_sched_data *q, const struct paqm_
 	u16 rounds = q->round - flow->round; /* 0, mostly */
 
 	return rounds && q->tell &&
-	       (READ_ONCE(flow->every) & PAQM_KNOWN || !READ_ONCE(q->crowd_ms)) &&
+	       (READ_ONCE(flow->every) & PAQM_KNOWN || !READ_ONCE(q->crowd_ticks)) &&
 	       q->notice_due <= now + PAQM_NOTICE_BURST_NS &&
 	       rounds >= paqm_flow_every(flow, READ_ONCE(q->max_every));
 }
@@ -136,7 +136,7 @@ static u64 paqm_told(const struct paqm_sched_data *q, struct paqm_flow *flow)
 static bool paqm_notice_can_wait(const struct paqm_sched_data *q, struct paqm_flow *flow,
 				 const struct paqm_flow_more *more, u32 now_ms)
 {
-	u32 crowd = READ_ONCE(q->crowd_ms), before, told;
+	u32 crowd = READ_ONCE(q->crowd_ticks), before, told;
 
 	before = READ_ONCE(more->told.rate);
 	if (!crowd || !before || now_ms - READ_ONCE(more->told.ms) >= crowd)
@@ -419,7 +419,7 @@ static noinline struct paqm_verdict paqm_recognise(struct paqm_sched_data *q,
 						   const struct sk_buff *skb, int chosen,
 						   u64 now, u32 wire)
 {
-	u32 now_ms = paqm_flow_clock(now);
+	u32 now_tick = paqm_flow_clock(now);
 	struct paqm_flow *flow = NULL;
 	struct paqm_packet p;
 	bool fresh = false;
@@ -428,14 +428,14 @@ static noinline struct paqm_verdict paqm_recognise(struct paqm_sched_data *q,
 
 	off = paqm_identify(skb, &q->rules, &p);
 	if (p.hash)
-		flow = paqm_flows_find(&q->flows, p.hash, now_ms, &fresh);
+		flow = paqm_flows_find(&q->flows, p.hash, now_tick, &fresh);
 	if (off && paqm_flow_wants_look(flow, wire)) {
 		paqm_look_into(skb, off, &p);
 		if (!p.hash) /* it turned out control: no part of its flow */
 			flow = NULL;
 	}
 	if (!flow && p.hash) {
-		flow = paqm_flows_claim(&q->flows, &p, now_ms);
+		flow = paqm_flows_claim(&q->flows, &p, now_tick);
 		fresh = true;
 	}
 	if (fresh && flow) /* older times mislead */
@@ -1199,7 +1199,7 @@ static void paqm_set_rules(struct paqm_sched_data *q, const struct paqm_config *
 	q->link.mpu = cfg->mpu;
 	q->link.layer = cfg->linklayer;
 	q->link_counts = paqm_link_counts(&q->link);
-	q->flows.age_ms = paqm_flow_clock((u64)cfg->flow_age * NSEC_PER_USEC);
+	q->flows.age_ticks = paqm_flow_clock((u64)cfg->flow_age * NSEC_PER_USEC);
 	q->tell = paqm_tells(cfg);
 	q->stamp = cfg->feedback == PAQM_FEEDBACK_INBAND;
 	if (paqm_reseeds(q, cfg)) { /* flows fall into the same sets again */

@@ -51,12 +51,12 @@ static bool paqm_kunit_try_cmpxchg(u32 *word, u32 *old, u32 new)
 #define try_cmpxchg(p, o, n) paqm_kunit_try_cmpxchg(p, o, n)
 #include "../paqm_flows.h"
 
-#define PAQM_AGE 2000 /* ms */
+#define PAQM_AGE 2000 /* ticks */
 
 static struct paqm_flows paqm_table;
 
-/* A packet of the flow @hash, in @class, at @now_ms. */
-static struct paqm_flow *paqm_touch(u64 hash, enum paqm_class class, u32 now_ms, bool *fresh)
+/* A packet of the flow @hash, in @class, at @now_tick. */
+static struct paqm_flow *paqm_touch(u64 hash, enum paqm_class class, u32 now_tick, bool *fresh)
 {
 	struct paqm_packet p = {
 		.hash = hash,
@@ -73,10 +73,10 @@ static struct paqm_flow *paqm_touch(u64 hash, enum paqm_class class, u32 now_ms,
 	if (!fresh)
 		fresh = &unused;
 	*fresh = false;
-	f = paqm_flows_find(&paqm_table, hash, now_ms, fresh);
+	f = paqm_flows_find(&paqm_table, hash, now_tick, fresh);
 	if (!f) {
 		*fresh = true;
-		f = paqm_flows_claim(&paqm_table, &p, now_ms);
+		f = paqm_flows_claim(&paqm_table, &p, now_tick);
 	}
 	if (f)
 		paqm_flow_set(f, class, PAQM_NATURE_OPEN);
@@ -88,11 +88,11 @@ static struct paqm_flow_gauge *paqm_gauge(const struct paqm_flow *f)
 	return paqm_flow_gauge(&paqm_table, f);
 }
 
-/* Census at @now_ms; rates are measured over @window_ms. */
-static void paqm_count(u32 now_ms, u32 window_ms, u64 fair, struct paqm_census *c)
+/* Census at @now_tick; rates are measured over @window_ms. */
+static void paqm_count(u32 now_tick, u32 window_ms, u64 fair, struct paqm_census *c)
 {
 	struct paqm_walk w = {
-		.now_ms = now_ms,
+		.now_tick = now_tick,
 		.window_ns = window_ms * (u64)NSEC_PER_MSEC,
 		.fair = fair,
 		.fair_least = fair,
@@ -127,7 +127,7 @@ static void paqm_make(struct kunit *test, u32 slots)
 	paqm_at_barrier = NULL;
 	paqm_at_write = NULL;
 	memset(&paqm_table, 0, sizeof(paqm_table));
-	paqm_table.age_ms = PAQM_AGE;
+	paqm_table.age_ticks = PAQM_AGE;
 	KUNIT_ASSERT_EQ(test, paqm_flows_alloc(&paqm_table, slots), 0);
 }
 
@@ -206,18 +206,18 @@ static void paqm_kunit_ageing(struct kunit *test)
 		t = begin[i];
 		paqm_make(test, 64);
 		a = paqm_touch(paqm_nth(5), PAQM_MEDIA, t, NULL);
-		paqm_count(t + PAQM_FLOW_ACTIVE_MS, 0, 0, c);
+		paqm_count(t + PAQM_FLOW_ACTIVE_TICKS, 0, 0, c);
 		KUNIT_EXPECT_EQ(test, c->media, 1);
-		paqm_count(t + PAQM_FLOW_ACTIVE_MS + 1, 0, 0, c);
+		paqm_count(t + PAQM_FLOW_ACTIVE_TICKS + 1, 0, 0, c);
 		KUNIT_EXPECT_EQ(test, c->media, 0);
 		KUNIT_EXPECT_EQ(test, c->used, 1);
 		paqm_count(t + PAQM_AGE + 1, 0, 0, c);
 		KUNIT_EXPECT_EQ(test, c->used, 0);
 		/* back in time: the same slot, and news to the census */
 		KUNIT_EXPECT_PTR_EQ(test, a, paqm_touch(paqm_nth(5), PAQM_MEDIA,
-							t + PAQM_FLOW_ACTIVE_MS, &fresh));
+							t + PAQM_FLOW_ACTIVE_TICKS, &fresh));
 		KUNIT_EXPECT_FALSE(test, fresh);
-		t += 2 * PAQM_FLOW_ACTIVE_MS + 1;
+		t += 2 * PAQM_FLOW_ACTIVE_TICKS + 1;
 		KUNIT_EXPECT_PTR_EQ(test, paqm_touch(paqm_nth(5), PAQM_MEDIA, t, &fresh), a);
 		KUNIT_EXPECT_TRUE(test, fresh);
 		/* a full set yields its place to a new flow only when that is over age */
@@ -460,9 +460,9 @@ static void paqm_kunit_rtp(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, paqm_table.rtp, 2);
 }
 
-static bool paqm_passes(struct paqm_flow *f, u32 len, u32 now_ms)
+static bool paqm_passes(struct paqm_flow *f, u32 len, u32 now_tick)
 {
-	return paqm_flow_pass(f, PAQM_SETTLED_AUTO, len, now_ms);
+	return paqm_flow_pass(f, PAQM_SETTLED_AUTO, len, now_tick);
 }
 
 /* Packets pass only when nothing about their flow is open, and leave no trace if not. */
@@ -483,31 +483,31 @@ static void paqm_kunit_pass(struct kunit *test)
 	for (i = 0; i < 163; i++) /* up to 16 kB */
 		KUNIT_EXPECT_TRUE(test, paqm_passes(f, 100, 1001));
 	KUNIT_EXPECT_EQ(test, f->bytes, 16300);
-	KUNIT_EXPECT_EQ(test, f->last_ms, 1001);
+	KUNIT_EXPECT_EQ(test, f->last_tick, 1001);
 	before = *f;
 	KUNIT_EXPECT_FALSE(test, paqm_passes(f, 100, 1002));
 	KUNIT_EXPECT_EQ(test, memcmp(f, &before, sizeof(before)), 0);
-	KUNIT_EXPECT_TRUE(test, paqm_passes(f, 10, 1001 + PAQM_FLOW_ACTIVE_MS));
-	KUNIT_EXPECT_FALSE(test, paqm_passes(f, 10, 1002 + 2 * PAQM_FLOW_ACTIVE_MS));
+	KUNIT_EXPECT_TRUE(test, paqm_passes(f, 10, 1001 + PAQM_FLOW_ACTIVE_TICKS));
+	KUNIT_EXPECT_FALSE(test, paqm_passes(f, 10, 1002 + 2 * PAQM_FLOW_ACTIVE_TICKS));
 	f->bytes = U32_MAX; /* wraps */
-	KUNIT_EXPECT_FALSE(test, paqm_passes(f, 10, 1001 + PAQM_FLOW_ACTIVE_MS));
+	KUNIT_EXPECT_FALSE(test, paqm_passes(f, 10, 1001 + PAQM_FLOW_ACTIVE_TICKS));
 	f->bytes = 0;
-	KUNIT_EXPECT_TRUE(test, paqm_passes(f, 10, 1001 + PAQM_FLOW_ACTIVE_MS));
+	KUNIT_EXPECT_TRUE(test, paqm_passes(f, 10, 1001 + PAQM_FLOW_ACTIVE_TICKS));
 	paqm_flow_set(f, PAQM_ELASTIC, PAQM_NATURE_NOT_RTP); /* a change opens it */
-	KUNIT_EXPECT_FALSE(test, paqm_passes(f, 10, 1001 + PAQM_FLOW_ACTIVE_MS));
+	KUNIT_EXPECT_FALSE(test, paqm_passes(f, 10, 1001 + PAQM_FLOW_ACTIVE_TICKS));
 	paqm_flow_settle(f, PAQM_SETTLED_AUTO);
 	KUNIT_EXPECT_EQ(test, paqm_flow_nature(f), PAQM_NATURE_NOT_RTP);
-	KUNIT_EXPECT_TRUE(test, paqm_passes(f, 10, 1001 + PAQM_FLOW_ACTIVE_MS));
+	KUNIT_EXPECT_TRUE(test, paqm_passes(f, 10, 1001 + PAQM_FLOW_ACTIVE_TICKS));
 	/* under the one rule it is not what it is under the other */
 	KUNIT_EXPECT_FALSE(test, paqm_flow_pass(f, PAQM_SETTLED_PROTOCOL, 10,
-						1001 + PAQM_FLOW_ACTIVE_MS));
+						1001 + PAQM_FLOW_ACTIVE_TICKS));
 	paqm_flow_settle(f, PAQM_SETTLED_PROTOCOL);
 	KUNIT_EXPECT_EQ(test, paqm_flow_class(f), PAQM_ELASTIC);
 	KUNIT_EXPECT_EQ(test, paqm_flow_nature(f), PAQM_NATURE_NOT_RTP);
 	KUNIT_EXPECT_TRUE(test, paqm_flow_pass(f, PAQM_SETTLED_PROTOCOL, 10,
-					       1001 + PAQM_FLOW_ACTIVE_MS));
+					       1001 + PAQM_FLOW_ACTIVE_TICKS));
 	paqm_flow_settle(f, 0);
-	KUNIT_EXPECT_FALSE(test, paqm_passes(f, 10, 1001 + PAQM_FLOW_ACTIVE_MS));
+	KUNIT_EXPECT_FALSE(test, paqm_passes(f, 10, 1001 + PAQM_FLOW_ACTIVE_TICKS));
 	KUNIT_EXPECT_EQ(test, paqm_flow_class(f), PAQM_ELASTIC);
 }
 
@@ -768,7 +768,7 @@ static void paqm_kunit_newcomers(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, goes->every & PAQM_KNOWN);
 	/* what it sent before is no use of the time in which it was silent */
 	KUNIT_EXPECT_EQ(test, paqm_gauge(goes)->rate, 0);
-	t += PAQM_FLOW_ACTIVE_MS;
+	t += PAQM_FLOW_ACTIVE_TICKS;
 	paqm_touch(paqm_nth(1), PAQM_MEDIA, t, NULL);
 	paqm_count(t, 0, 1000000, c);
 	KUNIT_EXPECT_EQ(test, c->passed, 1); /* once */
@@ -809,7 +809,7 @@ static void paqm_kunit_hosts(struct kunit *test)
 	static const u64 key[] = { 1, 2 };
 	struct paqm_flow *f[PAQM_CROWD + 3];
 	struct paqm_walk w = {
-		.now_ms = 1,
+		.now_tick = 1,
 		.window_ns = 200 * (u64)NSEC_PER_MSEC,
 		.max_every = 40,
 		.key = key,
@@ -889,9 +889,9 @@ static void paqm_kunit_hosts(struct kunit *test)
 		paqm_flow_more(&paqm_table, f[i])->tuple.saddr[3] = 0;
 	}
 	/* the others go: what is left has one host on both sides, whose flows are equal */
-	w.now_ms += PAQM_FLOW_ACTIVE_MS + 1;
+	w.now_tick += PAQM_FLOW_ACTIVE_TICKS + 1;
 	for (i = 0; i < PAQM_CROWD; i++)
-		WRITE_ONCE(f[i]->last_ms, w.now_ms);
+		WRITE_ONCE(f[i]->last_tick, w.now_tick);
 	paqm_flows_walk(&paqm_table, &w, c);
 	paqm_hosts_divide(w.hosts, fair, true);
 	KUNIT_EXPECT_EQ(test, w.hosts->side, PAQM_SIDE_NONE);
@@ -1056,7 +1056,7 @@ static void paqm_take_slot(void)
 	paqm_meetings++;
 	for (i = 0; i < PAQM_WAYS; i++) /* the others live */
 		if (&paqm_table.flow[i] != paqm_slot)
-			WRITE_ONCE(paqm_table.flow[i].last_ms, paqm_late);
+			WRITE_ONCE(paqm_table.flow[i].last_tick, paqm_late);
 	paqm_touch(paqm_nth(++paqm_newcomer), PAQM_MEDIA, paqm_late, NULL);
 }
 
@@ -1092,7 +1092,7 @@ static void paqm_kunit_late_walker(struct kunit *test)
 		seen = paqm_slot->every;
 		KUNIT_EXPECT_EQ(test, seen & ~PAQM_CLAIM, 0);
 		paqm_count(100 + i * 10000, 0, 0, c); /* its window begins */
-		WRITE_ONCE(paqm_slot->last_ms, 600 + i * 10000);
+		WRITE_ONCE(paqm_slot->last_tick, 600 + i * 10000);
 		paqm_slot->bytes += 50000;
 		tag = paqm_slot->tag;
 		paqm_late = 10100 + i * 10000; /* it was silent for longer than slots are held */
@@ -1102,7 +1102,7 @@ static void paqm_kunit_late_walker(struct kunit *test)
 		KUNIT_EXPECT_NE(test, paqm_slot->tag, tag);
 		KUNIT_EXPECT_EQ(test, paqm_slot->every & ~PAQM_CLAIM, 0);
 		KUNIT_EXPECT_NE(test, paqm_slot->every, seen);
-		KUNIT_EXPECT_EQ(test, paqm_slot->last_ms, paqm_late);
+		KUNIT_EXPECT_EQ(test, paqm_slot->last_tick, paqm_late);
 		KUNIT_EXPECT_FALSE(test, paqm_flow_publish(paqm_slot, seen, PAQM_KNOWN));
 		KUNIT_EXPECT_EQ(test, paqm_slot->every & ~PAQM_CLAIM, 0);
 	}
@@ -1110,7 +1110,7 @@ static void paqm_kunit_late_walker(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, paqm_gauge(paqm_slot)->rate, 0);
 
 	/* a packet of the same flow does not keep it from being known, and is not undone */
-	WRITE_ONCE(paqm_slot->last_ms, paqm_late + 501);
+	WRITE_ONCE(paqm_slot->last_tick, paqm_late + 501);
 	paqm_slot->bytes += 50000;
 	paqm_at_write = paqm_touch_slot;
 	paqm_count(paqm_late + 501, 200, 1000000, c);
@@ -1121,15 +1121,15 @@ static void paqm_kunit_late_walker(struct kunit *test)
 	/* dead for so long that its time would come again, and taken just then */
 	paqm_late += 600 + PAQM_SILENT_LONG;
 	for (i = 0; i < PAQM_WAYS - 1; i++)
-		WRITE_ONCE(paqm_table.flow[i].last_ms, paqm_late);
+		WRITE_ONCE(paqm_table.flow[i].last_tick, paqm_late);
 	paqm_at_write = paqm_take_slot;
 	paqm_count(paqm_late, 0, 0, c);
 	KUNIT_EXPECT_EQ(test, paqm_meetings, 4);
-	KUNIT_EXPECT_EQ(test, paqm_slot->last_ms, paqm_late);
+	KUNIT_EXPECT_EQ(test, paqm_slot->last_tick, paqm_late);
 	/* and not taken: it stays dead */
 	paqm_late += 1 + PAQM_SILENT_LONG;
 	paqm_count(paqm_late, 0, 0, c);
-	KUNIT_EXPECT_EQ(test, paqm_late - paqm_slot->last_ms, PAQM_SILENT_LONG / 2);
+	KUNIT_EXPECT_EQ(test, paqm_late - paqm_slot->last_tick, PAQM_SILENT_LONG / 2);
 }
 
 static struct rnd_state paqm_race_rnd;
@@ -1178,7 +1178,7 @@ static void paqm_kunit_walk_churn(struct kunit *test)
 	paqm_at_barrier = NULL;
 	for (living = 0, i = 0; i < 1024; i++)
 		living += paqm_table.flow[i].tag &&
-			  paqm_race_now - paqm_table.flow[i].last_ms <= PAQM_FLOW_ACTIVE_MS;
+			  paqm_race_now - paqm_table.flow[i].last_tick <= PAQM_FLOW_ACTIVE_TICKS;
 	paqm_count(paqm_race_now, 200, 1000000, c);
 	KUNIT_EXPECT_EQ(test, c->media + c->present, living);
 }
