@@ -305,7 +305,7 @@ static void paqm_fb_send(struct paqm_fb *fb, const struct paqm_fb_entry *e)
 	err = paqm_path_send(fb->dev, &path, &e->way, fb->mac, icmp, len);
 	paqm_fb_count(err ? &fb->st.failed : &fb->st.sent);
 	if (!err)
-		paqm_told_set(e->told, paqm_f32_encode(msg.rate, 0), e->now_ms);
+		paqm_told_set(e->told, paqm_f32_encode(msg.rate, 0), e->now_tick);
 }
 
 static void paqm_fb_work(struct work_struct *work)
@@ -402,7 +402,7 @@ static void paqm_way_of(const struct sk_buff *skb, int off, struct paqm_way *way
  *	headers, network header set
  * @msg: what to tell
  * @told: says what was told when it has been; stays until paqm_fb_flush()
- * @now_ms: what it says of the time
+ * @now_tick: what it says of the time
  *
  * Called under the qdisc lock; copies the first bytes, as they were before NAT on this host, and
  * wakes the work item.
@@ -410,7 +410,7 @@ static void paqm_way_of(const struct sk_buff *skb, int off, struct paqm_way *way
  * Return: whether it waits, and why not.
  */
 enum paqm_fb_queued paqm_fb_queue(struct paqm_fb *fb, const struct sk_buff *skb,
-				  const struct paqm_msg *msg, struct paqm_told *told, u32 now_ms)
+				  const struct paqm_msg *msg, struct paqm_told *told, u32 now_tick)
 {
 	u32 head = fb->head;
 	struct paqm_fb_entry *e = &fb->ring[head & (PAQM_FB_RING - 1)];
@@ -439,7 +439,7 @@ enum paqm_fb_queued paqm_fb_queue(struct paqm_fb *fb, const struct sk_buff *skb,
 	e->len = least + len;
 	e->msg = *msg;
 	e->told = told;
-	e->now_ms = now_ms;
+	e->now_tick = now_tick;
 	/* the slot is filled: pairs with the acquire in paqm_fb_work() */
 	smp_store_release(&fb->head, head + 1);
 	queue_work(paqm_fb_wq, &fb->work);

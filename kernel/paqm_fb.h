@@ -47,7 +47,7 @@ struct paqm_way {
  * @msg: what to tell
  * @told: where to say that it was told
  * @way: how the packet came
- * @now_ms: time of the packet
+ * @now_tick: time of the packet
  * @len: bytes of @quote
  * @quote: the packet's first ones, as its sender knows them; without IP options
  */
@@ -55,7 +55,7 @@ struct paqm_fb_entry {
 	struct paqm_msg msg;
 	struct paqm_told *told;
 	struct paqm_way way;
-	u32 now_ms;
+	u32 now_tick;
 	u16 len;
 	u8 quote[PAQM_IP6_HDR + 8 + PAQM_PROOF_MAX] __aligned(8);
 };

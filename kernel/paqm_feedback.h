@@ -66,17 +66,17 @@ struct paqm_fb_rtt {
 /**
  * struct paqm_told - what a flow was told last
  * @rate: binary32, 0: nothing
- * @ms: when, clock of the flow table
+ * @tick: when, clock of the flow table
  */
 struct paqm_told {
 	u32 rate;
-	u32 ms;
+	u32 tick;
 };
 
-static inline void paqm_told_set(struct paqm_told *told, u32 rate, u32 now_ms)
+static inline void paqm_told_set(struct paqm_told *told, u32 rate, u32 now_tick)
 {
 	WRITE_ONCE(told->rate, rate);
-	WRITE_ONCE(told->ms, now_ms);
+	WRITE_ONCE(told->tick, now_tick);
 }
 
 enum paqm_fb_queued {
@@ -93,7 +93,7 @@ void paqm_fb_set_prefixes(struct paqm_fb *fb, const struct tc_paqm_prefix *list,
 void paqm_fb_set_key(struct paqm_fb *fb, u16 id, const u8 *key);
 int paqm_fb_set_echo(struct paqm_fb *fb, bool on);
 enum paqm_fb_queued paqm_fb_queue(struct paqm_fb *fb, const struct sk_buff *skb,
-				  const struct paqm_msg *msg, struct paqm_told *told, u32 now_ms);
+				  const struct paqm_msg *msg, struct paqm_told *told, u32 now_tick);
 void paqm_fb_flush(struct paqm_fb *fb);
 void paqm_fb_get_stats(const struct paqm_fb *fb, struct paqm_fb_stats *stats);
 void paqm_fb_rtt(struct paqm_fb *fb, struct paqm_fb_rtt *rtt);

@@ -62,7 +62,7 @@
 
 #define PAQM_IDLE_NS (2 * NSEC_PER_SEC) /* nothing seen for so long: stop the timers */
 #define PAQM_SHAPER_LAG_NS (5 * NSEC_PER_MSEC) /* departures may be late by so much */
-#define PAQM_SPACING_MS 16 /* between two notices to a flow at least, twice that at most */
+#define PAQM_SPACING_TICKS 16 /* between two notices to a flow at least, twice that at most */
 #define PAQM_SMALL_BURST 3000 /* bytes: two large packets of uncounted media */
 #define PAQM_OVERLOAD_NS (15 * NSEC_PER_MSEC) /* a queue is long when it is for so long */
 #define PAQM_GUARD_SHIFT 4 /* the guards of the inner loop average over 2^4 periods */
@@ -134,12 +134,12 @@ static u64 paqm_told(const struct paqm_sched_data *q, struct paqm_flow *flow)
 
 /* Where telling all flows takes long those that know must wait, until all others have been told. */
 static bool paqm_notice_can_wait(const struct paqm_sched_data *q, struct paqm_flow *flow,
-				 const struct paqm_flow_more *more, u32 now_ms)
+				 const struct paqm_flow_more *more, u32 now_tick)
 {
 	u32 crowd = READ_ONCE(q->crowd_ticks), before, told;
 
 	before = READ_ONCE(more->told.rate);
-	if (!crowd || !before || now_ms - READ_ONCE(more->told.ms) >= crowd)
+	if (!crowd || !before || now_tick - READ_ONCE(more->told.tick) >= crowd)
 		return false;
 	told = paqm_f32_encode(paqm_told(q, flow), 0);
 	return max(told, before) - min(told, before) < PAQM_NEWS_Q23;
@@ -150,20 +150,20 @@ static noinline void paqm_notice(struct paqm_sched_data *q, struct paqm_flow *fl
 				 const struct sk_buff *skb, u64 now)
 {
 	struct paqm_flow_more *more = paqm_flow_more(&q->flows, flow);
-	u32 now_ms = paqm_flow_clock(now);
+	u32 now_tick = paqm_flow_clock(now);
 	enum paqm_fb_queued queued;
 	struct paqm_packet p;
 	struct paqm_msg msg;
 
-	if (paqm_notice_can_wait(q, flow, more, now_ms)) {
+	if (paqm_notice_can_wait(q, flow, more, now_tick)) {
 		flow->round = q->round;
 		return;
 	}
 
 	/* late news and new ones not at once; by lot, so that flows do not keep step */
 	if (READ_ONCE(more->told.rate) &&
-	    now_ms - READ_ONCE(more->told.ms) < PAQM_SPACING_MS +
-						(flow->tag ^ q->round) % PAQM_SPACING_MS)
+	    now_tick - READ_ONCE(more->told.tick) < PAQM_SPACING_TICKS +
+						(flow->tag ^ q->round) % PAQM_SPACING_TICKS)
 		return;
 	/* or invented sources could have others sent more than they send themselves */
 	if (flow->bytes - more->told_bytes < PAQM_NOTICE_WORTH)
@@ -182,7 +182,7 @@ static noinline void paqm_notice(struct paqm_sched_data *q, struct paqm_flow *fl
 		msg.flags |= PAQM_F_OVERLOAD;
 	if (READ_ONCE(flow->every) & PAQM_POLICED)
 		msg.flags |= PAQM_F_POLICED;
-	queued = p.quotable ? paqm_fb_queue(q->fb, skb, &msg, &more->told, now_ms) :
+	queued = p.quotable ? paqm_fb_queue(q->fb, skb, &msg, &more->told, now_tick) :
 			      PAQM_FB_UNFIT;
 	if (queued == PAQM_FB_UNFIT) { /* fragment, options, tags, proves too little: left alone */
 		more->unfit = min(more->unfit + 1, PAQM_UNFIT_MOST);
