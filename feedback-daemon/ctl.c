@@ -20,7 +20,10 @@
 
 #define CTL_CLIENTS 16
 #define CTL_LINE 4096
-#define CTL_REFUSED_PER_S 500 /* told of refused messages; of a flood the rest is counted */
+/* Told of refused messages; of a flood the rest is counted. Evenly: true messages wait meanwhile.
+ */
+#define CTL_REFUSED_NS 2000000ULL
+#define CTL_REFUSED_BURST 50
 #define CTL_EVENTS_MAX (256U << 10)
 
 struct ctl_client {
@@ -42,8 +45,7 @@ struct ctl_server {
 	struct daemon *d;
 	char *path;
 	unsigned int watchers, captures;
-	uint64_t second;	 /* of the wall clock */
-	unsigned int refused[2]; /* told of in this second: to who watches, who captures */
+	uint64_t refused_ns[2]; /* when the next may be told: to who watches, who captures */
 	struct ctl_client client[CTL_CLIENTS];
 };
 
@@ -137,15 +139,15 @@ static void broadcast(struct daemon *d, json_t *o, bool capture)
 static bool refused_room(struct daemon *d, uint64_t t_ns, bool capture)
 {
 	struct ctl_server *srv = d->ctl;
+	uint64_t *next = &srv->refused_ns[capture];
 	size_t i;
 
-	if (srv->second != t_ns / 1000000000) {
-		srv->second = t_ns / 1000000000;
-		srv->refused[0] = 0;
-		srv->refused[1] = 0;
-	}
-	if (srv->refused[capture] < CTL_REFUSED_PER_S) {
-		srv->refused[capture]++;
+	/* The wall clock may have been set back. */
+	if (*next > t_ns + CTL_REFUSED_BURST * CTL_REFUSED_NS ||
+	    *next < t_ns - CTL_REFUSED_BURST * CTL_REFUSED_NS)
+		*next = t_ns - CTL_REFUSED_BURST * CTL_REFUSED_NS;
+	if (*next <= t_ns) {
+		*next += CTL_REFUSED_NS;
 		return true;
 	}
 	for (i = 0; i < CTL_CLIENTS; i++) {
