@@ -44,8 +44,9 @@ SENDER, ROUTER, RECEIVER, ATTACKER = "10.0.1.2", "10.0.1.1", "10.0.9.2", "10.0.7
 FLOOR, CEIL = 100_000, 3_000_000
 BANDWIDTH = "2mbit"
 KEY_ID, KEY = 7, bytes(range(16))
-FORGED = {"payload": 500_000, "packet": 300_000, "router": 200_000}
-FOREIGN = 100_000
+# of each kind of media; a million in all
+FORGED = {"payload": 170_000, "packet": 100_000, "router": 70_000}
+FOREIGN = 35_000
 # What the victim sends: RTP as it is in textbooks; as browsers send it, with header extensions;
 # several sources on one pair of ports (BUNDLE); the same bytes to two receivers. What is behind
 # the headers is random always, as it is with SRTP.
