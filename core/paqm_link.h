@@ -62,17 +62,19 @@ static inline paqm_u32 paqm_link_len(const struct paqm_link *l, paqm_u32 len)
  * @len: bytes on the link
  * @mult: time of a byte, ns, in Q of @shift
  * @shift: below 35
+ * @mask: the bits of that fraction
  * @part: what of an ns is left over, in Q of @shift; updated
  *
  * 64 bytes take 1.28 ns at 400 Gbit/s: cut to whole ones that would be a quarter too fast.
  *
  * Return: ns.
  */
-static inline paqm_u64 paqm_link_time(paqm_u32 len, paqm_u32 mult, paqm_u8 shift, paqm_u64 *part)
+static inline paqm_u64 paqm_link_time(paqm_u32 len, paqm_u32 mult, paqm_u8 shift, paqm_u64 mask,
+				      paqm_u64 *part)
 {
 	paqm_u64 time = (paqm_u64)len * mult + *part;
 
-	*part = time & ((1ULL << shift) - 1);
+	*part = time & mask;
 	return time >> shift;
 }
 

@@ -174,7 +174,8 @@ static bool paqm_fb_allow(struct paqm_fb *fb, struct paqm_peer *peer, u32 len, u
 		u32 parts = paqm_fb_parts(fb, peer);
 
 		peer->tokens = paqm_tokens_fill(peer->tokens, &peer->stamp, paqm_div64(rate, parts),
-						max_t(u64, paqm_div64(depth, parts), PAQM_MSG_SENT_MAX),
+						max_t(u64, paqm_div64(depth, parts),
+						      PAQM_MSG_SENT_MAX),
 						now);
 	}
 	if (fb->tokens < len)

@@ -173,6 +173,7 @@ struct paqm_sched_data {
 	bool link_counts; /* the link changes lengths */
 	struct psched_ratecfg shaper;
 	u64 next_tx; /* ns: the shaper's next departure, */
+	u64 tx_mask; /* of paqm_link_time(), */
 	u64 tx_part; /* and what of an ns that leaves: paqm_link_time() */
 	unsigned long wire_sent; /* bytes on the link, wraps */
 	u32 memory; /* truesize of the packets of both queues */

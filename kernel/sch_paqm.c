@@ -838,7 +838,8 @@ static __always_inline void paqm_shape(struct paqm_sched_data *q, u64 now, u32 w
 		q->next_tx = max(q->next_tx, now);
 		q->stalled = false;
 	}
-	q->next_tx += paqm_link_time(wire, q->shaper.mult, q->shaper.shift, &q->tx_part);
+	q->next_tx += paqm_link_time(wire, q->shaper.mult, q->shaper.shift, q->tx_mask,
+				     &q->tx_part);
 }
 
 /* Account a packet that leaves; @elastic_waits as for paqm_sched_sent(). */
@@ -1254,6 +1255,7 @@ static void paqm_apply(struct Qdisc *sch, const struct paqm_config *cfg, struct 
 	else
 		q->shaper.rate_bytes_ps = 0;
 	q->next_tx = ktime_get_ns();
+	q->tx_mask = (1ULL << q->shaper.shift) - 1;
 	q->tx_part = 0;
 	if (sch->q.qlen) /* it may wait for the moment of the old rate */
 		qdisc_watchdog_schedule_ns(&q->watchdog, q->next_tx);

@@ -763,7 +763,8 @@ static inline void paqm_check_link_time(void)
 			mult = paqm_div64(factor, t[i].bytes_per_s);
 		}
 		for (n = 0; n < 100000; n++)
-			now += paqm_link_time(t[i].len, (paqm_u32)mult, shift, &part);
+			now += paqm_link_time(t[i].len, (paqm_u32)mult, shift, (1ULL << shift) - 1,
+					      &part);
 		factor = paqm_div64(100000ULL * t[i].len * 1000000000ULL, t[i].bytes_per_s);
 		PAQM_NEAR("link, time of 100,000 packets", now, factor,
 			  1 + paqm_div64(factor, 10000000));
