@@ -27,6 +27,8 @@
 #define BATCH_RING (4 << 20) /* of 64 batches */
 #define PIPE (256 << 10)     /* fewer changes between the processes; a smaller one will do */
 
+enum { MEDIA, BATCHES, MESSAGES, CAPTURES };
+
 struct request {
 	char name[CONF_IFACES][CONF_IFACE_LEN];
 	struct filter_flows flows;
@@ -56,27 +58,26 @@ static uint32_t device(int sock, const char *name)
 	return ioctl(sock, SIOCGIFINDEX, &ifr) ? 0 : (uint32_t)ifr.ifr_ifindex;
 }
 
-static void set_filters(const struct capturer *c, const struct request *r, struct opener_answer *a)
+/* @sock: of the captures */
+static void set_filters(const int sock[CAPTURES], const struct request *r, struct opener_answer *a)
 {
-	int media = pcap_fileno(c->media), messages = pcap_fileno(c->messages);
-	int batches = pcap_fileno(c->batches);
-	struct filter_devices d = {.n = CONF_IFACES, .loopback = device(media, "lo")};
+	struct filter_devices d = {.n = CONF_IFACES, .loopback = device(sock[MEDIA], "lo")};
 	struct sock_filter prog[FILTER_INSNS];
 	size_t i;
 
 	for (i = 0; i < CONF_IFACES; i++) {
 		d.all |= !strcmp(r->name[i], "any");
-		d.index[i] = r->name[i][0] ? device(media, r->name[i]) : 0;
+		d.index[i] = r->name[i][0] ? device(sock[MEDIA], r->name[i]) : 0;
 		a->index[i] = d.index[i];
 	}
-	a->error = attach(messages, filter_messages(&d, prog), prog);
+	a->error = attach(sock[MESSAGES], filter_messages(&d, prog), prog);
 	if (!a->error)
-		a->error = attach(media, filter_media(&d, &r->flows, false, prog), prog);
+		a->error = attach(sock[MEDIA], filter_media(&d, &r->flows, false, prog), prog);
 	if (!a->error)
-		a->error = attach(batches, filter_media(&d, &r->flows, true, prog), prog);
+		a->error = attach(sock[BATCHES], filter_media(&d, &r->flows, true, prog), prog);
 }
 
-static void serve(const struct capturer *c, int fd)
+static void serve(const int sock[CAPTURES], int fd)
 {
 	for (;;) {
 		struct opener_answer a = {.error = EINVAL};
@@ -91,7 +92,7 @@ static void serve(const struct capturer *c, int fd)
 		for (i = 0; i < CONF_IFACES; i++)
 			r.name[i][IFNAMSIZ - 1] = 0;
 		if (n == sizeof(r))
-			set_filters(c, &r, &a);
+			set_filters(sock, &r, &a);
 		if (send(fd, &a, sizeof(a), MSG_NOSIGNAL) != sizeof(a))
 			return;
 	}
@@ -160,29 +161,89 @@ static void give_up(const struct sandbox_user *user, bool sandbox, enum sandbox_
 		_exit(1);
 }
 
-static void child(int fd, int out, const struct sandbox_user *user, bool sandbox)
+/* The descriptors of the captures, from the process that has opened them to the other. */
+union passed {
+	struct cmsghdr h;
+	char buf[CMSG_SPACE(sizeof(int[CAPTURES]))];
+};
+
+static bool pass(int to, const struct capturer *c)
+{
+	const int sock[CAPTURES] = {pcap_fileno(c->media), pcap_fileno(c->batches),
+				    pcap_fileno(c->messages)};
+	union passed u = {.h = {.cmsg_len = CMSG_LEN(sizeof(sock)),
+				.cmsg_level = SOL_SOCKET,
+				.cmsg_type = SCM_RIGHTS}};
+	struct iovec v = {.iov_base = (char[]){0}, .iov_len = 1};
+	struct msghdr m = {.msg_iov = &v,
+			   .msg_iovlen = 1,
+			   .msg_control = u.buf,
+			   .msg_controllen = sizeof(u.buf)};
+
+	memcpy(CMSG_DATA(&u.h), sock, sizeof(sock));
+	return sendmsg(to, &m, MSG_NOSIGNAL) == 1;
+}
+
+static bool take_passed(int from, int sock[CAPTURES])
+{
+	union passed u;
+	char byte;
+	struct iovec v = {.iov_base = &byte, .iov_len = 1};
+	struct msghdr m = {.msg_iov = &v,
+			   .msg_iovlen = 1,
+			   .msg_control = u.buf,
+			   .msg_controllen = sizeof(u.buf)};
+
+	if (recvmsg(from, &m, MSG_CMSG_CLOEXEC) != 1 || !CMSG_FIRSTHDR(&m) ||
+	    u.h.cmsg_len != CMSG_LEN(sizeof(int[CAPTURES])))
+		return false;
+	memcpy(sock, CMSG_DATA(&u.h), sizeof(int[CAPTURES]));
+	return true;
+}
+
+/* The capturer opens for itself: rings of captures that are mapped when a process forks are
+ * corrupted by kernels of 2026 (7.3), and here nobody else needs to see what is in them.
+ */
+static void capturer(int opener, int out, const struct sandbox_user *user, bool sandbox)
 {
 	struct capturer c = {.out = out};
+
+	prctl(PR_SET_NAME, "paqmd-capturer");
+	if (!open_all(&c) || !pass(opener, &c))
+		_exit(1);
+	close(opener);
+	give_up(user, sandbox, SANDBOX_CAPTURER, out);
+	capturer_run(&c);
+	_exit(0);
+}
+
+static void child(int fd, int out, const struct sandbox_user *user, bool sandbox)
+{
+	int between[2], sock[CAPTURES];
 	pid_t pid;
 
 	prctl(PR_SET_NAME, "paqmd-opener");
-	if (!open_all(&c))
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, between)) {
+		log_line("cannot reach the capturer: %s", strerror(errno));
 		_exit(1);
+	}
 	pid = fork();
 	if (pid == 0) {
-		prctl(PR_SET_NAME, "paqmd-capturer");
 		close(fd);
-		give_up(user, sandbox, SANDBOX_CAPTURER, out);
-		capturer_run(&c);
-		_exit(0);
+		close(between[0]);
+		capturer(between[1], out, user, sandbox);
 	}
 	if (pid < 0) {
 		log_line("cannot start the capturer: %s", strerror(errno));
 		_exit(1);
 	}
 	close(out);
+	close(between[1]);
+	if (!take_passed(between[0], sock))
+		_exit(1); /* it has said why */
+	close(between[0]);
 	give_up(user, sandbox, SANDBOX_OPENER, fd);
-	serve(&c, fd);
+	serve(sock, fd);
 	_exit(0);
 }
 

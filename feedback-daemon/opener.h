@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The process that opens the captures of libpcap, starts the one that reads them
- * (capturer.h), and gives up its privileges. From then on it does one thing: set the
- * kernel filters. Which packets a capture can show at all is decided here (filter.h),
- * whatever the rest of the daemon may ask; it never sees one itself.
+ * The process that starts the one that opens the captures of libpcap and reads them
+ * (capturer.h), is handed their sockets, and gives up its privileges. From then on it does
+ * one thing: set the kernel filters. Which packets a capture can show at all is decided here
+ * (filter.h), whatever the rest of the daemon may ask; it never sees one itself.
  *
  * All captures are of all devices, and the filter says which of them count. So nothing
  * has to be opened when an interface comes.
