@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The process that reads the captures. It can do that and hand on what it has read, and
- * nothing else: it has no privilege, opens nothing, may not send, and may write to one
- * pipe only (sandbox.c). It looks at no packet, but into batches of segmentation offload
+ * The process that reads the captures. It has opened them (opener.c); from then on it can
+ * read and hand on what it has read, and nothing else: it has no privilege, opens nothing,
+ * may not send, and may write to one pipe only (sandbox.c). It looks at no packet, but into batches of segmentation offload
  * (batch.h), which it takes apart.
  *
  * Messages wake it at once. Media does not if there is much of it: that waits in the

@@ -99,7 +99,7 @@ NUMBERS = (
         "kernel/paqm_outer.h",
         r"SPLIT_EVENT_Q16 \(PAQM_Q16_ONE / 20\)",
     ),
-    ("counted as active | 0.5 s", "kernel/paqm_flows.h", r"PAQM_FLOW_ACTIVE_MS 500\b"),
+    ("counted as active | 0.5 s", "kernel/paqm_flows.h", r"PAQM_FLOW_ACTIVE_TICKS 500\b"),
     ("elastic class counted | 0.25 s", "kernel/paqm_outer.h", r"PAQM_SILENT_MS 250\b"),
     (
         "counts as measured | 120 ms",
@@ -141,7 +141,7 @@ NUMBERS = (
         r"REMIND_NS \(1500 \* NSEC_PER_MSEC",
     ),
     ("differs by less than an eighth", "kernel/sch_paqm.c", r"PAQM_NEWS_Q23 \(1 << 20\)"),
-    ("17 to 33 ms between two", "kernel/sch_paqm.c", r"PAQM_SPACING_MS 16\b"),
+    ("17 to 33 ms between two", "kernel/sch_paqm.c", r"PAQM_SPACING_TICKS 16\b"),
     (
         "100 ms ahead at most",
         "kernel/sch_paqm.c",
