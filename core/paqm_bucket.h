@@ -87,7 +87,8 @@ static inline int paqm_bucket_take(paqm_u32 *due, paqm_u32 now, paqm_u32 bytes, 
 static inline void paqm_bucket_owe(paqm_u32 *due, paqm_u32 now, paqm_u32 bytes, paqm_u32 cost_q16,
 				   paqm_u32 most)
 {
-	paqm_u64 cost = paqm_bucket_time(cost_q16, bytes, now);
+	/* what it owes is bounded: here it may be rounded */
+	paqm_u64 cost = ((paqm_u64)cost_q16 * bytes + PAQM_Q16_ONE / 2) >> 16;
 	paqm_u32 from = (paqm_s32)(*due - now) > 0 ? *due - now : 0;
 
 	if (from < most)
