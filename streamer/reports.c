@@ -4,7 +4,7 @@
 
 static void look(const GstStructure *src, guint32 ssrc, guint64 *seen, report_fn fn, gpointer data)
 {
-	guint lsr = 0, dlsr = 0, fraction = 0, about = 0, seq = 0, rtt = 0;
+	guint lsr = 0, dlsr = 0, fraction = 0, about = 0, rtt = 0;
 	struct report_block b = {0};
 	gboolean have = FALSE;
 	guint64 id;
@@ -14,9 +14,9 @@ static void look(const GstStructure *src, guint32 ssrc, guint64 *seen, report_fn
 		return;
 	gst_structure_get_uint(src, "rb-lsr", &lsr);
 	gst_structure_get_uint(src, "rb-dlsr", &dlsr);
-	gst_structure_get_uint(src, "rb-exthighestseq", &seq);
+	gst_structure_get_uint(src, "rb-exthighestseq", &b.highest);
 	/* what changes from report to report; never 0 */
-	id = ((guint64)lsr << 32) ^ ((guint64)seq << 16) ^ dlsr ^ 1;
+	id = ((guint64)lsr << 32) ^ ((guint64)b.highest << 16) ^ dlsr ^ 1;
 	if (id == *seen)
 		return;
 	*seen = id;

@@ -8,6 +8,7 @@
 struct report_block {
 	double fraction_lost; /* since the report before, 0..1 */
 	int lost;	      /* packets in all */
+	guint highest;	      /* sequence number that has come, extended */
 	guint jitter;	      /* in units of the RTP clock */
 	double rtt;	      /* s; 0: unknown */
 };

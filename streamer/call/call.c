@@ -286,6 +286,7 @@ static void run(struct call *c)
 	guint sources[8], n = 0;
 	GstBus *bus = gst_element_get_bus(c->pipeline);
 	GstClock *clock = gst_system_clock_obtain();
+	struct sound_stats sound;
 
 	/* Sound cards bring clocks of their own; time stamps must be the host's. */
 	gst_pipeline_use_clock(GST_PIPELINE(c->pipeline), clock);
@@ -339,10 +340,15 @@ static void run(struct call *c)
 	train_free(c->train);
 	advice_free(c->advice);
 	call_record_event(&c->rec, "end", c->why);
+	sound_stats(&c->sound, &sound);
 	printf("%sended: %s; sent %u pictures, showed %" G_GUINT64_FORMAT
-	       ", played %" G_GUINT64_FORMAT " pieces of sound\n",
+	       ", played %" G_GUINT64_FORMAT " pieces of sound",
 	       isatty(STDOUT_FILENO) ? "\n" : "", c->why, c->frames, c->played[CALL_VIDEO],
 	       c->played[CALL_AUDIO]);
+	if (sound.lost)
+		printf("; %" G_GUINT64_FORMAT " of them were lost, %" G_GUINT64_FORMAT " repaired",
+		       sound.lost, sound.repaired);
+	printf("\n");
 	for (int i = 0; i < CALL_MEDIA; i++) {
 		char *refused = guard_summary(c->guard[i]);
 
@@ -378,6 +384,7 @@ int cmd_call(int argc, char **argv)
 	int status;
 
 	g_set_prgname("paqm-streamer call");
+	g_mutex_init(&c->sound.lock);
 	c->first_pts = -1;
 	c->interval = 1.0 / 24;
 	if (!call_parse(c, argc, argv, &error))
@@ -408,6 +415,7 @@ out:
 		g_clear_object(&c->rtcp[i]);
 	}
 	gst_clear_object(&c->mute);
+	gst_clear_object(&c->opus);
 	gst_clear_object(&c->encoder);
 	gst_clear_object(&c->pacer);
 	gst_clear_object(&c->bin);
@@ -427,6 +435,7 @@ out:
 	g_free(c->paqmd);
 	g_free(c->rate_max_text);
 	g_free(c->rate_min_text);
+	g_mutex_clear(&c->sound.lock);
 	status = c->status;
 	g_free(c);
 	return status;

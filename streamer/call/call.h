@@ -11,8 +11,10 @@
 #include "streamer/call/feed.h"
 #include "streamer/call/link.h"
 #include "streamer/call/offer.h"
+#include "streamer/call/sound.h"
 #include "streamer/guard.h"
 #include "streamer/inbound.h"
+#include "streamer/losses.h"
 #include "streamer/rate.h"
 #include "streamer/repair.h"
 #include "streamer/size.h"
@@ -83,7 +85,7 @@ struct call {
 	struct feed *feeds[CALL_MEDIA];
 
 	GMainLoop *main;
-	GstElement *pipeline, *bin, *encoder, *pacer, *mute;
+	GstElement *pipeline, *bin, *encoder, *pacer, *mute, *opus;
 	struct call_in in[CALL_MEDIA];
 	struct device *devices[CALL_DEVICES]; /* NULL: there is no need for it */
 	struct size size;		      /* of the peer's pictures */
@@ -107,6 +109,9 @@ struct call {
 	gint64 first_pts;
 	double fraction_lost, rtt_ms;
 	guint64 reports[CALL_MEDIA];
+	struct losses sound_losses; /* of what is sent */
+	guint sound_told;	    /* to the encoder, per cent */
+	struct sound_in sound;	    /* what comes */
 	gboolean peer_muted;
 	struct call_record rec;
 	const char *why; /* the call ended */

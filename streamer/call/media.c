@@ -373,11 +373,14 @@ static gboolean build_audio_out(struct call *c, GError **error)
 	out = row(c, "apay", "src", error,
 		  "identity name=microphone-joint silent=true ! audioconvert ! audioresample ! "
 		  "volume name=mute mute=%s ! "
-		  "opusenc bitrate=%d audio-type=voice frame-size=20 ! rtpopuspay name=apay pt=%d",
-		  c->muted ? "true" : "false", AUDIO_BPS, AUDIO_PT);
+		  "opusenc name=opus bitrate=%d audio-type=voice frame-size=20 inband-fec=%s ! "
+		  "rtpopuspay name=apay pt=%d",
+		  c->muted ? "true" : "false", AUDIO_BPS, c->theirs.mends ? "true" : "false",
+		  AUDIO_PT);
 	if (!out || !use_device(c, CALL_MICROPHONE, c->audio, microphone(c, error), error))
 		return FALSE;
 	c->mute = gst_object_ref(part_of(c->pipeline, "mute"));
+	c->opus = gst_object_ref(part_of(c->pipeline, "opus"));
 	part_probe(c->mute, "sink", call_on_raw_sound, c);
 	g_object_set(part_of(c->pipeline, "apay"), "ssrc", (guint)c->mine.stream[CALL_AUDIO].ssrc,
 		     NULL);
@@ -400,8 +403,10 @@ static gboolean build_in(struct call *c, enum call_media media, GError **error)
 			 c->theirs.fec ? "rtpulpfecdec name=corrector ! " : "");
 	else
 		in = row(c, "depay1", "sink", error,
-			 "rtpopusdepay name=depay1 ! opusdec plc=true ! "
-			 "identity name=speaker-joint silent=true");
+			 "rtpopusdepay name=depay1 ! opusdec name=sound plc=true use-inband-fec=%s "
+			 "! "
+			 "identity name=speaker-joint silent=true",
+			 c->theirs.mends ? "true" : "false");
 	if (!in || !(media == CALL_VIDEO
 			     ? use_device(c, CALL_SCREEN, c->sink, screen(c), error)
 			     : use_device(c, CALL_SPEAKER, c->audio_sink, loudspeaker(c), error)))
@@ -409,6 +414,8 @@ static gboolean build_in(struct call *c, enum call_media media, GError **error)
 	c->in[media].inlet = in;
 	if (media == CALL_VIDEO && c->theirs.fec)
 		inbound_correct(c->inbound, part_of(c->pipeline, "corrector"));
+	if (media == CALL_AUDIO)
+		sound_watch(&c->sound, part_of(c->pipeline, "sound"));
 	if (media == CALL_VIDEO)
 		size_keep(&c->size, part_of(c->pipeline, "dec"), part_of(c->pipeline, "size"));
 	return TRUE;

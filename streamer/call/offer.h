@@ -7,16 +7,17 @@
  *
  *   {"paqm-call":1,"name":"...","video":{"port":P,"ssrc":S,"key":"BASE64"},
  *    "audio":{"port":P,"ssrc":S,"key":"BASE64","sends":false},"rate-max":BPS,"rtx":true,"fec":20,
- *    "ready":true}
+ *    "useinbandfec":true,"ready":true}
  *   {"ready":true}  {"muted":true}  {"bye":"..."}
  *
  * `port` is where the end receives; `ssrc` and `key`, the SRTP master key and salt (RFC 3711), are
  * of what it sends: of its reports, too, so they are there if it `sends` no media. With `rtx` an
  * end can send pictures again and take what is sent again (RFC 4588); it is done if both can. With
  * `fec` an end corrects losses by what the peer adds (RFC 5109); the number is what it would add
- * itself, per cent, which it does if the peer corrects.
- * With `ready` an end will tell when it takes media: nothing is sent to it before, or what waits in
- * its sockets meanwhile would look to it like a path of that delay.
+ * itself, per cent, which it does if the peer corrects. With `useinbandfec` (the word of RFC 7587)
+ * an end uses the copies of lost sound that Opus can send. With `ready` an end will tell when it
+ * takes media: nothing is sent to it before, or what waits in its sockets meanwhile would look to
+ * it like a path of that delay.
  */
 #ifndef PAQM_CALL_OFFER_H
 #define PAQM_CALL_OFFER_H
@@ -47,7 +48,8 @@ struct offer {
 	gboolean rtx;	  /* lost pictures can be sent again */
 	gboolean tells;	  /* when it is ready for media */
 	gboolean corrects;
-	guint fec; /* packets that correct, per cent of the others, with @corrects */
+	guint fec;	/* packets that correct, per cent of the others, with @corrects */
+	gboolean mends; /* lost sound, by what Opus copies into the next packet */
 };
 
 enum note_kind { NOTE_NONE, NOTE_READY, NOTE_MUTED, NOTE_UNMUTED, NOTE_BYE };

@@ -148,6 +148,7 @@ static gboolean prepare_offer(struct call *c, GError **error)
 	c->mine.rtx = c->rtx;
 	c->mine.tells = TRUE;
 	c->mine.corrects = TRUE;
+	c->mine.mends = TRUE;
 	c->mine.fec = (guint)c->fec;
 	c->ts_offset = g_random_int();
 	c->first_seq = g_random_int() & 0x7fff;

@@ -152,6 +152,22 @@ struct told {
 	enum call_media media;
 };
 
+/* Copies of sound cost its quality: they are as many as losses ask for, and none without. */
+static void follow_losses(struct call *c, const struct report_block *b)
+{
+	guint percent;
+
+	losses_report(&c->sound_losses, b->highest, b->lost);
+	percent = losses_percent(&c->sound_losses);
+	if (percent == c->sound_told || !c->opus)
+		return;
+	c->sound_told = percent;
+	g_object_set(c->opus, "packet-loss-percentage", (gint)percent, NULL);
+	if (c->rec.control)
+		fprintf(c->rec.control, "%" G_GINT64_FORMAT ",sound,loss,%u\n", realtime_ns(),
+			percent);
+}
+
 /* The peer's report about what we send. */
 static void on_report(const struct report_block *b, gpointer data)
 {
@@ -161,6 +177,8 @@ static void on_report(const struct report_block *b, gpointer data)
 	if (media == CALL_VIDEO) {
 		c->fraction_lost = b->fraction_lost;
 		c->rtt_ms = b->rtt * 1000;
+	} else {
+		follow_losses(c, b);
 	}
 	if (c->rec.rtcp)
 		fprintf(c->rec.rtcp, "%" G_GINT64_FORMAT ",%s,%.4f,%d,%.3f,%.3f\n", realtime_ns(),

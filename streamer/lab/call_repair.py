@@ -5,13 +5,17 @@
 Prints `ok NAME` or `not ok NAME: why`. The network is that of tests/lab_repair.py: what s sends
 loses 3 %, what v sends loses nothing. Only s is asked to add what corrects. Then, without losses,
 what s sends takes 300 ms instead of 20, and 20 again: v plays picture and sound later, together.
+Last, a voice loses 5 %: what v hears of the pieces that were lost is compared with what s has said.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import secrets
+import signal
+import statistics
 import subprocess
 import sys
 import time
@@ -25,6 +29,7 @@ TOP = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "streamer" / "tests"))
 import lab_repair  # noqa: E402
 import trial  # noqa: E402
+import voice  # noqa: E402
 from trial import check, run, within  # noqa: E402
 
 SECONDS = 15
@@ -35,25 +40,38 @@ KEYS = 0.499  # s between key frames, however often they are asked for
 FREEZE = 0.2  # s
 JUMPS = ((6.0, 300), (13.0, 20))  # s after the begin, ms on the way from s
 BACK = 9.0  # s after the begin when the delay has been high for a while
+VOICE_S = 60  # of a call
+LEARNT = 150  # pieces until s knows that some are lost
+BACK_ALIKE = 0.8  # what came whole is 0.95 like what was said, what is concealed 0.6
+SOUND_PT = 97
+OPUS_BPS = 32000
+AROUND = 12 + 10  # bytes of RTP and SRTP
 
 
 class Call:
     """Listener v, caller s; what both have recorded."""
 
     def __init__(self, build: Path, name: str, clip: Path, *fec: str, loss: str = "3%",
-                 jumps: Iterable[tuple[float, int]] = ()) -> None:
+                 jumps: Iterable[tuple[float, int]] = (), said: Path | None = None) -> None:
         lab_repair.network(loss)
         self.home = Path("/run/tmp") / name
         self.home.mkdir()
         secret = self.home / "secret"
         secret.touch(0o600)
         secret.write_text(secrets.token_hex(24) + "\n")
-        common = ["--secret", str(secret), "--source", str(clip), "--audio", "test"]
-        common += ["--sink", "none", "--audio-sink", "none", "--paqmd", "none"]
-        common += ["--rate-max", RATE, "--rate-min", RATE, "--duration", str(SECONDS)]
+        common = ["--secret", str(secret), "--source", str(clip), "--audio", str(said or "test")]
+        common += ["--sink", "none", "--paqmd", "none", "--rate-max", RATE, "--rate-min", RATE]
+        common += ["--duration", str(VOICE_S if said else SECONDS)]
         programs = []
+        if said:
+            wire = subprocess.Popen(
+                ["ip", "netns", "exec", "v", "tcpdump", "-Z", "root", "-i", "vs", "-n", "-U", "-w",
+                 str(self.home / "vs.pcap"), "dst host 10.1.0.2 and udp"],
+                stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            assert wire.stderr and "listening on" in wire.stderr.readline()
         for host, where in (("v", ["--listen", "0.0.0.0"]), ("s", ["10.1.0.2", *fec])):
-            command = [str(build / "streamer" / "paqm-streamer"), "call", *where, *common]
+            command = [str(build / "streamer" / "paqm-streamer"), "call", *where, *common,
+                       "--audio-sink", str(self.home / f"{host}.wav") if said else "none"]
             programs.append(
                 subprocess.Popen(
                     ["ip", "netns", "exec", host, *command, "--record", str(self.home / host)],
@@ -67,10 +85,15 @@ class Call:
             time.sleep(begin + at - time.monotonic())
             run("tc", "-n", "s", "qdisc", "change", "dev", "sv", "root", "netem", "delay",
                 f"{delay}ms", "limit", "100000")
-        for program in programs:
-            said = program.communicate(timeout=60)[0]
-            assert program.returncode == 0, said
-            print(f"# {name}: {said.splitlines()[-1]}", flush=True)
+        self.told = {}
+        for host, program in zip("vs", programs, strict=True):
+            told = program.communicate(timeout=120)[0]
+            assert program.returncode == 0, told
+            print(f"# {name}: {told.splitlines()[-1]}", flush=True)
+            self.told[host] = told
+        if said:
+            wire.send_signal(signal.SIGINT)
+            wire.wait(timeout=60)
 
     def about(self, host: str) -> int:
         return int(json.loads((self.home / host / "call.json").read_text())["fec"])
@@ -115,6 +138,19 @@ class Call:
                 late.append(1000 * (age - a0 - (a1 - a0) * (at - t0) / (t1 - t0)))
         return late
 
+    def packets(self) -> dict[int, int]:
+        """Of s' sound, that came to v: number in the order in which it was sent, bytes of Opus."""
+        ssrc = json.loads((self.home / "s" / "call.json").read_text())["audio"]["ssrc"]
+        came: dict[int, int] = {}
+        number = -1
+        for data in lab_repair.datagrams(self.home / "vs.pcap"):
+            if len(data) < 12 or data[1] & 0x7F != SOUND_PT or data[8:12] != ssrc.to_bytes(4):
+                continue
+            seq = int.from_bytes(data[2:4])
+            number = seq if number < 0 else number + (seq - number + 32768) % 65536 - 32768
+            came[number] = len(data) - AROUND
+        return came
+
     def shown(self) -> float:
         """Share of the pictures that s has sent."""
         sent = len(lab_repair.rows(self.home / "s" / "frames.csv"))
@@ -132,6 +168,45 @@ def jump(call: Call) -> None:
     within("jump: freezes", sum(gap > FREEZE for gap in gaps), 1, 1)
     # a path of 0.3 s, a wait of 0.06 s and what decoders have; not the jump once more
     within("jump: age of a picture while the path is long, s, the most", max(ages), 0.36, 0.45)
+
+
+def sound(build: Path, clip: Path) -> None:
+    """Of what is lost Opus has a copy in the next packet, once s knows; within its rate."""
+    said = Path("/run/tmp/voice.wav")
+    voice.write_voice(said, 15)
+    for loss in (0, 5):
+        call = Call(build, f"sound-{loss}", clip, loss=f"{loss}%", said=said)
+        heard, came = voice.Heard(said, call.home / "v.wav"), call.packets()
+        first, last = min(came), max(came)
+        size = statistics.mean(came.values())
+        told = [int(row["value"]) for row in lab_repair.rows(call.home / "s" / "control.csv")
+                if (row["controller"], row["key"]) == ("sound", "loss")]
+        alike = {n: like for n in range(first + LEARNT, min(last, first + heard.pieces()))
+                 if (like := heard.likeness(n - first)) is not None}
+        whole = [like for n, like in alike.items() if n in came]
+        lost = [like for n, like in alike.items() if n not in came]
+        back = [like >= BACK_ALIKE for like in lost]
+        count = last - first + 1
+        print(f"# sound, {loss} %: {count - len(came)} of {count} pieces lost, "
+              f"the encoder was told {told or 'nothing'}, {size:.1f} bytes each", flush=True)
+        check(f"sound, {loss} %: a piece that came is like what was said",
+              sum(like >= BACK_ALIKE for like in whole) > 0.98 * len(whole),
+              statistics.median(whole))
+        within(f"sound, {loss} %: rate of Opus, share of what it takes", size * 8 * 50 / OPUS_BPS,
+               0.5, 1.03)
+        if not loss:
+            check("sound, 0 %: nothing is lost, and the encoder not told", not (lost or told), told)
+            continue
+        print(f"# sound: like what was said, median: {statistics.median(whole):.2f} of what came, "
+              f"{statistics.median(lost):.2f} of {len(lost)} pieces lost", flush=True)
+        within("sound: share of the lost pieces that come back", sum(back) / len(back), 0.8, 1)
+        counted = re.search(r"; (\d+) of them were lost, (\d+) repaired", call.told["v"])
+        # what came too late for v is none of the capture's losses
+        within("sound: pieces lost that v counts, against those that did not come",
+               int(counted[1]) / (count - len(came)) if counted else 0, 0.97, 1.05)
+        # pauses have no copy, nor what is lost before s knows of losses
+        within("sound: share that v counts as repaired",
+               int(counted[2]) / int(counted[1]) if counted else 0, 0.7, 1)
 
 
 def main() -> int:
@@ -163,6 +238,7 @@ def main() -> int:
            fec.corrected("v") / fec.missing(), 0.5, 1)
     within("fec: share of pictures shown", fec.shown(), 0.9, 1)
     jump(Call(build, "jump", clip, loss="0%", jumps=JUMPS))
+    sound(build, clip)
     return trial.summary()
 
 

@@ -13,10 +13,12 @@ import csv
 import os
 import re
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
@@ -63,6 +65,17 @@ def sent() -> tuple[int, int]:
 def rows(path: Path) -> list[dict[str, str]]:
     with path.open(newline="") as f:
         return list(csv.DictReader(f))
+
+
+def datagrams(path: Path) -> Iterator[bytes]:
+    """UDP payloads in a capture of an Ethernet device (IPv4 without options)."""
+    data = path.read_bytes()
+    assert data[:4] == b"\xd4\xc3\xb2\xa1", path  # little-endian
+    at = 24
+    while at + 16 <= len(data):
+        (length,) = struct.unpack_from("<I", data, at + 8)
+        yield data[at + 16 + ETHERNET + 28 : at + 16 + length]
+        at += 16 + length
 
 
 class Result:

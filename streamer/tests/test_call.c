@@ -22,7 +22,8 @@ static void test_round_trip(void)
 			  .rtx = TRUE,
 			  .tells = TRUE,
 			  .corrects = TRUE,
-			  .fec = 20},
+			  .fec = 20,
+			  .mends = TRUE},
 		     b;
 	char *line;
 
@@ -41,6 +42,7 @@ static void test_round_trip(void)
 	check(b.rtx, "retransmission", 0);
 	check(b.tells, "tells when it is ready", 0);
 	check(b.corrects && b.fec == 20, "correction", 0);
+	check(b.mends, "copies of sound", 0);
 	check(b.stream[CALL_VIDEO].sends && b.stream[CALL_VIDEO].ssrc == 0xffffffff &&
 		      !memcmp(b.stream[CALL_VIDEO].key, a.stream[CALL_VIDEO].key, OFFER_KEY),
 	      "what is sent", 0);
@@ -92,6 +94,7 @@ static void test_repair(void)
 	for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
 		check(offer_read(&o, cases[i].line, strlen(cases[i].line), NULL), "read", (int)i);
 		check(o.rtx == cases[i].rtx, "retransmission", (int)i);
+		check(!o.mends, "programs before do not use copies of sound", (int)i);
 		check(!o.tells, "programs before do not tell when they are ready", (int)i);
 		check(o.corrects == cases[i].corrects && o.fec == cases[i].fec, "correction",
 		      (int)i);
