@@ -30,6 +30,7 @@
 #include "streamer/repair.h"
 #include "streamer/returns.h"
 #include "streamer/size.h"
+#include "streamer/source.h"
 #include "streamer/streams.h"
 #include "streamer/train.h"
 #include "streamer/weave.h"
@@ -307,34 +308,6 @@ static GstPadProbeReturn on_depay(GstPad *pad, GstPadProbeInfo *info, gpointer d
 	return GST_PAD_PROBE_OK;
 }
 
-static gboolean write_picture(struct receiver *r, GstSample *sample)
-{
-	GstVideoInfo info;
-	GstVideoFrame vf;
-	gboolean ok = TRUE;
-
-	if (!gst_video_info_from_caps(&info, gst_sample_get_caps(sample)) ||
-	    !gst_video_frame_map(&vf, &info, gst_sample_get_buffer(sample), GST_MAP_READ))
-		return FALSE;
-	if (!r->pictures)
-		fprintf(r->y4m, "YUV4MPEG2 W%d H%d F%d:%d Ip A1:1 C420jpeg\n", info.width,
-			info.height, info.fps_n > 0 ? info.fps_n : 24,
-			info.fps_d > 0 ? info.fps_d : 1);
-	fputs("FRAME\n", r->y4m);
-	for (int c = 0; c < 3; c++) {
-		const guint8 *row = GST_VIDEO_FRAME_COMP_DATA(&vf, c);
-		size_t w = GST_VIDEO_FRAME_COMP_WIDTH(&vf, c);
-
-		for (int y = 0; y < GST_VIDEO_FRAME_COMP_HEIGHT(&vf, c); y++) {
-			if (fwrite(row, 1, w, r->y4m) != w)
-				ok = FALSE;
-			row += GST_VIDEO_FRAME_COMP_STRIDE(&vf, c);
-		}
-	}
-	gst_video_frame_unmap(&vf);
-	return ok;
-}
-
 /* Decoder's thread: a picture to be shown. */
 static gboolean show(struct receiver *r, GstSample *sample)
 {
@@ -344,7 +317,7 @@ static gboolean show(struct receiver *r, GstSample *sample)
 		fprintf(r->decoded_csv, "%d,%u,%" G_GINT64_FORMAT ",%d,%d\n", r->pictures,
 			(guint32)gst_util_uint64_scale_round(pts, 90000, GST_SECOND), realtime_ns(),
 			r->size.width, r->size.height);
-	if (!r->y4m || write_picture(r, sample)) {
+	if (!r->y4m || y4m_write(r->y4m, sample, !r->pictures)) {
 		g_atomic_int_inc(&r->pictures);
 		return TRUE;
 	}

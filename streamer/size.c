@@ -11,6 +11,7 @@ static GstPadProbeReturn on_caps(GstPad *pad, GstPadProbeInfo *info, gpointer da
 	GstStructure *picture;
 	struct size *s = data;
 	gboolean first = !s->width;
+	const char *colours;
 	GstCaps *caps;
 
 	(void)pad;
@@ -21,8 +22,11 @@ static GstPadProbeReturn on_caps(GstPad *pad, GstPadProbeInfo *info, gpointer da
 	if (!gst_structure_get_int(picture, "width", &s->width) ||
 	    !gst_structure_get_int(picture, "height", &s->height) || !first)
 		return GST_PAD_PROBE_OK;
+	colours = gst_structure_get_string(picture, "colorimetry");
 	caps = gst_caps_new_simple("video/x-raw", "format", G_TYPE_STRING, "I420", "width",
 				   G_TYPE_INT, s->width, "height", G_TYPE_INT, s->height, NULL);
+	if (colours)
+		gst_caps_set_simple(caps, "colorimetry", G_TYPE_STRING, colours, NULL);
 	g_object_set(s->filter, "caps", caps, NULL);
 	gst_caps_unref(caps);
 	return GST_PAD_PROBE_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Pictures of one size out of a stream whose sender may change it. */
+/* Pictures of one size, and one range of samples, out of a stream whose sender may change it. */
 #ifndef PAQM_STREAMER_SIZE_H
 #define PAQM_STREAMER_SIZE_H
 

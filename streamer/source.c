@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/* YUV4MPEG2 reader: 8 bit 4:2:0 only, no copy of the pictures. */
+/*
+ * YUV4MPEG2 reader: 8 bit 4:2:0 only, no copy of the pictures. The range of samples has no field of
+ * its own: writers have agreed on an X one.
+ */
 #include "streamer/source.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,6 +13,7 @@
 
 #define MAGIC "YUV4MPEG2 "
 #define FRAME "FRAME"
+#define FULL_RANGE "XCOLORRANGE=FULL"
 
 static gboolean refuse(struct y4m *y, GError **error, const char *path, const char *why)
 {
@@ -51,6 +56,8 @@ gboolean y4m_open(struct y4m *y, const char *path, GError **error)
 			     y->fps_n > 0 && y->fps_d > 0;
 		else if (*token == 'C')
 			ok = !strncmp(token, "C420", 4) && !strchr(token, 'p');
+		else if (!strcmp(token, FULL_RANGE))
+			y->full_range = TRUE;
 		if (!strncmp(token, "C420", 4) &&
 		    (!strcmp(token, "C420jpeg") || !strcmp(token, "C420paldv") ||
 		     !strcmp(token, "C420mpeg2")))
@@ -99,9 +106,50 @@ GstBuffer *y4m_frame(const struct y4m *y, guint index)
 
 GstCaps *y4m_caps(const struct y4m *y)
 {
-	return gst_caps_new_simple("video/x-raw", "format", G_TYPE_STRING, "I420", "width",
-				   G_TYPE_INT, y->width, "height", G_TYPE_INT, y->height,
-				   "framerate", GST_TYPE_FRACTION, y->fps_n, y->fps_d, NULL);
+	GstCaps *caps =
+		gst_caps_new_simple("video/x-raw", "format", G_TYPE_STRING, "I420", "width",
+				    G_TYPE_INT, y->width, "height", G_TYPE_INT, y->height,
+				    "framerate", GST_TYPE_FRACTION, y->fps_n, y->fps_d, NULL);
+	GstVideoInfo info;
+	char *colours;
+
+	if (!y->full_range)
+		return caps;
+	/* what is usual for that size, but for the range */
+	gst_video_info_set_format(&info, GST_VIDEO_FORMAT_I420, (guint)y->width, (guint)y->height);
+	info.colorimetry.range = GST_VIDEO_COLOR_RANGE_0_255;
+	colours = gst_video_colorimetry_to_string(&info.colorimetry);
+	gst_caps_set_simple(caps, "colorimetry", G_TYPE_STRING, colours, NULL);
+	g_free(colours);
+	return caps;
+}
+
+gboolean y4m_write(FILE *file, GstSample *picture, gboolean first)
+{
+	GstVideoFrame frame;
+	GstVideoInfo info;
+
+	errno = EINVAL;
+	if (!gst_video_info_from_caps(&info, gst_sample_get_caps(picture)) ||
+	    !gst_video_frame_map(&frame, &info, gst_sample_get_buffer(picture), GST_MAP_READ))
+		return FALSE;
+	if (first)
+		fprintf(file, MAGIC "W%d H%d F%d:%d Ip A1:1 C420jpeg%s\n", info.width, info.height,
+			info.fps_n > 0 ? info.fps_n : 24, info.fps_n > 0 ? info.fps_d : 1,
+			info.colorimetry.range == GST_VIDEO_COLOR_RANGE_0_255 ? " " FULL_RANGE
+									      : "");
+	fputs(FRAME "\n", file);
+	for (int c = 0; c < 3; c++) {
+		const guint8 *row = GST_VIDEO_FRAME_COMP_DATA(&frame, c);
+		size_t width = GST_VIDEO_FRAME_COMP_WIDTH(&frame, c);
+
+		for (int y = 0; y < GST_VIDEO_FRAME_COMP_HEIGHT(&frame, c); y++) {
+			fwrite(row, 1, width, file);
+			row += GST_VIDEO_FRAME_COMP_STRIDE(&frame, c);
+		}
+	}
+	gst_video_frame_unmap(&frame);
+	return !ferror(file);
 }
 
 void y4m_close(struct y4m *y)

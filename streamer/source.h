@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Pictures of a y4m file, mapped into memory. */
+/* Pictures of a y4m file, mapped into memory; and what such a file begins with. */
 #ifndef PAQM_STREAMER_SOURCE_H
 #define PAQM_STREAMER_SOURCE_H
 
 #include <gst/video/video.h>
+#include <stdio.h>
 
 struct y4m {
 	int width, height, fps_n, fps_d;
+	gboolean full_range; /* samples are 0 to 255; else 16 to 235 */
 	guint frames;
 	gsize frame_size;
 	GMappedFile *file;
@@ -16,6 +18,14 @@ struct y4m {
 gboolean y4m_open(struct y4m *y, const char *path, GError **error);
 GstBuffer *y4m_frame(const struct y4m *y, guint index);
 GstCaps *y4m_caps(const struct y4m *y);
+/**
+ * y4m_write() - add a picture to a file
+ * @picture: raw video, 8 bit 4:2:0
+ * @first: the head goes before it
+ *
+ * Return: FALSE: it is not written, see errno.
+ */
+gboolean y4m_write(FILE *file, GstSample *picture, gboolean first);
 void y4m_close(struct y4m *y);
 
 #endif /* PAQM_STREAMER_SOURCE_H */

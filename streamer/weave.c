@@ -83,6 +83,7 @@ static gboolean size_fits(struct weave *w, const GstVideoInfo *part)
 		gst_video_info_set_format(&w->info, GST_VIDEO_FORMAT_I420,
 					  (guint)(part->width * 2 / width),
 					  (guint)(part->height * 2 / height));
+		w->info.colorimetry = part->colorimetry;
 		w->info.fps_n = part->fps_n;
 		w->info.fps_d = part->fps_d;
 		w->sized = part->width % 2 == 0 && part->height % 2 == 0;

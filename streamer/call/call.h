@@ -141,6 +141,9 @@ void call_use_srtp(struct call *c);
 
 /* media.c */
 gboolean call_build(struct call *c, GError **error);
+/* y4mfile.c: if the peer's pictures go to a file, what writes them; see device.h, made. */
+void call_write_y4m(GstElement *elements, gpointer data);
+
 /* Main loop, every INBOUND_TICK_MS: what comes waits as long as its path needs. */
 gboolean call_on_inbound(gpointer data);
 /* Opens devices; takes what comes to the sockets; starts files. */

@@ -104,6 +104,8 @@ static gboolean make(struct device *d, GError **error)
 	}
 	gst_object_unref(pad);
 	gst_object_unref(open);
+	if (d->p.made)
+		d->p.made(d->bin, d->p.data);
 	return TRUE;
 }
 

@@ -30,7 +30,8 @@ typedef void (*device_fn)(const char *what, enum device_return returns, const ch
  * @source: it gives; else it takes
  * @joint: an identity in a bin of the pipeline; its pad towards the device is the device's
  * @probe: sees what a device that takes is given; NULL: nobody
- * @tell: gets @data, as @probe does
+ * @made: sees the elements before they are used; NULL: nobody
+ * @tell: gets @data, as @probe and @made do
  */
 struct device_params {
 	const char *what;
@@ -39,6 +40,7 @@ struct device_params {
 	enum device_return returns;
 	GstElement *pipeline, *joint;
 	GstPadProbeCallback probe;
+	void (*made)(GstElement *elements, gpointer data);
 	device_fn tell;
 	gpointer data;
 };

@@ -166,9 +166,8 @@ static char *screen(struct call *c)
 	if (is_none(c->sink))
 		return g_strdup("fakesink sync=true async=false");
 	if (strcmp(c->sink, "window"))
-		return g_strdup_printf("video/x-raw,format=I420 ! y4menc ! "
-				       "filesink location=\"%s\" sync=true async=false",
-				       c->sink);
+		return g_strdup("appsink name=y4m sync=true async=false max-buffers=8 "
+				"caps=video/x-raw,format=I420");
 	/* statistics, where there are letters for them */
 	if (gst_registry_check_feature_version(gst_registry_get(), "textoverlay", 1, 0, 0))
 		return g_strdup("textoverlay name=overlay valignment=top halignment=left "
@@ -294,6 +293,7 @@ static gboolean use_device(struct call *c, enum call_device kind, const char *op
 		.pipeline = c->pipeline,
 		.joint = part_of(c->pipeline, kinds[kind].joint),
 		.probe = kinds[kind].probe,
+		.made = kind == CALL_SCREEN ? call_write_y4m : NULL,
 		.tell = call_on_device,
 		.data = c,
 	};

@@ -20,6 +20,8 @@ import time
 import wave
 from pathlib import Path
 
+import test_loopback
+
 WAIT = 120.0  # s that anything may take on a loaded machine
 
 
@@ -37,9 +39,10 @@ def secret(path: Path, text: str, mode: int = 0o600) -> str:
 
 
 def call(
-    streamer: str, *options: str, source: str = "test", audio: str = "test", heard: str = "none"
+    streamer: str, *options: str, source: str = "test", audio: str = "test", heard: str = "none",
+    seen: str = "none",
 ) -> "subprocess.Popen[str]":
-    common = ["--source", source, "--audio", audio, "--sink", "none", "--audio-sink", heard]
+    common = ["--source", source, "--audio", audio, "--sink", seen, "--audio-sink", heard]
     return subprocess.Popen(
         [streamer, "call", *options, *common, "--rate-max", "500kbit", "--paqmd", "none",
          "--rtx", "--fec", "25"],
@@ -180,6 +183,31 @@ def sound_file(streamer: str, tmp: Path, secret_file: str) -> None:
     assert 0 < file.stat().st_size - length * size < 200, (length, file.stat().st_size)
 
 
+def recorded(streamer: str, tmp: Path, secret_file: str) -> None:
+    """The peer's picture as a file: samples from 0 to 255 are said to be so, others not."""
+    for full in (False, True):
+        where, file, clip = f"127.0.0.1:{free_port()}", tmp / "seen.y4m", tmp / "range.y4m"
+        if full:
+            test_loopback.write_full_range(clip)
+        else:
+            test_loopback.write_clip(clip)
+        home = tmp / f"range-{full}"
+        listener = call(streamer, "--listen", where, "--secret", secret_file, "--record",
+                        str(home), seen=str(file))
+        caller = call(streamer, where, "--secret", secret_file, source=str(clip))
+        wait_for_rows(home / "video.csv", 40, listener, caller)
+        hang_up(caller, listener)
+        head, _, pictures = file.read_bytes().partition(b"\n")
+        words = head.split()
+        assert words[:3] == [b"YUV4MPEG2", b"W320", b"H192"], head
+        assert (b"XCOLORRANGE=FULL" in words) == full, head
+        size = 320 * 192
+        assert len(pictures) % (size * 3 // 2 + 6) == 0, (head, len(pictures))
+        assert pictures.startswith(b"FRAME\n"), pictures[:20]
+        last = pictures[-size * 3 // 2 :][:size]
+        assert not full or (min(last) < 16 and max(last) > 239), (min(last), max(last))
+
+
 def main() -> int:
     streamer = sys.argv[1]
     with tempfile.TemporaryDirectory() as name:
@@ -251,6 +279,7 @@ def main() -> int:
         strangers(streamer, tmp, good)
         only_watching(streamer, tmp, good)
         sound_file(streamer, tmp, good)
+        recorded(streamer, tmp, good)
     print("all is well")
     return 0
 

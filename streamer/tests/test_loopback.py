@@ -95,6 +95,7 @@ def main() -> None:
         encoders(program, Path(name))
         headers(program, Path(name))
         quality_floor(program, Path(name))
+        full_range(program, Path(name))
         foreign(program, Path(name))
         several(program, Path(name))
         repair(program, Path(name))
@@ -855,6 +856,32 @@ def ecn(program: str, tmp: Path) -> None:
             rates = [int(f["allowance_bps"]) for f in rows(log / "frames.csv")]
             # it grows a little between its answers to marks
             check(rates[-1] < 400_000 if marked else rates[-1] > rates[0], f"{name}: {rates}")
+
+
+def write_full_range(path: Path) -> None:
+    """Black and white fields, samples of 0 and 255."""
+    rows_of = [bytes(255 * ((x // 32 + k) % 2) for x in range(WIDTH)) for k in (0, 1)]
+    with path.open("wb") as f:
+        f.write(f"YUV4MPEG2 W{WIDTH} H{HEIGHT} F24:1 Ip C420jpeg XCOLORRANGE=FULL\n".encode())
+        for n in range(48):
+            f.write(b"FRAME\n" + rows_of[n // 12 % 2] * HEIGHT)
+            f.write(bytes([128]) * (WIDTH * HEIGHT // 2))
+
+
+def full_range(program: str, tmp: Path) -> None:
+    """Samples from 0 to 255 are recorded as such; others not."""
+    output, halves = tmp / "range.y4m", tmp / "halves"
+    halves.mkdir()
+    write_full_range(halves / "clip.y4m")
+    for clip, full in ((tmp, False), (halves, True)):
+        for name, parts in (("whole", []), ("parts", ["--interlace", "rows"])):
+            stream(program, clip, ["--rate-max", "2mbit", "--duration", "2", *parts],
+                   ("--output", str(output), *parts))
+            head, _, pictures = output.read_bytes().partition(b"\n")
+            check((b" XCOLORRANGE=FULL" in head) == full, f"range, {name}, {full}: {head!r}")
+            last = pictures[-(WIDTH * HEIGHT * 3 // 2) :][: WIDTH * HEIGHT]
+            check(not full or (min(last) < 8 and max(last) > 247),
+                  f"range, {name}: {min(last)} to {max(last)}")
 
 
 def usage(program: str) -> None:
