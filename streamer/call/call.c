@@ -385,6 +385,8 @@ int cmd_call(int argc, char **argv)
 
 	g_set_prgname("paqm-streamer call");
 	g_mutex_init(&c->sound.lock);
+	for (int i = 0; i < CALL_MEDIA; i++)
+		g_mutex_init(&c->capture[i].lock);
 	c->first_pts = -1;
 	c->interval = 1.0 / 24;
 	if (!call_parse(c, argc, argv, &error))
@@ -410,6 +412,7 @@ out:
 		device_free(c->devices[i]);
 	for (int i = 0; i < CALL_MEDIA; i++) {
 		guard_free(c->guard[i]);
+		g_mutex_clear(&c->capture[i].lock);
 		g_clear_object(&c->session[i]);
 		g_clear_object(&c->rtp[i]);
 		g_clear_object(&c->rtcp[i]);

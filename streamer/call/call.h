@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "streamer/advice.h"
+#include "streamer/call/capture.h"
 #include "streamer/call/device.h"
 #include "streamer/call/feed.h"
 #include "streamer/call/link.h"
@@ -90,6 +91,7 @@ struct call {
 	struct device *devices[CALL_DEVICES]; /* NULL: there is no need for it */
 	struct size size;		      /* of the peer's pictures */
 	GObject *session[CALL_MEDIA];
+	struct capture capture[CALL_MEDIA];
 	struct guard *guard[CALL_MEDIA]; /* only the peer's streams get in */
 	struct rate *rate;
 	struct repair *repair;	 /* what is sent; NULL: nothing is sent again */

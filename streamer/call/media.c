@@ -12,6 +12,8 @@
 
 #define AUDIO_PT 97
 #define AUDIO_BPS 32000
+#define VIDEO_CLOCK 90000
+#define AUDIO_CLOCK 48000
 /* Sound and picture are brought into step by so much a packet: after a jump of the path's delay the
  * reports of the two disagree for a moment.
  */
@@ -43,10 +45,11 @@ static GstCaps *stream_caps(enum call_media media, const char *kind)
 {
 	char *text = g_strconcat(
 		kind, ", ",
-		media == CALL_VIDEO
-			? RTP_CAPS
-			: "media=(string)audio, clock-rate=(int)48000, "
-			  "encoding-name=(string)OPUS, payload=(int)" G_STRINGIFY(AUDIO_PT),
+		media == CALL_VIDEO ? RTP_CAPS
+				    : "media=(string)audio, clock-rate=(int)" G_STRINGIFY(
+					      AUDIO_CLOCK) ", "
+							   "encoding-name=(string)OPUS, "
+							   "payload=(int)" G_STRINGIFY(AUDIO_PT),
 		NULL);
 	GstCaps *caps = gst_caps_from_string(text);
 
@@ -57,14 +60,16 @@ static GstCaps *stream_caps(enum call_media media, const char *kind)
 	return caps;
 }
 
-/* opusdec conceals what it is told is lost; pictures are inbound's affair. */
+/* opusdec repairs or conceals what it is told is lost; pictures are inbound's affair. */
 static void on_buffer(GstElement *bin, GstElement *buffer, guint session, guint ssrc, gpointer data)
 {
+	struct call *c = data;
+
 	(void)bin;
-	(void)ssrc;
-	(void)data;
 	if (session == CALL_AUDIO)
 		g_object_set(buffer, "do-lost", TRUE, NULL);
+	if (session < CALL_MEDIA && ssrc == c->theirs.stream[session].ssrc)
+		capture_packets(&c->capture[session], buffer, "src");
 }
 
 static GstCaps *on_pt_map(GstElement *bin, guint session, guint pt, gpointer data)
@@ -469,8 +474,11 @@ gboolean call_build(struct call *c, GError **error)
 	GstElement *bin;
 
 	c->pipeline = gst_pipeline_new("call");
-	for (int i = 0; i < CALL_MEDIA; i++)
+	for (int i = 0; i < CALL_MEDIA; i++) {
 		c->guard[i] = new_guard(c, i);
+		c->capture[i].ssrc = c->theirs.stream[i].ssrc;
+		c->capture[i].clock = i == CALL_VIDEO ? VIDEO_CLOCK : AUDIO_CLOCK;
+	}
 	c->play_ms = JITTER_MS + DECODE_MS;
 	gst_pipeline_set_latency(GST_PIPELINE(c->pipeline), c->play_ms * GST_MSECOND);
 	bin = gst_element_factory_make("rtpbin", "bin");
@@ -485,8 +493,8 @@ gboolean call_build(struct call *c, GError **error)
 	gst_util_set_object_arg(G_OBJECT(bin), "rtp-profile", "avpf");
 	/* Sender reports tell when things were captured: pictures wait for the pacer, sound does
 	 * not. */
-	g_object_set(bin, "latency", JITTER_MS, "add-reference-timestamp-meta", TRUE,
-		     "rtcp-sync-send-time", FALSE, "max-ts-offset-adjustment", SYNC_STEP, NULL);
+	g_object_set(bin, "latency", JITTER_MS, "rtcp-sync-send-time", FALSE,
+		     "max-ts-offset-adjustment", SYNC_STEP, NULL);
 	/* before its pads are asked for: that is when it asks for these */
 	call_use_srtp(c);
 	c->inbound = inbound_new(bin, CALL_VIDEO,

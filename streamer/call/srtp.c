@@ -83,8 +83,10 @@ static GstElement *on_rtcp_decoder(GstElement *bin, guint session, gpointer data
 	struct call *c = data;
 
 	(void)bin;
-	if (dec)
-		guard_proven_rtcp(c->guard[session], dec, "rtcp_src");
+	if (!dec)
+		return NULL;
+	guard_proven_rtcp(c->guard[session], dec, "rtcp_src");
+	capture_reports(&c->capture[session], dec, "rtcp_src");
 	return dec;
 }
 

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #define SILENCE_S 10 /* no packet of the peer for so long: it has vanished */
-#define NTP_TO_UNIX_NS (2208988800LL * 1000000000LL)
 
 /* Logs of what is sent */
 
@@ -106,15 +105,11 @@ GstPadProbeReturn call_on_proven(GstPad *pad, GstPadProbeInfo *info, gpointer da
 /* When a buffer is played: at its time plus the latency, or at once if that is past. */
 static void on_play(struct call *c, GstPad *pad, GstBuffer *buf, enum call_media media)
 {
-	static GstCaps *ntp;
-	const GstReferenceTimestampMeta *meta;
-	gint64 now = monotonic_ns(), play, capture = 0;
+	gint64 now = monotonic_ns(), play;
 	const GstSegment *segment;
 	GstEvent *event;
 	guint64 running;
 
-	if (g_once_init_enter(&ntp))
-		g_once_init_leave(&ntp, gst_caps_new_empty_simple("timestamp/x-ntp"));
 	event = gst_pad_get_sticky_event(pad, GST_EVENT_SEGMENT, 0);
 	if (!event)
 		return;
@@ -124,14 +119,12 @@ static void on_play(struct call *c, GstPad *pad, GstBuffer *buf, enum call_media
 	play = (gint64)(gst_element_get_base_time(c->pipeline) + running +
 			g_atomic_int_get(&c->play_ms) * GST_MSECOND);
 	play = MAX(play, now);
-	meta = gst_buffer_get_reference_timestamp_meta(buf, ntp);
-	if (meta)
-		capture = (gint64)meta->timestamp - NTP_TO_UNIX_NS;
 	if (c->rec.play[media])
 		fprintf(c->rec.play[media],
 			"%" G_GUINT64_FORMAT ",%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT
 			",%" G_GINT64_FORMAT "\n",
-			c->played[media], capture, now + c->wall_offset, play + c->wall_offset);
+			c->played[media], capture_of(buf), now + c->wall_offset,
+			play + c->wall_offset);
 	c->played[media]++;
 }
 

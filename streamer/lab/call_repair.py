@@ -5,7 +5,8 @@
 Prints `ok NAME` or `not ok NAME: why`. The network is that of tests/lab_repair.py: what s sends
 loses 3 %, what v sends loses nothing. Only s is asked to add what corrects. Then, without losses,
 what s sends takes 300 ms instead of 20, and 20 again: v plays picture and sound later, together.
-Last, a voice loses 5 %: what v hears of the pieces that were lost is compared with what s has said.
+Then s stands still for 0.8 s: when what v plays was captured is known all the time. Last, a voice
+loses 5 %: what v hears of the pieces that were lost is compared with what s has said.
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ KEYS = 0.499  # s between key frames, however often they are asked for
 FREEZE = 0.2  # s
 JUMPS = ((6.0, 300), (13.0, 20))  # s after the begin, ms on the way from s
 BACK = 9.0  # s after the begin when the delay has been high for a while
+STOP, STOPPED = 6.0, 0.8  # s after the begin, s
+UNTOLD = 0.1  # s without a time of capture: a piece or two may have come before the first report
 VOICE_S = 60  # of a call
 LEARNT = 150  # pieces until s knows that some are lost
 BACK_ALIKE = 0.8  # what came whole is 0.95 like what was said, what is concealed 0.6
@@ -52,7 +55,8 @@ class Call:
     """Listener v, caller s; what both have recorded."""
 
     def __init__(self, build: Path, name: str, clip: Path, *fec: str, loss: str = "3%",
-                 jumps: Iterable[tuple[float, int]] = (), said: Path | None = None) -> None:
+                 jumps: Iterable[tuple[float, int]] = (), said: Path | None = None,
+                 stop: bool = False) -> None:
         lab_repair.network(loss)
         self.home = Path("/run/tmp") / name
         self.home.mkdir()
@@ -85,6 +89,11 @@ class Call:
             time.sleep(begin + at - time.monotonic())
             run("tc", "-n", "s", "qdisc", "change", "dev", "sv", "root", "netem", "delay",
                 f"{delay}ms", "limit", "100000")
+        if stop:
+            time.sleep(STOP)
+            programs[1].send_signal(signal.SIGSTOP)
+            time.sleep(STOPPED)
+            programs[1].send_signal(signal.SIGCONT)
         self.told = {}
         for host, program in zip("vs", programs, strict=True):
             told = program.communicate(timeout=120)[0]
@@ -121,6 +130,19 @@ class Call:
         rows = [(int(row["play_ns"]), int(row["capture_ns"]))
                 for row in lab_repair.rows(self.home / "v" / f"{name}.csv")]
         return [((play - begin) / 1e9, (play - capture) / 1e9) for play, capture in rows if capture]
+
+    def untold(self, host: str, name: str) -> float:
+        """Longest time for which nothing said when it was captured, from SETTLE on, s."""
+        rows = lab_repair.rows(self.home / host / f"{name}.csv")
+        plays = [int(row["play_ns"]) / 1e9 for row in rows]
+        told = [at for at, row in zip(plays, rows, strict=True) if int(row["capture_ns"])]
+        longest, since = 0.0, plays[0] + SETTLE
+        for at in plays:
+            if at > since:
+                k = bisect(told, at)
+                last = max(told[k - 1] if k else 0.0, since)
+                longest = max(longest, at - last)
+        return longest
 
     def sound(self) -> float:
         """Share of the pieces of 20 ms, between the first and the last, that v played."""
@@ -168,6 +190,15 @@ def jump(call: Call) -> None:
     within("jump: freezes", sum(gap > FREEZE for gap in gaps), 1, 1)
     # a path of 0.3 s, a wait of 0.06 s and what decoders have; not the jump once more
     within("jump: age of a picture while the path is long, s, the most", max(ages), 0.36, 0.45)
+
+
+def stand_still(call: Call) -> None:
+    for host in "vs":
+        for name in ("video", "audio"):
+            within(f"still: longest time that {host} does not know when {name} was captured, s",
+                   call.untold(host, name), 0, UNTOLD)
+    gaps = [b - a for (a, _), (b, _) in pairwise(call.played("video")) if a >= SETTLE]
+    within("still: longest time without a picture, s", max(gaps), STOPPED - 0.2, STOPPED + 0.4)
 
 
 def sound(build: Path, clip: Path) -> None:
@@ -238,6 +269,7 @@ def main() -> int:
            fec.corrected("v") / fec.missing(), 0.5, 1)
     within("fec: share of pictures shown", fec.shown(), 0.9, 1)
     jump(Call(build, "jump", clip, loss="0%", jumps=JUMPS))
+    stand_still(Call(build, "still", clip, "--fec", "30", loss="0%", stop=True))
     sound(build, clip)
     return trial.summary()
 
