@@ -155,13 +155,13 @@ static char *microphone(struct call *c, GError **error)
 		return g_strdup("autoaudiosrc");
 	if (!strcmp(c->audio, "test"))
 		return g_strdup("audiotestsrc is-live=true wave=ticks");
-	c->samples = feed_load_audio(c->audio, error);
+	c->samples = samples_load(c->audio, error);
 	if (!c->samples)
 		return NULL;
 	return g_strdup_printf("appsrc name=microphone is-live=true format=time max-buffers=10 "
 			       "leaky-type=downstream caps=audio/x-raw,format=S16LE,rate=%d,"
 			       "channels=1,layout=interleaved",
-			       FEED_RATE);
+			       SAMPLES_RATE);
 }
 
 #define WINDOW "videoconvert ! autovideosink"
@@ -583,8 +583,9 @@ void call_start_media(struct call *c)
 	if (c->y4m.frames)
 		c->feeds[CALL_VIDEO] =
 			feed_start(part_of(c->pipeline, "camera"), (guint64)c->y4m.fps_d,
-				   (guint64)c->y4m.fps_n, begin, feed_picture, c);
+				   (guint64)c->y4m.fps_n, begin, G_MAXUINT64, feed_picture, c);
 	if (c->samples)
-		c->feeds[CALL_AUDIO] = feed_start(part_of(c->pipeline, "microphone"), FEED_CHUNK_MS,
-						  1000, begin, feed_audio, c->samples);
+		c->feeds[CALL_AUDIO] =
+			feed_start(part_of(c->pipeline, "microphone"), SAMPLES_CHUNK_MS, 1000,
+				   begin, G_MAXUINT64, samples_chunk, c->samples);
 }

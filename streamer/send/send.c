@@ -7,6 +7,7 @@
  * packet has left.
  */
 #include <glib-unix.h>
+#include <gst/app/gstappsrc.h>
 
 #include "streamer/carry.h"
 #include "streamer/gstpaqmh264enc.h"
@@ -77,10 +78,9 @@ static gboolean on_stop(gpointer data)
 	struct sender *s = data;
 
 	if (s->from_file) {
-		g_mutex_lock(&s->lock);
-		s->stop = TRUE;
-		g_cond_broadcast(&s->cond);
-		g_mutex_unlock(&s->lock);
+		feed_stop(s->feed);
+		s->feed = NULL;
+		gst_app_src_end_of_stream(GST_APP_SRC(s->appsrc));
 	} else {
 		/* Not at the source: its queues would have to run dry first. */
 		for (int k = 0; k < s->encoders; k++) {
@@ -91,6 +91,26 @@ static gboolean on_stop(gpointer data)
 		}
 	}
 	return G_SOURCE_CONTINUE;
+}
+
+static GstBuffer *feed_picture(guint64 n, gpointer data)
+{
+	struct sender *s = data;
+
+	return y4m_frame(&s->y4m, (guint)((s->start_frame + n) % s->y4m.frames));
+}
+
+static void start_feed(struct sender *s)
+{
+	guint64 count = s->duration > 0 ? (guint64)(s->duration / s->interval + 0.5) : G_MAXUINT64;
+	GstClockTime begin = (GstClockTime)g_get_monotonic_time() * 1000;
+
+	if (!s->loop_source)
+		count = MIN(count, s->y4m.frames - (guint64)s->start_frame);
+	/* though that picture may come too late */
+	s->first_pts = (gint64)(begin - gst_element_get_base_time(s->pipeline));
+	s->feed = feed_start(s->appsrc, (guint64)s->y4m.fps_d, (guint64)s->y4m.fps_n, begin, count,
+			     feed_picture, s);
 }
 
 static gboolean quit(gpointer data)
@@ -166,16 +186,14 @@ static void run(struct sender *s)
 		g_idle_add(quit, s);
 	} else if (s->from_file) {
 		gst_element_get_state(s->pipeline, NULL, NULL, GST_CLOCK_TIME_NONE);
-		s->feeder = g_thread_new("frame-clock", send_feed, s);
+		start_feed(s);
 	} else if (s->duration > 0) {
 		timer = g_timeout_add((guint)(s->duration * 1000), on_stop, s);
 	}
 	g_main_loop_run(s->main);
 
-	if (s->feeder) {
-		on_stop(s);
-		g_thread_join(s->feeder);
-	}
+	feed_stop(s->feed);
+	s->feed = NULL;
 	gst_element_set_state(s->pipeline, GST_STATE_NULL);
 	if (timer)
 		g_source_remove(timer);
@@ -228,8 +246,6 @@ int cmd_send(int argc, char **argv)
 	GRand *rand = NULL;
 
 	g_set_prgname("paqm-streamer send");
-	g_mutex_init(&s.lock);
-	g_cond_init(&s.cond);
 	if (!send_parse(&s, argc, argv, &error))
 		goto out;
 	/* rtpbin draws names and intervals from GLib's generator. */
@@ -291,7 +307,5 @@ out:
 	g_free(s.interlace_text);
 	split_free(s.split);
 	gst_clear_buffer(&s.srtp_key);
-	g_mutex_clear(&s.lock);
-	g_cond_clear(&s.cond);
 	return s.status;
 }

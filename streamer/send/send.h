@@ -10,6 +10,7 @@
 #include "streamer/adaptor.h"
 #include "streamer/advice.h"
 #include "streamer/ecn.h"
+#include "streamer/feed.h"
 #include "streamer/guard.h"
 #include "streamer/options.h"
 #include "streamer/rate.h"
@@ -61,10 +62,7 @@ struct sender {
 
 	struct y4m y4m;
 	gboolean from_file;
-	GThread *feeder;
-	GMutex lock;
-	GCond cond;
-	gboolean stop;
+	struct feed *feed;
 	gint64 first_pts; /* of the first picture, running time */
 
 	char *encoder_text;
@@ -144,8 +142,5 @@ GstPadProbeReturn send_on_payload(GstPad *pad, GstPadProbeInfo *info, gpointer d
 GstPadProbeReturn send_on_raw_picture(GstPad *pad, GstPadProbeInfo *info, gpointer data);
 void send_on_picture(GstElement *enc, const GstStructure *p, gpointer data);
 void send_on_group(GstElement *enc, const GstStructure *g, gpointer data);
-
-/* feed.c: a thread */
-gpointer send_feed(gpointer data);
 
 #endif /* PAQM_SEND_H */
