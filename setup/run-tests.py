@@ -164,6 +164,8 @@ def main() -> int:
                                                 "streamer/tests/lab_loopback.sh", args.build]),
         "call": lambda: marked(
             "call", [*guest, "streamer/lab/call_repair.py", "--build", args.build]),
+        "reach": lambda: marked(
+            "reach", [*guest, "streamer/lab/reach.py", "--build", args.build]),
         "acceptance": lambda: marked(
             "acceptance", ["kernel/lab-tests/spec.py", "run", "--build", args.build]),
         "multirouter": lambda: marked(

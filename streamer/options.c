@@ -2,7 +2,9 @@
 /* Options, addresses and log files of paqm-streamer. */
 #include "streamer/options.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <linux/in6.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,44 +72,68 @@ gboolean parse_rate(const char *text, guint64 *rate, GError **error)
 	return FALSE;
 }
 
-/* "192.0.2.1:5004", "[2001:db8::1]:5004"; without port if there is a default. */
+/*
+ * "192.0.2.1:5004", "[2001:db8::1]:5004", "[fe80::1%eth0]:5004", "host.example:5004"; without port
+ * if there is a default. What a name stands for is not asked yet.
+ */
+GNetworkAddress *parse_where(const char *text, guint16 default_port, GError **error)
+{
+	GSocketConnectable *where = g_network_address_parse(text, default_port, NULL);
+	guint16 port = where ? g_network_address_get_port(G_NETWORK_ADDRESS(where)) : 0;
+
+	/* RTCP has the port above */
+	if (where && *g_network_address_get_hostname(G_NETWORK_ADDRESS(where)) && port &&
+	    (port < G_MAXUINT16 || (port == default_port && !g_str_has_suffix(text, ":65535"))))
+		return G_NETWORK_ADDRESS(where);
+	g_clear_object(&where);
+	g_set_error(
+		error, USAGE_ERROR, 0,
+		"'%s' is not an address%s: give ADDR%s, such as 192.0.2.1%s, [2001:db8::1]%s or "
+		"host.example%s",
+		text, default_port ? "" : " with a port from 1 to 65534",
+		default_port ? "[:PORT]" : ":PORT", default_port ? "" : ":5004",
+		default_port ? "" : ":5004", default_port ? "" : ":5004");
+	return NULL;
+}
+
+/* Nothing is sent by that. */
+static gboolean has_way(GSocketAddress *to)
+{
+	GSocket *socket = g_socket_new(g_socket_address_get_family(to), G_SOCKET_TYPE_DATAGRAM,
+				       G_SOCKET_PROTOCOL_UDP, NULL);
+	gboolean ok = socket && g_socket_connect(socket, to, NULL, NULL);
+
+	g_clear_object(&socket);
+	return ok;
+}
+
+/* The same, and what it stands for: the first address that there is a way to, else the first. */
 GInetSocketAddress *parse_address(const char *text, guint16 default_port, GError **error)
 {
-	GInetAddress *addr;
-	GSocketAddress *sa;
-	guint64 port = default_port;
-	char *host = g_strdup(text), *colon = strrchr(host, ':'), *name = host;
+	GNetworkAddress *where = parse_where(text, default_port, error);
+	GSocketAddressEnumerator *all;
+	GSocketAddress *found, *first = NULL;
+	GError *why = NULL;
 
-	if (*host == '[') {
-		char *bracket = strchr(host, ']');
-
-		name = host + 1;
-		if (bracket)
-			*bracket = 0;
-		if (colon && bracket && colon < bracket)
-			colon = NULL;
-	} else if (colon && strchr(host, ':') != colon) {
-		colon = NULL; /* a bare IPv6 address */
-	}
-	if (colon) {
-		*colon = 0;
-		if (!g_ascii_string_to_unsigned(colon + 1, 10, 1, 65534, &port, NULL))
-			port = 0;
-	}
-	addr = g_inet_address_new_from_string(name);
-	if (!addr || (!port && (colon || !default_port))) {
-		g_set_error(error, USAGE_ERROR, 0,
-			    "'%s' is not an address: give ADDR:PORT, such as 192.0.2.1:5004 or "
-			    "[2001:db8::1]:5004",
-			    text);
-		g_clear_object(&addr);
-		g_free(host);
+	if (!where)
 		return NULL;
+	all = g_socket_connectable_enumerate(G_SOCKET_CONNECTABLE(where));
+	while ((found = g_socket_address_enumerator_next(all, NULL, &why)) && !has_way(found)) {
+		if (!first)
+			first = g_object_ref(found);
+		g_object_unref(found);
 	}
-	sa = g_inet_socket_address_new(addr, (guint16)port);
-	g_object_unref(addr);
-	g_free(host);
-	return G_INET_SOCKET_ADDRESS(sa);
+	if (!found)
+		found = g_steal_pointer(&first);
+	g_clear_object(&first);
+	g_object_unref(all);
+	g_object_unref(where);
+	if (!found)
+		g_set_error(error, USAGE_ERROR, 0,
+			    "nobody knows where '%s' is (%s): look at the name, or give an address",
+			    text, why ? why->message : "it has no address");
+	g_clear_error(&why);
+	return found ? G_INET_SOCKET_ADDRESS(found) : NULL;
 }
 
 char *address_host(GInetSocketAddress *addr)
@@ -115,10 +141,44 @@ char *address_host(GInetSocketAddress *addr)
 	return g_inet_address_to_string(g_inet_socket_address_get_address(addr));
 }
 
+/* The link on which an address is valid; 0: everywhere. */
+static guint32 link_of(GInetSocketAddress *addr)
+{
+	return g_socket_address_get_family(G_SOCKET_ADDRESS(addr)) == G_SOCKET_FAMILY_IPV6
+		       ? g_inet_socket_address_get_scope_id(addr)
+		       : 0;
+}
+
+/* The same host, by the same link. */
+GSocketAddress *address_to_port(GInetSocketAddress *addr, guint16 port)
+{
+	return g_object_new(G_TYPE_INET_SOCKET_ADDRESS, "address",
+			    g_inet_socket_address_get_address(addr), "port", port, "scope-id",
+			    link_of(addr), NULL);
+}
+
 GSocketAddress *address_with_port(GInetSocketAddress *addr, int add)
 {
-	return g_inet_socket_address_new(g_inet_socket_address_get_address(addr),
-					 g_inet_socket_address_get_port(addr) + add);
+	return address_to_port(addr, (guint16)(g_inet_socket_address_get_port(addr) + add));
+}
+
+/* Any of the addresses of this host; port 0. */
+GInetSocketAddress *address_any(GSocketFamily family)
+{
+	GInetAddress *any = g_inet_address_new_any(family);
+	GSocketAddress *addr = g_inet_socket_address_new(any, 0);
+
+	g_object_unref(any);
+	return G_INET_SOCKET_ADDRESS(addr);
+}
+
+/* Addresses of one link alone are sent to by that link; udpsink has no words for it. */
+void socket_use_link(GSocket *socket, GInetSocketAddress *to)
+{
+	guint32 link = link_of(to);
+
+	if (link)
+		g_socket_set_option(socket, IPPROTO_IPV6, IPV6_UNICAST_IF, (gint)htonl(link), NULL);
 }
 
 guint16 socket_port(GSocket *socket)
@@ -134,25 +194,30 @@ guint16 socket_port(GSocket *socket)
 }
 
 /* A bound UDP socket; port 0 lets the kernel choose. */
-GSocket *open_socket(GInetAddress *addr, guint16 port, GError **error)
+GSocket *open_socket(GInetSocketAddress *addr, guint16 port, GError **error)
 {
-	GSocket *socket = g_socket_new(g_inet_address_get_family(addr), G_SOCKET_TYPE_DATAGRAM,
-				       G_SOCKET_PROTOCOL_UDP, error);
+	GSocket *socket = g_socket_new(g_socket_address_get_family(G_SOCKET_ADDRESS(addr)),
+				       G_SOCKET_TYPE_DATAGRAM, G_SOCKET_PROTOCOL_UDP, error);
 	GSocketAddress *local;
-	gboolean ok;
+	GError *why = NULL;
+	char *host;
 
 	if (!socket)
 		return NULL;
-	local = g_inet_socket_address_new(addr, port);
-	ok = g_socket_bind(socket, local, FALSE, error);
-	g_object_unref(local);
-	if (!ok) {
-		char *host = g_inet_address_to_string(addr);
-
-		g_prefix_error(error, "cannot bind UDP %s port %u: ", host, port);
+	local = address_to_port(addr, port);
+	if (!g_socket_bind(socket, local, FALSE, &why)) {
+		host = address_host(addr);
+		g_set_error(error, why->domain, why->code, "cannot bind UDP %s port %u: %s%s", host,
+			    port, why->message,
+			    g_error_matches(why, G_IO_ERROR, G_IO_ERROR_ADDRESS_IN_USE)
+				    ? "; another program receives there: end it, or give another "
+				      "port"
+				    : "");
+		g_error_free(why);
 		g_free(host);
 		g_clear_object(&socket);
 	}
+	g_object_unref(local);
 	return socket;
 }
 

@@ -32,10 +32,14 @@ gboolean parse_options(const char *operands, const char *summary, const GOptionE
 		       int *argc, char ***argv, GError **error);
 int report_error(GError *error);
 gboolean parse_rate(const char *text, guint64 *rate, GError **error);
+GNetworkAddress *parse_where(const char *text, guint16 default_port, GError **error);
 GInetSocketAddress *parse_address(const char *text, guint16 default_port, GError **error);
-GSocket *open_socket(GInetAddress *addr, guint16 port, GError **error);
+GSocket *open_socket(GInetSocketAddress *addr, guint16 port, GError **error);
+void socket_use_link(GSocket *socket, GInetSocketAddress *to);
 guint16 socket_port(GSocket *socket);
 GSocketAddress *address_with_port(GInetSocketAddress *addr, int add);
+GSocketAddress *address_to_port(GInetSocketAddress *addr, guint16 port);
+GInetSocketAddress *address_any(GSocketFamily family);
 char *address_host(GInetSocketAddress *addr);
 FILE *open_log(const char *dir, const char *name, const char *header, GError **error);
 gboolean close_log(FILE *f, const char *name);

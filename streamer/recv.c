@@ -717,10 +717,10 @@ static gboolean build(struct receiver *r, GError **error)
 	guint ssrc = 0;
 	char *text;
 
-	r->rtp = open_socket(g_inet_socket_address_get_address(r->local), port, error);
+	r->rtp = open_socket(r->local, port, error);
 	if (!r->rtp)
 		return FALSE;
-	r->rtcp = open_socket(g_inet_socket_address_get_address(r->local), port + 1, error);
+	r->rtcp = open_socket(r->local, port + 1, error);
 	if (!r->rtcp)
 		return FALSE;
 	/* One decoder thread: no added delay, and runs that repeat exactly. */

@@ -62,7 +62,7 @@ static void register_flow(struct call *c)
 {
 	struct advice_flow flow = {
 		.from_port = socket_port(c->rtp[CALL_VIDEO]),
-		.to = link_peer(c->link),
+		.to = g_inet_socket_address_get_address(link_peer(c->link)),
 		.to_port = c->theirs.stream[CALL_VIDEO].port,
 		.ssrc = c->mine.stream[CALL_VIDEO].ssrc,
 		.floor_bps = c->rate_min,
@@ -96,7 +96,7 @@ static void start_train(struct call *c)
 
 	if (!advice_connected(c->advice))
 		return;
-	p.to = g_inet_socket_address_new(link_peer(c->link), c->theirs.stream[CALL_VIDEO].port);
+	p.to = address_to_port(link_peer(c->link), c->theirs.stream[CALL_VIDEO].port);
 	g_atomic_int_set(&c->waiting, 1);
 	c->train = train_start(&p, on_train_over, c);
 	g_object_unref(p.to);
@@ -425,7 +425,7 @@ out:
 	gst_clear_object(&c->pipeline);
 	if (c->main)
 		g_main_loop_unref(c->main);
-	g_clear_object(&c->address);
+	g_clear_object(&c->where);
 	g_clear_pointer(&c->samples, g_bytes_unref);
 	y4m_close(&c->y4m);
 	g_free(c->secret_path);

@@ -77,7 +77,7 @@ struct call {
 	gdouble duration;
 	guint64 rate_max, rate_min;
 
-	GInetSocketAddress *address; /* where to listen, or whom to call */
+	GNetworkAddress *where; /* to listen, or whom to call; NULL: on all addresses */
 	struct call_link *link;
 	struct offer mine, theirs;
 	GSocket *rtp[CALL_MEDIA], *rtcp[CALL_MEDIA];

@@ -15,7 +15,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "streamer/call/offer.h"
 #include "streamer/options.h"
@@ -31,7 +30,8 @@ struct call_link {
 	gnutls_psk_server_credentials_t server_cred;
 	gnutls_psk_client_credentials_t client_cred;
 	gnutls_session_t session;
-	GInetAddress *peer;
+	GSocketConnection *connection;
+	GInetSocketAddress *peer;
 	GByteArray *in;
 	link_line_fn fn;
 	gpointer data;
@@ -111,13 +111,13 @@ static void end_session(struct call_link *l)
 	l->session = NULL;
 	l->server_cred = NULL;
 	l->client_cred = NULL;
-	if (l->fd >= 0)
-		close(l->fd);
+	g_clear_object(&l->connection);
 	l->fd = -1;
 }
 
 static gboolean tls(struct call_link *l, GError **error)
 {
+	int limit = l->server ? LINK_HANDSHAKE_S : LINK_ANSWER_S;
 	int flags = (l->server ? GNUTLS_SERVER : GNUTLS_CLIENT) | GNUTLS_NO_SIGNAL;
 	int err;
 
@@ -144,129 +144,160 @@ static gboolean tls(struct call_link *l, GError **error)
 	if (!err) {
 		gnutls_session_set_ptr(l->session, l);
 		gnutls_transport_set_int(l->session, l->fd);
-		gnutls_handshake_set_timeout(l->session, LINK_HANDSHAKE_S * 1000);
+		gnutls_handshake_set_timeout(l->session, (unsigned int)limit * 1000);
 		do
 			err = gnutls_handshake(l->session);
 		while (err < 0 && !gnutls_error_is_fatal(err));
 	}
 	if (err) {
-		g_set_error(error, G_IO_ERROR, G_IO_ERROR_PERMISSION_DENIED,
-			    "no TLS link: %s; do both ends have the same secret?",
-			    gnutls_strerror(err));
+		if (err == GNUTLS_E_TIMEDOUT)
+			g_set_error(error, G_IO_ERROR, G_IO_ERROR_TIMED_OUT,
+				    "no TLS link: the other end says nothing for %d s; is it "
+				    "paqm-streamer call?",
+				    limit);
+		else
+			g_set_error(error, G_IO_ERROR, G_IO_ERROR_PERMISSION_DENIED,
+				    "no TLS link: %s; do both ends have the same secret?",
+				    gnutls_strerror(err));
 		return FALSE;
 	}
 	return TRUE;
 }
 
-static GInetAddress *address_of(const struct sockaddr_storage *ss, socklen_t len)
+/* GnuTLS reads and writes by itself, and waits within. */
+static void use_connection(struct call_link *l, GSocketConnection *connection)
 {
-	GSocketAddress *sa = g_socket_address_new_from_native((gpointer)ss, len);
-	GInetAddress *addr =
-		g_object_ref(g_inet_socket_address_get_address(G_INET_SOCKET_ADDRESS(sa)));
+	GSocket *socket = g_socket_connection_get_socket(connection);
 
-	g_object_unref(sa);
-	return addr;
+	l->connection = connection;
+	l->fd = g_socket_get_fd(socket);
+	g_socket_set_timeout(socket, 0);
+	g_unix_set_fd_nonblocking(l->fd, FALSE, NULL);
+	g_clear_object(&l->peer);
+	l->peer = G_INET_SOCKET_ADDRESS(g_socket_connection_get_remote_address(connection, NULL));
 }
 
-static int native(GInetSocketAddress *addr, struct sockaddr_storage *ss, socklen_t *len)
+static gboolean listen_on(GSocketListener *listener, GNetworkAddress *where, guint16 port,
+			  GError **error)
 {
-	*len = (socklen_t)g_socket_address_get_native_size(G_SOCKET_ADDRESS(addr));
-	g_socket_address_to_native(G_SOCKET_ADDRESS(addr), ss, sizeof(*ss), NULL);
-	return socket(ss->ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-}
+	GSocketAddressEnumerator *all;
+	GSocketAddress *addr;
+	gboolean ok = FALSE;
+	GError *why = NULL;
 
-static void failed(GError **error, const char *what, GInetSocketAddress *addr)
-{
-	int saved = errno;
-	char *host = address_host(addr);
-
-	g_set_error(error, G_IO_ERROR, g_io_error_from_errno(saved), "cannot %s %s port %u: %s",
-		    what, host, g_inet_socket_address_get_port(addr), g_strerror(saved));
-	g_free(host);
+	if (!where) {
+		ok = g_socket_listener_add_inet_port(listener, port, NULL, &why);
+	} else {
+		/* all that a name stands for */
+		all = g_socket_connectable_enumerate(G_SOCKET_CONNECTABLE(where));
+		while (!why && (addr = g_socket_address_enumerator_next(all, NULL, &why))) {
+			ok = g_socket_listener_add_address(listener, addr, G_SOCKET_TYPE_STREAM,
+							   G_SOCKET_PROTOCOL_TCP, NULL, NULL, &why);
+			g_object_unref(addr);
+		}
+		g_object_unref(all);
+	}
+	if (ok && !why)
+		return TRUE;
+	g_set_error(error, G_IO_ERROR, G_IO_ERROR_FAILED, "cannot listen on %s port %u: %s; %s",
+		    where ? g_network_address_get_hostname(where) : "this host,", port,
+		    why ? why->message : "it has no address",
+		    g_error_matches(why, G_IO_ERROR, G_IO_ERROR_ADDRESS_IN_USE)
+			    ? "another program does so: end it, or give --listen ADDR:PORT with "
+			      "another port, to both ends"
+			    : "give --listen an address of this host, or none");
+	g_clear_error(&why);
+	return FALSE;
 }
 
 /**
  * link_listen() - wait for a peer who knows the secret
+ * @where: to listen; NULL: on all addresses of this host
+ * @port: if so
  *
  * Callers that do not are told off, reported and passed over.
  */
-struct call_link *link_listen(GInetSocketAddress *addr, GBytes *secret, GError **error)
+struct call_link *link_listen(GNetworkAddress *where, guint16 port, GBytes *secret, GError **error)
 {
+	GSocketListener *listener = g_socket_listener_new();
 	struct call_link *l = link_new(secret, TRUE);
-	struct sockaddr_storage ss;
-	socklen_t len;
-	int one = 1, fd = native(addr, &ss, &len);
+	gboolean ok = listen_on(listener, where, port, error);
 
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (fd < 0 || bind(fd, (struct sockaddr *)&ss, len) < 0 || listen(fd, 4) < 0) {
-		failed(error, "listen on", addr);
-		if (fd >= 0)
-			close(fd);
-		link_free(l);
-		return NULL;
-	}
-	while (!l->session) {
+	while (ok && !l->session) {
+		GSocketConnection *connection;
 		GError *why = NULL;
 		char *host;
 
-		len = sizeof(ss);
-		l->fd = accept4(fd, (struct sockaddr *)&ss, &len, SOCK_CLOEXEC);
-		if (l->fd < 0) {
-			if (errno == ECONNABORTED)
-				continue;
-			failed(error, "take a call on", addr);
-			close(fd);
-			link_free(l);
-			return NULL;
+		connection = g_socket_listener_accept(listener, NULL, NULL, &why);
+		if (!connection) {
+			/* that one has gone again */
+			ok = g_error_matches(why, G_IO_ERROR, G_IO_ERROR_FAILED);
+			if (!ok)
+				g_propagate_prefixed_error(error, g_steal_pointer(&why),
+							   "cannot take a call: ");
+			g_clear_error(&why);
+			continue;
 		}
-		g_clear_object(&l->peer);
-		l->peer = address_of(&ss, len);
-		if (tls(l, &why))
+		use_connection(l, connection);
+		if (l->peer && tls(l, &why))
 			break;
-		host = g_inet_address_to_string(l->peer);
-		g_printerr("paqm-streamer: a caller from %s was refused: %s\n", host, why->message);
+		host = l->peer ? address_host(l->peer) : g_strdup("nowhere");
+		g_printerr("paqm-streamer: a caller from %s was refused: %s\n", host,
+			   why ? why->message : "it has gone again");
 		g_free(host);
-		g_error_free(why);
+		g_clear_error(&why);
 		end_session(l);
 	}
-	close(fd);
-	return l;
-}
-
-/**
- * link_connect() - call a peer who listens
- *
- * A peer who does not listen yet is tried again, for 30 s.
- */
-struct call_link *link_connect(GInetSocketAddress *addr, GBytes *secret, GError **error)
-{
-	struct call_link *l = link_new(secret, FALSE);
-	gint64 give_up = g_get_monotonic_time() + LINK_CONNECT_S * G_USEC_PER_SEC;
-	struct sockaddr_storage ss;
-	socklen_t len;
-
-	for (;;) {
-		l->fd = native(addr, &ss, &len);
-		if (l->fd >= 0 && connect(l->fd, (struct sockaddr *)&ss, len) == 0)
-			break;
-		if (l->fd < 0 || (errno != ECONNREFUSED && errno != EINTR) ||
-		    g_get_monotonic_time() > give_up) {
-			failed(error, "call", addr);
-			link_free(l);
-			return NULL;
-		}
-		close(l->fd);
-		l->fd = -1;
-		g_usleep(RETRY_MS * 1000);
-	}
-	l->peer = g_object_ref(g_inet_socket_address_get_address(addr));
-	if (tls(l, error))
+	g_socket_listener_close(listener);
+	g_object_unref(listener);
+	if (ok)
 		return l;
 	link_free(l);
 	return NULL;
 }
 
-GInetAddress *link_peer(const struct call_link *l)
+/**
+ * link_connect() - call a peer who listens
+ *
+ * All addresses that a name has are tried; a peer who does not listen yet again, for 30 s.
+ */
+struct call_link *link_connect(GNetworkAddress *where, GBytes *secret, GError **error)
+{
+	gint64 give_up = g_get_monotonic_time() + LINK_CONNECT_S * G_USEC_PER_SEC;
+	GSocketClient *client = g_socket_client_new();
+	struct call_link *l = link_new(secret, FALSE);
+	GSocketConnection *connection;
+	GError *why = NULL;
+
+	g_socket_client_set_timeout(client, LINK_CONNECT_S);
+	for (;;) {
+		connection =
+			g_socket_client_connect(client, G_SOCKET_CONNECTABLE(where), NULL, &why);
+		if (connection ||
+		    !g_error_matches(why, G_IO_ERROR, G_IO_ERROR_CONNECTION_REFUSED) ||
+		    g_get_monotonic_time() > give_up)
+			break;
+		g_clear_error(&why);
+		g_usleep(RETRY_MS * 1000);
+	}
+	g_object_unref(client);
+	if (connection) {
+		use_connection(l, connection);
+		if (l->peer && tls(l, &why))
+			return l;
+	}
+	g_set_error(error, G_IO_ERROR, G_IO_ERROR_FAILED, "cannot call %s port %u: %s%s",
+		    g_network_address_get_hostname(where), g_network_address_get_port(where),
+		    why ? why->message : "the peer has gone again",
+		    connection ? ""
+			       : "; is paqm-streamer call --listen running there, and the port "
+				 "open?");
+	g_clear_error(&why);
+	link_free(l);
+	return NULL;
+}
+
+GInetSocketAddress *link_peer(const struct call_link *l)
 {
 	return l->peer;
 }

@@ -10,7 +10,8 @@
 #include <gio/gio.h>
 
 #define LINK_SECRET_MIN 16 /* bytes */
-#define LINK_HANDSHAKE_S 5
+#define LINK_HANDSHAKE_S 5 /* for who calls to prove that he knows the secret */
+#define LINK_ANSWER_S 12   /* for who listens: another may be before us, and say nothing */
 #define LINK_CONNECT_S 30
 
 struct call_link;
@@ -19,9 +20,10 @@ struct call_link;
 typedef void (*link_line_fn)(const char *line, gsize len, const char *why, gpointer data);
 
 GBytes *link_secret(const char *path, GError **error);
-struct call_link *link_listen(GInetSocketAddress *addr, GBytes *secret, GError **error);
-struct call_link *link_connect(GInetSocketAddress *addr, GBytes *secret, GError **error);
-GInetAddress *link_peer(const struct call_link *l);
+struct call_link *link_listen(GNetworkAddress *where, guint16 port, GBytes *secret, GError **error);
+struct call_link *link_connect(GNetworkAddress *where, GBytes *secret, GError **error);
+/* With the port of the link. */
+GInetSocketAddress *link_peer(const struct call_link *l);
 gboolean link_exchange(struct call_link *l, const char *line, char **answer, GError **error);
 void link_watch(struct call_link *l, link_line_fn fn, gpointer data);
 void link_send(struct call_link *l, const char *line);

@@ -226,7 +226,7 @@ static GstElement *row(struct call *c, const char *end, const char *open, GError
 static gboolean to_peer(struct call *c, const char *pad, GSocket *socket, guint16 port,
 			GError **error)
 {
-	char *host = g_inet_address_to_string(link_peer(c->link));
+	char *host = address_host(link_peer(c->link));
 	GstElement *sink = gst_element_factory_make("udpsink", NULL);
 
 	g_object_set(sink, "host", host, "port", (gint)port, "socket", socket, "sync", FALSE,

@@ -59,7 +59,6 @@ gboolean call_parse(struct call *c, int argc, char **argv, GError **error)
 		 "PATH|none"},
 		{0},
 	};
-	const char *where;
 
 	if (!parse_options("[HOST[:PORT]]", "Two-way picture and sound, from host to host.",
 			   entries, &argc, &argv, error))
@@ -76,10 +75,9 @@ gboolean call_parse(struct call *c, int argc, char **argv, GError **error)
 			    "(umask 077; head -c 24 /dev/urandom | base64 >FILE)");
 		return FALSE;
 	}
-	where = argc == 2 ? argv[1] : "0.0.0.0";
-	c->address = parse_address(where, PORT_DEFAULT, error);
-	if (!c->address ||
-	    !parse_rate(c->rate_max_text ? c->rate_max_text : "3mbit", &c->rate_max, error) ||
+	if (argc == 2 && !(c->where = parse_where(argv[1], PORT_DEFAULT, error)))
+		return FALSE;
+	if (!parse_rate(c->rate_max_text ? c->rate_max_text : "3mbit", &c->rate_max, error) ||
 	    !parse_rate(c->rate_min_text ? c->rate_min_text : "200kbit", &c->rate_min, error))
 		return FALSE;
 	if (c->rate_min > c->rate_max || c->duration < 0 || c->duration > 1e6) {
@@ -111,12 +109,11 @@ gboolean call_parse(struct call *c, int argc, char **argv, GError **error)
 	return TRUE;
 }
 
-/* Before the link: what the peer will be told. */
+/* What the peer will be told: media go where the link goes. */
 static gboolean prepare_offer(struct call *c, GError **error)
 {
-	GSocketFamily family =
-		g_inet_address_get_family(g_inet_socket_address_get_address(c->address));
-	GInetAddress *any = g_inet_address_new_any(family);
+	GInetSocketAddress *peer = link_peer(c->link);
+	GInetSocketAddress *any = address_any(g_socket_address_get_family(G_SOCKET_ADDRESS(peer)));
 	gboolean ok = TRUE;
 
 	for (int i = 0; i < CALL_MEDIA && ok; i++) {
@@ -136,11 +133,14 @@ static gboolean prepare_offer(struct call *c, GError **error)
 			if (!ok)
 				g_clear_object(&c->rtp[i]);
 		}
-		if (ok)
+		if (ok) {
 			st->port = socket_port(c->rtp[i]);
-		else if (error && !*error)
+			socket_use_link(c->rtp[i], peer);
+			socket_use_link(c->rtcp[i], peer);
+		} else if (error && !*error) {
 			g_set_error(error, USAGE_ERROR, 0,
 				    "no two neighbouring UDP ports are free");
+		}
 	}
 	g_object_unref(any);
 	offer_printable(c->mine.name, OFFER_NAME, c->name ? c->name : g_get_host_name());
@@ -158,20 +158,18 @@ static gboolean prepare_offer(struct call *c, GError **error)
 gboolean call_agree(struct call *c, GError **error)
 {
 	GBytes *secret = link_secret(c->secret_path, error);
+	guint16 port = c->where ? g_network_address_get_port(c->where) : PORT_DEFAULT;
 	char *line, *answer = NULL;
 	gboolean ok;
 
-	if (!secret || !prepare_offer(c, error)) {
-		g_clear_pointer(&secret, g_bytes_unref);
+	if (!secret)
 		return FALSE;
-	}
-	printf(c->listen ? "waiting for a call on port %u\n" : "calling port %u\n",
-	       g_inet_socket_address_get_port(c->address));
+	printf(c->listen ? "waiting for a call on port %u\n" : "calling port %u\n", port);
 	fflush(stdout);
-	c->link = c->listen ? link_listen(c->address, secret, error)
-			    : link_connect(c->address, secret, error);
+	c->link = c->listen ? link_listen(c->where, port, secret, error)
+			    : link_connect(c->where, secret, error);
 	g_bytes_unref(secret);
-	if (!c->link)
+	if (!c->link || !prepare_offer(c, error))
 		return FALSE;
 	line = offer_write(&c->mine);
 	ok = link_exchange(c->link, line, &answer, error) &&
@@ -205,7 +203,7 @@ gboolean call_write_config(struct call *c, GError **error)
 
 	if (!c->rec.dir)
 		return TRUE;
-	peer = g_inet_address_to_string(link_peer(c->link));
+	peer = address_host(link_peer(c->link));
 	root = json_pack("{s:i, s:s, s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:b, s:i, s:f, s:o, s:o}",
 			 "version", 1, "program", PAQM_VERSION, "name", c->mine.name, "peer", peer,
 			 "peer_name", c->theirs.name, "listened", c->listen, "t0_ns",

@@ -232,33 +232,33 @@ gboolean send_parse(struct sender *s, int argc, char **argv, GError **error)
 /* RTP on an even or given port, RTCP on the next one. */
 gboolean send_open_sockets(struct sender *s, GError **error)
 {
-	GInetSocketAddress *local = NULL;
-	GInetAddress *addr;
+	GInetSocketAddress *local;
 	guint16 port = 0;
 
 	if (s->bind) {
 		local = parse_address(s->bind, 65535, error);
 		if (!local)
 			return FALSE;
-		addr = g_object_ref(g_inet_socket_address_get_address(local));
 		port = g_inet_socket_address_get_port(local);
 		if (port == 65535)
 			port = 0;
-		g_object_unref(local);
 	} else {
-		addr = g_inet_address_new_any(
-			g_inet_address_get_family(g_inet_socket_address_get_address(s->dest)));
+		local = address_any(g_socket_address_get_family(G_SOCKET_ADDRESS(s->dest)));
 	}
 	for (int attempt = 0; attempt < 16; attempt++) {
-		s->rtp = open_socket(addr, port, error);
+		s->rtp = open_socket(local, port, error);
 		if (!s->rtp)
 			break;
-		s->rtcp = open_socket(addr, socket_port(s->rtp) + 1, port ? error : NULL);
+		s->rtcp = open_socket(local, socket_port(s->rtp) + 1, port ? error : NULL);
 		if (s->rtcp || port)
 			break;
 		g_clear_object(&s->rtp);
 	}
-	g_object_unref(addr);
+	g_object_unref(local);
+	if (s->rtp && s->rtcp) {
+		socket_use_link(s->rtp, s->dest);
+		socket_use_link(s->rtcp, s->dest);
+	}
 	if (s->rtp && s->rtcp)
 		return s->ecn == ECN_NOT_ECT || ecn_send_as(s->rtp, s->ecn, error);
 	if (error && !*error)

@@ -114,7 +114,7 @@ void trace_close(int *fd)
 int trace_socket(GInetSocketAddress *addr, guint16 port, gboolean connected, GError **error)
 {
 	GInetAddress *host = g_inet_socket_address_get_address(addr);
-	GSocketAddress *sa = g_inet_socket_address_new(host, port);
+	GSocketAddress *sa = address_to_port(addr, port);
 	struct sockaddr_storage ss;
 	int fd, done, size = 1 << 21;
 	char *text;

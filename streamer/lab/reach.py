@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""How an end is found and reached, inside a lab guest: names, links, ports in use, who says nothing.
+
+Prints `ok NAME` or `not ok NAME: why`. The network is that of tests/lab_repair.py, without losses;
+names are those of a file in place of /etc/hosts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import secrets
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TOP / "streamer" / "tests"))
+import lab_repair  # noqa: E402
+import trial  # noqa: E402
+from trial import check, run  # noqa: E402
+
+HOME = Path("/run/tmp")
+PORT = 5090
+NAMES = """\
+127.0.0.1 localhost
+10.1.0.3 peer
+10.1.0.2 peer
+2001:db8::9 far
+10.1.0.2 far
+"""
+SILENT = "the other end says nothing for {} s"
+WAIT = 40.0  # s
+# in the namespace of a host, with our names
+START = "mount --bind /run/tmp/hosts /etc/hosts && exec \"$@\""
+# takes a connection, or makes one, and says nothing; done once it is there
+SILENCE = """
+import socket, sys, time
+where = (sys.argv[2], int(sys.argv[3]))
+if sys.argv[1] == "listen":
+    with socket.create_server(where) as s:
+        print("ready", flush=True)
+        c, _ = s.accept()
+        time.sleep(30)
+else:
+    with socket.create_connection(where) as c:
+        print("ready", flush=True)
+        time.sleep(30)
+"""
+
+Process = subprocess.Popen[str]
+
+
+def start(host: str, *command: str) -> Process:
+    return subprocess.Popen(
+        ["ip", "netns", "exec", host, "unshare", "--mount", "sh", "-c", START, "sh", *command],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def end_of(one: Process) -> str:
+    """What it has said; who does not end is stopped."""
+    try:
+        return one.communicate(timeout=WAIT)[0]
+    except subprocess.TimeoutExpired:
+        one.kill()
+        return one.communicate()[0] + "\n(was stopped)"
+
+
+class Ends:
+    def __init__(self, build: Path) -> None:
+        self.streamer = str(build / "streamer" / "paqm-streamer")
+        self.secret = HOME / "secret"
+        self.secret.touch(0o600)
+        self.secret.write_text(secrets.token_hex(24) + "\n")
+
+    def call(self, host: str, *where: str, seconds: str = "4") -> Process:
+        return start(host, self.streamer, "call", *where, "--secret", str(self.secret), "--source",
+                     "test", "--audio", "test", "--sink", "none", "--audio-sink", "none",
+                     "--paqmd", "none", "--duration", seconds)
+
+    def listen(self, *where: str) -> Process:
+        listener = self.call("v", "--listen", *where, seconds="600")
+        assert listener.stdout and listener.stdout.readline().startswith("waiting")
+        return listener
+
+    def silence(self, host: str, how: str, where: str, port: int) -> Process:
+        one = start(host, "python3", "-c", SILENCE, how, where, str(port))
+        assert one.stdout and "ready" in one.stdout.readline()
+        return one
+
+
+def talk(name: str, listener: Process, caller: Process) -> str:
+    """Both see and hear each other; what the listener has said."""
+    said = [end_of(one) for one in (caller, listener)]
+    seen = [re.search(r"showed (\d+), played (\d+)", text) for text in said]
+    check(f"{name}: both see and hear", all(m and int(m[1]) > 40 and int(m[2]) > 80 for m in seen),
+          said)
+    return said[1]
+
+
+def names(ends: Ends) -> None:
+    """Of two addresses the first is refused, or there is no way to it."""
+    talk("name, first address refused", ends.listen("10.1.0.2"), ends.call("s", "peer"))
+    talk("name, no way to the first", ends.listen("10.1.0.2"), ends.call("s", "far"))
+    stream("a stream to a name, no way to the first", ends, "10.1.0.2:5004", "far:5004")
+    told = end_of(ends.call("s", "nobody.invalid"))
+    check("a name that nobody knows is named", "nobody.invalid" in told, told)
+    send = start("s", ends.streamer, "send", "--to", "nobody.invalid:5004", "--source", "test")
+    told = end_of(send)
+    check("send: a name that nobody knows", send.returncode == 2 and
+          "nobody knows where 'nobody.invalid:5004' is" in told, told)
+
+
+def stream(name: str, ends: Ends, listen: str, to: str) -> None:
+    """Pictures and, back, reports: without these the sender would be told by its breaker."""
+    receiver = start("v", ends.streamer, "recv", "--listen", listen)
+    assert receiver.stdout and receiver.stdout.readline().startswith("listening"), listen
+    sender = start("s", ends.streamer, "send", "--to", to, "--source", "test", "--paqmd", "none",
+                   "--duration", "20", "--rate-max", "400kbit")
+    told = end_of(sender)
+    receiver.send_signal(signal.SIGINT)
+    heard = end_of(receiver)
+    found = re.search(r"decoded (\d+) pictures", heard)
+    check(f"{name}: pictures come", found and int(found[1]) > 400, (told, heard))
+    check(f"{name}: reports come back", sender.returncode == 0 and "no report" not in told, told)
+
+
+def links(ends: Ends) -> None:
+    """Addresses that are valid on one link only, which has to be named."""
+    address = {host: next(
+        m[1] for m in re.finditer(r"inet6 (fe80:[^/]+)/", run("ip", "-n", host, "addr")))
+        for host in "sv"}
+    while "tentative" in run("ip", "-n", "s", "addr") + run("ip", "-n", "v", "addr"):
+        time.sleep(0.1)
+    talk("link: call", ends.listen(), ends.call("s", f"{address['v']}%sv"))
+    talk("link: call, address in brackets", ends.listen(f"[{address['v']}%vs]:{PORT}"),
+         ends.call("s", f"[{address['v']}%sv]:{PORT}"))
+    stream("link: stream", ends, f"[{address['v']}%vs]:5004", f"[{address['v']}%sv]:5004")
+    run("ip", "-n", "s", "addr", "add", "2001:db8::1/64", "dev", "sv", "nodad")
+    run("ip", "-n", "v", "addr", "add", "2001:db8::2/64", "dev", "vs", "nodad")
+    talk("IPv6: call to who listens everywhere", ends.listen(), ends.call("s", "2001:db8::2"))
+    talk("IPv4: call to who listens everywhere", ends.listen(), ends.call("s", "10.1.0.2"))
+
+
+def ports(ends: Ends) -> None:
+    """Where another program is already."""
+    other = ends.silence("v", "listen", "10.1.0.2", PORT)
+    told = end_of(ends.call("v", "--listen", "10.1.0.2"))
+    check("port in use: call --listen names it, and the way out",
+          f"cannot listen on 10.1.0.2 port {PORT}: " in told and "--listen ADDR:PORT" in told, told)
+    other.kill()
+    other.wait()
+    first = start("v", ends.streamer, "recv", "--listen", "10.1.0.2:5004")
+    assert first.stdout and first.stdout.readline().startswith("listening")
+    for port in (5004, 5003):  # its RTP, its RTCP
+        second = start("v", ends.streamer, "recv", "--listen", f"10.1.0.2:{port}")
+        told = end_of(second)
+        check(f"port in use: recv on {port} names it, and the way out", second.returncode == 1 and
+              "cannot bind UDP 10.1.0.2 port 5004: " in told and "give another port" in told, told)
+    first.kill()
+    first.wait()
+
+
+def silence(ends: Ends) -> None:
+    """Who takes a call, or makes one, and says nothing."""
+    other = ends.silence("v", "listen", "10.1.0.2", PORT)
+    begin = time.monotonic()
+    caller = ends.call("s", "10.1.0.2")
+    told = end_of(caller)
+    took = time.monotonic() - begin
+    check("silence: the caller gives up and says whom it called", caller.returncode == 1 and
+          f"cannot call 10.1.0.2 port {PORT}: " in told and SILENT.format(12) in told, told)
+    trial.within("silence: the caller gives up, s", took, 11.9, 15)
+    other.kill()
+    other.wait()
+    listener = ends.listen("10.1.0.2")
+    other = ends.silence("s", "call", "10.1.0.2", PORT)
+    said = talk("silence: the next caller is let in", listener, ends.call("s", "10.1.0.2"))
+    check("silence: a caller that says nothing is passed over",
+          "a caller from 10.1.0.1 was refused: " in said and SILENT.format(5) in said, said)
+    other.kill()
+    other.wait()
+
+
+def main() -> int:
+    groups: dict[str, Callable[[Ends], None]] = {
+        "names": names, "links": links, "ports": ports, "silence": silence}
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--build", type=Path, default=TOP / "build")
+    parser.add_argument("group", nargs="*", choices=[[], *groups])
+    args = parser.parse_args()
+    HOME.mkdir(exist_ok=True)
+    (HOME / "hosts").write_text(NAMES)
+    lab_repair.network("0%")
+    run("ip", "-n", "v", "addr", "add", "10.1.0.3/24", "dev", "vs")
+    ends = Ends(args.build.resolve())
+    for name, group in groups.items():
+        if not args.group or name in args.group:
+            group(ends)
+    return trial.summary()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
