@@ -79,6 +79,7 @@ struct receiver {
 	FILE *rx_csv, *decoded_csv, *inbound_csv, *y4m;
 	struct xr_window window; /* with the lock */
 	guint ticks;
+	gint summary_due; /* atomic */
 	/* network thread */
 	guint64 packets, probes, returned, repairs;
 	struct returns returns;
@@ -515,21 +516,25 @@ static gboolean on_message(GstBus *bus, GstMessage *msg, gpointer data)
 	return G_SOURCE_CONTINUE;
 }
 
-/* Statistics of the stream for whoever watches the session. */
-static void send_summary(struct receiver *r)
+/* Thread of RTCP: statistics of the stream, for whoever watches the session, join a regular report.
+ */
+static gboolean on_sending_report(GObject *session, GstBuffer *buf, gboolean early, gpointer data)
 {
-	guint8 packet[RETURNS_MAX];
-	guint ssrc = 0;
-	gsize len, more;
+	guint8 head[8], packet[XR_SUMMARY_LEN];
+	struct receiver *r = data;
+	gsize len;
 
-	g_object_get(r->session, "internal-ssrc", &ssrc, NULL);
-	len = returns_head(packet, r->cname, ssrc);
+	(void)session;
+	if (early || gst_buffer_extract(buf, 0, head, sizeof(head)) != sizeof(head) ||
+	    !g_atomic_int_compare_and_exchange(&r->summary_due, TRUE, FALSE))
+		return FALSE;
 	g_mutex_lock(&r->lock);
-	more = xr_summary(packet + len, &r->window, ssrc, r->media_ssrc);
+	len = xr_summary(packet, &r->window, paqm_get32(head + 4), r->media_ssrc);
 	g_mutex_unlock(&r->lock);
-	if (more)
-		gst_app_src_push_buffer(GST_APP_SRC(r->news),
-					gst_buffer_new_memdup(packet, len + more));
+	if (len)
+		gst_buffer_append_memory(buf, gst_memory_new_wrapped(0, g_memdup2(packet, len), len,
+								     0, len, NULL, g_free));
+	return len > 0;
 }
 
 static gboolean on_tick(gpointer data)
@@ -542,7 +547,7 @@ static gboolean on_tick(gpointer data)
 	/* who has begun to play since the last tick has been heard, and keeps its place by that */
 	guard_keep(r->guard, streams_played(r->streams));
 	if (++r->ticks % SUMMARY_TICKS == 0)
-		send_summary(r);
+		g_atomic_int_set(&r->summary_due, TRUE);
 	return G_SOURCE_CONTINUE;
 }
 
@@ -776,6 +781,7 @@ static gboolean build(struct receiver *r, GError **error)
 	watch_rtcp(r);
 	g_signal_emit_by_name(part_of(r->pipeline, "bin"), "get-internal-session", 0, &r->session);
 	g_object_get(r->session, "internal-ssrc", &ssrc, NULL);
+	g_signal_connect(r->session, "on-sending-rtcp", G_CALLBACK(on_sending_report), r);
 	guard_own(r->guard, ssrc);
 	/* Told, since it takes rtpbin seconds to find out: reports would come late until then. */
 	g_object_set(r->session, "rtcp-min-interval", (guint64)RTCP_INTERVAL, "rtcp-reduced-size",

@@ -70,7 +70,8 @@ bool returns_see(struct returns *r, const uint8_t *payload, size_t len, uint64_t
 	return true;
 }
 
-size_t returns_head(uint8_t *p, const char *cname, uint32_t ssrc)
+/* What a compound packet begins with: empty RR, SDES with CNAME. */
+static size_t put_head(uint8_t *p, const char *cname, uint32_t ssrc)
 {
 	size_t len = 0, text = strnlen(cname, CNAME_MAX), chunk;
 
@@ -90,7 +91,7 @@ size_t returns_head(uint8_t *p, const char *cname, uint32_t ssrc)
 size_t returns_compound(uint8_t *p, const struct paqm_return *r, enum returns_form form,
 			const char *cname, uint32_t ssrc, uint32_t media, uint32_t overhead)
 {
-	size_t len = returns_head(p, cname, ssrc);
+	size_t len = put_head(p, cname, ssrc);
 
 	paqm_return_encode(p + len, ssrc, r);
 	len += PAQM_APP_LEN;

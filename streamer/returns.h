@@ -47,14 +47,6 @@ bool returns_see(struct returns *r, const uint8_t *payload, size_t len, uint64_t
 		 bool *probe);
 
 /**
- * returns_head() - what a compound packet begins with: empty RR, SDES with CNAME
- * @p: room for RETURNS_MAX bytes, of which it leaves half at least
- *
- * Return: its length.
- */
-size_t returns_head(uint8_t *p, const char *cname, uint32_t ssrc);
-
-/**
  * returns_compound() - RTCP compound packet: empty RR, SDES with CNAME, APP, and more by form
  * @p: room for RETURNS_MAX bytes
  * @r: what to return

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the ends of a call say to each other: round trip, and what is refused. */
+/* How the ends of a call are named, and what they say to each other: round trip, what is refused. */
 #include <stdio.h>
 #include <string.h>
 
 #include "streamer/call/offer.h"
+#include "streamer/options.h"
 
 static int failed;
 
@@ -181,6 +182,53 @@ static void test_notes(void)
 	}
 }
 
+static void test_where(void)
+{
+	static const struct {
+		const char *text, *host; /* NULL: refused */
+		guint16 fallback, port;
+	} cases[] = {
+		{"192.0.2.1:5004", "192.0.2.1", 0, 5004},
+		{"192.0.2.1", "192.0.2.1", 5090, 5090},
+		{"192.0.2.1", NULL, 0, 0},
+		{"[2001:db8::1]:5004", "2001:db8::1", 0, 5004},
+		{"[2001:db8::1]", "2001:db8::1", 5090, 5090},
+		{"2001:db8::1", "2001:db8::1", 5090, 5090},
+		{"[fe80::1%eth0]:5004", "fe80::1%eth0", 0, 5004},
+		{"fe80::1%eth0", "fe80::1%eth0", 5090, 5090},
+		{"host.example:65534", "host.example", 0, 65534},
+		{"host.example", "host.example", 5090, 5090},
+		{"host.example", "host.example", 65535, 65535}, /* none: --bind */
+		{"host.example:65535", NULL, 65535, 0},
+		{"host.example:65535", NULL, 0, 0},
+		{"host.example:65536", NULL, 0, 0},
+		{"host.example:0", NULL, 5090, 0},
+		{"host.example:-1", NULL, 5090, 0},
+		{"host.example:", NULL, 5090, 0},
+		{":5004", NULL, 0, 0},
+		{"[2001:db8::1", NULL, 5090, 0},
+		{"[2001:db8::1]5004", NULL, 5090, 0},
+		{"", NULL, 5090, 0},
+	};
+
+	for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+		GError *error = NULL;
+		GNetworkAddress *where = parse_where(cases[i].text, cases[i].fallback, &error);
+
+		check(!where == !cases[i].host, cases[i].text, (int)i);
+		if (where && cases[i].host) {
+			check(!strcmp(g_network_address_get_hostname(where), cases[i].host),
+			      cases[i].text, (int)i);
+			check(g_network_address_get_port(where) == cases[i].port, cases[i].text,
+			      g_network_address_get_port(where));
+		}
+		check(where || (error && strstr(error->message, "is not an address")),
+		      "what is refused is said", (int)i);
+		g_clear_object(&where);
+		g_clear_error(&error);
+	}
+}
+
 int main(void)
 {
 	test_round_trip();
@@ -188,6 +236,7 @@ int main(void)
 	test_repair();
 	test_refusals();
 	test_notes();
+	test_where();
 	if (!failed)
 		printf("all is well\n");
 	return failed != 0;
