@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""How an end is found and reached, inside a lab guest: names, links, ports in use, who says nothing.
+"""How an end is found and reached, in a lab guest: names, links, ports in use, who says nothing.
 
 Prints `ok NAME` or `not ok NAME: why`. The network is that of tests/lab_repair.py, without losses;
 names are those of a file in place of /etc/hosts.

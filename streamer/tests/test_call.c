@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* How the ends of a call are named, and what they say to each other: round trip, what is refused. */
+/* How the ends of a call are named, and what they say to each other, there and back. */
 #include <stdio.h>
 #include <string.h>
 
