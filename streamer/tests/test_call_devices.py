@@ -30,6 +30,7 @@ import test_call_loopback as calls
 Process = subprocess.Popen[str]
 SCREENS = {"listener": 71, "caller": 72}
 SLOW = 0.8  # s that a window needs
+READY, STOPPED = 1.5, 0.8  # s after the ends know each other, s
 OLD = 0.25  # s that nothing played may be: the path of loopback, and the shortest wait
 
 
@@ -153,6 +154,12 @@ class End:
             return [(int(row["play_ns"]) - int(row["capture_ns"])) / 1e9
                     for row in csv.DictReader(f) if int(row["capture_ns"])]
 
+    def untold(self, media: str) -> int:
+        """Pieces of which nobody knows when they were captured, once that was known of one."""
+        with (self.record / f"{media}.csv").open(newline="") as f:
+            known = [row["capture_ns"] != "0" for row in csv.DictReader(f)]
+        return known[known.index(True) :].count(False)
+
     def plays_on(self, media: str) -> None:
         before = self.rows(media)
         until(f"{self.record.name} plays more {media}", lambda: self.rows(media) > before + 40)
@@ -251,6 +258,27 @@ def slow_window(streamer: str, tmp: Path, screens: dict[str, X]) -> None:
                 assert max(age) < OLD, f"{one.record.name}, {media}: up to {max(age):.2f} s old"
 
 
+def stand_still(streamer: str, tmp: Path, screens: dict[str, X]) -> None:
+    """One end is stopped soon after it was ready: what came meanwhile has times of capture, too."""
+    for still in SCREENS:
+        listener, caller = ends = pair(
+            streamer, tmp, f"still-{still}",
+            *(({"DISPLAY": screens[end].name}, TEST) for end in SCREENS))
+        end = ends[list(SCREENS).index(still)]
+        until("the ends know each other", lambda: "talking to" in end.said())  # noqa: B023
+        time.sleep(READY)
+        end.process.send_signal(signal.SIGSTOP)
+        time.sleep(STOPPED)
+        end.process.send_signal(signal.SIGCONT)
+        time.sleep(4)
+        hang_up(listener, caller)
+        for one in ends:
+            for media in ("video", "audio"):
+                assert one.ages(media), f"{one.record.name}, {media}: no reports"
+                untold = one.untold(media)
+                assert not untold, f"{one.record.name}, {media}: {untold} pieces without a time"
+
+
 def sound(streamer: str, tmp: Path, server: Sound) -> None:
     """No sound server, then one, then none, then one: as loudspeaker and as microphone."""
     listener, caller = pair(
@@ -339,6 +367,7 @@ def main() -> int:
         screens = {end: X(number) for end, number in SCREENS.items()}
         tests: dict[str, Callable[[], None]] = {
             "slow window": lambda: slow_window(streamer, tmp, screens),
+            "an end stands still": lambda: stand_still(streamer, tmp, screens),
             "windows": lambda: windows(streamer, tmp, screens),
             "loudspeaker": lambda: sound(streamer, tmp, server),
             "microphone": lambda: microphone(streamer, tmp, server),
