@@ -2,8 +2,8 @@
 /*
  * The process that reads the captures. It has opened them (opener.c); from then on it can
  * read and hand on what it has read, and nothing else: it has no privilege, opens nothing,
- * may not send, and may write to one pipe only (sandbox.c). It looks at no packet, but into batches of segmentation offload
- * (batch.h), which it takes apart.
+ * may not send, and may write to one pipe only (sandbox.c). It looks at no packet, but into batches
+ * of segmentation offload (batch.h), which it takes apart.
  *
  * Messages wake it at once. Media does not if there is much of it: that waits in the
  * ring of the kernel for a message, which it is handed on ahead of, or for 10 ms.
