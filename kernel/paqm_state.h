@@ -209,7 +209,7 @@ struct paqm_sched_data {
 	u32 over_behind; /* the greatest of their @behind */
 	u32 over_memory_limit;
 	u32 common_cut; /* packets that left the common queue as its limit fell */
-	u64 over_packets; /* that joined */
+	u64 over_purged; /* packets that were thrown away in a reset */
 	u64 over_full;
 	u64 over_strangers;
 	u64 over_sent;

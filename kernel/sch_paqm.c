@@ -541,7 +541,6 @@ static noinline int paqm_divert(struct sk_buff *skb, struct Qdisc *sch, struct p
 	struct paqm_flowq *over = paqm_over_of(q, flow, lane);
 
 	WRITE_ONCE(queue->beyond, queue->beyond + wire);
-	paqm_count(&q->over_packets);
 	if (over == &q->flowq[PAQM_OVER_STRANGERS])
 		paqm_count(&q->over_strangers);
 	if (flow && paqm_ecn(skb) != INET_ECN_NOT_ECT) {
@@ -1444,6 +1443,7 @@ static void paqm_reset(struct Qdisc *sch)
 	struct Qdisc *child = rtnl_dereference(q->child);
 
 	if (q->flowq) {
+		WRITE_ONCE(q->over_purged, q->over_purged + q->drr[PAQM_MEDIA].qlen);
 		paqm_drr_purge(q, PAQM_MEDIA);
 		paqm_drr_purge(q, PAQM_ELASTIC);
 		q->over_behind = paqm_common_out(q);
@@ -1598,7 +1598,10 @@ static int paqm_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	n->packets_fragment = READ_ONCE(q->fragment);
 	st->overload_ns = READ_ONCE(q->overload_ns);
 	st->over_queues = READ_ONCE(q->drr[PAQM_MEDIA].busy);
-	n->over_packets = READ_ONCE(q->over_packets);
+	/* those that joined: all that have left, and that wait */
+	n->over_packets = READ_ONCE(q->over_sent) + READ_ONCE(q->drr[PAQM_MEDIA].drops) +
+			  READ_ONCE(q->over_full) + READ_ONCE(q->drr[PAQM_MEDIA].qlen) +
+			  READ_ONCE(q->over_purged);
 	n->over_strangers = READ_ONCE(q->over_strangers);
 	n->over_drops = READ_ONCE(q->drr[PAQM_MEDIA].drops);
 	n->over_full = READ_ONCE(q->over_full);
