@@ -23,7 +23,7 @@
 #define ANSWER_S 10 /* a kernel that hangs for longer is no use */
 
 /* Packets wait here while the processor is busy: 20 ms of 200,000 a second. */
-#define RING (2 << 20)
+#define RING (3 << 20)
 #define BATCH_RING (4 << 20) /* of 64 batches */
 #define PIPE (256 << 10)     /* fewer changes between the processes; a smaller one will do */
 
