@@ -25,6 +25,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import wire
 from e2e import (
     DPORT,
     OTHER_IP6,
@@ -985,6 +986,40 @@ def check_rights(t: Trial) -> None:
     print("ok rights of the group", flush=True)
 
 
+def check_host_key(t: Trial) -> None:
+    """The key that paqmctl derives for a host proves what is tagged for it, and nothing else."""
+    secret = os.urandom(16)
+    words = [t.paqmctl, "host-key"]
+    for address in (SENDER_IP, SENDER_IP6):
+        done = subprocess.run([*words, address], input=f"a1 7 {secret.hex()} # router\n",
+                              capture_output=True, text=True, check=True)
+        own = wire.host_key(secret, address).hex()
+        assert done.stdout == f"a1 7 {own} host\n", done
+    for text, args, status, said in (
+        (f"a1 7 {secret.hex()} host\n", (SENDER_IP,), 1, "already"),
+        ("", (SENDER_IP,), 1, "no key"),
+        ("a1 7 12\n", (SENDER_IP,), 1, "32 hexadecimal"), ("", ("here",), 2, "address"),
+        ("", (), 2, "one address"),
+    ):  # fmt: skip
+        done = subprocess.run([*words, *args], input=text, capture_output=True, text=True,
+                              check=False)
+        assert (done.returncode, done.stdout) == (status, "") and said in done.stderr, done
+    keys = t.log.with_name("host-keys")
+    keys.write_text(f"a1 7 {wire.host_key(secret, SENDER_IP).hex()} host\n")
+    keys.chmod(0o600)
+    t.start("-i", "veth0", "--keys", str(keys), "--require-auth")
+    client = Client(t.ipc)
+    assert client.register(1) == 0
+    client.rate()
+    plain = message(quote(t.send_media()), 1, 600_000)
+    t.expect_refusal("auth_bad", wire.tagged(plain, 7, secret, ROUTER_IP))
+    t.answer(tagged(plain, 7, secret))
+    assert client.rate().bps == 600_000
+    t.stop()
+    keys.unlink()
+    print("ok a key of this host alone", flush=True)
+
+
 def check_open_source(t: Trial) -> None:
     """Who leaves its source address open has what its own sockets send, not what others do."""
     t.start("-i", "veth0", "--group", "nogroup")
@@ -1259,7 +1294,7 @@ CHECKS: list[Callable[[Trial], None]] = [
     check_config, check_paqmctl, check_shape, check_silence, check_service_user, check_credential,
     check_reload, check_netlink, check_vlan, check_stacks, check_guest, check_early,
     check_container, check_why, check_manager, check_rude, check_shares, check_rights,
-    check_open_source, check_batches,
+    check_host_key, check_open_source, check_batches,
     check_sleep, check_starved, check_opener, check_hangs,
 ]
 
