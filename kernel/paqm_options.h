@@ -159,7 +159,10 @@ static const struct paqm_option {
 
 /* Netlink checks the ranges, and tells user space of the one that was not kept. */
 static const struct nla_policy paqm_policy[TCA_PAQM_MAX + 1] = {
-#define PAQM_RANGE(attr) NLA_POLICY_FULL_RANGE(NLA_U32, &paqm_options[attr].range)
+/* the pointer became const after 6.1; nobody writes by it */
+#define PAQM_RANGE(attr)                                                                           \
+	NLA_POLICY_FULL_RANGE(NLA_U32,                                                             \
+			      (struct netlink_range_validation *)&paqm_options[attr].range)
 	[TCA_PAQM_BANDWIDTH] = { .type = NLA_U64 },
 	[TCA_PAQM_MEDIA_TARGET] = PAQM_RANGE(TCA_PAQM_MEDIA_TARGET),
 	[TCA_PAQM_ELASTIC_TARGET] = PAQM_RANGE(TCA_PAQM_ELASTIC_TARGET),
