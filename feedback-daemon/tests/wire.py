@@ -2,40 +2,24 @@
 # SPDX-License-Identifier: GPL-2.0
 """Feedback messages for tests, built and taken apart as docs/protocol.md has them.
 
-Nothing of the C codec is used here. Numbers are those of section 2: a message is an ICMP header
-with the length of the quote, the quote, and an extension structure with one object.
+Nothing of the C codec is used here; what proves and what is tagged is as decode.py has it. Numbers
+are those of section 2: a message is an ICMP header with the length of the quote, the quote, and an
+extension structure with one object.
 """
 
 from __future__ import annotations
 
-import socket
 import struct
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "wireshark"))
-from decode import checksum, siphash  # noqa: E402
+from decode import checksum, host_key, proof_len, tag  # noqa: E402
 
 ICMP_TYPE, ICMP6_TYPE, ICMP6_OLD = 253, 200, 100
 AUTH, FINAL = 0x08, 0x04
 RELATIVE, TAG = 1, 0x8001
 EXT, FIXED = 4, 44  # bytes: header of the extension structure, object without options
-PROOF_MAX = 128
-
-
-def proof_len(payload: bytes) -> int:
-    """Bytes of a UDP payload that a router quotes; 0: it proves nothing."""
-    need = 28
-    if len(payload) < need:
-        return 0
-    if payload[0] >> 6 == 2:
-        need = 12 + 4 * (payload[0] & 15)
-        if payload[0] & 0x10:
-            if len(payload) < need + 4:
-                return 0
-            need += 4 + 4 * int(struct.unpack("!H", payload[need + 2 : need + 4])[0])
-        need += 16
-    return need if need <= min(len(payload), PROOF_MAX) else 0
 
 
 def quoted(ip: bytes) -> bytes:
@@ -132,39 +116,6 @@ def about(icmp: bytes, packet: bytes) -> bytes:
     return resum(icmp[:4] + words + icmp[6:8] + quote + icmp[ext_at(icmp, v6) :])
 
 
-def packed(address: str) -> bytes:
-    """An address of 16 bytes, IPv4 mapped."""
-    if ":" in address:
-        return socket.inet_pton(socket.AF_INET6, address)
-    return bytes(10) + b"\xff\xff" + socket.inet_aton(address)
-
-
-def host_key(key: bytes, host: str) -> bytes:
-    """The key of a host, derived from the router's."""
-    own = packed(host)
-    if ":" in host:
-        own = own[:8] + bytes(8)
-    return b"".join(struct.pack("<Q", siphash(key, own + bytes([half]))) for half in (0, 1))
-
-
-def mutable(payload: bytes) -> bytes:
-    """The proof without the bytes that routers write into a field of ours."""
-    at = payload.find(b"PAQ1", 16) if payload[0] & 0xD0 == 0x90 else -1
-    return payload if at < 0 else payload[: at + 4] + payload[at + 11 :]
-
-
-def tag_of(icmp: bytes, own: bytes) -> int:
-    """The tag that a message must carry, whose last option is one, under a host's own key."""
-    v6 = icmp[0] == ICMP6_TYPE
-    quote = icmp[8 : ext_at(icmp, v6)]
-    head = 40 if quote[0] >> 4 == 6 else 4 * (quote[0] & 15)
-    to = quote[24:40] if v6 else bytes(10) + b"\xff\xff" + quote[16:20]
-    payload = quote[head + 8 :]
-    proof = mutable(payload[: proof_len(payload)])
-    obj = icmp[object_at(icmp, v6) : -8] + bytes(8)
-    return siphash(own, to + quote[head + 2 : head + 4] + obj + proof)
-
-
 def untagged(icmp: bytes) -> bytes:
     """The message without its tag and its flag."""
     v6 = icmp[0] == ICMP6_TYPE
@@ -185,4 +136,4 @@ def tagged(icmp: bytes, number: int, key: bytes, host: str) -> bytes:
     head = struct.pack("!H", size) + icmp[at + 2 : at + 9]
     head += struct.pack("!BH", icmp[at + 9] | AUTH, number)
     plain = icmp[:at] + head + icmp[at + 12 :] + option(TAG, bytes(8))
-    return resum(plain[:-8] + struct.pack("!Q", tag_of(plain, host_key(key, host))))
+    return resum(plain[:-8] + struct.pack("!Q", tag(resum(plain), host_key(key, host), v6)))

@@ -198,21 +198,24 @@ def decode(icmp: bytes, src: str = "", dst: str = "") -> dict[str, Any]:
     return fields
 
 
-def proof(payload: bytes) -> bytes:
-    """The bytes of a UDP payload that prove the packet; none: it proves nothing."""
+def proof_len(payload: bytes) -> int:
+    """Bytes of a UDP payload that a router quotes; 0: it proves nothing."""
     need = PROOF
     if len(payload) < need:
-        return b""
+        return 0
     if payload[0] >> 6 == 2:
         need = 12 + 4 * (payload[0] & 15)
         if payload[0] & 0x10:
             if len(payload) < need + 4:
-                return b""
+                return 0
             need += 4 + 4 * int(struct.unpack("!H", payload[need + 2 : need + 4])[0])
         need += PROOF_BEHIND
-    if need > min(len(payload), PROOF_MAX):
-        return b""
-    head = payload[:need]
+    return need if need <= min(len(payload), PROOF_MAX) else 0
+
+
+def proof(payload: bytes) -> bytes:
+    """The bytes of a UDP payload that prove the packet; none: it proves nothing."""
+    head = payload[: proof_len(payload)]
     at = field_at(head)
     return head if at is None else head[: at + 4] + head[at + 11 :]
 

@@ -173,7 +173,7 @@ def tagged_by(icmp: bytes, keys: dict[int, bytes]) -> str:
     quote = icmp[8:]
     host = socket.inet_ntop(*((socket.AF_INET6, quote[8:24]) if v6 else
                               (socket.AF_INET, quote[12:16])))
-    right = wire.tag_of(icmp, wire.host_key(keys[number], host))
+    right = wire.tag(icmp, wire.host_key(keys[number], host), v6)
     return str(number) if right == struct.unpack("!Q", obj[-8:])[0] else "bad"
 
 
