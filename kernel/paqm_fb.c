@@ -228,19 +228,22 @@ static void paqm_fb_tag(struct paqm_fb *fb, struct paqm_msg *msg, const u8 *quot
 	u8 bytes[PAQM_TAG_BYTES] __aligned(8), object[PAQM_OBJ_SENT_MAX];
 	struct paqm_quote q;
 	siphash_key_t key;
+	u32 n;
 	u16 id;
 
+	if (paqm_quote_decode(quote, len, quote[0] >> 4, &q))
+		return;
 	spin_lock_bh(&fb->lock);
 	id = fb->key_id;
 	key = fb->key;
 	spin_unlock_bh(&fb->lock);
-	if (!id || paqm_quote_decode(quote, len, quote[0] >> 4, &q))
+	if (!id)
 		return;
 	msg->flags |= PAQM_F_AUTH;
 	msg->key_id = id;
 	paqm_fb_host_key(&key, to);
-	len = paqm_object_encode(object, msg);
-	msg->tag = siphash(bytes, paqm_tag_bytes(object, len, &q, bytes), &key);
+	n = paqm_object_encode(object, msg);
+	msg->tag = siphash(bytes, paqm_tag_bytes(object, n, &q, bytes), &key);
 	memzero_explicit(&key, sizeof(key));
 }
 
