@@ -5,8 +5,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "core/paqm_quote.h"
-
 #define RTP 12
 
 /* Is there, at @at, the RTP packet that comes @n after the first one? */
@@ -34,6 +32,16 @@ uint32_t batch_segment(const uint8_t *payload, uint32_t len)
 			return size;
 	}
 	return len;
+}
+
+uint32_t batch_packet(uint8_t ip[PAQM_QUOTE_MAX], const uint8_t *head, uint32_t head_len,
+		      const uint8_t *payload, uint32_t payload_len)
+{
+	uint32_t len = payload_len < PAQM_PROOF_MAX ? payload_len : PAQM_PROOF_MAX;
+
+	memcpy(ip, head, head_len);
+	memcpy(ip + head_len, payload, len);
+	return head_len + len;
 }
 
 void batch_split(const uint8_t *ip, uint32_t len,

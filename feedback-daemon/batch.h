@@ -10,6 +10,8 @@
 
 #include <stdint.h>
 
+#include "core/paqm_quote.h"
+
 #define BATCH_LEAST 1600    /* IP packets that are not longer are no batch */
 #define BATCH_SNAP 65535    /* bytes that a batch may have */
 #define BATCH_SEGMENTS 128  /* the kernel's limit (UDP_MAX_SEGMENTS) */
@@ -38,5 +40,9 @@ void batch_split(const uint8_t *ip, uint32_t len,
 		 void (*emit)(void *data, const uint8_t *head, uint32_t head_len,
 			      const uint8_t *payload, uint32_t payload_len),
 		 void *data);
+
+/* The beginning of such a packet, as much as proves it. Return: its length. */
+uint32_t batch_packet(uint8_t ip[PAQM_QUOTE_MAX], const uint8_t *head, uint32_t head_len,
+		      const uint8_t *payload, uint32_t payload_len);
 
 #endif /* PAQMD_BATCH_H */

@@ -74,22 +74,42 @@ static void hand_on(struct reader *r, const void *what, size_t left)
 	}
 }
 
+static uint64_t time_of(const struct pcap_pkthdr *h)
+{
+	return (uint64_t)h->ts.tv_sec * 1000000000ULL + (uint64_t)h->ts.tv_usec;
+}
+
+/* Room for a record of a packet that came by device @index; join() puts it to the others. */
+static struct capturer_record *begin(struct batch *b, uint64_t t_ns, uint32_t index)
+{
+	struct capturer_record *rec = (struct capturer_record *)(b->at + b->len);
+
+	rec->t_ns = t_ns;
+	rec->index = index;
+	rec->what = (uint16_t)b->what;
+	return rec;
+}
+
+static void join(struct batch *b, struct capturer_record *rec, uint32_t len)
+{
+	rec->len = (uint16_t)len;
+	b->n++;
+	b->len += capturer_size(rec->len);
+}
+
 static void take(u_char *data, const struct pcap_pkthdr *h, const u_char *bytes)
 {
 	struct batch *b = (struct batch *)data;
-	struct capturer_record *rec = (struct capturer_record *)(b->at + b->len);
 	const struct sll2_header *link = (const struct sll2_header *)bytes;
 	uint32_t len = h->caplen - SLL2_HDR_LEN;
+	struct capturer_record *rec;
 
 	if (h->caplen < SLL2_HDR_LEN || b->n == MESSAGES_PER_TURN)
 		return; /* cannot happen: no more are asked for */
-	rec->t_ns = (uint64_t)h->ts.tv_sec * 1000000000ULL + (uint64_t)h->ts.tv_usec;
-	rec->index = ntohl(link->sll2_if_index);
-	rec->len = (uint16_t)(len < FILTER_SNAP ? len : FILTER_SNAP);
-	rec->what = (uint16_t)b->what;
-	memcpy(rec->ip, bytes + SLL2_HDR_LEN, rec->len);
-	b->n++;
-	b->len += capturer_size(rec->len);
+	rec = begin(b, time_of(h), ntohl(link->sll2_if_index));
+	len = len < FILTER_SNAP ? len : FILTER_SNAP;
+	memcpy(rec->ip, bytes + SLL2_HDR_LEN, len);
+	join(b, rec, len);
 }
 
 /* A packet of segmentation offload that is taken apart. */
@@ -103,24 +123,15 @@ static void take_segment(void *data, const uint8_t *head, uint32_t head_len, con
 			 uint32_t len)
 {
 	struct taken *t = data;
-	struct capturer_record *rec = (struct capturer_record *)(t->b->at + t->b->len);
+	struct capturer_record *rec = begin(t->b, t->t_ns, t->index);
 
-	len = len < PAQM_PROOF_MAX ? len : PAQM_PROOF_MAX;
-	rec->t_ns = t->t_ns;
-	rec->index = t->index;
-	rec->len = (uint16_t)(head_len + len);
-	rec->what = CAPTURED_MEDIA;
-	memcpy(rec->ip, head, head_len);
-	memcpy(rec->ip + head_len, payload, len);
-	t->b->n++;
-	t->b->len += capturer_size(rec->len);
+	join(t->b, rec, batch_packet(rec->ip, head, head_len, payload, len));
 }
 
 static void take_batch(u_char *data, const struct pcap_pkthdr *h, const u_char *bytes)
 {
 	const struct sll2_header *link = (const struct sll2_header *)bytes;
-	struct taken t = {.b = (struct batch *)data,
-			  .t_ns = (uint64_t)h->ts.tv_sec * 1000000000ULL + (uint64_t)h->ts.tv_usec};
+	struct taken t = {.b = (struct batch *)data, .t_ns = time_of(h)};
 
 	if (h->caplen < SLL2_HDR_LEN || t.b->n)
 		return; /* cannot happen: one is asked for */

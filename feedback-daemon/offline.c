@@ -159,10 +159,7 @@ static void sent_segment(void *data, const uint8_t *head, uint32_t head_len, con
 	const struct segment *s = data;
 	uint8_t ip[PAQM_QUOTE_MAX];
 
-	len = len < PAQM_PROOF_MAX ? len : PAQM_PROOF_MAX;
-	memcpy(ip, head, head_len);
-	memcpy(ip + head_len, payload, len);
-	engine_media(s->e, ip, head_len + len, s->t_ns);
+	engine_media(s->e, ip, batch_packet(ip, head, head_len, payload, len), s->t_ns);
 }
 
 /* A file shows batches of segmentation offload as a live capture does. */

@@ -2,9 +2,9 @@
 /* Owners of UDP sockets; see owner.h. */
 #include "owner.h"
 
-#include <errno.h>
 #include <string.h>
-#include <time.h>
+
+#include "loop.h"
 
 #define SHARE 20	 /* one part of so much of the time, */
 #define BURST 50000000LL /* ns: and so much at once */
@@ -54,25 +54,16 @@ enum owner owner_read(FILE *table, const struct owner_ends *p, uint32_t uid, enu
 	return found;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
-}
-
 enum owner owner_of(const struct owner_ends *p, uint32_t uid)
 {
 	static const char *const tables[] = {"/proc/self/net/udp", "/proc/self/net/udp6"};
 	static int64_t credit = BURST;
 	static uint64_t before_ns;
 	enum owner found = OWNER_UNKNOWN;
-	uint64_t begin = now_ns();
+	uint64_t begin = clock_ns(CLOCK_MONOTONIC);
 	size_t i;
 
-	if (before_ns && credit < BURST)
-		credit += (int64_t)((begin - before_ns) / SHARE);
+	credit += (int64_t)((begin - before_ns) / SHARE);
 	if (credit > BURST)
 		credit = BURST;
 	before_ns = begin;
@@ -86,6 +77,6 @@ enum owner owner_of(const struct owner_ends *p, uint32_t uid)
 		found = owner_read(f, p, uid, found);
 		fclose(f);
 	}
-	credit -= (int64_t)(now_ns() - begin);
+	credit -= (int64_t)(clock_ns(CLOCK_MONOTONIC) - begin);
 	return found;
 }

@@ -331,7 +331,6 @@ void test_quotes(void)
 	}
 }
 
-/* Carrier quench: the same checks; without object only if that is allowed. */
 /* A message comes before its packet. Return: whether it waits. */
 static bool say_early(uint64_t router, uint64_t now)
 {
@@ -406,6 +405,7 @@ void test_early(void)
 	again(5 * S, REFUSE_FLOW_UNKNOWN);
 }
 
+/* Carrier quench: the same checks; without object only if that is allowed. */
 void test_quench(void)
 {
 	struct engine_params p = engine_defaults;
