@@ -675,10 +675,13 @@ static __always_inline int paqm_enqueue_one(struct sk_buff *skb, struct Qdisc *s
 	if (likely(chosen == PAQM_CLASSES))
 		hash = paqm_plain_flow(skb, &q->rules);
 	set = paqm_flows_set(&q->flows, hash);
-	/* with many flows it is far away, and larger than a cache line */
+	/*
+	 * With many flows it is far away, and larger than a cache line. Slots are taken from the
+	 * first on, and in a table that is half full the third line has little: to fetch it as
+	 * well costs all others a part of the cache.
+	 */
 	prefetchw(set);
 	prefetchw((u8 *)set + SMP_CACHE_BYTES);
-	prefetchw((u8 *)set + 2 * SMP_CACHE_BYTES);
 	now = ktime_get_ns();
 	/* without a hash this finds a free slot at most, and that is not settled */
 	to.flow = paqm_flows_slot(set, paqm_flow_tag(hash));
