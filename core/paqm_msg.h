@@ -169,8 +169,10 @@ static inline paqm_u32 paqm_icmp_fill(paqm_u8 *buf, paqm_u8 type, int v6, const 
 
 	paqm_put32(buf, (paqm_u32)type << 24);
 	paqm_put32(buf + 4, words << (v6 ? 24 : 16));
-	for (i = 0; i < padded; i++)
-		buf[PAQM_ICMP_HDR + i] = i < quote_len ? quote[i] : 0;
+	for (i = 0; i < quote_len; i++)
+		buf[PAQM_ICMP_HDR + i] = quote[i];
+	for (; i < padded; i++)
+		buf[PAQM_ICMP_HDR + i] = 0;
 	paqm_put32(ext, (paqm_u32)PAQM_EXT_VERSION << 28);
 	len = PAQM_EXT_HDR + paqm_object_encode(ext + PAQM_EXT_HDR, m);
 	paqm_put16(ext + 2, paqm_checksum(ext, len));

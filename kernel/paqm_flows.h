@@ -20,7 +20,6 @@
 
 #include <linux/bitmap.h>
 #include <linux/cache.h>
-#include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/siphash.h>
 #include <linux/types.h>
@@ -248,7 +247,7 @@ struct paqm_flow_gauge {
  * @more: one for each slot
  * @gauge: one for each slot
  * @mem: memory of @flow
- * @shift: 32 less the binary logarithm of the number of sets
+ * @sets: how many
  * @age_ticks: silence after which a slot may be taken
  * @seen: flows that were given a slot
  * @overflow: packets whose flow found none
@@ -260,7 +259,7 @@ struct paqm_flows {
 	struct paqm_flow_more *more;
 	struct paqm_flow_gauge *gauge;
 	void *mem;
-	u32 shift;
+	u32 sets;
 	u32 age_ticks;
 	u64 seen;
 	u64 overflow;
@@ -282,13 +281,13 @@ static inline void paqm_flows_free(struct paqm_flows *t)
 /* How many it has. */
 static inline u32 paqm_flows_slots(const struct paqm_flows *t)
 {
-	return PAQM_WAYS << (32 - READ_ONCE(t->shift));
+	return PAQM_WAYS * READ_ONCE(t->sets);
 }
 
 /* Memory for @slots flows; the counters of @t go on. */
 static inline int paqm_flows_alloc(struct paqm_flows *t, u32 slots)
 {
-	u32 sets = roundup_pow_of_two(DIV_ROUND_UP(max(slots, 1U), PAQM_WAYS));
+	u32 sets = DIV_ROUND_UP(max(slots, 1U), PAQM_WAYS);
 	size_t set_size = PAQM_WAYS * sizeof(*t->flow);
 
 	BUILD_BUG_ON(sizeof(*t->flow) != 24);
@@ -300,21 +299,21 @@ static inline int paqm_flows_alloc(struct paqm_flows *t, u32 slots)
 		return -ENOMEM;
 	}
 	t->flow = PTR_ALIGN(t->mem, SMP_CACHE_BYTES);
-	t->shift = 32 - ilog2(sets);
+	t->sets = sets;
 	return 0;
 }
 
 /* Exchange the memory of two tables; their counters stay. Nobody else may be reading. */
 static inline void paqm_flows_swap(struct paqm_flows *a, struct paqm_flows *b)
 {
-	u32 shift = a->shift;
+	u32 sets = a->sets;
 
 	swap(a->flow, b->flow);
 	swap(a->more, b->more);
 	swap(a->gauge, b->gauge);
 	swap(a->mem, b->mem);
-	WRITE_ONCE(a->shift, b->shift); /* statistics read it at any time */
-	b->shift = shift;
+	WRITE_ONCE(a->sets, b->sets); /* statistics read it at any time */
+	b->sets = sets;
 }
 
 static inline struct paqm_flow_more *paqm_flow_more(const struct paqm_flows *t,
@@ -336,7 +335,7 @@ static inline struct paqm_flow_gauge *paqm_flow_gauge(const struct paqm_flows *t
  */
 static inline struct paqm_flow *paqm_flows_set(const struct paqm_flows *t, u64 hash)
 {
-	return &t->flow[((u64)((u32)hash * PAQM_SPREAD) >> t->shift) * PAQM_WAYS];
+	return &t->flow[((u64)((u32)hash * PAQM_SPREAD) * t->sets >> 32) * PAQM_WAYS];
 }
 
 /* The rest of the hash; not 0, by PAQM_HASH_SET. */

@@ -104,9 +104,8 @@ static bool paqm_notice_owed(const struct paqm_sched_data *q, const struct paqm_
 {
 	u16 rounds = q->round - flow->round; /* 0, mostly */
 
-	return rounds && q->tell &&
+	return rounds && q->notice_due <= now + PAQM_NOTICE_BURST_NS && q->tell &&
 	       (READ_ONCE(flow->every) & PAQM_KNOWN || !READ_ONCE(q->crowd_ticks)) &&
-	       q->notice_due <= now + PAQM_NOTICE_BURST_NS &&
 	       rounds >= paqm_flow_every(flow, READ_ONCE(q->max_every));
 }
 
