@@ -58,6 +58,7 @@
 #define PAQM_BUCKET_NS (60 * NSEC_PER_MSEC) /* of a flow's rate that a bucket holds at most: */
 #define PAQM_BURST_NS (5 * NSEC_PER_MSEC)   /* so much of the link, beside other flows, */
 #define PAQM_BURSTS_NS (20 * NSEC_PER_MSEC) /* and those of all the others so much */
+#define PAQM_STANDS_NS (6 * NSEC_PER_MSEC) /* a common queue of this stands */
 #define PAQM_NEWS_FRAME_US 50000 /* until a sender that was told sends what it should */
 #define PAQM_MIDDLING_BPS 20000000ULL	/* from here and with so many flows, */
 #define PAQM_MIDDLING_FLOWS 20		/* half the headroom is enough */
@@ -715,13 +716,28 @@ static u32 paqm_find_depth(const struct paqm_sched_data *q, u64 bps, u32 cost)
 	return paqm_bucket_depth(cost, min_t(u64, bytes, 1U << 30));
 }
 
+/*
+ * While the common queue stands, buckets hold one packet. It stands where several flows that were
+ * below their rate come back to it at once, each with a full bucket, and no faster than the link
+ * is: then it would not shrink by itself. Who sends evenly does not need more.
+ */
+static void paqm_depth_in_force(struct paqm_sched_data *q)
+{
+	u32 depth = READ_ONCE(q->depth_wide);
+
+	if (READ_ONCE(q->queue[PAQM_MEDIA].st.backlog) > READ_ONCE(q->stands_bytes))
+		depth = min(depth, READ_ONCE(q->depth_packet));
+	WRITE_ONCE(q->bucket_depth, depth);
+}
+
 static void paqm_paces_in_force(struct paqm_sched_data *q)
 {
 	int i;
 
 	for (i = 0; i < PAQM_PACES; i++)
 		WRITE_ONCE(q->pace[i], READ_ONCE(q->pace_next[i]));
-	WRITE_ONCE(q->bucket_depth, READ_ONCE(q->depth_next));
+	WRITE_ONCE(q->depth_wide, READ_ONCE(q->depth_next));
+	paqm_depth_in_force(q);
 }
 
 /* A rate as part of media's, Q16; a little less, or flows that use all of theirs wait. */
@@ -737,6 +753,7 @@ static u32 paqm_part(u64 bps, u64 cu)
 static void paqm_find_paces(struct paqm_sched_data *q)
 {
 	u64 cu = max(paqm_media_capacity(q), 1ULL);
+	u32 mtu = psched_mtu(qdisc_dev(q->sch));
 	u64 follow, deaf, newcomers, one, burst, strangers;
 
 	if (q->n_media) {
@@ -760,6 +777,11 @@ static void paqm_find_paces(struct paqm_sched_data *q)
 		   paqm_bucket_cost(newcomers));
 	WRITE_ONCE(q->pace_next[PAQM_PACE_ONE], paqm_bucket_cost(one));
 	WRITE_ONCE(q->depth_next, paqm_find_depth(q, burst, paqm_bucket_cost(burst)));
+	WRITE_ONCE(q->depth_packet, paqm_bucket_depth(paqm_bucket_cost(burst), mtu));
+	/* and a packet of each flow is no queue */
+	WRITE_ONCE(q->stands_bytes,
+		   max_t(u64, paqm_bytes_in(q->capacity, PAQM_STANDS_NS),
+			 min_t(u64, (u64)(q->n_media + 1) * mtu, S32_MAX)));
 	WRITE_ONCE(q->over_part, paqm_part(q->fair_base, cu));
 	/* newcomers have a part in the common queue already; invented ones have not */
 	strangers = min(q->newcomers ? q->fair_new : max(q->stranger_rate, q->stranger_mean),

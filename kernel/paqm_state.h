@@ -283,6 +283,9 @@ struct paqm_sched_data {
 	u32 share_from; /* media used so much of the link then, Q16 */
 	u32 pace_next[PAQM_PACES]; /* what buckets fill with from @pace_due on */
 	u32 depth_next;
+	u32 depth_wide; /* in force, but while the common queue stands */
+	u32 depth_packet; /* then */
+	u32 stands_bytes; /* a common queue of more stands */
 	u64 pace_due; /* ns; 0: they do already */
 	u64 pace_first; /* ns: when the pending fall was announced */
 

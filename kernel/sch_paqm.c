@@ -1130,6 +1130,7 @@ static enum hrtimer_restart paqm_inner_timer(struct hrtimer *timer)
 		paqm_paces_in_force(q);
 		WRITE_ONCE(q->pace_due, 0);
 	}
+	paqm_depth_in_force(q);
 	if (paqm_try_sleep(q, now))
 		return HRTIMER_NORESTART;
 	hrtimer_forward_now(timer, ns_to_ktime(interval));

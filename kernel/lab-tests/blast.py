@@ -38,6 +38,10 @@ def main() -> None:
     ap.add_argument("--burst", type=int, default=1, help="packets at once")
     ap.add_argument("--tos", type=int, default=0, help="traffic class, such as 2 for ECT(0)")
     ap.add_argument("--short", type=int, help="packets of a flow before the next takes its place")
+    ap.add_argument(
+        "--quiet", type=float, default=0.0, help="seconds at a quarter of the rate, first"
+    )
+    ap.add_argument("--back", type=int, default=0, help="packets at once at the end of these")
     args = ap.parse_args()
     socks = []
     for i in range(args.flows):
@@ -49,13 +53,15 @@ def main() -> None:
         socks.append(sock)
     gap = args.size * 8 * args.burst / args.rate
     start = time.monotonic()
-    n = 0
+    n = sent = 0
+    early = int(args.quiet / (4 * gap))  # of the periods
     while n * gap < args.seconds:
-        wait = start + n * gap - time.monotonic()
+        wait = start + (n + 3 * min(n, early)) * gap - time.monotonic()
         if wait > 0:
             time.sleep(wait)
-        for b in range(args.burst):
-            seq = n * args.burst + b
+        for _ in range(args.back if early and n == early else args.burst):
+            seq = sent
+            sent += 1
             number, flow = divmod(seq, args.flows)
             if args.short:
                 flow, number = seq // args.short % args.flows, seq % args.short

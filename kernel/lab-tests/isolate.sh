@@ -121,6 +121,30 @@ for port in 7000 8000; do
 done
 $tc qdisc del dev a0 root
 
+# Flows that were below their rate come back to it with full buckets, and then send as much as the
+# link takes: the queue that their bursts leave would stand.
+echo "# three flows come back to their rate at once"
+$tc qdisc replace dev a0 root handle 1: paqm bandwidth 8mbit
+listen 5004 7000 7001 7002
+blast --kind rtp --flows 1 --rate 1.91e6 --seconds 6 &
+others=$!
+for port in 7000 7001 7002; do
+	blast --kind rtp --flows 1 --port $port --rate 1.91e6 --seconds 3 --quiet 4 --back 5 &
+	others+=" $!"
+done
+sleep 4.3
+kill -USR1 "$listener"
+sleep 0.5
+within "bytes that stand in the common queue half a second later" \
+	"$(stat_of '.media.backlog_bytes - .over_backlog_bytes')" 0 5000
+stop_listening
+wait $others
+within "one that sends evenly waits at most so many us" "$(heard most 5004)" 0 7500
+for port in 5004 7000 7001 7002; do
+	within "nothing out of order on port $port" "$(heard late $port)" 0 0
+done
+$tc qdisc del dev a0 root
+
 echo "# what is ECN-capable is marked"
 for tos in 2 1; do
 	$tc qdisc replace dev a0 root handle 1: paqm bandwidth 4mbit
