@@ -84,7 +84,8 @@ def main(args: argparse.Namespace) -> int:
     if not (out / "runs").is_dir():
         raise LabError(f"{out}: no runs here; run some first")
     known = [(place, place.point(args.seed)) for place in grid()]
-    data = regimes_judge.result(known, out, args.seed)
+    earlier = regimes_docs.known() if args.docs else None
+    data = regimes_judge.result(known, out, args.seed, earlier)
     text = suite.as_json(data)
     (out / "result.json").write_text(text)
     if args.docs:

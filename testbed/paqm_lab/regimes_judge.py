@@ -209,20 +209,29 @@ def checks(rows: list[Json]) -> list[Check]:
     return found
 
 
-def result(known: list[tuple[Place, suite.Point]], out: Path, seed: int) -> Json:
-    """result.json from whatever runs are there."""
+def result(
+    known: list[tuple[Place, suite.Point]], out: Path, seed: int, earlier: Json | None = None
+) -> Json:
+    """result.json from whatever runs are there, and of `earlier`, one from before, what is not.
+
+    The whole grid takes longer than a machine may be there for: it is run in parts.
+    """
+    kept = {(row["name"], row["variant"]): row for row in (earlier or {}).get("points", [])}
+    versions: list[Json] = []
     rows, missing = [], []
     for place, point in known:
         row = load(place, point, out)
-        if row is None:
-            missing.append(f"{place.name} {place.variant}")
-        else:
+        if row is not None:
+            if row["versions"] not in versions:
+                versions.append(row["versions"])
+            del row["versions"]
             rows.append(row)
-    versions: list[Json] = []
-    for row in rows:
-        if row["versions"] not in versions:
-            versions.append(row["versions"])
-        del row["versions"]
+        elif (place.name, place.variant) in kept:
+            rows.append(kept[place.name, place.variant])
+        else:
+            missing.append(f"{place.name} {place.variant}")
+    if earlier:
+        versions = [one for one in earlier["versions"] if one not in versions] + versions
     return {
         "format": 1,
         "scenario": "regimes",

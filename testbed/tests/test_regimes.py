@@ -156,6 +156,21 @@ def test_page_and_map(tmp_path: Path) -> None:
     assert (tmp_path / "img" / "map.png").read_bytes() == first
 
 
+def test_what_was_run_before_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = [
+        (place, place.point(1)) for place in (PLACE, Place(4, 300, 2, True), Place(4, 5, 2, True))
+    ]
+    old = {"points": [row(late=1), row(here[1][0])], "versions": [{"paqm": "old"}]}
+    anew = row() | {"versions": {"paqm": "new"}}
+    monkeypatch.setattr(
+        regimes_judge, "load", lambda place, *_: dict(anew) if place is PLACE else None
+    )
+    data = regimes_judge.result(here, tmp_path, 1, old)
+    assert [point["lost_late"] for point in data["points"]] == [0, 0]
+    assert [one["paqm"] for one in data["versions"]] == ["old", "new"]
+    assert data["grid"] == {"points": 3, "run": 2, "missing": ["4m-5-2-tcp paqm"]}
+
+
 def test_the_page_is_made_from_its_data() -> None:
     if regimes_docs.DATA.exists():
         data = json.loads(regimes_docs.DATA.read_text())
