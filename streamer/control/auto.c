@@ -7,8 +7,11 @@
  * not hold back what a router grants. Loss or a long queue that last although
  * the advice is kept mean a bottleneck which does not speak P-AQM: then advice
  * is in doubt, and the net goes its own way below it until it has reached the
- * advice by itself. When advice ends the net goes on from the present rate;
- * what it loses in its own search does not hold back advice that returns.
+ * advice by itself. Or until it was calm for a while: a queue of others, or of the
+ * time before the advice, is no such bottleneck, and beside many streams the net may
+ * never reach what its share is. Then the advice is tried: the rate climbs towards
+ * it, and with signs against it the next trial is twice as far away. When advice ends the net goes
+ * on from the present rate; what it loses in its own search does not hold back advice that returns.
  */
 #include <math.h>
 
@@ -22,12 +25,18 @@
 #define QUEUE 0.100 /* s; no law of a P-AQM router leaves more for long */
 #define QUEUE_LASTS 0.5
 #define DOUBT_LOWER 0.85
-#define DOUBT_ENDS 2.0 /* s without congestion */
+#define DOUBT_ENDS 2.0	/* s without congestion */
+#define TRIAL_AFTER 5.0 /* s without a sign: then the advice is tried again */
+#define TRIAL_LATEST 80.0
+#define TRIAL_CLIMBS 0.25 /* per s: what a bottleneck elsewhere may get too much by then */
 
 struct autoctl {
 	struct nada net;
 	double advice; /* bit/s; 0: none in force */
 	bool doubt;
+	double sign;   /* the last time that it was contradicted */
+	double calm;   /* s without a sign after which it is tried */
+	double bound;  /* bit/s: how far a trial has climbed; infinite: there is none */
 	double window; /* when the present one began */
 	double expected, lost, marked;
 	int lossy;
@@ -48,13 +57,16 @@ static void auto_init(void *state, const struct ctl_params *p, double now)
 
 	nada_begin(&s->net, ctl_clamp(CTL_START_SHARE * p->rate_max, p->rate_min, p->rate_max));
 	s->net.net = true;
+	s->calm = TRIAL_AFTER;
+	s->bound = INFINITY;
 	s->window = s->short_queue = now;
 }
 
 static void lift(struct autoctl *s, const struct ctl_params *p)
 {
 	if (s->advice > 0 && !s->doubt)
-		s->net.rate = ctl_clamp(fmax(s->net.rate, s->advice), p->rate_min, p->rate_max);
+		s->net.rate = ctl_clamp(fmax(s->net.rate, fmin(s->advice, s->bound)), p->rate_min,
+					p->rate_max);
 }
 
 static void forget_signs(struct autoctl *s, double now)
@@ -117,11 +129,25 @@ static void auto_report(void *state, const struct ctl_params *p, const struct fb
 	if (contradicts(s, p, r)) {
 		if (!s->doubt)
 			nada_settle(&s->net, p, r->now, fmin(DOUBT_LOWER * s->advice, s->net.rate));
+		if (isfinite(s->bound)) /* a trial failed */
+			s->calm = fmin(2 * s->calm, TRIAL_LATEST);
 		s->doubt = true;
+		s->sign = r->now;
+		s->bound = INFINITY;
 		forget_signs(s, r->now);
 	} else if (s->doubt && s->net.rate >= fmin(s->advice, p->rate_max) &&
 		   r->now - s->net.congested > DOUBT_ENDS) {
 		s->doubt = false;
+		s->calm = TRIAL_AFTER;
+	} else if (s->doubt && r->now - s->sign > s->calm) {
+		s->doubt = false;
+		s->bound = s->net.rate;
+	} else if (isfinite(s->bound)) {
+		s->bound *= 1 + TRIAL_CLIMBS * fmin(r->interval, 1);
+		if (s->bound > 2 * s->advice) { /* it has held for three seconds */
+			s->bound = INFINITY;
+			s->calm = TRIAL_AFTER;
+		}
 	}
 	lift(s, p);
 }

@@ -808,6 +808,42 @@ static void test_ecn_path(void)
 	ctl_free(p.c);
 }
 
+/* Advice that was doubted once is tried again. */
+static void test_trials(void)
+{
+	static struct path p;
+	int waits = 0;
+
+	/* the queue of a second in which all begin; then that of others, which never ends */
+	path_init(&p, &ctl_auto);
+	advise(&p, 2.5e6);
+	path_run(&p, 1, true);
+	p.delay = 0.3;
+	path_run(&p, 1, true);
+	SAME("doubt", state(p.c, "auto.doubt"), 1);
+	p.delay = 0.012;
+	path_run(&p, 4, true);
+	TRUE("its own way", p.rate < 1.5e6);
+	path_run(&p, 12, true);
+	SAME("followed again", p.rate, 2.5e6);
+	SAME("no doubt", state(p.c, "auto.doubt"), 0);
+	ctl_free(p.c);
+
+	/* a bottleneck that does not speak, of a third of what is advised */
+	path_init(&p, &ctl_auto);
+	advise(&p, 3e6);
+	p.capacity = 1e6;
+	path_run(&p, 5, true);
+	for (int i = 0; i < 200; i++) {
+		p.queue = 0;
+		path_run(&p, 1, true);
+		waits += p.queue > 0.1;
+		TRUE("a trial ends soon", p.queue < 1);
+	}
+	TRUE("and is rare", waits <= 12);
+	ctl_free(p.c);
+}
+
 /* Spec of the sender, section 9.4. */
 static void test_advised(void)
 {
@@ -983,6 +1019,7 @@ int main(void)
 	test_marked_for_ever();
 	test_marks_published();
 	test_ecn_path();
+	test_trials();
 	test_advised();
 	test_parking(0);
 	test_parking(0.05);
