@@ -164,6 +164,12 @@ REASONS = (
         "Six streams on 1 Mbit/s over 600 ms: what is told too much shows a round trip later, and "
         "is taken back another one later. A mean excess of 4 % for that time is a queue of 50 ms.",
     ),
+    (
+        (4, 30, 300),
+        "Thirty streams and TCP on 4 Mbit/s over 300 ms: one of them begins before it is told, its "
+        "first packets wait for 0.3 s with those of all the others, and it doubts the advice for "
+        "five seconds; for the rest of the run it has its share.",
+    ),
 )
 
 
