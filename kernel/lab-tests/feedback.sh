@@ -251,19 +251,6 @@ within "told nobody" "$(($(stat .notices_sent) - before))" 0 0
 inject fe80::ff:fe00:10 # its own address on that link
 within "the router itself may be told" "$(($(stat .notices_sent) - before))" 1 20
 
-echo "# what the way back drops on this host has failed: nobody refused it"
-fresh
-counts='[.notices_sent, .notices_refused, .notices_failed, .echo_sent, .echo_refused, .echo_failed]'
-ip netns exec r tc qdisc replace dev rs1 root bfifo limit 10 # every packet is too long
-before=$(stat "$counts | tostring")
-host 1 send --to 10.0.9.2 --seconds 4
-lost=$(jq -cn --argjson a "$before" --argjson b "$(stat "$counts | tostring")" \
-	'[range(6) | $b[.] - $a[.]]')
-within "messages that were not sent" "$(jq '.[2]' <<<"$lost")" 3 100
-within "echo requests that were not" "$(jq '.[5]' <<<"$lost")" 1 10
-within "none of them is taken for sent, or refused" "$(jq '.[0] + .[1] + .[3] + .[4]' <<<"$lost")" 0 0
-ip netns exec r tc qdisc replace dev rs1 root netem delay 10ms limit 100000
-
 echo "# media for many hosts: every router on its ways would speak"
 before=$(stat .notices_sent)
 ip -n r route add 239.0.0.0/8 dev rv
@@ -387,6 +374,19 @@ within "the host's of them" "$(told 1 .v4)" 5 60
 within "RTT, us" "$(stat .rtt_max_us)" 20000 22000
 wait "${jobs[@]}"
 ip -n r route del 10.66.0.0/16
+
+echo "# what the way back drops on this host has failed: nobody refused it"
+fresh
+counts='[.notices_sent, .notices_refused, .notices_failed, .echo_sent, .echo_refused, .echo_failed]'
+ip netns exec r tc qdisc replace dev rs1 root bfifo limit 10 # every packet is too long
+before=$(stat "$counts | tostring")
+host 1 send --to 10.0.9.2 --seconds 4
+lost=$(jq -cn --argjson a "$before" --argjson b "$(stat "$counts | tostring")" \
+	'[range(6) | $b[.] - $a[.]]')
+within "messages that were not sent" "$(jq '.[2]' <<<"$lost")" 3 100
+within "echo requests that were not" "$(jq '.[5]' <<<"$lost")" 1 10
+within "none of them is taken for sent, or refused" "$(jq '.[0] + .[1] + .[3] + .[4]' <<<"$lost")" 0 0
+ip netns exec r tc qdisc replace dev rs1 root netem delay 10ms limit 100000
 
 echo "# no feedback, no sockets; and back"
 within "raw sockets while RTTs are measured" "$(sockets)" 2 2
