@@ -755,6 +755,7 @@ static void paqm_find_paces(struct paqm_sched_data *q)
 	u64 cu = max(paqm_media_capacity(q), 1ULL);
 	u32 mtu = psched_mtu(qdisc_dev(q->sch));
 	u64 follow, deaf, newcomers, one, burst, strangers;
+	u32 cost;
 
 	if (q->n_media) {
 		follow = paqm_mul_q24(q->right, PAQM_BUCKET_SLACK_Q24);
@@ -776,8 +777,9 @@ static void paqm_find_paces(struct paqm_sched_data *q)
 		   q->n_media && q->credit_q16 < PAQM_CREDIT_LEAST_Q16 ? U32_MAX :
 		   paqm_bucket_cost(newcomers));
 	WRITE_ONCE(q->pace_next[PAQM_PACE_ONE], paqm_bucket_cost(one));
-	WRITE_ONCE(q->depth_next, paqm_find_depth(q, burst, paqm_bucket_cost(burst)));
-	WRITE_ONCE(q->depth_packet, paqm_bucket_depth(paqm_bucket_cost(burst), mtu));
+	cost = paqm_bucket_cost(burst);
+	WRITE_ONCE(q->depth_next, paqm_find_depth(q, burst, cost));
+	WRITE_ONCE(q->depth_packet, paqm_bucket_depth(cost, mtu));
 	/* and a packet of each flow is no queue */
 	WRITE_ONCE(q->stands_bytes,
 		   max_t(u64, paqm_bytes_in(q->capacity, PAQM_STANDS_NS),

@@ -429,6 +429,16 @@ def check_slow_reader(t: Trial) -> None:
     t.stop()
 
 
+def start_keyed(t: Trial, keys: Path) -> Client:
+    """The daemon believes only what is tagged by keys of this file; a sender of one flow."""
+    keys.chmod(0o600)
+    t.start("-i", "veth0", "--keys", str(keys), "--require-auth")
+    client = Client(t.ipc)
+    assert client.register(1) == 0
+    client.rate()
+    return client
+
+
 def check_keys(t: Trial) -> None:
     """Messages of a router with a key are believed only with its tag."""
     keys = t.log.with_name("keys")
@@ -438,11 +448,7 @@ def check_keys(t: Trial) -> None:
     command = [*t.command, "--keys", str(keys)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2 and "chmod 600" in done.stderr, done
-    keys.chmod(0o600)
-    t.start("-i", "veth0", "--keys", str(keys), "--require-auth")
-    client = Client(t.ipc)
-    assert client.register(1) == 0
-    client.rate()
+    client = start_keyed(t, keys)
     plain = message(quote(t.send_media()), 1, 600_000.0)
     t.expect_refusal("auth_missing", plain)
     t.expect_refusal("key_unknown", tagged(plain, 9, one))

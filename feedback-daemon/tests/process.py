@@ -47,6 +47,7 @@ from e2e import (
     register,
     rtp,
     run_checks,
+    start_keyed,
     tagged,
     timer_clocks,
 )
@@ -1006,11 +1007,7 @@ def check_host_key(t: Trial) -> None:
         assert (done.returncode, done.stdout) == (status, "") and said in done.stderr, done
     keys = t.log.with_name("host-keys")
     keys.write_text(f"a1 7 {wire.host_key(secret, SENDER_IP).hex()} host\n")
-    keys.chmod(0o600)
-    t.start("-i", "veth0", "--keys", str(keys), "--require-auth")
-    client = Client(t.ipc)
-    assert client.register(1) == 0
-    client.rate()
+    client = start_keyed(t, keys)
     plain = message(quote(t.send_media()), 1, 600_000)
     t.expect_refusal("auth_bad", wire.tagged(plain, 7, secret, ROUTER_IP))
     t.answer(tagged(plain, 7, secret))

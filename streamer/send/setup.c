@@ -258,9 +258,8 @@ gboolean send_open_sockets(struct sender *s, GError **error)
 	if (s->rtp && s->rtcp) {
 		socket_use_link(s->rtp, s->dest);
 		socket_use_link(s->rtcp, s->dest);
-	}
-	if (s->rtp && s->rtcp)
 		return s->ecn == ECN_NOT_ECT || ecn_send_as(s->rtp, s->ecn, error);
+	}
 	if (error && !*error)
 		g_set_error(
 			error, USAGE_ERROR, 0,

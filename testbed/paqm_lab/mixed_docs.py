@@ -316,12 +316,6 @@ def save(path: Path, text: str) -> Path:
     return path
 
 
-def known() -> Json:
-    """What docs/results holds of earlier runs."""
-    data: Json = json.loads(DATA.read_text()) if DATA.exists() else {}
-    return data
-
-
 def write(text: str, files: Callable[[Path, str], Path] = save) -> list[Path]:
     """Data and page from the text of a result.json."""
     data = json.loads(text)

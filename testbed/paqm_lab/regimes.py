@@ -84,7 +84,7 @@ def main(args: argparse.Namespace) -> int:
     if not (out / "runs").is_dir():
         raise LabError(f"{out}: no runs here; run some first")
     known = [(place, place.point(args.seed)) for place in grid()]
-    earlier = regimes_docs.known() if args.docs else None
+    earlier = suite.earlier(regimes_docs.DATA) if args.docs else None
     data = regimes_judge.result(known, out, args.seed, earlier)
     text = suite.as_json(data)
     (out / "result.json").write_text(text)

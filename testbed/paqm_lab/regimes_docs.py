@@ -228,12 +228,6 @@ def page(data: Json) -> str:
     return "\n".join(lines) + "\n"
 
 
-def known() -> Json:
-    """What docs/results holds of earlier runs."""
-    data: Json = json.loads(DATA.read_text()) if DATA.exists() else {}
-    return data
-
-
 def write(text: str) -> list[Path]:
     """Data, page and map from the text of a result.json."""
     data = json.loads(text)

@@ -174,6 +174,12 @@ def forget(point: Point, out: Path) -> None:
     shutil.rmtree(point.home(out), ignore_errors=True)
 
 
+def earlier(data: Path) -> Json:
+    """What a file of docs/results holds of runs from before."""
+    found: Json = json.loads(data.read_text()) if data.exists() else {}
+    return found
+
+
 def as_json(data: Json) -> str:
     """Numbers short: six digits behind the point are more than any figure has."""
 
