@@ -32,12 +32,13 @@ static void paqm_drr_init(struct paqm_round *r)
 }
 
 /* A queue that is empty is not served any more; of a pool, other flows may have it. */
-static void paqm_drr_release(struct paqm_sched_data *q, struct paqm_flowq *fq)
+static void paqm_drr_release(struct paqm_sched_data *q, struct paqm_round *r, struct paqm_flowq *fq)
 {
 	if (fq->gated) {
 		fq->gated = false;
 		q->over_gated--;
 	}
+	r->served -= fq->served;
 	fq->served = false;
 	if (fq->pooled)
 		list_move_tail(&fq->list, &q->over_free);
@@ -57,6 +58,7 @@ static void paqm_drr_append(struct Qdisc *sch, enum paqm_class class, struct paq
 	if (list_empty(&fq->list)) {
 		fq->deficit = READ_ONCE(r->quantum);
 		fq->served = true;
+		r->served++;
 		list_add_tail(&fq->list, &r->fresh);
 	}
 	paqm_skb_cb(skb)->enqueued = now;
@@ -248,7 +250,7 @@ paqm_drr_take(struct Qdisc *sch, enum paqm_class class, u64 now,
 		if (from == &r->fresh && !list_empty(&r->old))
 			list_move_tail(&fq->list, &r->old);
 		else
-			paqm_drr_release(q, fq);
+			paqm_drr_release(q, r, fq);
 	}
 	fq->deficit -= qdisc_pkt_len(skb);
 	if (unlikely(ctx.drops)) /* while @skb is still in our length */
@@ -275,7 +277,7 @@ static void paqm_drr_purge(struct paqm_sched_data *q, enum paqm_class class)
 		fq->out = fq->in;
 		fq->backlog = 0;
 		codel_vars_init(&fq->codel);
-		paqm_drr_release(q, fq);
+		paqm_drr_release(q, r, fq);
 	}
 	if (class == PAQM_ELASTIC)
 		q->memory -= r->memory;

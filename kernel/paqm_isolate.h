@@ -502,6 +502,30 @@ static noinline enum paqm_turn paqm_over_turn(struct paqm_sched_data *q, bool el
 	return common && paqm_sched_media_next(&q->inside) ? PAQM_TURN_COMMON : PAQM_TURN_OVER;
 }
 
+/*
+ * In a preview that began at @from (sch_paqm.c: paqm_show_fall()): have the overflow queues had as
+ * much as their flows' rates come to? Not where there are some who are too new to have heard.
+ */
+static bool paqm_preview_holds(const struct paqm_sched_data *q, u32 from, u64 now)
+{
+	return from == q->preview_seen && (s32)(q->preview_due - paqm_bucket_clock(now)) > 0 &&
+	       !q->flowq[PAQM_OVER_STRANGERS].head;
+}
+
+/* A packet of theirs leaves: it takes the time that it takes at these rates. */
+static void paqm_preview_sent(struct paqm_sched_data *q, u32 from, u32 wire, u64 now)
+{
+	u32 cost = READ_ONCE(q->pace[PAQM_PACE_DEAF]) / max(q->drr[PAQM_MEDIA].served, 1U);
+
+	if (from != q->preview_seen) {
+		q->preview_seen = from;
+		q->preview_due = from;
+	}
+	/* further ahead than a preview lasts it does not matter */
+	if ((s32)(q->preview_due - paqm_bucket_clock(now)) < (s32)paqm_bucket_clock(NSEC_PER_SEC))
+		q->preview_due += paqm_bucket_depth(cost, wire);
+}
+
 /* --------------------------------------------------------------- the elastic class */
 
 /* Queue of an elastic flow, by its hash: flows that meet in one share it. */

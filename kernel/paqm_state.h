@@ -113,6 +113,7 @@ struct paqm_flowq {
  * @codel: parameters of their AQM
  * @stats: what it did
  * @busy: queues with packets
+ * @served: those, and those that have been emptied in this round
  * @qlen: packets
  * @backlog: bytes
  * @memory: truesize of the packets
@@ -127,6 +128,7 @@ struct paqm_round {
 	struct codel_params codel;
 	struct codel_stats stats;
 	u32 busy;
+	u32 served;
 	u32 qlen;
 	u32 backlog;
 	u32 memory;
@@ -208,6 +210,8 @@ struct paqm_sched_data {
 	u32 over_gated; /* queues that are not served yet */
 	u32 over_behind; /* the greatest of their @behind */
 	u32 over_memory_limit;
+	u32 preview_seen; /* the @preview_from that @preview_due is for */
+	u32 preview_due; /* paqm_bucket_clock() until when they have had what they may have */
 	u32 common_cut; /* packets that left the common queue as its limit fell */
 	u64 over_purged; /* packets that were thrown away in a reset */
 	u64 over_full;
@@ -281,6 +285,7 @@ struct paqm_sched_data {
 	u64 share_due; /* ns: when share_next takes effect; 0: it has */
 	u64 share_first; /* ns: when the pending transfer was announced */
 	u32 share_from; /* media used so much of the link then, Q16 */
+	u32 preview_from; /* paqm_bucket_clock() when a preview began; 0: there is none */
 	u32 pace_next[PAQM_PACES]; /* what buckets fill with from @pace_due on */
 	u32 depth_next;
 	u32 depth_wide; /* in force, but while the common queue stands */

@@ -66,7 +66,9 @@
 #define PAQM_SMALL_BURST 3000 /* bytes: two large packets of uncounted media */
 #define PAQM_OVERLOAD_NS (15 * NSEC_PER_MSEC) /* a queue is long when it is for so long */
 #define PAQM_GUARD_SHIFT 4 /* the guards of the inner loop average over 2^4 periods */
-#define PAQM_SHARE_FALL_NS NSEC_PER_SEC /* time constant of a fall of media's share */
+#define PAQM_SHARE_FALL_NS (2 * NSEC_PER_SEC) /* time constant of a fall of media's share */
+#define PAQM_PREVIEW_EVERY_NS (500 * NSEC_PER_MSEC) /* a preview of it begins so often, */
+#define PAQM_PREVIEW_NS (100 * NSEC_PER_MSEC) /* and lasts so long */
 #define PAQM_SHARE_STEP_Q16 (PAQM_Q16_ONE / 100) /* so little of it is no step */
 #define PAQM_NOTICE_WORTH (2 * PAQM_MSG_SENT_MAX) /* bytes that a flow sends for a notice */
 #define PAQM_UNFIT_MOST 8 /* packets that cannot be quoted, of a flow in a round; after that */
@@ -552,7 +554,7 @@ static noinline int paqm_divert(struct sk_buff *skb, struct Qdisc *sch, struct p
 		if (unlikely(over->host))
 			paqm_over_settle(q, flow, over);
 		if (list_empty(&over->list)) /* it was taken for this packet */
-			paqm_drr_release(q, over);
+			paqm_drr_release(q, &q->drr[PAQM_MEDIA], over);
 		return paqm_drop(skb, sch, to_free, PAQM_MEDIA, &q->over_full, PAQM_DROP_FULL);
 	}
 	if (unlikely(q->stamp))
@@ -896,6 +898,16 @@ static noinline struct sk_buff *paqm_send_media(struct Qdisc *sch, enum paqm_tur
 	return paqm_sent(sch, skb, PAQM_MEDIA, elastic_waits, now);
 }
 
+/* The same in a preview that began at @from, while elastic packets wait; it is their turn. */
+static noinline struct sk_buff *paqm_send_preview(struct Qdisc *sch, u32 from, u64 now)
+{
+	struct paqm_sched_data *q = qdisc_priv(sch);
+	struct sk_buff *skb = paqm_send_media(sch, PAQM_TURN_OVER, true, now);
+
+	paqm_preview_sent(q, from, paqm_wire_len(q, skb, qdisc_pkt_len(skb)), now);
+	return skb;
+}
+
 /* The same as below with another qdisc in the elastic class, or with overflow queues. */
 static noinline struct sk_buff *paqm_dequeue_slow(struct Qdisc *sch, struct Qdisc *child, u64 now)
 {
@@ -905,12 +917,22 @@ static noinline struct sk_buff *paqm_dequeue_slow(struct Qdisc *sch, struct Qdis
 	bool ready = child ? !!child->ops->peek(child) : paqm_elastic_waits(q);
 	enum paqm_turn turn = PAQM_TURN_ELASTIC;
 	struct sk_buff *skb;
+	u32 preview;
 
 	q->sched.share_q16 = READ_ONCE(q->share_now);
-	if (paqm_over_qlen(q))
+	if (paqm_over_qlen(q)) {
 		turn = paqm_over_turn(q, ready);
-	else if (media->head && (!ready || paqm_sched_media_next(&q->sched)))
+		if (!ready)
+			return paqm_send_media(sch, turn, false, now);
+		preview = READ_ONCE(q->preview_from);
+		if (unlikely(preview) && turn == PAQM_TURN_OVER) {
+			if (!paqm_preview_holds(q, preview, now))
+				return paqm_send_preview(sch, preview, now);
+			turn = media->head ? PAQM_TURN_COMMON : PAQM_TURN_ELASTIC;
+		}
+	} else if (media->head && (!ready || paqm_sched_media_next(&q->sched))) {
 		turn = PAQM_TURN_COMMON;
+	}
 	if (ready && turn == PAQM_TURN_ELASTIC) {
 		skb = child ? qdisc_dequeue_peeked(child) : paqm_take_elastic(sch, now);
 		if (skb)
@@ -1093,8 +1115,8 @@ static bool paqm_try_sleep(struct paqm_sched_data *q, u64 now)
 
 /*
  * An announced fall of media's share, step by step from what it uses: who listens sends less
- * already and leaves the rest to the elastic class; who does not learns of it from his queue,
- * which grows as slowly as beside senders that take their share by and by. True when it is over.
+ * already and leaves the rest to the elastic class; who does not is shown what is to come
+ * (paqm_show_fall()). True when it is over.
  */
 static bool paqm_share_falls(struct paqm_sched_data *q, u64 elapsed)
 {
@@ -1111,6 +1133,24 @@ static bool paqm_share_falls(struct paqm_sched_data *q, u64 elapsed)
 	return true;
 }
 
+/*
+ * Previews, as long as media's share falls: for a moment flows beyond their rate get no more than
+ * that. So the delay of who sends more has a slope, which a congestion control that goes by delay
+ * sees, as it would see a sudden fall. But here his queue is empty again soon, since media is owed
+ * what it did not use meanwhile, and he has answered before the share has fallen as far. Without
+ * them a queue grows with the fall: too slowly to be seen, and it stands. @fallen: ns since it
+ * began.
+ */
+static void paqm_show_fall(struct paqm_sched_data *q, u64 fallen, u64 now)
+{
+	u64 since = paqm_div64(fallen, PAQM_PREVIEW_EVERY_NS) * PAQM_PREVIEW_EVERY_NS;
+
+	if (fallen - since >= PAQM_PREVIEW_NS)
+		WRITE_ONCE(q->preview_from, 0);
+	else if (!q->preview_from)
+		WRITE_ONCE(q->preview_from, paqm_bucket_clock(now) | 1);
+}
+
 static enum hrtimer_restart paqm_inner_timer(struct hrtimer *timer)
 {
 	struct paqm_sched_data *q = container_of(timer, struct paqm_sched_data, inner_timer);
@@ -1123,8 +1163,13 @@ static enum hrtimer_restart paqm_inner_timer(struct hrtimer *timer)
 	if (elapsed > 2ULL * interval)
 		paqm_inc(&q->slips);
 	paqm_inner_period(q, max_t(u64, elapsed, NSEC_PER_USEC));
-	if (due && now >= due && paqm_share_falls(q, elapsed))
-		WRITE_ONCE(q->share_due, 0);
+	if (due && now >= due) {
+		paqm_show_fall(q, now - due, now);
+		if (paqm_share_falls(q, elapsed))
+			WRITE_ONCE(q->share_due, 0);
+	} else if (unlikely(q->preview_from)) {
+		WRITE_ONCE(q->preview_from, 0);
+	}
 	due = READ_ONCE(q->pace_due);
 	if (due && now >= due) {
 		paqm_paces_in_force(q);

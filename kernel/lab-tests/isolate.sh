@@ -19,13 +19,16 @@ conserved() {
 }
 
 # listen PORT...: per port what came, what came out of order or marked, and the longest time that
-# a packet was under way, us, until it is told to stop; from the last SIGUSR1 on
+# a packet was under way, us, until it is told to stop; from the last SIGUSR1 on. And of the
+# first one when each packet came, us, and how long it had been under way
 listen() {
 	ip netns exec b python3 -c '
 import selectors, signal, socket, struct, sys, json, time
 signal.signal(signal.SIGTERM, lambda *_: sys.exit())
 ports = [int(p) for p in sys.argv[1:]]
 came, late, last, marked, most = counts = [{p: 0 for p in ports} for _ in range(5)]
+first = {p: 0 for p in ports}
+ways = []
 signal.signal(signal.SIGUSR1, lambda *_: [c.update(dict.fromkeys(ports, 0)) for c in counts])
 wait = selectors.DefaultSelector()
 for p in ports:
@@ -39,14 +42,19 @@ try:
         for key, _ in wait.select():
             data, extra, _, _ = key.fileobj.recvmsg(2048, 64)
             seq = struct.unpack_from("!H", data, 2)[0]
-            way = time.monotonic() - struct.unpack_from("!d", data, 12)[0]
-            most[key.data] = max(most[key.data], round(way * 1e6))
+            now = time.monotonic()
+            way = round((now - struct.unpack_from("!d", data, 12)[0]) * 1e6)
+            most[key.data] = max(most[key.data], way)
+            first[key.data] = first[key.data] or round(now * 1e6)
+            if key.data == ports[0]:
+                ways.append((round(now * 1e6), way))
             came[key.data] += 1
             late[key.data] += came[key.data] > 1 and (seq - last[key.data]) % 65536 > 32768
             marked[key.data] += any(e[2][0] & 3 == 3 for e in extra)
             last[key.data] = seq
 finally:
-    print(json.dumps({"came": came, "late": late, "marked": marked, "most": most}))' "$@" >/run/tmp/heard &
+    print(json.dumps({"came": came, "late": late, "marked": marked, "most": most,
+                      "first": first, "ways": ways}))' "$@" >/run/tmp/heard &
 	listener=$!
 	sleep 0.3
 }
@@ -143,6 +151,29 @@ within "one that sends evenly waits at most so many us" "$(heard most 5004)" 0 7
 for port in 5004 7000 7001 7002; do
 	within "nothing out of order on port $port" "$(heard late $port)" 0 0
 done
+$tc qdisc del dev a0 root
+
+# Who hears nothing is shown what is to come: his queue grows for a tenth of a second, as fast as if
+# the share had fallen already, and is short again soon.
+echo "# media's share falls: a preview of it"
+$tc qdisc replace dev a0 root handle 1: paqm bandwidth 8mbit feedback icmp
+listen 7000 8000
+blast --kind rtp --flows 1 --port 7000 --rate 5e6 --seconds 6 &
+others=$!
+sleep 3
+blast --kind quic --port 8000 --rate 12e6 --seconds 3 &
+others+=" $!"
+wait $others
+stop_listening
+# when a packet had waited for more than 12 ms for the first time, us, and the least within 0.2 s
+jq '[.ways[] | select(.[1] > 12000)][0][0] as $long | .first["8000"] as $first |
+	{long: ($long - $first),
+	 least: ([.ways[] | select(.[0] > $long and .[0] < $long + 2e5) | .[1]] | min)}' \
+	/run/tmp/heard >/run/tmp/preview
+within "he waits for 12 ms so many us after the first elastic packet" \
+	"$(jq .long /run/tmp/preview)" 150000 1000000
+within "and then only so many us again" "$(jq .least /run/tmp/preview)" 0 5000
+within "nothing out of order on port 7000" "$(heard late 7000)" 0 0
 $tc qdisc del dev a0 root
 
 echo "# what is ECN-capable is marked"
