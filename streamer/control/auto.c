@@ -35,6 +35,7 @@ struct autoctl {
 	double advice; /* bit/s; 0: none in force */
 	bool doubt;
 	double sign;   /* the last time that it was contradicted */
+	double began;  /* when it came into force */
 	double calm;   /* s without a sign after which it is tried */
 	double bound;  /* bit/s: how far a trial has climbed; infinite: there is none */
 	double window; /* when the present one began */
@@ -89,8 +90,10 @@ static void auto_advice(void *state, const struct ctl_params *p, double now,
 		return;
 	}
 	/* What went wrong without a router says nothing about the router. */
-	if (s->advice <= 0)
+	if (s->advice <= 0) {
 		forget_signs(s, now);
+		s->began = now;
+	}
 	s->advice = a->rate;
 	lift(s, p);
 }
@@ -100,6 +103,10 @@ static bool contradicts(struct autoctl *s, const struct ctl_params *p, const str
 {
 	double marks = p->ecn == CTL_ECN_SCALABLE ? MARKED : LOSS;
 
+	if (r->now - s->began < r->fb->rtt) { /* they are of packets sent before it came */
+		forget_signs(s, r->now);
+		return false;
+	}
 	if (s->net.queue < QUEUE)
 		s->short_queue = r->now;
 	if (r->expected) {

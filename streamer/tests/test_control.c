@@ -482,12 +482,17 @@ static void test_nada_queue(void)
 	ctl_free(p.c);
 }
 
-static void advise(struct path *p, double rate)
+static void advise_at(struct path *p, double now, double rate)
 {
 	static uint32_t seq;
 	struct ctl_advice a = {.rate = rate, .value = 1, .router = 1, .seq = ++seq};
 
-	ctl_advise(p->c, p->now, &a);
+	ctl_advise(p->c, now, &a);
+}
+
+static void advise(struct path *p, double rate)
+{
+	advise_at(p, p->now, rate);
 }
 
 static void test_auto(void)
@@ -827,6 +832,19 @@ static void test_trials(void)
 	path_run(&p, 12, true);
 	SAME("followed again", p.rate, 2.5e6);
 	SAME("no doubt", state(p.c, "auto.doubt"), 0);
+	ctl_free(p.c);
+
+	/* the same queue, which is gone half a second and a round trip after the advice came */
+	path_init(&p, &ctl_auto);
+	path_run(&p, 0.2, true);
+	p.delay = 0.3;
+	path_run(&p, 0.6, true);
+	advise_at(&p, p.now + 0.34, 2.5e6); /* when the last report came */
+	path_run(&p, 0.7, true);
+	p.delay = 0;
+	path_run(&p, 0.6, true);
+	SAME("no doubt of what was before", state(p.c, "auto.doubt"), 0);
+	SAME("followed", p.rate, 2.5e6);
 	ctl_free(p.c);
 
 	/* a bottleneck that does not speak, of a third of what is advised */
