@@ -41,7 +41,7 @@ struct autoctl {
 	double window; /* when the present one began */
 	double expected, lost, marked;
 	int lossy;
-	double short_queue; /* last time the queue was none of ours */
+	double long_queue; /* first of the reports in a row that show one; infinite: none does */
 };
 
 static double auto_rate(const void *state, const struct ctl_params *p)
@@ -60,7 +60,8 @@ static void auto_init(void *state, const struct ctl_params *p, double now)
 	s->net.net = true;
 	s->calm = TRIAL_AFTER;
 	s->bound = INFINITY;
-	s->window = s->short_queue = now;
+	s->window = now;
+	s->long_queue = INFINITY;
 }
 
 static void lift(struct autoctl *s, const struct ctl_params *p)
@@ -72,7 +73,8 @@ static void lift(struct autoctl *s, const struct ctl_params *p)
 
 static void forget_signs(struct autoctl *s, double now)
 {
-	s->window = s->short_queue = now;
+	s->window = now;
+	s->long_queue = INFINITY;
 	s->expected = s->lost = s->marked = 0;
 	s->lossy = 0;
 }
@@ -107,8 +109,8 @@ static bool contradicts(struct autoctl *s, const struct ctl_params *p, const str
 		forget_signs(s, r->now);
 		return false;
 	}
-	if (s->net.queue < QUEUE)
-		s->short_queue = r->now;
+	/* it may be long when nothing has been reported for a while: that says nothing of before */
+	s->long_queue = s->net.queue < QUEUE ? INFINITY : fmin(s->long_queue, r->now);
 	if (r->expected) {
 		s->expected += (double)r->expected;
 		s->lost += (double)r->lost;
@@ -123,7 +125,7 @@ static bool contradicts(struct autoctl *s, const struct ctl_params *p, const str
 	} else {
 		s->lossy = r->fraction > LOSS ? s->lossy + 1 : 0;
 	}
-	return s->lossy >= LOSSY_WINDOWS || r->now - s->short_queue > QUEUE_LASTS;
+	return s->lossy >= LOSSY_WINDOWS || r->now - s->long_queue > QUEUE_LASTS;
 }
 
 static void auto_report(void *state, const struct ctl_params *p, const struct fb_report *r)

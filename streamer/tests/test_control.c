@@ -847,6 +847,20 @@ static void test_trials(void)
 	SAME("followed", p.rate, 2.5e6);
 	ctl_free(p.c);
 
+	/* a queue that shows after a while without reports, and is gone after a third of a second
+	 */
+	path_init(&p, &ctl_auto);
+	advise(&p, 2.5e6);
+	path_run(&p, 0.2, true);
+	p.delay = 0.3;
+	path_run(&p, 0.4, false);
+	path_run(&p, 0.3, true);
+	p.delay = 0;
+	path_run(&p, 0.6, true);
+	SAME("no doubt of what was not reported", state(p.c, "auto.doubt"), 0);
+	SAME("followed", p.rate, 2.5e6);
+	ctl_free(p.c);
+
 	/* a bottleneck that does not speak, of a third of what is advised */
 	path_init(&p, &ctl_auto);
 	advise(&p, 3e6);
