@@ -717,27 +717,34 @@ static u32 paqm_find_depth(const struct paqm_sched_data *q, u64 bps, u32 cost)
 }
 
 /*
- * While the common queue stands, buckets hold one packet. It stands where several flows that were
- * below their rate come back to it at once, each with a full bucket, and no faster than the link
- * is: then it would not shrink by itself. Who sends evenly does not need more.
+ * While the common queue stands, buckets hold one packet and fill at the fair rate proper. It
+ * stands where several flows that were below their rate come back to it at once, each with a full
+ * bucket, and no faster than the link is: then it would not shrink by itself. Who sends evenly
+ * does not need more. And where one comes back while another was offered what he did not use:
+ * until that is taken back both together are more than the class has.
  */
-static void paqm_depth_in_force(struct paqm_sched_data *q)
+static void paqm_buckets_in_force(struct paqm_sched_data *q)
 {
-	u32 depth = READ_ONCE(q->depth_wide);
+	u32 depth = READ_ONCE(q->depth_wide), pace = READ_ONCE(q->pace_wide);
 
-	if (READ_ONCE(q->queue[PAQM_MEDIA].st.backlog) > READ_ONCE(q->stands_bytes))
+	if (READ_ONCE(q->queue[PAQM_MEDIA].st.backlog) > READ_ONCE(q->stands_bytes)) {
 		depth = min(depth, READ_ONCE(q->depth_packet));
+		pace = max(pace, READ_ONCE(q->pace_narrow));
+	}
 	WRITE_ONCE(q->bucket_depth, depth);
+	WRITE_ONCE(q->pace[PAQM_PACE_FOLLOW], pace);
 }
 
 static void paqm_paces_in_force(struct paqm_sched_data *q)
 {
 	int i;
 
-	for (i = 0; i < PAQM_PACES; i++)
+	for (i = PAQM_PACE_FOLLOW + 1; i < PAQM_PACES; i++)
 		WRITE_ONCE(q->pace[i], READ_ONCE(q->pace_next[i]));
+	WRITE_ONCE(q->pace_wide, READ_ONCE(q->pace_next[PAQM_PACE_FOLLOW]));
+	WRITE_ONCE(q->pace_narrow, READ_ONCE(q->pace_base));
 	WRITE_ONCE(q->depth_wide, READ_ONCE(q->depth_next));
-	paqm_depth_in_force(q);
+	paqm_buckets_in_force(q);
 }
 
 /* A rate as part of media's, Q16; a little less, or flows that use all of theirs wait. */
@@ -772,6 +779,7 @@ static void paqm_find_paces(struct paqm_sched_data *q)
 	}
 	WRITE_ONCE(q->pace_next[PAQM_PACE_FOLLOW], paqm_bucket_cost(follow));
 	WRITE_ONCE(q->pace_next[PAQM_PACE_DEAF], paqm_bucket_cost(deaf));
+	WRITE_ONCE(q->pace_base, paqm_bucket_cost(min(follow, deaf)));
 	/* where most of them are invented they wait apart, whatever they send */
 	WRITE_ONCE(q->pace_next[PAQM_PACE_NEW],
 		   q->n_media && q->credit_q16 < PAQM_CREDIT_LEAST_Q16 ? U32_MAX :
@@ -782,8 +790,8 @@ static void paqm_find_paces(struct paqm_sched_data *q)
 	WRITE_ONCE(q->depth_packet, paqm_bucket_depth(cost, mtu));
 	/* and a packet of each flow is no queue */
 	WRITE_ONCE(q->stands_bytes,
-		   max_t(u64, paqm_bytes_in(q->capacity, PAQM_STANDS_NS),
-			 min_t(u64, (u64)(q->n_media + 1) * mtu, S32_MAX)));
+		   max_t(u64, paqm_bytes_in(cu, PAQM_STANDS_NS),
+			 min_t(u64, (u64)max(q->n_media, 2U) * mtu, S32_MAX)));
 	WRITE_ONCE(q->over_part, paqm_part(q->fair_base, cu));
 	/* newcomers have a part in the common queue already; invented ones have not */
 	strangers = min(q->newcomers ? q->fair_new : max(q->stranger_rate, q->stranger_mean),
@@ -805,7 +813,7 @@ static void paqm_publish_paces(struct paqm_sched_data *q, u64 now)
 	paqm_find_paces(q);
 	/* who does not listen needs no time to hear */
 	WRITE_ONCE(q->pace[PAQM_PACE_DEAF], READ_ONCE(q->pace_next[PAQM_PACE_DEAF]));
-	if (READ_ONCE(q->pace_next[PAQM_PACE_FOLLOW]) <= READ_ONCE(q->pace[PAQM_PACE_FOLLOW]) ||
+	if (READ_ONCE(q->pace_next[PAQM_PACE_FOLLOW]) <= READ_ONCE(q->pace_wide) ||
 	    !due || !q->n_media) {
 		WRITE_ONCE(q->pace_due, 0);
 		paqm_paces_in_force(q);

@@ -290,6 +290,9 @@ struct paqm_sched_data {
 	u32 depth_next;
 	u32 depth_wide; /* in force, but while the common queue stands */
 	u32 depth_packet; /* then */
+	u32 pace_base; /* as @pace_next, of a flow that follows: the fair rate without trim */
+	u32 pace_wide; /* in force for these, but while the common queue stands */
+	u32 pace_narrow; /* then */
 	u32 stands_bytes; /* a common queue of more stands */
 	u64 pace_due; /* ns; 0: they do already */
 	u64 pace_first; /* ns: when the pending fall was announced */

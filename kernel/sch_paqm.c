@@ -928,7 +928,11 @@ static noinline struct sk_buff *paqm_dequeue_slow(struct Qdisc *sch, struct Qdis
 		if (unlikely(preview) && turn == PAQM_TURN_OVER) {
 			if (!paqm_preview_holds(q, preview, now))
 				return paqm_send_preview(sch, preview, now);
-			turn = media->head ? PAQM_TURN_COMMON : PAQM_TURN_ELASTIC;
+			/* the common queue does not pay back what others may not have now */
+			if (media->head)
+				return paqm_sent(sch, paqm_take_media(q, now), PAQM_MEDIA, true,
+						 now);
+			turn = PAQM_TURN_ELASTIC;
 		}
 	} else if (media->head && (!ready || paqm_sched_media_next(&q->sched))) {
 		turn = PAQM_TURN_COMMON;
@@ -1175,7 +1179,7 @@ static enum hrtimer_restart paqm_inner_timer(struct hrtimer *timer)
 		paqm_paces_in_force(q);
 		WRITE_ONCE(q->pace_due, 0);
 	}
-	paqm_depth_in_force(q);
+	paqm_buckets_in_force(q);
 	if (paqm_try_sleep(q, now))
 		return HRTIMER_NORESTART;
 	hrtimer_forward_now(timer, ns_to_ktime(interval));
