@@ -898,14 +898,24 @@ static noinline struct sk_buff *paqm_send_media(struct Qdisc *sch, enum paqm_tur
 	return paqm_sent(sch, skb, PAQM_MEDIA, elastic_waits, now);
 }
 
-/* The same in a preview that began at @from, while elastic packets wait; it is their turn. */
+/*
+ * It is the overflow queues' turn, in a preview that began at @from, while elastic packets wait.
+ * NULL: these are next, as overflow queues have had what they may have.
+ */
 static noinline struct sk_buff *paqm_send_preview(struct Qdisc *sch, u32 from, u64 now)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
-	struct sk_buff *skb = paqm_send_media(sch, PAQM_TURN_OVER, true, now);
+	struct sk_buff *skb;
 
-	paqm_preview_sent(q, from, paqm_wire_len(q, skb, qdisc_pkt_len(skb)), now);
-	return skb;
+	if (!paqm_preview_holds(q, from, now)) {
+		skb = paqm_send_media(sch, PAQM_TURN_OVER, true, now);
+		paqm_preview_sent(q, from, paqm_wire_len(q, skb, qdisc_pkt_len(skb)), now);
+		return skb;
+	}
+	/* the common queue does not pay back what others may not have now */
+	if (q->queue[PAQM_MEDIA].head)
+		return paqm_sent(sch, paqm_take_media(q, now), PAQM_MEDIA, true, now);
+	return NULL;
 }
 
 /* The same as below with another qdisc in the elastic class, or with overflow queues. */
@@ -926,12 +936,9 @@ static noinline struct sk_buff *paqm_dequeue_slow(struct Qdisc *sch, struct Qdis
 			return paqm_send_media(sch, turn, false, now);
 		preview = READ_ONCE(q->preview_from);
 		if (unlikely(preview) && turn == PAQM_TURN_OVER) {
-			if (!paqm_preview_holds(q, preview, now))
-				return paqm_send_preview(sch, preview, now);
-			/* the common queue does not pay back what others may not have now */
-			if (media->head)
-				return paqm_sent(sch, paqm_take_media(q, now), PAQM_MEDIA, true,
-						 now);
+			skb = paqm_send_preview(sch, preview, now);
+			if (skb)
+				return skb;
 			turn = PAQM_TURN_ELASTIC;
 		}
 	} else if (media->head && (!ready || paqm_sched_media_next(&q->sched))) {
