@@ -41,6 +41,7 @@
 
 #define PAQM_FB_BURST_MS 2000
 #define PAQM_FB_COUNT_NS (250ULL * NSEC_PER_MSEC) /* active peers are counted so often */
+#define PAQM_PEER_SHARES_NS (3ULL * NSEC_PER_SEC) /* has a part: two reminders, PAQM_REMIND_NS */
 #define PAQM_PEER_LIFE_NS (60ULL * NSEC_PER_SEC) /* then its place may be taken */
 #define PAQM_PEER_PRESS_NS (2ULL * NSEC_PER_SEC) /* the same when no other place is free */
 #define PAQM_PEER_LONG_NS (10ULL * NSEC_PER_SEC) /* who invents sources has others by then */
@@ -141,7 +142,7 @@ static void paqm_peers_count(struct paqm_fb *fb, u64 now)
 
 		if (peer->seen && now - peer->seen > PAQM_PEER_LIFE_NS)
 			peer->seen = 0;
-		if (!peer->seen || now - peer->seen >= NSEC_PER_SEC)
+		if (!peer->seen || now - peer->seen >= PAQM_PEER_SHARES_NS)
 			continue;
 		n++;
 		proven += paqm_peer_proven(peer);

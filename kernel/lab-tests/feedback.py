@@ -13,6 +13,7 @@ Nothing of the project's codec is used here: the layout is read as docs/protocol
 
 import argparse
 import ipaddress
+import itertools
 import json
 import select
 import socket
@@ -204,6 +205,7 @@ def watch(args: argparse.Namespace) -> None:
     tags: dict[str, int] = {}
     order: list[str] = []
     values: list[float] = []
+    times: list[float] = []
     end = time.monotonic() + args.seconds
     while got := receive(socks, end):
         sock, icmp, source = got
@@ -213,6 +215,7 @@ def watch(args: argparse.Namespace) -> None:
         if icmp[0] != (wire.ICMP6_TYPE if v6 else wire.ICMP_TYPE):
             continue
         out["v6" if v6 else "v4"] += 1
+        times.append(time.monotonic())
         sources.add(source)
         by = tagged_by(icmp, keys)
         tags[by] = tags.get(by, 0) + 1
@@ -224,8 +227,12 @@ def watch(args: argparse.Namespace) -> None:
         if fault:
             out["wrong"] += 1
             print(f"feedback.py: message from {source}: {fault}", file=sys.stderr)
+    # from the beginning to the first, from each to the next, from the last to the end
+    marks = [end - args.seconds, *times, end]
+    after = [round(1000 * (b - a)) for a, b in itertools.pairwise(marks)]
     print(json.dumps({**out, "sources": sorted(sources), "tags": tags, "order": order,
-                      "values": values}))
+                      "values": values, "first_ms": after[0],
+                      "pause_ms": max(after[1:], default=None)}))
 
 
 def answer(args: argparse.Namespace) -> None:
