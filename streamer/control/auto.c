@@ -52,6 +52,14 @@ static double auto_rate(const void *state, const struct ctl_params *p)
 	return s->advice > 0 ? fmin(s->advice, s->net.rate) : s->net.rate;
 }
 
+static void forget_signs(struct autoctl *s, double now)
+{
+	s->window = now;
+	s->long_queue = INFINITY;
+	s->expected = s->lost = s->marked = 0;
+	s->lossy = 0;
+}
+
 static void auto_init(void *state, const struct ctl_params *p, double now)
 {
 	struct autoctl *s = state;
@@ -60,8 +68,7 @@ static void auto_init(void *state, const struct ctl_params *p, double now)
 	s->net.net = true;
 	s->calm = TRIAL_AFTER;
 	s->bound = INFINITY;
-	s->window = now;
-	s->long_queue = INFINITY;
+	forget_signs(s, now);
 }
 
 static void lift(struct autoctl *s, const struct ctl_params *p)
@@ -69,14 +76,6 @@ static void lift(struct autoctl *s, const struct ctl_params *p)
 	if (s->advice > 0 && !s->doubt)
 		s->net.rate = ctl_clamp(fmax(s->net.rate, fmin(s->advice, s->bound)), p->rate_min,
 					p->rate_max);
-}
-
-static void forget_signs(struct autoctl *s, double now)
-{
-	s->window = now;
-	s->long_queue = INFINITY;
-	s->expected = s->lost = s->marked = 0;
-	s->lossy = 0;
 }
 
 static void auto_advice(void *state, const struct ctl_params *p, double now,
