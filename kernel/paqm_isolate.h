@@ -497,19 +497,27 @@ static noinline enum paqm_turn paqm_over_turn(struct paqm_sched_data *q, bool el
 
 	if (elastic && q->sched.lead >= most)
 		return PAQM_TURN_ELASTIC;
+	if (!common && q->inside.lead <= 0) /* nothing to divide, and nothing to pay back */
+		return PAQM_TURN_OVER;
 	q->inside.share_q16 = paqm_common_share(q);
 	q->inside.credit = READ_ONCE(q->sched.credit);
 	return common && paqm_sched_media_next(&q->inside) ? PAQM_TURN_COMMON : PAQM_TURN_OVER;
 }
 
 /*
- * In a preview that began at @from (sch_paqm.c: paqm_show_fall()): have the overflow queues had as
+ * In a preview that began at @from (sch_paqm.c: paqm_preview()): have the overflow queues had as
  * much as their flows' rates come to? Not where there are some who are too new to have heard.
  */
 static bool paqm_preview_holds(const struct paqm_sched_data *q, u32 from, u64 now)
 {
 	return from == q->preview_seen && (s32)(q->preview_due - paqm_bucket_clock(now)) > 0 &&
 	       !q->flowq[PAQM_OVER_STRANGERS].head;
+}
+
+/* The same: ns until they may have more. */
+static u64 paqm_preview_wait(const struct paqm_sched_data *q, u64 now)
+{
+	return (u64)(u32)(q->preview_due - paqm_bucket_clock(now)) << PAQM_BUCKET_SHIFT;
 }
 
 /* A packet of theirs leaves: it takes the time that it takes at these rates. */

@@ -67,7 +67,7 @@
 #define PAQM_OVERLOAD_NS (15 * NSEC_PER_MSEC) /* a queue is long when it is for so long */
 #define PAQM_GUARD_SHIFT 4 /* the guards of the inner loop average over 2^4 periods */
 #define PAQM_SHARE_FALL_NS (2 * NSEC_PER_SEC) /* time constant of a fall of media's share */
-#define PAQM_PREVIEW_EVERY_NS (500 * NSEC_PER_MSEC) /* a preview of it begins so often, */
+#define PAQM_PREVIEW_EVERY_NS (500 * NSEC_PER_MSEC) /* a preview begins so often, */
 #define PAQM_PREVIEW_NS (100 * NSEC_PER_MSEC) /* and lasts so long */
 #define PAQM_SHARE_STEP_Q16 (PAQM_Q16_ONE / 100) /* so little of it is no step */
 #define PAQM_NOTICE_WORTH (2 * PAQM_MSG_SENT_MAX) /* bytes that a flow sends for a notice */
@@ -90,6 +90,7 @@ static void paqm_wake(struct paqm_sched_data *q, u64 now)
 	q->queue[PAQM_MEDIA].inner = (struct paqm_inner_vars){};
 	q->queue[PAQM_ELASTIC].inner = (struct paqm_inner_vars){};
 	q->inner_stamp = now;
+	WRITE_ONCE(q->preview_from, 0);
 	hrtimer_start(&q->inner_timer, ns_to_ktime(q->interval_ns), HRTIMER_MODE_REL_PINNED_SOFT);
 	paqm_auto_start(q, now);
 	mod_delayed_work(paqm_wq, &q->outer_work, 0);
@@ -899,22 +900,27 @@ static noinline struct sk_buff *paqm_send_media(struct Qdisc *sch, enum paqm_tur
 }
 
 /*
- * It is the overflow queues' turn, in a preview that began at @from, while elastic packets wait.
- * NULL: these are next, as overflow queues have had what they may have.
+ * It is the overflow queues' turn, in a preview that began at @from. NULL: they have had what they
+ * may have; elastic packets are next, or, if none waits, nothing until they may have more.
  */
-static noinline struct sk_buff *paqm_send_preview(struct Qdisc *sch, u32 from, u64 now)
+static noinline struct sk_buff *paqm_send_preview(struct Qdisc *sch, u32 from, bool elastic_waits,
+						  u64 now)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
 	struct sk_buff *skb;
 
 	if (!paqm_preview_holds(q, from, now)) {
-		skb = paqm_send_media(sch, PAQM_TURN_OVER, true, now);
+		skb = paqm_send_media(sch, PAQM_TURN_OVER, elastic_waits, now);
 		paqm_preview_sent(q, from, paqm_wire_len(q, skb, qdisc_pkt_len(skb)), now);
 		return skb;
 	}
 	/* the common queue does not pay back what others may not have now */
 	if (q->queue[PAQM_MEDIA].head)
-		return paqm_sent(sch, paqm_take_media(q, now), PAQM_MEDIA, true, now);
+		return paqm_sent(sch, paqm_take_media(q, now), PAQM_MEDIA, elastic_waits, now);
+	/* the timer of the inner loop ends it */
+	if (!elastic_waits)
+		qdisc_watchdog_schedule_ns(&q->watchdog, now + min(paqm_preview_wait(q, now),
+								   (u64)READ_ONCE(q->interval_ns)));
 	return NULL;
 }
 
@@ -932,14 +938,16 @@ static noinline struct sk_buff *paqm_dequeue_slow(struct Qdisc *sch, struct Qdis
 	q->sched.share_q16 = READ_ONCE(q->share_now);
 	if (paqm_over_qlen(q)) {
 		turn = paqm_over_turn(q, ready);
-		if (!ready)
-			return paqm_send_media(sch, turn, false, now);
 		preview = READ_ONCE(q->preview_from);
-		if (unlikely(preview) && turn == PAQM_TURN_OVER) {
-			skb = paqm_send_preview(sch, preview, now);
-			if (skb)
+		/* without `bandwidth` nobody wakes a parent that found nothing */
+		if (unlikely(preview) && turn == PAQM_TURN_OVER &&
+		    (ready || q->shaper.rate_bytes_ps)) {
+			skb = paqm_send_preview(sch, preview, ready, now);
+			if (skb || !ready)
 				return skb;
 			turn = PAQM_TURN_ELASTIC;
+		} else if (!ready) {
+			return paqm_send_media(sch, turn, false, now);
 		}
 	} else if (media->head && (!ready || paqm_sched_media_next(&q->sched))) {
 		turn = PAQM_TURN_COMMON;
@@ -1127,7 +1135,7 @@ static bool paqm_try_sleep(struct paqm_sched_data *q, u64 now)
 /*
  * An announced fall of media's share, step by step from what it uses: who listens sends less
  * already and leaves the rest to the elastic class; who does not is shown what is to come
- * (paqm_show_fall()). True when it is over.
+ * (paqm_preview()). True when it is over.
  */
 static bool paqm_share_falls(struct paqm_sched_data *q, u64 elapsed)
 {
@@ -1145,18 +1153,18 @@ static bool paqm_share_falls(struct paqm_sched_data *q, u64 elapsed)
 }
 
 /*
- * Previews, as long as media's share falls: for a moment flows beyond their rate get no more than
- * that. So the delay of who sends more has a slope, which a congestion control that goes by delay
- * sees, as it would see a sudden fall. But here his queue is empty again soon, since media is owed
- * what it did not use meanwhile, and he has answered before the share has fallen as far. Without
- * them a queue grows with the fall: too slowly to be seen, and it stands. @fallen: ns since it
- * began.
+ * Previews: for a moment of every half second flows beyond their rate get no more than that. So
+ * the delay of who sends more has a slope, which a congestion control that goes by delay sees.
+ * Without them it grows too slowly to be seen, with what others do not use just now, and with
+ * media's share as that falls, until it stands and CoDel has to drop. And here his queue is empty
+ * again soon: he has answered, and from the elastic class media is owed what it did not use
+ * meanwhile. @since: ns since the first of them began.
  */
-static void paqm_show_fall(struct paqm_sched_data *q, u64 fallen, u64 now)
+static void paqm_preview(struct paqm_sched_data *q, u64 since, u64 now)
 {
-	u64 since = paqm_div64(fallen, PAQM_PREVIEW_EVERY_NS) * PAQM_PREVIEW_EVERY_NS;
+	u64 last = paqm_div64(since, PAQM_PREVIEW_EVERY_NS) * PAQM_PREVIEW_EVERY_NS;
 
-	if (fallen - since >= PAQM_PREVIEW_NS)
+	if (since - last >= PAQM_PREVIEW_NS)
 		WRITE_ONCE(q->preview_from, 0);
 	else if (!q->preview_from)
 		WRITE_ONCE(q->preview_from, paqm_bucket_clock(now) | 1);
@@ -1175,11 +1183,11 @@ static enum hrtimer_restart paqm_inner_timer(struct hrtimer *timer)
 		paqm_inc(&q->slips);
 	paqm_inner_period(q, max_t(u64, elapsed, NSEC_PER_USEC));
 	if (due && now >= due) {
-		paqm_show_fall(q, now - due, now);
+		paqm_preview(q, now - due, now); /* the sooner a fall is seen the better */
 		if (paqm_share_falls(q, elapsed))
 			WRITE_ONCE(q->share_due, 0);
-	} else if (unlikely(q->preview_from)) {
-		WRITE_ONCE(q->preview_from, 0);
+	} else {
+		paqm_preview(q, now, now);
 	}
 	due = READ_ONCE(q->pace_due);
 	if (due && now >= due) {
