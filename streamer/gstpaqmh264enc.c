@@ -22,7 +22,7 @@
  *
  * |[
  * gst-launch-1.0 videotestsrc is-live=true ! video/x-raw,format=I420,width=640,height=360 ! \
- *     paqmh264enc rate=1000000 ! rtph264pay mtu=1164 ! paqmpacer ! \
+ *     paqmh264enc rate=1000000 ! rtph264pay mtu=764 ! paqmpacer ! \
  *     udpsink host=127.0.0.1 port=5004 sync=false
  * gst-launch-1.0 videotestsrc num-buffers=240 ! video/x-raw,format=I420 ! \
  *     paqmh264enc mode=gop refresh=idr gamma=0 ! h264parse ! mp4mux ! filesink location=test.mp4
@@ -441,7 +441,7 @@ static void gst_paqm_h264_enc_class_init(GstPaqmH264EncClass *klass)
 		element, "Example-live",
 		"gst-launch-1.0 videotestsrc is-live=true ! "
 		"video/x-raw,format=I420,width=640,height=360 ! paqmh264enc rate=1000000 ! "
-		"rtph264pay mtu=1164 ! paqmpacer ! udpsink host=127.0.0.1 port=5004 sync=false");
+		"rtph264pay mtu=764 ! paqmpacer ! udpsink host=127.0.0.1 port=5004 sync=false");
 	gst_element_class_add_static_metadata(
 		element, "Example-file",
 		"gst-launch-1.0 videotestsrc num-buffers=240 ! video/x-raw,format=I420 ! "
@@ -509,7 +509,7 @@ static void gst_paqm_h264_enc_class_init(GstPaqmH264EncClass *klass)
 		object, PROP_HEADERS,
 		g_param_spec_uint("headers", "Headers",
 				  "Bytes around the payload of each packet, from IP to RTP and "
-				  "its extensions; packets have 1200 bytes with them. 48: IPv4 and "
+				  "its extensions; packets have 800 bytes with them. 48: IPv4 and "
 				  "transport-wide sequence numbers; IPv6: 20 more, SRTP: 10 more",
 				  40, 300, DEFAULT_HEADERS, fixed));
 	g_object_class_install_property(object, PROP_MODE,

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define WIRE_IP_PACKET 1200 /* largest IP packet sent */
+#define WIRE_IP_PACKET 800 /* largest IP packet sent: design-notes.md, "Short packets" */
 #define WIRE_RTP 12
 #define WIRE_EXTENSION 8 /* RTP header extension: transport-wide sequence number */
 #define WIRE_SRTP 10	 /* tag of HMAC-SHA1-80 behind each packet, RFC 3711 */

@@ -41,7 +41,7 @@ LOAD = ((0, 1), (10, 2), (20, 1), (30, 0), (40, 2), (50, 1))
 END = 60
 AFTER = 2.0  # s after a change that are not judged
 WINDOW = 0.5  # s
-PACKET = 1200
+PACKET = 800
 ETHERNET = 14
 # Short: what waits of a flow that has ended is still served. It is the longest queue that drops.
 # Of the usual 1024 queues two flows share one now and then, and then none of them is fair.
