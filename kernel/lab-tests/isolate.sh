@@ -153,6 +153,36 @@ for port in 5004 7000 7001 7002; do
 done
 $tc qdisc del dev a0 root
 
+# Two tenths of all packets are sent in a preview, the others find his queue short.
+echo "# media alone: previews of where a fair rate ends"
+$tc qdisc replace dev a0 root handle 1: paqm bandwidth 16mbit feedback icmp
+listen 7000 5004
+others=
+for port in 5004 5005 5006; do
+	blast --kind rtp --flows 1 --port $port --rate 3.7e6 --seconds 8 &
+	others+=" $!"
+done
+blast --kind rtp --flows 1 --port 7000 --rate 4.2e6 --seconds 8 & # which they leave
+others+=" $!"
+sleep 3
+kill -USR1 "$listener"
+wait $others
+stop_listening
+within "packets beyond the rate" "$(stat_of .over_packets)" 2000 100000
+# us: the longest of each half second at least, the longest of all, the median
+jq '.first["7000"] as $first | [.ways[] | select(.[0] > $first + 3e6 and .[0] < $first + 7.5e6)] |
+	{least: ([group_by((.[0] - $first) / 5e5 | floor)[] | map(.[1]) | max] | min),
+	 most: (map(.[1]) | max), median: (map(.[1]) | sort | .[length / 2 | floor])}' \
+	/run/tmp/heard >/run/tmp/waits
+within "in each half second he waits at least so many us" "$(jq .least /run/tmp/waits)" 6000 20000
+within "but never more than" "$(jq .most /run/tmp/waits)" 6000 25000
+within "mostly so many" "$(jq .median /run/tmp/waits)" 0 4000
+within "who keeps his rate waits at most" "$(heard most 5004)" 0 4000
+for port in 7000 5004; do
+	within "nothing out of order on port $port" "$(heard late $port)" 0 0
+done
+$tc qdisc del dev a0 root
+
 # Who hears nothing is shown what is to come: his queue grows for a tenth of a second, as fast as if
 # the share had fallen already, and is short again soon.
 echo "# media's share falls: a preview of it"
