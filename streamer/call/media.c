@@ -361,7 +361,7 @@ static gboolean build_video_out(struct call *c, GError **error)
 	c->rate = rate_new(&ctl_auto,
 			   &(struct ctl_params){.rate_min = (double)c->rate_min,
 						.rate_max = (double)c->rate_max,
-						.packet = WIRE_IP_PACKET},
+						.packet = WIRE_SEGMENT},
 			   c->rec.control, call_apply_rate, c);
 	pad = gst_element_get_static_pad(out, "src");
 	own_session(c, CALL_VIDEO);

@@ -587,7 +587,7 @@ static gboolean prepare(struct trace_sender *s, GError **error)
 						       (guint64)s->ladder.fps_n);
 	s->ctl_params = (struct ctl_params){.rate_min = (double)s->rate_min,
 					    .rate_max = (double)s->rate_max,
-					    .packet = WIRE_IP_PACKET};
+					    .packet = WIRE_SEGMENT};
 	if (!trace_loop_init(&s->loop, error))
 		return FALSE;
 	s->headers = wire_ip_udp(g_socket_address_get_family(G_SOCKET_ADDRESS(s->dest)) ==
