@@ -11,8 +11,7 @@
 #include <stddef.h>
 
 #define WIRE_IP_PACKET 800 /* largest IP packet sent: design-notes.md, "Short packets" */
-#define WIRE_SEGMENT 1200  /* what controls take for a packet, as their rivals' are: TCP's, mostly \
-			    */
+#define WIRE_SEGMENT 1200  /* that controls reckon with: TCP's are long */
 #define WIRE_RTP 12
 #define WIRE_EXTENSION 8 /* RTP header extension: transport-wide sequence number */
 #define WIRE_SRTP 10	 /* tag of HMAC-SHA1-80 behind each packet, RFC 3711 */
