@@ -22,7 +22,7 @@
  *
  * |[
  * gst-launch-1.0 videotestsrc is-live=true ! video/x-raw,format=I420,width=640,height=360 ! \
- *     paqmh264enc rate=1000000 ! rtph264pay mtu=764 ! paqmpacer ! \
+ *     paqmh264enc rate=1000000 ! rtph264pay mtu=1164 ! paqmpacer ! \
  *     udpsink host=127.0.0.1 port=5004 sync=false
  * gst-launch-1.0 videotestsrc num-buffers=240 ! video/x-raw,format=I420 ! \
  *     paqmh264enc mode=gop refresh=idr gamma=0 ! h264parse ! mp4mux ! filesink location=test.mp4
@@ -65,6 +65,7 @@ struct _GstPaqmH264Enc {
 	guint delay_us;
 	gdouble beta;
 	gdouble gamma;
+	guint packet;
 	guint headers;
 	gint mode;
 	gboolean limits_changed;
@@ -89,6 +90,7 @@ enum {
 	PROP_DELAY,
 	PROP_BETA,
 	PROP_GAMMA,
+	PROP_PACKET,
 	PROP_HEADERS,
 	PROP_MODE,
 };
@@ -181,6 +183,9 @@ static void set_property(GObject *object, guint id, const GValue *value, GParamS
 	case PROP_GAMMA:
 		self->gamma = g_value_get_double(value);
 		break;
+	case PROP_PACKET:
+		self->packet = g_value_get_uint(value);
+		break;
 	case PROP_HEADERS:
 		self->headers = g_value_get_uint(value);
 		break;
@@ -231,6 +236,9 @@ static void get_property(GObject *object, guint id, GValue *value, GParamSpec *p
 		break;
 	case PROP_GAMMA:
 		g_value_set_double(value, self->gamma);
+		break;
+	case PROP_PACKET:
+		g_value_set_uint(value, self->packet);
 		break;
 	case PROP_HEADERS:
 		g_value_set_uint(value, self->headers);
@@ -318,6 +326,7 @@ static gboolean enc_set_format(GstVideoEncoder *base, GstVideoCodecState *state)
 		.delay = self->delay_us / 1e6,
 		.rate = MIN(self->rate, self->rate_max),
 		.rate_max = self->rate_max,
+		.packet = self->packet,
 		.headers = self->headers,
 	};
 	self->limits_changed = FALSE;
@@ -441,7 +450,7 @@ static void gst_paqm_h264_enc_class_init(GstPaqmH264EncClass *klass)
 		element, "Example-live",
 		"gst-launch-1.0 videotestsrc is-live=true ! "
 		"video/x-raw,format=I420,width=640,height=360 ! paqmh264enc rate=1000000 ! "
-		"rtph264pay mtu=764 ! paqmpacer ! udpsink host=127.0.0.1 port=5004 sync=false");
+		"rtph264pay mtu=1164 ! paqmpacer ! udpsink host=127.0.0.1 port=5004 sync=false");
 	gst_element_class_add_static_metadata(
 		element, "Example-file",
 		"gst-launch-1.0 videotestsrc num-buffers=240 ! video/x-raw,format=I420 ! "
@@ -506,10 +515,16 @@ static void gst_paqm_h264_enc_class_init(GstPaqmH264EncClass *klass)
 				    "the last 20 groups (only mode=gop, else 1)",
 				    0, 2, DEFAULT_GAMMA, fixed));
 	g_object_class_install_property(
+		object, PROP_PACKET,
+		g_param_spec_uint("packet", "Packet",
+				  "Bytes of the longest IP packet: what the payloader's mtu, which "
+				  "counts RTP without extensions, makes of it",
+				  400, 65535, WIRE_PACKET, fixed));
+	g_object_class_install_property(
 		object, PROP_HEADERS,
 		g_param_spec_uint("headers", "Headers",
 				  "Bytes around the payload of each packet, from IP to RTP and "
-				  "its extensions; packets have 800 bytes with them. 48: IPv4 and "
+				  "its extensions. 48: IPv4 and "
 				  "transport-wide sequence numbers; IPv6: 20 more, SRTP: 10 more",
 				  40, 300, DEFAULT_HEADERS, fixed));
 	g_object_class_install_property(object, PROP_MODE,
@@ -538,6 +553,7 @@ static void gst_paqm_h264_enc_init(GstPaqmH264Enc *self)
 	self->delay_us = DEFAULT_DELAY;
 	self->beta = DEFAULT_BETA;
 	self->gamma = DEFAULT_GAMMA;
+	self->packet = WIRE_PACKET;
 	self->headers = DEFAULT_HEADERS;
 	self->mode = DEFAULT_MODE;
 }

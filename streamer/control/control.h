@@ -24,7 +24,7 @@ enum ctl_ecn { CTL_ECN_NONE, CTL_ECN_CLASSIC, CTL_ECN_SCALABLE };
 struct ctl_params {
 	double rate_min;
 	double rate_max;
-	double packet; /* bytes of a usual packet of the path, headers included */
+	double packet; /* bytes of a usual packet, headers included */
 	enum ctl_ecn ecn;
 };
 

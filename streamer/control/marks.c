@@ -15,7 +15,7 @@
 #define RETURN 0.97 /* of what arrived, when the queue is gone */
 #define WINDOW 0.15 /* s over which arrivals are counted */
 #define GROW 0.25   /* per second, at once */
-#define GROW_MARKED 2.5
+#define GROW_MARKED 2.0
 #define GROW_MORE 0.45 /* per second, for each second without congestion */
 #define GROW_MOST 1.00 /* per second */
 #define BLIND_QUEUE 0.050

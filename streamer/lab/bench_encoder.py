@@ -34,7 +34,7 @@ from paqm_lab import cache, clip
 from paqm_lab.errors import LabError
 
 HIGH, LOW = 2_000_000, 800_000
-PACKET = 800
+PACKET = 1200
 REPEATS = 3  # of the CPU figure; the least counts
 RFC_OFFSET = 0.1  # s that a sender has to answer (RFC 8867)
 

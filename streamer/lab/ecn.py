@@ -41,8 +41,7 @@ LOAD = ((0, 1), (10, 2), (20, 1), (30, 0), (40, 2), (50, 1))
 END = 60
 AFTER = 2.0  # s after a change that are not judged
 WINDOW = 0.5  # s
-PACKET = 1200  # of the others
-OWN = 800  # of the stream: streamer/wire.h
+PACKET = 1200
 ETHERNET = 14
 # Short: what waits of a flow that has ended is still served. It is the longest queue that drops.
 # Of the usual 1024 queues two flows share one now and then, and then none of them is fair.
@@ -110,7 +109,7 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 def fair(others: int) -> float:
     """Bit/s at the IP layer."""
-    return min(BOTTLENECK * OWN / (OWN + ETHERNET) / (others + 1), RATE_MAX)
+    return min(BOTTLENECK * PACKET / (PACKET + ETHERNET) / (others + 1), RATE_MAX)
 
 
 def stream(build: Path, clip: Path, ecn: str, home: Path) -> tuple[int, str, str]:

@@ -76,18 +76,18 @@ static void test_wire(void)
 
 	for (size_t i = 0; i < sizeof(nets) / sizeof(nets[0]); i++) {
 		unsigned int h = wire_headers(nets[i].ipv6, nets[i].srtp);
-		size_t part = 798 - h;
+		size_t part = 1198 - h;
 
 		CHECK(nets[i].name, h, nets[i].headers);
-		CHECK("one packet", wire_bytes(800 - h, h), 800);
-		CHECK("two", wire_bytes(801 - h, h), 800 - h + 2 * (h + 2));
-		CHECK("packets", wire_packets(1 + part * 3, h), 3);
-		CHECK("packets", wire_packets(2 + part * 3, h), 4);
+		CHECK("one packet", wire_bytes(1200 - h, 1200, h), 1200);
+		CHECK("two", wire_bytes(1201 - h, 1200, h), 1200 - h + 2 * (h + 2));
+		CHECK("packets", wire_packets(1 + part * 3, 1200, h), 3);
+		CHECK("packets", wire_packets(2 + part * 3, 1200, h), 4);
 		for (size_t wire = h + 1; wire < 20000; wire++) {
-			size_t nal = wire_largest_nal(wire, h);
+			size_t nal = wire_largest_nal(wire, 1200, h);
 
-			if (wire_bytes(nal, h) > wire) {
-				CHECK("largest NAL fits", wire_bytes(nal, h), wire);
+			if (wire_bytes(nal, 1200, h) > wire) {
+				CHECK("largest NAL fits", wire_bytes(nal, 1200, h), wire);
 				break;
 			}
 		}
