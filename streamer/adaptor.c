@@ -160,8 +160,7 @@ static gboolean find_property(struct adaptor *a, GstElementFactory *factory, GEr
 	return a->unit != 0;
 }
 
-struct adaptor *adaptor_new(const char *text, guint group, guint packet, guint headers,
-			    GError **error)
+struct adaptor *adaptor_new(const char *text, guint group, guint headers, GError **error)
 {
 	char *name = g_strndup(text, strcspn(text, " \t"));
 	GstPluginFeature *loaded = NULL;
@@ -173,7 +172,7 @@ struct adaptor *adaptor_new(const char *text, guint group, guint packet, guint h
 	a->text = g_strdup(text);
 	a->group = group;
 	a->below = wire_below(headers);
-	a->share = wire_share(packet, headers);
+	a->share = wire_share(headers);
 	a->trim = a->fall = 1;
 	if (factory)
 		loaded = gst_plugin_feature_load(GST_PLUGIN_FEATURE(factory));

@@ -31,13 +31,11 @@ typedef void (*adaptor_fn)(GstElement *enc, const GstStructure *s, gpointer data
  * adaptor_new() - find out what an encoder is like
  * @text: element and properties, as gst-launch has them
  * @group: so many pictures are reported as a group
- * @packet: longest IP packet, bytes
  * @headers: bytes around the payload of each packet, see wire_headers()
  *
  * Return: NULL with @error set if there is no such element or it has no rate.
  */
-struct adaptor *adaptor_new(const char *text, guint group, guint packet, guint headers,
-			    GError **error);
+struct adaptor *adaptor_new(const char *text, guint group, guint headers, GError **error);
 /* Encoder "enc" and payloader "pay" (its output unlimited) for gst_parse_launch(). */
 char *adaptor_text(const struct adaptor *a);
 /**

@@ -65,7 +65,6 @@ struct _GstPaqmH264Enc {
 	guint delay_us;
 	gdouble beta;
 	gdouble gamma;
-	guint packet;
 	guint headers;
 	gint mode;
 	gboolean limits_changed;
@@ -90,7 +89,6 @@ enum {
 	PROP_DELAY,
 	PROP_BETA,
 	PROP_GAMMA,
-	PROP_PACKET,
 	PROP_HEADERS,
 	PROP_MODE,
 };
@@ -183,9 +181,6 @@ static void set_property(GObject *object, guint id, const GValue *value, GParamS
 	case PROP_GAMMA:
 		self->gamma = g_value_get_double(value);
 		break;
-	case PROP_PACKET:
-		self->packet = g_value_get_uint(value);
-		break;
 	case PROP_HEADERS:
 		self->headers = g_value_get_uint(value);
 		break;
@@ -236,9 +231,6 @@ static void get_property(GObject *object, guint id, GValue *value, GParamSpec *p
 		break;
 	case PROP_GAMMA:
 		g_value_set_double(value, self->gamma);
-		break;
-	case PROP_PACKET:
-		g_value_set_uint(value, self->packet);
 		break;
 	case PROP_HEADERS:
 		g_value_set_uint(value, self->headers);
@@ -326,7 +318,6 @@ static gboolean enc_set_format(GstVideoEncoder *base, GstVideoCodecState *state)
 		.delay = self->delay_us / 1e6,
 		.rate = MIN(self->rate, self->rate_max),
 		.rate_max = self->rate_max,
-		.packet = self->packet,
 		.headers = self->headers,
 	};
 	self->limits_changed = FALSE;
@@ -515,16 +506,10 @@ static void gst_paqm_h264_enc_class_init(GstPaqmH264EncClass *klass)
 				    "the last 20 groups (only mode=gop, else 1)",
 				    0, 2, DEFAULT_GAMMA, fixed));
 	g_object_class_install_property(
-		object, PROP_PACKET,
-		g_param_spec_uint("packet", "Packet",
-				  "Bytes of the longest IP packet: what the payloader's mtu, which "
-				  "counts RTP without extensions, makes of it",
-				  400, 65535, WIRE_PACKET, fixed));
-	g_object_class_install_property(
 		object, PROP_HEADERS,
 		g_param_spec_uint("headers", "Headers",
 				  "Bytes around the payload of each packet, from IP to RTP and "
-				  "its extensions. 48: IPv4 and "
+				  "its extensions; packets have 1200 bytes with them. 48: IPv4 and "
 				  "transport-wide sequence numbers; IPv6: 20 more, SRTP: 10 more",
 				  40, 300, DEFAULT_HEADERS, fixed));
 	g_object_class_install_property(object, PROP_MODE,
@@ -553,7 +538,6 @@ static void gst_paqm_h264_enc_init(GstPaqmH264Enc *self)
 	self->delay_us = DEFAULT_DELAY;
 	self->beta = DEFAULT_BETA;
 	self->gamma = DEFAULT_GAMMA;
-	self->packet = WIRE_PACKET;
 	self->headers = DEFAULT_HEADERS;
 	self->mode = DEFAULT_MODE;
 }

@@ -10,14 +10,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define WIRE_PACKET 1200      /* largest IP packet sent */
-#define WIRE_PACKET_SHORT 800 /* of who follows routers: design-notes.md, "Short packets" */
+#define WIRE_IP_PACKET 1200 /* largest IP packet sent */
 #define WIRE_RTP 12
 #define WIRE_EXTENSION 8 /* RTP header extension: transport-wide sequence number */
 #define WIRE_SRTP 10	 /* tag of HMAC-SHA1-80 behind each packet, RFC 3711 */
 #define WIRE_FRAGMENT 2	 /* FU indicator and FU header, RFC 6184 */
-
-/* In all below @packet is the longest IP packet, @headers what is around its payload. */
 
 /* Bytes of IP and UDP headers. */
 static inline unsigned int wire_ip_udp(bool ipv6)
@@ -38,44 +35,44 @@ static inline unsigned int wire_below(unsigned int headers)
 }
 
 /* What payloaders call mtu: they count the RTP header, but not the extension. */
-static inline unsigned int wire_rtp_mtu(unsigned int packet, unsigned int headers)
+static inline unsigned int wire_rtp_mtu(unsigned int headers)
 {
-	return packet - headers + WIRE_RTP;
+	return WIRE_IP_PACKET - headers + WIRE_RTP;
 }
 
 /* Share of a full packet that is video. */
-static inline double wire_share(unsigned int packet, unsigned int headers)
+static inline double wire_share(unsigned int headers)
 {
-	return (double)(packet - headers - WIRE_FRAGMENT) / packet;
+	return (double)(WIRE_IP_PACKET - headers - WIRE_FRAGMENT) / WIRE_IP_PACKET;
 }
 
 /* Packets for one NAL unit of so many bytes, start code not counted. */
-static inline unsigned int wire_packets(size_t nal, unsigned int packet, unsigned int headers)
+static inline unsigned int wire_packets(size_t nal, unsigned int headers)
 {
-	size_t most = packet - headers, part = most - WIRE_FRAGMENT;
+	size_t most = WIRE_IP_PACKET - headers, part = most - WIRE_FRAGMENT;
 
 	return nal <= most ? 1 : (unsigned int)((nal - 1 + part - 1) / part);
 }
 
-static inline size_t wire_bytes(size_t nal, unsigned int packet, unsigned int headers)
+static inline size_t wire_bytes(size_t nal, unsigned int headers)
 {
-	unsigned int packets = wire_packets(nal, packet, headers);
+	unsigned int packets = wire_packets(nal, headers);
 
 	return packets == 1 ? nal + headers : nal - 1 + packets * (headers + WIRE_FRAGMENT);
 }
 
 /* Largest NAL unit that costs no more than so many wire bytes. */
-static inline size_t wire_largest_nal(size_t wire, unsigned int packet, unsigned int headers)
+static inline size_t wire_largest_nal(size_t wire, unsigned int headers)
 {
 	size_t around = headers + WIRE_FRAGMENT, rest;
 
 	if (wire <= headers)
 		return 0;
-	if (wire <= packet)
+	if (wire <= WIRE_IP_PACKET)
 		return wire - headers;
-	rest = wire % packet;
+	rest = wire % WIRE_IP_PACKET;
 	rest = rest > around ? rest - around : 0;
-	return wire / packet * (packet - around) + rest + 1;
+	return wire / WIRE_IP_PACKET * (WIRE_IP_PACKET - around) + rest + 1;
 }
 
 #endif /* PAQM_WIRE_H */

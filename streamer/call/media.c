@@ -326,12 +326,12 @@ static gboolean build_video_out(struct call *c, GError **error)
 
 	out = row(c, "pacer", "src", error,
 		  "identity name=camera-joint silent=true ! tee name=self ! queue ! paqmh264enc "
-		  "name=enc packet=%u headers=%u "
+		  "name=enc headers=%u "
 		  "rate-max=%" G_GUINT64_FORMAT
 		  " ! rtph264pay name=pay mtu=%u pt=%d config-interval=0 aggregate-mode=none ! "
 		  "%spaqmpacer name=pacer below=%u %s",
-		  WIRE_PACKET_SHORT, headers, c->rate_max, wire_rtp_mtu(WIRE_PACKET_SHORT, headers),
-		  VIDEO_PT, elements, wire_below(headers),
+		  headers, c->rate_max, wire_rtp_mtu(headers), VIDEO_PT, elements,
+		  wire_below(headers),
 		  c->self_view ? "self. ! queue leaky=downstream max-size-buffers=2 ! "
 				 "identity name=self-joint silent=true"
 			       : "");
@@ -361,7 +361,7 @@ static gboolean build_video_out(struct call *c, GError **error)
 	c->rate = rate_new(&ctl_auto,
 			   &(struct ctl_params){.rate_min = (double)c->rate_min,
 						.rate_max = (double)c->rate_max,
-						.packet = WIRE_PACKET},
+						.packet = WIRE_IP_PACKET},
 			   c->rec.control, call_apply_rate, c);
 	pad = gst_element_get_static_pad(out, "src");
 	own_session(c, CALL_VIDEO);

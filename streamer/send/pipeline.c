@@ -62,11 +62,11 @@ static char *coder_description(struct sender *s)
 
 	if (s->adaptor)
 		return adaptor_text(s->adaptor);
-	options = g_strdup_printf(
-		"gop=%d qp-min=%d packet=%u headers=%u %s rate-max=%" G_GUINT64_FORMAT "%s", s->gop,
-		s->qp_min, s->packet, s->headers, own, s->rate_max / (guint64)s->encoders,
-		/* a key picture per group: the way back for who has lost one */
-		s->interlace ? " refresh=idr floor-qp=52" : "");
+	options = g_strdup_printf("gop=%d qp-min=%d headers=%u %s rate-max=%" G_GUINT64_FORMAT "%s",
+				  s->gop, s->qp_min, s->headers, own,
+				  s->rate_max / (guint64)s->encoders,
+				  /* a key picture per group: the way back for who has lost one */
+				  s->interlace ? " refresh=idr floor-qp=52" : "");
 	encoders = s->interlace ? split_elements(s->interlace, options)
 				: g_strdup_printf(OWN_ENCODER " %s name=enc0 ! ", options);
 	text = g_strdup_printf("%srtph264pay name=pay pt=96 config-interval=0 aggregate-mode=none",
@@ -98,7 +98,7 @@ static gboolean launch(struct sender *s, GRand *rand, GError **error)
 		"udpsink name=rtcp host=%s port=%u sync=false async=false close-socket=false "
 		"udpsrc name=rtcpin close-socket=false caps=application/x-%s ! %s "
 		"bin.recv_rtcp_sink_0",
-		source, coder, wire_rtp_mtu(s->packet, s->headers), repairs, wire_below(s->headers),
+		source, coder, wire_rtp_mtu(s->headers), repairs, wire_below(s->headers),
 		s->kind->element ? s->kind->element : "",
 		s->kind->element ? " name=estimator ! " : "",
 		s->srtp_key ? "srtpenc name=srtp srtpdec name=srtpin" : "",

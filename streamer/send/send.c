@@ -154,7 +154,7 @@ static void run(struct sender *s)
 	GstBus *bus = gst_element_get_bus(s->pipeline);
 	struct ctl_params limits = {.rate_min = (double)s->rate_min,
 				    .rate_max = (double)s->rate_max,
-				    .packet = WIRE_PACKET,
+				    .packet = WIRE_IP_PACKET,
 				    .ecn = s->ecn == ECN_ECT0	? CTL_ECN_CLASSIC
 					   : s->ecn == ECN_ECT1 ? CTL_ECN_SCALABLE
 								: CTL_ECN_NONE};

@@ -44,7 +44,6 @@ struct sender {
 
 	GInetSocketAddress *dest;
 	GSocket *rtp, *rtcp;
-	guint packet;  /* longest IP packet, bytes */
 	guint headers; /* bytes around the payload of each packet */
 	guint32 ts_offset;
 	gint64 wall_offset; /* CLOCK_REALTIME - CLOCK_MONOTONIC */

@@ -75,7 +75,7 @@ gboolean send_choose_encoder(struct sender *s, GError **error)
 	if (!s->encoder_text ||
 	    (!strncmp(s->encoder_text, OWN_ENCODER, n) && strchr(" \t", s->encoder_text[n])))
 		return TRUE;
-	s->adaptor = adaptor_new(s->encoder_text, (guint)s->gop, s->packet, s->headers, error);
+	s->adaptor = adaptor_new(s->encoder_text, (guint)s->gop, s->headers, error);
 	return s->adaptor != NULL;
 }
 
@@ -204,7 +204,6 @@ gboolean send_parse(struct sender *s, int argc, char **argv, GError **error)
 		return FALSE;
 	}
 	s->waiting = s->element || s->probes;
-	s->packet = g_strcmp0(s->paqmd, "none") || s->waiting ? WIRE_PACKET_SHORT : WIRE_PACKET;
 	s->headers = wire_headers(g_socket_address_get_family(G_SOCKET_ADDRESS(s->dest)) ==
 					  G_SOCKET_FAMILY_IPV6,
 				  s->srtp_key_file);

@@ -79,15 +79,15 @@ static void test_wire(void)
 		size_t part = 1198 - h;
 
 		CHECK(nets[i].name, h, nets[i].headers);
-		CHECK("one packet", wire_bytes(1200 - h, 1200, h), 1200);
-		CHECK("two", wire_bytes(1201 - h, 1200, h), 1200 - h + 2 * (h + 2));
-		CHECK("packets", wire_packets(1 + part * 3, 1200, h), 3);
-		CHECK("packets", wire_packets(2 + part * 3, 1200, h), 4);
+		CHECK("one packet", wire_bytes(1200 - h, h), 1200);
+		CHECK("two", wire_bytes(1201 - h, h), 1200 - h + 2 * (h + 2));
+		CHECK("packets", wire_packets(1 + part * 3, h), 3);
+		CHECK("packets", wire_packets(2 + part * 3, h), 4);
 		for (size_t wire = h + 1; wire < 20000; wire++) {
-			size_t nal = wire_largest_nal(wire, 1200, h);
+			size_t nal = wire_largest_nal(wire, h);
 
-			if (wire_bytes(nal, 1200, h) > wire) {
-				CHECK("largest NAL fits", wire_bytes(nal, 1200, h), wire);
+			if (wire_bytes(nal, h) > wire) {
+				CHECK("largest NAL fits", wire_bytes(nal, h), wire);
 				break;
 			}
 		}
