@@ -15,7 +15,8 @@
 #define RETURN 0.97 /* of what arrived, when the queue is gone */
 #define WINDOW 0.15 /* s over which arrivals are counted */
 #define GROW 0.25   /* per second, at once */
-#define GROW_MARKED 2.0
+#define GROW_MARKED 2.5
+#define SEGMENT 1500.0 /* bytes: TCP's, RFC 8257 section 3 */
 #define GROW_MORE 0.45 /* per second, for each second without congestion */
 #define GROW_MOST 1.00 /* per second */
 #define BLIND_QUEUE 0.050
@@ -91,9 +92,9 @@ double marks_rate(struct marks *m, const struct ctl_params *p, const struct fb_r
 		rate = fmin(rate, recv * fmax(LEAST_LONG, 1 - queue / DRAIN));
 	if (waits || answered || r->now - m->marked < round) {
 		m->eased = r->now;
-		/* marks without a queue: one packet more per round trip, as DCTCP has it */
+		/* marks without a queue: one segment more per round trip, as DCTCP has it */
 		if (p->ecn == CTL_ECN_SCALABLE && !waits && r->fb->rtt > 0)
-			rate *= 1 + dt * fmin(8 * p->packet / (rate * r->fb->rtt * r->fb->rtt),
+			rate *= 1 + dt * fmin(8 * SEGMENT / (rate * r->fb->rtt * r->fb->rtt),
 					      GROW_MARKED);
 		return rate;
 	}
