@@ -172,7 +172,7 @@ struct adaptor *adaptor_new(const char *text, guint group, guint headers, GError
 	a->text = g_strdup(text);
 	a->group = group;
 	a->below = wire_below(headers);
-	a->share = wire_share(headers);
+	a->share = wire_share(WIRE_PACKET, headers);
 	a->trim = a->fall = 1;
 	if (factory)
 		loaded = gst_plugin_feature_load(GST_PLUGIN_FEATURE(factory));

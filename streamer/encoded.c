@@ -2,6 +2,8 @@
 /* What the encoder tells of pictures and groups; see encoded.h. */
 #include "streamer/encoded.h"
 
+#include "streamer/wire.h"
+
 struct encoded encoded_read(const GstStructure *p)
 {
 	struct encoded e = {0};
@@ -12,9 +14,15 @@ struct encoded encoded_read(const GstStructure *p)
 			  G_TYPE_UINT, &e.wire, "packets", G_TYPE_UINT, &e.packets, "bound-bytes",
 			  G_TYPE_DOUBLE, &e.bound, "rate", G_TYPE_DOUBLE, &e.rate, "interval",
 			  G_TYPE_DOUBLE, &e.interval, "width", G_TYPE_INT, &e.width, "height",
-			  G_TYPE_INT, &e.height, NULL);
+			  G_TYPE_INT, &e.height, "packet", G_TYPE_UINT, &e.packet, NULL);
 	e.type = gst_structure_get_string(p, "type");
 	return e;
+}
+
+void encoded_cut(const struct encoded *e, GstElement *pay, guint headers)
+{
+	if (e->packet)
+		g_object_set(pay, "mtu", wire_rtp_mtu(e->packet, headers), NULL);
 }
 
 void encoded_log(FILE *log, const struct encoded *e, gint64 wall_ns, guint32 rtp_ts, guint index)

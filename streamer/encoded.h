@@ -14,13 +14,14 @@
  * @pts: ns
  * @type: I or P, belongs to the structure
  * @bytes: of the picture; @wire: with all headers; @packets: in how many
+ * @packet: bytes of the longest of them, with all headers; 0: as the payloader is set
  * @bound: most that it was allowed to have, bytes
  * @rate: bit/s in force
  * @interval: s that it may take to be sent
  */
 struct encoded {
 	guint64 pts;
-	guint frame, gop, bytes, wire, packets;
+	guint frame, gop, bytes, wire, packets, packet;
 	int qp_base, width, height;
 	double qp, bound, rate, interval;
 	const char *type;
@@ -28,6 +29,14 @@ struct encoded {
 
 /* Read the signal's structure; what it lacks is 0. */
 struct encoded encoded_read(const GstStructure *p);
+
+/**
+ * encoded_cut() - let the payloader cut a picture as it was planned
+ * @e: picture, which the encoder has not let go yet
+ * @pay: where it goes next
+ * @headers: see wire_headers()
+ */
+void encoded_cut(const struct encoded *e, GstElement *pay, guint headers);
 
 #define ENCODED_HEADER                                                                             \
 	"frame,t_ns,rtp_ts,src_frame,gop,type,qp_base,qp,bytes,wire_bytes,packets,bound_bytes,"    \

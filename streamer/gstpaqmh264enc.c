@@ -65,6 +65,7 @@ struct _GstPaqmH264Enc {
 	guint delay_us;
 	gdouble beta;
 	gdouble gamma;
+	guint packet;
 	guint headers;
 	gint mode;
 	gboolean limits_changed;
@@ -89,6 +90,7 @@ enum {
 	PROP_DELAY,
 	PROP_BETA,
 	PROP_GAMMA,
+	PROP_PACKET,
 	PROP_HEADERS,
 	PROP_MODE,
 };
@@ -181,6 +183,9 @@ static void set_property(GObject *object, guint id, const GValue *value, GParamS
 	case PROP_GAMMA:
 		self->gamma = g_value_get_double(value);
 		break;
+	case PROP_PACKET:
+		self->packet = g_value_get_uint(value);
+		break;
 	case PROP_HEADERS:
 		self->headers = g_value_get_uint(value);
 		break;
@@ -231,6 +236,9 @@ static void get_property(GObject *object, guint id, GValue *value, GParamSpec *p
 		break;
 	case PROP_GAMMA:
 		g_value_set_double(value, self->gamma);
+		break;
+	case PROP_PACKET:
+		g_value_set_uint(value, self->packet);
 		break;
 	case PROP_HEADERS:
 		g_value_set_uint(value, self->headers);
@@ -318,6 +326,7 @@ static gboolean enc_set_format(GstVideoEncoder *base, GstVideoCodecState *state)
 		.delay = self->delay_us / 1e6,
 		.rate = MIN(self->rate, self->rate_max),
 		.rate_max = self->rate_max,
+		.packet = self->packet,
 		.headers = self->headers,
 	};
 	self->limits_changed = FALSE;
@@ -346,10 +355,10 @@ static void report(GstPaqmH264Enc *self, const struct h264_output *out, GstClock
 			"gop", G_TYPE_UINT, pic->gop, "type", G_TYPE_STRING, type, "qp-base",
 			G_TYPE_INT, pic->qp_base, "qp", G_TYPE_DOUBLE, pic->qp, "bytes",
 			G_TYPE_UINT, (guint)pic->bytes, "wire-bytes", G_TYPE_UINT, (guint)pic->wire,
-			"packets", G_TYPE_UINT, pic->packets, "bound-bytes", G_TYPE_DOUBLE,
-			pic->bound, "rate", G_TYPE_DOUBLE, pic->rate, "interval", G_TYPE_DOUBLE,
-			pic->interval, "width", G_TYPE_INT, pic->width, "height", G_TYPE_INT,
-			pic->height, NULL);
+			"packets", G_TYPE_UINT, pic->packets, "packet", G_TYPE_UINT, pic->packet,
+			"bound-bytes", G_TYPE_DOUBLE, pic->bound, "rate", G_TYPE_DOUBLE, pic->rate,
+			"interval", G_TYPE_DOUBLE, pic->interval, "width", G_TYPE_INT, pic->width,
+			"height", G_TYPE_INT, pic->height, NULL);
 		g_signal_emit(self, signals[SIGNAL_PICTURE], 0, s);
 		gst_structure_free(s);
 	}
@@ -380,6 +389,7 @@ static GstFlowReturn enc_handle_frame(GstVideoEncoder *base, GstVideoCodecFrame 
 
 	GST_OBJECT_LOCK(self);
 	h264_set_rate(self->enc, self->rate);
+	h264_set_packet(self->enc, self->packet);
 	if (self->limits_changed)
 		h264_set_limits(self->enc, self->gop, self->qp_min, MAX(self->qp_min, self->qp_max),
 				self->floor_qp, self->delay_us / 1e6);
@@ -506,10 +516,18 @@ static void gst_paqm_h264_enc_class_init(GstPaqmH264EncClass *klass)
 				    "the last 20 groups (only mode=gop, else 1)",
 				    0, 2, DEFAULT_GAMMA, fixed));
 	g_object_class_install_property(
+		object, PROP_PACKET,
+		g_param_spec_uint("packet", "Packet",
+				  "Bytes of the longest IP packet, from the next picture on. The "
+				  "payloader's mtu is to go with it, which counts neither IP nor "
+				  "extensions: mtu = packet - headers + 12. The signal \"picture\" "
+				  "tells it of each picture before that leaves",
+				  400, 65535, WIRE_PACKET, live));
+	g_object_class_install_property(
 		object, PROP_HEADERS,
 		g_param_spec_uint("headers", "Headers",
 				  "Bytes around the payload of each packet, from IP to RTP and "
-				  "its extensions; packets have 1200 bytes with them. 48: IPv4 and "
+				  "its extensions. 48: IPv4 and "
 				  "transport-wide sequence numbers; IPv6: 20 more, SRTP: 10 more",
 				  40, 300, DEFAULT_HEADERS, fixed));
 	g_object_class_install_property(object, PROP_MODE,
@@ -538,6 +556,7 @@ static void gst_paqm_h264_enc_init(GstPaqmH264Enc *self)
 	self->delay_us = DEFAULT_DELAY;
 	self->beta = DEFAULT_BETA;
 	self->gamma = DEFAULT_GAMMA;
+	self->packet = WIRE_PACKET;
 	self->headers = DEFAULT_HEADERS;
 	self->mode = DEFAULT_MODE;
 }

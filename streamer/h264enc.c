@@ -126,9 +126,10 @@ static void set_vbv(x264_param_t *param, double fps, double plan_bits, double li
 }
 
 /* Rate of the stream itself, in kbit/s, and a buffer of so many seconds of it. */
-static void set_cbr(x264_param_t *param, double rate, double buffer, unsigned int headers)
+static void set_cbr(x264_param_t *param, double rate, double buffer, unsigned int packet,
+		    unsigned int headers)
 {
-	param->rc.i_bitrate = (int)fmax(1, rate * wire_share(headers) / 1000);
+	param->rc.i_bitrate = (int)fmax(1, rate * wire_share(packet, headers) / 1000);
 	param->rc.i_vbv_max_bitrate = param->rc.i_bitrate;
 	param->rc.i_vbv_buffer_size = (int)fmax(1, param->rc.i_bitrate * buffer);
 }
@@ -198,7 +199,7 @@ static void param_init(x264_param_t *p, const struct h264_config *cfg)
 		p->rc.f_rate_tolerance = 1;
 		p->rc.f_qcompress = 0.6f;
 		p->rc.i_qp_min = cfg->qp_min;
-		set_cbr(p, cfg->rate, 1 / fps + cfg->delay, cfg->headers);
+		set_cbr(p, cfg->rate, 1 / fps + cfg->delay, cfg->packet, cfg->headers);
 	}
 	if (cfg->mode == H264_MODE_TRIM) {
 		double frame = cfg->rate_max / fps;
@@ -318,6 +319,11 @@ void h264_set_rate(struct h264_enc *enc, double rate)
 	ra_feedback(&enc->ra, &enc->ra_params, group_bits(enc, rate));
 }
 
+void h264_set_packet(struct h264_enc *enc, unsigned int packet)
+{
+	enc->cfg.packet = packet;
+}
+
 /* Limits for the groups to come; the delay budget counts from the next picture. */
 void h264_set_limits(struct h264_enc *enc, int gop, int qp_min, int qp_max, int floor_qp,
 		     double delay)
@@ -365,8 +371,8 @@ static bool collect(struct h264_enc *enc, const x264_nal_t *nal, int nals, struc
 			continue;
 		memcpy(enc->out + out->size, p, nal[i].i_payload);
 		out->size += nal[i].i_payload;
-		out->pic.packets += wire_packets(nal_bytes, enc->cfg.headers);
-		out->pic.wire += wire_bytes(nal_bytes, enc->cfg.headers);
+		out->pic.packets += wire_packets(nal_bytes, enc->cfg.packet, enc->cfg.headers);
+		out->pic.wire += wire_bytes(nal_bytes, enc->cfg.packet, enc->cfg.headers);
 		if (nal[i].i_type == NAL_SLICE_IDR)
 			out->pic.type = 'I';
 		else if (nal[i].i_type == NAL_SPS)
@@ -374,14 +380,16 @@ static bool collect(struct h264_enc *enc, const x264_nal_t *nal, int nals, struc
 	}
 	out->data = enc->out;
 	out->pic.bytes = out->size;
+	out->pic.packet = enc->cfg.packet;
 	return true;
 }
 
 static void plan_picture(struct h264_enc *enc, const struct budget *b)
 {
 	double fps = (double)enc->cfg.fps_n / enc->cfg.fps_d;
-	double target = 8.0 * wire_largest_nal((size_t)b->target, enc->cfg.headers);
-	double bound = 8.0 * wire_largest_nal((size_t)b->bound, enc->cfg.headers);
+	double target =
+		8.0 * wire_largest_nal((size_t)b->target, enc->cfg.packet, enc->cfg.headers);
+	double bound = 8.0 * wire_largest_nal((size_t)b->bound, enc->cfg.packet, enc->cfg.headers);
 
 	enc->floor_qp = fmax(enc->ra.q - enc->finer, enc->cfg.qp_min);
 	enc->param.rc.f_rf_constant = (float)enc->floor_qp;
@@ -393,7 +401,7 @@ static void plan_picture(struct h264_enc *enc, const struct budget *b)
 static void plan_cbr(struct h264_enc *enc)
 {
 	set_cbr(&enc->param, enc->rate, enc->budget_params.interval + enc->budget_params.delay,
-		enc->cfg.headers);
+		enc->cfg.packet, enc->cfg.headers);
 	x264_encoder_reconfig(enc->x264, &enc->param);
 }
 

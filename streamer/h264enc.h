@@ -46,6 +46,7 @@ struct h264_config {
 	double delay;	 /* delay budget of a picture, s */
 	double rate;	 /* first allowance, bit/s, IP level */
 	double rate_max; /* highest allowance there will be */
+	unsigned int packet;  /* longest IP packet, bytes */
 	unsigned int headers; /* bytes around the payload of each packet */
 	bool psnr;	      /* measure PSNR of each picture */
 };
@@ -59,7 +60,8 @@ struct h264_picture {
 	size_t bytes;
 	size_t wire;
 	unsigned int packets;
-	double bound; /* wire bytes; 0 in mode gop */
+	unsigned int packet; /* bytes of the longest, headers included */
+	double bound;	     /* wire bytes; 0 in mode gop */
 	double target;
 	double rate;	 /* allowance in force */
 	double interval; /* s until the next picture that is coded */
@@ -82,6 +84,8 @@ struct h264_enc;
 
 struct h264_enc *h264_open(const struct h264_config *cfg, char *err, size_t errlen);
 void h264_set_rate(struct h264_enc *enc, double rate);
+/* Packets are so long from the next picture on. */
+void h264_set_packet(struct h264_enc *enc, unsigned int packet);
 void h264_set_limits(struct h264_enc *enc, int gop, int qp_min, int qp_max, int floor_qp,
 		     double delay);
 bool h264_encode(struct h264_enc *enc, const uint8_t *const plane[3], const int stride[3], bool key,

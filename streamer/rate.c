@@ -23,6 +23,7 @@ struct rate {
 	rate_fn apply;
 	gpointer data;
 	guint64 told; /* bit/s */
+	gboolean follows;
 	guint64 sent;
 	guint ticks;
 
@@ -60,11 +61,13 @@ static double now_s(void)
 static void tell(struct rate *r)
 {
 	guint64 bps = (guint64)ctl_rate(r->ctl, now_s());
+	gboolean follows = ctl_follows(r->ctl);
 
-	if (bps == r->told)
+	if (bps == r->told && follows == r->follows)
 		return;
 	r->told = bps;
-	r->apply(bps, r->data);
+	r->follows = follows;
+	r->apply(bps, follows, r->data);
 }
 
 struct rate *rate_new(const struct ctl_kind *kind, const struct ctl_params *p, FILE *log,

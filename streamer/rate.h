@@ -22,12 +22,13 @@
 
 struct rate;
 
-typedef void (*rate_fn)(guint64 bps, gpointer data);
+/* @follows: it is what routers advise, see ctl_follows() */
+typedef void (*rate_fn)(guint64 bps, gboolean follows, gpointer data);
 
 /**
  * rate_new() - a controller, ready to be asked
  * @log: gets RATE_HEADER's columns every 100 ms; NULL: nothing
- * @apply: called when the rate has changed
+ * @apply: called when the rate has changed, or whose it is
  */
 struct rate *rate_new(const struct ctl_kind *kind, const struct ctl_params *p, FILE *log,
 		      rate_fn apply, gpointer data);

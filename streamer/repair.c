@@ -46,7 +46,7 @@ static GstPadProbeReturn on_request(GstPad *pad, GstPadProbeInfo *info, gpointer
 		return GST_PAD_PROBE_OK;
 	g_atomic_int_inc(&r->asked);
 	if (g_atomic_int_get(&r->room) > 0) {
-		g_atomic_int_add(&r->room, -WIRE_IP_PACKET);
+		g_atomic_int_add(&r->room, -WIRE_PACKET);
 		return GST_PAD_PROBE_OK;
 	}
 	g_atomic_int_inc(&r->refused);

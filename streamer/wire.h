@@ -10,11 +10,24 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define WIRE_IP_PACKET 1200 /* largest IP packet sent */
+#define WIRE_PACKET 1200      /* largest IP packet sent */
+#define WIRE_PACKET_SHORT 800 /* while routers set the rate */
 #define WIRE_RTP 12
 #define WIRE_EXTENSION 8 /* RTP header extension: transport-wide sequence number */
 #define WIRE_SRTP 10	 /* tag of HMAC-SHA1-80 behind each packet, RFC 3711 */
 #define WIRE_FRAGMENT 2	 /* FU indicator and FU header, RFC 6184 */
+
+/* In all below @packet is the longest IP packet, @headers what is around its payload. */
+
+/*
+ * Even streams that share a link wait for each other a packet at a time, so short ones wait less;
+ * queues that are limited in packets, or mark from a packet's time on, want long ones
+ * (docs/design-notes.md, "Short packets").
+ */
+static inline unsigned int wire_packet(bool follows)
+{
+	return follows ? WIRE_PACKET_SHORT : WIRE_PACKET;
+}
 
 /* Bytes of IP and UDP headers. */
 static inline unsigned int wire_ip_udp(bool ipv6)
@@ -35,44 +48,44 @@ static inline unsigned int wire_below(unsigned int headers)
 }
 
 /* What payloaders call mtu: they count the RTP header, but not the extension. */
-static inline unsigned int wire_rtp_mtu(unsigned int headers)
+static inline unsigned int wire_rtp_mtu(unsigned int packet, unsigned int headers)
 {
-	return WIRE_IP_PACKET - headers + WIRE_RTP;
+	return packet - headers + WIRE_RTP;
 }
 
 /* Share of a full packet that is video. */
-static inline double wire_share(unsigned int headers)
+static inline double wire_share(unsigned int packet, unsigned int headers)
 {
-	return (double)(WIRE_IP_PACKET - headers - WIRE_FRAGMENT) / WIRE_IP_PACKET;
+	return (double)(packet - headers - WIRE_FRAGMENT) / packet;
 }
 
 /* Packets for one NAL unit of so many bytes, start code not counted. */
-static inline unsigned int wire_packets(size_t nal, unsigned int headers)
+static inline unsigned int wire_packets(size_t nal, unsigned int packet, unsigned int headers)
 {
-	size_t most = WIRE_IP_PACKET - headers, part = most - WIRE_FRAGMENT;
+	size_t most = packet - headers, part = most - WIRE_FRAGMENT;
 
 	return nal <= most ? 1 : (unsigned int)((nal - 1 + part - 1) / part);
 }
 
-static inline size_t wire_bytes(size_t nal, unsigned int headers)
+static inline size_t wire_bytes(size_t nal, unsigned int packet, unsigned int headers)
 {
-	unsigned int packets = wire_packets(nal, headers);
+	unsigned int packets = wire_packets(nal, packet, headers);
 
 	return packets == 1 ? nal + headers : nal - 1 + packets * (headers + WIRE_FRAGMENT);
 }
 
 /* Largest NAL unit that costs no more than so many wire bytes. */
-static inline size_t wire_largest_nal(size_t wire, unsigned int headers)
+static inline size_t wire_largest_nal(size_t wire, unsigned int packet, unsigned int headers)
 {
 	size_t around = headers + WIRE_FRAGMENT, rest;
 
 	if (wire <= headers)
 		return 0;
-	if (wire <= WIRE_IP_PACKET)
+	if (wire <= packet)
 		return wire - headers;
-	rest = wire % WIRE_IP_PACKET;
+	rest = wire % packet;
 	rest = rest > around ? rest - around : 0;
-	return wire / WIRE_IP_PACKET * (WIRE_IP_PACKET - around) + rest + 1;
+	return wire / packet * (packet - around) + rest + 1;
 }
 
 #endif /* PAQM_WIRE_H */

@@ -21,6 +21,7 @@
 #include "streamer/gstpaqmh264enc.h"
 #include "streamer/gstpaqmpacer.h"
 #include "streamer/options.h"
+#include "streamer/wire.h"
 
 #define GOP 12 /* pictures that share a base quantizer, the encoder's default */
 
@@ -34,12 +35,14 @@ void call_end(struct call *c, const char *why)
 
 /* Rate and advice */
 
-void call_apply_rate(guint64 rate, gpointer data)
+void call_apply_rate(guint64 rate, gboolean follows, gpointer data)
 {
 	struct call *c = data;
 	guint64 left = rate;
 
 	c->rate_now = rate;
+	if (c->encoder)
+		g_object_set(c->encoder, "packet", wire_packet(follows), NULL);
 	if (c->encoder && (!c->repair || repair_tick(c->repair, rate, NULL, &left)))
 		g_object_set(c->encoder, "rate", left, NULL);
 }
@@ -420,6 +423,7 @@ out:
 	gst_clear_object(&c->mute);
 	gst_clear_object(&c->opus);
 	gst_clear_object(&c->encoder);
+	gst_clear_object(&c->pay);
 	gst_clear_object(&c->pacer);
 	gst_clear_object(&c->bin);
 	gst_clear_object(&c->pipeline);

@@ -87,7 +87,7 @@ struct call {
 	struct feed *feeds[CALL_MEDIA];
 
 	GMainLoop *main;
-	GstElement *pipeline, *bin, *encoder, *pacer, *mute, *opus;
+	GstElement *pipeline, *bin, *encoder, *pay, *pacer, *mute, *opus;
 	struct call_in in[CALL_MEDIA];
 	struct device *devices[CALL_DEVICES]; /* NULL: there is no need for it */
 	struct size size;		      /* of the peer's pictures */
@@ -107,6 +107,7 @@ struct call {
 	guint64 rate_now, advised;
 	gint64 wall_offset; /* CLOCK_REALTIME - CLOCK_MONOTONIC */
 	guint64 played[CALL_MEDIA];
+	guint headers; /* bytes around the payload of a packet of pictures */
 	guint32 ts_offset;
 	guint frames, gop_qp;
 	gint64 first_pts;
@@ -129,7 +130,7 @@ static inline gboolean call_ipv6(const struct call *c)
 /* call.c: ends the main loop; the first reason counts. */
 void call_end(struct call *c, const char *why);
 /* call.c: lets the encoder follow the rate controller. */
-void call_apply_rate(guint64 rate, gpointer data);
+void call_apply_rate(guint64 rate, gboolean follows, gpointer data);
 
 /* call.c: a device is lost, or back; see device.h. */
 void call_on_device(const char *what, enum device_return returns, const char *why, gpointer data);

@@ -320,18 +320,18 @@ static gboolean build_video_out(struct call *c, GError **error)
 					.ssrc = c->mine.stream[CALL_VIDEO].ssrc,
 					.rtx_ssrc = rtx_ssrc(&c->mine.stream[CALL_VIDEO])};
 	char *elements = repair_elements(&repairs);
-	guint headers = wire_headers(call_ipv6(c), true);
-	GstElement *out, *pay;
+	GstElement *out;
 	GstPad *pad;
 
+	c->headers = wire_headers(call_ipv6(c), true);
 	out = row(c, "pacer", "src", error,
 		  "identity name=camera-joint silent=true ! tee name=self ! queue ! paqmh264enc "
 		  "name=enc headers=%u "
 		  "rate-max=%" G_GUINT64_FORMAT
 		  " ! rtph264pay name=pay mtu=%u pt=%d config-interval=0 aggregate-mode=none ! "
 		  "%spaqmpacer name=pacer below=%u %s",
-		  headers, c->rate_max, wire_rtp_mtu(headers), VIDEO_PT, elements,
-		  wire_below(headers),
+		  c->headers, c->rate_max, wire_rtp_mtu(WIRE_PACKET, c->headers), VIDEO_PT,
+		  elements, wire_below(c->headers),
 		  c->self_view ? "self. ! queue leaky=downstream max-size-buffers=2 ! "
 				 "identity name=self-joint silent=true"
 			       : "");
@@ -348,11 +348,11 @@ static gboolean build_video_out(struct call *c, GError **error)
 	g_object_set(c->encoder, "min-force-key-unit-interval", (guint64)KEY_INTERVAL_NS, NULL);
 	g_signal_connect(c->encoder, "picture", G_CALLBACK(call_on_picture), c);
 	g_signal_connect(c->encoder, "group", G_CALLBACK(call_on_group), c);
-	pay = part_of(c->pipeline, "pay");
-	g_object_set(pay, "ssrc", (guint)c->mine.stream[CALL_VIDEO].ssrc, "timestamp-offset",
+	c->pay = gst_object_ref(part_of(c->pipeline, "pay"));
+	g_object_set(c->pay, "ssrc", (guint)c->mine.stream[CALL_VIDEO].ssrc, "timestamp-offset",
 		     c->ts_offset, "seqnum-offset", (gint)c->first_seq, NULL);
 	part_probe(c->encoder, "sink", call_on_raw_picture, c);
-	if (!rate_number_packets(pay, error))
+	if (!rate_number_packets(c->pay, error))
 		return FALSE;
 	if (!gst_element_link_pads(out, "src", c->bin, "send_rtp_sink_0") ||
 	    !to_peer(c, "send_rtp_src_0", c->rtp[CALL_VIDEO], c->theirs.stream[CALL_VIDEO].port,
@@ -361,12 +361,12 @@ static gboolean build_video_out(struct call *c, GError **error)
 	c->rate = rate_new(&ctl_auto,
 			   &(struct ctl_params){.rate_min = (double)c->rate_min,
 						.rate_max = (double)c->rate_max,
-						.packet = WIRE_IP_PACKET},
+						.packet = WIRE_PACKET},
 			   c->rec.control, call_apply_rate, c);
 	pad = gst_element_get_static_pad(out, "src");
 	own_session(c, CALL_VIDEO);
-	rate_watch(c->rate, pad, c->session[CALL_VIDEO], c->mine.stream[CALL_VIDEO].ssrc, headers,
-		   NULL);
+	rate_watch(c->rate, pad, c->session[CALL_VIDEO], c->mine.stream[CALL_VIDEO].ssrc,
+		   c->headers, NULL);
 	gst_object_unref(pad);
 	return TRUE;
 }

@@ -52,6 +52,7 @@ void call_on_picture(GstElement *enc, const GstStructure *p, gpointer data)
 	(void)enc;
 	/* Below the quality floor a picture has two intervals to be sent in. */
 	g_object_set(c->pacer, "interval", (guint64)(e.interval * GST_SECOND), NULL);
+	encoded_cut(&e, c->pay, c->headers);
 	if (c->first_pts < 0)
 		c->first_pts = (gint64)e.pts;
 	index = (guint)(((gint64)e.pts - c->first_pts) / 1e9 / c->interval + 0.5);

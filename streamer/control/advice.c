@@ -52,6 +52,11 @@ static double erf_rate(const void *state, const struct ctl_params *p)
 	return s->rate > 0 ? s->rate : s->start;
 }
 
+static bool advised_follows(const void *state)
+{
+	return ((const struct advised *)state)->rate > 0;
+}
+
 static void ecf_advice(void *state, const struct ctl_params *p, double now,
 		       const struct ctl_advice *a)
 {
@@ -102,6 +107,7 @@ const struct ctl_kind ctl_erf = {
 	.init = advised_init,
 	.advice = erf_advice,
 	.rate = erf_rate,
+	.follows = advised_follows,
 	.state = advised_state,
 };
 
@@ -112,5 +118,6 @@ const struct ctl_kind ctl_ecf = {
 	.init = advised_init,
 	.advice = ecf_advice,
 	.rate = erf_rate,
+	.follows = advised_follows,
 	.state = advised_state,
 };

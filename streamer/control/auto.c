@@ -24,6 +24,11 @@
 #define MARKED 0.2  /* share of marks of a scalable sender that counts as much */
 #define QUEUE 0.100 /* s; no law of a P-AQM router leaves more for long */
 #define QUEUE_LASTS 0.5
+/* What was sent before the advice came is in a queue that the advice leaves alone: it is drained.
+ */
+#define DRAIN_TIME 2.0	 /* s */
+#define DRAIN_QUEUE 0.02 /* s; less is a router's own */
+#define DRAIN_LOWER 0.85
 #define DOUBT_LOWER 0.85
 #define DOUBT_ENDS 2.0	/* s without congestion */
 #define TRIAL_AFTER 5.0 /* s without a sign: then the advice is tried again */
@@ -34,6 +39,7 @@ struct autoctl {
 	struct nada net;
 	double advice; /* bit/s; 0: none in force */
 	bool doubt;
+	bool drains;
 	double sign;   /* the last time that it was contradicted */
 	double began;  /* when it came into force */
 	double calm;   /* s without a sign after which it is tried */
@@ -49,7 +55,9 @@ static double auto_rate(const void *state, const struct ctl_params *p)
 	const struct autoctl *s = state;
 
 	(void)p;
-	return s->advice > 0 ? fmin(s->advice, s->net.rate) : s->net.rate;
+	if (s->advice <= 0)
+		return s->net.rate;
+	return fmin(s->advice, s->net.rate) * (s->drains ? DRAIN_LOWER : 1);
 }
 
 static void forget_signs(struct autoctl *s, double now)
@@ -88,6 +96,7 @@ static void auto_advice(void *state, const struct ctl_params *p, double now,
 		if (s->advice > 0)
 			nada_settle(&s->net, p, now, auto_rate(s, p));
 		s->advice = 0;
+		s->drains = false;
 		return;
 	}
 	/* What went wrong without a router says nothing about the router. */
@@ -157,7 +166,16 @@ static void auto_report(void *state, const struct ctl_params *p, const struct fb
 			s->calm = TRIAL_AFTER;
 		}
 	}
+	s->drains = !s->doubt && s->net.queue > DRAIN_QUEUE && r->now - s->began < DRAIN_TIME;
 	lift(s, p);
+}
+
+/* Not while a trial climbs, either: its way may still be another router's. */
+static bool auto_follows(const void *state)
+{
+	const struct autoctl *s = state;
+
+	return s->advice > 0 && !s->doubt && !isfinite(s->bound);
 }
 
 static double auto_next(const void *state)
@@ -194,5 +212,6 @@ const struct ctl_kind ctl_auto = {
 	.next = auto_next,
 	.timeout = auto_timeout,
 	.rate = auto_rate,
+	.follows = auto_follows,
 	.state = auto_state,
 };

@@ -185,6 +185,11 @@ double ctl_rate(struct ctl *c, double now)
 			 c->params.rate_max);
 }
 
+bool ctl_follows(const struct ctl *c)
+{
+	return c->kind->follows && c->kind->follows(c->state);
+}
+
 double ctl_next(const struct ctl *c)
 {
 	return c->kind->next ? c->kind->next(c->state) : INFINITY;

@@ -69,6 +69,8 @@ struct ctl_kind {
 	double (*next)(const void *state);
 	void (*timeout)(void *state, const struct ctl_params *p, double now);
 	double (*rate)(const void *state, const struct ctl_params *p);
+	/* Is the rate what routers advise? */
+	bool (*follows)(const void *state);
 	void (*state)(const void *state, const char *name, ctl_log_fn log, void *data);
 };
 
@@ -111,6 +113,8 @@ void ctl_sent(struct ctl *c, double now, size_t bytes);
 const struct ctl_ecn_seen *ctl_ecn_seen(const struct ctl *c);
 /* The rate to use now, within the limits; lets time act on the controller. */
 double ctl_rate(struct ctl *c, double now);
+/* Do routers set the rate, with nothing that contradicts them? */
+bool ctl_follows(const struct ctl *c);
 /* When ctl_rate() should be asked at the latest; INFINITY: whenever. */
 double ctl_next(const struct ctl *c);
 /* State as keys and values, of the controller and of those inside it. */

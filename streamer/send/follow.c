@@ -2,6 +2,7 @@
 /* Rates of the controller reach the encoder, advice reaches the controller. */
 #include "streamer/carry.h"
 #include "streamer/send/send.h"
+#include "streamer/wire.h"
 
 #define PACED_PERCENT 105 /* a little more than granted: what waits is to be made good */
 
@@ -29,12 +30,15 @@ void send_use_rate(struct sender *s, guint64 left)
 		g_object_set(s->encoder[k], "rate", MAX(rate, 1000), NULL);
 }
 
-void send_apply_rate(guint64 rate, gpointer data)
+void send_apply_rate(guint64 rate, gboolean follows, gpointer data)
 {
 	struct sender *s = data;
 	guint64 left = rate;
 
 	s->granted = rate;
+	/* Of several encoders one might change while the payloader cuts a picture of another. */
+	if (!s->adaptor && !s->interlace)
+		g_object_set(s->encoder[0], "packet", wire_packet(follows), NULL);
 	if (!s->repair || repair_tick(s->repair, rate, NULL, &left))
 		send_use_rate(s, left);
 }

@@ -98,8 +98,8 @@ static gboolean launch(struct sender *s, GRand *rand, GError **error)
 		"udpsink name=rtcp host=%s port=%u sync=false async=false close-socket=false "
 		"udpsrc name=rtcpin close-socket=false caps=application/x-%s ! %s "
 		"bin.recv_rtcp_sink_0",
-		source, coder, wire_rtp_mtu(s->headers), repairs, wire_below(s->headers),
-		s->kind->element ? s->kind->element : "",
+		source, coder, wire_rtp_mtu(WIRE_PACKET, s->headers), repairs,
+		wire_below(s->headers), s->kind->element ? s->kind->element : "",
 		s->kind->element ? " name=estimator ! " : "",
 		s->srtp_key ? "srtpenc name=srtp srtpdec name=srtpin" : "",
 		s->srtp_key ? "srtp.rtp_sink_0 srtp.rtp_src_0 !" : "", host, port,
@@ -173,8 +173,9 @@ static void add_repair(struct sender *s, GRand *rand)
 	s->repair = repair_new(GST_BIN(s->pipeline), s->pacer, &s->repairs);
 }
 
-static gboolean use_payloader(struct sender *s, GstElement *pay, GRand *rand, GError **error)
+static gboolean use_payloader(struct sender *s, GRand *rand, GError **error)
 {
+	GstElement *pay = s->pay;
 	guint pt = 0;
 	GstPad *pad;
 
@@ -260,9 +261,6 @@ static void use_session(struct sender *s)
 
 gboolean send_build(struct sender *s, GRand *rand, GError **error)
 {
-	GstElement *pay;
-	gboolean ok;
-
 	if (!launch(s, rand, error))
 		return FALSE;
 	if (s->srtp_key)
@@ -272,10 +270,8 @@ gboolean send_build(struct sender *s, GRand *rand, GError **error)
 	if (s->repairs.rtx || s->repairs.fec)
 		add_repair(s, rand);
 	watch_source(s);
-	pay = gst_bin_get_by_name(GST_BIN(s->pipeline), "pay");
-	ok = use_payloader(s, pay, rand, error);
-	gst_object_unref(pay);
-	if (!ok)
+	s->pay = gst_bin_get_by_name(GST_BIN(s->pipeline), "pay");
+	if (!use_payloader(s, rand, error))
 		return FALSE;
 	if (s->element || s->probes) { /* nobody who has not seen the stream can know it */
 		s->returned.nonce = g_rand_int(rand);

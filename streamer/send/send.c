@@ -154,7 +154,7 @@ static void run(struct sender *s)
 	GstBus *bus = gst_element_get_bus(s->pipeline);
 	struct ctl_params limits = {.rate_min = (double)s->rate_min,
 				    .rate_max = (double)s->rate_max,
-				    .packet = WIRE_IP_PACKET,
+				    .packet = WIRE_PACKET,
 				    .ecn = s->ecn == ECN_ECT0	? CTL_ECN_CLASSIC
 					   : s->ecn == ECN_ECT1 ? CTL_ECN_SCALABLE
 								: CTL_ECN_NONE};
@@ -282,6 +282,7 @@ out:
 	gst_clear_object(&s.estimator);
 	repair_free(s.repair);
 	gst_clear_object(&s.pacer);
+	gst_clear_object(&s.pay);
 	gst_clear_object(&s.bin);
 	gst_clear_object(&s.pipeline);
 	guard_free(s.guard);

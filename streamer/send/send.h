@@ -51,6 +51,7 @@ struct sender {
 	GMainLoop *main;
 	GstElement *pipeline, *pacer, *bin, *appsrc;
 	GstElement *encoder[INTERLACE_PHASES]; /* one, or one per sub-picture */
+	GstElement *pay;
 	int encoders;
 	GObject *session;
 	struct guard *guard; /* few reporters get in */
@@ -124,7 +125,7 @@ gboolean send_build(struct sender *s, GRand *rand, GError **error);
 
 /* follow.c */
 void send_use_rate(struct sender *s, guint64 left);
-void send_apply_rate(guint64 rate, gpointer data);
+void send_apply_rate(guint64 rate, gboolean follows, gpointer data);
 void send_advise(struct sender *s);
 void send_register_flow(struct sender *s);
 /* The first picture may be coded, @ms after the first packet. */

@@ -40,6 +40,7 @@ void send_on_picture(GstElement *enc, const GstStructure *p, gpointer data)
 		g_object_set(s->pacer, "interval", (guint64)(e.interval * GST_SECOND / s->encoders),
 			     NULL);
 	}
+	encoded_cut(&e, s->pay, s->headers);
 	if (s->first_pts < 0)
 		s->first_pts = (gint64)e.pts;
 	index = (guint)(((gint64)e.pts - s->first_pts) / 1e9 / s->interval + 0.5);

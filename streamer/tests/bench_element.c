@@ -38,8 +38,8 @@ static void set_rate(GstElement *enc, double rate)
 	if (g_object_class_find_property(G_OBJECT_GET_CLASS(enc), "rate"))
 		g_object_set(enc, "rate", (guint64)rate, NULL);
 	else
-		g_object_set(enc, "bitrate", (guint)(rate * wire_share(HEADERS) / 1000 + 0.5),
-			     NULL);
+		g_object_set(enc, "bitrate",
+			     (guint)(rate * wire_share(WIRE_PACKET, HEADERS) / 1000 + 0.5), NULL);
 }
 
 /* What an access unit costs on the wire; the encoder's banner (SEI 5) is not sent. */
@@ -56,8 +56,8 @@ static gsize access_unit(const guint8 *p, gsize size, FILE *es, guint *packets)
 			     (next + 4 <= size && !p[next + 2] && p[next + 3] == 1)))
 				break;
 		if (!((p[nal] & 31) == 6 && nal + 1 < size && p[nal + 1] == 5)) {
-			wire += wire_bytes(next - nal, HEADERS);
-			*packets += wire_packets(next - nal, HEADERS);
+			wire += wire_bytes(next - nal, WIRE_PACKET, HEADERS);
+			*packets += wire_packets(next - nal, WIRE_PACKET, HEADERS);
 			fwrite(p + at, 1, next - at, es);
 		}
 		at = next;

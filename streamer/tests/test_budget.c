@@ -74,20 +74,23 @@ static void test_wire(void)
 		{"IPv6, SRTP", true, true, 78},
 	};
 
-	for (size_t i = 0; i < sizeof(nets) / sizeof(nets[0]); i++) {
-		unsigned int h = wire_headers(nets[i].ipv6, nets[i].srtp);
-		size_t part = 1198 - h;
+	CHECK("alone", wire_packet(false), 1200);
+	CHECK("follows", wire_packet(true), 800);
+	for (size_t i = 0; i < 2 * sizeof(nets) / sizeof(nets[0]); i++) {
+		unsigned int h = wire_headers(nets[i / 2].ipv6, nets[i / 2].srtp);
+		unsigned int most = wire_packet(i % 2);
+		size_t part = most - 2 - h;
 
-		CHECK(nets[i].name, h, nets[i].headers);
-		CHECK("one packet", wire_bytes(1200 - h, h), 1200);
-		CHECK("two", wire_bytes(1201 - h, h), 1200 - h + 2 * (h + 2));
-		CHECK("packets", wire_packets(1 + part * 3, h), 3);
-		CHECK("packets", wire_packets(2 + part * 3, h), 4);
+		CHECK(nets[i / 2].name, h, nets[i / 2].headers);
+		CHECK("one packet", wire_bytes(most - h, most, h), most);
+		CHECK("two", wire_bytes(most + 1 - h, most, h), most - h + 2 * (h + 2));
+		CHECK("packets", wire_packets(1 + part * 3, most, h), 3);
+		CHECK("packets", wire_packets(2 + part * 3, most, h), 4);
 		for (size_t wire = h + 1; wire < 20000; wire++) {
-			size_t nal = wire_largest_nal(wire, h);
+			size_t nal = wire_largest_nal(wire, most, h);
 
-			if (wire_bytes(nal, h) > wire) {
-				CHECK("largest NAL fits", wire_bytes(nal, h), wire);
+			if (wire_bytes(nal, most, h) > wire) {
+				CHECK("largest NAL fits", wire_bytes(nal, most, h), wire);
 				break;
 			}
 		}

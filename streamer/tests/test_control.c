@@ -501,8 +501,10 @@ static void test_auto(void)
 
 	path_init(&p, &ctl_auto);
 	SAME("start", p.rate, 750e3);
+	TRUE("nobody to follow", !ctl_follows(p.c));
 	advise(&p, 2.5e6);
 	SAME("advice at once", ctl_rate(p.c, 0), 2.5e6);
+	TRUE("follows", ctl_follows(p.c));
 	advise(&p, 0.4e6);
 	SAME("down at once", ctl_rate(p.c, 0), 0.4e6);
 	advise(&p, 1e3);
@@ -527,6 +529,7 @@ static void test_auto(void)
 	path_run(&p, 3, true);
 	SAME("doubt", state(p.c, "auto.doubt"), 1);
 	TRUE("below", p.rate < 0.85e6);
+	TRUE("does not follow in doubt", !ctl_follows(p.c));
 	advise(&p, 3e6);
 	TRUE("advice does not lift it", ctl_rate(p.c, p.now + 0.04) < 0.85e6);
 	advise(&p, 1e6);
@@ -545,6 +548,7 @@ static void test_auto(void)
 	/* Alone again: from here. */
 	advise(&p, 0);
 	SAME("handover", ctl_rate(p.c, p.now), 1e6);
+	TRUE("alone again", !ctl_follows(p.c));
 	path_run(&p, 0.5, true);
 	TRUE("no leap", p.rate < 1.05e6);
 	path_run(&p, 6, true);
@@ -564,6 +568,25 @@ static void test_auto(void)
 	/* Reports do not come back, advice does. */
 	path_run(&p, 5, false);
 	SAME("advice holds", p.rate, 0.5e6);
+	ctl_free(p.c);
+
+	/* What was sent before the advice came is drained; the advice alone would leave it. */
+	path_init(&p, &ctl_auto);
+	path_run(&p, 0.2, true);
+	p.delay = 0.06;
+	path_run(&p, 0.2, true);
+	advise_at(&p, p.now + 0.1, 1e6);
+	path_run(&p, 0.4, true);
+	SAME("below the advice", p.rate, 0.85e6);
+	TRUE("yet follows", ctl_follows(p.c));
+	p.delay = 0;
+	path_run(&p, 0.2, true);
+	SAME("then all of it", p.rate, 1e6);
+	/* A queue that begins later is the router's own affair. */
+	path_run(&p, 2, true);
+	p.delay = 0.06;
+	path_run(&p, 0.6, true);
+	SAME("later", p.rate, 1e6);
 	ctl_free(p.c);
 
 	/* Advice with receiver reports: one with loss is the routers' business, two are not. */

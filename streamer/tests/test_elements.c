@@ -8,8 +8,12 @@
 #include <gst/video/video.h>
 #include <math.h>
 
+#include "streamer/encoded.h"
 #include "streamer/gstpaqmh264enc.h"
 #include "streamer/tests/pictures.h"
+#include "streamer/wire.h"
+
+#define CUT_HEADERS 48
 
 struct seen {
 	GArray *pictures; /* of struct picture */
@@ -704,6 +708,55 @@ GST_START_TEST(test_planes)
 }
 GST_END_TEST;
 
+struct cut {
+	GstElement *pay;
+	struct encoded last;
+};
+
+static void on_cut(GstElement *enc, const GstStructure *p, gpointer data)
+{
+	struct cut *cut = data;
+
+	(void)enc;
+	cut->last = encoded_read(p);
+	encoded_cut(&cut->last, cut->pay, CUT_HEADERS);
+}
+
+/* Packets become shorter and longer; each picture is cut as it was planned. */
+GST_START_TEST(test_packet)
+{
+	GstHarness *h = gst_harness_new_parse("paqmh264enc rate=2000000 headers=" G_STRINGIFY(
+		CUT_HEADERS) " ! rtph264pay "
+			     "config-interval=0 aggregate-mode=none");
+	GstElement *enc = gst_harness_find_element(h, "paqmh264enc");
+	struct cut cut = {.pay = gst_harness_find_element(h, "rtph264pay")};
+
+	g_signal_connect(enc, "picture", G_CALLBACK(on_cut), &cut);
+	start(h);
+	for (guint n = 0; n < 60; n++) {
+		guint most = wire_packet(n / 5 % 2), wire = 0, packets = 0;
+		GstBuffer *packet;
+
+		g_object_set(enc, "packet", most, NULL);
+		fail_unless_equals_int(gst_harness_push(h, picture(n, 100, 200)), GST_FLOW_OK);
+		fail_unless_equals_int(cut.last.packet, most);
+		for (; (packet = gst_harness_try_pull(h)); packets++) {
+			guint size = (guint)gst_buffer_get_size(packet) - WIRE_RTP + CUT_HEADERS;
+
+			fail_unless(size <= most, "%u bytes, %u allowed", size, most);
+			wire += size;
+			gst_buffer_unref(packet);
+		}
+		fail_unless_equals_int(packets, cut.last.packets);
+		fail_unless_equals_int(wire, cut.last.wire);
+		fail_unless(packets > 1, "%u packets", packets);
+	}
+	gst_object_unref(enc);
+	gst_object_unref(cut.pay);
+	gst_harness_teardown(h);
+}
+GST_END_TEST;
+
 static Suite *paqm_suite(void)
 {
 	Suite *s = suite_create("paqm elements");
@@ -729,6 +782,7 @@ static Suite *paqm_suite(void)
 	tcase_add_test(tc, test_colours);
 	tcase_add_test(tc, test_sizes);
 	tcase_add_test(tc, test_planes);
+	tcase_add_test(tc, test_packet);
 	return s;
 }
 

@@ -228,8 +228,8 @@ guint64 ladder_group_wire_bits(const struct ladder *l, int q, guint first, guint
 	guint64 bytes = 0;
 
 	for (guint i = first; i < first + l->gop; i++)
-		h264_cut(ladder_unit(l, q, i), ladder_frame(l, q, i)->size,
-			 WIRE_IP_PACKET - headers, pieces);
+		h264_cut(ladder_unit(l, q, i), ladder_frame(l, q, i)->size, WIRE_PACKET - headers,
+			 pieces);
 	for (guint i = 0; i < pieces->len; i++) {
 		const struct h264_piece *piece = &g_array_index(pieces, struct h264_piece, i);
 

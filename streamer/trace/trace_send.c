@@ -305,8 +305,7 @@ static gboolean next_picture(struct trace_flow *f, gint64 now)
 	source = source_frame(f);
 	g_array_set_size(f->pieces, 0);
 	h264_cut(ladder_unit(&s->ladder, f->q, source),
-		 ladder_frame(&s->ladder, f->q, source)->size, WIRE_IP_PACKET - s->headers,
-		 f->pieces);
+		 ladder_frame(&s->ladder, f->q, source)->size, WIRE_PACKET - s->headers, f->pieces);
 	f->piece = 0;
 	if (!f->pieces->len)
 		f->frame++; /* nothing in it to send */
@@ -587,7 +586,7 @@ static gboolean prepare(struct trace_sender *s, GError **error)
 						       (guint64)s->ladder.fps_n);
 	s->ctl_params = (struct ctl_params){.rate_min = (double)s->rate_min,
 					    .rate_max = (double)s->rate_max,
-					    .packet = WIRE_IP_PACKET};
+					    .packet = WIRE_PACKET};
 	if (!trace_loop_init(&s->loop, error))
 		return FALSE;
 	s->headers = wire_ip_udp(g_socket_address_get_family(G_SOCKET_ADDRESS(s->dest)) ==
