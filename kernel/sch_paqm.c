@@ -939,7 +939,7 @@ static noinline struct sk_buff *paqm_dequeue_slow(struct Qdisc *sch, struct Qdis
 	if (paqm_over_qlen(q)) {
 		turn = paqm_over_turn(q, ready);
 		preview = READ_ONCE(q->preview_from);
-		/* without `bandwidth` nobody wakes a parent that found nothing */
+		/* a parent must always find a packet: only who shapes may hold them */
 		if (unlikely(preview) && turn == PAQM_TURN_OVER &&
 		    (ready || q->shaper.rate_bytes_ps)) {
 			skb = paqm_send_preview(sch, preview, ready, now);
