@@ -11,7 +11,8 @@
 #include <stddef.h>
 
 #define WIRE_PACKET 1200      /* largest IP packet sent */
-#define WIRE_PACKET_SHORT 800 /* while routers set the rate */
+#define WIRE_PACKET_SHORT 800 /* while routers set the rate, */
+#define WIRE_SHORT_RATE 500e3 /* and it is this at least, bit/s */
 #define WIRE_RTP 12
 #define WIRE_EXTENSION 8 /* RTP header extension: transport-wide sequence number */
 #define WIRE_SRTP 10	 /* tag of HMAC-SHA1-80 behind each packet, RFC 3711 */
@@ -20,13 +21,14 @@
 /* In all below @packet is the longest IP packet, @headers what is around its payload. */
 
 /*
- * Even streams that share a link wait for each other a packet at a time, so short ones wait less;
- * queues that are limited in packets, or mark from a packet's time on, want long ones
- * (docs/design-notes.md, "Short packets").
+ * The longest packet of a stream of so many bit/s that @follows what routers say. Even streams
+ * that share a link wait for each other a packet at a time, so short ones wait less. But queues
+ * that are limited in packets, or mark from a packet's time on, want long ones, and a picture of
+ * two packets is not spread better by three (docs/design-notes.md, "Short packets").
  */
-static inline unsigned int wire_packet(bool follows)
+static inline unsigned int wire_packet(bool follows, double rate)
 {
-	return follows ? WIRE_PACKET_SHORT : WIRE_PACKET;
+	return follows && rate >= WIRE_SHORT_RATE ? WIRE_PACKET_SHORT : WIRE_PACKET;
 }
 
 /* Bytes of IP and UDP headers. */

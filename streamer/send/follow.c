@@ -38,7 +38,7 @@ void send_apply_rate(guint64 rate, gboolean follows, gpointer data)
 	s->granted = rate;
 	/* Of several encoders one might change while the payloader cuts a picture of another. */
 	if (!s->adaptor && !s->interlace)
-		g_object_set(s->encoder[0], "packet", wire_packet(follows), NULL);
+		g_object_set(s->encoder[0], "packet", wire_packet(follows, (double)rate), NULL);
 	if (!s->repair || repair_tick(s->repair, rate, NULL, &left))
 		send_use_rate(s, left);
 }

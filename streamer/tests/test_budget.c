@@ -74,11 +74,12 @@ static void test_wire(void)
 		{"IPv6, SRTP", true, true, 78},
 	};
 
-	CHECK("alone", wire_packet(false), 1200);
-	CHECK("follows", wire_packet(true), 800);
+	CHECK("alone", wire_packet(false, 3e6), 1200);
+	CHECK("follows", wire_packet(true, 500e3), 800);
+	CHECK("slowly", wire_packet(true, 499e3), 1200);
 	for (size_t i = 0; i < 2 * sizeof(nets) / sizeof(nets[0]); i++) {
 		unsigned int h = wire_headers(nets[i / 2].ipv6, nets[i / 2].srtp);
-		unsigned int most = wire_packet(i % 2);
+		unsigned int most = wire_packet(i % 2, 1e6);
 		size_t part = most - 2 - h;
 
 		CHECK(nets[i / 2].name, h, nets[i / 2].headers);

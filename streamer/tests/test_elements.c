@@ -734,7 +734,7 @@ GST_START_TEST(test_packet)
 	g_signal_connect(enc, "picture", G_CALLBACK(on_cut), &cut);
 	start(h);
 	for (guint n = 0; n < 60; n++) {
-		guint most = wire_packet(n / 5 % 2), wire = 0, packets = 0;
+		guint most = wire_packet(n / 5 % 2, 2e6), wire = 0, packets = 0;
 		GstBuffer *packet;
 
 		g_object_set(enc, "packet", most, NULL);
