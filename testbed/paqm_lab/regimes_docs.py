@@ -165,6 +165,17 @@ REASONS = (
         "is taken back another one later. A mean excess of 4 % for that time is a queue of 50 ms.",
     ),
     (
+        (1, 6, 300),
+        "Six streams beside TCP on 1 Mbit/s over 300 ms: the one that joins last may send 20 % "
+        "more than its share for some seconds, of what the pictures of the others leave.",
+    ),
+    (
+        (4, 6, 600),
+        "Six streams on 4 Mbit/s over 600 ms: they begin at 4.5 Mbit/s together, and nobody hears "
+        "anything for 0.6 s. What is beyond a stream's rate waits in its own queue, up to 185 ms, "
+        "1.2 s after the start; that second is more than 1 % of all packets.",
+    ),
+    (
         (4, 30, 0),
         "Thirty streams and TCP on 4 Mbit/s, all begin within half a second: what their first "
         "pictures are too much is taken back from what all are told, from one to two seconds "
