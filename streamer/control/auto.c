@@ -24,8 +24,7 @@
 #define MARKED 0.2  /* share of marks of a scalable sender that counts as much */
 #define QUEUE 0.100 /* s; no law of a P-AQM router leaves more for long */
 #define QUEUE_LASTS 0.5
-/* What was sent before the advice came is in a queue that the advice leaves alone: it is drained.
- */
+/* What was sent before the advice came waits, and the advice leaves it there: it is drained. */
 #define DRAIN_TIME 2.0	 /* s */
 #define DRAIN_QUEUE 0.02 /* s; less is a router's own */
 #define DRAIN_LOWER 0.85
@@ -188,6 +187,7 @@ static void auto_timeout(void *state, const struct ctl_params *p, double now)
 	struct autoctl *s = state;
 
 	nada_silence(&s->net, p, now);
+	s->drains = false; /* nobody tells when it is gone */
 	/* The way back of the reports is broken, that of the advice is not. */
 	lift(s, p);
 }

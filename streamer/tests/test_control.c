@@ -579,6 +579,10 @@ static void test_auto(void)
 	path_run(&p, 0.4, true);
 	SAME("below the advice", p.rate, 0.85e6);
 	TRUE("yet follows", ctl_follows(p.c));
+	path_run(&p, 1, false);
+	SAME("no report says that it is gone", p.rate, 1e6);
+	path_run(&p, 0.2, true);
+	SAME("it is there", p.rate, 0.85e6);
 	p.delay = 0;
 	path_run(&p, 0.2, true);
 	SAME("then all of it", p.rate, 1e6);
