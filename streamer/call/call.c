@@ -41,9 +41,10 @@ void call_apply_rate(guint64 rate, gboolean follows, gpointer data)
 	guint64 left = rate;
 
 	c->rate_now = rate;
-	if (c->encoder)
-		g_object_set(c->encoder, "packet", wire_packet(follows, (double)rate), NULL);
-	if (c->encoder && (!c->repair || repair_tick(c->repair, rate, NULL, &left)))
+	if (!c->encoder)
+		return;
+	g_object_set(c->encoder, "packet", wire_packet(follows, (double)rate), NULL);
+	if (!c->repair || repair_tick(c->repair, rate, NULL, &left))
 		g_object_set(c->encoder, "rate", left, NULL);
 }
 

@@ -583,6 +583,17 @@ static void test_auto(void)
 	SAME("no report says that it is gone", p.rate, 1e6);
 	path_run(&p, 0.2, true);
 	SAME("it is there", p.rate, 0.85e6);
+	/* One that stays is that of others. */
+	path_run(&p, 0.6, true);
+	SAME("not for ever", p.rate, 1e6);
+	ctl_free(p.c);
+
+	path_init(&p, &ctl_auto);
+	path_run(&p, 0.2, true);
+	p.delay = 0.06;
+	path_run(&p, 0.2, true);
+	advise_at(&p, p.now + 0.1, 1e6);
+	path_run(&p, 0.4, true);
 	p.delay = 0;
 	path_run(&p, 0.2, true);
 	SAME("then all of it", p.rate, 1e6);
