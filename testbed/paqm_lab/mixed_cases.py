@@ -21,6 +21,7 @@ QUEUES: dict[str, Json] = {
 }
 MBIT = 1_000_000
 LINK = 8 * MBIT
+RATE_MIN = "200kbit"
 RTT_MS = 40
 SECONDS = 24
 TCP_AT = 10
@@ -94,7 +95,7 @@ def stream(name: str, deaf: bool = False, start: float = 0, **more: Any) -> Json
         "start": start,
         "stop": SECONDS,
         "rate_max": "3mbit",
-        "rate_min": "200kbit",
+        "rate_min": RATE_MIN,
         **more,
     }
     return found | ({"sender": "libwebrtc"} if deaf else {})
@@ -235,6 +236,8 @@ def bad_input() -> list[Case]:
         "ect0": ("ECT(0), ignores CE", flood(3 * LINK, ect="ect0")),
         "ect1": ("ECT(1), ignores CE", flood(3 * LINK, ect="ect1")),
     }
+    # A hundredth of the link must not be less than followers are able to send.
+    least = {"hundred": "50kbit"}
     common: Json = {"group": "bad", "judge_from": 8, "queues": ("paqm",)}
     cases = [
         Case(
@@ -245,11 +248,12 @@ def bad_input() -> list[Case]:
         )
     ]
     for kind, (title, entry) in kinds.items():
+        media = followers(3, rate_min=least.get(kind, RATE_MIN))
         cases.append(
             Case(
                 name=f"bad-{kind}",
                 title=f"three followers beside: {title}",
-                load={"media": followers(3), "flood": [entry]},
+                load={"media": media, "flood": [entry]},
                 base="bad-none",
                 words="weights host" if kind.startswith("hundred-") else "",
                 facts={"only_delay": True} if kind == "hundred" else {},
