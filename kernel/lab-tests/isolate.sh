@@ -183,20 +183,34 @@ for port in 7000 5004; do
 done
 $tc qdisc del dev a0 root
 
-echo "# the same below a parent that knows the rate: a packet is there whenever it asks"
-$tc qdisc add dev a0 root handle 1: htb default 1
-$tc class add dev a0 parent 1: classid 1:1 htb rate 16mbit ceil 16mbit burst 1600 cburst 1600 \
-	quantum 1514
-$tc qdisc add dev a0 parent 1:1 handle 10: paqm bandwidth auto
-blast --kind quic --port 8000 --flows 4 --rate 60e6 --size 1200 --seconds 4 # it is measured
-sleep 1
-blast --kind rtp --flows 3 --port 5004 --rate 11.1e6 --seconds 5 &
-others=$!
-blast --kind rtp --flows 1 --port 7000 --rate 4.2e6 --seconds 5
-wait $others
-within "packets beyond the rate" "$(stat_of .over_packets)" 100 100000
-within "htb finds it non-work-conserving, times" "$(dmesg | grep -c 'non-work-conserving')" 0 0
-$tc qdisc del dev a0 root
+echo "# the same below parents that know the rate: a packet is there whenever they ask"
+for parent in htb hfsc tbf-drr tbf-qfq; do
+	case $parent in
+	htb)
+		$tc qdisc add dev a0 root handle 1: htb default 1
+		$tc class add dev a0 parent 1: classid 1:1 htb rate 16mbit ceil 16mbit burst 1600 \
+			cburst 1600 quantum 1514 ;;
+	hfsc)
+		$tc qdisc add dev a0 root handle 1: hfsc default 1
+		$tc class add dev a0 parent 1: classid 1:1 hfsc sc rate 16mbit ul rate 16mbit ;;
+	tbf-*)
+		$tc qdisc add dev a0 root handle 2: tbf rate 16mbit burst 1600 limit 100000
+		$tc qdisc add dev a0 parent 2:1 handle 1: "${parent#tbf-}"
+		$tc class add dev a0 parent 1: classid 1:1 "${parent#tbf-}"
+		$tc filter add dev a0 parent 1: protocol all prio 1 matchall classid 1:1 ;;
+	esac
+	$tc qdisc add dev a0 parent 1:1 handle 10: paqm bandwidth auto
+	blast --kind quic --port 8000 --flows 4 --rate 60e6 --size 1200 --seconds 4 # it is measured
+	sleep 1
+	blast --kind rtp --flows 3 --port 5004 --rate 11.1e6 --seconds 5 &
+	others=$!
+	blast --kind rtp --flows 1 --port 7000 --rate 4.2e6 --seconds 5
+	wait $others
+	within "$parent: packets beyond the rate" "$(stat_of .over_packets)" 100 100000
+	within "$parent finds it non-work-conserving, times" \
+		"$(dmesg | grep -c 'non-work-conserving')" 0 0
+	$tc qdisc del dev a0 root
+done
 
 # Who hears nothing is shown what is to come: his queue grows for a tenth of a second, as fast as if
 # the share had fallen already, and is short again soon.
