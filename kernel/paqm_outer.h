@@ -64,6 +64,11 @@
 #define PAQM_MIDDLING_FLOWS 20		/* half the headroom is enough */
 #define PAQM_LARGE_BPS 100000000ULL	/* and from here a quarter */
 #define PAQM_LARGE_FLOWS 100
+/* Flows seek their rate by the queue: a period in which one did counts so much, others 1 less. */
+#define PAQM_SEEKING_STEP 8
+#define PAQM_SEEKING_MOST 160
+#define PAQM_SEEKING_ON 40  /* from here on they do, */
+#define PAQM_SEEKING_OFF 16 /* to here */
 
 /*
  * Of all outer loops. Unbound: a walk over a million flows takes longer than work of
@@ -262,11 +267,28 @@ static bool paqm_crowded(const struct paqm_sched_data *q, bool was, u64 bps, u32
 }
 
 /*
+ * Do some flows find their rate by the queue? Who follows sends beyond it in some periods after
+ * a change only; who does not comes back again and again.
+ */
+static void paqm_note_seeking(struct paqm_sched_data *q)
+{
+	u32 sent = READ_ONCE(q->over_sent);
+
+	if (sent != q->seeking_mark)
+		q->seeking = min(q->seeking + PAQM_SEEKING_STEP, PAQM_SEEKING_MOST);
+	else if (q->seeking)
+		q->seeking--;
+	q->seeking_mark = sent;
+	q->sought = q->seeking >= (q->sought ? PAQM_SEEKING_OFF : PAQM_SEEKING_ON);
+}
+
+/*
  * Target utilisation of the media share, Q24. Beside elastic traffic half of the
  * headroom is enough: a media burst is served at the rate of the link, not of
  * the share, and the link stays full anyway. So it is with many flows on a fast
  * link, whose bursts even out (spec section 4.7); with hysteresis, or flows that
- * come and go would make all the others move.
+ * come and go would make all the others move. Who finds his rate by the queue needs
+ * room beyond it to try.
  */
 static u32 paqm_target_util(struct paqm_sched_data *q)
 {
@@ -279,6 +301,8 @@ static u32 paqm_target_util(struct paqm_sched_data *q)
 		rho += (PAQM_Q24_ONE - rho) / 4 * 3;
 	else if (q->n_elastic || q->middling)
 		rho += (PAQM_Q24_ONE - rho) / 2;
+	else if (q->sought && q->cfg.law == PAQM_LAW_MAXMIN)
+		rho -= (PAQM_Q24_ONE - rho) / 8 * 3;
 	return paqm_auto_util(q, rho);
 }
 
@@ -938,6 +962,8 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events,
 
 	paqm_derive_queues(q);
 	n_out = q->overload_bytes / 2;
+	if (whole)
+		paqm_note_seeking(q);
 	paqm_solve(q, n_out, events, whole, now);
 	if (w.hosts)
 		paqm_hosts_divide(w.hosts, q->fair, whole);

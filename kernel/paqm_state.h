@@ -357,6 +357,9 @@ struct paqm_sched_data {
 	bool cautious; /* the queue grew, and nothing has been measured since */
 	bool middling; /* many flows on a fast link: they even each other out */
 	bool large; /* more */
+	bool sought; /* some media flows find their rate by the queue */
+	u32 seeking; /* how often some did, lately */
+	u32 seeking_mark; /* @over_sent at the last look */
 	u32 rtt_us; /* in force */
 	u32 period_us; /* in force */
 	u32 skip_us; /* in force: tau1 */

@@ -68,7 +68,8 @@
 #define PAQM_GUARD_SHIFT 4 /* the guards of the inner loop average over 2^4 periods */
 #define PAQM_SHARE_FALL_NS (2 * NSEC_PER_SEC) /* time constant of a fall of media's share */
 #define PAQM_PREVIEW_EVERY_NS (500 * NSEC_PER_MSEC) /* a preview begins so often, */
-#define PAQM_PREVIEW_NS (100 * NSEC_PER_MSEC) /* and lasts so long */
+#define PAQM_PREVIEW_NS (100 * NSEC_PER_MSEC) /* and lasts so long, */
+#define PAQM_PREVIEW_ALONE_NS (150 * NSEC_PER_MSEC) /* without elastic flows so long */
 #define PAQM_SHARE_STEP_Q16 (PAQM_Q16_ONE / 100) /* so little of it is no step */
 #define PAQM_NOTICE_WORTH (2 * PAQM_MSG_SENT_MAX) /* bytes that a flow sends for a notice */
 #define PAQM_UNFIT_MOST 8 /* packets that cannot be quoted, of a flow in a round; after that */
@@ -1163,8 +1164,9 @@ static bool paqm_share_falls(struct paqm_sched_data *q, u64 elapsed)
 static void paqm_preview(struct paqm_sched_data *q, u64 since, u64 now)
 {
 	u64 last = paqm_div64(since, PAQM_PREVIEW_EVERY_NS) * PAQM_PREVIEW_EVERY_NS;
+	bool alone = !READ_ONCE(q->queue[PAQM_ELASTIC].st.flows);
 
-	if (since - last >= PAQM_PREVIEW_NS)
+	if (since - last >= (alone ? PAQM_PREVIEW_ALONE_NS : PAQM_PREVIEW_NS))
 		WRITE_ONCE(q->preview_from, 0);
 	else if (!q->preview_from)
 		WRITE_ONCE(q->preview_from, paqm_bucket_clock(now) | 1);

@@ -183,6 +183,23 @@ for port in 7000 5004; do
 done
 $tc qdisc del dev a0 root
 
+# Who follows gets a little less while others find their rate by the queue.
+echo "# room for those who seek their rate by the queue"
+$tc qdisc replace dev a0 root handle 1: paqm bandwidth 16mbit feedback icmp
+blast --kind rtp --flows 1 --port 5004 --rate 0.5e6 --seconds 58 &
+others=$!
+sleep 3.5
+before=$(stat_of .fair_rate_bps)
+blast --kind rtp --flows 2 --port 7000 --rate 30e6 --seconds 4
+sleep 4
+within "what is told when they have gone, per mille of before" \
+	$(($(stat_of .fair_rate_bps) * 1000 / before)) 978 990
+sleep 43
+within "and when they have not come back for long" \
+	$(($(stat_of .fair_rate_bps) * 1000 / before)) 999 1001
+wait $others
+$tc qdisc del dev a0 root
+
 echo "# the same below parents that know the rate: a packet is there whenever they ask"
 for parent in htb hfsc tbf-drr tbf-qfq; do
 	case $parent in
