@@ -17,6 +17,7 @@ DOCS = cache.REPO / "docs"
 DATA, PAGE = DOCS / "results" / "regimes.json", DOCS / "regimes.md"
 MAP = DOCS / "img" / "regimes.png"
 FINE, WORSE = "#009E73", "#D55E00"  # can be told apart by people with colour-blindness
+GREY = "#666666"  # points of older versions
 PALE = 0.35  # opacity where the limits are far
 
 HEAD = """# Followers over many links
@@ -57,7 +58,8 @@ streams are limited by themselves. Points with shares below 100 kbit/s are left 
 ![Which points hold, and how near they are to their limits](img/regimes.png)
 
 In the map a figure above 1 is the worst excess: `p95 1.4` is 1.4 times the limit; `settling` and
-`loss` likewise name what does not hold.
+`loss` likewise name what does not hold. The grid is run in parts: what was run before the newest
+version is in grey.
 """
 
 
@@ -75,6 +77,11 @@ def ratio(row: Json) -> tuple[float, str]:
     if row["lost_late"]:
         found.append((float("inf"), "loss"))
     return max(found)
+
+
+def of_newest(data: Json, row: Json) -> bool:
+    """Was this point run by the newest version of all points?"""
+    return bool(data["versions"]) and row.get("version") == data["versions"][-1]["paqm"]
 
 
 def _label(row: Json) -> str:
@@ -109,7 +116,10 @@ def draw(data: Json, path: Path) -> None:
                     panel.add_patch(
                         Rectangle((x - 0.48, y - 0.48), 0.96, 0.96, facecolor=colour, alpha=alpha)
                     )
-                    panel.text(x, y, _label(row), ha="center", va="center", fontsize=6.5)
+                    ink = "black" if of_newest(data, row) else GREY
+                    panel.text(
+                        x, y, _label(row), ha="center", va="center", fontsize=6.5, color=ink
+                    )
                 some = "1 stream" if count == 1 else f"{count} streams"
                 load = ", 2 TCP" if tcp else ""
                 panel.set_title(f"{some}{load}{', rtt auto' if variant != 'paqm' else ''}")
@@ -235,8 +245,12 @@ def page(data: Json) -> str:
         lines.append(_row(title, value, f"≥ {check['limit']:g} %"))
     lines += outside(data)
     if data["versions"]:
-        made = ", ".join(sorted({version["paqm"] for version in data["versions"]}))
-        lines += ["", f"Version {made}; kernel {data['versions'][0]['kernel']}."]
+        newest = data["versions"][-1]
+        count = sum(of_newest(data, row) for row in data["points"])
+        older = ", ".join(sorted({one["paqm"] for one in data["versions"]} - {newest["paqm"]}))
+        lines += ["", f"{count} points are of version {newest['paqm']}, kernel {newest['kernel']}."]
+        if older:
+            lines += [f"The others are of {older}."]
     return "\n".join(lines) + "\n"
 
 

@@ -224,7 +224,7 @@ def result(
         if row is not None:
             if row["versions"] not in versions:
                 versions.append(row["versions"])
-            del row["versions"]
+            row["version"] = row.pop("versions")["paqm"]
             rows.append(row)
         elif (place.name, place.variant) in kept:
             rows.append(kept[place.name, place.variant])
