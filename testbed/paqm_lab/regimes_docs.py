@@ -17,7 +17,6 @@ DOCS = cache.REPO / "docs"
 DATA, PAGE = DOCS / "results" / "regimes.json", DOCS / "regimes.md"
 MAP = DOCS / "img" / "regimes.png"
 FINE, WORSE = "#009E73", "#D55E00"  # can be told apart by people with colour-blindness
-GREY = "#666666"  # points of older versions
 PALE = 0.35  # opacity where the limits are far
 
 HEAD = """# Followers over many links
@@ -59,7 +58,7 @@ streams are limited by themselves. Points with shares below 100 kbit/s are left 
 
 In the map a figure above 1 is the worst excess: `p95 1.4` is 1.4 times the limit; `settling` and
 `loss` likewise name what does not hold. The grid is run in parts: what was run before the newest
-version is in grey.
+version is in italics.
 """
 
 
@@ -116,10 +115,10 @@ def draw(data: Json, path: Path) -> None:
                     panel.add_patch(
                         Rectangle((x - 0.48, y - 0.48), 0.96, 0.96, facecolor=colour, alpha=alpha)
                     )
-                    ink = "black" if of_newest(data, row) else GREY
                     panel.text(
-                        x, y, _label(row), ha="center", va="center", fontsize=6.5, color=ink
-                    )
+                        x, y, _label(row), ha="center", va="center", fontsize=6.5,
+                        fontstyle="normal" if of_newest(data, row) else "italic",
+                    )  # fmt: skip
                 some = "1 stream" if count == 1 else f"{count} streams"
                 load = ", 2 TCP" if tcp else ""
                 panel.set_title(f"{some}{load}{', rtt auto' if variant != 'paqm' else ''}")
