@@ -260,8 +260,8 @@ class Page:
             "The misbehaver at most 105 % of its fair rate; followers 95 % of their share, their "
             "p99 at most 5 ms above what it is without it. By default flows are equal, as behind "
             "fq_codel: a hundred flows of one host have a hundred shares, and 78 kbit/s are left "
-            "for a follower. There followers may go down to 50 kbit/s, else to 200: whose lowest rate "
-            "is above its share does not follow. `weights host` makes hosts equal.",
+            "for a follower. There followers may go down to 50 kbit/s, else to 200: whose lowest "
+            "rate is above its share does not follow. `weights host` makes hosts equal.",
             ("case", "its rate, % of fair", "fair, Mbit/s", "% of nominal",
              "followers' least share, %", "p99, ms", "more, ms"),
             rows,
