@@ -302,7 +302,7 @@ static u32 paqm_target_util(struct paqm_sched_data *q)
 	else if (q->n_elastic || q->middling)
 		rho += (PAQM_Q24_ONE - rho) / 2;
 	else if (q->sought && q->cfg.law == PAQM_LAW_MAXMIN)
-		rho -= (PAQM_Q24_ONE - rho) / 8 * 3;
+		rho -= (PAQM_Q24_ONE - rho) / 4;
 	return paqm_auto_util(q, rho);
 }
 

@@ -193,7 +193,7 @@ before=$(stat_of .fair_rate_bps)
 blast --kind rtp --flows 2 --port 7000 --rate 30e6 --seconds 4
 sleep 4
 within "what is told when they have gone, per mille of before" \
-	$(($(stat_of .fair_rate_bps) * 1000 / before)) 978 990
+	$(($(stat_of .fair_rate_bps) * 1000 / before)) 986 993
 sleep 43
 within "and when they have not come back for long" \
 	$(($(stat_of .fair_rate_bps) * 1000 / before)) 999 1001
