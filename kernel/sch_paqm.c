@@ -70,6 +70,7 @@
 #define PAQM_PREVIEW_EVERY_NS (500 * NSEC_PER_MSEC) /* a preview begins so often, */
 #define PAQM_PREVIEW_NS (100 * NSEC_PER_MSEC) /* and lasts so long, */
 #define PAQM_PREVIEW_ALONE_NS (150 * NSEC_PER_MSEC) /* without elastic flows so long */
+#define PAQM_PREVIEW_AGAIN_NS (300 * NSEC_PER_MSEC) /* and so long if the last did not help */
 #define PAQM_SHARE_STEP_Q16 (PAQM_Q16_ONE / 100) /* so little of it is no step */
 #define PAQM_NOTICE_WORTH (2 * PAQM_MSG_SENT_MAX) /* bytes that a flow sends for a notice */
 #define PAQM_UNFIT_MOST 8 /* packets that cannot be quoted, of a flow in a round; after that */
@@ -92,6 +93,7 @@ static void paqm_wake(struct paqm_sched_data *q, u64 now)
 	q->queue[PAQM_ELASTIC].inner = (struct paqm_inner_vars){};
 	q->inner_stamp = now;
 	WRITE_ONCE(q->preview_from, 0);
+	q->over_stands = false;
 	hrtimer_start(&q->inner_timer, ns_to_ktime(q->interval_ns), HRTIMER_MODE_REL_PINNED_SOFT);
 	paqm_auto_start(q, now);
 	mod_delayed_work(paqm_wq, &q->outer_work, 0);
@@ -1165,11 +1167,18 @@ static void paqm_preview(struct paqm_sched_data *q, u64 since, u64 now)
 {
 	u64 last = paqm_div64(since, PAQM_PREVIEW_EVERY_NS) * PAQM_PREVIEW_EVERY_NS;
 	bool alone = !READ_ONCE(q->queue[PAQM_ELASTIC].st.flows);
+	u64 most = alone ? PAQM_PREVIEW_ALONE_NS : PAQM_PREVIEW_NS;
 
-	if (since - last >= (alone ? PAQM_PREVIEW_ALONE_NS : PAQM_PREVIEW_NS))
+	if (alone && q->preview_again)
+		most = PAQM_PREVIEW_AGAIN_NS;
+	if (since - last >= most) {
 		WRITE_ONCE(q->preview_from, 0);
-	else if (!q->preview_from)
+		q->over_stands &= !!READ_ONCE(q->drr[PAQM_MEDIA].qlen);
+	} else if (!q->preview_from) {
+		q->preview_again = q->over_stands;
+		q->over_stands = true;
 		WRITE_ONCE(q->preview_from, paqm_bucket_clock(now) | 1);
+	}
 }
 
 static enum hrtimer_restart paqm_inner_timer(struct hrtimer *timer)
