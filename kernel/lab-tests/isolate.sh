@@ -183,6 +183,24 @@ for port in 7000 5004; do
 done
 $tc qdisc del dev a0 root
 
+# A queue that has stood since the last preview is that of one who did not understand it.
+echo "# a preview that did not help is followed by a longer one"
+$tc qdisc replace dev a0 root handle 1: paqm bandwidth 16mbit feedback icmp
+others=
+for port in 5004 5005 5006; do
+	blast --kind rtp --flows 1 --port $port --rate 3.6e6 --seconds 10 &
+	others+=" $!"
+done
+blast --kind rtp --flows 1 --port 7000 --rate 6e6 --seconds 10 &
+others+=" $!"
+sleep 4
+before=$(stat_of .media.sent_bytes)
+sleep 5
+within "of the link he has what he is entitled to most of the time, per mille" \
+	$((($(stat_of .media.sent_bytes) - before) * 8 / 5 / 16000)) 970 986
+wait $others
+$tc qdisc del dev a0 root
+
 # Who follows gets a little less while others find their rate by the queue.
 echo "# room for those who seek their rate by the queue"
 $tc qdisc replace dev a0 root handle 1: paqm bandwidth 16mbit feedback icmp
