@@ -1161,7 +1161,8 @@ static bool paqm_share_falls(struct paqm_sched_data *q, u64 elapsed)
  * Without them it grows too slowly to be seen, with what others do not use just now, and with
  * media's share as that falls, until it stands and CoDel has to drop. And here his queue is empty
  * again soon: he has answered, and from the elastic class media is owed what it did not use
- * meanwhile. @since: ns since the first of them began.
+ * meanwhile. Where the overflow queues were not empty once since the last one somebody did not
+ * understand it, and this one is longer. @since: ns since the first of them began.
  */
 static void paqm_preview(struct paqm_sched_data *q, u64 since, u64 now)
 {
