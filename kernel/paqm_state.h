@@ -278,6 +278,8 @@ struct paqm_sched_data {
 	unsigned long sent_seen; /* @wire_sent at the last inner period */
 	u64 moved_q24; /* bytes per period that the busy link moves, 0: it is not busy */
 	u32 guard_bytes; /* a queue below this is no queue */
+	bool over_stands; /* overflow queues were never seen empty since the last preview */
+	bool preview_again; /* nor between the last two: it is a longer one */
 
 	/* published to the datapath by the outer loop */
 	u32 share_now; /* media share the scheduler uses, Q16 */
@@ -285,8 +287,6 @@ struct paqm_sched_data {
 	u64 share_due; /* ns: when share_next takes effect; 0: it has */
 	u64 share_first; /* ns: when the pending transfer was announced */
 	u32 share_from; /* media used so much of the link then, Q16 */
-	bool over_stands; /* overflow queues were never seen empty since the last preview */
-	bool preview_again; /* nor between the last two: it is a longer one */
 	u32 preview_from; /* paqm_bucket_clock() when a preview began; 0: there is none */
 	u32 pace_next[PAQM_PACES]; /* what buckets fill with from @pace_due on */
 	u32 depth_next;
