@@ -44,6 +44,8 @@ DEAF = (
     (20, 150, 6, {"bbr": 8}),
     (20, 50, 6, {"cubic": 4}),
     (50, 30, 8, {"bbr": 8, "cubic": 4}),
+    (8, 40, 3, {}),
+    (8, 40, 6, {}),
 )
 # Deaf floods among so many flows.
 REGIMES = ((1, 1), (1, 4), (2, 6), (4, 4), (4, 8), (8, 8))
@@ -155,7 +157,7 @@ def nobody_listens() -> list[Case]:
             Case(
                 name=f"deaf-{number}",
                 group="deaf",
-                title=f"{streams} libwebrtc, {words}",
+                title=f"{streams} libwebrtc" + (f", {words}" if words else ""),
                 load={
                     "media": deaf(streams),
                     "elastic": [tcp(flows, name) for name, flows in bulk.items()],
