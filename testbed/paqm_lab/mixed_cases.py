@@ -37,7 +37,7 @@ REST_SEEDS = (1,)
 TORRENT_LINK = 5 * MBIT  # half of it is less than a follower's maximum
 TORRENT_FLOWS = 200
 # Links of scenarios without a single follower: Mbit/s, round trip in ms, streams, TCP flows.
-DEAF = (
+DEAF: tuple[tuple[int, int, int, dict[str, int]], ...] = (
     (1, 100, 1, {"cubic": 1}),
     (4, 10, 3, {"bbr": 2}),
     (8, 40, 3, {"cubic": 4}),
