@@ -495,6 +495,17 @@ static void advise(struct path *p, double rate)
 	advise_at(p, p->now, rate);
 }
 
+/* A queue of 60 ms stands for 0.2 s, then there is advice of 1 Mbit/s, and 0.4 s go by. */
+static void path_of_queue_and_advice(struct path *p)
+{
+	path_init(p, &ctl_auto);
+	path_run(p, 0.2, true);
+	p->delay = 0.06;
+	path_run(p, 0.2, true);
+	advise_at(p, p->now + 0.1, 1e6);
+	path_run(p, 0.4, true);
+}
+
 static void test_auto(void)
 {
 	static struct path p;
@@ -571,12 +582,7 @@ static void test_auto(void)
 	ctl_free(p.c);
 
 	/* What was sent before the advice came is drained; the advice alone would leave it. */
-	path_init(&p, &ctl_auto);
-	path_run(&p, 0.2, true);
-	p.delay = 0.06;
-	path_run(&p, 0.2, true);
-	advise_at(&p, p.now + 0.1, 1e6);
-	path_run(&p, 0.4, true);
+	path_of_queue_and_advice(&p);
 	SAME("below the advice", p.rate, 0.85e6);
 	TRUE("yet follows", ctl_follows(p.c));
 	path_run(&p, 1, false);
@@ -588,12 +594,7 @@ static void test_auto(void)
 	SAME("not for ever", p.rate, 1e6);
 	ctl_free(p.c);
 
-	path_init(&p, &ctl_auto);
-	path_run(&p, 0.2, true);
-	p.delay = 0.06;
-	path_run(&p, 0.2, true);
-	advise_at(&p, p.now + 0.1, 1e6);
-	path_run(&p, 0.4, true);
+	path_of_queue_and_advice(&p);
 	p.delay = 0;
 	path_run(&p, 0.2, true);
 	SAME("then all of it", p.rate, 1e6);
