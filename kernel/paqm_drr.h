@@ -17,10 +17,10 @@
 #include <net/codel_impl.h>
 #include <net/inet_ecn.h>
 #include "paqm_compat.h"
+#include "paqm_queue.h"
 #include "paqm_state.h"
 #include "paqm_trace.h"
 
-#define PAQM_L4S_FLOOR_NS NSEC_PER_MSEC /* ECT(1): queue delay at which marking begins */
 #define PAQM_L4S_RANGE_NS (4 * NSEC_PER_MSEC) /* and how much more until all are marked */
 
 static void paqm_drr_init(struct paqm_round *r)
@@ -29,21 +29,6 @@ static void paqm_drr_init(struct paqm_round *r)
 	INIT_LIST_HEAD(&r->old);
 	codel_params_init(&r->codel);
 	codel_stats_init(&r->stats);
-}
-
-/* A queue that is empty is not served any more; of a pool, other flows may have it. */
-static void paqm_drr_release(struct paqm_sched_data *q, struct paqm_round *r, struct paqm_flowq *fq)
-{
-	if (fq->gated) {
-		fq->gated = false;
-		q->over_gated--;
-	}
-	r->served -= fq->served;
-	fq->served = false;
-	if (fq->pooled)
-		list_move_tail(&fq->list, &q->over_free);
-	else
-		list_del_init(&fq->list);
 }
 
 /* Put a packet into a flow queue; there is room. */
@@ -262,29 +247,6 @@ paqm_drr_take(struct Qdisc *sch, enum paqm_class class, u64 now,
 		WRITE_ONCE(fq->marked, fq->marked + marks);
 	}
 	return skb;
-}
-
-/* RTNL: throw away what waits in the flow queues of a class. */
-static void paqm_drr_purge(struct paqm_sched_data *q, enum paqm_class class)
-{
-	struct paqm_round *r = &q->drr[class];
-	struct paqm_flowq *fq, *next;
-
-	list_splice_tail_init(&r->fresh, &r->old);
-	list_for_each_entry_safe(fq, next, &r->old, list) {
-		rtnl_kfree_skbs(fq->head, fq->tail);
-		fq->head = NULL;
-		fq->out = fq->in;
-		fq->backlog = 0;
-		codel_vars_init(&fq->codel);
-		paqm_drr_release(q, r, fq);
-	}
-	if (class == PAQM_ELASTIC)
-		q->memory -= r->memory;
-	r->busy = 0;
-	r->memory = 0;
-	WRITE_ONCE(r->qlen, 0);
-	WRITE_ONCE(r->backlog, 0);
 }
 
 #endif /* PAQM_DRR_H */

@@ -369,8 +369,8 @@ static inline void paqm_tuple_set(struct paqm_tuple *tuple, const struct paqm_pa
  *
  * Return: the slot, or NULL when every slot of the set holds a living flow.
  */
-static noinline struct paqm_flow *paqm_flows_claim(struct paqm_flows *t,
-						   const struct paqm_packet *p, u32 now_tick)
+static noinline __maybe_unused struct paqm_flow *
+paqm_flows_claim(struct paqm_flows *t, const struct paqm_packet *p, u32 now_tick)
 {
 	struct paqm_flow *set = paqm_flows_set(t, p->hash), *flow;
 	struct paqm_flow_gauge *gauge;

@@ -24,7 +24,7 @@
  * request does not wait for a long transfer.
  *
  * All of it runs under the qdisc lock; rates and depths are published by the outer loop
- * (paqm_outer.h: paqm_publish_paces()).
+ * (paqm_outer.c: paqm_publish_paces()).
  */
 #ifndef PAQM_ISOLATE_H
 #define PAQM_ISOLATE_H
@@ -43,9 +43,6 @@
 #define PAQM_BULK_QUEUES 1024 /* of the elastic class */
 #define PAQM_OVER_STRANGERS 1 /* that of flows not known yet; 0 is none */
 #define PAQM_OVER_GATED 16 /* queues that wait for packets in that of strangers */
-#define PAQM_OVER_HOLD_NS (500 * NSEC_PER_MSEC) /* of a flow's fair rate, at most, */
-#define PAQM_OVER_PACKETS 20 /* or so many packets */
-#define PAQM_BUCKET_PACKETS 2 /* that a bucket holds at least, and one more fits in always */
 #define PAQM_OWED_NS (50 * NSEC_PER_MSEC) /* of its fair rate that a flow may owe */
 
 /* What a media packet is held to. */

@@ -147,6 +147,11 @@ enum paqm_pace {
 	PAQM_PACES
 };
 
+#define PAQM_OVER_HOLD_NS (500 * NSEC_PER_MSEC) /* of a flow's fair rate, at most, */
+#define PAQM_OVER_PACKETS 20 /* or so many packets */
+#define PAQM_BUCKET_PACKETS 2 /* that a bucket holds at least, and one more fits in always */
+#define PAQM_L4S_FLOOR_NS NSEC_PER_MSEC /* ECT(1): queue delay at which marking begins */
+
 /* Overflow queues never get all of media's share, however many there are. */
 #define PAQM_OVER_MOST_Q16 (PAQM_Q16_ONE / 16 * 15)
 
@@ -383,13 +388,13 @@ struct paqm_skb_cb {
 	u64 enqueued;
 };
 
-static struct paqm_skb_cb *paqm_skb_cb(const struct sk_buff *skb)
+static inline struct paqm_skb_cb *paqm_skb_cb(const struct sk_buff *skb)
 {
 	qdisc_cb_private_validate(skb, sizeof(struct paqm_skb_cb));
 	return (struct paqm_skb_cb *)qdisc_skb_cb(skb)->data;
 }
 
-static void paqm_inc(u32 *counter)
+static inline void paqm_inc(u32 *counter)
 {
 	WRITE_ONCE(*counter, *counter + 1);
 }
@@ -400,39 +405,21 @@ static __always_inline void paqm_count(u64 *counter)
 }
 
 /* 32 bits for a comparison with a drop probability. */
-static u32 paqm_draw(struct paqm_sched_data *q)
+static inline u32 paqm_draw(struct paqm_sched_data *q)
 {
 	return unlikely(q->cfg.seed) ? prandom_u32_state(&q->rnd) : get_random_u32();
-}
-
-/* Bytes that several segments take on the link, each for itself. */
-static noinline u32 paqm_framed_len(const struct paqm_sched_data *q, const struct sk_buff *skb,
-				    u32 len)
-{
-	u32 segs = skb_is_gso(skb) ? skb_shinfo(skb)->gso_segs : 1;
-
-	if (segs < 2)
-		return paqm_link_len(&q->link, len);
-	return segs * paqm_link_len(&q->link, len / segs);
-}
-
-/* Bytes that a packet of @len takes on the link. */
-static __always_inline u32 paqm_wire_len(const struct paqm_sched_data *q,
-					 const struct sk_buff *skb, u32 len)
-{
-	return likely(!q->link_counts) ? len : paqm_framed_len(q, skb, len);
 }
 
 #define PAQM_FB_SHARE_DIV 200 /* messages take at most 0.5 % of c */
 
 /* Bytes per second that messages may have on a link of @bps; the slowest may have a few, too. */
-static u64 paqm_fb_budget(u64 bps)
+static inline u64 paqm_fb_budget(u64 bps)
 {
 	return max(paqm_div64(bps, 8 * PAQM_FB_SHARE_DIV), 1000ULL);
 }
 
 /* Packets in the list of a class. */
-static u32 paqm_qlen(const struct paqm_queue *queue)
+static inline u32 paqm_qlen(const struct paqm_queue *queue)
 {
 	return READ_ONCE(queue->taken) - (u32)READ_ONCE(queue->st.sent_packets);
 }
@@ -461,20 +448,6 @@ static __always_inline struct sk_buff *paqm_pop(struct paqm_sched_data *q,
 	q->memory -= skb->truesize;
 	WRITE_ONCE(queue->st.backlog, queue->st.backlog - qdisc_pkt_len(skb));
 	return skb;
-}
-
-/* RTNL: packets are freed when it is released. */
-static void paqm_free_list(struct paqm_sched_data *q, struct paqm_queue *queue)
-{
-	struct sk_buff *skb;
-
-	for (skb = queue->head; skb; skb = skb->next)
-		q->memory -= skb->truesize;
-	rtnl_kfree_skbs(queue->head, queue->tail);
-	queue->head = NULL;
-	queue->tail = NULL;
-	WRITE_ONCE(queue->taken, (u32)queue->st.sent_packets);
-	WRITE_ONCE(queue->st.backlog, 0);
 }
 
 #endif /* PAQM_STATE_H */

@@ -45,7 +45,7 @@
 #include "core/paqm_link.h"
 #include "core/paqm_msg.h"
 #include "core/paqm_sched.h"
-#include "paqm_auto.h"
+#include "paqm_capacity.h"
 #include "paqm_class.h"
 #include "paqm_classify.h"
 #include "paqm_feedback.h"
@@ -77,13 +77,6 @@
 #define PAQM_UNFIT_ONE_IN 64 /* not each is looked at. Pictures begin with small ones */
 #define PAQM_NOTICE_BURST_NS (100 * NSEC_PER_MSEC) /* notices may be early by so much */
 #define PAQM_NEWS_Q23 (1 << 20) /* binary32 rates that differ by less: by an eighth at most */
-
-/* Ask for a round at once; the work item keeps the gap between event rounds. */
-static void paqm_raise(struct paqm_sched_data *q, enum paqm_event ev)
-{
-	if (!test_and_set_bit(ev, &q->events))
-		mod_delayed_work(paqm_wq, &q->outer_work, 0);
-}
 
 /* First packet after idleness: start the loops with u* = 1. */
 static void paqm_wake(struct paqm_sched_data *q, u64 now)
@@ -667,6 +660,24 @@ static noinline int paqm_put_media(struct sk_buff *skb, struct Qdisc *sch, struc
 	return paqm_put(skb, sch, PAQM_MEDIA, to.flow, 0, to.lane, len, wire, now, to_free);
 }
 
+/* Bytes that several segments take on the link, each for itself. */
+static noinline u32 paqm_framed_len(const struct paqm_sched_data *q, const struct sk_buff *skb,
+				    u32 len)
+{
+	u32 segs = skb_is_gso(skb) ? skb_shinfo(skb)->gso_segs : 1;
+
+	if (segs < 2)
+		return paqm_link_len(&q->link, len);
+	return segs * paqm_link_len(&q->link, len / segs);
+}
+
+/* Bytes that a packet of @len takes on the link. */
+static __always_inline u32 paqm_wire_len(const struct paqm_sched_data *q,
+					 const struct sk_buff *skb, u32 len)
+{
+	return likely(!q->link_counts) ? len : paqm_framed_len(q, skb, len);
+}
+
 /* @chosen: class by priority or filter, PAQM_CLASSES: by the recogniser */
 static __always_inline int paqm_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, int chosen,
 					    struct sk_buff **to_free)
@@ -1226,30 +1237,6 @@ static u64 paqm_link_rate(struct Qdisc *sch, u32 *source)
 		return (u64)link.base.speed * 1000000;
 	*source = PAQM_CAPACITY_GUESS;
 	return 1000000000;
-}
-
-/* Inner period and filter weight for a capacity. */
-static void paqm_derive_inner(struct paqm_sched_data *q)
-{
-	u64 mtu = max_t(u64, psched_mtu(qdisc_dev(q->sch)), 64);
-	u64 us = q->cfg.interval, bytes;
-
-	if (!us)
-		us = clamp_t(u64, paqm_muldiv(64 * mtu, 8 * USEC_PER_SEC, q->capacity),
-			     PAQM_INTERVAL_MIN_US, PAQM_INTERVAL_MAX_US);
-	/* a queue that is to hold 30 ms runs empty within a period of 40 ms */
-	if (!q->cfg.interval)
-		us = clamp_t(u64, us, PAQM_INTERVAL_MIN_US,
-			     max(q->cfg.elastic_target / 2, PAQM_INTERVAL_MIN_US));
-	WRITE_ONCE(q->interval_ns, us * NSEC_PER_USEC);
-	bytes = paqm_bytes_in(q->capacity, us * NSEC_PER_USEC);
-	if (q->cfg.gamma)
-		WRITE_ONCE(q->gamma, q->cfg.gamma);
-	else if (bytes >= 50 * mtu)
-		WRITE_ONCE(q->gamma, PAQM_Q24_ONE / 2);
-	else
-		WRITE_ONCE(q->gamma, clamp_t(u64, paqm_muldiv(bytes, PAQM_Q24_ONE, 100 * mtu),
-					     PAQM_Q24_ONE / 64, PAQM_Q24_ONE / 2));
 }
 
 /* Are senders told by messages? */

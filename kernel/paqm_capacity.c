@@ -1,15 +1,14 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+// SPDX-License-Identifier: GPL-2.0
 /*
  * `bandwidth auto`: the glue between sch_paqm and the estimator of capacity in
  * core/paqm_auto.h. The datapath meters departures under the qdisc lock, a timer of
  * its own takes the counts into the estimate, the outer loop puts it in force.
  */
-#ifndef PAQM_KERNEL_AUTO_H
-#define PAQM_KERNEL_AUTO_H
-
 #include "core/paqm_auto.h"
+#include "paqm_capacity.h"
+#include "paqm_compat.h"
 #include "paqm_feedback.h"
-#include "paqm_state.h"
+#include "paqm_outer.h"
 
 /* A fall of the capacity by so much is an event, ... */
 #define PAQM_AUTO_FALL_Q16 (PAQM_Q16_ONE / 20)
@@ -19,31 +18,6 @@
 
 #define PAQM_AUTO_HOLD_NS (100 * NSEC_PER_MSEC) /* that much media may wait before any is dropped */
 #define PAQM_AUTO_ALLOWED 3 /* times media-target: a media queue as it should be, mostly */
-
-/* Lengths of the queues that nobody has configured, bytes. */
-struct paqm_lengths {
-	u32 media_target;
-	u32 media_limit;
-	u32 elastic_target;
-	u32 elastic_limit;
-	u32 credit;
-};
-
-static void paqm_raise(struct paqm_sched_data *q, enum paqm_event ev);
-static void paqm_derive_inner(struct paqm_sched_data *q);
-static u64 paqm_media_capacity(const struct paqm_sched_data *q);
-
-static inline bool paqm_auto_on(const struct paqm_sched_data *q)
-{
-	return READ_ONCE(q->cfg.bandwidth) == PAQM_BANDWIDTH_AUTO;
-}
-
-/* A packet leaves, others may be waiting. Under the qdisc lock. */
-static inline void paqm_auto_sent(struct paqm_sched_data *q, u64 now, u32 len)
-{
-	if (paqm_auto_on(q))
-		paqm_meter_sent(&q->meter, now, len, q->sch->q.qlen);
-}
 
 static void paqm_auto_look(struct paqm_sched_data *q, struct paqm_auto_in *in, u64 now)
 {
@@ -57,7 +31,7 @@ static void paqm_auto_look(struct paqm_sched_data *q, struct paqm_auto_in *in, u
 }
 
 /* The loops begin, or the option is set while they run. Under the qdisc lock. */
-static inline void paqm_auto_start(struct paqm_sched_data *q, u64 now)
+void paqm_auto_start(struct paqm_sched_data *q, u64 now)
 {
 	struct paqm_auto_in in;
 
@@ -116,7 +90,7 @@ static enum hrtimer_restart paqm_auto_timer(struct hrtimer *timer)
 	return HRTIMER_RESTART;
 }
 
-static void paqm_auto_setup(struct paqm_sched_data *q)
+void paqm_auto_setup(struct paqm_sched_data *q)
 {
 	paqm_hrtimer_setup(&q->auto_timer, paqm_auto_timer);
 	paqm_auto_init(&q->estimate);
@@ -136,7 +110,7 @@ static void paqm_auto_source(struct paqm_sched_data *q)
  * device, if capacity_source says so. Under the qdisc lock. What was measured earlier
  * stands.
  */
-static u64 paqm_auto_apply(struct paqm_sched_data *q, bool was_on, u64 limit)
+u64 paqm_auto_apply(struct paqm_sched_data *q, bool was_on, u64 limit)
 {
 	if (!paqm_auto_on(q))
 		return limit;
@@ -150,7 +124,7 @@ static u64 paqm_auto_apply(struct paqm_sched_data *q, bool was_on, u64 limit)
 }
 
 /* A round begins: the estimate becomes the capacity. Under ctl_lock. */
-static void paqm_auto_round(struct paqm_sched_data *q)
+void paqm_auto_round(struct paqm_sched_data *q)
 {
 	if (!paqm_auto_on(q))
 		return;
@@ -165,7 +139,7 @@ static void paqm_auto_round(struct paqm_sched_data *q)
  * Target utilisation with the headroom that the link asks for, Q24. Beside elastic
  * traffic a quarter of that is enough: in a dip media is served before it.
  */
-static u32 paqm_auto_util(const struct paqm_sched_data *q, u32 rho)
+u32 paqm_auto_util(const struct paqm_sched_data *q, u32 rho)
 {
 	u32 headroom = READ_ONCE(q->auto_headroom);
 
@@ -175,7 +149,7 @@ static u32 paqm_auto_util(const struct paqm_sched_data *q, u32 rho)
 }
 
 /* Time in which the outer loop wants a queue gone, us. */
-static u32 paqm_auto_drain(const struct paqm_sched_data *q)
+u32 paqm_auto_drain(const struct paqm_sched_data *q)
 {
 	return paqm_auto_on(q) ? min(q->period_us, PAQM_AUTO_DRAIN_US) : q->period_us;
 }
@@ -186,7 +160,7 @@ static u32 paqm_auto_drain(const struct paqm_sched_data *q)
  * and elastic traffic is to fill what advice leaves. When a dip lasts, the usual rate
  * comes down, too.
  */
-static u64 paqm_auto_link(const struct paqm_sched_data *q)
+u64 paqm_auto_link(const struct paqm_sched_data *q)
 {
 	u64 capacity = READ_ONCE(q->capacity);
 
@@ -204,7 +178,7 @@ static u32 paqm_auto_scaled(u32 bytes, u64 num, u64 den)
  * 200 ms) of what the link usually does, no queue is cut to a passing dip, and in a
  * dip media runs ahead as far as before. @n is what the present capacity asks for.
  */
-static void paqm_auto_lengths(struct paqm_sched_data *q, struct paqm_lengths *n)
+void paqm_auto_lengths(struct paqm_sched_data *q, struct paqm_lengths *n)
 {
 	u64 usual = max(READ_ONCE(q->auto_usual), q->capacity);
 	u64 share = paqm_muldiv(paqm_media_capacity(q), usual, q->capacity);
@@ -226,5 +200,3 @@ static void paqm_auto_lengths(struct paqm_sched_data *q, struct paqm_lengths *n)
 			      1U << 28);
 	WRITE_ONCE(q->auto_allowed, max(PAQM_AUTO_ALLOWED * bytes, 2 * mtu));
 }
-
-#endif /* PAQM_KERNEL_AUTO_H */

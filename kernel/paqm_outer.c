@@ -1,0 +1,1062 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Outer loop of sch_paqm: every period, and at once on events, measure the flows,
+ * compute the fair rate of media, publish what notices say and move the split.
+ *
+ * Process context under ctl_lock; the qdisc lock is taken only to publish.
+ */
+#include <linux/ktime.h>
+#include <linux/workqueue.h>
+#include "core/paqm_bucket.h"
+#include "core/paqm_law.h"
+#include "core/paqm_maxmin.h"
+#include "core/paqm_msg.h"
+#include "core/paqm_sched.h"
+#include "paqm_capacity.h"
+#include "paqm_class.h"
+#include "paqm_outer.h"
+#include "paqm_trace.h"
+
+#define PAQM_EVENT_GAP_NS (50 * NSEC_PER_MSEC) /* at most one event round in this time */
+/*
+ * The elastic class has gone when so long nothing of it has come. One flow may pause for longer
+ * (PAQM_FLOW_ACTIVE_TICKS); when all do, the link stands half empty.
+ */
+#define PAQM_SILENT_MS 250
+#define PAQM_SILENT_MOST_MS 500 /* with far senders */
+#define PAQM_WALK_SHARE 20 /* walks over the flow table take at most so little of a CPU: 5 % */
+#define PAQM_WALK_GAP_MAX_NS (2 * NSEC_PER_SEC) /* a walk may have been held up once */
+#define PAQM_SHARE_FLOOR_Q16 (PAQM_Q16_ONE / 20) /* neither class is ever starved */
+#define PAQM_ELASTIC_FLOOR_Q24 PAQM_Q24(2, 100) /* of c: less traffic is no flow of its own */
+#define PAQM_MOUSE_Q24 PAQM_Q24(10, 100) /* of the mean elastic flow: less is a mouse */
+#define PAQM_MOUSE_SHARE_DIV 100	/* or less than a hundredth of a fair share */
+#define PAQM_NOTICE_PAUSE_US (10 * USEC_PER_SEC) /* to a flow that does not follow */
+#define PAQM_NOTICE_BYTES 132 /* of a message, IPv4 */
+#define PAQM_CROWD_NS (NSEC_PER_SEC / 2) /* telling all flows takes long */
+#define PAQM_REMIND_NS (1500 * NSEC_PER_MSEC) /* half of what advice holds for */
+#define PAQM_RTT_DEFAULT_US 100000	/* where `rtt` is measured and nobody answered yet */
+#define PAQM_GRAIN_BYTES 6000	/* four packets more or less in a window say nothing */
+#define PAQM_TAU2_MIN_US 150000	/* measuring time where tau1 is a measured RTT */
+#define PAQM_CREDIT_PACKETS 6	/* media may run ahead by so many, for three times `credit` */
+#define PAQM_SMALL_DIV 20	/* uncounted media may take 5 % of c */
+#define PAQM_ANSWER_NS NSEC_PER_SEC /* what far senders were told has reached the queue by then */
+#define PAQM_TRIM_HOLD_NS (PAQM_ANSWER_NS / 2 * 3) /* no trim after a change */
+#define PAQM_NEWS_SHIFT 5 /* a rate that changes by less than a 32nd is no news */
+#define PAQM_NEWCOMER_ROUNDS 64 /* rounds after which a bad opinion of them is forgotten */
+#define PAQM_NEWCOMER_MEMORY 16	/* newcomers that the opinion of them is made of */
+#define PAQM_BULK_TARGET_NS (6 * NSEC_PER_MSEC) /* CoDel of elastic flows, RFC 8289: target */
+#define PAQM_BULK_INTERVAL_NS (100 * NSEC_PER_MSEC) /* and interval, or the round trip */
+#define PAQM_OVER_MEMORY_MAX (64U << 20) /* of what flows send beyond their fair rate */
+#define PAQM_BUCKET_SLACK_Q24 PAQM_Q24(105, 100) /* a bucket fills so much faster than told */
+#define PAQM_BUCKET_NS (60 * NSEC_PER_MSEC) /* of a flow's rate that a bucket holds at most: */
+#define PAQM_BURST_NS (5 * NSEC_PER_MSEC)   /* so much of the link, beside other flows, */
+#define PAQM_BURSTS_NS (20 * NSEC_PER_MSEC) /* and those of all the others so much */
+#define PAQM_STANDS_NS (6 * NSEC_PER_MSEC) /* a common queue of this stands */
+#define PAQM_NEWS_FRAME_US 50000 /* until a sender that was told sends what it should */
+#define PAQM_MIDDLING_BPS 20000000ULL	/* from here and with so many flows, */
+#define PAQM_MIDDLING_FLOWS 20		/* half the headroom is enough */
+#define PAQM_LARGE_BPS 100000000ULL	/* and from here a quarter */
+#define PAQM_LARGE_FLOWS 100
+/* Flows seek their rate by the queue: a period in which one did counts so much, others 1 less. */
+#define PAQM_SEEKING_STEP 8
+#define PAQM_SEEKING_MOST 160
+#define PAQM_SEEKING_ON 40  /* from here on they do, */
+#define PAQM_SEEKING_OFF 16 /* to here */
+
+/*
+ * Of all outer loops. Unbound: a walk over a million flows takes longer than work of
+ * others on the same CPU should have to wait.
+ */
+struct workqueue_struct *paqm_wq;
+
+/* Ask for a round at once; the work item keeps the gap between event rounds. */
+void paqm_raise(struct paqm_sched_data *q, enum paqm_event ev)
+{
+	if (!test_and_set_bit(ev, &q->events))
+		mod_delayed_work(paqm_wq, &q->outer_work, 0);
+}
+
+/* Bytes that the link moves in @us; at least @least. */
+static u32 paqm_bytes_us(u64 bps, u64 us, u32 least)
+{
+	u64 bytes = paqm_bytes_in(bps, us * NSEC_PER_USEC);
+
+	return clamp_t(u64, bytes, least, 1U << 30);
+}
+
+/* What the elastic class uses, with room for growth, or it would find its share taken. */
+static u64 paqm_elastic_demand(const struct paqm_sched_data *q)
+{
+	return paqm_mul_q24(q->elastic_mean, PAQM_MM_HEADROOM_Q24) + paqm_div64(q->capacity, 50);
+}
+
+/* Hosts that are to be equal, or NULL. The published laws know flows. */
+static struct paqm_hosts *paqm_hosts(const struct paqm_sched_data *q)
+{
+	return q->cfg.weights == PAQM_WEIGHTS_HOST && q->cfg.law == PAQM_LAW_MAXMIN ? q->hosts :
+										      NULL;
+}
+
+/*
+ * Media share by what flows can use, or as configured. Water-filling over all flows of
+ * both classes: an elastic flow takes part as a greedy one of its weight, so what sound
+ * does not need of an equal share is not held back from TCP. One media flow more is
+ * assumed when all are limited: there has to be room for one that begins to grow.
+ */
+static u32 paqm_find_split(struct paqm_sched_data *q)
+{
+	u32 n_elastic = q->n_elastic, others;
+	const struct paqm_hosts *h = paqm_hosts(q);
+	u64 one;
+
+	/* as many elastic flows as would give each host of either class the same */
+	if (h && q->n_media && n_elastic) {
+		n_elastic = min(n_elastic, max(paqm_hosts_elastic(h), 1U));
+		if (h->side == PAQM_SIDE_NONE) /* what is counted are flows of a single host */
+			n_elastic *= q->n_media;
+	}
+	others = min_t(u64, div_u64((u64)n_elastic * q->cfg.elastic_weight << 16,
+				    q->cfg.media_weight), U32_MAX);
+
+	if (q->cfg.split)
+		return q->cfg.split;
+	if (!q->n_media || !q->n_elastic || q->cfg.law != PAQM_LAW_MAXMIN)
+		return paqm_share_q16(q->n_media * q->cfg.media_weight,
+				      q->n_elastic * q->cfg.elastic_weight);
+	one = paqm_mm_solve_beside(&q->census.mm, others, q->capacity, 0, q->capacity);
+	/* what one elastic flow gets, times all of them; or what they use, if that is less */
+	one = paqm_muldiv(one, others, PAQM_Q16_ONE);
+	q->entitled = PAQM_Q16_ONE - min_t(u64, paqm_muldiv(one, PAQM_Q16_ONE, q->capacity ?: 1),
+					   PAQM_Q16_ONE);
+	if (q->elastic_limited)
+		one = min(one, paqm_elastic_demand(q));
+	one = paqm_muldiv(one, PAQM_Q16_ONE, q->capacity ?: 1);
+	return PAQM_Q16_ONE - min_t(u64, one, PAQM_Q16_ONE);
+}
+
+/*
+ * Is the elastic class limited by something else? Then none of it waits for long, and it
+ * leaves part of its share; media is told of that, too. After a whole period, which knows.
+ */
+static void paqm_judge_elastic(struct paqm_sched_data *q, bool whole)
+{
+	u64 share = paqm_muldiv(q->capacity, PAQM_Q16_ONE - q->entitled, PAQM_Q16_ONE);
+	u64 target = q->cfg.elastic_target * (u64)NSEC_PER_USEC;
+	bool idle, room;
+
+	if (!whole && q->n_elastic > q->n_elastic_then + q->n_elastic_then / 2 + 1)
+		q->elastic_limited = false; /* others have come since */
+	if (!whole)
+		return;
+	q->n_elastic_then = max(q->n_elastic,
+				q->n_elastic_then - DIV_ROUND_UP(q->n_elastic_then, 8));
+	idle = 3 * q->elastic_wait_ns < target;
+	/* bursts of many short flows wait for each other, however much of the link is free */
+	room = q->elastic_wait_ns < 2 * target &&
+	       q->outer_rate + q->elastic_mean < paqm_muldiv(q->capacity, 9, 10);
+	q->elastic_limited = q->cfg.borrow && q->n_elastic && !rcu_access_pointer(q->child) &&
+			     (idle || room) && paqm_elastic_demand(q) < share;
+}
+
+u32 paqm_split(const struct paqm_sched_data *q)
+{
+	return READ_ONCE(q->split);
+}
+
+/* The same for the scheduler: no class is starved. */
+static u32 paqm_share(const struct paqm_sched_data *q)
+{
+	return clamp_t(u32, paqm_split(q), PAQM_SHARE_FLOOR_Q16,
+		       PAQM_Q16_ONE - PAQM_SHARE_FLOOR_Q16);
+}
+
+/* c_u: without elastic flows all of the link is media's. */
+u64 paqm_media_capacity(const struct paqm_sched_data *q)
+{
+	if (!q->n_elastic)
+		return q->capacity;
+	return paqm_muldiv(q->capacity, paqm_split(q), PAQM_Q16_ONE);
+}
+
+/*
+ * Until senders do what they are told: the round trip, or what `transfer` says. Where nobody
+ * is told nobody needs that time.
+ */
+static u64 paqm_news_ns(const struct paqm_sched_data *q)
+{
+	u32 us = q->cfg.transfer;
+
+	if (!q->tell && !q->stamp)
+		return 0;
+	if (us)
+		us = max(us, q->rtt_us + PAQM_NEWS_FRAME_US);
+	return (u64)us * NSEC_PER_USEC;
+}
+
+/* What a message takes of the budget: time until there is that much. */
+static u64 paqm_notice_ns(const struct paqm_sched_data *q)
+{
+	u64 gap = READ_ONCE(q->notice_gap_ns);
+
+	if (!q->tell)
+		return gap;
+	return max(gap, paqm_div64((u64)PAQM_NOTICE_BYTES * NSEC_PER_SEC,
+				   paqm_fb_budget(q->capacity)));
+}
+
+/*
+ * Until every media flow has had its message: they may not take more than their part of the
+ * link. Half of what the budget saves up is there, mostly. Invented flows are not waited for.
+ */
+static u64 paqm_tell_ns(const struct paqm_sched_data *q)
+{
+	u64 flows = q->n_media - q->census.newcomers + q->newcomers;
+	u64 all = flows * paqm_notice_ns(q);
+
+	return all > NSEC_PER_SEC / 2 ? all - NSEC_PER_SEC / 2 : 0;
+}
+
+/*
+ * Where telling all flows takes long: how long those that know can wait. What the published
+ * laws tell is relative to the message before.
+ */
+static void paqm_derive_crowd(struct paqm_sched_data *q)
+{
+	u64 all = q->n_media * paqm_notice_ns(q);
+	bool crowd = q->cfg.law == PAQM_LAW_MAXMIN && all > PAQM_CROWD_NS;
+
+	WRITE_ONCE(q->crowd_ticks, crowd ? paqm_flow_clock(min(all, PAQM_REMIND_NS)) : 0);
+}
+
+/* Weights follow the census: at once in favour of media, announced against it. */
+static void paqm_transfer(struct paqm_sched_data *q, u64 now)
+{
+	u32 share = paqm_share(q);
+	u32 in_force = READ_ONCE(q->share_now);
+	u64 delay = paqm_news_ns(q);
+
+	if (share >= in_force || !delay || in_force - share < PAQM_SPLIT_EVENT_Q16 / 5) {
+		WRITE_ONCE(q->share_due, 0);
+		WRITE_ONCE(q->share_next, share);
+		WRITE_ONCE(q->share_now, share);
+		return;
+	}
+	if (!READ_ONCE(q->share_due)) {
+		q->share_first = now;
+		paqm_inc(&q->transfers);
+		WRITE_ONCE(q->share_from,
+			   min_t(u64, paqm_muldiv(q->outer_rate, PAQM_Q16_ONE, q->capacity ?: 1),
+				 PAQM_Q16_ONE));
+		WRITE_ONCE(q->share_next, share);
+		WRITE_ONCE(q->share_due, now + delay);
+	} else if (READ_ONCE(q->share_next) != share) {
+		/* a further step: its news takes time too, but not for ever */
+		WRITE_ONCE(q->share_next, share);
+		WRITE_ONCE(q->share_due, min(now + delay, q->share_first + 2 * delay));
+	}
+}
+
+/* So many media flows on so fast a link? A fifth and a tenth less for those that are. */
+static bool paqm_crowded(const struct paqm_sched_data *q, bool was, u64 bps, u32 flows)
+{
+	if (was) {
+		bps = paqm_muldiv(bps, 9, 10);
+		flows = flows / 10 * 8;
+	}
+	return q->capacity >= bps && q->n_media >= flows;
+}
+
+/*
+ * Do some flows find their rate by the queue? Who follows sends beyond it in some periods after
+ * a change only; who does not comes back again and again.
+ */
+static void paqm_note_seeking(struct paqm_sched_data *q)
+{
+	u32 sent = READ_ONCE(q->over_sent);
+
+	if (sent != q->seeking_mark)
+		q->seeking = min(q->seeking + PAQM_SEEKING_STEP, PAQM_SEEKING_MOST);
+	else if (q->seeking)
+		q->seeking--;
+	q->seeking_mark = sent;
+	q->sought = q->seeking >= (q->sought ? PAQM_SEEKING_OFF : PAQM_SEEKING_ON);
+}
+
+/*
+ * Target utilisation of the media share, Q24. Beside elastic traffic half of the
+ * headroom is enough: a media burst is served at the rate of the link, not of
+ * the share, and the link stays full anyway. So it is with many flows on a fast
+ * link, whose bursts even out (spec section 4.7); with hysteresis, or flows that
+ * come and go would make all the others move. Who finds his rate by the queue needs
+ * room beyond it to try.
+ */
+static u32 paqm_target_util(struct paqm_sched_data *q)
+{
+	u32 rho = q->cfg.target_util;
+
+	q->large = paqm_crowded(q, q->large, PAQM_LARGE_BPS, PAQM_LARGE_FLOWS);
+	q->middling = q->cfg.law == PAQM_LAW_MAXMIN &&
+		      paqm_crowded(q, q->middling, PAQM_MIDDLING_BPS, PAQM_MIDDLING_FLOWS);
+	if (q->large)
+		rho += (PAQM_Q24_ONE - rho) / 4 * 3;
+	else if (q->n_elastic || q->middling)
+		rho += (PAQM_Q24_ONE - rho) / 2;
+	else if (q->sought && q->cfg.law == PAQM_LAW_MAXMIN)
+		rho -= (PAQM_Q24_ONE - rho) / 4;
+	return paqm_auto_util(q, rho);
+}
+
+/* RTT_max between router and senders: given, or measured. */
+static u32 paqm_rtt_us(const struct paqm_sched_data *q)
+{
+	if (q->cfg.rtt)
+		return q->cfg.rtt;
+	if (!q->rtt.sources)
+		return PAQM_RTT_DEFAULT_US;
+	return clamp(q->rtt.max_us, PAQM_RTT_MIN_US, PAQM_RTT_MAX_US);
+}
+
+/* Inner period and filter weight for a capacity. */
+void paqm_derive_inner(struct paqm_sched_data *q)
+{
+	u64 mtu = max_t(u64, psched_mtu(qdisc_dev(q->sch)), 64);
+	u64 us = q->cfg.interval, bytes;
+
+	if (!us)
+		us = clamp_t(u64, paqm_muldiv(64 * mtu, 8 * USEC_PER_SEC, q->capacity),
+			     PAQM_INTERVAL_MIN_US, PAQM_INTERVAL_MAX_US);
+	/* a queue that is to hold 30 ms runs empty within a period of 40 ms */
+	if (!q->cfg.interval)
+		us = clamp_t(u64, us, PAQM_INTERVAL_MIN_US,
+			     max(q->cfg.elastic_target / 2, PAQM_INTERVAL_MIN_US));
+	WRITE_ONCE(q->interval_ns, us * NSEC_PER_USEC);
+	bytes = paqm_bytes_in(q->capacity, us * NSEC_PER_USEC);
+	if (q->cfg.gamma)
+		WRITE_ONCE(q->gamma, q->cfg.gamma);
+	else if (bytes >= 50 * mtu)
+		WRITE_ONCE(q->gamma, PAQM_Q24_ONE / 2);
+	else
+		WRITE_ONCE(q->gamma, clamp_t(u64, paqm_muldiv(bytes, PAQM_Q24_ONE, 100 * mtu),
+					     PAQM_Q24_ONE / 64, PAQM_Q24_ONE / 2));
+}
+
+/*
+ * Period d = tau1 + tau2, spec section 4.1: the news needs an RTT to act, then the
+ * window must be long enough to measure, and longer than a GOP where senders
+ * answer only once in one, or the queue oscillates.
+ */
+void paqm_derive_period(struct paqm_sched_data *q)
+{
+	u32 rtt = paqm_rtt_us(q), period = q->cfg.period;
+
+	if (q->cfg.gop || !q->cfg.rtt)
+		period = max_t(u32, period, rtt + max_t(u32, q->cfg.gop, PAQM_TAU2_MIN_US));
+	period = min_t(u32, period, PAQM_PERIOD_MAX_US);
+	WRITE_ONCE(q->rtt_us, rtt);
+	WRITE_ONCE(q->period_us, period);
+	/* tau1: nothing is measured so soon after a notice */
+	WRITE_ONCE(q->skip_us, min(rtt, period / 2));
+}
+
+/* Time that a packet takes at a rate. */
+static u64 paqm_packet_ns(u32 mtu, u64 bps)
+{
+	return paqm_div64((u64)mtu * 8 * NSEC_PER_SEC, max(bps, 8 * PAQM_RATE_MIN));
+}
+
+/* Flow queues of both classes: lengths and targets; @cu and @ct are the shares of the link. */
+static void paqm_derive_drr(struct paqm_sched_data *q, u64 cu, u64 ct, u32 mtu)
+{
+	struct paqm_round *u = &q->drr[PAQM_MEDIA], *t = &q->drr[PAQM_ELASTIC];
+	u64 fair = max(q->fair_base, 8 * PAQM_RATE_MIN);
+	u64 packet_ns = paqm_packet_ns(mtu, ct), target, interval;
+	int i;
+
+	WRITE_ONCE(q->over_limit, max_t(u32, PAQM_OVER_PACKETS * mtu,
+					paqm_bytes_us(fair, PAQM_OVER_HOLD_NS / NSEC_PER_USEC, 0)));
+	/* small packets take ten times their length in memory, usual ones four times */
+	WRITE_ONCE(q->over_memory_limit,
+		   clamp_t(u64, 8 * paqm_bytes_in(cu, PAQM_OVER_HOLD_NS), 4U << 20,
+			   PAQM_OVER_MEMORY_MAX));
+	for (i = 0; i < PAQM_CLASSES; i++) {
+		WRITE_ONCE(q->drr[i].quantum, mtu);
+		WRITE_ONCE(q->drr[i].codel.mtu, mtu);
+		WRITE_ONCE(q->drr[i].codel.ecn, q->cfg.ecn);
+	}
+	WRITE_ONCE(u->l4s_floor_ns, max(PAQM_L4S_FLOOR_NS, paqm_packet_ns(mtu, fair)));
+	WRITE_ONCE(t->l4s_floor_ns, max(PAQM_L4S_FLOOR_NS, packet_ns));
+	/* a queue of one or two packets is none, however slow the link */
+	target = max(PAQM_BULK_TARGET_NS, packet_ns + packet_ns / 2);
+	interval = max3(PAQM_BULK_INTERVAL_NS, (u64)q->rtt_us * NSEC_PER_USEC, 2 * target);
+	WRITE_ONCE(t->codel.target, (codel_time_t)(target >> CODEL_SHIFT));
+	WRITE_ONCE(t->codel.interval, (codel_time_t)(interval >> CODEL_SHIFT));
+}
+
+/*
+ * Byte thresholds that depend on capacity and split. Each is stored once and whole:
+ * the inner loop and the datapath read them at any time.
+ */
+void paqm_derive_queues(struct paqm_sched_data *q)
+{
+	u32 mtu = psched_mtu(qdisc_dev(q->sch));
+	u64 cu = paqm_media_capacity(q);
+	/* elastic queues are as long as their full share asks for */
+	u32 full = q->elastic_limited ? q->entitled : paqm_split(q);
+	u64 ct = paqm_muldiv(q->capacity, max_t(u32, PAQM_Q16_ONE - full, PAQM_SHARE_FLOOR_Q16),
+			     PAQM_Q16_ONE);
+	struct paqm_queue *u = &q->queue[PAQM_MEDIA], *t = &q->queue[PAQM_ELASTIC];
+	struct paqm_lengths n;
+	u32 n_out;
+	u64 small;
+
+	mtu = clamp_t(u32, mtu, 64, 65535);
+	cu = max(cu, paqm_muldiv(q->capacity, PAQM_SHARE_FLOOR_Q16, PAQM_Q16_ONE));
+	n_out = q->cfg.media_target_bytes;
+	if (!n_out)
+		n_out = paqm_bytes_us(cu, q->cfg.media_target, 2 * mtu);
+	/* inner N* ten times the outer target, at most 100 ms: eta = 0.1 */
+	n.media_target = max(min(10ULL * n_out, paqm_bytes_us(cu, 100000, 0)), 4 * mtu);
+	n.media_limit = 2 * n.media_target;
+	n.elastic_target = q->cfg.elastic_target_bytes;
+	if (!n.elastic_target)
+		n.elastic_target = paqm_bytes_us(ct, q->cfg.elastic_target, 10 * mtu);
+	n.elastic_limit = max(4 * min(n.elastic_target, 1U << 28),
+			      paqm_bytes_us(q->capacity, 200000, 20 * mtu));
+	n.credit = paqm_bytes_us(cu, q->cfg.credit, 2 * mtu);
+	/* pictures of some streams, where the link is so slow that each is a few packets of that */
+	n.credit = max(n.credit, min(PAQM_CREDIT_PACKETS * mtu,
+				     paqm_bytes_us(q->capacity, 3ULL * q->cfg.credit, 0)));
+	paqm_auto_lengths(q, &n);
+	if (q->cfg.elastic_target_bytes)
+		n.elastic_target = q->cfg.elastic_target_bytes;
+	if (q->cfg.media_limit)
+		n.media_limit = q->cfg.media_limit;
+	if (q->cfg.elastic_limit)
+		n.elastic_limit = q->cfg.elastic_limit;
+
+	WRITE_ONCE(q->overload_bytes, 2 * n_out);
+	WRITE_ONCE(u->target, n.media_target);
+	WRITE_ONCE(u->limit, n.media_limit);
+	WRITE_ONCE(t->target, n.elastic_target);
+	WRITE_ONCE(t->limit, n.elastic_limit);
+	WRITE_ONCE(q->sched.credit, n.credit);
+	WRITE_ONCE(q->limit, q->cfg.limit ? q->cfg.limit : U32_MAX);
+	/* small packets take ten times their length in memory */
+	WRITE_ONCE(q->memory_limit,
+		   clamp_t(u64, 4 * min_t(u64, q->limit, (u64)n.media_limit + n.elastic_limit),
+			   4U << 20, 3U << 30));
+	WRITE_ONCE(q->bulk_limit, n.elastic_limit);
+	WRITE_ONCE(q->calm_usual, min3(q->limit, 2 * n_out, min(n.media_limit, n.elastic_limit)));
+	WRITE_ONCE(q->calm, q->calm_usual);
+	WRITE_ONCE(q->gso_split, max(paqm_bytes_us(q->capacity, q->cfg.media_target, 0), mtu));
+	WRITE_ONCE(q->gso_look, q->stamp || q->link_counts ? 0 : q->gso_split);
+	WRITE_ONCE(q->guard_bytes, min3(2 * mtu, n.media_target / 8, n.elastic_target / 8));
+	paqm_derive_drr(q, cu, ct, mtu);
+	paqm_derive_crowd(q);
+	small = max_t(u64, paqm_div64(q->capacity, PAQM_SMALL_DIV), 8000);
+	WRITE_ONCE(q->small_q8, paqm_div64((8ULL * NSEC_PER_SEC << 8) + small - 1, small));
+	WRITE_ONCE(u->st.share, cu);
+	WRITE_ONCE(t->st.share, q->capacity - min(cu, q->capacity));
+}
+
+/* Rate on the IP layer: messages and senders do not count what the link adds. */
+u64 paqm_ip_rate(const struct paqm_sched_data *q, u64 bps)
+{
+	u32 header = qdisc_dev(q->sch)->hard_header_len;
+	u32 len = max(q->mean_len, 2 * header + 64);
+
+	return paqm_muldiv(bps, len - header, paqm_link_len(&q->link, len));
+}
+
+/* The ECF value of a message: an increase is a rate, too. */
+static u32 paqm_ecf_value(const struct paqm_sched_data *q)
+{
+	u64 bps_q20;
+
+	if (q->ecf_out.kind != PAQM_ECF_AI || paqm_f32_decode(q->ecf_out.value, 20, &bps_q20))
+		return q->ecf_out.value;
+	bps_q20 = paqm_ip_rate(q, bps_q20);
+	return bps_q20 > 1 << 20 ? paqm_f32_encode(bps_q20, 20) : PAQM_F32_ONE;
+}
+
+/* Publish the advice of a round; notices copy it under the qdisc lock. */
+static void paqm_publish(struct paqm_sched_data *q)
+{
+	struct Qdisc *root;
+	struct paqm_msg msg = {
+		.router_id = q->cfg.router_id,
+		.boot = q->boot,
+		.seq = q->rounds,
+		/* relative values are of this law; the others have none to add */
+		.ecf = q->cfg.law == PAQM_LAW_ECF ? paqm_ecf_value(q) : 0,
+		.rate = max(paqm_ip_rate(q, q->fair), PAQM_RATE_MIN),
+		.period_ms = min_t(u32, q->period_us / USEC_PER_MSEC, U16_MAX),
+		.flows = min_t(u32, q->n_media, U16_MAX),
+		.flags = q->cfg.law == PAQM_LAW_MAXMIN ? PAQM_F_FINAL : 0,
+	};
+	u64 backlog = READ_ONCE(q->queue[PAQM_MEDIA].st.backlog);
+	u64 cu = max(paqm_media_capacity(q), 1000ULL);
+	u64 told_new;
+
+	msg.qdelay_100us = min_t(u64, paqm_muldiv(backlog, 80000, cu), U16_MAX);
+	msg.util = min_t(u64, paqm_muldiv(q->outer_rate + q->elastic_rate, U16_MAX, q->capacity),
+			 U16_MAX);
+	told_new = max(paqm_ip_rate(q, q->fair_new), PAQM_RATE_MIN);
+
+	rcu_read_lock();
+	root = qdisc_root_sleeping(q->sch);
+	spin_lock_bh(qdisc_lock(root));
+	q->advice = msg;
+	q->told_new = told_new;
+	q->field = (struct paqm_field){
+		.rate = paqm_f32_encode(msg.rate, 0),
+		.router = (u16)msg.router_id ? (u16)msg.router_id : 1,
+		.period = paqm_field_period(msg.period_ms),
+	};
+	if (q->tell) /* else nobody is owed anything */
+		q->round = q->rounds;
+	spin_unlock_bh(qdisc_lock(root));
+	rcu_read_unlock();
+}
+
+/* Media bytes on the link that arrived; what policing dropped does not count. */
+static u64 paqm_media_arrived(const struct paqm_sched_data *q)
+{
+	const struct paqm_queue *queue = &q->queue[PAQM_MEDIA];
+
+	return READ_ONCE(queue->load) + READ_ONCE(queue->beyond);
+}
+
+/* Measure what happened since the marks. */
+static void paqm_measure(struct paqm_sched_data *q, u64 now, struct paqm_walk *w)
+{
+	struct tc_paqm_class_stats *u = &q->queue[PAQM_MEDIA].st;
+	u64 bytes = paqm_media_arrived(q) - q->mark_bytes[PAQM_MEDIA];
+	u64 elastic = READ_ONCE(q->queue[PAQM_ELASTIC].load) - q->mark_bytes[PAQM_ELASTIC];
+	u64 window = now - q->mark_stamp;
+	u64 packets = READ_ONCE(u->sent_packets) - q->mark_packets;
+	u64 all = READ_ONCE(q->queue[PAQM_ELASTIC].st.sent_packets) - q->mark_others + packets;
+	u64 notices;
+	u64 sent = READ_ONCE(u->sent_bytes) - q->mark_sent;
+	u64 waited = READ_ONCE(q->queue[PAQM_ELASTIC].st.sojourn_ns) - q->mark_waited;
+
+	w->window_ns = q->mark_stamp ? window : 0;
+	if (window > 8ULL * PAQM_PERIOD_MAX_US * NSEC_PER_USEC)
+		w->window_ns = 0; /* marks from before a sleep */
+	if (w->window_ns < PAQM_WINDOW_MIN_NS)
+		return; /* too short to mean anything: the last figures stand */
+	/* the published laws swing by themselves: there a new rate is half believed, always */
+	w->grain = q->cfg.law == PAQM_LAW_MAXMIN ? paqm_rate_bps(PAQM_GRAIN_BYTES, window) :
+						   U64_MAX;
+	q->outer_rate = paqm_rate_bps(bytes, window);
+	q->stranger_then = q->stranger_rate;
+	q->stranger_rate = paqm_rate_bps(READ_ONCE(q->stranger_bytes) - q->mark_strangers, window);
+	q->elastic_rate = paqm_rate_bps(elastic, window);
+	if (q->elastic_rate > 2 * q->elastic_mean)
+		q->elastic_mean = q->elastic_rate;
+	else
+		q->elastic_mean = (3 * q->elastic_mean + q->elastic_rate) / 4;
+	q->elastic_wait_ns = all > packets ? paqm_div64(waited, all - packets) : 0;
+	notices = paqm_muldiv(all, NSEC_PER_SEC, window * PAQM_NOTICE_PACKETS);
+	WRITE_ONCE(q->notice_gap_ns,
+		   paqm_div64(NSEC_PER_SEC, max_t(u64, notices, PAQM_NOTICES_FREE)));
+	if (packets)
+		q->mean_len = (q->mean_len * 3 + min_t(u64, paqm_div64(sent, packets), 65535)) / 4;
+}
+
+static void paqm_set_marks(struct paqm_sched_data *q, u64 now)
+{
+	paqm_flows_mark(&q->flows);
+	q->mark_bytes[PAQM_MEDIA] = paqm_media_arrived(q);
+	q->mark_strangers = READ_ONCE(q->stranger_bytes);
+	q->mark_bytes[PAQM_ELASTIC] = READ_ONCE(q->queue[PAQM_ELASTIC].load);
+	q->mark_sent = READ_ONCE(q->queue[PAQM_MEDIA].st.sent_bytes);
+	q->mark_packets = READ_ONCE(q->queue[PAQM_MEDIA].st.sent_packets);
+	q->mark_others = READ_ONCE(q->queue[PAQM_ELASTIC].st.sent_packets);
+	q->mark_waited = READ_ONCE(q->queue[PAQM_ELASTIC].st.sojourn_ns);
+	q->mark_stamp = now;
+}
+
+/*
+ * What flows that are not known send together is a few packets in most windows: their mean
+ * counts, or all others' rates would follow every one of these. What two windows show counts
+ * at once. Those that count as flows, or have just become known, are not strangers.
+ */
+static void paqm_mean_strangers(struct paqm_sched_data *q)
+{
+	u64 low = min(q->stranger_rate, q->stranger_then);
+	u64 high = max(q->stranger_rate, q->stranger_then);
+
+	if (q->newcomers)
+		q->stranger_mean = 0;
+	else if (q->census.proven)
+		return;
+	else if (low > 2 * q->stranger_mean)
+		q->stranger_mean = low;
+	else if (high < q->stranger_mean / 4)
+		q->stranger_mean = high;
+	else
+		q->stranger_mean = (q->stranger_mean * 15 + q->stranger_rate) / 16;
+}
+
+/*
+ * Weigh flows that are not known yet, together. Usually they come to stay and use what
+ * they get: they count in full, as long as they do not outnumber the others, which thus
+ * lose half at most before the newcomers are measured. Where newcomers have mostly gone
+ * again, as invented ones do and flows that change their ports, they are one flow
+ * together, which counts with what it uses.
+ */
+static void paqm_weigh_newcomers(struct paqm_sched_data *q, bool whole)
+{
+	struct paqm_census *c = &q->census;
+	u32 judged = c->proven + c->passed;
+
+	q->credit_q16 = div_u64((u64)q->credit_q16 * PAQM_NEWCOMER_MEMORY +
+					((u64)c->proven << 16),
+				PAQM_NEWCOMER_MEMORY + judged);
+	if (whole && !c->passed) /* and forgotten by and by */
+		q->credit_q16 += (PAQM_Q16_ONE - q->credit_q16) / PAQM_NEWCOMER_ROUNDS;
+	q->newcomers = (u32)(((u64)min(c->joining, c->takers + 1) * q->credit_q16 +
+			      PAQM_Q16_ONE / 2) >> 16);
+	if (whole)
+		paqm_mean_strangers(q);
+	c->mm.greedy += q->newcomers;
+	if (q->stranger_mean && !q->newcomers)
+		paqm_mm_add(&c->mm, q->stranger_mean, q->right_low);
+}
+
+/*
+ * What senders stay below, and flows that leave part of their rate keep for growth, is
+ * offered to those that use theirs. Where some do not listen they have it already: then
+ * it is only seen to that the others get their share.
+ */
+static u32 paqm_find_trim(const struct paqm_sched_data *q, u64 cap, bool deaf, u32 backlog,
+			  u32 n_out)
+{
+	const struct paqm_census *c = &q->census;
+	u64 rate = q->outer_rate - min(q->stranger_rate, q->outer_rate) + q->stranger_mean;
+
+	if (deaf)
+		return paqm_mm_trim(q->trim, c->follow_rate,
+				    paqm_muldiv(c->follow_q16, q->fair_base, PAQM_Q16_ONE),
+				    backlog, n_out);
+	if (!c->follow_q16)
+		return 0;
+	return paqm_mm_trim(q->trim, rate, cap, backlog, n_out);
+}
+
+static void paqm_trim_reset(struct paqm_sched_data *q, u64 now)
+{
+	q->trim = 0;
+	q->trim_ns = now;
+}
+
+/* Who has not done yet what was told last does not undershoot: no rise before that. */
+static void paqm_trim_step(struct paqm_sched_data *q, u32 trim, u64 now)
+{
+	if (trim < q->trim || now - q->trim_ns >= PAQM_TRIM_HOLD_NS)
+		q->trim = trim;
+}
+
+/*
+ * The fair rate by the law in force. @events: something changed; @whole: a period was
+ * measured, without which the published laws and relative values hold.
+ */
+static void paqm_solve(struct paqm_sched_data *q, u32 n_out, unsigned long events, bool whole,
+		       u64 now)
+{
+	struct paqm_outer_params p = {
+		.alpha_q24 = q->cfg.alpha,
+		.beta_q24 = q->cfg.beta,
+		.md_min_q24 = q->cfg.md_floor,
+		.rate_min = PAQM_RATE_MIN,
+		.forced_md = q->cfg.forced_md,
+		.ai_hold = q->cfg.ai_hold,
+		.erf_fastest = q->census.top.n ? q->census.top.flow[0].rate : 0,
+	};
+	u32 backlog = READ_ONCE(q->queue[PAQM_MEDIA].st.backlog);
+	u64 cu = paqm_media_capacity(q);
+	u32 rho = paqm_target_util(q);
+	u64 ceiling = paqm_mul_q24(cu, rho);
+	struct paqm_outer_in in = {
+		.cap = ceiling,
+		.rate = q->outer_rate,
+		.backlog = backlog,
+		.target = n_out,
+		.period_us = q->period_us,
+		.flows = q->n_media,
+	};
+	u64 cap, before = q->fair_base;
+	u64 deaf = q->census.deaf_q16;
+
+	if (q->stranger_rate > before + before / 4)
+		deaf += PAQM_Q16_ONE;
+
+	if (whole)
+		q->ecf_out = paqm_ecf_step(&q->ecf, &p, &in);
+	else
+		q->ecf_out = (struct paqm_ecf_out){ PAQM_ECF_HOLD, PAQM_F32_ONE, 0 };
+	paqm_inc(&q->ecf_kind[q->ecf_out.kind]);
+	switch (q->cfg.law) {
+	case PAQM_LAW_ERF:
+		/* R_0 = c_u / n_u: the first flows do not start at the rate of the link */
+		if (q->n_media && !q->erf.rate_q20)
+			paqm_erf_init(&q->erf, paqm_div64(ceiling, q->n_media), ceiling);
+		if (!q->n_media)
+			q->erf = (struct paqm_erf_vars){};
+		else if (whole)
+			q->fair = paqm_erf_step(&q->erf, &p, &in);
+		else
+			q->fair = q->erf.rate_q20 >> PAQM_BPS_Q;
+		q->fair_base = q->fair;
+		break;
+	case PAQM_LAW_ECF:
+		q->fair = paqm_div64(ceiling, max(q->n_media, 1U));
+		q->fair_base = q->fair;
+		break;
+	default:
+		/*
+		 * Who does not listen fills what is kept free for others, so half of that is
+		 * theirs; without the other half his queue would never end.
+		 */
+		if (q->isolate && (deaf || q->stranger_mean))
+			rho = min_t(u64, rho + (PAQM_Q24_ONE - rho) / 2,
+				    rho + paqm_muldiv(paqm_muldiv(deaf, before, PAQM_Q16_ONE) +
+							      q->stranger_mean,
+						      PAQM_Q24_ONE, cu));
+		/* The gain of the queue term is that of the model, not of ECF/ERF. */
+		cap = paqm_mm_capacity(cu, rho, PAQM_Q24(35, 100), n_out, backlog,
+				       paqm_auto_drain(q));
+		ceiling = paqm_mul_q24(cu, rho);
+		q->fair_base = paqm_mm_solve(&q->census.mm, cap, PAQM_RATE_MIN, ceiling);
+		if (events & ~BIT(PAQM_EV_SPLIT) ||
+		    (events && max(before, q->fair_base) - min(before, q->fair_base) >
+				       q->fair_base / 16))
+			paqm_trim_reset(q, now);
+		else if (whole)
+			paqm_trim_step(q, paqm_find_trim(q, cap, deaf, backlog, n_out), now);
+		q->fair = min(q->fair_base + paqm_mul_q24(q->fair_base, q->trim), ceiling);
+	}
+	q->right = q->fair;
+	/* who takes what others leave of an equal division does not disobey */
+	if (q->cfg.law == PAQM_LAW_ECF)
+		q->right = max(q->fair, paqm_mm_solve(&q->census.mm, ceiling, PAQM_RATE_MIN,
+						      ceiling));
+	WRITE_ONCE(q->equal, paqm_div64(ceiling, max(q->census.takers + q->newcomers, 1U)));
+	q->fair_new = q->fair;
+	if (q->cfg.law == PAQM_LAW_MAXMIN && q->census.newcomers > max(q->newcomers, 1U))
+		q->fair_new = paqm_div64(q->fair * max(q->newcomers, 1U), q->census.newcomers);
+}
+
+/* Depth of the buckets, with flows of @bps. */
+static u32 paqm_find_depth(const struct paqm_sched_data *q, u64 bps, u32 cost)
+{
+	u64 each = paqm_div64(PAQM_BURSTS_NS, max(q->census.heavy, 2U) - 1);
+	u64 bytes = paqm_bytes_in(bps, PAQM_BUCKET_NS);
+
+	/*
+	 * A burst that fits into a bucket goes before the packets of all others, and pictures
+	 * of several who do not pace them come at once. Those of small flows are small.
+	 */
+	if (q->n_media > 1)
+		bytes = min(bytes, paqm_bytes_in(q->capacity, min_t(u64, each, PAQM_BURST_NS)));
+	bytes = max_t(u64, bytes, PAQM_BUCKET_PACKETS * psched_mtu(qdisc_dev(q->sch)));
+	return paqm_bucket_depth(cost, min_t(u64, bytes, 1U << 30));
+}
+
+/*
+ * While the common queue stands, buckets hold one packet and fill at the fair rate proper. It
+ * stands where several flows that were below their rate come back to it at once, each with a full
+ * bucket, and no faster than the link is: then it would not shrink by itself. Who sends evenly
+ * does not need more. And where one comes back while another was offered what he did not use:
+ * until that is taken back both together are more than the class has.
+ */
+void paqm_buckets_in_force(struct paqm_sched_data *q)
+{
+	u32 depth = READ_ONCE(q->depth_wide), pace = READ_ONCE(q->pace_wide);
+
+	if (READ_ONCE(q->queue[PAQM_MEDIA].st.backlog) > READ_ONCE(q->stands_bytes)) {
+		depth = min(depth, READ_ONCE(q->depth_packet));
+		pace = max(pace, READ_ONCE(q->pace_narrow));
+	}
+	WRITE_ONCE(q->bucket_depth, depth);
+	WRITE_ONCE(q->pace[PAQM_PACE_FOLLOW], pace);
+}
+
+void paqm_paces_in_force(struct paqm_sched_data *q)
+{
+	int i;
+
+	for (i = PAQM_PACE_FOLLOW + 1; i < PAQM_PACES; i++)
+		WRITE_ONCE(q->pace[i], READ_ONCE(q->pace_next[i]));
+	WRITE_ONCE(q->pace_wide, READ_ONCE(q->pace_next[PAQM_PACE_FOLLOW]));
+	WRITE_ONCE(q->pace_narrow, READ_ONCE(q->pace_base));
+	WRITE_ONCE(q->depth_wide, READ_ONCE(q->depth_next));
+	paqm_buckets_in_force(q);
+}
+
+/* A rate as part of media's, Q16; a little less, or flows that use all of theirs wait. */
+static u32 paqm_part(u64 bps, u64 cu)
+{
+	return min_t(u64, paqm_muldiv(bps, PAQM_OVER_MOST_Q16, cu), PAQM_OVER_MOST_Q16);
+}
+
+/*
+ * How fast buckets fill and how much they hold, and what overflow queues have; the buckets' part
+ * comes into force later (paqm_publish_paces()).
+ */
+static void paqm_find_paces(struct paqm_sched_data *q)
+{
+	u64 cu = max(paqm_media_capacity(q), 1ULL);
+	u32 mtu = psched_mtu(qdisc_dev(q->sch));
+	u64 follow, deaf, newcomers, one, burst, strangers;
+	u32 cost;
+
+	if (q->n_media) {
+		follow = paqm_mul_q24(q->right, PAQM_BUCKET_SLACK_Q24);
+		deaf = q->cfg.law == PAQM_LAW_MAXMIN ? q->fair_base : q->right;
+		newcomers = follow * max(q->newcomers, 1U);
+		one = paqm_mul_q24(q->fair_new, PAQM_BUCKET_SLACK_Q24);
+		burst = follow;
+	} else { /* nothing is known of whoever comes first */
+		follow = cu / 2;
+		deaf = cu / 2;
+		newcomers = cu;
+		one = cu / 8;
+		burst = one;
+	}
+	WRITE_ONCE(q->pace_next[PAQM_PACE_FOLLOW], paqm_bucket_cost(follow));
+	WRITE_ONCE(q->pace_next[PAQM_PACE_DEAF], paqm_bucket_cost(deaf));
+	WRITE_ONCE(q->pace_base, paqm_bucket_cost(min(follow, deaf)));
+	/* where most of them are invented they wait apart, whatever they send */
+	WRITE_ONCE(q->pace_next[PAQM_PACE_NEW],
+		   q->n_media && q->credit_q16 < PAQM_CREDIT_LEAST_Q16 ? U32_MAX :
+		   paqm_bucket_cost(newcomers));
+	WRITE_ONCE(q->pace_next[PAQM_PACE_ONE], paqm_bucket_cost(one));
+	cost = paqm_bucket_cost(burst);
+	WRITE_ONCE(q->depth_next, paqm_find_depth(q, burst, cost));
+	WRITE_ONCE(q->depth_packet, paqm_bucket_depth(cost, mtu));
+	/* and a packet of each flow is no queue */
+	WRITE_ONCE(q->stands_bytes,
+		   max_t(u64, paqm_bytes_in(cu, PAQM_STANDS_NS),
+			 min_t(u64, (u64)max(q->n_media, 2U) * mtu, S32_MAX)));
+	WRITE_ONCE(q->over_part, paqm_part(q->fair_base, cu));
+	/* newcomers have a part in the common queue already; invented ones have not */
+	strangers = min(q->newcomers ? q->fair_new : max(q->stranger_rate, q->stranger_mean),
+			q->fair_base);
+	WRITE_ONCE(q->over_part_new, max(paqm_part(strangers, cu), PAQM_Q16_ONE / 16));
+}
+
+/*
+ * A rise counts at once. A fall counts when the news has had time to act, and for flows in the
+ * order in which there are messages for them: nobody is out of line before he can know. The
+ * timer of the inner loop carries that out.
+ */
+void paqm_publish_paces(struct paqm_sched_data *q, u64 now)
+{
+	u64 news = paqm_news_ns(q), tell = paqm_tell_ns(q);
+	u64 due = news ? news + tell : 0;
+
+	WRITE_ONCE(q->slow, tell > q->period_us * (u64)NSEC_PER_USEC);
+	paqm_find_paces(q);
+	/* who does not listen needs no time to hear */
+	WRITE_ONCE(q->pace[PAQM_PACE_DEAF], READ_ONCE(q->pace_next[PAQM_PACE_DEAF]));
+	if (READ_ONCE(q->pace_next[PAQM_PACE_FOLLOW]) <= READ_ONCE(q->pace_wide) ||
+	    !due || !q->n_media) {
+		WRITE_ONCE(q->pace_due, 0);
+		paqm_paces_in_force(q);
+	} else if (!READ_ONCE(q->pace_due)) {
+		q->pace_first = now;
+		WRITE_ONCE(q->pace_due, now + due);
+	} else {
+		/* a further fall: its news takes time, too, but not for ever */
+		WRITE_ONCE(q->pace_due, min(now + due, q->pace_first + 2 * due));
+	}
+}
+
+/* ms until the elastic class has been silent for long; 0: it has been, and none of it waits. */
+static u32 paqm_heard(const struct paqm_sched_data *q, u64 now)
+{
+	/* a far sender's window comes once in a round trip */
+	u32 longest = clamp_t(u32, q->rtt_us / USEC_PER_MSEC + 100, PAQM_SILENT_MS,
+			      PAQM_SILENT_MOST_MS);
+	s32 age = (s32)(paqm_flow_clock(now) - READ_ONCE(q->elastic_last));
+	u32 silent = paqm_flow_ms(max(age, 0)); /* a packet may have come after @now */
+	u32 qlen, backlog;
+
+	paqm_level(q, PAQM_ELASTIC, &qlen, &backlog);
+	if (qlen)
+		return PAQM_SILENT_MS;
+	return silent < longest ? longest - silent : 0;
+}
+
+/*
+ * Does a round at an event have nothing to tell? Ordinary web traffic changes the split
+ * many times a second, by little: messages about that would use up their budget.
+ */
+static bool paqm_no_news(const struct paqm_sched_data *q, unsigned long events)
+{
+	u64 told = q->fair_told;
+
+	return !(events & ~BIT(PAQM_EV_SPLIT)) && q->rounds &&
+	       max(told, q->fair) - min(told, q->fair) < told >> PAQM_NEWS_SHIFT;
+}
+
+/* The lowest rate told in the last second or so: the answer to it may still be arriving. */
+static void paqm_note_low(struct paqm_sched_data *q, u64 now)
+{
+	if (now - q->low_stamp >= PAQM_ANSWER_NS / 2) {
+		q->low_then = q->low_now ?: q->right;
+		q->low_now = q->right;
+		q->low_stamp = now;
+	}
+	q->low_now = min(q->low_now, q->right);
+}
+
+/* One round of the outer loop. @events: what happened; @whole: a period has ended. */
+static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events, bool whole)
+{
+	u64 share_of_one = paqm_div64(q->capacity, q->n_media + q->n_elastic + 1);
+	u64 mean_elastic = paqm_div64(q->elastic_rate, max(q->census.present, 1U));
+	u32 old = paqm_split(q), new;
+	struct paqm_walk w = {
+		.now_tick = paqm_flow_clock(now),
+		.fair = q->right_low,
+		.fair_least = q->right_low,
+		.fair_most = q->right_high,
+		.equal = q->equal,
+		.fair_new = q->fair_new,
+		.mouse = max(paqm_mul_q24(mean_elastic, PAQM_MOUSE_Q24),
+			     paqm_div64(share_of_one, PAQM_MOUSE_SHARE_DIV)),
+		.police = q->cfg.police,
+		.overloaded = READ_ONCE(q->overloaded) || READ_ONCE(q->drr[PAQM_MEDIA].qlen),
+		.max_every = max(1U, (u32)(PAQM_NOTICE_PAUSE_US / q->period_us)),
+		.hosts = paqm_hosts(q),
+		.key = q->rules.key,
+		.slow = q->slow,
+	};
+	u32 n_out, ev, qlen, backlog;
+	bool heard = paqm_heard(q, now);
+
+	if (q->cfg.law == PAQM_LAW_MAXMIN) {
+		w.fair_least = min3(q->right_low, q->low_now, q->low_then);
+		w.answer_ticks = paqm_flow_clock(PAQM_ANSWER_NS);
+	}
+	if (q->fb)
+		paqm_fb_rtt(q->fb, &q->rtt);
+	paqm_derive_period(q);
+	paqm_auto_round(q);
+	/*
+	 * Windows survive events, which may come faster than anything can be measured:
+	 * flows are judged by the lowest and highest rate that they were told meanwhile.
+	 */
+	if (whole)
+		paqm_measure(q, now, &w);
+	/* what was measured before the queue grew is not trusted until something new is */
+	q->cautious = events & (BIT(PAQM_EV_QUEUE) | BIT(PAQM_EV_CAPACITY)) ||
+		      (q->cautious && w.window_ns < PAQM_WINDOW_MIN_NS);
+	w.cautious = q->cautious;
+	WRITE_ONCE(q->max_every, min_t(u32, w.max_every, PAQM_EVERY_MAX));
+	paqm_flows_walk(&q->flows, &w, &q->census);
+	spin_lock(&q->top_lock);
+	q->top = q->census.top;
+	spin_unlock(&q->top_lock);
+	q->n_media = q->census.media;
+	q->n_elastic = heard ? q->census.elastic : 0;
+	paqm_level(q, PAQM_ELASTIC, &qlen, &backlog);
+	/* only mice, but more than a trickle: they count as one flow */
+	if (heard && !q->n_elastic &&
+	    (q->elastic_rate > paqm_mul_q24(q->capacity, PAQM_ELASTIC_FLOOR_Q24) ||
+	     backlog > 10 * psched_mtu(qdisc_dev(q->sch))))
+		q->n_elastic = 1;
+	if (!heard || (w.window_ns >= PAQM_WINDOW_MIN_NS && !q->elastic_rate))
+		WRITE_ONCE(q->elastic_awake, false);
+	paqm_weigh_newcomers(q, whole);
+	paqm_judge_elastic(q, whole);
+	new = paqm_find_split(q);
+	WRITE_ONCE(q->split, new);
+	if (abs((s32)(new - old)) > PAQM_SPLIT_EVENT_Q16)
+		events |= BIT(PAQM_EV_SPLIT);
+
+	for (ev = 0; ev < PAQM_EVENTS; ev++)
+		if (events & BIT(ev))
+			paqm_inc(&q->event_rounds[ev]);
+	if (events)
+		q->event_stamp = now;
+
+	paqm_derive_queues(q);
+	n_out = q->overload_bytes / 2;
+	if (whole)
+		paqm_note_seeking(q);
+	paqm_solve(q, n_out, events, whole, now);
+	if (w.hosts)
+		paqm_hosts_divide(w.hosts, q->fair, whole);
+	if (whole || !paqm_no_news(q, events)) {
+		q->rounds++;
+		if (!q->rounds)
+			q->rounds = 1;
+		q->fair_told = q->fair;
+		paqm_publish(q);
+	}
+	paqm_transfer(q, now);
+	paqm_publish_paces(q, now);
+	if (whole && q->rtt_us <= q->skip_us) { /* older news have acted when measuring begins */
+		q->right_low = q->right;
+		q->right_high = q->right;
+	} else if (whole) {
+		q->right_low = min(q->right, q->right_then);
+		q->right_high = max(q->right, q->right_then);
+	} else {
+		q->right_low = min(q->right_low ?: q->right, q->right);
+		q->right_high = max(q->right_high, q->right);
+	}
+	if (whole)
+		q->right_then = q->right;
+	paqm_note_low(q, now);
+
+	WRITE_ONCE(q->queue[PAQM_MEDIA].st.flows, q->n_media);
+	WRITE_ONCE(q->queue[PAQM_ELASTIC].st.flows, q->n_elastic);
+	if (whole) {
+		q->round_stamp = now;
+		q->mark_stamp = 0;
+	}
+	q->walk_ns = ktime_get_ns() - now;
+	trace_law(q, qdisc_dev(q->sch)->name, READ_ONCE(q->queue[PAQM_MEDIA].st.backlog), events);
+}
+
+/* Runs a round when one is due, sets the marks when tau1 has passed. */
+void paqm_outer_work(struct work_struct *work)
+{
+	struct paqm_sched_data *q =
+		container_of(to_delayed_work(work), struct paqm_sched_data, outer_work);
+	u64 now = ktime_get_ns(), skip, period, gap, next;
+	unsigned long events;
+	u32 heard = 0;
+
+	mutex_lock(&q->ctl_lock);
+	if (q->n_elastic) {
+		heard = paqm_heard(q, now);
+		if (!heard)
+			paqm_raise(q, PAQM_EV_SPLIT);
+	}
+	/* a table of a million flows takes a while to walk: the less often */
+	gap = clamp_t(u64, q->walk_ns * PAQM_WALK_SHARE, PAQM_EVENT_GAP_NS, PAQM_WALK_GAP_MAX_NS);
+	period = max_t(u64, q->period_us * (u64)NSEC_PER_USEC, gap);
+	skip = q->skip_us * (u64)NSEC_PER_USEC;
+	events = READ_ONCE(q->events);
+	if (now - q->round_stamp >= period) /* events must not keep it from ending */
+		paqm_round(q, now, xchg(&q->events, 0), true);
+	else if (events && (!q->event_stamp || now - q->event_stamp >= gap))
+		paqm_round(q, now, xchg(&q->events, 0), false);
+	if (!q->mark_stamp && now - q->round_stamp >= skip)
+		paqm_set_marks(q, now);
+	next = q->round_stamp + (q->mark_stamp ? period : skip);
+	if (q->n_elastic)
+		next = min(next, now + (heard ?: PAQM_SILENT_MS) * NSEC_PER_MSEC);
+	if (READ_ONCE(q->events))
+		next = min(next, q->event_stamp + gap);
+	if (READ_ONCE(q->awake))
+		queue_delayed_work(paqm_wq, &q->outer_work,
+				   1 + nsecs_to_jiffies(next > now ? next - now : 0));
+	mutex_unlock(&q->ctl_lock);
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Lists of packets of sch_paqm: what is not done for each packet. */
+#include <linux/rtnetlink.h>
+#include <net/codel.h>
+#include "paqm_queue.h"
+
+/* RTNL: packets are freed when it is released. */
+void paqm_free_list(struct paqm_sched_data *q, struct paqm_queue *queue)
+{
+	struct sk_buff *skb;
+
+	for (skb = queue->head; skb; skb = skb->next)
+		q->memory -= skb->truesize;
+	rtnl_kfree_skbs(queue->head, queue->tail);
+	queue->head = NULL;
+	queue->tail = NULL;
+	WRITE_ONCE(queue->taken, (u32)queue->st.sent_packets);
+	WRITE_ONCE(queue->st.backlog, 0);
+}
+
+/* RTNL: throw away what waits in the flow queues of a class. */
+void paqm_drr_purge(struct paqm_sched_data *q, enum paqm_class class)
+{
+	struct paqm_round *r = &q->drr[class];
+	struct paqm_flowq *fq, *next;
+
+	list_splice_tail_init(&r->fresh, &r->old);
+	list_for_each_entry_safe(fq, next, &r->old, list) {
+		rtnl_kfree_skbs(fq->head, fq->tail);
+		fq->head = NULL;
+		fq->out = fq->in;
+		fq->backlog = 0;
+		fq->codel = (struct codel_vars){}; /* codel_impl.h is the datapath's */
+		paqm_drr_release(q, r, fq);
+	}
+	if (class == PAQM_ELASTIC)
+		q->memory -= r->memory;
+	r->busy = 0;
+	r->memory = 0;
+	WRITE_ONCE(r->qlen, 0);
+	WRITE_ONCE(r->backlog, 0);
+}
