@@ -21,6 +21,7 @@
 #include "core/paqm_link.h"
 #include "core/paqm_msg.h"
 #include "core/paqm_sched.h"
+#include "paqm_census.h"
 #include "paqm_classify.h"
 #include "paqm_feedback.h"
 #include "paqm_flows.h"

@@ -103,12 +103,12 @@ NUMBERS = (
     ("elastic class counted | 0.25 s", "kernel/paqm_outer.c", r"PAQM_SILENT_MS 250\b"),
     (
         "counts as measured | 120 ms",
-        "kernel/paqm_flows.h",
+        "kernel/paqm_census.h",
         r"WINDOW_MIN_NS \(120 \* NSEC_PER_M",
     ),
     ("slot may be re-used | 2 s", "kernel/paqm_options.c", r"\.flow_age = 2000000,"),
     ("router sleeps | 2 s", "kernel/sch_paqm.c", r"PAQM_IDLE_NS \(2 \* NSEC_PER_SEC\)"),
-    ("more than 8 measured rounds", "kernel/paqm_flows.h", r"PAQM_DEAF_NOTICE 8\b"),
+    ("more than 8 measured rounds", "kernel/paqm_census.c", r"PAQM_DEAF_NOTICE 8\b"),
     (
         "(10 s / d)-th",
         "kernel/paqm_outer.c",
@@ -132,12 +132,12 @@ NUMBERS = (
     ("messages waiting | 256", "kernel/paqm_fb.h", r"PAQM_FB_RING 256\b"),
     (
         "more than half a second | none to flows",
-        "kernel/paqm_outer.c",
+        "kernel/paqm_derive.c",
         r"PAQM_CROWD_NS \(NSEC_PER_SEC / 2\)",
     ),
     (
         "within that time, 1.5 s at most",
-        "kernel/paqm_outer.c",
+        "kernel/paqm_derive.c",
         r"REMIND_NS \(1500 \* NSEC_PER_MSEC",
     ),
     ("differs by less than an eighth", "kernel/sch_paqm.c", r"PAQM_NEWS_Q23 \(1 << 20\)"),

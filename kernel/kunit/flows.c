@@ -49,7 +49,10 @@ static bool paqm_kunit_try_cmpxchg(u32 *word, u32 *old, u32 new)
 }
 #undef try_cmpxchg
 #define try_cmpxchg(p, o, n) paqm_kunit_try_cmpxchg(p, o, n)
-#include "../paqm_flows.h"
+#include "../paqm_census.c"
+#include "../paqm_flows.c"
+#include "../paqm_hosts.c"
+#include "../paqm_rtp.c"
 
 #define PAQM_AGE 2000 /* ticks */
 

@@ -1,0 +1,543 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The census of sch_paqm: measures all flows of the table, judges who follows and who does not,
+ * and finds what each host has. Process context, without the qdisc lock; the only writer of what
+ * belongs to the outer loop.
+ */
+#include <linux/bitmap.h>
+#include <linux/siphash.h>
+#include "paqm_census.h"
+
+/* A newcomer is known when it has lasted for so long, and its last packet is not older. */
+#define PAQM_NEWCOMER_NS (400 * NSEC_PER_MSEC)
+#define PAQM_NEWCOMER_SILENT_TICKS 100
+#define PAQM_YOUNG_DIV 8 /* one that sends less than such a part of R does not grow: sound */
+#define PAQM_DEAF_NOTICE 8  /* rounds after which notices become rarer */
+#define PAQM_DEAF_STRIKE 3  /* rounds after which policing may begin */
+
+/**
+ * struct paqm_right - what a media flow that is known may send
+ * @told: it was told that at least, bit/s; 0: not judged by it yet
+ * @fair: as in struct paqm_walk, for this flow
+ * @most: @fair_most, for this flow
+ * @equal: for this flow
+ * @part_q16: of what the unit of the division has: 1 where that is the flow
+ * @host: its host, where hosts are equal
+ * @shares: and has more flows
+ */
+struct paqm_right {
+	u64 told;
+	u64 fair;
+	u64 most;
+	u64 equal;
+	u32 part_q16;
+	struct paqm_host *host;
+	bool shares;
+};
+
+/* Count a flow in its host; @told as in struct paqm_right, 0: it is taken for one that grows. */
+static void paqm_host_add(const struct paqm_flow_gauge *g, const struct paqm_walk *w,
+			  const struct paqm_right *r, u32 flows, u64 told)
+{
+	struct paqm_host *h = r->host;
+
+	h->seen++;
+	h->rate += g->rate;
+	h->told += told;
+	h->grows |= !told;
+	if (r->shares && g->rate < paqm_mul_q24(paqm_div64(w->fair, flows), PAQM_MM_GREEDY_Q24)) {
+		h->limited += g->rate;
+		h->n_limited++;
+	}
+}
+
+/*
+ * @turns that belong to the @bytes of a flow, which were read before. The last bit of the one is
+ * the first of the other: if not, @bytes are from before the last turn.
+ */
+static u16 paqm_flow_turns(const struct paqm_flow_gauge *g, u32 bytes)
+{
+	u16 turns;
+
+	smp_rmb(); /* pairs with smp_wmb() in paqm_flow_add() */
+	turns = READ_ONCE(g->turns);
+	return turns - ((turns & 1) != bytes >> 31);
+}
+
+/* A window of a flow that has sent @bytes, after @turns, begins. */
+static void paqm_gauge_open(struct paqm_flow_gauge *g, u32 bytes, u16 turns)
+{
+	g->mark = bytes;
+	g->mark_turns = turns;
+}
+
+/* What it has sent since then. */
+static u64 paqm_gauge_sent(const struct paqm_flow_gauge *g, u32 bytes, u16 turns)
+{
+	u64 now = ((u64)turns << 31) + (bytes & S32_MAX);
+	u64 then = ((u64)g->mark_turns << 31) + (g->mark & S32_MAX);
+
+	return (now - then) & ((1ULL << 47) - 1);
+}
+
+/**
+ * paqm_flow_publish() - what the outer loop has found out about a flow
+ * @f: its slot
+ * @seen: @every, as it was when the slot was the flow's for sure
+ * @every: what it is to be; PAQM_CLAIM is taken from @seen
+ *
+ * The outer loop holds no lock. It may have been kept from running since it looked at the slot,
+ * for so long that the flow was silent for @age_ticks and another one has the slot, which then must
+ * not be known, or policed, for what the old one did. So @every is written only if no claim was
+ * in between, which would have turned PAQM_CLAIM over: both are in one word, and comparing and
+ * writing that is one step. @seen was read before the tag was found to be the same as before:
+ *
+ *	paqm_flows_claim()		paqm_flow_visit()
+ *	tag = 0				tag (acquire)
+ *	smp_wmb()			seen = every, with PAQM_CLAIM
+ *	PAQM_CLAIM turns over		smp_rmb()
+ *	tag = new (release)		tag again: go on only if it is the same
+ *					compare PAQM_CLAIM in every with seen, and write
+ *
+ * If @seen is what the claim wrote, the second look at the tag finds 0 or the new one. If it is
+ * what was there before, the comparison fails once the claim has written, and if the claim writes
+ * later, it writes over what was published. Only two claims in that time, between which at least
+ * @age_ticks pass, would look like none. Whatever the datapath writes to the word meanwhile makes
+ * the step fail, and it is tried again.
+ *
+ * Return: whether it is the same flow still.
+ */
+static bool paqm_flow_publish(struct paqm_flow *f, u8 seen, u8 every)
+{
+	struct paqm_flow next;
+	u32 old = READ_ONCE(f->word);
+
+	do {
+		next.word = old;
+		if ((next.every ^ seen) & PAQM_CLAIM)
+			return false;
+		next.every = (every & ~PAQM_CLAIM) | (seen & PAQM_CLAIM);
+	} while (!try_cmpxchg(&f->word, &old, next.word));
+	return true;
+}
+
+/*
+ * Judge one media flow that is known by what it sends against what it was told. @seen: as for
+ * paqm_flow_publish(); @measured: just now; @flows: of its host.
+ */
+static void paqm_flow_judge(struct paqm_flow *f, struct paqm_flow_gauge *g,
+			    const struct paqm_walk *w, struct paqm_census *c,
+			    const struct paqm_right *r, u32 flows, u8 seen, bool measured)
+{
+	u32 every = 0, drop = 0;
+	u64 told = r->told;
+	bool young;
+
+	if (measured && r->most && g->rate > r->most + r->most / 4)
+		g->deaf = min_t(u32, g->deaf + 1, 1000);
+	else if (measured)
+		g->deaf /= 2; /* whoever stops for a moment is not forgiven all */
+	if (g->deaf > PAQM_DEAF_NOTICE)
+		every = min(g->deaf / PAQM_DEAF_NOTICE, 6);
+	/*
+	 * Strike, if that is asked for: above twice the fair rate for long, while media is
+	 * overloaded. Then until it does as it is told: dropping alone ends the overload. An
+	 * equal part of the link is left: others that only hear of changes do not use more
+	 * while it does.
+	 */
+	if (w->police && g->deaf > PAQM_DEAF_STRIKE && g->rate > r->fair &&
+	    (g->drop || (w->overloaded && g->rate > 2 * r->fair))) {
+		drop = PAQM_U32_MAX - (u32)paqm_muldiv(min(r->fair, r->equal ?: r->fair),
+						       PAQM_U32_MAX, g->rate);
+		c->policed++;
+	}
+	if (g->drop != drop)
+		WRITE_ONCE(g->drop, drop);
+	every |= PAQM_KNOWN | (r->shares ? PAQM_SHARES : 0);
+	every |= (drop ? PAQM_POLICED : 0) | (g->deaf ? PAQM_DEAF : 0) | (seen & PAQM_CLAIM);
+	if (seen != every && !paqm_flow_publish(f, seen, every))
+		return; /* it has gone, and another one has its slot */
+	if (g->deaf) {
+		c->deaf++;
+		c->deaf_q16 += r->part_q16;
+	}
+	c->heavy += g->rate >= r->fair / 4;
+	/* entitlement, not appetite: who sends more than his rate is one who uses it */
+	/* taken for one that grows while its answer to what it was told may be on its way */
+	young = w->now_tick - g->mark_tick < w->answer_ticks && g->rate >= told / PAQM_YOUNG_DIV;
+	if (w->cautious || young)
+		told = 0;
+	if (told && !g->deaf && g->rate >= paqm_mul_q24(told, PAQM_MM_GREEDY_Q24)) {
+		c->follow_q16 += r->part_q16;
+		c->follow_rate += g->rate;
+	}
+	if (r->host)
+		paqm_host_add(g, w, r, flows, told);
+	else
+		paqm_mm_add(&c->mm, g->rate, told);
+}
+
+/* Enter a media flow into the list of the fastest. */
+static void paqm_top_add(struct paqm_top *top, const struct paqm_flow *f,
+			 const struct paqm_flow_more *m, const struct paqm_flow_gauge *g)
+{
+	u32 i;
+
+	if (top->n == PAQM_TOP_FLOWS && g->rate <= top->flow[PAQM_TOP_FLOWS - 1].rate)
+		return;
+	i = top->n < PAQM_TOP_FLOWS ? top->n++ : PAQM_TOP_FLOWS - 1;
+	for (; i && top->flow[i - 1].rate < g->rate; i--)
+		top->flow[i] = top->flow[i - 1];
+	top->flow[i] = (struct paqm_top_flow){
+		.tuple = m->tuple,
+		.rate = g->rate,
+		.told = READ_ONCE(m->told.rate),
+		.told_tick = READ_ONCE(m->told.tick),
+		.last_tick = READ_ONCE(f->last_tick),
+		.drop = g->drop,
+		.tag = READ_ONCE(f->tag),
+		.lost = READ_ONCE(m->lost),
+		.marked = READ_ONCE(m->marked),
+		.over = READ_ONCE(f->over),
+		.deaf = g->deaf,
+		.hears = READ_ONCE(m->hears),
+		.host = m->host,
+		.every = READ_ONCE(f->every),
+	};
+}
+
+/* Set the beginning of the measuring window of every flow. */
+void paqm_flows_mark(struct paqm_flows *t)
+{
+	u32 i, n = paqm_flows_slots(t);
+
+	for (i = 0; i < n; i++) {
+		if (READ_ONCE(t->flow[i].tag) && t->gauge[i].marked <= PAQM_MARKED_ROUND) {
+			u32 bytes = READ_ONCE(t->flow[i].bytes);
+
+			paqm_gauge_open(&t->gauge[i], bytes, paqm_flow_turns(&t->gauge[i], bytes));
+			t->gauge[i].marked = PAQM_MARKED_ROUND;
+		}
+		if (!(i & 8191))
+			cond_resched();
+	}
+}
+
+/* Has an elastic flow, with @bytes after @turns, sent enough to be counted? */
+static bool paqm_flow_counts(struct paqm_flow_gauge *g, const struct paqm_walk *w, u32 bytes,
+			     u16 turns)
+{
+	if (turns)
+		bytes = U32_MAX;
+	/* many bytes, or two windows above the limit; off at half of it */
+	if (g->rate < w->mouse / 2 && g->counted == 2 && g->rate)
+		g->counted = 0;
+	else if (bytes >= PAQM_MOUSE_BYTES && !g->rate)
+		g->counted = 2;
+	else if (g->rate >= w->mouse && g->counted < 2 && w->window_ns >= PAQM_WINDOW_MIN_NS)
+		g->counted = bytes >= PAQM_MOUSE_BYTES ? 2 : g->counted + 1;
+	return g->counted == 2;
+}
+
+/* Place of the host of a flow on one side. */
+static u32 paqm_host_place(const struct paqm_tuple *t, enum paqm_side side, const u64 *key)
+{
+	const u8 *addr = side == PAQM_SIDE_SOURCE ? t->saddr : t->daddr;
+	siphash_key_t k = { { key[0], key[1] } };
+
+	/* else somebody could choose whose share he takes */
+	return siphash_3u64(get_unaligned_le64(addr), get_unaligned_le64(addr + 8), t->family,
+			    &k) % PAQM_HOSTS;
+}
+
+/*
+ * A new rate: smoothed, but one that is far from the old is not taken for half of it. What is
+ * far from fair counts in sums only, which all others' rates follow: more slowly.
+ */
+static void paqm_flow_rate(struct paqm_flow_gauge *g, u64 rate, const struct paqm_walk *w)
+{
+	u64 diff = rate > g->rate ? rate - g->rate : g->rate - rate;
+
+	if (!g->rate || (diff > g->rate / 4 && diff > w->grain))
+		g->rate = rate;
+	else if (w->grain != U64_MAX && max(rate, g->rate) < w->fair / 2)
+		g->rate = (3 * g->rate + rate) / 4;
+	else
+		g->rate = (g->rate + rate) / 2;
+}
+
+/* A newcomer's window, ns; 0: it has not lasted. */
+static u64 paqm_flow_lasted(const struct paqm_flow_gauge *g, const struct paqm_walk *w, u32 silent)
+{
+	u64 window = (u64)(w->now_tick - g->mark_tick) << 20;
+
+	return window < PAQM_NEWCOMER_NS || silent > PAQM_NEWCOMER_SILENT_TICKS ? 0 : window;
+}
+
+/* End a flow's window, if it has one that is long enough; says whether it was measured. */
+static bool paqm_flow_measure(struct paqm_flow_gauge *g, const struct paqm_walk *w, u32 bytes,
+			      u16 turns, u32 silent)
+{
+	u64 window = w->window_ns;
+
+	if (g->marked == PAQM_MARKED_OWN) {
+		window = paqm_flow_lasted(g, w, silent);
+		if (!window)
+			return false;
+		g->marked = PAQM_MARKED_NOT; /* the next one is the round's */
+	} else if (g->marked != PAQM_MARKED_ROUND || window < PAQM_WINDOW_MIN_NS) {
+		return false;
+	}
+	paqm_flow_rate(g, paqm_rate_bps(paqm_gauge_sent(g, bytes, turns), window), w);
+	return true;
+}
+
+/* What a media flow may send where hosts are equal: @r says what its host may. */
+static u32 paqm_host_right(struct paqm_flow_more *m, const struct paqm_walk *w,
+			   struct paqm_right *r, u64 before)
+{
+	u32 place = paqm_host_place(&m->tuple, w->hosts->side, w->key), low, high;
+	u32 flows = max(w->hosts->flows[w->hosts->side][place], 1U);
+
+	r->host = &w->hosts->host[place];
+	if (flows == 1)
+		return flows;
+	WRITE_ONCE(m->host, place);
+	low = max_t(u32, r->host->low, PAQM_PART_ONE);
+	high = max(r->host->high, low);
+	r->shares = true;
+	r->fair = paqm_muldiv(r->fair, PAQM_PART_ONE, high);
+	r->most = paqm_muldiv(r->most, PAQM_PART_ONE, low);
+	r->equal = paqm_div64(r->equal, flows);
+	r->part_q16 = PAQM_Q16_ONE * PAQM_PART_ONE / max_t(u32, r->host->parts, PAQM_PART_ONE);
+	r->told = paqm_mm_may_grow(paqm_muldiv(w->fair_least, PAQM_PART_ONE, high), r->equal,
+				   before, w->slow);
+	return flows;
+}
+
+/* Does a newcomer bring one more to divide among? Flows of known hosts do not, nor twice one's. */
+static bool paqm_host_joins(const struct paqm_flow_more *m, const struct paqm_walk *w)
+{
+	struct paqm_hosts *hosts = w->hosts;
+	bool joins;
+	u32 place;
+
+	if (!hosts || hosts->side == PAQM_SIDE_NONE)
+		return true;
+	place = paqm_host_place(&m->tuple, hosts->side, w->key);
+	joins = !hosts->flows[hosts->side][place] && !hosts->host[place].joins;
+	hosts->host[place].joins = true;
+	return joins;
+}
+
+/*
+ * An active media flow. A newcomer is known when it has lasted for a window and used
+ * something in it; until then it weighs nothing by itself (paqm_newcomers()).
+ */
+static void paqm_flow_visit_media(struct paqm_flows *t, struct paqm_flow *f,
+				  const struct paqm_walk *w, struct paqm_census *c, u32 bytes,
+				  u16 turns, u8 seen, bool measured, u64 before)
+{
+	struct paqm_flow_gauge *g = paqm_flow_gauge(t, f);
+	struct paqm_flow_more *m = paqm_flow_more(t, f);
+	struct paqm_right r = {
+		.told = paqm_mm_may_grow(w->fair_least, w->equal, before, w->slow),
+		.fair = w->fair,
+		.most = w->fair_most,
+		.equal = w->equal,
+		.part_q16 = PAQM_Q16_ONE,
+	};
+	bool proven = false;
+	u32 flows = 1;
+
+	c->media++;
+	if (!(seen & PAQM_KNOWN)) {
+		if (!measured || !g->rate || g->marked == PAQM_MARKED_ROUND) {
+			c->newcomers++;
+			c->joining += paqm_host_joins(m, w);
+			if (g->marked == PAQM_MARKED_OWN)
+				return;
+			paqm_gauge_open(g, bytes, turns);
+			g->mark_tick = w->now_tick;
+			g->marked = PAQM_MARKED_OWN;
+			return;
+		}
+		c->proven++;
+		proven = true;
+	}
+	if (w->hosts && w->hosts->side != PAQM_SIDE_NONE)
+		flows = paqm_host_right(m, w, &r, before);
+	else
+		c->takers++;
+	if (proven) { /* a newcomer was told the same whoever sent it */
+		r.told = w->fair_new;
+		r.most = w->fair_most;
+	}
+	paqm_flow_judge(f, g, w, c, &r, flows, seen, measured);
+	paqm_top_add(&c->top, f, m, g);
+}
+
+/* Note the hosts of an elastic flow that counts. */
+static void paqm_host_elastic(const struct paqm_walk *w, const struct paqm_tuple *t)
+{
+	int side;
+
+	for (side = 0; side < PAQM_SIDES; side++)
+		__set_bit(paqm_host_place(t, side, w->key), w->hosts->elastic[side]);
+}
+
+/* Does a flow count in its host, as it is known or will be in this walk? */
+static bool paqm_flow_has_host(const struct paqm_flow *f, const struct paqm_flow_gauge *g,
+			       const struct paqm_walk *w)
+{
+	u32 silent = paqm_flow_silent(f, w->now_tick);
+
+	if (paqm_flow_class(f) != PAQM_MEDIA || silent > PAQM_FLOW_ACTIVE_TICKS)
+		return false;
+	return READ_ONCE(f->every) & PAQM_KNOWN ||
+	       (g->known == READ_ONCE(g->claim) && g->marked == PAQM_MARKED_OWN &&
+		READ_ONCE(f->bytes) != g->mark && paqm_flow_lasted(g, w, silent));
+}
+
+/* Before a walk: how many media flows has each host? A flow's part is known with the first. */
+static void paqm_hosts_count(struct paqm_flows *t, const struct paqm_walk *w)
+{
+	u32 i, n = paqm_flows_slots(t), many[PAQM_SIDES] = {};
+	struct paqm_hosts *h = w->hosts;
+	int side;
+
+	memset(h->flows, 0, sizeof(h->flows));
+	memset(h->elastic, 0, sizeof(h->elastic));
+	for (i = 0; i < n; i++) {
+		/* pairs with the release in paqm_flows_claim() */
+		if (smp_load_acquire(&t->flow[i].tag) &&
+		    paqm_flow_has_host(&t->flow[i], &t->gauge[i], w))
+			for (side = 0; side < PAQM_SIDES; side++)
+				h->flows[side][paqm_host_place(&t->more[i].tuple, side, w->key)]++;
+		if (!(i & 8191))
+			cond_resched();
+	}
+	for (i = 0; i < PAQM_HOSTS; i++) {
+		for (side = 0; side < PAQM_SIDES; side++)
+			many[side] += !!h->flows[side][i];
+		h->host[i].rate = 0;
+		h->host[i].told = 0;
+		h->host[i].limited = 0;
+		h->host[i].n_limited = 0;
+		h->host[i].seen = 0;
+		h->host[i].grows = false;
+		h->host[i].joins = false;
+	}
+	h->side = paqm_hosts_side(many[PAQM_SIDE_SOURCE], many[PAQM_SIDE_DESTINATION], h->side);
+}
+
+/* After it: hosts are what capacity is divided among. */
+static void paqm_hosts_add(const struct paqm_walk *w, struct paqm_census *c)
+{
+	u32 i;
+
+	for (i = 0; i < PAQM_HOSTS; i++) {
+		const struct paqm_host *h = &w->hosts->host[i];
+		u64 told = h->seen > 1 ? min(h->told, w->fair_least) : h->told;
+
+		if (!h->seen)
+			continue;
+		c->takers++;
+		paqm_mm_add(&c->mm, h->rate, h->grows ? 0 : told);
+	}
+}
+
+/* One slot in use. */
+static void paqm_flow_visit(struct paqm_flows *t, struct paqm_flow *f, u32 tag,
+			    const struct paqm_walk *w, struct paqm_census *c)
+{
+	struct paqm_flow_gauge *g = paqm_flow_gauge(t, f);
+	u32 bytes = READ_ONCE(f->bytes), last = READ_ONCE(f->last_tick);
+	u32 silent = paqm_flow_silence(last, w->now_tick);
+	u16 turns = paqm_flow_turns(g, bytes), claim = READ_ONCE(g->claim);
+	u8 class = paqm_flow_class(f), seen = READ_ONCE(f->every);
+	bool measured = false;
+	u64 before;
+
+	smp_rmb(); /* pairs with smp_wmb() in paqm_flows_claim() */
+	if (READ_ONCE(f->tag) != tag)
+		return;
+	if (g->known != claim) { /* a new flow: nothing measured yet */
+		g->known = claim;
+		g->rate = 0;
+		g->deaf = 0;
+		g->counted = 0;
+		g->marked = PAQM_MARKED_NOT;
+		WRITE_ONCE(g->drop, 0);
+	}
+	before = g->rate;
+	/* time wraps after 52 days: the dead stay dead, but not a flow that came just now */
+	if (silent > PAQM_SILENT_LONG)
+		cmpxchg(&f->last_tick, last, w->now_tick - PAQM_SILENT_LONG / 2);
+	if (silent <= PAQM_FLOW_ACTIVE_TICKS || g->marked == PAQM_MARKED_ROUND)
+		measured = paqm_flow_measure(g, w, bytes, turns, silent);
+	if (silent > t->age_ticks)
+		return;
+	c->used++;
+	if (silent > PAQM_FLOW_ACTIVE_TICKS) {
+		if (g->marked == PAQM_MARKED_OWN) {
+			g->marked = PAQM_MARKED_ENDED;
+			c->passed++;
+		}
+		return;
+	}
+	if (class == PAQM_MEDIA) {
+		paqm_flow_visit_media(t, f, w, c, bytes, turns, seen, measured, before);
+	} else if (class == PAQM_ELASTIC) {
+		c->present++;
+		if (!paqm_flow_counts(g, w, bytes, turns))
+			return;
+		c->elastic++;
+		if (w->hosts)
+			paqm_host_elastic(w, &paqm_flow_more(t, f)->tuple);
+	}
+}
+
+/**
+ * paqm_flows_walk() - measure all flows and take the census of a round
+ * @t: table
+ * @w: how
+ * @c: result
+ *
+ * Process context; the only writer of the outer loop's fields.
+ */
+void paqm_flows_walk(struct paqm_flows *t, const struct paqm_walk *w, struct paqm_census *c)
+{
+	u32 i, n = paqm_flows_slots(t);
+
+	paqm_mm_reset(&c->mm);
+	c->media = 0;
+	c->takers = 0;
+	c->newcomers = 0;
+	c->joining = 0;
+	c->proven = 0;
+	c->passed = 0;
+	c->deaf = 0;
+	c->deaf_q16 = 0;
+	c->follow_q16 = 0;
+	c->follow_rate = 0;
+	c->heavy = 0;
+	c->elastic = 0;
+	c->present = 0;
+	c->used = 0;
+	c->policed = 0;
+	c->top.n = 0;
+	if (w->hosts)
+		paqm_hosts_count(t, w);
+	for (i = 0; i < n; i++) {
+		/* pairs with the release in paqm_flows_claim() */
+		u32 tag = smp_load_acquire(&t->flow[i].tag);
+
+		if (tag)
+			paqm_flow_visit(t, &t->flow[i], tag, w, c);
+		if (!(i & 8191))
+			cond_resched();
+	}
+	if (w->hosts)
+		paqm_hosts_add(w, c);
+}

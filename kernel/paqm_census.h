@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What a walk over the flow table finds, flow by flow and host by host; paqm_census.c. */
+#ifndef PAQM_CENSUS_H
+#define PAQM_CENSUS_H
+
+#include <linux/types.h>
+#include "core/paqm_maxmin.h"
+#include "paqm_flows.h"
+
+/* tau1 takes at most half of the default period: what it leaves has to count, however late */
+#define PAQM_WINDOW_MIN_NS (120 * NSEC_PER_MSEC)
+
+/**
+ * struct paqm_top - the busiest media flows of a round, fastest first
+ * @n: how many
+ * @flow: they
+ */
+struct paqm_top {
+	u32 n;
+	struct paqm_top_flow {
+		struct paqm_tuple tuple;
+		u64 rate;
+		u32 told;
+		u32 told_tick;
+		u32 last_tick;
+		u32 drop;
+		u32 tag;
+		u32 lost;
+		u32 marked;
+		u16 over;
+		u16 deaf;
+		u16 host;
+		u8 hears;
+		u8 every;
+	} flow[PAQM_TOP_FLOWS];
+};
+
+#define PAQM_HOSTS 4096 /* so many are told apart, by a keyed hash */
+#define PAQM_PART_ONE 256 /* a host by its flow, where that is its only one: Q8 */
+
+/* Whose address is a host's. */
+enum paqm_side {
+	PAQM_SIDE_SOURCE,
+	PAQM_SIDE_DESTINATION,
+	PAQM_SIDES,
+	PAQM_SIDE_NONE = PAQM_SIDES, /* there is one only: flows are equal */
+};
+
+/**
+ * struct paqm_host - a host with media flows that are known
+ * @rate: what they send together, bit/s
+ * @told: what they were told together, bit/s
+ * @limited: what those of them send that use less than an equal part of the host's rate
+ * @n_limited: how many are limited
+ * @seen: how many there are, in the walk
+ * @grows: one of them is taken for one that grows
+ * @joins: it has none yet, but newcomers
+ * @then: @parts at the end of the last period
+ * @high: the highest of it since the one before
+ * @parts: rate of the host by that of each of its flows, Q8
+ * @low: the lowest of it since the last period but one: nobody is out of line before he can know
+ * @flows: how many share its rate
+ * @due: when the bucket of all of them is full again
+ * @used_tick: when that was last looked at
+ * @over: overflow queue that they share, 0: none
+ *
+ * The datapath reads @parts to @flows, which the outer loop publishes, and owns what follows.
+ */
+struct paqm_host {
+	u64 rate;
+	u64 told;
+	u64 limited;
+	u32 n_limited;
+	u32 seen;
+	bool grows;
+	bool joins;
+	u32 then;
+	u32 high;
+	u32 parts;
+	u32 low;
+	u32 flows;
+	u32 due;
+	u32 used_tick;
+	u16 over;
+};
+
+/**
+ * struct paqm_hosts - hosts that are equal, whatever number of flows each has
+ * @side: of the media flows' addresses, the one by which hosts are told apart
+ * @flows: media flows that are known, by the hash of their host; for both sides
+ * @elastic: hosts of elastic flows, the same
+ * @host: those of media, on that side
+ */
+struct paqm_hosts {
+	enum paqm_side side;
+	u32 flows[PAQM_SIDES][PAQM_HOSTS];
+	DECLARE_BITMAP(elastic[PAQM_SIDES], PAQM_HOSTS);
+	struct paqm_host host[PAQM_HOSTS];
+};
+
+/**
+ * struct paqm_census - what one walk over the table found
+ * @mm: media flows that are known, for the water-filling
+ * @media: active media flows
+ * @takers: those among whom capacity is divided: flows that are known, or their hosts
+ * @newcomers: those that are not known yet
+ * @joining: takers that these will be: where hosts are equal, those that are not known
+ * @proven: newcomers that became known in this walk
+ * @passed: newcomers that went before they were
+ * @deaf: flows that send more than they were told
+ * @deaf_q16: the same, a flow of a host with several counting as its part of that
+ * @follow_q16: flows that use what they were told, and no more; likewise
+ * @follow_rate: what those send together, bit/s
+ * @heavy: flows that send a quarter of the fair rate or more
+ * @elastic: active elastic flows that are more than mice
+ * @present: all active elastic flows
+ * @used: slots in use
+ * @policed: flows with a drop probability
+ * @top: the fastest media flows
+ */
+struct paqm_census {
+	struct paqm_mm mm;
+	struct paqm_top top;
+	u32 media;
+	u32 takers;
+	u32 newcomers;
+	u32 joining;
+	u32 proven;
+	u32 passed;
+	u32 deaf;
+	u64 deaf_q16;
+	u64 follow_q16;
+	u64 follow_rate;
+	u32 heavy;
+	u32 elastic;
+	u32 present;
+	u32 used;
+	u32 policed;
+};
+
+/**
+ * struct paqm_walk - how to measure during a walk
+ * @now_tick: time
+ * @window_ns: since the marks were set
+ * @grain: rate of some full packets in the window: less is chance, bit/s
+ * @fair: rate that media flows may send since the window began, bit/s; 0 before the first
+ *	round. Where it changed meanwhile, the lowest: more than that was asked of nobody
+ * @fair_least: the lowest in the last second: the answer to it may still be arriving
+ * @fair_most: the highest since the window began
+ * @equal: capacity divided by all flows, bit/s
+ * @fair_new: what newcomers were told, bit/s
+ * @answer_ticks: until what flows were told shows in what they send
+ * @mouse: elastic flows below this rate are mice, bit/s
+ * @cautious: the queue grew: nobody is taken for limited by an old measurement
+ * @police: flows that do not listen may be dropped
+ * @overloaded: and it is time to begin with that
+ * @max_every: longest pause between notices, in rounds
+ * @hosts: that are to be equal; NULL: flows are
+ * @key: of their hash
+ * @slow: telling all flows takes more than a period
+ */
+struct paqm_walk {
+	u32 now_tick;
+	u64 window_ns;
+	u64 grain;
+	u64 fair;
+	u64 fair_least;
+	u64 fair_most;
+	u64 equal;
+	u64 fair_new;
+	u32 answer_ticks;
+	u64 mouse;
+	bool cautious;
+	bool police;
+	bool overloaded;
+	u32 max_every;
+	struct paqm_hosts *hosts;
+	const u64 *key;
+	bool slow;
+};
+
+/* What a flow of a host is told of the host's rate. */
+static inline u64 paqm_host_part(const struct paqm_host *h, u64 fair)
+{
+	return paqm_muldiv(fair, PAQM_PART_ONE, max_t(u32, READ_ONCE(h->parts), PAQM_PART_ONE));
+}
+
+/* paqm_census.c */
+void paqm_flows_mark(struct paqm_flows *t);
+void paqm_flows_walk(struct paqm_flows *t, const struct paqm_walk *w, struct paqm_census *c);
+
+/* paqm_hosts.c */
+void paqm_hosts_clear(struct paqm_hosts *h);
+u32 paqm_hosts_elastic(const struct paqm_hosts *h);
+enum paqm_side paqm_hosts_side(u32 sources, u32 destinations, enum paqm_side before);
+void paqm_hosts_divide(struct paqm_hosts *hosts, u64 fair, bool whole);
+
+#endif /* PAQM_CENSUS_H */

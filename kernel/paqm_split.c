@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * How sch_paqm splits the link between media and elastic traffic, and when a changed split
+ * comes into force. Process context under ctl_lock.
+ */
+#include "core/paqm_law.h"
+#include "core/paqm_maxmin.h"
+#include "paqm_outer.h"
+
+/* What the elastic class uses, with room for growth, or it would find its share taken. */
+static u64 paqm_elastic_demand(const struct paqm_sched_data *q)
+{
+	return paqm_mul_q24(q->elastic_mean, PAQM_MM_HEADROOM_Q24) + paqm_div64(q->capacity, 50);
+}
+
+/* Hosts that are to be equal, or NULL. The published laws know flows. */
+struct paqm_hosts *paqm_hosts(const struct paqm_sched_data *q)
+{
+	return q->cfg.weights == PAQM_WEIGHTS_HOST && q->cfg.law == PAQM_LAW_MAXMIN ? q->hosts :
+										      NULL;
+}
+
+/*
+ * Media share by what flows can use, or as configured. Water-filling over all flows of
+ * both classes: an elastic flow takes part as a greedy one of its weight, so what sound
+ * does not need of an equal share is not held back from TCP. One media flow more is
+ * assumed when all are limited: there has to be room for one that begins to grow.
+ */
+u32 paqm_find_split(struct paqm_sched_data *q)
+{
+	u32 n_elastic = q->n_elastic, others;
+	const struct paqm_hosts *h = paqm_hosts(q);
+	u64 one;
+
+	/* as many elastic flows as would give each host of either class the same */
+	if (h && q->n_media && n_elastic) {
+		n_elastic = min(n_elastic, max(paqm_hosts_elastic(h), 1U));
+		if (h->side == PAQM_SIDE_NONE) /* what is counted are flows of a single host */
+			n_elastic *= q->n_media;
+	}
+	others = min_t(u64, div_u64((u64)n_elastic * q->cfg.elastic_weight << 16,
+				    q->cfg.media_weight), U32_MAX);
+
+	if (q->cfg.split)
+		return q->cfg.split;
+	if (!q->n_media || !q->n_elastic || q->cfg.law != PAQM_LAW_MAXMIN)
+		return paqm_share_q16(q->n_media * q->cfg.media_weight,
+				      q->n_elastic * q->cfg.elastic_weight);
+	one = paqm_mm_solve_beside(&q->census.mm, others, q->capacity, 0, q->capacity);
+	/* what one elastic flow gets, times all of them; or what they use, if that is less */
+	one = paqm_muldiv(one, others, PAQM_Q16_ONE);
+	q->entitled = PAQM_Q16_ONE - min_t(u64, paqm_muldiv(one, PAQM_Q16_ONE, q->capacity ?: 1),
+					   PAQM_Q16_ONE);
+	if (q->elastic_limited)
+		one = min(one, paqm_elastic_demand(q));
+	one = paqm_muldiv(one, PAQM_Q16_ONE, q->capacity ?: 1);
+	return PAQM_Q16_ONE - min_t(u64, one, PAQM_Q16_ONE);
+}
+
+/*
+ * Is the elastic class limited by something else? Then none of it waits for long, and it
+ * leaves part of its share; media is told of that, too. After a whole period, which knows.
+ */
+void paqm_judge_elastic(struct paqm_sched_data *q, bool whole)
+{
+	u64 share = paqm_muldiv(q->capacity, PAQM_Q16_ONE - q->entitled, PAQM_Q16_ONE);
+	u64 target = q->cfg.elastic_target * (u64)NSEC_PER_USEC;
+	bool idle, room;
+
+	if (!whole && q->n_elastic > q->n_elastic_then + q->n_elastic_then / 2 + 1)
+		q->elastic_limited = false; /* others have come since */
+	if (!whole)
+		return;
+	q->n_elastic_then = max(q->n_elastic,
+				q->n_elastic_then - DIV_ROUND_UP(q->n_elastic_then, 8));
+	idle = 3 * q->elastic_wait_ns < target;
+	/* bursts of many short flows wait for each other, however much of the link is free */
+	room = q->elastic_wait_ns < 2 * target &&
+	       q->outer_rate + q->elastic_mean < paqm_muldiv(q->capacity, 9, 10);
+	q->elastic_limited = q->cfg.borrow && q->n_elastic && !rcu_access_pointer(q->child) &&
+			     (idle || room) && paqm_elastic_demand(q) < share;
+}
+
+u32 paqm_split(const struct paqm_sched_data *q)
+{
+	return READ_ONCE(q->split);
+}
+
+/* The same for the scheduler: no class is starved. */
+static u32 paqm_share(const struct paqm_sched_data *q)
+{
+	return clamp_t(u32, paqm_split(q), PAQM_SHARE_FLOOR_Q16,
+		       PAQM_Q16_ONE - PAQM_SHARE_FLOOR_Q16);
+}
+
+/* c_u: without elastic flows all of the link is media's. */
+u64 paqm_media_capacity(const struct paqm_sched_data *q)
+{
+	if (!q->n_elastic)
+		return q->capacity;
+	return paqm_muldiv(q->capacity, paqm_split(q), PAQM_Q16_ONE);
+}
+
+/* Weights follow the census: at once in favour of media, announced against it. */
+void paqm_transfer(struct paqm_sched_data *q, u64 now)
+{
+	u32 share = paqm_share(q);
+	u32 in_force = READ_ONCE(q->share_now);
+	u64 delay = paqm_news_ns(q);
+
+	if (share >= in_force || !delay || in_force - share < PAQM_SPLIT_EVENT_Q16 / 5) {
+		WRITE_ONCE(q->share_due, 0);
+		WRITE_ONCE(q->share_next, share);
+		WRITE_ONCE(q->share_now, share);
+		return;
+	}
+	if (!READ_ONCE(q->share_due)) {
+		q->share_first = now;
+		paqm_inc(&q->transfers);
+		WRITE_ONCE(q->share_from,
+			   min_t(u64, paqm_muldiv(q->outer_rate, PAQM_Q16_ONE, q->capacity ?: 1),
+				 PAQM_Q16_ONE));
+		WRITE_ONCE(q->share_next, share);
+		WRITE_ONCE(q->share_due, now + delay);
+	} else if (READ_ONCE(q->share_next) != share) {
+		/* a further step: its news takes time too, but not for ever */
+		WRITE_ONCE(q->share_next, share);
+		WRITE_ONCE(q->share_due, min(now + delay, q->share_first + 2 * delay));
+	}
+}
