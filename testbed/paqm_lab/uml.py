@@ -116,6 +116,10 @@ def environment(built: Kernel, modules: Path | None) -> dict[str, str]:
         "NODE_PATH": str(cache.cache_dir() / "node" / "node_modules"),
         "PYTHONPATH": str(cache.TESTBED),
         "PYTHONDONTWRITEBYTECODE": "1",
+        # What a processor has must not show: its own random numbers (BoringSSL and OpenSSL use
+        # them), and multiply-add, with which exp() and pow() differ in the last bit.
+        "OPENSSL_ia32cap": "~0x4000000000000000",
+        "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-FMA,-FMA4",
         "LC_ALL": "C.UTF-8",
         "TMPDIR": "/run/tmp",
         "HOME": "/run/tmp",

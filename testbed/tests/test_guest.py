@@ -48,6 +48,20 @@ def test_random_numbers_follow_the_seed(built: kernel.Kernel, tmp_path: Path) ->
     assert texts[0] == texts[1] != texts[2]
 
 
+def test_processors_own_random_numbers_are_not_used(built: kernel.Kernel, tmp_path: Path) -> None:
+    offer = (
+        "cd {place}; node -e 'const p = new (require(\"@roamhq/wrtc\").RTCPeerConnection)();"
+        'p.createDataChannel("x"); p.createOffer().then(o => {{'
+        "console.log(o.sdp.match(/fingerprint.*/)[0]); process.exit(0)}})'"
+    ).format(place=cache.cache_dir() / "node")
+    values = uml.environment(built, None)
+    prints = [
+        boot(built, tmp_path / name, offer, environment=values).output.read_text()
+        for name in ("a", "b")
+    ]
+    assert prints[0].startswith("fingerprint:") and prints[0] == prints[1]
+
+
 def test_kernel_fault_fails_the_run(built: kernel.Kernel, tmp_path: Path) -> None:
     result = boot(built, tmp_path, "echo c >/proc/sysrq-trigger")
     assert not result.good and result.status is None
