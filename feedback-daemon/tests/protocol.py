@@ -107,7 +107,7 @@ NUMBERS = (
         r"WINDOW_MIN_NS \(120 \* NSEC_PER_M",
     ),
     ("slot may be re-used | 2 s", "kernel/paqm_options.c", r"\.flow_age = 2000000,"),
-    ("router sleeps | 2 s", "kernel/sch_paqm.c", r"PAQM_IDLE_NS \(2 \* NSEC_PER_SEC\)"),
+    ("router sleeps | 2 s", "kernel/paqm_inner.c", r"PAQM_IDLE_NS \(2 \* NSEC_PER_SEC\)"),
     ("more than 8 measured rounds", "kernel/paqm_census.c", r"PAQM_DEAF_NOTICE 8\b"),
     (
         "(10 s / d)-th",
