@@ -332,7 +332,7 @@ static bool paqm_host_joins(const struct paqm_flow_more *m, const struct paqm_wa
 
 /*
  * An active media flow. A newcomer is known when it has lasted for a window and used
- * something in it; until then it weighs nothing by itself (paqm_newcomers()).
+ * something in it; until then it weighs nothing by itself (paqm_weigh_newcomers()).
  */
 static void paqm_flow_visit_media(struct paqm_flows *t, struct paqm_flow *f,
 				  const struct paqm_walk *w, struct paqm_census *c, u32 bytes,

@@ -113,7 +113,7 @@ struct paqm_flow *paqm_flows_claim(struct paqm_flows *t, const struct paqm_packe
 	gauge = paqm_flow_gauge(t, flow);
 	/* A walker that reads between these writes sees the tag change. */
 	WRITE_ONCE(flow->tag, 0);
-	smp_wmb(); /* pairs with smp_rmb() in paqm_flows_walk() */
+	smp_wmb(); /* pairs with smp_rmb() in paqm_flow_visit() */
 	WRITE_ONCE(flow->bytes, 0);
 	WRITE_ONCE(flow->last_tick, now_tick);
 	WRITE_ONCE(flow->every, ~flow->every & PAQM_CLAIM);

@@ -18,12 +18,8 @@
 #ifndef PAQM_FLOWS_H
 #define PAQM_FLOWS_H
 
-#include <linux/bitmap.h>
 #include <linux/cache.h>
-#include <linux/mm.h>
-#include <linux/siphash.h>
 #include <linux/types.h>
-#include "core/paqm_maxmin.h"
 #include "paqm_classify.h"
 #include "paqm_feedback.h"
 

@@ -21,7 +21,7 @@
  */
 static struct paqm_rtp_source *paqm_rtp_find(struct paqm_flow_more *m, const struct paqm_packet *p)
 {
-	u16 mark = (u16)((p->ssrc * 0x9E3779B1U) >> 16); /* 2^32 / golden ratio */
+	u16 mark = (u16)((p->ssrc * PAQM_SPREAD) >> 16);
 	u32 i, known = min_t(u32, m->sources, PAQM_RTP_SOURCES);
 
 	for (i = 0; i < known; i++)
