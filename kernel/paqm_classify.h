@@ -7,7 +7,7 @@
  * (also within TURN channels), RTCP, STUN, ZRTP and DTLS handshakes are media's,
  * QUIC and everything on UDP port 443 is elastic. One packet proves nothing: a
  * quarter of all random payloads begins like RTP. So for RTP this file only
- * reports sequence number and SSRC; paqm_flows.h decides when a flow has gone on
+ * reports sequence number and SSRC; paqm_rtp.c decides when a flow has gone on
  * like RTP for some packets. Small request traffic (DNS, DHCP, NTP) and ICMP ride with
  * media but are never counted as flows; so does what keeps the network itself going
  * (ARP, neighbour discovery, routing protocols), which the inner law spares as well.

@@ -24,7 +24,7 @@
  * request does not wait for a long transfer.
  *
  * All of it runs under the qdisc lock; rates and depths are published by the outer loop
- * (paqm_outer.c: paqm_publish_paces()).
+ * (paqm_derive.c: paqm_publish_paces()).
  */
 #ifndef PAQM_ISOLATE_H
 #define PAQM_ISOLATE_H
@@ -502,7 +502,7 @@ static noinline enum paqm_turn paqm_over_turn(struct paqm_sched_data *q, bool el
 }
 
 /*
- * In a preview that began at @from (sch_paqm.c: paqm_preview()): have the overflow queues had as
+ * In a preview that began at @from (paqm_inner.c: paqm_preview()): have the overflow queues had as
  * much as their flows' rates come to? Not where there are some who are too new to have heard.
  */
 static bool paqm_preview_holds(const struct paqm_sched_data *q, u32 from, u64 now)

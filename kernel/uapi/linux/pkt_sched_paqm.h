@@ -2,7 +2,7 @@
 /*
  * Netlink interface of sch_paqm, shared by the module and the tc plugin.
  *
- * A header of its own instead of a copy of pkt_sched.h: a private copy of that
+ * A header of its own instead of a copy of pkt_sched.h, since a private copy of that
  * one clashes with the system's.
  */
 #ifndef __LINUX_PKT_SCHED_PAQM_H
