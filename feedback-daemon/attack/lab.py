@@ -67,6 +67,18 @@ def inside(name: str, *words: str) -> str:
     return sh("ip", "netns", "exec", name, *words)
 
 
+def hardware(name: str, device: str) -> str:
+    """The address of a device on the link."""
+    address: str = json.loads(sh("ip", "-n", name, "-j", "link", "show", device))[0]["address"]
+    return address
+
+
+def known(name: str, device: str, other: str, peer: str, address: str) -> None:
+    """Who is behind this device is known for good."""
+    sh("ip", "-n", name, "neigh", "replace", address, "lladdr", hardware(other, peer),
+       "dev", device, "nud", "permanent")
+
+
 def network() -> None:
     for name in ("s", "r", "v", "a"):
         sh("ip", "netns", "add", name)
@@ -82,6 +94,9 @@ def network() -> None:
             sh("ip", "-n", name, "link", "set", "lo", "up")
             sh("ip", "-n", name, "link", "set", device, "up")
             inside(name, "ethtool", "-K", device, "tso", "off", "gso", "off", "gro", "off")
+        # a link that delays or drops everything must not make a neighbour be looked for
+        known(left, dev, right, peer, theirs)
+        known(right, peer, left, dev, mine)
     inside("r", "sysctl", "-qw", "net.ipv4.ip_forward=1")
     for name in ("s", "r"):
         for which in ("all", "default"):
@@ -273,8 +288,8 @@ class Lab:
     def forge(self, template: bytes, guess: str, count: int) -> int:
         path = self.home / "template"
         path.write_bytes(template)
-        mac = json.loads(sh("ip", "-n", "r", "-j", "link", "show", "ra"))[0]["address"]
-        words = [self.attacker, "ar", mac, str(path), str(count // self.scale), str(PER_SECOND)]
+        words = [self.attacker, "ar", hardware("r", "ra"), str(path), str(count // self.scale),
+                 str(PER_SECOND)]
         sent: int = json.loads(inside("a", *words, guess))["sent"]
         return sent
 

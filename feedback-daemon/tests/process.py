@@ -433,6 +433,7 @@ def check_stacks(t: Trial) -> None:
                         continue  # a message to another device's address
                     while client.told().seq != seq:
                         pass
+                t.until(lambda: t.stats()["media_packets"] >= 10, f"ten packets on {iface}")
                 stats = t.stats()
                 assert stats["refused_total"] == 0, (kind, iface, stats["refused"])
                 assert stats["media_packets"] == 10, (kind, iface, stats["media_packets"])

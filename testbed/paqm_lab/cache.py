@@ -72,20 +72,25 @@ def digest(*parts: bytes) -> str:
 
 
 def _compile(source: Path, target: Path, words: list[str]) -> None:
+    """Makes `target` unless it is there; several runs at a time may ask for it."""
+    if target.exists():
+        return
     need_programs(["gcc"], "the lab")
-    scratch = target.with_suffix(f".{os.getpid()}")
+    scratch = target.with_suffix(".new")
     command = ["gcc", "-std=c17", "-O2", "-Wall", "-Wextra", "-o", str(scratch), str(source)]
-    done = subprocess.run([*command, *words], capture_output=True, text=True)
-    if done.returncode:
-        raise LabError(f"cannot compile {source}: {done.stderr.strip()}")
-    scratch.rename(target)
+    with locked(target.stem):
+        if target.exists():
+            return
+        done = subprocess.run([*command, *words], capture_output=True, text=True)
+        if done.returncode:
+            raise LabError(f"cannot compile {source}: {done.stderr.strip()}")
+        scratch.rename(target)
 
 
 def library(source: Path) -> Path:
     """A library for LD_PRELOAD from one C file, compiled when that is new."""
     target = cache_dir() / f"{source.stem}-{digest(source.read_bytes())}.so"
-    if not target.exists():
-        _compile(source, target, ["-shared", "-fPIC", "-ldl"])
+    _compile(source, target, ["-shared", "-fPIC", "-ldl"])
     return target
 
 
@@ -94,8 +99,7 @@ def program(source: Path) -> Path:
     headers = [*source.parent.glob("*.h"), *(REPO / "core").glob("*.h")]
     parts = [source, *sorted(headers)]
     target = cache_dir() / f"{source.stem}-{digest(b''.join(p.read_bytes() for p in parts))}"
-    if not target.exists():
-        _compile(source, target, [f"-I{REPO}", "-lm"])
+    _compile(source, target, [f"-I{REPO}", "-lm"])
     return target
 
 

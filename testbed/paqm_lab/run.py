@@ -105,6 +105,7 @@ def _clear(directory: Path) -> None:
             raise LabError(f"{directory} is not empty and holds no result of paqm-lab; use --out")
         shutil.rmtree(directory)
     directory.mkdir(parents=True, exist_ok=True)
+    (directory / "config.json").touch()  # a run that ends early can be repeated
 
 
 def _clear_all(out: Path) -> None:

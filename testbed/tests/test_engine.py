@@ -69,7 +69,14 @@ def test_old_results_make_way(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}")
     (tmp_path / "router.pcap").write_bytes(b"old")
     run._clear(tmp_path)
-    assert list(tmp_path.iterdir()) == []
+    assert not (tmp_path / "router.pcap").exists()
+
+
+def test_a_run_that_ended_early_makes_way(tmp_path: Path) -> None:
+    run._clear(tmp_path)
+    (tmp_path / "gstreamer-registry.bin").write_bytes(b"of the first attempt")
+    run._clear(tmp_path)
+    assert not (tmp_path / "gstreamer-registry.bin").exists()
 
 
 def test_missing_space_is_said_before_the_work() -> None:

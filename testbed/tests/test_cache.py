@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The user's cache, where several runs of one process ask for the same thing at once."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+
+import pytest
+
+from paqm_lab import cache
+
+MANY = 8
+
+
+def test_runs_beside_each_other_get_one_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    source = tmp_path / "seven.c"
+    source.write_text("int seven(void) { return 7; }\n")
+    together = Barrier(MANY)
+
+    def ask(_: int) -> Path:
+        together.wait()
+        return cache.library(source)
+
+    with ThreadPoolExecutor(MANY) as pool:
+        found = set(pool.map(ask, range(MANY)))
+    assert len(found) == 1
+    assert found.pop().read_bytes().startswith(b"\x7fELF")
+    assert not list(cache.cache_dir().glob("*.new"))
