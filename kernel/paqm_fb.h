@@ -2,7 +2,8 @@
 /*
  * Inside of the transmitter: its state, and what its parts call of each other.
  *
- *  paqm_fb.c	notices: ring, who may be told, budget
+ *  paqm_fb.c	notices: ring, tags, what is quoted
+ *  paqm_budget.c	who may be told, and how much
  *  paqm_echo.c	RTT of the sources that are told
  *  paqm_xmit.c	routes and IP headers of what both send
  */
@@ -193,6 +194,9 @@ static inline void paqm_fb_count(u64 *counter)
 {
 	WRITE_ONCE(*counter, *counter + 1);
 }
+
+bool paqm_fb_wanted(struct paqm_fb *fb, const struct in6_addr *addr);
+bool paqm_fb_admit(struct paqm_fb *fb, const struct paqm_path *path, u32 len);
 
 int paqm_path_find(struct net_device *dev, struct paqm_path *path);
 int paqm_path_back(struct net_device *dev, const struct paqm_way *way, const struct in6_addr *from,

@@ -1,9 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Lists of packets of sch_paqm: what is not done for each packet; paqm_queue.c. */
+/*
+ * Lists of packets of sch_paqm, as enqueue, dequeue and `change` all need them; what is not done
+ * for each packet is in paqm_queue.c. All of it runs under the qdisc lock.
+ */
 #ifndef PAQM_QUEUE_H
 #define PAQM_QUEUE_H
 
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <net/inet_ecn.h>
+#include "paqm_compat.h"
 #include "paqm_state.h"
+
+#define PAQM_OVER_QUEUES 1024 /* overflow queues; more flows share one by their hash */
+#define PAQM_BULK_QUEUES 1024 /* of the elastic class */
+#define PAQM_OVER_STRANGERS 1 /* that of flows not known yet; 0 is none */
 
 void paqm_free_list(struct paqm_sched_data *q, struct paqm_queue *queue);
 void paqm_drr_purge(struct paqm_sched_data *q, enum paqm_class class);
@@ -22,6 +33,154 @@ static inline void paqm_drr_release(struct paqm_sched_data *q, struct paqm_round
 		list_move_tail(&fq->list, &q->over_free);
 	else
 		list_del_init(&fq->list);
+}
+
+/* Packets that have left the common queue, lowest bits; those that wait there. */
+static inline u32 paqm_common_out(const struct paqm_sched_data *q)
+{
+	return (u32)q->queue[PAQM_MEDIA].st.sent_packets - (u32)q->over_sent + q->common_cut;
+}
+
+/* Packets that wait in overflow queues. */
+static inline u32 paqm_over_qlen(const struct paqm_sched_data *q)
+{
+	return q->drr[PAQM_MEDIA].qlen;
+}
+
+static inline u32 paqm_common_len(const struct paqm_sched_data *q)
+{
+	return paqm_qlen(&q->queue[PAQM_MEDIA]) - paqm_over_qlen(q);
+}
+
+/* Put a packet into a flow queue; there is room. */
+static inline void paqm_drr_append(struct Qdisc *sch, enum paqm_class class, struct paqm_flowq *fq,
+				   struct sk_buff *skb, u64 now)
+{
+	struct paqm_sched_data *q = qdisc_priv(sch);
+	struct paqm_queue *queue = &q->queue[class];
+	struct paqm_round *r = &q->drr[class];
+	u32 len = qdisc_pkt_len(skb);
+
+	if (list_empty(&fq->list)) {
+		fq->deficit = READ_ONCE(r->quantum);
+		fq->served = true;
+		r->served++;
+		list_add_tail(&fq->list, &r->fresh);
+	}
+	paqm_skb_cb(skb)->enqueued = now;
+	skb->next = NULL;
+	if (fq->head) {
+		fq->tail->next = skb;
+	} else {
+		fq->head = skb;
+		WRITE_ONCE(r->busy, r->busy + 1);
+	}
+	fq->tail = skb;
+	fq->in++;
+	WRITE_ONCE(fq->backlog, fq->backlog + len);
+	r->memory += skb->truesize;
+	WRITE_ONCE(r->qlen, r->qlen + 1);
+	WRITE_ONCE(r->backlog, r->backlog + len);
+	WRITE_ONCE(queue->taken, queue->taken + 1);
+	if (class == PAQM_ELASTIC) { /* a limit of their own holds for overflow queues */
+		q->memory += skb->truesize;
+		WRITE_ONCE(queue->st.backlog, queue->st.backlog + len);
+	}
+	qdisc_qlen_inc(sch);
+	qdisc_qstats_backlog_inc(sch, skb);
+}
+
+struct paqm_drr_ctx {
+	struct Qdisc *sch;
+	struct paqm_flowq *fq;
+	enum paqm_class class;
+	u32 drops;
+	u32 bytes;
+};
+
+/* CoDel takes the first packet; our own length still holds it. */
+static inline struct sk_buff *paqm_drr_pop(struct codel_vars *vars, void *data)
+{
+	struct paqm_drr_ctx *ctx = data;
+	struct paqm_sched_data *q = qdisc_priv(ctx->sch);
+	struct paqm_queue *queue = &q->queue[ctx->class];
+	struct paqm_round *r = &q->drr[ctx->class];
+	struct paqm_flowq *fq = ctx->fq;
+	struct sk_buff *skb = fq->head;
+	u32 len;
+
+	if (!skb)
+		return NULL;
+	len = qdisc_pkt_len(skb);
+	fq->head = skb->next;
+	if (!fq->head)
+		WRITE_ONCE(r->busy, r->busy - 1);
+	skb_mark_not_on_list(skb);
+	fq->out++;
+	WRITE_ONCE(fq->backlog, fq->backlog - len);
+	r->memory -= skb->truesize;
+	WRITE_ONCE(r->qlen, r->qlen - 1);
+	WRITE_ONCE(r->backlog, r->backlog - len);
+	if (ctx->class == PAQM_ELASTIC) {
+		q->memory -= skb->truesize;
+		WRITE_ONCE(queue->st.backlog, queue->st.backlog - len);
+	}
+	return skb;
+}
+
+/* Does the elastic class hold packets, in its list or in queues of its flows? */
+static inline bool paqm_elastic_waits(const struct paqm_sched_data *q)
+{
+	return q->drr[PAQM_ELASTIC].qlen || q->queue[PAQM_ELASTIC].head;
+}
+
+static inline void paqm_end_overload(struct paqm_sched_data *q, u64 now)
+{
+	q->long_since = 0;
+	if (!q->overloaded)
+		return;
+	q->overloaded = false;
+	WRITE_ONCE(q->overload_ns, q->overload_ns + now - q->overload_since);
+}
+
+/* Bytes that several segments take on the link, each for itself. */
+static inline u32 paqm_framed_len(const struct paqm_sched_data *q, const struct sk_buff *skb,
+				  u32 len)
+{
+	u32 segs = skb_is_gso(skb) ? skb_shinfo(skb)->gso_segs : 1;
+
+	if (segs < 2)
+		return paqm_link_len(&q->link, len);
+	return segs * paqm_link_len(&q->link, len / segs);
+}
+
+/* Bytes that a packet of @len takes on the link. */
+static __always_inline u32 paqm_wire_len(const struct paqm_sched_data *q,
+					 const struct sk_buff *skb, u32 len)
+{
+	return likely(!q->link_counts) ? len : paqm_framed_len(q, skb, len);
+}
+
+/* ECN field of an IP packet, in the packet; Not-ECT where there is none. */
+static inline u8 paqm_ecn(const struct sk_buff *skb)
+{
+	if (skb_headlen(skb) < skb_network_offset(skb) + (int)sizeof(struct iphdr))
+		return INET_ECN_NOT_ECT;
+	if (skb->protocol == htons(ETH_P_IP))
+		return ip_hdr(skb)->tos & INET_ECN_MASK;
+	if (skb->protocol == htons(ETH_P_IPV6))
+		return ipv6_get_dsfield(ipv6_hdr(skb)) & INET_ECN_MASK;
+	return INET_ECN_NOT_ECT;
+}
+
+/* The first packet after an idle time. */
+static inline void paqm_begin_busy(struct paqm_sched_data *q, u64 now)
+{
+	WRITE_ONCE(q->idle_ns, q->idle_ns + now - q->idle_since);
+	WRITE_ONCE(q->idle_since, now);
+	q->meter.busy = 0; /* whoever emptied the queue, a departure or not */
+	if (q->next_tx < now)
+		q->next_tx = now;
 }
 
 #endif /* PAQM_QUEUE_H */

@@ -10,8 +10,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
 target=${1:-}
 case $target in
-classify) sources=cases.c ;;
-inband) sources="fuzz_inband.c inband_replay.c" ;;
+classify) unit=../paqm_classify.c sources=cases.c ;;
+inband) unit= sources="fuzz_inband.c inband_replay.c" ;;
 *)
 	echo "Usage: $0 classify|inband [SECONDS]" >&2
 	exit 2
@@ -37,7 +37,8 @@ build() { # sanitizers, program, sources
 		-o "$out/$program" "$@")
 }
 # shellcheck disable=SC2086 # words
-build address,undefined cases-program $sources
-build fuzzer,address,undefined fuzz "fuzz_$target.c"
+build address,undefined cases-program $sources $unit
+# shellcheck disable=SC2086 # words
+build fuzzer,address,undefined fuzz "fuzz_$target.c" $unit
 (cd "$out" && ./cases-program && ./cases-program --corpus cases)
 exec "$top/setup/fuzz-run.sh" "$out" "${2:-60}" -max_len=512 corpus cases

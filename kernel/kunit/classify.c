@@ -9,6 +9,7 @@
 #include <linux/skbuff.h>
 #include <net/dsfield.h>
 #include "kernel/fuzz/packets.h"
+#include "../paqm_classify.c" /* an object is of one module only */
 
 static const struct paqm_rules paqm_plain = {
 	.key = { 0x0706050403020100ULL, 0x0f0e0d0c0b0a0908ULL, 0x3C6EF372FE94F82BULL,

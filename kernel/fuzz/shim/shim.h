@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The little of the kernel that kernel/paqm_classify.h needs, so that the very same file
+ * The little of the kernel that kernel/paqm_classify.c needs, so that the very same file
  * compiles in user space. A packet is two blocks of memory, each as long as its bytes:
  * what may be read directly and what lies in fragments; a sanitizer sees every step
  * beyond them. Functions follow the kernel's in what they return, limits included.

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Who may be told, and how much: prefixes, and the budget of all messages.
+ *
+ * One token bucket bounds all messages (RFC 4443 section 2.4 (f) asks for one). While
+ * it is more than half full anyone may draw from it. Below that, a source may draw
+ * only what is its equal part: a host with a thousand flows, or one who invents them,
+ * does not keep the others from hearing of theirs.
+ */
+#include <linux/jhash.h>
+#include <linux/ktime.h>
+#include <linux/string.h>
+#include <net/ipv6.h>
+#include "core/paqm_bucket.h"
+#include "core/paqm_fix.h"
+#include "paqm_compat.h"
+#include "paqm_fb.h"
+
+#define PAQM_FB_BURST_MS 2000
+#define PAQM_FB_COUNT_NS (250ULL * NSEC_PER_MSEC) /* active peers are counted so often */
+#define PAQM_PEER_SHARES_NS (3ULL * NSEC_PER_SEC) /* has a part: two reminders, PAQM_REMIND_NS */
+#define PAQM_PEER_LIFE_NS (60ULL * NSEC_PER_SEC) /* then its place may be taken */
+#define PAQM_PEER_PRESS_NS (2ULL * NSEC_PER_SEC) /* the same when no other place is free */
+#define PAQM_PEER_LONG_NS (10ULL * NSEC_PER_SEC) /* who invents sources has others by then */
+
+/* The first @bits of @a and @b are alike. */
+static bool paqm_same_prefix(const u8 *a, const u8 *b, u32 bits)
+{
+	u8 mask = 0xFF << (8 - bits % 8);
+
+	return !memcmp(a, b, bits / 8) && (!(bits % 8) || !((a[bits / 8] ^ b[bits / 8]) & mask));
+}
+
+/**
+ * paqm_fb_wanted() - may a source be told by where it is?
+ * @fb: transmitter
+ * @addr: its address, IPv4 mapped
+ *
+ * Return: it is in one of the prefixes given, or none is.
+ */
+bool paqm_fb_wanted(struct paqm_fb *fb, const struct in6_addr *addr)
+{
+	bool v4 = ipv6_addr_v4mapped(addr), wanted;
+	u32 i;
+
+	spin_lock_bh(&fb->lock);
+	wanted = !fb->n_prefixes;
+	for (i = 0; i < fb->n_prefixes && !wanted; i++) {
+		const struct tc_paqm_prefix *p = &fb->prefix[i];
+
+		wanted = p->family == (v4 ? 4 : 6) &&
+			 paqm_same_prefix(p->addr, addr->s6_addr + (v4 ? 12 : 0), p->len);
+	}
+	spin_unlock_bh(&fb->lock);
+	return wanted;
+}
+
+/*
+ * Is there somebody at that address? He has answered an echo request, or was owed notices for
+ * long. His place is not taken by sources of which nothing is known, and these have half of a
+ * short budget at most.
+ */
+static bool paqm_peer_proven(const struct paqm_peer *peer)
+{
+	return peer->kept || peer->seen - peer->since >= PAQM_PEER_LONG_NS;
+}
+
+/* The one of two entries that is missed less. */
+static struct paqm_peer *paqm_peer_lesser(struct paqm_peer *a, struct paqm_peer *b)
+{
+	if (a->seen && b->seen && paqm_peer_proven(a) != paqm_peer_proven(b))
+		return paqm_peer_proven(a) ? b : a;
+	return b->seen < a->seen ? b : a;
+}
+
+/*
+ * The entry of the source at the end of @path, made if need be; NULL if there is no room. Under
+ * @fb->lock.
+ */
+static struct paqm_peer *paqm_peer_touch(struct paqm_fb *fb, const struct paqm_path *path, u64 now)
+{
+	const struct in6_addr *addr = &path->to;
+	u32 set = jhash2((const u32 *)addr, 4, fb->hash ^ path->vrf) & (PAQM_PEER_SETS - 1);
+	struct paqm_peer *peer = &fb->peer[set * PAQM_PEER_WAYS], *place = NULL;
+	u32 i;
+
+	for (i = 0; i < PAQM_PEER_WAYS; i++, peer++) {
+		if (peer->seen && peer->vrf == path->vrf && ipv6_addr_equal(&peer->addr, addr)) {
+			peer->seen = now;
+			peer->mark = path->mark;
+			peer->mute = !path->ours;
+			return peer;
+		}
+		place = place ? paqm_peer_lesser(place, peer) : peer;
+	}
+	if (place->seen && now - place->seen < (paqm_peer_proven(place) ? PAQM_PEER_LIFE_NS :
+									  PAQM_PEER_PRESS_NS))
+		return NULL;
+	/* without tokens: else each invented source would have a first message of its own part */
+	*place = (struct paqm_peer){
+		.addr = *addr,
+		.vrf = path->vrf,
+		.mark = path->mark,
+		.mute = !path->ours,
+		.since = now,
+		.seen = now,
+		.stamp = now,
+		.due = now,
+	};
+	return place;
+}
+
+/* Count the sources that share the budget. Under @fb->lock. */
+static void paqm_peers_count(struct paqm_fb *fb, u64 now)
+{
+	u32 i, n = 0, proven = 0;
+
+	if (fb->counted && now - fb->counted < PAQM_FB_COUNT_NS)
+		return;
+	fb->counted = now;
+	for (i = 0; i < PAQM_PEERS; i++) {
+		struct paqm_peer *peer = &fb->peer[i];
+
+		if (peer->seen && now - peer->seen > PAQM_PEER_LIFE_NS)
+			peer->seen = 0;
+		if (!peer->seen || now - peer->seen >= PAQM_PEER_SHARES_NS)
+			continue;
+		n++;
+		proven += paqm_peer_proven(peer);
+	}
+	fb->active = max(n, 1U);
+	fb->proven = proven;
+}
+
+/*
+ * Of how many equal parts of the budget @peer has one. Those that may be invented have no more
+ * together than all others have. Under @fb->lock.
+ */
+static u32 paqm_fb_parts(const struct paqm_fb *fb, const struct paqm_peer *peer)
+{
+	u32 like = paqm_peer_proven(peer) ? fb->proven : fb->active - fb->proven;
+
+	return fb->proven && fb->proven < fb->active ? 2 * max(like, 1U) : fb->active;
+}
+
+/* May @peer have a message of @len bytes now? Under @fb->lock. */
+static bool paqm_fb_allow(struct paqm_fb *fb, struct paqm_peer *peer, u32 len, u64 now)
+{
+	u64 rate = READ_ONCE(fb->rate);
+	u64 depth = max_t(u64, paqm_muldiv(rate, PAQM_FB_BURST_MS, MSEC_PER_SEC),
+			  4 * PAQM_MSG_SENT_MAX);
+
+	paqm_peers_count(fb, now);
+	fb->tokens = paqm_tokens_fill(fb->tokens, &fb->stamp, rate, depth, now);
+	if (peer) {
+		u32 parts = paqm_fb_parts(fb, peer);
+
+		peer->tokens = paqm_tokens_fill(peer->tokens, &peer->stamp, paqm_div64(rate, parts),
+						max_t(u64, paqm_div64(depth, parts),
+						      PAQM_MSG_SENT_MAX),
+						now);
+	}
+	if (fb->tokens < len)
+		return false;
+	if (fb->tokens < depth / 2 && (!peer || peer->tokens < len))
+		return false;
+	fb->tokens -= len;
+	if (peer)
+		peer->tokens -= min_t(u64, peer->tokens, len);
+	return true;
+}
+
+/**
+ * paqm_fb_admit() - draw a message from the budget
+ * @fb: transmitter
+ * @path: way to the source that is told
+ * @len: bytes of the message
+ *
+ * Return: false if it is not in the budget; that is counted.
+ */
+bool paqm_fb_admit(struct paqm_fb *fb, const struct paqm_path *path, u32 len)
+{
+	u64 now = ktime_get_ns();
+	struct paqm_peer *peer;
+	bool ok;
+
+	spin_lock_bh(&fb->lock);
+	peer = paqm_peer_touch(fb, path, now);
+	if (peer)
+		paqm_echo_target(fb, peer);
+	ok = paqm_fb_allow(fb, peer, len, now);
+	if (!ok)
+		paqm_fb_count(&fb->st.limited);
+	spin_unlock_bh(&fb->lock);
+	return ok;
+}

@@ -1,0 +1,562 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What comes to sch_paqm: each packet is recognised, counted in its flow, held to what that may
+ * send, and put into its queue or dropped; the next one of a flow that is owed a notice is taken
+ * for it, and the rate is written into those that carry it.
+ *
+ * Under the qdisc lock.
+ */
+#include <linux/ktime.h>
+#include <linux/netdevice.h>
+#include <linux/prefetch.h>
+#include <linux/tcp.h>
+#include <linux/udp.h>
+#include <linux/workqueue.h>
+#include <net/inet_ecn.h>
+#include <net/pkt_sched.h>
+#include "paqm_compat.h"
+#include "core/paqm_law.h"
+#include "core/paqm_maxmin.h"
+#include "core/paqm_msg.h"
+#include "paqm_capacity.h"
+#include "paqm_class.h"
+#include "paqm_classify.h"
+#include "paqm_datapath.h"
+#include "paqm_feedback.h"
+#include "paqm_flows.h"
+#include "paqm_inband.h"
+#include "paqm_isolate.h"
+#include "paqm_outer.h"
+#include "paqm_queue.h"
+#include "paqm_trace.h"
+
+#define PAQM_SMALL_BURST 3000 /* bytes: two large packets of uncounted media */
+#define PAQM_OVERLOAD_NS (15 * NSEC_PER_MSEC) /* a queue is long when it is for so long */
+#define PAQM_NOTICE_BURST_NS (100 * NSEC_PER_MSEC) /* notices may be early by so much */
+
+/* First packet after idleness: start the loops with u* = 1. */
+static void paqm_wake(struct paqm_sched_data *q, u64 now)
+{
+	q->awake = true;
+	q->queue[PAQM_MEDIA].inner = (struct paqm_inner_vars){};
+	q->queue[PAQM_ELASTIC].inner = (struct paqm_inner_vars){};
+	q->inner_stamp = now;
+	WRITE_ONCE(q->preview_from, 0);
+	q->over_stands = false;
+	hrtimer_start(&q->inner_timer, ns_to_ktime(q->interval_ns), HRTIMER_MODE_REL_PINNED_SOFT);
+	paqm_auto_start(q, now);
+	mod_delayed_work(paqm_wq, &q->outer_work, 0);
+}
+
+/*
+ * Is a flow owed a notice, as it has not been told about the present round? A message
+ * costs as much as many packets: when too many are owed, the flow's turn comes with a
+ * later packet. Where telling all flows takes long those that may be gone soon must wait.
+ */
+static bool paqm_notice_owed(const struct paqm_sched_data *q, const struct paqm_flow *flow, u64 now)
+{
+	u16 rounds = q->round - flow->round; /* 0, mostly */
+
+	return rounds && q->notice_due <= now + PAQM_NOTICE_BURST_NS && q->tell &&
+	       (READ_ONCE(flow->every) & PAQM_KNOWN || !READ_ONCE(q->crowd_ticks)) &&
+	       rounds >= paqm_flow_every(flow, READ_ONCE(q->max_every));
+}
+
+int paqm_drop(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free,
+	      enum paqm_class class, u64 *counter, enum paqm_drop why)
+{
+	struct paqm_sched_data *q = qdisc_priv(sch);
+
+	paqm_count(counter);
+	if (why == PAQM_DROP_TAIL)
+		qdisc_qstats_overlimit(sch);
+	trace_drop(qdisc_dev(sch)->name, class, why, qdisc_pkt_len(skb),
+		   q->queue[class].st.backlog, q->queue[class].inner.prob);
+	return paqm_qdisc_drop(skb, sch, to_free, why);
+}
+
+/* Hand an elastic packet to the qdisc of that class. */
+static noinline int paqm_enqueue_child(struct sk_buff *skb, struct Qdisc *sch,
+				       struct Qdisc *child, u64 now, struct sk_buff **to_free)
+{
+	struct paqm_sched_data *q = qdisc_priv(sch);
+	u32 len = qdisc_pkt_len(skb);
+	bool idle = !sch->q.qlen;
+	/* not qdisc_enqueue(): a child's size table must not change what we account */
+	int ret = child->enqueue(skb, child, to_free);
+
+	if (ret != NET_XMIT_SUCCESS) {
+		if (net_xmit_drop_count(ret))
+			qdisc_qstats_drop(sch);
+		return ret;
+	}
+	if (idle)
+		paqm_begin_busy(q, now);
+	qdisc_qlen_inc(sch);
+	WRITE_ONCE(sch->qstats.backlog, sch->qstats.backlog + len);
+	return ret;
+}
+
+/* Rare properties of packets that are worth a counter. */
+static void paqm_count_notes(struct paqm_sched_data *q, u8 note)
+{
+	if (note & PAQM_NOTE_NOT_IP)
+		paqm_count(&q->not_ip);
+	if (note & PAQM_NOTE_TAGGED)
+		paqm_count(&q->tagged);
+	if (note & PAQM_NOTE_TUNNEL)
+		paqm_count(&q->tunnel);
+	if (note & PAQM_NOTE_FRAGMENT)
+		paqm_count(&q->fragment);
+	if (note & PAQM_NOTE_DSCP)
+		paqm_count(&q->dscp);
+}
+
+/*
+ * Requests ride with media uncounted, within a budget: a bulk transfer that poses as
+ * DNS or ping gets nothing out of it. Like a virtual queue of that rate which holds
+ * 100 ms or, on a slow link, PAQM_SMALL_BURST: a report of RTCP and a request at the
+ * same time shall not begin an elastic flow with a share of its own. The network's own
+ * packets have another such budget, @due, so that requests cannot crowd them out.
+ */
+static u8 paqm_small_class(struct paqm_sched_data *q, u64 *due, u64 *count, u64 now, u32 len)
+{
+	u64 most = max_t(u64, 100 * NSEC_PER_MSEC, (u64)PAQM_SMALL_BURST * q->small_q8 >> 8);
+	u64 from = max(*due, now);
+
+	if (from - now > most) {
+		paqm_count(&q->small_over);
+		return PAQM_ELASTIC;
+	}
+	*due = from + ((u64)len * q->small_q8 >> 8);
+	paqm_count(count);
+	return PAQM_MEDIA;
+}
+
+/*
+ * Queue of a packet; @chosen by priority or filter, PAQM_CLASSES: by what it is.
+ * PAQM_FLOW_UNSURE is media whose flow is not counted yet.
+ */
+static u8 paqm_queue_of(struct paqm_sched_data *q, struct paqm_flow *flow,
+			const struct paqm_packet *p, int chosen, u64 now, u32 len)
+{
+	if (chosen < PAQM_CLASSES)
+		return chosen;
+	switch (p->kind) {
+	case PAQM_KIND_UDP:
+	case PAQM_KIND_RTP:
+	case PAQM_KIND_UNKNOWN_UDP:
+		return paqm_flow_judge_udp(&q->flows, flow, p);
+	case PAQM_KIND_MEDIA:
+		return PAQM_MEDIA;
+	case PAQM_KIND_SMALL:
+		return paqm_small_class(q, &q->small_due, &q->small, now, len);
+	case PAQM_KIND_CONTROL:
+		return paqm_small_class(q, &q->control_due, &q->control, now, len);
+	}
+	return PAQM_ELASTIC;
+}
+
+/*
+ * The media queue is above 2 N_out. Packets of many streams that come together are no
+ * overload: they are gone soon.
+ */
+static void paqm_begin_overload(struct paqm_sched_data *q, u64 now)
+{
+	if (!q->long_since)
+		q->long_since = now;
+	if (q->overloaded || now - q->long_since < PAQM_OVERLOAD_NS)
+		return;
+	q->overloaded = true;
+	q->overload_since = now;
+	paqm_inc(&q->overload);
+	paqm_raise(q, PAQM_EV_QUEUE);
+}
+
+/* Count a packet in its flow; says whether a media or elastic flow joins by it. */
+static bool paqm_count_flow(struct paqm_sched_data *q, struct paqm_flow *flow, u8 class, u32 wire,
+			    bool fresh)
+{
+	u32 before = flow->bytes;
+
+	paqm_flow_add(&q->flows, flow, wire);
+	if (paqm_flow_class(flow) != class) {
+		paqm_flow_set(flow, class, paqm_flow_nature(flow));
+		fresh = true;
+	}
+	if (class == PAQM_ELASTIC) /* mice have not joined yet */
+		return before < PAQM_MOUSE_BYTES && before + wire >= PAQM_MOUSE_BYTES &&
+		       !paqm_flow_gauge(&q->flows, flow)->turns; /* nor joins again after 2^32 */
+	return fresh && class == PAQM_MEDIA;
+}
+
+/*
+ * Does the flow of a packet stay what it is, whatever comes? Not before UDP is judged,
+ * not by a rule for the single packet, and not where packets have counters of their own.
+ */
+static bool paqm_settles(const struct paqm_flow *flow, const struct paqm_packet *p, int chosen)
+{
+	/* a tag beside the packet is counted on the short way, one within does not go there */
+	if (chosen < PAQM_CLASSES || p->note & ~PAQM_NOTE_TAGGED)
+		return false;
+	switch (p->kind) {
+	case PAQM_KIND_UDP:
+	case PAQM_KIND_RTP:
+	case PAQM_KIND_UNKNOWN_UDP:
+		return paqm_flow_nature(flow) != PAQM_NATURE_OPEN;
+	}
+	return p->kind == PAQM_KIND_ELASTIC || p->kind == PAQM_KIND_MEDIA;
+}
+
+/**
+ * struct paqm_verdict - where a packet belongs
+ * @flow: NULL if it has none
+ * @tag: hash of it, though it may have no slot
+ * @class: its queue
+ * @lane: what it is held to there
+ */
+struct paqm_verdict {
+	struct paqm_flow *flow;
+	u32 tag;
+	u8 class;
+	u8 lane;
+};
+
+/* What a packet of media is held to. */
+static u8 paqm_lane_of(const struct paqm_flow *flow, const struct paqm_packet *p, int chosen)
+{
+	if (chosen == PAQM_CLASSES && p->kind == PAQM_KIND_SMALL)
+		return PAQM_LANE_SMALL;
+	if (chosen == PAQM_CLASSES && p->kind == PAQM_KIND_CONTROL)
+		return PAQM_LANE_CONTROL;
+	return flow ? PAQM_LANE_FLOW : PAQM_LANE_STRANGER;
+}
+
+/*
+ * A packet that needs a closer look: what is it, which flow does it belong to, does that
+ * join or change? @chosen is as below.
+ */
+static noinline struct paqm_verdict paqm_recognise(struct paqm_sched_data *q,
+						   const struct sk_buff *skb, int chosen,
+						   u64 now, u32 wire)
+{
+	u32 now_tick = paqm_flow_clock(now);
+	struct paqm_flow *flow = NULL;
+	struct paqm_packet p;
+	bool fresh = false;
+	unsigned int off;
+	u8 where;
+
+	off = paqm_identify(skb, &q->rules, &p);
+	if (p.hash)
+		flow = paqm_flows_find(&q->flows, p.hash, now_tick, &fresh);
+	if (off && paqm_flow_wants_look(flow, wire)) {
+		paqm_look_into(skb, off, &p);
+		if (!p.hash) /* it turned out control: no part of its flow */
+			flow = NULL;
+	}
+	if (!flow && p.hash) {
+		flow = paqm_flows_claim(&q->flows, &p, now_tick);
+		fresh = true;
+	}
+	if (fresh && flow) /* older times mislead */
+		flow->due = paqm_bucket_clock(now);
+	if (p.note)
+		paqm_count_notes(q, p.note);
+	where = paqm_queue_of(q, flow, &p, chosen, now, wire);
+	if (flow) {
+		fresh = paqm_count_flow(q, flow, where, wire, fresh);
+		paqm_flow_settle(flow, paqm_settles(flow, &p, chosen) ? q->settled : 0);
+		if (where == PAQM_FLOW_UNSURE) {
+			paqm_count(&q->unsure);
+			/* not counted, and owed nothing */
+			flow->round = q->round;
+			return (struct paqm_verdict){ flow, flow->tag, PAQM_MEDIA,
+						      PAQM_LANE_STRANGER };
+		}
+		if (fresh) {
+			/* the present advice does not know a media flow that joins: it waits */
+			flow->round = q->round;
+			if (where == PAQM_ELASTIC)
+				paqm_raise(q, PAQM_EV_SPLIT);
+			else if (READ_ONCE(q->credit_q16) >= PAQM_CREDIT_LEAST_Q16)
+				paqm_raise(q, PAQM_EV_FLOW);
+		}
+	}
+	return (struct paqm_verdict){ flow, paqm_flow_tag(p.hash), where,
+				      paqm_lane_of(flow, &p, chosen) };
+}
+
+/*
+ * The queues are not short, or their memory is used up: is there room for a packet, in its
+ * class or in the flow queue @fq? Media above 2 N_out is an event.
+ */
+static noinline bool paqm_has_room(struct Qdisc *sch, enum paqm_class class,
+				   const struct Qdisc *child, const struct paqm_flowq *fq, u32 len,
+				   u64 now)
+{
+	struct paqm_sched_data *q = qdisc_priv(sch);
+	const struct paqm_queue *queue = &q->queue[class];
+	bool full = (u64)sch->qstats.backlog + len > q->limit || q->memory > q->memory_limit;
+
+	if (class == PAQM_MEDIA && (u64)queue->st.backlog + len > q->overload_bytes)
+		paqm_begin_overload(q, now);
+	if (child)
+		return !full || !child->q.qlen;
+	if (fq)
+		return !paqm_qlen(queue) || (!full && paqm_bulk_has_room(q, fq, len));
+	return !queue->head || (!full && (u64)queue->st.backlog + len <= queue->limit);
+}
+
+/* The first packet, of all or of the elastic class, after a time without. */
+static noinline void paqm_rouse(struct paqm_sched_data *q, enum paqm_class class, u64 now)
+{
+	if (!q->awake)
+		paqm_wake(q, now);
+	if (class == PAQM_ELASTIC && !q->elastic_awake) {
+		q->elastic_awake = true;
+		paqm_raise(q, PAQM_EV_SPLIT);
+	}
+}
+
+/* Is a packet of a flow that is policed to be dropped? Its bytes are no load then. */
+static noinline bool paqm_policed(struct paqm_sched_data *q, struct paqm_flow *flow, u32 wire)
+{
+	struct paqm_queue *queue = &q->queue[PAQM_MEDIA];
+
+	if (paqm_draw(q) >= READ_ONCE(paqm_flow_gauge(&q->flows, flow)->drop))
+		return false;
+	WRITE_ONCE(queue->policed, queue->policed + wire);
+	return true;
+}
+
+/* Does a packet of media stay within what its lane may send? */
+static __always_inline bool paqm_within(struct paqm_sched_data *q, struct paqm_flow *flow,
+					enum paqm_lane lane, u32 wire, u64 now)
+{
+	if (likely(lane == PAQM_LANE_FLOW)) {
+		if (likely(READ_ONCE(flow->every) & PAQM_KNOWN))
+			return paqm_conforms(q, flow, wire, now);
+		lane = PAQM_LANE_STRANGER;
+	}
+	return lane != PAQM_LANE_STRANGER || paqm_stranger_conforms(q, flow, wire, now);
+}
+
+/* Put a packet at the end of its class's list. */
+static __always_inline int paqm_join(struct sk_buff *skb, struct Qdisc *sch,
+				     struct paqm_queue *queue, u64 now)
+{
+	struct paqm_sched_data *q = qdisc_priv(sch);
+
+	if (!sch->q.qlen)
+		paqm_begin_busy(q, now);
+	paqm_skb_cb(skb)->enqueued = now;
+	paqm_append(q, queue, skb);
+	qdisc_qlen_inc(sch);
+	qdisc_qstats_backlog_inc(sch, skb);
+	return NET_XMIT_SUCCESS;
+}
+
+/*
+ * Put a packet into its queue, or drop it. Inline for each class: half of it concerns one
+ * of them only.
+ */
+static __always_inline int paqm_put(struct sk_buff *skb, struct Qdisc *sch, enum paqm_class class,
+				    struct paqm_flow *flow, u32 tag, enum paqm_lane lane, u32 len,
+				    u32 wire, u64 now, struct sk_buff **to_free)
+{
+	struct paqm_sched_data *q = qdisc_priv(sch);
+	struct paqm_queue *queue = &q->queue[class];
+	struct paqm_flowq *fq = NULL;
+	struct Qdisc *child = NULL;
+	u32 prob;
+
+	if (unlikely(!(class == PAQM_MEDIA ? q->awake : q->elastic_awake)))
+		paqm_rouse(q, class, now);
+	if (unlikely(q->link_counts))
+		WRITE_ONCE(queue->framing, queue->framing + wire - len);
+	if (class == PAQM_ELASTIC) {
+		WRITE_ONCE(q->elastic_last, paqm_flow_clock(now));
+		child = rcu_dereference_bh(q->child);
+		if (likely(q->isolate && !child)) {
+			if (!paqm_elastic_waits(q)) { /* alone: no queue of its own, and room */
+				WRITE_ONCE(queue->load, queue->load + wire);
+				return paqm_join(skb, sch, queue, now);
+			}
+			fq = paqm_bulk_of(q, tag);
+		}
+	} else {
+		if (flow && unlikely(flow->round != (u16)q->round) &&
+		    paqm_notice_owed(q, flow, now))
+			paqm_notice(q, flow, skb, now);
+		if (flow && unlikely(READ_ONCE(flow->every) & PAQM_POLICED) &&
+		    paqm_policed(q, flow, wire))
+			return paqm_drop(skb, sch, to_free, class, &queue->n.drop_strike,
+					 PAQM_DROP_STRIKE);
+		if (likely(q->isolate) && unlikely(!paqm_within(q, flow, lane, wire, now)))
+			return paqm_divert(skb, sch, flow, lane, len, wire, now, to_free);
+	}
+	WRITE_ONCE(queue->load, queue->load + wire);
+	if (unlikely((u64)sch->qstats.backlog + len > q->calm || q->memory > q->memory_limit) &&
+	    !paqm_has_room(sch, class, child, fq, len, now))
+		return paqm_drop(skb, sch, to_free, class, &queue->n.drop_tail, PAQM_DROP_TAIL);
+	if (unlikely(child))
+		return paqm_enqueue_child(skb, sch, child, now, to_free);
+	if (fq) {
+		if (!sch->q.qlen)
+			paqm_begin_busy(q, now);
+		paqm_drr_append(sch, PAQM_ELASTIC, fq, skb, now);
+		return NET_XMIT_SUCCESS;
+	}
+	prob = READ_ONCE(queue->inner.prob);
+	if (unlikely(prob) && lane != PAQM_LANE_CONTROL && paqm_draw(q) < prob) {
+		/* RFC 9332: under overload a mark is not enough */
+		if (!q->cfg.ecn || prob >= 1U << 31 || !INET_ECN_set_ce(skb))
+			return paqm_drop(skb, sch, to_free, class, &queue->n.drop_inner,
+					 PAQM_DROP_INNER);
+		paqm_count(&queue->n.ecn_mark);
+		trace_drop(qdisc_dev(sch)->name, class, PAQM_DROP_MARK, len, queue->st.backlog,
+			   prob);
+	}
+
+	if (class == PAQM_MEDIA && unlikely(q->stamp))
+		paqm_stamp_packet(q, paqm_flow_counted(flow) ? flow : NULL, skb, now);
+	return paqm_join(skb, sch, queue, now);
+}
+
+/* One that had a closer look. */
+static noinline int paqm_put_media(struct sk_buff *skb, struct Qdisc *sch, struct paqm_verdict to,
+				   u32 len, u32 wire, u64 now, struct sk_buff **to_free)
+{
+	return paqm_put(skb, sch, PAQM_MEDIA, to.flow, 0, to.lane, len, wire, now, to_free);
+}
+
+/* @chosen: class by priority or filter, PAQM_CLASSES: by the recogniser */
+static __always_inline int paqm_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, int chosen,
+					    struct sk_buff **to_free)
+{
+	struct paqm_sched_data *q = qdisc_priv(sch);
+	u32 len = qdisc_pkt_len(skb), wire = paqm_wire_len(q, skb, len);
+	struct paqm_verdict to = {};
+	struct paqm_flow *set;
+	u64 now, hash = 0;
+
+	if (likely(chosen == PAQM_CLASSES))
+		hash = paqm_plain_flow(skb, &q->rules);
+	set = paqm_flows_set(&q->flows, hash);
+	/*
+	 * With many flows it is far away, and larger than a cache line. Slots are taken from the
+	 * first on, and in a table that is half full the third line has little: to fetch it as
+	 * well costs all others a part of the cache.
+	 */
+	prefetchw(set);
+	prefetchw((u8 *)set + SMP_CACHE_BYTES);
+	now = ktime_get_ns();
+	/* without a hash this finds a free slot at most, and that is not settled */
+	to.flow = paqm_flows_slot(set, paqm_flow_tag(hash));
+	if (likely(to.flow &&
+		   paqm_flow_pass(to.flow, q->settled, wire, paqm_flow_clock(now)))) {
+		if (unlikely(skb_vlan_tag_present(skb)))
+			paqm_count(&q->tagged);
+		if (paqm_flow_class(to.flow) == PAQM_MEDIA)
+			return paqm_put(skb, sch, PAQM_MEDIA, to.flow, 0, PAQM_LANE_FLOW, len,
+					wire, now, to_free);
+		to.lane = PAQM_LANE_FLOW;
+		to.tag = to.flow->tag;
+	} else {
+		to = paqm_recognise(q, skb, chosen, now, wire);
+		if (to.class == PAQM_MEDIA)
+			return paqm_put_media(skb, sch, to, len, wire, now, to_free);
+	}
+	return paqm_put(skb, sch, PAQM_ELASTIC, to.flow, to.tag, to.lane, len, wire, now,
+			to_free);
+}
+
+static noinline int paqm_enqueue_chosen(struct sk_buff *skb, struct Qdisc *sch, int class,
+					struct sk_buff **to_free)
+{
+	return paqm_enqueue_one(skb, sch, class, to_free);
+}
+
+/* One of several segments that cannot be cut: something is wrong with its headers. */
+static int paqm_drop_uncut(struct sk_buff *skb, struct Qdisc *sch, int class,
+			   struct sk_buff **to_free)
+{
+	struct paqm_sched_data *q = qdisc_priv(sch);
+	u64 hash = paqm_plain_flow(skb, &q->rules);
+
+	if (class == PAQM_CLASSES)
+		class = hash && paqm_flow_counted(paqm_flows_slot(paqm_flows_set(&q->flows, hash),
+								  paqm_flow_tag(hash))) ?
+				PAQM_MEDIA : PAQM_ELASTIC;
+	return paqm_drop(skb, sch, to_free, class, &q->queue[class].n.drop_tail, PAQM_DROP_TAIL);
+}
+
+/*
+ * A GSO packet that would hold the link for longer than the media target is cut
+ * into its packets: a 64 kB burst is 65 ms at 8 Mbit/s.
+ */
+static noinline int paqm_enqueue_gso(struct sk_buff *skb, struct Qdisc *sch, int class,
+				     struct sk_buff **to_free)
+{
+	unsigned int total = qdisc_pkt_len(skb), taken = 0, bytes = 0, len;
+	struct sk_buff *segs, *next;
+	int ret = NET_XMIT_DROP, one;
+
+	segs = skb_gso_segment(skb, netif_skb_features(skb) & ~NETIF_F_GSO_MASK);
+	if (IS_ERR_OR_NULL(segs))
+		return paqm_drop_uncut(skb, sch, class, to_free);
+	skb_list_walk_safe(segs, segs, next) {
+		skb_mark_not_on_list(segs);
+		qdisc_skb_cb(segs)->pkt_len = segs->len;
+		paqm_set_segs(segs);
+		len = segs->len;
+		one = paqm_enqueue_chosen(segs, sch, class, to_free);
+		if (one == NET_XMIT_SUCCESS) {
+			bytes += len;
+			taken++;
+			ret = NET_XMIT_SUCCESS;
+		} else if (!taken && !net_xmit_drop_count(one)) {
+			ret = one; /* the filter of a child has it, unless others are queued */
+		}
+	}
+	/* The parent adds one packet of @total bytes if we succeed. */
+	if (taken)
+		qdisc_tree_reduce_backlog(sch, 1 - taken, total - bytes);
+	consume_skb(skb);
+	return ret;
+}
+
+/* Packets of virtual machines say how long their segments are, not how many these are. */
+static noinline void paqm_count_segs(struct sk_buff *skb)
+{
+	struct skb_shared_info *info = skb_shinfo(skb);
+	u32 head = skb_transport_header_was_set(skb) ? skb_transport_offset(skb) : 0;
+
+	head += info->gso_type & SKB_GSO_UDP_L4 ? sizeof(struct udphdr) : sizeof(struct tcphdr);
+	info->gso_segs = min_t(u32, DIV_ROUND_UP(skb->len - min(head, skb->len), info->gso_size),
+			       U16_MAX);
+}
+
+/* Is a GSO packet, whose segments count from here on, to be cut? Rates go into single ones only. */
+static bool paqm_cuts(const struct paqm_sched_data *q, struct sk_buff *skb)
+{
+	if (unlikely(!skb_shinfo(skb)->gso_segs))
+		paqm_count_segs(skb);
+	return qdisc_pkt_len(skb) > q->gso_split ||
+	       (q->stamp && skb_shinfo(skb)->gso_type & SKB_GSO_UDP_L4);
+}
+
+int paqm_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+{
+	struct paqm_sched_data *q = qdisc_priv(sch);
+	int class = paqm_choose(skb, sch, to_free);
+
+	if (unlikely(class < 0))
+		return ~class;
+	if (unlikely(qdisc_pkt_len(skb) > q->gso_look) && skb_is_gso(skb) && paqm_cuts(q, skb))
+		return paqm_enqueue_gso(skb, sch, class, to_free);
+	if (unlikely(class < PAQM_CLASSES))
+		return paqm_enqueue_chosen(skb, sch, class, to_free);
+	return paqm_enqueue_one(skb, sch, PAQM_CLASSES, to_free);
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What sch_paqm tells a flow, and with which of its packets: in a notice that quotes one, or in the
+ * packets themselves. Under the qdisc lock.
+ */
+#include <linux/netdevice.h>
+#include "core/paqm_law.h"
+#include "core/paqm_maxmin.h"
+#include "core/paqm_msg.h"
+#include "paqm_classify.h"
+#include "paqm_datapath.h"
+#include "paqm_feedback.h"
+#include "paqm_inband.h"
+#include "paqm_isolate.h"
+#include "paqm_outer.h"
+#include "paqm_trace.h"
+
+#define PAQM_SPACING_TICKS 16 /* between two notices to a flow at least, twice that at most */
+#define PAQM_NOTICE_WORTH (2 * PAQM_MSG_SENT_MAX) /* bytes that a flow sends for a notice */
+#define PAQM_UNFIT_MOST 8 /* packets that cannot be quoted, of a flow in a round; after that */
+#define PAQM_UNFIT_ONE_IN 64 /* not each is looked at. Pictures begin with small ones */
+#define PAQM_NEWS_Q23 (1 << 20) /* binary32 rates that differ by less: by an eighth at most */
+
+/* The rate that a flow is told, bit/s on the IP layer. */
+static u64 paqm_told(const struct paqm_sched_data *q, struct paqm_flow *flow)
+{
+	u64 rate = READ_ONCE(paqm_flow_gauge(&q->flows, flow)->rate);
+	u64 fair = READ_ONCE(q->fair), equal = READ_ONCE(q->equal), most;
+
+	if (q->cfg.law != PAQM_LAW_MAXMIN)
+		return q->advice.rate;
+	if (!(READ_ONCE(flow->every) & PAQM_KNOWN))
+		return q->told_new;
+	if (READ_ONCE(flow->every) & PAQM_SHARES) {
+		const struct paqm_host *host = paqm_host_of(q, flow);
+
+		most = paqm_mm_may_grow(paqm_host_part(host, fair),
+					paqm_div64(equal, max(READ_ONCE(host->flows), 1U)), rate,
+					READ_ONCE(q->slow));
+		return max(paqm_ip_rate(q, most), PAQM_RATE_MIN);
+	}
+	most = paqm_mm_may_grow(fair, equal, rate, READ_ONCE(q->slow));
+	return most < fair ? max(paqm_ip_rate(q, most), PAQM_RATE_MIN) : q->advice.rate;
+}
+
+/* Where telling all flows takes long those that know must wait, until all others have been told. */
+static bool paqm_notice_can_wait(const struct paqm_sched_data *q, struct paqm_flow *flow,
+				 const struct paqm_flow_more *more, u32 now_tick)
+{
+	u32 crowd = READ_ONCE(q->crowd_ticks), before, told;
+
+	before = READ_ONCE(more->told.rate);
+	if (!crowd || !before || now_tick - READ_ONCE(more->told.tick) >= crowd)
+		return false;
+	told = paqm_f32_encode(paqm_told(q, flow), 0);
+	return max(told, before) - min(told, before) < PAQM_NEWS_Q23;
+}
+
+/* Take the head of a packet for a notice, if it is one that may be quoted. */
+void paqm_notice(struct paqm_sched_data *q, struct paqm_flow *flow,
+		 const struct sk_buff *skb, u64 now)
+{
+	struct paqm_flow_more *more = paqm_flow_more(&q->flows, flow);
+	u32 now_tick = paqm_flow_clock(now);
+	enum paqm_fb_queued queued;
+	struct paqm_packet p;
+	struct paqm_msg msg;
+
+	if (paqm_notice_can_wait(q, flow, more, now_tick)) {
+		flow->round = q->round;
+		return;
+	}
+
+	/* late news and new ones not at once; by lot, so that flows do not keep step */
+	if (READ_ONCE(more->told.rate) &&
+	    now_tick - READ_ONCE(more->told.tick) < PAQM_SPACING_TICKS +
+						(flow->tag ^ q->round) % PAQM_SPACING_TICKS)
+		return;
+	/* or invented sources could have others sent more than they send themselves */
+	if (flow->bytes - more->told_bytes < PAQM_NOTICE_WORTH)
+		return;
+	/* a look costs as much as many packets: not each of a flow that may have none to quote */
+	if (more->unfit_round != q->round) {
+		more->unfit_round = q->round;
+		more->unfit = 0;
+	}
+	if (more->unfit == PAQM_UNFIT_MOST && paqm_draw(q) % PAQM_UNFIT_ONE_IN)
+		return;
+	paqm_identify(skb, &q->rules, &p);
+	msg = q->advice;
+	msg.rate = paqm_told(q, flow);
+	if (q->overloaded)
+		msg.flags |= PAQM_F_OVERLOAD;
+	if (READ_ONCE(flow->every) & PAQM_POLICED)
+		msg.flags |= PAQM_F_POLICED;
+	queued = p.quotable ? paqm_fb_queue(q->fb, skb, &msg, &more->told, now_tick) :
+			      PAQM_FB_UNFIT;
+	if (queued == PAQM_FB_UNFIT) { /* fragment, options, tags, proves too little: left alone */
+		more->unfit = min(more->unfit + 1, PAQM_UNFIT_MOST);
+		paqm_count(&q->notices_unfit);
+		return;
+	}
+	q->notice_due = max(q->notice_due, now) + q->notice_gap_ns;
+	paqm_count(&q->notices_owed);
+	if (queued == PAQM_FB_QUEUED) { /* or its next packet tries again */
+		flow->round = q->round;
+		more->told_bytes = flow->bytes;
+	}
+	trace_notice(qdisc_dev(q->sch)->name, &p, &msg, queued == PAQM_FB_QUEUED);
+}
+
+/*
+ * Lower the rate in a packet of a media flow that goes into the queue, or in a probe,
+ * which belongs to no flow. The packet's headers may move.
+ */
+void paqm_stamp_packet(struct paqm_sched_data *q, struct paqm_flow *flow,
+		       struct sk_buff *skb, u64 now)
+{
+	struct paqm_field field = q->field;
+	enum paqm_stamp done;
+
+	if (!field.rate) /* nothing is known yet */
+		return;
+	if (flow)
+		field.rate = paqm_f32_encode(paqm_told(q, flow), 0);
+	done = paqm_stamp(skb, &field, flow);
+	paqm_count(&q->stamped[done]);
+	if (flow && done != PAQM_STAMP_NONE) {
+		struct paqm_flow_more *more = paqm_flow_more(&q->flows, flow);
+
+		WRITE_ONCE(more->hears, more->hears | PAQM_HEARS_INBAND);
+		paqm_told_set(&more->told, field.rate, paqm_flow_clock(now));
+	}
+}

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Flows beyond their fair rate: overflow queues, what a flow owes, and the part of a host with
+ * several flows. paqm_isolate.h says how it hangs together. Under the qdisc lock.
+ */
+#include "core/paqm_bucket.h"
+#include "paqm_datapath.h"
+#include "paqm_flows.h"
+#include "paqm_isolate.h"
+#include "paqm_queue.h"
+
+#define PAQM_OVER_GATED 16 /* queues that wait for packets in that of strangers */
+#define PAQM_OWED_NS (50 * NSEC_PER_MSEC) /* of its fair rate that a flow may owe */
+
+/* The counters of a flow's own overflow queue become the flow's. */
+static void paqm_over_settle(struct paqm_sched_data *q, const struct paqm_flow *flow,
+			     struct paqm_flowq *over)
+{
+	struct paqm_flow_more *more = paqm_flow_more(&q->flows, flow);
+
+	if (over->tag != flow->tag)
+		return;
+	WRITE_ONCE(more->lost, more->lost + over->lost);
+	WRITE_ONCE(more->marked, more->marked + over->marked);
+	WRITE_ONCE(over->lost, 0);
+	WRITE_ONCE(over->marked, 0);
+}
+
+/* A flow has no packet in its overflow queue any more, and none of its next ones goes there. */
+static void paqm_over_leave(struct paqm_sched_data *q, struct paqm_flow *flow)
+{
+	paqm_over_settle(q, flow, &q->flowq[flow->over]);
+	WRITE_ONCE(flow->over, 0);
+}
+
+/*
+ * Have the packets of a flow left its overflow queue? It keeps a queue that is still in the
+ * round: with a new one for each packet it would be served before all who wait.
+ */
+bool paqm_over_ends(struct paqm_sched_data *q, struct paqm_flow *flow)
+{
+	struct paqm_flowq *over = &q->flowq[flow->over];
+
+	if (!paqm_over_left(q, flow))
+		return false;
+	if (over->served && over->tag == flow->tag)
+		return true;
+	paqm_over_leave(q, flow);
+	return true;
+}
+
+/* The overflow queue that its flows share now, or NULL. */
+static struct paqm_flowq *paqm_host_over(const struct paqm_sched_data *q,
+					 const struct paqm_host *host)
+{
+	struct paqm_flowq *over = &q->flowq[host->over];
+
+	return host->over && over->served && over->host == host - q->hosts->host + 1 ? over : NULL;
+}
+
+/* What a flow of a host with several is held to: cost of a byte, and depth of its bucket. */
+static u32 paqm_host_cost(const struct paqm_host *host, u32 pace)
+{
+	return min_t(u64, (u64)pace * max_t(u32, READ_ONCE(host->low), PAQM_PART_ONE) /
+				  PAQM_PART_ONE, U32_MAX);
+}
+
+/* As long a time as that of all others, but not less than some packets. */
+static u32 paqm_host_depth(const struct paqm_sched_data *q, u32 cost)
+{
+	u32 least = PAQM_BUCKET_PACKETS * psched_mtu(qdisc_dev(q->sch));
+
+	return max(READ_ONCE(q->bucket_depth), paqm_bucket_depth(cost, least));
+}
+
+/*
+ * A packet of a host joins the common queue while others wait in its overflow queue: it counts as
+ * if it came out of that. But a queue never waits for more than some packets.
+ */
+static void paqm_over_charge(struct paqm_sched_data *q, struct paqm_flowq *over, u32 wire)
+{
+	s32 least = -PAQM_OVER_PACKETS * (s32)READ_ONCE(q->drr[PAQM_MEDIA].quantum);
+
+	over->deficit = max(over->deficit - (s32)wire, least);
+	q->inside.lead = max(q->inside.lead - ((s64)wire << 16),
+			     -((s64)READ_ONCE(q->sched.credit) << 16));
+}
+
+/*
+ * The same as paqm_conforms() below for a flow that shares the rate of its host. Who does not
+ * follow has what waits in their queue as long as that is there, or he would have both.
+ */
+bool paqm_host_conforms(struct paqm_sched_data *q, struct paqm_flow *flow,
+			u32 wire, u64 now)
+{
+	u32 clock = paqm_bucket_clock(now), tick = paqm_flow_clock(now), before = flow->due;
+	u32 pace = paqm_pace_known(q, flow), cost;
+	struct paqm_host *host = paqm_host_of(q, flow);
+	struct paqm_flowq *over = paqm_host_over(q, host);
+
+	if (flow->over && !paqm_over_left(q, flow))
+		return false;
+	if (flow->over && over != &q->flowq[flow->over])
+		paqm_over_leave(q, flow);
+	if (over && over->head && flow->every & PAQM_DEAF)
+		return false;
+	if (tick - host->used_tick > PAQM_FLOW_ACTIVE_TICKS) /* older times mislead */
+		host->due = clock;
+	host->used_tick = tick;
+	cost = paqm_host_cost(host, pace);
+	if (!paqm_bucket_take(&flow->due, clock, wire, cost, paqm_host_depth(q, cost)))
+		return false;
+	if (!paqm_bucket_take(&host->due, clock, wire, pace, READ_ONCE(q->bucket_depth))) {
+		flow->due = before;
+		return false;
+	}
+	if (flow->over) /* from here on packets of it are in the common queue */
+		paqm_over_leave(q, flow);
+	if (over && over->head) /* its turn comes the later */
+		paqm_over_charge(q, over, wire);
+	return true;
+}
+
+/* What such a flow sends beyond its part; of who follows, his host owes it, too. */
+static noinline void paqm_host_owe(struct paqm_sched_data *q, struct paqm_flow *flow, u32 wire,
+				   u64 now)
+{
+	u32 clock = paqm_bucket_clock(now), owed = paqm_bucket_clock(PAQM_OWED_NS);
+	u32 pace = paqm_pace_known(q, flow);
+	struct paqm_host *host = paqm_host_of(q, flow);
+	u32 cost = paqm_host_cost(host, pace);
+
+	paqm_bucket_owe(&flow->due, clock, wire, cost, paqm_host_depth(q, cost) + owed);
+	if (!(flow->every & PAQM_DEAF))
+		paqm_bucket_owe(&host->due, clock, wire, pace, READ_ONCE(q->bucket_depth) + owed);
+}
+
+/*
+ * What goes to an overflow queue is taken out of the flow's bucket, too, which then owes it.
+ * Else a flow that is above its rate all the time would have that rate in the common queue and
+ * a part of what the overflow queues get beside, and one that waits there only the second.
+ */
+static void paqm_over_owe(struct paqm_sched_data *q, struct paqm_flow *flow, u32 wire, u64 now)
+{
+	bool known = READ_ONCE(flow->every) & PAQM_KNOWN;
+
+	if (unlikely(READ_ONCE(flow->every) & PAQM_SHARES)) {
+		paqm_host_owe(q, flow, wire, now);
+		return;
+	}
+	paqm_bucket_owe(&flow->due, paqm_bucket_clock(now), wire,
+			known ? paqm_pace_known(q, flow) : READ_ONCE(q->pace[PAQM_PACE_ONE]),
+			READ_ONCE(q->bucket_depth) + paqm_bucket_clock(PAQM_OWED_NS));
+}
+
+/* The same for one that is not known, @flow, if it has a slot. */
+bool paqm_stranger_conforms(struct paqm_sched_data *q, struct paqm_flow *flow,
+			    u32 wire, u64 now)
+{
+	u32 clock = paqm_bucket_clock(now);
+
+	WRITE_ONCE(q->stranger_bytes, q->stranger_bytes + wire);
+	if (READ_ONCE(q->pace[PAQM_PACE_NEW]) == U32_MAX)
+		return false;
+	if (flow) { /* each has its part, or one could take that of the others */
+		if (flow->over && !paqm_over_ends(q, flow))
+			return false;
+		if (!paqm_bucket_take(&flow->due, clock, wire, READ_ONCE(q->pace[PAQM_PACE_ONE]),
+				      READ_ONCE(q->bucket_depth)))
+			return false;
+	} else if (q->flowq[PAQM_OVER_STRANGERS].head) {
+		return false; /* what has no slot is one flow, and that waits */
+	}
+	if (now - q->stranger_ns > NSEC_PER_SEC) /* older times than half a minute mislead */
+		q->stranger_due = clock;
+	q->stranger_ns = now;
+	return paqm_bucket_take(&q->stranger_due, clock, wire, READ_ONCE(q->pace[PAQM_PACE_NEW]),
+				READ_ONCE(q->bucket_depth));
+}
+
+/*
+ * A flow becomes known while packets of it wait with those of strangers: it gets its own
+ * queue, which is not served before these have left. Only so many at a time, since each is
+ * looked at in every turn until then; the others stay where they are for now.
+ */
+static bool paqm_over_may_move(const struct paqm_sched_data *q, const struct paqm_flow *flow)
+{
+	return flow->over == PAQM_OVER_STRANGERS && READ_ONCE(flow->every) & PAQM_KNOWN &&
+	       q->over_gated < PAQM_OVER_GATED && !list_empty(&q->over_free);
+}
+
+/*
+ * The overflow queue that the flows of a host share, for one of them, or NULL. What was lost there
+ * since the last packet is that of whoever comes. @moves: earlier packets of this one wait with
+ * those of strangers.
+ */
+static noinline struct paqm_flowq *paqm_over_share(struct paqm_sched_data *q,
+						   struct paqm_flow *flow, bool moves)
+{
+	struct paqm_flowq *over = paqm_host_over(q, paqm_host_of(q, flow));
+
+	if (!over || (flow->over && !moves && over != &q->flowq[flow->over]))
+		return NULL;
+	over->tag = flow->tag;
+	paqm_over_settle(q, flow, over);
+	if (!moves)
+		return over;
+	if (!over->gated || (s16)(flow->over_seq - over->gate) > 0)
+		over->gate = flow->over_seq;
+	q->over_gated += !over->gated;
+	over->gated = true;
+	return over;
+}
+
+/* From here on they share this one. */
+static noinline void paqm_over_found(struct paqm_sched_data *q, const struct paqm_flow *flow,
+				     struct paqm_flowq *over)
+{
+	struct paqm_host *host = paqm_host_of(q, flow);
+
+	over->host = host - q->hosts->host + 1;
+	host->over = over - q->flowq;
+}
+
+/* Overflow queue for a packet beyond the fair rate; @flow may be NULL for strangers. */
+static struct paqm_flowq *paqm_over_of(struct paqm_sched_data *q, struct paqm_flow *flow,
+				       enum paqm_lane lane)
+{
+	bool moves = flow && flow->over && paqm_over_may_move(q, flow);
+	bool shares = flow && READ_ONCE(flow->every) & PAQM_SHARES;
+	struct paqm_flowq *over;
+
+	if (unlikely(shares)) {
+		over = paqm_over_share(q, flow, moves);
+		if (over)
+			return over;
+	}
+	if (flow && flow->over && !moves) /* some of its packets wait there */
+		return &q->flowq[flow->over];
+	if (lane == PAQM_LANE_STRANGER || !(READ_ONCE(flow->every) & PAQM_KNOWN))
+		return &q->flowq[PAQM_OVER_STRANGERS];
+	over = list_first_entry_or_null(&q->over_free, struct paqm_flowq, list);
+	if (over) {
+		list_del_init(&over->list);
+		over->codel = (struct codel_vars){};
+		over->gated = moves;
+		over->gate = flow->over_seq;
+		q->over_gated += moves;
+		over->host = 0;
+		if (unlikely(shares))
+			paqm_over_found(q, flow, over);
+	} else {
+		over = &q->flowq[PAQM_OVER_STRANGERS + 1 +
+				flow->tag % (PAQM_OVER_QUEUES - PAQM_OVER_STRANGERS - 1)];
+	}
+	over->tag = flow->tag;
+	WRITE_ONCE(over->lost, 0);
+	WRITE_ONCE(over->marked, 0);
+	return over;
+}
+
+/*
+ * May a packet of @len bytes join an overflow queue? When they use more than half of what
+ * all may, those that are longer than the mean must wait: the heaviest flow loses first.
+ * They never take more than half of `limit`.
+ */
+static bool paqm_over_has_room(struct Qdisc *sch, const struct paqm_flowq *over, u32 len)
+{
+	struct paqm_sched_data *q = qdisc_priv(sch);
+	const struct paqm_round *r = &q->drr[PAQM_MEDIA];
+	u32 memory = READ_ONCE(q->over_memory_limit);
+
+	if ((u64)r->backlog + len > q->limit / 2 || r->memory > memory ||
+	    (u16)(over->in - over->out) >= S16_MAX)
+		return false;
+	if (!over->head)
+		return true;
+	if ((u64)over->backlog + len > READ_ONCE(q->over_limit))
+		return false;
+	return r->memory <= memory / 2 || (u64)over->backlog * r->busy <= r->backlog;
+}
+
+/* Put a packet into an overflow queue; there is room. */
+static void paqm_over_append(struct Qdisc *sch, struct paqm_flowq *over, struct paqm_flow *flow,
+			     struct sk_buff *skb, u64 now)
+{
+	struct paqm_sched_data *q = qdisc_priv(sch);
+
+	if (!paqm_over_qlen(q)) /* nobody was kept waiting: nothing is owed */
+		q->inside.lead = 0;
+	/* where several share it, some of this one's may be in the common queue */
+	if (!over->head ||
+	    (unlikely(over->host) && flow && flow->over != over - q->flowq)) {
+		over->behind = paqm_common_out(q) + paqm_common_len(q);
+		q->over_behind = over->behind;
+	}
+	paqm_drr_append(sch, PAQM_MEDIA, over, skb, now);
+	if (flow) {
+		WRITE_ONCE(flow->over, over - q->flowq);
+		WRITE_ONCE(flow->over_seq, over->in); /* beside @every */
+	}
+}
+
+/*
+ * Does a flow beyond its rate need time rather than losses? So does one that is too new to
+ * have been told.
+ */
+static bool paqm_needs_time(const struct paqm_sched_data *q, const struct paqm_flow *flow)
+{
+	return (q->tell || q->stamp) && !(flow && READ_ONCE(flow->every) & PAQM_KNOWN) &&
+	       READ_ONCE(q->credit_q16) >= PAQM_CREDIT_LEAST_Q16;
+}
+
+/* Put a media packet beyond its fair rate into an overflow queue, or drop it. */
+int paqm_divert(struct sk_buff *skb, struct Qdisc *sch, struct paqm_flow *flow,
+		enum paqm_lane lane, u32 len, u32 wire, u64 now,
+		struct sk_buff **to_free)
+{
+	struct paqm_sched_data *q = qdisc_priv(sch);
+	struct paqm_queue *queue = &q->queue[PAQM_MEDIA];
+	struct paqm_flowq *over = paqm_over_of(q, flow, lane);
+
+	WRITE_ONCE(queue->beyond, queue->beyond + wire);
+	if (over == &q->flowq[PAQM_OVER_STRANGERS])
+		paqm_count(&q->over_strangers);
+	if (flow && paqm_ecn(skb) != INET_ECN_NOT_ECT) {
+		struct paqm_flow_more *more = paqm_flow_more(&q->flows, flow);
+
+		WRITE_ONCE(more->hears, more->hears | PAQM_HEARS_MARK);
+	}
+	if (!paqm_over_has_room(sch, over, len)) {
+		WRITE_ONCE(over->lost, over->lost + 1);
+		if (unlikely(over->host))
+			paqm_over_settle(q, flow, over);
+		if (list_empty(&over->list)) /* it was taken for this packet */
+			paqm_drr_release(q, &q->drr[PAQM_MEDIA], over);
+		return paqm_drop(skb, sch, to_free, PAQM_MEDIA, &q->over_full, PAQM_DROP_FULL);
+	}
+	if (unlikely(q->stamp))
+		paqm_stamp_packet(q, paqm_flow_counted(flow) ? flow : NULL, skb, now);
+	if (!sch->q.qlen)
+		paqm_begin_busy(q, now);
+	over->patient = paqm_needs_time(q, flow);
+	if (flow)
+		paqm_over_owe(q, flow, wire, now);
+	paqm_over_append(sch, over, flow, skb, now);
+	return NET_XMIT_SUCCESS;
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A limit that `change` lowers holds at once: what is too much is dropped, from the head of
+ * whatever queue is longest, so that who has little keeps it. Packets leave in some holds of the
+ * lock, as a limit may be a gigabyte below the one before; none comes meanwhile for which there
+ * is no room.
+ */
+#include <linux/rtnetlink.h>
+#include <linux/sched.h>
+#include "paqm_compat.h"
+#include "paqm_queue.h"
+#include "paqm_trace.h"
+#include "paqm_trim.h"
+
+#define PAQM_TRIM_BATCH 256 /* packets in a hold of the lock */
+
+/**
+ * struct paqm_trim - one queue that is to lose packets
+ * @class: it is of this class
+ * @fq: the queue of a flow, NULL: the list of the class, or
+ * @child: its other qdisc
+ * @own: it is the limit of the class that asks for it
+ * @backlog: bytes in it; 0: there is none
+ */
+struct paqm_trim {
+	enum paqm_class class;
+	struct paqm_flowq *fq;
+	struct Qdisc *child;
+	bool own;
+	u32 backlog;
+};
+
+/* Is @limit, 0: none, lower than it was? */
+bool paqm_lowers(u32 limit, u32 before)
+{
+	return limit && (!before || limit < before);
+}
+
+/* What waits in the list of a class. */
+static u32 paqm_list_backlog(const struct paqm_sched_data *q, enum paqm_class class)
+{
+	u32 backlog = q->queue[class].st.backlog;
+
+	return class == PAQM_ELASTIC ? backlog - q->drr[class].backlog : backlog;
+}
+
+static void paqm_trim_flows(struct paqm_sched_data *q, enum paqm_class class,
+			    const struct list_head *list, struct paqm_trim *most)
+{
+	struct paqm_flowq *fq;
+
+	list_for_each_entry(fq, list, list)
+		if (fq->head && fq->backlog > most->backlog)
+			*most = (struct paqm_trim){ .class = class, .fq = fq,
+						   .backlog = fq->backlog };
+}
+
+/* Is there a longer queue in @class than @most? @flows: of media those of flows count, too. */
+static void paqm_trim_find(struct paqm_sched_data *q, enum paqm_class class, bool flows,
+			   struct paqm_trim *most)
+{
+	u32 backlog = paqm_list_backlog(q, class);
+
+	if (q->queue[class].head && backlog > most->backlog)
+		*most = (struct paqm_trim){ .class = class, .backlog = backlog };
+	if (!flows)
+		return;
+	paqm_trim_flows(q, class, &q->drr[class].fresh, most);
+	paqm_trim_flows(q, class, &q->drr[class].old, most);
+}
+
+/* Does a class hold more than one packet to which its own limit applies? */
+static bool paqm_trim_several(const struct paqm_sched_data *q, enum paqm_class class)
+{
+	const struct sk_buff *head = q->queue[class].head;
+
+	return class == PAQM_MEDIA ? head && head->next : paqm_qlen(&q->queue[class]) > 1;
+}
+
+/*
+ * How many bytes are too many, and which queue is to lose some. @stuck: the child holds back what
+ * it has. The last packet stays, however long it is: it would have been let in.
+ */
+static u32 paqm_trim_excess(struct Qdisc *sch, bool stuck, struct paqm_trim *most)
+{
+	struct paqm_sched_data *q = qdisc_priv(sch);
+	const struct paqm_queue *u = &q->queue[PAQM_MEDIA], *t = &q->queue[PAQM_ELASTIC];
+	struct Qdisc *child = rtnl_dereference(q->child);
+	u32 limit = q->cfg.media_limit, qlen, backlog;
+
+	*most = (struct paqm_trim){};
+	if (limit && u->st.backlog > limit && paqm_trim_several(q, PAQM_MEDIA)) {
+		paqm_trim_find(q, PAQM_MEDIA, false, most);
+		most->own = true;
+		return u->st.backlog - limit;
+	}
+	limit = q->cfg.elastic_limit;
+	if (limit && !child && t->st.backlog > limit &&
+	    paqm_trim_several(q, PAQM_ELASTIC)) {
+		paqm_trim_find(q, PAQM_ELASTIC, true, most);
+		most->own = true;
+		return t->st.backlog - limit;
+	}
+	if (sch->qstats.backlog <= q->limit || sch->q.qlen < 2)
+		return 0;
+	paqm_trim_find(q, PAQM_MEDIA, true, most);
+	paqm_trim_find(q, PAQM_ELASTIC, true, most);
+	if (child && !stuck) {
+		qdisc_qstats_qlen_backlog(child, &qlen, &backlog);
+		if (qlen && backlog >= most->backlog)
+			*most = (struct paqm_trim){ .class = PAQM_ELASTIC, .child = child,
+						   .backlog = backlog };
+	}
+	return sch->qstats.backlog - q->limit;
+}
+
+/* The first packet of a queue; NULL if a child holds back what it has. */
+static struct sk_buff *paqm_trim_take(struct Qdisc *sch, const struct paqm_trim *from)
+{
+	struct paqm_sched_data *q = qdisc_priv(sch);
+	struct paqm_drr_ctx ctx = { .sch = sch, .fq = from->fq, .class = from->class };
+	struct paqm_queue *queue = &q->queue[from->class];
+	u64 *counter = &queue->n.drop_tail;
+	struct sk_buff *skb;
+
+	if (from->child) {
+		/* as in dequeue: what it drops by itself is in our length until then */
+		if (!from->child->ops->peek(from->child))
+			return NULL;
+		skb = qdisc_dequeue_peeked(from->child);
+		if (skb)
+			paqm_count(counter);
+		return skb;
+	}
+	if (from->fq) {
+		skb = paqm_drr_pop(NULL, &ctx);
+		WRITE_ONCE(from->fq->lost, from->fq->lost + 1);
+		if (from->class == PAQM_MEDIA)
+			counter = &q->over_full;
+	} else {
+		skb = paqm_pop(q, queue);
+		if (from->class == PAQM_MEDIA)
+			q->common_cut++;
+	}
+	WRITE_ONCE(queue->taken, queue->taken - 1);
+	paqm_count(counter);
+	return skb;
+}
+
+/*
+ * Drop some packets of one queue: half of what it holds at most, since then another one may be
+ * longer. Says whether there is more to do. Under the qdisc lock.
+ */
+static bool paqm_trim_some(struct Qdisc *sch, bool *stuck)
+{
+	struct paqm_sched_data *q = qdisc_priv(sch);
+	u32 excess, enough, packets = 0, bytes = 0, len;
+	struct paqm_trim from;
+	struct sk_buff *skb;
+
+	excess = paqm_trim_excess(sch, *stuck, &from);
+	if (!excess || !from.backlog)
+		return false;
+	enough = min(excess, from.backlog / 2 + 1);
+	while (bytes < enough && packets < PAQM_TRIM_BATCH &&
+	       (from.own ? paqm_trim_several(q, from.class) : sch->q.qlen > 1)) {
+		skb = paqm_trim_take(sch, &from);
+		if (!skb) {
+			*stuck = true;
+			break;
+		}
+		len = qdisc_pkt_len(skb);
+		trace_drop(qdisc_dev(sch)->name, from.class, PAQM_DROP_TAIL, len,
+			   q->queue[from.class].st.backlog, 0);
+		qdisc_qlen_dec(sch);
+		qdisc_qstats_backlog_dec(sch, skb);
+		qdisc_qstats_drop(sch);
+		packets++;
+		bytes += len;
+		rtnl_kfree_skbs(skb, skb);
+		if (from.child) /* it may report drops of its own, next time */
+			qdisc_tree_reduce_backlog(sch, 1, len);
+	}
+	if (packets && !from.child)
+		qdisc_tree_reduce_backlog(sch, packets, bytes);
+	return true;
+}
+
+/* Drop what the limits in force do not allow. RTNL. */
+void paqm_trim(struct Qdisc *sch)
+{
+	struct paqm_sched_data *q = qdisc_priv(sch);
+	bool more, stuck = false;
+
+	do {
+		sch_tree_lock(sch);
+		more = paqm_trim_some(sch, &stuck);
+		if (q->long_since && q->queue[PAQM_MEDIA].st.backlog < q->overload_bytes / 2)
+			paqm_end_overload(q, ktime_get_ns());
+		sch_tree_unlock(sch);
+		cond_resched();
+	} while (more);
+}
