@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # Static checks of the kernel modules; prints `ok NAME` or `not ok NAME` for each.
 #
-#	lint-kernel.sh --fast	what needs only the kernel's own scripts: checkpatch, kernel-doc
+#	lint-kernel.sh --fast	what needs only the kernel's own scripts: checkpatch, kernel-doc;
+#				what headers hold
 #	lint-kernel.sh		these and all others: gcc with more warnings and its analyzer, clang,
 #				sparse, coccinelle, compilation for i386 (32 bit: gcc, gcc -Os, clang)
 #				and s390x (big endian)
@@ -48,6 +49,15 @@ checkpatch() {
 kernel_doc() {
 	"$source/scripts/kernel-doc" -none -Wall -Werror kernel/*.c kernel/paqm_*.h \
 		kernel/uapi/linux/*.h core/*.h
+}
+
+# Headers declare, and define what is inline: code that every file has for itself belongs in one.
+# Tracepoints are a language of their own.
+headers() {
+	find "$1" -name "*.h" ! -name paqm_trace.h -print0 | xargs -0 perl -0777 -ne '
+		while (/^(?!static (?:__always_)?inline )(\w[^\n;{}=]*\([^;{}]*\))\n\{/mg) {
+			print "$ARGV defines $1\n"
+		}' | { ! grep .; }
 }
 
 # ---------------------------------------------------------------- compilers
@@ -179,6 +189,9 @@ planted_faults() {
 		planted 'no previous prototype' "${i386[@]}" W=1 || return 1
 	i686-linux-gnu-nm -u "$work/build/planted/kernel/planted.o" | awk '{ print $2 }' | sort -u |
 		comm -23 - "$work/exports" | grep -qx __udivdi3 || { echo "not found: __udivdi3"; return 1; }
+	cp setup/lint-planted.c "$work/build/planted/kernel/planted.h"
+	! headers "$work/build/planted/kernel" >/dev/null || { echo "headers said nothing"; return 1; }
+	rm "$work/build/planted/kernel/planted.h"
 	! semantic_patches "$work/build/planted/kernel" "$work/build/planted.log" \
 		"$source/scripts/coccinelle/free/ifnullfree.cocci" >/dev/null ||
 		{ echo "coccinelle said nothing"; return 1; }
@@ -284,6 +297,7 @@ list_exports() {
 find_source
 lint "checkpatch" checkpatch
 lint "kernel-doc" kernel_doc
+lint "headers define inlines only" headers kernel
 [ "${1:-}" = --fast ] && exit $failed
 [ $# -eq 0 ] || fail "usage: lint-kernel.sh [--fast]"
 

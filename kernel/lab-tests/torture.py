@@ -34,7 +34,7 @@ def compile_program() -> Path:
     OUT.mkdir(parents=True, exist_ok=True)
     program = OUT / "torture"
     command = ["gcc", "-std=gnu17", "-O2", "-Wall", "-Wextra", "-Werror"]
-    subprocess.run([*command, "-o", program, HERE / "torture.c"], check=True)
+    subprocess.run([*command, "-o", program, *sorted(HERE.glob("torture*.c"))], check=True)
     return program
 
 

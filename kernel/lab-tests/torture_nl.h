@@ -1,91 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Small parts of the torture test: a repeatable random source, and rtnetlink
- * requests built and sent by hand, well-formed or not.
+ * Random numbers and rtnetlink requests of the torture test; see torture_nl.c.
  */
 #ifndef TORTURE_NL_H
 #define TORTURE_NL_H
 
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
-#include <stdarg.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #define NL_UNANSWERED (-1)
 #define ARRAY_SIZE(x) (sizeof(x) / sizeof((x)[0]))
-
-static void __attribute__((noreturn, format(printf, 1, 2))) die(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	fprintf(stderr, "torture: ");
-	vfprintf(stderr, format, args);
-	fprintf(stderr, "\n");
-	va_end(args);
-	exit(2);
-}
-
-/* -------------------------------------------------------------- random source */
-
-static uint64_t rng_state;
-
-static void rng_seed(uint64_t seed, uint64_t part)
-{
-	rng_state = seed * 0x9e3779b97f4a7c15ULL ^ (part + 1) * 0xd1342543de82ef95ULL;
-}
-
-/* splitmix64 */
-static uint64_t rnd64(void)
-{
-	uint64_t z = rng_state += 0x9e3779b97f4a7c15ULL;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ULL;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebULL;
-	return z ^ z >> 31;
-}
-
-static uint32_t rnd(uint32_t below)
-{
-	return (rnd64() >> 32) * below >> 32;
-}
-
-static uint32_t between(uint32_t low, uint32_t high)
-{
-	return low + rnd(high - low + 1);
-}
-
-/* True in @percent of the cases. */
-static bool chance(uint32_t percent)
-{
-	return rnd(100) < percent;
-}
-
-/* Spread evenly over the orders of magnitude. */
-static uint64_t rnd_magnitude(void)
-{
-	return rnd64() >> rnd(64);
-}
-
-/* One of the ends and oddities of a number's range. */
-static uint64_t rnd_edge(void)
-{
-	static const uint64_t edges[] = {0,	     1,		 2,	     UINT8_MAX,
-					 UINT16_MAX, INT32_MAX,	 1ULL << 31, UINT32_MAX - 1,
-					 UINT32_MAX, 1ULL << 32, INT64_MAX,  UINT64_MAX};
-
-	return edges[rnd(ARRAY_SIZE(edges))];
-}
-
-/* -------------------------------------------------------------------- requests */
 
 struct request {
 	union {
@@ -94,191 +21,31 @@ struct request {
 	};
 };
 
-static struct request req;
-static int nl_fd = -1;
-static uint32_t nl_seq;
+extern struct request req;
 
-static void nl_open(void)
-{
-	struct sockaddr_nl local = {.nl_family = AF_NETLINK};
-	int size = 1 << 22;
-
-	nl_fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
-	if (nl_fd < 0 || bind(nl_fd, (struct sockaddr *)&local, sizeof(local)))
-		die("rtnetlink: %s", strerror(errno));
-	setsockopt(nl_fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size));
-}
-
-/* Begin a request with its fixed header of @len bytes, which is zeroed. */
-static void *nl_begin(uint16_t type, uint16_t flags, size_t len)
-{
-	void *fixed = req.bytes + NLMSG_HDRLEN;
-
-	memset(req.bytes, 0, NLMSG_HDRLEN + NLMSG_ALIGN(len));
-	req.head.nlmsg_type = type;
-	req.head.nlmsg_flags = NLM_F_REQUEST | flags;
-	req.head.nlmsg_seq = ++nl_seq;
-	req.head.nlmsg_len = NLMSG_HDRLEN + NLMSG_ALIGN(len);
-	return fixed;
-}
-
-static void *nl_attr(uint16_t type, const void *data, size_t len)
-{
-	struct rtattr *attr = (struct rtattr *)(req.bytes + req.head.nlmsg_len);
-
-	if (req.head.nlmsg_len + RTA_SPACE(len) > sizeof(req.bytes))
-		die("a request of more than %zu bytes", sizeof(req.bytes));
-	attr->rta_type = type;
-	attr->rta_len = RTA_LENGTH(len);
-	memset(RTA_DATA(attr), 0, RTA_SPACE(len) - RTA_LENGTH(0));
-	if (len && data)
-		memcpy(RTA_DATA(attr), data, len);
-	req.head.nlmsg_len += RTA_SPACE(len);
-	return RTA_DATA(attr);
-}
-
-static void nl_u8(uint16_t type, uint8_t value)
-{
-	nl_attr(type, &value, sizeof(value));
-}
-
-static void nl_u16(uint16_t type, uint16_t value)
-{
-	nl_attr(type, &value, sizeof(value));
-}
-
-static void nl_u32(uint16_t type, uint32_t value)
-{
-	nl_attr(type, &value, sizeof(value));
-}
-
-static void nl_u64(uint16_t type, uint64_t value)
-{
-	nl_attr(type, &value, sizeof(value));
-}
-
-static void nl_str(uint16_t type, const char *text)
-{
-	nl_attr(type, text, strlen(text) + 1);
-}
-
-static struct rtattr *nl_nest(uint16_t type)
-{
-	struct rtattr *attr = (struct rtattr *)(req.bytes + req.head.nlmsg_len);
-
-	nl_attr(type | NLA_F_NESTED, NULL, 0);
-	return attr;
-}
-
-static void nl_end(struct rtattr *nest)
-{
-	nest->rta_len = req.bytes + req.head.nlmsg_len - (char *)nest;
-}
-
-/*
- * Send the request and wait for its answer: 0, an errno, or NL_UNANSWERED if the
- * kernel had no memory for the answer.
- */
-static int nl_talk(void)
-{
-	static char answer[65536];
-	struct nlmsghdr *head = (struct nlmsghdr *)answer;
-	ssize_t got;
-
-	req.head.nlmsg_flags |= NLM_F_ACK;
-	if (send(nl_fd, &req, req.head.nlmsg_len, 0) < 0)
-		return errno;
-	for (;;) {
-		got = recv(nl_fd, answer, sizeof(answer), MSG_DONTWAIT);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return NL_UNANSWERED;
-		if (head->nlmsg_seq == nl_seq && head->nlmsg_type == NLMSG_ERROR)
-			return -((struct nlmsgerr *)NLMSG_DATA(head))->error;
-	}
-}
-
-/* Send the dump request and hand every object to @take; 0 or an errno. */
-static int nl_dump(void (*take)(const struct nlmsghdr *object))
-{
-	static char answer[1 << 18];
-	ssize_t got;
-	int left;
-
-	req.head.nlmsg_flags |= NLM_F_DUMP;
-	if (send(nl_fd, &req, req.head.nlmsg_len, 0) < 0)
-		return errno;
-	for (;;) {
-		got = recv(nl_fd, answer, sizeof(answer), MSG_DONTWAIT);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return errno;
-		left = got;
-		for (struct nlmsghdr *h = (struct nlmsghdr *)answer; NLMSG_OK(h, left);
-		     h = NLMSG_NEXT(h, left)) {
-			if (h->nlmsg_seq != nl_seq)
-				continue;
-			if (h->nlmsg_type == NLMSG_DONE)
-				return 0;
-			if (h->nlmsg_type == NLMSG_ERROR)
-				return -((struct nlmsgerr *)NLMSG_DATA(h))->error;
-			if (take)
-				take(h);
-		}
-	}
-}
-
-/* Attributes behind a fixed header of @fixed bytes into @table of @max + 1 pointers. */
-static void nl_parse(const struct rtattr *attr, int left, const struct rtattr **table, int max)
-{
-	memset(table, 0, (max + 1) * sizeof(*table));
-	for (; RTA_OK(attr, left); attr = RTA_NEXT(attr, left))
-		if ((attr->rta_type & NLA_TYPE_MASK) <= max)
-			table[attr->rta_type & NLA_TYPE_MASK] = attr;
-}
-
-/* ------------------------------------------------------------- fault injection */
-
-static int fail_fd = -2;
-
-/* Allocations fail on this thread: the @nth next one. Only on a kernel that can. */
-static void fault_arm(int nth)
-{
-	char text[16];
-
-	if (fail_fd == -2)
-		fail_fd = open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
-	if (fail_fd < 0)
-		return;
-	snprintf(text, sizeof(text), "%d", nth);
-	if (pwrite(fail_fd, text, strlen(text), 0) < 0)
-		die("fail-nth: %s", strerror(errno));
-}
-
-/* Disarm; true if the failure happened. */
-static bool fault_disarm(void)
-{
-	char text[16] = "";
-	bool hit;
-
-	if (fail_fd < 0)
-		return false;
-	hit = pread(fail_fd, text, sizeof(text) - 1, 0) > 0 && atoi(text) == 0;
-	fault_arm(0);
-	return hit;
-}
-
-static void write_file(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return;
-	if (write(fd, text, strlen(text)) < 0)
-		fprintf(stderr, "torture: %s: %s\n", path, strerror(errno));
-	close(fd);
-}
+void __attribute__((noreturn, format(printf, 1, 2))) die(const char *format, ...);
+void rng_seed(uint64_t seed, uint64_t part);
+uint64_t rnd64(void);
+uint32_t rnd(uint32_t below);
+uint32_t between(uint32_t low, uint32_t high);
+bool chance(uint32_t percent);
+uint64_t rnd_magnitude(void);
+uint64_t rnd_edge(void);
+void nl_open(void);
+void *nl_begin(uint16_t type, uint16_t flags, size_t len);
+void *nl_attr(uint16_t type, const void *data, size_t len);
+void nl_u8(uint16_t type, uint8_t value);
+void nl_u16(uint16_t type, uint16_t value);
+void nl_u32(uint16_t type, uint32_t value);
+void nl_u64(uint16_t type, uint64_t value);
+void nl_str(uint16_t type, const char *text);
+struct rtattr *nl_nest(uint16_t type);
+void nl_end(struct rtattr *nest);
+int nl_talk(void);
+int nl_dump(void (*take)(const struct nlmsghdr *object));
+void nl_parse(const struct rtattr *attr, int left, const struct rtattr **table, int max);
+void fault_arm(int nth);
+bool fault_disarm(void);
+void write_file(const char *path, const char *text);
 
 #endif /* TORTURE_NL_H */

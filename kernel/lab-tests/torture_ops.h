@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Operations of the torture test; see torture_ops.c.
+ */
+#ifndef TORTURE_OPS_H
+#define TORTURE_OPS_H
+
+#include <stdint.h>
+
+uint32_t some_handle(void);
+void traffic(void);
+void one_operation(void);
+
+#endif /* TORTURE_OPS_H */
