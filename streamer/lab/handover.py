@@ -36,9 +36,13 @@ def advised(rate: str) -> None:
 
 
 def path_rate(rate: str) -> None:
-    """What n passes on; a FIFO of 25 packets beyond those that its 10 ms keep on the way."""
-    inside("n", "tc", "qdisc", "del", "dev", "nr", "root")
-    inside("n", "tc", "qdisc", "add", "dev", "nr", "root", "netem", "delay", "10ms",
+    """What n passes on; a FIFO of 25 packets beyond those that its 10 ms keep on the way.
+
+    Under another handle it takes the place of the one before at once: a packet that passed between
+    `del` and `add` would have no delay, and that would be the base of all delays after it.
+    """
+    inside("n", "tc", "qdisc", "replace", "dev", "nr", "root",
+           "handle", "2:" if rate else "3:", "netem", "delay", "10ms",
            *(["rate", rate, "limit", "30"] if rate else ["limit", "100000"]))
 
 
