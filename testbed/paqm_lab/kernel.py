@@ -28,9 +28,11 @@ FRAGMENTS = {
     "debug": ["uml-lab.config", "uml-debug.config"],
     "live": ["uml-lab.config", "uml-live.config"],  # a camera and a sound card, simulated
 }
-# Applied to a copy of the source. Only what makes a kernel's own checks quicker, and what lets an
-# older one run on today's processors.
+# Applied to a copy of the source. Only what makes a run repeat anywhere, a kernel's own checks
+# quicker, and what lets an older one run on today's processors.
 PATCHES = {"lab": [], "debug": ["uml-debug.patch"], "live": []}
+REPEAT_PATCHES = {"lab": ["uml-repeat.patch"], "debug": ["uml-repeat.patch"], "live": []}
+REPEAT_VERSION = (7, 0)  # older ones repeat on one machine only
 OLD_PATCHES = ["uml-xstate.patch"]
 # The first version whose User-Mode Linux asks how many registers the processor has.
 XSTATE_VERSION = (6, 13)
@@ -67,6 +69,12 @@ class Kernel:
     @property
     def binary(self) -> Path:
         return self.tree / "linux"
+
+    @property
+    def repeats_anywhere(self) -> bool:
+        """Runs do not hang on the host's paths and packages (uml-repeat.patch)."""
+        stamp = json.loads((self.tree.parent / "built.json").read_text())
+        return bool(set(REPEAT_PATCHES[self.variant]) & set(stamp.get("patches", [])))
 
     @property
     def fast(self) -> bool:
@@ -231,8 +239,9 @@ def fragment(variant: str) -> str:
 
 def patches(variant: str, version: str | None) -> list[str]:
     """Patches of a variant for that version; the newest without it."""
-    old = version is not None and parse_version(version) < XSTATE_VERSION
-    return PATCHES[variant] + (OLD_PATCHES if old else [])
+    number = REPEAT_VERSION if version is None else parse_version(version)
+    repeat = REPEAT_PATCHES[variant] if number >= REPEAT_VERSION else []
+    return PATCHES[variant] + repeat + (OLD_PATCHES if number < XSTATE_VERSION else [])
 
 
 def _config_key(variant: str, release: str | None) -> str:
@@ -312,9 +321,21 @@ def _patched(source: Path, home: Path, kernel: Kernel, progress: Progress) -> Pa
     _run(["cp", "-al", str(source), str(part)], "copying the kernel source")
     for name in patches(kernel.variant, kernel.version):
         patch = ["patch", "--batch", "-p1", "-i", str(CONFIG_DIR / name)]
+        # A kernel newer than the patch is better than none.
+        if name in REPEAT_PATCHES[kernel.variant] and not _applies(patch, part):
+            progress(
+                f"kernel {kernel.variant}: {name} does not fit {kernel.version}: runs repeat on "
+                "this machine only"
+            )
+            continue
         _run(patch, f"applying {name} to {kernel.version}", cwd=part)
+        (part / name).touch()
     part.rename(copy)
     return copy
+
+
+def _applies(patch: list[str], tree: Path) -> bool:
+    return subprocess.run([*patch, "--dry-run"], cwd=tree, capture_output=True).returncode == 0
 
 
 def _build(source: Path, home: Path, kernel: Kernel, progress: Progress) -> None:
@@ -339,7 +360,8 @@ def _build(source: Path, home: Path, kernel: Kernel, progress: Progress) -> None
         raise LabError(f"kernel {kernel.version} cannot have {', '.join(lost)}; use a newer one")
     jobs = f"-j{os.cpu_count() or 1}"
     _make([*make, jobs, "linux", "modules"], log, f"kernel {variant}: build", progress)
-    stamp = {"version": kernel.version, "variant": variant}
+    made = [name for name in patches(variant, kernel.version) if (source / name).exists()]
+    stamp = {"version": kernel.version, "variant": variant, "patches": made}
     (home / "built.json").write_text(json.dumps(stamp) + "\n")
 
 

@@ -23,6 +23,8 @@ Progress = Callable[[str], None]
 
 RIVAL = cache.TESTBED / "rivals" / "webrtc"
 PROGRAMS = ["tcpdump", "insmod", "tc", "ip", "ethtool", "sysctl"]
+# Those of GStreamer's that paqm-streamer loads when it sends and receives.
+PLUGINS = ["app", "coreelements", "libav", "rtp", "rtpmanager", "udp", "videoconvertscale"]
 # A guest keeps one CPU busy and takes up to 1 GB of memory.
 PARALLEL = min(4, len(os.sched_getaffinity(0)))
 # A guest of so many calls of libwebrtc, or twice as many streams, has memory enough.
@@ -86,16 +88,35 @@ def _need_sender(name: str) -> None:
             raise LabError("the libwebrtc sender is not installed; run setup/setup.sh")
 
 
-def plugin_registry(target: Path, plugins: str) -> None:
-    """Lists GStreamer's plugins once on the host: guests neither spend time on it nor differ."""
-    cache.need_programs(["gst-inspect-1.0"], "paqm-streamer")
-    registry = cache.cache_dir() / "gstreamer-registry.bin"
-    values = {**os.environ, "GST_REGISTRY": str(registry), "GST_PLUGIN_PATH": plugins}
-    with cache.locked("gstreamer-registry"):
-        subprocess.run(["gst-inspect-1.0"], env=values, capture_output=True)
-        if not registry.exists():
-            raise LabError("gst-inspect-1.0 wrote no plugin registry; is GStreamer installed?")
-        shutil.copy(registry, target)
+def plugin_registry(directory: Path) -> dict[str, str]:
+    """Lists GStreamer's plugins on the host, for programs that a guest starts in `directory`/log.
+
+    Only those that the streamer loads, however many are installed, and by paths from there: the
+    registry's length shows in the moment at which a program is ready. The environment to use it.
+    """
+    cache.need_programs(["gst-inspect-1.0", "pkg-config"], "paqm-streamer")
+    system = Path(_first_line(["pkg-config", "--variable=pluginsdir", "gstreamer-1.0"]))
+    used = [system / f"libgst{name}.so" for name in PLUGINS]
+    missing = [str(path) for path in used if not path.exists()]
+    if missing:
+        raise LabError(f"GStreamer's plugin {missing[0]} is missing; run setup/setup.sh")
+    used += sorted((cache.REPO / "build" / "streamer").glob("libgst*.so"))
+    used += sorted(cache.plugins().glob("*.so"))
+    (directory / "plugins").mkdir()
+    for path in used:
+        (directory / "plugins" / path.name).symlink_to(path)
+    registry = directory / "gstreamer-registry.bin"
+    values = {**os.environ, "GST_PLUGIN_SYSTEM_PATH_1_0": "../plugins"}
+    values["GST_REGISTRY"] = str(registry)
+    values.pop("GST_PLUGIN_PATH", None)
+    place = directory / "plugins"
+    subprocess.run(["gst-inspect-1.0"], env=values, cwd=place, capture_output=True)
+    if not registry.exists():
+        raise LabError("gst-inspect-1.0 wrote no plugin registry; is GStreamer installed?")
+    return {
+        "GST_REGISTRY": str(registry), "GST_REGISTRY_UPDATE": "no", "GST_PLUGIN_PATH": "",
+        "GST_PLUGIN_SYSTEM_PATH_1_0": "../plugins",
+    }
 
 
 def _clear(directory: Path) -> None:
@@ -180,9 +201,7 @@ class VariantRun:
         values = uml.environment(self.built, self.modules)
         senders = {sender_of(flow, resolved["variant"]) for flow in resolved["media"]}
         if "paqm-streamer" in senders:
-            registry = directory / "gstreamer-registry.bin"
-            plugin_registry(registry, values["GST_PLUGIN_PATH"])
-            values |= {"GST_REGISTRY": str(registry), "GST_REGISTRY_UPDATE": "no"}
+            values |= plugin_registry(directory)
         config = {
             **resolved,
             "out": str(directory),
@@ -200,13 +219,20 @@ class VariantRun:
             config["preload"] = str(cache.library(RIVAL / "vclock.c"))
         if resolved["loads"]:
             config["load_tool"] = str(cache.program(cache.TESTBED / "guest" / "load.c"))
+        places = {"repo": cache.REPO, "cache": cache.cache_dir(), "out": directory}
+
+        def known(path: Path | str) -> str:
+            return uml.inside(places, str(path))
+
+        config = {key: known(v) if isinstance(v, str) else v for key, v in config.items()}
         (directory / "config.json").write_text(json.dumps(config, indent=1) + "\n")
-        python = str(cache.cache_dir() / "venv" / "bin" / "python")
+        python = cache.cache_dir() / "venv" / "bin" / "python"
         job = uml.Job(
             directory=directory / "guest",
-            command=[python, "-m", "paqm_lab.guest", str(directory / "config.json")],
-            environment=values,
-            cwd=cache.TESTBED,
+            command=[known(python), "-m", "paqm_lab.guest", known(directory / "config.json")],
+            places=places,
+            environment={key: known(value) for key, value in values.items()},
+            cwd=Path(known(cache.TESTBED)),
             seed=resolved["seed"],
             memory=_memory(resolved),
             timeout=60 + PATIENCE * resolved["duration"],
@@ -239,6 +265,7 @@ class VariantRun:
         result.output.rename(log / "guest.log")
         shutil.rmtree(self.directory / "guest")
         (self.directory / "gstreamer-registry.bin").unlink(missing_ok=True)
+        shutil.rmtree(self.directory / "plugins", ignore_errors=True)
 
 
 def _clip(scenario: Scenario, progress: Progress) -> tuple[Path | None, int]:

@@ -32,6 +32,9 @@ LIVE_DEVICES = [
     *("vivid.input_types=0,0", "snd_aloop.pcm_substreams=4"),
 ]
 
+# Where a guest sees the directories of its job, wherever they are on the host.
+PLACES = "/run/lab"
+
 # What a kernel says when it found a fault in itself. "Call Trace" alone is no sign of one: fault
 # injection prints one for every failure it was asked for.
 REPORTS = re.compile(
@@ -45,10 +48,15 @@ REPORTS = re.compile(
 
 @dataclass(frozen=True)
 class Job:
-    """One command for one guest. `directory` receives its console log, output and exit status."""
+    """One command for one guest. `directory` receives its console log, output and exit status.
+
+    `places` names directories of the host that the guest shall know as /run/lab/NAME: a program
+    such as node, whose garbage collector sees how long its strings are, must not see their paths.
+    """
 
     directory: Path
     command: list[str]
+    places: dict[str, Path] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)
     cwd: Path = field(default_factory=Path.cwd)
     seed: int = 1
@@ -129,8 +137,18 @@ def environment(built: Kernel, modules: Path | None) -> dict[str, str]:
     return values
 
 
+def inside(places: dict[str, Path], text: str) -> str:
+    """The text with the paths that the guest knows instead of the host's."""
+    for name, path in sorted(places.items(), key=lambda place: -len(str(place[1]))):
+        text = re.sub(rf"{re.escape(str(path))}(?=[/:]|$)", f"{PLACES}/{name}", text)
+    return text
+
+
 def _write_job(job: Job) -> None:
     lines = ["#!/bin/sh"]
+    for name, path in job.places.items():
+        bind = f"mount --bind {shlex.quote(str(path))} {PLACES}/{name}"
+        lines.append(f"mkdir -p {PLACES}/{name} && {bind} || exit 126")
     lines += [f"export {name}={shlex.quote(value)}" for name, value in job.environment.items()]
     lines += [f"cd {shlex.quote(str(job.cwd))} || exit 126", f"exec {shlex.join(job.command)}"]
     job.directory.mkdir(parents=True, exist_ok=True)

@@ -56,10 +56,22 @@ def test_named_source_must_be_a_kernel_tree(
         kernel.ensure("lab", lambda text: None)
 
 
-def test_only_old_kernels_are_patched_for_wide_registers() -> None:
+def test_each_kernel_has_the_patches_that_it_needs() -> None:
     assert kernel.patches("lab", "6.12.117") == kernel.patches("lab", "6.1") == kernel.OLD_PATCHES
-    assert kernel.patches("lab", None) == kernel.patches("lab", "7.3.4") == []
+    repeat = kernel.REPEAT_PATCHES["lab"]
+    assert kernel.patches("lab", None) == kernel.patches("lab", "7.3.4") == repeat
+    assert kernel.patches("lab", "6.18") == kernel.patches("live", None) == []
     assert kernel.patches("debug", "6.1") == ["uml-debug.patch", *kernel.OLD_PATCHES]
+    assert kernel.patches("debug", None) == ["uml-debug.patch", *repeat]
+
+
+def test_a_kernel_that_is_newer_than_the_patch_is_built_without_it(tmp_path: Path) -> None:
+    source, told = tmp_path / "linux", list[str]()
+    (source / "arch").mkdir(parents=True)
+    newer = kernel.Kernel(tmp_path / "tree", "9.9.1", "lab", "key")
+    copy = kernel._patched(source, tmp_path, newer, told.append)
+    assert (copy / "arch").is_dir() and not list(copy.glob("*.patch"))
+    assert any("uml-repeat.patch does not fit 9.9.1" in text for text in told)
 
 
 def test_every_vital_option_is_asked_for_or_a_default() -> None:

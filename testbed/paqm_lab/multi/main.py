@@ -54,9 +54,7 @@ def run_case(case: Case, home: Path, built: kernel.Kernel, modules: Path) -> flo
     (home / "config.json").write_text(json.dumps(case.config(home, modules, SEED), indent=1) + "\n")
     values = uml.environment(built, modules)
     if case.facts.get("streams"):
-        registry = home / "gstreamer-registry.bin"
-        plugin_registry(registry, values["GST_PLUGIN_PATH"])
-        values |= {"GST_REGISTRY": str(registry), "GST_REGISTRY_UPDATE": "no"}
+        values |= plugin_registry(home)
     job = uml.Job(
         directory=home / "guest",
         command=[
