@@ -677,6 +677,7 @@ def analyse(
     result: dict[str, Any] = {
         "format": FORMAT,
         "scenario": first.scenario,
+        "scenario_data": rundata.load_json(first.path / "run.json").get("scenario_data"),
         "title": first.title,
         "seed": first.seed,
         "duration_s": first.duration,

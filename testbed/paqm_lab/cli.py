@@ -83,6 +83,14 @@ def _checks(args: argparse.Namespace) -> int:
     return checks.print_table(Path(args.directory))
 
 
+def _verify(args: argparse.Namespace) -> int:
+    from paqm_lab import verify
+
+    lines, same = verify.verify(Path(args.result), say)
+    print("\n".join(lines))
+    return 0 if same else 1
+
+
 def _report(args: argparse.Namespace) -> int:
     from paqm_lab import call_report, report
 
@@ -132,6 +140,17 @@ def parser() -> argparse.ArgumentParser:
     )
     check.add_argument("directory", metavar="DIR")
     check.set_defaults(function=_checks)
+
+    true = commands.add_parser(
+        "verify",
+        help="run a result again and compare the packets; status 1 if they differ",
+        description="Runs every variant that RESULT (a result.json, or its directory) tells of "
+        "once more, with the scenario and seed that it holds, and compares the hashes of the "
+        "packet logs. Says which versions differ from those of the result: with another one of a "
+        "program that takes part the packets may be others.",
+    )
+    true.add_argument("result", metavar="RESULT")
+    true.set_defaults(function=_verify)
 
     again = commands.add_parser(
         "report", help="write the report of a result again, or that of a recorded call"

@@ -248,6 +248,7 @@ class VariantRun:
             raise LabError(f"{self.label}: {result.explain()}")
         record = {
             **resolved,
+            "scenario_data": self.scenario.data,
             "t0_ns": guest["t0_ns"],
             "versions": versions(self.built),
             "packet_log_sha256": file_sha256(directory / "router.pcap"),
