@@ -5,6 +5,7 @@
 
 #include "paqm_compat.h"
 #include "paqm_state.h"
+
 int paqm_isolate_init(struct paqm_sched_data *q);
 int paqm_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free);
 struct sk_buff *paqm_dequeue(struct Qdisc *sch);
