@@ -34,6 +34,9 @@ PATCHES = {"lab": [], "debug": ["uml-debug.patch"], "live": []}
 REPEAT_PATCHES = {"lab": ["uml-repeat.patch"], "debug": ["uml-repeat.patch"], "live": []}
 REPEAT_VERSION = (7, 0)  # older ones repeat on one machine only
 OLD_PATCHES = ["uml-xstate.patch"]
+# A kernel mixes its own banner into its random pool: two builds must not differ in it.
+BANNER = ["KBUILD_BUILD_TIMESTAMP=2026-01-01T00:00:00Z", "KBUILD_BUILD_VERSION=1"]
+BANNER += ["KBUILD_BUILD_USER=lab", "KBUILD_BUILD_HOST=lab"]
 # The first version whose User-Mode Linux asks how many registers the processor has.
 XSTATE_VERSION = (6, 13)
 BUILD_PROGRAMS = ["make", "gcc", "ld", "flex", "bison", "bc", "patch"]
@@ -247,7 +250,7 @@ def patches(variant: str, version: str | None) -> list[str]:
 def _config_key(variant: str, release: str | None) -> str:
     """Names what a variant adds to a source: configuration and patches."""
     contents = [(CONFIG_DIR / name).read_bytes() for name in patches(variant, release)]
-    return cache.digest(fragment(variant).encode(), *contents)
+    return cache.digest(fragment(variant).encode(), " ".join(BANNER).encode(), *contents)
 
 
 def _built(variant: str, release: str | None) -> Kernel | None:
@@ -347,7 +350,7 @@ def _build(source: Path, home: Path, kernel: Kernel, progress: Progress) -> None
     kernel.tree.mkdir(parents=True, exist_ok=True)  # what an interrupted build has made is used
     if patches(variant, kernel.version):
         source = _patched(source, home, kernel, progress)
-    make = ["make", "-C", str(source), f"O={kernel.tree}", "ARCH=um"]
+    make = ["make", "-C", str(source), f"O={kernel.tree}", "ARCH=um", *BANNER]
     log = home / "build.log"
     progress(f"kernel {variant}: configuring {kernel.version} (build log: {log})")
     _make([*make, "x86_64_defconfig"], log, f"kernel {variant}: defaults", progress)

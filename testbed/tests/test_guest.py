@@ -48,6 +48,11 @@ def test_random_numbers_follow_the_seed(built: kernel.Kernel, tmp_path: Path) ->
     assert texts[0] == texts[1] != texts[2]
 
 
+def test_the_kernels_banner_is_that_of_every_build(built: kernel.Kernel, tmp_path: Path) -> None:
+    result = boot(built, tmp_path, "uname -v")
+    assert result.output.read_text() == "#1 2026-01-01T00:00:00Z\n"
+
+
 def test_processors_own_random_numbers_are_not_used(built: kernel.Kernel, tmp_path: Path) -> None:
     offer = (
         "cd {place}; node -e 'const p = new (require(\"@roamhq/wrtc\").RTCPeerConnection)();"
