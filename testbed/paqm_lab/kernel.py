@@ -37,6 +37,7 @@ OLD_PATCHES = ["uml-xstate.patch"]
 # A kernel mixes its own banner into its random pool: two builds must not differ in it.
 BANNER = ["KBUILD_BUILD_TIMESTAMP=2026-01-01T00:00:00Z", "KBUILD_BUILD_VERSION=1"]
 BANNER += ["KBUILD_BUILD_USER=lab", "KBUILD_BUILD_HOST=lab"]
+PLACE = "place"  # in a kernel's directory: where that directory lay when the build began
 # The first version whose User-Mode Linux asks how many registers the processor has.
 XSTATE_VERSION = (6, 13)
 BUILD_PROGRAMS = ["make", "gcc", "ld", "flex", "bison", "bc", "patch"]
@@ -261,9 +262,16 @@ def _built(variant: str, release: str | None) -> Kernel | None:
     for stamp in (cache.cache_dir() / "kernel").glob(f"{name}/built.json"):
         version = json.loads(stamp.read_text())["version"]
         kernel = Kernel(stamp.parent / "tree", version, variant, stamp.parent.name)
-        if kernel.binary.exists():
+        if kernel.binary.exists() and not _moved(stamp.parent):
             found.append(kernel)
     return max(found, key=lambda kernel: parse_version(kernel.version), default=None)
+
+
+def _moved(home: Path) -> bool:
+    """Whether this directory was built elsewhere: a kernel's makefiles hold their own paths, and
+    through those of another place modules are built into that place, or into the kernel itself."""
+    place = home / PLACE
+    return not place.exists() or place.read_text() != f"{home}\n"
 
 
 def _make(command: list[str], log: Path, label: str, progress: Progress) -> None:
@@ -307,6 +315,9 @@ def ensure(variant: str, progress: Progress, release: str | None = None) -> Kern
         origin = cache.digest(str(source).encode())[:6] if wanted else release or "debian"
         home = cache.cache_dir() / "kernel" / f"{version}-{origin}-{variant}-{config}"
         kernel = Kernel(home / "tree", version, variant, home.name)
+        if home.exists() and _moved(home):
+            progress(f"kernel {variant}: {home} was built at another place, so it is built anew")
+            shutil.rmtree(home)
         if (home / "built.json").exists() and kernel.binary.exists():
             return kernel
         _build(source, home, kernel, progress)
@@ -348,6 +359,7 @@ def _build(source: Path, home: Path, kernel: Kernel, progress: Progress) -> None
     if (source / ".config").exists():
         raise LabError(f"{source} was configured in place; run `make mrproper` there first")
     kernel.tree.mkdir(parents=True, exist_ok=True)  # what an interrupted build has made is used
+    (home / PLACE).write_text(f"{home}\n")
     if patches(variant, kernel.version):
         source = _patched(source, home, kernel, progress)
     make = ["make", "-C", str(source), f"O={kernel.tree}", "ARCH=um", *BANNER]
@@ -426,6 +438,8 @@ def _compile(
         what = f"{label} ({kernel.version}, {kernel.variant})"
         _make(make, home / "build.log", what, progress)
         _no_warnings(home / "build.log", what)
+        if not list((home / directory).glob("*.ko")):
+            raise LabError(f"{what}: no module in {home / directory}, see build.log there")
         (home / "built").touch()
         old = sorted(store.glob(f"{prefix}-*"), key=lambda path: path.stat().st_mtime)
         for path in old[:-32]:  # a long run may load the modules of an hour ago again

@@ -74,6 +74,24 @@ def test_a_kernel_that_is_newer_than_the_patch_is_built_without_it(tmp_path: Pat
     assert any("uml-repeat.patch does not fit 9.9.1" in text for text in told)
 
 
+def test_a_kernel_of_another_place_is_not_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cache was moved, or copied from another machine: its makefiles lead to where it was."""
+    config = kernel._config_key("lab", None)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "old"))
+    home = kernel.cache.cache_dir() / "kernel" / f"9.9.1-debian-lab-{config}"
+    (home / "tree").mkdir(parents=True)
+    (home / "tree" / "linux").touch()
+    (home / "built.json").write_text('{"version": "9.9.1", "variant": "lab", "patches": []}\n')
+    (home / kernel.PLACE).write_text(f"{home}\n")
+    found = kernel._built("lab", None)
+    assert found is not None and found.version == "9.9.1"
+    (tmp_path / "old").rename(tmp_path / "new")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "new"))
+    assert kernel._built("lab", None) is None
+
+
 def test_every_vital_option_is_asked_for_or_a_default() -> None:
     asked = set(kernel.fragment("lab").splitlines())
     # CONFIG_PACKET and the like are in User-Mode Linux's defaults too; asking does no harm.
