@@ -271,7 +271,7 @@ def _moved(home: Path) -> bool:
     """Whether this directory was built elsewhere: a kernel's makefiles hold their own paths, and
     through those of another place modules are built into that place, or into the kernel itself."""
     place = home / PLACE
-    return not place.exists() or place.read_text() != f"{home}\n"
+    return not place.exists() or place.read_text() != f"{home.resolve()}\n"
 
 
 def _make(command: list[str], log: Path, label: str, progress: Progress) -> None:
@@ -359,7 +359,7 @@ def _build(source: Path, home: Path, kernel: Kernel, progress: Progress) -> None
     if (source / ".config").exists():
         raise LabError(f"{source} was configured in place; run `make mrproper` there first")
     kernel.tree.mkdir(parents=True, exist_ok=True)  # what an interrupted build has made is used
-    (home / PLACE).write_text(f"{home}\n")
+    (home / PLACE).write_text(f"{home.resolve()}\n")
     if patches(variant, kernel.version):
         source = _patched(source, home, kernel, progress)
     make = ["make", "-C", str(source), f"O={kernel.tree}", "ARCH=um", *BANNER]

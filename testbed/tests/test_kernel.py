@@ -87,6 +87,9 @@ def test_a_kernel_of_another_place_is_not_taken(
     (home / kernel.PLACE).write_text(f"{home}\n")
     found = kernel._built("lab", None)
     assert found is not None and found.version == "9.9.1"
+    (tmp_path / "link").symlink_to(tmp_path / "old")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "link"))
+    assert kernel._built("lab", None) is not None
     (tmp_path / "old").rename(tmp_path / "new")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "new"))
     assert kernel._built("lab", None) is None
