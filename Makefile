@@ -62,11 +62,11 @@ build: setup
 	@echo "build: user space"
 	@ninja -C $(BUILD) --quiet
 
-demo: build
+demo: setup
 	@$(LAB) run demo --out out/demo
 	@$(LAB) checks out/demo
 
-demo-seeds: build
+demo-seeds: setup
 	@for seed in 1 2 3 4 5; do \
 		$(LAB) run demo --variant paqm --seed $$seed --out out/demo-seeds/$$seed || exit $$?; \
 	done
@@ -139,7 +139,7 @@ interlace: build
 		streamer/lab/interlace.py --build $(BUILD) --out out/interlace
 
 .PHONY: call-demo
-call-demo: build
+call-demo: setup
 	@PYTHONPATH=testbed PYTHONDONTWRITEBYTECODE=1 "$(CACHE)/venv/bin/python" \
 		-m paqm_lab.call_lab --out out/call
 
@@ -161,7 +161,7 @@ gcc-element:
 
 multirouter: build
 	@PYTHONPATH=testbed PYTHONDONTWRITEBYTECODE=1 "$(CACHE)/venv/bin/python" \
-		-m paqm_lab.multi.main --build $(BUILD) --out out/multirouter
+		-m paqm_lab.multi.main --out out/multirouter
 
 bench-qdisc: build
 	@PYTHONPATH=testbed PYTHONDONTWRITEBYTECODE=1 "$(CACHE)/venv/bin/python" \

@@ -9,8 +9,8 @@ here=$(dirname "$(readlink -f "$0")")
 top=$(dirname "$here")
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/paqm"
 rival="$top/testbed/rivals/webrtc"
-# Kernel source and two builds, Python, node, the clip, and the results of one demo in flight.
-need_mb=9000
+# Kernel source and two builds, the image, Python, node, the clip, and the results of one demo in flight.
+need_mb=11000
 
 say() { printf 'setup: %s\n' "$*"; }
 fail() {

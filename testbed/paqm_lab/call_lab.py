@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from paqm_lab import cache, call_report, clip, kernel, uml
+from paqm_lab import cache, call_report, clip, lab, uml
 from paqm_lab.checks import entry, print_table
 from paqm_lab.errors import LabError
 
@@ -35,15 +35,13 @@ def run(out: Path, seed: int) -> None:
     """The call, in one guest."""
     source = clip.prepare(cache.cache_dir(), say)
     sound = clip.prepare_sound(cache.cache_dir(), say)
-    built = kernel.ensure("lab", say)
-    modules = kernel.build_modules(built, say)
-    environment = uml.environment(built, modules)
+    house = lab.ready(say)
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     config = {
         "out": str(out),
-        "build": environment["PAQM_BUILD"],
-        "modules": str(modules),
+        "build": lab.BUILD,
+        "modules": str(house.modules),
         "clip": str(source),
         "sound": str(sound),
         "duration": DURATION,
@@ -52,16 +50,10 @@ def run(out: Path, seed: int) -> None:
         "path": {"bottleneck": 3_000_000, "rtt_ms": 40},
         "variant": VARIANT,
     }
-    (out / "config.json").write_text(json.dumps(config, indent=1) + "\n")
+    house.tell(config, out)
     say(f"call-demo: a call of {DURATION} s")
-    job = uml.Job(
-        directory=out / "job",
-        command=[sys.executable, "-m", "paqm_lab.call_guest", str(out / "config.json")],
-        environment=environment,
-        seed=seed,
-        timeout=3000,
-    )
-    result = uml.run(built, job, lambda text: None)
+    job = house.job("call_guest", out, out / "job", seed=seed, timeout=3000)
+    result = uml.run(house.kernel, job)
     if not result.good or result.status:
         log = out / "job" / "output.log"
         said = log.read_text(errors="replace").strip().splitlines() if log.exists() else []

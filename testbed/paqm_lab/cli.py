@@ -108,6 +108,17 @@ def _regimes(args: argparse.Namespace) -> int:
     return regimes.main(args)
 
 
+def _image(args: argparse.Namespace) -> int:
+    from paqm_lab import image, lab
+
+    if args.lock:
+        image.lock(say)
+        return 0
+    made = lab.ready(say, modules=False)
+    print(made.image.root)
+    return 0
+
+
 def _kernel(args: argparse.Namespace) -> int:
     print(kernel.ensure(args.variant, say, args.kernel).binary)
     return 0
@@ -196,6 +207,18 @@ def parser() -> argparse.ArgumentParser:
     build.add_argument("variant", nargs="?", choices=sorted(kernel.FRAGMENTS), default="lab")
     build.add_argument("--kernel", metavar="X.Y", help="Debian's kernel of that release")
     build.set_defaults(function=_kernel)
+
+    guest = commands.add_parser(
+        "image",
+        help="make the guest's image and the programs in it",
+        description="Unpacks the packages of testbed/image/packages.lock into the cache, builds "
+        "this project's programs in a guest on them, and prints the image's directory.",
+    )
+    guest.add_argument(
+        "--lock", action="store_true",
+        help="instead: write packages.lock anew, for the newest of packages.txt",
+    )
+    guest.set_defaults(function=_image)
     return top
 
 

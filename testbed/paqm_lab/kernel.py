@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from paqm_lab import cache
+from paqm_lab import apt, cache
 from paqm_lab.errors import LabError
 
 Progress = Callable[[str], None]
@@ -57,7 +57,6 @@ VITAL_OPTIONS = [
     "CONFIG_NET_SCH_NETEM=y",
     "CONFIG_NET_SCH_FQ_CODEL=y",
 ]
-DEBIAN_KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 SUITES = ["bookworm", "trixie", "forky", "duke", "sid"]
 
 
@@ -120,77 +119,34 @@ def suites_of_release(codename: str) -> list[str]:
     return [*SUITES[SUITES.index(codename) :], f"{codename}-backports"]
 
 
-def _run(command: list[str], what: str, cwd: Path | None = None) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd)
-    if done.returncode:
-        tail = (done.stderr or done.stdout).strip().splitlines()[-3:]
-        raise LabError(f"{what} failed ({' '.join(command[:2])}): {' / '.join(tail)}")
-    return done.stdout
-
-
-def own_sources(targets: str, codename: str) -> list[tuple[str, str]]:
-    """Site and suite of a release and its updates, from lines `site|suite` of apt's own sources."""
-    found = [line.partition("|")[::2] for line in targets.splitlines()]
-    wanted = [codename, f"{codename}-updates", f"{codename}-security"]
-    return [pair for suite in wanted for pair in dict.fromkeys(found) if pair[1] == suite]
-
-
-def _debian_site() -> tuple[list[tuple[str, str]], str]:
-    """Sources of this machine's release (the main archive first) and its code name."""
-    release = Path("/etc/os-release")
-    text = release.read_text() if release.exists() else ""
-    name = re.search(r"^VERSION_CODENAME=(\S+)", text, re.M)
-    hint = "set KERNEL_SRC to an unpacked kernel tree"
-    if not name or not shutil.which("apt-get"):
-        raise LabError(f"this is not a Debian system, the kernel source cannot be fetched; {hint}")
-    targets = _run(["apt-get", "indextargets", "--format", "$(SITE)|$(RELEASE)"], "reading sources")
-    sources = own_sources(targets, name[1])
-    if sources and sources[0][1] == name[1]:
-        return sources, name[1]
-    raise LabError(f"apt has no source for {name[1]}, so no address to fetch from; {hint}")
-
-
 def _fetch(scratch: Path, release: str | None, progress: Progress) -> tuple[str, Path]:
     """Downloads a source package into `scratch`: (its directory name, the file).
 
     It is the one of `release`, or the best that is to be had.
     """
-    own, codename = _debian_site()
+    own = apt.debian_sources("set KERNEL_SRC to an unpacked kernel tree")
+    codename = own[0][1]
     tries = suites_to_try(codename)
     if release:
         tries = [(suite, OLDEST_VERSION) for suite in suites_of_release(codename)]
-    if not Path(DEBIAN_KEYRING).exists():
-        raise LabError(f"{DEBIAN_KEYRING} is missing; install debian-archive-keyring")
-    settings = ["Dir::Etc::sourceparts=/dev/null", f"Dir::Etc::sourcelist={scratch}/list"]
-    settings += [f"Dir::State::lists={scratch}/lists", f"Dir::Cache={scratch}/cache"]
-    if os.geteuid() == 0:
-        settings.append("APT::Sandbox::User=root")
-    options = ["-q", *(f"-o{setting}" for setting in settings)]
+    archive = apt.Archive(scratch)
     tried = []
     for suite, floor in tries:
-        shutil.rmtree(scratch, ignore_errors=True)
-        (scratch / "lists" / "partial").mkdir(parents=True)
-        (scratch / "cache" / "archives" / "partial").mkdir(parents=True)
-        # Updates of an older kernel are in the archive of security fixes.
-        sources = own if suite == codename else [(own[0][0], suite)]
-        (scratch / "list").write_text(
-            "".join(f"deb [signed-by={DEBIAN_KEYRING}] {' '.join(pair)} main\n" for pair in sources)
-        )
         tried.append(suite)
         try:
-            _run(["apt-get", *options, "update"], f"reading the package list of {suite}")
-            names = _run(["apt-cache", *options, "pkgnames", "linux-source-"], "listing packages")
+            # Updates of an older kernel are in the archive of security fixes.
+            archive.read(own if suite == codename else [(own[0][0], suite)])
+            listed = archive.names("linux-source-")
         except LabError as err:
             progress(f"kernel source: {err}")
             continue
-        listed = names.split()
         if release:
             listed = [name for name in listed if name == f"linux-source-{release}"]
         name = newest_source(listed, floor)
         if name is None:
             continue
         progress(f"kernel source: downloading {name} from {suite}")
-        _run(["apt-get", *options, "download", name], f"downloading {name}", cwd=scratch)
+        archive.download([name], scratch)
         return name, next(scratch.glob(f"{name}_*.deb"))
     wanted = f"linux-source-{release}" if release else "linux-source package"
     raise LabError(
@@ -228,7 +184,7 @@ def source_tree(progress: Progress, release: str | None = None) -> Path:
     progress(f"kernel source: unpacking {package.name}")
     inner = f"./usr/src/{name}.tar.xz"
     unpack = f'dpkg-deb --fsys-tarfile "{package.name}" | tar -x {inner} && tar -xJf {inner}'
-    _run(["bash", "-o", "pipefail", "-c", unpack], "unpacking the kernel source", cwd=scratch)
+    apt.run(["bash", "-o", "pipefail", "-c", unpack], "unpacking the kernel source", cwd=scratch)
     _source_version(scratch / name)
     store.mkdir(exist_ok=True)
     (scratch / name).rename(store / name)
@@ -332,7 +288,7 @@ def _patched(source: Path, home: Path, kernel: Kernel, progress: Progress) -> Pa
     progress(f"kernel {kernel.variant}: patching {kernel.version}")
     shutil.rmtree(part, ignore_errors=True)
     # Hard links: the patch program writes a file anew, the original stays.
-    _run(["cp", "-al", str(source), str(part)], "copying the kernel source")
+    apt.run(["cp", "-al", str(source), str(part)], "copying the kernel source")
     for name in patches(kernel.variant, kernel.version):
         patch = ["patch", "--batch", "-p1", "-i", str(CONFIG_DIR / name)]
         # A kernel newer than the patch is better than none.
@@ -342,7 +298,7 @@ def _patched(source: Path, home: Path, kernel: Kernel, progress: Progress) -> Pa
                 "this machine only"
             )
             continue
-        _run(patch, f"applying {name} to {kernel.version}", cwd=part)
+        apt.run(patch, f"applying {name} to {kernel.version}", cwd=part)
         (part / name).touch()
     part.rename(copy)
     return copy

@@ -4,9 +4,7 @@
 import hashlib
 import json
 import os
-import platform
 import shutil
-import subprocess
 import threading
 import time
 from collections.abc import Callable
@@ -15,16 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paqm_lab import analysis, cache, clip, kernel, report, uml
+from paqm_lab import analysis, cache, clip, kernel, lab, report, uml
 from paqm_lab.errors import LabError
 from paqm_lab.scenario import Scenario, is_recorded, sender_of
 
 Progress = Callable[[str], None]
 
-RIVAL = cache.TESTBED / "rivals" / "webrtc"
-PROGRAMS = ["tcpdump", "insmod", "tc", "ip", "ethtool", "sysctl"]
-# Those of GStreamer's that paqm-streamer loads when it sends and receives.
-PLUGINS = ["app", "coreelements", "libav", "rtp", "rtpmanager", "udp", "videoconvertscale"]
 # A guest keeps one CPU busy and takes up to 1 GB of memory.
 PARALLEL = min(4, len(os.sched_getaffinity(0)))
 # A guest of so many calls of libwebrtc, or twice as many streams, has memory enough.
@@ -46,77 +40,11 @@ class Options:
     page: bool = True  # write report.html
 
 
-def _first_line(command: list[str]) -> str:
-    try:
-        done = subprocess.run(command, capture_output=True, text=True)
-    except OSError:
-        return "unknown"
-    return (done.stdout or done.stderr).strip().split("\n")[0] or "unknown"
-
-
-def versions(built: kernel.Kernel) -> dict[str, str]:
-    """Versions of all that shapes a result."""
-    git = ["git", "-C", str(cache.REPO), "describe", "--always", "--dirty", "--abbrev=12"]
-    lock = json.loads((RIVAL / "package-lock.json").read_text()) if RIVAL.exists() else {}
-    wrtc = lock.get("packages", {}).get("node_modules/@roamhq/wrtc", {})
-    return {
-        "paqm": _first_line(git),
-        "kernel": built.version,
-        "kernel_config": built.key,
-        "iproute2": _first_line(["tc", "-V"]).rpartition("-")[2],
-        "python": platform.python_version(),
-        "gstreamer": _first_line(["pkg-config", "--modversion", "gstreamer-1.0"]),
-        "x264": _first_line(["pkg-config", "--modversion", "x264"]),
-        "libwebrtc": f"@roamhq/wrtc {wrtc.get('version', 'unknown')}",
-        "node": _first_line(["node", "--version"]),
-    }
-
-
 def _need_sender(name: str) -> None:
     """Refuses before the first guest boots when a variant's programs are not there."""
-    if name == "paqm-streamer":
-        for part in ("streamer/paqm-streamer", "feedback-daemon/paqmd", "feedback-daemon/paqmctl"):
-            if not (cache.REPO / "build" / part).exists():
-                raise LabError(
-                    f"{cache.REPO / 'build' / part} is missing; build it with "
-                    f"`meson setup build && meson compile -C build` in {cache.REPO}"
-                )
-    if name == "libwebrtc":
-        cache.need_programs(["node"], "the libwebrtc sender")
-        homes = [RIVAL, cache.cache_dir() / "node"]
-        if not any((home / "node_modules" / "@roamhq" / "wrtc").is_dir() for home in homes):
-            raise LabError("the libwebrtc sender is not installed; run setup/setup.sh")
-
-
-def plugin_registry(directory: Path) -> dict[str, str]:
-    """Lists GStreamer's plugins on the host, for programs that a guest starts in `directory`/log.
-
-    Only those that the streamer loads, however many are installed, and by paths from there: the
-    registry's length shows in the moment at which a program is ready. The environment to use it.
-    """
-    cache.need_programs(["gst-inspect-1.0", "pkg-config"], "paqm-streamer")
-    system = Path(_first_line(["pkg-config", "--variable=pluginsdir", "gstreamer-1.0"]))
-    used = [system / f"libgst{name}.so" for name in PLUGINS]
-    missing = [str(path) for path in used if not path.exists()]
-    if missing:
-        raise LabError(f"GStreamer's plugin {missing[0]} is missing; run setup/setup.sh")
-    used += sorted((cache.REPO / "build" / "streamer").glob("libgst*.so"))
-    used += sorted(cache.plugins().glob("*.so"))
-    (directory / "plugins").mkdir()
-    for path in used:
-        (directory / "plugins" / path.name).symlink_to(path)
-    registry = directory / "gstreamer-registry.bin"
-    values = {**os.environ, "GST_PLUGIN_SYSTEM_PATH_1_0": "../plugins"}
-    values["GST_REGISTRY"] = str(registry)
-    values.pop("GST_PLUGIN_PATH", None)
-    place = directory / "plugins"
-    subprocess.run(["gst-inspect-1.0"], env=values, cwd=place, capture_output=True)
-    if not registry.exists():
-        raise LabError("gst-inspect-1.0 wrote no plugin registry; is GStreamer installed?")
-    return {
-        "GST_REGISTRY": str(registry), "GST_REGISTRY_UPDATE": "no", "GST_PLUGIN_PATH": "",
-        "GST_PLUGIN_SYSTEM_PATH_1_0": "../plugins",
-    }
+    home = cache.cache_dir() / "node" / "node_modules" / "@roamhq" / "wrtc"
+    if name == "libwebrtc" and not home.is_dir():
+        raise LabError("the libwebrtc sender is not installed; run setup/setup.sh")
 
 
 def _clear(directory: Path) -> None:
@@ -163,8 +91,7 @@ class VariantRun:
         self,
         resolved: dict[str, Any],
         directory: Path,
-        built: kernel.Kernel,
-        modules: Path | None,
+        house: lab.Lab,
         clip_file: Path | None,
         progress: Progress,
         scenario: Scenario,
@@ -174,8 +101,7 @@ class VariantRun:
         self.link = link
         self.resolved = resolved
         self.directory = directory
-        self.built = built
-        self.modules = modules
+        self.house = house
         self.clip_file = clip_file
         self.progress = progress
         self.label = resolved["variant"]["name"]
@@ -198,16 +124,14 @@ class VariantRun:
         """Boots, runs, and writes run.json; returns its content."""
         resolved, directory = self.resolved, self.directory
         _clear(directory)
-        values = uml.environment(self.built, self.modules)
         senders = {sender_of(flow, resolved["variant"]) for flow in resolved["media"]}
-        if "paqm-streamer" in senders:
-            values |= plugin_registry(directory)
+        house = self.house
         config = {
             **resolved,
             "out": str(directory),
-            "build": values["PAQM_BUILD"],
-            "rival": str(RIVAL),
-            "modules": str(self.modules or ""),
+            "build": lab.BUILD,
+            "rival": str(lab.RIVAL),
+            "modules": str(house.modules or ""),
             "clip_file": str(self.clip_file or ""),
             "record": is_recorded(resolved),
         }
@@ -216,29 +140,16 @@ class VariantRun:
             self.scenario.write_trace(resolved["variant"], resolved["seed"], trace)
             config |= {"trace_file": str(trace), "link_module": str(self.link)}
         if "libwebrtc" in senders:
-            config["preload"] = str(cache.library(RIVAL / "vclock.c"))
+            config["preload"] = f"{lab.BUILD}/lab/vclock.so"
         if resolved["loads"]:
-            config["load_tool"] = str(cache.program(cache.TESTBED / "guest" / "load.c"))
-        places = {"repo": cache.REPO, "cache": cache.cache_dir(), "out": directory}
-
-        def known(path: Path | str) -> str:
-            return uml.inside(places, str(path))
-
-        config = {key: known(v) if isinstance(v, str) else v for key, v in config.items()}
-        (directory / "config.json").write_text(json.dumps(config, indent=1) + "\n")
-        python = cache.cache_dir() / "venv" / "bin" / "python"
-        job = uml.Job(
-            directory=directory / "guest",
-            command=[known(python), "-m", "paqm_lab.guest", known(directory / "config.json")],
-            places=places,
-            environment={key: known(value) for key, value in values.items()},
-            cwd=Path(known(cache.TESTBED)),
-            seed=resolved["seed"],
-            memory=_memory(resolved),
-            timeout=60 + PATIENCE * resolved["duration"],
+            config["load_tool"] = f"{lab.BUILD}/lab/load"
+        house.tell(config, directory)
+        job = house.job(
+            "guest", directory, directory / "guest", seed=resolved["seed"],
+            timeout=60 + PATIENCE * resolved["duration"], memory=_memory(resolved),
         )
         self.started = time.monotonic()
-        result = uml.run(self.built, job, self._heard)
+        result = uml.run(house.kernel, job, self._heard)
         self._tidy(result)
         told = directory / "guest.json"
         guest = json.loads(told.read_text()) if told.exists() else {"error": None}
@@ -250,7 +161,7 @@ class VariantRun:
             **resolved,
             "scenario_data": self.scenario.data,
             "t0_ns": guest["t0_ns"],
-            "versions": versions(self.built),
+            "versions": house.versions(),
             "packet_log_sha256": file_sha256(directory / "router.pcap"),
             "wall_seconds": round(result.wall, 1),
             "wall_ended": round(time.time(), 1),
@@ -265,8 +176,6 @@ class VariantRun:
         result.console.rename(log / "kernel.log")
         result.output.rename(log / "guest.log")
         shutil.rmtree(self.directory / "guest")
-        (self.directory / "gstreamer-registry.bin").unlink(missing_ok=True)
-        shutil.rmtree(self.directory / "plugins", ignore_errors=True)
 
 
 def _clip(scenario: Scenario, progress: Progress) -> tuple[Path | None, int]:
@@ -297,14 +206,11 @@ def run_scenario(scenario: Scenario, options: Options, progress: Progress) -> No
     needs_gcc = any(variant.get("controller") == "gcc" for variant in chosen)
     if needs_gcc and not any(cache.plugins().glob("*.so")):
         raise LabError("the controller gcc is not installed; run make gcc-element")
-    cache.need_programs(PROGRAMS, "a run")
     _clear_all(options.out)
     cache.need_space(options.out, _needed_space(scenario), f"scenario {scenario.name}")
-    built = kernel.ensure("lab", progress)
-    modules = None
-    if any(variant["qdisc"].split()[0] == "paqm" for variant in chosen):
-        modules = kernel.build_modules(built, progress)
-    link = kernel.build_link(built, progress) if scenario.data["path"].get("link") else None
+    uses_modules = any(variant["qdisc"].split()[0] == "paqm" for variant in chosen)
+    house = lab.ready(progress, modules=uses_modules)
+    link = kernel.build_link(house.kernel, progress) if scenario.data["path"].get("link") else None
     clip_file, frames = _clip(scenario, progress)
     lock = threading.Lock()
 
@@ -317,7 +223,7 @@ def run_scenario(scenario: Scenario, options: Options, progress: Progress) -> No
 
         def once(directory: Path) -> str:
             run = VariantRun(
-                resolved, directory, built, modules, clip_file, say, scenario, link
+                resolved, directory, house, clip_file, say, scenario, link
             )
             record = run.run()
             say(f"{variant['name']}: done in {record['wall_seconds']} s")

@@ -28,11 +28,13 @@ Say = Callable[[str], None]
 SOURCES = [
     *("kernel/*.[ch]", "core/*.h", "streamer/**/*.[ch]", "feedback-daemon/*.[ch]"),
     *("libpaqmclient/*.[ch]", "testbed/guest/*", "testbed/preload/*", "testbed/kernel/*"),
+    "testbed/image/*",
     *("testbed/rivals/webrtc/*.*", "testbed/rivals/webrtc/lib/*"),
 ]
 LAB = [
-    *("analysis", "bulk", "clip", "guest", "kernel", "metrics", "packets", "perflow", "quality"),
-    *("run", "rundata", "scenario", "topology", "trace_guest", "trace_lab", "uml"),
+    *("analysis", "bulk", "clip", "guest", "image", "kernel", "lab", "metrics", "packets"),
+    *("perflow", "quality", "run", "rundata", "scenario", "topology", "trace_guest"),
+    *("trace_lab", "uml"),
 ]
 
 CLIP = {"width": 640, "height": 360, "fps": 24}

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from paqm_lab import cache, clip, kernel, ladder, trace, uml
+from paqm_lab import cache, clip, lab, ladder, trace, uml
 from paqm_lab.checks import Check, entry, print_table
 from paqm_lab.errors import LabError
 
@@ -143,13 +143,11 @@ def run_variant(
     directory = out / variant["name"]
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
-    built = kernel.ensure("lab", say)
-    modules = kernel.build_modules(built, say)
-    environment = uml.environment(built, modules)
+    house = lab.ready(say)
     config = {
         "out": str(directory),
-        "build": environment["PAQM_BUILD"],
-        "modules": str(modules),
+        "build": lab.BUILD,
+        "modules": str(house.modules),
         "ladder": str(made.path),
         "flows": flows,
         "duration": DURATION,
@@ -165,20 +163,11 @@ def run_variant(
             ],
         },
     }
-    (directory / "config.json").write_text(json.dumps(config, indent=1))
+    house.tell(config, directory)
     say(f"trace: {variant['title']}: {flows} flows for {DURATION} s")
     begin = time.monotonic()
-    result = uml.run(
-        built,
-        uml.Job(
-            directory=directory / "job",
-            command=[sys.executable, "-m", "paqm_lab.trace_guest", str(directory / "config.json")],
-            environment=environment,
-            seed=seed,
-            timeout=1800,
-        ),
-        lambda text: None,
-    )
+    job = house.job("trace_guest", directory, directory / "job", seed=seed, timeout=1800)
+    result = uml.run(house.kernel, job)
     wall = time.monotonic() - begin
     if not result.good or result.status:
         log = directory / "job" / "output.log"

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """Boots a User-Mode Linux guest, runs one command in it, and tells how it ended.
 
-The guest's root is the host's file tree. Its kernel command line is always the same; everything
-that belongs to a run is found through the kernel's working directory (see testbed/guest/init).
+The guest's root is an image (paqm_lab/image.py), or the host's file tree. Its kernel command line
+is always the same; everything that belongs to a run is found through the kernel's working directory
+(see testbed/guest/init).
 With the same seed, command and files two boots are the same to the last random bit.
 """
 
@@ -35,6 +36,9 @@ LIVE_DEVICES = [
 # Where a guest sees the directories of its job, wherever they are on the host.
 PLACES = "/run/lab"
 
+# To the kernel's process on the host: the directory of its job, by a name that is always the same.
+CWD = "/proc/self/cwd"
+
 # What a kernel says when it found a fault in itself. "Call Trace" alone is no sign of one: fault
 # injection prints one for every failure it was asked for.
 REPORTS = re.compile(
@@ -50,12 +54,17 @@ REPORTS = re.compile(
 class Job:
     """One command for one guest. `directory` receives its console log, output and exit status.
 
+    `root` is the image that the guest runs on, the host's own file tree without one; it is
+    read-only unless the job is there to `change` it.
     `places` names directories of the host that the guest shall know as /run/lab/NAME: a program
     such as node, whose garbage collector sees how long its strings are, must not see their paths.
+    On an image they are all that it sees of the host.
     """
 
     directory: Path
     command: list[str]
+    root: Path | None = None
+    change: bool = False
     places: dict[str, Path] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)
     cwd: Path = field(default_factory=Path.cwd)
@@ -99,16 +108,19 @@ def kernel_reports(console: str) -> list[str]:
     return [line.strip() for line in console.splitlines() if REPORTS.search(line)]
 
 
-def command_line(kernel: Kernel, memory: str, real_time: bool) -> list[str]:
+def command_line(kernel: Kernel, job: Job) -> list[str]:
     """The kernel command line: nothing in it depends on the run."""
-    line = [f"mem={memory}", "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "rw"]
-    line += ["init=/proc/self/cwd/init", "norandmaps", "con=null", "con0=null,fd:1"]
-    line += ["con1=null,fd:3"]
+    line = [f"mem={job.memory}", "root=/dev/root", "rootfstype=hostfs"]
+    if job.root:
+        line += [f"rootflags={CWD}/root", "rw" if job.change else "ro", "init=/init"]
+    else:
+        line += ["rootflags=/", "rw", f"init={CWD}/init"]
+    line += ["norandmaps", "con=null", "con0=null,fd:1", "con1=null,fd:3"]
     if kernel.fast:
         line.append("seccomp=on")
     if kernel.variant == "live":
         line += LIVE_DEVICES
-    if not real_time:
+    if not job.real_time:
         line += ["time-travel=inf-cpu", f"time-travel-start={START_NS}"]
     return line
 
@@ -144,14 +156,26 @@ def inside(places: dict[str, Path], text: str) -> str:
     return text
 
 
+def _link(name: Path, target: Path) -> None:
+    name.unlink(missing_ok=True)
+    name.symlink_to(target)
+
+
 def _write_job(job: Job) -> None:
+    job.directory.mkdir(parents=True, exist_ok=True)
+    if job.root:
+        _link(job.directory / "root", job.root)
     lines = ["#!/bin/sh"]
     for name, path in job.places.items():
-        bind = f"mount --bind {shlex.quote(str(path))} {PLACES}/{name}"
-        lines.append(f"mkdir -p {PLACES}/{name} && {bind} || exit 126")
+        if job.root:
+            (job.directory / "places").mkdir(exist_ok=True)
+            _link(job.directory / "places" / name, path)
+            mount = f"mount -t hostfs -o {CWD}/places/{name} {name}"
+        else:
+            mount = f"mount --bind {shlex.quote(str(path))}"
+        lines.append(f"mkdir -p {PLACES}/{name} && {mount} {PLACES}/{name} || exit 126")
     lines += [f"export {name}={shlex.quote(value)}" for name, value in job.environment.items()]
     lines += [f"cd {shlex.quote(str(job.cwd))} || exit 126", f"exec {shlex.join(job.command)}"]
-    job.directory.mkdir(parents=True, exist_ok=True)
     main = job.directory / "main"
     main.write_text("\n".join(lines) + "\n")
     main.chmod(0o755)
@@ -203,7 +227,7 @@ def _run(
     command = ["sh", "-c", 'ulimit -c 0; exec setarch -R "$@" 3>output.log', "sh"]
     command += ["setpriv", "--pdeathsig", "KILL"]  # no guest outlives a lab that was killed
     command += ["taskset", "-c", ",".join(map(str, cpus))]
-    command += [str(kernel.binary), *command_line(kernel, job.memory, job.real_time)]
+    command += [str(kernel.binary), *command_line(kernel, job)]
     started = time.monotonic()
     timed_out = False
     output.touch()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from paqm_lab import cache, clip, kernel, run, scenario, uml
+from paqm_lab import cache, clip, kernel, lab, run, scenario, uml
 
 pytestmark = pytest.mark.lab
 TCP = Path(__file__).parent / "tcp.toml"
@@ -79,25 +79,19 @@ def test_busy_loop_is_stopped(built: kernel.Kernel, tmp_path: Path) -> None:
 
 
 def simulate(
-    built: kernel.Kernel, loaded: scenario.Scenario, resolved: dict[str, Any], directory: Path,
-    with_clip: bool,
+    loaded: scenario.Scenario, resolved: dict[str, Any], directory: Path, with_clip: bool
 ) -> dict[str, Any]:
     clip_file = clip.prepare(cache.cache_dir(), ignore) if with_clip else None
-    paqm = resolved["variant"]["qdisc"].startswith("paqm")
-    modules = kernel.build_modules(built, ignore) if paqm else None
-    return run.VariantRun(
-        resolved, directory, built, modules, clip_file, ignore, loaded, None
-    ).run()
+    house = lab.ready(ignore, modules=resolved["variant"]["qdisc"].startswith("paqm"))
+    return run.VariantRun(resolved, directory, house, clip_file, ignore, loaded, None).run()
 
 
-def test_tcp_run_repeats_bit_by_bit(built: kernel.Kernel, tmp_path: Path) -> None:
+def test_tcp_run_repeats_bit_by_bit(tmp_path: Path) -> None:
     loaded = scenario.load(str(TCP))
     variant = loaded.variants[0]
     hashes = {}
     for name, seed in (("one", 1), ("again-elsewhere", 1), ("two", 2)):
-        record = simulate(
-            built, loaded, loaded.resolve(variant, seed, 0), tmp_path / name, False
-        )
+        record = simulate(loaded, loaded.resolve(variant, seed, 0), tmp_path / name, False)
         hashes[name] = record["packet_log_sha256"]
     assert hashes["one"] == hashes["again-elsewhere"] != hashes["two"]
     samples = [json.loads(line) for line in (tmp_path / "one" / "tc.jsonl").open()]
@@ -106,9 +100,7 @@ def test_tcp_run_repeats_bit_by_bit(built: kernel.Kernel, tmp_path: Path) -> Non
     assert 0.9 * 8e6 < sent <= 8.05e6
 
 
-def test_media_run_repeats_bit_by_bit(built: kernel.Kernel, tmp_path: Path) -> None:
-    if not (cache.REPO / "build" / "streamer" / "paqm-streamer").exists():
-        pytest.skip("paqm-streamer is not built")
+def test_media_run_repeats_bit_by_bit(tmp_path: Path) -> None:
     demo = scenario.load("demo")
     data = {**demo.data, "duration": 4}
     data["media"] = [{**flow, "start": 0, "stop": 4} for flow in demo.data["media"][:2]]
@@ -116,7 +108,7 @@ def test_media_run_repeats_bit_by_bit(built: kernel.Kernel, tmp_path: Path) -> N
     short = scenario.Scenario(demo.path, data)
     resolved = short.resolve(short.variants[0], 1, 100)
     first, again = (
-        simulate(built, short, resolved, tmp_path / name, True)["packet_log_sha256"]
+        simulate(short, resolved, tmp_path / name, True)["packet_log_sha256"]
         for name in ("first", "again")
     )
     assert first == again

@@ -2,10 +2,11 @@
 """Choice of the kernel source, recognition of kernel faults, the constant command line."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from paqm_lab import kernel, uml
+from paqm_lab import apt, kernel, uml
 from paqm_lab.errors import LabError
 
 LISTED = ["linux-source", "linux-source-6.12", "linux-source-7.2", "linux-source-6.18-x"]
@@ -35,11 +36,11 @@ def test_own_release_comes_with_its_security_fixes() -> None:
         "http://s/security|bookworm-security\nhttp://a/debian|bookworm\n"
         "http://a/debian|bookworm\nhttp://a/debian|bookworm-backports\nhttp://x/cloud|nodistro\n"
     )
-    assert kernel.own_sources(targets, "bookworm") == [
+    assert apt.own_sources(targets, "bookworm") == [
         ("http://a/debian", "bookworm"),
         ("http://s/security", "bookworm-security"),
     ]
-    assert kernel.own_sources(targets, "trixie") == []
+    assert apt.own_sources(targets, "trixie") == []
 
 
 def test_unknown_release_says_what_to_do() -> None:
@@ -133,10 +134,16 @@ def test_harmless_line_is_not_a_fault(line: str) -> None:
     assert uml.kernel_reports(line) == []
 
 
-def test_command_line_is_free_of_the_run() -> None:
-    built = kernel.Kernel(Path("/a/tree"), "7.2.12", "lab", "key")
-    line = " ".join(uml.command_line(built, "1G", real_time=False))
-    assert "/a/tree" not in line and "time-travel=inf-cpu" in line and "seccomp=on" in line
-    assert "time-travel" not in " ".join(uml.command_line(built, "1G", real_time=True))
-    old = kernel.Kernel(Path("/a/tree"), "6.1.170", "lab", "key")
-    assert "seccomp=on" not in uml.command_line(old, "1G", real_time=False)
+def test_command_line_is_free_of_the_run(tmp_path: Path) -> None:
+    def line(version: str, **more: Any) -> str:
+        built = kernel.Kernel(Path("/a/tree"), version, "lab", "key")
+        job = uml.Job(directory=tmp_path, command=["true"], cwd=Path("/"), **more)
+        return " ".join(uml.command_line(built, job))
+
+    plain = line("7.2.12")
+    assert "/a/tree" not in plain and "time-travel=inf-cpu" in plain and "seccomp=on" in plain
+    assert "time-travel" not in line("7.2.12", real_time=True)
+    assert "seccomp=on" not in line("6.1.170")
+    there = line("7.2.12", root=Path("/an/image"))
+    assert "/an/image" not in there and str(tmp_path) not in there and " ro " in there
+    assert " rw " in line("7.2.12", root=Path("/an/image"), change=True)

@@ -11,20 +11,18 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
-import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
-from paqm_lab import cache, clip, kernel, uml
+from paqm_lab import cache, clip, lab, uml
 from paqm_lab.errors import LabError
 from paqm_lab.multi import report
 from paqm_lab.multi.case import Case, Checks, Run
 from paqm_lab.multi.cases import all_cases
 from paqm_lab.multi.paths import add_streams
 from paqm_lab.multi.robust import flood
-from paqm_lab.run import plugin_registry, versions
 
 SEED = 1
 MARK = "<!-- figures: written by paqm_lab.multi.main --docs, do not edit below -->\n"
@@ -35,38 +33,16 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def compile_source(out: Path) -> Path:
-    """The sources and sinks of CBR traffic."""
-    tool = out / "spec_traffic"
-    source = cache.REPO / "kernel" / "lab-tests" / "spec_traffic.c"
-    command = ["cc", "-O2", "-Wall", "-Wextra", "-Werror", f"-I{cache.REPO}", "-o", str(tool)]
-    done = subprocess.run([*command, str(source), "-lm"], capture_output=True, text=True)
-    if done.returncode:
-        raise LabError(f"cannot compile {source}: {done.stderr.strip()}")
-    return tool
-
-
-def run_case(case: Case, home: Path, built: kernel.Kernel, modules: Path) -> float:
+def run_case(case: Case, home: Path, house: lab.Lab) -> float:
     """Boots and runs; returns the wall time."""
     if home.exists():
         shutil.rmtree(home)
     home.mkdir()
-    (home / "config.json").write_text(json.dumps(case.config(home, modules, SEED), indent=1) + "\n")
-    values = uml.environment(built, modules)
-    if case.facts.get("streams"):
-        values |= plugin_registry(home)
-    job = uml.Job(
-        directory=home / "guest",
-        command=[
-            str(cache.cache_dir() / "venv" / "bin" / "python"),
-            *("-m", "paqm_lab.multi.guest", str(home / "config.json")),
-        ],
-        environment=values,
-        cwd=cache.TESTBED,
-        seed=SEED,
-        timeout=120 + PATIENCE * case.duration,
-    )
-    result = uml.run(built, job)
+    assert house.modules is not None
+    house.tell(case.config(home, house.modules, SEED), home)
+    timeout = 120 + PATIENCE * case.duration
+    job = house.job("multi.guest", home, home / "guest", seed=SEED, timeout=timeout)
+    result = uml.run(house.kernel, job)
     result.console.rename(home / "kernel.log")
     result.output.rename(home / "guest.log")
     shutil.rmtree(home / "guest")
@@ -97,8 +73,9 @@ def evaluate(cases: list[Case], out: Path) -> dict[str, Any]:
     return {"checks": checks.rows, "figures": checks.figures}
 
 
-def prepare(case: Case, tool: Path, build: Path) -> None:
+def prepare(case: Case) -> None:
     """Gives a case its programs."""
+    build, tool = Path(lab.BUILD), Path(lab.BUILD) / "lab" / "spec_traffic"
     if case.facts.get("streams"):
         add_streams(case, build, clip.prepare(cache.cache_dir(), say))
         return
@@ -111,7 +88,6 @@ def main() -> int:
     known = all_cases()
     ap = argparse.ArgumentParser(description=__doc__)
     ap.add_argument("--out", default=str(cache.REPO / "out" / "multirouter"))
-    ap.add_argument("--build", default=str(cache.REPO / "build"), help="Meson build directory")
     ap.add_argument("--judge", action="store_true", help="run nothing, judge the logs again")
     ap.add_argument(
         "--docs", metavar="FILE", help="figures below the mark in FILE, diagram into img/ beside it"
@@ -121,22 +97,17 @@ def main() -> int:
     unknown = set(args.case) - set(known)
     if unknown:
         ap.error(f"no case {', '.join(sorted(unknown))}; there are {', '.join(known)}")
-    out, build = Path(args.out).resolve(), Path(args.build).resolve()
-    for program in ("feedback-daemon/paqmd", "streamer/paqm-streamer"):
-        if not (build / program).exists():
-            raise LabError(f"{build / program} is missing; run `make build`")
+    out = Path(args.out).resolve()
     out.mkdir(parents=True, exist_ok=True)
-    tool = compile_source(out)
-    built = kernel.ensure("lab", say)
+    house = lab.ready(say)
     cases = {name: make() for name, make in known.items()}
     if not args.judge:
-        modules = kernel.build_modules(built, say)
         for name in args.case or known:
             case = cases[name]
-            prepare(case, tool, build)
+            prepare(case)
             begin = time.monotonic()
             try:
-                run_case(case, out / name, built, modules)
+                run_case(case, out / name, house)
             except LabError as err: # the others may still tell something
                 say(f"multirouter: {err}")
                 continue
@@ -148,7 +119,7 @@ def main() -> int:
         "scenario": "multirouter",
         "title": "Several routers, and feedback that gets lost",
         "seed": SEED,
-        "versions": versions(built),
+        "versions": house.versions(),
         **evaluate(begun, out),
     }
     (out / "result.json").write_text(json.dumps(result, indent=1) + "\n")

@@ -1,0 +1,34 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+# Builds what scenarios run, inside a guest on the image: this project's programs, the lab's own
+# tools, and GStreamer's list of the plugins that the streamer loads.
+set -e
+repo=/run/lab/repo build=/run/lab/build tools=/run/lab/build/lab
+export PATH=/usr/sbin:/usr/bin
+[ -e "$build/build.ninja" ] || meson setup "$build" "$repo" -Dpaqmtop=disabled >"$build/setup.log" || {
+	tail -n 3 "$build/setup.log"
+	exit 1
+}
+cd "$build"
+ninja streamer/paqm-streamer streamer/libgstpaqm.so feedback-daemon/paqmd \
+	feedback-daemon/paqmctl userspace/tc-paqm/q_paqm.so
+
+mkdir -p "$tools"
+compile() {
+	gcc -std=gnu17 -O2 -Wall -Wextra -I"$repo" "$@"
+}
+compile -shared -fPIC -o "$tools/vclock.so" "$repo/testbed/rivals/webrtc/vclock.c" -ldl
+compile -o "$tools/load" "$repo/testbed/guest/load.c" -lm
+compile -o "$tools/spec_traffic" "$repo/kernel/lab-tests/spec_traffic.c" -lm
+
+# Made once: programs that each look for plugins themselves are ready later.
+export GST_REGISTRY=$tools/gstreamer-registry.bin
+export GST_PLUGIN_PATH=$build/streamer:/run/lab/cache/gstreamer-plugins
+rm -f "$GST_REGISTRY"
+gst-inspect-1.0 >"$build/plugins.log" 2>&1
+for element in paqmh264enc avdec_h264 rtph264pay rtpbin udpsrc appsink; do
+	gst-inspect-1.0 "$element" >/dev/null || {
+		echo "GStreamer's element $element is not in the image"
+		exit 1
+	}
+done

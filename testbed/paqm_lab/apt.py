@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Debian packages of any suite, by apt with sources and a state of its own: nothing is installed.
+
+The address comes from this machine's apt configuration, or from PAQM_DEBIAN_MIRROR where that has
+no Debian source. Package lists are checked by Debian's signature, packages by the lists.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from paqm_lab.errors import LabError
+
+RELEASE = "bookworm"  # what a mirror is asked for first when this machine is of no Debian release
+KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
+
+
+def run(command: list[str], what: str, cwd: Path | None = None) -> str:
+    """A program's output; LabError with its last words if it fails."""
+    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd)
+    if done.returncode:
+        tail = (done.stderr or done.stdout).strip().splitlines()[-3:]
+        raise LabError(f"{what} failed ({' '.join(command[:2])}): {' / '.join(tail)}")
+    return done.stdout
+
+
+def codename() -> str | None:
+    """Name of this machine's release ("bookworm"), if it has one."""
+    release = Path("/etc/os-release")
+    text = release.read_text() if release.exists() else ""
+    name = re.search(r"^VERSION_CODENAME=(\S+)", text, re.M)
+    return name[1] if name else None
+
+
+def own_sources(targets: str, suite: str) -> list[tuple[str, str]]:
+    """Site and suite of a release and its updates, from lines `site|suite` of apt's own sources."""
+    found = [line.partition("|")[::2] for line in targets.splitlines()]
+    wanted = [suite, f"{suite}-updates", f"{suite}-security"]
+    return [pair for name in wanted for pair in dict.fromkeys(found) if pair[1] == name]
+
+
+def debian_sources(hint: str) -> list[tuple[str, str]]:
+    """Site and suite of this machine's release and its updates, the main archive first.
+
+    LabError, ending in `hint`, where neither apt nor PAQM_DEBIAN_MIRROR knows an address.
+    """
+    if not shutil.which("apt-get"):
+        raise LabError(f"this machine has no apt-get, so no package can be fetched; {hint}")
+    name = codename()
+    targets = run(["apt-get", "indextargets", "--format", "$(SITE)|$(RELEASE)"], "reading sources")
+    sources = own_sources(targets, name) if name else []
+    if sources and sources[0][1] == name:
+        return sources
+    mirror = os.environ.get("PAQM_DEBIAN_MIRROR")
+    if mirror:
+        return [(mirror.rstrip("/"), RELEASE)]
+    raise LabError(
+        f"apt has no source for {name or 'this system'}, so no address to fetch from; set "
+        f"PAQM_DEBIAN_MIRROR to the address of a Debian mirror, or {hint}"
+    )
+
+
+def sources_of(suite: str, own: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """A release with its updates and security fixes, at the sites of this machine's release."""
+    found = [(own[0][0], suite), (own[0][0], f"{suite}-updates")]
+    security = [site for site, name in own if name.endswith("-security")]
+    return found + [(security[0], f"{suite}-security")] if security else found
+
+
+@dataclass(frozen=True)
+class Package:
+    """One file of an archive."""
+
+    name: str
+    version: str
+    size: int
+
+
+class Archive:
+    """Package lists below `scratch`, which is the caller's to delete."""
+
+    def __init__(self, scratch: Path) -> None:
+        if not Path(KEYRING).exists():
+            raise LabError(f"{KEYRING} is missing; install debian-archive-keyring")
+        self.scratch = scratch
+        settings = ["Dir::Etc::sourceparts=/dev/null", f"Dir::Etc::sourcelist={scratch}/list"]
+        settings += [f"Dir::State::lists={scratch}/lists", f"Dir::Cache={scratch}/cache"]
+        settings += [f"Dir::State::status={scratch}/status", "APT::Architecture=amd64"]
+        settings += ["Dir::Etc::preferences=/dev/null", "Dir::Etc::preferencesparts=/dev/null"]
+        if os.geteuid() == 0:
+            settings.append("APT::Sandbox::User=root")
+        self.options = ["-q", *(f"-o{setting}" for setting in settings)]
+
+    def read(self, sources: list[tuple[str, str]]) -> None:
+        """Fetches the lists of these sources (site, suite), and forgets others."""
+        shutil.rmtree(self.scratch, ignore_errors=True)
+        (self.scratch / "lists" / "partial").mkdir(parents=True)
+        (self.scratch / "cache" / "archives" / "partial").mkdir(parents=True)
+        (self.scratch / "status").touch()  # nothing is installed
+        (self.scratch / "list").write_text(
+            "".join(f"deb [signed-by={KEYRING}] {' '.join(pair)} main\n" for pair in sources)
+        )
+        suites = ", ".join(suite for _, suite in sources)
+        run(["apt-get", *self.options, "update"], f"reading the package lists of {suites}")
+
+    def names(self, prefix: str) -> list[str]:
+        """Packages whose names begin so."""
+        words = ["apt-cache", *self.options, "pkgnames", prefix]
+        return run(words, "listing packages").split()
+
+    def needed_by(self, roots: list[str]) -> list[Package]:
+        """The newest of these packages, and all that they depend on."""
+        words = ["apt-get", *self.options, "install", "--no-install-recommends", "-y"]
+        return _parse(run([*words, "--print-uris", *roots], "working out dependencies"))
+
+    def has(self, names: list[str]) -> bool:
+        """Whether all of these (NAME=VERSION) are to be had."""
+        words = ["apt-get", *self.options, "download", "--print-uris", *names]
+        return subprocess.run(words, capture_output=True).returncode == 0
+
+    def download(self, names: list[str], directory: Path) -> None:
+        """Fetches the files of these packages (NAME or NAME=VERSION)."""
+        words = ["apt-get", *self.options, "download", *names]
+        run(words, f"downloading {names[0] if len(names) == 1 else 'packages'}", cwd=directory)
+
+
+def _parse(text: str) -> list[Package]:
+    """Lines `'ADDRESS' NAME_VERSION_ARCHITECTURE.deb SIZE HASH` of apt, ordered by name."""
+    found = re.findall(r"^'[^']+' ([^_\s]+)_([^_\s]+)_\w+\.deb (\d+)", text, re.M)
+    return sorted(
+        (Package(name, version.replace("%3a", ":"), int(size)) for name, version, size in found),
+        key=lambda package: package.name,
+    )

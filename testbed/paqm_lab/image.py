@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The guest's own root: Debian packages of pinned versions, unpacked into the cache without root.
+
+image/packages.txt names what guests need, image/packages.lock the version, size and SHA-256 of
+that and of all it depends on. Packages are unpacked, not installed: their scripts do not run, and
+what guests need of them (users, alternatives, caches) is done here. A guest sees nothing of the
+host but the directories of its job, so it does not matter what is installed there.
+"""
+
+import hashlib
+import json
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from paqm_lab import apt, cache, uml
+from paqm_lab.errors import LabError
+from paqm_lab.kernel import Kernel
+
+Progress = Callable[[str], None]
+
+HOME = cache.TESTBED / "image"
+ROOTS = HOME / "packages.txt"
+LOCK = HOME / "packages.lock"
+RELEASE = "bookworm"
+FORM = 1  # of what is done besides unpacking: another number is another image
+SPACE = 2000  # MB while it is made
+# Of no use to a guest.
+LEFT_OUT = ["./usr/share/doc", "./usr/share/man", "./usr/share/locale", "./usr/share/info"]
+MERGED = ["bin", "sbin", "lib", "lib64"]  # links to those of /usr, as on every Debian since 12
+MOUNTS = ["dev", "proc", "sys", "run", "tmp", "mnt", "root"]
+# What update-alternatives would do.
+LINKS = {"usr/bin/awk": "mawk", "usr/bin/cc": "gcc"}
+LIBRARIES = ["/usr/lib/x86_64-linux-gnu/blas", "/usr/lib/x86_64-linux-gnu/lapack"]
+COPIES = {
+    "usr/share/base-passwd/passwd.master": "etc/passwd",
+    "usr/share/base-passwd/group.master": "etc/group",
+    "usr/share/libc-bin/nsswitch.conf": "etc/nsswitch.conf",
+}
+PYTHON = ["/usr/lib/python3.11", "/usr/lib/python3"]
+
+
+@dataclass(frozen=True, order=True)
+class Pin:
+    """One package of the lock."""
+
+    name: str
+    version: str
+    size: int
+    sha256: str
+
+    @property
+    def asked(self) -> str:
+        return f"{self.name}={self.version}"
+
+
+@dataclass(frozen=True)
+class Image:
+    """An image: `key` names its content, `changed` the packages that are not those of the lock."""
+
+    root: Path
+    key: str
+    changed: list[str]
+    versions: dict[str, str]
+
+
+def roots(text: str) -> list[str]:
+    """Package names of packages.txt."""
+    lines = (line.partition("#")[0].strip() for line in text.splitlines())
+    return [line for line in lines if line]
+
+
+def parse_lock(text: str) -> list[Pin]:
+    """The pins of packages.lock: lines NAME VERSION SIZE SHA256."""
+    pins = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line or line.startswith("#"):
+            continue
+        words = line.split()
+        if len(words) != 4 or not words[2].isdigit() or len(words[3]) != 64:
+            raise LabError(f"{LOCK}:{number}: want NAME VERSION SIZE SHA256, have `{line}`")
+        pins.append(Pin(words[0], words[1], int(words[2]), words[3]))
+    if not pins:
+        raise LabError(f"{LOCK} names no package; make it with `paqm-lab image --lock`")
+    return sorted(pins)
+
+
+def write_lock(pins: list[Pin]) -> str:
+    """The text of packages.lock."""
+    lines = [f"{pin.name} {pin.version} {pin.size} {pin.sha256}" for pin in sorted(pins)]
+    head = f"# Packages of Debian {RELEASE}, amd64: NAME VERSION SIZE SHA256.\n"
+    return head + "# Made by `paqm-lab image --lock` from packages.txt.\n" + "\n".join(lines) + "\n"
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as data:
+        return hashlib.file_digest(data, "sha256").hexdigest()
+
+
+def _file_of(directory: Path, name: str, version: str) -> Path:
+    """A downloaded package; apt writes the colon of an epoch as %3a."""
+    found = list(directory.glob(f"{name}_{version.replace(':', '%3a')}_*.deb"))
+    if not found:
+        raise LabError(f"apt did not fetch {name} {version} into {directory}")
+    return found[0]
+
+
+def _archive(scratch: Path) -> apt.Archive:
+    cache.need_programs(["apt-get", "dpkg-deb", "tar"], "the guest's image")
+    own = apt.debian_sources("use a machine that has apt's sources for Debian")
+    archive = apt.Archive(scratch / "apt")
+    archive.read(apt.sources_of(RELEASE, own))
+    return archive
+
+
+def _newest(archive: apt.Archive, scratch: Path, progress: Progress) -> list[Pin]:
+    """What the archive has today for packages.txt, downloaded."""
+    wanted = archive.needed_by(roots(ROOTS.read_text()))
+    asked = [f"{package.name}={package.version}" for package in wanted]
+    _download(archive, asked, sum(package.size for package in wanted), scratch, progress)
+    pins = []
+    for package in wanted:
+        file = _file_of(scratch, package.name, package.version)
+        pins.append(Pin(package.name, package.version, package.size, _sha256(file)))
+    return pins
+
+
+def _download(
+    archive: apt.Archive, asked: list[str], size: int, scratch: Path, progress: Progress
+) -> None:
+    progress(f"image: downloading {len(asked)} packages, {size // 1_000_000} MB")
+    archive.download(asked, scratch)
+
+
+def _pinned(scratch: Path, progress: Progress) -> list[Pin]:
+    """The lock's packages, downloaded; where one is no longer to be had, the newest of all."""
+    pins = parse_lock(LOCK.read_text())
+    archive = _archive(scratch)
+    if not archive.has([pin.asked for pin in pins]):
+        gone = [pin.asked for pin in pins if not archive.has([pin.asked])]
+        progress(f"image: no longer to be had: {', '.join(gone)}; taking today's packages")
+        return _newest(archive, scratch, progress)
+    size = sum(pin.size for pin in pins)
+    _download(archive, [pin.asked for pin in pins], size, scratch, progress)
+    for pin in pins:
+        file = _file_of(scratch, pin.name, pin.version)
+        if _sha256(file) != pin.sha256:
+            raise LabError(f"{pin.asked} is not the package of {LOCK}: its SHA-256 differs")
+    return pins
+
+
+def lock(progress: Progress) -> None:
+    """Writes packages.lock for the newest packages of the release."""
+    scratch = cache.cache_dir() / "image.lock.part"
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir()
+    try:
+        pins = _newest(_archive(scratch), scratch, progress)
+        LOCK.write_text(write_lock(pins))
+        progress(f"image: {len(pins)} packages in {LOCK}")
+    finally:
+        shutil.rmtree(scratch)
+
+
+def _unpack(files: list[Path], root: Path, progress: Progress) -> None:
+    for name in MERGED:
+        (root / "usr" / name).mkdir(parents=True)
+        (root / name).symlink_to(f"usr/{name}")
+    leave = " ".join(f"--exclude={path}" for path in LEFT_OUT)
+    command = f'dpkg-deb --fsys-tarfile "$1" | tar -x {leave} --keep-directory-symlink '
+    command += '--no-same-owner -C "$2"'
+    last = time.monotonic()
+    for number, file in enumerate(files):
+        words = ["bash", "-o", "pipefail", "-c", command, "bash", str(file), str(root)]
+        apt.run(words, f"unpacking {file.name}")
+        file.unlink()
+        if time.monotonic() - last > 5:
+            last = time.monotonic()
+            progress(f"image: {number} of {len(files)} packages unpacked")
+
+
+def _set_up(root: Path) -> None:
+    """What the packages' scripts would have done, as far as guests need it."""
+    for name in MOUNTS:
+        (root / name).mkdir(exist_ok=True)
+    for name, target in LINKS.items():
+        (root / name).unlink(missing_ok=True)
+        (root / name).symlink_to(target)
+    for source, target in COPIES.items():
+        shutil.copy(root / source, root / target)
+    (root / "etc" / "hosts").write_text("127.0.0.1 localhost\n")
+    (root / "etc" / "ld.so.conf.d" / "alternatives.conf").write_text("\n".join(LIBRARIES) + "\n")
+    shutil.copy(HOME / "init", root / "init")
+    (root / "init").chmod(0o755)
+
+
+def _caches(root: Path, kernel: Kernel, scratch: Path) -> None:
+    """The loader's cache and Python's bytecode, made by the image's own programs."""
+    command = "ldconfig && python3 -m compileall -q -j 1 " + " ".join(PYTHON)
+    job = uml.Job(
+        directory=scratch / "job", command=["sh", "-c", command], root=root, change=True,
+        cwd=Path("/"),
+    )
+    result = uml.run(kernel, job)
+    if not result.good:
+        said = result.output.read_text(errors="replace").strip().splitlines()
+        raise LabError(f"the image is not fit for use: {result.explain()}: {said[-1:]}")
+
+
+def key_of(pins: list[Pin]) -> str:
+    """Names an image by its content."""
+    return cache.digest(write_lock(pins).encode(), str(FORM).encode(), (HOME / "init").read_bytes())
+
+
+def ensure(kernel: Kernel, progress: Progress) -> Image:
+    """The image of the lock; made on the first call.
+
+    Where the archive no longer has a pinned version the image is one of today's packages:
+    `changed` says which are not those of the lock.
+    """
+    pins = parse_lock(LOCK.read_text())
+    home = cache.cache_dir() / "image" / key_of(pins)
+    stamp = home / "built.json"
+    with cache.locked("image"):
+        if not stamp.exists():
+            _make(home, pins, kernel, progress)
+        told = json.loads(stamp.read_text())
+    return Image(home / "root", told["key"], told["changed"], told["versions"])
+
+
+def _make(home: Path, wanted: list[Pin], kernel: Kernel, progress: Progress) -> None:
+    cache.need_space(cache.cache_dir(), SPACE, "the guest's image")
+    shutil.rmtree(home, ignore_errors=True)
+    scratch = home / "part"
+    (home / "root").mkdir(parents=True)
+    scratch.mkdir()
+    started = time.monotonic()
+    pins = _pinned(scratch, progress)
+    _unpack([_file_of(scratch, pin.name, pin.version) for pin in pins], home / "root", progress)
+    _set_up(home / "root")
+    _caches(home / "root", kernel, scratch)
+    shutil.rmtree(scratch)
+    before = {pin.name: pin for pin in wanted}
+    after = {pin.name: pin for pin in pins}
+    changed = [pin.asked for pin in pins if before.get(pin.name) != pin]
+    changed += [f"{name}=none" for name in before.keys() - after.keys()]
+    versions = {pin.name: pin.version for pin in pins}
+    told = {"key": key_of(pins), "changed": sorted(changed), "versions": versions}
+    (home / "built.json").write_text(json.dumps(told) + "\n")
+    progress(f"image: {len(pins)} packages, {time.monotonic() - started:.0f} s")
+    others = [path for path in home.parent.iterdir() if path != home]
+    for old in sorted(others, key=lambda path: path.stat().st_mtime)[:-1]:  # 1 GB each
+        shutil.rmtree(old, ignore_errors=True)

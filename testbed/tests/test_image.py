@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The guest's image: its lock, its key, and that a guest on it sees nothing else of the host."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from paqm_lab import apt, cache, image, kernel, lab, uml
+from paqm_lab.errors import LabError
+
+A = image.Pin("a", "1:2.3-4+deb12u1", 10, "0" * 64)
+B = image.Pin("b", "1", 20, "f" * 64)
+
+
+def test_a_lock_is_read_as_it_was_written() -> None:
+    assert image.parse_lock(image.write_lock([B, A])) == [A, B]
+
+
+@pytest.mark.parametrize("line", ["a 1 10", "a 1 ten " + "0" * 64, "a 1 10 abc", "a 1 10 x y"])
+def test_a_line_that_is_no_pin_is_refused_with_its_number(line: str) -> None:
+    with pytest.raises(LabError, match=r"packages\.lock:2: want NAME VERSION SIZE SHA256"):
+        image.parse_lock("# comment\n" + line)
+
+
+def test_an_empty_lock_is_refused() -> None:
+    with pytest.raises(LabError, match="--lock"):
+        image.parse_lock("# nothing\n")
+
+
+def test_the_lock_holds_all_that_is_wanted_and_no_address() -> None:
+    text = image.LOCK.read_text()
+    names = {pin.name for pin in image.parse_lock(text)}
+    assert set(image.roots(image.ROOTS.read_text())) <= names
+    assert "://" not in text and "libc6" in names
+
+
+def test_another_version_is_another_image() -> None:
+    newer = image.Pin("b", "2", 20, "f" * 64)
+    assert image.key_of([A, B]) == image.key_of([A, B]) != image.key_of([A, newer])
+
+
+def test_apts_list_is_read() -> None:
+    text = (
+        "Reading package lists...\n'http://x/pool/b_1_amd64.deb' b_1_amd64.deb 20 MD5Sum:1\n"
+        "'http://x/a_1%3a2.3-4+deb12u1_all.deb' a_1%3a2.3-4+deb12u1_all.deb 10 SHA256:2\n"
+    )
+    assert apt._parse(text) == [apt.Package("a", A.version, 10), apt.Package("b", "1", 20)]
+
+
+def test_another_release_comes_from_the_same_sites() -> None:
+    own = [("http://m", "trixie"), ("http://m", "trixie-updates"), ("http://s", "trixie-security")]
+    assert apt.sources_of("bookworm", own) == [
+        ("http://m", "bookworm"), ("http://m", "bookworm-updates"),
+        ("http://s", "bookworm-security"),
+    ]
+    assert len(apt.sources_of("bookworm", own[:1])) == 2
+
+
+@pytest.fixture(scope="module")
+def house() -> lab.Lab:
+    return lab.ready(print, modules=False)
+
+
+def inside(house: lab.Lab, out: Path, script: str) -> str:
+    """What a shell on the image says."""
+    job = uml.Job(
+        directory=out / "guest", command=["sh", "-c", script], root=house.image.root,
+        places=house.places(out), cwd=Path("/"),
+    )
+    result = uml.run(house.kernel, job)
+    assert result.good, result.explain() + result.output.read_text()
+    return result.output.read_text()
+
+
+@pytest.mark.lab
+def test_a_guest_sees_nothing_of_the_host(house: lab.Lab, tmp_path: Path) -> None:
+    said = inside(house, tmp_path, f"""
+        ls -d {cache.REPO} {cache.cache_dir()} {tmp_path} 2>/dev/null
+        touch /usr/new 2>/dev/null && echo "the image can be written"
+        cat /proc/mounts /proc/cmdline
+        ls /run/lab
+        id nobody
+    """)
+    assert said.endswith("build  cache  out  repo\nuid=65534(nobody) gid=65534(nogroup) "
+                         "groups=65534(nogroup)\n")
+    for path in (cache.REPO, cache.cache_dir(), tmp_path, house.image.root):
+        assert f"{path}/" not in said and f"{path} " not in said
+    assert "can be written" not in said
+
+
+@pytest.mark.lab
+def test_what_a_guest_leaves_in_out_is_there(house: lab.Lab, tmp_path: Path) -> None:
+    house.tell({"a": [str(cache.REPO / "docs"), 1], "b": {"c": tmp_path / "x"}}, tmp_path)
+    inside(house, tmp_path, "cp /run/lab/out/config.json /run/lab/out/copy.json")
+    told = json.loads((tmp_path / "copy.json").read_text())
+    assert told == {"a": ["/run/lab/repo/docs", 1], "b": {"c": "/run/lab/out/x"}}
+
+
+@pytest.mark.lab
+def test_the_programs_are_those_of_the_image(house: lab.Lab, tmp_path: Path) -> None:
+    said = inside(house, tmp_path, """
+        export GST_REGISTRY_UPDATE=no GST_REGISTRY=/run/lab/build/lab/gstreamer-registry.bin
+        ldd /run/lab/build/streamer/paqm-streamer | grep -c "=> /lib"
+        ldd /run/lab/build/streamer/paqm-streamer | grep "not found"
+        GST_PLUGIN_PATH=/run/lab/build/streamer gst-inspect-1.0 paqmh264enc | head -1
+        node --version
+    """)
+    assert "not found" not in said and "Factory Details" in said
+    assert f"v{house.image.versions['nodejs'].partition('+')[0]}" in said
+    assert kernel.ensure("lab", print).version == house.versions()["kernel"]
