@@ -25,7 +25,7 @@ HOME = cache.TESTBED / "image"
 ROOTS = HOME / "packages.txt"
 LOCK = HOME / "packages.lock"
 RELEASE = "bookworm"
-FORM = 1  # of what is done besides unpacking: another number is another image
+FORM = 2  # of what is done besides unpacking: another number is another image
 SPACE = 2000  # MB while it is made
 # Of no use to a guest.
 LEFT_OUT = ["./usr/share/doc", "./usr/share/man", "./usr/share/locale", "./usr/share/info"]
@@ -39,6 +39,9 @@ COPIES = {
     "usr/share/base-passwd/group.master": "etc/group",
     "usr/share/libc-bin/nsswitch.conf": "etc/nsswitch.conf",
 }
+SCHEMAS = [
+    "/usr/lib/x86_64-linux-gnu/glib-2.0/glib-compile-schemas", "/usr/share/glib-2.0/schemas",
+]
 PYTHON = ["/usr/lib/python3.11", "/usr/lib/python3"]
 
 
@@ -197,8 +200,10 @@ def _set_up(root: Path) -> None:
 
 
 def _caches(root: Path, kernel: Kernel, scratch: Path) -> None:
-    """The loader's cache and Python's bytecode, made by the image's own programs."""
-    command = "ldconfig && python3 -m compileall -q -j 1 " + " ".join(PYTHON)
+    """Caches of loader, GLib and Python, made by the image's own programs."""
+    commands = ["ldconfig", f"{SCHEMAS[0]} {SCHEMAS[1]}"]
+    commands.append("python3 -m compileall -q -j 1 " + " ".join(PYTHON))
+    command = " && ".join(commands)
     job = uml.Job(
         directory=scratch / "job", command=["sh", "-c", command], root=root, change=True,
         cwd=Path("/"),
