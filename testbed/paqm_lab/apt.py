@@ -14,7 +14,8 @@ from pathlib import Path
 
 from paqm_lab.errors import LabError
 
-RELEASE = "bookworm"  # what a mirror is asked for first when this machine is of no Debian release
+# The release that the lab takes its packages from, on whatever machine.
+RELEASE = "bookworm"
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 

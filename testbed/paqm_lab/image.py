@@ -24,7 +24,6 @@ Progress = Callable[[str], None]
 HOME = cache.TESTBED / "image"
 ROOTS = HOME / "packages.txt"
 LOCK = HOME / "packages.lock"
-RELEASE = "bookworm"
 FORM = 2  # of what is done besides unpacking: another number is another image
 SPACE = 2000  # MB while it is made
 # Of no use to a guest.
@@ -93,7 +92,7 @@ def parse_lock(text: str) -> list[Pin]:
 def write_lock(pins: list[Pin]) -> str:
     """The text of packages.lock."""
     lines = [f"{pin.name} {pin.version} {pin.size} {pin.sha256}" for pin in sorted(pins)]
-    head = f"# Packages of Debian {RELEASE}, amd64: NAME VERSION SIZE SHA256.\n"
+    head = f"# Packages of Debian {apt.RELEASE}, amd64: NAME VERSION SIZE SHA256.\n"
     return head + "# Made by `paqm-lab image --lock` from packages.txt.\n" + "\n".join(lines) + "\n"
 
 
@@ -114,7 +113,7 @@ def _archive(scratch: Path) -> apt.Archive:
     cache.need_programs(["apt-get", "dpkg-deb", "tar"], "the guest's image")
     own = apt.debian_sources("use a machine that has apt's sources for Debian")
     archive = apt.Archive(scratch / "apt")
-    archive.read(apt.sources_of(RELEASE, own))
+    archive.read(apt.sources_of(apt.RELEASE, own))
     return archive
 
 

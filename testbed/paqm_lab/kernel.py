@@ -125,7 +125,7 @@ def _fetch(scratch: Path, release: str | None, progress: Progress) -> tuple[str,
     It is the one of `release`, or the best that is to be had.
     """
     own = apt.debian_sources("set KERNEL_SRC to an unpacked kernel tree")
-    codename = own[0][1]
+    codename = apt.RELEASE  # the same on every machine, so that the kernel is
     tries = suites_to_try(codename)
     if release:
         tries = [(suite, OLDEST_VERSION) for suite in suites_of_release(codename)]
@@ -135,7 +135,8 @@ def _fetch(scratch: Path, release: str | None, progress: Progress) -> tuple[str,
         tried.append(suite)
         try:
             # Updates of an older kernel are in the archive of security fixes.
-            archive.read(own if suite == codename else [(own[0][0], suite)])
+            site = own[0][0]
+            archive.read(apt.sources_of(suite, own) if suite == codename else [(site, suite)])
             listed = archive.names("linux-source-")
         except LabError as err:
             progress(f"kernel source: {err}")

@@ -5,10 +5,10 @@ restart, fall silent or lie; routes that change."""
 from __future__ import annotations
 
 import random
-import sys
 
 import numpy as np
 
+from paqm_lab import lab
 from paqm_lab.multi.case import BIN, MBIT, Case, Checks, Flow, Run, ip_share
 from paqm_lab.multi.cases import paqm, queues
 from paqm_lab.multi.net import Network, jain, netem
@@ -293,7 +293,7 @@ def liar(mode: str) -> Case:
     if mode == "flap":
         words += f" paqmd holds the lower rate until {HELD:g} s after the last swing at most."
     case = four(f"liar-{mode}", titles[mode], words, 34 if mode == "flap" else 22)
-    command = [sys.executable, "-m", "paqm_lab.multi.liar", mode, "--device", "SV"]
+    command = [lab.PYTHON, "-m", "paqm_lab.multi.liar", mode, "--device", "SV"]
     command += ["--port", str(case.port(case.flows[0])), "--router-device", "R"]
     command += ["--epoch", "@T0@", "--start", str(LIES)]
     stop = case.duration - 1 if mode == "restart" else TRUTH
