@@ -45,7 +45,6 @@ HOURS ?= 1
 SEED ?= 1
 export RUNS
 LAB = testbed/paqm-lab
-CACHE = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/paqm
 
 .PHONY: help setup build demo demo-seeds test acceptance multirouter tdc tdc-kernel kernels torture soak lint fuzz bench-auto \
 	bench-encoder bench-qdisc deb clean
@@ -118,15 +117,14 @@ bench-auto: build
 	@$(LAB) checks out/bench-auto
 
 .PHONY: trace
-trace: build
-	@PYTHONPATH=testbed PYTHONDONTWRITEBYTECODE=1 "$(CACHE)/venv/bin/python" \
-		-m paqm_lab.trace_lab --flows $(or $(FLOWS),64) --out out/trace
+trace: setup
+	@$(LAB) trace --flows $(or $(FLOWS),64) --out out/trace
 
 .PHONY: mixed regimes
-mixed: build
+mixed: setup
 	@$(LAB) mixed $(if $(FULL),--full) --out out/mixed
 
-regimes: build
+regimes: setup
 	@$(LAB) regimes $(if $(FULL),--full) --out out/regimes
 
 .PHONY: bench-daemon
@@ -135,21 +133,18 @@ bench-daemon: build
 
 .PHONY: interlace
 interlace: build
-	@PYTHONPATH=testbed PYTHONDONTWRITEBYTECODE=1 "$(CACHE)/venv/bin/python" \
-		streamer/lab/interlace.py --build $(BUILD) --out out/interlace
+	@$(LAB) interlace --build $(BUILD) --out out/interlace
 
 .PHONY: call-demo
 call-demo: setup
-	@PYTHONPATH=testbed PYTHONDONTWRITEBYTECODE=1 "$(CACHE)/venv/bin/python" \
-		-m paqm_lab.call_lab --out out/call
+	@$(LAB) call --out out/call
 
 .PHONY: call-live
 call-live: build
 	@testbed/call-live.sh out/call-live
 
 bench-encoder: build
-	@PYTHONPATH=testbed PYTHONDONTWRITEBYTECODE=1 "$(CACHE)/venv/bin/python" \
-		streamer/lab/bench_encoder.py --tool $(BUILD)/streamer/tests/bench_element \
+	@$(LAB) bench-encoder --tool $(BUILD)/streamer/tests/bench_element \
 		--out out/bench-encoder
 
 .PHONY: gcc-element streamer-checks
@@ -159,13 +154,11 @@ streamer-checks: build gcc-element
 gcc-element:
 	@setup/gcc-element/build.sh
 
-multirouter: build
-	@PYTHONPATH=testbed PYTHONDONTWRITEBYTECODE=1 "$(CACHE)/venv/bin/python" \
-		-m paqm_lab.multi.main --out out/multirouter
+multirouter: setup
+	@$(LAB) multirouter --out out/multirouter
 
 bench-qdisc: build
-	@PYTHONPATH=testbed PYTHONDONTWRITEBYTECODE=1 "$(CACHE)/venv/bin/python" \
-		-m paqm_lab.bench_qdisc --out out/bench-qdisc
+	@$(LAB) bench-qdisc --out out/bench-qdisc
 
 deb:
 	@packaging/build-deb.sh out/deb

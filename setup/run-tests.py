@@ -169,8 +169,7 @@ def main() -> int:
         "acceptance": lambda: marked(
             "acceptance", ["kernel/lab-tests/spec.py", "run", "--build", args.build]),
         "multirouter": lambda: marked(
-            "multirouter", ["env", "PYTHONPATH=testbed", str(CACHE / "venv" / "bin" / "python"),
-                            "-m", "paqm_lab.multi.main", "--build", args.build]),
+            "multirouter", [str(LAB), "multirouter"]),
         "tdc": lambda: marked("tdc", [*guest, "--timeout", "7200", "kernel/tc-tests/run.py"]),
         "daemon": lambda: marked(
             "daemon", [*guest, "feedback-daemon/tests/process.py", "--all",

@@ -11,5 +11,4 @@ install_missing Xvfb:xvfb "$plugins/libgstalsa.so:gstreamer1.0-alsa" \
 	"$plugins/libgstximagesink.so:gstreamer1.0-x"
 out=$1
 shift
-PYTHONPATH="$here" PYTHONDONTWRITEBYTECODE=1 exec "$(cache_dir)/venv/bin/python" \
-	-m paqm_lab.call_live --out "$out" "$@"
+exec "$here/paqm-lab" call-live --out "$out" "$@"

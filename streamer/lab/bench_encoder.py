@@ -282,10 +282,3 @@ def main() -> int:
         json.dumps({"format": 1, "scenario": "bench-encoder", "seed": 0, "clips": clips,
                     "checks": checks}, indent=1) + "\n")
     return 0 if checks and all(c["pass"] for c in checks) else 1
-
-
-if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except LabError as error:
-        sys.exit(f"bench_encoder: {error}")

@@ -5,7 +5,7 @@ Two boots under QEMU with a plugin that counts executed blocks (testbed/bench/pr
 differ in nothing but the number of packets, so the difference of their counts is what packets
 cost; boot, set-up and statistics cancel out.
 
-    python3 -m paqm_lab.bench_profile [--kind rtp] [--inline] [--qdisc 'paqm ...']
+    testbed/paqm-lab bench-profile [--kind rtp] [--inline] [--qdisc 'paqm ...']
 """
 
 from __future__ import annotations
@@ -129,7 +129,3 @@ def main() -> int:
             print(f"{count:9.2f}  {name}")
     print(f"{sum(sums.values()):9.2f}  all")
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

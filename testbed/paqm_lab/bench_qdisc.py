@@ -183,7 +183,3 @@ def main() -> int:
     except LabError as err:
         say(f"bench-qdisc: {err}")
         return 2
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -75,11 +75,11 @@ def capture_error(shown_by: Path, sent_by: Path) -> float:
     return float(nearest.max()) / 1e6
 
 
-def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m paqm_lab.call_lab", description=__doc__)
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("out/call"))
     parser.add_argument("--seed", type=int, default=1)
-    args = parser.parse_args(argv)
+    args = parser.parse_args()
     out = args.out.resolve()
     try:
         run(out, args.seed)
@@ -99,7 +99,3 @@ def main(argv: list[str]) -> int:
     except LabError as err:
         say(f"paqm-lab: {err}")
         return 2
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -122,11 +122,11 @@ def check(name: str, end: str, good: bool, source: str) -> dict[str, Any]:
     return {**row, "unit": "", "pass": good, "source": source}
 
 
-def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m paqm_lab.call_live", description=__doc__)
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("out/call-live"))
     parser.add_argument("--duration", type=int, default=call_lab.DURATION, metavar="S")
-    args = parser.parse_args(argv)
+    args = parser.parse_args()
     out = args.out.resolve()
     try:
         found = run(out, args.duration)
@@ -155,7 +155,3 @@ def main(argv: list[str]) -> int:
     except LabError as err:
         call_lab.say(f"paqm-lab: {err}")
         return 2
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

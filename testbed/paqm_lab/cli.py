@@ -2,15 +2,28 @@
 """Command line of paqm-lab."""
 
 import argparse
+import importlib
 import os
 import shutil
 import sys
 import tempfile
 from pathlib import Path
 
-from paqm_lab import kernel, mixed, regimes, uml
+from paqm_lab import cache, kernel, mixed, regimes, uml
 from paqm_lab.errors import LabError
 
+# Experiments with a command line of their own: a module, by name or by place in the repository.
+EXPERIMENTS = {
+    "multirouter": ("paqm_lab.multi.main", "several routers, and feedback that gets lost"),
+    "trace": ("paqm_lab.trace_lab", "many trace flows through one bottleneck"),
+    "call": ("paqm_lab.call_lab", "a recorded call of two minutes and its report"),
+    "call-live": ("paqm_lab.call_live", "the same in real time, with devices (see call-live.sh)"),
+    "interlace": ("streamer/lab/interlace", "what 2D-interlaced coding costs and saves"),
+    "linkbound": ("paqm_lab.linkbound", "how long media would wait for a link, under an oracle"),
+    "bench-encoder": ("streamer/lab/bench_encoder", "the encoder against x264 by itself"),
+    "bench-qdisc": ("paqm_lab.bench_qdisc", "CPU cost of a packet beside other queues"),
+    "bench-profile": ("paqm_lab.bench_profile", "where that cost arises, by function or line"),
+}
 KERNEL_FAULT = 3
 TIMED_OUT = 124
 
@@ -119,6 +132,15 @@ def _image(args: argparse.Namespace) -> int:
     return 0
 
 
+def _experiment(name: str, words: list[str]) -> int:
+    """Runs the main() of an experiment; its help and errors name it `paqm-lab NAME`."""
+    where, _ = EXPERIMENTS[name]
+    sys.argv = [f"paqm-lab {name}", *words]
+    if "/" in where:
+        sys.path.insert(0, str((cache.REPO / where).parent))
+    return int(importlib.import_module(Path(where).name).main())
+
+
 def _kernel(args: argparse.Namespace) -> int:
     print(kernel.ensure(args.variant, say, args.kernel).binary)
     return 0
@@ -203,6 +225,9 @@ def parser() -> argparse.ArgumentParser:
     regimes.add_options(points)
     points.set_defaults(function=_regimes)
 
+    for name, (_, what) in EXPERIMENTS.items():
+        commands.add_parser(name, help=what, add_help=False)
+
     build = commands.add_parser("kernel", help="fetch and build the lab's kernels")
     build.add_argument("variant", nargs="?", choices=sorted(kernel.FRAGMENTS), default="lab")
     build.add_argument("--kernel", metavar="X.Y", help="Debian's kernel of that release")
@@ -223,11 +248,13 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main() -> int:
-    args = parser().parse_args()
-    if args.function is _exec and not args.command:
-        say("paqm-lab exec: a command is missing")
-        return 2
+    first = sys.argv[1] if len(sys.argv) > 1 else ""
     try:
+        if first in EXPERIMENTS:
+            return _experiment(first, sys.argv[2:])
+        args = parser().parse_args()
+        if args.function is _exec and not args.command:
+            raise LabError("exec: a command is missing")
         return int(args.function(args))
     except LabError as err:
         say(f"paqm-lab: {err}")

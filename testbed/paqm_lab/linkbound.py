@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What no router could better: media's wait for a link that follows a trace, under an oracle.
 
-  PYTHONPATH=testbed python3 -m paqm_lab.linkbound [--seed N] [--json] [LINK ...]
+  testbed/paqm-lab linkbound [--seed N] [--json] [LINK ...]
 
 The load of the scenarios link-*.toml (three streams of 24 frames/s, from 20 s on TCP that fills
 what they leave), the link of testbed/kernel/labtrace, and media always served first. Frames are of
@@ -157,7 +157,3 @@ def main() -> int:
                 f"{b.p99_ms:6.1f} {b.use_percent:6.0f}"
             )
     return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -230,12 +230,12 @@ def checks(variants: list[dict[str, Any]]) -> list[Check]:
     return rows
 
 
-def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m paqm_lab.trace_lab", description=__doc__)
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("out/trace"))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--flows", type=int, default=FLOWS, help="(%(default)s)")
-    args = parser.parse_args(argv)
+    args = parser.parse_args()
     out = args.out.resolve()
     try:
         source = clip.prepare(cache.cache_dir(), say)
@@ -255,7 +255,3 @@ def main(argv: list[str]) -> int:
     }
     (out / "result.json").write_text(json.dumps(result, indent=1) + "\n")
     return print_table(out)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Runs with several routers: `python -m paqm_lab.multi.main [--out DIR] [CASE...]`.
+"""Runs with several routers: `paqm-lab multirouter [--out DIR] [CASE...]`.
 
 Each case is a guest of its own. Writes DIR/CASE/ (raw logs), DIR/result.json (`checks`, see
 docs/results-format.md) and DIR/report.html. With names of cases only those are run,
@@ -25,7 +25,7 @@ from paqm_lab.multi.paths import add_streams
 from paqm_lab.multi.robust import flood
 
 SEED = 1
-MARK = "<!-- figures: written by paqm_lab.multi.main --docs, do not edit below -->\n"
+MARK = "<!-- figures: written by paqm-lab multirouter --docs, do not edit below -->\n"
 PATIENCE = 60  # wall seconds per virtual second after which a guest is given up
 
 
@@ -138,11 +138,3 @@ def main() -> int:
               f"({check['value']} {check['relation']} {check['limit']} {check['unit']})")
     print(f"{len(result['checks']) - failed} passed, {failed} failed")
     return 1 if failed else 0
-
-
-if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except LabError as err:
-        say(f"multirouter: {err}")
-        sys.exit(2)

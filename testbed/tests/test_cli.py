@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The command line: every experiment is a subcommand of paqm-lab, under its own name."""
+
+import subprocess
+
+import pytest
+
+from paqm_lab import cache, cli
+
+LAB = cache.TESTBED / "paqm-lab"
+
+
+@pytest.mark.parametrize("name", cli.EXPERIMENTS)
+def test_an_experiment_knows_its_name(name: str) -> None:
+    done = subprocess.run([LAB, name, "--help"], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.startswith(f"usage: paqm-lab {name} ")
+
+
+def test_experiments_are_listed() -> None:
+    told = cli.parser().format_help()
+    assert all(what[:12] in told for _, what in cli.EXPERIMENTS.values())
+
+
+def test_a_word_that_is_no_command_is_refused() -> None:
+    done = subprocess.run([LAB, "multiroute"], capture_output=True, text=True)
+    assert done.returncode == 2 and "multirouter" in done.stderr
+
+
+def test_the_makefile_calls_the_lab_by_its_name() -> None:
+    assert "PYTHONPATH" not in (cache.REPO / "Makefile").read_text()
