@@ -104,6 +104,16 @@ def _verify(args: argparse.Namespace) -> int:
     return 0 if same else 1
 
 
+def _bundle(args: argparse.Namespace) -> int:
+    from paqm_lab import bundle
+
+    directory = Path(args.directory).resolve()
+    file = Path(args.out or f"{directory.name}.zip")
+    bundle.write(directory, file)
+    say(f"bundle: {file}; `paqm-lab verify {file}` runs it again")
+    return 0
+
+
 def _report(args: argparse.Namespace) -> int:
     from paqm_lab import call_report, report
 
@@ -177,13 +187,23 @@ def parser() -> argparse.ArgumentParser:
     true = commands.add_parser(
         "verify",
         help="run a result again and compare the packets; status 1 if they differ",
-        description="Runs every variant that RESULT (a result.json, or its directory) tells of "
-        "once more, with the scenario and seed that it holds, and compares the hashes of the "
-        "packet logs. Says which versions differ from those of the result: with another one of a "
-        "program that takes part the packets may be others.",
+        description="Runs every variant that RESULT (a bundle, a result.json, or its directory) "
+        "tells of once more, with the scenario and seed that it holds, and compares the hashes of "
+        "the packet logs. Says which versions differ from those of the result: with another one "
+        "of a program that takes part the packets may be others.",
     )
     true.add_argument("result", metavar="RESULT")
     true.set_defaults(function=_verify)
+
+    pack = commands.add_parser(
+        "bundle",
+        help="pack a result into one file that others can verify",
+        description="Packs result.json, report.html and the lock of the image that the result was "
+        "made on into one zip archive, for `paqm-lab verify` of somebody else.",
+    )
+    pack.add_argument("directory", metavar="DIR")
+    pack.add_argument("--out", metavar="FILE", help="(default NAME-OF-DIR.zip)")
+    pack.set_defaults(function=_bundle)
 
     again = commands.add_parser(
         "report", help="write the report of a result again, or that of a recorded call"

@@ -9,6 +9,7 @@ host but the directories of its job, so it does not matter what is installed the
 
 import hashlib
 import json
+import re
 import shutil
 import time
 from collections.abc import Callable
@@ -41,6 +42,8 @@ COPIES = {
 SCHEMAS = [
     "/usr/lib/x86_64-linux-gnu/glib-2.0/glib-compile-schemas", "/usr/share/glib-2.0/schemas",
 ]
+# A line of the lock; names and versions as Debian Policy has them (5.6.1, 5.6.12).
+PIN = re.compile(r"([a-z0-9][a-z0-9+.-]+) ([0-9][A-Za-z0-9.+:~-]*) (\d{1,12}) ([0-9a-f]{64})")
 PYTHON = ["/usr/lib/python3.11", "/usr/lib/python3"]
 
 
@@ -80,12 +83,12 @@ def parse_lock(text: str) -> list[Pin]:
     for number, line in enumerate(text.splitlines(), start=1):
         if not line or line.startswith("#"):
             continue
-        words = line.split()
-        if len(words) != 4 or not words[2].isdigit() or len(words[3]) != 64:
-            raise LabError(f"{LOCK}:{number}: want NAME VERSION SIZE SHA256, have `{line}`")
-        pins.append(Pin(words[0], words[1], int(words[2]), words[3]))
+        match = PIN.fullmatch(line)
+        if not match:
+            raise LabError(f"{LOCK.name}:{number}: want NAME VERSION SIZE SHA256, have `{line}`")
+        pins.append(Pin(match[1], match[2], int(match[3]), match[4]))
     if not pins:
-        raise LabError(f"{LOCK} names no package; make it with `paqm-lab image --lock`")
+        raise LabError(f"{LOCK.name} names no package; make it with `paqm-lab image --lock`")
     return sorted(pins)
 
 
@@ -136,9 +139,8 @@ def _download(
     archive.download(asked, scratch)
 
 
-def _pinned(scratch: Path, progress: Progress) -> list[Pin]:
+def _pinned(pins: list[Pin], scratch: Path, progress: Progress) -> list[Pin]:
     """The lock's packages, downloaded; where one is no longer to be had, the newest of all."""
-    pins = parse_lock(LOCK.read_text())
     archive = _archive(scratch)
     if not archive.has([pin.asked for pin in pins]):
         gone = [pin.asked for pin in pins if not archive.has([pin.asked])]
@@ -149,7 +151,7 @@ def _pinned(scratch: Path, progress: Progress) -> list[Pin]:
     for pin in pins:
         file = _file_of(scratch, pin.name, pin.version)
         if _sha256(file) != pin.sha256:
-            raise LabError(f"{pin.asked} is not the package of {LOCK}: its SHA-256 differs")
+            raise LabError(f"{pin.asked} is not the package of {LOCK.name}: its SHA-256 differs")
     return pins
 
 
@@ -218,13 +220,13 @@ def key_of(pins: list[Pin]) -> str:
     return cache.digest(write_lock(pins).encode(), str(FORM).encode(), (HOME / "init").read_bytes())
 
 
-def ensure(kernel: Kernel, progress: Progress) -> Image:
-    """The image of the lock; made on the first call.
+def ensure(kernel: Kernel, progress: Progress, lock_text: str | None = None) -> Image:
+    """The image of the repository's lock, or of another; made on the first call.
 
     Where the archive no longer has a pinned version the image is one of today's packages:
     `changed` says which are not those of the lock.
     """
-    pins = parse_lock(LOCK.read_text())
+    pins = parse_lock(LOCK.read_text() if lock_text is None else lock_text)
     home = cache.cache_dir() / "image" / key_of(pins)
     stamp = home / "built.json"
     with cache.locked("image"):
@@ -241,7 +243,7 @@ def _make(home: Path, wanted: list[Pin], kernel: Kernel, progress: Progress) -> 
     (home / "root").mkdir(parents=True)
     scratch.mkdir()
     started = time.monotonic()
-    pins = _pinned(scratch, progress)
+    pins = _pinned(wanted, scratch, progress)
     _unpack([_file_of(scratch, pin.name, pin.version) for pin in pins], home / "root", progress)
     _set_up(home / "root")
     _caches(home / "root", kernel, scratch)

@@ -172,9 +172,9 @@ def _programs(chosen: image.Image, built: kernel.Kernel, progress: Progress) -> 
         return home
 
 
-def ready(progress: Progress, *, modules: bool = True) -> Lab:
-    """Builds what is missing."""
+def ready(progress: Progress, *, modules: bool = True, lock_text: str | None = None) -> Lab:
+    """Builds what is missing; `lock_text`: another image's lock than the repository's."""
     built = kernel.ensure("lab", progress)
     ko_files = kernel.build_modules(built, progress) if modules else None
-    chosen = image.ensure(built, progress)
+    chosen = image.ensure(built, progress, lock_text)
     return Lab(built, ko_files, chosen, _programs(chosen, built, progress))

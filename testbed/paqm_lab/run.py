@@ -38,6 +38,7 @@ class Options:
     repeat_check: bool
     score: bool = True  # compare the pictures shown with the clip
     page: bool = True  # write report.html
+    lock_text: str | None = None  # of the image, instead of the repository's
 
 
 def _need_sender(name: str) -> None:
@@ -209,7 +210,7 @@ def run_scenario(scenario: Scenario, options: Options, progress: Progress) -> No
     _clear_all(options.out)
     cache.need_space(options.out, _needed_space(scenario), f"scenario {scenario.name}")
     uses_modules = any(variant["qdisc"].split()[0] == "paqm" for variant in chosen)
-    house = lab.ready(progress, modules=uses_modules)
+    house = lab.ready(progress, modules=uses_modules, lock_text=options.lock_text)
     link = kernel.build_link(house.kernel, progress) if scenario.data["path"].get("link") else None
     clip_file, frames = _clip(scenario, progress)
     lock = threading.Lock()

@@ -33,8 +33,10 @@ LIVE_DEVICES = [
     *("vivid.input_types=0,0", "snd_aloop.pcm_substreams=4"),
 ]
 
-# Where a guest sees the directories of its job, wherever they are on the host.
+# Where a guest sees the directories of its job, wherever they are on the host, and which of them it
+# may change.
 PLACES = "/run/lab"
+WRITABLE = ("out", "build")
 
 # To the kernel's process on the host: the directory of its job, by a name that is always the same.
 CWD = "/proc/self/cwd"
@@ -56,9 +58,9 @@ class Job:
 
     `root` is the image that the guest runs on, the host's own file tree without one; it is
     read-only unless the job is there to `change` it.
-    `places` names directories of the host that the guest shall know as /run/lab/NAME: a program
-    such as node, whose garbage collector sees how long its strings are, must not see their paths.
-    On an image they are all that it sees of the host.
+    `places` names directories of the host that a guest on an image knows as /run/lab/NAME, and
+    they are all that it sees of the host: a program such as node, whose garbage collector sees
+    how long its strings are, must not see their paths.
     """
 
     directory: Path
@@ -167,13 +169,11 @@ def _write_job(job: Job) -> None:
         _link(job.directory / "root", job.root)
     lines = ["#!/bin/sh"]
     for name, path in job.places.items():
-        if job.root:
-            (job.directory / "places").mkdir(exist_ok=True)
-            _link(job.directory / "places" / name, path)
-            mount = f"mount -t hostfs -o {CWD}/places/{name} {name}"
-        else:
-            mount = f"mount --bind {shlex.quote(str(path))}"
-        lines.append(f"mkdir -p {PLACES}/{name} && {mount} {PLACES}/{name} || exit 126")
+        (job.directory / "places").mkdir(exist_ok=True)
+        _link(job.directory / "places" / name, path)
+        readable = "" if name in WRITABLE else "-r "
+        mount = f"mount {readable}-t hostfs -o {CWD}/places/{name} {name} {PLACES}/{name}"
+        lines.append(f"mkdir -p {PLACES}/{name} && {mount} || exit 126")
     lines += [f"export {name}={shlex.quote(value)}" for name, value in job.environment.items()]
     lines += [f"cd {shlex.quote(str(job.cwd))} || exit 126", f"exec {shlex.join(job.command)}"]
     main = job.directory / "main"

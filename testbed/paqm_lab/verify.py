@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Runs again what a result.json tells of and compares the packet logs: is it true here, too?
 
-A result holds its scenario, seed, versions and hashes, so the file is all that is needed. Equal
+A result holds its scenario, seed, versions and hashes, so the file is all that is needed; a bundle
+(bundle.py) also has the lock of the image that it was made on, and is run on that image. Equal
 hashes mean that every packet entered and left the router in the same nanosecond.
 """
 
@@ -11,19 +12,24 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from paqm_lab import run, scenario
+from paqm_lab import bundle, run, scenario
 from paqm_lab.errors import LabError
 
 Progress = Callable[[str], None]
 
 
-def load(path: Path) -> dict[str, Any]:
-    """The result at `path`, a file or the directory of a run."""
+def load(path: Path) -> tuple[dict[str, Any], str | None]:
+    """The result at `path` (a bundle, a file or the directory of a run) and its image's lock."""
     file = path / "result.json" if path.is_dir() else path
+    lock = None
     try:
-        result = json.loads(file.read_text())
-    except OSError as err:
-        raise LabError(f"{file}: cannot read the result: {err.strerror}") from err
+        if bundle.is_bundle(file):
+            text, lock = bundle.read(file)
+        else:
+            text = file.read_text()
+        result = json.loads(text)
+    except (OSError, UnicodeDecodeError) as err:
+        raise LabError(f"{file}: cannot read the result: {err}") from err
     except json.JSONDecodeError as err:
         raise LabError(f"{file}: not valid JSON: {err}") from err
     wanted = ("scenario_data", "seed", "versions", "packet_log_sha256")
@@ -33,7 +39,7 @@ def load(path: Path) -> dict[str, Any]:
             f"{file} has no {missing[0]}: it is no result of `paqm-lab run`, or an older one; run "
             "its scenario and compare packet_log_sha256 by hand"
         )
-    return dict(result)
+    return dict(result), lock
 
 
 def compare(told: dict[str, Any], here: dict[str, Any]) -> tuple[list[str], bool]:
@@ -53,12 +59,12 @@ def compare(told: dict[str, Any], here: dict[str, Any]) -> tuple[list[str], bool
 
 def verify(path: Path, progress: Progress) -> tuple[list[str], bool]:
     """Runs every variant of the result at `path` again; see compare()."""
-    told = load(path)
+    told, lock = load(path)
     chosen = scenario.check(path, told["scenario_data"])
     with tempfile.TemporaryDirectory(prefix="paqm-verify-") as scratch:
         options = run.Options(
             out=Path(scratch) / "out", seed=told["seed"], variants=list(told["packet_log_sha256"]),
-            keep_packets=False, repeat_check=False, score=False, page=False,
+            keep_packets=False, repeat_check=False, score=False, page=False, lock_text=lock,
         )
         run.run_scenario(chosen, options, progress)
         return compare(told, json.loads((options.out / "result.json").read_text()))

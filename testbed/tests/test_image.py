@@ -9,8 +9,8 @@ import pytest
 from paqm_lab import apt, cache, image, kernel, lab, uml
 from paqm_lab.errors import LabError
 
-A = image.Pin("a", "1:2.3-4+deb12u1", 10, "0" * 64)
-B = image.Pin("b", "1", 20, "f" * 64)
+A = image.Pin("aa", "1:2.3-4+deb12u1", 10, "0" * 64)
+B = image.Pin("bb", "1", 20, "f" * 64)
 
 
 def test_a_lock_is_read_as_it_was_written() -> None:
@@ -36,7 +36,7 @@ def test_the_lock_holds_all_that_is_wanted_and_no_address() -> None:
 
 
 def test_another_version_is_another_image() -> None:
-    newer = image.Pin("b", "2", 20, "f" * 64)
+    newer = image.Pin("bb", "2", 20, "f" * 64)
     assert image.key_of([A, B]) == image.key_of([A, B]) != image.key_of([A, newer])
 
 

@@ -4,12 +4,13 @@
 import copy
 import json
 import subprocess
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from paqm_lab import cache, verify
+from paqm_lab import bundle, cache, image, verify
 from paqm_lab.errors import LabError
 
 LAB = cache.TESTBED / "paqm-lab"
@@ -64,18 +65,72 @@ def test_a_scenario_that_is_none_is_refused(tmp_path: Path) -> None:
         verify.verify(tmp_path / "result.json", lambda text: None)
 
 
+def bundled(home: Path, **changes: Any) -> Path:
+    """A run's directory, and what a bundle of it is called."""
+    (home / "run").mkdir()
+    key = image.key_of(image.parse_lock(image.LOCK.read_text()))
+    told = result(versions={"image": key}) | changes
+    (home / "run" / "result.json").write_text(json.dumps(told))
+    (home / "run" / "report.html").write_text("<p>fine</p>")
+    return home / "run"
+
+
+def test_a_bundle_is_read_as_it_was_written(tmp_path: Path) -> None:
+    home = bundled(tmp_path)
+    bundle.write(home, tmp_path / "a.zip")
+    bundle.write(home, tmp_path / "b.zip")
+    assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
+    told, lock = verify.load(tmp_path / "a.zip")
+    assert lock == image.LOCK.read_text() and told["packet_log_sha256"]["fifo"] == "bb"
+    assert zipfile.ZipFile(tmp_path / "a.zip").read("report.html") == b"<p>fine</p>"
+
+
+def test_a_result_of_another_image_is_not_bundled(tmp_path: Path) -> None:
+    home = bundled(tmp_path, versions={"image": "0123456789ab"})
+    with pytest.raises(LabError, match="image 0123456789ab, which is not that of"):
+        bundle.write(home, tmp_path / "a.zip")
+    (home / "result.json").write_text("{}")
+    with pytest.raises(LabError, match="holds no result"):
+        bundle.write(home, tmp_path / "a.zip")
+
+
+@pytest.mark.parametrize("lock", [
+    "-oX=1 1 1 " + "0" * 64, "a -x 1 " + "0" * 64, "a 1;ls 1 " + "0" * 64, "../a 1 1 " + "0" * 64,
+])
+def test_a_strangers_lock_gives_apt_no_options(lock: str) -> None:
+    with pytest.raises(LabError, match="packages.lock:1"):
+        image.parse_lock(lock)
+
+
+def test_a_strangers_archive_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "x.zip"
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("result.json", "{}")
+    with pytest.raises(LabError, match="no bundle.*packages.lock"):
+        verify.load(file)
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("result.json", b"0" * (bundle.LARGEST + 1))
+        archive.writestr("packages.lock", "")
+    with pytest.raises(LabError, match="larger than"):
+        verify.load(file)
+    file.write_bytes(file.read_bytes()[:-40])
+    with pytest.raises(LabError, match="cannot read|not valid"):
+        verify.load(file)
+
+
 @pytest.mark.lab
 def test_a_result_is_run_again(tmp_path: Path) -> None:
     assert lab("run", str(TCP), "--out", str(tmp_path / "out")).returncode == 0
     # All that is needed is in the one file.
     told = json.loads((tmp_path / "out" / "result.json").read_text())
-    alone = tmp_path / "sent.json"
-    alone.write_text(json.dumps(told))
-    again = lab("verify", str(alone))
+    packed = tmp_path / "sent.zip"
+    assert lab("bundle", str(tmp_path / "out"), "--out", str(packed)).returncode == 0
+    again = lab("verify", str(packed))
     digest = told["packet_log_sha256"]["fq_codel"]
     assert (again.returncode, again.stdout) == (0, f"same   fq_codel {digest}\n"), again.stderr
     other = copy.deepcopy(told)
     other["seed"] = 2
+    alone = tmp_path / "other.json"
     alone.write_text(json.dumps(other))
     again = lab("verify", str(alone))
     assert again.returncode == 1 and again.stdout.startswith(f"other  fq_codel {digest}, here ")
