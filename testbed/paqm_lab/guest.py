@@ -30,6 +30,7 @@ CROWD = 16  # TCP flows of a group; more of them share a program
 GRACE = 10.0  # s that a program has for ending
 # The queue uses the sender of notices, so that comes first.
 MODULES = ("paqm_feedback.ko", "sch_paqm.ko")
+DROP_CACHES = Path("/proc/sys/vm/drop_caches")
 LINK_START = Path("/sys/module/sch_labtrace/parameters/start_ns")
 
 
@@ -261,8 +262,17 @@ class Guest:
         for tick in range(math.floor(end / SAMPLE) + 1):
             self.at(tick * SAMPLE, self.sample)
         for second in range(math.floor(end) + 1):
-            self.at(second, partial(print, f"@ {second}", flush=True))
+            self.at(second, partial(self.tick, second))
         self.at(end + TAIL, lambda: None)
+
+    def tick(self, second: int) -> None:
+        """Says how far it is, and lets go of files that are written.
+
+        Pictures of a minute are more than the guest's memory. When that was full depended on how
+        large the kernel had become with the host's compiler, and what makes room takes time.
+        """
+        print(f"@ {second}", flush=True)
+        DROP_CACHES.write_text("1\n")
 
     def follow_agenda(self) -> None:
         first = self.agenda[0][0]
