@@ -177,13 +177,13 @@ def seeds(directory: Path) -> list[str]:
     lines = [HEAD, "## Checks", "", *checks_table(results), "", "## Figures", ""]
     lines += [*figures_table(results), "", "## Identity of the runs", ""]
     lines += [
-        "With these versions, built the same way, the same packet logs come out, to the last bit:",
+        "With these versions the same packet logs come out, whatever the host has installed:",
         "",
     ]
     lines += [row("seed", "SHA-256 of the packet log"), "|---|---|"]
     for r in results:
         lines.append(row(str(r["seed"]), f"`{r['variants'][0]['packet_log_sha256']}`"))
-    used = ("paqm", "kernel", "iproute2", "gstreamer", "x264")
+    used = ("paqm", "kernel", "image", "iproute2", "gstreamer", "x264")
     lines += ["", ", ".join(f"{name} {versions[name]}" for name in used) + "."]
     return [*lines, TAIL.rstrip("\n")]
 

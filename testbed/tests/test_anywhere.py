@@ -12,7 +12,9 @@ import pytest
 from paqm_lab import cache, kernel
 
 pytestmark = pytest.mark.lab
-SCENARIO = Path(__file__).parent / "anywhere.toml"
+# All kinds of senders for ten seconds, and the demonstration, which fills a guest's memory.
+SHORT = [str(Path(__file__).parent / "anywhere.toml")]
+DEMO = ["demo", "--variant", "paqm"]
 
 # In a mount namespace of its own: an /etc and a /usr with more, and with less, than the host's.
 OTHER_HOST = """
@@ -40,9 +42,11 @@ exec "$@"
 """
 
 
-def packets(repo: Path, out: Path, around: tuple[str, ...] = (), **environment: str) -> str:
+def packets(
+    what: list[str], repo: Path, out: Path, around: tuple[str, ...] = (), **environment: str
+) -> str:
     """The packet log's hash of a run from that clone."""
-    command = [*around, str(repo / "testbed" / "paqm-lab"), "run", str(SCENARIO)]
+    command = [*around, str(repo / "testbed" / "paqm-lab"), "run", *what]
     done = subprocess.run(
         [*command, "--out", str(out)], env={**os.environ, **environment}, capture_output=True,
         text=True, cwd="/",
@@ -82,7 +86,7 @@ def may_mount() -> bool:
 def here(tmp_path_factory: pytest.TempPathFactory) -> str:
     if not kernel.ensure("lab", print).repeats_anywhere:
         pytest.skip("uml-repeat.patch does not fit this kernel")
-    return packets(cache.REPO, tmp_path_factory.mktemp("here") / "out")
+    return packets(SHORT, cache.REPO, tmp_path_factory.mktemp("here") / "out")
 
 
 def test_from_another_path_with_a_cold_cache(here: str, tmp_path: Path) -> None:
@@ -90,7 +94,9 @@ def test_from_another_path_with_a_cold_cache(here: str, tmp_path: Path) -> None:
     left_out = shutil.ignore_patterns("out", "*.o", "*.p", "__pycache__", ".git")
     shutil.copytree(cache.REPO, repo, ignore=left_out, symlinks=True)
     cold = cache_without(tmp_path / "cold", "detrand", "programs")
-    assert packets(repo, tmp_path / "o", XDG_CACHE_HOME=cold) == here
+    assert packets(SHORT, repo, tmp_path / "o", XDG_CACHE_HOME=cold) == here
+    demo = packets(DEMO, cache.REPO, tmp_path / "demo")
+    assert packets(DEMO, repo, tmp_path / "d", XDG_CACHE_HOME=cold) == demo
 
 
 @pytest.mark.skipif(not may_mount(), reason="another /etc and /usr are mounted: needs root")
@@ -99,4 +105,4 @@ def test_beside_other_files_and_packages(here: str, tmp_path: Path) -> None:
     scratch.mkdir()
     around = ("unshare", "--mount", "sh", "-c", OTHER_HOST, "sh", str(scratch))
     cold = cache_without(tmp_path / "cold", "detrand")
-    assert packets(cache.REPO, tmp_path / "out", around, XDG_CACHE_HOME=cold) == here
+    assert packets(SHORT, cache.REPO, tmp_path / "out", around, XDG_CACHE_HOME=cold) == here
