@@ -168,6 +168,11 @@ def named(text: str, host: str) -> str:
     return text
 
 
+# Wireshark runs no scripts for root. The clone may lie where only root can read.
+AS_USER = "setpriv --reuid nobody --regid nogroup --clear-groups --inh-caps +dac_read_search "
+AS_USER += "--ambient-caps +dac_read_search"
+
+
 class Program:
     """A command line in a host, with a group of processes of its own."""
 
@@ -175,6 +180,8 @@ class Program:
         self.line = line
         self.log = Path(f"log-{time.monotonic_ns()}")
         script = named(line, host)
+        if script.startswith("tshark "):
+            script = f"{AS_USER} {script}"
         if re.match(r"\w+=", script):  # later lines use the variable
             keep = "declare -p | grep -E '^declare -- [a-z]+=' >.variables"
             script += f"\nstatus=$?; {keep}; exit $status"
