@@ -117,10 +117,12 @@ class Archive:
         words = ["apt-get", *self.options, "install", "--no-install-recommends", "-y"]
         return _parse(run([*words, "--print-uris", *roots], "working out dependencies"))
 
-    def has(self, names: list[str]) -> bool:
-        """Whether all of these (NAME=VERSION) are to be had."""
-        words = ["apt-get", *self.options, "download", "--print-uris", *names]
-        return subprocess.run(words, capture_output=True).returncode == 0
+    def missing(self, packages: dict[str, str]) -> list[str]:
+        """Those of these packages (name: version) that are not to be had, as NAME=VERSION."""
+        words = ["apt-cache", *self.options, "madison", *packages]
+        lines = [line.split("|") for line in run(words, "looking for versions").splitlines()]
+        had = {(words[0].strip(), words[1].strip()) for words in lines if len(words) == 3}
+        return [f"{name}={v}" for name, v in packages.items() if (name, v) not in had]
 
     def download(self, names: list[str], directory: Path) -> None:
         """Fetches the files of these packages (NAME or NAME=VERSION)."""

@@ -142,8 +142,8 @@ def _download(
 def _pinned(pins: list[Pin], scratch: Path, progress: Progress) -> list[Pin]:
     """The lock's packages, downloaded; where one is no longer to be had, the newest of all."""
     archive = _archive(scratch)
-    if not archive.has([pin.asked for pin in pins]):
-        gone = [pin.asked for pin in pins if not archive.has([pin.asked])]
+    gone = archive.missing({pin.name: pin.version for pin in pins})
+    if gone:
         progress(f"image: no longer to be had: {', '.join(gone)}; taking today's packages")
         return _newest(archive, scratch, progress)
     size = sum(pin.size for pin in pins)
