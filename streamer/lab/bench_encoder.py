@@ -1,8 +1,7 @@
-#!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: GPL-2.0
 """Encoder benchmark: paqmh264enc beside x264enc while the rate falls and rises.
 
-bench_encoder.py --tool build/streamer/tests/bench_element --out out/bench-encoder
+testbed/paqm-lab bench-encoder --tool build/streamer/tests/bench_element --out out/bench-encoder
 
 Three real clips and a synthetic one with scene cuts; the rate goes 2000, 800, 2000 kbit/s, a third
 of the clip each. x264enc runs with its default VBV (600 ms) and with one of 120 ms, same preset,

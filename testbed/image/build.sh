@@ -15,7 +15,7 @@ ninja streamer/paqm-streamer streamer/libgstpaqm.so feedback-daemon/paqmd \
 
 mkdir -p "$tools"
 compile() {
-	gcc -std=gnu17 -O2 -Wall -Wextra -I"$repo" "$@"
+	gcc -std=gnu17 -O2 -Wall -Wextra -Werror -I"$repo" "$@"
 }
 compile -shared -fPIC -o "$tools/vclock.so" "$repo/testbed/rivals/webrtc/vclock.c" -ldl
 compile -o "$tools/load" "$repo/testbed/guest/load.c" -lm

@@ -121,7 +121,7 @@ class Archive:
         """Those of these packages (name: version) that are not to be had, as NAME=VERSION."""
         words = ["apt-cache", *self.options, "madison", *packages]
         lines = [line.split("|") for line in run(words, "looking for versions").splitlines()]
-        had = {(words[0].strip(), words[1].strip()) for words in lines if len(words) == 3}
+        had = {(fields[0].strip(), fields[1].strip()) for fields in lines if len(fields) == 3}
         return [f"{name}={v}" for name, v in packages.items() if (name, v) not in had]
 
     def download(self, names: list[str], directory: Path) -> None:

@@ -71,6 +71,12 @@ def digest(*parts: bytes) -> str:
     return state.hexdigest()[:12]
 
 
+def file_sha256(path: Path) -> str:
+    """Fingerprint of a file."""
+    with path.open("rb") as data:
+        return hashlib.file_digest(data, "sha256").hexdigest()
+
+
 def _compile(source: Path, target: Path, words: list[str]) -> None:
     """Makes `target` unless it is there; several runs at a time may ask for it."""
     if target.exists():

@@ -7,7 +7,6 @@ what guests need of them (users, alternatives, caches) is done here. A guest see
 host but the directories of its job, so it does not matter what is installed there.
 """
 
-import hashlib
 import json
 import re
 import shutil
@@ -99,11 +98,6 @@ def write_lock(pins: list[Pin]) -> str:
     return head + "# Made by `paqm-lab image --lock` from packages.txt.\n" + "\n".join(lines) + "\n"
 
 
-def _sha256(path: Path) -> str:
-    with path.open("rb") as data:
-        return hashlib.file_digest(data, "sha256").hexdigest()
-
-
 def _file_of(directory: Path, name: str, version: str) -> Path:
     """A downloaded package; apt writes the colon of an epoch as %3a."""
     found = list(directory.glob(f"{name}_{version.replace(':', '%3a')}_*.deb"))
@@ -128,7 +122,7 @@ def _newest(archive: apt.Archive, scratch: Path, progress: Progress) -> list[Pin
     pins = []
     for package in wanted:
         file = _file_of(scratch, package.name, package.version)
-        pins.append(Pin(package.name, package.version, package.size, _sha256(file)))
+        pins.append(Pin(package.name, package.version, package.size, cache.file_sha256(file)))
     return pins
 
 
@@ -150,7 +144,7 @@ def _pinned(pins: list[Pin], scratch: Path, progress: Progress) -> list[Pin]:
     _download(archive, [pin.asked for pin in pins], size, scratch, progress)
     for pin in pins:
         file = _file_of(scratch, pin.name, pin.version)
-        if _sha256(file) != pin.sha256:
+        if cache.file_sha256(file) != pin.sha256:
             raise LabError(f"{pin.asked} is not the package of {LOCK.name}: its SHA-256 differs")
     return pins
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Runs a scenario's variants, each in a guest of its own, and leaves raw logs and run.json."""
 
-import hashlib
 import json
 import os
 import shutil
@@ -77,12 +76,6 @@ def _memory(resolved: dict[str, Any]) -> str:
     if calls <= SMALL and streams <= 2 * SMALL:
         return "1G"
     return "2G" if streams <= 5 * SMALL else "3G"
-
-
-def file_sha256(path: Path) -> str:
-    """Fingerprint of a file."""
-    with path.open("rb") as data:
-        return hashlib.file_digest(data, "sha256").hexdigest()
 
 
 class VariantRun:
@@ -163,7 +156,7 @@ class VariantRun:
             "scenario_data": self.scenario.data,
             "t0_ns": guest["t0_ns"],
             "versions": house.versions(),
-            "packet_log_sha256": file_sha256(directory / "router.pcap"),
+            "packet_log_sha256": cache.file_sha256(directory / "router.pcap"),
             "wall_seconds": round(result.wall, 1),
             "wall_ended": round(time.time(), 1),
         }
