@@ -11,7 +11,7 @@
 #ifndef PAQM_MSG1_H
 #define PAQM_MSG1_H
 
-#include "paqm_msg.h"
+#include "paqm_msg_format.h"
 
 #define PAQM1_OBJ_LEN 48
 #define PAQM1_QUOTE_UDP 28

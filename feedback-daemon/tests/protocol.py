@@ -30,24 +30,24 @@ PLACE = re.compile(
 NUMBERS = (
     (
         "about plain RTP messages have 132 bytes, 252 at most",
-        "core/paqm_msg.h",
+        "core/paqm_msg_format.h",
         r"PAQM_OBJ_FIXED \(PAQM_OBJ_HDR \+ 40\)",
     ),
-    ("84 to 340 bytes", "core/paqm_msg.h", r"PAQM_OBJ_MAX 128\b"),
+    ("84 to 340 bytes", "core/paqm_msg_format.h", r"PAQM_OBJ_MAX 128\b"),
     ("and 16 bytes behind it |", "core/paqm_quote.h", r"PAQM_PROOF_BEHIND 16\b"),
     ("| anything else | 28 bytes", "core/paqm_quote.h", r"PAQM_PROOF_OTHER 28\b"),
     ("proof is longer than 128 bytes", "core/paqm_quote.h", r"PAQM_PROOF_MAX 128\b"),
-    ("ICMPv6, type 200", "core/paqm_msg.h", r"PAQM_ICMP6_TYPE_EXP 200\b"),
-    ("or type 100 with version 1", "core/paqm_msg.h", r"PAQM_ICMP6_TYPE_OLD 100\b"),
-    ("`icmp` | IPv4 ICMP type 253", "core/paqm_msg.h", r"PAQM_ICMP_TYPE_EXP 253\b"),
-    ("`quench` | IPv4 ICMP type 4", "core/paqm_msg.h", r"PAQM_ICMP_TYPE_QUENCH 4\b"),
-    ("|   Version 2   |", "core/paqm_msg.h", r"PAQM_MSG_VERSION 2\b"),
-    ("its version is 2; its checksum", "core/paqm_msg.h", r"PAQM_EXT_VERSION 2\b"),
-    ("Ours has class 0xF7", "core/paqm_msg.h", r"PAQM_OBJ_CLASS 0xF7\b"),
-    ("and type 1.", "core/paqm_msg.h", r"PAQM_OBJ_TYPE 1\b"),
-    ("Magic 0x5041514D", "core/paqm_msg.h", r"PAQM_OBJ_MAGIC 0x5041514DU"),
-    ("| 1 | 4 | relative value", "core/paqm_msg.h", r"PAQM_OPT_RELATIVE 1\b"),
-    ("| 0x8001 | 8 | tag", "core/paqm_msg.h", r"PAQM_OPT_TAG 0x8001\b"),
+    ("ICMPv6, type 200", "core/paqm_msg_format.h", r"PAQM_ICMP6_TYPE_EXP 200\b"),
+    ("or type 100 with version 1", "core/paqm_msg_format.h", r"PAQM_ICMP6_TYPE_OLD 100\b"),
+    ("`icmp` | IPv4 ICMP type 253", "core/paqm_msg_format.h", r"PAQM_ICMP_TYPE_EXP 253\b"),
+    ("`quench` | IPv4 ICMP type 4", "core/paqm_msg_format.h", r"PAQM_ICMP_TYPE_QUENCH 4\b"),
+    ("|   Version 2   |", "core/paqm_msg_format.h", r"PAQM_MSG_VERSION 2\b"),
+    ("its version is 2; its checksum", "core/paqm_msg_format.h", r"PAQM_EXT_VERSION 2\b"),
+    ("Ours has class 0xF7", "core/paqm_msg_format.h", r"PAQM_OBJ_CLASS 0xF7\b"),
+    ("and type 1.", "core/paqm_msg_format.h", r"PAQM_OBJ_TYPE 1\b"),
+    ("Magic 0x5041514D", "core/paqm_msg_format.h", r"PAQM_OBJ_MAGIC 0x5041514DU"),
+    ("| 1 | 4 | relative value", "core/paqm_msg_format.h", r"PAQM_OPT_RELATIVE 1\b"),
+    ("| 0x8001 | 8 | tag", "core/paqm_msg_format.h", r"PAQM_OPT_TAG 0x8001\b"),
     ("over 17 bytes", "core/paqm_msg.h", r"PAQM_HOST_BYTES 17\b"),
     ("last 48 bytes of the message", "core/paqm_msg1.h", r"PAQM1_OBJ_LEN 48\b"),
     ("up to 28 bytes of UDP payload", "core/paqm_msg1.h", r"PAQM1_QUOTE_UDP 28\b"),
@@ -245,14 +245,16 @@ NUMBERS = (
     ("in lots, 0.6 ms apart", "feedback-daemon/capturer.c", r"NAP_NS 600000L"),
 )
 
-MSG, MSG1, QUOTE, BYTES = (f"core/paqm_{name}.h" for name in ("msg", "msg1", "quote", "bytes"))
+FORMAT, MSG, MSG1, QUOTE, BYTES = (
+    f"core/paqm_{name}.h" for name in ("msg_format", "msg", "msg1", "quote", "bytes")
+)
 
 # The same of the draft; line breaks do not count.
 DRAFT_NUMBERS = (
-    ("ICMP type 253 {{RFC4727}}, code 0", MSG, r"PAQM_ICMP_TYPE_EXP 253\b"),
-    ("Source Quench (type 4)", MSG, r"PAQM_ICMP_TYPE_QUENCH 4\b"),
-    ("ICMPv6 type 200 {{RFC4443}}, code 0", MSG, r"PAQM_ICMP6_TYPE_EXP 200\b"),
-    ("ICMPv6 type 100, of the error class", MSG, r"PAQM_ICMP6_TYPE_OLD 100\b"),
+    ("ICMP type 253 {{RFC4727}}, code 0", FORMAT, r"PAQM_ICMP_TYPE_EXP 253\b"),
+    ("Source Quench (type 4)", FORMAT, r"PAQM_ICMP_TYPE_QUENCH 4\b"),
+    ("ICMPv6 type 200 {{RFC4443}}, code 0", FORMAT, r"PAQM_ICMP6_TYPE_EXP 200\b"),
+    ("ICMPv6 type 100, of the error class", FORMAT, r"PAQM_ICMP6_TYPE_OLD 100\b"),
     ("header extension (Sections 5.1 and 5.3.1 of {{RFC3550}}), and 16 bytes", QUOTE,
      r"PAQM_PROOF_BEHIND 16\b"),
     ("Else its first 28 bytes", QUOTE, r"PAQM_PROOF_OTHER 28\b"),
@@ -261,19 +263,19 @@ DRAFT_NUMBERS = (
     ("with 15 bytes of data", "core/paqm_inband.h", r"PAQM_FIELD_LEN 15\b"),
     ("bytes 4 to 10 of the field", "core/paqm_inband.h",
      r"PAQM_FIELD_RATE 4\b(.|\n)*PAQM_FIELD_NONCE 11\b"),
-    ("{{RFC4884}}: version 2, 12 reserved bits", MSG, r"PAQM_EXT_VERSION 2\b"),
-    ("class 0xF7 (private use), C-Type 1", MSG, r"CLASS 0xF7\b(.|\n)*PAQM_OBJ_TYPE 1\b"),
-    ("Magic 0x5041514D", MSG, r"PAQM_OBJ_MAGIC 0x5041514DU"),
-    ("| Version 2 |", MSG, r"PAQM_MSG_VERSION 2\b"),
-    ("with its options, 44 to 128", MSG, r"PAQM_OBJ_MAX 128\b"),
+    ("{{RFC4884}}: version 2, 12 reserved bits", FORMAT, r"PAQM_EXT_VERSION 2\b"),
+    ("class 0xF7 (private use), C-Type 1", FORMAT, r"CLASS 0xF7\b(.|\n)*PAQM_OBJ_TYPE 1\b"),
+    ("Magic 0x5041514D", FORMAT, r"PAQM_OBJ_MAGIC 0x5041514DU"),
+    ("| Version 2 |", FORMAT, r"PAQM_MSG_VERSION 2\b"),
+    ("with its options, 44 to 128", FORMAT, r"PAQM_OBJ_MAX 128\b"),
     ("1 to 10^12", BYTES, r"PAQM_VALUE_MAX 1000000000000ULL"),
     ("at least 2^-20", BYTES, r"paqm_f32_decode\(bits, 20, &v\) && v &&"),
-    ("| 0x01 | OVERLOAD", MSG, r"PAQM_F_OVERLOAD 0x01\b"),
-    ("| 0x02 | POLICED", MSG, r"PAQM_F_POLICED 0x02\b"),
-    ("| 0x04 | FINAL", MSG, r"PAQM_F_FINAL 0x04\b"),
-    ("| 0x08 | AUTH", MSG, r"PAQM_F_AUTH 0x08\b"),
-    ("| 1 | 4 | Relative Value", MSG, r"PAQM_OPT_RELATIVE 1\b"),
-    ("| 0x8001 | 8 | Tag", MSG, r"PAQM_OPT_TAG 0x8001\b"),
+    ("| 0x01 | OVERLOAD", FORMAT, r"PAQM_F_OVERLOAD 0x01\b"),
+    ("| 0x02 | POLICED", FORMAT, r"PAQM_F_POLICED 0x02\b"),
+    ("| 0x04 | FINAL", FORMAT, r"PAQM_F_FINAL 0x04\b"),
+    ("| 0x08 | AUTH", FORMAT, r"PAQM_F_AUTH 0x08\b"),
+    ("| 1 | 4 | Relative Value", FORMAT, r"PAQM_OPT_RELATIVE 1\b"),
+    ("| 0x8001 | 8 | Tag", FORMAT, r"PAQM_OPT_TAG 0x8001\b"),
     ("router's key over 17 bytes", MSG, r"PAQM_HOST_BYTES 17\b"),
     ("always the last 48 bytes", MSG1, r"PAQM1_OBJ_LEN 48\b"),
     ("at most 28 bytes of UDP payload", MSG1, r"PAQM1_QUOTE_UDP 28\b"),
@@ -357,7 +359,7 @@ def numbers() -> list[str]:
 
 def defined(name: str) -> int:
     """A number of the codec."""
-    for file in (MSG, QUOTE):
+    for file in (FORMAT, QUOTE):
         if found := re.search(rf"^#define {name} (\d+)", (TOP / file).read_text(), re.MULTILINE):
             return int(found[1])
     raise SystemExit(f"the codec has no {name}")
