@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What is done for each packet: paqm_enqueue.c, paqm_dequeue.c; for some: paqm_notice.c. */
+/* What is done for each packet: paqm_enqueue.c, paqm_dequeue.c. */
 #ifndef PAQM_DATAPATH_H
 #define PAQM_DATAPATH_H
 
@@ -9,11 +9,5 @@
 int paqm_isolate_init(struct paqm_sched_data *q);
 int paqm_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free);
 struct sk_buff *paqm_dequeue(struct Qdisc *sch);
-int paqm_drop(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free,
-	      enum paqm_class class, u64 *counter, enum paqm_drop why);
-void paqm_notice(struct paqm_sched_data *q, struct paqm_flow *flow, const struct sk_buff *skb,
-		 u64 now);
-void paqm_stamp_packet(struct paqm_sched_data *q, struct paqm_flow *flow, struct sk_buff *skb,
-		       u64 now);
 
 #endif /* PAQM_DATAPATH_H */

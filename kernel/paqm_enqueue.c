@@ -15,6 +15,7 @@
 #include <net/inet_ecn.h>
 #include <net/pkt_sched.h>
 #include "paqm_compat.h"
+#include "core/paqm_bucket.h"
 #include "core/paqm_law.h"
 #include "core/paqm_maxmin.h"
 #include "core/paqm_msg.h"
@@ -26,7 +27,9 @@
 #include "paqm_flows.h"
 #include "paqm_inband.h"
 #include "paqm_isolate.h"
+#include "paqm_notice.h"
 #include "paqm_outer.h"
+#include "paqm_over.h"
 #include "paqm_queue.h"
 #include "paqm_trace.h"
 
@@ -60,19 +63,6 @@ static bool paqm_notice_owed(const struct paqm_sched_data *q, const struct paqm_
 	return rounds && q->notice_due <= now + PAQM_NOTICE_BURST_NS && q->tell &&
 	       (READ_ONCE(flow->every) & PAQM_KNOWN || !READ_ONCE(q->crowd_ticks)) &&
 	       rounds >= paqm_flow_every(flow, READ_ONCE(q->max_every));
-}
-
-int paqm_drop(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free,
-	      enum paqm_class class, u64 *counter, enum paqm_drop why)
-{
-	struct paqm_sched_data *q = qdisc_priv(sch);
-
-	paqm_count(counter);
-	if (why == PAQM_DROP_TAIL)
-		qdisc_qstats_overlimit(sch);
-	trace_drop(qdisc_dev(sch)->name, class, why, qdisc_pkt_len(skb),
-		   q->queue[class].st.backlog, q->queue[class].inner.prob);
-	return paqm_qdisc_drop(skb, sch, to_free, why);
 }
 
 /* Hand an elastic packet to the qdisc of that class. */
@@ -328,6 +318,18 @@ static noinline bool paqm_policed(struct paqm_sched_data *q, struct paqm_flow *f
 		return false;
 	WRITE_ONCE(queue->policed, queue->policed + wire);
 	return true;
+}
+
+/* Does a packet of a known media flow join the common queue? */
+static __always_inline bool paqm_conforms(struct paqm_sched_data *q, struct paqm_flow *flow,
+					  u32 wire, u64 now)
+{
+	if (unlikely(READ_ONCE(flow->every) & PAQM_SHARES))
+		return paqm_host_conforms(q, flow, wire, now);
+	if (unlikely(flow->over) && !paqm_over_ends(q, flow))
+		return false;
+	return paqm_bucket_take(&flow->due, paqm_bucket_clock(now), wire, paqm_pace_known(q, flow),
+				READ_ONCE(q->bucket_depth));
 }
 
 /* Does a packet of media stay within what its lane may send? */

@@ -29,7 +29,6 @@
 #ifndef PAQM_ISOLATE_H
 #define PAQM_ISOLATE_H
 
-#include "core/paqm_bucket.h"
 #include "paqm_flows.h"
 #include "paqm_queue.h"
 #include "paqm_state.h"
@@ -41,12 +40,6 @@ enum paqm_lane {
 	PAQM_LANE_SMALL,    /* requests: a budget of their own has been kept */
 	PAQM_LANE_CONTROL,  /* the network's own: the same, and never dropped early */
 };
-
-bool paqm_over_ends(struct paqm_sched_data *q, struct paqm_flow *flow);
-bool paqm_host_conforms(struct paqm_sched_data *q, struct paqm_flow *flow, u32 wire, u64 now);
-bool paqm_stranger_conforms(struct paqm_sched_data *q, struct paqm_flow *flow, u32 wire, u64 now);
-int paqm_divert(struct sk_buff *skb, struct Qdisc *sch, struct paqm_flow *flow, enum paqm_lane lane,
-		u32 len, u32 wire, u64 now, struct sk_buff **to_free);
 
 /* Have all packets of a flow left the overflow queue that its last one went to? */
 static inline bool paqm_over_left(const struct paqm_sched_data *q, const struct paqm_flow *flow)
@@ -68,18 +61,6 @@ static __always_inline u32 paqm_pace_known(const struct paqm_sched_data *q,
 					   const struct paqm_flow *flow)
 {
 	return READ_ONCE(q->pace[flow->every & PAQM_DEAF ? PAQM_PACE_DEAF : PAQM_PACE_FOLLOW]);
-}
-
-/* Does a packet of a known media flow join the common queue? */
-static __always_inline bool paqm_conforms(struct paqm_sched_data *q, struct paqm_flow *flow,
-					  u32 wire, u64 now)
-{
-	if (unlikely(READ_ONCE(flow->every) & PAQM_SHARES))
-		return paqm_host_conforms(q, flow, wire, now);
-	if (unlikely(flow->over) && !paqm_over_ends(q, flow))
-		return false;
-	return paqm_bucket_take(&flow->due, paqm_bucket_clock(now), wire, paqm_pace_known(q, flow),
-				READ_ONCE(q->bucket_depth));
 }
 
 /* Queue of an elastic flow, by its hash: flows that meet in one share it. */

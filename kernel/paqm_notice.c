@@ -8,10 +8,10 @@
 #include "core/paqm_maxmin.h"
 #include "core/paqm_msg.h"
 #include "paqm_classify.h"
-#include "paqm_datapath.h"
 #include "paqm_feedback.h"
 #include "paqm_inband.h"
 #include "paqm_isolate.h"
+#include "paqm_notice.h"
 #include "paqm_outer.h"
 #include "paqm_trace.h"
 

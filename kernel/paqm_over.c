@@ -4,9 +4,10 @@
  * several flows. paqm_isolate.h says how it hangs together. Under the qdisc lock.
  */
 #include "core/paqm_bucket.h"
-#include "paqm_datapath.h"
 #include "paqm_flows.h"
 #include "paqm_isolate.h"
+#include "paqm_notice.h"
+#include "paqm_over.h"
 #include "paqm_queue.h"
 
 #define PAQM_OVER_GATED 16 /* queues that wait for packets in that of strangers */
@@ -87,8 +88,9 @@ static void paqm_over_charge(struct paqm_sched_data *q, struct paqm_flowq *over,
 }
 
 /*
- * The same as paqm_conforms() below for a flow that shares the rate of its host. Who does not
- * follow has what waits in their queue as long as that is there, or he would have both.
+ * The same as paqm_conforms() (paqm_enqueue.c), for a flow that shares the rate of its host. One
+ * that does not follow has what waits in their queue as long as that is there, or it would have
+ * both.
  */
 bool paqm_host_conforms(struct paqm_sched_data *q, struct paqm_flow *flow,
 			u32 wire, u64 now)

@@ -3,6 +3,21 @@
 #include <linux/rtnetlink.h>
 #include <net/codel.h>
 #include "paqm_queue.h"
+#include "paqm_trace.h"
+
+/* Drop a packet that has not joined its queue, and count it in @counter. */
+int paqm_drop(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free,
+	      enum paqm_class class, u64 *counter, enum paqm_drop why)
+{
+	struct paqm_sched_data *q = qdisc_priv(sch);
+
+	paqm_count(counter);
+	if (why == PAQM_DROP_TAIL)
+		qdisc_qstats_overlimit(sch);
+	trace_drop(qdisc_dev(sch)->name, class, why, qdisc_pkt_len(skb),
+		   q->queue[class].st.backlog, q->queue[class].inner.prob);
+	return paqm_qdisc_drop(skb, sch, to_free, why);
+}
 
 /* RTNL: packets are freed when it is released. */
 void paqm_free_list(struct paqm_sched_data *q, struct paqm_queue *queue)

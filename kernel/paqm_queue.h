@@ -16,6 +16,8 @@
 #define PAQM_BULK_QUEUES 1024 /* of the elastic class */
 #define PAQM_OVER_STRANGERS 1 /* that of flows not known yet; 0 is none */
 
+int paqm_drop(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free,
+	      enum paqm_class class, u64 *counter, enum paqm_drop why);
 void paqm_free_list(struct paqm_sched_data *q, struct paqm_queue *queue);
 void paqm_drr_purge(struct paqm_sched_data *q, enum paqm_class class);
 
