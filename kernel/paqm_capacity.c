@@ -7,8 +7,9 @@
 #include "core/paqm_auto.h"
 #include "paqm_capacity.h"
 #include "paqm_compat.h"
+#include "paqm_event.h"
 #include "paqm_feedback.h"
-#include "paqm_outer.h"
+#include "paqm_split.h"
 
 /* A fall of the capacity by so much is an event, ... */
 #define PAQM_AUTO_FALL_Q16 (PAQM_Q16_ONE / 20)
@@ -123,16 +124,16 @@ u64 paqm_auto_apply(struct paqm_sched_data *q, bool was_on, u64 limit)
 	return min(READ_ONCE(q->auto_capacity), limit);
 }
 
-/* A round begins: the estimate becomes the capacity. Under ctl_lock. */
-void paqm_auto_round(struct paqm_sched_data *q)
+/* A round begins: the estimate becomes the capacity, or there is none. Under ctl_lock. */
+bool paqm_auto_round(struct paqm_sched_data *q)
 {
 	if (!paqm_auto_on(q))
-		return;
+		return false;
 	paqm_auto_source(q);
 	WRITE_ONCE(q->capacity, READ_ONCE(q->auto_capacity));
-	paqm_derive_inner(q);
 	if (q->fb) /* not in the dips: that is when messages count */
 		paqm_fb_set_rate(q->fb, paqm_fb_budget(q->auto_usual));
+	return true;
 }
 
 /*

@@ -29,7 +29,7 @@ static inline void paqm_auto_sent(struct paqm_sched_data *q, u64 now, u32 len)
 void paqm_auto_start(struct paqm_sched_data *q, u64 now);
 void paqm_auto_setup(struct paqm_sched_data *q);
 u64 paqm_auto_apply(struct paqm_sched_data *q, bool was_on, u64 limit);
-void paqm_auto_round(struct paqm_sched_data *q);
+bool paqm_auto_round(struct paqm_sched_data *q);
 u32 paqm_auto_util(const struct paqm_sched_data *q, u32 rho);
 u32 paqm_auto_drain(const struct paqm_sched_data *q);
 u64 paqm_auto_link(const struct paqm_sched_data *q);

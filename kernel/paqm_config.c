@@ -6,7 +6,9 @@
 #include "paqm_capacity.h"
 #include "paqm_compat.h"
 #include "paqm_config.h"
-#include "paqm_outer.h"
+#include "paqm_derive.h"
+#include "paqm_event.h"
+#include "paqm_split.h"
 
 /* Capacity without `bandwidth`: the link speed, 1 Gbit/s where it is not known. */
 u64 paqm_link_rate(struct Qdisc *sch, u32 *source)

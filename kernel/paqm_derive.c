@@ -9,7 +9,8 @@
 #include "core/paqm_law.h"
 #include "core/paqm_sched.h"
 #include "paqm_capacity.h"
-#include "paqm_outer.h"
+#include "paqm_derive.h"
+#include "paqm_split.h"
 
 #define PAQM_NOTICE_BYTES 132 /* of a message, IPv4 */
 #define PAQM_CROWD_NS (NSEC_PER_SEC / 2) /* telling all flows takes long */
@@ -34,6 +35,15 @@ static u32 paqm_bytes_us(u64 bps, u64 us, u32 least)
 	u64 bytes = paqm_bytes_in(bps, us * NSEC_PER_USEC);
 
 	return clamp_t(u64, bytes, least, 1U << 30);
+}
+
+/* Rate on the IP layer: messages and senders do not count what the link adds. */
+u64 paqm_ip_rate(const struct paqm_sched_data *q, u64 bps)
+{
+	u32 header = qdisc_dev(q->sch)->hard_header_len;
+	u32 len = max(q->mean_len, 2 * header + 64);
+
+	return paqm_muldiv(bps, len - header, paqm_link_len(&q->link, len));
 }
 
 /*

@@ -11,8 +11,8 @@
 #include "core/paqm_law.h"
 #include "core/paqm_sched.h"
 #include "paqm_capacity.h"
+#include "paqm_derive.h"
 #include "paqm_inner.h"
-#include "paqm_outer.h"
 
 #define PAQM_IDLE_NS (2 * NSEC_PER_SEC) /* nothing seen for so long: stop the timers */
 #define PAQM_GUARD_SHIFT 4 /* the guards of the inner loop average over 2^4 periods */

@@ -8,11 +8,11 @@
 #include "core/paqm_maxmin.h"
 #include "core/paqm_msg.h"
 #include "paqm_classify.h"
+#include "paqm_derive.h"
 #include "paqm_feedback.h"
 #include "paqm_inband.h"
 #include "paqm_isolate.h"
 #include "paqm_notice.h"
-#include "paqm_outer.h"
 #include "paqm_trace.h"
 
 #define PAQM_SPACING_TICKS 16 /* between two notices to a flow at least, twice that at most */

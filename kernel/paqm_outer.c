@@ -14,7 +14,10 @@
 #include "core/paqm_sched.h"
 #include "paqm_capacity.h"
 #include "paqm_class.h"
+#include "paqm_derive.h"
+#include "paqm_event.h"
 #include "paqm_outer.h"
+#include "paqm_split.h"
 #include "paqm_trace.h"
 
 #define PAQM_EVENT_GAP_NS (50 * NSEC_PER_MSEC) /* at most one event round in this time */
@@ -45,19 +48,6 @@
 #define PAQM_SEEKING_MOST 160
 #define PAQM_SEEKING_ON 40  /* from here on they do, */
 #define PAQM_SEEKING_OFF 16 /* to here */
-
-/*
- * Of all outer loops. Unbound: a walk over a million flows takes longer than work of
- * others on the same CPU should have to wait.
- */
-struct workqueue_struct *paqm_wq;
-
-/* Ask for a round at once; the work item keeps the gap between event rounds. */
-void paqm_raise(struct paqm_sched_data *q, enum paqm_event ev)
-{
-	if (!test_and_set_bit(ev, &q->events))
-		mod_delayed_work(paqm_wq, &q->outer_work, 0);
-}
 
 /* So many media flows on so fast a link? A fifth and a tenth less for those that are. */
 static bool paqm_crowded(const struct paqm_sched_data *q, bool was, u64 bps, u32 flows)
@@ -107,15 +97,6 @@ static u32 paqm_target_util(struct paqm_sched_data *q)
 	else if (q->sought && q->cfg.law == PAQM_LAW_MAXMIN)
 		rho -= (PAQM_Q24_ONE - rho) / 4;
 	return paqm_auto_util(q, rho);
-}
-
-/* Rate on the IP layer: messages and senders do not count what the link adds. */
-u64 paqm_ip_rate(const struct paqm_sched_data *q, u64 bps)
-{
-	u32 header = qdisc_dev(q->sch)->hard_header_len;
-	u32 len = max(q->mean_len, 2 * header + 64);
-
-	return paqm_muldiv(bps, len - header, paqm_link_len(&q->link, len));
 }
 
 /* The ECF value of a message: an increase is a rate, too. */
@@ -469,7 +450,8 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events,
 	if (q->fb)
 		paqm_fb_rtt(q->fb, &q->rtt);
 	paqm_derive_period(q);
-	paqm_auto_round(q);
+	if (paqm_auto_round(q))
+		paqm_derive_inner(q);
 	/*
 	 * Windows survive events, which may come faster than anything can be measured:
 	 * flows are judged by the lowest and highest rate that they were told meanwhile.
@@ -522,7 +504,7 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events,
 		q->fair_told = q->fair;
 		paqm_publish(q);
 	}
-	paqm_transfer(q, now);
+	paqm_transfer(q, now, paqm_news_ns(q));
 	paqm_publish_paces(q, now);
 	if (whole && q->rtt_us <= q->skip_us) { /* older news have acted when measuring begins */
 		q->right_low = q->right;

@@ -5,7 +5,7 @@
  */
 #include "core/paqm_law.h"
 #include "core/paqm_maxmin.h"
-#include "paqm_outer.h"
+#include "paqm_split.h"
 
 /* What the elastic class uses, with room for growth, or it would find its share taken. */
 static u64 paqm_elastic_demand(const struct paqm_sched_data *q)
@@ -101,12 +101,14 @@ u64 paqm_media_capacity(const struct paqm_sched_data *q)
 	return paqm_muldiv(q->capacity, paqm_split(q), PAQM_Q16_ONE);
 }
 
-/* Weights follow the census: at once in favour of media, announced against it. */
-void paqm_transfer(struct paqm_sched_data *q, u64 now)
+/*
+ * Weights follow the census: at once in favour of media; against it after @delay, in which senders
+ * do what they are told.
+ */
+void paqm_transfer(struct paqm_sched_data *q, u64 now, u64 delay)
 {
 	u32 share = paqm_share(q);
 	u32 in_force = READ_ONCE(q->share_now);
-	u64 delay = paqm_news_ns(q);
 
 	if (share >= in_force || !delay || in_force - share < PAQM_SPLIT_EVENT_Q16 / 5) {
 		WRITE_ONCE(q->share_due, 0);

@@ -6,7 +6,7 @@
 #include "paqm_class.h"
 #include "paqm_config.h"
 #include "paqm_inband.h"
-#include "paqm_outer.h"
+#include "paqm_split.h"
 
 /* What of the counts has room in 32 bits, where they stood first. */
 static void paqm_low_halves(struct tc_paqm_xstats *st, const struct tc_paqm_counts *n)

@@ -42,6 +42,7 @@
 #include "paqm_class.h"
 #include "paqm_config.h"
 #include "paqm_datapath.h"
+#include "paqm_event.h"
 #include "paqm_feedback.h"
 #include "paqm_flows.h"
 #include "paqm_inner.h"

@@ -65,7 +65,7 @@ NUMBERS = (
         r"paqm_f32_decode\(bits, 20, &v\) && v &&",
     ),
     ("traffic class CS6", "kernel/paqm_xmit.c", r"PAQM_FB_TOS 0xC0\b"),
-    ("At least 1 kbit/s", "kernel/paqm_outer.h", r"PAQM_RATE_MIN 1000ULL"),
+    ("At least 1 kbit/s", "kernel/paqm_derive.h", r"PAQM_RATE_MIN 1000ULL"),
     (
         "`md-floor`, default 0.1",
         "kernel/paqm_options.c",
@@ -96,7 +96,7 @@ NUMBERS = (
     ("passes 16384 bytes", "kernel/paqm_flows.h", r"PAQM_MOUSE_BYTES 16384\b"),
     (
         "moved by more than 0.05",
-        "kernel/paqm_outer.h",
+        "kernel/paqm_split.h",
         r"SPLIT_EVENT_Q16 \(PAQM_Q16_ONE / 20\)",
     ),
     ("counted as active | 0.5 s", "kernel/paqm_flows.h", r"PAQM_FLOW_ACTIVE_TICKS 500\b"),

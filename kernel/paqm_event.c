@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Events of sch_paqm: what asks the outer loop (paqm_outer.c) for a round at once. Whoever notices
+ * one calls this: datapath, timers, a new configuration.
+ */
+#include <linux/workqueue.h>
+#include "paqm_event.h"
+
+/*
+ * Of all outer loops. Unbound: a walk over a million flows takes longer than work of
+ * others on the same CPU should have to wait.
+ */
+struct workqueue_struct *paqm_wq;
+
+/* Ask for a round at once; the work item keeps the gap between event rounds. */
+void paqm_raise(struct paqm_sched_data *q, enum paqm_event ev)
+{
+	if (!test_and_set_bit(ev, &q->events))
+		mod_delayed_work(paqm_wq, &q->outer_work, 0);
+}

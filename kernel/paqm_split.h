@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The split of the link, as the other parts of sch_paqm see it; paqm_split.c. */
+#ifndef PAQM_SPLIT_H
+#define PAQM_SPLIT_H
+
+#include "paqm_state.h"
+
+#define PAQM_SPLIT_EVENT_Q16 (PAQM_Q16_ONE / 20) /* a change of the split by 5 % is an event */
+#define PAQM_SHARE_FLOOR_Q16 (PAQM_Q16_ONE / 20) /* neither class is ever starved */
+
+struct paqm_hosts *paqm_hosts(const struct paqm_sched_data *q);
+u32 paqm_find_split(struct paqm_sched_data *q);
+void paqm_judge_elastic(struct paqm_sched_data *q, bool whole);
+u32 paqm_split(const struct paqm_sched_data *q);
+u64 paqm_media_capacity(const struct paqm_sched_data *q);
+void paqm_transfer(struct paqm_sched_data *q, u64 now, u64 delay);
+
+#endif /* PAQM_SPLIT_H */
