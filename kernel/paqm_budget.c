@@ -8,13 +8,12 @@
  * does not keep the others from hearing of theirs.
  */
 #include <linux/jhash.h>
-#include <linux/ktime.h>
 #include <linux/string.h>
 #include <net/ipv6.h>
 #include "core/paqm_bucket.h"
 #include "core/paqm_fix.h"
 #include "paqm_compat.h"
-#include "paqm_fb.h"
+#include "paqm_transmitter.h"
 
 #define PAQM_FB_BURST_MS 2000
 #define PAQM_FB_COUNT_NS (250ULL * NSEC_PER_MSEC) /* active peers are counted so often */
@@ -73,11 +72,15 @@ static struct paqm_peer *paqm_peer_lesser(struct paqm_peer *a, struct paqm_peer 
 	return b->seen < a->seen ? b : a;
 }
 
-/*
- * The entry of the source at the end of @path, made if need be; NULL if there is no room. Under
- * @fb->lock.
+/**
+ * paqm_peer_touch() - a source is owed a notice: find it in the table, or add it
+ * @fb: transmitter, locked
+ * @path: way to the source
+ * @now: ns
+ *
+ * Return: its entry, NULL if there is no room.
  */
-static struct paqm_peer *paqm_peer_touch(struct paqm_fb *fb, const struct paqm_path *path, u64 now)
+struct paqm_peer *paqm_peer_touch(struct paqm_fb *fb, const struct paqm_path *path, u64 now)
 {
 	const struct in6_addr *addr = &path->to;
 	u32 set = jhash2((const u32 *)addr, 4, fb->hash ^ path->vrf) & (PAQM_PEER_SETS - 1);
@@ -143,8 +146,16 @@ static u32 paqm_fb_parts(const struct paqm_fb *fb, const struct paqm_peer *peer)
 	return fb->proven && fb->proven < fb->active ? 2 * max(like, 1U) : fb->active;
 }
 
-/* May @peer have a message of @len bytes now? Under @fb->lock. */
-static bool paqm_fb_allow(struct paqm_fb *fb, struct paqm_peer *peer, u32 len, u64 now)
+/**
+ * paqm_fb_allow() - draw a message from the budget
+ * @fb: transmitter, locked
+ * @peer: source that is told; NULL if it has no entry
+ * @len: bytes of the message
+ * @now: ns
+ *
+ * Return: false if it is not in the budget.
+ */
+bool paqm_fb_allow(struct paqm_fb *fb, struct paqm_peer *peer, u32 len, u64 now)
 {
 	u64 rate = READ_ONCE(fb->rate);
 	u64 depth = max_t(u64, paqm_muldiv(rate, PAQM_FB_BURST_MS, MSEC_PER_SEC),
@@ -168,29 +179,4 @@ static bool paqm_fb_allow(struct paqm_fb *fb, struct paqm_peer *peer, u32 len, u
 	if (peer)
 		peer->tokens -= min_t(u64, peer->tokens, len);
 	return true;
-}
-
-/**
- * paqm_fb_admit() - draw a message from the budget
- * @fb: transmitter
- * @path: way to the source that is told
- * @len: bytes of the message
- *
- * Return: false if it is not in the budget; that is counted.
- */
-bool paqm_fb_admit(struct paqm_fb *fb, const struct paqm_path *path, u32 len)
-{
-	u64 now = ktime_get_ns();
-	struct paqm_peer *peer;
-	bool ok;
-
-	spin_lock_bh(&fb->lock);
-	peer = paqm_peer_touch(fb, path, now);
-	if (peer)
-		paqm_echo_target(fb, peer);
-	ok = paqm_fb_allow(fb, peer, len, now);
-	if (!ok)
-		paqm_fb_count(&fb->st.limited);
-	spin_unlock_bh(&fb->lock);
-	return ok;
 }

@@ -28,7 +28,7 @@
 #include <net/sock.h>
 #include "core/paqm_fix.h"
 #include "core/paqm_msg.h"
-#include "paqm_fb.h"
+#include "paqm_transmitter.h"
 
 #define PAQM_ECHO_PER_SEC 10
 #define PAQM_ECHO_SHARE_DIV 5		       /* of the budget of the messages, beside it */
@@ -91,7 +91,7 @@ void paqm_echo_target(struct paqm_fb *fb, struct paqm_peer *peer)
 {
 	if (fb->echo_on && !peer->mute && !peer->waiting && peer->due <= peer->seen &&
 	    fb->echo_free <= peer->seen)
-		mod_delayed_work(paqm_fb_wq, &fb->echo_work, 0);
+		mod_delayed_work(fb->wq, &fb->echo_work, 0);
 }
 
 /* No answer in time, or the request could not be sent. Under @fb->lock. */
@@ -244,7 +244,7 @@ static void paqm_echo_work(struct work_struct *work)
 	if (err && err != -ESTALE && paqm_echo_is(peer, &path))
 		paqm_echo_missed(peer, ktime_get_ns());
 	if (fb->echo_on && next)
-		queue_delayed_work(paqm_fb_wq, &fb->echo_work, 1 + nsecs_to_jiffies(next));
+		queue_delayed_work(fb->wq, &fb->echo_work, 1 + nsecs_to_jiffies(next));
 	spin_unlock_bh(&fb->lock);
 }
 
@@ -354,7 +354,7 @@ static int paqm_echo_open(struct paqm_fb *fb, int family, int protocol,
 	return 0;
 }
 
-static void paqm_echo_close(struct paqm_echo_sock **place)
+static void paqm_echo_close(struct paqm_fb *fb, struct paqm_echo_sock **place)
 {
 	struct paqm_echo_sock *es = *place;
 	struct sock *sk;
@@ -366,7 +366,7 @@ static void paqm_echo_close(struct paqm_echo_sock **place)
 	write_lock_bh(&sk->sk_callback_lock);
 	sk->sk_user_data = NULL;
 	write_unlock_bh(&sk->sk_callback_lock);
-	queue_work(paqm_fb_wq, &es->end);
+	queue_work(fb->wq, &es->end);
 }
 
 static void paqm_echo_switch(struct paqm_fb *fb, bool on)
@@ -417,8 +417,8 @@ int paqm_fb_set_echo(struct paqm_fb *fb, bool on)
 		paqm_echo_switch(fb, false);
 		cancel_delayed_work_sync(&fb->echo_work);
 	}
-	paqm_echo_close(&fb->echo_sock[0]);
-	paqm_echo_close(&fb->echo_sock[1]);
+	paqm_echo_close(fb, &fb->echo_sock[0]);
+	paqm_echo_close(fb, &fb->echo_sock[1]);
 	return err;
 }
 EXPORT_SYMBOL_GPL(paqm_fb_set_echo);

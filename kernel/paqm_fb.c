@@ -14,6 +14,7 @@
 #include <linux/etherdevice.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
+#include <linux/ktime.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/random.h>
@@ -28,9 +29,9 @@
 #include <net/netfilter/nf_conntrack.h>
 #endif
 #include "paqm_compat.h"
-#include "paqm_fb.h"
+#include "paqm_transmitter.h"
 
-struct workqueue_struct *paqm_fb_wq;
+static struct workqueue_struct *paqm_fb_wq; /* of all transmitters */
 
 /* The key of the host at @addr: it can speak for no other. */
 static void paqm_fb_host_key(siphash_key_t *key, const struct in6_addr *addr)
@@ -98,6 +99,27 @@ static void paqm_fb_ends(const u8 *q, struct in6_addr *from, struct in6_addr *to
 		ipv6_addr_set_v4mapped(ip->saddr, to);
 		ipv6_addr_set_v4mapped(ip->daddr, from);
 	}
+}
+
+/*
+ * Is a message of @len bytes to the end of @path within the budget? Who is told is worth knowing
+ * the RTT of, whether this message goes out or not.
+ */
+static bool paqm_fb_admit(struct paqm_fb *fb, const struct paqm_path *path, u32 len)
+{
+	u64 now = ktime_get_ns();
+	struct paqm_peer *peer;
+	bool ok;
+
+	spin_lock_bh(&fb->lock);
+	peer = paqm_peer_touch(fb, path, now);
+	if (peer)
+		paqm_echo_target(fb, peer);
+	ok = paqm_fb_allow(fb, peer, len, now);
+	if (!ok)
+		paqm_fb_count(&fb->st.limited);
+	spin_unlock_bh(&fb->lock);
+	return ok;
 }
 
 static void paqm_fb_send(struct paqm_fb *fb, const struct paqm_fb_entry *e)
@@ -272,7 +294,7 @@ enum paqm_fb_queued paqm_fb_queue(struct paqm_fb *fb, const struct sk_buff *skb,
 	e->now_tick = now_tick;
 	/* the slot is filled: pairs with the acquire in paqm_fb_work() */
 	smp_store_release(&fb->head, head + 1);
-	queue_work(paqm_fb_wq, &fb->work);
+	queue_work(fb->wq, &fb->work);
 	return PAQM_FB_QUEUED;
 }
 EXPORT_SYMBOL_GPL(paqm_fb_queue);
@@ -299,6 +321,7 @@ struct paqm_fb *paqm_fb_create(struct net_device *dev)
 
 	if (!fb)
 		return NULL;
+	fb->wq = paqm_fb_wq;
 	INIT_WORK(&fb->work, paqm_fb_work);
 	spin_lock_init(&fb->lock);
 	fb->dev = dev;

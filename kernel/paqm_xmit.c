@@ -31,7 +31,7 @@
 #if IS_ENABLED(CONFIG_IPV6)
 #include <net/ip6_route.h>
 #endif
-#include "paqm_fb.h"
+#include "paqm_transmitter.h"
 
 #define PAQM_FB_TOS 0xC0 /* CS6, as ICMP errors (RFC 1812 section 4.3.2.5) */
 #define PAQM_LINK_TTL 64 /* of what takes no route */

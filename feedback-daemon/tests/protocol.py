@@ -129,7 +129,7 @@ NUMBERS = (
         "kernel/paqm_notice.c",
         r"NOTICE_WORTH \(2 \* PAQM_MSG_SENT_MAX\)",
     ),
-    ("messages waiting | 256", "kernel/paqm_fb.h", r"PAQM_FB_RING 256\b"),
+    ("messages waiting | 256", "kernel/paqm_transmitter.h", r"PAQM_FB_RING 256\b"),
     (
         "more than half a second | none to flows",
         "kernel/paqm_derive.c",

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Inside of the transmitter: its state, and what its parts call of each other.
+ * Inside of the transmitter: its state, and what its parts offer each other.
  *
- *  paqm_fb.c	notices: ring, tags, what is quoted
- *  paqm_budget.c	who may be told, and how much
+ *  paqm_fb.c	notices: ring, tags, what is quoted; calls the others
  *  paqm_echo.c	RTT of the sources that are told
- *  paqm_xmit.c	routes and IP headers of what both send
+ *  paqm_budget.c	who may be told, and how much
+ *  paqm_xmit.c	routes and IP headers of what notices and echo requests are sent with
  */
-#ifndef PAQM_FB_H
-#define PAQM_FB_H
+#ifndef PAQM_TRANSMITTER_H
+#define PAQM_TRANSMITTER_H
 
 #include <linux/if_ether.h>
 #include <linux/in6.h>
@@ -106,6 +106,7 @@ struct paqm_peer {
 /**
  * struct paqm_fb - one transmitter
  * @rcu: frees it when no dump can be reading it
+ * @wq: where @work and @echo_work run, and sockets end
  * @work: sends what is in the ring
  * @dev: device of the qdisc; the qdisc does not outlive it
  * @head: next entry to fill; only the qdisc writes it, under its lock
@@ -136,6 +137,7 @@ struct paqm_peer {
  */
 struct paqm_fb {
 	struct rcu_head rcu;
+	struct workqueue_struct *wq;
 	struct work_struct work;
 	struct net_device *dev;
 	u32 head;
@@ -188,15 +190,14 @@ struct paqm_path {
 	bool ours;
 };
 
-extern struct workqueue_struct *paqm_fb_wq;
-
 static inline void paqm_fb_count(u64 *counter)
 {
 	WRITE_ONCE(*counter, *counter + 1);
 }
 
 bool paqm_fb_wanted(struct paqm_fb *fb, const struct in6_addr *addr);
-bool paqm_fb_admit(struct paqm_fb *fb, const struct paqm_path *path, u32 len);
+struct paqm_peer *paqm_peer_touch(struct paqm_fb *fb, const struct paqm_path *path, u64 now);
+bool paqm_fb_allow(struct paqm_fb *fb, struct paqm_peer *peer, u32 len, u64 now);
 
 int paqm_path_find(struct net_device *dev, struct paqm_path *path);
 int paqm_path_back(struct net_device *dev, const struct paqm_way *way, const struct in6_addr *from,
@@ -208,4 +209,4 @@ int paqm_path_send(struct net_device *dev, struct paqm_path *path, const struct 
 void paqm_echo_init(struct paqm_fb *fb);
 void paqm_echo_target(struct paqm_fb *fb, struct paqm_peer *peer);
 
-#endif /* PAQM_FB_H */
+#endif /* PAQM_TRANSMITTER_H */
