@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Who may be told, and how much: prefixes, and the budget of all messages.
+ * Which sources may be told, and how often: prefixes, the table of sources, and the budget of all
+ * messages.
  *
- * One token bucket bounds all messages (RFC 4443 section 2.4 (f) asks for one). While
- * it is more than half full anyone may draw from it. Below that, a source may draw
- * only what is its equal part: a host with a thousand flows, or one who invents them,
- * does not keep the others from hearing of theirs.
+ * One token bucket limits all messages (RFC 4443 section 2.4 (f) requires one). While it is more
+ * than half full, any source may draw on it; below that, each has an equal share. So a host with a
+ * thousand flows, real or spoofed, does not starve the others.
  */
 #include <linux/jhash.h>
 #include <linux/string.h>
@@ -16,13 +16,13 @@
 #include "paqm_transmitter.h"
 
 #define PAQM_FB_BURST_MS 2000
-#define PAQM_FB_COUNT_NS (250ULL * NSEC_PER_MSEC) /* active peers are counted so often */
-#define PAQM_PEER_SHARES_NS (3ULL * NSEC_PER_SEC) /* has a part: two reminders, PAQM_REMIND_NS */
-#define PAQM_PEER_LIFE_NS (60ULL * NSEC_PER_SEC) /* then its place may be taken */
-#define PAQM_PEER_PRESS_NS (2ULL * NSEC_PER_SEC) /* the same when no other place is free */
-#define PAQM_PEER_LONG_NS (10ULL * NSEC_PER_SEC) /* who invents sources has others by then */
+#define PAQM_FB_COUNT_NS (250ULL * NSEC_PER_MSEC) /* active peers are recounted so often */
+#define PAQM_PEER_SHARES_NS (3ULL * NSEC_PER_SEC) /* counts as active: twice PAQM_REMIND_NS */
+#define PAQM_PEER_LIFE_NS (60ULL * NSEC_PER_SEC) /* then its entry may be reused */
+#define PAQM_PEER_PRESS_NS (2ULL * NSEC_PER_SEC) /* the same, if it is not proven */
+#define PAQM_PEER_LONG_NS (10ULL * NSEC_PER_SEC) /* proves a source: spoofed ones change sooner */
 
-/* The first @bits of @a and @b are alike. */
+/* Do @a and @b agree in their first @bits? */
 static bool paqm_same_prefix(const u8 *a, const u8 *b, u32 bits)
 {
 	u8 mask = 0xFF << (8 - bits % 8);
@@ -31,11 +31,11 @@ static bool paqm_same_prefix(const u8 *a, const u8 *b, u32 bits)
 }
 
 /**
- * paqm_fb_wanted() - may a source be told by where it is?
+ * paqm_fb_wanted() - may a source be told, by its address?
  * @fb: transmitter
  * @addr: its address, IPv4 mapped
  *
- * Return: it is in one of the prefixes given, or none is.
+ * Return: true if it is in one of the prefixes, or if there are none.
  */
 bool paqm_fb_wanted(struct paqm_fb *fb, const struct in6_addr *addr)
 {
@@ -55,16 +55,16 @@ bool paqm_fb_wanted(struct paqm_fb *fb, const struct in6_addr *addr)
 }
 
 /*
- * Is there somebody at that address? He has answered an echo request, or was owed notices for
- * long. His place is not taken by sources of which nothing is known, and these have half of a
- * short budget at most.
+ * Is the source real? It has answered an echo request, or has been owed notices for a while. Its
+ * entry is not evicted for sources that are not proven, and those get at most half of a budget that
+ * is short.
  */
 static bool paqm_peer_proven(const struct paqm_peer *peer)
 {
 	return peer->kept || peer->seen - peer->since >= PAQM_PEER_LONG_NS;
 }
 
-/* The one of two entries that is missed less. */
+/* Which of two entries to evict: one that is not proven, else the older one. */
 static struct paqm_peer *paqm_peer_lesser(struct paqm_peer *a, struct paqm_peer *b)
 {
 	if (a->seen && b->seen && paqm_peer_proven(a) != paqm_peer_proven(b))
@@ -99,7 +99,7 @@ struct paqm_peer *paqm_peer_touch(struct paqm_fb *fb, const struct paqm_path *pa
 	if (place->seen && now - place->seen < (paqm_peer_proven(place) ? PAQM_PEER_LIFE_NS :
 									  PAQM_PEER_PRESS_NS))
 		return NULL;
-	/* without tokens: else each invented source would have a first message of its own part */
+	/* without tokens: else each spoofed source would have a first message */
 	*place = (struct paqm_peer){
 		.addr = *addr,
 		.vrf = path->vrf,
@@ -136,8 +136,8 @@ static void paqm_peers_count(struct paqm_fb *fb, u64 now)
 }
 
 /*
- * Of how many equal parts of the budget @peer has one. Those that may be invented have no more
- * together than all others have. Under @fb->lock.
+ * How many equal parts of the budget there are, of which @peer has one. Sources that are not proven
+ * get no more together than those that are. Under @fb->lock.
  */
 static u32 paqm_fb_parts(const struct paqm_fb *fb, const struct paqm_peer *peer)
 {

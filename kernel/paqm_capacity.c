@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * `bandwidth auto`: the glue between sch_paqm and the estimator of capacity in
- * core/paqm_auto.h. The datapath meters departures under the qdisc lock, a timer of
- * its own takes the counts into the estimate, the outer loop puts it in force.
+ * `bandwidth auto`: the glue between sch_paqm and the estimator of capacity in core/paqm_auto.h.
+ * The datapath meters departures under the qdisc lock, a timer feeds these counts to the estimator,
+ * and the outer loop puts the estimate in force.
  */
 #include "core/paqm_auto.h"
 #include "paqm_capacity.h"
@@ -13,12 +13,12 @@
 
 /* A fall of the capacity by so much is an event, ... */
 #define PAQM_AUTO_FALL_Q16 (PAQM_Q16_ONE / 20)
-/* ... a rise by so much, and not so soon: it can wait, messages are few. */
+/* ... so is a rise by so much, after a while: it can wait, and messages are scarce. */
 #define PAQM_AUTO_RISE_Q16 (PAQM_Q16_ONE / 10)
 #define PAQM_AUTO_RISE_GAP_NS (150 * NSEC_PER_MSEC)
 
-#define PAQM_AUTO_HOLD_NS (100 * NSEC_PER_MSEC) /* that much media may wait before any is dropped */
-#define PAQM_AUTO_ALLOWED 3 /* times media-target: a media queue as it should be, mostly */
+#define PAQM_AUTO_HOLD_NS (100 * NSEC_PER_MSEC) /* media waits that long before any is dropped */
+#define PAQM_AUTO_ALLOWED 3 /* times media-target: a media queue that is not too long */
 
 static void paqm_auto_look(struct paqm_sched_data *q, struct paqm_auto_in *in, u64 now)
 {
@@ -31,7 +31,7 @@ static void paqm_auto_look(struct paqm_sched_data *q, struct paqm_auto_in *in, u
 	in->allowed = READ_ONCE(q->auto_allowed);
 }
 
-/* The loops begin, or the option is set while they run. Under the qdisc lock. */
+/* The loops start, or the option is set while they run. Under the qdisc lock. */
 void paqm_auto_start(struct paqm_sched_data *q, u64 now)
 {
 	struct paqm_auto_in in;
@@ -45,7 +45,7 @@ void paqm_auto_start(struct paqm_sched_data *q, u64 now)
 		      HRTIMER_MODE_REL_PINNED_SOFT);
 }
 
-/* Is the news worth a round of its own? */
+/* Does the capacity differ enough for an event round? */
 static bool paqm_auto_event(const struct paqm_sched_data *q, u64 now, u64 capacity)
 {
 	u64 in_force = READ_ONCE(q->capacity);
@@ -69,9 +69,9 @@ static enum hrtimer_restart paqm_auto_timer(struct hrtimer *timer)
 	lock = qdisc_lock(qdisc_root_sleeping(q->sch));
 	spin_lock(lock);
 	/*
-	 * The whole step under the lock under which paqm_auto_start() begins anew. If
-	 * that has happened while we waited for it, the timer is queued again and this
-	 * run is one too many.
+	 * The whole step is under the lock under which paqm_auto_start() starts over. If that
+	 * happened while we waited for the lock, the timer is queued again and this run is one
+	 * too many.
 	 */
 	on = q->awake && paqm_auto_on(q) && !hrtimer_is_queued(timer);
 	if (on) {
@@ -99,7 +99,7 @@ void paqm_auto_setup(struct paqm_sched_data *q)
 	q->auto_usual = q->estimate.capacity;
 }
 
-/* Until packets have waited once, the capacity is no more than a guess. */
+/* Until packets have once waited, the capacity is a guess. */
 static void paqm_auto_source(struct paqm_sched_data *q)
 {
 	WRITE_ONCE(q->capacity_source, READ_ONCE(q->estimate.measured) ? PAQM_CAPACITY_MEASURED :
@@ -107,9 +107,9 @@ static void paqm_auto_source(struct paqm_sched_data *q)
 }
 
 /*
- * The option may have been set: returns the capacity then. @limit is the rate of the
- * device, if capacity_source says so. Under the qdisc lock. What was measured earlier
- * stands.
+ * A configuration comes into force: returns the capacity, which is @limit without this option.
+ * @limit is the rate of the device, if capacity_source says so. Under the qdisc lock. What was
+ * measured earlier stands.
  */
 u64 paqm_auto_apply(struct paqm_sched_data *q, bool was_on, u64 limit)
 {
@@ -124,21 +124,21 @@ u64 paqm_auto_apply(struct paqm_sched_data *q, bool was_on, u64 limit)
 	return min(READ_ONCE(q->auto_capacity), limit);
 }
 
-/* A round begins: the estimate becomes the capacity, or there is none. Under ctl_lock. */
+/* A round begins: the estimate, if there is one, becomes the capacity. Under ctl_lock. */
 bool paqm_auto_round(struct paqm_sched_data *q)
 {
 	if (!paqm_auto_on(q))
 		return false;
 	paqm_auto_source(q);
 	WRITE_ONCE(q->capacity, READ_ONCE(q->auto_capacity));
-	if (q->fb) /* not in the dips: that is when messages count */
+	if (q->fb) /* not in a dip of the rate: that is when messages matter */
 		paqm_fb_set_rate(q->fb, paqm_fb_budget(q->auto_usual));
 	return true;
 }
 
 /*
- * Target utilisation with the headroom that the link asks for, Q24. Beside elastic
- * traffic a quarter of that is enough: in a dip media is served before it.
+ * Target utilisation with the headroom that the link needs, Q24. Beside elastic traffic a quarter
+ * of that is enough: in a dip media is served first.
  */
 u32 paqm_auto_util(const struct paqm_sched_data *q, u32 rho)
 {
@@ -156,10 +156,9 @@ u32 paqm_auto_drain(const struct paqm_sched_data *q)
 }
 
 /*
- * Capacity of the link for the inner loops, bit/s. Advice is careful, but a loop that
- * drops must not be: nothing is dropped in a passing dip, which the queues can hold,
- * and elastic traffic is to fill what advice leaves. When a dip lasts, the usual rate
- * comes down, too.
+ * Capacity of the link for the inner loops, bit/s. Advice is conservative; a loop that drops must
+ * not be. Queues absorb a short dip, so nothing is dropped in it, and elastic traffic may fill what
+ * advice leaves. When a dip lasts, the usual rate falls, too.
  */
 u64 paqm_auto_link(const struct paqm_sched_data *q)
 {
@@ -174,10 +173,10 @@ static u32 paqm_auto_scaled(u32 bytes, u64 num, u64 den)
 }
 
 /*
- * Lengths of the queues where the rate varies: it outruns all news for some 100 ms,
- * and what waits for it is better late than lost. So media may hold 100 ms (limit
- * 200 ms) of what the link usually does, no queue is cut to a passing dip, and in a
- * dip media runs ahead as far as before. @n is what the present capacity asks for.
+ * Lengths of the queues where the rate varies: for some 100 ms it changes faster than advice can
+ * follow, and packets are better late than lost. So the media queue may hold 100 ms (limit 200 ms)
+ * at the usual rate of the link, a short dip shortens no queue, and the credit of media is as in
+ * usual times. @n holds the lengths for the present capacity.
  */
 void paqm_auto_lengths(struct paqm_sched_data *q, struct paqm_lengths *n)
 {
@@ -194,7 +193,7 @@ void paqm_auto_lengths(struct paqm_sched_data *q, struct paqm_lengths *n)
 	n->credit = max(n->credit, bytes);
 	n->elastic_target = paqm_auto_scaled(n->elastic_target, usual, q->capacity);
 	n->elastic_limit = paqm_auto_scaled(n->elastic_limit, usual, q->capacity);
-	/* media is served at the rate of the link, whatever its share */
+	/* a burst of media is served at the rate of the link, not of its share */
 	bytes = q->cfg.media_target_bytes;
 	if (!bytes)
 		bytes = min_t(u64, paqm_bytes_in(usual, (u64)q->cfg.media_target * NSEC_PER_USEC),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What follows from the capacity, the split and the rates of sch_paqm: periods, lengths of
- * queues, buckets and paces of flows, and how long it takes to tell them.
+ * What follows from the capacity, the split and the rates of sch_paqm: periods, lengths of queues,
+ * depth and pace of buckets, and how long it takes until senders follow.
  *
  * Process context under ctl_lock, unless a function says otherwise.
  */
@@ -13,21 +13,21 @@
 #include "paqm_split.h"
 
 #define PAQM_NOTICE_BYTES 132 /* of a message, IPv4 */
-#define PAQM_CROWD_NS (NSEC_PER_SEC / 2) /* telling all flows takes long */
+#define PAQM_CROWD_NS (NSEC_PER_SEC / 2) /* telling all flows takes long if longer than this */
 #define PAQM_REMIND_NS (1500 * NSEC_PER_MSEC) /* half of what advice holds for */
 #define PAQM_RTT_DEFAULT_US 100000	/* where `rtt` is measured and nobody answered yet */
-#define PAQM_TAU2_MIN_US 150000	/* measuring time where tau1 is a measured RTT */
-#define PAQM_CREDIT_PACKETS 6	/* media may run ahead by so many, for three times `credit` */
+#define PAQM_TAU2_MIN_US 150000	/* least measuring time where tau1 is a measured RTT */
+#define PAQM_CREDIT_PACKETS 6	/* credit of media at least, up to three times `credit` */
 #define PAQM_SMALL_DIV 20	/* uncounted media may take 5 % of c */
 #define PAQM_BULK_TARGET_NS (6 * NSEC_PER_MSEC) /* CoDel of elastic flows, RFC 8289: target */
 #define PAQM_BULK_INTERVAL_NS (100 * NSEC_PER_MSEC) /* and interval, or the round trip */
-#define PAQM_OVER_MEMORY_MAX (64U << 20) /* of what flows send beyond their fair rate */
+#define PAQM_OVER_MEMORY_MAX (64U << 20) /* of packets in overflow queues */
 #define PAQM_BUCKET_SLACK_Q24 PAQM_Q24(105, 100) /* a bucket fills so much faster than told */
 #define PAQM_BUCKET_NS (60 * NSEC_PER_MSEC) /* of a flow's rate that a bucket holds at most: */
 #define PAQM_BURST_NS (5 * NSEC_PER_MSEC)   /* so much of the link, beside other flows, */
 #define PAQM_BURSTS_NS (20 * NSEC_PER_MSEC) /* and those of all the others so much */
-#define PAQM_STANDS_NS (6 * NSEC_PER_MSEC) /* a common queue of this stands */
-#define PAQM_NEWS_FRAME_US 50000 /* until a sender that was told sends what it should */
+#define PAQM_STANDS_NS (6 * NSEC_PER_MSEC) /* a longer common queue is a standing one */
+#define PAQM_NEWS_FRAME_US 50000 /* from message to sending at the new rate, beside the RTT */
 
 /* Bytes that the link moves in @us; at least @least. */
 static u32 paqm_bytes_us(u64 bps, u64 us, u32 least)
@@ -47,8 +47,8 @@ u64 paqm_ip_rate(const struct paqm_sched_data *q, u64 bps)
 }
 
 /*
- * Until senders do what they are told: the round trip, or what `transfer` says. Where nobody
- * is told nobody needs that time.
+ * Time until senders follow new advice: `transfer`, and a round trip at least. 0 where there is no
+ * advice.
  */
 u64 paqm_news_ns(const struct paqm_sched_data *q)
 {
@@ -61,7 +61,7 @@ u64 paqm_news_ns(const struct paqm_sched_data *q)
 	return (u64)us * NSEC_PER_USEC;
 }
 
-/* What a message takes of the budget: time until there is that much. */
+/* Time between two notices by the budget of messages, and by their own pace. */
 static u64 paqm_notice_ns(const struct paqm_sched_data *q)
 {
 	u64 gap = READ_ONCE(q->notice_gap_ns);
@@ -73,8 +73,8 @@ static u64 paqm_notice_ns(const struct paqm_sched_data *q)
 }
 
 /*
- * Until every media flow has had its message: they may not take more than their part of the
- * link. Half of what the budget saves up is there, mostly. Invented flows are not waited for.
+ * Time until every media flow has had its message, given their budget, of which half a second is
+ * usually saved up. Flows that are probably spoofed are not waited for.
  */
 static u64 paqm_tell_ns(const struct paqm_sched_data *q)
 {
@@ -85,8 +85,8 @@ static u64 paqm_tell_ns(const struct paqm_sched_data *q)
 }
 
 /*
- * Where telling all flows takes long: how long those that know can wait. What the published
- * laws tell is relative to the message before.
+ * Where telling all flows takes long: how long flows can wait whose rate has hardly changed. Not
+ * with the published laws, whose values are relative to the message before.
  */
 static void paqm_derive_crowd(struct paqm_sched_data *q)
 {
@@ -106,7 +106,7 @@ static u32 paqm_rtt_us(const struct paqm_sched_data *q)
 	return clamp(q->rtt.max_us, PAQM_RTT_MIN_US, PAQM_RTT_MAX_US);
 }
 
-/* Inner period and filter weight for a capacity. */
+/* Inner period and filter weight for the capacity. */
 void paqm_derive_inner(struct paqm_sched_data *q)
 {
 	u64 mtu = max_t(u64, psched_mtu(qdisc_dev(q->sch)), 64);
@@ -131,9 +131,9 @@ void paqm_derive_inner(struct paqm_sched_data *q)
 }
 
 /*
- * Period d = tau1 + tau2, spec section 4.1: the news needs an RTT to act, then the
- * window must be long enough to measure, and longer than a GOP where senders
- * answer only once in one, or the queue oscillates.
+ * Period d = tau1 + tau2, spec section 4.1: advice takes an RTT to act; then the window must be
+ * long enough to measure, and longer than a GOP where senders adapt once in a GOP, or the queue
+ * oscillates.
  */
 void paqm_derive_period(struct paqm_sched_data *q)
 {
@@ -144,7 +144,7 @@ void paqm_derive_period(struct paqm_sched_data *q)
 	period = min_t(u32, period, PAQM_PERIOD_MAX_US);
 	WRITE_ONCE(q->rtt_us, rtt);
 	WRITE_ONCE(q->period_us, period);
-	/* tau1: nothing is measured so soon after a notice */
+	/* tau1: no measurement so soon after a notice */
 	WRITE_ONCE(q->skip_us, min(rtt, period / 2));
 }
 
@@ -175,7 +175,7 @@ static void paqm_derive_drr(struct paqm_sched_data *q, u64 cu, u64 ct, u32 mtu)
 	}
 	WRITE_ONCE(u->l4s_floor_ns, max(PAQM_L4S_FLOOR_NS, paqm_packet_ns(mtu, fair)));
 	WRITE_ONCE(t->l4s_floor_ns, max(PAQM_L4S_FLOOR_NS, packet_ns));
-	/* a queue of one or two packets is none, however slow the link */
+	/* one or two packets are no queue, however slow the link */
 	target = max(PAQM_BULK_TARGET_NS, packet_ns + packet_ns / 2);
 	interval = max3(PAQM_BULK_INTERVAL_NS, (u64)q->rtt_us * NSEC_PER_USEC, 2 * target);
 	WRITE_ONCE(t->codel.target, (codel_time_t)(target >> CODEL_SHIFT));
@@ -190,7 +190,7 @@ void paqm_derive_queues(struct paqm_sched_data *q)
 {
 	u32 mtu = psched_mtu(qdisc_dev(q->sch));
 	u64 cu = paqm_media_capacity(q);
-	/* elastic queues are as long as their full share asks for */
+	/* elastic queues have the length for their full share */
 	u32 full = q->elastic_limited ? q->entitled : paqm_split(q);
 	u64 ct = paqm_muldiv(q->capacity, max_t(u32, PAQM_Q16_ONE - full, PAQM_SHARE_FLOOR_Q16),
 			     PAQM_Q16_ONE);
@@ -213,7 +213,7 @@ void paqm_derive_queues(struct paqm_sched_data *q)
 	n.elastic_limit = max(4 * min(n.elastic_target, 1U << 28),
 			      paqm_bytes_us(q->capacity, 200000, 20 * mtu));
 	n.credit = paqm_bytes_us(cu, q->cfg.credit, 2 * mtu);
-	/* pictures of some streams, where the link is so slow that each is a few packets of that */
+	/* pictures of some streams, where the link is so slow that each is a few packets */
 	n.credit = max(n.credit, min(PAQM_CREDIT_PACKETS * mtu,
 				     paqm_bytes_us(q->capacity, 3ULL * q->cfg.credit, 0)));
 	paqm_auto_lengths(q, &n);
@@ -256,8 +256,8 @@ static u32 paqm_find_depth(const struct paqm_sched_data *q, u64 bps, u32 cost)
 	u64 bytes = paqm_bytes_in(bps, PAQM_BUCKET_NS);
 
 	/*
-	 * A burst that fits into a bucket goes before the packets of all others, and pictures
-	 * of several who do not pace them come at once. Those of small flows are small.
+	 * A burst that fits into a bucket goes before the packets of all others, and unpaced
+	 * pictures of several flows may coincide. Those of small flows are small.
 	 */
 	if (q->n_media > 1)
 		bytes = min(bytes, paqm_bytes_in(q->capacity, min_t(u64, each, PAQM_BURST_NS)));
@@ -266,11 +266,11 @@ static u32 paqm_find_depth(const struct paqm_sched_data *q, u64 bps, u32 cost)
 }
 
 /*
- * While the common queue stands, buckets hold one packet and fill at the fair rate proper. It
- * stands where several flows that were below their rate come back to it at once, each with a full
- * bucket, and no faster than the link is: then it would not shrink by itself. Who sends evenly
- * does not need more. And where one comes back while another was offered what he did not use:
- * until that is taken back both together are more than the class has.
+ * While there is a standing common queue, buckets hold one packet and fill at the fair rate itself.
+ * One forms when several flows that were below their rate return to it at once, each with a full
+ * bucket; together they then send at the rate of the link, so it would not drain by itself. It also
+ * forms when a flow returns to its rate while another was offered what it had left. Flows that are
+ * paced do not need more than a packet.
  */
 void paqm_buckets_in_force(struct paqm_sched_data *q)
 {
@@ -296,15 +296,15 @@ void paqm_paces_in_force(struct paqm_sched_data *q)
 	paqm_buckets_in_force(q);
 }
 
-/* A rate as part of media's, Q16; a little less, or flows that use all of theirs wait. */
+/* A rate as part of media's, Q16; a little less, or flows that use all of theirs would wait. */
 static u32 paqm_part(u64 bps, u64 cu)
 {
 	return min_t(u64, paqm_muldiv(bps, PAQM_OVER_MOST_Q16, cu), PAQM_OVER_MOST_Q16);
 }
 
 /*
- * How fast buckets fill and how much they hold, and what overflow queues have; the buckets' part
- * comes into force later (paqm_publish_paces()).
+ * How fast buckets fill, how much they hold, and the parts of overflow queues. What concerns
+ * buckets comes into force later (paqm_publish_paces()).
  */
 static void paqm_find_paces(struct paqm_sched_data *q)
 {
@@ -319,7 +319,7 @@ static void paqm_find_paces(struct paqm_sched_data *q)
 		newcomers = follow * max(q->newcomers, 1U);
 		one = paqm_mul_q24(q->fair_new, PAQM_BUCKET_SLACK_Q24);
 		burst = follow;
-	} else { /* nothing is known of whoever comes first */
+	} else { /* nothing is known of the first flow yet */
 		follow = cu / 2;
 		deaf = cu / 2;
 		newcomers = cu;
@@ -329,7 +329,7 @@ static void paqm_find_paces(struct paqm_sched_data *q)
 	WRITE_ONCE(q->pace_next[PAQM_PACE_FOLLOW], paqm_bucket_cost(follow));
 	WRITE_ONCE(q->pace_next[PAQM_PACE_DEAF], paqm_bucket_cost(deaf));
 	WRITE_ONCE(q->pace_base, paqm_bucket_cost(min(follow, deaf)));
-	/* where most of them are invented they wait apart, whatever they send */
+	/* where most newcomers are spoofed, they all go to the queue of strangers */
 	WRITE_ONCE(q->pace_next[PAQM_PACE_NEW],
 		   q->n_media && q->credit_q16 < PAQM_CREDIT_LEAST_Q16 ? U32_MAX :
 		   paqm_bucket_cost(newcomers));
@@ -337,21 +337,20 @@ static void paqm_find_paces(struct paqm_sched_data *q)
 	cost = paqm_bucket_cost(burst);
 	WRITE_ONCE(q->depth_next, paqm_find_depth(q, burst, cost));
 	WRITE_ONCE(q->depth_packet, paqm_bucket_depth(cost, mtu));
-	/* and a packet of each flow is no queue */
+	/* a packet of each flow is no standing queue */
 	WRITE_ONCE(q->stands_bytes,
 		   max_t(u64, paqm_bytes_in(cu, PAQM_STANDS_NS),
 			 min_t(u64, (u64)max(q->n_media, 2U) * mtu, S32_MAX)));
 	WRITE_ONCE(q->over_part, paqm_part(q->fair_base, cu));
-	/* newcomers have a part in the common queue already; invented ones have not */
+	/* newcomers have a part in the common queue already; spoofed ones have not */
 	strangers = min(q->newcomers ? q->fair_new : max(q->stranger_rate, q->stranger_mean),
 			q->fair_base);
 	WRITE_ONCE(q->over_part_new, max(paqm_part(strangers, cu), PAQM_Q16_ONE / 16));
 }
 
 /*
- * A rise counts at once. A fall counts when the news has had time to act, and for flows in the
- * order in which there are messages for them: nobody is out of line before he can know. The
- * timer of the inner loop carries that out.
+ * A rise is in force at once. A fall is when advice has had time to reach all flows and to act: no
+ * flow is beyond its rate before it can know. The timer of the inner loop puts it in force.
  */
 void paqm_publish_paces(struct paqm_sched_data *q, u64 now)
 {
@@ -360,7 +359,7 @@ void paqm_publish_paces(struct paqm_sched_data *q, u64 now)
 
 	WRITE_ONCE(q->slow, tell > q->period_us * (u64)NSEC_PER_USEC);
 	paqm_find_paces(q);
-	/* who does not listen needs no time to hear */
+	/* flows that do not follow need no time to react */
 	WRITE_ONCE(q->pace[PAQM_PACE_DEAF], READ_ONCE(q->pace_next[PAQM_PACE_DEAF]));
 	if (READ_ONCE(q->pace_next[PAQM_PACE_FOLLOW]) <= READ_ONCE(q->pace_wide) ||
 	    !due || !q->n_media) {
@@ -370,7 +369,7 @@ void paqm_publish_paces(struct paqm_sched_data *q, u64 now)
 		q->pace_first = now;
 		WRITE_ONCE(q->pace_due, now + due);
 	} else {
-		/* a further fall: its news takes time, too, but not for ever */
+		/* a further fall takes time, too, but does not put it off for ever */
 		WRITE_ONCE(q->pace_due, min(now + due, q->pace_first + 2 * due));
 	}
 }

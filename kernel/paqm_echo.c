@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * paqm_feedback: RTT between this router and the sources that it tells
+ * paqm_feedback: RTT between this router and the sources that are told
  *
- * Every source that is owed a notice is asked now and then by an ICMP echo request.
- * An answer counts if it comes from that source, with our identifier, the sequence
- * number of the last request and its 64 random bits, once. So nobody who does not
- * see the requests can make up an RTT, and who does can only lengthen his own.
+ * Every source that is owed a notice is sent an ICMP echo request now and then. An answer counts
+ * once, if it comes from that source with our identifier, the sequence number of the last request
+ * and its 64-bit nonce. So an off-path attacker cannot forge an RTT, and a source can only inflate
+ * its own.
  *
- * Requests have a budget of their own, in number and in bytes, and are spread: one
- * goes out at a time, to the source that has waited longest. A source that does not
- * answer is asked ever more rarely.
+ * Requests have a budget of their own, in packets and bytes, and are spaced: they go out one at a
+ * time, to the source that has waited longest. For a source that does not answer they back off.
  *
- * Answers are seen through raw sockets, which exist only while RTTs are measured;
- * they are taken in softirq, where their time of arrival is known. A raw socket of ICMPv6
- * takes RTNL when it ends where multicast is forwarded (ip6mr_sk_done()), and whoever ends
- * the measuring holds that: sockets are released by a work item, at the latest before their
- * namespace goes.
+ * Answers arrive on raw sockets, which exist only while RTTs are measured, and are read in softirq,
+ * as soon as they arrive. Releasing a raw ICMPv6 socket takes RTNL where multicast is forwarded
+ * (ip6mr_sk_done()), and whoever stops the measurement holds RTNL. So a work item releases the
+ * sockets, at the latest before their namespace goes.
  */
 #include <linux/icmp.h>
 #include <linux/icmpv6.h>
@@ -31,12 +29,12 @@
 #include "paqm_transmitter.h"
 
 #define PAQM_ECHO_PER_SEC 10
-#define PAQM_ECHO_SHARE_DIV 5		       /* of the budget of the messages, beside it */
+#define PAQM_ECHO_SHARE_DIV 5		       /* of the budget of messages, on top of it */
 #define PAQM_ECHO_FIRST_NS (300ULL * NSEC_PER_MSEC) /* between the first answers */
 #define PAQM_ECHO_EVERY_NS (2ULL * NSEC_PER_SEC)
-#define PAQM_ECHO_MISSES 6		       /* at last 128 s between requests */
+#define PAQM_ECHO_MISSES 6		       /* the backoff ends at 128 s between requests */
 #define PAQM_ECHO_WAIT_NS (2ULL * NSEC_PER_SEC)  /* a later answer is late */
-#define PAQM_RTT_FRESH_NS (30ULL * NSEC_PER_SEC) /* older answers say nothing */
+#define PAQM_RTT_FRESH_NS (30ULL * NSEC_PER_SEC) /* older answers do not count */
 
 /* What follows the ICMP header of a request. */
 struct paqm_echo {
@@ -46,22 +44,22 @@ struct paqm_echo {
 	__be16 id;
 	__be16 seq;
 	__be64 nonce;
-	u8 name[8]; /* says in a capture what this is */
+	u8 name[8]; /* tells who reads a capture what this is */
 };
 
-/* A raw socket and its end. */
+/* A raw socket, and the work item that releases it. */
 struct paqm_echo_sock {
 	struct socket *sock;
 	struct work_struct end;
 };
 
-/* @ns, give or take a quarter. */
+/* @ns, plus or minus up to a quarter. */
 static u64 paqm_jitter(u64 ns)
 {
 	return ns - ns / 4 + paqm_muldiv(ns / 2, get_random_u32(), U32_MAX);
 }
 
-/* Time to the next request after @peer has answered, or not. */
+/* Time to the next request, after @peer has answered or has not. */
 static u64 paqm_echo_pause(const struct paqm_peer *peer)
 {
 	if (peer->misses)
@@ -70,7 +68,7 @@ static u64 paqm_echo_pause(const struct paqm_peer *peer)
 	return paqm_jitter(peer->kept < PAQM_RTT_KEPT ? PAQM_ECHO_FIRST_NS : PAQM_ECHO_EVERY_NS);
 }
 
-/* Least time between two requests to whomever. */
+/* Minimum time between two requests, to any source. */
 static u64 paqm_echo_gap(const struct paqm_fb *fb)
 {
 	u64 rate = paqm_div64(READ_ONCE(fb->rate), PAQM_ECHO_SHARE_DIV);
@@ -83,7 +81,7 @@ static u64 paqm_echo_gap(const struct paqm_fb *fb)
 }
 
 /**
- * paqm_echo_target() - a source is owed a notice: it is worth while to know its RTT
+ * paqm_echo_target() - a source is owed a notice: measure its RTT soon
  * @fb: transmitter, locked
  * @peer: the source
  */
@@ -104,10 +102,10 @@ static void paqm_echo_missed(struct paqm_peer *peer, u64 now)
 }
 
 /*
- * The source that is to be asked now, NULL if none is; *@next: ns until one may be, 0 if
- * nobody is active. Under @fb->lock. Also called early, when a source turns up.
+ * The source to send a request to now, or NULL; *@next: ns until there may be one, 0 if no source
+ * is active. Under @fb->lock. Also called early, when a source turns up.
  *
- * Sources that never answered have every second turn at most: they may be invented.
+ * Sources that never answered get every second turn at most: they may be spoofed.
  */
 static struct paqm_peer *paqm_echo_choose(struct paqm_fb *fb, u64 now, u64 *next)
 {
@@ -149,15 +147,15 @@ static struct paqm_peer *paqm_echo_choose(struct paqm_fb *fb, u64 now, u64 *next
 	return best;
 }
 
-/* Is it still the source at the end of @path? Under @fb->lock. */
+/* Is @peer still the source at the end of @path? Under @fb->lock. */
 static bool paqm_echo_is(const struct paqm_peer *peer, const struct paqm_path *path)
 {
 	return peer->seen && peer->vrf == path->vrf && ipv6_addr_equal(&peer->addr, &path->to);
 }
 
 /*
- * Ask the source in place @slot; -ESTALE if it is no longer the one at the end of @path.
- * The path is used up.
+ * Send a request to the source in @slot; -ESTALE if it is no longer the one at the end of @path.
+ * Consumes the path.
  */
 static int paqm_echo_send(struct paqm_fb *fb, u32 slot, struct paqm_path *path)
 {
@@ -196,9 +194,9 @@ static int paqm_echo_send(struct paqm_fb *fb, u32 slot, struct paqm_path *path)
 }
 
 /*
- * A socket that is bound to no VRF sees what comes in one only with `raw_l3mdev_accept`. Without,
- * it is bound to that of the source that is asked now: answers from others count if they come
- * before the next request.
+ * An unbound socket sees what arrives in a VRF only with `raw_l3mdev_accept`. Without that, bind it
+ * to the VRF of the source that is asked now: an answer counts if it comes before the next request
+ * into another VRF.
  */
 static void paqm_echo_bind(const struct paqm_fb *fb, const struct paqm_path *path)
 {
@@ -206,7 +204,7 @@ static void paqm_echo_bind(const struct paqm_fb *fb, const struct paqm_path *pat
 	bool any = READ_ONCE(dev_net(fb->dev)->ipv4.sysctl_raw_l3mdev_accept);
 	struct paqm_echo_sock *es = fb->echo_sock[path->v6];
 
-	if (es) /* their end waits for this work item */
+	if (es) /* closed only after this work item has ended */
 		WRITE_ONCE(es->sock->sk->sk_bound_dev_if, any ? 0 : path->vrf);
 #endif
 }
@@ -376,7 +374,7 @@ static void paqm_echo_switch(struct paqm_fb *fb, bool on)
 	spin_lock_bh(&fb->lock);
 	WRITE_ONCE(fb->echo_on, on);
 	fb->echo_id = (__force __be16)get_random_u32();
-	for (i = 0; i < PAQM_PEERS; i++) { /* old measurements are of another time */
+	for (i = 0; i < PAQM_PEERS; i++) { /* earlier measurements are void */
 		fb->peer[i].due = 0;
 		fb->peer[i].kept = 0;
 		fb->peer[i].nonce = 0;
@@ -388,13 +386,13 @@ static void paqm_echo_switch(struct paqm_fb *fb, bool on)
 }
 
 /**
- * paqm_fb_set_echo() - begin or end to measure RTTs
+ * paqm_fb_set_echo() - start or stop measuring RTTs
  * @fb: transmitter
  * @on: which
  *
  * Under RTNL, or when nobody else knows the transmitter.
  *
- * Return: 0, or an error of the sockets; then nothing is measured.
+ * Return: 0, or the error of a socket; then nothing is measured.
  */
 int paqm_fb_set_echo(struct paqm_fb *fb, bool on)
 {
@@ -405,7 +403,7 @@ int paqm_fb_set_echo(struct paqm_fb *fb, bool on)
 	if (on) {
 		err = paqm_echo_open(fb, PF_INET, IPPROTO_ICMP, &fb->echo_sock[0]);
 #if IS_ENABLED(CONFIG_IPV6)
-		/* the family must be there: nothing may be loaded under RTNL */
+		/* never load a protocol family under RTNL */
 		if (!err && ipv6_mod_enabled())
 			err = paqm_echo_open(fb, PF_INET6, IPPROTO_ICMPV6, &fb->echo_sock[1]);
 #endif

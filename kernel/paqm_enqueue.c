@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What comes to sch_paqm: each packet is recognised, counted in its flow, held to what that may
- * send, and put into its queue or dropped; the next one of a flow that is owed a notice is taken
- * for it, and the rate is written into those that carry it.
+ * What arrives at sch_paqm: each packet is classified, counted in its flow, tested against the
+ * flow's rate, and queued or dropped. The next packet of a flow that is owed a notice triggers it,
+ * and packets with a field for the rate have it lowered.
  *
  * Under the qdisc lock.
  */
@@ -34,10 +34,10 @@
 #include "paqm_trace.h"
 
 #define PAQM_SMALL_BURST 3000 /* bytes: two large packets of uncounted media */
-#define PAQM_OVERLOAD_NS (15 * NSEC_PER_MSEC) /* a queue is long when it is for so long */
+#define PAQM_OVERLOAD_NS (15 * NSEC_PER_MSEC) /* a queue that is long for so long is overloaded */
 #define PAQM_NOTICE_BURST_NS (100 * NSEC_PER_MSEC) /* notices may be early by so much */
 
-/* First packet after idleness: start the loops with u* = 1. */
+/* First packet after an idle time: start the loops with u* = 1. */
 static void paqm_wake(struct paqm_sched_data *q, u64 now)
 {
 	q->awake = true;
@@ -52,9 +52,9 @@ static void paqm_wake(struct paqm_sched_data *q, u64 now)
 }
 
 /*
- * Is a flow owed a notice, as it has not been told about the present round? A message
- * costs as much as many packets: when too many are owed, the flow's turn comes with a
- * later packet. Where telling all flows takes long those that may be gone soon must wait.
+ * Is a flow owed a notice, since it has not been told of the present round? A message costs as
+ * much as many packets: when too many are owed, a later packet of the flow triggers it. Where
+ * telling all flows takes long, flows that may be gone soon must wait.
  */
 static bool paqm_notice_owed(const struct paqm_sched_data *q, const struct paqm_flow *flow, u64 now)
 {
@@ -72,7 +72,7 @@ static noinline int paqm_enqueue_child(struct sk_buff *skb, struct Qdisc *sch,
 	struct paqm_sched_data *q = qdisc_priv(sch);
 	u32 len = qdisc_pkt_len(skb);
 	bool idle = !sch->q.qlen;
-	/* not qdisc_enqueue(): a child's size table must not change what we account */
+	/* not qdisc_enqueue(): a child's size table must not change our accounts */
 	int ret = child->enqueue(skb, child, to_free);
 
 	if (ret != NET_XMIT_SUCCESS) {
@@ -103,11 +103,11 @@ static void paqm_count_notes(struct paqm_sched_data *q, u8 note)
 }
 
 /*
- * Requests ride with media uncounted, within a budget: a bulk transfer that poses as
- * DNS or ping gets nothing out of it. Like a virtual queue of that rate which holds
- * 100 ms or, on a slow link, PAQM_SMALL_BURST: a report of RTCP and a request at the
- * same time shall not begin an elastic flow with a share of its own. The network's own
- * packets have another such budget, @due, so that requests cannot crowd them out.
+ * Requests go with media, uncounted, within a budget, so that a bulk transfer disguised as DNS or
+ * ping gains nothing. The budget is a virtual queue that holds 100 ms or, on a slow link,
+ * PAQM_SMALL_BURST: an RTCP report and a request that come together must not begin an elastic flow
+ * with a share of its own. The network's own packets have another such budget, @due, so that
+ * requests cannot crowd them out.
  */
 static u8 paqm_small_class(struct paqm_sched_data *q, u64 *due, u64 *count, u64 now, u32 len)
 {
@@ -124,7 +124,7 @@ static u8 paqm_small_class(struct paqm_sched_data *q, u64 *due, u64 *count, u64 
 }
 
 /*
- * Queue of a packet; @chosen by priority or filter, PAQM_CLASSES: by what it is.
+ * Class of a packet; @chosen by priority or filter, PAQM_CLASSES: by its kind.
  * PAQM_FLOW_UNSURE is media whose flow is not counted yet.
  */
 static u8 paqm_queue_of(struct paqm_sched_data *q, struct paqm_flow *flow,
@@ -148,8 +148,8 @@ static u8 paqm_queue_of(struct paqm_sched_data *q, struct paqm_flow *flow,
 }
 
 /*
- * The media queue is above 2 N_out. Packets of many streams that come together are no
- * overload: they are gone soon.
+ * The media queue is above 2 N_out. Packets of many streams that come at once are no overload:
+ * they soon leave.
  */
 static void paqm_begin_overload(struct paqm_sched_data *q, u64 now)
 {
@@ -163,7 +163,7 @@ static void paqm_begin_overload(struct paqm_sched_data *q, u64 now)
 	paqm_raise(q, PAQM_EV_QUEUE);
 }
 
-/* Count a packet in its flow; says whether a media or elastic flow joins by it. */
+/* Count a packet in its flow. Does a media or elastic flow join with it? */
 static bool paqm_count_flow(struct paqm_sched_data *q, struct paqm_flow *flow, u8 class, u32 wire,
 			    bool fresh)
 {
@@ -181,12 +181,12 @@ static bool paqm_count_flow(struct paqm_sched_data *q, struct paqm_flow *flow, u
 }
 
 /*
- * Does the flow of a packet stay what it is, whatever comes? Not before UDP is judged,
- * not by a rule for the single packet, and not where packets have counters of their own.
+ * Is the class of a packet's flow final? Not before UDP is judged, not where a rule chose it for
+ * this packet only, and not where its packets have counters of their own.
  */
 static bool paqm_settles(const struct paqm_flow *flow, const struct paqm_packet *p, int chosen)
 {
-	/* a tag beside the packet is counted on the short way, one within does not go there */
+	/* the fast path counts a tag beside the packet, and takes none with one within */
 	if (chosen < PAQM_CLASSES || p->note & ~PAQM_NOTE_TAGGED)
 		return false;
 	switch (p->kind) {
@@ -199,11 +199,11 @@ static bool paqm_settles(const struct paqm_flow *flow, const struct paqm_packet 
 }
 
 /**
- * struct paqm_verdict - where a packet belongs
- * @flow: NULL if it has none
- * @tag: hash of it, though it may have no slot
- * @class: its queue
- * @lane: what it is held to there
+ * struct paqm_verdict - what a packet was classified as
+ * @flow: its flow, NULL if that has no slot
+ * @tag: hash of the flow, even if that has no slot
+ * @class: its class
+ * @lane: the limit it is held to there
  */
 struct paqm_verdict {
 	struct paqm_flow *flow;
@@ -212,7 +212,7 @@ struct paqm_verdict {
 	u8 lane;
 };
 
-/* What a packet of media is held to. */
+/* The limit that a media packet is held to. */
 static u8 paqm_lane_of(const struct paqm_flow *flow, const struct paqm_packet *p, int chosen)
 {
 	if (chosen == PAQM_CLASSES && p->kind == PAQM_KIND_SMALL)
@@ -223,8 +223,8 @@ static u8 paqm_lane_of(const struct paqm_flow *flow, const struct paqm_packet *p
 }
 
 /*
- * A packet that needs a closer look: what is it, which flow does it belong to, does that
- * join or change? @chosen is as below.
+ * The slow path of classification: what is a packet, which flow does it belong to, does that join
+ * or change? @chosen is as below.
  */
 static noinline struct paqm_verdict paqm_recognise(struct paqm_sched_data *q,
 						   const struct sk_buff *skb, int chosen,
@@ -242,7 +242,7 @@ static noinline struct paqm_verdict paqm_recognise(struct paqm_sched_data *q,
 		flow = paqm_flows_find(&q->flows, p.hash, now_tick, &fresh);
 	if (off && paqm_flow_wants_look(flow, wire)) {
 		paqm_look_into(skb, off, &p);
-		if (!p.hash) /* it turned out control: no part of its flow */
+		if (!p.hash) /* it turned out to be control: no part of its flow */
 			flow = NULL;
 	}
 	if (!flow && p.hash) {
@@ -265,7 +265,7 @@ static noinline struct paqm_verdict paqm_recognise(struct paqm_sched_data *q,
 						      PAQM_LANE_STRANGER };
 		}
 		if (fresh) {
-			/* the present advice does not know a media flow that joins: it waits */
+			/* the present advice does not allow for this flow: it waits for the next */
 			flow->round = q->round;
 			if (where == PAQM_ELASTIC)
 				paqm_raise(q, PAQM_EV_SPLIT);
@@ -278,8 +278,8 @@ static noinline struct paqm_verdict paqm_recognise(struct paqm_sched_data *q,
 }
 
 /*
- * The queues are not short, or their memory is used up: is there room for a packet, in its
- * class or in the flow queue @fq? Media above 2 N_out is an event.
+ * The queues are long, or their memory is used up: is there room for a packet, in its class or in
+ * the flow queue @fq? Media above 2 N_out is an event.
  */
 static noinline bool paqm_has_room(struct Qdisc *sch, enum paqm_class class,
 				   const struct Qdisc *child, const struct paqm_flowq *fq, u32 len,
@@ -298,7 +298,7 @@ static noinline bool paqm_has_room(struct Qdisc *sch, enum paqm_class class,
 	return !queue->head || (!full && (u64)queue->st.backlog + len <= queue->limit);
 }
 
-/* The first packet, of all or of the elastic class, after a time without. */
+/* The first packet after an idle time, of the qdisc or of the elastic class. */
 static noinline void paqm_rouse(struct paqm_sched_data *q, enum paqm_class class, u64 now)
 {
 	if (!q->awake)
@@ -309,7 +309,7 @@ static noinline void paqm_rouse(struct paqm_sched_data *q, enum paqm_class class
 	}
 }
 
-/* Is a packet of a flow that is policed to be dropped? Its bytes are no load then. */
+/* Drop this packet of a policed flow? Then its bytes do not count as load. */
 static noinline bool paqm_policed(struct paqm_sched_data *q, struct paqm_flow *flow, u32 wire)
 {
 	struct paqm_queue *queue = &q->queue[PAQM_MEDIA];
@@ -332,7 +332,7 @@ static __always_inline bool paqm_conforms(struct paqm_sched_data *q, struct paqm
 				READ_ONCE(q->bucket_depth));
 }
 
-/* Does a packet of media stay within what its lane may send? */
+/* Does a media packet stay within the limit of its lane? */
 static __always_inline bool paqm_within(struct paqm_sched_data *q, struct paqm_flow *flow,
 					enum paqm_lane lane, u32 wire, u64 now)
 {
@@ -360,8 +360,8 @@ static __always_inline int paqm_join(struct sk_buff *skb, struct Qdisc *sch,
 }
 
 /*
- * Put a packet into its queue, or drop it. Inline for each class: half of it concerns one
- * of them only.
+ * Put a packet into its queue, or drop it. Inlined once for each class: half of it concerns only
+ * one of them.
  */
 static __always_inline int paqm_put(struct sk_buff *skb, struct Qdisc *sch, enum paqm_class class,
 				    struct paqm_flow *flow, u32 tag, enum paqm_lane lane, u32 len,
@@ -426,7 +426,7 @@ static __always_inline int paqm_put(struct sk_buff *skb, struct Qdisc *sch, enum
 	return paqm_join(skb, sch, queue, now);
 }
 
-/* One that had a closer look. */
+/* After the slow path. */
 static noinline int paqm_put_media(struct sk_buff *skb, struct Qdisc *sch, struct paqm_verdict to,
 				   u32 len, u32 wire, u64 now, struct sk_buff **to_free)
 {
@@ -447,14 +447,14 @@ static __always_inline int paqm_enqueue_one(struct sk_buff *skb, struct Qdisc *s
 		hash = paqm_plain_flow(skb, &q->rules);
 	set = paqm_flows_set(&q->flows, hash);
 	/*
-	 * With many flows it is far away, and larger than a cache line. Slots are taken from the
-	 * first on, and in a table that is half full the third line has little: to fetch it as
-	 * well costs all others a part of the cache.
+	 * With many flows the set is not in the cache, and it is larger than a line. Slots are
+	 * taken from the first on: in a table that is half full the third line holds little, and
+	 * to fetch it as well would evict something else.
 	 */
 	prefetchw(set);
 	prefetchw((u8 *)set + SMP_CACHE_BYTES);
 	now = ktime_get_ns();
-	/* without a hash this finds a free slot at most, and that is not settled */
+	/* hash 0 finds a free slot at most, and that is not settled */
 	to.flow = paqm_flows_slot(set, paqm_flow_tag(hash));
 	if (likely(to.flow &&
 		   paqm_flow_pass(to.flow, q->settled, wire, paqm_flow_clock(now)))) {
@@ -480,7 +480,7 @@ static noinline int paqm_enqueue_chosen(struct sk_buff *skb, struct Qdisc *sch, 
 	return paqm_enqueue_one(skb, sch, class, to_free);
 }
 
-/* One of several segments that cannot be cut: something is wrong with its headers. */
+/* A GSO packet that cannot be segmented: its headers are broken. */
 static int paqm_drop_uncut(struct sk_buff *skb, struct Qdisc *sch, int class,
 			   struct sk_buff **to_free)
 {
@@ -495,8 +495,8 @@ static int paqm_drop_uncut(struct sk_buff *skb, struct Qdisc *sch, int class,
 }
 
 /*
- * A GSO packet that would hold the link for longer than the media target is cut
- * into its packets: a 64 kB burst is 65 ms at 8 Mbit/s.
+ * Segment a GSO packet that would hold the link for longer than the media target: 64 kB are 65 ms
+ * at 8 Mbit/s.
  */
 static noinline int paqm_enqueue_gso(struct sk_buff *skb, struct Qdisc *sch, int class,
 				     struct sk_buff **to_free)
@@ -529,7 +529,7 @@ static noinline int paqm_enqueue_gso(struct sk_buff *skb, struct Qdisc *sch, int
 	return ret;
 }
 
-/* Packets of virtual machines say how long their segments are, not how many these are. */
+/* GSO packets from virtual machines give the size of their segments, not the number. */
 static noinline void paqm_count_segs(struct sk_buff *skb)
 {
 	struct skb_shared_info *info = skb_shinfo(skb);
@@ -540,7 +540,10 @@ static noinline void paqm_count_segs(struct sk_buff *skb)
 			       U16_MAX);
 }
 
-/* Is a GSO packet, whose segments count from here on, to be cut? Rates go into single ones only. */
+/*
+ * Segment a GSO packet? From here on its number of segments counts. Rates can be written into
+ * single packets only.
+ */
 static bool paqm_cuts(const struct paqm_sched_data *q, struct sk_buff *skb)
 {
 	if (unlikely(!skb_shinfo(skb)->gso_segs))

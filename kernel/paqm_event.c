@@ -7,8 +7,8 @@
 #include "paqm_event.h"
 
 /*
- * Of all outer loops. Unbound: a walk over a million flows takes longer than work of
- * others on the same CPU should have to wait.
+ * Runs all outer loops. Unbound: a walk over a million flows takes longer than other work on the
+ * same CPU should have to wait.
  */
 struct workqueue_struct *paqm_wq;
 

@@ -7,9 +7,9 @@
  * messages, but those about IPv4 as ICMP type 4, which NAT translates as an error about
  * the quoted flow. ICMPv6 never had a Source Quench.
  *
- * What is never answered: fragments, packets with options or extension headers and
- * anything but UDP are not offered by the qdisc; sources that are no single host are
- * refused in paqm_xmit.c, those outside of the given prefixes in paqm_budget.c.
+ * No message is ever about a fragment, a packet with options or extension headers or anything but
+ * UDP: the qdisc does not offer them. Nor does one go to an address that is not a single host's
+ * (paqm_xmit.c) or that is outside the given prefixes (paqm_budget.c).
  */
 #include <linux/etherdevice.h>
 #include <linux/ip.h>
@@ -33,7 +33,7 @@
 
 static struct workqueue_struct *paqm_fb_wq; /* of all transmitters */
 
-/* The key of the host at @addr: it can speak for no other. */
+/* Derive the key of the host at @addr: with it, a host can forge messages to itself only. */
 static void paqm_fb_host_key(siphash_key_t *key, const struct in6_addr *addr)
 {
 	u8 bytes[PAQM_HOST_BYTES] __aligned(8);
@@ -48,7 +48,7 @@ static void paqm_fb_host_key(siphash_key_t *key, const struct in6_addr *addr)
 	memzero_explicit(&own, sizeof(own));
 }
 
-/* Put key id and tag into @msg, if there is a key, for the host at @to. */
+/* If there is a key, put its id and the tag for the host at @to into @msg. */
 static void paqm_fb_tag(struct paqm_fb *fb, struct paqm_msg *msg, const u8 *quote, u32 len,
 			const struct in6_addr *to)
 {
@@ -74,7 +74,10 @@ static void paqm_fb_tag(struct paqm_fb *fb, struct paqm_msg *msg, const u8 *quot
 	memzero_explicit(&key, sizeof(key));
 }
 
-/* Does the quoted packet @q go to one host? Of others no router may speak: all of them would. */
+/*
+ * Does the quoted packet @q go to a single host? About multicast and broadcast every router on the
+ * tree would send a message.
+ */
 static bool paqm_fb_single(struct net_device *dev, const u8 *q, bool v6)
 {
 	__be32 to;
@@ -86,7 +89,7 @@ static bool paqm_fb_single(struct net_device *dev, const u8 *q, bool v6)
 	       inet_addr_type_dev_table(dev_net(dev), dev, to) != RTN_BROADCAST;
 }
 
-/* Who is to be told, and for whom the quoted packet @q was; IPv4 is mapped. */
+/* The source to tell, and the destination of the quoted packet @q; IPv4 is mapped. */
 static void paqm_fb_ends(const u8 *q, struct in6_addr *from, struct in6_addr *to)
 {
 	const struct ipv6hdr *ip6 = (const struct ipv6hdr *)q;
@@ -175,7 +178,7 @@ static void paqm_fb_work(struct work_struct *work)
 }
 
 #if IS_ENABLED(CONFIG_NF_CONNTRACK)
-/* Another address in the quote, at @place; @sum: of UDP, which covers addresses and ports. */
+/* Replace the address at @place in the quote; @sum: the UDP checksum, which covers it. */
 static void paqm_requote(__be32 *place, const __be32 *addr, u32 words, __sum16 *sum)
 {
 	for (; words; words--, place++, addr++) {
@@ -192,9 +195,9 @@ static void paqm_requote_port(__be16 *place, __be16 port, __sum16 *sum)
 }
 
 /*
- * A packet that this host translates (NAT) is quoted as its sender knows it, who could not tell
- * otherwise that it is his, and would not be found either. Connection tracking remembers, with
- * the packet, what it looked like when it came. Nothing of its module is called here.
+ * Quote a packet that this host translates (NAT) as its sender knows it: else the sender would not
+ * recognise it, and its own address would not be found. Connection tracking keeps, with the packet,
+ * the addresses and ports it came with. No function of that module is called here.
  */
 static void paqm_untranslate(u8 *quote, const struct sk_buff *skb)
 {
@@ -205,7 +208,7 @@ static void paqm_untranslate(u8 *quote, const struct sk_buff *skb)
 	struct udphdr *udp;
 	__sum16 sum;
 
-	/* none, not followed, or a template, which has no protocol */
+	/* none, untracked, or a template, which has no protocol */
 	if (!ct || nf_ct_protonum(ct) != IPPROTO_UDP ||
 	    nf_ct_l3num(ct) != (v6 ? NFPROTO_IPV6 : NFPROTO_IPV4))
 		return;
@@ -236,7 +239,7 @@ static void paqm_untranslate(u8 *quote, const struct sk_buff *skb)
 }
 #endif
 
-/* What a packet, whose network header is at @off, says of the way back. */
+/* What a packet, whose network header is at @off, says about the way back. */
 static void paqm_way_of(const struct sk_buff *skb, int off, struct paqm_way *way)
 {
 	way->iif = skb->skb_iif;
@@ -253,13 +256,13 @@ static void paqm_way_of(const struct sk_buff *skb, int off, struct paqm_way *way
  * @skb: an IPv4/UDP packet without options or an IPv6/UDP packet without extension
  *	headers, network header set
  * @msg: what to tell
- * @told: says what was told when it has been; stays until paqm_fb_flush()
- * @now_tick: what it says of the time
+ * @told: noted there when the message has been sent; must live until paqm_fb_flush()
+ * @now_tick: time noted there
  *
  * Called under the qdisc lock; copies the first bytes, as they were before NAT on this host, and
  * wakes the work item.
  *
- * Return: whether it waits, and why not.
+ * Return: whether it was queued, or why not.
  */
 enum paqm_fb_queued paqm_fb_queue(struct paqm_fb *fb, const struct sk_buff *skb,
 				  const struct paqm_msg *msg, struct paqm_told *told, u32 now_tick)
@@ -283,7 +286,7 @@ enum paqm_fb_queued paqm_fb_queue(struct paqm_fb *fb, const struct sk_buff *skb,
 		return PAQM_FB_UNFIT;
 	udp = (const struct udphdr *)(e->quote + least - sizeof(*udp));
 	len = min_t(u32, len - least, max_t(u32, ntohs(udp->len), sizeof(*udp)) - sizeof(*udp));
-	len = paqm_proof_len(e->quote + least, len); /* what a device pads with proves nothing */
+	len = paqm_proof_len(e->quote + least, len); /* padding proves nothing */
 	if (!len)
 		return PAQM_FB_UNFIT;
 	paqm_untranslate(e->quote, skb);
@@ -300,7 +303,7 @@ enum paqm_fb_queued paqm_fb_queue(struct paqm_fb *fb, const struct sk_buff *skb,
 EXPORT_SYMBOL_GPL(paqm_fb_queue);
 
 /**
- * paqm_fb_flush() - wait until all notices that were owed are sent or refused
+ * paqm_fb_flush() - wait until all queued notices are sent or refused
  * @fb: transmitter
  */
 void paqm_fb_flush(struct paqm_fb *fb)
@@ -336,9 +339,9 @@ EXPORT_SYMBOL_GPL(paqm_fb_create);
 
 /**
  * paqm_fb_destroy() - end a transmitter
- * @fb: transmitter or NULL; nobody may queue any more
+ * @fb: transmitter or NULL; nothing may be queued any more
  *
- * Its memory stays until those who read statistics under RCU are done.
+ * Its memory is freed after a grace period: dumps read its statistics under RCU.
  */
 void paqm_fb_destroy(struct paqm_fb *fb)
 {
@@ -352,11 +355,11 @@ void paqm_fb_destroy(struct paqm_fb *fb)
 EXPORT_SYMBOL_GPL(paqm_fb_destroy);
 
 /**
- * paqm_fb_set_carrier() - what messages about IPv4 are
+ * paqm_fb_set_carrier() - ICMP type of messages about IPv4
  * @fb: transmitter
  * @feedback: PAQM_FEEDBACK_ICMP or PAQM_FEEDBACK_QUENCH
  *
- * Holds for notices that wait already, too.
+ * Also for notices that are queued already.
  */
 void paqm_fb_set_carrier(struct paqm_fb *fb, u32 feedback)
 {
@@ -366,7 +369,7 @@ void paqm_fb_set_carrier(struct paqm_fb *fb, u32 feedback)
 EXPORT_SYMBOL_GPL(paqm_fb_set_carrier);
 
 /**
- * paqm_fb_set_rate() - bound on all messages together
+ * paqm_fb_set_rate() - rate limit of all messages together
  * @fb: transmitter
  * @bytes_per_second: on the IP layer; echo requests have a fifth of it beside
  */
@@ -382,8 +385,8 @@ EXPORT_SYMBOL_GPL(paqm_fb_set_rate);
  * @list: prefixes
  * @n: how many, at most PAQM_PREFIXES; 0: anywhere
  *
- * Holds for notices that wait already, too. What is known of sources is forgotten if
- * something changes: some may not be asked for their RTT any more.
+ * Also for notices that are queued already. On a change all that is known about sources is
+ * forgotten: the RTT of some may not be measured any more.
  */
 void paqm_fb_set_prefixes(struct paqm_fb *fb, const struct tc_paqm_prefix *list, u32 n)
 {
@@ -441,7 +444,7 @@ void paqm_fb_get_stats(const struct paqm_fb *fb, struct paqm_fb_stats *stats)
 }
 EXPORT_SYMBOL_GPL(paqm_fb_get_stats);
 
-/* A namespace goes; its devices have gone, and raw sockets of it may wait for their end. */
+/* A namespace goes, after its devices; its raw sockets may still wait to be released. */
 static void __net_exit paqm_fb_net_exit(struct net *net)
 {
 	flush_workqueue(paqm_fb_wq);
@@ -468,7 +471,7 @@ static void __exit paqm_fb_module_exit(void)
 {
 	unregister_pernet_subsys(&paqm_fb_net_ops);
 	destroy_workqueue(paqm_fb_wq);
-	/* a receiver of an answer may still be on its way out of our code */
+	/* paqm_echo_ready() may still be returning on another CPU */
 	synchronize_rcu();
 }
 

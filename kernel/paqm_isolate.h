@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Isolation of flows from each other: nobody pays for those who do not listen.
+ * Isolation of flows from each other: no flow pays for those that ignore advice.
  *
  * Every media flow has a token bucket that fills at its fair rate (core/paqm_bucket.h). What
  * conforms joins the common short queue of the class; what does not goes to an overflow
@@ -9,19 +9,19 @@
  * them are entitled to, each under CoDel (paqm_dequeue.c).
  *
  * Flows that are not known yet (new, not recognised, or without a slot in the table) are
- * strangers: they have one bucket and one overflow queue together, so that many short
- * lives get no more than a long one.
+ * strangers: they share one bucket and one overflow queue, so that many short flows get no more
+ * than a long one.
  *
- * Where hosts are equal (`weights host`) the flows of a host that has several share its rate: each
- * bucket fills at a part of it, one bucket more is the host's, and they have one overflow queue.
- * What conforms while that holds packets counts as if it came out of it.
+ * Where hosts are equal (`weights host`), the flows of a host that has several share its rate: the
+ * bucket of each fills at a part of it, the host has a bucket as well, and they share one overflow
+ * queue. A packet that conforms while that queue holds some is charged to it.
  *
- * The common queue goes first while its lead over its share is below the credit; overflow
- * queues may use half of the class's credit at most. So a flow that does as it is told
- * never waits for one that does not.
+ * The common queue is served first while its lead over its share is below the credit; overflow
+ * queues may use half of the class's credit at most. So a flow that follows never waits for one
+ * that does not.
  *
- * Elastic flows are told nothing: all they send waits in queues of their own, so a short
- * request does not wait for a long transfer.
+ * Elastic flows get no advice: each has a queue of its own, so a short request does not wait
+ * behind a long transfer.
  *
  * All of it runs under the qdisc lock; rates and depths are published by the outer loop
  * (paqm_derive.c: paqm_publish_paces()).
@@ -33,12 +33,12 @@
 #include "paqm_queue.h"
 #include "paqm_state.h"
 
-/* What a media packet is held to. */
+/* The limit that a media packet is held to. */
 enum paqm_lane {
-	PAQM_LANE_FLOW,	    /* its flow's bucket, or, before that is known, that of strangers */
-	PAQM_LANE_STRANGER, /* the bucket of all that are not known */
-	PAQM_LANE_SMALL,    /* requests: a budget of their own has been kept */
-	PAQM_LANE_CONTROL,  /* the network's own: the same, and never dropped early */
+	PAQM_LANE_FLOW,	    /* its flow's bucket, or that of strangers until the flow is known */
+	PAQM_LANE_STRANGER, /* the bucket of strangers */
+	PAQM_LANE_SMALL,    /* requests: within a budget of their own */
+	PAQM_LANE_CONTROL,  /* the network's own packets: the same, and never dropped early */
 };
 
 /* Have all packets of a flow left the overflow queue that its last one went to? */

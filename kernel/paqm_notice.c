@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What sch_paqm tells a flow, and with which of its packets: in a notice that quotes one, or in the
- * packets themselves. Under the qdisc lock.
+ * What sch_paqm tells a flow, and by which of its packets: in a notice that quotes one, or in a
+ * field that the packet carries. Under the qdisc lock.
  */
 #include <linux/netdevice.h>
 #include "core/paqm_law.h"
@@ -15,11 +15,11 @@
 #include "paqm_notice.h"
 #include "paqm_trace.h"
 
-#define PAQM_SPACING_TICKS 16 /* between two notices to a flow at least, twice that at most */
-#define PAQM_NOTICE_WORTH (2 * PAQM_MSG_SENT_MAX) /* bytes that a flow sends for a notice */
-#define PAQM_UNFIT_MOST 8 /* packets that cannot be quoted, of a flow in a round; after that */
-#define PAQM_UNFIT_ONE_IN 64 /* not each is looked at. Pictures begin with small ones */
-#define PAQM_NEWS_Q23 (1 << 20) /* binary32 rates that differ by less: by an eighth at most */
+#define PAQM_SPACING_TICKS 16 /* between two notices to a flow; with jitter, up to twice that */
+#define PAQM_NOTICE_WORTH (2 * PAQM_MSG_SENT_MAX) /* bytes sent between two notices */
+#define PAQM_UNFIT_MOST 8 /* unquotable packets of a flow in a round; from then on */
+#define PAQM_UNFIT_ONE_IN 64 /* few are looked at. Pictures begin with small ones */
+#define PAQM_NEWS_Q23 (1 << 20) /* binary32 rates closer than that differ by an eighth at most */
 
 /* The rate that a flow is told, bit/s on the IP layer. */
 static u64 paqm_told(const struct paqm_sched_data *q, struct paqm_flow *flow)
@@ -43,7 +43,10 @@ static u64 paqm_told(const struct paqm_sched_data *q, struct paqm_flow *flow)
 	return most < fair ? max(paqm_ip_rate(q, most), PAQM_RATE_MIN) : q->advice.rate;
 }
 
-/* Where telling all flows takes long those that know must wait, until all others have been told. */
+/*
+ * Where telling all flows takes long, a flow whose rate has hardly changed waits until the others
+ * have been told.
+ */
 static bool paqm_notice_can_wait(const struct paqm_sched_data *q, struct paqm_flow *flow,
 				 const struct paqm_flow_more *more, u32 now_tick)
 {
@@ -56,7 +59,7 @@ static bool paqm_notice_can_wait(const struct paqm_sched_data *q, struct paqm_fl
 	return max(told, before) - min(told, before) < PAQM_NEWS_Q23;
 }
 
-/* Take the head of a packet for a notice, if it is one that may be quoted. */
+/* Queue a notice that quotes a packet, if that may be quoted. */
 void paqm_notice(struct paqm_sched_data *q, struct paqm_flow *flow,
 		 const struct sk_buff *skb, u64 now)
 {
@@ -71,15 +74,15 @@ void paqm_notice(struct paqm_sched_data *q, struct paqm_flow *flow,
 		return;
 	}
 
-	/* late news and new ones not at once; by lot, so that flows do not keep step */
+	/* space notices per flow; jitter avoids synchronisation */
 	if (READ_ONCE(more->told.rate) &&
 	    now_tick - READ_ONCE(more->told.tick) < PAQM_SPACING_TICKS +
 						(flow->tag ^ q->round) % PAQM_SPACING_TICKS)
 		return;
-	/* or invented sources could have others sent more than they send themselves */
+	/* no amplification: a source is sent less than it has sent itself */
 	if (flow->bytes - more->told_bytes < PAQM_NOTICE_WORTH)
 		return;
-	/* a look costs as much as many packets: not each of a flow that may have none to quote */
+	/* a look costs as much as many packets: sample flows that have nothing to quote */
 	if (more->unfit_round != q->round) {
 		more->unfit_round = q->round;
 		more->unfit = 0;
@@ -95,14 +98,14 @@ void paqm_notice(struct paqm_sched_data *q, struct paqm_flow *flow,
 		msg.flags |= PAQM_F_POLICED;
 	queued = p.quotable ? paqm_fb_queue(q->fb, skb, &msg, &more->told, now_tick) :
 			      PAQM_FB_UNFIT;
-	if (queued == PAQM_FB_UNFIT) { /* fragment, options, tags, proves too little: left alone */
+	if (queued == PAQM_FB_UNFIT) { /* fragment, options, tags, too little payload */
 		more->unfit = min(more->unfit + 1, PAQM_UNFIT_MOST);
 		paqm_count(&q->notices_unfit);
 		return;
 	}
 	q->notice_due = max(q->notice_due, now) + q->notice_gap_ns;
 	paqm_count(&q->notices_owed);
-	if (queued == PAQM_FB_QUEUED) { /* or its next packet tries again */
+	if (queued == PAQM_FB_QUEUED) { /* else the next packet tries again */
 		flow->round = q->round;
 		more->told_bytes = flow->bytes;
 	}
@@ -110,8 +113,8 @@ void paqm_notice(struct paqm_sched_data *q, struct paqm_flow *flow,
 }
 
 /*
- * Lower the rate in a packet of a media flow that goes into the queue, or in a probe,
- * which belongs to no flow. The packet's headers may move.
+ * Lower the rate in a packet that joins a media queue: one of a media flow, or a probe, which
+ * belongs to no flow. The packet's headers may move.
  */
 void paqm_stamp_packet(struct paqm_sched_data *q, struct paqm_flow *flow,
 		       struct sk_buff *skb, u64 now)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What a flow is told, as those see it who have its packets; paqm_notice.c. */
+/* Advice to a flow, triggered by one of its packets or written into it; paqm_notice.c. */
 #ifndef PAQM_NOTICE_H
 #define PAQM_NOTICE_H
 

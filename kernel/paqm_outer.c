@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Outer loop of sch_paqm: every period, and at once on events, measure the flows,
- * compute the fair rate of media, publish what notices say and move the split.
+ * Outer loop of sch_paqm: every period, and at once on events, a round measures the flows, computes
+ * split and fair rate, and publishes them as advice, weights and paces. It calls what does these
+ * steps, in this order; none of them calls it.
  *
  * Process context under ctl_lock; the qdisc lock is taken only to publish.
  */
@@ -22,34 +23,34 @@
 
 #define PAQM_EVENT_GAP_NS (50 * NSEC_PER_MSEC) /* at most one event round in this time */
 /*
- * The elastic class has gone when so long nothing of it has come. One flow may pause for longer
- * (PAQM_FLOW_ACTIVE_TICKS); when all do, the link stands half empty.
+ * The elastic class is idle when none of its packets has come for so long. A single flow may pause
+ * for longer (PAQM_FLOW_ACTIVE_TICKS); when all do, half of the link would stay unused.
  */
 #define PAQM_SILENT_MS 250
 #define PAQM_SILENT_MOST_MS 500 /* with far senders */
-#define PAQM_WALK_SHARE 20 /* walks over the flow table take at most so little of a CPU: 5 % */
+#define PAQM_WALK_SHARE 20 /* walks over the flow table take a 20th of a CPU at most */
 #define PAQM_WALK_GAP_MAX_NS (2 * NSEC_PER_SEC) /* a walk may have been held up once */
 #define PAQM_ELASTIC_FLOOR_Q24 PAQM_Q24(2, 100) /* of c: less traffic is no flow of its own */
 #define PAQM_MOUSE_Q24 PAQM_Q24(10, 100) /* of the mean elastic flow: less is a mouse */
 #define PAQM_MOUSE_SHARE_DIV 100	/* or less than a hundredth of a fair share */
 #define PAQM_NOTICE_PAUSE_US (10 * USEC_PER_SEC) /* to a flow that does not follow */
-#define PAQM_GRAIN_BYTES 6000	/* four packets more or less in a window say nothing */
-#define PAQM_ANSWER_NS NSEC_PER_SEC /* what far senders were told has reached the queue by then */
+#define PAQM_GRAIN_BYTES 6000	/* four packets more or less in a window are noise */
+#define PAQM_ANSWER_NS NSEC_PER_SEC /* senders have answered advice by then, even far ones */
 #define PAQM_TRIM_HOLD_NS (PAQM_ANSWER_NS / 2 * 3) /* no trim after a change */
-#define PAQM_NEWS_SHIFT 5 /* a rate that changes by less than a 32nd is no news */
-#define PAQM_NEWCOMER_ROUNDS 64 /* rounds after which a bad opinion of them is forgotten */
-#define PAQM_NEWCOMER_MEMORY 16	/* newcomers that the opinion of them is made of */
+#define PAQM_NEWS_SHIFT 5 /* a rate that changes by less than a 32nd is not worth a message */
+#define PAQM_NEWCOMER_ROUNDS 64 /* rounds in which a low credit of newcomers recovers */
+#define PAQM_NEWCOMER_MEMORY 16	/* newcomers that their credit is averaged over */
 #define PAQM_MIDDLING_BPS 20000000ULL	/* from here and with so many flows, */
 #define PAQM_MIDDLING_FLOWS 20		/* half the headroom is enough */
 #define PAQM_LARGE_BPS 100000000ULL	/* and from here a quarter */
 #define PAQM_LARGE_FLOWS 100
-/* Flows seek their rate by the queue: a period in which one did counts so much, others 1 less. */
+/* Score of flows that find their rate by the queue: a period with one adds this, others take 1. */
 #define PAQM_SEEKING_STEP 8
 #define PAQM_SEEKING_MOST 160
 #define PAQM_SEEKING_ON 40  /* from here on they do, */
 #define PAQM_SEEKING_OFF 16 /* to here */
 
-/* So many media flows on so fast a link? A fifth and a tenth less for those that are. */
+/* So many media flows on so fast a link? With hysteresis: a fifth and a tenth less keep it so. */
 static bool paqm_crowded(const struct paqm_sched_data *q, bool was, u64 bps, u32 flows)
 {
 	if (was) {
@@ -60,8 +61,8 @@ static bool paqm_crowded(const struct paqm_sched_data *q, bool was, u64 bps, u32
 }
 
 /*
- * Do some flows find their rate by the queue? Who follows sends beyond it in some periods after
- * a change only; who does not comes back again and again.
+ * Do some flows find their rate by the queue? Flows that follow exceed it in a few periods after a
+ * change only; others do so again and again.
  */
 static void paqm_note_seeking(struct paqm_sched_data *q)
 {
@@ -80,8 +81,8 @@ static void paqm_note_seeking(struct paqm_sched_data *q)
  * headroom is enough: a media burst is served at the rate of the link, not of
  * the share, and the link stays full anyway. So it is with many flows on a fast
  * link, whose bursts even out (spec section 4.7); with hysteresis, or flows that
- * come and go would make all the others move. Who finds his rate by the queue needs
- * room beyond it to try.
+ * come and go would make all the others move. A flow that finds its rate by the queue
+ * needs room to probe.
  */
 static u32 paqm_target_util(struct paqm_sched_data *q)
 {
@@ -209,9 +210,9 @@ static void paqm_set_marks(struct paqm_sched_data *q, u64 now)
 }
 
 /*
- * What flows that are not known send together is a few packets in most windows: their mean
- * counts, or all others' rates would follow every one of these. What two windows show counts
- * at once. Those that count as flows, or have just become known, are not strangers.
+ * Strangers together send a few packets in most windows: their mean counts, or the rates of all
+ * others would follow each of these packets. What two windows agree on counts at once. Newcomers
+ * that count as flows, or have just become known, are no strangers.
  */
 static void paqm_mean_strangers(struct paqm_sched_data *q)
 {
@@ -231,11 +232,10 @@ static void paqm_mean_strangers(struct paqm_sched_data *q)
 }
 
 /*
- * Weigh flows that are not known yet, together. Usually they come to stay and use what
- * they get: they count in full, as long as they do not outnumber the others, which thus
- * lose half at most before the newcomers are measured. Where newcomers have mostly gone
- * again, as invented ones do and flows that change their ports, they are one flow
- * together, which counts with what it uses.
+ * Weigh flows that are not known yet, together. Usually they stay and use what they get: they count
+ * in full, as long as they do not outnumber the others, which thus lose half at most before the
+ * newcomers are measured. Where most newcomers were soon gone, like spoofed flows and those that
+ * change their ports, they count as one flow that uses what it sends.
  */
 static void paqm_weigh_newcomers(struct paqm_sched_data *q, bool whole)
 {
@@ -245,7 +245,7 @@ static void paqm_weigh_newcomers(struct paqm_sched_data *q, bool whole)
 	q->credit_q16 = div_u64((u64)q->credit_q16 * PAQM_NEWCOMER_MEMORY +
 					((u64)c->proven << 16),
 				PAQM_NEWCOMER_MEMORY + judged);
-	if (whole && !c->passed) /* and forgotten by and by */
+	if (whole && !c->passed) /* it recovers gradually */
 		q->credit_q16 += (PAQM_Q16_ONE - q->credit_q16) / PAQM_NEWCOMER_ROUNDS;
 	q->newcomers = (u32)(((u64)min(c->joining, c->takers + 1) * q->credit_q16 +
 			      PAQM_Q16_ONE / 2) >> 16);
@@ -257,9 +257,9 @@ static void paqm_weigh_newcomers(struct paqm_sched_data *q, bool whole)
 }
 
 /*
- * What senders stay below, and flows that leave part of their rate keep for growth, is
- * offered to those that use theirs. Where some do not listen they have it already: then
- * it is only seen to that the others get their share.
+ * What senders leave of their rate, and what limited flows keep for growth, is offered to flows
+ * that use theirs. Where some do not follow, these take it already: then the trim only makes sure
+ * that the others get their share.
  */
 static u32 paqm_find_trim(const struct paqm_sched_data *q, u64 cap, bool deaf, u32 backlog,
 			  u32 n_out)
@@ -282,7 +282,7 @@ static void paqm_trim_reset(struct paqm_sched_data *q, u64 now)
 	q->trim_ns = now;
 }
 
-/* Who has not done yet what was told last does not undershoot: no rise before that. */
+/* A sender that has not answered the last change yet does not undershoot: no rise before that. */
 static void paqm_trim_step(struct paqm_sched_data *q, u32 trim, u64 now)
 {
 	if (trim < q->trim || now - q->trim_ns >= PAQM_TRIM_HOLD_NS)
@@ -290,8 +290,8 @@ static void paqm_trim_step(struct paqm_sched_data *q, u32 trim, u64 now)
 }
 
 /*
- * The fair rate by the law in force. @events: something changed; @whole: a period was
- * measured, without which the published laws and relative values hold.
+ * The fair rate by the law in force. @events: what changed; @whole: a period was measured, without
+ * which the published laws keep their values.
  */
 static void paqm_solve(struct paqm_sched_data *q, u32 n_out, unsigned long events, bool whole,
 		       u64 now)
@@ -347,8 +347,8 @@ static void paqm_solve(struct paqm_sched_data *q, u32 n_out, unsigned long event
 		break;
 	default:
 		/*
-		 * Who does not listen fills what is kept free for others, so half of that is
-		 * theirs; without the other half his queue would never end.
+		 * Flows that do not follow fill the headroom, so half of it goes to the others;
+		 * without the other half the queues of the former would never drain.
 		 */
 		if (q->isolate && (deaf || q->stranger_mean))
 			rho = min_t(u64, rho + (PAQM_Q24_ONE - rho) / 2,
@@ -369,7 +369,7 @@ static void paqm_solve(struct paqm_sched_data *q, u32 n_out, unsigned long event
 		q->fair = min(q->fair_base + paqm_mul_q24(q->fair_base, q->trim), ceiling);
 	}
 	q->right = q->fair;
-	/* who takes what others leave of an equal division does not disobey */
+	/* a flow that takes what others leave of an equal division is not deaf */
 	if (q->cfg.law == PAQM_LAW_ECF)
 		q->right = max(q->fair, paqm_mm_solve(&q->census.mm, ceiling, PAQM_RATE_MIN,
 						      ceiling));
@@ -379,10 +379,10 @@ static void paqm_solve(struct paqm_sched_data *q, u32 n_out, unsigned long event
 		q->fair_new = paqm_div64(q->fair * max(q->newcomers, 1U), q->census.newcomers);
 }
 
-/* ms until the elastic class has been silent for long; 0: it has been, and none of it waits. */
+/* ms until the elastic class counts as idle; 0: it is, and none of its packets waits. */
 static u32 paqm_heard(const struct paqm_sched_data *q, u64 now)
 {
-	/* a far sender's window comes once in a round trip */
+	/* a far sender's window comes once per round trip */
 	u32 longest = clamp_t(u32, q->rtt_us / USEC_PER_MSEC + 100, PAQM_SILENT_MS,
 			      PAQM_SILENT_MOST_MS);
 	s32 age = (s32)(paqm_flow_clock(now) - READ_ONCE(q->elastic_last));
@@ -396,8 +396,8 @@ static u32 paqm_heard(const struct paqm_sched_data *q, u64 now)
 }
 
 /*
- * Does a round at an event have nothing to tell? Ordinary web traffic changes the split
- * many times a second, by little: messages about that would use up their budget.
+ * Has an event round nothing worth telling? Ordinary web traffic changes the split slightly many
+ * times a second: messages about that would use up their budget.
  */
 static bool paqm_no_news(const struct paqm_sched_data *q, unsigned long events)
 {
@@ -407,7 +407,7 @@ static bool paqm_no_news(const struct paqm_sched_data *q, unsigned long events)
 	       max(told, q->fair) - min(told, q->fair) < told >> PAQM_NEWS_SHIFT;
 }
 
-/* The lowest rate told in the last second or so: the answer to it may still be arriving. */
+/* Track the lowest rate told in the last second or so: senders may still be answering it. */
 static void paqm_note_low(struct paqm_sched_data *q, u64 now)
 {
 	if (now - q->low_stamp >= PAQM_ANSWER_NS / 2) {
@@ -458,7 +458,7 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events,
 	 */
 	if (whole)
 		paqm_measure(q, now, &w);
-	/* what was measured before the queue grew is not trusted until something new is */
+	/* measurements from before the queue grew are not trusted until there is a new one */
 	q->cautious = events & (BIT(PAQM_EV_QUEUE) | BIT(PAQM_EV_CAPACITY)) ||
 		      (q->cautious && w.window_ns < PAQM_WINDOW_MIN_NS);
 	w.cautious = q->cautious;
@@ -470,7 +470,7 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events,
 	q->n_media = q->census.media;
 	q->n_elastic = heard ? q->census.elastic : 0;
 	paqm_level(q, PAQM_ELASTIC, &qlen, &backlog);
-	/* only mice, but more than a trickle: they count as one flow */
+	/* only mice, but more than a trickle: count them as one flow */
 	if (heard && !q->n_elastic &&
 	    (q->elastic_rate > paqm_mul_q24(q->capacity, PAQM_ELASTIC_FLOOR_Q24) ||
 	     backlog > 10 * psched_mtu(qdisc_dev(q->sch))))
@@ -506,7 +506,7 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events,
 	}
 	paqm_transfer(q, now, paqm_news_ns(q));
 	paqm_publish_paces(q, now);
-	if (whole && q->rtt_us <= q->skip_us) { /* older news have acted when measuring begins */
+	if (whole && q->rtt_us <= q->skip_us) { /* advice has acted before measuring begins */
 		q->right_low = q->right;
 		q->right_high = q->right;
 	} else if (whole) {
@@ -530,7 +530,7 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events,
 	trace_law(q, qdisc_dev(q->sch)->name, READ_ONCE(q->queue[PAQM_MEDIA].st.backlog), events);
 }
 
-/* Runs a round when one is due, sets the marks when tau1 has passed. */
+/* Run a round when one is due; set the marks when tau1 has passed. */
 void paqm_outer_work(struct work_struct *work)
 {
 	struct paqm_sched_data *q =
@@ -545,7 +545,7 @@ void paqm_outer_work(struct work_struct *work)
 		if (!heard)
 			paqm_raise(q, PAQM_EV_SPLIT);
 	}
-	/* a table of a million flows takes a while to walk: the less often */
+	/* the longer a walk over the table takes, the rarer it is */
 	gap = clamp_t(u64, q->walk_ns * PAQM_WALK_SHARE, PAQM_EVENT_GAP_NS, PAQM_WALK_GAP_MAX_NS);
 	period = max_t(u64, q->period_us * (u64)NSEC_PER_USEC, gap);
 	skip = q->skip_us * (u64)NSEC_PER_USEC;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Flows beyond their fair rate: overflow queues, what a flow owes, and the part of a host with
- * several flows. paqm_isolate.h says how it hangs together. Under the qdisc lock.
+ * Flows beyond their fair rate: overflow queues, the debt of a flow, and hosts whose flows share a
+ * rate. paqm_isolate.h gives the overview. Under the qdisc lock.
  */
 #include "core/paqm_bucket.h"
 #include "paqm_flows.h"
@@ -10,10 +10,10 @@
 #include "paqm_over.h"
 #include "paqm_queue.h"
 
-#define PAQM_OVER_GATED 16 /* queues that wait for packets in that of strangers */
-#define PAQM_OWED_NS (50 * NSEC_PER_MSEC) /* of its fair rate that a flow may owe */
+#define PAQM_OVER_GATED 16 /* queues that wait for packets in the queue of strangers */
+#define PAQM_OWED_NS (50 * NSEC_PER_MSEC) /* of its fair rate: the most that a flow may owe */
 
-/* The counters of a flow's own overflow queue become the flow's. */
+/* Add the counters of a flow's own overflow queue to the flow's. */
 static void paqm_over_settle(struct paqm_sched_data *q, const struct paqm_flow *flow,
 			     struct paqm_flowq *over)
 {
@@ -27,7 +27,7 @@ static void paqm_over_settle(struct paqm_sched_data *q, const struct paqm_flow *
 	WRITE_ONCE(over->marked, 0);
 }
 
-/* A flow has no packet in its overflow queue any more, and none of its next ones goes there. */
+/* A flow has no packet in its overflow queue any more, and gives it up. */
 static void paqm_over_leave(struct paqm_sched_data *q, struct paqm_flow *flow)
 {
 	paqm_over_settle(q, flow, &q->flowq[flow->over]);
@@ -35,8 +35,8 @@ static void paqm_over_leave(struct paqm_sched_data *q, struct paqm_flow *flow)
 }
 
 /*
- * Have the packets of a flow left its overflow queue? It keeps a queue that is still in the
- * round: with a new one for each packet it would be served before all who wait.
+ * Have the packets of a flow left its overflow queue? It keeps a queue that is still in the round
+ * robin: with a new one for each packet it would be served before all flows that wait.
  */
 bool paqm_over_ends(struct paqm_sched_data *q, struct paqm_flow *flow)
 {
@@ -50,7 +50,7 @@ bool paqm_over_ends(struct paqm_sched_data *q, struct paqm_flow *flow)
 	return true;
 }
 
-/* The overflow queue that its flows share now, or NULL. */
+/* The overflow queue that the flows of a host share now, or NULL. */
 static struct paqm_flowq *paqm_host_over(const struct paqm_sched_data *q,
 					 const struct paqm_host *host)
 {
@@ -59,14 +59,14 @@ static struct paqm_flowq *paqm_host_over(const struct paqm_sched_data *q,
 	return host->over && over->served && over->host == host - q->hosts->host + 1 ? over : NULL;
 }
 
-/* What a flow of a host with several is held to: cost of a byte, and depth of its bucket. */
+/* Cost of a byte in the bucket of a flow that shares the rate of its host. */
 static u32 paqm_host_cost(const struct paqm_host *host, u32 pace)
 {
 	return min_t(u64, (u64)pace * max_t(u32, READ_ONCE(host->low), PAQM_PART_ONE) /
 				  PAQM_PART_ONE, U32_MAX);
 }
 
-/* As long a time as that of all others, but not less than some packets. */
+/* Depth of that bucket: the same time as all others, but some packets at least. */
 static u32 paqm_host_depth(const struct paqm_sched_data *q, u32 cost)
 {
 	u32 least = PAQM_BUCKET_PACKETS * psched_mtu(qdisc_dev(q->sch));
@@ -75,8 +75,8 @@ static u32 paqm_host_depth(const struct paqm_sched_data *q, u32 cost)
 }
 
 /*
- * A packet of a host joins the common queue while others wait in its overflow queue: it counts as
- * if it came out of that. But a queue never waits for more than some packets.
+ * A packet of a host joins the common queue while others wait in its overflow queue: charge that
+ * queue for it. But a queue never owes more than some packets.
  */
 static void paqm_over_charge(struct paqm_sched_data *q, struct paqm_flowq *over, u32 wire)
 {
@@ -155,7 +155,7 @@ static void paqm_over_owe(struct paqm_sched_data *q, struct paqm_flow *flow, u32
 			READ_ONCE(q->bucket_depth) + paqm_bucket_clock(PAQM_OWED_NS));
 }
 
-/* The same for one that is not known, @flow, if it has a slot. */
+/* The same for a stranger; @flow if it has a slot. */
 bool paqm_stranger_conforms(struct paqm_sched_data *q, struct paqm_flow *flow,
 			    u32 wire, u64 now)
 {
@@ -164,14 +164,14 @@ bool paqm_stranger_conforms(struct paqm_sched_data *q, struct paqm_flow *flow,
 	WRITE_ONCE(q->stranger_bytes, q->stranger_bytes + wire);
 	if (READ_ONCE(q->pace[PAQM_PACE_NEW]) == U32_MAX)
 		return false;
-	if (flow) { /* each has its part, or one could take that of the others */
+	if (flow) { /* each has a bucket of its own, too, or one could take all */
 		if (flow->over && !paqm_over_ends(q, flow))
 			return false;
 		if (!paqm_bucket_take(&flow->due, clock, wire, READ_ONCE(q->pace[PAQM_PACE_ONE]),
 				      READ_ONCE(q->bucket_depth)))
 			return false;
 	} else if (q->flowq[PAQM_OVER_STRANGERS].head) {
-		return false; /* what has no slot is one flow, and that waits */
+		return false; /* all without a slot are one flow, and that waits */
 	}
 	if (now - q->stranger_ns > NSEC_PER_SEC) /* older times than half a minute mislead */
 		q->stranger_due = clock;
@@ -181,9 +181,9 @@ bool paqm_stranger_conforms(struct paqm_sched_data *q, struct paqm_flow *flow,
 }
 
 /*
- * A flow becomes known while packets of it wait with those of strangers: it gets its own
- * queue, which is not served before these have left. Only so many at a time, since each is
- * looked at in every turn until then; the others stay where they are for now.
+ * A flow becomes known while packets of it wait in the queue of strangers: it gets its own queue,
+ * which is not served before these have left. Only so many at a time, since every turn looks at
+ * each of them until then; the others stay for now.
  */
 static bool paqm_over_may_move(const struct paqm_sched_data *q, const struct paqm_flow *flow)
 {
@@ -192,9 +192,9 @@ static bool paqm_over_may_move(const struct paqm_sched_data *q, const struct paq
 }
 
 /*
- * The overflow queue that the flows of a host share, for one of them, or NULL. What was lost there
- * since the last packet is that of whoever comes. @moves: earlier packets of this one wait with
- * those of strangers.
+ * The overflow queue that the flows of a host share, for one of them, or NULL. Losses there count
+ * for the flow whose packet comes next. @moves: earlier packets of the flow wait in the queue of
+ * strangers.
  */
 static noinline struct paqm_flowq *paqm_over_share(struct paqm_sched_data *q,
 						   struct paqm_flow *flow, bool moves)
@@ -214,7 +214,7 @@ static noinline struct paqm_flowq *paqm_over_share(struct paqm_sched_data *q,
 	return over;
 }
 
-/* From here on they share this one. */
+/* From here on the flows of the host share this overflow queue. */
 static noinline void paqm_over_found(struct paqm_sched_data *q, const struct paqm_flow *flow,
 				     struct paqm_flowq *over)
 {
@@ -262,9 +262,9 @@ static struct paqm_flowq *paqm_over_of(struct paqm_sched_data *q, struct paqm_fl
 }
 
 /*
- * May a packet of @len bytes join an overflow queue? When they use more than half of what
- * all may, those that are longer than the mean must wait: the heaviest flow loses first.
- * They never take more than half of `limit`.
+ * May a packet of @len bytes join an overflow queue? When these use more than half of their memory,
+ * queues longer than the mean take no more: the heaviest flow loses first. All together never hold
+ * more than half of `limit`.
  */
 static bool paqm_over_has_room(struct Qdisc *sch, const struct paqm_flowq *over, u32 len)
 {
@@ -288,9 +288,9 @@ static void paqm_over_append(struct Qdisc *sch, struct paqm_flowq *over, struct 
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
 
-	if (!paqm_over_qlen(q)) /* nobody was kept waiting: nothing is owed */
+	if (!paqm_over_qlen(q)) /* no queue was kept waiting: none is owed anything */
 		q->inside.lead = 0;
-	/* where several share it, some of this one's may be in the common queue */
+	/* where several flows share it, packets of this one may be in the common queue */
 	if (!over->head ||
 	    (unlikely(over->host) && flow && flow->over != over - q->flowq)) {
 		over->behind = paqm_common_out(q) + paqm_common_len(q);
@@ -304,8 +304,7 @@ static void paqm_over_append(struct Qdisc *sch, struct paqm_flowq *over, struct 
 }
 
 /*
- * Does a flow beyond its rate need time rather than losses? So does one that is too new to
- * have been told.
+ * Does a flow beyond its rate need time rather than losses, since it is too new to have been told?
  */
 static bool paqm_needs_time(const struct paqm_sched_data *q, const struct paqm_flow *flow)
 {
@@ -313,7 +312,7 @@ static bool paqm_needs_time(const struct paqm_sched_data *q, const struct paqm_f
 	       READ_ONCE(q->credit_q16) >= PAQM_CREDIT_LEAST_Q16;
 }
 
-/* Put a media packet beyond its fair rate into an overflow queue, or drop it. */
+/* Put a media packet beyond its flow's fair rate into an overflow queue, or drop it. */
 int paqm_divert(struct sk_buff *skb, struct Qdisc *sch, struct paqm_flow *flow,
 		enum paqm_lane lane, u32 len, u32 wire, u64 now,
 		struct sk_buff **to_free)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Flows beyond their fair rate, as enqueue sees them; paqm_over.c. */
+/* Flows beyond their fair rate, as seen by enqueue; paqm_over.c. */
 #ifndef PAQM_OVER_H
 #define PAQM_OVER_H
 

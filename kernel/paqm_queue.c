@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Lists of packets of sch_paqm: what is not done for each packet. */
+/* Lists of packets of sch_paqm: what is not done for each packet; dropping one before it joins. */
 #include <linux/rtnetlink.h>
 #include <net/codel.h>
 #include "paqm_queue.h"

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How sch_paqm splits the link between media and elastic traffic, and when a changed split
- * comes into force. Process context under ctl_lock.
+ * The split of the link between media and elastic traffic, and when a new split comes into force.
+ * Process context under ctl_lock.
  */
 #include "core/paqm_law.h"
 #include "core/paqm_maxmin.h"
 #include "paqm_split.h"
 
-/* What the elastic class uses, with room for growth, or it would find its share taken. */
+/* What the elastic class uses, with room to grow: else it would lose the rest of its share. */
 static u64 paqm_elastic_demand(const struct paqm_sched_data *q)
 {
 	return paqm_mul_q24(q->elastic_mean, PAQM_MM_HEADROOM_Q24) + paqm_div64(q->capacity, 50);
 }
 
-/* Hosts that are to be equal, or NULL. The published laws know flows. */
+/* Hosts, where these are to be equal, or NULL. The published laws know flows only. */
 struct paqm_hosts *paqm_hosts(const struct paqm_sched_data *q)
 {
 	return q->cfg.weights == PAQM_WEIGHTS_HOST && q->cfg.law == PAQM_LAW_MAXMIN ? q->hosts :
@@ -21,10 +21,10 @@ struct paqm_hosts *paqm_hosts(const struct paqm_sched_data *q)
 }
 
 /*
- * Media share by what flows can use, or as configured. Water-filling over all flows of
- * both classes: an elastic flow takes part as a greedy one of its weight, so what sound
- * does not need of an equal share is not held back from TCP. One media flow more is
- * assumed when all are limited: there has to be room for one that begins to grow.
+ * Media share: as configured, or by what flows can use: water-filling over all flows of both
+ * classes, in which an elastic flow is a greedy one of its weight. So TCP gets what audio does not
+ * need of an equal share. When all media flows are limited, one more is assumed: there must be room
+ * for one that begins to grow.
  */
 u32 paqm_find_split(struct paqm_sched_data *q)
 {
@@ -32,10 +32,10 @@ u32 paqm_find_split(struct paqm_sched_data *q)
 	const struct paqm_hosts *h = paqm_hosts(q);
 	u64 one;
 
-	/* as many elastic flows as would give each host of either class the same */
+	/* as many elastic flows as give each host of either class the same */
 	if (h && q->n_media && n_elastic) {
 		n_elastic = min(n_elastic, max(paqm_hosts_elastic(h), 1U));
-		if (h->side == PAQM_SIDE_NONE) /* what is counted are flows of a single host */
+		if (h->side == PAQM_SIDE_NONE) /* all are flows of a single host */
 			n_elastic *= q->n_media;
 	}
 	others = min_t(u64, div_u64((u64)n_elastic * q->cfg.elastic_weight << 16,
@@ -58,8 +58,8 @@ u32 paqm_find_split(struct paqm_sched_data *q)
 }
 
 /*
- * Is the elastic class limited by something else? Then none of it waits for long, and it
- * leaves part of its share; media is told of that, too. After a whole period, which knows.
+ * Is the elastic class limited elsewhere? Then its packets do not wait for long, and media is
+ * offered what it leaves of its share. Judged after a whole period, which has measured that.
  */
 void paqm_judge_elastic(struct paqm_sched_data *q, bool whole)
 {
@@ -74,7 +74,7 @@ void paqm_judge_elastic(struct paqm_sched_data *q, bool whole)
 	q->n_elastic_then = max(q->n_elastic,
 				q->n_elastic_then - DIV_ROUND_UP(q->n_elastic_then, 8));
 	idle = 3 * q->elastic_wait_ns < target;
-	/* bursts of many short flows wait for each other, however much of the link is free */
+	/* bursts of many short flows queue behind each other even on a link with room */
 	room = q->elastic_wait_ns < 2 * target &&
 	       q->outer_rate + q->elastic_mean < paqm_muldiv(q->capacity, 9, 10);
 	q->elastic_limited = q->cfg.borrow && q->n_elastic && !rcu_access_pointer(q->child) &&
@@ -93,7 +93,7 @@ static u32 paqm_share(const struct paqm_sched_data *q)
 		       PAQM_Q16_ONE - PAQM_SHARE_FLOOR_Q16);
 }
 
-/* c_u: without elastic flows all of the link is media's. */
+/* c_u: without elastic flows, media has the whole link. */
 u64 paqm_media_capacity(const struct paqm_sched_data *q)
 {
 	if (!q->n_elastic)
@@ -102,8 +102,8 @@ u64 paqm_media_capacity(const struct paqm_sched_data *q)
 }
 
 /*
- * Weights follow the census: at once in favour of media; against it after @delay, in which senders
- * do what they are told.
+ * Put the split in force: at once in favour of media; against it after @delay, by which its senders
+ * have slowed down.
  */
 void paqm_transfer(struct paqm_sched_data *q, u64 now, u64 delay)
 {
@@ -125,7 +125,7 @@ void paqm_transfer(struct paqm_sched_data *q, u64 now, u64 delay)
 		WRITE_ONCE(q->share_next, share);
 		WRITE_ONCE(q->share_due, now + delay);
 	} else if (READ_ONCE(q->share_next) != share) {
-		/* a further step: its news takes time too, but not for ever */
+		/* a further step takes time, too, but does not put the transfer off for ever */
 		WRITE_ONCE(q->share_next, share);
 		WRITE_ONCE(q->share_due, min(now + delay, q->share_first + 2 * delay));
 	}

@@ -25,10 +25,10 @@
 #define PAQM_PEER_WAYS 4
 #define PAQM_PEERS (PAQM_PEER_SETS * PAQM_PEER_WAYS)
 #define PAQM_PEER_ACTIVE_NS (12ULL * NSEC_PER_SEC) /* deaf flows are told every 10 s */
-#define PAQM_RTT_KEPT 5 /* answers of which the median counts */
+#define PAQM_RTT_KEPT 5 /* answers whose median counts */
 
 /**
- * struct paqm_way - what a packet says of the way back to where it came from
+ * struct paqm_way - what a packet says about the way back to its sender
  * @iif: device that it came in by, a VRF where that has it; 0: it is from this host
  * @mark: its mark
  * @vlan_proto: protocol of a VLAN tag that is kept beside it, 0: none
@@ -44,13 +44,13 @@ struct paqm_way {
 };
 
 /**
- * struct paqm_fb_entry - a notice that waits
+ * struct paqm_fb_entry - a queued notice
  * @msg: what to tell
- * @told: where to say that it was told
+ * @told: where to note that it was sent
  * @way: how the packet came
  * @now_tick: time of the packet
  * @len: bytes of @quote
- * @quote: the packet's first ones, as its sender knows them; without IP options
+ * @quote: the packet's first bytes, as its sender knows them; without IP options
  */
 struct paqm_fb_entry {
 	struct paqm_msg msg;
@@ -64,7 +64,7 @@ struct paqm_fb_entry {
 /**
  * struct paqm_peer - a source that is told
  * @addr: its address; IPv4 is mapped
- * @vrf: where it is reached, 0: no VRF
+ * @vrf: VRF that it is reached in, 0: none
  * @mark: of the last packet that was answered
  * @since: ns: first notice owed
  * @seen: ns: last notice owed; 0: slot is free
@@ -75,12 +75,12 @@ struct paqm_fb_entry {
  * @nonce: what the answer to it must carry; 0: answered
  * @answered: ns: last answer
  * @rtt: us: last answers
- * @kept: how many were put into @rtt, wraps
+ * @kept: number of answers put into @rtt, wraps
  * @seq: sequence number of the last request: slot and a counter
- * @misses: requests without answer in a row
- * @waiting: the answer is not late yet
- * @put_off: the budget made the request wait
- * @mute: it is told on the link by another's address, where no answer to us would come back
+ * @misses: requests in a row without an answer
+ * @waiting: an answer may still come in time
+ * @put_off: the budget has delayed the request
+ * @mute: messages to it bear the address of another host, so no echo reply would reach us
  */
 struct paqm_peer {
 	struct in6_addr addr;
@@ -105,9 +105,9 @@ struct paqm_peer {
 
 /**
  * struct paqm_fb - one transmitter
- * @rcu: frees it when no dump can be reading it
+ * @rcu: frees it when no dump reads it any more
  * @wq: where @work and @echo_work run, and sockets end
- * @work: sends what is in the ring
+ * @work: sends the notices in the ring
  * @dev: device of the qdisc; the qdisc does not outlive it
  * @head: next entry to fill; only the qdisc writes it, under its lock
  * @tail: next entry to send; only @work writes it
@@ -118,8 +118,8 @@ struct paqm_peer {
  * @tokens: bytes in the bucket
  * @stamp: time of its last refill
  * @counted: time when @active was counted
- * @active: peers within the last second
- * @proven: those of them that paqm_peer_proven() tells from invented ones
+ * @active: peers that were owed a notice lately
+ * @proven: those of them that paqm_peer_proven() takes for real
  * @n_prefixes: 0: anywhere
  * @prefix: where messages may go
  * @key_id: id of @key; 0: messages are not tagged
@@ -130,10 +130,10 @@ struct paqm_peer {
  * @echo_turn: the next request may go to a source that never answered
  * @echo_id: identifier of the echo requests, network order
  * @echo_work: sends them
- * @echo_sock: raw sockets that see the answers: ICMP, ICMPv6
- * @hash: seed of the peers' places
+ * @echo_sock: raw sockets that answers arrive on: ICMP, ICMPv6
+ * @hash: seed of the hash that places peers
  * @peer: sources that are told
- * @ring: notices that wait for @work
+ * @ring: notices queued for @work
  */
 struct paqm_fb {
 	struct rcu_head rcu;
@@ -175,7 +175,7 @@ struct paqm_fb {
  * @dst: route; NULL: straight back on the link that the packet came over
  * @src: source address, IPv4 mapped
  * @to: receiver, IPv4 mapped
- * @vrf: where it is looked for, 0: no VRF
+ * @vrf: VRF to look it up in, 0: none
  * @mark: of the packet that is answered
  * @v6: IPv6
  * @ours: @src is an address of this host, to which it may answer
