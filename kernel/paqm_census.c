@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The census of sch_paqm: measures all flows of the table, judges who follows and who does not,
- * and finds what each host has. Process context, without the qdisc lock; the only writer of what
+ * The census of sch_paqm: a walk over the flow table that measures all flows, judges which of them
+ * follow, and adds up each host. Process context, without the qdisc lock; the only writer of what
  * belongs to the outer loop.
  */
 #include <linux/bitmap.h>
@@ -11,13 +11,13 @@
 /* A newcomer is known when it has lasted for so long, and its last packet is not older. */
 #define PAQM_NEWCOMER_NS (400 * NSEC_PER_MSEC)
 #define PAQM_NEWCOMER_SILENT_TICKS 100
-#define PAQM_YOUNG_DIV 8 /* one that sends less than such a part of R does not grow: sound */
+#define PAQM_YOUNG_DIV 8 /* a flow below such a part of R does not grow: audio */
 #define PAQM_DEAF_NOTICE 8  /* rounds after which notices become rarer */
 #define PAQM_DEAF_STRIKE 3  /* rounds after which policing may begin */
 
 /**
  * struct paqm_right - what a media flow that is known may send
- * @told: it was told that at least, bit/s; 0: not judged by it yet
+ * @told: lowest rate that it was told, bit/s; 0: not judged by that yet
  * @fair: as in struct paqm_walk, for this flow
  * @most: @fair_most, for this flow
  * @equal: for this flow
@@ -35,7 +35,7 @@ struct paqm_right {
 	bool shares;
 };
 
-/* Count a flow in its host; @told as in struct paqm_right, 0: it is taken for one that grows. */
+/* Count a flow in its host; @told as in struct paqm_right, 0: assume that it grows. */
 static void paqm_host_add(const struct paqm_flow_gauge *g, const struct paqm_walk *w,
 			  const struct paqm_right *r, u32 flows, u64 told)
 {
@@ -52,8 +52,8 @@ static void paqm_host_add(const struct paqm_flow_gauge *g, const struct paqm_wal
 }
 
 /*
- * @turns that belong to the @bytes of a flow, which were read before. The last bit of the one is
- * the first of the other: if not, @bytes are from before the last turn.
+ * @turns that belong to the @bytes of a flow, which were read before. The last bit of @turns is the
+ * first of @bytes: if they differ, @bytes are from before the last turn.
  */
 static u16 paqm_flow_turns(const struct paqm_flow_gauge *g, u32 bytes)
 {
@@ -71,7 +71,7 @@ static void paqm_gauge_open(struct paqm_flow_gauge *g, u32 bytes, u16 turns)
 	g->mark_turns = turns;
 }
 
-/* What it has sent since then. */
+/* What a flow has sent in its window. */
 static u64 paqm_gauge_sent(const struct paqm_flow_gauge *g, u32 bytes, u16 turns)
 {
 	u64 now = ((u64)turns << 31) + (bytes & S32_MAX);
@@ -136,14 +136,14 @@ static void paqm_flow_judge(struct paqm_flow *f, struct paqm_flow_gauge *g,
 	if (measured && r->most && g->rate > r->most + r->most / 4)
 		g->deaf = min_t(u32, g->deaf + 1, 1000);
 	else if (measured)
-		g->deaf /= 2; /* whoever stops for a moment is not forgiven all */
+		g->deaf /= 2; /* a short pause does not clear the record */
 	if (g->deaf > PAQM_DEAF_NOTICE)
 		every = min(g->deaf / PAQM_DEAF_NOTICE, 6);
 	/*
-	 * Strike, if that is asked for: above twice the fair rate for long, while media is
-	 * overloaded. Then until it does as it is told: dropping alone ends the overload. An
-	 * equal part of the link is left: others that only hear of changes do not use more
-	 * while it does.
+	 * Police a flow, if configured, that has sent more than twice the fair rate for long,
+	 * while media is overloaded; then until it follows, since the drops themselves end the
+	 * overload. It keeps an equal part of the link: the others, which are told of changes
+	 * only, leave it that much.
 	 */
 	if (w->police && g->deaf > PAQM_DEAF_STRIKE && g->rate > r->fair &&
 	    (g->drop || (w->overloaded && g->rate > 2 * r->fair))) {
@@ -156,14 +156,14 @@ static void paqm_flow_judge(struct paqm_flow *f, struct paqm_flow_gauge *g,
 	every |= PAQM_KNOWN | (r->shares ? PAQM_SHARES : 0);
 	every |= (drop ? PAQM_POLICED : 0) | (g->deaf ? PAQM_DEAF : 0) | (seen & PAQM_CLAIM);
 	if (seen != every && !paqm_flow_publish(f, seen, every))
-		return; /* it has gone, and another one has its slot */
+		return; /* the flow has gone, and another one has its slot */
 	if (g->deaf) {
 		c->deaf++;
 		c->deaf_q16 += r->part_q16;
 	}
 	c->heavy += g->rate >= r->fair / 4;
-	/* entitlement, not appetite: who sends more than his rate is one who uses it */
-	/* taken for one that grows while its answer to what it was told may be on its way */
+	/* entitlement, not appetite: a flow that sends more than its rate counts as using it */
+	/* assume that it grows while its answer to advice may be on its way */
 	young = w->now_tick - g->mark_tick < w->answer_ticks && g->rate >= told / PAQM_YOUNG_DIV;
 	if (w->cautious || young)
 		told = 0;
@@ -177,7 +177,7 @@ static void paqm_flow_judge(struct paqm_flow *f, struct paqm_flow_gauge *g,
 		paqm_mm_add(&c->mm, g->rate, told);
 }
 
-/* Enter a media flow into the list of the fastest. */
+/* Add a media flow to the list of the fastest. */
 static void paqm_top_add(struct paqm_top *top, const struct paqm_flow *f,
 			 const struct paqm_flow_more *m, const struct paqm_flow_gauge *g)
 {
@@ -245,14 +245,14 @@ static u32 paqm_host_place(const struct paqm_tuple *t, enum paqm_side side, cons
 	const u8 *addr = side == PAQM_SIDE_SOURCE ? t->saddr : t->daddr;
 	siphash_key_t k = { { key[0], key[1] } };
 
-	/* else somebody could choose whose share he takes */
+	/* keyed, or a host could choose with whom it collides */
 	return siphash_3u64(get_unaligned_le64(addr), get_unaligned_le64(addr + 8), t->family,
 			    &k) % PAQM_HOSTS;
 }
 
 /*
- * A new rate: smoothed, but one that is far from the old is not taken for half of it. What is
- * far from fair counts in sums only, which all others' rates follow: more slowly.
+ * Take in a newly measured rate: smoothed, unless it is far from the old one. Flows far below the
+ * fair rate matter only in sums, which the rates of all others follow: they are smoothed more.
  */
 static void paqm_flow_rate(struct paqm_flow_gauge *g, u64 rate, const struct paqm_walk *w)
 {
@@ -274,7 +274,7 @@ static u64 paqm_flow_lasted(const struct paqm_flow_gauge *g, const struct paqm_w
 	return window < PAQM_NEWCOMER_NS || silent > PAQM_NEWCOMER_SILENT_TICKS ? 0 : window;
 }
 
-/* End a flow's window, if it has one that is long enough; says whether it was measured. */
+/* End a flow's window, if that is long enough. Was the flow measured? */
 static bool paqm_flow_measure(struct paqm_flow_gauge *g, const struct paqm_walk *w, u32 bytes,
 			      u16 turns, u32 silent)
 {
@@ -292,7 +292,7 @@ static bool paqm_flow_measure(struct paqm_flow_gauge *g, const struct paqm_walk 
 	return true;
 }
 
-/* What a media flow may send where hosts are equal: @r says what its host may. */
+/* What a media flow may send where hosts are equal; @r holds the rates of its host. */
 static u32 paqm_host_right(struct paqm_flow_more *m, const struct paqm_walk *w,
 			   struct paqm_right *r, u64 before)
 {
@@ -315,7 +315,7 @@ static u32 paqm_host_right(struct paqm_flow_more *m, const struct paqm_walk *w,
 	return flows;
 }
 
-/* Does a newcomer bring one more to divide among? Flows of known hosts do not, nor twice one's. */
+/* Does the capacity have one more taker by a newcomer? Not by another flow of the same host. */
 static bool paqm_host_joins(const struct paqm_flow_more *m, const struct paqm_walk *w)
 {
 	struct paqm_hosts *hosts = w->hosts;
@@ -369,7 +369,7 @@ static void paqm_flow_visit_media(struct paqm_flows *t, struct paqm_flow *f,
 		flows = paqm_host_right(m, w, &r, before);
 	else
 		c->takers++;
-	if (proven) { /* a newcomer was told the same whoever sent it */
+	if (proven) { /* newcomers were told the same, whatever their host */
 		r.told = w->fair_new;
 		r.most = w->fair_most;
 	}

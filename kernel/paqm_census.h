@@ -58,7 +58,7 @@ enum paqm_side {
  * @then: @parts at the end of the last period
  * @high: the highest of it since the one before
  * @parts: rate of the host by that of each of its flows, Q8
- * @low: the lowest of it since the last period but one: nobody is out of line before he can know
+ * @low: the lowest of it since the last period but one: no flow is beyond its rate before it knows
  * @flows: how many share its rate
  * @due: when the bucket of all of them is full again
  * @used_tick: when that was last looked at
@@ -144,16 +144,16 @@ struct paqm_census {
  * @window_ns: since the marks were set
  * @grain: rate of some full packets in the window: less is chance, bit/s
  * @fair: rate that media flows may send since the window began, bit/s; 0 before the first
- *	round. Where it changed meanwhile, the lowest: more than that was asked of nobody
+ *	round. Where it changed meanwhile, the lowest: no flow could rely on more
  * @fair_least: the lowest in the last second: the answer to it may still be arriving
  * @fair_most: the highest since the window began
  * @equal: capacity divided by all flows, bit/s
  * @fair_new: what newcomers were told, bit/s
  * @answer_ticks: until what flows were told shows in what they send
  * @mouse: elastic flows below this rate are mice, bit/s
- * @cautious: the queue grew: nobody is taken for limited by an old measurement
- * @police: flows that do not listen may be dropped
- * @overloaded: and it is time to begin with that
+ * @cautious: the queue grew: no flow counts as limited by an old measurement
+ * @police: packets of flows that do not follow may be dropped
+ * @overloaded: media is overloaded: policing may begin
  * @max_every: longest pause between notices, in rounds
  * @hosts: that are to be equal; NULL: flows are
  * @key: of their hash

@@ -231,7 +231,7 @@ static int paqm_dump_flow(struct paqm_sched_data *q, u32 index, struct gnet_dump
 	u32 now_tick;
 	u64 told;
 
-	/* who talks to whom is not for every user of the machine */
+	/* not every user of the machine may see who talks to whom */
 	if (!ns_capable(dev_net(qdisc_dev(q->sch))->user_ns, CAP_NET_ADMIN))
 		return 0;
 	spin_lock(&q->top_lock);

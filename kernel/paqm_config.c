@@ -89,7 +89,7 @@ void paqm_apply(struct Qdisc *sch, const struct paqm_config *cfg, struct paqm_fl
 	/* flows that share a rate do so until the next round; nothing of that is left then */
 	if (q->hosts && (cfg->weights != PAQM_WEIGHTS_HOST || paqm_reseeds(q, cfg)))
 		paqm_hosts_clear(q->hosts);
-	/* before the other options: who shows them waits for this lock only */
+	/* before the other options: paqm_dump() takes this lock only */
 	spin_lock(&q->top_lock);
 	memcpy(q->cfg.prefix, cfg->prefix, sizeof(cfg->prefix));
 	q->cfg.n_prefixes = cfg->n_prefixes;

@@ -60,7 +60,7 @@ int paqm_isolate_init(struct paqm_sched_data *q)
 	return 0;
 }
 
-/* And drops it. Never the last one of a queue, so our length does not become 0 here. */
+/* CoDel drops a packet. Never the last one of a queue, so our length does not become 0 here. */
 static void paqm_drr_drop(struct sk_buff *skb, void *data)
 {
 	struct paqm_drr_ctx *ctx = data;
@@ -257,8 +257,8 @@ static u32 paqm_common_share(const struct paqm_sched_data *q)
 
 /*
  * Who is next while overflow queues hold packets; @elastic: that class waits, too. When the
- * common queue is empty these have half of the class's credit at most: the rest is for those
- * who keep to their rate, and come next.
+ * common queue is empty, overflow queues may use half of the class's credit at most: the rest is
+ * for flows that keep to their rate and send next.
  */
 static noinline enum paqm_turn paqm_over_turn(struct paqm_sched_data *q, bool elastic)
 {
@@ -276,7 +276,7 @@ static noinline enum paqm_turn paqm_over_turn(struct paqm_sched_data *q, bool el
 
 /*
  * In a preview that began at @from (paqm_inner.c: paqm_preview()): have the overflow queues had as
- * much as their flows' rates come to? Not where there are some who are too new to have heard.
+ * much as their flows' rates come to? Not where strangers wait, who may not have been told yet.
  */
 static bool paqm_preview_holds(const struct paqm_sched_data *q, u32 from, u64 now)
 {
@@ -454,7 +454,7 @@ static noinline struct sk_buff *paqm_dequeue_slow(struct Qdisc *sch, struct Qdis
 	if (paqm_over_qlen(q)) {
 		turn = paqm_over_turn(q, ready);
 		preview = READ_ONCE(q->preview_from);
-		/* a parent must always find a packet: only who shapes may hold them */
+		/* a parent must always find a packet: only a shaper may hold them back */
 		if (unlikely(preview) && turn == PAQM_TURN_OVER &&
 		    (ready || q->shaper.rate_bytes_ps)) {
 			skb = paqm_send_preview(sch, preview, ready, now);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Events, as those see them who notice one; paqm_event.c. */
+/* Events that begin a round; paqm_event.c. */
 #ifndef PAQM_EVENT_H
 #define PAQM_EVENT_H
 

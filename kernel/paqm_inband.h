@@ -4,7 +4,7 @@
  *
  * In place, without changing a length. Fragments, packets with IP options or extension
  * headers, tags and tunnels are left alone: what they carry is not ours to read. Bytes
- * that somebody else holds too are copied first.
+ * that are shared with another owner are copied first.
  */
 #ifndef PAQM_SKB_INBAND_H
 #define PAQM_SKB_INBAND_H

@@ -154,8 +154,8 @@ static bool paqm_try_sleep(struct paqm_sched_data *q, u64 now)
 }
 
 /*
- * An announced fall of media's share, step by step from what it uses: who listens sends less
- * already and leaves the rest to the elastic class; who does not is shown what is to come
+ * An announced fall of media's share, step by step from what it uses: flows that follow send less
+ * already and leave the rest to the elastic class; previews show the others what is to come
  * (paqm_preview()). True when it is over.
  */
 static bool paqm_share_falls(struct paqm_sched_data *q, u64 elapsed)
@@ -174,13 +174,13 @@ static bool paqm_share_falls(struct paqm_sched_data *q, u64 elapsed)
 }
 
 /*
- * Previews: for a moment of every half second flows beyond their rate get no more than that. So
- * the delay of who sends more has a slope, which a congestion control that goes by delay sees.
- * Without them it grows too slowly to be seen, with what others do not use just now, and with
- * media's share as that falls, until it stands and CoDel has to drop. And here his queue is empty
- * again soon: he has answered, and from the elastic class media is owed what it did not use
- * meanwhile. Where the overflow queues were not empty once since the last one somebody did not
- * understand it, and this one is longer. @since: ns since the first of them began.
+ * Previews: for a moment of every half second flows beyond their rate get no more than that rate.
+ * So the delay of a flow that sends more has a slope, which delay-based congestion control sees.
+ * Without previews it grows too slowly to be seen, as the flow also gets what others leave, and
+ * media's share falls slowly, until there is a standing queue and CoDel has to drop. After a
+ * preview the queue soon drains: the sender has slowed down, and the elastic class owes media what
+ * that did not use meanwhile. If the overflow queues have not been empty since the last preview, a
+ * sender did not react, and this one is longer. @since: ns since the first preview began.
  */
 static void paqm_preview(struct paqm_sched_data *q, u64 since, u64 now)
 {

@@ -71,7 +71,7 @@ static inline struct paqm_flowq *paqm_bulk_of(struct paqm_sched_data *q, u32 tag
 
 /*
  * May a packet of @len bytes join the queue of an elastic flow? A queue may hold as much as the
- * class has left (Choudhury and Hahne 1998): one flow at most half, and whoever comes finds room.
+ * class has left (Choudhury and Hahne 1998): one flow at most half, so that a new one finds room.
  */
 static inline bool paqm_bulk_has_room(const struct paqm_sched_data *q, const struct paqm_flowq *fq,
 				      u32 len)

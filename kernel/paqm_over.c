@@ -123,7 +123,7 @@ bool paqm_host_conforms(struct paqm_sched_data *q, struct paqm_flow *flow,
 	return true;
 }
 
-/* What such a flow sends beyond its part; of who follows, his host owes it, too. */
+/* What such a flow sends beyond its part; if it follows, its host owes it, too. */
 static noinline void paqm_host_owe(struct paqm_sched_data *q, struct paqm_flow *flow, u32 wire,
 				   u64 now)
 {

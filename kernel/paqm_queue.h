@@ -180,7 +180,7 @@ static inline void paqm_begin_busy(struct paqm_sched_data *q, u64 now)
 {
 	WRITE_ONCE(q->idle_ns, q->idle_ns + now - q->idle_since);
 	WRITE_ONCE(q->idle_since, now);
-	q->meter.busy = 0; /* whoever emptied the queue, a departure or not */
+	q->meter.busy = 0; /* whatever emptied the queue, a departure or not */
 	if (q->next_tx < now)
 		q->next_tx = now;
 }

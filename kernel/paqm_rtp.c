@@ -80,7 +80,7 @@ static u8 paqm_flow_watch(struct paqm_flows *t, struct paqm_flow *f, u8 nature,
  * @p: packet; of kind PAQM_KIND_UDP if it was not looked into
  *
  * Until a flow is recognised its RTP-like packets ride with media and it is not
- * counted, so a false alarm costs nobody a share.
+ * counted, so a false alarm costs no flow its share.
  *
  * Return: class, PAQM_FLOW_UNSURE for media that is not to be counted.
  */

@@ -74,7 +74,7 @@ struct paqm_queue {
  * @in: packets that joined, lowest bits
  * @out: packets that left, the same
  * @served: it has its place in the round robin, if only to find that it is empty
- * @patient: its flow is too new to have been told: what it needs is time, not losses
+ * @patient: its flow is too new to have been told: it needs time, not losses
  * @pooled: other flows may have it when it is empty
  * @gated: not served before the packets have left
  * @codel: its AQM; what it looks at while nothing waits for long is in the first cache line

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A limit that `change` lowers holds at once: what is too much is dropped, from the head of
- * whatever queue is longest, so that who has little keeps it. Packets leave in some holds of the
- * lock, as a limit may be a gigabyte below the one before; none comes meanwhile for which there
- * is no room.
+ * A limit that `change` lowers holds at once: the excess is dropped, from the head of whatever
+ * queue is longest, so that short queues keep their packets. The new limit may be a gigabyte below
+ * the old one, so the lock is released now and then; no packet joins meanwhile that has no room.
  */
 #include <linux/rtnetlink.h>
 #include <linux/sched.h>

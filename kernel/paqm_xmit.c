@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * paqm_feedback: who may be sent an ICMP message, on which way, and the IP packet around it
+ * paqm_feedback: which addresses may be sent an ICMP message, the route, and the IP packet
  *
  * The packets are built here: icmp_send() indexes a table by type and must not be
  * called with a type it does not know, and has budgets of its own.
  *
- * Never answered are (RFC 1812 section 4.3.2.7, RFC 4443 section 2.4 (e)) sources
- * that do not name one host: multicast, broadcast, unspecified, anycast; loopback
- * and IPv4 in disguise; and link-local ones other than our own, as nobody knows
- * any more on which link they were.
+ * No message goes (RFC 1812 section 4.3.2.7, RFC 4443 section 2.4 (e)) to an address
+ * that does not name one host: multicast, broadcast, unspecified, anycast; nor to loopback
+ * and IPv4-mapped ones; nor to link-local ones other than our own, since their link is
+ * not known any more.
  *
  * Messages take this host's route to the sender. Where the packet was bridged and the host has no
- * address beside its sender, they take the packet's own way back, as a bridge's rejects do: with
- * the addresses of the packet turned round they come in where it goes out, so that the bridge
- * finds port and VLAN by itself. Only the Ethernet source is another, or a bridge that floods
- * packets to a receiver would learn that he is there.
+ * address on its sender's link, they take the packet's own way back, as a bridge's rejects do: with
+ * the packet's addresses swapped they come in where it goes out, so that the bridge finds port and
+ * VLAN by itself. Only the Ethernet source is our own: a bridge that floods packets to a receiver
+ * would else learn the receiver's address on the wrong port.
  */
 #include <linux/etherdevice.h>
 #include <linux/if_vlan.h>
@@ -166,7 +166,7 @@ static void paqm_put_ip4(struct sk_buff *skb, const struct paqm_path *path, u32 
 	ip->protocol = IPPROTO_ICMP;
 	ip->saddr = path->src.s6_addr32[3];
 	ip->daddr = path->to.s6_addr32[3];
-	/* for who takes no route; ip_local_out() sets them again */
+	/* for messages without a route; ip_local_out() sets them again */
 	ip->tot_len = htons(sizeof(*ip) + len);
 	ip->frag_off = path->dst ? 0 : htons(IP_DF); /* which needs no identity (RFC 6864) */
 	ip_send_check(ip);
