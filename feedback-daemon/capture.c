@@ -8,8 +8,6 @@
 #include <unistd.h>
 
 #include "capturer.h"
-#include "ctl.h"
-#include "ipc_server.h"
 #include "links.h"
 #include "log.h"
 
@@ -32,6 +30,7 @@ struct capture {
 	struct source packets; /* first: the loop knows us by it */
 	struct source opener;
 	struct daemon *d;
+	const struct capture_sink *sink;
 	struct links links;
 	/* What the opener is doing. Others are served meanwhile, so it may be outdated when
 	 * it is done.
@@ -150,14 +149,11 @@ static void log_verdict(const struct verdict *v)
 }
 
 /* A message that came at @t_ns has been judged. */
-static void judged(struct daemon *d, const struct verdict *v, const uint8_t *ip, uint32_t len,
+static void judged(struct capture *c, const struct verdict *v, const uint8_t *ip, uint32_t len,
 		   uint64_t t_ns)
 {
 	log_verdict(v);
-	ctl_event_verdict(d, v, t_ns);
-	ctl_event_packet(d, v, ip, len, t_ns);
-	if (v->changed)
-		ipc_push(d, v->flow);
+	c->sink->judged(c->d, v, ip, len, t_ns);
 }
 
 static void message(struct capture *c, const struct capturer_record *r)
@@ -167,18 +163,19 @@ static void message(struct capture *c, const struct capturer_record *r)
 
 	engine_message(&c->d->engine, r->ip, r->len, at_ns, &v);
 	if (!v.waits)
-		judged(c->d, &v, r->ip, r->len, c->now_real - (c->now_ns - at_ns));
+		judged(c, &v, r->ip, r->len, c->now_real - (c->now_ns - at_ns));
 }
 
 /* Messages that have waited for the packets that they quote. */
-static void judge_waited(struct daemon *d, uint64_t now_ns)
+static void judge_waited(struct capture *c, uint64_t now_ns)
 {
+	struct engine *e = &c->d->engine;
 	struct verdict v;
 	struct early m;
 
-	while (engine_waited(&d->engine, now_ns, &m)) {
-		engine_again(&d->engine, &m, now_ns, &v);
-		judged(d, &v, m.ip, m.len, clock_ns(CLOCK_REALTIME));
+	while (engine_waited(e, now_ns, &m)) {
+		engine_again(e, &m, now_ns, &v);
+		judged(c, &v, m.ip, m.len, clock_ns(CLOCK_REALTIME));
 	}
 }
 
@@ -332,10 +329,10 @@ static void answered(struct capture *c, const struct opener_answer *a)
 		set_iface(c, i, a->index[i]);
 }
 
-static void filter_in_force(struct daemon *d, uint64_t change)
+static void filter_in_force(struct capture *c, uint64_t change)
 {
-	d->capture->change = change;
-	ipc_filter_in_force(d, change);
+	c->change = change;
+	c->sink->filter_in_force(c->d, change);
 }
 
 /* An answer, or its end: without the opener no flow could be let through, so the whole
@@ -359,7 +356,7 @@ static void opener_ready(struct source *s, uint32_t events)
 		log_info("the opener answers again");
 	answered(c, &a);
 	/* A filter that cannot be set will not be set sooner by a sender that waits. */
-	filter_in_force(c->d, c->asked_change);
+	filter_in_force(c, c->asked_change);
 }
 
 static struct iface *slot_of(struct capture *c, const char *name)
@@ -372,7 +369,7 @@ static struct iface *slot_of(struct capture *c, const char *name)
 	return NULL;
 }
 
-int capture_open(struct daemon *d, const struct opener *o)
+int capture_open(struct daemon *d, const struct opener *o, const struct capture_sink *sink)
 {
 	struct capture *c = calloc(1, sizeof(*c));
 	struct opener_answer a = {0};
@@ -383,6 +380,7 @@ int capture_open(struct daemon *d, const struct opener *o)
 		return -1;
 	d->capture = c;
 	c->d = d;
+	c->sink = sink;
 	c->retry_ns = UINT64_MAX;
 	set_now(c);
 	c->packets = (struct source){.fd = o->packets, .ready = packets_ready};
@@ -453,7 +451,7 @@ static bool flows_due(struct daemon *d)
 		return false;
 	flows_of(&d->engine, &flows);
 	if (!memcmp(&flows, &c->flows, sizeof(flows))) {
-		filter_in_force(d, d->flows_change);
+		filter_in_force(c, d->flows_change);
 		return false;
 	}
 	c->flows = flows;
@@ -464,7 +462,7 @@ uint64_t capture_run(struct daemon *d, uint64_t now_ns)
 {
 	struct capture *c = d->capture;
 
-	judge_waited(d, now_ns);
+	judge_waited(c, now_ns);
 	if (now_ns >= c->retry_ns) {
 		c->retry_ns = UINT64_MAX;
 		c->due = true;

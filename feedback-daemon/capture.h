@@ -10,10 +10,19 @@
 #include "opener.h"
 #include "request.h"
 
+/* Where capture's results go; the main program connects them to the servers. */
+struct capture_sink {
+	/* A message, captured at @t_ns of the wall clock, has been judged. */
+	void (*judged)(struct daemon *d, const struct verdict *v, const uint8_t *ip, uint32_t len,
+		       uint64_t t_ns);
+	/* The filter for the set of flows after this change is in force. */
+	void (*filter_in_force)(struct daemon *d, uint64_t change);
+};
+
 /* Capture on the interfaces of the configuration. Return: 0, or -1 after having logged
  * why not.
  */
-int capture_open(struct daemon *d, const struct opener *o);
+int capture_open(struct daemon *d, const struct opener *o, const struct capture_sink *sink);
 void capture_close(struct daemon *d);
 
 /* The configuration names other interfaces. One that is not there is waited for. */
@@ -24,6 +33,7 @@ void capture_reload(struct daemon *d);
  */
 uint64_t capture_run(struct daemon *d, uint64_t now_ns);
 
+/* Fill in what capture knows. */
 void capture_stats(struct daemon *d, struct request_env *env);
 
 #endif /* PAQMD_CAPTURE_H */

@@ -12,10 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "capture.h"
-#include "ipc_server.h"
 #include "log.h"
-#include "request.h"
 #include "unixsock.h"
 
 #define CTL_CLIENTS 16
@@ -43,6 +40,7 @@ struct ctl_client {
 struct ctl_server {
 	struct source src;
 	struct daemon *d;
+	const struct ctl_source *source;
 	char *path;
 	unsigned int watchers, captures;
 	uint64_t refused_ns[2]; /* when the next may be told: to who watches, who captures */
@@ -184,7 +182,6 @@ static void answer(struct ctl_client *c, const char *line, size_t len)
 	struct request_env env = {
 		.now_ns = clock_ns(DAEMON_CLOCK),
 		.start_ns = d->start_ns,
-		.clients = ipc_clients(d),
 		.bad_records = d->bad_records,
 		.peers_refused = d->peers_refused,
 		.accept_failed = d->accept_failed,
@@ -195,8 +192,7 @@ static void answer(struct ctl_client *c, const char *line, size_t len)
 	char why[CONF_WHY];
 	json_t *o;
 
-	capture_stats(d, &env);
-	ipc_users(d, &env);
+	d->ctl->source->stats(d, &env);
 	o = request_answer(&d->engine, &env, line, len, &act);
 	if (!c->owner && (act == REQUEST_RELOAD || act == REQUEST_CAPTURE)) {
 		act = REQUEST_NOTHING;
@@ -205,7 +201,7 @@ static void answer(struct ctl_client *c, const char *line, size_t len)
 	}
 	if (act == REQUEST_RELOAD) {
 		json_decref(o);
-		o = request_reloaded(daemon_reload(d, why) ? NULL : why);
+		o = request_reloaded(d->ctl->source->reload(d, why) ? NULL : why);
 	}
 	if (!put_line(c, o, SIZE_MAX)) {
 		log_limited(LOG_CLASS_CLIENT, "control client dropped: no memory for its answer");
@@ -292,13 +288,15 @@ static void listen_ready(struct source *s, uint32_t events)
 		drop_client(c);
 }
 
-int ctl_open(struct daemon *d, const char *path, const struct sandbox_user *user)
+int ctl_open(struct daemon *d, const char *path, const struct sandbox_user *user,
+	     const struct ctl_source *source)
 {
 	struct ctl_server *srv = calloc(1, sizeof(*srv));
 
 	if (!srv)
 		return -1;
 	srv->d = d;
+	srv->source = source;
 	srv->src.ready = listen_ready;
 	srv->src.fd = unixsock_listen(d, user, path, SOCK_STREAM, &srv->path);
 	if (srv->src.fd < 0) {

@@ -4,12 +4,22 @@
 #define PAQMD_CTL_H
 
 #include "loop.h"
+#include "request.h"
 #include "sandbox.h"
 
 #define CTL_PATH "/run/paqmd/control.sock" /* overridden by $PAQM_CONTROL */
 
+/* What the control server asks the main program for. */
+struct ctl_source {
+	/* Fill in what other parts know. */
+	void (*stats)(struct daemon *d, struct request_env *env);
+	/* Read the configuration again. Return: true, or false with @why filled in. */
+	bool (*reload)(struct daemon *d, char why[CONF_WHY]);
+};
+
 /* Listen at @path, as @user later on. Return: 0, or -1 after having logged why not. */
-int ctl_open(struct daemon *d, const char *path, const struct sandbox_user *user);
+int ctl_open(struct daemon *d, const char *path, const struct sandbox_user *user,
+	     const struct ctl_source *source);
 void ctl_close(struct daemon *d);
 
 /* Tell those who watch. */

@@ -19,7 +19,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "ctl.h"
 #include "log.h"
 #include "record.h"
 #include "unixsock.h"
@@ -53,6 +52,7 @@ struct ipc_client {
 struct ipc_server {
 	struct source src;
 	struct daemon *d;
+	ipc_flow_sink *sink;
 	char *path;
 	uint64_t serial; /* of clients */
 	struct ipc_client client[IPC_CLIENTS];
@@ -134,7 +134,7 @@ static void drop_flow(struct ipc_client *c, struct flow *f)
 {
 	struct daemon *d = c->d;
 
-	ctl_event_flow(d, "unregister", f);
+	d->ipc->sink(d, "unregister", f);
 	forgive(c, f);
 	d->ipc->waits[index_of(d, f)] = 0;
 	d->ipc->error[index_of(d, f)] = 0;
@@ -345,7 +345,7 @@ static bool do_register(struct ipc_client *c, const struct paqm_ipc_register *re
 	}
 	if (!known)
 		c->flows++;
-	ctl_event_flow(d, "register", f);
+	d->ipc->sink(d, "register", f);
 	key = &d->engine.keys[index_of(d, f)];
 	waits = &d->ipc->waits[index_of(d, f)];
 	if (!known || !addr_equal(&key->daddr, &before.daddr) || key->sport != before.sport ||
@@ -420,7 +420,7 @@ static void listen_ready(struct source *s, uint32_t events)
 	struct ipc_client *c;
 	int sndbuf = IPC_SNDBUF;
 	struct unixsock_peer peer;
-	uint32_t own = 0;
+	uint32_t own = 0, used = 0;
 	size_t i;
 	int fd;
 
@@ -428,9 +428,11 @@ static void listen_ready(struct source *s, uint32_t events)
 	fd = unixsock_accept(srv->d, s->fd, &peer);
 	if (fd < 0)
 		return;
-	for (i = 0; i < IPC_CLIENTS; i++)
+	for (i = 0; i < IPC_CLIENTS; i++) {
+		used += srv->client[i].id != 0;
 		own += srv->client[i].id && srv->client[i].peer.uid == peer.uid;
-	if (!unixsock_room(&peer, own, ipc_clients(srv->d), IPC_CLIENTS, &srv->d->senders_full)) {
+	}
+	if (!unixsock_room(&peer, own, used, IPC_CLIENTS, &srv->d->senders_full)) {
 		close(fd);
 		return;
 	}
@@ -451,28 +453,20 @@ static void listen_ready(struct source *s, uint32_t events)
 		log_line("client pid %d connected", (int)peer.pid);
 }
 
-unsigned int ipc_clients(const struct daemon *d)
-{
-	unsigned int n = 0;
-	size_t i;
-
-	for (i = 0; i < IPC_CLIENTS; i++)
-		n += d->ipc->client[i].id != 0;
-	return n;
-}
-
-void ipc_users(const struct daemon *d, struct request_env *env)
+void ipc_stats(const struct daemon *d, struct request_env *env)
 {
 	unsigned int n;
 	size_t i;
 
 	_Static_assert(IPC_CLIENTS <= ENGINE_USERS, "a slot for the user of each client");
+	env->clients = 0;
 	env->users = 0;
 	for (i = 0; i < IPC_CLIENTS; i++) {
 		const struct ipc_client *c = &d->ipc->client[i];
 
 		if (!c->id)
 			continue;
+		env->clients++;
 		for (n = 0; n < env->users && env->user[n].uid != c->peer.uid; n++)
 			;
 		if (n == env->users)
@@ -481,13 +475,15 @@ void ipc_users(const struct daemon *d, struct request_env *env)
 	}
 }
 
-int ipc_open(struct daemon *d, const char *path, const struct sandbox_user *user)
+int ipc_open(struct daemon *d, const char *path, const struct sandbox_user *user,
+	     ipc_flow_sink *sink)
 {
 	struct ipc_server *srv = calloc(1, sizeof(*srv));
 
 	if (!srv)
 		return -1;
 	srv->d = d;
+	srv->sink = sink;
 	srv->src.ready = listen_ready;
 	srv->src.fd = unixsock_listen(d, user, path, SOCK_SEQPACKET, &srv->path);
 	if (srv->src.fd < 0) {

@@ -71,14 +71,4 @@ static inline int loop_watch(struct daemon *d, struct source *s, uint32_t events
 	return epoll_ctl(d->epfd, EPOLL_CTL_ADD, s->fd, &ev);
 }
 
-/**
- * daemon_reload() - read the configuration again
- * @d: the daemon
- * @why: what is wrong with it
- *
- * Clients and allowances stay. With a mistake in the file all remains as it was.
- * Return: true, or false with @why filled in.
- */
-bool daemon_reload(struct daemon *d, char why[CONF_WHY]);
-
 #endif /* PAQMD_LOOP_H */

@@ -220,7 +220,10 @@ static int parse(int argc, char **argv)
 	return 0;
 }
 
-bool daemon_reload(struct daemon *d, char why[CONF_WHY])
+/* Read the configuration again. Clients and allowances stay; with a mistake in it all remains as it
+ * was. Return: true, or false with @why filled in.
+ */
+static bool reload(struct daemon *d, char why[CONF_WHY])
 {
 	struct mistakes m = {.first = why};
 	static struct keyring ring;
@@ -266,7 +269,7 @@ static void signal_ready(struct source *s, uint32_t events)
 	if (read(s->fd, &si, sizeof(si)) != sizeof(si))
 		return;
 	if (si.ssi_signo == SIGHUP) {
-		daemon_reload(&the_daemon, why);
+		reload(&the_daemon, why);
 		return;
 	}
 	log_info("ending on signal %u", si.ssi_signo);
@@ -343,6 +346,22 @@ static int replay(struct engine *e)
 	return err;
 }
 
+/* A captured message has been judged: tell those who watch, and the sender if its rate is new. */
+static void judged(struct daemon *d, const struct verdict *v, const uint8_t *ip, uint32_t len,
+		   uint64_t t_ns)
+{
+	ctl_event_verdict(d, v, t_ns);
+	ctl_event_packet(d, v, ip, len, t_ns);
+	if (v->changed)
+		ipc_push(d, v->flow);
+}
+
+static void stats(struct daemon *d, struct request_env *env)
+{
+	capture_stats(d, env);
+	ipc_stats(d, env);
+}
+
 static void arm(int fd, uint64_t at_ns)
 {
 	struct itimerspec t = {0};
@@ -398,10 +417,14 @@ static void run(struct daemon *d, int timer_fd)
 static int serve(struct daemon *d, const struct sandbox_user *user, const struct opener *opener,
 		 int timer_fd)
 {
+	static const struct capture_sink sink = {judged, ipc_filter_in_force};
+	static const struct ctl_source source = {stats, reload};
 	int err = 1;
 
-	if (!ipc_open(d, d->conf.socket, user) && !ctl_open(d, d->conf.control, user) &&
-	    !sandbox_drop(user, d->has_group ? &d->group : NULL) && !capture_open(d, opener) &&
+	if (!ipc_open(d, d->conf.socket, user, ctl_event_flow) &&
+	    !ctl_open(d, d->conf.control, user, &source) &&
+	    !sandbox_drop(user, d->has_group ? &d->group : NULL) &&
+	    !capture_open(d, opener, &sink) &&
 	    (!d->conf.sandbox || !sandbox_filter(SANDBOX_WORKER, -1))) {
 		log_info("ready: version %s, %s mode, senders at %s, paqmctl at %s", PAQM_VERSION,
 			 d->conf.use == ALLOW_USE_ERF ? "erf" : "ecf", d->conf.socket,
