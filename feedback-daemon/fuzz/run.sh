@@ -6,7 +6,7 @@
 # Usage: run.sh message|record|request|keys|offline|conf|batch [SECONDS]
 set -eu
 # Only what a target needs: the count holds as long as that is the same.
-engine="engine allow ring keys"
+engine="engine flows media message routers allow ring keys"
 case "${1:-}" in
 message) needs=$engine ;;
 record) needs="record $engine" ;;

@@ -20,8 +20,8 @@ from collections import defaultdict
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
-FILES = ["allow.c", "conf.c", "engine.c", "filter.c", "keys.c", "offline.c", "record.c",
-         "request.c", "ring.c"]
+FILES = ["allow.c", "conf.c", "engine.c", "filter.c", "flows.c", "keys.c", "media.c", "message.c",
+         "offline.c", "record.c", "request.c", "ring.c", "routers.c"]
 SOURCES = [f"feedback-daemon/{name}" for name in FILES] + ["core/paqm_msg.h"]
 
 Branches = dict[tuple[int, int], int]  # line and number of the branch: how often

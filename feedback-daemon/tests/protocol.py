@@ -181,20 +181,20 @@ NUMBERS = (
     ),
     (
         "of the 2 million that all rings",
-        "feedback-daemon/engine.h",
+        "feedback-daemon/state.h",
         r"ENGINE_DIGESTS 2000000U",
     ),
     ("up to 8 router entries", "feedback-daemon/allow.h", r"ALLOW_ROUTERS 8\b"),
-    ("up to 64 router entries", "feedback-daemon/engine.h", r"ENGINE_ROUTERS 64\b"),
+    ("up to 64 router entries", "feedback-daemon/state.h", r"ENGINE_ROUTERS 64\b"),
     (
         "A digest lives 4 s",
         "feedback-daemon/engine.c",
         r"digest_life_ns = 4 \* NS_PER_S",
     ),
-    ("period is taken for 520 ms", "feedback-daemon/engine.c", r"BARE_PERIOD_MS 520\b"),
+    ("period is taken for 520 ms", "feedback-daemon/message.c", r"BARE_PERIOD_MS 520\b"),
     (
-        "30 s of silence | engine.c",
-        "feedback-daemon/engine.c",
+        "30 s of silence | routers.c",
+        "feedback-daemon/routers.c",
         r"IDLE_NS \(30 \* NS_PER_S\)",
     ),
     (
@@ -207,7 +207,8 @@ NUMBERS = (
         "feedback-daemon/engine.c",
         r"per_s = 20, \.burst = 2}",
     ),
-    ("45,000 in all (burst 18,000)", "feedback-daemon/engine.c", r"per_s - p->global\.per_s / 10;"),
+    ("45,000 in all (burst 18,000)", "feedback-daemon/routers.c",
+     r"per_s - p->global\.per_s / 10;"),
     (
         "50,000 messages/s (burst 20,000)",
         "feedback-daemon/engine.c",
@@ -287,7 +288,7 @@ DRAFT_NUMBERS = (
     ("forgotten after a minute", "kernel/paqm_budget.c", r"PEER_LIFE_NS \(60ULL \* NSEC_PER_SEC\)"),
     ("A digest is kept for 4 s", "feedback-daemon/engine.c", r"digest_life_ns = 4 \* NS_PER_S"),
     ("8 routers for each flow", "feedback-daemon/allow.h", r"ALLOW_ROUTERS 8\b"),
-    ("and 64 for each host", "feedback-daemon/engine.h", r"ENGINE_ROUTERS 64\b"),
+    ("and 64 for each host", "feedback-daemon/state.h", r"ENGINE_ROUTERS 64\b"),
     ("for 250 ms at most", "feedback-daemon/engine.c", r"early_ns = NS_PER_S / 4,"),
     ("at least 3 s and at most 30 s", "feedback-daemon/allow.h",
      r"EXPIRY_MIN_NS 3000000000ULL\n#define ALLOW_EXPIRY_MAX_NS 30000000000ULL"),
@@ -336,7 +337,7 @@ def places() -> list[str]:
 def refusals() -> list[str]:
     """Reasons of section 5.2 against paqmd's."""
     text = re.findall(r"^\| [a-g]? ?\| `(\w+)` \|", TEXT, re.MULTILINE)
-    header = (TOP / "feedback-daemon" / "engine.h").read_text()
+    header = (TOP / "feedback-daemon" / "state.h").read_text()
     header = header.split("#define REFUSE_REASONS")[1].split("\n\n")[0]
     code = re.findall(r'^\tX\([A-Z_]+, "(\w+)"\)', header, re.MULTILINE)[1:]
     return [] if text == code else [f"reasons of refusals: {text}, in the code {code}"]
