@@ -61,6 +61,16 @@ enum refuse deliver(const uint8_t *ip, uint32_t len, uint64_t now, struct verdic
 	return v->refuse;
 }
 
+enum refuse changed(const uint8_t *good, uint32_t len, uint32_t at, uint8_t byte)
+{
+	uint8_t p[T_MESSAGE];
+
+	memcpy(p, good, len);
+	p[at] = byte;
+	t_seal(p, len);
+	return deliver(p, len, S, NULL);
+}
+
 enum refuse say(const struct paqm_msg *m, uint64_t now)
 {
 	uint8_t ip[T_MESSAGE];

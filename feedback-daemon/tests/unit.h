@@ -30,6 +30,8 @@ void send_media(uint16_t sport, uint32_t ssrc, uint16_t seq, uint64_t now);
 struct paqm_msg msg(uint64_t router, uint32_t seq, double ecf, double erf);
 /* Deliver raw bytes; counters have to tell the same. @v: may be NULL. */
 enum refuse deliver(const uint8_t *ip, uint32_t len, uint64_t now, struct verdict *v);
+/* Deliver a message with one byte changed and its checksums right. */
+enum refuse changed(const uint8_t *good, uint32_t len, uint32_t at, uint8_t byte);
 /* Deliver a message about the last media packet. */
 enum refuse say(const struct paqm_msg *m, uint64_t now);
 
@@ -37,16 +39,11 @@ enum refuse say(const struct paqm_msg *m, uint64_t now);
 void use_keys(const char *text);
 
 /* unit_refuse.c */
-void test_siphash(void);
-void test_ring(void);
 void test_ip_refusals(void);
 void test_msg_refusals(void);
 void test_version1(void);
 void test_flow_and_quote(void);
-void test_quotes(void);
-void test_early(void);
 void test_quench(void);
-void test_extension(void);
 void test_sequence(void);
 void test_mutations(void);
 void test_lengths(void);
@@ -62,6 +59,7 @@ void test_heal(void);
 void test_windup(void);
 void test_flapping(void);
 void test_expiry(void);
+void test_ecf_engine(void);
 
 /* unit_keys.c */
 void test_keys(void);
@@ -71,18 +69,30 @@ void test_keys_load(void);
 void test_keys_credential(void);
 
 /* unit_flows.c */
-void test_limits(void);
-void test_router_budget(void);
-void test_ecf_engine(void);
 void test_register(void);
 void test_reuse(void);
 void test_tables(void);
 void test_shares(void);
 void test_digest_shares(void);
+void test_ipv6(void);
+
+/* unit_ring.c */
+void test_siphash(void);
+void test_ring(void);
+
+/* unit_quotes.c */
+void test_quotes(void);
+void test_early(void);
+void test_extension(void);
+
+/* unit_routers.c */
+void test_limits(void);
+void test_router_budget(void);
+void test_many_routers(void);
+
+/* unit_media.c */
 void test_batch(void);
 void test_owner(void);
-void test_ipv6(void);
-void test_many_routers(void);
 
 /* unit_requests.c */
 void test_records(void);

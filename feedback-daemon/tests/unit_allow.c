@@ -403,3 +403,26 @@ void test_expiry(void)
 	engine_expire_all(&eng, 60 * S, count_told, &told);
 	CHECK_EQ(engine_next(&eng), UINT64_MAX);
 }
+
+void test_ecf_engine(void)
+{
+	struct engine_params p = engine_defaults;
+	struct paqm_msg m = msg(1, 1, 0.5, 300000);
+	struct flow *f;
+
+	p.use = ALLOW_USE_ECF;
+	setup(&p);
+	f = add(1, T_SPORT, T_SSRC);
+	send_media(T_SPORT, T_SSRC, 1, S);
+	CHECK_EQ(say(&m, S), REFUSE_NONE);
+	CHECK_EQ(f->rate.rate_bps, 300000);
+	CHECK_EQ(f->rate.cause, PAQM_CAUSE_ECF);
+	m = msg(1, 2, 0.5, 100000);
+	CHECK_EQ(say(&m, S), REFUSE_NONE);
+	CHECK_EQ(f->rate.rate_bps, 150000);
+	CHECK_EQ(say(&m, S), REFUSE_SEQ_REPLAY); /* it would have multiplied twice */
+	CHECK_EQ(f->rate.rate_bps, 150000);
+	m = msg(1, 3, 1e9, 300000);
+	CHECK_EQ(say(&m, S), REFUSE_NONE);
+	CHECK_EQ(f->rate.rate_bps, 1000000);
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Packets that leave: batches of segmentation offload, and whose they are. See unit.h. */
+#include "feedback-daemon/batch.h"
+#include "unit.h"
+
+struct parts {
+	unsigned int n;
+	uint32_t len[BATCH_SEGMENTS];
+	uint8_t ip[BATCH_SEGMENTS][T_MEDIA + 200];
+};
+
+static void part(void *data, const uint8_t *head, uint32_t head_len, const uint8_t *payload,
+		 uint32_t len)
+{
+	struct parts *p = data;
+
+	CHECK(p->n < BATCH_SEGMENTS);
+	if (head_len + len > sizeof(p->ip[0])) /* one that is no batch */
+		len = (uint32_t)sizeof(p->ip[0]) - head_len;
+	memcpy(p->ip[p->n], head, head_len);
+	memcpy(p->ip[p->n] + head_len, payload, len);
+	p->len[p->n++] = head_len + len;
+}
+
+/* What segmentation offload makes of a batch is what the flow has sent. */
+void test_batch(void)
+{
+	static struct parts p;
+	static uint8_t ip[65536];
+	uint32_t segments, last, seq, size = T_PAYLOAD, total;
+	struct flow *f;
+
+	for (segments = 1; segments <= 130; segments += segments < 4 ? 1 : 42) {
+		for (last = 14; last <= size; last += 13) {
+			setup(NULL);
+			f = add(1, T_SPORT, T_SSRC);
+			for (seq = 0; seq < segments; seq++) {
+				t_media(media, T_SPORT, T_SSRC, (uint16_t)(65500 + seq));
+				if (!seq)
+					memcpy(ip, media, 28);
+				memcpy(ip + 28 + seq * size, media + 28, size);
+			}
+			total = 28 + (segments - 1) * size + last;
+			paqm_put16(ip + 2, (uint16_t)total);
+			paqm_put16(ip + 24, (uint16_t)(total - 20));
+			p.n = 0;
+			batch_split(ip, total, part, &p);
+			if (segments == 1 || segments > BATCH_SEGMENTS) {
+				CHECK_EQ(p.n, 1); /* no batch of this kernel's */
+				continue;
+			}
+			CHECK_EQ(p.n, segments);
+			for (seq = 0; seq < p.n; seq++) {
+				CHECK_EQ(p.len[seq], seq < p.n - 1 ? T_MEDIA : 28 + last);
+				engine_media(&eng, p.ip[seq], p.len[seq], S);
+			}
+			CHECK_EQ(f->packets, last >= 28 ? segments : segments - 1);
+			/* each proves, as it is alone */
+			for (seq = 0; seq < segments - 1; seq++) {
+				struct paqm_msg m = msg(1, 1 + seq, 0, 500000);
+
+				t_media(media, T_SPORT, T_SSRC, (uint16_t)(65500 + seq));
+				CHECK_EQ(say(&m, S), REFUSE_NONE);
+			}
+		}
+	}
+	/* another source or a gap is no segment; a jumbo packet is one packet */
+	t_media(media, T_SPORT, T_SSRC, 1);
+	memcpy(ip, media, T_MEDIA);
+	t_media(media, T_SPORT, T_SSRC + 1, 2);
+	memcpy(ip + T_MEDIA, media + 28, size);
+	CHECK_EQ(batch_segment(ip + 28, 2 * size), 2 * size);
+	t_media(media, T_SPORT, T_SSRC, 3);
+	memcpy(ip + T_MEDIA, media + 28, size);
+	CHECK_EQ(batch_segment(ip + 28, 2 * size), 2 * size);
+	t_media(media, T_SPORT, T_SSRC, 2);
+	memcpy(ip + T_MEDIA, media + 28, size);
+	CHECK_EQ(batch_segment(ip + 28, 2 * size), size);
+}
+
+static enum owner whose;
+static struct owner_ends asked;
+static unsigned int looks;
+
+static enum owner look(const struct owner_ends *p, uint32_t uid)
+{
+	CHECK_EQ(uid, 1000);
+	asked = *p;
+	looks++;
+	return whose;
+}
+
+/* Where the source is left open a packet counts if it is from a socket of the flow's user. */
+void test_owner(void)
+{
+	/* as a kernel shows them, on a little-endian machine; of 10.0.1.2, open, and connected */
+	static const char table[] = "  sl  local_address rem_address   st tx_queue rx_queue tr "
+				    "tm->when retrnsmt   uid\n"
+				    "  1: 0201000A:138C 00000000:0000 07 00000000:00000000 "
+				    "00:00000000 00000000  1000 0\n"
+				    "  2: 00000000:138D 00000000:0000 07 00000000:00000000 "
+				    "00:00000000 00000000     0 0\n"
+				    "  3: 0301000A:138C 0202000A:138E 01 00000000:00000000 "
+				    "00:00000000 00000000  1001 0\n"
+				    " bad line\n";
+	static const char table6[] = "  9: 00000000000000000000000000000000:138F "
+				     "00000000000000000000000000000000:0000 07 "
+				     "00000000:00000000 00:00000000 00000000  1000 0\n"
+				     " 10: 0000000000000000FFFF00000201000A:138C "
+				     "00000000000000000000000000000000:0000 07 "
+				     "00000000:00000000 00:00000000 00000000  1002 0\n";
+	static const struct {
+		uint8_t host;
+		uint16_t sport, dport;
+		enum owner v4, both;
+	} cases[] = {
+		{2, 5004, 5006, OWNER_HIS, OWNER_OTHER}, /* another has it in disguise */
+		{3, 5004, 5006, OWNER_OTHER, OWNER_OTHER},
+		{3, 5004, 5008, OWNER_UNKNOWN, OWNER_UNKNOWN}, /* connected elsewhere */
+		{4, 5004, 5006, OWNER_UNKNOWN, OWNER_UNKNOWN},
+		{4, 5005, 5006, OWNER_HIS, OWNER_HIS},	   /* root's */
+		{4, 5007, 5006, OWNER_UNKNOWN, OWNER_HIS}, /* of IPv6, open to both */
+	};
+	struct paqm_ipc_register reg = t_reg(1, T_SPORT, T_SSRC);
+	struct flow *f, *named;
+	enum owner found;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct owner_ends p = {
+			.saddr = {{[10] = 0xFF, [11] = 0xFF, 10, 0, 1, cases[i].host}},
+			.daddr = {{[10] = 0xFF, [11] = 0xFF, 10, 0, 2, 2}},
+			.sport = cases[i].sport,
+			.dport = cases[i].dport};
+		FILE *t = fmemopen((void *)table, sizeof(table) - 1, "r");
+
+		CHECK(t);
+		found = owner_read(t, &p, 1000, OWNER_UNKNOWN);
+		CHECK_EQ(found, cases[i].v4);
+		fclose(t);
+		t = fmemopen((void *)table6, sizeof(table6) - 1, "r");
+		CHECK(t);
+		CHECK_EQ(owner_read(t, &p, 1000, found), cases[i].both);
+		fclose(t);
+	}
+
+	setup(NULL);
+	eng.owner = look;
+	memset(reg.saddr, 0, 16);
+	CHECK_EQ(engine_register(&eng, 1, 1000, &reg, &f), 0);
+	whose = OWNER_OTHER;
+	send_media(T_SPORT, T_SSRC, 1, S);
+	whose = OWNER_UNKNOWN;
+	send_media(T_SPORT, T_SSRC, 2, S);
+	CHECK_EQ(f->packets, 0);
+	CHECK_EQ(eng.media_others, 2);
+	CHECK(asked.sport == T_SPORT && asked.dport == T_DPORT && asked.saddr.b[15] == 2);
+	whose = OWNER_HIS;
+	send_media(T_SPORT, T_SSRC, 3, S);
+	CHECK_EQ(f->packets, 1);
+	/* it is known for a while, for this address */
+	whose = OWNER_OTHER;
+	send_media(T_SPORT, T_SSRC, 4, 2 * S);
+	CHECK_EQ(f->packets, 2);
+	CHECK_EQ(looks, 3);
+	t_media(media, T_SPORT, T_SSRC, 5);
+	media[15]++;
+	engine_media(&eng, media, T_MEDIA, 2 * S);
+	send_media(T_SPORT, T_SSRC, 6, 12 * S);
+	CHECK_EQ(f->packets, 2);
+	CHECK_EQ(looks, 5);
+	/* who names his source is not looked for */
+	reg = t_reg(2, T_SPORT + 2, T_SSRC);
+	CHECK_EQ(engine_register(&eng, 1, 1000, &reg, &named), 0);
+	send_media(T_SPORT + 2, T_SSRC, 1, S);
+	CHECK_EQ(named->packets, 1);
+	CHECK_EQ(looks, 5);
+}
