@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
-from e2e import (  # noqa: E402
+from rig import (  # noqa: E402
     DPORT,
     ROUTER_IP,
     SENDER_IP,

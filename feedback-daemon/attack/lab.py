@@ -30,7 +30,7 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))
-from e2e import (  # noqa: E402
+from rig import (  # noqa: E402
     DPORT,
     SPORT,
     Client,

@@ -18,8 +18,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from e2e import ROUTER_IP, SENDER_IP, Trial, new_trial
-from process import family, status
+from host import family, status
+from rig import ROUTER_IP, SENDER_IP, Trial, new_trial
 
 FLOWS, SECONDS = 10_000, 15
 # Messages a second, media packets for each, packets of each flow beforehand, routers. quiet: as

@@ -11,293 +11,42 @@ Usage: e2e.py PAQMD PAQMCTL
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import json
 import os
-import re
-import select
-import signal
 import socket
 import struct
 import subprocess
 import sys
-import tempfile
-import time
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 import wire
-from wire import ICMP6_TYPE, checksum, resum
-
-SENDER_IP, ROUTER_IP = "10.77.0.1", "10.77.0.2"
-SENDER_IP6, OTHER_IP6, ROUTER_IP6 = "2001:db8:77::1", "2001:db8:77::11", "2001:db8:77::2"
-SPORT, DPORT, SSRC = 5004, 5006, 0x11223344
-CLONE_NEWNET = 0x40000000
-IPC_MAGIC, IPC_VERSION = 0x50514950, 1
-REGISTER, REGISTERED, RATE, UNREGISTER, STATUS = 1, 2, 3, 4, 5
-RATE_FORMAT = "=IBBHQQQ16sQIIHHBBH"
-CAUSES = {0: "none", 1: "erf", 2: "ecf", 3: "expired"}
-PATIENCE = 30.0  # seconds until an awaited event counts as missing
-
-
-class Rate(NamedTuple):
-    """What a rate record says."""
-
-    cookie: int
-    bps: int
-    cause: str
-    router: str
-    seq: int
-    routers: int
-
-
-def ip_header(src: str, dst: str, proto: int, length: int, ident: int = 0) -> bytes:
-    """IPv4 header without options."""
-    head = struct.pack("!BBHHHBBH", 0x45, 0, length, ident, 0x4000, 64, proto, 0)
-    head += socket.inet_aton(src) + socket.inet_aton(dst)
-    return head[:10] + struct.pack("!H", checksum(head)) + head[12:]
-
-
-def rtp(seq: int, ssrc: int = SSRC) -> bytes:
-    """An RTP packet with contents that nobody can guess."""
-    return struct.pack("!BBHII", 0x80, 96, seq, 90000 + seq, ssrc) + os.urandom(200)
-
-
-def quote(payload: bytes, sport: int = SPORT) -> bytes:
-    """What a router quotes of a media packet; TTL and checksums may differ."""
-    head = ip_header(SENDER_IP, ROUTER_IP, 17, 28 + len(payload))
-    udp = struct.pack("!HHHH", sport, DPORT, 8 + len(payload), 0x1234)
-    return wire.quoted(head + udp + payload)
-
-
-def message(
-    quoted: bytes, seq: int, rate: float, ecf: float | None = 0.9, router: int = 0xA1,
-    boot: int = 7, period: int = 500,
-) -> bytes:
-    """A whole ICMP message as the protocol describes it, written independently of the C codec."""
-    return wire.build(quoted, seq, int(rate), ecf, router, boot, period)
-
-
-def address(text: str) -> bytes:
-    """An address of a record: IPv6, IPv4 mapped, or left open."""
-    if ":" in text:
-        return socket.inet_pton(socket.AF_INET6, text)
-    return b"\0" * 10 + b"\xff\xff" + socket.inet_aton(text) if text else bytes(16)
-
-
-def register(
-    cookie: int, ceil: int = 3_000_000, source: str = SENDER_IP, to: str = ROUTER_IP,
-    dport: int = DPORT, ssrc: int = SSRC,
-) -> bytes:
-    """Registration record of paqm_ipc.h."""
-    return struct.pack(
-        "=IBBH16s16sHHIQQIIQ",
-        *(IPC_MAGIC, IPC_VERSION, REGISTER, 80, address(source), address(to)),
-        *(SPORT, dport, ssrc, 100_000, ceil, 500_000, 41_667, cookie),
-    )
-
-
-def timer_clocks(pid: str) -> set[int]:
-    """The clocks that a process has timers of."""
-    found: set[int] = set()
-    for path in Path(f"/proc/{pid}/fdinfo").iterdir():
-        with contextlib.suppress(FileNotFoundError):  # of the directory itself
-            found |= {int(n) for n in re.findall(r"^clockid: (\d+)$", path.read_text(), re.M)}
-    return found
-
-
-class NoNetwork(Exception):
-    """This machine gives us no network namespaces."""
-
-
-class Namespaces:
-    """Two network namespaces joined by a veth pair."""
-
-    def __init__(self) -> None:
-        self.sender = f"pq-s-{os.getpid()}"
-        self.router = f"pq-r-{os.getpid()}"
-        self.libc = ctypes.CDLL(None, use_errno=True)
-        self.home = os.open("/proc/self/ns/net", os.O_RDONLY)
-
-    def up(self) -> None:
-        """Create them."""
-        try:
-            for name in (self.sender, self.router):
-                subprocess.run(["ip", "netns", "add", name], check=True)
-            self.join()
-        except (OSError, subprocess.CalledProcessError) as err:
-            raise NoNetwork(str(err)) from err
-
-    def join(self) -> None:
-        """Create the veth pair."""
-        pair = ["link", "add", "veth0", "type", "veth", "peer", "veth0", "netns", self.router]
-        subprocess.run(["ip", "-n", self.sender, *pair], check=True)
-        for name, addr in ((self.sender, SENDER_IP), (self.router, ROUTER_IP)):
-            ip = ["ip", "-n", name]
-            subprocess.run([*ip, "addr", "add", f"{addr}/24", "dev", "veth0"], check=True)
-            subprocess.run([*ip, "link", "set", "lo", "up"], check=True)
-            subprocess.run([*ip, "link", "set", "veth0", "up"], check=True)
-        for name, addr in (
-            (self.sender, SENDER_IP6),
-            (self.sender, OTHER_IP6),
-            (self.router, ROUTER_IP6),
-        ):
-            add = ["addr", "add", f"{addr}/64", "dev", "veth0", "nodad"]
-            subprocess.run(["ip", "-n", name, *add], check=True)
-
-    def down(self) -> None:
-        """Remove them, and the veth pair with them."""
-        for name in (self.sender, self.router):
-            subprocess.run(["ip", "netns", "del", name], check=False)
-
-    def socket(self, name: str, *args: int) -> socket.socket:
-        """A socket that lives in namespace `name`."""
-        fd = os.open(f"/run/netns/{name}", os.O_RDONLY)
-        try:
-            self._enter(fd)
-            return socket.socket(*args)
-        finally:
-            self._enter(self.home)
-            os.close(fd)
-
-    def _enter(self, fd: int) -> None:
-        if self.libc.setns(fd, CLONE_NEWNET):
-            raise OSError(ctypes.get_errno(), "setns")
-
-
-class Client:
-    """A media sender as paqmd sees it."""
-
-    def __init__(self, path: Path) -> None:
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.sock.settimeout(PATIENCE)
-        self.sock.connect(str(path))
-
-    def register(self, cookie: int, **other: Any) -> int:
-        """Register a flow. Return the error of the answer."""
-        self.sock.send(register(cookie, **other))
-        return self.registered(cookie)
-
-    def registered(self, cookie: int) -> int:
-        """The answer to a registration: its error."""
-        magic, version, kind, length, got, error = struct.unpack("=IBBHQi4x", self.sock.recv(512))
-        assert (magic, version, kind, length, got) == (IPC_MAGIC, 1, REGISTERED, 24, cookie)
-        return int(error)
-
-    def rate(self) -> Rate:
-        """The next rate record."""
-        rec = struct.unpack(RATE_FORMAT, self.sock.recv(512))
-        assert rec[:4] == (IPC_MAGIC, 1, RATE, 72), rec
-        router = socket.inet_ntop(socket.AF_INET6, rec[7])
-        if rec[7][:12] in (bytes(12), address("0.0.0.0")[:12]):
-            router = socket.inet_ntoa(rec[7][12:])
-        return Rate(rec[4], rec[5], CAUSES[rec[13]], router, rec[10], rec[15])
-
-    def told(self) -> Rate:
-        """The next rate record that is no expiry: a busy machine may take longer than a life."""
-        got = self.rate()
-        while got.cause == "expired":
-            got = self.rate()
-        return got
-
-    def silent(self) -> bool:
-        """Nothing is waiting to be read."""
-        return not select.select([self.sock], [], [], 0)[0]
-
-
-class Trial:
-    """One running daemon and the two ends of the network."""
-
-    def __init__(self, paqmd: str, paqmctl: str, net: Namespaces, run: Path) -> None:
-        self.net = net
-        self.paqmctl = paqmctl
-        # paqmd makes the directories and may remove the sockets in them
-        self.ipc, self.control = run / "deep" / "er" / "client.sock", run / "deep" / "control.sock"
-        self.log = run / "log"
-        self.command = [paqmd, "--socket", str(self.ipc), "--control", str(self.control), "-v"]
-        self.command += ["--user", "nobody"]
-        self.daemon: subprocess.Popen[bytes] | None = None
-        self.open_media()
-        self.sink = net.socket(net.router, socket.AF_INET, socket.SOCK_DGRAM)
-        self.sink.bind((ROUTER_IP, DPORT))
-        self.sink.settimeout(PATIENCE)
-        self.raw = net.socket(net.router, socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
-        self.rtp_seq = 0
-
-    def open_media(self) -> None:
-        """The socket that media is sent from."""
-        self.media = self.net.socket(self.net.sender, socket.AF_INET, socket.SOCK_DGRAM)
-        self.media.bind((SENDER_IP, SPORT))
-
-    def start(self, *options: str) -> None:
-        """Start the daemon; wait until it is ready."""
-        with self.log.open("wb") as log:
-            self.daemon = subprocess.Popen(
-                ["ip", "netns", "exec", self.net.sender, *self.command, *options], stderr=log
-            )
-        self.until(lambda: "ready" in self.log.read_text(), "the daemon to be ready")
-
-    def stop(self) -> None:
-        """End the daemon politely; it must leave nothing behind."""
-        assert self.daemon
-        self.daemon.send_signal(signal.SIGTERM)
-        assert self.daemon.wait(PATIENCE) == 0, "exit status"
-        assert not self.ipc.exists() and not self.control.exists(), "sockets left behind"
-        self.daemon = None
-
-    def until(self, done: Callable[[], bool], what: str) -> None:
-        """Wait for an event."""
-        end = time.monotonic() + PATIENCE
-        while not done():
-            assert time.monotonic() < end, f"waited in vain for {what}"
-            assert self.daemon is None or self.daemon.poll() is None, self.log.read_text()
-            time.sleep(0.02)
-
-    def ask(self, command: str) -> dict[str, Any]:
-        """One answer of paqmctl."""
-        run = [self.paqmctl, "--control", str(self.control), "--json", command]
-        out = subprocess.run(run, check=True, capture_output=True, text=True)
-        answer: dict[str, Any] = json.loads(out.stdout)
-        return answer
-
-    def stats(self) -> dict[str, Any]:
-        """Counters of the daemon."""
-        stats: dict[str, Any] = self.ask("stats")["stats"]
-        return stats
-
-    def send_media(self, ssrc: int = SSRC) -> bytes:
-        """Send one packet over the veth pair; return it as it arrived."""
-        self.rtp_seq += 1
-        sent = rtp(self.rtp_seq, ssrc)
-        self.media.sendto(sent, (ROUTER_IP, DPORT))
-        got = self.sink.recv(2048)
-        assert got == sent
-        return got
-
-    def answer(self, icmp: bytes, src: str = ROUTER_IP) -> None:
-        """Send an ICMP message to the sender host."""
-        ip = ip_header(src, SENDER_IP, 1, 20 + len(icmp))
-        self.raw.sendto(ip + icmp, (SENDER_IP, 0))
-
-    def expect_refusal(self, reason: str, icmp: bytes, src: str = ROUTER_IP) -> None:
-        """Send a message that must be refused for `reason`, and nothing else may change."""
-        before = self.stats()
-        self.answer(icmp, src)
-        self.until(
-            lambda: self.stats()["refused_total"] > before["refused_total"], f"refusal: {reason}"
-        )
-        after = self.stats()
-        changed = {k: n for k, n in after["refused"].items() if n != before["refused"][k]}
-        assert changed == {reason: before["refused"][reason] + 1}, (reason, changed)
-        assert after["accepted"] == before["accepted"], reason
-        print(f"ok: {reason}", flush=True)
-
-
-def tagged(icmp: bytes, number: int, key: bytes) -> bytes:
-    """The message with key id, AUTH and the tag for this host."""
-    return wire.tagged(icmp, number, key, SENDER_IP)
+from rig import (
+    DPORT,
+    IPC_MAGIC,
+    OTHER_IP6,
+    PATIENCE,
+    ROUTER_IP,
+    ROUTER_IP6,
+    SENDER_IP,
+    SENDER_IP6,
+    SPORT,
+    STATUS,
+    Client,
+    Rate,
+    Trial,
+    address,
+    ip,
+    ip_header,
+    message,
+    message6,
+    quote,
+    rtp,
+    run_checks,
+    start_keyed,
+    tagged,
+)
+from wire import resum
 
 
 def check_refusals(t: Trial, client: Client) -> None:
@@ -394,9 +143,7 @@ def check_service(t: Trial) -> None:
 def check_slow_reader(t: Trial) -> None:
     """A client that does not read loses old records, never the newest."""
     t.start("-i", "veth0")
-    client = Client(t.ipc)
-    assert client.register(1) == 0
-    client.rate()
+    client = t.sender()
     sent = t.send_media()
     count = 300
     for seq in range(1, count + 1):
@@ -429,16 +176,6 @@ def check_slow_reader(t: Trial) -> None:
     t.stop()
 
 
-def start_keyed(t: Trial, keys: Path) -> Client:
-    """The daemon believes only what is tagged by keys of this file; a sender of one flow."""
-    keys.chmod(0o600)
-    t.start("-i", "veth0", "--keys", str(keys), "--require-auth")
-    client = Client(t.ipc)
-    assert client.register(1) == 0
-    client.rate()
-    return client
-
-
 def check_keys(t: Trial) -> None:
     """Messages of a router with a key are believed only with its tag."""
     keys = t.log.with_name("keys")
@@ -463,15 +200,6 @@ def check_keys(t: Trial) -> None:
     assert t.stats()["keys"] == 2 and t.stats()["require_auth"]
     print("ok: keys", flush=True)
     t.stop()
-
-
-def message6(source: str, payload: bytes, seq: int, erf: float) -> bytes:
-    """A message about an IPv6 packet; the kernel computes its checksum."""
-    head = struct.pack("!IHBB", 6 << 28, 8 + len(payload), 17, 63)
-    head += address(source) + address(ROUTER_IP6)
-    udp = struct.pack("!HHHH", SPORT, DPORT, 8 + len(payload), 0x1234)
-    icmp = message(wire.quoted(head + udp + payload), seq, erf)
-    return bytes([ICMP6_TYPE, 0, 0, 0]) + icmp[4:]
 
 
 def check_ipv6(t: Trial) -> None:
@@ -567,61 +295,17 @@ def check_events(events: list[dict[str, Any]]) -> None:
 
 def check_link(t: Trial) -> None:
     """The interface goes down and up, then disappears and comes back."""
-    ip = ["ip", "-n", t.net.sender, "link"]
-    subprocess.run([*ip, "set", "veth0", "down"], check=True)
-    subprocess.run([*ip, "set", "veth0", "up"], check=True)
+    ip(t.net.sender, "link set veth0 down")
+    ip(t.net.sender, "link set veth0 up")
     t.answer(message(quote(t.send_media()), 2, 1e9, ecf=0.5))
     t.until(lambda: bool(t.stats()["accepted"] == 2), "a message after the link was down")
-    subprocess.run([*ip, "del", "veth0"], check=True)
+    ip(t.net.sender, "link del veth0")
     t.until(lambda: not t.stats()["interfaces"][0]["up"], "the interface to be missed")
     t.net.join()
     t.until(lambda: bool(t.stats()["interfaces"][0]["up"]), "the interface to come back")
     t.answer(message(quote(t.send_media()), 3, 1e9, ecf=0.5))
     t.until(lambda: bool(t.stats()["accepted"] == 3), "a message on the new interface")
     print("ok: interface down, up, gone and back", flush=True)
-
-
-@contextlib.contextmanager
-def new_trial(paqmd: str, paqmctl: str) -> Iterator[Trial]:
-    """A network of its own; what the daemon has said is shown if something fails."""
-    net = Namespaces()
-    try:
-        net.up()
-        with tempfile.TemporaryDirectory(prefix="paqmd-test-") as run:
-            os.chmod(run, 0o755)
-            trial = Trial(paqmd, paqmctl, net, Path(run))
-            try:
-                yield trial
-            except BaseException:
-                if trial.log.exists():
-                    print(trial.log.read_text(), file=sys.stderr)
-                raise
-            finally:
-                if trial.daemon:
-                    trial.daemon.kill()
-                    trial.daemon.wait()
-    finally:
-        net.down()
-
-
-def run_checks(arguments: str, checks: Sequence[Callable[..., None]]) -> int:
-    """A test program: it is given these arguments, each check gets those behind PAQMD PAQMCTL."""
-    given = [os.path.abspath(arg) for arg in sys.argv[1:] if not arg.startswith("--")]
-    if len(given) != len(arguments.split()):
-        print(f"usage: {Path(sys.argv[0]).name} {arguments}", file=sys.stderr)
-        return 2
-    if os.geteuid():
-        print("skipped: needs root for network namespaces")
-        return 77
-    try:
-        with new_trial(*given[:2]) as trial:
-            for check in checks:
-                check(trial, *given[2:])
-    except NoNetwork as err:
-        print(f"skipped: no network namespaces here ({err})")
-        return 77
-    print("all passed")
-    return 0
 
 
 CHECKS: list[Callable[[Trial], None]] = [

@@ -25,7 +25,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from e2e import CLONE_NEWNET, PATIENCE, ip_header, rtp
+from rig import CLONE_NEWNET, PATIENCE, ip_header, rtp
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "wireshark"))
 from decode import checksum  # noqa: E402

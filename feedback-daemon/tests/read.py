@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from e2e import (
+from rig import (
     DPORT,
     ROUTER_IP,
     ROUTER_IP6,

@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from e2e import (
+from rig import (
     DPORT,
     PATIENCE,
     ROUTER_IP,
@@ -37,7 +37,7 @@ from e2e import (
     run_checks,
     timer_clocks,
 )
-from e2e import Client as Raw
+from rig import Client as Raw
 
 NONE, ERF, ECF, EXPIRED, LOST, REFUSED = range(6)
 GRACE = 3.0

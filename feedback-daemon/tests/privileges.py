@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Processes of paqmd: few privileges, started as the unit does it, and watched."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+from host import NOBODY, alive, as_service, family, kill, reload, status
+from rig import (
+    DPORT,
+    PATIENCE,
+    ROUTER_IP,
+    SENDER_IP,
+    Client,
+    Trial,
+    inside,
+    ip_header,
+    message,
+    quote,
+    rtp,
+    tagged,
+)
+
+
+def works(t: Trial) -> list[int]:
+    """All processes are without privileges, and a sender is told."""
+    t.start("-i", "veth0")
+    assert t.daemon
+    pids = family(t.daemon.pid)
+    assert [status(pid)["Name"] for pid in pids] == ["paqmd", "paqmd-opener", "paqmd-capturer"]
+    for pid in pids:
+        s = status(pid)
+        assert set(s["Uid"].split()) == {str(NOBODY)}, s["Uid"]
+        for kind in ("CapEff", "CapPrm", "CapAmb"):
+            assert int(s[kind], 16) == 0, (pid, kind, s[kind])
+        assert s["NoNewPrivs"] == "1" and s["Seccomp"] == "2", s
+    client = t.sender()
+    t.answer(message(quote(t.send_media()), 1, 850_000.0))
+    assert client.rate().bps == 850_000
+    return pids
+
+
+def check_shape(t: Trial) -> None:
+    """Who does what with which privileges; the daemon does not outlive its opener."""
+    pids = works(t)
+    for pid in pids:
+        s = status(pid)
+        assert set(s["Gid"].split()) == {str(NOBODY)}, s["Gid"]
+        assert not s["Groups"], s["Groups"]
+        for kind in ("CapInh", "CapBnd"):
+            assert int(s[kind], 16) == 0, (pid, kind, s[kind])
+    assert t.daemon
+    print("ok all processes without privileges, at work", flush=True)
+
+    for which, name in ((1, "opener"), (2, "capturer")):
+        os.kill(pids[which], signal.SIGKILL)
+        assert t.daemon.wait(PATIENCE) == 1, f"the daemon goes on without its {name}"
+        assert f"{name} has ended" in t.log.read_text()
+        t.daemon = None
+        t.until(lambda: not any(map(alive, pids)), "all to end")  # noqa: B023
+        print(f"ok ends with its {name}", flush=True)
+        pids = works(t)
+    t.stop()
+    t.start("-i", "veth0", "--sandbox=no")
+    assert t.daemon and status(t.daemon.pid)["Seccomp"] == "0"
+    pids = family(t.daemon.pid)
+    kill(t, pids)
+    print("ok the others end with the daemon", flush=True)
+
+
+def check_service_user(t: Trial) -> None:
+    """The unit's way to start it."""
+    with as_service(t):
+        works(t)
+        t.stop()
+    print("ok started as the unit does it", flush=True)
+
+
+def let_read(path: Path, rights: int) -> None:
+    """Rights of nobody by an access list, as the service manager gives them; none of a group."""
+    entries = ((1, rights, -1), (2, rights, NOBODY), (4, 0, -1), (16, rights, -1), (32, 0, -1))
+    packed = b"".join(struct.pack("<HHi", *entry) for entry in entries)
+    os.setxattr(path, "system.posix_acl_access", struct.pack("<I", 2) + packed)
+
+
+def check_credential(t: Trial) -> None:
+    """Keys that the service manager hands over, LoadCredential=, at the start and on reload."""
+    home = t.log.with_name("credentials")
+    home.mkdir()
+    keys, secret = home / "keys", os.urandom(16)
+    keys.write_text(f"a1 7 {secret.hex()}\n")
+    try:
+        let_read(home, 5)
+        let_read(keys, 4)
+    except OSError as err:
+        assert "--all" not in sys.argv, err
+        print("left out: access lists, which this file system does not have", flush=True)
+        return
+    assert keys.stat().st_mode & 0o777 == 0o440
+    with as_service(t):
+        plain = [*t.command, "--keys", str(keys)]
+        done = subprocess.run(plain, capture_output=True, text=True, check=False)
+        assert done.returncode == 2 and "chmod 600" in done.stderr, done
+        t.command[:0] = ["env", f"CREDENTIALS_DIRECTORY={home}"]
+        t.start("-i", "veth0", "--keys", str(keys))
+        assert reload(t) == ""
+        client = t.sender()
+        icmp = message(quote(t.send_media()), 1, 600_000.0)
+        t.expect_refusal("auth_missing", icmp)
+        t.answer(tagged(icmp, 7, secret))
+        assert client.rate().bps == 600_000
+        client.sock.close()
+        t.stop()
+    print("ok keys of the service manager", flush=True)
+
+
+def check_silence(t: Trial) -> None:
+    """No process of paqmd can send a packet, whoever has taken it over."""
+    inject = Path(t.paqmctl).parent / "tests" / "inject"
+    index = inside(t.net.sender, "cat", "/sys/class/net/veth0/ifindex").strip()
+    foreign = "198.51.100.99"
+    for which, options in ((n, o) for n in range(3) for o in (["-i", "veth0"], [])):
+        t.start(*options)
+        assert t.daemon
+        pids = family(t.daemon.pid)
+        name = status(pids[which])["Name"]
+        with t.net.socket(t.net.router, socket.AF_PACKET, socket.SOCK_DGRAM,
+                          socket.htons(0x0800)) as seen:
+            packet = ip_header(foreign, ROUTER_IP, 17, 28) + bytes(8)
+            done = subprocess.run([inject, str(pids[which]), index, packet.hex()],
+                                  capture_output=True, text=True, check=False)
+            if done.returncode == 77:
+                print("left out: a process that is taken over, on this machine")
+                t.stop()
+                return
+            assert done.returncode == 0 and "tried" in done.stdout, (name, done)
+            # this one comes after what has been sent
+            t.media.sendto(rtp(1), (ROUTER_IP, DPORT))
+            while (got := seen.recv(2048))[12:16] != socket.inet_aton(SENDER_IP):
+                assert got[12:16] != socket.inet_aton(foreign), f"{name} has sent a packet"
+            t.sink.recv(2048)
+        # nobody knows what the others make of what it wrote to them
+        kill(t, pids)
+    print("ok no process can send", flush=True)
+
+
+def check_manager(t: Trial) -> None:
+    """A service manager hears of readiness, life and end; sockets it passes are used and kept."""
+    run = t.log.parent
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(run / "notify"))
+        manager.settimeout(PATIENCE)
+        kinds = (socket.SOCK_STREAM, socket.SOCK_SEQPACKET)
+        paths = [run / "activated.control", run / "activated.client"]
+        held = [socket.socket(socket.AF_UNIX, kind) for kind in kinds]
+        for sock, path in zip(held, paths, strict=True):
+            sock.bind(str(path))
+            sock.listen()
+        control, t.control = t.control, paths[0]
+        env = dict(os.environ, NOTIFY_SOCKET=str(run / "notify"), WATCHDOG_USEC="200000")
+        env |= {"LISTEN_FDS": "2", "LISTEN_FDNAMES": "control:client"}
+        first = [3, 4]
+
+        def pass_sockets() -> None:
+            for sock, fd in zip(held, first, strict=True):
+                os.dup2(sock.fileno(), fd + 100)
+            for fd in first:
+                os.dup2(fd + 100, fd)
+            os.close(103)
+            os.close(104)
+
+        inside = ["ip", "netns", "exec", t.net.sender]
+        for attempt in range(2):
+            with t.log.open("wb") as log:
+                # as if the log went to the journal
+                st = os.fstat(log.fileno())
+                env["JOURNAL_STREAM"] = f"{st.st_dev}:{st.st_ino}"
+                t.daemon = subprocess.Popen(
+                    [*inside, *t.command, "-i", "veth0"], env=env, stderr=log,
+                    preexec_fn=pass_sockets, close_fds=False,
+                )
+            # waits in the socket until the daemon takes it, at the second start as well
+            client = Client(paths[1])
+            assert client.register(1) == 0
+            assert client.rate().cause == "none"
+            assert manager.recv(100) == b"READY=1"
+            for _ in range(3):
+                assert manager.recv(100) == b"WATCHDOG=1"
+            t.answer(message(quote(t.send_media()), attempt + 1, 850_000.0))
+            assert client.rate().bps == 850_000
+            t.daemon.send_signal(signal.SIGTERM)
+            assert t.daemon.wait(PATIENCE) == 0
+            last = manager.recv(100)
+            while last == b"WATCHDOG=1":
+                last = manager.recv(100)
+            assert last == b"STOPPING=1", last
+            assert all(path.exists() for path in paths), "sockets of the manager were removed"
+            lines = t.log.read_text().splitlines()
+            # make coverage: the counters of a process that may not write them
+            lines = [line for line in lines if not line.startswith("profiling:")]
+            assert lines and all(re.match(r"<[3-6]>(?!paqmd:)", line) for line in lines), lines
+            client.sock.close()
+        t.daemon, t.control = None, control
+        for sock in held:
+            sock.close()
+    print("ok readiness, watchdog, socket activation", flush=True)

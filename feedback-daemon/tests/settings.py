@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Configuration: mistakes are told, and it is read again without losing anybody."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+
+from host import captured, reload
+from rig import ROUTER_IP, Rate, Trial, ip, message, quote
+
+
+def config_errors(t: Trial, text: str) -> list[str]:
+    """What --check-config says about a file."""
+    path = t.log.with_name("wrong.conf")
+    path.write_text(text)
+    run = [t.command[0], "--config", str(path), "--check-config"]
+    out = subprocess.run(run, capture_output=True, text=True, check=False)
+    assert (out.returncode == 0) == (not out.stderr), out
+    assert out.returncode in (0, 2), out
+    return [line.removeprefix(f"paqmd: {path}:") for line in out.stderr.splitlines()]
+
+
+def check_config(t: Trial) -> None:
+    """Mistakes in the file are told with line, reason and remedy."""
+    assert config_errors(t, "# none\n\n interface eth0 # one\ninterface\teth1\nuse ecf") == []
+    wrong = "use dance\nfoo bar\ngroup\nuse erf\nuse ecf\nsocket here\nsandbox no no\n\x01\n"
+    assert config_errors(t, wrong + "interface " + "x" * 16) == [
+        "1: use dance: must be erf or ecf",
+        "2: unknown setting 'foo'; see paqmd.conf(5)",
+        "3: group: has no value; see paqmd.conf(5)",
+        "5: use ecf: must be given once only",
+        "6: socket here: must be an absolute path of at most 107 bytes",
+        "7: sandbox: has more than one value; give one line to each",
+        "8: byte 1 is a control character: remove it",
+        "9: interface xxxxxxxxxxxxxxxx: must be a name of 1 to 15 bytes; see 'ip link', or any",
+    ]
+    run = [t.command[0], "--config", "/nowhere", "--check-config"]
+    out = subprocess.run(run, capture_output=True, text=True, check=False)
+    assert out.returncode == 2 and "/nowhere: cannot read it" in out.stderr, out
+    print("ok --check-config", flush=True)
+
+
+def check_reload(t: Trial) -> None:
+    """New settings hold without losing a client; wrong ones change nothing."""
+    conf = t.log.with_name("paqmd.conf")
+    conf.write_text("interface lo\nuse erf\n")
+    conf.chmod(0o644)
+    t.start("--config", str(conf))
+    client = t.sender(ceil=1_000_000)
+
+    conf.write_text("interface lo\ninterface veth0\nuse ecf\n")
+    assert reload(t) == ""
+    stats = t.stats()
+    assert stats["use"] == "ecf"
+    t.until(lambda: captured(t) == {"lo": True, "veth0": True}, "both interfaces")
+    t.answer(message(quote(t.send_media()), 1, 500_000.0, ecf=0.5))
+    assert client.rate() == Rate(1, 500_000, "ecf", ROUTER_IP, 1, 1)
+
+    conf.write_text("interface veth0\nuse erf\nuse dance\n")
+    assert f"{conf}:3: use dance: must be erf or ecf" in reload(t)
+    conf.write_text("interface veth0\nuser root\n")
+    # the command line names the user, and it wins
+    assert reload(t) == ""
+    assert captured(t) == {"veth0": True}
+    conf.write_text("interface veth0\ngroup root\n")
+    assert "with a restart only" in reload(t)
+    conf.write_text("interface veth0\ninterface pq-late0\n")
+    assert t.daemon
+    t.daemon.send_signal(signal.SIGHUP)
+    t.until(lambda: captured(t) == {"veth0": True, "pq-late0": False}, "SIGHUP to be heard")
+    ip(t.net.sender, "link add pq-late0 type veth")
+    t.until(lambda: captured(t)["pq-late0"], "an interface that comes later")
+    ip(t.net.sender, "link set pq-late0 name pq-else0")
+    t.until(lambda: not captured(t)["pq-late0"], "a change of its name")
+    ip(t.net.sender, "link del pq-else0")
+
+    # the client and what it was told are still there
+    flow = t.ask("flows")["flows"][0]
+    assert flow["accepted"] == 1
+    t.answer(message(quote(t.send_media()), 2, 700_000.0))
+    assert client.told().bps == 700_000
+    print("ok reload", flush=True)
+    t.stop()
