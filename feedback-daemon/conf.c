@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Settings of paqmd; see conf.h. */
-#include "conf.h"
+#include "feedback-daemon/conf.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ctl.h"
+#include "feedback-daemon/sockets/ctl.h"
 
 #define LINE_MAX_LEN 512
 

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "allow.h"
+#include "feedback-daemon/judge/allow.h"
 
 #define CONF_PATH "/etc/paqm/paqmd.conf"
 #define CONF_IFACES 8

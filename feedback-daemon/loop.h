@@ -10,8 +10,8 @@
 #include <sys/types.h>
 #include <time.h>
 
-#include "conf.h"
-#include "engine.h"
+#include "feedback-daemon/conf.h"
+#include "feedback-daemon/judge/engine.h"
 
 struct capture;
 struct ipc_server;

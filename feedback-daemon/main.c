@@ -18,15 +18,17 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "capture.h"
-#include "ctl.h"
-#include "ipc_server.h"
-#include "log.h"
-#include "notify.h"
-#include "offline.h"
-#include "opener.h"
-#include "sandbox.h"
-#include "unixsock.h"
+#include "feedback-daemon/capture/capture.h"
+#include "feedback-daemon/sockets/ctl.h"
+#include "feedback-daemon/sockets/ipc_server.h"
+#include "feedback-daemon/host/keys_file.h"
+#include "feedback-daemon/host/log.h"
+#include "feedback-daemon/host/owner.h"
+#include "feedback-daemon/host/notify.h"
+#include "feedback-daemon/capture/offline.h"
+#include "feedback-daemon/capture/opener.h"
+#include "feedback-daemon/host/sandbox.h"
+#include "feedback-daemon/sockets/unixsock.h"
 
 static const char usage[] =
 	"Usage: paqmd [OPTION]...\n"

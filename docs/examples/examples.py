@@ -47,9 +47,9 @@ PLACE = Path("/run/examples")
 PAGES = (
     "streamer/paqm-streamer.1",
     "testbed/paqm-trace.1",
-    "feedback-daemon/paqmd.8",
-    "feedback-daemon/paqmctl.1",
-    "feedback-daemon/paqmd.conf.5",
+    "feedback-daemon/man/paqmd.8",
+    "feedback-daemon/man/paqmctl.1",
+    "feedback-daemon/man/paqmd.conf.5",
     "libpaqmclient/libpaqmclient.3",
     "docs/user-guide.md",
 )

@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #include "core/paqm_msg.h"
-#include "feedback-daemon/addr.h"
+#include "feedback-daemon/judge/addr.h"
 #include "feedback-daemon/paqm_ipc.h"
 
 #define PORT 5004

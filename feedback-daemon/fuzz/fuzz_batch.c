@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "feedback-daemon/batch.h"
+#include "feedback-daemon/capture/batch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

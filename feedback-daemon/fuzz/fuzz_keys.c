@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "feedback-daemon/keys.h"
+#include "feedback-daemon/judge/keys.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

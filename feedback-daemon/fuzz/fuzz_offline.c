@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "feedback-daemon/offline.h"
+#include "feedback-daemon/capture/offline.h"
 #include "feedback-daemon/tests/packets.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "feedback-daemon/record.h"
+#include "feedback-daemon/sockets/record.h"
 #include "feedback-daemon/tests/packets.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -2,7 +2,7 @@
 /* Fuzz target: control requests, against an engine with a flow and a router. */
 #include <stdlib.h>
 
-#include "feedback-daemon/request.h"
+#include "feedback-daemon/sockets/request.h"
 #include "feedback-daemon/tests/packets.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -6,13 +6,15 @@
 # Usage: run.sh message|record|request|keys|offline|conf|batch [SECONDS]
 set -eu
 # Only what a target needs: the count holds as long as that is the same.
-engine="engine flows media message routers allow ring keys"
+engine="judge/engine judge/flows judge/media judge/message judge/routers judge/allow judge/ring judge/keys"
 case "${1:-}" in
 message) needs=$engine ;;
-record) needs="record $engine" ;;
-request) needs="request $engine" ;;
-offline) needs="offline batch request $engine" ;;
-conf | keys | batch) needs=$1 ;;
+record) needs="sockets/record $engine" ;;
+request) needs="sockets/request $engine" ;;
+offline) needs="capture/offline capture/batch sockets/request $engine" ;;
+conf) needs=conf ;;
+keys) needs=judge/keys ;;
+batch) needs=capture/batch ;;
 *)
 	echo "usage: $0 message|record|request|keys|offline|conf|batch [SECONDS]" >&2
 	exit 2

@@ -20,8 +20,9 @@ from collections import defaultdict
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
-FILES = ["allow.c", "conf.c", "engine.c", "filter.c", "flows.c", "keys.c", "media.c", "message.c",
-         "offline.c", "record.c", "request.c", "ring.c", "routers.c"]
+FILES = ["capture/filter.c", "capture/offline.c", "conf.c", "judge/allow.c", "judge/engine.c",
+         "judge/flows.c", "judge/keys.c", "judge/media.c", "judge/message.c", "judge/ring.c",
+         "judge/routers.c", "sockets/record.c", "sockets/request.c"]
 SOURCES = [f"feedback-daemon/{name}" for name in FILES] + ["core/paqm_msg.h"]
 
 Branches = dict[tuple[int, int], int]  # line and number of the branch: how often

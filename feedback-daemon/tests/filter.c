@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "feedback-daemon/filter.h"
+#include "feedback-daemon/capture/filter.h"
 
 static int fd;
 static unsigned int longest;

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "feedback-daemon/engine.h"
+#include "feedback-daemon/judge/engine.h"
 
 #define T_SADDR 0x0A000102U /* 10.0.1.2 */
 #define T_DADDR 0x0A000202U

@@ -73,7 +73,7 @@ NUMBERS = (
     ),
     (
         "paqmd applies at least 0.1",
-        "feedback-daemon/allow.c",
+        "feedback-daemon/judge/allow.c",
         r"ECF_MIN_Q24 PAQM_Q24\(1, 10\)",
     ),
     ("| period d | 250 ms", "kernel/paqm_options.c", r"\.period = 250000,"),
@@ -171,79 +171,79 @@ NUMBERS = (
     ),
     (
         "at least 3 s and at most 30 s (allow.c",
-        "feedback-daemon/allow.h",
+        "feedback-daemon/judge/allow.h",
         r"EXPIRY_MIN_NS 3000000000ULL\n#define ALLOW_EXPIRY_MAX_NS 30000000000ULL",
     ),
     (
         "grows from 64 to 4096",
-        "feedback-daemon/ring.h",
+        "feedback-daemon/judge/ring.h",
         r"RING_MIN 64\n#define RING_CAP 4096\b",
     ),
     (
         "of the 2 million that all rings",
-        "feedback-daemon/state.h",
+        "feedback-daemon/judge/state.h",
         r"ENGINE_DIGESTS 2000000U",
     ),
-    ("up to 8 router entries", "feedback-daemon/allow.h", r"ALLOW_ROUTERS 8\b"),
-    ("up to 64 router entries", "feedback-daemon/state.h", r"ENGINE_ROUTERS 64\b"),
+    ("up to 8 router entries", "feedback-daemon/judge/allow.h", r"ALLOW_ROUTERS 8\b"),
+    ("up to 64 router entries", "feedback-daemon/judge/state.h", r"ENGINE_ROUTERS 64\b"),
     (
         "A digest lives 4 s",
-        "feedback-daemon/engine.c",
+        "feedback-daemon/judge/engine.c",
         r"digest_life_ns = 4 \* NS_PER_S",
     ),
-    ("period is taken for 520 ms", "feedback-daemon/message.c", r"BARE_PERIOD_MS 520\b"),
+    ("period is taken for 520 ms", "feedback-daemon/judge/message.c", r"BARE_PERIOD_MS 520\b"),
     (
         "30 s of silence | routers.c",
-        "feedback-daemon/routers.c",
+        "feedback-daemon/judge/routers.c",
         r"IDLE_NS \(30 \* NS_PER_S\)",
     ),
     (
         "1000 messages/s (burst 500)",
-        "feedback-daemon/engine.c",
+        "feedback-daemon/judge/engine.c",
         r"per_s = 1000, \.burst = 500}",
     ),
     (
         "each flow that it tells 20 messages/s (burst 2) more",
-        "feedback-daemon/engine.c",
+        "feedback-daemon/judge/engine.c",
         r"per_s = 20, \.burst = 2}",
     ),
-    ("45,000 in all (burst 18,000)", "feedback-daemon/routers.c",
+    ("45,000 in all (burst 18,000)", "feedback-daemon/judge/routers.c",
      r"per_s - p->global\.per_s / 10;"),
     (
         "50,000 messages/s (burst 20,000)",
-        "feedback-daemon/engine.c",
+        "feedback-daemon/judge/engine.c",
         r"per_s = 50000, \.burst = 20000}",
     ),
     (
         "never below 0.95 x the ERF rate",
-        "feedback-daemon/allow.c",
+        "feedback-daemon/judge/allow.c",
         r"RIGHT_Q24 PAQM_Q24\(95,",
     ),
-    ("within 5 s of a raise", "feedback-daemon/allow.c", r"FLAP_SOON_NS 5000000000ULL"),
+    ("within 5 s of a raise", "feedback-daemon/judge/allow.c", r"FLAP_SOON_NS 5000000000ULL"),
     (
         "Each adds 2.5 s to a debt",
-        "feedback-daemon/allow.c",
+        "feedback-daemon/judge/allow.c",
         r"FLAP_DEBT_NS 2500000000ULL",
     ),
-    ("a flap adds 10 s", "feedback-daemon/allow.c", r"FLAP_AGAIN_NS 10000000000ULL"),
-    ("From 22 s on", "feedback-daemon/allow.c", r"FLAP_HOLD_NS 22000000000ULL"),
+    ("a flap adds 10 s", "feedback-daemon/judge/allow.c", r"FLAP_AGAIN_NS 10000000000ULL"),
+    ("From 22 s on", "feedback-daemon/judge/allow.c", r"FLAP_HOLD_NS 22000000000ULL"),
     (
         "the debt is below 15 s",
-        "feedback-daemon/allow.c",
+        "feedback-daemon/judge/allow.c",
         r"FLAP_FREE_NS 15000000000ULL",
     ),
-    ("never exceeds 30 s", "feedback-daemon/allow.c", r"FLAP_MOST_NS 30000000000ULL"),
+    ("never exceeds 30 s", "feedback-daemon/judge/allow.c", r"FLAP_MOST_NS 30000000000ULL"),
     (
         "rise by half of itself a second",
-        "feedback-daemon/allow.c",
+        "feedback-daemon/judge/allow.c",
         r"FLAP_RISE_NS 2000000000ULL",
     ),
     (
         "beyond 1200 messages a second",
-        "feedback-daemon/capturer.c",
+        "feedback-daemon/capture/capturer.c",
         r"WINDOW_NS \(10 \* MS\)\n#define MUCH_MEDIA 5\n#define MUCH_MESSAGES 12\b",
     ),
-    ("in lots, 0.6 ms apart", "feedback-daemon/capturer.c", r"NAP_NS 600000L"),
+    ("in lots, 0.6 ms apart", "feedback-daemon/capture/capturer.c", r"NAP_NS 600000L"),
 )
 
 FORMAT, MSG, MSG1, QUOTE, BYTES = (
@@ -286,20 +286,22 @@ DRAFT_NUMBERS = (
     ("down to once in 10 s", "kernel/paqm_outer.c", r"PAUSE_US \(10 \* USEC_PER_SEC\)"),
     ("Twice the longest message", "kernel/paqm_notice.c", r"WORTH \(2 \* PAQM_MSG_SENT_MAX\)"),
     ("forgotten after a minute", "kernel/paqm_budget.c", r"PEER_LIFE_NS \(60ULL \* NSEC_PER_SEC\)"),
-    ("A digest is kept for 4 s", "feedback-daemon/engine.c", r"digest_life_ns = 4 \* NS_PER_S"),
-    ("8 routers for each flow", "feedback-daemon/allow.h", r"ALLOW_ROUTERS 8\b"),
-    ("and 64 for each host", "feedback-daemon/state.h", r"ENGINE_ROUTERS 64\b"),
-    ("for 250 ms at most", "feedback-daemon/engine.c", r"early_ns = NS_PER_S / 4,"),
-    ("at least 3 s and at most 30 s", "feedback-daemon/allow.h",
+    ("A digest is kept for 4 s", "feedback-daemon/judge/engine.c",
+     r"digest_life_ns = 4 \* NS_PER_S"),
+    ("8 routers for each flow", "feedback-daemon/judge/allow.h", r"ALLOW_ROUTERS 8\b"),
+    ("and 64 for each host", "feedback-daemon/judge/state.h", r"ENGINE_ROUTERS 64\b"),
+    ("for 250 ms at most", "feedback-daemon/judge/engine.c", r"early_ns = NS_PER_S / 4,"),
+    ("at least 3 s and at most 30 s", "feedback-daemon/judge/allow.h",
      r"EXPIRY_MIN_NS 3000000000ULL\n#define ALLOW_EXPIRY_MAX_NS 30000000000ULL"),
-    ("v below 1 as at least 0.1", "feedback-daemon/allow.c", r"ECF_MIN_Q24 PAQM_Q24\(1, 10\)"),
-    ("less than 0.95 of the rate", "feedback-daemon/allow.c", r"RIGHT_Q24 PAQM_Q24\(95,"),
-    ("within 5 s of a raise", "feedback-daemon/allow.c", r"FLAP_SOON_NS 5000000000ULL"),
-    ("Each adds 2.5 s to a debt", "feedback-daemon/allow.c", r"FLAP_DEBT_NS 2500000000ULL"),
-    ("never exceeds 30 s", "feedback-daemon/allow.c", r"FLAP_MOST_NS 30000000000ULL"),
-    ("From 22 s on", "feedback-daemon/allow.c", r"FLAP_HOLD_NS 22000000000ULL"),
-    ("the debt is below 15 s", "feedback-daemon/allow.c", r"FLAP_FREE_NS 15000000000ULL"),
-    ("a flap adds 10 s", "feedback-daemon/allow.c", r"FLAP_AGAIN_NS 10000000000ULL"),
+    ("v below 1 as at least 0.1", "feedback-daemon/judge/allow.c",
+     r"ECF_MIN_Q24 PAQM_Q24\(1, 10\)"),
+    ("less than 0.95 of the rate", "feedback-daemon/judge/allow.c", r"RIGHT_Q24 PAQM_Q24\(95,"),
+    ("within 5 s of a raise", "feedback-daemon/judge/allow.c", r"FLAP_SOON_NS 5000000000ULL"),
+    ("Each adds 2.5 s to a debt", "feedback-daemon/judge/allow.c", r"FLAP_DEBT_NS 2500000000ULL"),
+    ("never exceeds 30 s", "feedback-daemon/judge/allow.c", r"FLAP_MOST_NS 30000000000ULL"),
+    ("From 22 s on", "feedback-daemon/judge/allow.c", r"FLAP_HOLD_NS 22000000000ULL"),
+    ("the debt is below 15 s", "feedback-daemon/judge/allow.c", r"FLAP_FREE_NS 15000000000ULL"),
+    ("a flap adds 10 s", "feedback-daemon/judge/allow.c", r"FLAP_AGAIN_NS 10000000000ULL"),
 )  # fmt: skip
 
 
@@ -337,7 +339,7 @@ def places() -> list[str]:
 def refusals() -> list[str]:
     """Reasons of section 5.2 against paqmd's."""
     text = re.findall(r"^\| [a-g]? ?\| `(\w+)` \|", TEXT, re.MULTILINE)
-    header = (TOP / "feedback-daemon" / "state.h").read_text()
+    header = (TOP / "feedback-daemon" / "judge" / "state.h").read_text()
     header = header.split("#define REFUSE_REASONS")[1].split("\n\n")[0]
     code = re.findall(r'^\tX\([A-Z_]+, "(\w+)"\)', header, re.MULTILINE)[1:]
     return [] if text == code else [f"reasons of refusals: {text}, in the code {code}"]

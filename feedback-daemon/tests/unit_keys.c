@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "feedback-daemon/host/keys_file.h"
 #include "unit.h"
 
 static const struct addr sender = {{[10] = 0xFF, [11] = 0xFF, 10, 0, 1, 2}};

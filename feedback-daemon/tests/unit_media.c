@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Packets that leave: batches of segmentation offload, and whose they are. See unit.h. */
-#include "feedback-daemon/batch.h"
+#include "feedback-daemon/capture/batch.h"
+#include "feedback-daemon/host/owner.h"
 #include "unit.h"
 
 struct parts {

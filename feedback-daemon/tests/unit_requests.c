@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "feedback-daemon/conf.h"
-#include "feedback-daemon/record.h"
-#include "feedback-daemon/request.h"
+#include "feedback-daemon/sockets/record.h"
+#include "feedback-daemon/sockets/request.h"
 #include "unit.h"
 
 void test_records(void)

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What has been captured: it comes by a pipe from a process that can do no more
+ * (capturer.h). Here it is judged, and interfaces are followed, which may come and go.
+ */
+#ifndef PAQMD_CAPTURE_H
+#define PAQMD_CAPTURE_H
+
+#include "feedback-daemon/loop.h"
+#include "feedback-daemon/capture/opener.h"
+#include "feedback-daemon/sockets/request.h"
+
+/* Where capture's results go; the main program connects them to the servers. */
+struct capture_sink {
+	/* A message, captured at @t_ns of the wall clock, has been judged. */
+	void (*judged)(struct daemon *d, const struct verdict *v, const uint8_t *ip, uint32_t len,
+		       uint64_t t_ns);
+	/* The filter for the set of flows after this change is in force. */
+	void (*filter_in_force)(struct daemon *d, uint64_t change);
+};
+
+/* Capture on the interfaces of the configuration. Return: 0, or -1 after having logged
+ * why not.
+ */
+int capture_open(struct daemon *d, const struct opener *o, const struct capture_sink *sink);
+void capture_close(struct daemon *d);
+
+/* The configuration names other interfaces. One that is not there is waited for. */
+void capture_reload(struct daemon *d);
+
+/* Ask the opener for the filter of the present flows and interfaces. Its answers come as
+ * events. Return: when to be called again, or UINT64_MAX.
+ */
+uint64_t capture_run(struct daemon *d, uint64_t now_ns);
+
+/* Fill in what capture knows. */
+void capture_stats(struct daemon *d, struct request_env *env);
+
+#endif /* PAQMD_CAPTURE_H */

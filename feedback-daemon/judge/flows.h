@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The flow table of the judging part. */
+#ifndef PAQMD_FLOWS_H
+#define PAQMD_FLOWS_H
+
+#include "feedback-daemon/judge/state.h"
+
+/**
+ * engine_register() - add a flow, or give an own one new limits
+ * @owner: the client, not 0
+ * @uid: whom it runs as
+ * @reg: its record
+ * @flow: set to the flow on success
+ *
+ * Return: 0 or a positive errno: EAFNOSUPPORT (addresses of different versions),
+ * EINVAL (port, floor or ceiling impossible), EEXIST (flow or cookie is taken),
+ * EDQUOT (the user has his share), ENOSPC, ENOMEM. What was not taken is counted.
+ */
+int engine_register(struct engine *e, uint64_t owner, uint32_t uid,
+		    const struct paqm_ipc_register *reg, struct flow **flow);
+
+/* Return: what this user has; NULL: no flow. */
+const struct user *engine_user(const struct engine *e, uint32_t uid);
+
+/* Return: the client's flow with this cookie, or NULL. */
+struct flow *engine_flow(struct engine *e, uint64_t owner, uint64_t cookie);
+void engine_unregister(struct engine *e, struct flow *f);
+
+static inline const struct flow_key *engine_key(const struct engine *e, const struct flow *f)
+{
+	return &e->keys[f - e->flows];
+}
+
+/* Return: the flow of a packet, or NULL. */
+struct flow *flow_of(struct engine *e, const struct flow_key *k);
+
+/* Renew the record that the client sees. Return: true if it differs. */
+bool flow_record(struct flow *f);
+
+/* The ring of a flow has another size, or begins, or ends. */
+void flow_account(struct engine *e, const struct flow *f, uint32_t cap_before, uint64_t now_ns);
+
+/* Rings give back what they need no more. It is not done where they are filled: a flow that has
+ * fallen silent must not keep its memory.
+ */
+void flows_trim(struct engine *e, uint64_t now_ns);
+
+#endif /* PAQMD_FLOWS_H */

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Packets that this host sends: whose they are, and what of them proves; see media.h. */
+#include "feedback-daemon/judge/media.h"
+
+#include "feedback-daemon/judge/flows.h"
+
+#define IPPROTO_UDP_ 17
+
+/* Whose an open source address is is asked anew after this time. */
+#define SOURCE_NS (10 * NS_PER_S)
+
+bool media_digest(const struct engine *e, const struct flow *f, const uint8_t *payload,
+		  uint32_t len, uint64_t *result)
+{
+	uint8_t buf[8 + PAQM_PROOF_MAX];
+	uint32_t n = paqm_proof(payload, len, buf + 8);
+
+	paqm_put64(buf, f->serial);
+	*result = paqm_siphash24(e->key, buf, 8 + n);
+	return n;
+}
+
+bool media_ssrc_agrees(const struct flow *f, const uint8_t *payload, uint32_t len)
+{
+	if (!f->ssrc)
+		return true;
+	return len >= 12 && payload[0] >> 6 == 2 && paqm_get32(payload + 8) == f->ssrc;
+}
+
+/* An IP packet with UDP. */
+struct media {
+	struct flow_key key;
+	const uint8_t *payload;
+	uint32_t len; /* at most PAQM_PROOF_MAX */
+};
+
+/* Where the UDP header is. Return: its offset, 0 if there is none to look for. */
+static uint32_t media_ip(const uint8_t *ip, uint32_t caplen, struct flow_key *k, uint32_t *total)
+{
+	uint32_t hlen;
+
+	if (caplen < 28)
+		return 0;
+	if (ip[0] >> 4 == 4) {
+		hlen = (ip[0] & 15U) * 4;
+		*total = paqm_get16(ip + 2);
+		k->saddr = addr_v4(ip + 12);
+		k->daddr = addr_v4(ip + 16);
+		/* No router answers fragments. */
+		return hlen < 20 || ip[9] != IPPROTO_UDP_ || paqm_get16(ip + 6) & 0x3FFF ? 0 : hlen;
+	}
+	/* Nor packets with extension headers. */
+	if (ip[0] >> 4 != 6 || caplen < PAQM_IP6_HDR + 8 || ip[6] != IPPROTO_UDP_)
+		return 0;
+	*total = PAQM_IP6_HDR + paqm_get16(ip + 4);
+	k->saddr = addr_v6(ip + 8);
+	k->daddr = addr_v6(ip + 24);
+	return PAQM_IP6_HDR;
+}
+
+static bool media_parse(const uint8_t *ip, uint32_t caplen, struct media *m)
+{
+	uint32_t total = 0, hlen = media_ip(ip, caplen, &m->key, &total), ulen;
+	const uint8_t *udp = ip + hlen;
+
+	if (!hlen || total < hlen + 8 || caplen < hlen + 8)
+		return false;
+	ulen = paqm_get16(udp + 4);
+	if (ulen < 8 || ulen > total - hlen)
+		return false;
+	m->key.sport = paqm_get16(udp);
+	m->key.dport = paqm_get16(udp + 2);
+	m->payload = udp + 8;
+	m->len = ulen - 8 < PAQM_PROOF_MAX ? ulen - 8 : PAQM_PROOF_MAX;
+	return caplen >= hlen + 8 + m->len;
+}
+
+/* May the ring double? What its user has beyond the least of each flow is what counts. */
+static bool ring_room(const struct engine *e, const struct flow *f)
+{
+	const struct user *u = &e->users[f->user];
+
+	return share_has(u->digests - u->flows * RING_MIN, f->ring.cap,
+			 e->digests - e->used * RING_MIN, ENGINE_SPARE);
+}
+
+/* Messages that have waited for this packet are due. */
+static void prove_early(struct engine *e, uint64_t digest)
+{
+	uint32_t i;
+
+	for (i = 0; i < e->waiting; i++) {
+		if (e->early[i].digest == digest) {
+			e->early[i].due_ns = 0;
+			e->early_ns = 0;
+		}
+	}
+}
+
+/* Is the packet from a socket of the flow's user? One that named its source has said so. */
+static bool is_own(struct engine *e, struct flow *f, const struct flow_key *packet, uint64_t now_ns)
+{
+	const struct owner_ends ends = {.saddr = packet->saddr,
+					.daddr = packet->daddr,
+					.sport = packet->sport,
+					.dport = packet->dport};
+
+	if (!e->owner || !addr_is_any(&engine_key(e, f)->saddr))
+		return true;
+	if (f->source_ns && addr_equal(&f->source, &packet->saddr) &&
+	    now_ns < f->source_ns + SOURCE_NS)
+		return true;
+	if (e->owner(&ends, e->users[f->user].uid) != OWNER_HIS)
+		return false;
+	f->source = packet->saddr;
+	f->source_ns = now_ns;
+	return true;
+}
+
+void engine_media(struct engine *e, const uint8_t *ip, uint32_t caplen, uint64_t now_ns)
+{
+	struct media m = {0};
+	struct flow *f = media_parse(ip, caplen, &m) ? flow_of(e, &m.key) : NULL;
+	uint64_t early, d;
+	uint32_t cap;
+	bool room;
+
+	if (!f || !media_ssrc_agrees(f, m.payload, m.len) ||
+	    !media_digest(e, f, m.payload, m.len, &d)) {
+		e->media_ignored++;
+		return;
+	}
+	if (!is_own(e, f, &m.key, now_ns)) {
+		e->media_others++;
+		return;
+	}
+	cap = f->ring.cap;
+	early = f->ring.early;
+	room = ring_room(e, f);
+	f->ring.max = room ? RING_CAP : cap;
+	ring_put(&f->ring, d, now_ns, e->params.digest_life_ns);
+	prove_early(e, d);
+	flow_account(e, f, cap, now_ns);
+	if (f->ring.early != early)
+		e->forgot[cap == RING_CAP ? FORGOT_FLOW_FULL
+			  : room	  ? FORGOT_NO_MEMORY
+					  : FORGOT_USER_FULL]++;
+	f->packets++;
+	e->media++;
+}

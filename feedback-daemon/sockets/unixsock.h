@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Listening Unix sockets and the question who may connect to them. */
+#ifndef PAQMD_UNIXSOCK_H
+#define PAQMD_UNIXSOCK_H
+
+#include "feedback-daemon/loop.h"
+#include "feedback-daemon/host/sandbox.h"
+
+/**
+ * unixsock_listen() - create a listening socket, or take over the manager's
+ * @d: whose group gets access
+ * @user: who the daemon will be: directories that are created become his
+ * @path: where; directories in front of it are created (0755)
+ * @type: SOCK_SEQPACKET or SOCK_STREAM
+ * @own: set to a copy of @path if the socket was created here and has to be
+ *       removed in the end, else NULL
+ *
+ * A socket of this type that the service manager has passed is used, wherever it
+ * is. Otherwise a socket that a dead daemon has left behind is replaced, one that
+ * answers is not. Return: the descriptor, or -1 after having logged why not.
+ */
+int unixsock_listen(const struct daemon *d, const struct sandbox_user *user, const char *path,
+		    int type, char **own);
+
+/* End it: close @fd, remove what is at @own. */
+void unixsock_close(int fd, char *own);
+
+/* Who is at the other end. */
+struct unixsock_peer {
+	pid_t pid;
+	uid_t uid;
+	bool owner; /* root, or who started us */
+};
+
+/* Accept a client, unless it is neither root, nor who started us, nor of the group.
+ * Without files or memory for it nobody is listened to for a second. Return: the
+ * descriptor, or -1 (logged if it was refused).
+ */
+int unixsock_accept(struct daemon *d, int fd, struct unixsock_peer *peer);
+
+/**
+ * unixsock_room() - is there room for another client
+ * @peer: who it is
+ * @own: clients of the same user
+ * @used: clients of all
+ * @all: as many as there may be
+ * @full: counts those for whom there is none
+ *
+ * Return: true, or false after having logged why not.
+ */
+bool unixsock_room(const struct unixsock_peer *peer, uint32_t own, uint32_t used, uint32_t all,
+		   struct clients_full *full);
+
+/* Listen again, if it is time. Return: when to be called again, or UINT64_MAX. */
+uint64_t unixsock_resume(struct daemon *d, uint64_t now_ns);
+
+#endif /* PAQMD_UNIXSOCK_H */
