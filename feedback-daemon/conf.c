@@ -63,7 +63,7 @@ static const char *set_interface(struct conf *c, const char *v, bool first)
 		c->ifaces = 0;
 	for (i = 0; i < c->ifaces; i++)
 		if (!strcmp(c->iface[i], v))
-			return "named once only";
+			return "named only once";
 	if (c->ifaces == CONF_IFACES)
 		return "one of at most 8; or use any";
 	strcpy(c->iface[c->ifaces++], v);
@@ -146,7 +146,7 @@ bool conf_set(struct conf *c, enum conf_key key, const char *value, uint32_t *se
 		break;
 	}
 	if (!must && !first && key != CONF_INTERFACE)
-		must = "given once only";
+		must = "given only once";
 	if (must) {
 		snprintf(why, CONF_WHY, "%s %.100s: must be %s", names[key], value, must);
 		return false;
@@ -238,7 +238,7 @@ unsigned int conf_load(struct conf *c, const char *path, bool must, conf_report 
 		report(data, 0, why);
 		wrong = 1;
 	} else if (len > CONF_FILE_MAX) {
-		report(data, 0, "is larger than 64 KiB, which no configuration is");
+		report(data, 0, "is larger than 64 KiB");
 		wrong = 1;
 	} else {
 		wrong = conf_parse(c, text, len, report, data);

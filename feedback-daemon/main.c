@@ -32,31 +32,32 @@
 
 static const char usage[] =
 	"Usage: paqmd [OPTION]...\n"
-	"Receive the feedback of P-AQM routers and tell local media senders their rates.\n"
+	"Receive feedback from P-AQM routers and pass the rates on to local media senders.\n"
 	"\n"
-	"  -c, --config FILE      settings (default: " CONF_PATH ", if it exists)\n"
-	"      --check-config     tell what is wrong with them and exit\n"
-	"  -i, --interface IFACE  capture there; may be given up to 8 times (default: any)\n"
+	"  -c, --config FILE      read settings from FILE (default: " CONF_PATH "\n"
+	"                         if it exists)\n"
+	"      --check-config     check the settings, report mistakes and exit\n"
+	"  -i, --interface IFACE  capture on IFACE; up to 8 times (default: any)\n"
 	"      --socket PATH      socket for media senders (default: $PAQM_SOCKET or\n"
 	"                         " PAQM_IPC_PATH ")\n"
 	"      --control PATH     socket for paqmctl (default: $PAQM_CONTROL or\n"
 	"                         " CTL_PATH ")\n"
-	"      --user USER        whom to become if started as root (default: paqm)\n"
-	"      --group GROUP      let members of GROUP register flows and look, beside\n"
-	"                         root and the user who started paqmd\n"
-	"      --use erf|ecf      believe the absolute rate of a message (erf, default) or\n"
-	"                         its relative value (ecf)\n"
-	"      --legacy           believe ICMP Source Quench without PAQM object too: anybody\n"
-	"                         who guesses a flow's ports can then send it\n"
-	"      --keys FILE        keys of routers; messages of those must carry a valid tag\n"
-	"      --require-auth     believe no router without a key\n"
-	"      --read FILE        replay a capture file: a line of JSON for each message\n"
+	"      --user USER        user to run as when started as root (default: paqm)\n"
+	"      --group GROUP      let members of GROUP register flows and read the state,\n"
+	"                         besides root and the user who started paqmd\n"
+	"      --use erf|ecf      follow a message's absolute rate (erf, default) or its\n"
+	"                         relative value (ecf)\n"
+	"      --legacy           also accept ICMP Source Quench without a PAQM object:\n"
+	"                         anyone who guesses a flow's ports can forge it\n"
+	"      --keys FILE        router keys; messages from these routers need a valid tag\n"
+	"      --require-auth     accept no router without a key\n"
+	"      --read FILE        replay a capture file; print a line of JSON per message\n"
 	"      --flow FLOW        with --read: 'SADDR:PORT DADDR:PORT [ssrc HEX] [floor BPS]\n"
-	"                         [ceil BPS]'; may be given several times\n"
-	"      --flows FILE       with --read: a FLOW in each line\n"
-	"      --sandbox=no       do not restrict the system calls of paqmd\n"
-	"  -v, --verbose          log accepted messages and clients too\n"
-	"  -h, --help             print this and exit\n"
+	"                         [ceil BPS]'; repeatable\n"
+	"      --flows FILE       with --read: one FLOW per line\n"
+	"      --sandbox=no       do not restrict paqmd's system calls\n"
+	"  -v, --verbose          also log accepted messages and clients\n"
+	"  -h, --help             print this help and exit\n"
 	"  -V, --version          print the version and exit\n"
 	"\n"
 	"Needs CAP_NET_RAW. See paqmd(8), paqmd.conf(5), paqmctl(1).\n";
@@ -64,7 +65,7 @@ static const char usage[] =
 #define SETTINGS_MAX 64
 #define OFFLINE_FLOWS 256 /* of the command line; a file may have more */
 
-/* The command line: it holds over the file, and over the file read again. */
+/* The command line: it overrides the file, also when that is reloaded. */
 static struct {
 	const char *config; /* NULL: the usual one, which need not exist */
 	bool check;
@@ -79,7 +80,7 @@ static struct {
 
 static struct daemon the_daemon; /* large: the flow table is inside */
 
-/* What is wrong with the settings: logged, the first one also kept. */
+/* Mistakes in the settings are logged; the first one is also kept. */
 struct mistakes {
 	char *first;
 };
@@ -118,7 +119,7 @@ static bool load(struct conf *c, struct mistakes *m)
 	return !wrong;
 }
 
-/* Members of which group may connect. */
+/* The group whose members may connect. */
 static bool find_group(const struct conf *c, gid_t *group, char why[CONF_WHY])
 {
 	const struct group *g;
@@ -136,14 +137,14 @@ static bool find_group(const struct conf *c, gid_t *group, char why[CONF_WHY])
 /* The keys of the settings, if they name any. */
 static bool load_keys(const struct conf *c, struct keyring *ring, char why[CONF_WHY])
 {
-	/* Root becomes that user, who then reads the file again. */
+	/* Root becomes that user, who reloads the file later on. */
 	const struct passwd *pw = geteuid() ? NULL : getpwnam(c->user);
 
 	ring->n = 0;
 	if (*c->keys)
 		return !keys_load(c->keys, pw ? pw->pw_uid : geteuid(), ring, why, CONF_WHY);
 	if (c->require_auth)
-		strcpy(why, "require-auth: no message can be believed without 'keys FILE'");
+		strcpy(why, "require-auth: without 'keys FILE' no message can be accepted");
 	return !c->require_auth;
 }
 
@@ -222,8 +223,8 @@ static int parse(int argc, char **argv)
 	return 0;
 }
 
-/* Read the configuration again. Clients and allowances stay; with a mistake in it all remains as it
- * was. Return: true, or false with @why filled in.
+/* Reload the configuration. Clients and allowances are kept; if there is a mistake in it, nothing
+ * changes. Return: true, or false with @why filled in.
  */
 static bool reload(struct daemon *d, char why[CONF_WHY])
 {
@@ -234,19 +235,19 @@ static bool reload(struct daemon *d, char why[CONF_WHY])
 	*why = 0;
 	if (!load(&c, &m)) {
 		if (!*why)
-			strcpy(why, "the command line is wrong");
-		log_line("the configuration stays as it was");
+			strcpy(why, "mistake on the command line");
+		log_line("keeping the old configuration");
 		return false;
 	}
 	if (!load_keys(&c, &ring, why)) {
-		log_line("%s; the configuration stays as it was", why);
+		log_line("%s; keeping the old configuration", why);
 		return false;
 	}
 	if (strcmp(c.group, d->conf.group) || strcmp(c.user, d->conf.user) ||
 	    strcmp(c.socket, d->conf.socket) || strcmp(c.control, d->conf.control) ||
 	    c.sandbox != d->conf.sandbox) {
-		strcpy(why, "user, group, socket, control and sandbox change with a restart only; "
-			    "the configuration stays as it was");
+		strcpy(why, "user, group, socket, control and sandbox need a restart to change; "
+			    "keeping the old configuration");
 		log_line("%s", why);
 		return false;
 	}
@@ -258,7 +259,7 @@ static bool reload(struct daemon *d, char why[CONF_WHY])
 	d->engine.params.legacy = c.legacy;
 	log_verbose = c.verbose;
 	capture_reload(d);
-	log_info("configuration read again");
+	log_info("configuration reloaded");
 	return true;
 }
 
@@ -274,7 +275,7 @@ static void signal_ready(struct source *s, uint32_t events)
 		reload(&the_daemon, why);
 		return;
 	}
-	log_info("ending on signal %u", si.ssi_signo);
+	log_info("stopping on signal %u", si.ssi_signo);
 	the_daemon.stop = DAEMON_ENDS;
 }
 
@@ -288,7 +289,7 @@ static void timer_ready(struct source *s, uint32_t events)
 		log_line("timer: %s", strerror(errno));
 }
 
-/* Silent routers are out of force: tell those concerned. */
+/* A flow's allowance has expired: tell its sender and those who watch. */
 static void expired(void *data, struct flow *f)
 {
 	struct daemon *d = data;
@@ -299,7 +300,7 @@ static void expired(void *data, struct flow *f)
 	ipc_push(d, f);
 }
 
-/* The flows of a replay. Return: false after having said what is wrong. */
+/* Register the flows of a replay. Return: false after logging what is wrong. */
 static bool add_flows(struct engine *e)
 {
 	FILE *f = line.flows ? fopen(line.flows, "re") : NULL;
@@ -325,7 +326,7 @@ static bool add_flows(struct engine *e)
 	return !err;
 }
 
-/* What --read is for. Return: exit status. */
+/* Replay a capture file (--read). Return: exit status. */
 static int replay(struct engine *e)
 {
 	FILE *in = strcmp(line.read, "-") ? fopen(line.read, "re") : stdin;
@@ -375,7 +376,7 @@ static void arm(int fd, uint64_t at_ns)
 	timerfd_settime(fd, TFD_TIMER_ABSTIME, &t, NULL);
 }
 
-/* Tell the manager that we live. Return: when to do it again, or UINT64_MAX. */
+/* Ping the service manager's watchdog. Return: when to do it again, or UINT64_MAX. */
 static uint64_t watchdog(uint64_t now_ns, uint64_t every_ns)
 {
 	static uint64_t next;
@@ -415,7 +416,7 @@ static void run(struct daemon *d, int timer_fd)
 	}
 }
 
-/* The sockets may lie in a directory that is ours; then they go with us. */
+/* The sockets may be in a directory of ours; then they are removed at exit. */
 static int serve(struct daemon *d, const struct sandbox_user *user, const struct opener *opener,
 		 int timer_fd)
 {

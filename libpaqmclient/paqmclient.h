@@ -4,7 +4,7 @@
  *
  * A sender opens a client, adds the flows that it sends, and polls one file
  * descriptor in its own loop. Whenever that is readable, paqm_client_next() says
- * what the routers allow each flow. Nothing blocks, there are no threads and no
+ * what rate the routers allow each flow. Nothing blocks, there are no threads and no
  * callbacks. paqmd may be absent, start later or be restarted: the library keeps
  * trying, registers the flows again, and keeps the last rate for three seconds
  * (PAQM_CLIENT_GRACE_MS) meanwhile.
@@ -30,14 +30,14 @@ extern "C" {
 
 struct paqm_client;
 
-/* Why a flow has the advice that it has, or none. */
+/* Where the advice for a flow comes from, or why there is none. */
 enum paqm_client_cause {
-	PAQM_CLIENT_NONE = 0,	 /* no router has spoken yet */
+	PAQM_CLIENT_NONE = 0,	 /* no advice yet */
 	PAQM_CLIENT_ERF = 1,	 /* rate: from the absolute rate of a message */
 	PAQM_CLIENT_ECF = 2,	 /* rate: from the relative value of a message */
 	PAQM_CLIENT_EXPIRED = 3, /* the last router has fallen silent */
-	PAQM_CLIENT_LOST = 4,	 /* paqmd has been away for longer than the grace */
-	PAQM_CLIENT_REFUSED = 5, /* paqmd does not take the flow: see error */
+	PAQM_CLIENT_LOST = 4,	 /* paqmd has been unreachable for longer than the grace period */
+	PAQM_CLIENT_REFUSED = 5, /* paqmd refused the flow: see error */
 };
 
 /* The newest advice for a flow. */
@@ -47,17 +47,17 @@ struct paqm_client_advice {
 	uint64_t rate_bps;	       /* upper bound; 0: no advice */
 	int error;		       /* errno, with PAQM_CLIENT_REFUSED */
 	uint32_t seq;		       /* of the message */
-	uint64_t router_id;	       /* of the router that gives the rate */
+	uint64_t router_id;	       /* of the router that sets the rate */
 	char router[PAQM_CLIENT_ADDR]; /* its address */
 	float value;		       /* relative value of the message (ECF) */
 	float qdelay_ms;	       /* delay of that router's media queue */
 	uint32_t period_ms;	       /* between its messages */
-	uint32_t routers;	       /* routers whose word is in force */
+	uint32_t routers;	       /* routers whose advice is in force */
 	uint64_t captured_ns;	       /* CLOCK_MONOTONIC less the age of the message */
 };
 
 /**
- * paqm_client_open() - make a client
+ * paqm_client_open() - create a client
  * @path: paqmd's socket; NULL: $PAQM_SOCKET, else /run/paqmd/client.sock
  *
  * It need not be there yet. Return: the client, or NULL with errno: ENAMETOOLONG,
@@ -65,10 +65,10 @@ struct paqm_client_advice {
  */
 struct paqm_client *paqm_client_open(const char *path);
 
-/* Leave paqmd and free the client; NULL is no mistake. */
+/* Disconnect and free the client; NULL is allowed. */
 void paqm_client_close(struct paqm_client *c);
 
-/* Return: the descriptor to be polled for reading; it stays the same. */
+/* Return: the descriptor to poll for reading; it never changes. */
 int paqm_client_fd(const struct paqm_client *c);
 
 /**
@@ -83,22 +83,22 @@ int paqm_client_fd(const struct paqm_client *c);
  * @ceiling_bps: advice is never above; not 0
  *
  * Return: the number of the flow, 0 or more, or -EINVAL (no address, a port or
- * limit that cannot be: floor above ceiling, more than 10^12 bit/s), -EAFNOSUPPORT (from
- * IPv4 to IPv6 or the other way), -ENOMEM. paqmd hears of it, as of all changes, from the
- * next call of paqm_client_next(), for which the descriptor becomes readable; what it
- * thinks of it comes as advice. If somebody else has registered these packets, or there
- * is no room, that is told once (PAQM_CLIENT_REFUSED); the flow is asked for again, after
- * half a second and then ever more rarely, every 8 s in the end.
+ * limit out of range: floor above ceiling, more than 10^12 bit/s), -EAFNOSUPPORT (from
+ * IPv4 to IPv6 or the other way), -ENOMEM. This and all other changes are sent to
+ * paqmd by the next call of paqm_client_next(), for which the descriptor becomes readable;
+ * its answer comes as advice. If another client has registered these packets, or there is
+ * no room, that is reported once (PAQM_CLIENT_REFUSED); registration is tried again after
+ * half a second and then at increasing intervals of up to 8 s.
  */
 int paqm_client_add(struct paqm_client *c, const char *source, uint16_t source_port,
 		    const char *destination, uint16_t destination_port, uint32_t ssrc,
 		    uint64_t floor_bps, uint64_t ceiling_bps);
 
-/* Give a flow other limits. Return: 0, -EINVAL or -ENOENT. */
+/* Change the limits of a flow. Return: 0, -EINVAL or -ENOENT. */
 int paqm_client_limits(struct paqm_client *c, int flow, uint64_t floor_bps, uint64_t ceiling_bps);
 
-/* Say how the sender works, for paqmctl: how long it holds a quantizer and how
- * long it takes to follow, in microseconds. Return: 0 or -ENOENT.
+/* Report how the sender works, for paqmctl: how long it keeps a quantizer and how
+ * long it takes to follow advice, in microseconds. Return: 0 or -ENOENT.
  */
 int paqm_client_timing(struct paqm_client *c, int flow, uint32_t gop_us, uint32_t answer_us);
 
@@ -106,24 +106,24 @@ int paqm_client_timing(struct paqm_client *c, int flow, uint32_t gop_us, uint32_
 int paqm_client_remove(struct paqm_client *c, int flow);
 
 /**
- * paqm_client_next() - take one piece of news
+ * paqm_client_next() - take the next update
  * @c: client
  * @a: filled in
  *
- * To be called when the descriptor is readable, until it returns 0. Of several
- * rates for a flow only the newest is told. Return: 1 if there was news, 0 if
+ * Call it when the descriptor is readable, until it returns 0. Of several rates
+ * for a flow only the newest is reported. Return: 1 if there was an update, 0 if
  * there is none.
  */
 int paqm_client_next(struct paqm_client *c, struct paqm_client_advice *a);
 
-/* What the sender made of the advice, for paqmctl: bit/s sent, number of the group
+/* Report how the sender followed the advice, for paqmctl: bit/s sent, number of the group
  * of pictures, mean quantizer. Lost if paqmd is slow. Return: 0, -ENOENT, -EAGAIN or
  * -ENOTCONN.
  */
 int paqm_client_status(struct paqm_client *c, int flow, uint64_t wire_bps, uint32_t gop,
 		       uint32_t qp);
 
-/* Return: why paqmd is not connected, for people; NULL if it is. Until the next call. */
+/* Return: why paqmd is not connected, as text; NULL if it is. Valid until the next call. */
 const char *paqm_client_trouble(const struct paqm_client *c);
 
 /* Return: the path of the socket. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What has been captured, and where; see capture.h. */
+/* Captured packets, and the interfaces they come from; see capture.h. */
 #include "feedback-daemon/capture/capture.h"
 
 #include <errno.h>
@@ -13,10 +13,10 @@
 
 #define RETRY_NS 2000000000ULL
 #define AGE_MAX_NS 1000000000ULL
-#define LATE_NS 3000000000ULL /* an opener that does not answer for so long is told of */
+#define LATE_NS 3000000000ULL /* an opener that is silent for this long is logged */
 #define READ_BYTES 262144     /* at once: what the pipe holds */
-#define RECENT 8	      /* packets that are remembered, */
-#define AGAIN_NS 1000000ULL   /* so long: what stands on a device is left and reached at once */
+#define RECENT 8	      /* packets remembered, */
+#define AGAIN_NS 1000000ULL   /* for this long: stacked devices show a packet at the same time */
 
 struct iface {
 	char name[CONF_IFACE_LEN]; /* empty: the slot is free */
@@ -32,11 +32,11 @@ struct capture {
 	struct daemon *d;
 	const struct capture_sink *sink;
 	struct links links;
-	/* What the opener is doing. Others are served meanwhile, so it may be outdated when
-	 * it is done.
+	/* The opener's work in progress. Others are served meanwhile, so it may be outdated
+	 * when done.
 	 */
 	bool asked, due;
-	uint64_t late_ns; /* when it will be told that it hangs; UINT64_MAX: it has been */
+	uint64_t late_ns; /* when to log that it hangs; UINT64_MAX: logged */
 	char asked_name[CONF_IFACES][CONF_IFACE_LEN];
 	uint64_t asked_change, change; /* of flows: asked for, in force */
 	struct iface iface[CONF_IFACES];
@@ -47,7 +47,7 @@ struct capture {
 	uint64_t slept_ns; /* since the machine started */
 	uint64_t age_max;  /* of what waits to be read */
 	struct capturer_count count[2];
-	/* A packet comes by again where one device stands on another. */
+	/* Stacked devices show the same packet several times. */
 	struct capturer_record recent[RECENT];
 	unsigned int newest;
 	size_t have; /* bytes of @read, the last record may not be whole */
@@ -109,13 +109,13 @@ static struct iface *iface_of(struct capture *c, unsigned int index)
 		if (c->iface[i].up && !c->iface[i].index)
 			any = i;
 	}
-	/* Its packets come by the other device again, if they are ours, and others', too, if
-	 * that is a bridge. Who wants to capture there names it.
+	/* Our packets show up on the other device as well; on a bridge, those of others do,
+	 * too. To capture there, name it.
 	 */
 	return any == CONF_IFACES || links_is_part(&c->links, index) ? NULL : &c->iface[any];
 }
 
-/* Has this very packet come by another device? */
+/* Has this very packet been seen on another device? */
 static bool is_again(struct capture *c, const struct capturer_record *r)
 {
 	unsigned int i;
@@ -148,7 +148,7 @@ static void log_verdict(const struct verdict *v)
 			    (unsigned long long)v->flow->rate.rate_bps);
 }
 
-/* A message that came at @t_ns has been judged. */
+/* A message that arrived at @t_ns has been judged. */
 static void judged(struct capture *c, const struct verdict *v, const uint8_t *ip, uint32_t len,
 		   uint64_t t_ns)
 {
@@ -166,7 +166,7 @@ static void message(struct capture *c, const struct capturer_record *r)
 		judged(c, &v, r->ip, r->len, c->now_real - (c->now_ns - at_ns));
 }
 
-/* Messages that have waited for the packets that they quote. */
+/* Judge the messages that were waiting for the packets they quote. */
 static void judge_waited(struct capture *c, uint64_t now_ns)
 {
 	struct engine *e = &c->d->engine;
@@ -194,7 +194,7 @@ static void packet(struct capture *c, const struct capturer_record *r)
 		message(c, r);
 }
 
-/* The capturer is trusted no more than the packets that it reads. */
+/* The capturer is trusted no more than the packets it reads. */
 static void record(struct capture *c, const struct capturer_record *r)
 {
 	switch (r->what) {
@@ -212,7 +212,7 @@ static void record(struct capture *c, const struct capturer_record *r)
 	}
 }
 
-/* Return: the bytes of the records that are whole, 0 after one that cannot be. */
+/* Return: the bytes of all complete records; 0 after an impossible one. */
 static size_t records(struct capture *c)
 {
 	size_t at = 0, size;
@@ -222,7 +222,7 @@ static size_t records(struct capture *c)
 
 		size = capturer_size(r->len);
 		if (r->len > FILTER_SNAP) {
-			log_line("the capturer hands on what no capture has");
+			log_line("the capturer sent a record that is too long");
 			c->d->stop = DAEMON_FAILED;
 			return 0;
 		}
@@ -277,7 +277,7 @@ static void link_told(void *data, const struct link_news *news)
 
 		if (ours && (news->gone || !same))
 			iface_lost(f, news->gone ? "the interface has gone"
-						 : "the interface has another name now");
+						 : "the interface was renamed");
 		c->due |= (ours && (news->gone || !same)) || (same && !ours && !news->gone);
 	}
 }
@@ -299,7 +299,7 @@ static void set_iface(struct capture *c, unsigned int i, unsigned int index)
 	log_info("%s: capturing", f->name);
 	if (links_is_part(&c->links, index))
 		log_line("%s: is part of another device: what others send through that counts as "
-			 "sent by this host; if they are not trusted, capture on the other",
+			 "sent by this host; unless they are trusted, capture on that device",
 			 f->name);
 }
 
@@ -478,8 +478,8 @@ uint64_t capture_run(struct daemon *d, uint64_t now_ns)
 	if (!c->asked)
 		return c->retry_ns;
 	if (now_ns >= c->late_ns) {
-		log_line("the opener has not answered for %llu s: flows and interfaces that are "
-			 "new have to wait; restart paqmd if it hangs",
+		log_line("the opener has not answered for %llu s: new flows and interfaces have "
+			 "to wait; restart paqmd if it hangs",
 			 LATE_NS / 1000000000ULL);
 		c->late_ns = UINT64_MAX;
 	}

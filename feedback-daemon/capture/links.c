@@ -53,7 +53,7 @@ static void set_part(struct links *l, unsigned int index, bool part)
 	if (l->parts == l->room) {
 		more = realloc(l->part, room * sizeof(*more));
 		if (!more) {
-			log_line("no memory for the device with number %u: it counts by itself",
+			log_line("no memory for device number %u: treated as a device of its own",
 				 index);
 			return;
 		}
@@ -114,7 +114,8 @@ static ssize_t receive(struct links *l, void *buf, size_t size)
 	if (n < 0 || (len == sizeof(from) && from.nl_family == AF_NETLINK && !from.nl_pid))
 		return n;
 	l->foreign++;
-	log_limited(LOG_CLASS_CLIENT, "news of interfaces from port %u, not the kernel: ignored",
+	log_limited(LOG_CLASS_CLIENT,
+		    "interface notification from port %u, not from the kernel: ignored",
 		    from.nl_pid);
 	return 0;
 }

@@ -300,7 +300,7 @@ static const char *flow_option(const char *name, const char *value, struct paqm_
 		if (!whole_number(value, 10, CEIL_MOST, &reg->ceil_bps))
 			return "ceil must be a number of bit/s";
 	} else {
-		return "behind the addresses there may be ssrc HEX, floor BIT/S, ceil BIT/S";
+		return "after the addresses only ssrc HEX, floor BIT/S and ceil BIT/S may follow";
 	}
 	return NULL;
 }
@@ -342,9 +342,9 @@ int offline_add(struct engine *e, const char *text, char *error, size_t size)
 	if (why)
 		snprintf(error, size, "%s", why);
 	else if (err == EEXIST)
-		snprintf(error, size, "the same packets belong to a flow before");
+		snprintf(error, size, "an earlier flow has the same packets");
 	else if (err)
-		snprintf(error, size, "the flow is not possible: %s", strerror(err));
+		snprintf(error, size, "impossible flow: %s", strerror(err));
 	return why || err ? -1 : 0;
 }
 

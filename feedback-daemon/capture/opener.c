@@ -256,7 +256,7 @@ int opener_start(const struct sandbox_user *user, bool sandbox, struct opener *o
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fd) ||
 	    setsockopt(fd[0], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) ||
 	    pipe2(out, O_CLOEXEC)) {
-		log_line("cannot reach an opener: %s", strerror(errno));
+		log_line("cannot reach the opener: %s", strerror(errno));
 		return -1;
 	}
 	pid = fork();

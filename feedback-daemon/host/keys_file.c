@@ -34,9 +34,9 @@ static const char *file_fault(const struct stat *st, uid_t user, const char *pat
 	mode_t closed = !st->st_uid && !st->st_gid && is_credential(path) ? 037 : 077;
 
 	if (!S_ISREG(st->st_mode))
-		return "is not a plain file";
+		return "is not a regular file";
 	if (st->st_uid && st->st_uid != geteuid() && st->st_uid != user)
-		return "belongs to another user: chown it to root or to the user of paqmd";
+		return "belongs to another user: chown it to root or to paqmd's user";
 	if (st->st_mode & closed)
 		return "may be read or written by others: chmod 600";
 	if (st->st_size > KEYS_FILE_MAX)

@@ -42,7 +42,7 @@ void notify_open(void)
 void notify(const char *state)
 {
 	if (manager >= 0 && send(manager, state, strlen(state), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-		log_limited(LOG_CLASS_CLIENT, "the service manager does not listen: %s",
+		log_limited(LOG_CLASS_CLIENT, "the service manager cannot be reached: %s",
 			    strerror(errno));
 }
 

@@ -31,7 +31,7 @@ int sandbox_user(const char *name, struct sandbox_user *u)
 		p = getpwnam("nobody");
 		log_line("user %s: does not exist%s; see systemd-sysusers(8), or choose another "
 			 "with 'user'",
-			 name, p ? ", going on as nobody" : "");
+			 name, p ? ", running as nobody" : "");
 		if (!p)
 			return -1;
 	}
@@ -209,7 +209,7 @@ int sandbox_filter(enum sandbox_shape shape, int to)
 	if (!err)
 		return 0;
 	log_line("cannot restrict system calls: %s; a kernel with CONFIG_SECCOMP_FILTER can, "
-		 "'sandbox no' goes on without",
+		 "'sandbox no' does without",
 		 strerror(-err));
 	return -1;
 }

@@ -88,7 +88,7 @@ static const char *parse_line(const struct word *word, unsigned int n, struct ke
 	}
 	k->host = n == WORDS;
 	if (k->host && (word[3].len != 4 || memcmp(word[3].p, "host", 4)))
-		return "what follows the key can only be the word host: the key is this host's own";
+		return "only the word host may follow the key: it marks a key of this host";
 	return any ? NULL : "key must not be all 0";
 }
 
@@ -103,7 +103,7 @@ static const char *add(struct keyring *ring, const struct key *k)
 			continue;
 		/* a host has a key for each of its addresses */
 		if (!old->host || !k->host || !memcmp(old->bytes, k->bytes, sizeof(k->bytes)))
-			return "the same router and key id as in a line before; remove one";
+			return "same router and key id as an earlier line; remove one";
 	}
 	if (ring->n == KEYS_MAX)
 		return "more than 256 keys; remove those no longer used";
@@ -125,7 +125,7 @@ const char *keys_parse(const char *text, size_t len, struct keyring *ring, unsig
 		used = end ? (size_t)(end - text) : len;
 		n = split(text, used, word);
 		if (n && n != WORDS && n != WORDS - 1)
-			return "a line is ROUTER-ID|* KEY-ID HEX [host]";
+			return "expected ROUTER-ID|* KEY-ID HEX [host]";
 		error = n ? parse_line(word, n, &k) : NULL;
 		if (n && !error)
 			error = add(ring, &k);

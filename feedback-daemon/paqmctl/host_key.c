@@ -24,21 +24,22 @@ int host_key(const char *text)
 		addr.b[10] = addr.b[11] = 0xFF;
 	} else if (inet_pton(AF_INET6, text, addr.b) != 1) {
 		fprintf(stderr,
-			"paqmctl: host-key %s: must be the address that routers tell the host at, "
+			"paqmctl: host-key %s: must be the address that routers see the host at, "
 			"IPv4 or IPv6\n",
 			text);
 		return 2;
 	}
 	if (isatty(STDIN_FILENO))
-		fputs("paqmctl: the router's line: ROUTER-ID|* KEY-ID HEX\n", stderr);
+		fputs("paqmctl: enter the router's line: ROUTER-ID|* KEY-ID HEX\n", stderr);
 	n = fread(line, 1, sizeof(line), stdin);
 	fault = ferror(stdin) ? strerror(errno) : keys_parse(line, n, &ring, &at);
 	explicit_bzero(line, sizeof(line));
 	if (!fault && !ring.n)
-		fault = "no key in it";
+		fault = "contains no key";
 	for (i = 0; !fault && i < ring.n; i++)
 		if (ring.key[i].host)
-			fault = "one of the keys is a host's own already: derive from the router's";
+			fault = "one of the keys is a host's own already: derive from the router's "
+				"key";
 	for (i = 0; !fault && i < ring.n; i++) {
 		const struct key *k = &ring.key[i];
 

@@ -107,7 +107,8 @@ static void reasons(FILE *out, const json_t *stats, const struct family *f)
 static void statistics(FILE *out, json_t *stats)
 {
 	static const struct family plain[] = {
-		{"paqmd_uptime_seconds", "Since the start of paqmd.", GAUGE, "uptime_ms", 1e-3},
+		{"paqmd_uptime_seconds", "Time since the start of paqmd.", GAUGE, "uptime_ms",
+		 1e-3},
 		{"paqmd_clients", "Connected media senders.", GAUGE, "clients", 1},
 		{"paqmd_media_packets", "Sent packets that were remembered.", COUNTER,
 		 "media_packets", 1},
@@ -117,37 +118,37 @@ static void statistics(FILE *out, json_t *stats)
 		 "Packets of flows with an open source address that are not from their user's "
 		 "socket.",
 		 COUNTER, "media_others", 1},
-		{"paqmd_messages_accepted", "Messages that were believed.", COUNTER, "accepted", 1},
-		{"paqmd_bad_records", "Clients dropped for what they sent.", COUNTER, "bad_records",
-		 1},
-		{"paqmd_peers_refused", "Connections of those who may not connect.", COUNTER,
+		{"paqmd_messages_accepted", "Messages accepted.", COUNTER, "accepted", 1},
+		{"paqmd_bad_records", "Clients dropped for malformed records.", COUNTER,
+		 "bad_records", 1},
+		{"paqmd_peers_refused", "Connections from users without permission.", COUNTER,
 		 "peers_refused", 1},
-		{"paqmd_link_foreign", "News of interfaces that were not the kernel's.", COUNTER,
+		{"paqmd_link_foreign", "Interface notifications not from the kernel.", COUNTER,
 		 "link_foreign", 1},
 		{"paqmd_digests", "Digests that fit into memory.", GAUGE, "digests", 1},
-		{"paqmd_accept_failed", "Connections for which files or memory lacked.", COUNTER,
-		 "accept_failed", 1},
+		{"paqmd_accept_failed", "Connections not accepted for lack of files or memory.",
+		 COUNTER, "accept_failed", 1},
 	};
 	static const struct family by_reason[] = {
-		{"paqmd_messages_refused", "Messages that were not believed, by reason.", COUNTER,
-		 "refused", 1},
-		{"paqmd_flows_refused", "Flows that were not registered, by reason.", COUNTER,
+		{"paqmd_messages_refused", "Messages refused, by reason.", COUNTER, "refused", 1},
+		{"paqmd_flows_refused", "Flow registrations refused, by reason.", COUNTER,
 		 "flows_refused", 1},
-		{"paqmd_clients_refused", "Media senders without room, by reason.", COUNTER,
-		 "clients_refused", 1},
-		{"paqmd_controls_refused", "Control clients without room, by reason.", COUNTER,
-		 "controls_refused", 1},
+		{"paqmd_clients_refused", "Media senders refused for lack of room, by reason.",
+		 COUNTER, "clients_refused", 1},
+		{"paqmd_controls_refused", "Control clients refused for lack of room, by reason.",
+		 COUNTER, "controls_refused", 1},
 		{"paqmd_digests_forgotten", "Digests forgotten too early, by reason.", COUNTER,
 		 "digests_forgotten", 1},
 	};
 	static const struct family iface[] = {
-		{"paqmd_interface_up", "Whether it is captured.", GAUGE, "up", 1},
-		{"paqmd_interface_packets", "Packets that came by it.", COUNTER, "received", 1},
+		{"paqmd_interface_up", "Whether the interface is captured.", GAUGE, "up", 1},
+		{"paqmd_interface_packets", "Packets seen on the interface.", COUNTER, "received",
+		 1},
 	};
 	static const struct family capture[] = {
 		{"paqmd_capture_packets", "Packets that passed the filter.", COUNTER, "received",
 		 1},
-		{"paqmd_capture_dropped", "Of them, those that found the ring full.", COUNTER,
+		{"paqmd_capture_dropped", "Packets dropped because the ring was full.", COUNTER,
 		 "dropped", 1},
 	};
 	static const char *const label_capture[] = {"of", NULL}, *const of[] = {"of"};
@@ -169,12 +170,12 @@ void metrics_print(FILE *out, const json_t *show)
 		 1},
 		{"paqmd_router_queue_delay_seconds", "Delay of its media queue.", GAUGE,
 		 "qdelay_ms", 1e-3},
-		{"paqmd_router_utilisation_ratio", "Use of its link.", GAUGE, "utilisation", 1},
-		{"paqmd_router_age_seconds", "Since its newest message.", GAUGE, "age_ms", 1e-3},
-		{"paqmd_router_messages_accepted", "Messages that were believed.", COUNTER,
-		 "accepted", 1},
-		{"paqmd_router_messages_refused", "Proven, yet stale or too many.", COUNTER,
-		 "refused", 1},
+		{"paqmd_router_utilisation_ratio", "Utilisation of its link.", GAUGE, "utilisation",
+		 1},
+		{"paqmd_router_age_seconds", "Age of its newest message.", GAUGE, "age_ms", 1e-3},
+		{"paqmd_router_messages_accepted", "Messages accepted.", COUNTER, "accepted", 1},
+		{"paqmd_router_messages_refused", "Messages proven, but stale or too many.",
+		 COUNTER, "refused", 1},
 	};
 	static const struct family flow[] = {
 		{"paqmd_flow_rate_bps", "What the flow may send; 0 without advice.", GAUGE,
@@ -182,10 +183,8 @@ void metrics_print(FILE *out, const json_t *show)
 		{"paqmd_flow_floor_bps", "Registered floor.", GAUGE, "floor_bps", 1},
 		{"paqmd_flow_ceiling_bps", "Registered ceiling.", GAUGE, "ceil_bps", 1},
 		{"paqmd_flow_packets", "Sent packets that were remembered.", COUNTER, "packets", 1},
-		{"paqmd_flow_messages_accepted", "Messages that were believed.", COUNTER,
-		 "accepted", 1},
-		{"paqmd_flow_messages_refused", "Messages that were not believed.", COUNTER,
-		 "refused", 1},
+		{"paqmd_flow_messages_accepted", "Messages accepted.", COUNTER, "accepted", 1},
+		{"paqmd_flow_messages_refused", "Messages refused.", COUNTER, "refused", 1},
 	};
 	static const char *const label_router[] = {"address", "router_id", NULL};
 	static const char *const label_flow[] = {"flow", NULL};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * paqmctl: shows what paqmd knows: routers, flows, allowances, refused
- * messages; and follows it live. Asks over paqmd's control socket.
+ * paqmctl: shows the state of paqmd (routers, flows, allowances, refused
+ * messages) and follows it live, over paqmd's control socket.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -24,30 +24,30 @@
 
 static const char usage[] =
 	"Usage: paqmctl [OPTION]... [COMMAND]\n"
-	"Show what the P-AQM feedback daemon knows.\n"
+	"Show the state of the P-AQM feedback daemon.\n"
 	"\n"
 	"Commands:\n"
 	"  show          routers, flows and statistics (default)\n"
 	"  flows         registered media flows and their allowances\n"
-	"  routers       routers that have sent believed messages\n"
-	"  stats         counters, among them refused messages by reason\n"
-	"  why           the reason for the present rate of each flow\n"
-	"  metrics       all of it as OpenMetrics text\n"
-	"  watch         one line per message, refusal and change of a flow\n"
-	"  capture FILE  write the messages that come in, believed or not, as pcap\n"
-	"  reload        let paqmd read its configuration again\n"
+	"  routers       routers whose messages were accepted\n"
+	"  stats         counters, including refused messages by reason\n"
+	"  why           the reason for each flow's current rate\n"
+	"  metrics       all of this as OpenMetrics text\n"
+	"  watch         print a line per message, refusal and flow change\n"
+	"  capture FILE  write incoming messages, accepted or not, as pcap\n"
+	"  reload        make paqmd reload its configuration\n"
 	"  host-key ADDRESS\n"
-	"                make the line of a keys file for the host at ADDRESS out of a\n"
-	"                router's, which is read from standard input; asks no paqmd\n"
+	"                derive the keys-file line of the host at ADDRESS from the\n"
+	"                router's on standard input; does not contact paqmd\n"
 	"\n"
 	"Options:\n"
 	"      --control PATH  socket of paqmd (default: $PAQM_CONTROL or\n"
 	"                      " CTL_PATH ")\n"
-	"      --count N       watch, capture: end after N events (default: when\n"
+	"      --count N       watch, capture: stop after N events (default: when\n"
 	"                      interrupted)\n"
 	"  -j, --json          JSON instead of text; one object per line with watch and\n"
 	"                      capture\n"
-	"  -h, --help          print this and exit\n"
+	"  -h, --help          print this help and exit\n"
 	"  -V, --version       print the version and exit\n";
 
 /* What was asked for. */
@@ -66,7 +66,7 @@ static bool ask(int fd, const char *cmd, long long from)
 
 	if (send(fd, line, (size_t)len, MSG_NOSIGNAL) == len)
 		return true;
-	fprintf(stderr, "paqmctl: paqmd does not let us in: %s\n", strerror(errno));
+	fprintf(stderr, "paqmctl: paqmd refused the connection: %s\n", strerror(errno));
 	return false;
 }
 
@@ -181,7 +181,7 @@ static json_t *parse_line(const char *line)
 	json_t *o = json_loads(line, 0, &err);
 
 	if (!o) {
-		fprintf(stderr, "paqmctl: paqmd sent what is not JSON: %s\n", err.text);
+		fprintf(stderr, "paqmctl: the answer of paqmd is not JSON: %s\n", err.text);
 		return NULL;
 	}
 	if (!json_is_false(json_object_get(o, "ok")))
@@ -191,7 +191,7 @@ static json_t *parse_line(const char *line)
 	return NULL;
 }
 
-/* Put the flows of the next page behind those of the first. */
+/* Append the flows of the next page. */
 static void append(json_t *all, const json_t *page)
 {
 	static const char *const lists[] = {"flows", "why"};
@@ -217,7 +217,7 @@ static void show(const struct command *c, const json_t *o)
 
 #define ANSWER_S 10
 
-/* Wait for a line so long; 0: for ever. */
+/* How long to wait for a line; 0: for ever. */
 static void set_patience(int fd, time_t seconds)
 {
 	const struct timeval t = {.tv_sec = seconds};
@@ -232,14 +232,14 @@ static void say_silent(FILE *in)
 		fputs("paqmctl: paqmd closed the connection without an answer\n", stderr);
 	else if (ferror(in) && errno == EAGAIN)
 		fprintf(stderr,
-			"paqmctl: %s: no answer for %d s: paqmd hangs or may open no more files; "
-			"see its log\n",
+			"paqmctl: %s: no answer for %d s: paqmd hangs or is out of files; see "
+			"its log\n",
 			opt.control, ANSWER_S);
 	else if (ferror(in))
 		fprintf(stderr, "paqmctl: %s: %s\n", opt.control, strerror(errno));
 }
 
-/* One answer, of as many pages as it takes. Return: whether it was one. */
+/* One answer, of as many pages as it takes. Return: whether it was complete. */
 static bool answer(const struct command *c, int fd, FILE *in)
 {
 	json_t *all = NULL, *page;
@@ -267,7 +267,7 @@ static bool answer(const struct command *c, int fd, FILE *in)
 	return false;
 }
 
-/* Events, until there were enough or paqmd ends. Return: whether there were enough. */
+/* Print events until there are enough or paqmd ends. Return: whether there were enough. */
 static bool events(const struct command *c, FILE *in)
 {
 	unsigned long lines = 0;
@@ -284,7 +284,7 @@ static bool events(const struct command *c, FILE *in)
 		json_decref(o);
 		if (!lines++)
 			set_patience(fileno(in), 0);
-		/* Someone may be reading along; and stop when he does not. */
+		/* Someone may be reading along; stop when they do not. */
 		if (fflush(stdout))
 			break;
 	}
@@ -292,7 +292,7 @@ static bool events(const struct command *c, FILE *in)
 	if (!lines)
 		say_silent(in);
 	else if (feof(in))
-		fputs("paqmctl: paqmd has ended the connection\n", stderr);
+		fputs("paqmctl: paqmd closed the connection\n", stderr);
 	return opt.count && lines > opt.count;
 }
 
@@ -302,7 +302,7 @@ static int converse(const struct command *c)
 	FILE *in = fd < 0 ? NULL : fdopen(fd, "r");
 	bool good;
 
-	/* A capture of before is not overwritten for nothing. */
+	/* An old capture is not overwritten unless there is something to write. */
 	if (!in || (opt.file && !dump_begin()) || !ask(fd, c->cmd, 0))
 		return 1;
 	set_patience(fd, ANSWER_S);
@@ -369,7 +369,8 @@ int main(int argc, char **argv)
 	if (!strcmp(name, "host-key")) {
 		if (argc - optind == 1)
 			return host_key(argv[optind]);
-		fputs("paqmctl: host-key: name one address: that which routers tell the host at\n",
+		fputs("paqmctl: host-key: needs one address, the one that routers see the host "
+		      "at\n",
 		      stderr);
 		return 2;
 	}
@@ -389,7 +390,7 @@ int main(int argc, char **argv)
 		opt.file = argv[optind++];
 	}
 	if (optind < argc) {
-		fprintf(stderr, "paqmctl: '%s' is one argument too many\n", argv[optind]);
+		fprintf(stderr, "paqmctl: unexpected argument '%s'\n", argv[optind]);
 		return 2;
 	}
 	if (opt.count && !commands[i].events) {

@@ -141,7 +141,7 @@ static void print_stats(const json_t *s)
 	       integer(s, "media_packets"), integer(s, "media_ignored"), integer(s, "accepted"),
 	       integer(s, "refused_total"));
 	if (integer(s, "media_others"))
-		printf("media of flows without a source address, from no socket of their user: "
+		printf("media of flows without a source address, not from their user's sockets: "
 		       "%lld\n",
 		       integer(s, "media_others"));
 	print_reasons(s, "refused", "refused");
@@ -151,10 +151,10 @@ static void print_stats(const json_t *s)
 	print_reasons(s, "controls_refused", "control clients refused:");
 	print_reasons(s, "digests_forgotten", "digests forgotten early:");
 	if (integer(s, "link_foreign"))
-		printf("news of interfaces that were not the kernel's %lld\n",
+		printf("interface notifications not from the kernel %lld\n",
 		       integer(s, "link_foreign"));
 	if (integer(s, "bad_records") || integer(s, "peers_refused") || integer(s, "accept_failed"))
-		printf("bad records %lld, peers refused %lld, not accepted for want of files or "
+		printf("bad records %lld, peers refused %lld, not accepted for lack of files or "
 		       "memory %lld\n",
 		       integer(s, "bad_records"), integer(s, "peers_refused"),
 		       integer(s, "accept_failed"));

@@ -352,17 +352,17 @@ static void reason_advice(struct reason *r, const struct flow *f, const struct a
 	if (told < floor)
 		say(r, "floor",
 		    "router %s allows %.3f Mbit/s (%.1f s ago), less than the floor of %.3f Mbit/s "
-		    "that the sender has registered",
+		    "registered by the sender",
 		    who, told, age_s, floor);
 	else if (told > ceiling)
 		say(r, "ceiling",
-		    "every router allows more than the %.3f Mbit/s that the sender asks for; the "
-		    "least is %.3f Mbit/s of router %s, %.1f s ago",
+		    "every router allows more than the sender's ceiling of %.3f Mbit/s; the least "
+		    "is %.3f Mbit/s from router %s, %.1f s ago",
 		    ceiling, told, who, age_s);
 	else if (f->rate.rate_bps < from->rate)
 		say(r, "damped",
-		    "router %s allows %.3f Mbit/s (%.1f s ago), but what routers allow has risen "
-		    "and fallen again and again: %.3f Mbit/s, slowly rising until there is quiet",
+		    "router %s allows %.3f Mbit/s (%.1f s ago), but the allowed rate keeps rising "
+		    "and falling: damped to %.3f Mbit/s, rising slowly until it settles",
 		    who, told, age_s, (double)f->rate.rate_bps / 1e6);
 	else
 		say(r, "advice",
@@ -385,7 +385,8 @@ static void reason_none(struct reason *r, const struct engine *e, const struct r
 		    who, age_s, f->refused ? "; some were refused, see 'paqmctl flows'" : "");
 	else if (f->refused)
 		say(r, "unproven",
-		    "%" PRIu64 " messages named this flow and none was believed; the last one: %s",
+		    "%" PRIu64
+		    " messages named this flow and none was accepted; the last was refused: %s",
 		    f->refused, refuse_name(f->refused_why));
 	else if (!f->packets)
 		say(r, "no_media",
@@ -396,7 +397,7 @@ static void reason_none(struct reason *r, const struct engine *e, const struct r
 		say(r, "no_message",
 		    "%" PRIu64 " packets have left and no message ever came: no router with "
 		    "feedback is a bottleneck on this path, or a firewall or NAT drops ICMP type "
-		    "253 (type 4 of carrier quench crosses NAT)%s",
+		    "253 (carrier quench, type 4, crosses NAT)%s",
 		    f->packets,
 		    e->refused[REFUSE_FLOW_UNKNOWN]
 			    ? "; messages about unknown flows did come: addresses translated?"

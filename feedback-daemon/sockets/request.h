@@ -42,7 +42,7 @@ struct request_env {
 	uint64_t bad_records;
 	uint64_t peers_refused;
 	uint64_t accept_failed;
-	uint64_t link_foreign; /* news of interfaces that were not the kernel's */
+	uint64_t link_foreign; /* interface notifications not from the kernel */
 	struct clients_full senders_full, controls_full;
 	unsigned int users;
 	struct request_user user[ENGINE_USERS];

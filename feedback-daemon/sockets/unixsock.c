@@ -60,8 +60,8 @@ static int clear_stale(const struct sockaddr_un *sa, int type)
 	err = connect(fd, (const struct sockaddr *)sa, sizeof(*sa)) ? errno : 0;
 	close(fd);
 	if (err != ECONNREFUSED) {
-		log_line("%s is in use (another paqmd?)%s%s: stop that, remove it or choose "
-			 "another path",
+		log_line("%s is in use (another paqmd?)%s%s: stop it, remove the socket or "
+			 "choose another path",
 			 sa->sun_path, err ? " or not ours: " : "", err ? strerror(err) : "");
 		return -1;
 	}
@@ -164,8 +164,7 @@ static bool turn_away(struct daemon *d, int fd)
 		close(c);
 	d->spare = fcntl(d->epfd, F_DUPFD_CLOEXEC, 0);
 	if (c >= 0)
-		log_limited(LOG_CLASS_CLIENT,
-			    "refused a client: no more files may be opened; " FILES_HINT);
+		log_limited(LOG_CLASS_CLIENT, "refused a client: out of files; " FILES_HINT);
 	return c >= 0;
 }
 

@@ -43,7 +43,7 @@ def check_paqmctl(t: Trial) -> None:
     assert pcap.read_text() == "of yesterday", "a capture was overwritten for nothing"
     for wrongly, text in (
         (["dance"], "unknown command 'dance'; try 'paqmctl --help'"),
-        (["show", "me"], "'me' is one argument too many"),
+        (["show", "me"], "unexpected argument 'me'"),
         (["capture"], "capture: name the file to write, or - for stdout"),
         (["--count", "0", "watch"], "--count 0: must be a number of 1 or more"),
         (["--count", "2", "show"], "--count is for watch and capture, not for show"),

@@ -29,7 +29,7 @@ def check_config(t: Trial) -> None:
         "1: use dance: must be erf or ecf",
         "2: unknown setting 'foo'; see paqmd.conf(5)",
         "3: group: has no value; see paqmd.conf(5)",
-        "5: use ecf: must be given once only",
+        "5: use ecf: must be given only once",
         "6: socket here: must be an absolute path of at most 107 bytes",
         "7: sandbox: has more than one value; give one line to each",
         "8: byte 1 is a control character: remove it",
@@ -64,7 +64,7 @@ def check_reload(t: Trial) -> None:
     assert reload(t) == ""
     assert captured(t) == {"veth0": True}
     conf.write_text("interface veth0\ngroup root\n")
-    assert "with a restart only" in reload(t)
+    assert "need a restart to change" in reload(t)
     conf.write_text("interface veth0\ninterface pq-late0\n")
     assert t.daemon
     t.daemon.send_signal(signal.SIGHUP)

@@ -286,7 +286,7 @@ void test_keys_load(void)
 	unlink(path);
 	CHECK(!mkfifo(path, 0600));
 	CHECK(keys_load(path, geteuid(), &ring, error, sizeof(error)));
-	CHECK(strstr(error, "plain file"));
+	CHECK(strstr(error, "regular file"));
 	unlink(path);
 	rmdir(dir);
 	keys_wipe(&ring);

@@ -160,7 +160,7 @@ void test_why(void)
 	CHECK_EQ(say(&m, S), REFUSE_NONE);
 	m = msg(0xDEF, 2, 1.0, 1e7);
 	CHECK_EQ(say(&m, S), REFUSE_NONE);
-	CHECK_WHY("ceiling", "more than the 1.000 Mbit/s");
+	CHECK_WHY("ceiling", "ceiling of 1.000 Mbit/s");
 	engine_expire(&eng, f, 5 * S);
 	env.now_ns = 6 * S;
 	CHECK_WHY("expired", "silent for 5.0 s");
@@ -170,7 +170,7 @@ void test_why(void)
 	f = add(1, T_SPORT, T_SSRC);
 	flap(f, &now, 40, 250 * MS, 200000, 800000);
 	env.now_ns = now;
-	CHECK_WHY("damped", "slowly rising");
+	CHECK_WHY("damped", "rising slowly");
 	engine_expire(&eng, f, now + 10 * S);
 	CHECK_WHY("expired", "its messages are lost");
 }
@@ -266,8 +266,8 @@ void test_conf_file(void)
 		{"sandbox 1", "yes or no"},
 		{"verbose true", "yes or no"},
 		{"use both", "erf or ecf"},
-		{"use ecf\nuse erf", "once only"},
-		{"interface a\ninterface a", "once only"},
+		{"use ecf\nuse erf", "only once"},
+		{"interface a\ninterface a", "only once"},
 		{"nothing 1", "unknown setting"},
 		{"use", "no value"},
 		{"use erf\x01", "control character"},
