@@ -60,7 +60,7 @@ struct conf {
 /* Called for each mistake: the line it is in (from 1) and what to do about it. */
 typedef void (*conf_report)(void *data, unsigned int line, const char *why);
 
-/* What holds without file and options; $PAQM_SOCKET and $PAQM_CONTROL count. */
+/* The defaults without file and options; they include $PAQM_SOCKET and $PAQM_CONTROL. */
 void conf_default(struct conf *c);
 
 /* Return: the word of @key as it stands in the file. */
@@ -100,7 +100,7 @@ unsigned int conf_parse(struct conf *c, const char *text, size_t len, conf_repor
  * conf_load() - read a file
  * @c: settings
  * @path: the file
- * @must: whether it is a mistake that it does not exist
+ * @must: whether a missing file is a mistake
  * @report: called for each mistake; line 0 is about the file as such
  * @data: for @report
  *

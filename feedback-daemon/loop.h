@@ -27,7 +27,7 @@ enum daemon_stop { DAEMON_RUNS, DAEMON_ENDS, DAEMON_FAILED };
 
 struct daemon {
 	int epfd;
-	int spare;	  /* given up for a moment when no other file can be opened */
+	int spare;	  /* closed for a moment when no other file can be opened */
 	struct conf conf; /* in force */
 	struct engine engine;
 	struct capture *capture;
@@ -43,13 +43,13 @@ struct daemon {
 	uint64_t peers_refused;
 	struct clients_full senders_full, controls_full;
 	struct source *listener[2]; /* where clients come from; see unixsock.h */
-	uint64_t listen_ns;	    /* when to look there again; UINT64_MAX: we do */
+	uint64_t listen_ns;	    /* when to listen again; UINT64_MAX: listening */
 	bool starved;		    /* the last client could not be accepted */
 	uint64_t accept_failed;
 };
 
-/* What everything is judged and waited by. It goes on while the machine sleeps: advice of before
- * says nothing about the network in which it wakes.
+/* The clock of all judgement and timers. It includes suspend: advice from before says nothing about
+ * the network in which the machine wakes up.
  */
 #define DAEMON_CLOCK CLOCK_BOOTTIME
 

@@ -9,8 +9,8 @@
 
 #define RECORDS_PER_CALL 64
 
-/* A flow that was refused for what others do is asked for again, after pauses that double. Those
- * that are due within a tick are asked for together.
+/* A flow that was refused because of others is registered again after a pause that doubles each
+ * time. Those due within the same tick are registered together.
  */
 #define AGAIN_MIN_NS 500000000ULL
 #define AGAIN_MAX_NS 8000000000ULL
@@ -80,7 +80,7 @@ static void on_rate(struct paqm_client *c, const struct paqm_ipc_rate *r)
 	add_news(c, f);
 }
 
-/* Others may make room, or leave these packets to us: it will be asked for again. */
+/* Others may make room, or give up these packets: try again later. */
 static void ask_later(struct paqm_client *c, struct flow *f)
 {
 	f->pause_ns = f->pause_ns ? 2 * f->pause_ns : AGAIN_MIN_NS;
@@ -125,7 +125,7 @@ static void on_registered(struct paqm_client *c, const struct paqm_ipc_registere
 		f->pause_ns = 0;
 		return;
 	}
-	/* Whatever else is wrong lies in the registration, and stays so. */
+	/* Any other error lies in the registration itself, and remains. */
 	if (r->error != EINVAL && r->error != EAFNOSUPPORT)
 		ask_later(c, f);
 	if (f->advice.cause == PAQM_CLIENT_REFUSED && f->advice.error == r->error)

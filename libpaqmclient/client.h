@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* What the pieces of libpaqmclient share: a client, its flows, and how they call each other. */
+/* What the parts of libpaqmclient share: a client, its flows, and internal functions. */
 #ifndef PAQMCLIENT_CLIENT_H
 #define PAQMCLIENT_CLIENT_H
 
@@ -16,18 +16,18 @@
 
 enum flow_state {
 	FREE = 0,
-	UNKNOWN, /* paqmd has to be told of it */
+	UNKNOWN, /* to be registered with paqmd */
 	KNOWN,
-	LEAVING, /* paqmd has to be told that it is gone */
+	LEAVING, /* to be unregistered */
 };
 
 struct flow {
 	enum flow_state state;
 	bool news;
 	int next;	   /* flow with news after this one, -1: none */
-	uint64_t pause_ns; /* before it was asked for last; 0: not refused yet */
-	uint64_t again_ns; /* when to ask for it again; 0: not at all */
-	uint64_t lost_ns;  /* when the connection ended that its rate came by; 0: it has not */
+	uint64_t pause_ns; /* before the last attempt; 0: not refused yet */
+	uint64_t again_ns; /* when to register again; 0: not at all */
+	uint64_t lost_ns;  /* when the connection that gave its rate ended; 0: it has not */
 	struct paqm_ipc_register reg;
 	struct paqm_client_advice advice;
 };
@@ -52,7 +52,7 @@ static inline uint64_t now_ns(void)
 {
 	struct timespec t;
 
-	/* goes on while the machine sleeps: no advice outlives that */
+	/* includes suspend: no advice outlives that */
 	clock_gettime(CLOCK_BOOTTIME, &t);
 	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
 }
@@ -75,7 +75,7 @@ static inline struct paqm_ipc_hdr header(uint8_t kind, size_t len)
 
 /* connection.c */
 
-/* The timer is due with what comes first. */
+/* Set the timer to whatever is due first. */
 void set_timer(struct paqm_client *c);
 
 /* Return: 1 sent, 0 not yet, -1 the connection is gone. */
@@ -98,10 +98,10 @@ void untold(struct paqm_client *c);
 /* Take what paqmd has sent. */
 void receive(struct paqm_client *c);
 
-/* Ask for the refused flows that are due. */
+/* Register the refused flows that are due again. */
 void ask_again(struct paqm_client *c, uint64_t now);
 
-/* What has not been told anew in time does not hold any more. */
+/* Expire advice that was not renewed within the grace period. */
 void end_grace(struct paqm_client *c, uint64_t now);
 
 #endif /* PAQMCLIENT_CLIENT_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What has been captured: it comes by a pipe from a process that can do no more
- * (capturer.h). Here it is judged, and interfaces are followed, which may come and go.
+ * Captured packets come through a pipe from a process that can do nothing else
+ * (capturer.h). Here they are judged, and interfaces that come and go are followed.
  */
 #ifndef PAQMD_CAPTURE_H
 #define PAQMD_CAPTURE_H
@@ -25,10 +25,10 @@ struct capture_sink {
 int capture_open(struct daemon *d, const struct opener *o, const struct capture_sink *sink);
 void capture_close(struct daemon *d);
 
-/* The configuration names other interfaces. One that is not there is waited for. */
+/* The configuration has changed the interfaces. Missing ones are waited for. */
 void capture_reload(struct daemon *d);
 
-/* Ask the opener for the filter of the present flows and interfaces. Its answers come as
+/* Ask the opener for the filter of the current flows and interfaces. Its answers come as
  * events. Return: when to be called again, or UINT64_MAX.
  */
 uint64_t capture_run(struct daemon *d, uint64_t now_ns);

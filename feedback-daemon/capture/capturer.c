@@ -21,8 +21,8 @@
 #define BATCHES_PER_TURN 64 /* what their ring holds */
 #define COUNTS_NS (500 * MS)
 
-/* So many media packets within a window are much: then it is read by the clock. So many
- * messages, too, as waking for each would cost several times as much as handing it on.
+/* From this many media packets per window on, they are read by the clock; messages as well, as
+ * waking up for each would cost several times as much as passing it on.
  */
 #define WINDOW_NS (10 * MS)
 #define MUCH_MEDIA 5
@@ -46,7 +46,7 @@ struct reader {
 	uint64_t window_ns;
 	unsigned int media_seen, messages_seen; /* within the window */
 	bool much_media, much_messages;		/* in the one before */
-	bool gone;				/* nobody takes what is handed on */
+	bool gone;				/* the reader has gone */
 };
 
 static uint64_t now_ns(void)
@@ -155,7 +155,7 @@ static bool read_some(struct reader *r, pcap_t *p, pcap_handler how, struct batc
 	return false;
 }
 
-/* Messages are read first: what they quote has been captured before. They are handed on last. */
+/* Messages are read first and passed on last: what they quote was captured before them. */
 static bool turn(struct reader *r)
 {
 	struct batch *b = &r->media;
@@ -189,7 +189,7 @@ static bool turn(struct reader *r)
 	return !r->gone;
 }
 
-/* What the kernel counts, if it is another number than told last. */
+/* Report the kernel's counters if they have changed. */
 static void tell_counts(struct reader *r, uint64_t now)
 {
 	struct capturer_record rec = {.what = CAPTURED_COUNTS, .len = sizeof(rec.count)};
@@ -223,7 +223,7 @@ static void tell_counts(struct reader *r, uint64_t now)
 	hand_on(r, &rec, capturer_size(rec.len));
 }
 
-/* Return: false if nobody takes what is handed on. */
+/* Return: false if the reader has gone. */
 static bool wait_for_work(const struct reader *r)
 {
 	struct pollfd p[] = {

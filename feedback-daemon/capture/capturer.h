@@ -2,11 +2,11 @@
 /*
  * The process that reads the captures. It has opened them (opener.c); from then on it can
  * read and hand on what it has read, and nothing else: it has no privilege, opens nothing,
- * may not send, and may write to one pipe only (sandbox.c). It looks at no packet, but into batches
- * of segmentation offload (batch.h), which it takes apart.
+ * may not send, and may write to one pipe only (sandbox.c). It does not look into packets, except
+ * for batches of segmentation offload (batch.h), which it splits.
  *
- * Messages wake it at once. Media does not if there is much of it: that waits in the
- * ring of the kernel for a message, which it is handed on ahead of, or for 10 ms.
+ * Messages wake it at once. Dense media does not: it stays in the kernel's ring until a
+ * message comes, which it is passed on ahead of, or for 10 ms.
  */
 #ifndef PAQMD_CAPTURER_H
 #define PAQMD_CAPTURER_H
@@ -62,7 +62,7 @@ static inline size_t capturer_size(uint16_t len)
 	return offsetof(struct capturer_record, ip) + ((len + 7U) & ~7U);
 }
 
-/* Read and hand on, until nobody takes it. */
+/* Read and pass on until the reader is gone. */
 void capturer_run(const struct capturer *c);
 
 #endif /* PAQMD_CAPTURER_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* News about devices; see links.h. */
+/* Notifications about devices; see links.h. */
 #include "feedback-daemon/capture/links.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "feedback-daemon/host/log.h"
 
 #define NEWS_PER_TURN 64
-#define PATIENCE_MS 10000 /* a kernel that hangs for longer is no use */
+#define PATIENCE_MS 10000 /* for the kernel to answer */
 
 /* Where @index is among the parts, or would be. */
 static size_t place(const struct links *l, unsigned int index)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * News of the kernel about devices: which there are, and which are parts of others. By
- * rtnetlink, which needs no privilege.
+ * Notifications from the kernel about devices: which exist, and which are parts of others.
+ * By rtnetlink, which needs no privilege.
  */
 #ifndef PAQMD_LINKS_H
 #define PAQMD_LINKS_H
@@ -23,7 +23,7 @@ struct link_news {
 /**
  * struct links - what is known
  * @source: first: the loop knows us by it
- * @told: called with each of the news, and with NULL when some were lost
+ * @told: called with each notification, and with NULL when some were lost
  * @data: for @told
  * @foreign: what came by the socket and not from the kernel
  * @part: numbers of the devices that are parts of others, in their order
@@ -37,7 +37,7 @@ struct links {
 	size_t parts, room;
 };
 
-/* Learn of all that are there, then follow them. Return: 0, or -1 after having logged why not. */
+/* List all devices, then follow changes. Return: 0, or -1 after having logged why not. */
 int links_open(struct links *l, struct daemon *d,
 	       void (*told)(void *data, const struct link_news *news), void *data);
 void links_close(struct links *l);

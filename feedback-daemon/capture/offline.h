@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Replay of a capture file: the engine judges what the file holds as it would have
- * judged it live, at the times in the file, and says so in a line of JSON for each
- * message. The file is hostile: it may come from anywhere.
+ * judged it live, at the times in the file, and prints a line of JSON for each
+ * message. The file is untrusted: it may come from anywhere.
  */
 #ifndef PAQMD_OFFLINE_H
 #define PAQMD_OFFLINE_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Only a file that nobody else can read or write is taken; see keys_file.h. */
+/* Only a file that no one else can read or write is accepted; see keys_file.h. */
 #include "feedback-daemon/host/keys_file.h"
 
 #include <errno.h>

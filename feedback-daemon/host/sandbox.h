@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * How paqmd gives up what it does not need: user, capabilities, system calls.
+ * How paqmd drops what it does not need: user, capabilities, system calls.
  * No process keeps a capability. The opener may set filters and answer, the
  * capturer read and write to one pipe, the worker serve its clients.
  */
@@ -12,7 +12,7 @@
 
 enum sandbox_shape { SANDBOX_OPENER, SANDBOX_CAPTURER, SANDBOX_WORKER };
 
-/* Who to become; only a process that begins as root changes. */
+/* The user to run as; only a process started as root changes. */
 struct sandbox_user {
 	uid_t uid;
 	gid_t gid;
@@ -24,7 +24,7 @@ struct sandbox_user {
  * @name: of the configuration
  * @u: filled in
  *
- * Without such a user paqmd becomes "nobody" and says so. Return: 0, or -1 after
+ * Without such a user paqmd runs as "nobody" and logs that. Return: 0, or -1 after
  * having logged why not.
  */
 int sandbox_user(const char *name, struct sandbox_user *u);

@@ -21,8 +21,8 @@
 #define ECF_MIN_Q24 PAQM_Q24(1, 10) /* deepest single decrease (Paper F) */
 
 /* Relative values leave shares as unequal as they find them. The absolute rate of the
- * same message is every flow's right: nobody stays below, but for what an overloaded
- * queue needs to drain.
+ * same message is every flow's right: no flow stays below it, except as far as an
+ * overloaded queue needs to drain.
  */
 #define ECF_RIGHT_Q24 PAQM_Q24(95, 100)
 
@@ -99,12 +99,12 @@ static uint64_t ecf_base(const struct allow_set *s, const struct allow *a, const
 	if (!a->active)
 		return ceil_bps;
 	net = allow_min(s, floor_bps, ceil_bps, &min, &active);
-	/* More than twice what the flow may send it cannot have used here. */
+	/* The flow cannot have used more than twice what it may send. */
 	most = paqm_max64(WINDUP * net, m->rate);
 	return paqm_clamp64(a->rate, floor_bps / WINDUP, paqm_min64(ceil_bps, most));
 }
 
-/* Is there nothing that @m can be relative to, or something between that was not heard? */
+/* Is there nothing for @m to be relative to, or was a message in between lost? */
 static bool is_gap(const struct allow *a, const struct paqm_msg *m)
 {
 	return !a->active || m->boot != a->msg.boot || m->seq - a->msg.seq > 1;
@@ -245,7 +245,8 @@ void allow_damp(struct allow_set *s, uint64_t ceil_bps, uint64_t now_ns)
 		held = false;
 	d->held = held;
 	if (held && d->rate && rate > d->rate) {
-		/* slowly, not never: where a link swings by itself its lows are no right rate */
+		/* slowly, but not never: if the link itself swings, its lows are not the right rate
+		 */
 		uint64_t ms = paqm_min64(now_ns - d->moved_ns, FLAP_RISE_NS) / 1000000;
 
 		d->rate = paqm_min64(rate, d->rate + d->rate * ms / (FLAP_RISE_NS / 1000000));

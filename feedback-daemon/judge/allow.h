@@ -90,9 +90,9 @@ enum allow_order allow_order(const struct allow_set *s, const struct paqm_msg *m
  * @s: the flow's allowances
  * @m: message
  * @addr: address of the router
- * @floor_bps: what the flow needs at least; ECF values count from half of it at least
+ * @floor_bps: the flow's minimum; ECF values count from half of it at least
  * @ceil_bps: what the flow asked for; the first ECF value without an ERF rate counts from there
- * @use: which of the two values to believe
+ * @use: which of the two values to use
  * @now_ns: capture time
  * @keep_ns: how long the sequence is remembered at least after expiry
  *
@@ -102,14 +102,14 @@ struct allow *allow_apply(struct allow_set *s, const struct paqm_msg *m, const s
 			  uint64_t floor_bps, uint64_t ceil_bps, enum allow_use use,
 			  uint64_t now_ns, uint64_t keep_ns);
 
-/* Put silent routers out of force. Return: how many were. */
+/* Deactivate silent routers. Return: how many. */
 unsigned int allow_expire(struct allow_set *s, uint64_t now_ns, uint64_t keep_ns);
 
 /* The next time allow_expire() has work, or UINT64_MAX. */
 uint64_t allow_next(const struct allow_set *s, uint64_t keep_ns);
 
 /**
- * allow_damp() - take note of what the routers say now
+ * allow_damp() - update the damping with what the routers say now
  * @s: the flow's allowances
  * @ceil_bps: upper limit of the flow; what happens above it does not matter
  * @now_ns: now

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-/* A router tells each flow once in a round: four times a second, twenty times while much changes.
- * All routers together tell the whole flow table, and somewhat more.
+/* A router sends each flow one message per round: four per second, twenty while much changes. All
+ * routers together may tell the whole flow table, with some margin.
  */
 const struct engine_params engine_defaults = {
 	.use = ALLOW_USE_ERF,

@@ -31,7 +31,7 @@ void engine_set_keys(struct engine *e, const struct keyring *ring);
 bool engine_expire(struct engine *e, struct flow *f, uint64_t now_ns);
 
 /**
- * engine_expire_all() - expire what is due, give back memory that is not needed any more
+ * engine_expire_all() - expire what is due, free memory that is no longer needed
  * @e: the engine
  * @now_ns: now
  * @told: called for each flow whose rate record is new
@@ -40,7 +40,7 @@ bool engine_expire(struct engine *e, struct flow *f, uint64_t now_ns);
 void engine_expire_all(struct engine *e, uint64_t now_ns, void (*told)(void *data, struct flow *f),
 		       void *data);
 
-/* When to call it again: there is nothing to do before. UINT64_MAX: nor ever. */
+/* When to call it again; UINT64_MAX: there is nothing to wait for. */
 static inline uint64_t engine_next(const struct engine *e)
 {
 	return paqm_min64(e->early_ns, paqm_min64(e->next_ns, e->trim_ns));

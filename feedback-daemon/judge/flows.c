@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Rings that are larger than they need to be are looked for so often. */
+/* How often to look for rings that are larger than needed. */
 #define TRIM_NS NS_PER_S
 
 _Static_assert(ENGINE_DIGESTS > RING_MIN * ENGINE_FLOWS, "there is something to share");
@@ -16,7 +16,7 @@ static uint32_t hash(const struct engine *e, const uint8_t *p, uint32_t len)
 	return (uint32_t)paqm_siphash24(e->key, p, len) & (ENGINE_HASH - 1);
 }
 
-/* The source may be open, so it is no part. */
+/* Without the source, which may be open. */
 static uint32_t hash_tuple(const struct engine *e, const struct flow_key *k)
 {
 	uint8_t b[20];
@@ -36,9 +36,7 @@ static uint32_t hash_cookie(const struct engine *e, uint64_t owner, uint64_t coo
 	return hash(e, b, sizeof(b));
 }
 
-/* The first of a chain that begins with @i and has the packets of @k, or some of them: number + 1;
- * 0: none.
- */
+/* The first flow of the chain from @i on whose packets overlap those of @k: number + 1; 0: none. */
 static uint32_t overlap(const struct engine *e, const struct flow_key *k, uint32_t i)
 {
 	for (; i; i = e->keys[i - 1].by_tuple) {
@@ -70,7 +68,7 @@ struct flow *engine_flow(struct engine *e, uint64_t owner, uint64_t cookie)
 	return NULL;
 }
 
-/* Take flow number @i out of the list that begins at @p. */
+/* Unlink flow number @i from the list that begins at @p. */
 static void unlink_tuple(struct engine *e, uint32_t *p, uint32_t i)
 {
 	while (*p != i + 1)
@@ -85,7 +83,7 @@ static void unlink_cookie(struct engine *e, uint32_t *p, uint32_t i)
 	*p = e->keys[i].by_cookie;
 }
 
-/* Give flow number @i the key @k, in place of the one that it has or as its first. */
+/* Set the key of flow number @i to @k, replacing the one it has, if any. */
 static void set_key(struct engine *e, uint32_t i, const struct flow_key *k)
 {
 	struct flow_key *own = &e->keys[i];
@@ -152,7 +150,7 @@ const struct user *engine_user(const struct engine *e, uint32_t uid)
 	return NULL;
 }
 
-/* The user's slot, or one for him. */
+/* The user's slot, or a free one. */
 static struct user *user_of(struct engine *e, uint32_t uid)
 {
 	struct user *u = (struct user *)engine_user(e, uid);
@@ -222,7 +220,7 @@ static int take(struct engine *e, uint64_t owner, uint32_t uid, const struct paq
 	if (err)
 		return err;
 	f = engine_flow(e, owner, reg->cookie);
-	/* What there is of these packets must be the flow itself, and nothing beside it. */
+	/* Only the flow itself may overlap these packets. */
 	i = overlap(e, &k, e->tuple_index[hash_tuple(e, &k)]);
 	if (f != (i ? &e->flows[i - 1] : NULL) || (i && overlap(e, &k, e->keys[i - 1].by_tuple)))
 		return EEXIST;

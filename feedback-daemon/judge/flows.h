@@ -6,7 +6,7 @@
 #include "feedback-daemon/judge/state.h"
 
 /**
- * engine_register() - add a flow, or give an own one new limits
+ * engine_register() - add a flow, or change the limits of an existing one
  * @owner: the client, not 0
  * @uid: whom it runs as
  * @reg: its record
@@ -14,12 +14,12 @@
  *
  * Return: 0 or a positive errno: EAFNOSUPPORT (addresses of different versions),
  * EINVAL (port, floor or ceiling impossible), EEXIST (flow or cookie is taken),
- * EDQUOT (the user has his share), ENOSPC, ENOMEM. What was not taken is counted.
+ * EDQUOT (the user's share is used up), ENOSPC, ENOMEM. Refusals are counted.
  */
 int engine_register(struct engine *e, uint64_t owner, uint32_t uid,
 		    const struct paqm_ipc_register *reg, struct flow **flow);
 
-/* Return: what this user has; NULL: no flow. */
+/* Return: the user's entry, or NULL if the user has no flow. */
 const struct user *engine_user(const struct engine *e, uint32_t uid);
 
 /* Return: the client's flow with this cookie, or NULL. */
@@ -34,13 +34,13 @@ static inline const struct flow_key *engine_key(const struct engine *e, const st
 /* Return: the flow of a packet, or NULL. */
 struct flow *flow_of(struct engine *e, const struct flow_key *k);
 
-/* Renew the record that the client sees. Return: true if it differs. */
+/* Update the record that the client sees. Return: true if it has changed. */
 bool flow_record(struct flow *f);
 
-/* The ring of a flow has another size, or begins, or ends. */
+/* Account for a ring that was created, resized or freed. */
 void flow_account(struct engine *e, const struct flow *f, uint32_t cap_before, uint64_t now_ns);
 
-/* Rings give back what they need no more. It is not done where they are filled: a flow that has
+/* Shrink rings that are larger than needed. Not done where they are filled: a flow that has
  * fallen silent must not keep its memory.
  */
 void flows_trim(struct engine *e, uint64_t now_ns);

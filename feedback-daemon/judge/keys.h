@@ -8,10 +8,10 @@
  *
  * 1 to 16 hexadecimal digits as `tc` shows them, or * for every router without a line of its
  * own; 1 to 65535; 32 hexadecimal digits: the router's key or, with the word `host`, what
- * `paqmctl host-key` derives from it for this host: who reads that can speak to no other host.
+ * `paqmctl host-key` derives from it for this host: with it no other host can be deceived.
  * A host has a key for each of its addresses, so such lines may have one router and id.
- * Several keys of one router hold at once, so that a new one can be known here before the router
- * uses it.
+ * Several keys of a router are valid at once, so that a new one can be added here before the
+ * router uses it.
  */
 #ifndef PAQMD_KEYS_H
 #define PAQMD_KEYS_H
@@ -30,7 +30,7 @@
 struct key {
 	uint64_t router;
 	uint16_t id;
-	bool any;  /* for routers without a key of their own; @router is 0 */
+	bool any;  /* for routers without their own key; @router is 0 */
 	bool host; /* of this host; else the router's */
 	uint8_t bytes[PAQM_SIPHASH_KEY];
 };
@@ -76,7 +76,7 @@ enum keys_verdict keys_check(const struct keyring *ring, const struct paqm_msg *
 void keys_derive(const uint8_t router[PAQM_SIPHASH_KEY], const struct addr *addr,
 		 uint8_t own[PAQM_SIPHASH_KEY]);
 
-/* Forget the keys, for good. */
+/* Erase the keys. */
 void keys_wipe(struct keyring *ring);
 
 #endif /* PAQMD_KEYS_H */

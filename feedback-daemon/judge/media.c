@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Packets that this host sends: whose they are, and what of them proves; see media.h. */
+/* Packets that this host sends: whose they are, and what proves them; see media.h. */
 #include "feedback-daemon/judge/media.h"
 
 #include "feedback-daemon/judge/flows.h"
 
 #define IPPROTO_UDP_ 17
 
-/* Whose an open source address is is asked anew after this time. */
+/* How long the owner of an open source address is remembered. */
 #define SOURCE_NS (10 * NS_PER_S)
 
 bool media_digest(const struct engine *e, const struct flow *f, const uint8_t *payload,
@@ -34,7 +34,7 @@ struct media {
 	uint32_t len; /* at most PAQM_PROOF_MAX */
 };
 
-/* Where the UDP header is. Return: its offset, 0 if there is none to look for. */
+/* Find the UDP header. Return: its offset, or 0 if the packet is not of interest. */
 static uint32_t media_ip(const uint8_t *ip, uint32_t caplen, struct flow_key *k, uint32_t *total)
 {
 	uint32_t hlen;
@@ -75,7 +75,7 @@ static bool media_parse(const uint8_t *ip, uint32_t caplen, struct media *m)
 	return caplen >= hlen + 8 + m->len;
 }
 
-/* May the ring double? What its user has beyond the least of each flow is what counts. */
+/* May the ring double? What counts is what its user has beyond each flow's minimum. */
 static bool ring_room(const struct engine *e, const struct flow *f)
 {
 	const struct user *u = &e->users[f->user];
@@ -84,7 +84,7 @@ static bool ring_room(const struct engine *e, const struct flow *f)
 			 e->digests - e->used * RING_MIN, ENGINE_SPARE);
 }
 
-/* Messages that have waited for this packet are due. */
+/* Messages that were waiting for this packet are due. */
 static void prove_early(struct engine *e, uint64_t digest)
 {
 	uint32_t i;
@@ -97,7 +97,7 @@ static void prove_early(struct engine *e, uint64_t digest)
 	}
 }
 
-/* Is the packet from a socket of the flow's user? One that named its source has said so. */
+/* Is the packet from a socket of the flow's user? Not asked if the flow named its source. */
 static bool is_own(struct engine *e, struct flow *f, const struct flow_key *packet, uint64_t now_ns)
 {
 	const struct owner_ends ends = {.saddr = packet->saddr,

@@ -12,7 +12,7 @@
 #define IPPROTO_FRAGMENT_ 44
 #define IPPROTO_ICMPV6_ 58
 
-/* What a bare Source Quench does not say: the longest period of the published system. */
+/* A bare Source Quench has no period: take the longest of the published system. */
 #define BARE_PERIOD_MS 520
 
 _Static_assert((int)REFUSE_MSG_MISMATCH - (int)REFUSE_MSG_SHORT ==
@@ -127,7 +127,7 @@ static enum refuse check_tag(const struct engine *e, struct paqm_msg *m, const s
 	}
 	if (e->params.require_auth)
 		return m->flags & PAQM_F_AUTH ? REFUSE_KEY_UNKNOWN : REFUSE_AUTH_MISSING;
-	m->flags &= (paqm_u8)~PAQM_F_AUTH; /* nobody can tell */
+	m->flags &= (paqm_u8)~PAQM_F_AUTH; /* it cannot be verified */
 	return REFUSE_NONE;
 }
 
@@ -143,7 +143,7 @@ static enum paqm_msg_err decode(const uint8_t *ip, const uint8_t *icmp, uint32_t
 				m, q);
 }
 
-/* Identity and order of a message that has none: one router per address, as it comes. */
+/* Give a bare message an identity and a sequence: one router per address, in order of arrival. */
 static void complete_bare(const struct flow *f, const struct addr *addr, struct paqm_msg *m)
 {
 	size_t i;
@@ -167,7 +167,7 @@ static struct flow *flow_quoted(struct engine *e, const struct paqm_quote *q)
 	return flow_of(e, &k);
 }
 
-/* @quoted: digest of the packet that the message quotes, if one of those that have left is none. */
+/* @quoted: set to the digest of the quoted packet, for a message that may have come early. */
 static enum refuse judge(struct engine *e, const uint8_t *ip, const uint8_t *icmp, uint32_t len,
 			 uint64_t now_ns, struct verdict *v, uint64_t *quoted)
 {
@@ -211,7 +211,7 @@ static enum refuse judge(struct engine *e, const uint8_t *ip, const uint8_t *icm
 	}
 
 known:
-	/* (d) newer than what is known, (e) from who has the key, (f) not too many */
+	/* (d) newer than the last, (e) with a valid tag, (f) within the rate limits */
 	why = check_order(f, &v->msg);
 	if (!why)
 		why = check_tag(e, &v->msg, &q, &to);
@@ -240,7 +240,7 @@ known:
 	return REFUSE_NONE;
 }
 
-/* Let a message wait for the packet with this digest. Return: false if too many do. */
+/* Keep a message until the packet with this digest leaves. Return: false if too many wait. */
 static bool keep_early(struct engine *e, const uint8_t *ip, uint32_t len, uint64_t digest,
 		       uint64_t now_ns)
 {
@@ -274,7 +274,7 @@ bool engine_waited(struct engine *e, uint64_t now_ns, struct early *m)
 	return false;
 }
 
-/* A message in an IP packet; @may_wait: for the packet that it quotes. */
+/* Judge the message in an IP packet; @may_wait: for the packet it quotes. */
 static void take_message(struct engine *e, const uint8_t *ip, uint32_t caplen, uint64_t now_ns,
 			 bool may_wait, struct verdict *v)
 {

@@ -5,8 +5,9 @@
 
 #include "feedback-daemon/judge/state.h"
 
-/* What became of a message; its flag AUTH stays only if the tag has been proven. Pointers hold
- * until the next call. */
+/* The verdict on a message; its flag AUTH is kept only if the tag was verified. Pointers are valid
+ * until the next call.
+ */
 struct verdict {
 	enum refuse refuse;
 	struct addr addr; /* source; unspecified if the IP header was unusable */
@@ -14,7 +15,7 @@ struct verdict {
 	struct paqm_msg msg;
 	struct flow *flow;
 	bool changed; /* the flow's rate record is new and must be pushed */
-	bool waits;   /* nothing is decided yet, nor counted: see engine_waited() */
+	bool waits;   /* not yet decided or counted: see engine_waited() */
 };
 
 /* An incoming IP packet with a feedback message, captured at @now_ns. */
@@ -22,7 +23,7 @@ void engine_message(struct engine *e, const uint8_t *ip, uint32_t caplen, uint64
 		    struct verdict *v);
 
 /**
- * engine_waited() - a message that has waited long enough, or whose packet has left
+ * engine_waited() - the next waiting message that is due, or whose packet has left
  * @e: the engine
  * @now_ns: now
  * @m: set to the message

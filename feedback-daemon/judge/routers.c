@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The router table and what routers may say; see routers.h. */
+/* The router table and message budgets; see routers.h. */
 #include "feedback-daemon/judge/routers.h"
 
 /* A router may be replaced in the full table after this silence. */
@@ -56,7 +56,7 @@ static struct router *router_new(struct engine *e, uint64_t id, uint64_t now_ns)
 	return best;
 }
 
-/* Has this router told the flow something within its present second? */
+/* Has this router told the flow anything within the current second? */
 static bool has_told(const struct router *r, const struct flow *f)
 {
 	size_t i;
@@ -67,7 +67,7 @@ static bool has_told(const struct router *r, const struct flow *f)
 	return false;
 }
 
-/* What a router may say now follows the flows that it tells, and leaves something to others. */
+/* A router's limit grows with the flows it tells, and leaves a tenth to others. */
 static struct bucket_limit router_limit(const struct engine_params *p, const struct router *r)
 {
 	uint64_t flows = r->told > r->told_before ? r->told : r->told_before;
@@ -96,8 +96,8 @@ static void router_fill(const struct engine_params *p, struct router *r, const s
 		r->bucket.credit_ns += p->flow.burst * (NS_PER_S / limit->per_s);
 }
 
-/* The router's bucket is looked at first, so that one router which sends too much cannot empty the
- * bucket of all.
+/* The router's bucket is checked first, so that one router that sends too much cannot drain the
+ * common bucket.
  */
 enum refuse router_spend(struct engine *e, uint64_t id, const struct flow *f, uint64_t now_ns,
 			 struct router **router)

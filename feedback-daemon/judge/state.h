@@ -11,18 +11,18 @@
 
 #define NS_PER_S 1000000000ULL
 
-#ifndef ENGINE_FLOWS /* fuzz targets have few: their engine begins anew with every input */
+#ifndef ENGINE_FLOWS /* fuzz targets have few: their engine is reset for every input */
 #define ENGINE_FLOWS 10240
 #define ENGINE_HASH 16384U /* power of two */
 #endif
 #define ENGINE_ROUTERS 64
 #define ENGINE_USERS 64		/* with flows; each has a client */
-#define ENGINE_DIGESTS 2000000U /* of all flows: 40 MB; then rings grow no more */
+#define ENGINE_DIGESTS 2000000U /* of all flows: 40 MB; then rings stop growing */
 
 #define ENGINE_EARLY 256 /* messages that wait for the packets that they quote */
 #define ENGINE_EARLY_LEN (PAQM_IP6_HDR + PAQM_MSG_MAX) /* the longest that could be believed */
 
-/* What rings may have beyond the RING_MIN of each; users share it. */
+/* Room for rings beyond the RING_MIN of each, shared among users. */
 #define ENGINE_SPARE (ENGINE_DIGESTS - ENGINE_FLOWS * RING_MIN)
 
 /* Why a message was refused; the order is that of the checks. */
@@ -87,7 +87,7 @@ enum not_taken {
 		NOT_TAKEN_MAX
 };
 
-/* Why a digest was forgotten before it was old. */
+/* Why a digest was dropped before it had expired. */
 #define FORGOT_REASONS(X)                                                                          \
 	X(FLOW_FULL, "flow_full") /* RING_CAP of them */                                           \
 	X(USER_FULL, "user_full") /* its user has his share */                                     \
@@ -124,9 +124,9 @@ struct engine_params {
 	bool require_auth; /* believe no router without a key */
 	bool legacy;	   /* Source Quench without object, though it proves nothing */
 	uint64_t digest_life_ns;
-	uint64_t early_ns; /* a message may come so long before the packet that it quotes */
-	struct bucket_limit router; /* of each, */
-	struct bucket_limit flow;   /* and this more for each flow that it tells */
+	uint64_t early_ns;	    /* how long a message may precede the packet it quotes */
+	struct bucket_limit router; /* per router, */
+	struct bucket_limit flow;   /* plus this per flow that it tells */
 	struct bucket_limit global;
 };
 
@@ -149,7 +149,7 @@ struct flow {
 	uint32_t ssrc;
 	uint64_t floor_bps, ceil_bps;
 	uint32_t gop_us, answer_us;
-	struct addr source; /* where its address was left open: of packets that are its own */
+	struct addr source; /* if left open at registration: the address found in its own packets */
 	uint64_t source_ns; /* when that was found, 0: never */
 	struct ring ring;
 	struct allow_set allow;
@@ -163,7 +163,7 @@ struct flow {
 	enum refuse refused_why; /* of the newest of them */
 };
 
-/* Whom clients run as. */
+/* A user that clients run as. */
 struct user {
 	uint32_t uid;
 	uint32_t flows;	  /* 0: the slot is free */
@@ -183,12 +183,12 @@ struct router {
 	uint32_t told, told_before; /* flows within it, within the one before */
 };
 
-/* A message that quotes what nobody has seen leave. Where the queue that tells is this host's own,
- * messages come while the packets wait in it.
+/* A message that quotes a packet not seen leaving. If the congested queue is this host's own,
+ * messages arrive while the quoted packets still wait in it.
  */
 struct early {
 	uint64_t digest; /* of the packet */
-	uint64_t due_ns; /* then it is judged all the same; 0: the packet has left */
+	uint64_t due_ns; /* when it is judged regardless; 0: the packet has left */
 	uint32_t len;
 	uint8_t ip[ENGINE_EARLY_LEN];
 };
@@ -220,7 +220,7 @@ struct engine {
 	uint64_t media_ignored;
 	uint64_t media_others; /* of flows whose source was left open, not from their user's socket
 				*/
-	/* whose packet it is; NULL: everybody is believed */
+	/* looks up whose packet it is; NULL: all are accepted */
 	enum owner (*owner)(const struct owner_ends *p, uint32_t uid);
 	struct flow flows[ENGINE_FLOWS]; /* last: those not in use are never touched */
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Server of the control socket; see ctl.h. Each client gets one answer at a time,
- * the next when it has taken that; then the others have their turn. One that does
- * not keep up with a watch loses events and is told how many.
+ * and the next one when it has read that; the others are served in between. A client
+ * that cannot keep up with a watch loses events and is told how many.
  */
 #include "feedback-daemon/sockets/ctl.h"
 
@@ -17,7 +17,8 @@
 
 #define CTL_CLIENTS 16
 #define CTL_LINE 4096
-/* Told of refused messages; of a flood the rest is counted. Evenly: true messages wait meanwhile.
+/* Refused messages shown to watchers are spaced evenly, so that valid ones are not held up; the
+ * rest of a flood is counted.
  */
 #define CTL_REFUSED_NS 2000000ULL
 #define CTL_REFUSED_BURST 50
@@ -43,7 +44,7 @@ struct ctl_server {
 	const struct ctl_source *source;
 	char *path;
 	unsigned int watchers, captures;
-	uint64_t refused_ns[2]; /* when the next may be told: to who watches, who captures */
+	uint64_t refused_ns[2]; /* when the next may be sent: to watchers, to captures */
 	struct ctl_client client[CTL_CLIENTS];
 };
 
@@ -133,7 +134,7 @@ static void broadcast(struct daemon *d, json_t *o, bool capture)
 	json_decref(o);
 }
 
-/* May another refused message be told? If not, those who would hear of it miss one. */
+/* May another refused message be sent? If not, it counts as lost for those concerned. */
 static bool refused_room(struct daemon *d, uint64_t t_ns, bool capture)
 {
 	struct ctl_server *srv = d->ctl;
@@ -219,7 +220,7 @@ static void answer(struct ctl_client *c, const char *line, size_t len)
 	flush(c);
 }
 
-/* Read one line at most: what follows wakes us again, after the others. */
+/* Read one line at most: the rest wakes us again, after the others. */
 static void client_ready(struct source *s, uint32_t events)
 {
 	struct ctl_client *c = (struct ctl_client *)s;

@@ -2,13 +2,12 @@
 /*
  * Server of the socket of media senders; see ipc_server.h.
  *
- * Latest wins: a flow owes its client at most one record of each kind, and the
- * content is that of the moment in which the record is sent. The send buffer is
- * kept at a few records, so that a slow reader finds little that is old. The flows
- * that are owed something form a list per client.
+ * Latest wins: at most one record of each kind is pending per flow, and its content
+ * is taken when it is sent. The send buffer is kept at a few records, so that a slow
+ * reader finds few old ones. The flows with pending records form a list per client.
  *
- * What was refused is no flow and has a place of its own, one answer for each cookie. A
- * client that has used up all of its places is not read before it has taken some answers:
+ * A refused registration has no flow and takes a place of its own, one answer per cookie.
+ * A client that has used up its places is not read until it has taken some answers:
  * none is lost, and what it may ask meanwhile waits in its own buffer.
  */
 #include "feedback-daemon/sockets/ipc_server.h"
@@ -26,11 +25,11 @@
 #define IPC_SNDBUF 4096
 #define IPC_RECORDS_PER_TURN 16
 
-#define IPC_REFUSALS 256 /* answers that a client may leave unread beyond its buffer */
+#define IPC_REFUSALS 256 /* answers that may be pending per client beyond its buffer */
 
 #define OWES_REGISTERED 1
 #define OWES_RATE 2
-#define OWES_REFUSED 4 /* a change that was not taken: the flow is as it was */
+#define OWES_REFUSED 4 /* a change was refused: the flow is as it was */
 
 struct refusal {
 	uint64_t cookie;
@@ -58,9 +57,9 @@ struct ipc_server {
 	struct ipc_client client[IPC_CLIENTS];
 	uint8_t owes[ENGINE_FLOWS];
 	uint32_t next[ENGINE_FLOWS]; /* in the list of its client */
-	int error[ENGINE_FLOWS];     /* of OWES_REFUSED; told behind the answer that waits */
-	/* Change to the flows whose filter has to be in force before the client hears of
-	 * this flow; 0: it is. What it sends after that is then sure to be seen.
+	int error[ENGINE_FLOWS];     /* of OWES_REFUSED; sent after the pending answer */
+	/* The change whose filter must be in force before the client hears of this flow;
+	 * 0: it is. What the client sends after that is sure to be seen.
 	 */
 	uint64_t waits[ENGINE_FLOWS];
 };
@@ -70,7 +69,7 @@ static size_t index_of(const struct daemon *d, const struct flow *f)
 	return (size_t)(f - d->engine.flows);
 }
 
-/* The flow is owed this record, too. */
+/* Mark this record of the flow as pending. */
 static void owe(struct ipc_client *c, const struct flow *f, uint8_t what)
 {
 	struct ipc_server *srv = c->d->ipc;
@@ -87,7 +86,7 @@ static void owe(struct ipc_client *c, const struct flow *f, uint8_t what)
 	srv->owes[i] |= what;
 }
 
-/* The flow is owed nothing: take it out of the list. */
+/* Nothing is pending for the flow any more: unlink it. */
 static void forgive(struct ipc_client *c, const struct flow *f)
 {
 	struct ipc_server *srv = c->d->ipc;
@@ -106,7 +105,7 @@ static void forgive(struct ipc_client *c, const struct flow *f)
 		c->last = before;
 }
 
-/* The place of an answer to @cookie that is owed, or NULL. */
+/* The pending refusal for @cookie, or NULL. */
 static struct refusal *refusal_of(struct ipc_client *c, uint64_t cookie)
 {
 	unsigned int i;
@@ -120,7 +119,7 @@ static struct refusal *refusal_of(struct ipc_client *c, uint64_t cookie)
 	return NULL;
 }
 
-/* There is room: nothing is read from a client without. */
+/* There is room: a client without any is not read. */
 static void owe_refusal(struct ipc_client *c, uint64_t cookie, int error)
 {
 	struct refusal *r = refusal_of(c, cookie);
@@ -183,7 +182,7 @@ static int put_registered(struct ipc_client *c, uint64_t cookie, int error)
 	return put_record(c, &r, sizeof(r));
 }
 
-/* The engine's clock is not what clients count in. Return: as put_record(). */
+/* Clients use another clock than the engine. Return: as put_record(). */
 static int put_rate(struct ipc_client *c, const struct flow *f)
 {
 	struct paqm_ipc_rate r = f->rate;
@@ -212,7 +211,7 @@ static int flush_refusals(struct ipc_client *c)
 	return done;
 }
 
-/* Send what is owed. Return: false if the client was dropped. */
+/* Send what is pending. Return: false if the client was dropped. */
 static bool flush(struct ipc_client *c)
 {
 	struct daemon *d = c->d;
@@ -258,7 +257,7 @@ static bool flush(struct ipc_client *c)
 	return true;
 }
 
-/* The number of a client says where it is. Return: NULL if it has gone. */
+/* A client's id contains its slot. Return: NULL if it has gone. */
 static struct ipc_client *client_of(const struct daemon *d, uint64_t id)
 {
 	struct ipc_client *c = &d->ipc->client[id % IPC_CLIENTS];
@@ -295,8 +294,8 @@ void ipc_filter_in_force(struct daemon *d, uint64_t change)
 			flush(&d->ipc->client[i]);
 }
 
-/* The client hears that its registration was not taken; of a flow that there is, the change.
- * Return: false if it was dropped.
+/* Tell the client that a registration, or a change of flow @known, was refused. Return: false if
+ * the client was dropped.
  */
 static bool refuse(struct ipc_client *c, const struct paqm_ipc_register *reg,
 		   const struct flow *known, int err)
@@ -335,7 +334,7 @@ static bool do_register(struct ipc_client *c, const struct paqm_ipc_register *re
 		d->engine.not_taken[NOT_TAKEN_CLIENT_FULL]++;
 	if (err)
 		return refuse(c, reg, known ? f : NULL, err);
-	/* What was refused before is no news any more, and must not come behind this. */
+	/* An earlier refusal is outdated, and must not follow this answer. */
 	old = refusal_of(c, reg->cookie);
 	if (old)
 		old->error = 0;
@@ -392,7 +391,7 @@ static void client_ready(struct source *s, uint32_t events)
 	if (events & EPOLLOUT && !flush(c))
 		return;
 	if (events & EPOLLHUP && c->refusals == IPC_REFUSALS) {
-		drop_client(c, NULL); /* what it has asked is answered to nobody */
+		drop_client(c, NULL); /* there is nobody to answer */
 		return;
 	}
 	for (i = 0; i < IPC_RECORDS_PER_TURN && c->refusals < IPC_REFUSALS; i++) {

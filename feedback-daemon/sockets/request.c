@@ -254,7 +254,7 @@ static json_t *view_full(const struct clients_full *full)
 			 (json_int_t)full->all);
 }
 
-/* What each user has of what there is for all. */
+/* Each user's share of the common resources. */
 static json_t *view_users(const struct engine *e, const struct request_env *env)
 {
 	json_t *a = json_array();
@@ -322,7 +322,7 @@ static json_t *view_stats(const struct engine *e, const struct request_env *env)
 	return o;
 }
 
-/* The reason for the present rate: a word for programs, a sentence for people. */
+/* The reason for the current rate: a code for programs, a sentence for people. */
 struct reason {
 	const char *code;
 	char text[320];
@@ -341,7 +341,7 @@ static void say(struct reason *r, const char *code, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* A router's word is in force. */
+/* A router's advice is in force. */
 static void reason_advice(struct reason *r, const struct flow *f, const struct allow *from,
 			  const char *who, double age_s)
 {
@@ -370,7 +370,7 @@ static void reason_advice(struct reason *r, const struct flow *f, const struct a
 		    told, age_s, n, n == 1 ? "" : "s");
 }
 
-/* No router's word is in force. */
+/* No router's advice is in force. */
 static void reason_none(struct reason *r, const struct engine *e, const struct request_env *env,
 			const struct flow *f, const char *who, double age_s)
 {

@@ -25,10 +25,10 @@ struct request_iface {
 /* What the kernel counts of a capture. */
 struct request_count {
 	uint64_t received; /* passed the filter */
-	uint64_t dropped;  /* of them, lost because we were too slow */
+	uint64_t dropped;  /* of these, lost because we were too slow */
 };
 
-/* Whom media senders run as. */
+/* A user that media senders run as. */
 struct request_user {
 	uint32_t uid;
 	unsigned int clients;
@@ -56,7 +56,7 @@ enum request_act {
 	REQUEST_NOTHING,
 	REQUEST_WATCH,	 /* send events from now on */
 	REQUEST_CAPTURE, /* send events with the messages themselves */
-	REQUEST_RELOAD,	 /* read the configuration again and say how that went */
+	REQUEST_RELOAD,	 /* reload the configuration and report the result */
 };
 
 /**
@@ -75,7 +75,7 @@ json_t *request_answer(const struct engine *e, const struct request_env *env, co
 /* The answer to a reload; @why is NULL if it went well. */
 json_t *request_reloaded(const char *why);
 
-/* The answer to one who may look and send media, and asks for more. */
+/* The answer to a client without the right to capture and reload. */
 json_t *request_forbidden(void);
 
 /* How many messages were refused, by reason. */

@@ -92,7 +92,7 @@ int unixsock_listen(const struct daemon *d, const struct sandbox_user *user, con
 		log_line("cannot create a socket: %s", strerror(errno));
 		return -1;
 	}
-	old = umask(0177); /* nobody gets in before the group is set */
+	old = umask(0177); /* no access before the group is set */
 	err = bind(fd, (struct sockaddr *)&sa, sizeof(sa));
 	umask(old);
 	if (err) {
@@ -153,7 +153,7 @@ static bool peer_allowed(const struct daemon *d, int fd, const struct ucred *pee
 
 #define FILES_HINT "raise 'ulimit -n' or LimitNOFILE= of the unit"
 
-/* We may open no more files: the client hears so at once. Return: whether it worked. */
+/* Out of files: refuse the client at once. Return: whether that worked. */
 static bool turn_away(struct daemon *d, int fd)
 {
 	int c;

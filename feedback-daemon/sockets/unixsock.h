@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Listening Unix sockets and the question who may connect to them. */
+/* Listening Unix sockets, and who may connect to them. */
 #ifndef PAQMD_UNIXSOCK_H
 #define PAQMD_UNIXSOCK_H
 
@@ -9,20 +9,20 @@
 /**
  * unixsock_listen() - create a listening socket, or take over the manager's
  * @d: whose group gets access
- * @user: who the daemon will be: directories that are created become his
- * @path: where; directories in front of it are created (0755)
+ * @user: who the daemon will be: created directories will belong to it
+ * @path: where; missing directories are created (0755)
  * @type: SOCK_SEQPACKET or SOCK_STREAM
  * @own: set to a copy of @path if the socket was created here and has to be
  *       removed in the end, else NULL
  *
  * A socket of this type that the service manager has passed is used, wherever it
- * is. Otherwise a socket that a dead daemon has left behind is replaced, one that
- * answers is not. Return: the descriptor, or -1 after having logged why not.
+ * is. Otherwise a stale socket of a dead daemon is replaced, but not one that
+ * answers. Return: the descriptor, or -1 after having logged why not.
  */
 int unixsock_listen(const struct daemon *d, const struct sandbox_user *user, const char *path,
 		    int type, char **own);
 
-/* End it: close @fd, remove what is at @own. */
+/* Close @fd and remove the socket at @own. */
 void unixsock_close(int fd, char *own);
 
 /* Who is at the other end. */
@@ -33,7 +33,7 @@ struct unixsock_peer {
 };
 
 /* Accept a client, unless it is neither root, nor who started us, nor of the group.
- * Without files or memory for it nobody is listened to for a second. Return: the
+ * If out of files or memory, stop listening for a second. Return: the
  * descriptor, or -1 (logged if it was refused).
  */
 int unixsock_accept(struct daemon *d, int fd, struct unixsock_peer *peer);
@@ -43,8 +43,8 @@ int unixsock_accept(struct daemon *d, int fd, struct unixsock_peer *peer);
  * @peer: who it is
  * @own: clients of the same user
  * @used: clients of all
- * @all: as many as there may be
- * @full: counts those for whom there is none
+ * @all: the limit
+ * @full: counts refusals
  *
  * Return: true, or false after having logged why not.
  */
