@@ -112,6 +112,14 @@ void advice_free(struct advice *a)
 	g_free(a);
 }
 
+struct ctl_advice advice_control(const struct paqm_client_advice *a)
+{
+	return (struct ctl_advice){.rate = (double)a->rate_bps,
+				   .value = a->value,
+				   .router = a->router_id,
+				   .seq = a->seq};
+}
+
 const char *advice_cause(const struct paqm_client_advice *a)
 {
 	static const char *const causes[] = {"none", "erf", "ecf", "expired", "lost", "refused"};

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "libpaqmclient/paqmclient.h"
+#include "streamer/control/control.h"
 
 struct advice;
 
@@ -51,6 +52,8 @@ gboolean advice_connected(const struct advice *a);
 void advice_status(struct advice *a, int flow, guint64 wire_bps, guint gop, guint qp);
 void advice_free(struct advice *a);
 
+/* The same for a rate controller. */
+struct ctl_advice advice_control(const struct paqm_client_advice *a);
 const char *advice_cause(const struct paqm_client_advice *a);
 
 #define ADVICE_HEADER "t_ns,router,cause,value,rate_bps"

@@ -158,7 +158,7 @@ NUMBERS = (
     ("byte 0x0F, the field", "core/paqm_inband.h", r"PAQM_PROBE_FIRST 0x0F\b"),
     ("within the first 192 bytes", "core/paqm_inband.h", r"PAQM_FIELD_WINDOW 192\b"),
     ("sends one each 50 ms", "streamer/rate.h", r"RATE_TICK_MS 50\b"),
-    ("one in 20 ms for 1 s at most", "streamer/send/send.h", r"FIRST_PROBES_MS 20\b"),
+    ("one in 20 ms for 1 s at most", "streamer/outgoing/outgoing.h", r"FIRST_PROBES_MS 20\b"),
     (
         "not within 20 ms; else every 100 ms",
         "streamer/returns.c",

@@ -21,105 +21,15 @@
 #include "streamer/gstpaqmh264enc.h"
 #include "streamer/gstpaqmpacer.h"
 #include "streamer/options.h"
-#include "streamer/wire.h"
-
-#define GOP 12 /* pictures that share a base quantizer, the encoder's default */
-
-void call_end(struct call *c, const char *why)
-{
-	if (!c->why)
-		c->why = why;
-	if (c->main)
-		g_main_loop_quit(c->main);
-}
-
-/* Rate and advice */
-
-void call_apply_rate(guint64 rate, gboolean follows, gpointer data)
-{
-	struct call *c = data;
-	guint64 left = rate;
-
-	c->rate_now = rate;
-	if (!c->encoder)
-		return;
-	g_object_set(c->encoder, "packet", wire_packet(follows, (double)rate), NULL);
-	if (!c->repair || repair_tick(c->repair, rate, NULL, &left))
-		g_object_set(c->encoder, "rate", left, NULL);
-}
-
-static void on_advice(const struct paqm_client_advice *a, gpointer data)
-{
-	struct call *c = data;
-
-	c->advised = a->rate_bps;
-	if (a->rate_bps)
-		train_told(c->train);
-	rate_advise(c->rate, &(struct ctl_advice){.rate = (double)a->rate_bps,
-						  .value = a->value,
-						  .router = a->router_id,
-						  .seq = a->seq});
-	advice_log(c->rec.feedback, a);
-}
-
-static void register_flow(struct call *c)
-{
-	struct advice_flow flow = {
-		.from_port = socket_port(c->rtp[CALL_VIDEO]),
-		.to = g_inet_socket_address_get_address(link_peer(c->link)),
-		.to_port = c->theirs.stream[CALL_VIDEO].port,
-		.ssrc = c->mine.stream[CALL_VIDEO].ssrc,
-		.floor_bps = c->rate_min,
-		.ceil_bps = c->rate_max,
-		.gop_s = GOP * c->interval,
-		.answer_s = c->interval,
-	};
-
-	c->advice = advice_new(c->paqmd);
-	advice_add(c->advice, &flow, on_advice, c);
-}
-
-static void on_train_over(double ms, gboolean told, gpointer data)
-{
-	struct call *c = data;
-
-	(void)ms;
-	g_atomic_int_set(&c->waiting, 0);
-	call_record_event(&c->rec, "first-rate", told ? "told by a router" : "told by nobody");
-}
-
-/* With paqmd: let routers know of the stream before there is a picture. */
-static void start_train(struct call *c)
-{
-	struct train_params p = {
-		.socket = c->rtp[CALL_VIDEO],
-		.ssrc = c->mine.stream[CALL_VIDEO].ssrc,
-		.first = c->first_seq,
-		.ts = c->ts_offset,
-	};
-
-	if (!advice_connected(c->advice))
-		return;
-	p.to = address_to_port(link_peer(c->link), c->theirs.stream[CALL_VIDEO].port);
-	g_atomic_int_set(&c->waiting, 1);
-	c->train = train_start(&p, on_train_over, c);
-	g_object_unref(p.to);
-}
 
 static gboolean on_tick(gpointer data)
 {
 	struct call *c = data;
-	guint64 bytes, left;
 
 	for (int i = 0; i < CALL_MEDIA; i++)
 		guard_tick(c->guard[i], RATE_TICK_MS);
-	if (!c->rate)
-		return G_SOURCE_CONTINUE;
-	g_object_get(c->pacer, "wire-bytes", &bytes, NULL);
-	rate_sent(c->rate, bytes);
-	rate_tick(c->rate);
-	if (c->repair && repair_tick(c->repair, c->rate_now, c->rec.control, &left))
-		g_object_set(c->encoder, "rate", left, NULL);
+	if (call_sends_video(c))
+		outgoing_tick(&c->out);
 	return G_SOURCE_CONTINUE;
 }
 
@@ -204,7 +114,7 @@ static void on_line(const char *line, gsize len, const char *why, gpointer data)
 		call_record_event(&c->rec, "peer-muted", c->peer_muted ? "yes" : "no");
 		break;
 	case NOTE_READY:
-		g_atomic_int_set(&c->held, 0);
+		g_atomic_int_set(&c->out.stopped, 0);
 		break;
 	case NOTE_BYE:
 		call_end(c, "the peer hung up");
@@ -212,24 +122,6 @@ static void on_line(const char *line, gsize len, const char *why, gpointer data)
 	case NOTE_NONE:
 		break;
 	}
-}
-
-void call_on_device(const char *what, enum device_return returns, const char *why, gpointer data)
-{
-	const char *hint = "";
-	struct call *c = data;
-
-	if (!why) {
-		g_printerr("paqm-streamer: %s: is there again\n", what);
-	} else {
-		if (returns == DEVICE_RETRIED)
-			hint = " until it is there again";
-		else if (returns == DEVICE_ASKED && isatty(STDIN_FILENO))
-			hint = "; key w opens it again";
-		g_printerr("paqm-streamer: %s: %s; the call goes on without it%s\n", what, why,
-			   hint);
-	}
-	call_record_event(&c->rec, why ? "lost" : "back", what);
 }
 
 static gboolean is_device(struct call *c, GstMessage *msg)
@@ -296,10 +188,10 @@ static void run(struct call *c)
 	gst_pipeline_use_clock(GST_PIPELINE(c->pipeline), clock);
 	gst_object_unref(clock);
 	c->main = g_main_loop_new(NULL, FALSE);
-	c->held = c->theirs.tells;
+	c->out.stopped = c->theirs.tells;
 	c->wall_offset = realtime_ns() - monotonic_ns();
-	if (c->encoder)
-		register_flow(c);
+	if (call_sends_video(c))
+		outgoing_start(&c->out, c->bin, c->session[CALL_VIDEO]);
 	link_watch(c->link, on_line, c);
 	if (c->muted)
 		set_mute(c, TRUE); /* so that the peer knows */
@@ -328,7 +220,8 @@ static void run(struct call *c)
 		gst_element_get_state(c->pipeline, NULL, NULL, GST_SECOND);
 		call_start_media(c);
 		send_note(c, NOTE_READY, NULL);
-		start_train(c);
+		if (call_sends_video(c))
+			outgoing_start_train(&c->out);
 		if (!c->why)
 			g_main_loop_run(c->main);
 	}
@@ -341,13 +234,12 @@ static void run(struct call *c)
 		if (sources[--n] && g_main_context_find_source_by_id(NULL, sources[n]))
 			g_source_remove(sources[n]);
 	gst_object_unref(bus);
-	train_free(c->train);
-	advice_free(c->advice);
+	outgoing_stop(&c->out);
 	call_record_event(&c->rec, "end", c->why);
 	sound_stats(&c->sound, &sound);
 	printf("%sended: %s; sent %u pictures, showed %" G_GUINT64_FORMAT
 	       ", played %" G_GUINT64_FORMAT " pieces of sound",
-	       isatty(STDOUT_FILENO) ? "\n" : "", c->why, c->frames, c->played[CALL_VIDEO],
+	       isatty(STDOUT_FILENO) ? "\n" : "", c->why, c->out.frames, c->played[CALL_VIDEO],
 	       c->played[CALL_AUDIO]);
 	if (sound.lost)
 		printf("; %" G_GUINT64_FORMAT " of them were lost, %" G_GUINT64_FORMAT " repaired",
@@ -391,8 +283,7 @@ int cmd_call(int argc, char **argv)
 	g_mutex_init(&c->sound.lock);
 	for (int i = 0; i < CALL_MEDIA; i++)
 		g_mutex_init(&c->capture[i].lock);
-	c->first_pts = -1;
-	c->interval = 1.0 / 24;
+	c->out.interval = 1.0 / 24;
 	if (!call_parse(c, argc, argv, &error))
 		goto out;
 	gst_init(NULL, NULL);
@@ -407,9 +298,7 @@ out:
 		c->status = report_error(error);
 	if (!call_record_close(&c->rec))
 		c->status = EXIT_RUN;
-	if (c->rate)
-		rate_free(c->rate);
-	repair_free(c->repair);
+	outgoing_clear(&c->out);
 	inbound_free(c->inbound);
 	link_free(c->link);
 	for (int i = 0; i < CALL_DEVICES; i++)
@@ -423,14 +312,12 @@ out:
 	}
 	gst_clear_object(&c->mute);
 	gst_clear_object(&c->opus);
-	gst_clear_object(&c->encoder);
-	gst_clear_object(&c->pay);
-	gst_clear_object(&c->pacer);
 	gst_clear_object(&c->bin);
 	gst_clear_object(&c->pipeline);
 	if (c->main)
 		g_main_loop_unref(c->main);
 	g_clear_object(&c->where);
+	g_clear_object(&c->to);
 	g_clear_pointer(&c->samples, g_bytes_unref);
 	y4m_close(&c->y4m);
 	g_free(c->secret_path);

@@ -6,7 +6,6 @@
 #include <gst/gst.h>
 #include <stdio.h>
 
-#include "streamer/advice.h"
 #include "streamer/call/capture.h"
 #include "streamer/call/device.h"
 #include "streamer/call/link.h"
@@ -17,11 +16,9 @@
 #include "streamer/guard.h"
 #include "streamer/inbound.h"
 #include "streamer/losses.h"
-#include "streamer/rate.h"
-#include "streamer/repair.h"
+#include "streamer/outgoing/outgoing.h"
 #include "streamer/size.h"
 #include "streamer/source.h"
-#include "streamer/train.h"
 
 /*
  * What has arrived is played so much later, picture and sound alike: what is late or lost and sent
@@ -70,12 +67,11 @@ enum call_device {
 
 struct call {
 	/* options */
-	gboolean listen, self_view, muted, rtx;
+	gboolean listen, self_view, muted;
 	gint fec; /* packets that correct, per cent of the picture's */
 	char *secret_path, *source, *audio, *sink, *audio_sink, *record_dir, *name, *paqmd,
 		*rate_max_text, *rate_min_text;
 	gdouble duration;
-	guint64 rate_max, rate_min;
 
 	GNetworkAddress *where; /* to listen, or whom to call; NULL: on all addresses */
 	struct call_link *link;
@@ -87,30 +83,19 @@ struct call {
 	struct feed *feeds[CALL_MEDIA];
 
 	GMainLoop *main;
-	GstElement *pipeline, *bin, *encoder, *pay, *pacer, *mute, *opus;
+	GstElement *pipeline, *bin, *mute, *opus;
 	struct call_in in[CALL_MEDIA];
 	struct device *devices[CALL_DEVICES]; /* NULL: there is no need for it */
 	struct size size;		      /* of the peer's pictures */
 	GObject *session[CALL_MEDIA];
 	struct capture capture[CALL_MEDIA];
 	struct guard *guard[CALL_MEDIA]; /* only the peer's streams get in */
-	struct rate *rate;
-	struct repair *repair;	 /* what is sent; NULL: nothing is sent again */
-	struct inbound *inbound; /* what comes */
-	gint play_ms;		 /* atomic: what comes is played so much later */
-	struct advice *advice;
-	struct train *train; /* until the first picture */
-	guint16 first_seq;
-	gint waiting;	 /* atomic: for its end */
-	gint held;	 /* atomic: the peer does not take media yet */
-	double interval; /* of pictures, s */
-	guint64 rate_now, advised;
-	gint64 wall_offset; /* CLOCK_REALTIME - CLOCK_MONOTONIC */
+	struct outgoing out;		 /* pictures; stopped: the peer does not take media yet */
+	GInetSocketAddress *to;		 /* where they go */
+	struct inbound *inbound;	 /* what comes */
+	gint play_ms;			 /* atomic: what comes is played so much later */
+	gint64 wall_offset;		 /* CLOCK_REALTIME - CLOCK_MONOTONIC */
 	guint64 played[CALL_MEDIA];
-	guint headers; /* bytes around the payload of a packet of pictures */
-	guint32 ts_offset;
-	guint frames, gop_qp;
-	gint64 first_pts;
 	double fraction_lost, rtt_ms;
 	guint64 reports[CALL_MEDIA];
 	struct losses sound_losses; /* of what is sent */
@@ -127,12 +112,15 @@ static inline gboolean call_ipv6(const struct call *c)
 	return g_socket_get_family(c->rtp[CALL_VIDEO]) == G_SOCKET_FAMILY_IPV6;
 }
 
-/* call.c: ends the main loop; the first reason counts. */
-void call_end(struct call *c, const char *why);
-/* call.c: lets the encoder follow the rate controller. */
-void call_apply_rate(guint64 rate, gboolean follows, gpointer data);
+static inline gboolean call_sends_video(const struct call *c)
+{
+	return c->mine.stream[CALL_VIDEO].sends;
+}
 
-/* call.c: a device is lost, or back; see device.h. */
+/* events.c */
+/* Ends the main loop; the first reason counts. */
+void call_end(struct call *c, const char *why);
+/* A device is lost, or back; see device.h. */
 void call_on_device(const char *what, enum device_return returns, const char *why, gpointer data);
 
 /* setup.c */
@@ -156,8 +144,6 @@ void call_start_media(struct call *c);
 void call_finish_media(struct call *c);
 
 /* watch.c */
-void call_on_picture(GstElement *enc, const GstStructure *p, gpointer data);
-GstPadProbeReturn call_on_raw_picture(GstPad *pad, GstPadProbeInfo *info, gpointer data);
 GstPadProbeReturn call_on_raw_sound(GstPad *pad, GstPadProbeInfo *info, gpointer data);
 void call_on_group(GstElement *enc, const GstStructure *g, gpointer data);
 GstPadProbeReturn call_on_packet(GstPad *pad, GstPadProbeInfo *info, gpointer data);

@@ -111,7 +111,7 @@ static char *y4m_camera(struct call *c, GError **error)
 
 	if (!y4m_open(&c->y4m, c->source, error))
 		return NULL;
-	c->interval = (double)c->y4m.fps_d / c->y4m.fps_n;
+	c->out.interval = (double)c->y4m.fps_d / c->y4m.fps_n;
 	pictures = y4m_caps(&c->y4m);
 	caps = gst_caps_to_string(pictures);
 	elements = g_strdup_printf("appsrc name=camera is-live=true format=time max-buffers=4 "
@@ -128,7 +128,7 @@ static char *camera(struct call *c, GError **error)
 				  "video/x-raw,format=I420,width=640,height=360,framerate=24/1";
 	char *uri, *text;
 
-	c->interval = 1.0 / 24;
+	c->out.interval = 1.0 / 24;
 	if (!strcmp(c->source, "test"))
 		return g_strdup_printf("videotestsrc is-live=true pattern=ball ! %s", raw);
 	if (!strcmp(c->source, "screen"))
@@ -313,61 +313,72 @@ static gboolean use_device(struct call *c, enum call_device kind, const char *op
 	return c->devices[kind] != NULL;
 }
 
+static void on_begin(double ms, gboolean told, gpointer data)
+{
+	struct call *c = data;
+
+	(void)ms;
+	call_record_event(&c->rec, "first-rate", told ? "told by a router" : "told by nobody");
+}
+
+/* What both ends have agreed on decides about the stream of pictures. */
+static void agreed(struct call *c)
+{
+	const struct offer_stream *mine = &c->mine.stream[CALL_VIDEO];
+	struct outgoing *o = &c->out;
+
+	c->to = G_INET_SOCKET_ADDRESS(
+		address_to_port(link_peer(c->link), c->theirs.stream[CALL_VIDEO].port));
+	o->kind = &ctl_auto;
+	o->gop = OUTGOING_GOP;
+	o->qp_min = OUTGOING_QP_MIN;
+	o->repairs.fec = (guint)c->fec;
+	o->repairs.ssrc = mine->ssrc;
+	o->repairs.rtx_ssrc = rtx_ssrc(mine);
+	o->paqmd = c->paqmd;
+	o->ssrc = mine->ssrc;
+	o->headers = wire_headers(call_ipv6(c), true);
+	o->socket = c->rtp[CALL_VIDEO];
+	o->dest = c->to;
+	o->first_pts = -1;
+	o->begins = on_begin;
+	o->group = call_on_group;
+	o->data = c;
+	o->frames_csv = c->rec.frames;
+	o->feedback_csv = c->rec.feedback;
+	o->control_csv = c->rec.control;
+}
+
 static gboolean build_video_out(struct call *c, GError **error)
 {
-	struct repair_params repairs = {.rtx = c->rtx,
-					.fec = (guint)c->fec,
-					.ssrc = c->mine.stream[CALL_VIDEO].ssrc,
-					.rtx_ssrc = rtx_ssrc(&c->mine.stream[CALL_VIDEO])};
-	char *elements = repair_elements(&repairs);
+	char *source = camera(c, error), *elements;
 	GstElement *out;
-	GstPad *pad;
 
-	c->headers = wire_headers(call_ipv6(c), true);
-	out = row(c, "pacer", "src", error,
-		  "identity name=camera-joint silent=true ! tee name=self ! queue ! paqmh264enc "
-		  "name=enc headers=%u "
-		  "rate-max=%" G_GUINT64_FORMAT
-		  " ! rtph264pay name=pay mtu=%u pt=%d config-interval=0 aggregate-mode=none ! "
-		  "%spaqmpacer name=pacer below=%u %s",
-		  c->headers, c->rate_max, wire_rtp_mtu(WIRE_PACKET, c->headers), VIDEO_PT,
-		  elements, wire_below(c->headers),
+	if (!source)
+		return FALSE;
+	c->out.clip_frames = c->y4m.frames;
+	agreed(c);
+	elements = outgoing_elements(&c->out);
+	out = row(c, outgoing_end(&c->out), "src", error,
+		  "identity name=camera-joint silent=true ! tee name=self ! queue ! %s %s",
+		  elements,
 		  c->self_view ? "self. ! queue leaky=downstream max-size-buffers=2 ! "
 				 "identity name=self-joint silent=true"
 			       : "");
 	g_free(elements);
-	if (!out || !use_device(c, CALL_CAMERA, c->source, camera(c, error), error) ||
+	if (!out) {
+		g_free(source);
+		return FALSE;
+	}
+	if (!use_device(c, CALL_CAMERA, c->source, source, error) ||
 	    (c->self_view &&
-	     !use_device(c, CALL_SELF, "window", g_strdup(WINDOW " sync=false"), error)))
-		return FALSE;
-	c->encoder = gst_object_ref(part_of(c->pipeline, "enc"));
-	c->pacer = gst_object_ref(part_of(c->pipeline, "pacer"));
-	g_object_set(c->pacer, "interval", (guint64)(c->interval * GST_SECOND), NULL);
-	if (c->rtx || c->fec)
-		c->repair = repair_new(GST_BIN(c->pipeline), c->pacer, &repairs);
-	g_object_set(c->encoder, "min-force-key-unit-interval", (guint64)KEY_INTERVAL_NS, NULL);
-	g_signal_connect(c->encoder, "picture", G_CALLBACK(call_on_picture), c);
-	g_signal_connect(c->encoder, "group", G_CALLBACK(call_on_group), c);
-	c->pay = gst_object_ref(part_of(c->pipeline, "pay"));
-	g_object_set(c->pay, "ssrc", (guint)c->mine.stream[CALL_VIDEO].ssrc, "timestamp-offset",
-		     c->ts_offset, "seqnum-offset", (gint)c->first_seq, NULL);
-	part_probe(c->encoder, "sink", call_on_raw_picture, c);
-	if (!rate_number_packets(c->pay, error))
-		return FALSE;
-	if (!gst_element_link_pads(out, "src", c->bin, "send_rtp_sink_0") ||
+	     !use_device(c, CALL_SELF, "window", g_strdup(WINDOW " sync=false"), error)) ||
+	    !outgoing_build(&c->out, c->pipeline, error) ||
+	    !gst_element_link_pads(out, "src", c->bin, "send_rtp_sink_0") ||
 	    !to_peer(c, "send_rtp_src_0", c->rtp[CALL_VIDEO], c->theirs.stream[CALL_VIDEO].port,
 		     error))
 		return FALSE;
-	c->rate = rate_new(&ctl_auto,
-			   &(struct ctl_params){.rate_min = (double)c->rate_min,
-						.rate_max = (double)c->rate_max,
-						.packet = WIRE_PACKET},
-			   c->rec.control, call_apply_rate, c);
-	pad = gst_element_get_static_pad(out, "src");
 	own_session(c, CALL_VIDEO);
-	rate_watch(c->rate, pad, c->session[CALL_VIDEO], c->mine.stream[CALL_VIDEO].ssrc,
-		   c->headers, NULL);
-	gst_object_unref(pad);
 	return TRUE;
 }
 
@@ -461,7 +472,7 @@ static struct guard *new_guard(const struct call *c, enum call_media media)
 	/* with which rtpsession sends feedback while it has no source yet */
 	guard_agree(g, G_MAXUINT32);
 	guard_own(g, c->mine.stream[media].ssrc);
-	if (media == CALL_VIDEO && c->rtx) {
+	if (media == CALL_VIDEO && c->out.repairs.rtx) {
 		if (c->theirs.stream[media].ssrc)
 			guard_agree(g, rtx_ssrc(&c->theirs.stream[media]));
 		guard_own(g, rtx_ssrc(&c->mine.stream[media]));
@@ -498,7 +509,7 @@ gboolean call_build(struct call *c, GError **error)
 	/* before its pads are asked for: that is when it asks for these */
 	call_use_srtp(c);
 	c->inbound = inbound_new(bin, CALL_VIDEO,
-				 &(struct inbound_params){.rtx = c->rtx,
+				 &(struct inbound_params){.rtx = c->out.repairs.rtx,
 							  .fec = c->theirs.fec > 0,
 							  .wait_min = JITTER_MIN_MS,
 							  .wait_max = JITTER_MAX_MS,

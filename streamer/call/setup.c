@@ -47,7 +47,7 @@ gboolean call_parse(struct call *c, int argc, char **argv, GError **error)
 		 "Highest rate of a picture, either way, headers included (3mbit)", "BPS"},
 		{"rate-min", 0, 0, G_OPTION_ARG_STRING, &c->rate_min_text,
 		 "Lowest rate of the picture (200kbit)", "BPS"},
-		{"rtx", 0, 0, G_OPTION_ARG_NONE, &c->rtx,
+		{"rtx", 0, 0, G_OPTION_ARG_NONE, &c->out.repairs.rtx,
 		 "Send lost pictures again and ask for them, if the peer does so, too", NULL},
 		{"fec", 0, 0, G_OPTION_ARG_INT, &c->fec,
 		 "Add so many per cent of packets that correct losses of the picture", "PERCENT"},
@@ -77,10 +77,10 @@ gboolean call_parse(struct call *c, int argc, char **argv, GError **error)
 	}
 	if (argc == 2 && !(c->where = parse_where(argv[1], PORT_DEFAULT, error)))
 		return FALSE;
-	if (!parse_rate(c->rate_max_text ? c->rate_max_text : "3mbit", &c->rate_max, error) ||
-	    !parse_rate(c->rate_min_text ? c->rate_min_text : "200kbit", &c->rate_min, error))
+	if (!parse_rate(c->rate_max_text ? c->rate_max_text : "3mbit", &c->out.rate_max, error) ||
+	    !parse_rate(c->rate_min_text ? c->rate_min_text : "200kbit", &c->out.rate_min, error))
 		return FALSE;
-	if (c->rate_min > c->rate_max || c->duration < 0 || c->duration > 1e6) {
+	if (c->out.rate_min > c->out.rate_max || c->duration < 0 || c->duration > 1e6) {
 		g_set_error(error, USAGE_ERROR, 0,
 			    "an option is out of range: --rate-min must not exceed --rate-max, "
 			    "--duration not be negative");
@@ -144,14 +144,14 @@ static gboolean prepare_offer(struct call *c, GError **error)
 	}
 	g_object_unref(any);
 	offer_printable(c->mine.name, OFFER_NAME, c->name ? c->name : g_get_host_name());
-	c->mine.rate_max = c->rate_max;
-	c->mine.rtx = c->rtx;
+	c->mine.rate_max = c->out.rate_max;
+	c->mine.rtx = c->out.repairs.rtx;
 	c->mine.tells = TRUE;
 	c->mine.corrects = TRUE;
 	c->mine.mends = TRUE;
 	c->mine.fec = (guint)c->fec;
-	c->ts_offset = g_random_int();
-	c->first_seq = g_random_int() & 0x7fff;
+	c->out.ts_offset = g_random_int();
+	c->out.first_seq = g_random_int() & 0x7fff;
 	return ok;
 }
 
@@ -179,9 +179,9 @@ gboolean call_agree(struct call *c, GError **error)
 	if (!ok)
 		return FALSE;
 	/* a receiver may ask for less than we would send */
-	c->rate_max = MIN(c->rate_max, c->theirs.rate_max);
-	c->rate_min = MIN(c->rate_min, c->rate_max);
-	c->rtx = c->rtx && c->theirs.rtx;
+	c->out.rate_max = MIN(c->out.rate_max, c->theirs.rate_max);
+	c->out.rate_min = MIN(c->out.rate_min, c->out.rate_max);
+	c->out.repairs.rtx = c->out.repairs.rtx && c->theirs.rtx;
 	c->fec = c->theirs.corrects ? c->fec : 0;
 	printf("talking to %s\n", c->theirs.name);
 	fflush(stdout);
@@ -207,10 +207,11 @@ gboolean call_write_config(struct call *c, GError **error)
 	root = json_pack("{s:i, s:s, s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:b, s:i, s:f, s:o, s:o}",
 			 "version", 1, "program", PAQM_VERSION, "name", c->mine.name, "peer", peer,
 			 "peer_name", c->theirs.name, "listened", c->listen, "t0_ns",
-			 (json_int_t)realtime_ns(), "rate_max", (json_int_t)c->rate_max, "rate_min",
-			 (json_int_t)c->rate_min, "rtx", c->rtx, "fec", c->fec, "fps",
-			 1 / c->interval, "video", stream_json(&c->mine.stream[CALL_VIDEO]),
-			 "audio", stream_json(&c->mine.stream[CALL_AUDIO]));
+			 (json_int_t)realtime_ns(), "rate_max", (json_int_t)c->out.rate_max,
+			 "rate_min", (json_int_t)c->out.rate_min, "rtx", c->out.repairs.rtx, "fec",
+			 c->fec, "fps", 1 / c->out.interval, "video",
+			 stream_json(&c->mine.stream[CALL_VIDEO]), "audio",
+			 stream_json(&c->mine.stream[CALL_AUDIO]));
 	text = json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
 	path = g_build_filename(c->rec.dir, "call.json", NULL);
 	ok = g_file_set_contents(path, text, -1, error);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What goes on in a call, written down and told: pictures and groups that are sent, packets
- * that come, what is played and when, the peer's reports, a line of statistics for people.
+ * What goes on in a call, written down and told: groups of pictures that are sent, packets that
+ * come, what is played and when, the peer's reports, a line of statistics for people.
  */
 
 #include "streamer/call/call.h"
@@ -15,54 +15,14 @@
 
 #define SILENCE_S 10 /* no packet of the peer for so long: it has vanished */
 
-/* Logs of what is sent */
-
-static gint64 wall_ns(struct call *c, GstClockTime running)
-{
-	return (gint64)(gst_element_get_base_time(c->pipeline) + running) + c->wall_offset;
-}
-
-/* Pictures before the first rate are not coded, nor what the peer does not take yet. */
-GstPadProbeReturn call_on_raw_picture(GstPad *pad, GstPadProbeInfo *info, gpointer data)
-{
-	struct call *c = data;
-
-	(void)pad;
-	if (c->first_pts < 0)
-		c->first_pts = (gint64)GST_BUFFER_PTS(GST_PAD_PROBE_INFO_BUFFER(info));
-	return g_atomic_int_get(&c->waiting) || g_atomic_int_get(&c->held) ? GST_PAD_PROBE_DROP
-									   : GST_PAD_PROBE_OK;
-}
-
+/* What the peer does not take yet is not coded. */
 GstPadProbeReturn call_on_raw_sound(GstPad *pad, GstPadProbeInfo *info, gpointer data)
 {
 	struct call *c = data;
 
 	(void)pad;
 	(void)info;
-	return g_atomic_int_get(&c->held) ? GST_PAD_PROBE_DROP : GST_PAD_PROBE_OK;
-}
-
-void call_on_picture(GstElement *enc, const GstStructure *p, gpointer data)
-{
-	struct encoded e = encoded_read(p);
-	struct call *c = data;
-	guint index;
-
-	(void)enc;
-	/* Below the quality floor a picture has two intervals to be sent in. */
-	g_object_set(c->pacer, "interval", (guint64)(e.interval * GST_SECOND), NULL);
-	encoded_cut(&e, c->pay, c->headers);
-	if (c->first_pts < 0)
-		c->first_pts = (gint64)e.pts;
-	index = (guint)(((gint64)e.pts - c->first_pts) / 1e9 / c->interval + 0.5);
-	if (c->y4m.frames)
-		index %= c->y4m.frames;
-	c->frames++;
-	c->gop_qp = (guint)e.qp;
-	encoded_log(c->rec.frames, &e, wall_ns(c, e.pts),
-		    c->ts_offset + (guint32)gst_util_uint64_scale_int(e.pts, 90000, GST_SECOND),
-		    index);
+	return g_atomic_int_get(&c->out.stopped) ? GST_PAD_PROBE_DROP : GST_PAD_PROBE_OK;
 }
 
 void call_on_group(GstElement *enc, const GstStructure *g, gpointer data)
@@ -194,9 +154,9 @@ static char *statistics(struct call *c)
 {
 	return g_strdup_printf("%.0f kbit/s%s, quantizer %u, loss %.1f %%, round trip %.0f ms, "
 			       "their picture is about %.0f ms old%s%s",
-			       c->rate_now / 1e3,
-			       c->advised ? " (a router's advice)" : " (own judgement)", c->gop_qp,
-			       c->fraction_lost * 100, c->rtt_ms, picture_age(c),
+			       c->out.granted / 1e3,
+			       c->out.daemon.rate > 0 ? " (a router's advice)" : " (own judgement)",
+			       c->out.qp, c->fraction_lost * 100, c->rtt_ms, picture_age(c),
 			       c->muted ? ", muted" : "", c->peer_muted ? ", peer muted" : "");
 }
 

@@ -7,25 +7,6 @@
 #include "streamer/parts.h"
 #include "streamer/send/send.h"
 
-/* Frame rate and first picture are known once the encoder has caps. */
-static void on_caps(GObject *pad, GParamSpec *pspec, gpointer data)
-{
-	struct sender *s = data;
-	GstCaps *caps = gst_pad_get_current_caps(GST_PAD(pad));
-	int n = 0, d = 0;
-
-	(void)pspec;
-	if (caps &&
-	    gst_structure_get_fraction(gst_caps_get_structure(caps, 0), "framerate", &n, &d) &&
-	    n > 0 && d > 0) {
-		s->interval = (double)d / n;
-		g_object_set(s->pacer, "interval",
-			     (guint64)(s->interval * GST_SECOND / s->encoders), NULL);
-	}
-	if (caps)
-		gst_caps_unref(caps);
-}
-
 static char *source_description(struct sender *s, GError **error)
 {
 	char *uri, *text;
@@ -51,57 +32,25 @@ static char *source_description(struct sender *s, GError **error)
 	return text;
 }
 
-/*
- * Encoder and payloader. With --interlace one encoder per part of a picture, each with its part
- * of the rate.
- */
-static char *coder_description(struct sender *s)
+static gboolean launch(struct sender *s, GError **error)
 {
-	const char *own = s->encoder_text ? s->encoder_text + strlen(OWN_ENCODER) : "";
-	char *options, *encoders, *text;
-
-	if (s->adaptor)
-		return adaptor_text(s->adaptor);
-	options = g_strdup_printf("gop=%d qp-min=%d headers=%u %s rate-max=%" G_GUINT64_FORMAT "%s",
-				  s->gop, s->qp_min, s->headers, own,
-				  s->rate_max / (guint64)s->encoders,
-				  /* a key picture per group: the way back for who has lost one */
-				  s->interlace ? " refresh=idr floor-qp=52" : "");
-	encoders = s->interlace ? split_elements(s->interlace, options)
-				: g_strdup_printf(OWN_ENCODER " %s name=enc0 ! ", options);
-	text = g_strdup_printf("%srtph264pay name=pay pt=96 config-interval=0 aggregate-mode=none",
-			       encoders);
-	g_free(options);
-	g_free(encoders);
-	return text;
-}
-
-static gboolean launch(struct sender *s, GRand *rand, GError **error)
-{
-	char *source = source_description(s, error), *coder, *host, *text, *repairs;
+	char *source = source_description(s, error), *coder, *host, *text;
 	guint16 port = g_inet_socket_address_get_port(s->dest);
 	GError *wrong = NULL;
 
 	if (!source)
 		return FALSE;
 	host = address_host(s->dest);
-	s->encoders = s->interlace ? interlace_phases(s->interlace) : 1;
-	coder = coder_description(s);
-	repairs = repair_elements(&s->repairs);
-	s->ts_offset = g_rand_int(rand);
+	coder = outgoing_elements(&s->out);
 	text = g_strdup_printf(
-		"rtpbin name=bin rtp-profile=avpf %s ! "
-		"%s mtu=%u ! %spaqmpacer name=pacer below=%u ! %s%sbin.send_rtp_sink_0 %s "
+		"rtpbin name=bin rtp-profile=avpf %s ! %s ! bin.send_rtp_sink_0 %s "
 		"bin.send_rtp_src_0 ! %s "
 		"udpsink name=rtp host=%s port=%u sync=false async=false close-socket=false "
 		"bin.send_rtcp_src_0 ! %s "
 		"udpsink name=rtcp host=%s port=%u sync=false async=false close-socket=false "
 		"udpsrc name=rtcpin close-socket=false caps=application/x-%s ! %s "
 		"bin.recv_rtcp_sink_0",
-		source, coder, wire_rtp_mtu(WIRE_PACKET, s->headers), repairs,
-		wire_below(s->headers), s->kind->element ? s->kind->element : "",
-		s->kind->element ? " name=estimator ! " : "",
-		s->srtp_key ? "srtpenc name=srtp srtpdec name=srtpin" : "",
+		source, coder, s->srtp_key ? "srtpenc name=srtp srtpdec name=srtpin" : "",
 		s->srtp_key ? "srtp.rtp_sink_0 srtp.rtp_src_0 !" : "", host, port,
 		s->srtp_key ? "srtp.rtcp_sink_0 srtp.rtcp_src_0 !" : "", host, port + 1,
 		s->srtp_key ? "srtcp" : "rtcp",
@@ -110,7 +59,6 @@ static gboolean launch(struct sender *s, GRand *rand, GError **error)
 	g_free(text);
 	g_free(source);
 	g_free(coder);
-	g_free(repairs);
 	g_free(host);
 	if (wrong && s->encoder_text)
 		g_set_error(error, USAGE_ERROR, 0, "--encoder '%s': %s", s->encoder_text,
@@ -133,71 +81,19 @@ static void use_key(struct sender *s)
 	}
 }
 
-static void watch_encoders(struct sender *s)
+static gboolean quit(gpointer data)
 {
-	for (int k = 0; k < s->encoders; k++) {
-		char name[8];
-
-		g_snprintf(name, sizeof(name), s->adaptor ? "enc" : "enc%d", k);
-		s->encoder[k] = gst_bin_get_by_name(GST_BIN(s->pipeline), name);
-		g_object_set(s->encoder[k], "min-force-key-unit-interval", (guint64)KEY_INTERVAL_NS,
-			     NULL);
-		if (s->adaptor)
-			continue;
-		g_signal_connect(s->encoder[k], "picture", G_CALLBACK(send_on_picture), s);
-		g_signal_connect(s->encoder[k], "group", G_CALLBACK(send_on_group), s);
-	}
+	g_main_loop_quit(((struct sender *)data)->main);
+	return G_SOURCE_REMOVE;
 }
 
-/* What enters the encoder, or what splits pictures for several. */
-static void watch_source(struct sender *s)
+/* The last packet has gone out. */
+static GstPadProbeReturn on_sink_event(GstPad *pad, GstPadProbeInfo *info, gpointer data)
 {
-	GstElement *first;
-	GstPad *pad;
-
-	first = s->interlace ? gst_bin_get_by_name(GST_BIN(s->pipeline), "split")
-			     : gst_object_ref(s->encoder[0]);
-	pad = gst_element_get_static_pad(first, "sink");
-	gst_object_unref(first);
-	g_signal_connect(pad, "notify::caps", G_CALLBACK(on_caps), s);
-	gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, send_on_raw_picture, s, NULL);
-	gst_object_unref(pad);
-}
-
-static void add_repair(struct sender *s, GRand *rand)
-{
-	s->repairs.ssrc = (guint32)s->ssrc;
-	do
-		s->repairs.rtx_ssrc = g_rand_int(rand);
-	while (s->repairs.rtx_ssrc == s->repairs.ssrc);
-	s->repair = repair_new(GST_BIN(s->pipeline), s->pacer, &s->repairs);
-}
-
-static gboolean use_payloader(struct sender *s, GRand *rand, GError **error)
-{
-	GstElement *pay = s->pay;
-	guint pt = 0;
-	GstPad *pad;
-
-	g_object_get(pay, "pt", &pt, NULL);
-	if (pt != VIDEO_PT && s->repair) {
-		g_set_error(error, USAGE_ERROR, 0, "--rtx and --fec need an encoder of H.264");
-		return FALSE;
-	}
-	if (s->adaptor)
-		adaptor_watch(s->adaptor, s->encoder[0], pay, send_on_picture, send_on_group, s);
-	s->first_seq = g_rand_int(rand) & 0x7fff;
-	g_object_set(pay, "ssrc", (guint)s->ssrc, "timestamp-offset", s->ts_offset, "seqnum-offset",
-		     (gint)s->first_seq, NULL);
-	if (s->interlace)
-		s->split = split_new(GST_BIN(s->pipeline), s->interlace, (guint)s->gop, pay);
-	if (s->element) {
-		pad = gst_element_get_static_pad(pay, "src");
-		gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_BUFFER_LIST,
-				  send_on_payload, s, NULL);
-		gst_object_unref(pad);
-	}
-	return rate_number_packets(pay, error);
+	(void)pad;
+	if (GST_EVENT_TYPE(GST_PAD_PROBE_INFO_EVENT(info)) == GST_EVENT_EOS)
+		g_idle_add(quit, data);
+	return GST_PAD_PROBE_OK;
 }
 
 static void use_sockets(struct sender *s)
@@ -208,7 +104,7 @@ static void use_sockets(struct sender *s)
 	sink = gst_bin_get_by_name(GST_BIN(s->pipeline), "rtp");
 	g_object_set(sink, "socket", s->rtp, NULL);
 	pad = gst_element_get_static_pad(sink, "sink");
-	gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, send_on_sink_event, s, NULL);
+	gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, on_sink_event, s, NULL);
 	gst_object_unref(pad);
 	gst_object_unref(sink);
 	rtcp_sink = gst_bin_get_by_name(GST_BIN(s->pipeline), "rtcp");
@@ -233,9 +129,9 @@ static void watch_reports(struct sender *s)
 	GstElement *in = part_of(s->pipeline, "rtcpin");
 
 	s->guard = guard_new(s->srtp_key != NULL, on_gone, s);
-	guard_own(s->guard, (guint32)s->ssrc);
-	if (s->repairs.rtx)
-		guard_own(s->guard, s->repairs.rtx_ssrc);
+	guard_own(s->guard, s->out.ssrc);
+	if (s->out.repairs.rtx)
+		guard_own(s->guard, s->out.repairs.rtx_ssrc);
 	guard_rtcp(s->guard, in, "src");
 	if (s->srtp_key)
 		guard_proven_rtcp(s->guard, part_of(s->pipeline, "srtpin"), "rtcp_src");
@@ -248,37 +144,34 @@ static void use_session(struct sender *s)
 	s->bin = gst_bin_get_by_name(GST_BIN(s->pipeline), "bin");
 	g_signal_emit_by_name(s->bin, "get-internal-session", 0, &s->session);
 	/* It would propose a source of its own to the payloader, and paqmd know another. */
-	g_object_set(s->session, "internal-ssrc", (guint)s->ssrc, "rtcp-min-interval",
+	g_object_set(s->session, "internal-ssrc", s->out.ssrc, "rtcp-min-interval",
 		     (guint64)REPORT_INTERVAL, NULL);
-	if (s->element || s->probes)
-		g_signal_connect(s->session, "on-app-rtcp", G_CALLBACK(send_on_app), s);
-	s->estimator = gst_bin_get_by_name(GST_BIN(s->pipeline), "estimator");
-	if (s->estimator)
-		g_object_set(s->estimator, "min-bitrate", (guint)s->rate_min, "max-bitrate",
-			     (guint)s->rate_max, "estimated-bitrate",
-			     (guint)(CTL_START_SHARE * s->rate_max), NULL);
+}
+
+/* What is drawn at random, always in this order: a seed repeats it. */
+static void draw(struct outgoing *o, GRand *rand)
+{
+	o->ts_offset = g_rand_int(rand);
+	if (o->repairs.rtx || o->repairs.fec) {
+		o->repairs.ssrc = o->ssrc;
+		do
+			o->repairs.rtx_ssrc = g_rand_int(rand);
+		while (o->repairs.rtx_ssrc == o->repairs.ssrc);
+	}
+	o->first_seq = g_rand_int(rand) & 0x7fff;
+	if (o->carrier != CARRIER_ICMP)
+		o->nonce = g_rand_int(rand);
 }
 
 gboolean send_build(struct sender *s, GRand *rand, GError **error)
 {
-	if (!launch(s, rand, error))
+	draw(&s->out, rand);
+	if (!launch(s, error))
 		return FALSE;
 	if (s->srtp_key)
 		use_key(s);
-	watch_encoders(s);
-	s->pacer = gst_bin_get_by_name(GST_BIN(s->pipeline), "pacer");
-	if (s->repairs.rtx || s->repairs.fec)
-		add_repair(s, rand);
-	watch_source(s);
-	s->pay = gst_bin_get_by_name(GST_BIN(s->pipeline), "pay");
-	if (!use_payloader(s, rand, error))
+	if (!outgoing_build(&s->out, s->pipeline, error))
 		return FALSE;
-	if (s->element || s->probes) { /* nobody who has not seen the stream can know it */
-		s->returned.nonce = g_rand_int(rand);
-		/* above every router's rate, so that each that speaks shows */
-		s->field = (struct paqm_field){.rate = paqm_f32_encode(PAQM_VALUE_MAX, 0),
-					       .nonce = s->returned.nonce};
-	}
 	use_sockets(s);
 	use_session(s);
 	watch_reports(s);

@@ -5,6 +5,7 @@
 #include "streamer/carry.h"
 #include "streamer/encoded.h"
 #include "streamer/send/send.h"
+#include "streamer/wire.h"
 
 static gboolean is_y4m(const char *path)
 {
@@ -15,8 +16,8 @@ static gboolean choose_controller(struct sender *s, GError **error)
 {
 	GString *names;
 
-	s->kind = ctl_find(s->controller ? s->controller : ctl_kinds[0]->name);
-	if (s->kind)
+	s->out.kind = ctl_find(s->controller ? s->controller : ctl_kinds[0]->name);
+	if (s->out.kind)
 		return TRUE;
 	names = g_string_new(NULL);
 	for (guint i = 0; ctl_kinds[i]; i++)
@@ -31,52 +32,52 @@ static gboolean choose_controller(struct sender *s, GError **error)
 /* Who sends as ECN-capable has to answer marks. */
 static gboolean choose_ecn(struct sender *s, GError **error)
 {
-	if (s->ecn_text && !ecn_parse(s->ecn_text, &s->ecn)) {
+	if (s->ecn_text && !ecn_parse(s->ecn_text, &s->out.ecn)) {
 		g_set_error(error, USAGE_ERROR, 0, "--ecn %s: must be off, ect0 or ect1",
 			    s->ecn_text);
 		return FALSE;
 	}
-	if (s->ecn == ECN_NOT_ECT || s->kind->marks)
+	if (s->out.ecn == ECN_NOT_ECT || s->out.kind->marks)
 		return TRUE;
 	g_set_error(error, USAGE_ERROR, 0,
 		    "--ecn does not go with --controller %s, which does not answer marks; use "
 		    "auto, nada or tfrc",
-		    s->kind->name);
+		    s->out.kind->name);
 	return FALSE;
 }
 
-/* An element that is not there is found before the stream begins. */
-gboolean send_need_element(const struct ctl_kind *kind, GError **error)
+static gboolean choose_carrier(struct sender *s, GError **error)
 {
-	GstElementFactory *factory = kind->element ? gst_element_factory_find(kind->element) : NULL;
+	static const char *const names[] = {
+		[CARRIER_ICMP] = "icmp", [CARRIER_IN_BAND] = "in-band", [CARRIER_PROBE] = "probe"};
+	guint k = 0;
 
-	if (kind->element && !factory) {
-		g_set_error(error, USAGE_ERROR, 0,
-			    "controller %s needs the GStreamer element %s, which is not installed: "
-			    "build plugin rsrtp of gst-plugins-rs (crate gst-plugin-rtp), put it "
-			    "where GST_PLUGIN_PATH points, or choose another --controller",
-			    kind->name, kind->element);
+	while (s->carrier && k < G_N_ELEMENTS(names) && strcmp(s->carrier, names[k]) != 0)
+		k++;
+	if (k == G_N_ELEMENTS(names)) {
+		g_set_error(error, USAGE_ERROR, 0, "--carrier %s: must be icmp, in-band or probe",
+			    s->carrier);
 		return FALSE;
 	}
-	if (factory)
-		gst_object_unref(factory);
+	s->out.carrier = k;
 	return TRUE;
 }
 
-/* Ours, whatever properties it is given, or one that needs an adaptor. */
-gboolean send_choose_encoder(struct sender *s, GError **error)
+/* Routers write into headers: nothing may depend on these. */
+static gboolean carrier_fits(const struct sender *s, GError **error)
 {
-	gsize n = strlen(OWN_ENCODER);
+	const char *why = NULL;
 
-	if (s->interlace && s->encoder_text) {
-		g_set_error(error, USAGE_ERROR, 0, "--interlace does not go with --encoder");
-		return FALSE;
-	}
-	if (!s->encoder_text ||
-	    (!strncmp(s->encoder_text, OWN_ENCODER, n) && strchr(" \t", s->encoder_text[n])))
-		return TRUE;
-	s->adaptor = adaptor_new(s->encoder_text, (guint)s->gop, s->headers, error);
-	return s->adaptor != NULL;
+	if (s->out.carrier == CARRIER_IN_BAND && s->srtp_key_file)
+		why = "--srtp-key: routers cannot write into headers that are authenticated";
+	else if (s->out.carrier == CARRIER_IN_BAND && s->out.interlace)
+		why = "--interlace";
+	else if (s->out.carrier == CARRIER_IN_BAND && s->fec)
+		why = "--fec: routers change headers that have been protected";
+	if (why)
+		g_set_error(error, USAGE_ERROR, 0,
+			    "--carrier in-band does not go with %s; use --carrier probe", why);
+	return !why;
 }
 
 gboolean send_parse(struct sender *s, int argc, char **argv, GError **error)
@@ -98,8 +99,9 @@ gboolean send_parse(struct sender *s, int argc, char **argv, GError **error)
 		 "ADDR[:PORT]"},
 		{"ssrc", 0, 0, G_OPTION_ARG_INT64, &s->ssrc, "RTP source identifier", "N"},
 		{"duration", 0, 0, G_OPTION_ARG_DOUBLE, &s->duration, "Stop after so long", "S"},
-		{"gop", 0, 0, G_OPTION_ARG_INT, &s->gop, "Pictures per quantizer group (12)", "N"},
-		{"qp-min", 0, 0, G_OPTION_ARG_INT, &s->qp_min, "Finest quantizer (4)", "N"},
+		{"gop", 0, 0, G_OPTION_ARG_INT, &s->out.gop, "Pictures per quantizer group (12)",
+		 "N"},
+		{"qp-min", 0, 0, G_OPTION_ARG_INT, &s->out.qp_min, "Finest quantizer (4)", "N"},
 		{"encoder", 0, 0, G_OPTION_ARG_STRING, &s->encoder_text,
 		 "GStreamer encoder with a live bit rate, and properties of it (" OWN_ENCODER ")",
 		 "ELEMENT"},
@@ -122,7 +124,7 @@ gboolean send_parse(struct sender *s, int argc, char **argv, GError **error)
 		{"interlace", 0, 0, G_OPTION_ARG_STRING, &s->interlace_text,
 		 "Code parts of each picture apart: what is lost can be interpolated",
 		 "rows|checkerboard|quarters"},
-		{"rtx", 0, 0, G_OPTION_ARG_NONE, &s->repairs.rtx,
+		{"rtx", 0, 0, G_OPTION_ARG_NONE, &s->out.repairs.rtx,
 		 "Send again what the receiver misses, within the rate", NULL},
 		{"fec", 0, 0, G_OPTION_ARG_INT, &s->fec,
 		 "Add so many per cent of packets that correct losses, within the rate", "PERCENT"},
@@ -145,16 +147,17 @@ gboolean send_parse(struct sender *s, int argc, char **argv, GError **error)
 	}
 	s->dest = parse_address(s->to, 0, error);
 	if (!s->dest ||
-	    !parse_rate(s->rate_max_text ? s->rate_max_text : "3mbit", &s->rate_max, error))
+	    !parse_rate(s->rate_max_text ? s->rate_max_text : "3mbit", &s->out.rate_max, error))
 		return FALSE;
 	if (s->rate_min_text) {
-		if (!parse_rate(s->rate_min_text, &s->rate_min, error))
+		if (!parse_rate(s->rate_min_text, &s->out.rate_min, error))
 			return FALSE;
 	} else {
-		s->rate_min = MIN(300000, s->rate_max);
+		s->out.rate_min = MIN(300000, s->out.rate_max);
 	}
-	if (s->rate_min > s->rate_max || s->gop < 1 || s->gop > 600 || s->qp_min < 0 ||
-	    s->qp_min > 51 || s->start_frame < 0 || s->duration < 0 || s->ssrc > G_MAXUINT32) {
+	if (s->out.rate_min > s->out.rate_max || s->out.gop < 1 || s->out.gop > 600 ||
+	    s->out.qp_min < 0 || s->out.qp_min > 51 || s->start_frame < 0 || s->duration < 0 ||
+	    s->ssrc > G_MAXUINT32) {
 		g_set_error(error, USAGE_ERROR, 0,
 			    "an option is out of range: --rate-min must not exceed --rate-max, "
 			    "--gop 1 to 600, --qp-min 0 to 51, --ssrc 32 bit, others not negative");
@@ -165,8 +168,8 @@ gboolean send_parse(struct sender *s, int argc, char **argv, GError **error)
 			    FEC_MOST);
 		return FALSE;
 	}
-	s->repairs.fec = (guint)s->fec;
-	if (s->interlace_text && !(s->interlace = interlace_find(s->interlace_text))) {
+	s->out.repairs.fec = (guint)s->fec;
+	if (s->interlace_text && !(s->out.interlace = interlace_find(s->interlace_text))) {
 		g_set_error(error, USAGE_ERROR, 0,
 			    "--interlace %s: must be rows, checkerboard or quarters",
 			    s->interlace_text);
@@ -174,46 +177,29 @@ gboolean send_parse(struct sender *s, int argc, char **argv, GError **error)
 	}
 	if (!choose_controller(s, error) || !choose_ecn(s, error))
 		return FALSE;
-	s->element = s->carrier && !strcmp(s->carrier, "in-band");
-	s->probes = s->carrier && !strcmp(s->carrier, "probe");
-	if (s->carrier && !s->element && !s->probes && strcmp(s->carrier, "icmp")) {
-		g_set_error(error, USAGE_ERROR, 0, "--carrier %s: must be icmp, in-band or probe",
-			    s->carrier);
+	if (!choose_carrier(s, error))
 		return FALSE;
-	}
 	if (s->srtp_key_file && !carry_key_fits(s->seed >= 0   ? "--seed"
 						: s->ssrc >= 0 ? "--ssrc"
 							       : NULL,
 						s->reuse_keystream, error))
 		return FALSE;
-	if (s->element && s->srtp_key_file) {
-		g_set_error(error, USAGE_ERROR, 0,
-			    "--carrier in-band does not go with --srtp-key: routers cannot write "
-			    "into headers that are authenticated; use --carrier probe");
+	if (!carrier_fits(s, error))
 		return FALSE;
-	}
-	if (s->element && s->interlace) {
-		g_set_error(error, USAGE_ERROR, 0,
-			    "--carrier in-band does not go with --interlace; use --carrier probe");
-		return FALSE;
-	}
-	if (s->element && s->fec) {
-		g_set_error(error, USAGE_ERROR, 0,
-			    "--carrier in-band does not go with --fec: routers change headers that "
-			    "have been protected; use --carrier probe");
-		return FALSE;
-	}
-	s->waiting = s->element || s->probes;
-	s->headers = wire_headers(g_socket_address_get_family(G_SOCKET_ADDRESS(s->dest)) ==
-					  G_SOCKET_FAMILY_IPV6,
-				  s->srtp_key_file);
+	s->out.encoder = s->encoder_text;
+	s->out.paqmd = s->paqmd;
+	s->out.dest = s->dest;
+	s->out.headers = wire_headers(g_socket_address_get_family(G_SOCKET_ADDRESS(s->dest)) ==
+					      G_SOCKET_FAMILY_IPV6,
+				      s->srtp_key_file);
 	s->from_file = strcmp(s->source, "test") && is_y4m(s->source);
 	if (!s->from_file)
 		return TRUE;
 	if (!y4m_open(&s->y4m, s->source, error))
 		return FALSE;
-	s->interval = (double)s->y4m.fps_d / s->y4m.fps_n;
-	if (s->interlace && (s->y4m.width % INTERLACE_GRAIN || s->y4m.height % INTERLACE_GRAIN)) {
+	s->out.interval = (double)s->y4m.fps_d / s->y4m.fps_n;
+	if (s->out.interlace &&
+	    (s->y4m.width % INTERLACE_GRAIN || s->y4m.height % INTERLACE_GRAIN)) {
 		g_set_error(error, USAGE_ERROR, 0,
 			    "%s: --interlace needs a width and a height that are multiples of %d",
 			    s->source, INTERLACE_GRAIN);
@@ -225,7 +211,8 @@ gboolean send_parse(struct sender *s, int argc, char **argv, GError **error)
 			    s->source, s->y4m.frames);
 		return FALSE;
 	}
-	s->start_frame %= s->y4m.frames;
+	s->out.start_frame = (guint)s->start_frame % s->y4m.frames;
+	s->out.clip_frames = s->y4m.frames;
 	return TRUE;
 }
 
@@ -258,7 +245,8 @@ gboolean send_open_sockets(struct sender *s, GError **error)
 	if (s->rtp && s->rtcp) {
 		socket_use_link(s->rtp, s->dest);
 		socket_use_link(s->rtcp, s->dest);
-		return s->ecn == ECN_NOT_ECT || ecn_send_as(s->rtp, s->ecn, error);
+		s->out.socket = s->rtp;
+		return s->out.ecn == ECN_NOT_ECT || ecn_send_as(s->rtp, s->out.ecn, error);
 	}
 	if (error && !*error)
 		g_set_error(
@@ -269,14 +257,16 @@ gboolean send_open_sockets(struct sender *s, GError **error)
 
 gboolean send_open_logs(struct sender *s, GError **error)
 {
+	struct outgoing *o = &s->out;
+
 	if (!s->log_dir)
 		return TRUE;
-	s->frames_csv = open_log(s->log_dir, "frames.csv", ENCODED_HEADER, error);
+	o->frames_csv = open_log(s->log_dir, "frames.csv", ENCODED_HEADER, error);
 	s->gop_csv =
-		s->frames_csv ? open_log(s->log_dir, "gop.csv", ENCODED_GROUP_HEADER, error) : NULL;
-	s->feedback_csv =
+		o->frames_csv ? open_log(s->log_dir, "gop.csv", ENCODED_GROUP_HEADER, error) : NULL;
+	o->feedback_csv =
 		s->gop_csv ? open_log(s->log_dir, "feedback.csv", ADVICE_HEADER, error) : NULL;
-	s->control_csv =
-		s->feedback_csv ? open_log(s->log_dir, "control.csv", RATE_HEADER, error) : NULL;
-	return s->control_csv != NULL;
+	o->control_csv =
+		o->feedback_csv ? open_log(s->log_dir, "control.csv", RATE_HEADER, error) : NULL;
+	return o->control_csv != NULL;
 }

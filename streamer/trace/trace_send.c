@@ -114,13 +114,10 @@ static void use_rate(struct trace_flow *f, gint64 now)
 
 static void take_advice(struct trace_flow *f, const struct paqm_client_advice *a)
 {
+	struct ctl_advice advice = advice_control(a);
 	gint64 now = monotonic_ns();
 
-	ctl_advise(f->ctl, seconds(now),
-		   &(struct ctl_advice){.rate = (double)a->rate_bps,
-					.value = a->value,
-					.router = a->router_id,
-					.seq = a->seq});
+	ctl_advise(f->ctl, seconds(now), &advice);
 	use_rate(f, now);
 	if (f->feedback_csv)
 		fprintf(f->feedback_csv, "%" G_GINT64_FORMAT ",%s,%.9g,%" G_GUINT64_FORMAT "\n",

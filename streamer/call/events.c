@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What may happen to a call from anywhere: its end, a device that is lost or back. */
+#include <unistd.h>
+
+#include "streamer/call/call.h"
+
+void call_end(struct call *c, const char *why)
+{
+	if (!c->why)
+		c->why = why;
+	if (c->main)
+		g_main_loop_quit(c->main);
+}
+
+void call_on_device(const char *what, enum device_return returns, const char *why, gpointer data)
+{
+	const char *hint = "";
+	struct call *c = data;
+
+	if (!why) {
+		g_printerr("paqm-streamer: %s: is there again\n", what);
+	} else {
+		if (returns == DEVICE_RETRIED)
+			hint = " until it is there again";
+		else if (returns == DEVICE_ASKED && isatty(STDIN_FILENO))
+			hint = "; key w opens it again";
+		g_printerr("paqm-streamer: %s: %s; the call goes on without it%s\n", what, why,
+			   hint);
+	}
+	call_record_event(&c->rec, why ? "lost" : "back", what);
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Pictures that go in, and coded ones that come out: counted, logged, paced. */
+#include "streamer/encoded.h"
+#include "streamer/outgoing/outgoing.h"
+
+/* The offset between the clocks is taken once, so that capture times keep the exact spacing of
+ * the frame clock.
+ */
+gint64 watch_wall_ns(const struct outgoing *o, GstClockTime running)
+{
+	return (gint64)(gst_element_get_base_time(o->pipeline) + running) + o->wall_offset;
+}
+
+/* Frame rate and first picture are known once the encoder has caps. */
+static void on_caps(GObject *pad, GParamSpec *pspec, gpointer data)
+{
+	struct outgoing *o = data;
+	GstCaps *caps = gst_pad_get_current_caps(GST_PAD(pad));
+	int n = 0, d = 0;
+
+	(void)pspec;
+	if (caps &&
+	    gst_structure_get_fraction(gst_caps_get_structure(caps, 0), "framerate", &n, &d) &&
+	    n > 0 && d > 0) {
+		o->interval = (double)d / n;
+		g_object_set(o->pacer, "interval",
+			     (guint64)(o->interval * GST_SECOND / o->n_encoders), NULL);
+	}
+	if (caps)
+		gst_caps_unref(caps);
+}
+
+/* Streaming thread: pictures before the first answer are not coded. */
+static GstPadProbeReturn on_raw_picture(GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+	struct outgoing *o = data;
+
+	(void)pad;
+	if (o->first_pts < 0)
+		o->first_pts = (gint64)GST_BUFFER_PTS(GST_PAD_PROBE_INFO_BUFFER(info));
+	return g_atomic_int_get(&o->waiting) || g_atomic_int_get(&o->stopped) ? GST_PAD_PROBE_DROP
+									      : GST_PAD_PROBE_OK;
+}
+
+/* Streaming thread. */
+static void on_picture(GstElement *enc, const GstStructure *p, gpointer data)
+{
+	struct encoded e = encoded_read(p);
+	struct outgoing *o = data;
+	guint32 rtp_ts;
+	guint index;
+	int phase = 0;
+
+	while (phase < o->n_encoders - 1 && o->encoders[phase] != enc)
+		phase++;
+	/* Below the quality floor a picture has two intervals to be sent in. */
+	if (e.interval > 0 && e.interval != o->paced) {
+		o->paced = e.interval;
+		g_object_set(o->pacer, "interval",
+			     (guint64)(e.interval * GST_SECOND / o->n_encoders), NULL);
+	}
+	encoded_cut(&e, o->pay, o->headers);
+	if (o->first_pts < 0)
+		o->first_pts = (gint64)e.pts;
+	index = (guint)(((gint64)e.pts - o->first_pts) / 1e9 / o->interval + 0.5);
+	if (o->clip_frames)
+		index = (o->start_frame + index) % o->clip_frames;
+	rtp_ts = o->ts_offset + (guint32)gst_util_uint64_scale_int(e.pts, 90000, GST_SECOND);
+	if (o->split)
+		rtp_ts = rtp_ts - SPLIT_PHASE(rtp_ts) + (guint32)phase;
+	o->frames += phase == 0;
+	o->wire_bytes += e.wire;
+	o->qp = (guint)e.qp;
+	encoded_log(o->frames_csv, &e, watch_wall_ns(o, e.pts), rtp_ts, index);
+}
+
+/* Streaming thread. */
+static void on_group(GstElement *enc, const GstStructure *g, gpointer data)
+{
+	struct outgoing *o = data;
+
+	o->group(enc, g, o->data);
+}
+
+void watch_pictures(struct outgoing *o)
+{
+	GstElement *first = o->interlace ? gst_bin_get_by_name(GST_BIN(o->pipeline), "split")
+					 : gst_object_ref(o->encoders[0]);
+	GstPad *pad = gst_element_get_static_pad(first, "sink");
+
+	/* What enters the encoder, or what splits pictures for several. */
+	gst_object_unref(first);
+	g_signal_connect(pad, "notify::caps", G_CALLBACK(on_caps), o);
+	gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, on_raw_picture, o, NULL);
+	gst_object_unref(pad);
+	if (o->adaptor) {
+		adaptor_watch(o->adaptor, o->encoders[0], o->pay, on_picture, on_group, o);
+		return;
+	}
+	for (int k = 0; k < o->n_encoders; k++) {
+		g_signal_connect(o->encoders[k], "picture", G_CALLBACK(on_picture), o);
+		g_signal_connect(o->encoders[k], "group", G_CALLBACK(on_group), o);
+	}
+}
