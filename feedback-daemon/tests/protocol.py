@@ -157,16 +157,16 @@ NUMBERS = (
     ("d in 20 ms, rounded up", "core/paqm_inband.h", r"PAQM_FIELD_PERIOD_MS 20\b"),
     ("byte 0x0F, the field", "core/paqm_inband.h", r"PAQM_PROBE_FIRST 0x0F\b"),
     ("within the first 192 bytes", "core/paqm_inband.h", r"PAQM_FIELD_WINDOW 192\b"),
-    ("sends one each 50 ms", "streamer/rate.h", r"RATE_TICK_MS 50\b"),
+    ("sends one each 50 ms", "streamer/outgoing/rate.h", r"RATE_TICK_MS 50\b"),
     ("one in 20 ms for 1 s at most", "streamer/outgoing/outgoing.h", r"FIRST_PROBES_MS 20\b"),
     (
         "not within 20 ms; else every 100 ms",
-        "streamer/returns.c",
+        "streamer/rtp/returns.c",
         r"GAP_NS \(20 \* MS\)\n#define PAUSE_NS \(100 \* MS\)",
     ),
     (
         "at least 3 s and at most 30 s later",
-        "streamer/returns.c",
+        "streamer/rtp/returns.c",
         r"EXPIRY_MIN_NS \(3000 \* MS\).*\n#define EXPIRY_MAX_NS \(30000 \* MS\)",
     ),
     (

@@ -18,8 +18,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "streamer/gstpaqmh264enc.h"
-#include "streamer/gstpaqmpacer.h"
+#include "streamer/gst/gstpaqmh264enc.h"
+#include "streamer/gst/gstpaqmpacer.h"
 #include "streamer/options.h"
 
 static gboolean on_tick(gpointer data)

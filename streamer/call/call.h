@@ -12,13 +12,13 @@
 #include "streamer/call/offer.h"
 #include "streamer/call/samples.h"
 #include "streamer/call/sound.h"
-#include "streamer/feed.h"
-#include "streamer/guard.h"
-#include "streamer/inbound.h"
-#include "streamer/losses.h"
+#include "streamer/media/feed.h"
+#include "streamer/rtp/guard.h"
+#include "streamer/recv/inbound.h"
+#include "streamer/rtp/losses.h"
 #include "streamer/outgoing/outgoing.h"
-#include "streamer/size.h"
-#include "streamer/source.h"
+#include "streamer/media/size.h"
+#include "streamer/media/source.h"
 
 /*
  * What has arrived is played so much later, picture and sound alike: what is late or lost and sent

@@ -4,7 +4,7 @@
 
 #include <gst/rtp/gstrtcpbuffer.h>
 
-#include "streamer/parts.h"
+#include "streamer/media/parts.h"
 
 #define NTP_TO_UNIX_NS (2208988800LL * GST_SECOND)
 

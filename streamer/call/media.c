@@ -4,10 +4,10 @@
  */
 
 #include "streamer/call/call.h"
-#include "streamer/encoded.h"
+#include "streamer/encoder/encoded.h"
 #include "streamer/options.h"
-#include "streamer/parts.h"
-#include "streamer/wire.h"
+#include "streamer/media/parts.h"
+#include "streamer/rtp/wire.h"
 #include <string.h>
 
 #define AUDIO_PT 97

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "streamer/options.h"
-#include "streamer/repairbudget.h"
+#include "streamer/rtp/repairbudget.h"
 
 const char *const call_media_names[CALL_MEDIA] = {"video", "audio"};
 

@@ -4,9 +4,9 @@
 #include <glib/gstdio.h>
 
 #include "streamer/call/call.h"
-#include "streamer/encoded.h"
+#include "streamer/encoder/encoded.h"
 #include "streamer/options.h"
-#include "streamer/rate.h"
+#include "streamer/outgoing/rate.h"
 
 /**
  * call_record_open() - begin a recording

@@ -10,7 +10,7 @@
 
 #include <gst/gst.h>
 
-#include "streamer/losses.h"
+#include "streamer/rtp/losses.h"
 
 /* Pieces that came not: had from the next one, or concealed. */
 struct sound_stats {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /* SRTP of a call: the keys that the ends have agreed on, given to rtpbin. */
 #include "streamer/call/call.h"
-#include "streamer/carry.h"
-#include "streamer/parts.h"
+#include "streamer/rtp/carry.h"
+#include "streamer/media/parts.h"
 
 static void use_key(GstElement *srtp, const struct offer_stream *st)
 {

@@ -5,11 +5,11 @@
  */
 
 #include "streamer/call/call.h"
-#include "streamer/encoded.h"
+#include "streamer/encoder/encoded.h"
 #include "streamer/options.h"
-#include "streamer/parts.h"
-#include "streamer/reports.h"
-#include "streamer/wire.h"
+#include "streamer/media/parts.h"
+#include "streamer/rtp/reports.h"
+#include "streamer/rtp/wire.h"
 #include <gst/video/video.h>
 #include <unistd.h>
 

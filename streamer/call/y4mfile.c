@@ -8,7 +8,7 @@
 
 #include "streamer/call/call.h"
 #include "streamer/options.h"
-#include "streamer/parts.h"
+#include "streamer/media/parts.h"
 
 struct y4m_file {
 	char *path;

@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "streamer/ccfb.h"
+#include "streamer/rtp/ccfb.h"
 
 #define NOW_NS 100000000000ULL
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/paqm_msg.h"
-#include "streamer/gate.h"
+#include "streamer/rtp/gate.h"
 
 #define OURS 0x4f555253U /* "OURS" */
 #define PEER 0x50454552U /* "PEER" */

@@ -10,8 +10,8 @@ case "${1:-}" in
 rtph264) needs=trace/rtph264 ;;
 ladder) needs="trace/ladder trace/rtph264 options" ;;
 offer) needs="call/offer options" ;;
-ccfb) needs=ccfb ;;
-gate) needs=gate ;;
+ccfb) needs=rtp/ccfb ;;
+gate) needs=rtp/gate ;;
 *)
 	echo "usage: $0 rtph264|ladder|offer|ccfb|gate [SECONDS]" >&2
 	exit 2

@@ -3,7 +3,7 @@
 #include <gst/rtp/gstrtpbuffer.h>
 #include <string.h>
 
-#include "streamer/carry.h"
+#include "streamer/rtp/carry.h"
 #include "streamer/options.h"
 #include "streamer/outgoing/outgoing.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Rates of the controller reach the encoder, advice reaches the controller. */
-#include "streamer/carry.h"
+#include "streamer/rtp/carry.h"
 #include "streamer/options.h"
 #include "streamer/outgoing/outgoing.h"
-#include "streamer/wire.h"
+#include "streamer/rtp/wire.h"
 
 #define PACED_PERCENT 105 /* a little more than granted: what waits is to be made good */
 #define PROBE_BYTES (28 + PAQM_PROBE_LEN)

@@ -4,10 +4,10 @@
 
 #include <string.h>
 
-#include "streamer/encoded.h"
+#include "streamer/encoder/encoded.h"
 #include "streamer/options.h"
-#include "streamer/parts.h"
-#include "streamer/wire.h"
+#include "streamer/media/parts.h"
+#include "streamer/rtp/wire.h"
 
 /* An element that is not there is found before the stream begins. */
 static gboolean need_element(const struct ctl_kind *kind, GError **error)

@@ -14,14 +14,14 @@
 #include <gst/gst.h>
 #include <stdio.h>
 
-#include "streamer/adaptor.h"
-#include "streamer/advice.h"
-#include "streamer/ecn.h"
-#include "streamer/rate.h"
-#include "streamer/repair.h"
-#include "streamer/returns.h"
-#include "streamer/split.h"
-#include "streamer/train.h"
+#include "streamer/encoder/adaptor.h"
+#include "streamer/outgoing/advice.h"
+#include "streamer/rtp/ecn.h"
+#include "streamer/outgoing/rate.h"
+#include "streamer/rtp/repair.h"
+#include "streamer/rtp/returns.h"
+#include "streamer/outgoing/split.h"
+#include "streamer/rtp/train.h"
 
 #define OWN_ENCODER "paqmh264enc"
 #define OUTGOING_GOP 12	  /* usual; pictures that share a base quantizer */

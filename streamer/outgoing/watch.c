@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Pictures that go in, and coded ones that come out: counted, logged, paced. */
-#include "streamer/encoded.h"
+#include "streamer/encoder/encoded.h"
 #include "streamer/outgoing/outgoing.h"
 
 /* The offset between the clocks is taken once, so that capture times keep the exact spacing of

@@ -2,9 +2,9 @@
 /* The pipeline of a stream that is sent. */
 #include <string.h>
 
-#include "streamer/carry.h"
-#include "streamer/encoded.h"
-#include "streamer/parts.h"
+#include "streamer/rtp/carry.h"
+#include "streamer/encoder/encoded.h"
+#include "streamer/media/parts.h"
 #include "streamer/send/send.h"
 
 static char *source_description(struct sender *s, GError **error)

@@ -9,10 +9,10 @@
 #include <glib-unix.h>
 #include <gst/app/gstappsrc.h>
 
-#include "streamer/carry.h"
-#include "streamer/encoded.h"
-#include "streamer/gstpaqmh264enc.h"
-#include "streamer/gstpaqmpacer.h"
+#include "streamer/rtp/carry.h"
+#include "streamer/encoder/encoded.h"
+#include "streamer/gst/gstpaqmh264enc.h"
+#include "streamer/gst/gstpaqmpacer.h"
 #include "streamer/send/send.h"
 
 /* ECN that the path does not treat as it should is not used (RFC 6679 section 7.2). */

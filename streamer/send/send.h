@@ -7,11 +7,11 @@
 #include <gst/gst.h>
 #include <stdio.h>
 
-#include "streamer/feed.h"
-#include "streamer/guard.h"
+#include "streamer/media/feed.h"
+#include "streamer/rtp/guard.h"
 #include "streamer/options.h"
 #include "streamer/outgoing/outgoing.h"
-#include "streamer/source.h"
+#include "streamer/media/source.h"
 
 /* The circuit breaker of RFC 8083: without reports for three of their longest intervals nothing is
  * sent. If there are some, but of others, it is tried again after a while.

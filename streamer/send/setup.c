@@ -2,10 +2,10 @@
 /* What a stream needs before there is a pipeline: options, sockets, logs. */
 #include <string.h>
 
-#include "streamer/carry.h"
-#include "streamer/encoded.h"
+#include "streamer/rtp/carry.h"
+#include "streamer/encoder/encoded.h"
 #include "streamer/send/send.h"
-#include "streamer/wire.h"
+#include "streamer/rtp/wire.h"
 
 static gboolean is_y4m(const char *path)
 {

@@ -19,8 +19,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "streamer/gstpaqmh264enc.h"
-#include "streamer/wire.h"
+#include "streamer/gst/gstpaqmh264enc.h"
+#include "streamer/rtp/wire.h"
 
 #define MAX_STEPS 100
 #define HEADERS wire_headers(false, false)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Frame budget and wire sizes. */
-#include "streamer/framebudget.h"
-#include "streamer/wire.h"
+#include "streamer/encoder/framebudget.h"
+#include "streamer/rtp/wire.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 
 #include "core/paqm_inband.h"
 #include "core/tests/check.h"
-#include "streamer/ccfb.h"
+#include "streamer/rtp/ccfb.h"
 
 #define MS 1000000ULL
 #define BODY 8 /* what ccfb_read() gets begins there */

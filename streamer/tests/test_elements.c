@@ -8,10 +8,10 @@
 #include <gst/video/video.h>
 #include <math.h>
 
-#include "streamer/encoded.h"
-#include "streamer/gstpaqmh264enc.h"
+#include "streamer/encoder/encoded.h"
+#include "streamer/gst/gstpaqmh264enc.h"
 #include "streamer/tests/pictures.h"
-#include "streamer/wire.h"
+#include "streamer/rtp/wire.h"
 
 #define CUT_HEADERS 48
 

@@ -4,7 +4,7 @@
 
 #include "core/paqm_msg.h"
 #include "core/tests/check.h"
-#include "streamer/gate.h"
+#include "streamer/rtp/gate.h"
 
 #define MS 1000000ULL
 #define START (100000 * MS)

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "streamer/interlace.h"
+#include "streamer/media/interlace.h"
 
 #define W 16
 #define H 12

@@ -7,8 +7,8 @@
 #include <gst/check/gstharness.h>
 #include <gst/check/gsttestclock.h>
 
-#include "streamer/gstpaqmh264enc.h"
-#include "streamer/gstpaqmpacer.h"
+#include "streamer/gst/gstpaqmh264enc.h"
+#include "streamer/gst/gstpaqmpacer.h"
 #include "streamer/tests/pictures.h"
 
 #define BEGIN 1000000 /* us of the clock, so that no time is 0 by chance */

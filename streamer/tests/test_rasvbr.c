@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* RA-SVBR: the vectors of the specification and its closed-loop bounds. */
-#include "streamer/rasvbr.h"
+#include "streamer/encoder/rasvbr.h"
 
 #include <math.h>
 #include <stdint.h>

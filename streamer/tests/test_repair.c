@@ -3,8 +3,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "streamer/playout.h"
-#include "streamer/repairbudget.h"
+#include "streamer/recv/playout.h"
+#include "streamer/rtp/repairbudget.h"
 
 static int failed;
 

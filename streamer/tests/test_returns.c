@@ -5,8 +5,8 @@
 
 #include "core/tests/check.h"
 #include "core/tests/inband_vectors.h"
-#include "streamer/returns.h"
-#include "streamer/xr.h"
+#include "streamer/rtp/returns.h"
+#include "streamer/rtp/xr.h"
 
 #define MS 1000000ULL
 

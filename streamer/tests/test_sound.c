@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "streamer/call/sound.h"
-#include "streamer/losses.h"
+#include "streamer/rtp/losses.h"
 
 #define PIECES 100
 #define SAMPLES 960

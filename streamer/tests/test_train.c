@@ -3,7 +3,7 @@
 #include <gst/gst.h>
 #include <stdio.h>
 
-#include "streamer/train.h"
+#include "streamer/rtp/train.h"
 
 static int failed;
 

@@ -7,7 +7,7 @@
 
 #include "streamer/options.h"
 #include "streamer/trace/rtph264.h"
-#include "streamer/wire.h"
+#include "streamer/rtp/wire.h"
 
 #define FRAMES_HEADER "frame,type,pts_us,q,offset,size"
 

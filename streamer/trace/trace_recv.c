@@ -13,7 +13,7 @@
 #include "streamer/options.h"
 #include "streamer/trace/rtph264.h"
 #include "streamer/trace/trace.h"
-#include "streamer/wire.h"
+#include "streamer/rtp/wire.h"
 
 #define RX_HEADER "t_ns,seq,rtp_ts,marker,wire_bytes"
 #define RTCP_SIZE 256

@@ -13,14 +13,14 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#include "streamer/advice.h"
+#include "streamer/outgoing/advice.h"
 #include "streamer/control/control.h"
 #include "streamer/options.h"
-#include "streamer/rasvbr.h"
+#include "streamer/encoder/rasvbr.h"
 #include "streamer/trace/ladder.h"
 #include "streamer/trace/rtph264.h"
 #include "streamer/trace/trace.h"
-#include "streamer/wire.h"
+#include "streamer/rtp/wire.h"
 
 #define TICK_NS (50 * G_GINT64_CONSTANT(1000000))
 #define Q_REF 31 /* spec: parity with the thesis' quantizer 8 */

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * YUV4MPEG2 reader: 8 bit 4:2:0 only, no copy of the pictures. The range of samples has no field of
+ * its own: writers have agreed on an X one.
+ */
+#include "streamer/media/source.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "streamer/options.h"
+
+#define MAGIC "YUV4MPEG2 "
+#define FRAME "FRAME"
+#define FULL_RANGE "XCOLORRANGE=FULL"
+
+static gboolean refuse(struct y4m *y, GError **error, const char *path, const char *why)
+{
+	g_set_error(error, USAGE_ERROR, 0,
+		    "%s: %s; make one with: ffmpeg -i INPUT -pix_fmt yuv420p "
+		    "-vf scale=640:360,fps=24 OUTPUT.y4m",
+		    path, why);
+	y4m_close(y);
+	return FALSE;
+}
+
+gboolean y4m_open(struct y4m *y, const char *path, GError **error)
+{
+	const char *data, *end, *p, *line;
+
+	memset(y, 0, sizeof(*y));
+	y->file = g_mapped_file_new(path, FALSE, error);
+	if (!y->file)
+		return FALSE;
+	data = g_mapped_file_get_contents(y->file);
+	end = data ? data + g_mapped_file_get_length(y->file) : NULL;
+	if (!data || end - data < 10 || memcmp(data, MAGIC, strlen(MAGIC)))
+		return refuse(y, error, path, "not a y4m file");
+	line = memchr(data, '\n', end - data);
+	if (!line)
+		return refuse(y, error, path, "no header");
+	y->fps_n = 24;
+	y->fps_d = 1;
+	for (p = data + strlen(MAGIC); p < line;) {
+		const char *space = memchr(p, ' ', line - p);
+		char *token = g_strndup(p, (space ? space : line) - p);
+		gboolean ok = TRUE;
+
+		if (*token == 'W')
+			y->width = atoi(token + 1);
+		else if (*token == 'H')
+			y->height = atoi(token + 1);
+		else if (*token == 'F')
+			ok = sscanf(token + 1, "%d:%d", &y->fps_n, &y->fps_d) == 2 &&
+			     y->fps_n > 0 && y->fps_d > 0;
+		else if (*token == 'C')
+			ok = !strncmp(token, "C420", 4) && !strchr(token, 'p');
+		else if (!strcmp(token, FULL_RANGE))
+			y->full_range = TRUE;
+		if (!strncmp(token, "C420", 4) &&
+		    (!strcmp(token, "C420jpeg") || !strcmp(token, "C420paldv") ||
+		     !strcmp(token, "C420mpeg2")))
+			ok = TRUE;
+		g_free(token);
+		if (!ok)
+			return refuse(y, error, path, "not 8 bit 4:2:0 with a frame rate");
+		p = space ? space + 1 : line;
+	}
+	if (y->width < 16 || y->height < 16 || y->width > 4096 || y->height > 4096 ||
+	    y->width % 2 || y->height % 2)
+		return refuse(y, error, path, "no even picture size from 16 to 4096");
+	y->frame_size = (gsize)y->width * y->height * 3 / 2;
+	y->offset = g_array_new(FALSE, FALSE, sizeof(gsize));
+	for (p = line + 1; end - p > 6 && !memcmp(p, FRAME, strlen(FRAME));) {
+		gsize offset;
+
+		line = memchr(p, '\n', end - p);
+		if (!line || (gsize)(end - line - 1) < y->frame_size)
+			break;
+		offset = line + 1 - data;
+		g_array_append_val(y->offset, offset);
+		p = line + 1 + y->frame_size;
+	}
+	y->frames = y->offset->len;
+	if (!y->frames)
+		return refuse(y, error, path, "no whole picture inside");
+	return TRUE;
+}
+
+GstBuffer *y4m_frame(const struct y4m *y, guint index)
+{
+	gsize size = (gsize)y->width * y->height;
+	gsize offset[4] = {0, size, size + size / 4, 0};
+	gint stride[4] = {y->width, y->width / 2, y->width / 2, 0};
+	char *data = g_mapped_file_get_contents(y->file) + g_array_index(y->offset, gsize, index);
+	GstBuffer *buf = gst_buffer_new_wrapped_full(GST_MEMORY_FLAG_READONLY, data, y->frame_size,
+						     0, y->frame_size, g_mapped_file_ref(y->file),
+						     (GDestroyNotify)g_mapped_file_unref);
+
+	/* Rows are packed, whatever alignment GStreamer would assume. */
+	gst_buffer_add_video_meta_full(buf, GST_VIDEO_FRAME_FLAG_NONE, GST_VIDEO_FORMAT_I420,
+				       y->width, y->height, 3, offset, stride);
+	return buf;
+}
+
+GstCaps *y4m_caps(const struct y4m *y)
+{
+	GstCaps *caps =
+		gst_caps_new_simple("video/x-raw", "format", G_TYPE_STRING, "I420", "width",
+				    G_TYPE_INT, y->width, "height", G_TYPE_INT, y->height,
+				    "framerate", GST_TYPE_FRACTION, y->fps_n, y->fps_d, NULL);
+	GstVideoInfo info;
+	char *colours;
+
+	if (!y->full_range)
+		return caps;
+	/* what is usual for that size, but for the range */
+	gst_video_info_set_format(&info, GST_VIDEO_FORMAT_I420, (guint)y->width, (guint)y->height);
+	info.colorimetry.range = GST_VIDEO_COLOR_RANGE_0_255;
+	colours = gst_video_colorimetry_to_string(&info.colorimetry);
+	gst_caps_set_simple(caps, "colorimetry", G_TYPE_STRING, colours, NULL);
+	g_free(colours);
+	return caps;
+}
+
+gboolean y4m_write(FILE *file, GstSample *picture, gboolean first)
+{
+	GstVideoFrame frame;
+	GstVideoInfo info;
+
+	errno = EINVAL;
+	if (!gst_video_info_from_caps(&info, gst_sample_get_caps(picture)) ||
+	    !gst_video_frame_map(&frame, &info, gst_sample_get_buffer(picture), GST_MAP_READ))
+		return FALSE;
+	if (first)
+		fprintf(file, MAGIC "W%d H%d F%d:%d Ip A1:1 C420jpeg%s\n", info.width, info.height,
+			info.fps_n > 0 ? info.fps_n : 24, info.fps_n > 0 ? info.fps_d : 1,
+			info.colorimetry.range == GST_VIDEO_COLOR_RANGE_0_255 ? " " FULL_RANGE
+									      : "");
+	fputs(FRAME "\n", file);
+	for (int c = 0; c < 3; c++) {
+		const guint8 *row = GST_VIDEO_FRAME_COMP_DATA(&frame, c);
+		size_t width = GST_VIDEO_FRAME_COMP_WIDTH(&frame, c);
+
+		for (int y = 0; y < GST_VIDEO_FRAME_COMP_HEIGHT(&frame, c); y++) {
+			fwrite(row, 1, width, file);
+			row += GST_VIDEO_FRAME_COMP_STRIDE(&frame, c);
+		}
+	}
+	gst_video_frame_unmap(&frame);
+	return !ferror(file);
+}
+
+void y4m_close(struct y4m *y)
+{
+	if (y->offset)
+		g_array_unref(y->offset);
+	if (y->file)
+		g_mapped_file_unref(y->file);
+	memset(y, 0, sizeof(*y));
+}

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Which of several streams on one port is played; see streams.h. */
+#include "streamer/recv/streams.h"
+
+#include <gst/video/video.h>
+
+#define ALIVE_MS 500
+#define BARREN_PACKETS 30 /* it may be our machine that is slow */
+
+struct stream {
+	guint32 ssrc;
+	guint pt;
+	GstPad *pad;   /* rtpbin's */
+	GstPad *inlet; /* the selector's */
+	gint64 heard;  /* us: last packet */
+	guint64 packets;
+	gint64 taken; /* us: since when it is played, or last was; 0: never */
+	GSocketAddress *from;
+};
+
+struct streams {
+	GstElement *selector;
+	streams_fn take;
+	gpointer data;
+
+	GMutex lock;
+	GHashTable *known; /* of struct stream, by SSRC */
+	struct stream *now;
+	guint pictures; /* when it was taken */
+	guint64 packets;
+};
+
+static void free_stream(gpointer data)
+{
+	struct stream *st = data;
+
+	gst_object_unref(st->pad);
+	gst_object_unref(st->inlet);
+	g_clear_object(&st->from);
+	g_free(st);
+}
+
+struct streams *streams_new(GstBin *pipeline, streams_fn take, gpointer data)
+{
+	struct streams *s = g_new0(struct streams, 1);
+
+	s->take = take;
+	s->data = data;
+	g_mutex_init(&s->lock);
+	s->known = g_hash_table_new_full(NULL, NULL, NULL, free_stream);
+	s->selector = gst_element_factory_make("input-selector", "streams");
+	g_object_set(s->selector, "sync-streams", FALSE, NULL);
+	gst_bin_add(pipeline, gst_object_ref(s->selector));
+	return s;
+}
+
+GstElement *streams_outlet(struct streams *s)
+{
+	return s->selector;
+}
+
+/* With the lock held. */
+static void choose(struct streams *s, struct stream *st, guint pictures)
+{
+	s->now = st;
+	s->pictures = pictures;
+	s->packets = st->packets;
+	st->taken = g_get_monotonic_time();
+}
+
+gboolean streams_add(struct streams *s, GstPad *pad, guint32 ssrc, guint pt)
+{
+	struct stream *st;
+	gboolean known, first;
+
+	g_mutex_lock(&s->lock);
+	known = g_hash_table_contains(s->known, GUINT_TO_POINTER(ssrc));
+	first = !s->now;
+	g_mutex_unlock(&s->lock);
+	if (known || (first && !s->take(pt, TRUE, s->data)))
+		return FALSE;
+	st = g_new0(struct stream, 1);
+	*st = (struct stream){.ssrc = ssrc,
+			      .pt = pt,
+			      .pad = gst_object_ref(pad),
+			      .inlet = gst_element_request_pad_simple(s->selector, "sink_%u"),
+			      .heard = g_get_monotonic_time()};
+	if (first)
+		g_object_set(s->selector, "active-pad", st->inlet, NULL);
+	g_mutex_lock(&s->lock);
+	g_hash_table_insert(s->known, GUINT_TO_POINTER(ssrc), st);
+	if (first)
+		choose(s, st, 0);
+	g_mutex_unlock(&s->lock);
+	return gst_pad_link(pad, st->inlet) == GST_PAD_LINK_OK;
+}
+
+void streams_remove(struct streams *s, guint32 ssrc)
+{
+	GstPad *inlet = NULL;
+	struct stream *st;
+
+	g_mutex_lock(&s->lock);
+	st = g_hash_table_lookup(s->known, GUINT_TO_POINTER(ssrc));
+	if (st && st != s->now) {
+		inlet = gst_object_ref(st->inlet);
+		g_hash_table_remove(s->known, GUINT_TO_POINTER(ssrc));
+	}
+	g_mutex_unlock(&s->lock);
+	if (!inlet)
+		return;
+	gst_element_release_request_pad(s->selector, inlet);
+	gst_object_unref(inlet);
+}
+
+guint32 streams_played(struct streams *s)
+{
+	guint32 ssrc;
+
+	g_mutex_lock(&s->lock);
+	ssrc = s->now ? s->now->ssrc : 0;
+	g_mutex_unlock(&s->lock);
+	return ssrc;
+}
+
+gboolean streams_heard(struct streams *s, guint32 ssrc, GSocketAddress *from)
+{
+	gboolean ours, another = FALSE;
+	struct stream *st;
+
+	g_mutex_lock(&s->lock);
+	ours = !s->now || s->now->ssrc == ssrc;
+	st = g_hash_table_lookup(s->known, GUINT_TO_POINTER(ssrc));
+	if (st) {
+		st->heard = g_get_monotonic_time();
+		another = !st->packets++ && !ours;
+		if (from)
+			g_set_object(&st->from, from);
+	}
+	g_mutex_unlock(&s->lock);
+	if (another)
+		g_printerr("paqm-streamer: a second stream arrives on this port, SSRC %u; it plays "
+			   "when the first is silent or gives no picture\n",
+			   ssrc);
+	return ours;
+}
+
+gboolean streams_ours(struct streams *s, guint32 ssrc)
+{
+	gboolean ours;
+
+	g_mutex_lock(&s->lock);
+	ours = !s->now || s->now->ssrc == ssrc;
+	g_mutex_unlock(&s->lock);
+	return ours;
+}
+
+guint32 streams_now(struct streams *s, GSocketAddress **from)
+{
+	guint32 ssrc = 0;
+
+	*from = NULL;
+	g_mutex_lock(&s->lock);
+	if (s->now) {
+		ssrc = s->now->ssrc;
+		*from = s->now->from ? g_object_ref(s->now->from) : NULL;
+	}
+	g_mutex_unlock(&s->lock);
+	return ssrc;
+}
+
+/* That has packets now, and was not tried for longest. With the lock held. */
+static struct stream *find_another(struct streams *s, gint64 now)
+{
+	struct stream *st, *best = NULL;
+	GHashTableIter iter;
+	gpointer value;
+
+	g_hash_table_iter_init(&iter, s->known);
+	while (g_hash_table_iter_next(&iter, NULL, &value)) {
+		st = value;
+		if (st != s->now && st->packets && now - st->heard < ALIVE_MS * 1000 &&
+		    (!best || st->taken < best->taken))
+			best = st;
+	}
+	return best;
+}
+
+/* Nothing moves behind the selector. */
+static GstPadProbeReturn on_idle(GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+	struct streams *s = data;
+	GstStructure *wanted;
+	struct stream *st;
+	GstEvent *event;
+
+	(void)pad;
+	(void)info;
+	g_mutex_lock(&s->lock);
+	st = s->now;
+	g_mutex_unlock(&s->lock);
+	if (!s->take(st->pt, FALSE, s->data))
+		return GST_PAD_PROBE_REMOVE;
+	g_object_set(s->selector, "active-pad", st->inlet, NULL);
+	event = gst_video_event_new_upstream_force_key_unit(GST_CLOCK_TIME_NONE, TRUE, 0);
+	wanted = gst_event_writable_structure(event);
+	gst_structure_set(wanted, "payload", G_TYPE_UINT, st->pt, NULL);
+	gst_pad_send_event(st->pad, event);
+	return GST_PAD_PROBE_REMOVE;
+}
+
+void streams_tick(struct streams *s, guint pictures)
+{
+	gint64 now = g_get_monotonic_time();
+	struct stream *old, *next = NULL;
+	gboolean silent = FALSE, barren = FALSE;
+	GstPad *pad;
+
+	g_mutex_lock(&s->lock);
+	old = s->now;
+	if (old) {
+		silent = now - old->heard > STREAMS_SILENT_MS * 1000;
+		barren = pictures == s->pictures && now - old->taken > STREAMS_BARREN_MS * 1000 &&
+			 old->packets > s->packets + BARREN_PACKETS;
+		if (silent || barren)
+			next = find_another(s, now);
+	}
+	if (next) {
+		old->taken = now;
+		choose(s, next, pictures);
+	}
+	g_mutex_unlock(&s->lock);
+	if (!next)
+		return;
+	g_printerr("paqm-streamer: the stream with SSRC %u %s; now plays SSRC %u\n", old->ssrc,
+		   silent ? "has fallen silent" : "gives no picture", next->ssrc);
+	pad = gst_element_get_static_pad(s->selector, "src");
+	gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_IDLE, on_idle, s, NULL);
+	gst_object_unref(pad);
+}
+
+void streams_free(struct streams *s)
+{
+	if (!s)
+		return;
+	g_hash_table_unref(s->known);
+	gst_object_unref(s->selector);
+	g_mutex_clear(&s->lock);
+	g_free(s);
+}
