@@ -131,6 +131,9 @@ gboolean call_write_config(struct call *c, GError **error);
 /* srtp.c: lets rtpbin encrypt with our keys and decrypt with the peer's. */
 void call_use_srtp(struct call *c);
 
+/* ends.c: what is at an end comes into the pipeline, where its joint is. */
+gboolean call_use_device(struct call *c, enum call_device kind, GError **error);
+
 /* media.c */
 gboolean call_build(struct call *c, GError **error);
 /* y4mfile.c: if the peer's pictures go to a file, what writes them; see device.h, made. */

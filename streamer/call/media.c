@@ -86,112 +86,6 @@ static GstCaps *on_pt_map(GstElement *bin, guint session, guint pt, gpointer dat
 	return NULL;
 }
 
-static gboolean is_none(const char *text)
-{
-	return !strcmp(text, "none");
-}
-
-/*
- * What to ask of a camera, the best first: left alone it would give its largest picture, at few a
- * second.
- */
-#define CAMERA_SIZES(kind)                                                                         \
-	kind ",width=640,height=360,framerate=30/1; " kind ",width=640,height=360; " kind          \
-	     ",width=640,height=480,framerate=30/1; " kind ",width=640,height=480; "
-#define CAMERA                                                                                     \
-	CAMERA_SIZES("video/x-raw")                                                                \
-	CAMERA_SIZES("image/jpeg")                                                                 \
-	"image/jpeg,width=1280,height=720; video/x-raw,width=320,height=240; video/x-raw; "        \
-	"image/jpeg; video/x-h264"
-
-static char *y4m_camera(struct call *c, GError **error)
-{
-	char *caps, *elements;
-	GstCaps *pictures;
-
-	if (!y4m_open(&c->y4m, c->source, error))
-		return NULL;
-	c->out.interval = (double)c->y4m.fps_d / c->y4m.fps_n;
-	pictures = y4m_caps(&c->y4m);
-	caps = gst_caps_to_string(pictures);
-	elements = g_strdup_printf("appsrc name=camera is-live=true format=time max-buffers=4 "
-				   "leaky-type=downstream caps=\"%s\"",
-				   caps);
-	g_free(caps);
-	gst_caps_unref(pictures);
-	return elements;
-}
-
-static char *camera(struct call *c, GError **error)
-{
-	static const char raw[] = "videoconvert ! videoscale ! videorate ! "
-				  "video/x-raw,format=I420,width=640,height=360,framerate=24/1";
-	char *uri, *text;
-
-	c->out.interval = 1.0 / 24;
-	if (!strcmp(c->source, "test"))
-		return g_strdup_printf("videotestsrc is-live=true pattern=ball ! %s", raw);
-	if (!strcmp(c->source, "screen"))
-		return g_strdup_printf("ximagesrc use-damage=false ! %s", raw);
-	if (!strcmp(c->source, "camera") || g_str_has_prefix(c->source, "/dev/video"))
-		return g_strdup_printf("v4l2src %s%s ! capsfilter caps=\"" CAMERA
-				       "\" ! decodebin ! %s",
-				       c->source[0] == '/' ? "device=" : "",
-				       c->source[0] == '/' ? c->source : "", raw);
-	if (g_str_has_suffix(c->source, ".y4m"))
-		return y4m_camera(c, error);
-	uri = gst_filename_to_uri(c->source, error);
-	if (!uri)
-		return NULL;
-	text = g_strdup_printf("uridecodebin uri=\"%s\" caps=video/x-raw ! identity sync=true ! %s",
-			       uri, raw);
-	g_free(uri);
-	return text;
-}
-
-static char *microphone(struct call *c, GError **error)
-{
-	if (!strcmp(c->audio, "mic"))
-		return g_strdup("autoaudiosrc");
-	if (!strcmp(c->audio, "test"))
-		return g_strdup("audiotestsrc is-live=true wave=ticks");
-	c->samples = samples_load(c->audio, error);
-	if (!c->samples)
-		return NULL;
-	return g_strdup_printf("appsrc name=microphone is-live=true format=time max-buffers=10 "
-			       "leaky-type=downstream caps=audio/x-raw,format=S16LE,rate=%d,"
-			       "channels=1,layout=interleaved",
-			       SAMPLES_RATE);
-}
-
-#define WINDOW "videoconvert ! autovideosink"
-
-static char *screen(struct call *c)
-{
-	if (is_none(c->sink))
-		return g_strdup("fakesink sync=true async=false");
-	if (strcmp(c->sink, "window"))
-		return g_strdup("appsink name=y4m sync=true async=false max-buffers=8 "
-				"caps=video/x-raw,format=I420");
-	/* statistics, where there are letters for them */
-	if (gst_registry_check_feature_version(gst_registry_get(), "textoverlay", 1, 0, 0))
-		return g_strdup("textoverlay name=overlay valignment=top halignment=left "
-				"font-desc=\"Sans 8\" ! " WINDOW);
-	return g_strdup(WINDOW);
-}
-
-static char *loudspeaker(struct call *c)
-{
-	if (is_none(c->audio_sink))
-		return g_strdup("fakesink sync=true async=false");
-	if (strcmp(c->audio_sink, "auto"))
-		/* what comes out of wavenc has no time any more */
-		return g_strdup_printf(
-			"audioconvert ! wavenc name=asink ! filesink location=\"%s\" async=false",
-			c->audio_sink);
-	return g_strdup("audioconvert ! audioresample ! autoaudiosink");
-}
-
 /*
  * Elements in a row, as gst-launch has them, added to the pipeline; only pad @open of the element
  * @end is left open: what a decoder will be linked to once it knows what it decodes is not. NULL on
@@ -272,47 +166,6 @@ static guint32 rtx_ssrc(const struct offer_stream *st)
 	return st->ssrc ^ 0x80000000U;
 }
 
-static const struct {
-	const char *joint;
-	gboolean source;
-	GstPadProbeCallback probe;
-	const char *usual, *what; /* the option's word, and what people call it */
-} kinds[CALL_DEVICES] = {
-	[CALL_CAMERA] = {"camera-joint", TRUE, NULL, "camera", "camera"},
-	[CALL_MICROPHONE] = {"microphone-joint", TRUE, NULL, "mic", "microphone"},
-	[CALL_SCREEN] = {"screen-joint", FALSE, call_on_video_played, "window", "window"},
-	[CALL_SPEAKER] = {"speaker-joint", FALSE, call_on_audio_played, "auto", "loudspeaker"},
-	[CALL_SELF] = {"self-joint", FALSE, NULL, "window", "own window"},
-};
-
-/* @option: what it is to be. Takes @elements; FALSE if there are none. */
-static gboolean use_device(struct call *c, enum call_device kind, const char *option,
-			   char *elements, GError **error)
-{
-	gboolean usual = !strcmp(option, kinds[kind].usual);
-	struct device_params p = {
-		.what = usual ? kinds[kind].what : option,
-		.elements = elements,
-		.source = kinds[kind].source,
-		.returns = DEVICE_RETRIED,
-		.pipeline = c->pipeline,
-		.joint = part_of(c->pipeline, kinds[kind].joint),
-		.probe = kinds[kind].probe,
-		.made = kind == CALL_SCREEN ? call_write_y4m : NULL,
-		.tell = call_on_device,
-		.data = c,
-	};
-
-	if (!strcmp(kinds[kind].usual, "window"))
-		p.returns = DEVICE_ASKED;
-	if (!p.source && !usual)
-		p.returns = DEVICE_GONE;
-	if (elements)
-		c->devices[kind] = device_new(&p, error);
-	g_free(elements);
-	return c->devices[kind] != NULL;
-}
-
 static void on_begin(double ms, gboolean told, gpointer data)
 {
 	struct call *c = data;
@@ -351,12 +204,9 @@ static void agreed(struct call *c)
 
 static gboolean build_video_out(struct call *c, GError **error)
 {
-	char *source = camera(c, error), *elements;
 	GstElement *out;
+	char *elements;
 
-	if (!source)
-		return FALSE;
-	c->out.clip_frames = c->y4m.frames;
 	agreed(c);
 	elements = outgoing_elements(&c->out);
 	out = row(c, outgoing_end(&c->out), "src", error,
@@ -366,13 +216,8 @@ static gboolean build_video_out(struct call *c, GError **error)
 				 "identity name=self-joint silent=true"
 			       : "");
 	g_free(elements);
-	if (!out) {
-		g_free(source);
-		return FALSE;
-	}
-	if (!use_device(c, CALL_CAMERA, c->source, source, error) ||
-	    (c->self_view &&
-	     !use_device(c, CALL_SELF, "window", g_strdup(WINDOW " sync=false"), error)) ||
+	if (!out || !call_use_device(c, CALL_CAMERA, error) ||
+	    (c->self_view && !call_use_device(c, CALL_SELF, error)) ||
 	    !outgoing_build(&c->out, c->pipeline, error) ||
 	    !gst_element_link_pads(out, "src", c->bin, "send_rtp_sink_0") ||
 	    !to_peer(c, "send_rtp_src_0", c->rtp[CALL_VIDEO], c->theirs.stream[CALL_VIDEO].port,
@@ -393,7 +238,7 @@ static gboolean build_audio_out(struct call *c, GError **error)
 		  "rtpopuspay name=apay pt=%d",
 		  c->muted ? "true" : "false", AUDIO_BPS, c->theirs.mends ? "true" : "false",
 		  AUDIO_PT);
-	if (!out || !use_device(c, CALL_MICROPHONE, c->audio, microphone(c, error), error))
+	if (!out || !call_use_device(c, CALL_MICROPHONE, error))
 		return FALSE;
 	c->mute = gst_object_ref(part_of(c->pipeline, "mute"));
 	c->opus = gst_object_ref(part_of(c->pipeline, "opus"));
@@ -423,9 +268,7 @@ static gboolean build_in(struct call *c, enum call_media media, GError **error)
 			 "! "
 			 "identity name=speaker-joint silent=true",
 			 c->theirs.mends ? "true" : "false");
-	if (!in || !(media == CALL_VIDEO
-			     ? use_device(c, CALL_SCREEN, c->sink, screen(c), error)
-			     : use_device(c, CALL_SPEAKER, c->audio_sink, loudspeaker(c), error)))
+	if (!in || !call_use_device(c, media == CALL_VIDEO ? CALL_SCREEN : CALL_SPEAKER, error))
 		return FALSE;
 	c->in[media].inlet = in;
 	if (media == CALL_VIDEO && c->theirs.fec)

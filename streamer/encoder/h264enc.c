@@ -18,13 +18,14 @@
 #include "streamer/encoder/h264enc.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <x264.h>
 
 #include "streamer/encoder/framebudget.h"
+#include "streamer/encoder/pixels.h"
+#include "streamer/encoder/x264setup.h"
 #include "streamer/rtp/wire.h"
 
 /* How much finer than the group's quantizer a trimmed picture may be; more
@@ -41,7 +42,6 @@
 /* Row control may miss its hard limit slightly: keep clear of the bound. */
 #define BOUND_MARGIN 0.98
 #define FIRST_MOST 3 /* shares of the allowance that the first picture may take */
-#define VBV_FRAMES 1.09
 /* Quality floor: groups in a row that must be too coarse before more is given up (one alone that
  * does not fit at all may be a cut of the scene), or fine enough before some of it returns.
  */
@@ -111,104 +111,6 @@ static double group_bits(const struct h264_enc *enc, double rate)
 	return rate * enc->ra_params.frames * frame_s(enc);
 }
 
-/*
- * Plan one picture. x264 counts the buffer in units of 1000 bits and the rate in
- * 1000 bit/s, and must find the buffer smaller than 1.1 pictures.
- */
-static void set_vbv(x264_param_t *param, double fps, double plan_bits, double limit_bits)
-{
-	double size = fmin(floor(limit_bits / 1000), ceil(VBV_FRAMES * plan_bits / 1000));
-
-	size = fmax(size, 1);
-	plan_bits = fmax(fmin(plan_bits, size * 1000), size * 1000 / VBV_FRAMES);
-	param->rc.i_vbv_buffer_size = (int)size;
-	param->rc.i_vbv_max_bitrate = (int)fmax(1, floor(plan_bits * fps / 1000));
-}
-
-/* Rate of the stream itself, in kbit/s, and a buffer of so many seconds of it. */
-static void set_cbr(x264_param_t *param, double rate, double buffer, unsigned int packet,
-		    unsigned int headers)
-{
-	param->rc.i_bitrate = (int)fmax(1, rate * wire_share(packet, headers) / 1000);
-	param->rc.i_vbv_max_bitrate = param->rc.i_bitrate;
-	param->rc.i_vbv_buffer_size = (int)fmax(1, param->rc.i_bitrate * buffer);
-}
-
-/* Statistics need x264's log level INFO; say only what went wrong. */
-static void log_errors(void *unused, int level, const char *fmt, va_list args)
-{
-	(void)unused;
-	if (level > X264_LOG_ERROR)
-		return;
-	fputs("libx264: ", stderr);
-	vfprintf(stderr, fmt, args);
-}
-
-static void param_init(x264_param_t *p, const struct h264_config *cfg)
-{
-	double fps = (double)cfg->fps_n / cfg->fps_d;
-
-	x264_param_default_preset(p, "faster", "zerolatency,psnr");
-	p->i_log_level = X264_LOG_INFO;
-	p->pf_log = log_errors;
-	p->i_threads = 1;
-	p->b_sliced_threads = 0;
-	p->i_width = cfg->width;
-	p->i_height = cfg->height;
-	p->i_csp = X264_CSP_I420;
-	p->i_fps_num = cfg->fps_n;
-	p->i_fps_den = cfg->fps_d;
-	p->i_timebase_num = cfg->fps_d;
-	p->i_timebase_den = cfg->fps_n;
-	p->b_vfr_input = 0;
-	/* Left out, a decoder guesses by the height, which may fall below the quality floor. */
-	p->vui.b_fullrange = cfg->colour.full_range;
-	p->vui.i_colorprim = cfg->colour.primaries;
-	p->vui.i_transfer = cfg->colour.transfer;
-	p->vui.i_colmatrix = cfg->colour.matrix;
-	p->vui.i_sar_width = cfg->colour.sar_n;
-	p->vui.i_sar_height = cfg->colour.sar_d;
-	p->i_bframe = 0;
-	p->i_frame_reference = 1;
-	p->i_scenecut_threshold = 0;
-	/* IDR pictures of groups are asked for one by one: groups may change their length. */
-	p->i_keyint_max = cfg->refresh == H264_REFRESH_IDR ? X264_KEYINT_MAX_INFINITE : cfg->wave;
-	p->i_keyint_min = p->i_keyint_max;
-	p->b_intra_refresh = cfg->refresh == H264_REFRESH_INTRA;
-	p->b_repeat_headers = 1;
-	p->b_annexb = 1;
-	p->b_aud = 0;
-	p->analyse.i_weighted_pred = X264_WEIGHTP_NONE;
-	p->analyse.b_psnr = cfg->psnr;
-	p->rc.i_rc_method = X264_RC_CRF;
-	p->rc.f_rf_constant = cfg->qp_max;
-	p->rc.f_qcompress = 1.0f;
-	p->rc.f_ip_factor = 1.0f;
-	p->rc.i_aq_mode = X264_AQ_NONE;
-	p->rc.b_mb_tree = 0;
-	p->rc.i_lookahead = 0;
-	/* The configured limits may change and are kept elsewhere; besides, the
-	 * bound comes before the upper one.
-	 */
-	p->rc.i_qp_min = 0;
-	p->rc.i_qp_max = 51;
-	p->rc.i_qp_step = 16;
-	p->rc.f_rate_tolerance = 0.01f;
-	if (cfg->mode == H264_MODE_CBR) {
-		p->rc.i_rc_method = X264_RC_ABR;
-		p->rc.f_rate_tolerance = 1;
-		p->rc.f_qcompress = 0.6f;
-		p->rc.i_qp_min = cfg->qp_min;
-		set_cbr(p, cfg->rate, 1 / fps + cfg->delay, cfg->packet, cfg->headers);
-	}
-	if (cfg->mode == H264_MODE_TRIM) {
-		double frame = cfg->rate_max / fps;
-
-		set_vbv(p, fps, frame, frame * VBV_FRAMES);
-	}
-	x264_param_apply_profile(p, "high");
-}
-
 /* A side of a picture made smaller; even, as 4:2:0 wants it. */
 static int shrunk(int side, int shrink)
 {
@@ -239,7 +141,7 @@ struct h264_enc *h264_open(const struct h264_config *cfg, char *err, size_t errl
 		return NULL;
 	}
 	enc->cfg = *cfg;
-	param_init(&enc->param, cfg);
+	x264setup_init(&enc->param, cfg);
 	if (!open_x264(enc)) {
 		snprintf(err, errlen, "libx264 refused %dx%d at %d/%d frames/s", cfg->width,
 			 cfg->height, cfg->fps_n, cfg->fps_d);
@@ -393,15 +295,16 @@ static void plan_picture(struct h264_enc *enc, const struct budget *b)
 
 	enc->floor_qp = fmax(enc->ra.q - enc->finer, enc->cfg.qp_min);
 	enc->param.rc.f_rf_constant = (float)enc->floor_qp;
-	set_vbv(&enc->param, fps, target / enc->fill, bound * BOUND_MARGIN);
+	x264setup_vbv(&enc->param, fps, target / enc->fill, bound * BOUND_MARGIN);
 	enc->plan_bits = enc->param.rc.i_vbv_max_bitrate * 1000.0 / fps;
 	x264_encoder_reconfig(enc->x264, &enc->param);
 }
 
 static void plan_cbr(struct h264_enc *enc)
 {
-	set_cbr(&enc->param, enc->rate, enc->budget_params.interval + enc->budget_params.delay,
-		enc->cfg.packet, enc->cfg.headers);
+	x264setup_cbr(&enc->param, enc->rate,
+		      enc->budget_params.interval + enc->budget_params.delay, enc->cfg.packet,
+		      enc->cfg.headers);
 	x264_encoder_reconfig(enc->x264, &enc->param);
 }
 
@@ -433,50 +336,6 @@ static double out_qp(const struct h264_enc *enc, const x264_picture_t *rec)
 	return rec->prop.f_crf_avg;
 }
 
-/* Copy a plane with every block of so many pixels square replaced by its mean. */
-static void flatten(uint8_t *dst, const uint8_t *src, int stride, int width, int height, int block)
-{
-	for (int y = 0; y < height; y += block) {
-		int h = height - y < block ? height - y : block;
-
-		for (int x = 0; x < width; x += block) {
-			int w = width - x < block ? width - x : block;
-			unsigned int sum = 0;
-
-			for (int j = 0; j < h; j++)
-				for (int i = 0; i < w; i++)
-					sum += src[(y + j) * stride + x + i];
-			for (int j = 0; j < h; j++)
-				memset(dst + (size_t)(y + j) * width + x, (int)(sum / (w * h)), w);
-		}
-	}
-}
-
-static size_t picture_size(int w, int h)
-{
-	return (size_t)w * h + 2 * (size_t)((w + 1) / 2) * ((h + 1) / 2);
-}
-
-/* Copy a plane in another, lesser size: each pixel the mean of those it stands for. */
-static void shrink_plane(uint8_t *dst, int width, int height, const uint8_t *src, int stride,
-			 int src_width, int src_height)
-{
-	for (int y = 0; y < height; y++) {
-		int top = y * src_height / height, bottom = (y + 1) * src_height / height;
-
-		for (int x = 0; x < width; x++) {
-			int left = x * src_width / width, right = (x + 1) * src_width / width;
-			unsigned int n = (unsigned int)((bottom - top) * (right - left));
-			unsigned int sum = n / 2;
-
-			for (int j = top; j < bottom; j++)
-				for (int i = left; i < right; i++)
-					sum += src[j * stride + i];
-			*dst++ = (uint8_t)(sum / n);
-		}
-	}
-}
-
 /* The picture in the size that is coded now. */
 static bool shrink(struct h264_enc *enc, const uint8_t *plane[3], int stride[3])
 {
@@ -484,7 +343,7 @@ static bool shrink(struct h264_enc *enc, const uint8_t *plane[3], int stride[3])
 	uint8_t *p;
 
 	if (!enc->small)
-		enc->small = malloc(picture_size(enc->cfg.width, enc->cfg.height));
+		enc->small = malloc(pixels_size(enc->cfg.width, enc->cfg.height));
 	p = enc->small;
 	if (!p)
 		return false;
@@ -492,7 +351,7 @@ static bool shrink(struct h264_enc *enc, const uint8_t *plane[3], int stride[3])
 		int sw = i ? (enc->cfg.width + 1) / 2 : enc->cfg.width;
 		int sh = i ? (enc->cfg.height + 1) / 2 : enc->cfg.height;
 
-		shrink_plane(p, w, h, plane[i], stride[i], sw, sh);
+		pixels_shrink(p, w, h, plane[i], stride[i], sw, sh);
 		plane[i] = p;
 		stride[i] = w;
 		p += (size_t)w * h;
@@ -512,12 +371,13 @@ static bool simplify(struct h264_enc *enc, x264_image_t *img, const uint8_t *con
 	uint8_t *p;
 
 	if (!enc->coarse)
-		enc->coarse = malloc(picture_size(enc->cfg.width, enc->cfg.height));
+		enc->coarse = malloc(pixels_size(enc->cfg.width, enc->cfg.height));
 	p = enc->coarse;
 	if (!p)
 		return false;
 	for (int i = 0; i < 3; i++) {
-		flatten(p, plane[i], stride[i], i ? cw : w, i ? ch : h, i ? block / 2 : block);
+		pixels_flatten(p, plane[i], stride[i], i ? cw : w, i ? ch : h,
+			       i ? block / 2 : block);
 		img->plane[i] = p;
 		img->i_stride[i] = i ? cw : w;
 		p += i ? (size_t)cw * ch : (size_t)w * h;

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What arrives at the sockets of recv, and what is reported of it. */
+#include <gst/app/gstappsrc.h>
+#include <gst/net/gstnetaddressmeta.h>
+#include <gst/rtp/gstrtcpbuffer.h>
+#include <gst/rtp/gstrtpbuffer.h>
+
+#include "streamer/media/parts.h"
+#include "streamer/options.h"
+#include "streamer/recv/recv.h"
+#include "streamer/rtp/ecn.h"
+#include "streamer/rtp/repair.h"
+#include "streamer/rtp/train.h"
+#include "streamer/rtp/wire.h"
+
+#define NTP_EPOCH_S 2208988800ULL /* 1970, in seconds since 1900 */
+#define TWCC_FMT 15
+
+/* Before the first report of the sender: it is a port above the media's. */
+static void guess_peer(struct receiver *r, GstBuffer *buf)
+{
+	GstNetAddressMeta *meta = gst_buffer_get_net_address_meta(buf);
+
+	g_mutex_lock(&r->lock);
+	if (meta && !r->peer && G_IS_INET_SOCKET_ADDRESS(meta->addr))
+		r->peer = address_with_port(G_INET_SOCKET_ADDRESS(meta->addr), 1);
+	g_mutex_unlock(&r->lock);
+}
+
+/* Network thread: return the newest rate to the sender. */
+static void return_rate(struct receiver *r)
+{
+	guint overhead =
+		wire_ip_udp(g_socket_get_family(r->rtp) == G_SOCKET_FAMILY_IPV6) + WIRE_RTP;
+	guint8 packet[RETURNS_MAX];
+	GstFlowReturn flow;
+	guint ssrc = 0;
+	gsize len;
+
+	g_object_get(r->session, "internal-ssrc", &ssrc, NULL);
+	len = returns_compound(packet, &r->returns.newest, r->form, r->cname, ssrc, r->media_ssrc,
+			       overhead);
+	flow = gst_app_src_push_buffer(GST_APP_SRC(r->news), gst_buffer_new_memdup(packet, len));
+	if (flow == GST_FLOW_OK)
+		r->returned++;
+}
+
+/* Network thread: what has come, for the sender's controller. */
+static void see_packet(struct receiver *r, const guint8 *p, enum ecn ecn)
+{
+	guint64 now = (guint64)monotonic_ns(), ntp = now + r->ntp_ns;
+	gboolean again = (p[1] & 0x7f) == RTX_PT;
+	guint8 report[CCFB_MAX];
+	guint ssrc = 0;
+	gsize len;
+
+	ccfb_see(&r->ccfb, again, paqm_get32(p + 8), paqm_get16(p + 2), ecn, now);
+	if (ecn != ECN_NOT_ECT && !again && !r->twcc_only)
+		g_atomic_int_set(&r->tell_ecn, TRUE);
+	if (!g_atomic_int_get(&r->tell_ecn) || !ccfb_due(&r->ccfb, !again && p[1] >> 7, now))
+		return;
+	g_object_get(r->session, "internal-ssrc", &ssrc, NULL);
+	len = ccfb_write(&r->ccfb, report, ssrc,
+			 (guint32)(ntp / 1000000000 << 16 | (ntp % 1000000000 << 16) / 1000000000),
+			 now);
+	if (gst_app_src_push_buffer(GST_APP_SRC(r->news), gst_buffer_new_memdup(report, len)) ==
+	    GST_FLOW_OK)
+		r->told++;
+}
+
+/* Streaming thread of RTCP: one kind of report on each packet is enough. */
+static GstPadProbeReturn on_own_report(GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+	struct receiver *r = data;
+	guint8 head[2];
+
+	(void)pad;
+	if (g_atomic_int_get(&r->tell_ecn) &&
+	    gst_buffer_extract(GST_PAD_PROBE_INFO_BUFFER(info), 0, head, sizeof(head)) ==
+		    sizeof(head) &&
+	    (head[0] & 31) == TWCC_FMT && head[1] == GST_RTCP_TYPE_RTPFB)
+		return GST_PAD_PROBE_DROP;
+	return GST_PAD_PROBE_OK;
+}
+
+/* Not of RTP: returns_see() looks closer. */
+static gboolean is_probe(const guint8 *p, gsize len)
+{
+	return len >= PAQM_PROBE_LEN && p[0] == PAQM_PROBE_FIRST;
+}
+
+static GstPadProbeReturn on_packet(GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+	GstBuffer *buf = GST_PAD_PROBE_INFO_BUFFER(info);
+	GstRTPBuffer rtp = GST_RTP_BUFFER_INIT;
+	struct receiver *r = data;
+	bool probe = false, begins, due = false;
+	enum ecn ecn = ecn_taken();
+	GstNetAddressMeta *meta;
+	gboolean ours = TRUE;
+	GstMapInfo map;
+
+	(void)pad;
+	if (!gst_buffer_map(buf, &map, GST_MAP_READ))
+		return GST_PAD_PROBE_OK;
+	if (!is_probe(map.data, map.size) && !guard_let(r->guard, map.data, map.size)) {
+		gst_buffer_unmap(buf, &map);
+		return GST_PAD_PROBE_DROP;
+	}
+	if (map.size >= 12 && map.data[0] >> 6 == 2 && (map.data[1] & 0x7f) != RTX_PT) {
+		meta = gst_buffer_get_net_address_meta(buf);
+		ours = streams_heard(r->streams, paqm_get32(map.data + 8),
+				     meta ? meta->addr : NULL);
+		if (ours && (map.data[1] & 0x7f) == VIDEO_PT)
+			r->media_ssrc = paqm_get32(map.data + 8);
+	}
+	if (map.size >= 12 && map.data[0] >> 6 == 2 && ours)
+		see_packet(r, map.data, ecn);
+	begins = !r->srtp_key && train_is(map.data, map.size);
+	if (ours)
+		due = returns_see(&r->returns, map.data, map.size, (guint64)monotonic_ns(), &probe);
+	gst_buffer_unmap(buf, &map);
+	if (!ours) /* rtpbin has to know of it, nobody else */
+		return begins ? GST_PAD_PROBE_DROP : GST_PAD_PROBE_OK;
+	guess_peer(r, buf);
+	if (due)
+		return_rate(r);
+	if (probe) {
+		r->probes++;
+		return GST_PAD_PROBE_DROP;
+	}
+	if (begins) /* it has done its work on the way */
+		return GST_PAD_PROBE_DROP;
+	if (!gst_rtp_buffer_map(buf, GST_MAP_READ, &rtp))
+		return GST_PAD_PROBE_OK;
+	inbound_packet(r->inbound, gst_rtp_buffer_get_timestamp(&rtp));
+	if (gst_rtp_buffer_get_payload_type(&rtp) == RTX_PT ||
+	    gst_rtp_buffer_get_payload_type(&rtp) == FEC_PT) {
+		/* numbered otherwise: not for the log of the stream's packets */
+		r->repairs++;
+		gst_rtp_buffer_unmap(&rtp);
+		return GST_PAD_PROBE_OK;
+	}
+	r->packets++;
+	g_mutex_lock(&r->lock);
+	xr_see(&r->window, gst_rtp_buffer_get_seq(&rtp),
+	       (guint32)gst_util_uint64_scale((guint64)monotonic_ns(), 90000, GST_SECOND) -
+		       gst_rtp_buffer_get_timestamp(&rtp));
+	g_mutex_unlock(&r->lock);
+	if (r->rx_csv)
+		fprintf(r->rx_csv, "%" G_GINT64_FORMAT ",%u,%u,%d,%" G_GSIZE_FORMAT "\n",
+			realtime_ns(), gst_rtp_buffer_get_seq(&rtp),
+			gst_rtp_buffer_get_timestamp(&rtp), gst_rtp_buffer_get_marker(&rtp),
+			gst_buffer_get_size(buf) +
+				wire_ip_udp(g_socket_get_family(r->rtp) == G_SOCKET_FAMILY_IPV6));
+	gst_rtp_buffer_unmap(&rtp);
+	return GST_PAD_PROBE_OK;
+}
+
+/* Reports go to wherever those of the stream's sender come from. */
+static GstPadProbeReturn on_rtcp(GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+	GstBuffer *buf = GST_PAD_PROBE_INFO_BUFFER(info);
+	GstNetAddressMeta *meta = gst_buffer_get_net_address_meta(buf);
+	struct receiver *r = data;
+	guint8 head[8];
+
+	(void)pad;
+	if (meta && gst_buffer_extract(buf, 0, head, sizeof(head)) == sizeof(head) &&
+	    streams_ours(r->streams, paqm_get32(head + 4))) {
+		g_mutex_lock(&r->lock);
+		g_set_object(&r->peer, meta->addr);
+		g_mutex_unlock(&r->lock);
+	}
+	return GST_PAD_PROBE_OK;
+}
+
+GstFlowReturn recv_on_report(GstAppSink *sink, gpointer receiver)
+{
+	GstSample *sample = gst_app_sink_pull_sample(sink);
+	struct receiver *r = receiver;
+	GstMapInfo map;
+
+	if (!sample)
+		return GST_FLOW_EOS;
+	g_mutex_lock(&r->lock);
+	/* A lost report is no harm: the next one says more. */
+	if (r->peer && gst_buffer_map(gst_sample_get_buffer(sample), &map, GST_MAP_READ)) {
+		g_socket_send_to(r->rtcp, r->peer, (const char *)map.data, map.size, NULL, NULL);
+		gst_buffer_unmap(gst_sample_get_buffer(sample), &map);
+	}
+	g_mutex_unlock(&r->lock);
+	gst_sample_unref(sample);
+	return GST_FLOW_OK;
+}
+
+/* Thread of RTCP: statistics of the stream, for whoever watches the session, join a regular report.
+ */
+static gboolean on_sending_report(GObject *session, GstBuffer *buf, gboolean early, gpointer data)
+{
+	guint8 head[8], packet[XR_SUMMARY_LEN];
+	struct receiver *r = data;
+	gsize len;
+
+	(void)session;
+	if (early || gst_buffer_extract(buf, 0, head, sizeof(head)) != sizeof(head) ||
+	    !g_atomic_int_compare_and_exchange(&r->summary_due, TRUE, FALSE))
+		return FALSE;
+	g_mutex_lock(&r->lock);
+	len = xr_summary(packet, &r->window, paqm_get32(head + 4), r->media_ssrc);
+	g_mutex_unlock(&r->lock);
+	if (len)
+		gst_buffer_append_memory(buf, gst_memory_new_wrapped(0, g_memdup2(packet, len), len,
+								     0, len, NULL, g_free));
+	return len > 0;
+}
+
+static void watch_rtcp(struct receiver *r)
+{
+	GstElement *in = part_of(r->pipeline, "rtcpin"), *dec = part_of(r->pipeline, "srtp");
+
+	guard_rtcp(r->guard, in, "src");
+	if (r->srtp_key) {
+		guard_proven_rtp(r->guard, dec, "rtp_src");
+		guard_proven_rtcp(r->guard, dec, "rtcp_src");
+	} else {
+		guard_proven_rtcp(r->guard, in, "src");
+	}
+	part_probe(in, "src", on_rtcp, r);
+}
+
+void recv_watch_packets(struct receiver *r)
+{
+	guint ssrc = 0;
+
+	ecn_watch(part_of(r->pipeline, "rtp"), r->rtp);
+	r->ntp_ns = NTP_EPOCH_S * 1000000000 + (guint64)(realtime_ns() - monotonic_ns());
+	part_probe(part_of(r->pipeline, "rtp"), "src", on_packet, r);
+	part_probe(part_of(r->pipeline, "bin"), "send_rtcp_src_0", on_own_report, r);
+	watch_rtcp(r);
+	g_signal_emit_by_name(part_of(r->pipeline, "bin"), "get-internal-session", 0, &r->session);
+	g_object_get(r->session, "internal-ssrc", &ssrc, NULL);
+	g_signal_connect(r->session, "on-sending-rtcp", G_CALLBACK(on_sending_report), r);
+	guard_own(r->guard, ssrc);
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0
+/* From the packets of the stream that recv plays to pictures, logged and recorded. */
+#include <errno.h>
+#include <gst/rtp/gstrtpbuffer.h>
+#include <gst/video/video.h>
+
+#include "streamer/encoder/adaptor.h"
+#include "streamer/media/parts.h"
+#include "streamer/media/source.h"
+#include "streamer/options.h"
+#include "streamer/recv/recv.h"
+#include "streamer/rtp/repair.h"
+
+/* RFC 6184 section 5.2, mode 1; at any other type the depayloader would give up. */
+static gboolean is_h264(GstRTPBuffer *rtp)
+{
+	const guint8 *payload = gst_rtp_buffer_get_payload(rtp);
+	guint type = gst_rtp_buffer_get_payload_len(rtp) > 0 ? payload[0] & 31U : 0;
+
+	return (type >= 1 && type <= 24) || type == 28;
+}
+
+/*
+ * Carry the RTP time stamp through the decoder as presentation time: nothing
+ * behind this point plays in time, and the decoder hands it back untouched.
+ */
+static GstPadProbeReturn on_depay(GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+	GstBuffer *buf = gst_buffer_make_writable(GST_PAD_PROBE_INFO_BUFFER(info));
+	GstRTPBuffer rtp = GST_RTP_BUFFER_INIT;
+	struct receiver *r = data;
+
+	(void)pad;
+	info->data = buf;
+	if (!gst_rtp_buffer_map(buf, GST_MAP_READ, &rtp))
+		return GST_PAD_PROBE_OK;
+	if (gst_rtp_buffer_get_payload_type(&rtp) == CODEC_H264_PT && !is_h264(&rtp)) {
+		gst_rtp_buffer_unmap(&rtp);
+		return GST_PAD_PROBE_DROP;
+	}
+	if (!r->have_ext) /* of another stream: time goes on forward */
+		r->rtp_ext = ((r->rtp_ext >> 32) + 1) << 32 | gst_rtp_buffer_get_timestamp(&rtp);
+	else
+		gst_rtp_buffer_ext_timestamp(&r->rtp_ext, gst_rtp_buffer_get_timestamp(&rtp));
+	r->have_ext = TRUE;
+	gst_rtp_buffer_unmap(&rtp);
+	GST_BUFFER_PTS(buf) = gst_util_uint64_scale(r->rtp_ext, GST_SECOND, 90000);
+	GST_BUFFER_DTS(buf) = GST_CLOCK_TIME_NONE;
+	return GST_PAD_PROBE_OK;
+}
+
+/* Decoder's thread: a picture to be shown. */
+static gboolean show(struct receiver *r, GstSample *sample)
+{
+	GstClockTime pts = GST_BUFFER_PTS(gst_sample_get_buffer(sample));
+
+	if (r->decoded_csv)
+		fprintf(r->decoded_csv, "%d,%u,%" G_GINT64_FORMAT ",%d,%d\n", r->pictures,
+			(guint32)gst_util_uint64_scale_round(pts, 90000, GST_SECOND), realtime_ns(),
+			r->size.width, r->size.height);
+	if (!r->y4m || y4m_write(r->y4m, sample, !r->pictures)) {
+		g_atomic_int_inc(&r->pictures);
+		return TRUE;
+	}
+	GST_ELEMENT_ERROR(r->pipeline, RESOURCE, WRITE,
+			  ("cannot write %s: %s; is the disk full?", r->output, g_strerror(errno)),
+			  (NULL));
+	return FALSE;
+}
+
+static GstFlowReturn on_sample(GstAppSink *sink, gpointer data)
+{
+	GstSample *sample = gst_app_sink_pull_sample(sink);
+	gboolean ok;
+
+	if (!sample)
+		return GST_FLOW_EOS;
+	ok = show(data, sample);
+	gst_sample_unref(sample);
+	return ok ? GST_FLOW_OK : GST_FLOW_ERROR;
+}
+
+static void on_woven(GstSample *picture, gpointer data)
+{
+	const GstStructure *caps = gst_caps_get_structure(gst_sample_get_caps(picture), 0);
+	struct receiver *r = data;
+
+	gst_structure_get_int(caps, "width", &r->size.width);
+	gst_structure_get_int(caps, "height", &r->size.height);
+	show(r, picture);
+}
+
+GstCaps *recv_on_pt_map(GstElement *bin, guint session, guint pt, gpointer receiver)
+{
+	const struct codec *codec = codec_of_payload(pt);
+	struct receiver *r = receiver;
+
+	(void)bin;
+	(void)session;
+	/* What corrects has the clock of the stream, or the jitter buffer takes it for nothing. */
+	if (r->fec && pt == FEC_PT)
+		return gst_caps_from_string("application/x-rtp, media=(string)video, "
+					    "clock-rate=(int)90000, encoding-name=(string)ULPFEC");
+	return codec ? codec_caps(codec) : NULL;
+}
+
+/* Packets go to what decodes them, by way of what corrects them. */
+static GstElement *before_decoder(struct receiver *r)
+{
+	return r->fec ? part_of(r->pipeline, "corrector") : streams_outlet(r->streams);
+}
+
+/* The one before has seen another stream: what it refers to is not there. */
+static void remove_decoder(struct receiver *r)
+{
+	if (!r->decoder)
+		return;
+	gst_element_unlink(before_decoder(r), r->decoder);
+	gst_element_set_state(r->decoder, GST_STATE_NULL);
+	gst_bin_remove(GST_BIN(r->pipeline), r->decoder);
+	r->have_ext = FALSE;
+}
+
+/* What decodes a coding, before the pictures' common way. */
+static gboolean build_decoder(struct receiver *r, const struct codec *codec)
+{
+	char *text = g_strdup_printf("%s name=depay request-keyframe=true ! %s name=dec",
+				     codec->depay, codec->decoder);
+	GError *error = NULL;
+	GstElement *in;
+
+	if (r->weave) {
+		g_free(text);
+		return gst_element_link(before_decoder(r), weave_inlet(r->weave));
+	}
+	in = gst_parse_bin_from_description_full(text, TRUE, NULL, GST_PARSE_FLAG_FATAL_ERRORS,
+						 &error);
+
+	g_free(text);
+	if (!in) {
+		g_printerr("paqm-streamer: %s cannot be decoded here: %s\n", codec->name,
+			   error->message);
+		g_error_free(error);
+		return FALSE;
+	}
+	remove_decoder(r);
+	r->decoder = in;
+	gst_bin_add(GST_BIN(r->pipeline), in);
+	part_probe(part_of(in, "depay"), "sink", on_depay, r);
+	size_keep(&r->size, part_of(in, "dec"), part_of(r->pipeline, "size"));
+	gst_element_link(in, part_of(r->pipeline, "pictures"));
+	gst_element_sync_state_with_parent(in);
+	return gst_element_link(before_decoder(r), in);
+}
+
+/* Reports are about the stream that plays now, and go to its sender. */
+static void follow(struct receiver *r)
+{
+	GSocketAddress *from;
+
+	inbound_take(r->inbound, streams_now(r->streams, &from));
+	g_mutex_lock(&r->lock);
+	g_clear_object(&r->peer);
+	if (from && G_IS_INET_SOCKET_ADDRESS(from))
+		r->peer = address_with_port(G_INET_SOCKET_ADDRESS(from), 1);
+	r->window = (struct xr_window){0};
+	g_mutex_unlock(&r->lock);
+	g_clear_object(&from);
+}
+
+gboolean recv_on_take(guint pt, gboolean first, gpointer receiver)
+{
+	struct receiver *r = receiver;
+
+	if ((first || !r->weave) && !build_decoder(r, codec_of_payload(pt)))
+		return FALSE;
+	if (!first)
+		follow(r);
+	return TRUE;
+}
+
+gboolean recv_pictures(struct receiver *r, GError **error)
+{
+	GstAppSinkCallbacks pictures = {.new_sample = on_sample};
+
+	if (r->fec)
+		inbound_correct(r->inbound, part_of(r->pipeline, "corrector"));
+	if (r->interlace) {
+		r->weave = weave_new(GST_BIN(r->pipeline), r->interlace, on_woven, r, error);
+		return r->weave != NULL;
+	}
+	gst_app_sink_set_callbacks(GST_APP_SINK(part_of(r->pipeline, "out")), &pictures, r, NULL);
+	return TRUE;
+}

@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A flow of trace mode: picks a quantizer per group of pictures (RA-SVBR) from the same allowance
+ * as a stream with an encoder, takes the pictures from the ladder, and sends their packets.
+ */
+#include "streamer/trace/trace_flow.h"
+
+#include <gst/rtp/gstrtcpbuffer.h>
+#include <math.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "streamer/options.h"
+#include "streamer/rtp/wire.h"
+#include "streamer/trace/rtph264.h"
+
+#define RTCP_SIZE 512
+#define NEVER G_MAXINT64
+#define TX_HEADER "seq,t_ns,frame,src_frame,frag,nfrag,wire_bytes,q,type"
+#define GOP_HEADER                                                                                 \
+	"gop,t_ns,frames,src_frame,q,R_bits,r_eff,b_eff,X,overflow,x,e1,e2,R_open,R_temp,Qstar,"   \
+	"r_t"
+#define FEEDBACK_HEADER "t_ns,cause,value,rate_bps"
+
+static double seconds(gint64 ns)
+{
+	return ns / 1e9;
+}
+
+static double group_time(const struct trace_sender *s)
+{
+	return seconds(s->interval_ns) * s->ladder.gop;
+}
+
+static void use_rate(struct trace_flow *f, gint64 now)
+{
+	double rate = ctl_rate(f->ctl, seconds(now));
+
+	if (rate == f->rate)
+		return;
+	f->rate = rate;
+	ra_feedback(&f->ra, &f->ra_params, rate * group_time(f->s));
+}
+
+void trace_flow_tick(struct trace_flow *f, gint64 now)
+{
+	ctl_sent(f->ctl, seconds(now), f->wire);
+	f->wire = 0;
+	use_rate(f, now);
+}
+
+static void take_advice(struct trace_flow *f, const struct paqm_client_advice *a)
+{
+	struct ctl_advice advice = advice_control(a);
+	gint64 now = monotonic_ns();
+
+	ctl_advise(f->ctl, seconds(now), &advice);
+	use_rate(f, now);
+	if (f->feedback_csv)
+		fprintf(f->feedback_csv, "%" G_GINT64_FORMAT ",%s,%.9g,%" G_GUINT64_FORMAT "\n",
+			now + f->s->wall_offset, advice_cause(a), (double)a->value,
+			(guint64)a->rate_bps);
+}
+
+static void on_advice(const struct paqm_client_advice *a, gpointer data)
+{
+	struct trace_flow *f = data;
+
+	g_mutex_lock(&f->s->lock);
+	take_advice(f, a);
+	g_mutex_unlock(&f->s->lock);
+}
+
+/* Round trip of a report, RFC 3550 section 6.4.1; NAN: unknown. */
+static double round_trip(const struct trace_flow *f, gint64 now, guint32 lsr, guint32 dlsr)
+{
+	guint32 then = (guint32)(trace_ntp(now + f->s->wall_offset) >> 16);
+
+	return lsr ? (then - lsr - dlsr) / 65536.0 : NAN;
+}
+
+/* Receiver reports about this flow. */
+static void on_rtcp(gpointer data)
+{
+	struct trace_flow *f = data;
+	gint64 now = monotonic_ns();
+	guint8 packet[1500];
+	ssize_t n;
+
+	g_mutex_lock(&f->s->lock);
+	while ((n = recv(f->rtcp, packet, sizeof(packet), 0)) > 0) {
+		GstRTCPBuffer rtcp = GST_RTCP_BUFFER_INIT;
+		GstBuffer *buf;
+		GstRTCPPacket p;
+
+		if (!gst_rtcp_buffer_validate_data_reduced(packet, (guint)n))
+			continue;
+		buf = gst_buffer_new_wrapped_full(GST_MEMORY_FLAG_READONLY, packet, sizeof(packet),
+						  0, (gsize)n, NULL, NULL);
+		gst_rtcp_buffer_map(buf, GST_MAP_READ, &rtcp);
+		for (gboolean more = gst_rtcp_buffer_get_first_packet(&rtcp, &p); more;
+		     more = gst_rtcp_packet_move_to_next(&p)) {
+			if (gst_rtcp_packet_get_type(&p) != GST_RTCP_TYPE_RR)
+				continue;
+			for (guint i = 0; i < gst_rtcp_packet_get_rb_count(&p); i++) {
+				guint32 ssrc, ext, jitter, lsr, dlsr;
+				guint8 lost;
+				gint32 total;
+
+				gst_rtcp_packet_get_rb(&p, i, &ssrc, &lost, &total, &ext, &jitter,
+						       &lsr, &dlsr);
+				if (ssrc == f->ssrc)
+					ctl_receiver_report(f->ctl, seconds(now), lost / 256.0,
+							    round_trip(f, now, lsr, dlsr));
+			}
+		}
+		gst_rtcp_buffer_unmap(&rtcp);
+		gst_buffer_unref(buf);
+	}
+	g_mutex_unlock(&f->s->lock);
+}
+
+static void send_report(struct trace_flow *f, gint64 now)
+{
+	GstRTCPBuffer rtcp = GST_RTCP_BUFFER_INIT;
+	GstBuffer *buf = gst_rtcp_buffer_new(RTCP_SIZE);
+	gint64 wall = now + f->s->wall_offset;
+	guint32 ts;
+	GstRTCPPacket p;
+	GstMapInfo map;
+	char *cname;
+
+	/* the RTP time of now; exact at the pictures' times */
+	ts = f->ts_offset + (guint32)((now - f->s->begin_ns) / 1000 * TRACE_CLOCK / 1000000);
+	gst_rtcp_buffer_map(buf, GST_MAP_READWRITE, &rtcp);
+	gst_rtcp_buffer_add_packet(&rtcp, GST_RTCP_TYPE_SR, &p);
+	gst_rtcp_packet_sr_set_sender_info(&p, f->ssrc, trace_ntp(wall), ts, (guint32)f->packets,
+					   (guint32)f->octets);
+	cname = g_strdup_printf("trace%u@%08x", f->index, f->ssrc);
+	gst_rtcp_buffer_add_packet(&rtcp, GST_RTCP_TYPE_SDES, &p);
+	gst_rtcp_packet_sdes_add_item(&p, f->ssrc);
+	gst_rtcp_packet_sdes_add_entry(&p, GST_RTCP_SDES_CNAME, (guint8)strlen(cname),
+				       (guint8 *)cname);
+	g_free(cname);
+	gst_rtcp_buffer_unmap(&rtcp);
+	if (gst_buffer_map(buf, &map, GST_MAP_READ)) {
+		if (send(f->rtcp, map.data, map.size, 0) < 0)
+			f->s->refused++;
+		gst_buffer_unmap(buf, &map);
+	}
+	gst_buffer_unref(buf);
+	f->report_ns += REPORT_INTERVAL;
+}
+
+/* Which picture of the clip the flow is at. */
+static guint source_frame(const struct trace_flow *f)
+{
+	return f->gop_first + f->frame % f->s->ladder.gop;
+}
+
+static void send_piece(struct trace_flow *f, gint64 now)
+{
+	const struct h264_piece *piece = &g_array_index(f->pieces, struct h264_piece, f->piece);
+	gboolean marker = f->piece + 1 == f->pieces->len;
+	guint32 ts = f->ts_offset + (guint32)gst_util_uint64_scale(
+					    f->frame, (guint64)TRACE_CLOCK * f->s->ladder.fps_d,
+					    (guint64)f->s->ladder.fps_n);
+	guint8 head[RTP_HEADER + 2] = {0x80, (guint8)(TRACE_PT | (marker ? 0x80 : 0))};
+	gsize head_len = RTP_HEADER + piece->head_len;
+	struct iovec iov[2] = {{head, head_len}, {(void *)piece->data, piece->len}};
+	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = 2};
+
+	GST_WRITE_UINT16_BE(head + 2, f->seq);
+	GST_WRITE_UINT32_BE(head + 4, ts);
+	GST_WRITE_UINT32_BE(head + 8, f->ssrc);
+	memcpy(head + RTP_HEADER, piece->head, piece->head_len);
+	/* A full queue on the way out loses packets; so it would for any sender. */
+	if (sendmsg(f->rtp, &msg, 0) < 0)
+		f->s->refused++;
+	if (f->tx_csv)
+		fprintf(f->tx_csv,
+			"%u,%" G_GINT64_FORMAT ",%u,%u,%u,%u,%" G_GSIZE_FORMAT ",%d,%c\n", f->seq,
+			now + f->s->wall_offset, f->frame, source_frame(f), f->piece,
+			f->pieces->len, f->s->headers + h264_piece_size(piece), f->q,
+			f->frame % f->s->ladder.gop ? 'P' : 'I');
+	f->seq++;
+	f->packets++;
+	f->octets += h264_piece_size(piece);
+	f->wire += f->s->headers + h264_piece_size(piece);
+	f->piece++;
+}
+
+/* The next group: where in the clip, and at which quantizer. False: the clip has ended. */
+static gboolean next_group(struct trace_flow *f, gint64 now)
+{
+	struct trace_sender *s = f->s;
+	double open_bits;
+	struct ra_group g;
+
+	if (f->frame) {
+		guint done = f->gop_first;
+
+		f->gop_first += s->ladder.gop;
+		if (f->gop_first == s->ladder.frames) {
+			if (!f->index && !s->loops)
+				return FALSE;
+			/* Not to the beginning: looping would show in the traffic as a period. */
+			f->gop_first =
+				(guint)g_rand_int_range(s->rand, 0,
+							(gint)(s->ladder.frames / s->ladder.gop)) *
+				s->ladder.gop;
+		}
+		open_bits = s->a_priori ? (double)s->open_bits[f->gop_first / s->ladder.gop]
+					: ra_open_bits(&f->ra_params, f->ra.sent, f->ra.q);
+		g = ra_group_end(&f->ra, &f->ra_params, open_bits);
+		if (f->gop_csv)
+			fprintf(f->gop_csv,
+				"%u,%" G_GINT64_FORMAT
+				",%u,%u,%d,%.0f,%.0f,%.0f,%.0f,%.0f,%.6f,%.6f,%.6f,%.0f,%.0f,%.4f,"
+				"%.0f\n",
+				f->gop_number, now + s->wall_offset, s->ladder.gop, done, f->q, g.R,
+				g.r_eff, g.b_eff, g.X, g.overflow, g.x, g.e1, g.e2, g.R_open,
+				g.R_temp, g.q_star, g.r_t);
+		f->gop_number++;
+	}
+	f->q = (int)f->ra.q;
+	return TRUE;
+}
+
+/* The picture whose time has come. False: there is none any more. */
+static gboolean next_picture(struct trace_flow *f, gint64 now)
+{
+	struct trace_sender *s = f->s;
+	double wire = 0;
+	guint source;
+
+	if (f->frame % s->ladder.gop == 0 && !next_group(f, now))
+		return FALSE;
+	source = source_frame(f);
+	g_array_set_size(f->pieces, 0);
+	h264_cut(ladder_unit(&s->ladder, f->q, source),
+		 ladder_frame(&s->ladder, f->q, source)->size, WIRE_PACKET - s->headers, f->pieces);
+	f->piece = 0;
+	if (!f->pieces->len)
+		f->frame++; /* nothing in it to send */
+	for (guint i = 0; i < f->pieces->len; i++) {
+		const struct h264_piece *piece = &g_array_index(f->pieces, struct h264_piece, i);
+
+		wire += (double)(f->s->headers + h264_piece_size(piece)) * 8;
+	}
+	ra_frame(&f->ra, wire);
+	return TRUE;
+}
+
+void trace_flow_end(struct trace_flow *f)
+{
+	if (f->due == NEVER)
+		return;
+	f->due = NEVER;
+	if (--f->s->running == 0)
+		f->s->loop.stop = TRUE;
+}
+
+void trace_flow_serve(struct trace_flow *f, gint64 now)
+{
+	struct trace_sender *s = f->s;
+
+	while (f->due <= now) {
+		gint64 next_frame = f->frame_ns + s->interval_ns, next_piece;
+
+		if (f->report_ns <= now)
+			send_report(f, now);
+		if (f->piece < f->pieces->len) {
+			send_piece(f, now);
+			if (f->piece == f->pieces->len)
+				f->frame++;
+		} else if (next_frame <= now) {
+			f->frame_ns = next_frame;
+			if (!next_picture(f, now)) {
+				trace_flow_end(f);
+				return;
+			}
+			continue; /* its first packet leaves at once */
+		}
+		next_piece = s->burst || !f->pieces->len
+				     ? f->frame_ns
+				     : f->frame_ns + s->interval_ns * f->piece / f->pieces->len;
+		f->due = MIN(f->piece < f->pieces->len ? next_piece : f->frame_ns + s->interval_ns,
+			     f->report_ns);
+	}
+}
+
+static GInetSocketAddress *address_of(const struct sockaddr_storage *ss, socklen_t len)
+{
+	return G_INET_SOCKET_ADDRESS(g_socket_address_new_from_native((gpointer)ss, len));
+}
+
+static void register_flow(struct trace_flow *f)
+{
+	struct trace_sender *s = f->s;
+	struct sockaddr_storage near = {0}, far = {0};
+	socklen_t near_len = sizeof(near), far_len = sizeof(far);
+	GInetSocketAddress *from, *to;
+	struct advice_flow flow = {
+		.ssrc = f->ssrc,
+		.floor_bps = s->rate_min,
+		.ceil_bps = s->rate_max,
+		.gop_s = group_time(s),
+		.answer_s = group_time(s), /* a ladder cannot answer earlier */
+	};
+
+	if (!s->advice || getsockname(f->rtp, (struct sockaddr *)&near, &near_len) < 0 ||
+	    getpeername(f->rtp, (struct sockaddr *)&far, &far_len) < 0)
+		return;
+	from = address_of(&near, near_len);
+	to = address_of(&far, far_len);
+	flow.from = g_inet_socket_address_get_address(from);
+	flow.from_port = g_inet_socket_address_get_port(from);
+	flow.to = g_inet_socket_address_get_address(to);
+	flow.to_port = g_inet_socket_address_get_port(to);
+	advice_add(s->advice, &flow, on_advice, f);
+	g_object_unref(from);
+	g_object_unref(to);
+}
+
+static gboolean open_logs(struct trace_flow *f, GError **error)
+{
+	char *dir;
+
+	if (!f->s->log_dir)
+		return TRUE;
+	dir = g_strdup_printf("%s/flow%03u", f->s->log_dir, f->index);
+	f->tx_csv = open_log(dir, "tx.csv", TX_HEADER, error);
+	f->gop_csv = f->tx_csv ? open_log(dir, "gop.csv", GOP_HEADER, error) : NULL;
+	f->feedback_csv = f->gop_csv ? open_log(dir, "feedback.csv", FEEDBACK_HEADER, error) : NULL;
+	g_free(dir);
+	return f->feedback_csv != NULL;
+}
+
+gboolean trace_flow_open(struct trace_sender *s, guint index, GError **error)
+{
+	guint16 port = (guint16)(g_inet_socket_address_get_port(s->dest) + 2 * index);
+	struct trace_flow *f = &s->flow[index];
+	gint groups = (gint)(s->ladder.frames / s->ladder.gop);
+
+	f->s = s;
+	f->index = index;
+	f->ssrc = g_rand_int(s->rand);
+	f->ts_offset = g_rand_int(s->rand);
+	f->seq = (guint16)g_rand_int_range(s->rand, 0, 32768);
+	f->pieces = g_array_new(FALSE, FALSE, sizeof(struct h264_piece));
+	/* The first flow is the one to be judged: the whole clip, once. */
+	f->gop_first = index ? (guint)g_rand_int_range(s->rand, 0, groups) * s->ladder.gop : 0;
+	f->rtp = trace_socket(s->dest, port, TRUE, error);
+	f->rtcp = f->rtp < 0 ? -1 : trace_socket(s->dest, port + 1, TRUE, error);
+	if (f->rtcp < 0 || !open_logs(f, error))
+		return FALSE;
+	f->watch = (struct trace_watch){on_rtcp, f};
+	return trace_loop_add(&s->loop, f->rtcp, &f->watch, error);
+}
+
+void trace_flow_start(struct trace_flow *f)
+{
+	struct trace_sender *s = f->s;
+	gint64 start = s->begin_ns;
+
+	if (f->index)
+		start += (gint64)(g_rand_double_range(s->rand, 0, MAX(s->spread, 1e-9)) * 1e9);
+	f->ctl = ctl_new(s->kind, &s->ctl_params, seconds(start));
+	if (!f->ctl)
+		g_error("out of memory");
+	f->rate = ctl_rate(f->ctl, seconds(start));
+	f->ra_params = (struct ra_params){
+		.domain = RA_QP,
+		.frames = (int)s->ladder.gop,
+		.beta = s->beta,
+		.q_ref = CLAMP(Q_REF, s->ladder.q_min, s->ladder.q_max),
+		.q_min = s->ladder.q_min,
+		.q_max = s->ladder.q_max,
+		.rho = 0.5,
+		.gamma = 1,
+		.r_min = (double)s->rate_min * group_time(s),
+		.r_max = (double)s->rate_max * group_time(s),
+	};
+	ra_init(&f->ra, &f->ra_params, f->rate * group_time(s));
+	f->frame_ns = start - s->interval_ns;
+	f->report_ns = start + REPORT_INTERVAL;
+	f->due = start;
+	register_flow(f);
+}
+
+gboolean trace_flow_close(struct trace_flow *f)
+{
+	if (!f->s)
+		return TRUE;
+	if (f->ctl)
+		ctl_free(f->ctl);
+	trace_close(&f->rtp);
+	trace_close(&f->rtcp);
+	g_array_free(f->pieces, TRUE);
+	/* each of them, whatever became of the others */
+	return close_log(f->tx_csv, "tx.csv") & close_log(f->gop_csv, "gop.csv") &
+	       close_log(f->feedback_csv, "feedback.csv");
+}
