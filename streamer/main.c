@@ -6,20 +6,80 @@
 #include "streamer/options.h"
 #include "streamer/trace/trace.h"
 
+/* Its argv[0] is its own name. */
+struct command {
+	const char *name, *help;
+	int (*run)(int argc, char **argv);
+};
+
+static void list(FILE *f, const struct command *table)
+{
+	for (; table->name; table++)
+		fprintf(f, "  %-6s %s\n", table->name, table->help);
+}
+
+static const struct command *find(const struct command *table, const char *name)
+{
+	while (table->name && strcmp(table->name, name) != 0)
+		table++;
+	return table->name ? table : NULL;
+}
+
+static gboolean is_help(const char *word)
+{
+	return !strcmp(word, "--help") || !strcmp(word, "-h");
+}
+
+static const struct command trace_commands[] = {
+	{"send", "send the ladder that --trace names", cmd_trace_send},
+	{"recv", "receive and log such flows", cmd_trace_recv},
+	{0},
+};
+
+static int trace_usage(FILE *f)
+{
+	fprintf(f, "Usage: paqm-streamer trace COMMAND [OPTION...]\n\n");
+	list(f, trace_commands);
+	return f == stderr ? EXIT_USAGE : 0;
+}
+
+static int cmd_trace(int argc, char **argv)
+{
+	const struct command *c;
+
+	if (argc < 2)
+		return trace_usage(stderr);
+	if (is_help(argv[1]))
+		return trace_usage(stdout);
+	c = find(trace_commands, argv[1]);
+	if (c)
+		return c->run(argc - 1, argv + 1);
+	fprintf(stderr, "paqm-streamer: no command 'trace %s'\n", argv[1]);
+	return trace_usage(stderr);
+}
+
+static const struct command commands[] = {
+	{"send", "encode a file or a test picture and send it", cmd_send},
+	{"recv", "receive, decode and record a stream", cmd_recv},
+	{"call", "picture and sound both ways, from host to host", cmd_call},
+	{"trace", "send or receive ready-made quality ladders, many flows at little cost",
+	 cmd_trace},
+	{0},
+};
+
 static int usage(FILE *f)
 {
 	fprintf(f, "Usage: paqm-streamer COMMAND [OPTION...]\n"
 		   "\n"
 		   "Live H.264 over RTP that obeys the rates P-AQM routers announce.\n"
-		   "\n"
-		   "  send   encode a file or a test picture and send it\n"
-		   "  recv   receive, decode and record a stream\n"
-		   "  call   picture and sound both ways, from host to host\n"
-		   "\n"
-		   "With --trace they send and log ready-made quality ladders instead, many flows\n"
-		   "at little cost; paqm-trace makes ladders and judges what arrived.\n"
-		   "\n"
-		   "paqm-streamer COMMAND --help shows the options of a command.\n");
+		   "\n");
+	list(f, commands);
+	fprintf(f,
+		"\n"
+		"`send --trace DIR` and `recv --trace` are the same as `trace send --trace DIR`\n"
+		"and `trace recv`; paqm-trace makes ladders and judges what arrived.\n"
+		"\n"
+		"paqm-streamer COMMAND --help shows the options of a command.\n");
 	return f == stderr ? EXIT_USAGE : 0;
 }
 
@@ -33,22 +93,21 @@ static gboolean is_trace(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	const struct command *c;
+
 	if (argc < 2)
 		return usage(stderr);
-	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
+	if (is_help(argv[1]))
 		return usage(stdout);
 	if (!strcmp(argv[1], "--version")) {
 		printf("paqm-streamer %s\n", PAQM_VERSION);
 		return 0;
 	}
-	if (!strcmp(argv[1], "send"))
-		return is_trace(argc, argv) ? cmd_trace_send(argc - 1, argv + 1)
-					    : cmd_send(argc - 1, argv + 1);
-	if (!strcmp(argv[1], "recv"))
-		return is_trace(argc, argv) ? cmd_trace_recv(argc - 1, argv + 1)
-					    : cmd_recv(argc - 1, argv + 1);
-	if (!strcmp(argv[1], "call"))
-		return cmd_call(argc - 1, argv + 1);
+	if (is_trace(argc, argv) && find(trace_commands, argv[1]))
+		return cmd_trace(argc, argv);
+	c = find(commands, argv[1]);
+	if (c)
+		return c->run(argc - 1, argv + 1);
 	fprintf(stderr, "paqm-streamer: no command '%s'\n", argv[1]);
 	return usage(stderr);
 }
