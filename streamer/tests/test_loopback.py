@@ -8,9 +8,7 @@ with them. Runs in virtual time (lab_loopback.sh), where no machine is slow.
 """
 
 import contextlib
-import csv
 import os
-import random
 import selectors
 import signal
 import socket
@@ -22,27 +20,21 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-WIDTH, HEIGHT, FRAMES = 320, 192, 120
+import loopback_strangers as others
+from loopback import (
+    FRAMES,
+    HEIGHT,
+    WIDTH,
+    check,
+    free_port,
+    rows,
+    start_receiver,
+    stream,
+    write_clip,
+)
+
 MAGIC, VERSION = 0x50514950, 1
 REGISTER, REGISTERED, RATE, STATUS = 1, 2, 3, 5
-
-
-def write_clip(path: Path) -> None:
-    """A textured picture that moves, so that there is something to code."""
-    texture = bytes((x * 7 ^ (x * x) >> 5) & 0xFF for x in range(WIDTH + 4 * FRAMES + HEIGHT))
-    chroma = bytes([128]) * (WIDTH * HEIGHT // 2)
-    with path.open("wb") as f:
-        f.write(f"YUV4MPEG2 W{WIDTH} H{HEIGHT} F24:1 Ip C420jpeg\n".encode())
-        for n in range(FRAMES):
-            f.write(b"FRAME\n")
-            for y in range(HEIGHT):
-                f.write(texture[4 * n + y : 4 * n + y + WIDTH])
-            f.write(chroma)
-
-
-def rows(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as f:
-        return list(csv.DictReader(f))
 
 
 def rate_record(cookie: int, rate: int, cause: int) -> bytes:
@@ -51,40 +43,6 @@ def rate_record(cookie: int, rate: int, cause: int) -> bytes:
         "=IBBHQQQ16sQIIHHBBH",
         MAGIC, VERSION, RATE, 72, cookie, rate, 7, router, 1, 0x3F000000, 1, 240, 3, cause, 0, 1,
     )  # fmt: skip
-
-
-def free_port() -> int:
-    """An even port whose neighbour is free too."""
-    for _ in range(100):
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as a:
-            a.bind(("127.0.0.1", 0))
-            port = int(a.getsockname()[1])
-            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as b:
-                try:
-                    b.bind(("127.0.0.1", port + 1))
-                except OSError:
-                    continue
-                return port
-    raise SystemExit("no two free UDP ports")
-
-
-def check(condition: bool, text: str) -> None:
-    if not condition:
-        raise SystemExit(f"FAIL: {text}")
-
-
-def start_receiver(
-    program: str, port: int, log: Path, *options: str, stderr: int | None = None,
-    host: str = "127.0.0.1",
-) -> subprocess.Popen[str]:
-    """A receiver that listens."""
-    receiver = subprocess.Popen(
-        [program, "recv", "--listen", f"{host}:{port}", "--log", str(log), *options],
-        stdout=subprocess.PIPE, stderr=stderr, text=True,
-    )  # fmt: skip
-    assert receiver.stdout
-    check(receiver.stdout.readline().startswith("listening"), "the receiver did not start")
-    return receiver
 
 
 def main() -> None:
@@ -96,14 +54,14 @@ def main() -> None:
         headers(program, Path(name))
         quality_floor(program, Path(name))
         full_range(program, Path(name))
-        foreign(program, Path(name))
-        several(program, Path(name))
+        others.foreign(program, Path(name))
+        others.several(program, Path(name))
         repair(program, Path(name))
-        vanishing(program, Path(name))
-        strangers(program, Path(name))
-        many(program, Path(name))
-        reporters(program, Path(name))
-        breaker(program, Path(name))
+        others.vanishing(program, Path(name))
+        others.strangers(program, Path(name))
+        others.many(program, Path(name))
+        others.reporters(program, Path(name))
+        others.breaker(program, Path(name))
         interlace(program, Path(name))
         ecn(program, Path(name))
     usage(program)
@@ -292,25 +250,6 @@ def carriers(program: str, tmp: Path) -> None:
         check(0.9 * rate < begins <= rate, f"{name}: {frames[0]}")
 
 
-def stream(
-    program: str, tmp: Path, options: list[str], hear: tuple[str, ...] = (),
-    host: str = "127.0.0.1",
-) -> tuple[Path, Path]:  # fmt: skip
-    """The clip, sent and received; the directories of both ends' logs."""
-    port, send, recv = free_port(), tmp / "es", tmp / "er"
-    receiver = start_receiver(program, port, recv, *hear, host=host)
-    done = subprocess.run(
-        [program, "send", "--to", f"{host}:{port}", "--source", str(tmp / "clip.y4m"), "--loop",
-         "--paqmd", "none", "--controller", "fixed", "--log", str(send), *options],
-        check=False,
-    )  # fmt: skip
-    check(done.returncode == 0, f"{options}: the sender's exit status")
-    subprocess.run(["sleep", "1"], check=True)
-    receiver.send_signal(signal.SIGINT)
-    check(receiver.wait(60) == 0, f"{options}: the receiver's exit status")
-    return send, recv
-
-
 def has_element(name: str) -> bool:
     return subprocess.run(["gst-inspect-1.0", "--exists", name], check=False).returncode == 0
 
@@ -381,128 +320,6 @@ def quality_floor(program: str, tmp: Path) -> None:
     check(body == len(frames) * (WIDTH * HEIGHT * 3 // 2 + 6), "pictures of the recording")
 
 
-def foreign(program: str, tmp: Path) -> None:
-    """Packets of strangers between those of the stream: it goes on as if they were not there."""
-    port, send, recv = free_port(), tmp / "fs", tmp / "fr"
-    receiver = start_receiver(program, port, recv)
-    dice, count = random.Random(5), 0
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as between:
-        between.bind(("127.0.0.1", 0))
-        between.settimeout(0.2)
-        sender = subprocess.Popen(
-            [program, "send", "--to", f"127.0.0.1:{between.getsockname()[1]}", "--source",
-             str(tmp / "clip.y4m"), "--paqmd", "none", "--duration", "3", "--log", str(send)],
-        )  # fmt: skip
-        while sender.poll() is None:
-            try:
-                between.sendto(between.recv(2048), ("127.0.0.1", port))
-            except TimeoutError:
-                continue
-            count += 1
-            if count < 20:
-                continue
-            kind = dice.choice((96, 96, 98, 99, 120))
-            head = struct.pack(">BBHII", 0x80, kind | 0x80, count, 7, 1000 + kind + count % 3)
-            between.sendto(head + dice.randbytes(50), ("127.0.0.1", port))
-            between.sendto(dice.randbytes(dice.randrange(40)), ("127.0.0.1", port))
-    check(sender.returncode == 0, "strangers: the sender's exit status")
-    subprocess.run(["sleep", "1"], check=True)
-    receiver.send_signal(signal.SIGINT)
-    check(receiver.wait(60) == 0, "strangers: the receiver's exit status")
-    check(count > 40, f"strangers: {count} packets")
-    frames, decoded = rows(send / "frames.csv"), rows(recv / "decoded.csv")
-    check([d["rtp_ts"] for d in decoded] == [f["rtp_ts"] for f in frames], "strangers: pictures")
-
-
-def start_sender(
-    program: str, port: int, tmp: Path, log: Path, *options: str
-) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [program, "send", "--to", f"127.0.0.1:{port}", "--source", str(tmp / "clip.y4m"), "--loop",
-         "--paqmd", "none", "--log", str(log), *options],
-    )  # fmt: skip
-
-
-def wait_for(receiver: subprocess.Popen[str], text: str) -> None:
-    """Until the receiver says so."""
-    assert receiver.stderr
-    for line in receiver.stderr:
-        if text in line:
-            return
-    raise SystemExit(f"FAIL: the receiver did not say '{text}'")
-
-
-def finish_both(receiver: subprocess.Popen[str], sender: subprocess.Popen[bytes]) -> None:
-    sender.send_signal(signal.SIGTERM)
-    check(sender.wait(60) == 0, "several: a sender's exit status")
-    subprocess.run(["sleep", "1"], check=True)
-    receiver.send_signal(signal.SIGINT)
-    check(receiver.wait(60) == 0, "several: the receiver's exit status")
-
-
-def several(program: str, tmp: Path) -> None:
-    """Two streams on a port: the first plays, the other when it is silent or has no picture."""
-    parts = ["--interlace", "rows"]
-    for there, here in (([], []), (["--rtx", "--fec"], ["--rtx", "--fec", "20"]), (parts, parts)):
-        name = "".join(there)
-        port, recv = free_port(), tmp / "sr"
-        first, second = tmp / f"s1{name}", tmp / f"s2{name}"
-        receiver = start_receiver(program, port, recv, *there, stderr=subprocess.PIPE)
-        old = start_sender(program, port, tmp, first, "--ssrc", "11", "--duration", "4", *here)
-        log = first / "frames.csv"  # its first lines are written when they fill a block
-        while not log.exists() or not log.stat().st_size:
-            subprocess.run(["sleep", "0.1"], check=True)
-        new = start_sender(program, port, tmp, second, "--ssrc", "22", *here)
-        wait_for(receiver, "a second stream arrives on this port, SSRC 22")
-        wait_for(receiver, "the stream with SSRC 11 has fallen silent; now plays SSRC 22")
-        check(old.wait(60) == 0, "several: a sender's exit status")
-        subprocess.run(["sleep", "3"], check=True)
-        finish_both(receiver, new)
-        decoded = [int(d["rtp_ts"]) >> 2 for d in rows(recv / "decoded.csv")]
-        was, came = ([int(f["rtp_ts"]) >> 2 for f in rows(log / "frames.csv")]
-                     for log in (first, second))  # fmt: skip
-        was, came = sorted(set(was), key=was.index), sorted(set(came), key=came.index)
-        swap = next((n for n, ts in enumerate(decoded) if ts not in was), len(decoded))
-        # what is shown of parts waits for the next picture
-        check(decoded[:swap] in (was, was[:-1]), f"several {here}: pictures of the first")
-        check(len(decoded) - swap > 24, f"several {here}: {len(decoded) - swap} of the second")
-        tail = came[came.index(decoded[swap]) :]
-        check(decoded[swap:] in (tail, tail[:-1]), f"several {here}: pictures of the second")
-        # only packets of the stream that plays are logged
-        seen = [int(p["rtp_ts"]) >> 2 in came for p in rows(recv / "rx.csv")]
-        check(seen == sorted(seen) and seen[-1], f"several {here}: rx.csv")
-
-    # a stranger that was there before, and sends what is no picture
-    port = free_port()
-    receiver = start_receiver(program, port, recv, stderr=subprocess.PIPE)
-    done = threading.Event()
-
-    def talk() -> None:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
-            n = 0
-            while not done.wait(0.02):
-                n += 1
-                head = struct.pack("!BBHII", 0x80, 96 | 0x80, n & 0xFFFF, n * 1800, 5)
-                s.sendto(head + bytes([0x41, 0x9A]) + bytes(range(200)), ("127.0.0.1", port))
-
-    stranger = threading.Thread(target=talk)
-    stranger.start()
-    subprocess.run(["sleep", "1"], check=True)
-    sender = start_sender(program, port, tmp, first, "--ssrc", "33")
-    wait_for(receiver, "the stream with SSRC 5 gives no picture; now plays SSRC 33")
-    subprocess.run(["sleep", "3"], check=True)
-    done.set()
-    stranger.join()
-    finish_both(receiver, sender)
-    decoded, sent = ([d["rtp_ts"] for d in rows(log)]
-                     for log in (recv / "decoded.csv", first / "frames.csv"))  # fmt: skip
-    # a busy machine may show one less
-    check(len(decoded) > 24, f"several, after a stranger: {len(decoded)} pictures")
-    check(decoded == [ts for ts in sent if ts in decoded], "several, after a stranger: order")
-    late = len(sent) - 1 - sent.index(decoded[-1])
-    check(late < 12, f"several, after a stranger: {late} of {len(sent)} missing at the end")
-
-
 def repair(program: str, tmp: Path) -> None:
     """Nothing is lost here: repair must not get in the way, and its bytes count."""
     port, send, recv = free_port(), tmp / "ps", tmp / "pr"
@@ -528,228 +345,6 @@ def repair(program: str, tmp: Path) -> None:
     check(int(frames[0]["allowance_bps"]) < 820_000, "repair: pictures pay from the first on")
     took = [r for r in rows(send / "control.csv") if r["controller"] == "repair"]
     check(float(took[-1]["value"]) > 0, "repair: its bytes are not counted")
-
-
-def vanishing(program: str, tmp: Path) -> None:
-    """A receiver that is there no more: the sender goes on, slower, and ends well."""
-    port, send, recv = free_port(), tmp / "vs", tmp / "vr"
-    receiver = start_receiver(program, port, recv)
-    sender = subprocess.Popen(
-        [program, "send", "--to", f"127.0.0.1:{port}", "--source", str(tmp / "clip.y4m"), "--loop",
-         "--rate-max", "2mbit", "--rate-min", "100kbit", "--duration", "9", "--paqmd", "none",
-         "--log", str(send)],
-    )  # fmt: skip
-    subprocess.run(["sleep", "3"], check=True)
-    receiver.kill()
-    receiver.wait(60)
-    check(sender.wait(60) == 0, "vanishing: the sender's exit status")
-    rates = [int(f["allowance_bps"]) for f in rows(send / "frames.csv")]
-    check(len(rows(recv / "rx.csv")) > 10, "vanishing: there was no receiver")
-    check(rates[-1] <= max(rates) / 2, f"vanishing: {rates[-1]} after {max(rates)} bit/s")
-
-
-def strangers(program: str, tmp: Path) -> None:
-    """Broken, foreign, repeated and disordered RTP and RTCP: the receiver goes on and reports."""
-    for options in ([], ["--rtx", "--fec"], ["--interlace", "quarters"]):
-        port, own = free_port(), free_port()
-        receiver = start_receiver(program, port, tmp / "xr", *options)
-        with (
-            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as rtp,
-            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as rtcp,
-        ):
-            rtp.bind(("127.0.0.1", own))
-            rtcp.bind(("127.0.0.1", own + 1))
-            rtcp.settimeout(0.02)
-
-            def packet(seq: int, kind: int = 96, first: int = 0x80, more: bytes = b"") -> bytes:
-                head = struct.pack("!BBHII", first, kind, seq & 0xFFFF, seq // 4 * 3750, 77)
-                return head + more + bytes([0x41, 0x9A]) + bytes(range(100))
-
-            broken = [b"", b"\x80", b"\x80\x60" + bytes(9), packet(1, first=0x00),
-                      packet(1, first=0x8F), packet(1, first=0x90, more=b"\xbe\xde\xff\xff"),
-                      packet(1, first=0xA0), packet(1, kind=106), packet(1, kind=107),
-                      packet(1, kind=33), bytes(2000), bytes([0x0F]) * 20]  # fmt: skip
-            rtcp_broken = [b"", b"\x80\xc8", b"\x81\xc9\xff\xff" + bytes(8), bytes(100),
-                           b"\x8f\xcd\x00\x02" + bytes(8)]  # fmt: skip
-            found = whole = b""
-            for n in range(65500, 65500 + 3000):
-                rtp.sendto(packet(n ^ 1 if n % 10 == 0 else n), ("127.0.0.1", port))
-                rtp.sendto(broken[n % len(broken)], ("127.0.0.1", port))
-                rtcp.sendto(rtcp_broken[n % len(rtcp_broken)], ("127.0.0.1", port + 1))
-                try:
-                    report = rtcp.recv(2048)
-                except TimeoutError:
-                    continue
-                at = 0
-                while at + 4 <= len(report):
-                    if report[at + 1] == 207:
-                        found, whole = report[at:], report
-                    at += 4 + 4 * int.from_bytes(report[at + 2 : at + 4], "big")
-                if found:
-                    break
-            check(len(found) == 48 and found[12:16] == bytes([0, 0, 0, 77]),
-                  f"strangers {options}: no statistics summary: {found!r}")  # fmt: skip
-            # no packet of its own: it comes behind a report on the stream
-            check(whole[1] == 201 and whole[0] & 31 >= 1, f"strangers {options}: {whole!r}")
-        check(receiver.poll() is None, f"strangers {options}: the receiver ended")
-        receiver.send_signal(signal.SIGINT)
-        check(receiver.wait(60) == 0, f"strangers {options}: the receiver's exit status")
-
-
-@contextlib.contextmanager
-def ended(*programs: subprocess.Popen[str] | subprocess.Popen[bytes]) -> Iterator[None]:
-    """Whatever happens, they do not stay."""
-    try:
-        yield
-    finally:
-        for program in programs:
-            if program.poll() is None:
-                program.kill()
-
-
-def threads(pid: int) -> int:
-    return len(list(Path(f"/proc/{pid}/task").iterdir()))
-
-
-def many(program: str, tmp: Path) -> None:
-    """Thousands of sources on the port: a few get in, the stream goes on, another can come."""
-    for key in ([], ["--srtp-key", str(tmp / "key")]):
-        port, recv = free_port(), tmp / "mr"
-        first, second = tmp / "m1", tmp / "m2"
-        receiver = start_receiver(program, port, recv, *key, stderr=subprocess.PIPE)
-        old = start_sender(program, port, tmp, first, *key)
-        with ended(receiver, old):
-            while not (recv / "rx.csv").stat().st_size:
-                subprocess.run(["sleep", "0.1"], check=True)
-            subprocess.run(["sleep", "1"], check=True)
-            most = 0
-            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
-                for turn in range(2):  # those of the first have fallen silent in the second
-                    for ssrc in range(1000 + 4000 * turn, 5000 + 4000 * turn):
-                        for n in range(5):
-                            head = struct.pack("!BBHII", 0x80, 96, n, n, ssrc)
-                            s.sendto(head + b"\x41" + bytes(20), ("127.0.0.1", port))
-                        report = struct.pack("!BBHIBBHI", 0x80, 201, 1, ssrc + 10000, 0x81, 202, 1,
-                                             ssrc + 10000)  # fmt: skip
-                        s.sendto(report, ("127.0.0.1", port + 1))
-                        if ssrc % 20 == 0:
-                            subprocess.run(["sleep", "0.005"], check=True)
-                    most = max(most, threads(receiver.pid))
-                    subprocess.run(["sleep", "6"], check=True)
-            check(most < 60, f"many {key}: {most} threads")
-            new = start_sender(program, port, tmp, second, *key)
-            with ended(new):
-                subprocess.run(["sleep", "2"], check=True)
-                old.send_signal(signal.SIGTERM)
-                check(old.wait(60) == 0, "many: a sender's exit status")
-                wait_for(receiver, "has fallen silent; now plays SSRC")
-                subprocess.run(["sleep", "4"], check=True)
-                new.send_signal(signal.SIGTERM)
-                check(new.wait(60) == 0, "many: a sender's exit status")
-                receiver.send_signal(signal.SIGINT)
-                said = receiver.communicate(timeout=60)[0]
-                check(receiver.returncode == 0, f"many {key}: the receiver's exit status")
-                check("of strangers" in said and (bool(key) or "of too many streams" in said),
-                      f"many {key}: {said}")  # fmt: skip
-        decoded = {d["rtp_ts"] for d in rows(recv / "decoded.csv")}
-        for log in (first, second):
-            sent = [f["rtp_ts"] for f in rows(log / "frames.csv")]
-            came = sum(ts in decoded for ts in sent)
-            check(came > (len(sent) // 2 if log == first else 12),
-                  f"many {key}: {came} of {len(sent)} pictures")  # fmt: skip
-
-
-def reporters(program: str, tmp: Path) -> None:
-    """RTCP of all kinds, from many: the sender sends on, as who it was, and ends well."""
-    port, log = free_port(), tmp / "qs"
-    sender = subprocess.Popen(
-        [program, "send", "--to", f"127.0.0.1:{port}", "--bind", f"127.0.0.1:{free_port()}",
-         "--source", str(tmp / "clip.y4m"), "--loop", "--ssrc", "77", "--rtx", "--carrier", "probe",
-         "--paqmd", "none", "--log", str(log)],
-        stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    with (
-        ended(sender),
-        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as rtp,
-        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as rtcp,
-    ):
-        rtp.bind(("127.0.0.1", port))
-        rtp.settimeout(20)
-        packet, (host, own) = rtp.recvfrom(2048)
-        while packet[0] == 0x0F:  # probes come first
-            packet = rtp.recv(2048)
-        report = struct.pack("!BBHI", 0x80, 201, 1, 5)
-        # what hangs rtpsession first, and by itself
-        for first in (b"", report):
-            rtcp.sendto(first + struct.pack("!BBHII", 0x85, 205, 2, 5, 77), (host, own + 1))
-        for kind in range(192, 224):
-            for count in range(32):
-                for words in (0, 1, 2, 3, 12):
-                    body = struct.pack("!III", 5, 77, 77) + bytes(36)
-                    one = struct.pack("!BBH", 0x80 | count, kind, words) + body[: 4 * words]
-                    rtcp.sendto(report + one, (host, own + 1))
-                    rtcp.sendto(one, (host, own + 1))
-            subprocess.run(["sleep", "0.02"], check=True)
-        for ssrc in (77, *range(100, 4100)):  # that of the stream, too
-            rtcp.sendto(struct.pack("!BBHI", 0x80, 201, 1, ssrc), (host, own + 1))
-        subprocess.run(["sleep", "2"], check=True)
-        rtp.setblocking(False)
-        with contextlib.suppress(BlockingIOError):
-            while rtp.recv(2048):
-                pass
-        rtp.settimeout(20)
-        for _ in range(50):
-            packet = rtp.recv(2048)
-            check(packet[0] == 0x0F or packet[8:12] == bytes([0, 0, 0, 77]),
-                  f"reporters: {packet[:12]!r}")  # fmt: skip
-        sender.send_signal(signal.SIGTERM)
-        said = sender.communicate(timeout=60)[0]
-    check(sender.returncode == 0, f"reporters: status {sender.returncode}, {said}")
-    for why in ("that ask for a sender report", "broken", "of strangers", "of our own"):
-        check(why in said, f"reporters: {said}")
-
-
-def breaker(program: str, tmp: Path) -> None:
-    """Nobody reports: the sender falls silent, says so, and begins again for who does."""
-    port, other = free_port(), free_port()
-    senders = []
-    for to, options in ((port, []), (other, ["--no-breaker"])):
-        senders.append(subprocess.Popen(
-            [program, "send", "--to", f"127.0.0.1:{to}", "--source", str(tmp / "clip.y4m"),
-             "--loop", "--rate-max", "500kbit", "--paqmd", "none", "--log", str(tmp / f"b{to}"),
-             *options],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))  # fmt: skip
-    with ended(*senders):
-        counts = [0, 0]
-        with (
-            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as first,
-            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as second,
-        ):
-            first.bind(("127.0.0.1", port))
-            second.bind(("127.0.0.1", other))
-            wait_for(senders[0], "no report on the stream for 15 s")
-            subprocess.run(["sleep", "2"], check=True)
-            for s in (first, second):
-                s.setblocking(False)
-            for turn in range(2):  # what was on its way does not count
-                counts = [0, 0]
-                for k, s in enumerate((first, second)):
-                    with contextlib.suppress(BlockingIOError):
-                        while s.recv(2048):
-                            counts[k] += 1
-                if not turn:
-                    subprocess.run(["sleep", "3"], check=True)
-        check(counts[0] == 0 and counts[1] > 20, f"breaker: packets {counts}")
-        receiver = start_receiver(program, port, tmp / "br")
-        with ended(receiver):
-            wait_for(senders[0], "pictures are sent again")
-            subprocess.run(["sleep", "4"], check=True)
-            for sender in senders:
-                sender.send_signal(signal.SIGTERM)
-                check(sender.wait(60) == 0, "breaker: a sender's exit status")
-            receiver.send_signal(signal.SIGINT)
-            check(receiver.wait(60) == 0, "breaker: the receiver's exit status")
-    check(len(rows(tmp / "br" / "decoded.csv")) > 24, "breaker: pictures after it")
 
 
 def interlace(program: str, tmp: Path) -> None:

@@ -9,193 +9,8 @@
 
 #include "streamer/gst/gstpaqmh264enc.h"
 #include "streamer/gst/gstpaqmpacer.h"
+#include "streamer/tests/pacer_bench.h"
 #include "streamer/tests/pictures.h"
-
-#define BEGIN 1000000 /* us of the clock, so that no time is 0 by chance */
-#define PT 96
-#define FEC 107
-#define OURS 1
-#define AGAIN 2
-#define HEADERS 28
-
-struct sent {
-	gint64 at; /* us after BEGIN */
-	guint8 pt, seq, ssrc;
-	gsize size;
-	guint32 ts;
-};
-
-struct bench {
-	GstHarness *h;
-	GstTestClock *clock;
-	GMutex lock;
-	GArray *sent; /* of struct sent */
-	gint64 eos;   /* us after BEGIN; -1: not yet */
-	guint8 seq;
-};
-
-static gint64 now(struct bench *b)
-{
-	return (gint64)(gst_clock_get_time(GST_CLOCK(b->clock)) / GST_USECOND) - BEGIN;
-}
-
-/* The pacer's thread; the clock stands while it does not wait. */
-static GstPadProbeReturn on_sent(GstPad *pad, GstPadProbeInfo *info, gpointer data)
-{
-	struct bench *b = data;
-	guint8 head[12];
-
-	(void)pad;
-	g_mutex_lock(&b->lock);
-	if (info->type & GST_PAD_PROBE_TYPE_BUFFER) {
-		GstBuffer *buf = GST_PAD_PROBE_INFO_BUFFER(info);
-		struct sent s = {.at = now(b), .size = gst_buffer_get_size(buf)};
-
-		gst_buffer_extract(buf, 0, head, sizeof(head));
-		s.pt = head[1] & 0x7f;
-		s.seq = head[3];
-		s.ts = GST_READ_UINT32_BE(head + 4);
-		s.ssrc = head[11];
-		g_array_append_val(b->sent, s);
-	} else if (GST_EVENT_TYPE(GST_PAD_PROBE_INFO_EVENT(info)) == GST_EVENT_EOS) {
-		b->eos = now(b);
-	}
-	g_mutex_unlock(&b->lock);
-	return GST_PAD_PROBE_OK;
-}
-
-static void begin(struct bench *b, const char *elements, const char *caps)
-{
-	GstPad *pad;
-
-	*b = (struct bench){.h = gst_harness_new_parse(elements), .eos = -1};
-	g_mutex_init(&b->lock);
-	b->sent = g_array_new(FALSE, TRUE, sizeof(struct sent));
-	gst_harness_use_testclock(b->h);
-	b->clock = gst_harness_get_testclock(b->h);
-	gst_test_clock_set_time(b->clock, BEGIN * GST_USECOND);
-	pad = gst_element_get_static_pad(b->h->element, "src");
-	gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM,
-			  on_sent, b, NULL);
-	gst_object_unref(pad);
-	gst_harness_set_src_caps_str(b->h, caps);
-}
-
-static void begin_pacer(struct bench *b, guint interval_ms, guint reserve)
-{
-	begin(b, "paqmpacer", "application/x-rtp");
-	gst_harness_set(b->h, "paqmpacer", "interval", interval_ms * GST_MSECOND, "reserve",
-			reserve, NULL);
-}
-
-static void end(struct bench *b)
-{
-	gst_harness_teardown(b->h);
-	gst_object_unref(b->clock);
-	g_array_unref(b->sent);
-	g_mutex_clear(&b->lock);
-}
-
-static guint count(struct bench *b)
-{
-	guint n;
-
-	g_mutex_lock(&b->lock);
-	n = b->sent->len;
-	g_mutex_unlock(&b->lock);
-	return n;
-}
-
-static struct sent *nth(struct bench *b, guint i)
-{
-	fail_unless(i < b->sent->len, "packet %u of %u", i, b->sent->len);
-	return &g_array_index(b->sent, struct sent, i);
-}
-
-/* The pacer has something to send later. */
-static void stands(struct bench *b)
-{
-	gst_test_clock_wait_for_next_pending_id(b->clock, NULL);
-}
-
-/* Lets time pass from one packet to the next until so many have left. */
-static void pass(struct bench *b, guint packets)
-{
-	for (;;) {
-		gboolean waits = gst_test_clock_peek_id_count(b->clock) > 0;
-
-		/* in this order: who waits has been counted */
-		if (count(b) >= packets)
-			break;
-		if (waits)
-			gst_test_clock_crank(b->clock);
-		else
-			g_thread_yield(); /* it is about to send, or to wait */
-	}
-	fail_unless_equals_int(count(b), packets);
-}
-
-static void set_now(struct bench *b, gint64 us)
-{
-	gst_test_clock_set_time(b->clock, (GstClockTime)(BEGIN + us) * GST_USECOND);
-}
-
-/* Is everything sent that has a time? */
-static gboolean idle(struct bench *b)
-{
-	guint64 scheduled;
-
-	gst_harness_get(b->h, "paqmpacer", "packets", &scheduled, NULL);
-	return count(b) == scheduled;
-}
-
-/* Lets time pass until then. */
-static void pass_until(struct bench *b, gint64 us)
-{
-	for (;;) {
-		if (gst_test_clock_peek_id_count(b->clock)) {
-			if (gst_test_clock_get_next_entry_time(b->clock) >
-			    (GstClockTime)(BEGIN + us) * GST_USECOND)
-				break;
-			gst_test_clock_crank(b->clock);
-		} else if (idle(b)) {
-			break;
-		} else {
-			g_thread_yield();
-		}
-	}
-	set_now(b, us);
-}
-
-static void push_at(struct bench *b, gsize wire, guint8 pt, gboolean marker, guint8 ssrc, guint8 ts)
-{
-	GstBuffer *buf = gst_buffer_new_allocate(NULL, wire - HEADERS, NULL);
-	guint8 head[12] = {
-		0x80, (guint8)(pt | (marker ? 0x80 : 0)), 0, b->seq++, [7] = ts, [11] = ssrc};
-
-	gst_buffer_fill(buf, 0, head, sizeof(head));
-	fail_unless_equals_int(gst_harness_push(b->h, buf), GST_FLOW_OK);
-}
-
-static void push(struct bench *b, gsize wire, guint8 pt, gboolean marker, guint8 ssrc)
-{
-	push_at(b, wire, pt, marker, ssrc, 0);
-}
-
-/* A frame of packets with so many bytes on the wire. */
-static void push_frame(struct bench *b, const guint *wire, guint n)
-{
-	for (guint i = 0; i < n; i++)
-		push(b, wire[i], PT, i == n - 1, OURS);
-}
-
-static void check_times(struct bench *b, guint from, const gint64 *at, guint n)
-{
-	for (guint i = 0; i < n; i++)
-		fail_unless(nth(b, from + i)->at == at[i],
-			    "packet %u left at %" G_GINT64_FORMAT " us, not %" G_GINT64_FORMAT,
-			    from + i, nth(b, from + i)->at, at[i]);
-}
 
 static const guint four[] = {1000, 1000, 1000, 1000};
 
@@ -219,7 +34,7 @@ GST_START_TEST(test_spread)
 	push_frame(&b, wire, 1);
 	pass(&b, 5);
 	fail_unless_equals_int64(nth(&b, 4)->at, 40000);
-	end(&b);
+	bench_end(&b);
 }
 GST_END_TEST;
 
@@ -241,7 +56,7 @@ GST_START_TEST(test_catching_up)
 	push_frame(&b, four, 4);
 	pass(&b, 16);
 	check_times(&b, 0, at, 16);
-	end(&b);
+	bench_end(&b);
 }
 GST_END_TEST;
 
@@ -267,7 +82,7 @@ GST_START_TEST(test_rate)
 	push_frame(&b, four, 4); /* 8 ms would do: spread as ever */
 	pass(&b, 12);
 	check_times(&b, 0, at, 12);
-	end(&b);
+	bench_end(&b);
 }
 GST_END_TEST;
 
@@ -284,7 +99,7 @@ GST_START_TEST(test_rate_held)
 	pass(&b, 8);
 	fail_unless_equals_int64(nth(&b, 4)->at, 320000);
 	fail_unless_equals_int64(nth(&b, 7)->at, 320000 + 21000);
-	end(&b);
+	bench_end(&b);
 }
 GST_END_TEST;
 
@@ -308,7 +123,7 @@ GST_START_TEST(test_reserve)
 	gst_harness_get(b.h, "paqmpacer", "repair-bytes", &repair, "wire-bytes", &all, NULL);
 	fail_unless_equals_uint64(repair, 1000);
 	fail_unless_equals_uint64(all, 9000);
-	end(&b);
+	bench_end(&b);
 }
 GST_END_TEST;
 
@@ -330,7 +145,7 @@ GST_START_TEST(test_again)
 	check_times(&b, 0, at, 7);
 	for (guint i = 0; i < 7; i++)
 		fail_unless_equals_int(nth(&b, i)->ssrc, ssrc[i]);
-	end(&b);
+	bench_end(&b);
 }
 GST_END_TEST;
 
@@ -349,7 +164,7 @@ GST_START_TEST(test_interval)
 	push_frame(&b, four, 4);
 	pass(&b, 8);
 	check_times(&b, 0, at, 8);
-	end(&b);
+	bench_end(&b);
 }
 GST_END_TEST;
 
@@ -374,7 +189,7 @@ GST_START_TEST(test_eos)
 		g_mutex_unlock(&b.lock);
 	} while (eos < 0);
 	fail_unless_equals_int64(eos, 20000);
-	end(&b);
+	bench_end(&b);
 }
 GST_END_TEST;
 
@@ -400,7 +215,7 @@ GST_START_TEST(test_flush)
 	pass(&b, 3);
 	check_times(&b, 0, at, 3);
 	fail_unless_equals_int(nth(&b, 1)->seq, 8);
-	end(&b);
+	bench_end(&b);
 }
 GST_END_TEST;
 
@@ -422,7 +237,7 @@ GST_START_TEST(test_new_clock)
 		fail_unless_equals_int(nth(&b, i)->seq, seq[i]);
 		fail_unless_equals_int64(nth(&b, i)->at, 0);
 	}
-	end(&b);
+	bench_end(&b);
 	gst_object_unref(other);
 }
 GST_END_TEST;
@@ -435,7 +250,7 @@ GST_START_TEST(test_latency)
 	begin_pacer(&b, 40, 0);
 	gst_harness_set_upstream_latency(b.h, 7 * GST_MSECOND);
 	fail_unless_equals_uint64(gst_harness_query_latency(b.h), 47 * GST_MSECOND);
-	end(&b);
+	bench_end(&b);
 }
 GST_END_TEST;
 
@@ -457,7 +272,7 @@ GST_START_TEST(test_latency_changes)
 	gst_harness_set_upstream_latency(b.h, 7 * GST_MSECOND);
 	fail_unless_equals_uint64(gst_harness_query_latency(b.h), 87 * GST_MSECOND);
 	gst_element_set_bus(b.h->element, NULL);
-	end(&b);
+	bench_end(&b);
 	gst_object_unref(bus);
 }
 GST_END_TEST;
@@ -474,7 +289,7 @@ GST_START_TEST(test_no_marker)
 			push_at(&b, 1000, PT, FALSE, OURS, ts);
 	pass(&b, 4);
 	check_times(&b, 0, at, 4);
-	end(&b);
+	bench_end(&b);
 }
 GST_END_TEST;
 
@@ -487,7 +302,7 @@ GST_START_TEST(test_no_end)
 	for (int i = 0; i < 2048; i++)
 		push(&b, 100, PT, FALSE, OURS);
 	pass(&b, 2048);
-	end(&b);
+	bench_end(&b);
 }
 GST_END_TEST;
 
@@ -515,7 +330,7 @@ GST_START_TEST(test_after_eos)
 	}
 	check_times(&b, 0, at, 4);
 	pass(&b, 12);
-	end(&b);
+	bench_end(&b);
 }
 GST_END_TEST;
 
@@ -556,10 +371,10 @@ GST_START_TEST(test_floor)
 	guint at = 0, twice = 0;
 	GstElement *enc;
 
-	begin(&b,
-	      "paqmh264enc rate=120000 floor-qp=38 ! rtph264pay mtu=228 config-interval=0 "
-	      "aggregate-mode=none ! paqmpacer",
-	      PICTURE_CAPS);
+	bench_begin(&b,
+		    "paqmh264enc rate=120000 floor-qp=38 ! rtph264pay mtu=228 config-interval=0 "
+		    "aggregate-mode=none ! paqmpacer",
+		    PICTURE_CAPS);
 	enc = gst_harness_find_element(b.h, "paqmh264enc");
 	g_signal_connect(enc, "picture", G_CALLBACK(on_picture), &f);
 	gst_object_unref(enc);
@@ -588,7 +403,7 @@ GST_START_TEST(test_floor)
 	fail_unless_equals_int(at, b.sent->len);
 	fail_unless(twice > 60, "%u of %u pictures in two intervals", twice, f.coded->len);
 	g_array_unref(f.coded);
-	end(&b);
+	bench_end(&b);
 }
 GST_END_TEST;
 

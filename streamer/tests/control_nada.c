@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0
+/* NADA: published vectors, and a queue of its own. */
+#include <math.h>
+
+#include "streamer/control/nada.h"
+#include "streamer/tests/control_path.h"
+
+static void test_nada(void)
+{
+	static struct path p;
+	double before;
+
+	path_init(&p, &ctl_nada);
+	SAME("start", p.rate, 750e3);
+	path_run(&p, 0.4, true);
+	TRUE("grows without a queue", p.rate > 750e3);
+	path_run(&p, 12, true);
+	SAME("to the top", p.rate, 3e6);
+	p.delay = 0.1;
+	path_run(&p, 0.5, true);
+	TRUE("a queue lowers it", p.rate < 2.2e6);
+	path_run(&p, 5, true);
+	TRUE("and again", p.rate < 1.2e6);
+	p.delay = 0;
+	path_run(&p, 20, true);
+	SAME("and up", p.rate, 3e6);
+	/* A queue that begins is drained at once, one that stays is not ours. */
+	p.delay = 0.01;
+	path_run(&p, 0.24, true);
+	TRUE("drained", p.rate < 2.75e6);
+	before = p.rate;
+	path_run(&p, 1, true);
+	TRUE("not twice", p.rate > 0.95 * before);
+	/* What a packet takes is no queue. */
+	p.delay = 0;
+	path_run(&p, 20, true);
+	p.delay = 0.003;
+	path_run(&p, 2, true);
+	SAME("no queue", p.rate, 3e6);
+	p.delay = 0;
+	path_run(&p, 1, true);
+	SAME("and up", p.rate, 3e6);
+	before = p.rate;
+	path_run(&p, 5.5, false);
+	TRUE("black-out", p.rate <= before / 4);
+	path_run(&p, 12, true);
+	SAME("back", p.rate, 3e6);
+	/* A clock that is set does not look like a queue. */
+	p.delay = 3600;
+	p.last[0] = (struct fb_packet){
+		.seq = p.seq,
+		.sent = p.now,
+		.recv = p.now + 5000,
+		.size = 1000,
+		.received = true,
+	};
+	ctl_feedback(p.c, p.now + 0.04, p.last, 1);
+	TRUE("clock", state(p.c, "nada.queue") < 1);
+	ctl_free(p.c);
+
+	/* Receiver reports only: what loss says. */
+	path_init(&p, &ctl_nada);
+	SAME("no report, no growth", ctl_rate(p.c, 20), 750e3);
+	for (int i = 0; i < 20; i++)
+		ctl_receiver_report(p.c, 20 + 0.5 * i, 0, 0.04);
+	SAME("growth", ctl_rate(p.c, 29.6), 3e6);
+	ctl_receiver_report(p.c, 30, 0.02, 0.04);
+	SAME("loss", ctl_rate(p.c, 30), 2.55e6);
+	ctl_receiver_report(p.c, 30.5, 0, 0.04);
+	SAME("rest", ctl_rate(p.c, 30.5), 2.55e6);
+	TRUE("a second of silence", ctl_rate(p.c, 31.4) == 2.55e6);
+	SAME("long silence", ctl_rate(p.c, 60), 300e3);
+	ctl_free(p.c);
+}
+
+/* A bottleneck that it fills by itself: the queue is emptied, not balanced. */
+static void test_nada_queue(void)
+{
+	static struct path p;
+	double sent;
+
+	path_init(&p, &ctl_nada);
+	p.capacity = 2e6;
+	path_run(&p, 5, true);
+	p.queue = 0;
+	sent = (double)p.seq;
+	path_run(&p, 60, true);
+	TRUE("most of it is used", 8000 * ((double)p.seq - sent) > 0.9 * 60 * 2e6);
+	TRUE("short queue", p.queue < 0.015);
+	/* Half of it goes to others. */
+	p.capacity = 1e6;
+	path_run(&p, 0.6, true);
+	TRUE("answered", p.rate < 1e6);
+	path_run(&p, 1.4, true);
+	p.queue = 0;
+	path_run(&p, 0.4, true);
+	TRUE("drained", p.queue < 0.01);
+	path_run(&p, 20, true);
+	p.queue = 0;
+	sent = (double)p.seq;
+	path_run(&p, 30, true);
+	TRUE("most of the half is used", 8000 * ((double)p.seq - sent) > 0.85 * 30 * 1e6);
+	TRUE("short queue of the half", p.queue < 0.009);
+	p.capacity = 2e6;
+	path_run(&p, 12, true);
+	TRUE("and all again", p.rate > 1.7e6);
+	ctl_free(p.c);
+}
+
+void test_nada_all(void)
+{
+	test_nada();
+	test_nada_queue();
+}
