@@ -171,7 +171,7 @@ static void on_begin(double ms, gboolean told, gpointer data)
 	struct call *c = data;
 
 	(void)ms;
-	call_record_event(&c->rec, "first-rate", told ? "told by a router" : "told by nobody");
+	call_record_event(&c->rec, "first-rate", told ? "told by a router" : "no advice");
 }
 
 /* What both ends have agreed on decides about the stream of pictures. */

@@ -115,9 +115,10 @@ char *repair_summary(struct repair *r)
 {
 	int asked = g_atomic_int_get(&r->asked), refused = g_atomic_int_get(&r->refused);
 
-	return g_strdup_printf("repair took %.0f kB; %d packets asked for, %d of them beyond what "
-			       "the rate allows",
-			       r->spent / 1e3, asked, refused);
+	return g_strdup_printf(
+		"repair took %.0f kB; %d retransmissions requested, %d of them refused: "
+		"beyond what the rate allows",
+		r->spent / 1e3, asked, refused);
 }
 
 void repair_free(struct repair *r)

@@ -35,7 +35,7 @@ static void check_breaker(struct sender *s)
 	if (s->out.stopped) {
 		if (heard <= s->retry_at)
 			return;
-		g_printerr("paqm-streamer: there are reports: pictures are sent again\n");
+		g_printerr("paqm-streamer: reports arrive again: sending pictures\n");
 		s->sends_since = now;
 		g_atomic_int_set(&s->out.stopped, 0);
 		return;
@@ -45,11 +45,11 @@ static void check_breaker(struct sender *s)
 	s->retry_at = now;
 	if (now - heard < BREAKER_S * G_USEC_PER_SEC)
 		s->retry_at += BREAKER_RETRY_S * G_USEC_PER_SEC;
-	g_printerr(
-		"paqm-streamer: no report on the stream for %d s: no picture is sent until there "
-		"are reports; is a receiver there, and port %u of this host open for its RTCP? "
-		"--no-breaker sends on\n",
-		BREAKER_S, socket_port(s->rtcp));
+	g_printerr("paqm-streamer: no report on the stream for %d s: sending no pictures until "
+		   "reports "
+		   "arrive; is there a receiver, and is port %u of this host open for its RTCP? "
+		   "--no-breaker keeps sending\n",
+		   BREAKER_S, socket_port(s->rtcp));
 	g_atomic_int_set(&s->out.stopped, 1);
 }
 
@@ -114,7 +114,7 @@ static void on_begin(double ms, gboolean told, gpointer data)
 	struct sender *s = data;
 
 	printf("begins %.0f ms after its first packet, %s, at %.0f kbit/s\n", ms,
-	       told ? "told by a router" : "told by nobody", s->out.granted / 1e3);
+	       told ? "told by a router" : "no advice", s->out.granted / 1e3);
 	fflush(stdout);
 }
 

@@ -316,7 +316,7 @@ def breaker(program: str, tmp: Path) -> None:
         check(counts[0] == 0 and counts[1] > 20, f"breaker: packets {counts}")
         receiver = start_receiver(program, port, tmp / "br")
         with ended(receiver):
-            wait_for(senders[0], "pictures are sent again")
+            wait_for(senders[0], "reports arrive again: sending pictures")
             subprocess.run(["sleep", "4"], check=True)
             for sender in senders:
                 sender.send_signal(signal.SIGTERM)

@@ -249,7 +249,7 @@ static gboolean parse(struct trace_receiver *r, int argc, char **argv, GError **
 		 "DIR"},
 		{"record", 0, 0, G_OPTION_ARG_FILENAME, &r->record,
 		 "Write the complete pictures of the first flow there", "FILE.h264"},
-		{"duration", 0, 0, G_OPTION_ARG_DOUBLE, &r->duration, "Stop after so long", "S"},
+		{"duration", 0, 0, G_OPTION_ARG_DOUBLE, &r->duration, "Stop after S seconds", "S"},
 		{0},
 	};
 
