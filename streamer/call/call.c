@@ -12,7 +12,7 @@
  * The picture's rate follows a rate controller (control/), as in `send`; sound
  * has a fixed small rate. rtpbin plays both in step by their sender reports.
  */
-#include "streamer/call/call.h"
+#include "streamer/call/state.h"
 
 #include <glib-unix.h>
 #include <string.h>

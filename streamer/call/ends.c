@@ -2,7 +2,7 @@
 /* Both ends of what is seen and heard in a call: devices, files, test pictures. */
 #include <string.h>
 
-#include "streamer/call/call.h"
+#include "streamer/call/state.h"
 #include "streamer/media/parts.h"
 
 static gboolean is_none(const char *text)

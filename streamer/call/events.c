@@ -2,7 +2,7 @@
 /* What may happen to a call from anywhere: its end, a device that is lost or back. */
 #include <unistd.h>
 
-#include "streamer/call/call.h"
+#include "streamer/call/state.h"
 
 void call_end(struct call *c, const char *why)
 {

@@ -3,7 +3,7 @@
  * The pipelines of a call: what is sent, what comes, and rtpbin's two sessions between them.
  */
 
-#include "streamer/call/call.h"
+#include "streamer/call/state.h"
 #include "streamer/encoder/encoded.h"
 #include "streamer/options.h"
 #include "streamer/media/parts.h"

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <glib/gstdio.h>
 
-#include "streamer/call/call.h"
+#include "streamer/call/state.h"
 #include "streamer/encoder/encoded.h"
 #include "streamer/options.h"
 #include "streamer/outgoing/rate.h"

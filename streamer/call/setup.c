@@ -3,7 +3,7 @@
  * What a call is: its options, what both ends agree on over the link, and what the recording
  * says of that.
  */
-#include "streamer/call/call.h"
+#include "streamer/call/state.h"
 
 #include <errno.h>
 #include <jansson.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* SRTP of a call: the keys that the ends have agreed on, given to rtpbin. */
-#include "streamer/call/call.h"
+#include "streamer/call/state.h"
 #include "streamer/rtp/carry.h"
 #include "streamer/media/parts.h"
 

@@ -4,7 +4,7 @@
  * come, what is played and when, the peer's reports, a line of statistics for people.
  */
 
-#include "streamer/call/call.h"
+#include "streamer/call/state.h"
 #include "streamer/encoder/encoded.h"
 #include "streamer/options.h"
 #include "streamer/media/parts.h"

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <gst/app/gstappsink.h>
 
-#include "streamer/call/call.h"
+#include "streamer/call/state.h"
 #include "streamer/options.h"
 #include "streamer/media/parts.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* How libx264 is opened and retuned for the modes of h264enc.h. */
+/* How libx264 is opened and retuned for the modes of h264config.h. */
 #ifndef PAQM_X264SETUP_H
 #define PAQM_X264SETUP_H
 
 #include <stdint.h>
 #include <x264.h>
 
-#include "streamer/encoder/h264enc.h"
+#include "streamer/encoder/h264config.h"
 
 /* Parameters of a new instance for all but the size of pictures, which may change. */
 void x264setup_init(x264_param_t *p, const struct h264_config *cfg);

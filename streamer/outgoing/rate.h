@@ -16,10 +16,6 @@
 #define RATE_HEADER "t_ns,controller,key,value"
 #define RATE_TICK_MS 50
 
-/* Header extension of transport-wide sequence numbers, and its id in our streams. */
-#define TWCC_URI "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01"
-#define TWCC_ID 1
-
 struct rate;
 
 /* @follows: it is what routers advise, see ctl_follows() */

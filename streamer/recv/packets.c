@@ -7,7 +7,7 @@
 
 #include "streamer/media/parts.h"
 #include "streamer/options.h"
-#include "streamer/recv/recv.h"
+#include "streamer/recv/state.h"
 #include "streamer/rtp/ecn.h"
 #include "streamer/rtp/repair.h"
 #include "streamer/rtp/train.h"

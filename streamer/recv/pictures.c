@@ -8,7 +8,7 @@
 #include "streamer/media/parts.h"
 #include "streamer/media/source.h"
 #include "streamer/options.h"
-#include "streamer/recv/recv.h"
+#include "streamer/recv/state.h"
 #include "streamer/rtp/repair.h"
 
 /* RFC 6184 section 5.2, mode 1; at any other type the depayloader would give up. */

@@ -3,8 +3,8 @@
 #include "streamer/encoder/adaptor.h"
 #include "streamer/media/parts.h"
 #include "streamer/options.h"
-#include "streamer/outgoing/rate.h"
-#include "streamer/recv/recv.h"
+#include "streamer/rtp/wire.h"
+#include "streamer/recv/state.h"
 #include "streamer/rtp/carry.h"
 #include "streamer/rtp/repair.h"
 

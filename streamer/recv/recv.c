@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "streamer/options.h"
-#include "streamer/recv/recv.h"
+#include "streamer/recv/state.h"
 #include "streamer/rtp/carry.h"
 
 #define SUMMARY_TICKS 5 /* a second */

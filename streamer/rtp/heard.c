@@ -8,7 +8,7 @@
 
 #include "core/paqm_msg.h"
 #include "streamer/rtp/ccfb.h"
-#include "streamer/outgoing/rate.h"
+#include "streamer/rtp/wire.h"
 
 #define KEPT 4096 /* packets; power of two */
 

@@ -18,6 +18,10 @@
 #define WIRE_SRTP 10	 /* tag of HMAC-SHA1-80 behind each packet, RFC 3711 */
 #define WIRE_FRAGMENT 2	 /* FU indicator and FU header, RFC 6184 */
 
+/* Header extension of transport-wide sequence numbers, and its id in our streams. */
+#define TWCC_URI "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01"
+#define TWCC_ID 1
+
 /* In all below @packet is the longest IP packet, @headers what is around its payload. */
 
 /*

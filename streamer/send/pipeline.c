@@ -5,7 +5,7 @@
 #include "streamer/rtp/carry.h"
 #include "streamer/encoder/encoded.h"
 #include "streamer/media/parts.h"
-#include "streamer/send/send.h"
+#include "streamer/send/state.h"
 
 static char *source_description(struct sender *s, GError **error)
 {

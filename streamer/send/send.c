@@ -13,7 +13,7 @@
 #include "streamer/encoder/encoded.h"
 #include "streamer/gst/gstpaqmh264enc.h"
 #include "streamer/gst/gstpaqmpacer.h"
-#include "streamer/send/send.h"
+#include "streamer/send/state.h"
 
 /* ECN that the path does not treat as it should is not used (RFC 6679 section 7.2). */
 static void check_ecn(struct sender *s)

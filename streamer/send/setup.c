@@ -4,7 +4,7 @@
 
 #include "streamer/rtp/carry.h"
 #include "streamer/encoder/encoded.h"
-#include "streamer/send/send.h"
+#include "streamer/send/state.h"
 #include "streamer/rtp/wire.h"
 
 static gboolean is_y4m(const char *path)
