@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Runs cases of the kernel's tdc format inside a lab guest.
 
-  paqm-lab exec [--debug-kernel] kernel/tc-tests/run.py [--only WORD] [FILE.json ...]
+  paqm-lab exec [--debug-kernel] kernel/tc-tests/run.py [--only WORD] [FILE ...]
 
 Each case gets a network namespace with a veth end, a dummy and an ifb, as with tdc's nsPlugin;
 commands are run as tdc runs them. Prints `ok ID NAME`, `not ok ID NAME: why` or `skip ID NAME: why`
@@ -24,6 +24,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 from typing import Any
+
+import expand
 
 HERE = Path(__file__).resolve().parent
 TIMEOUT = 24  # seconds of a command, as in tdc
@@ -272,7 +274,7 @@ def load_cases(files: list[Path]) -> list[Json]:
     cases: list[Json] = []
     seen: dict[str, str] = {}
     for file in files:
-        for case in json.loads(file.read_text()):
+        for case in expand.load(file):
             if case["id"] in seen:
                 sys.exit(f"run.py: {file}: id {case['id']} is already in {seen[case['id']]}")
             seen[case["id"]] = file.name
@@ -303,9 +305,9 @@ def leaks() -> str | None:
 def main() -> int:
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     ap.add_argument("--only", metavar="WORD", help="cases with this id, category or word in name")
-    ap.add_argument("files", nargs="*", type=Path, help="default: all *.json beside this program")
+    ap.add_argument("files", nargs="*", type=Path, metavar="FILE", help="default: all (expand.py)")
     args = ap.parse_args()
-    cases = load_cases(args.files or sorted(HERE.glob("*.json")))
+    cases = load_cases(args.files or expand.files())
     if args.only:
         cases = [
             c for c in cases

@@ -4,16 +4,19 @@
 
   paqm-lab exec kernel/tc-tests/selftest.py
 
-Each planted fault must make a case fail, for the reason that was planted.
+Each planted fault must make a case fail, for the reason that was planted; the figures and ids of
+README.md must be those of the cases.
 """
 
 import json
+import re
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import expand
 import run
 
 GOOD = {
@@ -58,6 +61,21 @@ COUNTERS: list[tuple[str, run.Json, str | None]] = [
 ]
 
 
+def readme() -> str | None:
+    """Where README.md says something else than the cases, or None."""
+    text = (run.HERE / "README.md").read_text()
+    counts = {file.stem: len(expand.load(file)) for file in expand.files()}
+    told = {name: int(n) for name, n in re.findall(r"^\| ([\w-]+) \| (\d+) \| ", text, re.M)}
+    if told != counts:
+        return f"the table has {told}, there are {counts}"
+    if f"\n{sum(counts.values())} cases" not in text:
+        return f"there are {sum(counts.values())} cases"
+    known = {case["id"] for file in expand.files() for case in expand.load(file)}
+    columns = re.findall(r"\| ([0-9a-f ]+) \|$", text, re.M)
+    strange = {ident for column in columns for ident in column.split()} - known
+    return f"no such case: {' '.join(sorted(strange))}" if strange else None
+
+
 def main() -> int:
     wrong = 0
 
@@ -87,6 +105,8 @@ def main() -> int:
         found = run.contradiction([qdisc])
         tell(found is None if expected is None else expected in (found or ""),
              f"planted in the counters: {what}", str(found))
+    found = readme()
+    tell(found is None, "README.md tells what there is", str(found))
     return 1 if wrong else 0
 
 
