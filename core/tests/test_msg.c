@@ -8,16 +8,16 @@
 
 static unsigned long checks, failures;
 
-static void expect(int line, const char *what, long got, long want)
+static void expect(const char *file, int line, const char *what, long got, long want)
 {
 	checks++;
 	if (got == want)
 		return;
 	failures++;
-	fprintf(stderr, "msg_vectors.h:%d: %s: got %ld, want %ld\n", line, what, got, want);
+	fprintf(stderr, "%s:%d: %s: got %ld, want %ld\n", file, line, what, got, want);
 }
 
-#define EXPECT(what, got, want) expect(__LINE__, what, (long)(got), (long)(want))
+#define EXPECT(what, got, want) expect(__FILE__, __LINE__, what, (long)(got), (long)(want))
 #define VEC_ALLOC(len) malloc(len)
 #define VEC_FREE(copy) free(copy)
 
