@@ -303,6 +303,7 @@ int main(int argc, char **argv)
 		die("no memory");
 	write_file("/sys/kernel/debug/failslab/ignore-gfp-wait", "N");
 	write_file("/sys/kernel/debug/failslab/verbose", "0");
+	fault_state = list_queues;
 	kmsg_open();
 	module_insert("paqm_feedback");
 	module_insert("sch_paqm");

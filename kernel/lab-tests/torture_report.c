@@ -14,7 +14,6 @@
 #include <unistd.h>
 #include "torture_nl.h"
 #include "torture_report.h"
-#include "torture_state.h"
 
 #define HISTORY 40
 
@@ -40,6 +39,7 @@ const struct op_kind ops[OPS] = {
 struct figures *fig;
 struct arguments args = {.seed = 1, .ops = 20000, .each = UINT32_MAX};
 uint32_t epoch, op_number;
+void (*fault_state)(void);
 
 static const char *test_name = "torture";
 static char history[HISTORY][256];
@@ -66,8 +66,8 @@ void __attribute__((noreturn, format(printf, 1, 2))) fail(const char *format, ..
 	vprintf(format, list);
 	va_end(list);
 	printf("\n");
-	list_qdiscs();
-	list_classes();
+	if (fault_state)
+		fault_state();
 	printf("# the last operations, newest at the end:\n");
 	for (uint32_t i = op_number >= HISTORY ? op_number - HISTORY + 1 : 0; i <= op_number; i++)
 		printf("#  %u %s\n", i, history[i % HISTORY]);

@@ -60,6 +60,7 @@ struct arguments {
 
 extern struct arguments args;
 extern uint32_t epoch, op_number;
+extern void (*fault_state)(void); /* prints what there is, with a fault */
 
 void __attribute__((format(printf, 1, 2))) note(const char *format, ...);
 void __attribute__((noreturn, format(printf, 1, 2))) fail(const char *format, ...);

@@ -172,7 +172,7 @@ const char *qdisc_name(const struct qdisc *q)
 	return out;
 }
 
-void list_qdiscs(void)
+static void list_qdiscs(void)
 {
 	for (int i = 0; i < seen_count; i++) {
 		const struct tc_paqm_xstats *x = &seen[i].x;
@@ -187,7 +187,7 @@ void list_qdiscs(void)
 }
 
 /* In tc's words, if the host has it. */
-void list_classes(void)
+static void list_classes(void)
 {
 	char command[96];
 
@@ -199,6 +199,13 @@ void list_classes(void)
 		if (system(command))
 			break;
 	}
+}
+
+/* All qdiscs and classes, to be told with a fault. */
+void list_queues(void)
+{
+	list_qdiscs();
+	list_classes();
 }
 
 static char problem[512];
