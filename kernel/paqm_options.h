@@ -7,53 +7,23 @@
 #include "uapi/linux/pkt_sched_paqm.h"
 #include "core/paqm_fix.h"
 
-/* Options as given, units of the netlink interface; 0 means derived where that says so. */
+/*
+ * Options as given, in the units of the netlink interface: the fields that the table of options
+ * names, and what is not one number.
+ */
 struct paqm_config {
-	u64 bandwidth; /* bytes/s, 0: none */
-	u64 router_id;
-	u32 media_target; /* us */
-	u32 elastic_target;
-	u32 limit; /* bytes */
-	u32 interval; /* us */
-	u32 gain; /* Q24 */
-	u32 gamma;
-	u32 alpha;
-	u32 beta;
-	u32 period; /* us */
-	u32 rtt;
-	u32 target_util; /* Q24 */
-	u32 law;
-	u32 transfer; /* us */
-	u32 credit; /* us */
-	u32 md_floor; /* Q24 */
-	u32 forced_md;
-	u32 ai_hold;
-	u32 feedback;
-	u32 classify;
-	u32 flows;
-	u32 ecn;
-	u32 police;
-	s32 overhead;
-	u32 mpu; /* bytes */
-	u32 linklayer;
-	u32 media_target_bytes;
-	u32 elastic_target_bytes;
-	u32 media_limit;
-	u32 elastic_limit;
-	u32 gop; /* us */
-	u32 flow_age;
-	u32 media_weight;
-	u32 elastic_weight;
-	u32 split; /* Q16 */
-	u32 borrow;
-	u32 n_prefixes;
-	u64 dscp_media;
-	u64 dscp_elastic;
-	u64 seed;
-	struct tc_paqm_prefix prefix[PAQM_PREFIXES];
-	u32 isolate;
-	u32 weights;
+#define PAQM_FIELD_U32(field) u32 field;
+#define PAQM_FIELD_Q24 PAQM_FIELD_U32
+#define PAQM_FIELD_Q16 PAQM_FIELD_U32
+#define PAQM_FIELD_S32(field) s32 field;
+#define PAQM_FIELD_U64(field) u64 field;
+#define PAQM_FIELD_OWN(field)
+#define PAQM_OPTION(kind, attr, field, ...)                                                        \
+	PAQM_BY_FORM(PAQM_FIELD_, PAQM_FORM_##kind)(field)
+#include "paqm_option_table.h"
 	u32 key_id; /* the key itself is with the transmitter */
+	u32 n_prefixes;
+	struct tc_paqm_prefix prefix[PAQM_PREFIXES];
 };
 
 extern const struct paqm_config paqm_defaults;

@@ -4,7 +4,8 @@
 
   expand.py --out DIR [FILE ...]      DIR/TOPIC.json for the kernel's own tdc.py
 
-A file TOPIC.json holds plain cases. A file TOPIC.toml holds templates: each [[case]] has tdc's own
+A file TOPIC.json holds plain cases; what every option has cases of is made from the table of options
+(option_cases.py) and belongs to bounds.json and options.json. A file TOPIC.toml holds templates: each [[case]] has tdc's own
 keys, and either an `id` or `rows`, one case per row, whose values stand under the names in
 `columns`. What most cases have in common is left out (DEFAULTS, and QUIET before the set-up).
 
@@ -22,6 +23,8 @@ import sys
 import tomllib
 from pathlib import Path
 from typing import Any
+
+import option_cases
 
 HERE = Path(__file__).resolve().parent
 PARTS = HERE / "parts.toml"
@@ -97,7 +100,7 @@ def load(file: Path) -> list[Json]:
     """The cases of a file, expanded. Errors: KeyError for a name that is nowhere, ValueError."""
     if file.suffix == ".json":
         plain: list[Json] = json.loads(file.read_text())
-        return plain
+        return plain + (option_cases.cases(file.stem) if file.parent == HERE else [])
     data = tomllib.loads(file.read_text())
     tables = [data, tomllib.loads(PARTS.read_text())]
     return [case for template in data["case"]

@@ -2,7 +2,7 @@
 /*
  * tc plugin of sch_paqm: turns command-line words into netlink attributes and
  * attributes and statistics into text or JSON. Stock tc loads it as q_paqm.so
- * and looks up what is here; the work is done in options.c and stats.c.
+ * and looks up what is here; the work is done in option_*.c and stats*.c.
  */
 #include "userspace/tc-paqm/tc_plugin.h"
 #include "userspace/tc-paqm/options.h"

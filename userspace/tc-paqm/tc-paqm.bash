@@ -1,38 +1,31 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 # bash completion of "tc qdisc ... paqm". iproute2 owns the completion of tc itself: this wraps it,
-# adds the name of the qdisc to its suggestions and completes what comes after.
+# adds the name of the qdisc to its suggestions and completes what comes after. The options are
+# those that the plugin itself lists.
 
 _tc_paqm_dscps='LE CS0 CS1 CS2 CS3 CS4 CS5 CS6 CS7 AF11 AF12 AF13 AF21 AF22 AF23 AF31 AF32 AF33 AF41
 	AF42 AF43 EF VA NQB'
 
+_tc_paqm_items() { # one option of the usage on each line, without its brackets
+	local group
+	for group in '' research; do
+		PATH=$PATH:/usr/sbin:/sbin tc qdisc add dev lo root paqm help $group 2>&1
+	done | grep -oE '\[ ([^][]|\[no\]|\[,[A-Z.]*\])+ \]' | sed 's/^\[ //; s/ \]$//'
+}
+
 _tc_paqm_words() { # option before the word
-	case $1 in
-	bandwidth) echo auto none ;;
-	linklayer) echo ethernet atm ptm ;;
-	limit | media-limit | elastic-limit | interval | gamma | rtt | gop) echo auto ;;
-	law) echo maxmin ecf erf ;;
-	feedback) echo none icmp quench in-band ;;
-	feedback-to) echo any ;;
-	classify) echo auto protocol ;;
-	weights) echo flow host ;;
-	dscp-media | dscp-elastic) echo none "$_tc_paqm_dscps" ;;
-	split) echo flows ;;
-	profile) echo fast robust ;;
-	seed) echo random ;;
-	key) echo none ;;
-	overhead | mpu | media-target | elastic-target | target-util | media-weight | elastic-weight | \
-		gain | alpha | beta | period | transfer | credit | md-floor | flows | flow-age | \
-		router-id) ;;
-	*)
-		echo bandwidth overhead mpu linklayer media-target elastic-target limit media-limit \
-			elastic-limit law feedback feedback-to classify dscp-media dscp-elastic \
-			target-util split media-weight elastic-weight borrow noborrow weights ecn noecn \
-			isolate noisolate police nopolice interval gain gamma profile alpha beta period rtt gop \
-			transfer credit md-floor forced-md noforced-md ai-hold noai-hold flows \
-			flow-age router-id seed key help
-		;;
-	esac
+	local items item
+	items=$(_tc_paqm_items)
+	item=$(grep -E "^$1 " <<<"$items")
+	if [[ $item ]]; then
+		# lower-case alternatives are words, upper-case ones stand for values
+		tr ' |' '\n\n' <<<"${item#* }" | grep -x '[a-z-]*'
+		[[ $1 == dscp-* ]] && echo "$_tc_paqm_dscps"
+	else
+		sed -E 's/ .*//; s/^\[no\](.*)/\1 no\1/' <<<"$items"
+		echo help
+	fi
 }
 
 _tc_paqm() {

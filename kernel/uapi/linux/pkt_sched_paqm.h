@@ -93,45 +93,15 @@ struct tc_paqm_key {
 	__u8 key[PAQM_KEY_LEN];
 };
 
-/* Ranges of the options, used by the policy, by extack texts and by tc. */
-#define PAQM_BANDWIDTH_MIN 1000ULL	   /* 8 kbit/s */
-#define PAQM_BANDWIDTH_MAX 100000000000ULL /* 800 Gbit/s */
+/* Ends of ranges that limit other things, too; all ranges are in the module's table of options. */
+#define PAQM_BANDWIDTH_MAX 100000000000ULL /* bytes/s, 800 Gbit/s */
 #define PAQM_BANDWIDTH_AUTO (~0ULL)
-#define PAQM_TARGET_MIN_US 100U
-#define PAQM_TARGET_MAX_US 1000000U
 #define PAQM_INTERVAL_MIN_US 1000U
 #define PAQM_INTERVAL_MAX_US 40000U
-#define PAQM_PERIOD_MIN_US 50000U
 #define PAQM_PERIOD_MAX_US 5000000U
 #define PAQM_RTT_MIN_US 100U
 #define PAQM_RTT_MAX_US 2000000U
-#define PAQM_TRANSFER_MAX_US 2000000U
-#define PAQM_CREDIT_MAX_US 1000000U
-#define PAQM_UTIL_MIN_Q24 (1U << 23)	   /* 0.5 */
-#define PAQM_UTIL_MAX_Q24 (1U << 24)
-#define PAQM_GAMMA_MIN_Q24 ((1U << 24) / 64)
-#define PAQM_GAMMA_MAX_Q24 (1U << 24)
-#define PAQM_GAIN_MIN_Q24 ((1U << 24) / 20) /* 0.05 */
-#define PAQM_GAIN_MAX_Q24 (1U << 24)
-#define PAQM_OUTER_GAIN_MIN_Q24 ((1U << 24) / 100)
-#define PAQM_OUTER_GAIN_MAX_Q24 (2U << 24)
-#define PAQM_MD_FLOOR_MIN_Q24 ((1U << 24) / 10)
-#define PAQM_MD_FLOOR_MAX_Q24 ((1U << 24) * 95U / 100U)
-#define PAQM_FLOWS_MIN 64U
-#define PAQM_FLOWS_MAX 1048576U
-#define PAQM_LIMIT_MIN 3000U
-#define PAQM_TARGET_BYTES_MIN 256U
-#define PAQM_TARGET_BYTES_MAX (1U << 28)
-#define PAQM_OVERHEAD_MIN (-64)
-#define PAQM_OVERHEAD_MAX 256
-#define PAQM_MPU_MAX 256U
-#define PAQM_GOP_MAX_US 2000000U
 #define PAQM_PREFIXES 16
-#define PAQM_FLOW_AGE_MIN_US 1000000U
-#define PAQM_FLOW_AGE_MAX_US 60000000U
-#define PAQM_WEIGHT_MAX 64U
-#define PAQM_SPLIT_MIN_Q16 ((1U << 16) / 20)	   /* 0.05 */
-#define PAQM_SPLIT_MAX_Q16 ((1U << 16) * 19U / 20U) /* 0.95 */
 
 #define PAQM_HIST_BINS 32
 

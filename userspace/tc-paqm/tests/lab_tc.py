@@ -17,6 +17,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import test_man
+
 DEV = "veth-r"
 MAN = Path(__file__).resolve().parent.parent / "tc-paqm.8"
 
@@ -173,7 +175,8 @@ def options() -> dict[str, Any]:
 def check_options() -> None:
     must("add", "")
     defaults = options()
-    documented = {line.replace('"" [ no ] ', "").split()[0] for line in tagged("PARAMETERS")}
+    described = test_man.described(section("PARAMETERS"))
+    documented = {line.removeprefix("[no]").split()[0] for line in described}
     known = {
         key.removesuffix("_us").removesuffix("_bps").removesuffix("_bytes") for key in defaults
     } - {"bandwidth_auto"}
@@ -325,10 +328,6 @@ def section(name: str) -> str:
 def tags(text: str) -> list[str]:
     """Arguments of the lines that open a tagged paragraph of a man page."""
     return re.findall(r"^\.TP\n\.B[RI]? (.*)$", text, re.M)
-
-
-def tagged(name: str) -> list[str]:
-    return tags(section(name))
 
 
 def check_keys(stats: dict[str, Any]) -> None:

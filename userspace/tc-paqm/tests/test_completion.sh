@@ -35,19 +35,20 @@ expect() { # description, expected, got
 }
 
 line="tc qdisc add dev lo root paqm"
-usage=$($line help 2>&1)
-known=$(sed -nE 's/.*\[ (\[no\])?([a-z-]+).*/\1 \2/p' <<<"$usage" |
+# one option on each line
+usage=$({ $line help; $line help research; } 2>&1 | tr '\n' ' ' | sed 's/ \[ /\n[ /g')
+known=$(sed -nE 's/^\[ (\[no\])?([a-z-]+).*/\1 \2/p' <<<"$usage" |
 	awk '{ print $NF } /\[no\]/ { print "no" $2 } END { print "help" }' | sort)
-[ "$(wc -l <<<"$known")" -gt 20 ] || { echo "help was not understood: $usage" && exit 1; }
+[ "$(wc -l <<<"$known")" -gt 40 ] || { echo "help was not understood: $usage" && exit 1; }
 # shellcheck disable=SC2086,SC2013
 {
 	expect "options" "$known" "$(suggest $line '')"
 	expect "options after another" "$known" "$(suggest $line rtt 5ms dscp-media EF,CS1 ecn '')"
 	expect "prefix" $'media-limit\nmedia-target\nmedia-weight' "$(suggest $line media-)"
 	# lower-case alternatives in the help are words, upper-case ones stand for values
-	for option in $(sed -nE 's/.*\[ ([a-z-]+) .*\]/\1/p' <<<"$usage"); do
+	for option in $(sed -nE 's/^\[ ([a-z-]+) .*/\1/p' <<<"$usage"); do
 		[[ $option == dscp-* ]] && continue
-		words=$(sed -nE "s/.*\[ $option ([^ ]+) \]/\1/p" <<<"$usage" | tr '|' '\n' |
+		words=$(sed -nE "s/^\[ $option ([^ ]+) \].*/\1/p" <<<"$usage" | tr '|' '\n' |
 			grep -x '[a-z-]*' | sort)
 		expect "words of $option" "$words" "$(suggest $line "$option" '')"
 	done

@@ -3,7 +3,8 @@
 """What the plugin says to good and bad words, asked through the real tc.
 
 Runs tc in an empty network namespace, so nothing on this machine is touched and no module is
-needed: a command whose words are right gets as far as the kernel.
+needed: a command whose words are right gets as far as the kernel. Options that are not listed
+here are tried by what the table of options says of them.
 Usage: test_parse.py DIRECTORY_OF_PLUGIN [TC]
 """
 
@@ -13,10 +14,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "kernel" / "tc-tests"))
+import option_table  # noqa: E402
+
 TARGET = "a time from 100us to 1s, or a size from 256b to 268435456b"
 SIZE = "a size from 3000b to 4294967295b, or auto"
 WEIGHT = "a whole number from 1 to 64"
-DSCPS = "a list of 0 to 63 or names, as EF,AF41,CS1,LE, or none"
+DSCPS = "a list of numbers from 0 to 63 or names, such as EF,AF41,CS1,LE, or none"
 RATIO_OUTER = "a number from 0.01 to 2"
 
 # Option, values to be taken, values to be refused, and what the refusal says was expected.
@@ -242,10 +246,12 @@ LISTS: list[tuple[str, list[str], list[tuple[str, str]], str]] = [
         ]
         + [("10.0.0.0/8,any", "any"), ("10.0.0.0/8,", ""), (MANY, "10.16.0.0/16")]
         + [("10.0.0.0/0x8", "10.0.0.0/0x8")],
-        "at most 16 prefixes, as 10.0.0.0/8,2001:db8::/32, or any",
+        "at most 16 prefixes, such as 10.0.0.0/8,2001:db8::/32, or any",
     ),
 ]
-FLAGS = ["ecn", "police", "isolate", "forced-md", "ai-hold", "borrow"]
+OPTIONS = [o for o in option_table.options() if o.kind != "TARGET_BYTES"]
+FLAGS = [o.name for o in OPTIONS if o.kind == "FLAG"]
+LISTED = {option for option, *_ in VALUES} | {option for option, *_ in LISTS} | set(FLAGS)
 UNKNOWN = ["bogus", "no-ecn", "nolaw", "Bandwidth", "media_target", "-h"]
 
 
@@ -312,18 +318,29 @@ def check(tc: str) -> tuple[int, list[str]]:
     every = [word for option, accepted, *_ in VALUES for word in (option, accepted[0])]
     good([*every, "dscp-media", ",".join(map(str, range(64))), "feedback-to", longest])
 
-    tried += 1
-    text = run(tc, ["help"]).stderr
-    listed = set(re.findall(r"\[ (?:\[no\])?([a-z-]+)", text))
-    named = (
-        {option for option, *_ in VALUES}
-        | {option for option, *_ in LISTS}
-        | set(FLAGS)
-    )
-    if listed != named:
-        wrong.append(
-            f"help: {sorted(listed ^ named)} differ from the options tested here"
-        )
+    for o in OPTIONS:
+        if o.name in LISTED:
+            continue
+        for word in o.words or (o.words_for(o.least.value), o.words_for(o.most.value)):
+            good([o.name, word])
+        if o.zero:
+            good([o.name, o.zero])
+        for word in ("", "bogus", o.words_for(o.most.value + 1)):
+            tried += 1
+            said = run(tc, [o.name, word]).stderr
+            if not said.startswith(f'paqm: {o.name} "{word}": expected '):
+                wrong.append(f"{o.name} {word}: {said!r}")
+
+    for group, more in (("EVERYDAY", set()), ("RESEARCH", {"profile"})):
+        tried += 1
+        text = run(tc, ["help", group.lower()]).stderr
+        listed = set(re.findall(r"\[ (?:\[no\])?([a-z-]+)", text))
+        named = {o.name for o in OPTIONS if o.group == group} | more
+        if listed != named:
+            wrong.append(f"help: {sorted(listed ^ named)} differ from the table of options")
+        lines = text.splitlines()
+        if len(lines) > 24 or max(map(len, lines)) > 80:
+            wrong.append(f"help of {group} does not fit on a screen")
     return tried, wrong
 
 

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""What the plugin makes of a kernel's answer, shown by the real tc.
+"""What the plugin makes of a kernel's statistics, shown by the real tc.
 
-tc can print netlink messages from a file. The messages are built here after the structures in
-pkt_sched_paqm.h, every field with a value of its own, and also shorter and longer than this
+The structures have a value of their own in every field, and are also shorter and longer than this
 header knows: an older and a newer module.
-Usage: test_show.py DIRECTORY_OF_PLUGIN pkt_sched_paqm.h JSON_MONITOR.so [TC]
+Usage: test_show_stats.py DIRECTORY_OF_PLUGIN pkt_sched_paqm.h JSON_MONITOR.so [TC]
 """
 
 import ctypes
@@ -13,163 +12,22 @@ import json
 import os
 import re
 import struct
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
-RTM_NEWQDISC, RTM_NEWTCLASS = 36, 40
-TCA_KIND, TCA_OPTIONS, TCA_STATS2, NLA_F_NESTED = 1, 2, 7, 0x8000
-STATS_BASIC, STATS_QUEUE, STATS_APP = 1, 3, 4
-Q24 = 1 << 24
-ROOT = 0xFFFFFFFF
-
-EF, LE, AF41 = 1 << 46, 1 << 1, 1 << 34
-PREFIXES = bytes([4, 8, 0, 0, 10]) + bytes(15)
-PREFIXES += bytes([6, 32, 0, 0, 0x20, 1, 0xD, 0xB8]) + bytes(12)
-
-# Attribute, value on the wire (by struct's letter, or bytes), key and value in JSON, words in text
-# with -d.
-OPTIONS: list[tuple[str, str, Any, str, Any, str]] = [
-    ("BANDWIDTH", "Q", 2_500_000, "bandwidth_bps", 20_000_000, "bandwidth 20Mbit"),
-    ("MEDIA_TARGET", "I", 5_500, "media_target_us", 5_500, "media-target 5.5ms"),
-    ("ELASTIC_TARGET", "I", 150, "elastic_target_us", 150, "elastic-target 150us"),
-    ("LIMIT", "I", 123_456, "limit_bytes", 123_456, "limit 123456b"),
-    ("INTERVAL", "I", 0, "interval_us", 0, "interval auto"),
-    ("GAIN", "I", Q24 // 4, "gain", 0.25, "gain 0.25"),
-    ("GAMMA", "I", Q24 // 2, "gamma", 0.5, "gamma 0.5"),
-    ("ALPHA", "I", Q24 * 3 // 4, "alpha", 0.75, "alpha 0.75"),
-    ("BETA", "I", Q24 // 8, "beta", 0.125, "beta 0.125"),
-    ("PERIOD", "I", 1_234_567, "period_us", 1_234_567, "period 1.234567s"),
-    ("RTT", "I", 99_999, "rtt_us", 99_999, "rtt 99.999ms"),
-    ("TARGET_UTIL", "I", Q24 * 7 // 8, "target_util", 0.875, "target-util 0.875"),
-    ("LAW", "I", 2, "law", "erf", "law erf"),
-    ("TRANSFER", "I", 0, "transfer_us", 0, "transfer 0us"),
-    ("CREDIT", "I", 50_000, "credit_us", 50_000, "credit 50ms"),
-    ("MD_FLOOR", "I", Q24 // 2, "md_floor", 0.5, "md-floor 0.5"),
-    ("FORCED_MD", "I", 0, "forced_md", False, "noforced-md"),
-    ("AI_HOLD", "I", 1, "ai_hold", True, "ai-hold"),
-    ("FEEDBACK", "I", 1, "feedback", "icmp", "feedback icmp"),
-    ("CLASSIFY", "I", 7, "classify", "7", "classify 7"),
-    ("FLOWS", "I", 4_096, "flows", 4_096, "flows 4096"),
-    ("ECN", "I", 1, "ecn", True, "ecn"),
-    ("POLICE", "I", 1, "police", True, "police"),
-    ("ISOLATE", "I", 0, "isolate", False, "noisolate"),
-    ("WEIGHTS", "I", 1, "weights", "host", "weights host"),
-    ("OVERHEAD", "i", -14, "overhead_bytes", -14, "overhead -14"),
-    ("MPU", "I", 64, "mpu_bytes", 64, "mpu 64"),
-    ("LINKLAYER", "I", 1, "linklayer", "atm", "linklayer atm"),
-    ("MEDIA_LIMIT", "I", 30_000, "media_limit_bytes", 30_000, "media-limit 30000b"),
-    ("ELASTIC_LIMIT", "I", 0, "elastic_limit_bytes", 0, "elastic-limit auto"),
-    ("GOP", "I", 480_000, "gop_us", 480_000, "gop 480ms"),
-    (
-        "DSCP_MEDIA",
-        "Q",
-        EF | AF41 | 1 << 51,
-        "dscp_media",
-        [34, 46, 51],
-        "dscp-media AF41,EF,51",
-    ),
-    ("DSCP_ELASTIC", "Q", LE | 1, "dscp_elastic", [0, 1], "dscp-elastic CS0,LE"),
-    ("FLOW_AGE", "I", 2_500_000, "flow_age_us", 2_500_000, "flow-age 2.5s"),
-    ("MEDIA_WEIGHT", "I", 3, "media_weight", 3, "media-weight 3"),
-    ("ELASTIC_WEIGHT", "I", 1, "elastic_weight", 1, "elastic-weight 1"),
-    ("SPLIT", "I", 1 << 14, "split", 0.25, "split 0.25"),
-    ("BORROW", "I", 0, "borrow", False, "noborrow"),
-    ("SEED", "Q", 1 << 63, "seed", 1 << 63, "seed 9223372036854775808"),
-    ("MEDIA_TARGET_BYTES", "I", 0, "media_target_bytes", 0, "media-target 5.5ms"),
-    ("ELASTIC_TARGET_BYTES", "I", 0, "elastic_target_bytes", 0, "elastic-target 150us"),
-    (
-        "FEEDBACK_TO",
-        "40s",
-        PREFIXES,
-        "feedback_to",
-        ["10.0.0.0/8", "2001:db8::/32"],
-        "feedback-to 10.0.0.0/8,2001:db8::/32",
-    ),
-    (
-        "ROUTER_ID",
-        "Q",
-        0xAB,
-        "router_id",
-        "00000000000000ab",
-        "router-id 00000000000000ab",
-    ),
-    ("KEY_ID", "I", 65535, "key", 65535, "key 65535:hidden"),
-]
-
-# Shown without -d only where they say something; and what says nothing.
-NEUTRAL: list[tuple[str, str, int]] = [
-    ("limit", "I", 0),
-    ("media-limit", "I", 0),
-    ("elastic-limit", "I", 0),
-    ("overhead", "i", 0),
-    ("mpu", "I", 0),
-    ("linklayer", "I", 0),
-    ("dscp-media", "Q", 0),
-    ("dscp-elastic", "Q", 0),
-    ("split", "I", 0),
-    ("media-weight", "I", 1),
-    ("elastic-weight", "I", 1),
-    ("borrow", "I", 1),
-    ("weights", "I", 0),
-    ("isolate", "I", 1),
-    ("police", "I", 0),
-    ("interval", "I", 0),
-    ("gamma", "I", 0),
-    ("gop", "I", 0),
-    ("seed", "Q", 0),
-]
-# Another value of an attribute, and what becomes of it.
-OTHERWISE: list[tuple[dict[str, tuple[str, int]], dict[str, Any], str]] = [
-    (
-        {"BANDWIDTH": ("Q", (1 << 64) - 1)},
-        {"bandwidth_bps": 0, "bandwidth_auto": True},
-        "bandwidth auto",
-    ),
-    (
-        {"BANDWIDTH": ("Q", 0)},
-        {"bandwidth_bps": 0, "bandwidth_auto": False},
-        "bandwidth none",
-    ),
-    (
-        {"BANDWIDTH": ("Q", 1_234_567)},
-        {"bandwidth_bps": 9_876_536, "bandwidth_auto": False},
-        "bandwidth 9.876536Mbit",
-    ),
-    (
-        {"MEDIA_TARGET": ("I", 3_000), "MEDIA_TARGET_BYTES": ("I", 6_000)},
-        {"media_target_us": 3_000, "media_target_bytes": 6_000},
-        "media-target 6000b",
-    ),
-    (
-        {"ELASTIC_TARGET": ("I", 3_000), "ELASTIC_TARGET_BYTES": ("I", 70_000)},
-        {"elastic_target_us": 3_000, "elastic_target_bytes": 70_000},
-        "elastic-target 70000b",
-    ),
-    # a module that does not know the second attribute
-    (
-        {"ELASTIC_TARGET": ("I", 3_000)},
-        {"elastic_target_us": 3_000},
-        "elastic-target 3ms",
-    ),
-    # no prefix: the module leaves the attribute out
-    (
-        {"DSCP_MEDIA": ("Q", 0)},
-        {"dscp_media": [], "feedback_to": []},
-        "feedback-to any dscp-media none",
-    ),
-    (
-        {"DSCP_MEDIA": ("Q", (1 << 64) - 1)},
-        {"dscp_media": list(range(64)), "feedback_to": []},
-        "dscp-media CS0,LE,2,3,4,5,6,7,CS1,9,AF11,11,AF12,13,AF13,15,CS2,17,AF21,19,AF22,21,AF23,"
-        "23,CS3,25,AF31,27,AF32,29,AF33,31,CS4,33,AF41,35,AF42,37,AF43,39,CS5,41,42,43,VA,NQB,EF,"
-        "47,CS6,49,50,51,52,53,54,55,CS7,57,58,59,60,61,62,63",
-    ),
-    # what tc printed must be read as the same number
-    ({"GAIN": ("I", 12_345_679)}, {"gain": 12_345_679 / Q24}, "gain 0.7358598"),
-]
+from show_lib import (
+    CLASS_DERIVED,
+    Q24,
+    RTM_NEWTCLASS,
+    Show,
+    differences,
+    message,
+    own,
+    same,
+    structures,
+)
 
 # Field of a structure -> key in JSON and how the number is scaled; others keep their name.
 RENAMED = {
@@ -235,95 +93,8 @@ RENAMED = {
     "router_id": ("router", 0),
     "ecf": ("ecf", 0),
 }
-CLASS_DERIVED = {"survival", "sojourn_mean_us", "sojourn_p50_us", "sojourn_p99_us"}
 DERIVED = {"utilisation", "load", "never_congested", "sojourn_edges_ns"}
 SOURCES = ["given", "device", "guess", "measured"]
-OWN_KEYS = {
-    "kind",
-    "handle",
-    "dev",
-    "root",
-    "options",
-    "bytes",
-    "packets",
-    "drops",
-    "overlimits",
-}
-OWN_KEYS |= {
-    "requeues",
-    "backlog",
-    "qlen",
-    "refcnt",
-    "class",
-    "leaf",
-    "parent",
-    "stats",
-}
-
-
-def structures(header: Path) -> tuple[dict[str, Any], dict[str, int]]:
-    """The structures as ctypes, and the numbers of the attributes."""
-    text = re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.DOTALL)
-    types: dict[str, Any] = {
-        "__u64": ctypes.c_uint64,
-        "__u32": ctypes.c_uint32,
-        "__u16": ctypes.c_uint16,
-        "__be16": ctypes.c_uint16.__ctype_be__,
-        "__u8": ctypes.c_uint8,
-    }
-    defined = dict(re.findall(r"#define (\w+) (\d+)$", text, re.MULTILINE))
-    for name, body in re.findall(r"struct (\w+) \{(.*?)\};", text, re.DOTALL):
-        fields = []
-        for kind, member, size in re.findall(
-            r"(?:struct )?(\w+) (\w+)(?:\[(\w+)\])?;", body
-        ):
-            count = int(defined.get(size, size or 0))
-            fields.append((member, types[kind] * count if count else types[kind]))
-        types[name] = type(name, (ctypes.Structure,), {"_fields_": fields})
-    names = re.findall(
-        r"\bTCA_PAQM_(\w+)", re.findall(r"enum \{(.*?)\}", text, re.DOTALL)[0]
-    )
-    return types, {name: i for i, name in enumerate(names)}
-
-
-def attribute(kind: int, data: bytes) -> bytes:
-    return struct.pack("=HH", len(data) + 4, kind) + data + bytes(-len(data) % 4)
-
-
-def message(
-    options: bytes, app: bytes, kind: int = RTM_NEWQDISC, handle: int = 0x80010000
-) -> bytes:
-    stats = attribute(STATS_BASIC, struct.pack("=QII", 1000, 2, 0))
-    stats += attribute(STATS_QUEUE, struct.pack("=IIIII", 0, 0, 0, 0, 0))
-    stats += attribute(STATS_APP, app)
-    body = struct.pack("=BxxxiIII", 0, 1, handle, ROOT, 2)
-    body += attribute(TCA_KIND, b"paqm\0")
-    if kind == RTM_NEWQDISC:  # classes have no options
-        body += attribute(TCA_OPTIONS | NLA_F_NESTED, options)
-    body += attribute(TCA_STATS2, stats)
-    return struct.pack("=IHHII", len(body) + 16, kind, 0, 0, 0) + body
-
-
-class Show:
-    def __init__(self, tc: str, json_monitor: str, directory: Path) -> None:
-        self.tc = tc
-        self.json_monitor = str(Path(json_monitor).resolve())
-        self.file = directory / "message"
-
-    def text(self, data: bytes, *flags: str, preload: str = "") -> str:
-        self.file.write_bytes(data)
-        command = [self.tc, *flags, "monitor", "file", str(self.file)]
-        environment = {**os.environ, "LD_PRELOAD": preload}
-        result = subprocess.run(
-            command, capture_output=True, text=True, check=True, env=environment
-        )
-        if result.stderr:
-            raise AssertionError(f"tc said: {result.stderr}")
-        return result.stdout
-
-    def json(self, data: bytes) -> dict[str, Any]:
-        parsed = json.loads(self.text(data, "-s", preload=self.json_monitor))
-        return dict(parsed[0])
 
 
 def fill(value: Any, seed: int) -> int:
@@ -369,79 +140,6 @@ def wanted(value: Any, size: int) -> dict[str, Any]:
         else:
             out[key] = member if scale == 1 else member / scale
     return out
-
-
-def same(got: Any, want: Any) -> bool:
-    if isinstance(want, float):
-        return isinstance(got, int | float) and abs(got - want) <= 1e-5 * abs(want)
-    return type(got) is type(want) and got == want
-
-
-def own(shown: dict[str, Any]) -> dict[str, Any]:
-    """What the plugin printed of it."""
-    return {key: value for key, value in shown.items() if key not in OWN_KEYS}
-
-
-def differences(
-    got: dict[str, Any], want: dict[str, Any], derived: set[str]
-) -> list[str]:
-    out = [f"key {key} is missing" for key in (want.keys() | derived) - got.keys()]
-    out += [
-        f"key {key} is not documented here"
-        for key in got.keys() - want.keys() - derived
-    ]
-    for key in want.keys() & got.keys():
-        if isinstance(want[key], dict):
-            out += [
-                f"{key}: {line}"
-                for line in differences(got[key], want[key], CLASS_DERIVED)
-            ]
-        elif not same(got[key], want[key]):
-            out.append(f"{key}: wanted {want[key]}, got {got[key]}")
-    return out
-
-
-def check_options(show: Show, numbers: dict[str, int]) -> list[str]:
-    left = numbers.keys() - {name for name, *_ in OPTIONS} - {"UNSPEC", "PAD", "MAX"}
-    left -= {"KEY"}  # only its id is ever shown
-    wrong = [f"TCA_PAQM_{name} is not tested" for name in left]
-    data = b"".join(
-        attribute(numbers[name], struct.pack("=" + form, value))
-        for name, form, value, *_ in OPTIONS
-    )
-    data += attribute(200, b"from a newer module.")
-    full = message(data, b"")
-    got = show.json(full)["options"]
-    want = {key: value for _, _, _, key, value, _ in OPTIONS} | {
-        "bandwidth_auto": False
-    }
-    wrong += differences(got, want, set())
-    line = show.text(full, "-d") + " "
-    wrong += [
-        f"-d shows no {words!r}" for *_, words in OPTIONS if f" {words} " not in line
-    ]
-    if " gain " in show.text(full):
-        wrong.append("tuning options are shown without -d")
-    for name, form, value in NEUTRAL:
-        number = numbers[name.upper().replace("-", "_")]
-        quiet = message(attribute(number, struct.pack("=" + form, value)), b"")
-        if f" {name}" in show.text(quiet) or f"{name}" not in show.text(quiet, "-d"):
-            wrong.append(f"{name} {value} is shown without -d, or not with it")
-    for given, want, words in OTHERWISE:
-        part = message(
-            b"".join(
-                attribute(numbers[name], struct.pack("=" + form, value))
-                for name, (form, value) in given.items()
-            ),
-            b"",
-        )
-        wrong += differences(show.json(part)["options"], want, set())
-        if f" {words}" not in (line := show.text(part, "-d")):
-            wrong.append(f"{given}: no {words!r} in {line!r}")
-    short = show.json(message(attribute(numbers["LIMIT"], b"\1\0"), b""))["options"]
-    if short:
-        wrong.append(f"an attribute that is too short was shown: {short}")
-    return wrong
 
 
 def check_stats(show: Show, kind: type[ctypes.Structure]) -> list[str]:
@@ -661,23 +359,17 @@ def check_derived(show: Show, kind: type[ctypes.Structure]) -> list[str]:
 
 def main() -> int:
     os.environ["TC_LIB_DIR"] = str(Path(sys.argv[1]).resolve())
-    types, numbers = structures(Path(sys.argv[2]))
+    types, _ = structures(Path(sys.argv[2]))
     kind = types["tc_paqm_xstats"]
     with tempfile.TemporaryDirectory() as directory:
         tc = sys.argv[4] if len(sys.argv) > 4 else "tc"
         show = Show(tc, sys.argv[3], Path(directory))
-        wrong = (
-            check_options(show, numbers)
-            + check_stats(show, kind)
-            + check_derived(show, kind)
-        )
+        wrong = check_stats(show, kind) + check_derived(show, kind)
         wrong += check_class(show, kind) + check_hints(show, kind)
         wrong += check_flow(show, types["tc_paqm_flow_stats"])
     for line in wrong:
         print(line)
-    print(
-        f"{len(OPTIONS)} options, {ctypes.sizeof(kind)} bytes of statistics: {len(wrong)} wrong"
-    )
+    print(f"{ctypes.sizeof(kind)} bytes of statistics: {len(wrong)} wrong")
     return 1 if wrong else 0
 
 

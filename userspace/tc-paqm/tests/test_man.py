@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""The synopsis of tc-paqm(8) is what "tc qdisc ... paqm help" says, and every option is described
+once, in its own form, in the section of its group. With --update the synopsis is written anew.
+
+Usage: test_man.py DIRECTORY_OF_PLUGIN tc-paqm.8 TC [--update]
+"""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+WIDTH = 71  # of a page of 78 columns
+SYNOPSIS = re.compile(
+    r'(\.\\" synopsis: (\w+), by test_man\.py --update\n)(.*?)(\.\\" end\n)', re.S
+)
+ITEM = re.compile(r"\[ ((?:[^][]|\[no\]|\[,[A-Z.]+\])+) \]")
+
+
+def items(tc: str, group: str) -> list[str]:
+    """What the plugin says that there is."""
+    command = ["unshare", *([] if os.geteuid() == 0 else ["-r"]), "-n", tc]
+    command += ["qdisc", "add", "dev", "lo", "root", "paqm", "help", group]
+    said = subprocess.run(command, capture_output=True, text=True, check=False).stderr
+    return ITEM.findall(re.sub(r"\s+", " ", said))
+
+
+def roff(text: str) -> str:
+    """Words as they are typed are bold, values are italic."""
+    text = re.sub(r"([a-z]+(?:-[a-z]+)*)", lambda m: rf"\fB{m[1]}\fP", text)
+    text = re.sub(r"\b([A-Z]{2,})\b", r"\\fI\1\\fP", text)
+    return text.replace("-", r"\-")
+
+
+def form(item: str) -> str:
+    """An item of the usage as the page has it."""
+    name, _, value = item.partition(" ")
+    words = value.split("|")
+    if len(words) > 1:
+        value = "{ " + " | ".join(words) + " }"
+    return roff(f"{name} {value}".strip())
+
+
+def synopsis(tc: str, group: str) -> str:
+    lines, line = [], ""
+    for item in items(tc, group):
+        more = f"[ {form(item)} ]"
+        if line and len(re.sub(r"\\f.|\\", "", line + more)) >= WIDTH:
+            lines.append(line)
+            line = ""
+        line += f"{' ' if line else ''}{more}"
+    return "\n.br\n".join([*lines, line]) + "\n"
+
+
+def described(text: str) -> list[str]:
+    """Options in a part of the page: the lines after .TP without their fonts."""
+    return [
+        re.sub(r"\s+", " ", re.sub(r"\\f.|\\&", "", line)).replace(r"\-", "-")
+        for line in re.findall(r"^\.TP\n(.*)$", text, re.M)
+    ]
+
+
+def main() -> int:
+    os.environ["TC_LIB_DIR"] = str(Path(sys.argv[1]).resolve())
+    page, tc = Path(sys.argv[2]), sys.argv[3]
+    if not items(tc, "everyday"):
+        print("skipped, no network namespace here")
+        return 77
+    text = page.read_text()
+    fresh = SYNOPSIS.sub(lambda m: m[1] + synopsis(tc, m[2]) + m[4], text)
+    if "--update" in sys.argv:
+        page.write_text(fresh)
+        return 0
+    wrong = [] if fresh == text else ["the synopsis differs: run test_man.py --update"]
+    for group, begin, stop in (
+        ("everyday", ".SS What to set\n", ".SS Research\n"),
+        ("research", ".SS Research\n", ".SH CLASSES\n"),
+    ):
+        there = described(text[text.index(begin) : text.index(stop)])
+        wanted = [re.sub(r"\\f.", "", form(item)).replace(r"\-", "-") for item in items(tc, group)]
+        wrong += [f"{group}: {o!r} is not described once" for o in wanted if there.count(o) != 1]
+        wrong += [f"{group}: {o!r} is no option" for o in there if o not in wanted]
+    for line in wrong:
+        print(line)
+    print(f"{len(wrong)} wrong")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
