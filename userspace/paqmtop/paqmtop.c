@@ -324,7 +324,7 @@ static void usage(FILE *out)
 	fputs("Usage: paqmtop [-j] [-n COUNT] [-i SECONDS] [DEVICE...]\n"
 	      "What the paqm queueing disciplines decide: law, messages, drops by cause.\n"
 	      "  -j, --json              one JSON object per line\n"
-	      "  -n, --count COUNT       stop after so many reports\n"
+	      "  -n, --count COUNT       stop after COUNT reports\n"
 	      "  -i, --interval SECONDS  between reports, 0.1 to 3600, default 1\n"
 	      "  -V, --version\n",
 	      out);
@@ -385,7 +385,7 @@ int main(int argc, char **argv)
 	libbpf_set_print(quiet);
 	skel = paqmtop_bpf__open_and_load();
 	if (!skel)
-		die("the kernel does not take the BPF programs (%s); they need root, or "
+		die("the kernel refuses the BPF programs (%s); they need root, or "
 		    "CAP_BPF and CAP_PERFMON",
 		    strerror(errno));
 	if (paqmtop_bpf__attach(skel))
