@@ -32,9 +32,9 @@ SOURCES = [
     *("testbed/rivals/webrtc/*.*", "testbed/rivals/webrtc/lib/*"),
 ]
 LAB = [
-    *("analysis", "bulk", "clip", "guest", "image", "kernel", "lab", "metrics", "packets"),
-    *("perflow", "quality", "run", "rundata", "scenario", "topology", "trace_guest"),
-    *("trace_lab", "uml"),
+    *("analysis", "builder", "bulk", "clip", "guest", "image", "kernel", "lab", "metrics"),
+    *("network", "packets", "perflow", "quality", "run", "rundata", "scenario", "topology"),
+    *("trace_guest", "trace_lab", "uml"),
 ]
 
 CLIP = {"width": 640, "height": 360, "fps": 24}

@@ -6,11 +6,13 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from paqm_lab import cache, run, scenario, topology
+from paqm_lab import builder, cache, run, scenario, topology
 from paqm_lab.errors import LabError
+from paqm_lab.network import Network
 
 ASK = (
     "import ctypes; b = ctypes.create_string_buffer(24); "
@@ -46,16 +48,23 @@ def test_splitmix64_reference_values() -> None:
     assert numbers == [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F]
 
 
+def commands(variant: dict[str, Any], bottleneck: int, varies: bool) -> list[list[str]]:
+    """What tc is told about the queue under test."""
+    net = Network()
+    topology.add_bottleneck(net, variant, bottleneck, varies)
+    return [builder.queue_words(queue) for queue in net.queues]
+
+
 def test_queue_alone_is_root_and_queue_under_shaper_is_leaf() -> None:
     demo = scenario.load("demo")
     paqm, fq_codel, fifo = (demo.resolve(item, 1, 720)["variant"] for item in demo.variants)
-    (alone,) = topology.queue_commands(paqm, 8_000_000, False)
+    (alone,) = commands(paqm, 8_000_000, False)
     assert alone[-5:] == ["paqm", "bandwidth", "8000000bit", "feedback", "icmp"]
     assert "root" in alone
-    shaped = topology.queue_commands(fq_codel, 8_000_000, False)
-    assert [command[3] for command in shaped] == ["qdisc", "class", "qdisc"]
+    shaped = commands(fq_codel, 8_000_000, False)
+    assert [command[0] for command in shaped] == ["qdisc", "class", "qdisc"]
     assert "8000000bit" in shaped[1] and shaped[2][-1] == "fq_codel"
-    assert topology.queue_commands(fifo, 8_000_000, False)[2][-3:] == ["bfifo", "limit", "300000"]
+    assert commands(fifo, 8_000_000, False)[2][-3:] == ["bfifo", "limit", "300000"]
 
 
 def test_results_directory_with_other_things_in_it_is_left_alone(tmp_path: Path) -> None:

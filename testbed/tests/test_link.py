@@ -13,6 +13,7 @@ from synthetic import Faults, write_run
 
 from paqm_lab import analysis, checks, linkbound, linkfigures, linktrace, scenario, topology
 from paqm_lab.errors import LabError
+from paqm_lab.network import Network
 
 LINK = (scenario.SCENARIOS / "link-lte.toml").read_text()
 BESTEFFORT = "cake bandwidth {bottleneck} besteffort\"\nfollow"
@@ -57,9 +58,10 @@ def test_scenario_takes_its_rates_from_the_trace() -> None:
     assert f"{mean}bit" in variants["cake-mean"]["variant"]["qdisc"]
     assert f"{round(linktrace.low(trace))}bit" in variants["cake-low"]["variant"]["qdisc"]
     assert variants["perfect"]["variant"]["follow"] and not variants["auto"]["variant"]["follow"]
-    commands = topology.queue_commands(variants["auto"]["variant"], mean, True)
-    assert commands[0][-1] == "labtrace"
-    assert commands[1][-5:] == ["paqm", "bandwidth", "auto", "feedback", "icmp"]
+    net = Network()
+    topology.add_bottleneck(net, variants["auto"]["variant"], mean, True)
+    assert net.queues[0].words[-1] == "labtrace"
+    assert net.queues[1].words[-5:] == ("paqm", "bandwidth", "auto", "feedback", "icmp")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ import pytest
 from paqm_lab import cache
 from paqm_lab.multi import cases, liar
 from paqm_lab.multi.case import BIN, Case, Checks, Flow, Run
-from paqm_lab.multi.net import Network, jain, max_min
+from paqm_lab.multi.shares import jain, max_min
+from paqm_lab.network import Network, from_dict, netem
 
 WIRE = (cases.SIZE + 14) / cases.SIZE  # what the qdisc counts of a packet
 
@@ -58,19 +59,33 @@ def test_routes_reach_every_cable_and_end() -> None:
     for name in ("a", "b"):
         net.host(name, True)
     net.bottleneck("a", "b", 5, "paqm bandwidth 1mbit")
-    net.cable(net.host("s"), "a")
-    net.cable("b", net.host("k"))
-    routes = {h: dict(r.split(" via ") for r in lines) for h, lines in net.routes().items()}
-    hosts_of = {f"10.{c.number}.0.0/24": {c.left, c.right} for c in net.cables}
-    owner = {c.address(h): h for c in net.cables for h in (c.left, c.right)}
-    for start in net.forwards:
-        for target, ends in hosts_of.items():
+    net.link(net.host("s"), "a")
+    net.link("b", net.host("k"))
+    routes = {(r.host, r.to): r.via for r in net.shortest_routes()}
+    owner = {link.address(e.host): e.host for link in net.links for e in (link.left, link.right)}
+    forwards = {host.name: host.forwards for host in net.hosts}
+    for start in forwards:
+        for target in net.links:
+            ends = {target.left.host, target.right.host}
             at, steps = start, 0
             while at not in ends:
-                at = owner[routes[at][target]]
+                at = owner[routes[at, target.subnet]]
                 steps += 1
                 assert steps < 10, "a loop"
-            assert at == start or net.forwards[at] or at in ends
+            assert at == start or forwards[at] or at in ends
+
+
+def test_a_network_outlives_json() -> None:
+    net = Network()
+    for name in ("a", "b"):
+        net.host(name, True, ipv6=True)
+    both = [("192.0.2.1", "192.0.2.2"), ("2001:db8::1/64", "2001:db8::2/64")]
+    link = net.link("a", "b", 2.5, devices=("a0", "b0"), addresses=both, mtu=1000, vlan=7)
+    net.route("a", "::/0", "2001:db8::2")
+    net.shape("a", "a0.7", 1000000, "pfifo limit 50")
+    assert from_dict(json.loads(json.dumps(net.as_dict()))) == net
+    assert link.device("a") == "a0.7" and link.subnet == "192.0.2.0/24"
+    assert net.queues[0].words == ("root", *netem(2.5))
 
 
 def test_every_case_can_be_described() -> None:
@@ -78,8 +93,9 @@ def test_every_case_can_be_described() -> None:
         case = make()
         assert case.name == name
         assert case.judge is not None
-        assert len(case.net.cables) < 250 # numbers are bytes of addresses
-        assert all(len(c.left) < 16 and len(c.right) < 16 for c in case.net.cables) # devices
+        assert len(case.net.links) < 250  # numbers are bytes of addresses
+        ends = [end for link in case.net.links for end in (link.left, link.right)]
+        assert all(len(end.device) < 16 for end in ends)
         json.dumps(case.config(Path("/out"), Path("/ko"), 1))
 
 

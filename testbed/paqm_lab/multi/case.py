@@ -5,14 +5,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from paqm_lab.multi.net import HEADER, Network
+from paqm_lab.multi.shares import HEADER
+from paqm_lab.network import Network
 
 F64 = npt.NDArray[np.float64]
 Json = dict[str, Any]
@@ -134,7 +135,9 @@ class Case:
             "modules": str(modules),
             "link": None,
             "duration": self.duration,
-            "net": self.net.as_dict(),
+            "net": replace(
+                self.net, routes=[*self.net.routes, *self.net.shortest_routes()]
+            ).as_dict(),
             "directories": self.directories,
             "daemons": self.daemons,
             "programs": self.programs,

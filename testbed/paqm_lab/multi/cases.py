@@ -8,7 +8,8 @@ from collections.abc import Callable
 from functools import partial
 
 from paqm_lab.multi.case import MBIT, Case, Checks, Flow, Run, ip_share
-from paqm_lab.multi.net import Network, jain, max_min
+from paqm_lab.multi.shares import jain, max_min
+from paqm_lab.network import Network
 
 LAWS = ("maxmin", "erf", "ecf")
 # The published runs: gains 0.75 and 0.35, measuring time 0.5 s behind an RTT of 0.1 s.
@@ -49,7 +50,7 @@ def gfc2(law: str, util: float) -> Case:
             paqm(mbit, law, number, f"target-util {util} media-target {target}"),
         )
     for node in sorted({leave for _, _, leave, _ in GFC_FLOWS}):
-        net.cable(f"R{node}", net.host(f"K{node}"), GFC_ACCESS)
+        net.link(f"R{node}", net.host(f"K{node}"), GFC_ACCESS)
     seconds = 9.0 if law == "maxmin" else 15.0
     draw = random.Random(2)
     case = Case(
@@ -65,7 +66,7 @@ def gfc2(law: str, util: float) -> Case:
     paths: dict[str, list[str]] = {}
     for group, enter, leave, count in GFC_FLOWS:
         source = net.host(f"S{group}")
-        net.cable(source, f"R{enter}", GFC_ACCESS)
+        net.link(source, f"R{enter}", GFC_ACCESS)
         for i in range(count):
             name = group if count == 1 else f"{group}.{i + 1}"
             case.flows.append(
@@ -148,15 +149,15 @@ def parking(law: str) -> Case:
         use="ecf" if law == "ecf" else "erf",
         judge=judge_parking,
     )
-    net.cable(f"R{PARKING_LINKS + 1}", net.host("KL"), 7)
+    net.link(f"R{PARKING_LINKS + 1}", net.host("KL"), 7)
     draw = random.Random(3)
     for name, enter in (("L", 1), ("S1", 1), ("S2", 2), ("S3", 3)):
         host = net.host(f"H{name}")
-        net.cable(host, f"R{enter}", 7 if name == "L" else 0)
+        net.link(host, f"R{enter}", 7 if name == "L" else 0)
         sink = "KL"
         if name != "L":
             sink = net.host(f"K{name}")
-            net.cable(f"R{enter + 1}", sink)
+            net.link(f"R{enter + 1}", sink)
         for i in (1, 2):
             case.flows.append(
                 Flow(f"{name}.{i}", host, sink, round(draw.uniform(0, 3), 3), seconds,

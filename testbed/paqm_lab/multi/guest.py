@@ -7,52 +7,21 @@ of every program into log/, and guest.json like the dumbbell's runs.
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from paqm_lab import topology
+from paqm_lab import builder, network
 from paqm_lab.guest import LEAD, MODULES, TAIL, Guest, main
 
 
 class MultiGuest(Guest):
     """One run of a network of several routers."""
 
-    def build(self) -> None:
-        net = self.config["net"]
-        for host, forwards in net["hosts"].items():
-            topology.add_host(host, forwards)
-        for number, left, right in net["cables"]:
-            topology.link(
-                number,
-                topology.End(left, right, f"10.{number}.0.1"),
-                topology.End(right, left, f"10.{number}.0.2"),
-            )
-        for host, routes in net["routes"].items():
-            self._batch(host, [f"route add {route}" for route in routes])
-        for host, *words in net["commands"]:
-            self.inside(host, words)
-
-    def _batch(self, host: str, lines: list[str]) -> None:
-        done = subprocess.run(
-            ["ip", "-n", host, "-batch", "-"],
-            input="\n".join(lines) + "\n",
-            capture_output=True,
-            text=True,
-        )
-        if done.returncode:
-            raise topology.CommandFailed(f"routes of {host}: {done.stderr.strip()}")
-
-    @staticmethod
-    def inside(host: str, words: list[str]) -> str:
-        """A command in a host's namespace, which must succeed."""
-        return topology.run("ip", "netns", "exec", host, *words)
-
     def act(self, action: dict[str, Any]) -> None:
         """Something that happens at its time; its output is kept if it has a name."""
-        text = self.inside(action["host"], action["words"])
+        text = builder.inside(action["host"], *action["words"])
         if action["save"]:
             (self.out / action["save"]).write_text(text)
 
@@ -76,8 +45,8 @@ class MultiGuest(Guest):
         for name in ("log", *self.config["directories"]):
             (self.out / name).mkdir()
         for name in MODULES:
-            topology.run("insmod", str(Path(self.config["modules"]) / name))
-        self.build()
+            builder.run("insmod", str(Path(self.config["modules"]) / name))
+        builder.build(network.from_dict(self.config["net"]))
         self.plan()
         self.follow_agenda()
         self.end_programs()

@@ -11,7 +11,7 @@ import numpy as np
 
 from paqm_lab.multi.case import F64, MBIT, Case, Checks, Flow, Run, ip_share
 from paqm_lab.multi.cases import paqm
-from paqm_lab.multi.net import Network
+from paqm_lab.network import Network
 
 EXPIRY = 3.0
 PERIOD = 0.25
@@ -31,10 +31,10 @@ def block() -> Case:
     for name in ("F", "R", "Z"):
         net.host(name, True)
     net.bottleneck("R", "Z", 5, paqm(STREAM_MBIT, "maxmin", 1))
-    net.cable("F", "R", 5)
-    net.cable("Z", net.host("K"))
-    net.cable(net.host("SA"), "F", 5)
-    net.cable(net.host("SB"), "R", 10)
+    net.link("F", "R", 5)
+    net.link("Z", net.host("K"))
+    net.link(net.host("SA"), "F", 5)
+    net.link(net.host("SB"), "R", 10)
     case = Case(
         name="block",
         title="A firewall drops all messages",
@@ -155,9 +155,9 @@ def nat() -> Case:
         net.host(name, True)
     outer = net.bottleneck("N", "R", 5, paqm(6, "maxmin", 1))
     net.bottleneck("R", "Z", 5, paqm(4, "maxmin", 2))
-    net.cable("Z", net.host("K"))
-    net.cable(net.host("SN"), "N", 5)
-    net.cable(net.host("SO"), "R", 5)
+    net.link("Z", net.host("K"))
+    net.link(net.host("SN"), "N", 5)
+    net.link(net.host("SO"), "R", 5)
     case = Case(
         name="nat",
         title="A sender behind NAT, carrier icmp",
@@ -173,7 +173,7 @@ def nat() -> Case:
     rules = [
         "add table ip t",
         "add chain ip t post { type nat hook postrouting priority 100 ; }",
-        f'add rule ip t post oifname "{outer.right}" masquerade',
+        f'add rule ip t post oifname "{outer.left.device}" masquerade',
         "add chain ip t pre { type filter hook prerouting priority 0 ; }",
         "add rule ip t pre icmp type 253 ct state invalid counter",
     ]
@@ -214,13 +214,13 @@ def asymmetric() -> Case:
     net = Network()
     for name in ("A", "X", "Y", "Z"):
         net.host(name, True)
-    there = net.cable("A", "X", 5)
+    there = net.link("A", "X", 5)
     first = net.bottleneck("X", "Z", 5, paqm(4, "maxmin", 1))
-    wire = net.cables[-1]
-    net.cable("Y", "A", 15)
-    back = net.cable("Z", "Y", 15)
-    sink = net.cable("Z", net.host("K"))
-    home = net.cable(net.host("S"), "A")
+    wire = net.links[-1]
+    net.link("Y", "A", 15)
+    back = net.link("Z", "Y", 15)
+    sink = net.link("Z", net.host("K"))
+    home = net.link(net.host("S"), "A")
     case = Case(
         name="asymmetric",
         title="Another way back",
@@ -233,11 +233,11 @@ def asymmetric() -> Case:
     )
     for i in (1, 2):
         case.flows.append(Flow(f"s{i}", "S", "K", 0, 16, rate=0.5 * MBIT, ceiling=4 * MBIT))
-    network = f"10.{home.number}.0.0/24"
+    network = home.subnet
     for host, gateway in (("X", first.address("wXZ")), ("wXZ", wire.address("Z")),
                           ("Z", back.address("Y"))):
         case.at(-1, host, "ip", "route", "replace", network, "via", gateway)
-    case.at(-1, "A", "ip", "route", "replace", f"10.{sink.number}.0.0/24", "via",
+    case.at(-1, "A", "ip", "route", "replace", sink.subnet, "via",
             there.address("X"))
     case.at(STRICT, "A", "sysctl", "-qw", "net.ipv4.conf.all.rp_filter=1")
     case.at(15.9, "A", "nstat", "-asj", save="nstat.json")

@@ -8,10 +8,11 @@ import random
 
 import numpy as np
 
-from paqm_lab import lab
+from paqm_lab import builder, lab
 from paqm_lab.multi.case import BIN, MBIT, Case, Checks, Flow, Run, ip_share
 from paqm_lab.multi.cases import paqm, queues
-from paqm_lab.multi.net import Network, jain, netem
+from paqm_lab.multi.shares import jain
+from paqm_lab.network import Network, netem
 
 PERIOD = {"maxmin": 0.25, "erf": 0.6, "ecf": 0.6}
 EXPIRY = 3.0  # s: shortest life of an allowance
@@ -28,10 +29,10 @@ def dumbbell(sources: list[str], mbit: float, law: str, more: str = "") -> Netwo
         net.host(name, True)
     target = "media-target 20kb" if law != "maxmin" else ""
     net.bottleneck("R", "Z", 5, paqm(mbit, law, 1, f"target-util {UTIL[law]} {target} {more}"))
-    net.cable("F", "R", 5)
-    net.cable("Z", net.host("K"))
+    net.link("F", "R", 5)
+    net.link("Z", net.host("K"))
     for name in sources:
-        net.cable(net.host(name), "F")
+        net.link(net.host(name), "F")
     return net
 
 
@@ -57,8 +58,7 @@ def spoiled(how: str, law: str) -> Case:
     if how == "congested":
         title = "reverse path congested"
         # 25 % more than the reverse link carries, so a fifth of all packets and messages is lost
-        net.tc("F", "qdisc", "add", "dev", "S", "root", *netem(5, "rate", "400kbit"))
-        net.commands[-1][1][net.commands[-1][1].index("limit") + 1] = "20"
+        net.queue("F", "S", "root", *netem(5, "rate", "400kbit", limit=20))
     else:
         title, words = SPOILED[how]
         net.spoil("F", "S", EXTRA_MS.get(how, 0) + 5, *words)
@@ -142,12 +142,12 @@ def route(law: str) -> Case:
     ways = {}
     target = "media-target 20kb" if law != "maxmin" else ""
     for number, (node, mbit) in enumerate((("X", NARROW), ("Y", WIDE)), start=1):
-        ways[node] = net.cable("A", node, 5).address(node)
+        ways[node] = net.link("A", node, 5).address(node)
         net.bottleneck(node, "Z", 5,
                        paqm(mbit, law, number, f"target-util {UTIL[law]} {target}"))
-    sink = net.cable("Z", net.host("K"))
+    sink = net.link("Z", net.host("K"))
     for name, node in (("SM", "A"), ("SX", "X"), ("SY", "Y")):
-        net.cable(net.host(name), node)
+        net.link(net.host(name), node)
     case = Case(
         name=f"route-{law}",
         title=f"A flow changes its route, law {law}",
@@ -161,7 +161,7 @@ def route(law: str) -> Case:
     for name, source in (("m", "SM"), ("x", "SX"), ("y", "SY")):
         case.flows.append(Flow(name, source, "K", 0, 26, ceiling=10 * MBIT))
     for t, node in ((-1.0, "X"), (MOVE, "Y"), (BACK, "X")):
-        case.at(t, "A", "ip", "route", "replace", f"10.{sink.number}.0.0/24", "via", ways[node])
+        case.at(t, "A", "ip", "route", "replace", sink.subnet, "via", ways[node])
         if t > 0:
             case.mark(t, f"m to {'wide' if node == 'Y' else 'narrow'}")
     narrow = {n: ip_share(UTIL[law] * r * MBIT, 1000)
@@ -215,10 +215,10 @@ def reboot(law: str) -> Case:
     case = four(f"reboot-{law}", f"The router restarts, law {law}",
                 "No queue from 6 to 7 s; fresh queues, each with a new boot nonce and sequence 1, "
                 "at 7, 12, 12.3 and 12.6 s.", 18, law)
-    words = case.net.commands[0][1]
+    words = builder.queue_words(case.net.queues[0])
     for t in (6.0, 12.0, 12.3, 12.6):
         case.at(t, "R", "tc", "qdisc", "del", "dev", "wRZ", "root")
-        case.at(7.0 if t == 6 else t + 0.001, "R", *words)
+        case.at(7.0 if t == 6 else t + 0.001, "R", "tc", *words)
         case.mark(t, "restart")
     case.judge = judge_reboot
     return case

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Shares that flows have a right to, and how equal they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+HEADER = 14  # Ethernet: what the qdisc counts beyond the IP packet
+
+
+def max_min(
+    capacity: Mapping[str, float], paths: Mapping[str, Sequence[str]], ceiling: float = 1e12
+) -> dict[str, float]:
+    """Max-min fair rates: fill all flows alike, fix those of the first link that is full.
+
+    @capacity: of each link
+    @paths: of each flow, its links
+    @ceiling: of every flow
+    """
+    share: dict[str, float] = {}
+    left = dict(capacity)
+    while len(share) < len(paths):
+        load = {
+            link: sum(1 for flow, path in paths.items() if flow not in share and link in path)
+            for link in left
+        }
+        level = {link: left[link] / n for link, n in load.items() if n}
+        tight = min(level, key=lambda link: level[link], default=None)
+        rate = min(ceiling, level[tight]) if tight is not None else ceiling
+        fixed = [
+            flow
+            for flow, path in paths.items()
+            if flow not in share and (tight is None or rate == ceiling or tight in path)
+        ]
+        for flow in fixed:
+            share[flow] = rate
+            for link in paths[flow]:
+                left[link] = max(0.0, left[link] - rate)
+    return share
+
+
+def jain(rates: Iterable[float]) -> float:
+    """Jain's index: 1 if all are equal, 1/n if one has all."""
+    known = list(rates)
+    squares = sum(r * r for r in known)
+    return sum(known) ** 2 / (len(known) * squares) if squares else 0.0
