@@ -2,38 +2,27 @@
 # SPDX-License-Identifier: GPL-2.0
 """Carriers of the feedback, end to end inside a lab guest: real router, real NAT, paqmd, streamer.
 
-Prints `ok NAME` or `not ok NAME: why`. Network, from left to right:
-
-    s 10.1.0.2 -- 10.1.0.1 n 10.2.0.1 -- 10.2.0.2 r 10.3.0.1 -- 10.3.0.2 v
-
-s sends, n may translate addresses, r has the queue (device rv), v receives.
+Prints `ok NAME` or `not ok NAME: why`. The network, s -- n -- r -- v, is that of stream_lab.py.
 """
 
 from __future__ import annotations
 
-import csv
 import json
-import os
 import re
-import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
-from typing import Any
 
+import carriers_inband
+import stream_lab
 import trial
+from stream_lab import Stream, lost_packets, network6, queue, srtp_key, stats
 from trial import TOP, check, inside, run, within
 
-sys.path.insert(0, str(TOP / "streamer" / "tests"))
-from test_loopback import HEIGHT, WIDTH, write_clip  # noqa: E402
-
 HERE = Path(__file__).resolve().parent
-RIVAL = TOP / "testbed" / "rivals" / "webrtc"
-CLIP = Path("/run/tmp/clip.y4m")
 MASQUERADE = """
 table ip nat {
 	chain out { type nat hook postrouting priority 100;
@@ -75,56 +64,6 @@ table ip6 filter {
 LET_IN6 = "icmpv6 type 200 accept;"
 
 
-def link(a: str, b: str, number: int, delay: str = "") -> None:
-    """Devices ab in a and ba in b, a's address 10.number.0.1 on the right one's side."""
-    for n, (host, device) in enumerate(((a, a + b), (b, b + a))):
-        mac = f"02:00:00:00:{number:02x}:{n + 1:02x}"
-        if not n:
-            run("ip", "link", "add", device, "netns", host, "address", mac, "type", "veth",
-                "peer", "name", b + a, "netns", b, "address", f"02:00:00:00:{number:02x}:02")
-        left = host == ("n" if number == 1 else a)  # the end with address .1
-        run("ip", "-n", host, "addr", "add", f"10.{number}.0.{1 if left else 2}/24", "dev", device)
-        run("ip", "-n", host, "link", "set", device, "up")
-        inside(host, "ethtool", "-K", device, "tso", "off", "gso", "off", "gro", "off")
-        if delay:
-            inside(host, "tc", "qdisc", "add", "dev", device, "root", "netem", "delay", delay,
-                   "limit", "100000")
-
-
-def network() -> None:
-    for host in "snrv":
-        run("ip", "netns", "add", host)
-        run("ip", "-n", host, "link", "set", "lo", "up")
-    for host in "nr":
-        inside(host, "sysctl", "-qw", "net.ipv4.ip_forward=1")
-    link("s", "n", 1)
-    link("n", "r", 2, delay="10ms")
-    link("r", "v", 3)
-    run("ip", "-n", "s", "route", "add", "default", "via", "10.1.0.1")
-    run("ip", "-n", "n", "route", "add", "10.3.0.0/24", "via", "10.2.0.2")
-    run("ip", "-n", "r", "route", "add", "10.1.0.0/24", "via", "10.2.0.1")
-    run("ip", "-n", "v", "route", "add", "default", "via", "10.3.0.1")
-
-
-def network6() -> None:
-    """The same network with IPv6: fd00:number::1 or ::2. Devices that change their VRF lose it."""
-    ends = (("s", "sn", 1, 2), ("n", "ns", 1, 1), ("n", "nr", 2, 1), ("r", "rn", 2, 2),
-            ("r", "rv", 3, 1), ("v", "vr", 3, 2))  # fmt: skip
-    for host, device, number, end in ends:
-        run("ip", "-n", host, "addr", "replace", f"fd00:{number}::{end}/64", "dev", device, "nodad")
-    # who has which address is not asked for: a question lost costs a second of packets held back
-    for i, (host, device, number, _) in enumerate(ends):
-        other, theirs, _, end = ends[i ^ 1]
-        link = json.loads(run("ip", "-n", other, "-j", "link", "show", "dev", theirs))[0]
-        run("ip", "-n", host, "neigh", "replace", f"fd00:{number}::{end}", "lladdr",
-            link["address"], "dev", device)
-    for host in "nr":
-        inside(host, "sysctl", "-qw", "net.ipv6.conf.all.forwarding=1")
-    for host, to, via in (("s", "default", "fd00:1::1"), ("n", "fd00:3::/64", "fd00:2::2"),
-                          ("r", "fd00:1::/64", "fd00:2::1"), ("v", "default", "fd00:3::1")):
-        run("ip", "-n", host, "-6", "route", "replace", to, "via", via)
-
-
 def nat(on: bool) -> None:
     inside("n", "nft", "flush", "ruleset")
     if on:
@@ -138,90 +77,6 @@ def invalid() -> int:
         if "counter" in item:
             return int(item["counter"]["packets"])
     raise SystemExit("nft shows no counter")
-
-
-def queue(options: str, host: str = "r", device: str = "rv") -> None:
-    subprocess.run(["ip", "netns", "exec", host, "tc", "qdisc", "del", "dev", device, "root"],
-                   stderr=subprocess.DEVNULL)
-    inside(host, "tc", "qdisc", "add", "dev", device, "root", "handle", "1:", "paqm",
-           *options.split())
-
-
-def stats(host: str = "r", device: str = "rv") -> dict[str, Any]:
-    shown = json.loads(inside(host, "tc", "-s", "-j", "qdisc", "show", "dev", device))
-    return next(dict(entry) for entry in shown if entry["kind"] == "paqm")
-
-
-class Stream:
-    """paqm-streamer in s and v, paqmd beside the sender if it is wanted."""
-
-    def __init__(self, build: Path, seconds: float, send: str = "", recv: str = "",
-                 daemon: bool = True, port: int = 5004, to: str = "10.3.0.2",
-                 on: str = "sn") -> None:
-        self.build, self.seconds = build, seconds
-        self.home = Path(tempfile.mkdtemp(dir="/run/tmp"))
-        self.programs: list[tuple[str, subprocess.Popen[bytes], Path]] = []
-        self.control = self.home / "control.sock"
-        streamer = str(build / "streamer/paqm-streamer")
-        if daemon:
-            self.start("s", "paqmd", str(build / "feedback-daemon/paqmd"), "-i", on, "--socket",
-                       str(self.home / "client.sock"), "--control", str(self.control),
-                       "--user", "root", "-v")
-            self.wait_for(lambda: "ready" in (self.home / "paqmd.log").read_text())
-        self.start("v", "recv", streamer, "recv", "--listen", f"{to}:{port}", "--seed", "2",
-                   "--log", str(self.home / "recv"), *recv.split())
-        self.wait_for(lambda: "listening" in (self.home / "recv.log").read_text())
-        socket = str(self.home / "client.sock") if daemon else "none"
-        self.start("s", "send", streamer, "send", "--to", f"{to}:{port}", "--source", str(CLIP),
-                   "--loop", "--rate-max", "3mbit", "--rate-min", "100kbit", "--seed", "1",
-                   "--paqmd", socket, "--duration", str(seconds), "--log", str(self.home / "send"),
-                   *send.split())
-        self.begin = time.time()
-
-    def start(self, host: str, name: str, *cmd: str) -> None:
-        log = self.home / f"{name}.log"
-        with log.open("wb") as out:
-            self.programs.append((name, subprocess.Popen(
-                ["ip", "netns", "exec", host, *cmd], stdout=out, stderr=subprocess.STDOUT,
-                stdin=subprocess.DEVNULL), log))
-
-    def wait_for(self, done: Callable[[], bool]) -> None:
-        for _ in range(1000):
-            if done():
-                return
-            time.sleep(0.01)
-        raise SystemExit(f"{self.programs[-1][0]} is not ready: "
-                         f"{self.programs[-1][2].read_text()}")
-
-    def ask(self, what: str) -> dict[str, Any]:
-        text = run(str(self.build / "feedback-daemon/paqmctl"), "--control", str(self.control),
-                   "-j", what)
-        answer = json.loads(text)
-        return dict(answer.get(what, answer))
-
-    def finish(self) -> None:
-        """Wait for the sender, end the others; all must end well."""
-        for name, program, log in reversed(self.programs):
-            if name != "send":
-                program.send_signal(signal.SIGTERM)
-            if program.wait(60):
-                raise SystemExit(f"{name} ended with status {program.returncode}: "
-                                 f"{log.read_text()}")
-
-    def rows(self, side: str, name: str) -> list[dict[str, str]]:
-        with (self.home / side / name).open() as file:
-            return list(csv.DictReader(file))
-
-    def rates(self) -> list[float]:
-        """What the sender was told, in order, bit/s."""
-        return [float(row["rate_bps"]) for row in self.rows("send", "feedback.csv")]
-
-    def received(self, first: float, last: float) -> float:
-        """bit/s on the IP layer between these seconds."""
-        begin = int(self.rows("recv", "rx.csv")[0]["t_ns"])
-        total = sum(int(row["wire_bytes"]) for row in self.rows("recv", "rx.csv")
-                    if first <= (int(row["t_ns"]) - begin) / 1e9 < last)
-        return total * 8 / (last - first)
 
 
 def crossing(build: Path) -> None:
@@ -448,105 +303,6 @@ def alone(build: Path) -> None:
         within(f"{how}: told nobody", after["notices_sent"] - before["notices_sent"], 0, 0)
 
 
-def srtp_key() -> str:
-    """Options with a key that is known to all: streams here repeat, and have nothing to hide."""
-    key = Path("/run/tmp/srtp.key")
-    key.write_text("00112233445566778899aabbccddeeff" + "0102030405060708090a0b0c0d0e\n")
-    return f"--srtp-key {key} --reuse-keystream"
-
-
-def told_between(stream: Stream, first: float, last: float) -> list[tuple[float, float]]:
-    """Times since @first and rates that the sender was told until @last, wall-clock times."""
-    told = [(int(row["t_ns"]) / 1e9, float(row["rate_bps"]))
-            for row in stream.rows("send", "feedback.csv")]
-    return [(when - first, rate) for when, rate in told if first <= when < last]
-
-
-def inband(build: Path) -> None:
-    """Plain RTP with an element and SRTP with probes, side by side; and a stock receiver."""
-    key = srtp_key()
-    queue("bandwidth 2mbit feedback in-band router-id 1beef rtt 50ms")
-    plain = Stream(build, 16, "--carrier in-band", daemon=False, port=5004)
-    secret = Stream(build, 16, f"--carrier probe {key}", key,
-                    daemon=False, port=6004)
-    time.sleep(7)
-    changed = time.time()
-    inside("r", "tc", "qdisc", "change", "dev", "rv", "root", "handle", "1:", "paqm", "bandwidth",
-           "1mbit")
-    time.sleep(6)
-    flows = inside("r", "tc", "-s", "class", "show", "dev", "rv")
-    counted = stats()
-    time.sleep(6)
-    plain.finish()
-    secret.finish()
-    check("the router lowered rates", counted["inband_lowered_packets"] > 100, counted)
-    within("and left none", counted["inband_left_packets"], 0, 0)
-    within("it sent no message", counted["notices_sent"], 0, 0)
-    check("its flows are shown as told", len(re.findall(r"told \S+ \d", flows)) == 2, flows)
-    times = {}
-    for name, stream, cause in (("RTP", plain, "in-band"), ("SRTP", secret, "probe")):
-        rows = stream.rows("send", "feedback.csv")
-        check(f"{name}: told by {cause}", rows[-1]["cause"] == cause, rows[-1])
-        check(f"{name}: and by which router", rows[-1]["router"] == "beef", rows[-1])
-        before = [rate for _, rate in told_between(stream, changed - 4, changed)]
-        after = told_between(stream, changed, changed + 6)
-        within(f"{name}: median of the rates told at 2 Mbit/s", median(before), 0.8e6, 2e6)
-        # half of it, or what the other leaves
-        other = (secret if stream is plain else plain).received(9, 14)
-        within(f"{name}: and at 1 Mbit/s", median(rate for _, rate in after), 0.4e6,
-               max(0.52e6, 1e6 - other))
-        # at once at the router, 10 ms back from there, probes each 50 ms
-        times[name] = next((when for when, rate in after if rate < 0.6e6), 99.0)
-        within(f"{name}: told of the change after so many seconds", times[name], 0.01, 0.3)
-        within(f"{name}: sends at 2 Mbit/s", stream.received(3, 7), 0.2e6, 1e6)
-        within(f"{name}: sends at 1 Mbit/s", stream.received(9, 14), 0.15e6, 0.5e6)
-        lost = lost_packets(stream)
-        within(f"{name}: lost packets", lost, 0, 0)
-    within("difference between the two, s", abs(times["RTP"] - times["SRTP"]), 0, 0.15)
-
-
-def lost_packets(stream: Stream) -> int:
-    """Between those that came."""
-    numbers = [int(row["seq"]) for row in stream.rows("recv", "rx.csv")]
-    return sum((b - a - 1) % 65536 for a, b in zip(numbers, numbers[1:], strict=False)
-               if (b - a) % 65536 < 32768)
-
-
-def stock(build: Path) -> None:
-    """A stock receiver, SRTP by GStreamer's own elements, takes no harm from probes."""
-    key = "00112233445566778899aabbccddeeff0102030405060708090a0b0c0d0e"
-    file = Path("/run/tmp/srtp.key")
-    file.write_text(key + "\n")
-    caps = (f"application/x-srtp,media=video,clock-rate=90000,encoding-name=H264,payload=96,"
-            f"ssrc=(uint)77,srtp-key=(buffer){key},srtp-cipher=aes-128-icm,"
-            f"srtp-auth=hmac-sha1-80,srtcp-cipher=aes-128-icm,srtcp-auth=hmac-sha1-80")
-    queue("bandwidth 1mbit feedback in-band")
-    pictures = {}
-    for carrier in ("icmp", "probe"):
-        out = Path(f"/run/tmp/{carrier}.yuv")
-        sink = subprocess.Popen(
-            ["ip", "netns", "exec", "v", "timeout", "-s", "INT", "11", "gst-launch-1.0", "-e", "-q",
-             "udpsrc", "port=5004", f"caps={caps}", "!", "srtpdec", "!", "rtpjitterbuffer", "!",
-             "rtph264depay", "!", "avdec_h264", "max-threads=1", "!", "filesink",
-             f"location={out}"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-        time.sleep(1)
-        done = inside("s", str(build / "streamer/paqm-streamer"), "send", "--to", "10.3.0.2:5004",
-                      "--source", str(CLIP), "--loop", "--rate-max", "400kbit",
-                      "--encoder", "paqmh264enc floor-qp=52",  # pictures are counted by bytes
-                      "--rate-min", "100kbit", "--seed", "1", "--ssrc", "77", "--paqmd", "none",
-                      "--duration", "6", "--carrier", carrier, "--srtp-key", str(file),
-                      "--reuse-keystream")
-        sent = re.search(r"sent (\d+) pictures", done)
-        assert sent, done
-        sink.wait(60)
-        pictures[carrier] = (int(sent[1]), out.stat().st_size // (WIDTH * HEIGHT * 3 // 2))
-        out.unlink()
-    for carrier, (sent_pictures, shown) in pictures.items():
-        within(f"stock SRTP receiver, {carrier}: pictures not shown", sent_pictures - shown, 0, 1)
-    within("probes reached the router", stats()["inband_kept_packets"]
-           + stats()["inband_lowered_packets"], 50, 500)
-
-
 def start(build: Path) -> None:
     """The rate of the first picture: what a router says of what comes before it, or a quarter."""
     key = srtp_key()
@@ -579,132 +335,16 @@ def start(build: Path) -> None:
         print(f"# {name}: {said[0]}", flush=True)
 
 
-def call(probes: bool) -> dict[str, Any]:
-    """Ten seconds of stock libwebrtc from s to v; what both sides and the router counted."""
-    home = Path(tempfile.mkdtemp(dir="/run/tmp"))
-    node = ["node", str(RIVAL / "recv.js"), "--bind", "10.3.0.2", "--duration", "14"]
-    node += ["--output", str(home / "decoded.y4m"), "--width", str(WIDTH), "--height", str(HEIGHT)]
-    common = ["--signal", str(home / "signal"), "--log"]
-    beside = None
-    with subprocess.Popen(["ip", "netns", "exec", "v", *node, *common, str(home / "recv")],
-                          stdout=subprocess.DEVNULL):
-        if probes:
-            beside = subprocess.Popen(["ip", "netns", "exec", "s", str(HERE / "probes.py"), "sn",
-                                       "8"], stdout=subprocess.PIPE, text=True)
-        inside("s", "node", str(RIVAL / "send.js"), "--bind", "10.1.0.2", "--clip", str(CLIP),
-               "--loop", "--rate-max", "600kbit", "--duration", "11", *common, str(home / "send"))
-    seen = json.loads((home / "recv" / "stats.jsonl").read_text().splitlines()[-1])
-    sent = json.loads((home / "send" / "stats.jsonl").read_text().splitlines()[-1])
-    with (home / "recv" / "decoded.csv").open() as file:
-        at = [int(row["t_ns"]) / 1e9 for row in csv.DictReader(file)]
-    inbound, encoded = seen["inbound_rtp"], sent["outbound_rtp"]
-    return {
-        "pictures_shown": len(at),
-        "longest_gap_ms": round(1000 * max(b - a for a, b in zip(at, at[1:], strict=False))),
-        "freezes": seen["track"]["freezeCount"],
-        "packets_lost": inbound["packetsLost"],
-        "nacks": inbound["nackCount"],
-        "key_pictures_asked_for": inbound["pliCount"],
-        "pictures_dropped": inbound["framesDropped"],
-        "buffer_ms": round(1000 * inbound["jitterBufferDelay"] /
-                           inbound["jitterBufferEmittedCount"], 1),
-        "quantizer": round(encoded["qpSum"] / encoded["framesEncoded"], 1),
-        "estimate_bps": round(sent["candidate_pair"]["availableOutgoingBitrate"]),
-        "probes": int(beside.communicate(timeout=30)[0]) if beside else 0,
-        "probes_in_router": sum(stats()[f"inband_{what}_packets"] for what in ("kept", "lowered")),
-    }
-
-
-def webrtc(_: Path) -> None:
-    """Stock libwebrtc as receiver: the same call with probes on its 5-tuple and without."""
-    modules = Path(os.environ.get("NODE_PATH", "")) / "@roamhq" / "wrtc"
-    if not modules.is_dir():
-        print("skip stock libwebrtc: @roamhq/wrtc is not installed (setup/setup.sh)")
-        return
-    calls = []
-    for probes in (False, True):
-        queue("bandwidth 2mbit feedback in-band")
-        calls.append(call(probes))
-        print(f"# libwebrtc, {'with' if probes else 'without'} probes: {calls[-1]}", flush=True)
-    plain, probed = calls
-    within("libwebrtc: pictures shown without probes", plain["pictures_shown"], 200, 280)
-    within("libwebrtc: probes sent beside the call", probed["probes"], 120, 200)
-    # the first ones may pass before it has advice
-    within("libwebrtc: probes not touched by the router", probed["probes"]
-           - probed["probes_in_router"], 0, 10)
-    for name in ("freezes", "packets_lost", "nacks", "pictures_dropped", "key_pictures_asked_for"):
-        within(f"libwebrtc: {name} with probes (without: {plain[name]})", probed[name], 0,
-               plain[name])
-    within("libwebrtc: pictures shown, with probes by without",
-           probed["pictures_shown"] / plain["pictures_shown"], 0.98, 1.02)
-    within("libwebrtc: longest gap, ms more", probed["longest_gap_ms"] - plain["longest_gap_ms"],
-           -200, 30)
-    # it is 85 to 100 ms, from one call to the next
-    within("libwebrtc: jitter buffer, ms more", probed["buffer_ms"] - plain["buffer_ms"], -30, 30)
-    within("libwebrtc: quantizer (of VP8, 0 to 127), steps more",
-           probed["quantizer"] - plain["quantizer"], -5, 3)
-    within("libwebrtc: its own estimate, with probes by without",
-           probed["estimate_bps"] / plain["estimate_bps"], 0.95, 1.2)
-
-
-def chain(build: Path) -> None:
-    """In-band over IPv6, through two routers: the lower rate gets through, whichever has it."""
-    network6()
-    key = srtp_key()
-
-    def first(bandwidth: str) -> None:
-        inside("n", "tc", "qdisc", "replace", "dev", "nr", "root", "handle", "1:", "paqm",
-               "feedback", "in-band", "router-id", "1f1f1", "bandwidth", bandwidth)
-
-    subprocess.run(["ip", "netns", "exec", "n", "tc", "qdisc", "del", "dev", "nr", "root"],
-                   check=True)
-    for name, send, recv in (("RTP", "--carrier in-band", ""),
-                             ("SRTP", f"--carrier probe {key}", key)):
-        first("2mbit")
-        queue("bandwidth 1mbit feedback in-band router-id 1beef")
-        time.sleep(0.5)  # a queue tells nobody before its first period is over
-        stream = Stream(build, 16, send, recv, daemon=False, to="[fd00:3::2]")
-        time.sleep(8)
-        changed = time.time()
-        first("400kbit")
-        time.sleep(9)
-        stream.finish()
-        said = [row for row in stream.rows("send", "feedback.csv") if float(row["rate_bps"])]
-        # 96 % of the link less what the flow takes, if that is less than it may: this clip rests
-        # at times. So the wider one is above the other's whole link all the same.
-        for what, router, low, high, since in (("the second router", "beef", 0.46e6, 0.96e6, -4),
-                                               ("the first router", "f1f1", 0.18e6, 0.39e6, 3)):
-            rows = [row for row in said
-                    if since <= int(row["t_ns"]) / 1e9 - changed < since + 4]
-            by = sum(row["router"] == router for row in rows)
-            within(f"IPv6, {name}: {what} is the narrower one: its part of the rates told",
-                   by / max(len(rows), 1), 0.95, 1)
-            within(f"IPv6, {name}: {what}: median of the rates told",
-                   median(float(row["rate_bps"]) for row in rows), low, high)
-        within(f"IPv6, {name}: lost packets", lost_packets(stream), 0, 0)
-        within(f"IPv6, {name}: messages beside the stream", stats()["notices_sent"], 0, 0)
-    inside("n", "tc", "qdisc", "del", "dev", "nr", "root")
-
-
 GROUPS: dict[str, Callable[[Path], None]] = {
     "start": start, "crossing": crossing, "errors6": errors6,
     "firewall6": firewall6, "box": box, "own": own, "vrf": vrf, "alone": alone,
-    "inband": inband, "stock": stock, "webrtc": webrtc, "chain": chain,
+    "inband": carriers_inband.inband, "stock": carriers_inband.stock,
+    "webrtc": carriers_inband.webrtc, "chain": carriers_inband.chain,
 }
 
 
-def prepare() -> None:
-    network()
-    write_clip(CLIP)
-
-
-def finish() -> None:
-    queue("")  # of groups that have none of theirs there
-    inside("r", "tc", "qdisc", "del", "dev", "rv", "root")
-
-
 def main() -> int:
-    return trial.run_groups(__doc__, GROUPS, prepare, finish)
+    return trial.run_groups(__doc__, GROUPS, stream_lab.prepare, stream_lab.finish)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from spec_lab import HEADER, Json, Lab, Results, Traffic, bytes_between, inside, write
+from spec_lab import HEADER, Json, Lab, Results, Traffic, bytes_between, write
+from trial import inside
 
 MEDIA, ELASTIC = 5004, 9000  # ports of the sink
 

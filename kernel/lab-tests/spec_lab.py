@@ -9,30 +9,22 @@ share one epoch, so their times are the same to the nanosecond.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import trial
+from trial import run
+
+from paqm_lab import builder
+from paqm_lab.network import in_a_row, netem
+
 Json = dict[str, Any]
 
 SINK = "10.2.0.2"
 HEADER = 14  # Ethernet: what the qdisc counts beyond the IP packet
-
-
-def run(*cmd: str) -> str:
-    """A command that must succeed; its output."""
-    done = subprocess.run(cmd, capture_output=True, text=True)
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(cmd)}: status {done.returncode}: {done.stderr.strip()}")
-    return done.stdout
-
-
-def inside(ns: str, *cmd: str) -> str:
-    """A command in a namespace."""
-    return run("ip", "netns", "exec", ns, *cmd)
 
 
 class Results:
@@ -57,10 +49,7 @@ class Results:
         else:
             wanted = f"{low:g} to {high:g}"
         figure = f"{value:.5g} {unit}".strip()
-        if good:
-            print(f"ok {section} {name} ({figure})", flush=True)
-        else:
-            print(f"not ok {section} {name} ({figure}, wanted {wanted})", flush=True)
+        trial.check(f"{section} {name} ({figure})", good, f"wanted {wanted}")
         self.rows.append({
             "section": section, "name": name, "value": value, "unit": unit, "low": low,
             "high": high, "wanted": wanted, "pass": good, "published": published, "note": note,
@@ -80,40 +69,15 @@ class Lab:
 
     def __init__(self, tool: str) -> None:
         self.tool = tool
-        for module in ("paqm_feedback", "sch_paqm"):
-            run("insmod", f"{os.environ['PAQM_KO_DIR']}/{module}.ko")
-        for ns in "arb":
-            run("ip", "netns", "add", ns)
-            # no neighbour or router discovery: every packet on the link is the test's
-            inside(ns, "sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1",
-                   "net.ipv6.conf.default.disable_ipv6=1")
-            run("ip", "-n", ns, "link", "set", "lo", "up")
-        inside("r", "sysctl", "-qw", "net.ipv4.ip_forward=1")
-        self._link("a", "a0", "10.1.0.1", "r", "r0", "10.1.0.2")
-        self._link("r", "r1", "10.2.0.1", "b", "b0", SINK)
-        run("ip", "-n", "a", "route", "add", "default", "via", "10.1.0.2")
-        run("ip", "-n", "b", "route", "add", "default", "via", "10.2.0.1")
-
-    @staticmethod
-    def _link(ns1: str, dev1: str, ip1: str, ns2: str, dev2: str, ip2: str) -> None:
-        ends = ((ns1, dev1, ip1), (ns2, dev2, ip2))
-        mac = {dev: f"02:00:00:00:00:{ord(dev[0]):02x}" if dev[1] == "0" else "02:00:00:00:01:01"
-               for _, dev, _ in ends}
-        run("ip", "link", "add", dev1, "netns", ns1, "address", mac[dev1], "type", "veth",
-            "peer", "name", dev2, "netns", ns2, "address", mac[dev2])
-        for (ns, dev, ip), (_, other, other_ip) in ((ends[0], ends[1]), (ends[1], ends[0])):
-            run("ip", "-n", ns, "addr", "add", f"{ip}/24", "dev", dev)
-            run("ip", "-n", ns, "link", "set", dev, "up")
-            run("ip", "-n", ns, "neigh", "replace", other_ip, "lladdr", mac[other], "dev", dev,
-                "nud", "permanent")
-            inside(ns, "ethtool", "-K", dev, "tso", "off", "gso", "off", "gro", "off")
+        trial.load_modules()
+        builder.build(in_a_row("a", "r", "b"))
 
     @staticmethod
     def delay(rtt_ms: float) -> None:
         """Round trip between senders and router."""
         for ns, dev in (("a", "a0"), ("r", "r0")):
-            run("tc", "-n", ns, "qdisc", "replace", "dev", dev, "root", "netem", "limit", "200000",
-                "delay", f"{rtt_ms / 2:g}ms")
+            run("tc", "-n", ns, "qdisc", "replace", "dev", dev, "root",
+                *netem(rtt_ms / 2, limit=200000))
 
     @staticmethod
     def qdisc(*options: str) -> None:

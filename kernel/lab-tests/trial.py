@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What tests in a lab guest share that are written in Python: checks, commands, modules, groups.
+"""What the Python tests in lab guests share: checks, commands, modules, groups.
 
 Prints `ok NAME` or `not ok NAME: why`, and `N passed, N failed` at the end.
 """
@@ -9,11 +9,16 @@ from __future__ import annotations
 import argparse
 import os
 import random
-import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TOP / "testbed"))
+from paqm_lab.builder import inside, run  # noqa: E402
+
+__all__ = ["TOP", "check", "inside", "load_modules", "run", "run_groups", "summary",
+           "unload_modules", "within", "write_noise"]
 MODULES = ("paqm_feedback", "sch_paqm")
 
 passed = failed = 0
@@ -35,19 +40,6 @@ def within(name: str, value: float, low: float, high: float) -> None:
         low <= value <= high,
         f"got {value:.6g}, want {low:g}..{high:g}",
     )
-
-
-def run(*cmd: str, stdin: str = "") -> str:
-    """Output of a command, which must succeed."""
-    done = subprocess.run(cmd, capture_output=True, text=True, input=stdin)
-    if done.returncode:
-        raise SystemExit(f"{' '.join(cmd)}: status {done.returncode}: {done.stderr.strip()}")
-    return done.stdout
-
-
-def inside(host: str, *cmd: str, stdin: str = "") -> str:
-    """The same in a network namespace."""
-    return run("ip", "netns", "exec", host, *cmd, stdin=stdin)
 
 
 def load_modules() -> None:

@@ -31,7 +31,10 @@ from typing import Any
 TOP = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(TOP / "kernel" / "lab-tests"))
 import trial  # noqa: E402
-from trial import check, run, within  # noqa: E402
+from trial import check, within  # noqa: E402
+
+from paqm_lab import builder  # noqa: E402
+from paqm_lab.network import in_a_row, netem  # noqa: E402
 
 BOTTLENECK = 8_000_000
 RATE_MAX = 6_000_000
@@ -60,35 +63,15 @@ JUDGED = ("ect0", "ect1", "paqm-ect0", "paqm-ect1")
 
 def network(queue: str) -> None:
     """s -- r == d: what leaves r towards d is the bottleneck; 20 ms each way outside of it."""
-    for ns in "srd":
-        subprocess.run(["ip", "netns", "del", ns], capture_output=True)
-    for ns in "srd":
-        run("ip", "netns", "add", ns)
-    for left, right, net in (("s0", "r0", 1), ("r1", "d0", 2)):
-        a, b = left[0], right[0]
-        run("ip", "link", "add", left, "netns", a, "address", f"02:00:00:00:{net:02x}:01", "type",
-            "veth", "peer", "name", right, "netns", b, "address", f"02:00:00:00:{net:02x}:02")
-        for ns, device, number in ((a, left, 1), (b, right, 2)):
-            run("ip", "netns", "exec", ns, "ethtool", "-K", device, "tx", "off", "sg", "off",
-                "tso", "off", "gso", "off", "gro", "off")
-            run("ip", "-n", ns, "addr", "add", f"10.{net}.0.{number}/24", "dev", device)
-            run("ip", "-n", ns, "link", "set", device, "up")
-            run("ip", "-n", ns, "neigh", "replace", f"10.{net}.0.{3 - number}", "lladdr",
-                f"02:00:00:00:{net:02x}:{3 - number:02x}", "dev", device)
-    run("ip", "netns", "exec", "r", "sysctl", "-qw", "net.ipv4.ip_forward=1")
-    run("ip", "-n", "s", "route", "add", "default", "via", "10.1.0.2")
-    run("ip", "-n", "d", "route", "add", "default", "via", "10.2.0.1")
-    for ns, device in (("s", "s0"), ("d", "d0")):
-        run("tc", "-n", ns, "qdisc", "add", "dev", device, "root", "netem", "delay", "20ms",
-            "limit", "100000")
+    net = in_a_row("s", "r", "d")
+    builder.remove(net)
+    for host in "sd":
+        net.queue(host, f"{host}0", "root", *netem(20))
     if queue == PAQM:
-        run("tc", "-n", "r", "qdisc", "add", "dev", "r1", "root", "handle", "10:", *queue.split())
-        return
-    run("tc", "-n", "r", "qdisc", "add", "dev", "r1", "root", "handle", "1:", "htb", "default", "1")
-    run("tc", "-n", "r", "class", "add", "dev", "r1", "parent", "1:", "classid", "1:1", "htb",
-        "rate", f"{BOTTLENECK}bit", "burst", "1600", "cburst", "1600", "quantum", "1514")
-    run("tc", "-n", "r", "qdisc", "add", "dev", "r1", "parent", "1:1", "handle", "10:",
-        *queue.split())
+        net.queue("r", "r1", "root", "handle", "10:", *queue.split())
+    else:
+        net.shape("r", "r1", BOTTLENECK, queue)
+    builder.build(net)
 
 
 def send_others(port: int, seconds: float) -> None:

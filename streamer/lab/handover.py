@@ -4,7 +4,8 @@
 
 Advice appears, disappears and comes back; advice is right about its own router and wrong about the
 path; the reports or the messages do not come through. Real qdiscs, real paqmd, real sender. Prints
-`ok NAME` or `not ok NAME: why`. The network is that of kernel/lab-tests/carriers.py: s - n - r - v.
+`ok NAME` or `not ok NAME: why`. The network, s - n - r - v, is that of stream_lab.py in
+kernel/lab-tests.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(TOP / "kernel" / "lab-tests"))
-import carriers  # noqa: E402
+import stream_lab  # noqa: E402
 import trial  # noqa: E402
-from carriers import Stream  # noqa: E402
+from stream_lab import Stream  # noqa: E402
 from test_loopback import HEIGHT, WIDTH  # noqa: E402
 from trial import check, inside, within  # noqa: E402
 
@@ -32,7 +33,7 @@ def plain(rate: str) -> None:
 
 
 def advised(rate: str) -> None:
-    carriers.queue(f"bandwidth {rate} feedback icmp")
+    stream_lab.queue(f"bandwidth {rate} feedback icmp")
 
 
 def path_rate(rate: str) -> None:
@@ -186,13 +187,13 @@ GROUPS: dict[str, Callable[[Path], None]] = {
 
 
 def prepare() -> None:
-    carriers.network()
+    stream_lab.lay_out()
     shades = bytes(96 + (value & 63) for value in range(256))
-    trial.write_noise(carriers.CLIP, WIDTH, HEIGHT, shades)
+    trial.write_noise(stream_lab.CLIP, WIDTH, HEIGHT, shades)
 
 
 def main() -> int:
-    return trial.run_groups(__doc__, GROUPS, prepare, carriers.finish)
+    return trial.run_groups(__doc__, GROUPS, prepare, stream_lab.finish)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from statistics import mean, median
 
 TOP = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "kernel" / "lab-tests"))
-import carriers  # noqa: E402
+import stream_lab  # noqa: E402
 import trial  # noqa: E402
 
 ENCODERS = ("paqmh264enc", "x264enc", "openh264enc", "vp8enc", "vp9enc")
@@ -47,8 +47,8 @@ def write_noise(path: Path) -> None:
 
 
 def follow(build: Path, encoder: str) -> None:
-    carriers.queue(f"bandwidth {HIGH}kbit feedback icmp")
-    stream = carriers.Stream(build, SECONDS, f"--encoder {encoder}")
+    stream_lab.queue(f"bandwidth {HIGH}kbit feedback icmp")
+    stream = stream_lab.Stream(build, SECONDS, f"--encoder {encoder}")
     begin = stream.begin
     for step, rate in zip(STEPS, (LOW, HIGH), strict=True):
         time.sleep(max(0.0, begin + step - time.time()))
@@ -86,15 +86,15 @@ def main() -> int:
     args = ap.parse_args()
     build = (TOP / args.build).resolve()
     trial.load_modules()
-    carriers.network()
-    write_noise(carriers.CLIP)
+    stream_lab.lay_out()
+    write_noise(stream_lab.CLIP)
     for encoder in args.encoder or ENCODERS:
         known = subprocess.run(["gst-inspect-1.0", "--exists", encoder], check=False).returncode
         if known and encoder != ENCODERS[0]:
             print(f"not installed: {encoder}")
             continue
         follow(build, encoder)
-    carriers.finish()
+    stream_lab.finish()
     trial.unload_modules()
     return trial.summary()
 

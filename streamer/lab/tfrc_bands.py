@@ -19,6 +19,14 @@ import time
 from pathlib import Path
 from typing import Any
 
+TOP = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TOP / "kernel" / "lab-tests"))
+import trial  # noqa: E402
+from trial import run  # noqa: E402
+
+from paqm_lab import builder  # noqa: E402
+from paqm_lab.network import htb_class, in_a_row, netem  # noqa: E402
+
 BOTTLENECK = 10e6
 RTT_MS = 40
 QUEUES = {
@@ -31,48 +39,36 @@ BULK = [sys.executable, "-m", "paqm_lab.bulk"]
 Row = dict[str, float]
 
 
-def run(text: str) -> str:
-    done = subprocess.run(text.split(), capture_output=True, text=True)
-    if done.returncode:
-        raise SystemExit(f"{text}: {(done.stderr or done.stdout).strip()}")
-    return done.stdout
-
-
 def build(queue: str | None, loss: float = 0) -> None:
     """s -- r == d: what leaves r towards d is the bottleneck; d's way back has the delay."""
-    for ns in "srd":
-        subprocess.run(["ip", "netns", "del", ns], capture_output=True)
-    for ns in "srd":
-        run(f"ip netns add {ns}")
-    run("ip link add s0 netns s type veth peer name r0 netns r")
-    run("ip link add r1 netns r type veth peer name d0 netns d")
-    for ns, dev, address in (("s", "s0", "10.1.0.1"), ("r", "r0", "10.1.0.2"),
-                             ("r", "r1", "10.2.0.1"), ("d", "d0", "10.2.0.2")):
-        run(f"ip netns exec {ns} ethtool -K {dev} tx off sg off tso off gso off gro off")
-        run(f"ip -n {ns} addr add {address}/24 dev {dev}")
-        run(f"ip -n {ns} link set {dev} mtu 1000 up")
-    run("ip netns exec r sysctl -qw net.ipv4.ip_forward=1")
-    run("ip -n s route add default via 10.1.0.2")
-    run("ip -n d route add default via 10.2.0.1")
-    run(f"tc -n d qdisc add dev d0 root netem delay {RTT_MS}ms limit 100000")
+    net = in_a_row("s", "r", "d", mtu=1000)
+    builder.remove(net)
+    net.queue("d", "d0", "root", *netem(RTT_MS))
     if queue is None:
-        run(f"tc -n r qdisc add dev r1 root handle 1: netem loss {100 * loss}% limit 100000")
-        return
-    run("tc -n r qdisc add dev r1 root handle 1: htb default 1")
-    capacity(BOTTLENECK, "add")
-    run(f"tc -n r qdisc add dev r1 parent 1:1 handle 10: {queue}")
+        net.queue("r", "r1", "root", "handle", "1:", *netem(0, "loss", f"{100 * loss}%"))
+    else:
+        net.shape("r", "r1", on_wire(BOTTLENECK), queue)
+    builder.build(net)
 
 
-def capacity(rate: float, verb: str = "change") -> None:
-    # As IP counts: 14 bytes of Ethernet in 1014 are left out of account.
-    bps = round(rate * 1014 / 1000)
-    run(f"tc -n r class {verb} dev r1 parent 1: classid 1:1 htb rate {bps}bit ceil {bps}bit "
-        "burst 1600 cburst 1600 quantum 1514")
+def on_wire(rate: float) -> int:
+    """As IP counts: 14 bytes of Ethernet in 1014 are left out of account."""
+    return round(rate * 1014 / 1000)
+
+
+def capacity(rate: float) -> None:
+    run("tc", "-n", "r", "class", "change", "dev", "r1", *htb_class(on_wire(rate)))
+
+
+def lost_back(percent: int) -> None:
+    """What d's way back loses."""
+    run("tc", "-n", "d", "qdisc", "change", "dev", "d0", "root",
+        *netem(RTT_MS, "loss", f"{percent}%"))
 
 
 def link() -> tuple[float, int, int]:
     """Now, packets and bytes that the bottleneck has sent."""
-    got = json.loads(run("tc -n r -s -j qdisc show dev r1 root"))[0]
+    got = json.loads(run(*"tc -n r -s -j qdisc show dev r1 root".split()))[0]
     return time.monotonic(), got["packets"], got["bytes"] - 14 * got["packets"]
 
 
@@ -137,8 +133,8 @@ def check(name: str, value: float, low: float | None, high: float | None, unit: 
     good = (low is None or value >= low) and (high is None or value <= high)
     CHECKS.append({"name": name, "value": round(value, 5), "low": low, "high": high, "unit": unit,
                    "pass": good})
-    print(f"{'ok' if good else 'not ok'} {name}: {value:.4g} {unit} "
-          f"({'' if low is None else low} to {'' if high is None else high})", flush=True)
+    wanted = f"wanted {'' if low is None else low} to {'' if high is None else high}"
+    trial.check(f"{name} ({value:.4g} {unit})", good, wanted)
 
 
 def jain(values: list[float]) -> float:
@@ -212,10 +208,10 @@ def case_change(tool: str) -> None:
             capacity(BOTTLENECK)
             flows.until(80)
             dark = time.monotonic()
-            run("tc -n d qdisc change dev d0 root netem delay 40ms loss 100% limit 100000")
+            lost_back(100)
             flows.until(85)
             light = time.monotonic()
-            run("tc -n d qdisc change dev d0 root netem delay 40ms loss 0% limit 100000")
+            lost_back(0)
             flows.finish()
             rows = flows.log("s0")
             # Two entries are the 0.2 s of the definition.

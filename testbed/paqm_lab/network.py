@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 NETEM_LIMIT = 100000  # packets: no netem drops for want of room
+BURST = 1600  # bytes that htb lets through at once
 
 
 @dataclass(frozen=True)
@@ -152,17 +153,10 @@ class Network:
         self.queues.append(queue)
         return queue
 
-    def shape(
-        self, host: str, device: str, bits: int, queue: str, burst: int = 1600, ceil: bool = False
-    ) -> None:
+    def shape(self, host: str, device: str, bits: int, queue: str, burst: int = BURST) -> None:
         """htb of so many bit/s, and a queue below it as 10:."""
-        rate = [f"{bits}bit", *(["ceil", f"{bits}bit"] if ceil else [])]
         self.queue(host, device, "root", "handle", "1:", "htb", "default", "1")
-        self.queue(
-            *(host, device, "parent", "1:", "classid", "1:1", "htb", "rate", *rate),
-            *("burst", str(burst), "cburst", str(burst), "quantum", "1514"),
-            what="class",
-        )
+        self.queue(host, device, *htb_class(bits, burst), what="class")
         self.queue(host, device, "parent", "1:1", "handle", "10:", *queue.split())
 
     def spoil(self, host: str, device: str, delay_ms: float, *how: str) -> None:
@@ -219,6 +213,24 @@ def from_dict(data: dict[str, Any]) -> Network:
         [Route(**route) for route in data["routes"]],
         [Queue(**{**queue, "words": tuple(queue["words"])}) for queue in data["queues"]],
     )
+
+
+def in_a_row(left: str, middle: str, right: str, mtu: int | None = None) -> Network:
+    """Two hosts at a router, names of one letter: l0 -- m0 m m1 -- r0, the right one 10.2.0.2."""
+    net = Network()
+    for host in (left, middle, right):
+        net.host(host, host == middle)
+    net.link(left, middle, devices=(f"{left}0", f"{middle}0"), mtu=mtu)
+    net.link(middle, right, devices=(f"{middle}1", f"{right}0"), mtu=mtu)
+    net.route(left, "default", "10.1.0.2")
+    net.route(right, "default", "10.2.0.1")
+    return net
+
+
+def htb_class(bits: int, burst: int = BURST) -> tuple[str, ...]:
+    """Words of the class that `Network.shape` makes, for changes of its rate, too."""
+    limits = ("rate", f"{bits}bit", "burst", str(burst), "cburst", str(burst), "quantum", "1514")
+    return ("parent", "1:", "classid", "1:1", "htb", *limits)
 
 
 def netem(delay_ms: float, *more: str, limit: int = NETEM_LIMIT) -> list[str]:

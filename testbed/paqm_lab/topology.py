@@ -38,7 +38,7 @@ def add_bottleneck(net: Network, variant: dict[str, Any], bottleneck: int, varie
     elif variant["shaper"] is None:
         net.queue(ROUTER, BOTTLENECK, "root", "handle", "10:", *words)
     else:
-        net.shape(ROUTER, BOTTLENECK, bottleneck, variant["qdisc"], burst=BURST, ceil=True)
+        net.shape(ROUTER, BOTTLENECK, bottleneck, variant["qdisc"], BURST)
 
 
 def dumbbell(config: dict[str, Any]) -> Network:
