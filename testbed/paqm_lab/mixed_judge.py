@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Judges whatever runs of paqm_lab.mixed are there: each run becomes a row, rows become checks.
+"""Judges whatever runs of paqm_lab.mixed are there: their rows become checks.
 
 Where queues are compared a figure of a run is the mean over the run's libwebrtc senders, the rival
 is the queue (of fq_codel and cake) whose mean over the seeds is better, and P-AQM may be worse by
 as much as the runs of one and the same queue differ: half the width of the 95 % interval of the
 difference (Welch). With one seed there is no such interval: then the difference is only reported.
-A frame that never arrives counts with the length of the run, a stream that shows nothing with VMAF
-0.
 """
 
 from __future__ import annotations
@@ -16,11 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paqm_lab import metrics, stats, suite
+from paqm_lab import stats
 from paqm_lab.checks import Check, entry
 from paqm_lab.mixed_cases import Case
-from paqm_lab.rundata import ADVISED_SENDER
-from paqm_lab.scenario import rate
+from paqm_lab.mixed_rows import FORMAT, coverage, least_of, load, mean_of, most_of, newest
 
 Json = dict[str, Any]
 
@@ -33,156 +30,6 @@ MISBEHAVER_SHARE = 105.0
 MORE_MS = 5.0  # of a follower's p99 beside a misbehaver, against none
 TOLD_APART = 5.0  # % that a rate told in steady state may be apart from its mean
 TORRENT_LINK = 45.0  # % of the link
-
-FORMAT = 2  # of result.json
-
-
-def sort_of(entry_of_flow: Json) -> str:
-    """The group that a flow's figures go into."""
-    if entry_of_flow["kind"] == "video":
-        return "followers" if entry_of_flow["sender"] == ADVISED_SENDER else "libwebrtc"
-    return str(entry_of_flow["kind"])
-
-
-def _values(flows: list[Json], *keys: str) -> list[Any]:
-    found = []
-    for flow in flows:
-        value: Any = flow
-        for key in keys:
-            value = value.get(key) if isinstance(value, dict) else None
-        found.append(value)
-    return found
-
-
-def _mean(values: list[Any]) -> float | None:
-    """None if one is unknown."""
-    return None if not values or None in values else stats.mean(values)
-
-
-def _most(values: list[Any]) -> float | None:
-    return None if not values or None in values else float(max(values))
-
-
-def _least(values: list[Any]) -> float | None:
-    return None if not values or None in values else float(min(values))
-
-
-def group_figures(flows: list[Json], seconds: float, scored: bool) -> Json:
-    """Flows of one kind in one run: means over the flows, and the worst of them."""
-    shares = [flow["share_mbit"] for flow in flows]
-    rates = [flow["mean_mbit"] for flow in flows]
-    figures: Json = {
-        "count": len(flows),
-        "lost": sum(flow["lost"] for flow in flows),
-        "lost_percent": _mean([flow["lost_percent"] or 0.0 for flow in flows]),
-        "delay_p50_ms": _mean(_values(flows, "sojourn_ms", "p50")),
-        "delay_p95_ms": _mean(_values(flows, "sojourn_ms", "p95")),
-        "delay_p95_worst_ms": _most(_values(flows, "sojourn_ms", "p95")),
-        "delay_p99_ms": _mean(_values(flows, "sojourn_ms", "p99")),
-        "delay_p99_worst_ms": _most(_values(flows, "sojourn_ms", "p99")),
-        "rate_mbit": _mean(rates),
-        "share_percent": 100 * sum(rates) / sum(shares)
-        if None not in rates and None not in shares and sum(shares)
-        else None,
-        "share_percent_least": _least(_values(flows, "share_percent")),
-    }
-    if flows[0]["kind"] == "video":
-        frame = _values(flows, "frame_delivery_ms", "p95")
-        frame = [1000 * seconds if value is None else value for value in frame]
-        vmaf = [v or 0.0 for v in _values(flows, "vmaf")]
-        low = [v or 0.0 for v in _values(flows, "vmaf_p5")]
-        figures |= {
-            "frame_p95_ms": _mean(frame),
-            "frames_never": sum(_values(flows, "frames_never")),
-            "vmaf": _mean(vmaf) if scored else None,
-            "vmaf_p5": _mean(low) if scored else None,
-            "freezes": sum(v or 0 for v in _values(flows, "freezes")) if scored else None,
-            "told_mbit": _mean(_values(flows, "told", "mean_mbit")),
-        }
-    if flows[0]["kind"] == "web":
-        figures |= {
-            "connections": sum(_values(flows, "connections", "done")),
-            "completion_p50_ms": _mean(_values(flows, "completion_ms", "p50")),
-            "completion_p95_ms": _mean(_values(flows, "completion_ms", "p95")),
-        }
-    return figures
-
-
-def offered(load: Json, start: float, stop: float, step: float = 0.001) -> float:
-    """Mean Mbit/s that a flood of a case sends in an interval."""
-    high: float = rate(load["rate"]) / 1e6
-    if "on_ms" not in load:
-        return high
-    low: float = rate(load.get("off_rate", "0bit")) / 1e6
-    period, on = (load["on_ms"] + load["off_ms"]) / 1000, load["on_ms"] / 1000
-    count = round((stop - start) / step)
-    since = start - float(load["start"])
-    active: int = sum((since + (i + 0.5) * step) % period < on for i in range(count))
-    return low + (high - low) * active / count
-
-
-def misbehaver(case: Case, variant: Json) -> Json | None:
-    """What the flood of a case got, against two notions of its fair share.
-
-    Nominal: the max-min share if every follower wants as much as it may. Fair: the share if the
-    followers want what they really sent, second by second, which is all that a queue can know,
-    and the flood what it sends and what of it waits already.
-    """
-    floods = case.load.get("flood", [])
-    mine = [flow for flow in variant["each"].values() if flow["kind"] == "flood"]
-    others = [flow for flow in variant["each"].values() if sort_of(flow) == "followers"]
-    if len(floods) != 1 or not mine or not others:
-        return None
-    load, begin = floods[0], case.judge_from
-    length = min(len(flow["windows_mbit"]) for flow in [*mine, *others])
-    link, got, fair = variant["bottleneck_bps"] / 1e6, [], []
-    for i in range(length):
-        sent = {
-            name: flow["windows_mbit"][i] / (1 - (flow["lost_percent"] or 0.0) / 100)
-            for name, flow in variant["each"].items()
-            if sort_of(flow) == "followers"
-        }
-        want = offered(load, begin + i, begin + i + 1)
-        want += sum(flow["waiting_mbit"][i] for flow in mine)
-        got.append(sum(flow["windows_mbit"][i] for flow in mine))
-        fair.append(metrics.fair_shares(link, sent | {"": want})[""])
-    nominal = _mean([flow["share_mbit"] for flow in mine])
-    mean, share = stats.mean(got), stats.mean(fair)
-    return {
-        "mean_mbit": mean,
-        "fair_mbit": share,
-        "fair_percent": 100 * mean / share if share else None,
-        "nominal_mbit": nominal,
-        "nominal_percent": 100 * mean / nominal if nominal and len(mine) == 1 else None,
-    }
-
-
-def row(case: Case, queue: str, seed: int, variant: Json, scored: bool) -> Json:
-    """One run, in the figures that are judged or shown."""
-    groups: dict[str, list[Json]] = {}
-    for flow in variant["each"].values():
-        groups.setdefault(sort_of(flow), []).append(flow)
-    steady = [
-        flow["told"]["apart_percent"]
-        for name, flow in variant["each"].items()
-        if sort_of(flow) == "followers"
-        and flow.get("told")
-        and name not in case.facts.get("limited", ())
-    ]
-    return {
-        "case": case.name,
-        "queue": queue,
-        "seed": seed,
-        "qdisc": variant["qdisc"],
-        "scored": scored,
-        "use_percent": variant["figures"]["link_use_percent"]["whole"],
-        "messages": variant["figures"]["feedback"]["messages"],
-        "told_apart_percent": _most(steady),
-        "groups": {
-            name: group_figures(flows, case.seconds, scored) for name, flows in groups.items()
-        },
-        "misbehaver": misbehaver(case, variant) if case.group == "bad" else None,
-    }
 
 
 # Comparison of queues
@@ -313,8 +160,8 @@ def _worst(
 ) -> None:
     """A check of the worst flow of all runs, with the mean beside it."""
     values = _over(rows, group, keys[0])
-    value = _most(values) if relation == "<=" else _least(values)
-    mean = _mean(_over(rows, group, keys[1]))
+    value = most_of(values) if relation == "<=" else least_of(values)
+    mean = mean_of(_over(rows, group, keys[1]))
     book.add(
         case.name,
         name,
@@ -368,7 +215,7 @@ def _audio(book: Book, case: Case, rows: list[Json], _: Mapping[str, list[Json]]
             ("followers_delay_p99", "delay_p99_worst_ms", "ms"),
             ("followers_rate", "share_percent_least", "%"),
         ):
-            value = _mean(_over(rows, "followers", key))
+            value = mean_of(_over(rows, "followers", key))
             book.report(case.name, name, value, unit, "for comparison")
         return
     _worst(
@@ -414,7 +261,7 @@ def _more_delay(book: Book, case: Case, rows: list[Json], base: list[Json]) -> N
 
 def _torrent(book: Book, case: Case, rows: list[Json]) -> None:
     rates = _over(rows, "followers", "rate_mbit")
-    least = _least(rates)
+    least = least_of(rates)
     book.add(
         case.name,
         "follower_of_link",
@@ -423,7 +270,7 @@ def _torrent(book: Book, case: Case, rows: list[Json]) -> None:
         TORRENT_LINK,
         "%",
         _source(rows, "rate of the follower against that of the link"),
-        mean_mbit=_mean(rates),
+        mean_mbit=mean_of(rates),
     )
 
 
@@ -436,9 +283,9 @@ def _bad(book: Book, case: Case, rows: list[Json], by_case: Mapping[str, list[Js
         return
     if case.facts.get("only_delay"):
         got = [one["misbehaver"] for one in rows]
-        mean = _mean([entry_["mean_mbit"] for entry_ in got if entry_])
+        mean = mean_of([entry_["mean_mbit"] for entry_ in got if entry_])
         book.report(case.name, "misbehaver_rate", mean, "Mbit/s", "flows are equal: not judged")
-        least = _least(_over(rows, "followers", "rate_mbit"))
+        least = least_of(_over(rows, "followers", "rate_mbit"))
         book.report(case.name, "followers_rate", least, "Mbit/s", "the least; not judged")
     else:
         found = [one["misbehaver"] for one in rows if one["misbehaver"]]
@@ -446,14 +293,14 @@ def _bad(book: Book, case: Case, rows: list[Json], by_case: Mapping[str, list[Js
         book.add(
             case.name,
             "misbehaver_rate",
-            _most([one["fair_percent"] for one in found]),
+            most_of([one["fair_percent"] for one in found]),
             "<=",
             MISBEHAVER_SHARE,
             "%",
             _source(rows, "its rate against its max-min share beside what followers really sent"),
-            nominal_percent=_most(nominal),
-            fair_mbit=_mean([one["fair_mbit"] for one in found]),
-            nominal_mbit=_mean([one["nominal_mbit"] for one in found]),
+            nominal_percent=most_of(nominal),
+            fair_mbit=mean_of([one["fair_mbit"] for one in found]),
+            nominal_mbit=mean_of([one["nominal_mbit"] for one in found]),
         )
         _followers_share(book, case, rows)
     _more_delay(book, case, rows, by_case.get(case.base, []))
@@ -462,7 +309,7 @@ def _bad(book: Book, case: Case, rows: list[Json], by_case: Mapping[str, list[Js
 def _regime(book: Book, case: Case, rows: list[Json], _: Mapping[str, list[Json]]) -> None:
     _followers_share(book, case, rows)
     _followers_delay(book, case, rows, "p99", FOLLOWER_P99_MS)
-    apart = _most([one["told_apart_percent"] for one in rows])
+    apart = most_of([one["told_apart_percent"] for one in rows])
     if case.facts.get("changes"):
         book.report(case.name, "told_apart", apart, "%", "shares really change all the time")
         return
@@ -558,70 +405,6 @@ def judge(rows: list[Json], cases: Mapping[str, Case]) -> Book:
             found = [one for case in mine for one in compare(rows, case, (rival,))]
             _pooled(book, group, rival, found)
     return book
-
-
-# Runs on disk
-
-
-def _seeds(home: Path) -> list[tuple[str, int]]:
-    """Queue and seed of the runs of a case."""
-    found = []
-    for path in home.glob("*/result.json"):
-        queue, _, seed = path.parent.name.rpartition("-")
-        if queue and seed.isdigit():
-            found.append((queue, int(seed)))
-    return sorted(found)
-
-
-def load(out: Path, cases: Mapping[str, Case]) -> tuple[list[Json], list[Json]]:
-    """All runs that are there as rows; versions."""
-    rows, versions = [], []
-    for case in cases.values():
-        for queue, seed in _seeds(out / "runs" / case.name):
-            point = suite.Point(case.name, queue, seed, {})
-            stamp, variant = suite.stored(point.home(out)), suite.load(point, out)
-            if stamp is None or variant is None or "each" not in variant:
-                continue
-            if variant["versions"] not in versions:
-                versions.append(variant["versions"])
-            one = row(case, queue, seed, variant, bool(stamp["scored"]))
-            made = {"programs": stamp["programs"], "version": variant["versions"]["paqm"]}
-            rows.append(one | made)
-    return rows, versions
-
-
-def newest(rows: list[Json], versions: list[Json], known: Json) -> tuple[list[Json], list[Json]]:
-    """Rows and versions with those of an earlier result.json that have not been run since.
-
-    The whole grid takes longer than a machine may be there for: it is run in parts.
-    """
-    if known.get("format") != FORMAT:
-        return rows, versions
-    there = {(one["case"], one["queue"], one["seed"]) for one in rows}
-    kept = [
-        one for one in known["runs"] if (one["case"], one["queue"], one["seed"]) not in there
-    ]
-    used = {one["version"] for one in kept}
-    more = [one for one in known["versions"] if one["paqm"] in used and one not in versions]
-    both = sorted(rows + kept, key=lambda one: (one["case"], one["queue"], one["seed"]))
-    return both, more + versions
-
-
-def coverage(rows: list[Json], cases: Mapping[str, Case], seeds: Iterable[int]) -> Json:
-    """Which part of the whole grid there is."""
-    there = {(one["case"], one["queue"], one["seed"]) for one in rows}
-    want = {(c.name, q, s) for c in cases.values() for q in c.queues for s in seeds}
-    lacking: dict[str, list[str]] = {}
-    for case, queue, seed in sorted(want - there):
-        lacking.setdefault(case, []).append(f"{queue}-{seed}")
-    return {
-        "runs": len(there),
-        "whole_grid": len(want),
-        "of_it": len(want & there),
-        "cases": sorted({case for case, _, _ in there}),
-        "seeds": sorted({seed for _, _, seed in there}),
-        "missing": lacking,
-    }
 
 
 def result(

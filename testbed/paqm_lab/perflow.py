@@ -11,16 +11,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from paqm_lab import metrics, packets, rundata
+from paqm_lab.picturefigures import Pictures
 from paqm_lab.rundata import Load, Run
-
-if TYPE_CHECKING:
-    from paqm_lab.analysis import Pictures, Traffic
+from paqm_lab.traffic import Traffic, names
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
@@ -29,49 +28,6 @@ Figures = dict[str, Any]
 
 LEAST = 1.0  # s of an interval, less what settling takes, that is judged
 SLICE = 1.0  # s of a window of the rates
-
-
-def names(load: Load) -> list[str]:
-    """Its flows: one each, unless all have one claim."""
-    if load.as_one:
-        return [load.name]
-    return [f"{load.name}-{n}" for n in range(1, load.ports + 1)]
-
-
-def loads(run: Run, log: packets.PacketLog, seen: packets.Crossings) -> dict[str, Bool]:
-    """The packets of each flow: by host, and by the sink's port where a host has several flows."""
-    at = seen.index
-    found: dict[str, Bool] = {}
-    for load in run.loads:
-        proto = packets.IPPROTO_TCP if load.kind == "web" else packets.IPPROTO_UDP
-        host = (log.src[at] == packets.ip_number(load.address)) & (log.proto[at] == proto)
-        if load.as_one:
-            found[load.name] = host
-            continue
-        for n, name in enumerate(names(load)):
-            found[name] = host & (log.dport[at] == load.port + n)
-    return found
-
-
-def caps(run: Run, members: Mapping[str, Bool], seen: packets.Crossings) -> dict[str, float]:
-    """What limits each flow, bit/s as the qdisc counts; of flows that mostly are silent that is
-    what was carried of them."""
-    limits: dict[str, float] = {}
-    for load in run.loads:
-        for name in names(load):
-            mine = members[name]
-            if not mine.any():
-                continue
-            if load.rate is None:
-                left = mine & ~np.isnan(seen.t_out)
-                carried = metrics.mean_rate(
-                    seen.t_out[left], seen.size[left], load.start, load.stop
-                )
-                limits[name] = max(carried, 1.0)
-                continue
-            mean = float(seen.size[mine].mean())
-            limits[name] = load.rate * mean / (mean - packets.ETHER_HEADER)
-    return limits
 
 
 def shares(

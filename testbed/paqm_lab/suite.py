@@ -33,8 +33,8 @@ SOURCES = [
 ]
 LAB = [
     *("analysis", "builder", "bulk", "clip", "guest", "image", "kernel", "lab", "metrics"),
-    *("network", "packets", "perflow", "quality", "run", "rundata", "scenario", "topology"),
-    *("trace_guest", "trace_lab", "uml"),
+    *("network", "packetfigures", "packets", "perflow", "picturefigures", "quality", "run"),
+    *("rundata", "scenario", "series", "topology", "trace_guest", "trace_lab", "traffic", "uml"),
 ]
 
 CLIP = {"width": 640, "height": 360, "fps": 24}

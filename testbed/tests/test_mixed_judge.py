@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from paqm_lab import mixed_cases, mixed_docs, mixed_judge, suite
+from paqm_lab import mixed_cases, mixed_docs, mixed_judge, mixed_rows, suite
 from paqm_lab.checks import print_table
 
 Json = dict[str, Any]
@@ -51,7 +51,7 @@ def run(case: str, queue: str, seed: int, each: dict[str, Json]) -> Json:
         "bottleneck_bps": CASES[case].link,
         "figures": {"link_use_percent": {"whole": 95.0}, "feedback": {"messages": 10}},
     }
-    return mixed_judge.row(CASES[case], queue, seed, variant, True)
+    return mixed_rows.row(CASES[case], queue, seed, variant, True)
 
 
 def deaf(**more: Any) -> Json:
@@ -195,9 +195,9 @@ def test_what_waits_of_a_flood_is_wanted_too() -> None:
 
 def test_a_flood_with_pauses_has_less_to_claim() -> None:
     load = CASES["bad-onoff"].load["flood"][0]
-    assert mixed_judge.offered(load, 1, 3) == pytest.approx(24)
-    assert mixed_judge.offered(load, 3, 5) == pytest.approx(0.5)
-    assert mixed_judge.offered(load, 2, 4) == pytest.approx(12.25, abs=0.02)
+    assert mixed_rows.offered(load, 1, 3) == pytest.approx(24)
+    assert mixed_rows.offered(load, 3, 5) == pytest.approx(0.5)
+    assert mixed_rows.offered(load, 2, 4) == pytest.approx(12.25, abs=0.02)
     rows = bad("bad-onoff", flood=2.0)
     # 2 Mbit/s while it sends, 0.5 while it does not
     assert rows[1]["misbehaver"]["fair_mbit"] == pytest.approx(1.25)

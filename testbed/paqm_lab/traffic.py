@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Which packets of a run's log belong to which flow, and what each flow may claim."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from paqm_lab import metrics, packets
+from paqm_lab.errors import LabError
+from paqm_lab.rundata import Load, Run
+
+Bool = npt.NDArray[np.bool_]
+
+# A TCP connection counts as an elastic flow from this many bytes on (else it is control traffic).
+BULK_BYTES = 100_000
+# Capital letters: no media flow of a scenario can have such a name.
+ELASTIC = "TCP"
+
+
+def names(load: Load) -> list[str]:
+    """Its flows: one each, unless all have one claim."""
+    if load.as_one:
+        return [load.name]
+    return [f"{load.name}-{n}" for n in range(1, load.ports + 1)]
+
+
+def loads(run: Run, log: packets.PacketLog, seen: packets.Crossings) -> dict[str, Bool]:
+    """The packets of each flow: by host, and by the sink's port where a host has several flows."""
+    at = seen.index
+    found: dict[str, Bool] = {}
+    for load in run.loads:
+        proto = packets.IPPROTO_TCP if load.kind == "web" else packets.IPPROTO_UDP
+        host = (log.src[at] == packets.ip_number(load.address)) & (log.proto[at] == proto)
+        if load.as_one:
+            found[load.name] = host
+            continue
+        for n, name in enumerate(names(load)):
+            found[name] = host & (log.dport[at] == load.port + n)
+    return found
+
+
+def load_caps(run: Run, members: Mapping[str, Bool], seen: packets.Crossings) -> dict[str, float]:
+    """What limits each flow, bit/s as the qdisc counts; of flows that mostly are silent that is
+    what was carried of them."""
+    limits: dict[str, float] = {}
+    for load in run.loads:
+        for name in names(load):
+            mine = members[name]
+            if not mine.any():
+                continue
+            if load.rate is None:
+                left = mine & ~np.isnan(seen.t_out)
+                carried = metrics.mean_rate(
+                    seen.t_out[left], seen.size[left], load.start, load.stop
+                )
+                limits[name] = max(carried, 1.0)
+                continue
+            mean = float(seen.size[mine].mean())
+            limits[name] = load.rate * mean / (mean - packets.ETHER_HEADER)
+    return limits
+
+
+@dataclass
+class Traffic:
+    """The forward packets of one run, each with its flow."""
+
+    log: packets.PacketLog
+    seen: packets.Crossings
+    media: dict[str, Bool]  # RTP packets of each stream
+    bulk: dict[str, Bool]  # packets of each elastic connection
+    end: float  # of the log
+    loads: dict[str, Bool] = field(default_factory=dict)  # packets of each flow of other loads
+    frames: dict[str, metrics.Frames] = field(default_factory=dict)  # of each stream
+    changes: list[float] = field(default_factory=list)
+    segments: list[metrics.Segment] = field(default_factory=list)
+    activity: dict[str, tuple[float, float]] = field(default_factory=dict)
+
+    def any_of(self, groups: dict[str, Bool]) -> Bool:
+        """Packets that belong to one of the flows."""
+        result = np.zeros(len(self.seen.t_in), bool)
+        for members in groups.values():
+            result |= members
+        return result
+
+
+def read_traffic(run: Run) -> Traffic:
+    """Pair the packets at the bottleneck and tell the flows apart."""
+    path = run.path / "router.pcap"
+    if not path.exists():
+        raise LabError(
+            f"{path} is missing: packet logs are dropped after the analysis unless the scenario "
+            "is run with --pcap"
+        )
+    log = packets.read(path)
+    seen = packets.cross(log, packets.bottleneck(log), run.t0_ns)
+    at = seen.index
+    media = {
+        flow.name: log.rtp[at] & (log.src[at] == packets.ip_number(flow.address))
+        for flow in run.media
+    }
+    web = [packets.ip_number(load.address) for load in run.loads if load.kind == "web"]
+    tcp = (log.proto[at] == packets.IPPROTO_TCP) & ~np.isin(log.src[at], web)
+    ends = np.stack([log.src[at], log.sport[at], log.dst[at], log.dport[at]], axis=1)
+    bulk: dict[str, Bool] = {}
+    for connection in np.unique(ends[tcp], axis=0):
+        members = tcp & np.all(ends == connection, axis=1)
+        if int(seen.size[members].sum()) >= BULK_BYTES:
+            bulk[f"{ELASTIC}-{len(bulk) + 1}"] = members
+    end = float((log.t_ns.max() - run.t0_ns) / 1e9)
+    traffic = Traffic(log, seen, media, bulk, end, loads(run, log, seen))
+    caps: dict[str, float] = {}
+    for flow in run.media:
+        members = media[flow.name]
+        if members.any():
+            mean = float(seen.size[members].mean())
+            caps[flow.name] = flow.rate_max * mean / (mean - packets.ETHER_HEADER)
+    caps.update(dict.fromkeys(bulk, math.inf))
+    caps.update(load_caps(run, traffic.loads, seen))
+    claims = {name: members for name, members in traffic.loads.items() if name in caps}
+    for name, members in (*media.items(), *bulk.items(), *claims.items()):
+        if members.any():
+            times = seen.t_in[members]
+            traffic.activity[name] = (float(times[0]), float(times[-1]))
+    traffic.segments = metrics.segments(traffic.activity, caps, run.bottleneck)
+    traffic.changes = sorted(t for span in traffic.activity.values() for t in span)
+    return traffic
