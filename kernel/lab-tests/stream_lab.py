@@ -59,8 +59,11 @@ def network6() -> None:
     """IPv6 besides, again after devices have changed their VRF: they lose it then."""
     net = four_hosts(ipv6=True)
     for link in net.links:
-        builder.set_addresses(link)
-    builder.set_routes(net)
+        for end in (link.left, link.right):
+            builder.set_addresses(link, end.host)
+            builder.set_neighbours(link, end.host)
+    for route in net.routes:
+        builder.add_routes([route])
 
 
 def queue(options: str, host: str = "r", device: str = "rv") -> None:

@@ -8,9 +8,11 @@ is a packet in the queue, and nothing else is sent.
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Iterable
+from itertools import groupby
 from pathlib import Path
 
-from paqm_lab.network import Host, Link, Network, Queue
+from paqm_lab.network import Host, Link, Network, Queue, Route
 
 OFFLOADS = ("tx", "sg", "tso", "gso", "gro")
 
@@ -45,15 +47,22 @@ def start(host: str, command: list[str], log: Path) -> subprocess.Popen[bytes]:
 
 
 def build(network: Network) -> None:
-    """Makes all of a network."""
-    for host in network.hosts:
-        add_host(host)
-    for link in network.links:
-        add_link(link)
-        set_addresses(link)
-    set_routes(network)
-    for queue in network.queues:
-        add_queue(queue)
+    """Makes all of a network, in its order.
+
+    A program's random numbers depend on how many came before it: another number of commands makes
+    another packet log.
+    """
+    for (kind, _), steps in groupby(network.steps, lambda s: (type(s), getattr(s, "host", ""))):
+        if kind is Route:
+            add_routes(step for step in steps if isinstance(step, Route))
+            continue
+        for step in steps:
+            if isinstance(step, Host):
+                add_host(step)
+            elif isinstance(step, Link):
+                add_link(step)
+            elif isinstance(step, Queue):
+                add_queue(step)
 
 
 def remove(network: Network) -> None:
@@ -65,18 +74,16 @@ def remove(network: Network) -> None:
 def add_host(host: Host) -> None:
     run("ip", "netns", "add", host.name)
     run("ip", "-n", host.name, "link", "set", "dev", "lo", "up")
-    settings = {"ipv4.tcp_no_metrics_save": 1}
-    if not host.ipv6:
-        settings |= {"ipv6.conf.all.disable_ipv6": 1, "ipv6.conf.default.disable_ipv6": 1}
+    settings = [] if host.ipv6 else ["ipv6.conf.all.disable_ipv6", "ipv6.conf.default.disable_ipv6"]
+    settings += ["ipv4.tcp_no_metrics_save"]
     if host.forwards:
-        settings["ipv4.ip_forward"] = 1
-        if host.ipv6:
-            settings["ipv6.conf.all.forwarding"] = 1
-    inside(host.name, "sysctl", "-qw", *(f"net.{name}={on}" for name, on in settings.items()))
+        settings += ["ipv4.ip_forward", *(["ipv6.conf.all.forwarding"] if host.ipv6 else [])]
+    for name in settings:
+        inside(host.name, "sysctl", "-qw", f"net.{name}=1")
 
 
 def add_link(link: Link) -> None:
-    """The pair of devices, up."""
+    """The pair of devices, with their addresses, up."""
     left, right = link.left, link.right
     run(
         *("ip", "link", "add", "name", left.device, "address", left.mac, "netns", left.host),
@@ -85,39 +92,41 @@ def add_link(link: Link) -> None:
     )
     for end in (left, right):
         inside(end.host, "ethtool", "-K", end.device, *(w for o in OFFLOADS for w in (o, "off")))
+        mtu = ["mtu", str(link.mtu)] if link.mtu else []
+        device = link.device(end.host)
         if link.vlan is not None:
+            run("ip", "-n", end.host, "link", "set", "dev", end.device, *mtu, "up")
             run(
-                *("ip", "-n", end.host, "link", "add", "link", end.device),
-                *("name", link.device(end.host), "type", "vlan", "id", str(link.vlan)),
+                *("ip", "-n", end.host, "link", "add", "link", end.device, "name", device),
+                *("type", "vlan", "id", str(link.vlan)),
             )
-        for device in dict.fromkeys((end.device, link.device(end.host))):
-            mtu = ["mtu", str(link.mtu)] if link.mtu else []
-            run("ip", "-n", end.host, "link", "set", "dev", device, *mtu, "up")
+        set_addresses(link, end.host)
+        run("ip", "-n", end.host, "link", "set", "dev", device, *mtu, "up")
+        set_neighbours(link, end.host)
 
 
-def set_addresses(link: Link) -> None:
-    """Its addresses, and who has them; again after something has taken them away."""
-    for end in (link.left, link.right):
-        device, peer = link.device(end.host), link.other(end.host)
-        for address in end.addresses:
-            words = ["nodad"] if ":" in address else []
-            run("ip", "-n", end.host, "address", "replace", address, "dev", device, *words)
-        for address in peer.addresses:
-            run(
-                *("ip", "-n", end.host, "neigh", "replace", address.partition("/")[0]),
-                *("lladdr", peer.mac, "nud", "permanent", "dev", device),
-            )
+def set_addresses(link: Link, host: str) -> None:
+    """Those of a host's end."""
+    for address in link.end(host).addresses:
+        words = ["nodad"] if ":" in address else []
+        run("ip", "-n", host, "address", "replace", address, "dev", link.device(host), *words)
 
 
-def set_routes(network: Network) -> None:
-    for host in network.hosts:
-        lines = [
-            f"route replace {route.to} via {route.via}\n"
-            for route in network.routes
-            if route.host == host.name
-        ]
-        if lines:
-            run("ip", "-n", host.name, "-batch", "-", stdin="".join(lines))
+def set_neighbours(link: Link, host: str) -> None:
+    """Who has the addresses at the other end: that is not asked for."""
+    peer = link.other(host)
+    for address in peer.addresses:
+        run(
+            *("ip", "-n", host, "neigh", "replace", address.partition("/")[0]),
+            *("lladdr", peer.mac, "nud", "permanent", "dev", link.device(host)),
+        )
+
+
+def add_routes(routes: Iterable[Route]) -> None:
+    """Routes of one host."""
+    known = list(routes)
+    lines = [f"route replace {route.to} via {route.via}\n" for route in known]
+    run("ip", "-n", known[0].host, "-batch", "-", stdin="".join(lines))
 
 
 def add_queue(queue: Queue) -> None:

@@ -85,17 +85,39 @@ class Queue:
     what: str = "qdisc"
 
 
+Step = Host | Link | Route | Queue
+
+
 @dataclass
 class Network:
-    """Hosts, links, routes and queues, in the order in which they are made."""
+    """What to make, in this order: the guest draws its random numbers in it, too."""
 
-    hosts: list[Host] = field(default_factory=list)
-    links: list[Link] = field(default_factory=list)
-    routes: list[Route] = field(default_factory=list)
-    queues: list[Queue] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+
+    @property
+    def hosts(self) -> list[Host]:
+        return [step for step in self.steps if isinstance(step, Host)]
+
+    @property
+    def links(self) -> list[Link]:
+        return [step for step in self.steps if isinstance(step, Link)]
+
+    @property
+    def routes(self) -> list[Route]:
+        return [step for step in self.steps if isinstance(step, Route)]
+
+    @property
+    def queues(self) -> list[Queue]:
+        return [step for step in self.steps if isinstance(step, Queue)]
+
+    def routed(self) -> Network:
+        """The same with the shortest routes: all hosts first, then links, routes and queues."""
+        names = [host.name for host in self.hosts]
+        routes = sorted(self.shortest_routes(), key=lambda route: names.index(route.host))
+        return Network([*self.hosts, *self.links, *self.routes, *routes, *self.queues])
 
     def host(self, name: str, forwards: bool = False, ipv6: bool = False) -> str:
-        self.hosts.append(Host(name, forwards, ipv6))
+        self.steps.append(Host(name, forwards, ipv6))
         return name
 
     def link(
@@ -103,7 +125,7 @@ class Network:
         left: str,
         right: str,
         delay_ms: float = 0,
-        *,
+        *more: str,
         devices: tuple[str, str] | None = None,
         addresses: Sequence[tuple[str, str]] = (),
         mtu: int | None = None,
@@ -111,6 +133,7 @@ class Network:
     ) -> Link:
         """Connects two hosts, with a delay in each direction.
 
+        @more: see `delay`
         @addresses: pairs for left and right; without a prefix length they are of a /24
         """
         number = len(self.links) + 1
@@ -123,34 +146,47 @@ class Network:
             return End((left, right)[side], names[side], mac, tuple(with_prefix))
 
         link = Link(end(0), end(1), mtu, vlan)
-        self.links.append(link)
+        self.steps.append(link)
         if delay_ms:
-            self.delay(link, delay_ms)
+            self.delay(link, delay_ms, *more)
         return link
 
-    def delay(self, link: Link, milliseconds: float) -> None:
-        """Delays both directions of a link."""
+    def delay(self, link: Link, milliseconds: float, *more: str) -> None:
+        """Delays both directions of a link; @more: what else netem does, see there."""
         for end in (link.left, link.right):
-            self.queue(end.host, end.device, "root", *netem(milliseconds))
+            self.queue(end.host, end.device, "root", *netem(milliseconds, *more))
 
-    def bottleneck(self, left: str, right: str, delay_ms: float, queue: str) -> Link:
-        """A link with a queue that shapes by itself, from left to right; its left half.
+    def bottleneck(
+        self,
+        left: str,
+        right: str,
+        delay_ms: float,
+        queue: str,
+        *more: str,
+        shaped: int | None = None,
+    ) -> Link:
+        """A link with a queue from left to right; its left half.
+
+        The queue shapes by itself, or is below htb of @shaped bit/s.
 
         A device has one root qdisc only, so this is two links, left -- w -- right: the delay is
         that of the wire host w. Messages travel back over the same wire.
         """
         wire = self.host(f"w{left}{right}", True)
         half = self.link(left, wire)
-        self.queue(left, wire, "root", "handle", "10:", *queue.split())
-        self.link(wire, right, delay_ms)
+        if shaped is None:
+            self.queue(left, wire, "root", "handle", "10:", *queue.split())
+        else:
+            self.shape(left, wire, shaped, queue)
+        self.link(wire, right, delay_ms, *more)
         return half
 
     def route(self, host: str, to: str, via: str) -> None:
-        self.routes.append(Route(host, to, via))
+        self.steps.append(Route(host, to, via))
 
     def queue(self, host: str, device: str, *words: str, what: str = "qdisc") -> Queue:
         queue = Queue(host, device, words, what)
-        self.queues.append(queue)
+        self.steps.append(queue)
         return queue
 
     def shape(self, host: str, device: str, bits: int, queue: str, burst: int = BURST) -> None:
@@ -193,26 +229,27 @@ class Network:
                         found.append(Route(far, target.subnet, link.address(near)))
         return found
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_list(self) -> list[dict[str, Any]]:
         """For a JSON file."""
-        return asdict(self)
+        return [{"step": type(step).__name__, **asdict(step)} for step in self.steps]
 
 
-def from_dict(data: dict[str, Any]) -> Network:
-    """The network that `as_dict` has written."""
+def from_list(data: list[dict[str, Any]]) -> Network:
+    """The network that `as_list` has written."""
 
     def end(of: dict[str, Any]) -> End:
         return End(**{**of, "addresses": tuple(of["addresses"])})
 
-    return Network(
-        [Host(**host) for host in data["hosts"]],
-        [
-            Link(end(link["left"]), end(link["right"]), link["mtu"], link["vlan"])
-            for link in data["links"]
-        ],
-        [Route(**route) for route in data["routes"]],
-        [Queue(**{**queue, "words": tuple(queue["words"])}) for queue in data["queues"]],
-    )
+    def step(of: dict[str, Any]) -> Step:
+        of = dict(of)
+        kind = of.pop("step")
+        if kind == "Link":
+            return Link(end(of["left"]), end(of["right"]), of["mtu"], of["vlan"])
+        if kind == "Queue":
+            return Queue(**{**of, "words": tuple(of["words"])})
+        return Host(**of) if kind == "Host" else Route(**of)
+
+    return Network([step(of) for of in data])
 
 
 def in_a_row(left: str, middle: str, right: str, mtu: int | None = None) -> Network:

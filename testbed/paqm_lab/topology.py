@@ -48,10 +48,11 @@ def dumbbell(config: dict[str, Any]) -> Network:
     for host, forwards in ((ROUTER, True), (FAR, True), (SINK, False)):
         net.host(host, forwards)
     net.link(ROUTER, FAR, addresses=[("10.3.0.1", "10.3.0.2")])
-    net.link(FAR, SINK, quarter, addresses=[("10.4.0.1", SINK_ADDRESS)])
+    behind = net.link(FAR, SINK, addresses=[("10.4.0.1", SINK_ADDRESS)])
     net.route(ROUTER, "10.4.0.0/24", "10.3.0.2")
     net.route(FAR, "default", "10.3.0.1")
     net.route(SINK, "default", "10.4.0.1")
+    net.delay(behind, quarter)
     hosts = [*config["media"], *config.get("loads", [])]
     senders = [(namespace_of(flow["name"]), flow["address"]) for flow in hosts]
     if config["elastic"]:
@@ -59,8 +60,9 @@ def dumbbell(config: dict[str, Any]) -> Network:
     for host, address in senders:
         gateway = f"{address.rpartition('.')[0]}.1"
         net.host(host)
-        net.link(host, ROUTER, quarter, addresses=[(address, gateway)])
+        way = net.link(host, ROUTER, addresses=[(address, gateway)])
         net.route(host, "default", gateway)
+        net.delay(way, quarter)
     add_bottleneck(net, config["variant"], config["path"]["bottleneck"], bool(config["link"]))
     return net
 

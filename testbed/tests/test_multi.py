@@ -13,7 +13,7 @@ from paqm_lab import cache
 from paqm_lab.multi import cases, liar
 from paqm_lab.multi.case import BIN, Case, Checks, Flow, Run
 from paqm_lab.multi.shares import jain, max_min
-from paqm_lab.network import Network, from_dict, netem
+from paqm_lab.network import Network, from_list, netem
 
 WIRE = (cases.SIZE + 14) / cases.SIZE  # what the qdisc counts of a packet
 
@@ -83,7 +83,7 @@ def test_a_network_outlives_json() -> None:
     link = net.link("a", "b", 2.5, devices=("a0", "b0"), addresses=both, mtu=1000, vlan=7)
     net.route("a", "::/0", "2001:db8::2")
     net.shape("a", "a0.7", 1000000, "pfifo limit 50")
-    assert from_dict(json.loads(json.dumps(net.as_dict()))) == net
+    assert from_list(json.loads(json.dumps(net.as_list()))) == net
     assert link.device("a") == "a0.7" and link.subnet == "192.0.2.0/24"
     assert net.queues[0].words == ("root", *netem(2.5))
 

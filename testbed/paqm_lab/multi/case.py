@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from paqm_lab.guest import LEAD
 from paqm_lab.multi.shares import HEADER
 from paqm_lab.network import Network
 
@@ -24,7 +25,7 @@ MBIT = 1e6
 
 @dataclass(frozen=True)
 class Flow:
-    """A CBR flow that sends what its host's paqmd allows."""
+    """A CBR flow that sends what its host's paqmd allows, one that hears nothing, or TCP."""
 
     name: str
     source: str
@@ -35,6 +36,8 @@ class Flow:
     floor: float = 0.1 * MBIT
     ceiling: float = 30 * MBIT
     size: int = 1000  # bytes of an IP packet
+    sender: str = "advised"  # or "deaf", "tcp"
+    congestion_control: str = "cubic"
 
 
 @dataclass
@@ -77,28 +80,42 @@ class Case:
         self.marks.append((t, text))
 
     def hosts(self) -> list[str]:
-        """Hosts of senders."""
-        return list(dict.fromkeys(flow.source for flow in self.flows))
+        """Hosts of senders that hear routers."""
+        return list(dict.fromkeys(f.source for f in self.flows if f.sender == "advised"))
 
     def add_cbr(self, tool: Path, build: Path) -> None:
         """Daemons, sources and sinks for the flows."""
         for host in self.hosts():
             self.add_daemon(host, build)
-        for sink in dict.fromkeys(flow.sink for flow in self.flows):
-            ports = ",".join(str(self.port(f)) for f in self.flows if f.sink == sink)
+        udp = [flow for flow in self.flows if flow.sender != "tcp"]
+        for sink in dict.fromkeys(flow.sink for flow in udp):
+            ports = ",".join(str(self.port(f)) for f in udp if f.sink == sink)
             words = ["sink", "--ports", ports, "--epoch", "@T0@", "--bin", str(BIN)]
             words += ["--from", str(self.facts.get("from", 0)), "--until", str(self.duration)]
             words += ["--end", str(self.duration + 0.5)]
             self.program(f"sink-{sink}", sink, str(tool), *words)
         for flow in self.flows:
+            if flow.sender == "tcp":
+                self._add_tcp(flow)
+        for flow in udp:
             port = self.port(flow)
             words = ["send", "--to", self.net.address(flow.sink), "--port", str(port)]
             words += ["--sport", str(port + 14000), "--epoch", "@T0@", "--rate", f"{flow.rate:.0f}"]
             words += ["--min", f"{flow.floor:.0f}", "--max", f"{flow.ceiling:.0f}"]
             words += ["--sizes", str(flow.size), "--seed", str(port)]
             words += ["--start", f"{flow.start:.6f}", "--stop", f"{flow.stop:.6f}"]
-            words += ["--paqmd", f"/run/paqmd-{flow.source}.sock", "--log", f"src-{flow.name}.txt"]
+            if flow.sender == "advised":
+                words += ["--paqmd", f"/run/paqmd-{flow.source}.sock"]
+                words += ["--log", f"src-{flow.name}.txt"]
             self.program(f"src-{flow.name}", flow.source, str(tool), *words)
+
+    def _add_tcp(self, flow: Flow) -> None:
+        """Source and sink; programs start by LEAD before their time, which the sink needs only."""
+        bulk = ["python3", "-m", "paqm_lab.bulk", "--port", str(self.port(flow))]
+        self.program(f"sink-{flow.name}", flow.sink, *bulk, start=flow.start)
+        bulk += ["--to", self.net.address(flow.sink), "--seconds", f"{flow.stop - flow.start:.6f}"]
+        bulk += ["--congestion-control", flow.congestion_control]
+        self.program(f"src-{flow.name}", flow.source, *bulk, start=flow.start + LEAD)
 
     def add_daemon(self, host: str, build: Path) -> None:
         """paqmd on a host, and what it knows at the end."""
@@ -135,9 +152,7 @@ class Case:
             "modules": str(modules),
             "link": None,
             "duration": self.duration,
-            "net": replace(
-                self.net, routes=[*self.net.routes, *self.net.shortest_routes()]
-            ).as_dict(),
+            "net": self.net.routed().as_list(),
             "directories": self.directories,
             "daemons": self.daemons,
             "programs": self.programs,
@@ -182,6 +197,13 @@ class Run:
         first, last = round(begin / BIN), round(end / BIN)
         taken = sum(b[1] for b in self.port(flow)["bins"][first:last])
         return float(taken * 8 / ((last - first) * BIN))
+
+    def mean_rate(self, flow: Flow, begin: float, end: float) -> float:
+        """The same of any flow; of TCP what was delivered in all of its time, bit/s."""
+        if flow.sender != "tcp":
+            return self.rate(flow, begin, end)
+        taken: int = self.output(f"sink-{flow.name}")["bytes"]
+        return taken * 8 / (flow.stop - flow.start)
 
     def series(self, flow: Flow, window: float) -> tuple[F64, F64]:
         """Ends of a sliding window and the mean rates in it, bit/s."""
@@ -244,7 +266,7 @@ class Checks:
 
     def add(
         self, case: Case, name: str, value: float | None, relation: str, limit: float, unit: str,
-        source: str,
+        source: str, **more: Any,
     ) -> None:
         good = value is not None and (value <= limit if relation == "<=" else value >= limit)
         shown = None if value is None else round(float(value), 6)
@@ -258,6 +280,7 @@ class Checks:
                 "unit": unit,
                 "pass": good,
                 "source": source,
+                **more,
             }
         )
 

@@ -46,7 +46,7 @@ class MultiGuest(Guest):
             (self.out / name).mkdir()
         for name in MODULES:
             builder.run("insmod", str(Path(self.config["modules"]) / name))
-        builder.build(network.from_dict(self.config["net"]))
+        builder.build(network.from_list(self.config["net"]))
         self.plan()
         self.follow_agenda()
         self.end_programs()
