@@ -77,8 +77,17 @@ def _exec(args: argparse.Namespace) -> int:
 def _run(args: argparse.Namespace) -> int:
     # Here and below: what draws and computes takes a second to load, `exec` needs none of it.
     from paqm_lab import run, scenario
+    from paqm_lab.multi import netscenario
 
-    chosen = scenario.load(args.scenario)
+    path, data = scenario.read(args.scenario)
+    if netscenario.describes(data):
+        if args.pcap or args.repeat_check:
+            raise LabError(f"{path} has a network of its own: no --pcap and no --repeat-check")
+        network = netscenario.check(path, data)
+        out = Path(args.out or f"out/{network.name}").resolve()
+        seed = data["seed"] if args.seed is None else args.seed
+        return netscenario.run_all(network, out, seed, args.variant, say)
+    chosen = scenario.check(path, data)
     options = run.Options(
         out=Path(args.out or f"out/{chosen.name}").resolve(),
         seed=chosen.data["seed"] if args.seed is None else args.seed,

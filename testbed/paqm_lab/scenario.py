@@ -79,13 +79,7 @@ class Scenario:
 
     def choose(self, names: list[str]) -> list[dict[str, Any]]:
         """The variants of these names, or all."""
-        known = {variant["name"]: variant for variant in self.variants}
-        for name in names:
-            if name not in known:
-                raise LabError(
-                    f'{self.path}: there is no variant "{name}"; it has {", ".join(known)}'
-                )
-        return [known[name] for name in names or known]
+        return chosen_variants(self.path, self.variants, names)
 
     def resolve(self, variant: dict[str, Any], seed: int, clip_frames: int) -> dict[str, Any]:
         """All that a run of that variant consists of. Same for every variant but for `variant`."""
@@ -158,6 +152,17 @@ class Scenario:
         linktrace.write(linktrace.steady_like(trace) if variant["steady"] else trace, path)
 
 
+def chosen_variants(
+    path: Path, variants: list[dict[str, Any]], names: list[str]
+) -> list[dict[str, Any]]:
+    """The variants of these names, or all."""
+    known = {variant["name"]: variant for variant in variants}
+    for name in names:
+        if name not in known:
+            raise LabError(f'{path}: there is no variant "{name}"; it has {", ".join(known)}')
+    return [known[name] for name in names or known]
+
+
 def sender_of(flow: dict[str, Any], variant: dict[str, Any]) -> str:
     """What sends a stream: a stream may name its own sender."""
     return str(flow.get("sender", variant["sender"]))
@@ -224,10 +229,15 @@ def _expected(error: jsonschema.ValidationError) -> str:
         return f"unknown key {', '.join(extra)}; expected are {', '.join(known)}"
     if error.validator == "pattern" and "bit" in rule:
         return f"{value!r} is not a rate; expected a text such as 8mbit or 500kbit"
+    if error.validator == "pattern" and "description" in schema:
+        return f"{value!r}: expected {schema['description']}"
     if error.validator == "pattern":
         return f"{value!r}: expected up to 13 of the characters a-z 0-9 _ -"
     if error.validator == "enum":
         return f"{value!r}: expected one of {', '.join(rule)}"
+    if error.validator == "oneOf":
+        keys = [name for choice in rule for name in choice["required"]]
+        return f"expected exactly one of {', '.join(keys)}"
     if error.validator == "type":
         return f"{value!r}: expected {rule}"
     return str(error.message)
@@ -283,8 +293,8 @@ def _check_sense(path: Path, data: dict[str, Any]) -> None:
         raise LabError(f"{path}: clip is missing, media flows need its size and frame rate")
 
 
-def load(name: str) -> Scenario:
-    """The scenario of that file, or of that name among the ones that come with the lab."""
+def read(name: str) -> tuple[Path, dict[str, Any]]:
+    """Path and content of that file, or of that name among the ones that come with the lab."""
     path = Path(name)
     if not path.exists() and "/" not in name:
         path = SCENARIOS / f"{name.removesuffix('.toml')}.toml"
@@ -296,18 +306,27 @@ def load(name: str) -> Scenario:
             f"{name}: cannot read the scenario: {err.strerror}; there are {have}"
         ) from err
     try:
-        data = tomllib.loads(text)
+        return path, tomllib.loads(text)
     except tomllib.TOMLDecodeError as err:
         raise LabError(f"{path}: not valid TOML: {err}") from err
-    return check(path, data)
+
+
+def load(name: str) -> Scenario:
+    """The scenario of that file or name, with the dumbbell as its network."""
+    return check(*read(name))
+
+
+def validate(path: Path, data: dict[str, Any], schema: Path) -> None:
+    """Refuses what the schema does: file, key, and what is expected there."""
+    rules = json.loads(schema.read_text())
+    errors = jsonschema.Draft202012Validator(rules).iter_errors(data)
+    first = min(errors, key=lambda error: list(map(str, error.absolute_path)), default=None)
+    if first is not None:
+        raise LabError(f"{path}: {_key(list(first.absolute_path))}: {_expected(first)}")
 
 
 def check(path: Path, data: dict[str, Any]) -> Scenario:
     """The scenario of this content, if it is one; `path` names it in what is refused."""
-    schema = json.loads(SCHEMA.read_text())
-    errors = jsonschema.Draft202012Validator(schema).iter_errors(data)
-    first = min(errors, key=lambda error: list(map(str, error.absolute_path)), default=None)
-    if first is not None:
-        raise LabError(f"{path}: {_key(list(first.absolute_path))}: {_expected(first)}")
+    validate(path, data, SCHEMA)
     _check_sense(path, data)
     return Scenario(path=path, data=data)

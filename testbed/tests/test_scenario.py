@@ -7,6 +7,7 @@ import pytest
 
 from paqm_lab import scenario
 from paqm_lab.errors import LabError
+from paqm_lab.multi import netscenario
 
 GOOD = (scenario.SCENARIOS / "demo.toml").read_text()
 
@@ -48,7 +49,13 @@ def test_refusal_names_file_key_and_expectation(
 
 def test_all_shipped_scenarios_are_good() -> None:
     for path in scenario.SCENARIOS.glob("*.toml"):
-        assert scenario.load(str(path)).name == path.stem
+        where, data = scenario.read(str(path))
+        if netscenario.describes(data):
+            found = netscenario.check(where, data)
+            cases = [found.case(variant, 1) for variant in data["variant"]]
+            assert found.name == path.stem and all(case.flows for case in cases)
+        else:
+            assert scenario.check(where, data).name == path.stem
 
 
 def test_unknown_scenario_lists_the_known() -> None:

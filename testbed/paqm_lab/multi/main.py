@@ -33,15 +33,15 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def run_case(case: Case, home: Path, house: lab.Lab) -> float:
+def run_case(case: Case, home: Path, house: lab.Lab, seed: int = SEED) -> float:
     """Boots and runs; returns the wall time."""
     if home.exists():
         shutil.rmtree(home)
     home.mkdir()
     assert house.modules is not None
-    house.tell(case.config(home, house.modules, SEED), home)
+    house.tell(case.config(home, house.modules, seed), home)
     timeout = 120 + PATIENCE * case.duration
-    job = house.job("multi.guest", home, home / "guest", seed=SEED, timeout=timeout)
+    job = house.job("multi.guest", home, home / "guest", seed=seed, timeout=timeout)
     result = uml.run(house.kernel, job)
     result.console.rename(home / "kernel.log")
     result.output.rename(home / "guest.log")
@@ -71,6 +71,18 @@ def evaluate(cases: list[Case], out: Path) -> dict[str, Any]:
         else:
             checks.add(case, "ran_to_its_end", None, ">=", 1, "", "guest.json, log/")
     return {"checks": checks.rows, "figures": checks.figures}
+
+
+def print_checks(checks: list[dict[str, Any]]) -> int:
+    """Prints them; status 1 if one fails."""
+    failed = 0
+    for check in checks:
+        failed += not check["pass"]
+        beside = f", published: {check['published']}" if "published" in check else ""
+        print(f"{'ok' if check['pass'] else 'not ok'} {check['variant']} {check['name']} "
+              f"({check['value']} {check['relation']} {check['limit']} {check['unit']}{beside})")
+    print(f"{len(checks) - failed} passed, {failed} failed")
+    return 1 if failed else 0
 
 
 def prepare(case: Case) -> None:
@@ -131,10 +143,4 @@ def main() -> int:
         Path(args.docs).write_text(f"{head}{MARK}\n{report.table(result, done)}")
         report.image(done, out, Path(args.docs).parent / "img" / "multirouter.png")
     say(f"report: {report.write(result, done, out)}")
-    failed = 0
-    for check in result["checks"]:
-        failed += not check["pass"]
-        print(f"{'ok' if check['pass'] else 'not ok'} {check['variant']} {check['name']} "
-              f"({check['value']} {check['relation']} {check['limit']} {check['unit']})")
-    print(f"{len(result['checks']) - failed} passed, {failed} failed")
-    return 1 if failed else 0
+    return print_checks(result["checks"])

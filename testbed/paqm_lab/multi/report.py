@@ -110,7 +110,9 @@ def image(cases: list[Case], out: Path, target: Path) -> None:
 
 
 def sections(cases: list[Case]) -> list[tuple[str, str, list[Case]]]:
-    """Title, text and cases of every section that has some."""
+    """Title, text and cases of every section that has some; one for those of a scenario."""
+    if not any(kind(case.name) == first for case in cases for first, _, _ in SECTIONS):
+        return [("Rates", "", cases)] if cases else []
     found: list[tuple[str, str, list[Case]]] = []
     for first, title, words in SECTIONS:
         chosen = [case for case in cases if kind(case.name) == first]
@@ -124,6 +126,8 @@ def sections(cases: list[Case]) -> list[tuple[str, str, list[Case]]]:
 def write(result: dict[str, Any], cases: list[Case], out: Path) -> Path:
     """report.html."""
     parts = []
+    several = result["scenario"] == "multirouter"
+    command = "make multirouter" if several else f"testbed/paqm-lab run {result['scenario']}"
     with plots.style():
         for title, words, chosen in sections(cases):
             drawing = plots.svg(diagram(chosen, out), title)
@@ -147,7 +151,7 @@ def write(result: dict[str, Any], cases: list[Case], out: Path) -> Path:
         "virtual time. Rates are those of arrival at the receiver, IP level, mean of half a second "
         "(0.6 s where the published figures are). Dashed: what each flow should have. "
         f"{passed} of {len(result['checks'])} checks pass.</p>{''.join(parts)}"
-        "<section><h2>How to repeat it</h2><pre>make multirouter</pre>"
+        f"<section><h2>How to repeat it</h2><pre>{report.text(command)}</pre>"
         f"<table>{versions}</table></section></main></body></html>\n"
     )
     path = out / "report.html"

@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Scenarios with a network of their own: a TOML file (scenarios/network.schema.json) as a Case.
+
+Each variant is a run: its qdisc is the queue of every link that has a bandwidth, from the first to
+the second of the nodes that the link is between.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from paqm_lab import lab, scenario
+from paqm_lab.errors import LabError
+from paqm_lab.multi import main, report
+from paqm_lab.multi.case import MBIT, Case, Checks, Flow, Run, ip_share
+from paqm_lab.multi.shares import jain, max_min
+from paqm_lab.network import Network
+from paqm_lab.scenario import rate
+
+SCHEMA = scenario.SCENARIOS / "network.schema.json"
+UNITS = {"rate_mbit": "Mbit/s", "share_percent": "%", "jain": "", "delay_ms": "ms",
+         "settled_s": "s"}
+WITHIN, WINDOW = 0.05, 0.5  # of the share, s: what "settled" means
+
+
+def describes(data: dict[str, Any]) -> bool:
+    """Whether a scenario has a network of its own, not the dumbbell."""
+    return "link" in data
+
+
+@dataclass(frozen=True)
+class NetScenario:
+    """A checked scenario, as in its file."""
+
+    path: Path
+    data: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        return str(self.data["name"])
+
+    def case(self, variant: dict[str, Any], seed: int) -> Case:
+        """The run of a variant."""
+        data = self.data
+        net, capacity, devices = _network(data, variant)
+        case = Case(
+            name=variant["name"],
+            title=variant.get("title", variant["name"]),
+            words=data["title"] + ".",
+            net=net,
+            duration=float(data["duration"]),
+            use=variant.get("use", "erf"),
+            judge=partial(judge, data),
+        )
+        dice = random.Random(f"{self.name} {seed}")
+        for entry in data["flow"]:
+            case.flows += _flows(entry, case.duration, dice)
+        paths = {flow.name: _bottlenecks(net, flow, capacity) for flow in case.flows}
+        size = case.flows[0].size
+        shares = max_min({key: ip_share(bits, size) for key, bits in capacity.items()}, paths)
+        case.shares = [(0.0, shares)]
+        for entry in data.get("nat", []):
+            device = devices[entry["router"], entry["towards"]]
+            for rule in ("add table ip t",
+                         "add chain ip t post { type nat hook postrouting priority 100 ; }",
+                         f'add rule ip t post oifname "{device}" masquerade'):
+                case.at(-1, entry["router"], "nft", rule)
+        for entry in data.get("change", []):
+            case.at(entry["at"], entry["on"], *entry["command"].split())
+            if "mark" in entry:
+                case.mark(entry["at"], entry["mark"])
+        for left, right in (key.split("-") for key in capacity):
+            case.add_queue_log(left, devices[left, right])
+        return case
+
+
+def _network(
+    data: dict[str, Any], variant: dict[str, Any]
+) -> tuple[Network, dict[str, float], dict[tuple[str, str], str]]:
+    """The network, what each bottleneck LEFT-RIGHT carries, and the device towards a neighbour."""
+    net = Network()
+    capacity: dict[str, float] = {}
+    devices: dict[tuple[str, str], str] = {}
+    for names, forwards in ((data["routers"], True), (data["hosts"], False)):
+        for name in names:
+            net.host(name, forwards)
+    for link in data["link"]:
+        left, right = link["between"]
+        delay, more = link.get("delay_ms", 0), []
+        if "jitter_ms" in link:
+            more += [f"{link['jitter_ms']}ms"]
+        if "loss_percent" in link:
+            more += ["loss", f"{link['loss_percent']}%"]
+        if "bandwidth" not in link:
+            made = net.link(left, right, delay, *more, vlan=link.get("vlan"))
+            devices |= {(left, right): made.device(left), (right, left): made.device(right)}
+            continue
+        bits = rate(link["bandwidth"])
+        capacity[f"{left}-{right}"] = bits
+        words = variant["qdisc"].replace("{bandwidth}", link["bandwidth"])
+        words = words.replace("{number}", f"{len(capacity):x}")
+        shaped = bits if "shaper" in variant else None
+        made = net.bottleneck(left, right, delay, words, *more, shaped=shaped)
+        wire = made.right.host
+        devices |= {(left, right): made.left.device, (right, left): wire}
+    return net, capacity, devices
+
+
+def _flows(entry: dict[str, Any], duration: float, dice: random.Random) -> list[Flow]:
+    """The flows of an entry; those of a seed start at the same times in all variants."""
+    count = entry.get("count", 1)
+    return [
+        Flow(
+            name=entry["name"] if count == 1 else f"{entry['name']}.{number}",
+            source=entry["from"],
+            sink=entry["to"],
+            start=round(entry.get("start", 0) + dice.uniform(0, entry.get("spread", 0)), 3),
+            stop=float(entry.get("stop", duration)),
+            rate=rate(entry.get("rate", "1mbit")),
+            floor=rate(entry.get("rate_min", "100kbit")),
+            ceiling=rate(entry.get("rate_max", "30mbit")),
+            size=entry.get("size", 1000),
+            sender=entry["sender"],
+            congestion_control=entry.get("congestion_control", "cubic"),
+        )
+        for number in range(1, count + 1)
+    ]
+
+
+def _bottlenecks(net: Network, flow: Flow, capacity: dict[str, float]) -> list[str]:
+    """The bottlenecks on a flow's way, as the routes have it."""
+    begins = {(key.split("-")[0], "w" + key.replace("-", "")): key for key in capacity}
+    routes = {(route.host, route.to): route.via for route in net.shortest_routes()}
+    owner = {link.address(end.host): end.host
+             for link in net.links for end in (link.left, link.right)}
+    target = next(link for link in net.links if flow.sink in (link.left.host, link.right.host))
+    at, found = flow.source, []
+    while at not in (target.left.host, target.right.host):
+        there = owner[routes[at, target.subnet]]
+        found += [begins[at, there]] if (at, there) in begins else []
+        at = there
+    return found
+
+
+def judge(data: dict[str, Any], run: Run, checks: Checks) -> None:
+    """What the scenario expects of the worst flow of each entry."""
+    case = run.case
+    for entry in data.get("expect", []):
+        if entry.get("variant", case.name) != case.name:
+            continue
+        name, figure = entry["flow"], entry["figure"]
+        flows = [flow for flow in case.flows if flow.name.split(".")[0] == name]
+        begin, end = entry.get("from", 0.0), entry.get("until", case.duration)
+        least = "at_least" in entry
+        values = FIGURES[figure](run, flows, begin, end)
+        known = [value for value in values if value is not None]
+        worst = (min if least else max)(known) if len(known) == len(values) else None
+        more = {"published": entry["published"]} if "published" in entry else {}
+        checks.add(
+            case, f"{name}_{figure}", worst, ">=" if least else "<=",
+            entry["at_least" if least else "at_most"], UNITS[figure],
+            f"log/sink-*.log: worst flow, {begin:g} to {end:g} s", **more,
+        )
+
+
+Values = list[float | None]
+
+
+def _rates(run: Run, flows: list[Flow], begin: float, end: float) -> list[float]:
+    return [run.mean_rate(flow, begin, end) for flow in flows]
+
+
+def _rate(run: Run, flows: list[Flow], begin: float, end: float) -> Values:
+    return [bits / MBIT for bits in _rates(run, flows, begin, end)]
+
+
+def _share(run: Run, flows: list[Flow], begin: float, end: float) -> Values:
+    shares = run.case.shares[0][1]
+    rates = _rates(run, flows, begin, end)
+    return [100 * bits / shares[flow.name] for flow, bits in zip(flows, rates, strict=True)]
+
+
+def _jain(run: Run, flows: list[Flow], begin: float, end: float) -> Values:
+    return [jain(_rates(run, flows, begin, end))]
+
+
+def _delay(run: Run, flows: list[Flow], begin: float, end: float) -> Values:
+    return [run.port(flow)["wait_mean_us"] / 1000 for flow in flows]
+
+
+def _settled(run: Run, flows: list[Flow], begin: float, end: float) -> Values:
+    shares = {flow.name: run.case.shares[0][1][flow.name] for flow in flows}
+    return [run.settled(shares, begin, end, WITHIN, WINDOW)[0]]
+
+
+FIGURES: dict[str, Callable[[Run, list[Flow], float, float], Values]] = {
+    "rate_mbit": _rate, "share_percent": _share, "jain": _jain, "delay_ms": _delay,
+    "settled_s": _settled,
+}
+
+
+def check(path: Path, data: dict[str, Any]) -> NetScenario:
+    """The scenario of this content, if it is one; `path` names it in what is refused."""
+    scenario.validate(path, data, SCHEMA)
+    nodes = [*data["routers"], *data["hosts"]]
+    _different(path, "routers, hosts", nodes)
+    _different(path, "flow", [flow["name"] for flow in data["flow"]])
+    _different(path, "variant", [variant["name"] for variant in data["variant"]])
+
+    def known(where: str, name: str, among: list[str]) -> None:
+        if name not in among:
+            raise LabError(f'{path}: {where}: "{name}" is unknown; expected one of '
+                           f"{', '.join(among)}")
+
+    for number, link in enumerate(data["link"], start=1):
+        for node in link["between"]:
+            known(f"link[{number}].between", node, nodes)
+        if "bandwidth" in link and "vlan" in link:
+            raise LabError(f"{path}: link[{number}]: expected bandwidth or vlan, not both")
+        if "jitter_ms" in link and link["jitter_ms"] > link.get("delay_ms", 0):
+            raise LabError(f"{path}: link[{number}].jitter_ms: expected at most delay_ms")
+        if not link.get("delay_ms") and "loss_percent" in link:
+            raise LabError(f"{path}: link[{number}].loss_percent needs delay_ms")
+    joined = {node for link in data["link"] for node in link["between"]}
+    for node in nodes:
+        if node not in joined:
+            raise LabError(f'{path}: link: expected one that joins "{node}" to the others')
+    neighbours = {pair for link in data["link"]
+                  for pair in (tuple(link["between"]), tuple(reversed(link["between"])))}
+    for number, entry in enumerate(data.get("nat", []), start=1):
+        known(f"nat[{number}].router", entry["router"], data["routers"])
+        known(f"nat[{number}].towards", entry["towards"],
+              sorted(b for a, b in neighbours if a == entry["router"]))
+    for number, change in enumerate(data.get("change", []), start=1):
+        known(f"change[{number}].on", change["on"], nodes)
+    for number, flow in enumerate(data["flow"], start=1):
+        for key in ("from", "to"):
+            known(f"flow[{number}].{key}", flow[key], data["hosts"])
+        last = flow.get("start", 0) + flow.get("spread", 0)
+        if not last < flow.get("stop", data["duration"]) <= data["duration"]:
+            raise LabError(f"{path}: flow[{number}]: expected start + spread < stop <= duration")
+        if "congestion_control" in flow and flow["sender"] != "tcp":
+            raise LabError(f'{path}: flow[{number}].congestion_control needs the sender "tcp"')
+    senders = {flow["name"]: flow["sender"] for flow in data["flow"]}
+    for number, entry in enumerate(data.get("expect", []), start=1):
+        known(f"expect[{number}].flow", entry["flow"], list(senders))
+        if "variant" in entry:
+            known(f"expect[{number}].variant", entry["variant"],
+                  [variant["name"] for variant in data["variant"]])
+        timed = {"from", "until"} & entry.keys() or entry["figure"] in ("delay_ms", "settled_s")
+        if senders[entry["flow"]] == "tcp" and timed:
+            raise LabError(f"{path}: expect[{number}]: of TCP there are rate_mbit, share_percent "
+                           "and jain, over all of its time")
+    return NetScenario(path, data)
+
+
+def _different(path: Path, where: str, names: list[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise LabError(f'{path}: {where}: expected different names, "{name}" is there twice')
+
+
+def run_all(
+    chosen: NetScenario, out: Path, seed: int, variants: list[str], say: Callable[[str], None]
+) -> int:
+    """Runs the variants; writes result.json and report.html; status 1 if a check fails."""
+    house = lab.ready(say)
+    out.mkdir(parents=True, exist_ok=True)
+    cases = []
+    for variant in scenario.chosen_variants(chosen.path, chosen.data["variant"], variants):
+        case = chosen.case(variant, seed)
+        main.prepare(case)
+        wall = main.run_case(case, out / case.name, house, seed)
+        say(f"{case.name}: {case.duration:g} s simulated in {wall:.0f} s")
+        cases.append(case)
+    result = {
+        "format": 1,
+        "scenario": chosen.name,
+        "scenario_data": chosen.data,
+        "title": chosen.data["title"],
+        "seed": seed,
+        "versions": house.versions(),
+        **main.evaluate(cases, out),
+    }
+    (out / "result.json").write_text(json.dumps(result, indent=1) + "\n")
+    say(f"report: {report.write(result, cases, out)}")
+    return main.print_checks(result["checks"])

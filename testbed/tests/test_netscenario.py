@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Scenarios with a network of their own: what a refusal says, what becomes of links and flows."""
+
+from pathlib import Path
+
+import pytest
+
+from paqm_lab import scenario
+from paqm_lab.errors import LabError
+from paqm_lab.multi import netscenario
+from paqm_lab.multi.case import Case
+
+LOT = (scenario.SCENARIOS / "parking-lot.toml").read_text()
+FIRST = 'between = ["R1", "R2"]\nbandwidth = "10mbit"\ndelay_ms = 14'
+
+
+def load(tmp_path: Path, text: str) -> netscenario.NetScenario:
+    path = tmp_path / "case.toml"
+    path.write_text(text)
+    return netscenario.check(*scenario.read(str(path)))
+
+
+def case(tmp_path: Path, text: str, seed: int = 1) -> Case:
+    found = load(tmp_path, text)
+    return found.case(found.data["variant"][0], seed)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ('between = ["H1", "R1"]', 'between = ["H1", "R9"]',
+         r'link\[6\]\.between: "R9" is unknown; expected one of R1, R2'),
+        ('between = ["H1", "R1"]', 'between = ["H1"]', r"link\[6\]\.between"),
+        ('"R4"]\nhosts', '"R4", "R 5"]\nhosts', r"routers\[5\]: 'R 5': expected a letter and up"),
+        ('"R4"]\nhosts', '"R4", "R5"]\nhosts', r'expected one that joins "R5" to the others'),
+        ('sender = "advised"', 'sender = "quic"',
+         r"flow\[1\]\.sender: 'quic': expected one of advised, deaf, tcp"),
+        ('from = "HL"', 'from = "R1"', r'flow\[1\]\.from: "R1" is unknown; expected one of HL'),
+        ('rate_max = "10mbit"', 'congestion_control = "reno"',
+         r'flow\[1\]\.congestion_control needs the sender "tcp"'),
+        ('rate_max = "10mbit"', "stop = 2", r"flow\[1\]: expected start \+ spread < stop"),
+        ("at_least = 95", "at_least = 95\nat_most = 100",
+         r"expect\[1\]: expected exactly one of at_least, at_most"),
+        ('flow = "L"', 'flow = "X"', r'expect\[1\]\.flow: "X" is unknown; expected one of L, S1'),
+        ('between = ["H1", "R1"]', 'between = ["H1", "R1"]\njitter_ms = 1',
+         r"link\[6\]\.jitter_ms: expected at most delay_ms"),
+        (FIRST, FIRST + "\nvlan = 7", r"link\[1\]: expected bandwidth or vlan, not both"),
+        ("duration = 10", "duration = 10\nnat = [{router = \"R1\", towards = \"R3\"}]",
+         r'nat\[1\]\.towards: "R3" is unknown; expected one of H1, HL, R2'),
+    ],
+)
+def test_a_refusal_names_the_key_and_what_is_expected(
+    tmp_path: Path, old: str, new: str, expected: str
+) -> None:
+    assert old in LOT
+    with pytest.raises(LabError, match=expected) as caught:
+        load(tmp_path, LOT.replace(old, new, 1))
+    assert str(caught.value).startswith(str(tmp_path / "case.toml"))
+
+
+def test_shares_are_those_of_the_network(tmp_path: Path) -> None:
+    lot = case(tmp_path, LOT)
+    shares = {round(rate * 1014 / 1000) for rate in lot.shares[0][1].values()}
+    assert shares == {2_500_000} and len(lot.flows) == 8
+    published = {"A": 4, "B": 2, "C": 14, "D": 14, "E": 14, "F": 4, "G": 2, "H": 21}
+    gfc = case(tmp_path, (scenario.SCENARIOS / "gfc2.toml").read_text())
+    for name, rate in gfc.shares[0][1].items():
+        assert rate * 1414 / 1400 == pytest.approx(published[name[0]] * 1e6)
+
+
+def test_starts_are_of_the_seed(tmp_path: Path) -> None:
+    starts = [[flow.start for flow in case(tmp_path, LOT, seed).flows] for seed in (1, 1, 2)]
+    assert starts[0] == starts[1] != starts[2]
+
+
+def test_vlan_nat_and_tcp(tmp_path: Path) -> None:
+    text = LOT.replace('between = ["H1", "R1"]', 'between = ["H1", "R1"]\nvlan = 7')
+    text = text.replace("duration = 10", 'duration = 10\nnat = [{router = "R1", towards = "R2"}]')
+    text = text.replace('to = "K1"\nsender = "advised"', 'to = "K1"\nsender = "tcp"')
+    text = text.replace('flow = "S1"\nfigure = "share_percent"\nfrom = 5',
+                        'flow = "S1"\nfigure = "rate_mbit"')
+    lot = case(tmp_path, text)
+    tagged = next(link for link in lot.net.links if link.vlan)
+    assert tagged.device("H1") == "R1.7"
+    assert lot.actions[2]["words"][1].endswith('oifname "wR1R2" masquerade')
+    lot.add_cbr(Path("/tool"), Path("/build"))
+    names = [program["name"] for program in lot.programs]
+    assert {"src-S1.1", "sink-S1.1", "src-L.1", "sink-KL"} <= set(names) and "sink-K1" not in names
+    assert "H1" not in lot.hosts()
