@@ -113,7 +113,7 @@ def run(args: argparse.Namespace) -> int:
     out.mkdir(parents=True, exist_ok=True)
     tool = out / "spec_traffic"
     subprocess.run(["cc", "-O2", "-Wall", "-Wextra", "-Werror", f"-I{TOP}", "-o", str(tool),
-                    str(HERE / "spec_traffic.c"), "-lm"], check=True)
+                    *map(str, sorted(HERE.glob("spec_traffic*.c"))), "-lm"], check=True)
     wanted = args.group or list(GROUPS)
     result_file = out / "result.json"
     old = json.loads(result_file.read_text()) if args.group and result_file.exists() else {}

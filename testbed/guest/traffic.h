@@ -19,7 +19,7 @@
 #define BATCH 64   /* packets received at once */
 
 /* Ends the program with status 2. */
-__attribute__((format(printf, 1, 2), noreturn)) static void die(const char *format, ...)
+__attribute__((format(printf, 1, 2), noreturn)) static inline void die(const char *format, ...)
 {
 	va_list args;
 
@@ -31,7 +31,7 @@ __attribute__((format(printf, 1, 2), noreturn)) static void die(const char *form
 	exit(2);
 }
 
-static int64_t now_ns(void)
+static inline int64_t now_ns(void)
 {
 	struct timespec t;
 
@@ -40,7 +40,7 @@ static int64_t now_ns(void)
 }
 
 /* The value of option --@name, within limits. */
-static double number(const char *name, const char *text, double least, double most)
+static inline double number(const char *name, const char *text, double least, double most)
 {
 	char *end;
 	double v = strtod(text, &end);

@@ -18,8 +18,8 @@ compile() {
 	gcc -std=gnu17 -O2 -Wall -Wextra -Werror -I"$repo" "$@"
 }
 compile -shared -fPIC -o "$tools/vclock.so" "$repo/testbed/rivals/webrtc/vclock.c" -ldl
-compile -o "$tools/load" "$repo/testbed/guest/load.c" -lm
-compile -o "$tools/spec_traffic" "$repo/kernel/lab-tests/spec_traffic.c" -lm
+compile -o "$tools/load" "$repo"/testbed/guest/load*.c -lm
+compile -o "$tools/spec_traffic" "$repo"/kernel/lab-tests/spec_traffic*.c -lm
 
 # Made once: programs that each look for plugins themselves are ready later.
 export GST_REGISTRY=$tools/gstreamer-registry.bin

@@ -100,12 +100,12 @@ def library(source: Path) -> Path:
     return target
 
 
-def program(source: Path) -> Path:
-    """A program from one C file, headers beside it and of core/, compiled when one is new."""
-    headers = [*source.parent.glob("*.h"), *(REPO / "core").glob("*.h")]
-    parts = [source, *sorted(headers)]
-    target = cache_dir() / f"{source.stem}-{digest(b''.join(p.read_bytes() for p in parts))}"
-    _compile(source, target, [f"-I{REPO}", "-lm"])
+def program(first: Path, *others: Path) -> Path:
+    """A program from C files, headers beside the first and of core/, compiled when one is new."""
+    headers = [*first.parent.glob("*.h"), *(REPO / "core").glob("*.h")]
+    parts = [first, *others, *sorted(headers)]
+    target = cache_dir() / f"{first.stem}-{digest(b''.join(p.read_bytes() for p in parts))}"
+    _compile(first, target, [*map(str, others), f"-I{REPO}", "-lm"])
     return target
 
 
