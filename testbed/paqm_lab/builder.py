@@ -23,7 +23,7 @@ class CommandFailed(Exception):
 
 def run(*words: str, stdin: str = "") -> str:
     """Output of a command, which must succeed."""
-    done = subprocess.run(words, capture_output=True, text=True, input=stdin)
+    done = subprocess.run(words, capture_output=True, text=True, input=stdin or None)
     if done.returncode:
         raise CommandFailed(f"{' '.join(words)}: {(done.stderr or done.stdout).strip()}")
     return done.stdout
@@ -49,8 +49,8 @@ def start(host: str, command: list[str], log: Path) -> subprocess.Popen[bytes]:
 def build(network: Network) -> None:
     """Makes all of a network, in its order.
 
-    A program's random numbers depend on how many came before it: another number of commands makes
-    another packet log.
+    A program's random numbers depend on how many came before it, and system calls that fail take
+    virtual time: other commands, or in another order, make another packet log.
     """
     for (kind, _), steps in groupby(network.steps, lambda s: (type(s), getattr(s, "host", ""))):
         if kind is Route:
@@ -123,10 +123,13 @@ def set_neighbours(link: Link, host: str) -> None:
 
 
 def add_routes(routes: Iterable[Route]) -> None:
-    """Routes of one host."""
+    """Routes of one host; many at once, since commands are what takes time."""
     known = list(routes)
-    lines = [f"route replace {route.to} via {route.via}\n" for route in known]
-    run("ip", "-n", known[0].host, "-batch", "-", stdin="".join(lines))
+    lines = [f"route replace {route.to} via {route.via}" for route in known]
+    if len(lines) == 1:
+        run("ip", "-n", known[0].host, *lines[0].split())
+    else:
+        run("ip", "-n", known[0].host, "-batch", "-", stdin="\n".join(lines) + "\n")
 
 
 def add_queue(queue: Queue) -> None:
