@@ -54,10 +54,13 @@ def _draw(axes: Axes, case: Case, run: Run) -> None:
     """Rates over time of one case, with the shares dashed and what happened."""
     groups: dict[str, str] = {}
     streams = case.facts.get("streams")
-    names = [s[0] for s in streams] if streams else [f.name for f in case.flows]
+    udp = [flow.name for flow in case.flows if flow.sender != "tcp"]
+    names = [s[0] for s in streams] if streams else udp
     top = 0.0
     for name in names:
-        group = name if kind(case.name) not in WINDOW else name.split(".")[0].rstrip("123")
+        group = name.split(".")[0]
+        if kind(case.name) in WINDOW:
+            group = group.rstrip("123")
         first = group not in groups
         colour = groups.setdefault(group, COLOURS[len(groups) % len(COLOURS)])
         window = WINDOW.get(kind(case.name), 0.5)
