@@ -19,7 +19,7 @@ from pathlib import Path
 
 REPO = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPO / "testbed"))
-from paqm_lab import builder, topology  # noqa: E402
+from paqm_lab import topology  # noqa: E402
 
 BUILD = Path(os.environ["PAQM_BUILD"])
 PROGRAMS = {
@@ -69,13 +69,13 @@ def expect(what: str, holds: bool) -> None:
 
 
 def queue() -> dict[str, object]:
-    text = builder.run(*command(ROUTER, "tc -s -j qdisc show dev q"))
+    text = topology.run(*command(ROUTER, "tc -s -j qdisc show dev q"))
     found: dict[str, object] = json.loads(text)[0]
     return found
 
 
 def flow() -> dict[str, object]:
-    text = builder.run(*command(SENDER, "paqmctl flows --json"))
+    text = topology.run(*command(SENDER, "paqmctl flows --json"))
     found: dict[str, object] = json.loads(text)["flows"][0]
     return found
 
@@ -108,7 +108,7 @@ def make_clip(path: str) -> None:
 
 def bring_up() -> None:
     for module in ("paqm_feedback.ko", "sch_paqm.ko"):
-        builder.run("insmod", f"{os.environ['PAQM_KO_DIR']}/{module}")
+        topology.run("insmod", f"{os.environ['PAQM_KO_DIR']}/{module}")
     topology.build(CONFIG)
     make_clip("/run/grain.y4m")
     os.chdir("/run")
@@ -152,14 +152,14 @@ def blocked() -> None:
         f"{tc} qdisc add dev m-a clsact",
         f"{tc} filter add dev m-a egress protocol ip u32 match ip protocol 1 0xff action drop",
     ):
-        builder.run(*line.split())
+        topology.run(*line.split())
     time.sleep(5)
     text = show(SENDER, "paqmctl flows")
     expect("the allowance has expired", "expired" in text)
     expect("the router cannot send", int(str(queue()["notices_failed"])) > 0)
     show(ROUTER, "tc -s qdisc show dev q")
     step("the filter is gone")
-    builder.run(*f"{tc} qdisc del dev m-a clsact".split())
+    topology.run(*f"{tc} qdisc del dev m-a clsact".split())
     time.sleep(1)
     show(SENDER, "paqmctl flows")
 

@@ -18,8 +18,8 @@ from typing import Any
 import trial
 from trial import run
 
-from paqm_lab import builder
-from paqm_lab.network import in_a_row, netem
+from paqm_lab import topology
+from paqm_lab.topology import in_a_row, netem
 
 Json = dict[str, Any]
 
@@ -70,7 +70,7 @@ class Lab:
     def __init__(self, tool: str) -> None:
         self.tool = tool
         trial.load_modules()
-        builder.build(in_a_row("a", "r", "b"))
+        topology.make(in_a_row("a", "r", "b"))
 
     @staticmethod
     def delay(rtt_ms: float) -> None:

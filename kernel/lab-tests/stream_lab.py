@@ -22,8 +22,8 @@ from typing import Any
 
 from trial import TOP, inside, run
 
-from paqm_lab import builder
-from paqm_lab.network import Network
+from paqm_lab import topology
+from paqm_lab.topology import Network
 
 sys.path.insert(0, str(TOP / "streamer" / "tests"))
 from test_loopback import write_clip  # noqa: E402
@@ -52,7 +52,7 @@ def four_hosts(ipv6: bool = False) -> Network:
 
 
 def lay_out() -> None:
-    builder.build(four_hosts())
+    topology.make(four_hosts())
 
 
 def network6() -> None:
@@ -60,10 +60,10 @@ def network6() -> None:
     net = four_hosts(ipv6=True)
     for link in net.links:
         for end in (link.left, link.right):
-            builder.set_addresses(link, end.host)
-            builder.set_neighbours(link, end.host)
+            topology.set_addresses(link, end.host)
+            topology.set_neighbours(link, end.host)
     for route in net.routes:
-        builder.add_routes([route])
+        topology.add_routes([route])
 
 
 def queue(options: str, host: str = "r", device: str = "rv") -> None:

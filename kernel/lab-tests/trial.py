@@ -15,7 +15,7 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "testbed"))
-from paqm_lab.builder import inside, run  # noqa: E402
+from paqm_lab.topology import inside, run  # noqa: E402
 
 __all__ = ["TOP", "check", "inside", "load_modules", "run", "run_groups", "summary",
            "unload_modules", "within", "write_noise"]

@@ -33,8 +33,8 @@ sys.path.insert(0, str(TOP / "kernel" / "lab-tests"))
 import trial  # noqa: E402
 from trial import check, within  # noqa: E402
 
-from paqm_lab import builder  # noqa: E402
-from paqm_lab.network import in_a_row, netem  # noqa: E402
+from paqm_lab import topology  # noqa: E402
+from paqm_lab.topology import in_a_row, netem  # noqa: E402
 
 BOTTLENECK = 8_000_000
 RATE_MAX = 6_000_000
@@ -64,14 +64,14 @@ JUDGED = ("ect0", "ect1", "paqm-ect0", "paqm-ect1")
 def network(queue: str) -> None:
     """s -- r == d: what leaves r towards d is the bottleneck; 20 ms each way outside of it."""
     net = in_a_row("s", "r", "d")
-    builder.remove(net)
+    topology.remove(net)
     for host in "sd":
         net.queue(host, f"{host}0", "root", *netem(20))
     if queue == PAQM:
         net.queue("r", "r1", "root", "handle", "10:", *queue.split())
     else:
         net.shape("r", "r1", BOTTLENECK, queue)
-    builder.build(net)
+    topology.make(net)
 
 
 def send_others(port: int, seconds: float) -> None:

@@ -24,8 +24,8 @@ sys.path.insert(0, str(TOP / "kernel" / "lab-tests"))
 import trial  # noqa: E402
 from trial import run  # noqa: E402
 
-from paqm_lab import builder  # noqa: E402
-from paqm_lab.network import htb_class, in_a_row, netem  # noqa: E402
+from paqm_lab import topology  # noqa: E402
+from paqm_lab.topology import htb_class, in_a_row, netem  # noqa: E402
 
 BOTTLENECK = 10e6
 RTT_MS = 40
@@ -42,13 +42,13 @@ Row = dict[str, float]
 def build(queue: str | None, loss: float = 0) -> None:
     """s -- r == d: what leaves r towards d is the bottleneck; d's way back has the delay."""
     net = in_a_row("s", "r", "d", mtu=1000)
-    builder.remove(net)
+    topology.remove(net)
     net.queue("d", "d0", "root", *netem(RTT_MS))
     if queue is None:
         net.queue("r", "r1", "root", "handle", "1:", *netem(0, "loss", f"{100 * loss}%"))
     else:
         net.shape("r", "r1", on_wire(BOTTLENECK), queue)
-    builder.build(net)
+    topology.make(net)
 
 
 def on_wire(rate: float) -> int:

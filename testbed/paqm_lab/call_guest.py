@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from paqm_lab import builder, topology
+from paqm_lab import topology
 
 CALLER, PORT = "c", 5090
 HOST = topology.namespace_of(CALLER)
@@ -40,7 +40,7 @@ def start_daemon(config: dict[str, Any], name: str, host: str, device: str) -> N
     socket = socket_of(name)
     command = [f"{config['build']}/feedback-daemon/paqmd", "-i", device]
     command += ["--socket", socket, "--control", f"{socket}.ctl"]
-    daemon = builder.start(host, command, Path(config["out"]) / f"paqmd-{name}.log")
+    daemon = topology.start(host, command, Path(config["out"]) / f"paqmd-{name}.log")
     for _ in range(int(READY / 0.01)):
         if Path(socket).exists():
             return
@@ -53,12 +53,12 @@ def start_daemon(config: dict[str, Any], name: str, host: str, device: str) -> N
 def lay_out(config: dict[str, Any]) -> None:
     """The network, P-AQM on both directions of its bottleneck, and paqmd at both ends."""
     for name in MODULES:
-        builder.run("insmod", str(Path(config["modules"]) / name))
+        topology.run("insmod", str(Path(config["modules"]) / name))
     topology.build(
         {**config, "media": [{"name": CALLER, "address": "10.1.1.2"}], "elastic": [1], "link": None}
     )
     back = ["tc", "-n", topology.FAR, "qdisc", "replace", "dev", topology.ROUTER, "root"]
-    builder.run(*back, *config["variant"]["qdisc"].split())
+    topology.run(*back, *config["variant"]["qdisc"].split())
     for name, (host, device) in ENDS.items():
         start_daemon(config, name, host, device)
 
@@ -83,7 +83,7 @@ def start_ends(
     ):
         rest = ["--name", name, "--record", str(out / name), "--paqmd", socket_of(name)]
         command = [*around[name], *call, *where, *common, *options[name], *rest]
-        ends[name] = builder.start(ENDS[name][0], command, out / f"{name}.log")
+        ends[name] = topology.start(ENDS[name][0], command, out / f"{name}.log")
         time.sleep(1)
     return ends
 
@@ -110,10 +110,10 @@ def share_with_tcp(config: dict[str, Any]) -> None:
     out = Path(config["out"])
     begin, end = config["tcp"]
     bulk = ["nice", sys.executable, "-m", "paqm_lab.bulk", "--port", "5201"]
-    builder.start(topology.SINK, bulk, out / "tcp-sink.log")
+    topology.start(topology.SINK, bulk, out / "tcp-sink.log")
     time.sleep(begin)
     send = [*bulk, "--to", topology.SINK_ADDRESS, "--congestion-control", "cubic"]
-    builder.start(topology.TCP, [*send, "--seconds", str(end - begin)], out / "tcp.log")
+    topology.start(topology.TCP, [*send, "--seconds", str(end - begin)], out / "tcp.log")
 
 
 def run(config: dict[str, Any]) -> None:
@@ -130,7 +130,7 @@ def run(config: dict[str, Any]) -> None:
 def main(config_file: str) -> int:
     try:
         run(json.loads(Path(config_file).read_text()))
-    except (Trouble, builder.CommandFailed, subprocess.TimeoutExpired) as err:
+    except (Trouble, topology.CommandFailed, subprocess.TimeoutExpired) as err:
         print(err, file=sys.stderr)
         return 1
     return 0

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from paqm_lab import builder, call_guest
+from paqm_lab import call_guest, topology
 from paqm_lab.call_guest import ENDS, Trouble
 
 VIDIOC_S_CTRL = 0xC008561C
@@ -54,10 +54,10 @@ def make_desk(out: Path, end: str) -> list[str]:
     host = ENDS[end][0]
     sound = ["gst-launch-1.0", "-q", "audiotestsrc", "is-live=true", "wave=ticks", "!"]
     sound += ["audioconvert", "!", "alsasink", f"device=plughw:0,0,{microphone}"]
-    builder.start(host, sound, out / f"sound-{end}.log")
+    topology.start(host, sound, out / f"sound-{end}.log")
     display = f":{90 + number}"
     screen = ["Xvfb", display, "-screen", "0", f"{WIDTH}x{HEIGHT}x24", "-noreset", "-nolock"]
-    server = builder.start(host, screen, out / f"xvfb-{end}.log")
+    server = topology.start(host, screen, out / f"xvfb-{end}.log")
     for _ in range(100):
         if Path(f"/tmp/.X11-unix/X{90 + number}").exists():
             return ["nice", "-n", "-10", "env", f"HOME={home}", f"DISPLAY={display}"]
@@ -73,7 +73,7 @@ def screenshot(out: Path, end: str, around: list[str]) -> bytes:
     shot = ["gst-launch-1.0", "-q", "ximagesrc", "num-buffers=1", "use-damage=false", "!"]
     shot += ["videoconvert", "!", "video/x-raw,format=RGB", "!", "tee", "name=t", "!", "queue", "!"]
     shot += ["filesink", f"location={raw}", "t.", "!", "queue", "!", "pngenc", "!"]
-    builder.run(*around[3:], "nice", "timeout", "60", *shot, "filesink", f"location={kept}")
+    topology.run(*around[3:], "nice", "timeout", "60", *shot, "filesink", f"location={kept}")
     return raw.read_bytes()
 
 
@@ -108,10 +108,10 @@ def options(seconds: int) -> dict[str, list[str]]:
 def run(config: dict[str, Any]) -> None:
     out = Path(config["out"])
     os.makedirs("/tmp/.X11-unix", exist_ok=True)
-    builder.run("mount", "-t", "tmpfs", "-o", "mode=1777", "tmpfs", "/tmp/.X11-unix")
+    topology.run("mount", "-t", "tmpfs", "-o", "mode=1777", "tmpfs", "/tmp/.X11-unix")
     # made once, by nobody who is in a hurry
     os.environ["GST_REGISTRY"] = "/run/registry.bin"
-    builder.run("gst-inspect-1.0", "coreelements")
+    topology.run("gst-inspect-1.0", "coreelements")
     call_guest.lay_out(config)
     around = {end: make_desk(out, end) for end in ENDS}
     # in memory: what is written to the host's disk stops the whole guest for a moment
@@ -140,7 +140,7 @@ def run(config: dict[str, Any]) -> None:
 def main(config_file: str) -> int:
     try:
         run(json.loads(Path(config_file).read_text()))
-    except (Trouble, builder.CommandFailed, subprocess.TimeoutExpired, OSError) as err:
+    except (Trouble, topology.CommandFailed, subprocess.TimeoutExpired, OSError) as err:
         print(err, file=sys.stderr)
         return 1
     return 0

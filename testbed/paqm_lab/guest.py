@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from paqm_lab import builder, topology
+from paqm_lab import topology
 
 SAMPLE = 0.1  # s between two looks at the queue's statistics
 LEAD = 0.5  # s that receivers start before their senders
@@ -72,7 +72,7 @@ class Guest:
 
     def start(self, name: str, host: str, command: list[str], lasts: bool = False) -> Program:
         log = self.out / "log" / f"{name}.log"
-        program = Program(name, builder.start(host, command, log), log, lasts)
+        program = Program(name, topology.start(host, command, log), log, lasts)
         self.programs.append(program)
         return program
 
@@ -111,7 +111,7 @@ class Guest:
 
     def sample(self) -> None:
         device = topology.BOTTLENECK
-        text = builder.run("tc", "-n", topology.ROUTER, "-s", "-j", "qdisc", "show", "dev", device)
+        text = topology.run("tc", "-n", topology.ROUTER, "-s", "-j", "qdisc", "show", "dev", device)
         record = {"t": round(self.now(), 6), "qdisc": json.loads(text)}
         with (self.out / "tc.jsonl").open("a") as log:
             log.write(json.dumps(record) + "\n")
@@ -161,7 +161,7 @@ class Guest:
         show = ["ip", "netns", "exec", host, control, "--control", sockets[1], "show", "--json"]
         self.at(
             flow["stop"] - SAMPLE / 2,
-            lambda: (home / "send" / "paqmd.json").write_text(builder.run(*show)),
+            lambda: (home / "send" / "paqmd.json").write_text(topology.run(*show)),
         )
 
     def plan_webrtc(self, flow: dict[str, Any], home: Path) -> None:
@@ -317,10 +317,10 @@ class Guest:
     def run(self) -> None:
         (self.out / "log").mkdir()
         for name in MODULES if self.config["modules"] else ():
-            builder.run("insmod", str(Path(self.config["modules"]) / name))
+            topology.run("insmod", str(Path(self.config["modules"]) / name))
         if self.config["link"]:
             trace = self.config["trace_file"]
-            builder.run("insmod", self.config["link_module"], f"trace={trace}")
+            topology.run("insmod", self.config["link_module"], f"trace={trace}")
         topology.build(self.config)
         self.plan()
         self.follow_agenda()
@@ -342,7 +342,7 @@ def main(config_file: str, kind: type[Guest]) -> int:
     error = None
     try:
         guest.run()
-    except (Trouble, builder.CommandFailed, subprocess.TimeoutExpired) as err:
+    except (Trouble, topology.CommandFailed, subprocess.TimeoutExpired) as err:
         error = str(err)
     guest.write_record(error)
     return 0 if error is None else 1

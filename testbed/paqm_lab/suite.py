@@ -32,8 +32,8 @@ SOURCES = [
     *("testbed/rivals/webrtc/*.*", "testbed/rivals/webrtc/lib/*"),
 ]
 LAB = [
-    *("analysis", "builder", "bulk", "clip", "guest", "image", "kernel", "lab", "metrics"),
-    *("network", "packetfigures", "packets", "perflow", "picturefigures", "quality", "run"),
+    *("analysis", "bulk", "clip", "guest", "image", "kernel", "lab", "metrics"),
+    *("packetfigures", "packets", "perflow", "picturefigures", "quality", "run"),
     *("rundata", "scenario", "series", "topology", "trace_guest", "trace_lab", "traffic", "uml"),
 ]
 

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from paqm_lab import builder, topology
+from paqm_lab import topology
 
 SENDER = "trace"
 HOST = topology.namespace_of(SENDER)
@@ -27,13 +27,13 @@ def run(config: dict[str, Any]) -> str | None:
     """The whole run; what went wrong, or nothing."""
     out, build = Path(config["out"]), Path(config["build"])
     for name in MODULES:
-        builder.run("insmod", str(Path(config["modules"]) / name))
+        topology.run("insmod", str(Path(config["modules"]) / name))
     topology.build({**config, "media": [{"name": SENDER, "address": "10.1.1.2"}], "elastic": []})
     streamer = str(build / "streamer" / "paqm-streamer")
     socket = "/run/paqmd-trace.sock"
     command = [str(build / "feedback-daemon" / "paqmd"), "-i", topology.ROUTER]
     command += ["--socket", socket, "--control", f"{socket}.ctl"]
-    daemon = builder.start(HOST, command, out / "paqmd.log")
+    daemon = topology.start(HOST, command, out / "paqmd.log")
     for _ in range(int(READY / 0.01)):
         if Path(socket).exists() or daemon.poll() is not None:
             break
@@ -43,16 +43,16 @@ def run(config: dict[str, Any]) -> str | None:
     length = config["duration"]
     command = [streamer, "recv", "--trace", "--listen", to, *flows, "--log", str(out / "recv")]
     command += ["--record", str(out / "first.h264"), "--duration", str(LEAD + length + TAIL)]
-    receiver = builder.start(topology.SINK, command, out / "recv.log")
+    receiver = topology.start(topology.SINK, command, out / "recv.log")
     time.sleep(LEAD)
     command = [streamer, "send", "--trace", config["ladder"], "--to", to, *flows, "--loop"]
     command += ["--log", str(out / "send"), "--paqmd", socket, "--duration", str(length)]
     command += ["--seed", str(config["seed"]), *config["variant"]["sender"]]
-    sender = builder.start(HOST, command, out / "send.log")
+    sender = topology.start(HOST, command, out / "send.log")
     device = topology.BOTTLENECK
     for _ in range(int(length + TAIL)):
         time.sleep(1)
-    text = builder.run("tc", "-n", topology.ROUTER, "-s", "-j", "qdisc", "show", "dev", device)
+    text = topology.run("tc", "-n", topology.ROUTER, "-s", "-j", "qdisc", "show", "dev", device)
     (out / "tc.json").write_text(text)
     for name, program in (("send", sender), ("recv", receiver)):
         if program.wait(timeout=READY):
@@ -67,7 +67,7 @@ def run(config: dict[str, Any]) -> str | None:
 def main(config_file: str) -> int:
     try:
         error = run(json.loads(Path(config_file).read_text()))
-    except (builder.CommandFailed, subprocess.TimeoutExpired) as err:
+    except (topology.CommandFailed, subprocess.TimeoutExpired) as err:
         error = str(err)
     if error:
         print(error, file=sys.stderr)

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from paqm_lab import builder, cache, run, scenario, topology
+from paqm_lab import cache, run, scenario, topology
 from paqm_lab.errors import LabError
-from paqm_lab.network import Network
+from paqm_lab.topology import Network
 
 ASK = (
     "import ctypes; b = ctypes.create_string_buffer(24); "
@@ -52,7 +52,7 @@ def commands(variant: dict[str, Any], bottleneck: int, varies: bool) -> list[lis
     """What tc is told about the queue under test."""
     net = Network()
     topology.add_bottleneck(net, variant, bottleneck, varies)
-    return [builder.queue_words(queue) for queue in net.queues]
+    return [topology.queue_words(queue) for queue in net.queues]
 
 
 def test_queue_alone_is_root_and_queue_under_shaper_is_leaf() -> None:

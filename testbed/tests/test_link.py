@@ -13,7 +13,7 @@ from synthetic import Faults, write_run
 
 from paqm_lab import analysis, checks, linkbound, linkfigures, linktrace, scenario, topology
 from paqm_lab.errors import LabError
-from paqm_lab.network import Network
+from paqm_lab.topology import Network
 
 LINK = (scenario.SCENARIOS / "link-lte.toml").read_text()
 BESTEFFORT = "cake bandwidth {bottleneck} besteffort\"\nfollow"

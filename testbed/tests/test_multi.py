@@ -13,7 +13,7 @@ from paqm_lab import cache
 from paqm_lab.multi import cases, liar
 from paqm_lab.multi.case import BIN, Case, Checks, Flow, Run
 from paqm_lab.multi.shares import jain, max_min
-from paqm_lab.network import Network, from_list, netem
+from paqm_lab.topology import Network, from_list, netem
 
 WIRE = (cases.SIZE + 14) / cases.SIZE  # what the qdisc counts of a packet
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from paqm_lab.guest import LEAD
 from paqm_lab.multi.shares import HEADER
-from paqm_lab.network import Network
+from paqm_lab.topology import Network
 
 F64 = npt.NDArray[np.float64]
 Json = dict[str, Any]

@@ -9,7 +9,7 @@ from functools import partial
 
 from paqm_lab.multi.case import MBIT, Case, Checks, Flow, Run, ip_share
 from paqm_lab.multi.shares import jain, max_min
-from paqm_lab.network import Network
+from paqm_lab.topology import Network
 
 LAWS = ("maxmin", "erf", "ecf")
 # The published runs: gains 0.75 and 0.35, measuring time 0.5 s behind an RTT of 0.1 s.

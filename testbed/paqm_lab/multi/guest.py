@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from paqm_lab import builder, network
+from paqm_lab import topology
 from paqm_lab.guest import LEAD, MODULES, TAIL, Guest, main
 
 
@@ -21,7 +21,7 @@ class MultiGuest(Guest):
 
     def act(self, action: dict[str, Any]) -> None:
         """Something that happens at its time; its output is kept if it has a name."""
-        text = builder.inside(action["host"], *action["words"])
+        text = topology.inside(action["host"], *action["words"])
         if action["save"]:
             (self.out / action["save"]).write_text(text)
 
@@ -45,8 +45,8 @@ class MultiGuest(Guest):
         for name in ("log", *self.config["directories"]):
             (self.out / name).mkdir()
         for name in MODULES:
-            builder.run("insmod", str(Path(self.config["modules"]) / name))
-        builder.build(network.from_list(self.config["net"]))
+            topology.run("insmod", str(Path(self.config["modules"]) / name))
+        topology.make(topology.from_list(self.config["net"]))
         self.plan()
         self.follow_agenda()
         self.end_programs()

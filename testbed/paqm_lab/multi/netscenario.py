@@ -20,8 +20,8 @@ from paqm_lab.errors import LabError
 from paqm_lab.multi import main, report
 from paqm_lab.multi.case import MBIT, Case, Checks, Flow, Run, ip_share
 from paqm_lab.multi.shares import jain, max_min
-from paqm_lab.network import Network
 from paqm_lab.scenario import rate
+from paqm_lab.topology import Network
 
 SCHEMA = scenario.SCENARIOS / "network.schema.json"
 UNITS = {"rate_mbit": "Mbit/s", "share_percent": "%", "jain": "", "delay_ms": "ms",

@@ -11,7 +11,7 @@ import numpy as np
 
 from paqm_lab.multi.case import F64, MBIT, Case, Checks, Flow, Run, ip_share
 from paqm_lab.multi.cases import paqm
-from paqm_lab.network import Network
+from paqm_lab.topology import Network
 
 EXPIRY = 3.0
 PERIOD = 0.25

@@ -8,11 +8,11 @@ import random
 
 import numpy as np
 
-from paqm_lab import builder, lab
+from paqm_lab import lab, topology
 from paqm_lab.multi.case import BIN, MBIT, Case, Checks, Flow, Run, ip_share
 from paqm_lab.multi.cases import paqm, queues
 from paqm_lab.multi.shares import jain
-from paqm_lab.network import Network, netem
+from paqm_lab.topology import Network, netem
 
 PERIOD = {"maxmin": 0.25, "erf": 0.6, "ecf": 0.6}
 EXPIRY = 3.0  # s: shortest life of an allowance
@@ -215,7 +215,7 @@ def reboot(law: str) -> Case:
     case = four(f"reboot-{law}", f"The router restarts, law {law}",
                 "No queue from 6 to 7 s; fresh queues, each with a new boot nonce and sequence 1, "
                 "at 7, 12, 12.3 and 12.6 s.", 18, law)
-    words = builder.queue_words(case.net.queues[0])
+    words = topology.queue_words(case.net.queues[0])
     for t in (6.0, 12.0, 12.3, 12.6):
         case.at(t, "R", "tc", "qdisc", "del", "dev", "wRZ", "root")
         case.at(7.0 if t == 6 else t + 0.001, "R", "tc", *words)
