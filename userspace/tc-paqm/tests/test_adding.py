@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Does what "Adding an option" in docs/adding.md says, in a copy of the tree: the patch there
+"""Does what "An option" in docs/adding.md says, in a copy of the tree: the patch there
 touches three files, and with them the plugin takes, refuses, lists and shows the option, the man
 page is complete and tdc has cases for it.
 
@@ -46,7 +46,7 @@ def apply(patch: str, top: Path) -> list[str]:
 
 def main() -> int:
     *compiler, monitor, tc = sys.argv[1:]
-    section = (TOP / "docs" / "adding.md").read_text().split("\n## Adding an option\n")[1]
+    section = (TOP / "docs" / "adding.md").read_text().split("\n## An option\n")[1]
     patch = section.split("\n## ")[0].split("```diff\n")[1].split("```")[0]
     option = re.findall(r'"([\w-]+)"', patch)[0]
     failed = 0

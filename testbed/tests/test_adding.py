@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The examples of docs/adding.md, applied to a copy of the tree, do what the page says."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from paqm_lab import cache
+
+PAGE = (cache.REPO / "docs" / "adding.md").read_text()
+SECTION = re.compile(r"^## (.*?)\n(.*?)(?=^## |\Z)", re.M | re.S)
+NEW = re.compile(r"^<!-- new: (\S+) -->\n```\w+\n(.*?)^```$", re.M | re.S)
+CHANGE = re.compile(r"^<!-- change -->\n```diff\n(.*?)^```$", re.M | re.S)
+SECTIONS = dict(SECTION.findall(PAGE))
+
+# Two reports without losses, one with: 0.25, then 50 kbit/s more each, then half.
+PROBE = """
+#include <math.h>
+#include <stdio.h>
+#include "streamer/control/control.h"
+
+int main(void)
+{
+	const struct ctl_params p = {.rate_min = 100e3, .rate_max = 2e6, .packet = 1000};
+	const struct ctl_kind *kind = ctl_find("aimd");
+	struct ctl *c = kind ? ctl_new(kind, &p, 0) : NULL;
+
+	if (!c)
+		return 1;
+	for (int i = 0; i < 4; i++) {
+		printf("%.0f ", ctl_rate(c, i) / 1e3);
+		ctl_receiver_report(c, i + 0.5, i == 2 ? 0.1 : 0, NAN);
+	}
+	ctl_free(c);
+	return 0;
+}
+"""
+
+
+def run(where: Path, *command: str) -> str:
+    """What a command says."""
+    done = subprocess.run(
+        command, cwd=where, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        stdin=subprocess.DEVNULL,
+    )
+    assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}"
+    return done.stdout
+
+
+def apply(tree: Path, title: str) -> set[str]:
+    """Do what a section says; the files that it touches."""
+    touched = set()
+    for path, text in NEW.findall(SECTIONS[title]):
+        assert not (tree / path).exists(), path
+        (tree / path).write_text(text)
+        touched.add(path)
+    for change in CHANGE.findall(SECTIONS[title]):
+        done = subprocess.run(
+            ["patch", "-p1", "--force", "--no-backup-if-mismatch"], cwd=tree, input=change,
+            capture_output=True, text=True,
+        )
+        assert done.returncode == 0, done.stdout
+        touched |= set(re.findall(r"^\+\+\+ b/(.*)$", change, re.M))
+    return touched
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A copy of what is in the tree now."""
+    files = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=cache.REPO, capture_output=True, check=True
+    ).stdout.decode().split("\0")
+    for name in files:
+        if name and (cache.REPO / name).exists():
+            (tmp_path / "tree" / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(cache.REPO / name, tmp_path / "tree" / name, follow_symlinks=False)
+    return tmp_path / "tree"
+
+
+def test_paths_of_the_page_are_there() -> None:
+    new = [path for path, _ in NEW.findall(PAGE)]
+    prose = re.sub(r"^```.*?^```$", "", PAGE, flags=re.M | re.S)
+    paths = re.findall(r"`((?:core|docs|kernel|streamer|testbed|scenarios)/[\w./-]*)`", prose)
+    assert len(paths) > 15
+    assert not [
+        path
+        for path in paths
+        if path not in new and not any((top / path).exists() for top in (cache.REPO, cache.TESTBED))
+    ]
+
+
+ANALYSE = """
+import sys
+from pathlib import Path
+from paqm_lab import analysis, report, scenario
+assert scenario.load("brief").name == "brief"
+analysis.analyse(Path(sys.argv[1]), score=False)
+report.write(Path(sys.argv[1]))
+"""
+
+
+@pytest.mark.lab
+def test_a_scenario_and_a_metric(tree: Path) -> None:
+    assert len(apply(tree, "A scenario")) == 1
+    assert len(apply(tree, "A metric")) == 3
+    # By this clone, whose programs are built; what the copy makes of it is what counts.
+    brief, out = tree / "testbed" / "scenarios" / "brief.toml", tree / "out"
+    lab = str(cache.TESTBED / "paqm-lab")
+    run(tree, lab, "run", str(brief), "--pcap", "--out", str(out))
+    run(tree / "testbed", sys.executable, "-c", ANALYSE, str(out))
+    figures = json.loads((out / "result.json").read_text())["variants"][0]["figures"]
+    assert 0 < figures["media_variation_ms"] < figures["media_sojourn_ms"]["max"]
+    assert "mean change between packets" in (out / "report.html").read_text()
+
+
+def test_a_controller(tree: Path) -> None:
+    assert len(apply(tree, "A controller")) == 4
+    run(tree, "meson", "setup", "build")
+    library = "streamer/libpaqm-streamer-control.a"
+    run(tree, "ninja", "-C", "build", library)
+    (tree / "probe.c").write_text(PROBE)
+    compiler = os.environ.get("CC", "cc")
+    run(tree, compiler, "-I.", "-o", "probe", "probe.c", f"build/{library}", "-lx264", "-lm")
+    assert run(tree, "./probe").split() == ["500", "550", "600", "300"]
