@@ -6,17 +6,21 @@ from __future__ import annotations
 import functools
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 from paqm_lab import cache
 
-PAGES = [*sorted((cache.REPO / "docs").glob("*.md")), cache.REPO / "README.md"]
+DOCS = cache.REPO / "docs"
+PAGES = sorted([*cache.REPO.glob("*.md"), *DOCS.glob("*.md"), cache.REPO / "testbed" / "README.md"])
 # "file.h: one, another" and links to files; a name has an underscore, or it may be a word.
 POINTER = re.compile(r"([\w/.-]+\.(?:h|c|py|sh)): ([\w, ]+)")
 NAME = re.compile(r"[A-Za-z]\w*_\w+")
 # A function of C begins: its name.
 FUNCTION = re.compile(r"^\w[\w \t*]*\b(\w+)\([^;{}]*\)\n\{", re.MULTILINE)
-LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+LINK = re.compile(r"\]\(([^)#:]*)(#[^):]*)?\)")
+CODE = re.compile(r"^```.*?^```$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
+HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 
 
 def tracked() -> list[str]:
@@ -71,14 +75,110 @@ def test_a_function_that_has_moved_is_found(tmp_path: Path) -> None:
     assert stale(text, ["a.c", "b.c"], tmp_path) == ["a.c: one_thing"]
 
 
-def test_links_lead_to_files() -> None:
-    bad = [
-        f"{page.name}: {link}"
+def anchors(page: Path) -> set[str]:
+    """Names by which the headings of a page can be linked to, as forges make them."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    return {
+        "#" + re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
+        for title in HEADING.findall(text)
+    }
+
+
+def dead_links(page: Path) -> list[str]:
+    """Links of a page to files, or to headings, that are not there."""
+    dead = []
+    for path, anchor in LINK.findall(CODE.sub("", page.read_text())):
+        target = page.parent / path if path else page
+        if not target.exists() or anchor and anchor not in anchors(target):
+            dead.append(f"{page.name}: {path}{anchor}")
+    return dead
+
+
+def test_links_lead_to_files_and_headings() -> None:
+    assert not [dead for page in PAGES for dead in dead_links(page)]
+
+
+def test_a_dead_link_is_found(tmp_path: Path) -> None:
+    (tmp_path / "b.md").write_text("# One, two\n\n```\n# no heading\n```\n")
+    page = tmp_path / "a.md"
+    page.write_text("[1](b.md) [2](b.md#one-two) [3](c.md) [4](b.md#no-heading) [5](#no) `[6](7)`")
+    assert dead_links(page) == ["a.md: c.md", "a.md: b.md#no-heading", "a.md: #no"]
+
+
+def test_the_index_has_every_page() -> None:
+    links = {path for path, _ in LINK.findall((DOCS / "README.md").read_text())}
+    assert not {page.name for page in DOCS.glob("*.md")} - links - {"README.md"}
+
+
+def test_targets_are_in_the_makefile() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (cache.REPO / "Makefile").read_text(), re.MULTILINE))
+    named = {
+        (page.name, target)
         for page in PAGES
-        for link in LINK.findall(page.read_text())
-        if not (page.parent / link).exists()
-    ]
-    assert not bad
+        for target in re.findall(r"(?:`|^)make ([a-z][a-z-]+)", page.read_text(), re.MULTILINE)
+    }
+    assert len(named) > 40 and not [(page, name) for page, name in named if name not in targets]
+
+
+def test_api_pages_are_made_of_the_headers() -> None:
+    done = subprocess.run(
+        [sys.executable, str(DOCS / "make_api.py"), "--check"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_drawings_are_what_their_script_draws() -> None:
+    done = subprocess.run(
+        [sys.executable, str(DOCS / "make_drawing.py"), "--check"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_readme_has_the_figures_of_the_results() -> None:
+    found = {
+        line.split("|")[2].strip(): line.split("|")[3].strip()
+        for line in (DOCS / "results.md").read_text().splitlines()
+        if line.startswith("|") and line.count("|") == 8
+    }
+    rows = {
+        line.split("|")[1].strip(): line.split("|")[2].strip()
+        for line in (cache.REPO / "README.md").read_text().splitlines()
+        if line.startswith("|") and line.count("|") == 5
+    }
+    sojourn = "media_sojourn_ms"
+    for row, digits, *keys in (
+        ("media delay in the router, p95 / p99, ms", 1, f"{sojourn}.p95", f"{sojourn}.p99"),
+        ("media packets lost, %", 2, "media_loss.lost"),
+        ("freezes above 200 ms", 0, "picture.freezes"),
+        ("streams, mean of the fair share, %", 0, "media_share_percent.mean"),
+        ("link use while TCP runs, %", 1, "link_use_percent.with_elastic"),
+        ("VMAF of what was shown", 1, "picture.vmaf"),
+    ):
+        for shown, key in zip(rows[row].split(" / "), keys, strict=True):
+            # Both are rounded.
+            assert abs(float(shown) - float(found[f"`{key}`"])) <= 0.501 * 10**-digits, row
+
+
+def test_one_version_everywhere() -> None:
+    wanted = re.search(r"version: '([\d.]+)'", (cache.REPO / "meson.build").read_text())
+    assert wanted is not None
+    places = {
+        r'^MODULE_VERSION\("([^"]*)"\)': "kernel/*.c",
+        r"^paqm \(([\d.]+)-\d+\)": "packaging/debian/changelog",
+        r'^\.TH .*"paqm ([^"]*)"': "*.[1-8]",
+    }
+    for pattern, where in places.items():
+        files = subprocess.run(
+            ["git", "ls-files", where], cwd=cache.REPO, capture_output=True, text=True, check=True
+        ).stdout.split()
+        found = {
+            file: versions[0]
+            for file in files
+            if (versions := re.findall(pattern, (cache.REPO / file).read_text(), re.MULTILINE))
+        }
+        assert found and set(found.values()) == {wanted[1]}, found
+    newest = re.search(r"^## (\d[\d.]*)", (cache.REPO / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert newest is not None and newest[1] == wanted[1]
 
 
 def test_terms_of_the_glossary_stand_once() -> None:
