@@ -57,10 +57,9 @@ const struct option options[] = {
 };
 
 /* Every fraction's decimal, which refusals show, is what its numerator and denominator say. */
-#define AGREE(one, decimal, num, den)                                                              \
-	_Static_assert((long long)((decimal) * (one)) == (one) * (num) / (den), #decimal);
-#define AGREE_Q24(decimal, num, den) AGREE(1LL << 24, decimal, num, den)
-#define AGREE_Q16(decimal, num, den) AGREE(1LL << 16, decimal, num, den)
+#define AGREE_Q24(decimal, num, den)                                                               \
+	_Static_assert((long long)decimal##e9 == 1000000000LL * (num) / (den), #decimal);
+#define AGREE_Q16 AGREE_Q24
 #define AGREE_U32(number, unit)
 #define AGREE_S32 AGREE_U32
 #define AGREE_U64 AGREE_U32
