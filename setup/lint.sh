@@ -16,6 +16,7 @@ mapfile -t c_files < <(git ls-files 'core/*.[ch]' 'feedback-daemon/*.[ch]' 'libp
 	'userspace/*.[ch]' 'testbed/*.[ch]' 'kernel/fuzz/*.[ch]')
 mapfile -t shell_files < <(git ls-files '*.sh' setup/lint.sh)
 lint "no leftover words" words
+lint "structure" setup/structure.py
 lint "clang-format" "$bin/clang-format" --dry-run --Werror "${c_files[@]}"
 lint "ruff" bash -c "cd testbed && '$bin/ruff' check --no-cache . ../feedback-daemon ../libpaqmclient \
 	../userspace ../streamer ../kernel ../setup ../docs --config pyproject.toml"

@@ -4,10 +4,11 @@
 
   expand.py --out DIR [FILE ...]      DIR/TOPIC.json for the kernel's own tdc.py
 
-A file TOPIC.json holds plain cases; what every option has cases of is made from the table of options
-(option_cases.py) and belongs to bounds.json and options.json. A file TOPIC.toml holds templates: each [[case]] has tdc's own
-keys, and either an `id` or `rows`, one case per row, whose values stand under the names in
-`columns`. What most cases have in common is left out (DEFAULTS, and QUIET before the set-up).
+A file TOPIC.json holds plain cases. To bounds.json and options.json belong those that every option
+has, made from the table of options (option_cases.py). A file TOPIC.toml holds templates: each
+[[case]] has tdc's own keys, and either an `id` or `rows`, one case per row, whose values stand
+under the names in `columns`. What most cases have in common is left out (DEFAULTS, and QUIET before
+the set-up).
 
 In any text of a case `<name>` stands for the row's value of that name, or else for what the file or
 parts.toml has under that name; names of nested tables are joined by dots. What a table lacks is

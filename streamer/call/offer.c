@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+/* The offer of a call: written, read from a stranger and checked, and what both ends agree on. */
 #include "streamer/call/offer.h"
 
 #include <jansson.h>
