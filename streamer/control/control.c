@@ -16,7 +16,9 @@
 #define ECN_YIELD 2.0	/* s: not only while a queue drains */
 
 const struct ctl_kind *const ctl_kinds[] = {
-	&ctl_auto, &ctl_nada, &ctl_tfrc, &ctl_gcc, &ctl_erf, &ctl_ecf, &ctl_fixed, NULL,
+#define CTL_KIND(name, file) &ctl_##name,
+#include "streamer/control/kinds.h"
+	NULL,
 };
 
 struct ctl {

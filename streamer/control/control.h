@@ -74,7 +74,8 @@ struct ctl_kind {
 	void (*state)(const void *state, const char *name, ctl_log_fn log, void *data);
 };
 
-extern const struct ctl_kind ctl_auto, ctl_nada, ctl_tfrc, ctl_gcc, ctl_erf, ctl_ecf, ctl_fixed;
+#define CTL_KIND(name, file) extern const struct ctl_kind ctl_##name;
+#include "streamer/control/kinds.h"
 
 /* The table: NULL after the last. The first is the default. */
 extern const struct ctl_kind *const ctl_kinds[];

@@ -122,7 +122,7 @@ def test_a_scenario_and_a_metric(tree: Path) -> None:
 
 
 def test_a_controller(tree: Path) -> None:
-    assert len(apply(tree, "A controller")) == 4
+    assert len(apply(tree, "A controller")) == 2
     run(tree, "meson", "setup", "build")
     library = "streamer/libpaqm-streamer-control.a"
     run(tree, "ninja", "-C", "build", library)
