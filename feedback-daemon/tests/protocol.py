@@ -243,7 +243,7 @@ NUMBERS = (
         "feedback-daemon/capture/capturer.c",
         r"WINDOW_NS \(10 \* MS\)\n#define MUCH_MEDIA 5\n#define MUCH_MESSAGES 12\b",
     ),
-    ("in lots, 0.6 ms apart", "feedback-daemon/capture/capturer.c", r"NAP_NS 600000L"),
+    ("in batches, 0.6 ms apart", "feedback-daemon/capture/capturer.c", r"NAP_NS 600000L"),
 )
 
 FORMAT, MSG, MSG1, QUOTE, BYTES = (
