@@ -46,7 +46,7 @@ def includes(name: str, text: str, files: set[str]) -> set[str]:
 
 
 def imports(name: str, text: str, files: set[str]) -> set[str]:
-    """Modules of the tree that a Python file imports when it is loaded."""
+    """Modules of the tree that a Python file imports, at its top or later."""
     found = set()
     homes = ("testbed", Path(name).parent.as_posix())
 
@@ -59,7 +59,7 @@ def imports(name: str, text: str, files: set[str]) -> set[str]:
                     return True
         return False
 
-    for node in ast.parse(text).body:
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 note(alias.name)

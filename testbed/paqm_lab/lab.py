@@ -33,7 +33,8 @@ REGISTRY = {
 # What the programs are made of, below the repository.
 SOURCES = ["core", "feedback-daemon", "libpaqmclient", "streamer", "userspace"]
 SOURCES += ["kernel/fuzz", "kernel/uapi", "testbed/guest"]
-SOURCES += [f"kernel/lab-tests/spec_traffic{name}" for name in (".h", ".c", "_send.c", "_sink.c")]
+SOURCES += [f"kernel/lab-tests/spec_traffic{end}" for end in (".h", ".c")]
+SOURCES += [f"kernel/lab-tests/spec_traffic_{part}.c" for part in ("send", "sink", "sockets")]
 SOURCES += ["testbed/image", "testbed/rivals/webrtc/vclock.c", "meson.build", "meson_options.txt"]
 SUFFIXES = (".c", ".h", ".build", ".txt", ".sh", ".map", ".def")
 KEPT = 6  # directories of programs, one for each clone

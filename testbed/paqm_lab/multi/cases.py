@@ -7,23 +7,13 @@ import random
 from collections.abc import Callable
 from functools import partial
 
-from paqm_lab.multi.case import MBIT, Case, Checks, Flow, Run, ip_share
+from paqm_lab.multi import paths, robust
+from paqm_lab.multi.case import MBIT, Case, Checks, Flow, Run, ip_share, paqm, queues
 from paqm_lab.multi.shares import jain, max_min
 from paqm_lab.topology import Network
 
 LAWS = ("maxmin", "erf", "ecf")
-# The published runs: gains 0.75 and 0.35, measuring time 0.5 s behind an RTT of 0.1 s.
-PUBLISHED = "profile fast period 600ms rtt 100ms"
 BINS = 0.6  # s, of the published figures
-
-
-def paqm(mbit: float, law: str, number: int, more: str = "") -> str:
-    """The qdisc of a router on a link of @mbit."""
-    tuning = PUBLISHED if law != "maxmin" else ""
-    return (
-        f"paqm bandwidth {mbit:g}mbit law {law} feedback icmp router-id {number:x} "
-        f"seed {number} {tuning} {more}"
-    )
 
 
 # GFC-2 (ATM Forum 94-0557): seven nodes in line, six links; groups of flows, entries, exits.
@@ -115,15 +105,6 @@ def judge_gfc2(run: Run, checks: Checks) -> None:
     queues(run, checks, [(f"R{n}", f"wR{n}R{n + 1}") for n in GFC_LINKS])
 
 
-def queues(run: Run, checks: Checks, which: list[tuple[str, str]]) -> None:
-    """Drops, messages and those held back of all queues of a run."""
-    found = [run.queue(host, device) for host, device in which]
-    dropped = [q["drops"] for q in found]
-    checks.figure(run.case, "dropped_packets", sum(dropped))
-    checks.figure(run.case, "notices_limited", sum(q["notices_limited"] for q in found))
-    checks.figure(run.case, "notices_sent", sum(q["notices_sent"] for q in found))
-
-
 # Parking lot of the published comparison with VCP: three links of 10 Mbit/s, two long flows, two
 # short ones per link; round trips 112 and 28 ms.
 PARKING_LINKS = 3
@@ -189,8 +170,6 @@ def judge_parking(run: Run, checks: Checks) -> None:
 
 def all_cases() -> dict[str, Callable[[], Case]]:
     """Every case by name."""
-    from paqm_lab.multi import paths, robust
-
     found: dict[str, Callable[[], Case]] = {f"parking-{law}": partial(parking, law) for law in LAWS}
     found |= {
         "gfc2-maxmin": partial(gfc2, "maxmin", 0.96),

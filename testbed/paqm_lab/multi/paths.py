@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from paqm_lab.multi.case import F64, MBIT, Case, Checks, Flow, Run, ip_share
-from paqm_lab.multi.cases import paqm
+from paqm_lab.multi.case import F64, MBIT, Case, Checks, Flow, Run, ip_share, paqm
 from paqm_lab.topology import Network
 
 EXPIRY = 3.0

@@ -9,8 +9,7 @@ import random
 import numpy as np
 
 from paqm_lab import lab, topology
-from paqm_lab.multi.case import BIN, MBIT, Case, Checks, Flow, Run, ip_share
-from paqm_lab.multi.cases import paqm, queues
+from paqm_lab.multi.case import BIN, MBIT, Case, Checks, Flow, Run, ip_share, paqm, queues
 from paqm_lab.multi.shares import jain
 from paqm_lab.topology import Network, netem
 
