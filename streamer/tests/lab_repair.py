@@ -182,7 +182,7 @@ def main() -> int:
     within("fec: packets corrected, share of those missing",
            int(result.inbound[-1]["corrected"]) / result.missing(), 0.6, 1)
     result = results["rtx, a path that loses much"]
-    refused = re.search(r"(\d+) of them beyond", result.said)
+    refused = re.search(r"(\d+) of them refused", result.said)
     check("much loss: requests beyond the budget are refused", refused and int(refused[1]) > 10,
           result.said)
     return trial.summary()
