@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from host import NOBODY, captured
+from host import captured
 from rig import (
     DPORT,
     PATIENCE,
@@ -254,12 +254,17 @@ def check_early(t: Trial) -> None:
 
 
 # What runs in a container: a sender that knows the socket's path, the router and its own address as
-# that leaves the host.
+# that leaves the host. It gives up its rights once it has read these files: others may not be able
+# to (a clone below /root).
 IN_CONTAINER = """
-import socket, sys
+import os, socket, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
+from host import NOBODY
 from rig import DPORT, ROUTER_IP, SPORT, Client, rtp
+os.setgroups([NOBODY])
+os.setresgid(1001, 1001, 1001)
+os.setresuid(1001, 1001, 1001)
 client = Client(Path("/run/paqmd/client.sock"))
 assert client.register(1, source=sys.argv[2]) == 0
 assert client.rate().cause == "none"
@@ -307,7 +312,6 @@ def in_container(t: Trial, pod: str, leaves_as: str) -> None:
     t.start("-i", "veth0", "--group", "nogroup")
     mounts = f"mkdir -p /run/paqmd && mount --bind {t.ipc.parent} /run/paqmd && exec \"$@\""
     run = ["ip", "netns", "exec", pod, "unshare", "--mount", "sh", "-c", mounts, "sh",
-           "setpriv", "--reuid", "1001", "--regid", "1001", "--groups", str(NOBODY),
            sys.executable, "-c", IN_CONTAINER, str(Path(__file__).resolve().parent), leaves_as]
     with subprocess.Popen(run, stdout=subprocess.PIPE, text=True) as sender:
         assert sender.stdout
