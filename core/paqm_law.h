@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The P-AQM control laws: inner loop (drop probability per queue) and the
- * published outer laws ECF and ERF. The default outer law is in paqm_maxmin.h.
+ * The P-AQM control laws: inner loop (drop probability per queue), and what the published outer
+ * laws share. These are in paqm_ecf.h and paqm_erf.h, the default one in paqm_maxmin.h, the list
+ * of all in paqm_laws.h.
  *
- * Sources: A. Lie, "Enhancing Rate Adaptive IP Streaming Media Performance with
- * the use of Active Queue Management", NTNU 2008:74, Paper D (inner law), Paper F
- * and App. C (ECF, ERF). State, parameters and results are separate structs;
- * nothing here reads a clock, a packet or a random number.
+ * Source: A. Lie, "Enhancing Rate Adaptive IP Streaming Media Performance with the use of Active
+ * Queue Management", NTNU 2008:74, Paper D (inner law), Paper F and App. C (outer laws). State,
+ * parameters and results are separate structs; nothing here reads a clock, a packet or a random
+ * number.
  */
 #ifndef PAQM_LAW_H
 #define PAQM_LAW_H
@@ -110,7 +111,7 @@ static inline void paqm_inner_step(struct paqm_inner_vars *v, const struct paqm_
  * @rate_min: floor of an ERF rate, bit/s
  * @forced_md: send 0.96 after five decreases above 0.96 (Paper D)
  * @ai_hold: no increase while the queue is above its target
- * @erf_fastest: rate of the fastest flow, bit/s: ERF may use it and the counted flows;
+ * @fastest: rate of the fastest flow, bit/s: ERF may use it and the counted flows;
  *	0: as published
  */
 struct paqm_outer_params {
@@ -120,7 +121,7 @@ struct paqm_outer_params {
 	paqm_u64 rate_min;
 	paqm_u8 forced_md;
 	paqm_u8 ai_hold;
-	paqm_u64 erf_fastest;
+	paqm_u64 fastest;
 };
 
 /**
@@ -160,142 +161,6 @@ static inline void paqm_outer_terms(const struct paqm_outer_params *p,
 		*pos += queue;
 	else
 		*neg += queue;
-}
-
-/**
- * struct paqm_ecf_vars - state of the ECF law
- * @near_one: consecutive decreases above 0.96
- */
-struct paqm_ecf_vars {
-	paqm_u8 near_one;
-};
-
-enum paqm_ecf_kind { PAQM_ECF_NONE, PAQM_ECF_HOLD, PAQM_ECF_MD, PAQM_ECF_AI };
-
-/**
- * struct paqm_ecf_out - result of one ECF period
- * @kind: what @value means
- * @value: binary32: factor below 1, 1.0, or bit/s to add
- * @want_q20: wanted aggregate r', bit/s, Q20
- */
-struct paqm_ecf_out {
-	enum paqm_ecf_kind kind;
-	paqm_u32 value;
-	paqm_u64 want_q20;
-};
-
-#define PAQM_ECF_FORCED_Q24 PAQM_Q24(96, 100)
-#define PAQM_ECF_FORCED_AFTER 5
-
-/**
- * paqm_ecf_step() - ECF law, App. C form, with forced decrease (Paper D)
- * @v: state
- * @p: parameters
- * @in: measurement
- *
- * r' = r + alpha (cap - r) + beta (N_out - Q) / d. A decrease is sent as the
- * factor r'/r, an increase as (r' - r)/n bit/s per flow. An increase of at most
- * 1 bit/s could be taken for a factor and is sent as hold. Without the forced
- * decrease a perfectly matched aggregate would freeze unequal shares.
- *
- * Return: what to send.
- */
-static inline struct paqm_ecf_out paqm_ecf_step(struct paqm_ecf_vars *v,
-						const struct paqm_outer_params *p,
-						const struct paqm_outer_in *in)
-{
-	struct paqm_ecf_out out = {PAQM_ECF_NONE, PAQM_F32_ONE, 0};
-	paqm_u64 rate_q20 = paqm_min64(in->rate, PAQM_BPS_MAX) << PAQM_BPS_Q;
-	paqm_u64 pos = rate_q20, neg = 0, md, ai;
-
-	if (!in->rate) {
-		v->near_one = 0;
-		return out;
-	}
-	paqm_outer_terms(p, in, &pos, &neg);
-	out.want_q20 = pos > neg ? pos - neg : 0;
-	out.kind = PAQM_ECF_HOLD;
-	if (out.want_q20 >= rate_q20) {
-		v->near_one = 0;
-		ai = paqm_div64(out.want_q20 - rate_q20, in->flows ? in->flows : 1);
-		if (ai > 1ULL << PAQM_BPS_Q && !(p->ai_hold && in->backlog >= in->target)) {
-			out.kind = PAQM_ECF_AI;
-			out.value = paqm_f32_encode(ai, PAQM_BPS_Q);
-		}
-		return out;
-	}
-	out.kind = PAQM_ECF_MD;
-	md = paqm_muldiv(out.want_q20, 1ULL << 40, rate_q20);
-	md = paqm_max64(md, (paqm_u64)p->md_min_q24 << 16);
-	if (md > (paqm_u64)PAQM_ECF_FORCED_Q24 << 16) {
-		if (p->forced_md && v->near_one >= PAQM_ECF_FORCED_AFTER) {
-			/* the decimal 0.96 itself, not its Q24 neighbour */
-			md = paqm_muldiv(96, 1ULL << 40, 100);
-			v->near_one = 0;
-		} else if (v->near_one < PAQM_ECF_FORCED_AFTER) {
-			v->near_one++;
-		}
-	} else {
-		v->near_one = 0;
-	}
-	out.value = paqm_f32_encode(md, 40);
-	return out;
-}
-
-/**
- * struct paqm_erf_vars - state of the ERF law
- * @rate_q20: per-flow rate R, bit/s, Q20
- * @flows_q16: implied number of flows, Q16, at least 1
- */
-struct paqm_erf_vars {
-	paqm_u64 rate_q20;
-	paqm_u64 flows_q16;
-};
-
-static inline void paqm_erf_init(struct paqm_erf_vars *v, paqm_u64 rate, paqm_u64 cap)
-{
-	v->rate_q20 = paqm_min64(rate, PAQM_BPS_MAX) << PAQM_BPS_Q;
-	v->flows_q16 = rate ? paqm_max64(PAQM_Q16_ONE, paqm_muldiv(cap, PAQM_Q16_ONE, rate))
-			    : PAQM_Q16_ONE;
-}
-
-/**
- * paqm_erf_step() - ERF law (Paper F, law 3)
- * @v: state
- * @p: parameters
- * @in: measurement; @in->flows only with @p->erf_fastest
- *
- * R' = R + [alpha (cap - r) + beta (N_out - Q) / d] / N, clamped to
- * [rate_min, cap]; N' = max(1, cap / R'). With @p->erf_fastest two things are known
- * that the published law finds out in some seven periods of overload: an R above
- * what the fastest flow sends says nothing, so under overload the step begins there;
- * and an increase is divided by the counted flows while these exceed N.
- *
- * Return: R' rounded down to bit/s.
- */
-static inline paqm_u64 paqm_erf_step(struct paqm_erf_vars *v, const struct paqm_outer_params *p,
-				     const struct paqm_outer_in *in)
-{
-	paqm_u64 cap_q20 = paqm_min64(in->cap, PAQM_BPS_MAX) << PAQM_BPS_Q;
-	paqm_u64 pos = 0, neg = 0, step, next, flows_q16 = v->flows_q16;
-
-	if (p->erf_fastest && in->rate > in->cap && v->rate_q20 >> PAQM_BPS_Q > p->erf_fastest) {
-		paqm_erf_init(v, p->erf_fastest, in->cap);
-		flows_q16 = v->flows_q16;
-	}
-	paqm_outer_terms(p, in, &pos, &neg);
-	if (p->erf_fastest && pos > neg)
-		flows_q16 = paqm_max64(flows_q16, (paqm_u64)in->flows << 16);
-	step = paqm_muldiv(pos >= neg ? pos - neg : neg - pos, PAQM_Q16_ONE, flows_q16);
-	if (pos >= neg)
-		next = v->rate_q20 > PAQM_U64_MAX - step ? PAQM_U64_MAX : v->rate_q20 + step;
-	else
-		next = v->rate_q20 > step ? v->rate_q20 - step : 0;
-	next = paqm_min64(next, cap_q20);
-	next = paqm_max64(next, paqm_min64(p->rate_min, PAQM_BPS_MAX) << PAQM_BPS_Q);
-	v->rate_q20 = next;
-	v->flows_q16 = paqm_max64(PAQM_Q16_ONE, paqm_muldiv(cap_q20, PAQM_Q16_ONE, next));
-	return next >> PAQM_BPS_Q;
 }
 
 #endif /* PAQM_LAW_H */

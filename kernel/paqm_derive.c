@@ -91,7 +91,7 @@ static u64 paqm_tell_ns(const struct paqm_sched_data *q)
 static void paqm_derive_crowd(struct paqm_sched_data *q)
 {
 	u64 all = q->n_media * paqm_notice_ns(q);
-	bool crowd = q->cfg.law == PAQM_LAW_MAXMIN && all > PAQM_CROWD_NS;
+	bool crowd = paqm_by_demands(q) && all > PAQM_CROWD_NS;
 
 	WRITE_ONCE(q->crowd_ticks, crowd ? paqm_flow_clock(min(all, PAQM_REMIND_NS)) : 0);
 }
@@ -315,7 +315,7 @@ static void paqm_find_paces(struct paqm_sched_data *q)
 
 	if (q->n_media) {
 		follow = paqm_mul_q24(q->right, PAQM_BUCKET_SLACK_Q24);
-		deaf = q->cfg.law == PAQM_LAW_MAXMIN ? q->fair_base : q->right;
+		deaf = paqm_by_demands(q) ? q->fair_base : q->right;
 		newcomers = follow * max(q->newcomers, 1U);
 		one = paqm_mul_q24(q->fair_new, PAQM_BUCKET_SLACK_Q24);
 		burst = follow;

@@ -27,7 +27,7 @@ static u64 paqm_told(const struct paqm_sched_data *q, struct paqm_flow *flow)
 	u64 rate = READ_ONCE(paqm_flow_gauge(&q->flows, flow)->rate);
 	u64 fair = READ_ONCE(q->fair), equal = READ_ONCE(q->equal), most;
 
-	if (q->cfg.law != PAQM_LAW_MAXMIN)
+	if (!paqm_by_demands(q))
 		return q->advice.rate;
 	if (!(READ_ONCE(flow->every) & PAQM_KNOWN))
 		return q->told_new;

@@ -77,9 +77,12 @@
 #define PAQM_INITIAL_Q24(decimal, num, den) (((1ULL << 24) * (num) + (den) / 2) / (den))
 #define PAQM_INITIAL_Q16(decimal, num, den) (((1ULL << 16) * (num) + (den) / 2) / (den))
 
-/* Words of the options of kind WORD, the one for 0 first: PAQM_WORDS_ and the attribute. */
+/*
+ * Words of the options of kind WORD, the one for 0 first: PAQM_WORDS_ and the attribute. Those of
+ * laws are in core/paqm_laws.h.
+ */
 #define PAQM_WORDS_LINKLAYER(first, more, last) first("ethernet") more("atm") last("ptm")
-#define PAQM_WORDS_LAW(first, more, last) first("maxmin") more("ecf") last("erf")
+#define PAQM_WORDS_LAW(first, more, last) PAQM_LAWS(first, more, last)
 #define PAQM_WORDS_FEEDBACK(first, more, last)                                                     \
 	first("none") more("icmp") more("quench") last("in-band")
 #define PAQM_WORDS_CLASSIFY(first, more, last) first("auto") last("protocol")

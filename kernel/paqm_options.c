@@ -5,6 +5,7 @@
  */
 #include <linux/rtnetlink.h>
 #include <net/netlink.h>
+#include "core/paqm_laws.h"
 #include "paqm_options.h"
 
 const struct paqm_config paqm_defaults = {
@@ -32,9 +33,9 @@ const struct paqm_config paqm_defaults = {
 #define PAQM_TEXT_FRACTION(decimal, num, den) #decimal
 
 /* What an option must, by kind; @or: "0 (word) or " if 0 is taken, too. */
-#define PAQM_FIRST(word) word
-#define PAQM_MORE(word) ", " word
-#define PAQM_LAST(word) " or " word
+#define PAQM_FIRST(word, ...) word
+#define PAQM_MORE(word, ...) ", " word
+#define PAQM_LAST(word, ...) " or " word
 #define PAQM_MUST_TIME(or, attr, low, high) "be " or PAQM_TEXT_UNITS low ".." PAQM_TEXT_UNITS high
 #define PAQM_MUST_COUNT PAQM_MUST_TIME
 #define PAQM_MUST_SIGNED PAQM_MUST_TIME

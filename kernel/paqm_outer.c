@@ -9,7 +9,7 @@
 #include <linux/ktime.h>
 #include <linux/workqueue.h>
 #include "core/paqm_bucket.h"
-#include "core/paqm_law.h"
+#include "core/paqm_laws.h"
 #include "core/paqm_maxmin.h"
 #include "core/paqm_msg.h"
 #include "core/paqm_sched.h"
@@ -89,13 +89,13 @@ static u32 paqm_target_util(struct paqm_sched_data *q)
 	u32 rho = q->cfg.target_util;
 
 	q->large = paqm_crowded(q, q->large, PAQM_LARGE_BPS, PAQM_LARGE_FLOWS);
-	q->middling = q->cfg.law == PAQM_LAW_MAXMIN &&
+	q->middling = paqm_by_demands(q) &&
 		      paqm_crowded(q, q->middling, PAQM_MIDDLING_BPS, PAQM_MIDDLING_FLOWS);
 	if (q->large)
 		rho += (PAQM_Q24_ONE - rho) / 4 * 3;
 	else if (q->n_elastic || q->middling)
 		rho += (PAQM_Q24_ONE - rho) / 2;
-	else if (q->sought && q->cfg.law == PAQM_LAW_MAXMIN)
+	else if (q->sought && paqm_by_demands(q))
 		rho -= (PAQM_Q24_ONE - rho) / 4;
 	return paqm_auto_util(q, rho);
 }
@@ -103,10 +103,11 @@ static u32 paqm_target_util(struct paqm_sched_data *q)
 /* The ECF value of a message: an increase is a rate, too. */
 static u32 paqm_ecf_value(const struct paqm_sched_data *q)
 {
+	const struct paqm_ecf_out *said = &q->law.ecf.said;
 	u64 bps_q20;
 
-	if (q->ecf_out.kind != PAQM_ECF_AI || paqm_f32_decode(q->ecf_out.value, 20, &bps_q20))
-		return q->ecf_out.value;
+	if (said->kind != PAQM_ECF_AI || paqm_f32_decode(said->value, 20, &bps_q20))
+		return said->value;
 	bps_q20 = paqm_ip_rate(q, bps_q20);
 	return bps_q20 > 1 << 20 ? paqm_f32_encode(bps_q20, 20) : PAQM_F32_ONE;
 }
@@ -119,12 +120,11 @@ static void paqm_publish(struct paqm_sched_data *q)
 		.router_id = q->cfg.router_id,
 		.boot = q->boot,
 		.seq = q->rounds,
-		/* relative values are of this law; the others have none to add */
-		.ecf = q->cfg.law == PAQM_LAW_ECF ? paqm_ecf_value(q) : 0,
+		.ecf = paqm_law_of(q->cfg.law)->relative ? paqm_ecf_value(q) : 0,
 		.rate = max(paqm_ip_rate(q, q->fair), PAQM_RATE_MIN),
 		.period_ms = min_t(u32, q->period_us / USEC_PER_MSEC, U16_MAX),
 		.flows = min_t(u32, q->n_media, U16_MAX),
-		.flags = q->cfg.law == PAQM_LAW_MAXMIN ? PAQM_F_FINAL : 0,
+		.flags = paqm_by_demands(q) ? PAQM_F_FINAL : 0,
 	};
 	u64 backlog = READ_ONCE(q->queue[PAQM_MEDIA].st.backlog);
 	u64 cu = max(paqm_media_capacity(q), 1000ULL);
@@ -178,7 +178,7 @@ static void paqm_measure(struct paqm_sched_data *q, u64 now, struct paqm_walk *w
 	if (w->window_ns < PAQM_WINDOW_MIN_NS)
 		return; /* too short to mean anything: the last figures stand */
 	/* the published laws swing by themselves: there a new rate is half believed, always */
-	w->grain = q->cfg.law == PAQM_LAW_MAXMIN ? paqm_rate_bps(PAQM_GRAIN_BYTES, window) :
+	w->grain = paqm_by_demands(q) ? paqm_rate_bps(PAQM_GRAIN_BYTES, window) :
 						   U64_MAX;
 	q->outer_rate = paqm_rate_bps(bytes, window);
 	q->stranger_then = q->stranger_rate;
@@ -303,7 +303,7 @@ static void paqm_solve(struct paqm_sched_data *q, u32 n_out, unsigned long event
 		.rate_min = PAQM_RATE_MIN,
 		.forced_md = q->cfg.forced_md,
 		.ai_hold = q->cfg.ai_hold,
-		.erf_fastest = q->census.top.n ? q->census.top.flow[0].rate : 0,
+		.fastest = q->census.top.n ? q->census.top.flow[0].rate : 0,
 	};
 	u32 backlog = READ_ONCE(q->queue[PAQM_MEDIA].st.backlog);
 	u64 cu = paqm_media_capacity(q);
@@ -317,35 +317,19 @@ static void paqm_solve(struct paqm_sched_data *q, u32 n_out, unsigned long event
 		.period_us = q->period_us,
 		.flows = q->n_media,
 	};
+	const struct paqm_law *law = paqm_law_of(q->cfg.law);
 	u64 cap, before = q->fair_base;
 	u64 deaf = q->census.deaf_q16;
 
 	if (q->stranger_rate > before + before / 4)
 		deaf += PAQM_Q16_ONE;
 
-	if (whole)
-		q->ecf_out = paqm_ecf_step(&q->ecf, &p, &in);
-	else
-		q->ecf_out = (struct paqm_ecf_out){ PAQM_ECF_HOLD, PAQM_F32_ONE, 0 };
-	paqm_inc(&q->ecf_kind[q->ecf_out.kind]);
-	switch (q->cfg.law) {
-	case PAQM_LAW_ERF:
-		/* R_0 = c_u / n_u: the first flows do not start at the rate of the link */
-		if (q->n_media && !q->erf.rate_q20)
-			paqm_erf_init(&q->erf, paqm_div64(ceiling, q->n_media), ceiling);
-		if (!q->n_media)
-			q->erf = (struct paqm_erf_vars){};
-		else if (whole)
-			q->fair = paqm_erf_step(&q->erf, &p, &in);
-		else
-			q->fair = q->erf.rate_q20 >> PAQM_BPS_Q;
+	if (law->rate) {
+		q->fair = law->rate(&q->law, &p, &in, whole) ?: q->fair;
 		q->fair_base = q->fair;
-		break;
-	case PAQM_LAW_ECF:
-		q->fair = paqm_div64(ceiling, max(q->n_media, 1U));
-		q->fair_base = q->fair;
-		break;
-	default:
+		if (law->relative)
+			paqm_inc(&q->ecf_kind[q->law.ecf.said.kind]);
+	} else {
 		/*
 		 * Flows that do not follow fill the headroom, so half of it goes to the others;
 		 * without the other half the queues of the former would never drain.
@@ -370,12 +354,12 @@ static void paqm_solve(struct paqm_sched_data *q, u32 n_out, unsigned long event
 	}
 	q->right = q->fair;
 	/* a flow that takes what others leave of an equal division is not deaf */
-	if (q->cfg.law == PAQM_LAW_ECF)
+	if (law->relative)
 		q->right = max(q->fair, paqm_mm_solve(&q->census.mm, ceiling, PAQM_RATE_MIN,
 						      ceiling));
 	WRITE_ONCE(q->equal, paqm_div64(ceiling, max(q->census.takers + q->newcomers, 1U)));
 	q->fair_new = q->fair;
-	if (q->cfg.law == PAQM_LAW_MAXMIN && q->census.newcomers > max(q->newcomers, 1U))
+	if (paqm_by_demands(q) && q->census.newcomers > max(q->newcomers, 1U))
 		q->fair_new = paqm_div64(q->fair * max(q->newcomers, 1U), q->census.newcomers);
 }
 
@@ -443,7 +427,7 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events,
 	u32 n_out, ev, qlen, backlog;
 	bool heard = paqm_heard(q, now);
 
-	if (q->cfg.law == PAQM_LAW_MAXMIN) {
+	if (paqm_by_demands(q)) {
 		w.fair_least = min3(q->right_low, q->low_now, q->low_then);
 		w.answer_ticks = paqm_flow_clock(PAQM_ANSWER_NS);
 	}

@@ -16,7 +16,7 @@ static u64 paqm_elastic_demand(const struct paqm_sched_data *q)
 /* Hosts, where these are to be equal, or NULL. The published laws know flows only. */
 struct paqm_hosts *paqm_hosts(const struct paqm_sched_data *q)
 {
-	return q->cfg.weights == PAQM_WEIGHTS_HOST && q->cfg.law == PAQM_LAW_MAXMIN ? q->hosts :
+	return q->cfg.weights == PAQM_WEIGHTS_HOST && paqm_by_demands(q) ? q->hosts :
 										      NULL;
 }
 
@@ -43,7 +43,7 @@ u32 paqm_find_split(struct paqm_sched_data *q)
 
 	if (q->cfg.split)
 		return q->cfg.split;
-	if (!q->n_media || !q->n_elastic || q->cfg.law != PAQM_LAW_MAXMIN)
+	if (!q->n_media || !q->n_elastic || !paqm_by_demands(q))
 		return paqm_share_q16(q->n_media * q->cfg.media_weight,
 				      q->n_elastic * q->cfg.elastic_weight);
 	one = paqm_mm_solve_beside(&q->census.mm, others, q->capacity, 0, q->capacity);

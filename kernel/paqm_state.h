@@ -17,7 +17,7 @@
 #include "uapi/linux/pkt_sched_paqm.h"
 #include "core/paqm_auto.h"
 #include "core/paqm_inband.h"
-#include "core/paqm_law.h"
+#include "core/paqm_laws.h"
 #include "core/paqm_link.h"
 #include "core/paqm_msg.h"
 #include "core/paqm_sched.h"
@@ -320,9 +320,7 @@ struct paqm_sched_data {
 	u64 mark_sent; /* media bytes and packets sent, for their mean length */
 	u64 mark_packets;
 	u64 mark_others; /* elastic packets sent */
-	struct paqm_ecf_vars ecf;
-	struct paqm_erf_vars erf;
-	struct paqm_ecf_out ecf_out;
+	struct paqm_law_vars law;
 	struct paqm_census census;
 	spinlock_t top_lock; /* and prefixes in @cfg; process context only */
 	struct paqm_top top;
@@ -449,6 +447,12 @@ static __always_inline struct sk_buff *paqm_pop(struct paqm_sched_data *q,
 	q->memory -= skb->truesize;
 	WRITE_ONCE(queue->st.backlog, queue->st.backlog - qdisc_pkt_len(skb));
 	return skb;
+}
+
+/* Is the fair rate divided by what flows use? Laws that measure the aggregate know no flow. */
+static inline bool paqm_by_demands(const struct paqm_sched_data *q)
+{
+	return !paqm_law_of(q->cfg.law)->rate;
 }
 
 #endif /* PAQM_STATE_H */

@@ -66,7 +66,7 @@ int paqm_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	st->capacity = READ_ONCE(q->capacity);
 	st->fair_rate = READ_ONCE(q->fair);
 	st->outer_rate = READ_ONCE(q->outer_rate);
-	st->erf_flows_q16 = READ_ONCE(q->erf.flows_q16);
+	st->erf_flows_q16 = READ_ONCE(q->law.erf.flows_q16);
 	st->uptime_ns = now - q->created;
 	st->boot = q->boot;
 	st->seq = READ_ONCE(q->rounds);
@@ -76,7 +76,7 @@ int paqm_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	st->rtt_us = READ_ONCE(q->rtt_us);
 	st->interval_us = READ_ONCE(q->interval_ns) / NSEC_PER_USEC;
 	st->trim_q24 = READ_ONCE(q->trim);
-	st->ecf = READ_ONCE(q->ecf_out.value);
+	st->ecf = READ_ONCE(q->law.ecf.said.value);
 	st->ecf_md = READ_ONCE(q->ecf_kind[PAQM_ECF_MD]);
 	st->ecf_ai = READ_ONCE(q->ecf_kind[PAQM_ECF_AI]);
 	st->ecf_hold = READ_ONCE(q->ecf_kind[PAQM_ECF_HOLD]);

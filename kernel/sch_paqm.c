@@ -11,7 +11,7 @@
  * of media flows; each flow's next packet then triggers one message to its
  * sender. In steady state the senders keep the queue short and nothing is lost.
  *
- * Laws: A. Lie, NTNU 2008:74 (Papers D, F, App. C), in core/paqm_law.h; default
+ * Laws: A. Lie, NTNU 2008:74 (Papers D, F, App. C), in core/paqm_laws.h; default
  * outer law: water-filling over measured rates, core/paqm_maxmin.h.
  *
  * Who runs where:
@@ -195,7 +195,7 @@ static int paqm_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_a
 	q->credit_q16 = PAQM_Q16_ONE;
 	q->mean_len = 1000;
 	q->notice_gap_ns = NSEC_PER_SEC / PAQM_NOTICES_FREE;
-	q->ecf_out.value = PAQM_F32_ONE;
+	q->law.ecf.said.value = PAQM_F32_ONE;
 	q->cfg = paqm_defaults;
 	q->cfg.router_id = get_random_u64() | 1;
 	sch->limit = U32_MAX; /* the limit counts bytes */

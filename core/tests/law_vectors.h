@@ -12,7 +12,7 @@
 #ifndef PAQM_LAW_VECTORS_H
 #define PAQM_LAW_VECTORS_H
 
-#include "../paqm_law.h"
+#include "../paqm_laws.h"
 #include "../paqm_msg.h"
 #include "share_vectors.h"
 
@@ -349,7 +349,7 @@ static inline void paqm_check_erf(void)
 		struct paqm_outer_in in = {16000000, 20000000, 40000, 40000, 600000, 10};
 		struct paqm_erf_vars v = {16000000ULL << PAQM_BPS_Q, 1 << 16};
 
-		p.erf_fastest = i ? 2000000 : 0;
+		p.fastest = i ? 2000000 : 0;
 		PAQM_NEAR("ERF, overload, fastest flow known", paqm_erf_step(&v, &p, &in),
 			  i ? 1625000 : 13000000, 1);
 	}
@@ -358,7 +358,7 @@ static inline void paqm_check_erf(void)
 		struct paqm_outer_in in = {16000000, 10000000, 40000, 40000, 600000, 10};
 		struct paqm_erf_vars v = {8000000ULL << PAQM_BPS_Q, 2 << 16};
 
-		p.erf_fastest = i ? 1000000 : 0;
+		p.fastest = i ? 1000000 : 0;
 		PAQM_NEAR("ERF, increase, flows counted", paqm_erf_step(&v, &p, &in),
 			  i ? 8450000 : 10250000, 1);
 	}

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/paqm_law.h"
+#include "core/paqm_ecf.h"
 #include "unit.h"
 
 void test_ecf_vectors(void)

@@ -10,13 +10,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-TABLE = Path(__file__).resolve().parent.parent / "paqm_option_table.h"
+TOP = Path(__file__).resolve().parents[2]
+TABLE = TOP / "kernel" / "paqm_option_table.h"
+LAWS = TOP / "core" / "paqm_laws.h"  # has the words of an option, too
 ROW = re.compile(
     r'^PAQM_OPTION\((\w+), (\w+), (\w+), "([\w-]+)",\s+"(\w+)", "(\w*)",\s+'
     r"\((.*?)\), \((.*?)\), \((.*?)\),\s+(\w+), (\w+)\)$",
     re.M,
 )
-WORDS = re.compile(r"^#define PAQM_WORDS_(\w+)\(first, more, last\)((?:.*\\\n)*.*)", re.M)
+WORDS = re.compile(
+    r"^#define PAQM_(?:WORDS_)?(\w+)\(first, more, last\)((?:.*\\\n)*.*)", re.M
+)
 PER = {"us": 1, "ms": 1000, "s": 10**6, "bytes": 1, "MiB": 1 << 20, "count": 1,
        "kbit": 125, "gbit": 125_000_000}  # fmt: skip
 SUFFIX = {"bytes": " bytes", "MiB": " MiB", "count": ""}
@@ -107,7 +111,9 @@ def end(kind: str, text: str, words: tuple[str, ...]) -> End:
 def options() -> list[Option]:
     """All rows, in their order."""
     text = TABLE.read_text()
-    words = {name: tuple(re.findall('"(.*?)"', body)) for name, body in WORDS.findall(text)}
+    words = {name: tuple(re.findall('"(.*?)"', body))
+             for name, body in WORDS.findall(text + LAWS.read_text())}
+    words["LAW"] = words["LAWS"]
     rows = ROW.findall(text)
     if len(rows) != len(re.findall(r"^PAQM_OPTION\(", text, re.M)):
         raise SystemExit(f"{TABLE}: a row is not understood")

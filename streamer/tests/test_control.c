@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/paqm_law.h"
+#include "core/paqm_ecf.h"
 #include "streamer/tests/control_path.h"
 
 static void test_feedback(void)

@@ -44,6 +44,23 @@ int main(void)
 }
 """
 
+# Two flows; 1000 bytes wait at 10 Mbit/s, period 100 ms.
+ASK = """
+#include <stdio.h>
+#include "core/paqm_laws.h"
+
+int main(void)
+{
+	const struct paqm_outer_params p = {.rate_min = 10000};
+	const struct paqm_outer_in in = {
+		.cap = 10000000, .backlog = 1000, .period_us = 100000, .flows = 2};
+	struct paqm_law_vars v = {0};
+
+	printf("%llu\\n", paqm_law_of(3)->rate(&v, &p, &in, 1));
+	return 0;
+}
+"""
+
 
 def run(where: Path, *command: str) -> str:
     """What a command says."""
@@ -130,3 +147,18 @@ def test_a_controller(tree: Path) -> None:
     compiler = os.environ.get("CC", "cc")
     run(tree, compiler, "-I.", "-o", "probe", "probe.c", f"build/{library}", "-lx264", "-lm")
     assert run(tree, "./probe").split() == ["500", "550", "600", "300"]
+
+
+def test_a_law(tree: Path) -> None:
+    assert len(apply(tree, "A law")) == 4
+    (tree / "ask.c").write_text(ASK)
+    run(tree, os.environ.get("CC", "cc"), "-Wall", "-Werror", "-I.", "-o", "ask", "ask.c")
+    assert run(tree, "./ask").strip() == str((10_000_000 - 80_000) // 2)
+    run(tree, "meson", "setup", "build")
+    run(tree, "ninja", "-C", "build", "userspace/tc-paqm/q_paqm.so")
+    own, tc = "userspace/tc-paqm", shutil.which("tc") or "/sbin/tc"
+    page = [f"build/{own}", f"{own}/tc-paqm.8", tc]
+    run(tree, f"{own}/tests/test_man.py", *page, "--update")
+    run(tree, f"{own}/tests/test_man.py", *page)
+    run(tree, f"{own}/tests/test_parse.py", f"build/{own}", tc)
+    assert "\\fBequal\\fP }" in (tree / own / "tc-paqm.8").read_text()

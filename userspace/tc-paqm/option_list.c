@@ -3,10 +3,11 @@
  * The options of sch_paqm, of the table that the module is made of; profiles; names of DSCPs.
  */
 #include "core/paqm_fix.h"
+#include "core/paqm_laws.h"
 #include "userspace/tc-paqm/option.h"
 
 /* Words of an option, by kind. */
-#define TEXT(word) word,
+#define TEXT(word, ...) word,
 #define WORDS_WORD(attr)                                                                           \
 	(const char *const[])                                                                      \
 	{                                                                                          \

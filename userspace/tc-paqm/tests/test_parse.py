@@ -17,6 +17,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "kernel" / "tc-tests"))
 import option_table  # noqa: E402
 
+OPTIONS = [o for o in option_table.options() if o.kind != "TARGET_BYTES"]
+LAWS = next(o.words for o in OPTIONS if o.name == "law")
+
 TARGET = "a time from 100us to 1s, or a size from 256b to 268435456b"
 SIZE = "a size from 3000b to 4294967295b, or auto"
 WEIGHT = "a whole number from 1 to 64"
@@ -145,9 +148,9 @@ VALUES: list[tuple[str, list[str], list[str], str]] = [
     ),
     (
         "law",
-        ["maxmin", "ecf", "erf"],
+        [*LAWS],
         ["max", "ECF", "", "0"],
-        "one of maxmin, ecf, erf",
+        "one of " + ", ".join(LAWS),
     ),
     ("transfer", ["0", "150ms", "2s"], ["2.1s", "-1"], "a time from 0 to 2s"),
     ("credit", ["0", "50ms", "1s"], ["1.1s", "much"], "a time from 0 to 1s"),
@@ -249,7 +252,6 @@ LISTS: list[tuple[str, list[str], list[tuple[str, str]], str]] = [
         "at most 16 prefixes, such as 10.0.0.0/8,2001:db8::/32, or any",
     ),
 ]
-OPTIONS = [o for o in option_table.options() if o.kind != "TARGET_BYTES"]
 FLAGS = [o.name for o in OPTIONS if o.kind == "FLAG"]
 LISTED = {option for option, *_ in VALUES} | {option for option, *_ in LISTS} | set(FLAGS)
 UNKNOWN = ["bogus", "no-ecn", "nolaw", "Bandwidth", "media_target", "-h"]
