@@ -12,7 +12,7 @@ from pathlib import Path
 from paqm_lab import cache
 
 DOCS = cache.REPO / "docs"
-PAGES = sorted([*cache.REPO.glob("*.md"), *DOCS.glob("*.md"), cache.REPO / "testbed" / "README.md"])
+PAGES = sorted([*cache.REPO.glob("*.md"), *DOCS.glob("*.md"), *cache.REPO.glob("*/README.md")])
 # "file.h: one, another" and links to files; a name has an underscore, or it may be a word.
 POINTER = re.compile(r"([\w/.-]+\.(?:h|c|py|sh)): ([\w, ]+)")
 NAME = re.compile(r"[A-Za-z]\w*_\w+")
@@ -58,7 +58,7 @@ def stale(text: str, files: list[str], root: Path) -> list[str]:
 def test_pointers_lead_to_code() -> None:
     files = tracked()
     code = [cache.REPO / file for file in files if file.endswith((".c", ".h"))]
-    bad = {page.name: stale(page.read_text(), files, cache.REPO) for page in [*PAGES, *code]}
+    bad = {str(page): stale(page.read_text(), files, cache.REPO) for page in [*PAGES, *code]}
     assert not {name: lost for name, lost in bad.items() if lost}
 
 
