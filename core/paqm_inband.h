@@ -29,7 +29,7 @@
 #define PAQM_FIELD_PERIOD 10
 #define PAQM_FIELD_NONCE 11
 #define PAQM_FIELD_PERIOD_MS 20
-#define PAQM_FIELD_WINDOW 192 /* the field ends within so many bytes of the UDP payload */
+#define PAQM_FIELD_WINDOW 192 /* the field ends within this many bytes of UDP payload */
 #define PAQM_PROBE_FIRST 0x0F
 #define PAQM_PROBE_LEN (1 + PAQM_FIELD_LEN + 4)
 

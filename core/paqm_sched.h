@@ -29,7 +29,7 @@ struct paqm_sched {
 };
 
 /**
- * paqm_idle_for() - has nothing waited for so long?
+ * paqm_idle_for() - has nothing waited for this long?
  * @now: ns
  * @since: ns, when the last packet left; another CPU may have written it after @now was read
  * @least: ns

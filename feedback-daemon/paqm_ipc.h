@@ -9,8 +9,8 @@
  * socket unregisters its flows.
  *
  * Both ends may be of different releases. Records only grow, at their end: who reads
- * takes as much as he knows, and what an older end does not send counts as 0. Kinds that
- * he does not know are passed over. The version changes only if an old end would
+ * takes as much as it knows, and what an older end does not send counts as 0. Kinds that
+ * it does not know are passed over. The version changes only if an old end would
  * misread what is new, and then it is refused.
  */
 #ifndef PAQM_IPC_H

@@ -11,9 +11,9 @@
 #include "paqm_feedback.h"
 #include "paqm_split.h"
 
-/* A fall of the capacity by so much is an event, ... */
+/* A fall of the capacity by this much is an event, ... */
 #define PAQM_AUTO_FALL_Q16 (PAQM_Q16_ONE / 20)
-/* ... so is a rise by so much, after a while: it can wait, and messages are scarce. */
+/* ... so is a rise by this much, later: it can wait, and messages are scarce. */
 #define PAQM_AUTO_RISE_Q16 (PAQM_Q16_ONE / 10)
 #define PAQM_AUTO_RISE_GAP_NS (150 * NSEC_PER_MSEC)
 

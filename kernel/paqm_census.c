@@ -8,7 +8,7 @@
 #include <linux/siphash.h>
 #include "paqm_census.h"
 
-/* A newcomer is known when it has lasted for so long, and its last packet is not older. */
+/* A newcomer is known after this time, if its last packet is not older than the second. */
 #define PAQM_NEWCOMER_NS (400 * NSEC_PER_MSEC)
 #define PAQM_NEWCOMER_SILENT_TICKS 100
 #define PAQM_YOUNG_DIV 8 /* a flow below such a part of R does not grow: audio */

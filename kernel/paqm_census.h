@@ -35,7 +35,7 @@ struct paqm_top {
 	} flow[PAQM_TOP_FLOWS];
 };
 
-#define PAQM_HOSTS 4096 /* so many are told apart, by a keyed hash */
+#define PAQM_HOSTS 4096 /* distinguished by a keyed hash */
 #define PAQM_PART_ONE 256 /* a host by its flow, where that is its only one: Q8 */
 
 /* Whose address is a host's. */

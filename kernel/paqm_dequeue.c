@@ -25,7 +25,7 @@
 #include "paqm_queue.h"
 #include "paqm_trace.h"
 
-#define PAQM_SHAPER_LAG_NS (5 * NSEC_PER_MSEC) /* departures may be late by so much */
+#define PAQM_SHAPER_LAG_NS (5 * NSEC_PER_MSEC) /* departures may be this late */
 #define PAQM_L4S_RANGE_NS (4 * NSEC_PER_MSEC) /* marking: how much more until all are marked */
 
 static void paqm_drr_init(struct paqm_round *r)

@@ -22,10 +22,10 @@
 #define PAQM_BULK_TARGET_NS (6 * NSEC_PER_MSEC) /* CoDel of elastic flows, RFC 8289: target */
 #define PAQM_BULK_INTERVAL_NS (100 * NSEC_PER_MSEC) /* and interval, or the round trip */
 #define PAQM_OVER_MEMORY_MAX (64U << 20) /* of packets in overflow queues */
-#define PAQM_BUCKET_SLACK_Q24 PAQM_Q24(105, 100) /* a bucket fills so much faster than told */
+#define PAQM_BUCKET_SLACK_Q24 PAQM_Q24(105, 100) /* a bucket fills this much faster than told */
 #define PAQM_BUCKET_NS (60 * NSEC_PER_MSEC) /* of a flow's rate that a bucket holds at most: */
-#define PAQM_BURST_NS (5 * NSEC_PER_MSEC)   /* so much of the link, beside other flows, */
-#define PAQM_BURSTS_NS (20 * NSEC_PER_MSEC) /* and those of all the others so much */
+#define PAQM_BURST_NS (5 * NSEC_PER_MSEC)   /* of the link: a burst, beside other flows, */
+#define PAQM_BURSTS_NS (20 * NSEC_PER_MSEC) /* and the bursts of all others */
 #define PAQM_STANDS_NS (6 * NSEC_PER_MSEC) /* a longer common queue is a standing one */
 #define PAQM_NEWS_FRAME_US 50000 /* from message to sending at the new rate, beside the RTT */
 

@@ -34,8 +34,8 @@
 #include "paqm_trace.h"
 
 #define PAQM_SMALL_BURST 3000 /* bytes: two large packets of uncounted media */
-#define PAQM_OVERLOAD_NS (15 * NSEC_PER_MSEC) /* a queue that is long for so long is overloaded */
-#define PAQM_NOTICE_BURST_NS (100 * NSEC_PER_MSEC) /* notices may be early by so much */
+#define PAQM_OVERLOAD_NS (15 * NSEC_PER_MSEC) /* overlong for this time: overloaded */
+#define PAQM_NOTICE_BURST_NS (100 * NSEC_PER_MSEC) /* notices may be this early */
 
 /* First packet after an idle time: start the loops with u* = 1. */
 static void paqm_wake(struct paqm_sched_data *q, u64 now)

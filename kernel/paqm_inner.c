@@ -14,13 +14,13 @@
 #include "paqm_derive.h"
 #include "paqm_inner.h"
 
-#define PAQM_IDLE_NS (2 * NSEC_PER_SEC) /* nothing seen for so long: stop the timers */
+#define PAQM_IDLE_NS (2 * NSEC_PER_SEC) /* stop the timers after this long without packets */
 #define PAQM_GUARD_SHIFT 4 /* the guards of the inner loop average over 2^4 periods */
 #define PAQM_SHARE_FALL_NS (2 * NSEC_PER_SEC) /* time constant of a fall of media's share */
 #define PAQM_PREVIEW_EVERY_NS (500 * NSEC_PER_MSEC) /* a preview begins so often, */
-#define PAQM_PREVIEW_NS (100 * NSEC_PER_MSEC) /* and lasts so long, */
-#define PAQM_PREVIEW_ALONE_NS (150 * NSEC_PER_MSEC) /* without elastic flows so long */
-#define PAQM_PREVIEW_AGAIN_NS (300 * NSEC_PER_MSEC) /* and so long if the last did not help */
+#define PAQM_PREVIEW_NS (100 * NSEC_PER_MSEC) /* and lasts this long, */
+#define PAQM_PREVIEW_ALONE_NS (150 * NSEC_PER_MSEC) /* without elastic flows this long */
+#define PAQM_PREVIEW_AGAIN_NS (300 * NSEC_PER_MSEC) /* and this long if the last one did not help */
 #define PAQM_SHARE_STEP_Q16 (PAQM_Q16_ONE / 100) /* so little of it is no step */
 
 /*

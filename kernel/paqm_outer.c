@@ -23,8 +23,8 @@
 
 #define PAQM_EVENT_GAP_NS (50 * NSEC_PER_MSEC) /* at most one event round in this time */
 /*
- * The elastic class is idle when none of its packets has come for so long. A single flow may pause
- * for longer (PAQM_FLOW_ACTIVE_TICKS); when all do, half of the link would stay unused.
+ * The elastic class is idle when none of its packets has come for this long. A single flow may
+ * pause for longer (PAQM_FLOW_ACTIVE_TICKS); when all do, half of the link would stay unused.
  */
 #define PAQM_SILENT_MS 250
 #define PAQM_SILENT_MOST_MS 500 /* with far senders */
@@ -40,7 +40,7 @@
 #define PAQM_NEWS_SHIFT 5 /* a rate that changes by less than a 32nd is not worth a message */
 #define PAQM_NEWCOMER_ROUNDS 64 /* rounds in which a low credit of newcomers recovers */
 #define PAQM_NEWCOMER_MEMORY 16	/* newcomers that their credit is averaged over */
-#define PAQM_MIDDLING_BPS 20000000ULL	/* from here and with so many flows, */
+#define PAQM_MIDDLING_BPS 20000000ULL	/* from this rate and number of flows on */
 #define PAQM_MIDDLING_FLOWS 20		/* half the headroom is enough */
 #define PAQM_LARGE_BPS 100000000ULL	/* and from here a quarter */
 #define PAQM_LARGE_FLOWS 100

@@ -6,7 +6,7 @@
 #include <linux/workqueue.h>
 
 #define PAQM_NOTICES_FREE 1500 /* a second; more only as one for PAQM_NOTICE_PACKETS */
-#define PAQM_NOTICE_PACKETS 512 /* one for so many packets: messages cost 2 % at most */
+#define PAQM_NOTICE_PACKETS 512 /* one message per this many packets: they cost at most 2 % */
 
 void paqm_outer_work(struct work_struct *work);
 

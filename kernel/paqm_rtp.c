@@ -9,9 +9,9 @@
  * since a flow may carry many sources (the downlink of an SFU), others as four.
  */
 #define PAQM_RTP_MISS_OTHER 4
-#define PAQM_RTP_MISSES 32  /* so much of it makes an open flow none */
+#define PAQM_RTP_MISSES 32  /* this many make an undecided flow no RTP */
 #define PAQM_RTP_LOST 128   /* and one that was RTP: half a megabyte of other things */
-#define PAQM_RTP_HOLD 4	    /* of so many packets of others one takes a place among them */
+#define PAQM_RTP_HOLD 4	    /* one in this many packets of others takes a place among them */
 #define PAQM_RTP_JUMP 256   /* sequence numbers may be missing: loss upstream */
 #define PAQM_RTP_JUMP_JUDGED 1024 /* and of a judged flow not all packets are looked at */
 

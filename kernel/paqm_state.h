@@ -149,7 +149,7 @@ enum paqm_pace {
 };
 
 #define PAQM_OVER_HOLD_NS (500 * NSEC_PER_MSEC) /* of a flow's fair rate, at most, */
-#define PAQM_OVER_PACKETS 20 /* or so many packets */
+#define PAQM_OVER_PACKETS 20 /* or this many packets */
 #define PAQM_BUCKET_PACKETS 2 /* that a bucket holds at least, and one more fits in always */
 #define PAQM_L4S_FLOOR_NS NSEC_PER_MSEC /* ECT(1): queue delay at which marking begins */
 
@@ -292,7 +292,7 @@ struct paqm_sched_data {
 	u32 share_next; /* share announced to the senders */
 	u64 share_due; /* ns: when share_next takes effect; 0: it has */
 	u64 share_first; /* ns: when the pending transfer was announced */
-	u32 share_from; /* media used so much of the link then, Q16 */
+	u32 share_from; /* part of the link that media used then, Q16 */
 	u32 preview_from; /* paqm_bucket_clock() when a preview began; 0: there is none */
 	u32 pace_next[PAQM_PACES]; /* what buckets fill with from @pace_due on */
 	u32 depth_next;

@@ -81,7 +81,7 @@ def flow() -> dict[str, object]:
 
 
 def watch(seconds: float) -> str:
-    """`paqmctl watch`, interrupted after so long."""
+    """`paqmctl watch`, interrupted after a time."""
     line = f"timeout -s INT {seconds} {PROGRAMS['paqmctl']} watch"
     done = subprocess.run(["ip", "netns", "exec", SENDER, *line.split()], capture_output=True)
     text = done.stdout.decode()

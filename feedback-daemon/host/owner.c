@@ -6,8 +6,8 @@
 
 #include "feedback-daemon/loop.h"
 
-#define SHARE 20	 /* one part of so much of the time, */
-#define BURST 50000000LL /* ns: and so much at once */
+#define SHARE 20	 /* at most one part in this many of the time, */
+#define BURST 50000000LL /* ns: at most this much at once */
 
 /* An address of the table: words in host order, of IPv6 four of them. Return: whether it is one. */
 static bool parse_addr(const char *hex, struct addr *a)

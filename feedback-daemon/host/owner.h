@@ -24,7 +24,7 @@
  * @uid: whose it should be
  * @found: of tables before; OWNER_UNKNOWN at first
  *
- * Return: OWNER_OTHER as soon as one of them is neither his nor root's.
+ * Return: OWNER_OTHER as soon as one of them is neither that user's nor root's.
  */
 enum owner owner_read(FILE *table, const struct owner_ends *p, uint32_t uid, enum owner found);
 

@@ -90,7 +90,7 @@ enum not_taken {
 /* Why a digest was dropped before it had expired. */
 #define FORGOT_REASONS(X)                                                                          \
 	X(FLOW_FULL, "flow_full") /* RING_CAP of them */                                           \
-	X(USER_FULL, "user_full") /* its user has his share */                                     \
+	X(USER_FULL, "user_full") /* its user has taken a full share */                            \
 	X(NO_MEMORY, "no_memory")
 
 enum forgot {

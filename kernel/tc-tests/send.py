@@ -158,7 +158,7 @@ def main() -> int:
     ap.add_argument("--encap", choices=("mpls", "pppoe"), help="what stands before the IP header")
     ap.add_argument("--tos", type=lambda s: int(s, 0), default=0, help="upper six bits: DSCP")
     ap.add_argument("--vlan", type=int, default=0, help="VLAN tags")
-    ap.add_argument("--cut", type=int, help="keep only so many bytes of the frame")
+    ap.add_argument("--cut", type=int, help="keep only this many bytes of the frame")
     ap.add_argument("--doff", type=int, default=5, help="TCP header length in words")
     ap.add_argument("--gso", type=int, help="send as one offload packet of this segment size")
     args = ap.parse_args()

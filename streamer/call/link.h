@@ -10,7 +10,7 @@
 #include <gio/gio.h>
 
 #define LINK_SECRET_MIN 16 /* bytes */
-#define LINK_HANDSHAKE_S 5 /* for who calls to prove that he knows the secret */
+#define LINK_HANDSHAKE_S 5 /* time for the caller to prove that it knows the secret */
 #define LINK_ANSWER_S 12   /* for who listens: another may be before us, and say nothing */
 #define LINK_CONNECT_S 30
 

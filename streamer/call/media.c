@@ -14,8 +14,8 @@
 #define AUDIO_BPS 32000
 #define VIDEO_CLOCK 90000
 #define AUDIO_CLOCK 48000
-/* Sound and picture are brought into step by so much a packet: after a jump of the path's delay the
- * reports of the two disagree for a moment.
+/* Sound and picture are brought into step by this much per packet: after a jump of the path's delay
+ * the reports of the two disagree for a moment.
  */
 #define SYNC_STEP ((guint64)GST_MSECOND)
 #define SOCKET_PACKETS 4096 /* more do not fit into a socket; strangers may send without end */

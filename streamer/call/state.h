@@ -21,7 +21,7 @@
 #include "streamer/media/source.h"
 
 /*
- * What has arrived is played so much later, picture and sound alike: what is late or lost and sent
+ * Playout delay of what has arrived, picture and sound alike: what is late or lost and sent
  * again has JITTER_MS in the beginning, then what the path needs between the bounds (inbound.h);
  * DECODE_MS more are for decoders and for sound in pieces of 20 ms.
  */
@@ -93,7 +93,7 @@ struct call {
 	struct outgoing out;		 /* pictures; stopped: the peer does not take media yet */
 	GInetSocketAddress *to;		 /* where they go */
 	struct inbound *inbound;	 /* what comes */
-	gint play_ms;			 /* atomic: what comes is played so much later */
+	gint play_ms;			 /* atomic: playout delay */
 	gint64 wall_offset;		 /* CLOCK_REALTIME - CLOCK_MONOTONIC */
 	guint64 played[CALL_MEDIA];
 	double fraction_lost, rtt_ms;

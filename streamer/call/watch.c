@@ -13,7 +13,7 @@
 #include <gst/video/video.h>
 #include <unistd.h>
 
-#define SILENCE_S 10 /* no packet of the peer for so long: it has vanished */
+#define SILENCE_S 10 /* without a packet for this long the peer has vanished */
 
 /* What the peer does not take yet is not coded. */
 GstPadProbeReturn call_on_raw_sound(GstPad *pad, GstPadProbeInfo *info, gpointer data)

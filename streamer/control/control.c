@@ -8,7 +8,7 @@
 
 /* How long reports on packets outrank receiver reports, which say less. */
 #define PACKETS_RULE 3.0
-/* ECN does not work: so many packets, for so long, all alike (RFC 6679 section 7.2). */
+/* ECN does not work if this many packets, over this time, all look alike (RFC 6679 section 7.2). */
 #define ECN_PACKETS 100
 #define ECN_BLEACHED 3.0
 #define ECN_STUCK 5.0	/* longer: a bottleneck that is overloaded marks all of them, too */

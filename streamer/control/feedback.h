@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * What feedback says, worked out once for all controllers: which packets are
- * new, which are lost, what arrived in the last so many seconds.
+ * new, which are lost, what arrived in the last seconds.
  *
  * A packet is lost when three later ones have arrived (RFC 5348 section 5.1);
  * if it arrives before that, it never was missing. A packet that no report
@@ -80,7 +80,7 @@ void fb_init(struct fb *fb);
  */
 bool fb_packets(struct fb *fb, double now, const struct fb_packet *pkts, size_t n,
 		struct fb_report *r);
-/* Bit/s that arrived during the last so many seconds of the peer's clock. */
+/* Bit/s that arrived during the last @window seconds of the peer's clock. */
 double fb_recv_rate(const struct fb *fb, double window);
 
 #endif /* PAQM_FEEDBACK_H */

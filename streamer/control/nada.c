@@ -233,7 +233,7 @@ void nada_report(struct nada *n, const struct ctl_params *p, const struct fb_rep
 		double step = -KAPPA * (delta / TAU) * (offset / TAU) -
 			      KAPPA * ETA * ((n->x - before) / TAU);
 
-		/* Who does not use what he may gets no more. */
+		/* A flow that does not use its rate gets no more. */
 		if (step < 0 || !(r->x_sent < DATA_LIMITED * n->rate))
 			n->rate *= 1 + ctl_clamp(step, -STEP_DOWN, STEP_UP * delta / TAU);
 	}

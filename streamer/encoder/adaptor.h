@@ -30,7 +30,7 @@ typedef void (*adaptor_fn)(GstElement *enc, const GstStructure *s, gpointer data
 /**
  * adaptor_new() - find out what an encoder is like
  * @text: element and properties, as gst-launch has them
- * @group: so many pictures are reported as a group
+ * @group: pictures that are reported as one group
  * @headers: bytes around the payload of each packet, see wire_headers()
  *
  * Return: NULL with @error set if there is no such element or it has no rate.

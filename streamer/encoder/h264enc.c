@@ -48,7 +48,7 @@
 #define FALL_AFTER 3
 #define FALL_NO_FIT 2
 #define RISE_AFTER 6
-/* What was given up at a rate returns at once when there is so many times as much. */
+/* What was given up at a rate returns at once when the rate is this many times as high. */
 #define RISE_RATE 1.5
 #define SIDE_MIN 96 /* no picture is made smaller than this, either way */
 #define QP_REF 31
@@ -59,7 +59,7 @@
  * cost 6 steps of the quantizer, four times as many pixels some 9.
  */
 static const struct step {
-	int every;  /* one of so many pictures is coded */
+	int every;  /* one in this many pictures is coded */
 	int shrink; /* its sides divided by this */
 	int finer;
 } steps[] = {{1, 1, 0}, {2, 1, 10}, {2, 2, 14}, {2, 4, 14}};
@@ -82,7 +82,7 @@ struct h264_enc {
 	double fell[sizeof(steps) / sizeof(steps[0])]; /* rate at which each was entered */
 	int rest;   /* pictures still to be left out: the last one coded has their time, too */
 	int way;    /* where the last groups ask to go: 1 gives up more, -1 less */
-	int groups; /* so many of them in a row */
+	int groups; /* this many of them in a row */
 	int shrink; /* in force; that of the step begins with the next picture */
 	int width, height;
 	bool fresh; /* this instance of x264 has coded nothing yet */
@@ -363,7 +363,7 @@ static bool shrink(struct h264_enc *enc, const uint8_t *plane[3], int stride[3])
 	return true;
 }
 
-/* A coarser copy of a picture, luma blocks of so many pixels. */
+/* A coarser copy of a picture, in luma blocks @block pixels wide. */
 static bool simplify(struct h264_enc *enc, x264_image_t *img, const uint8_t *const plane[3],
 		     const int stride[3], int block)
 {

@@ -24,7 +24,7 @@ void x264setup_vbv(x264_param_t *param, double fps, double plan_bits, double lim
 	param->rc.i_vbv_max_bitrate = (int)fmax(1, floor(plan_bits * fps / 1000));
 }
 
-/* Rate of the stream itself, in kbit/s, and a buffer of so many seconds of it. */
+/* Rate of the stream itself, kbit/s, and a buffer of this many seconds of it. */
 void x264setup_cbr(x264_param_t *param, double rate, double buffer, unsigned int packet,
 		   unsigned int headers)
 {

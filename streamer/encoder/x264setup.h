@@ -21,7 +21,7 @@ void x264setup_vbv(x264_param_t *p, double fps, double plan_bits, double limit_b
 /**
  * x264setup_cbr() - mode cbr: a new rate
  * @rate: bit/s, IP level
- * @buffer: of so many seconds of it
+ * @buffer: seconds of it that the buffer holds
  * @packet, @headers: see wire.h
  */
 void x264setup_cbr(x264_param_t *p, double rate, double buffer, unsigned int packet,

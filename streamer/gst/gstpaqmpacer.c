@@ -526,8 +526,8 @@ static void gst_paqm_pacer_class_init(GstPaqmPacerClass *klass)
 	g_object_class_install_property(
 		object, PROP_RESERVE,
 		g_param_spec_uint("reserve", "Reserve",
-				  "Packets behind a frame may take so many per cent of its bytes",
-				  0, 100, 0, G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS));
+				  "Packets behind a frame may take this part of its bytes, %", 0,
+				  100, 0, G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS));
 	g_object_class_install_property(
 		object, PROP_BELOW,
 		g_param_spec_uint(

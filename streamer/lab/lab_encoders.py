@@ -73,7 +73,7 @@ def follow(build: Path, encoder: str) -> None:
         trial.within(f"{encoder}: told at {limit} kbit/s", mean(rates) / 1000, 0.6 * limit,
                         limit)
         share = stream.received(first + SETTLED, last) / mean(rates)
-        # Who sends more than he was told loses packets, doubts the advice and then goes by the net,
+        # A sender above its rate loses packets, doubts the advice and then goes by the safety net,
         # from 0.85 of it on (streamer/control/auto.c): encoders of others, now and then.
         trial.within(f"{encoder}: sent of what it was told at {limit} kbit/s", share,
                         0.8 if encoder == ENCODERS[0] else 0.65, 1.05)

@@ -7,7 +7,7 @@
 #include "streamer/options.h"
 #include "streamer/outgoing/outgoing.h"
 
-#define FIRST_ANSWER_S 1.0 /* so long the first picture waits for one */
+#define FIRST_ANSWER_S 1.0 /* the first picture waits this long for one */
 /* Returns of what no router has touched, 100 ms apart: the first may have woken one. */
 #define FIRST_UNTOLD 2
 

@@ -42,7 +42,7 @@ void rate_watch(struct rate *r, GstPad *before, GObject *session, guint32 ssrc, 
  */
 void rate_hear(struct rate *r, GstPad *after);
 void rate_advise(struct rate *r, const struct ctl_advice *a);
-/* The stream has sent so many bytes in all. */
+/* The stream has sent this many bytes in all. */
 void rate_sent(struct rate *r, guint64 total);
 /* Why the stream must not be sent as ECN-capable any more; NULL: it may. */
 const char *rate_ecn_fault(const struct rate *r);

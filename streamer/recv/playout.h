@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PLAYOUT_SLOTS 10 /* of a second each: so long the worst is remembered */
+#define PLAYOUT_SLOTS 10 /* of a second each, for which the worst is remembered */
 #define PLAYOUT_MARGIN 0.020
 #define PLAYOUT_SLACK 0.020 /* what is waited too long is given up from here on */
 #define PLAYOUT_STEP 0.010  /* at a time: more at once would skip pictures */

@@ -39,7 +39,7 @@ void guard_rtcp(struct guard *g, GstElement *e, const char *pad);
 void guard_proven_rtp(struct guard *g, GstElement *e, const char *pad);
 void guard_proven_rtcp(struct guard *g, GstElement *e, const char *pad);
 
-/* Main loop: so much time has passed. A few times a second is enough, and no packet costs a look at
+/* Main loop: time has passed. A few times a second is enough, and no packet costs a look at
  * the clock, which in the lab takes time.
  */
 void guard_tick(struct guard *g, guint ms);

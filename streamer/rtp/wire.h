@@ -25,7 +25,7 @@
 /* In all below @packet is the longest IP packet, @headers what is around its payload. */
 
 /*
- * The longest packet of a stream of so many bit/s that @follows what routers say. Even streams
+ * The longest packet of a stream of @rate bit/s that @follows what routers say. Even streams
  * that share a link wait for each other a packet at a time, so short ones wait less. But queues
  * that are limited in packets, or mark from a packet's time on, want long ones, and a picture of
  * two packets is not spread better by three (docs/design-notes.md, "Short packets").

@@ -5,7 +5,7 @@
  *
  *	load udp ...	RTP flows at a rate of their own, deaf to the network: floods, audio
  *	load idle ...	RTP flows of three or four packets each
- *	load web ...	short TCP connections, so many a second
+ *	load web ...	short TCP connections, this many a second
  *	load sink ...	receives UDP and tells what came, per port
  *	load websink ..	receives the connections
  *

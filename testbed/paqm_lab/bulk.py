@@ -127,7 +127,7 @@ def main() -> None:
     parser.add_argument("--congestion-control", default="cubic")
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--starts", metavar="S,...", help="of many flows, to ports from --port on")
-    parser.add_argument("--flows", type=int, default=1, metavar="N", help="be so many sinks")
+    parser.add_argument("--flows", type=int, default=1, metavar="N", help="number of sinks")
     args = parser.parse_args()
     if args.to and args.starts:
         starts = [float(text) for text in args.starts.split(",")]

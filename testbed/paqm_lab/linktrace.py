@@ -122,7 +122,7 @@ def mean(trace: I64) -> float:
 
 
 def rates(trace: I64, window: float) -> F64:
-    """Bit/s in consecutive windows of so many seconds; a rest at the end is left out."""
+    """Bit/s in consecutive windows of that many seconds; a rest at the end is left out."""
     size = round(window * 1000)
     parts = trace[: len(trace) // size * size].reshape(-1, size)
     return np.asarray(parts.sum(axis=1) * (OPPORTUNITY * 8 / window), np.float64)

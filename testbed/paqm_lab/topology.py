@@ -196,7 +196,7 @@ class Network:
         return queue
 
     def shape(self, host: str, device: str, bits: int, queue: str, burst: int = BURST) -> None:
-        """htb of so many bit/s, and a queue below it as 10:."""
+        """htb at a rate in bit/s, and a queue below it as 10:."""
         self.queue(host, device, "root", "handle", "1:", "htb", "default", "1")
         self.queue(host, device, *htb_class(bits, burst), what="class")
         self.queue(host, device, "parent", "1:1", "handle", "10:", *queue.split())

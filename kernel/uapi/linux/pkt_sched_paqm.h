@@ -52,8 +52,8 @@ enum {
 	TCA_PAQM_DSCP_MEDIA,	 /* u64, bit n: DSCP n is media */
 	TCA_PAQM_DSCP_ELASTIC,	 /* u64, bit n: DSCP n is elastic */
 	TCA_PAQM_FLOW_AGE,	 /* u32 us after which a silent flow's slot may be taken */
-	TCA_PAQM_MEDIA_WEIGHT,	 /* u32, a media flow counts as so many */
-	TCA_PAQM_ELASTIC_WEIGHT, /* u32, an elastic flow counts as so many */
+	TCA_PAQM_MEDIA_WEIGHT,	 /* u32, a media flow counts as this many */
+	TCA_PAQM_ELASTIC_WEIGHT, /* u32, an elastic flow counts as this many */
 	TCA_PAQM_SPLIT,		 /* u32 Q16, fixed media share; 0: by counted flows */
 	TCA_PAQM_BORROW,	 /* u32 0/1: advice includes what elastic leaves idle */
 	TCA_PAQM_SEED,		 /* u64, makes hash and draws repeatable; 0: random */
