@@ -72,13 +72,13 @@ demo-seeds: setup
 	@$(LAB) checks out/demo-seeds
 
 test: build
-	@setup/run-tests.py --build $(BUILD)
+	@setup/test.py --build $(BUILD)
 
 acceptance: build
 	@kernel/lab-tests/spec.py run --build $(BUILD) --out out/acceptance
 
 tdc: build
-	@setup/run-tests.py --build $(BUILD) --only tdc
+	@setup/test.py --build $(BUILD) tdc
 
 tdc-kernel: setup
 	@kernel/tc-tests/upstream.py

@@ -229,9 +229,9 @@ def print_table(directory: Path) -> int:
     for path in paths:
         result = _load(path)
         seeds = ", ".join(map(str, result.get("seeds", [result.get("seed")])))
-        print(f"{result['scenario']}, seed {seeds} ({path.parent})")
+        print(f"# {result['scenario']}, seed {seeds} ({path.parent})")
         if not result["checks"]:
-            print("  no checks: no variant has senders that are told their rate")
+            print("# no checks: no variant has senders that are told their rate")
         wide = [
             max([least, *(len(check[key]) for check in result["checks"])])
             for key, least in (("variant", 10), ("name", 34))
@@ -240,7 +240,7 @@ def print_table(directory: Path) -> int:
             total += 1
             failed += not check["pass"]
             print(
-                f"  {'pass' if check['pass'] else 'FAIL'}  {check['variant']:<{wide[0]}} "
+                f"{'ok' if check['pass'] else 'not ok':<6} {check['variant']:<{wide[0]}} "
                 f"{check['name']:<{wide[1]}} {number(check['value']):>9} {check['relation']} "
                 f"{number(check['limit'])} {check['unit']}"
             )

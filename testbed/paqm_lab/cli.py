@@ -39,7 +39,10 @@ def _echo(text: str) -> None:
 
 
 def _exec(args: argparse.Namespace) -> int:
-    built = kernel.ensure("debug" if args.debug_kernel else "lab", say, args.kernel)
+    variant, release = "debug" if args.debug_kernel else "lab", args.kernel
+    if not release and (release := os.environ.get("PAQM_KERNEL")):
+        variant = "lab"
+    built = kernel.ensure(variant, say, release)
     if args.job_dir:
         directory = Path(args.job_dir).resolve()
     else:
@@ -58,7 +61,7 @@ def _exec(args: argparse.Namespace) -> int:
         environment=environment,
         seed=args.seed,
         # kmemleak's scans take long in a large memory.
-        memory=args.memory or ("512M" if args.debug_kernel else "1G"),
+        memory=args.memory or ("512M" if variant == "debug" else "1G"),
         real_time=args.real_time,
         timeout=args.timeout,
     )
@@ -227,7 +230,8 @@ def parser() -> argparse.ArgumentParser:
         "root and returns its exit status; 3 when the kernel reported a fault of its own, 124 when "
         "the time limit struck. In its environment: PAQM_KO_DIR (the .ko files), PAQM_BUILD (the "
         "Meson build directory), PAQM_REPO, PAQM_KDIR (kernel build tree), PAQM_JOB_DIR "
-        "(console.log, output.log), TC_LIB_DIR.",
+        "(console.log, output.log), TC_LIB_DIR. PAQM_KERNEL=X.Y in its own environment stands for "
+        "--kernel X.Y without --debug-kernel.",
     )
     run_in.add_argument("--debug-kernel", action="store_true", help="KASAN, lockdep, kmemleak, ...")
     run_in.add_argument("--kernel", metavar="X.Y", help="Debian's kernel of that release")

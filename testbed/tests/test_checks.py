@@ -88,7 +88,7 @@ def test_table_of_several_results(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert checks.print_table(tmp_path) == 1
     printed = capsys.readouterr().out
     assert "21 of 22 checks pass" in printed
-    assert "FAIL  paqm       frames_over_bound" in printed
+    assert "not ok paqm       frames_over_bound" in printed
 
 
 def test_no_result(tmp_path: Path) -> None:

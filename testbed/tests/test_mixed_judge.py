@@ -275,7 +275,7 @@ def test_whatever_is_there_is_judged(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert data["grid"]["missing"]["flood-1"][-1] == "paqm-2"
     (tmp_path / "result.json").write_text(suite.as_json(data))
     assert print_table(tmp_path) == 1
-    assert "FAIL  flood-1" in capsys.readouterr().out
+    assert "not ok flood-1" in capsys.readouterr().out
 
 
 def test_earlier_figures_stay_until_a_run_replaces_them(tmp_path: Path) -> None:

@@ -125,15 +125,15 @@ SETTINGS: list[tuple[str, str, Any]] = [
 ]
 
 wrong: list[str] = []
-done = 0
+right: list[str] = []
 
 
 def expect(what: str, got: Any, want: Any) -> None:
-    global done
-    done += 1
     near = isinstance(want, float) and isinstance(got, int | float) and abs(got - want) < 1e-4
     if not near and got != want:
         wrong.append(f"{what}: wanted {want!r}, got {got!r}")
+    else:
+        right.append(what)
 
 
 def sh(*words: str) -> str:
@@ -486,10 +486,10 @@ def main() -> int:
     check_flows()
     check_hint()
     sh("rmmod", "sch_paqm")
-    for line in wrong:
-        print(line)
-    print(f"{done} checks, {len(wrong)} wrong")
-    return 1 if wrong or not done else 0
+    print("".join(f"ok {line}\n" for line in right), end="")
+    print("".join(f"not ok {line}\n" for line in wrong), end="")
+    print(f"{len(right) + len(wrong)} checks, {len(wrong)} wrong")
+    return 1 if wrong or not right else 0
 
 
 if __name__ == "__main__":
