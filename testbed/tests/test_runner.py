@@ -20,6 +20,9 @@ TAPS = {
     "crash": ("echo ok one; exit 3", (1, ["exit status 3"], [])),
     "killed": ("echo ok one; kill -9 $$", (1, ["exit status -9"], [])),
     "empty": ("echo nothing", (0, ["no case was run"], [])),
+    "numbered": ("echo 1..2; echo ok 1 - one; echo 'ok 2 - two # SKIP too old'",
+                 (1, [], ["two # SKIP too old"])),
+    "unplanned": ("echo ok 1 - one; echo 1..2", (1, ["2 cases were planned"], [])),
     "skips": ("echo skip one: too old", (0, [], ["one # SKIP too old"])),
 }
 RAW = {  # without tap.py between them and Meson
