@@ -10,6 +10,7 @@ Usage: test.py [--build DIR] [--json FILE] [ARGUMENT of `meson test`...]
 
 import argparse
 import contextlib
+import itertools
 import json
 import re
 import signal
@@ -58,6 +59,12 @@ def main() -> int:
 
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, stop)
+        for minute in itertools.count(1):
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                meson.wait(60)
+                break
+            if not sys.stdout.isatty():  # else Meson itself shows what runs
+                print(f"({minute} min)", flush=True)
     suites = {}
     with contextlib.suppress(OSError, ValueError):  # none, or half a line, if Meson was killed
         known = json.loads((args.build / "meson-info" / "intro-tests.json").read_text())
