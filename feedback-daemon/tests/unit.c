@@ -2,7 +2,6 @@
 /* Unit tests of the judging part of paqmd: what they share, and their order. See unit.h. */
 #include "unit.h"
 
-unsigned int failures;
 bool seen[REFUSE_MAX];
 const uint8_t key[PAQM_SIPHASH_KEY] = {1, 2, 3};
 const struct addr nowhere;
@@ -13,6 +12,16 @@ void setup(const struct engine_params *p)
 {
 	engine_free(&eng);
 	engine_init(&eng, p ? p : &engine_defaults, key);
+}
+
+struct flow *begin(const struct engine_params *p)
+{
+	struct flow *f;
+
+	setup(p);
+	f = add(1, T_SPORT, T_SSRC);
+	send_media(T_SPORT, T_SSRC, 1, S);
+	return f;
 }
 
 struct flow *add(uint64_t cookie, uint16_t sport, uint32_t ssrc)
@@ -87,65 +96,13 @@ void use_keys(const char *text)
 	engine_set_keys(&eng, &ring);
 }
 
-/* Every reason has a name and has been provoked above. */
-static void test_all_reasons(void)
-{
-	unsigned int i;
-
-	for (i = 0; i < REFUSE_MAX; i++) {
-		if (!seen[i])
-			fprintf(stderr, "never provoked: %s\n", refuse_name((enum refuse)i));
-		CHECK(seen[i]);
-	}
-}
-
 int main(void)
 {
-	test_siphash();
-	test_ring();
-	test_ecf_vectors();
-	test_erf_vectors();
-	test_parking_lot();
-	test_heal();
-	test_windup();
-	test_flapping();
-	test_expiry();
-	test_ip_refusals();
-	test_msg_refusals();
-	test_version1();
-	test_flow_and_quote();
-	test_quotes();
-	test_early();
-	test_quench();
-	test_extension();
-	test_sequence();
-	test_keys();
-	test_host_keys();
-	test_mutations();
-	test_keys_file();
-	test_keys_load();
-	test_keys_credential();
-	test_limits();
-	test_router_budget();
-	test_ecf_engine();
-	test_register();
-	test_reuse();
-	test_tables();
-	test_shares();
-	test_digest_shares();
-	test_batch();
-	test_owner();
-	test_ipv6();
-	test_records();
-	test_requests();
-	test_why();
-	test_views();
-	test_many_routers();
-	test_lengths();
-	test_conf_file();
-	test_all_reasons();
+	int failed = check_run();
+
+	/* every reason has a name and has been provoked */
+	for (unsigned int i = 0; i < REFUSE_MAX; i++)
+		failed |= !check(seen[i], refuse_name((enum refuse)i), i);
 	engine_free(&eng);
-	if (failures)
-		fprintf(stderr, "%u checks failed\n", failures);
-	return failures ? 1 : 0;
+	return failed;
 }

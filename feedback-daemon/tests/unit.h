@@ -12,7 +12,6 @@
 #define S 1000000000ULL
 #define MS 1000000ULL
 
-extern unsigned int failures;
 extern bool seen[REFUSE_MAX]; /* reasons that were provoked */
 
 #define KEY_A "0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f"
@@ -25,6 +24,8 @@ extern uint8_t media[T_MEDIA]; /* the packet that was sent last */
 
 /* A new engine; @p: NULL: as by default. */
 void setup(const struct engine_params *p);
+/* The same with a flow, number 1 from T_SPORT with T_SSRC, and a packet of it at 1 s. */
+struct flow *begin(const struct engine_params *p);
 struct flow *add(uint64_t cookie, uint16_t sport, uint32_t ssrc);
 void send_media(uint16_t sport, uint32_t ssrc, uint16_t seq, uint64_t now);
 struct paqm_msg msg(uint64_t router, uint32_t seq, double ecf, double erf);
@@ -38,67 +39,8 @@ enum refuse say(const struct paqm_msg *m, uint64_t now);
 /* Keys for the router's messages, as the file has them. */
 void use_keys(const char *text);
 
-/* unit_refuse.c */
-void test_ip_refusals(void);
-void test_msg_refusals(void);
-void test_version1(void);
-void test_flow_and_quote(void);
-void test_quench(void);
-void test_sequence(void);
-void test_mutations(void);
-void test_lengths(void);
-
-/* unit_allow.c */
 /* One router says @low and @high in turn. Return: how often the rate rose by a fifth. */
 unsigned int flap(struct flow *f, uint64_t *now, unsigned int rounds, uint64_t gap, double low,
 		  double high);
-void test_ecf_vectors(void);
-void test_erf_vectors(void);
-void test_parking_lot(void);
-void test_heal(void);
-void test_windup(void);
-void test_flapping(void);
-void test_expiry(void);
-void test_ecf_engine(void);
-
-/* unit_keys.c */
-void test_keys(void);
-void test_host_keys(void);
-void test_keys_file(void);
-void test_keys_load(void);
-void test_keys_credential(void);
-
-/* unit_flows.c */
-void test_register(void);
-void test_reuse(void);
-void test_tables(void);
-void test_shares(void);
-void test_digest_shares(void);
-void test_ipv6(void);
-
-/* unit_ring.c */
-void test_siphash(void);
-void test_ring(void);
-
-/* unit_quotes.c */
-void test_quotes(void);
-void test_early(void);
-void test_extension(void);
-
-/* unit_routers.c */
-void test_limits(void);
-void test_router_budget(void);
-void test_many_routers(void);
-
-/* unit_media.c */
-void test_batch(void);
-void test_owner(void);
-
-/* unit_requests.c */
-void test_records(void);
-void test_requests(void);
-void test_why(void);
-void test_views(void);
-void test_conf_file(void);
 
 #endif /* PAQMD_TEST_UNIT_H */

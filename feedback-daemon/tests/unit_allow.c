@@ -6,7 +6,7 @@
 #include "core/paqm_ecf.h"
 #include "unit.h"
 
-void test_ecf_vectors(void)
+TEST(test_ecf_vectors)
 {
 	static const struct {
 		char router;
@@ -25,7 +25,7 @@ void test_ecf_vectors(void)
 	for (j = 0; j < 2; j++) {
 		struct allow_set s = {0};
 
-		for (i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		for (i = 0; i < ROWS(row); i++) {
 			/* each router counts for itself */
 			struct paqm_msg m = msg((uint64_t)row[i].router, (uint32_t)i / 2, row[i].v,
 						i < 2 ? 1000000 : 1);
@@ -48,7 +48,7 @@ void test_ecf_vectors(void)
 	}
 }
 
-void test_erf_vectors(void)
+TEST(test_erf_vectors)
 {
 	static const double rate[] = {700000, 450000, 900000};
 	struct allow_set s = {0};
@@ -158,14 +158,14 @@ static void parking_lot(double spread, double *long_mbit, double *short_mbit)
 	free(set);
 }
 
-void test_parking_lot(void)
+TEST(test_parking_lot)
 {
 	static const struct {
 		double spread, longs, shorts;
 	} row[] = {{0, 2.41, 2.41}, {0.05, 2.40, 2.43}, {0.15, 2.35, 2.45}, {0.30, 2.26, 2.48}};
 	size_t i;
 
-	for (i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+	for (i = 0; i < ROWS(row); i++) {
 		double longs, shorts;
 
 		parking_lot(row[i].spread, &longs, &shorts);
@@ -176,7 +176,7 @@ void test_parking_lot(void)
 }
 
 /* What is relative counts only after what came before it; else the absolute rate. */
-void test_heal(void)
+TEST(test_heal)
 {
 	const uint64_t floor = 100000, ceil = 10000000;
 	struct allow_set s = {0};
@@ -221,7 +221,7 @@ void test_heal(void)
 #undef SAY
 }
 
-void test_windup(void)
+TEST(test_windup)
 {
 	const uint64_t floor = 100000, ceil = 10000000;
 	struct allow_set s = {0};
@@ -285,7 +285,7 @@ unsigned int flap(struct flow *f, uint64_t *now, unsigned int rounds, uint64_t g
 	return rises;
 }
 
-void test_flapping(void)
+TEST(test_flapping)
 {
 	uint64_t now = S, t;
 	struct flow *f;
@@ -346,7 +346,7 @@ static void count_told(void *data, struct flow *f)
 	++*(unsigned int *)data;
 }
 
-void test_expiry(void)
+TEST(test_expiry)
 {
 	unsigned int told = 0;
 	struct flow *f;
@@ -404,16 +404,14 @@ void test_expiry(void)
 	CHECK_EQ(engine_next(&eng), UINT64_MAX);
 }
 
-void test_ecf_engine(void)
+TEST(test_ecf_engine)
 {
 	struct engine_params p = engine_defaults;
 	struct paqm_msg m = msg(1, 1, 0.5, 300000);
 	struct flow *f;
 
 	p.use = ALLOW_USE_ECF;
-	setup(&p);
-	f = add(1, T_SPORT, T_SSRC);
-	send_media(T_SPORT, T_SSRC, 1, S);
+	f = begin(&p);
 	CHECK_EQ(say(&m, S), REFUSE_NONE);
 	CHECK_EQ(f->rate.rate_bps, 300000);
 	CHECK_EQ(f->rate.cause, PAQM_CAUSE_ECF);

@@ -4,7 +4,7 @@
 
 #include "unit.h"
 
-void test_register(void)
+TEST(test_register)
 {
 	struct paqm_ipc_register r = t_reg(1, T_SPORT, 0);
 	struct paqm_msg m = msg(1, 1, 1.0, 800000);
@@ -73,7 +73,7 @@ void test_register(void)
 }
 
 /* Tables and rings under change: whatever is registered is found, nothing else is. */
-void test_tables(void)
+TEST(test_tables)
 {
 	static bool there[ENGINE_FLOWS];
 	struct paqm_ipc_register r;
@@ -134,7 +134,7 @@ static void burst(uint16_t sport, unsigned int n, uint64_t now)
 }
 
 /* Nobody has more flows than he leaves to the others; who leaves gives back. */
-void test_shares(void)
+TEST(test_shares)
 {
 	static const unsigned int have[] = {ENGINE_FLOWS / 2, ENGINE_FLOWS / 4, ENGINE_FLOWS / 8};
 	struct paqm_ipc_register r;
@@ -189,7 +189,7 @@ static void told(void *data, struct flow *f)
 }
 
 /* The memory for digests: one user's burst leaves enough for the next, and is given back. */
-void test_digest_shares(void)
+TEST(test_digest_shares)
 {
 	enum { FLOWS = 400 };
 	struct paqm_ipc_register r;
@@ -250,7 +250,7 @@ void test_digest_shares(void)
 	CHECK(most <= ENGINE_SPARE && most > ENGINE_SPARE / 10 * 9);
 }
 
-void test_ipv6(void)
+TEST(test_ipv6)
 {
 	struct paqm_ipc_register r = t_reg(1, T_SPORT, T_SSRC);
 	struct paqm_msg m = msg(1, 1, 0.9, 500000);
@@ -338,14 +338,12 @@ void test_ipv6(void)
 }
 
 /* A flow that takes a freed slot must not inherit proofs or allowances. */
-void test_reuse(void)
+TEST(test_reuse)
 {
 	struct paqm_msg m = msg(1, 1, 1.0, 800000);
 	struct flow *f;
 
-	setup(NULL);
-	f = add(1, T_SPORT, T_SSRC);
-	send_media(T_SPORT, T_SSRC, 1, S);
+	f = begin(NULL);
 	CHECK_EQ(say(&m, S), REFUSE_NONE);
 	engine_unregister(&eng, f);
 	CHECK_EQ(say(&m, S), REFUSE_FLOW_UNKNOWN);

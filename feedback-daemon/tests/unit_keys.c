@@ -44,7 +44,7 @@ static const char *hex(const uint8_t key[16], char text[33])
 }
 
 /* Who reads the key of one host can speak to no other; and a tag is of one flow. */
-void test_host_keys(void)
+TEST(test_host_keys)
 {
 	static const struct addr other = {{[10] = 0xFF, [11] = 0xFF, 10, 0, 1, 3}};
 	struct paqm_msg m = msg(0xA1, 1, 0.9, 500000);
@@ -56,9 +56,7 @@ void test_host_keys(void)
 	keys_derive(a, &sender, own);
 	keys_derive(a, &other, theirs);
 	CHECK(memcmp(own, theirs, 16) && memcmp(own, a, 16) && memcmp(own, own + 8, 8));
-	setup(NULL);
-	add(1, T_SPORT, T_SSRC);
-	send_media(T_SPORT, T_SSRC, 1, S);
+	begin(NULL);
 	snprintf(line, sizeof(line), "a1 7 %s host # mine\n", hex(own, last));
 	use_keys(line);
 	t_tag(&m, media, 7, theirs);
@@ -113,7 +111,7 @@ void test_host_keys(void)
 	CHECK(memcmp(own, theirs, 16));
 }
 
-void test_keys(void)
+TEST(test_keys)
 {
 	struct engine_params p = engine_defaults;
 	struct paqm_msg m = msg(0xA1, 1, 0.9, 500000);
@@ -124,9 +122,7 @@ void test_keys(void)
 
 	memset(a, 0x0f, sizeof(a));
 	memset(b, 0xb0, sizeof(b));
-	setup(NULL);
-	f = add(1, T_SPORT, T_SSRC);
-	send_media(T_SPORT, T_SSRC, 1, S);
+	f = begin(NULL);
 	/* without keys nobody looks at tags, and nobody is told that one is right */
 	m.flags = PAQM_F_AUTH;
 	m.tag = 1;
@@ -171,9 +167,7 @@ void test_keys(void)
 
 	/* no router without a key */
 	p.require_auth = true;
-	setup(&p);
-	add(1, T_SPORT, T_SSRC);
-	send_media(T_SPORT, T_SSRC, 1, S);
+	begin(&p);
 	use_keys("a1 7 " KEY_A "\n");
 	m = msg(0xB2, 1, 0.9, 450000);
 	CHECK_EQ(say(&m, S), REFUSE_AUTH_MISSING);
@@ -185,7 +179,7 @@ void test_keys(void)
 	CHECK_EQ(say_tagged(m, 7, a, S), REFUSE_KEY_UNKNOWN);
 }
 
-void test_keys_file(void)
+TEST(test_keys_file)
 {
 	static const struct {
 		const char *text;
@@ -228,7 +222,7 @@ void test_keys_file(void)
 	unsigned int line, i;
 	const char *error;
 
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (i = 0; i < ROWS(cases); i++) {
 		error = keys_parse(cases[i].text, strlen(cases[i].text), &ring, &line);
 		if (!error != !cases[i].line)
 			fprintf(stderr, "keys case %u: %s\n", i, error ? error : "taken");
@@ -248,7 +242,7 @@ void test_keys_file(void)
 }
 
 /* A file that others may read or write holds no secrets. */
-void test_keys_load(void)
+TEST(test_keys_load)
 {
 	char dir[] = "/tmp/paqmd-unit-XXXXXX", path[64], error[256];
 	static struct keyring ring;
@@ -294,7 +288,7 @@ void test_keys_load(void)
 }
 
 /* Credentials as the service manager makes them: of root, mode 0440 for the user's access list. */
-void test_keys_credential(void)
+TEST(test_keys_credential)
 {
 	char dir[] = "/tmp/paqmd-unit-XXXXXX", path[64], inner[64], beside[64], error[256];
 	static struct keyring ring;

@@ -24,7 +24,7 @@ static void part(void *data, const uint8_t *head, uint32_t head_len, const uint8
 }
 
 /* What segmentation offload makes of a batch is what the flow has sent. */
-void test_batch(void)
+TEST(test_batch)
 {
 	static struct parts p;
 	static uint8_t ip[65536];
@@ -92,7 +92,7 @@ static enum owner look(const struct owner_ends *p, uint32_t uid)
 }
 
 /* Where the source is left open a packet counts if it is from a socket of the flow's user. */
-void test_owner(void)
+TEST(test_owner)
 {
 	/* as a kernel shows them, on a little-endian machine; of 10.0.1.2, open, and connected */
 	static const char table[] = "  sl  local_address rem_address   st tx_queue rx_queue tr "
@@ -127,7 +127,7 @@ void test_owner(void)
 	enum owner found;
 	unsigned int i;
 
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (i = 0; i < ROWS(cases); i++) {
 		struct owner_ends p = {
 			.saddr = {{[10] = 0xFF, [11] = 0xFF, 10, 0, 1, cases[i].host}},
 			.daddr = {{[10] = 0xFF, [11] = 0xFF, 10, 0, 2, 2}},

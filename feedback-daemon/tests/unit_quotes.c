@@ -3,7 +3,7 @@
 #include "unit.h"
 
 /* Packets that are answered, too: with options, and with just enough payload. */
-void test_quotes(void)
+TEST(test_quotes)
 {
 	struct paqm_msg m = msg(1, 1, 0.9, 500000);
 	uint8_t with[T_MEDIA + 40], p[T_MESSAGE];
@@ -64,7 +64,7 @@ static void again(uint64_t now, enum refuse why)
 }
 
 /* The queue that tells is this host's own: its messages are there before the packets are. */
-void test_early(void)
+TEST(test_early)
 {
 	struct flow *f;
 	unsigned int i;
@@ -114,7 +114,7 @@ void test_early(void)
 }
 
 /* A header extension proves as the rest does; but routers write into a field of ours. */
-void test_extension(void)
+TEST(test_extension)
 {
 	const struct paqm_field field = {.rate = 0x49742400, .nonce = 77},
 				lower = {.rate = 0x48742400};

@@ -4,16 +4,14 @@
 
 #include "unit.h"
 
-void test_ip_refusals(void)
+TEST(test_ip_refusals)
 {
 	struct paqm_msg m = msg(1, 1, 0.9, 500000);
 	uint8_t good[T_MESSAGE], p[T_MESSAGE];
 	uint32_t len;
 	struct verdict v;
 
-	setup(NULL);
-	add(1, T_SPORT, T_SSRC);
-	send_media(T_SPORT, T_SSRC, 1, S);
+	begin(NULL);
 	len = t_message(good, media, &m);
 
 	CHECK_EQ(deliver(good, 19, S, NULL), REFUSE_IP_CUT);
@@ -47,15 +45,13 @@ void test_ip_refusals(void)
 	CHECK_EQ(deliver(p, len + 12, S, NULL), REFUSE_NONE);
 }
 
-void test_msg_refusals(void)
+TEST(test_msg_refusals)
 {
 	struct paqm_msg m = msg(1, 1, 0.9, 500000);
 	uint8_t good[T_MESSAGE], p[T_MESSAGE];
 	uint32_t len, obj;
 
-	setup(NULL);
-	add(1, T_SPORT, T_SSRC);
-	send_media(T_SPORT, T_SSRC, 1, S);
+	begin(NULL);
 	len = t_message(good, media, &m);
 	obj = 20 + 8 + t_quote(media) + PAQM_EXT_HDR;
 
@@ -94,16 +90,14 @@ void test_msg_refusals(void)
 
 /* Routers that have not learnt version 2 yet are understood; and what they quote must prove, too.
  */
-void test_version1(void)
+TEST(test_version1)
 {
 	struct paqm_msg m = msg(1, 1, 0.9, 500000);
 	uint8_t p[T_MESSAGE];
 	struct verdict v;
 	struct flow *f;
 
-	setup(NULL);
-	f = add(1, T_SPORT, T_SSRC);
-	send_media(T_SPORT, T_SSRC, 1, S);
+	f = begin(NULL);
 	CHECK_EQ(deliver(p, t_message1(p, media, &m), S, &v), REFUSE_NONE);
 	CHECK_EQ(v.msg.version, 1);
 	CHECK_EQ(f->rate.rate_bps, 500000);
@@ -123,7 +117,7 @@ void test_version1(void)
 	CHECK_EQ(deliver(p, t_message(p, media, &m), S, &v), REFUSE_NONE);
 }
 
-void test_flow_and_quote(void)
+TEST(test_flow_and_quote)
 {
 	struct paqm_msg m = msg(1, 1, 0.9, 500000);
 	struct flow *f, *g;
@@ -192,7 +186,7 @@ void test_flow_and_quote(void)
 }
 
 /* Carrier quench: the same checks; without object only if that is allowed. */
-void test_quench(void)
+TEST(test_quench)
 {
 	struct engine_params p = engine_defaults;
 	struct paqm_msg m = msg(1, 1, 0.9, 500000);
@@ -200,9 +194,7 @@ void test_quench(void)
 	struct flow *f;
 	uint32_t len;
 
-	setup(NULL);
-	f = add(1, T_SPORT, T_SSRC);
-	send_media(T_SPORT, T_SSRC, 1, S);
+	f = begin(NULL);
 	t_media(other, T_SPORT, T_SSRC, 2);
 	len = t_message_type(ip, PAQM_ICMP_TYPE_QUENCH, other, &m);
 	CHECK_EQ(deliver(ip, len, S, NULL), REFUSE_QUOTE_UNKNOWN);
@@ -265,14 +257,12 @@ void test_quench(void)
 	CHECK_EQ(deliver(ip, t_bare(ip, media, t_f32(0.5)), 5 * S, NULL), REFUSE_AUTH_MISSING);
 }
 
-void test_sequence(void)
+TEST(test_sequence)
 {
 	struct paqm_msg m = msg(1, 5, 0.9, 500000);
 	struct flow *f, *g;
 
-	setup(NULL);
-	f = add(1, T_SPORT, T_SSRC);
-	send_media(T_SPORT, T_SSRC, 1, S);
+	f = begin(NULL);
 	CHECK_EQ(say(&m, S), REFUSE_NONE);
 	CHECK_EQ(say(&m, S), REFUSE_SEQ_REPLAY);
 	m.seq = 4;
@@ -318,7 +308,7 @@ void test_sequence(void)
 }
 
 /* With a key no bit of a message can be changed so that it is believed. */
-void test_mutations(void)
+TEST(test_mutations)
 {
 	struct paqm_msg m = msg(0xA1, 1, 0.9, 500000);
 	uint8_t a[16], own[16], good[T_MESSAGE], p[T_MESSAGE];
@@ -347,7 +337,7 @@ void test_mutations(void)
 }
 
 /* The encoder refuses what no decoder takes; the decoder refuses every other length. */
-void test_lengths(void)
+TEST(test_lengths)
 {
 	uint8_t quoted[PAQM_QUOTE_MAX + 1] = {0x45}, buf[PAQM_MSG_MAX + 8];
 	struct paqm_msg m = msg(1, 1, 0, 500000), out;

@@ -9,7 +9,7 @@
 #include "feedback-daemon/sockets/request.h"
 #include "unit.h"
 
-void test_records(void)
+TEST(test_records)
 {
 	struct paqm_ipc_register r = t_reg(1, T_SPORT, 0);
 	uint8_t longer[PAQM_IPC_RECORD_MAX + 1];
@@ -57,7 +57,7 @@ static json_t *request(const char *line, enum request_act *act)
 	return request_answer(&eng, &env, line, strlen(line), act);
 }
 
-void test_requests(void)
+TEST(test_requests)
 {
 	static const char *const bad[] = {"", "{", "[]", "{}", "{\"cmd\": 1}", "{\"cmd\": \"x\"}"};
 	struct paqm_msg m = msg(0xABC, 1, 0.9, 500000);
@@ -65,9 +65,7 @@ void test_requests(void)
 	json_t *o, *f;
 	size_t i;
 
-	setup(NULL);
-	add(1, T_SPORT, T_SSRC);
-	send_media(T_SPORT, T_SSRC, 1, S);
+	begin(NULL);
 	m.flags = PAQM_F_OVERLOAD | PAQM_F_FINAL;
 	m.qdelay_100us = 35;
 	CHECK_EQ(say(&m, S), REFUSE_NONE);
@@ -92,7 +90,7 @@ void test_requests(void)
 	o = request("{\"cmd\": \"watch\"}", &act);
 	CHECK(act == REQUEST_WATCH && json_is_true(json_object_get(o, "ok")));
 	json_decref(o);
-	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (i = 0; i < ROWS(bad); i++) {
 		o = request(bad[i], &act);
 		CHECK(json_is_false(json_object_get(o, "ok")));
 		CHECK(json_string_value(json_object_get(o, "error")));
@@ -126,7 +124,7 @@ static const char *why(struct request_env *env, const char **text)
 	} while (0)
 
 /* Whatever the state of a flow, its reason is named. */
-void test_why(void)
+TEST(test_why)
 {
 	struct request_env env = {.now_ns = 2 * S, .start_ns = S, .ifaces = 1};
 	struct paqm_msg m = msg(0xABC, 1, 1.0, 500000);
@@ -176,7 +174,7 @@ void test_why(void)
 }
 
 /* Requests and events, with and without everything that may be missing. */
-void test_views(void)
+TEST(test_views)
 {
 	static const char *const lines[] = {"show",  "flows",	"routers",
 					    "stats", "capture", "reload"};
@@ -199,7 +197,7 @@ void test_views(void)
 	f->status.qp = 30;
 	send_media(T_SPORT, 1, 1, S);
 	CHECK_EQ(say(&m, S), REFUSE_AUTH_MISSING);
-	for (i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+	for (i = 0; i < ROWS(lines); i++) {
 		snprintf(line, sizeof(line), "{\"cmd\": \"%s\"}", lines[i]);
 		o = request_answer(&eng, &env, line, strlen(line), &act);
 		CHECK(json_is_true(json_object_get(o, "ok")));
@@ -249,7 +247,7 @@ static void note(void *data, unsigned int line, const char *text)
 	snprintf(mistake, sizeof(mistake), "%s", text);
 }
 
-void test_conf_file(void)
+TEST(test_conf_file)
 {
 	static const struct {
 		const char *line, *fault;
@@ -281,7 +279,7 @@ void test_conf_file(void)
 	FILE *f;
 
 	conf_default(&c);
-	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (i = 0; i < ROWS(bad); i++) {
 		mistakes = 0;
 		CHECK_EQ(conf_parse(&c, bad[i].line, strlen(bad[i].line), note, NULL), mistakes);
 		CHECK(mistakes);

@@ -2,7 +2,7 @@
 /* Digests and the ring that keeps them. See unit.h. */
 #include "unit.h"
 
-void test_siphash(void)
+TEST(test_siphash)
 {
 	/* vectors of the authors: key 00..0f, message 00..n-1 */
 	uint8_t k[16], m[63];
@@ -18,7 +18,7 @@ void test_siphash(void)
 	CHECK_EQ(paqm_siphash24(k, m, 63), 0x958a324ceb064572ULL);
 }
 
-void test_ring(void)
+TEST(test_ring)
 {
 	struct ring r;
 	unsigned int i;

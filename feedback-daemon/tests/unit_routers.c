@@ -2,7 +2,7 @@
 /* The router table and the budgets of routers. See unit.h. */
 #include "unit.h"
 
-void test_limits(void)
+TEST(test_limits)
 {
 	struct engine_params p = engine_defaults;
 	struct paqm_msg m = msg(1, 0, 0.9, 500000);
@@ -11,9 +11,7 @@ void test_limits(void)
 	p.router = (struct bucket_limit){.per_s = 10, .burst = 5};
 	p.flow = (struct bucket_limit){0};
 	p.global = (struct bucket_limit){.per_s = 10, .burst = 7};
-	setup(&p);
-	add(1, T_SPORT, T_SSRC);
-	send_media(T_SPORT, T_SSRC, 1, S);
+	begin(&p);
 	/* what is not proven costs nothing */
 	media[28 + 20] ^= 1;
 	for (i = 0; i < 20; i++) {
@@ -40,9 +38,7 @@ void test_limits(void)
 	CHECK_EQ(say(&m, S + 100 * MS), REFUSE_NONE);
 
 	/* one flow, too many routers */
-	setup(NULL);
-	add(1, T_SPORT, T_SSRC);
-	send_media(T_SPORT, T_SSRC, 1, S);
+	begin(NULL);
 	for (i = 1; i <= ALLOW_ROUTERS; i++) {
 		m = msg(i, 1, 0.9, 500000);
 		CHECK_EQ(say(&m, S), REFUSE_NONE);
@@ -72,7 +68,7 @@ static unsigned int tell_all(uint64_t router, unsigned int flows, uint32_t seq, 
 	return refused;
 }
 
-void test_router_budget(void)
+TEST(test_router_budget)
 {
 	const unsigned int flows = 10000;
 	struct paqm_msg m = msg(1, 0, 1, 500000);
@@ -112,7 +108,7 @@ void test_router_budget(void)
 }
 
 /* 64 routers of a host: one more finds no room, until one has been silent for long. */
-void test_many_routers(void)
+TEST(test_many_routers)
 {
 	struct flow *f = NULL;
 	unsigned int i, n = 0;

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* ECN: what controllers make of marks, and of paths that do not treat it as they should. */
-#include <math.h>
-#include <stdio.h>
-
 #include "streamer/tests/control_path.h"
 
 /*
@@ -98,7 +95,7 @@ static double lane_share(const struct lane *l, double from, double to, double *l
 	return 8 * sum / l->fair / (to - from);
 }
 
-static void test_marks(bool codel)
+static void marks(bool codel)
 {
 	static const double fair[] = {2.4e6, 1.2e6, 0.8e6, 1.2e6, 2.4e6, 0.6e6, 1.2e6};
 	struct ctl_params p = params;
@@ -108,7 +105,7 @@ static void test_marks(bool codel)
 	p.packet = 1200;
 	p.ecn = codel ? CTL_ECN_CLASSIC : CTL_ECN_SCALABLE;
 	l = (struct lane){.c = ctl_new(&ctl_auto, &p, 0), .codel = codel, .seq = 1ULL << 32};
-	for (size_t i = 0; i < sizeof(fair) / sizeof(fair[0]); i++) {
+	for (size_t i = 0; i < ROWS(fair); i++) {
 		double begin = 10.0 * (double)i, share;
 
 		l.fair = fair[i];
@@ -127,8 +124,14 @@ static void test_marks(bool codel)
 	ctl_free(l.c);
 }
 
+TEST(test_marks)
+{
+	marks(true);
+	marks(false);
+}
+
 /* At 0.4 Mbit/s a packet of another flow takes 24 ms: who has his fair rate is marked for ever. */
-static void test_marked_for_ever(void)
+TEST(test_marked_for_ever)
 {
 	struct ctl_params p = params;
 	static struct lane l;
@@ -141,7 +144,7 @@ static void test_marked_for_ever(void)
 	l.shared = true;
 	lane_run(&l, 30);
 	SAME("not stuck", state(l.c, "ecn.path"), CTL_PATH_GOOD);
-	check(__LINE__, "share", lane_share(&l, 20, 50, &least), 0.9, 0.15);
+	WITHIN("share", lane_share(&l, 20, 50, &least), 0.9, 0.15);
 	TRUE("never far below", least >= 0.7);
 	ctl_free(l.c);
 }
@@ -152,7 +155,7 @@ static bool marked_tenth(uint64_t seq)
 }
 
 /* What the controllers of RFCs make of marks. */
-static void test_marks_published(void)
+TEST(test_marks_published)
 {
 	static struct path p;
 	struct fb_report r;
@@ -172,20 +175,16 @@ static void test_marks_published(void)
 	p.marks = marked_tenth;
 	path_run(&p, 12, true);
 	SAME("not asked for", p.rate, 3e6);
-	ctl_free(p.c);
 	/* DMARK (0.1 / PMRREF)^2 is 200 ms, of which 100 count */
-	path_init(&p, &ctl_nada);
 	path_ecn(&p, CTL_ECN_CLASSIC, &ctl_nada);
 	path_run(&p, 12, true);
 	SAME("no marks", p.rate, 3e6);
 	p.marks = marked_tenth;
 	path_run(&p, 3, true);
-	check(__LINE__, "p_mark", state(p.c, "nada.p_mark"), 0.1, 0.15);
-	check(__LINE__, "penalty", state(p.c, "nada.x"), 0.1, 0.01);
+	WITHIN("p_mark", state(p.c, "nada.p_mark"), 0.1, 0.15);
+	WITHIN("penalty", state(p.c, "nada.x"), 0.1, 0.01);
 	TRUE("lower", p.rate < 0.7 * 3e6);
-	ctl_free(p.c);
 
-	path_init(&p, &ctl_tfrc);
 	path_ecn(&p, CTL_ECN_CLASSIC, &ctl_tfrc);
 	path_run(&p, 1, true);
 	SAME("no event", state(p.c, "tfrc.p"), 0);
@@ -194,16 +193,14 @@ static void test_marks_published(void)
 	before = state(p.c, "tfrc.p");
 	TRUE("marks are events", before > 0.01);
 	TRUE("equation", p.rate < 2e6);
-	ctl_free(p.c);
 }
 
 /* A path that does not treat ECN as it should. */
-static void test_ecn_path(void)
+TEST(test_ecn_path)
 {
 	static struct path p;
 	double before;
 
-	path_init(&p, &ctl_auto);
 	path_ecn(&p, CTL_ECN_CLASSIC, &ctl_auto);
 	path_run(&p, 2, true);
 	SAME("good", ctl_ecn_seen(p.c)->path, CTL_PATH_GOOD);
@@ -217,19 +214,15 @@ static void test_ecn_path(void)
 	SAME("stuck", ctl_ecn_seen(p.c)->path, CTL_PATH_STUCK);
 	path_run(&p, 30, true);
 	SAME("marks count no more", p.rate, params.rate_max);
-	ctl_free(p.c);
 
-	path_init(&p, &ctl_auto);
 	path_ecn(&p, CTL_ECN_SCALABLE, &ctl_auto);
 	p.bleached = true;
 	path_run(&p, 2, true);
 	SAME("too soon", ctl_ecn_seen(p.c)->path, CTL_PATH_UNKNOWN);
 	path_run(&p, 2, true);
 	SAME("bleached", ctl_ecn_seen(p.c)->path, CTL_PATH_BLEACHED);
-	ctl_free(p.c);
 
 	/* advice in force: marks that last contradict it */
-	path_init(&p, &ctl_auto);
 	path_ecn(&p, CTL_ECN_CLASSIC, &ctl_auto);
 	advise(&p, 2e6);
 	path_run(&p, 2, true);
@@ -239,14 +232,4 @@ static void test_ecn_path(void)
 	path_run(&p, 1.5, true);
 	SAME("doubt by marks", state(p.c, "auto.doubt"), 1);
 	TRUE("below the advice", p.rate < 1.8e6);
-	ctl_free(p.c);
-}
-
-void test_marks_all(void)
-{
-	test_marks(true);
-	test_marks(false);
-	test_marked_for_ever();
-	test_marks_published();
-	test_ecn_path();
 }

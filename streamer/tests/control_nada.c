@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* NADA: published vectors, and a queue of its own. */
-#include <math.h>
-
 #include "streamer/control/nada.h"
 #include "streamer/tests/control_path.h"
 
-static void test_nada(void)
+TEST(test_nada)
 {
 	static struct path p;
 	double before;
@@ -56,7 +54,6 @@ static void test_nada(void)
 	};
 	ctl_feedback(p.c, p.now + 0.04, p.last, 1);
 	TRUE("clock", state(p.c, "nada.queue") < 1);
-	ctl_free(p.c);
 
 	/* Receiver reports only: what loss says. */
 	path_init(&p, &ctl_nada);
@@ -70,11 +67,10 @@ static void test_nada(void)
 	SAME("rest", ctl_rate(p.c, 30.5), 2.55e6);
 	TRUE("a second of silence", ctl_rate(p.c, 31.4) == 2.55e6);
 	SAME("long silence", ctl_rate(p.c, 60), 300e3);
-	ctl_free(p.c);
 }
 
 /* A bottleneck that it fills by itself: the queue is emptied, not balanced. */
-static void test_nada_queue(void)
+TEST(test_nada_queue)
 {
 	static struct path p;
 	double sent;
@@ -104,11 +100,4 @@ static void test_nada_queue(void)
 	p.capacity = 2e6;
 	path_run(&p, 12, true);
 	TRUE("and all again", p.rate > 1.7e6);
-	ctl_free(p.c);
-}
-
-void test_nada_all(void)
-{
-	test_nada();
-	test_nada_queue();
 }

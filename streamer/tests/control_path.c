@@ -3,19 +3,9 @@
 #include "streamer/tests/control_path.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
-int failed;
 const struct ctl_params params = {.rate_min = 300e3, .rate_max = 3e6, .packet = 1000};
-
-void check(int line, const char *what, double got, double want, double tolerance)
-{
-	if (fabs(got - want) <= tolerance * fabs(want) + 1e-9)
-		return;
-	failed++;
-	printf("FAIL line %d, %s: %.9g instead of %.9g\n", line, what, got, want);
-}
 
 bool all(uint64_t seq)
 {
@@ -33,6 +23,7 @@ void path_init(struct path *p, const struct ctl_kind *kind)
 {
 	static struct path zero;
 
+	ctl_free(p->c);
 	*p = zero;
 	p->c = ctl_new(kind, &params, 0);
 	p->keeps = all;
@@ -45,6 +36,7 @@ void path_ecn(struct path *p, enum ctl_ecn ecn, const struct ctl_kind *kind)
 {
 	struct ctl_params ecn_params = params;
 
+	path_init(p, kind);
 	ecn_params.ecn = ecn;
 	ctl_free(p->c);
 	p->c = ctl_new(kind, &ecn_params, 0);

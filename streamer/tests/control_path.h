@@ -3,15 +3,14 @@
 #ifndef PAQM_CONTROL_PATH_H
 #define PAQM_CONTROL_PATH_H
 
+#include "core/tests/check.h"
 #include "streamer/control/control.h"
 
-extern int failed;
-
-void check(int line, const char *what, double got, double want, double tolerance);
-
-#define NEAR(what, got, want) check(__LINE__, what, got, want, 5e-5)
-#define SAME(what, got, want) check(__LINE__, what, got, want, 1e-9)
-#define TRUE(what, condition) check(__LINE__, what, !!(condition), 1, 0)
+/* @part: of @want */
+#define WITHIN(what, got, want, part) near(what, got, want, (part)*fabs((double)(want)) + 1e-9)
+#define NEAR(what, got, want) WITHIN(what, got, want, 5e-5)
+#define SAME(what, got, want) WITHIN(what, got, want, 1e-9)
+#define TRUE(what, condition) check(condition, what, 0)
 
 extern const struct ctl_params params;
 
@@ -37,8 +36,9 @@ bool all(uint64_t seq);
 bool none(uint64_t seq);
 bool tenth(uint64_t seq);
 
+/* Begin, or begin again. */
 void path_init(struct path *p, const struct ctl_kind *kind);
-/* Begin again, as a sender of ECN-capable packets. */
+/* The same, as a sender of ECN-capable packets. */
 void path_ecn(struct path *p, enum ctl_ecn ecn, const struct ctl_kind *kind);
 /* So long with a report every 40 ms, which arrives 20 ms after its newest packet did. */
 void path_run(struct path *p, double seconds, bool reports);
@@ -48,10 +48,5 @@ void advise(struct path *p, double rate);
 /* What the controller would log under that name; NAN: nothing. */
 double state(const struct ctl *c, const char *name);
 struct fb_packet packet(uint64_t seq, bool received);
-
-/* Of the other files. */
-void test_tfrc_all(void);
-void test_nada_all(void);
-void test_marks_all(void);
 
 #endif /* PAQM_CONTROL_PATH_H */

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* TFRC: published vectors of its equation and history, reports, marks apart. */
-#include <math.h>
-
 #include "streamer/control/tfrc.h"
 #include "streamer/tests/control_path.h"
 
-static void test_equation(void)
+TEST(test_equation)
 {
 	static const struct {
 		double rtt, p, s, kbps;
@@ -25,10 +23,10 @@ static void test_equation(void)
 		{300e3, 0.2, 0.019292},
 	};
 
-	for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++)
-		check(__LINE__, "equation, kbit/s", 8e-3 * tfrc_equation(v[i].s, v[i].rtt, v[i].p),
-		      v[i].kbps, 0.051 / v[i].kbps);
-	for (size_t i = 0; i < sizeof(inverse) / sizeof(inverse[0]); i++)
+	for (size_t i = 0; i < ROWS(v); i++)
+		WITHIN("equation, kbit/s", 8e-3 * tfrc_equation(v[i].s, v[i].rtt, v[i].p),
+		       v[i].kbps, 0.051 / v[i].kbps);
+	for (size_t i = 0; i < ROWS(inverse); i++)
 		NEAR("inverse", tfrc_inverse(1000, inverse[i].rtt, inverse[i].x / 8), inverse[i].p);
 }
 
@@ -43,7 +41,7 @@ static struct tfrc_history history(double open, int n, const double *closed)
 	return h;
 }
 
-static void test_history(void)
+TEST(test_history)
 {
 	static const double even[] = {100, 100, 100, 100, 100, 100, 100, 100};
 	static const double mixed[] = {80, 120, 60, 200, 150, 90, 110, 70};
@@ -72,7 +70,7 @@ static void test_history(void)
 	SAME("discounted for good", h.discount[2], 0.25);
 }
 
-static void test_tfrc(void)
+TEST(test_tfrc)
 {
 	struct tfrc t;
 
@@ -128,7 +126,7 @@ static bool burst(uint64_t seq)
 	return (seq & 0xffff) < 1000 || (seq & 0xffff) >= 1010;
 }
 
-static void test_tfrc_reports(void)
+TEST(test_tfrc_reports)
 {
 	static struct path p;
 	double before;
@@ -161,7 +159,6 @@ static void test_tfrc_reports(void)
 	TRUE("black-out", state(p.c, "tfrc.x") <= before / 4);
 	path_run(&p, 60, true);
 	TRUE("and back", p.rate > before / 2);
-	ctl_free(p.c);
 
 	/* Receiver reports only. */
 	path_init(&p, &ctl_tfrc);
@@ -170,14 +167,5 @@ static void test_tfrc_reports(void)
 	SAME("no loss: all", ctl_rate(p.c, 40), params.rate_max);
 	for (int i = 40; i < 80; i++)
 		ctl_receiver_report(p.c, i, 0.05, 0.04);
-	check(__LINE__, "equation", ctl_rate(p.c, 80), 737.2e3, 0.02);
-	ctl_free(p.c);
-}
-
-void test_tfrc_all(void)
-{
-	test_equation();
-	test_history();
-	test_tfrc();
-	test_tfrc_reports();
+	WITHIN("equation", ctl_rate(p.c, 80), 737.2e3, 0.02);
 }

@@ -1,22 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /* How the ends of a call are named, and what they say to each other, there and back. */
-#include <stdio.h>
 #include <string.h>
 
+#include "core/tests/check.h"
 #include "streamer/call/offer.h"
 #include "streamer/options.h"
 
-static int failed;
-
-static void check(gboolean ok, const char *what, int k)
-{
-	if (ok)
-		return;
-	failed++;
-	printf("FAIL %s (%d)\n", what, k);
-}
-
-static void test_round_trip(void)
+TEST(test_round_trip)
 {
 	struct offer a = {.name = "host \"x\"\n",
 			  .rate_max = 2000000,
@@ -51,7 +41,7 @@ static void test_round_trip(void)
 	g_free(line);
 }
 
-static void test_names(void)
+TEST(test_names)
 {
 	static const struct {
 		const char *text, *name;
@@ -68,7 +58,7 @@ static void test_names(void)
 
 	for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
 		offer_printable(name, sizeof(name), cases[i].text);
-		check(!strcmp(name, cases[i].name), name, (int)i);
+		check(!strcmp(name, cases[i].name), name, i);
 	}
 }
 
@@ -78,7 +68,7 @@ static void test_names(void)
 	",\"audio\":{\"port\":5002}}"
 #define VIDEO "{\"port\":5000,\"ssrc\":7,\"key\":" KEY "}"
 
-static void test_repair(void)
+TEST(test_repair)
 {
 	static const struct {
 		const char *line;
@@ -93,16 +83,15 @@ static void test_repair(void)
 	struct offer o;
 
 	for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
-		check(offer_read(&o, cases[i].line, strlen(cases[i].line), NULL), "read", (int)i);
-		check(o.rtx == cases[i].rtx, "retransmission", (int)i);
-		check(!o.mends, "programs before do not use copies of sound", (int)i);
-		check(!o.tells, "programs before do not tell when they are ready", (int)i);
-		check(o.corrects == cases[i].corrects && o.fec == cases[i].fec, "correction",
-		      (int)i);
+		check(offer_read(&o, cases[i].line, strlen(cases[i].line), NULL), "read", i);
+		check(o.rtx == cases[i].rtx, "retransmission", i);
+		check(!o.mends, "programs before do not use copies of sound", i);
+		check(!o.tells, "programs before do not tell when they are ready", i);
+		check(o.corrects == cases[i].corrects && o.fec == cases[i].fec, "correction", i);
 	}
 }
 
-static void test_refusals(void)
+TEST(test_refusals)
 {
 	static const struct {
 		const char *line, *says;
@@ -142,16 +131,16 @@ static void test_refusals(void)
 		GError *error = NULL;
 		gboolean ok = offer_read(&o, cases[i].line, strlen(cases[i].line), &error);
 
-		check(ok == !cases[i].says, "taken or refused", (int)i);
+		check(ok == !cases[i].says, "taken or refused", i);
 		check(!cases[i].says || (error && strstr(error->message, cases[i].says)),
-		      error ? error->message : "no reason", (int)i);
+		      error ? error->message : "no reason", i);
 		g_clear_error(&error);
 	}
 	check(!offer_read(&o, large, OFFER_LINE + 1, NULL), "a line too long", 0);
 	g_free(large);
 }
 
-static void test_notes(void)
+TEST(test_notes)
 {
 	static const struct {
 		const char *line;
@@ -172,8 +161,8 @@ static void test_notes(void)
 
 	for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
 		check(note_read(cases[i].line, strlen(cases[i].line), text) == cases[i].kind,
-		      "kind of note", (int)i);
-		check(!strcmp(text, cases[i].text), "text of note", (int)i);
+		      "kind of note", i);
+		check(!strcmp(text, cases[i].text), "text of note", i);
 	}
 	for (enum note_kind kind = NOTE_MUTED; kind <= NOTE_BYE; kind++) {
 		line = note_write(kind, "x");
@@ -182,7 +171,7 @@ static void test_notes(void)
 	}
 }
 
-static void test_where(void)
+TEST(test_where)
 {
 	static const struct {
 		const char *text, *host; /* NULL: refused */
@@ -215,29 +204,18 @@ static void test_where(void)
 		GError *error = NULL;
 		GNetworkAddress *where = parse_where(cases[i].text, cases[i].fallback, &error);
 
-		check(!where == !cases[i].host, cases[i].text, (int)i);
+		check(!where == !cases[i].host, cases[i].text, i);
 		if (where && cases[i].host) {
 			check(!strcmp(g_network_address_get_hostname(where), cases[i].host),
-			      cases[i].text, (int)i);
+			      cases[i].text, i);
 			check(g_network_address_get_port(where) == cases[i].port, cases[i].text,
 			      g_network_address_get_port(where));
 		}
 		check(where || (error && strstr(error->message, "is not an address")),
-		      "what is refused is said", (int)i);
+		      "what is refused is said", i);
 		g_clear_object(&where);
 		g_clear_error(&error);
 	}
 }
 
-int main(void)
-{
-	test_round_trip();
-	test_names();
-	test_repair();
-	test_refusals();
-	test_notes();
-	test_where();
-	if (!failed)
-		printf("all is well\n");
-	return failed != 0;
-}
+CHECK_MAIN

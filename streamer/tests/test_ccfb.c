@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* RTCP congestion control feedback: bytes as laid out in RFC 8888 section 3.1, and broken ones. */
-#include <stdio.h>
 #include <string.h>
 
 #include "core/paqm_inband.h"
@@ -9,8 +8,6 @@
 
 #define MS 1000000ULL
 #define BODY 8 /* what ccfb_read() gets begins there */
-
-static unsigned int failures;
 
 static struct ccfb_entry heard[1024];
 static size_t n_heard;
@@ -44,7 +41,7 @@ static const uint8_t vector[] = {
 	0x12, 0x34, 0x56, 0x78, /* report time stamp */
 };
 
-static void test_layout(void)
+TEST(test_layout)
 {
 	struct ccfb c = {0};
 	uint8_t p[CCFB_MAX];
@@ -82,7 +79,7 @@ static void test_layout(void)
 	CHECK_EQ(ccfb_write(&c, p, 1, 0x12345678, 11002 * MS), 0);
 }
 
-static void test_broken(void)
+TEST(test_broken)
 {
 	uint8_t p[sizeof(vector)];
 	size_t n;
@@ -118,7 +115,7 @@ static size_t report(struct ccfb *c, uint64_t now_ns)
 	return n_heard;
 }
 
-static void test_see(void)
+TEST(test_see)
 {
 	struct ccfb c = {0};
 	uint16_t n;
@@ -164,11 +161,4 @@ static void test_see(void)
 	CHECK_EQ(c.ce, 2001);
 }
 
-int main(void)
-{
-	test_layout();
-	test_broken();
-	test_see();
-	printf("%u checks failed\n", failures);
-	return failures != 0;
-}
+CHECK_MAIN

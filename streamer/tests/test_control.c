@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Rate controllers: fate of packets, handover, hostile reports; with control_*.c for each kind. */
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "core/paqm_ecf.h"
 #include "streamer/tests/control_path.h"
 
-static void test_feedback(void)
+TEST(test_feedback)
 {
 	static struct fb fb;
 	struct fb_packet p[8];
@@ -80,7 +78,7 @@ static void path_of_queue_and_advice(struct path *p)
 	path_run(p, 0.4, true);
 }
 
-static void test_auto(void)
+TEST(test_auto)
 {
 	static struct path p;
 
@@ -153,7 +151,6 @@ static void test_auto(void)
 	/* Reports do not come back, advice does. */
 	path_run(&p, 5, false);
 	SAME("advice holds", p.rate, 0.5e6);
-	ctl_free(p.c);
 
 	/* What was sent before the advice came is drained; the advice alone would leave it. */
 	path_of_queue_and_advice(&p);
@@ -166,7 +163,6 @@ static void test_auto(void)
 	/* One that stays is that of others. */
 	path_run(&p, 0.6, true);
 	SAME("not for ever", p.rate, 1e6);
-	ctl_free(p.c);
 
 	path_of_queue_and_advice(&p);
 	p.delay = 0;
@@ -177,7 +173,6 @@ static void test_auto(void)
 	p.delay = 0.06;
 	path_run(&p, 0.6, true);
 	SAME("later", p.rate, 1e6);
-	ctl_free(p.c);
 
 	/* Advice with receiver reports: one with loss is the routers' business, two are not. */
 	path_init(&p, &ctl_auto);
@@ -186,21 +181,19 @@ static void test_auto(void)
 	SAME("one report", ctl_rate(p.c, 0.5), 1e6);
 	ctl_receiver_report(p.c, 1, 0.05, 0.04);
 	SAME("two reports", ctl_rate(p.c, 1), 850e3);
-	ctl_free(p.c);
 }
 
-/* The queue goes: it raised no doubt of the advice of 2.5 Mbit/s. Frees the path's controller. */
+/* The queue goes: it raised no doubt of the advice of 2.5 Mbit/s. */
 static void path_believes(struct path *p)
 {
 	p->delay = 0;
 	path_run(p, 0.6, true);
 	SAME("no doubt", state(p->c, "auto.doubt"), 0);
 	SAME("followed", p->rate, 2.5e6);
-	ctl_free(p->c);
 }
 
 /* Advice that was doubted once is tried again. */
-static void test_trials(void)
+TEST(test_trials)
 {
 	static struct path p;
 	int waits = 0;
@@ -218,7 +211,6 @@ static void test_trials(void)
 	path_run(&p, 12, true);
 	SAME("followed again", p.rate, 2.5e6);
 	SAME("no doubt", state(p.c, "auto.doubt"), 0);
-	ctl_free(p.c);
 
 	/* the same queue, which is gone half a second and a round trip after the advice came */
 	path_init(&p, &ctl_auto);
@@ -250,11 +242,10 @@ static void test_trials(void)
 		TRUE("a trial ends soon", p.queue < 1);
 	}
 	TRUE("and is rare", waits <= 12);
-	ctl_free(p.c);
 }
 
 /* Spec of the sender, section 9.4. */
-static void test_advised(void)
+TEST(test_advised)
 {
 	static const struct {
 		uint64_t router;
@@ -267,7 +258,7 @@ static void test_advised(void)
 	struct ctl *c = ctl_new(&ctl_ecf, &p, 0);
 	uint32_t seq = 0;
 
-	for (size_t i = 0; i < sizeof(step) / sizeof(step[0]); i++) {
+	for (size_t i = 0; i < ROWS(step); i++) {
 		struct ctl_advice a = {1e6, step[i].value, step[i].router, ++seq};
 
 		ctl_advise(c, 0, &a);
@@ -316,7 +307,7 @@ static double noise(void)
  * flows that send now more, now less than they may. With a state per router the long flows
  * get what the short ones get; with the smallest step applied to one rate they would starve.
  */
-static void test_parking(double spread)
+static void parking(double spread)
 {
 	enum { LINKS = 3, FLOWS = 8, STEP_MS = 100, PERIOD_MS = 500, SECONDS = 1500 };
 	static const struct ctl_params p = {.rate_min = 10e3, .rate_max = 10e6, .packet = 1000};
@@ -372,8 +363,16 @@ static void test_parking(double spread)
 		ctl_free(c[f]);
 }
 
+TEST(test_parking)
+{
+	static const double spread[] = {0, 0.05, 0.15, 0.3};
+
+	for (size_t i = 0; i < ROWS(spread); i++)
+		parking(spread[i]);
+}
+
 /* Whatever reports say: the rate stays within its limits, and it is a number. */
-static void test_hostile(void)
+TEST(test_hostile)
 {
 	static struct fb_packet p[FB_REPORT + 9];
 	unsigned int dice = 1;
@@ -413,22 +412,10 @@ static void test_hostile(void)
 	}
 }
 
-int main(void)
+TEST(test_kinds)
 {
-	test_feedback();
-	test_tfrc_all();
-	test_nada_all();
-	test_auto();
-	test_marks_all();
-	test_trials();
-	test_advised();
-	test_parking(0);
-	test_parking(0.05);
-	test_parking(0.15);
-	test_parking(0.3);
-	test_hostile();
 	TRUE("the default", ctl_kinds[0] == &ctl_auto && ctl_find("tfrc") == &ctl_tfrc);
 	TRUE("unknown", !ctl_find("none"));
-	printf(failed ? "%d checks failed\n" : "control: all checks hold\n", failed);
-	return failed != 0;
 }
+
+CHECK_MAIN

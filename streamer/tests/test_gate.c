@@ -4,12 +4,11 @@
 
 #include "core/paqm_msg.h"
 #include "core/tests/check.h"
+#include "core/tests/inband_vectors.h"
 #include "streamer/rtp/gate.h"
 
 #define MS 1000000ULL
 #define START (100000 * MS)
-
-static unsigned int failures;
 
 static enum gate_why rtp(struct gate *g, uint32_t ssrc, uint16_t seq, uint64_t ms,
 			 struct gate_gone *gone)
@@ -21,6 +20,9 @@ static enum gate_why rtp(struct gate *g, uint32_t ssrc, uint16_t seq, uint64_t m
 	return gate_rtp(g, p, sizeof(p), START + ms * MS, gone);
 }
 
+#define ZEROS_18 "000000000000000000000000000000000000"
+#define ZEROS_20 ZEROS_18 "0000"
+
 static unsigned int used(const struct gate *g)
 {
 	unsigned int n = 0;
@@ -30,7 +32,7 @@ static unsigned int used(const struct gate *g)
 	return n;
 }
 
-static void test_agreed(void)
+TEST(test_agreed)
 {
 	struct gate_gone gone;
 	struct gate g = {0};
@@ -51,7 +53,7 @@ static void test_agreed(void)
 	CHECK_EQ(rtp(&g, 0, 1, 0, &gone), GATE_STRANGER);
 }
 
-static void test_heads(void)
+TEST(test_heads)
 {
 	static const uint8_t bad[][12] = {
 		{0x00, 96},  /* another version */
@@ -62,7 +64,7 @@ static void test_heads(void)
 	struct gate_gone gone;
 	struct gate g = {0};
 
-	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+	for (size_t i = 0; i < ROWS(bad); i++)
 		CHECK_EQ(gate_rtp(&g, bad[i], 12, START, &gone), GATE_BROKEN);
 	CHECK_EQ(gate_rtp(&g, p, 11, START, &gone), GATE_BROKEN);
 	CHECK_EQ(gate_rtp(&g, p, 0, START, &gone), GATE_BROKEN);
@@ -78,7 +80,7 @@ static void test_heads(void)
 }
 
 /* Nobody has agreed on anything: a few get in, and those who show packets in sequence. */
-static void test_open(void)
+TEST(test_open)
 {
 	struct gate_gone gone;
 	struct gate g = {0};
@@ -115,7 +117,7 @@ static void test_open(void)
 }
 
 /* Who has proven to know the key keeps its place, who has not gives it away at once. */
-static void test_proof(void)
+TEST(test_proof)
 {
 	struct gate g = {.proof = true};
 	struct gate_gone gone;
@@ -134,74 +136,55 @@ static void test_proof(void)
 	CHECK_EQ(g.refused[GATE_FULL], 0);
 }
 
-static size_t clean(struct gate *g, const uint8_t *from, size_t len, uint8_t *p, bool *about_us)
+TEST(test_clean)
 {
-	memcpy(p, from, len);
-	return gate_clean(g, p, len, about_us);
-}
-
-static void test_clean(void)
-{
-	static const uint8_t rr[] = {0x80, 201, 0, 1, 0, 0, 0, 5};
-	static const uint8_t asks[] = {0x80, 201, 0, 1, 0, 0, 0, 5, 0x85, 205,
-				       0,    2,	  0, 0, 0, 5, 0, 0, 0,	  77};
-	static const uint8_t between[] = {0x80, 201, 0, 1, 0, 0, 0, 5, 0x85, 205,  0,
-					  2,	0,   0, 0, 5, 0, 0, 0, 77,   0x81, 206,
-					  0,	2,   0, 0, 0, 5, 0, 0, 0,    77};
-	static const uint8_t others[] = {0x80, 201, 0, 1, 0, 0, 0, 6};
-	static const uint8_t self[] = {0x80, 201, 0, 1, 0, 0, 0, 77};
-	static const uint8_t short_app[] = {0x81, 204, 0, 1, 0, 0, 0, 5};
-	static const uint8_t short_fb[] = {0x81, 206, 0, 1, 0, 0, 0, 5};
-	static const uint8_t short_rr[] = {0x81, 201, 0, 1, 0, 0, 0, 5};
-	static const uint8_t names[] = {0x82, 202, 0, 4, 0, 0, 0, 5, 0, 0,
-					0,    0,   0, 0, 0, 9, 0, 0, 0, 0};
-	static const uint8_t name[] = {0x81, 202, 0, 3, 0, 0, 0, 5, 1, 2, 'a', 'b', 0, 0, 0, 0};
-	static const uint8_t more[] = {0x81, 202, 0, 3, 0, 0, 0, 5, 0, 0, 0, 77, 0, 0, 0, 0};
-	static const uint8_t endless[] = {0x81, 202, 0, 2, 0, 0, 0, 5, 1, 2, 'a', 'b'};
-	uint8_t block[32] = {0x81, 201, 0, 7, 0, 0, 0, 5, 0, 0, 0, 77}, p[64];
+	static const struct {
+		const char *rtcp;
+		size_t left;
+		bool about_us;
+		enum gate_why why; /* GATE_IN: nothing is refused */
+	} rows[] = {
+		{"80c90001 00000005", 8, false, GATE_IN},
+		{"80c90001 00000005 85cd0002 00000005 0000004d", 8, false, GATE_HANGS},
+		{"80c90001 00000005 85cd0002 00000005 0000004d 81ce0002 00000005 0000004d", 20,
+		 true, GATE_HANGS},
+		{"85cd0002 00000005 0000004d", 0, false, GATE_HANGS},
+		{"81c90007 00000005 0000004d" ZEROS_20, 32, true, GATE_IN},
+		{"81c90007 00000005 0000004e" ZEROS_20, 32, false, GATE_IN},
+		{"80c90001 00000006", 0, false, GATE_OTHERS},
+		{"82ca0004 00000005 00000000 00000009 00000000", 0, false, GATE_OTHERS},
+		{"80c90001 0000004d", 0, false, GATE_SELF},
+		{"81ca0003 00000005 01026162 00000000", 16, false, GATE_IN}, /* a name */
+		{"81ca0003 00000005 0000004d 00000000", 0, false, GATE_BROKEN},
+		{"81ca0002 00000005 01026162", 0, false, GATE_BROKEN}, /* one without end */
+		{"81cc0001 00000005", 0, false, GATE_BROKEN},	       /* cut: APP */
+		{"81ce0001 00000005", 0, false, GATE_BROKEN},	       /* feedback */
+		{"81c90001 00000005", 0, false, GATE_BROKEN},	       /* receiver report */
+		{"80c90001 000000", 0, false, GATE_BROKEN},
+		{"", 0, false, GATE_BROKEN},
+		{"81c90007 00000005 0000004e 00" ZEROS_18, 0, false, GATE_BROKEN},
+	};
 	struct gate_gone gone;
 	struct gate g = {0};
+	uint8_t p[PAQM_INBAND_MAX];
+	size_t len;
 	bool us;
 
 	gate_own(&g, 77);
-	CHECK_EQ(gate_rtcp(&g, rr, sizeof(rr), START, &gone), GATE_IN);
-	CHECK_EQ(clean(&g, rr, sizeof(rr), p, &us), 8);
-	CHECK_EQ(us, false);
-	CHECK_EQ(clean(&g, asks, sizeof(asks), p, &us), 8);
-	CHECK_EQ(us, false);
-	CHECK_EQ(clean(&g, between, sizeof(between), p, &us), 20);
-	CHECK_EQ(us, true);
-	CHECK_EQ(p[9], 206);
-	CHECK_EQ(g.refused[GATE_HANGS], 2);
-	CHECK_EQ(clean(&g, asks + 8, 12, p, &us), 0);
-	CHECK_EQ(clean(&g, block, sizeof(block), p, &us), 32);
-	CHECK_EQ(us, true);
-	block[11] = 78;
-	CHECK_EQ(clean(&g, block, sizeof(block), p, &us), 32);
-	CHECK_EQ(us, false);
-	CHECK_EQ(clean(&g, others, sizeof(others), p, &us), 0);
-	CHECK_EQ(clean(&g, names, sizeof(names), p, &us), 0);
-	CHECK_EQ(g.refused[GATE_OTHERS], 2);
-	CHECK_EQ(clean(&g, self, sizeof(self), p, &us), 0);
-	CHECK_EQ(g.refused[GATE_SELF], 1);
-	CHECK_EQ(clean(&g, name, sizeof(name), p, &us), sizeof(name));
-	CHECK_EQ(clean(&g, more, sizeof(more), p, &us), 0);
-	CHECK_EQ(clean(&g, endless, sizeof(endless), p, &us), 0);
-	CHECK_EQ(clean(&g, short_app, sizeof(short_app), p, &us), 0);
-	CHECK_EQ(clean(&g, short_fb, sizeof(short_fb), p, &us), 0);
-	CHECK_EQ(clean(&g, short_rr, sizeof(short_rr), p, &us), 0);
-	CHECK_EQ(clean(&g, rr, 7, p, &us), 0);
-	CHECK_EQ(clean(&g, rr, 0, p, &us), 0);
-	CHECK_EQ(clean(&g, block, 31, p, &us), 0);
-	CHECK_EQ(g.refused[GATE_BROKEN], 8);
+	len = paqm_inband_make(p, rows[0].rtcp);
+	CHECK_EQ(gate_rtcp(&g, p, len, START, &gone), GATE_IN);
+	for (size_t i = 0; i < ROWS(rows); i++) {
+		uint64_t before = gate_refused(&g), reason = g.refused[rows[i].why];
+
+		len = paqm_inband_make(p, rows[i].rtcp);
+		same(rows[i].rtcp, gate_clean(&g, p, len, &us), rows[i].left);
+		same(rows[i].rtcp, us, rows[i].about_us);
+		same(rows[i].rtcp, gate_refused(&g), before + (rows[i].why != GATE_IN));
+		if (rows[i].why != GATE_IN)
+			same(rows[i].rtcp, g.refused[rows[i].why], reason + 1);
+		if (rows[i].left == 20)
+			CHECK_EQ(p[9], 206);
+	}
 }
 
-int main(void)
-{
-	test_agreed();
-	test_heads();
-	test_open();
-	test_proof();
-	test_clean();
-	return failures != 0;
-}
+CHECK_MAIN

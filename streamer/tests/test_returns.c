@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Rates that travel with the media, at both ends: when they are returned, what is believed. */
-#include <stdio.h>
 #include <string.h>
 
 #include "core/tests/check.h"
@@ -9,8 +8,6 @@
 #include "streamer/rtp/xr.h"
 
 #define MS 1000000ULL
-
-static unsigned int failures;
 
 static size_t probe(uint8_t *p, uint32_t seq, uint64_t rate, uint32_t nonce)
 {
@@ -34,7 +31,7 @@ static size_t element(uint8_t *p, uint16_t seq, uint64_t rate, uint32_t nonce)
 	return len;
 }
 
-static void test_see(void)
+TEST(test_see)
 {
 	uint8_t p[PAQM_INBAND_MAX];
 	struct returns r = {0};
@@ -76,7 +73,7 @@ static void test_see(void)
 	CHECK_EQ(is, true); /* for no decoder either */
 }
 
-static void test_compound(void)
+TEST(test_compound)
 {
 	struct paqm_return ret = {.field = {.rate = VEC_RATE, .nonce = 7}, .seq = 1};
 	static const char name[] = "a name that is much too long for any packet, and more so";
@@ -107,7 +104,7 @@ static void test_compound(void)
 	}
 }
 
-static void test_summary(void)
+TEST(test_summary)
 {
 	struct xr_window w = {0};
 	uint8_t p[XR_SUMMARY_LEN];
@@ -147,7 +144,7 @@ static void test_summary(void)
 	CHECK_EQ(paqm_get32(p + 32), 10);
 }
 
-static void test_take(void)
+TEST(test_take)
 {
 	struct paqm_return ret = {.field = {.rate = paqm_f32_encode(625000, 0),
 					    .nonce = 7,
@@ -200,7 +197,7 @@ static void test_take(void)
 }
 
 /* Specification of the sender, section 9.4, ERF: the lowest of three routers comes back. */
-static void test_chain(void)
+TEST(test_chain)
 {
 	static const uint64_t routers[] = {700000, 450000, 900000};
 	struct paqm_return ret = {.seq = 1};
@@ -228,13 +225,4 @@ static void test_chain(void)
 	CHECK_EQ(returned_take(&s, app + 12, 16, 0), 450000);
 }
 
-int main(void)
-{
-	test_chain();
-	test_see();
-	test_compound();
-	test_summary();
-	test_take();
-	printf("%u checks failed\n", failures);
-	return failures != 0;
-}
+CHECK_MAIN

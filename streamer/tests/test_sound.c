@@ -1,25 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /* In-band FEC of a call's sound: Opus' own packets, and what is told of losses. */
 #include <gst/check/gstharness.h>
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "core/tests/check.h"
 #include "streamer/call/sound.h"
 #include "streamer/rtp/losses.h"
 
 #define PIECES 100
 #define SAMPLES 960
-
-static int failed;
-
-static void check(gboolean ok, const char *what, int got)
-{
-	if (ok)
-		return;
-	failed++;
-	printf("FAIL %s: %d\n", what, got);
-}
 
 /* Something like a voice: a pitch that glides, and its harmonics. */
 static GstBuffer *piece(int n, int channels)
@@ -79,7 +68,7 @@ static GByteArray *encode(const char *options, int channels, int *copies)
 	return all;
 }
 
-static void test_encoder(void)
+TEST(test_encoder)
 {
 	for (int channels = 1; channels <= 2; channels++) {
 		int none, idle, some;
@@ -104,7 +93,7 @@ static void test_encoder(void)
 }
 
 /* RFC 6716: what is no packet of one frame of the speech coder has no copy that we know of. */
-static void test_packets(void)
+TEST(test_packets)
 {
 	static const struct {
 		guint8 packet[2];
@@ -125,53 +114,46 @@ static void test_packets(void)
 	};
 
 	for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
-		check(sound_has_copy(cases[i].packet, cases[i].len) == cases[i].copy, "packet",
-		      (int)i);
+		check(sound_has_copy(cases[i].packet, cases[i].len) == cases[i].copy, "packet", i);
 }
 
-static void test_losses(void)
+TEST(test_losses)
 {
 	struct losses l = {0};
 	guint32 at = 0xfffffff0U; /* numbers begin anew on the way */
 	int lost = 0;
 
-	check(losses_percent(&l) == 0, "nothing is known", 0);
+	same("nothing is known", losses_percent(&l), 0);
 	losses_report(&l, at, 7);
-	check(losses_percent(&l) == 0, "one report: since when is not known", 0);
+	same("one report: since when is not known", losses_percent(&l), 0);
 	for (int n = 0; n < 30; n++) {
 		losses_report(&l, at += 50, 7);
-		check(losses_percent(&l) == 0, "nothing is lost", n);
+		same("nothing is lost", losses_percent(&l), 0);
 	}
 	losses_report(&l, at += 50, 7 + ++lost);
-	check(losses_percent(&l) == 1, "the first loss counts at once", (int)losses_percent(&l));
+	same("the first loss counts at once", losses_percent(&l), 1);
 	for (int n = 0; n < 20; n++)
 		losses_report(&l, at += 50, 7 + (lost += n % 2 ? 3 : 2));
-	check(losses_percent(&l) == 6, "2 and 3 of 50 in turn, nine reports",
-	      (int)losses_percent(&l));
+	same("2 and 3 of 50 in turn, nine reports", losses_percent(&l), 6);
 	for (int n = 0; n < LOSSES_REPORTS - 2; n++)
 		losses_report(&l, at += 50, 7 + lost);
-	check(losses_percent(&l) == 1, "the last loss goes", (int)losses_percent(&l));
+	same("the last loss goes", losses_percent(&l), 1);
 	losses_report(&l, at += 50, 7 + lost);
-	check(losses_percent(&l) == 0, "none lately", (int)losses_percent(&l));
+	same("none lately", losses_percent(&l), 0);
 	losses_report(&l, at += 50, 7 + lost - 20);
-	check(losses_percent(&l) == 0, "duplicates", (int)losses_percent(&l));
+	same("duplicates", losses_percent(&l), 0);
 	losses_report(&l, at + 10, 7 + lost + 100);
 	check(losses_percent(&l) <= 100, "more lost than sent", (int)losses_percent(&l));
 	losses_report(&l, at - 1000, 50);
-	check(losses_percent(&l) == 0, "another stream", (int)losses_percent(&l));
+	same("another stream", losses_percent(&l), 0);
 	losses_report(&l, at - 900, 100);
-	check(losses_percent(&l) == 50, "half of it", (int)losses_percent(&l));
+	same("half of it", losses_percent(&l), 50);
 	losses_report(&l, at - 900, 100);
-	check(losses_percent(&l) == 50, "the same again", (int)losses_percent(&l));
+	same("the same again", losses_percent(&l), 50);
 }
 
 int main(int argc, char **argv)
 {
 	gst_init(&argc, &argv);
-	test_encoder();
-	test_packets();
-	test_losses();
-	if (!failed)
-		printf("all is well\n");
-	return failed != 0;
+	return check_run();
 }

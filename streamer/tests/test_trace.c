@@ -1,23 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Trace mode: cutting and joining of access units, and what the ladder's reader refuses. */
-#include <stdio.h>
 #include <string.h>
 
+#include "core/tests/check.h"
 #include "streamer/options.h"
 #include "streamer/trace/ladder.h"
 #include "streamer/trace/rtph264.h"
 
 #define PAYLOAD 100
-
-static int failed;
-
-static void check(gboolean ok, const char *what, int k)
-{
-	if (ok)
-		return;
-	failed++;
-	printf("FAIL %s (%d)\n", what, k);
-}
 
 /* An access unit: parameter sets before a key picture, then one slice of @slice bytes. */
 static GByteArray *unit_of(gboolean key, guint slice)
@@ -76,7 +66,7 @@ static GArray *cut_all(GByteArray **units, int count)
 #define UNITS 12
 
 /* Each packet in turn lost, and none: exactly the others' units come out, byte for byte. */
-static void test_round_trip(void)
+TEST(test_round_trip)
 {
 	GByteArray *units[UNITS];
 	GArray *all;
@@ -116,7 +106,7 @@ static void test_round_trip(void)
 }
 
 /* Packets that come twice or late change nothing. */
-static void test_disorder(void)
+TEST(test_disorder)
 {
 	GByteArray *units[3] = {unit_of(TRUE, 300), unit_of(FALSE, 300), unit_of(FALSE, 20)};
 	GArray *all = cut_all(units, 3);
@@ -132,11 +122,11 @@ static void test_disorder(void)
 			    H264_JOIN_COMPLETE;
 		check(h264_unit_add(&unit, s->seq, s->ts, s->marker, s->payload, s->len) ==
 			      H264_JOIN_MORE,
-		      "a second copy is passed over", (int)i);
+		      "a second copy is passed over", i);
 		if (i)
 			check(h264_unit_add(&unit, first->seq, first->ts, TRUE, first->payload,
 					    first->len) == H264_JOIN_MORE,
-			      "an old packet is passed over", (int)i);
+			      "an old packet is passed over", i);
 	}
 	check(complete == 3, "all units in spite of copies", complete);
 	h264_unit_clear(&unit);
@@ -146,7 +136,7 @@ static void test_disorder(void)
 }
 
 /* Payloads that are not H.264 in mode 1 break their unit and no other. */
-static void test_foreign(void)
+TEST(test_foreign)
 {
 	static const struct {
 		const char *what;
@@ -169,9 +159,9 @@ static void test_foreign(void)
 		h264_unit_init(&unit);
 		check(h264_unit_add(&unit, 1, 100, TRUE, cases[i].payload, cases[i].len) ==
 			      H264_JOIN_BROKEN,
-		      cases[i].what, (int)i);
+		      cases[i].what, i);
 		check(h264_unit_add(&unit, 2, 200, TRUE, good, sizeof(good)) == H264_JOIN_COMPLETE,
-		      "the unit behind it is whole", (int)i);
+		      "the unit behind it is whole", i);
 		h264_unit_clear(&unit);
 	}
 }
@@ -203,7 +193,7 @@ static gboolean reads(const char *head, const char *frames, const char *says)
 	return ok;
 }
 
-static void test_ladder(void)
+TEST(test_ladder)
 {
 	static const struct {
 		const char *head, *frames, *says;
@@ -237,16 +227,7 @@ static void test_ladder(void)
 	};
 
 	for (gsize i = 0; i < G_N_ELEMENTS(cases); i++)
-		check(reads(cases[i].head, cases[i].frames, cases[i].says), "ladder", (int)i);
+		check(reads(cases[i].head, cases[i].frames, cases[i].says), "ladder", i);
 }
 
-int main(void)
-{
-	test_round_trip();
-	test_disorder();
-	test_foreign();
-	test_ladder();
-	if (!failed)
-		printf("all is well\n");
-	return failed != 0;
-}
+CHECK_MAIN

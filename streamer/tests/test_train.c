@@ -1,19 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The train before the first picture: numbers, contents, and that it ends once, either way. */
 #include <gst/gst.h>
-#include <stdio.h>
 
+#include "core/tests/check.h"
 #include "streamer/rtp/train.h"
-
-static int failed;
-
-static void check(gboolean ok, const char *what, long got)
-{
-	if (ok)
-		return;
-	failed++;
-	printf("FAIL %s: %ld\n", what, got);
-}
 
 static GSocket *bound(void)
 {
@@ -45,7 +35,7 @@ static void on_over(double ms, gboolean told, gpointer data)
 	g_main_loop_quit(e->loop);
 }
 
-static void test(gboolean answer)
+static void train(gboolean answer)
 {
 	GSocket *from = bound(), *to = bound();
 	struct end e = {.loop = g_main_loop_new(NULL, FALSE)};
@@ -91,17 +81,20 @@ static void test(gboolean answer)
 	g_main_loop_unref(e.loop);
 }
 
-int main(void)
+TEST(test_ends)
+{
+	train(TRUE);
+	train(FALSE);
+}
+
+TEST(test_is)
 {
 	guint8 other[TRAIN_BYTES] = {0x80, 96, [12] = 5};
 
-	test(TRUE);
-	test(FALSE);
 	check(!train_is(other, sizeof(other)), "a picture's packet is none", 0);
 	other[12] = TRAIN_NAL;
 	check(train_is(other, sizeof(other)), "this one is", 0);
 	check(!train_is(other, TRAIN_BYTES - 1), "nor is a shorter one", 0);
-	if (!failed)
-		printf("all is well\n");
-	return failed != 0;
 }
+
+CHECK_MAIN
