@@ -18,7 +18,7 @@ TOP = Path(__file__).resolve().parent.parent
 LONGEST = 600  # lines
 CODE = {".c", ".h", ".py", ".sh", ".js", ".lua"}
 # Rows of numbers and of cases: their length is that of what they list.
-TABLES = {"core/tests/law_vectors.h", "core/tests/msg_vectors.h"}
+TABLES = {"core/tests/law_vectors.h", "core/tests/msg_cases.h", "core/tests/msg_vectors.h"}
 # Written for other programs, which take no comment.
 NO_HEAD = {"setup/gcc-element/empty.rs"}
 

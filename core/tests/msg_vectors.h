@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Feedback message codec, ICMP and ICMPv6: round trips about every packet that can be quoted, fixed
- * vectors, the bytes that prove a packet and those that a tag covers; refusals (msg_refusals.h).
+ * Feedback message codec, ICMP and ICMPv6: round trips about every packet that can be quoted, all
+ * that is published (msg_cases.h), fixed vectors, mutation of every byte, the bytes that prove a
+ * packet and those that a tag covers.
  *
  * Run in user space and in the kernel: who includes this brings memcpy() and the like and
  * defines EXPECT(what, got, want), VEC_ALLOC(bytes) and VEC_FREE(pointer).
@@ -9,76 +10,177 @@
 #ifndef PAQM_MSG_VECTORS_H
 #define PAQM_MSG_VECTORS_H
 
-#include "msg_kit.h"
-#include "msg_refusals.h"
+#include "msg_cases.h"
 
-/* What comes back of a message about the @len bytes at @quote, of which @hlen are its IP header. */
-static void roundtrip(int v6, const paqm_u8 *quote, unsigned int hlen, unsigned int len,
-		      const struct paqm_msg *want)
+#define VEC_FIELD_AT 17 /* of an in-band field in a header extension of its own */
+
+static const struct vec_how vec_now, vec_old = {.version = 1};
+
+static enum paqm_msg_err decode_into(const paqm_u8 *buf, unsigned int len,
+				     const struct vec_quote *from, struct paqm_msg *m,
+				     struct paqm_quote *q)
 {
-	unsigned int word = v6 ? 8 : 4, padded = (len + word - 1) / word * word, n, i;
-	paqm_u8 buf[PAQM_MSG_MAX], proof[PAQM_PROOF_MAX], again[PAQM_PROOF_MAX];
+	if (from->v6)
+		return paqm_icmp6_decode(buf, len, vec_router6, vec_told(from), m, q);
+	return paqm_icmp_decode(buf, len, /* by both carriers */
+				len && buf[0] == PAQM_ICMP_TYPE_QUENCH ? PAQM_ICMP_TYPE_QUENCH
+								       : PAQM_ICMP_TYPE_EXP,
+				m, q);
+}
+
+/* Decode a copy in a block of exactly @len bytes, so that sanitizers see overreads. */
+static enum paqm_msg_err decode(const paqm_u8 *buf, unsigned int len, const struct vec_quote *from)
+{
+	paqm_u8 *copy = VEC_ALLOC(len ? len : 1), bytes[PAQM_TAG_BYTES];
+	enum paqm_msg_err err;
+	struct paqm_quote q;
+	struct paqm_msg m;
+	unsigned int n;
+
+	if (len)
+		memcpy(copy, buf, len);
+	err = decode_into(copy, len, from, &m, &q);
+	if (err == PAQM_MSG_OK) {
+		n = m.version == 1 ? paqm1_tag_bytes(m.object, &q, bytes)
+				   : paqm_tag_bytes(m.object, m.object_len, &q, bytes);
+		EXPECT("tag bytes fit", n <= PAQM_TAG_BYTES, 1);
+		EXPECT("version", m.version == 1 || m.version == 2, 1);
+		EXPECT("rate", m.rate && m.rate <= PAQM_VALUE_MAX, 1);
+	}
+	VEC_FREE(copy);
+	return err;
+}
+
+static int same_fields(const struct paqm_msg *a, const struct paqm_msg *b)
+{
+	return a->flags == b->flags && a->key_id == b->key_id && a->router_id == b->router_id &&
+	       a->boot == b->boot && a->seq == b->seq && a->ecf == b->ecf && a->rate == b->rate &&
+	       a->period_ms == b->period_ms && a->qdelay_100us == b->qdelay_100us &&
+	       a->flows == b->flows && a->util == b->util && a->tag == b->tag;
+}
+
+/* Of a message of @version about @from comes out @want, and what it is about. */
+static void expect_message(const char *what, const paqm_u8 *buf, unsigned int len, int version,
+			   const struct vec_quote *from, const struct paqm_msg *want)
+{
+	unsigned int word = version == 1 ? 1 : from->v6 ? 8 : 4, hlen = from->hlen, i;
+	unsigned int padded = (vec_quoted(from) + word - 1) / word * word;
+	const paqm_u8 *quote = from->bytes;
 	struct paqm_quote q;
 	struct paqm_msg m;
 
+	EXPECT(what, decode_into(buf, len, from, &m, &q), PAQM_MSG_OK);
+	EXPECT(what, decode(buf, len, from), PAQM_MSG_OK);
+	EXPECT(what, m.version, version);
+	EXPECT(what, same_fields(&m, want), 1);
+	EXPECT(what, m.object_len, version == 1 ? PAQM1_OBJ_LEN : paqm_get16(m.object));
+	EXPECT(what, m.object >= buf + 8 + padded && m.object + m.object_len <= buf + len, 1);
+	EXPECT(what, q.version, from->v6 ? 6 : 4);
+	EXPECT(what, q.ip_hlen, hlen);
+	EXPECT(what, memcmp(q.src, vec_told(from), from->v6 ? 16 : 4), 0);
+	EXPECT(what, memcmp(q.dst, quote + (from->v6 ? 24 : 16), from->v6 ? 16 : 4), 0);
+	EXPECT(what, q.saddr, from->v6 ? 0 : paqm_get32(quote + 12));
+	EXPECT(what, q.daddr, from->v6 ? 0 : paqm_get32(quote + 16));
+	EXPECT(what, q.sport, paqm_get16(quote + hlen));
+	EXPECT(what, q.dport, paqm_get16(quote + hlen + 2));
+	EXPECT(what, q.payload_len, padded - hlen - 8);
+	EXPECT(what, memcmp(q.payload, quote + hlen + 8, from->payload), 0);
+	for (i = vec_quoted(from); i < padded; i++)
+		EXPECT("padding", buf[8 + i], 0);
+}
+
+/* What is published. */
+static void vec_take(const struct vec_case *c)
+{
+	if (c->want == PAQM_MSG_OK)
+		expect_message(c->name, c->buf, c->len, c->how.version ? 1 : 2, c->q, &c->m);
+	else
+		EXPECT(c->name, decode(c->buf, c->len, c->q), c->want);
+}
+
+static void check_published(void)
+{
+	vec_messages();
+	vec_messages6();
+	vec_version1();
+	vec_refused();
+}
+
+/* What comes back of a message about @q. */
+static void roundtrip(const struct vec_quote *q, const struct paqm_msg *want)
+{
+	unsigned int word = q->v6 ? 8 : 4, padded = (vec_quoted(q) + word - 1) / word * word, n;
+	paqm_u8 buf[PAQM_MSG_MAX], proof[PAQM_PROOF_MAX], again[PAQM_PROOF_MAX];
+
 	memset(buf, 0xA5, sizeof(buf)); /* nothing of what was there may shine through */
-	n = encode(buf, v6, quote, len, want);
+	n = vec_encode(buf, &vec_now, want, q, vec_quoted(q));
 	EXPECT("length", n,
 	       8 + padded + 4 + 44 + (want->ecf ? 8 : 0) + (want->flags & PAQM_F_AUTH ? 12 : 0));
-	EXPECT("length beforehand", n, paqm_icmp_len(v6, len, want));
-	EXPECT("no longer than a router's", n <= PAQM_MSG_SENT_MAX || hlen > 40, 1);
-	EXPECT("decode", decode_into(buf, n, v6, &m, &q), PAQM_MSG_OK);
-	EXPECT("within its block", decode(buf, n, v6), PAQM_MSG_OK);
-	EXPECT("version", m.version, 2);
-	EXPECT("fields", same(&m, want), 1);
-	EXPECT("object", m.object == buf + 8 + padded + 4 && m.object + m.object_len == buf + n, 1);
-	EXPECT("quoted version", q.version, v6 ? 6 : 4);
-	EXPECT("quoted header", q.ip_hlen, hlen);
-	EXPECT("source", memcmp(q.src, quote + (v6 ? 8 : 12), v6 ? 16 : 4), 0);
-	EXPECT("destination", memcmp(q.dst, quote + (v6 ? 24 : 16), v6 ? 16 : 4), 0);
-	EXPECT("saddr", q.saddr, v6 ? 0 : 0x0A000001);
-	EXPECT("daddr", q.daddr, v6 ? 0 : 0x0A000102);
-	EXPECT("sport", q.sport, 5004);
-	EXPECT("dport", q.dport, 6004);
-	EXPECT("payload length", q.payload_len, padded - hlen - 8);
-	EXPECT("payload", memcmp(q.payload, quote + hlen + 8, len - hlen - 8), 0);
-	for (i = len; i < padded; i++)
-		EXPECT("padding", buf[8 + i], 0);
-	n = paqm_proof(quote + hlen + 8, len - hlen - 8, proof);
+	EXPECT("length beforehand", n, paqm_icmp_len(q->v6, vec_quoted(q), want));
+	EXPECT("no longer than a router's", n <= PAQM_MSG_SENT_MAX || q->hlen > 40, 1);
+	expect_message("round trip", buf, n, 2, q, want);
+	n = paqm_proof(q->bytes + q->hlen + 8, q->payload, proof);
 	if (n) {
-		EXPECT("proof of the quote", paqm_proof(q.payload, q.payload_len, again), n);
+		EXPECT("proof of the quote",
+		       paqm_proof(buf + 8 + q->hlen + 8, padded - q->hlen - 8, again), n);
 		EXPECT("the same bytes", memcmp(proof, again, n), 0);
 	}
+}
+
+/* An RTP header with @csrc sources and, unless negative, @words of extension; its length. */
+static unsigned int make_rtp(paqm_u8 *p, unsigned int csrc, int words)
+{
+	unsigned int at = 12 + 4 * csrc;
+
+	p[0] = (paqm_u8)(0x80 | (words < 0 ? 0 : 0x10) | csrc);
+	if (words < 0)
+		return at;
+	paqm_put16(p + at, 0xABCD); /* a profile that nobody looks into */
+	paqm_put16(p + at + 2, (paqm_u16)words);
+	return at + 4 + 4 * (unsigned int)words;
+}
+
+static void expect_hex(const char *what, const paqm_u8 *p, unsigned int len, const char *want)
+{
+	paqm_u8 bytes[PAQM_INBAND_MAX];
+
+	EXPECT(what, len, paqm_inband_make(bytes, want));
+	EXPECT(what, memcmp(p, bytes, len), 0);
 }
 
 /* Whatever a packet proves itself with comes through, over IPv4 and IPv6. */
 static void roundtrips(int v6)
 {
-	unsigned int hlen = VEC_HLEN(v6), head = hlen + 8, csrc, n, i;
-	paqm_u8 quote[PAQM_QUOTE_MAX + 1], buf[PAQM_MSG_MAX];
-	struct paqm_msg m = sample;
+	struct vec_quote q = vec_plain(v6);
+	unsigned int head = q.hlen + 8, most = head + PAQM_PROOF_MAX, csrc, n, i;
+	paqm_u8 buf[PAQM_MSG_MAX];
+	struct paqm_msg m = vec_sample;
 	int words;
 
-	for (n = 0; n <= PAQM_PROOF_MAX; n++) /* what is padded, too */
-		roundtrip(v6, quote, hlen, make_quote(quote, v6, n), &m);
+	for (n = 0; n <= PAQM_PROOF_MAX; n++) { /* what is padded, too */
+		q = vec_quote(0, n);
+		q = v6 ? vec_to6(q) : q;
+		roundtrip(&q, &m);
+	}
 	for (csrc = 0; csrc < 16; csrc++) {
 		for (words = -1; words < 26; words++) {
-			make_quote(quote, v6, PAQM_PROOF_MAX);
-			n = make_rtp(quote + head, csrc, words) + 16;
-			EXPECT("proof of the packet", paqm_proof_len(quote + head, PAQM_PROOF_MAX),
+			n = make_rtp(q.bytes + head, csrc, words) + 16;
+			EXPECT("proof of the packet",
+			       paqm_proof_len(q.bytes + head, PAQM_PROOF_MAX),
 			       n <= PAQM_PROOF_MAX ? n : 0);
+			q.payload = n;
 			if (n <= PAQM_PROOF_MAX)
-				roundtrip(v6, quote, hlen, head + n, &m);
+				roundtrip(&q, &m);
 		}
 	}
-	n = make_quote(quote, v6, VEC_PLAIN);
+	q = vec_plain(v6);
 	for (i = 0; i < 4; i++) { /* with and without options */
-		m = sample;
+		m = vec_sample;
 		m.ecf = i & 1 ? 0x3F59999A : 0;
 		m.flags |= i & 2 ? PAQM_F_AUTH : 0;
 		m.key_id = i & 2 ? 0x0102 : 0;
 		m.tag = i & 2 ? 0xFEDCBA9876543210ULL : 0;
-		roundtrip(v6, quote, hlen, n, &m);
+		roundtrip(&q, &m);
 	}
 	m.rate = PAQM_VALUE_MAX;
 	m.flags = 0xFF; /* those that are not assigned yet come through */
@@ -89,45 +191,54 @@ static void roundtrips(int v6)
 	m.qdelay_100us = 0xFFFF;
 	m.flows = 0xFFFF;
 	m.util = 0xFFFF;
-	roundtrip(v6, quote, hlen, n, &m);
+	roundtrip(&q, &m);
 	m.rate = 1;
-	roundtrip(v6, quote, hlen, n, &m);
-	EXPECT("quote too short", encode(buf, v6, quote, head - 1, &sample), 0);
+	roundtrip(&q, &m);
+	m = vec_sample;
+	EXPECT("quote too short", vec_encode(buf, &vec_now, &m, &q, head - 1), 0);
 	EXPECT("quote too long",
-	       encode(buf, v6, quote, v6 ? 40 + 8 + PAQM_PROOF_MAX + 1 : PAQM_QUOTE_MAX + 1,
-		      &sample),
-	       0);
+	       vec_encode(buf, &vec_now, &m, &q, v6 ? most + 1 : PAQM_QUOTE_MAX + 1), 0);
+	m.rate = 0;
+	n = vec_encode(buf, &vec_now, &m, &q, vec_quoted(&q));
+	EXPECT("rate 0", decode(buf, n, &q), PAQM_MSG_VALUE);
+	m.rate = PAQM_VALUE_MAX + 1;
+	n = vec_encode(buf, &vec_now, &m, &q, vec_quoted(&q));
+	EXPECT("rate too large", decode(buf, n, &q), PAQM_MSG_VALUE);
+	/* a quote of the most that there may be of payload */
+	q = vec_quote(0, PAQM_PROOF_MAX);
+	q = v6 ? vec_to6(q) : q;
+	roundtrip(&q, &vec_sample);
 }
 
 static void check_roundtrip(void)
 {
-	paqm_u8 quote[PAQM_QUOTE_MAX];
-	unsigned int options, n;
+	unsigned int options;
+	struct vec_quote q;
 
 	roundtrips(0);
 	for (options = 4; options <= 40; options += 4) {
-		n = make_quote(quote, 0, VEC_PLAIN + 3);
-		memmove(quote + 20 + options, quote + 20, n - 20);
-		memset(quote + 20, 1, options); /* no operation */
-		quote[0] = (paqm_u8)(0x45 + options / 4);
-		roundtrip(0, quote, 20 + options, n + options, &sample);
+		q = vec_quote(options, VEC_PLAIN + 3);
+		roundtrip(&q, &vec_sample);
 	}
 }
 
 static void check_roundtrip6(void)
 {
-	paqm_u8 quote[PAQM_QUOTE_MAX], buf[PAQM_MSG_MAX];
-	struct paqm_quote q;
+	struct vec_quote q = vec_plain(1);
+	const paqm_u8 *told = vec_told(&q), *other = q.bytes + 24;
+	paqm_u8 buf[PAQM_MSG_MAX];
+	struct paqm_quote quoted;
 	struct paqm_msg m;
 	unsigned int len;
 
 	roundtrips(1);
-	len = encode(buf, 1, quote, make_quote(quote, 1, VEC_PLAIN), &sample);
+	len = vec_encode(buf, &vec_now, &vec_sample, &q, vec_quoted(&q));
 	EXPECT("the checksum covers the source",
-	       paqm_icmp6_decode(buf, len, receiver6, sender6, &m, &q), PAQM_MSG_CHECKSUM);
+	       paqm_icmp6_decode(buf, len, other, told, &m, &quoted), PAQM_MSG_CHECKSUM);
 	EXPECT("the checksum covers the destination",
-	       paqm_icmp6_decode(buf, len, router6, receiver6, &m, &q), PAQM_MSG_CHECKSUM);
-	EXPECT("no ICMP message", decode(buf, len, 0), PAQM_MSG_TYPE);
+	       paqm_icmp6_decode(buf, len, vec_router6, other, &m, &quoted), PAQM_MSG_CHECKSUM);
+	q.v6 = 0;
+	EXPECT("no ICMP message", decode(buf, len, &q), PAQM_MSG_TYPE);
 }
 
 /*
@@ -137,30 +248,118 @@ static void check_roundtrip6(void)
  */
 static void check_vectors(void)
 {
-	struct paqm_msg m = sample;
-	paqm_u8 quote[PAQM_QUOTE_MAX], buf[PAQM_MSG_MAX];
+	struct vec_quote q = {.hlen = 20, .payload = VEC_PLAIN};
+	struct paqm_msg m = vec_sample;
+	paqm_u8 buf[PAQM_MSG_MAX];
 	unsigned int len;
 
-	len = encode(buf, 0, quote, make_quote(quote, 0, VEC_PLAIN), &m);
+#define PAYLOAD "138c177400b40000 808182838485868788898a8b8c8d8e8f909192939495969798999a9b"
+#define QUOTE4 "450000c80000000040110000 0a000001 0a000102" PAYLOAD
+#define QUOTE6                                                                                     \
+	"6000000000b41140 20010db800000002000000000000000a"                                        \
+	"fd00000000000003000000000000000b" PAYLOAD
+	m.period_ms = 240;
+	paqm_inband_make(q.bytes, QUOTE4);
+	len = vec_encode(buf, &vec_now, &m, &q, vec_quoted(&q));
 	expect_hex("IPv4", buf, len,
-		   "fd007e94000e0000"
-		   "450000c8000000004011 00000a0000010a000102 138c177400b40000"
-		   "808182838485868788898a8b8c8d8e8f909192939495969798999a9b"
+		   "fd007e94000e0000" QUOTE4
 		   "200070cc 002cf701 5041514d 0204 0000 1122334455667788 a1b2c3d4 0000004d"
 		   "0000000000186a00 00f0 000d 0003 f230");
 	m.ecf = 0x3F59999A;
 	m.flags |= PAQM_F_AUTH;
 	m.key_id = 0x0102;
 	m.tag = 0xFEDCBA9876543210ULL;
-	len = encode(buf, 1, quote, make_quote(quote, 1, VEC_PLAIN), &m);
+	q = (struct vec_quote){.hlen = 40, .payload = VEC_PLAIN, .v6 = 1};
+	paqm_inband_make(q.bytes, QUOTE6);
+	len = vec_encode(buf, &vec_now, &m, &q, vec_quoted(&q));
 	expect_hex("IPv6", buf, len,
-		   "c8004b610a000000"
-		   "6000000000b4114020010db8000000020000000000 00000a"
-		   "fd000000000000030000000000 00000b138c177400b40000"
-		   "808182838485868788898a8b8c8d8e8f909192939495969798999a9b 00000000"
+		   "c8004b610a000000" QUOTE6 "00000000"
 		   "2000b4d1 0040f701 5041514d 020c 0102 1122334455667788 a1b2c3d4 0000004d"
 		   "0000000000186a00 00f0 000d 0003 f230 00010004 3f59999a"
 		   "80010008 fedcba9876543210");
+}
+
+/* Nothing that is cut or changed is believed; with right checksums nothing is read beyond it. */
+static void mutate(const struct vec_quote *q, const paqm_u8 *good, unsigned int len)
+{
+	paqm_u8 buf[PAQM_MSG_MAX];
+	unsigned int i, bit;
+
+	for (i = 0; i < len; i++) {
+		if (i < PAQM_ICMP_HDR + q->hlen + 8 + PAQM_EXT_HDR + PAQM_OBJ_FIXED)
+			EXPECT("too short", decode(good, i, q), PAQM_MSG_SHORT);
+		EXPECT("truncated", decode(good, i, q) != PAQM_MSG_OK, 1);
+		memcpy(buf, good, len);
+		if (i >= PAQM_ICMP_HDR)
+			vec_seal(buf, i, q);
+		EXPECT("truncated and sealed", decode(buf, i, q) != PAQM_MSG_OK, 1);
+	}
+	for (i = 0; i < len; i++) {
+		for (bit = 0; bit < 8; bit++) {
+			memcpy(buf, good, len);
+			buf[i] ^= (paqm_u8)(1 << bit);
+			EXPECT("bit flip", decode(buf, len, q),
+			       i < 2 ? PAQM_MSG_TYPE : PAQM_MSG_CHECKSUM);
+			vec_seal_icmp(buf, len, q);
+			decode(buf, len, q);
+			vec_seal(buf, len, q);
+			decode(buf, len, q);
+		}
+	}
+}
+
+static void check_mutations(void)
+{
+	static paqm_u8 good[PAQM_MSG_MAX];
+	struct vec_how how = {.tagged = 1};
+	struct paqm_msg m = vec_sample;
+	struct vec_quote q;
+	int v6;
+
+	m.ecf = 0x3F59999A;
+	for (v6 = 0; v6 < 2; v6++) {
+		q = vec_plain(v6);
+		mutate(&q, good, vec_build(good, &how, &m, &q));
+	}
+}
+
+/* Version 1 is read for one release more, over IPv4 and as ICMPv6 type 100. */
+static void check_version1(void)
+{
+	paqm_u8 buf[PAQM1_MSG_MAX + 8];
+	struct paqm_msg m, want = vec_sample;
+	struct paqm_quote quoted;
+	unsigned int len = 0, payload;
+	struct vec_quote q;
+	int v6;
+
+	want.ecf = 0x3F59999A;
+	want.flags |= PAQM_F_AUTH;
+	want.key_id = 7;
+	want.tag = 0x0102030405060708ULL;
+	for (v6 = 0; v6 < 2; v6++) {
+		for (payload = 0; payload <= PAQM1_QUOTE_UDP; payload++) {
+			q = vec_quote(0, payload);
+			q = v6 ? vec_to6(q) : q;
+			len = vec_encode(buf, &vec_old, &want, &q, vec_quoted(&q));
+			EXPECT("length", len, 8 + vec_quoted(&q) + 48);
+			expect_message("version 1", buf, len, 1, &q, &want);
+		}
+		mutate(&q, buf, len);
+		EXPECT("quote too short", vec_encode(buf, &vec_old, &want, &q, q.hlen + 7), 0);
+		EXPECT("quote too long",
+		       vec_encode(buf, &vec_old, &want, &q, v6 ? 77 : PAQM1_QUOTE_MAX + 1), 0);
+		/* its rate is binary32: rounded, at least 1 bit/s */
+		m = want;
+		m.rate = 16777217;
+		len = vec_encode(buf, &vec_old, &m, &q, vec_quoted(&q));
+		EXPECT("rounded", decode_into(buf, len, &q, &m, &quoted), PAQM_MSG_OK);
+		EXPECT("rounded rate", m.rate, 16777216);
+		paqm_put32(buf + len - 20, 0x35800000); /* 2^-20 */
+		vec_seal_icmp(buf, len, &q);
+		EXPECT("least", decode_into(buf, len, &q, &m, &quoted), PAQM_MSG_OK);
+		EXPECT("least rate", m.rate, 1);
+	}
 }
 
 static void check_sequence(void)
@@ -200,20 +399,32 @@ static unsigned int proof_len(const paqm_u8 *payload, unsigned int len)
 	return n;
 }
 
+/* What of the published payloads proves their packets, and what of what is quoted. */
+static void published_proofs(void)
+{
+	paqm_u8 p[PAQM_INBAND_MAX], want[PAQM_INBAND_MAX], got[PAQM_PROOF_MAX];
+	unsigned int i, len, n, quoted;
+
+	for (i = 0; i < sizeof(vec_proofs) / sizeof(vec_proofs[0]); i++) {
+		len = paqm_inband_make(p, vec_proofs[i].payload);
+		n = vec_proofs[i].proof ? paqm_inband_make(want, vec_proofs[i].proof) : 0;
+		quoted = proof_len(p, len);
+		EXPECT(vec_proofs[i].name, paqm_proof(p, len, got), n);
+		EXPECT(vec_proofs[i].name, memcmp(got, want, n), 0);
+		EXPECT(vec_proofs[i].name, quoted <= len && !quoted == !n, 1);
+		if (n)
+			EXPECT(vec_proofs[i].name, paqm_proof(p, quoted, got), n);
+	}
+}
+
 static void check_proof(void)
 {
 	paqm_u8 p[PAQM_PROOF_MAX + 32], a[PAQM_PROOF_MAX], b[PAQM_PROOF_MAX];
 	unsigned int i, n;
 
+	published_proofs();
 	for (i = 0; i < sizeof(p); i++)
 		p[i] = (paqm_u8)(i * 7);
-	p[0] = 0x80;
-	EXPECT("plain RTP: 16 bytes behind its header", paqm_proof(p, sizeof(p), a), 28);
-	EXPECT("plain RTP: as they are", memcmp(a, p, 28), 0);
-	EXPECT("no more is needed", paqm_proof(p, 28, b), 28);
-	EXPECT("no less", proof_len(p, 27), 0);
-	EXPECT("empty", proof_len(p, 0), 0);
-
 	for (i = 0; i < 64; i++) { /* nothing is read beyond the packet */
 		p[0] = 0x9F;
 		EXPECT("cut", proof_len(p, 12 + i), 0);
@@ -236,26 +447,12 @@ static void check_proof(void)
 		EXPECT("extension, enough", paqm_proof(p, 32 + 4 * n, a), 32 + 4 * n);
 		EXPECT("extension, as it is", memcmp(a, p, 32 + 4 * n), 0);
 	}
-	make_rtp(p, 0, 1);
-	paqm_put16(p + 14, 0xFFFF);
-	EXPECT("absurd length of the extension", proof_len(p, sizeof(p)), 0);
-	paqm_put16(p + 14, 0x4000); /* 4 * 0x4000 is no 16-bit number */
-	EXPECT("length that wraps", proof_len(p, sizeof(p)), 0);
 	make_rtp(p, 15, 14);
 	EXPECT("header of 132 bytes", proof_len(p, sizeof(p)), 0);
 	make_rtp(p, 4, -1);
 	p[0] |= 0x10;
 	EXPECT("cut before the extension", proof_len(p, 28), 0);
 	EXPECT("cut in its head", proof_len(p, 31), 0);
-	p[0] = 0x40;
-	EXPECT("RTP version 1: 28 bytes of whatever it is", proof_len(p, sizeof(p)), 28);
-	p[0] = 0xD3;
-	EXPECT("RTP version 3: as well", proof_len(p, sizeof(p)), 28);
-	p[0] = 0x16; /* DTLS */
-	EXPECT("not RTP", paqm_proof(p, sizeof(p), a), 28);
-	EXPECT("not RTP: as it is", memcmp(a, p, 28), 0);
-	EXPECT("not RTP, too short", proof_len(p, 27), 0);
-
 	/* of an in-band field routers write rate, their id and period: seven bytes */
 	n = make_field(p, sizeof(p));
 	EXPECT("field: to be quoted", proof_len(p, sizeof(p)), n);
@@ -273,19 +470,11 @@ static void check_proof(void)
 			       paqm_proof(p, n, b) == n - 7 && !memcmp(a, b, n - 7), 0);
 		p[i] ^= 1;
 	}
-	paqm_put32(p + VEC_FIELD_AT + 4, 0x7FC00000);
-	EXPECT("rate NaN: no field", paqm_proof(p, n, b), n);
-	/* a probe with more behind it than is usual */
-	for (i = 0; i < sizeof(p); i++)
-		p[i] = (paqm_u8)(i * 7 + 1);
-	p[0] = PAQM_PROBE_FIRST;
-	paqm_field_encode(p + 1, &(struct paqm_field){.rate = 0x4A3EBC20});
-	EXPECT("probe", paqm_proof(p, sizeof(p), a), 28 - 7);
-	EXPECT("probe of its usual length", paqm_proof(p, PAQM_PROBE_LEN, a), 0);
 }
 
 /* Does the tag cover byte @at of the message? */
-static int covers(int v6, const paqm_u8 *good, unsigned int len, unsigned int at)
+static int covers(const struct vec_quote *from, const paqm_u8 *good, unsigned int len,
+		  unsigned int at)
 {
 	static paqm_u8 buf[PAQM_MSG_MAX], a[PAQM_TAG_BYTES],
 		b[PAQM_TAG_BYTES]; /* stacks are small */
@@ -294,13 +483,12 @@ static int covers(int v6, const paqm_u8 *good, unsigned int len, unsigned int at
 	unsigned int n;
 
 	memcpy(buf, good, len);
-	seal(buf, len, v6);
-	EXPECT("good", decode_into(buf, len, v6, &m, &q), PAQM_MSG_OK);
+	EXPECT("good", decode_into(buf, len, from, &m, &q), PAQM_MSG_OK);
 	n = paqm_tag_bytes(m.object, m.object_len, &q, a);
 	buf[at] ^= 1;
 	/* ports are read, not pointed at */
-	if (paqm_quote_decode(buf + PAQM_ICMP_HDR, ext_of(buf, v6) - PAQM_ICMP_HDR, q.version,
-			      &changed))
+	if (paqm_quote_decode(buf + PAQM_ICMP_HDR, vec_ext(buf, from->v6) - PAQM_ICMP_HDR,
+			      q.version, &changed))
 		return 0; /* no quote any longer, and so refused */
 	return paqm_tag_bytes(m.object, m.object_len, &changed, b) != n || memcmp(a, b, n);
 }
@@ -308,20 +496,20 @@ static int covers(int v6, const paqm_u8 *good, unsigned int len, unsigned int at
 /* The tag covers for whom the quoted packet was, the object, and the proof; nothing else. */
 static void tag_binds(int v6)
 {
-	unsigned int hlen = VEC_HLEN(v6), len, ext, obj, i, n;
-	static paqm_u8 quote[PAQM_QUOTE_MAX], buf[PAQM_MSG_MAX], bytes[PAQM_TAG_BYTES];
+	struct vec_quote from = v6 ? vec_to6(vec_quote(0, 0)) : vec_quote(0, 0);
+	static paqm_u8 buf[PAQM_MSG_MAX], bytes[PAQM_TAG_BYTES];
+	unsigned int hlen = from.hlen, len, obj, i, n;
 	unsigned int to = 8 + (v6 ? 24 : 16), port = 8 + hlen + 2, payload = 8 + hlen + 8, field;
-	struct paqm_msg m = sample;
+	struct paqm_msg m = vec_sample;
 	struct paqm_quote q;
 
 	m.flags |= PAQM_F_AUTH;
 	m.ecf = 0x3F59999A;
 	m.tag = ~0ULL;
-	make_quote(quote, v6, 0);
-	n = make_field(quote + hlen + 8, PAQM_PROOF_MAX);
-	len = encode(buf, v6, quote, hlen + 8 + n, &m);
-	ext = ext_of(buf, v6);
-	obj = ext + PAQM_EXT_HDR;
+	n = make_field(from.bytes + hlen + 8, PAQM_PROOF_MAX);
+	from.payload = n;
+	len = vec_encode(buf, &vec_now, &m, &from, vec_quoted(&from));
+	obj = vec_ext(buf, v6) + PAQM_EXT_HDR;
 	field = payload + VEC_FIELD_AT;
 	for (i = 8; i < len; i++) {
 		int want = (i >= to && i < to + (v6 ? 16 : 4)) || i == port || i == port + 1 ||
@@ -330,25 +518,26 @@ static void tag_binds(int v6)
 
 		/* with what says how long things are, more than the byte changes */
 		if (i != 8 && i != payload)
-			EXPECT("covered", covers(v6, buf, len, i), want);
+			EXPECT("covered", covers(&from, buf, len, i), want);
 	}
-	EXPECT("decode", decode_into(buf, len, v6, &m, &q), PAQM_MSG_OK);
+	EXPECT("decode", decode_into(buf, len, &from, &m, &q), PAQM_MSG_OK);
 	EXPECT("bytes", paqm_tag_bytes(m.object, m.object_len, &q, bytes),
 	       16 + 2 + PAQM_OBJ_SENT_MAX + n - 7);
-	if (v6)
-		expect_hex("address", bytes, 18, "fd000000000000030000000000 00000b 1774");
-	else
-		expect_hex("address", bytes, 18, "00000000000000000000ffff 0a000102 1774");
+	expect_hex("address", bytes, 18,
+		   v6 ? "20010db8000000000700000000000001 1774"
+		      : "00000000000000000000ffff c6336407 1774");
 	EXPECT("object", memcmp(bytes + 18, buf + obj, m.object_len - 8), 0);
 	expect_hex("no tag", bytes + 18 + m.object_len - 8, 8, "0000000000000000");
-	EXPECT("proof", memcmp(bytes + 18 + m.object_len, quote + hlen + 8, VEC_FIELD_AT + 4), 0);
+	EXPECT("proof", memcmp(bytes + 18 + m.object_len, from.bytes + hlen + 8, VEC_FIELD_AT + 4),
+	       0);
 }
 
 static void check_tag(void)
 {
-	static paqm_u8 quote[PAQM_QUOTE_MAX], buf[PAQM1_MSG_MAX];
+	static paqm_u8 buf[PAQM1_MSG_MAX];
 	static paqm_u8 a[PAQM_TAG_BYTES], b[PAQM_TAG_BYTES];
-	struct paqm_msg m = sample;
+	struct vec_quote from = vec_plain(0);
+	struct paqm_msg m = vec_sample;
 	struct paqm_quote q;
 	unsigned int len, n;
 	paqm_u64 bit;
@@ -364,9 +553,8 @@ static void check_tag(void)
 	/* version 1 bound it to no flow */
 	m.flags |= PAQM_F_AUTH;
 	m.ecf = PAQM_F32_ONE;
-	len = paqm1_encode(buf, PAQM_ICMP_TYPE_EXP, 0, 0, quote, make_quote(quote, 0, VEC_PLAIN),
-			   &m);
-	EXPECT("version 1", decode_into(buf, len, 0, &m, &q), PAQM_MSG_OK);
+	len = vec_encode(buf, &vec_old, &m, &from, vec_quoted(&from));
+	EXPECT("version 1", decode_into(buf, len, &from, &m, &q), PAQM_MSG_OK);
 	n = paqm1_tag_bytes(m.object, &q, a);
 	EXPECT("version 1: object and proof", n, PAQM1_OBJ_LEN + VEC_PLAIN);
 	buf[8 + 16] ^= 1;
@@ -378,16 +566,18 @@ static void check_tag(void)
 /* What a host's own key is made of. */
 static void check_host_bytes(void)
 {
-	paqm_u8 addr[16] = {[10] = 0xFF, [11] = 0xFF, 192, 0, 2, 2}, out[PAQM_HOST_BYTES];
+	paqm_u8 addr[16] = {[10] = 0xFF, [11] = 0xFF, 192, 0, 2, 2}, out[PAQM_HOST_BYTES], v6[16];
 	unsigned int i;
 
 	paqm_host_bytes(addr, 0, out);
 	expect_hex("IPv4: all of it", out, sizeof(out), "00000000000000000000ffff c0000202 00");
 	paqm_host_bytes(addr, 1, out);
 	expect_hex("IPv4: second half", out, sizeof(out), "00000000000000000000ffff c0000202 01");
-	paqm_host_bytes(sender6, 0, out);
+	paqm_inband_make(v6, "20010db8000000020000000000 00000a");
+	paqm_host_bytes(v6, 0, out);
 	expect_hex("IPv6: network", out, sizeof(out), "20010db800000002 0000000000000000 00");
-	paqm_host_bytes(receiver6, 1, out);
+	paqm_inband_make(v6, "fd000000000000030000000000 00000b");
+	paqm_host_bytes(v6, 1, out);
 	expect_hex("IPv6: second half", out, sizeof(out), "fd00000000000003 0000000000000000 01");
 	for (i = 0; i < 12; i++) { /* all of these are IPv6, however little they differ from IPv4 */
 		addr[i] ^= 1;
@@ -401,6 +591,7 @@ static void check_host_bytes(void)
 /* Source Quench of the published system. */
 static void check_bare(void)
 {
+	struct vec_quote from = vec_quote(0, 0);
 	paqm_u8 buf[PAQM_BARE_LEN + 1];
 	struct paqm_quote q;
 	struct paqm_msg m;
@@ -409,8 +600,8 @@ static void check_bare(void)
 	memset(buf, 0, sizeof(buf));
 	buf[0] = PAQM_ICMP_TYPE_QUENCH;
 	paqm_put32(buf + 4, 0x3F000000);
-	make_quote(buf + PAQM_ICMP_HDR, 0, 0);
-	seal_icmp(buf, PAQM_BARE_LEN, 0);
+	memcpy(buf + PAQM_ICMP_HDR, from.bytes, vec_quoted(&from));
+	vec_seal_icmp(buf, PAQM_BARE_LEN, &from);
 	EXPECT("bare", paqm_bare_decode(buf, PAQM_BARE_LEN, &m, &q), PAQM_MSG_OK);
 	EXPECT("value", m.ecf, 0x3F000000);
 	EXPECT("nothing else", !m.rate && !m.seq && !m.object && !m.version, 1);
@@ -420,7 +611,7 @@ static void check_bare(void)
 
 		memcpy(copy, buf, PAQM_BARE_LEN);
 		copy[PAQM_ICMP_HDR] = (paqm_u8)(0x40 | i);
-		seal_icmp(copy, PAQM_BARE_LEN, 0);
+		vec_seal_icmp(copy, PAQM_BARE_LEN, &from);
 		EXPECT("header within the quote", paqm_bare_decode(copy, PAQM_BARE_LEN, &m, &q),
 		       i == 5 ? PAQM_MSG_OK : PAQM_MSG_QUOTE);
 		VEC_FREE(copy);
@@ -431,7 +622,7 @@ static void check_bare(void)
 	buf[3] ^= 1;
 	EXPECT("checksum", paqm_bare_decode(buf, PAQM_BARE_LEN, &m, &q), PAQM_MSG_CHECKSUM);
 	paqm_put32(buf + 4, 0);
-	seal_icmp(buf, PAQM_BARE_LEN, 0);
+	vec_seal_icmp(buf, PAQM_BARE_LEN, &from);
 	EXPECT("value 0", paqm_bare_decode(buf, PAQM_BARE_LEN, &m, &q), PAQM_MSG_VALUE);
 	buf[0] = PAQM_ICMP_TYPE_EXP;
 	EXPECT("type", paqm_bare_decode(buf, PAQM_BARE_LEN, &m, &q), PAQM_MSG_TYPE);

@@ -3,24 +3,17 @@
  * The estimator of capacity against a simulated link: one sender, a queue, a device
  * that may swallow a burst, a rate that changes. Times are simulated, in ns.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "../paqm_auto.h"
+#include "check.h"
 
 #define MS 1000000ULL
 #define MBIT 1000000ULL
 #define LEN 1250U
 
-static unsigned long checks, failures;
-
 static void expect(const char *what, paqm_u64 got, paqm_u64 low, paqm_u64 high)
 {
-	checks++;
-	if (got >= low && got <= high)
-		return;
-	failures++;
-	fprintf(stderr, "%s: %llu, expected %llu .. %llu\n", what, got, low, high);
+	check_that(got >= low && got <= high, __FILE__, 0, "%s: %llu, expected %llu .. %llu", what,
+		   got, low, high);
 }
 
 /* A link and its sender; load_q24 == 0: always packets waiting, else that part of the estimate */
@@ -120,15 +113,15 @@ static void sim_run(struct sim *s, paqm_u64 until)
 }
 
 /* Always packets waiting: exact, at any rate and with any burst of the device. */
-static void check_backlogged(void)
+TEST(test_backlogged)
 {
 	static const paqm_u64 rates[] = {64000,	     1 * MBIT,	  8 * MBIT,
 					 100 * MBIT, 1000 * MBIT, 10000 * MBIT};
 	static const paqm_u32 bursts[] = {1, 4, 30};
 	unsigned int r, b;
 
-	for (r = 0; r < sizeof(rates) / sizeof(*rates); r++) {
-		for (b = 0; b < sizeof(bursts) / sizeof(*bursts); b++) {
+	for (r = 0; r < ROWS(rates); r++) {
+		for (b = 0; b < ROWS(bursts); b++) {
 			struct sim s;
 
 			sim_init(&s, rates[r]);
@@ -140,7 +133,7 @@ static void check_backlogged(void)
 	}
 }
 
-static void check_change(void)
+TEST(test_change)
 {
 	struct sim s;
 
@@ -160,7 +153,7 @@ static void check_change(void)
 	expect("a rise", s.v.capacity, 95 * MBIT / 10, 102 * MBIT / 10);
 }
 
-static void check_outage(void)
+TEST(test_outage)
 {
 	struct sim s;
 
@@ -185,7 +178,7 @@ static void check_outage(void)
 }
 
 /* Senders do as they are told: a rise is seen only because the estimate grows. */
-static void check_growth(void)
+TEST(test_growth)
 {
 	struct sim s;
 
@@ -205,7 +198,7 @@ static void check_growth(void)
 	expect("and a fall", s.v.capacity, 37 * MBIT / 10, 44 * MBIT / 10);
 }
 
-static void check_unused(void)
+TEST(test_unused)
 {
 	struct paqm_auto_in in = {.now = 0};
 	struct sim s;
@@ -231,7 +224,7 @@ static void check_unused(void)
 }
 
 /* Nothing ever waits: the estimate ends at what the device can do. */
-static void check_limit(void)
+TEST(test_limit)
 {
 	struct sim s;
 
@@ -246,7 +239,7 @@ static void check_limit(void)
 }
 
 /* What leaves together with the first packet of a busy period says nothing. */
-static void check_swallowed(void)
+TEST(test_swallowed)
 {
 	struct paqm_meter m = {0};
 	paqm_u64 now = MS;
@@ -267,12 +260,12 @@ static void check_swallowed(void)
 }
 
 /* After a measurement a minute in which nothing waits: the estimate stays, at any rate. */
-static void check_quiet(void)
+TEST(test_quiet)
 {
 	static const paqm_u64 rates[] = {MBIT / 4, MBIT, 10 * MBIT, 1000 * MBIT};
 	unsigned int i;
 
-	for (i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
+	for (i = 0; i < ROWS(rates); i++) {
 		struct sim s;
 
 		sim_init(&s, rates[i]);
@@ -306,7 +299,7 @@ static void run_stumbling(struct sim *s, int margin)
 }
 
 /* The queue is too long for about 4 % of the time, whatever the link does. */
-static void check_headroom(void)
+TEST(test_headroom)
 {
 	struct paqm_auto_vars v;
 	struct paqm_auto_in in = {.allowed = 1000};
@@ -345,17 +338,4 @@ static void check_headroom(void)
 	       PAQM_AUTO_HEADROOM_MAX_Q24 - PAQM_Q24(1, 100), PAQM_AUTO_HEADROOM_MAX_Q24);
 }
 
-int main(void)
-{
-	check_backlogged();
-	check_change();
-	check_outage();
-	check_growth();
-	check_unused();
-	check_limit();
-	check_swallowed();
-	check_quiet();
-	check_headroom();
-	printf("%lu checks, %lu wrong\n", checks, failures);
-	return failures ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+CHECK_MAIN

@@ -3,22 +3,14 @@
  * Rates that travel with the media: where they are found, how they are lowered, what the
  * checksum is then, and how receivers return them.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "check.h"
 #include "inband_vectors.h"
 
-static unsigned long checks, failures;
-
-static void expect(const char *where, const char *what, unsigned long got, unsigned long want)
-{
-	checks++;
-	if (got == want)
-		return;
-	failures++;
-	fprintf(stderr, "%s: %s: got %lu, want %lu\n", where, what, got, want);
-}
+#define expect(where, what, got, want)                                                             \
+	check_equal(where, __LINE__, what, (unsigned long long)(got), (unsigned long long)(want))
 
 /* The checksum of a datagram in full; its pseudo header is some constant. */
 static paqm_u16 full(paqm_u8 *udp, paqm_u32 len)
@@ -48,15 +40,14 @@ static void check_lowered(const char *name, const paqm_u8 *payload, paqm_u32 len
 		paqm_put16(udp + 4, (paqm_u16)(8 + len));
 		paqm_put16(udp + 6, how == 1 ? 0 : full(udp, 8 + len));
 		memcpy(before, udp, 8 + len);
-		expect(name, "above", (unsigned long)paqm_field_above(udp + 8 + at, &mine), 1);
+		expect(name, "above", paqm_field_above(udp + 8 + at, &mine), 1);
 		paqm_field_lower(udp, at, &mine, how == 2);
 		paqm_field_decode(udp + 8 + at, &f);
 		expect(name, "rate", f.rate, mine.rate);
 		expect(name, "router", f.router, mine.router);
 		expect(name, "period", f.period, mine.period);
 		expect(name, "nonce", f.nonce, VEC_NONCE);
-		expect(name, "above again", (unsigned long)paqm_field_above(udp + 8 + at, &mine),
-		       0);
+		expect(name, "above again", paqm_field_above(udp + 8 + at, &mine), 0);
 		expect(name, "found again", paqm_field_find(udp + 8, len), at);
 		if (!how)
 			expect(name, "checksum", paqm_get16(udp + 6), full(udp, 8 + len));
@@ -69,12 +60,12 @@ static void check_lowered(const char *name, const paqm_u8 *payload, paqm_u32 len
 	}
 }
 
-static void check_table(void)
+TEST(test_table)
 {
 	paqm_u8 buf[PAQM_INBAND_MAX], *exact;
 	size_t i;
 
-	for (i = 0; i < sizeof(paqm_inband_cases) / sizeof(paqm_inband_cases[0]); i++) {
+	for (i = 0; i < ROWS(paqm_inband_cases); i++) {
 		const struct paqm_inband_case *c = &paqm_inband_cases[i];
 		paqm_u32 len = paqm_inband_make(buf, c->hex), cut;
 
@@ -97,7 +88,7 @@ static void check_table(void)
 }
 
 /* Every change of two bytes at both parities, also to and from what sums to zero. */
-static void check_checksum(void)
+TEST(test_checksum)
 {
 	paqm_u8 data[10], old[3];
 	paqm_u32 i, at;
@@ -116,13 +107,12 @@ static void check_checksum(void)
 		data[at + 2] = i % 11 ? (paqm_u8)(r >> 8) : 0;
 		check = paqm_checksum_adjust(check, old, data + at, 3, (int)(at & 1));
 		/* 0 and 0xFFFF are the same number */
-		if (check % 0xFFFF != paqm_checksum(data, sizeof(data)) % 0xFFFF)
-			expect("checksum", "change", check, paqm_checksum(data, sizeof(data)));
-		checks++;
+		expect("checksum", "change", check % 0xFFFF,
+		       paqm_checksum(data, sizeof(data)) % 0xFFFF);
 	}
 }
 
-static void check_period(void)
+TEST(test_period)
 {
 	expect("period", "0 ms", paqm_field_period(0), 1);
 	expect("period", "20 ms", paqm_field_period(20), 1);
@@ -132,7 +122,7 @@ static void check_period(void)
 	expect("period", "65535 ms", paqm_field_period(65535), 255);
 }
 
-static void check_return(void)
+TEST(test_return)
 {
 	struct paqm_return r = {.field = {.rate = VEC_RATE, .nonce = 7, .router = 9, .period = 3},
 				.seq = 0x10002,
@@ -144,9 +134,9 @@ static void check_return(void)
 	paqm_return_encode(p, 0xCAFEBABE, &r);
 	expect("return", "header", paqm_get32(p), 0x81CC0006);
 	expect("return", "ssrc", paqm_get32(p + 4), 0xCAFEBABE);
-	expect("return", "name", (unsigned long)memcmp(p + 8, "PAQM", 4), 0);
-	expect("return", "decode",
-	       (unsigned long)paqm_return_decode(p + PAQM_APP_DATA, PAQM_APP_DATA_LEN, &got), 0);
+	expect("return", "name", memcmp(p + 8, "PAQM", 4), 0);
+	expect("return", "decode", paqm_return_decode(p + PAQM_APP_DATA, PAQM_APP_DATA_LEN, &got),
+	       0);
 	expect("return", "rate", got.field.rate, VEC_RATE);
 	expect("return", "nonce", got.field.nonce, 7);
 	expect("return", "router", got.field.router, 9);
@@ -154,15 +144,14 @@ static void check_return(void)
 	expect("return", "seq", got.seq, 0x10002);
 	expect("return", "kind", got.kind, PAQM_RETURN_PROBE);
 	expect("return", "short",
-	       (unsigned long)-paqm_return_decode(p + PAQM_APP_DATA, PAQM_APP_DATA_LEN - 4, &got),
-	       1);
+	       -paqm_return_decode(p + PAQM_APP_DATA, PAQM_APP_DATA_LEN - 4, &got), 1);
 	p[19] = 2;
 	expect("return", "unknown kind",
-	       (unsigned long)-paqm_return_decode(p + PAQM_APP_DATA, PAQM_APP_DATA_LEN, &got), 1);
+	       -paqm_return_decode(p + PAQM_APP_DATA, PAQM_APP_DATA_LEN, &got), 1);
 	p[19] = 0;
 	paqm_put32(p + 12, 0xFF800000);
 	expect("return", "rate -inf",
-	       (unsigned long)-paqm_return_decode(p + PAQM_APP_DATA, PAQM_APP_DATA_LEN, &got), 1);
+	       -paqm_return_decode(p + PAQM_APP_DATA, PAQM_APP_DATA_LEN, &got), 1);
 
 	expect("mantissa", "17 bits", paqm_mantissa(131071, 17, &exp), 131071);
 	expect("mantissa", "exponent", exp, 0);
@@ -175,17 +164,9 @@ static void check_return(void)
 	expect("tmmbr", "rate", paqm_get32(t + 16), 3U << 26 | 78125U << 9 | 40);
 	paqm_remb_encode(b, 1, 2, 1000000);
 	expect("remb", "header", paqm_get32(b), 0x8FCE0005);
-	expect("remb", "name", (unsigned long)memcmp(b + 12, "REMB", 4), 0);
+	expect("remb", "name", memcmp(b + 12, "REMB", 4), 0);
 	expect("remb", "rate", paqm_get32(b + 16), 1U << 24 | 2U << 18 | 250000);
 	expect("remb", "media", paqm_get32(b + 20), 2);
 }
 
-int main(void)
-{
-	check_table();
-	check_checksum();
-	check_period();
-	check_return();
-	printf("%lu checks, %lu failed\n", checks, failures);
-	return failures != 0;
-}
+CHECK_MAIN

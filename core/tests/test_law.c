@@ -4,27 +4,19 @@
  * numbers: stability of the sampled loop (P5), the older ECF laws as cross-check,
  * histogram water-filling against an exact sort, wide arithmetic against 128 bit.
  */
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static unsigned long checks, failures;
+#include "check.h"
 
-static void near(const char *file, int line, const char *what, unsigned long long got,
-		 unsigned long long want, unsigned long long tol)
+static void near_int(int line, const char *what, unsigned long long got, unsigned long long want,
+		     unsigned long long tol)
 {
-	unsigned long long diff = got > want ? got - want : want - got;
-
-	checks++;
-	if (diff <= tol)
-		return;
-	failures++;
-	fprintf(stderr, "%s:%d: %s: got %llu, want %llu +-%llu\n", file, line, what, got, want,
-		tol);
+	check_that((got > want ? got - want : want - got) <= tol, __FILE__, line,
+		   "%s: got %llu, want %llu +-%llu", what, got, want, tol);
 }
 
-#define PAQM_NEAR(what, got, want, tol) near(__FILE__, __LINE__, what, got, want, tol)
+#define PAQM_NEAR(what, got, want, tol) near_int(__LINE__, what, got, want, tol)
 
 #include "law_vectors.h"
 
@@ -39,7 +31,7 @@ static paqm_u64 rnd(void)
 	return rnd_state * 0x2545F4914F6CDD1DULL;
 }
 
-static void check_wide(void)
+TEST(test_wide)
 {
 	int i;
 
@@ -69,7 +61,7 @@ static void check_wide(void)
 }
 
 /* binary32 against the C library's own conversion */
-static void check_f32_random(void)
+TEST(test_f32_random)
 {
 	int i;
 
@@ -153,7 +145,7 @@ static double spectral_radius(double alpha, double beta, double tau1, double tau
 	return exp(log_growth / 4096);
 }
 
-static void check_stability(void)
+TEST(test_stability)
 {
 	static const double t[][2] = {{.01, .507}, {.1, .555}, {.2, .592}, {.4, .637}, {.8, .682}};
 	unsigned int i;
@@ -181,7 +173,7 @@ static int by_rate(const void *a, const void *b)
  * the bound is the widest bin, 25 %. Where no flow is greedy R binds nobody and
  * only has to leave every flow its headroom, to within a bin.
  */
-static void check_histogram(void)
+TEST(test_histogram)
 {
 	static double limited[4096];
 	struct paqm_mm mm;
@@ -234,7 +226,7 @@ static void check_histogram(void)
 	PAQM_NEAR("histogram mean error in 1e-4", (paqm_u64)(mean / rounds * 10000), 0, 50);
 }
 
-int main(void)
+TEST(test_vectors)
 {
 	paqm_check_inner();
 	paqm_check_inner_loop();
@@ -249,10 +241,6 @@ int main(void)
 	paqm_check_sched();
 	paqm_check_bucket();
 	paqm_check_link_time();
-	check_wide();
-	check_f32_random();
-	check_stability();
-	check_histogram();
-	printf("%lu checks, %lu failed\n", checks, failures);
-	return failures != 0;
 }
+
+CHECK_MAIN

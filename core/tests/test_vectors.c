@@ -9,30 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../paqm_siphash.h"
-#include "../paqm_inband.h"
+#include "check.h"
+#include "msg_kit.h"
 #include "vector_names.h"
 
-static unsigned long checks, failures;
 static const char *where;
 
-static void expect(const char *what, unsigned long long got, unsigned long long want)
-{
-	checks++;
-	if (got == want)
-		return;
-	failures++;
-	fprintf(stderr, "%s: %s: got %llx, want %llx\n", where, what, got, want);
-}
-
-static void expect_text(const char *what, const char *got, const char *want)
-{
-	checks++;
-	if (!strcmp(got, want))
-		return;
-	failures++;
-	fprintf(stderr, "%s: %s: got %s, want %s\n", where, what, got, want);
-}
+#define expect(what, got, want)                                                                    \
+	check_equal(where, __LINE__, what, (unsigned long long)(got), (unsigned long long)(want))
+#define expect_text(what, got, want)                                                               \
+	check_that(!strcmp(got, want), where, __LINE__, "%s is %s, want %s", what, got, want)
 
 static const char *text(const json_t *o, const char *key)
 {
@@ -47,7 +33,7 @@ static const char *text(const json_t *o, const char *key)
 
 static unsigned long long integer(const json_t *o, const char *key)
 {
-	return (unsigned long long)json_integer_value(json_object_get(o, key));
+	return json_integer_value(json_object_get(o, key));
 }
 
 static unsigned long long number_hex(const json_t *o, const char *key)
@@ -92,7 +78,7 @@ static void check_quote(const struct paqm_quote *q, const json_t *want)
 	expect("dport", q->dport, integer(want, "dport"));
 	expect("payload length", q->payload_len, len);
 	if (q->payload_len == len)
-		expect("payload", (unsigned long long)!!memcmp(q->payload, payload, len), 0);
+		expect("payload", !!memcmp(q->payload, payload, len), 0);
 	free(payload);
 }
 
@@ -123,22 +109,6 @@ static void check_fields(const struct paqm_msg *m, const json_t *want)
 	expect("tag", m->tag, number_hex(want, "tag"));
 }
 
-/* The key of the host with the address @addr of @version. */
-static void derive(const paqm_u8 *router, paqm_u32 version, const paqm_u8 *addr, paqm_u8 *own)
-{
-	paqm_u8 mapped[16] = {[10] = 0xFF, [11] = 0xFF}, bytes[PAQM_HOST_BYTES];
-	paqm_u64 half;
-	int i, b;
-
-	memcpy(version == 6 ? mapped : mapped + 12, addr, version == 6 ? 16 : 4);
-	for (i = 0; i < 2; i++) {
-		paqm_host_bytes(mapped, i, bytes);
-		half = paqm_siphash24(router, bytes, sizeof(bytes));
-		for (b = 0; b < 8; b++)
-			own[8 * i + b] = (paqm_u8)(half >> 8 * b);
-	}
-}
-
 /* The tag is right, and no bit of what it covers may change. */
 static void check_tag(const struct paqm_msg *m, const struct paqm_quote *q, const json_t *v)
 {
@@ -154,15 +124,14 @@ static void check_tag(const struct paqm_msg *m, const struct paqm_quote *q, cons
 		n = paqm_tag_bytes(m->object, m->object_len, q, bytes);
 		router = unhex(text(v, "router_key"), &len);
 		expect("key length", len, PAQM_SIPHASH_KEY);
-		derive(router, q->version, q->src, own);
-		expect("key of the host", (unsigned long long)!!memcmp(own, key, len), 0);
+		vec_derive(router, q->version == 6, q->src, own);
+		expect("key of the host", !!memcmp(own, key, len), 0);
 		free(router);
 	}
 	expect("tag of the key", paqm_siphash24(key, bytes, n), m->tag);
-	expect("equal tags", (unsigned long long)paqm_tag_equal(m->tag, m->tag), 1);
+	expect("equal tags", paqm_tag_equal(m->tag, m->tag), 1);
 	for (i = 0; i < 64; i++)
-		expect("tags that differ in a bit",
-		       (unsigned long long)paqm_tag_equal(m->tag, m->tag ^ 1ULL << i), 0);
+		expect("tags that differ in a bit", paqm_tag_equal(m->tag, m->tag ^ 1ULL << i), 0);
 	for (i = 0; i < 8 * n; i++) {
 		bytes[i / 8] ^= (paqm_u8)(1 << i % 8);
 		expect("a changed bit", paqm_siphash24(key, bytes, n) == m->tag, 0);
@@ -226,7 +195,7 @@ static void check_proof(const json_t *v)
 		want = unhex(text(v, "proof"), &want_len);
 		expect("proof length", n, want_len);
 		if (n == want_len)
-			expect("proof", (unsigned long long)!!memcmp(out, want, n), 0);
+			expect("proof", !!memcmp(out, want, n), 0);
 		free(want);
 		/* what is quoted proves the same */
 		expect("length of the quote", paqm_proof_len(payload, len) <= len, 1);
@@ -247,8 +216,8 @@ static void check_hostkey(const json_t *v)
 	expect("length", len, sizeof(own));
 	router = unhex(text(v, "router_key"), &len);
 	expect("length", len, sizeof(own));
-	derive(router, v6 ? 6 : 4, addr, own);
-	expect("host's key", (unsigned long long)!!memcmp(own, want, sizeof(own)), 0);
+	vec_derive(router, v6, addr, own);
+	expect("host's key", !!memcmp(own, want, sizeof(own)), 0);
 	free(router);
 	free(want);
 }
@@ -262,12 +231,12 @@ static void check_inband(const json_t *v)
 	paqm_u8 *payload = unhex(text(v, "payload"), &len), *udp, *want;
 
 	at = paqm_field_find(payload, len);
-	expect("offset", at, offset ? (unsigned long long)json_integer_value(offset) : 0);
+	expect("offset", at, offset ? json_integer_value(offset) : 0);
 	if (at && offset) {
 		udp = unhex(text(v, "udp"), &udp_len);
 		want = unhex(text(v, "lowered"), &want_len);
 		expect("length", udp_len, 8 + len);
-		expect("payload", (unsigned long long)!!memcmp(udp + 8, payload, len), 0);
+		expect("payload", !!memcmp(udp + 8, payload, len), 0);
 		paqm_field_lower(udp, at, &mine, 0);
 		expect("lowered", want_len != udp_len || memcmp(udp, want, udp_len), 0);
 		expect("checksum", paqm_checksum(want, want_len), 0);
@@ -284,9 +253,7 @@ static void check_returns(const json_t *v)
 	struct paqm_return r = {.kind = 255};
 
 	expect("length", len, PAQM_APP_LEN);
-	expect("decode",
-	       (unsigned long long)-paqm_return_decode(app + PAQM_APP_DATA, PAQM_APP_DATA_LEN, &r),
-	       0);
+	expect("decode", -paqm_return_decode(app + PAQM_APP_DATA, PAQM_APP_DATA_LEN, &r), 0);
 	expect("rate", r.field.rate, number_hex(v, "rate"));
 	expect("router", r.field.router, integer(v, "router"));
 	expect("period", r.field.period, integer(v, "period"));
@@ -296,7 +263,7 @@ static void check_returns(const json_t *v)
 	free(app);
 }
 
-static void run(const char *dir, const char *file, void (*check)(const json_t *))
+static void run(const char *dir, const char *file, void (*look)(const json_t *))
 {
 	char path[4096];
 	json_t *all, *v;
@@ -314,7 +281,7 @@ static void run(const char *dir, const char *file, void (*check)(const json_t *)
 	json_array_foreach(json_object_get(all, "vectors"), i, v)
 	{
 		where = text(v, "name");
-		check(v);
+		look(v);
 	}
 	json_decref(all);
 }
@@ -333,6 +300,5 @@ int main(int argc, char **argv)
 	run(argv[1], "hostkeys.json", check_hostkey);
 	run(argv[1], "inband.json", check_inband);
 	run(argv[1], "returns.json", check_returns);
-	printf("%lu checks, %lu failed\n", checks, failures);
-	return failures != 0;
+	return check_run();
 }

@@ -24,83 +24,31 @@ static void paqm_near(const char *what, u64 got, u64 want, u64 tol)
 #include "core/tests/law_vectors.h"
 #include "core/tests/msg_vectors.h"
 
-#define PAQM_CASE(name)                                     \
-	static void paqm_kunit_##name(struct kunit *test) \
+/* A case of each, and the list of them. */
+#define PAQM_LAWS(x) x(inner) x(inner_loop) x(ecf) x(outer_bound) x(forced_md) x(erf) x(erf_plants) \
+	x(ecf_plant) x(f32) x(maxmin) x(sched) x(bucket) x(link_time)
+#define PAQM_MESSAGES(x) x(roundtrip) x(roundtrip6) x(vectors) x(published) x(mutations) \
+	x(version1) x(sequence) x(proof) x(tag) x(host_bytes) x(bare)
+
+#define PAQM_LAW_CASE(name)                                 \
+	static void paqm_kunit_##name(struct kunit *test)   \
 	{                                                   \
 		paqm_test = test;                           \
 		paqm_check_##name();                        \
 	}
-
-PAQM_CASE(inner)
-PAQM_CASE(inner_loop)
-PAQM_CASE(ecf)
-PAQM_CASE(outer_bound)
-PAQM_CASE(forced_md)
-PAQM_CASE(erf)
-PAQM_CASE(erf_plants)
-PAQM_CASE(ecf_plant)
-PAQM_CASE(f32)
-PAQM_CASE(maxmin)
-PAQM_CASE(sched)
-PAQM_CASE(bucket)
-PAQM_CASE(link_time)
-
-#define PAQM_MSG_CASE(name)                                     \
+#define PAQM_MSG_CASE(name)                                 \
 	static void paqm_kunit_msg_##name(struct kunit *test) \
-	{                                                       \
-		paqm_test = test;                               \
-		check_##name();                                 \
+	{                                                   \
+		paqm_test = test;                           \
+		check_##name();                             \
 	}
+PAQM_LAWS(PAQM_LAW_CASE)
+PAQM_MESSAGES(PAQM_MSG_CASE)
 
-PAQM_MSG_CASE(roundtrip)
-PAQM_MSG_CASE(roundtrip6)
-PAQM_MSG_CASE(vectors)
-PAQM_MSG_CASE(refusals)
-PAQM_MSG_CASE(refusals6)
-PAQM_MSG_CASE(options)
-PAQM_MSG_CASE(objects)
-PAQM_MSG_CASE(unquoted)
-PAQM_MSG_CASE(version1)
-PAQM_MSG_CASE(sequence)
-PAQM_MSG_CASE(proof)
-PAQM_MSG_CASE(tag)
-PAQM_MSG_CASE(host_bytes)
-PAQM_MSG_CASE(bare)
-
-static struct kunit_case paqm_law_cases[] = {
-	KUNIT_CASE(paqm_kunit_inner),
-	KUNIT_CASE(paqm_kunit_inner_loop),
-	KUNIT_CASE(paqm_kunit_ecf),
-	KUNIT_CASE(paqm_kunit_outer_bound),
-	KUNIT_CASE(paqm_kunit_forced_md),
-	KUNIT_CASE(paqm_kunit_erf),
-	KUNIT_CASE(paqm_kunit_erf_plants),
-	KUNIT_CASE(paqm_kunit_ecf_plant),
-	KUNIT_CASE(paqm_kunit_f32),
-	KUNIT_CASE(paqm_kunit_maxmin),
-	KUNIT_CASE(paqm_kunit_sched),
-	KUNIT_CASE(paqm_kunit_bucket),
-	KUNIT_CASE(paqm_kunit_link_time),
-	{}
-};
-
-static struct kunit_case paqm_msg_cases[] = {
-	KUNIT_CASE(paqm_kunit_msg_roundtrip),
-	KUNIT_CASE(paqm_kunit_msg_roundtrip6),
-	KUNIT_CASE(paqm_kunit_msg_vectors),
-	KUNIT_CASE(paqm_kunit_msg_refusals),
-	KUNIT_CASE(paqm_kunit_msg_refusals6),
-	KUNIT_CASE(paqm_kunit_msg_options),
-	KUNIT_CASE(paqm_kunit_msg_objects),
-	KUNIT_CASE(paqm_kunit_msg_unquoted),
-	KUNIT_CASE(paqm_kunit_msg_version1),
-	KUNIT_CASE(paqm_kunit_msg_sequence),
-	KUNIT_CASE(paqm_kunit_msg_proof),
-	KUNIT_CASE(paqm_kunit_msg_tag),
-	KUNIT_CASE(paqm_kunit_msg_host_bytes),
-	KUNIT_CASE(paqm_kunit_msg_bare),
-	{}
-};
+#define PAQM_LAW_ROW(name) KUNIT_CASE(paqm_kunit_##name),
+#define PAQM_MSG_ROW(name) KUNIT_CASE(paqm_kunit_msg_##name),
+static struct kunit_case paqm_law_cases[] = { PAQM_LAWS(PAQM_LAW_ROW) {} };
+static struct kunit_case paqm_msg_cases[] = { PAQM_MESSAGES(PAQM_MSG_ROW) {} };
 
 static struct kunit_suite paqm_law_suite = {
 	.name = "paqm_laws",
