@@ -156,7 +156,16 @@ static inline void t_tag(struct paqm_msg *m, const uint8_t *media, uint16_t id, 
 
 static inline uint32_t t_message(uint8_t *ip, const uint8_t *media, const struct paqm_msg *m)
 {
-	return t_message_type(ip, PAQM_ICMP_TYPE_EXP, media, m);
+	uint32_t len;
+
+	if (media[0] >> 4 != 6)
+		return t_message_type(ip, PAQM_ICMP_TYPE_EXP, media, m);
+	t_ip(ip, 58, 20, T_ROUTER, T_SADDR);
+	t_to6(ip, 20);
+	len = paqm_icmp6_encode(ip + 40, PAQM_ICMP6_TYPE_EXP, ip + 8, ip + 24, media,
+				t_quote(media), m);
+	paqm_put16(ip + 4, (uint16_t)len);
+	return 40 + len;
 }
 
 /* Source Quench of the published system: @value, no object. Return: its length. */
@@ -171,19 +180,6 @@ static inline uint32_t t_bare(uint8_t *ip, const uint8_t *media, uint32_t value)
 	paqm_put16(ip + 22, paqm_checksum(ip + 20, len));
 	t_ip(ip, 1, 20 + len, T_ROUTER, T_SADDR);
 	return 20 + len;
-}
-
-/* Message about the IPv6 packet @media. Return: its length. */
-static inline uint32_t t_message6(uint8_t *ip, const uint8_t *media, const struct paqm_msg *m)
-{
-	uint32_t len;
-
-	t_ip(ip, 58, 20, T_ROUTER, T_SADDR);
-	t_to6(ip, 20);
-	len = paqm_icmp6_encode(ip + 40, PAQM_ICMP6_TYPE_EXP, ip + 8, ip + 24, media,
-				t_quote(media), m);
-	paqm_put16(ip + 4, (uint16_t)len);
-	return 40 + len;
 }
 
 static inline uint32_t t_f32(double v)

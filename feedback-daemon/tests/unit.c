@@ -70,14 +70,32 @@ enum refuse deliver(const uint8_t *ip, uint32_t len, uint64_t now, struct verdic
 	return v->refuse;
 }
 
-enum refuse changed(const uint8_t *good, uint32_t len, uint32_t at, uint8_t byte)
+static enum refuse change(const uint8_t *good, uint32_t len, uint32_t at, uint8_t byte, bool seal)
 {
 	uint8_t p[T_MESSAGE];
 
 	memcpy(p, good, len);
 	p[at] = byte;
-	t_seal(p, len);
+	if (seal)
+		t_seal(p, len);
 	return deliver(p, len, S, NULL);
+}
+
+enum refuse damaged(const uint8_t *good, uint32_t len, uint32_t at, uint8_t byte)
+{
+	return change(good, len, at, byte, false);
+}
+
+enum refuse changed(const uint8_t *good, uint32_t len, uint32_t at, uint8_t byte)
+{
+	return change(good, len, at, byte, true);
+}
+
+enum refuse about(const uint8_t *packet, const struct paqm_msg *m)
+{
+	uint8_t ip[T_MESSAGE];
+
+	return deliver(ip, t_message(ip, packet, m), S, NULL);
 }
 
 enum refuse say(const struct paqm_msg *m, uint64_t now)

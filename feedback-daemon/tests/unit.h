@@ -31,10 +31,12 @@ void send_media(uint16_t sport, uint32_t ssrc, uint16_t seq, uint64_t now);
 struct paqm_msg msg(uint64_t router, uint32_t seq, double ecf, double erf);
 /* Deliver raw bytes; counters have to tell the same. @v: may be NULL. */
 enum refuse deliver(const uint8_t *ip, uint32_t len, uint64_t now, struct verdict *v);
-/* Deliver a message with one byte changed and its checksums right. */
+/* Deliver a message with one byte changed: as it is then, and with its checksums right. */
+enum refuse damaged(const uint8_t *good, uint32_t len, uint32_t at, uint8_t byte);
 enum refuse changed(const uint8_t *good, uint32_t len, uint32_t at, uint8_t byte);
-/* Deliver a message about the last media packet. */
+/* Deliver a message about the last media packet, or about @packet, at 1 s. */
 enum refuse say(const struct paqm_msg *m, uint64_t now);
+enum refuse about(const uint8_t *packet, const struct paqm_msg *m);
 
 /* Keys for the router's messages, as the file has them. */
 void use_keys(const char *text);

@@ -44,25 +44,19 @@ TEST(test_register)
 	CHECK_EQ(g->packets, 0);
 	engine_unregister(&eng, g);
 
-	r = t_reg(3, T_SPORT + 9, 0);
-	r.daddr[0] = 0x20; /* IPv4 to IPv6 */
-	CHECK_EQ(engine_register(&eng, 1, 0, &r, &g), EAFNOSUPPORT);
-	r = t_reg(3, T_SPORT + 9, 0);
-	t_v4(r.daddr, 0);
-	CHECK_EQ(engine_register(&eng, 1, 0, &r, &g), EINVAL);
-	memset(r.daddr, 0, 16);
-	memset(r.saddr, 0, 16);
-	CHECK_EQ(engine_register(&eng, 1, 0, &r, &g), EINVAL);
-	r = t_reg(3, 0, 0);
-	CHECK_EQ(engine_register(&eng, 1, 0, &r, &g), EINVAL);
-	r = t_reg(3, T_SPORT + 9, 0);
-	r.floor_bps = r.ceil_bps + 1;
-	CHECK_EQ(engine_register(&eng, 1, 0, &r, &g), EINVAL);
-	r.floor_bps = 0;
-	r.ceil_bps = 0;
-	CHECK_EQ(engine_register(&eng, 1, 0, &r, &g), EINVAL);
-	r.ceil_bps = UINT64_MAX;
-	CHECK_EQ(engine_register(&eng, 1, 0, &r, &g), EINVAL);
+#define NOT_TAKEN(error, ...)                                                                      \
+	do {                                                                                       \
+		r = t_reg(3, T_SPORT + 9, 0);                                                      \
+		__VA_ARGS__;                                                                       \
+		CHECK_EQ(engine_register(&eng, 1, 0, &r, &g), error);                              \
+	} while (0)
+	NOT_TAKEN(EAFNOSUPPORT, r.daddr[0] = 0x20); /* IPv4 to IPv6 */
+	NOT_TAKEN(EINVAL, t_v4(r.daddr, 0));
+	NOT_TAKEN(EINVAL, memset(r.saddr, 0, 16), memset(r.daddr, 0, 16));
+	NOT_TAKEN(EINVAL, r.sport = 0);
+	NOT_TAKEN(EINVAL, r.floor_bps = r.ceil_bps + 1);
+	NOT_TAKEN(EINVAL, r.floor_bps = 0, r.ceil_bps = 0);
+	NOT_TAKEN(EINVAL, r.floor_bps = 0, r.ceil_bps = UINT64_MAX);
 
 	engine_unregister(&eng, f);
 	CHECK(!engine_flow(&eng, 1, 1));
@@ -269,7 +263,7 @@ TEST(test_ipv6)
 	engine_media(&eng, m6, sizeof(m6), S);
 	CHECK_EQ(f->packets, 1);
 	CHECK_EQ(g->packets, 0);
-	len = t_message6(good, m6, &m);
+	len = t_message(good, m6, &m);
 	CHECK_EQ(deliver(good, len, S, &v), REFUSE_NONE);
 	CHECK_EQ(f->rate.rate_bps, 500000);
 	CHECK(!memcmp(f->rate.router, v.addr.b, 16) && !addr_is_v4(&v.addr));
@@ -295,15 +289,15 @@ TEST(test_ipv6)
 	CHECK_EQ(changed(good, len, 48, 0x45), REFUSE_MSG_QUOTE); /* about IPv4 */
 	m.seq++;
 	m6[23] ^= 1; /* quoted source */
-	CHECK_EQ(deliver(p, t_message6(p, m6, &m), S, NULL), REFUSE_FLOW_UNKNOWN);
+	CHECK_EQ(about(m6, &m), REFUSE_FLOW_UNKNOWN);
 	m6[23] ^= 1;
 	m6[48 + 20] ^= 1;
-	CHECK_EQ(deliver(p, t_message6(p, m6, &m), S, NULL), REFUSE_QUOTE_UNKNOWN);
+	CHECK_EQ(about(m6, &m), REFUSE_QUOTE_UNKNOWN);
 	m6[48 + 20] ^= 1;
 	m6[1] = 0xC0; /* traffic class, hop limit, checksum */
 	m6[7] = 9;
 	m6[46] ^= 0x55;
-	CHECK_EQ(deliver(p, t_message6(p, m6, &m), S, NULL), REFUSE_NONE);
+	CHECK_EQ(about(m6, &m), REFUSE_NONE);
 
 	/* what leaves no digest */
 	eng.media_ignored = 0;
@@ -332,7 +326,7 @@ TEST(test_ipv6)
 		m6[23] = (uint8_t)i;
 		engine_media(&eng, m6, sizeof(m6), S);
 		m = msg(1, i + 1, 0.9, 300000);
-		CHECK_EQ(deliver(p, t_message6(p, m6, &m), S, NULL), REFUSE_NONE);
+		CHECK_EQ(about(m6, &m), REFUSE_NONE);
 	}
 	CHECK_EQ(g->packets, 3);
 }

@@ -19,9 +19,7 @@ TEST(test_quotes)
 	paqm_put16(with + 2, sizeof(with));
 	engine_media(&eng, with, sizeof(with), S);
 	CHECK_EQ(eng.media, 1);
-	len = paqm_icmp_encode(p + 20, PAQM_ICMP_TYPE_EXP, with, t_quote(with), &m);
-	t_ip(p, 1, 20 + len, T_ROUTER, T_SADDR);
-	CHECK_EQ(deliver(p, 20 + len, S, NULL), REFUSE_NONE);
+	CHECK_EQ(about(with, &m), REFUSE_NONE);
 
 	/* one byte less proves nothing, and is asked for in vain */
 	for (bytes = 28; bytes >= 27; bytes--) {
@@ -113,21 +111,27 @@ TEST(test_early)
 	again(5 * S, REFUSE_FLOW_UNKNOWN);
 }
 
+/* Media packet @seq with a header extension of so many words. */
+static void extended(uint16_t seq, uint16_t words)
+{
+	t_media(media, T_SPORT, T_SSRC, seq);
+	media[28] |= 0x10;
+	paqm_put16(media + 40, 0xBEDE);
+	paqm_put16(media + 42, words);
+}
+
 /* A header extension proves as the rest does; but routers write into a field of ours. */
 TEST(test_extension)
 {
 	const struct paqm_field field = {.rate = 0x49742400, .nonce = 77},
 				lower = {.rate = 0x48742400};
 	struct paqm_msg m = msg(1, 1, 0.9, 500000);
-	uint8_t sent[T_MEDIA], p[T_MESSAGE];
+	uint8_t sent[T_MEDIA];
 	unsigned int i, believed = 0;
 
 	setup(NULL);
 	add(1, T_SPORT, T_SSRC);
-	t_media(media, T_SPORT, T_SSRC, 1);
-	media[28] |= 0x10;
-	paqm_put16(media + 40, 0xBEDE);
-	paqm_put16(media + 42, 2);
+	extended(1, 2);
 	engine_media(&eng, media, T_MEDIA, S);
 	CHECK_EQ(t_quote(media), 28 + 12 + 12 + 16);
 	/* nobody guesses the rest: not one byte of extension and payload may be another */
@@ -136,19 +140,16 @@ TEST(test_extension)
 		if (i == 42 || i == 43) /* its length */
 			continue;
 		media[i] ^= 0xFF;
-		believed += deliver(p, t_message(p, media, &m), S, NULL) == REFUSE_NONE;
+		believed += about(media, &m) == REFUSE_NONE;
 		media[i] ^= 0xFF;
 	}
 	CHECK_EQ(believed, 0);
-	CHECK_EQ(deliver(p, t_message(p, media, &m), S, NULL), REFUSE_NONE);
+	CHECK_EQ(about(media, &m), REFUSE_NONE);
 
 	/* a field in there is lowered between sender and router */
-	t_media(media, T_SPORT, T_SSRC, 2);
-	media[28] |= 0x10;
+	extended(2, 4);
 	paqm_put16(media + 24, 8 + 12 + 4 + 16 + 16);
 	paqm_put16(media + 2, 20 + 8 + 12 + 4 + 16 + 16);
-	paqm_put16(media + 40, 0xBEDE);
-	paqm_put16(media + 42, 4);
 	media[44] = 0x1E;
 	paqm_field_encode(media + 45, &field);
 	CHECK_EQ(t_quote(media), 28 + 12 + 4 + 16 + 16);
@@ -156,16 +157,13 @@ TEST(test_extension)
 	CHECK_EQ(eng.media, 2);
 	m.seq++;
 	paqm_field_lower(media + 20, 45 - 28, &lower, 0);
-	CHECK_EQ(deliver(p, t_message(p, media, &m), S, NULL), REFUSE_NONE);
+	CHECK_EQ(about(media, &m), REFUSE_NONE);
 	m.seq++;
 	media[45 + PAQM_FIELD_NONCE] ^= 1;
-	CHECK_EQ(deliver(p, t_message(p, media, &m), S, NULL), REFUSE_QUOTE_UNKNOWN);
+	CHECK_EQ(about(media, &m), REFUSE_QUOTE_UNKNOWN);
 
 	/* a header that is longer than a quote proves nothing */
-	t_media(media, T_SPORT, T_SSRC, 3);
-	media[28] |= 0x10;
-	paqm_put16(media + 40, 0xBEDE);
-	paqm_put16(media + 42, 30);
+	extended(3, 30);
 	engine_media(&eng, media, T_MEDIA, S);
 	CHECK_EQ(eng.media, 2);
 }

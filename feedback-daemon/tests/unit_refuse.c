@@ -17,18 +17,10 @@ TEST(test_ip_refusals)
 	CHECK_EQ(deliver(good, 19, S, NULL), REFUSE_IP_CUT);
 	CHECK_EQ(deliver(good, len - 1, S, &v), REFUSE_IP_CUT);
 	CHECK(addr_is_v4(&v.addr) && paqm_get32(v.addr.b + 12) == T_ROUTER);
-	memcpy(p, good, len);
-	p[0] = 0x44;
-	CHECK_EQ(deliver(p, len, S, NULL), REFUSE_IP_HEADER);
-	memcpy(p, good, len);
-	p[0] = 0x55;
-	CHECK_EQ(deliver(p, len, S, NULL), REFUSE_IP_HEADER);
-	memcpy(p, good, len);
-	paqm_put16(p + 2, 19);
-	CHECK_EQ(deliver(p, len, S, NULL), REFUSE_IP_HEADER);
-	memcpy(p, good, len);
-	p[8]--;
-	CHECK_EQ(deliver(p, len, S, NULL), REFUSE_IP_CHECKSUM);
+	CHECK_EQ(damaged(good, len, 0, 0x44), REFUSE_IP_HEADER);
+	CHECK_EQ(damaged(good, len, 0, 0x55), REFUSE_IP_HEADER);
+	CHECK_EQ(damaged(good, len, 3, 19), REFUSE_IP_HEADER);
+	CHECK_EQ(damaged(good, len, 8, 63), REFUSE_IP_CHECKSUM);
 	CHECK_EQ(changed(good, len, 6, 0x20), REFUSE_IP_FRAGMENT); /* more fragments */
 	CHECK_EQ(changed(good, len, 7, 1), REFUSE_IP_FRAGMENT);	   /* offset */
 	/* four bytes of options */
@@ -60,16 +52,12 @@ TEST(test_msg_refusals)
 	t_seal(p, 20 + 8 + 27 + 48);
 	CHECK_EQ(deliver(p, 20 + 8 + 27 + 48, S, NULL), REFUSE_MSG_SHORT);
 	CHECK_EQ(changed(good, len, 20, 3), REFUSE_MSG_TYPE); /* destination unreachable */
-	memcpy(p, good, len);
-	p[obj + 35] ^= 1;
-	CHECK_EQ(deliver(p, len, S, NULL), REFUSE_MSG_CHECKSUM);
+	CHECK_EQ(damaged(good, len, obj + 35, good[obj + 35] ^ 1), REFUSE_MSG_CHECKSUM);
 	CHECK_EQ(changed(good, len, obj + 4, 'Q'), REFUSE_MSG_MAGIC);
 	CHECK_EQ(changed(good, len, obj + 8, 3), REFUSE_MSG_VERSION);
 	CHECK_EQ(changed(good, len, 28 + 9, 6), REFUSE_MSG_QUOTE); /* about TCP */
-	memcpy(p, good, len);
-	p[obj + PAQM_OBJ_FIXED] |= 0x80; /* an option that must be known */
-	t_seal(p, len);
-	CHECK_EQ(deliver(p, len, S, NULL), REFUSE_MSG_OPTION);
+	/* an option that must be known */
+	CHECK_EQ(changed(good, len, obj + PAQM_OBJ_FIXED, 0x80), REFUSE_MSG_OPTION);
 	memcpy(p, good, len);
 	paqm_put32(p + obj + PAQM_OBJ_FIXED + PAQM_OPT_HDR, 0x7FC00000); /* NaN */
 	t_seal(p, len);
@@ -131,19 +119,19 @@ TEST(test_flow_and_quote)
 
 	/* (b) */
 	t_media(other, T_SPORT + 4, T_SSRC, 1);
-	CHECK_EQ(deliver(p, t_message(p, other, &m), S, NULL), REFUSE_FLOW_UNKNOWN);
+	CHECK_EQ(about(other, &m), REFUSE_FLOW_UNKNOWN);
 	t_media(other, T_SPORT, T_SSRC + 1, 1);
-	CHECK_EQ(deliver(p, t_message(p, other, &m), S, NULL), REFUSE_FLOW_SSRC);
+	CHECK_EQ(about(other, &m), REFUSE_FLOW_SSRC);
 	/* (c): all is right except one byte of payload, or the packet was never sent */
 	t_media(other, T_SPORT, T_SSRC, 1);
 	other[28 + 27] ^= 1;
-	CHECK_EQ(deliver(p, t_message(p, other, &m), S, NULL), REFUSE_QUOTE_UNKNOWN);
+	CHECK_EQ(about(other, &m), REFUSE_QUOTE_UNKNOWN);
 	t_media(other, T_SPORT, T_SSRC, 2);
-	CHECK_EQ(deliver(p, t_message(p, other, &m), S, NULL), REFUSE_QUOTE_UNKNOWN);
+	CHECK_EQ(about(other, &m), REFUSE_QUOTE_UNKNOWN);
 	/* the same bytes in another flow do not prove this one */
 	CHECK_EQ(g->packets, 0);
 	t_media(other, T_SPORT + 2, T_SSRC, 1);
-	CHECK_EQ(deliver(p, t_message(p, other, &m), S, NULL), REFUSE_QUOTE_UNKNOWN);
+	CHECK_EQ(about(other, &m), REFUSE_QUOTE_UNKNOWN);
 	/* a shorter quote of a sent packet proves nothing */
 	len = paqm_icmp_encode(p + 20, PAQM_ICMP_TYPE_EXP, media, 20 + 8 + 24, &m);
 	t_ip(p, 1, 20 + len, T_ROUTER, T_SADDR);
@@ -259,8 +247,25 @@ TEST(test_quench)
 
 TEST(test_sequence)
 {
+	static const struct {
+		uint32_t boot, seq;
+		enum refuse want;
+	} later[] = {
+		/* the counter wraps; half the circle away is old */
+		{7, 0x7FFFFFFF, REFUSE_NONE},
+		{7, 0xFFFFFFFE, REFUSE_NONE},
+		{7, 3, REFUSE_NONE},
+		{7, 0xFFFFFFFF, REFUSE_SEQ_STALE},
+		/* a restarted router begins anew; messages from before are not believed any more */
+		{8, 1, REFUSE_NONE},
+		{7, 100, REFUSE_BOOT_OLD},
+		/* a new boot nonce alone is no proof */
+		{9, 1, REFUSE_QUOTE_UNKNOWN},
+		{8, 2, REFUSE_NONE},
+	};
 	struct paqm_msg m = msg(1, 5, 0.9, 500000);
 	struct flow *f, *g;
+	size_t i;
 
 	f = begin(NULL);
 	CHECK_EQ(say(&m, S), REFUSE_NONE);
@@ -278,31 +283,13 @@ TEST(test_sequence)
 	m.router_id = 2;
 	m.seq = 1;
 	CHECK_EQ(say(&m, S), REFUSE_NONE);
-	/* the counter wraps; half the circle away is old */
-	m.seq = 0x7FFFFFFF;
-	CHECK_EQ(say(&m, S), REFUSE_NONE);
-	m.seq = 0xFFFFFFFE;
-	CHECK_EQ(say(&m, S), REFUSE_NONE);
-	m.seq = 3;
-	CHECK_EQ(say(&m, S), REFUSE_NONE);
-	m.seq = 0xFFFFFFFF;
-	CHECK_EQ(say(&m, S), REFUSE_SEQ_STALE);
-	/* a restarted router begins anew; messages from before are not believed any more */
-	m.boot = 8;
-	m.seq = 1;
-	CHECK_EQ(say(&m, S), REFUSE_NONE);
-	m.boot = 7;
-	m.seq = 100;
-	CHECK_EQ(say(&m, S), REFUSE_BOOT_OLD);
-	/* a new boot nonce alone is no proof */
-	m.boot = 9;
-	m.seq = 1;
-	media[28 + 20] ^= 1;
-	CHECK_EQ(say(&m, S), REFUSE_QUOTE_UNKNOWN);
-	media[28 + 20] ^= 1;
-	m.boot = 8;
-	m.seq = 2;
-	CHECK_EQ(say(&m, S), REFUSE_NONE);
+	for (i = 0; i < ROWS(later); i++) {
+		m.boot = later[i].boot;
+		m.seq = later[i].seq;
+		media[28 + 20] ^= later[i].want == REFUSE_QUOTE_UNKNOWN;
+		CHECK_EQ(say(&m, S), later[i].want);
+		media[28 + 20] ^= later[i].want == REFUSE_QUOTE_UNKNOWN;
+	}
 	CHECK_EQ(f->rate.routers, 2);
 	CHECK_EQ(eng.routers[1].refused, 2);
 }
