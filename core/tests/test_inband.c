@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Rates that travel with the media: where they are found, how they are lowered, what the
- * checksum is then, and how receivers return them.
+ * Rates that travel with the media: where they are found, and how receivers return them. How they
+ * are lowered, and what the checksum is then: kernel/fuzz/fuzz_inband.c, which inband_replay.c
+ * gives the same table.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,56 +13,9 @@
 #define expect(where, what, got, want)                                                             \
 	check_equal(where, __LINE__, what, (unsigned long long)(got), (unsigned long long)(want))
 
-/* The checksum of a datagram in full; its pseudo header is some constant. */
-static paqm_u16 full(paqm_u8 *udp, paqm_u32 len)
-{
-	paqm_u16 was = paqm_get16(udp + 6), check;
-
-	paqm_put16(udp + 6, 0);
-	check = (paqm_u16)~paqm_sum(0x1234, udp, len);
-	paqm_put16(udp + 6, was);
-	return check ? check : 0xFFFF;
-}
-
-static const struct paqm_field mine = {.rate = 0x49742400, .router = 0xBEEF, .period = 13};
-
-static void check_lowered(const char *name, const paqm_u8 *payload, paqm_u32 len, paqm_u32 at)
-{
-	paqm_u8 udp[8 + PAQM_INBAND_MAX], before[8 + PAQM_INBAND_MAX];
-	struct paqm_field f;
-	int how;
-
-	for (how = 0; how < 3; how++) { /* checksum, none, to be computed */
-		paqm_u32 i, other = 0;
-
-		memcpy(udp + 8, payload, len);
-		paqm_put16(udp, 5004);
-		paqm_put16(udp + 2, 5006);
-		paqm_put16(udp + 4, (paqm_u16)(8 + len));
-		paqm_put16(udp + 6, how == 1 ? 0 : full(udp, 8 + len));
-		memcpy(before, udp, 8 + len);
-		expect(name, "above", paqm_field_above(udp + 8 + at, &mine), 1);
-		paqm_field_lower(udp, at, &mine, how == 2);
-		paqm_field_decode(udp + 8 + at, &f);
-		expect(name, "rate", f.rate, mine.rate);
-		expect(name, "router", f.router, mine.router);
-		expect(name, "period", f.period, mine.period);
-		expect(name, "nonce", f.nonce, VEC_NONCE);
-		expect(name, "above again", paqm_field_above(udp + 8 + at, &mine), 0);
-		expect(name, "found again", paqm_field_find(udp + 8, len), at);
-		if (!how)
-			expect(name, "checksum", paqm_get16(udp + 6), full(udp, 8 + len));
-		else
-			expect(name, "checksum left", paqm_get16(udp + 6), paqm_get16(before + 6));
-		for (i = 0; i < 8 + len; i++)
-			other += udp[i] != before[i] && i != 6 && i != 7 &&
-				 (i < 8 + at + PAQM_FIELD_RATE || i >= 8 + at + PAQM_FIELD_NONCE);
-		expect(name, "other bytes changed", other, 0);
-	}
-}
-
 TEST(test_table)
 {
+	static const struct paqm_field mine = {.rate = 0x49742400};
 	paqm_u8 buf[PAQM_INBAND_MAX], *exact;
 	size_t i;
 
@@ -83,7 +37,7 @@ TEST(test_table)
 			free(exact);
 		}
 		if (c->at)
-			check_lowered(c->name, buf, len, c->at);
+			expect(c->name, "above", paqm_field_above(buf + c->at, &mine), 1);
 	}
 }
 

@@ -47,6 +47,7 @@ static void lower(paqm_u8 *udp, paqm_u32 len, paqm_u32 at, uint8_t how)
 				  .period = how};
 	paqm_u8 *before = malloc(len);
 	paqm_u16 check = how & SUM_NONE ? 0 : full(udp, len);
+	struct paqm_field was, is;
 	paqm_u32 i;
 
 	if (!before)
@@ -57,11 +58,16 @@ static void lower(paqm_u8 *udp, paqm_u32 len, paqm_u32 at, uint8_t how)
 	}
 	paqm_put16(udp + 6, check);
 	memcpy(before, udp, len);
+	paqm_field_decode(udp + 8 + at, &was);
 	paqm_field_lower(udp, at, &mine, how & SUM_PARTIAL);
 	for (i = 0; i < len; i++)
 		if (i != 6 && i != 7 &&
 		    (i < 8 + at + PAQM_FIELD_RATE || i >= 8 + at + PAQM_FIELD_NONCE))
 			must(udp[i] == before[i], "changed a byte that is not its own");
+	paqm_field_decode(udp + 8 + at, &is);
+	must(is.rate == mine.rate && is.router == mine.router && is.period == mine.period,
+	     "lowered to something else");
+	must(is.nonce == was.nonce, "changed the nonce");
 	must(!paqm_field_above(udp + 8 + at, &mine), "not lowered");
 	must(paqm_field_find(udp + 8, len - 8) == at, "not found again");
 	if (how & (SUM_NONE | SUM_PARTIAL))

@@ -8,29 +8,25 @@
 /* Every flow its rate, whatever wraps: bytes between two marks over the window. */
 static void paqm_kunit_rates(struct kunit *test)
 {
-	struct paqm_census *c;
 	struct paqm_flow *f;
 	u32 i;
 
-	c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, c);
 	paqm_make(test, 64);
-	f = paqm_touch(paqm_nth(7), PAQM_MEDIA, 1, NULL);
-	KUNIT_ASSERT_NOT_NULL(test, f);
-	paqm_count(1, 200, 0, c); /* its first window says nothing yet */
+	f = paqm_new(test, paqm_nth(7), PAQM_MEDIA, 1);
+	paqm_count(1, 200, 0); /* its first window says nothing yet */
 	KUNIT_EXPECT_EQ(test, paqm_gauge(f)->rate, 0);
 	paqm_know(f);
 	f->bytes = U32_MAX - 1000;
 	paqm_flows_mark(&paqm_table);
 	for (i = 0; i < 12; i++) {
 		f->bytes += 25000; /* 1 Mbit/s in 200 ms */
-		paqm_count(1, 200, 0, c);
+		paqm_count(1, 200, 0);
 		paqm_flows_mark(&paqm_table);
 	}
 	KUNIT_EXPECT_EQ(test, paqm_gauge(f)->rate, 1000000);
 	/* a window that is too short changes nothing */
 	f->bytes += 10000000;
-	paqm_count(1, PAQM_WINDOW_MIN_NS / NSEC_PER_MSEC - 1, 0, c);
+	paqm_count(1, PAQM_WINDOW_MIN_NS / NSEC_PER_MSEC - 1, 0);
 	KUNIT_EXPECT_EQ(test, paqm_gauge(f)->rate, 1000000);
 }
 
@@ -44,13 +40,13 @@ static void paqm_turn(void)
 }
 
 /* A flow that sends @bytes in packets of 1 MB in a window of @ms; its rate then. */
-static u64 paqm_fast_rate(struct paqm_census *c, u64 bytes, u32 ms)
+static u64 paqm_fast_rate(u64 bytes, u32 ms)
 {
 	paqm_flows_mark(&paqm_table);
 	for (; bytes; bytes -= 1000000)
 		paqm_flow_add(&paqm_table, paqm_fast, 1000000);
 	paqm_gauge(paqm_fast)->rate = 0; /* not smoothed */
-	paqm_count(1, ms, 0, c);
+	paqm_count(1, ms, 0);
 	return paqm_gauge(paqm_fast)->rate;
 }
 
@@ -58,20 +54,16 @@ static u64 paqm_fast_rate(struct paqm_census *c, u64 bytes, u32 ms)
 static void paqm_kunit_fast(struct kunit *test)
 {
 	struct paqm_flow *tcp;
-	struct paqm_census *c;
 	u32 n, seen;
 
-	c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, c);
 	paqm_make(test, 64);
-	paqm_fast = paqm_touch(paqm_nth(7), PAQM_MEDIA, 1, NULL);
-	KUNIT_ASSERT_NOT_NULL(test, paqm_fast);
-	paqm_count(1, 200, 0, c);
+	paqm_fast = paqm_new(test, paqm_nth(7), PAQM_MEDIA, 1);
+	paqm_count(1, 200, 0);
 	paqm_know(paqm_fast);
 	for (n = 0; n < 20; n++) /* from everywhere in the range */
-		KUNIT_EXPECT_EQ(test, paqm_fast_rate(c, 12500000000ULL, 250), 400000000000ULL);
-	KUNIT_EXPECT_EQ(test, paqm_fast_rate(c, 25000000000ULL, 250), 800000000000ULL);
-	KUNIT_EXPECT_EQ(test, paqm_fast_rate(c, 500000000000ULL, 5000), 800000000000ULL);
+		KUNIT_EXPECT_EQ(test, paqm_fast_rate(12500000000ULL, 250), 400000000000ULL);
+	KUNIT_EXPECT_EQ(test, paqm_fast_rate(25000000000ULL, 250), 800000000000ULL);
+	KUNIT_EXPECT_EQ(test, paqm_fast_rate(500000000000ULL, 5000), 800000000000ULL);
 
 	/* the walker reads the one half before a turn and the other after it */
 	while (paqm_fast->bytes + 1000000 > 1000000 &&
@@ -81,14 +73,13 @@ static void paqm_kunit_fast(struct kunit *test)
 	paqm_flows_mark(&paqm_table);
 	seen = paqm_gauge(paqm_fast)->turns;
 	paqm_at_barrier = paqm_turn;
-	paqm_count(1, 250, 0, c);
+	paqm_count(1, 250, 0);
 	KUNIT_EXPECT_EQ(test, (u16)(paqm_gauge(paqm_fast)->turns - seen), 1);
 	KUNIT_EXPECT_LT(test, paqm_gauge(paqm_fast)->rate, 800000000000ULL);
-	KUNIT_EXPECT_EQ(test, paqm_fast_rate(c, 12500000000ULL, 250), 400000000000ULL);
+	KUNIT_EXPECT_EQ(test, paqm_fast_rate(12500000000ULL, 250), 400000000000ULL);
 
 	/* a slot that is taken again begins at nothing */
-	tcp = paqm_touch(paqm_nth(7 + (1ULL << 40)), PAQM_ELASTIC, 1 + 2 * PAQM_AGE, NULL);
-	KUNIT_ASSERT_NOT_NULL(test, tcp);
+	tcp = paqm_new(test, paqm_nth(7 + (1ULL << 40)), PAQM_ELASTIC, 1 + 2 * PAQM_AGE);
 	KUNIT_EXPECT_EQ(test, paqm_gauge(tcp)->turns, 0);
 	/* an elastic flow is no mouse for ever more, whatever its 32 bits say */
 	for (n = 0; n < 4295; n++)
@@ -101,16 +92,13 @@ static void paqm_kunit_fast(struct kunit *test)
 static void paqm_kunit_strikes(struct kunit *test)
 {
 	struct paqm_flow *good, *deaf, *wild;
-	struct paqm_census *c;
 	u32 i, every = 1;
 
-	c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, c);
 	paqm_make(test, 64);
 	good = paqm_touch(paqm_nth(1), PAQM_MEDIA, 1, NULL);
 	deaf = paqm_touch(paqm_nth(2), PAQM_MEDIA, 1, NULL);
 	wild = paqm_touch(paqm_nth(3), PAQM_MEDIA, 1, NULL);
-	paqm_count(1, 0, 0, c);
+	paqm_count(1, 0, 0);
 	paqm_know(good);
 	paqm_know(deaf);
 	paqm_know(wild);
@@ -119,7 +107,7 @@ static void paqm_kunit_strikes(struct kunit *test)
 		good->bytes += 25000; /* 1.0 Mbit/s */
 		deaf->bytes += 40000; /* 1.6 */
 		wild->bytes += 100000; /* 4.0 */
-		paqm_count(1, 200, 1000000, c);
+		paqm_count(1, 200, 1000000);
 		KUNIT_EXPECT_GE(test, paqm_every(deaf), every);
 		KUNIT_EXPECT_EQ(test, !!(wild->every & PAQM_POLICED), !!paqm_gauge(wild)->drop);
 		KUNIT_EXPECT_TRUE(test, wild->every & PAQM_DEAF);
@@ -131,21 +119,21 @@ static void paqm_kunit_strikes(struct kunit *test)
 			KUNIT_EXPECT_EQ(test, paqm_gauge(wild)->drop, 0);
 	}
 	KUNIT_EXPECT_EQ(test, every, PAQM_EVERY_MAX);
-	KUNIT_EXPECT_EQ(test, c->deaf, 2);
+	KUNIT_EXPECT_EQ(test, paqm_seen.deaf, 2);
 	/* what is left of 4 Mbit/s is the fair rate */
 	KUNIT_EXPECT_GE(test, paqm_gauge(wild)->drop, U32_MAX / 100 * 74);
 	KUNIT_EXPECT_LE(test, paqm_gauge(wild)->drop, U32_MAX / 100 * 76);
-	KUNIT_EXPECT_EQ(test, c->policed, 1);
+	KUNIT_EXPECT_EQ(test, paqm_seen.policed, 1);
 	/* one window within the rate does not wipe out all that was before */
 	paqm_flows_mark(&paqm_table);
 	wild->bytes += 25000;
-	paqm_count(1, 200, 1000000, c);
+	paqm_count(1, 200, 1000000);
 	KUNIT_EXPECT_GE(test, paqm_gauge(wild)->deaf, 400);
 	for (i = 0; i < 20; i++) { /* it mends its ways */
 		paqm_flows_mark(&paqm_table);
 		wild->bytes += 25000;
 		deaf->bytes += 25000;
-		paqm_count(1, 200, 1000000, c);
+		paqm_count(1, 200, 1000000);
 	}
 	KUNIT_EXPECT_EQ(test, paqm_gauge(wild)->drop, 0);
 	KUNIT_EXPECT_EQ(test, wild->every & ~PAQM_CLAIM, PAQM_KNOWN);
@@ -157,21 +145,16 @@ static void paqm_kunit_entitled(struct kunit *test)
 {
 	static const u32 deaf_mbit[] = { 2, 4, 8, 20, 100 };
 	struct paqm_flow *f[16];
-	struct paqm_census *c;
 	u64 fair, first = 0;
 	u32 i, n, d, k;
 
-	c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, c);
 	for (k = 0; k < ARRAY_SIZE(deaf_mbit); k++) {
 		for (n = 2; n <= 16; n++) {
 			for (d = 1; d < n; d++) {
 				paqm_make(test, 64);
-				for (i = 0; i < n; i++) {
-					f[i] = paqm_touch(paqm_nth(i + 1), PAQM_MEDIA, 1, NULL);
-					KUNIT_ASSERT_NOT_NULL(test, f[i]);
-				}
-				paqm_count(1, 0, 0, c);
+				for (i = 0; i < n; i++)
+					f[i] = paqm_new(test, paqm_nth(i + 1), PAQM_MEDIA, 1);
+				paqm_count(1, 0, 0);
 				for (i = 0; i < n; i++)
 					paqm_know(f[i]);
 				fair = 10000000 / n;
@@ -184,8 +167,9 @@ static void paqm_kunit_entitled(struct kunit *test)
 									(u32)fair) / 40;
 					if (i % n < n - 1)
 						continue;
-					paqm_count(1, 200, fair, c);
-					fair = paqm_mm_solve(&c->mm, 10000000, 1000, 10000000);
+					paqm_count(1, 200, fair);
+					fair = paqm_mm_solve(&paqm_seen.mm, 10000000, 1000,
+							     10000000);
 				}
 				/* told rates neither swing nor sink */
 				KUNIT_EXPECT_EQ(test, fair, first);
@@ -200,45 +184,42 @@ static void paqm_kunit_entitled(struct kunit *test)
 static void paqm_kunit_newcomers(struct kunit *test)
 {
 	struct paqm_flow *stays, *goes;
-	struct paqm_census *c;
 	u32 t = 1000;
 
-	c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, c);
 	paqm_make(test, 64);
 	stays = paqm_touch(paqm_nth(1), PAQM_MEDIA, t, NULL);
 	goes = paqm_touch(paqm_nth(2), PAQM_MEDIA, t, NULL);
 	KUNIT_ASSERT_NOT_NULL(test, stays);
 	KUNIT_ASSERT_NOT_NULL(test, goes);
 	goes->bytes = 300;
-	paqm_count(t, 0, 1000000, c);
-	KUNIT_EXPECT_EQ(test, c->media, 2);
-	KUNIT_EXPECT_EQ(test, c->newcomers, 2);
-	KUNIT_EXPECT_EQ(test, c->mm.greedy, 0);
+	paqm_count(t, 0, 1000000);
+	KUNIT_EXPECT_EQ(test, paqm_seen.media, 2);
+	KUNIT_EXPECT_EQ(test, paqm_seen.newcomers, 2);
+	KUNIT_EXPECT_EQ(test, paqm_seen.mm.greedy, 0);
 	t += 200;
 	paqm_touch(paqm_nth(1), PAQM_MEDIA, t, NULL);
 	stays->bytes += 25000;
-	paqm_count(t, 0, 1000000, c); /* too early to tell */
-	KUNIT_EXPECT_EQ(test, c->newcomers, 2);
+	paqm_count(t, 0, 1000000); /* too early to tell */
+	KUNIT_EXPECT_EQ(test, paqm_seen.newcomers, 2);
 	t += 200;
 	paqm_touch(paqm_nth(1), PAQM_MEDIA, t, NULL);
 	stays->bytes += 25000;
-	paqm_count(t, 0, 1000000, c); /* also in a round at an event: the window is its own */
-	KUNIT_EXPECT_EQ(test, c->proven, 1);
-	KUNIT_EXPECT_EQ(test, c->newcomers, 1);
-	KUNIT_EXPECT_EQ(test, c->mm.greedy, 1);
+	paqm_count(t, 0, 1000000); /* also in a round at an event: the window is its own */
+	KUNIT_EXPECT_EQ(test, paqm_seen.proven, 1);
+	KUNIT_EXPECT_EQ(test, paqm_seen.newcomers, 1);
+	KUNIT_EXPECT_EQ(test, paqm_seen.mm.greedy, 1);
 	KUNIT_EXPECT_TRUE(test, stays->every & PAQM_KNOWN);
 	KUNIT_EXPECT_FALSE(test, goes->every & PAQM_KNOWN);
 	/* what it sent before is no use of the time in which it was silent */
 	KUNIT_EXPECT_EQ(test, paqm_gauge(goes)->rate, 0);
 	t += PAQM_FLOW_ACTIVE_TICKS;
 	paqm_touch(paqm_nth(1), PAQM_MEDIA, t, NULL);
-	paqm_count(t, 0, 1000000, c);
-	KUNIT_EXPECT_EQ(test, c->passed, 1); /* once */
-	paqm_count(t, 0, 1000000, c);
-	KUNIT_EXPECT_EQ(test, c->passed, 0);
-	KUNIT_EXPECT_EQ(test, c->media, 1);
-	KUNIT_EXPECT_EQ(test, c->newcomers, 0);
+	paqm_count(t, 0, 1000000);
+	KUNIT_EXPECT_EQ(test, paqm_seen.passed, 1); /* once */
+	paqm_count(t, 0, 1000000);
+	KUNIT_EXPECT_EQ(test, paqm_seen.passed, 0);
+	KUNIT_EXPECT_EQ(test, paqm_seen.media, 1);
+	KUNIT_EXPECT_EQ(test, paqm_seen.newcomers, 0);
 }
 
 /* Whose addresses are hosts: those on the side with fewer, but not where that is a single one. */
@@ -278,30 +259,26 @@ static void paqm_kunit_hosts(struct kunit *test)
 		.key = key,
 	};
 	const struct paqm_host *of[3];
-	struct paqm_census *c;
 	u64 fair = 0;
 	u32 i, n, round;
 
-	c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
 	w.hosts = kunit_kzalloc(test, sizeof(*w.hosts), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, c);
 	KUNIT_ASSERT_NOT_NULL(test, w.hosts);
 	paqm_make(test, 1024);
 	for (i = 0; i < ARRAY_SIZE(f); i++) {
 		struct paqm_tuple *t;
 
 		n = i < PAQM_CROWD ? 0 : i < PAQM_CROWD + 2 ? 1 : 2;
-		f[i] = paqm_touch(paqm_nth(i + 1), PAQM_MEDIA, 1, NULL);
-		KUNIT_ASSERT_NOT_NULL(test, f[i]);
+		f[i] = paqm_new(test, paqm_nth(i + 1), PAQM_MEDIA, 1);
 		t = &paqm_flow_more(&paqm_table, f[i])->tuple;
 		memset(t->saddr, 0, sizeof(t->saddr));
 		t->saddr[3] = n;
 		of[n] = &w.hosts->host[paqm_place(t, PAQM_SIDE_SOURCE, key)];
 	}
 	/* not known yet: nobody is a host */
-	paqm_flows_walk(&paqm_table, &w, c);
-	KUNIT_EXPECT_EQ(test, c->media, ARRAY_SIZE(f));
-	KUNIT_EXPECT_EQ(test, c->takers, 0);
+	paqm_flows_walk(&paqm_table, &w, &paqm_seen);
+	KUNIT_EXPECT_EQ(test, paqm_seen.media, ARRAY_SIZE(f));
+	KUNIT_EXPECT_EQ(test, paqm_seen.takers, 0);
 	KUNIT_EXPECT_EQ(test, w.hosts->side, PAQM_SIDE_NONE);
 	for (i = 0; i < ARRAY_SIZE(f); i++)
 		paqm_know(f[i]);
@@ -317,12 +294,12 @@ static void paqm_kunit_hosts(struct kunit *test)
 		w.fair_most = fair;
 		w.fair_new = fair;
 		w.equal = fair;
-		paqm_flows_walk(&paqm_table, &w, c);
-		fair = paqm_mm_solve(&c->mm, 6000000, 1000, 6000000);
+		paqm_flows_walk(&paqm_table, &w, &paqm_seen);
+		fair = paqm_mm_solve(&paqm_seen.mm, 6000000, 1000, 6000000);
 		paqm_hosts_divide(w.hosts, fair, true);
 		KUNIT_EXPECT_EQ(test, w.hosts->side, PAQM_SIDE_SOURCE);
-		KUNIT_EXPECT_EQ(test, c->takers, 3);
-		KUNIT_EXPECT_EQ(test, c->mm.greedy, 3);
+		KUNIT_EXPECT_EQ(test, paqm_seen.takers, 3);
+		KUNIT_EXPECT_EQ(test, paqm_seen.mm.greedy, 3);
 		KUNIT_EXPECT_EQ(test, fair, 2000000);
 	}
 	KUNIT_EXPECT_EQ(test, of[0]->parts, PAQM_CROWD * PAQM_PART_ONE);
@@ -332,8 +309,8 @@ static void paqm_kunit_hosts(struct kunit *test)
 	KUNIT_EXPECT_GE(test, paqm_host_part(of[1], fair), (u32)fair / 100 * 96);
 	KUNIT_EXPECT_LE(test, paqm_host_part(of[1], fair), fair - 50000);
 	KUNIT_EXPECT_EQ(test, of[2]->parts, PAQM_PART_ONE);
-	KUNIT_EXPECT_EQ(test, c->deaf, PAQM_CROWD);
-	KUNIT_EXPECT_EQ(test, c->deaf_q16, PAQM_CROWD * (PAQM_Q16_ONE / PAQM_CROWD));
+	KUNIT_EXPECT_EQ(test, paqm_seen.deaf, PAQM_CROWD);
+	KUNIT_EXPECT_EQ(test, paqm_seen.deaf_q16, PAQM_CROWD * (PAQM_Q16_ONE / PAQM_CROWD));
 	for (i = 0; i < ARRAY_SIZE(f); i++) {
 		KUNIT_EXPECT_EQ(test, !!(f[i]->every & PAQM_SHARES), i < PAQM_CROWD + 2);
 		KUNIT_EXPECT_EQ(test, !!(f[i]->every & PAQM_DEAF), i < PAQM_CROWD);
@@ -343,10 +320,10 @@ static void paqm_kunit_hosts(struct kunit *test)
 		f[i]->every = 0;
 		paqm_flow_more(&paqm_table, f[i])->tuple.saddr[3] = i ? 3 : 1;
 	}
-	paqm_flows_walk(&paqm_table, &w, c);
-	KUNIT_EXPECT_EQ(test, c->newcomers, 3);
-	KUNIT_EXPECT_EQ(test, c->joining, 1);
-	KUNIT_EXPECT_EQ(test, c->takers, 3);
+	paqm_flows_walk(&paqm_table, &w, &paqm_seen);
+	KUNIT_EXPECT_EQ(test, paqm_seen.newcomers, 3);
+	KUNIT_EXPECT_EQ(test, paqm_seen.joining, 1);
+	KUNIT_EXPECT_EQ(test, paqm_seen.takers, 3);
 	for (i = 0; i < 3; i++) {
 		paqm_know(f[i]);
 		paqm_flow_more(&paqm_table, f[i])->tuple.saddr[3] = 0;
@@ -355,16 +332,16 @@ static void paqm_kunit_hosts(struct kunit *test)
 	w.now_tick += PAQM_FLOW_ACTIVE_TICKS + 1;
 	for (i = 0; i < PAQM_CROWD; i++)
 		WRITE_ONCE(f[i]->last_tick, w.now_tick);
-	paqm_flows_walk(&paqm_table, &w, c);
+	paqm_flows_walk(&paqm_table, &w, &paqm_seen);
 	paqm_hosts_divide(w.hosts, fair, true);
 	KUNIT_EXPECT_EQ(test, w.hosts->side, PAQM_SIDE_NONE);
-	KUNIT_EXPECT_EQ(test, c->takers, PAQM_CROWD);
+	KUNIT_EXPECT_EQ(test, paqm_seen.takers, PAQM_CROWD);
 	KUNIT_EXPECT_EQ(test, f[0]->every & PAQM_SHARES, 0);
 	KUNIT_EXPECT_EQ(test, of[0]->parts, PAQM_PART_ONE);
 	/* and without that option nobody knows of hosts */
 	w.hosts = NULL;
-	paqm_flows_walk(&paqm_table, &w, c);
-	KUNIT_EXPECT_EQ(test, c->takers, PAQM_CROWD);
+	paqm_flows_walk(&paqm_table, &w, &paqm_seen);
+	KUNIT_EXPECT_EQ(test, paqm_seen.takers, PAQM_CROWD);
 }
 
 static struct kunit_case paqm_census_cases[] = {

@@ -54,6 +54,7 @@ static bool paqm_kunit_try_cmpxchg(u32 *word, u32 *old, u32 new)
 #include "flow_table.h" /* behind the hooks: its headers have them, too */
 
 struct paqm_flows paqm_table;
+struct paqm_census paqm_seen;
 
 /* A packet of the flow @hash, in @class, at @now_tick. */
 struct paqm_flow *paqm_touch(u64 hash, enum paqm_class class, u32 now_tick, bool *fresh)
@@ -83,13 +84,22 @@ struct paqm_flow *paqm_touch(u64 hash, enum paqm_class class, u32 now_tick, bool
 	return f;
 }
 
+/* The same for a flow that must find room. */
+struct paqm_flow *paqm_new(struct kunit *test, u64 hash, enum paqm_class class, u32 now_tick)
+{
+	struct paqm_flow *f = paqm_touch(hash, class, now_tick, NULL);
+
+	KUNIT_ASSERT_NOT_NULL(test, f);
+	return f;
+}
+
 struct paqm_flow_gauge *paqm_gauge(const struct paqm_flow *f)
 {
 	return paqm_flow_gauge(&paqm_table, f);
 }
 
 /* Census at @now_tick; rates are measured over @window_ms. */
-void paqm_count(u32 now_tick, u32 window_ms, u64 fair, struct paqm_census *c)
+void paqm_count(u32 now_tick, u32 window_ms, u64 fair)
 {
 	struct paqm_walk w = {
 		.now_tick = now_tick,
@@ -105,7 +115,7 @@ void paqm_count(u32 now_tick, u32 window_ms, u64 fair, struct paqm_census *c)
 		.max_every = 40,
 	};
 
-	paqm_flows_walk(&paqm_table, &w, c);
+	paqm_flows_walk(&paqm_table, &w, &paqm_seen);
 }
 
 /* A flow that has lasted: its windows are those of the rounds. */
@@ -127,6 +137,7 @@ void paqm_make(struct kunit *test, u32 slots)
 	paqm_at_barrier = NULL;
 	paqm_at_write = NULL;
 	memset(&paqm_table, 0, sizeof(paqm_table));
+	memset(&paqm_seen, 0, sizeof(paqm_seen));
 	paqm_table.age_ticks = PAQM_AGE;
 	KUNIT_ASSERT_EQ(test, paqm_flows_alloc(&paqm_table, slots), 0);
 }

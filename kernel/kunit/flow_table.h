@@ -14,12 +14,14 @@ struct kunit;
 #define PAQM_AGE 2000 /* ticks */
 
 extern struct paqm_flows paqm_table;
+extern struct paqm_census paqm_seen; /* what the last walk found */
 
 void paqm_make(struct kunit *test, u32 slots);
 void paqm_flows_exit(struct kunit *test);
 struct paqm_flow *paqm_touch(u64 hash, enum paqm_class class, u32 now_tick, bool *fresh);
+struct paqm_flow *paqm_new(struct kunit *test, u64 hash, enum paqm_class class, u32 now_tick);
 struct paqm_flow_gauge *paqm_gauge(const struct paqm_flow *f);
-void paqm_count(u32 now_tick, u32 window_ms, u64 fair, struct paqm_census *c);
+void paqm_count(u32 now_tick, u32 window_ms, u64 fair);
 void paqm_know(struct paqm_flow *f);
 u8 paqm_every(const struct paqm_flow *f);
 u64 paqm_same_set(u64 n);

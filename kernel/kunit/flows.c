@@ -23,12 +23,9 @@ static void paqm_kunit_clock(struct kunit *test)
 static void paqm_kunit_claim(struct kunit *test)
 {
 	struct paqm_flow *a, *b;
-	struct paqm_census *c;
 	bool fresh;
 
 	paqm_make(test, 64);
-	c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, c);
 	a = paqm_touch(paqm_nth(1), PAQM_MEDIA, 1000, &fresh);
 	KUNIT_ASSERT_NOT_NULL(test, a);
 	KUNIT_EXPECT_TRUE(test, fresh);
@@ -43,34 +40,31 @@ static void paqm_kunit_claim(struct kunit *test)
 	/* a filter moves a living flow */
 	KUNIT_EXPECT_PTR_EQ(test, paqm_touch(paqm_nth(1), PAQM_ELASTIC, 1002, &fresh), a);
 	KUNIT_EXPECT_FALSE(test, fresh);
-	paqm_count(1002, 0, 0, c);
-	KUNIT_EXPECT_EQ(test, c->used, 2);
-	KUNIT_EXPECT_EQ(test, c->media, 0);
-	KUNIT_EXPECT_EQ(test, c->present, 2);
+	paqm_count(1002, 0, 0);
+	KUNIT_EXPECT_EQ(test, paqm_seen.used, 2);
+	KUNIT_EXPECT_EQ(test, paqm_seen.media, 0);
+	KUNIT_EXPECT_EQ(test, paqm_seen.present, 2);
 }
 
 /* Silence: forgotten by the census first, then its slot may be taken. Time wraps. */
 static void paqm_kunit_ageing(struct kunit *test)
 {
 	static const u32 begin[] = { 0, 1000, U32_MAX - 100, U32_MAX - PAQM_AGE };
-	struct paqm_census *c;
 	struct paqm_flow *a;
 	bool fresh;
 	u32 i, n, t;
 
-	c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, c);
 	for (i = 0; i < ARRAY_SIZE(begin); i++) {
 		t = begin[i];
 		paqm_make(test, 64);
 		a = paqm_touch(paqm_nth(5), PAQM_MEDIA, t, NULL);
-		paqm_count(t + PAQM_FLOW_ACTIVE_TICKS, 0, 0, c);
-		KUNIT_EXPECT_EQ(test, c->media, 1);
-		paqm_count(t + PAQM_FLOW_ACTIVE_TICKS + 1, 0, 0, c);
-		KUNIT_EXPECT_EQ(test, c->media, 0);
-		KUNIT_EXPECT_EQ(test, c->used, 1);
-		paqm_count(t + PAQM_AGE + 1, 0, 0, c);
-		KUNIT_EXPECT_EQ(test, c->used, 0);
+		paqm_count(t + PAQM_FLOW_ACTIVE_TICKS, 0, 0);
+		KUNIT_EXPECT_EQ(test, paqm_seen.media, 1);
+		paqm_count(t + PAQM_FLOW_ACTIVE_TICKS + 1, 0, 0);
+		KUNIT_EXPECT_EQ(test, paqm_seen.media, 0);
+		KUNIT_EXPECT_EQ(test, paqm_seen.used, 1);
+		paqm_count(t + PAQM_AGE + 1, 0, 0);
+		KUNIT_EXPECT_EQ(test, paqm_seen.used, 0);
 		/* back in time: the same slot, and news to the census */
 		KUNIT_EXPECT_PTR_EQ(test, a, paqm_touch(paqm_nth(5), PAQM_MEDIA,
 							t + PAQM_FLOW_ACTIVE_TICKS, &fresh));
@@ -96,34 +90,28 @@ static void paqm_kunit_ageing(struct kunit *test)
 static void paqm_kunit_reuse(struct kunit *test)
 {
 	struct paqm_flow *old[PAQM_WAYS], *f;
-	struct paqm_census *c;
 	u32 i, t = 10000;
 
-	c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, c);
 	paqm_make(test, PAQM_WAYS); /* a single set */
-	for (i = 0; i < PAQM_WAYS; i++) {
-		old[i] = paqm_touch(paqm_nth(i + 1), PAQM_MEDIA, t, NULL);
-		KUNIT_ASSERT_NOT_NULL(test, old[i]);
-	}
-	paqm_count(t, 0, 0, c);
+	for (i = 0; i < PAQM_WAYS; i++)
+		old[i] = paqm_new(test, paqm_nth(i + 1), PAQM_MEDIA, t);
+	paqm_count(t, 0, 0);
 	for (i = 0; i < PAQM_WAYS; i++)
 		paqm_know(old[i]);
 	paqm_flows_mark(&paqm_table);
 	for (i = 0; i < PAQM_WAYS; i++)
 		old[i]->bytes += 500000;
 	for (i = 0; i < 20; i++) /* 20 Mbit/s where 1 was told */
-		paqm_count(t, 200, 1000000, c);
-	KUNIT_EXPECT_EQ(test, c->policed, PAQM_WAYS);
+		paqm_count(t, 200, 1000000);
+	KUNIT_EXPECT_EQ(test, paqm_seen.policed, PAQM_WAYS);
 	t += PAQM_AGE + 1;
-	f = paqm_touch(paqm_nth(99), PAQM_MEDIA, t, NULL);
-	KUNIT_ASSERT_NOT_NULL(test, f);
+	f = paqm_new(test, paqm_nth(99), PAQM_MEDIA, t);
 	KUNIT_EXPECT_EQ(test, f->bytes, 0);
 	KUNIT_EXPECT_EQ(test, f->every & ~PAQM_CLAIM, 0); /* not policed, not known, not deaf */
 	KUNIT_EXPECT_EQ(test, f->over, 0);
-	paqm_count(t, 200, 1000000, c);
-	KUNIT_EXPECT_EQ(test, c->used, 1);
-	KUNIT_EXPECT_EQ(test, c->policed, 0);
+	paqm_count(t, 200, 1000000);
+	KUNIT_EXPECT_EQ(test, paqm_seen.used, 1);
+	KUNIT_EXPECT_EQ(test, paqm_seen.policed, 0);
 	KUNIT_EXPECT_EQ(test, paqm_gauge(f)->rate, 0);
 	KUNIT_EXPECT_EQ(test, paqm_gauge(f)->deaf, 0);
 }
@@ -131,12 +119,9 @@ static void paqm_kunit_reuse(struct kunit *test)
 /* Full sets: the ninth flow is not counted, that is counted; the others live on. */
 static void paqm_kunit_overflow(struct kunit *test)
 {
-	struct paqm_census *c;
 	bool fresh;
 	u32 i;
 
-	c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, c);
 	paqm_make(test, 1024);
 	for (i = 0; i < 20; i++) {
 		struct paqm_flow *f = paqm_touch(paqm_same_set(i), PAQM_MEDIA, 100, &fresh);
@@ -150,8 +135,8 @@ static void paqm_kunit_overflow(struct kunit *test)
 		KUNIT_EXPECT_NOT_NULL(test, paqm_touch(paqm_same_set(i), PAQM_MEDIA, 101, NULL));
 	/* other sets are not concerned */
 	KUNIT_EXPECT_NOT_NULL(test, paqm_touch(paqm_same_set(0) + 1, PAQM_MEDIA, 101, NULL));
-	paqm_count(101, 0, 0, c);
-	KUNIT_EXPECT_EQ(test, c->media, PAQM_WAYS + 1);
+	paqm_count(101, 0, 0);
+	KUNIT_EXPECT_EQ(test, paqm_seen.media, PAQM_WAYS + 1);
 	paqm_table.overflow = U32_MAX; /* soon reached on a fast link: goes on */
 	KUNIT_EXPECT_NULL(test, paqm_touch(paqm_same_set(50), PAQM_MEDIA, 102, NULL));
 	KUNIT_EXPECT_EQ(test, paqm_table.overflow, 1ULL << 32);
@@ -180,23 +165,19 @@ static void paqm_kunit_equal(struct kunit *test)
 /* A month of silence does not make a flow active again. */
 static void paqm_kunit_silence(struct kunit *test)
 {
-	struct paqm_census *c;
 	struct paqm_flow *f;
 	u32 step;
 
-	c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, c);
 	paqm_make(test, 64);
-	f = paqm_touch(paqm_nth(1), PAQM_MEDIA, 10, NULL);
-	KUNIT_ASSERT_NOT_NULL(test, f);
-	paqm_count(10, 0, 0, c);
-	KUNIT_EXPECT_EQ(test, c->media, 1);
-	paqm_count(9, 0, 0, c); /* a packet that came after the round had begun */
-	KUNIT_EXPECT_EQ(test, c->media, 1);
+	f = paqm_new(test, paqm_nth(1), PAQM_MEDIA, 10);
+	paqm_count(10, 0, 0);
+	KUNIT_EXPECT_EQ(test, paqm_seen.media, 1);
+	paqm_count(9, 0, 0); /* a packet that came after the round had begun */
+	KUNIT_EXPECT_EQ(test, paqm_seen.media, 1);
 	for (step = 1; step < 64; step++) { /* 208 days in steps of 3.4 */
-		paqm_count(10 + step * 0x10000000U, 0, 0, c);
-		KUNIT_EXPECT_EQ(test, c->media, 0);
-		KUNIT_EXPECT_EQ(test, c->used, 0);
+		paqm_count(10 + step * 0x10000000U, 0, 0);
+		KUNIT_EXPECT_EQ(test, paqm_seen.media, 0);
+		KUNIT_EXPECT_EQ(test, paqm_seen.used, 0);
 	}
 }
 
@@ -237,13 +218,10 @@ static void paqm_kunit_spread(struct kunit *test)
 static void paqm_kunit_resize(struct kunit *test)
 {
 	struct paqm_flows old;
-	struct paqm_census *c;
 	struct paqm_flow *f;
 	u32 i, kept = 0;
 	bool fresh;
 
-	c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, c);
 	paqm_make(test, 4096);
 	for (i = 1; i <= 500; i++) {
 		f = paqm_touch(paqm_nth(i), i % 2 ? PAQM_MEDIA : PAQM_ELASTIC, 10, NULL);
@@ -267,8 +245,8 @@ static void paqm_kunit_resize(struct kunit *test)
 	for (i = 0; i < 64; i++)
 		kept += !!paqm_table.flow[i].tag;
 	KUNIT_EXPECT_EQ(test, kept, 64);
-	paqm_count(11, 0, 0, c);
-	KUNIT_EXPECT_EQ(test, c->used, 64);
+	paqm_count(11, 0, 0);
+	KUNIT_EXPECT_EQ(test, paqm_seen.used, 64);
 }
 
 static u64 paqm_draw_hash(struct rnd_state *rnd)
@@ -293,13 +271,10 @@ static void paqm_kunit_million(struct kunit *test)
 		{ 100000, 262144, 500, 3000 },
 		{ 1000000, 1048576, 115000, 135000 },
 	};
-	struct paqm_census *c;
 	struct rnd_state rnd;
 	u32 i, n, lost, again;
 	u64 hash;
 
-	c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, c);
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
 		paqm_make(test, t[i].slots);
 		prandom_seed_state(&rnd, 3);
@@ -308,9 +283,9 @@ static void paqm_kunit_million(struct kunit *test)
 			lost += !paqm_touch(hash, PAQM_MEDIA, 1, NULL);
 		}
 		KUNIT_EXPECT_EQ(test, paqm_table.overflow, lost);
-		paqm_count(1, 0, 0, c);
-		KUNIT_EXPECT_EQ(test, c->used + lost, t[i].flows);
-		KUNIT_EXPECT_EQ(test, c->media, c->used);
+		paqm_count(1, 0, 0);
+		KUNIT_EXPECT_EQ(test, paqm_seen.used + lost, t[i].flows);
+		KUNIT_EXPECT_EQ(test, paqm_seen.media, paqm_seen.used);
 		KUNIT_EXPECT_GE(test, lost, div_u64((u64)t[i].lost_min * t[i].flows, 1000000));
 		KUNIT_EXPECT_LE(test, lost, div_u64((u64)t[i].lost_max * t[i].flows, 1000000));
 		kunit_info(test, "%u flows in %u slots: %u not counted\n", t[i].flows, t[i].slots,

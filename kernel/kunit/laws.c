@@ -24,31 +24,51 @@ static void paqm_near(const char *what, u64 got, u64 want, u64 tol)
 #include "core/tests/law_vectors.h"
 #include "core/tests/msg_vectors.h"
 
-/* A case of each, and the list of them. */
-#define PAQM_LAWS(x) x(inner) x(inner_loop) x(ecf) x(outer_bound) x(forced_md) x(erf) x(erf_plants) \
-	x(ecf_plant) x(f32) x(maxmin) x(sched) x(bucket) x(link_time)
-#define PAQM_MESSAGES(x) x(roundtrip) x(roundtrip6) x(vectors) x(published) x(mutations) \
-	x(version1) x(sequence) x(proof) x(tag) x(host_bytes) x(bare)
+struct paqm_vectors {
+	const char *name;
+	void (*run)(void);
+};
 
-#define PAQM_LAW_CASE(name)                                 \
-	static void paqm_kunit_##name(struct kunit *test)   \
-	{                                                   \
-		paqm_test = test;                           \
-		paqm_check_##name();                        \
-	}
-#define PAQM_MSG_CASE(name)                                 \
-	static void paqm_kunit_msg_##name(struct kunit *test) \
-	{                                                   \
-		paqm_test = test;                           \
-		check_##name();                             \
-	}
-PAQM_LAWS(PAQM_LAW_CASE)
-PAQM_MESSAGES(PAQM_MSG_CASE)
+#define PAQM_LAW(what) { .name = "paqm_kunit_" #what, .run = paqm_check_##what }
+#define PAQM_MSG(what) { .name = "paqm_kunit_msg_" #what, .run = check_##what }
 
-#define PAQM_LAW_ROW(name) KUNIT_CASE(paqm_kunit_##name),
-#define PAQM_MSG_ROW(name) KUNIT_CASE(paqm_kunit_msg_##name),
-static struct kunit_case paqm_law_cases[] = { PAQM_LAWS(PAQM_LAW_ROW) {} };
-static struct kunit_case paqm_msg_cases[] = { PAQM_MESSAGES(PAQM_MSG_ROW) {} };
+static const struct paqm_vectors paqm_laws[] = {
+	PAQM_LAW(inner), PAQM_LAW(inner_loop), PAQM_LAW(ecf), PAQM_LAW(outer_bound),
+	PAQM_LAW(forced_md), PAQM_LAW(erf), PAQM_LAW(erf_plants), PAQM_LAW(ecf_plant),
+	PAQM_LAW(f32), PAQM_LAW(maxmin), PAQM_LAW(sched), PAQM_LAW(bucket), PAQM_LAW(link_time),
+};
+
+static const struct paqm_vectors paqm_messages[] = {
+	PAQM_MSG(roundtrip), PAQM_MSG(roundtrip6), PAQM_MSG(vectors), PAQM_MSG(published),
+	PAQM_MSG(mutations), PAQM_MSG(version1), PAQM_MSG(sequence), PAQM_MSG(proof),
+	PAQM_MSG(tag), PAQM_MSG(host_bytes), PAQM_MSG(bare),
+};
+
+static void paqm_name(const struct paqm_vectors *v, char *text)
+{
+	strscpy(text, v->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(paqm_laws, paqm_laws, paqm_name);
+KUNIT_ARRAY_PARAM(paqm_messages, paqm_messages, paqm_name);
+
+static void paqm_kunit_vectors(struct kunit *test)
+{
+	const struct paqm_vectors *v = test->param_value;
+
+	paqm_test = test;
+	v->run();
+}
+
+static struct kunit_case paqm_law_cases[] = {
+	KUNIT_CASE_PARAM(paqm_kunit_vectors, paqm_laws_gen_params),
+	{}
+};
+
+static struct kunit_case paqm_msg_cases[] = {
+	KUNIT_CASE_PARAM(paqm_kunit_vectors, paqm_messages_gen_params),
+	{}
+};
 
 static struct kunit_suite paqm_law_suite = {
 	.name = "paqm_laws",

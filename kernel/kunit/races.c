@@ -31,30 +31,27 @@ static void paqm_take_all(void)
  */
 static void paqm_kunit_walk_race(struct kunit *test)
 {
-	struct paqm_census *c;
 	u32 i;
 
-	c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, c);
 	paqm_make(test, PAQM_WAYS);
 	paqm_newcomer = 1000;
 	paqm_meetings = 0;
 	for (i = 1; i <= PAQM_WAYS; i++)
 		paqm_touch(paqm_nth(i), PAQM_MEDIA, 100, NULL);
-	paqm_count(100, 200, 0, c);
+	paqm_count(100, 200, 0);
 	for (i = 0; i < PAQM_WAYS; i++)
 		paqm_table.flow[i].bytes += 25000;
-	paqm_count(100, 200, 1000000, c);
-	KUNIT_EXPECT_EQ(test, c->media, PAQM_WAYS);
+	paqm_count(100, 200, 1000000);
+	KUNIT_EXPECT_EQ(test, paqm_seen.media, PAQM_WAYS);
 	paqm_at_barrier = paqm_take_all;
 	/* at 50000 the eight are long silent, so every barrier may replace them all */
-	paqm_count(100, 200, 1000000, c);
+	paqm_count(100, 200, 1000000);
 	paqm_at_barrier = NULL;
 	KUNIT_EXPECT_GE(test, paqm_meetings, 1);
-	KUNIT_EXPECT_EQ(test, c->media, 0); /* those seen first are gone */
-	paqm_count(50000, 0, 1000000, c);
-	KUNIT_EXPECT_EQ(test, c->present, PAQM_WAYS);
-	KUNIT_EXPECT_EQ(test, c->used, PAQM_WAYS);
+	KUNIT_EXPECT_EQ(test, paqm_seen.media, 0); /* those seen first are gone */
+	paqm_count(50000, 0, 1000000);
+	KUNIT_EXPECT_EQ(test, paqm_seen.present, PAQM_WAYS);
+	KUNIT_EXPECT_EQ(test, paqm_seen.used, PAQM_WAYS);
 	for (i = 0; i < PAQM_WAYS; i++) /* nobody inherits a rate */
 		KUNIT_EXPECT_EQ(test, paqm_table.gauge[i].rate, 0);
 }
@@ -89,30 +86,26 @@ static void paqm_touch_slot(void)
  */
 static void paqm_kunit_late_walker(struct kunit *test)
 {
-	struct paqm_census *c;
 	u32 i, seen, tag;
 
-	c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, c);
 	paqm_make(test, PAQM_WAYS);
 	paqm_newcomer = 1000;
 	paqm_meetings = 0;
 	for (i = 0; i < PAQM_WAYS - 1; i++)
 		paqm_touch(paqm_nth(i + 1), PAQM_ELASTIC, 100, NULL);
-	paqm_slot = paqm_touch(paqm_nth(i + 1), PAQM_MEDIA, 100, NULL);
-	KUNIT_ASSERT_NOT_NULL(test, paqm_slot);
+	paqm_slot = paqm_new(test, paqm_nth(i + 1), PAQM_MEDIA, 100);
 
 	/* one that becomes known just then; of two claims in a row each is noticed */
 	for (i = 0; i < 2; i++) {
 		seen = paqm_slot->every;
 		KUNIT_EXPECT_EQ(test, seen & ~PAQM_CLAIM, 0);
-		paqm_count(100 + i * 10000, 0, 0, c); /* its window begins */
+		paqm_count(100 + i * 10000, 0, 0); /* its window begins */
 		WRITE_ONCE(paqm_slot->last_tick, 600 + i * 10000);
 		paqm_slot->bytes += 50000;
 		tag = paqm_slot->tag;
 		paqm_late = 10100 + i * 10000; /* it was silent for longer than slots are held */
 		paqm_at_write = paqm_take_slot;
-		paqm_count(600 + i * 10000, 200, 1000000, c);
+		paqm_count(600 + i * 10000, 200, 1000000);
 		KUNIT_EXPECT_EQ(test, paqm_meetings, i + 1);
 		KUNIT_EXPECT_NE(test, paqm_slot->tag, tag);
 		KUNIT_EXPECT_EQ(test, paqm_slot->every & ~PAQM_CLAIM, 0);
@@ -121,14 +114,14 @@ static void paqm_kunit_late_walker(struct kunit *test)
 		KUNIT_EXPECT_FALSE(test, paqm_publish(paqm_slot, seen, PAQM_KNOWN));
 		KUNIT_EXPECT_EQ(test, paqm_slot->every & ~PAQM_CLAIM, 0);
 	}
-	paqm_count(paqm_late + 1, 0, 0, c);
+	paqm_count(paqm_late + 1, 0, 0);
 	KUNIT_EXPECT_EQ(test, paqm_gauge(paqm_slot)->rate, 0);
 
 	/* a packet of the same flow does not keep it from being known, and is not undone */
 	WRITE_ONCE(paqm_slot->last_tick, paqm_late + 501);
 	paqm_slot->bytes += 50000;
 	paqm_at_write = paqm_touch_slot;
-	paqm_count(paqm_late + 501, 200, 1000000, c);
+	paqm_count(paqm_late + 501, 200, 1000000);
 	KUNIT_EXPECT_EQ(test, paqm_meetings, 3);
 	KUNIT_EXPECT_TRUE(test, paqm_slot->every & PAQM_KNOWN);
 	KUNIT_EXPECT_EQ(test, paqm_slot->over_seq, 1);
@@ -138,12 +131,12 @@ static void paqm_kunit_late_walker(struct kunit *test)
 	for (i = 0; i < PAQM_WAYS - 1; i++)
 		WRITE_ONCE(paqm_table.flow[i].last_tick, paqm_late);
 	paqm_at_write = paqm_take_slot;
-	paqm_count(paqm_late, 0, 0, c);
+	paqm_count(paqm_late, 0, 0);
 	KUNIT_EXPECT_EQ(test, paqm_meetings, 4);
 	KUNIT_EXPECT_EQ(test, paqm_slot->last_tick, paqm_late);
 	/* and not taken: it stays dead */
 	paqm_late += 1 + PAQM_SILENT_LONG;
-	paqm_count(paqm_late, 0, 0, c);
+	paqm_count(paqm_late, 0, 0);
 	KUNIT_EXPECT_EQ(test, paqm_late - paqm_slot->last_tick, PAQM_SILENT_LONG / 2);
 }
 
@@ -166,11 +159,8 @@ static void paqm_take_one(void)
  */
 static void paqm_kunit_walk_churn(struct kunit *test)
 {
-	struct paqm_census *c;
 	u32 round, i, living;
 
-	c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, c);
 	paqm_make(test, 1024);
 	prandom_seed_state(&paqm_race_rnd, 4);
 	paqm_race_now = 1;
@@ -182,10 +172,10 @@ static void paqm_kunit_walk_churn(struct kunit *test)
 		paqm_flows_mark(&paqm_table);
 		for (i = 0; i < 200; i++)
 			paqm_take_one();
-		paqm_count(paqm_race_now, 200, 1000000, c);
-		KUNIT_EXPECT_LE(test, c->used, 1024);
-		KUNIT_EXPECT_LE(test, c->media + c->present, c->used);
-		KUNIT_EXPECT_LE(test, c->elastic, c->present);
+		paqm_count(paqm_race_now, 200, 1000000);
+		KUNIT_EXPECT_LE(test, paqm_seen.used, 1024);
+		KUNIT_EXPECT_LE(test, paqm_seen.media + paqm_seen.present, paqm_seen.used);
+		KUNIT_EXPECT_LE(test, paqm_seen.elastic, paqm_seen.present);
 		for (i = 0; i < 1024; i++) /* at most all claims of a round */
 			KUNIT_EXPECT_LE(test, paqm_table.gauge[i].rate,
 					1500ULL * 8 * 5 * (200 + 1024));
@@ -194,8 +184,8 @@ static void paqm_kunit_walk_churn(struct kunit *test)
 	for (living = 0, i = 0; i < 1024; i++)
 		living += paqm_table.flow[i].tag &&
 			  paqm_race_now - paqm_table.flow[i].last_tick <= PAQM_FLOW_ACTIVE_TICKS;
-	paqm_count(paqm_race_now, 200, 1000000, c);
-	KUNIT_EXPECT_EQ(test, c->media + c->present, living);
+	paqm_count(paqm_race_now, 200, 1000000);
+	KUNIT_EXPECT_EQ(test, paqm_seen.media + paqm_seen.present, living);
 }
 
 static struct kunit_case paqm_races_cases[] = {
