@@ -197,7 +197,7 @@ def fail_each(link: Netlink, request: tuple[int, int, bytes], undo: bytes | None
     return errno.ELOOP
 
 
-def main() -> int:
+def main(words: list[str] | None = None) -> int:
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     ap.add_argument("action", choices=[*FLAGS, "show", "replay"])
     ap.add_argument("dev")
@@ -207,7 +207,7 @@ def main() -> int:
     ap.add_argument("--no-options", action="store_true", help="leave TCA_OPTIONS out")
     ap.add_argument("--fail-each", action="store_true")
     ap.add_argument("--range", action="store_true", help="print what a refusal says is allowed")
-    args = ap.parse_intermixed_args()
+    args = ap.parse_intermixed_args(words)
     known = attributes()
     names = {number: name for name, (number, _) in known.items()}
     link = Netlink()

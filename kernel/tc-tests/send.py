@@ -139,7 +139,7 @@ def offload_header(args: argparse.Namespace, data: bytes) -> bytes:
     )
 
 
-def main() -> int:
+def main(words: list[str] | None = None) -> int:
     ap = argparse.ArgumentParser(description=__doc__)
     ap.add_argument("dev")
     ap.add_argument("--kind", choices=sorted(KINDS), default="rtp")
@@ -161,7 +161,7 @@ def main() -> int:
     ap.add_argument("--cut", type=int, help="keep only this many bytes of the frame")
     ap.add_argument("--doff", type=int, default=5, help="TCP header length in words")
     ap.add_argument("--gso", type=int, help="send as one offload packet of this segment size")
-    args = ap.parse_args()
+    args = ap.parse_args(words)
 
     sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
     sock.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 1 << 30)
