@@ -19,9 +19,11 @@ lint "no leftover words" words
 lint "structure" setup/structure.py
 lint "clang-format" "$bin/clang-format" --dry-run --Werror "${c_files[@]}"
 lint "ruff" bash -c "cd testbed && '$bin/ruff' check --no-cache . ../feedback-daemon ../libpaqmclient \
-	../userspace ../streamer ../kernel ../setup ../docs --config pyproject.toml"
+	../userspace ../streamer ../kernel ../setup ../docs ../tests --config pyproject.toml"
 lint "mypy" env MYPYPATH=testbed "$bin/mypy" --config-file testbed/pyproject.toml \
 	--cache-dir "$cache/mypy" -p paqm_lab
+lint "mypy of tests" env MYPYPATH=testbed:tests "$bin/mypy" --config-file testbed/pyproject.toml \
+	--cache-dir "$cache/mypy" tests/*.py tests/kernel/*.py
 lint "shell syntax" bash -c 'for f; do bash -n "$f" || exit; done' bash "${shell_files[@]}"
 setup/lint-kernel.sh --fast || failed=1
 exit $failed

@@ -48,7 +48,7 @@ def includes(name: str, text: str, files: set[str]) -> set[str]:
 def imports(name: str, text: str, files: set[str]) -> set[str]:
     """Modules of the tree that a Python file imports, at its top or later."""
     found = set()
-    homes = ("testbed", Path(name).parent.as_posix())
+    homes = ("testbed", "tests", Path(name).parent.as_posix())
 
     def note(module: str) -> bool:
         path = module.replace(".", "/")

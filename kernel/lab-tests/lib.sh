@@ -75,7 +75,7 @@ pair() {
 
 # blast ARGS: traffic from a to b, see blast.py
 blast() {
-	ip netns exec a python3 "$here/blast.py" --to 10.1.0.2 "$@"
+	ip netns exec a python3 "$here/../../tests/blast.py" --to 10.1.0.2 "$@"
 }
 
 # All qdiscs of a0 with statistics. The tc of iproute2 6.1 prints hfsc's options as

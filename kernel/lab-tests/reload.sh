@@ -42,7 +42,7 @@ for i in 1 2 3 4 5; do # a namespace dies with the qdisc attached and traffic in
 	ip -n n$i addr add 10.9.0.1/24 dev d0
 	ip -n n$i link set d0 up
 	ip netns exec n$i tc qdisc add dev d0 root paqm bandwidth 1mbit feedback icmp
-	ip netns exec n$i python3 "$here/blast.py" --to 10.9.0.2 --rate 3e6 --seconds 0.5
+	ip netns exec n$i python3 "$here/../../tests/blast.py" --to 10.9.0.2 --rate 3e6 --seconds 0.5
 	ip netns del n$i
 done
 # where multicast is forwarded, a raw socket of ICMPv6 takes RTNL when it ends

@@ -138,7 +138,7 @@ for suite in "${suites[@]}"; do
 	done
 	scratch=$(mktemp -d -t paqm-payload.XXXXXX)
 	mkdir "$scratch/files"
-	cp "$here"/guest/* "$top/kernel/tc-tests/send.py" "$top/kernel/lab-tests/blast.py" \
+	cp "$here"/guest/* "$top/kernel/tc-tests/send.py" "$top/tests/blast.py" \
 		"$top/packaging/debian/tests/attach" \
 		"$debs"/*.deb "$scratch/files/"
 	rm -f "$scratch"/files/*dbgsym*.deb
