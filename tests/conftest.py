@@ -16,6 +16,10 @@ import guest
 seen = (0, 0)  # checks and failed ones, up to the phase before
 
 
+def remark(text: str) -> None:
+    print("".join(f"# {line}\n" for line in text.splitlines()), end="", flush=True)
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
     """A test fails if a check of it did; one without checks is a check itself."""
@@ -27,7 +31,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
         checks.skip(name, report.longrepr[2].removeprefix("Skipped: "))
     elif report.failed:
         checks.check(name, False, call.excinfo and call.excinfo.exconly().replace("\n", " "))
-        print("".join(f"# {line}\n" for line in str(report.longrepr).splitlines()), end="")
+        remark(str(report.longrepr))
     elif checks.failed > seen[1]:
         report.outcome, report.longrepr = "failed", "checks failed"
     elif call.when == "call" and checks.total == seen[0]:
@@ -36,12 +40,13 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 
 def pytest_runtest_logstart(location: tuple[str, int | None, str]) -> None:
-    print(f"# {location[2]}", flush=True)
+    remark(location[2])
 
 
 def pytest_collectreport(report: pytest.CollectReport) -> None:
     if report.failed:
-        print(f"Bail out! {report.nodeid}: {report.longrepr}", flush=True)
+        remark(str(report.longrepr))
+        print(f"Bail out! {report.nodeid} cannot be read", flush=True)
 
 
 def pytest_sessionfinish() -> None:
@@ -71,3 +76,14 @@ def wire(wire_of_module: guest.Wire) -> Iterator[guest.Wire]:
     """Two hosts and what joins them; without a queue of its own again when a test ends."""
     yield wire_of_module
     wire_of_module.clear()
+
+
+@pytest.fixture
+def dummy(wire: guest.Wire) -> Iterator[guest.Wire]:
+    """The wire's sender with devices d0 and d1, which take whatever is sent."""
+    for device in ("d0", "d1"):
+        wire.ip(f"link add {device} type dummy")
+        wire.ip(f"link set {device} up")
+    yield wire
+    for device in ("d0", "d1"):
+        wire.ip(f"link del {device}")

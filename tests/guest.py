@@ -10,7 +10,7 @@ import os
 import re
 import subprocess
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from time import sleep
@@ -81,6 +81,15 @@ class Task(threading.Thread):
 
     def __exit__(self, *error: object) -> None:
         self.wait()
+
+
+@contextlib.contextmanager
+def together(*tasks: Task) -> Iterator[None]:
+    """Waits in the end for all."""
+    with contextlib.ExitStack() as stack:
+        for task in tasks:
+            stack.enter_context(task)
+        yield
 
 
 class Host:

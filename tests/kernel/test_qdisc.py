@@ -6,7 +6,6 @@ capacity from the device.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
 from time import sleep
 
 import pytest
@@ -127,16 +126,6 @@ def test_without_bandwidth(wire: Wire) -> None:
     wire.ip("link set t0 up")
     within("capacity follows the link's speed", wire.paqm("t0").capacity_bps, 10**8, 10**8)
     wire.ip("link del t0")
-
-
-@pytest.fixture
-def dummy(wire: Wire) -> Iterator[Wire]:
-    """The wire's host with a device d0, which takes whatever is sent."""
-    wire.ip("link add d0 type dummy")
-    wire.ip("link set d0 up")
-    yield wire
-    with contextlib.suppress(Exception):
-        wire.ip("link del d0")
 
 
 def test_seed(dummy: Wire) -> None:
