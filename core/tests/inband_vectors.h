@@ -67,6 +67,20 @@ static const struct paqm_inband_case {
 	{"nothing", "", 0},
 };
 
+/* What a router with this rate makes of them is published. */
+static const struct paqm_field vec_router = {.rate = 0x49742400, .router = 0xBEEF, .period = 13};
+
+/* What receivers return by RTCP. */
+static const struct {
+	const char *name;
+	struct paqm_return r;
+	paqm_u64 bps;
+} vec_returns[] = {
+	{"of an element", {{0x49189680, 0x11223344, 0xBEEF, 13}, 0x10002, 0}, 625000},
+	{"of a probe that no router lowered", {{0x4A3EBC20, 1, 0, 0}, 7, 1}, 3125000},
+	{"largest rate", {{0x5368D4A5, 0xFFFFFFFF, 0xFFFF, 255}, 0xFFFFFFFF, 1}, 999999995904ULL},
+};
+
 static inline paqm_u32 paqm_inband_nibble(char c)
 {
 	return (paqm_u32)(c <= '9' ? c - '0' : c - 'a' + 10);

@@ -148,9 +148,6 @@ static void hostkeys(void)
 	}
 }
 
-/* What a router with this rate makes of the payloads of the table. */
-static const struct paqm_field router = {.rate = 0x49742400, .router = 0xBEEF, .period = 13};
-
 static void inband(void)
 {
 	paqm_u8 udp[8 + PAQM_INBAND_MAX];
@@ -169,7 +166,7 @@ static void inband(void)
 			/* as if the pseudo header summed to zero */
 			paqm_put16(udp + 6, paqm_checksum(udp, 8 + len));
 			json_object_set_new(v, "udp", hex(udp, 8 + len));
-			paqm_field_lower(udp, c->at, &router, 0);
+			paqm_field_lower(udp, c->at, &vec_router, 0);
 			json_object_set_new(v, "lowered", hex(udp, 8 + len));
 		}
 		json_array_append_new(list, v);
@@ -178,33 +175,22 @@ static void inband(void)
 
 static void returns(void)
 {
-	static const struct {
-		const char *name;
-		struct paqm_return r;
-		unsigned long long bps;
-	} t[] = {
-		{"of an element", {{0x49189680, 0x11223344, 0xBEEF, 13}, 0x10002, 0}, 625000},
-		{"of a probe that no router lowered", {{0x4A3EBC20, 1, 0, 0}, 7, 1}, 3125000},
-		{"largest rate",
-		 {{0x5368D4A5, 0xFFFFFFFF, 0xFFFF, 255}, 0xFFFFFFFF, 1},
-		 999999995904ULL},
-	};
 	paqm_u8 app[PAQM_APP_LEN], tmmbr[PAQM_TMMBR_LEN], remb[PAQM_REMB_LEN];
 	size_t i;
 
-	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
-		const struct paqm_return *r = &t[i].r;
+	for (i = 0; i < sizeof(vec_returns) / sizeof(vec_returns[0]); i++) {
+		const struct paqm_return *r = &vec_returns[i].r;
 		json_t *v;
 
 		paqm_return_encode(app, 0xCAFEBABE, r);
-		paqm_tmmbr_encode(tmmbr, 0xCAFEBABE, 0x12345678, t[i].bps, 40);
-		paqm_remb_encode(remb, 0xCAFEBABE, 0x12345678, t[i].bps);
-		v = json_pack("{s:s,s:o,s:i,s:i,s:o,s:o,s:i}", "name", t[i].name, "rate",
+		paqm_tmmbr_encode(tmmbr, 0xCAFEBABE, 0x12345678, vec_returns[i].bps, 40);
+		paqm_remb_encode(remb, 0xCAFEBABE, 0x12345678, vec_returns[i].bps);
+		v = json_pack("{s:s,s:o,s:i,s:i,s:o,s:o,s:i}", "name", vec_returns[i].name, "rate",
 			      number_hex(r->field.rate, 8), "router", r->field.router, "period",
 			      r->field.period, "nonce", number_hex(r->field.nonce, 8), "seq",
 			      number_hex(r->seq, 8), "kind", r->kind);
 		json_object_set_new(v, "app", hex(app, sizeof(app)));
-		json_object_set_new(v, "bps", json_integer((json_int_t)t[i].bps));
+		json_object_set_new(v, "bps", json_integer((json_int_t)vec_returns[i].bps));
 		json_object_set_new(v, "tmmbr", hex(tmmbr, sizeof(tmmbr)));
 		json_object_set_new(v, "remb", hex(remb, sizeof(remb)));
 		json_array_append_new(list, v);

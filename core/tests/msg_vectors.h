@@ -89,13 +89,43 @@ static void expect_message(const char *what, const paqm_u8 *buf, unsigned int le
 		EXPECT("padding", buf[8 + i], 0);
 }
 
+/* The tag is right, and no bit of what it covers may change. */
+static void expect_tag(const struct vec_case *c)
+{
+	paqm_u8 bytes[PAQM_TAG_BYTES], key[PAQM_SIPHASH_KEY];
+	struct paqm_quote q;
+	struct paqm_msg m;
+	unsigned int n, i;
+
+	decode_into(c->buf, c->len, c->q, &m, &q);
+	EXPECT(c->name, m.flags & PAQM_F_AUTH, PAQM_F_AUTH);
+	memcpy(key, vec_router_key, sizeof(key));
+	if (m.version == 1) {
+		n = paqm1_tag_bytes(m.object, &q, bytes);
+	} else {
+		n = paqm_tag_bytes(m.object, m.object_len, &q, bytes);
+		vec_derive(vec_router_key, q.version == 6, q.src, key);
+	}
+	EXPECT(c->name, paqm_tag_equal(paqm_siphash24(key, bytes, n), m.tag), 1);
+	for (i = 0; i < 8 * n; i++) {
+		bytes[i / 8] ^= (paqm_u8)(1 << i % 8);
+		EXPECT("a changed bit", paqm_siphash24(key, bytes, n) == m.tag, 0);
+		bytes[i / 8] ^= (paqm_u8)(1 << i % 8);
+	}
+	for (i = 0; i < 64; i++)
+		EXPECT("a tag with another bit", paqm_tag_equal(m.tag, m.tag ^ 1ULL << i), 0);
+}
+
 /* What is published. */
 static void vec_take(const struct vec_case *c)
 {
-	if (c->want == PAQM_MSG_OK)
-		expect_message(c->name, c->buf, c->len, c->how.version ? 1 : 2, c->q, &c->m);
-	else
+	if (c->want != PAQM_MSG_OK) {
 		EXPECT(c->name, decode(c->buf, c->len, c->q), c->want);
+		return;
+	}
+	expect_message(c->name, c->buf, c->len, c->how.version ? 1 : 2, c->q, &c->m);
+	if (c->how.tagged)
+		expect_tag(c);
 }
 
 static void check_published(void)
