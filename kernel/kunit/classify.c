@@ -10,6 +10,7 @@
 #include <net/dsfield.h>
 #include "kernel/fuzz/packets.h"
 #include "../paqm_classify.c" /* an object is of one module only */
+#include "skb.h"
 
 static const struct paqm_rules paqm_plain = {
 	.key = { 0x0706050403020100ULL, 0x0f0e0d0c0b0a0908ULL, 0x3C6EF372FE94F82BULL,
@@ -17,46 +18,34 @@ static const struct paqm_rules paqm_plain = {
 	.dscp_any = PAQM_DSCP_CONTROL,
 };
 
-/* A packet of @len bytes, of which @headlen are linear; NULL without memory. */
-static struct sk_buff *paqm_skb(const u8 *data, u32 len, u32 headlen)
+/* A packet in words. */
+static struct sk_buff *paqm_words(struct kunit *test, const char *words)
 {
-	struct sk_buff *skb = alloc_skb(NET_IP_ALIGN + headlen, GFP_KERNEL);
-	struct page *page;
+	struct paqm_pkt pkt;
 
-	if (!skb)
-		return NULL;
-	skb_reserve(skb, NET_IP_ALIGN);
-	skb_put_data(skb, data, headlen);
-	if (len > headlen) {
-		page = alloc_page(GFP_KERNEL);
-		if (!page) {
-			kfree_skb(skb);
-			return NULL;
-		}
-		/* to the end of the page: one byte more is another page */
-		memcpy(page_address(page) + PAGE_SIZE - (len - headlen), data + headlen,
-		       len - headlen);
-		skb_add_rx_frag(skb, 0, page, PAGE_SIZE - (len - headlen), len - headlen,
-				PAGE_SIZE);
-	}
-	skb_reset_mac_header(skb);
-	skb_set_network_header(skb, paqm_pkt_network(data, len));
-	skb->protocol = htons(paqm_get16(data + 12));
-	return skb;
+	KUNIT_ASSERT_EQ_MSG(test, paqm_pkt_make(&pkt, words), 0, "%s", words);
+	return paqm_skb(test, pkt.data, pkt.len, pkt.len, paqm_pkt_network(pkt.data, pkt.len));
 }
 
-/* Recognise @len bytes; false without memory. */
-static bool paqm_ask(struct kunit *test, const u8 *data, u32 len, u32 headlen,
-		     struct paqm_packet *p)
+/* What the recogniser says about a packet, which is gone then. */
+static struct paqm_packet paqm_answer(struct sk_buff *skb)
 {
-	struct sk_buff *skb = paqm_skb(data, len, headlen);
+	struct paqm_packet p;
 
-	KUNIT_EXPECT_NOT_NULL(test, skb);
-	if (!skb)
-		return false;
-	paqm_classify(skb, &paqm_plain, p);
+	paqm_classify(skb, &paqm_plain, &p);
 	kfree_skb(skb);
-	return true;
+	return p;
+}
+
+static struct paqm_packet paqm_ask_words(struct kunit *test, const char *words)
+{
+	return paqm_answer(paqm_words(test, words));
+}
+
+/* Of so many bytes, of which @headlen are linear. */
+static struct paqm_packet paqm_ask(struct kunit *test, const u8 *data, u32 len, u32 headlen)
+{
+	return paqm_answer(paqm_skb(test, data, len, headlen, paqm_pkt_network(data, len)));
 }
 
 static bool paqm_same_answer(const struct paqm_packet *a, const struct paqm_packet *b)
@@ -69,15 +58,12 @@ static bool paqm_same_answer(const struct paqm_packet *a, const struct paqm_pack
 static void paqm_kunit_packets(struct kunit *test)
 {
 	struct paqm_packet p;
-	struct paqm_pkt pkt;
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(paqm_pkt_cases); i++) {
 		const struct paqm_pkt_case *c = &paqm_pkt_cases[i];
 
-		KUNIT_ASSERT_EQ_MSG(test, paqm_pkt_make(&pkt, c->words), 0, "%s", c->words);
-		if (!paqm_ask(test, pkt.data, pkt.len, pkt.len, &p))
-			return;
+		p = paqm_ask_words(test, c->words);
 		KUNIT_EXPECT_EQ_MSG(test, p.kind, c->kind, "%s", c->words);
 		KUNIT_EXPECT_EQ_MSG(test, p.note, c->note, "%s", c->words);
 		KUNIT_EXPECT_EQ_MSG(test, p.quotable, !!c->quotable, "%s", c->words);
@@ -105,11 +91,9 @@ static void paqm_kunit_fragments(struct kunit *test)
 		const char *words = paqm_pkt_cases[i].words;
 
 		paqm_pkt_make(&pkt, words);
-		if (!paqm_ask(test, pkt.data, pkt.len, pkt.len, &whole))
-			return;
+		whole = paqm_ask(test, pkt.data, pkt.len, pkt.len);
 		for (head = 0; head < pkt.len; head++) {
-			if (!paqm_ask(test, pkt.data, pkt.len, head, &p))
-				return;
+			p = paqm_ask(test, pkt.data, pkt.len, head);
 			KUNIT_EXPECT_TRUE_MSG(test, paqm_same_answer(&p, &whole),
 					      "%s, %u bytes linear", words, head);
 		}
@@ -128,9 +112,8 @@ static void paqm_kunit_cut(struct kunit *test)
 
 		paqm_pkt_make(&pkt, words);
 		for (len = ETH_HLEN; len < pkt.len; len++) {
-			if (!paqm_ask(test, pkt.data, len, len, &p) ||
-			    !paqm_ask(test, pkt.data, len, len / 2, &split))
-				return;
+			p = paqm_ask(test, pkt.data, len, len);
+			split = paqm_ask(test, pkt.data, len, len / 2);
 			KUNIT_EXPECT_TRUE_MSG(test, paqm_same_answer(&p, &split),
 					      "%s, cut at %u", words, len);
 			KUNIT_EXPECT_LE_MSG(test, p.kind, PAQM_KIND_OTHER, "%s, cut at %u", words,
@@ -162,20 +145,14 @@ static void paqm_kunit_identity(struct kunit *test)
 	struct paqm_pkt pkt;
 	u32 i;
 
-	paqm_pkt_make(&pkt, same[0]);
-	if (!paqm_ask(test, pkt.data, pkt.len, pkt.len, &first))
-		return;
+	first = paqm_ask_words(test, same[0]);
 	KUNIT_EXPECT_NE(test, first.hash, 0);
 	for (i = 1; i < ARRAY_SIZE(same); i++) {
-		paqm_pkt_make(&pkt, same[i]);
-		if (!paqm_ask(test, pkt.data, pkt.len, pkt.len, &p))
-			return;
+		p = paqm_ask_words(test, same[i]);
 		KUNIT_EXPECT_EQ_MSG(test, p.hash, first.hash, "%s", same[i]);
 	}
 	for (i = 0; i < ARRAY_SIZE(others); i++) {
-		paqm_pkt_make(&pkt, others[i]);
-		if (!paqm_ask(test, pkt.data, pkt.len, pkt.len, &p))
-			return;
+		p = paqm_ask_words(test, others[i]);
 		KUNIT_EXPECT_NE_MSG(test, p.hash, 0, "%s", others[i]);
 		KUNIT_EXPECT_NE_MSG(test, p.hash, first.hash, "%s", others[i]);
 	}
@@ -183,18 +160,15 @@ static void paqm_kunit_identity(struct kunit *test)
 	for (i = 0; i < 64; i++) {
 		paqm_pkt_make(&pkt, same[0]);
 		pkt.data[14 + 12 + i / 8] ^= 1 << i % 8;
-		if (!paqm_ask(test, pkt.data, pkt.len, pkt.len, &p))
-			return;
+		p = paqm_ask(test, pkt.data, pkt.len, pkt.len);
 		KUNIT_EXPECT_NE_MSG(test, p.hash, first.hash, "IPv4 address bit %u", i);
 	}
 	paqm_pkt_make(&pkt, others[4]);
-	if (!paqm_ask(test, pkt.data, pkt.len, pkt.len, &first))
-		return;
+	first = paqm_ask(test, pkt.data, pkt.len, pkt.len);
 	for (i = 0; i < 256; i++) {
 		paqm_pkt_make(&pkt, others[4]);
 		pkt.data[14 + 8 + i / 8] ^= 1 << i % 8;
-		if (!paqm_ask(test, pkt.data, pkt.len, pkt.len, &p))
-			return;
+		p = paqm_ask(test, pkt.data, pkt.len, pkt.len);
 		KUNIT_EXPECT_NE_MSG(test, p.hash, first.hash, "IPv6 address bit %u", i);
 	}
 }
@@ -203,12 +177,9 @@ static void paqm_kunit_identity(struct kunit *test)
 static void paqm_kunit_tags(struct kunit *test)
 {
 	struct paqm_packet p;
-	struct paqm_pkt pkt;
 	struct sk_buff *skb;
 
-	paqm_pkt_make(&pkt, "eth ip4 udp:5004:6000 rtp fill:100");
-	skb = paqm_skb(pkt.data, pkt.len, pkt.len);
-	KUNIT_ASSERT_NOT_NULL(test, skb);
+	skb = paqm_words(test, "eth ip4 udp:5004:6000 rtp fill:100");
 	__vlan_hwaccel_put_tag(skb, htons(ETH_P_8021Q), 10);
 	paqm_classify(skb, &paqm_plain, &p);
 	KUNIT_EXPECT_EQ(test, p.kind, PAQM_KIND_RTP);
@@ -223,17 +194,13 @@ static void paqm_kunit_tags(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p.note, PAQM_NOTE_TAGGED);
 	kfree_skb(skb);
 
-	paqm_pkt_make(&pkt, "eth vlan ip4 udp:5004:6000 rtp fill:100");
-	skb = paqm_skb(pkt.data, pkt.len, pkt.len);
-	KUNIT_ASSERT_NOT_NULL(test, skb);
+	skb = paqm_words(test, "eth vlan ip4 udp:5004:6000 rtp fill:100");
 	__vlan_hwaccel_put_tag(skb, htons(ETH_P_8021AD), 10); /* one of two */
 	paqm_classify(skb, &paqm_plain, &p);
 	KUNIT_EXPECT_EQ(test, p.note, PAQM_NOTE_TAGGED);
 	kfree_skb(skb);
 
-	paqm_pkt_make(&pkt, "eth qinq vlan ip4 udp:5004:6000 rtp fill:100");
-	skb = paqm_skb(pkt.data, pkt.len, pkt.len);
-	KUNIT_ASSERT_NOT_NULL(test, skb);
+	skb = paqm_words(test, "eth qinq vlan ip4 udp:5004:6000 rtp fill:100");
 	skb_set_network_header(skb, ETH_HLEN); /* as bridges do */
 	paqm_classify(skb, &paqm_plain, &p);
 	KUNIT_EXPECT_EQ(test, p.kind, PAQM_KIND_RTP);
@@ -266,7 +233,6 @@ static void paqm_kunit_rules(struct kunit *test)
 		{ "eth arp", true, ~0ULL, 0, PAQM_KIND_CONTROL, PAQM_NOTE_NOT_IP },
 	};
 	struct paqm_packet p;
-	struct paqm_pkt pkt;
 	struct sk_buff *skb;
 	u32 i;
 
@@ -275,9 +241,7 @@ static void paqm_kunit_rules(struct kunit *test)
 
 		r.protocol = t[i].protocol;
 		paqm_rules_dscp(&r, t[i].media, t[i].elastic);
-		KUNIT_ASSERT_EQ(test, paqm_pkt_make(&pkt, t[i].words), 0);
-		skb = paqm_skb(pkt.data, pkt.len, pkt.len);
-		KUNIT_ASSERT_NOT_NULL(test, skb);
+		skb = paqm_words(test, t[i].words);
 		paqm_classify(skb, &r, &p);
 		kfree_skb(skb);
 		KUNIT_EXPECT_EQ_MSG(test, p.kind, t[i].kind, "%s", t[i].words);
@@ -325,8 +289,8 @@ static void paqm_kunit_plain(struct kunit *test)
 		paqm_rules_dscp(&r, t[i].media, 0);
 		KUNIT_ASSERT_EQ(test, paqm_pkt_make(&pkt, t[i].words), 0);
 		for (head = 0; head <= pkt.len; head++) {
-			skb = paqm_skb(pkt.data, pkt.len, head);
-			KUNIT_ASSERT_NOT_NULL(test, skb);
+			skb = paqm_skb(test, pkt.data, pkt.len, head,
+				       paqm_pkt_network(pkt.data, pkt.len));
 			hash = paqm_plain_flow(skb, &r);
 			paqm_identify(skb, &r, &p);
 			kfree_skb(skb);

@@ -9,7 +9,9 @@
 #include <net/ip6_checksum.h>
 #include <net/udp.h>
 #include "core/tests/inband_vectors.h"
+#include "kernel/fuzz/packets.h"
 #include "paqm_inband.h"
+#include "skb.h"
 
 #define PAQM_HEAD4 (ETH_HLEN + 20)
 #define PAQM_HEAD6 (ETH_HLEN + 40)
@@ -43,54 +45,27 @@ static u16 paqm_udp_sum(const u8 *ip, u32 udp_len)
 /* A frame around a payload into @frame; its length. */
 static u32 paqm_frame(u8 *frame, const u8 *payload, u32 len, bool v6, enum paqm_sum how)
 {
-	u32 head = v6 ? PAQM_HEAD6 : PAQM_HEAD4, total = head + 8 + len;
-	u8 *ip = frame + ETH_HLEN, *udp = frame + head;
+	u32 head = v6 ? PAQM_HEAD6 : PAQM_HEAD4;
+	static struct paqm_pkt pkt;
+	char words[48];
 
-	memset(frame, 0, total);
-	paqm_put16(frame + 12, v6 ? ETH_P_IPV6 : ETH_P_IP);
-	if (v6) {
-		ip[0] = 0x60;
-		paqm_put16(ip + 4, 8 + len);
-		ip[6] = IPPROTO_UDP;
-		ip[23] = 1;
-		ip[39] = 2;
-	} else {
-		ip[0] = 0x45;
-		paqm_put16(ip + 2, 28 + len);
-		ip[9] = IPPROTO_UDP;
-		paqm_put32(ip + 12, 0x0A010001);
-		paqm_put32(ip + 16, 0x0A010002);
-	}
-	paqm_put16(udp, 5004);
-	paqm_put16(udp + 2, 5006);
-	paqm_put16(udp + 4, 8 + len);
-	memcpy(udp + 8, payload, len);
+	snprintf(words, sizeof(words), "eth ip%d udp:5004:5006 fill:%u", v6 ? 6 : 4, len);
+	paqm_pkt_make(&pkt, words);
+	memcpy(frame, pkt.data, pkt.len);
+	memcpy(frame + head + 8, payload, len);
 	if (how == PAQM_SUM_FULL || how == PAQM_SUM_COMPLETE)
-		paqm_put16(udp + 6, paqm_udp_sum(ip, 8 + len) ?: 0xFFFF);
+		paqm_put16(frame + head + 6, paqm_udp_sum(frame + ETH_HLEN, 8 + len) ?: 0xFFFF);
 	else if (how == PAQM_SUM_PARTIAL)
-		paqm_put16(udp + 6, 0x4321); /* the pseudo header's sum, for the device */
-	return total;
+		paqm_put16(frame + head + 6, 0x4321); /* the pseudo header's sum, for the device */
+	return pkt.len;
 }
 
 /* A packet of which @headlen bytes are linear. */
 static struct sk_buff *paqm_packet(struct kunit *test, const u8 *frame, u32 len, u32 headlen,
 				   enum paqm_sum how)
 {
-	struct sk_buff *skb = alloc_skb(NET_IP_ALIGN + len, GFP_KERNEL);
-	struct page *page;
+	struct sk_buff *skb = paqm_skb(test, frame, len, headlen, ETH_HLEN);
 
-	KUNIT_ASSERT_NOT_NULL(test, skb);
-	skb_reserve(skb, NET_IP_ALIGN);
-	skb_put_data(skb, frame, headlen);
-	if (len > headlen) {
-		page = alloc_page(GFP_KERNEL);
-		KUNIT_ASSERT_NOT_NULL(test, page);
-		memcpy(page_address(page), frame + headlen, len - headlen);
-		skb_add_rx_frag(skb, 0, page, 0, len - headlen, PAGE_SIZE);
-	}
-	skb_reset_mac_header(skb);
-	skb_set_network_header(skb, ETH_HLEN);
-	skb->protocol = htons(paqm_get16(frame + 12));
 	if (how == PAQM_SUM_PARTIAL) {
 		skb->ip_summed = CHECKSUM_PARTIAL;
 	} else if (how == PAQM_SUM_COMPLETE) {

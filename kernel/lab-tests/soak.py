@@ -30,9 +30,9 @@ def main() -> int:
     args = ap.parse_args()
     OUT.mkdir(parents=True, exist_ok=True)
     program = OUT / "soak"
-    # what it shares with the torture test is more than it needs
-    command = ["gcc", "-std=gnu17", "-O2", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function"]
-    subprocess.run([*command, "-o", program, torture.HERE / "soak.c"], check=True)
+    command = ["gcc", "-std=gnu17", "-O2", "-Wall", "-Wextra", "-Werror"]
+    shared = sorted(torture.HERE.glob("torture_*.c"))
+    subprocess.run([*command, "-o", program, torture.HERE / "soak.c", *shared], check=True)
     result: dict[str, Any] = {"hours": args.hours, "seed": args.seed, "checks": []}
     for kind in ["lab", "debug"]:
         if args.only not in (None, kind):

@@ -23,9 +23,9 @@ int main(int argc, char **argv)
 {
 	prctl(PR_SET_TIMERSLACK, 1);
 	if (argc > 1 && !strcmp(argv[1], "send"))
-		return send_main(argc - 1, argv + 1);
+		return send_main(argv + 1);
 	if (argc > 1 && !strcmp(argv[1], "sink"))
-		return sink_main(argc - 1, argv + 1);
+		return sink_main(argv + 1);
 	fputs("usage: spec_traffic send|sink OPTION...\n", stderr);
 	return 2;
 }

@@ -3,10 +3,8 @@
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
-#include <getopt.h>
 #include <math.h>
 #include <poll.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -376,105 +374,55 @@ static void report_sender(const struct sender *s)
 	printf("]}\n");
 }
 
-int send_main(int argc, char **argv)
+int send_main(char **argv)
 {
-	static const struct option options[] = {
-		{"to", 1, NULL, 't'},	 {"port", 1, NULL, 'p'},       {"sport", 1, NULL, 's'},
-		{"flows", 1, NULL, 'n'}, {"kind", 1, NULL, 'k'},       {"sizes", 1, NULL, 'z'},
-		{"rate", 1, NULL, 'r'},	 {"poisson", 0, NULL, 'P'},    {"spread", 0, NULL, 'S'},
-		{"epoch", 1, NULL, 'e'}, {"start", 1, NULL, 'a'},      {"stop", 1, NULL, 'b'},
-		{"law", 1, NULL, 'l'},	 {"min", 1, NULL, 'm'},	       {"max", 1, NULL, 'M'},
-		{"lag", 1, NULL, 'L'},	 {"seed", 1, NULL, 'x'},       {"log", 1, NULL, 'f'},
-		{"ideal", 1, NULL, 'i'}, {"ideal-from", 1, NULL, 'I'}, {"paqmd", 1, NULL, 'q'},
-		{"safe", 1, NULL, 'Q'},	 {0}};
-	static struct sender s = {.flows = 1, .rtp = true, .least = 1e4, .most = 1e12, .ear = -1};
-	double rate = 1e6, start = 0, stop = 1, epoch = 0;
-	const char *to = "10.2.0.2", *log_name = NULL, *paqmd = NULL;
-	int port = 5004, option, i;
-	char sizes[256] = "1000";
+	static const char *const kinds[] = {"plain", "rtp", NULL};
+	static const char *const laws[] = {[FIXED] = "fixed", [ECF] = "ecf", [ERF] = "erf", NULL};
+	static struct sender s = {.least = 1e4, .most = 1e12, .ear = -1};
+	double rate = 1e6, start = 0, stop = 1, epoch = 0, port = 5004, sport = 20000, flows = 1;
+	double lag = 0, seed_number = 1, ideal_from = 0;
+	const char *to = "10.2.0.2", *log_name = NULL, *paqmd = NULL, *kind = "rtp", *law = "fixed";
+	const char *size_text = "1000";
 	bool spread = false;
-	uint64_t seed = 1;
+	const struct option_of table[] = {
+		{"to", .word = &to},
+		{"port", .number = &port, .least = 1, .most = 65535},
+		{"sport", .number = &sport, .least = 1, .most = 65535},
+		{"flows", .number = &flows, .least = 1, .most = FLOWS_MAX},
+		{"kind", .word = &kind},
+		{"sizes", .word = &size_text},
+		{"rate", .number = &rate, .least = 1, .most = 1e12},
+		{"poisson", .on = &s.poisson},
+		{"spread", .on = &spread},
+		{"epoch", .number = &epoch, .least = 0, .most = 9e18},
+		{"start", .number = &start, .least = 0, .most = 1e6},
+		{"stop", .number = &stop, .least = 0, .most = 1e6},
+		{"law", .word = &law},
+		{"min", .number = &s.least, .least = 1000, .most = 1e12},
+		{"max", .number = &s.most, .least = 1000, .most = 1e12},
+		{"lag", .number = &lag, .least = 0, .most = 10},
+		{"seed", .number = &seed_number, .least = 0, .most = 1e9},
+		{"log", .word = &log_name},
+		{"ideal", .number = &s.ideal_rate, .least = 1, .most = 1e12},
+		{"ideal-from", .number = &ideal_from, .least = 0, .most = 1e12},
+		{"paqmd", .word = &paqmd},
+		{"safe", .number = &s.safe, .least = 1000, .most = 1e12},
+		{NULL},
+	};
+	char sizes[256];
+	uint64_t seed;
+	int i;
 
-	s.sport = 20000;
-	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		switch (option) {
-		case 't':
-			to = optarg;
-			break;
-		case 'p':
-			port = (int)number("port", optarg, 1, 65535);
-			break;
-		case 's':
-			s.sport = (int)number("sport", optarg, 1, 65535);
-			break;
-		case 'n':
-			s.flows = (int)number("flows", optarg, 1, FLOWS_MAX);
-			break;
-		case 'k':
-			if (strcmp(optarg, "rtp") && strcmp(optarg, "plain"))
-				die("--kind %s: want rtp or plain", optarg);
-			s.rtp = !strcmp(optarg, "rtp");
-			break;
-		case 'z':
-			if (strlen(optarg) >= sizeof(sizes))
-				die("--sizes is too long");
-			strcpy(sizes, optarg);
-			break;
-		case 'r':
-			rate = number("rate", optarg, 1, 1e12);
-			break;
-		case 'P':
-			s.poisson = true;
-			break;
-		case 'S':
-			spread = true;
-			break;
-		case 'e':
-			epoch = number("epoch", optarg, 0, 9e18);
-			break;
-		case 'a':
-			start = number("start", optarg, 0, 1e6);
-			break;
-		case 'b':
-			stop = number("stop", optarg, 0, 1e6);
-			break;
-		case 'l':
-			s.law = !strcmp(optarg, "ecf") ? ECF : !strcmp(optarg, "erf") ? ERF : FIXED;
-			if (s.law == FIXED && strcmp(optarg, "fixed"))
-				die("--law %s: want fixed, ecf or erf", optarg);
-			break;
-		case 'm':
-			s.least = number("min", optarg, 1000, 1e12);
-			break;
-		case 'M':
-			s.most = number("max", optarg, 1000, 1e12);
-			break;
-		case 'L':
-			s.lag = (int64_t)(number("lag", optarg, 0, 10) * NS);
-			break;
-		case 'x':
-			seed = (uint64_t)number("seed", optarg, 0, 1e9);
-			break;
-		case 'f':
-			log_name = optarg;
-			break;
-		case 'i':
-			s.ideal_rate = number("ideal", optarg, 1, 1e12);
-			break;
-		case 'I':
-			s.ideal_from = (uint64_t)number("ideal-from", optarg, 0, 1e12);
-			break;
-		case 'q':
-			paqmd = optarg;
-			s.law = PAQMD;
-			break;
-		case 'Q':
-			s.safe = number("safe", optarg, 1000, 1e12);
-			break;
-		default:
-			exit(2);
-		}
-	}
+	parse_options(argv, table);
+	s.rtp = one_of("kind", kind, kinds);
+	s.law = paqmd ? PAQMD : (enum law)one_of("law", law, laws);
+	s.sport = (int)sport;
+	s.flows = (int)flows;
+	s.lag = (int64_t)(lag * NS);
+	s.ideal_from = (uint64_t)ideal_from;
+	seed = (uint64_t)seed_number;
+	if (snprintf(sizes, sizeof(sizes), "%s", size_text) >= (int)sizeof(sizes))
+		die("--sizes is too long");
 	parse_sizes(&s, sizes);
 	s.random[0] = 0x330E;
 	s.random[1] = (unsigned short)seed;
@@ -486,7 +434,7 @@ int send_main(int argc, char **argv)
 		struct flow *f = &s.flow[i];
 
 		f->to.sin_family = AF_INET;
-		f->to.sin_port = htons((uint16_t)(port + (spread ? i : 0)));
+		f->to.sin_port = htons((uint16_t)((int)port + (spread ? i : 0)));
 		if (inet_pton(AF_INET, to, &f->to.sin_addr) != 1)
 			die("--to %s: no IPv4 address", to);
 		f->rate = rate / s.flows;

@@ -3,9 +3,7 @@
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
-#include <getopt.h>
 #include <math.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -182,55 +180,34 @@ static void add_ports(struct sink *s, char *text)
 	}
 }
 
-int sink_main(int argc, char **argv)
+int sink_main(char **argv)
 {
-	static const struct option options[] = {{"ports", 1, NULL, 'p'},    {"epoch", 1, NULL, 'e'},
-						{"from", 1, NULL, 'a'},	    {"until", 1, NULL, 'b'},
-						{"end", 1, NULL, 'E'},	    {"bin", 1, NULL, 'i'},
-						{"overhead", 1, NULL, 'o'}, {"mpu", 1, NULL, 'm'},
-						{"layer", 1, NULL, 'l'},    {0}};
-	static struct sink s = {.bin_ns = NS};
-	double epoch = 0, from = 0, until = 1, end = 1;
-	int option, i, one = 1;
+	static const char *const layers[] = {
+		[ETHERNET_LAYER] = "ethernet", [ATM] = "atm", [PTM] = "ptm", NULL};
+	static struct sink s;
+	double epoch = 0, from = 0, until = 1, end = 1, bin = 1, overhead = 0, mpu = 0;
+	const char *ports = "", *layer = "ethernet";
+	const struct option_of table[] = {
+		{"ports", .word = &ports},
+		{"epoch", .number = &epoch, .least = 0, .most = 9e18},
+		{"from", .number = &from, .least = 0, .most = 1e6},
+		{"until", .number = &until, .least = 0, .most = 1e6},
+		{"end", .number = &end, .least = 0, .most = 1e6},
+		{"bin", .number = &bin, .least = 1e-4, .most = 1e6},
+		{"overhead", .number = &overhead, .least = -64, .most = 256},
+		{"mpu", .number = &mpu, .least = 0, .most = 256},
+		{"layer", .word = &layer},
+		{NULL},
+	};
+	int i, one = 1;
 	int64_t t;
 
-	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		switch (option) {
-		case 'p':
-			add_ports(&s, optarg);
-			break;
-		case 'e':
-			epoch = number("epoch", optarg, 0, 9e18);
-			break;
-		case 'a':
-			from = number("from", optarg, 0, 1e6);
-			break;
-		case 'b':
-			until = number("until", optarg, 0, 1e6);
-			break;
-		case 'E':
-			end = number("end", optarg, 0, 1e6);
-			break;
-		case 'i':
-			s.bin_ns = (int64_t)(number("bin", optarg, 1e-4, 1e6) * NS);
-			break;
-		case 'o':
-			s.overhead = (int)number("overhead", optarg, -64, 256);
-			break;
-		case 'm':
-			s.mpu = (int)number("mpu", optarg, 0, 256);
-			break;
-		case 'l':
-			s.layer = !strcmp(optarg, "atm")   ? ATM
-				  : !strcmp(optarg, "ptm") ? PTM
-							   : ETHERNET_LAYER;
-			if (s.layer == ETHERNET_LAYER && strcmp(optarg, "ethernet"))
-				die("--layer %s: want ethernet, atm or ptm", optarg);
-			break;
-		default:
-			exit(2);
-		}
-	}
+	parse_options(argv, table);
+	add_ports(&s, strdup(ports));
+	s.bin_ns = (int64_t)(bin * NS);
+	s.overhead = (int)overhead;
+	s.mpu = (int)mpu;
+	s.layer = (enum layer)one_of("layer", layer, layers);
 	if (!s.ports)
 		die("sink: --ports is missing");
 	s.epoch = epoch ? (int64_t)epoch : now_ns();

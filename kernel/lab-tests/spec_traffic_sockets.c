@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Sockets of sender and sink of spec_traffic. */
+/* Options and sockets of sender and sink of spec_traffic. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -7,6 +7,38 @@
 #include <sys/socket.h>
 
 #include "kernel/lab-tests/spec_traffic.h"
+
+void parse_options(char **argv, const struct option_of *table)
+{
+	while (*++argv) {
+		const struct option_of *o = table;
+
+		while (o->name && (strncmp(*argv, "--", 2) || strcmp(*argv + 2, o->name)))
+			o++;
+		if (!o->name)
+			die("unknown option %s", *argv);
+		if (o->on) {
+			*o->on = true;
+			continue;
+		}
+		if (!*++argv)
+			die("--%s: its value is missing", o->name);
+		if (o->word)
+			*o->word = *argv;
+		else
+			*o->number = number(o->name, *argv, o->least, o->most);
+	}
+}
+
+int one_of(const char *name, const char *value, const char *const *wanted)
+{
+	int i;
+
+	for (i = 0; wanted[i]; i++)
+		if (!strcmp(value, wanted[i]))
+			return i;
+	die("--%s %s: no such word", name, value);
+}
 
 int udp_socket(void)
 {

@@ -71,11 +71,9 @@ static pid_t peer_start(int *ready)
 		return pid;
 	}
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (unshare(CLONE_NEWNET))
-		die("a network namespace: %s", strerror(errno));
+	namespace_new();
 	if (write(from_peer[1], &byte, 1) != 1 || read(to_peer[0], &byte, 1) != 1)
 		_exit(0);
-	nl_open();
 	device_up(if_nametoindex("v1"), true);
 	address_add(if_nametoindex("v1"), PEER4);
 	address_add(if_nametoindex("v1"), PEER6);
@@ -110,9 +108,7 @@ static void epoch_run(uint32_t operations)
 	char byte = 0;
 	pid_t peer = peer_start(ready);
 
-	if (unshare(CLONE_NEWNET))
-		die("a network namespace: %s", strerror(errno));
-	nl_open();
+	namespace_new();
 	kmsg_check();
 	device_up(1, true);
 	devices_create(peer);
@@ -227,9 +223,7 @@ static void learn_in_child(struct known *shared)
 	int status;
 
 	if (!pid) {
-		if (unshare(CLONE_NEWNET))
-			die("a network namespace: %s", strerror(errno));
-		nl_open();
+		namespace_new();
 		device_create(&devs[D_DUMMY], "dummy", 1, NULL, 0, 0);
 		learn();
 		memcpy(shared, known, sizeof(known));
@@ -305,8 +299,7 @@ int main(int argc, char **argv)
 	write_file("/sys/kernel/debug/failslab/verbose", "0");
 	fault_state = list_queues;
 	kmsg_open();
-	module_insert("paqm_feedback");
-	module_insert("sch_paqm");
+	modules_insert();
 	learn_in_child(shared);
 	kmsg_check();
 	for (epoch = args.first; fig->ops < args.ops; epoch++, epochs++) {
@@ -326,8 +319,7 @@ int main(int argc, char **argv)
 			fail("the epoch was killed by signal %d", WTERMSIG(status));
 		modules_remove();
 		kmsg_check();
-		module_insert("paqm_feedback");
-		module_insert("sch_paqm");
+		modules_insert();
 		printf("# %lu of %lu operations\n", fig->ops, args.ops);
 	}
 	modules_remove();

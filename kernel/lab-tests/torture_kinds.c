@@ -154,12 +154,12 @@ static void opt_prio(bool valid)
 static void opt_tbf(bool valid)
 {
 	struct tc_tbf_qopt opt = {.rate = rate_spec(),
-				  .limit = valid ? between(3000, 200000) : rnd_edge(),
+				  .limit = number(valid, 3000, 200000),
 				  .buffer = 1000000};
 	struct rtattr *nest = nl_nest(TCA_OPTIONS);
 
 	nl_attr(TCA_TBF_PARMS, &opt, sizeof(opt));
-	nl_u32(TCA_TBF_BURST, valid ? between(2000, 100000) : (uint32_t)rnd_edge());
+	nl_u32(TCA_TBF_BURST, number(valid, 2000, 100000));
 	nl_end(nest);
 }
 
@@ -191,10 +191,10 @@ static void opt_fq_codel(bool valid)
 {
 	struct rtattr *nest = nl_nest(TCA_OPTIONS);
 
-	nl_u32(TCA_FQ_CODEL_TARGET, valid ? between(100, 20000) : (uint32_t)rnd_edge());
-	nl_u32(TCA_FQ_CODEL_LIMIT, valid ? between(1, 500) : (uint32_t)rnd_edge());
+	nl_u32(TCA_FQ_CODEL_TARGET, number(valid, 100, 20000));
+	nl_u32(TCA_FQ_CODEL_LIMIT, number(valid, 1, 500));
 	if (chance(30))
-		nl_u32(TCA_FQ_CODEL_FLOWS, valid ? between(1, 64) : (uint32_t)rnd_edge());
+		nl_u32(TCA_FQ_CODEL_FLOWS, number(valid, 1, 64));
 	if (chance(30))
 		nl_u32(TCA_FQ_CODEL_MEMORY_LIMIT, between(1, 100000));
 	nl_end(nest);
@@ -204,8 +204,8 @@ static void opt_codel(bool valid)
 {
 	struct rtattr *nest = nl_nest(TCA_OPTIONS);
 
-	nl_u32(TCA_CODEL_TARGET, valid ? between(1, 20000) : (uint32_t)rnd_edge());
-	nl_u32(TCA_CODEL_LIMIT, valid ? between(1, 500) : (uint32_t)rnd_edge());
+	nl_u32(TCA_CODEL_TARGET, number(valid, 1, 20000));
+	nl_u32(TCA_CODEL_LIMIT, number(valid, 1, 500));
 	nl_u32(TCA_CODEL_INTERVAL, between(100, 100000));
 	nl_end(nest);
 }
@@ -214,7 +214,7 @@ static void opt_pie(bool valid)
 {
 	struct rtattr *nest = nl_nest(TCA_OPTIONS);
 
-	nl_u32(TCA_PIE_LIMIT, valid ? between(1, 500) : (uint32_t)rnd_edge());
+	nl_u32(TCA_PIE_LIMIT, number(valid, 1, 500));
 	nl_u32(TCA_PIE_TARGET, between(1000, 20000));
 	nl_end(nest);
 }
@@ -240,7 +240,7 @@ static void opt_sfq(bool valid)
 {
 	struct tc_sfq_qopt_v1 opt = {};
 
-	opt.v0.quantum = valid ? between(256, 3000) : rnd_edge();
+	opt.v0.quantum = number(valid, 256, 3000);
 	opt.v0.limit = valid ? between(2, 127) : rnd(300);
 	opt.v0.perturb_period = rnd(3);
 	opt.depth = valid ? 0 : rnd(300);
@@ -255,7 +255,7 @@ static void opt_sfb(bool valid)
 				  .bin_size = 20,
 				  .increment = 1000,
 				  .decrement = 10,
-				  .limit = valid ? between(1, 500) : rnd_edge(),
+				  .limit = number(valid, 1, 500),
 				  .penalty_rate = 10,
 				  .penalty_burst = 20};
 	struct rtattr *nest = nl_nest(TCA_OPTIONS);
@@ -394,10 +394,10 @@ void opt_class(const char *kind, bool valid)
 	if (!valid && chance(50)) {
 		nl_u32(rnd(10), rnd_edge());
 	} else if (!strcmp(kind, "drr")) {
-		nl_u32(TCA_DRR_QUANTUM, valid ? between(1, 10000) : (uint32_t)rnd_edge());
+		nl_u32(TCA_DRR_QUANTUM, number(valid, 1, 10000));
 	} else if (!strcmp(kind, "qfq")) {
-		nl_u32(TCA_QFQ_WEIGHT, valid ? between(1, 20) : (uint32_t)rnd_edge());
-		nl_u32(TCA_QFQ_LMAX, valid ? between(512, 65000) : (uint32_t)rnd_edge());
+		nl_u32(TCA_QFQ_WEIGHT, number(valid, 1, 20));
+		nl_u32(TCA_QFQ_LMAX, number(valid, 512, 65000));
 	} else if (!strcmp(kind, "hfsc")) {
 		nl_attr(TCA_HFSC_FSC, &curve, sizeof(curve));
 		if (chance(50))
@@ -409,7 +409,7 @@ void opt_class(const char *kind, bool valid)
 			htb.ceil.rate = htb.rate.rate;
 		nl_attr(TCA_HTB_PARMS, &htb, sizeof(htb));
 	} else if (!strcmp(kind, "ets")) {
-		nl_u32(TCA_ETS_QUANTA_BAND, valid ? between(1, 5000) : (uint32_t)rnd_edge());
+		nl_u32(TCA_ETS_QUANTA_BAND, number(valid, 1, 5000));
 	} else {
 		nl_u32(1, rnd_edge());
 	}
@@ -457,38 +457,38 @@ static void opt_action(uint16_t attribute, const uint32_t *devices, int count)
 
 void opt_filter(const char *kind, uint32_t classid, const uint32_t *devices, int count)
 {
+	static const struct {
+		const char *kind;
+		uint16_t classid, action;
+	} attributes[] = {
+		{"matchall", TCA_MATCHALL_CLASSID, TCA_MATCHALL_ACT},
+		{"u32", TCA_U32_CLASSID, TCA_U32_ACT},
+		{"fw", TCA_FW_CLASSID, TCA_FW_ACT},
+		{"basic", TCA_BASIC_CLASSID, TCA_BASIC_ACT},
+		{"flower", TCA_FLOWER_CLASSID, TCA_FLOWER_ACT},
+	};
 	struct {
 		struct tc_u32_sel sel;
 		struct tc_u32_key key;
 	} u32 = {.sel = {.flags = TC_U32_TERMINAL, .nkeys = 1}};
 	bool action = chance(40);
 	struct rtattr *nest = nl_nest(TCA_OPTIONS);
+	int i = 0;
 
-	if (!strcmp(kind, "matchall")) {
-		nl_u32(TCA_MATCHALL_CLASSID, classid);
-		if (action)
-			opt_action(TCA_MATCHALL_ACT, devices, count);
-	} else if (!strcmp(kind, "u32")) {
+	while (strcmp(kind, attributes[i].kind))
+		i++;
+	if (!strcmp(kind, "u32")) {
 		u32.key.mask = htonl(chance(50) ? 0 : 1U << rnd(32));
 		u32.key.off = 4 * rnd(8);
-		nl_u32(TCA_U32_CLASSID, classid);
+	}
+	nl_u32(attributes[i].classid, classid);
+	if (!strcmp(kind, "u32"))
 		nl_attr(TCA_U32_SEL, &u32, sizeof(u32));
-		if (action)
-			opt_action(TCA_U32_ACT, devices, count);
-	} else if (!strcmp(kind, "fw")) {
-		nl_u32(TCA_FW_CLASSID, classid);
-		if (action)
-			opt_action(TCA_FW_ACT, devices, count);
-	} else if (!strcmp(kind, "basic")) {
-		nl_u32(TCA_BASIC_CLASSID, classid);
-		if (action)
-			opt_action(TCA_BASIC_ACT, devices, count);
-	} else {
-		nl_u32(TCA_FLOWER_CLASSID, classid);
+	if (!strcmp(kind, "flower")) {
 		nl_u8(TCA_FLOWER_KEY_IP_PROTO, chance(50) ? 17 : 6);
 		nl_u16(TCA_FLOWER_KEY_ETH_TYPE, htons(ETH_P_IP));
-		if (action)
-			opt_action(TCA_FLOWER_ACT, devices, count);
 	}
+	if (action)
+		opt_action(attributes[i].action, devices, count);
 	nl_end(nest);
 }

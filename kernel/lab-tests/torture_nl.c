@@ -3,8 +3,10 @@
  * Small parts of the torture test: a repeatable random source, and rtnetlink
  * requests built and sent by hand, well-formed or not.
  */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,6 +68,12 @@ uint64_t rnd_magnitude(void)
 	return rnd64() >> rnd(64);
 }
 
+/* A number that is taken, or any. */
+uint32_t number(bool valid, uint32_t low, uint32_t high)
+{
+	return valid ? between(low, high) : rnd_edge();
+}
+
 /* One of the ends and oddities of a number's range. */
 uint64_t rnd_edge(void)
 {
@@ -119,26 +127,6 @@ void *nl_attr(uint16_t type, const void *data, size_t len)
 		memcpy(RTA_DATA(attr), data, len);
 	req.head.nlmsg_len += RTA_SPACE(len);
 	return RTA_DATA(attr);
-}
-
-void nl_u8(uint16_t type, uint8_t value)
-{
-	nl_attr(type, &value, sizeof(value));
-}
-
-void nl_u16(uint16_t type, uint16_t value)
-{
-	nl_attr(type, &value, sizeof(value));
-}
-
-void nl_u32(uint16_t type, uint32_t value)
-{
-	nl_attr(type, &value, sizeof(value));
-}
-
-void nl_u64(uint16_t type, uint64_t value)
-{
-	nl_attr(type, &value, sizeof(value));
 }
 
 void nl_str(uint16_t type, const char *text)
@@ -221,6 +209,14 @@ void nl_parse(const struct rtattr *attr, int left, const struct rtattr **table, 
 	for (; RTA_OK(attr, left); attr = RTA_NEXT(attr, left))
 		if ((attr->rta_type & NLA_TYPE_MASK) <= max)
 			table[attr->rta_type & NLA_TYPE_MASK] = attr;
+}
+
+/* A network namespace of its own, to which requests go from now on. */
+void namespace_new(void)
+{
+	if (unshare(CLONE_NEWNET))
+		die("a network namespace: %s", strerror(errno));
+	nl_open();
 }
 
 /* ------------------------------------------------------------- fault injection */

@@ -31,13 +31,15 @@ uint32_t between(uint32_t low, uint32_t high);
 bool chance(uint32_t percent);
 uint64_t rnd_magnitude(void);
 uint64_t rnd_edge(void);
+uint32_t number(bool valid, uint32_t low, uint32_t high);
 void nl_open(void);
+void namespace_new(void);
 void *nl_begin(uint16_t type, uint16_t flags, size_t len);
 void *nl_attr(uint16_t type, const void *data, size_t len);
-void nl_u8(uint16_t type, uint8_t value);
-void nl_u16(uint16_t type, uint16_t value);
-void nl_u32(uint16_t type, uint32_t value);
-void nl_u64(uint16_t type, uint64_t value);
+#define nl_u8(type, value) nl_attr(type, &(uint8_t){value}, 1)
+#define nl_u16(type, value) nl_attr(type, &(uint16_t){value}, 2)
+#define nl_u32(type, value) nl_attr(type, &(uint32_t){value}, 4)
+#define nl_u64(type, value) nl_attr(type, &(uint64_t){value}, 8)
 void nl_str(uint16_t type, const char *text);
 struct rtattr *nl_nest(uint16_t type);
 void nl_end(struct rtattr *nest);

@@ -376,43 +376,44 @@ static int op_unload(void)
 	return err;
 }
 
-static int operate(enum op op)
+static int op_class_add(void)
 {
-	switch (op) {
-	case OP_ADD:
-		return op_add();
-	case OP_CHANGE:
-		return op_change();
-	case OP_DELETE:
-		return op_delete();
-	case OP_GRAFT:
-		return op_graft();
-	case OP_CLASS_ADD:
-		return op_class(true);
-	case OP_CLASS_DELETE:
-		return op_class(false);
-	case OP_FILTER_ADD:
-		return op_filter(true);
-	case OP_FILTER_DELETE:
-		return op_filter(false);
-	case OP_DUMP:
-		return op_dump();
-	case OP_GET:
-		return op_get();
-	case OP_MTU:
-		return op_mtu();
-	case OP_UPDOWN:
-		return op_updown();
-	case OP_QUEUE_LENGTH:
-		return op_queue_length();
-	case OP_OFFLOADS:
-		return op_offloads();
-	case OP_DEVICE:
-		return op_device();
-	default:
-		return op_unload();
-	}
+	return op_class(true);
 }
+
+static int op_class_delete(void)
+{
+	return op_class(false);
+}
+
+static int op_filter_add(void)
+{
+	return op_filter(true);
+}
+
+static int op_filter_delete(void)
+{
+	return op_filter(false);
+}
+
+const struct op_kind ops[OPS] = {
+	[OP_ADD] = {"qdisc add", 300, op_add},
+	[OP_CHANGE] = {"qdisc change", 160, op_change},
+	[OP_DELETE] = {"qdisc delete", 80, op_delete},
+	[OP_GRAFT] = {"qdisc graft", 60, op_graft},
+	[OP_CLASS_ADD] = {"class add", 120, op_class_add},
+	[OP_CLASS_DELETE] = {"class delete", 40, op_class_delete},
+	[OP_FILTER_ADD] = {"filter add", 80, op_filter_add},
+	[OP_FILTER_DELETE] = {"filter delete", 30, op_filter_delete},
+	[OP_DUMP] = {"dump", 40, op_dump},
+	[OP_GET] = {"get", 30, op_get},
+	[OP_MTU] = {"mtu", 20, op_mtu},
+	[OP_UPDOWN] = {"up or down", 20, op_updown},
+	[OP_QUEUE_LENGTH] = {"txqueuelen", 8, op_queue_length},
+	[OP_OFFLOADS] = {"offloads", 10, op_offloads},
+	[OP_DEVICE] = {"device anew", 4, op_device},
+	[OP_UNLOAD] = {"module unload", 2, op_unload},
+};
 
 static enum op random_op(void)
 {
@@ -464,7 +465,7 @@ void one_operation(void)
 		fig->faults_armed++;
 		fault_arm(1 + rnd(60));
 	}
-	err = operate(op);
+	err = ops[op].run();
 	if (faulty)
 		fig->faults_hit += fault_disarm();
 	fig->tried[op]++;

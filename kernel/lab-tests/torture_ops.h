@@ -6,6 +6,15 @@
 #define TORTURE_OPS_H
 
 #include <stdint.h>
+#include "torture_report.h"
+
+struct op_kind {
+	const char *name;
+	int weight;
+	int (*run)(void);
+};
+
+extern const struct op_kind ops[OPS];
 
 uint32_t some_handle(void);
 void traffic(void);

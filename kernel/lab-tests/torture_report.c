@@ -17,31 +17,12 @@
 
 #define HISTORY 40
 
-const struct op_kind ops[OPS] = {
-	[OP_ADD] = {"qdisc add", 300},
-	[OP_CHANGE] = {"qdisc change", 160},
-	[OP_DELETE] = {"qdisc delete", 80},
-	[OP_GRAFT] = {"qdisc graft", 60},
-	[OP_CLASS_ADD] = {"class add", 120},
-	[OP_CLASS_DELETE] = {"class delete", 40},
-	[OP_FILTER_ADD] = {"filter add", 80},
-	[OP_FILTER_DELETE] = {"filter delete", 30},
-	[OP_DUMP] = {"dump", 40},
-	[OP_GET] = {"get", 30},
-	[OP_MTU] = {"mtu", 20},
-	[OP_UPDOWN] = {"up or down", 20},
-	[OP_QUEUE_LENGTH] = {"txqueuelen", 8},
-	[OP_OFFLOADS] = {"offloads", 10},
-	[OP_DEVICE] = {"device anew", 4},
-	[OP_UNLOAD] = {"module unload", 2},
-};
-
 struct figures *fig;
 struct arguments args = {.seed = 1, .ops = 20000, .each = UINT32_MAX};
 uint32_t epoch, op_number;
 void (*fault_state)(void);
 
-static const char *test_name = "torture";
+const char *test_name = "torture";
 static char history[HISTORY][256];
 
 void __attribute__((format(printf, 1, 2))) note(const char *format, ...)

@@ -28,13 +28,6 @@ enum op {
 	OPS
 };
 
-struct op_kind {
-	const char *name;
-	int weight;
-};
-
-extern const struct op_kind ops[OPS];
-
 /* Figures of all epochs, shared with the processes that run them. */
 struct figures {
 	uint64_t tried[OPS], taken[OPS], unanswered;
@@ -60,6 +53,7 @@ struct arguments {
 
 extern struct arguments args;
 extern uint32_t epoch, op_number;
+extern const char *test_name;
 extern void (*fault_state)(void); /* prints what there is, with a fault */
 
 void __attribute__((format(printf, 1, 2))) note(const char *format, ...);

@@ -130,26 +130,40 @@ void devices_create(pid_t peer)
 struct qdisc seen[MAX_QDISCS];
 int seen_count;
 
+/* Attributes, statistics and queue of a listed object of @type. Return: whether it is one. */
+static bool take_stats(const struct nlmsghdr *head, uint16_t type, const struct rtattr **attr,
+		       const struct rtattr **stats, struct gnet_stats_queue *queue)
+{
+	const struct tcmsg *tc = NLMSG_DATA(head);
+
+	memset(queue, 0, sizeof(*queue));
+	if (head->nlmsg_type != type)
+		return false;
+	nl_parse(TCA_RTA(tc), NLMSG_PAYLOAD(head, sizeof(*tc)), attr, TCA_MAX);
+	if (!attr[TCA_KIND] || !attr[TCA_STATS2])
+		return false;
+	nl_parse(RTA_DATA(attr[TCA_STATS2]), RTA_PAYLOAD(attr[TCA_STATS2]), stats, TCA_STATS_MAX);
+	if (stats[TCA_STATS_QUEUE])
+		memcpy(queue, RTA_DATA(stats[TCA_STATS_QUEUE]), sizeof(*queue));
+	return true;
+}
+
 static void take_qdisc(const struct nlmsghdr *head)
 {
 	const struct tcmsg *tc = NLMSG_DATA(head);
 	const struct rtattr *attr[TCA_MAX + 1], *stats[TCA_STATS_MAX + 1];
-	struct gnet_stats_queue queue = {};
 	struct qdisc *q = &seen[seen_count];
+	struct gnet_stats_queue queue;
 
-	if (head->nlmsg_type != RTM_NEWQDISC || seen_count == MAX_QDISCS || tc->tcm_ifindex == 1)
+	if (seen_count == MAX_QDISCS || tc->tcm_ifindex == 1 ||
+	    !take_stats(head, RTM_NEWQDISC, attr, stats, &queue))
 		return;
-	nl_parse(TCA_RTA(tc), NLMSG_PAYLOAD(head, sizeof(*tc)), attr, TCA_MAX);
-	if (!attr[TCA_KIND] || !attr[TCA_STATS2])
-		return;
-	nl_parse(RTA_DATA(attr[TCA_STATS2]), RTA_PAYLOAD(attr[TCA_STATS2]), stats, TCA_STATS_MAX);
-	*q = (struct qdisc){
-		.ifindex = tc->tcm_ifindex, .handle = tc->tcm_handle, .parent = tc->tcm_parent};
+	*q = (struct qdisc){.ifindex = tc->tcm_ifindex,
+			    .handle = tc->tcm_handle,
+			    .parent = tc->tcm_parent,
+			    .qlen = queue.qlen,
+			    .backlog = queue.backlog};
 	snprintf(q->kind, sizeof(q->kind), "%s", (const char *)RTA_DATA(attr[TCA_KIND]));
-	if (stats[TCA_STATS_QUEUE])
-		memcpy(&queue, RTA_DATA(stats[TCA_STATS_QUEUE]), sizeof(queue));
-	q->qlen = queue.qlen;
-	q->backlog = queue.backlog;
 	if (!strcmp(q->kind, "paqm") && stats[TCA_STATS_APP]) {
 		size_t len = RTA_PAYLOAD(stats[TCA_STATS_APP]);
 
@@ -288,11 +302,10 @@ bool makes_classes(const char *kind)
 /* Ask for all qdiscs with their statistics. */
 void look(void)
 {
-	struct tcmsg *tc;
 	int err;
 
 	/* a dump that a change interrupted is incomplete, not wrong: nothing changes here */
-	tc = nl_begin(RTM_GETQDISC, 0, sizeof(*tc));
+	nl_begin(RTM_GETQDISC, 0, sizeof(struct tcmsg));
 	seen_count = 0;
 	err = nl_dump(take_qdisc);
 	if (err)
@@ -300,7 +313,6 @@ void look(void)
 	fig->looks++;
 	if ((uint64_t)seen_count > fig->most_qdiscs)
 		fig->most_qdiscs = seen_count;
-	(void)tc;
 }
 
 /*
@@ -359,19 +371,11 @@ static uint32_t class_packets;
 
 static void take_class(const struct nlmsghdr *head)
 {
-	const struct tcmsg *tc = NLMSG_DATA(head);
 	const struct rtattr *attr[TCA_MAX + 1], *stats[TCA_STATS_MAX + 1];
-	struct gnet_stats_queue queue = {};
+	struct gnet_stats_queue queue;
 
-	if (head->nlmsg_type != RTM_NEWTCLASS)
-		return;
-	nl_parse(TCA_RTA(tc), NLMSG_PAYLOAD(head, sizeof(*tc)), attr, TCA_MAX);
-	if (!attr[TCA_STATS2])
-		return;
-	nl_parse(RTA_DATA(attr[TCA_STATS2]), RTA_PAYLOAD(attr[TCA_STATS2]), stats, TCA_STATS_MAX);
-	if (stats[TCA_STATS_QUEUE])
-		memcpy(&queue, RTA_DATA(stats[TCA_STATS_QUEUE]), sizeof(queue));
-	class_packets += queue.qlen;
+	if (take_stats(head, RTM_NEWTCLASS, attr, stats, &queue))
+		class_packets += queue.qlen;
 }
 
 /* What waits in the classes of a qdisc, in the queues of their own that are not listed. */
@@ -456,16 +460,20 @@ void drain(void)
 
 /* --------------------------------------------------------------------- modules */
 
-void module_insert(const char *name)
+static const char *const modules[] = {"paqm_feedback", "sch_paqm"};
+
+void modules_insert(void)
 {
 	char path[512];
 	int fd;
 
-	snprintf(path, sizeof(path), "%s/%s.ko", args.modules, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || syscall(SYS_finit_module, fd, "", 0))
-		die("%s: %s", path, strerror(errno));
-	close(fd);
+	for (size_t i = 0; i < ARRAY_SIZE(modules); i++) {
+		snprintf(path, sizeof(path), "%s/%s.ko", args.modules, modules[i]);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd < 0 || syscall(SYS_finit_module, fd, "", 0))
+			die("%s: %s", path, strerror(errno));
+		close(fd);
+	}
 }
 
 /*
@@ -474,13 +482,12 @@ void module_insert(const char *name)
  */
 void modules_remove(void)
 {
-	static const char *const names[] = {"sch_paqm", "paqm_feedback"};
 	uint64_t waited = 0, step = 10;
 
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		while (syscall(SYS_delete_module, names[i], O_NONBLOCK)) {
+	for (size_t i = ARRAY_SIZE(modules); i-- > 0;)
+		while (syscall(SYS_delete_module, modules[i], O_NONBLOCK)) {
 			if (waited > DRAIN_MS)
-				fail("%s cannot be unloaded after the epoch: %s", names[i],
+				fail("%s cannot be unloaded after the epoch: %s", modules[i],
 				     strerror(errno));
 			sleep_us(step * 1000);
 			waited += step;

@@ -48,7 +48,7 @@ struct tcmsg *tc_begin(uint16_t type, uint16_t flags, uint32_t ifindex, uint32_t
 		       uint32_t parent);
 void hurry(void);
 void drain(void);
-void module_insert(const char *name);
+void modules_insert(void);
 void modules_remove(void);
 
 #endif /* TORTURE_STATE_H */

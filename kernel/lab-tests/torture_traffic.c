@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+#include "../../core/paqm_msg.h"
 #include "torture_nl.h"
 #include "torture_traffic.h"
 
@@ -28,29 +29,6 @@
 
 struct traffic tr;
 
-static void put16(uint8_t *at, uint16_t value)
-{
-	at[0] = value >> 8;
-	at[1] = value;
-}
-
-static void put32(uint8_t *at, uint32_t value)
-{
-	put16(at, value >> 16);
-	put16(at + 2, value);
-}
-
-static uint16_t ip_sum(const uint8_t *head, int len)
-{
-	uint32_t sum = 0;
-
-	for (int i = 0; i + 1 < len; i += 2)
-		sum += head[i] << 8 | head[i + 1];
-	while (sum >> 16)
-		sum = (sum & 0xffff) + (sum >> 16);
-	return ~sum;
-}
-
 /* First bytes of a UDP payload: what the recogniser looks at. */
 static int payload_head(uint8_t *at, uint32_t kind, uint32_t flow)
 {
@@ -58,17 +36,17 @@ static int payload_head(uint8_t *at, uint32_t kind, uint32_t flow)
 	case 0: /* RTP in sequence */
 		at[0] = 0x80 | (chance(10) ? rnd(16) : 0);
 		at[1] = 96 + flow % 8;
-		put16(at + 2, tr.rtp_seq[flow]++);
-		put32(at + 4, tr.rtp_seq[flow] * 3000);
-		put32(at + 8, 0x1000 + flow);
+		paqm_put16(at + 2, tr.rtp_seq[flow]++);
+		paqm_put32(at + 4, tr.rtp_seq[flow] * 3000);
+		paqm_put32(at + 8, 0x1000 + flow);
 		return 12;
 	case 1: /* RTCP */
 		at[0] = 0x80;
 		at[1] = 200 + rnd(8);
 		return 2;
 	case 2: /* STUN */
-		put16(at, 1);
-		put32(at + 4, 0x2112a442);
+		paqm_put16(at, 1);
+		paqm_put32(at + 4, 0x2112a442);
 		return 8;
 	case 3: /* QUIC */
 		at[0] = 0x40 | rnd(64);
@@ -89,20 +67,20 @@ static int transport(uint8_t *at, uint8_t proto, int room, uint32_t kind, uint32
 
 	if (room < 20)
 		return 0;
-	put16(at, 20000 + flow);
-	put16(at + 2, chance(70) ? 5004 + (flow & ~1U) : ports[rnd(ARRAY_SIZE(ports))]);
+	paqm_put16(at, 20000 + flow);
+	paqm_put16(at + 2, chance(70) ? 5004 + (flow & ~1U) : ports[rnd(ARRAY_SIZE(ports))]);
 	if (proto == IPPROTO_UDP) {
-		put16(at + 4, chance(95) ? (uint32_t)room : rnd(65536));
+		paqm_put16(at + 4, chance(95) ? (uint32_t)room : rnd(65536));
 		if (room >= 32)
 			payload_head(at + 8, kind, flow);
 		return 8;
 	}
 	if (proto == IPPROTO_TCP) {
-		put32(at + 4, rnd64());
-		put32(at + 8, rnd64());
+		paqm_put32(at + 4, rnd64());
+		paqm_put32(at + 8, rnd64());
 		at[12] = (chance(95) ? 5 : rnd(16)) << 4;
 		at[13] = chance(80) ? 0x10 : rnd(256);
-		put16(at + 14, 0xffff);
+		paqm_put16(at + 14, 0xffff);
 		return 20;
 	}
 	return 0;
@@ -118,7 +96,7 @@ static void network(uint8_t *at, int room, bool v6, uint8_t proto, uint32_t kind
 	if (v6) {
 		at[0] = 0x60;
 		at[1] = rnd(4) << 4; /* ECN */
-		put16(at + 4, room - 40);
+		paqm_put16(at + 4, room - 40);
 		at[6] = proto;
 		at[7] = 64;
 		at[8] = at[24] = 0xfd;
@@ -142,15 +120,15 @@ static void network(uint8_t *at, int room, bool v6, uint8_t proto, uint32_t kind
 
 		at[0] = 0x45 + words;
 		at[1] = rnd(256); /* DSCP and ECN */
-		put16(at + 2, chance(97) ? (uint32_t)room : rnd(65536));
-		put16(at + 4, flow);
-		put16(at + 6, fragment);
+		paqm_put16(at + 2, chance(97) ? (uint32_t)room : rnd(65536));
+		paqm_put16(at + 4, flow);
+		paqm_put16(at + 6, fragment);
 		at[8] = 64;
 		at[9] = proto;
-		put32(at + 12, chance(60) ? 0x0a000002 : 0x0a000001 + rnd(1000));
-		put32(at + 16, chance(95) ? 0x0a000009 : rnd64());
+		paqm_put32(at + 12, chance(60) ? 0x0a000002 : 0x0a000001 + rnd(1000));
+		paqm_put32(at + 16, chance(95) ? 0x0a000009 : rnd64());
 		head += 4 * words;
-		put16(at + 10, ip_sum(at, head));
+		paqm_put16(at + 10, paqm_checksum(at, head));
 	}
 	transport(at + head, proto, room - head, kind, flow);
 }
@@ -172,23 +150,23 @@ static int craft(uint8_t *frame, int size)
 	}
 	memcpy(frame, "\x02\0\0\0\0\x02\x02\0\0\0\0\x01", 12);
 	for (int tags = chance(10) ? 1 + rnd(3) : 0; tags > 0 && at < 40; tags--, at += 4) {
-		put16(frame + at - 2, chance(70) ? ETH_P_8021Q : ETH_P_8021AD);
-		put16(frame + at, rnd(65536));
+		paqm_put16(frame + at - 2, chance(70) ? ETH_P_8021Q : ETH_P_8021AD);
+		paqm_put16(frame + at, rnd(65536));
 	}
 	if (chance(3)) { /* MPLS or PPPoE in front */
 		bool mpls = chance(50);
 
-		put16(frame + at - 2, mpls ? ETH_P_MPLS_UC : ETH_P_PPP_SES);
-		put32(frame + at, mpls ? 0x00001140 : 0x11000001);
+		paqm_put16(frame + at - 2, mpls ? ETH_P_MPLS_UC : ETH_P_PPP_SES);
+		paqm_put32(frame + at, mpls ? 0x00001140 : 0x11000001);
 		at += 4;
 		if (!mpls) {
-			put32(frame + at, 0x00400021);
+			paqm_put32(frame + at, 0x00400021);
 			at += 4;
 		}
 	} else if (chance(3)) {
-		put16(frame + at - 2, rnd(65536));
+		paqm_put16(frame + at - 2, rnd(65536));
 	} else {
-		put16(frame + at - 2, v6 ? ETH_P_IPV6 : ETH_P_IP);
+		paqm_put16(frame + at - 2, v6 ? ETH_P_IPV6 : ETH_P_IP);
 	}
 	if (size > at)
 		network(frame + at, size - at, v6, protos[rnd(ARRAY_SIZE(protos))], kind, flow);
@@ -221,7 +199,7 @@ static int craft_offload(uint8_t *data)
 	memset(data, 0, sizeof(*head));
 	memset(frame, 0x55, size);
 	memcpy(frame, "\x02\0\0\0\0\x02\x02\0\0\0\0\x01", 12);
-	put16(frame + 12, v6 ? ETH_P_IPV6 : ETH_P_IP);
+	paqm_put16(frame + 12, v6 ? ETH_P_IPV6 : ETH_P_IP);
 	network(frame + 14, size - 14, v6, udp ? 17 : 6, 0, flow);
 	head->flags = VIRTIO_NET_HDR_F_NEEDS_CSUM;
 	head->gso_type = udp ? 5 : v6 ? VIRTIO_NET_HDR_GSO_TCPV6 : VIRTIO_NET_HDR_GSO_TCPV4;
@@ -231,9 +209,8 @@ static int craft_offload(uint8_t *data)
 		head->gso_size += 500;
 	head->csum_start = start;
 	head->csum_offset = udp ? 6 : 16;
-	if (chance(5)) {
+	if (chance(5))
 		((uint8_t *)head)[rnd(sizeof(*head))] = rnd(256);
-	}
 	return sizeof(*head) + size;
 }
 
@@ -261,73 +238,99 @@ void send_frames(uint32_t ifindex, uint32_t mtu, int count)
 	}
 }
 
+int frame_plain(uint8_t *frame, int size, uint8_t proto, const uint32_t *addresses, uint16_t sport,
+		uint16_t dport)
+{
+	memset(frame, 0x55, size);
+	memcpy(frame, "\x02\0\0\0\0\x02\x02\0\0\0\0\x01\x08\0", 14);
+	memset(frame + 14, 0, 20);
+	frame[14] = 0x45;
+	paqm_put16(frame + 16, size - 14);
+	paqm_put16(frame + 20, 0x4000);
+	frame[22] = 64;
+	frame[23] = proto;
+	paqm_put32(frame + 26, addresses[0]);
+	paqm_put32(frame + 30, addresses[1]);
+	paqm_put16(frame + 24, paqm_checksum(frame + 14, 20));
+	paqm_put16(frame + 34, sport);
+	paqm_put16(frame + 36, dport);
+	if (proto == IPPROTO_UDP) {
+		paqm_put16(frame + 38, size - 34);
+		paqm_put16(frame + 40, 0);
+	}
+	return size;
+}
+
+void frame_rtp(uint8_t *frame, uint16_t seq, uint32_t ssrc)
+{
+	frame[42] = 0x80;
+	frame[43] = 96;
+	paqm_put16(frame + 44, seq);
+	paqm_put32(frame + 46, seq * 3000);
+	paqm_put32(frame + 50, ssrc);
+}
+
+bool frame_send(uint32_t ifindex, const uint8_t *frame, int size)
+{
+	struct sockaddr_ll to = {
+		.sll_family = AF_PACKET, .sll_ifindex = ifindex, .sll_protocol = htons(ETH_P_IP)};
+
+	return sendto(tr.packet, frame, size, MSG_DONTWAIT, (struct sockaddr *)&to, sizeof(to)) >=
+	       0;
+}
+
 /* A call: a few media flows of the peer's, regular enough to be recognised and told. */
 void send_call(uint32_t ifindex, int rounds, void (*pause)(uint64_t us))
 {
+	static const uint32_t addresses[] = {0x0a000002, 0x0a000009};
 	static uint16_t seq[16][4];
-	struct sockaddr_ll to = {
-		.sll_family = AF_PACKET, .sll_ifindex = ifindex, .sll_protocol = htons(ETH_P_IP)};
 	uint8_t frame[1400];
 
 	while (rounds-- > 0) {
 		for (int flow = 0; flow < 4; flow++) {
-			int size = 300 + rnd(1000), room = size - 14;
+			int size = frame_plain(frame, 300 + rnd(1000), IPPROTO_UDP, addresses,
+					       40000 + flow, 5004 + 2 * flow);
 
-			memset(frame, 0x55, size);
-			memcpy(frame, "\x02\0\0\0\0\x02\x02\0\0\0\0\x01\x08\0", 14);
-			memset(frame + 14, 0, 20);
-			frame[14] = 0x45;
-			put16(frame + 16, room);
-			put16(frame + 20, 0x4000);
-			frame[22] = 64;
-			frame[23] = IPPROTO_UDP;
-			put32(frame + 26, 0x0a000002);
-			put32(frame + 30, 0x0a000009);
-			put16(frame + 24, ip_sum(frame + 14, 20));
-			put16(frame + 34, 40000 + flow);
-			put16(frame + 36, 5004 + 2 * flow);
-			put16(frame + 38, room - 20);
-			put16(frame + 40, 0);
-			frame[42] = 0x80;
-			frame[43] = 96;
-			put16(frame + 44, ++seq[ifindex % 16][flow]);
-			put32(frame + 46, seq[ifindex % 16][flow] * 3000);
-			put32(frame + 50, flow);
+			frame_rtp(frame, ++seq[ifindex % 16][flow], flow);
 			tr.frames++;
-			if (sendto(tr.packet, frame, size, MSG_DONTWAIT, (struct sockaddr *)&to,
-				   sizeof(to)) < 0)
-				tr.refused++;
+			tr.refused += !frame_send(ifindex, frame, size);
 		}
 		pause(between(5000, 40000));
 	}
 }
 
-static struct sockaddr_in peer4(uint16_t port)
+/* The address of a port of the peer, over IPv4 or IPv6. */
+static const struct sockaddr *peer(bool v6, uint16_t port, socklen_t *size)
 {
-	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};
+	static union {
+		struct sockaddr any;
+		struct sockaddr_in v4;
+		struct sockaddr_in6 v6;
+	} to;
 
-	inet_pton(AF_INET, PEER4, &to.sin_addr);
-	return to;
-}
-
-static struct sockaddr_in6 peer6(uint16_t port)
-{
-	struct sockaddr_in6 to = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
-
-	inet_pton(AF_INET6, PEER6, &to.sin6_addr);
-	return to;
+	memset(&to, 0, sizeof(to));
+	if (v6) {
+		to.v6.sin6_family = AF_INET6;
+		to.v6.sin6_port = htons(port);
+		inet_pton(AF_INET6, PEER6, &to.v6.sin6_addr);
+	} else {
+		to.v4.sin_family = AF_INET;
+		to.v4.sin_port = htons(port);
+		inet_pton(AF_INET, PEER4, &to.v4.sin_addr);
+	}
+	*size = v6 ? sizeof(to.v6) : sizeof(to.v4);
+	return &to.any;
 }
 
 /* Datagrams from real sockets: whole, fragmented, or one buffer cut by UDP_SEGMENT. */
 void send_datagrams(int count)
 {
 	static uint8_t data[65000];
-	struct sockaddr_in to4 = peer4(5004 + 2 * rnd(RTP_FLOWS));
-	struct sockaddr_in6 to6 = peer6(5004 + 2 * rnd(RTP_FLOWS));
+	uint16_t port4 = 5004 + 2 * rnd(RTP_FLOWS), port6 = 5004 + 2 * rnd(RTP_FLOWS);
 	bool v6 = chance(40);
 	int fd = v6 ? tr.udp6 : tr.udp4, segment = chance(30) ? 100 + rnd(1300) : 0;
-	const struct sockaddr *to = v6 ? (void *)&to6 : (void *)&to4;
-	socklen_t size = v6 ? sizeof(to6) : sizeof(to4);
+	socklen_t size;
+	const struct sockaddr *to = peer(v6, v6 ? port6 : port4, &size);
 
 	setsockopt(fd, IPPROTO_UDP, UDP_SEGMENT, &segment, sizeof(segment));
 	while (count-- > 0) {
@@ -340,9 +343,8 @@ void send_datagrams(int count)
 		data[0] = v6 ? 128 : 8;
 		memset(data + 1, 0, 7);
 		if (!v6)
-			put16(data + 2, ip_sum(data, 8));
-		to4.sin_port = 0;
-		to6.sin6_port = 0;
+			paqm_put16(data + 2, paqm_checksum(data, 8));
+		to = peer(v6, 0, &size);
 		sendto(v6 ? tr.icmp6 : tr.icmp4, data, 8, MSG_DONTWAIT, to, size);
 	}
 }
@@ -368,11 +370,10 @@ static void tcp_close(int i)
 void send_streams(void)
 {
 	static const char zeros[65536];
-	struct sockaddr_in to4 = peer4(SINK_PORT);
-	struct sockaddr_in6 to6 = peer6(SINK_PORT);
 	int i = rnd(TCP_SOCKETS), family = chance(60) ? AF_INET : AF_INET6;
 	struct tcp_info info = {};
 	socklen_t size = sizeof(info);
+	const struct sockaddr *to;
 	int under_way = 0, unsent = 0;
 	ssize_t wrote;
 	size_t room;
@@ -383,10 +384,8 @@ void send_streams(void)
 		tr.tcp[i] = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 		if (tr.tcp[i] < 0)
 			return;
-		if (family == AF_INET)
-			(void)!connect(tr.tcp[i], (struct sockaddr *)&to4, sizeof(to4));
-		else
-			(void)!connect(tr.tcp[i], (struct sockaddr *)&to6, sizeof(to6));
+		to = peer(family == AF_INET6, SINK_PORT, &size);
+		(void)!connect(tr.tcp[i], to, size);
 		return;
 	}
 	if (ioctl(tr.tcp[i], SIOCOUTQ, &under_way) || under_way ||
@@ -409,7 +408,7 @@ void traffic_quiet(void)
 		tcp_close(i);
 }
 
-static int traffic_socket(int family, int type, int protocol)
+int traffic_socket(int family, int type, int protocol)
 {
 	int fd = socket(family, type | SOCK_CLOEXEC, protocol), size = 1 << 26;
 
