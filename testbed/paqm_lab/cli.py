@@ -80,7 +80,7 @@ def _exec(args: argparse.Namespace) -> int:
 def _run(args: argparse.Namespace) -> int:
     # Here and below: what draws and computes takes a second to load, `exec` needs none of it.
     from paqm_lab import run, scenario
-    from paqm_lab.multi import netscenario
+    from paqm_lab.multi import main, netscenario
 
     path, data = scenario.read(args.scenario)
     if netscenario.describes(data):
@@ -89,7 +89,7 @@ def _run(args: argparse.Namespace) -> int:
         network = netscenario.check(path, data)
         out = Path(args.out or f"out/{network.name}").resolve()
         seed = data["seed"] if args.seed is None else args.seed
-        return netscenario.run_all(network, out, seed, args.variant, say)
+        return main.run_all(network, out, seed, args.variant, say)
     chosen = scenario.check(path, data)
     options = run.Options(
         out=Path(args.out or f"out/{chosen.name}").resolve(),

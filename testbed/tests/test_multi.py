@@ -15,12 +15,11 @@ from paqm_lab.multi.case import BIN, Case, Checks, Flow, Run
 from paqm_lab.multi.shares import jain, max_min
 from paqm_lab.topology import Network, from_list, netem
 
-WIRE = (cases.SIZE + 14) / cases.SIZE  # what the qdisc counts of a packet
-
 
 def test_max_min_of_gfc2_is_the_published_one() -> None:
-    shares = cases.gfc2("maxmin", 0.96).facts["nominal"]
-    rates = {name: round(rate * WIRE / 1e6, 6) for name, rate in shares.items()}
+    case = cases.gfc2("maxmin", 0.96)
+    wire = (case.flows[0].size + 14) / case.flows[0].size  # what the qdisc counts of a packet
+    rates = {name: round(rate * wire / 1e6, 6) for name, rate in case.facts["nominal"].items()}
     assert len(rates) == 22
     want = {"A": 4, "B": 2, "C": 14, "D": 14, "E": 14, "F": 4, "G": 2, "H": 21}
     assert all(rates[name] == want[name[0]] for name in rates)
@@ -36,8 +35,9 @@ def test_max_min_respects_ceilings() -> None:
 
 
 def test_max_min_fills_links_and_no_flow_can_gain() -> None:
-    net = {str(n): float(m) for n, (m, _) in cases.GFC_LINKS.items()}
-    paths = {g: [str(n) for n in range(a, b)] for g, a, b, _ in cases.GFC_FLOWS}
+    facts = cases.gfc2("maxmin", 0.96).facts
+    net, paths = facts["capacity"], facts["paths"]
+    assert len(net) == 6 and len(paths["A1"]) == 5
     shares = max_min(net, paths)
     for name, path in paths.items():
         # a bottleneck: full, and nobody on it has more

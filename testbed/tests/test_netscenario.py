@@ -28,9 +28,9 @@ def case(tmp_path: Path, text: str, seed: int = 1) -> Case:
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ('between = ["H1", "R1"]', 'between = ["H1", "R9"]',
+        ('between = ["HS1", "R1"]', 'between = ["HS1", "R9"]',
          r'link\[6\]\.between: "R9" is unknown; expected one of R1, R2'),
-        ('between = ["H1", "R1"]', 'between = ["H1"]', r"link\[6\]\.between"),
+        ('between = ["HS1", "R1"]', 'between = ["HS1"]', r"link\[6\]\.between"),
         ('"R4"]\nhosts', '"R4", "R 5"]\nhosts', r"routers\[5\]: 'R 5': expected a letter and up"),
         ('"R4"]\nhosts', '"R4", "R5"]\nhosts', r'expected one that joins "R5" to the others'),
         ('sender = "advised"', 'sender = "quic"',
@@ -42,11 +42,11 @@ def case(tmp_path: Path, text: str, seed: int = 1) -> Case:
         ("at_least = 95", "at_least = 95\nat_most = 100",
          r"expect\[1\]: expected exactly one of at_least, at_most"),
         ('flow = "L"', 'flow = "X"', r'expect\[1\]\.flow: "X" is unknown; expected one of L, S1'),
-        ('between = ["H1", "R1"]', 'between = ["H1", "R1"]\njitter_ms = 1',
+        ('between = ["HS1", "R1"]', 'between = ["HS1", "R1"]\njitter_ms = 1',
          r"link\[6\]\.jitter_ms: expected at most delay_ms"),
         (FIRST, FIRST + "\nvlan = 7", r"link\[1\]: expected bandwidth or vlan, not both"),
         ("duration = 10", "duration = 10\nnat = [{router = \"R1\", towards = \"R3\"}]",
-         r'nat\[1\]\.towards: "R3" is unknown; expected one of H1, HL, R2'),
+         r'nat\[1\]\.towards: "R3" is unknown; expected one of HL, HS1, R2'),
     ],
 )
 def test_a_refusal_names_the_key_and_what_is_expected(
@@ -74,16 +74,16 @@ def test_starts_are_of_the_seed(tmp_path: Path) -> None:
 
 
 def test_vlan_nat_and_tcp(tmp_path: Path) -> None:
-    text = LOT.replace('between = ["H1", "R1"]', 'between = ["H1", "R1"]\nvlan = 7')
+    text = LOT.replace('between = ["HS1", "R1"]', 'between = ["HS1", "R1"]\nvlan = 7')
     text = text.replace("duration = 10", 'duration = 10\nnat = [{router = "R1", towards = "R2"}]')
-    text = text.replace('to = "K1"\nsender = "advised"', 'to = "K1"\nsender = "tcp"')
+    text = text.replace('to = "KS1"\nsender = "advised"', 'to = "KS1"\nsender = "tcp"')
     text = text.replace('flow = "S1"\nfigure = "share_percent"\nfrom = 5',
                         'flow = "S1"\nfigure = "rate_mbit"')
     lot = case(tmp_path, text)
     tagged = next(link for link in lot.net.links if link.vlan)
-    assert tagged.device("H1") == "R1.7"
+    assert tagged.device("HS1") == "R1.7"
     assert lot.actions[2]["words"][1].endswith('oifname "wR1R2" masquerade')
     lot.add_cbr(Path("/tool"), Path("/build"))
     names = [program["name"] for program in lot.programs]
-    assert {"src-S1.1", "sink-S1.1", "src-L.1", "sink-KL"} <= set(names) and "sink-K1" not in names
-    assert "H1" not in lot.hosts()
+    assert {"src-S1.1", "sink-S1.1", "src-L.1", "sink-KL"} <= set(names) and "sink-KS1" not in names
+    assert "HS1" not in lot.hosts()

@@ -303,11 +303,11 @@ def mean(values: Iterable[float]) -> float:
     return sum(known) / len(known) if known else 0.0
 
 
-def paqm(mbit: float, law: str, number: int, more: str = "") -> str:
-    """The qdisc of a router on a link of @mbit."""
+def paqm(bandwidth: str, law: str, number: int | str, more: str = "") -> str:
+    """The qdisc of a router; it may stand for those of all links, as in a scenario's variant."""
     tuning = PUBLISHED if law != "maxmin" else ""
     return (
-        f"paqm bandwidth {mbit:g}mbit law {law} feedback icmp router-id {number:x} "
+        f"paqm bandwidth {bandwidth} law {law} feedback icmp router-id {number} "
         f"seed {number} {tuning} {more}"
     )
 

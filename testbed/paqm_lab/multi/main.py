@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Runs with several routers: `paqm-lab multirouter [--out DIR] [CASE...]`.
+"""Runs with several routers: `paqm-lab multirouter [--out DIR] [CASE...]`; those of a scenario.
 
 Each case is a guest of its own. Writes DIR/CASE/ (raw logs), DIR/result.json (`checks`, see
 docs/results-format.md) and DIR/report.html. With names of cases only those are run,
@@ -13,14 +13,16 @@ import json
 import shutil
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from paqm_lab import cache, clip, lab, uml
+from paqm_lab import cache, clip, lab, scenario, uml
 from paqm_lab.errors import LabError
 from paqm_lab.multi import report
 from paqm_lab.multi.case import Case, Checks, Run
 from paqm_lab.multi.cases import all_cases
+from paqm_lab.multi.netscenario import NetScenario
 from paqm_lab.multi.paths import add_streams
 from paqm_lab.multi.robust import flood
 
@@ -61,8 +63,8 @@ def ran(case: Case, out: Path) -> bool:
     return told.exists() and json.loads(told.read_text())["error"] is None
 
 
-def evaluate(cases: list[Case], out: Path) -> dict[str, Any]:
-    """Checks and figures from the raw logs."""
+def evaluate(cases: list[Case], out: Path, **about: Any) -> dict[str, Any]:
+    """Checks and figures from the raw logs, into result.json; what it says."""
     checks = Checks()
     for case in cases:
         if ran(case, out):
@@ -70,7 +72,9 @@ def evaluate(cases: list[Case], out: Path) -> dict[str, Any]:
             case.judge(Run(case, out / case.name), checks)
         else:
             checks.add(case, "ran_to_its_end", None, ">=", 1, "", "guest.json, log/")
-    return {"checks": checks.rows, "figures": checks.figures}
+    result = {"format": 1, **about, "checks": checks.rows, "figures": checks.figures}
+    (out / "result.json").write_text(json.dumps(result, indent=1) + "\n")
+    return result
 
 
 def print_checks(checks: list[dict[str, Any]]) -> int:
@@ -94,6 +98,27 @@ def prepare(case: Case) -> None:
     case.add_cbr(tool, build)
     if case.facts.get("flood"):
         flood(case, str(tool))
+
+
+def run_all(
+    chosen: NetScenario, out: Path, seed: int, variants: list[str], say: Callable[[str], None]
+) -> int:
+    """Runs the variants of a scenario; writes result and report; status 1 if a check fails."""
+    house = lab.ready(say)
+    out.mkdir(parents=True, exist_ok=True)
+    cases = []
+    for variant in scenario.chosen_variants(chosen.path, chosen.data["variant"], variants):
+        case = chosen.case(variant, seed)
+        prepare(case)
+        wall = run_case(case, out / case.name, house, seed)
+        say(f"{case.name}: {case.duration:g} s simulated in {wall:.0f} s")
+        cases.append(case)
+    result = evaluate(
+        cases, out, scenario=chosen.name, scenario_data=chosen.data, title=chosen.data["title"],
+        seed=seed, versions=house.versions(),
+    )
+    say(f"report: {report.write(result, cases, out)}")
+    return print_checks(result["checks"])
 
 
 def main() -> int:
@@ -126,15 +151,10 @@ def main() -> int:
             say(f"{name}: {case.duration:g} s simulated in {time.monotonic() - begin:.0f} s")
     begun = [case for case in cases.values() if (out / case.name).exists()]
     done = [case for case in begun if ran(case, out)]
-    result = {
-        "format": 1,
-        "scenario": "multirouter",
-        "title": "Several routers, and feedback that gets lost",
-        "seed": SEED,
-        "versions": house.versions(),
-        **evaluate(begun, out),
-    }
-    (out / "result.json").write_text(json.dumps(result, indent=1) + "\n")
+    result = evaluate(
+        begun, out, scenario="multirouter", title="Several routers, and feedback that gets lost",
+        seed=SEED, versions=house.versions(),
+    )
     if args.docs:
         text = Path(args.docs).read_text()
         head, mark, _ = text.partition(MARK)

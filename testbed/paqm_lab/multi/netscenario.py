@@ -7,7 +7,6 @@ the second of the nodes that the link is between.
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,9 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from paqm_lab import lab, scenario
+from paqm_lab import scenario
 from paqm_lab.errors import LabError
-from paqm_lab.multi import main, report
 from paqm_lab.multi.case import MBIT, Case, Checks, Flow, Run, ip_share
 from paqm_lab.multi.shares import jain, max_min
 from paqm_lab.scenario import rate
@@ -58,13 +56,17 @@ class NetScenario:
             use=variant.get("use", "erf"),
             judge=partial(judge, data),
         )
-        dice = random.Random(f"{self.name} {seed}")
+        dice = random.Random(seed)
         for entry in data["flow"]:
             case.flows += _flows(entry, case.duration, dice)
-        paths = {flow.name: _bottlenecks(net, flow, capacity) for flow in case.flows}
         size = case.flows[0].size
-        shares = max_min({key: ip_share(bits, size) for key, bits in capacity.items()}, paths)
-        case.shares = [(0.0, shares)]
+        case.facts = {
+            "capacity": {key: ip_share(bits, size) for key, bits in capacity.items()},
+            "paths": {flow.name: _bottlenecks(net, flow, capacity) for flow in case.flows},
+            "bottlenecks": [(left, devices[left, right])
+                            for left, right in (key.split("-") for key in capacity)],
+        }
+        case.shares = [(0.0, max_min(case.facts["capacity"], case.facts["paths"]))]
         for entry in data.get("nat", []):
             device = devices[entry["router"], entry["towards"]]
             for rule in ("add table ip t",
@@ -75,8 +77,8 @@ class NetScenario:
             case.at(entry["at"], entry["on"], *entry["command"].split())
             if "mark" in entry:
                 case.mark(entry["at"], entry["mark"])
-        for left, right in (key.split("-") for key in capacity):
-            case.add_queue_log(left, devices[left, right])
+        for host, device in case.facts["bottlenecks"]:
+            case.add_queue_log(host, device)
         return case
 
 
@@ -87,28 +89,28 @@ def _network(
     net = Network()
     capacity: dict[str, float] = {}
     devices: dict[tuple[str, str], str] = {}
-    for names, forwards in ((data["routers"], True), (data["hosts"], False)):
-        for name in names:
-            net.host(name, forwards)
+    made = {net.host(name, True) for name in data["routers"]}
     for link in data["link"]:
         left, right = link["between"]
+        for name in (left, right):
+            if name not in made:
+                made.add(net.host(name))
         delay, more = link.get("delay_ms", 0), []
         if "jitter_ms" in link:
             more += [f"{link['jitter_ms']}ms"]
         if "loss_percent" in link:
             more += ["loss", f"{link['loss_percent']}%"]
         if "bandwidth" not in link:
-            made = net.link(left, right, delay, *more, vlan=link.get("vlan"))
-            devices |= {(left, right): made.device(left), (right, left): made.device(right)}
+            joint = net.link(left, right, delay, *more, vlan=link.get("vlan"))
+            devices |= {(left, right): joint.device(left), (right, left): joint.device(right)}
             continue
         bits = rate(link["bandwidth"])
         capacity[f"{left}-{right}"] = bits
         words = variant["qdisc"].replace("{bandwidth}", link["bandwidth"])
         words = words.replace("{number}", f"{len(capacity):x}")
         shaped = bits if "shaper" in variant else None
-        made = net.bottleneck(left, right, delay, words, *more, shaped=shaped)
-        wire = made.right.host
-        devices |= {(left, right): made.left.device, (right, left): wire}
+        joint = net.bottleneck(left, right, delay, words, *more, shaped=shaped)
+        devices |= {(left, right): joint.left.device, (right, left): joint.right.host}
     return net, capacity, devices
 
 
@@ -264,30 +266,3 @@ def _different(path: Path, where: str, names: list[str]) -> None:
     for name in names:
         if names.count(name) > 1:
             raise LabError(f'{path}: {where}: expected different names, "{name}" is there twice')
-
-
-def run_all(
-    chosen: NetScenario, out: Path, seed: int, variants: list[str], say: Callable[[str], None]
-) -> int:
-    """Runs the variants; writes result.json and report.html; status 1 if a check fails."""
-    house = lab.ready(say)
-    out.mkdir(parents=True, exist_ok=True)
-    cases = []
-    for variant in scenario.chosen_variants(chosen.path, chosen.data["variant"], variants):
-        case = chosen.case(variant, seed)
-        main.prepare(case)
-        wall = main.run_case(case, out / case.name, house, seed)
-        say(f"{case.name}: {case.duration:g} s simulated in {wall:.0f} s")
-        cases.append(case)
-    result = {
-        "format": 1,
-        "scenario": chosen.name,
-        "scenario_data": chosen.data,
-        "title": chosen.data["title"],
-        "seed": seed,
-        "versions": house.versions(),
-        **main.evaluate(cases, out),
-    }
-    (out / "result.json").write_text(json.dumps(result, indent=1) + "\n")
-    say(f"report: {report.write(result, cases, out)}")
-    return main.print_checks(result["checks"])

@@ -29,7 +29,7 @@ def block() -> Case:
     net = Network()
     for name in ("F", "R", "Z"):
         net.host(name, True)
-    net.bottleneck("R", "Z", 5, paqm(STREAM_MBIT, "maxmin", 1))
+    net.bottleneck("R", "Z", 5, paqm(f"{STREAM_MBIT:g}mbit", "maxmin", 1))
     net.link("F", "R", 5)
     net.link("Z", net.host("K"))
     net.link(net.host("SA"), "F", 5)
@@ -152,8 +152,8 @@ def nat() -> Case:
     net = Network()
     for name in ("N", "R", "Z"):
         net.host(name, True)
-    outer = net.bottleneck("N", "R", 5, paqm(6, "maxmin", 1))
-    net.bottleneck("R", "Z", 5, paqm(4, "maxmin", 2))
+    outer = net.bottleneck("N", "R", 5, paqm("6mbit", "maxmin", 1))
+    net.bottleneck("R", "Z", 5, paqm("4mbit", "maxmin", 2))
     net.link("Z", net.host("K"))
     net.link(net.host("SN"), "N", 5)
     net.link(net.host("SO"), "R", 5)
@@ -214,7 +214,7 @@ def asymmetric() -> Case:
     for name in ("A", "X", "Y", "Z"):
         net.host(name, True)
     there = net.link("A", "X", 5)
-    first = net.bottleneck("X", "Z", 5, paqm(4, "maxmin", 1))
+    first = net.bottleneck("X", "Z", 5, paqm("4mbit", "maxmin", 1))
     wire = net.links[-1]
     net.link("Y", "A", 15)
     back = net.link("Z", "Y", 15)

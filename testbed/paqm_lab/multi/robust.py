@@ -21,13 +21,13 @@ UTIL = {"maxmin": 0.96, "erf": 0.95, "ecf": 0.95}
 QUEUE = ("R", "wRZ")
 
 
-def dumbbell(sources: list[str], mbit: float, law: str, more: str = "") -> Network:
+def dumbbell(sources: list[str], mbit: float, law: str) -> Network:
     """Sources -- F -- R ==== Z -- K; F forwards and may spoil what comes back."""
     net = Network()
     for name in ("F", "R", "Z"):
         net.host(name, True)
     target = "media-target 20kb" if law != "maxmin" else ""
-    net.bottleneck("R", "Z", 5, paqm(mbit, law, 1, f"target-util {UTIL[law]} {target} {more}"))
+    net.bottleneck("R", "Z", 5, paqm(f"{mbit:g}mbit", law, 1, f"target-util {UTIL[law]} {target}"))
     net.link("F", "R", 5)
     net.link("Z", net.host("K"))
     for name in sources:
@@ -143,7 +143,7 @@ def route(law: str) -> Case:
     for number, (node, mbit) in enumerate((("X", NARROW), ("Y", WIDE)), start=1):
         ways[node] = net.link("A", node, 5).address(node)
         net.bottleneck(node, "Z", 5,
-                       paqm(mbit, law, number, f"target-util {UTIL[law]} {target}"))
+                       paqm(f"{mbit:g}mbit", law, number, f"target-util {UTIL[law]} {target}"))
     sink = net.link("Z", net.host("K"))
     for name, node in (("SM", "A"), ("SX", "X"), ("SY", "Y")):
         net.link(net.host(name), node)
