@@ -19,7 +19,14 @@ import time
 from pathlib import Path
 from typing import Any
 
-TOP = Path(__file__).resolve().parent.parent.parent
+TOP = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TOP / "kernel" / "lab-tests"))
+import trial  # noqa: E402
+from trial import run, within  # noqa: E402
+
+from paqm_lab import topology  # noqa: E402
+from paqm_lab.topology import Network, netem  # noqa: E402
+
 CLONE_NEWNET = 0x40000000
 LINK, CEILING, STREAMS = 4_000_000, 2_500_000, 3
 PIPELINE = (
@@ -28,42 +35,17 @@ PIPELINE = (
     "key-int-max=250 intra-refresh=true ! "
     "rtph264pay name=pay mtu=1200 ! udpsink name=out host=10.2.0.2 port=5006 bind-port=5004"
 )
-failed = 0
-
-
-def run(*words: str) -> str:
-    """One command."""
-    return subprocess.run(words, check=True, capture_output=True, text=True).stdout
-
-
-def judge(name: str, value: float, low: float, high: float) -> None:
-    """One line for each thing that is demanded."""
-    global failed
-    good = low <= value <= high
-    failed += not good
-    verdict = f"ok {name}" if good else f"not ok {name}:"
-    print(f"{verdict} {value:.3f} ({low:.3f} to {high:.3f})", flush=True)
 
 
 def lay_out() -> None:
     """s (sender) and tcp -- r (router) -- v (receivers)."""
-    for name in ("s", "tcp", "r", "v"):
-        run("ip", "netns", "add", name)
-        run("ip", "-n", name, "link", "set", "lo", "up")
-    for host, net in (("s", "10.0.0"), ("tcp", "10.1.0"), ("v", "10.2.0")):
-        run("ip", "link", "add", "name", host, "netns", "r", "type", "veth", "peer", "name", "r",
-            "netns", host)
-        for name, device, addr in (("r", host, f"{net}.1/24"), (host, "r", f"{net}.2/24")):
-            run("ip", "-n", name, "addr", "add", addr, "dev", device)
-            run("ip", "-n", name, "link", "set", device, "up")
-            run("ip", "netns", "exec", name, "ethtool", "-K", device, "tso", "off", "gso", "off",
-                "gro", "off")
-        run("ip", "-n", host, "route", "add", "default", "via", f"{net}.1")
-        run("ip", "netns", "exec", host, "tc", "qdisc", "add", "dev", "r", "root", "netem",
-            "delay", "10ms", "limit", "10000")
-    run("ip", "netns", "exec", "r", "sysctl", "-qw", "net.ipv4.ip_forward=1")
-    run("tc", "-n", "r", "qdisc", "replace", "dev", "v", "root", "paqm", "bandwidth", str(LINK),
-        "feedback", "icmp")
+    net = Network()
+    net.host("r", True)
+    for host in ("s", "v", "tcp"):  # v is 10.2.0.2
+        net.link("r", net.host(host))
+        net.queue(host, "r", "root", *netem(10))
+    net.queue("r", "v", "root", *f"paqm bandwidth {LINK} feedback icmp".split())
+    topology.make(net.routed())
 
 
 class Sink(threading.Thread):
@@ -117,8 +99,7 @@ def advice(build: Path, seconds: float) -> list[float]:
 def main() -> int:
     """Run it."""
     build = Path(sys.argv[1]).resolve()
-    for module in ("paqm_feedback", "sch_paqm"):
-        run("insmod", f"{os.environ['PAQM_KO_DIR']}/{module}.ko")
+    trial.load_modules()
     lay_out()
     ready = threading.Event()
     sink = Sink(ready)
@@ -131,7 +112,7 @@ def main() -> int:
     sender = subprocess.Popen(["ip", "netns", "exec", "s", "/usr/bin/python3", *example],
                               stdout=Path("/run/tmp/retune.log").open("wb"))
     time.sleep(8)
-    judge("alone: rate against the ceiling", sink.rate(6) / CEILING, 0.75, 1.0)
+    within("alone: rate against the ceiling", sink.rate(6) / CEILING, 0.75, 1.0)
     server = subprocess.Popen(["ip", "netns", "exec", "v", "iperf3", "-s"],
                               stdout=subprocess.DEVNULL)
     time.sleep(0.5)
@@ -139,25 +120,25 @@ def main() -> int:
                              "-P", str(STREAMS)], stdout=subprocess.DEVNULL)
     time.sleep(5)
     share = LINK / (STREAMS + 1)
-    judge(f"beside {STREAMS} TCP: rate against the share", sink.rate(8) / share, 0.75, 1.05)
+    within(f"beside {STREAMS} TCP: rate against the share", sink.rate(8) / share, 0.75, 1.05)
     told = advice(build, 10)
-    judge("its advice against the share, least", min(told) / share, 0.85, 1.15)
-    judge("its advice against the share, greatest", max(told) / share, 0.85, 1.15)
+    within("its advice against the share, least", min(told) / share, 0.85, 1.15)
+    within("its advice against the share, greatest", max(told) / share, 0.85, 1.15)
 
     # the daemon is restarted: the stream goes on at its rate, and is told again
     daemon.terminate()
     daemon.wait()
     daemon = paqmd(build, log)
-    judge("paqmd restarted: rate against the share", sink.rate(8) / share, 0.75, 1.05)
-    judge("messages believed by the new paqmd", flow(build)["accepted"], 8, 1000)
+    within("paqmd restarted: rate against the share", sink.rate(8) / share, 0.75, 1.05)
+    within("messages believed by the new paqmd", flow(build)["accepted"], 8, 1000)
     stats = json.loads(run("tc", "-n", "r", "-s", "-j", "qdisc", "show", "dev", "v"))[0]
-    judge("media packets dropped", media_drops(stats), 0, 5)
+    within("media packets dropped", media_drops(stats), 0, 5)
     for program in (sender, load, server, daemon):
         program.kill()
     for program in (sender, load, server, daemon):
         program.wait()
     print(Path("/run/tmp/paqmd.log").read_text(), file=sys.stderr)
-    return 1 if failed else 0
+    return trial.summary()
 
 
 def media_drops(stats: dict[str, Any]) -> float:

@@ -17,6 +17,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+HERE = ""  # the host that is the namespace of who makes the network
 NETEM_LIMIT = 100000  # packets: no netem drops for want of room
 BURST = 1600  # bytes that htb lets through at once
 
@@ -258,6 +259,17 @@ def from_list(data: list[dict[str, Any]]) -> Network:
     return Network([step(of) for of in data])
 
 
+def pair(
+    left: str, right: str, devices: tuple[str, str] | None = None, ipv6: bool = False
+) -> Network:
+    """Two hosts, names of one letter unless devices have theirs: l0 10.1.0.1 -- 10.1.0.2 r0."""
+    net = Network()
+    for host in (left, right):
+        net.host(host, ipv6=ipv6)
+    net.link(left, right, devices=devices or (f"{left}0", f"{right}0"))
+    return net
+
+
 def in_a_row(left: str, middle: str, right: str, mtu: int | None = None) -> Network:
     """Two hosts at a router, names of one letter: l0 -- m0 m m1 -- r0, the right one 10.2.0.2."""
     net = Network()
@@ -298,16 +310,26 @@ def run(*words: str, stdin: str = "") -> str:
     return done.stdout
 
 
+def into(host: str) -> list[str]:
+    """Words before a command that is to run in a host's namespace."""
+    return ["ip", "netns", "exec", host] if host else []
+
+
+def of(host: str) -> list[str]:
+    """Words by which ip and tc are told a host's namespace."""
+    return ["-n", host] if host else []
+
+
 def inside(host: str, *words: str, stdin: str = "") -> str:
     """The same in a host's namespace."""
-    return run("ip", "netns", "exec", host, *words, stdin=stdin)
+    return run(*into(host), *words, stdin=stdin)
 
 
 def start(host: str, command: list[str], log: Path) -> subprocess.Popen[bytes]:
     """A program in a namespace; what it says goes to a log, which stands where it runs."""
     with log.open("wb") as out:
         return subprocess.Popen(
-            ["ip", "netns", "exec", host, *command],
+            [*into(host), *command],
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=subprocess.STDOUT,
@@ -341,8 +363,9 @@ def remove(network: Network) -> None:
 
 
 def add_host(host: Host) -> None:
-    run("ip", "netns", "add", host.name)
-    run("ip", "-n", host.name, "link", "set", "dev", "lo", "up")
+    if host.name != HERE:
+        run("ip", "netns", "add", host.name)
+    run("ip", *of(host.name), "link", "set", "dev", "lo", "up")
     settings = [] if host.ipv6 else ["ipv6.conf.all.disable_ipv6", "ipv6.conf.default.disable_ipv6"]
     settings += ["ipv4.tcp_no_metrics_save"]
     if host.forwards:
@@ -355,22 +378,23 @@ def add_link(link: Link) -> None:
     """The pair of devices, with their addresses, up."""
     left, right = link.left, link.right
     run(
-        *("ip", "link", "add", "name", left.device, "address", left.mac, "netns", left.host),
-        *("type", "veth"),
-        *("peer", "name", right.device, "address", right.mac, "netns", right.host),
+        *("ip", "link", "add", "name", left.device, "address", left.mac),
+        *(("netns", left.host) if left.host else ()),
+        *("type", "veth", "peer", "name", right.device, "address", right.mac),
+        *(("netns", right.host) if right.host else ()),
     )
     for end in (left, right):
         inside(end.host, "ethtool", "-K", end.device, *(w for o in OFFLOADS for w in (o, "off")))
         mtu = ["mtu", str(link.mtu)] if link.mtu else []
         device = link.device(end.host)
         if link.vlan is not None:
-            run("ip", "-n", end.host, "link", "set", "dev", end.device, *mtu, "up")
+            run("ip", *of(end.host), "link", "set", "dev", end.device, *mtu, "up")
             run(
-                *("ip", "-n", end.host, "link", "add", "link", end.device, "name", device),
+                *("ip", *of(end.host), "link", "add", "link", end.device, "name", device),
                 *("type", "vlan", "id", str(link.vlan)),
             )
         set_addresses(link, end.host)
-        run("ip", "-n", end.host, "link", "set", "dev", device, *mtu, "up")
+        run("ip", *of(end.host), "link", "set", "dev", device, *mtu, "up")
         set_neighbours(link, end.host)
 
 
@@ -378,7 +402,7 @@ def set_addresses(link: Link, host: str) -> None:
     """Those of a host's end."""
     for address in link.end(host).addresses:
         words = ["nodad"] if ":" in address else []
-        run("ip", "-n", host, "address", "replace", address, "dev", link.device(host), *words)
+        run("ip", *of(host), "address", "replace", address, "dev", link.device(host), *words)
 
 
 def set_neighbours(link: Link, host: str) -> None:
@@ -386,7 +410,7 @@ def set_neighbours(link: Link, host: str) -> None:
     peer = link.other(host)
     for address in peer.addresses:
         run(
-            *("ip", "-n", host, "neigh", "replace", address.partition("/")[0]),
+            *("ip", *of(host), "neigh", "replace", address.partition("/")[0]),
             *("lladdr", peer.mac, "nud", "permanent", "dev", link.device(host)),
         )
 
@@ -396,13 +420,13 @@ def add_routes(routes: Iterable[Route]) -> None:
     known = list(routes)
     lines = [f"route replace {route.to} via {route.via}" for route in known]
     if len(lines) == 1:
-        run("ip", "-n", known[0].host, *lines[0].split())
+        run("ip", *of(known[0].host), *lines[0].split())
     else:
-        run("ip", "-n", known[0].host, "-batch", "-", stdin="\n".join(lines) + "\n")
+        run("ip", *of(known[0].host), "-batch", "-", stdin="\n".join(lines) + "\n")
 
 
 def add_queue(queue: Queue) -> None:
-    run("tc", "-n", queue.host, *queue_words(queue))
+    run("tc", *of(queue.host), *queue_words(queue))
 
 
 def queue_words(queue: Queue) -> list[str]:

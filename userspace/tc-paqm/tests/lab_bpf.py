@@ -18,18 +18,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "kernel" / "lab-tests"))
+import trial  # noqa: E402
+from trial import check  # noqa: E402
+
 DEV = "d0"
 TC, UDP, HOPOPTS = "tc", 17, 0
 PROGRAM = Path(os.environ.get("TC_LIB_DIR", "")) / "bpf" / "media.bpf.o"
 MEDIA, ELASTIC, NONE = "media", "elastic", "none"
-failed = 0
 ports = iter(range(20000, 60000, 7))
-
-
-def check(name: str, good: bool, details: str = "") -> None:
-    global failed
-    failed += not good
-    print(f"{'ok' if good else 'not ok'} {name}{'' if good else ': ' + details}", flush=True)
 
 
 def sh(*words: str) -> subprocess.CompletedProcess[str]:
@@ -186,10 +183,8 @@ def main() -> int:
         print(f"skip BPF classifier: {PROGRAM.name} was not built (needs clang and libbpf-dev)")
         tools = shutil.which("clang") and Path("/usr/include/bpf/bpf_helpers.h").exists()
         check("it is missing for want of them", not tools, "both are installed")
-        return failed
-    modules = Path(os.environ["PAQM_KO_DIR"])
-    for module in ("paqm_feedback", "sch_paqm"):
-        sh("insmod", str(modules / f"{module}.ko"))
+        return trial.summary()
+    trial.load_modules()
     Path("/proc/sys/net/ipv6/conf/default/disable_ipv6").write_text("1")
     sh("ip", "link", "add", DEV, "type", "dummy")
     sh("ip", "link", "set", DEV, "up")
@@ -235,8 +230,7 @@ def main() -> int:
     )
     sh(TC, "qdisc", "del", "dev", DEV, "root")
     check("nothing holds the module", sh("rmmod", "sch_paqm").returncode == 0)
-    print(f"{failed} wrong")
-    return 1 if failed else 0
+    return trial.summary()
 
 
 if __name__ == "__main__":

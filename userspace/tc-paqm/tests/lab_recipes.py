@@ -19,16 +19,16 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "persistence.md"
+TOP = Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(TOP / "kernel" / "lab-tests"))
+import trial  # noqa: E402
+from trial import check  # noqa: E402
+
+from paqm_lab import topology  # noqa: E402
+
+PAGE = TOP / "docs" / "persistence.md"
 FILE = re.compile(r"^`(/etc/\S+)`[^\n]*:\n\n```\n(.*?)^```$", re.M | re.S)
 DEV = "eth0"
-failed = 0
-
-
-def check(name: str, good: bool, details: str = "") -> None:
-    global failed
-    failed += not good
-    print(f"{'ok' if good else 'not ok'} {name}{'' if good else ': ' + details}", flush=True)
 
 
 def sh(*words: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
@@ -138,7 +138,7 @@ def units(files: dict[str, str], root: Path) -> None:
     result = ingress.run("ExecStart")
     found = [q["options"]["bandwidth_bps"] for q in qdiscs(f"ifb-{DEV}")]
     check("ingress: start", (result.returncode, found) == (0, [90_000_000]), result.stderr)
-    send = "for i in 1 2 3; do echo >/dev/udp/10.9.0.1/9; sleep 0.1; done"
+    send = "for i in 1 2 3; do echo >/dev/udp/10.1.0.1/9; sleep 0.1; done"
     sh("ip", "netns", "exec", "peer", "bash", "-c", send)
     text = sh("tc", "-s", "-j", "qdisc", "show", "dev", f"ifb-{DEV}").stdout
     sent = [q["packets"] for q in json.loads(text) if q["kind"] == "paqm"]
@@ -176,15 +176,8 @@ def default(files: dict[str, str]) -> None:
 
 
 def main() -> int:
-    modules = Path(os.environ["PAQM_KO_DIR"])
-    for module in ("paqm_feedback", "sch_paqm"):
-        sh("insmod", str(modules / f"{module}.ko"))
-    sh("ip", "netns", "add", "peer")
-    sh("ip", "link", "add", DEV, "type", "veth", "peer", "name", "far", "netns", "peer")
-    sh("ip", "addr", "add", "10.9.0.1/24", "dev", DEV)
-    sh("ip", "-n", "peer", "addr", "add", "10.9.0.2/24", "dev", "far")
-    sh("ip", "link", "set", DEV, "up")
-    sh("ip", "-n", "peer", "link", "set", "far", "up")
+    trial.load_modules()
+    topology.make(topology.pair(topology.HERE, "peer", (DEV, "far")))
     files = dict(FILE.findall(PAGE.read_text()))
     with tempfile.TemporaryDirectory() as scratch:
         for path, text in files.items():
@@ -198,8 +191,7 @@ def main() -> int:
         units(files, Path(scratch))
     default(files)
     clear()
-    print(f"{len(files)} files from {PAGE.name}, {failed} wrong")
-    return 1 if failed or not files else 0
+    return trial.summary() if files else 1
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ Usage: paqm-lab exec userspace/tc-paqm/tests/lab_tc.py   (TC_LIB_DIR, PAQM_KO_DI
 """
 
 import json
-import os
 import re
 import socket
 import subprocess
@@ -18,6 +17,13 @@ from pathlib import Path
 from typing import Any
 
 import test_man
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "kernel" / "lab-tests"))
+import trial  # noqa: E402
+from trial import run as sh  # noqa: E402
+
+from paqm_lab import topology  # noqa: E402
+from paqm_lab.topology import HERE  # noqa: E402
 
 DEV = "veth-r"
 MAN = Path(__file__).resolve().parent.parent / "tc-paqm.8"
@@ -134,10 +140,6 @@ def expect(what: str, got: Any, want: Any) -> None:
         wrong.append(f"{what}: wanted {want!r}, got {got!r}")
     else:
         right.append(what)
-
-
-def sh(*words: str) -> str:
-    return subprocess.run(words, check=True, capture_output=True, text=True).stdout
 
 
 def tc(action: str, words: str) -> subprocess.CompletedProcess[str]:
@@ -262,37 +264,20 @@ def check_refusals() -> None:
     remove()
 
 
-def topology() -> None:
-    for name in ("s", "v"):
-        sh("ip", "netns", "add", name)
-    sh("ip", "link", "add", "veth-s", "netns", "s", "type", "veth", "peer", "name", "veth-l")
-    sh("ip", "link", "add", DEV, "type", "veth", "peer", "name", "veth-v", "netns", "v")
-    for place, device, address in (
-        (["-n", "s"], "veth-s", "10.0.1.2/24"),
-        ([], "veth-l", "10.0.1.1/24"),
-        ([], DEV, "10.0.2.1/24"),
-        (["-n", "v"], "veth-v", "10.0.2.2/24"),
-    ):
-        sh("ip", *place, "addr", "add", address, "dev", device)
-        sh(
-            "ip",
-            *place,
-            "addr",
-            "add",
-            f"fd00:{address[5]}::{address[7]}/64",
-            "dev",
-            device,
-            "nodad",
-        )
-        sh("ip", *place, "link", "set", device, "up")
-    sh("ip", "-n", "s", "route", "add", "default", "via", "10.0.1.1")
-    sh("ip", "-n", "v", "route", "add", "default", "via", "10.0.2.1")
-    # One packet is one packet for tc and for the classes.
-    sh("ip", "-n", "s", "link", "set", "veth-s", "gso_max_segs", "1")
-    sh("ip", "-n", "s", "-6", "route", "add", "default", "via", "fd00:1::1")
-    sh("ip", "-n", "v", "-6", "route", "add", "default", "via", "fd00:2::1")
-    Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
-    Path("/proc/sys/net/ipv6/conf/all/forwarding").write_text("1")
+def lay_out() -> None:
+    """s -- here -- v, over IPv4 and IPv6."""
+    net = topology.Network()
+    for host in ("s", HERE, "v"):
+        net.host(host, forwards=host == HERE, ipv6=True)
+    for number, left, right, devices, ends in ((1, "s", HERE, ("veth-s", "veth-l"), (2, 1)),
+                                               (2, HERE, "v", (DEV, "veth-v"), (1, 2))):
+        four, six = (tuple(form.format(number, end) for end in ends)
+                     for form in ("10.0.{}.{}", "fd00:{}::{}/64"))
+        net.link(left, right, devices=devices, addresses=[four, six])
+    for number, host in ((1, "s"), (2, "v")):
+        net.route(host, "default", f"10.0.{number}.1")
+        net.route(host, "::/0", f"fd00:{number}::1")
+    topology.make(net)
 
 
 def inside(namespace: str, *words: str) -> subprocess.Popen[bytes]:
@@ -474,10 +459,8 @@ def main() -> int:
     if sys.argv[1:2] == ["media"]:
         media(float(sys.argv[2]), sys.argv[3], int(sys.argv[4]))
         return 0
-    modules = Path(os.environ["PAQM_KO_DIR"])
-    for module in ("paqm_feedback", "sch_paqm"):
-        sh("insmod", str(modules / f"{module}.ko"))
-    topology()
+    trial.load_modules()
+    lay_out()
     check_options()
     check_round_trip()
     check_key()

@@ -180,11 +180,9 @@ def main() -> int:
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     ap.add_argument("--update", action="store_true", help="write the output into the page")
     args = ap.parse_args()
-    modules = Path(os.environ["PAQM_KO_DIR"])
-    for module in ("paqm_feedback", "sch_paqm"):
-        lab_tc.sh("insmod", str(modules / f"{module}.ko"))
+    lab_tc.trial.load_modules()
     lab_tc.DEV = DEV
-    lab_tc.topology()
+    lab_tc.lay_out()
     page = lab_tc.MAN.read_text()
     blocks = re.findall(r"^(.*)\n\.nf$", page, re.M)
     for line in blocks:
