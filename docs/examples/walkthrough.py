@@ -18,7 +18,9 @@ import time
 from pathlib import Path
 
 REPO = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(REPO / "testbed"))
+sys.path.insert(0, str(REPO / "kernel" / "lab-tests"))
+import trial  # noqa: E402
+
 from paqm_lab import topology  # noqa: E402
 
 BUILD = Path(os.environ["PAQM_BUILD"])
@@ -43,7 +45,7 @@ wrong: list[str] = []
 
 def command(host: str, line: str) -> list[str]:
     words = line.split()
-    return ["ip", "netns", "exec", host, str(PROGRAMS.get(words[0], words[0])), *words[1:]]
+    return [*topology.into(host), str(PROGRAMS.get(words[0], words[0])), *words[1:]]
 
 
 def show(host: str, line: str) -> str:
@@ -107,8 +109,7 @@ def make_clip(path: str) -> None:
 
 
 def bring_up() -> None:
-    for module in ("paqm_feedback.ko", "sch_paqm.ko"):
-        topology.run("insmod", f"{os.environ['PAQM_KO_DIR']}/{module}")
+    trial.load_modules()
     topology.build(CONFIG)
     make_clip("/run/grain.y4m")
     os.chdir("/run")

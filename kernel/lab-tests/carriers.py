@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -20,7 +19,7 @@ import carriers_inband
 import stream_lab
 import trial
 from stream_lab import Stream, lost_packets, network6, queue, srtp_key, stats
-from trial import TOP, check, inside, run, within
+from trial import TOP, Program, check, inside, run, within
 
 HERE = Path(__file__).resolve().parent
 MASQUERADE = """
@@ -158,11 +157,10 @@ def errors6(_: Path) -> None:
     network6()
 
     def heard(meanwhile: list[str]) -> str:
-        words = ["ip", "netns", "exec", "s", sys.executable, "-c", ERRORS, "3"]
-        with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as sender:
-            if meanwhile:
-                inside("r", sys.executable, "-c", *meanwhile)
-            return sender.communicate()[0].strip()
+        sender = Program("s", sys.executable, "-c", ERRORS, 3)
+        if meanwhile:
+            inside("r", sys.executable, "-c", *meanwhile)
+        return sender.end().strip()
 
     queue("bandwidth 1mbit feedback none")
     old = heard([VERSION1, str(TOP / "feedback-daemon" / "tests")])
@@ -233,11 +231,10 @@ def box(build: Path) -> None:
     # what comes in through a forwarded port is told to its sender as he sent it
     queue("bandwidth 1mbit feedback icmp", "n", "ns")
     peer = ["python3", str(HERE / "feedback.py")]
-    with subprocess.Popen(["ip", "netns", "exec", "v", *peer, "watch", "--seconds", "5", "--own",
-                           "10.3.0.2", "--quoted", "10.2.0.1"], stdout=subprocess.PIPE,
-                          text=True) as watch:
-        inside("v", *peer, "send", "--to", "10.2.0.1", "--port", "7000", "--seconds", "4")
-        seen = json.loads(watch.communicate(timeout=30)[0])
+    watch = Program("v", *peer, "watch", "--seconds", 5, "--own", "10.3.0.2", "--quoted",
+                    "10.2.0.1")
+    inside("v", *peer, "send", "--to", "10.2.0.1", "--port", "7000", "--seconds", "4")
+    seen = json.loads(watch.end())
     within("NAT box, forwarded port: messages to the sender", seen["v4"], 5, 60)
     within("NAT box, forwarded port: not about what he sent", seen["wrong"], 0, 0)
     for host, device in (("s", "sn"), ("n", "ns"), ("n", "nr")):
@@ -320,8 +317,8 @@ def start(build: Path) -> None:
         time.sleep(5)
         stream.finish()
         said = re.search(r"begins (\d+) ms after its first packet, (told by a router|no advice)",
-                         (stream.home / "send.log").read_text())
-        assert said, (stream.home / "send.log").read_text()
+                         stream.sender.said())
+        assert said, stream.sender.said()
         check(f"{name}: {said[2]}", (said[2] != "no advice") == bool(options))
         within(f"{name}: first picture after, ms", int(said[1]), soonest, latest)
         first = stream.rows("send", "frames.csv")[0]

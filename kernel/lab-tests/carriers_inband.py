@@ -6,11 +6,9 @@ The groups are part of carriers.py; the network is that of stream_lab.py.
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import re
-import subprocess
 import tempfile
 import time
 from pathlib import Path
@@ -18,8 +16,8 @@ from statistics import median
 from typing import Any
 
 from stream_lab import CLIP, Stream, lost_packets, network6, queue, srtp_key, stats
-from test_loopback import HEIGHT, WIDTH
-from trial import TOP, check, inside, within
+from streams import HEIGHT, WIDTH
+from trial import TOP, Program, check, inside, rows, within
 
 HERE = Path(__file__).resolve().parent
 RIVAL = TOP / "testbed" / "rivals" / "webrtc"
@@ -55,9 +53,9 @@ def inband(build: Path) -> None:
     check("its flows are shown as told", len(re.findall(r"told \S+ \d", flows)) == 2, flows)
     times = {}
     for name, stream, cause in (("RTP", plain, "in-band"), ("SRTP", secret, "probe")):
-        rows = stream.rows("send", "feedback.csv")
-        check(f"{name}: told by {cause}", rows[-1]["cause"] == cause, rows[-1])
-        check(f"{name}: and by which router", rows[-1]["router"] == "beef", rows[-1])
+        last = stream.rows("send", "feedback.csv")[-1]
+        check(f"{name}: told by {cause}", last["cause"] == cause, last)
+        check(f"{name}: and by which router", last["router"] == "beef", last)
         before = [rate for _, rate in told_between(stream, changed - 4, changed)]
         after = told_between(stream, changed, changed + 6)
         within(f"{name}: median of the rates told at 2 Mbit/s", median(before), 0.8e6, 2e6)
@@ -87,11 +85,10 @@ def stock(build: Path) -> None:
     pictures = {}
     for carrier in ("icmp", "probe"):
         out = Path(f"/run/tmp/{carrier}.yuv")
-        sink = subprocess.Popen(
-            ["ip", "netns", "exec", "v", "timeout", "-s", "INT", "11", "gst-launch-1.0", "-e", "-q",
-             "udpsrc", "port=5004", f"caps={caps}", "!", "srtpdec", "!", "rtpjitterbuffer", "!",
-             "rtph264depay", "!", "avdec_h264", "max-threads=1", "!", "filesink",
-             f"location={out}"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        sink = Program(
+            "v", "timeout", "-s", "INT", "11", "gst-launch-1.0", "-e", "-q", "udpsrc", "port=5004",
+            f"caps={caps}", "!", "srtpdec", "!", "rtpjitterbuffer", "!", "rtph264depay", "!",
+            "avdec_h264", "max-threads=1", "!", "filesink", f"location={out}")
         time.sleep(1)
         done = inside("s", str(build / "streamer/paqm-streamer"), "send", "--to", "10.3.0.2:5004",
                       "--source", str(CLIP), "--loop", "--rate-max", "400kbit",
@@ -112,22 +109,18 @@ def stock(build: Path) -> None:
 
 def call(probes: bool) -> dict[str, Any]:
     """Ten seconds of stock libwebrtc from s to v; what both sides and the router counted."""
-    home = Path(tempfile.mkdtemp(dir="/run/tmp"))
+    home = Path(tempfile.mkdtemp())
     node = ["node", str(RIVAL / "recv.js"), "--bind", "10.3.0.2", "--duration", "14"]
     node += ["--output", str(home / "decoded.y4m"), "--width", str(WIDTH), "--height", str(HEIGHT)]
     common = ["--signal", str(home / "signal"), "--log"]
-    beside = None
-    with subprocess.Popen(["ip", "netns", "exec", "v", *node, *common, str(home / "recv")],
-                          stdout=subprocess.DEVNULL):
-        if probes:
-            beside = subprocess.Popen(["ip", "netns", "exec", "s", str(HERE / "probes.py"), "sn",
-                                       "8"], stdout=subprocess.PIPE, text=True)
-        inside("s", "node", str(RIVAL / "send.js"), "--bind", "10.1.0.2", "--clip", str(CLIP),
-               "--loop", "--rate-max", "600kbit", "--duration", "11", *common, str(home / "send"))
+    receiver = Program("v", *node, *common, home / "recv")
+    beside = Program("s", HERE / "probes.py", "sn", 8) if probes else None
+    inside("s", "node", str(RIVAL / "send.js"), "--bind", "10.1.0.2", "--clip", str(CLIP),
+           "--loop", "--rate-max", "600kbit", "--duration", "11", *common, str(home / "send"))
+    receiver.wait()
     seen = json.loads((home / "recv" / "stats.jsonl").read_text().splitlines()[-1])
     sent = json.loads((home / "send" / "stats.jsonl").read_text().splitlines()[-1])
-    with (home / "recv" / "decoded.csv").open() as file:
-        at = [int(row["t_ns"]) / 1e9 for row in csv.DictReader(file)]
+    at = [int(row["t_ns"]) / 1e9 for row in rows(home / "recv" / "decoded.csv")]
     inbound, encoded = seen["inbound_rtp"], sent["outbound_rtp"]
     return {
         "pictures_shown": len(at),
@@ -141,7 +134,7 @@ def call(probes: bool) -> dict[str, Any]:
                            inbound["jitterBufferEmittedCount"], 1),
         "quantizer": round(encoded["qpSum"] / encoded["framesEncoded"], 1),
         "estimate_bps": round(sent["candidate_pair"]["availableOutgoingBitrate"]),
-        "probes": int(beside.communicate(timeout=30)[0]) if beside else 0,
+        "probes": int(beside.end()) if beside else 0,
         "probes_in_router": sum(stats()[f"inband_{what}_packets"] for what in ("kept", "lowered")),
     }
 
@@ -187,8 +180,7 @@ def chain(build: Path) -> None:
         inside("n", "tc", "qdisc", "replace", "dev", "nr", "root", "handle", "1:", "paqm",
                "feedback", "in-band", "router-id", "1f1f1", "bandwidth", bandwidth)
 
-    subprocess.run(["ip", "netns", "exec", "n", "tc", "qdisc", "del", "dev", "nr", "root"],
-                   check=True)
+    inside("n", "tc", "qdisc", "del", "dev", "nr", "root")
     for name, send, recv in (("RTP", "--carrier in-band", ""),
                              ("SRTP", f"--carrier probe {key}", key)):
         first("2mbit")
@@ -205,13 +197,13 @@ def chain(build: Path) -> None:
         # at times. So the wider one is above the other's whole link all the same.
         for what, router, low, high, since in (("the second router", "beef", 0.46e6, 0.96e6, -4),
                                                ("the first router", "f1f1", 0.18e6, 0.39e6, 3)):
-            rows = [row for row in said
+            then = [row for row in said
                     if since <= int(row["t_ns"]) / 1e9 - changed < since + 4]
-            by = sum(row["router"] == router for row in rows)
+            by = sum(row["router"] == router for row in then)
             within(f"IPv6, {name}: {what} is the narrower one: its part of the rates told",
-                   by / max(len(rows), 1), 0.95, 1)
+                   by / max(len(then), 1), 0.95, 1)
             within(f"IPv6, {name}: {what}: median of the rates told",
-                   median(float(row["rate_bps"]) for row in rows), low, high)
+                   median(float(row["rate_bps"]) for row in then), low, high)
         within(f"IPv6, {name}: lost packets", lost_packets(stream), 0, 0)
         within(f"IPv6, {name}: messages beside the stream", stats()["notices_sent"], 0, 0)
     inside("n", "tc", "qdisc", "del", "dev", "nr", "root")

@@ -9,24 +9,23 @@ direction takes 10 ms. Devices are called by both hosts: sn in s, ns in n.
 
 from __future__ import annotations
 
-import csv
 import json
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from trial import TOP, inside, run
+import trial
+from trial import TOP, Program, inside, run
 
 from paqm_lab import topology
 from paqm_lab.topology import Network
 
 sys.path.insert(0, str(TOP / "streamer" / "tests"))
-from test_loopback import write_clip  # noqa: E402
+import streams  # noqa: E402
 
 CLIP = Path("/run/tmp/clip.y4m")
 
@@ -85,39 +84,21 @@ class Stream:
                  daemon: bool = True, port: int = 5004, to: str = "10.3.0.2",
                  on: str = "sn") -> None:
         self.build, self.seconds = build, seconds
-        self.home = Path(tempfile.mkdtemp(dir="/run/tmp"))
-        self.programs: list[tuple[str, subprocess.Popen[bytes], Path]] = []
-        self.control = self.home / "control.sock"
-        streamer = str(build / "streamer/paqm-streamer")
+        self.home = Path(tempfile.mkdtemp())
+        self.control, socket = self.home / "control.sock", self.home / "client.sock"
+        self.others: list[Program] = []
+        program, where = build / "streamer/paqm-streamer", f"{to}:{port}"
         if daemon:
-            self.start("s", "paqmd", str(build / "feedback-daemon/paqmd"), "-i", on, "--socket",
-                       str(self.home / "client.sock"), "--control", str(self.control),
-                       "--user", "root", "-v")
-            self.wait_for(lambda: "ready" in (self.home / "paqmd.log").read_text())
-        self.start("v", "recv", streamer, "recv", "--listen", f"{to}:{port}", "--seed", "2",
-                   "--log", str(self.home / "recv"), *recv.split())
-        self.wait_for(lambda: "listening" in (self.home / "recv.log").read_text())
-        socket = str(self.home / "client.sock") if daemon else "none"
-        self.start("s", "send", streamer, "send", "--to", f"{to}:{port}", "--source", str(CLIP),
-                   "--loop", "--rate-max", "3mbit", "--rate-min", "100kbit", "--seed", "1",
-                   "--paqmd", socket, "--duration", str(seconds), "--log", str(self.home / "send"),
-                   *send.split())
+            self.others.append(Program(
+                "s", build / "feedback-daemon/paqmd", "-i", on, "--socket", socket, "--control",
+                self.control, "--user", "root", "-v", ready="ready"))
+        self.others.append(streams.receive(program, where, self.home / "recv", "--seed", 2,
+                                           *recv.split(), host="v"))
+        self.sender = streams.send(
+            program, where, self.home / "send", CLIP, "--loop", "--rate-max", "3mbit", "--rate-min",
+            "100kbit", "--seed", 1, "--duration", seconds, *send.split(), host="s",
+            paqmd=socket if daemon else "none")
         self.begin = time.time()
-
-    def start(self, host: str, name: str, *cmd: str) -> None:
-        log = self.home / f"{name}.log"
-        with log.open("wb") as out:
-            self.programs.append((name, subprocess.Popen(
-                ["ip", "netns", "exec", host, *cmd], stdout=out, stderr=subprocess.STDOUT,
-                stdin=subprocess.DEVNULL), log))
-
-    def wait_for(self, done: Callable[[], bool]) -> None:
-        for _ in range(1000):
-            if done():
-                return
-            time.sleep(0.01)
-        raise SystemExit(f"{self.programs[-1][0]} is not ready: "
-                         f"{self.programs[-1][2].read_text()}")
 
     def ask(self, what: str) -> dict[str, Any]:
         text = run(str(self.build / "feedback-daemon/paqmctl"), "--control", str(self.control),
@@ -127,16 +108,12 @@ class Stream:
 
     def finish(self) -> None:
         """Wait for the sender, end the others; all must end well."""
-        for name, program, log in reversed(self.programs):
-            if name != "send":
-                program.send_signal(signal.SIGTERM)
-            if program.wait(60):
-                raise SystemExit(f"{name} ended with status {program.returncode}: "
-                                 f"{log.read_text()}")
+        self.sender.end()
+        for program in reversed(self.others):
+            program.end(signal.SIGTERM)
 
     def rows(self, side: str, name: str) -> list[dict[str, str]]:
-        with (self.home / side / name).open() as file:
-            return list(csv.DictReader(file))
+        return trial.rows(self.home / side / name)
 
     def rates(self) -> list[float]:
         """What the sender was told, in order, bit/s."""
@@ -166,7 +143,7 @@ def srtp_key() -> str:
 
 def prepare() -> None:
     lay_out()
-    write_clip(CLIP)
+    streams.write_clip(CLIP)
 
 
 def finish() -> None:

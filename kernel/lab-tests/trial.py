@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the Python tests in lab guests share: checks, commands, modules, groups.
+"""What the Python tests in lab guests share: checks, commands, programs, modules, groups.
 
 Prints `ok NAME` or `not ok NAME: why`, and `N passed, N failed` at the end.
 """
@@ -7,19 +7,24 @@ Prints `ok NAME` or `not ok NAME: why`, and `N passed, N failed` at the end.
 from __future__ import annotations
 
 import argparse
+import csv
 import os
 import random
+import subprocess
 import sys
+import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "testbed"))
-from paqm_lab.topology import inside, run  # noqa: E402
+from paqm_lab.topology import inside, into, run  # noqa: E402
 
-__all__ = ["TOP", "check", "inside", "load_modules", "run", "run_groups", "summary",
-           "unload_modules", "within", "write_noise"]
+__all__ = ["TOP", "Program", "check", "inside", "load_modules", "rows", "run", "run_groups",
+           "summary", "unload_modules", "until", "within", "write_noise"]
 MODULES = ("paqm_feedback", "sch_paqm")
+PATIENCE = 120.0  # s that anything may take
 
 passed = failed = 0
 
@@ -40,6 +45,53 @@ def within(name: str, value: float, low: float, high: float) -> None:
         low <= value <= high,
         f"got {value:.6g}, want {low:g}..{high:g}",
     )
+
+
+def until(what: str, happens: Callable[[], object], *needed: subprocess.Popen[bytes]) -> None:
+    """Waits; in vain if it takes too long, or a program has ended that is needed for it."""
+    end = time.monotonic() + PATIENCE
+    while not happens():
+        left = end - time.monotonic()
+        assert left > 0 and all(one.poll() is None for one in needed), f"in vain: {what}"
+        time.sleep(0.05)
+
+
+class Program(subprocess.Popen[bytes]):
+    """A program in a host; all that it says is kept."""
+
+    def __init__(self, host: str, *words: object, ready: str = "",
+                 stdin: int = subprocess.DEVNULL, env: dict[str, str] | None = None) -> None:
+        with tempfile.NamedTemporaryFile(delete=False, suffix=".log") as log:
+            self.log = Path(log.name)
+            super().__init__([*into(host), *map(str, words)], stdin=stdin, stdout=log,
+                             stderr=subprocess.STDOUT, env={**os.environ, **(env or {})})
+        self.name = " ".join(map(str, words[:2]))
+        if ready:
+            self.tells(ready)
+
+    def said(self) -> str:
+        return self.log.read_text(errors="replace")
+
+    def tells(self, what: str) -> None:
+        """Waits until it has said this."""
+        try:
+            until(f"{self.name} says '{what}'", lambda: what in self.said(), self)
+        except AssertionError as err:
+            raise AssertionError(f"{err}: {self.said()}") from None
+
+    def end(self, how: int = 0, status: int = 0) -> str:
+        """What it has said when it has ended, by a signal or by itself, with this status."""
+        if how:
+            self.send_signal(how)
+        got = self.wait(PATIENCE)
+        assert got == status, f"{self.name} ended with status {got}: {self.said()}"
+        return self.said()
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    """Of a table."""
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def load_modules() -> None:

@@ -12,7 +12,6 @@ import ctypes
 import json
 import os
 import socket
-import subprocess
 import sys
 import threading
 import time
@@ -22,7 +21,7 @@ from typing import Any
 TOP = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "kernel" / "lab-tests"))
 import trial  # noqa: E402
-from trial import run, within  # noqa: E402
+from trial import Program, run, within  # noqa: E402
 
 from paqm_lab import topology  # noqa: E402
 from paqm_lab.topology import Network, netem  # noqa: E402
@@ -72,12 +71,9 @@ class Sink(threading.Thread):
         return (self.size - before) * 8 / (time.monotonic() - begin)
 
 
-def paqmd(build: Path, log: Any) -> subprocess.Popen[bytes]:
+def paqmd(build: Path) -> Program:
     """Start the daemon of the sender's host."""
-    return subprocess.Popen(
-        ["ip", "netns", "exec", "s", str(build / "feedback-daemon" / "paqmd"), "-i", "r",
-         "--user", "nobody"], stderr=log,
-    )
+    return Program("s", build / "feedback-daemon" / "paqmd", "-i", "r", "--user", "nobody")
 
 
 def flow(build: Path) -> dict[str, Any]:
@@ -105,19 +101,15 @@ def main() -> int:
     sink = Sink(ready)
     sink.start()
     ready.wait()
-    log = Path("/run/tmp/paqmd.log").open("wb")
-    daemon = paqmd(build, log)
-    example = [str(TOP / "libpaqmclient" / "examples" / "retune.py"), "--ceiling", str(CEILING),
-               "--library", str(build / "libpaqmclient" / "libpaqmclient.so.0"), PIPELINE]
-    sender = subprocess.Popen(["ip", "netns", "exec", "s", "/usr/bin/python3", *example],
-                              stdout=Path("/run/tmp/retune.log").open("wb"))
+    daemon = first = paqmd(build)
+    sender = Program("s", "/usr/bin/python3", TOP / "libpaqmclient" / "examples" / "retune.py",
+                     "--ceiling", CEILING, "--library",
+                     build / "libpaqmclient" / "libpaqmclient.so.0", PIPELINE)
     time.sleep(8)
     within("alone: rate against the ceiling", sink.rate(6) / CEILING, 0.75, 1.0)
-    server = subprocess.Popen(["ip", "netns", "exec", "v", "iperf3", "-s"],
-                              stdout=subprocess.DEVNULL)
+    server = Program("v", "iperf3", "-s")
     time.sleep(0.5)
-    load = subprocess.Popen(["ip", "netns", "exec", "tcp", "iperf3", "-c", "10.2.0.2", "-t", "60",
-                             "-P", str(STREAMS)], stdout=subprocess.DEVNULL)
+    load = Program("tcp", "iperf3", "-c", "10.2.0.2", "-t", 60, "-P", STREAMS)
     time.sleep(5)
     share = LINK / (STREAMS + 1)
     within(f"beside {STREAMS} TCP: rate against the share", sink.rate(8) / share, 0.75, 1.05)
@@ -128,7 +120,7 @@ def main() -> int:
     # the daemon is restarted: the stream goes on at its rate, and is told again
     daemon.terminate()
     daemon.wait()
-    daemon = paqmd(build, log)
+    daemon = paqmd(build)
     within("paqmd restarted: rate against the share", sink.rate(8) / share, 0.75, 1.05)
     within("messages believed by the new paqmd", flow(build)["accepted"], 8, 1000)
     stats = json.loads(run("tc", "-n", "r", "-s", "-j", "qdisc", "show", "dev", "v"))[0]
@@ -137,7 +129,7 @@ def main() -> int:
         program.kill()
     for program in (sender, load, server, daemon):
         program.wait()
-    print(Path("/run/tmp/paqmd.log").read_text(), file=sys.stderr)
+    print(first.said() + daemon.said(), file=sys.stderr)
     return trial.summary()
 
 

@@ -17,7 +17,6 @@ import re
 import secrets
 import signal
 import statistics
-import subprocess
 import sys
 import time
 from bisect import bisect
@@ -31,7 +30,9 @@ sys.path.insert(0, str(TOP / "streamer" / "tests"))
 import lab_repair  # noqa: E402
 import trial  # noqa: E402
 import voice  # noqa: E402
-from trial import check, run, within  # noqa: E402
+from trial import Program, check, rows, run, within  # noqa: E402
+
+from paqm_lab.topology import netem  # noqa: E402
 
 SECONDS = 15
 RATE = "1mbit"  # kept in spite of losses: pictures of few packets have little that corrects
@@ -68,27 +69,17 @@ class Call:
         common += ["--duration", str(VOICE_S if said else SECONDS)]
         programs = []
         if said:
-            wire = subprocess.Popen(
-                ["ip", "netns", "exec", "v", "tcpdump", "-Z", "root", "-i", "vs", "-n", "-U", "-w",
-                 str(self.home / "vs.pcap"), "dst host 10.1.0.2 and udp"],
-                stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-            assert wire.stderr and "listening on" in wire.stderr.readline()
+            wire = Program("v", "tcpdump", "-Z", "root", "-i", "vs", "-n", "-U", "-w",
+                           self.home / "vs.pcap", "dst host 10.1.0.2 and udp", ready="listening on")
         for host, where in (("v", ["--listen", "0.0.0.0"]), ("s", ["10.1.0.2", *fec])):
             command = [str(build / "streamer" / "paqm-streamer"), "call", *where, *common,
                        "--audio-sink", str(self.home / f"{host}.wav") if said else "none"]
-            programs.append(
-                subprocess.Popen(
-                    ["ip", "netns", "exec", host, *command, "--record", str(self.home / host)],
-                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                    text=True))
-            if host == "v":
-                out = programs[0].stdout
-                assert out and out.readline().startswith("waiting")
+            programs.append(Program(host, *command, "--record", self.home / host,
+                                    ready="waiting" if host == "v" else ""))
         begin = time.monotonic()
         for at, delay in jumps:
             time.sleep(begin + at - time.monotonic())
-            run("tc", "-n", "s", "qdisc", "change", "dev", "sv", "root", "netem", "delay",
-                f"{delay}ms", "limit", "100000")
+            run("tc", "-n", "s", "qdisc", "change", "dev", "sv", "root", *netem(delay))
         if stop:
             time.sleep(STOP)
             programs[1].send_signal(signal.SIGSTOP)
@@ -96,29 +87,26 @@ class Call:
             programs[1].send_signal(signal.SIGCONT)
         self.told = {}
         for host, program in zip("vs", programs, strict=True):
-            told = program.communicate(timeout=120)[0]
-            assert program.returncode == 0, told
-            print(f"# {name}: {told.splitlines()[-1]}", flush=True)
-            self.told[host] = told
+            self.told[host] = program.end()
+            print(f"# {name}: {self.told[host].splitlines()[-1]}", flush=True)
         if said:
-            wire.send_signal(signal.SIGINT)
-            wire.wait(timeout=60)
+            wire.end(signal.SIGINT)
 
     def about(self, host: str) -> int:
         return int(json.loads((self.home / host / "call.json").read_text())["fec"])
 
     def corrected(self, host: str) -> int:
-        return int(lab_repair.rows(self.home / host / "inbound.csv")[-1]["corrected"])
+        return int(rows(self.home / host / "inbound.csv")[-1]["corrected"])
 
     def lacks(self) -> list[int]:
         """Of each of s' pictures, how many packets did not come to v."""
-        frames = lab_repair.rows(self.home / "s" / "frames.csv")
-        came = Counter(row["rtp_ts"] for row in lab_repair.rows(self.home / "v" / "rx.csv"))
+        frames = rows(self.home / "s" / "frames.csv")
+        came = Counter(row["rtp_ts"] for row in rows(self.home / "v" / "rx.csv"))
         return [int(row["packets"]) - came[row["rtp_ts"]] for row in frames]
 
     def keys(self) -> list[float]:
         """When s coded pictures that need none before, s."""
-        return [int(row["t_ns"]) / 1e9 for row in lab_repair.rows(self.home / "s" / "frames.csv")
+        return [int(row["t_ns"]) / 1e9 for row in rows(self.home / "s" / "frames.csv")
                 if row["type"] == "I"]
 
     def missing(self) -> int:
@@ -126,16 +114,16 @@ class Call:
 
     def played(self, name: str) -> list[tuple[float, float]]:
         """When v played the pieces of a kind, s since its first picture; how old each was."""
-        begin = int(lab_repair.rows(self.home / "v" / "video.csv")[0]["play_ns"])
-        rows = [(int(row["play_ns"]), int(row["capture_ns"]))
-                for row in lab_repair.rows(self.home / "v" / f"{name}.csv")]
-        return [((play - begin) / 1e9, (play - capture) / 1e9) for play, capture in rows if capture]
+        begin = int(rows(self.home / "v" / "video.csv")[0]["play_ns"])
+        times = [(int(row["play_ns"]), int(row["capture_ns"]))
+                 for row in rows(self.home / "v" / f"{name}.csv")]
+        return [((at - begin) / 1e9, (at - capture) / 1e9) for at, capture in times if capture]
 
     def untold(self, host: str, name: str) -> float:
         """Longest time for which nothing said when it was captured, from SETTLE on, s."""
-        rows = lab_repair.rows(self.home / host / f"{name}.csv")
-        plays = [int(row["play_ns"]) / 1e9 for row in rows]
-        told = [at for at, row in zip(plays, rows, strict=True) if int(row["capture_ns"])]
+        played = rows(self.home / host / f"{name}.csv")
+        plays = [int(row["play_ns"]) / 1e9 for row in played]
+        told = [at for at, row in zip(plays, played, strict=True) if int(row["capture_ns"])]
         longest, since = 0.0, plays[0] + SETTLE
         for at in plays:
             if at > since:
@@ -146,7 +134,7 @@ class Call:
 
     def sound(self) -> float:
         """Share of the pieces of 20 ms, between the first and the last, that v played."""
-        times = [int(row["play_ns"]) for row in lab_repair.rows(self.home / "v" / "audio.csv")]
+        times = [int(row["play_ns"]) for row in rows(self.home / "v" / "audio.csv")]
         return (len(times) - 1) / ((times[-1] - times[0]) / 20e6)
 
     def lips(self) -> list[float]:
@@ -175,8 +163,8 @@ class Call:
 
     def shown(self) -> float:
         """Share of the pictures that s has sent."""
-        sent = len(lab_repair.rows(self.home / "s" / "frames.csv"))
-        return len(lab_repair.rows(self.home / "v" / "video.csv")) / sent
+        sent = len(rows(self.home / "s" / "frames.csv"))
+        return len(rows(self.home / "v" / "video.csv")) / sent
 
 
 def jump(call: Call) -> None:
@@ -210,7 +198,7 @@ def sound(build: Path, clip: Path) -> None:
         heard, came = voice.Heard(said, call.home / "v.wav"), call.packets()
         first, last = min(came), max(came)
         size = statistics.mean(came.values())
-        told = [int(row["value"]) for row in lab_repair.rows(call.home / "s" / "control.csv")
+        told = [int(row["value"]) for row in rows(call.home / "s" / "control.csv")
                 if (row["controller"], row["key"]) == ("sound", "loss")]
         alike = {n: like for n in range(first + LEARNT, min(last, first + heard.pieces()))
                  if (like := heard.likeness(n - first)) is not None}
@@ -244,7 +232,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--build", type=Path, default=TOP / "build")
     build = parser.parse_args().build.resolve()
-    Path("/run/tmp").mkdir(exist_ok=True)
     clip = Path("/run/tmp/clip.y4m")
     size = lab_repair.WIDTH, lab_repair.HEIGHT
     trial.write_noise(clip, *size, bytes(112 + b % 32 for b in range(256)))

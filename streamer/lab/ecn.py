@@ -17,11 +17,9 @@ Prints `ok NAME` or `not ok NAME: why`.
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import signal
 import socket
-import subprocess
 import sys
 import tempfile
 import time
@@ -29,9 +27,10 @@ from pathlib import Path
 from typing import Any
 
 TOP = Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(TOP / "kernel" / "lab-tests"))
+sys.path[:0] = [str(TOP / "kernel" / "lab-tests"), str(TOP / "streamer" / "tests")]
+import streams  # noqa: E402
 import trial  # noqa: E402
-from trial import check, within  # noqa: E402
+from trial import Program, check, rows, within  # noqa: E402
 
 from paqm_lab import topology  # noqa: E402
 from paqm_lab.topology import in_a_row, netem  # noqa: E402
@@ -85,11 +84,6 @@ def send_others(port: int, seconds: float) -> None:
             due += gap
 
 
-def rows(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
 def fair(others: int) -> float:
     """Bit/s at the IP layer."""
     return min(BOTTLENECK * PACKET / (PACKET + ETHERNET) / (others + 1), RATE_MAX)
@@ -97,35 +91,23 @@ def fair(others: int) -> float:
 
 def stream(build: Path, clip: Path, ecn: str, home: Path) -> tuple[int, str, str]:
     """Runs the load; time of its begin, and what both programs said."""
-    streamer = str(build / "streamer" / "paqm-streamer")
-    inside = ["ip", "netns", "exec"]
-    sink = subprocess.Popen([*inside, "d", sys.executable, "-B", __file__, "--sink"])
-    receiver = subprocess.Popen(
-        [*inside, "d", streamer, "recv", "--listen", "10.2.0.2:5004", "--seed", "2", "--log",
-         str(home / "r")], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
-    assert receiver.stdout and receiver.stdout.readline().startswith("listening")
+    program, to = build / "streamer" / "paqm-streamer", "10.2.0.2:5004"
+    sink = Program("d", sys.executable, "-B", __file__, "--sink")
+    receiver = streams.receive(program, to, home / "r", "--seed", 2, host="d")
     begin, wall = time.monotonic(), time.time_ns()
-    sender = subprocess.Popen(
-        [*inside, "s", streamer, "send", "--to", "10.2.0.2:5004", "--source", str(clip), "--loop",
-         "--rate-max", str(RATE_MAX), "--paqmd", "none", "--seed", "1", "--duration", str(END),
-         "--ecn", ecn, "--log", str(home / "s")],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    sender = streams.send(program, to, home / "s", clip, "--loop", "--rate-max", RATE_MAX, "--seed",
+                          1, "--duration", END, "--ecn", ecn, host="s")
     for number in range(2):  # each of the others, as long as it goes on
         since = None
         for at, count in (*LOAD, (END, 0)):
             if count > number and since is None:
                 since = at
             elif count <= number and since is not None:
-                subprocess.Popen(
-                    [*inside, "s", "sh", "-c",
-                     f"sleep {since}; exec {sys.executable} -B {__file__} --other {6000 + number} "
-                     f"--seconds {at - since}"])
+                Program("s", "sh", "-c", f"sleep {since}; exec {sys.executable} -B {__file__} "
+                        f"--other {6000 + number} --seconds {at - since}")
                 since = None
     time.sleep(max(0.0, begin + END + 1 - time.monotonic()))
-    said = sender.communicate(timeout=60)[0]
-    assert sender.returncode == 0, said
-    receiver.send_signal(signal.SIGINT)
-    heard = receiver.communicate(timeout=60)[0]
+    said, heard = streams.finish(receiver, sender, after=0)
     sink.terminate()
     return wall, said.splitlines()[-1], heard.splitlines()[-1]
 
@@ -187,7 +169,6 @@ def main() -> int:
         for number, end in enumerate(ends):
             end.bind(("10.2.0.2", 6000 + number))
         signal.pause()
-    Path("/run/tmp").mkdir(exist_ok=True)
     clip = Path("/run/tmp/clip.y4m")
     trial.write_noise(clip, 320, 192, bytes(range(256)))
     results = {}
@@ -195,7 +176,7 @@ def main() -> int:
     for name in args.case or CASES:
         ecn, queue = CASES[name]
         network(queue)
-        home = Path(tempfile.mkdtemp(dir="/run/tmp"))
+        home = Path(tempfile.mkdtemp())
         wall, said, heard = stream(args.build.resolve(), clip, ecn, home)
         print(f"# {name}: {said}; {heard}", flush=True)
         result = results[name] = judge(name, home, wall)

@@ -20,7 +20,7 @@ sys.path.insert(0, str(TOP / "kernel" / "lab-tests"))
 import stream_lab  # noqa: E402
 import trial  # noqa: E402
 from stream_lab import Stream  # noqa: E402
-from test_loopback import HEIGHT, WIDTH  # noqa: E402
+from streams import HEIGHT, WIDTH  # noqa: E402
 from trial import check, inside, within  # noqa: E402
 
 Series = list[tuple[float, float]]

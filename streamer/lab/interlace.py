@@ -10,9 +10,7 @@ picture that is not shown counts with the one shown before it.
 from __future__ import annotations
 
 import argparse
-import csv
 import json
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -22,7 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 TOP = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(TOP / "streamer" / "tests"))
+sys.path[:0] = [str(TOP / "kernel" / "lab-tests"), str(TOP / "streamer" / "tests")]
+import lab_repair  # noqa: E402
+import streams  # noqa: E402
+from trial import rows  # noqa: E402
+
 MODES = ("plain", "rtx", "rows", "checkerboard", "quarters")
 RATES = (300_000, 600_000, 1_200_000)
 LOSSES = (1, 3, 10, 20)
@@ -32,11 +34,6 @@ SETTLE = 2.0  # s that are not judged: the parts begin one after another
 PEAK_MAX = 60.0  # dB of a picture without any error
 
 Json = dict[str, Any]
-
-
-def rows(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as f:
-        return list(csv.DictReader(f))
 
 
 class Luma:
@@ -93,27 +90,15 @@ def judge(clip: Path, home: Path) -> Json:
 
 
 def one(build: Path, clip: Path, home: Path, mode: str, rate: int, loss: int) -> Json:
-    from lab_repair import network
-
-    network(f"{loss}%")
-    streamer = str(build / "streamer" / "paqm-streamer")
-    inside = ["ip", "netns", "exec"]
+    lab_repair.network(f"{loss}%")
+    program = build / "streamer" / "paqm-streamer"
     options = {"plain": [], "rtx": ["--rtx"]}.get(mode, ["--interlace", mode])
-    receiver = subprocess.Popen(
-        [*inside, "v", streamer, "recv", "--listen", "10.1.0.2:5004", "--seed", "2", "--log",
-         str(home / "r"), "--output", str(home / "out.y4m"), *options],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
-    assert receiver.stdout and receiver.stdout.readline().startswith("listening")
-    said = subprocess.run(
-        [*inside, "s", streamer, "send", "--to", "10.1.0.2:5004", "--source", str(clip), "--loop",
-         "--rate-max", str(rate), "--controller", "fixed", "--paqmd", "none", "--seed", "1",
-         "--duration", str(SECONDS), "--log", str(home / "s"), *options],
-        stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    if said.returncode:
-        raise SystemExit(f"{mode}: {said.stderr}")
-    subprocess.run(["sleep", "1"], check=True)
-    receiver.send_signal(signal.SIGINT)
-    heard = receiver.communicate(timeout=60)[0].strip()
+    receiver = streams.receive(program, lab_repair.TO, home / "r", "--seed", 2, "--output",
+                               home / "out.y4m", *options, host="v")
+    sender = streams.send(program, lab_repair.TO, home / "s", clip, "--loop", "--rate-max", rate,
+                          "--controller", "fixed", "--seed", 1, "--duration", SECONDS, *options,
+                          host="s")
+    heard = streams.finish(receiver, sender)[1].splitlines()[-1]
     row = {"mode": mode, "rate": rate, "loss_percent": loss, **judge(clip, home)}
     print(row, heard, flush=True)
     (home / "out.y4m").unlink()

@@ -22,7 +22,7 @@ TOP = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "streamer" / "tests"))
 import lab_repair  # noqa: E402
 import trial  # noqa: E402
-from trial import check, run  # noqa: E402
+from trial import Program, check, run  # noqa: E402
 
 HOME = Path("/run/tmp")
 PORT = 5090
@@ -52,22 +52,23 @@ else:
         time.sleep(30)
 """
 
-Process = subprocess.Popen[str]
+
+def start(host: str, *command: str, ready: str = "") -> Program:
+    return Program(host, "unshare", "--mount", "sh", "-c", START, "sh", *command, ready=ready)
 
 
-def start(host: str, *command: str) -> Process:
-    return subprocess.Popen(
-        ["ip", "netns", "exec", host, "unshare", "--mount", "sh", "-c", START, "sh", *command],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-
-
-def end_of(one: Process) -> str:
+def end_of(one: Program) -> str:
     """What it has said; who does not end is stopped."""
     try:
-        return one.communicate(timeout=WAIT)[0]
+        one.wait(WAIT)
     except subprocess.TimeoutExpired:
-        one.kill()
-        return one.communicate()[0] + "\n(was stopped)"
+        stop(one)
+        return one.said() + "\n(was stopped)"
+    return one.said()
+
+
+def stop(one: Program) -> None:
+    one.end(signal.SIGKILL, -signal.SIGKILL)
 
 
 class Ends:
@@ -77,23 +78,19 @@ class Ends:
         self.secret.touch(0o600)
         self.secret.write_text(secrets.token_hex(24) + "\n")
 
-    def call(self, host: str, *where: str, seconds: str = "4") -> Process:
+    def call(self, host: str, *where: str, seconds: str = "4", ready: str = "") -> Program:
         return start(host, self.streamer, "call", *where, "--secret", str(self.secret), "--source",
                      "test", "--audio", "test", "--sink", "none", "--audio-sink", "none",
-                     "--paqmd", "none", "--duration", seconds)
+                     "--paqmd", "none", "--duration", seconds, ready=ready)
 
-    def listen(self, *where: str) -> Process:
-        listener = self.call("v", "--listen", *where, seconds="600")
-        assert listener.stdout and listener.stdout.readline().startswith("waiting")
-        return listener
+    def listen(self, *where: str) -> Program:
+        return self.call("v", "--listen", *where, seconds="600", ready="waiting")
 
-    def silence(self, host: str, how: str, where: str, port: int) -> Process:
-        one = start(host, "python3", "-c", SILENCE, how, where, str(port))
-        assert one.stdout and "ready" in one.stdout.readline()
-        return one
+    def silence(self, host: str, how: str, where: str, port: int) -> Program:
+        return start(host, "python3", "-c", SILENCE, how, where, str(port), ready="ready")
 
 
-def talk(name: str, listener: Process, caller: Process) -> str:
+def talk(name: str, listener: Program, caller: Program) -> str:
     """Both see and hear each other; what the listener has said."""
     said = [end_of(one) for one in (caller, listener)]
     seen = [re.search(r"showed (\d+), played (\d+)", text) for text in said]
@@ -117,8 +114,7 @@ def names(ends: Ends) -> None:
 
 def stream(name: str, ends: Ends, listen: str, to: str) -> None:
     """Pictures and, back, reports: without these the sender would be told by its breaker."""
-    receiver = start("v", ends.streamer, "recv", "--listen", listen)
-    assert receiver.stdout and receiver.stdout.readline().startswith("listening"), listen
+    receiver = start("v", ends.streamer, "recv", "--listen", listen, ready="listening")
     sender = start("s", ends.streamer, "send", "--to", to, "--source", "test", "--paqmd", "none",
                    "--duration", "20", "--rate-max", "400kbit")
     told = end_of(sender)
@@ -152,17 +148,14 @@ def ports(ends: Ends) -> None:
     told = end_of(ends.call("v", "--listen", "10.1.0.2"))
     check("port in use: call --listen names it, and the way out",
           f"cannot listen on 10.1.0.2 port {PORT}: " in told and "--listen ADDR:PORT" in told, told)
-    other.kill()
-    other.wait()
-    first = start("v", ends.streamer, "recv", "--listen", "10.1.0.2:5004")
-    assert first.stdout and first.stdout.readline().startswith("listening")
+    stop(other)
+    first = start("v", ends.streamer, "recv", "--listen", "10.1.0.2:5004", ready="listening")
     for port in (5004, 5003):  # its RTP, its RTCP
         second = start("v", ends.streamer, "recv", "--listen", f"10.1.0.2:{port}")
         told = end_of(second)
         check(f"port in use: recv on {port} names it, and the way out", second.returncode == 1 and
               "cannot bind UDP 10.1.0.2 port 5004: " in told and "give another port" in told, told)
-    first.kill()
-    first.wait()
+    stop(first)
 
 
 def silence(ends: Ends) -> None:
@@ -175,15 +168,13 @@ def silence(ends: Ends) -> None:
     check("silence: the caller gives up and says whom it called", caller.returncode == 1 and
           f"cannot call 10.1.0.2 port {PORT}: " in told and SILENT.format(12) in told, told)
     trial.within("silence: the caller gives up, s", took, 11.9, 15)
-    other.kill()
-    other.wait()
+    stop(other)
     listener = ends.listen("10.1.0.2")
     other = ends.silence("s", "call", "10.1.0.2", PORT)
     said = talk("silence: the next caller is let in", listener, ends.call("s", "10.1.0.2"))
     check("silence: a caller that says nothing is passed over",
           "a caller from 10.1.0.1 was refused: " in said and SILENT.format(5) in said, said)
-    other.kill()
-    other.wait()
+    stop(other)
 
 
 def main() -> int:
@@ -193,7 +184,6 @@ def main() -> int:
     parser.add_argument("--build", type=Path, default=TOP / "build")
     parser.add_argument("group", nargs="*", choices=[[], *groups])
     args = parser.parse_args()
-    HOME.mkdir(exist_ok=True)
     (HOME / "hosts").write_text(NAMES)
     lab_repair.network("0%")
     run("ip", "-n", "v", "addr", "add", "10.1.0.3/24", "dev", "vs")

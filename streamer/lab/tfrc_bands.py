@@ -10,9 +10,7 @@ set-up; Linux's RED is not gentle, so bands for it leave room below.
 
 from __future__ import annotations
 
-import csv
 import json
-import subprocess
 import sys
 import tempfile
 import time
@@ -22,7 +20,7 @@ from typing import Any
 TOP = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "kernel" / "lab-tests"))
 import trial  # noqa: E402
-from trial import run  # noqa: E402
+from trial import Program, rows, run  # noqa: E402
 
 from paqm_lab import topology  # noqa: E402
 from paqm_lab.topology import htb_class, in_a_row, netem  # noqa: E402
@@ -78,33 +76,30 @@ class Flows:
     def __init__(self, tool: str, home: Path, seconds: float) -> None:
         self.tool, self.home, self.seconds = tool, home, seconds
         self.begin = time.monotonic()
-        self.programs: list[subprocess.Popen[str]] = []
+        self.programs: list[Program] = []
         self.count = self.tcp = 0
 
-    def start(self, ns: str, command: list[str]) -> subprocess.Popen[str]:
-        program = subprocess.Popen(["ip", "netns", "exec", ns, *command],
-                                   stdout=subprocess.PIPE, text=True)
-        self.programs.append(program)
-        return program
+    def start(self, host: str, *command: object) -> Program:
+        self.programs.append(Program(host, *command))
+        return self.programs[-1]
 
     def left(self) -> float:
         return self.seconds - (time.monotonic() - self.begin)
 
     def media(self, seed: int) -> None:
         port = 6000 + self.count
-        self.start("d", [self.tool, "recv", str(port), f"{self.left()}",
-                         str(self.home / f"r{self.count}.csv")])
+        self.start("d", self.tool, "recv", port, self.left(), self.home / f"r{self.count}.csv")
         time.sleep(0.05)
-        self.start("s", [self.tool, "send", f"10.2.0.2:{port}", "tfrc", f"{self.left()}", "20e6",
-                         str(seed + self.count), str(self.home / f"s{self.count}.csv")])
+        self.start("s", self.tool, "send", f"10.2.0.2:{port}", "tfrc", self.left(), "20e6",
+                   seed + self.count, self.home / f"s{self.count}.csv")
         self.count += 1
 
-    def reno(self) -> subprocess.Popen[str]:
+    def reno(self) -> Program:
         port = 7000 + self.tcp
-        sink = self.start("d", [*BULK, "--port", str(port)])
+        sink = self.start("d", *BULK, "--port", port)
         time.sleep(1)
-        self.start("s", [*BULK, "--port", str(port), "--to", "10.2.0.2", "--congestion-control",
-                         "reno", "--seconds", f"{self.left()}"])
+        self.start("s", *BULK, "--port", port, "--to", "10.2.0.2", "--congestion-control", "reno",
+                   "--seconds", self.left())
         self.tcp += 1
         return sink
 
@@ -114,11 +109,10 @@ class Flows:
     def finish(self) -> None:
         self.until(self.seconds)
         for program in self.programs:
-            program.wait(timeout=30)
+            program.end()
 
     def log(self, name: str) -> list[Row]:
-        with (self.home / f"{name}.csv").open() as file:
-            return [{k: float(v) for k, v in row.items()} for row in csv.DictReader(file)]
+        return [{k: float(v) for k, v in row.items()} for row in rows(self.home / f"{name}.csv")]
 
     def delta(self, name: str, key: str, start: float, stop: float) -> float:
         """How much a counter grew between two moments of the monotonic clock."""
@@ -252,7 +246,7 @@ def case_loss(tool: str) -> None:
             tcp.until(seconds - 2)
             t1, _, b1 = link()
             tcp.finish()
-            if not json.loads(sink.stdout.read() if sink.stdout else "{}").get("bytes"):
+            if not json.loads(sink.said()).get("bytes"):
                 raise SystemExit("TCP moved nothing")
             theirs = 8 * (b1 - b0) / (t1 - t0)
         check(f"loss {100 * loss:g} %: rate against TCP's", mine / theirs, 0.8, 1.2, "")

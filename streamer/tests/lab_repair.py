@@ -9,12 +9,8 @@ by 20 ms and loses 3 % of what s sends.
 from __future__ import annotations
 
 import argparse
-import csv
-import os
 import re
-import signal
 import struct
-import subprocess
 import sys
 import tempfile
 import time
@@ -23,9 +19,14 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "kernel" / "lab-tests"))
+import streams  # noqa: E402
 import trial  # noqa: E402
-from trial import check, run, within  # noqa: E402
+from trial import check, rows, run, within  # noqa: E402
 
+from paqm_lab import topology  # noqa: E402
+from paqm_lab.topology import netem, pair  # noqa: E402
+
+TO = "10.1.0.2:5004"
 RATE = 1_000_000
 SECONDS = 60
 WARM_UP = 2  # s
@@ -35,23 +36,11 @@ WIDTH, HEIGHT = 320, 192
 
 
 def network(loss: str) -> None:
-    for host in "sv":
-        subprocess.run(["ip", "netns", "del", host], stderr=subprocess.DEVNULL)
-        run("ip", "netns", "add", host)
-        run("ip", "-n", host, "link", "set", "lo", "up")
-    run("ip", "link", "add", "sv", "netns", "s", "address", "02:00:00:00:00:01", "type", "veth",
-        "peer", "name", "vs", "netns", "v", "address", "02:00:00:00:00:02")
-    for host, device, number in (("s", "sv", 1), ("v", "vs", 2)):
-        run("ip", "-n", host, "addr", "add", f"10.1.0.{number}/24", "dev", device)
-        run("ip", "-n", host, "link", "set", device, "up")
-        # that is not asked for: questions and answers could be lost
-        run("ip", "-n", host, "neigh", "replace", f"10.1.0.{3 - number}", "lladdr",
-            f"02:00:00:00:00:0{3 - number}", "dev", device)
-        run("ip", "netns", "exec", host, "ethtool", "-K", device, "tso", "off", "gso", "off",
-            "gro", "off")
-        what = ["loss", loss] if host == "s" else []
-        run("tc", "-n", host, "qdisc", "add", "dev", device, "root", "netem", "delay", "20ms",
-            "limit", "100000", *what)
+    net = pair("s", "v", ("sv", "vs"), ipv6=True)
+    net.queue("s", "sv", "root", *netem(20, "loss", loss))
+    net.queue("v", "vs", "root", *netem(20))
+    topology.remove(net)
+    topology.make(net)
 
 
 def sent() -> tuple[int, int]:
@@ -60,11 +49,6 @@ def sent() -> tuple[int, int]:
     found = re.search(r"Sent (\d+) bytes (\d+) pkt \(dropped (\d+),", text)
     assert found, text
     return int(found[1]) - ETHERNET * int(found[2]), int(found[3])
-
-
-def rows(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as f:
-        return list(csv.DictReader(f))
 
 
 def datagrams(path: Path) -> Iterator[bytes]:
@@ -83,19 +67,12 @@ class Result:
 
     def __init__(self, build: Path, clip: Path, send: str, recv: str, loss: str = "3%") -> None:
         network(loss)
-        home = Path(tempfile.mkdtemp(dir="/run/tmp"))
-        streamer = str(build / "streamer" / "paqm-streamer")
-        inside = ["ip", "netns", "exec"]
-        receiver = subprocess.Popen(
-            [*inside, "v", streamer, "recv", "--listen", "10.1.0.2:5004", "--seed", "2", "--log",
-             str(home / "r"), *recv.split()],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
-        assert receiver.stdout and receiver.stdout.readline().startswith("listening")
-        sender = subprocess.Popen(
-            [*inside, "s", streamer, "send", "--to", "10.1.0.2:5004", "--source", str(clip),
-             "--loop", "--rate-max", str(RATE), "--controller", "fixed", "--paqmd", "none",
-             "--seed", "1", "--duration", str(SECONDS), "--log", str(home / "s"), *send.split()],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+        home = Path(tempfile.mkdtemp())
+        program = build / "streamer" / "paqm-streamer"
+        receiver = streams.receive(program, TO, home / "r", "--seed", 2, *recv.split(), host="v")
+        sender = streams.send(program, TO, home / "s", clip, "--loop", "--rate-max", RATE,
+                              "--controller", "fixed", "--seed", 1, "--duration", SECONDS,
+                              *send.split(), host="s")
         self.rates = []
         before, _ = sent()
         for _ in range(SECONDS):
@@ -103,12 +80,7 @@ class Result:
             now, self.dropped = sent()
             self.rates.append((now - before) * 8)
             before = now
-        self.said = sender.communicate(timeout=60)[0]
-        assert sender.returncode == 0, self.said
-        time.sleep(1)
-        receiver.send_signal(signal.SIGINT)
-        self.heard = receiver.communicate(timeout=60)[0]
-        assert receiver.returncode == 0, self.heard
+        self.said, self.heard = streams.finish(receiver, sender)
         self.frames = rows(home / "s" / "frames.csv")
         self.decoded = rows(home / "r" / "decoded.csv")
         self.packets = rows(home / "r" / "rx.csv")
@@ -146,7 +118,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--build", type=Path, default=TOP / "build")
     args = parser.parse_args()
-    os.makedirs("/run/tmp", exist_ok=True)
     clip = Path("/run/tmp/clip.y4m")
     trial.write_noise(clip, WIDTH, HEIGHT, bytes(112 + b % 32 for b in range(256)))
     results = {}
@@ -158,7 +129,7 @@ def main() -> int:
         ("rtx, a path that loses much", "--rtx", "--rtx", "30%"),
     ):  # fmt: skip
         result = results[name] = Result(args.build.resolve(), clip, send, recv, loss)
-        for line in (*result.said.splitlines()[1:], *result.heard.splitlines()):
+        for line in (*result.said.splitlines()[1:], *result.heard.splitlines()[1:]):
             print(f"# {name}: {line}", flush=True)
         print(f"# {name}: {len(result.frames)} pictures, {100 * result.arrived():.1f} % whole the "
               f"first time, {result.missing()} packets missing, wait "

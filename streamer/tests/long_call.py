@@ -22,7 +22,9 @@ from pathlib import Path
 
 import test_call_devices as devices
 import test_call_loopback as calls
-from test_call_devices import End, Sound, X, until
+import trial
+from test_call_devices import End, Sound, X
+from trial import check, until
 
 WARM = 3  # minutes after which everything has been there once
 STRANGERS = 1500
@@ -93,7 +95,6 @@ def main() -> int:
     streamer, minutes = sys.argv[1], int((*sys.argv, "10")[2])
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     Path("/tmp/.X11-unix").mkdir(exist_ok=True)
-    wrong = 0
     with tempfile.TemporaryDirectory() as name:
         tmp = Path(name)
         server, clip = Sound(tmp), tmp / "camera.mkv"
@@ -122,19 +123,15 @@ def main() -> int:
         caller.end()
         listener.end()
         assert "you hung up" in caller.said() and "the peer hung up" in listener.said()
-        print("ok the call ends when somebody hangs up, and not before")
+        check("the call ends when somebody hangs up, and not before", True)
         for end, u in used.items():
             for what, more in (("threads", 0), ("descriptors", 0), ("MB", MORE_MB)):
                 first, last = grows(u, what)
-                good = last <= first + more
-                wrong += not good
-                print(f"{'ok' if good else 'not ok'} {end}: {what} {first:.1f}, "
-                      f"at last {last:.1f}")
+                check(f"{end}: {what} {first:.1f}, at last {last:.1f}", last <= first + more)
         for screen in screens.values():
             screen.server.terminate()
         server.stop()
-    print(f"{1 + 6 - wrong} passed, {wrong} failed")
-    return 1 if wrong else 0
+    return trial.summary()
 
 
 if __name__ == "__main__":

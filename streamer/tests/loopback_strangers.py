@@ -6,35 +6,24 @@ import random
 import signal
 import socket
 import struct
-import subprocess
 import threading
+import time
 from pathlib import Path
 
-from loopback import (
-    check,
-    ended,
-    finish_both,
-    free_port,
-    rows,
-    start_receiver,
-    start_sender,
-    threads,
-    wait_for,
-)
+from streams import check, ended, finish, free_port, receive, send, threads
+from trial import rows, until
 
 
 def foreign(program: str, tmp: Path) -> None:
     """Packets of strangers between those of the stream: it goes on as if they were not there."""
-    port, send, recv = free_port(), tmp / "fs", tmp / "fr"
-    receiver = start_receiver(program, port, recv)
+    port, sent, came = free_port(), tmp / "fs", tmp / "fr"
+    receiver = receive(program, f"127.0.0.1:{port}", came)
     dice, count = random.Random(5), 0
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as between:
         between.bind(("127.0.0.1", 0))
         between.settimeout(0.2)
-        sender = subprocess.Popen(
-            [program, "send", "--to", f"127.0.0.1:{between.getsockname()[1]}", "--source",
-             str(tmp / "clip.y4m"), "--paqmd", "none", "--duration", "3", "--log", str(send)],
-        )  # fmt: skip
+        sender = send(program, f"127.0.0.1:{between.getsockname()[1]}", sent, tmp / "clip.y4m",
+                      "--duration", 3)
         while sender.poll() is None:
             try:
                 between.sendto(between.recv(2048), ("127.0.0.1", port))
@@ -47,33 +36,30 @@ def foreign(program: str, tmp: Path) -> None:
             head = struct.pack(">BBHII", 0x80, kind | 0x80, count, 7, 1000 + kind + count % 3)
             between.sendto(head + dice.randbytes(50), ("127.0.0.1", port))
             between.sendto(dice.randbytes(dice.randrange(40)), ("127.0.0.1", port))
-    check(sender.returncode == 0, "strangers: the sender's exit status")
-    subprocess.run(["sleep", "1"], check=True)
-    receiver.send_signal(signal.SIGINT)
-    check(receiver.wait(60) == 0, "strangers: the receiver's exit status")
+    finish(receiver, sender)
     check(count > 40, f"strangers: {count} packets")
-    frames, decoded = rows(send / "frames.csv"), rows(recv / "decoded.csv")
+    frames, decoded = rows(sent / "frames.csv"), rows(came / "decoded.csv")
     check([d["rtp_ts"] for d in decoded] == [f["rtp_ts"] for f in frames], "strangers: pictures")
 
 
 def several(program: str, tmp: Path) -> None:
     """Two streams on a port: the first plays, the other when it is silent or has no picture."""
+    clip = tmp / "clip.y4m"
     parts = ["--interlace", "rows"]
     for there, here in (([], []), (["--rtx", "--fec"], ["--rtx", "--fec", "20"]), (parts, parts)):
         name = "".join(there)
-        port, recv = free_port(), tmp / "sr"
+        to, recv = f"127.0.0.1:{free_port()}", tmp / "sr"
         first, second = tmp / f"s1{name}", tmp / f"s2{name}"
-        receiver = start_receiver(program, port, recv, *there, stderr=subprocess.PIPE)
-        old = start_sender(program, port, tmp, first, "--ssrc", "11", "--duration", "4", *here)
+        receiver = receive(program, to, recv, *there)
+        old = send(program, to, first, clip, "--loop", "--ssrc", 11, "--duration", 4, *here)
         log = first / "frames.csv"  # its first lines are written when they fill a block
-        while not log.exists() or not log.stat().st_size:
-            subprocess.run(["sleep", "0.1"], check=True)
-        new = start_sender(program, port, tmp, second, "--ssrc", "22", *here)
-        wait_for(receiver, "a second stream arrives on this port, SSRC 22")
-        wait_for(receiver, "the stream with SSRC 11 has fallen silent; now plays SSRC 22")
-        check(old.wait(60) == 0, "several: a sender's exit status")
-        subprocess.run(["sleep", "3"], check=True)
-        finish_both(receiver, new)
+        until("the first stream begins", lambda: log.exists() and log.stat().st_size, old)  # noqa: B023
+        new = send(program, to, second, clip, "--loop", "--ssrc", 22, *here)
+        receiver.tells("a second stream arrives on this port, SSRC 22")
+        receiver.tells("the stream with SSRC 11 has fallen silent; now plays SSRC 22")
+        old.end()
+        time.sleep(3)
+        finish(receiver, new, signal.SIGTERM)
         decoded = [int(d["rtp_ts"]) >> 2 for d in rows(recv / "decoded.csv")]
         was, came = ([int(f["rtp_ts"]) >> 2 for f in rows(log / "frames.csv")]
                      for log in (first, second))  # fmt: skip
@@ -90,7 +76,8 @@ def several(program: str, tmp: Path) -> None:
 
     # a stranger that was there before, and sends what is no picture
     port = free_port()
-    receiver = start_receiver(program, port, recv, stderr=subprocess.PIPE)
+    to = f"127.0.0.1:{port}"
+    receiver = receive(program, to, recv)
     done = threading.Event()
 
     def talk() -> None:
@@ -103,13 +90,13 @@ def several(program: str, tmp: Path) -> None:
 
     stranger = threading.Thread(target=talk)
     stranger.start()
-    subprocess.run(["sleep", "1"], check=True)
-    sender = start_sender(program, port, tmp, first, "--ssrc", "33")
-    wait_for(receiver, "the stream with SSRC 5 gives no picture; now plays SSRC 33")
-    subprocess.run(["sleep", "3"], check=True)
+    time.sleep(1)
+    sender = send(program, to, first, clip, "--loop", "--ssrc", 33)
+    receiver.tells("the stream with SSRC 5 gives no picture; now plays SSRC 33")
+    time.sleep(3)
     done.set()
     stranger.join()
-    finish_both(receiver, sender)
+    finish(receiver, sender, signal.SIGTERM)
     decoded, sent = ([d["rtp_ts"] for d in rows(log)]
                      for log in (recv / "decoded.csv", first / "frames.csv"))  # fmt: skip
     # a busy machine may show one less
@@ -121,19 +108,15 @@ def several(program: str, tmp: Path) -> None:
 
 def vanishing(program: str, tmp: Path) -> None:
     """A receiver that is there no more: the sender goes on, slower, and ends well."""
-    port, send, recv = free_port(), tmp / "vs", tmp / "vr"
-    receiver = start_receiver(program, port, recv)
-    sender = subprocess.Popen(
-        [program, "send", "--to", f"127.0.0.1:{port}", "--source", str(tmp / "clip.y4m"), "--loop",
-         "--rate-max", "2mbit", "--rate-min", "100kbit", "--duration", "9", "--paqmd", "none",
-         "--log", str(send)],
-    )  # fmt: skip
-    subprocess.run(["sleep", "3"], check=True)
-    receiver.kill()
-    receiver.wait(60)
-    check(sender.wait(60) == 0, "vanishing: the sender's exit status")
-    rates = [int(f["allowance_bps"]) for f in rows(send / "frames.csv")]
-    check(len(rows(recv / "rx.csv")) > 10, "vanishing: there was no receiver")
+    to, sent, came = f"127.0.0.1:{free_port()}", tmp / "vs", tmp / "vr"
+    receiver = receive(program, to, came)
+    sender = send(program, to, sent, tmp / "clip.y4m", "--loop", "--rate-max", "2mbit",
+                  "--rate-min", "100kbit", "--duration", 9)
+    time.sleep(3)
+    receiver.end(signal.SIGKILL, -signal.SIGKILL)
+    sender.end()
+    rates = [int(f["allowance_bps"]) for f in rows(sent / "frames.csv")]
+    check(len(rows(came / "rx.csv")) > 10, "vanishing: there was no receiver")
     check(rates[-1] <= max(rates) / 2, f"vanishing: {rates[-1]} after {max(rates)} bit/s")
 
 
@@ -141,7 +124,7 @@ def strangers(program: str, tmp: Path) -> None:
     """Broken, foreign, repeated and disordered RTP and RTCP: the receiver goes on and reports."""
     for options in ([], ["--rtx", "--fec"], ["--interlace", "quarters"]):
         port, own = free_port(), free_port()
-        receiver = start_receiver(program, port, tmp / "xr", *options)
+        receiver = receive(program, f"127.0.0.1:{port}", tmp / "xr", *options)
         with (
             socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as rtp,
             socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as rtcp,
@@ -181,21 +164,20 @@ def strangers(program: str, tmp: Path) -> None:
             # no packet of its own: it comes behind a report on the stream
             check(whole[1] == 201 and whole[0] & 31 >= 1, f"strangers {options}: {whole!r}")
         check(receiver.poll() is None, f"strangers {options}: the receiver ended")
-        receiver.send_signal(signal.SIGINT)
-        check(receiver.wait(60) == 0, f"strangers {options}: the receiver's exit status")
+        receiver.end(signal.SIGINT)
 
 
 def many(program: str, tmp: Path) -> None:
     """Thousands of sources on the port: a few get in, the stream goes on, another can come."""
-    for key in ([], ["--srtp-key", str(tmp / "key")]):
-        port, recv = free_port(), tmp / "mr"
-        first, second = tmp / "m1", tmp / "m2"
-        receiver = start_receiver(program, port, recv, *key, stderr=subprocess.PIPE)
-        old = start_sender(program, port, tmp, first, *key)
+    clip, recv = tmp / "clip.y4m", tmp / "mr"
+    for key in ([], ["--srtp-key", tmp / "key"]):
+        port = free_port()
+        to, first, second = f"127.0.0.1:{port}", tmp / "m1", tmp / "m2"
+        receiver = receive(program, to, recv, *key)
+        old = send(program, to, first, clip, "--loop", *key)
         with ended(receiver, old):
-            while not (recv / "rx.csv").stat().st_size:
-                subprocess.run(["sleep", "0.1"], check=True)
-            subprocess.run(["sleep", "1"], check=True)
+            until("packets come", lambda: (recv / "rx.csv").stat().st_size, receiver, old)
+            time.sleep(1)
             most = 0
             with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
                 for turn in range(2):  # those of the first have fallen silent in the second
@@ -207,22 +189,17 @@ def many(program: str, tmp: Path) -> None:
                                              ssrc + 10000)  # fmt: skip
                         s.sendto(report, ("127.0.0.1", port + 1))
                         if ssrc % 20 == 0:
-                            subprocess.run(["sleep", "0.005"], check=True)
+                            time.sleep(0.005)
                     most = max(most, threads(receiver.pid))
-                    subprocess.run(["sleep", "6"], check=True)
+                    time.sleep(6)
             check(most < 60, f"many {key}: {most} threads")
-            new = start_sender(program, port, tmp, second, *key)
+            new = send(program, to, second, clip, "--loop", *key)
             with ended(new):
-                subprocess.run(["sleep", "2"], check=True)
-                old.send_signal(signal.SIGTERM)
-                check(old.wait(60) == 0, "many: a sender's exit status")
-                wait_for(receiver, "has fallen silent; now plays SSRC")
-                subprocess.run(["sleep", "4"], check=True)
-                new.send_signal(signal.SIGTERM)
-                check(new.wait(60) == 0, "many: a sender's exit status")
-                receiver.send_signal(signal.SIGINT)
-                said = receiver.communicate(timeout=60)[0]
-                check(receiver.returncode == 0, f"many {key}: the receiver's exit status")
+                time.sleep(2)
+                old.end(signal.SIGTERM)
+                receiver.tells("has fallen silent; now plays SSRC")
+                time.sleep(4)
+                said = finish(receiver, new, signal.SIGTERM, 0)[1]
                 check("of strangers" in said and (bool(key) or "of too many streams" in said),
                       f"many {key}: {said}")  # fmt: skip
         decoded = {d["rtp_ts"] for d in rows(recv / "decoded.csv")}
@@ -236,12 +213,8 @@ def many(program: str, tmp: Path) -> None:
 def reporters(program: str, tmp: Path) -> None:
     """RTCP of all kinds, from many: the sender sends on, as who it was, and ends well."""
     port, log = free_port(), tmp / "qs"
-    sender = subprocess.Popen(
-        [program, "send", "--to", f"127.0.0.1:{port}", "--bind", f"127.0.0.1:{free_port()}",
-         "--source", str(tmp / "clip.y4m"), "--loop", "--ssrc", "77", "--rtx", "--carrier", "probe",
-         "--paqmd", "none", "--log", str(log)],
-        stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+    sender = send(program, f"127.0.0.1:{port}", log, tmp / "clip.y4m", "--loop", "--bind",
+                  f"127.0.0.1:{free_port()}", "--ssrc", 77, "--rtx", "--carrier", "probe")
     with (
         ended(sender),
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as rtp,
@@ -263,10 +236,10 @@ def reporters(program: str, tmp: Path) -> None:
                     one = struct.pack("!BBH", 0x80 | count, kind, words) + body[: 4 * words]
                     rtcp.sendto(report + one, (host, own + 1))
                     rtcp.sendto(one, (host, own + 1))
-            subprocess.run(["sleep", "0.02"], check=True)
+            time.sleep(0.02)
         for ssrc in (77, *range(100, 4100)):  # that of the stream, too
             rtcp.sendto(struct.pack("!BBHI", 0x80, 201, 1, ssrc), (host, own + 1))
-        subprocess.run(["sleep", "2"], check=True)
+        time.sleep(2)
         rtp.setblocking(False)
         with contextlib.suppress(BlockingIOError):
             while rtp.recv(2048):
@@ -276,9 +249,7 @@ def reporters(program: str, tmp: Path) -> None:
             packet = rtp.recv(2048)
             check(packet[0] == 0x0F or packet[8:12] == bytes([0, 0, 0, 77]),
                   f"reporters: {packet[:12]!r}")  # fmt: skip
-        sender.send_signal(signal.SIGTERM)
-        said = sender.communicate(timeout=60)[0]
-    check(sender.returncode == 0, f"reporters: status {sender.returncode}, {said}")
+        said = sender.end(signal.SIGTERM)
     for why in ("that ask for a sender report", "broken", "of strangers", "of our own"):
         check(why in said, f"reporters: {said}")
 
@@ -286,13 +257,9 @@ def reporters(program: str, tmp: Path) -> None:
 def breaker(program: str, tmp: Path) -> None:
     """Nobody reports: the sender falls silent, says so, and begins again for who does."""
     port, other = free_port(), free_port()
-    senders = []
-    for to, options in ((port, []), (other, ["--no-breaker"])):
-        senders.append(subprocess.Popen(
-            [program, "send", "--to", f"127.0.0.1:{to}", "--source", str(tmp / "clip.y4m"),
-             "--loop", "--rate-max", "500kbit", "--paqmd", "none", "--log", str(tmp / f"b{to}"),
-             *options],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))  # fmt: skip
+    senders = [send(program, f"127.0.0.1:{to}", tmp / f"b{to}", tmp / "clip.y4m", "--loop",
+                    "--rate-max", "500kbit", *options)
+               for to, options in ((port, []), (other, ["--no-breaker"]))]  # fmt: skip
     with ended(*senders):
         counts = [0, 0]
         with (
@@ -301,8 +268,8 @@ def breaker(program: str, tmp: Path) -> None:
         ):
             first.bind(("127.0.0.1", port))
             second.bind(("127.0.0.1", other))
-            wait_for(senders[0], "no report on the stream for 15 s")
-            subprocess.run(["sleep", "2"], check=True)
+            senders[0].tells("no report on the stream for 15 s")
+            time.sleep(2)
             for s in (first, second):
                 s.setblocking(False)
             for turn in range(2):  # what was on its way does not count
@@ -312,15 +279,13 @@ def breaker(program: str, tmp: Path) -> None:
                         while s.recv(2048):
                             counts[k] += 1
                 if not turn:
-                    subprocess.run(["sleep", "3"], check=True)
+                    time.sleep(3)
         check(counts[0] == 0 and counts[1] > 20, f"breaker: packets {counts}")
-        receiver = start_receiver(program, port, tmp / "br")
+        receiver = receive(program, f"127.0.0.1:{port}", tmp / "br")
         with ended(receiver):
-            wait_for(senders[0], "reports arrive again: sending pictures")
-            subprocess.run(["sleep", "4"], check=True)
+            senders[0].tells("reports arrive again: sending pictures")
+            time.sleep(4)
             for sender in senders:
-                sender.send_signal(signal.SIGTERM)
-                check(sender.wait(60) == 0, "breaker: a sender's exit status")
-            receiver.send_signal(signal.SIGINT)
-            check(receiver.wait(60) == 0, "breaker: the receiver's exit status")
+                sender.end(signal.SIGTERM)
+            receiver.end(signal.SIGINT)
     check(len(rows(tmp / "br" / "decoded.csv")) > 24, "breaker: pictures after it")

@@ -1,33 +1,33 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """Devices that vanish during a call and come back: windows, sound server, camera.
 
 The windows are on X servers without a screen (Xvfb), loudspeaker and microphone are those of a
 sound server (PulseAudio) whose sink goes nowhere and can be listened to. The camera is a file:
 what is not there, or breaks off, is to a call as a camera that is unplugged. Runs in virtual time
-(lab_loopback.sh).
+(lab_loopback.py).
 """
 
 import array
-import csv
 import ctypes
 import os
 import pty
 import re
 import signal
 import subprocess
-import sys
 import tempfile
 import time
-import traceback
 import wave
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
 import test_call_loopback as calls
+import trial
+from trial import PATIENCE, Program, until
 
-Process = subprocess.Popen[str]
+from paqm_lab.topology import HERE
+
 SCREENS = {"listener": 71, "caller": 72}
 SLOW = 0.8  # s that a window needs
 READY, STOPPED = 1.5, 0.8  # s after the ends know each other, s
@@ -109,38 +109,26 @@ class Sound:
         subprocess.run(
             ["gst-launch-1.0", "-q", "pulsesrc", "device=speaker.monitor", "num-buffers=400", "!",
              "audio/x-raw,format=S16LE,rate=48000,channels=1", "!", "wavenc", "!", "filesink",
-             f"location={file}"], env={**os.environ, **self.env}, check=True, timeout=calls.WAIT,
+             f"location={file}"], env={**os.environ, **self.env}, check=True, timeout=PATIENCE,
             stdout=subprocess.DEVNULL)
         with wave.open(str(file)) as f:
             return max(map(abs, array.array("h", f.readframes(f.getnframes()))), default=0)
 
 
-def until(what: str, happens: Callable[[], object]) -> None:
-    end = time.monotonic() + calls.WAIT
-    while not happens():
-        assert time.monotonic() < end, f"in vain: {what}"
-        time.sleep(0.1)
-
-
 class End:
     """One end of a call, with a terminal for its keys."""
 
-    processes: ClassVar[list[Process]] = []
+    processes: ClassVar[list[Program]] = []
 
     def __init__(self, streamer: str, tmp: Path, name: str, env: dict[str, str],
                  *options: str) -> None:
-        self.record, self.log = tmp / name, tmp / f"{name}.log"
+        self.record = tmp / name
         self.keys, slave = pty.openpty()
-        with self.log.open("w") as log:
-            self.process = subprocess.Popen(
-                [streamer, "call", *options, "--rate-max", "500kbit", "--paqmd", "none",
-                 "--record", str(self.record)],
-                stdin=slave, stdout=log, stderr=log, text=True, env={**os.environ, **env})
+        self.process = Program(HERE, streamer, "call", *options, "--rate-max", "500kbit", "--paqmd",
+                               "none", "--record", self.record, stdin=slave, env=env)
         self.processes.append(self.process)
+        self.said = self.process.said
         os.close(slave)
-
-    def said(self) -> str:
-        return self.log.read_text()
 
     def key(self, key: str) -> None:
         os.write(self.keys, f"{key}\n".encode())
@@ -150,14 +138,12 @@ class End:
 
     def ages(self, media: str) -> list[float]:
         """Of all that was played, s, once the sender's reports told."""
-        with (self.record / f"{media}.csv").open(newline="") as f:
-            return [(int(row["play_ns"]) - int(row["capture_ns"])) / 1e9
-                    for row in csv.DictReader(f) if int(row["capture_ns"])]
+        return [(int(row["play_ns"]) - int(row["capture_ns"])) / 1e9
+                for row in trial.rows(self.record / f"{media}.csv") if int(row["capture_ns"])]
 
     def untold(self, media: str) -> int:
         """Pieces of which nobody knows when they were captured, once that was known of one."""
-        with (self.record / f"{media}.csv").open(newline="") as f:
-            known = [row["capture_ns"] != "0" for row in csv.DictReader(f)]
+        known = [row["capture_ns"] != "0" for row in trial.rows(self.record / f"{media}.csv")]
         return known[known.index(True) :].count(False)
 
     def plays_on(self, media: str) -> None:
@@ -179,9 +165,9 @@ class End:
         assert len(re.findall(what, self.said())) == times, self.said()
 
     def end(self) -> str:
-        assert self.process.wait(timeout=calls.WAIT) == 0, self.said()
+        said = self.process.end()
         os.close(self.keys)
-        return self.said().splitlines()[-1]
+        return said.splitlines()[-1]
 
 
 def pair(streamer: str, tmp: Path, name: str, listener: tuple[dict[str, str], list[str]],
@@ -205,7 +191,7 @@ def hang_up(listener: End, caller: End) -> None:
 TEST = ["--source", "test", "--audio", "test", "--audio-sink", "none"]
 
 
-def windows(streamer: str, tmp: Path, screens: dict[str, X]) -> None:
+def windows(streamer: str, tmp: Path, screens: dict[str, X], _: Sound) -> None:
     """The listener sees itself, the caller the listener; both windows are closed."""
     own, peer = screens["listener"], screens["caller"]
     listener, caller = pair(
@@ -232,7 +218,7 @@ def windows(streamer: str, tmp: Path, screens: dict[str, X]) -> None:
     assert calls.events(caller.record, "lost") == calls.events(caller.record, "back") == ["window"]
 
 
-def slow_window(streamer: str, tmp: Path, screens: dict[str, X]) -> None:
+def slow_window(streamer: str, tmp: Path, screens: dict[str, X], _: Sound) -> None:
     """One end waits for its window: what comes meanwhile does not make a path of that length."""
     for slow in SCREENS:
         screen = screens[slow]
@@ -258,7 +244,7 @@ def slow_window(streamer: str, tmp: Path, screens: dict[str, X]) -> None:
                 assert max(age) < OLD, f"{one.record.name}, {media}: up to {max(age):.2f} s old"
 
 
-def stand_still(streamer: str, tmp: Path, screens: dict[str, X]) -> None:
+def stand_still(streamer: str, tmp: Path, screens: dict[str, X], _: Sound) -> None:
     """One end is stopped soon after it was ready: what came meanwhile has times of capture, too."""
     for still in SCREENS:
         listener, caller = ends = pair(
@@ -279,7 +265,7 @@ def stand_still(streamer: str, tmp: Path, screens: dict[str, X]) -> None:
                 assert not untold, f"{one.record.name}, {media}: {untold} pieces without a time"
 
 
-def sound(streamer: str, tmp: Path, server: Sound) -> None:
+def sound(streamer: str, tmp: Path, _: dict[str, X], server: Sound) -> None:
     """No sound server, then one, then none, then one: as loudspeaker and as microphone."""
     listener, caller = pair(
         streamer, tmp, "sound",
@@ -303,7 +289,7 @@ def sound(streamer: str, tmp: Path, server: Sound) -> None:
     hang_up(listener, caller)
 
 
-def microphone(streamer: str, tmp: Path, server: Sound) -> None:
+def microphone(streamer: str, tmp: Path, _: dict[str, X], server: Sound) -> None:
     """The caller's microphone is that of a server which comes late and goes."""
     listener, caller = pair(
         streamer, tmp, "microphone",
@@ -330,7 +316,7 @@ def make_clip(path: Path) -> None:
          "filesink", f"location={path}"], check=True)
 
 
-def camera(streamer: str, tmp: Path) -> None:
+def camera(streamer: str, tmp: Path, *_: object) -> None:
     """A source that is not there, comes, ends and begins again, and breaks off in the middle."""
     clip, whole = tmp / "camera.mkv", tmp / "whole.mkv"
     make_clip(whole)
@@ -358,40 +344,25 @@ def camera(streamer: str, tmp: Path) -> None:
     assert len(calls.events(caller.record, "lost")) == 2, calls.events(caller.record, "lost")
 
 
-def main() -> int:
-    streamer, only = sys.argv[1], sys.argv[2:]
+def run(test: Callable[..., None], streamer: str) -> None:
+    """With screens and a sound server; nothing of it stays."""
     Path("/tmp/.X11-unix").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as name:
-        tmp = Path(name)
-        server = Sound(tmp)
+        server = Sound(Path(name))
         screens = {end: X(number) for end, number in SCREENS.items()}
-        tests: dict[str, Callable[[], None]] = {
-            "slow window": lambda: slow_window(streamer, tmp, screens),
-            "an end stands still": lambda: stand_still(streamer, tmp, screens),
-            "windows": lambda: windows(streamer, tmp, screens),
-            "loudspeaker": lambda: sound(streamer, tmp, server),
-            "microphone": lambda: microphone(streamer, tmp, server),
-            "camera": lambda: camera(streamer, tmp),
-        }
-        failed = 0
-        for what, test in tests.items():
-            if only and what not in only:
-                continue
-            try:
-                test()
-                print(f"ok call devices: {what}", flush=True)
-            except AssertionError as err:
-                traceback.print_exc()
-                failed += 1
-                for process in End.processes:
-                    process.kill()
-                if server.socket.exists():
-                    server.stop()
-                print(f"not ok call devices: {what}: {err}", flush=True)
-        for screen in screens.values():
-            screen.server.send_signal(signal.SIGTERM)
-    return 1 if failed else 0
+        try:
+            test(streamer, Path(name), screens, server)
+        finally:
+            for program in (*End.processes, *(screen.server for screen in screens.values())):
+                program.kill()
+                program.wait()
+            End.processes.clear()
+            if server.socket.exists():
+                server.stop()
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+TESTS: dict[str, Callable[[str], None]] = {
+    name: partial(run, test) for name, test in (
+        ("slow window", slow_window), ("an end stands still", stand_still), ("windows", windows),
+        ("loudspeaker", sound), ("microphone", microphone), ("camera", camera))
+}

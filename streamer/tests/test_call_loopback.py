@@ -1,12 +1,10 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """A call over loopback: real link, real SRTP, real codecs; and who is not let in.
 
 The call goes on until both ends have shown and played something, then one end hangs up. Runs in
-virtual time (lab_loopback.sh), where no machine is slow.
+virtual time (lab_loopback.py), where no machine is slow.
 """
 
-import csv
 import json
 import os
 import re
@@ -14,15 +12,17 @@ import signal
 import socket
 import struct
 import subprocess
-import sys
 import tempfile
 import time
 import wave
 from pathlib import Path
 
+import streams
 import test_loopback
+import trial
+from trial import Program, until
 
-WAIT = 120.0  # s that anything may take on a loaded machine
+from paqm_lab.topology import HERE
 
 
 def free_port() -> int:
@@ -41,13 +41,10 @@ def secret(path: Path, text: str, mode: int = 0o600) -> str:
 def call(
     streamer: str, *options: str, source: str = "test", audio: str = "test", heard: str = "none",
     seen: str = "none",
-) -> "subprocess.Popen[str]":
-    common = ["--source", source, "--audio", audio, "--sink", seen, "--audio-sink", heard]
-    return subprocess.Popen(
-        [streamer, "call", *options, *common, "--rate-max", "500kbit", "--paqmd", "none",
-         "--rtx", "--fec", "25"],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-    )  # fmt: skip
+) -> Program:
+    return Program(HERE, streamer, "call", *options, "--source", source, "--audio", audio, "--sink",
+                   seen, "--audio-sink", heard, "--rate-max", "500kbit", "--paqmd", "none", "--rtx",
+                   "--fec", 25)
 
 
 def refused(streamer: str, says: str, *options: str) -> None:
@@ -59,10 +56,8 @@ def refused(streamer: str, says: str, *options: str) -> None:
 
 
 def rows(path: Path) -> int:
-    if not path.exists():
-        return 0
-    with path.open(newline="") as f:
-        return sum(1 for _ in csv.reader(f)) - 1
+    """How many it has."""
+    return max(0, path.read_bytes().count(b"\n") - 1) if path.exists() else 0
 
 
 def losses(streamer: str, tmp: Path, secret_file: str) -> None:
@@ -75,37 +70,26 @@ def losses(streamer: str, tmp: Path, secret_file: str) -> None:
     caller = call(streamer, where, "--secret", secret_file, "--record", str(tmp / "d"),
                   source=str(broken))
     heard = [tmp / "c" / "audio.csv", tmp / "d" / "video.csv"]
-    end = time.monotonic() + WAIT
-    while not all(rows(path) > 20 for path in heard) and time.monotonic() < end:
-        assert listener.poll() is None and caller.poll() is None, "the call broke off"
-        time.sleep(0.2)
-    assert all(rows(path) > 20 for path in heard), "sound or the other picture stopped"
+    until("sound and the other picture", lambda: all(rows(path) > 20 for path in heard), listener,
+          caller)
     assert rows(tmp / "c" / "video.csv") <= 0
-    caller.kill()
-    said = caller.communicate(timeout=WAIT)[0], listener.communicate(timeout=WAIT)[0]
+    said = caller.end(signal.SIGKILL, -signal.SIGKILL), listener.end()
     assert said[0].count("the call goes on without it") == 1, said[0]
-    assert listener.returncode == 0 and "ended: " in said[1], said[1]
+    assert "ended: " in said[1], said[1]
 
 
 def events(path: Path, kind: str) -> list[str]:
-    with (path / "events.csv").open(newline="") as f:
-        return [row["detail"] for row in csv.DictReader(f) if row["event"] == kind]
+    return [row["detail"] for row in trial.rows(path / "events.csv") if row["event"] == kind]
 
 
-def wait_for_rows(path: Path, count: int, *calls: "subprocess.Popen[str]") -> None:
-    end = time.monotonic() + WAIT
-    while rows(path) < count and time.monotonic() < end:
-        assert all(one.poll() is None for one in calls), [one.communicate()[0] for one in calls]
-        time.sleep(0.1)
-    assert rows(path) >= count, (path, rows(path))
+def wait_for_rows(path: Path, count: int, *calls: Program) -> None:
+    until(f"{count} rows in {path}", lambda: rows(path) >= count, *calls)
 
 
-def hang_up(caller: "subprocess.Popen[str]", listener: "subprocess.Popen[str]") -> str:
+def hang_up(caller: Program, listener: Program) -> str:
     """What the listener has said."""
-    caller.send_signal(signal.SIGINT)
-    said = caller.communicate(timeout=WAIT)[0], listener.communicate(timeout=WAIT)[0]
-    assert caller.returncode == 0 and listener.returncode == 0, said
-    return said[1]
+    caller.end(signal.SIGINT)
+    return listener.end()
 
 
 def resident(pid: int) -> float:
@@ -136,8 +120,7 @@ def strangers(streamer: str, tmp: Path, secret_file: str) -> None:
     wait_for_rows(shown, rows(shown) + 50, listener, caller)
     more = resident(listener.pid) - before
     hang_up(caller, listener)
-    with shown.open(newline="") as f:
-        times = [int(row["arrival_ns"]) / 1e9 for row in csv.DictReader(f)]
+    times = [int(row["arrival_ns"]) / 1e9 for row in trial.rows(shown)]
     gap = max(b - a for a, b in zip(times[50:], times[51:]))  # noqa: B905
     assert gap < 4, f"no picture for {gap:.1f} s"
     assert more < 15, f"strangers made it keep {more:.0f} MB"
@@ -160,8 +143,7 @@ def only_watching(streamer: str, tmp: Path, secret_file: str) -> None:
     assert "the peer hung up" in hang_up(caller, listener)
     about = json.loads((tmp / "h" / "call.json").read_text())
     assert not about["video"]["sent"] and not about["audio"]["sent"]
-    with (tmp / "g" / "rtcp.csv").open(newline="") as f:
-        media = [row["media"] for row in csv.DictReader(f)]
+    media = [row["media"] for row in trial.rows(tmp / "g" / "rtcp.csv")]
     assert media.count("video") > 3 and media.count("audio") > 1, media
     for one in "gh":
         assert events(tmp / one, "refused") == ["nothing"] * 2, events(tmp / one, "refused")
@@ -190,7 +172,7 @@ def recorded(streamer: str, tmp: Path, secret_file: str) -> None:
         if full:
             test_loopback.write_full_range(clip)
         else:
-            test_loopback.write_clip(clip)
+            streams.write_clip(clip)
         home = tmp / f"range-{full}"
         listener = call(streamer, "--listen", where, "--secret", secret_file, "--record",
                         str(home), seen=str(file))
@@ -208,8 +190,7 @@ def recorded(streamer: str, tmp: Path, secret_file: str) -> None:
         assert not full or (min(last) < 16 and max(last) > 239), (min(last), max(last))
 
 
-def main() -> int:
-    streamer = sys.argv[1]
+def main(streamer: str) -> None:
     with tempfile.TemporaryDirectory() as name:
         tmp = Path(name)
         good = secret(tmp / "good", "a secret of many bytes")
@@ -235,8 +216,7 @@ def main() -> int:
                         "--muted", "--record", str(tmp / "a"))
         # who does not know the secret is told off; the listener goes on waiting
         wrong = call(streamer, where, "--secret", secret(tmp / "wrong", "another secret, as long"))
-        out, _ = wrong.communicate(timeout=WAIT)
-        assert wrong.returncode == 1 and "the same secret" in out, out
+        assert "the same secret" in wrong.end(status=1), wrong.said()
         with socket.create_connection(tuple(where.rsplit(":", 1))) as stranger:
             stranger.sendall(b"GET / HTTP/1.0\r\n\r\n")
         clip = tmp / "clip.mp4"  # only while it is decoded it turns out what is in it
@@ -246,14 +226,10 @@ def main() -> int:
         caller = call(streamer, where, "--secret", good, "--name", "caller", "--record",
                       str(tmp / "b"), source=str(clip))
         needed = [tmp / end / f"{what}.csv" for end in "ab" for what in ("video", "audio")]
-        end = time.monotonic() + WAIT
-        while not all(rows(path) > 20 for path in needed) and time.monotonic() < end:
-            assert listener.poll() is None and caller.poll() is None, "a call broke off"
-            time.sleep(0.2)
+        until("both see and hear", lambda: all(rows(path) > 20 for path in needed), listener,
+              caller)
         caller.send_signal(signal.SIGUSR1)  # mute
-        caller.send_signal(signal.SIGINT)
-        said = caller.communicate(timeout=WAIT)[0], listener.communicate(timeout=WAIT)[0]
-        assert caller.returncode == 0 and listener.returncode == 0, said
+        said = caller.end(signal.SIGINT), listener.end()
         assert "talking to Jörg \"x\"" in said[0] and "you hung up" in said[0], said[0]
         assert "talking to caller" in said[1] and "the peer hung up" in said[1], said[1]
         assert said[1].count("was refused") == 2, said[1]
@@ -269,8 +245,7 @@ def main() -> int:
             assert about["video"]["sent"] and about["audio"]["sent"] and about["rtx"]
             assert about["fec"] == 25
             assert rows(tmp / end_name / "inbound.csv") > 5
-            with (tmp / end_name / "gop.csv").open(newline="") as f:
-                groups = list(csv.DictReader(f))
+            groups = trial.rows(tmp / end_name / "gop.csv")
             assert groups and all(int(g["frames"]) and int(g["qp_base"]) for g in groups), groups
             text = (tmp / end_name / "call.json").read_text()
             assert "key" not in text and "secret" not in text
@@ -280,9 +255,3 @@ def main() -> int:
         only_watching(streamer, tmp, good)
         sound_file(streamer, tmp, good)
         recorded(streamer, tmp, good)
-    print("all is well")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,37 +1,38 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """End to end over loopback: what was sent arrives, is decoded, and follows the advice.
 
 Runs the real sender and receiver. The daemon's side of the local interface is played by this
 script, record by record as paqm_ipc.h defines them, because the point is what the sender does
-with them. Runs in virtual time (lab_loopback.sh), where no machine is slow.
+with them. Runs in virtual time (lab_loopback.py), where no machine is slow.
 """
 
 import contextlib
-import os
 import selectors
 import signal
 import socket
 import struct
 import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import loopback_strangers as others
-from loopback import (
+from streams import (
     FRAMES,
     HEIGHT,
     WIDTH,
     check,
+    finish,
     free_port,
-    rows,
-    start_receiver,
+    receive,
+    send,
     stream,
     write_clip,
 )
+from trial import rows
+
+from paqm_lab.topology import Host, Network, inside, make, remove
 
 MAGIC, VERSION = 0x50514950, 1
 REGISTER, REGISTERED, RATE, STATUS = 1, 2, 3, 5
@@ -45,8 +46,7 @@ def rate_record(cookie: int, rate: int, cause: int) -> bytes:
     )  # fmt: skip
 
 
-def main() -> None:
-    program = sys.argv[1]
+def main(program: str) -> None:
     with tempfile.TemporaryDirectory() as name:
         run(program, Path(name))
         carriers(program, Path(name))
@@ -65,7 +65,6 @@ def main() -> None:
         interlace(program, Path(name))
         ecn(program, Path(name))
     usage(program)
-    print("loopback: all checks hold")
 
 
 def run(program: str, tmp: Path) -> None:
@@ -76,12 +75,10 @@ def run(program: str, tmp: Path) -> None:
     server.bind(path)
     server.listen(1)
     server.settimeout(60)
-    receiver = start_receiver(program, port, tmp / "r", "--output", str(tmp / "out.y4m"))
-    sender = subprocess.Popen(
-        [program, "send", "--to", f"127.0.0.1:{port}", "--source", str(clip), "--loop",
-         "--start-frame", "5", "--rate-max", "2mbit", "--rate-min", "200kbit", "--ssrc", "4242",
-         "--seed", "9", "--log", str(tmp / "s"), "--paqmd", path],
-    )  # fmt: skip
+    to = f"127.0.0.1:{port}"
+    receiver = receive(program, to, tmp / "r", "--output", tmp / "out.y4m")
+    sender = send(program, to, tmp / "s", clip, "--loop", "--start-frame", 5, "--rate-max", "2mbit",
+                  "--rate-min", "200kbit", "--ssrc", 4242, "--seed", 9, paqmd=path)
     conn, _ = server.accept()
     conn.settimeout(60)
     record = conn.recv(4096)
@@ -120,12 +117,8 @@ def run(program: str, tmp: Path) -> None:
     for absurd in (1, 2**64 - 1):
         conn.send(rate_record(cookie, absurd, 1))
         statuses(2)
-    sender.send_signal(signal.SIGTERM)
-    check(sender.wait(60) == 0, "the sender's exit status")
-    # Datagrams are in the receiver's socket by now; its jitter buffer holds 200 ms.
-    subprocess.run(["sleep", "2"], check=True)
-    receiver.send_signal(signal.SIGINT)
-    check(receiver.wait(60) == 0, "the receiver's exit status")
+    # Datagrams are in the receiver's socket then; its jitter buffer holds 200 ms.
+    finish(receiver, sender, signal.SIGTERM, 2)
 
     frames, packets = rows(tmp / "s/frames.csv"), rows(tmp / "r/rx.csv")
     decoded, groups = rows(tmp / "r/decoded.csv"), rows(tmp / "s/gop.csv")
@@ -216,24 +209,16 @@ def carriers(program: str, tmp: Path) -> None:
         ("in-band", [], "app", False), ("probe", secret, "app", False),
     ):  # fmt: skip
         name = f"carrier {carrier} {' '.join(options)}, {'a' if told else 'no'} router"
-        port, send, recv = free_port(), tmp / "cs", tmp / "cr"
-        receiver = start_receiver(program, port, recv, "--return", form, *options)
+        port, sent, came = free_port(), tmp / "cs", tmp / "cr"
+        receiver = receive(program, f"127.0.0.1:{port}", came, "--return", form, *options)
         # the second one allows more than the sender asks for
         rate = 1e6 if form == "tmmbr" else 3e6
         with router(port, rate if told else 1e13) as to:
-            done = subprocess.run(
-                [program, "send", "--to", f"127.0.0.1:{to}", "--source", str(clip), "--rate-max",
-                 "2mbit", "--paqmd", "none", "--duration", "3", "--carrier", carrier, "--log",
-                 str(send), *options],
-                check=False,
-            )  # fmt: skip
-        check(done.returncode == 0, f"{name}: the sender's exit status")
-        subprocess.run(["sleep", "1"], check=True)
-        receiver.send_signal(signal.SIGINT)
-        check(receiver.wait(60) == 0, f"{name}: the receiver's exit status")
-        frames, feedback = rows(send / "frames.csv"), rows(send / "feedback.csv")
+            finish(receiver, send(program, f"127.0.0.1:{to}", sent, clip, "--rate-max", "2mbit",
+                                  "--duration", 3, "--carrier", carrier, *options))
+        frames, feedback = rows(sent / "frames.csv"), rows(sent / "feedback.csv")
         check(len(frames) > 10, f"{name}: pictures are missing")
-        check([d["rtp_ts"] for d in rows(recv / "decoded.csv")] == [f["rtp_ts"] for f in frames],
+        check([d["rtp_ts"] for d in rows(came / "decoded.csv")] == [f["rtp_ts"] for f in frames],
               f"{name}: decoded pictures")  # fmt: skip
         begins = int(frames[0]["allowance_bps"])
         if not told:
@@ -262,11 +247,11 @@ def encoders(program: str, tmp: Path) -> None:
         if not encoder.startswith("paqm") and not has_element(encoder.split()[0]):
             print(f"not installed: {encoder}")
             continue
-        send, recv = stream(program, tmp, ["--encoder", encoder, "--rate-max", "500kbit",
+        sent, came = stream(program, tmp, ["--encoder", encoder, "--rate-max", "500kbit",
                                            "--duration", "3"])  # fmt: skip
-        frames, packets = rows(send / "frames.csv"), rows(recv / "rx.csv")
+        frames, packets = rows(sent / "frames.csv"), rows(came / "rx.csv")
         check(len(frames) > 20, f"{encoder}: {len(frames)} pictures")
-        check([d["rtp_ts"] for d in rows(recv / "decoded.csv")] == [f["rtp_ts"] for f in frames],
+        check([d["rtp_ts"] for d in rows(came / "decoded.csv")] == [f["rtp_ts"] for f in frames],
               f"{encoder}: decoded pictures")  # fmt: skip
         check(sum(int(p["wire_bytes"]) for p in packets) == sum(int(f["wire_bytes"])
               for f in frames), f"{encoder}: wire bytes")  # fmt: skip
@@ -292,10 +277,10 @@ def headers(program: str, tmp: Path) -> None:
         for secret in secrets:
             for encoder in ("paqmh264enc", "x264enc")[: 2 if secret else 1]:
                 name = f"{encoder} to {host} {' '.join(secret)}"
-                send, recv = stream(program, tmp, ["--encoder", encoder, "--rate-max", "2mbit",
+                sent, came = stream(program, tmp, ["--encoder", encoder, "--rate-max", "2mbit",
                                                    "--duration", "5", *secret],
-                                    tuple(secret), host)  # fmt: skip
-                frames, packets = rows(send / "frames.csv"), rows(recv / "rx.csv")
+                                    secret, host)  # fmt: skip
+                frames, packets = rows(sent / "frames.csv"), rows(came / "rx.csv")
                 check(len(frames) > 20, f"{name}: {len(frames)} pictures")
                 for f in frames:
                     got = [int(p["wire_bytes"]) for p in packets if p["rtp_ts"] == f["rtp_ts"]]
@@ -309,8 +294,8 @@ def quality_floor(program: str, tmp: Path) -> None:
     """Pictures that become fewer and smaller: all are decoded, the recording keeps its size."""
     output = tmp / "floor.y4m"
     options = ["--encoder", "paqmh264enc floor-qp=12", "--rate-max", "300kbit", "--duration", "8"]
-    send, recv = stream(program, tmp, options, ("--output", str(output)))
-    frames, decoded = rows(send / "frames.csv"), rows(recv / "decoded.csv")
+    sent, came = stream(program, tmp, options, ("--output", output))
+    frames, decoded = rows(sent / "frames.csv"), rows(came / "decoded.csv")
     sizes = [(f["rtp_ts"], f["width"], f["height"]) for f in frames]
     check([(d["rtp_ts"], d["width"], d["height"]) for d in decoded] == sizes, "decoded sizes")
     check(sizes[0][1:] == ("320", "192") and sizes[-1][1:] == ("160", "96"), f"sizes {sizes}")
@@ -322,48 +307,32 @@ def quality_floor(program: str, tmp: Path) -> None:
 
 def repair(program: str, tmp: Path) -> None:
     """Nothing is lost here: repair must not get in the way, and its bytes count."""
-    port, send, recv = free_port(), tmp / "ps", tmp / "pr"
-    both = ["--rtx", "--srtp-key", str(tmp / "key")]
-    receiver = start_receiver(program, port, recv, "--fec", *both)
-    done = subprocess.run(
-        [program, "send", "--to", f"127.0.0.1:{port}", "--source", str(tmp / "clip.y4m"),
-         "--rate-max", "1mbit", "--controller", "fixed", "--duration", "4", "--paqmd", "none",
-         "--log", str(send), "--fec", "25", *both],
-        check=False,
-    )  # fmt: skip
-    check(done.returncode == 0, "repair: the sender's exit status")
-    subprocess.run(["sleep", "1"], check=True)
-    receiver.send_signal(signal.SIGINT)
-    check(receiver.wait(60) == 0, "repair: the receiver's exit status")
-    frames, packets = rows(send / "frames.csv"), rows(recv / "rx.csv")
-    check([d["rtp_ts"] for d in rows(recv / "decoded.csv")] == [f["rtp_ts"] for f in frames],
+    to, sent, came = f"127.0.0.1:{free_port()}", tmp / "ps", tmp / "pr"
+    both = ["--rtx", "--srtp-key", tmp / "key"]
+    receiver = receive(program, to, came, "--fec", *both)
+    finish(receiver, send(program, to, sent, tmp / "clip.y4m", "--rate-max", "1mbit",
+                          "--controller", "fixed", "--duration", 4, "--fec", 25, *both))
+    frames, packets = rows(sent / "frames.csv"), rows(came / "rx.csv")
+    check([d["rtp_ts"] for d in rows(came / "decoded.csv")] == [f["rtp_ts"] for f in frames],
           "repair: decoded pictures")  # fmt: skip
     check(len(packets) == sum(int(f["packets"]) for f in frames), "repair: packets of the stream")
     # numbers of the packets that correct are missing in between
     gaps = int(packets[-1]["seq"]) - int(packets[0]["seq"]) + 1 - len(packets)
     check(gaps % 65536 >= len(packets) // 8, f"repair: {gaps} packets that correct")
     check(int(frames[0]["allowance_bps"]) < 820_000, "repair: pictures pay from the first on")
-    took = [r for r in rows(send / "control.csv") if r["controller"] == "repair"]
+    took = [r for r in rows(sent / "control.csv") if r["controller"] == "repair"]
     check(float(took[-1]["value"]) > 0, "repair: its bytes are not counted")
 
 
 def interlace(program: str, tmp: Path) -> None:
     """Parts of pictures coded apart come together again."""
     for mode, parts in (("rows", 2), ("checkerboard", 2), ("quarters", 4)):
-        port, send, recv = free_port(), tmp / f"is{mode}", tmp / f"ir{mode}"
-        receiver = start_receiver(program, port, recv, "--output", str(tmp / "woven.y4m"),
-                                  "--interlace", mode)  # fmt: skip
-        done = subprocess.run(
-            [program, "send", "--to", f"127.0.0.1:{port}", "--source", str(tmp / "clip.y4m"),
-             "--rate-max", "2mbit", "--controller", "fixed", "--duration", "2", "--paqmd", "none",
-             "--log", str(send), "--interlace", mode],
-            check=False,
-        )  # fmt: skip
-        check(done.returncode == 0, f"{mode}: the sender's exit status")
-        subprocess.run(["sleep", "1"], check=True)
-        receiver.send_signal(signal.SIGINT)
-        check(receiver.wait(60) == 0, f"{mode}: the receiver's exit status")
-        frames, decoded = rows(send / "frames.csv"), rows(recv / "decoded.csv")
+        to, sent, came = f"127.0.0.1:{free_port()}", tmp / f"is{mode}", tmp / f"ir{mode}"
+        both = ["--interlace", mode]
+        receiver = receive(program, to, came, "--output", tmp / "woven.y4m", *both)
+        finish(receiver, send(program, to, sent, tmp / "clip.y4m", "--rate-max", "2mbit",
+                              "--controller", "fixed", "--duration", 2, *both))
+        frames, decoded = rows(sent / "frames.csv"), rows(came / "decoded.csv")
         stamps = sorted({int(f["rtp_ts"]) >> 2 for f in frames})
         check({int(f["rtp_ts"]) & 3 for f in frames} == set(range(parts)), f"{mode}: parts")
         # what is shown waits for the next picture, so the last may be missing
@@ -384,65 +353,33 @@ def interlace(program: str, tmp: Path) -> None:
             check(error < 1000, f"{mode}: picture {n} differs, mean square error {error:.0f}")
 
 
-def marking(port: int, rule: str) -> str:
-    """Name of a network namespace where packets to the port meet this rule; "" without root."""
-    name = f"ecn{os.getpid()}"
-    table = (f"table ip marks {{\nchain out {{\ntype filter hook output priority mangle\n"
-             f"udp dport {port} {rule}\n}}\n}}\n")  # fmt: skip
-    inside = ["ip", "netns", "exec", name]
-    for command, text in ((["ip", "netns", "add", name], ""),
-                          (["ip", "-n", name, "link", "set", "lo", "up"], ""),
-                          ([*inside, "nft", "-f", "-"], table if rule else "")):  # fmt: skip
-        try:
-            done = subprocess.run(command, input=text, text=True, capture_output=True, check=False)
-        except FileNotFoundError:
-            return ""
-        if done.returncode:
-            subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
-            return ""
-    return name
-
-
 def ecn(program: str, tmp: Path) -> None:
     """What goes out as ECN-capable comes back in reports, with the marks it got on the way."""
-    key = ["--srtp-key", str(tmp / "key")]
-    for what, rule, send, recv, path in (
+    key = ["--srtp-key", tmp / "key"]
+    for what, rule, extra, recv, path in (
         ("ect0", "", [], [], 1),
         ("ect1", "ip ecn ect1 ip ecn set ce", ["--rtx", *key], ["--rtx", *key], 1),
         ("ect0", "ip ecn set not-ect", [], [], 2),
         ("ect1", "", [], ["--feedback", "twcc"], 2),
         ("off", "", [], ["--feedback", "rfc8888"], None),
     ):  # fmt: skip
-        port, log = free_port(), tmp / "ns"
-        name = f"ecn {what}, {rule or 'nothing on the way'}, {' '.join(recv)}"
-        host = marking(port, rule)
-        if not host and rule:
-            print(f"no network namespaces and nft here: not checked: {name}")
-            continue
-        inside = ["ip", "netns", "exec", host] if host else []
-        receiver = subprocess.Popen(
-            [*inside, program, "recv", "--listen", f"127.0.0.1:{port}", *recv],
-            stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        assert receiver.stdout
-        check(receiver.stdout.readline().startswith("listening"), "the receiver did not start")
-        done = subprocess.run(
-            [*inside, program, "send", "--to", f"127.0.0.1:{port}", "--source",
-             str(tmp / "clip.y4m"), "--rate-max", "2mbit", "--paqmd", "none", "--duration", "5",
-             "--log", str(log), "--ecn", what, *send],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        check(done.returncode == 0, f"{name}: the sender's exit status")
-        subprocess.run(["sleep", "1"], check=True)
-        receiver.send_signal(signal.SIGINT)
-        heard = receiver.communicate(timeout=60)[0]
-        if host:
-            subprocess.run(["ip", "netns", "del", host], check=True)
+        port, log, host, net = free_port(), tmp / "ns", "ecn", Network([Host("ecn")])
+        to = f"127.0.0.1:{port}"
+        name = f"ecn {what}, {rule or 'nothing on the way'}, {' '.join(map(str, recv))}"
+        make(net)
+        if rule:
+            inside(host, "nft", "-f", "-", stdin="table ip marks {\nchain out {\ntype filter hook "
+                   f"output priority mangle\nudp dport {port} {rule}\n}}\n}}\n")
+        receiver = receive(program, to, tmp / "nr", *recv, host=host)
+        sender = send(program, to, log, tmp / "clip.y4m", "--rate-max", "2mbit", "--duration", 5,
+                      "--ecn", what, *extra, host=host)
+        said, heard = finish(receiver, sender)
+        remove(net)
         control = rows(log / "control.csv")
         last = {f"{r['controller']}.{r['key']}": float(r["value"]) for r in control}
         sent = sum(int(f["packets"]) for f in rows(log / "frames.csv"))
         check(last.get("ecn.path") == path, f"{name}: path {last.get('ecn.path')}")
-        check(("ECN is off from now on" in done.stderr) == (path == 2), f"{name}: {done.stderr}")
+        check(("ECN is off from now on" in said) == (path == 2), f"{name}: {said}")
         check("nada.queue" in last, f"{name}: no reports")
         check(("told in" in heard) == (path == 1 or what == "off"), f"{name}: {heard}")
         if path == 1:
@@ -529,7 +466,3 @@ def usage(program: str) -> None:
     done = subprocess.run([program, "--help"], capture_output=True, text=True, check=False)
     check(done.returncode == 0 and "recv" in done.stdout, "--help")
 
-
-if __name__ == "__main__":
-    os.environ.setdefault("LC_ALL", "C.UTF-8")
-    main()

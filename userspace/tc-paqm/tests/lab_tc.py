@@ -20,6 +20,7 @@ import test_man
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "kernel" / "lab-tests"))
 import trial  # noqa: E402
+from trial import Program  # noqa: E402
 from trial import run as sh  # noqa: E402
 
 from paqm_lab import topology  # noqa: E402
@@ -280,10 +281,6 @@ def lay_out() -> None:
     topology.make(net)
 
 
-def inside(namespace: str, *words: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(["ip", "netns", "exec", namespace, *words], stdout=subprocess.DEVNULL)
-
-
 def media(seconds: float, address: str, size: int) -> None:
     """Datagrams of `size` bytes every 4 ms that look like RTP."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
@@ -297,10 +294,8 @@ def media(seconds: float, address: str, size: int) -> None:
         time.sleep(0.004)
 
 
-def send_media(
-    seconds: int, address: str = "10.0.2.2", size: int = 1000
-) -> subprocess.Popen[bytes]:
-    return inside("s", sys.executable, __file__, "media", str(seconds), address, str(size))
+def send_media(seconds: int, address: str = "10.0.2.2", size: int = 1000) -> Program:
+    return Program("s", sys.executable, __file__, "media", seconds, address, size)
 
 
 def section(name: str) -> str:
@@ -333,11 +328,11 @@ def check_keys(stats: dict[str, Any]) -> None:
 def check_statistics() -> None:
     words = "bandwidth 8mbit feedback icmp router-id 2a"
     must("add", words)
-    server = inside("v", "iperf3", "-s", "-1")
+    server = Program("v", "iperf3", "-s", "-1")
     time.sleep(0.5)
     sender = send_media(10)
     time.sleep(2)
-    client = inside("s", "iperf3", "-c", "10.0.2.2", "-t", "6", "-P", "2", "-M", "1400")
+    client = Program("s", "iperf3", "-c", "10.0.2.2", "-t", "6", "-P", "2", "-M", "1400")
     time.sleep(5)
     print(f"$ tc -s qdisc show dev {DEV}    # {words}, media 2 Mbit/s, two TCP flows")
     print(sh("tc", "-s", "qdisc", "show", "dev", DEV), end="")

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import lab_tc
+from trial import Program
 
 DEV = "eth0"
 WIDTH = 67
@@ -36,7 +37,7 @@ UNIT = r"(?:[KMG]?bit|[mu]?s|[bp%])?"
 NUMBER = re.compile(
     rf"(?<![\w:.])(?:[0-9a-f]{{16}}|-?\d+(?:\.\d+)?(?:e[+-]?\d+)?{UNIT})(?![\w:])|:\d{{4,5}}\b"
 )
-SENDERS: list[subprocess.Popen[bytes]] = []
+SENDERS: list[Program] = []
 
 
 @dataclass
@@ -94,13 +95,11 @@ def shape(lines: list[str]) -> list[str]:
 
 def traffic() -> None:
     """2.5 idle seconds, 2 s of one RTP flow of 2 Mbit/s, 3 s of two TCP flows beside it."""
-    SENDERS.append(lab_tc.inside("v", "iperf3", "-s", "-1"))
+    SENDERS.append(Program("v", "iperf3", "-s", "-1"))
     time.sleep(2.5)
     SENDERS.append(lab_tc.send_media(60))
     time.sleep(2)
-    SENDERS.append(
-        lab_tc.inside("s", "iperf3", "-c", "10.0.2.2", "-t", "60", "-P", "2", "-M", "1400")
-    )
+    SENDERS.append(Program("s", "iperf3", *"-c 10.0.2.2 -t 60 -P 2 -M 1400".split()))
     time.sleep(3)
 
 
