@@ -171,17 +171,20 @@ class Network:
         queue: str,
         *more: str,
         shaped: int | None = None,
+        traced: bool = False,
     ) -> Link:
         """A link with a queue from left to right; its left half.
 
-        The queue shapes by itself, or is below htb of @shaped bit/s.
+        The queue shapes by itself, or is below htb of @shaped bit/s, or below a delivery trace.
 
         A device has one root qdisc only, so this is two links, left -- w -- right: the delay is
         that of the wire host w. Messages travel back over the same wire.
         """
         wire = self.host(f"w{left}{right}", True)
         half = self.link(left, wire)
-        if shaped is None:
+        if traced:
+            self.trace(left, wire, queue)
+        elif shaped is None:
             self.queue(left, wire, "root", "handle", "10:", *queue.split())
         else:
             self.shape(left, wire, shaped, queue)
@@ -200,6 +203,11 @@ class Network:
         """htb at a rate in bit/s, and a queue below it as 10:."""
         self.queue(host, device, "root", "handle", "1:", "htb", "default", "1")
         self.queue(host, device, *htb_class(bits, burst), what="class")
+        self.queue(host, device, "parent", "1:1", "handle", "10:", *queue.split())
+
+    def trace(self, host: str, device: str, queue: str) -> None:
+        """The lab's link that delivers as a trace says, and a queue below it as 10:."""
+        self.queue(host, device, "root", "handle", "1:", "labtrace")
         self.queue(host, device, "parent", "1:1", "handle", "10:", *queue.split())
 
     def spoil(self, host: str, device: str, delay_ms: float, *how: str) -> None:
@@ -460,12 +468,10 @@ def namespace_of(flow: str) -> str:
 
 def add_bottleneck(net: Network, variant: dict[str, Any], bottleneck: int, varies: bool) -> None:
     """The queue under test, below what makes a bottleneck of the link if it does not itself."""
-    words = variant["qdisc"].split()
     if varies:
-        net.queue(ROUTER, BOTTLENECK, "root", "handle", "1:", "labtrace")
-        net.queue(ROUTER, BOTTLENECK, "parent", "1:1", "handle", "10:", *words)
+        net.trace(ROUTER, BOTTLENECK, variant["qdisc"])
     elif variant["shaper"] is None:
-        net.queue(ROUTER, BOTTLENECK, "root", "handle", "10:", *words)
+        net.queue(ROUTER, BOTTLENECK, "root", "handle", "10:", *variant["qdisc"].split())
     else:
         net.shape(ROUTER, BOTTLENECK, bottleneck, variant["qdisc"], DUMBBELL_BURST)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from paqm_lab import scenario
+from paqm_lab import linktrace, scenario
 from paqm_lab.errors import LabError
 from paqm_lab.multi import netscenario
 from paqm_lab.multi.case import Case
@@ -45,6 +45,9 @@ def case(tmp_path: Path, text: str, seed: int = 1) -> Case:
         ('between = ["HS1", "R1"]', 'between = ["HS1", "R1"]\njitter_ms = 1',
          r"link\[6\]\.jitter_ms: expected at most delay_ms"),
         (FIRST, FIRST + "\nvlan = 7", r"link\[1\]: expected bandwidth or vlan, not both"),
+        (FIRST, FIRST + '\ntrace = "lte"', r"link\[1\]: expected bandwidth or trace, not both"),
+        (FIRST, FIRST.replace('bandwidth = "10mbit"', 'trace = "dsl"'),
+         r"link\[1\]\.trace: 'dsl': expected one of lte, wifi, leo"),
         ("duration = 10", "duration = 10\nnat = [{router = \"R1\", towards = \"R3\"}]",
          r'nat\[1\]\.towards: "R3" is unknown; expected one of HL, HS1, R2'),
     ],
@@ -87,3 +90,17 @@ def test_vlan_nat_and_tcp(tmp_path: Path) -> None:
     names = [program["name"] for program in lot.programs]
     assert {"src-S1.1", "sink-S1.1", "src-L.1", "sink-KL"} <= set(names) and "sink-KS1" not in names
     assert "HS1" not in lot.hosts()
+
+
+def test_a_link_with_a_trace(tmp_path: Path) -> None:
+    text = LOT.replace('bandwidth = "10mbit"', 'trace = "wifi"', 1)
+    lot = case(tmp_path, text)
+    trace = linktrace.make("wifi", 10, 1)
+    assert (lot.facts["trace"] == trace).all()
+    wire = lot.facts["capacity"]["R1-R2"] * 1014 / 1000
+    assert wire == pytest.approx(linktrace.mean(trace), abs=1)
+    first, second, third = lot.net.queues[:3]
+    assert (first.host, first.words[-1], second.words[:2]) == ("R1", "labtrace", ("parent", "1:1"))
+    assert second.words[6] == f"{linktrace.mean(trace):.0f}bit" and "labtrace" not in third.words
+    with pytest.raises(LabError, match="expected one with a trace, there are more"):
+        load(tmp_path, text.replace('bandwidth = "10mbit"', 'trace = "lte"', 1))

@@ -46,6 +46,8 @@ class MultiGuest(Guest):
             (self.out / name).mkdir()
         for name in MODULES:
             topology.run("insmod", str(Path(self.config["modules"]) / name))
+        if self.config["link"]:
+            topology.run("insmod", self.config["link"], f"trace={self.out}/trace.txt")
         topology.make(topology.from_list(self.config["net"]))
         self.plan()
         self.follow_agenda()

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from paqm_lab import cache, clip, lab, scenario, uml
+from paqm_lab import cache, clip, kernel, lab, linktrace, scenario, uml
 from paqm_lab.errors import LabError
 from paqm_lab.multi import report
 from paqm_lab.multi.case import Case, Checks, Run
@@ -41,7 +41,11 @@ def run_case(case: Case, home: Path, house: lab.Lab, seed: int = SEED) -> float:
         shutil.rmtree(home)
     home.mkdir()
     assert house.modules is not None
-    house.tell(case.config(home, house.modules, seed), home)
+    config = case.config(home, house.modules, seed)
+    if (trace := case.facts.get("trace")) is not None:
+        linktrace.write(trace, home / "trace.txt")
+        config["link"] = str(kernel.build_link(house.kernel, say))
+    house.tell(config, home)
     timeout = 120 + PATIENCE * case.duration
     job = house.job("multi.guest", home, home / "guest", seed=seed, timeout=timeout)
     result = uml.run(house.kernel, job)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Scenarios with a network of their own: a TOML file (scenarios/network.schema.json) as a Case.
 
-Each variant is a run: its qdisc is the queue of every link that has a bandwidth, from the first to
-the second of the nodes that the link is between.
+Each variant is a run: its qdisc is the queue of every link with a bandwidth or a trace, from the
+first to the second of the nodes that the link is between.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from paqm_lab import scenario
+from paqm_lab import linktrace, scenario
 from paqm_lab.errors import LabError
 from paqm_lab.multi.case import MBIT, Case, Checks, Flow, Run, ip_share
 from paqm_lab.multi.shares import jain, max_min
@@ -46,7 +46,9 @@ class NetScenario:
     def case(self, variant: dict[str, Any], seed: int) -> Case:
         """The run of a variant."""
         data = self.data
-        net, capacity, devices = _network(data, variant)
+        kind = next((link["trace"] for link in data["link"] if "trace" in link), None)
+        trace = linktrace.make(kind, data["duration"], seed) if kind else None
+        net, capacity, devices = _network(data, variant, trace)
         case = Case(
             name=variant["name"],
             title=variant.get("title", variant["name"]),
@@ -65,6 +67,7 @@ class NetScenario:
             "paths": {flow.name: _bottlenecks(net, flow, capacity) for flow in case.flows},
             "bottlenecks": [(left, devices[left, right])
                             for left, right in (key.split("-") for key in capacity)],
+            "trace": trace,
         }
         case.shares = [(0.0, max_min(case.facts["capacity"], case.facts["paths"]))]
         for entry in data.get("nat", []):
@@ -83,7 +86,7 @@ class NetScenario:
 
 
 def _network(
-    data: dict[str, Any], variant: dict[str, Any]
+    data: dict[str, Any], variant: dict[str, Any], trace: linktrace.I64 | None
 ) -> tuple[Network, dict[str, float], dict[tuple[str, str], str]]:
     """The network, what each bottleneck LEFT-RIGHT carries, and the device towards a neighbour."""
     net = Network()
@@ -100,16 +103,20 @@ def _network(
             more += [f"{link['jitter_ms']}ms"]
         if "loss_percent" in link:
             more += ["loss", f"{link['loss_percent']}%"]
-        if "bandwidth" not in link:
+        if not {"bandwidth", "trace"} & link.keys():
             joint = net.link(left, right, delay, *more, vlan=link.get("vlan"))
             devices |= {(left, right): joint.device(left), (right, left): joint.device(right)}
             continue
+        traced = "trace" in link
+        if traced:
+            assert trace is not None
+            link = {**link, "bandwidth": f"{linktrace.mean(trace):.0f}bit"}
         bits = rate(link["bandwidth"])
         capacity[f"{left}-{right}"] = bits
         words = variant["qdisc"].replace("{bandwidth}", link["bandwidth"])
         words = words.replace("{number}", f"{len(capacity):x}")
         shaped = bits if "shaper" in variant else None
-        joint = net.bottleneck(left, right, delay, words, *more, shaped=shaped)
+        joint = net.bottleneck(left, right, delay, words, *more, shaped=shaped, traced=traced)
         devices |= {(left, right): joint.left.device, (right, left): joint.right.host}
     return net, capacity, devices
 
@@ -223,12 +230,14 @@ def check(path: Path, data: dict[str, Any]) -> NetScenario:
     for number, link in enumerate(data["link"], start=1):
         for node in link["between"]:
             known(f"link[{number}].between", node, nodes)
-        if "bandwidth" in link and "vlan" in link:
-            raise LabError(f"{path}: link[{number}]: expected bandwidth or vlan, not both")
+        if len(kinds := [key for key in ("bandwidth", "trace", "vlan") if key in link]) > 1:
+            raise LabError(f"{path}: link[{number}]: expected {' or '.join(kinds)}, not both")
         if "jitter_ms" in link and link["jitter_ms"] > link.get("delay_ms", 0):
             raise LabError(f"{path}: link[{number}].jitter_ms: expected at most delay_ms")
         if not link.get("delay_ms") and "loss_percent" in link:
             raise LabError(f"{path}: link[{number}].loss_percent needs delay_ms")
+    if sum("trace" in link for link in data["link"]) > 1:
+        raise LabError(f"{path}: link: expected one with a trace, there are more")
     joined = {node for link in data["link"] for node in link["between"]}
     for node in nodes:
         if node not in joined:
