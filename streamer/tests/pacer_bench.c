@@ -51,11 +51,10 @@ void bench_begin(struct bench *b, const char *elements, const char *caps)
 	gst_harness_set_src_caps_str(b->h, caps);
 }
 
-void begin_pacer(struct bench *b, guint interval_ms, guint reserve)
+void begin_pacer(struct bench *b)
 {
 	bench_begin(b, "paqmpacer", "application/x-rtp");
-	gst_harness_set(b->h, "paqmpacer", "interval", interval_ms * GST_MSECOND, "reserve",
-			reserve, NULL);
+	gst_harness_set(b->h, "paqmpacer", "interval", 40 * GST_MSECOND, NULL);
 }
 
 void bench_end(struct bench *b)

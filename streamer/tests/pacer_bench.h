@@ -31,7 +31,8 @@ struct bench {
 
 gint64 now(struct bench *b);
 void bench_begin(struct bench *b, const char *elements, const char *caps);
-void begin_pacer(struct bench *b, guint interval_ms, guint reserve);
+/* A pacer of pictures of 40 ms. */
+void begin_pacer(struct bench *b);
 void bench_end(struct bench *b);
 guint count(struct bench *b);
 struct sent *nth(struct bench *b, guint i);

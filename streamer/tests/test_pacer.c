@@ -14,14 +14,19 @@
 
 static const guint four[] = {1000, 1000, 1000, 1000};
 
+static struct bench b; /* of each test, which ends it; pictures of 40 ms */
+
+static void set_up(void)
+{
+	begin_pacer(&b);
+}
+
 /* A packet leaves when as much of the interval is over as of the frame's bytes is sent. */
 GST_START_TEST(test_spread)
 {
 	static const guint wire[] = {1000, 500, 1500, 1000};
 	static const gint64 at[] = {0, 10000, 15000, 30000};
-	struct bench b;
 
-	begin_pacer(&b, 40, 0);
 	push_frame(&b, wire, 4);
 	pass(&b, 4);
 	check_times(&b, 0, at, 4);
@@ -43,9 +48,7 @@ GST_START_TEST(test_catching_up)
 {
 	static const gint64 at[] = {0,	   10000, 20000, 30000, 40000,	47000,	54000,	61000,
 				    68000, 76000, 84000, 92000, 100000, 110000, 120000, 130000};
-	struct bench b;
 
-	begin_pacer(&b, 40, 0);
 	push_frame(&b, four, 4);
 	pass_until(&b, 15000);
 	push_frame(&b, four, 4); /* begins at 40, takes 28 instead of 15 ms */
@@ -67,9 +70,7 @@ GST_START_TEST(test_rate)
 	static const gint64 at[] = {0,	    20000,  40000,  60000,  80000,  100000,
 				    120000, 140000, 160000, 170000, 180000, 190000};
 	guint64 rate;
-	struct bench b;
 
-	begin_pacer(&b, 40, 0);
 	gst_harness_set(b.h, "paqmpacer", "rate", (guint64)400000, NULL);
 	gst_harness_get(b.h, "paqmpacer", "rate", &rate, NULL);
 	fail_unless_equals_uint64(rate, 400000);
@@ -89,9 +90,6 @@ GST_END_TEST;
 /* Nothing waits for longer than a quarter of a second. */
 GST_START_TEST(test_rate_held)
 {
-	struct bench b;
-
-	begin_pacer(&b, 40, 0);
 	gst_harness_set(b.h, "paqmpacer", "rate", (guint64)100000, NULL);
 	push_frame(&b, four, 4); /* 320 ms */
 	pass_until(&b, 40000);
@@ -108,10 +106,9 @@ GST_START_TEST(test_reserve)
 {
 	/* 40 ms / 1.25 for 4000 bytes: 8 us per byte */
 	static const gint64 at[] = {0, 8000, 16000, 24000, 32000, 36000, 40000, 48000};
-	struct bench b;
 	guint64 repair = 0, all = 0;
 
-	begin_pacer(&b, 40, 25);
+	gst_harness_set(b.h, "paqmpacer", "reserve", 25, NULL);
 	push_frame(&b, four, 4);
 	push(&b, 500, FEC, FALSE, OURS);
 	push(&b, 500, FEC, TRUE, OURS);
@@ -133,9 +130,7 @@ GST_START_TEST(test_again)
 	/* pace: 10 us per byte */
 	static const gint64 at[] = {0, 10000, 13000, 18000, 20000, 23000, 30000};
 	static const guint8 ssrc[] = {OURS, OURS, AGAIN, AGAIN, OURS, AGAIN, OURS};
-	struct bench b;
 
-	begin_pacer(&b, 40, 0);
 	push_frame(&b, four, 4);
 	pass_until(&b, 13000);
 	push(&b, 500, 106, TRUE, AGAIN);
@@ -153,9 +148,7 @@ GST_END_TEST;
 GST_START_TEST(test_interval)
 {
 	static const gint64 at[] = {0, 10000, 20000, 30000, 40000, 60000, 80000, 100000};
-	struct bench b;
 
-	begin_pacer(&b, 40, 0);
 	push_frame(&b, four, 4);
 	pass_until(&b, 5000);
 	gst_harness_set(b.h, "paqmpacer", "interval", 80 * GST_MSECOND, NULL);
@@ -172,10 +165,8 @@ GST_END_TEST;
 GST_START_TEST(test_eos)
 {
 	static const gint64 at[] = {0, 20000};
-	struct bench b;
 	gint64 eos;
 
-	begin_pacer(&b, 40, 0);
 	push(&b, 1000, PT, FALSE, OURS);
 	push(&b, 1000, PT, FALSE, OURS);
 	fail_unless_equals_int(count(&b), 0);
@@ -197,10 +188,8 @@ GST_END_TEST;
 GST_START_TEST(test_flush)
 {
 	static const gint64 at[] = {0, 15000, 25000};
-	struct bench b;
 	GstSegment segment;
 
-	begin_pacer(&b, 40, 0);
 	push_frame(&b, four, 4);
 	push_frame(&b, four, 4);
 	pass(&b, 1);
@@ -223,10 +212,8 @@ GST_END_TEST;
 GST_START_TEST(test_new_clock)
 {
 	static const guint8 seq[] = {0, 1, 2, 3};
-	struct bench b;
 	GstClock *other = gst_test_clock_new();
 
-	begin_pacer(&b, 40, 0);
 	push_frame(&b, four, 4);
 	pass(&b, 1);
 	stands(&b);
@@ -245,9 +232,6 @@ GST_END_TEST;
 /* It adds one interval at most. */
 GST_START_TEST(test_latency)
 {
-	struct bench b;
-
-	begin_pacer(&b, 40, 0);
 	gst_harness_set_upstream_latency(b.h, 7 * GST_MSECOND);
 	fail_unless_equals_uint64(gst_harness_query_latency(b.h), 47 * GST_MSECOND);
 	bench_end(&b);
@@ -259,9 +243,7 @@ GST_START_TEST(test_latency_changes)
 {
 	GstBus *bus = gst_bus_new();
 	GstMessage *msg;
-	struct bench b;
 
-	begin_pacer(&b, 40, 0);
 	gst_element_set_bus(b.h->element, bus);
 	for (int i = 0; i < 2; i++)
 		gst_harness_set(b.h, "paqmpacer", "interval", 80 * GST_MSECOND, "reserve", 5, NULL);
@@ -281,9 +263,7 @@ GST_END_TEST;
 GST_START_TEST(test_no_marker)
 {
 	static const gint64 at[] = {0, 20000, 40000, 54000}; /* 0.7 of an interval */
-	struct bench b;
 
-	begin_pacer(&b, 40, 0);
 	for (guint ts = 1; ts <= 3; ts++)
 		for (int i = 0; i < 2; i++)
 			push_at(&b, 1000, PT, FALSE, OURS, ts);
@@ -296,9 +276,6 @@ GST_END_TEST;
 /* One frame without end is not kept for ever. */
 GST_START_TEST(test_no_end)
 {
-	struct bench b;
-
-	begin_pacer(&b, 40, 0);
 	for (int i = 0; i < 2048; i++)
 		push(&b, 100, PT, FALSE, OURS);
 	pass(&b, 2048);
@@ -311,9 +288,7 @@ GST_START_TEST(test_after_eos)
 {
 	static const gint64 at[] = {0, 10000, 20000, 30000};
 	GstSegment segment;
-	struct bench b;
 
-	begin_pacer(&b, 40, 0);
 	push_frame(&b, four, 4);
 	fail_unless(gst_harness_push_event(b.h, gst_event_new_eos()));
 	fail_unless_equals_int(gst_harness_push(b.h, gst_buffer_new()), GST_FLOW_EOS);
@@ -365,12 +340,12 @@ static void on_picture(GstElement *enc, const GstStructure *p, gpointer data)
  */
 GST_START_TEST(test_floor)
 {
-	struct bench b;
 	struct floor f = {&b, g_array_new(FALSE, TRUE, sizeof(struct coded))};
 	gint64 one = 1000000 / FPS;
 	guint at = 0, twice = 0;
 	GstElement *enc;
 
+	bench_end(&b);
 	bench_begin(&b,
 		    "paqmh264enc rate=120000 floor-qp=38 ! rtph264pay mtu=228 config-interval=0 "
 		    "aggregate-mode=none ! paqmpacer",
@@ -414,6 +389,7 @@ static Suite *pacer_suite(void)
 
 	suite_add_tcase(s, tc);
 	tcase_set_timeout(tc, 120);
+	tcase_add_checked_fixture(tc, set_up, NULL);
 	gst_paqm_h264_enc_register(NULL);
 	gst_paqm_pacer_register(NULL);
 	tcase_add_test(tc, test_spread);
