@@ -49,6 +49,23 @@ TEST(test_records)
 	CHECK(record_parse(&r, sizeof(r), &out));
 }
 
+/* What stands at "NAME.NUMBER.NAME" in an answer. */
+static const json_t *at(const json_t *o, const char *path)
+{
+	char *copy = strdup(path), *rest = copy, *word;
+
+	while ((word = strsep(&rest, ".")))
+		o = json_is_array(o) ? json_array_get(o, (size_t)atoi(word))
+				     : json_object_get(o, word);
+	free(copy);
+	return o;
+}
+
+static const char *text_at(const json_t *o, const char *path)
+{
+	return json_string_value(at(o, path));
+}
+
 static json_t *request(const char *line, enum request_act *act)
 {
 	struct request_env env = {.now_ns = 2 * S, .start_ns = S, .ifaces = 1};
@@ -62,7 +79,7 @@ TEST(test_requests)
 	static const char *const bad[] = {"", "{", "[]", "{}", "{\"cmd\": 1}", "{\"cmd\": \"x\"}"};
 	struct paqm_msg m = msg(0xABC, 1, 0.9, 500000);
 	enum request_act act;
-	json_t *o, *f;
+	json_t *o;
 	size_t i;
 
 	begin(NULL);
@@ -71,20 +88,15 @@ TEST(test_requests)
 	CHECK_EQ(say(&m, S), REFUSE_NONE);
 	CHECK_EQ(say(&m, S), REFUSE_SEQ_REPLAY);
 	o = request("{\"cmd\": \"show\"}", &act);
-	CHECK(json_is_true(json_object_get(o, "ok")));
-	f = json_array_get(json_object_get(o, "flows"), 0);
-	CHECK_EQ(json_integer_value(json_object_get(f, "rate_bps")), 500000);
-	CHECK(!strcmp(json_string_value(json_object_get(f, "flow")),
-		      "10.0.1.2:5004 > 10.0.2.2:5006"));
-	CHECK(!strcmp(json_string_value(json_object_get(f, "limited_by")), "0000000000000abc"));
-	f = json_array_get(json_object_get(o, "routers"), 0);
-	CHECK(json_real_value(json_object_get(f, "qdelay_ms")) == 3.5);
-	CHECK_EQ(json_array_size(json_object_get(f, "flags")), 2);
-	f = json_array_get(json_object_get(json_object_get(o, "stats"), "interfaces"), 0);
-	CHECK(!strcmp(json_string_value(json_object_get(f, "name")), "e?"));
-	f = json_object_get(json_object_get(o, "stats"), "refused");
-	CHECK_EQ(json_integer_value(json_object_get(f, "seq_replay")), 1);
-	CHECK_EQ(json_object_size(f), REFUSE_MAX - 1);
+	CHECK(json_is_true(at(o, "ok")));
+	CHECK_EQ(json_integer_value(at(o, "flows.0.rate_bps")), 500000);
+	CHECK(!strcmp(text_at(o, "flows.0.flow"), "10.0.1.2:5004 > 10.0.2.2:5006"));
+	CHECK(!strcmp(text_at(o, "flows.0.limited_by"), "0000000000000abc"));
+	CHECK(json_real_value(at(o, "routers.0.qdelay_ms")) == 3.5);
+	CHECK_EQ(json_array_size(at(o, "routers.0.flags")), 2);
+	CHECK(!strcmp(text_at(o, "stats.interfaces.0.name"), "e?"));
+	CHECK_EQ(json_integer_value(at(o, "stats.refused.seq_replay")), 1);
+	CHECK_EQ(json_object_size(at(o, "stats.refused")), REFUSE_MAX - 1);
 	json_decref(o);
 	CHECK(act == REQUEST_NOTHING);
 	o = request("{\"cmd\": \"watch\"}", &act);
@@ -93,7 +105,7 @@ TEST(test_requests)
 	for (i = 0; i < ROWS(bad); i++) {
 		o = request(bad[i], &act);
 		CHECK(json_is_false(json_object_get(o, "ok")));
-		CHECK(json_string_value(json_object_get(o, "error")));
+		CHECK(text_at(o, "error"));
 		json_decref(o);
 	}
 }
@@ -103,24 +115,18 @@ static const char *why(struct request_env *env, const char **text)
 {
 	static json_t *o;
 	enum request_act act;
-	json_t *first;
 
 	json_decref(o);
 	o = request_answer(&eng, env, "{\"cmd\": \"why\"}", 14, &act);
-	first = json_array_get(json_object_get(o, "why"), 0);
-	CHECK_EQ(json_array_size(json_object_get(o, "why")), 1);
-	*text = json_string_value(json_object_get(first, "text"));
-	return json_string_value(json_object_get(first, "code"));
+	CHECK_EQ(json_array_size(at(o, "why")), 1);
+	*text = text_at(o, "why.0.text");
+	return text_at(o, "why.0.code");
 }
 
 #define CHECK_WHY(want, part)                                                                      \
 	do {                                                                                       \
 		const char *text_, *code_ = why(&env, &text_);                                     \
-		if (strcmp(code_, want) || !strstr(text_, part)) {                                 \
-			fprintf(stderr, "%s:%d: why is %s: %s\n", __FILE__, __LINE__, code_,       \
-				text_);                                                            \
-			failures++;                                                                \
-		}                                                                                  \
+		check(!strcmp(code_, want) && strstr(text_, part), text_, 0);                      \
 	} while (0)
 
 /* Whatever the state of a flow, its reason is named. */
@@ -203,35 +209,29 @@ TEST(test_views)
 		CHECK(json_is_true(json_object_get(o, "ok")));
 		acts |= act;
 		if (i == 1)
-			CHECK_EQ(json_integer_value(json_object_get(
-					 json_object_get(
-						 json_array_get(json_object_get(o, "flows"), 0),
-						 "status"),
-					 "qp")),
-				 30);
+			CHECK_EQ(json_integer_value(at(o, "flows.0.status.qp")), 30);
 		if (i == 3)
-			CHECK(json_is_true(
-				json_object_get(json_object_get(o, "stats"), "require_auth")));
+			CHECK(json_is_true(at(o, "stats.require_auth")));
 		json_decref(o);
 	}
 	CHECK_EQ(acts, REQUEST_CAPTURE | REQUEST_RELOAD);
 	o = request_event_verdict(&eng, &v, S);
 	CHECK(!json_object_get(o, "seq") && !json_object_get(o, "flow"));
-	CHECK(!strcmp(json_string_value(json_object_get(o, "reason")), "ip_cut"));
+	CHECK(!strcmp(text_at(o, "reason"), "ip_cut"));
 	json_decref(o);
 	o = request_event_packet(&v, big, sizeof(big), S);
-	CHECK_EQ(strlen(json_string_value(json_object_get(o, "ip"))), 2 * REQUEST_PACKET_MAX);
-	CHECK(!strncmp(json_string_value(json_object_get(o, "ip")), "ab00", 4));
+	CHECK_EQ(strlen(text_at(o, "ip")), 2 * REQUEST_PACKET_MAX);
+	CHECK(!strncmp(text_at(o, "ip"), "ab00", 4));
 	json_decref(o);
 	o = request_reloaded(NULL);
 	CHECK(json_is_true(json_object_get(o, "ok")));
 	json_decref(o);
 	o = request_reloaded("line 1");
-	CHECK(!strcmp(json_string_value(json_object_get(o, "error")), "line 1"));
+	CHECK(!strcmp(text_at(o, "error"), "line 1"));
 	json_decref(o);
 	/* what is no text does not cost the answer */
 	o = request_reloaded("line 1: \xE2\x82 is no word");
-	CHECK(!strcmp(json_string_value(json_object_get(o, "error")), "line 1: ?? is no word"));
+	CHECK(!strcmp(text_at(o, "error"), "line 1: ?? is no word"));
 	json_decref(o);
 	CHECK(!strcmp(refuse_name(REFUSE_MAX), "unknown"));
 }
@@ -283,10 +283,7 @@ TEST(test_conf_file)
 		mistakes = 0;
 		CHECK_EQ(conf_parse(&c, bad[i].line, strlen(bad[i].line), note, NULL), mistakes);
 		CHECK(mistakes);
-		if (!strstr(mistake, bad[i].fault)) {
-			fprintf(stderr, "conf '%s': %s\n", bad[i].line, mistake);
-			failures++;
-		}
+		check(strstr(mistake, bad[i].fault), mistake, i);
 	}
 	CHECK(!conf_set(&c, CONF_USER, "", &seen, why));
 	CHECK(!conf_set(&c, CONF_INTERFACE, "", &seen, why));
