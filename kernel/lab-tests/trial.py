@@ -50,9 +50,11 @@ def within(name: str, value: float, low: float, high: float) -> None:
 def until(what: str, happens: Callable[[], object], *needed: subprocess.Popen[bytes]) -> None:
     """Waits; in vain if it takes too long, or a program has ended that is needed for it."""
     end = time.monotonic() + PATIENCE
-    while not happens():
-        left = end - time.monotonic()
-        assert left > 0 and all(one.poll() is None for one in needed), f"in vain: {what}"
+    while True:
+        over = time.monotonic() > end or any(one.poll() is not None for one in needed)
+        if happens():
+            return
+        assert not over, f"in vain: {what}"
         time.sleep(0.05)
 
 
