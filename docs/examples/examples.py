@@ -297,11 +297,11 @@ def prepare() -> None:
         place(page).chmod(0o1777)  # tcpdump gives root up before it writes
         for name in ("testbed", "feedback-daemon"):
             (place(page) / name).symlink_to(TOP / name)
-    # the Python environment, where programs look for it
-    store = Path(os.environ["HOME"]) / ".cache"
-    store.mkdir(exist_ok=True)
-    (store / "paqm").symlink_to(Path(os.environ["NODE_PATH"]).parents[1])
-    # /etc is the host's: examples write to a copy
+    # a Python environment, where programs look for it
+    python = Path(os.environ["HOME"]) / ".cache" / "paqm" / "venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.symlink_to(sys.executable)
+    # /etc is the image's: examples write to a copy
     subprocess.run(["cp", "-a", "/etc", "/run/etc"], check=True)
     subprocess.run(["mount", "--bind", "/run/etc", "/etc"], check=True)
     with open("/etc/passwd", "a") as users:

@@ -30,7 +30,8 @@ def main() -> int:
     args = ap.parse_args()
     OUT.mkdir(parents=True, exist_ok=True)
     program = OUT / "soak"
-    command = ["gcc", "-std=gnu17", "-O2", "-Wall", "-Wextra", "-Werror"]
+    command = [torture.LAB, "exec", "--no-modules"]  # for the guest's libraries
+    command += ["gcc", "-std=gnu17", "-O2", "-Wall", "-Wextra", "-Werror"]
     shared = sorted(torture.HERE.glob("torture_*.c"))
     subprocess.run([*command, "-o", program, torture.HERE / "soak.c", *shared], check=True)
     result: dict[str, Any] = {"hours": args.hours, "seed": args.seed, "checks": []}

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Acceptance checks of the qdisc, one group per call, inside a lab guest (see spec.py).
 
-spec_checks.py GROUP --tool PATH-OF-spec_traffic --out FILE
+spec_checks.py GROUP --out FILE
 
 Section names (X1, X3, ...) are those of the algorithm's specification; docs/acceptance.md says
 in words what each one is.
@@ -11,6 +11,7 @@ in words what each one is.
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import statistics
 import sys
@@ -450,11 +451,10 @@ GROUPS: dict[str, Callable[[Lab, Results], float]] = {
 def main() -> int:
     ap = argparse.ArgumentParser(description=__doc__)
     ap.add_argument("group", choices=GROUPS)
-    ap.add_argument("--tool", required=True)
     ap.add_argument("--out", required=True, type=Path)
     args = ap.parse_args()
     results = Results()
-    lab = Lab(args.tool)
+    lab = Lab(f"{os.environ['PAQM_BUILD']}/lab/spec_traffic")
     time.sleep(0.1)
     virtual = GROUPS[args.group](lab, results)
     write(args.out, results, virtual)

@@ -33,7 +33,8 @@ STALL = 1800  # seconds without a word: a loop in the guest has stopped its time
 def compile_program() -> Path:
     OUT.mkdir(parents=True, exist_ok=True)
     program = OUT / "torture"
-    command = ["gcc", "-std=gnu17", "-O2", "-Wall", "-Wextra", "-Werror"]
+    command = [LAB, "exec", "--no-modules"]  # for the guest's libraries
+    command += ["gcc", "-std=gnu17", "-O2", "-Wall", "-Wextra", "-Werror"]
     subprocess.run([*command, "-o", program, *sorted(HERE.glob("torture*.c"))], check=True)
     return program
 

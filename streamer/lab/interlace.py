@@ -140,10 +140,10 @@ def main() -> int:
 
         source = args.clip or clip.prepare(cache.cache_dir(), print)
         return subprocess.run(
-            [str(TOP / "testbed" / "paqm-lab"), "exec", "--timeout", "3600", "/usr/bin/env",
-             f"PYTHONPATH={Path(np.__file__).parents[1]}", sys.executable,
+            [str(TOP / "testbed" / "paqm-lab"), "exec", "--timeout", "3600",
+             "--dir", str(out), "--dir", str(source.resolve().parent), "/usr/bin/python3",
              str(Path(__file__).resolve()), "--guest", "--build", str(build), "--out", str(out),
-             "--clip", str(source)]).returncode
+             "--clip", str(source.resolve())]).returncode
     table = []
     for mode in MODES:
         for rate, loss in ([(r, 0) for r in RATES] + [(LOSSY_RATE, n) for n in LOSSES]):

@@ -152,7 +152,8 @@ def bands(build: Path, out: Path, judge: bool) -> list[Json]:
     file = out / "tfrc.json"
     if not judge:
         file.unlink(missing_ok=True)
-        status = run("exec", "--timeout", "3600", str(TOP / "streamer" / "lab" / "tfrc_bands.py"),
+        status = run("exec", "--timeout", "3600", "--dir", str(out),
+                     str(TOP / "streamer" / "lab" / "tfrc_bands.py"),
                      str(build / "streamer" / "tests" / "ctl_flow"), str(file))
         if not file.exists():
             raise SystemExit(f"streamer_checks: tfrc_bands.py ended with status {status}")

@@ -1,17 +1,28 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 # Builds what scenarios run, inside a guest on the image: this project's programs, the lab's own
-# tools, and GStreamer's list of the plugins that the streamer loads.
+# tools, and GStreamer's list of the plugins that the streamer loads. `build.sh tests`, on the tests'
+# image: what suites in a guest run besides, too.
 set -e
 repo=/run/lab/repo build=/run/lab/build tools=/run/lab/build/lab
 export PATH=/usr/sbin:/usr/bin
-[ -e "$build/build.ninja" ] || meson setup "$build" "$repo" -Dpaqmtop=disabled >"$build/setup.log" || {
-	tail -n 3 "$build/setup.log"
-	exit 1
+set_up() {
+	meson setup "$@" "$build" "$repo" -Dpaqmtop=disabled >"$build/setup.log" || {
+		tail -n 3 "$build/setup.log"
+		exit 1
+	}
 }
+[ -e "$build/build.ninja" ] || set_up
 cd "$build"
 ninja streamer/paqm-streamer streamer/libgstpaqm.so feedback-daemon/paqmd \
 	feedback-daemon/paqmctl userspace/tc-paqm/q_paqm.so
+if [ "$1" = tests ]; then
+	bpf=userspace/tc-paqm/bpf/media.bpf.o
+	grep -q "^build $bpf" build.ninja || set_up --reconfigure # a copy of the programs of scenarios
+	ninja $bpf feedback-daemon/attack/attacker feedback-daemon/tests/inject \
+		feedback-daemon/tests/sleeper.so kernel/fuzz/classify-cases libpaqmclient/follow \
+		streamer/tests/ctl_flow
+fi
 
 mkdir -p "$tools"
 compile() {

@@ -39,33 +39,24 @@ def _echo(text: str) -> None:
 
 
 def _exec(args: argparse.Namespace) -> int:
+    from paqm_lab import lab
+
     variant, release = "debug" if args.debug_kernel else "lab", args.kernel
     if not release and (release := os.environ.get("PAQM_KERNEL")):
         variant = "lab"
-    built = kernel.ensure(variant, say, release)
-    if args.job_dir:
-        directory = Path(args.job_dir).resolve()
-    else:
-        directory = Path(tempfile.mkdtemp(prefix="paqm-job-"))
-    modules = None if args.no_modules else kernel.build_modules(built, say)
-    environment = uml.environment(built, modules) | {"PAQM_JOB_DIR": str(directory)}
-    command = list(args.command)
-    script = Path(command[0])
-    if "/" in command[0] or script.exists():
-        if not os.access(script, os.X_OK):
-            raise LabError(f"{script} is not an executable file; chmod +x it or name its shell")
-        command[0] = str(script.resolve())
-    job = uml.Job(
-        directory=directory,
-        command=command,
-        environment=environment,
+    house = lab.for_tests(say, variant, release, modules=not args.no_modules)
+    directory = Path(args.job_dir or tempfile.mkdtemp(prefix="paqm-job-")).resolve()
+    job = house.command(
+        args.command,
+        directory,
+        [Path(name).resolve() for name in args.dir],
         seed=args.seed,
         # kmemleak's scans take long in a large memory.
         memory=args.memory or ("512M" if variant == "debug" else "1G"),
         real_time=args.real_time,
         timeout=args.timeout,
     )
-    result = uml.run(built, job, _echo)
+    result = uml.run(house.kernel, job, _echo)
     if result.good and not args.job_dir:
         shutil.rmtree(directory)
     if not result.good:
@@ -147,7 +138,7 @@ def _image(args: argparse.Namespace) -> int:
     from paqm_lab import image, lab
 
     if args.lock:
-        image.lock(say)
+        image.lock(args.lock, say)
         return 0
     made = lab.ready(say, modules=False)
     print(made.image.root)
@@ -228,10 +219,12 @@ def parser() -> argparse.ArgumentParser:
         help="run a command in a guest",
         description="Boots a guest with the project's kernel modules built, runs COMMAND in it as "
         "root and returns its exit status; 3 when the kernel reported a fault of its own, 124 when "
-        "the time limit struck. In its environment: PAQM_KO_DIR (the .ko files), PAQM_BUILD (the "
-        "Meson build directory), PAQM_REPO, PAQM_KDIR (kernel build tree), PAQM_JOB_DIR "
-        "(console.log, output.log), TC_LIB_DIR. PAQM_KERNEL=X.Y in its own environment stands for "
-        "--kernel X.Y without --debug-kernel.",
+        "the time limit struck. The guest runs on the lab's image, with this project's programs "
+        "built on it. It sees nothing of this machine but the clone, the cache and what --dir "
+        "names; paths in COMMAND are those of this machine. In its environment: "
+        "PAQM_KO_DIR (the .ko files), PAQM_BUILD (the Meson build directory), PAQM_REPO, PAQM_KDIR "
+        "(kernel build tree), PAQM_JOB_DIR (console.log, output.log), TC_LIB_DIR. PAQM_KERNEL=X.Y "
+        "in its own environment stands for --kernel X.Y without --debug-kernel.",
     )
     run_in.add_argument("--debug-kernel", action="store_true", help="KASAN, lockdep, kmemleak, ...")
     run_in.add_argument("--kernel", metavar="X.Y", help="Debian's kernel of that release")
@@ -242,6 +235,10 @@ def parser() -> argparse.ArgumentParser:
     run_in.add_argument("--timeout", type=float, default=600.0, metavar="S", help="wall seconds")
     run_in.add_argument(
         "--job-dir", metavar="DIR", help="where to keep logs (default: in TMPDIR, if it fails)"
+    )
+    run_in.add_argument(
+        "--dir", action="append", default=[], metavar="DIR",
+        help="a directory that the guest may read and write, besides the clone",
     )
     run_in.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND [ARGUMENT...]")
     run_in.set_defaults(function=_exec)
@@ -273,8 +270,9 @@ def parser() -> argparse.ArgumentParser:
         "this project's programs in a guest on them, and prints the image's directory.",
     )
     guest.add_argument(
-        "--lock", action="store_true",
-        help="instead: write packages.lock anew, for the newest of packages.txt",
+        "--lock", nargs="?", const="all", choices=["all", "tests"],
+        help="instead: write packages.lock and tests.lock anew, for the newest of packages.txt and "
+        "tests.txt; or only the latter",
     )
     guest.set_defaults(function=_image)
     return top

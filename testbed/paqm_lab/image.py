@@ -5,11 +5,16 @@ image/packages.txt names what guests need, image/packages.lock the version, size
 that and of all it depends on. Packages are unpacked, not installed: their scripts do not run, and
 what guests need of them (users, alternatives, caches) is done here. A guest sees nothing of the
 host but the directories of its job, so it does not matter what is installed there.
+
+Tests run on a copy of that image with more in it (image/tests.txt, image/tests.lock, and packages
+of setup/requirements.lock for Python): a tool that a test wants changes no result.
 """
 
 import json
+import os
 import re
 import shutil
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,8 +27,8 @@ from paqm_lab.kernel import Kernel
 Progress = Callable[[str], None]
 
 HOME = cache.TESTBED / "image"
-ROOTS = HOME / "packages.txt"
-LOCK = HOME / "packages.lock"
+ROOTS, TEST_ROOTS = HOME / "packages.txt", HOME / "tests.txt"
+LOCK, TEST_LOCK = HOME / "packages.lock", HOME / "tests.lock"
 FORM = 2  # of what is done besides unpacking: another number is another image
 SPACE = 2000  # MB while it is made
 # Of no use to a guest.
@@ -44,6 +49,15 @@ SCHEMAS = [
 # A line of the lock; names and versions as Debian Policy has them (5.6.1, 5.6.12).
 PIN = re.compile(r"([a-z0-9][a-z0-9+.-]+) ([0-9][A-Za-z0-9.+:~-]*) (\d{1,12}) ([0-9a-f]{64})")
 PYTHON = ["/usr/lib/python3.11", "/usr/lib/python3"]
+# For tests:
+TESTS_FORM = 2  # as FORM
+USERS = "tcpdump:x:4712:65534::/:/usr/sbin/nologin\n"
+SITE = "/usr/local/lib/python3.11/dist-packages"
+REQUIREMENTS = cache.REPO / "setup" / "requirements.lock"
+ON_HOST = {"clang-format", "mypy", "ruff"}  # no test in a guest runs these
+PIP = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-compile"]
+PIP += ["--require-hashes", "--only-binary=:all:", "--python-version=3.11"]
+PIP += ["--platform=manylinux_2_28_x86_64", "--platform=manylinux2014_x86_64"]
 
 
 @dataclass(frozen=True, order=True)
@@ -76,23 +90,23 @@ def roots(text: str) -> list[str]:
     return [line for line in lines if line]
 
 
-def parse_lock(text: str) -> list[Pin]:
-    """The pins of packages.lock: lines NAME VERSION SIZE SHA256."""
+def parse_lock(text: str, name: str = LOCK.name) -> list[Pin]:
+    """The pins of a lock: lines NAME VERSION SIZE SHA256."""
     pins = []
     for number, line in enumerate(text.splitlines(), start=1):
         if not line or line.startswith("#"):
             continue
         match = PIN.fullmatch(line)
         if not match:
-            raise LabError(f"{LOCK.name}:{number}: want NAME VERSION SIZE SHA256, have `{line}`")
+            raise LabError(f"{name}:{number}: want NAME VERSION SIZE SHA256, have `{line}`")
         pins.append(Pin(match[1], match[2], int(match[3]), match[4]))
     if not pins:
-        raise LabError(f"{LOCK.name} names no package; make it with `paqm-lab image --lock`")
+        raise LabError(f"{name} names no package; make it with `paqm-lab image --lock`")
     return sorted(pins)
 
 
 def write_lock(pins: list[Pin]) -> str:
-    """The text of packages.lock."""
+    """The text of a lock."""
     lines = [f"{pin.name} {pin.version} {pin.size} {pin.sha256}" for pin in sorted(pins)]
     head = f"# Packages of Debian {apt.RELEASE}, amd64: NAME VERSION SIZE SHA256.\n"
     return head + "# Made by `paqm-lab image --lock` from packages.txt.\n" + "\n".join(lines) + "\n"
@@ -114,9 +128,14 @@ def _archive(scratch: Path) -> apt.Archive:
     return archive
 
 
-def _newest(archive: apt.Archive, scratch: Path, progress: Progress) -> list[Pin]:
-    """What the archive has today for packages.txt, downloaded."""
-    wanted = archive.needed_by(roots(ROOTS.read_text()))
+def _newest(
+    archive: apt.Archive, scratch: Path, progress: Progress, below: dict[str, str] | None
+) -> list[Pin]:
+    """What the archive has today for packages.txt, downloaded; on an image of these versions
+    (`below`) what it has for tests.txt and they have not."""
+    held = [f"{name}={version}" for name, version in (below or {}).items()]
+    named = roots((ROOTS if below is None else TEST_ROOTS).read_text())
+    wanted = [p for p in archive.needed_by(held + named) if p.name not in (below or {})]
     asked = [f"{package.name}={package.version}" for package in wanted]
     _download(archive, asked, sum(package.size for package in wanted), scratch, progress)
     pins = []
@@ -133,39 +152,48 @@ def _download(
     archive.download(asked, scratch)
 
 
-def _pinned(pins: list[Pin], scratch: Path, progress: Progress) -> list[Pin]:
+def _pinned(
+    pins: list[Pin], scratch: Path, progress: Progress, below: dict[str, str] | None
+) -> list[Pin]:
     """The lock's packages, downloaded; where one is no longer to be had, the newest of all."""
     archive = _archive(scratch)
     gone = archive.missing({pin.name: pin.version for pin in pins})
     if gone:
         progress(f"image: no longer to be had: {', '.join(gone)}; taking today's packages")
-        return _newest(archive, scratch, progress)
+        return _newest(archive, scratch, progress, below)
     size = sum(pin.size for pin in pins)
     _download(archive, [pin.asked for pin in pins], size, scratch, progress)
     for pin in pins:
         file = _file_of(scratch, pin.name, pin.version)
         if cache.file_sha256(file) != pin.sha256:
-            raise LabError(f"{pin.asked} is not the package of {LOCK.name}: its SHA-256 differs")
+            raise LabError(f"{pin.asked} is not the package of the lock: its SHA-256 differs")
     return pins
 
 
-def lock(progress: Progress) -> None:
-    """Writes packages.lock for the newest packages of the release."""
+def lock(which: str, progress: Progress) -> None:
+    """Writes the locks for the newest packages of the release; only that of the `tests`, or `all`.
+
+    The tests' lock is for an image of the other one's versions.
+    """
     scratch = cache.cache_dir() / "image.lock.part"
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir()
     try:
-        pins = _newest(_archive(scratch), scratch, progress)
-        LOCK.write_text(write_lock(pins))
-        progress(f"image: {len(pins)} packages in {LOCK}")
+        archive = _archive(scratch)
+        if which == "all":
+            _write(LOCK, _newest(archive, scratch, progress, None), progress)
+        below = {pin.name: pin.version for pin in parse_lock(LOCK.read_text())}
+        _write(TEST_LOCK, _newest(archive, scratch, progress, below), progress)
     finally:
         shutil.rmtree(scratch)
 
 
+def _write(file: Path, pins: list[Pin], progress: Progress) -> None:
+    file.write_text(write_lock(pins))
+    progress(f"image: {len(pins)} packages in {file}")
+
+
 def _unpack(files: list[Path], root: Path, progress: Progress) -> None:
-    for name in MERGED:
-        (root / "usr" / name).mkdir(parents=True)
-        (root / name).symlink_to(f"usr/{name}")
     leave = " ".join(f"--exclude={path}" for path in LEFT_OUT)
     command = f'dpkg-deb --fsys-tarfile "$1" | tar -x {leave} --keep-directory-symlink '
     command += '--no-same-owner -C "$2"'
@@ -177,6 +205,16 @@ def _unpack(files: list[Path], root: Path, progress: Progress) -> None:
         if time.monotonic() - last > 5:
             last = time.monotonic()
             progress(f"image: {number} of {len(files)} packages unpacked")
+
+
+def _start(root: Path, base: Image | None) -> None:
+    """An empty root, or one of links to the files of another image: nothing may write to them."""
+    if base:
+        apt.run(["cp", "-al", str(base.root), str(root)], "copying the image")
+        return
+    for name in MERGED:
+        (root / "usr" / name).mkdir(parents=True)
+        (root / name).symlink_to(f"usr/{name}")
 
 
 def _set_up(root: Path) -> None:
@@ -194,10 +232,30 @@ def _set_up(root: Path) -> None:
     (root / "init").chmod(0o755)
 
 
+def _requirements() -> str:
+    """The part of requirements.lock that guests need."""
+    parts = re.split(r"^(?=\w[\w.-]*==)", REQUIREMENTS.read_text(), flags=re.M)
+    return "".join(part for part in parts[1:] if part.partition("==")[0] not in ON_HOST)
+
+
+def _set_up_tests(root: Path, scratch: Path) -> None:
+    """What the tests' image has besides Debian's packages."""
+    users = root / "etc" / "passwd"
+    text = users.read_text()
+    users.unlink()
+    users.write_text(text + USERS)
+    (root / "var" / "run").rmdir()
+    (root / "var" / "run").symlink_to("/run")
+    (scratch / "requirements").write_text(_requirements())
+    words = [f"--target={root}{SITE}", "-r", str(scratch / "requirements")]
+    apt.run([*PIP, *words], "fetching Python packages")
+
+
 def _caches(root: Path, kernel: Kernel, scratch: Path) -> None:
     """Caches of loader, GLib and Python, made by the image's own programs."""
     commands = ["ldconfig", f"{SCHEMAS[0]} {SCHEMAS[1]}"]
-    commands.append("python3 -m compileall -q -j 1 " + " ".join(PYTHON))
+    python = [path for path in [*PYTHON, SITE] if (root / path[1:]).exists()]
+    commands.append("python3 -m compileall -q -j 1 " + " ".join(python))
     command = " && ".join(commands)
     job = uml.Job(
         directory=scratch / "job", command=["sh", "-c", command], root=root, change=True,
@@ -221,25 +279,44 @@ def ensure(kernel: Kernel, progress: Progress, lock_text: str | None = None) -> 
     `changed` says which are not those of the lock.
     """
     pins = parse_lock(LOCK.read_text() if lock_text is None else lock_text)
-    home = cache.cache_dir() / "image" / key_of(pins)
+    return _ensure(cache.cache_dir() / "image" / key_of(pins), pins, None, kernel, progress)
+
+
+def for_tests(base: Image, kernel: Kernel, progress: Progress) -> Image:
+    """That image, and what tests need besides."""
+    pins = parse_lock(TEST_LOCK.read_text(), TEST_LOCK.name)
+    own = cache.digest(key_of(pins).encode(), bytes([TESTS_FORM]), _requirements().encode())
+    home = cache.cache_dir() / "image-tests" / f"{base.key}-{own}"
+    return _ensure(home, pins, base, kernel, progress)
+
+
+def _ensure(
+    home: Path, pins: list[Pin], base: Image | None, kernel: Kernel, progress: Progress
+) -> Image:
     stamp = home / "built.json"
-    with cache.locked("image"):
+    with cache.locked(home.parent.name):
         if not stamp.exists():
-            _make(home, pins, kernel, progress)
+            _make(home, pins, base, kernel, progress)
         told = json.loads(stamp.read_text())
+        os.utime(home)
     return Image(home / "root", told["key"], told["changed"], told["versions"])
 
 
-def _make(home: Path, wanted: list[Pin], kernel: Kernel, progress: Progress) -> None:
+def _make(
+    home: Path, wanted: list[Pin], base: Image | None, kernel: Kernel, progress: Progress
+) -> None:
     cache.need_space(cache.cache_dir(), SPACE, "the guest's image")
     shutil.rmtree(home, ignore_errors=True)
     scratch = home / "part"
-    (home / "root").mkdir(parents=True)
-    scratch.mkdir()
+    scratch.mkdir(parents=True)
     started = time.monotonic()
-    pins = _pinned(wanted, scratch, progress)
+    pins = _pinned(wanted, scratch, progress, base.versions if base else None)
+    _start(home / "root", base)
     _unpack([_file_of(scratch, pin.name, pin.version) for pin in pins], home / "root", progress)
-    _set_up(home / "root")
+    if base:
+        _set_up_tests(home / "root", scratch)
+    else:
+        _set_up(home / "root")
     _caches(home / "root", kernel, scratch)
     shutil.rmtree(scratch)
     before = {pin.name: pin for pin in wanted}
@@ -247,7 +324,10 @@ def _make(home: Path, wanted: list[Pin], kernel: Kernel, progress: Progress) -> 
     changed = [pin.asked for pin in pins if before.get(pin.name) != pin]
     changed += [f"{name}=none" for name in before.keys() - after.keys()]
     versions = {pin.name: pin.version for pin in pins}
-    told = {"key": key_of(pins), "changed": sorted(changed), "versions": versions}
+    key = key_of(pins)
+    if base:
+        key, changed, versions = home.name, base.changed + changed, base.versions | versions
+    told = {"key": key, "changed": sorted(changed), "versions": versions}
     (home / "built.json").write_text(json.dumps(told) + "\n")
     progress(f"image: {len(pins)} packages, {time.monotonic() - started:.0f} s")
     others = [path for path in home.parent.iterdir() if path != home]

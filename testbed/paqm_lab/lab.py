@@ -10,13 +10,14 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paqm_lab import cache, image, kernel, uml
+from paqm_lab import apt, cache, image, kernel, uml
 from paqm_lab.errors import LabError
 
 Progress = Callable[[str], None]
@@ -91,24 +92,67 @@ class Lab:
             "node": own["nodejs"],
         }
 
+    def environment(self, places: dict[str, Path]) -> dict[str, str]:
+        """What programs in a guest that knows these places find in their environment."""
+        values = uml.environment(self.kernel, self.modules) | REGISTRY
+        values |= {"PAQM_BUILD": BUILD, "TC_LIB_DIR": f"{BUILD}/userspace/tc-paqm"}
+        return {name: uml.inside(places, value) for name, value in values.items()}
+
     def job(
         self, module: str, out: Path, directory: Path, *, seed: int, timeout: float,
         memory: str = "1G",
     ) -> uml.Job:
         """`python -m paqm_lab.MODULE config.json` in a guest; config.json lies in `out`."""
-        values = uml.environment(self.kernel, self.modules) | REGISTRY
-        values |= {"PAQM_BUILD": BUILD, "TC_LIB_DIR": f"{BUILD}/userspace/tc-paqm"}
+        places = self.places(out)
         return uml.Job(
             directory=directory,
             command=[PYTHON, "-m", f"paqm_lab.{module}", f"{uml.PLACES}/out/config.json"],
             root=self.image.root,
-            places=self.places(out),
-            environment={name: self.known(value, out) for name, value in values.items()},
+            places=places,
+            environment=self.environment(places),
             cwd=Path(self.known(cache.TESTBED, out)),
             seed=seed,
             memory=memory,
             timeout=timeout,
         )
+
+    def command(
+        self, words: list[str], directory: Path, more: list[Path], **options: Any
+    ) -> uml.Job:
+        """A command in a guest that may write to the clone and to the directories `more`.
+
+        Paths in it are the host's. The programs are in the clone's build/, whatever is there here.
+        """
+        added = {f"dir{number}": path for number, path in enumerate(more)}
+        places = {"repo": cache.REPO, "cache": cache.cache_dir(), "build": self.programs} | added
+        (cache.REPO / "build").mkdir(exist_ok=True)
+        bind = 'mount --bind "$PAQM_BUILD" "$PAQM_REPO/build" && exec "$@"'
+        here = uml.inside(places, str(Path.cwd()))
+        return uml.Job(
+            directory=directory,
+            command=["sh", "-c", bind, "sh", *self._told(words, places)],
+            root=self.image.root,
+            places=places,
+            writable=("repo", "build", *added),
+            environment=self.environment(places) | {"PAQM_JOB_DIR": "/mnt"},
+            cwd=Path(here if here.startswith(uml.PLACES) else f"{uml.PLACES}/repo"),
+            **options,
+        )
+
+    def _told(self, words: list[str], places: dict[str, Path]) -> list[str]:
+        """A command with the paths that a guest knows."""
+        first = Path(words[0])
+        if words[0] == sys.executable:  # has the same packages
+            words = [PYTHON, *words[1:]]
+        elif "/" in words[0] or first.exists():
+            path = first.absolute()
+            known = uml.inside(places, str(path))
+            if known != str(path) and not os.access(path, os.X_OK):
+                raise LabError(f"{first} is not an executable file; chmod +x it or name its shell")
+            if known == str(path) and not (self.image.root / known[1:]).exists():
+                raise LabError(f"no guest sees {path}: name its directory with --dir")
+            words = [known, *words[1:]]
+        return [uml.inside(places, word) for word in words]
 
 
 def _sources() -> list[Path]:
@@ -128,12 +172,20 @@ def _key(chosen: image.Image) -> str:
     return cache.digest(*parts)
 
 
-def _programs(chosen: image.Image, built: kernel.Kernel, progress: Progress) -> Path:
-    """The directory of programs of this clone, brought up to date in a guest on the image."""
+def _programs(
+    chosen: image.Image, built: kernel.Kernel, progress: Progress, base: image.Image | None = None
+) -> Path:
+    """The directory of programs of this clone, brought up to date in a guest on the image.
+
+    On the tests' image, made from `base`, it has what tests run besides.
+    """
     clone = hashlib.sha256(str(cache.REPO).encode()).hexdigest()[:12]
-    home = cache.cache_dir() / "programs" / f"{chosen.key}-{clone}"
-    with cache.locked(f"programs-{clone}"):
+    home = cache.cache_dir() / ("programs-tests" if base else "programs") / f"{chosen.key}-{clone}"
+    with cache.locked(f"{home.parent.name}-{clone}"):
         home.mkdir(parents=True, exist_ok=True)
+        if base and not (home / "build.ninja").exists():  # most of the work is done then
+            made = _programs(base, built, progress)
+            apt.run(["cp", "-a", f"{made}/.", str(home)], "copying the programs")
         stamp, key = home / "built", _key(chosen)
         if stamp.exists() and stamp.read_text() == key:
             os.utime(home)
@@ -143,7 +195,7 @@ def _programs(chosen: image.Image, built: kernel.Kernel, progress: Progress) -> 
         started = time.monotonic()
         job = uml.Job(
             directory=home / "job",
-            command=[f"{uml.PLACES}/repo/testbed/image/build.sh"],
+            command=[f"{uml.PLACES}/repo/testbed/image/build.sh", *(["tests"] if base else [])],
             root=chosen.root,
             places={"repo": cache.REPO, "build": home, "cache": cache.cache_dir()},
             environment={"LC_ALL": "C.UTF-8", "TMPDIR": "/run/tmp", "HOME": "/run/tmp"},
@@ -180,3 +232,16 @@ def ready(progress: Progress, *, modules: bool = True, lock_text: str | None = N
     ko_files = kernel.build_modules(built, progress) if modules else None
     chosen = image.ensure(built, progress, lock_text)
     return Lab(built, ko_files, chosen, _programs(chosen, built, progress))
+
+
+def for_tests(
+    progress: Progress, variant: str = "lab", release: str | None = None, *, modules: bool = True
+) -> Lab:
+    """What a command in a guest runs on: image and programs of the tests, and any kernel."""
+    built = kernel.ensure("lab", progress)
+    base = image.ensure(built, progress)
+    chosen = image.for_tests(base, built, progress)
+    programs = _programs(chosen, built, progress, base)
+    if variant != "lab" or release:
+        built = kernel.ensure(variant, progress, release)
+    return Lab(built, kernel.build_modules(built, progress) if modules else None, chosen, programs)

@@ -33,10 +33,8 @@ LIVE_DEVICES = [
     *("vivid.input_types=0,0", "snd_aloop.pcm_substreams=4"),
 ]
 
-# Where a guest sees the directories of its job, wherever they are on the host, and which of them it
-# may change.
+# Where a guest sees the directories of its job, wherever they are on the host.
 PLACES = "/run/lab"
-WRITABLE = ("out", "build")
 
 # To the kernel's process on the host: the directory of its job, by a name that is always the same.
 CWD = "/proc/self/cwd"
@@ -60,7 +58,7 @@ class Job:
     read-only unless the job is there to `change` it.
     `places` names directories of the host that a guest on an image knows as /run/lab/NAME, and
     they are all that it sees of the host: a program such as node, whose garbage collector sees
-    how long its strings are, must not see their paths.
+    how long its strings are, must not see their paths. It may change those that are `writable`.
     """
 
     directory: Path
@@ -68,6 +66,7 @@ class Job:
     root: Path | None = None
     change: bool = False
     places: dict[str, Path] = field(default_factory=dict)
+    writable: tuple[str, ...] = ("out", "build")
     environment: dict[str, str] = field(default_factory=dict)
     cwd: Path = field(default_factory=Path.cwd)
     seed: int = 1
@@ -171,7 +170,7 @@ def _write_job(job: Job) -> None:
     for name, path in job.places.items():
         (job.directory / "places").mkdir(exist_ok=True)
         _link(job.directory / "places" / name, path)
-        readable = "" if name in WRITABLE else "-r "
+        readable = "" if name in job.writable else "-r "
         mount = f"mount {readable}-t hostfs -o {CWD}/places/{name} {name} {PLACES}/{name}"
         lines.append(f"mkdir -p {PLACES}/{name} && {mount} || exit 126")
     lines += [f"export {name}={shlex.quote(value)}" for name, value in job.environment.items()]

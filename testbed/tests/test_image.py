@@ -109,3 +109,63 @@ def test_the_programs_are_those_of_the_image(house: lab.Lab, tmp_path: Path) -> 
     assert "not found" not in said and "Factory Details" in said
     assert f"v{house.image.versions['nodejs'].partition('+')[0]}" in said
     assert kernel.ensure("lab", print).version == house.versions()["kernel"]
+
+
+def test_the_tests_lock_only_adds() -> None:
+    below = {pin.name for pin in image.parse_lock(image.LOCK.read_text())}
+    own = {pin.name for pin in image.parse_lock(image.TEST_LOCK.read_text())}
+    assert not below & own
+    assert set(image.roots(image.TEST_ROOTS.read_text())) <= own
+
+
+@pytest.fixture(scope="module")
+def rooms() -> lab.Lab:
+    return lab.for_tests(print, modules=False)
+
+
+def command(rooms: lab.Lab, out: Path, *words: str) -> str:
+    """What a command says, with `out` as a directory that it may write to."""
+    result = uml.run(rooms.kernel, rooms.command(list(words), out / "job", [out]))
+    assert result.good, result.explain() + result.output.read_text()
+    return result.output.read_text()
+
+
+@pytest.mark.lab
+def test_a_command_sees_nothing_else_of_the_host(rooms: lab.Lab, tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text(
+        f'#!/bin/sh\nls -d {cache.REPO} {tmp_path} /root/* 2>/dev/null\nls -1 /run/lab "$1"; pwd\n'
+        'touch "$1/new" && echo "PAQM_REPO=$PAQM_REPO" && ls build/lab/spec_traffic\n'
+    )
+    script.chmod(0o755)
+    assert command(rooms, tmp_path, str(script), str(tmp_path)) == (
+        "/run/lab:\nbuild\ncache\ndir0\nrepo\n\n/run/lab/dir0:\njob\nscript\n"
+        "/run/lab/repo\nPAQM_REPO=/run/lab/repo\nbuild/lab/spec_traffic\n"
+    )
+    assert (tmp_path / "new").exists()
+
+
+@pytest.mark.lab
+def test_a_command_of_which_a_guest_sees_nothing_is_refused(
+    rooms: lab.Lab, tmp_path: Path
+) -> None:
+    script = tmp_path / "script"
+    script.touch()
+    with pytest.raises(LabError, match="--dir"):
+        rooms.command([str(script)], tmp_path, [])
+    with pytest.raises(LabError, match="chmod"):
+        rooms.command([str(script)], tmp_path, [tmp_path])
+
+
+@pytest.mark.lab
+def test_what_tests_need_is_not_in_the_image_of_scenarios(
+    house: lab.Lab, rooms: lab.Lab, tmp_path: Path
+) -> None:
+    """Their image has links to the files of the other: none of these was written through one."""
+    said = command(rooms, tmp_path, "sh", "-c", "jq --version; tshark --version; id -u tcpdump; "
+                   "python3 -m pytest --version; python3 -c 'import matplotlib'")
+    assert said.startswith("jq-") and "TShark" in said and "\n4712\n" in said and "pytest" in said
+    assert "tcpdump" not in (house.image.root / "etc" / "passwd").read_text()
+    made = (house.image.root.parent / "built.json").stat().st_mtime
+    files = [path for path in house.image.root.rglob("*") if path.is_file()]
+    assert len(files) > 10000 and not [path for path in files if path.lstat().st_mtime > made]

@@ -78,7 +78,7 @@ def test_first_router(tmp_path: Path) -> None:
     script = tmp_path / "router.sh"
     parts = [f"{block.body}echo == {n}\n" for n, block in enumerate(blocks("guest"))]
     script.write_text(f"set -e\nexec 2>&1\n{MODULES}{''.join(parts)}")
-    said = shell(f"testbed/paqm-lab exec bash {script}", cache.REPO)
+    said = shell(f"testbed/paqm-lab exec --dir {script.parent} bash {script}", cache.REPO)
     for n, block in enumerate(blocks("guest")):
         head, mark, said = said.partition(f"== {n}\n")
         assert mark and re.search(block.gives, head), f"{block.body}\n{head}"
