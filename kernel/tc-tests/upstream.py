@@ -24,24 +24,7 @@ HERE = Path(__file__).resolve().parent
 TOP = HERE.parent.parent
 OUT = TOP / "out" / "tdc-kernel"
 TESTING = "tools/testing/selftests/tc-testing"
-PACKAGES = ["python3-scapy", "python3-pyroute2"]  # tdc's plugins import them
 TAP = re.compile(r"^(ok|not ok) \d+ (\w{4}) - (.*)$", re.M)
-
-
-def install() -> None:
-    """Debian packages that only this needs."""
-    query = ["dpkg-query", "-W", "-f", "${db:Status-Abbrev}\n", *PACKAGES]
-    have = subprocess.run(query, capture_output=True, text=True, check=False).stdout.split()
-    if have.count("ii") == len(PACKAGES):
-        return
-    if os.geteuid():
-        sys.exit(f"upstream.py: install these packages as root: {' '.join(PACKAGES)}")
-    print(f"tdc-kernel: installing {', '.join(PACKAGES)}", flush=True)
-    get = ["apt-get", "install", "-q", "-y", "--no-install-recommends", *PACKAGES]
-    done = subprocess.run(get, env=os.environ | {"DEBIAN_FRONTEND": "noninteractive"},
-                          capture_output=True, text=True, check=False)
-    if done.returncode:
-        sys.exit(f"upstream.py: apt-get failed: {done.stderr.strip()[-300:]}")
 
 
 def run_file(path: str, out: TextIO) -> None:
@@ -109,13 +92,16 @@ def main() -> int:
     ap = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("--kernel", metavar="X.Y", help="Debian's kernel of that release")
-    ap.add_argument("--guest", nargs=2, metavar=("LOAD", "RESULTS"), help=argparse.SUPPRESS)
+    ap.add_argument("--guest", nargs=3, help=argparse.SUPPRESS)
     ap.add_argument("files", nargs="*", metavar="FILE", help="below tc-testing; default: qdiscs")
     args = ap.parse_args()
     if args.guest:
-        source = Path(os.environ["PAQM_KDIR"]) / "source" / TESTING
-        return in_guest(source, args.files, args.guest[0] == "1", Path(args.guest[1]))
-    install()
+        source, load, results = args.guest
+        return in_guest(Path(source), args.files, load == "1", Path(results))
+    release = ["--kernel", args.kernel] if args.kernel else []
+    lab = str(TOP / "testbed" / "paqm-lab")
+    built = subprocess.run([lab, "kernel", *release], stdout=subprocess.PIPE, text=True, check=True)
+    source = (Path(built.stdout.strip()).parent / "source").resolve() / TESTING
     OUT.mkdir(parents=True, exist_ok=True)
     seen: dict[str, dict[str, str]] = {}
     faults = []
@@ -123,9 +109,8 @@ def main() -> int:
         print(f"tdc-kernel: {name} the modules", flush=True)
         results = OUT / f"{name}.tap"
         results.unlink(missing_ok=True)
-        words = [str(TOP / "testbed" / "paqm-lab"), "exec", "--timeout", "7200"]
-        words += ["--kernel", args.kernel] if args.kernel else []
-        words += [str(HERE / "upstream.py"), "--guest", load, str(results), *args.files]
+        words = [lab, "exec", "--timeout", "7200", *release, str(HERE / "upstream.py")]
+        words += ["--guest", str(source), load, str(results), *args.files]
         with (OUT / f"{name}.log").open("w") as log:
             status = subprocess.run(
                 words, cwd=TOP, stdout=log, stderr=subprocess.STDOUT, check=False
