@@ -155,6 +155,9 @@ def _experiment(name: str, words: list[str]) -> int:
 
 
 def _kernel(args: argparse.Namespace) -> int:
+    if args.lock:
+        kernel.lock(say)
+        return 0
     print(kernel.ensure(args.variant, say, args.kernel).binary)
     return 0
 
@@ -261,6 +264,9 @@ def parser() -> argparse.ArgumentParser:
     build = commands.add_parser("kernel", help="fetch and build the lab's kernels")
     build.add_argument("variant", nargs="?", choices=sorted(kernel.FRAGMENTS), default="lab")
     build.add_argument("--kernel", metavar="X.Y", help="Debian's kernel of that release")
+    build.add_argument(
+        "--lock", action="store_true", help="instead: write source.lock anew, for the newest source"
+    )
     build.set_defaults(function=_kernel)
 
     guest = commands.add_parser(

@@ -2,9 +2,9 @@
 """Gets and builds the lab's User-Mode Linux kernel, and the project's modules against it.
 
 The source is Debian's `linux-source` package, fetched through the machine's own apt configuration
-into a private state directory; the system's package lists are not touched. The newest version is
-used unless a release such as "6.1" is asked for. `KERNEL_SRC` names a source tree to use instead
-of the newest.
+into a private state directory; the system's package lists are not touched. It is the version of
+kernel/source.lock, the newest where that is no longer to be had, unless a release such as "6.1" is
+asked for. `KERNEL_SRC` names a source tree to use instead.
 """
 
 import json
@@ -23,6 +23,7 @@ from paqm_lab.errors import LabError
 Progress = Callable[[str], None]
 
 CONFIG_DIR = cache.TESTBED / "kernel"
+SOURCE_LOCK = CONFIG_DIR / "source.lock"  # NAME VERSION SHA256 of the package
 FRAGMENTS = {
     "lab": ["uml-lab.config"],
     "debug": ["uml-lab.config", "uml-debug.config"],
@@ -80,6 +81,14 @@ class Kernel:
         return bool(set(REPEAT_PATCHES[self.variant]) & set(stamp.get("patches", [])))
 
     @property
+    def not_of_lock(self) -> str:
+        """The source that is not that of the lock."""
+        stamp = json.loads((self.tree.parent / "built.json").read_text())
+        if _of_lock(stamp) and "-debian-" in self.key:
+            return "none"
+        return str(stamp.get("package") or f"{self.version} of another source")
+
+    @property
     def fast(self) -> bool:
         return parse_version(self.version) >= FAST_VERSION
 
@@ -97,6 +106,25 @@ def newest_source(packages: list[str], floor: tuple[int, int]) -> str | None:
     found = [name for name in packages if re.fullmatch(r"linux-source-\d+\.\d+", name)]
     found = [name for name in found if parse_version(name) >= floor]
     return max(found, key=parse_version, default=None)
+
+
+def pinned() -> tuple[str, str, str]:
+    """Name, version and SHA-256 of the lock's source package."""
+    name, version, sha256 = SOURCE_LOCK.read_text().split()
+    return name, version, sha256
+
+
+def _of_lock(made: dict[str, str]) -> bool:
+    """Whether this is of the lock's source package; older caches know the kernel's version only."""
+    name, version, _ = pinned()
+    if "package" in made:
+        return made["package"] == f"{name}={version}"
+    return made["version"] == version.partition("-")[0]
+
+
+def _will_do(made: dict[str, str]) -> bool:
+    """Whether it is of the lock's source, or was taken when that was no longer to be had."""
+    return _of_lock(made) or made.get("lock") == "=".join(pinned()[:2])
 
 
 def suites_to_try(codename: str) -> list[tuple[str, tuple[int, int]]]:
@@ -119,10 +147,12 @@ def suites_of_release(codename: str) -> list[str]:
     return [*SUITES[SUITES.index(codename) :], f"{codename}-backports"]
 
 
-def _fetch(scratch: Path, release: str | None, progress: Progress) -> tuple[str, Path]:
+def _fetch(
+    scratch: Path, release: str | None, progress: Progress, pin: tuple[str, str, str] | None
+) -> tuple[str, Path]:
     """Downloads a source package into `scratch`: (its directory name, the file).
 
-    It is the one of `release`, or the best that is to be had.
+    It is the one of `release`, or `pin`, or the best that is to be had.
     """
     own = apt.debian_sources("set KERNEL_SRC to an unpacked kernel tree")
     codename = apt.RELEASE  # the same on every machine, so that the kernel is
@@ -143,12 +173,23 @@ def _fetch(scratch: Path, release: str | None, progress: Progress) -> tuple[str,
             continue
         if release:
             listed = [name for name in listed if name == f"linux-source-{release}"]
-        name = newest_source(listed, floor)
-        if name is None:
-            continue
-        progress(f"kernel source: downloading {name} from {suite}")
-        archive.download([name], scratch)
-        return name, next(scratch.glob(f"{name}_*.deb"))
+        if pin:
+            name, asked = pin[0], f"{pin[0]}={pin[1]}"
+            if name not in listed or archive.missing({name: pin[1]}):
+                continue
+        else:
+            name = asked = newest_source(listed, floor) or ""
+            if not name:
+                continue
+        progress(f"kernel source: downloading {asked} from {suite}")
+        archive.download([asked], scratch)
+        package = next(scratch.glob(f"{name}_*.deb"))
+        if pin and cache.file_sha256(package) != pin[2]:
+            raise LabError(f"{asked} is not that of {SOURCE_LOCK.name}: its SHA-256 differs")
+        return name, package
+    if pin:
+        progress(f"kernel source: no longer to be had: {pin[0]}={pin[1]}; taking the newest")
+        return _fetch(scratch, release, progress, None)
     wanted = f"linux-source-{release}" if release else "linux-source package"
     raise LabError(
         f"no {wanted} in {', '.join(tried)}; check the network and apt's sources"
@@ -169,28 +210,56 @@ def _source_version(tree: Path) -> str:
 def source_tree(progress: Progress, release: str | None = None) -> Path:
     """The source tree to build from, in the cache or fetched.
 
-    Without a release: KERNEL_SRC, else the newest.
+    Without a release: KERNEL_SRC, else that of the lock.
     """
     named = os.environ.get("KERNEL_SRC")
     if named and not release:
         return Path(named).resolve()
     store = cache.cache_dir() / ("linux-source" + (f"-{release}" if release else ""))
-    have = sorted(store.glob("linux-source-*"), key=lambda path: parse_version(path.name))
-    if have:
-        return have[-1]
+    for tree in sorted(path for path in store.glob("linux-source-*") if path.is_dir()):
+        if release or _will_do(_made_of(tree)):
+            return tree
     cache.need_programs(["apt-get", "dpkg-deb", "tar", "xz"], "fetching the kernel source")
     cache.need_space(cache.cache_dir(), 4000, "the kernel source")
     scratch = cache.cache_dir() / f"{store.name}.fetch"
-    name, package = _fetch(scratch, release, progress)
+    name, package = _fetch(scratch, release, progress, None if release else pinned())
     progress(f"kernel source: unpacking {package.name}")
     inner = f"./usr/src/{name}.tar.xz"
     unpack = f'dpkg-deb --fsys-tarfile "{package.name}" | tar -x {inner} && tar -xJf {inner}'
     apt.run(["bash", "-o", "pipefail", "-c", unpack], "unpacking the kernel source", cwd=scratch)
-    _source_version(scratch / name)
+    version = _package_version(package)
+    made = {"version": _source_version(scratch / name), "package": f"{name}={version}"}
+    tree = store / f"{name}_{version}"
     store.mkdir(exist_ok=True)
-    (scratch / name).rename(store / name)
+    shutil.rmtree(tree, ignore_errors=True)
+    (scratch / name).rename(tree)
+    made_of = json.dumps(made | {"lock": "=".join(pinned()[:2])})
+    tree.with_name(f"{tree.name}.json").write_text(made_of + "\n")
     shutil.rmtree(scratch)
-    return store / name
+    return tree
+
+
+def _package_version(file: Path) -> str:
+    """apt writes the colon of an epoch as %3a."""
+    return file.name.split("_")[1].replace("%3a", ":")
+
+
+def lock(progress: Progress) -> None:
+    """Writes source.lock for the newest source."""
+    scratch = cache.cache_dir() / "source.lock.part"
+    name, package = _fetch(scratch, None, progress, None)
+    SOURCE_LOCK.write_text(
+        f"{name} {_package_version(package)} {cache.file_sha256(package)}\n"
+    )
+    shutil.rmtree(scratch)
+    progress(f"kernel source: {SOURCE_LOCK}: {SOURCE_LOCK.read_text().strip()}")
+
+
+def _made_of(tree: Path) -> dict[str, str]:
+    """What a source tree is: its version and, of those that were fetched, package and lock."""
+    file = tree.with_name(f"{tree.name}.json")
+    known: dict[str, str] = json.loads(file.read_text()) if file.exists() else {}
+    return known or {"version": _source_version(tree)}
 
 
 def fragment(variant: str) -> str:
@@ -217,9 +286,10 @@ def _built(variant: str, release: str | None) -> Kernel | None:
     found = []
     name = f"*-{release or 'debian'}-{variant}-{config}"
     for stamp in (cache.cache_dir() / "kernel").glob(f"{name}/built.json"):
-        version = json.loads(stamp.read_text())["version"]
-        kernel = Kernel(stamp.parent / "tree", version, variant, stamp.parent.name)
-        if kernel.binary.exists() and not _moved(stamp.parent):
+        made = json.loads(stamp.read_text())
+        kernel = Kernel(stamp.parent / "tree", made["version"], variant, stamp.parent.name)
+        fits = release or _will_do(made)
+        if fits and kernel.binary.exists() and not _moved(stamp.parent):
             found.append(kernel)
     return max(found, key=lambda kernel: parse_version(kernel.version), default=None)
 
@@ -276,7 +346,9 @@ def ensure(variant: str, progress: Progress, release: str | None = None) -> Kern
             progress(f"kernel {variant}: {home} was built at another place, so it is built anew")
             shutil.rmtree(home)
         if (home / "built.json").exists() and kernel.binary.exists():
-            return kernel
+            if wanted or release:
+                return kernel
+            shutil.rmtree(home)  # another package of that version
         _build(source, home, kernel, progress)
         return kernel
 
@@ -317,6 +389,7 @@ def _build(source: Path, home: Path, kernel: Kernel, progress: Progress) -> None
         raise LabError(f"{source} was configured in place; run `make mrproper` there first")
     kernel.tree.mkdir(parents=True, exist_ok=True)  # what an interrupted build has made is used
     (home / PLACE).write_text(f"{home.resolve()}\n")
+    original = source
     if patches(variant, kernel.version):
         source = _patched(source, home, kernel, progress)
     make = ["make", "-C", str(source), f"O={kernel.tree}", "ARCH=um", *BANNER]
@@ -333,7 +406,7 @@ def _build(source: Path, home: Path, kernel: Kernel, progress: Progress) -> None
     jobs = f"-j{os.cpu_count() or 1}"
     _make([*make, jobs, "linux", "modules"], log, f"kernel {variant}: build", progress)
     made = [name for name in patches(variant, kernel.version) if (source / name).exists()]
-    stamp = {"version": kernel.version, "variant": variant, "patches": made}
+    stamp = _made_of(original) | {"version": kernel.version, "variant": variant, "patches": made}
     (home / "built.json").write_text(json.dumps(stamp) + "\n")
 
 

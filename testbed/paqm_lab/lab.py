@@ -82,6 +82,7 @@ class Lab:
             "paqm": done.stdout.strip() or "unknown",
             "kernel": self.kernel.version,
             "kernel_config": self.kernel.key,
+            "kernel_not_of_lock": self.kernel.not_of_lock,
             "image": self.image.key,
             "image_not_of_lock": " ".join(self.image.changed) or "none",
             "iproute2": own["iproute2"],

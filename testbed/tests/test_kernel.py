@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Choice of the kernel source, recognition of kernel faults, the constant command line."""
 
+import hashlib
+import json
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +86,8 @@ def test_a_kernel_of_another_place_is_not_taken(
     home = kernel.cache.cache_dir() / "kernel" / f"9.9.1-debian-lab-{config}"
     (home / "tree").mkdir(parents=True)
     (home / "tree" / "linux").touch()
-    (home / "built.json").write_text('{"version": "9.9.1", "variant": "lab", "patches": []}\n')
+    lock = "=".join(kernel.pinned()[:2])
+    (home / "built.json").write_text(json.dumps({"version": "9.9.1", "package": lock}))
     (home / kernel.PLACE).write_text(f"{home}\n")
     found = kernel._built("lab", None)
     assert found is not None and found.version == "9.9.1"
@@ -94,6 +97,73 @@ def test_a_kernel_of_another_place_is_not_taken(
     (tmp_path / "old").rename(tmp_path / "new")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "new"))
     assert kernel._built("lab", None) is None
+
+
+def test_a_kernel_of_another_source_is_not_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But for one that was built because the lock's source was no longer to be had."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    home = tmp_path / "paqm" / "kernel" / f"9.9.1-debian-lab-{kernel._config_key('lab', None)}"
+    (home / "tree").mkdir(parents=True)
+    (home / "tree" / "linux").touch()
+    (home / kernel.PLACE).write_text(f"{home}\n")
+    name, version, _ = kernel.pinned()
+    for told, mark in (
+        ({"version": version.partition("-")[0]}, "none"),
+        ({"version": "9.9.1", "package": f"{name}={version}"}, "none"),
+        ({"version": "9.9.1", "package": "other=1", "lock": f"{name}={version}"}, "other=1"),
+        ({"version": "9.9.1", "package": "other=1", "lock": f"{name}=0"}, None),
+        ({"version": "9.9.1"}, None),
+    ):
+        (home / "built.json").write_text(json.dumps(told))
+        found = kernel._built("lab", None)
+        assert (found.not_of_lock if found else None) == mark, told
+
+
+class Shelf:
+    """An archive whose trixie-backports have these versions of a package."""
+
+    had: tuple[str, ...] = ()
+
+    def __init__(self, scratch: Path) -> None:
+        self.scratch = scratch
+
+    def read(self, sources: list[tuple[str, str]]) -> None:
+        self.scratch.mkdir(exist_ok=True)
+        self.suite = sources[0][1]
+
+    def names(self, _prefix: str) -> list[str]:
+        return ["linux-source-7.3"] if self.suite == "trixie-backports" else []
+
+    def missing(self, packages: dict[str, str]) -> list[str]:
+        return [name for name, version in packages.items() if version not in self.had]
+
+    def download(self, names: list[str], directory: Path) -> None:
+        name, _, version = names[0].partition("=")
+        (directory / f"{name}_{version or self.had[-1]}_all.deb").write_text("a package")
+
+
+def test_the_source_is_that_of_the_lock_or_the_newest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = list[str]()
+    monkeypatch.setattr(apt, "Archive", Shelf)
+    monkeypatch.setattr(apt, "debian_sources", lambda _hint: [("http://m", "bookworm")])
+    sha256 = hashlib.sha256(b"a package").hexdigest()
+
+    def fetched(version: str, digest: str) -> str:
+        pin = ("linux-source-7.3", version, digest)
+        return kernel._fetch(tmp_path / "x", None, told.append, pin)[1].name
+
+    monkeypatch.setattr(Shelf, "had", ("7.3.4-1", "7.3.9-1"))
+    assert fetched("7.3.4-1", sha256) == "linux-source-7.3_7.3.4-1_all.deb"
+    assert not any("no longer" in text for text in told)
+    with pytest.raises(LabError, match="SHA-256"):
+        fetched("7.3.4-1", "0" * 64)
+    (tmp_path / "x" / "linux-source-7.3_7.3.4-1_all.deb").unlink()
+    assert fetched("7.3.3-1", sha256) == "linux-source-7.3_7.3.9-1_all.deb"
+    assert any("no longer to be had: linux-source-7.3=7.3.3-1" in text for text in told)
 
 
 def test_every_vital_option_is_asked_for_or_a_default() -> None:
