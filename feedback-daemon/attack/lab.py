@@ -29,7 +29,8 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "tests"))
+sys.path[:0] = [str(HERE.parents[1] / "kernel" / "lab-tests"), str(HERE.parent / "tests")]
+import trial  # noqa: E402
 from rig import (  # noqa: E402
     DPORT,
     SPORT,
@@ -38,7 +39,10 @@ from rig import (  # noqa: E402
     Rate,
     ip_header,
 )
+from trial import inside, run  # noqa: E402
 from wire import about, resum, said, saying, tagged, untagged  # noqa: E402
+
+from paqm_lab.topology import Network, make  # noqa: E402
 
 SENDER, ROUTER, RECEIVER, ATTACKER = "10.0.1.2", "10.0.1.1", "10.0.9.2", "10.0.7.2"
 FLOOR, CEIL = 100_000, 3_000_000
@@ -59,52 +63,24 @@ ETH_P_IP = 0x0800
 Json = dict[str, Any]
 
 
-def sh(*words: str) -> str:
-    return subprocess.run(words, check=True, capture_output=True, text=True).stdout
-
-
-def inside(name: str, *words: str) -> str:
-    return sh("ip", "netns", "exec", name, *words)
-
-
 def hardware(name: str, device: str) -> str:
     """The address of a device on the link."""
-    address: str = json.loads(sh("ip", "-n", name, "-j", "link", "show", device))[0]["address"]
+    address: str = json.loads(run("ip", "-n", name, "-j", "link", "show", device))[0]["address"]
     return address
 
 
-def known(name: str, device: str, other: str, peer: str, address: str) -> None:
-    """Who is behind this device is known for good."""
-    sh("ip", "-n", name, "neigh", "replace", address, "lladdr", hardware(other, peer),
-       "dev", device, "nud", "permanent")
-
-
 def network() -> None:
-    for name in ("s", "r", "v", "a"):
-        sh("ip", "netns", "add", name)
-    for left, dev, mine, right, peer, theirs in (
-        ("r", "rs", ROUTER, "s", "sr", SENDER),
-        ("r", "rv", "10.0.9.1", "v", "vr", RECEIVER),
-        ("r", "ra", "10.0.7.1", "a", "ar", ATTACKER),
-    ):
-        pair = ["type", "veth", "peer", "name", peer, "netns", right]
-        sh("ip", "link", "add", dev, "netns", left, *pair)
-        for name, device, own in ((left, dev, mine), (right, peer, theirs)):
-            sh("ip", "-n", name, "addr", "add", f"{own}/24", "dev", device)
-            sh("ip", "-n", name, "link", "set", "lo", "up")
-            sh("ip", "-n", name, "link", "set", device, "up")
-            inside(name, "ethtool", "-K", device, "tso", "off", "gso", "off", "gro", "off")
-        # a link that delays or drops everything must not make a neighbour be looked for
-        known(left, dev, right, peer, theirs)
-        known(right, peer, left, dev, mine)
-    inside("r", "sysctl", "-qw", "net.ipv4.ip_forward=1")
-    for name in ("s", "r"):
-        for which in ("all", "default"):
+    """s, v and a around r; what comes from where it cannot come from is not dropped."""
+    net = Network()
+    net.host("r", True)
+    for host, mine, theirs in (("s", ROUTER, SENDER), ("v", "10.0.9.1", RECEIVER),
+                               ("a", "10.0.7.1", ATTACKER)):
+        net.link("r", net.host(host), devices=(f"r{host}", f"{host}r"), addresses=[(mine, theirs)])
+        net.route(host, "default", mine)
+    make(net)
+    for name, devices in (("s", ["sr"]), ("r", ["rs", "rv", "ra"])):
+        for which in ("all", "default", *devices):
             inside(name, "sysctl", "-qw", f"net.ipv4.conf.{which}.rp_filter=0")
-    for name, dev in (("r", "rs"), ("r", "rv"), ("r", "ra"), ("s", "sr")):
-        inside(name, "sysctl", "-qw", f"net.ipv4.conf.{dev}.rp_filter=0")
-    for name, via in (("s", ROUTER), ("v", "10.0.9.1"), ("a", "10.0.7.1")):
-        sh("ip", "-n", name, "route", "add", "default", "via", via)
 
 
 def tc(*words: str) -> None:
@@ -207,7 +183,7 @@ class Lab:
 
     def stats(self) -> Json:
         words = [self.paqmctl, "--control", str(self.control), "--json", "stats"]
-        stats: Json = json.loads(sh(*words))["stats"]
+        stats: Json = json.loads(run(*words))["stats"]
         return stats
 
     def newest(self) -> Rate | None:
@@ -507,9 +483,7 @@ def main() -> int:
         return 2
     scale = int(sys.argv[4]) if len(sys.argv) > 4 else 1
     random.seed(1)
-    modules = Path(os.environ["PAQM_KO_DIR"])
-    for module in ("paqm_feedback", "sch_paqm"):
-        sh("insmod", str(modules / f"{module}.ko"))
+    trial.load_modules()
     network()
     with tempfile.TemporaryDirectory(prefix="attack-") as home:
         os.chmod(home, 0o755)
