@@ -42,8 +42,8 @@ def _exec(args: argparse.Namespace) -> int:
     from paqm_lab import lab
 
     variant, release = "debug" if args.debug_kernel else "lab", args.kernel
-    if not release and (release := os.environ.get("PAQM_KERNEL")):
-        variant = "lab"
+    if not release and os.environ.get("PAQM_KERNEL"):
+        variant, release = "lab", os.environ["PAQM_KERNEL"]
     house = lab.for_tests(say, variant, release, modules=not args.no_modules)
     directory = Path(args.job_dir or tempfile.mkdtemp(prefix="paqm-job-")).resolve()
     job = house.command(
