@@ -127,11 +127,12 @@ class Lab:
         added = {f"dir{number}": path for number, path in enumerate(more)}
         places = {"repo": cache.REPO, "cache": cache.cache_dir(), "build": self.programs} | added
         (cache.REPO / "build").mkdir(exist_ok=True)
-        bind = 'mount --bind "$PAQM_BUILD" "$PAQM_REPO/build" && exec "$@"'
+        start = 'mount -t tmpfs tmpfs /tmp && mount --bind "$PAQM_BUILD" "$PAQM_REPO/build" && '
+        start += 'exec "$@"'
         here = uml.inside(places, str(Path.cwd()))
         return uml.Job(
             directory=directory,
-            command=["sh", "-c", bind, "sh", *self._told(words, places)],
+            command=["sh", "-c", start, "sh", *self._told(words, places)],
             root=self.image.root,
             places=places,
             writable=("repo", "build", *added),
