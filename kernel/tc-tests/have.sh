@@ -5,4 +5,5 @@
 grep -qs "^$1 " /proc/modules && exit 0
 modprobe -q "$1" 2>/dev/null && exit 0
 option=$(echo "CONFIG_NET_$1" | tr '[:lower:]' '[:upper:]')
-zcat /proc/config.gz 2>/dev/null | grep -q "^$option=y"
+python3 -c 'import gzip, sys
+sys.exit(f"\n{sys.argv[1]}=y\n" not in gzip.open("/proc/config.gz", "rt").read())' "$option"

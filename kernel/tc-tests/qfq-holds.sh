@@ -5,4 +5,5 @@
 object=$PAQM_KDIR/net/sched/sch_qfq.o
 [ -e "$object" ] || object=$(modinfo -n sch_qfq 2>/dev/null)
 [ -e "$object" ] || { echo "qfq-holds.sh: no object code of sch_qfq; set PAQM_KDIR" >&2; exit 2; }
-! xzcat -f "$object" | grep -q 'qfq_dequeue: non-workconserving leaf'
+case $object in *.xz) show=xzcat ;; *) show=cat ;; esac
+! $show "$object" | grep -q 'qfq_dequeue: non-workconserving leaf'

@@ -202,8 +202,8 @@ class Space:
                     words, capture_output=True, text=True, errors="replace", timeout=TIMEOUT,
                     check=False,
                 )
-        except OSError as err:  # the case removed the namespace
-            return 1, f"{command}: {err}\n"
+        except OSError as err:  # as a shell: no such program; or the case removed the namespace
+            return 127 if err.filename == words[0] else 1, f"{command}: {err}\n"
         except subprocess.TimeoutExpired:
             return 255, f'"{command}" took more than {TIMEOUT} s\n'
         failed = done.returncode != 0 and done.stderr
@@ -323,8 +323,12 @@ def run_case(case: Json, log: KernelLog) -> str | None:
     problem: Wrong | None = None
     space.create()
     try:
-        if "dependsOn" in case and space.run(case["dependsOn"])[0]:
-            return f"`{case['dependsOn']}` failed"
+        if "dependsOn" in case:
+            status, output = space.run(case["dependsOn"])
+            if status == 1:
+                return f"`{case['dependsOn']}` failed"
+            if status:  # a tool that is missing must not look like a part that is
+                raise Wrong(f"condition `{case['dependsOn']}` ended with {status}: {short(output)}")
         steps(space, case, "setup")
         status, output = space.run(case["cmdUnderTest"])
         if status != int(case["expExitCode"]):

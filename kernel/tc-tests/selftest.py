@@ -49,6 +49,8 @@ FAULTS: list[tuple[str, run.Json, str, str]] = [
       "matchJSON": []},
      "not ok 0000 ", "1 references to the module remain"),
     ("a condition that does not hold", {"dependsOn": "false"}, "skip 0000 ", "`false` failed"),
+    ("a condition that cannot be judged", {"dependsOn": "no-such-tool"}, "not ok 0000 ",
+     "condition `no-such-tool` ended with 127"),
 ]
 IDLE = {"backlog_packets": 0, "sent_bytes": 0, "arrived_bytes": 0}
 COUNTERS: list[tuple[str, run.Json, str | None]] = [
