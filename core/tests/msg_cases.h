@@ -460,12 +460,14 @@ static void vec_messages6(void)
 
 static void vec_version1(void)
 {
-	struct vec_quote q = vec_quote(0, VEC_PLAIN), options = vec_quote(40, VEC_PLAIN),
-			 q6 = vec_to6(q);
+	static struct vec_quote q, options, q6; /* not on a kernel's small stack */
 	struct vec_how old = {.version = 1}, tagged = {.version = 1, .tagged = 1};
 	struct vec_how quench = {.version = 1, .type = PAQM_ICMP_TYPE_QUENCH};
 	struct paqm_msg m = vec_sample;
 
+	q = vec_quote(0, VEC_PLAIN);
+	options = vec_quote(40, VEC_PLAIN);
+	q6 = vec_to6(q);
 	m.ecf = 0x3F59999A;
 	vec_add("IPv4", old, m, &q);
 	vec_add("IPv4, quoted header with options", old, m, &options);

@@ -142,11 +142,15 @@ gboolean y4m_write(FILE *file, GstSample *picture, gboolean first)
 	for (int c = 0; c < 3; c++) {
 		const guint8 *row = GST_VIDEO_FRAME_COMP_DATA(&frame, c);
 		size_t width = GST_VIDEO_FRAME_COMP_WIDTH(&frame, c);
+		size_t rows = GST_VIDEO_FRAME_COMP_HEIGHT(&frame, c);
+		size_t stride = GST_VIDEO_FRAME_COMP_STRIDE(&frame, c);
 
-		for (int y = 0; y < GST_VIDEO_FRAME_COMP_HEIGHT(&frame, c); y++) {
-			fwrite(row, 1, width, file);
-			row += GST_VIDEO_FRAME_COMP_STRIDE(&frame, c);
+		if (stride == width) { /* a plane in one piece: fewer and larger writes */
+			width *= rows;
+			rows = 1;
 		}
+		for (; rows; rows--, row += stride)
+			fwrite(row, 1, width, file);
 	}
 	gst_video_frame_unmap(&frame);
 	return !ferror(file);
