@@ -105,7 +105,7 @@ def _earlier(out_dir: Path) -> dict[tuple[str, str], Any]:
 
 
 def score_pictures(
-    runs: list[Run], keep_video: bool, progress: Progress, score: bool = True
+    runs: list[Run], keep_video: bool, progress: Progress, score: bool = True, workers: int = 2
 ) -> None:
     """Score all recordings that are there, then delete them unless they are to stay."""
     recordings = [
@@ -119,7 +119,7 @@ def score_pictures(
     if score:
         progress(f"analysis: scoring the pictures of {len(recordings)} recordings")
         clip = clip_module.prepare(cache.cache_dir(), progress)
-        quality.score_all(clip, recordings)
+        quality.score_all(clip, recordings, workers)
     if not keep_video:
         for path in recordings:
             path.unlink()

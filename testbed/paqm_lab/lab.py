@@ -169,9 +169,27 @@ def _sources() -> list[Path]:
 def _key(chosen: image.Image) -> str:
     """Names the programs by image, sources and plugins of other hands."""
     parts = [chosen.key.encode()]
-    for path in [*_sources(), *sorted(cache.plugins().glob("*.so"))]:
-        parts += [str(path).encode(), path.read_bytes()]
+    for path in _sources():
+        parts += [str(path.relative_to(cache.REPO)).encode(), path.read_bytes()]
+    for path in sorted(cache.plugins().glob("*.so")):
+        parts += [path.name.encode(), path.read_bytes()]
     return cache.digest(*parts)
+
+
+def _is_of(stamp: Path, key: str) -> bool:
+    return stamp.exists() and stamp.read_text() == key
+
+
+def _copied(home: Path, key: str) -> bool:
+    """Takes the programs that another clone built of the same sources, if there are any."""
+    for stamp in home.parent.glob("*/built"):
+        if stamp.parent != home and _is_of(stamp, key):
+            shutil.rmtree(home)
+            apt.run(["cp", "-a", str(stamp.parent), str(home)], "copying the programs")
+            if _is_of(stamp, key):  # it was not built anew meanwhile
+                return True
+            (home / "built").unlink(missing_ok=True)
+    return False
 
 
 def _programs(
@@ -185,13 +203,13 @@ def _programs(
     home = cache.cache_dir() / ("programs-tests" if base else "programs") / f"{chosen.key}-{clone}"
     with cache.locked(f"{home.parent.name}-{clone}"):
         home.mkdir(parents=True, exist_ok=True)
+        stamp, key = home / "built", _key(chosen)
+        if _is_of(stamp, key) or _copied(home, key):
+            os.utime(home)
+            return home
         if base and not (home / "build.ninja").exists():  # most of the work is done then
             made = _programs(base, built, progress)
             apt.run(["cp", "-a", f"{made}/.", str(home)], "copying the programs")
-        stamp, key = home / "built", _key(chosen)
-        if stamp.exists() and stamp.read_text() == key:
-            os.utime(home)
-            return home
         stamp.unlink(missing_ok=True)
         progress("programs: building them in a guest")
         started = time.monotonic()

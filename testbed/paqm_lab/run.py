@@ -7,12 +7,12 @@ import shutil
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paqm_lab import analysis, cache, clip, kernel, lab, report, uml
+from paqm_lab import analysis, cache, clip, kernel, lab, report, rundata, uml
 from paqm_lab.errors import LabError
 from paqm_lab.scenario import Scenario, is_recorded, sender_of
 
@@ -236,8 +236,14 @@ def run_scenario(scenario: Scenario, options: Options, progress: Progress) -> No
             say(f"{variant['name']}: repeat is bit-identical, sha256 {digest}")
 
     with ThreadPoolExecutor(max_workers=PARALLEL) as pool:
-        for future in [pool.submit(one, variant) for variant in chosen]:
+        running = {pool.submit(one, variant): options.out / variant["name"] for variant in chosen}
+        done = []
+        for future in as_completed(running):
             future.result()
+            done.append(rundata.load_run(running[future]))
+            idle = PARALLEL - (len(chosen) - len(done))
+            if idle > 0:  # CPUs that have no guest any more
+                analysis.score_pictures(done, False, say, options.score, idle)
     evaluate(options, progress)
 
 

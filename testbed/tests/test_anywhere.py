@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """A run gives the same packets from another path, with another cache, beside other files."""
 
-import json
 import os
 import shutil
 import subprocess
@@ -12,9 +11,6 @@ import pytest
 from paqm_lab import cache, kernel
 
 pytestmark = pytest.mark.lab
-# All kinds of senders for ten seconds, and the demonstration, which fills a guest's memory.
-SHORT = [str(Path(__file__).parent / "anywhere.toml")]
-DEMO = ["demo", "--variant", "paqm"]
 
 # In a mount namespace of its own: an /etc and a /usr with more, and with less, than the host's.
 OTHER_HOST = """
@@ -42,18 +38,13 @@ exec "$@"
 """
 
 
-def packets(
-    what: list[str], repo: Path, out: Path, around: tuple[str, ...] = (), **environment: str
-) -> str:
-    """The packet log's hash of a run from that clone."""
-    command = [*around, str(repo / "testbed" / "paqm-lab"), "run", *what]
+def run(words: str, repo: Path, place: Path, around: tuple[str, ...] = (), **more: str) -> None:
+    """What `paqm-lab` of that clone does with a scenario or a result."""
+    command = [*around, str(repo / "testbed" / "paqm-lab"), *words.split(), str(place)]
     done = subprocess.run(
-        [*command, "--out", str(out)], env={**os.environ, **environment}, capture_output=True,
-        text=True, cwd="/",
+        command, env={**os.environ, **more}, capture_output=True, text=True, cwd="/"
     )
     assert done.returncode == 0, done.stderr + done.stdout
-    record = json.loads((out / "paqm" / "run.json").read_text())
-    return str(record["packet_log_sha256"])
 
 
 # What guests look for in the cache: a link would lead to where they cannot follow.
@@ -83,26 +74,38 @@ def may_mount() -> bool:
 
 
 @pytest.fixture(scope="module")
-def here(tmp_path_factory: pytest.TempPathFactory) -> str:
+def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A result of this clone with all kinds of senders, in ten seconds."""
     if not kernel.ensure("lab", print).repeats_anywhere:
         pytest.skip("uml-repeat.patch does not fit this kernel")
-    return packets(SHORT, cache.REPO, tmp_path_factory.mktemp("here") / "out")
+    out = tmp_path_factory.mktemp("here") / "out"
+    run(f"run {Path(__file__).parent}/anywhere.toml --out", cache.REPO, out)
+    return out
 
 
-def test_from_another_path_with_a_cold_cache(here: str, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demonstration, which fills a guest's memory; PAQM_DEMO: it has been run already."""
+    if told := os.environ.get("PAQM_DEMO"):
+        return cache.REPO / told
+    out = tmp_path_factory.mktemp("demo") / "out"
+    run("run demo --variant paqm --out", cache.REPO, out)
+    return out
+
+
+def test_from_another_path_with_a_cold_cache(here: Path, demo: Path, tmp_path: Path) -> None:
     repo = tmp_path / "another-clone-at-a-path-that-is-longer"
     left_out = shutil.ignore_patterns("out", "*.o", "*.p", "__pycache__", ".git")
     shutil.copytree(cache.REPO, repo, ignore=left_out, symlinks=True)
     cold = cache_without(tmp_path / "cold", "detrand", "programs")
-    assert packets(SHORT, repo, tmp_path / "o", XDG_CACHE_HOME=cold) == here
-    demo = packets(DEMO, cache.REPO, tmp_path / "demo")
-    assert packets(DEMO, repo, tmp_path / "d", XDG_CACHE_HOME=cold) == demo
+    run("verify", repo, here, XDG_CACHE_HOME=cold)
+    run("verify", repo, demo, XDG_CACHE_HOME=cold)
 
 
 @pytest.mark.skipif(not may_mount(), reason="another /etc and /usr are mounted: needs root")
-def test_beside_other_files_and_packages(here: str, tmp_path: Path) -> None:
+def test_beside_other_files_and_packages(here: Path, tmp_path: Path) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     around = ("unshare", "--mount", "sh", "-c", OTHER_HOST, "sh", str(scratch))
     cold = cache_without(tmp_path / "cold", "detrand")
-    assert packets(SHORT, cache.REPO, tmp_path / "out", around, XDG_CACHE_HOME=cold) == here
+    run("verify", cache.REPO, here, around, XDG_CACHE_HOME=cold)
