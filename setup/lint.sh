@@ -22,7 +22,7 @@ lint "ruff" bash -c "cd testbed && '$bin/ruff' check --no-cache . ../feedback-da
 	../userspace ../streamer ../kernel ../setup ../docs ../tests --config pyproject.toml"
 lint "mypy" env MYPYPATH=testbed "$bin/mypy" --config-file testbed/pyproject.toml \
 	--cache-dir "$cache/mypy" -p paqm_lab
-lint "mypy of tests" env MYPYPATH=testbed:tests "$bin/mypy" --config-file testbed/pyproject.toml \
+lint "mypy of tests" env MYPYPATH=testbed:tests:feedback-daemon/tests:feedback-daemon/wireshark "$bin/mypy" --config-file testbed/pyproject.toml \
 	--cache-dir "$cache/mypy" tests/*.py tests/kernel/*.py
 lint "shell syntax" bash -c 'for f; do bash -n "$f" || exit; done' bash "${shell_files[@]}"
 setup/lint-kernel.sh --fast || failed=1

@@ -92,6 +92,16 @@ def together(*tasks: Task) -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def made(net: Network) -> Iterator[None]:
+    """A network, while it is used."""
+    try:
+        make(net)
+        yield
+    finally:
+        remove(net)
+
+
 class Host:
     """A namespace, with the tools that look into it and change it."""
 

@@ -247,7 +247,7 @@ def siphash(key: bytes, data: bytes) -> int:
         a ^= word
     c ^= 0xFF
     mix(4)
-    return a ^ b ^ c ^ d
+    return int(a ^ b ^ c ^ d)
 
 
 def host_key(router: bytes, address: str) -> bytes:

@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Ways back: messages and echo requests find the sender of a packet that was bridged, with VLANs or
+without, or routed in a VRF or by rules; and none leaves without an address to come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from time import sleep
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import peers
+from checks import check, within
+from guest import Host, made
+from paqm_lab import topology
+from paqm_lab.topology import End, Link, Network
+
+MACS = {name: f"02:00:00:00:00:0{name}" for name in "abc"}
+A, B, C, M = (Host(name) for name in "abcm")
+
+
+@pytest.fixture(autouse=True)
+def network(modules: None, request: pytest.FixtureRequest) -> Iterator[None]:
+    """Hosts a, b, c, each on a wire to m, a0 -- ma and so on, and no address. Whom nobody knows is
+    asked for here: how they are found is what is tested.
+    """
+    hosts = [topology.Host(name, name == "m", True) for name in "mabc"]
+    wires = [Link(End("m", f"m{name}", MACS[name].replace(":00:0", ":01:0"), ()),
+                  End(name, f"{name}0", MACS[name], ())) for name in MACS]
+    with made(Network([*hosts, *wires])):
+        yield
+
+
+def bridge(*ports: str, how: str = "") -> None:
+    """br0 of m."""
+    M.ip(f"link add br0 type bridge {how}")
+    M.ip("link set br0 up")
+    for port in ports:
+        M.ip(f"link set dev {port} up master br0")
+    sleep(1)
+
+
+def address(host: Host, device: str, *addresses: str) -> None:
+    host.ip(f"link set dev {device} up")
+    for one in addresses:
+        host.ip(f"addr add {one} dev {device}" + " nodad" * (":" in one))
+
+
+def vlan(host: Host, device: str, number: int, *addresses: str) -> None:
+    host.ip(f"link add link {device} name {device}.{number} type vlan id {number}")
+    address(host, f"{device}.{number}", *addresses)
+
+
+def queue(device: str = "mb") -> None:
+    M.tc(f"qdisc add dev {device} root handle 1: paqm bandwidth 20mbit feedback icmp rtt auto")
+
+
+def stats(device: str = "mb") -> Any:
+    return M.paqm(device)
+
+
+def talk(sender: Host, to: str, own: str) -> tuple[SimpleNamespace, SimpleNamespace]:
+    """Media for 4 s; what its sender is told, and what c is, who could be taken for him."""
+    told, stranger = (host.task(peers.watch, 5, [own]) for host in (sender, C))
+    sleep(0.2)
+    sender.task(peers.send, to, 4).wait()
+    return told.wait(), stranger.wait()
+
+
+def heard(what: str, told: SimpleNamespace, source: str) -> None:
+    """Messages came, rightly, from that address."""
+    within(f"{what}: messages", told.v6 if ":" in source else told.v4, 5, 100)
+    within(f"{what}: messages that prove nothing", told.wrong, 0, 0)
+    check(f"{what}: they come from {source}", told.sources == {source}, told.sources)
+
+
+def unheard(what: str, stranger: SimpleNamespace) -> None:
+    within(f"{what}: others heard", sum((stranger.v4, stranger.v6, stranger.echo4, stranger.echo6)),
+           0, 0)
+
+
+@pytest.fixture
+def bridged() -> None:
+    """The three wires in one."""
+    bridge("ma", "mb", "mc")
+    for n, host in enumerate((A, B, C), 1):
+        address(host, f"{host.name}0", f"10.1.0.{n}/24", f"2001:db8:1::{n}/64")
+    queue()
+
+
+def test_a_bridge_without_an_address(bridged: None) -> None:
+    told, stranger = talk(A, "10.1.0.2", "10.1.0.1")
+    heard("bridged", told, "10.1.0.2")
+    unheard("bridged", stranger)
+    within("bridged: nobody was asked for an RTT that could not answer", told.echo4, 0, 0)
+    within("bridged: failed", stats().notices_failed, 0, 0)
+    told, _ = talk(A, "2001:db8:1::2", "2001:db8:1::1")
+    heard("bridged, IPv6", told, "2001:db8:1::2")
+    told, _ = talk(A, "fe80::ff:fe00:b%a0", "fe80::ff:fe00:a")
+    heard("bridged, link-local", told, "fe80::ff:fe00:b")
+
+
+def test_media_that_is_flooded(bridged: None) -> None:
+    """It teaches the bridge nothing about its receiver."""
+    nobody = "02:00:00:00:00:99"
+    A.ip(f"neigh replace 10.1.0.9 lladdr {nobody} dev a0")
+    told, _ = talk(A, "10.1.0.9", "10.1.0.1")
+    heard("flooded", told, "10.1.0.9")
+    within("places of a receiver that never spoke",
+           M.run("bridge", "fdb", "show", "br", "br0").count(nobody), 0, 0)
+
+
+def test_a_bridge_with_an_address(bridged: None) -> None:
+    """One beside the sender's: it uses that, and asks for the RTT."""
+    address(M, "br0", "10.1.0.5/24", "2001:db8:1::5/64")
+    told, _ = talk(A, "10.1.0.2", "10.1.0.1")
+    heard("managed bridge", told, "10.1.0.5")
+    within("managed bridge: the sender was asked", told.echo4, 2, 20)
+    within("managed bridge: and answered", stats().rtt_samples, 1, 2)
+    # a VLAN through it, and it has a way to everywhere
+    M.ip("route add default via 10.1.0.3")
+    vlan(A, "a0", 10, "10.10.0.1/24")
+    vlan(B, "b0", 10, "10.10.0.2/24")
+    address(C, "c0", "10.10.0.1/24")  # who could be taken for the sender
+    unsent = stats().notices_failed
+    told, stranger = talk(A, "10.10.0.2", "10.10.0.1")
+    heard("VLAN", told, "10.10.0.2")
+    unheard("VLAN", stranger)
+    within("VLAN: failed", stats().notices_failed - unsent, 0, 0)
+
+
+def test_a_bridge_that_knows_vlans() -> None:
+    """a and c have the same address, each in his own."""
+    bridge("ma", "mb", "mc", how="vlan_filtering 1 vlan_default_pvid 0")
+    for words in ("ma vid 20 pvid untagged", "mc vid 30 pvid untagged", "mb vid 20", "mb vid 30"):
+        M.run("bridge", "vlan", "add", "dev", *words.split())
+    address(A, "a0", "10.20.0.1/24")
+    address(C, "c0", "10.20.0.1/24")
+    vlan(B, "b0", 20, "10.20.0.2/24")
+    vlan(B, "b0", 30, "10.20.0.3/24")
+    for what, device, sender, other in (("to a trunk", "mb", A, 2), ("from a trunk", "ma", B, 1)):
+        queue(device)
+        told, stranger = talk(sender, f"10.20.0.{other}", f"10.20.0.{3 - other}")
+        heard(what, told, f"10.20.0.{other}")
+        unheard(what, stranger)
+
+
+def test_a_vlan_above_the_device_is_a_bridges_port() -> None:
+    vlan(M, "mb", 40)
+    bridge("mb.40", "ma")
+    address(A, "a0", "10.40.0.1/24")
+    vlan(B, "b0", 40, "10.40.0.2/24")
+    queue()
+    told, _ = talk(A, "10.40.0.2", "10.40.0.1")
+    heard("port above", told, "10.40.0.2")
+
+
+@pytest.fixture
+def router() -> None:
+    """m is to route between a, in 10.1.0.0/24, and b, in 10.2.0.0/24 with VLAN 50."""
+    address(A, "a0", "10.1.0.1/24", "2001:db8:1::1/64")
+    vlan(B, "b0", 50, "10.2.0.2/24", "2001:db8:2::2/64")
+    M.ip("link add link mb name mb.50 up type vlan id 50")
+    for n, host in enumerate((A, B), 1):
+        host.ip(f"route add default via 10.{n}.0.5")
+        host.ip(f"route add default via 2001:db8:{n}::5")
+
+
+def red(*devices: str) -> None:
+    """A VRF of m; outside of it nothing leads to a."""
+    M.ip("link add red up type vrf table 10")
+    for device in devices:
+        M.ip(f"link set dev {device} master red")
+    M.ip("route add blackhole 10.1.0.0/24")
+    M.ip("-6 route add blackhole 2001:db8:1::/64")
+
+
+def routed(outer: str = "mb.50") -> None:
+    address(M, "ma", "10.1.0.5/24", "2001:db8:1::5/64")
+    address(M, outer, "10.2.0.5/24", "2001:db8:2::5/64")
+    queue()
+
+
+def test_vrf(router: None) -> None:
+    """A VLAN is in it, the device of the queue is not; replies only come to who is in it."""
+    red("ma", "mb.50")
+    M.sysctl(ipv4__raw_l3mdev_accept=0)
+    routed()
+    told, _ = talk(A, "10.2.0.2", "10.1.0.1")
+    heard("VRF", told, "10.1.0.5")
+    told, _ = talk(A, "2001:db8:2::2", "2001:db8:1::1")
+    heard("VRF, IPv6", told, "2001:db8:1::5")
+    within("VRF: sources that answered", stats().rtt_samples, 2, 2)
+
+
+def test_a_bridge_in_a_vrf(router: None) -> None:
+    """The device of the queue is a port of it."""
+    bridge("mb.50")
+    red("ma", "br0")
+    routed("br0")
+    told, _ = talk(A, "10.2.0.2", "10.1.0.1")
+    heard("bridge in a VRF", told, "10.1.0.5")
+
+
+@pytest.mark.parametrize("rule", ["fwmark 7", "dsfield 0xc0", "uidrange 0-0"])
+def test_rules(router: None, rule: str) -> None:
+    """By mark, by traffic class, by user: table 77 alone knows the way."""
+    routed()
+    M.sysctl(ipv4__fwmark_reflect=1, ipv6__fwmark_reflect=1)
+    M.tc("qdisc add dev ma clsact")
+    M.tc("filter add dev ma ingress matchall action skbedit mark 7")
+    for six, sender, own, to in (("", "10.1.0.1", "10.1.0.5", "10.2.0.2"),
+                                 ("-6 ", "2001:db8:1::1", "2001:db8:1::5", "2001:db8:2::2")):
+        if not six and rule.startswith("dsfield"):
+            continue  # IPv4 has rules by the old TOS bits only
+        M.ip(f"{six}route add blackhole {sender}")
+        M.ip(f"{six}rule add prio 5 {rule} iif lo lookup 77")
+        M.ip(f"{six}route add {sender} dev ma table 77")
+        answered = stats().echo_answered
+        told, _ = talk(A, to, sender)
+        what = f"{rule}, IPv6" if six else rule
+        heard(what, told, own)
+        within(f"{what}: answers", stats().echo_answered - answered, 5, 20)
+        within(f"{what}: sources that answered", stats().rtt_samples, 1, 1 + bool(six))
+
+
+def test_a_router_without_any_address(router: None) -> None:
+    # they know each other without asking
+    for host, device, own in ((A, "a0", "ma"), (B, "b0.50", "mb.50")):
+        n = 1 + (host is B)
+        M.ip(f"route add 10.{n}.0.0/24 dev {own}")
+        M.ip(f"neigh replace 10.{n}.0.{n} lladdr {MACS[host.name]} dev {own}")
+        mac = MACS[host.name].replace(":00:0", ":01:0")
+        host.ip(f"neigh replace 10.{n}.0.5 lladdr {mac} dev {device}")
+    queue()
+    told, _ = talk(A, "10.2.0.2", "10.1.0.1")
+    within("no address: messages", told.v4, 0, 0)
+    within("no address: sent", stats().notices_sent, 0, 0)
+    within("no address: failed", stats().notices_failed, 5, 100)
