@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/epoll.h>
-#include <sys/signalfd.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -14,24 +14,34 @@
 
 #define NTP_OFFSET 2208988800u /* s from 1900 to 1970, RFC 5905 */
 
+static int signalled; /* the loop's eventfd */
+
+/* In whichever thread: GLib may have made some before main() began. */
+static void on_signal(int number)
+{
+	int kept = errno;
+
+	(void)number;
+	eventfd_write(signalled, 1);
+	errno = kept;
+}
+
 /**
  * trace_loop_init() - a loop with its timer and its signals
  *
- * SIGINT and SIGTERM end it; they are blocked from now on, so call it before
- * the first thread is made.
+ * SIGINT and SIGTERM end it. A process has one loop.
  */
 gboolean trace_loop_init(struct trace_loop *l, GError **error)
 {
-	sigset_t mask;
+	struct sigaction end = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
 
-	sigemptyset(&mask);
-	sigaddset(&mask, SIGINT);
-	sigaddset(&mask, SIGTERM);
-	pthread_sigmask(SIG_BLOCK, &mask, NULL);
 	*l = (struct trace_loop){
 		.epoll = epoll_create1(EPOLL_CLOEXEC),
 		.timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC),
-		.signals = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC)};
+		.signals = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
+	signalled = l->signals;
+	sigaction(SIGINT, &end, NULL);
+	sigaction(SIGTERM, &end, NULL);
 	if (l->epoll >= 0 && l->timer >= 0 && l->signals >= 0 &&
 	    trace_loop_add(l, l->timer, NULL, error) &&
 	    trace_loop_add(l, l->signals, (gpointer)l, error))
