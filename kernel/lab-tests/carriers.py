@@ -21,7 +21,10 @@ import trial
 from stream_lab import Stream, lost_packets, network6, queue, srtp_key, stats
 from trial import TOP, Program, check, inside, run, within
 
-HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(TOP / "tests"))
+import peers  # noqa: E402
+from guest import Host  # noqa: E402
+
 MASQUERADE = """
 table ip nat {
 	chain out { type nat hook postrouting priority 100;
@@ -230,13 +233,12 @@ def box(build: Path) -> None:
         within(f"NAT box, in-band, {name}: median, bit/s", median(rates or [0]), 0.6e6, 1e6)
     # what comes in through a forwarded port is told to its sender as he sent it
     queue("bandwidth 1mbit feedback icmp", "n", "ns")
-    peer = ["python3", str(HERE / "feedback.py")]
-    watch = Program("v", *peer, "watch", "--seconds", 5, "--own", "10.3.0.2", "--quoted",
-                    "10.2.0.1")
-    inside("v", *peer, "send", "--to", "10.2.0.1", "--port", "7000", "--seconds", "4")
-    seen = json.loads(watch.end())
-    within("NAT box, forwarded port: messages to the sender", seen["v4"], 5, 60)
-    within("NAT box, forwarded port: not about what he sent", seen["wrong"], 0, 0)
+    sender = Host("v")
+    with sender.task(peers.watch, 5, ["10.3.0.2"], quoted="10.2.0.1") as watch:
+        sender.task(peers.send, "10.2.0.1", 4, port=7000).wait()
+    seen = watch.wait()
+    within("NAT box, forwarded port: messages to the sender", seen.v4, 5, 60)
+    within("NAT box, forwarded port: not about what he sent", seen.wrong, 0, 0)
     for host, device in (("s", "sn"), ("n", "ns"), ("n", "nr")):
         inside(host, "tc", "qdisc", "del", "dev", device, "root")
     inside("n", "tc", "qdisc", "add", "dev", "nr", "root", "netem", "delay", "10ms", "limit",
@@ -293,8 +295,7 @@ def alone(build: Path) -> None:
     for how, key in (("fragments", "notices_unfit_packets"), ("options", "notices_unfit_packets"),
                      ("gre", "tunnel_packets"), ("later", "fragment_packets")):
         before = stats()
-        inside("s", "python3", str(HERE / "feedback.py"), "odd", "--to", "10.3.0.2", "--how", how,
-               "--count", "120")
+        Host("s").task(peers.odd, "10.3.0.2", how, count=120).wait()
         after = stats()
         within(f"{how}: counted", after[key] - before[key], 20, 500)
         within(f"{how}: told nobody", after["notices_sent"] - before["notices_sent"], 0, 0)
