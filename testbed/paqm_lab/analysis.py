@@ -25,6 +25,7 @@ from paqm_lab import (
 from paqm_lab import clip as clip_module
 from paqm_lab.errors import LabError
 from paqm_lab.rundata import Run
+from paqm_lab.senders import SENDERS
 from paqm_lab.traffic import read_traffic
 
 Progress = Callable[[str], None]
@@ -60,7 +61,7 @@ def analyse_variant(run: Run) -> dict[str, Any]:
         "title": run.label,
         "sender": run.sender,
         "advised": run.advised,
-        "codec": rundata.CODECS.get(run.sender),
+        "codec": SENDERS[run.sender].codec if run.sender in SENDERS else None,
         "qdisc": run.qdisc,
         "shaper": run.shaper,
         "elastic_expected": bool(run.elastic),

@@ -123,65 +123,22 @@ class Guest:
         command += ["--kind", self.config["variant"]["qdisc"].split()[0]]
         self.start("follow", topology.ROUTER, command, lasts=True)
 
-    def start_media(self, flow: dict[str, Any]) -> None:
-        name = flow["name"]
-        home = self.out / "flows" / name
-        for side in ("send", "recv"):
-            (home / side).mkdir(parents=True)
-        if flow.get("sender", self.config["variant"]["sender"]) == "libwebrtc":
-            self.plan_webrtc(flow, home)
-        else:
-            self.plan_streamer(flow, home)
+    def plan_stream(self, plan: dict[str, Any]) -> None:
+        """The programs of a stream, as its sender wants them (senders.py)."""
+        for directory in plan["directories"]:
+            Path(directory).mkdir(parents=True)
+        for one in plan["programs"]:
+            name, host, command = one["name"], one["host"], one["command"]
+            if one["at"] is None:
+                self.wait_for(Path(one["ready"]), self.start(name, host, command, lasts=True))
+            elif one["output"]:
+                self.at(one["at"], partial(self.keep, Path(one["output"]), host, command))
+            else:
+                self.at(one["at"], partial(self.start, name, host, command))
 
-    def plan_streamer(self, flow: dict[str, Any], home: Path) -> None:
-        name, build = flow["name"], Path(self.config["build"])
-        host = topology.namespace_of(name)
-        streamer = str(build / "streamer" / "paqm-streamer")
-        sockets = [f"/run/paqmd-{name}.sock", f"/run/paqmd-{name}.ctl"]
-        daemon = [str(build / "feedback-daemon" / "paqmd"), "-i", topology.ROUTER]
-        daemon += ["--socket", sockets[0], "--control", sockets[1], "--user", "nobody"]
-        self.wait_for(Path(sockets[0]), self.start(f"paqmd-{name}", host, daemon, lasts=True))
-        length = flow["stop"] - flow["start"]
-        receive = [streamer, "recv", "--listen", f"{topology.SINK_ADDRESS}:{flow['port']}"]
-        receive += ["--log", str(home / "recv"), "--duration", str(length + LEAD + TAIL)]
-        if self.config.get("record", True):
-            receive += ["--output", str(home / "recv" / "decoded.y4m")]
-        send = [streamer, "send", "--to", f"{topology.SINK_ADDRESS}:{flow['port']}"]
-        send += ["--bind", flow["address"], "--source", self.config["clip_file"], "--loop"]
-        send += ["--start-frame", str(flow["start_frame"]), "--ssrc", str(flow["ssrc"])]
-        send += ["--rate-max", f"{flow['rate_max']}bit", "--rate-min", f"{flow['rate_min']}bit"]
-        send += ["--duration", str(length), "--seed", str(self.config["seed"])]
-        send += ["--log", str(home / "send"), "--paqmd", sockets[0]]
-        if self.config["variant"]["controller"]:
-            send += ["--controller", self.config["variant"]["controller"]]
-        receiver = topology.SINK
-        self.at(flow["start"] - LEAD, lambda: self.start(f"recv-{name}", receiver, receive))
-        self.at(flow["start"], lambda: self.start(f"send-{name}", host, send))
-        control = str(build / "feedback-daemon" / "paqmctl")
-        show = ["ip", "netns", "exec", host, control, "--control", sockets[1], "show", "--json"]
-        self.at(
-            flow["stop"] - SAMPLE / 2,
-            lambda: (home / "send" / "paqmd.json").write_text(topology.run(*show)),
-        )
-
-    def plan_webrtc(self, flow: dict[str, Any], home: Path) -> None:
-        name, rival = flow["name"], Path(self.config["rival"])
-        signalling = Path("/run/signal") / name
-        signalling.mkdir(parents=True)
-        length = flow["stop"] - flow["start"]
-        # It keeps the clock's value between waits: libwebrtc asks for it all the time.
-        node = ["env", f"LD_PRELOAD={self.config['preload']}", "node"]
-        receive = [*node, str(rival / "recv.js"), "--signal", str(signalling)]
-        receive += ["--log", str(home / "recv"), "--output", str(home / "recv" / "decoded.y4m")]
-        receive += ["--bind", topology.SINK_ADDRESS, "--duration", str(length + LEAD + TAIL)]
-        send = [*node, str(rival / "send.js"), "--signal", str(signalling)]
-        send += ["--log", str(home / "send"), "--clip", self.config["clip_file"], "--loop"]
-        send += ["--start-frame", str(flow["start_frame"]), "--bind", flow["address"]]
-        send += ["--fps", str(self.config["clip"]["fps"]), "--rate-max", str(flow["rate_max"])]
-        send += ["--duration", str(length)]
-        host, receiver = topology.namespace_of(name), topology.SINK
-        self.at(flow["start"] - LEAD, lambda: self.start(f"recv-{name}", receiver, receive))
-        self.at(flow["start"], lambda: self.start(f"send-{name}", host, send))
+    def keep(self, file: Path, host: str, command: list[str]) -> None:
+        """What a command says, in a file."""
+        file.write_text(topology.inside(host, *command))
 
     def plan_crowd(self, group: dict[str, Any]) -> None:
         """Many TCP flows: one program for all sources, one for all sinks."""
@@ -250,8 +207,8 @@ class Guest:
     def plan(self) -> None:
         """Starts what runs all the time, and puts the rest on the agenda."""
         self.start_capture()
-        for flow in self.config["media"]:
-            self.start_media(flow)
+        for stream in self.config["streams"]:
+            self.plan_stream(stream)
         for group in self.config["elastic"]:
             self.plan_elastic(group)
         if self.config["loads"]:

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paqm_lab import analysis, cache, clip, kernel, lab, report, rundata, uml
+from paqm_lab import analysis, cache, clip, kernel, lab, report, rundata, senders, uml
 from paqm_lab.errors import LabError
-from paqm_lab.scenario import Scenario, is_recorded, sender_of
+from paqm_lab.scenario import Scenario, is_recorded
 
 Progress = Callable[[str], None]
 
 # A guest keeps one CPU busy and takes up to 1 GB of memory.
 PARALLEL = min(4, len(os.sched_getaffinity(0)))
-# A guest of so many calls of libwebrtc, or twice as many streams, has memory enough.
+# A guest of so many heavy senders, or twice as many others, has memory enough.
 SMALL = 4
 # Wall seconds per virtual second after which a guest is given up.
 PATIENCE = 20
@@ -38,13 +38,6 @@ class Options:
     score: bool = True  # compare the pictures shown with the clip
     page: bool = True  # write report.html
     lock_text: str | None = None  # of the image, instead of the repository's
-
-
-def _need_sender(name: str) -> None:
-    """Refuses before the first guest boots when a variant's programs are not there."""
-    home = cache.cache_dir() / "node" / "node_modules" / "@roamhq" / "wrtc"
-    if name == "libwebrtc" and not home.is_dir():
-        raise LabError("the libwebrtc sender is not installed; run setup/setup.sh")
 
 
 def _clear(directory: Path) -> None:
@@ -70,10 +63,10 @@ def _clear_all(out: Path) -> None:
 
 
 def _memory(resolved: dict[str, Any]) -> str:
-    """What a guest needs: each call of libwebrtc is two processes of some 80 MB."""
-    streams = len(resolved["media"])
-    calls = sum(sender_of(f, resolved["variant"]) == "libwebrtc" for f in resolved["media"])
-    if calls <= SMALL and streams <= 2 * SMALL:
+    """What a guest needs."""
+    names = [senders.sender_of(flow, resolved["variant"]) for flow in resolved["media"]]
+    streams, heavy = len(names), sum(senders.SENDERS[name].heavy for name in names)
+    if heavy <= SMALL and streams <= 2 * SMALL:
         return "1G"
     return "2G" if streams <= 5 * SMALL else "3G"
 
@@ -118,13 +111,11 @@ class VariantRun:
         """Boots, runs, and writes run.json; returns its content."""
         resolved, directory = self.resolved, self.directory
         _clear(directory)
-        senders = {sender_of(flow, resolved["variant"]) for flow in resolved["media"]}
         house = self.house
         config = {
             **resolved,
             "out": str(directory),
             "build": lab.BUILD,
-            "rival": str(lab.RIVAL),
             "modules": str(house.modules or ""),
             "clip_file": str(self.clip_file or ""),
             "record": is_recorded(resolved),
@@ -133,10 +124,9 @@ class VariantRun:
             trace = directory / "trace.txt"
             self.scenario.write_trace(resolved["variant"], resolved["seed"], trace)
             config |= {"trace_file": str(trace), "link_module": str(self.link)}
-        if "libwebrtc" in senders:
-            config["preload"] = f"{lab.BUILD}/lab/vclock.so"
         if resolved["loads"]:
             config["load_tool"] = f"{lab.BUILD}/lab/load"
+        config["streams"] = senders.plans(resolved, config, directory)
         house.tell(config, directory)
         job = house.job(
             "guest", directory, directory / "guest", seed=resolved["seed"],
@@ -196,7 +186,7 @@ def run_scenario(scenario: Scenario, options: Options, progress: Progress) -> No
     chosen = scenario.choose(options.variants)
     own = {flow["sender"] for flow in scenario.data.get("media", []) if "sender" in flow}
     for sender in sorted({variant["sender"] for variant in chosen} | own):
-        _need_sender(sender)
+        senders.installed(sender)
     needs_gcc = any(variant.get("controller") == "gcc" for variant in chosen)
     if needs_gcc and not any(cache.plugins().glob("*.so")):
         raise LabError("the controller gcc is not installed; run make gcc-element")

@@ -19,7 +19,6 @@ F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 
 ADVISED_SENDER = "paqm-streamer"
-CODECS = {ADVISED_SENDER: "H.264 (x264)", "libwebrtc": "VP8 (libvpx)"}
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import jsonschema
 
 from paqm_lab import cache, clip, linktrace
 from paqm_lab.errors import LabError
+from paqm_lab.senders import SENDERS, sender_of
 
 SCENARIOS = cache.TESTBED / "scenarios"
 SCHEMA = SCENARIOS / "scenario.schema.json"
@@ -163,11 +164,6 @@ def chosen_variants(
     return [known[name] for name in names or known]
 
 
-def sender_of(flow: dict[str, Any], variant: dict[str, Any]) -> str:
-    """What sends a stream: a stream may name its own sender."""
-    return str(flow.get("sender", variant["sender"]))
-
-
 def is_recorded(data: dict[str, Any]) -> bool:
     """Whether pictures are kept for scoring: the clip has its numbers only in its own size."""
     size = data.get("clip")
@@ -243,6 +239,11 @@ def _expected(error: jsonschema.ValidationError) -> str:
     return str(error.message)
 
 
+def _check_sender(where: str, name: str, known: list[str]) -> None:
+    if name not in known:
+        raise LabError(f"{where}.sender: {name!r}: expected one of {', '.join(known)}")
+
+
 def _check_sense(path: Path, data: dict[str, Any]) -> None:
     """What a schema cannot say."""
     for kind in ("media", "elastic", *LOADS):
@@ -255,6 +256,8 @@ def _check_sense(path: Path, data: dict[str, Any]) -> None:
                 )
             if kind == "media" and rate(flow["rate_min"]) > rate(flow["rate_max"]):
                 raise LabError(f"{where}: rate_min is above rate_max")
+            if kind == "media" and "sender" in flow:
+                _check_sender(where, flow["sender"], list(SENDERS))
     for kinds in (("media", *LOADS), ("elastic",), ("variant",)):
         names = [entry["name"] for kind in kinds for entry in data.get(kind, [])]
         twice = sorted({name for name in names if names.count(name) > 1})
@@ -272,6 +275,7 @@ def _check_sense(path: Path, data: dict[str, Any]) -> None:
             raise LabError(f"{path}: audio[{number}].rate: expected 19.2kbit or more")
     with_media = bool(data.get("media"))
     for number, variant in enumerate(data["variant"], start=1):
+        _check_sender(f"{path}: variant[{number}]", variant["sender"], [*SENDERS, "none"])
         if (variant["sender"] != "none") != with_media:
             raise LabError(
                 f'{path}: variant[{number}].sender: expected "none" if there are no media flows, '
@@ -283,12 +287,12 @@ def _check_sense(path: Path, data: dict[str, Any]) -> None:
             raise LabError(f"{path}: variant[{number}]: steady and follow need path.link")
         if variant.get("follow") and variant["qdisc"].split()[0] not in ("paqm", "cake"):
             raise LabError(f"{path}: variant[{number}].follow: expected a qdisc paqm or cake")
-    if not is_recorded(data) and any(
-        sender_of(flow, variant) == "libwebrtc"
-        for flow in data.get("media", [])
-        for variant in data["variant"]
-    ):
-        raise LabError(f"{path}: clip: libwebrtc sends {clip.WIDTH}x{clip.HEIGHT} only")
+    used = {
+        sender_of(flow, variant) for flow in data.get("media", []) for variant in data["variant"]
+    }
+    rigid = sorted(name for name in used if SENDERS[name].one_size)
+    if rigid and not is_recorded(data):
+        raise LabError(f"{path}: clip: {rigid[0]} sends {clip.WIDTH}x{clip.HEIGHT} only")
     if with_media and "clip" not in data:
         raise LabError(f"{path}: clip is missing, media flows need its size and frame rate")
 

@@ -10,7 +10,17 @@ import numpy as np
 import pytest
 import synthetic
 
-from paqm_lab import analysis, cache, metrics, mixed_cases, perflow, rundata, scenario, suite
+from paqm_lab import (
+    analysis,
+    cache,
+    metrics,
+    mixed_cases,
+    perflow,
+    rundata,
+    scenario,
+    senders,
+    suite,
+)
 from paqm_lab.errors import LabError
 
 BASE: dict[str, Any] = {
@@ -47,8 +57,8 @@ def resolved(**more: Any) -> dict[str, Any]:
 
 def test_a_stream_names_its_sender_or_has_the_variants() -> None:
     run = resolved()
-    senders = [scenario.sender_of(flow, run["variant"]) for flow in run["media"]]
-    assert senders == ["paqm-streamer", "libwebrtc"]
+    names = [senders.sender_of(flow, run["variant"]) for flow in run["media"]]
+    assert names == ["paqm-streamer", "libwebrtc"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What a stream of a scenario can be sent by: P-AQM's own streamer, and its rivals.
+
+A sender is a row of SENDERS. Its plan names the programs of a stream; the guest starts them at
+their times and knows no sender.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from paqm_lab import cache, lab, topology
+from paqm_lab.errors import LabError
+from paqm_lab.guest import LEAD, SAMPLE, TAIL
+from paqm_lab.rundata import ADVISED_SENDER
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Program:
+    """A command of a guest.
+
+    @host: the namespace that it runs in
+    @at: scenario time of its start; None: it runs from before the beginning to the end
+    @ready: a file that says that it is ready, for those that run all the time
+    @output: the file that its output goes to, for those that end at once
+    """
+
+    name: str
+    host: str
+    command: list[str]
+    at: float | None = None
+    ready: str = ""
+    output: str = ""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a stream needs: directories are made first, then programs start."""
+
+    directories: list[str]
+    programs: list[Program]
+
+
+# A stream, the run's configuration (run.py), and the directory with the stream's logs, `send` and
+# `recv`.
+Planner = Callable[[Json, Json, Path], Plan]
+
+
+@dataclass(frozen=True)
+class Sender:
+    """A way to send a stream.
+
+    @codec: for the report
+    @heavy: a stream needs twice the memory
+    @one_size: it takes pictures of the clip's own size only
+    @needs: what must be installed, below the cache, and `remedy` what installs it
+    """
+
+    codec: str
+    plan: Planner
+    heavy: bool = False
+    one_size: bool = False
+    needs: str = ""
+    remedy: str = ""
+
+
+def ends(
+    flow: Json, send: list[str], receive: list[str], directories: list[str] | None = None
+) -> Plan:
+    """A receiver, and somewhat later its sender; each ends by itself."""
+    name, begin = flow["name"], flow["start"]
+    return Plan(directories or [], [
+        Program(f"recv-{name}", topology.SINK, receive, begin - LEAD),
+        Program(f"send-{name}", topology.namespace_of(name), send, begin),
+    ])  # fmt: skip
+
+
+def _streamer(flow: Json, config: Json, home: Path) -> Plan:
+    name, build = flow["name"], Path(config["build"])
+    host = topology.namespace_of(name)
+    streamer = str(build / "streamer" / "paqm-streamer")
+    sockets = [f"/run/paqmd-{name}.sock", f"/run/paqmd-{name}.ctl"]
+    daemon = [str(build / "feedback-daemon" / "paqmd"), "-i", topology.ROUTER]
+    daemon += ["--socket", sockets[0], "--control", sockets[1], "--user", "nobody"]
+    length = flow["stop"] - flow["start"]
+    receive = [streamer, "recv", "--listen", f"{topology.SINK_ADDRESS}:{flow['port']}"]
+    receive += ["--log", str(home / "recv"), "--duration", str(length + LEAD + TAIL)]
+    if config["record"]:
+        receive += ["--output", str(home / "recv" / "decoded.y4m")]
+    send = [streamer, "send", "--to", f"{topology.SINK_ADDRESS}:{flow['port']}"]
+    send += ["--bind", flow["address"], "--source", config["clip_file"], "--loop"]
+    send += ["--start-frame", str(flow["start_frame"]), "--ssrc", str(flow["ssrc"])]
+    send += ["--rate-max", f"{flow['rate_max']}bit", "--rate-min", f"{flow['rate_min']}bit"]
+    send += ["--duration", str(length), "--seed", str(config["seed"])]
+    send += ["--log", str(home / "send"), "--paqmd", sockets[0]]
+    if config["variant"]["controller"]:
+        send += ["--controller", config["variant"]["controller"]]
+    plan = ends(flow, send, receive)
+    control = str(build / "feedback-daemon" / "paqmctl")
+    show = [control, "--control", sockets[1], "show", "--json"]
+    return Plan([], [
+        Program(f"paqmd-{name}", host, daemon, ready=sockets[0]),
+        *plan.programs,
+        Program(f"paqmctl-{name}", host, show, flow["stop"] - SAMPLE / 2,
+                output=str(home / "send" / "paqmd.json")),
+    ])  # fmt: skip
+
+
+def _libwebrtc(flow: Json, config: Json, home: Path) -> Plan:
+    signalling = f"/run/signal/{flow['name']}"
+    length = flow["stop"] - flow["start"]
+    # It keeps the clock's value between waits: libwebrtc asks for it all the time.
+    node = ["env", f"LD_PRELOAD={config['build']}/lab/vclock.so", "node"]
+    receive = [*node, str(lab.RIVAL / "recv.js"), "--signal", signalling]
+    receive += ["--log", str(home / "recv"), "--output", str(home / "recv" / "decoded.y4m")]
+    receive += ["--bind", topology.SINK_ADDRESS, "--duration", str(length + LEAD + TAIL)]
+    send = [*node, str(lab.RIVAL / "send.js"), "--signal", signalling]
+    send += ["--log", str(home / "send"), "--clip", config["clip_file"], "--loop"]
+    send += ["--start-frame", str(flow["start_frame"]), "--bind", flow["address"]]
+    send += ["--fps", str(config["clip"]["fps"]), "--rate-max", str(flow["rate_max"])]
+    send += ["--duration", str(length)]
+    return ends(flow, send, receive, [signalling])
+
+
+SENDERS = {
+    ADVISED_SENDER: Sender("H.264 (x264)", _streamer),
+    # Two processes of some 80 MB.
+    "libwebrtc": Sender(
+        "VP8 (libvpx)", _libwebrtc, heavy=True, one_size=True,
+        needs="node/node_modules/@roamhq/wrtc", remedy="setup/setup.sh",
+    ),
+}  # fmt: skip
+
+
+def sender_of(flow: Json, variant: Json) -> str:
+    """What sends a stream: a stream may name its own sender."""
+    return str(flow.get("sender", variant["sender"]))
+
+
+def installed(name: str) -> None:
+    """Refuses before the first guest boots when a sender's programs are not there."""
+    sender = SENDERS.get(name)
+    if sender and sender.needs and not (cache.cache_dir() / sender.needs).is_dir():
+        raise LabError(f"the sender {name} is not installed; run {sender.remedy}")
+
+
+def plans(resolved: Json, config: Json, directory: Path) -> list[Json]:
+    """What the guest starts for every stream of a resolved scenario."""
+    made = []
+    for flow in resolved["media"]:
+        home = directory / "flows" / flow["name"]
+        plan = SENDERS[sender_of(flow, resolved["variant"])].plan(flow, config, home)
+        own = [str(home / side) for side in ("send", "recv")]
+        made.append(asdict(Plan([*own, *plan.directories], plan.programs)))
+    return made
