@@ -138,6 +138,33 @@ def test_a_scenario_and_a_metric(tree: Path) -> None:
     assert "mean change between packets" in (out / "report.html").read_text()
 
 
+# The copy's package, which plans and evaluates, with this clone's programs.
+RUN = """
+import sys
+from pathlib import Path
+from paqm_lab import cache
+cache.REPO = Path(sys.argv.pop(1))
+cache.TESTBED = cache.REPO / "testbed"
+from paqm_lab.cli import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.lab
+def test_rivals(tree: Path) -> None:
+    assert len(apply(tree, "A rival queue")) == 1
+    assert len(apply(tree, "A rival sender")) == 2
+    scenario, out = str(tree / "testbed" / "scenarios" / "rivals.toml"), tree / "out"
+    words = ["run", scenario, "--out", str(out)]
+    run(tree / "testbed", sys.executable, "-c", RUN, str(cache.REPO), *words)
+    result = json.loads((out / "result.json").read_text())
+    queue, sender = result["variants"]
+    assert (queue["name"], sender["codec"]) == ("fq_pie", "VP8 (libvpx)")
+    assert queue["qdisc"].startswith("fq_pie ") and queue["shaper"] == "htb"
+    for variant in (queue, sender):
+        assert 0.3 < variant["flows"]["a"]["mean_mbit"] <= 0.65
+
+
 def test_a_controller(tree: Path) -> None:
     assert len(apply(tree, "A controller")) == 2
     run(tree, "meson", "setup", "build")
