@@ -267,21 +267,20 @@ static inline enum paqm_msg_err paqm_icmp_parse(const paqm_u8 *buf, paqm_u32 len
  * paqm_icmp_decode() - decode and check an ICMP message from anywhere
  * @buf: message, starting with the ICMP header
  * @len: its length as given by the IP header
- * @type: ICMP type this carrier uses
  * @m: result
  * @q: result, points into @buf
  *
- * Covers receiver check (a): well-formed, checksum right, lengths agree,
+ * By any carrier. Covers receiver check (a): well-formed, checksum right, lengths agree,
  * values finite and inside limits. Version 1 is understood, too.
  *
  * Return: PAQM_MSG_OK, or why it was refused.
  */
-static inline enum paqm_msg_err paqm_icmp_decode(const paqm_u8 *buf, paqm_u32 len, paqm_u8 type,
+static inline enum paqm_msg_err paqm_icmp_decode(const paqm_u8 *buf, paqm_u32 len,
 						 struct paqm_msg *m, struct paqm_quote *q)
 {
 	if (len < PAQM_ICMP_HDR + 28 + PAQM_EXT_HDR + PAQM_OBJ_FIXED || len > PAQM_MSG_MAX)
 		return PAQM_MSG_SHORT;
-	if (buf[0] != type || buf[1] != 0)
+	if (!paqm_icmp_carries(buf[0]) || buf[1] != 0)
 		return PAQM_MSG_TYPE;
 	if (paqm_checksum(buf, len) != 0)
 		return PAQM_MSG_CHECKSUM;

@@ -10,6 +10,9 @@
 
 #define PAQM_ICMP_TYPE_EXP 253	/* RFC 4727 experiment */
 #define PAQM_ICMP_TYPE_QUENCH 4 /* Source Quench of RFC 792, deprecated by RFC 6633 */
+/* The carriers of messages: PAQM_FEEDBACK_*, and the type of messages about IPv4 */
+#define PAQM_ICMP_CARRIERS(carrier)                                                                \
+	carrier(ICMP, PAQM_ICMP_TYPE_EXP) carrier(QUENCH, PAQM_ICMP_TYPE_QUENCH)
 #define PAQM_ICMP6_TYPE_EXP 200 /* RFC 4443 private experiment, informational */
 #define PAQM_ICMP6_TYPE_OLD 100 /* of the error class: version 1 */
 #define PAQM_ICMP_HDR 8
@@ -41,6 +44,14 @@
 #define PAQM_OBJ_SENT_MAX (PAQM_OBJ_FIXED + PAQM_OPT_RELATIVE_LEN + PAQM_OPT_TAG_LEN)
 #define PAQM_MSG_SENT_MAX                                                                          \
 	(PAQM_ICMP_HDR + PAQM_IP6_HDR + 8 + PAQM_PROOF_MAX + PAQM_EXT_HDR + PAQM_OBJ_SENT_MAX)
+
+/* Does a carrier use this ICMP type? */
+static inline int paqm_icmp_carries(paqm_u8 type)
+{
+#define PAQM_IS_TYPE(carrier, number) || type == (number)
+	return 0 PAQM_ICMP_CARRIERS(PAQM_IS_TYPE);
+#undef PAQM_IS_TYPE
+}
 
 /**
  * struct paqm_msg - what a message says

@@ -26,7 +26,7 @@ u64 paqm_link_rate(struct Qdisc *sch, u32 *source)
 /* Are senders told by messages? */
 bool paqm_tells(const struct paqm_config *cfg)
 {
-	return cfg->feedback == PAQM_FEEDBACK_ICMP || cfg->feedback == PAQM_FEEDBACK_QUENCH;
+	return paqm_icmp_type(cfg->feedback);
 }
 
 /* Does it begin a new sequence of random numbers, and with it a new key of the flows' hash? */

@@ -357,14 +357,13 @@ EXPORT_SYMBOL_GPL(paqm_fb_destroy);
 /**
  * paqm_fb_set_carrier() - ICMP type of messages about IPv4
  * @fb: transmitter
- * @feedback: PAQM_FEEDBACK_ICMP or PAQM_FEEDBACK_QUENCH
+ * @feedback: PAQM_FEEDBACK_*, one that sends messages
  *
  * Also for notices that are queued already.
  */
 void paqm_fb_set_carrier(struct paqm_fb *fb, u32 feedback)
 {
-	WRITE_ONCE(fb->icmp_type, feedback == PAQM_FEEDBACK_QUENCH ? PAQM_ICMP_TYPE_QUENCH :
-								     PAQM_ICMP_TYPE_EXP);
+	WRITE_ONCE(fb->icmp_type, paqm_icmp_type(feedback));
 }
 EXPORT_SYMBOL_GPL(paqm_fb_set_carrier);
 

@@ -19,6 +19,20 @@
 
 struct paqm_fb;
 
+#define PAQM_TYPE_OF(carrier, number) { PAQM_FEEDBACK_##carrier, number },
+
+/* ICMP type of a carrier's messages about IPv4, 0 if it sends none (PAQM_FEEDBACK_*) */
+static inline u8 paqm_icmp_type(u32 feedback)
+{
+	static const u8 carriers[][2] = { PAQM_ICMP_CARRIERS(PAQM_TYPE_OF) };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(carriers); i++)
+		if (carriers[i][0] == feedback)
+			return carriers[i][1];
+	return 0;
+}
+
 /**
  * struct paqm_fb_stats - counters of the transmitter
  * @sent: messages handed to the network

@@ -22,10 +22,7 @@ static enum paqm_msg_err decode_into(const paqm_u8 *buf, unsigned int len,
 {
 	if (from->v6)
 		return paqm_icmp6_decode(buf, len, vec_router6, vec_told(from), m, q);
-	return paqm_icmp_decode(buf, len, /* by both carriers */
-				len && buf[0] == PAQM_ICMP_TYPE_QUENCH ? PAQM_ICMP_TYPE_QUENCH
-								       : PAQM_ICMP_TYPE_EXP,
-				m, q);
+	return paqm_icmp_decode(buf, len, m, q);
 }
 
 /* Decode a copy in a block of exactly @len bytes, so that sanitizers see overreads. */

@@ -15,6 +15,13 @@
 #define FLOW_V4 "udp[0:4] = 0x%x and ip[16:4] = 0x%x"
 #define FLOW_V6 "ip6[6] = 17 and ip6[40:4] = 0x%x and ip6[36:4] = 0x%x"
 #define ALL_UDP "(ip[9] = 17 and ip[6:2] & 0x1fff = 0) or ip6[6] = 17"
+#define NUMBER(n) TEXT_OF(n)
+#define TEXT_OF(n) #n
+#define OF_CARRIER(carrier, number) "icmp[0] = " NUMBER(number) " or "
+#define MESSAGES                                                                                   \
+	PAQM_ICMP_CARRIERS(OF_CARRIER)                                                             \
+	"(ip6[6] = 58 and (ip6[40] = " NUMBER(PAQM_ICMP6_TYPE_EXP) " or ip6[40] = " NUMBER(        \
+		PAQM_ICMP6_TYPE_OLD) "))"
 #define TEXT_MAX (FILTER_FLOWS * 80 + 1)
 
 struct out {
@@ -99,17 +106,11 @@ static unsigned short finish(struct out *o, const char *text)
 unsigned short filter_messages(const struct filter_devices *devices, struct sock_filter *prog)
 {
 	struct out o = {.p = prog};
-	char text[128];
-
 	load(&o, AD(PKTTYPE));
 	skip_if(&o, PACKET_HOST, 1, 0);
 	drop(&o);
 	put_devices(&o, devices);
-	snprintf(text, sizeof(text),
-		 "icmp[0] = %d or icmp[0] = %d or (ip6[6] = 58 and (ip6[40] = %d or ip6[40] = %d))",
-		 PAQM_ICMP_TYPE_EXP, PAQM_ICMP_TYPE_QUENCH, PAQM_ICMP6_TYPE_EXP,
-		 PAQM_ICMP6_TYPE_OLD);
-	return finish(&o, text);
+	return finish(&o, MESSAGES);
 }
 
 unsigned short filter_media(const struct filter_devices *devices, const struct filter_flows *flows,

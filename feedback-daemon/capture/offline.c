@@ -115,8 +115,7 @@ static bool is_message(const struct packet *p)
 	if (p->ip[0] >> 4 == 6)
 		return protocol(p) == 58 &&
 		       (p->ip[hlen] == PAQM_ICMP6_TYPE_EXP || p->ip[hlen] == PAQM_ICMP6_TYPE_OLD);
-	return protocol(p) == 1 &&
-	       (p->ip[hlen] == PAQM_ICMP_TYPE_EXP || p->ip[hlen] == PAQM_ICMP_TYPE_QUENCH);
+	return protocol(p) == 1 && paqm_icmp_carries(p->ip[hlen]);
 }
 
 static void put(FILE *out, json_t *o)

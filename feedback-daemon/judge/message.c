@@ -137,10 +137,7 @@ static enum paqm_msg_err decode(const uint8_t *ip, const uint8_t *icmp, uint32_t
 {
 	if (ip[0] >> 4 == 6)
 		return paqm_icmp6_decode(icmp, len, ip + 8, ip + 24, m, q);
-	return paqm_icmp_decode(icmp, len,
-				len && icmp[0] == PAQM_ICMP_TYPE_QUENCH ? PAQM_ICMP_TYPE_QUENCH
-									: PAQM_ICMP_TYPE_EXP,
-				m, q);
+	return paqm_icmp_decode(icmp, len, m, q);
 }
 
 /* Give a bare message an identity and a sequence: one router per address, in order of arrival. */

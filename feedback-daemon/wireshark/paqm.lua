@@ -12,7 +12,9 @@
 
 local paqm = Proto("paqm", "P-AQM Feedback")
 
-local TYPE, TYPE_QUENCH, TYPE6, TYPE6_OLD, ICMPV6 = 253, 4, 200, 100, 58
+-- Of the carriers over IPv4; true: any message is looked into, else what has an object of ours.
+local TYPES = {[253] = true, [4] = false}
+local TYPE6, TYPE6_OLD, ICMPV6 = 200, 100, 58
 local ICMP_HDR, EXT_HDR, MESSAGE_MAX = 8, 4, 340
 local OBJ_HDR, OBJ_FIXED, OBJ_MAX, OPT_HDR = 4, 44, 128, 4
 local QUOTE_MIN, QUOTE_MIN6, IP6_HDR = 28, 48, 40
@@ -231,7 +233,7 @@ local function refusal_of(tvb, len, l, ends)
 		return "msg_length"
 	end
 	local icmp_type = tvb(0, 1):uint()
-	local known = icmp_type == TYPE or icmp_type == TYPE_QUENCH
+	local known = TYPES[icmp_type] ~= nil
 	if ends then known = icmp_type == TYPE6 or icmp_type == TYPE6_OLD end
 	if not known or tvb(1, 1):uint() ~= 0 then return "msg_type" end
 	if not checksum_ok(tvb, ends) then return "msg_checksum" end
@@ -442,12 +444,11 @@ local ip_proto = DissectorTable.get("ip.proto")
 local icmp, icmpv6 = ip_proto:get_dissector(1), ip_proto:get_dissector(ICMPV6)
 local ip6_src, ip6_dst = Field.new("ipv6.src"), Field.new("ipv6.dst")
 
--- Any ICMP type 253 is looked into; of type 4 what has an object of ours.
 local function is_ours(tvb)
 	local len = tvb:captured_len()
 	if len == 0 then return false end
-	if tvb(0, 1):uint() == TYPE then return true end
-	if tvb(0, 1):uint() ~= TYPE_QUENCH or len < ICMP_HDR then return false end
+	local always = TYPES[tvb(0, 1):uint()]
+	if always or always == nil or len < ICMP_HDR then return always == true end
 	local l = layout(tvb, len)
 	return l.at ~= nil or l.other == true
 end

@@ -157,8 +157,8 @@ static void take_message(struct sender *s, const uint8_t *packet, size_t len, in
 	paqm_u64 fixed;
 	int i;
 
-	if (len <= header || paqm_icmp_decode(packet + header, (uint32_t)(len - header),
-					      PAQM_ICMP_TYPE_EXP, &m, &quote) != PAQM_MSG_OK)
+	if (len <= header || paqm_icmp_decode(packet + header, (uint32_t)(len - header), &m,
+					      &quote) != PAQM_MSG_OK)
 		return;
 	i = quote.sport - s->sport;
 	if (i < 0 || i >= s->flows)

@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "kernel" / "tc-test
 import option_table  # noqa: E402
 
 OPTIONS = [o for o in option_table.options() if o.kind != "TARGET_BYTES"]
-LAWS = next(o.words for o in OPTIONS if o.name == "law")
+WORDS = {o.name: o.words for o in OPTIONS if o.name in ("law", "feedback")}
 
 TARGET = "a time from 100us to 1s, or a size from 256b to 268435456b"
 SIZE = "a size from 3000b to 4294967295b, or auto"
@@ -148,18 +148,18 @@ VALUES: list[tuple[str, list[str], list[str], str]] = [
     ),
     (
         "law",
-        [*LAWS],
+        [*WORDS["law"]],
         ["max", "ECF", "", "0"],
-        "one of " + ", ".join(LAWS),
+        "one of " + ", ".join(WORDS["law"]),
     ),
     ("transfer", ["0", "150ms", "2s"], ["2.1s", "-1"], "a time from 0 to 2s"),
     ("credit", ["0", "50ms", "1s"], ["1.1s", "much"], "a time from 0 to 1s"),
     ("md-floor", ["0.1", "0.5", "0.95"], ["0.09", "0.96"], "a number from 0.1 to 0.95"),
     (
         "feedback",
-        ["icmp", "quench", "in-band", "none"],
+        [*WORDS["feedback"]],
         ["icmp,quench", "on"],
-        "one of none, icmp, quench, in-band",
+        "one of " + ", ".join(WORDS["feedback"]),
     ),
     (
         "split",
