@@ -62,6 +62,20 @@ int main(void)
 """
 
 
+# A flow, and a message about it with this ICMP type; by paqmd's own test helpers.
+MESSAGE = """
+import sys
+from pathlib import Path
+sys.path.insert(0, "feedback-daemon/tests")
+import read, rig
+first = rig.rtp(1)
+told = bytes([254]) + rig.message(rig.quote(first), 1, 9e5)[1:]
+packets = [(10.0, read.OUT, read.media(first)), (10.02, read.IN, read.said(read.resum(told)))]
+Path("file.pcap").write_bytes(read.capture(packets))
+print(read.FLOW, end="")
+"""
+
+
 def run(where: Path, *command: str) -> str:
     """What a command says."""
     done = subprocess.run(
@@ -176,6 +190,18 @@ def test_a_controller(tree: Path) -> None:
     assert run(tree, "./probe").split() == ["500", "550", "600", "300"]
 
 
+PLUGIN = "userspace/tc-paqm"
+
+
+def page_of_plugin(tree: Path) -> None:
+    """The man page follows the plugin, and tc takes its words."""
+    tc = shutil.which("tc") or "/sbin/tc"
+    page = [f"build/{PLUGIN}", f"{PLUGIN}/tc-paqm.8", tc]
+    run(tree, f"{PLUGIN}/tests/test_man.py", *page, "--update")
+    run(tree, f"{PLUGIN}/tests/test_man.py", *page)
+    run(tree, f"{PLUGIN}/tests/test_parse.py", f"build/{PLUGIN}", tc)
+
+
 def test_a_law(tree: Path) -> None:
     assert len(apply(tree, "A law")) == 4
     (tree / "ask.c").write_text(ASK)
@@ -183,9 +209,20 @@ def test_a_law(tree: Path) -> None:
     assert run(tree, "./ask").strip() == str((10_000_000 - 80_000) // 2)
     run(tree, "meson", "setup", "build")
     run(tree, "ninja", "-C", "build", "userspace/tc-paqm/q_paqm.so")
-    own, tc = "userspace/tc-paqm", shutil.which("tc") or "/sbin/tc"
-    page = [f"build/{own}", f"{own}/tc-paqm.8", tc]
-    run(tree, f"{own}/tests/test_man.py", *page, "--update")
-    run(tree, f"{own}/tests/test_man.py", *page)
-    run(tree, f"{own}/tests/test_parse.py", f"build/{own}", tc)
-    assert "\\fBequal\\fP }" in (tree / own / "tc-paqm.8").read_text()
+    page_of_plugin(tree)
+    assert "\\fBequal\\fP }" in (tree / PLUGIN / "tc-paqm.8").read_text()
+
+
+def test_a_carrier(tree: Path) -> None:
+    touched = apply(tree, "A carrier")
+    before = (tree / "docs" / "api-uapi.md").read_text()
+    run(tree, sys.executable, "docs/make_api.py")
+    assert (tree / "docs" / "api-uapi.md").read_text() != before
+    assert len(touched) == 7  # and that page
+    run(tree, "meson", "setup", "build")
+    daemon = "feedback-daemon/paqmd"
+    run(tree, "ninja", "-C", "build", "userspace/tc-paqm/q_paqm.so", daemon)
+    page_of_plugin(tree)
+    flow = run(tree, sys.executable, "-c", MESSAGE)
+    said = run(tree, f"build/{daemon}", "--read", "file.pcap", "--flow", flow)
+    assert json.loads(said.splitlines()[0])["event"] == "accepted"
