@@ -4,11 +4,11 @@
 
   expand.py --out DIR [FILE ...]      DIR/TOPIC.json for the kernel's own tdc.py
 
-A file TOPIC.json holds plain cases. To bounds.json and options.json belong those that every option
-has, made from the table of options (option_cases.py). A file TOPIC.toml holds templates: each
+A file TOPIC.json, as the kernel has them, holds plain cases. A file TOPIC.toml holds templates: each
 [[case]] has tdc's own keys, and either an `id` or `rows`, one case per row, whose values stand
 under the names in `columns`. What most cases have in common is left out (DEFAULTS, and QUIET before
-the set-up).
+the set-up). To bounds and options belong those that every option has, made from the table of
+options (option_cases.py).
 
 In any text of a case `<name>` stands for the row's value of that name, or else for what the file or
 parts.toml has under that name; names of nested tables are joined by dots. What a table lacks is
@@ -101,16 +101,17 @@ def load(file: Path) -> list[Json]:
     """The cases of a file, expanded. Errors: KeyError for a name that is nowhere, ValueError."""
     if file.suffix == ".json":
         plain: list[Json] = json.loads(file.read_text())
-        return plain + (option_cases.cases(file.stem) if file.parent == HERE else [])
+        return plain
     data = tomllib.loads(file.read_text())
     tables = [data, tomllib.loads(PARTS.read_text())]
-    return [case for template in data["case"]
-            for case in expand_template(template, file.stem, tables)]
+    cases = [case for template in data["case"]
+             for case in expand_template(template, file.stem, tables)]
+    return cases + (option_cases.cases(file.stem) if file.parent == HERE else [])
 
 
 def files() -> list[Path]:
     """All files of cases."""
-    return sorted(f for f in [*HERE.glob("*.json"), *HERE.glob("*.toml")] if f != PARTS)
+    return sorted(f for f in HERE.glob("*.toml") if f != PARTS)
 
 
 def main() -> int:

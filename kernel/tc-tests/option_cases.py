@@ -140,7 +140,7 @@ def shown(o: Option, value: int, number: float) -> Json:
 def cases(file: str) -> list[Json]:
     """The cases that belong to a file. Their ids follow from their names."""
     here = Path(__file__).resolve().parent
-    others = [f.read_text() for kind in ("*.json", "*.toml") for f in here.glob(kind)]
+    others = [f.read_text() for f in here.glob("*.toml")]
     ids = {i for text in others for i in re.findall("""["']([0-9a-f]{4})["']""", text)}
     rows = [o for o in options() if o.kind not in OWN]
     found = [c for make in (bounds, taken) for o in rows for c in make(o)] + screens()
