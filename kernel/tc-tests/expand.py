@@ -4,8 +4,8 @@
 
   expand.py --out DIR [FILE ...]      DIR/TOPIC.json for the kernel's own tdc.py
 
-A file TOPIC.json, as the kernel has them, holds plain cases. A file TOPIC.toml holds templates: each
-[[case]] has tdc's own keys, and either an `id` or `rows`, one case per row, whose values stand
+A file TOPIC.json, as the kernel has them, holds plain cases. A file TOPIC.toml holds templates:
+each [[case]] has tdc's own keys, and either an `id` or `rows`, one case per row, whose values stand
 under the names in `columns`. What most cases have in common is left out (DEFAULTS, and QUIET before
 the set-up). To bounds and options belong those that every option has, made from the table of
 options (option_cases.py).
