@@ -97,17 +97,17 @@ class Guest:
 
     # Programs
 
-    def start_capture(self) -> None:
+    def start_capture(self, host: str, name: str) -> None:
         command = ["tcpdump", "-Z", "root", "-i", "any", "-y", "LINUX_SLL2", "-n", "-s", "128"]
         command += [
             "--time-stamp-precision=nano",
             "-B",
             "65536",
             "-w",
-            str(self.out / "router.pcap"),
+            str(self.out / f"{name}.pcap"),
         ]
-        capture = self.start("tcpdump", topology.ROUTER, [*command, "ip"], lasts=True)
-        self.wait_for(self.out / "router.pcap", capture)
+        capture = self.start(f"tcpdump-{name}", host, [*command, "ip"], lasts=True)
+        self.wait_for(self.out / f"{name}.pcap", capture)
 
     def sample(self) -> None:
         device = topology.BOTTLENECK
@@ -206,7 +206,7 @@ class Guest:
 
     def plan(self) -> None:
         """Starts what runs all the time, and puts the rest on the agenda."""
-        self.start_capture()
+        self.start_capture(topology.ROUTER, "router")
         for stream in self.config["streams"]:
             self.plan_stream(stream)
         for group in self.config["elastic"]:
@@ -265,11 +265,10 @@ class Guest:
     def finish(self) -> None:
         """Ends all programs; a capture that lost packets is no measurement."""
         self.end_programs()
-        lost = re.search(
-            r"^([1-9]\d*) packets dropped", (self.out / "log" / "tcpdump.log").read_text(), re.M
-        )
-        if lost:
-            raise Trouble(f"the capture lost {lost[1]} packets")
+        for log in (self.out / "log").glob("tcpdump-*.log"):
+            lost = re.search(r"^([1-9]\d*) packets dropped", log.read_text(), re.M)
+            if lost:
+                raise Trouble(f"the capture lost {lost[1]} packets")
 
     def run(self) -> None:
         (self.out / "log").mkdir()

@@ -76,7 +76,7 @@ def ip_number(text: str) -> int:
 def _records(data: bytes, path: Path) -> tuple[str, I64, bool]:
     """Byte order, offset of each record's header, and whether the last record is cut."""
     if len(data) < 24:
-        raise LabError(f"{path}: empty packet log; see log/tcpdump.log of this variant")
+        raise LabError(f"{path}: empty packet log; see log/tcpdump-router.log of this variant")
     order = ""
     for candidate in "<>":
         if struct.unpack_from(candidate + "I", data)[0] == MAGIC_NSEC:

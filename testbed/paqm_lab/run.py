@@ -20,8 +20,6 @@ Progress = Callable[[str], None]
 
 # A guest keeps one CPU busy and takes up to 1 GB of memory.
 PARALLEL = min(4, len(os.sched_getaffinity(0)))
-# A guest of so many heavy senders, or twice as many others, has memory enough.
-SMALL = 4
 # Wall seconds per virtual second after which a guest is given up.
 PATIENCE = 20
 
@@ -60,15 +58,6 @@ def _clear_all(out: Path) -> None:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as err:
         raise LabError(f"cannot create {out}: {err.strerror}; choose another with --out") from err
-
-
-def _memory(resolved: dict[str, Any]) -> str:
-    """What a guest needs."""
-    names = [senders.sender_of(flow, resolved["variant"]) for flow in resolved["media"]]
-    streams, heavy = len(names), sum(senders.SENDERS[name].heavy for name in names)
-    if heavy <= SMALL and streams <= 2 * SMALL:
-        return "1G"
-    return "2G" if streams <= 5 * SMALL else "3G"
 
 
 class VariantRun:
@@ -126,11 +115,13 @@ class VariantRun:
             config |= {"trace_file": str(trace), "link_module": str(self.link)}
         if resolved["loads"]:
             config["load_tool"] = f"{lab.BUILD}/lab/load"
-        config["streams"] = senders.plans(resolved, config, directory)
+        streams = senders.of_dumbbell(resolved)
+        config["streams"] = senders.plans(streams, config, directory)
         house.tell(config, directory)
         job = house.job(
             "guest", directory, directory / "guest", seed=resolved["seed"],
-            timeout=60 + PATIENCE * resolved["duration"], memory=_memory(resolved),
+            timeout=60 + PATIENCE * resolved["duration"],
+            memory=senders.memory([flow["sender"] for flow in streams]),
         )
         self.started = time.monotonic()
         result = uml.run(house.kernel, job, self._heard)

@@ -7,7 +7,7 @@ their times and knows no sender.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,9 @@ from paqm_lab.guest import LEAD, SAMPLE, TAIL
 from paqm_lab.rundata import ADVISED_SENDER
 
 Json = dict[str, Any]
+
+# A guest of so many heavy senders, or twice as many others, has memory enough.
+SMALL = 4
 
 
 @dataclass(frozen=True)
@@ -46,8 +49,9 @@ class Plan:
     programs: list[Program]
 
 
-# A stream, the run's configuration (run.py), and the directory with the stream's logs, `send` and
-# `recv`.
+# A stream as resolved, with its `host`, the router's `device`, the `sink` and its address (`to`);
+# of the run's configuration `build`, `clip`, `clip_file`, `record`, `seed` and `variant`; and the
+# directory with the stream's logs, `send` and `recv`.
 Planner = Callable[[Json, Json, Path], Plan]
 
 
@@ -75,24 +79,23 @@ def ends(
     """A receiver, and somewhat later its sender; each ends by itself."""
     name, begin = flow["name"], flow["start"]
     return Plan(directories or [], [
-        Program(f"recv-{name}", topology.SINK, receive, begin - LEAD),
-        Program(f"send-{name}", topology.namespace_of(name), send, begin),
+        Program(f"recv-{name}", flow["sink"], receive, begin - LEAD),
+        Program(f"send-{name}", flow["host"], send, begin),
     ])  # fmt: skip
 
 
 def _streamer(flow: Json, config: Json, home: Path) -> Plan:
     name, build = flow["name"], Path(config["build"])
-    host = topology.namespace_of(name)
     streamer = str(build / "streamer" / "paqm-streamer")
     sockets = [f"/run/paqmd-{name}.sock", f"/run/paqmd-{name}.ctl"]
-    daemon = [str(build / "feedback-daemon" / "paqmd"), "-i", topology.ROUTER]
+    daemon = [str(build / "feedback-daemon" / "paqmd"), "-i", flow["device"]]
     daemon += ["--socket", sockets[0], "--control", sockets[1], "--user", "nobody"]
     length = flow["stop"] - flow["start"]
-    receive = [streamer, "recv", "--listen", f"{topology.SINK_ADDRESS}:{flow['port']}"]
+    receive = [streamer, "recv", "--listen", f"{flow['to']}:{flow['port']}"]
     receive += ["--log", str(home / "recv"), "--duration", str(length + LEAD + TAIL)]
     if config["record"]:
         receive += ["--output", str(home / "recv" / "decoded.y4m")]
-    send = [streamer, "send", "--to", f"{topology.SINK_ADDRESS}:{flow['port']}"]
+    send = [streamer, "send", "--to", f"{flow['to']}:{flow['port']}"]
     send += ["--bind", flow["address"], "--source", config["clip_file"], "--loop"]
     send += ["--start-frame", str(flow["start_frame"]), "--ssrc", str(flow["ssrc"])]
     send += ["--rate-max", f"{flow['rate_max']}bit", "--rate-min", f"{flow['rate_min']}bit"]
@@ -104,9 +107,9 @@ def _streamer(flow: Json, config: Json, home: Path) -> Plan:
     control = str(build / "feedback-daemon" / "paqmctl")
     show = [control, "--control", sockets[1], "show", "--json"]
     return Plan([], [
-        Program(f"paqmd-{name}", host, daemon, ready=sockets[0]),
+        Program(f"paqmd-{name}", flow["host"], daemon, ready=sockets[0]),
         *plan.programs,
-        Program(f"paqmctl-{name}", host, show, flow["stop"] - SAMPLE / 2,
+        Program(f"paqmctl-{name}", flow["host"], show, flow["stop"] - SAMPLE / 2,
                 output=str(home / "send" / "paqmd.json")),
     ])  # fmt: skip
 
@@ -118,7 +121,7 @@ def _libwebrtc(flow: Json, config: Json, home: Path) -> Plan:
     node = ["env", f"LD_PRELOAD={config['build']}/lab/vclock.so", "node"]
     receive = [*node, str(lab.RIVAL / "recv.js"), "--signal", signalling]
     receive += ["--log", str(home / "recv"), "--output", str(home / "recv" / "decoded.y4m")]
-    receive += ["--bind", topology.SINK_ADDRESS, "--duration", str(length + LEAD + TAIL)]
+    receive += ["--bind", flow["to"], "--duration", str(length + LEAD + TAIL)]
     send = [*node, str(lab.RIVAL / "send.js"), "--signal", signalling]
     send += ["--log", str(home / "send"), "--clip", config["clip_file"], "--loop"]
     send += ["--start-frame", str(flow["start_frame"]), "--bind", flow["address"]]
@@ -149,12 +152,30 @@ def installed(name: str) -> None:
         raise LabError(f"the sender {name} is not installed; run {sender.remedy}")
 
 
-def plans(resolved: Json, config: Json, directory: Path) -> list[Json]:
-    """What the guest starts for every stream of a resolved scenario."""
+def memory(names: list[str]) -> str:
+    """What a guest with streams by these senders needs."""
+    streams, heavy = len(names), sum(SENDERS[name].heavy for name in names)
+    if heavy <= SMALL and streams <= 2 * SMALL:
+        return "1G"
+    return "2G" if streams <= 5 * SMALL else "3G"
+
+
+def plans(flows: Sequence[Json], config: Json, directory: Path) -> list[Json]:
+    """What the guest starts for every stream, each of which has its `sender`."""
     made = []
-    for flow in resolved["media"]:
+    for flow in flows:
         home = directory / "flows" / flow["name"]
-        plan = SENDERS[sender_of(flow, resolved["variant"])].plan(flow, config, home)
+        plan = SENDERS[flow["sender"]].plan(flow, config, home)
         own = [str(home / side) for side in ("send", "recv")]
         made.append(asdict(Plan([*own, *plan.directories], plan.programs)))
     return made
+
+
+def of_dumbbell(resolved: Json) -> list[Json]:
+    """The streams of a resolved scenario, with their places in the dumbbell."""
+    ends = {"device": topology.ROUTER, "sink": topology.SINK, "to": topology.SINK_ADDRESS}
+    return [
+        {**flow, **ends, "host": topology.namespace_of(flow["name"]),
+         "sender": sender_of(flow, resolved["variant"])}
+        for flow in resolved["media"]
+    ]  # fmt: skip

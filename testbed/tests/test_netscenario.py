@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """Scenarios with a network of their own: what a refusal says, what becomes of links and flows."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from paqm_lab import linktrace, scenario
+from paqm_lab import cache, linktrace, scenario
 from paqm_lab.errors import LabError
 from paqm_lab.multi import netscenario
 from paqm_lab.multi.case import Case
@@ -34,7 +35,9 @@ def case(tmp_path: Path, text: str, seed: int = 1) -> Case:
         ('"R4"]\nhosts', '"R4", "R 5"]\nhosts', r"routers\[5\]: 'R 5': expected a letter and up"),
         ('"R4"]\nhosts', '"R4", "R5"]\nhosts', r'expected one that joins "R5" to the others'),
         ('sender = "advised"', 'sender = "quic"',
-         r"flow\[1\]\.sender: 'quic': expected one of advised, deaf, tcp"),
+         r'flow\[1\]\.sender: "quic" is unknown; expected one of advised, deaf, tcp, paqm-stre'),
+        ('sender = "advised"', 'sender = "paqm-streamer"',
+         r"flow\[1\]: expected one live stream from a host to another, there are more"),
         ('from = "HL"', 'from = "R1"', r'flow\[1\]\.from: "R1" is unknown; expected one of HL'),
         ('rate_max = "10mbit"', 'congestion_control = "reno"',
          r'flow\[1\]\.congestion_control needs the sender "tcp"'),
@@ -104,3 +107,12 @@ def test_a_link_with_a_trace(tmp_path: Path) -> None:
     assert second.words[6] == f"{linktrace.mean(trace):.0f}bit" and "labtrace" not in third.words
     with pytest.raises(LabError, match="expected one with a trace, there are more"):
         load(tmp_path, text.replace('bandwidth = "10mbit"', 'trace = "lte"', 1))
+
+
+@pytest.mark.lab
+def test_live_streams(tmp_path: Path) -> None:
+    """A follower and libwebrtc in a network of its own."""
+    words = ["run", Path(__file__).with_name("live.toml"), "--out", tmp_path / "out"]
+    done = subprocess.run([cache.TESTBED / "paqm-lab", *words], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert "2 passed, 0 failed" in done.stdout

@@ -12,14 +12,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from paqm_lab import clip, lab, packets, senders
 from paqm_lab.guest import LEAD
 from paqm_lab.multi.shares import HEADER
+from paqm_lab.senders import SENDERS
 from paqm_lab.topology import Network
 
 F64 = npt.NDArray[np.float64]
 Json = dict[str, Any]
 
 BIN = 0.05  # s, of the sink's series
+STREAM_PORT, STREAM_SSRC = 7000, 1000  # of the first live stream
 MBIT = 1e6
 # The published runs: gains 0.75 and 0.35, measuring time 0.5 s behind an RTT of 0.1 s.
 PUBLISHED = "profile fast period 600ms rtt 100ms"
@@ -27,7 +30,9 @@ PUBLISHED = "profile fast period 600ms rtt 100ms"
 
 @dataclass(frozen=True)
 class Flow:
-    """A CBR flow that sends what its host's paqmd allows, one that hears nothing, or TCP."""
+    """A CBR flow that sends what its host's paqmd allows, one that hears nothing, TCP, or live
+    video by a sender of senders.py.
+    """
 
     name: str
     source: str
@@ -38,7 +43,7 @@ class Flow:
     floor: float = 0.1 * MBIT
     ceiling: float = 30 * MBIT
     size: int = 1000  # bytes of an IP packet
-    sender: str = "advised"  # or "deaf", "tcp"
+    sender: str = "advised"  # or "deaf", "tcp", a key of SENDERS
     congestion_control: str = "cubic"
 
 
@@ -89,7 +94,7 @@ class Case:
         """Daemons, sources and sinks for the flows."""
         for host in self.hosts():
             self.add_daemon(host, build)
-        udp = [flow for flow in self.flows if flow.sender != "tcp"]
+        udp = [flow for flow in self.flows if flow.sender in ("advised", "deaf")]
         for sink in dict.fromkeys(flow.sink for flow in udp):
             ports = ",".join(str(self.port(f)) for f in udp if f.sink == sink)
             words = ["sink", "--ports", ports, "--epoch", "@T0@", "--bin", str(BIN)]
@@ -110,6 +115,29 @@ class Case:
                 words += ["--paqmd", f"/run/paqmd-{flow.source}.sock"]
                 words += ["--log", f"src-{flow.name}.txt"]
             self.program(f"src-{flow.name}", flow.source, str(tool), *words)
+
+    def live(self) -> list[Flow]:
+        """The streams of real encoders."""
+        return [flow for flow in self.flows if flow.sender in SENDERS]
+
+    def streams(self, clip_file: Path, seed: int, home: Path) -> list[Json]:
+        """What the guest starts for them."""
+        config = {
+            "build": lab.BUILD, "clip": {"fps": clip.FPS}, "clip_file": str(clip_file),
+            "record": False, "seed": seed, "variant": {"controller": None},
+        }  # fmt: skip
+        flows = [
+            {
+                "name": flow.name, "sender": flow.sender, "start": flow.start, "stop": flow.stop,
+                "host": flow.source, "address": self.net.address(flow.source), "device": "any",
+                "sink": flow.sink, "to": self.net.address(flow.sink),
+                "port": STREAM_PORT + 2 * number, "ssrc": STREAM_SSRC + number,
+                "start_frame": 100 * number, "rate_max": round(flow.ceiling),
+                "rate_min": round(flow.floor),
+            }
+            for number, flow in enumerate(self.live())
+        ]  # fmt: skip
+        return senders.plans(flows, config, home)
 
     def _add_tcp(self, flow: Flow) -> None:
         """Source and sink; programs start by LEAD before their time, which the sink needs only."""
@@ -159,6 +187,8 @@ class Case:
             "daemons": self.daemons,
             "programs": self.programs,
             "actions": sorted(self.actions, key=lambda a: a["t"]),
+            "captures": list(dict.fromkeys(flow.sink for flow in self.live())),
+            "streams": [],
         }
 
 
@@ -186,10 +216,28 @@ class Run:
 
     def port(self, flow: Flow) -> Json:
         """What the sink says of a flow."""
+        if flow.sender in SENDERS:
+            return self._captured(flow)
         if flow.sink not in self._sinks:
             self._sinks[flow.sink] = self.output(f"sink-{flow.sink}")
         found: Json = self._sinks[flow.sink]["ports"][str(self.case.port(flow))]
         return found
+
+    def _captured(self, flow: Flow) -> Json:
+        """The same of a live stream, from the capture at its sink: all UDP from its host."""
+        if flow.name not in self._sinks:
+            log = packets.read(self.directory / f"{flow.sink}.pcap")
+            source = packets.ip_number(self.case.net.address(flow.source))
+            mine = (log.proto == packets.IPPROTO_UDP) & ~log.outgoing & (log.src == source)
+            t = (log.t_ns[mine] - self.saved("guest.json")["t0_ns"]) / 1e9
+            bins = np.floor(t / BIN).astype(np.int64)
+            within = (bins >= 0) & (bins < round(self.case.duration / BIN))
+            bins, size = bins[within], log.size[mine][within] - packets.ETHER_HEADER
+            count = round(self.case.duration / BIN)
+            rows = zip(np.bincount(bins, minlength=count).tolist(),
+                       np.bincount(bins, size, minlength=count).tolist(), strict=True)
+            self._sinks[flow.name] = {"bins": [list(row) for row in rows]}
+        return self._sinks[flow.name]
 
     def flow(self, name: str) -> Flow:
         return next(f for f in self.case.flows if f.name == name)

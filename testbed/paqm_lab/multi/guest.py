@@ -33,6 +33,10 @@ class MultiGuest(Guest):
         for daemon in self.config["daemons"]:
             started = self.start(daemon["name"], daemon["host"], daemon["words"], lasts=True)
             self.wait_for(Path(daemon["ready"]), started)
+        for host in self.config["captures"]:
+            self.start_capture(host, host)
+        for stream in self.config["streams"]:
+            self.plan_stream(stream)
         for program in self.config["programs"]:
             self.at(program["start"] - LEAD, partial(self.begin, program))
         for action in self.config["actions"]:
@@ -51,7 +55,7 @@ class MultiGuest(Guest):
         topology.make(topology.from_list(self.config["net"]))
         self.plan()
         self.follow_agenda()
-        self.end_programs()
+        self.finish()
 
 
 if __name__ == "__main__":

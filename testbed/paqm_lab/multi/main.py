@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from paqm_lab import cache, clip, kernel, lab, linktrace, scenario, uml
+from paqm_lab import cache, clip, kernel, lab, linktrace, scenario, senders, uml
 from paqm_lab.errors import LabError
 from paqm_lab.multi import report
 from paqm_lab.multi.case import Case, Checks, Run
@@ -45,9 +45,15 @@ def run_case(case: Case, home: Path, house: lab.Lab, seed: int = SEED) -> float:
     if (trace := case.facts.get("trace")) is not None:
         linktrace.write(trace, home / "trace.txt")
         config["link"] = str(kernel.build_link(house.kernel, say))
+    live = case.live()
+    if live:
+        config["streams"] = case.streams(clip.prepare(cache.cache_dir(), say), seed, home)
     house.tell(config, home)
     timeout = 120 + PATIENCE * case.duration
-    job = house.job("multi.guest", home, home / "guest", seed=seed, timeout=timeout)
+    job = house.job(
+        "multi.guest", home, home / "guest", seed=seed, timeout=timeout,
+        memory=senders.memory([flow.sender for flow in live]),
+    )
     result = uml.run(house.kernel, job)
     result.console.rename(home / "kernel.log")
     result.output.rename(home / "guest.log")

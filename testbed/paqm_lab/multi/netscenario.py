@@ -19,6 +19,7 @@ from paqm_lab.errors import LabError
 from paqm_lab.multi.case import MBIT, Case, Checks, Flow, Run, ip_share
 from paqm_lab.multi.shares import jain, max_min
 from paqm_lab.scenario import rate
+from paqm_lab.senders import SENDERS, installed
 from paqm_lab.topology import Network
 
 SCHEMA = scenario.SCENARIOS / "network.schema.json"
@@ -174,7 +175,7 @@ def judge(data: dict[str, Any], run: Run, checks: Checks) -> None:
         checks.add(
             case, f"{name}_{figure}", worst, ">=" if least else "<=",
             entry["at_least" if least else "at_most"], UNITS[figure],
-            f"log/sink-*.log: worst flow, {begin:g} to {end:g} s", **more,
+            f"log/sink-*.log, *.pcap: worst flow, {begin:g} to {end:g} s", **more,
         )
 
 
@@ -256,6 +257,14 @@ def check(path: Path, data: dict[str, Any]) -> NetScenario:
         last = flow.get("start", 0) + flow.get("spread", 0)
         if not last < flow.get("stop", data["duration"]) <= data["duration"]:
             raise LabError(f"{path}: flow[{number}]: expected start + spread < stop <= duration")
+        known(f"flow[{number}].sender", flow["sender"], ["advised", "deaf", "tcp", *SENDERS])
+        if flow["sender"] in SENDERS:
+            installed(flow["sender"])
+            others = [one for one in data["flow"] if one["sender"] in SENDERS
+                      and (one["from"], one["to"]) == (flow["from"], flow["to"])]
+            if len(others) > 1 or flow.get("count", 1) > 1:
+                raise LabError(f"{path}: flow[{number}]: expected one live stream from a host to "
+                               "another, there are more")
         if "congestion_control" in flow and flow["sender"] != "tcp":
             raise LabError(f'{path}: flow[{number}].congestion_control needs the sender "tcp"')
     senders = {flow["name"]: flow["sender"] for flow in data["flow"]}
@@ -264,6 +273,8 @@ def check(path: Path, data: dict[str, Any]) -> NetScenario:
         if "variant" in entry:
             known(f"expect[{number}].variant", entry["variant"],
                   [variant["name"] for variant in data["variant"]])
+        if senders[entry["flow"]] in SENDERS and entry["figure"] == "delay_ms":
+            raise LabError(f"{path}: expect[{number}].figure: of live streams there are the others")
         timed = {"from", "until"} & entry.keys() or entry["figure"] in ("delay_ms", "settled_s")
         if senders[entry["flow"]] == "tcp" and timed:
             raise LabError(f"{path}: expect[{number}]: of TCP there are rate_mbit, share_percent "
