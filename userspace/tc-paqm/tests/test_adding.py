@@ -79,7 +79,7 @@ def main() -> int:
                 print(f"{command[0]}: {done.stdout}{done.stderr}")
         cases = top / "kernel/tc-tests"
         for file in ("bounds", "options"):
-            subprocess.run([cases / "expand.py", "--out", plugin, cases / f"{file}.json"],
+            subprocess.run([cases / "expand.py", "--out", plugin, cases / f"{file}.toml"],
                            stdout=subprocess.DEVNULL, check=True)  # fmt: skip
             count = (plugin / f"{file}.json").read_text().count(f"paqm {option} ")
             print(f"{file}: {count} cases")
