@@ -18,9 +18,9 @@ CHUNK = 65536
 UNSENT = 131072
 
 
-def open_source(congestion_control: str) -> socket.socket:
+def open_source(address: str, congestion_control: str) -> socket.socket:
     """A socket of a source, not connected yet."""
-    link = socket.socket()
+    link = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
     link.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion_control.encode())
     link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT)
     # Closing discards what is still unsent: the load ends when it is due.
@@ -32,7 +32,7 @@ def source(address: str, port: int, congestion_control: str, seconds: float) -> 
     """Sends as fast as TCP allows for that long, then breaks off as a user does. Bytes written."""
     stop = time.monotonic() + seconds
     sent = 0
-    with open_source(congestion_control) as link:
+    with open_source(address, congestion_control) as link:
         link.settimeout(seconds)
         link.connect((address, port))
         block = bytes(CHUNK)
@@ -56,7 +56,7 @@ def sources(
     with selectors.DefaultSelector() as ready:
         while (now := time.monotonic() - begun) < seconds:
             while waiting and waiting[0][0] <= now:
-                link = open_source(congestion_control)
+                link = open_source(address, congestion_control)
                 link.setblocking(False)
                 link.connect_ex((address, waiting.pop(0)[1]))
                 ready.register(link, selectors.EVENT_WRITE)
@@ -105,10 +105,10 @@ def sinks(port: int, flows: int, seconds: float) -> int:
     return received
 
 
-def sink(port: int) -> int:
+def sink(port: int, family: int) -> int:
     """Reads one connection to its end. Bytes read."""
     received = 0
-    with socket.create_server(("", port)) as server:
+    with socket.create_server(("", port), family=family) as server:
         link, _ = server.accept()
         with link:
             buffer = bytearray(4 * CHUNK)
@@ -128,6 +128,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--starts", metavar="S,...", help="of many flows, to ports from --port on")
     parser.add_argument("--flows", type=int, default=1, metavar="N", help="number of sinks")
+    parser.add_argument("--ipv6", action="store_true", help="the sink's family")
     args = parser.parse_args()
     if args.to and args.starts:
         starts = [float(text) for text in args.starts.split(",")]
@@ -137,7 +138,7 @@ def main() -> None:
     elif args.flows > 1:
         count = sinks(args.port, args.flows, args.seconds)
     else:
-        count = sink(args.port)
+        count = sink(args.port, socket.AF_INET6 if args.ipv6 else socket.AF_INET)
     print(json.dumps({"port": args.port, "bytes": count}), flush=True)
 
 

@@ -97,7 +97,7 @@ class Guest:
 
     # Programs
 
-    def start_capture(self, host: str, name: str) -> None:
+    def start_capture(self, host: str, name: str, what: str = "ip") -> None:
         command = ["tcpdump", "-Z", "root", "-i", "any", "-y", "LINUX_SLL2", "-n", "-s", "128"]
         command += [
             "--time-stamp-precision=nano",
@@ -106,7 +106,7 @@ class Guest:
             "-w",
             str(self.out / f"{name}.pcap"),
         ]
-        capture = self.start(f"tcpdump-{name}", host, [*command, "ip"], lasts=True)
+        capture = self.start(f"tcpdump-{name}", host, [*command, what], lasts=True)
         self.wait_for(self.out / f"{name}.pcap", capture)
 
     def sample(self) -> None:

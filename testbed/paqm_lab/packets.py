@@ -11,6 +11,7 @@ Sizes are what a qdisc counts: the IP packet plus 14 bytes of Ethernet header.
 
 from __future__ import annotations
 
+import ipaddress
 import struct
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +31,7 @@ ETHER_HEADER = 14
 MAGIC_NSEC = 0xA1B23C4D
 LINKTYPE_SLL2 = 276
 SLL2_LEN = 20
-ETH_P_IP = 0x0800
+ETH_P_IP, ETH_P_IPV6 = 0x0800, 0x86DD
 PACKET_OUTGOING = 4
 IPPROTO_ICMP, IPPROTO_TCP, IPPROTO_UDP = 1, 6, 17
 # Bytes of each packet that are looked at: link header, longest IP header, RTP header.
@@ -39,7 +40,10 @@ LOOK = SLL2_LEN + 60 + 20
 
 @dataclass(frozen=True)
 class PacketLog:
-    """All IPv4 packets of a capture, one array element per packet and direction of passage."""
+    """The packets of a capture, one array element per packet and direction of passage.
+
+    An IPv6 address is the number that ip_number() has for it.
+    """
 
     t_ns: I64
     ifindex: I64
@@ -66,7 +70,11 @@ def ip_text(address: int) -> str:
 
 
 def ip_number(text: str) -> int:
-    """Number of a dotted address, with or without a prefix length."""
+    """Number of a dotted address, with or without a prefix length; a hash of one of IPv6."""
+    if ":" in text:
+        whole = ipaddress.IPv6Address(text.split("/")[0]).packed
+        words = [np.array([int.from_bytes(whole[i : i + 4], "big")]) for i in range(0, 16, 4)]
+        return int(_hashed(words)[0])
     parts = text.split("/")[0].split(".")
     if len(parts) != 4:
         raise LabError(f"{text!r} is not an IPv4 address")
@@ -112,8 +120,15 @@ def _mix(columns: list[I64]) -> U64:
     return state
 
 
+def _hashed(words: list[I64]) -> I64:
+    """Numbers of IPv6 addresses, above those of IPv4."""
+    return (_mix(words) >> np.uint64(2)).astype(np.int64) | np.int64(1 << 61)
+
+
 def read(path: Path) -> PacketLog:
-    """Read a capture. Only IPv4 UDP, TCP and ICMP is kept."""
+    """Read a capture. Only UDP, TCP and ICMP over IPv4 is kept, and UDP and TCP over IPv6 that
+    follow the IP header at once.
+    """
     try:
         data = path.read_bytes()
     except OSError as err:
@@ -141,14 +156,26 @@ def read(path: Path) -> PacketLog:
             value = value << 8 | rows[index, start + i]
         return value
 
-    proto = field(SLL2_LEN + 9, 1)
-    keep = (field(0, 2) == ETH_P_IP) & (rows[:, SLL2_LEN] >> 4 == 4)
-    keep &= np.isin(proto, (IPPROTO_ICMP, IPPROTO_TCP, IPPROTO_UDP))
-    rows, t_ns, proto = rows[keep], t_ns[keep], proto[keep]
+    six = field(0, 2) == ETH_P_IPV6
+    proto = np.where(six, field(SLL2_LEN + 6, 1), field(SLL2_LEN + 9, 1))
+    keep = np.where(six, 6, 4) == rows[:, SLL2_LEN] >> 4
+    keep &= six | (field(0, 2) == ETH_P_IP)
+    keep &= np.isin(proto, (IPPROTO_TCP, IPPROTO_UDP)) | (proto == IPPROTO_ICMP) & ~six
+    rows, t_ns, proto, six = rows[keep], t_ns[keep], proto[keep], six[keep]
 
-    header = (rows[:, SLL2_LEN].astype(np.int64) & 15) * 4
+    header = np.where(six, 40, (rows[:, SLL2_LEN].astype(np.int64) & 15) * 4)
     l4 = SLL2_LEN + header
-    ip_len = field(SLL2_LEN + 2, 2)
+    ip_len = np.where(six, field(SLL2_LEN + 4, 2) + 40, field(SLL2_LEN + 2, 2))
+
+    def address(of_v4: int, of_v6: int) -> I64:
+        plain = field(SLL2_LEN + of_v4, 4)
+        if not six.any():
+            return plain
+        words = [field(SLL2_LEN + of_v6 + i, 4) for i in range(0, 16, 4)]
+        return np.where(six, _hashed(words), plain)
+
+    src, dst = address(12, 8), address(16, 24)
+    number = np.where(six, 0, field(SLL2_LEN + 4, 2))
     udp, tcp = proto == IPPROTO_UDP, proto == IPPROTO_TCP
     ports = udp | tcp
     payload = l4 + 8
@@ -163,7 +190,7 @@ def read(path: Path) -> PacketLog:
     fifth = np.where(tcp, 0, fifth)
     key = _mix(
         [
-            *(proto, field(SLL2_LEN + 12, 4), field(SLL2_LEN + 16, 4), field(SLL2_LEN + 4, 2)),
+            *(proto, src, dst, number),
             *(ip_len, first, second, third, fourth, fifth),
         ]
     )
@@ -172,8 +199,8 @@ def read(path: Path) -> PacketLog:
         ifindex=field(4, 4),
         outgoing=rows[:, 10] == PACKET_OUTGOING,
         proto=proto,
-        src=field(SLL2_LEN + 12, 4),
-        dst=field(SLL2_LEN + 16, 4),
+        src=src,
+        dst=dst,
         sport=np.where(ports, first >> 16, 0),
         dport=np.where(ports, first & 0xFFFF, 0),
         size=ip_len + ETHER_HEADER,

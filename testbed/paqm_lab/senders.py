@@ -91,11 +91,12 @@ def _streamer(flow: Json, config: Json, home: Path) -> Plan:
     daemon = [str(build / "feedback-daemon" / "paqmd"), "-i", flow["device"]]
     daemon += ["--socket", sockets[0], "--control", sockets[1], "--user", "nobody"]
     length = flow["stop"] - flow["start"]
-    receive = [streamer, "recv", "--listen", f"{flow['to']}:{flow['port']}"]
+    to = f"[{flow['to']}]:{flow['port']}" if ":" in flow["to"] else f"{flow['to']}:{flow['port']}"
+    receive = [streamer, "recv", "--listen", to]
     receive += ["--log", str(home / "recv"), "--duration", str(length + LEAD + TAIL)]
     if config["record"]:
         receive += ["--output", str(home / "recv" / "decoded.y4m")]
-    send = [streamer, "send", "--to", f"{flow['to']}:{flow['port']}"]
+    send = [streamer, "send", "--to", to]
     send += ["--bind", flow["address"], "--source", config["clip_file"], "--loop"]
     send += ["--start-frame", str(flow["start_frame"]), "--ssrc", str(flow["ssrc"])]
     send += ["--rate-max", f"{flow['rate_max']}bit", "--rate-min", f"{flow['rate_min']}bit"]

@@ -58,9 +58,9 @@ class Link:
         """The end that a host's device leads to."""
         return self.right if host == self.left.host else self.left
 
-    def address(self, host: str) -> str:
-        """First address of a host's device on this link."""
-        return self.end(host).addresses[0].partition("/")[0]
+    def address(self, host: str, which: int = 0) -> str:
+        """First address of a host's device on this link, or another."""
+        return self.end(host).addresses[which].partition("/")[0]
 
     def device(self, host: str) -> str:
         """The device that has a host's addresses."""
@@ -71,6 +71,12 @@ class Link:
     def subnet(self) -> str:
         """The IPv4 network of its first addresses, all of which are /24."""
         return f"{self.address(self.left.host).rpartition('.')[0]}.0/24"
+
+    @property
+    def subnets(self) -> list[str]:
+        """That, and the IPv6 network of its second addresses, if it has one: a /64 each."""
+        more = [a.rpartition("::")[0] for a in self.left.addresses[1:2] if ":" in a]
+        return [self.subnet, *(f"{prefix}::/64" for prefix in more)]
 
 
 @dataclass(frozen=True)
@@ -97,9 +103,13 @@ Step = Host | Link | Route | Queue
 
 @dataclass
 class Network:
-    """What to make, in this order: the guest draws its random numbers in it, too."""
+    """What to make, in this order: the guest draws its random numbers in it, too.
+
+    @ipv6: hosts know it, and link N has fd00:N::1 and fd00:N::2 besides
+    """
 
     steps: list[Step] = field(default_factory=list)
+    ipv6: bool = False
 
     @property
     def hosts(self) -> list[Host]:
@@ -124,7 +134,7 @@ class Network:
         return Network([*self.hosts, *self.links, *self.routes, *routes, *self.queues])
 
     def host(self, name: str, forwards: bool = False, ipv6: bool = False) -> str:
-        self.steps.append(Host(name, forwards, ipv6))
+        self.steps.append(Host(name, forwards, ipv6 or self.ipv6))
         return name
 
     def link(
@@ -145,6 +155,8 @@ class Network:
         """
         number = len(self.links) + 1
         pairs = addresses or [(f"10.{number}.0.1", f"10.{number}.0.2")]
+        if self.ipv6 and not addresses:
+            pairs = [*pairs, (f"fd00:{number:x}::1/64", f"fd00:{number:x}::2/64")]
         names = devices or (right, left)
 
         def end(side: int) -> End:
@@ -219,11 +231,11 @@ class Network:
         match = ("u32", "match", "ip", "protocol", "1", "0xff", "flowid", "1:2")
         self.queue(host, device, "parent", "1:", "protocol", "ip", *match, what="filter")
 
-    def address(self, host: str) -> str:
-        """The address of a host that has one link, or of the first of its links."""
+    def address(self, host: str, which: int = 0) -> str:
+        """The first address, or another, of a host, on the first of its links."""
         for link in self.links:
             if host in (link.left.host, link.right.host):
-                return link.address(host)
+                return link.address(host, which)
         raise KeyError(host)
 
     def shortest_routes(self) -> list[Route]:
@@ -241,7 +253,10 @@ class Network:
                     if far not in seen:
                         seen.add(far)
                         edge.append(far)
-                        found.append(Route(far, target.subnet, link.address(near)))
+                        found += [
+                            Route(far, subnet, link.address(near, which))
+                            for which, subnet in enumerate(target.subnets)
+                        ]
         return found
 
     def as_list(self) -> list[dict[str, Any]]:

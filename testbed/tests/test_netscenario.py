@@ -115,4 +115,4 @@ def test_live_streams(tmp_path: Path) -> None:
     words = ["run", Path(__file__).with_name("live.toml"), "--out", tmp_path / "out"]
     done = subprocess.run([cache.TESTBED / "paqm-lab", *words], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr + done.stdout
-    assert "2 passed, 0 failed" in done.stdout
+    assert "3 passed, 0 failed" in done.stdout

@@ -6,6 +6,7 @@ The captures are written here byte by byte, so that every expected number is kno
 
 from __future__ import annotations
 
+import ipaddress
 import struct
 from pathlib import Path
 
@@ -50,7 +51,8 @@ class Capture:
         self.records: list[tuple[int, bytes]] = []
 
     def add(self, t: float, device: int, kind: int, packet: bytes) -> None:
-        sll2 = struct.pack(">HHIHBB8s", 0x0800, 0, device, 1, kind, 6, bytes(8))
+        ether_type = 0x86DD if packet[0] >> 4 == 6 else 0x0800
+        sll2 = struct.pack(">HHIHBB8s", ether_type, 0, device, 1, kind, 6, bytes(8))
         self.records.append((T0 + round(t * 1e9), sll2 + packet))
 
     def arrive(self, t: float, packet: bytes, device: int = LEFT) -> None:
@@ -86,6 +88,23 @@ def test_fields(tmp_path: Path, order: str) -> None:
     assert log.outgoing.tolist() == [False, False, True]
     assert (log.sport[1], log.dport[1]) == (50000, 5201)
     assert not log.cut
+
+
+def test_ipv6(tmp_path: Path) -> None:
+    """Between packets of IPv4; ICMPv6 is left out."""
+    ends = [ipaddress.IPv6Address(text).packed for text in ("fd00:1::1", "fd00:2::2")]
+    body = rtp(7, 90000, 500)
+    capture = Capture()
+    capture.arrive(0.25, ipv4(SENDER, SINK, 17, 9, body))
+    for proto in (17, 58):
+        head = struct.pack(">IHBB", 6 << 28, len(body), proto, 64)
+        capture.arrive(0.5, head + ends[0] + ends[1] + body)
+    log = packets.read(capture.write(tmp_path / "r.pcap"))
+    assert log.t_ns.tolist() == [T0 + 250_000_000, T0 + 500_000_000]
+    for numbers, text in ((log.src, "fd00:1::1/64"), (log.dst, "fd00:2::2")):
+        assert numbers[1] == packets.ip_number(text) > 1 << 32 > numbers[0]
+    assert log.size[1] == log.size[0] + 20 and log.rtp_seq.tolist() == [7, 7]
+    assert log.dport[0] == log.dport[1] and log.key[0] != log.key[1]
 
 
 def test_rtcp_is_not_rtp(tmp_path: Path) -> None:

@@ -45,6 +45,7 @@ class Flow:
     size: int = 1000  # bytes of an IP packet
     sender: str = "advised"  # or "deaf", "tcp", a key of SENDERS
     congestion_control: str = "cubic"
+    ipv6: bool = False  # TCP and live video
 
 
 @dataclass
@@ -70,6 +71,9 @@ class Case:
 
     def port(self, flow: Flow) -> int:
         return 6000 + self.flows.index(flow)
+
+    def sink_address(self, flow: Flow) -> str:
+        return self.net.address(flow.sink, flow.ipv6)
 
     def at(self, t: float, host: str, *words: str, save: str = "") -> None:
         """A command at its time."""
@@ -129,8 +133,8 @@ class Case:
         flows = [
             {
                 "name": flow.name, "sender": flow.sender, "start": flow.start, "stop": flow.stop,
-                "host": flow.source, "address": self.net.address(flow.source), "device": "any",
-                "sink": flow.sink, "to": self.net.address(flow.sink),
+                "host": flow.source, "address": self.net.address(flow.source, flow.ipv6),
+                "device": "any", "sink": flow.sink, "to": self.sink_address(flow),
                 "port": STREAM_PORT + 2 * number, "ssrc": STREAM_SSRC + number,
                 "start_frame": 100 * number, "rate_max": round(flow.ceiling),
                 "rate_min": round(flow.floor),
@@ -142,8 +146,9 @@ class Case:
     def _add_tcp(self, flow: Flow) -> None:
         """Source and sink; programs start by LEAD before their time, which the sink needs only."""
         bulk = ["python3", "-m", "paqm_lab.bulk", "--port", str(self.port(flow))]
-        self.program(f"sink-{flow.name}", flow.sink, *bulk, start=flow.start)
-        bulk += ["--to", self.net.address(flow.sink), "--seconds", f"{flow.stop - flow.start:.6f}"]
+        family = ["--ipv6"] if flow.ipv6 else []
+        self.program(f"sink-{flow.name}", flow.sink, *bulk, *family, start=flow.start)
+        bulk += ["--to", self.sink_address(flow), "--seconds", f"{flow.stop - flow.start:.6f}"]
         bulk += ["--congestion-control", flow.congestion_control]
         self.program(f"src-{flow.name}", flow.source, *bulk, start=flow.start + LEAD)
 
@@ -227,7 +232,7 @@ class Run:
         """The same of a live stream, from the capture at its sink: all UDP from its host."""
         if flow.name not in self._sinks:
             log = packets.read(self.directory / f"{flow.sink}.pcap")
-            source = packets.ip_number(self.case.net.address(flow.source))
+            source = packets.ip_number(self.case.net.address(flow.source, flow.ipv6))
             mine = (log.proto == packets.IPPROTO_UDP) & ~log.outgoing & (log.src == source)
             t = (log.t_ns[mine] - self.saved("guest.json")["t0_ns"]) / 1e9
             bins = np.floor(t / BIN).astype(np.int64)

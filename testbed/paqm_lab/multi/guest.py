@@ -34,7 +34,7 @@ class MultiGuest(Guest):
             started = self.start(daemon["name"], daemon["host"], daemon["words"], lasts=True)
             self.wait_for(Path(daemon["ready"]), started)
         for host in self.config["captures"]:
-            self.start_capture(host, host)
+            self.start_capture(host, host, "ip or ip6")
         for stream in self.config["streams"]:
             self.plan_stream(stream)
         for program in self.config["programs"]:

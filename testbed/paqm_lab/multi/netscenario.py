@@ -16,6 +16,7 @@ from typing import Any
 
 from paqm_lab import linktrace, scenario
 from paqm_lab.errors import LabError
+from paqm_lab.guest import LEAD
 from paqm_lab.multi.case import MBIT, Case, Checks, Flow, Run, ip_share
 from paqm_lab.multi.shares import jain, max_min
 from paqm_lab.scenario import rate
@@ -77,6 +78,9 @@ class NetScenario:
                          "add chain ip t post { type nat hook postrouting priority 100 ; }",
                          f'add rule ip t post oifname "{device}" masquerade'):
                 case.at(-1, entry["router"], "nft", rule)
+        for entry in data.get("program", []):
+            case.program(entry["name"], entry["on"], *entry["command"].split(),
+                         start=entry.get("start", 0) + LEAD, lasts=entry.get("lasts", False))
         for entry in data.get("change", []):
             case.at(entry["at"], entry["on"], *entry["command"].split())
             if "mark" in entry:
@@ -90,7 +94,7 @@ def _network(
     data: dict[str, Any], variant: dict[str, Any], trace: linktrace.I64 | None
 ) -> tuple[Network, dict[str, float], dict[tuple[str, str], str]]:
     """The network, what each bottleneck LEFT-RIGHT carries, and the device towards a neighbour."""
-    net = Network()
+    net = Network(ipv6=data.get("ipv6", False))
     capacity: dict[str, float] = {}
     devices: dict[tuple[str, str], str] = {}
     made = {net.host(name, True) for name in data["routers"]}
@@ -138,6 +142,7 @@ def _flows(entry: dict[str, Any], duration: float, dice: random.Random) -> list[
             size=entry.get("size", 1000),
             sender=entry["sender"],
             congestion_control=entry.get("congestion_control", "cubic"),
+            ipv6=entry.get("ipv6", False),
         )
         for number in range(1, count + 1)
     ]
@@ -221,6 +226,7 @@ def check(path: Path, data: dict[str, Any]) -> NetScenario:
     nodes = [*data["routers"], *data["hosts"]]
     _different(path, "routers, hosts", nodes)
     _different(path, "flow", [flow["name"] for flow in data["flow"]])
+    _different(path, "program", [entry["name"] for entry in data.get("program", [])])
     _different(path, "variant", [variant["name"] for variant in data["variant"]])
 
     def known(where: str, name: str, among: list[str]) -> None:
@@ -251,6 +257,8 @@ def check(path: Path, data: dict[str, Any]) -> NetScenario:
               sorted(b for a, b in neighbours if a == entry["router"]))
     for number, change in enumerate(data.get("change", []), start=1):
         known(f"change[{number}].on", change["on"], nodes)
+    for number, entry in enumerate(data.get("program", []), start=1):
+        known(f"program[{number}].on", entry["on"], nodes)
     for number, flow in enumerate(data["flow"], start=1):
         for key in ("from", "to"):
             known(f"flow[{number}].{key}", flow[key], data["hosts"])
@@ -265,6 +273,9 @@ def check(path: Path, data: dict[str, Any]) -> NetScenario:
             if len(others) > 1 or flow.get("count", 1) > 1:
                 raise LabError(f"{path}: flow[{number}]: expected one live stream from a host to "
                                "another, there are more")
+        if flow.get("ipv6") and (not data.get("ipv6") or flow["sender"] in ("advised", "deaf")):
+            raise LabError(f"{path}: flow[{number}].ipv6 needs ipv6 of the whole network, and TCP "
+                           "or live video")
         if "congestion_control" in flow and flow["sender"] != "tcp":
             raise LabError(f'{path}: flow[{number}].congestion_control needs the sender "tcp"')
     senders = {flow["name"]: flow["sender"] for flow in data["flow"]}
