@@ -24,7 +24,7 @@
 #define PAQM_LAW_STATE_DEMANDS(name)
 #define PAQM_LAW_STATE_MEASURED(name) struct paqm_##name##_vars name;
 #define PAQM_LAW_STATE(word, name, kind, relative) PAQM_LAW_STATE_##kind(name)
-#define PAQM_LAW_RATE_DEMANDS(name) 0
+#define PAQM_LAW_RATE_DEMANDS(name) ((void *)0)
 #define PAQM_LAW_RATE_MEASURED(name) paqm_law_##name
 #define PAQM_LAW_ROW(word, name, kind, relative) {PAQM_LAW_RATE_##kind(name), relative},
 #define PAQM_LAW_CALL_DEMANDS(name)

@@ -94,8 +94,10 @@ compile() {
 # Warnings of a log that lie in our files; those inside the kernel's own headers do not count.
 # What modpost misses without a whole kernel is looked at by own_symbols instead.
 own_warnings() {
+	local theirs
+	theirs=$(sed 's/[].+*?^$(){}|[]/\\&/g' <<<"$source")
 	! grep -E '(warning|error|note): ' "$work/build/$1.log" |
-		grep -vE "^($source|$work/tree)|^WARNING: modpost: .*undefined|Symbol info of vmlinux" |
+		grep -vE "^($theirs|$work/tree)|^WARNING: modpost: .*undefined|Symbol info of vmlinux" |
 		grep -E '(warning|error): ' | sort -u | grep .
 }
 

@@ -12,7 +12,8 @@ struct paqm_planted {
 	u64 *p;
 };
 
-u64 paqm_planted(struct paqm_planted *x, u32 len) /* gcc W=1, clang: no prototype */
+/* gcc W=1, clang: no prototype; as a header: it defines a function */
+u64 paqm_planted(struct paqm_planted *x, u32 len)
 {
 	struct paqm_planted *y = NULL;
 

@@ -134,7 +134,8 @@ static void check_published(void)
 }
 
 /* What comes back of a message about @q. */
-static void roundtrip(const struct vec_quote *q, const struct paqm_msg *want)
+__attribute__((__noinline__)) static void roundtrip(const struct vec_quote *q,
+						    const struct paqm_msg *want)
 {
 	unsigned int word = q->v6 ? 8 : 4, padded = (vec_quoted(q) + word - 1) / word * word, n;
 	paqm_u8 buf[PAQM_MSG_MAX], proof[PAQM_PROOF_MAX], again[PAQM_PROOF_MAX];
@@ -176,11 +177,11 @@ static void expect_hex(const char *what, const paqm_u8 *p, unsigned int len, con
 }
 
 /* Whatever a packet proves itself with comes through, over IPv4 and IPv6. */
-static void roundtrips(int v6)
+__attribute__((__noinline__)) static void roundtrips(int v6)
 {
 	struct vec_quote q = vec_plain(v6);
 	unsigned int head = q.hlen + 8, most = head + PAQM_PROOF_MAX, csrc, n, i;
-	paqm_u8 buf[PAQM_MSG_MAX];
+	static paqm_u8 buf[PAQM_MSG_MAX]; /* a kernel of 32 bit has little stack */
 	struct paqm_msg m = vec_sample;
 	int words;
 

@@ -160,7 +160,7 @@ static inline const struct paqm_layer *paqm_pkt_layer(const char **at)
  */
 static inline int paqm_pkt_make(struct paqm_pkt *p, const char *words)
 {
-	const struct paqm_layer *layer[PAQM_PKT_LAYERS];
+	const struct paqm_layer *layer[PAQM_PKT_LAYERS] = {0};
 	paqm_u32 pos[PAQM_PKT_LAYERS], n = 0, i, end = 0, count, fill;
 	const char *at = words;
 
@@ -264,7 +264,7 @@ struct paqm_pkt_case {
 #define PAQM_NO_IP (PAQM_NOTE_NOT_IP)
 #define PAQM_QUOTE 1
 
-static const struct paqm_pkt_case paqm_pkt_cases[] = {
+__attribute__((unused)) static const struct paqm_pkt_case paqm_pkt_cases[] = {
 	/* what UDP carries */
 	{"eth ip4 udp:5004:6000 rtp fill:100", PAQM_KIND_RTP, 0, PAQM_QUOTE},
 	{"eth ip4 udp:5004:6000 rtpvideo fill:100", PAQM_KIND_RTP, 0, PAQM_QUOTE},

@@ -165,11 +165,10 @@ static void paqm_kunit_equal(struct kunit *test)
 /* A month of silence does not make a flow active again. */
 static void paqm_kunit_silence(struct kunit *test)
 {
-	struct paqm_flow *f;
 	u32 step;
 
 	paqm_make(test, 64);
-	f = paqm_new(test, paqm_nth(1), PAQM_MEDIA, 10);
+	paqm_new(test, paqm_nth(1), PAQM_MEDIA, 10);
 	paqm_count(10, 0, 0);
 	KUNIT_EXPECT_EQ(test, paqm_seen.media, 1);
 	paqm_count(9, 0, 0); /* a packet that came after the round had begun */
