@@ -4,7 +4,7 @@
 
 A packet socket goes through the qdisc as other traffic does, needs no address, route or neighbour
 on the device, and tells what the qdisc answered: a refused packet comes back as ENOBUFS. Prints
-`sent N refused N`; the exit status is 0 unless the socket itself failed.
+`sent N refused N`; the exit status is 1 if the socket itself failed.
 """
 
 import argparse
@@ -187,7 +187,7 @@ def main(words: list[str] | None = None) -> int:
         except OSError as err:
             if err.errno not in (errno.ENOBUFS, errno.EAGAIN, errno.ENETDOWN):
                 print(f"send.py: {args.dev}: {err.strerror}", file=sys.stderr)
-                return 2
+                return 1
             refused += 1
     print(f"sent {sent} refused {refused}")
     return 0
