@@ -254,7 +254,7 @@ static void check_roundtrip6(void)
 {
 	struct vec_quote q = vec_plain(1);
 	const paqm_u8 *told = vec_told(&q), *other = q.bytes + 24;
-	paqm_u8 buf[PAQM_MSG_MAX];
+	static paqm_u8 buf[PAQM_MSG_MAX];
 	struct paqm_quote quoted;
 	struct paqm_msg m;
 	unsigned int len;
