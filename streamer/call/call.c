@@ -328,6 +328,7 @@ out:
 	g_free(c->record_dir);
 	g_free(c->name);
 	g_free(c->paqmd);
+	g_free(c->controller);
 	g_free(c->rate_max_text);
 	g_free(c->rate_min_text);
 	g_mutex_clear(&c->sound.lock);

@@ -182,7 +182,6 @@ static void agreed(struct call *c)
 
 	c->to = G_INET_SOCKET_ADDRESS(
 		address_to_port(link_peer(c->link), c->theirs.stream[CALL_VIDEO].port));
-	o->kind = &ctl_auto;
 	o->gop = OUTGOING_GOP;
 	o->qp_min = OUTGOING_QP_MIN;
 	o->repairs.fec = (guint)c->fec;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "streamer/options.h"
+#include "streamer/outgoing/choice.h"
 
 #define PORT_DEFAULT 5090
 
@@ -47,6 +48,9 @@ gboolean call_parse(struct call *c, int argc, char **argv, GError **error)
 		 "Highest rate of a picture, either way, headers included (3mbit)", "BPS"},
 		{"rate-min", 0, 0, G_OPTION_ARG_STRING, &c->rate_min_text,
 		 "Lowest rate of the picture (200kbit)", "BPS"},
+		{"controller", 0, 0, G_OPTION_ARG_STRING, &c->controller,
+		 "Rate controller of the picture (auto); an unknown name lists them",
+		 "NAME[:OPTION=VALUE,...]"},
 		{"rtx", 0, 0, G_OPTION_ARG_NONE, &c->out.repairs.rtx,
 		 "Retransmit lost packets of the picture and request them, if the peer does, too",
 		 NULL},
@@ -81,6 +85,9 @@ gboolean call_parse(struct call *c, int argc, char **argv, GError **error)
 		return FALSE;
 	if (!parse_rate(c->rate_max_text ? c->rate_max_text : "3mbit", &c->out.rate_max, error) ||
 	    !parse_rate(c->rate_min_text ? c->rate_min_text : "200kbit", &c->out.rate_min, error))
+		return FALSE;
+	c->out.kind = parse_controller(c->controller, c->out.control, error);
+	if (!c->out.kind)
 		return FALSE;
 	if (c->out.rate_min > c->out.rate_max || c->duration < 0 || c->duration > 1e6) {
 		g_set_error(error, USAGE_ERROR, 0,

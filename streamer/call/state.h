@@ -70,7 +70,7 @@ struct call {
 	gboolean listen, self_view, muted;
 	gint fec; /* packets that correct, per cent of the picture's */
 	char *secret_path, *source, *audio, *sink, *audio_sink, *record_dir, *name, *paqmd,
-		*rate_max_text, *rate_min_text;
+		*rate_max_text, *rate_min_text, *controller;
 	gdouble duration;
 
 	GNetworkAddress *where; /* to listen, or whom to call; NULL: on all addresses */

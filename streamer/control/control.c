@@ -3,6 +3,7 @@
 #include "streamer/control/control.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +25,7 @@ const struct ctl_kind *const ctl_kinds[] = {
 struct ctl {
 	const struct ctl_kind *kind;
 	struct ctl_params params;
+	double option[CTL_OPTIONS];
 	struct fb fb;
 	double last_report; /* receiver report */
 	bool ecn;	    /* packets are sent as ECN-capable, or were */
@@ -45,6 +47,72 @@ const struct ctl_kind *ctl_find(const char *name)
 	return NULL;
 }
 
+static void initial_options(const struct ctl_kind *kind, double option[CTL_OPTIONS])
+{
+	for (size_t i = 0; kind->options && kind->options[i].name; i++)
+		option[i] = kind->options[i].initial;
+}
+
+/* One OPTION=VALUE, of which @length characters count. */
+static bool choose_option(const struct ctl_kind *kind, const char *text, int length,
+			  double option[CTL_OPTIONS], char *why, size_t size)
+{
+	const char *is = memchr(text, '=', (size_t)length);
+	int name = is ? (int)(is - text) : length, at = 0;
+
+	for (size_t i = 0; kind->options && kind->options[i].name; i++) {
+		const struct ctl_option *o = &kind->options[i];
+		char *end;
+
+		at += snprintf(why + at, (size_t)at < size ? size - (size_t)at : 0, "%s%s",
+			       i ? ", " : "", o->name);
+		if ((size_t)at >= size)
+			at = (int)size - 1;
+		if (strncmp(o->name, text, (size_t)name) != 0 || o->name[name])
+			continue;
+		option[i] = is ? strtod(is + 1, &end) : NAN;
+		if (is && end == text + length && end > is + 1 && option[i] >= o->least &&
+		    option[i] <= o->most)
+			return true;
+		snprintf(why, size, "%s of %s (%s) must be a number from %g to %g", o->name,
+			 kind->name, o->what, o->least, o->most);
+		return false;
+	}
+	{
+		char there[160];
+
+		snprintf(there, sizeof(there), "%s", at ? why : "none");
+		snprintf(why, size, "%s has no option '%.*s'; there are: %s", kind->name, name,
+			 text, there);
+	}
+	return false;
+}
+
+const struct ctl_kind *ctl_choose(const char *text, double option[CTL_OPTIONS], char *why,
+				  size_t size)
+{
+	size_t length = strcspn(text, ":");
+	const struct ctl_kind *kind = NULL;
+	const char *at = text + length;
+
+	for (size_t i = 0; !kind && ctl_kinds[i]; i++)
+		if (!strncmp(ctl_kinds[i]->name, text, length) && !ctl_kinds[i]->name[length])
+			kind = ctl_kinds[i];
+	if (!kind) {
+		snprintf(why, size, "there is no controller '%.*s'", (int)length, text);
+		return NULL;
+	}
+	initial_options(kind, option);
+	while (*at) {
+		const char *one = at + 1;
+
+		at = one + strcspn(one, ",");
+		if (!choose_option(kind, one, (int)(at - one), option, why, size))
+			return NULL;
+	}
+	return kind;
+}
+
 struct ctl *ctl_new(const struct ctl_kind *kind, const struct ctl_params *p, double now)
 {
 	struct ctl *c = calloc(1, sizeof(*c) + kind->size);
@@ -53,6 +121,10 @@ struct ctl *ctl_new(const struct ctl_kind *kind, const struct ctl_params *p, dou
 		return NULL;
 	c->kind = kind;
 	c->params = *p;
+	initial_options(kind, c->option);
+	if (p->option)
+		memcpy(c->option, p->option, sizeof(c->option));
+	c->params.option = c->option;
 	c->ecn = p->ecn != CTL_ECN_NONE;
 	fb_init(&c->fb);
 	kind->init(c->state, &c->params, now);

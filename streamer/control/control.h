@@ -21,11 +21,21 @@
 /* How packets are sent, and hence how their marks are to be answered. */
 enum ctl_ecn { CTL_ECN_NONE, CTL_ECN_CLASSIC, CTL_ECN_SCALABLE };
 
+/* What users may set of a controller, as --controller NAME:OPTION=VALUE,... */
+struct ctl_option {
+	const char *name;
+	const char *what;
+	double least, most, initial;
+};
+
+#define CTL_OPTIONS 4 /* of one controller at the most */
+
 struct ctl_params {
 	double rate_min;
 	double rate_max;
 	double packet; /* bytes of a usual packet, headers included */
 	enum ctl_ecn ecn;
+	const double *option; /* in the order of ctl_kind.options; NULL: their initial values */
 };
 
 /* What paqmd hands over: the smallest rate of all routers, or that it is gone. */
@@ -57,7 +67,8 @@ struct ctl_kind {
 	const char *summary;
 	bool marks;	     /* answers ECN marks */
 	const char *element; /* GStreamer element that brings estimates; NULL: needs none */
-	size_t size;	     /* of the state, which begins zeroed */
+	const struct ctl_option *options; /* the last has no name; NULL: there are none */
+	size_t size;			  /* of the state, which begins zeroed */
 	void (*init)(void *state, const struct ctl_params *p, double now);
 	/* All but init and rate may be NULL. */
 	void (*report)(void *state, const struct ctl_params *p, const struct fb_report *r);
@@ -80,6 +91,15 @@ struct ctl_kind {
 /* The table: NULL after the last. The first is the default. */
 extern const struct ctl_kind *const ctl_kinds[];
 const struct ctl_kind *ctl_find(const char *name);
+
+/**
+ * ctl_choose() - a controller by NAME or NAME:OPTION=VALUE,...
+ * @option: its options
+ * @why: what was wrong, a sentence without its end
+ * Return: NULL if there is none of that name, or an option is refused.
+ */
+const struct ctl_kind *ctl_choose(const char *text, double option[CTL_OPTIONS], char *why,
+				  size_t size);
 
 struct ctl;
 

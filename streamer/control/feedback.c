@@ -163,3 +163,26 @@ bool fb_packets(struct fb *fb, double now, const struct fb_packet *pkts, size_t 
 	fb->last_report = now;
 	return true;
 }
+
+const struct fb_packet *fb_next_sign(const struct fb_report *r, bool marks, size_t *lost,
+				     size_t *came)
+{
+	while (*came < r->n && !(marks && r->pkts[*came].ce))
+		++*came;
+	if (*lost < r->lost && (*came == r->n || r->losses[*lost].seq < r->pkts[*came].seq))
+		return &r->losses[(*lost)++];
+	return *came < r->n ? &r->pkts[(*came)++] : NULL;
+}
+
+bool fb_congested(const struct fb_report *r, bool marks, double since, double rtt)
+{
+	const struct fb_packet *p;
+	size_t lost = 0, came = 0;
+
+	if (!r->expected)
+		return r->fraction > 0 && !(r->now - since <= rtt);
+	while ((p = fb_next_sign(r, marks, &lost, &came)))
+		if (p->sent > since)
+			return true;
+	return false;
+}

@@ -80,7 +80,47 @@ void fb_init(struct fb *fb);
  */
 bool fb_packets(struct fb *fb, double now, const struct fb_packet *pkts, size_t n,
 		struct fb_report *r);
+/**
+ * fb_next_sign() - the next packet that was lost or marked, in order of sequence
+ * @marks: marks count
+ * @lost, @came: places in @r, 0 before the first call
+ * Return: NULL when there are no more.
+ */
+const struct fb_packet *fb_next_sign(const struct fb_report *r, bool marks, size_t *lost,
+				     size_t *came);
+/**
+ * fb_congested() - does a report tell of a loss or mark of what was sent after @since?
+ * @since: when the last answer was given: what was sent before says nothing new (one answer to
+ *	all losses of a round trip)
+ * @rtt: s; receiver reports do not say when the lost packet was sent, so one within a round trip
+ *	of @since counts as known
+ */
+bool fb_congested(const struct fb_report *r, bool marks, double since, double rtt);
 /* Bit/s that arrived during the last @window seconds of the peer's clock. */
 double fb_recv_rate(const struct fb *fb, double window);
+
+/* Smoothed round trip and its variation, s (RFC 6298 section 2). */
+struct fb_rtt {
+	double mean, var;
+	bool any;
+};
+
+/**
+ * fb_rtt_sample() - take a sample in
+ * @gain: of the mean, 1/8 in RFC 6298
+ * @gain_var: of the variation, 1/4
+ * The variation begins at 0, since what reports tell has no delayed acknowledgement in it.
+ */
+static inline void fb_rtt_sample(struct fb_rtt *r, double sample, double gain, double gain_var)
+{
+	double off = sample > r->mean ? sample - r->mean : r->mean - sample;
+
+	if (!r->any) {
+		*r = (struct fb_rtt){.mean = sample, .any = true};
+		return;
+	}
+	r->var += gain_var * (off - r->var);
+	r->mean += gain * (sample - r->mean);
+}
 
 #endif /* PAQM_FEEDBACK_H */

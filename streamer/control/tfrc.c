@@ -249,17 +249,6 @@ static void tfrc_init(void *state, const struct ctl_params *p, double now)
 	tfrc_begin(state, p->packet, now);
 }
 
-/* The next packet that was lost or marked, in order of sequence; NULL: there are no more. */
-static const struct fb_packet *next_sign(const struct fb_report *r, bool marks, size_t *lost,
-					 size_t *came)
-{
-	while (*came < r->n && !(marks && r->pkts[*came].ce))
-		++*came;
-	if (*lost < r->lost && (*came == r->n || r->losses[*lost].seq < r->pkts[*came].seq))
-		return &r->losses[(*lost)++];
-	return *came < r->n ? &r->pkts[(*came)++] : NULL;
-}
-
 static void tfrc_report(void *state, const struct ctl_params *p, const struct fb_report *r)
 {
 	struct tfrc *t = state;
@@ -274,7 +263,7 @@ static void tfrc_report(void *state, const struct ctl_params *p, const struct fb
 		t->spacing =
 			t->spacing > 0 ? t->spacing + (r->interval - t->spacing) / 8 : r->interval;
 	rtt = isfinite(t->rtt) ? t->rtt : fmax(r->rtt, 1e-4);
-	while ((l = next_sign(r, p->ecn != CTL_ECN_NONE, &lost, &came))) {
+	while ((l = fb_next_sign(r, p->ecn != CTL_ECN_NONE, &lost, &came))) {
 		double first = 1;
 
 		/* What is lost or marked within a round trip is one event (section 5.2). */

@@ -151,6 +151,7 @@ void outgoing_start(struct outgoing *o, GstElement *bin, GObject *session)
 	struct ctl_params limits = {.rate_min = (double)o->rate_min,
 				    .rate_max = (double)o->rate_max,
 				    .packet = WIRE_PACKET,
+				    .option = o->control,
 				    .ecn = o->ecn == ECN_ECT0	? CTL_ECN_CLASSIC
 					   : o->ecn == ECN_ECT1 ? CTL_ECN_SCALABLE
 								: CTL_ECN_NONE};

@@ -42,6 +42,7 @@ struct outgoing {
 	enum interlace_mode interlace;
 	gint gop, qp_min;
 	const struct ctl_kind *kind; /* of controller */
+	double control[CTL_OPTIONS]; /* its options */
 	enum ecn ecn;
 	enum carrier carrier;
 	struct repair_params repairs; /* with all SSRCs */

@@ -4,6 +4,7 @@
 
 #include "streamer/rtp/carry.h"
 #include "streamer/encoder/encoded.h"
+#include "streamer/outgoing/choice.h"
 #include "streamer/send/state.h"
 #include "streamer/rtp/wire.h"
 
@@ -14,19 +15,8 @@ static gboolean is_y4m(const char *path)
 
 static gboolean choose_controller(struct sender *s, GError **error)
 {
-	GString *names;
-
-	s->out.kind = ctl_find(s->controller ? s->controller : ctl_kinds[0]->name);
-	if (s->out.kind)
-		return TRUE;
-	names = g_string_new(NULL);
-	for (guint i = 0; ctl_kinds[i]; i++)
-		g_string_append_printf(names, "\n  %-6s %s", ctl_kinds[i]->name,
-				       ctl_kinds[i]->summary);
-	g_set_error(error, USAGE_ERROR, 0, "there is no controller '%s'; there are%s",
-		    s->controller, names->str);
-	g_string_free(names, TRUE);
-	return FALSE;
+	s->out.kind = parse_controller(s->controller, s->out.control, error);
+	return s->out.kind != NULL;
 }
 
 /* Who sends as ECN-capable has to answer marks. */
@@ -40,8 +30,8 @@ static gboolean choose_ecn(struct sender *s, GError **error)
 	if (s->out.ecn == ECN_NOT_ECT || s->out.kind->marks)
 		return TRUE;
 	g_set_error(error, USAGE_ERROR, 0,
-		    "--ecn does not go with --controller %s, which does not answer marks; use "
-		    "auto, nada or tfrc",
+		    "--ecn does not go with --controller %s, which does not answer marks; "
+		    "auto, nada and tfrc are among those that do",
 		    s->out.kind->name);
 	return FALSE;
 }
@@ -105,7 +95,7 @@ gboolean send_parse(struct sender *s, int argc, char **argv, GError **error)
 		 "GStreamer encoder with a live bit rate, and its properties (" OWN_ENCODER ")",
 		 "ELEMENT"},
 		{"controller", 0, 0, G_OPTION_ARG_STRING, &s->controller,
-		 "Rate controller (auto); an unknown name lists them", "NAME"},
+		 "Rate controller (auto); an unknown name lists them", "NAME[:OPTION=VALUE,...]"},
 		{"ecn", 0, 0, G_OPTION_ARG_STRING, &s->ecn_text,
 		 "Send as ECN-capable and lower the rate when packets are marked (off)",
 		 "off|ect0|ect1"},

@@ -55,6 +55,7 @@ struct trace_sender {
 
 	struct ladder ladder;
 	const struct ctl_kind *kind;
+	double control[CTL_OPTIONS]; /* its options */
 	struct ctl_params ctl_params;
 	GInetSocketAddress *dest;
 	guint headers; /* bytes around the payload of each packet */

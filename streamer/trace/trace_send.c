@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "streamer/options.h"
+#include "streamer/outgoing/choice.h"
 #include "streamer/rtp/wire.h"
 #include "streamer/trace/trace_flow.h"
 
@@ -61,7 +62,7 @@ static gboolean parse(struct trace_sender *s, int argc, char **argv, GError **er
 		 "Plan with the exact size of the next group, as published; live encoders cannot",
 		 NULL},
 		{"controller", 0, 0, G_OPTION_ARG_STRING, &s->controller,
-		 "Rate controller, as without --trace (auto)", "NAME"},
+		 "Rate controller, as without --trace (auto)", "NAME[:OPTION=VALUE,...]"},
 		{"beta", 0, 0, G_OPTION_ARG_DOUBLE, &s->beta,
 		 "Size of the bucket over the allowance (1.5)", "X"},
 		{"rate-max", 0, 0, G_OPTION_ARG_STRING, &s->rate_max_text,
@@ -93,13 +94,15 @@ static gboolean parse(struct trace_sender *s, int argc, char **argv, GError **er
 	if (!s->dest ||
 	    !parse_rate(s->rate_max_text ? s->rate_max_text : "3mbit", &s->rate_max, error))
 		return FALSE;
-	s->kind = ctl_find(s->controller ? s->controller : "auto");
-	if (!s->kind || s->kind->element) {
+	s->kind = parse_controller(s->controller, s->control, error);
+	if (!s->kind)
+		return FALSE;
+	if (s->kind->element) {
 		g_set_error(
 			error, USAGE_ERROR, 0,
-			"--controller %s: not in trace mode; give auto, nada, tfrc, erf, ecf or "
-			"fixed",
-			s->controller);
+			"--controller %s: not in trace mode, since it needs the GStreamer element "
+			"%s; choose another",
+			s->controller, s->kind->element);
 		return FALSE;
 	}
 	s->rate_min = MIN(200000, s->rate_max);
@@ -138,7 +141,8 @@ static gboolean prepare(struct trace_sender *s, GError **error)
 						       (guint64)s->ladder.fps_n);
 	s->ctl_params = (struct ctl_params){.rate_min = (double)s->rate_min,
 					    .rate_max = (double)s->rate_max,
-					    .packet = WIRE_PACKET};
+					    .packet = WIRE_PACKET,
+					    .option = s->control};
 	if (!trace_loop_init(&s->loop, error))
 		return FALSE;
 	s->headers = wire_ip_udp(g_socket_address_get_family(G_SOCKET_ADDRESS(s->dest)) ==
