@@ -43,7 +43,7 @@ struct paqm_ecf_vars {
  * @in: measurement
  *
  * r' = r + alpha (cap - r) + beta (N_out - Q) / d. A decrease is sent as the
- * factor r'/r, an increase as (r' - r)/n bit/s per flow. An increase of at most
+ * factor r'/r, an increase as (r' - r)/n bit/s per flow, times @p->ai_q24. An increase of at most
  * 1 bit/s could be taken for a factor and is sent as hold. Without the forced
  * decrease a perfectly matched aggregate would freeze unequal shares.
  *
@@ -66,7 +66,8 @@ static inline struct paqm_ecf_out paqm_ecf_step(struct paqm_ecf_vars *v,
 	out.kind = PAQM_ECF_HOLD;
 	if (out.want_q20 >= rate_q20) {
 		v->near_one = 0;
-		ai = paqm_div64(out.want_q20 - rate_q20, in->flows ? in->flows : 1);
+		ai = paqm_mul_q24(out.want_q20 - rate_q20, p->ai_q24);
+		ai = paqm_div64(ai, in->flows ? in->flows : 1);
 		if (ai > 1ULL << PAQM_BPS_Q && !(p->ai_hold && in->backlog >= in->target)) {
 			out.kind = PAQM_ECF_AI;
 			out.value = paqm_f32_encode(ai, PAQM_BPS_Q);

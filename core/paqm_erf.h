@@ -65,16 +65,19 @@ static inline paqm_u64 paqm_erf_step(struct paqm_erf_vars *v, const struct paqm_
 	return next >> PAQM_BPS_Q;
 }
 
-/* Begins at R = cap / n: the first flows do not start at the rate of the link. */
+/*
+ * Begins at R = cap / n: the first flows do not start at the rate of the link. As published it
+ * begins at R = cap, whatever the number of flows.
+ */
 static inline paqm_u64 paqm_erf_rate(struct paqm_erf_vars *v, const struct paqm_outer_params *p,
 				     const struct paqm_outer_in *in, int whole)
 {
-	if (!in->flows) {
+	if (p->counted && !in->flows) {
 		*v = (struct paqm_erf_vars){0, 0};
 		return 0;
 	}
 	if (!v->rate_q20)
-		paqm_erf_init(v, paqm_div64(in->cap, in->flows), in->cap);
+		paqm_erf_init(v, p->counted ? paqm_div64(in->cap, in->flows) : in->cap, in->cap);
 	return whole ? paqm_erf_step(v, p, in) : v->rate_q20 >> PAQM_BPS_Q;
 }
 

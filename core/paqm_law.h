@@ -111,6 +111,8 @@ static inline void paqm_inner_step(struct paqm_inner_vars *v, const struct paqm_
  * @rate_min: floor of an ERF rate, bit/s
  * @forced_md: send 0.96 after five decreases above 0.96 (Paper D)
  * @ai_hold: no increase while the queue is above its target
+ * @ai_q24: part of an increase that is told, 1 (Paper F) or less (0.5 in Paper D)
+ * @counted: ERF may start with the counted flows; 0: as published
  * @fastest: rate of the fastest flow, bit/s: ERF may use it and the counted flows;
  *	0: as published
  */
@@ -121,6 +123,8 @@ struct paqm_outer_params {
 	paqm_u64 rate_min;
 	paqm_u8 forced_md;
 	paqm_u8 ai_hold;
+	paqm_u8 counted;
+	paqm_u32 ai_q24;
 	paqm_u64 fastest;
 };
 

@@ -132,7 +132,7 @@ bool paqm_auto_round(struct paqm_sched_data *q)
 	paqm_auto_source(q);
 	WRITE_ONCE(q->capacity, READ_ONCE(q->auto_capacity));
 	if (q->fb) /* not in a dip of the rate: that is when messages matter */
-		paqm_fb_set_rate(q->fb, paqm_fb_budget(q->auto_usual));
+		paqm_fb_set_rate(q->fb, paqm_fb_budget(q->auto_usual, q->cfg.notice_part));
 	return true;
 }
 

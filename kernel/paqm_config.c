@@ -119,7 +119,7 @@ void paqm_apply(struct Qdisc *sch, const struct paqm_config *cfg, struct paqm_fl
 	if (!q->n_media) /* else the next round does */
 		paqm_publish_paces(q, ktime_get_ns());
 	if (q->fb)
-		paqm_fb_set_rate(q->fb, paqm_fb_budget(capacity));
+		paqm_fb_set_rate(q->fb, paqm_fb_budget(capacity, cfg->notice_part));
 	if (before && q->awake &&
 	    max(before, capacity) - min(before, capacity) >
 		    paqm_muldiv(before, PAQM_SPLIT_EVENT_Q16, PAQM_Q16_ONE))

@@ -69,7 +69,7 @@ static u64 paqm_notice_ns(const struct paqm_sched_data *q)
 	if (!q->tell)
 		return gap;
 	return max(gap, paqm_div64((u64)PAQM_NOTICE_BYTES * NSEC_PER_SEC,
-				   paqm_fb_budget(q->capacity)));
+				   paqm_fb_budget(q->capacity, q->cfg.notice_part)));
 }
 
 /*
@@ -144,8 +144,8 @@ void paqm_derive_period(struct paqm_sched_data *q)
 	period = min_t(u32, period, PAQM_PERIOD_MAX_US);
 	WRITE_ONCE(q->rtt_us, rtt);
 	WRITE_ONCE(q->period_us, period);
-	/* tau1: no measurement so soon after a notice */
-	WRITE_ONCE(q->skip_us, min(rtt, period / 2));
+	/* tau1: no measurement so soon after a notice; with `gop` the rest is that long at least */
+	WRITE_ONCE(q->skip_us, q->cfg.gop ? rtt : min(rtt, period / 2));
 }
 
 /* Time that a packet takes at a rate. */
@@ -217,6 +217,10 @@ void paqm_derive_queues(struct paqm_sched_data *q)
 	n.credit = max(n.credit, min(PAQM_CREDIT_PACKETS * mtu,
 				     paqm_bytes_us(q->capacity, 3ULL * q->cfg.credit, 0)));
 	paqm_auto_lengths(q, &n);
+	if (q->cfg.media_inner_target) {
+		n.media_target = min(q->cfg.media_inner_target, 1U << 30);
+		n.media_limit = 2 * n.media_target;
+	}
 	if (q->cfg.elastic_target_bytes)
 		n.elastic_target = q->cfg.elastic_target_bytes;
 	if (q->cfg.media_limit)

@@ -12,9 +12,12 @@
  */
 struct workqueue_struct *paqm_wq;
 
-/* Ask for a round at once; the work item keeps the gap between event rounds. */
+/*
+ * Ask for a round at once; the work item keeps the gap between event rounds. The published system
+ * has none: `noevents`.
+ */
 void paqm_raise(struct paqm_sched_data *q, enum paqm_event ev)
 {
-	if (!test_and_set_bit(ev, &q->events))
+	if (READ_ONCE(q->cfg.events) && !test_and_set_bit(ev, &q->events))
 		mod_delayed_work(paqm_wq, &q->outer_work, 0);
 }

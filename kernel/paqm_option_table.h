@@ -180,6 +180,21 @@ PAQM_OPTION(ID, ROUTER_ID, router_id, "router-id", "router_id", "",
 	    (1, count), (0xFFFFFFFFFFFFFFFF, count), (0, count), DETAIL, EVERYDAY)
 PAQM_OPTION(SEED, SEED, seed, "seed", "seed", "random",
 	    (1, count), (0xFFFFFFFFFFFFFFFF, count), (0, count), SET, RESEARCH)
+PAQM_OPTION(SIZE, MEDIA_INNER_TARGET, media_inner_target, "media-inner-target",
+	    "media_inner_target_bytes", "auto",
+	    (3000, bytes), (4294967295, bytes), (0, count), SET, RESEARCH)
+PAQM_OPTION(RATIO, AI_FACTOR, ai_factor, "ai-factor", "ai_factor", "",
+	    (0.1, 1, 10), (1, 1, 1), (1, 1, 1), SET, RESEARCH)
+PAQM_OPTION(FLAG, ERF_COUNT, erf_count, "erf-count", "erf_count", "",
+	    (0, count), (1, count), (1, count), SET, RESEARCH)
+PAQM_OPTION(FLAG, EVENTS, events, "events", "events", "",
+	    (0, count), (1, count), (1, count), SET, RESEARCH)
+PAQM_OPTION(FLAG, ADAPT_UTIL, adapt_util, "adapt-util", "adapt_util", "",
+	    (0, count), (1, count), (1, count), SET, RESEARCH)
+PAQM_OPTION(COUNT, NOTICE_PART, notice_part, "notice-part", "notice_part", "",
+	    (10, count), (10000, count), (200, count), SET, RESEARCH)
+PAQM_OPTION(TIME, NOTICE_PAUSE, notice_pause, "notice-pause", "notice_pause_us", "",
+	    (0, count), (60, s), (10, s), SET, RESEARCH)
 PAQM_OPTION(KEY, KEY, key, "key", "key", "none",
 	    (0, count), (0, count), (0, count), SET, EVERYDAY)
 

@@ -33,10 +33,10 @@
 #define PAQM_ELASTIC_FLOOR_Q24 PAQM_Q24(2, 100) /* of c: less traffic is no flow of its own */
 #define PAQM_MOUSE_Q24 PAQM_Q24(10, 100) /* of the mean elastic flow: less is a mouse */
 #define PAQM_MOUSE_SHARE_DIV 100	/* or less than a hundredth of a fair share */
-#define PAQM_NOTICE_PAUSE_US (10 * USEC_PER_SEC) /* to a flow that does not follow */
 #define PAQM_GRAIN_BYTES 6000	/* four packets more or less in a window are noise */
 #define PAQM_ANSWER_NS NSEC_PER_SEC /* senders have answered advice by then, even far ones */
 #define PAQM_TRIM_HOLD_NS (PAQM_ANSWER_NS / 2 * 3) /* no trim after a change */
+#define PAQM_ERF_RATE_MIN 10000 /* bit/s: floor of ERF as published */
 #define PAQM_NEWS_SHIFT 5 /* a rate that changes by less than a 32nd is not worth a message */
 #define PAQM_NEWCOMER_ROUNDS 64 /* rounds in which a low credit of newcomers recovers */
 #define PAQM_NEWCOMER_MEMORY 16	/* newcomers that their credit is averaged over */
@@ -88,6 +88,8 @@ static u32 paqm_target_util(struct paqm_sched_data *q)
 {
 	u32 rho = q->cfg.target_util;
 
+	if (!q->cfg.adapt_util)
+		return paqm_auto_util(q, rho);
 	q->large = paqm_crowded(q, q->large, PAQM_LARGE_BPS, PAQM_LARGE_FLOWS);
 	q->middling = paqm_by_demands(q) &&
 		      paqm_crowded(q, q->middling, PAQM_MIDDLING_BPS, PAQM_MIDDLING_FLOWS);
@@ -300,10 +302,12 @@ static void paqm_solve(struct paqm_sched_data *q, u32 n_out, unsigned long event
 		.alpha_q24 = q->cfg.alpha,
 		.beta_q24 = q->cfg.beta,
 		.md_min_q24 = q->cfg.md_floor,
-		.rate_min = PAQM_RATE_MIN,
+		.rate_min = q->cfg.erf_count ? PAQM_RATE_MIN : PAQM_ERF_RATE_MIN,
 		.forced_md = q->cfg.forced_md,
 		.ai_hold = q->cfg.ai_hold,
-		.fastest = q->census.top.n ? q->census.top.flow[0].rate : 0,
+		.ai_q24 = q->cfg.ai_factor,
+		.counted = q->cfg.erf_count,
+		.fastest = q->cfg.erf_count && q->census.top.n ? q->census.top.flow[0].rate : 0,
 	};
 	u32 backlog = READ_ONCE(q->queue[PAQM_MEDIA].st.backlog);
 	u64 cu = paqm_media_capacity(q);
@@ -419,7 +423,7 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events,
 			     paqm_div64(share_of_one, PAQM_MOUSE_SHARE_DIV)),
 		.police = q->cfg.police,
 		.overloaded = READ_ONCE(q->overloaded) || READ_ONCE(q->drr[PAQM_MEDIA].qlen),
-		.max_every = max(1U, (u32)(PAQM_NOTICE_PAUSE_US / q->period_us)),
+		.max_every = max(1U, (u32)(q->cfg.notice_pause / q->period_us)),
 		.hosts = paqm_hosts(q),
 		.key = q->rules.key,
 		.slow = q->slow,
@@ -465,7 +469,7 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events,
 	paqm_judge_elastic(q, whole);
 	new = paqm_find_split(q);
 	WRITE_ONCE(q->split, new);
-	if (abs((s32)(new - old)) > PAQM_SPLIT_EVENT_Q16)
+	if (q->cfg.events && abs((s32)(new - old)) > PAQM_SPLIT_EVENT_Q16)
 		events |= BIT(PAQM_EV_SPLIT);
 
 	for (ev = 0; ev < PAQM_EVENTS; ev++)

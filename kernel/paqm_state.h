@@ -409,12 +409,10 @@ static inline u32 paqm_draw(struct paqm_sched_data *q)
 	return unlikely(q->cfg.seed) ? prandom_u32_state(&q->rnd) : get_random_u32();
 }
 
-#define PAQM_FB_SHARE_DIV 200 /* messages take at most 0.5 % of c */
-
-/* Bytes per second that messages may have on a link of @bps; the slowest may have a few, too. */
-static inline u64 paqm_fb_budget(u64 bps)
+/* Bytes per second that messages may have: one of @part of a link of @bps; a few on the slowest. */
+static inline u64 paqm_fb_budget(u64 bps, u32 part)
 {
-	return max(paqm_div64(bps, 8 * PAQM_FB_SHARE_DIV), 1000ULL);
+	return max(paqm_div64(bps, 8ULL * part), 1000ULL);
 }
 
 /* Packets in the list of a class. */

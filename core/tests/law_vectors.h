@@ -114,8 +114,11 @@ static inline void paqm_check_inner_loop(void)
 
 static inline struct paqm_outer_params paqm_vec_gains(void)
 {
-	struct paqm_outer_params p = {
-		PAQM_Q24(75, 100), PAQM_Q24(35, 100), PAQM_Q24(1, 10), 10000, 0, 0, 0};
+	struct paqm_outer_params p = {.alpha_q24 = PAQM_Q24(75, 100),
+				      .beta_q24 = PAQM_Q24(35, 100),
+				      .md_min_q24 = PAQM_Q24(1, 10),
+				      .rate_min = 10000,
+				      .ai_q24 = PAQM_Q24_ONE};
 
 	return p;
 }
@@ -235,6 +238,62 @@ static inline void paqm_check_forced_md(void)
 	PAQM_SAME("and resets the count", v.near_one, 0);
 }
 
+/*
+ * The older laws are that of App. C with other gains: Paper D's with d / tau2 for both, and half of
+ * an increase told; law (1) of Paper F with each gain times d / tau2.
+ */
+static inline void paqm_check_old_laws(void)
+{
+	static const struct {
+		paqm_u32 alpha_q24, beta_q24, ai_q24;
+		struct paqm_outer_in in;
+		paqm_u64 want; /* r', bit/s */
+		enum paqm_ecf_kind kind;
+		paqm_u64 value_ppm; /* factor in 1e-6; or bit/s */
+	} t[] = {
+		{PAQM_Q24(16, 14),
+		 PAQM_Q24(16, 14),
+		 PAQM_Q24(1, 2),
+		 {30000000, 60000000, 200000, 105000, 160000, 5},
+		 20285714,
+		 PAQM_ECF_MD,
+		 338095},
+		{PAQM_Q24(16, 14),
+		 PAQM_Q24(16, 14),
+		 PAQM_Q24(1, 2),
+		 {30000000, 20000000, 0, 105000, 160000, 5},
+		 37428571,
+		 PAQM_ECF_AI,
+		 1742857},
+		{PAQM_Q24(90, 100),
+		 PAQM_Q24(42, 100),
+		 PAQM_Q24_ONE,
+		 {16000000, 20000000, 40000, 40000, 600000, 10},
+		 16400000,
+		 PAQM_ECF_MD,
+		 820000},
+	};
+	struct paqm_outer_params p = paqm_vec_gains();
+	unsigned int i;
+
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		int md = t[i].kind == PAQM_ECF_MD;
+		struct paqm_ecf_vars v = {0};
+		struct paqm_ecf_out out;
+		paqm_u64 value = 0;
+
+		p.alpha_q24 = t[i].alpha_q24;
+		p.beta_q24 = t[i].beta_q24;
+		p.ai_q24 = t[i].ai_q24;
+		out = paqm_ecf_step(&v, &p, &t[i].in);
+		PAQM_NEAR("old law, wanted rate", out.want_q20 >> PAQM_BPS_Q, t[i].want, 3);
+		PAQM_SAME("old law, kind", out.kind, t[i].kind);
+		PAQM_SAME("old law, a number", paqm_f32_decode(out.value, 20, &value), 0);
+		PAQM_NEAR("old law, value", paqm_muldiv(value, md ? 1000000 : 1, 1 << 20),
+			  t[i].value_ppm, 1);
+	}
+}
+
 /* State, measurement, and what comes of them. */
 struct paqm_vec_erf {
 	paqm_u64 old;
@@ -329,6 +388,17 @@ static inline void paqm_check_erf(void)
 		p.fastest = i ? 1000000 : 0;
 		PAQM_NEAR("ERF, increase, flows counted", paqm_erf_step(&v, &p, &in),
 			  i ? 8450000 : 10250000, 1);
+	}
+	/* begins at the whole capacity, as published, or at an equal part, when there are flows */
+	for (i = 0; i < 2; i++) {
+		struct paqm_outer_in in = {16000000, 0, 0, 40000, 600000, 0};
+		struct paqm_erf_vars v = {0, 0};
+
+		p.counted = i;
+		PAQM_SAME("ERF, start without flows", paqm_erf_rate(&v, &p, &in, 0),
+			  i ? 0 : 16000000);
+		in.flows = 10;
+		PAQM_SAME("ERF, start", paqm_erf_rate(&v, &p, &in, 0), i ? 1600000 : 16000000);
 	}
 }
 

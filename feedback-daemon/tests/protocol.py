@@ -111,13 +111,18 @@ NUMBERS = (
     ("more than 8 measured rounds", "kernel/paqm_census.c", r"PAQM_DEAF_NOTICE 8\b"),
     (
         "(10 s / d)-th",
-        "kernel/paqm_outer.c",
-        r"PAQM_NOTICE_PAUSE_US \(10 \* USEC_PER_SEC\)",
+        "kernel/paqm_option_table.h",
+        r"NOTICE_PAUSE, .*\n.*\(10, s\), SET",
     ),
     (
         "0.5 % of c, at least 1000 byte/s",
+        "kernel/paqm_option_table.h",
+        r"NOTICE_PART, .*\n.*\(200, count\), SET",
+    ),
+    (
+        "at least 1000 byte/s",
         "kernel/paqm_state.h",
-        r"SHARE_DIV 200\b(.|\n)*SHARE_DIV\), 1000ULL",
+        r"8ULL \* part\), 1000ULL",
     ),
     (
         "two seconds of it, at least 1008 bytes",
@@ -282,8 +287,16 @@ DRAFT_NUMBERS = (
     ("at most 28 bytes of UDP payload", MSG1, r"PAQM1_QUOTE_UDP 28\b"),
     ("250 ms by default", "kernel/paqm_option_table.h", r"PERIOD, .*\n.*\(250, ms\)"),
     ("at least 50 ms apart", "kernel/paqm_outer.c", r"EVENT_GAP_NS \(50 \* NSEC_PER_M"),
-    ("Half a percent of the link", "kernel/paqm_state.h", r"SHARE_DIV 200\b"),
-    ("down to once in 10 s", "kernel/paqm_outer.c", r"PAUSE_US \(10 \* USEC_PER_SEC\)"),
+    (
+        "Half a percent of the link",
+        "kernel/paqm_option_table.h",
+        r"NOTICE_PART, .*\n.*\(200, count\)",
+    ),
+    (
+        "down to once in 10 s",
+        "kernel/paqm_option_table.h",
+        r"NOTICE_PAUSE, .*\n.*\(10, s\)",
+    ),
     ("Twice the longest message", "kernel/paqm_notice.c", r"WORTH \(2 \* PAQM_MSG_SENT_MAX\)"),
     ("forgotten after a minute", "kernel/paqm_budget.c", r"PEER_LIFE_NS \(60ULL \* NSEC_PER_SEC\)"),
     ("A digest is kept for 4 s", "feedback-daemon/judge/engine.c",

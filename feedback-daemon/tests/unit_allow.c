@@ -108,8 +108,15 @@ static bool crosses(int flow, int link)
 static void parking_lot(double spread, double *long_mbit, double *short_mbit)
 {
 	const uint64_t step = 50 * MS, floor = 10000, ceil = 10000000;
-	struct paqm_outer_params p = {
-		PAQM_Q24(75, 100), PAQM_Q24(35, 100), PAQM_Q24(1, 10), 10000, 1, 0, 0};
+	struct paqm_outer_params p = {PAQM_Q24(75, 100),
+				      PAQM_Q24(35, 100),
+				      PAQM_Q24(1, 10),
+				      10000,
+				      1,
+				      0,
+				      0,
+				      PAQM_Q24_ONE,
+				      0};
 	struct allow_set *set = calloc(FLOWS, sizeof(*set));
 	struct paqm_ecf_vars v[LINKS] = {0};
 	double carried[LINKS] = {0}, sum[FLOWS] = {0}, rate[FLOWS];

@@ -314,6 +314,7 @@ static void parking(double spread)
 	const struct paqm_outer_params gains = {.alpha_q24 = PAQM_Q24(75, 100),
 						.beta_q24 = PAQM_Q24(35, 100),
 						.md_min_q24 = PAQM_Q24(1, 10),
+						.ai_q24 = PAQM_Q24_ONE,
 						.forced_md = 1};
 	struct paqm_ecf_vars vars[LINKS] = {{0}};
 	double queue[LINKS] = {0}, arrived[LINKS] = {0}, got[FLOWS] = {0}, mean_long, mean_short;

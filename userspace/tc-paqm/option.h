@@ -66,13 +66,16 @@ struct option {
 /* In the order in which they are shown; a name of NULL ends the list. */
 extern const struct option options[];
 
-/* Outer gains that go together: quick, or stable for delays up to d. A name of NULL ends the list.
+/*
+ * A word that stands for several options, as they would be typed: the kernel only knows these.
+ * Those of one option are together. An option of NULL ends the list.
  */
-struct profile {
+struct shorthand {
+	const char *option;
 	const char *name;
-	__u32 alpha, beta;
+	const char *words;
 };
-extern const struct profile profiles[];
+extern const struct shorthand shorthands[];
 
 /* Names of code points; where one has two, the first is shown. A name of NULL ends the list. */
 struct dscp {

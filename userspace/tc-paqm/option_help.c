@@ -131,7 +131,7 @@ static int print_item(const char *item, int column)
 void print_help(enum group group)
 {
 	int column = fprintf(stderr, "Usage: ... paqm");
-	const struct profile *p;
+	const struct shorthand *s;
 	const struct option *o;
 	char item[ITEM_SIZE];
 
@@ -141,11 +141,12 @@ void print_help(enum group group)
 		format_item(o, item);
 		column = print_item(item, column);
 	}
-	if (group == GROUP_RESEARCH) {
-		snprintf(item, sizeof(item), "profile ");
-		for (p = profiles; p->name; p++)
-			add_word(item, p->name);
-		print_item(item, column);
+	for (s = shorthands; group == GROUP_RESEARCH && s->option; s++) {
+		if (s == shorthands || strcmp(s->option, s[-1].option))
+			snprintf(item, sizeof(item), "%s ", s->option);
+		add_word(item, s->name);
+		if (!s[1].option || strcmp(s->option, s[1].option))
+			column = print_item(item, column);
 	}
 	fprintf(stderr, "\n");
 	if (group == GROUP_EVERYDAY)

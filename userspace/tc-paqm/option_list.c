@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The options of sch_paqm, of the table that the module is made of; profiles; names of DSCPs.
+ * The options of sch_paqm, of the table that the module is made of; what stands for several of
+ * them; names of DSCPs.
  */
 #include "core/paqm_fix.h"
 #include "core/paqm_laws.h"
@@ -94,10 +95,24 @@ const struct option options[] = {
 	COUNT_##kind(attr, PAQM_END(kind) most)
 #include "kernel/paqm_option_table.h"
 
-const struct profile profiles[] = {
-	{"fast", PAQM_Q24(75, 100), PAQM_Q24(35, 100)},
-	{"robust", PAQM_Q24(484, 1000), PAQM_Q24(131, 1000)},
-	{NULL, 0, 0},
+/*
+ * The published system: the gains of Paper F, which are those of profile fast; K of Paper D; dT and
+ * the least decrease of App. C; the weight of its source code; d = RTT + 0.5 s and queues as in
+ * Paper F. A published router told every source in every period, whatever that cost.
+ */
+#define THESIS                                                                                     \
+	"feedback icmp classify protocol noisolate nopolice noborrow weights flow split flows "    \
+	"media-target 40000b media-inner-target auto elastic-target 350000b target-util 95% "      \
+	"noadapt-util interval 10ms gain 0.2 gamma 0.5 alpha 0.75 beta 0.35 period 500ms "         \
+	"rtt auto gop 500ms transfer 0 credit 0 md-floor 0.1 forced-md noai-hold ai-factor 1 "     \
+	"noerf-count noevents notice-part 20 notice-pause 0 "
+
+const struct shorthand shorthands[] = {
+	{"profile", "fast", "alpha 0.75 beta 0.35"},
+	{"profile", "robust", "alpha 0.484 beta 0.131"},
+	{"preset", "thesis-ecf", THESIS "law ecf"},
+	{"preset", "thesis-erf", THESIS "law erf"},
+	{NULL, NULL, NULL},
 };
 
 const struct dscp dscps[] = {

@@ -17,6 +17,10 @@
 /* Room for the largest message: every option at once takes under 900 bytes. */
 #define MAX_REQUEST 2048
 
+/* Of the longest shorthand: its words, and its bytes. */
+#define SHORTHAND_WORDS 80
+#define SHORTHAND_SIZE 1024
+
 /* What the command line asks for, indexed by attribute; the last word wins. */
 struct request {
 	__u64 value[TCA_PAQM_MAX + 1];
@@ -305,16 +309,6 @@ static const struct option *find_option(const char *name, __u64 *flag)
 	return NULL;
 }
 
-static const struct profile *find_profile(const char *name)
-{
-	const struct profile *p;
-
-	for (p = profiles; p->name; p++)
-		if (!strcmp(p->name, name))
-			return p;
-	return NULL;
-}
-
 /* What of @text is wrong for the option, or NULL. */
 static const char *parse_argument(struct request *req, const struct option *o, char *text)
 {
@@ -340,25 +334,62 @@ static const char *parse_argument(struct request *req, const struct option *o, c
 	return NULL;
 }
 
+/* What an option takes that stands for others, on stderr. */
+static void print_shorthands(const char *option)
+{
+	const struct shorthand *s;
+	const char *before = "";
+
+	for (s = shorthands; s->option; s++) {
+		if (strcmp(s->option, option))
+			continue;
+		fprintf(stderr, "%s%s", before, s->name);
+		before = ", ";
+	}
+	fprintf(stderr, "\n");
+}
+
+static int parse_option(struct request *req, int argc, char **argv);
+
+/* Take over what @word of such an option stands for; -1 after saying what is wrong. */
+static int parse_shorthand(struct request *req, const char *option, const char *word)
+{
+	char *words[SHORTHAND_WORDS + 1], line[SHORTHAND_SIZE], *rest = line;
+	const struct shorthand *s;
+	int n = 0, at = 0;
+
+	for (s = shorthands; s->option; s++)
+		if (!strcmp(s->option, option) && !strcmp(s->name, word))
+			break;
+	if (!s->option) {
+		fprintf(stderr, "paqm: %s \"%s\": expected one of ", option, word);
+		print_shorthands(option);
+		return -1;
+	}
+	snprintf(line, sizeof(line), "%s", s->words);
+	while (n < SHORTHAND_WORDS && (words[n] = strsep(&rest, " ")))
+		n++;
+	while (at < n) {
+		int used = parse_option(req, n - at, words + at);
+
+		if (used < 0)
+			return -1;
+		at += used;
+	}
+	return 2;
+}
+
 /* Words taken from argv, or -1 after saying what is wrong. */
 static int parse_option(struct request *req, int argc, char **argv)
 {
-	const struct profile *profile;
+	const struct shorthand *s;
 	const struct option *o;
 	const char *wrong;
 	__u64 flag;
 
-	if (!strcmp(*argv, "profile")) {
-		profile = argc > 1 ? find_profile(argv[1]) : NULL;
-		if (!profile) {
-			fprintf(stderr, "paqm: profile \"%s\": expected one of fast, robust\n",
-				argc > 1 ? argv[1] : "");
-			return -1;
-		}
-		request_set(req, TCA_PAQM_ALPHA, profile->alpha);
-		request_set(req, TCA_PAQM_BETA, profile->beta);
-		return 2;
-	}
+	for (s = shorthands; s->option; s++)
+		if (!strcmp(*argv, s->option))
+			return parse_shorthand(req, s->option, argc > 1 ? argv[1] : "");
 	o = find_option(*argv, &flag);
 	if (!o) {
 		fprintf(stderr, "paqm: unknown option \"%s\"; \"... paqm help\" lists them\n",

@@ -61,6 +61,13 @@ enum {
 	TCA_PAQM_KEY_ID,	 /* u32, shown only: id of the key in use; 0: none */
 	TCA_PAQM_ISOLATE,	 /* u32 0/1: media flows above their fair rate wait apart */
 	TCA_PAQM_WEIGHTS,	 /* u32 PAQM_WEIGHTS_* */
+	TCA_PAQM_MEDIA_INNER_TARGET, /* u32 bytes, N* of the media queue; 0: derived */
+	TCA_PAQM_AI_FACTOR,	 /* u32 Q24, part of an ECF increase that is told */
+	TCA_PAQM_ERF_COUNT,	 /* u32 0/1: ERF uses the counted flows and the fastest */
+	TCA_PAQM_EVENTS,	 /* u32 0/1: rounds between periods */
+	TCA_PAQM_ADAPT_UTIL,	 /* u32 0/1: rho depends on elastic and many flows */
+	TCA_PAQM_NOTICE_PART,	 /* u32, messages take at most one such part of the capacity */
+	TCA_PAQM_NOTICE_PAUSE,	 /* u32 us, longest between two messages to a deaf flow */
 	__TCA_PAQM_MAX
 };
 #define TCA_PAQM_MAX (__TCA_PAQM_MAX - 1)

@@ -44,7 +44,8 @@ known=$(sed -nE 's/^\[ (\[no\])?([a-z-]+).*/\1 \2/p' <<<"$usage" |
 {
 	expect "options" "$known" "$(suggest $line '')"
 	expect "options after another" "$known" "$(suggest $line rtt 5ms dscp-media EF,CS1 ecn '')"
-	expect "prefix" $'media-limit\nmedia-target\nmedia-weight' "$(suggest $line media-)"
+	expect "prefix" $'media-inner-target\nmedia-limit\nmedia-target\nmedia-weight' \
+		 "$(suggest $line media-)"
 	# lower-case alternatives in the help are words, upper-case ones stand for values
 	for option in $(sed -nE 's/^\[ ([a-z-]+) .*/\1/p' <<<"$usage"); do
 		[[ $option == dscp-* ]] && continue

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """The synopsis of tc-paqm(8) is what "tc qdisc ... paqm help" says, and every option is described
-once, in its own form, in the section of its group. With --update the synopsis is written anew.
+once, in its own form, in the section of its group. What a preset stands for is what the plugin has.
+With --update the synopsis and this are written anew.
 
 Usage: test_man.py DIRECTORY_OF_PLUGIN tc-paqm.8 TC [--update]
 """
@@ -10,12 +11,15 @@ import os
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 WIDTH = 71  # of a page of 78 columns
 SYNOPSIS = re.compile(
     r'(\.\\" synopsis: (\w+), by test_man\.py --update\n)(.*?)(\.\\" end\n)', re.S
 )
+PRESET = re.compile(r'(\.\\" preset: by test_man\.py --update\n)(.*?)(\.\\" end\n)', re.S)
+LIST = Path(__file__).resolve().parents[1] / "option_list.c"
 ITEM = re.compile(r"\[ ((?:[^][]|\[no\]|\[,[A-Z.]+\])+) \]")
 
 
@@ -29,7 +33,7 @@ def items(tc: str, group: str) -> list[str]:
 
 def roff(text: str) -> str:
     """Words as they are typed are bold, values are italic."""
-    text = re.sub(r"([a-z]+(?:-[a-z]+)*)", lambda m: rf"\fB{m[1]}\fP", text)
+    text = re.sub(r"(?<![a-z\d])([a-z]+(?:-[a-z]+)*)", lambda m: rf"\fB{m[1]}\fP", text)
     text = re.sub(r"\b([A-Z]{2,})\b", r"\\fI\1\\fP", text)
     return text.replace("-", r"\-")
 
@@ -54,6 +58,14 @@ def synopsis(tc: str, group: str) -> str:
     return "\n.br\n".join([*lines, line]) + "\n"
 
 
+def preset() -> str:
+    """What every preset stands for, but the law."""
+    body = re.search(r"#define THESIS(.*?)\n\n", LIST.read_text(), re.S)
+    assert body
+    words = "".join(re.findall('"(.*?)"', body[1])).strip()
+    return "\n".join(map(roff, textwrap.wrap(words, WIDTH, break_on_hyphens=False))) + "\n"
+
+
 def described(text: str) -> list[str]:
     """Options in a part of the page: the lines after .TP without their fonts."""
     return [
@@ -70,10 +82,11 @@ def main() -> int:
         return 77
     text = page.read_text()
     fresh = SYNOPSIS.sub(lambda m: m[1] + synopsis(tc, m[2]) + m[4], text)
+    fresh = PRESET.sub(lambda m: m[1] + preset() + m[3], fresh)
     if "--update" in sys.argv:
         page.write_text(fresh)
         return 0
-    wrong = [] if fresh == text else ["the synopsis differs: run test_man.py --update"]
+    wrong = [] if fresh == text else ["synopsis or preset differ: run test_man.py --update"]
     for group, begin, stop in (
         ("everyday", ".SS What to set\n", ".SS Research\n"),
         ("research", ".SS Research\n", ".SH CLASSES\n"),

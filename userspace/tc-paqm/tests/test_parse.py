@@ -217,6 +217,12 @@ VALUES: list[tuple[str, list[str], list[str], str]] = [
         "an id from 1 to 65535, a colon and 32 hexadecimal digits, not all 0, or none",
     ),
     ("profile", ["fast", "robust"], ["slow", ""], "one of fast, robust"),
+    (
+        "preset",
+        ["thesis-ecf", "thesis-erf"],
+        ["thesis", "", "fast"],
+        "one of thesis-ecf, thesis-erf",
+    ),
 ]
 # Lists: what is refused, and the part of it that the message names.
 MANY = ",".join(f"10.{i}.0.0/16" for i in range(17))
@@ -333,7 +339,7 @@ def check(tc: str) -> tuple[int, list[str]]:
             if not said.startswith(f'paqm: {o.name} "{word}": expected '):
                 wrong.append(f"{o.name} {word}: {said!r}")
 
-    for group, more in (("EVERYDAY", set()), ("RESEARCH", {"profile"})):
+    for group, more in (("EVERYDAY", set()), ("RESEARCH", {"profile", "preset"})):
         tried += 1
         text = run(tc, ["help", group.lower()]).stderr
         listed = set(re.findall(r"\[ (?:\[no\])?([a-z-]+)", text))
