@@ -15,7 +15,7 @@
 #include "kernel/lab-tests/spec_traffic.h"
 
 #define ETHERNET 14
-#define PORTS_MAX 64
+#define PORTS_MAX 256
 
 enum layer { ETHERNET_LAYER, ATM, PTM };
 
@@ -30,7 +30,7 @@ struct port {
 	uint64_t packets, bytes; /* ever */
 	/* within the window */
 	uint64_t window_packets, window_bytes;
-	double wait_sum, wait_max; /* us */
+	double wait_sum, wait_squares, wait_max; /* us */
 	struct bin *bin;
 };
 
@@ -83,6 +83,7 @@ static void count(struct sink *s, struct port *p, const uint8_t *payload, int le
 	p->window_packets++;
 	p->window_bytes += wire;
 	p->wait_sum += wait;
+	p->wait_squares += wait * wait;
 	p->wait_max = fmax(p->wait_max, wait);
 	s->wire += wire;
 	if (!s->first || at < s->first)
@@ -130,6 +131,14 @@ static void drain(struct sink *s, struct port *p)
 	} while (n == BATCH);
 }
 
+/* Of the waits within the window. */
+static double deviation(const struct port *p)
+{
+	double n = (double)p->window_packets, mean = p->wait_sum / n;
+
+	return p->window_packets ? sqrt(fmax(0, p->wait_squares / n - mean * mean)) : 0;
+}
+
 static void report_sink(const struct sink *s)
 {
 	double span = s->last > s->first ? (double)(s->last - s->first) / NS : 0;
@@ -144,14 +153,13 @@ static void report_sink(const struct sink *s)
 		const struct port *p = &s->port[i];
 
 		printf("%s\"%d\": {\"packets\": %llu, \"bytes\": %llu, \"window_packets\": %llu, "
-		       "\"window_wire_bytes\": %llu, \"wait_mean_us\": %.3f, \"wait_max_us\": "
-		       "%.3f, "
-		       "\"bins\": [",
+		       "\"window_wire_bytes\": %llu, \"wait_mean_us\": %.3f, \"wait_sd_us\": "
+		       "%.3f, \"wait_max_us\": %.3f, \"bins\": [",
 		       i ? ", " : "", p->number, (unsigned long long)p->packets,
 		       (unsigned long long)p->bytes, (unsigned long long)p->window_packets,
 		       (unsigned long long)p->window_bytes,
 		       p->window_packets ? p->wait_sum / (double)p->window_packets : 0,
-		       p->wait_max);
+		       deviation(p), p->wait_max);
 		for (b = 0; b < s->bins; b++)
 			printf("%s[%u, %llu, %.1f]", b ? ", " : "", p->bin[b].packets,
 			       (unsigned long long)p->bin[b].bytes, p->bin[b].wait_last);

@@ -70,8 +70,10 @@ static void parse(struct options *o, int argc, char **argv)
 						{"per-s", 1, NULL, 'w'},
 						{"low", 1, NULL, 'l'},
 						{"high", 1, NULL, 'h'},
+						{"pareto", 1, NULL, 'q'},
 						{"algorithm", 1, NULL, 'a'},
 						{"late-ms", 1, NULL, 'L'},
+						{"epoch", 1, NULL, 'E'},
 						{"from-ns", 1, NULL, 'f'},
 						{"until-ns", 1, NULL, 'u'},
 						{"seed", 1, NULL, 'x'},
@@ -136,11 +138,17 @@ static void parse(struct options *o, int argc, char **argv)
 		case 'h':
 			o->high = (int)number("high", optarg, 1, 1e8);
 			break;
+		case 'q':
+			o->pareto = number("pareto", optarg, 1.01, 10);
+			break;
 		case 'a':
 			o->algorithm = optarg;
 			break;
 		case 'L':
 			o->late_ms = number("late-ms", optarg, 0, 1e6);
+			break;
+		case 'E': /* what --from-ns and --until-ns count from */
+			o->epoch = strtoll(optarg, NULL, 10);
 			break;
 		case 'f':
 			o->from = strtoll(optarg, NULL, 10);
@@ -162,6 +170,8 @@ static void parse(struct options *o, int argc, char **argv)
 		die("--until-ns must be later than --from-ns");
 	if (o->high < o->low)
 		die("--high is below --low");
+	o->from += o->epoch;
+	o->until += o->epoch;
 	o->random[0] = 0x330E;
 	o->random[1] = (unsigned short)seed;
 	o->random[2] = (unsigned short)(seed >> 16 ^ 0xA5A5);

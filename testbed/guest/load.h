@@ -20,7 +20,8 @@ struct options {
 	const char *to, *algorithm, *log;
 	int port, ports, flows, size, kind, ssrcs, ect, low, high;
 	double rate, off_rate, on_ms, off_ms, burst_ms, ports_per_s, ssrc_per_s, per_s, late_ms;
-	int64_t from, until;
+	double pareto;
+	int64_t epoch, from, until;
 	unsigned short random[3];
 };
 

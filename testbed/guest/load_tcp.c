@@ -38,6 +38,16 @@ static void forget(int i)
 	connection[i] = connection[open_connections];
 }
 
+/* Uniform from --low to --high, or with --pareto's shape from --low on, cut at --high. */
+static int draw_bytes(struct options *o)
+{
+	double u = erand48(o->random);
+
+	if (!o->pareto)
+		return o->low + (int)(u * (o->high - o->low + 1));
+	return (int)fmin(o->low * pow(1 - u, -1 / o->pareto), o->high);
+}
+
 static void open_connection(struct options *o, int64_t now)
 {
 	struct connection *c = &connection[open_connections];
@@ -54,7 +64,7 @@ static void open_connection(struct options *o, int64_t now)
 	if (connect(p->fd, (struct sockaddr *)&to, sizeof(to)) && errno != EINPROGRESS)
 		die("connect: %s", strerror(errno));
 	*c = (struct connection){.begin = now};
-	c->bytes = c->left = o->low + (int)(erand48(o->random) * (o->high - o->low + 1));
+	c->bytes = c->left = draw_bytes(o);
 	open_connections++;
 }
 

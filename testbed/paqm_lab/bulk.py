@@ -72,32 +72,33 @@ def sources(
     return sent
 
 
-def sinks(port: int, flows: int, seconds: float) -> int:
-    """Reads one connection at each of many ports, all to their ends. Bytes read.
+def sinks(port: int, flows: int, seconds: float) -> list[int]:
+    """Reads one connection at each of many ports, all to their ends. Bytes read of each.
 
     Some may never come, or their ends be lost: nothing is waited for longer than `seconds`.
     """
     stop = time.monotonic() + seconds
-    received, open_ends = 0, flows
+    received, open_ends = [0] * flows, flows
     buffer = bytearray(4 * CHUNK)
     with selectors.DefaultSelector() as ready:
         for number in range(port, port + flows):
             server = socket.create_server(("", number))
-            ready.register(server, selectors.EVENT_READ, "server")
+            ready.register(server, selectors.EVENT_READ, (number - port, True))
         while open_ends and (left := stop - time.monotonic()) > 0:
             for key, _ in ready.select(left):
                 end = key.fileobj
                 assert isinstance(end, socket.socket)
-                if key.data == "server":
+                which, listens = key.data
+                if listens:
                     link, _ = end.accept()
-                    ready.register(link, selectors.EVENT_READ, "link")
+                    ready.register(link, selectors.EVENT_READ, (which, False))
                     count = 0
                 else:
                     try:
                         count = end.recv_into(buffer)
                     except ConnectionResetError:
                         count = 0
-                    received += count
+                    received[which] += count
                     open_ends -= not count
                 if not count:
                     ready.unregister(end)
@@ -136,10 +137,12 @@ def main() -> None:
     elif args.to:
         count = source(args.to, args.port, args.congestion_control, args.seconds)
     elif args.flows > 1:
-        count = sinks(args.port, args.flows, args.seconds)
+        each = sinks(args.port, args.flows, args.seconds)
+        print(json.dumps({"port": args.port, "bytes": sum(each), "each": each}), flush=True)
+        return
     else:
         count = sink(args.port, socket.AF_INET6 if args.ipv6 else socket.AF_INET)
-    print(json.dumps({"port": args.port, "bytes": count}), flush=True)
+    print(json.dumps({"port": args.port, "bytes": count, "each": [count]}), flush=True)
 
 
 if __name__ == "__main__":

@@ -294,12 +294,18 @@ def prepare(cache_dir: Path, progress: Progress = print) -> Path:
     return clip
 
 
-def scaled(cache_dir: Path, width: int, height: int, progress: Progress = print) -> Path:
-    """The clip in another size, made once. Its numbers cannot be read: it is for load only."""
+def scaled(
+    cache_dir: Path, width: int, height: int, progress: Progress = print, fps: int = FPS
+) -> Path:
+    """The clip in another size, or played faster, made once.
+
+    The numbers in its pictures cannot be read: it is for load only.
+    """
     whole = prepare(cache_dir, progress)
-    if (width, height) == (WIDTH, HEIGHT):
+    if (width, height, fps) == (WIDTH, HEIGHT, FPS):
         return whole
-    target = cache_dir / f"clip-{FORMAT}-{width}x{height}.y4m"
+    speed = "" if fps == FPS else f"-{fps}"
+    target = cache_dir / f"clip-{FORMAT}-{width}x{height}{speed}.y4m"
     stamp = target.with_suffix(".json")
     with cache.locked("clip-scaled"):
         try:
@@ -310,7 +316,8 @@ def scaled(cache_dir: Path, width: int, height: int, progress: Progress = print)
         progress(f"clip: scaling to {width}x{height}")
         scratch = target.with_suffix(f".{os.getpid()}.y4m")
         scale = f"scale={width}:{height}:flags=bicubic+accurate_rnd+bitexact,format=yuv420p"
-        cmd = [ffmpeg_exe(), "-nostdin", "-v", "error", "-y", "-i", str(whole), "-vf", scale]
+        cmd = [ffmpeg_exe(), "-nostdin", "-v", "error", "-y", "-r", str(fps), "-i", str(whole)]
+        cmd += ["-vf", scale]
         done = subprocess.run([*cmd, str(scratch)], capture_output=True, text=True, check=False)
         if done.returncode != 0:
             said = done.stderr.strip().splitlines() or ["no output"]
@@ -318,6 +325,6 @@ def scaled(cache_dir: Path, width: int, height: int, progress: Progress = print)
             raise LabError(f"ffmpeg cannot scale the clip: {said[-1]}")
         os.replace(scratch, target)
         frames = json.loads((cache_dir / "clip.json").read_text())["frames"]
-        record = {"frames": frames, "bytes": target.stat().st_size, **LICENCE}
+        record = {"frames": frames, "fps": fps, "bytes": target.stat().st_size, **LICENCE}
         stamp.write_text(json.dumps(record, indent=2) + "\n")
     return target

@@ -19,4 +19,5 @@ def test_many_flows_share_a_program() -> None:
         send = [*command, "--to", "127.0.0.1", "--starts", "0.1,0,0.2", "--seconds", "0.5"]
         sent = json.loads(subprocess.run(send, **options, timeout=20).stdout)  # type: ignore[call-overload]
         got = json.loads(sink.communicate(timeout=20)[0])
-    assert sent["bytes"] > 0 and got["bytes"] > 0
+    assert sent["bytes"] > 0 and len(got["each"]) == 3
+    assert min(got["each"]) > 0 and sum(got["each"]) == got["bytes"]

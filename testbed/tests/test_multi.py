@@ -30,8 +30,10 @@ def test_max_min_respects_ceilings() -> None:
     capacity = {"l": 100.0}
     paths = {f"f{i}": ["l"] for i in range(4)}
     assert set(max_min(capacity, paths).values()) == {25.0}
-    assert set(max_min(capacity, paths, ceiling=10).values()) == {10.0}
-    assert max_min({"a": 10, "b": 4}, {"x": ["a", "b"], "y": ["a"]}) == {"x": 4, "y": 6}
+    assert set(max_min(capacity, paths, dict.fromkeys(paths, 10)).values()) == {10.0}
+    two = {"x": ["a", "b"], "y": ["a"]}
+    assert max_min({"a": 10, "b": 4}, two) == {"x": 4, "y": 6}
+    assert max_min({"a": 10, "b": 4}, two, {"x": 3}) == {"x": 3, "y": 7}
 
 
 def test_max_min_fills_links_and_no_flow_can_gain() -> None:

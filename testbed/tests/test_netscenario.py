@@ -35,12 +35,12 @@ def case(tmp_path: Path, text: str, seed: int = 1) -> Case:
         ('"R4"]\nhosts', '"R4", "R 5"]\nhosts', r"routers\[5\]: 'R 5': expected a letter and up"),
         ('"R4"]\nhosts', '"R4", "R5"]\nhosts', r'expected one that joins "R5" to the others'),
         ('sender = "advised"', 'sender = "quic"',
-         r'flow\[1\]\.sender: "quic" is unknown; expected one of advised, deaf, tcp, paqm-stre'),
+         r'flow\[1\]\.sender: "quic" is unknown; expected one of advised, deaf, tcp, trace, '),
         ('sender = "advised"', 'sender = "paqm-streamer"',
          r"flow\[1\]: expected one live stream from a host to another, there are more"),
         ('from = "HL"', 'from = "R1"', r'flow\[1\]\.from: "R1" is unknown; expected one of HL'),
         ('rate_max = "10mbit"', 'congestion_control = "reno"',
-         r'flow\[1\]\.congestion_control needs the sender "tcp"'),
+         r'flow\[1\]\.congestion_control needs the sender tcp'),
         ('rate_max = "10mbit"', "stop = 2", r"flow\[1\]: expected start \+ spread < stop"),
         ("at_least = 95", "at_least = 95\nat_most = 100",
          r"expect\[1\]: expected exactly one of at_least, at_most"),
@@ -51,6 +51,12 @@ def case(tmp_path: Path, text: str, seed: int = 1) -> Case:
         (FIRST, FIRST + '\ntrace = "lte"', r"link\[1\]: expected bandwidth or trace, not both"),
         (FIRST, FIRST.replace('bandwidth = "10mbit"', 'trace = "dsl"'),
          r"link\[1\]\.trace: 'dsl': expected one of lte, wifi, leo"),
+        ('sender = "advised"', 'sender = "tcp"\npoisson = true',
+         r"flow\[1\]\.poisson needs the sender advised or deaf"),
+        ("duration = 10", 'duration = 10\nweb = [{name = "L", from = "HL", to = "KL", per_s = 1}]',
+         r'flow, web: expected different names, "L" is there twice'),
+        ("duration = 10", 'duration = 10\nweb = [{name = "w", from = "R1", to = "KL", per_s = 1}]',
+         r'web\[1\]\.from: "R1" is unknown; expected one of HL'),
         ("duration = 10", "duration = 10\nnat = [{router = \"R1\", towards = \"R3\"}]",
          r'nat\[1\]\.towards: "R3" is unknown; expected one of HL, HS1, R2'),
     ],
@@ -89,10 +95,23 @@ def test_vlan_nat_and_tcp(tmp_path: Path) -> None:
     tagged = next(link for link in lot.net.links if link.vlan)
     assert tagged.device("HS1") == "R1.7"
     assert lot.actions[2]["words"][1].endswith('oifname "wR1R2" masquerade')
-    lot.add_cbr(Path("/tool"), Path("/build"))
+    lot.add_flows(Path("/tool"), Path("/build"), None, 1)
     names = [program["name"] for program in lot.programs]
-    assert {"src-S1.1", "sink-S1.1", "src-L.1", "sink-KL"} <= set(names) and "sink-KS1" not in names
+    assert {"src-S1", "sink-S1", "src-L.1", "sink-KL"} <= set(names) and "sink-KS1" not in names
     assert "HS1" not in lot.hosts()
+
+
+def test_flows_of_an_entry_are_one_program_or_many(tmp_path: Path) -> None:
+    text = (Path(__file__).with_name("flows.toml")).read_text()
+    flows = case(tmp_path, text, 7)
+    flows.add_flows(Path("/tool"), Path("/build"), Path("/ladder"), 7)
+    words = {program["name"]: " ".join(program["words"]) for program in flows.programs}
+    assert "--poisson" in words["src-p.1"] and "--lag 0.1" in words["src-p.2"]
+    assert "--flows 3" in words["src-v"] and "--a-priori --burst" in words["src-v"]
+    assert "--starts 0.000,0.000" in words["src-t"] and "--flows 2" in words["sink-t"]
+    assert "--pareto 1.35" in words["src-w"] and "websink" in words["sink-w"]
+    shares = flows.shares[0][1]
+    assert shares["v.1"] == 600_000 and shares["p.1"] > 900_000  # what video cannot use, others may
 
 
 def test_a_link_with_a_trace(tmp_path: Path) -> None:
@@ -116,3 +135,16 @@ def test_live_streams(tmp_path: Path) -> None:
     done = subprocess.run([cache.TESTBED / "paqm-lab", *words], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr + done.stdout
     assert "3 passed, 0 failed" in done.stdout
+
+
+@pytest.mark.lab
+def test_flows_of_all_kinds(tmp_path: Path) -> None:
+    """Random gaps, an answer that comes late, trace flows, several TCP flows, short connections."""
+    words = ["run", Path(__file__).with_name("flows.toml"), "--out", tmp_path / "out"]
+    done = subprocess.run([cache.TESTBED / "paqm-lab", *words], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert "4 passed, 0 failed" in done.stdout
+    lines = (tmp_path / "out" / "paqm" / "log" / "web-w.csv").read_text().splitlines()[1:]
+    sizes = [int(line.split(",")[1]) for line in lines]
+    assert len(sizes) > 5 and min(sizes) >= 2000 and max(sizes) <= 100000
+    assert sorted(sizes)[len(sizes) // 2] < 6000  # Pareto's median is 3343, uniform's 51000

@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from paqm_lab import clip, lab, packets, senders
-from paqm_lab.guest import LEAD
+from paqm_lab.guest import LEAD, TAIL
+from paqm_lab.multi import traceflows
 from paqm_lab.multi.shares import HEADER
 from paqm_lab.senders import SENDERS
 from paqm_lab.topology import Network
@@ -23,6 +24,7 @@ Json = dict[str, Any]
 
 BIN = 0.05  # s, of the sink's series
 STREAM_PORT, STREAM_SSRC = 7000, 1000  # of the first live stream
+TRACE_PORT, MANY = 40000, 256  # of the first trace flow; most flows of an entry
 MBIT = 1e6
 # The published runs: gains 0.75 and 0.35, measuring time 0.5 s behind an RTT of 0.1 s.
 PUBLISHED = "profile fast period 600ms rtt 100ms"
@@ -30,8 +32,8 @@ PUBLISHED = "profile fast period 600ms rtt 100ms"
 
 @dataclass(frozen=True)
 class Flow:
-    """A CBR flow that sends what its host's paqmd allows, one that hears nothing, TCP, or live
-    video by a sender of senders.py.
+    """A CBR flow that sends what its host's paqmd allows, one that hears nothing, TCP, video that
+    was encoded before (trace), or live video by a sender of senders.py.
     """
 
     name: str
@@ -43,9 +45,18 @@ class Flow:
     floor: float = 0.1 * MBIT
     ceiling: float = 30 * MBIT
     size: int = 1000  # bytes of an IP packet
-    sender: str = "advised"  # or "deaf", "tcp", a key of SENDERS
+    sender: str = "advised"  # or "deaf", "tcp", "trace", a key of SENDERS
     congestion_control: str = "cubic"
     ipv6: bool = False  # TCP and live video
+    poisson: bool = False  # gaps of advised and deaf flows at random, not all alike
+    lag: float = 0  # s that an advised flow answers late
+    options: tuple[str, ...] = ()  # of trace flows: more words for paqm-streamer
+    spread: float = 0  # s, of trace flows: the program itself draws when each but the first starts
+
+    @property
+    def entry(self) -> str:
+        """The entry of the scenario: flows of one kind, from one host to another."""
+        return self.name.split(".")[0]
 
 
 @dataclass
@@ -92,10 +103,18 @@ class Case:
 
     def hosts(self) -> list[str]:
         """Hosts of senders that hear routers."""
-        return list(dict.fromkeys(f.source for f in self.flows if f.sender == "advised"))
+        return list(dict.fromkeys(f.source for f in self.flows if f.sender in ("advised", "trace")))
 
-    def add_cbr(self, tool: Path, build: Path) -> None:
-        """Daemons, sources and sinks for the flows."""
+    def entries(self, sender: str) -> dict[str, list[Flow]]:
+        """The flows of a sender, by their entries."""
+        found: dict[str, list[Flow]] = {}
+        for flow in self.flows:
+            if flow.sender == sender:
+                found.setdefault(flow.entry, []).append(flow)
+        return found
+
+    def add_flows(self, tool: Path, build: Path, ladder: Path | None, seed: int) -> None:
+        """Daemons, sources and sinks for the flows; `ladder`: what trace flows send."""
         for host in self.hosts():
             self.add_daemon(host, build)
         udp = [flow for flow in self.flows if flow.sender in ("advised", "deaf")]
@@ -105,9 +124,22 @@ class Case:
             words += ["--from", str(self.facts.get("from", 0)), "--until", str(self.duration)]
             words += ["--end", str(self.duration + 0.5)]
             self.program(f"sink-{sink}", sink, str(tool), *words)
-        for flow in self.flows:
-            if flow.sender == "tcp":
-                self._add_tcp(flow)
+        for entry, flows in self.entries("tcp").items():
+            self._add_tcp(entry, flows)
+        for number, (entry, flows) in enumerate(self.entries("trace").items()):
+            assert ladder is not None
+            first, streamer = flows[0], build / "streamer" / "paqm-streamer"
+            to = f"{self.net.address(first.sink)}:{TRACE_PORT + 2 * MANY * number}"
+            send, receive = traceflows.words(
+                streamer, ladder, to, len(flows), first.stop - first.start, seed + number
+            )
+            send += ["--rate-max", f"{first.ceiling:.0f}bit", "--rate-min", f"{first.floor:.0f}bit"]
+            send += ["--spread", f"{first.spread:g}", "--log", f"send-{entry}", *first.options]
+            send += ["--paqmd", f"/run/paqmd-{first.source}.sock"]
+            receive += ["--log", f"recv-{entry}"]
+            self.program(f"sink-{entry}", first.sink, *receive, start=first.start)
+            self.program(f"src-{entry}", first.source, *send, start=first.start + LEAD)
+            self.directories += [f"log/{side}-{entry}" for side in ("send", "recv")]
         for flow in udp:
             port = self.port(flow)
             words = ["send", "--to", self.net.address(flow.sink), "--port", str(port)]
@@ -117,7 +149,8 @@ class Case:
             words += ["--start", f"{flow.start:.6f}", "--stop", f"{flow.stop:.6f}"]
             if flow.sender == "advised":
                 words += ["--paqmd", f"/run/paqmd-{flow.source}.sock"]
-                words += ["--log", f"src-{flow.name}.txt"]
+                words += ["--log", f"src-{flow.name}.txt", "--lag", f"{flow.lag:g}"]
+            words += ["--poisson"] if flow.poisson else []
             self.program(f"src-{flow.name}", flow.source, str(tool), *words)
 
     def live(self) -> list[Flow]:
@@ -143,14 +176,24 @@ class Case:
         ]  # fmt: skip
         return senders.plans(flows, config, home)
 
-    def _add_tcp(self, flow: Flow) -> None:
-        """Source and sink; programs start by LEAD before their time, which the sink needs only."""
-        bulk = ["python3", "-m", "paqm_lab.bulk", "--port", str(self.port(flow))]
-        family = ["--ipv6"] if flow.ipv6 else []
-        self.program(f"sink-{flow.name}", flow.sink, *bulk, *family, start=flow.start)
-        bulk += ["--to", self.sink_address(flow), "--seconds", f"{flow.stop - flow.start:.6f}"]
-        bulk += ["--congestion-control", flow.congestion_control]
-        self.program(f"src-{flow.name}", flow.source, *bulk, start=flow.start + LEAD)
+    def _add_tcp(self, entry: str, flows: list[Flow]) -> None:
+        """Sources and sinks; programs start by LEAD before their time, which the sink needs only.
+
+        Many flows of an entry are one program.
+        """
+        first, many = flows[0], len(flows) > 1
+        begin = min(flow.start for flow in flows)
+        seconds = first.stop - begin
+        bulk = ["python3", "-m", "paqm_lab.bulk", "--port", str(self.port(first))]
+        sink = ["--ipv6"] if first.ipv6 else []
+        if many:
+            sink += ["--flows", str(len(flows)), "--seconds", f"{seconds + LEAD + TAIL:.6f}"]
+            starts = ",".join(f"{flow.start - begin:.3f}" for flow in flows)
+            bulk += ["--starts", starts]
+        self.program(f"sink-{entry}", first.sink, *bulk[:5], *sink, start=begin)
+        bulk += ["--to", self.sink_address(first), "--seconds", f"{seconds:.6f}"]
+        bulk += ["--congestion-control", first.congestion_control]
+        self.program(f"src-{entry}", first.source, *bulk, start=begin + LEAD)
 
     def add_daemon(self, host: str, build: Path) -> None:
         """paqmd on a host, and what it knows at the end."""
@@ -223,6 +266,8 @@ class Run:
         """What the sink says of a flow."""
         if flow.sender in SENDERS:
             return self._captured(flow)
+        if flow.sender == "trace":
+            return self._traced(flow)
         if flow.sink not in self._sinks:
             self._sinks[flow.sink] = self.output(f"sink-{flow.sink}")
         found: Json = self._sinks[flow.sink]["ports"][str(self.case.port(flow))]
@@ -244,6 +289,20 @@ class Run:
             self._sinks[flow.name] = {"bins": [list(row) for row in rows]}
         return self._sinks[flow.name]
 
+    def _traced(self, flow: Flow) -> Json:
+        """The same of a trace flow, from its logs of packets."""
+        if flow.name not in self._sinks:
+            number = self.case.entries("trace")[flow.entry].index(flow)
+            sent, received = (
+                self.directory / "log" / f"{side}-{flow.entry}" / f"flow{number:03d}"
+                for side in ("send", "recv")
+            )
+            self._sinks[flow.name] = traceflows.arrivals(
+                sent, received, self.saved("guest.json")["t0_ns"] / 1e9, BIN, self.case.duration,
+                self.case.facts.get("from", 0),
+            )
+        return self._sinks[flow.name]
+
     def flow(self, name: str) -> Flow:
         return next(f for f in self.case.flows if f.name == name)
 
@@ -257,7 +316,8 @@ class Run:
         """The same of any flow; of TCP what was delivered in all of its time, bit/s."""
         if flow.sender != "tcp":
             return self.rate(flow, begin, end)
-        taken: int = self.output(f"sink-{flow.name}")["bytes"]
+        number = self.case.entries("tcp")[flow.entry].index(flow)
+        taken: int = self.output(f"sink-{flow.entry}")["each"][number]
         return taken * 8 / (flow.stop - flow.start)
 
     def series(self, flow: Flow, window: float) -> tuple[F64, F64]:

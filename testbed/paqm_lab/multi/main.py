@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from paqm_lab import cache, clip, kernel, lab, linktrace, scenario, senders, uml
+from paqm_lab import cache, clip, kernel, lab, linktrace, scenario, senders, trace_lab, uml
 from paqm_lab.errors import LabError
 from paqm_lab.multi import report
 from paqm_lab.multi.case import Case, Checks, Run
@@ -99,13 +99,21 @@ def print_checks(checks: list[dict[str, Any]]) -> int:
     return 1 if failed else 0
 
 
-def prepare(case: Case) -> None:
+def trace_clip() -> Path:
+    """What trace flows send, in size and speed of the published runs: CIF, 30 pictures a second."""
+    return clip.scaled(cache.cache_dir(), 352, 288, say, 30)
+
+
+def prepare(case: Case, seed: int = SEED) -> None:
     """Gives a case its programs."""
     build, tool = Path(lab.BUILD), Path(lab.BUILD) / "lab" / "spec_traffic"
     if case.facts.get("streams"):
         add_streams(case, build, clip.prepare(cache.cache_dir(), say))
         return
-    case.add_cbr(tool, build)
+    ladder = None
+    if case.entries("trace"):
+        ladder = trace_lab.prepare_ladder(trace_clip()).path
+    case.add_flows(tool, build, ladder, seed)
     if case.facts.get("flood"):
         flood(case, str(tool))
 
@@ -119,7 +127,7 @@ def run_all(
     cases = []
     for variant in scenario.chosen_variants(chosen.path, chosen.data["variant"], variants):
         case = chosen.case(variant, seed)
-        prepare(case)
+        prepare(case, seed)
         wall = run_case(case, out / case.name, house, seed)
         say(f"{case.name}: {case.duration:g} s simulated in {wall:.0f} s")
         cases.append(case)

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from paqm_lab import linktrace, scenario
+from paqm_lab import lab, linktrace, scenario
 from paqm_lab.errors import LabError
 from paqm_lab.guest import LEAD
 from paqm_lab.multi.case import MBIT, Case, Checks, Flow, Run, ip_share
@@ -26,6 +26,10 @@ from paqm_lab.topology import Network
 SCHEMA = scenario.SCENARIOS / "network.schema.json"
 UNITS = {"rate_mbit": "Mbit/s", "share_percent": "%", "jain": "", "delay_ms": "ms",
          "settled_s": "s"}
+WEB_PORT = 5200
+# Keys of a flow that only some senders have.
+ONLY = {"congestion_control": ["tcp"], "poisson": ["advised", "deaf"], "lag_ms": ["advised"],
+        "published": ["trace"], "controller": ["trace"], "size": ["advised", "deaf"]}
 WITHIN, WINDOW = 0.05, 0.5  # of the share, s: what "settled" means
 
 
@@ -66,12 +70,19 @@ class NetScenario:
         size = case.flows[0].size
         case.facts = {
             "capacity": {key: ip_share(bits, size) for key, bits in capacity.items()},
+            "bits": capacity,
             "paths": {flow.name: _bottlenecks(net, flow, capacity) for flow in case.flows},
             "bottlenecks": [(left, devices[left, right])
                             for left, right in (key.split("-") for key in capacity)],
             "trace": trace,
         }
-        case.shares = [(0.0, max_min(case.facts["capacity"], case.facts["paths"]))]
+        ceilings = {flow.name: flow.rate if flow.sender == "deaf" else flow.ceiling
+                    for flow in case.flows if flow.sender != "tcp"}
+        case.shares = [(0.0, max_min(case.facts["capacity"], case.facts["paths"], ceilings))]
+        begin = data.get("measured_from", 0)
+        case.facts["from"] = begin
+        for entry in data.get("web", []):
+            _web(case, entry, seed)
         for entry in data.get("nat", []):
             device = devices[entry["router"], entry["towards"]]
             for rule in ("add table ip t",
@@ -86,7 +97,7 @@ class NetScenario:
             if "mark" in entry:
                 case.mark(entry["at"], entry["mark"])
         for host, device in case.facts["bottlenecks"]:
-            case.add_queue_log(host, device)
+            case.add_queue_log(host, device, *([begin] if begin else []))
         return case
 
 
@@ -126,15 +137,36 @@ def _network(
     return net, capacity, devices
 
 
+def _web(case: Case, entry: dict[str, Any], seed: int) -> None:
+    """Source and sink of short connections; their times and sizes are those of the seed."""
+    name, port = entry["name"], str(WEB_PORT + len(case.programs))
+    begin, end = entry.get("start", 0), entry.get("stop", case.duration)
+    load = f"{lab.BUILD}/lab/load"
+    words = ["--port", port, "--epoch", "@T0@", "--from-ns", f"{begin * 1e9:.0f}"]
+    send = [load, "web", *words, "--until-ns", f"{end * 1e9:.0f}"]
+    send += ["--to", case.net.address(entry["to"])]
+    send += ["--seed", str(seed + len(case.programs)), "--per-s", str(entry["per_s"])]
+    send += ["--log", f"web-{name}.csv"]
+    for option, key in (("low", "bytes_min"), ("high", "bytes_max"), ("pareto", "pareto"),
+                        ("algorithm", "congestion_control")):
+        send += [f"--{option}", str(entry[key])] if key in entry else []
+    receive = [load, "websink", *words, "--until-ns", f"{(end + 1) * 1e9:.0f}"]
+    case.program(f"sink-{name}", entry["to"], *receive, start=begin)
+    case.program(f"src-{name}", entry["from"], *send, start=begin + LEAD)
+
+
 def _flows(entry: dict[str, Any], duration: float, dice: random.Random) -> list[Flow]:
     """The flows of an entry; those of a seed start at the same times in all variants."""
-    count = entry.get("count", 1)
+    count, start, spread = entry.get("count", 1), entry.get("start", 0), entry.get("spread", 0)
+    traced = entry["sender"] == "trace"
+    options = ["--controller", entry["controller"]] if "controller" in entry else []
+    options += ["--a-priori", "--burst"] if entry.get("published") else []
     return [
         Flow(
             name=entry["name"] if count == 1 else f"{entry['name']}.{number}",
             source=entry["from"],
             sink=entry["to"],
-            start=round(entry.get("start", 0) + dice.uniform(0, entry.get("spread", 0)), 3),
+            start=start if traced else round(start + dice.uniform(0, spread), 3),
             stop=float(entry.get("stop", duration)),
             rate=rate(entry.get("rate", "1mbit")),
             floor=rate(entry.get("rate_min", "100kbit")),
@@ -143,6 +175,10 @@ def _flows(entry: dict[str, Any], duration: float, dice: random.Random) -> list[
             sender=entry["sender"],
             congestion_control=entry.get("congestion_control", "cubic"),
             ipv6=entry.get("ipv6", False),
+            poisson=entry.get("poisson", False),
+            lag=entry.get("lag_ms", 0) / 1000,
+            options=tuple(options),
+            spread=spread,
         )
         for number in range(1, count + 1)
     ]
@@ -225,7 +261,8 @@ def check(path: Path, data: dict[str, Any]) -> NetScenario:
     scenario.validate(path, data, SCHEMA)
     nodes = [*data["routers"], *data["hosts"]]
     _different(path, "routers, hosts", nodes)
-    _different(path, "flow", [flow["name"] for flow in data["flow"]])
+    _different(path, "flow, web", [entry["name"] for key in ("flow", "web")
+                                   for entry in data.get(key, [])])
     _different(path, "program", [entry["name"] for entry in data.get("program", [])])
     _different(path, "variant", [variant["name"] for variant in data["variant"]])
 
@@ -265,7 +302,12 @@ def check(path: Path, data: dict[str, Any]) -> NetScenario:
         last = flow.get("start", 0) + flow.get("spread", 0)
         if not last < flow.get("stop", data["duration"]) <= data["duration"]:
             raise LabError(f"{path}: flow[{number}]: expected start + spread < stop <= duration")
-        known(f"flow[{number}].sender", flow["sender"], ["advised", "deaf", "tcp", *SENDERS])
+        known(f"flow[{number}].sender", flow["sender"],
+              ["advised", "deaf", "tcp", "trace", *SENDERS])
+        for key, able in ONLY.items():
+            if key in flow and flow["sender"] not in able:
+                raise LabError(f"{path}: flow[{number}].{key} needs the sender "
+                               f"{' or '.join(able)}")
         if flow["sender"] in SENDERS:
             installed(flow["sender"])
             others = [one for one in data["flow"] if one["sender"] in SENDERS
@@ -273,11 +315,17 @@ def check(path: Path, data: dict[str, Any]) -> NetScenario:
             if len(others) > 1 or flow.get("count", 1) > 1:
                 raise LabError(f"{path}: flow[{number}]: expected one live stream from a host to "
                                "another, there are more")
-        if flow.get("ipv6") and (not data.get("ipv6") or flow["sender"] in ("advised", "deaf")):
+        if flow.get("ipv6") and (not data.get("ipv6") or flow["sender"] in
+                                 ("advised", "deaf", "trace")):
             raise LabError(f"{path}: flow[{number}].ipv6 needs ipv6 of the whole network, and TCP "
                            "or live video")
-        if "congestion_control" in flow and flow["sender"] != "tcp":
-            raise LabError(f'{path}: flow[{number}].congestion_control needs the sender "tcp"')
+    for number, entry in enumerate(data.get("web", []), start=1):
+        for key in ("from", "to"):
+            known(f"web[{number}].{key}", entry[key], data["hosts"])
+        if not entry.get("start", 0) < entry.get("stop", data["duration"]) <= data["duration"]:
+            raise LabError(f"{path}: web[{number}]: expected start < stop <= duration")
+        if entry.get("bytes_max", 60000) < entry.get("bytes_min", 30000):
+            raise LabError(f"{path}: web[{number}].bytes_max: expected at least bytes_min")
     senders = {flow["name"]: flow["sender"] for flow in data["flow"]}
     for number, entry in enumerate(data.get("expect", []), start=1):
         known(f"expect[{number}].flow", entry["flow"], list(senders))

@@ -9,28 +9,32 @@ HEADER = 14  # Ethernet: what the qdisc counts beyond the IP packet
 
 
 def max_min(
-    capacity: Mapping[str, float], paths: Mapping[str, Sequence[str]], ceiling: float = 1e12
+    capacity: Mapping[str, float],
+    paths: Mapping[str, Sequence[str]],
+    ceiling: Mapping[str, float] | None = None,
 ) -> dict[str, float]:
     """Max-min fair rates: fill all flows alike, fix those of the first link that is full.
 
     @capacity: of each link
     @paths: of each flow, its links
-    @ceiling: of every flow
+    @ceiling: of each flow that has one
     """
     share: dict[str, float] = {}
     left = dict(capacity)
+    most = {flow: (ceiling or {}).get(flow, 1e12) for flow in paths}
     while len(share) < len(paths):
         load = {
             link: sum(1 for flow, path in paths.items() if flow not in share and link in path)
             for link in left
         }
         level = {link: left[link] / n for link, n in load.items() if n}
-        tight = min(level, key=lambda link: level[link], default=None)
-        rate = min(ceiling, level[tight]) if tight is not None else ceiling
+        limits = [most[flow] for flow in paths if flow not in share]
+        rate = min([*limits, *level.values()])
         fixed = [
             flow
             for flow, path in paths.items()
-            if flow not in share and (tight is None or rate == ceiling or tight in path)
+            if flow not in share
+            and (rate == most[flow] or any(level.get(link) == rate for link in path))
         ]
         for flow in fixed:
             share[flow] = rate
