@@ -17,6 +17,7 @@ from typing import Any
 from paqm_lab import lab, linktrace, scenario
 from paqm_lab.errors import LabError
 from paqm_lab.guest import LEAD
+from paqm_lab.multi import figures
 from paqm_lab.multi.case import MBIT, Case, Checks, Flow, Run, ip_share
 from paqm_lab.multi.shares import jain, max_min
 from paqm_lab.scenario import rate
@@ -27,6 +28,7 @@ SCHEMA = scenario.SCENARIOS / "network.schema.json"
 UNITS = {"rate_mbit": "Mbit/s", "share_percent": "%", "jain": "", "delay_ms": "ms",
          "settled_s": "s"}
 WEB_PORT = 5200
+TIMED = ("delay_ms", "settled_s", "reached_s")  # figures that TCP flows do not have
 # Keys of a flow that only some senders have.
 ONLY = {"congestion_control": ["tcp"], "poisson": ["advised", "deaf"], "lag_ms": ["advised"],
         "published": ["trace"], "controller": ["trace"], "size": ["advised", "deaf"]}
@@ -67,9 +69,9 @@ class NetScenario:
         dice = random.Random(seed)
         for entry in data["flow"]:
             case.flows += _flows(entry, case.duration, dice)
-        size = case.flows[0].size
+        size, handed = case.flows[0].size, variant.get("hands_out", 100) / 100
         case.facts = {
-            "capacity": {key: ip_share(bits, size) for key, bits in capacity.items()},
+            "capacity": {key: handed * ip_share(bits, size) for key, bits in capacity.items()},
             "bits": capacity,
             "paths": {flow.name: _bottlenecks(net, flow, capacity) for flow in case.flows},
             "bottlenecks": [(left, devices[left, right])
@@ -78,6 +80,7 @@ class NetScenario:
         }
         ceilings = {flow.name: flow.rate if flow.sender == "deaf" else flow.ceiling
                     for flow in case.flows if flow.sender != "tcp"}
+        case.facts["ceilings"] = ceilings
         case.shares = [(0.0, max_min(case.facts["capacity"], case.facts["paths"], ceilings))]
         begin = data.get("measured_from", 0)
         case.facts["from"] = begin
@@ -200,8 +203,9 @@ def _bottlenecks(net: Network, flow: Flow, capacity: dict[str, float]) -> list[s
 
 
 def judge(data: dict[str, Any], run: Run, checks: Checks) -> None:
-    """What the scenario expects of the worst flow of each entry."""
+    """What the scenario expects of the worst flow of each entry; and all figures."""
     case = run.case
+    checks.figures[case.name] = figures.all_of(run)
     for entry in data.get("expect", []):
         if entry.get("variant", case.name) != case.name:
             continue
@@ -247,12 +251,16 @@ def _delay(run: Run, flows: list[Flow], begin: float, end: float) -> Values:
 
 def _settled(run: Run, flows: list[Flow], begin: float, end: float) -> Values:
     shares = {flow.name: run.case.shares[0][1][flow.name] for flow in flows}
-    return [run.settled(shares, begin, end, WITHIN, WINDOW)[0]]
+    return [run.settled(shares, begin, end, figures.WITHIN, WINDOW)[0]]
+
+
+def _reached(run: Run, flows: list[Flow], begin: float, end: float) -> Values:
+    return [figures.reached_s(run, flow) for flow in flows]
 
 
 FIGURES: dict[str, Callable[[Run, list[Flow], float, float], Values]] = {
     "rate_mbit": _rate, "share_percent": _share, "jain": _jain, "delay_ms": _delay,
-    "settled_s": _settled,
+    "settled_s": _settled, "reached_s": _reached,
 }
 
 
@@ -334,7 +342,7 @@ def check(path: Path, data: dict[str, Any]) -> NetScenario:
                   [variant["name"] for variant in data["variant"]])
         if senders[entry["flow"]] in SENDERS and entry["figure"] == "delay_ms":
             raise LabError(f"{path}: expect[{number}].figure: of live streams there are the others")
-        timed = {"from", "until"} & entry.keys() or entry["figure"] in ("delay_ms", "settled_s")
+        timed = {"from", "until"} & entry.keys() or entry["figure"] in TIMED
         if senders[entry["flow"]] == "tcp" and timed:
             raise LabError(f"{path}: expect[{number}]: of TCP there are rate_mbit, share_percent "
                            "and jain, over all of its time")

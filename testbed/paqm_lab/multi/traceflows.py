@@ -7,9 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from paqm_lab import trace
 from paqm_lab.guest import LEAD, TAIL
+
+F64 = npt.NDArray[np.float64]
+STEP = 5.0  # s
+DEADLINE = trace.Limit("deadline-150ms", deadline=0.15)
 
 
 def words(
@@ -24,13 +29,22 @@ def words(
     return send, receive
 
 
+def _steps(left: F64, waits: F64, duration: float) -> list[list[float]]:
+    """Packets that came and the sum of their waits, by when they were sent, STEP by STEP."""
+    count = int(np.ceil(duration / STEP))
+    at = np.clip((left / STEP).astype(np.int64), 0, count - 1)
+    sums = np.bincount(at, waits, minlength=count)
+    return [list(pair) for pair in zip(np.bincount(at, minlength=count).tolist(), sums.tolist(),
+                                       strict=True)]
+
+
 def arrivals(
     sent_to: Path, received: Path, t0: float, width: float, duration: float, begin: float
 ) -> dict[str, Any]:
-    """What the sink of CBR flows tells, of a trace flow.
+    """What the sink of CBR flows tells, of a trace flow, and what became of the `whole` run.
 
-    Packets count as lost by when they were sent; waits and losses are of those sent from `begin` to
-    the end.
+    Waits are of packets sent from `begin` to the end; late is a picture that is not complete within
+    150 ms of its first packet's sending.
     """
     sent = trace.read_sent(sent_to / "tx.csv")
     delay = trace.read_arrivals(received / "rx.csv", sent)
@@ -42,7 +56,8 @@ def arrivals(
     packets = np.bincount(bins[within], minlength=count).tolist()
     size = np.bincount(bins[within], sent.wire[came][within], minlength=count).tolist()
     chosen = (left >= begin) & (left < duration)
-    waits = 1e6 * delay[chosen & came]
+    waits, every = 1e6 * delay[chosen & came], 1e6 * delay[came]
+    shown = trace.accept(sent, trace.frame_arrivals(sent, delay), DEADLINE, 0)
     return {
         "packets": int(came.sum()),
         "bins": [list(row) for row in zip(packets, size, strict=True)],
@@ -51,4 +66,10 @@ def arrivals(
         "wait_mean_us": float(waits.mean()) if len(waits) else 0.0,
         "wait_sd_us": float(waits.std()) if len(waits) else 0.0,
         "wait_max_us": float(waits.max()) if len(waits) else 0.0,
-    }
+        "steps": _steps(left[came], every, duration),
+        "whole": {
+            "sent": len(delay), "came": len(every), "wait_us": float(every.sum()),
+            "wait_max_us": float(every.max()) if len(every) else 0.0,
+            "pictures": len(shown), "late": int((~shown).sum()),
+        },
+    }  # fmt: skip

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Figures of a run of a network: of every entry of flows, of all media, of bottlenecks.
+
+They are of the time from the scenario's `measured_from` to its end, TCP's of all of its time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from paqm_lab.multi.case import BIN, MBIT, Case, Flow, Run
+from paqm_lab.multi.shares import jain, max_min
+
+Json = dict[str, Any]
+
+WITHIN = 0.05  # of the share: what "settled" means
+GROUP = 0.4  # s, of trace flows
+REACHED, SECOND = 0.1, 1.0  # of the share, s: what "reached" means
+DROPS = ("drop_tail_packets", "drop_inner_packets", "drop_strike_packets")
+# What becomes of packets of trace flows in the whole run, as traceflows.arrivals has it.
+WHOLE = ("sent", "came", "wait_us", "pictures", "late")
+
+
+def share_at(case: Case, t: float) -> dict[str, float]:
+    """Max-min shares of the flows that are there at a time, bit/s."""
+    paths = {flow.name: case.facts["paths"][flow.name]
+             for flow in case.flows if flow.start <= t < flow.stop}
+    return max_min(case.facts["capacity"], paths, case.facts["ceilings"])
+
+
+def reached_s(run: Run, flow: Flow) -> float | None:
+    """From a flow's start to the end of its first second near its share of that time."""
+    share = share_at(run.case, flow.start)[flow.name]
+    t, rate = run.series(flow, SECOND)
+    since = t - flow.start
+    good = (since > BIN) & (t < flow.stop) & (np.abs(rate / share - 1) <= REACHED)
+    return float(since[good].min()) if good.any() else None
+
+
+def of_flows(run: Run, flows: Sequence[Flow]) -> Json:
+    """Delays are one-way, of all packets together; jitter is their standard deviation, its mean
+    over flows. `share_`: the worst flow's part of its max-min share, `equal_`: of the mean rate.
+    """
+    begin, end = run.case.facts["from"], run.case.duration
+    rates = [run.mean_rate(flow, begin, end) for flow in flows]
+    shares = [run.case.shares[0][1][flow.name] for flow in flows]
+    parts = [rate / share for rate, share in zip(rates, shares, strict=True)]
+    mean = max(sum(rates) / len(rates), 1.0)
+    found: Json = {
+        "count": len(flows), "rate_mbit": mean / MBIT, "jain": jain(rates),
+        "share_least": min(parts), "share_most": max(parts),
+        "equal_least": min(rates) / mean, "equal_most": max(rates) / mean,
+    }  # fmt: skip
+    ports = [run.port(flow) for flow in flows if flow.sender != "tcp"]
+    packets = sum(port.get("window_packets", 0) for port in ports)
+    if packets and len(ports) == len(flows):
+        found |= {
+            "delay_ms": sum(p["wait_mean_us"] * p["window_packets"] for p in ports) / packets / 1e3,
+            "delay_max_ms": max(p["wait_max_us"] for p in ports) / 1e3,
+            "jitter_ms": sum(p["wait_sd_us"] for p in ports) / len(ports) / 1e3,
+        }
+        if all("whole" in port for port in ports):
+            lost = 1 - packets / sum(port["window_sent"] for port in ports)
+            whole = {key: sum(port["whole"][key] for port in ports) for key in WHOLE}
+            steps = np.sum([port["steps"] for port in ports], axis=0)
+            found |= {
+                "delay_steps_ms": [wait / max(1, n) / 1e3 for n, wait in steps.tolist()],
+                "lost_percent": 100 * lost,
+                "whole_lost_percent": 100 * (1 - whole["came"] / whole["sent"]),
+                "whole_delay_ms": whole["wait_us"] / whole["came"] / 1e3,
+                "whole_delay_max_ms": max(port["whole"]["wait_max_us"] for port in ports) / 1e3,
+                "late_percent": 100 * whole["late"] / whole["pictures"],
+            }
+    return found
+
+
+def aggregate(run: Run, flows: Sequence[Flow]) -> Json:
+    """The sum of flows, group of pictures by group: how even it is, how long it remembers, and how
+    its second half compares with its first.
+    """
+    first = round(run.case.facts["from"] / BIN)
+    sums = np.sum([[b[1] for b in run.port(flow)["bins"]] for flow in flows], axis=0)[first:]
+    per = round(GROUP / BIN)
+    groups = sums[: len(sums) // per * per].reshape(-1, per).sum(axis=1).astype(np.float64)
+    mean, off = groups.mean(), groups - groups.mean()
+    half = len(groups) // 2
+    return {
+        "cv_percent": 100 * float(groups.std() / mean),
+        "acf": [float((off[:-lag] * off[lag:]).sum() / (off**2).sum()) for lag in (1, 5, 20)],
+        "drift_percent": 100 * float(groups[half:].mean() / groups[:half].mean() - 1),
+    }
+
+
+def of_link(run: Run, key: str, host: str, device: str) -> Json:
+    """Use of a bottleneck, and the part of media that it drops; of all packets where a queue has no
+    classes.
+    """
+    begin = run.case.facts["from"]
+    after, before = run.queue(host, device), run.queue(host, device, begin) if begin else {}
+
+    def grown(*path: str) -> float:
+        values = []
+        for of in (after, before):
+            value: Any = of
+            for word in path:
+                value = value.get(word, {}) if isinstance(value, dict) else 0
+            values.append(float(value or 0))
+        return values[0] - values[1]
+
+    bits = run.case.facts["bits"][key]
+    found = {"use_percent": 100 * grown("bytes") * 8 / (run.case.duration - begin) / bits}
+    sent, drops = grown("packets"), grown("drops")
+    if "media" in after:
+        sent = grown("media", "sent_packets")
+        drops -= sum(grown("elastic", name) for name in DROPS)
+    found |= {"sent_packets": sent, "drop_percent": 100 * drops / max(1.0, sent + drops)}
+    if "notices_sent" in after:
+        found["notices_per_s"] = grown("notices_sent") / (run.case.duration - begin)
+    return found
+
+
+def all_of(run: Run) -> Json:
+    """Everything, for result.json."""
+    case = run.case
+    entries: dict[str, list[Flow]] = {}
+    for flow in case.flows:
+        entries.setdefault(flow.entry, []).append(flow)
+    media = [flow for flow in case.flows if flow.sender != "tcp"]
+    traced = any(flow.sender == "trace" for flow in media)
+    # the bins of the published diagrams, of constant sources and of video
+    settled, last = run.settled(
+        {flow.name: case.shares[0][1][flow.name] for flow in media}, 0, case.duration - 0.1, WITHIN,
+        1.6 if traced else 0.6,
+    )
+    links = {
+        key: of_link(run, key, *place)
+        for key, place in zip(case.facts["bits"], case.facts["bottlenecks"], strict=True)
+    }
+    return {
+        "flows": {name: of_flows(run, flows) for name, flows in entries.items()},
+        "media": of_flows(run, media) if media else {},
+        "all": of_flows(run, case.flows),
+        "links": links,
+        "aggregate": aggregate(run, media) if traced else None,
+        "settled_s": settled,
+        "settled_last": last,
+    }
