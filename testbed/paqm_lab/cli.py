@@ -276,9 +276,9 @@ def parser() -> argparse.ArgumentParser:
         "this project's programs in a guest on them, and prints the image's directory.",
     )
     guest.add_argument(
-        "--lock", nargs="?", const="all", choices=["all", "tests"],
-        help="instead: write packages.lock and tests.lock anew, for the newest of packages.txt and "
-        "tests.txt; or only the latter",
+        "--lock", nargs="?", const="all", choices=["all", "tests", "chromium"],
+        help="instead: write the locks anew, for the newest of packages.txt, tests.txt and "
+        "rivals/chromium/packages.txt; or only that of tests, or of chromium",
     )
     guest.set_defaults(function=_image)
     return top

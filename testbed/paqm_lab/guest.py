@@ -112,6 +112,8 @@ class Guest:
     def sample(self) -> None:
         device = topology.BOTTLENECK
         text = topology.run("tc", "-n", topology.ROUTER, "-s", "-j", "qdisc", "show", "dev", device)
+        # Of a qdisc that this tc does not know it says so instead of JSON.
+        text = re.sub(r"\[Unknown qdisc, optlen=\d+\] ", "", text)
         record = {"t": round(self.now(), 6), "qdisc": json.loads(text)}
         with (self.out / "tc.jsonl").open("a") as log:
             log.write(json.dumps(record) + "\n")

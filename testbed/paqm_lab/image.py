@@ -7,7 +7,8 @@ what guests need of them (users, alternatives, caches) is done here. A guest see
 host but the directories of its job, so it does not matter what is installed there.
 
 Tests run on a copy of that image with more in it (image/tests.txt, image/tests.lock, and packages
-of setup/requirements.lock for Python): a tool that a test wants changes no result.
+of setup/requirements.lock for Python), streams of Chromium on one with Chromium
+(rivals/chromium/packages.lock): what they want changes no other result.
 """
 
 import json
@@ -27,8 +28,13 @@ from paqm_lab.kernel import Kernel
 Progress = Callable[[str], None]
 
 HOME = cache.TESTBED / "image"
-ROOTS, TEST_ROOTS = HOME / "packages.txt", HOME / "tests.txt"
-LOCK, TEST_LOCK = HOME / "packages.lock", HOME / "tests.lock"
+ROOTS, LOCK = HOME / "packages.txt", HOME / "packages.lock"
+# What there is on top of that image: what it wants, and its lock.
+CHROMIUM = cache.TESTBED / "rivals" / "chromium"
+EXTRAS = {
+    "tests": (HOME / "tests.txt", HOME / "tests.lock"),
+    "chromium": (CHROMIUM / "packages.txt", CHROMIUM / "packages.lock"),
+}
 FORM = 2  # of what is done besides unpacking: another number is another image
 SPACE = 2000  # MB while it is made
 # Of no use to a guest.
@@ -129,13 +135,13 @@ def _archive(scratch: Path) -> apt.Archive:
 
 
 def _newest(
-    archive: apt.Archive, scratch: Path, progress: Progress, below: dict[str, str] | None
+    archive: apt.Archive, scratch: Path, progress: Progress, named: Path, below: dict[str, str]
 ) -> list[Pin]:
-    """What the archive has today for packages.txt, downloaded; on an image of these versions
-    (`below`) what it has for tests.txt and they have not."""
-    held = [f"{name}={version}" for name, version in (below or {}).items()]
-    named = roots((ROOTS if below is None else TEST_ROOTS).read_text())
-    wanted = [p for p in archive.needed_by(held + named) if p.name not in (below or {})]
+    """What the archive has today for the packages of a file, downloaded; on an image of other
+    packages (`below`, name: version) what these have not."""
+    held = [f"{name}={version}" for name, version in below.items()]
+    wanted = archive.needed_by(held + roots(named.read_text()))
+    wanted = [package for package in wanted if package.name not in below]
     asked = [f"{package.name}={package.version}" for package in wanted]
     _download(archive, asked, sum(package.size for package in wanted), scratch, progress)
     pins = []
@@ -153,14 +159,14 @@ def _download(
 
 
 def _pinned(
-    pins: list[Pin], scratch: Path, progress: Progress, below: dict[str, str] | None
+    pins: list[Pin], scratch: Path, progress: Progress, named: Path, below: dict[str, str]
 ) -> list[Pin]:
     """The lock's packages, downloaded; where one is no longer to be had, the newest of all."""
     archive = _archive(scratch)
     gone = archive.missing({pin.name: pin.version for pin in pins})
     if gone:
         progress(f"image: no longer to be had: {', '.join(gone)}; taking today's packages")
-        return _newest(archive, scratch, progress, below)
+        return _newest(archive, scratch, progress, named, below)
     size = sum(pin.size for pin in pins)
     _download(archive, [pin.asked for pin in pins], size, scratch, progress)
     for pin in pins:
@@ -171,9 +177,9 @@ def _pinned(
 
 
 def lock(which: str, progress: Progress) -> None:
-    """Writes the locks for the newest packages of the release; only that of the `tests`, or `all`.
+    """Writes a lock of EXTRAS for the newest packages of the release, or `all` locks.
 
-    The tests' lock is for an image of the other one's versions.
+    Those of EXTRAS are for an image of the first one's versions.
     """
     scratch = cache.cache_dir() / "image.lock.part"
     shutil.rmtree(scratch, ignore_errors=True)
@@ -181,9 +187,10 @@ def lock(which: str, progress: Progress) -> None:
     try:
         archive = _archive(scratch)
         if which == "all":
-            _write(LOCK, _newest(archive, scratch, progress, None), progress)
+            _write(LOCK, _newest(archive, scratch, progress, ROOTS, {}), progress)
         below = {pin.name: pin.version for pin in parse_lock(LOCK.read_text())}
-        _write(TEST_LOCK, _newest(archive, scratch, progress, below), progress)
+        for named, target in EXTRAS.values() if which == "all" else [EXTRAS[which]]:
+            _write(target, _newest(archive, scratch, progress, named, below), progress)
     finally:
         shutil.rmtree(scratch)
 
@@ -279,43 +286,49 @@ def ensure(kernel: Kernel, progress: Progress, lock_text: str | None = None) -> 
     `changed` says which are not those of the lock.
     """
     pins = parse_lock(LOCK.read_text() if lock_text is None else lock_text)
-    return _ensure(cache.cache_dir() / "image" / key_of(pins), pins, None, kernel, progress)
+    home = cache.cache_dir() / "image" / key_of(pins)
+    return _ensure(home, pins, ROOTS, None, kernel, progress)
 
 
-def for_tests(base: Image, kernel: Kernel, progress: Progress) -> Image:
-    """That image, and what tests need besides."""
-    pins = parse_lock(TEST_LOCK.read_text(), TEST_LOCK.name)
-    own = cache.digest(key_of(pins).encode(), bytes([TESTS_FORM]), _requirements().encode())
-    home = cache.cache_dir() / "image-tests" / f"{base.key}-{own}"
-    return _ensure(home, pins, base, kernel, progress)
+def with_extra(which: str, base: Image, kernel: Kernel, progress: Progress) -> Image:
+    """That image, and what EXTRAS has for the tests, or for chromium, besides."""
+    named, extra = EXTRAS[which]
+    pins = parse_lock(extra.read_text(), extra.name)
+    parts = [key_of(pins).encode()]
+    if which == "tests":
+        parts += [bytes([TESTS_FORM]), _requirements().encode()]
+    own = cache.digest(*parts)
+    home = cache.cache_dir() / f"image-{which}" / f"{base.key}-{own}"
+    return _ensure(home, pins, named, base, kernel, progress)
 
 
 def _ensure(
-    home: Path, pins: list[Pin], base: Image | None, kernel: Kernel, progress: Progress
+    home: Path, pins: list[Pin], named: Path, base: Image | None, kernel: Kernel, progress: Progress
 ) -> Image:
     stamp = home / "built.json"
     with cache.locked(home.parent.name):
         if not stamp.exists():
-            _make(home, pins, base, kernel, progress)
+            _make(home, pins, named, base, kernel, progress)
         told = json.loads(stamp.read_text())
         os.utime(home)
     return Image(home / "root", told["key"], told["changed"], told["versions"])
 
 
 def _make(
-    home: Path, wanted: list[Pin], base: Image | None, kernel: Kernel, progress: Progress
+    home: Path, wanted: list[Pin], named: Path, base: Image | None, kernel: Kernel,
+    progress: Progress,
 ) -> None:
     cache.need_space(cache.cache_dir(), SPACE, "the guest's image")
     shutil.rmtree(home, ignore_errors=True)
     scratch = home / "part"
     scratch.mkdir(parents=True)
     started = time.monotonic()
-    pins = _pinned(wanted, scratch, progress, base.versions if base else None)
+    pins = _pinned(wanted, scratch, progress, named, base.versions if base else {})
     _start(home / "root", base)
     _unpack([_file_of(scratch, pin.name, pin.version) for pin in pins], home / "root", progress)
-    if base:
+    if named == EXTRAS["tests"][0]:
         _set_up_tests(home / "root", scratch)
-    else:
+    if not base:
         _set_up(home / "root")
     _caches(home / "root", kernel, scratch)
     shutil.rmtree(scratch)

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +78,8 @@ class Lab:
         done = subprocess.run(git, capture_output=True, text=True)
         rival = json.loads((RIVAL / "package-lock.json").read_text())["packages"]
         own = self.image.versions
-        return {
+        browser = own.get("chromium-headless-shell")
+        return ({"chromium": browser} if browser else {}) | {
             "paqm": done.stdout.strip() or "unknown",
             "kernel": self.kernel.version,
             "kernel_config": self.kernel.key,
@@ -254,13 +255,19 @@ def ready(progress: Progress, *, modules: bool = True, lock_text: str | None = N
     return Lab(built, ko_files, chosen, _programs(chosen, built, progress))
 
 
+def with_extra(house: Lab, which: str, progress: Progress) -> Lab:
+    """The same lab with an image of image.EXTRAS: the programs are those of the image below."""
+    chosen = image.with_extra(which, house.image, house.kernel, progress)
+    return replace(house, image=chosen)
+
+
 def for_tests(
     progress: Progress, variant: str = "lab", release: str | None = None, *, modules: bool = True
 ) -> Lab:
     """What a command in a guest runs on: image and programs of the tests, and any kernel."""
     built = kernel.ensure("lab", progress)
     base = image.ensure(built, progress)
-    chosen = image.for_tests(base, built, progress)
+    chosen = image.with_extra("tests", base, built, progress)
     programs = _programs(chosen, built, progress, base)
     if variant != "lab" or release:
         built = kernel.ensure(variant, progress, release)

@@ -21,7 +21,7 @@ Progress = Callable[[str], None]
 # A guest keeps one CPU busy and takes up to 1 GB of memory.
 PARALLEL = min(4, len(os.sched_getaffinity(0)))
 # Wall seconds per virtual second after which a guest is given up.
-PATIENCE = 20
+PATIENCE = 60
 
 
 @dataclass(frozen=True)
@@ -185,6 +185,9 @@ def run_scenario(scenario: Scenario, options: Options, progress: Progress) -> No
     cache.need_space(options.out, _needed_space(scenario), f"scenario {scenario.name}")
     uses_modules = any(variant["qdisc"].split()[0] == "paqm" for variant in chosen)
     house = lab.ready(progress, modules=uses_modules, lock_text=options.lock_text)
+    # One image for all variants, also when not all are run.
+    senders_of_all = {variant["sender"] for variant in scenario.variants} | own
+    house = senders.house_for(senders_of_all, house, progress)
     link = kernel.build_link(house.kernel, progress) if scenario.data["path"].get("link") else None
     clip_file, frames = _clip(scenario, progress)
     lock = threading.Lock()

@@ -7,12 +7,12 @@ their times and knows no sender.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from paqm_lab import cache, lab, topology
+from paqm_lab import cache, image, lab, topology
 from paqm_lab.errors import LabError
 from paqm_lab.guest import LEAD, SAMPLE, TAIL
 from paqm_lab.rundata import ADVISED_SENDER
@@ -21,6 +21,11 @@ Json = dict[str, Any]
 
 # A guest of so many heavy senders, or twice as many others, has memory enough.
 SMALL = 4
+
+# Feedback of RFC 8888 about every packet and its ECN mark, and a controller that answers to marks;
+# media is sent as ECT(1) then.
+SCREAM = "WebRTC-RFC8888CongestionControlFeedback/Enabled,offer:true/"
+SCREAM += "WebRTC-Bwe-ScreamV2/mode:always/"
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,7 @@ class Sender:
     @heavy: a stream needs twice the memory
     @one_size: it takes pictures of the clip's own size only
     @needs: what must be installed, below the cache, and `remedy` what installs it
+    @extra: what the guest's image has besides (image.EXTRAS); such a guest has the most memory
     """
 
     codec: str
@@ -71,6 +77,7 @@ class Sender:
     one_size: bool = False
     needs: str = ""
     remedy: str = ""
+    extra: str = ""
 
 
 def ends(
@@ -131,6 +138,25 @@ def _libwebrtc(flow: Json, config: Json, home: Path) -> Plan:
     return ends(flow, send, receive, [signalling])
 
 
+def _chromium(trials: str) -> Planner:
+    """Chromium at both ends, with these field trials of its WebRTC."""
+
+    def plan(flow: Json, config: Json, home: Path) -> Plan:
+        signalling = f"/run/signal/{flow['name']}"
+        length = flow["stop"] - flow["start"]
+        same = ["--signal", signalling, "--field-trials", trials]
+        receive = ["node", str(image.CHROMIUM / "recv.js"), *same, "--log", str(home / "recv")]
+        receive += ["--output", str(home / "recv" / "decoded.y4m"), "--bind", flow["to"]]
+        receive += ["--duration", str(length + LEAD + TAIL)]
+        send = ["node", str(image.CHROMIUM / "send.js"), *same, "--log", str(home / "send")]
+        send += ["--clip", config["clip_file"], "--start-frame", str(flow["start_frame"])]
+        send += ["--fps", str(config["clip"]["fps"]), "--rate-max", str(flow["rate_max"])]
+        send += ["--bind", flow["address"], "--duration", str(length)]
+        return ends(flow, send, receive, [signalling])
+
+    return plan
+
+
 SENDERS = {
     ADVISED_SENDER: Sender("H.264 (x264)", _streamer),
     # Two processes of some 80 MB.
@@ -138,6 +164,8 @@ SENDERS = {
         "VP8 (libvpx)", _libwebrtc, heavy=True, one_size=True,
         needs="node/node_modules/@roamhq/wrtc", remedy="setup/setup.sh",
     ),
+    "chromium": Sender("VP8 (libvpx)", _chromium(""), one_size=True, extra="chromium"),
+    "chromium-scream": Sender("VP8 (libvpx)", _chromium(SCREAM), one_size=True, extra="chromium"),
 }  # fmt: skip
 
 
@@ -153,8 +181,17 @@ def installed(name: str) -> None:
         raise LabError(f"the sender {name} is not installed; run {sender.remedy}")
 
 
+def house_for(names: Iterable[str], house: lab.Lab, progress: Callable[[str], None]) -> lab.Lab:
+    """The lab, with the image that streams by these senders need."""
+    for extra in sorted({SENDERS[name].extra for name in names if name in SENDERS} - {""}):
+        house = lab.with_extra(house, extra, progress)
+    return house
+
+
 def memory(names: list[str]) -> str:
     """What a guest with streams by these senders needs."""
+    if any(SENDERS[name].extra for name in names):
+        return "3G"
     streams, heavy = len(names), sum(SENDERS[name].heavy for name in names)
     if heavy <= SMALL and streams <= 2 * SMALL:
         return "1G"

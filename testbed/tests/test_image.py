@@ -111,11 +111,13 @@ def test_the_programs_are_those_of_the_image(house: lab.Lab, tmp_path: Path) -> 
     assert kernel.ensure("lab", print).version == house.versions()["kernel"]
 
 
-def test_the_tests_lock_only_adds() -> None:
+@pytest.mark.parametrize("which", list(image.EXTRAS))
+def test_another_lock_only_adds(which: str) -> None:
+    named, extra = image.EXTRAS[which]
     below = {pin.name for pin in image.parse_lock(image.LOCK.read_text())}
-    own = {pin.name for pin in image.parse_lock(image.TEST_LOCK.read_text())}
+    own = {pin.name for pin in image.parse_lock(extra.read_text())}
     assert not below & own
-    assert set(image.roots(image.TEST_ROOTS.read_text())) <= own
+    assert set(image.roots(named.read_text())) <= own
 
 
 @pytest.fixture(scope="module")

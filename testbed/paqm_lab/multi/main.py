@@ -122,7 +122,9 @@ def run_all(
     chosen: NetScenario, out: Path, seed: int, variants: list[str], say: Callable[[str], None]
 ) -> int:
     """Runs the variants of a scenario; writes result and report; status 1 if a check fails."""
-    house = lab.ready(say)
+    house = senders.house_for(
+        {flow["sender"] for flow in chosen.data["flow"]}, lab.ready(say), say
+    )
     out.mkdir(parents=True, exist_ok=True)
     cases = []
     for variant in scenario.chosen_variants(chosen.path, chosen.data["variant"], variants):
