@@ -15,6 +15,8 @@
 #				whole grid, a day: out/mixed)
 #	make regimes		followers over many capacities and round trips (slow; FULL=1: the
 #				whole grid, hours: out/regimes)
+#	make head-to-head	P-AQM beside the queues and senders of today (slow; FULL=1: three seeds:
+#				out/head-to-head)
 #	make bench-daemon	paqmd: 10,000 flows, 64 routers, memory, latency (root)
 #	make bench-encoder	the encoder beside x264enc while the rate falls and rises (slow)
 #	make streamer-checks	rate controllers on queues with and without advice, TFRC's bands (slow;
@@ -120,7 +122,10 @@ bench-auto: build
 trace: setup
 	@$(LAB) trace --flows $(or $(FLOWS),64) --out out/trace
 
-.PHONY: mixed regimes
+.PHONY: mixed regimes head-to-head
+head-to-head: setup
+	@$(LAB) head-to-head $(if $(FULL),--full) --out out/head-to-head
+
 mixed: setup
 	@$(LAB) mixed $(if $(FULL),--full) --out out/mixed
 

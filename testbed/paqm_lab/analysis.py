@@ -119,7 +119,11 @@ def score_pictures(
         return
     if score:
         progress(f"analysis: scoring the pictures of {len(recordings)} recordings")
-        clip = clip_module.prepare(cache.cache_dir(), progress)
+        every, home = runs[0].cut_every, cache.cache_dir()
+        if every:
+            clip = clip_module.cut(home, every, progress)
+        else:
+            clip = clip_module.prepare(home, progress)
         quality.score_all(clip, recordings, workers)
     if not keep_video:
         for path in recordings:

@@ -294,6 +294,41 @@ def prepare(cache_dir: Path, progress: Progress = print) -> Path:
     return clip
 
 
+def cut_order(count: int, fps: int, every: float) -> list[int]:
+    """The clip's frames in pieces of so many seconds, each from far behind or before the last."""
+    size = round(every * fps)
+    pieces = [range(start, min(start + size, count)) for start in range(0, count, size)]
+    half = (len(pieces) + 1) // 2
+    mixed = [piece for i in range(half) for piece in pieces[i::half]]
+    return [frame for piece in mixed for frame in piece]
+
+
+def cut(cache_dir: Path, every: float, progress: Progress = print) -> Path:
+    """The clip with a scene cut every so many seconds, made once; its frames numbered anew."""
+    whole = prepare(cache_dir, progress)
+    target = cache_dir / f"clip-{FORMAT}-cut-{every:g}.y4m"
+    stamp = target.with_suffix(".json")
+    with cache.locked("clip-scaled"):
+        try:
+            if target.stat().st_size == json.loads(stamp.read_text())["bytes"]:
+                return target
+        except (OSError, ValueError, KeyError):
+            pass
+        progress(f"clip: cutting it every {every:g} s")
+        source = y4m.open_y4m(whole)
+        scratch = target.with_suffix(f".{os.getpid()}.y4m")
+        with scratch.open("wb") as out:
+            out.write(y4m.header(WIDTH, HEIGHT, Fraction(FPS)))
+            for place, frame in enumerate(cut_order(source.count, FPS, every)):
+                planes = source.frames[frame].copy()
+                burn_barcode(planes, place)
+                y4m.write_frame(out, planes.data)
+        os.replace(scratch, target)
+        record = {"frames": source.count, "bytes": target.stat().st_size, **LICENCE}
+        stamp.write_text(json.dumps(record, indent=2) + "\n")
+    return target
+
+
 def scaled(
     cache_dir: Path, width: int, height: int, progress: Progress = print, fps: int = FPS
 ) -> Path:

@@ -17,6 +17,8 @@ wifi       802.11n station at the edge of its cell: the access point sends aggre
 leo        Low-orbit access: the path is chosen anew every 15 s (Starlink; Mohan et al., WWW 2024),
            each time with a capacity of 0.4 to 1.6 of the mean, and with a gap of 30 to 130 ms at
            the change; in between 4 % jitter per 100 ms.
+steps      4 Mbit/s, half of it in the second third of the time, 4 again: no model, but the hardest
+           change that a link has.
 steady     Evenly spaced deliveries, the reference.
 """
 
@@ -34,6 +36,7 @@ F64 = npt.NDArray[np.float64]
 OPPORTUNITY = 1514  # bytes, Ethernet header included
 KINDS = ("lte", "wifi", "leo")
 SATELLITE_MEAN = 8e6  # bit/s
+STEPS = (4e6, 2e6, 4e6)  # bit/s, for equal times
 AIR_MS = 4.0  # of an aggregate
 LOW_PERCENTILE = 10
 LOW_WINDOW = 1.0  # s
@@ -104,10 +107,16 @@ def _steady(mean: float, length: int) -> I64:
     return np.asarray(np.diff(due), np.int64)
 
 
+def _steps(_: random.Random, length: int) -> I64:
+    ends = [length * i // len(STEPS) for i in range(len(STEPS) + 1)]
+    parts = zip(STEPS, ends, ends[1:], strict=False)
+    return np.concatenate([_steady(rate, end - start) for rate, start, end in parts])
+
+
 def make(kind: str, seconds: float, seed: int) -> I64:
     """Opportunities in each millisecond."""
     dice = random.Random(f"link {kind} {seed}")
-    build = {"lte": _lte, "wifi": _wifi, "leo": _satellite}[kind]
+    build = {"lte": _lte, "wifi": _wifi, "leo": _satellite, "steps": _steps}[kind]
     return build(dice, round(seconds * 1000))
 
 

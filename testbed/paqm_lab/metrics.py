@@ -34,6 +34,9 @@ INNER = 0.10  # a settled rate differs by no more from its share
 SETTLE = 2.0  # s after a change that aggregate means leave out
 TAIL = 1.0  # s before the end of the log in which a packet may just be queued
 FREEZE = 0.2  # s without a new picture
+# A freeze as webrtc-stats has it (freezeCount): an interval of so many times the mean, or so much
+# longer; of the intervals before it so many are in the mean.
+FREEZE_TIMES, FREEZE_MORE, FREEZE_MEAN = 3, 0.15, 30
 
 
 def summary(values: F64) -> dict[str, float | int | None]:
@@ -248,16 +251,34 @@ def delivery_from_log(
     return Frames(start[keep], delay[keep])
 
 
+def _picture_gaps(t: F64, index: I64, start: float, stop: float) -> F64:
+    """Intervals from one new picture to the next, the last one until `stop`."""
+    fresh = np.concatenate([[True], np.diff(index) != 0]) if len(index) else np.zeros(0, bool)
+    shown = t[fresh & (t >= start) & (t <= stop)]
+    return np.diff(np.append(shown, stop)) if len(shown) else np.zeros(0)
+
+
+def webrtc_freezes(t: F64, index: I64, start: float, stop: float) -> tuple[int, float]:
+    """Freezes as W3C's webrtc-stats counts them, and their length in sum.
+
+    The interval between two pictures is one if it is max(3 m, m + 150 ms) or longer, m being the
+    mean of the last 30 intervals before it. Here the stream's end closes the last interval, too.
+    """
+    gaps = _picture_gaps(t, index, start, stop)
+    frozen = []
+    for i in range(1, len(gaps)):
+        mean = float(gaps[max(0, i - FREEZE_MEAN) : i].mean())
+        if gaps[i] >= max(FREEZE_TIMES * mean, mean + FREEZE_MORE):
+            frozen.append(float(gaps[i]))
+    return len(frozen), sum(frozen)
+
+
 def freezes(t: F64, index: I64, start: float, stop: float) -> tuple[int, float]:
     """How often, and for how long in sum, no new picture came for more than FREEZE s.
 
     Counted from the first picture to `stop`; the same picture again is no new one.
     """
-    fresh = np.concatenate([[True], np.diff(index) != 0]) if len(index) else np.zeros(0, bool)
-    shown = t[fresh & (t >= start) & (t <= stop)]
-    if len(shown) == 0:
-        return 0, 0.0
-    gaps = np.diff(np.append(shown, stop))
+    gaps = _picture_gaps(t, index, start, stop)
     frozen = gaps[gaps > FREEZE]
     return len(frozen), float(frozen.sum())
 

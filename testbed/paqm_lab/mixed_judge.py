@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paqm_lab import stats
+from paqm_lab import stats, suite
 from paqm_lab.checks import Check, entry
 from paqm_lab.mixed_cases import Case
-from paqm_lab.mixed_rows import FORMAT, coverage, least_of, load, mean_of, most_of, newest
+from paqm_lab.mixed_rows import FORMAT, least_of, load, mean_of, most_of
 
 Json = dict[str, Any]
 
@@ -411,9 +411,10 @@ def result(
     out: Path, cases: Mapping[str, Case], seeds: Iterable[int], known: Json | None = None
 ) -> Json:
     """result.json from whatever runs are there, and `known`, an earlier one."""
-    rows, versions = newest(*load(out, cases), known or {})
+    rows, versions = suite.with_earlier(*load(out, cases), known or {}, FORMAT)
     rows = [one for one in rows if one["case"] in cases]
     book = judge(rows, cases)
+    want = {(c.name, q, s) for c in cases.values() for q in c.queues for s in set(seeds)}
     shown = [
         {"name": c.name, "group": c.group, "title": c.title, "link_mbit": c.link / 1e6,
          "rtt_ms": c.rtt_ms}
@@ -427,7 +428,7 @@ def result(
         "seeds": sorted({one["seed"] for one in rows}),
         "versions": versions,
         "programs": len({one["programs"] for one in rows}),
-        "grid": coverage(rows, cases, seeds),
+        "grid": suite.coverage(rows, want),
         "cases": shown,
         "runs": rows,
         "checks": book.checks,

@@ -7,7 +7,7 @@ A frame that never arrives counts with the length of the run, a stream that show
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -172,62 +172,17 @@ def row(case: Case, queue: str, seed: int, variant: Json, scored: bool) -> Json:
 # Runs on disk
 
 
-def _seeds(home: Path) -> list[tuple[str, int]]:
-    """Queue and seed of the runs of a case."""
-    found = []
-    for path in home.glob("*/result.json"):
-        queue, _, seed = path.parent.name.rpartition("-")
-        if queue and seed.isdigit():
-            found.append((queue, int(seed)))
-    return sorted(found)
-
-
 def load(out: Path, cases: Mapping[str, Case]) -> tuple[list[Json], list[Json]]:
     """All runs that are there as rows; versions."""
     rows, versions = [], []
     for case in cases.values():
-        for queue, seed in _seeds(out / "runs" / case.name):
-            point = suite.Point(case.name, queue, seed, {})
+        for point in suite.runs_of(out, case.name):
             stamp, variant = suite.stored(point.home(out)), suite.load(point, out)
             if stamp is None or variant is None or "each" not in variant:
                 continue
             if variant["versions"] not in versions:
                 versions.append(variant["versions"])
-            one = row(case, queue, seed, variant, bool(stamp["scored"]))
+            one = row(case, point.queue, point.seed, variant, bool(stamp["scored"]))
             made = {"programs": stamp["programs"], "version": variant["versions"]["paqm"]}
             rows.append(one | made)
     return rows, versions
-
-
-def newest(rows: list[Json], versions: list[Json], known: Json) -> tuple[list[Json], list[Json]]:
-    """Rows and versions with those of an earlier result.json that have not been run since.
-
-    The whole grid takes longer than a machine may be there for: it is run in parts.
-    """
-    if known.get("format") != FORMAT:
-        return rows, versions
-    there = {(one["case"], one["queue"], one["seed"]) for one in rows}
-    kept = [
-        one for one in known["runs"] if (one["case"], one["queue"], one["seed"]) not in there
-    ]
-    used = {one["version"] for one in kept}
-    more = [one for one in known["versions"] if one["paqm"] in used and one not in versions]
-    both = sorted(rows + kept, key=lambda one: (one["case"], one["queue"], one["seed"]))
-    return both, more + versions
-
-
-def coverage(rows: list[Json], cases: Mapping[str, Case], seeds: Iterable[int]) -> Json:
-    """Which part of the whole grid there is."""
-    there = {(one["case"], one["queue"], one["seed"]) for one in rows}
-    want = {(c.name, q, s) for c in cases.values() for q in c.queues for s in seeds}
-    lacking: dict[str, list[str]] = {}
-    for case, queue, seed in sorted(want - there):
-        lacking.setdefault(case, []).append(f"{queue}-{seed}")
-    return {
-        "runs": len(there),
-        "whole_grid": len(want),
-        "of_it": len(want & there),
-        "cases": sorted({case for case, _, _ in there}),
-        "seeds": sorted({seed for _, _, seed in there}),
-        "missing": lacking,
-    }

@@ -140,20 +140,38 @@ def _video(run: Run, traffic: Traffic, shown: Pictures | None, name: str, start:
         "frames_never": int(np.isinf(delay).sum()),
         "vmaf": None,
         "vmaf_p5": None,
+        "vmaf_p10": None,
         "freezes": None,
         "frozen_s": None,
+        "webrtc_freezes": None,
+        "webrtc_frozen_s": None,
     }
     if shown is None:
-        return figures
+        return figures | _unscored(run, name, flow.start, flow.stop, start)
     late = shown.t >= start
     if late.any():
         vmaf = shown.scores["vmaf"][late]
-        figures |= {"vmaf": float(vmaf.mean()), "vmaf_p5": float(np.percentile(vmaf, 5))}
+        figures |= {"vmaf": float(vmaf.mean())}
+        figures |= {f"vmaf_p{p}": float(np.percentile(vmaf, p)) for p in (5, 10)}
     begin = max(flow.start, start)
     count, length = metrics.freezes(shown.t, shown.source, begin, flow.stop)
+    webrtc = metrics.webrtc_freezes(shown.t, shown.source, begin, flow.stop)
     if not late.any():
-        count, length = 1, flow.stop - begin
+        count, length = webrtc = 1, flow.stop - begin
+    figures |= {"webrtc_freezes": webrtc[0], "webrtc_frozen_s": webrtc[1]}
     return figures | {"freezes": count, "frozen_s": length}
+
+
+def _unscored(run: Run, name: str, start: float, stop: float, judged: float) -> Figures:
+    """Freezes of a stream whose pictures were not compared: every decoded one is new."""
+    decoded = rundata.load_csv(run.flow_dir(name, "recv") / "decoded.csv")
+    if decoded is None:
+        return {}
+    t, begin = rundata.seconds(decoded, run.t0_ns), max(start, judged)
+    webrtc = metrics.webrtc_freezes(t, np.arange(len(t)), begin, stop)
+    if not (t >= begin).any():
+        webrtc = 1, stop - begin
+    return {"webrtc_freezes": webrtc[0], "webrtc_frozen_s": webrtc[1]}
 
 
 def _sink(run: Run, load: Load) -> dict[str, Figures]:

@@ -158,7 +158,10 @@ def _clip(scenario: Scenario, progress: Progress) -> tuple[Path | None, int]:
     if not scenario.data.get("media"):
         return None, 0
     size = scenario.data["clip"]
-    path = clip.scaled(cache.cache_dir(), size["width"], size["height"], progress)
+    if "cut_every" in size:
+        path = clip.cut(cache.cache_dir(), size["cut_every"], progress)
+    else:
+        path = clip.scaled(cache.cache_dir(), size["width"], size["height"], progress)
     return path, int(json.loads(path.with_suffix(".json").read_text())["frames"])
 
 

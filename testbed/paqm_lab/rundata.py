@@ -77,6 +77,7 @@ class Run:
     loads: tuple[Load, ...] = ()
     tcp: dict[int, tuple[str, str]] = field(default_factory=dict)  # port: flow, algorithm
     judge_from: float | None = None  # s; None: the scenario asks for no figures of every flow
+    cut_every: float | None = None  # s between scene cuts of the clip, if it is cut
 
     @property
     def advised(self) -> bool:
@@ -198,6 +199,7 @@ def load_run(directory: Path) -> Run:
                 for n, member in enumerate(group.get("members", []), start=1)
             },
             judge_from=data.get("judge_from"),
+            cut_every=(data["clip"] or {}).get("cut_every"),
         )
     except (KeyError, TypeError, ValueError) as err:
         raise LabError(f"{path}: lacks or garbles {err}; run the scenario again") from err

@@ -31,7 +31,7 @@ TCP_JITTER = 0.1
 # server may be: `in_step` takes no part in it.
 MEDIA_JITTER = 0.042
 
-VARIANT = {"controller": None, "shaper": None, "steady": False, "follow": False}
+VARIANT = {"controller": None, "ecn": None, "shaper": None, "steady": False, "follow": False}
 
 
 FLOOD = {
@@ -281,12 +281,16 @@ def _check_sense(path: Path, data: dict[str, Any]) -> None:
                 f'{path}: variant[{number}].sender: expected "none" if there are no media flows, '
                 "and only then"
             )
-        if "controller" in variant and variant["sender"] != "paqm-streamer":
-            raise LabError(f"{path}: variant[{number}].controller needs the sender paqm-streamer")
+        for key in ("controller", "ecn"):
+            if key in variant and variant["sender"] != "paqm-streamer":
+                raise LabError(f"{path}: variant[{number}].{key} needs the sender paqm-streamer")
         if "link" not in data["path"] and (variant.get("steady") or variant.get("follow")):
             raise LabError(f"{path}: variant[{number}]: steady and follow need path.link")
         if variant.get("follow") and variant["qdisc"].split()[0] not in ("paqm", "cake"):
             raise LabError(f"{path}: variant[{number}].follow: expected a qdisc paqm or cake")
+    if "cut_every" in data.get("clip", {}) and not is_recorded(data):
+        size = f"{clip.WIDTH}x{clip.HEIGHT}"
+        raise LabError(f"{path}: clip.cut_every: only the clip of {size} is cut")
     used = {
         sender_of(flow, variant) for flow in data.get("media", []) for variant in data["variant"]
     }

@@ -111,6 +111,8 @@ def _streamer(flow: Json, config: Json, home: Path) -> Plan:
     send += ["--log", str(home / "send"), "--paqmd", sockets[0]]
     if config["variant"]["controller"]:
         send += ["--controller", config["variant"]["controller"]]
+    if config["variant"]["ecn"]:
+        send += ["--ecn", config["variant"]["ecn"]]
     plan = ends(flow, send, receive)
     control = str(build / "feedback-daemon" / "paqmctl")
     show = [control, "--control", sockets[1], "show", "--json"]

@@ -34,7 +34,8 @@ SOURCES = [
 LAB = [
     *("analysis", "bulk", "clip", "guest", "image", "kernel", "lab", "metrics"),
     *("packetfigures", "packets", "perflow", "picturefigures", "quality", "run"),
-    *("rundata", "scenario", "series", "topology", "trace_guest", "trace_lab", "traffic", "uml"),
+    *("linkfigures", "linktrace", "rundata", "scenario", "senders", "series", "topology"),
+    *("trace_guest", "trace_lab", "traffic", "uml"),
 ]
 
 CLIP = {"width": 640, "height": 360, "fps": 24}
@@ -93,7 +94,8 @@ def load(point: Point, out: Path) -> Json | None:
         return None
     result = json.loads(path.read_text())
     variant: Json = result["variants"][0]
-    keys = ("seed", "duration_s", "bottleneck_bps", "rtt_ms", "versions", "packet_log_sha256")
+    keys = ["seed", "duration_s", "bottleneck_bps", "link", "rtt_ms", "versions"]
+    keys.append("packet_log_sha256")
     return variant | {key: result[key] for key in keys}
 
 
@@ -174,6 +176,52 @@ def run_all(
 def forget(point: Point, out: Path) -> None:
     """Removes a stored run."""
     shutil.rmtree(point.home(out), ignore_errors=True)
+
+
+def runs_of(out: Path, case: str) -> list[Point]:
+    """The runs of a case that are there, whatever they were made by; without their scenarios."""
+    found = []
+    for path in (out / "runs" / case).glob("*/result.json"):
+        queue, _, seed = path.parent.name.rpartition("-")
+        if queue and seed.isdigit():
+            found.append(Point(case, queue, int(seed), {}))
+    return sorted(found, key=lambda point: (point.queue, point.seed))
+
+
+def with_earlier(
+    rows: list[Json], versions: list[Json], known: Json, form: int
+) -> tuple[list[Json], list[Json]]:
+    """Rows and versions with those of an earlier result.json that have not been run since.
+
+    A whole suite takes longer than a machine may be there for: it is run in parts. `form` is the
+    format of the rows; those of another one are left out.
+    """
+    if known.get("format") != form:
+        return rows, versions
+    there = {(one["case"], one["queue"], one["seed"]) for one in rows}
+    kept = [
+        one for one in known["runs"] if (one["case"], one["queue"], one["seed"]) not in there
+    ]
+    used = {one["version"] for one in kept}
+    more = [one for one in known["versions"] if one["paqm"] in used and one not in versions]
+    both = sorted(rows + kept, key=lambda one: (one["case"], one["queue"], one["seed"]))
+    return both, more + versions
+
+
+def coverage(rows: list[Json], want: set[tuple[str, str, int]]) -> Json:
+    """Which part of the whole grid, (case, queue, seed), there is."""
+    there = {(one["case"], one["queue"], one["seed"]) for one in rows}
+    lacking: dict[str, list[str]] = {}
+    for case, queue, seed in sorted(want - there):
+        lacking.setdefault(case, []).append(f"{queue}-{seed}")
+    return {
+        "runs": len(there),
+        "whole_grid": len(want),
+        "of_it": len(want & there),
+        "cases": sorted({case for case, _, _ in there}),
+        "seeds": sorted({seed for _, _, seed in there}),
+        "missing": lacking,
+    }
 
 
 def earlier(data: Path) -> Json:

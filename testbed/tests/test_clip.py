@@ -176,6 +176,25 @@ def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         clip.prepare(tmp_path, quiet)
 
 
+def test_cut_order() -> None:
+    """Pieces of two frames, those of the second half between those of the first."""
+    assert clip.cut_order(9, 2, 1.0) == [0, 1, 6, 7, 2, 3, 8, 4, 5]
+
+
+def test_clip_with_cuts_is_numbered_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = tmp_path / "clip.y4m"
+    with whole.open("wb") as out:
+        out.write(y4m.header(clip.WIDTH, clip.HEIGHT, Fraction(24)))
+        for index in range(6):
+            y4m.write_frame(out, picture(index, 50 + 10 * index).data)
+    monkeypatch.setattr(clip, "prepare", lambda *_: whole)
+    made = clip.cut(tmp_path, 1 / 12, lambda text: None)
+    shown = y4m.open_y4m(made).luma()
+    assert clip.read_barcodes(shown).tolist() == list(range(6))
+    assert shown[:, 300, 300].tolist() == [50, 60, 90, 100, 70, 80]
+    assert json.loads(made.with_suffix(".json").read_text())["frames"] == 6
+
+
 def test_kept_clip_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the right stamp nothing is fetched; with another size of the file it is made again."""
     path = write(tmp_path / "clip.y4m", [picture(0)])

@@ -43,6 +43,13 @@ def test_steady_link_has_the_same_mean_and_no_gaps() -> None:
     assert linktrace.rates(trace, 0.1).std() > 0.1 * rates.mean()
 
 
+def test_a_link_in_steps() -> None:
+    trace = linktrace.make("steps", 9, 1)
+    assert len(trace) == 9000
+    assert linktrace.rates(trace, 3).tolist() == pytest.approx([4e6, 2e6, 4e6], rel=1e-2)
+    assert linktrace.rates(trace, 0.5).std() > 0
+
+
 def test_low_rate_is_never_nothing() -> None:
     trace = np.zeros(10000, np.int64)
     trace[9000:] = 10

@@ -184,6 +184,34 @@ def test_freezes() -> None:
     assert metrics.freezes(np.zeros(0), np.zeros(0, np.int64), 0, 1) == (0, 0.0)
 
 
+@pytest.mark.parametrize(
+    ("gap", "frozen"),
+    [
+        (0.189, 0),  # the mean is 40 ms: max(120, 190) ms
+        (0.191, 1),
+    ],
+)
+def test_webrtc_freezes(gap: float, frozen: int) -> None:
+    t = np.cumsum([1.0, *[0.04] * 40, gap, 0.04])
+    index = np.arange(len(t))
+    count, length = metrics.webrtc_freezes(t, index, 0, t[-1] + 0.04)
+    assert (count, length) == (frozen, pytest.approx(gap * frozen))
+
+
+def test_webrtc_freezes_go_by_the_last_thirty() -> None:
+    """At 2 pictures a second only three times the mean is a freeze; the end closes an interval."""
+    t = np.cumsum([0.0, *[0.04] * 40, *[0.5] * 30])
+    index = np.arange(len(t))
+    # 500 ms after 30 of 40 ms is one; after one of 500 the mean is 55.3 ms and the limit 205 ms;
+    # it stays one while 3 m < 500, m = (40 (30 - n) + 500 n) / 30: up to n = 8.
+    assert metrics.webrtc_freezes(t, index, 0, t[-1])[0] == 9
+    assert metrics.webrtc_freezes(t, index, 0, t[-1] + 1.49)[0] == 9
+    assert metrics.webrtc_freezes(t, index, 0, t[-1] + 1.51)[0] == 10
+    repeated = np.concatenate([index[:-5], np.full(5, index[-6])])
+    assert metrics.webrtc_freezes(t, repeated, 0, t[-1])[0] == 10
+    assert metrics.webrtc_freezes(np.zeros(0), np.zeros(0, np.int64), 0, 1) == (0, 0.0)
+
+
 def test_gops_with_mixed_base() -> None:
     gop = np.array([0, 0, 1, 1, 2, 2])
     assert metrics.gops_with_mixed_base(gop, np.array([30.0, 30, 31, 31, 30, 30])) == 0

@@ -61,6 +61,16 @@ def test_a_stream_names_its_sender_or_has_the_variants() -> None:
     assert names == ["paqm-streamer", "libwebrtc"]
 
 
+@pytest.mark.parametrize("ecn", ["ect0", "ect1", None])
+def test_a_variant_says_whether_its_streamers_are_ecn_capable(ecn: str | None) -> None:
+    variant = {**BASE["variant"][0], **({"ecn": ecn} if ecn else {})}
+    run = resolved(variant=[variant])
+    config = {**run, "build": "b", "clip_file": "c", "record": True}
+    plans = senders.plans(senders.of_dumbbell(run)[:1], config, Path("out"))
+    send = next(one for one in plans[0]["programs"] if one["name"] == "send-a")["command"]
+    assert send[send.index("--ecn") + 1] == ecn if ecn else "--ecn" not in send
+
+
 @pytest.mark.parametrize(
     ("more", "expected"),
     [

@@ -258,7 +258,8 @@ def store(out: Path, case: str, queue: str, seed: int, each: dict[str, Json]) ->
         "qdisc": queue,
         "figures": {"link_use_percent": {"whole": 95.0}, "feedback": {"messages": 10}},
     }
-    whole: Json = {"variants": [variant], "seed": seed, "duration_s": 24, "rtt_ms": 40}
+    whole: Json = {"variants": [variant], "seed": seed, "duration_s": 24, "rtt_ms": 40,
+                   "link": None}
     whole |= {"bottleneck_bps": CASES[case].link, "packet_log_sha256": {}}
     whole |= {"versions": {"paqm": "test", "kernel": "7"}}
     (home / "result.json").write_text(json.dumps(whole))

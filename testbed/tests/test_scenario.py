@@ -36,6 +36,8 @@ def write(tmp_path: Path, text: str) -> str:
         ("[path]", "[path", r"not valid TOML"),
         ("[clip]\nwidth = 640\nheight = 360\nfps = 24", "", r"clip is missing"),
         ('sender = "libwebrtc"', 'sender = "none"', r"variant\[2\]\.sender"),
+        ('"libwebrtc"', '"libwebrtc"\necn = "ect0"', r"variant\[2\]\.ecn needs the sender paqm-"),
+        ("width = 640", "width = 320\ncut_every = 2", r"clip\.cut_every: only the clip of 640x360"),
     ],
 )
 def test_refusal_names_file_key_and_expectation(

@@ -161,7 +161,7 @@ class Case:
         """What the guest starts for them."""
         config = {
             "build": lab.BUILD, "clip": {"fps": clip.FPS}, "clip_file": str(clip_file),
-            "record": False, "seed": seed, "variant": {"controller": None},
+            "record": False, "seed": seed, "variant": {"controller": None, "ecn": None},
         }  # fmt: skip
         flows = [
             {

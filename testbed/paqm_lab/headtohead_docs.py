@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: GPL-2.0
+"""docs/head-to-head.md from docs/results/head-to-head.json, and that from result.json."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from paqm_lab import cache, stats
+from paqm_lab.headtohead_cases import JUDGE_FROM, SECONDS, TCP_AT, TITLES
+from paqm_lab.headtohead_judge import (
+    BEHIND_LOSS,
+    BEHIND_P95_MS,
+    BEHIND_VMAF,
+    JOB_LOSS,
+    JOB_P95_MS,
+    JOB_SHARE,
+)
+
+Json = dict[str, Any]
+
+DATA = cache.REPO / "docs" / "results" / "head-to-head.json"
+PAGE = cache.REPO / "docs" / "head-to-head.md"
+
+HEAD = f"""# Head to head
+
+P-AQM with its streamer beside the queues and the senders that one would take today: twelve rows,
+not all pairs. Each row has fq_codel, CAKE and dualpi2 with the strongest sender for each, which is
+`paqm-streamer` itself: without a router's advice its own controller finds the rate, and it hears
+the marks (ECN) of these queues. So the encoder is the same, and pictures may be compared. The
+other queues and senders are dealt out over the rows. Real kernel, real programs, virtual time.
+
+```
+make head-to-head              # all rows, one seed: out/head-to-head/result.json
+make head-to-head FULL=1       # three seeds
+testbed/paqm-lab head-to-head --rows one,steps
+```
+
+This file is made from `docs/results/head-to-head.json` by `paqm-lab head-to-head --docs`; do not
+edit it. Rows are run in parts: each run counts until a newer one replaces it.
+
+A run lasts {SECONDS} s, TCP comes at {TCP_AT} s, figures are from {JUDGE_FROM} s on. Clip 640x360,
+24 frames/s, at most 3 Mbit/s; sixteen streams have 320x180 and at most 1 Mbit/s, and their
+pictures are not compared. A stream's least rate is 200 kbit/s, or 0.8 of its share if that is less.
+
+* *delay*: waiting in the router, mean over the streams of each one's percentile; *lost*: of the
+  streams' packets; *use* of the link, beside TCP where there is TCP.
+* *share*: what the streams have together of their max-min fair share, beside TCP where there is
+  TCP; *least*: the worst stream; *TCP* likewise; *Jain*: index over all these flows. A link that
+  varies counts with its mean.
+* *settled*: seconds until the slowest stream has settled after a change, and how many of the
+  changes were settled at all ([definition](results-format.md)).
+* *frame*: capture until the last packet is there, p95 (one that never comes counts with the length
+  of the run); *freezes* as W3C's webrtc-stats counts them ([definition](results-format.md)).
+* VMAF of what was shown: mean, and the 10th percentile.
+
+**What is asked.** P-AQM is behind the best rival of a row by no more than {BEHIND_P95_MS:g} ms of
+delay at p95, {BEHIND_LOSS:g} % of loss, {BEHIND_VMAF:g} VMAF at the 10th percentile; beside TCP its
+p99 is half of dualpi2's or less, and its streams have 15 % more of their fair share. A rival counts
+as the best in a figure only if it does its job otherwise: its worst stream and TCP have at least
+{JOB_SHARE:g} % of their fair share, its streams lose at most {JOB_LOSS:g} %, and wait at most
+{JOB_P95_MS:g} ms at p95 (others are in brackets). A codec of another kind is not compared in VMAF.
+What is not met is in bold.
+"""
+
+Column = tuple[str, str, int]
+COLUMNS: tuple[Column, ...] = (
+    ("delay p50, ms", "delay_p50_ms", 1),
+    ("p95", "delay_p95_ms", 1),
+    ("p99", "delay_p99_ms", 1),
+    ("lost, %", "lost_percent", 2),
+    ("use, %", "use_percent", 1),
+    ("share, %", "share_percent", 0),
+    ("least", "share_percent_least", 0),
+    ("TCP", "tcp_percent", 0),
+    ("Jain", "jain", 3),
+    ("settled, s", "settle_s", 1),
+    ("frame, ms", "frame_p95_ms", 0),
+    ("freezes", "freezes", 1),
+    ("VMAF", "vmaf", 1),
+    ("p10", "vmaf_p10", 1),
+)
+
+
+def _cell(runs: list[Json], key: str, digits: int) -> str:
+    values = [run[key] for run in runs]
+    if key == "settle_s" and runs[0]["settled"]:
+        done = sum(run["settled"][0] for run in runs)
+        of = sum(run["settled"][1] for run in runs)
+        known = [value for value in values if value is not None]
+        return f"{max(known):.{digits}f} ({done}/{of})" if known else f"- (0/{of})"
+    if None in values:
+        return ""
+    mean: float = stats.mean(values)
+    return f"{mean:.{digits}f}"
+
+
+def table(data: Json, name: str) -> list[str]:
+    """The figures of a row."""
+    row = next(one for one in data["rows"] if one["name"] == name)
+    lines = []
+    for system in row["systems"]:
+        runs = [run for run in data["runs"] if (run["case"], run["queue"]) == (name, system)]
+        if not runs:
+            continue
+        label = system if row["job"][system] else f"({system})"
+        cells = [_cell(runs, key, digits) for _, key, digits in COLUMNS]
+        lines.append("| " + " | ".join([label, *cells]) + " |")
+    if not lines:
+        return []
+    head = "| " + " | ".join([name, *(title for title, _, _ in COLUMNS)]) + " |"
+    return [head, "|---|" + "--:|" * len(COLUMNS), *lines]
+
+
+def _commands(data: Json, row: Json) -> list[str]:
+    lines: list[str] = []
+    for system in row["systems"]:
+        run = next(
+            (r for r in data["runs"] if (r["case"], r["queue"]) == (row["name"], system)), None
+        )
+        if run:
+            lines += [f"# {system}", *run["tc"]]
+    return ["```", *lines, "```"]
+
+
+def _verdict(check: Json) -> str:
+    sign = {"<=": "at most", ">=": "at least"}[check["relation"]]
+    value = "none" if check["value"] is None else f"{check['value']:.2f}"
+    against = f" ({check['rival']})" if "rival" in check else ""
+    text = f"`{check['name']}` {value}, asked: {sign} {check['limit']:g} {check['unit']}".rstrip()
+    return f"{text}{against}" if check["pass"] else f"**{text}**{against}"
+
+
+def page(data: Json) -> str:
+    """The whole page."""
+    part = data["grid"]
+    failed = [check for check in data["checks"] if not check["pass"]]
+    lines = [HEAD]
+    lines.append(
+        f"{part['of_it']} of {part['whole_grid']} runs of all seeds are here. Of "
+        f"{len(data['checks'])} demands {len(data['checks']) - len(failed)} are met. Systems are "
+        "named QUEUE-SENDER; `paqm` is P-AQM with `paqm-streamer`, told its rate. Senders: "
+        + "; ".join(f"`{name}`: {text}" for name, text in TITLES.items() if name != "advice")
+        + "."
+    )
+    for row in data["rows"]:
+        shown = table(data, row["name"])
+        link = f"{row['link']} link, {row['link_mbit']:.2g}" if row["link"] else row["link_mbit"]
+        lines += ["", f"## {row['title']}", ""]
+        if not shown:
+            lines.append(f"`{row['name']}`: not run yet.")
+            continue
+        seeds = sorted({run["seed"] for run in data["runs"] if run["case"] == row["name"]})
+        lines += [f"{link} Mbit/s, {row['rtt_ms']} ms; seeds {', '.join(map(str, seeds))}.", ""]
+        lines += [*shown, ""]
+        mine = [check for check in data["checks"] if check["variant"] == row["name"]]
+        lines += [f"* {_verdict(check)}" for check in mine]
+        lines += [
+            f"* `{one['name']}`: {one['why']}"
+            for one in data["reported"]
+            if one["variant"] == row["name"]
+        ]
+        lines += ["", *_commands(data, row)]
+    return "\n".join(lines) + "\n"
+
+
+def write(text: str) -> list[Path]:
+    """Data and page."""
+    DATA.write_text(text)
+    PAGE.write_text(page(json.loads(text)))
+    return [DATA, PAGE]
