@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -137,13 +138,13 @@ def page(data: Json) -> str:
     part = data["grid"]
     failed = [check for check in data["checks"] if not check["pass"]]
     lines = [HEAD]
-    lines.append(
+    lines += textwrap.wrap(
         f"{part['of_it']} of {part['whole_grid']} runs of all seeds are here. Of "
         f"{len(data['checks'])} demands {len(data['checks']) - len(failed)} are met. Systems are "
-        "named QUEUE-SENDER; `paqm` is P-AQM with `paqm-streamer`, told its rate. Senders: "
-        + "; ".join(f"`{name}`: {text}" for name, text in TITLES.items() if name != "advice")
-        + "."
+        "named QUEUE-SENDER; `paqm` is P-AQM with `paqm-streamer`, told its rate. Senders:",
+        100,
     )
+    lines += ["", *(f"* `{name}`: {text}" for name, text in TITLES.items() if name != "advice")]
     for row in data["rows"]:
         shown = table(data, row["name"])
         link = f"{row['link']} link, {row['link_mbit']:.2g}" if row["link"] else row["link_mbit"]
