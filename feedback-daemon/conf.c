@@ -96,10 +96,10 @@ static const char *set_bool(bool *to, const char *v)
 
 static const char *set_use(struct conf *c, const char *v)
 {
-	if (strcmp(v, "erf") && strcmp(v, "ecf"))
-		return "erf or ecf";
-	c->use = strcmp(v, "erf") ? ALLOW_USE_ECF : ALLOW_USE_ERF;
-	return NULL;
+	for (c->use = 0; c->use < ALLOW_USES; c->use++)
+		if (!strcmp(v, allow_uses[c->use]))
+			return NULL;
+	return "erf, ecf, thesis-erf or thesis-ecf";
 }
 
 bool conf_set(struct conf *c, enum conf_key key, const char *value, uint32_t *seen,

@@ -30,7 +30,7 @@
 	X(GROUP, "group", "GROUP")                                                                 \
 	X(KEYS, "keys", "FILE")                                                                    \
 	X(REQUIRE_AUTH, "require-auth", "yes|no")                                                  \
-	X(USE, "use", "erf|ecf")                                                                   \
+	X(USE, "use", "WHAT")                                                                      \
 	X(LEGACY, "legacy", "yes|no")                                                              \
 	X(SANDBOX, "sandbox", "yes|no")                                                            \
 	X(VERBOSE, "verbose", "yes|no")

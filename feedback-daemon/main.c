@@ -45,8 +45,9 @@ static const char usage[] =
 	"      --user USER        user to run as when started as root (default: paqm)\n"
 	"      --group GROUP      let members of GROUP register flows and read the state,\n"
 	"                         besides root and the user who started paqmd\n"
-	"      --use erf|ecf      follow a message's absolute rate (erf, default) or its\n"
-	"                         relative value (ecf)\n"
+	"      --use WHAT         follow a message's absolute rate (erf, default) or its\n"
+	"                         relative value (ecf); thesis-erf or thesis-ecf: the same as\n"
+	"                         published, without what protects from their weaknesses\n"
 	"      --legacy           also accept ICMP Source Quench without a PAQM object:\n"
 	"                         anyone who guesses a flow's ports can forge it\n"
 	"      --keys FILE        router keys; messages from these routers need a valid tag\n"
@@ -430,8 +431,7 @@ static int serve(struct daemon *d, const struct sandbox_user *user, const struct
 	    !capture_open(d, opener, &sink) &&
 	    (!d->conf.sandbox || !sandbox_filter(SANDBOX_WORKER, -1))) {
 		log_info("ready: version %s, %s mode, senders at %s, paqmctl at %s", PAQM_VERSION,
-			 d->conf.use == ALLOW_USE_ERF ? "erf" : "ecf", d->conf.socket,
-			 d->conf.control);
+			 allow_uses[d->conf.use], d->conf.socket, d->conf.control);
 		notify("READY=1");
 		run(d, timer_fd);
 		notify("STOPPING=1");

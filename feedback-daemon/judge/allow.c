@@ -26,6 +26,8 @@
  */
 #define ECF_RIGHT_Q24 PAQM_Q24(95, 100)
 
+const char *const allow_uses[ALLOW_USES] = {ALLOW_USE_WORDS};
+
 static struct allow *slot_of(const struct allow_set *s, uint64_t router_id)
 {
 	size_t i;
@@ -120,6 +122,7 @@ struct allow *allow_apply(struct allow_set *s, const struct paqm_msg *m, const s
 			  uint64_t floor_bps, uint64_t ceil_bps, enum allow_use use,
 			  uint64_t now_ns, uint64_t keep_ns)
 {
+	bool published = allow_published(use);
 	struct allow *a;
 
 	allow_expire(s, now_ns, keep_ns);
@@ -133,11 +136,16 @@ struct allow *allow_apply(struct allow_set *s, const struct paqm_msg *m, const s
 		a->old_boot = a->msg.boot;
 		a->has_old_boot = true;
 	}
+	if (published)
+		use -= ALLOW_USE_THESIS_ERF;
 	/* a router whose law is another says no relative value */
 	if (!m->ecf)
 		use = ALLOW_USE_ERF;
-	if (use == ALLOW_USE_ERF || (is_gap(a, m) && m->rate))
+	if (use == ALLOW_USE_ERF || (!published && is_gap(a, m) && m->rate))
 		a->rate = paqm_max64(m->rate, 1);
+	else if (published)
+		a->rate = ecf_step(a->active ? paqm_min64(a->rate, ceil_bps) : ceil_bps, m->ecf,
+				   ceil_bps);
 	else
 		a->rate = paqm_max64(
 			ecf_step(ecf_base(s, a, m, floor_bps, ceil_bps), m->ecf, ceil_bps),
@@ -221,7 +229,7 @@ static void damp_fall(struct allow_damp *d, uint64_t now_ns)
 	d->mark = 0;
 }
 
-void allow_damp(struct allow_set *s, uint64_t ceil_bps, uint64_t now_ns)
+void allow_damp(struct allow_set *s, enum allow_use use, uint64_t ceil_bps, uint64_t now_ns)
 {
 	struct allow_damp *d = &s->damp;
 	const struct allow *min;
@@ -229,6 +237,10 @@ void allow_damp(struct allow_set *s, uint64_t ceil_bps, uint64_t now_ns)
 	bool held = d->held;
 	uint64_t rate;
 
+	if (allow_published(use)) {
+		*d = (struct allow_damp){0};
+		return;
+	}
 	d->held = false;
 	rate = allow_min(s, 0, ceil_bps, &min, &active);
 	/* What was captured on another device may be older: time does not go back. */

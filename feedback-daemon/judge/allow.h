@@ -13,6 +13,8 @@
  *
  * What rises and falls again and again is damped: a fall counts at once, but
  * after a few of them the rate rises slowly until there has been quiet.
+ *
+ * The published senders had none of this, see allow_published().
  */
 #ifndef PAQMD_ALLOW_H
 #define PAQMD_ALLOW_H
@@ -28,14 +30,29 @@
 #define ALLOW_EXPIRY_MIN_NS 3000000000ULL
 #define ALLOW_EXPIRY_MAX_NS 30000000000ULL
 
-enum allow_use { ALLOW_USE_ERF, ALLOW_USE_ECF };
+/* What a flow goes by: absolute rates or relative values; or these as the published senders did. */
+enum allow_use {
+	ALLOW_USE_ERF,
+	ALLOW_USE_ECF,
+	ALLOW_USE_THESIS_ERF,
+	ALLOW_USE_THESIS_ECF,
+	ALLOW_USES
+};
+#define ALLOW_USE_WORDS "erf", "ecf", "thesis-erf", "thesis-ecf"
+extern const char *const allow_uses[ALLOW_USES];
+
+/* Nothing but what a message says: no healing, no right, no anti-windup, no damping. */
+static inline bool allow_published(enum allow_use use)
+{
+	return use == ALLOW_USE_THESIS_ERF || use == ALLOW_USE_THESIS_ECF;
+}
 
 /**
  * struct allow - one router's word to one flow
  * @used: the slot is taken; false is free
  * @active: the allowance is in force
  * @has_old_boot: @old_boot is valid
- * @use: which of its values the allowance comes from
+ * @use: which of its values the allowance comes from, ERF or ECF
  * @msg: newest believed message
  * @addr: address it came from
  * @old_boot: nonce before the last restart; its messages are replays
@@ -111,13 +128,14 @@ uint64_t allow_next(const struct allow_set *s, uint64_t keep_ns);
 /**
  * allow_damp() - update the damping with what the routers say now
  * @s: the flow's allowances
+ * @use: as in allow_apply(); as published, there is none
  * @ceil_bps: upper limit of the flow; what happens above it does not matter
  * @now_ns: now
  *
  * To be called after allow_apply() and allow_expire(). From then on allow_min()
  * gives no more than was in force while the rate is held.
  */
-void allow_damp(struct allow_set *s, uint64_t ceil_bps, uint64_t now_ns);
+void allow_damp(struct allow_set *s, enum allow_use use, uint64_t ceil_bps, uint64_t now_ns);
 
 /**
  * allow_min() - combine the routers

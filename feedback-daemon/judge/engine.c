@@ -83,7 +83,7 @@ bool engine_expire(struct engine *e, struct flow *f, uint64_t now_ns)
 {
 	if (!allow_expire(&f->allow, now_ns, e->params.digest_life_ns))
 		return false;
-	allow_damp(&f->allow, f->ceil_bps, now_ns);
+	allow_damp(&f->allow, e->params.use, f->ceil_bps, now_ns);
 	return flow_record(f);
 }
 

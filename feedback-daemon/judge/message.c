@@ -174,6 +174,7 @@ static enum refuse judge(struct engine *e, const uint8_t *ip, const uint8_t *icm
 	struct paqm_quote q = {0};
 	struct router *r = NULL;
 	enum paqm_msg_err err;
+	enum allow_use use;
 	enum refuse why;
 	struct flow *f;
 
@@ -222,10 +223,12 @@ known:
 	}
 
 	/* (g) limits are applied when the routers are combined */
-	f->heard = *allow_apply(&f->allow, &v->msg, &v->addr, f->floor_bps, f->ceil_bps,
-				bare ? ALLOW_USE_ECF : e->params.use, now_ns,
-				e->params.digest_life_ns);
-	allow_damp(&f->allow, f->ceil_bps, now_ns);
+	use = e->params.use;
+	if (bare)
+		use = allow_published(use) ? ALLOW_USE_THESIS_ECF : ALLOW_USE_ECF;
+	f->heard = *allow_apply(&f->allow, &v->msg, &v->addr, f->floor_bps, f->ceil_bps, use,
+				now_ns, e->params.digest_life_ns);
+	allow_damp(&f->allow, use, f->ceil_bps, now_ns);
 	r->addr = v->addr;
 	r->msg = v->msg;
 	r->mono_ns = now_ns;

@@ -292,7 +292,7 @@ static json_t *view_stats(const struct engine *e, const struct request_env *env)
 						"up", env->iface[i].up, "received",
 						(json_int_t)env->iface[i].received));
 	json_object_set_new(o, "version", json_string(PAQM_VERSION));
-	json_object_set_new(o, "use", json_string(e->params.use == ALLOW_USE_ERF ? "erf" : "ecf"));
+	json_object_set_new(o, "use", json_string(allow_uses[e->params.use]));
 	json_object_set_new(o, "keys", num(e->keyring.n));
 	json_object_set_new(o, "require_auth", json_boolean(e->params.require_auth));
 	json_object_set_new(o, "uptime_ms", num((env->now_ns - env->start_ns) / 1000000));

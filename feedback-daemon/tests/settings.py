@@ -26,7 +26,7 @@ def check_config(t: Trial) -> None:
     assert config_errors(t, "# none\n\n interface eth0 # one\ninterface\teth1\nuse ecf") == []
     wrong = "use dance\nfoo bar\ngroup\nuse erf\nuse ecf\nsocket here\nsandbox no no\n\x01\n"
     assert config_errors(t, wrong + "interface " + "x" * 16) == [
-        "1: use dance: must be erf or ecf",
+        "1: use dance: must be erf, ecf, thesis-erf or thesis-ecf",
         "2: unknown setting 'foo'; see paqmd.conf(5)",
         "3: group: has no value; see paqmd.conf(5)",
         "5: use ecf: must be given only once",
@@ -58,7 +58,7 @@ def check_reload(t: Trial) -> None:
     assert client.rate() == Rate(1, 500_000, "ecf", ROUTER_IP, 1, 1)
 
     conf.write_text("interface veth0\nuse erf\nuse dance\n")
-    assert f"{conf}:3: use dance: must be erf or ecf" in reload(t)
+    assert f"{conf}:3: use dance: must be erf, ecf, thesis-erf or thesis-ecf" in reload(t)
     conf.write_text("interface veth0\nuser root\n")
     # the command line names the user, and it wins
     assert reload(t) == ""

@@ -272,6 +272,45 @@ TEST(test_windup)
 #undef SAY
 }
 
+/* The published senders: the vectors again, and nothing that a message does not say. */
+TEST(test_published)
+{
+	const uint64_t ceil = 1000000;
+	struct allow_set s = {0};
+	struct paqm_msg a = msg('A', 1, 0.8, 900000), b = msg('B', 1, 0.5, 900000);
+	const struct allow *min;
+	unsigned int n;
+
+#define SAY(m) allow_apply(&s, &(m), &nowhere, 10000, ceil, ALLOW_USE_THESIS_ECF, S, 4 * S)->rate
+	CHECK_EQ((SAY(a) + 5) / 10, 80000); /* of the ceiling; not the rate, and not 0.95 of it */
+	CHECK_EQ(SAY(b), 500000);
+	CHECK_EQ(allow_min(&s, 10000, ceil, &min, &n), 500000);
+	a.seq = 4; /* two are lost, and stay so */
+	CHECK_EQ((SAY(a) + 5) / 10, 64000);
+	a.boot++;
+	a.seq = 1;
+	a.ecf = t_f32(50000);
+	CHECK_EQ((SAY(a) + 5) / 10, 69000);
+	a.seq = 2; /* it grows beside a router with less: no anti-windup */
+	a.ecf = t_f32(1e6);
+	b.seq = 2;
+	b.ecf = t_f32(0.1);
+	CHECK_EQ(SAY(b), 50000);
+	CHECK_EQ(SAY(a), ceil);
+	b.seq = 3; /* below the floor: it climbs from there */
+	CHECK_EQ(SAY(b), 5000);
+	CHECK_EQ(allow_min(&s, 10000, ceil, &min, &n), 10000);
+	b.seq = 4;
+	b.ecf = t_f32(2000);
+	CHECK_EQ(SAY(b), 7000);
+	CHECK_EQ(s.slot[1].use, ALLOW_USE_ECF);
+	b.ecf = 0; /* of a router with another law */
+	b.seq = 5;
+	CHECK_EQ(SAY(b), 900000);
+	CHECK_EQ(s.slot[1].use, ALLOW_USE_ERF);
+#undef SAY
+}
+
 unsigned int flap(struct flow *f, uint64_t *now, unsigned int rounds, uint64_t gap, double low,
 		  double high)
 {
@@ -345,6 +384,19 @@ TEST(test_flapping)
 	CHECK_EQ(flap(f, &now, 200, 250 * MS, 500000, 600000), 100);
 	CHECK_EQ(flap(f, &now, 21, 8 * S, 200000, 800000), 10);
 	CHECK_EQ(flap(f, &now, 1, 250 * MS, 900000, 0), 1);
+}
+
+/* They follow a rate that flaps. */
+TEST(test_flapping_published)
+{
+	struct engine_params p = engine_defaults;
+	uint64_t now = S;
+	struct flow *f;
+
+	p.use = ALLOW_USE_THESIS_ERF;
+	f = begin(&p);
+	CHECK_EQ(flap(f, &now, 120, 250 * MS, 200000, 800000), 60);
+	CHECK(!f->allow.damp.held);
 }
 
 static void count_told(void *data, struct flow *f)

@@ -263,7 +263,7 @@ TEST(test_conf_file)
 		{"require-auth maybe", "yes or no"},
 		{"sandbox 1", "yes or no"},
 		{"verbose true", "yes or no"},
-		{"use both", "erf or ecf"},
+		{"use both", "thesis-erf or thesis-ecf"},
 		{"use ecf\nuse erf", "only once"},
 		{"interface a\ninterface a", "only once"},
 		{"nothing 1", "unknown setting"},

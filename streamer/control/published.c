@@ -5,14 +5,21 @@
  * for networks where every bottleneck speaks P-AQM. Without advice the last
  * rate stays.
  *
- * erf: the rate that the message names, as paqmd combined it over the routers.
- * ecf: the relative value, one state per router, the smallest rules. Applied to
- * a common rate instead, flows through many routers starve.
+ * erf: the rate that the message names, as paqmd combined it over the routers; with paqmd --use
+ * thesis-ecf that of steps. ecf: the relative value, whatever paqmd goes by, of the routers that it
+ * tells of, one state per router, the smallest rules. Applied to a common rate instead, flows
+ * through many routers starve.
  */
 #include "streamer/control/control.h"
 
 #define ROUTERS 64
 #define ECF_MIN 0.1 /* deepest single decrease (Paper F) */
+
+static const struct ctl_option advised_options[] = {
+	{"start", "part of the highest rate to begin with; 1 as published", 0.01, 1,
+	 CTL_START_SHARE},
+	{0},
+};
 
 struct advised {
 	double start;
@@ -30,7 +37,7 @@ static void advised_init(void *state, const struct ctl_params *p, double now)
 	struct advised *s = state;
 
 	(void)now;
-	s->start = CTL_START_SHARE * p->rate_max;
+	s->start = p->option[0] * p->rate_max;
 }
 
 static void erf_advice(void *state, const struct ctl_params *p, double now,
@@ -103,6 +110,7 @@ static void advised_state(const void *state, const char *name, ctl_log_fn log, v
 const struct ctl_kind ctl_erf = {
 	.name = "erf",
 	.summary = "the rate that routers name, without a safety net",
+	.options = advised_options,
 	.size = sizeof(struct advised),
 	.init = advised_init,
 	.advice = erf_advice,
@@ -114,6 +122,7 @@ const struct ctl_kind ctl_erf = {
 const struct ctl_kind ctl_ecf = {
 	.name = "ecf",
 	.summary = "the steps that routers ask for, without a safety net",
+	.options = advised_options,
 	.size = sizeof(struct advised),
 	.init = advised_init,
 	.advice = ecf_advice,

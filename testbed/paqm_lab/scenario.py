@@ -31,7 +31,9 @@ TCP_JITTER = 0.1
 # server may be: `in_step` takes no part in it.
 MEDIA_JITTER = 0.042
 
-VARIANT = {"controller": None, "ecn": None, "shaper": None, "steady": False, "follow": False}
+VARIANT = {
+    "controller": None, "ecn": None, "use": None, "shaper": None, "steady": False, "follow": False
+}  # fmt: skip
 
 
 FLOOD = {
@@ -281,7 +283,7 @@ def _check_sense(path: Path, data: dict[str, Any]) -> None:
                 f'{path}: variant[{number}].sender: expected "none" if there are no media flows, '
                 "and only then"
             )
-        for key in ("controller", "ecn"):
+        for key in ("controller", "ecn", "use"):
             if key in variant and variant["sender"] != "paqm-streamer":
                 raise LabError(f"{path}: variant[{number}].{key} needs the sender paqm-streamer")
         if "link" not in data["path"] and (variant.get("steady") or variant.get("follow")):

@@ -109,6 +109,8 @@ def _streamer(flow: Json, config: Json, home: Path) -> Plan:
     send += ["--rate-max", f"{flow['rate_max']}bit", "--rate-min", f"{flow['rate_min']}bit"]
     send += ["--duration", str(length), "--seed", str(config["seed"])]
     send += ["--log", str(home / "send"), "--paqmd", sockets[0]]
+    if config["variant"]["use"]:
+        daemon += ["--use", config["variant"]["use"]]
     if config["variant"]["controller"]:
         send += ["--controller", config["variant"]["controller"]]
     if config["variant"]["ecn"]:

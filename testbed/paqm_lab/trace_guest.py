@@ -33,6 +33,7 @@ def run(config: dict[str, Any]) -> str | None:
     socket = "/run/paqmd-trace.sock"
     command = [str(build / "feedback-daemon" / "paqmd"), "-i", topology.ROUTER]
     command += ["--socket", socket, "--control", f"{socket}.ctl"]
+    command += ["--use", config["variant"].get("use", "erf")]
     daemon = topology.start(HOST, command, out / "paqmd.log")
     for _ in range(int(READY / 0.01)):
         if Path(socket).exists() or daemon.poll() is not None:

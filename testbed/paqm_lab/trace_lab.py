@@ -3,10 +3,10 @@
 
 The set-up of the thesis (Paper E, section 6.3): 64 adaptive video flows join within 16 s and share
 40 Mbit/s at 40 ms round trip (with --flows another number of them, and of the link in proportion).
-Beside the default law the published one, with the sender as
-published (plans with the exact size of the next group, pictures in bursts), and a queue that gives
-no advice. Judged are all flows by their packets, and the first by its pictures. Writes result.json
-with `checks`.
+Beside the default law the published queue, with daemon and sender as published (relative values and
+nothing else, plans with the exact size of the next group, pictures in bursts), and a queue that
+gives no advice. Judged are all flows by their packets, and the first by its pictures. Writes
+result.json with `checks`.
 """
 
 from __future__ import annotations
@@ -50,8 +50,9 @@ VARIANTS: tuple[dict[str, Any], ...] = (
         "name": "paqm-ecf",
         "title": "P-AQM, law and sender as published",
         "shaper": None,
-        "qdisc": f"paqm bandwidth {{bottleneck}}bit feedback icmp law ecf {SLOW}",
-        "sender": ["--a-priori", "--burst"],
+        "qdisc": "paqm bandwidth {bottleneck}bit preset thesis-ecf media-target 10ms",
+        "use": "thesis-ecf",
+        "sender": ["--a-priori", "--burst", "--controller", "erf:start=1"],
     },
     {
         "name": "fq_codel",

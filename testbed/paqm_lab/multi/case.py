@@ -161,7 +161,8 @@ class Case:
         """What the guest starts for them."""
         config = {
             "build": lab.BUILD, "clip": {"fps": clip.FPS}, "clip_file": str(clip_file),
-            "record": False, "seed": seed, "variant": {"controller": None, "ecn": None},
+            "record": False, "seed": seed,
+            "variant": {"controller": None, "ecn": None, "use": self.use},
         }  # fmt: skip
         flows = [
             {
