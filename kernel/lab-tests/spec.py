@@ -58,7 +58,8 @@ def stream(cmd: list[str]) -> tuple[int, str]:
 
 def row(section: str, name: str, good: bool, value: float, unit: str, wanted: str) -> Json:
     return {"section": section, "name": name, "value": value, "unit": unit, "low": None,
-            "high": None, "wanted": wanted, "pass": good, "published": "", "note": ""}
+            "high": None, "wanted": wanted, "pass": good, "specified": "",
+            "printed": "", "note": ""}
 
 
 def counted(name: str, passed: int, failed: int) -> Json:
@@ -126,12 +127,12 @@ def run(args: argparse.Namespace) -> int:
     checks = [c for g in groups.values() for c in g["checks"]]
     failed = [c for c in checks if c["pass"] is False]
     passed = sum(c["pass"] is True for c in checks)
-    unmet = [c for c in checks if c["published"]]
+    unmet = [c for c in checks if c["specified"]]
     result_file.write_text(json.dumps(
         {"version": 1, "passed": passed, "failed": len(failed), "groups": groups}, indent=1))
     for c in unmet:
-        print(f"# published bound not reached: {c['section']} {c['name']}: "
-              f"{c['value']:.5g} {c['unit']}, published {c['published']}")
+        print(f"# the specification's bound is not reached: {c['section']} {c['name']}: "
+              f"{c['value']:.5g} {c['unit']}, specified {c['specified']}")
     print(f"{passed} passed, {len(failed)} failed; {result_file}")
     return 1 if failed else 0
 
@@ -145,8 +146,10 @@ rates from the packets themselves. `make acceptance` runs them all and writes
 
 This file is made by `kernel/lab-tests/spec.py table out/acceptance/result.json`; do not edit it.
 
-Rows without a wanted figure decide nothing. Where the published bound is not reached, the check
-holds the bound that is, and the published one stands beside it.
+Rows without a wanted figure decide nothing. Where the specification's bound is not reached, the
+check holds the bound that is, and the specification's stands beside it. "Published" is only what is
+printed in the thesis or its papers (A. Lie, NTNU 2008:74), which were made with ns-2; a row that
+contradicts it says so.
 """
 
 
@@ -167,8 +170,9 @@ def table(args: argparse.Namespace) -> int:
         print("| section | check | figure | wanted | |\n|---|---|---|---|---|")
         for c in group["checks"]:
             wanted = c["wanted"]
-            if c["published"]:
-                wanted += f"; published: {c['published']}"
+            for key, what in (("specified", "specification"), ("printed", "published")):
+                if c[key]:
+                    wanted += f"{'; ' if wanted else ''}{what}: {c[key]}"
             verdict = {True: "ok", False: "**not ok**", None: ""}[c["pass"]]
             figure = f"{c['value']:.5g} {c['unit']}".strip()
             print(f"| {c['section']} | {cell(c['name'])} | {figure} | {wanted} | {verdict} |")

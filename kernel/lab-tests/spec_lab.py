@@ -35,11 +35,12 @@ class Results:
 
     def within(
         self, section: str, name: str, value: float, low: float | None, high: float | None,
-        unit: str, note: str = "", published: str = "",
+        unit: str, note: str = "", specified: str = "", printed: str = "",
     ) -> None:
         """A figure that has to lie within bounds; None: no bound on that side.
 
-        @published names the published bound where the one that is held is another.
+        @specified names the specification's bound where the one that is held is another, @printed
+        what the thesis or its papers report instead.
         """
         good = (low is None or value >= low) and (high is None or value <= high)
         if low is None:
@@ -52,15 +53,19 @@ class Results:
         trial.check(f"{section} {name} ({figure})", good, f"wanted {wanted}")
         self.rows.append({
             "section": section, "name": name, "value": value, "unit": unit, "low": low,
-            "high": high, "wanted": wanted, "pass": good, "published": published, "note": note,
+            "high": high, "wanted": wanted, "pass": good, "specified": specified,
+            "printed": printed, "note": note,
         })
 
-    def figure(self, section: str, name: str, value: float, unit: str, note: str = "") -> None:
+    def figure(
+        self, section: str, name: str, value: float, unit: str, note: str = "", printed: str = "",
+    ) -> None:
         """A figure for the reader: decides nothing."""
         print(f"# {section} {name}: {value:.5g} {unit}", flush=True)
         self.rows.append({
             "section": section, "name": name, "value": value, "unit": unit, "low": None,
-            "high": None, "wanted": "", "pass": None, "published": "", "note": note,
+            "high": None, "wanted": "", "pass": None, "specified": "", "printed": printed,
+            "note": note,
         })
 
 
