@@ -17,6 +17,8 @@
 #				whole grid, hours: out/regimes)
 #	make head-to-head	P-AQM beside the queues and senders of today (slow; FULL=1: three seeds:
 #				out/head-to-head)
+#	make catalogue		every published result, run again, with a verdict (slow; FULL=1: at
+#				the published scale: out/catalogue)
 #	make bench-daemon	paqmd: 10,000 flows, 64 routers, memory, latency (root)
 #	make bench-encoder	the encoder beside x264enc while the rate falls and rises (slow)
 #	make streamer-checks	rate controllers on queues with and without advice, TFRC's bands (slow;
@@ -122,12 +124,15 @@ bench-auto: build
 trace: setup
 	@$(LAB) trace --flows $(or $(FLOWS),64) --out out/trace
 
-.PHONY: mixed regimes head-to-head
+.PHONY: mixed regimes catalogue head-to-head
 head-to-head: setup
 	@$(LAB) head-to-head $(if $(FULL),--full) --out out/head-to-head
 
 mixed: setup
 	@$(LAB) mixed $(if $(FULL),--full) --out out/mixed
+
+catalogue: build
+	@$(LAB) catalogue $(if $(FULL),--full) --out out/catalogue
 
 regimes: setup
 	@$(LAB) regimes $(if $(FULL),--full) --out out/regimes

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Acceptance checks of the qdisc, one group per call, inside a lab guest (see spec.py).
 
-spec_checks.py GROUP --out FILE
+spec_checks.py GROUP --out FILE [--seed N]
 
 Section names (X1, X3, ...) are those of the algorithm's specification; docs/acceptance.md says
 in words what each one is.
@@ -458,9 +458,10 @@ def main() -> int:
     ap = argparse.ArgumentParser(description=__doc__)
     ap.add_argument("group", choices=GROUPS)
     ap.add_argument("--out", required=True, type=Path)
+    ap.add_argument("--seed", type=int, default=1, help="another replication of the same traffic")
     args = ap.parse_args()
     results = Results()
-    lab = Lab(f"{os.environ['PAQM_BUILD']}/lab/spec_traffic")
+    lab = Lab(f"{os.environ['PAQM_BUILD']}/lab/spec_traffic", args.seed)
     time.sleep(0.1)
     virtual = GROUPS[args.group](lab, results)
     write(args.out, results, virtual)

@@ -70,10 +70,11 @@ class Results:
 
 
 class Lab:
-    """The network of a guest."""
+    """The network of a guest; random numbers of traffic and qdisc hang on the replication."""
 
-    def __init__(self, tool: str) -> None:
+    def __init__(self, tool: str, replication: int = 1) -> None:
         self.tool = tool
+        self.added = 1000 * (replication - 1)  # to every seed
         trial.load_modules()
         topology.make(in_a_row("a", "r", "b"))
 
@@ -84,12 +85,11 @@ class Lab:
             run("tc", "-n", ns, "qdisc", "replace", "dev", dev, "root",
                 *netem(rtt_ms / 2, limit=200000))
 
-    @staticmethod
-    def qdisc(*options: str) -> None:
+    def qdisc(self, *options: str) -> None:
         """A fresh qdisc under test; as published, with one queue for each class, if not told."""
         subprocess.run(["tc", "-n", "r", "qdisc", "del", "dev", "r1", "root"], capture_output=True)
         run("tc", "-n", "r", "qdisc", "add", "dev", "r1", "root", "handle", "1:", "paqm",
-            "seed", "1", *([] if "isolate" in options else ["noisolate"]), *options)
+            "seed", str(1 + self.added), *([] if "isolate" in options else ["noisolate"]), *options)
 
     @staticmethod
     def change(*options: str) -> None:
@@ -129,6 +129,7 @@ class Traffic:
 
     def send(self, ns: str = "a", **options: Any) -> int:
         """spec_traffic send; options with their names, True for a switch."""
+        options["seed"] = options.get("seed", 0) + self.lab.added
         return self.start(ns, self.lab.tool, "send", "--epoch", str(self.epoch),
                           *words(options))
 

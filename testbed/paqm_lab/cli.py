@@ -16,6 +16,7 @@ from paqm_lab.errors import LabError
 EXPERIMENTS = {
     "multirouter": ("paqm_lab.multi.main", "several routers, and feedback that gets lost"),
     "head-to-head": ("paqm_lab.headtohead", "P-AQM beside the queues and senders of today"),
+    "catalogue": ("paqm_lab.catalogue.main", "every published result, run again"),
     "trace": ("paqm_lab.trace_lab", "many trace flows through one bottleneck"),
     "call": ("paqm_lab.call_lab", "a recorded call of two minutes and its report"),
     "call-live": ("paqm_lab.call_live", "the same in real time, with devices (see call-live.sh)"),

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Runs rows of the catalogue, judges, prints, and writes what lands in docs/.
+
+Every call judges all runs that are there, into OUT/result.json, with `checks` of the rows that have
+to pass. A run of a row is one replication: row, scale (reduced or full) and seed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import json
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from paqm_lab import cache, checks, suite
+from paqm_lab.catalogue import docs, table, verdict
+from paqm_lab.catalogue.context import Context, Store
+from paqm_lab.catalogue.row import Row
+from paqm_lab.errors import LabError
+
+Json = dict[str, Any]
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(word) for word in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected numbers such as 1,3,5") from None
+
+
+def parser() -> argparse.ArgumentParser:
+    ap = argparse.ArgumentParser(description="Every published result, run again.")
+    ap.add_argument("--rows", metavar="PATTERN,...", help="only these ids (with * as in a shell)")
+    ap.add_argument("--seeds", type=_numbers, metavar="N,...", help="instead of the row's own")
+    ap.add_argument("--full", action="store_true", help="at the published scale")
+    ap.add_argument(
+        "--jobs",
+        type=int,
+        default=suite.JOBS,
+        metavar="N",
+        help="replications at a time (%(default)s)",
+    )
+    ap.add_argument("--out", default=str(cache.REPO / "out" / "catalogue"), metavar="DIR")
+    ap.add_argument("--judge", action="store_true", help="run nothing, judge what is there")
+    ap.add_argument(
+        "--docs",
+        action="store_true",
+        help="run nothing, write docs/catalogue.md and docs/results/catalogue.json",
+    )
+    ap.add_argument("--list", action="store_true", help="list the rows")
+    return ap
+
+
+def choose(patterns: str | None) -> list[Row]:
+    known = table.rows()
+    found: dict[str, Row] = {}
+    for pattern in (patterns or "*").split(","):
+        some = fnmatch.filter(known, pattern)
+        if not some:
+            raise LabError(f'there is no row "{pattern}"; there are {", ".join(known)}')
+        found |= {id_: known[id_] for id_ in some}
+    return list(found.values())
+
+
+def run_all(rows: list[Row], args: argparse.Namespace, out: Path) -> list[str]:
+    """Runs what is asked for, seeds outermost; returns what failed, one line each."""
+    store = Store(out, say)
+    most = max((len(row.seeds) for row in rows), default=0)
+    todo = [
+        (row, seeds[n])
+        for n in range(len(args.seeds) if args.seeds else most)
+        for row in rows
+        if row.run and len(seeds := args.seeds or row.seeds) > n
+    ]
+    scale = "full" if args.full else "reduced"
+    failed: list[str] = []
+    lock = threading.Lock()
+
+    def one(number: int, row: Row, seed: int) -> None:
+        assert row.run is not None
+        begun = time.monotonic()
+        label = f"[{number}/{len(todo)}] {row.id} {scale} seed {seed}"
+        try:
+            values = dict(row.run(Context(store, row.parameters(args.full)), seed))
+        except LabError as err:
+            with lock:
+                failed.append(f"{label}: {err}")
+                say(failed[-1])
+            return
+        unknown = set(values) - {figure.id for figure in row.figures}
+        if unknown:
+            raise LabError(f"row {row.id}: run() returns {sorted(unknown)}, no figures of it")
+        path = out / "rows" / row.id / f"{scale}-{seed}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(suite.as_json({"programs": store.programs, "values": values}))
+        say(f"{label}: {time.monotonic() - begun:.0f} s")
+
+    with ThreadPoolExecutor(max_workers=args.jobs) as pool:
+        try:
+            for future in [pool.submit(one, n, *what) for n, what in enumerate(todo, start=1)]:
+                future.result()
+        except BaseException:  # of an interrupted suite nothing more is begun
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return failed
+
+
+def runs_there(out: Path, known: Json) -> Json:
+    """All replications by row and "scale-seed": those of an earlier result, and newer ones."""
+    found: Json = {row["id"]: dict(row["runs"]) for row in known.get("rows", [])}
+    for path in sorted((out / "rows").glob("*/*.json")):
+        found.setdefault(path.parent.name, {})[path.stem] = json.loads(path.read_text())
+    return found
+
+
+def bounds(row: Row, figure: Json) -> list[Json]:
+    """The checks of one figure: our mean within its band."""
+    return [
+        checks.entry(
+            row.id, f"{figure['title']} {relation}", figure["value"], relation, limit,
+            figure["unit"], row.source,
+        )
+        for relation, limit in zip((">=", "<="), figure["band"] or (None, None), strict=True)
+        if limit is not None
+    ]  # fmt: skip
+
+
+def judge(out: Path, known: Json | None = None) -> Json:
+    """Writes result.json from whatever runs are there; of a row run at both scales the full one."""
+    runs = runs_there(out, known or {})
+    judged, tests = [], []
+    for row in table.rows().values():
+        mine = runs.get(row.id, {})
+        full = {name: run for name, run in mine.items() if name.startswith("full-")}
+        counted = full or mine
+        made = verdict.of_row(row, [run["values"] for run in counted.values()])
+        made["scale"] = "full" if full or (row.run and not row.full) else "reduced"
+        made["runs"] = mine
+        judged.append(made)
+        if row.asked:
+            for figure in made["figures"]:
+                tests += bounds(row, figure)
+    tests.append(checks.entry(
+        "catalogue", "rows without a row in the table", len(table.IDS) - len(judged), "<=", 0, "",
+        "testbed/paqm_lab/catalogue/table.py"))  # fmt: skip
+    data: Json = {
+        "format": 1, "scenario": "catalogue", "title": "Every published result, run again",
+        "seeds": sorted({int(name.split("-")[1]) for row in judged for name in row["runs"]}),
+        "counts": {name: sum(r["verdict"] == name for r in judged) for name in verdict.VERDICTS},
+        "rows": judged, "checks": tests,
+    }  # fmt: skip
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "result.json").write_text(suite.as_json(data))
+    return data
+
+
+def main() -> int:
+    args = parser().parse_args()
+    out = Path(args.out).resolve()
+    rows = choose(args.rows)
+    if args.list:
+        for row in rows:
+            print(f"{row.id:<8} {row.title}")
+        return 0
+    if args.docs:
+        data = judge(out, suite.earlier(docs.DATA))
+        for path in docs.write(suite.as_json(data)):
+            say(f"catalogue: {path}")
+        return 0
+    failed = [] if args.judge else run_all(rows, args, out)
+    data = judge(out)
+    chosen = {row.id for row in rows}
+    for row in data["rows"]:
+        if row["id"] in chosen:
+            print(docs.as_text(row))
+    counts = ", ".join(f"{count} {name}" for name, count in data["counts"].items())
+    print(f"{len(data['rows'])} rows: {counts}; {out / 'result.json'}")
+    bad = [test for test in data["checks"] if not test["pass"] and test["variant"] in chosen]
+    for line in failed:
+        say(line)
+    return 1 if failed or bad else 0
