@@ -29,7 +29,7 @@ struct port {
 	int number, fd;
 	uint64_t packets, bytes; /* ever */
 	/* within the window */
-	uint64_t window_packets, window_bytes;
+	uint64_t window_packets, window_bytes, window_over;
 	double wait_sum, wait_squares, wait_max; /* us */
 	struct bin *bin;
 };
@@ -39,6 +39,7 @@ struct sink {
 	int ports;
 	int64_t epoch, from, until, bin_ns, end;
 	size_t bins;
+	double over; /* us: longer waits are counted */
 	int overhead, mpu;
 	enum layer layer;
 	/* all ports, within the window */
@@ -82,6 +83,7 @@ static void count(struct sink *s, struct port *p, const uint8_t *payload, int le
 		return;
 	p->window_packets++;
 	p->window_bytes += wire;
+	p->window_over += wait > s->over;
 	p->wait_sum += wait;
 	p->wait_squares += wait * wait;
 	p->wait_max = fmax(p->wait_max, wait);
@@ -153,11 +155,11 @@ static void report_sink(const struct sink *s)
 		const struct port *p = &s->port[i];
 
 		printf("%s\"%d\": {\"packets\": %llu, \"bytes\": %llu, \"window_packets\": %llu, "
-		       "\"window_wire_bytes\": %llu, \"wait_mean_us\": %.3f, \"wait_sd_us\": "
-		       "%.3f, \"wait_max_us\": %.3f, \"bins\": [",
+		       "\"window_over\": %llu, \"window_wire_bytes\": %llu, \"wait_mean_us\": "
+		       "%.3f, \"wait_sd_us\": %.3f, \"wait_max_us\": %.3f, \"bins\": [",
 		       i ? ", " : "", p->number, (unsigned long long)p->packets,
 		       (unsigned long long)p->bytes, (unsigned long long)p->window_packets,
-		       (unsigned long long)p->window_bytes,
+		       (unsigned long long)p->window_over, (unsigned long long)p->window_bytes,
 		       p->window_packets ? p->wait_sum / (double)p->window_packets : 0,
 		       deviation(p), p->wait_max);
 		for (b = 0; b < s->bins; b++)
@@ -201,6 +203,7 @@ int sink_main(char **argv)
 		{"from", .number = &from, .least = 0, .most = 1e6},
 		{"until", .number = &until, .least = 0, .most = 1e6},
 		{"end", .number = &end, .least = 0, .most = 1e6},
+		{"over", .number = &s.over, .least = 0, .most = 1e9},
 		{"bin", .number = &bin, .least = 1e-4, .most = 1e6},
 		{"overhead", .number = &overhead, .least = -64, .most = 256},
 		{"mpu", .number = &mpu, .least = 0, .most = 256},

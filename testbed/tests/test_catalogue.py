@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pytest
+
 from paqm_lab import cache
 from paqm_lab.catalogue import docs, table, verdict
 from paqm_lab.catalogue.row import HIGHER, LOWER, Figure, Row
@@ -88,6 +89,13 @@ def test_pass_is_asked_of_x_rows() -> None:
     assert made["verdict"] == "reproduced" and made["pass"] is False
     assert verdict.of_row(row(near, id_="X4"), [{"f": 11.0}])["pass"] is True
     assert verdict.of_row(row(near, id_="X4"), [])["pass"] is False
+
+
+def test_every_row_is_there_once() -> None:
+    """All that the documents print, and no row by the name of another."""
+    assert list(table.rows()) == list(table.IDS)
+    written = [row.id for file in table.FILES for row in file.ROWS]
+    assert sorted(written) == sorted(table.IDS)
 
 
 def test_rows_are_sound() -> None:
