@@ -31,8 +31,8 @@ it.
 *Ours* is the mean over replications with its 95 % interval (Student's t). The *verdict* is
 computed: *reproduced* where our interval meets the band of the published figure, *better* or
 *worse* where it lies beside it, *worse* too where no way is better. The band is the tolerance that
-the specification gives, else {100 * TOLERANCE:.0f} % of a printed number. A row is as its worst figure.
-Rows X have to pass: our mean within the band.
+the specification gives, else {100 * TOLERANCE:.0f} % of a printed number. A row is as its worst
+figure. Rows X have to pass: our mean within the band.
 """
 
 
