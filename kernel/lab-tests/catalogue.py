@@ -111,9 +111,10 @@ def shares(lab: Lab, p: Json) -> Json:
 def messages(lab: Lab, p: Json) -> Json:
     """What the router sends towards its sources: IP bytes, from the device that carries no more."""
     seconds, begin = p["seconds"], 5.0
+    measured = f"{p['period_ms'] - p['rtt_ms']}ms"  # a period is a round trip and this
     lab.delay(p["rtt_ms"])
-    lab.qdisc("bandwidth", f"{p['rate']:.0f}bit", "preset", "thesis-ecf", "period", p["period"],
-              "rtt", f"{p['rtt_ms']}ms")
+    lab.qdisc("bandwidth", f"{p['rate']:.0f}bit", "preset", "thesis-ecf", "period", measured,
+              "gop", measured, "rtt", f"{p['rtt_ms']}ms")
     t = Traffic(lab)
     t.sink(ports=MEDIA, end=seconds + 0.5)
     t.send(port=MEDIA, flows=p["sources"], law="ecf", sizes=1500, rate=p["rate"], max=20e6,

@@ -109,10 +109,10 @@ def b1(ctx: Context, seed: int) -> Values:
 def overhead(ctx: Context, seed: int) -> Values:
     few, many, one = runs(
         ctx, "messages", seed,
-        {"rate": 30e6, "sources": 5, "period": "160ms", "rtt_ms": 60, "seconds": ctx.p["seconds"]},
-        {"rate": 30e6, "sources": 100, "period": "520ms", "rtt_ms": 240,
+        {"rate": 30e6, "sources": 5, "period_ms": 160, "rtt_ms": 60, "seconds": ctx.p["seconds"]},
+        {"rate": 30e6, "sources": 100, "period_ms": 520, "rtt_ms": 240,
          "seconds": ctx.p["seconds"]},
-        {"rate": 1e6, "sources": 1, "period": "500ms", "rtt_ms": 60, "seconds": ctx.p["seconds"]},
+        {"rate": 1e6, "sources": 1, "period_ms": 500, "rtt_ms": 60, "seconds": ctx.p["seconds"]},
     )  # fmt: skip
     return {
         "few": few["kbit"], "fewpart": few["percent"], "many": many["kbit"],
