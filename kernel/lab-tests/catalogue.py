@@ -81,7 +81,7 @@ def shares(lab: Lab, p: Json) -> Json:
     seconds, begin = p["seconds"], p["seconds"] / 2
     lab.delay(p.get("rtt_ms", 20))
     lab.qdisc("bandwidth", f"{p['rate']:.0f}bit", "overhead", str(-HEADER), "feedback", "icmp",
-              "target-util", "1.0", "noadapt-util")
+              "target-util", "1.0", "noadapt-util", *p.get("options", []))
     t = Traffic(lab)
     ports = [MEDIA + number for number in range(len(p["ceilings"]))]
     t.sink(ports=f"{MEDIA}-{ports[-1]}", end=seconds + 0.5, bin=0.5)

@@ -117,7 +117,8 @@ def overhead(ctx: Context, seed: int) -> Values:
     return {
         "few": few["kbit"], "fewpart": few["percent"], "many": many["kbit"],
         "manypart": many["percent"], "path": 5 * one["kbit"] * 1000,
-        "bytes": few["message_bytes"],
+        "bytes": few["message_bytes"], "period5": 5000 / few["per_s"],
+        "period100": 100000 / many["per_s"],
     }  # fmt: skip
 
 
@@ -125,10 +126,12 @@ def x0(ctx: Context, seed: int) -> Values:
     s = ctx.p["seconds"]
     three = {"ceilings": [[1, 200e3], [1, 300e3], [1, 500e3]], "seconds": 40.0}
     n = ctx.p["flows"]
+    # the example divides the link by numbers of flows, as published; by default demands count
+    example = {"rate": n * 1e6, "tcp": n, "seconds": s, "options": ["split", "flows"]}
     narrow, wide, equal, capped = runs(
         ctx, "shares", seed, three | {"rate": 600e3}, three | {"rate": 800e3},
-        {"rate": n * 1e6, "ceilings": [[n, 2e6]], "tcp": n, "seconds": s},
-        {"rate": n * 1e6, "ceilings": [[n // 2, 1e5], [n // 2, 2e6]], "tcp": n, "seconds": s},
+        example | {"ceilings": [[n, 2e6]]},
+        example | {"ceilings": [[n // 2, 1e5], [n // 2, 2e6]]},
     )  # fmt: skip
     return {
         **{f"narrow{i}": rate for i, rate in enumerate(narrow["rates_kbit"])},
@@ -252,7 +255,8 @@ ROWS = (
         ),
         x0, SCRIPT, "11.6 and 2.5", reduced={"flows": 10, "seconds": 20.0},
         full={"flows": 100, "seconds": 20.0},
-        substitutes="Reduced: 10 Mbit/s with 10 and 10 flows, not 100 Mbit/s with 100 and 100"),
+        substitutes="Law maxmin; the example with `split flows`. Reduced: 10 Mbit/s with 10 and 10 "
+        "flows, not 100 Mbit/s with 100 and 100"),
     Row("overhead", "what messages cost",
         "5 sources, 160 ms: 14 kbit/s, .05 % of 30 Mbit/s; 100 sources, 520 ms: 86 kbit/s, .3 %; a "
         "flow over five routers, 0.5 s: 5120 bit/s",
@@ -264,6 +268,8 @@ ROWS = (
             Figure("path", "a flow over five routers, period 0.5 s", "bit/s", published=5120.0,
                    better=LOWER),
             Figure("bytes", "size of a message", "bytes", printed="56 (64 in chapter 6)"),
+            Figure("period5", "5 sources: period in force", "ms", published=160.0),
+            Figure("period100", "100 sources: period in force", "ms", published=520.0),
         ),
         overhead, SCRIPT, "6.5", reduced={"seconds": 25.0}, seeds=(1, 2),
         substitutes="Preset thesis-ecf; messages are those of this project, which quote more of "
