@@ -2,7 +2,8 @@
 # The front door. Each target does its whole set-up (packages, Python environment, kernel source,
 # lab kernel), caches it under the user's cache directory and is quick the second time.
 #
-#	make demo		the demonstration: out/demo/report.html, out/demo/result.json
+#	make demo		the demonstration: report.html, result.json and side-by-side.mp4,
+#				the video of what receivers saw (out/demo)
 #	make test		all tests but the slow ones
 #	make demo-seeds		the P-AQM half of the demonstration with five seeds
 #	make fuzz SECONDS=60	fuzz targets, each for so long; RUNS=100000000: until each was

@@ -106,27 +106,29 @@ def _earlier(out_dir: Path) -> dict[tuple[str, str], Any]:
 
 
 def score_pictures(
-    runs: list[Run], keep_video: bool, progress: Progress, score: bool = True, workers: int = 2
+    runs: list[Run], keep: str | None, progress: Progress, score: bool = True, workers: int = 2
 ) -> None:
-    """Score all recordings that are there, then delete them unless they are to stay."""
+    """Score all recordings that are there and have no scores, then delete them.
+
+    Those of stream `keep` stay.
+    """
     recordings = [
         path
         for run in runs
         for flow in run.media
         if (path := run.flow_dir(flow.name, "recv") / "decoded.y4m").exists()
     ]
-    if not recordings:
-        return
-    if score:
-        progress(f"analysis: scoring the pictures of {len(recordings)} recordings")
+    fresh = [path for path in recordings if not path.with_name("quality.csv").exists()]
+    if score and fresh:
+        progress(f"analysis: scoring the pictures of {len(fresh)} recordings")
         every, home = runs[0].cut_every, cache.cache_dir()
         if every:
             clip = clip_module.cut(home, every, progress)
         else:
             clip = clip_module.prepare(home, progress)
-        quality.score_all(clip, recordings, workers)
-    if not keep_video:
-        for path in recordings:
+        quality.score_all(clip, fresh, workers)
+    for path in recordings:
+        if path.parent.parent.name != keep:
             path.unlink()
 
 
@@ -142,11 +144,11 @@ def finite(value: Any) -> Any:
 
 
 def analyse(
-    out_dir: Path, keep_video: bool = False, score: bool = True, progress: Progress = print
+    out_dir: Path, keep: str | None = None, score: bool = True, progress: Progress = print
 ) -> dict[str, Any]:
     """Write every variant's series/*.csv and the result.json of the whole run."""
     runs = load_runs(out_dir)
-    score_pictures(runs, keep_video, progress, score)
+    score_pictures(runs, keep, progress, score)
     earlier = _earlier(out_dir)
     variants = []
     for run in runs:

@@ -126,6 +126,7 @@ class Pictures:
 
     t: F64
     source: I64
+    index: I64  # of the picture in the recording
     scores: dict[str, F64]
     unreadable: int
 
@@ -144,6 +145,7 @@ def pictures(run: Run, name: str) -> Pictures | None:
     return Pictures(
         t=rundata.seconds(decoded, run.t0_ns)[fresh],
         source=source[fresh],
+        index=result.index[:count][fresh],
         scores={
             "psnr_y_db": result.psnr_y[fresh],
             "ssim_y": result.ssim_y[fresh],

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import base64
 import html
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from paqm_lab import checks, metrics, plots, rundata
+from paqm_lab import checks, metrics, plots, rundata, sidebyside
 from paqm_lab.errors import LabError
 
 CSS = """
@@ -25,7 +26,7 @@ h2 { font-size: 19px; margin: 0 0 6px; }
 section { background: #fff; border: 1px solid #e1e4e7; border-radius: 8px; padding: 18px 22px;
   margin: 0 0 18px; }
 section > p { margin: 0 0 10px; color: #4a545c; max-width: 80em; }
-svg { width: 100%; height: auto; display: block; }
+svg, img, video { width: 100%; height: auto; display: block; }
 table { border-collapse: collapse; width: 100%; font-size: 14px; }
 th, td { text-align: left; padding: 5px 10px; border-bottom: 1px solid #eceef0;
   vertical-align: top; }
@@ -332,6 +333,50 @@ def _versions(result: dict[str, Any]) -> str:
     return "<table>" + "".join(rows) + "</table>"
 
 
+def _data(path: Path, kind: str) -> str:
+    """A file as a reference that needs nothing else."""
+    try:
+        return f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode()}"
+    except OSError as err:
+        raise LabError(f"{path}: cannot read: {err.strerror}; run the scenario again") from err
+
+
+def _seen(result: dict[str, Any], out_dir: Path) -> str:
+    """Video and stills of what receivers saw, if the run left any."""
+    if not (out_dir / sidebyside.FACTS).exists():
+        return ""
+    facts = rundata.load_json(out_dir / sidebyside.FACTS)
+    titles = {variant["name"]: variant["title"] for variant in result["variants"]}
+    out = [
+        "<section><h2>What the receivers saw</h2>"
+        f"<p>Stream {text(facts['stream'])} from {facts['start']:g} to {facts['stop']:g} s, the "
+        "same moment in all panels: the newest picture that was there. Delay: the longest that a "
+        "media packet waited in the router in the last second. Lost: packets of this stream since "
+        "the video's begin. A coloured caption: no new picture for more than "
+        f"{1000 * metrics.FREEZE:.0f} ms. Also as a file: "
+        f'<a href="{sidebyside.VIDEO}">{sidebyside.VIDEO}</a>.</p>'
+        f'<video controls muted src="{_data(out_dir / sidebyside.VIDEO, "video/mp4")}"></video>'
+    ]
+    heads = {
+        "rivals": "The worst second of the rivals",
+        "advised": "The worst second of the streams that are told their rate",
+    }
+    for worst in facts["worst"]:
+        vmaf = "no new picture" if worst["vmaf"] is None else f"VMAF {worst['vmaf']:.1f}"
+        out.append(
+            f"<p><b>{heads[worst['kind']]}</b> is that of {text(titles[worst['of']])} from "
+            f"{worst['second']:g} s on: {worst['frozen_s']:.2f} s of it frozen, {vmaf}. All at "
+            f"{worst['moment']:.2f} s, when its picture was oldest.</p>"
+            f'<img alt="{heads[worst["kind"]]}" src="'
+            f'{_data(out_dir / worst["still"], "image/jpeg")}">'
+        )
+    out.append(
+        '<p class="note">The worst second has most time frozen; of equal ones, the lowest mean '
+        "VMAF of its new pictures; of equal ones, the earliest.</p></section>"
+    )
+    return "".join(out)
+
+
 def render(result: dict[str, Any], out_dir: Path) -> str:
     """The page."""
     series = plots.Series(out_dir)
@@ -413,7 +458,7 @@ def render(result: dict[str, Any], out_dir: Path) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{text(result['title'])}</title><style>{CSS}</style></head><body><main>"
         f"<h1>{text(result['title'])}</h1><p class='lead'>{_setup(result)}</p>"
-        f"{_tiles(result)}{sections[0]}{sections[1]}"
+        f"{_tiles(result)}{sections[0]}{sections[1]}{_seen(result, out_dir)}"
         "<section><h2>Figures</h2><p>The best value of each row is marked; rows where neither more "
         f"nor less is better have no mark.</p>{figures_table(result)}</section>"
         f"{verdict}{''.join(sections[2:])}"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paqm_lab import analysis, cache, clip, kernel, lab, report, rundata, senders, uml
+from paqm_lab import analysis, cache, clip, kernel, lab, report, rundata, senders, sidebyside, uml
 from paqm_lab.errors import LabError
 from paqm_lab.scenario import Scenario, is_recorded
 
@@ -52,7 +52,8 @@ def _clear_all(out: Path) -> None:
     """Old results of other variants or seeds must not enter this run's report."""
     for stamp in out.glob("*/config.json"):
         shutil.rmtree(stamp.parent)
-    for name in ("result.json", "report.html"):
+    drawn = (sidebyside.VIDEO, sidebyside.FACTS, *(path.name for path in out.glob("worst-*.jpg")))
+    for name in ("result.json", "report.html", *drawn):
         (out / name).unlink(missing_ok=True)
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -193,6 +194,7 @@ def run_scenario(scenario: Scenario, options: Options, progress: Progress) -> No
     house = senders.house_for(senders_of_all, house, progress)
     link = kernel.build_link(house.kernel, progress) if scenario.data["path"].get("link") else None
     clip_file, frames = _clip(scenario, progress)
+    stream = _stream_shown(scenario, options, len(chosen))
     lock = threading.Lock()
 
     def say(text: str) -> None:
@@ -230,13 +232,29 @@ def run_scenario(scenario: Scenario, options: Options, progress: Progress) -> No
             done.append(rundata.load_run(running[future]))
             idle = PARALLEL - (len(chosen) - len(done))
             if idle > 0:  # CPUs that have no guest any more
-                analysis.score_pictures(done, False, say, options.score, idle)
-    evaluate(options, progress)
+                analysis.score_pictures(done, stream, say, options.score, idle)
+    evaluate(options, progress, stream)
 
 
-def evaluate(options: Options, progress: Progress) -> None:
+def _stream_shown(scenario: Scenario, options: Options, variants: int) -> str | None:
+    """The stream whose pictures are shown side by side, if there is something to compare."""
+    if not (options.page and options.score and variants > 1 and is_recorded(scenario.data)):
+        return None
+    media = scenario.data.get("media", [])
+    return sidebyside.stream_of([(flow["name"], flow["start"], flow["stop"]) for flow in media])
+
+
+def evaluate(options: Options, progress: Progress, stream: str | None = None) -> None:
     """Figures, checks and report from the raw logs; drops the packet logs unless wanted."""
-    analysis.analyse(options.out, score=options.score, progress=progress)
+    analysis.analyse(options.out, stream, options.score, progress)
+    if stream:
+        runs = analysis.load_runs(options.out)
+        recordings = [run.flow_dir(stream, "recv") / "decoded.y4m" for run in runs]
+        if all(path.exists() for path in recordings):
+            progress(f"analysis: stream {stream} side by side")
+            sidebyside.make(runs, stream, options.out)
+        for path in recordings:
+            path.unlink(missing_ok=True)
     if options.page:
         report.write(options.out)
     if not options.keep_packets:
