@@ -7,6 +7,8 @@ make_results.py departures REF/result.json DIR/result.json
                                                    the table of docs/design-notes.md section 3
 make_results.py controllers out/streamer/result.json
                                                    the tables of docs/controllers.md
+make_results.py chromium out/chromium/result.json  writes docs/results/chromium.json;
+                                                   the table of README.md
 """
 
 from __future__ import annotations
@@ -244,6 +246,43 @@ def controllers(path: Path) -> list[str]:
                         f"version {result['versions']['paqm']}."]
 
 
+CHROMIUM = Path(__file__).parent / "results" / "chromium.json"
+KEPT = ("format", "scenario", "title", "seed", "duration_s", "bottleneck_bps", "rtt_ms", "fps")
+KEPT += ("versions", "packet_log_sha256", "checks")
+SYSTEM = ("name", "title", "sender", "codec", "qdisc", "shaper", "figures")
+# Title, paths in `figures` of the values in a cell, decimals.
+BESIDE: list[tuple[str, tuple[str, ...], int]] = [
+    ("media delay in the router, p95 / p99, ms",
+     ("media_sojourn_ms.p95", "media_sojourn_ms.p99"), 1),
+    ("media packets lost, %", ("media_loss.percent",), 2),
+    ("frame delivery, p95, ms", ("frame_delivery_ms.p95",), 0),
+    ("freezes above 200 ms", ("picture.freezes",), 0),
+    ("streams, mean of the fair share, %", ("media_share_percent.mean",), 0),
+    ("TCP, mean of its fair share, %", ("elastic_share_percent.mean",), 0),
+    ("link use while TCP runs, %", ("link_use_percent.with_elastic",), 1),
+    ("VMAF of what was shown, mean / p5", ("picture.vmaf", "picture.vmaf_p5"), 1),
+]
+
+
+def kept(result: Json) -> Json:
+    """What of a result goes into docs/results/."""
+    systems = [{key: one[key] for key in SYSTEM} for one in result["variants"]]
+    return {key: result[key] for key in KEPT} | {"variants": systems}
+
+
+def beside(result: Json) -> list[str]:
+    """A column for each system."""
+    systems = result["variants"]
+    lines = [row("", *(one["title"] for one in systems)), "|" + "---|" * (len(systems) + 1)]
+    for title, paths, decimals in BESIDE:
+        cells = (
+            " / ".join(cell(pick(one["figures"], path), decimals) for path in paths)
+            for one in systems
+        )
+        lines.append(row(title, *cells))
+    return lines
+
+
 def main() -> int:
     args = sys.argv[1:]
     if len(args) == 2 and args[0] == "seeds":
@@ -252,6 +291,10 @@ def main() -> int:
         lines = departures(Path(args[1]))
     elif len(args) == 2 and args[0] == "controllers":
         lines = controllers(Path(args[1]))
+    elif len(args) == 2 and args[0] == "chromium":
+        result = kept(load(Path(args[1])))
+        CHROMIUM.write_text(json.dumps(result, indent=1) + "\n")
+        lines = beside(result)
     else:
         print(__doc__, file=sys.stderr)
         return 2

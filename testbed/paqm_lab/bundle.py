@@ -21,9 +21,15 @@ def write(directory: Path, file: Path) -> None:
     """Packs the result in `directory`; LabError if its image is not that of the lock here."""
     try:
         result = (directory / RESULT).read_text()
-        made_on = json.loads(result)["versions"].get("image")
+        versions = json.loads(result)["versions"]
+        made_on = versions.get("image")
     except (OSError, ValueError, KeyError, TypeError) as err:
         raise LabError(f"{directory} holds no result of `paqm-lab run`: {err}") from err
+    if "chromium" in versions:
+        raise LabError(
+            f"{directory} has streams of Chromium, and a bundle holds no lock of that; hand on "
+            "result.json, which `paqm-lab verify` takes, too"
+        )
     lock = image.LOCK.read_text()
     if made_on != image.key_of(image.parse_lock(lock)):
         raise LabError(
