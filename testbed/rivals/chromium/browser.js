@@ -121,7 +121,8 @@ class Browser {
 
   async close() {
     const ended = new Promise((resolve) => { this.process.once('exit', resolve); });
-    if (this.process.exitCode === null && this.process.signalCode === null) {
+    const { pid, exitCode, signalCode } = this.process; // no pid: it never began
+    if (pid !== undefined && exitCode === null && signalCode === null) {
       this.process.kill('SIGKILL'); // what it knows has been told
       await ended;
     }
