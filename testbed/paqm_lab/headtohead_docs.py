@@ -65,6 +65,20 @@ as the best in a figure only if it does its job otherwise: its worst stream and 
 What is not met is in bold.
 """
 
+TAIL = """
+## Where P-AQM is behind, and why
+
+* **VMAF.** P-AQM hands out 96 % of the link and no flow more than its fair share. Over fq_codel and
+  CAKE our own controller takes 97 to 102 % of it; over dualpi2 it may take half as much again, from
+  TCP. The pictures show the difference in rate.
+* **p99 against dualpi2 on a slow link.** A packet of TCP that is on its way cannot be called back:
+  at 5 Mbit/s that alone is 2.4 ms, which is P-AQM's p99. Twice that is more than dualpi2 needs for
+  a stream in its L4S queue.
+* **Share against dualpi2.** The demand takes for granted that streams starve there. A sender that
+  answers L4S marks does not beside four TCP flows without ECN: it gets too much. How much nearer to
+  the fair share P-AQM keeps it is said beside.
+"""
+
 Column = tuple[str, str, int]
 COLUMNS: tuple[Column, ...] = (
     ("delay p50, ms", "delay_p50_ms", 1),
@@ -163,7 +177,7 @@ def page(data: Json) -> str:
             if one["variant"] == row["name"]
         ]
         lines += ["", *_commands(data, row)]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n" + TAIL
 
 
 def write(text: str) -> list[Path]:

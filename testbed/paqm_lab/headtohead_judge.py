@@ -241,6 +241,21 @@ def _ahead(row: Row, known: dict[str, Json]) -> list[Check]:
     return found
 
 
+def _nearer(row: Row, known: dict[str, Json]) -> list[Json]:
+    """How much nearer to their fair share streams are than over dualpi2: it may give too much."""
+    those = [m for name, m in known.items() if name.partition("-")[0] == DUALPI2]
+    apart = [abs(m["share_percent"] - 100) for m in those if m["share_percent"] is not None]
+    ours = known[PAQM]["share_percent"]
+    if not row.tcp or not apart or ours is None:
+        return []
+    value = min(apart) - abs(ours - 100)
+    why = f"{value:.1f} % of the fair share nearer to it than over dualpi2; not judged"
+    return [
+        {"variant": row.name, "name": "dualpi2_share_nearer", "value": _rounded(value), "unit": "%",
+         "why": why}
+    ]  # fmt: skip
+
+
 def judge(runs: list[Json], rows: Mapping[str, Row]) -> tuple[list[Check], list[Json]]:
     """Checks of all rows of which P-AQM and a rival have run; what could not be judged."""
     found: list[Check] = []
@@ -259,6 +274,7 @@ def judge(runs: list[Json], rows: Mapping[str, Row]) -> tuple[list[Check], list[
                 why = "no rival does its job"
                 silent.append({"variant": row.name, "name": f"{quantity.name}_behind", "why": why})
         found += _ahead(row, known)
+        silent += _nearer(row, known)
     return found, silent
 
 

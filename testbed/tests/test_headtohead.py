@@ -184,6 +184,16 @@ def test_dualpi2_beside_tcp() -> None:
     assert all(check["pass"] for check in judged(run_of(PAQM), better).values())
 
 
+def test_too_much_from_dualpi2_is_no_lead_of_its_own() -> None:
+    """156 % there and 96 % here: 60 points behind, but 52 points nearer to what is fair."""
+    runs = [run_of(PAQM, share_percent=96.0), run_of("dualpi2-l4s", share_percent=156.0)]
+    found, silent = headtohead_judge.judge(runs, ROWS)
+    lead = next(check for check in found if check["name"] == "dualpi2_share_ahead")
+    assert lead["value"] == pytest.approx(-60) and not lead["pass"]
+    near = next(one for one in silent if one["name"] == "dualpi2_share_nearer")
+    assert near["value"] == pytest.approx(52)
+
+
 def test_earlier_rows_stay_until_they_are_run_anew(tmp_path: Path) -> None:
     known = headtohead_judge.result(tmp_path, ROWS, (1,))
     assert known["runs"] == [] and known["checks"] == []
