@@ -71,6 +71,9 @@ TAIL = """
 * **VMAF.** P-AQM hands out 96 % of the link and no flow more than its fair share. Over fq_codel and
   CAKE our own controller takes 97 to 102 % of it; over dualpi2 it may take half as much again, from
   TCP. The pictures show the difference in rate.
+* **VMAF on a link in steps.** `bandwidth auto` keeps headroom against the next fall
+  ([variable links](variable-links.md)): long after a step streams have 1.6 to 1.75 Mbit/s where
+  each may have 2. That is the price of a p95 a quarter of fq_codel's and CAKE's.
 * **p99 against dualpi2 on a slow link.** A packet of TCP that is on its way cannot be called back:
   at 5 Mbit/s that alone is 2.4 ms, which is P-AQM's p99. Twice that is more than dualpi2 needs for
   a stream in its L4S queue.
