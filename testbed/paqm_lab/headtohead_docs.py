@@ -74,6 +74,8 @@ TAIL = """
 * **VMAF on a link in steps.** `bandwidth auto` keeps headroom against the next fall
   ([variable links](variable-links.md)): long after a step streams have 1.6 to 1.75 Mbit/s where
   each may have 2. That is the price of a p95 a quarter of fq_codel's and CAKE's.
+* **Loss on a satellite link.** All 29 packets are lost within 60 ms, while the link stands still at
+  15 s: P-AQM drops what then waits, fq_codel lets it wait. Which of its limits does so is open.
 * **p99 against dualpi2 on a slow link.** A packet of TCP that is on its way cannot be called back:
   at 5 Mbit/s that alone is 2.4 ms, which is P-AQM's p99. Twice that is more than dualpi2 needs for
   a stream in its L4S queue.
