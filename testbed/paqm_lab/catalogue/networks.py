@@ -40,7 +40,7 @@ def paqm(name: str, more: str) -> Queue:
 
 def thesis(law: str, more: str) -> Queue:
     """As published, but for the values of a scenario."""
-    return Queue(f"thesis-{law}", f"{ROUTER} preset thesis-{law} {more}", law)
+    return Queue(f"thesis-{law}", f"{ROUTER} preset thesis-{law} {more}", f"thesis-{law}")
 
 
 def red(limit: int) -> Queue:
@@ -99,11 +99,11 @@ def many(sources: int, rtt_ms: float, poisson: bool, seconds: float) -> Json:
     return data | {"expect": []}
 
 
-def video64(seconds: float, published: bool, controller: str = "auto") -> Json:
+def video64(seconds: float, published: bool, controller: str = "") -> Json:
     """E2, E3; `published`: with the published sender, else this project's."""
     data = read("published-e") | {"duration": seconds}
     for flow in data["flow"]:
-        flow |= {"published": published, "controller": controller}
+        flow |= {"published": published} | ({"controller": controller} if controller else {})
     return data
 
 

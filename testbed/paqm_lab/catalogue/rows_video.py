@@ -20,7 +20,7 @@ def default(more: str = "") -> Queue:
 
 
 def e2_run(
-    ctx: Context, seed: int, queue: Queue, published: bool, controller: str = "auto"
+    ctx: Context, seed: int, queue: Queue, published: bool, controller: str = ""
 ) -> Json:
     data = networks.video64(ctx.p["seconds"], published, controller)
     return networks.run(ctx, data, queue, seed)

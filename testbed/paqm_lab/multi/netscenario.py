@@ -162,8 +162,9 @@ def _flows(entry: dict[str, Any], duration: float, dice: random.Random) -> list[
     """The flows of an entry; those of a seed start at the same times in all variants."""
     count, start, spread = entry.get("count", 1), entry.get("start", 0), entry.get("spread", 0)
     traced = entry["sender"] == "trace"
-    options = ["--controller", entry["controller"]] if "controller" in entry else []
-    options += ["--a-priori", "--burst"] if entry.get("published") else []
+    options = ["--a-priori", "--burst"] if entry.get("published") else []
+    controller = entry.get("controller", "erf:start=1" if options else None)
+    options += ["--controller", controller] if controller else []
     return [
         Flow(
             name=entry["name"] if count == 1 else f"{entry['name']}.{number}",
