@@ -32,6 +32,8 @@ static void check_breaker(struct sender *s)
 {
 	gint64 now = guard_now(s->guard), heard = guard_heard(s->guard);
 
+	if (s->paused)
+		return; /* nobody reports on what is not sent */
 	if (s->out.stopped) {
 		if (heard <= s->retry_at)
 			return;
@@ -65,6 +67,17 @@ static gboolean on_tick(gpointer data)
 		carried_probe(o);
 	outgoing_tick(o);
 	check_ecn(s);
+	return G_SOURCE_CONTINUE;
+}
+
+/* SIGUSR1: no picture is sent until the next one; reports, advice and the controller go on. */
+static gboolean on_pause(gpointer data)
+{
+	struct sender *s = data;
+
+	s->paused = !s->paused;
+	s->sends_since = guard_now(s->guard);
+	g_atomic_int_set(&s->out.stopped, s->paused);
 	return G_SOURCE_CONTINUE;
 }
 
@@ -186,7 +199,7 @@ static gboolean on_message(GstBus *bus, GstMessage *msg, gpointer data)
 
 static void run(struct sender *s)
 {
-	guint tick, sigint, sigterm, timer = 0, first = 0, watch;
+	guint tick, sigint, sigterm, sigusr1, timer = 0, first = 0, watch;
 	GstBus *bus = gst_element_get_bus(s->pipeline);
 	char *summary, *refused;
 	GstPad *after;
@@ -199,6 +212,7 @@ static void run(struct sender *s)
 	gst_object_unref(after);
 	sigint = g_unix_signal_add(SIGINT, on_stop, s);
 	sigterm = g_unix_signal_add(SIGTERM, on_stop, s);
+	sigusr1 = g_unix_signal_add(SIGUSR1, on_pause, s);
 	tick = g_timeout_add(RATE_TICK_MS, on_tick, s);
 	s->sends_since = guard_now(s->guard);
 	if (s->out.waiting)
@@ -225,6 +239,7 @@ static void run(struct sender *s)
 	g_source_remove(tick);
 	g_source_remove(sigint);
 	g_source_remove(sigterm);
+	g_source_remove(sigusr1);
 	g_source_remove(watch);
 	summary = outgoing_summary(&s->out);
 	outgoing_stop(&s->out);

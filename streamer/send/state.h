@@ -36,6 +36,7 @@ struct sender {
 	GstElement *pipeline, *bin, *appsrc;
 	GObject *session;
 	struct guard *guard; /* few reporters get in */
+	gboolean paused;     /* by SIGUSR1 */
 	gint64 sends_since;  /* us: when it last began to send */
 	gint64 retry_at;     /* us: what is heard from then on lets it begin again */
 	int status;
