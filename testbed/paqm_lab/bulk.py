@@ -8,6 +8,7 @@ Both ends print one JSON line at the end.
 
 import argparse
 import json
+import random
 import selectors
 import socket
 import struct
@@ -72,6 +73,59 @@ def sources(
     return sent
 
 
+def files(
+    address: str, port: int, sizes: tuple[int, int], idle: float, begin_idle: bool,
+    congestion_control: str, seconds: float, seed: int,
+) -> tuple[int, list[list[float | None]]]:
+    """One file after the other, a pause of random length before each but perhaps the first.
+
+    Bytes written, and of each file its begin (Unix time), size and how long it took, None if it was
+    still under way at the end.
+    """
+    dice = random.Random(seed)
+    stop = time.monotonic() + seconds
+    sent = 0
+    done: list[list[float | None]] = []
+    if begin_idle:
+        time.sleep(min(dice.expovariate(1 / idle), seconds))
+    while (left := stop - time.monotonic()) > 0:
+        size, begun, took = dice.randint(*sizes), time.time(), None
+        with open_source(address, congestion_control) as link:
+            link.settimeout(left)
+            try:
+                link.connect((address, port))
+                link.sendall(bytes(size))
+                link.shutdown(socket.SHUT_WR)
+                link.recv(1)  # the sink closes when it has all
+                took = time.time() - begun
+                sent += size
+            except TimeoutError:
+                pass
+        done.append([begun, size, took])
+        time.sleep(max(0.0, min(dice.expovariate(1 / idle), stop - time.monotonic())))
+    return sent, done
+
+
+def sink_of_files(port: int, seconds: float) -> int:
+    """Reads one connection after the other. Bytes read."""
+    stop, received = time.monotonic() + seconds, 0
+    buffer = bytearray(4 * CHUNK)
+    with socket.create_server(("", port)) as server:
+        while (left := stop - time.monotonic()) > 0:
+            server.settimeout(left)
+            try:
+                link, _ = server.accept()
+            except TimeoutError:
+                break
+            with link:
+                try:
+                    while count := link.recv_into(buffer):
+                        received += count
+                except ConnectionResetError:
+                    pass
+    return received
+
+
 def sinks(port: int, flows: int, seconds: float) -> list[int]:
     """Reads one connection at each of many ports, all to their ends. Bytes read of each.
 
@@ -130,8 +184,21 @@ def main() -> None:
     parser.add_argument("--starts", metavar="S,...", help="of many flows, to ports from --port on")
     parser.add_argument("--flows", type=int, default=1, metavar="N", help="number of sinks")
     parser.add_argument("--ipv6", action="store_true", help="the sink's family")
+    parser.add_argument("--files", metavar="BYTES-BYTES", help="transfer files of such sizes")
+    parser.add_argument("--idle", type=float, metavar="S", help="mean pause between two files")
+    parser.add_argument("--begin-idle", action="store_true", help="a pause before the first, too")
+    parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
-    if args.to and args.starts:
+    more = {}
+    if args.files and args.to:
+        low, high = (int(text) for text in args.files.split("-"))
+        count, more["files"] = files(
+            args.to, args.port, (low, high), args.idle, args.begin_idle,
+            args.congestion_control, args.seconds, args.seed,
+        )
+    elif args.files:
+        count = sink_of_files(args.port, args.seconds)
+    elif args.to and args.starts:
         starts = [float(text) for text in args.starts.split(",")]
         count = sources(args.to, args.port, starts, args.congestion_control, args.seconds)
     elif args.to:
@@ -142,7 +209,7 @@ def main() -> None:
         return
     else:
         count = sink(args.port, socket.AF_INET6 if args.ipv6 else socket.AF_INET)
-    print(json.dumps({"port": args.port, "bytes": count, "each": [count]}), flush=True)
+    print(json.dumps({"port": args.port, "bytes": count, "each": [count], **more}), flush=True)
 
 
 if __name__ == "__main__":

@@ -184,24 +184,37 @@ class Network:
         *more: str,
         shaped: int | None = None,
         traced: bool = False,
+        back: tuple[str, int | None] | None = None,
     ) -> Link:
         """A link with a queue from left to right; its left half.
 
         The queue shapes by itself, or is below htb of @shaped bit/s, or below a delivery trace.
+        @back: a queue from right to left too, and its `shaped`.
 
         A device has one root qdisc only, so this is two links, left -- w -- right: the delay is
-        that of the wire host w. Messages travel back over the same wire.
+        that of the wire host w. Messages travel back over the same wire. With a queue at each end
+        it is three, left -- w -- x -- right.
         """
         wire = self.host(f"w{left}{right}", True)
         half = self.link(left, wire)
         if traced:
             self.trace(left, wire, queue)
-        elif shaped is None:
-            self.queue(left, wire, "root", "handle", "10:", *queue.split())
         else:
-            self.shape(left, wire, shaped, queue)
-        self.link(wire, right, delay_ms, *more)
+            self._queue_at(left, wire, queue, shaped)
+        end = right
+        if back is not None:
+            end = self.host(f"x{left}{right}", True)
+            self.link(end, right)
+            self._queue_at(right, end, *back)
+        self.link(wire, end, delay_ms, *more)
         return half
+
+    def _queue_at(self, host: str, device: str, queue: str, shaped: int | None) -> None:
+        """A queue that shapes by itself, or is below htb."""
+        if shaped is None:
+            self.queue(host, device, "root", "handle", "10:", *queue.split())
+        else:
+            self.shape(host, device, shaped, queue)
 
     def route(self, host: str, to: str, via: str) -> None:
         self.steps.append(Route(host, to, via))

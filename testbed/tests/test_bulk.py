@@ -21,3 +21,16 @@ def test_many_flows_share_a_program() -> None:
         got = json.loads(sink.communicate(timeout=20)[0])
     assert sent["bytes"] > 0 and len(got["each"]) == 3
     assert min(got["each"]) > 0 and sum(got["each"]) == got["bytes"]
+
+
+def test_files_one_after_the_other() -> None:
+    command = [sys.executable, "-m", "paqm_lab.bulk", "--port", str(PORT + 10)]
+    command += ["--files", "1000-2000", "--seconds", "1.5"]
+    options = {"cwd": cache.TESTBED, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, **options) as sink:  # type: ignore[call-overload]
+        time.sleep(0.5)
+        send = [*command, "--to", "127.0.0.1", "--idle", "0.1", "--seconds", "0.7"]
+        sent = json.loads(subprocess.run(send, **options, timeout=20).stdout)  # type: ignore[call-overload]
+        got = json.loads(sink.communicate(timeout=20)[0])
+    assert len(sent["files"]) > 1 and sent["bytes"] == got["bytes"]
+    assert all(1000 <= size <= 2000 and took is not None for _, size, took in sent["files"])

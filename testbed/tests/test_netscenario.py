@@ -59,6 +59,17 @@ def case(tmp_path: Path, text: str, seed: int = 1) -> Case:
          r'web\[1\]\.from: "R1" is unknown; expected one of HL'),
         ("duration = 10", "duration = 10\nnat = [{router = \"R1\", towards = \"R3\"}]",
          r'nat\[1\]\.towards: "R3" is unknown; expected one of HL, HS1, R2'),
+        (FIRST, FIRST.replace("bandwidth", "back"), r"link\[1\]: .*bandwidth"),
+        ("duration = 10", 'duration = 10\nchange = [{at = 1, between = ["R2", "R1"], '
+         'bandwidth = "1mbit"}]', r"change\[1\]\.between: expected the nodes of a link, in its"),
+        ("duration = 10", 'duration = 10\nchange = [{at = 1, between = ["R1", "R2"], '
+         'back = "1mbit"}]', r"change\[1\]\.back: the link has none that could change"),
+        ("duration = 10", 'duration = 10\nchange = [{at = 1, between = ["R1", "R2"]}]',
+         r"change\[1\]: expected bandwidth, back or delay_ms"),
+        ('rate_max = "10mbit"', "pause = [2, 3]", r"flow\[1\]\.pause needs the sender paqm-str"),
+        ('rate_max = "10mbit"', "files = [10, 20]\nidle_s = 1",
+         r"flow\[1\]\.files needs the sender tcp"),
+        ('sender = "advised"', "", r"flow\[1\]\.sender is missing, and the variant"),
     ],
 )
 def test_a_refusal_names_the_key_and_what_is_expected(
@@ -129,13 +140,30 @@ def test_a_link_with_a_trace(tmp_path: Path) -> None:
         load(tmp_path, text.replace('bandwidth = "10mbit"', 'trace = "lte"', 1))
 
 
+def test_queues_in_both_directions_that_change(tmp_path: Path) -> None:
+    text = LOT.replace(FIRST, FIRST + '\nback = "4mbit"')
+    change = '{at = 2, between = ["R1", "R2"], bandwidth = "8mbit", back = "2mbit", delay_ms = 20}'
+    text = text.replace("duration = 10", f"duration = 10\nchange = [{change}]")
+    lot = case(tmp_path, text)
+    there, back = lot.facts["capacity"]["R1-R2"], lot.facts["capacity"]["R2-R1"]
+    assert there == pytest.approx(2.5 * back)
+    words = {(a["host"], a["words"][4]): " ".join(a["words"]) for a in lot.actions if a["t"] == 2}
+    assert words["R1", "wR1R2"].startswith("tc qdisc change dev wR1R2 root handle 10: paqm band")
+    assert "8mbit" in words["R1", "wR1R2"] and "2mbit" in words["R2", "xR1R2"]
+    assert "delay 20000us" in words["wR1R2", "xR1R2"] and "netem" in words["xR1R2", "wR1R2"]
+    reverse = case(tmp_path, text.replace('from = "HS1"\nto = "KS1"', 'from = "KS1"\nto = "HS1"'))
+    assert reverse.facts["paths"]["S1.1"] == ["R2-R1"]
+
+
 @pytest.mark.lab
-def test_live_streams(tmp_path: Path) -> None:
-    """A follower and libwebrtc in a network of its own."""
-    words = ["run", Path(__file__).with_name("live.toml"), "--out", tmp_path / "out"]
+@pytest.mark.parametrize(("name", "good"), [("live", 3), ("both-ways", 5)])
+def test_live_streams(tmp_path: Path, name: str, good: int) -> None:
+    """A follower and libwebrtc; and streams in both directions, one of which pauses, on a link
+    that changes, beside short TCP flows."""
+    words = ["run", Path(__file__).with_name(f"{name}.toml"), "--out", tmp_path / "out"]
     done = subprocess.run([cache.TESTBED / "paqm-lab", *words], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr + done.stdout
-    assert "3 passed, 0 failed" in done.stdout
+    assert f"{good} passed, 0 failed" in done.stdout
 
 
 @pytest.mark.lab

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from paqm_lab import clip, lab, packets, senders
+from paqm_lab import lab, packets, senders
 from paqm_lab.guest import LEAD, TAIL
 from paqm_lab.multi import traceflows
 from paqm_lab.multi.shares import HEADER
@@ -52,6 +52,11 @@ class Flow:
     lag: float = 0  # s that an advised flow answers late
     options: tuple[str, ...] = ()  # of trace flows: more words for paqm-streamer
     spread: float = 0  # s, of trace flows: the program itself draws when each but the first starts
+    # TCP that transfers one file after the other: smallest and largest size, mean pause between two
+    files: tuple[int, ...] = ()
+    idle_s: float = 0
+    begins_idle: bool = False
+    pause: tuple[float, ...] = ()  # from, to: paqm-streamer's live streams
 
     @property
     def entry(self) -> str:
@@ -70,6 +75,8 @@ class Case:
     duration: float
     flows: list[Flow] = field(default_factory=list)
     use: str = "erf"  # which value paqmd believes
+    controller: str | None = None  # of paqm-streamer's live streams
+    clip: Json = field(default_factory=dict)  # width, height and fps of live streams
     daemons: list[Json] = field(default_factory=list)
     programs: list[Json] = field(default_factory=list)
     actions: list[Json] = field(default_factory=list)
@@ -157,12 +164,18 @@ class Case:
         """The streams of real encoders."""
         return [flow for flow in self.flows if flow.sender in SENDERS]
 
+    def watched(self) -> list[str]:
+        """Hosts whose packets are captured: beside live streams, the ends of all TCP, too."""
+        flows = [flow for flow in self.flows if flow.sender in SENDERS or flow.sender == "tcp"]
+        ends = [host for flow in flows for host in (flow.sink, flow.source)]
+        return list(dict.fromkeys(ends)) if self.live() else []
+
     def streams(self, clip_file: Path, seed: int, home: Path) -> list[Json]:
         """What the guest starts for them."""
         config = {
-            "build": lab.BUILD, "clip": {"fps": clip.FPS}, "clip_file": str(clip_file),
-            "record": False, "seed": seed,
-            "variant": {"controller": None, "ecn": None, "use": self.use},
+            "build": lab.BUILD, "clip": self.clip, "clip_file": str(clip_file), "record": False,
+            "seed": seed,
+            "variant": {"controller": self.controller, "ecn": None, "use": self.use},
         }  # fmt: skip
         flows = [
             {
@@ -182,6 +195,10 @@ class Case:
 
         Many flows of an entry are one program.
         """
+        if flows[0].files:
+            for flow in flows:
+                self._add_files(flow)
+            return
         first, many = flows[0], len(flows) > 1
         begin = min(flow.start for flow in flows)
         seconds = first.stop - begin
@@ -195,6 +212,19 @@ class Case:
         bulk += ["--to", self.sink_address(first), "--seconds", f"{seconds:.6f}"]
         bulk += ["--congestion-control", first.congestion_control]
         self.program(f"src-{entry}", first.source, *bulk, start=begin + LEAD)
+
+    def _add_files(self, flow: Flow) -> None:
+        """Source and sink of short transfers; the sink is there until no source can begin one."""
+        seconds = flow.stop - flow.start
+        bulk = ["python3", "-m", "paqm_lab.bulk", "--port", str(self.port(flow))]
+        bulk += ["--files", "-".join(map(str, flow.files))]
+        self.program(f"sink-{flow.name}", flow.sink, *bulk, "--seconds", f"{seconds + TAIL:.6f}",
+                     start=flow.start)
+        bulk += ["--to", self.sink_address(flow), "--seconds", f"{seconds:.6f}"]
+        bulk += ["--congestion-control", flow.congestion_control]
+        bulk += ["--idle", str(flow.idle_s), "--seed", str(self.port(flow))]
+        bulk += ["--begin-idle"] if flow.begins_idle else []
+        self.program(f"src-{flow.name}", flow.source, *bulk, start=flow.start + LEAD)
 
     def add_daemon(self, host: str, build: Path) -> None:
         """paqmd on a host, and what it knows at the end."""
@@ -236,7 +266,8 @@ class Case:
             "daemons": self.daemons,
             "programs": self.programs,
             "actions": sorted(self.actions, key=lambda a: a["t"]),
-            "captures": list(dict.fromkeys(flow.sink for flow in self.live())),
+            "captures": self.watched(),
+            "pauses": [[f"send-{flow.name}", t] for flow in self.live() for t in flow.pause],
             "streams": [],
         }
 

@@ -7,6 +7,7 @@ of every program into log/, and guest.json like the dumbbell's runs.
 
 from __future__ import annotations
 
+import signal
 import sys
 from functools import partial
 from pathlib import Path
@@ -29,6 +30,11 @@ class MultiGuest(Guest):
         words = [word.replace("@T0@", str(self.t0_ns)) for word in program["words"]]
         self.start(program["name"], program["host"], words, lasts=program["lasts"])
 
+    def pause(self, name: str) -> None:
+        """Stops a stream's pictures, or lets them go on."""
+        program = next(program for program in self.programs if program.name == name)
+        program.process.send_signal(signal.SIGUSR1)
+
     def plan(self) -> None:
         for daemon in self.config["daemons"]:
             started = self.start(daemon["name"], daemon["host"], daemon["words"], lasts=True)
@@ -37,6 +43,8 @@ class MultiGuest(Guest):
             self.start_capture(host, host, "ip or ip6")
         for stream in self.config["streams"]:
             self.plan_stream(stream)
+        for name, t in self.config["pauses"]:
+            self.at(t, partial(self.pause, name))
         for program in self.config["programs"]:
             self.at(program["start"] - LEAD, partial(self.begin, program))
         for action in self.config["actions"]:

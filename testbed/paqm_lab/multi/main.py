@@ -19,7 +19,7 @@ from typing import Any
 
 from paqm_lab import cache, clip, kernel, lab, linktrace, scenario, senders, trace_lab, uml
 from paqm_lab.errors import LabError
-from paqm_lab.multi import report
+from paqm_lab.multi import netscenario, report
 from paqm_lab.multi.case import Case, Checks, Run
 from paqm_lab.multi.cases import all_cases
 from paqm_lab.multi.netscenario import NetScenario
@@ -47,7 +47,9 @@ def run_case(case: Case, home: Path, house: lab.Lab, seed: int = SEED) -> float:
         config["link"] = str(kernel.build_link(house.kernel, say))
     live = case.live()
     if live:
-        config["streams"] = case.streams(clip.prepare(cache.cache_dir(), say), seed, home)
+        size = case.clip
+        pictures = clip.scaled(cache.cache_dir(), size["width"], size["height"], say)
+        config["streams"] = case.streams(pictures, seed, home)
     house.tell(config, home)
     timeout = 120 + PATIENCE * case.duration
     job = house.job(
@@ -123,7 +125,9 @@ def run_all(
 ) -> int:
     """Runs the variants of a scenario; writes result and report; status 1 if a check fails."""
     house = senders.house_for(
-        {flow["sender"] for flow in chosen.data["flow"]}, lab.ready(say), say
+        {netscenario.sender_of(flow, variant)
+         for flow in chosen.data["flow"] for variant in chosen.data["variant"]},
+        lab.ready(say), say,
     )
     out.mkdir(parents=True, exist_ok=True)
     cases = []

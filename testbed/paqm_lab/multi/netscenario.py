@@ -8,21 +8,23 @@ first to the second of the nodes that the link is between.
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from paqm_lab import lab, linktrace, scenario
+from paqm_lab import clip, lab, linktrace, scenario
 from paqm_lab.errors import LabError
 from paqm_lab.guest import LEAD
 from paqm_lab.multi import figures
 from paqm_lab.multi.case import MBIT, Case, Checks, Flow, Run, ip_share
 from paqm_lab.multi.shares import jain, max_min
+from paqm_lab.rundata import ADVISED_SENDER
 from paqm_lab.scenario import rate
-from paqm_lab.senders import SENDERS, installed
-from paqm_lab.topology import Network
+from paqm_lab.senders import SENDERS
+from paqm_lab.topology import Network, htb_class, netem
 
 SCHEMA = scenario.SCENARIOS / "network.schema.json"
 UNITS = {"rate_mbit": "Mbit/s", "share_percent": "%", "jain": "", "delay_ms": "ms",
@@ -31,8 +33,10 @@ WEB_PORT = 5200
 TIMED = ("delay_ms", "settled_s", "reached_s")  # figures that TCP flows do not have
 # Keys of a flow that only some senders have.
 ONLY = {"congestion_control": ["tcp"], "poisson": ["advised", "deaf"], "lag_ms": ["advised"],
-        "published": ["trace"], "controller": ["trace"], "size": ["advised", "deaf"]}
+        "published": ["trace"], "controller": ["trace"], "size": ["advised", "deaf"],
+        "files": ["tcp"], "pause": [ADVISED_SENDER]}
 WITHIN, WINDOW = 0.05, 0.5  # of the share, s: what "settled" means
+CLIP = {"width": clip.WIDTH, "height": clip.HEIGHT, "fps": clip.FPS}
 
 
 def describes(data: dict[str, Any]) -> bool:
@@ -64,11 +68,13 @@ class NetScenario:
             net=net,
             duration=float(data["duration"]),
             use=variant.get("use", "erf"),
+            controller=variant.get("controller"),
+            clip=data.get("clip", CLIP),
             judge=partial(judge, data),
         )
         dice = random.Random(seed)
         for entry in data["flow"]:
-            case.flows += _flows(entry, case.duration, dice)
+            case.flows += _flows(entry, variant, case.duration, dice)
         size, handed = case.flows[0].size, variant.get("hands_out", 100) / 100
         case.facts = {
             "capacity": {key: handed * ip_share(bits, size) for key, bits in capacity.items()},
@@ -96,7 +102,8 @@ class NetScenario:
             case.program(entry["name"], entry["on"], *entry["command"].split(),
                          start=entry.get("start", 0) + LEAD, lasts=entry.get("lasts", False))
         for entry in data.get("change", []):
-            case.at(entry["at"], entry["on"], *entry["command"].split())
+            for host, words in _commands(entry, data, variant, devices):
+                case.at(entry["at"], host, *words)
             if "mark" in entry:
                 case.mark(entry["at"], entry["mark"])
         for host, device in case.facts["bottlenecks"]:
@@ -130,13 +137,20 @@ def _network(
         if traced:
             assert trace is not None
             link = {**link, "bandwidth": f"{linktrace.mean(trace):.0f}bit"}
-        bits = rate(link["bandwidth"])
-        capacity[f"{left}-{right}"] = bits
-        words = variant["qdisc"].replace("{bandwidth}", link["bandwidth"])
-        words = words.replace("{number}", f"{len(capacity):x}")
-        shaped = bits if "shaper" in variant else None
-        joint = net.bottleneck(left, right, delay, words, *more, shaped=shaped, traced=traced)
-        devices |= {(left, right): joint.left.device, (right, left): joint.right.host}
+        shaped = "shaper" in variant
+        number = len(capacity) + 1
+        bits = capacity[f"{left}-{right}"] = rate(link["bandwidth"])
+        back, far = None, f"w{left}{right}"
+        if "back" in link:
+            bits_back = capacity[f"{right}-{left}"] = rate(link["back"])
+            words = queue_of(variant, link["back"], number + 1)
+            back, far = (words, bits_back if shaped else None), f"x{left}{right}"
+        words = queue_of(variant, link["bandwidth"], number, traced)
+        joint = net.bottleneck(
+            left, right, delay, words, *more, shaped=bits if shaped else None, traced=traced,
+            back=back,
+        )
+        devices |= {(left, right): joint.left.device, (right, left): far}
     return net, capacity, devices
 
 
@@ -158,10 +172,72 @@ def _web(case: Case, entry: dict[str, Any], seed: int) -> None:
     case.program(f"src-{name}", entry["from"], *send, start=begin + LEAD)
 
 
-def _flows(entry: dict[str, Any], duration: float, dice: random.Random) -> list[Flow]:
+def queue_of(
+    variant: dict[str, Any], bandwidth: str, number: int, traced: bool = False
+) -> str:
+    """Words of the qdisc at a link of that bandwidth."""
+
+    def room(match: re.Match[str]) -> str:
+        return str(round(rate(bandwidth) * int(match[1]) / 8000))
+
+    words: str = variant["qdisc"].replace("{bandwidth}", bandwidth)
+    words = words.replace("{bandwidth_or_auto}", "auto" if traced else bandwidth)
+    return re.sub(r"\{bytes_(\d+)ms\}", room, words.replace("{number}", f"{number:x}"))
+
+
+Commands = list[tuple[str, list[str]]]
+
+
+def _commands(
+    change: dict[str, Any], data: dict[str, Any], variant: dict[str, Any],
+    devices: dict[tuple[str, str], str],
+) -> Commands:
+    """What a change is for tc: host and words."""
+    if "command" in change:
+        return [(change["on"], change["command"].split())]
+    left, right = change["between"]
+    found: Commands = []
+    numbers = bottleneck_numbers(data)
+    for key, host, far in (("bandwidth", left, right), ("back", right, left)):
+        if key not in change:
+            continue
+        device = devices[host, far]
+        words = queue_of(variant, change[key], numbers[f"{host}-{far}"]).split()
+        place = ["root"]
+        if "shaper" in variant:
+            shape = htb_class(rate(change[key]))
+            found.append((host, ["tc", "class", "change", "dev", device, *shape]))
+            place = ["parent", "1:1"]
+        found.append((host, ["tc", "qdisc", "change", "dev", device, *place, "handle", "10:",
+                             *words]))
+    if "delay_ms" in change:
+        wire = devices[left, right] if f"{left}-{right}" in numbers else left
+        end = devices[right, left] if f"{right}-{left}" in numbers else right
+        words = netem(change["delay_ms"])
+        for host, device in ((wire, end), (end, wire)):
+            name = devices.get((host, device), device)
+            found.append((host, ["tc", "qdisc", "change", "dev", name, "root", *words]))
+    return found
+
+
+def bottleneck_numbers(data: dict[str, Any]) -> dict[str, int]:
+    """Which bottleneck of the network each is, by the nodes at its ends."""
+    found: dict[str, int] = {}
+    for link in data["link"]:
+        left, right = link["between"]
+        if {"bandwidth", "trace"} & link.keys():
+            found[f"{left}-{right}"] = len(found) + 1
+            if "back" in link:
+                found[f"{right}-{left}"] = len(found) + 1
+    return found
+
+
+def _flows(
+    entry: dict[str, Any], variant: dict[str, Any], duration: float, dice: random.Random
+) -> list[Flow]:
     """The flows of an entry; those of a seed start at the same times in all variants."""
     count, start, spread = entry.get("count", 1), entry.get("start", 0), entry.get("spread", 0)
-    traced = entry["sender"] == "trace"
+    traced = sender_of(entry, variant) == "trace"
     options = ["--a-priori", "--burst"] if entry.get("published") else []
     controller = entry.get("controller", "erf:start=1" if options else None)
     options += ["--controller", controller] if controller else []
@@ -176,13 +252,17 @@ def _flows(entry: dict[str, Any], duration: float, dice: random.Random) -> list[
             floor=rate(entry.get("rate_min", "100kbit")),
             ceiling=rate(entry.get("rate_max", "30mbit")),
             size=entry.get("size", 1000),
-            sender=entry["sender"],
+            sender=sender_of(entry, variant),
             congestion_control=entry.get("congestion_control", "cubic"),
             ipv6=entry.get("ipv6", False),
             poisson=entry.get("poisson", False),
             lag=entry.get("lag_ms", 0) / 1000,
             options=tuple(options),
             spread=spread,
+            files=tuple(entry["files"]) if "files" in entry else (),
+            idle_s=entry.get("idle_s", 0),
+            begins_idle=number > entry.get("at_once", count),
+            pause=tuple(entry.get("pause", ())),
         )
         for number in range(1, count + 1)
     ]
@@ -190,7 +270,12 @@ def _flows(entry: dict[str, Any], duration: float, dice: random.Random) -> list[
 
 def _bottlenecks(net: Network, flow: Flow, capacity: dict[str, float]) -> list[str]:
     """The bottlenecks on a flow's way, as the routes have it."""
-    begins = {(key.split("-")[0], "w" + key.replace("-", "")): key for key in capacity}
+    begins = {}
+    for key in capacity:
+        left, right = key.split("-")
+        names = [host.name for host in net.hosts]
+        wire = f"w{left}{right}" if f"w{left}{right}" in names else f"x{right}{left}"
+        begins[left, wire] = key
     routes = {(route.host, route.to): route.via for route in net.shortest_routes()}
     owner = {link.address(end.host): end.host
              for link in net.links for end in (link.left, link.right)}
@@ -301,8 +386,7 @@ def check(path: Path, data: dict[str, Any]) -> NetScenario:
         known(f"nat[{number}].router", entry["router"], data["routers"])
         known(f"nat[{number}].towards", entry["towards"],
               sorted(b for a, b in neighbours if a == entry["router"]))
-    for number, change in enumerate(data.get("change", []), start=1):
-        known(f"change[{number}].on", change["on"], nodes)
+    _check_changes(path, data, nodes)
     for number, entry in enumerate(data.get("program", []), start=1):
         known(f"program[{number}].on", entry["on"], nodes)
     for number, flow in enumerate(data["flow"], start=1):
@@ -311,23 +395,32 @@ def check(path: Path, data: dict[str, Any]) -> NetScenario:
         last = flow.get("start", 0) + flow.get("spread", 0)
         if not last < flow.get("stop", data["duration"]) <= data["duration"]:
             raise LabError(f"{path}: flow[{number}]: expected start + spread < stop <= duration")
-        known(f"flow[{number}].sender", flow["sender"],
-              ["advised", "deaf", "tcp", "trace", *SENDERS])
-        for key, able in ONLY.items():
-            if key in flow and flow["sender"] not in able:
-                raise LabError(f"{path}: flow[{number}].{key} needs the sender "
-                               f"{' or '.join(able)}")
-        if flow["sender"] in SENDERS:
-            installed(flow["sender"])
-            others = [one for one in data["flow"] if one["sender"] in SENDERS
+        for variant in data["variant"]:
+            if "sender" not in flow | variant:
+                raise LabError(f"{path}: flow[{number}].sender is missing, and the variant "
+                               f'"{variant["name"]}" has none either')
+            sender = sender_of(flow, variant)
+            known(f"flow[{number}].sender", sender, ["advised", "deaf", "tcp", "trace", *SENDERS])
+            for key, able in ONLY.items():
+                if key in flow and sender not in able:
+                    raise LabError(f"{path}: flow[{number}].{key} needs the sender "
+                                   f"{' or '.join(able)}")
+        if _live(flow, data):
+            others = [one for one in data["flow"] if _live(one, data)
                       and (one["from"], one["to"]) == (flow["from"], flow["to"])]
             if len(others) > 1 or flow.get("count", 1) > 1:
                 raise LabError(f"{path}: flow[{number}]: expected one live stream from a host to "
                                "another, there are more")
-        if flow.get("ipv6") and (not data.get("ipv6") or flow["sender"] in
-                                 ("advised", "deaf", "trace")):
+        sender = flow.get("sender", data["variant"][0].get("sender"))
+        if flow.get("ipv6") and (not data.get("ipv6") or sender in ("advised", "deaf", "trace")):
             raise LabError(f"{path}: flow[{number}].ipv6 needs ipv6 of the whole network, and TCP "
                            "or live video")
+        if "pause" in flow:
+            begin, end = flow["pause"]
+            if not flow.get("start", 0) < begin < end < flow.get("stop", data["duration"]):
+                raise LabError(f"{path}: flow[{number}].pause: expected start < from < to < stop")
+        if "files" in flow and flow["files"][0] > flow["files"][1]:
+            raise LabError(f"{path}: flow[{number}].files: expected the smallest size, the largest")
     for number, entry in enumerate(data.get("web", []), start=1):
         for key in ("from", "to"):
             known(f"web[{number}].{key}", entry[key], data["hosts"])
@@ -335,7 +428,8 @@ def check(path: Path, data: dict[str, Any]) -> NetScenario:
             raise LabError(f"{path}: web[{number}]: expected start < stop <= duration")
         if entry.get("bytes_max", 60000) < entry.get("bytes_min", 30000):
             raise LabError(f"{path}: web[{number}].bytes_max: expected at least bytes_min")
-    senders = {flow["name"]: flow["sender"] for flow in data["flow"]}
+    senders = {flow["name"]: flow.get("sender", data["variant"][0].get("sender"))
+               for flow in data["flow"]}
     for number, entry in enumerate(data.get("expect", []), start=1):
         known(f"expect[{number}].flow", entry["flow"], list(senders))
         if "variant" in entry:
@@ -348,6 +442,36 @@ def check(path: Path, data: dict[str, Any]) -> NetScenario:
             raise LabError(f"{path}: expect[{number}]: of TCP there are rate_mbit, share_percent "
                            "and jain, over all of its time")
     return NetScenario(path, data)
+
+
+def sender_of(flow: dict[str, Any], variant: dict[str, Any]) -> str:
+    """What sends a flow: its own sender, or that of the variant."""
+    return str(flow.get("sender", variant.get("sender")))
+
+
+def _live(flow: dict[str, Any], data: dict[str, Any]) -> bool:
+    """Whether it is live video in any variant."""
+    return any(sender_of(flow, variant) in SENDERS for variant in data["variant"])
+
+
+def _check_changes(path: Path, data: dict[str, Any], nodes: list[str]) -> None:
+    """Commands run on nodes; what a link has not cannot change."""
+    links = {tuple(link["between"]): link for link in data["link"]}
+    for number, change in enumerate(data.get("change", []), start=1):
+        where = f"{path}: change[{number}]"
+        if "command" in change:
+            if change.get("on") not in nodes:
+                raise LabError(f'{where}.on: "{change.get("on")}" is unknown; expected one of '
+                               f"{', '.join(nodes)}")
+            continue
+        link = links.get(tuple(change["between"]))
+        if link is None:
+            raise LabError(f"{where}.between: expected the nodes of a link, in its order")
+        if not {"bandwidth", "back", "delay_ms"} & change.keys():
+            raise LabError(f"{where}: expected bandwidth, back or delay_ms")
+        for key in ("bandwidth", "back", "delay_ms"):
+            if key in change and not link.get(key):
+                raise LabError(f"{where}.{key}: the link has none that could change")
 
 
 def _different(path: Path, where: str, names: list[str]) -> None:
