@@ -20,6 +20,7 @@
 #				out/head-to-head)
 #	make catalogue		every published result, run again, with a verdict (slow; FULL=1: at
 #				the published scale: out/catalogue)
+#	make rmcat		the test cases of RFC 8867 and RFC 8869 (slow: out/rmcat)
 #	make bench-daemon	paqmd: 10,000 flows, 64 routers, memory, latency (root)
 #	make bench-encoder	the encoder beside x264enc while the rate falls and rises (slow)
 #	make streamer-checks	rate controllers on queues with and without advice, TFRC's bands (slow;
@@ -125,7 +126,7 @@ bench-auto: build
 trace: setup
 	@$(LAB) trace --flows $(or $(FLOWS),64) --out out/trace
 
-.PHONY: mixed regimes catalogue head-to-head
+.PHONY: mixed regimes catalogue head-to-head rmcat
 head-to-head: setup
 	@$(LAB) head-to-head $(if $(FULL),--full) --out out/head-to-head
 
@@ -137,6 +138,9 @@ catalogue: build
 
 regimes: setup
 	@$(LAB) regimes $(if $(FULL),--full) --out out/regimes
+
+rmcat: setup
+	@$(LAB) rmcat --out out/rmcat
 
 .PHONY: bench-daemon
 bench-daemon: build

@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from paqm_lab import cache, kernel, mixed, regimes, uml
+from paqm_lab import cache, kernel, mixed, regimes, rmcat, uml
 from paqm_lab.errors import LabError
 
 # Experiments with a command line of their own: a module, by name or by place in the repository.
@@ -136,6 +136,10 @@ def _regimes(args: argparse.Namespace) -> int:
     return regimes.main(args)
 
 
+def _rmcat(args: argparse.Namespace) -> int:
+    return rmcat.main(args)
+
+
 def _image(args: argparse.Namespace) -> int:
     from paqm_lab import image, lab
 
@@ -259,6 +263,12 @@ def parser() -> argparse.ArgumentParser:
     )
     regimes.add_options(points)
     points.set_defaults(function=_regimes)
+
+    standard = commands.add_parser(
+        "rmcat", help="the test cases of RFC 8867 and RFC 8869: table, checks"
+    )
+    rmcat.add_options(standard)
+    standard.set_defaults(function=_rmcat)
 
     for name, (_, what) in EXPERIMENTS.items():
         commands.add_parser(name, help=what, add_help=False)

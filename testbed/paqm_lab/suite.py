@@ -59,10 +59,10 @@ class Point:
         return out / "runs" / self.case / f"{self.queue}-{self.seed}"
 
 
-def sources_digest() -> str:
-    """Fingerprint of all programs that shape a result."""
+def sources_digest(more: Iterable[str] = ()) -> str:
+    """Fingerprint of all programs that shape a result, those of `more` modules among them."""
     paths = [path for pattern in SOURCES for path in cache.REPO.glob(pattern)]
-    paths += [cache.TESTBED / "paqm_lab" / f"{name}.py" for name in LAB]
+    paths += [cache.TESTBED / "paqm_lab" / f"{name}.py" for name in (*LAB, *more)]
     paths = sorted(path for path in paths if path.is_file())
     return cache.digest(*[str(p.relative_to(cache.REPO)).encode() + p.read_bytes() for p in paths])
 
@@ -127,6 +127,9 @@ def run_point(point: Point, out: Path, score: bool, keep: bool, say: Say) -> Non
         _tidy(home, point.queue)
 
 
+Runner = Callable[[Point, Path, bool, bool, Say], None]
+
+
 def run_all(
     points: Iterable[Point],
     out: Path,
@@ -134,9 +137,15 @@ def run_all(
     score: bool = True,
     keep: bool = False,
     jobs: int = 1,
+    run_one: Runner = run_point,
+    more: Iterable[str] = (),
 ) -> list[str]:
-    """Runs what is not there yet, `jobs` guests at a time; returns what failed, one line each."""
-    todo, programs = list(points), sources_digest()
+    """Runs what is not there yet, `jobs` guests at a time; returns what failed, one line each.
+
+    @run_one: leaves a point's result
+    @more: modules beside those of LAB that shape it
+    """
+    todo, programs = list(points), sources_digest(more)
     failed: list[str] = []
     begun = time.monotonic()
     lock = threading.Lock()
@@ -145,11 +154,11 @@ def run_all(
         want = stamp(point, programs, score)
         home = point.home(out)
         have = stored(home)
-        if good_for(have, want) and not (keep and not list(home.glob("*/router.pcap"))):
+        if good_for(have, want) and not (keep and not list(home.glob("*/*.pcap"))):
             return
         start = time.monotonic()
         try:
-            run_point(point, out, score, keep, say)
+            run_one(point, out, score, keep, say)
         except LabError as err:
             with lock:
                 failed.append(f"{point.label}: {err}")
