@@ -182,7 +182,7 @@ def main() -> None:
     parser.add_argument("--congestion-control", default="cubic")
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--starts", metavar="S,...", help="of many flows, to ports from --port on")
-    parser.add_argument("--flows", type=int, default=1, metavar="N", help="number of sinks")
+    parser.add_argument("--flows", type=int, metavar="N", help="so many sinks, for --seconds")
     parser.add_argument("--ipv6", action="store_true", help="the sink's family")
     parser.add_argument("--files", metavar="BYTES-BYTES", help="transfer files of such sizes")
     parser.add_argument("--idle", type=float, metavar="S", help="mean pause between two files")
@@ -203,7 +203,7 @@ def main() -> None:
         count = sources(args.to, args.port, starts, args.congestion_control, args.seconds)
     elif args.to:
         count = source(args.to, args.port, args.congestion_control, args.seconds)
-    elif args.flows > 1:
+    elif args.flows:
         each = sinks(args.port, args.flows, args.seconds)
         print(json.dumps({"port": args.port, "bytes": sum(each), "each": each}), flush=True)
         return

@@ -14,6 +14,8 @@ from paqm_lab.errors import LabError
 
 # Experiments with a command line of their own: a module, by name or by place in the repository.
 EXPERIMENTS = {
+    "sweep": ("paqm_lab.sweep", "a scenario over axes, seeds and variants: what is missing is run"),
+    "store": ("paqm_lab.store", "what sweeps have found: fill and query it"),
     "multirouter": ("paqm_lab.multi.main", "several routers, and feedback that gets lost"),
     "head-to-head": ("paqm_lab.headtohead", "P-AQM beside the queues and senders of today"),
     "catalogue": ("paqm_lab.catalogue.main", "every published result, run again"),
@@ -72,13 +74,23 @@ def _exec(args: argparse.Namespace) -> int:
 
 def _run(args: argparse.Namespace) -> int:
     # Here and below: what draws and computes takes a second to load, `exec` needs none of it.
-    from paqm_lab import run, scenario
+    from paqm_lab import lab, run, scenario, trace_scenario
     from paqm_lab.multi import main, netscenario
 
     path, data = scenario.read(args.scenario)
-    if netscenario.describes(data):
+    traces = trace_scenario.describes(data)
+    if traces or netscenario.describes(data):
         if args.pcap or args.repeat_check:
-            raise LabError(f"{path} has a network of its own: no --pcap and no --repeat-check")
+            raise LabError(f"{path} is not of the dumbbell: no --pcap and no --repeat-check")
+    if traces:
+        flows = trace_scenario.check(path, data)
+        out = Path(args.out or f"out/{flows.name}").resolve()
+        seed = data["seed"] if args.seed is None else args.seed
+        some = scenario.chosen_variants(path, data["variant"], args.variant)
+        trace_scenario.run(flows, some, seed, out, lab.ready(say), say)
+        say(f"result: {out / 'result.json'}")
+        return 0
+    if netscenario.describes(data):
         network = netscenario.check(path, data)
         out = Path(args.out or f"out/{network.name}").resolve()
         seed = data["seed"] if args.seed is None else args.seed

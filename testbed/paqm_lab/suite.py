@@ -32,10 +32,12 @@ SOURCES = [
     *("testbed/rivals/webrtc/*.*", "testbed/rivals/webrtc/lib/*"),
 ]
 LAB = [
-    *("analysis", "bulk", "clip", "guest", "image", "kernel", "lab", "metrics"),
-    *("packetfigures", "packets", "perflow", "picturefigures", "quality", "run"),
-    *("linkfigures", "linktrace", "rundata", "scenario", "senders", "series", "topology"),
-    *("trace_guest", "trace_lab", "traffic", "uml"),
+    *("analysis", "bulk", "clip", "follow", "guest", "image", "kernel", "lab", "ladder"),
+    *("linkfigures", "linktrace", "metrics", "packetfigures", "packets", "perflow"),
+    *("picturefigures", "quality", "run", "rundata", "scenario", "senders", "series"),
+    *("topology", "trace", "trace_guest", "trace_lab", "trace_scenario", "traffic", "uml"),
+    *("multi/case", "multi/guest", "multi/main", "multi/netscenario", "multi/shares"),
+    *("multi/traceflows",),
 ]
 
 CLIP = {"width": 640, "height": 360, "fps": 24}
@@ -99,7 +101,7 @@ def load(point: Point, out: Path) -> Json | None:
     return variant | {key: result[key] for key in keys}
 
 
-def _tidy(home: Path, queue: str) -> None:
+def tidy(home: Path, queue: str) -> None:
     """Keeps result, series, advice and the programs' output; drops what takes space."""
     for pattern in ("flows/*/recv/*", "flows/*/send/stats.jsonl", "tc.jsonl"):
         for path in (home / queue).glob(pattern):
@@ -124,7 +126,7 @@ def run_point(point: Point, out: Path, score: bool, keep: bool, say: Say) -> Non
     )
     run.run_scenario(made, options, lambda text: None)
     if not keep:
-        _tidy(home, point.queue)
+        tidy(home, point.queue)
 
 
 Runner = Callable[[Point, Path, bool, bool, Say], None]

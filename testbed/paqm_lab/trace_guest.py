@@ -19,8 +19,28 @@ HOST = topology.namespace_of(SENDER)
 PORT = 6000
 LEAD = 0.5  # s that the receiver starts before the sender
 TAIL = 2.0  # s for what is under way at the end
+GRACE = 3.0  # s after which a sink gives up a connection whose end got lost
 READY = 10.0  # s that the daemon has for starting
 MODULES = ("paqm_feedback.ko", "sch_paqm.ko")
+
+
+def start_elastic(config: dict[str, Any]) -> dict[str, subprocess.Popen[bytes]]:
+    """The sinks and sources of all groups of TCP flows; each group begins at its time."""
+    programs = {}
+    bulk = [sys.executable, "-m", "paqm_lab.bulk", "--port"]
+    for group in config["elastic"]:
+        name, flows, out = group["name"], group["flows"], Path(config["out"])
+        sink = [*bulk, str(group["port"]), "--flows", str(flows), "--seconds"]
+        sink += [str(LEAD + group["stop"] + GRACE)]
+        log = out / f"sink-{name}.log"
+        programs[f"sink-{name}"] = topology.start(topology.SINK, sink, log)
+        send = [*bulk, str(group["port"]), "--to", topology.SINK_ADDRESS, "--starts"]
+        send += [",".join([str(LEAD + group["start"])] * flows)]
+        send += ["--seconds", str(LEAD + group["stop"])]
+        send += ["--congestion-control", group["congestion_control"]]
+        log = out / f"load-{name}.log"
+        programs[f"load-{name}"] = topology.start(topology.TCP, send, log)
+    return programs
 
 
 def run(config: dict[str, Any]) -> str | None:
@@ -28,7 +48,7 @@ def run(config: dict[str, Any]) -> str | None:
     out, build = Path(config["out"]), Path(config["build"])
     for name in MODULES:
         topology.run("insmod", str(Path(config["modules"]) / name))
-    topology.build({**config, "media": [{"name": SENDER, "address": "10.1.1.2"}], "elastic": []})
+    topology.build({**config, "media": [{"name": SENDER, "address": "10.1.1.2"}]})
     streamer = str(build / "streamer" / "paqm-streamer")
     socket = "/run/paqmd-trace.sock"
     command = [str(build / "feedback-daemon" / "paqmd"), "-i", topology.ROUTER]
@@ -45,6 +65,7 @@ def run(config: dict[str, Any]) -> str | None:
     command = [streamer, "recv", "--trace", "--listen", to, *flows, "--log", str(out / "recv")]
     command += ["--record", str(out / "first.h264"), "--duration", str(LEAD + length + TAIL)]
     receiver = topology.start(topology.SINK, command, out / "recv.log")
+    elastic = start_elastic(config)
     time.sleep(LEAD)
     command = [streamer, "send", "--trace", config["ladder"], "--to", to, *flows, "--loop"]
     command += ["--log", str(out / "send"), "--paqmd", socket, "--duration", str(length)]
@@ -55,7 +76,7 @@ def run(config: dict[str, Any]) -> str | None:
         time.sleep(1)
     text = topology.run("tc", "-n", topology.ROUTER, "-s", "-j", "qdisc", "show", "dev", device)
     (out / "tc.json").write_text(text)
-    for name, program in (("send", sender), ("recv", receiver)):
+    for name, program in {"send": sender, "recv": receiver, **elastic}.items():
         if program.wait(timeout=READY):
             return f"{name} failed, see {out / name}.log"
     if daemon.poll() is not None:

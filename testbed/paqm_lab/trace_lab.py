@@ -12,19 +12,17 @@ result.json with `checks`.
 from __future__ import annotations
 
 import argparse
-import csv
 import json
-import shutil
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from paqm_lab import cache, clip, lab, ladder, trace, uml
+from paqm_lab import cache, clip, lab, ladder, trace, trace_scenario
 from paqm_lab.checks import Check, entry, print_table
 from paqm_lab.errors import LabError
+from paqm_lab.trace_scenario import TraceScenario, jain, prepare_ladder, received_bytes, run_guest
 
 FLOWS = 64
 DURATION = 64
@@ -36,21 +34,18 @@ RATE_MAX = 1_000_000
 # The senders answer at their next group of pictures only, and a group's first picture is several
 # times a usual one: the published target, 50 kB, which are 10 ms.
 SLOW = "gop 500ms media-target 10ms"
-LADDER = {"q_min": 19, "q_max": 45, "preset": "veryfast"}
 LIMITS = ("none", "buffer:0.5", "buffer:0.15", "deadline:0.15")
 VARIANTS: tuple[dict[str, Any], ...] = (
     {
         "name": "paqm",
         "title": "P-AQM, live",
-        "shaper": None,
-        "qdisc": f"paqm bandwidth {{bottleneck}}bit feedback icmp {SLOW}",
+        "qdisc": f"paqm bandwidth {{bottleneck}} feedback icmp {SLOW}",
         "sender": [],
     },
     {
         "name": "paqm-ecf",
         "title": "P-AQM, law and sender as published",
-        "shaper": None,
-        "qdisc": "paqm bandwidth {bottleneck}bit preset thesis-ecf media-target 10ms",
+        "qdisc": "paqm bandwidth {bottleneck} preset thesis-ecf media-target 10ms",
         "use": "thesis-ecf",
         "sender": ["--a-priori", "--burst", "--controller", "erf:start=1"],
     },
@@ -68,33 +63,6 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def prepare_ladder(source: Path) -> ladder.Ladder:
-    """The ladder of the clip, made once and kept in the cache."""
-    key = cache.digest(
-        json.dumps([ladder.FORMAT, ladder.X264, LADDER]).encode(),
-        (source.with_suffix(".json")).read_bytes(),
-    )
-    target = cache.cache_dir() / f"ladder-{key}"
-    with cache.locked("ladder"):
-        if not target.exists():
-            say("trace: making the quality ladder")
-            ladder.build(source, target, progress=lambda _: None, **LADDER)  # type: ignore[arg-type]
-    return ladder.load(target)
-
-
-def _received_bytes(path: Path) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    with path.open(newline="") as f:
-        rows = [(int(r["t_ns"]), int(r["wire_bytes"])) for r in csv.DictReader(f)]
-    table = np.array(rows, np.int64).reshape(len(rows), 2)
-    return table[:, 0], table[:, 1]
-
-
-def jain(rates: list[float]) -> float:
-    """Jain's index of fairness."""
-    x = np.array(rates)
-    return float(x.sum() ** 2 / (len(x) * (x**2).sum())) if x.any() else 0.0
-
-
 def figures_of_all(out: Path, flows: int) -> dict[str, Any]:
     """What the packets of all flows say."""
     bottleneck = flows * BOTTLENECK_PER_FLOW
@@ -110,7 +78,7 @@ def figures_of_all(out: Path, flows: int) -> dict[str, Any]:
         packets += len(delay)
         lost += int((~np.isfinite(delay)).sum())
         delays.append(delay[np.isfinite(delay)])
-        t, wire = _received_bytes(out / "recv" / name / "rx.csv")
+        t, wire = received_bytes(out / "recv" / name / "rx.csv")
         since = (t - origin) / 1e9
         settled = (since >= SETTLED) & (since < DURATION)
         rates.append(float(wire[settled].sum()) * 8 / (DURATION - SETTLED))
@@ -135,47 +103,27 @@ def figures_of_all(out: Path, flows: int) -> dict[str, Any]:
     }
 
 
+def scenario_of(flows: int) -> TraceScenario:
+    """The set-up with so many flows."""
+    return trace_scenario.check(Path("trace"), {
+        "name": "trace",
+        "title": "Many trace flows through one bottleneck",
+        "duration": DURATION,
+        "seed": 1,
+        "path": {"bottleneck": f"{flows * BOTTLENECK_PER_FLOW}bit", "rtt_ms": RTT_MS},
+        "trace": {"flows": flows, "rate_max": f"{RATE_MAX}bit", "spread": SPREAD},
+        "variant": list(VARIANTS),
+    })
+
+
 def run_variant(
     variant: dict[str, Any], made: ladder.Ladder, source: Path, out: Path, seed: int, flows: int
 ) -> dict[str, Any]:
     """One guest with all flows; its figures."""
-    bottleneck = flows * BOTTLENECK_PER_FLOW
-    qdisc = variant["qdisc"].format(bottleneck=bottleneck)
     directory = out / variant["name"]
-    shutil.rmtree(directory, ignore_errors=True)
-    directory.mkdir(parents=True)
-    house = lab.ready(say)
-    config = {
-        "out": str(directory),
-        "build": lab.BUILD,
-        "modules": str(house.modules),
-        "ladder": str(made.path),
-        "flows": flows,
-        "duration": DURATION,
-        "seed": seed,
-        "path": {"bottleneck": bottleneck, "rtt_ms": RTT_MS},
-        "link": None,
-        "variant": {
-            **variant,
-            "qdisc": qdisc,
-            "sender": [
-                *("--rate-max", str(RATE_MAX), "--spread", str(SPREAD)),
-                *variant["sender"],
-            ],
-        },
-    }
-    house.tell(config, directory)
     say(f"trace: {variant['title']}: {flows} flows for {DURATION} s")
-    begin = time.monotonic()
-    job = house.job("trace_guest", directory, directory / "job", seed=seed, timeout=1800)
-    result = uml.run(house.kernel, job)
-    wall = time.monotonic() - begin
-    if not result.good or result.status:
-        log = directory / "job" / "output.log"
-        said = log.read_text(errors="replace").strip().splitlines() if log.exists() else []
-        raise LabError(
-            f"{variant['name']}: {result.explain()}: {said[-1] if said else 'no output'}"
-        )
+    chosen = scenario_of(flows)
+    wall = run_guest(chosen, variant, seed, directory, lab.ready(say), made)
     say(f"trace: {variant['title']}: {wall:.0f} s; judging the first flow")
     report = trace.post(
         made.path,
@@ -189,7 +137,7 @@ def run_variant(
     return {
         "name": variant["name"],
         "title": variant["title"],
-        "qdisc": qdisc,
+        "qdisc": chosen.config(variant, seed)["variant"]["qdisc"],
         "wall_s": round(wall, 1),
         "all": figures_of_all(directory, flows),
         "first": report,
@@ -240,7 +188,7 @@ def main() -> int:
     out = args.out.resolve()
     try:
         source = clip.prepare(cache.cache_dir(), say)
-        made = prepare_ladder(source)
+        made = prepare_ladder(source, say)
         variants = [run_variant(v, made, source, out, args.seed, args.flows) for v in VARIANTS]
     except LabError as err:
         say(f"paqm-lab: {err}")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from paqm_lab import scenario
+from paqm_lab import scenario, sweep_file
 from paqm_lab.errors import LabError
 from paqm_lab.multi import netscenario
 
@@ -57,7 +57,7 @@ def test_all_shipped_scenarios_are_good() -> None:
             cases = [found.case(variant, 1) for variant in data["variant"]]
             assert found.name == path.stem and all(case.flows for case in cases)
         else:
-            assert scenario.check(where, data).name == path.stem
+            assert sweep_file.check_scenario(where, data).name == path.stem
 
 
 def test_unknown_scenario_lists_the_known() -> None:
