@@ -21,6 +21,7 @@
 #	make catalogue		every published result, run again, with a verdict (slow; FULL=1: at
 #				the published scale: out/catalogue)
 #	make rmcat		the test cases of RFC 8867 and RFC 8869 (slow: out/rmcat)
+#	make thousand		a sweep of a thousand short runs (slow: out/thousand)
 #	make bench-daemon	paqmd: 10,000 flows, 64 routers, memory, latency (root)
 #	make bench-encoder	the encoder beside x264enc while the rate falls and rises (slow)
 #	make streamer-checks	rate controllers on queues with and without advice, TFRC's bands (slow;
@@ -141,6 +142,9 @@ regimes: setup
 
 rmcat: setup
 	@$(LAB) rmcat --out out/rmcat
+.PHONY: thousand
+thousand: setup
+	@$(LAB) sweep testbed/sweeps/thousand.toml --out out/thousand
 
 .PHONY: bench-daemon
 bench-daemon: build

@@ -16,6 +16,9 @@ from paqm_lab.errors import LabError
 EXPERIMENTS = {
     "sweep": ("paqm_lab.sweep", "a scenario over axes, seeds and variants: what is missing is run"),
     "store": ("paqm_lab.store", "what sweeps have found: fill and query it"),
+    "compare": ("paqm_lab.compare", "differences between two groups of runs, with intervals"),
+    "plot": ("paqm_lab.plot", "diagrams of a sweep's runs"),
+    "site": ("paqm_lab.site", "pages of a sweep's runs, to look at in a browser"),
     "multirouter": ("paqm_lab.multi.main", "several routers, and feedback that gets lost"),
     "head-to-head": ("paqm_lab.headtohead", "P-AQM beside the queues and senders of today"),
     "catalogue": ("paqm_lab.catalogue.main", "every published result, run again"),

@@ -19,6 +19,7 @@ from paqm_lab import rundata
 from paqm_lab.errors import LabError
 
 Json = dict[str, Any]
+Row = tuple[str, str, float | None]  # flow, figure, value
 
 NAME = "store.sqlite"
 SCHEMA = """
@@ -38,6 +39,30 @@ CREATE INDEX IF NOT EXISTS figures ON figure (figure, flow);
 """
 COLUMNS = ("key", "sweep", "kind", "scenario", "variant", "seed", "duration_s", "scored",
            "programs", "packet_log_sha256", "directory", "worker", "begun", "ended", "cpu_s")
+
+
+def flat(value: Any, flow: str = "", name: str = "") -> list[Row]:
+    """The numbers in nested figures: `media_sojourn_ms.p95`."""
+    if isinstance(value, dict):
+        below = ((f"{name}.{key}" if name else key, item) for key, item in value.items())
+        return [row for key, item in below for row in flat(item, flow, key)]
+    if value is None or isinstance(value, int | float):
+        return [(flow, name, None if value is None else float(value))]
+    return []
+
+
+def rows_of(result: Json, variant: Json) -> list[Row]:
+    """All figures of a variant of a result: of the whole (no flow), then of each flow."""
+    rows = flat(variant["figures"])
+    for flow, entry in variant.get("flows", {}).items():
+        rows += flat(entry, flow)
+    for flow, entry in variant.get("each", {}).items():
+        rows += flat(entry, flow, "each")
+    for check in result["checks"]:
+        if check["variant"] != variant["name"]:
+            continue
+        rows += flat({"value": check["value"], "pass": check["pass"]}, "", f"check.{check['name']}")
+    return rows
 
 
 def _value(value: Any) -> Any:
@@ -93,16 +118,21 @@ def opened(out: Path) -> sqlite3.Connection:
     return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
 
 
+def own_columns(db: sqlite3.Connection) -> list[str]:
+    """Columns of the table of runs."""
+    return [row[1] for row in db.execute("PRAGMA table_info(run)")]
+
+
 def columns(db: sqlite3.Connection) -> list[str]:
     """What a filter may name: columns of a run and axes."""
-    own = [row[1] for row in db.execute("PRAGMA table_info(run)")]
-    return own + [name for (name,) in db.execute("SELECT DISTINCT name FROM axis ORDER BY name")]
+    axes = db.execute("SELECT DISTINCT name FROM axis ORDER BY name")
+    return own_columns(db) + [name for (name,) in axes]
 
 
 def chosen(db: sqlite3.Connection, filters: list[str]) -> list[Json]:
     """The runs that all filters NAME=VALUE[|VALUE] let pass, with their axes, in a fixed order."""
     known = columns(db)
-    own = [row[1] for row in db.execute("PRAGMA table_info(run)")]
+    own = own_columns(db)
     runs = {row[0]: dict(zip(own, row, strict=True)) for row in db.execute("SELECT * FROM run")}
     for run, name, value in db.execute("SELECT run, name, value FROM axis"):
         runs[run].setdefault(name, value)
@@ -175,7 +205,7 @@ def _query(args: argparse.Namespace) -> int:
         written([[column[0] for column in answer.description or []], *rows], args.format)
         return 0
     runs = chosen(db, args.filter)
-    own = {row[1] for row in db.execute("PRAGMA table_info(run)")}
+    own = own_columns(db)
     axes = [name for name in columns(db) if name not in own]
     wanted = [(text.rpartition(":")[0], text.rpartition(":")[2]) for text in args.figure]
     values = [figures_of(db, figure, flow) for flow, figure in wanted]
@@ -188,10 +218,9 @@ def _query(args: argparse.Namespace) -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
     take = commands.add_parser("fill", help="take in results that workers have left")
     take.add_argument("directory", type=Path, metavar="DIR")
-    take.set_defaults(function=lambda args: print(f"{fill(args.directory)} new runs") or 0)
     ask = commands.add_parser("query", help="runs and their figures, or plain SQL, read-only")
     ask.add_argument("directory", type=Path, metavar="DIR")
     ask.add_argument("filter", nargs="*", metavar="NAME=VALUE",
@@ -200,6 +229,11 @@ def main() -> int:
                      help="a column of this figure, such as media_sojourn_ms.p95")
     ask.add_argument("--sql", metavar="SELECT", help="tables: run, axis, figure")
     ask.add_argument("--format", choices=("table", "json", "csv"), default="table")
-    ask.set_defaults(function=_query)
-    args = parser.parse_args()
-    return int(args.function(args))
+    args, rest = parser.parse_known_args()
+    if args.command == "query":  # filters may stand behind options, too
+        args = ask.parse_intermixed_args(sys.argv[2:])
+        return _query(args)
+    if rest:
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    print(f"{fill(args.directory)} new runs")
+    return 0

@@ -36,8 +36,8 @@ LAB = [
     *("linkfigures", "linktrace", "metrics", "packetfigures", "packets", "perflow"),
     *("picturefigures", "quality", "run", "rundata", "scenario", "senders", "series"),
     *("topology", "trace", "trace_guest", "trace_lab", "trace_scenario", "traffic", "uml"),
-    *("multi/case", "multi/guest", "multi/main", "multi/netscenario", "multi/shares"),
-    *("multi/traceflows",),
+    *("multi/case", "multi/figures", "multi/guest", "multi/main", "multi/netscenario"),
+    *("multi/shares", "multi/traceflows"),
 ]
 
 CLIP = {"width": 640, "height": 360, "fps": 24}

@@ -16,17 +16,28 @@ import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-from paqm_lab import cache, claims, lab, run, suite, sweep_file, trace_scenario
+from paqm_lab import (
+    cache,
+    claims,
+    lab,
+    run,
+    scenario,
+    senders,
+    store,
+    suite,
+    sweep_file,
+    trace_scenario,
+)
 from paqm_lab.errors import LabError
 from paqm_lab.multi import main as network
 from paqm_lab.multi import netscenario
-from paqm_lab.multi.case import Run
 from paqm_lab.sweep_file import Json, Sweep, Task
 
 Say = Callable[[str], None]
-Row = tuple[str, str, float | None]  # flow, figure, value
+
+LOOK = 60.0  # s between two looks at what runs are made on
+ENOUGH = 5  # failures in a row after which a worker gives up: the fault is not in the run
 
 
 def programs_of(house: lab.Lab) -> str:
@@ -36,32 +47,7 @@ def programs_of(house: lab.Lab) -> str:
     )
 
 
-def flat(value: Any, flow: str = "", name: str = "") -> list[Row]:
-    """The numbers in nested figures: `media_sojourn_ms.p95`."""
-    if isinstance(value, dict):
-        below = ((f"{name}.{key}" if name else key, item) for key, item in value.items())
-        return [row for key, item in below for row in flat(item, flow, key)]
-    if value is None or isinstance(value, int | float):
-        return [(flow, name, None if value is None else float(value))]
-    return []
-
-
-def rows_of(result: Json) -> list[Row]:
-    """All figures of a result of one variant: of the whole (no flow), then of each flow."""
-    variant = result["variants"][0]
-    rows = flat(variant["figures"])
-    for flow, entry in variant.get("flows", {}).items():
-        rows += flat(entry, flow)
-    for flow, entry in variant.get("each", {}).items():
-        rows += flat(entry, flow, "each")
-    for check in result["checks"]:
-        rows += flat({"value": check["value"], "pass": check["pass"]}, "", f"check.{check['name']}")
-    return rows
-
-
 def _dumbbell(task: Task, home: Path, house: lab.Lab) -> Json:
-    from paqm_lab import scenario
-
     options = run.Options(
         out=home, seed=task.seed, variants=[], keep_packets=False, repeat_check=False,
         score=task.score, page=False,
@@ -84,8 +70,9 @@ def _trace(task: Task, home: Path, house: lab.Lab) -> Json:
 
 def _network(task: Task, home: Path, house: lab.Lab) -> Json:
     chosen = netscenario.check(task.path, task.data)
+    house = senders.house_for({flow["sender"] for flow in task.data["flow"]}, house, lambda _: None)
     case = chosen.case(task.variant, task.seed)
-    network.prepare(case)
+    network.prepare(case, task.seed)
     home.mkdir(parents=True)
     network.run_case(case, home / case.name, house, task.seed)
     result = network.evaluate(
@@ -94,15 +81,15 @@ def _network(task: Task, home: Path, house: lab.Lab) -> Json:
     )
     logs = [*(home / case.name).glob("log/sink-*.log"), *(home / case.name).glob("*.pcap")]
     digest = cache.digest(*[log.read_bytes() for log in sorted(logs)])
-    done = Run(case, home / case.name)
+    whole = result["figures"][case.name]
     return {
         **result,
         "duration_s": case.duration,
         "packet_log_sha256": {case.name: digest},
         "variants": [{
             "name": case.name,
-            "figures": result["figures"].get(case.name, {}),
-            "flows": netscenario.figures_of_flows(done),
+            "figures": {name: value for name, value in whole.items() if name != "flows"},
+            "flows": whole["flows"],
         }],
     }
 
@@ -143,7 +130,7 @@ def run_task(task: Task, sweep: str, out: Path, home: Path, house: lab.Lab, prog
         "begun": round(begun, 3),
         "ended": round(ended, 3),
         "cpu_s": round(_cpu() - cpu, 3),
-        "figures": rows_of(result),
+        "figures": store.rows_of(result, result["variants"][0]),
     }
 
 
@@ -161,40 +148,54 @@ class Place:
     def failure(self, task: Task) -> Path:
         return self.out / "failed" / f"{task.key}.json"
 
+    def is_settled(self, task: Task) -> bool:
+        return self.result(task).exists() or self.failure(task).exists()
+
     def keys(self, name: str) -> set[str]:
         """What is done (`results`) or could not be (`failed`)."""
         return {path.stem for path in (self.out / name).glob("*.json")}
 
 
+def _try(
+    task: Task, claim: claims.Claim, sweep: str, place: Place, house: lab.Lab, programs: str
+) -> Json:
+    """A run that this worker has claimed: its record."""
+    home = place.out / "runs" / f"{task.key}-{claim.generation}"
+    for old in home.parent.glob(f"{task.key}-*"):
+        shutil.rmtree(old, ignore_errors=True)
+    return run_task(task, sweep, place.out, home, house, programs)
+
+
 def work(sweep: Sweep, out: Path, number: int, count: int, say: Say) -> int:
     """Worker `number` of `count`: begins at its part of the runs, then helps the others."""
-    house = lab.ready(say)
+    house, looked = lab.ready(say), time.monotonic()
     programs = programs_of(house)
     todo = sweep_file.tasks(sweep, programs)
     place, held = Place(out), claims.Claims(out / "claims")
     first = (number - 1) * len(todo) // count
-    failed = 0
+    failed = in_a_row = 0
     for task in [*todo[first:], *todo[:first]]:
-        if place.result(task).exists() or place.failure(task).exists():
+        if place.is_settled(task):
             continue
         claim = held.take(task.key)
         if claim is None:
             continue
         try:
-            # Who had it may have ended since we looked.
-            if place.result(task).exists() or place.failure(task).exists():
+            if place.is_settled(task):  # by who had it, since we looked
                 continue
-            home = out / "runs" / f"{task.key}-{claim.generation}"
-            for old in (out / "runs").glob(f"{task.key}-*"):
-                shutil.rmtree(old, ignore_errors=True)
-            record = run_task(task, sweep.name, out, home, house, programs)
+            if time.monotonic() - looked > LOOK:  # what is not used is cleared out of the cache
+                house, looked = lab.ready(say), time.monotonic()
+            record = _try(task, claim, sweep.name, place, house, programs)
             if held.newest(task.key) == claim.generation:
                 claims.publish(place.result(task), record)
                 say(f"{task.label}: {record['ended'] - record['begun']:.1f} s")
+            in_a_row = 0
         except LabError as err:
-            failed += 1
+            failed, in_a_row = failed + 1, in_a_row + 1
             claims.publish(place.failure(task), {"task": task.label, "error": str(err)})
             say(f"{task.label}: {err}")
+            if in_a_row == ENOUGH:
+                raise LabError(f"{ENOUGH} runs in a row failed, the last one: {err}") from err
         finally:
             claim.close()
     return 1 if failed else 0

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from paqm_lab import cache, clip, kernel, lab, linktrace, scenario, senders, trace_lab, uml
+from paqm_lab import cache, clip, kernel, lab, linktrace, scenario, senders, trace_scenario, uml
 from paqm_lab.errors import LabError
 from paqm_lab.multi import netscenario, report
 from paqm_lab.multi.case import Case, Checks, Run
@@ -114,7 +114,7 @@ def prepare(case: Case, seed: int = SEED) -> None:
         return
     ladder = None
     if case.entries("trace"):
-        ladder = trace_lab.prepare_ladder(trace_clip()).path
+        ladder = trace_scenario.prepare_ladder(trace_clip(), say).path
     case.add_flows(tool, build, ladder, seed)
     if case.facts.get("flood"):
         flood(case, str(tool))

@@ -350,18 +350,6 @@ FIGURES: dict[str, Callable[[Run, list[Flow], float, float], Values]] = {
 }
 
 
-def figures_of_flows(run: Run) -> dict[str, dict[str, float | None]]:
-    """Rate and part of the share of every flow in the second half of its time; TCP's over all."""
-    found = {}
-    for flow in run.case.flows:
-        begin = flow.start + (flow.stop - flow.start) / 2
-        found[flow.name] = {
-            name: FIGURES[name](run, [flow], begin, flow.stop)[0]
-            for name in ("rate_mbit", "share_percent")
-        }
-    return found
-
-
 def check(path: Path, data: dict[str, Any]) -> NetScenario:
     """The scenario of this content, if it is one; `path` names it in what is refused."""
     scenario.validate(path, data, SCHEMA)

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: GPL-2.0
+"""`paqm-lab compare A B`: differences of figures between two groups of runs, with intervals.
+
+A group is DIR[:NAME=VALUE,...]: the runs of a store that the filters let pass, or the variants of
+a result.json. Runs that differ in nothing but what the filters name are compared in pairs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from paqm_lab import rundata, stats, store
+from paqm_lab.errors import LabError
+
+Figures = dict[tuple[str, str], float | None]  # flow, figure
+
+
+@dataclass
+class Sample:
+    """A run: what it is, and its figures."""
+
+    traits: dict[str, Any]
+    figures: Figures = field(default_factory=dict)
+
+
+def _of_store(directory: Path, filters: list[str]) -> list[Sample]:
+    db = store.opened(directory)
+    own = store.own_columns(db)
+    found = {}
+    for run in store.chosen(db, filters):
+        axes = {name: value for name, value in run.items() if name not in own}
+        traits = {name: run[name] for name in ("scenario", "variant", "seed")} | axes
+        found[run["key"]] = Sample(traits)
+    for run, flow, figure, value in db.execute("SELECT run, flow, figure, value FROM figure"):
+        if run in found:
+            found[run].figures[flow, figure] = value
+    return list(found.values())
+
+
+def _of_result(path: Path, filters: list[str]) -> list[Sample]:
+    result = rundata.load_json(path)
+    try:
+        samples = [
+            Sample(
+                {"scenario": result["scenario"], "variant": variant["name"],
+                 "seed": result["seed"]},
+                {(flow, name): value for flow, name, value in store.rows_of(result, variant)},
+            )
+            for variant in result["variants"]
+        ]
+    except (KeyError, TypeError) as err:
+        raise LabError(f"{path}: not a result of `paqm-lab run`: it lacks {err}") from err
+    for text in filters:
+        name, mark, value = text.partition("=")
+        if not mark or name not in samples[0].traits:
+            raise LabError(f"filter {text!r}: expected NAME=VALUE with one of "
+                           f"{', '.join(samples[0].traits)}")
+        samples = [one for one in samples if str(one.traits[name]) in value.split("|")]
+    return samples
+
+
+def group(text: str) -> tuple[list[Sample], set[str]]:
+    """The runs of DIR[:NAME=VALUE,...], and what its filters name."""
+    place, _, rest = text.partition(":")
+    filters = [word for word in rest.split(",") if word]
+    path = Path(place)
+    file = path / "result.json" if path.is_dir() else path
+    if path.is_dir() and (path / store.NAME).exists() or path.suffix == ".sqlite":
+        found = _of_store(path, filters)
+    elif file.exists():
+        found = _of_result(file, filters)
+    else:
+        raise LabError(f"{place}: neither {store.NAME} nor result.json is there")
+    if not found:
+        raise LabError(f"{text}: no run is left by the filters")
+    return found, {word.partition("=")[0] for word in filters}
+
+
+def _pairs(a: list[Sample], b: list[Sample], named: set[str]) -> list[tuple[Sample, Sample]]:
+    """Runs that differ in nothing but what the filters name; none if that is not one to one."""
+
+    def by_rest(samples: list[Sample]) -> dict[str, Sample]:
+        return {str(sorted((name, value) for name, value in sample.traits.items()
+                           if name not in named)): sample for sample in samples}
+
+    left, right = by_rest(a), by_rest(b)
+    if len(left) < len(a) or len(right) < len(b):
+        return []
+    return [(left[key], right[key]) for key in left if key in right]
+
+
+def compare(
+    a: list[Sample], b: list[Sample], named: set[str], flow: str, figure: str
+) -> tuple[list[list[Any]], int]:
+    """Rows (flow, figure, mean of A and B, B - A, half of its interval, runs), number of pairs."""
+    pairs = _pairs(a, b, named)
+    names = dict.fromkeys(name for sample in [*a, *b] for name in sample.figures)
+    rows: list[list[Any]] = []
+    for name in names:
+        if not (fnmatch.fnmatch(name[0], flow) and fnmatch.fnmatch(name[1], figure)):
+            continue
+        left, right = ([value for sample in some if (value := sample.figures.get(name)) is not None]
+                       for some in (a, b))
+        differences = [y - x for one, two in pairs
+                       if (x := one.figures.get(name)) is not None
+                       and (y := two.figures.get(name)) is not None]
+        if not left or not right:
+            continue
+        interval = stats.paired(differences) if pairs else stats.welch(right, left)
+        middle = stats.mean(differences) if differences else stats.mean(right) - stats.mean(left)
+        count = len(differences) if pairs else min(len(left), len(right))
+        half = None if interval is None else interval.half
+        rows.append([*name, stats.mean(left), stats.mean(right), middle, half, count])
+    return rows, len(pairs)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("a", metavar="A", help="DIR[:NAME=VALUE,...]")
+    parser.add_argument("b", metavar="B")
+    parser.add_argument("--figure", default="*", metavar="PATTERN", help="with * as in a shell")
+    parser.add_argument("--flow", default="", metavar="PATTERN",
+                        help="figures of these flows (default: those of the whole run)")
+    parser.add_argument("--format", choices=("table", "json", "csv"), default="table")
+    args = parser.parse_args()
+    (a, in_a), (b, in_b) = group(args.a), group(args.b)
+    rows, pairs = compare(a, b, in_a | in_b, args.flow, args.figure)
+    if not rows:
+        raise LabError(f"no figure {args.figure!r} of flow {args.flow!r} is in both")
+    head = ["flow", "figure", "A", "B", "B-A", "+-", "runs"]
+    store.written([head, *rows], args.format)
+    if args.format == "table":
+        how = f"{pairs} pairs" if pairs else f"{len(a)} and {len(b)} runs, not in pairs"
+        print(f"{how}; +- is half of the {100 * stats.CONFIDENCE:.0f} % interval")
+    return 0
