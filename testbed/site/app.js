@@ -9,7 +9,9 @@ const T = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228
   2.048, 2.045, 2.042];
 const SHOWN = 200; // rows of the table
 const data = window.PAQM;
-const state = { filters: {}, figure: data.figures[0], axis: data.axes[0], picked: [] };
+const state = { filters: {}, figure: data.figures.find((name) => name.endsWith('.p95')) || data.figures[0],
+  axis: data.axes.find((name) => name !== 'variant' && new Set(data.runs.map((run) => run[name])).size > 1)
+    || data.axes[0], picked: [] };
 const loaded = {};
 
 const $ = (id) => document.getElementById(id);
