@@ -24,7 +24,8 @@
 #	make thousand		a sweep of a thousand short runs (slow: out/thousand)
 #	make bench-daemon	paqmd: 10,000 flows, 64 routers, memory, latency (root)
 #	make bench-encoder	the encoder beside x264enc while the rate falls and rises (slow)
-#	make streamer-checks	rate controllers on queues with and without advice, TFRC's bands (slow;
+#	make controllers	rate controllers of the literature against their bands (slow: out/controllers)
+#	make streamer-checks	rate controllers on queues with and without advice (slow;
 #				SEEDS="1 2 3", the first two with each of these)
 #	make interlace		2D-interlaced coding: its cost, and what it saves (out/interlace)
 #	make call-demo		a recorded call of two minutes and its report (out/call)
@@ -168,7 +169,11 @@ bench-encoder: build
 
 .PHONY: gcc-element streamer-checks
 streamer-checks: build gcc-element
-	@streamer/lab/streamer_checks.py --build $(BUILD) --out out/streamer --seeds $(or $(SEEDS),1 2 3)
+	@streamer/lab/streamer_checks.py --out out/streamer --seeds $(or $(SEEDS),1 2 3)
+
+.PHONY: controllers
+controllers: setup
+	@$(LAB) controllers --out out/controllers
 
 gcc-element:
 	@setup/gcc-element/build.sh

@@ -235,12 +235,6 @@ def controllers(path: Path) -> list[str]:
                       if c["name"] == f"{stream}_{what}_from_{second}_s"]
             cells.append(" / ".join(plain(round(v, 2)) for v in values))
         lines.append(row(f"{stream}, {second} s", *cells))
-    lines += ["", row("TFRC", "value", "band"), "|---|--:|---|"]
-    bands = [c for c in result["checks"] if c["variant"] == "tfrc"]
-    for name in dict.fromkeys(c["name"] for c in bands):
-        both = [c for c in bands if c["name"] == name]
-        band = ", ".join(f"{c['relation']} {plain(c['limit'])} {c['unit']}".strip() for c in both)
-        lines.append(row(name, plain(both[0]["value"]), band))
     failed = sum(not c["pass"] for c in result["checks"])
     return [*lines, "", f"{len(result['checks'])} checks, {failed} failed; "
                         f"version {result['versions']['paqm']}."]

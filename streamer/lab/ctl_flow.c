@@ -139,11 +139,15 @@ static int send_flow(char **argv)
 {
 	struct sockaddr_in to = {.sin_family = AF_INET};
 	char *colon = strchr(argv[0], ':');
-	const struct ctl_kind *kind = ctl_find(argv[1]);
+	double option[CTL_OPTIONS];
+	char why[256];
+	const struct ctl_kind *kind = ctl_choose(argv[1], option, why, sizeof(why));
 	double end = now_s() + atof(argv[2]), begin = now_s(), due = begin, logged = 0,
 	       last = begin;
-	struct ctl_params params = {
-		.rate_min = RATE_MIN, .rate_max = atof(argv[3]), .packet = PACKET};
+	struct ctl_params params = {.rate_min = RATE_MIN,
+				    .rate_max = atof(argv[3]),
+				    .packet = PACKET,
+				    .option = option};
 	static struct fb_packet pkts[REPORT_MAX];
 	static double sent_at[HISTORY];
 	static char packet[PACKET - HEADERS];
@@ -155,7 +159,7 @@ static int send_flow(char **argv)
 
 	srand48(atol(argv[4]));
 	if (!kind || !colon || !log || fd < 0) {
-		fprintf(stderr, "ctl_flow: wrong address, controller or log file\n");
+		fprintf(stderr, "ctl_flow: %s\n", kind ? "wrong address or log file" : why);
 		return 2;
 	}
 	*colon = 0;

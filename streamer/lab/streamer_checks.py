@@ -2,14 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """What the rate controllers of the streamer must show, measured in the lab.
 
-streamer_checks.py --build build --out out/streamer [--seeds 1 2 3] [--judge]
+streamer_checks.py --out out/streamer [--seeds 1 2 3] [--judge]
 
 1. Where no router speaks (scenario `controllers`): auto is no worse than gcc in delay and rate,
    libwebrtc beside them for reference. Means over the seeds: beside TCP in a long queue one run
    differs from the next by 40 ms, with either.
 2. Where one speaks (scenario `follow`): auto is told its fair rate, and sends at it, within a
    second of its start and of every change.
-3. TFRC on real queues (tfrc_bands.py).
 
 Writes result.json with `checks` and prints them; status 1 if one fails.
 """
@@ -148,27 +147,8 @@ def follow(result: Json, out: Path) -> list[Json]:
     return checks
 
 
-def bands(build: Path, out: Path, judge: bool) -> list[Json]:
-    file = out / "tfrc.json"
-    if not judge:
-        file.unlink(missing_ok=True)
-        status = run("exec", "--timeout", "3600", "--dir", str(out),
-                     str(TOP / "streamer" / "lab" / "tfrc_bands.py"),
-                     str(build / "streamer" / "tests" / "ctl_flow"), str(file))
-        if not file.exists():
-            raise SystemExit(f"streamer_checks: tfrc_bands.py ended with status {status}")
-    checks = []
-    for row in json.loads(file.read_text()):
-        for relation, key in ((">=", "low"), ("<=", "high")):
-            if row[key] is not None:
-                checks.append(check("tfrc", row["name"], row["value"], relation, row[key],
-                                    row["unit"], "tfrc_bands.py"))
-    return checks
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--build", type=Path, default=TOP / "build")
     parser.add_argument("--out", type=Path, default=TOP / "out" / "streamer")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--judge", action="store_true", help="judge the runs that are there")
@@ -185,7 +165,6 @@ def main() -> int:
         table[str(seed)] = no_router(results["controllers"])
         checks += [{**row, "seed": seed} for row in follow(results["follow"], home)]
     checks = against_gcc(list(table.values())) + checks
-    checks += bands(args.build.resolve(), out, args.judge)
     for row in checks:
         seed_of = f"seed {row['seed']}, " if "seed" in row else ""
         print(f"{'ok' if row['pass'] else 'not ok'} {seed_of}{row['variant']}: {row['name']} "

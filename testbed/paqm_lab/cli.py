@@ -25,6 +25,9 @@ EXPERIMENTS = {
     "trace": ("paqm_lab.trace_lab", "many trace flows through one bottleneck"),
     "call": ("paqm_lab.call_lab", "a recorded call of two minutes and its report"),
     "call-live": ("paqm_lab.call_live", "the same in real time, with devices (see call-live.sh)"),
+    "controllers": (
+        "streamer/lab/controllers", "rate controllers of the literature against their bands"
+    ),
     "interlace": ("streamer/lab/interlace", "what 2D-interlaced coding costs and saves"),
     "linkbound": ("paqm_lab.linkbound", "how long media would wait for a link, under an oracle"),
     "bench-encoder": ("streamer/lab/bench_encoder", "the encoder against x264 by itself"),

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The rate controllers of the literature side by side, each against its bands (bands.py).
+
+`paqm-lab controllers` runs what is not there yet, one guest per controller, judges all that is
+there (OUT/result.json with `checks`), and with --docs writes docs/results/controllers.json and
+docs/comparison.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+TOP = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(TOP / "testbed"), str(TOP / "streamer" / "lab"),
+                str(TOP / "kernel" / "lab-tests")]
+from bands import SCHEMES  # noqa: E402
+
+from paqm_lab import cache, suite  # noqa: E402
+from paqm_lab.checks import Check, entry, print_table  # noqa: E402
+from paqm_lab.errors import LabError  # noqa: E402
+
+Json = dict[str, Any]
+
+LAB = TOP / "testbed" / "paqm-lab"
+DATA = TOP / "docs" / "results" / "controllers.json"
+PAGE = TOP / "docs" / "comparison.md"
+SOURCES = ("streamer/control/*.[ch]", "streamer/lab/ctl_flow.c", "streamer/lab/bands.py",
+           "testbed/kernel/*", "testbed/image/packages.lock")
+LIMIT_S = 7200  # wall seconds of a guest: a loaded machine is many times slower
+QUEUES = ("tail", "red")
+
+HEAD = """# Rate controllers side by side
+
+Controllers of `paqm-streamer`, as sources that always have data (`streamer/lab/ctl_flow.c`), so
+that no encoder hides what they do. One bottleneck of 10 Mbit/s, round trip 40 ms, packets of 1000
+bytes, a queue of 50 packets (tail) or RED from 10 to 30 of them, virtual time; figures of 60 to
+180 s. None hears a router: what a stream does that is told its rate is in
+[results.md](results.md) and [mixed.md](mixed.md).
+
+```
+make controllers                                # all, out/controllers/result.json
+testbed/paqm-lab controllers --schemes rap,tear # some
+```
+
+This file is made from `docs/results/controllers.json` by `paqm-lab controllers --docs`; do not
+edit it.
+
+* *use*: of the link by one flow; *loss* and *Jain*: of four flows; *share*: of two beside two TCP
+  Reno (0.5 is a fair half);
+* *answer*: from a cut of the link to 4 Mbit/s until no more than 1.1 times that is sent;
+  *recovery*: from its return until the receiver has 0.8 of what it had;
+* *silent*: rate after a while without reports, of the rate before;
+* *loss 1 %*: rate at so much random loss without a queue, of that of Linux's Reno on the same
+  path.
+
+Bands are those of a reference simulation of the same set-up. Its RED was *gentle* (from the upper
+threshold on it drops ever more, not all at once), which Linux does not have: what misses a band
+over RED may do so for that. **Bold** figures are outside of their band, which stands behind them.
+
+"""
+
+# What each is and what it needs, for people who look for one.
+NOTES = {
+    "tcp-like": (
+        "DCCP's CCID 2 (RFC 4341) as a rate: TCP's window over its round trip. For those who "
+        "want TCP's behaviour without its retransmission. Needs reports on each packet."
+    ),
+    "rap": (
+        "Rejaie, Handley, Estrin 1999: a packet more per round trip, half after losses, no "
+        "memory. Simple, loses most. Needs reports on each packet."
+    ),
+    "rap-f": (
+        "RAP with its fine grain: the gap between packets also follows the round trip, so "
+        "that a queue is answered before it overflows."
+    ),
+    "gaimd": (
+        "Yang, Lam 2000, with alpha 0.3125 and beta 7/8: smaller steps than TCP's, up and "
+        "down."
+    ),
+    "gaimd-det": (
+        "The same with alpha 0.2, which has TCP's mean where losses come at regular "
+        "intervals."
+    ),
+    "tfrc": (
+        "RFC 5348: TCP's equation on loss events. Smooth, and the least loss among those "
+        "friendly to TCP."
+    ),
+    "tear": (
+        "Rhee, Ozdemir, Yi 2000: the mean of the window that TCP would have. Smoothest. A "
+        "reconstruction."
+    ),
+    "lda+": (
+        "Sisalem, Wolisz 2000, with RTCP's interval of 5 s: needs receiver reports only. "
+        "Slow."
+    ),
+    "lda+1s": (
+        "The same with a decision per second."
+    ),
+    "naive": (
+        "The application of the slides that heeds nobody: bounds 0.5 and 3 Mbit/s, steps of "
+        "0.1. Its use of the link is what its upper bound allows."
+    ),
+}
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def stamp() -> str:
+    """Fingerprint of what shapes a result."""
+    paths = sorted(path for pattern in SOURCES for path in TOP.glob(pattern) if path.is_file())
+    return cache.digest(*[str(p.relative_to(TOP)).encode() + p.read_bytes() for p in paths])
+
+
+def run(name: str, out: Path, now: str) -> str | None:
+    """One controller in a guest of its own; what went wrong, or nothing."""
+    home = out / "runs" / name
+    file = home / "bands.json"
+    known = home / "stamp"
+    if known.exists() and known.read_text() == now and file.exists():
+        return None
+    home.mkdir(parents=True, exist_ok=True)
+    known.unlink(missing_ok=True)
+    file.unlink(missing_ok=True)
+    say(f"controllers: {name}")
+    with (home / "output.log").open("wb") as log:
+        # Its status says whether all bands hold, which is judged here.
+        subprocess.run(
+            [LAB, "exec", "--timeout", str(LIMIT_S), "--dir", home,
+             TOP / "streamer/lab/bands.py", TOP / "build/streamer/tests/ctl_flow", file, name],
+            stdout=log, stderr=log, check=False)
+    wanted = set(SCHEMES[name].bands())
+    have = {row["name"] for row in json.loads(file.read_text())} if file.exists() else set()
+    if have != wanted:
+        return f"{name}: {len(have)} of {len(wanted)} figures, see {home / 'output.log'}"
+    known.write_text(now)
+    return None
+
+
+def collect(out: Path, earlier: Json) -> Json:
+    """All figures that there are, newer ones before earlier ones."""
+    schemes = dict(earlier.get("schemes", {}))
+    for name in SCHEMES:
+        file = out / "runs" / name / "bands.json"
+        if (out / "runs" / name / "stamp").exists():
+            schemes[name] = {"controller": SCHEMES[name].controller,
+                             "figures": json.loads(file.read_text())}
+    return {"format": 1, "schemes": {name: schemes[name] for name in SCHEMES if name in schemes}}
+
+
+def checks(data: Json) -> list[Check]:
+    rows: list[Check] = []
+    for name, scheme in data["schemes"].items():
+        for figure in scheme["figures"]:
+            for relation, end in ((">=", "low"), ("<=", "high")):
+                if figure[end] is not None:
+                    rows.append(entry(name, figure["name"], figure["value"], relation, figure[end],
+                                      figure["unit"], f"runs/{name}/bands.json"))
+    return rows
+
+
+def _cell(figures: dict[str, Json], name: str) -> str:
+    figure = figures[name]
+    value = f"{figure['value']:.3g}"
+    if figure["pass"]:
+        return value
+    low, high = figure["low"], figure["high"]
+    band = f"{low} to {high}" if low is not None and high is not None else (
+        f"at least {low}" if high is None else f"at most {high}")
+    return f"**{value}** ({band})"
+
+
+def page(data: Json) -> str:
+    """docs/comparison.md."""
+    lines = [HEAD.rstrip(), ""]
+    for queue, title in zip(QUEUES, ("A queue of 50 packets", "RED"), strict=True):
+        lines += [f"## {title}", "", "| controller | use | loss, % | Jain | share | answer, s | "
+                  "recovery, s | silent |", "|---|--:|--:|--:|--:|--:|--:|--:|"]
+        for name, scheme in data["schemes"].items():
+            figures = {row["name"]: row for row in scheme["figures"]}
+            cells = [_cell(figures, f"{where} {queue}: {what}") for where, what in (
+                ("a", "use of the link"), ("b", "loss"), ("b", "Jain"),
+                ("c", "share beside as many TCP"), ("change", "answer"), ("change", "recovery"),
+                ("change", "rate after silence"))]
+            lines.append(f"| `{name}` | " + " | ".join(cells) + " |")
+        lines.append("")
+    lines += ["## Random loss", "", "| controller | 0.2 % | 1 % | 5 % |", "|---|--:|--:|--:|"]
+    for name, scheme in data["schemes"].items():
+        figures = {row["name"]: row for row in scheme["figures"]}
+        cells = [_cell(figures, f"loss {loss} %: rate against TCP's") for loss in ("0.2", "1", "5")]
+        lines.append(f"| `{name}` | " + " | ".join(cells) + " |")
+    lines += ["", "## Which is which", ""]
+    for name, scheme in data["schemes"].items():
+        lines.append(f"* `--controller {scheme['controller']}`: {NOTES[name]}")
+    failed = sum(not check["pass"] for check in checks(data))
+    lines += ["", f"{len(checks(data))} checks, {failed} outside of their bands."]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--out", type=Path, default=TOP / "out" / "controllers")
+    parser.add_argument("--schemes", metavar="NAME,...", help=f"only these of {', '.join(SCHEMES)}")
+    parser.add_argument("--judge", action="store_true", help="run nothing, judge what is there")
+    parser.add_argument("--docs", action="store_true", help="run nothing, write page and data")
+    args = parser.parse_args()
+    out = args.out.resolve()
+    try:
+        names = args.schemes.split(",") if args.schemes else list(SCHEMES)
+        for name in names:
+            if name not in SCHEMES:
+                raise LabError(f'there is no "{name}"; there are {", ".join(SCHEMES)}')
+        failed = []
+        if not (args.judge or args.docs):
+            now = stamp()
+            failed = [line for line in (run(name, out, now) for name in names) if line]
+        data = collect(out, suite.earlier(DATA) if args.docs else {})
+        if not data["schemes"]:
+            raise LabError(f"{out}: no runs here; run some first")
+    except LabError as err:
+        say(f"paqm-lab: {err}")
+        return 2
+    if args.docs:
+        DATA.write_text(suite.as_json(data))
+        PAGE.write_text(page(data))
+        say(f"controllers: {DATA}\ncontrollers: {PAGE}")
+        return 0
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "result.json").write_text(suite.as_json(
+        {**data, "scenario": "controllers", "checks": checks(data)}))
+    for line in failed:
+        say(line)
+    return print_table(out) or bool(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
