@@ -34,7 +34,7 @@ static inline void paqm_erf_init(struct paqm_erf_vars *v, paqm_u64 rate, paqm_u6
  *
  * R' = R + [alpha (cap - r) + beta (N_out - Q) / d] / N, clamped to
  * [rate_min, cap]; N' = max(1, cap / R'). With @p->fastest two things are known
- * that the published law finds out in some seven periods of overload: an R above
+ * that the published law finds out in some seven periods of overload: an R far above
  * what the fastest flow sends says nothing, so under overload the step begins there;
  * and an increase is divided by the counted flows while these exceed N.
  *
@@ -46,7 +46,8 @@ static inline paqm_u64 paqm_erf_step(struct paqm_erf_vars *v, const struct paqm_
 	paqm_u64 cap_q20 = paqm_min64(in->cap, PAQM_BPS_MAX) << PAQM_BPS_Q;
 	paqm_u64 pos = 0, neg = 0, step, next, flows_q16 = v->flows_q16;
 
-	if (p->fastest && in->rate > in->cap && v->rate_q20 >> PAQM_BPS_Q > p->fastest) {
+	/* twice: what is known of a flow lags behind R, which may swing by a half of itself */
+	if (p->fastest && in->rate > in->cap && v->rate_q20 >> PAQM_BPS_Q > 2 * p->fastest) {
 		paqm_erf_init(v, p->fastest, in->cap);
 		flows_q16 = v->flows_q16;
 	}

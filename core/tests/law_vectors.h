@@ -380,6 +380,15 @@ static inline void paqm_check_erf(void)
 		PAQM_NEAR("ERF, overload, fastest flow known", paqm_erf_step(&v, &p, &in),
 			  i ? 1625000 : 13000000, 1);
 	}
+	/* an R that only swings is not left: what is known of the flows lags behind it */
+	{
+		struct paqm_outer_in in = {16000000, 20000000, 40000, 40000, 600000, 10};
+		struct paqm_erf_vars v = {2100000ULL << PAQM_BPS_Q, 8 << 16};
+
+		p.fastest = 2000000;
+		PAQM_NEAR("ERF, overload, R near the fastest flow", paqm_erf_step(&v, &p, &in),
+			  1725000, 1);
+	}
 	/* idle capacity: ten flows share the increase that the law would give each of two */
 	for (i = 0; i < 2; i++) {
 		struct paqm_outer_in in = {16000000, 10000000, 40000, 40000, 600000, 10};
