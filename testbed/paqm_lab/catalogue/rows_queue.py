@@ -126,8 +126,9 @@ def x0(ctx: Context, seed: int) -> Values:
     s = ctx.p["seconds"]
     three = {"ceilings": [[1, 200e3], [1, 300e3], [1, 500e3]], "seconds": 40.0}
     n = ctx.p["flows"]
-    # the example divides the link by numbers of flows, as published; by default demands count
-    example = {"rate": n * 1e6, "tcp": n, "seconds": s, "options": ["split", "flows"]}
+    # the example divides the link by numbers of flows, as published: under maxmin demands count,
+    # and what capped flows leave is everybody's (633 kbit/s for media and TCP)
+    example = {"rate": n * 1e6, "tcp": n, "seconds": s, "options": ["split", "50%"]}
     narrow, wide, equal, capped = runs(
         ctx, "shares", seed, three | {"rate": 600e3}, three | {"rate": 800e3},
         example | {"ceilings": [[n, 2e6]]},
@@ -255,7 +256,8 @@ ROWS = (
         ),
         x0, SCRIPT, "11.6 and 2.5", reduced={"flows": 10, "seconds": 20.0},
         full={"flows": 100, "seconds": 20.0},
-        substitutes="Law maxmin; the example with `split flows`. Reduced: 10 Mbit/s with 10 and 10 "
+        substitutes="Law maxmin; the example with `split 50%`, since by default what capped flows "
+        "leave is everybody's: all others have 633 kbit/s. Reduced: 10 Mbit/s with 10 and 10 "
         "flows, not 100 Mbit/s with 100 and 100"),
     Row("overhead", "what messages cost",
         "5 sources, 160 ms: 14 kbit/s, .05 % of 30 Mbit/s; 100 sources, 520 ms: 86 kbit/s, .3 %; a "
