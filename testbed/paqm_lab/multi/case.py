@@ -306,11 +306,14 @@ class Run:
         return found
 
     def _captured(self, flow: Flow) -> Json:
-        """The same of a live stream, from the capture at its sink: all UDP from its host."""
+        """The same of a live stream, from the capture at its sink: RTP from its host.
+
+        RTCP is left out: it may be about a stream the other way.
+        """
         if flow.name not in self._sinks:
             log = packets.read(self.directory / f"{flow.sink}.pcap")
             source = packets.ip_number(self.case.net.address(flow.source, flow.ipv6))
-            mine = (log.proto == packets.IPPROTO_UDP) & ~log.outgoing & (log.src == source)
+            mine = log.rtp & ~log.outgoing & (log.src == source)
             t = (log.t_ns[mine] - self.saved("guest.json")["t0_ns"]) / 1e9
             bins = np.floor(t / BIN).astype(np.int64)
             within = (bins >= 0) & (bins < round(self.case.duration / BIN))
@@ -348,8 +351,11 @@ class Run:
         """The same of any flow; of TCP what was delivered in all of its time, bit/s."""
         if flow.sender != "tcp":
             return self.rate(flow, begin, end)
-        number = self.case.entries("tcp")[flow.entry].index(flow)
-        taken: int = self.output(f"sink-{flow.entry}")["each"][number]
+        # Many flows of an entry are one program, files a program each.
+        program, number = flow.entry, self.case.entries("tcp")[flow.entry].index(flow)
+        if flow.files:
+            program, number = flow.name, 0
+        taken: int = self.output(f"sink-{program}")["each"][number]
         return taken * 8 / (flow.stop - flow.start)
 
     def series(self, flow: Flow, window: float) -> tuple[F64, F64]:

@@ -82,7 +82,10 @@ def aggregate(run: Run, flows: Sequence[Flow]) -> Json:
     its second half compares with its first.
     """
     first = round(run.case.facts["from"] / BIN)
-    sums = np.sum([[b[1] for b in run.port(flow)["bins"]] for flow in flows], axis=0)[first:]
+    taken = [[b[1] for b in run.port(flow)["bins"]] for flow in flows]
+    # A sink has bins until it ends, and not all end at the same time.
+    bins = min(len(of) for of in taken)
+    sums = np.sum([of[:bins] for of in taken], axis=0)[first:]
     per = round(GROUP / BIN)
     groups = sums[: len(sums) // per * per].reshape(-1, per).sum(axis=1).astype(np.float64)
     mean, off = groups.mean(), groups - groups.mean()
