@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import re
 import subprocess
 import sys
@@ -132,6 +133,15 @@ def test_drawings_are_what_their_script_draws() -> None:
         [sys.executable, str(DOCS / "make_drawing.py"), "--check"], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_readme_has_chromium_as_it_was_run() -> None:
+    landed = DOCS / "results" / "chromium.json"
+    sys.path.insert(0, str(DOCS))
+    import make_results
+
+    table = make_results.beside(json.loads(landed.read_text()))
+    assert "\n".join(["", *table, ""]) in (cache.REPO / "README.md").read_text()
 
 
 def test_the_readme_has_the_figures_of_the_results() -> None:
