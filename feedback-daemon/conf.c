@@ -96,9 +96,11 @@ static const char *set_bool(bool *to, const char *v)
 
 static const char *set_use(struct conf *c, const char *v)
 {
-	for (c->use = 0; c->use < ALLOW_USES; c->use++)
-		if (!strcmp(v, allow_uses[c->use]))
+	for (int use = 0; use < ALLOW_USES; use++)
+		if (!strcmp(v, allow_uses[use])) {
+			c->use = use;
 			return NULL;
+		}
 	return "erf, ecf, thesis-erf or thesis-ecf";
 }
 

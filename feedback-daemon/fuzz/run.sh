@@ -12,7 +12,7 @@ message) needs=$engine ;;
 record) needs="sockets/record $engine" ;;
 request) needs="sockets/request $engine" ;;
 offline) needs="capture/offline capture/batch sockets/request $engine" ;;
-conf) needs=conf ;;
+conf) needs="conf judge/allow" ;;
 keys) needs=judge/keys ;;
 batch) needs=capture/batch ;;
 *)
