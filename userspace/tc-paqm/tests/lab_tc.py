@@ -185,7 +185,7 @@ def check_options() -> None:
     } - {"bandwidth_auto"}
     expect(
         "options against PARAMETERS of the man page",
-        known | {"profile"},
+        known | {"profile", "preset"},  # tc makes options of them
         {word.replace("-", "_") for word in documented},
     )
     for words, key, value in SETTINGS:
