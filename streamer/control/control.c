@@ -39,12 +39,17 @@ struct ctl {
 	_Alignas(max_align_t) unsigned char state[];
 };
 
-const struct ctl_kind *ctl_find(const char *name)
+static const struct ctl_kind *find(const char *name, size_t length)
 {
 	for (size_t i = 0; ctl_kinds[i]; i++)
-		if (!strcmp(ctl_kinds[i]->name, name))
+		if (!strncmp(ctl_kinds[i]->name, name, length) && !ctl_kinds[i]->name[length])
 			return ctl_kinds[i];
 	return NULL;
+}
+
+const struct ctl_kind *ctl_find(const char *name)
+{
+	return find(name, strlen(name));
 }
 
 static void initial_options(const struct ctl_kind *kind, double option[CTL_OPTIONS])
@@ -92,12 +97,9 @@ const struct ctl_kind *ctl_choose(const char *text, double option[CTL_OPTIONS], 
 				  size_t size)
 {
 	size_t length = strcspn(text, ":");
-	const struct ctl_kind *kind = NULL;
+	const struct ctl_kind *kind = find(text, length);
 	const char *at = text + length;
 
-	for (size_t i = 0; !kind && ctl_kinds[i]; i++)
-		if (!strncmp(ctl_kinds[i]->name, text, length) && !ctl_kinds[i]->name[length])
-			kind = ctl_kinds[i];
 	if (!kind) {
 		snprintf(why, size, "there is no controller '%.*s'", (int)length, text);
 		return NULL;

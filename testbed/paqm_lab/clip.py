@@ -294,6 +294,14 @@ def prepare(cache_dir: Path, progress: Progress = print) -> Path:
     return clip
 
 
+def _is_made(target: Path, stamp: Path) -> bool:
+    """Whether a clip made of the clip is there as a whole."""
+    try:
+        return bool(target.stat().st_size == json.loads(stamp.read_text())["bytes"])
+    except (OSError, ValueError, KeyError):
+        return False
+
+
 def cut_order(count: int, fps: int, every: float) -> list[int]:
     """The clip's frames in pieces of so many seconds, each from far behind or before the last."""
     size = round(every * fps)
@@ -309,11 +317,8 @@ def cut(cache_dir: Path, every: float, progress: Progress = print) -> Path:
     target = cache_dir / f"clip-{FORMAT}-cut-{every:g}.y4m"
     stamp = target.with_suffix(".json")
     with cache.locked("clip-scaled"):
-        try:
-            if target.stat().st_size == json.loads(stamp.read_text())["bytes"]:
-                return target
-        except (OSError, ValueError, KeyError):
-            pass
+        if _is_made(target, stamp):
+            return target
         progress(f"clip: cutting it every {every:g} s")
         source = y4m.open_y4m(whole)
         scratch = target.with_suffix(f".{os.getpid()}.y4m")
@@ -343,11 +348,8 @@ def scaled(
     target = cache_dir / f"clip-{FORMAT}-{width}x{height}{speed}.y4m"
     stamp = target.with_suffix(".json")
     with cache.locked("clip-scaled"):
-        try:
-            if target.stat().st_size == json.loads(stamp.read_text())["bytes"]:
-                return target
-        except (OSError, ValueError, KeyError):
-            pass
+        if _is_made(target, stamp):
+            return target
         progress(f"clip: scaling to {width}x{height}")
         scratch = target.with_suffix(f".{os.getpid()}.y4m")
         scale = f"scale={width}:{height}:flags=bicubic+accurate_rnd+bitexact,format=yuv420p"
