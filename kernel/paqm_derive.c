@@ -265,6 +265,13 @@ static u32 paqm_find_depth(const struct paqm_sched_data *q, u64 bps, u32 cost)
 	 */
 	if (q->n_media > 1)
 		bytes = min(bytes, paqm_bytes_in(q->capacity, min_t(u64, each, PAQM_BURST_NS)));
+	/*
+	 * Who picks a quantizer for a whole group of pictures keeps to its rate within a bucket of
+	 * 1.5 groups (RA-SVBR, A. Lie's thesis 2008:74, Paper C): so much after a cut of scenes.
+	 */
+	if (q->cfg.gop)
+		bytes = max(bytes, min(paqm_bytes_in(bps, q->cfg.gop * (u64)NSEC_PER_USEC * 3 / 2),
+				       paqm_bytes_in(q->capacity, PAQM_BURSTS_NS)));
 	bytes = max_t(u64, bytes, PAQM_BUCKET_PACKETS * psched_mtu(qdisc_dev(q->sch)));
 	return paqm_bucket_depth(cost, min_t(u64, bytes, 1U << 30));
 }
@@ -340,7 +347,8 @@ static void paqm_find_paces(struct paqm_sched_data *q)
 	WRITE_ONCE(q->pace_next[PAQM_PACE_ONE], paqm_bucket_cost(one));
 	cost = paqm_bucket_cost(burst);
 	WRITE_ONCE(q->depth_next, paqm_find_depth(q, burst, cost));
-	WRITE_ONCE(q->depth_packet, paqm_bucket_depth(cost, mtu));
+	/* whole pictures of several flows are a standing queue, and none of them is to blame */
+	WRITE_ONCE(q->depth_packet, q->cfg.gop ? q->depth_next : paqm_bucket_depth(cost, mtu));
 	/* a packet of each flow is no standing queue */
 	WRITE_ONCE(q->stands_bytes,
 		   max_t(u64, paqm_bytes_in(cu, PAQM_STANDS_NS),
