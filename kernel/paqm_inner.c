@@ -15,6 +15,8 @@
 #include "paqm_inner.h"
 
 #define PAQM_IDLE_NS (2 * NSEC_PER_SEC) /* stop the timers after this long without packets */
+#define PAQM_PAUSE_NS (100 * NSEC_PER_MSEC) /* a link that works may stand still for so long, */
+#define PAQM_PAUSE_REST 8 /* and again when it has moved for so many times as long */
 #define PAQM_GUARD_SHIFT 4 /* the guards of the inner loop average over 2^4 periods */
 #define PAQM_SHARE_FALL_NS (2 * NSEC_PER_SEC) /* time constant of a fall of media's share */
 #define PAQM_PREVIEW_EVERY_NS (500 * NSEC_PER_MSEC) /* a preview begins so often, */
@@ -33,6 +35,29 @@ static u64 paqm_class_cap(u64 share, u64 link, u64 other_rate)
 }
 
 /*
+ * Does the link stand still, as in a handover or while a radio is busy? One that was believed to
+ * move a packet and more in a period moves none: how long that lasts says nothing of its rate. The
+ * period in which it ends is a part of one, and says nothing either. A link that stands still again
+ * and again is a slow one.
+ */
+static bool paqm_link_pauses(struct paqm_sched_data *q, u64 link, u64 moved, u64 elapsed)
+{
+	u64 usual = q->moved_q24 ? min(q->moved_q24, link) : link;
+	bool ended = q->pauses;
+
+	q->pauses = false;
+	if (moved) {
+		q->pause_ns -= min_t(u64, q->pause_ns, elapsed / PAQM_PAUSE_REST);
+		return ended;
+	}
+	if (usual < (u64)psched_mtu(qdisc_dev(q->sch)) << 24)
+		return false;
+	q->pause_ns = min_t(u64, q->pause_ns + elapsed, PAQM_PAUSE_NS);
+	q->pauses = q->pause_ns < PAQM_PAUSE_NS;
+	return q->pauses;
+}
+
+/*
  * What the link really moves per period, Q24 bytes, where a queue stood all the time and
  * that is much less than was believed; else @link. A capacity that is too high would
  * leave the loops at rest while the queues grow to targets of that capacity.
@@ -44,12 +69,17 @@ static u64 paqm_guard_link(struct paqm_sched_data *q, u64 link, u64 elapsed)
 
 	q->sent_seen = sent;
 	if (q->shaper.rate_bytes_ps || !READ_ONCE(q->sch->q.qlen) || READ_ONCE(q->stalled) ||
-	    (s64)(ktime_get_ns() - READ_ONCE(q->idle_since)) < 2 * (s64)elapsed)
+	    (s64)(ktime_get_ns() - READ_ONCE(q->idle_since)) < 2 * (s64)elapsed) {
 		q->moved_q24 = 0; /* it was idle, or held back by a child */
-	else if (!q->moved_q24)
-		q->moved_q24 = max(moved, 1ULL);
-	else
-		q->moved_q24 += (moved >> PAQM_GUARD_SHIFT) - (q->moved_q24 >> PAQM_GUARD_SHIFT);
+		q->pause_ns = 0;
+		q->pauses = false;
+	} else if (!paqm_link_pauses(q, link, moved, elapsed)) {
+		if (!q->moved_q24)
+			q->moved_q24 = max(moved, 1ULL);
+		else
+			q->moved_q24 += (moved >> PAQM_GUARD_SHIFT) -
+					(q->moved_q24 >> PAQM_GUARD_SHIFT);
+	}
 	if (!q->moved_q24 || q->moved_q24 >= (link >> 2) * 3)
 		return link;
 	return q->moved_q24;

@@ -283,6 +283,8 @@ struct paqm_sched_data {
 	u32 slips;
 	unsigned long sent_seen; /* @wire_sent at the last inner period */
 	u64 moved_q24; /* bytes per period that the busy link moves, 0: it is not busy */
+	u32 pause_ns; /* for how long it has stood still of late */
+	bool pauses; /* it does so now */
 	u32 guard_bytes; /* a queue below this is no queue */
 	bool over_stands; /* overflow queues were never seen empty since the last preview */
 	bool preview_again; /* nor between the last two: it is a longer one */

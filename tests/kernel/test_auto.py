@@ -118,3 +118,27 @@ def test_many_changes_against_traffic(link: Wire) -> None:
             sleep(0.05)
         link.tc("qdisc del dev a0 root")
         check("removed while it measures", all(q.kind != "paqm" for q in link.qdiscs("a0")))
+
+
+def still(wire: Wire, seconds: float) -> None:
+    """The link of 20 Mbit/s delivers next to nothing for a while: a handover."""
+    for words in ("8kbit", "20mbit"):
+        wire.tc(f"qdisc change dev a0 root handle 1: tbf rate {words} burst 3000 limit 1000000")
+        sleep(seconds)
+
+
+def test_link_that_stands_still(wire: Wire) -> None:
+    wire.tc("qdisc add dev a0 root handle 1: tbf rate 20mbit burst 3000 limit 1000000")
+    queue(wire)
+    with wire.send("rtp", rate=3e6, seconds=8):
+        sleep(3)
+        for _ in range(4):
+            still(wire, 0.08)
+        within("lost while it stood still for 80 ms, four times", wire.stats.drops, 0, 0)
+        most = wire.stats.media.sojourn_max_us / 1000
+        within("longest wait, ms", most, 60, 100)
+        # for long: what waits is bounded, whatever is believed of the link
+        still(wire, 1)
+        check("a link that works no more holds little", wire.stats.drops > 100, wire.stats.drops)
+        sleep(1)
+        within("waits a second later, packets", wire.stats.qlen, 0, 3)
