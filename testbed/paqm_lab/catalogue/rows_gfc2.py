@@ -14,18 +14,18 @@ CLIP = ("the lab's clip at 30 pictures a second, CIF, groups of 12 instead of th
 TCP_AT = 15  # s
 
 
-def constant(ctx: Context, seed: int, law: str, rho: float) -> Json:
-    """F6 under a law; as published the period is 0.6 s."""
+def constant(ctx: Context, seed: int, law: str, rho: float, published: bool = True) -> Json:
+    """F6 under a law; as published the period is 0.6 s, else as this project has it."""
     queue = networks.thesis(law, f"media-target 50000b target-util {rho:g} rtt 100ms")
-    if law == "maxmin":
-        queue = networks.paqm("maxmin", "")
+    if not published:
+        queue = networks.paqm(law, f"law {law} target-util {rho:g}")
     data = networks.read("gfc2") | {"duration": ctx.p["seconds"], "measured_from": 12}
     return networks.run(ctx, data | {"expect": []}, queue, seed, 100 * rho)
 
 
 def f6(ctx: Context, seed: int) -> Values:
     erf, whole = constant(ctx, seed, "erf", 0.95), constant(ctx, seed, "erf", 1)
-    ecf, maxmin = constant(ctx, seed, "ecf", 0.95), constant(ctx, seed, "maxmin", 0.96)
+    ecf, maxmin = constant(ctx, seed, "ecf", 0.95), constant(ctx, seed, "maxmin", 0.96, False)
     return {
         "settled": erf["settled_s"], "least": erf["media"]["share_least"],
         "most": erf["media"]["share_most"], "delay": erf["flows"]["B1"]["delay_ms"],
@@ -36,7 +36,7 @@ def f6(ctx: Context, seed: int) -> Values:
 
 
 def x11(ctx: Context, seed: int) -> Values:
-    erf = constant(ctx, seed, "erf", 0.95)
+    erf = constant(ctx, seed, "erf", 0.95, False)
     return {"settled": erf["settled_s"], "delay": erf["flows"]["B1"]["delay_ms"]}
 
 
@@ -163,7 +163,9 @@ ROWS = (
             Figure("delay", "law erf: delay of B1", "ms", high=80, better=LOWER),
         ),
         x11, GFC2, "11.6", reduced={"seconds": 20}, full={"seconds": 30},
-        substitutes="shares are of what the law hands out, 0.95 times the links",
+        substitutes="shares are of what the law hands out, 0.95 times the links; law erf as this "
+        "project has it, which counts flows (the specification's recommendation) and notices "
+        "changes: row F6 has it as published",
     ),
     Row(
         "X12", "F7 under ERF", "A, F 500, B, G 250 kbit/s ± 10 %; TCP 6, 12, 26, 18 Mbit/s ± 15 %; "
