@@ -177,3 +177,8 @@ def test_flows_of_all_kinds(tmp_path: Path) -> None:
     sizes = [int(line.split(",")[1]) for line in lines]
     assert len(sizes) > 5 and min(sizes) >= 2000 and max(sizes) <= 100000
     assert sorted(sizes)[len(sizes) // 2] < 6000  # Pareto's median is 3343, uniform's 51000
+
+
+def test_each_figure_has_a_unit() -> None:
+    """A check that has none fails when the run is over."""
+    assert set(netscenario.FIGURES) == set(netscenario.UNITS)

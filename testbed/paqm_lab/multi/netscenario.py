@@ -28,7 +28,7 @@ from paqm_lab.topology import Network, htb_class, netem
 
 SCHEMA = scenario.SCENARIOS / "network.schema.json"
 UNITS = {"rate_mbit": "Mbit/s", "share_percent": "%", "jain": "", "delay_ms": "ms",
-         "settled_s": "s"}
+         "settled_s": "s", "reached_s": "s"}
 WEB_PORT = 5200
 TIMED = ("delay_ms", "settled_s", "reached_s")  # figures that TCP flows do not have
 # Keys of a flow that only some senders have.
