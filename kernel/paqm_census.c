@@ -234,7 +234,7 @@ static bool paqm_flow_counts(struct paqm_flow_gauge *g, const struct paqm_walk *
 		g->counted = 0;
 	else if (bytes >= PAQM_MOUSE_BYTES && !g->rate)
 		g->counted = 2;
-	else if (g->rate >= w->mouse && g->counted < 2 && w->window_ns >= PAQM_WINDOW_MIN_NS)
+	else if (g->rate >= w->mouse && g->counted < 2 && w->window_ns >= w->window_min_ns)
 		g->counted = bytes >= PAQM_MOUSE_BYTES ? 2 : g->counted + 1;
 	return g->counted == 2;
 }
@@ -285,7 +285,7 @@ static bool paqm_flow_measure(struct paqm_flow_gauge *g, const struct paqm_walk 
 		if (!window)
 			return false;
 		g->marked = PAQM_MARKED_NOT; /* the next one is the round's */
-	} else if (g->marked != PAQM_MARKED_ROUND || window < PAQM_WINDOW_MIN_NS) {
+	} else if (g->marked != PAQM_MARKED_ROUND || window < w->window_min_ns) {
 		return false;
 	}
 	paqm_flow_rate(g, paqm_rate_bps(paqm_gauge_sent(g, bytes, turns), window), w);

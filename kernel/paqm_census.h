@@ -142,6 +142,7 @@ struct paqm_census {
  * struct paqm_walk - how to measure during a walk
  * @now_tick: time
  * @window_ns: since the marks were set
+ * @window_min_ns: a shorter one says nothing
  * @grain: rate of some full packets in the window: less is chance, bit/s
  * @fair: rate that media flows may send since the window began, bit/s; 0 before the first
  *	round. Where it changed meanwhile, the lowest: no flow could rely on more
@@ -162,6 +163,7 @@ struct paqm_census {
 struct paqm_walk {
 	u32 now_tick;
 	u64 window_ns;
+	u64 window_min_ns;
 	u64 grain;
 	u64 fair;
 	u64 fair_least;

@@ -177,7 +177,7 @@ static void paqm_measure(struct paqm_sched_data *q, u64 now, struct paqm_walk *w
 	w->window_ns = q->mark_stamp ? window : 0;
 	if (window > 8ULL * PAQM_PERIOD_MAX_US * NSEC_PER_USEC)
 		w->window_ns = 0; /* marks from before a sleep */
-	if (w->window_ns < PAQM_WINDOW_MIN_NS)
+	if (w->window_ns < w->window_min_ns)
 		return; /* too short to mean anything: the last figures stand */
 	/* the published laws swing by themselves: there a new rate is half believed, always */
 	w->grain = paqm_by_demands(q) ? paqm_rate_bps(PAQM_GRAIN_BYTES, window) :
@@ -406,6 +406,14 @@ static void paqm_note_low(struct paqm_sched_data *q, u64 now)
 	q->low_now = min(q->low_now, q->right);
 }
 
+/* The shortest window that is measured: of a period that is set so short, most of what is left. */
+static u64 paqm_window_min(const struct paqm_sched_data *q)
+{
+	u64 tau2 = (u64)(q->period_us - min(q->skip_us, q->period_us)) * NSEC_PER_USEC;
+
+	return tau2 < PAQM_WINDOW_MIN_NS ? tau2 - tau2 / 4 : PAQM_WINDOW_MIN_NS;
+}
+
 /* One round of the outer loop. @events: what happened; @whole: a period has ended. */
 static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events, bool whole)
 {
@@ -414,6 +422,7 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events,
 	u32 old = paqm_split(q), new;
 	struct paqm_walk w = {
 		.now_tick = paqm_flow_clock(now),
+		.window_min_ns = paqm_window_min(q),
 		.fair = q->right_low,
 		.fair_least = q->right_low,
 		.fair_most = q->right_high,
@@ -448,7 +457,7 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events,
 		paqm_measure(q, now, &w);
 	/* measurements from before the queue grew are not trusted until there is a new one */
 	q->cautious = events & (BIT(PAQM_EV_QUEUE) | BIT(PAQM_EV_CAPACITY)) ||
-		      (q->cautious && w.window_ns < PAQM_WINDOW_MIN_NS);
+		      (q->cautious && w.window_ns < w.window_min_ns);
 	w.cautious = q->cautious;
 	WRITE_ONCE(q->max_every, min_t(u32, w.max_every, PAQM_EVERY_MAX));
 	paqm_flows_walk(&q->flows, &w, &q->census);
@@ -463,7 +472,7 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events,
 	    (q->elastic_rate > paqm_mul_q24(q->capacity, PAQM_ELASTIC_FLOOR_Q24) ||
 	     backlog > 10 * psched_mtu(qdisc_dev(q->sch))))
 		q->n_elastic = 1;
-	if (!heard || (w.window_ns >= PAQM_WINDOW_MIN_NS && !q->elastic_rate))
+	if (!heard || (w.window_ns >= w.window_min_ns && !q->elastic_rate))
 		WRITE_ONCE(q->elastic_awake, false);
 	paqm_weigh_newcomers(q, whole);
 	paqm_judge_elastic(q, whole);

@@ -255,6 +255,7 @@ static void paqm_kunit_hosts(struct kunit *test)
 	struct paqm_walk w = {
 		.now_tick = 1,
 		.window_ns = 200 * (u64)NSEC_PER_MSEC,
+		.window_min_ns = PAQM_WINDOW_MIN_NS,
 		.max_every = 40,
 		.key = key,
 	};

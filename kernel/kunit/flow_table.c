@@ -104,6 +104,7 @@ void paqm_count(u32 now_tick, u32 window_ms, u64 fair)
 	struct paqm_walk w = {
 		.now_tick = now_tick,
 		.window_ns = window_ms * (u64)NSEC_PER_MSEC,
+		.window_min_ns = PAQM_WINDOW_MIN_NS,
 		.fair = fair,
 		.fair_least = fair,
 		.fair_most = fair,

@@ -196,6 +196,15 @@ def test_erf(wire: Wire) -> None:
     within("six flows get a sixth, per mille", 6000 * settled[-1] / (UTIL * CAPACITY), 950, 1050)
 
 
+@pytest.mark.parametrize("law", ["ecf", "erf", "maxmin"])
+def test_a_period_shorter_than_what_is_usually_measured(wire: Wire, law: str) -> None:
+    """160 ms with a round trip of 60 ms, as in Paper D: 100 ms are left to measure."""
+    wire.queue(f"paqm bandwidth 8mbit feedback icmp law {law} period 160ms rtt 60ms")
+    with wire.send("rtp", flows=3, rate=1e6, seconds=6):
+        sleep(5)
+        within("measured, per mille of what comes", wire.stats.outer_rate_bps / 1000, 950, 1100)
+
+
 def test_one_queue_for_each_class(wire: Wire) -> None:
     """A modest elastic flow waits behind a flood, which the inner loop thins out."""
     wire.queue(f"paqm {LINK} preset thesis-ecf elastic-target 50000b")
