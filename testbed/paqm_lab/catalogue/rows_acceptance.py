@@ -132,9 +132,9 @@ ROWS = (
             Figure("longest", "load 1.5: longest queue against N*", "", high=1.35),
         ),
         inner, CHECKS, "11.6",
-        substitutes="M/D/1: the same arrivals at an ideal server. K 0.3. The longest queue is out of "
-        "the law's reach: by itself, with ideal clocks, it comes to 1.43 in the mean of 20 seeds, "
-        "1.365 at least (core/tests/test_law.c)",
+        substitutes="M/D/1: the same arrivals at an ideal server. K 0.3. The longest queue is out "
+        "of the law's reach: by itself, with ideal clocks, it comes to 1.43 in the mean of 20 "
+        "seeds, 1.365 at least (core/tests/test_law.c)",
     ),
     Row(
         "X8", "the outer loop of F1 with sources that lag, and with sources that do not",
