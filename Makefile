@@ -20,6 +20,8 @@
 #				out/head-to-head)
 #	make catalogue		every published result, run again, with a verdict (slow; FULL=1: at
 #				the published scale: out/catalogue)
+#	make laws		scenario by law, and the map of stability, theory beside (slow;
+#				FULL=1: the whole map, an hour or more: out/laws)
 #	make rmcat		the test cases of RFC 8867 and RFC 8869 (slow: out/rmcat)
 #	make thousand		a sweep of a thousand short runs (slow: out/thousand)
 #	make bench-daemon	paqmd: 10,000 flows, 64 routers, memory, latency (root)
@@ -128,7 +130,7 @@ bench-auto: build
 trace: setup
 	@$(LAB) trace --flows $(or $(FLOWS),64) --out out/trace
 
-.PHONY: mixed regimes catalogue head-to-head rmcat
+.PHONY: mixed regimes catalogue head-to-head laws rmcat
 head-to-head: setup
 	@$(LAB) head-to-head $(if $(FULL),--full) --out out/head-to-head
 
@@ -137,6 +139,9 @@ mixed: setup
 
 catalogue: build
 	@$(LAB) catalogue $(if $(FULL),--full) --out out/catalogue
+
+laws: setup
+	@$(LAB) laws $(if $(FULL),--full) --out out/laws
 
 regimes: setup
 	@$(LAB) regimes $(if $(FULL),--full) --out out/regimes

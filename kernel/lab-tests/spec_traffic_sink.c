@@ -16,6 +16,8 @@
 
 #define ETHERNET 14
 #define PORTS_MAX 256
+#define WAIT_STEP 100	 /* us */
+#define WAIT_STEPS 65536 /* up to 6.5 s, and all that is longer */
 
 enum layer { ETHERNET_LAYER, ATM, PTM };
 
@@ -31,6 +33,7 @@ struct port {
 	/* within the window */
 	uint64_t window_packets, window_bytes, window_over;
 	double wait_sum, wait_squares, wait_max; /* us */
+	uint32_t *wait;				 /* how many waited for so many WAIT_STEP */
 	struct bin *bin;
 };
 
@@ -87,6 +90,7 @@ static void count(struct sink *s, struct port *p, const uint8_t *payload, int le
 	p->wait_sum += wait;
 	p->wait_squares += wait * wait;
 	p->wait_max = fmax(p->wait_max, wait);
+	p->wait[(size_t)fmin(fmax(wait, 0) / WAIT_STEP, WAIT_STEPS - 1)]++;
 	s->wire += wire;
 	if (!s->first || at < s->first)
 		s->first = at;
@@ -141,6 +145,19 @@ static double deviation(const struct port *p)
 	return p->window_packets ? sqrt(fmax(0, p->wait_squares / n - mean * mean)) : 0;
 }
 
+/* Pairs of a wait in WAIT_STEP, rounded down, and how many packets waited for so long. */
+static void report_waits(const struct port *p)
+{
+	const char *between = "";
+
+	for (size_t i = 0; i < WAIT_STEPS; i++) {
+		if (!p->wait[i])
+			continue;
+		printf("%s[%zu, %u]", between, i, p->wait[i]);
+		between = ", ";
+	}
+}
+
 static void report_sink(const struct sink *s)
 {
 	double span = s->last > s->first ? (double)(s->last - s->first) / NS : 0;
@@ -165,6 +182,8 @@ static void report_sink(const struct sink *s)
 		for (b = 0; b < s->bins; b++)
 			printf("%s[%u, %llu, %.1f]", b ? ", " : "", p->bin[b].packets,
 			       (unsigned long long)p->bin[b].bytes, p->bin[b].wait_last);
+		printf("], \"waits\": [");
+		report_waits(p);
 		printf("]}");
 	}
 	printf("}}\n");
@@ -230,7 +249,8 @@ int sink_main(char **argv)
 		struct port *p = &s.port[i];
 
 		p->bin = calloc(s.bins, sizeof(*p->bin));
-		if (!p->bin)
+		p->wait = calloc(WAIT_STEPS, sizeof(*p->wait));
+		if (!p->bin || !p->wait)
 			die("no memory for %zu bins", s.bins);
 		p->fd = udp_socket();
 		force_buffer(p->fd, SO_RCVBUFFORCE, 1 << 27);

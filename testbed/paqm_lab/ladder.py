@@ -32,6 +32,7 @@ from paqm_lab.clip import ffmpeg_exe
 from paqm_lab.errors import LabError
 
 FORMAT = 1
+GOP = 12  # pictures of a group, unless told otherwise
 COLUMNS = ("frame", "type", "pts_us", "q", "offset", "size")
 START = b"\0\0\0\1"
 NAL_SLICE, NAL_IDR, NAL_SEI, NAL_SPS, NAL_PPS, NAL_DELIMITER = 1, 5, 6, 7, 8, 9
@@ -135,7 +136,7 @@ def build(
     *,
     q_min: int = 19,
     q_max: int = 43,
-    gop: int = 12,
+    gop: int = GOP,
     preset: str = "medium",
     progress: Progress = print,
 ) -> Ladder:

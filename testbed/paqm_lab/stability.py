@@ -54,28 +54,30 @@ def largest_beta(alpha: float, part: float = 1.0) -> float | None:
     return low
 
 
-def sampled_growth(alpha: float, beta: float, skip: float, measured: float, lag: float) -> float:
+def sampled_growth(
+    alpha: float, beta: float, skip: float, measured: float, *lags: float
+) -> float:
     """By what factor a disturbance grows in each period; below 1 is stable.
 
-    The rate that a message asks for is in force `skip + lag` after it, all at once, and until then
-    the one before. The state is the queue and as many rates as are on their way.
+    The rate that a message asks for is in force `skip + lag` after it, and until then the one
+    before; with several lags each is that of an equal part of the flows. The state is the queue
+    and as many rates as are on their way.
     """
     d = skip + measured
-    late = skip + lag
-    whole = math.floor(late / d)  # periods that a rate is older, at least
-    rest = late - whole * d  # into a period the older rate is still in force
-    size = whole + 3  # queue, then the rates x_n, x_n-1, ...
-    # In period n the rate x_{n-whole-1} is in force for `rest`, then x_{n-whole}.
-    in_period = np.zeros(size)
-    in_period[1 + whole + 1] += rest
-    in_period[1 + whole] += d - rest
-    old = min(max(rest - skip, 0.0), measured) / measured
-    seen = np.zeros(size)
-    seen[1 + whole + 1] += old
-    seen[1 + whole] += 1 - old
-    queue = np.zeros(size)
+    size = math.floor((skip + max(lags)) / d) + 3  # queue, then the rates x_n, x_n-1, ...
+    in_period, seen = np.zeros(size), np.zeros(size)
+    for lag in lags:
+        late = skip + lag
+        whole = math.floor(late / d)  # periods that a rate is older, at least
+        rest = late - whole * d  # into a period the older rate is still in force
+        # In period n the rate x_{n-whole-1} is in force for `rest`, then x_{n-whole}.
+        in_period[1 + whole + 1] += rest / len(lags)
+        in_period[1 + whole] += (d - rest) / len(lags)
+        old = min(max(rest - skip, 0.0), measured) / measured
+        seen[1 + whole + 1] += old / len(lags)
+        seen[1 + whole] += (1 - old) / len(lags)
+    queue = in_period.copy()
     queue[0] = 1
-    queue = queue + in_period
     step = np.zeros((size, size))
     step[0] = queue
     # x_n+1 = x_n - alpha x_seen - beta q_n+1 / d, rates relative to the capacity.

@@ -100,17 +100,18 @@ def check(path: Path, data: Json) -> TraceScenario:
     return TraceScenario(path, data)
 
 
-def prepare_ladder(source: Path, say: Say) -> ladder.Ladder:
-    """The ladder of the clip, made once and kept in the cache."""
+def prepare_ladder(source: Path, say: Say, gop: int = ladder.GOP) -> ladder.Ladder:
+    """The ladder of the clip with so many pictures a group, made once and kept in the cache."""
+    settings = LADDER if gop == ladder.GOP else LADDER | {"gop": gop}
     key = cache.digest(
-        json.dumps([ladder.FORMAT, ladder.X264, LADDER]).encode(),
+        json.dumps([ladder.FORMAT, ladder.X264, settings]).encode(),
         (source.with_suffix(".json")).read_bytes(),
     )
     target = cache.cache_dir() / f"ladder-{key}"
     with cache.locked("ladder"):
         if not target.exists():
             say("trace: making the quality ladder")
-            ladder.build(source, target, progress=lambda _: None, **LADDER)
+            ladder.build(source, target, progress=lambda _: None, **settings)
     return ladder.load(target)
 
 

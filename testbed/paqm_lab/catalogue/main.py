@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Runs rows of the catalogue, judges, prints, and writes what lands in docs/.
+"""Runs rows of a table, the catalogue's or another, judges, prints, and writes what lands in docs/.
 
 Every call judges all runs that are there, into OUT/result.json, with `checks` of the rows that have
 to pass. A run of a row is one replication: row, scale (reduced or full) and seed.
@@ -20,10 +20,15 @@ from typing import Any
 from paqm_lab import cache, checks, suite
 from paqm_lab.catalogue import docs, table, verdict
 from paqm_lab.catalogue.context import Context, Store
-from paqm_lab.catalogue.row import Row
+from paqm_lab.catalogue.row import Book, Row
 from paqm_lab.errors import LabError
 
 Json = dict[str, Any]
+
+CATALOGUE = Book(
+    "catalogue", "Every published result, run again", table.rows, docs.DATA, docs.write,
+    docs.as_text, table.IDS,
+)  # fmt: skip
 
 
 def say(text: str) -> None:
@@ -37,11 +42,11 @@ def _numbers(text: str) -> tuple[int, ...]:
         raise argparse.ArgumentTypeError(f"{text!r}: expected numbers such as 1,3,5") from None
 
 
-def parser() -> argparse.ArgumentParser:
-    ap = argparse.ArgumentParser(description="Every published result, run again.")
+def parser(book: Book) -> argparse.ArgumentParser:
+    ap = argparse.ArgumentParser(description=f"{book.title}.")
     ap.add_argument("--rows", metavar="PATTERN,...", help="only these ids (with * as in a shell)")
     ap.add_argument("--seeds", type=_numbers, metavar="N,...", help="instead of the row's own")
-    ap.add_argument("--full", action="store_true", help="at the published scale")
+    ap.add_argument("--full", action="store_true", help="at full scale, all rows")
     ap.add_argument(
         "--jobs",
         type=int,
@@ -49,21 +54,23 @@ def parser() -> argparse.ArgumentParser:
         metavar="N",
         help="replications at a time (%(default)s)",
     )
-    ap.add_argument("--out", default=str(cache.REPO / "out" / "catalogue"), metavar="DIR")
+    ap.add_argument("--out", default=str(cache.REPO / "out" / book.name), metavar="DIR")
     ap.add_argument("--judge", action="store_true", help="run nothing, judge what is there")
     ap.add_argument(
         "--docs",
         action="store_true",
-        help="run nothing, write docs/catalogue.md and docs/results/catalogue.json",
+        help=f"run nothing, write docs/{book.name}.md and docs/results/{book.name}.json",
     )
     ap.add_argument("--list", action="store_true", help="list the rows")
     return ap
 
 
-def choose(patterns: str | None) -> list[Row]:
-    known = table.rows()
+def choose(known: dict[str, Row], patterns: str | None, full: bool) -> list[Row]:
+    """Those named; without names all, of those that are for the full scale only if it is asked."""
+    if not patterns:
+        return [row for row in known.values() if full or not row.full_only]
     found: dict[str, Row] = {}
-    for pattern in (patterns or "*").split(","):
+    for pattern in patterns.split(","):
         some = fnmatch.filter(known, pattern)
         if not some:
             raise LabError(f'there is no row "{pattern}"; there are {", ".join(known)}')
@@ -134,11 +141,12 @@ def bounds(row: Row, figure: Json) -> list[Json]:
     ]  # fmt: skip
 
 
-def judge(out: Path, known: Json | None = None) -> Json:
+def judge(book: Book, out: Path, known: Json | None = None) -> Json:
     """Writes result.json from whatever runs are there; of a row run at both scales the full one."""
     runs = runs_there(out, known or {})
     judged, tests = [], []
-    for row in table.rows().values():
+    rows = book.rows()
+    for row in rows.values():
         mine = runs.get(row.id, {})
         full = {name: run for name, run in mine.items() if name.startswith("full-")}
         counted = full or mine
@@ -146,14 +154,15 @@ def judge(out: Path, known: Json | None = None) -> Json:
         made["scale"] = "full" if full or (row.run and not row.full) else "reduced"
         made["runs"] = mine
         judged.append(made)
-        if row.asked:
+        if row.asked and (mine or not row.full_only):
             for figure in made["figures"]:
                 tests += bounds(row, figure)
-    tests.append(checks.entry(
-        "catalogue", "rows without a row in the table", len(table.IDS) - len(judged), "<=", 0, "",
-        "testbed/paqm_lab/catalogue/table.py"))  # fmt: skip
+    if book.ids:
+        tests.append(checks.entry(
+            book.name, "rows without a row in the table", len(set(book.ids) - set(rows)), "<=", 0,
+            "", "testbed/paqm_lab/catalogue/table.py"))  # fmt: skip
     data: Json = {
-        "format": 1, "scenario": "catalogue", "title": "Every published result, run again",
+        "format": 1, "scenario": book.name, "title": book.title,
         "seeds": sorted({int(name.split("-")[1]) for row in judged for name in row["runs"]}),
         "counts": {name: sum(r["verdict"] == name for r in judged) for name in verdict.VERDICTS},
         "rows": judged, "checks": tests,
@@ -163,25 +172,25 @@ def judge(out: Path, known: Json | None = None) -> Json:
     return data
 
 
-def main() -> int:
-    args = parser().parse_args()
+def main(book: Book = CATALOGUE) -> int:
+    args = parser(book).parse_args()
     out = Path(args.out).resolve()
-    rows = choose(args.rows)
+    rows = choose(book.rows(), args.rows, args.full)
     if args.list:
         for row in rows:
             print(f"{row.id:<8} {row.title}")
         return 0
     if args.docs:
-        data = judge(out, suite.earlier(docs.DATA))
-        for path in docs.write(suite.as_json(data)):
-            say(f"catalogue: {path}")
+        data = judge(book, out, suite.earlier(book.data))
+        for path in book.write(suite.as_json(data)):
+            say(f"{book.name}: {path}")
         return 0
     failed = [] if args.judge else run_all(rows, args, out)
-    data = judge(out)
+    data = judge(book, out)
     chosen = {row.id for row in rows}
     for row in data["rows"]:
         if row["id"] in chosen:
-            print(docs.as_text(row))
+            print(book.as_text(row))
     counts = ", ".join(f"{count} {name}" for name, count in data["counts"].items())
     print(f"{len(data['rows'])} rows: {counts}; {out / 'result.json'}")
     bad = [test for test in data["checks"] if not test["pass"] and test["variant"] in chosen]

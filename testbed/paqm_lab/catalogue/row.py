@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a row of the catalogue says: what was published, and how it is run again."""
+"""What a row says: what was published, and how it is run again; and what a table of rows is."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 Json = dict[str, Any]
@@ -73,6 +74,8 @@ class Row:
     substitutes: str = ""  # what stands for what, and what `reduced` leaves out
     incomparable: str = ""
     pending: str = ""
+    held: bool = False  # whether it has to pass, whatever its id
+    full_only: bool = False  # whether it is run with --full only, or by name
 
     def parameters(self, full: bool) -> Json:
         return self.reduced | self.full if full else self.reduced
@@ -80,4 +83,17 @@ class Row:
     @property
     def asked(self) -> bool:
         """Whether it has to pass: the acceptance checks have to."""
-        return self.id.startswith("X")
+        return self.held or self.id.startswith("X")
+
+
+@dataclass(frozen=True)
+class Book:
+    """A table of rows that a command of paqm-lab runs, judges and writes a page of."""
+
+    name: str  # of the command, and of the scenario in result.json
+    title: str
+    rows: Callable[[], dict[str, Row]]  # by id, in the order of the page
+    data: Path  # what lands in docs/results
+    write: Callable[[str], list[Path]]  # data and page from the text of a result.json
+    as_text: Callable[[Json], str]  # a row for the terminal
+    ids: tuple[str, ...] = ()  # rows that there should be, where documents say so

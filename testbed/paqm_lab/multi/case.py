@@ -75,6 +75,7 @@ class Case:
     duration: float
     flows: list[Flow] = field(default_factory=list)
     use: str = "erf"  # which value paqmd believes
+    uses: dict[str, str] = field(default_factory=dict)  # the same of hosts that differ
     controller: str | None = None  # of paqm-streamer's live streams
     clip: Json = field(default_factory=dict)  # width, height and fps of live streams
     daemons: list[Json] = field(default_factory=list)
@@ -229,7 +230,8 @@ class Case:
     def add_daemon(self, host: str, build: Path) -> None:
         """paqmd on a host, and what it knows at the end."""
         sockets = [f"/run/paqmd-{host}.sock", f"/run/paqmd-{host}.ctl"]
-        words = [str(build / "feedback-daemon" / "paqmd"), "--use", self.use]
+        use = self.uses.get(host, self.use)
+        words = [str(build / "feedback-daemon" / "paqmd"), "--use", use]
         words += ["--socket", sockets[0], "--control", sockets[1]]
         self.daemons.append(
             {"name": f"paqmd-{host}", "host": host, "words": words, "ready": sockets[0]}
@@ -386,18 +388,21 @@ class Run:
         for flow in self.case.flows:
             if flow.name not in shares:
                 continue
-            t, rate = self.series(flow, window)
-            t = t - window  # a window's begin
-            chosen = (t > begin - BIN / 2) & (t <= end - window + BIN / 2)
-            bad = chosen & (np.abs(rate / shares[flow.name] - 1) > within)
-            if not bad.any():
-                continue
-            good = float(t[bad].max()) + BIN
-            if good > end - window + BIN / 2:
+            took = settled_s(*self.series(flow, window), shares[flow.name], begin, end, within)
+            if took is None:
                 return None, flow.name
-            if good - begin > worst:
-                worst, name = good - begin, flow.name
+            if took > worst:
+                worst, name = took, flow.name
         return worst, name
+
+    def settled_sum(
+        self, shares: dict[str, float], begin: float, end: float, within: float, window: float
+    ) -> float | None:
+        """The same of the sum of flows against that of their shares."""
+        found = [self.series(flow, window) for flow in self.case.flows if flow.name in shares]
+        bins = min(len(t) for t, _ in found)  # not all sinks end at the same time
+        total = np.sum([rate[:bins] for _, rate in found], axis=0)
+        return settled_s(found[0][0][:bins], total, sum(shares.values()), begin, end, within)
 
     def error(self, shares: dict[str, float], begin: float, end: float) -> tuple[float, str]:
         """Largest deviation of a flow's mean rate from its share, and whose it is."""
@@ -408,6 +413,23 @@ class Run:
         }
         name = max(found, key=lambda n: found[n])
         return found[name], name
+
+
+def settled_s(
+    t: F64, rate: F64, share: float, begin: float, end: float, within: float
+) -> float | None:
+    """Seconds from @begin until means stay within a part of a share to @end; None: never.
+
+    @t: ends of windows, @rate: means in them; a window ends where the first one does
+    """
+    window = float(t[0])
+    t = t - window  # a window's begin
+    chosen = (t > begin - BIN / 2) & (t <= end - window + BIN / 2)
+    bad = chosen & (np.abs(rate / share - 1) > within)
+    if not bad.any():
+        return 0.0
+    good = float(t[bad].max()) + BIN
+    return None if good > end - window + BIN / 2 else max(0.0, good - begin)
 
 
 class Checks:

@@ -13,12 +13,17 @@ import numpy as np
 
 from paqm_lab.multi.case import BIN, MBIT, Case, Flow, Run
 from paqm_lab.multi.shares import jain, max_min
+from paqm_lab.multi.traceflows import WAIT_STEP
 
 Json = dict[str, Any]
 
 WITHIN = 0.05  # of the share: what "settled" means
 GROUP = 0.4  # s, of trace flows
 REACHED, SECOND = 0.1, 1.0  # of the share, s: what "reached" means
+# After a change: near the share, in every window of constant sources and of video; less time
+# between two changes is none to settle in.
+NEAR, WINDOW, VIDEO_WINDOW, LEAST_TIME = 0.1, 0.5, 1.6, 2.0
+POINTS = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "max": 1.0}
 DROPS = ("drop_tail_packets", "drop_inner_packets", "drop_strike_packets")
 # What becomes of packets of trace flows in the whole run, as traceflows.arrivals has it.
 WHOLE = ("sent", "came", "wait_us", "pictures", "late")
@@ -77,6 +82,69 @@ def of_flows(run: Run, flows: Sequence[Flow]) -> Json:
     return found
 
 
+def queueing(run: Run, flows: Sequence[Flow]) -> Json | None:
+    """One-way delay of all their packets together beyond what their ways take by themselves, ms."""
+    waits: list[float] = []
+    counts: list[int] = []
+    for flow in flows:
+        bare = run.case.facts["propagation"][flow.name]
+        for step, count in run.port(flow).get("waits", []):
+            waits.append((step + 0.5) * WAIT_STEP - bare)
+            counts.append(count)
+    if not counts:
+        return None
+    order = np.argsort(waits)
+    until = np.cumsum(np.array(counts)[order])
+    at = [int(np.searchsorted(until, point * until[-1])) for point in POINTS.values()]
+    return {name: 1000 * max(0.0, waits[order[i]]) for name, i in zip(POINTS, at, strict=True)}
+
+
+def change_times(case: Case) -> list[float]:
+    """When flows came or left, the last of those that leave no time to settle between them."""
+    flows = case.flows
+    begins = {flow.start + (flow.spread if flow.sender == "trace" else 0) for flow in flows}
+    times = sorted(begins | {flow.stop for flow in flows})
+    return [t for t, then in zip(times, [*times[1:], case.duration], strict=True)
+            if then - t >= LEAST_TIME]
+
+
+def changes(run: Run) -> list[Json]:
+    """What follows each change of who is there: s until all media flows stay near their max-min
+    share to the next one (None: never), and in the second half of that time how they share.
+
+    Of video it is the sum of all flows that has to stay near: a flow follows its pictures, too.
+    """
+    case, found = run.case, []
+    times = change_times(case)
+    for t, then in zip(times, [*times[1:], case.duration - 0.1], strict=True):
+        there = share_at(case, t)
+        media = [flow for flow in case.flows if flow.name in there and flow.sender != "tcp"]
+        if not media:
+            continue
+        video = any(flow.sender == "trace" for flow in media)
+        shares = {flow.name: there[flow.name] for flow in media}
+        if video:
+            took, last = run.settled_sum(shares, t, then, NEAR, VIDEO_WINDOW), ""
+        else:
+            took, last = run.settled(shares, t, then, NEAR, WINDOW)
+        parts = [run.rate(flow, (t + then) / 2, then) / shares[flow.name] for flow in media]
+        found.append({
+            "at_s": t, "settled_s": took, "last": last, "jain": jain(parts),
+            "share_least": min(parts), "share_most": max(parts),
+            "share_mean": sum(parts) / len(parts), "flows": len(media),
+        })  # fmt: skip
+    return found
+
+
+def offered(run: Run, flows: Sequence[Flow]) -> Json | None:
+    """What trace flows sent, bytes in each BIN, and what their first one was told and when."""
+    traced = [run.port(flow) for flow in flows if flow.sender == "trace"]
+    if not traced:
+        return None
+    sums = np.sum([port["offered"] for port in traced], axis=0)
+    return {"bin_s": BIN, "bytes": sums.tolist(), "advice": traced[0]["advice"]}
+
+
 def aggregate(run: Run, flows: Sequence[Flow]) -> Json:
     """The sum of flows, group of pictures by group: how even it is, how long it remembers, and how
     its second half compares with its first.
@@ -119,9 +187,11 @@ def of_link(run: Run, key: str, host: str, device: str) -> Json:
     if "media" in after:
         sent = grown("media", "sent_packets")
         drops -= sum(grown("elastic", name) for name in DROPS)
-    found |= {"sent_packets": sent, "drop_percent": 100 * drops / max(1.0, sent + drops)}
+    found |= {"sent_packets": sent, "drop_percent": 100 * drops / max(1.0, sent + drops),
+              "dropped_packets": drops}
     if "notices_sent" in after:
         found["notices_per_s"] = grown("notices_sent") / (run.case.duration - begin)
+        found |= {key: after[f"{key[:-3]}_us"] / 1000 for key in ("period_ms", "skip_ms")}
     return found
 
 
@@ -147,6 +217,9 @@ def all_of(run: Run) -> Json:
         "media": of_flows(run, media) if media else {},
         "all": of_flows(run, case.flows),
         "links": links,
+        "queueing_ms": queueing(run, media),
+        "changes": changes(run),
+        "offered": offered(run, media),
         "aggregate": aggregate(run, media) if traced else None,
         "settled_s": settled,
         "settled_last": last,

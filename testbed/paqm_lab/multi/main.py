@@ -101,9 +101,9 @@ def print_checks(checks: list[dict[str, Any]]) -> int:
     return 1 if failed else 0
 
 
-def trace_clip() -> Path:
-    """What trace flows send, in size and speed of the published runs: CIF, 30 pictures a second."""
-    return clip.scaled(cache.cache_dir(), 352, 288, say, 30)
+def trace_clip(fps: int) -> Path:
+    """What trace flows send, in the size of the published runs: CIF."""
+    return clip.scaled(cache.cache_dir(), 352, 288, say, fps)
 
 
 def prepare(case: Case, seed: int = SEED) -> None:
@@ -114,7 +114,9 @@ def prepare(case: Case, seed: int = SEED) -> None:
         return
     ladder = None
     if case.entries("trace"):
-        ladder = trace_scenario.prepare_ladder(trace_clip(), say).path
+        kind = case.facts["ladder"]
+        source = trace_clip(kind["fps"])
+        ladder = trace_scenario.prepare_ladder(source, say, kind["gop"]).path
     case.add_flows(tool, build, ladder, seed)
     if case.facts.get("flood"):
         flood(case, str(tool))

@@ -12,10 +12,11 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from paqm_lab import clip, lab, linktrace, scenario
+from paqm_lab import clip, lab, ladder, linktrace, scenario
 from paqm_lab.errors import LabError
 from paqm_lab.guest import LEAD
 from paqm_lab.multi import figures
@@ -36,6 +37,7 @@ ONLY = {"congestion_control": ["tcp"], "poisson": ["advised", "deaf"], "lag_ms":
         "published": ["trace"], "controller": ["trace"], "size": ["advised", "deaf"],
         "files": ["tcp"], "pause": [ADVISED_SENDER]}
 WITHIN, WINDOW = 0.05, 0.5  # of the share, s: what "settled" means
+TRACE_FPS = 30  # of trace flows, as in the published runs
 CLIP = {"width": clip.WIDTH, "height": clip.HEIGHT, "fps": clip.FPS}
 
 
@@ -80,6 +82,8 @@ class NetScenario:
             "capacity": {key: handed * ip_share(bits, size) for key, bits in capacity.items()},
             "bits": capacity,
             "paths": {flow.name: _bottlenecks(net, flow, capacity) for flow in case.flows},
+            "propagation": {flow.name: _propagation(net, flow, data) for flow in case.flows},
+            "ladder": {"gop": ladder.GOP, "fps": TRACE_FPS} | data.get("ladder", {}),
             "bottlenecks": [(left, devices[left, right])
                             for left, right in (key.split("-") for key in capacity)],
             "trace": trace,
@@ -106,6 +110,7 @@ class NetScenario:
                 case.at(entry["at"], host, *words)
             if "mark" in entry:
                 case.mark(entry["at"], entry["mark"])
+        case.uses = {entry["from"]: entry["use"] for entry in data["flow"] if "use" in entry}
         for host, device in case.facts["bottlenecks"]:
             case.add_queue_log(host, device, *([begin] if begin else []))
         return case
@@ -130,7 +135,11 @@ def _network(
         if "loss_percent" in link:
             more += ["loss", f"{link['loss_percent']}%"]
         if not {"bandwidth", "trace"} & link.keys():
-            joint = net.link(left, right, delay, *more, vlan=link.get("vlan"))
+            lost = link.get("messages_lost_percent")
+            joint = net.link(left, right, 0 if lost else delay, *more, vlan=link.get("vlan"))
+            if lost:
+                net.queue(left, joint.device(left), "root", *netem(delay))
+                net.spoil(right, joint.device(right), delay, "loss", f"{lost}%")
             devices |= {(left, right): joint.device(left), (right, left): joint.device(right)}
             continue
         traced = "trace" in link
@@ -146,6 +155,7 @@ def _network(
             words = queue_of(variant, link["back"], number + 1)
             back, far = (words, bits_back if shaped else None), f"x{left}{right}"
         words = queue_of(variant, link["bandwidth"], number, traced)
+        words += f" {link['options']}" if "options" in link else ""
         joint = net.bottleneck(
             left, right, delay, words, *more, shaped=bits if shaped else None, traced=traced,
             back=back,
@@ -268,24 +278,34 @@ def _flows(
     ]
 
 
+def _way(net: Network, flow: Flow) -> list[str]:
+    """The nodes that a flow passes, as the routes have it, source and sink too."""
+    routes = {(route.host, route.to): route.via for route in net.shortest_routes()}
+    owner = {link.address(end.host): end.host
+             for link in net.links for end in (link.left, link.right)}
+    target = next(link for link in net.links if flow.sink in (link.left.host, link.right.host))
+    way = [flow.source]
+    while way[-1] not in (target.left.host, target.right.host):
+        way.append(owner[routes[way[-1], target.subnet]])
+    return [*way, flow.sink]
+
+
 def _bottlenecks(net: Network, flow: Flow, capacity: dict[str, float]) -> list[str]:
-    """The bottlenecks on a flow's way, as the routes have it."""
+    """The bottlenecks on a flow's way."""
     begins = {}
     for key in capacity:
         left, right = key.split("-")
         names = [host.name for host in net.hosts]
         wire = f"w{left}{right}" if f"w{left}{right}" in names else f"x{right}{left}"
         begins[left, wire] = key
-    routes = {(route.host, route.to): route.via for route in net.shortest_routes()}
-    owner = {link.address(end.host): end.host
-             for link in net.links for end in (link.left, link.right)}
-    target = next(link for link in net.links if flow.sink in (link.left.host, link.right.host))
-    at, found = flow.source, []
-    while at not in (target.left.host, target.right.host):
-        there = owner[routes[at, target.subnet]]
-        found += [begins[at, there]] if (at, there) in begins else []
-        at = there
-    return found
+    return [begins[pair] for pair in pairwise(_way(net, flow)) if pair in begins]
+
+
+def _propagation(net: Network, flow: Flow, data: dict[str, Any]) -> float:
+    """What a flow's way takes by itself at first, s."""
+    delays = {frozenset(link["between"]): link.get("delay_ms", 0) for link in data["link"]}
+    named = [node for node in _way(net, flow) if node in (*data["routers"], *data["hosts"])]
+    return float(sum(delays[frozenset(pair)] for pair in pairwise(named))) / 1000
 
 
 def judge(data: dict[str, Any], run: Run, checks: Checks) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from paqm_lab.guest import LEAD, TAIL
 
 F64 = npt.NDArray[np.float64]
 STEP = 5.0  # s
+WAIT_STEP = 1e-4  # s, of the numbers of waits, as in kernel/lab-tests/spec_traffic_sink.c
 DEADLINE = trace.Limit("deadline-150ms", deadline=0.15)
 
 
@@ -36,6 +38,20 @@ def _steps(left: F64, waits: F64, duration: float) -> list[list[float]]:
     sums = np.bincount(at, waits, minlength=count)
     return [list(pair) for pair in zip(np.bincount(at, minlength=count).tolist(), sums.tolist(),
                                        strict=True)]
+
+
+def _waits(waits: F64) -> list[list[int]]:
+    """How many packets waited for so many WAIT_STEP, rounded down."""
+    steps, counts = np.unique(np.floor(waits / WAIT_STEP).astype(np.int64), return_counts=True)
+    return [list(pair) for pair in zip(steps.tolist(), counts.tolist(), strict=True)]
+
+
+def _advice(path: Path, t0: float) -> list[list[float]]:
+    """When the sender was told which rate, s and bit/s."""
+    if not path.exists():
+        return []
+    with path.open(newline="") as f:
+        return [[int(row["t_ns"]) / 1e9 - t0, float(row["rate_bps"])] for row in csv.DictReader(f)]
 
 
 def arrivals(
@@ -66,6 +82,11 @@ def arrivals(
         "wait_mean_us": float(waits.mean()) if len(waits) else 0.0,
         "wait_sd_us": float(waits.std()) if len(waits) else 0.0,
         "wait_max_us": float(waits.max()) if len(waits) else 0.0,
+        "waits": _waits(delay[chosen & came]),
+        "offered": np.bincount(
+            np.clip((left / width).astype(np.int64), 0, count), sent.wire, minlength=count
+        ).astype(np.int64).tolist()[:count],
+        "advice": _advice(sent_to / "feedback.csv", t0),
         "steps": _steps(left[came], every, duration),
         "whole": {
             "sent": len(delay), "came": len(every), "wait_us": float(every.sum()),
