@@ -414,6 +414,17 @@ static u64 paqm_window_min(const struct paqm_sched_data *q)
 	return tau2 < PAQM_WINDOW_MIN_NS ? tau2 - tau2 / 4 : PAQM_WINDOW_MIN_NS;
 }
 
+/*
+ * Longest time between two messages to a flow that does not follow. What relative values have made
+ * of a rate is gone when it expires, after 3 s at least: the sender would begin at its ceiling.
+ */
+static u32 paqm_pause_us(const struct paqm_sched_data *q)
+{
+	if (paqm_law_of(q->cfg.law)->relative)
+		return min_t(u32, q->cfg.notice_pause, USEC_PER_SEC);
+	return q->cfg.notice_pause;
+}
+
 /* One round of the outer loop. @events: what happened; @whole: a period has ended. */
 static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events, bool whole)
 {
@@ -432,7 +443,7 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events,
 			     paqm_div64(share_of_one, PAQM_MOUSE_SHARE_DIV)),
 		.police = q->cfg.police,
 		.overloaded = READ_ONCE(q->overloaded) || READ_ONCE(q->drr[PAQM_MEDIA].qlen),
-		.max_every = max(1U, (u32)(q->cfg.notice_pause / q->period_us)),
+		.max_every = max(1U, paqm_pause_us(q) / q->period_us),
 		.hosts = paqm_hosts(q),
 		.key = q->rules.key,
 		.slow = q->slow,

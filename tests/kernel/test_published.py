@@ -205,6 +205,22 @@ def test_a_period_shorter_than_what_is_usually_measured(wire: Wire, law: str) ->
         within("measured, per mille of what comes", wire.stats.outer_rate_bps / 1000, 950, 1100)
 
 
+@pytest.mark.parametrize(("law", "least", "most"), [("ecf", 0, 1300), ("maxmin", 1800, 20000)])
+def test_how_long_one_that_exceeds_its_rate_waits_for_a_message(
+    wire: Wire, law: str, least: int, most: int
+) -> None:
+    """It may follow relative values, which must not expire; else it is told ever more rarely."""
+    wire.queue(f"paqm {LINK} feedback icmp law {law} notice-part 20")
+    with together(wire.send("rtp", flows=2, rate=0.8e6, seconds=24),
+                  wire.send("rtp", port=7000, rate=12e6, seconds=24)):
+        sleep(23)
+        within("one flow does not follow", wire.stats.deaf_flows, 1, 1)
+    got = rounds()
+    whole = [r.at - got[0].at for r in got if len(r.told) == r.media == 3]
+    gaps = [then - t for t, then in zip(whole, [*whole[1:], 22], strict=True) if 8 < t < 22]
+    within("longest time between two messages, ms", round(1000 * max(gaps)), least, most)
+
+
 def test_one_queue_for_each_class(wire: Wire) -> None:
     """A modest elastic flow waits behind a flood, which the inner loop thins out."""
     wire.queue(f"paqm {LINK} preset thesis-ecf elastic-target 50000b")

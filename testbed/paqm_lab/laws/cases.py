@@ -132,7 +132,7 @@ def content() -> Json:
 
 def noise() -> Json:
     """Every picture is a group, so senders answer at once, and a window has six pictures."""
-    data = dumbbell(19.2, 24, [video(name, 6, start, rate_max="6mbit", published=True,
+    data = dumbbell(19.2, 24, [video(name, 12, start, rate_max="3mbit", published=True,
                                      controller="auto") for name, start in (("v", 0), ("w", 12))])
     return data | {"ladder": {"gop": 1, "fps": 24}}
 
@@ -188,8 +188,8 @@ SCENARIOS = (
     Scenario("content", "content that cannot use its rate: three video flows beside three "
              "constant ones on 18 Mbit/s", content, "gop 400ms media-target 10ms", rest="c"),
     Scenario("lost", "30 % of the messages lost: eight flows join 8 Mbit/s", lost),
-    Scenario("noise", "short windows: six flows of intra pictures, 24 a second, in bursts, six "
-             "more at 12 s, 19.2 Mbit/s", noise),
+    Scenario("noise", "short windows: twelve flows of intra pictures, 24 a second, in bursts, "
+             "twelve more at 12 s, 19.2 Mbit/s", noise),
     Scenario("routers", "the parking lot with periods of 0.3, 0.7 and 1.5 s", periods,
              settle_s=SETTLE_S + 1.5),
     Scenario("groups", "senders that answer by groups of 1 s only: eight, eight more at 15 s, "
