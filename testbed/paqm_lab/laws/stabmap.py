@@ -30,9 +30,11 @@ FLOWS = (1, 4, 16, 64, 128)
 SOME_GOPS, SOME_ROUND_TRIPS, SOME_FLOWS = (8, 15, 30), (10, 100, 400), (1, 16)
 SHARE = 600_000  # bit/s of the link for each flow
 CEILING = 3 * SHARE
-PERIODS, LEAST_S = 30, 20.0  # length of a run; its second half is judged
+PERIODS, LEAST_S = 30, 20.0  # length of a run
+# A published start takes R down to its floor; from there the slow gains take some ten periods.
+JUDGED = 2 / 3  # of a run; what is told and sent is judged from then on
 PARTS = 64  # of the time within which spread flows answer
-CALM = 20.0  # %: largest deviation of what is told that counts as calm
+CALM = 10.0  # %: largest deviation of what is told that counts as calm
 
 
 @dataclass(frozen=True)
@@ -143,13 +145,13 @@ def swing(sums: list[float], bin_s: float, window_s: float, begin: float) -> flo
 def run(point: Point, ctx: Context, seed: int) -> Values:
     """One replication."""
     got = networks.run(ctx, data(point), queue(point), seed, 95)
-    half, offered = point.seconds / 2, got["offered"]
+    begin, offered = JUDGED * point.seconds, got["offered"]
     link: dict[str, Any] = got["links"]["R1-R2"]
     told = [[t, min(rate, CEILING)] for t, rate in offered["advice"]]
     growth = theory(point)
     return {
-        "told": deviation(told, half, point.seconds),
-        "swing": swing(offered["bytes"], offered["bin_s"], max(point.gop_s, MEASURED_S), half),
+        "told": deviation(told, begin, point.seconds),
+        "swing": swing(offered["bytes"], offered["bin_s"], max(point.gop_s, MEASURED_S), begin),
         "p99": got["queueing_ms"]["p99"], "lost": got["media"]["lost_percent"],
         "use": link["use_percent"], "jain": got["media"]["jain"], "period": link["period_ms"],
         **{f"growth_{name}": value for name, value in growth.items()},
