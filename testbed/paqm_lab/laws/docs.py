@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from paqm_lab import cache
+from paqm_lab import cache, suite
 from paqm_lab.catalogue.docs import as_text, number
 from paqm_lab.errors import LabError
 from paqm_lab.laws import cases, stabmap
@@ -171,16 +171,17 @@ def page(data: Json) -> str:
     points = points_of(data)
     held = [row for row in rows.values() if "pass" in row]
     good = sum(row["pass"] for row in held)
-    lines = [HEAD, f"Of the {len(held)} rows of which bounds are asked, {good} hold them.", "",
+    whole = len(cases.SCENARIOS) * len(cases.LAWS)
+    lines = [HEAD, f"{len(rows) - len(points)} of {whole} rows and {len(points)} of "
+             f"{len(stabmap.grid())} points of the map have been run. Of the {len(held)} of which "
+             f"bounds are asked, {good} hold them.", "",
              "## What it says", "", FINDINGS["all"], "", "## Scenarios"]
     for scenario in cases.SCENARIOS:
         ids = [f"{scenario.id}.{law}" for law in cases.LAWS]
         found = [rows[id_] for id_ in ids if id_ in rows]
         if found:
             lines += table(scenario, found)
-    lines += ["", MAP_HEAD, FINDINGS["map"], *agreement(points), "",
-              f"{len(points)} of the {len(stabmap.grid())} points of the grid have been run.",
-              *map_table(points)]
+    lines += ["", MAP_HEAD, FINDINGS["map"], *agreement(points), *map_table(points)]
     text = "\n".join(lines).rstrip() + "\n"
     while "\n\n\n" in text:
         text = text.replace("\n\n\n", "\n\n")
@@ -230,13 +231,16 @@ def draw(points: list[tuple[Point, Json]], path: Path) -> None:
 
 
 def write(text: str) -> list[Path]:
-    """Data, page and map from the text of a result.json."""
+    """Data, page and map from the text of a result.json; what has not been run is left out."""
     data = json.loads(text)
+    data["rows"] = [row for row in data["rows"] if row["runs"]]
+    there = {row["id"] for row in data["rows"]}
+    data["checks"] = [check for check in data["checks"] if check["variant"] in there]
     points = points_of(data)
     if not points:
         raise LabError("no point of the map has been run; run `make laws` first")
     DATA.parent.mkdir(parents=True, exist_ok=True)
-    DATA.write_text(text)
+    DATA.write_text(suite.as_json(data))
     PAGE.write_text(page(data))
     draw(points, MAP)
     return [DATA, PAGE, MAP]
