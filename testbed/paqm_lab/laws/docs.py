@@ -62,11 +62,11 @@ MAP_HEAD = f"""## Where the published gains are stable
 
 Pre-encoded video under `preset thesis-erf` with the gains of `profile fast` (0.75, 0.35) and
 `robust` (0.484, 0.131), {stabmap.SHARE // 1000} kbit/s of the link for each flow. The router
-measures for 0.5 s, or for a group of pictures if that is longer and it is told so (`gop`); the rows *not
-told* measure for 0.5 s whatever the senders do. Runs have {stabmap.PERIODS} periods, at
-least {stabmap.LEAST_S:g} s. *Told*: the deviation of the rate that the first flow is told in the last
-third, cut at what a flow can send, in percent of its mean; calm is up to {CALM:g} %. *Sent*: the same
-of what all send in the time of a group. Delay, loss and use are those of the second half.
+measures for 0.5 s, or for a group of pictures if that is longer and it is told so (`gop`); the rows
+*not told* measure for 0.5 s whatever the senders do. Runs have {stabmap.PERIODS} periods, at
+least {stabmap.LEAST_S:g} s. *Told*: the deviation of the rate that the first flow is told in the
+last third, cut at what a flow can send, in percent of its mean; calm is up to {CALM:g} %. *Sent*:
+the same of what all send in the time of a group. Delay, loss and use are those of the second half.
 
 Theory (testbed/paqm_lab/stability.py): a recursion with senders whose new rate is in force a round
 trip and up to a group of pictures after the message. *Spread*: flows answer evenly over that time;
