@@ -45,8 +45,8 @@ law; the cause is not found yet.""",
 An absolute rate has no memory; a relative value that is lost is lost.""",
     "noise": """\
 Flows take 12 % less than they are told: the planned quantizer is the one below. The trim cannot
-make up for it: pictures in bursts exceed twice the target of the queue, each time that is an
-event, and an event takes the trim back.""",
+mend it: pictures in bursts exceed twice the target of the queue, each time that is an event,
+and an event takes the trim back.""",
     "routers": """\
 Routers need not agree on a period for max-min; laws that search disturb each other.""",
     "groups": """\
