@@ -26,6 +26,7 @@
 #include "paqm_event.h"
 #include "paqm_feedback.h"
 #include "paqm_flows.h"
+#include "paqm_gso.h"
 #include "paqm_inband.h"
 #include "paqm_isolate.h"
 #include "paqm_notice.h"
@@ -501,30 +502,16 @@ static int paqm_drop_uncut(struct sk_buff *skb, struct Qdisc *sch, int class,
 static noinline int paqm_enqueue_gso(struct sk_buff *skb, struct Qdisc *sch, int class,
 				     struct sk_buff **to_free)
 {
-	unsigned int total = qdisc_pkt_len(skb), taken = 0, bytes = 0, len;
-	struct sk_buff *segs, *next;
-	int ret = NET_XMIT_DROP, one;
+	unsigned int total = qdisc_pkt_len(skb);
+	struct sk_buff *segs = paqm_gso_segments(skb);
+	struct paqm_cut cut;
+	int ret;
 
-	segs = skb_gso_segment(skb, netif_skb_features(skb) & ~NETIF_F_GSO_MASK);
-	if (IS_ERR_OR_NULL(segs))
+	if (!segs)
 		return paqm_drop_uncut(skb, sch, class, to_free);
-	skb_list_walk_safe(segs, segs, next) {
-		skb_mark_not_on_list(segs);
-		qdisc_skb_cb(segs)->pkt_len = segs->len;
-		paqm_set_segs(segs);
-		len = segs->len;
-		one = paqm_enqueue_chosen(segs, sch, class, to_free);
-		if (one == NET_XMIT_SUCCESS) {
-			bytes += len;
-			taken++;
-			ret = NET_XMIT_SUCCESS;
-		} else if (!taken && !net_xmit_drop_count(one)) {
-			ret = one; /* the filter of a child has it, unless others are queued */
-		}
-	}
-	/* The parent adds one packet of @total bytes if we succeed. */
-	if (taken)
-		qdisc_tree_reduce_backlog(sch, 1 - taken, total - bytes);
+	ret = paqm_gso_enqueue(segs, sch, paqm_enqueue_chosen, class, to_free, &cut);
+	if (cut.taken)
+		qdisc_tree_reduce_backlog(sch, 1 - cut.taken, total - cut.bytes);
 	consume_skb(skb);
 	return ret;
 }

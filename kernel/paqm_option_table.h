@@ -1,86 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * Every option of sch_paqm, once. The module makes its configuration, defaults, netlink policy and
- * refusals from it, the tc plugin its parser, printer and help; tests read it, too
- * (tc-tests/option_table.py). docs/adding.md says how to add an option.
- *
- * Whoever includes it defines PAQM_OPTION() before; it is undefined at the end. Columns:
- *
- * kind      what is given, see below
- * attribute without TCA_PAQM_
- * field     of struct paqm_config
- * name      on the command line, and in refusals
- * key       in tc's JSON
- * zero      word for the value 0, if that lies outside of the range; or ""
- * least     of the range, as (number, unit), for fractions as (decimal, numerator, denominator)
- * most      the same
- * initial   value of a new queue
- * shown     by tc: ALWAYS; SET: without -d only if it is not the initial one; DETAIL: with -d
- * group     EVERYDAY, or RESEARCH: for the published laws and for experiments
- *
- * Kinds of 32 bits: TIME (us), SIZE (bytes, no upper end), COUNT, SIGNED, WORD (one of a list),
- * FLAG (NAME and noNAME), TARGET (TIME, or the bytes of the TARGET_BYTES that follows it), RATIO
- * (Q24), PERCENT (the same, N% is understood), SHARE (Q16, the same). Of 64 bits: RATE (bytes/s;
- * all ones: auto), ID (hexadecimal), SEED, DSCPS (a bit each). Others: PREFIXES, KEY.
- *
- * tc shows them in this order.
- */
+/* Every option of sch_paqm, once; paqm_option_units.h says what the columns mean. */
+#include "paqm_option_units.h"
 
-#ifndef PAQM_OPTION_UNITS
-#define PAQM_OPTION_UNITS
+#ifndef PAQM_OPTION_WORDS
+#define PAQM_OPTION_WORDS
 
-#define PAQM_PER_us 1
-#define PAQM_PER_ms 1000
-#define PAQM_PER_s 1000000
-#define PAQM_PER_bytes 1
-#define PAQM_PER_MiB 1048576
-#define PAQM_PER_kbit 125LL
-#define PAQM_PER_gbit 125000000LL
-#define PAQM_PER_count 1
-
-/* In which form a kind is sent. OWN: not a number. */
-#define PAQM_FORM_TIME U32
-#define PAQM_FORM_SIZE U32
-#define PAQM_FORM_COUNT U32
-#define PAQM_FORM_SIGNED S32
-#define PAQM_FORM_WORD U32
-#define PAQM_FORM_FLAG U32
-#define PAQM_FORM_TARGET U32
-#define PAQM_FORM_TARGET_BYTES U32
-#define PAQM_FORM_RATIO Q24
-#define PAQM_FORM_PERCENT Q24
-#define PAQM_FORM_SHARE Q16
-#define PAQM_FORM_RATE U64
-#define PAQM_FORM_ID U64
-#define PAQM_FORM_SEED U64
-#define PAQM_FORM_DSCPS U64
-#define PAQM_FORM_PREFIXES OWN
-#define PAQM_FORM_KEY OWN
-#define PAQM_JOIN(a, b) a##b
-#define PAQM_BY_FORM(prefix, form) PAQM_JOIN(prefix, form)
-
-/* PAQM_END(kind) (number, unit): value of an end of a range as sent; fractions are rounded down. */
-#define PAQM_END(kind) PAQM_BY_FORM(PAQM_END_, PAQM_FORM_##kind)
-#define PAQM_END_U32(number, unit) ((number) * PAQM_PER_##unit)
-#define PAQM_END_S32 PAQM_END_U32
-#define PAQM_END_U64 PAQM_END_U32
-#define PAQM_END_OWN PAQM_END_U32
-#define PAQM_END_Q24(decimal, num, den) ((1ULL << 24) * (num) / (den))
-#define PAQM_END_Q16(decimal, num, den) ((1ULL << 16) * (num) / (den))
-
-/* The same for an initial value, a fraction's nearest. */
-#define PAQM_INITIAL(kind) PAQM_BY_FORM(PAQM_INITIAL_, PAQM_FORM_##kind)
-#define PAQM_INITIAL_U32 PAQM_END_U32
-#define PAQM_INITIAL_S32 PAQM_END_U32
-#define PAQM_INITIAL_U64 PAQM_END_U32
-#define PAQM_INITIAL_OWN PAQM_END_U32
-#define PAQM_INITIAL_Q24(decimal, num, den) (((1ULL << 24) * (num) + (den) / 2) / (den))
-#define PAQM_INITIAL_Q16(decimal, num, den) (((1ULL << 16) * (num) + (den) / 2) / (den))
-
-/*
- * Words of the options of kind WORD, the one for 0 first: PAQM_WORDS_ and the attribute. Those of
- * laws are in core/paqm_laws.h.
- */
+/* Words of the options; those of laws are in core/paqm_laws.h. */
 #define PAQM_WORDS_LINKLAYER(first, more, last) first("ethernet") more("atm") last("ptm")
 #define PAQM_WORDS_LAW(first, more, last) PAQM_LAWS(first, more, last)
 #define PAQM_WORDS_FEEDBACK(first, more, last)                                                     \
@@ -88,7 +13,7 @@
 #define PAQM_WORDS_CLASSIFY(first, more, last) first("auto") last("protocol")
 #define PAQM_WORDS_WEIGHTS(first, more, last) first("flow") last("host")
 
-#endif /* PAQM_OPTION_UNITS */
+#endif /* PAQM_OPTION_WORDS */
 
 PAQM_OPTION(RATE, BANDWIDTH, bandwidth, "bandwidth", "bandwidth_bps", "none",
 	    (8, kbit), (800, gbit), (0, count), ALWAYS, EVERYDAY)

@@ -6,18 +6,13 @@
 #include <net/netlink.h>
 #include "uapi/linux/pkt_sched_paqm.h"
 #include "core/paqm_fix.h"
+#include "paqm_option_units.h"
 
 /*
  * Options as given, in the units of the netlink interface: the fields that the table of options
  * names, and what is not one number.
  */
 struct paqm_config {
-#define PAQM_FIELD_U32(field) u32 field;
-#define PAQM_FIELD_Q24 PAQM_FIELD_U32
-#define PAQM_FIELD_Q16 PAQM_FIELD_U32
-#define PAQM_FIELD_S32(field) s32 field;
-#define PAQM_FIELD_U64(field) u64 field;
-#define PAQM_FIELD_OWN(field)
 #define PAQM_OPTION(kind, attr, field, ...)                                                        \
 	PAQM_BY_FORM(PAQM_FIELD_, PAQM_FORM_##kind)(field)
 #include "paqm_option_table.h"

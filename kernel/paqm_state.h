@@ -23,6 +23,7 @@
 #include "core/paqm_sched.h"
 #include "paqm_census.h"
 #include "paqm_classify.h"
+#include "paqm_count.h"
 #include "paqm_feedback.h"
 #include "paqm_flows.h"
 #include "paqm_options.h"
@@ -393,16 +394,6 @@ static inline struct paqm_skb_cb *paqm_skb_cb(const struct sk_buff *skb)
 {
 	qdisc_cb_private_validate(skb, sizeof(struct paqm_skb_cb));
 	return (struct paqm_skb_cb *)qdisc_skb_cb(skb)->data;
-}
-
-static inline void paqm_inc(u32 *counter)
-{
-	WRITE_ONCE(*counter, *counter + 1);
-}
-
-static __always_inline void paqm_count(u64 *counter)
-{
-	WRITE_ONCE(*counter, *counter + 1);
 }
 
 /* 32 bits for a comparison with a drop probability. */
