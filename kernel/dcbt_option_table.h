@@ -33,10 +33,9 @@ PAQM_OPTION(FLAG, ECN, ecn, "ecn", "ecn", "",
 	    (0, count), (1, count), (0, count), SET, EVERYDAY)
 PAQM_OPTION(DSCPS, TAG, tag, "tag", "tag", "none",
 	    (0, count), (0xFFFFFFFFFFFFFFFF, count), (8, count), SET, EVERYDAY)
-PAQM_OPTION(PACKETS, TAGGED_TH, tagged_th, "tagged-threshold", "tagged_threshold_packets", "",
+PAQM_OPTION(PACKETS, TAGGED_TH, tagged_th, "tagged-threshold", "tagged_packets", "",
 	    (0, 0, 1), (16384, 16384, 1), (2.9, 29, 10), SET, EVERYDAY)
-PAQM_OPTION(PACKETS, UNTAGGED_TH, untagged_th, "untagged-threshold", "untagged_threshold_packets",
-	    "",
+PAQM_OPTION(PACKETS, UNTAGGED_TH, untagged_th, "untagged-threshold", "untagged_packets", "",
 	    (0, 0, 1), (16384, 16384, 1), (0.6, 6, 10), SET, EVERYDAY)
 PAQM_OPTION(FLAG, CHIPS, chips, "chips", "chips", "",
 	    (0, count), (1, count), (0, count), SET, EVERYDAY)

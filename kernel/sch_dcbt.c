@@ -227,7 +227,7 @@ static int dcbt_dump(struct Qdisc *sch, struct sk_buff *skb)
 	return dcbt_dump_options(&q->cfg, skb);
 }
 
-static void dcbt_class_stats(const struct dcbt_sched_data *q, int class,
+static void dcbt_class_stats(const struct dcbt_sched_data *q, enum paqm_cbt_class class,
 			     struct tc_dcbt_class_stats *st)
 {
 	const struct dcbt_class *c = &q->class[class];
@@ -259,12 +259,13 @@ static int dcbt_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 {
 	struct dcbt_sched_data *q = qdisc_priv(sch);
 	struct tc_dcbt_xstats *st = kzalloc(sizeof(*st), GFP_ATOMIC);
-	int err, i;
+	int err;
 
 	if (!st)
 		return -ENOMEM;
-	for (i = 0; i < DCBT_CLASSES; i++)
-		dcbt_class_stats(q, i, &st->class[i]);
+	dcbt_class_stats(q, PAQM_CBT_TCP, &st->tcp);
+	dcbt_class_stats(q, PAQM_CBT_TAGGED, &st->tagged);
+	dcbt_class_stats(q, PAQM_CBT_UNTAGGED, &st->untagged);
 	st->average = READ_ONCE(q->red.avg);
 	st->max_p = READ_ONCE(q->red.max_p_q24);
 	st->packet_ns = READ_ONCE(q->packet_ns);
@@ -295,7 +296,6 @@ MODULE_ALIAS_NET_SCH("dcbt");
 static int __init dcbt_module_init(void)
 {
 	BUILD_BUG_ON(PAQM_HIST_SIZE != DCBT_HIST_BINS);
-	BUILD_BUG_ON((int)PAQM_CBT_CLASSES != (int)DCBT_CLASSES);
 	return register_qdisc(&dcbt_qdisc_ops);
 }
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Cases of every option, made from the table of options; expand.py adds them to its files.
+"""Cases of every option, made from the tables of options; expand.py adds them to its files.
 
 bounds: below and above the range, all ones, 0, words that do not exist, wrong lengths: refused by
 tc, and by the kernel with the words that the table makes. options: least, greatest, every word,
-and what JSON shows of it.
+and what JSON shows of it. Those of dcbt are all in dcbt.
 """
 
 import hashlib
@@ -14,14 +14,22 @@ from typing import Any
 from option_table import WIDE, Option, options
 
 Json = Any
-ADD = "$TC qdisc add dev $DUMMY root handle 1: paqm"
-RAW = "$PAQM/rtnl.py add $DUMMY"
+ADD = "$TC qdisc add dev $DUMMY root handle 1:"
 OWN = ("PREFIXES", "KEY")  # cases by hand only
 
 
-def case(file: str, name: str, command: str, code: int, verify: str, **match: Json) -> Json:
+def raw(o: Option) -> str:
+    """The beginning of a request that tc would not make."""
+    kind = "" if o.qdisc == "paqm" else f" --kind {o.qdisc}"
+    return f"$PAQM/rtnl.py add $DUMMY{kind}"
+
+
+def case(qdisc: str, file: str, name: str, command: str, code: int, verify: str,
+         **match: Json) -> Json:  # fmt: skip
+    if qdisc != "paqm":
+        name, file = f"{qdisc}: {name}", qdisc
     return {
-        "id": "", "name": name, "category": ["qdisc", "paqm", file],
+        "id": "", "name": name, "category": ["qdisc", qdisc, file],
         "plugins": {"requires": "nsPlugin"}, "setup": [], "cmdUnderTest": command,
         "expExitCode": str(code), "verifyCmd": verify, **match,
         "teardown": [] if code else ["$TC qdisc del dev $DUMMY root"],
@@ -30,14 +38,14 @@ def case(file: str, name: str, command: str, code: int, verify: str, **match: Js
 
 def refused(o: Option, what: str, wire: str, word: str | None = None) -> Json:
     """A value that the kernel refuses, and tc, if there is a word for it."""
-    raw = f"{RAW} {o.wire_name}={wire}"
-    said = rf"^EINVAL: paqm: {re.escape(o.refusal)} \(attribute {o.wire_name}\)$"
+    request = f"{raw(o)} {o.wire_name}={wire}"
+    said = rf"^EINVAL: {o.qdisc}: {re.escape(o.refusal)} \(attribute {o.wire_name}\)$"
     title = f"{o.wire_name} {what} is refused"
-    command, code = raw, 2
+    command, code = request, 2
     if word is not None:
         title += " by tc and by the kernel"
-        command, code = f"{ADD} {o.name} {word}", 1
-    return case("bounds", title, command, code, raw, matchPattern=said, matchCount="1")
+        command, code = f"{ADD} {o.qdisc} {o.name} {word}", 1
+    return case(o.qdisc, "bounds", title, command, code, request, matchPattern=said, matchCount="1")
 
 
 def bounds(o: Option) -> list[Json]:
@@ -63,16 +71,17 @@ def bounds(o: Option) -> list[Json]:
         found.append(refused(o, "of nearly all ones", hex(ones - 1)))
     elif o.most.value < ones:
         found.append(refused(o, "of all ones", hex(ones)))
-    raw = f"{RAW} {o.wire_name}=hex:"
-    found.append(case("bounds", f"{o.wire_name} of no length is refused", raw, 2, raw,
+    request = f"{raw(o)} {o.wire_name}=hex:"
+    found.append(case(o.qdisc, "bounds", f"{o.wire_name} of no length is refused", request, 2,
+                      request,
                       matchPattern=rf"^(ERANGE|EINVAL): .*\(attribute {o.wire_name}\)$",
                       matchCount="1"))  # fmt: skip
     return found
 
 
 def made(o: Option, what: str, words: str, value: Json, **more: Json) -> Json:
-    shown = [{"kind": "paqm", "handle": "1:", "root": True, "options": {o.key: value, **more}}]
-    return case("options", f"Create with {what}", f"{ADD} {words}", 0,
+    shown = [{"kind": o.qdisc, "handle": "1:", "root": True, "options": {o.key: value, **more}}]
+    return case(o.qdisc, "options", f"Create with {what}", f"{ADD} {o.qdisc} {words}", 0,
                 "$TC -d -j qdisc show dev $DUMMY", matchJSON=shown)  # fmt: skip
 
 
@@ -104,23 +113,25 @@ def initial(o: Option) -> str:
     if o.kind == "FLAG":
         return o.name if o.initial.value else f"no{o.name}"
     text = o.zero if o.zero and not o.initial.value else o.initial.text
+    if o.kind == "DSCPS" and o.initial.value:
+        text = ",".join(str(n) for n in range(64) if o.initial.value >> n & 1)
     if o.kind == "WORD":
         text = o.words[o.initial.value]
     return f"{o.name} {text}" if o.kind != "ID" else f"{o.name} [0-9a-f]{{16}}"
 
 
-def screens() -> list[Json]:
+def screens(qdisc: str) -> list[Json]:
     """What tc shows of a new queue, with and without -d."""
     found = []
     for what, flag, rows in (
         ("in words leaves out what says nothing", "",
-         [o for o in options() if o.shown == "ALWAYS"]),
-        ("with details tells every option", "-d ", options()),
+         [o for o in options(qdisc) if o.shown == "ALWAYS"]),
+        ("with details tells every option", "-d ", options(qdisc)),
     ):  # fmt: skip
         words = " ".join(initial(o) for o in rows if o.kind != "TARGET_BYTES")
         found.append(case(
-            "options", f"Show {what}", ADD, 0, f"$TC {flag}qdisc show dev $DUMMY",
-            matchPattern=rf"qdisc paqm 1: root refcnt \d+ {words} ?$", matchCount="1",
+            qdisc, "options", f"Show {what}", f"{ADD} {qdisc}", 0, f"$TC {flag}qdisc show dev $DUMMY",
+            matchPattern=rf"qdisc {qdisc} 1: root refcnt \d+ {words} ?$", matchCount="1",
         ))  # fmt: skip
     return found
 
@@ -132,7 +143,7 @@ def shown(o: Option, value: int, number: float) -> Json:
             return value * 8
         case "ID":
             return f"{value:016x}"
-        case "RATIO" | "PERCENT" | "SHARE":
+        case "RATIO" | "PERCENT" | "SHARE" | "PACKETS":
             return number
     return value
 
@@ -142,8 +153,10 @@ def cases(file: str) -> list[Json]:
     here = Path(__file__).resolve().parent
     others = [f.read_text() for f in here.glob("*.toml")]
     ids = {i for text in others for i in re.findall("""["']([0-9a-f]{4})["']""", text)}
-    rows = [o for o in options() if o.kind not in OWN]
-    found = [c for make in (bounds, taken) for o in rows for c in make(o)] + screens()
+    found = []
+    for qdisc in ("paqm", "dcbt"):
+        rows = [o for o in options(qdisc) if o.kind not in OWN]
+        found += [c for make in (bounds, taken) for o in rows for c in make(o)] + screens(qdisc)
     for c in found:
         digest = hashlib.sha256(c["name"].encode()).hexdigest()
         c["id"] = next(digest[i : i + 4] for i in range(60) if digest[i : i + 4] not in ids)

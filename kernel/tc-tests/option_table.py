@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""The table of options (../paqm_option_table.h), for tests of the module and of the tc plugin.
+"""The tables of options (../*_option_table.h), for tests of the modules and of the tc plugins.
 
 Numbers are those of the wire: us, bytes, bytes/s, Q24, Q16.
 """
@@ -11,7 +11,6 @@ from fractions import Fraction
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
-TABLE = TOP / "kernel" / "paqm_option_table.h"
 LAWS = TOP / "core" / "paqm_laws.h"  # has the words of an option, too
 ROW = re.compile(
     r'^PAQM_OPTION\((\w+), (\w+), (\w+), "([\w-]+)",\s+"(\w+)", "(\w*)",\s+'
@@ -24,7 +23,7 @@ WORDS = re.compile(
 PER = {"us": 1, "ms": 1000, "s": 10**6, "bytes": 1, "MiB": 1 << 20, "count": 1,
        "kbit": 125, "gbit": 125_000_000}  # fmt: skip
 SUFFIX = {"bytes": " bytes", "MiB": " MiB", "count": ""}
-ONE = {"RATIO": 1 << 24, "PERCENT": 1 << 24, "SHARE": 1 << 16}
+ONE = {"RATIO": 1 << 24, "PERCENT": 1 << 24, "SHARE": 1 << 16, "PACKETS": 1 << 16}
 WIDE = ("RATE", "ID", "SEED", "DSCPS")
 
 
@@ -51,6 +50,7 @@ class Option:
     shown: str
     group: str
     words: tuple[str, ...]  # of kind WORD
+    qdisc: str
 
     @property
     def wire_name(self) -> str:
@@ -91,7 +91,7 @@ class Option:
                 return f"{value * 8}bit"
             case "ID":
                 return f"{value:x}"
-            case "RATIO" | "PERCENT" | "SHARE":
+            case "RATIO" | "PERCENT" | "SHARE" | "PACKETS":
                 return f"{value / self.one:.9f}"
         return str(value)
 
@@ -99,28 +99,29 @@ class Option:
 def end(kind: str, text: str, words: tuple[str, ...]) -> End:
     first, *rest = [part.strip() for part in text.split(",")]
     if kind == "WORD":  # the constants of the UAPI header, counted
-        number = len(words) - 1 if first.startswith("__PAQM") else 0
+        number = len(words) - 1 if first.startswith("__") else 0
         return End(number, str(number), Fraction(number))
     if kind in ONE:
         exact = Fraction(int(rest[0]), int(rest[1]))
         return End(int(exact * ONE[kind]), first, exact)
-    number = int(first, 0) if not first.startswith("PAQM_") else 0
+    number = int(first, 0) if not first.startswith(("PAQM_", "DCBT_")) else 0
     return End(number * PER[rest[0]], first + SUFFIX.get(rest[0], rest[0]), Fraction(number))
 
 
-def options() -> list[Option]:
-    """All rows, in their order."""
-    text = TABLE.read_text()
+def options(qdisc: str = "paqm") -> list[Option]:
+    """All rows of a table, in their order."""
+    table = TOP / "kernel" / f"{qdisc}_option_table.h"
+    text = table.read_text()
     words = {name: tuple(re.findall('"(.*?)"', body))
              for name, body in WORDS.findall(text + LAWS.read_text())}
     words["LAW"] = words["LAWS"]
     rows = ROW.findall(text)
     if len(rows) != len(re.findall(r"^PAQM_OPTION\(", text, re.M)):
-        raise SystemExit(f"{TABLE}: a row is not understood")
+        raise SystemExit(f"{table}: a row is not understood")
     found = []
     for kind, attribute, field, name, key, zero, *ends, shown, group in rows:
         own = words.get(attribute, ()) if kind == "WORD" else ()
         least, most, initial = (end(kind, text, own) for text in ends)
         found.append(Option(kind, attribute, field, name, key, zero, least, most, initial, shown,
-                            group, own))  # fmt: skip
+                            group, own, qdisc))  # fmt: skip
     return found

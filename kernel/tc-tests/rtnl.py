@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0
 """Raw rtnetlink to a qdisc: what the tc plugin would refuse to send, for the tc cases.
 
-  rtnl.py add|change|replace DEV [--parent root|X:Y] [--handle X:] [NAME=VALUE ...]
+  rtnl.py add|change|replace DEV [--parent root|X:Y] [--handle X:] [--kind KIND] [NAME=VALUE ...]
   rtnl.py show DEV
   rtnl.py replay DEV [--handle X:]
 
-NAME is an attribute of enum TCA_PAQM_* in lower case with dashes (media-target), or @N. VALUE is a
+KIND is paqm, or dcbt. NAME is an attribute of its enum TCA_PAQM_* in lower case with dashes (media-target), or @N. VALUE is a
 number, in the width that the header says, or u8:N, u16:N, u32:N, u64:N, or hex:BYTES. Numbers
 come from the UAPI header, so there is no second list. A refusal prints `ERRNO: text (attribute
 NAME)` as the kernel's extended acknowledgement has it, and ends with status 2; with --range and the
@@ -29,7 +29,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-UAPI = Path(__file__).resolve().parent.parent / "uapi" / "linux" / "pkt_sched_paqm.h"
+UAPI = Path(__file__).resolve().parent.parent / "uapi" / "linux"
 RTM_NEWQDISC, RTM_DELQDISC, RTM_GETQDISC = 36, 37, 38
 NLM_REQUEST, NLM_ACK, NLM_DUMP = 1, 4, 0x300
 FLAGS = {"add": 0x600, "change": 0, "replace": 0x500}  # CREATE|EXCL, none, CREATE|REPLACE
@@ -41,11 +41,12 @@ SOL_NETLINK, NETLINK_EXT_ACK = 270, 11
 NEST = 0x8000
 
 
-def attributes() -> dict[str, tuple[int, str]]:
+def attributes(kind: str) -> dict[str, tuple[int, str]]:
     """Name -> number and width of the options, from the UAPI header."""
-    body = re.search(r"enum \{\s*TCA_PAQM_UNSPEC,(.*?)__TCA_PAQM_MAX", UAPI.read_text(), re.S)
-    assert body, f"{UAPI}: no enum of TCA_PAQM_*"
-    found = re.findall(r"TCA_PAQM_(\w+),\s*(?:/\*\s*(u\d+))?", body[1])
+    header, prefix = UAPI / f"pkt_sched_{kind}.h", f"TCA_{kind.upper()}_"
+    body = re.search(rf"enum \{{\s*{prefix}UNSPEC,(.*?)__{prefix}MAX", header.read_text(), re.S)
+    assert body, f"{header}: no enum of {prefix}*"
+    found = re.findall(rf"{prefix}(\w+),\s*(?:/\*\s*(u\d+))?", body[1])
     return {
         name.lower().replace("_", "-"): (number, width or "u32")
         for number, (name, width) in enumerate(found, start=1)
@@ -137,8 +138,8 @@ def body(dev: str, parent: int, own: int, options: bytes | None, kind: str) -> b
     return data
 
 
-def dump(link: Netlink, dev: str) -> Iterator[bytes]:
-    """The attribute TCA_OPTIONS of each paqm qdisc of a device, as the kernel sends it."""
+def dump(link: Netlink, dev: str, of: str) -> Iterator[bytes]:
+    """The attribute TCA_OPTIONS of each such qdisc of a device, as the kernel sends it."""
     index = socket.if_nametoindex(dev)
     link.request(RTM_GETQDISC, NLM_DUMP, struct.pack("=BxxxiIII", 0, index, 0, 0, 0))
     while True:
@@ -150,14 +151,14 @@ def dump(link: Netlink, dev: str) -> Iterator[bytes]:
                 return
             body = data[at + 36 : at + length]
             parts = {n: body[i : i + 4 + len(p)] for i, n, p in walk(body)}
-            if parts[TCA_KIND][4:] == b"paqm\0":
+            if parts[TCA_KIND][4:].rstrip(b"\0") == of.encode():
                 yield parts[TCA_OPTIONS]
             at += length + 3 & ~3
 
 
-def show(link: Netlink, dev: str, names: dict[int, str]) -> None:
-    """Every option of the paqm qdiscs of a device as sent by the kernel, in hex."""
-    for options in dump(link, dev):
+def show(link: Netlink, dev: str, of: str, names: dict[int, str]) -> None:
+    """Every option of such qdiscs of a device as sent by the kernel, in hex."""
+    for options in dump(link, dev, of):
         print(json.dumps({names.get(n, str(n)): p.hex() for _, n, p in walk(options[4:])}))
 
 
@@ -204,19 +205,20 @@ def main(words: list[str] | None = None) -> int:
     ap.add_argument("options", nargs="*", metavar="NAME=VALUE")
     ap.add_argument("--parent", default="root")
     ap.add_argument("--handle", default="0:")
+    ap.add_argument("--kind", default="paqm")
     ap.add_argument("--no-options", action="store_true", help="leave TCA_OPTIONS out")
     ap.add_argument("--fail-each", action="store_true")
     ap.add_argument("--range", action="store_true", help="print what a refusal says is allowed")
     args = ap.parse_intermixed_args(words)
-    known = attributes()
+    known = attributes(args.kind)
     names = {number: name for name, (number, _) in known.items()}
     link = Netlink()
     if args.action == "show":
-        show(link, args.dev, names)
+        show(link, args.dev, args.kind, names)
         return 0
     if args.action == "replay":
-        shown = list(dump(link, args.dev))[0]
-        data = body(args.dev, handle(args.parent), handle(args.handle), None, "paqm")
+        shown = list(dump(link, args.dev, args.kind))[0]
+        data = body(args.dev, handle(args.parent), handle(args.handle), None, args.kind)
         data += shown + b"\0" * (-len(shown) % 4)
         code, text = link.ack(link.request(RTM_NEWQDISC, NLM_ACK, data), names)
         if code:
@@ -228,7 +230,7 @@ def main(words: list[str] | None = None) -> int:
         number, width = (int(name[1:]), "u32") if name[0] == "@" else known[name]
         options += attribute(number, encode(value, width))
     data = body(args.dev, handle(args.parent), handle(args.handle),
-                None if args.no_options else options, "paqm")
+                None if args.no_options else options, args.kind)
     request = (RTM_NEWQDISC, FLAGS[args.action] | NLM_ACK, data)
     if args.fail_each:
         return 2 if fail_each(link, request, None if args.action == "change" else data) else 0

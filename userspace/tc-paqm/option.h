@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * One option of sch_paqm as the plugin knows it. The list is made of the table that the module is
- * made of, too; parsing, ranges in messages, help, text and JSON are derived from it.
+ * One option of a qdisc as its plugin knows it. The list is made of the table that the module is
+ * made of, too; parsing, ranges in messages, help, text and JSON are derived from it. A plugin is
+ * these files with its own list (option_list.c; ../tc-dcbt/option_list.c).
  */
 #ifndef PAQM_TC_OPTION_H
 #define PAQM_TC_OPTION_H
@@ -16,6 +17,8 @@
 /* Longest list: the DSCPs by name, or all prefixes. */
 #define LIST_SIZE (PAQM_PREFIXES * (INET6_ADDRSTRLEN + 5) + 64 * 4)
 #define CODE_POINTS 64
+/* More than the number of any attribute. */
+#define OPTION_ATTRS 64
 
 enum kind {
 	KIND_RATE,	   /* u64 bytes/s */
@@ -26,6 +29,7 @@ enum kind {
 	KIND_RATIO,	   /* u32 Q24 */
 	KIND_PERCENT,	   /* the same, and N% is understood */
 	KIND_SHARE,	   /* u32 Q16, the same */
+	KIND_PACKETS,	   /* u32 Q16 */
 	KIND_COUNT,	   /* u32 */
 	KIND_SIGNED,	   /* s32 */
 	KIND_WORD,	   /* u32, index into words */
@@ -62,6 +66,9 @@ struct option {
 	unsigned char group;
 	bool wide; /* 64 bits */
 };
+
+/* Name of the qdisc. */
+extern const char option_qdisc[];
 
 /* In the order in which they are shown; a name of NULL ends the list. */
 extern const struct option options[];

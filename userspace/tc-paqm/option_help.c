@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What tc says about the options of sch_paqm: usage, and what a wrong word should have been.
+ * What tc says about the options of a qdisc: usage, and what a wrong word should have been.
  */
 #include <stdio.h>
 #include <string.h>
@@ -24,6 +24,7 @@ void print_expected(const struct option *o)
 		[KIND_RATIO] = "a number",
 		[KIND_PERCENT] = "a number or percentage",
 		[KIND_SHARE] = "a number or percentage",
+		[KIND_PACKETS] = "a number of packets",
 		[KIND_COUNT] = "a whole number",
 		[KIND_SEED] = "a whole number",
 	};
@@ -79,6 +80,7 @@ static const char *const shape[] = {
 	[KIND_RATIO] = "NUMBER",
 	[KIND_PERCENT] = "NUMBER|PERCENT%",
 	[KIND_SHARE] = "NUMBER|PERCENT%",
+	[KIND_PACKETS] = "PACKETS",
 	[KIND_COUNT] = "NUMBER",
 	[KIND_SIGNED] = "NUMBER",
 	[KIND_SEED] = "NUMBER",
@@ -130,7 +132,7 @@ static int print_item(const char *item, int column)
 
 void print_help(enum group group)
 {
-	int column = fprintf(stderr, "Usage: ... paqm");
+	int column = fprintf(stderr, "Usage: ... %s", option_qdisc);
 	const struct shorthand *s;
 	const struct option *o;
 	char item[ITEM_SIZE];
@@ -150,6 +152,7 @@ void print_help(enum group group)
 	}
 	fprintf(stderr, "\n");
 	if (group == GROUP_EVERYDAY)
-		fprintf(stderr, "Options of the published laws and for experiments: ... paqm help "
-				"research\n");
+		fprintf(stderr,
+			"Options of the published laws and for experiments: ... %s help research\n",
+			option_qdisc);
 }

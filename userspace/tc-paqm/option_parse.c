@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Options of sch_paqm from the command line into a netlink request.
+ * Options of a qdisc from the command line into a netlink request.
  */
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -23,8 +23,8 @@
 
 /* What the command line asks for, indexed by attribute; the last word wins. */
 struct request {
-	__u64 value[TCA_PAQM_MAX + 1];
-	bool given[TCA_PAQM_MAX + 1];
+	__u64 value[OPTION_ATTRS];
+	bool given[OPTION_ATTRS];
 	struct tc_paqm_prefix prefix[PAQM_PREFIXES];
 	unsigned int prefixes;
 	struct tc_paqm_key key;
@@ -49,7 +49,9 @@ static bool parse_fraction(const struct option *o, const char *text, __u64 *valu
 {
 	double number;
 
-	if (!parse_number(text, o->kind != KIND_RATIO, &number) || number > 1000)
+	bool percent = o->kind == KIND_PERCENT || o->kind == KIND_SHARE;
+
+	if (!parse_number(text, percent, &number) || number * option_scale(o) > UINT32_MAX)
 		return false;
 	*value = llrint(number * option_scale(o));
 	return true;
@@ -362,7 +364,7 @@ static int parse_shorthand(struct request *req, const char *option, const char *
 		if (!strcmp(s->option, option) && !strcmp(s->name, word))
 			break;
 	if (!s->option) {
-		fprintf(stderr, "paqm: %s \"%s\": expected one of ", option, word);
+		fprintf(stderr, "%s: %s \"%s\": expected one of ", option_qdisc, option, word);
 		print_shorthands(option);
 		return -1;
 	}
@@ -392,8 +394,8 @@ static int parse_option(struct request *req, int argc, char **argv)
 			return parse_shorthand(req, s->option, argc > 1 ? argv[1] : "");
 	o = find_option(*argv, &flag);
 	if (!o) {
-		fprintf(stderr, "paqm: unknown option \"%s\"; \"... paqm help\" lists them\n",
-			*argv);
+		fprintf(stderr, "%s: unknown option \"%s\"; \"... %s help\" lists them\n",
+			option_qdisc, *argv, option_qdisc);
 		return -1;
 	}
 	if (o->kind == KIND_FLAG) {
@@ -402,24 +404,32 @@ static int parse_option(struct request *req, int argc, char **argv)
 	}
 	wrong = argc < 2 ? "" : parse_argument(req, o, argv[1]);
 	if (wrong) {
-		fprintf(stderr, "paqm: %s \"%s\": expected ", o->name, wrong);
+		fprintf(stderr, "%s: %s \"%s\": expected ", option_qdisc, o->name, wrong);
 		print_expected(o);
 		return -1;
 	}
 	return 2;
 }
 
-/* Both maps at once: the kernel says so too, but cannot name the code point. */
+/* A code point in two maps: the kernel says so too, but cannot name it. */
 static bool dscps_overlap(const struct request *req)
 {
-	__u64 both = req->value[TCA_PAQM_DSCP_MEDIA] & req->value[TCA_PAQM_DSCP_ELASTIC];
+	const struct option *o, *other;
 	char list[LIST_SIZE];
+	__u64 both;
 
-	if (!both)
-		return false;
-	dscps_text(both, list);
-	fprintf(stderr, "paqm: dscp-media and dscp-elastic both name %s\n", list);
-	return true;
+	for (o = options; o->name; o++) {
+		for (other = o + 1; o->kind == KIND_DSCPS && other->name; other++) {
+			both = req->value[o->attr] & req->value[other->attr];
+			if (other->kind != KIND_DSCPS || !both)
+				continue;
+			dscps_text(both, list);
+			fprintf(stderr, "%s: %s and %s both name %s\n", option_qdisc, o->name,
+				other->name, list);
+			return true;
+		}
+	}
+	return false;
 }
 
 int options_parse(int argc, char **argv, struct nlmsghdr *n)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Options of sch_paqm from a netlink message to the screen or into JSON.
+ * Options of a qdisc from a netlink message to the screen or into JSON.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +39,7 @@ static void json_option(const struct option *o, __u64 value)
 	case KIND_RATIO:
 	case KIND_PERCENT:
 	case KIND_SHARE:
+	case KIND_PACKETS:
 		fraction_text(o, value, buf);
 		json_float(o->key, strtod(buf, NULL));
 		break;
@@ -102,10 +103,10 @@ static void print_prefixes(FILE *f, const struct option *o, const struct rtattr 
 
 void options_print(FILE *f, struct rtattr *opt)
 {
-	struct rtattr *tb[TCA_PAQM_MAX + 1] = {NULL};
+	struct rtattr *tb[OPTION_ATTRS] = {NULL};
 	const struct option *o;
 
-	parse_rtattr(tb, TCA_PAQM_MAX, RTA_DATA(opt), RTA_PAYLOAD(opt));
+	parse_rtattr(tb, OPTION_ATTRS - 1, RTA_DATA(opt), RTA_PAYLOAD(opt));
 	for (o = options; o->name; o++) {
 		__u64 value, bytes = 0;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Values of options as a user would type them.
+ * Values of options as a user would type them; names of DSCPs.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -13,9 +13,17 @@
 /* Digits that keep every rate, time and size as it is. */
 #define ALL_DIGITS 15
 
+const struct dscp dscps[] = {
+	{"CS0", 0},   {"BE", 0},    {"DF", 0},	  {"LE", 1},	{"CS1", 8},   {"AF11", 10},
+	{"AF12", 12}, {"AF13", 14}, {"CS2", 16},  {"AF21", 18}, {"AF22", 20}, {"AF23", 22},
+	{"CS3", 24},  {"AF31", 26}, {"AF32", 28}, {"AF33", 30}, {"CS4", 32},  {"AF41", 34},
+	{"AF42", 36}, {"AF43", 38}, {"CS5", 40},  {"VA", 44},	{"NQB", 45},  {"EF", 46},
+	{"CS6", 48},  {"CS7", 56},  {NULL, 0},
+};
+
 double option_scale(const struct option *o)
 {
-	return o->kind == KIND_SHARE ? Q16_ONE : Q24_ONE;
+	return o->kind == KIND_SHARE || o->kind == KIND_PACKETS ? Q16_ONE : Q24_ONE;
 }
 
 /*
@@ -100,6 +108,7 @@ const char *option_text(const struct option *o, __u64 value, char *buf)
 	case KIND_RATIO:
 	case KIND_PERCENT:
 	case KIND_SHARE:
+	case KIND_PACKETS:
 		fraction_text(o, value, buf);
 		break;
 	case KIND_SIGNED:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Options of sch_paqm between the command line, netlink and the screen.
+ * Options of a qdisc between the command line, netlink and the screen.
  */
 #ifndef PAQM_TC_OPTIONS_H
 #define PAQM_TC_OPTIONS_H

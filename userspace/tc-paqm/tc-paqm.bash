@@ -1,27 +1,27 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
-# bash completion of "tc qdisc ... paqm". iproute2 owns the completion of tc itself: this wraps it,
-# adds the name of the qdisc to its suggestions and completes what comes after. The options are
-# those that the plugin itself lists.
+# bash completion of "tc qdisc ... paqm" and "... dcbt". iproute2 owns the completion of tc itself:
+# this wraps it, adds the names of the qdiscs to its suggestions and completes what comes after. The
+# options are those that the plugins themselves list.
 
 _tc_paqm_dscps='LE CS0 CS1 CS2 CS3 CS4 CS5 CS6 CS7 AF11 AF12 AF13 AF21 AF22 AF23 AF31 AF32 AF33 AF41
 	AF42 AF43 EF VA NQB'
 
-_tc_paqm_items() { # one option of the usage on each line, without its brackets
+_tc_paqm_items() { # qdisc; one option of the usage on each line, without its brackets
 	local group
 	for group in '' research; do
-		PATH=$PATH:/usr/sbin:/sbin tc qdisc add dev lo root paqm help $group 2>&1
+		PATH=$PATH:/usr/sbin:/sbin tc qdisc add dev lo root "$1" help $group 2>&1
 	done | grep -oE '\[ ([^][]|\[no\]|\[,[A-Z.]*\])+ \]' | sed 's/^\[ //; s/ \]$//'
 }
 
-_tc_paqm_words() { # option before the word
+_tc_paqm_words() { # qdisc, option before the word
 	local items item
-	items=$(_tc_paqm_items)
-	item=$(grep -E "^$1 " <<<"$items")
+	items=$(_tc_paqm_items "$1")
+	item=$(grep -E "^$2 " <<<"$items")
 	if [[ $item ]]; then
 		# lower-case alternatives are words, upper-case ones stand for values
 		tr ' |' '\n\n' <<<"${item#* }" | grep -x '[a-z-]*'
-		[[ $1 == dscp-* ]] && echo "$_tc_paqm_dscps"
+		[[ $2 == dscp-* || $2 == tag ]] && echo "$_tc_paqm_dscps"
 	else
 		sed -E 's/ .*//; s/^\[no\](.*)/\1 no\1/' <<<"$items"
 		echo help
@@ -33,16 +33,16 @@ _tc_paqm() {
 
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		word=${COMP_WORDS[i]}
-		[[ $word == paqm ]] && ours=yes
+		[[ ! $ours && $word =~ ^(paqm|dcbt)$ ]] && ours=$word
 	done
 	if [[ $ours ]]; then
 		# the last element of a list
-		if [[ $prev == dscp-* && $cur == *,* ]]; then
+		if [[ ($prev == dscp-* || $prev == tag) && $cur == *,* ]]; then
 			list=${cur%,*},
 			mapfile -t COMPREPLY < <(compgen -P "$list" -W "$_tc_paqm_dscps" -- "${cur##*,}")
 			return
 		fi
-		mapfile -t COMPREPLY < <(compgen -W "$(_tc_paqm_words "$prev")" -- "$cur")
+		mapfile -t COMPREPLY < <(compgen -W "$(_tc_paqm_words "$ours" "$prev")" -- "$cur")
 		return
 	fi
 	if ! declare -F _tc >/dev/null; then
@@ -51,9 +51,11 @@ _tc_paqm() {
 		complete -F _tc_paqm tc
 	fi
 	_tc "$@"
-	if [[ paqm == "$cur"* && " ${COMP_WORDS[*]} " == *' qdisc '* ]] &&
+	if [[ " ${COMP_WORDS[*]} " == *' qdisc '* ]] &&
 		[[ $prev == root || $prev =~ ^[0-9a-f]+:[0-9a-f]*$ ]]; then
-		COMPREPLY+=(paqm)
+		for word in paqm dcbt; do
+			[[ $word == "$cur"* ]] && COMPREPLY+=("$word")
+		done
 	fi
 }
 

@@ -50,9 +50,6 @@ enum { DCBT_SPACING_WAIT, DCBT_SPACING_UNIFORM, __DCBT_SPACING_MAX };
 enum { DCBT_FORCED_RANDOM, DCBT_FORCED_TAIL, __DCBT_FORCED_MAX };
 enum { DCBT_FLOW_KEY_TUPLE, DCBT_FLOW_KEY_HOSTS, __DCBT_FLOW_KEY_MAX };
 
-/* In this order in the statistics. */
-enum { DCBT_CLASS_TCP, DCBT_CLASS_TAGGED, DCBT_CLASS_UNTAGGED, DCBT_CLASSES };
-
 #define DCBT_HIST_BINS 32
 #define DCBT_NO_THRESHOLD (~0ULL)
 
@@ -81,7 +78,9 @@ struct tc_dcbt_class_stats {
 
 /* TCA_STATS_APP of sch_dcbt. New fields are appended; readers use the length. */
 struct tc_dcbt_xstats {
-	struct tc_dcbt_class_stats class[DCBT_CLASSES];
+	struct tc_dcbt_class_stats tcp;
+	struct tc_dcbt_class_stats tagged;
+	struct tc_dcbt_class_stats untagged;
 	__u64 average;	   /* Q24 packets, that RED goes by */
 	__u64 packet_ns;   /* time that a packet takes, measured; idle time is counted in it */
 	__u64 flow_missed; /* arrivals of flows for which there was no slot */

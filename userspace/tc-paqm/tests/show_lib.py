@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Netlink messages made after the structures in pkt_sched_paqm.h, shown by the real tc, which can
+"""Netlink messages made after the structures in pkt_sched_*.h, shown by the real tc, which can
 print messages from a file.
 """
 
@@ -62,7 +62,7 @@ def structures(header: Path) -> tuple[dict[str, Any], dict[str, int]]:
             fields.append((member, types[kind] * count if count else types[kind]))
         types[name] = type(name, (ctypes.Structure,), {"_fields_": fields})
     names = re.findall(
-        r"\bTCA_PAQM_(\w+)", re.findall(r"enum \{(.*?)\}", text, re.DOTALL)[0]
+        r"\bTCA_(?:PAQM|DCBT)_(\w+)", re.findall(r"enum \{(.*?)\}", text, re.DOTALL)[0]
     )
     return types, {name: i for i, name in enumerate(names)}
 
@@ -72,13 +72,17 @@ def attribute(kind: int, data: bytes) -> bytes:
 
 
 def message(
-    options: bytes, app: bytes, kind: int = RTM_NEWQDISC, handle: int = 0x80010000
+    options: bytes,
+    app: bytes,
+    kind: int = RTM_NEWQDISC,
+    handle: int = 0x80010000,
+    qdisc: str = "paqm",
 ) -> bytes:
     stats = attribute(STATS_BASIC, struct.pack("=QII", 1000, 2, 0))
     stats += attribute(STATS_QUEUE, struct.pack("=IIIII", 0, 0, 0, 0, 0))
     stats += attribute(STATS_APP, app)
     body = struct.pack("=BxxxiIII", 0, 1, handle, ROOT, 2)
-    body += attribute(TCA_KIND, b"paqm\0")
+    body += attribute(TCA_KIND, qdisc.encode() + b"\0")
     if kind == RTM_NEWQDISC:  # classes have no options
         body += attribute(TCA_OPTIONS | NLA_F_NESTED, options)
     body += attribute(TCA_STATS2, stats)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # Completion suggests the options that the plugin knows, and only those, and leaves the rest of tc
 # to iproute2's own completion.
-# Usage: test_completion.sh DIRECTORY_OF_PLUGIN tc-paqm.bash
+# Usage: test_completion.sh DIRECTORY_OF_PLUGINS tc-paqm.bash
 set -u
 export TC_LIB_DIR=$1
 if ! [ -f /usr/share/bash-completion/bash_completion ] ||
@@ -65,6 +65,11 @@ known=$(sed -nE 's/^\[ (\[no\])?([a-z-]+).*/\1 \2/p' <<<"$usage" |
 	done
 	expect "value that has no words" "" "$(suggest $line period '')"
 	expect "kind" "paqm" "$(suggest tc qdisc add dev lo root pa)"
+	expect "other kind" "dcbt" "$(suggest tc qdisc add dev lo root dcb)"
+	line="tc qdisc add dev lo root dcbt"
+	expect "modes" $'cbt\ncbt-tcp\ndcbt\nfred\nred' "$(suggest $line mode '')"
+	expect "options of dcbt" $'tag\ntagged-threshold' "$(suggest $line mode red ta)"
+	expect "tags" $'EF,AF41\nEF,AF42\nEF,AF43' "$(suggest $line tag EF,AF4)"
 	expect "iproute2's own" "fq_codel" "$(suggest tc qdisc add dev lo root fq_c)"
 }
 exit $failed

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""The synopsis of tc-paqm(8) is what "tc qdisc ... paqm help" says, and every option is described
+"""The synopsis of tc-QDISC(8) is what "tc qdisc ... QDISC help" says, and every option is described
 once, in its own form, in the section of its group. What a preset stands for is what the plugin has.
 With --update the synopsis and this are written anew.
 
-Usage: test_man.py DIRECTORY_OF_PLUGIN tc-paqm.8 TC [--update]
+Usage: test_man.py DIRECTORY_OF_PLUGIN tc-QDISC.8 TC [--update]
 """
 
 import os
@@ -23,10 +23,10 @@ LIST = Path(__file__).resolve().parents[1] / "option_list.c"
 ITEM = re.compile(r"\[ ((?:[^][]|\[no\]|\[,[A-Z.]+\])+) \]")
 
 
-def items(tc: str, group: str) -> list[str]:
+def items(tc: str, qdisc: str, group: str) -> list[str]:
     """What the plugin says that there is."""
     command = ["unshare", *([] if os.geteuid() == 0 else ["-r"]), "-n", tc]
-    command += ["qdisc", "add", "dev", "lo", "root", "paqm", "help", group]
+    command += ["qdisc", "add", "dev", "lo", "root", qdisc, "help", group]
     said = subprocess.run(command, capture_output=True, text=True, check=False).stderr
     return ITEM.findall(re.sub(r"\s+", " ", said))
 
@@ -47,9 +47,9 @@ def form(item: str) -> str:
     return roff(f"{name} {value}".strip())
 
 
-def synopsis(tc: str, group: str) -> str:
+def synopsis(tc: str, qdisc: str, group: str) -> str:
     lines, line = [], ""
-    for item in items(tc, group):
+    for item in items(tc, qdisc, group):
         more = f"[ {form(item)} ]"
         if line and len(re.sub(r"\\f.|\\", "", line + more)) >= WIDTH:
             lines.append(line)
@@ -77,11 +77,12 @@ def described(text: str) -> list[str]:
 def main() -> int:
     os.environ["TC_LIB_DIR"] = str(Path(sys.argv[1]).resolve())
     page, tc = Path(sys.argv[2]), sys.argv[3]
-    if not items(tc, "everyday"):
+    qdisc = page.stem.removeprefix("tc-")
+    if not items(tc, qdisc, "everyday"):
         print("skipped, no network namespace here")
         return 77
     text = page.read_text()
-    fresh = SYNOPSIS.sub(lambda m: m[1] + synopsis(tc, m[2]) + m[4], text)
+    fresh = SYNOPSIS.sub(lambda m: m[1] + synopsis(tc, qdisc, m[2]) + m[4], text)
     fresh = PRESET.sub(lambda m: m[1] + preset() + m[3], fresh)
     if "--update" in sys.argv:
         page.write_text(fresh)
@@ -89,10 +90,11 @@ def main() -> int:
     wrong = [] if fresh == text else ["synopsis or preset differ: run test_man.py --update"]
     for group, begin, stop in (
         ("everyday", ".SS What to set\n", ".SS Research\n"),
-        ("research", ".SS Research\n", ".SH CLASSES\n"),
+        ("research", ".SS Research\n", ".SH "),
     ):
-        there = described(text[text.index(begin) : text.index(stop)])
-        wanted = [re.sub(r"\\f.", "", form(item)).replace(r"\-", "-") for item in items(tc, group)]
+        start = text.index(begin)
+        there = described(text[start : text.index(stop, start)])
+        wanted = [re.sub(r"\\f.", "", form(item)).replace(r"\-", "-") for item in items(tc, qdisc, group)]
         wrong += [f"{group}: {o!r} is not described once" for o in wanted if there.count(o) != 1]
         wrong += [f"{group}: {o!r} is no option" for o in there if o not in wanted]
     for line in wrong:

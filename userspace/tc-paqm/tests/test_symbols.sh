@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0
 # Every symbol the plugin leaves open must be exported by tc, or be libc's or libm's (those carry
 # a version). Checks the installed tc; further ones, of other releases, as extra arguments.
-# Usage: test_symbols.sh q_paqm.so [TC...]
+# Usage: test_symbols.sh q_QDISC.so [TC...]
 set -eu
 plugin=$1
 shift
-if ! nm -D "$plugin" | grep -q ' D paqm_qdisc_util$'; then
-	echo "$plugin: does not define paqm_qdisc_util, which tc looks up" >&2
+name=$(basename "$plugin" .so | sed 's/^q_//')
+if ! nm -D "$plugin" | grep -q " D ${name}_qdisc_util\$"; then
+	echo "$plugin: does not define ${name}_qdisc_util, which tc looks up" >&2
 	exit 1
 fi
 wanted=$(nm -D --undefined-only "$plugin" | awk '$1 == "U" && $2 !~ /@/ { print $2 }' | sort)
