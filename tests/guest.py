@@ -23,7 +23,7 @@ from paqm_lab.topology import CommandFailed, Network, inside, make, remove, run,
 TOP = Path(__file__).resolve().parents[1]
 TC_TESTS = TOP / "kernel" / "tc-tests"
 LEAKS = Path("/sys/kernel/debug/kmemleak")
-MODULES = ("paqm_feedback", "sch_paqm")
+MODULES = ("paqm_feedback", "sch_paqm", "sch_dcbt")
 NEWNET = 0x40000000  # CLONE_NEWNET
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -133,9 +133,9 @@ class Host:
         text = re.sub(r"\{default [0-9a-fx]* \}", "{}", text)
         return list(json.loads(text, object_hook=lambda pairs: SimpleNamespace(**pairs)))
 
-    def paqm(self, device: str, handle: str = "") -> Any:
-        """The first paqm of a device, or that with a handle."""
-        return next(q for q in self.qdiscs(device) if q.kind == "paqm" and handle in ("", q.handle))
+    def paqm(self, device: str, handle: str = "", kind: str = "paqm") -> Any:
+        """The first paqm of a device, or that with a handle; or of another kind."""
+        return next(q for q in self.qdiscs(device) if q.kind == kind and handle in ("", q.handle))
 
     def packets(self, device: str, way: str) -> int:
         """What a device has counted, `rx` or `tx`."""

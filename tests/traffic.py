@@ -81,17 +81,20 @@ def _take(listener: socket.socket) -> None:
             pass
 
 
-def _give(to: str, seconds: float) -> None:
+def _give(to: str, port: int, seconds: float) -> None:
     end = time.monotonic() + seconds
-    with socket.create_connection((to, 5201)) as sock:
+    with socket.create_connection((to, port)) as sock:
         sock.settimeout(0.1)
         while time.monotonic() < end:
             with contextlib.suppress(TimeoutError):
                 sock.send(bytes(1 << 17))
 
 
-def transfer(source: Host, sink: Host, seconds: float) -> None:
-    """One TCP flow over the wire, as fast as it goes."""
-    listener = sink.task(socket.create_server, ("10.1.0.2", 5201)).wait()
-    with listener, sink.task(_take, listener), source.task(_give, "10.1.0.2", seconds):
-        pass
+def transfer(source: Host, sink: Host, seconds: float, flows: int = 1) -> None:
+    """TCP flows over the wire, as fast as they go."""
+    with contextlib.ExitStack() as stack:
+        for port in range(5201, 5201 + flows):
+            listener = sink.task(socket.create_server, ("10.1.0.2", port)).wait()
+            stack.enter_context(listener)
+            stack.enter_context(sink.task(_take, listener))
+            stack.enter_context(source.task(_give, "10.1.0.2", port, seconds))

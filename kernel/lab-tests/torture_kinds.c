@@ -15,6 +15,7 @@
 #include <linux/tc_act/tc_mirred.h>
 #include <linux/tc_act/tc_skbedit.h>
 #include <string.h>
+#include "../uapi/linux/pkt_sched_dcbt.h"
 #include "torture_kinds.h"
 #include "torture_nl.h"
 
@@ -219,6 +220,47 @@ static void opt_pie(bool valid)
 	nl_end(nest);
 }
 
+/* Any of its options, in their ranges or not. */
+static void opt_dcbt(bool valid)
+{
+	static const struct {
+		uint16_t attr;
+		uint32_t low, high;
+	} range[] = {
+		{TCA_DCBT_MODE, 0, __DCBT_MODE_MAX - 1},
+		{TCA_DCBT_LIMIT, 1, 200},
+		{TCA_DCBT_WEIGHT, 1678, 1 << 24},
+		{TCA_DCBT_MAX_P, 16778, 1 << 24},
+		{TCA_DCBT_GENTLE, 0, 1},
+		{TCA_DCBT_ADAPTIVE, 0, 1},
+		{TCA_DCBT_ECN, 0, 1},
+		{TCA_DCBT_SPACING, 0, __DCBT_SPACING_MAX - 1},
+		{TCA_DCBT_FORCED, 0, __DCBT_FORCED_MAX - 1},
+		{TCA_DCBT_MIN_Q, 1, 16},
+		{TCA_DCBT_TAGGED_TH, 0, 100 << 16},
+		{TCA_DCBT_UNTAGGED_TH, 0, 100 << 16},
+		{TCA_DCBT_BETA, 0, 1 << 24},
+		{TCA_DCBT_CAP, 0, 1},
+		{TCA_DCBT_SWEEP, 10000, 1000000},
+		{TCA_DCBT_FLOWS, 16, 500},
+		{TCA_DCBT_FLOW_KEY, 0, __DCBT_FLOW_KEY_MAX - 1},
+		{TCA_DCBT_CHIPS, 0, 1},
+		{TCA_DCBT_CHIPS_SHARE, 0, 1 << 16},
+	};
+	struct rtattr *nest = nl_nest(TCA_OPTIONS);
+
+	for (size_t i = 0; i < ARRAY_SIZE(range); i++)
+		if (chance(25))
+			nl_u32(range[i].attr, number(valid, range[i].low, range[i].high));
+	if (chance(30))
+		nl_u64(TCA_DCBT_TAG, rnd64());
+	if (chance(40)) {
+		nl_u32(TCA_DCBT_MIN_TH, number(valid, 0, 20 << 16));
+		nl_u32(TCA_DCBT_MAX_TH, number(valid, 21 << 16, 100 << 16));
+	}
+	nl_end(nest);
+}
+
 static void opt_red(bool valid)
 {
 	struct tc_red_qopt opt = {.limit = between(1000, 300000),
@@ -315,6 +357,7 @@ static void opt_cake(bool valid)
  */
 const struct kind kinds[] = {
 	{"paqm", opt_paqm, true, 180},
+	{"dcbt", opt_dcbt, false, 40},
 	{"pfifo", opt_fifo, false, 10},
 	{"bfifo", opt_bfifo, false, 5},
 	{"prio", opt_prio, true, 12},

@@ -460,7 +460,7 @@ void drain(void)
 
 /* --------------------------------------------------------------------- modules */
 
-static const char *const modules[] = {"paqm_feedback", "sch_paqm"};
+static const char *const modules[] = {"paqm_feedback", "sch_paqm", "sch_dcbt"};
 
 void modules_insert(void)
 {
@@ -477,7 +477,7 @@ void modules_insert(void)
 }
 
 /*
- * Unload both modules. Packets hold their sockets, which hold the namespace: slow
+ * Unload the modules. Packets hold their sockets, which hold the namespace: slow
  * queues let it live for a while.
  */
 void modules_remove(void)

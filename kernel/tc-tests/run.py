@@ -276,13 +276,13 @@ def contradiction(qdiscs: Json) -> str | None:
         # multiq does not count bytes
         if bool(qlen) != bool(backlog) and q["kind"] != "multiq":
             return f"{what}: {qlen} packets with {backlog} bytes"
-        if q["kind"] != "paqm":
-            continue
-        own = q["media"]["backlog_packets"] + q["elastic"]["backlog_packets"]
-        if not own <= qlen <= own + 1:  # one may have been peeked at
+        classes = {"paqm": ("media", "elastic"), "dcbt": ("tcp", "tagged", "untagged")}
+        parts = [(name, q[name]) for name in classes.get(q["kind"], ())]
+        own = sum(part["backlog_packets"] for _, part in parts)
+        if parts and not own <= qlen <= own + 1:  # one may have been peeked at
             return f"{what}: {qlen} packets, its classes have {own}"
-        for name in ("media", "elastic"):
-            if q[name]["sent_bytes"] > q[name]["arrived_bytes"]:
+        for name, part in parts:
+            if part["sent_bytes"] > part["arrived_bytes"]:
                 return f"{what}: {name} sent more than arrived"
     return None
 
@@ -342,14 +342,14 @@ def run_case(case: Json, log: KernelLog) -> str | None:
             space.run(step[0] if isinstance(step, list) else step)
     finally:
         space.delete()
-    held = not released("sch_paqm")
+    held = [name for name in ("sch_paqm", "sch_dcbt") if not released(name)]
     fault = log.fault()
     if fault:
         raise Wrong(f"the kernel complained: {fault}" + (f"; {problem}" if problem else ""))
     if problem:
         raise problem
-    if held:
-        raise Wrong(f"{references('sch_paqm')} references to the module remain")
+    for name in held:
+        raise Wrong(f"{references(name)} references to {name} remain")
     return None
 
 
@@ -406,7 +406,7 @@ def main() -> int:
     Path("/run/netns").mkdir(exist_ok=True)
     system("mount", b"/run/netns", b"/run/netns", None, MS_BIND, None)
     log = KernelLog()
-    tell("ok" if insert(["paqm_feedback", "sch_paqm"]) else "not ok", "load: the modules load")
+    tell("ok" if insert(["paqm_feedback", "sch_paqm", "sch_dcbt"]) else "not ok", "load: the modules load")
     for case in cases:
         title = f"{case['id']} {case['name']}"
         try:
@@ -415,7 +415,7 @@ def main() -> int:
             tell("not ok", f"{title}: {err}")
             continue
         tell("skip" if skipped else "ok", title + (f": {skipped}" if skipped else ""))
-    gone = subprocess.run(["rmmod", "sch_paqm", "paqm_feedback"], check=False).returncode == 0
+    gone = subprocess.run(["rmmod", "sch_dcbt", "sch_paqm", "paqm_feedback"], check=False).returncode == 0
     tell("ok" if gone else "not ok", "unload: the modules unload")
     if Path("/sys/kernel/debug/kmemleak").exists():
         found = leaks()

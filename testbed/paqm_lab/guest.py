@@ -30,6 +30,7 @@ CROWD = 16  # TCP flows of a group; more of them share a program
 GRACE = 10.0  # s that a program has for ending
 # The queue uses the sender of notices, so that comes first.
 MODULES = ("paqm_feedback.ko", "sch_paqm.ko")
+RIVALS = {"dcbt": "sch_dcbt.ko"}  # by the first word of a queue
 DROP_CACHES = Path("/proc/sys/vm/drop_caches")
 LINK_START = Path("/sys/module/sch_labtrace/parameters/start_ns")
 
@@ -274,7 +275,9 @@ class Guest:
 
     def run(self) -> None:
         (self.out / "log").mkdir()
-        for name in MODULES if self.config["modules"] else ():
+        rival = RIVALS.get(self.config["variant"]["qdisc"].split()[0])
+        modules = [*MODULES, *([rival] if rival else [])]
+        for name in modules if self.config["modules"] else ():
             topology.run("insmod", str(Path(self.config["modules"]) / name))
         if self.config["link"]:
             trace = self.config["trace_file"]

@@ -39,7 +39,7 @@ static const struct row {
 	ROW(PACKETS, average, "average p", "average_packets"),
 	ROW(THRESHOLD, threshold, "threshold p", "threshold_packets"),
 	ROW(U32, backlog, "backlog b", "backlog_bytes"),
-	ROW(U32, qlen, "backlog p", "qlen"),
+	ROW(U32, qlen, "backlog p", "backlog_packets"),
 	ROW(MEAN, sojourn_ns, "delay mean", "sojourn_mean_us"),
 	ROW(P50, hist, "delay p50", "sojourn_p50_us"),
 	ROW(P99, hist, "delay p99", "sojourn_p99_us"),

@@ -139,12 +139,12 @@ def shows_stats(show: Show, types: dict[str, Any]) -> list[str]:
     wrong = []
     for c, name in enumerate(CLASSES):
         one, said = getattr(st, name), got.pop(name)
-        for key in ("flows", "qlen", "arrived_bytes", "sent_bytes", "cut_in", "ecn_mark",
+        for key in ("flows", "arrived_bytes", "sent_bytes", "cut_in", "ecn_mark",
                     "drop_early", "drop_forced", "drop_limit", "drop_threshold", "drop_flow"):
             if said[key] != getattr(one, key):
                 wrong.append(f"{name}: {key} is {said[key]}, not {getattr(one, key)}")
         for key, want in (("sent_packets", c + 5), ("arrived_packets", one.arrived),
-                          ("backlog_bytes", one.backlog), ("sojourn_mean_us", 20),
+                          ("backlog_bytes", one.backlog), ("backlog_packets", one.qlen), ("sojourn_mean_us", 20),
                           ("average_packets", (c + 1) / 4),
                           ("threshold_packets", 0.5 if c else None),
                           ("sojourn_hist", list(one.hist))):
