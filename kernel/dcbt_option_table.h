@@ -18,7 +18,7 @@ PAQM_OPTION(WORD, MODE, mode, "mode", "mode", "",
 PAQM_OPTION(COUNT, LIMIT, limit, "limit", "limit_packets", "",
 	    (1, count), (16384, count), (60, count), ALWAYS, EVERYDAY)
 PAQM_OPTION(PACKETS, MIN_TH, min_th, "min", "min_packets", "",
-	    (0, 0, 1), (16384, 16384, 1), (5, 5, 1), ALWAYS, EVERYDAY)
+	    (0, 0, 1), (16383, 16383, 1), (5, 5, 1), ALWAYS, EVERYDAY)
 PAQM_OPTION(PACKETS, MAX_TH, max_th, "max", "max_packets", "",
 	    (0.5, 1, 2), (16384, 16384, 1), (15, 15, 1), ALWAYS, EVERYDAY)
 PAQM_OPTION(PERCENT, MAX_P, max_p, "max-p", "max_p", "",

@@ -9,11 +9,14 @@
  * PAQM_ROWS_DEFAULTS	name of the defaults, which are declared
  * PAQM_ROWS_ATTR(a)	attribute of an option, or PAD
  * PAQM_ROWS_MAX	the last one
- * PAQM_ROWS_MORE	policy of attributes that are in no row
+ * PAQM_ROWS_MORE	policy of attributes that are in no row: PAQM_ROWS_ALSO(attr, type)...
  */
 #include <linux/rtnetlink.h>
 #include <net/netlink.h>
 #include "paqm_option_units.h"
+
+#define PAQM_ROWS_ALSO(attr, kind)                                                                 \
+	[PAQM_ROWS_ATTR(attr)] = { .type = (kind) },
 
 const PAQM_ROWS_CONFIG PAQM_ROWS_DEFAULTS = {
 #define PAQM_DEFAULT_U32(field, value) .field = value,
@@ -81,7 +84,7 @@ static const struct paqm_option {
 #define PAQM_REFUSAL(kind, name, or, attr, low, high)                                              \
 	PAQM_ROWS_NAME ": " name " must " PAQM_MUST_##kind(or, attr, low, high)
 #define PAQM_OPTION(kind, attr, field, name, key, zero, low, high, initial, shown, group)          \
-	[PAQM_ROWS_ATTR(attr)] = {                                                                      \
+	[PAQM_ROWS_ATTR(attr)] = {                                                                 \
 		PAQM_BY_FORM(PAQM_GOES_, PAQM_FORM_##kind)(field),                                 \
 		PAQM_TAKES_0(zero) ? PAQM_END(kind) low : 0,                                       \
 		{ PAQM_TAKES_0(zero) ? 0 : PAQM_END(kind) low, PAQM_END(kind) high },              \
@@ -187,7 +190,8 @@ static inline int paqm_put_options(const PAQM_ROWS_CONFIG *cfg, struct sk_buff *
 		if (o->width == sizeof(u32))
 			err = nla_put_u32(skb, i, READ_ONCE(*(const u32 *)at));
 		else if (o->width)
-			err = nla_put_u64_64bit(skb, i, READ_ONCE(*(const u64 *)at), PAQM_ROWS_ATTR(PAD));
+			err = nla_put_u64_64bit(skb, i, READ_ONCE(*(const u64 *)at),
+						PAQM_ROWS_ATTR(PAD));
 	}
 	return err;
 }

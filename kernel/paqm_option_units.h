@@ -22,7 +22,8 @@
  * Kinds of 32 bits: TIME (us), SIZE (bytes, no upper end), COUNT, SIGNED, WORD (one of a list),
  * FLAG (NAME and noNAME), TARGET (TIME, or the bytes of the TARGET_BYTES that follows it), RATIO
  * (Q24), PERCENT (the same, N% is understood), SHARE (Q16, the same), PACKETS (Q16). Of 64 bits:
- * RATE (bytes/s; all ones: auto), ID (hexadecimal), SEED, DSCPS (a bit each). Others: PREFIXES, KEY.
+ * RATE (bytes/s; all ones: auto), ID (hexadecimal), SEED, DSCPS (a bit each). Others: PREFIXES,
+ * KEY.
  *
  * tc shows them in their order. Words of an option of kind WORD, the one for 0 first, are in
  * PAQM_WORDS_ and the attribute.

@@ -21,7 +21,7 @@
 #define PAQM_ROWS_DEFAULTS paqm_defaults
 #define PAQM_ROWS_ATTR(attr) TCA_PAQM_##attr
 #define PAQM_ROWS_MAX TCA_PAQM_MAX
-#define PAQM_ROWS_MORE [TCA_PAQM_KEY_ID] = { .type = NLA_U32 },
+#define PAQM_ROWS_MORE PAQM_ROWS_ALSO(KEY_ID, NLA_U32)
 #include "paqm_option_rows.h"
 
 /* Ends that other parts go by, too. */

@@ -260,7 +260,7 @@ static void paqm_kunit_dcbt_places(struct kunit *test)
 /* What cuts in one after the other leaves in its order; another flow may go ahead of it. */
 static void paqm_kunit_dcbt_order(struct kunit *test)
 {
-	/* 7 behind two of TCP, again behind itself; 8 behind one; 7, which may be first, behind 7 */
+	/* 7 behind two, then behind itself; 8 behind one; 7, which might be first, behind 7 */
 	static const u32 want[] = { 1, 8, 1, 7, 7, 7, 1, 1, 1, 1 };
 	static const struct {
 		u32 port, avg_x10;

@@ -16,6 +16,7 @@ from option_table import WIDE, Option, options
 Json = Any
 ADD = "$TC qdisc add dev $DUMMY root handle 1:"
 OWN = ("PREFIXES", "KEY")  # cases by hand only
+BESIDE = {("dcbt", "min"): " max 16384", ("dcbt", "max"): " min 0"}  # so that a value can stand
 
 
 def raw(o: Option) -> str:
@@ -98,7 +99,8 @@ def taken(o: Option) -> list[Json]:
         ends = [(what, end.text if o.one > 1 else o.words_for(end.value),
                  shown(o, end.value, float(end.number)))
                 for what, end in (("least", o.least), ("greatest", o.most))]  # fmt: skip
-    found = [made(o, f"the {what} {o.wire_name}", f"{o.name} {word}", value)
+    beside = BESIDE.get((o.qdisc, o.name), "")
+    found = [made(o, f"the {what} {o.wire_name}", f"{o.name} {word}{beside}", value)
              for what, word, value in ends]  # fmt: skip
     if o.zero and o.kind != "TARGET_BYTES":
         nothing: Json = [] if o.kind == "DSCPS" else 0
@@ -130,7 +132,8 @@ def screens(qdisc: str) -> list[Json]:
     ):  # fmt: skip
         words = " ".join(initial(o) for o in rows if o.kind != "TARGET_BYTES")
         found.append(case(
-            qdisc, "options", f"Show {what}", f"{ADD} {qdisc}", 0, f"$TC {flag}qdisc show dev $DUMMY",
+            qdisc, "options", f"Show {what}", f"{ADD} {qdisc}", 0,
+            f"$TC {flag}qdisc show dev $DUMMY",
             matchPattern=rf"qdisc {qdisc} 1: root refcnt \d+ {words} ?$", matchCount="1",
         ))  # fmt: skip
     return found

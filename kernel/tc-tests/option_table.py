@@ -99,7 +99,9 @@ class Option:
 def end(kind: str, text: str, words: tuple[str, ...]) -> End:
     first, *rest = [part.strip() for part in text.split(",")]
     if kind == "WORD":  # the constants of the UAPI header, counted
-        number = len(words) - 1 if first.startswith("__") else 0
+        names = ["_" + word.upper().replace("-", "_") for word in words]
+        named = [n for n, name in enumerate(names) if first.endswith(name)]
+        number = len(words) - 1 if first.startswith("__") else [*named, 0][0]
         return End(number, str(number), Fraction(number))
     if kind in ONE:
         exact = Fraction(int(rest[0]), int(rest[1]))

@@ -6,8 +6,9 @@
   rtnl.py show DEV
   rtnl.py replay DEV [--handle X:]
 
-KIND is paqm, or dcbt. NAME is an attribute of its enum TCA_PAQM_* in lower case with dashes (media-target), or @N. VALUE is a
-number, in the width that the header says, or u8:N, u16:N, u32:N, u64:N, or hex:BYTES. Numbers
+KIND is paqm, the default, or dcbt. NAME is an attribute of its enum (TCA_PAQM_*, TCA_DCBT_*) in
+lower case with dashes (media-target), or @N. VALUE is a number, in the width that the header says,
+or u8:N, u16:N, u32:N, u64:N, or hex:BYTES. Numbers
 come from the UAPI header, so there is no second list. A refusal prints `ERRNO: text (attribute
 NAME)` as the kernel's extended acknowledgement has it, and ends with status 2; with --range and the
 least and greatest value, or length, that the policy in it allows. `replay` gives the

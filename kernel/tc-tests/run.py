@@ -385,6 +385,9 @@ def leaks() -> str | None:
     return short(text) if "unreferenced" in text else None
 
 
+MODULES = ("paqm_feedback", "sch_paqm", "sch_dcbt")
+
+
 def main() -> int:
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     ap.add_argument("--only", metavar="WORD", help="cases with this id, category or word in name")
@@ -406,7 +409,7 @@ def main() -> int:
     Path("/run/netns").mkdir(exist_ok=True)
     system("mount", b"/run/netns", b"/run/netns", None, MS_BIND, None)
     log = KernelLog()
-    tell("ok" if insert(["paqm_feedback", "sch_paqm", "sch_dcbt"]) else "not ok", "load: the modules load")
+    tell("ok" if insert(list(MODULES)) else "not ok", "load: the modules load")
     for case in cases:
         title = f"{case['id']} {case['name']}"
         try:
@@ -415,7 +418,7 @@ def main() -> int:
             tell("not ok", f"{title}: {err}")
             continue
         tell("skip" if skipped else "ok", title + (f": {skipped}" if skipped else ""))
-    gone = subprocess.run(["rmmod", "sch_dcbt", "sch_paqm", "paqm_feedback"], check=False).returncode == 0
+    gone = subprocess.run(["rmmod", *reversed(MODULES)], check=False).returncode == 0
     tell("ok" if gone else "not ok", "unload: the modules unload")
     if Path("/sys/kernel/debug/kmemleak").exists():
         found = leaks()

@@ -148,7 +148,8 @@ def test_changes_under_traffic(wire: Wire, parent: str) -> None:
 def test_down_and_up(wire: Wire) -> None:
     """What waits goes with the device; counters of what waits are 0, and it works again."""
     for mode in MODES:
-        shaped(wire, f"mode {mode} limit 1000 min 400 max 900 untagged-threshold 900 chips", "1mbit")
+        shaped(wire, f"mode {mode} limit 1000 min 400 max 900 untagged-threshold 900 chips",
+               "1mbit")  # fmt: skip
         wire.send("plain", flows=5, rate=4e6, seconds=1).wait()
         within(f"{mode}: packets wait", stats(wire).qlen, 5, 1000)
         wire.down()
@@ -196,12 +197,11 @@ def test_ecn(wire: Wire) -> None:
         host.sysctl(ipv4__tcp_ecn=2)
 
 
-def mean(wire: Wire, key: str, seconds: int, part: str = "") -> float:
-    found = []
+def mean(wire: Wire, key: str, seconds: int) -> float:
+    found: list[float] = []
     for _ in range(seconds * 10):
         sleep(0.1)
-        now = stats(wire)
-        found.append(getattr(getattr(now, part) if part else now, key))
+        found.append(getattr(stats(wire), key))
     return sum(found) / len(found)
 
 
@@ -266,7 +266,8 @@ def test_chips(wire: Wire) -> None:
             transfer(wire, wire.b, 19)
         now = stats(wire)
         waits[words] = now.tagged.sojourn_p99_us
-        within(f"{words}: cut in", now.tagged.cut_in, *((50, 10**5) if words == "chips" else (0, 0)))
+        within(f"{words}: cut in", now.tagged.cut_in,
+               *((50, 10**5) if words == "chips" else (0, 0)))  # fmt: skip
         check(f"{words}: conserved", not conserved(wire), conserved(wire))
     within("p99 of the tagged, per cent of that without", 100 * waits["chips"] / waits["nochips"],
            0, 80)  # fmt: skip

@@ -132,8 +132,8 @@ def shows_stats(show: Show, types: dict[str, Any]) -> list[str]:
         one.sojourn_ns, one.sent = 20_000 * (c + 5), c + 5
         one.average, one.threshold = PACKET * (c + 1) // 4, (1 << 64) - 1 if not c else PACKET // 2
         one.hist[3] = one.sent
-    st.average, st.max_p, st.packet_ns, st.flow_missed, st.not_cut = PACKET * 15 // 2, PACKET // 8, \
-        320_000, 7, 9
+    st.average, st.max_p, st.packet_ns = PACKET * 15 // 2, PACKET // 8, 320_000
+    st.flow_missed, st.not_cut = 7, 9
     full = message(b"", bytes(st), qdisc="dcbt")
     got = own(show.json(full))
     wrong = []
@@ -144,7 +144,8 @@ def shows_stats(show: Show, types: dict[str, Any]) -> list[str]:
             if said[key] != getattr(one, key):
                 wrong.append(f"{name}: {key} is {said[key]}, not {getattr(one, key)}")
         for key, want in (("sent_packets", c + 5), ("arrived_packets", one.arrived),
-                          ("backlog_bytes", one.backlog), ("backlog_packets", one.qlen), ("sojourn_mean_us", 20),
+                          ("backlog_bytes", one.backlog),
+                          ("backlog_packets", one.qlen), ("sojourn_mean_us", 20),
                           ("average_packets", (c + 1) / 4),
                           ("threshold_packets", 0.5 if c else None),
                           ("sojourn_hist", list(one.hist))):

@@ -94,7 +94,10 @@ def main() -> int:
     ):
         start = text.index(begin)
         there = described(text[start : text.index(stop, start)])
-        wanted = [re.sub(r"\\f.", "", form(item)).replace(r"\-", "-") for item in items(tc, qdisc, group)]
+        wanted = [
+            re.sub(r"\\f.", "", form(item)).replace(r"\-", "-")
+            for item in items(tc, qdisc, group)
+        ]
         wrong += [f"{group}: {o!r} is not described once" for o in wanted if there.count(o) != 1]
         wrong += [f"{group}: {o!r} is no option" for o in there if o not in wanted]
     for line in wrong:
