@@ -30,7 +30,6 @@ CROWD = 16  # TCP flows of a group; more of them share a program
 GRACE = 10.0  # s that a program has for ending
 # The queue uses the sender of notices, so that comes first.
 MODULES = ("paqm_feedback.ko", "sch_paqm.ko")
-RIVALS = {"dcbt": "sch_dcbt.ko"}  # by the first word of a queue
 DROP_CACHES = Path("/proc/sys/vm/drop_caches")
 LINK_START = Path("/sys/module/sch_labtrace/parameters/start_ns")
 
@@ -275,8 +274,8 @@ class Guest:
 
     def run(self) -> None:
         (self.out / "log").mkdir()
-        rival = RIVALS.get(self.config["variant"]["qdisc"].split()[0])
-        modules = [*MODULES, *([rival] if rival else [])]
+        dcbt = topology.kind(self.config["variant"]) == "dcbt"
+        modules = [*MODULES, *(["sch_dcbt.ko"] if dcbt else [])]
         for name in modules if self.config["modules"] else ():
             topology.run("insmod", str(Path(self.config["modules"]) / name))
         if self.config["link"]:

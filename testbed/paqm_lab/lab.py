@@ -34,6 +34,8 @@ REGISTRY = {
 # What the programs are made of, below the repository.
 SOURCES = ["core", "feedback-daemon", "libpaqmclient", "streamer", "userspace"]
 SOURCES += ["kernel/fuzz", "kernel/uapi", "testbed/guest"]
+SOURCES += [f"kernel/{name}_option_table.h" for name in ("paqm", "dcbt")]
+SOURCES += ["kernel/paqm_option_units.h"]
 SOURCES += [f"kernel/lab-tests/spec_traffic{end}" for end in (".h", ".c")]
 SOURCES += [f"kernel/lab-tests/spec_traffic_{part}.c" for part in ("send", "sink", "sockets")]
 SOURCES += ["testbed/image", "testbed/rivals/webrtc/vclock.c", "meson.build", "meson_options.txt"]

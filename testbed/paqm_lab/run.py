@@ -12,7 +12,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paqm_lab import analysis, cache, clip, kernel, lab, report, rundata, senders, sidebyside, uml
+from paqm_lab import (
+    analysis,
+    cache,
+    clip,
+    kernel,
+    lab,
+    report,
+    rundata,
+    senders,
+    sidebyside,
+    topology,
+    uml,
+)
 from paqm_lab.errors import LabError
 from paqm_lab.scenario import Scenario, is_recorded
 
@@ -187,7 +199,7 @@ def run_scenario(scenario: Scenario, options: Options, progress: Progress) -> No
         raise LabError("the controller gcc is not installed; run make gcc-element")
     _clear_all(options.out)
     cache.need_space(options.out, _needed_space(scenario), f"scenario {scenario.name}")
-    uses_modules = any(variant["qdisc"].split()[0] == "paqm" for variant in chosen)
+    uses_modules = any(topology.kind(variant) in topology.OWN_KINDS for variant in chosen)
     house = lab.ready(progress, modules=uses_modules, lock_text=options.lock_text)
     # One image for all variants, also when not all are run.
     senders_of_all = {variant["sender"] for variant in scenario.variants} | own

@@ -489,6 +489,14 @@ TCP_ADDRESS = "10.2.0.2"
 DUMBBELL_BURST = 64
 
 
+OWN_KINDS = ("paqm", "dcbt")  # qdiscs of this project's modules
+
+
+def kind(variant: dict[str, Any]) -> str:
+    """The qdisc of a variant, without its options."""
+    return str(variant["qdisc"].split()[0])
+
+
 def namespace_of(flow: str) -> str:
     """Host of a media sender."""
     return f"m-{flow}"
