@@ -7,6 +7,8 @@ of every program into log/, and guest.json like the dumbbell's runs.
 
 from __future__ import annotations
 
+import json
+import re
 import signal
 import sys
 from functools import partial
@@ -56,7 +58,8 @@ class MultiGuest(Guest):
     def run(self) -> None:
         for name in ("log", *self.config["directories"]):
             (self.out / name).mkdir()
-        for name in MODULES:
+        dcbt = re.search(r"\bdcbt\b", json.dumps(self.config["net"]))
+        for name in [*MODULES, *(["sch_dcbt.ko"] if dcbt else [])]:
             topology.run("insmod", str(Path(self.config["modules"]) / name))
         if self.config["link"]:
             topology.run("insmod", self.config["link"], f"trace={self.out}/trace.txt")
