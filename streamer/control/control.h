@@ -28,7 +28,7 @@ struct ctl_option {
 	double least, most, initial;
 };
 
-#define CTL_OPTIONS 4 /* of one controller at the most */
+#define CTL_OPTIONS 6 /* of one controller at the most */
 
 struct ctl_params {
 	double rate_min;
@@ -44,6 +44,20 @@ struct ctl_advice {
 	double value;	 /* relative value of the message: below 1 times, above 1 plus bit/s */
 	uint64_t router; /* whose message it was */
 	uint32_t seq;	 /* its sequence: one step per message */
+};
+
+/* What the receiving side of a controller tells (decide/decide.h): an RTCP APP packet. */
+struct ctl_message {
+	uint32_t name; /* four letters */
+	unsigned int subtype;
+	const uint8_t *data; /* behind the name */
+	size_t len;
+};
+
+/* Pictures as a controller wants them; what is 0 stays as the source has it. */
+struct ctl_format {
+	int width, height; /* even */
+	double fps;
 };
 
 /* What reports say of ECN on the path (RFC 6679 section 7.2). */
@@ -68,13 +82,18 @@ struct ctl_kind {
 	bool marks;	     /* answers ECN marks */
 	const char *element; /* GStreamer element that brings estimates; NULL: needs none */
 	const struct ctl_option *options; /* the last has no name; NULL: there are none */
-	size_t size;			  /* of the state, which begins zeroed */
+	bool bursts; /* pictures are sent at once: the receiver measures the path by them */
+	size_t size; /* of the state, which begins zeroed */
 	void (*init)(void *state, const struct ctl_params *p, double now);
 	/* All but init and rate may be NULL. */
 	void (*report)(void *state, const struct ctl_params *p, const struct fb_report *r);
 	void (*advice)(void *state, const struct ctl_params *p, double now,
 		       const struct ctl_advice *a);
 	void (*estimate)(void *state, const struct ctl_params *p, double now, double rate);
+	/* What its receiving side tells; false: it is not understood, and changes nothing. */
+	bool (*message)(void *state, const struct ctl_params *p, double now,
+			const struct ctl_message *m);
+	void (*format)(const void *state, struct ctl_format *f);
 	void (*sent)(void *state, double now, size_t bytes);
 	/* When timeout() is due; INFINITY: not at all. It must move into the future. */
 	double (*next)(const void *state);
@@ -128,6 +147,10 @@ void ctl_receiver_report(struct ctl *c, double now, double lost, double rtt);
 void ctl_advise(struct ctl *c, double now, const struct ctl_advice *a);
 /* An estimate by the controller's element. */
 void ctl_estimate(struct ctl *c, double now, double rate);
+/* An APP packet of the peer; also one that nobody understands. */
+void ctl_message(struct ctl *c, double now, const struct ctl_message *m);
+/* The pictures that are wanted now. */
+void ctl_format(const struct ctl *c, struct ctl_format *f);
 /* So many bytes have gone out since the last call. */
 void ctl_sent(struct ctl *c, double now, size_t bytes);
 /* What was seen of ECN, if packets are sent as ECN-capable. */

@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The controllers that decide at the receiver, each with the file of that side. Their names are
+ * those of their other sides (control/kinds.h). No include guard: whoever includes it defines
+ * DEC_KIND() before. meson.build reads the files' names here, too.
+ */
+#undef DEC_KIND
