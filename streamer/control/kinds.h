@@ -15,5 +15,7 @@ CTL_KIND(gaimd, gaimd.c)
 CTL_KIND(tear, tear.c)
 CTL_KIND(ldaplus, ldaplus.c)
 CTL_KIND(naive, naive.c)
+CTL_KIND(adivis, adivis.c)
+CTL_KIND(raf, raf.c)
 CTL_KIND(fixed, fixed.c)
 #undef CTL_KIND

@@ -4,4 +4,5 @@
  * those of their other sides (control/kinds.h). No include guard: whoever includes it defines
  * DEC_KIND() before. meson.build reads the files' names here, too.
  */
+DEC_KIND(raf, raf.c)
 #undef DEC_KIND
