@@ -6,6 +6,8 @@
 
 #include "streamer/encoder/encoded.h"
 #include "streamer/options.h"
+#include "streamer/outgoing/choice.h"
+#include "streamer/outgoing/format.h"
 #include "streamer/media/parts.h"
 #include "streamer/rtp/wire.h"
 
@@ -37,6 +39,12 @@ gboolean outgoing_check(struct outgoing *o, GError **error)
 		g_set_error(error, USAGE_ERROR, 0, "--interlace does not go with --encoder");
 		return FALSE;
 	}
+	if (o->kind->format && (o->interlace || o->encoder)) {
+		g_set_error(error, USAGE_ERROR, 0,
+			    "--controller %s chooses the size of pictures, and does not go with %s",
+			    o->kind->name, o->interlace ? "--interlace" : "--encoder");
+		return FALSE;
+	}
 	/* ours, whatever properties it is given, or one that needs an adaptor */
 	if (!o->encoder || (!strncmp(o->encoder, OWN_ENCODER, n) && strchr(" \t", o->encoder[n])))
 		return TRUE;
@@ -59,7 +67,10 @@ static char *coder_elements(const struct outgoing *o)
 				  o->gop, o->qp_min, o->headers, own,
 				  o->rate_max / (guint64)o->n_encoders,
 				  /* a key picture per group: the way back for who has lost one */
-				  o->interlace ? " refresh=idr floor-qp=52" : "");
+				  o->interlace ? " refresh=idr floor-qp=52"
+				  /* who chooses the size wants no other floor */
+				  : o->kind->format ? " floor-qp=52"
+						    : "");
 	encoders = o->interlace ? split_elements(o->interlace, options)
 				: g_strdup_printf(OWN_ENCODER " %s name=enc0 ! ", options);
 	text = g_strdup_printf("%srtph264pay name=pay pt=%d config-interval=0 aggregate-mode=none",
@@ -76,11 +87,11 @@ char *outgoing_elements(struct outgoing *o)
 	o->n_encoders = o->interlace ? interlace_phases(o->interlace) : 1;
 	coder = coder_elements(o);
 	repairs = repair_elements(&o->repairs);
-	text = g_strdup_printf("%s mtu=%u ! %spaqmpacer name=pacer below=%u%s%s%s", coder,
-			       wire_rtp_mtu(WIRE_PACKET, o->headers), repairs,
-			       wire_below(o->headers), o->kind->element ? " ! " : "",
-			       o->kind->element ? o->kind->element : "",
-			       o->kind->element ? " name=estimator" : "");
+	text = g_strdup_printf(
+		"%s%s mtu=%u ! %spaqmpacer name=pacer below=%u%s%s%s", format_elements(o->kind),
+		coder, wire_rtp_mtu(WIRE_PACKET, o->headers), repairs, wire_below(o->headers),
+		o->kind->element ? " ! " : "", o->kind->element ? o->kind->element : "",
+		o->kind->element ? " name=estimator" : "");
 	g_free(coder);
 	g_free(repairs);
 	return text;
@@ -152,9 +163,7 @@ void outgoing_start(struct outgoing *o, GstElement *bin, GObject *session)
 				    .rate_max = (double)o->rate_max,
 				    .packet = WIRE_PACKET,
 				    .option = o->control,
-				    .ecn = o->ecn == ECN_ECT0	? CTL_ECN_CLASSIC
-					   : o->ecn == ECN_ECT1 ? CTL_ECN_SCALABLE
-								: CTL_ECN_NONE};
+				    .ecn = ecn_for_controller(o->ecn)};
 	GstPad *before = gst_element_get_static_pad(bin, "send_rtp_sink_0");
 
 	o->wall_offset = realtime_ns() - monotonic_ns();
@@ -193,6 +202,7 @@ void outgoing_tick(struct outgoing *o)
 	if (o->advised && !returned_rate(&o->returned, (guint64)monotonic_ns()))
 		follow_advise(o);
 	rate_tick(o->rate);
+	follow_format(o);
 	if (o->repair && repair_tick(o->repair, o->granted, o->control_csv, &left))
 		follow_left(o, left);
 }

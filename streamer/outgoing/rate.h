@@ -44,6 +44,8 @@ void rate_hear(struct rate *r, GstPad *after);
 void rate_advise(struct rate *r, const struct ctl_advice *a);
 /* The stream has sent this many bytes in all. */
 void rate_sent(struct rate *r, guint64 total);
+/* The pictures that the controller wants now. */
+void rate_format(const struct rate *r, struct ctl_format *f);
 /* Why the stream must not be sent as ECN-capable any more; NULL: it may. */
 const char *rate_ecn_fault(const struct rate *r);
 const struct ctl_ecn_seen *rate_ecn_seen(const struct rate *r);

@@ -13,10 +13,12 @@
 #include <sys/uio.h>
 
 #include "streamer/options.h"
+#include "streamer/outgoing/rate.h"
 #include "streamer/rtp/wire.h"
 #include "streamer/trace/rtph264.h"
 
 #define RTCP_SIZE 512
+#define LOG_EVERY_TICKS 2
 #define NEVER G_MAXINT64
 #define TX_HEADER "seq,t_ns,frame,src_frame,frag,nfrag,wire_bytes,q,type"
 #define GOP_HEADER                                                                                 \
@@ -44,11 +46,33 @@ static void use_rate(struct trace_flow *f, gint64 now)
 	ra_feedback(&f->ra, &f->ra_params, rate * group_time(f->s));
 }
 
+/* ECN that the path does not treat as it should is not used (RFC 6679 section 7.2). */
+static void check_ecn(struct trace_flow *f)
+{
+	enum ctl_path path = ctl_ecn_seen(f->ctl)->path;
+
+	if (!f->ecn || (path != CTL_PATH_BLEACHED && path != CTL_PATH_STUCK))
+		return;
+	g_printerr("paqm-streamer: flow %u: ECN is off from now on: %s\n", f->index,
+		   path == CTL_PATH_STUCK ? "every packet comes back marked"
+					  : "no report shows an ECN-capable packet");
+	f->ecn = FALSE;
+	trace_send_as(f->rtp, ECN_NOT_ECT, NULL);
+}
+
+static void log_value(const char *controller, const char *key, double value, void *data)
+{
+	fprintf(data, "%" G_GINT64_FORMAT ",%s,%s,%.9g\n", realtime_ns(), controller, key, value);
+}
+
 void trace_flow_tick(struct trace_flow *f, gint64 now)
 {
 	ctl_sent(f->ctl, seconds(now), f->wire);
 	f->wire = 0;
 	use_rate(f, now);
+	check_ecn(f);
+	if (f->control_csv && f->ticks++ % LOG_EVERY_TICKS == 0)
+		ctl_state(f->ctl, log_value, f->control_csv);
 }
 
 static void take_advice(struct trace_flow *f, const struct paqm_client_advice *a)
@@ -73,15 +97,7 @@ static void on_advice(const struct paqm_client_advice *a, gpointer data)
 	g_mutex_unlock(&f->s->lock);
 }
 
-/* Round trip of a report, RFC 3550 section 6.4.1; NAN: unknown. */
-static double round_trip(const struct trace_flow *f, gint64 now, guint32 lsr, guint32 dlsr)
-{
-	guint32 then = (guint32)(trace_ntp(now + f->s->wall_offset) >> 16);
-
-	return lsr ? (then - lsr - dlsr) / 65536.0 : NAN;
-}
-
-/* Receiver reports about this flow. */
+/* Reports about this flow. */
 static void on_rtcp(gpointer data)
 {
 	struct trace_flow *f = data;
@@ -90,35 +106,9 @@ static void on_rtcp(gpointer data)
 	ssize_t n;
 
 	g_mutex_lock(&f->s->lock);
-	while ((n = recv(f->rtcp, packet, sizeof(packet), 0)) > 0) {
-		GstRTCPBuffer rtcp = GST_RTCP_BUFFER_INIT;
-		GstBuffer *buf;
-		GstRTCPPacket p;
-
-		if (!gst_rtcp_buffer_validate_data_reduced(packet, (guint)n))
-			continue;
-		buf = gst_buffer_new_wrapped_full(GST_MEMORY_FLAG_READONLY, packet, sizeof(packet),
-						  0, (gsize)n, NULL, NULL);
-		gst_rtcp_buffer_map(buf, GST_MAP_READ, &rtcp);
-		for (gboolean more = gst_rtcp_buffer_get_first_packet(&rtcp, &p); more;
-		     more = gst_rtcp_packet_move_to_next(&p)) {
-			if (gst_rtcp_packet_get_type(&p) != GST_RTCP_TYPE_RR)
-				continue;
-			for (guint i = 0; i < gst_rtcp_packet_get_rb_count(&p); i++) {
-				guint32 ssrc, ext, jitter, lsr, dlsr;
-				guint8 lost;
-				gint32 total;
-
-				gst_rtcp_packet_get_rb(&p, i, &ssrc, &lost, &total, &ext, &jitter,
-						       &lsr, &dlsr);
-				if (ssrc == f->ssrc)
-					ctl_receiver_report(f->ctl, seconds(now), lost / 256.0,
-							    round_trip(f, now, lsr, dlsr));
-			}
-		}
-		gst_rtcp_buffer_unmap(&rtcp);
-		gst_buffer_unref(buf);
-	}
+	while ((n = recv(f->rtcp, packet, sizeof(packet), 0)) > 0)
+		trace_flow_hear(f, packet, (gsize)n, now);
+	use_rate(f, now);
 	g_mutex_unlock(&f->s->lock);
 }
 
@@ -185,6 +175,8 @@ static void send_piece(struct trace_flow *f, gint64 now)
 			now + f->s->wall_offset, f->frame, source_frame(f), f->piece,
 			f->pieces->len, f->s->headers + h264_piece_size(piece), f->q,
 			f->frame % f->s->ladder.gop ? 'P' : 'I');
+	f->sent[f->seq % TRACE_SENT] =
+		(struct trace_sent){now, (guint32)(f->s->headers + h264_piece_size(piece)), f->seq};
 	f->seq++;
 	f->packets++;
 	f->octets += h264_piece_size(piece);
@@ -241,7 +233,11 @@ static gboolean next_picture(struct trace_flow *f, gint64 now)
 	source = source_frame(f);
 	g_array_set_size(f->pieces, 0);
 	h264_cut(ladder_unit(&s->ladder, f->q, source),
-		 ladder_frame(&s->ladder, f->q, source)->size, WIRE_PACKET - s->headers, f->pieces);
+		 ladder_frame(&s->ladder, f->q, source)->size,
+		 (s->kind->bursts ? wire_burst_packet(f->rate, 1 / seconds(s->interval_ns))
+				  : WIRE_PACKET) -
+			 s->headers,
+		 f->pieces);
 	f->piece = 0;
 	if (!f->pieces->len)
 		f->frame++; /* nothing in it to send */
@@ -284,7 +280,7 @@ void trace_flow_serve(struct trace_flow *f, gint64 now)
 			}
 			continue; /* its first packet leaves at once */
 		}
-		next_piece = s->burst || !f->pieces->len
+		next_piece = s->burst || s->kind->bursts || !f->pieces->len
 				     ? f->frame_ns
 				     : f->frame_ns + s->interval_ns * f->piece / f->pieces->len;
 		f->due = MIN(f->piece < f->pieces->len ? next_piece : f->frame_ns + s->interval_ns,
@@ -335,8 +331,11 @@ static gboolean open_logs(struct trace_flow *f, GError **error)
 	f->tx_csv = open_log(dir, "tx.csv", TX_HEADER, error);
 	f->gop_csv = f->tx_csv ? open_log(dir, "gop.csv", GOP_HEADER, error) : NULL;
 	f->feedback_csv = f->gop_csv ? open_log(dir, "feedback.csv", FEEDBACK_HEADER, error) : NULL;
+	/* of the one that is judged */
+	if (f->feedback_csv && !f->index)
+		f->control_csv = open_log(dir, "control.csv", RATE_HEADER, error);
 	g_free(dir);
-	return f->feedback_csv != NULL;
+	return f->feedback_csv && (f->index || f->control_csv);
 }
 
 gboolean trace_flow_open(struct trace_sender *s, guint index, GError **error)
@@ -356,6 +355,10 @@ gboolean trace_flow_open(struct trace_sender *s, guint index, GError **error)
 	f->rtp = trace_socket(s->dest, port, TRUE, error);
 	f->rtcp = f->rtp < 0 ? -1 : trace_socket(s->dest, port + 1, TRUE, error);
 	if (f->rtcp < 0 || !open_logs(f, error))
+		return FALSE;
+	f->sent = g_new0(struct trace_sent, TRACE_SENT);
+	f->ecn = s->ecn != ECN_NOT_ECT;
+	if (f->ecn && !trace_send_as(f->rtp, s->ecn, error))
 		return FALSE;
 	f->watch = (struct trace_watch){on_rtcp, f};
 	return trace_loop_add(&s->loop, f->rtcp, &f->watch, error);
@@ -400,7 +403,9 @@ gboolean trace_flow_close(struct trace_flow *f)
 	trace_close(&f->rtp);
 	trace_close(&f->rtcp);
 	g_array_free(f->pieces, TRUE);
+	g_free(f->sent);
 	/* each of them, whatever became of the others */
 	return close_log(f->tx_csv, "tx.csv") & close_log(f->gop_csv, "gop.csv") &
-	       close_log(f->feedback_csv, "feedback.csv");
+	       close_log(f->feedback_csv, "feedback.csv") &
+	       close_log(f->control_csv, "control.csv");
 }

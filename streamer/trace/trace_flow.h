@@ -9,10 +9,12 @@
 #include "streamer/control/control.h"
 #include "streamer/encoder/rasvbr.h"
 #include "streamer/outgoing/advice.h"
+#include "streamer/rtp/ccfb.h"
 #include "streamer/trace/ladder.h"
 #include "streamer/trace/trace.h"
 
-#define Q_REF 31 /* spec: parity with the thesis' quantizer 8 */
+#define TRACE_SENT 2048 /* packets of a flow that are remembered for reports; power of two */
+#define Q_REF 31	/* spec: parity with the thesis' quantizer 8 */
 
 struct trace_sender;
 
@@ -25,6 +27,15 @@ struct trace_flow {
 	guint16 seq;
 	guint64 packets, octets;
 	guint64 wire; /* bytes that the controller has not been told of */
+	guint ticks;
+	gboolean ecn; /* packets are sent as ECN-capable */
+
+	struct trace_sent {
+		gint64 at; /* ns */
+		guint32 size;
+		guint16 seq;
+	} * sent;
+	struct ccfb_clock clock; /* of its receiver */
 
 	struct ctl *ctl;
 	double rate; /* bit/s in force */
@@ -42,11 +53,12 @@ struct trace_flow {
 	gint64 report_ns; /* when the next sender report is due */
 	gint64 due;	  /* when there is anything to do; NEVER: it has ended */
 
-	FILE *tx_csv, *gop_csv, *feedback_csv;
+	FILE *tx_csv, *gop_csv, *feedback_csv, *control_csv;
 };
 
 struct trace_sender {
-	char *to, *ladder_dir, *controller, *log_dir, *paqmd, *rate_max_text, *rate_min_text;
+	char *to, *ladder_dir, *controller, *log_dir, *paqmd, *rate_max_text, *rate_min_text,
+		*ecn_text;
 	gint flows, loops;
 	gdouble duration, spread, beta;
 	gint64 seed;
@@ -56,6 +68,7 @@ struct trace_sender {
 	struct ladder ladder;
 	const struct ctl_kind *kind;
 	double control[CTL_OPTIONS]; /* its options */
+	enum ecn ecn;
 	struct ctl_params ctl_params;
 	GInetSocketAddress *dest;
 	guint headers; /* bytes around the payload of each packet */
@@ -79,6 +92,8 @@ gboolean trace_flow_open(struct trace_sender *s, guint index, GError **error);
 void trace_flow_start(struct trace_flow *f);
 /* With the lock: tell the controller what was sent, use the rate that it grants. */
 void trace_flow_tick(struct trace_flow *f, gint64 now);
+/* trace_heard.c: with the lock: a datagram on the port of RTCP. */
+void trace_flow_hear(struct trace_flow *f, const guint8 *packet, gsize len, gint64 now);
 /* With the lock: everything of a flow that is due. */
 void trace_flow_serve(struct trace_flow *f, gint64 now);
 void trace_flow_end(struct trace_flow *f);
