@@ -3,13 +3,13 @@
  * A flow that always has data, at the rate of a controller: for checks of the
  * control laws on real queues, where the encoder's limits would hide them.
  *
- *   ctl_flow send ADDR:PORT CONTROLLER SECONDS RATE_MAX SEED LOG.csv
+ *   ctl_flow send ADDR:PORT CONTROLLER SECONDS RATE_MAX SEED LOG.csv [ect0]
  *   ctl_flow recv PORT SECONDS LOG.csv
  *
- * Packets have 1000 bytes with IP and UDP headers; gaps are dithered by 10 %
- * against phase effects. The receiver reports the arrival of each packet, not
- * more often than every 20 ms, and logs t,packets,bytes (so far) every 200 ms. The
- * sender logs t,rate_bps,p,rtt,sent every 100 ms. Times are CLOCK_MONOTONIC.
+ * With ect0 packets are sent as ECN-capable, and their marks are reported. They have 1000 bytes
+ * with IP and UDP headers; gaps are dithered by 10 % against phase effects. The receiver reports
+ * the arrival of each packet, not more often than every 20 ms, and logs t,packets,bytes (so far)
+ * every 200 ms. The sender logs t,rate_bps,p,rtt,sent every 100 ms. Times are CLOCK_MONOTONIC.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -40,7 +40,7 @@ struct data {
 struct report {
 	uint64_t first;
 	uint32_t count, pad;
-	uint64_t at[REPORT_MAX]; /* ns; 0: not arrived */
+	uint64_t at[REPORT_MAX]; /* ns, odd if marked; 0: not arrived */
 };
 
 static double now_s(void)
@@ -68,6 +68,26 @@ static bool readable(int fd, double until)
 	return ppoll(&p, 1, &ts, NULL) > 0;
 }
 
+/* The next packet, and whether it is marked. */
+static ssize_t take(int fd, void *room, size_t size, struct sockaddr_in *peer, bool *marked)
+{
+	char control[CMSG_SPACE(sizeof(int))];
+	struct iovec iov = {room, size};
+	struct msghdr msg = {.msg_name = peer,
+			     .msg_namelen = sizeof(*peer),
+			     .msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = control,
+			     .msg_controllen = sizeof(control)};
+	ssize_t got = recvmsg(fd, &msg, 0);
+
+	*marked = false;
+	for (struct cmsghdr *c = got < 0 ? NULL : CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c))
+		if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TOS)
+			*marked = (*CMSG_DATA(c) & 3) == 3;
+	return got;
+}
+
 static int receive(int port, double seconds, const char *path)
 {
 	struct sockaddr_in me = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)}, peer;
@@ -86,24 +106,25 @@ static int receive(int port, double seconds, const char *path)
 		die("bind");
 	if (!log)
 		die(path);
+	setsockopt(fd, IPPROTO_IP, IP_RECVTOS, &(int){1}, sizeof(int));
 	fprintf(log, "t,packets,bytes\n");
 	while (now_s() < end) {
-		socklen_t len = sizeof(peer);
 		ssize_t got;
+		bool marked;
 
 		for (; logged <= now_s(); logged += 0.2)
 			fprintf(log, "%.3f,%llu,%llu\n", logged, (unsigned long long)packets,
 				(unsigned long long)bytes);
 		if (!readable(fd, fmin(end, logged)))
 			continue;
-		got = recvfrom(fd, &in, sizeof(in), 0, (struct sockaddr *)&peer, &len);
+		got = take(fd, &in, sizeof(in), &peer, &marked);
 		if (got < (ssize_t)sizeof(in.d))
 			continue;
 		packets++;
 		bytes += (uint64_t)got + HEADERS;
 		if (in.d.seq + HISTORY <= highest)
 			continue;
-		arrived[in.d.seq % HISTORY] = (uint64_t)(now_s() * 1e9);
+		arrived[in.d.seq % HISTORY] = (uint64_t)(now_s() * 1e9) / 2 * 2 + marked;
 		if (in.d.seq > highest)
 			highest = in.d.seq;
 		if (now_s() - last < REPORT_GAP)
@@ -118,7 +139,7 @@ static int receive(int port, double seconds, const char *path)
 			arrived[next % HISTORY] = 0;
 		}
 		sendto(fd, &out, offsetof(struct report, at) + out.count * sizeof(out.at[0]), 0,
-		       (struct sockaddr *)&peer, len);
+		       (struct sockaddr *)&peer, sizeof(peer));
 	}
 	return fclose(log) != 0;
 }
@@ -135,7 +156,7 @@ static void keep(const char *controller, const char *key, double value, void *da
 		kept[1] = value;
 }
 
-static int send_flow(char **argv)
+static int send_flow(char **argv, bool ect)
 {
 	struct sockaddr_in to = {.sin_family = AF_INET};
 	char *colon = strchr(argv[0], ':');
@@ -147,7 +168,8 @@ static int send_flow(char **argv)
 	struct ctl_params params = {.rate_min = RATE_MIN,
 				    .rate_max = atof(argv[3]),
 				    .packet = PACKET,
-				    .option = option};
+				    .option = option,
+				    .ecn = ect ? CTL_ECN_CLASSIC : CTL_ECN_NONE};
 	static struct fb_packet pkts[REPORT_MAX];
 	static double sent_at[HISTORY];
 	static char packet[PACKET - HEADERS];
@@ -167,6 +189,8 @@ static int send_flow(char **argv)
 	if (inet_pton(AF_INET, argv[0], &to.sin_addr) != 1 ||
 	    connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0)
 		die(argv[0]);
+	if (ect && setsockopt(fd, IPPROTO_IP, IP_TOS, &(int){2}, sizeof(int)) < 0)
+		die("ect0");
 	fprintf(log, "t,rate_bps,p,rtt,sent\n");
 	c = ctl_new(kind, &params, begin);
 	while (now_s() < end) {
@@ -186,6 +210,8 @@ static int send_flow(char **argv)
 					.recv = in.at[i] / 1e9,
 					.size = PACKET,
 					.received = in.at[i] != 0,
+					.ect = ect && in.at[i] % 2 == 0,
+					.ce = ect && in.at[i] % 2,
 				};
 			ctl_feedback(c, now_s(), pkts, in.count);
 		}
@@ -220,11 +246,12 @@ int main(int argc, char **argv)
 {
 	/* Timers of 50 us slack are a packet at 10 Mbit/s. */
 	prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
-	if (argc == 8 && !strcmp(argv[1], "send"))
-		return send_flow(argv + 2);
+	if ((argc == 8 || (argc == 9 && !strcmp(argv[8], "ect0"))) && !strcmp(argv[1], "send"))
+		return send_flow(argv + 2, argc == 9);
 	if (argc == 5 && !strcmp(argv[1], "recv"))
 		return receive(atoi(argv[2]), atof(argv[3]), argv[4]);
-	fprintf(stderr, "usage: ctl_flow send ADDR:PORT CONTROLLER SECONDS RATE_MAX SEED LOG.csv\n"
-			"       ctl_flow recv PORT SECONDS LOG.csv\n");
+	fprintf(stderr,
+		"usage: ctl_flow send ADDR:PORT CONTROLLER SECONDS RATE_MAX SEED LOG.csv [ect0]\n"
+		"       ctl_flow recv PORT SECONDS LOG.csv\n");
 	return 2;
 }

@@ -193,6 +193,18 @@ void outgoing_start_train(struct outgoing *o)
 	o->train = train_start(&p, follow_begin, o);
 }
 
+/* ECN that the path does not treat as it should is not used (RFC 6679 section 7.2). */
+static void check_ecn(struct outgoing *o)
+{
+	const char *fault = o->ecn != ECN_NOT_ECT ? rate_ecn_fault(o->rate) : NULL;
+
+	if (!fault)
+		return;
+	g_printerr("paqm-streamer: ECN is off from now on: %s\n", fault);
+	o->ecn = ECN_NOT_ECT;
+	ecn_send_as(o->socket, o->ecn, NULL);
+}
+
 void outgoing_tick(struct outgoing *o)
 {
 	guint64 bytes, left;
@@ -203,6 +215,7 @@ void outgoing_tick(struct outgoing *o)
 		follow_advise(o);
 	rate_tick(o->rate);
 	follow_format(o);
+	check_ecn(o);
 	if (o->repair && repair_tick(o->repair, o->granted, o->control_csv, &left))
 		follow_left(o, left);
 }

@@ -274,9 +274,9 @@ void rate_watch(struct rate *r, GstPad *before, GObject *session, guint32 ssrc, 
 	}
 }
 
-void rate_hear(struct rate *r, GstPad *after)
+void rate_hear(struct rate *r, GstPad *after, guint below)
 {
-	r->heard = heard_new(after, r->session, wire_below(r->headers), on_heard, r);
+	r->heard = heard_new(after, r->session, below, on_heard, r);
 }
 
 void rate_advise(struct rate *r, const struct ctl_advice *a)
