@@ -271,6 +271,12 @@ void ctl_sent(struct ctl *c, double now, size_t bytes)
 		c->kind->sent(c->state, now, bytes);
 }
 
+bool ctl_train(struct ctl *c, double now, struct ctl_train *t)
+{
+	run_timers(c, now);
+	return c->kind->train && c->kind->train(c->state, t);
+}
+
 double ctl_rate(struct ctl *c, double now)
 {
 	run_timers(c, now);

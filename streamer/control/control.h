@@ -28,7 +28,7 @@ struct ctl_option {
 	double least, most, initial;
 };
 
-#define CTL_OPTIONS 6 /* of one controller at the most */
+#define CTL_OPTIONS 8 /* of one controller at the most */
 
 struct ctl_params {
 	double rate_min;
@@ -74,6 +74,15 @@ struct ctl_ecn_seen {
 	uint64_t ect, ce;   /* packets reported so */
 };
 
+/* A train that is to be sent: packets of the stream in equal gaps, filled up where media is short.
+ */
+struct ctl_train {
+	uint8_t id;
+	uint8_t packets;
+	bool start;  /* of the start phase */
+	double rate; /* bit/s */
+};
+
 typedef void (*ctl_log_fn)(const char *controller, const char *key, double value, void *data);
 
 struct ctl_kind {
@@ -95,6 +104,8 @@ struct ctl_kind {
 			const struct ctl_message *m);
 	void (*format)(const void *state, struct ctl_format *f);
 	void (*sent)(void *state, double now, size_t bytes);
+	/* Probes with trains: which one is to be on its way now? False: none. */
+	bool (*train)(const void *state, struct ctl_train *t);
 	/* When timeout() is due; INFINITY: not at all. It must move into the future. */
 	double (*next)(const void *state);
 	void (*timeout)(void *state, const struct ctl_params *p, double now);
@@ -153,6 +164,8 @@ void ctl_message(struct ctl *c, double now, const struct ctl_message *m);
 void ctl_format(const struct ctl *c, struct ctl_format *f);
 /* So many bytes have gone out since the last call. */
 void ctl_sent(struct ctl *c, double now, size_t bytes);
+/* The train that is to be on its way: one with another id is to begin. False: none, stop it. */
+bool ctl_train(struct ctl *c, double now, struct ctl_train *t);
 /* What was seen of ECN, if packets are sent as ECN-capable. */
 const struct ctl_ecn_seen *ctl_ecn_seen(const struct ctl *c);
 /* The rate to use now, within the limits; lets time act on the controller. */

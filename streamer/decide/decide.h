@@ -30,6 +30,7 @@ struct dec_packet {
 	bool marker;	    /* the last of its picture */
 	const uint8_t *rtp; /* all of it, decrypted if @len is not 0 */
 	size_t len;
+	size_t readable; /* bytes of @rtp, though the payload may be encrypted */
 };
 
 struct dec_kind {

@@ -5,4 +5,6 @@
  * DEC_KIND() before. meson.build reads the files' names here, too.
  */
 DEC_KIND(raf, raf.c)
+DEC_KIND(layered, layered.c)
+DEC_KIND(binary, layered.c)
 #undef DEC_KIND

@@ -110,6 +110,7 @@ static void show_decider(struct receiver *r, const guint8 *p, gsize len, enum ec
 		.marker = p[1] >> 7,
 		.rtp = p,
 		.len = r->srtp_key ? 0 : len,
+		.readable = len,
 	};
 
 	g_mutex_lock(&r->deciding);

@@ -65,6 +65,21 @@ static void log_value(const char *controller, const char *key, double value, voi
 	fprintf(data, "%" G_GINT64_FORMAT ",%s,%s,%.9g\n", realtime_ns(), controller, key, value);
 }
 
+/* Begin the train that the controller wants, end the one that it does not want any more. */
+static void use_train(struct trace_flow *f, gint64 now)
+{
+	struct ctl_train t;
+
+	if (!ctl_train(f->ctl, seconds(now), &t)) {
+		f->in_train = FALSE;
+	} else if (!f->any_train || t.id != f->train.id) {
+		f->in_train = f->any_train = TRUE;
+		f->train = t;
+		f->train_next = 0;
+		f->train_ns = f->due = now;
+	}
+}
+
 void trace_flow_tick(struct trace_flow *f, gint64 now)
 {
 	ctl_sent(f->ctl, seconds(now), f->wire);
@@ -73,6 +88,8 @@ void trace_flow_tick(struct trace_flow *f, gint64 now)
 	check_ecn(f);
 	if (f->control_csv && f->ticks++ % LOG_EVERY_TICKS == 0)
 		ctl_state(f->ctl, log_value, f->control_csv);
+	if (f->due != NEVER)
+		use_train(f, now);
 }
 
 static void take_advice(struct trace_flow *f, const struct paqm_client_advice *a)
@@ -150,38 +167,83 @@ static guint source_frame(const struct trace_flow *f)
 	return f->gop_first + f->frame % f->s->ladder.gop;
 }
 
-static void send_piece(struct trace_flow *f, gint64 now)
+/* One packet: a piece of the picture under way, or NULL: nothing but what a train is filled with.
+ */
+static void send_packet(struct trace_flow *f, gint64 now, const struct h264_piece *piece)
 {
-	const struct h264_piece *piece = &g_array_index(f->pieces, struct h264_piece, f->piece);
-	gboolean marker = f->piece + 1 == f->pieces->len;
+	gboolean marker = piece && f->piece + 1 == f->pieces->len;
+	/* what fills goes with the picture before it */
+	guint picture = piece || !f->frame ? f->frame : f->frame - 1;
 	guint32 ts = f->ts_offset + (guint32)gst_util_uint64_scale(
-					    f->frame, (guint64)TRACE_CLOCK * f->s->ladder.fps_d,
+					    picture, (guint64)TRACE_CLOCK * f->s->ladder.fps_d,
 					    (guint64)f->s->ladder.fps_n);
-	guint8 head[RTP_HEADER + 2] = {0x80, (guint8)(TRACE_PT | (marker ? 0x80 : 0))};
-	gsize head_len = RTP_HEADER + piece->head_len;
-	struct iovec iov[2] = {{head, head_len}, {(void *)piece->data, piece->len}};
-	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = 2};
+	guint8 head[RTP_HEADER + WIRE_PACKET] = {0x80, (guint8)(TRACE_PT | (marker ? 0x80 : 0))};
+	gsize media = piece ? h264_piece_size(piece) : 0, head_len = RTP_HEADER, wire;
+	struct iovec iov[3] = {{head, 0}};
+	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = piece ? 3 : 1};
 
 	GST_WRITE_UINT16_BE(head + 2, f->seq);
 	GST_WRITE_UINT32_BE(head + 4, ts);
 	GST_WRITE_UINT32_BE(head + 8, f->ssrc);
-	memcpy(head + RTP_HEADER, piece->head, piece->head_len);
+	if (f->in_train) {
+		struct probe probe = {.clock_us = (guint64)now / 1000,
+				      .train = f->train.id,
+				      .index = f->train_next++,
+				      .packets = f->train.packets,
+				      .flags = (guint8)((f->train.start ? PROBE_START : 0) |
+							(piece ? 0 : PROBE_PADDING)),
+				      .rate = (guint32)MIN(f->train.rate, G_MAXUINT32)};
+		gsize room = (WIRE_PACKET - f->s->headers - media) & ~(gsize)3;
+
+		head[0] |= 0x10;
+		probe_extension(head + RTP_HEADER, room, &probe);
+		head_len += room;
+	}
+	iov[0].iov_len = head_len;
+	if (piece) {
+		iov[1] = (struct iovec){(void *)piece->head, piece->head_len};
+		iov[2] = (struct iovec){(void *)piece->data, piece->len};
+	}
+	wire = f->s->headers - RTP_HEADER + head_len + media;
 	/* A full queue on the way out loses packets; so it would for any sender. */
 	if (sendmsg(f->rtp, &msg, 0) < 0)
 		f->s->refused++;
 	if (f->tx_csv)
 		fprintf(f->tx_csv,
 			"%u,%" G_GINT64_FORMAT ",%u,%u,%u,%u,%" G_GSIZE_FORMAT ",%d,%c\n", f->seq,
-			now + f->s->wall_offset, f->frame, source_frame(f), f->piece,
-			f->pieces->len, f->s->headers + h264_piece_size(piece), f->q,
-			f->frame % f->s->ladder.gop ? 'P' : 'I');
-	f->sent[f->seq % TRACE_SENT] =
-		(struct trace_sent){now, (guint32)(f->s->headers + h264_piece_size(piece)), f->seq};
+			now + f->s->wall_offset, picture, source_frame(f), piece ? f->piece : 0,
+			piece ? f->pieces->len : 0, wire, f->q,
+			!piece			      ? 'F'
+			: f->frame % f->s->ladder.gop ? 'P'
+						      : 'I');
+	f->sent[f->seq % TRACE_SENT] = (struct trace_sent){now, (guint32)wire, f->seq};
 	f->seq++;
 	f->packets++;
-	f->octets += h264_piece_size(piece);
-	f->wire += f->s->headers + h264_piece_size(piece);
-	f->piece++;
+	f->octets += head_len - RTP_HEADER + media;
+	f->wire += wire;
+}
+
+static void send_piece(struct trace_flow *f, gint64 now)
+{
+	send_packet(f, now, &g_array_index(f->pieces, struct h264_piece, f->piece));
+	if (++f->piece == f->pieces->len)
+		f->frame++;
+}
+
+/* When the next packet of the train leaves. */
+static gint64 slot_ns(const struct trace_flow *f)
+{
+	return f->train_ns + (gint64)(8e9 * WIRE_PACKET / f->train.rate * f->train_next);
+}
+
+/* A packet of the train: media if there is any. */
+static void send_slot(struct trace_flow *f, gint64 now)
+{
+	if (f->piece < f->pieces->len)
+		send_piece(f, now);
+	else
+		send_packet(f, now, NULL);
+	f->in_train = f->train_next < f->train.packets;
 }
 
 /* The next group: where in the clip, and at which quantizer. False: the clip has ended. */
@@ -236,7 +298,7 @@ static gboolean next_picture(struct trace_flow *f, gint64 now)
 		 ladder_frame(&s->ladder, f->q, source)->size,
 		 (s->kind->bursts ? wire_burst_packet(f->rate, 1 / seconds(s->interval_ns))
 				  : WIRE_PACKET) -
-			 s->headers,
+			 s->headers - (s->kind->train ? PROBE_ROOM : 0),
 		 f->pieces);
 	f->piece = 0;
 	if (!f->pieces->len)
@@ -268,10 +330,11 @@ void trace_flow_serve(struct trace_flow *f, gint64 now)
 
 		if (f->report_ns <= now)
 			send_report(f, now);
-		if (f->piece < f->pieces->len) {
-			send_piece(f, now);
-			if (f->piece == f->pieces->len)
-				f->frame++;
+		if (f->in_train && slot_ns(f) <= now) {
+			send_slot(f, now);
+		} else if (f->piece < f->pieces->len) {
+			if (!f->in_train)
+				send_piece(f, now);
 		} else if (next_frame <= now) {
 			f->frame_ns = next_frame;
 			if (!next_picture(f, now)) {
@@ -283,8 +346,13 @@ void trace_flow_serve(struct trace_flow *f, gint64 now)
 		next_piece = s->burst || s->kind->bursts || !f->pieces->len
 				     ? f->frame_ns
 				     : f->frame_ns + s->interval_ns * f->piece / f->pieces->len;
-		f->due = MIN(f->piece < f->pieces->len ? next_piece : f->frame_ns + s->interval_ns,
-			     f->report_ns);
+		if (f->piece == f->pieces->len)
+			next_piece = f->frame_ns + s->interval_ns;
+		else if (f->in_train) /* its slots are those of the train */
+			next_piece = NEVER;
+		f->due = MIN(next_piece, f->report_ns);
+		if (f->in_train)
+			f->due = MIN(f->due, slot_ns(f));
 	}
 }
 
@@ -389,7 +457,8 @@ void trace_flow_start(struct trace_flow *f)
 	};
 	ra_init(&f->ra, &f->ra_params, f->rate * group_time(s));
 	f->frame_ns = start - s->interval_ns;
-	f->report_ns = start + REPORT_INTERVAL;
+	/* Reports on trains are sent to where the first one of ours comes from. */
+	f->report_ns = start + (s->kind->train ? 0 : REPORT_INTERVAL);
 	f->due = start;
 	register_flow(f);
 }

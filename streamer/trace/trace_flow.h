@@ -9,6 +9,7 @@
 #include "streamer/control/control.h"
 #include "streamer/encoder/rasvbr.h"
 #include "streamer/outgoing/advice.h"
+#include "streamer/rtp/probe.h"
 #include "streamer/rtp/ccfb.h"
 #include "streamer/trace/ladder.h"
 #include "streamer/trace/trace.h"
@@ -52,6 +53,11 @@ struct trace_flow {
 	gint64 frame_ns;  /* when the picture under way began */
 	gint64 report_ns; /* when the next sender report is due */
 	gint64 due;	  /* when there is anything to do; NEVER: it has ended */
+
+	struct ctl_train train; /* under way, or the last */
+	gboolean in_train, any_train;
+	guint8 train_next; /* index of its next packet */
+	gint64 train_ns;   /* when it began */
 
 	FILE *tx_csv, *gop_csv, *feedback_csv, *control_csv;
 };

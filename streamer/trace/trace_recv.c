@@ -17,6 +17,7 @@
 #include "streamer/options.h"
 #include "streamer/outgoing/choice.h"
 #include "streamer/rtp/ccfb.h"
+#include "streamer/rtp/probe.h"
 #include "streamer/trace/rtph264.h"
 #include "streamer/trace/trace.h"
 #include "streamer/rtp/wire.h"
@@ -104,11 +105,16 @@ static gboolean count_packet(struct trace_stream *st, guint32 ssrc, guint16 seq,
 
 static void keep(struct trace_receiver *r, const guint8 *packet, gsize len, guint16 seq, guint32 ts)
 {
-	gsize head = RTP_HEADER + 4 * (packet[0] & 15);
+	gsize head;
 
-	/* what the sender of trace mode never makes: extensions, padding */
-	if (packet[0] & 0x30 || head >= len)
+	probe_find(packet, len, &head);
+	/* what the sender of trace mode never makes: RTP's padding */
+	if (packet[0] & 0x20 || !head)
 		return;
+	if (head == len) { /* it filled up a train */
+		h264_unit_pass(&r->unit, seq);
+		return;
+	}
 	switch (h264_unit_add(&r->unit, seq, ts, packet[1] >> 7, packet + head, len - head)) {
 	case H264_JOIN_COMPLETE:
 		fwrite(r->unit.data->data, 1, r->unit.data->len, r->es);
@@ -134,6 +140,7 @@ static void see(struct trace_stream *st, const guint8 *packet, gsize len, enum e
 		.marker = packet[1] >> 7,
 		.rtp = packet,
 		.len = len,
+		.readable = len,
 	};
 
 	ccfb_see(&st->ccfb, 0, st->ssrc, d.seq, ecn, (guint64)now);
@@ -269,6 +276,9 @@ static void on_rtcp(gpointer data)
 			if (st->have_ssrc && ssrc == st->ssrc) {
 				st->sr_ntp = ntp;
 				st->sr_ns = monotonic_ns();
+			}
+			/* the first one may come before the stream has been looked at */
+			if (!st->have_ssrc || ssrc == st->ssrc) {
 				memcpy(&st->peer, &from, sizeof(from));
 				st->peer_len = from_len;
 			}
@@ -316,8 +326,9 @@ static void on_tick(gpointer data)
 	struct trace_receiver *r = data;
 	gint64 now = monotonic_ns();
 
-	for (gint i = 0; i < r->streams; i++)
+	for (gint i = 0; i < r->streams; i++) {
 		read_packets(&r->stream[i]);
+	}
 	r->read_ns = now + READ_INTERVAL;
 	if (now >= r->end_ns)
 		r->loop.stop = TRUE;

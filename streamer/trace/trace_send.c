@@ -24,6 +24,7 @@ static void on_timer(gpointer data)
 {
 	struct trace_sender *s = data;
 	gint64 now = monotonic_ns(), next;
+	gboolean in_train = FALSE;
 
 	g_mutex_lock(&s->lock);
 	if (s->tick_ns <= now) {
@@ -39,9 +40,10 @@ static void on_timer(gpointer data)
 			trace_flow_end(f);
 		trace_flow_serve(f, now);
 		next = MIN(next, f->due);
+		in_train |= f->in_train; /* its gaps may be shorter than the grid */
 	}
 	g_mutex_unlock(&s->lock);
-	trace_timer_set(&s->loop, on_grid(next));
+	trace_timer_set(&s->loop, in_train ? next : on_grid(next));
 }
 
 static gboolean parse(struct trace_sender *s, int argc, char **argv, GError **error)
