@@ -31,24 +31,32 @@ static GstPadProbeReturn on_packet(GstPad *pad, GstPadProbeInfo *info, gpointer 
 	enum ecn ecn = ecn_taken();
 	struct call_tell *t = data;
 	struct dec_packet d;
-	guint8 head[12];
+	const guint8 *head;
+	GstMapInfo map;
 
 	(void)pad;
-	if (gst_buffer_extract(buf, 0, head, sizeof(head)) != sizeof(head) ||
-	    paqm_get32(head + 8) != t->ssrc || (head[1] & 0x7f) != VIDEO_PT)
+	if (!gst_buffer_map(buf, &map, GST_MAP_READ))
 		return GST_PAD_PROBE_OK;
+	head = map.data;
+	if (map.size < 12 || paqm_get32(head + 8) != t->ssrc || (head[1] & 0x7f) != VIDEO_PT) {
+		gst_buffer_unmap(buf, &map);
+		return GST_PAD_PROBE_OK;
+	}
 	d = (struct dec_packet){.at = monotonic_ns() / 1e9,
 				.bytes = gst_buffer_get_size(buf) + t->ip_udp,
 				.ecn = ecn,
 				.ts = paqm_get32(head + 4),
 				.seq = paqm_get16(head + 2),
-				.marker = head[1] >> 7};
+				.marker = head[1] >> 7,
+				.rtp = head,
+				.readable = map.size};
 	g_mutex_lock(&t->lock);
 	t->fates |= ecn != ECN_NOT_ECT;
 	ccfb_see(&t->ccfb, 0, t->ssrc, d.seq, ecn, (guint64)monotonic_ns());
 	if (t->dec)
 		dec_see(t->dec, t->ssrc, &d);
 	g_mutex_unlock(&t->lock);
+	gst_buffer_unmap(buf, &map);
 	return GST_PAD_PROBE_OK;
 }
 

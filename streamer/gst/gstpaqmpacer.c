@@ -16,6 +16,8 @@
  * #GstPaqmPacer:rate is for encoders that answer late to a new rate: what they send
  * beyond it waits here, for a quarter of a second at most, and not in the network.
  *
+ * Packets of a train (streamer/rtp/probe.h) leave at its gaps.
+ *
  * Two kinds of packets belong to no frame. Packets of another payload type in
  * the same stream that come behind the marker (forward error correction) go out
  * in order, in the part of the interval that #GstPaqmPacer:reserve keeps free for
@@ -25,6 +27,8 @@
 #include "streamer/gst/gstpaqmpacer.h"
 
 #include <sys/prctl.h>
+
+#include "streamer/gst/trainpace.h"
 
 GST_DEBUG_CATEGORY_STATIC(paqmpacer_debug);
 #define GST_CAT_DEFAULT paqmpacer_debug
@@ -53,9 +57,10 @@ struct _GstPaqmPacer {
 	GQueue frame;	  /* of GstBuffer, waiting for the marker */
 	gint64 busy;	  /* the last frame occupies the link until then */
 	gint64 again;	  /* the last packet of another stream, too */
-	double pace;	  /* of the last frame, us per byte */
-	guint32 ts;	  /* of the packets in frame */
-	gboolean known;	  /* what pictures are: */
+	struct train_pace train;
+	double pace;	/* of the last frame, us per byte */
+	guint32 ts;	/* of the packets in frame */
+	gboolean known; /* what pictures are: */
 	guint32 ssrc;
 	guint8 pt;
 	guint reserve; /* percent */
@@ -173,6 +178,23 @@ static void schedule_frame(GstPaqmPacer *self)
 	wake(self);
 }
 
+/* Give a packet of a train its time; FALSE: it is of none. Called with the lock held. */
+static gboolean schedule_train(GstPaqmPacer *self, GstBuffer *buf)
+{
+	guint64 size = gst_buffer_get_size(buf) + self->below;
+	gint64 gap, start = MAX(now_us(self), self->busy);
+	gint64 due = train_due(&self->train, buf, size, start, &gap);
+
+	if (due < 0)
+		return FALSE;
+	insert_item(self, GST_MINI_OBJECT_CAST(buf), due);
+	self->busy = MAX(self->busy, due + gap);
+	self->wire_bytes += size;
+	self->packets++;
+	wake(self);
+	return TRUE;
+}
+
 /* Give a packet outside of the frames its time. Called with the lock held. */
 static void schedule_repair(GstPaqmPacer *self, GstBuffer *buf, enum kind kind)
 {
@@ -226,7 +248,10 @@ static GstFlowReturn take(GstPaqmPacer *self, GstBuffer *buf)
 	flow = self->flushing ? GST_FLOW_FLUSHING : self->flow;
 	if (flow == GST_FLOW_OK) {
 		kind = kind_of(self, buf, &marker, &ts);
-		if (kind == PICTURE) {
+		if (kind == PICTURE && schedule_train(self, buf)) {
+			if (marker && self->frame.length)
+				schedule_frame(self);
+		} else if (kind == PICTURE) {
 			if (self->frame.length && ts != self->ts)
 				schedule_frame(self);
 			self->ts = ts;

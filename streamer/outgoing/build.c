@@ -87,11 +87,12 @@ char *outgoing_elements(struct outgoing *o)
 	o->n_encoders = o->interlace ? interlace_phases(o->interlace) : 1;
 	coder = coder_elements(o);
 	repairs = repair_elements(&o->repairs);
-	text = g_strdup_printf(
-		"%s%s mtu=%u ! %spaqmpacer name=pacer below=%u%s%s%s", format_elements(o->kind),
-		coder, wire_rtp_mtu(WIRE_PACKET, o->headers), repairs, wire_below(o->headers),
-		o->kind->element ? " ! " : "", o->kind->element ? o->kind->element : "",
-		o->kind->element ? " name=estimator" : "");
+	text = g_strdup_printf("%s%s mtu=%u ! %spaqmpacer name=pacer below=%u%s%s%s",
+			       format_elements(o->kind), coder,
+			       wire_rtp_mtu(WIRE_PACKET - trains_room(o->kind), o->headers),
+			       repairs, wire_below(o->headers), o->kind->element ? " ! " : "",
+			       o->kind->element ? o->kind->element : "",
+			       o->kind->element ? " name=estimator" : "");
 	g_free(coder);
 	g_free(repairs);
 	return text;
@@ -117,6 +118,8 @@ static gboolean use_payloader(struct outgoing *o, GError **error)
 		o->split = split_new(GST_BIN(o->pipeline), o->interlace, (guint)o->gop, o->pay);
 	if (o->carrier == CARRIER_IN_BAND)
 		carried_in(o, o->pay);
+	if (o->kind->train)
+		o->trains = trains_new(o->pay, o->pacer, o->headers);
 	return rate_number_packets(o->pay, error);
 }
 
@@ -215,6 +218,7 @@ void outgoing_tick(struct outgoing *o)
 		follow_advise(o);
 	rate_tick(o->rate);
 	follow_format(o);
+	follow_trains(o);
 	check_ecn(o);
 	if (o->repair && repair_tick(o->repair, o->granted, o->control_csv, &left))
 		follow_left(o, left);
@@ -259,4 +263,5 @@ void outgoing_clear(struct outgoing *o)
 	gst_clear_object(&o->pay);
 	g_clear_pointer(&o->adaptor, adaptor_free);
 	g_clear_pointer(&o->split, split_free);
+	g_clear_pointer(&o->trains, trains_free);
 }

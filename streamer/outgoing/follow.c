@@ -50,7 +50,15 @@ void follow_format(struct outgoing *o)
 static guint longest_packet(const struct outgoing *o, gboolean follows, double rate)
 {
 	return o->kind->bursts ? wire_burst_packet(rate, 1 / o->interval)
-			       : wire_packet(follows, rate);
+			       : wire_packet(follows, rate) - trains_room(o->kind);
+}
+
+void follow_trains(struct outgoing *o)
+{
+	struct ctl_train t;
+
+	if (o->trains)
+		trains_want(o->trains, rate_train(o->rate, &t) ? &t : NULL, o->interval);
 }
 
 void follow_rate(guint64 rate, gboolean follows, gpointer outgoing)

@@ -291,6 +291,11 @@ void rate_sent(struct rate *r, guint64 total)
 	r->sent = total;
 }
 
+bool rate_train(struct rate *r, struct ctl_train *t)
+{
+	return ctl_train(r->ctl, now_s(), t);
+}
+
 void rate_format(const struct rate *r, struct ctl_format *f)
 {
 	ctl_format(r->ctl, f);

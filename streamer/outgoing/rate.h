@@ -49,6 +49,8 @@ void rate_advise(struct rate *r, const struct ctl_advice *a);
 void rate_sent(struct rate *r, guint64 total);
 /* The pictures that the controller wants now. */
 void rate_format(const struct rate *r, struct ctl_format *f);
+/* As ctl_train(). */
+bool rate_train(struct rate *r, struct ctl_train *t);
 /* Why the stream must not be sent as ECN-capable any more; NULL: it may. */
 const char *rate_ecn_fault(const struct rate *r);
 const struct ctl_ecn_seen *rate_ecn_seen(const struct rate *r);
