@@ -85,7 +85,7 @@ enum {
 	PROP_RATE,
 	PROP_WIRE_BYTES,
 	PROP_PACKETS,
-	PROP_REPAIR_BYTES,
+	PROP_REPAIR_BYTES
 };
 
 enum kind { PICTURE, BEHIND, AGAIN };
@@ -124,11 +124,7 @@ static void wait_until(GstPaqmPacer *self, gint64 due)
 
 static struct item *new_item(GstMiniObject *object, gint64 due)
 {
-	struct item *it = g_new(struct item, 1);
-
-	it->object = object;
-	it->due = due;
-	return it;
+	return g_memdup2(&(struct item){object, due}, sizeof(struct item));
 }
 
 static void push_item(GstPaqmPacer *self, GstMiniObject *object, gint64 due)

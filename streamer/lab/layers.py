@@ -156,14 +156,19 @@ def case_estimate(tool: str) -> None:
                 flows.rate_max, flows.rate_min = capacity, capacity / 20
                 flows.cross("pareto", load / 100 * capacity, load, flows.seconds)
                 flows.until(4)
+                free = []  # of C while each flow was there
                 for number in range(ESTIMATES):
+                    t0, _, b0 = link()
                     flows.media(number, seconds=each - 0.3)
                     flows.until(4 + (number + 1) * each)
+                    t1, _, b1 = link()
+                    own = flows.delta(f"r{number}", "bytes", t0, t1)
+                    free.append(1 - 8 * (b1 - b0 - own) / (t1 - t0) / capacity)
                 flows.finish()
                 last = [next(row for row in flows.log(f"s{n}") if row["estimate"] > 0)
                         for n in range(ESTIMATES)]
-            free = (1 - load / 100) * capacity
-            off = [abs(row["estimate"] - free) / capacity for row in last]
+            off = [abs(row["estimate"] / capacity - part)
+                   for row, part in zip(last, free, strict=True)]
             errors[kind, load] = 100 * sum(off) / len(off)
             trains = [row["trains"] for row in last]
             judge(f"estimate {load} %, {kind}: trains", sum(trains) / len(trains))
