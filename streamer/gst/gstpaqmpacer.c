@@ -17,7 +17,6 @@
  * beyond it waits here, for a quarter of a second at most, and not in the network.
  *
  * Packets of a train (streamer/rtp/probe.h) leave at its gaps.
- *
  * Two kinds of packets belong to no frame. Packets of another payload type in
  * the same stream that come behind the marker (forward error correction) go out
  * in order, in the part of the interval that #GstPaqmPacer:reserve keeps free for
@@ -178,8 +177,7 @@ static void schedule_frame(GstPaqmPacer *self)
 static gboolean schedule_train(GstPaqmPacer *self, GstBuffer *buf)
 {
 	guint64 size = gst_buffer_get_size(buf) + self->below;
-	gint64 gap, start = MAX(now_us(self), self->busy);
-	gint64 due = train_due(&self->train, buf, size, start, &gap);
+	gint64 gap, due = train_due(&self->train, buf, size, MAX(now_us(self), self->busy), &gap);
 
 	if (due < 0)
 		return FALSE;
@@ -245,8 +243,7 @@ static GstFlowReturn take(GstPaqmPacer *self, GstBuffer *buf)
 	if (flow == GST_FLOW_OK) {
 		kind = kind_of(self, buf, &marker, &ts);
 		if (kind == PICTURE && schedule_train(self, buf)) {
-			if (marker && self->frame.length)
-				schedule_frame(self);
+			/* has its time */
 		} else if (kind == PICTURE) {
 			if (self->frame.length && ts != self->ts)
 				schedule_frame(self);
@@ -284,14 +281,12 @@ static GstFlowReturn pacer_chain_list(GstPad *pad, GstObject *parent, GstBufferL
 static void clear(GstPaqmPacer *self)
 {
 	struct item *it;
-	GstBuffer *buf;
 
 	while ((it = g_queue_pop_head(&self->queue))) {
 		gst_mini_object_unref(it->object);
 		g_free(it);
 	}
-	while ((buf = g_queue_pop_head(&self->frame)))
-		gst_buffer_unref(buf);
+	g_queue_clear_full(&self->frame, (GDestroyNotify)gst_buffer_unref);
 	self->busy = self->again = 0;
 	self->known = FALSE;
 }
@@ -551,16 +546,13 @@ static void gst_paqm_pacer_class_init(GstPaqmPacerClass *klass)
 				  100, 0, G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS));
 	g_object_class_install_property(
 		object, PROP_BELOW,
-		g_param_spec_uint(
-			"below", "Below",
-			"Bytes that each packet has beside RTP: IPv4 and UDP 28, IPv6 48, "
-			"SRTP 10 more",
-			0, 300, DEFAULT_BELOW, G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS));
+		g_param_spec_uint("below", "Below",
+				  "Bytes beside RTP: IPv4 and UDP 28, IPv6 48, SRTP 10 more", 0,
+				  300, DEFAULT_BELOW, G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS));
 	g_object_class_install_property(
 		object, PROP_RATE,
 		g_param_spec_uint64("rate", "Rate",
-				    "Frames take no more than this, bit/s with what is below RTP; "
-				    "0: whatever they are",
+				    "Most that frames take, bit/s with what is below RTP; 0: any",
 				    0, G_MAXUINT64, 0,
 				    G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS |
 					    GST_PARAM_MUTABLE_PLAYING));
