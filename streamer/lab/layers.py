@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Layered probing on the networks of its paper (Wang and Hsiao 2010), reduced; binary search beside.
 
-Runs in a guest of the lab: layers.py CTL_FLOW OUT.json [CASE...]. Flows are those of ctl_flow:
+Runs in a guest of the lab: layers.py CTL_FLOW OUT.json NAME [CASE...], NAME one of SCHEMES. Flows are those of ctl_flow:
 packets of 1000 bytes, the paper's ladder of 20 layers of 100 kbit/s, trains of 30 packets, a
 bottleneck with 30 packets of queue and a round trip of 100 ms, both not in the paper. Case
 estimate is its table of bandwidth estimation at a tenth of the capacity (4 Mbit/s) and one link
@@ -93,6 +93,19 @@ def _figures() -> dict[str, Figure]:
 
 
 FIGURES = _figures()
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A controller on the networks of its paper."""
+
+    controller: str
+
+    def bands(self) -> dict[str, Figure]:
+        return FIGURES
+
+
+SCHEMES = {LAYERED: Paper(LAYERED)}
 ROWS: list[dict[str, Any]] = []
 
 
@@ -191,7 +204,6 @@ def case_start(tool: str) -> None:
             flows.finish()
             end = next(row for row in flows.log("s0") if row["estimate"] > 0)
             layers.append(end["rate_bps"] / 1e3)
-            print(f"  seed {seed}: {end['trains']:.0f} trains, {end['estimate']:.0f} bit/s", flush=True)
             times.append(end["t"] - flows.log("s0")[0]["t"])
             sent = flows.delta("s0", "sent", begin, end["t"])
             late = min(end["t"] + 0.4, begin + 5)
@@ -336,7 +348,7 @@ CASES = {"estimate": case_estimate, "start": case_start, "tcp": case_tcp, "own":
 
 def main() -> int:
     tool, out = sys.argv[1], Path(sys.argv[2])
-    for case in sys.argv[3:] or CASES:
+    for case in sys.argv[4:] or CASES:
         CASES[case](tool)
         out.write_text(json.dumps(ROWS, indent=1) + "\n")
     return 0 if all(row["pass"] for row in ROWS) else 1

@@ -73,7 +73,7 @@ static gboolean parse(struct receiver *r, int argc, char **argv, GError **error)
 		 "always, or never",
 		 "auto|rfc8888|twcc"},
 		{"controller", 0, 0, G_OPTION_ARG_STRING, &r->controller,
-		 "The sender's controller and options, if it decides at the receiver (raf)",
+		 "The sender's controller and options, if its receiver has a part in it",
 		 "NAME[:OPTION=VALUE,...]"},
 		{"interlace", 0, 0, G_OPTION_ARG_STRING, &r->interlace_text,
 		 "Join the parts of pictures that a sender with the same option codes separately",

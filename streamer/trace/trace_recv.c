@@ -355,7 +355,7 @@ static gboolean parse(struct trace_receiver *r, int argc, char **argv, GError **
 		 "always, or never",
 		 "auto|rfc8888|none"},
 		{"controller", 0, 0, G_OPTION_ARG_STRING, &r->controller,
-		 "The sender's controller and options, if it decides at the receiver (raf)",
+		 "The sender's controller and options, if its receiver has a part in it",
 		 "NAME[:OPTION=VALUE,...]"},
 		{"record", 0, 0, G_OPTION_ARG_FILENAME, &r->record,
 		 "Write the complete pictures of the first flow there", "FILE.h264"},
