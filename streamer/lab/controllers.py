@@ -209,8 +209,8 @@ def _bands(data: Json) -> list[str]:
         if name not in marked.SCHEMES:
             continue
         lines += [f"## `{name}` where routers mark", "",
-                  "RED of 10 to 30 packets with weight 1/16 that marks, 10 ms each way, constant cross "
-                  "traffic that is not ECN-capable (`streamer/lab/marked.py`).", "",
+                  "RED of 10 to 30 packets with weight 1/16 that marks, 10 ms each way, constant "
+                  "cross traffic that is not ECN-capable (`streamer/lab/marked.py`).", "",
                   "| figure | value | band |", "|---|--:|---|"]
         for row in scheme["figures"]:
             ends = [f"{row[end]:.4g}" if row[end] is not None else "" for end in ("low", "high")]
@@ -228,10 +228,10 @@ def _papers(data: Json) -> list[str]:
         if name not in layers.SCHEMES:
             continue
         lines += [f"## `{name}` on the networks of its paper", "",
-                  "Its ladder of 20 layers of 100 kbit/s, trains of 30 packets, 30 packets of queue, "
-                  "100 ms round trip; bandwidth estimation at a tenth of its capacities, one link of "
-                  "six (`streamer/lab/layers.py`). The paper's links and queues are not all known, "
-                  "its simulator is ns-2.", "",
+                  "Its ladder of 20 layers of 100 kbit/s, trains of 30 packets, 30 packets of "
+                  "queue, 100 ms round trip; bandwidth estimation at a tenth of its capacities, "
+                  "one link of six (`streamer/lab/layers.py`). The paper's links and queues are "
+                  "not all known, its simulator is ns-2.", "",
                   "| figure | published | here | band |", "|---|--:|--:|---|"]
         for row in scheme["figures"]:
             value = f"{row['value']:.4g}"

@@ -118,9 +118,10 @@ def judge(name: str, value: float) -> None:
     trial.check(f"{name} ({value:.4g} {figure.unit})", good, f"published {figure.published}")
 
 
-def build(rate: float, queue: int = QUEUE, rtt_ms: float = RTT_MS, other_ms: float = 0) -> None:
+def build(rate: float, queue: int = QUEUE, rtt_ms: float = RTT_MS, other_ms: float = 0,
+          mtu: int = 1000) -> None:
     """s -- r == d; what d sends from port 6001 takes @other_ms instead."""
-    net = in_a_row("s", "r", "d", mtu=1500)
+    net = in_a_row("s", "r", "d", mtu=mtu)
     topology.remove(net)
     if other_ms:
         net.queue("d", "d0", "root", "handle", "1:", "prio", "bands", "2", "priomap", *("0" * 16))
@@ -164,7 +165,7 @@ def case_estimate(tool: str) -> None:
     for load in LOADS:
         for kind in (LAYERED, BINARY):
             with tempfile.TemporaryDirectory() as name:
-                build(capacity, 20, 40)
+                build(capacity, 20, 40, mtu=1500)
                 flows = Layered(tool, f"{kind}:fs=0.7", Path(name), 5 + ESTIMATES * each)
                 flows.rate_max, flows.rate_min = capacity, capacity / 20
                 flows.cross("pareto", load / 100 * capacity, load, flows.seconds)
