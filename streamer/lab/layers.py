@@ -1,14 +1,14 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: GPL-2.0
-"""Layered probing on the networks of its paper (Wang and Hsiao 2010), reduced; binary search beside.
+"""Layered probing on the networks of its paper (Wang and Hsiao 2010), reduced; binary beside.
 
-Runs in a guest of the lab: layers.py CTL_FLOW OUT.json NAME [CASE...], NAME one of SCHEMES. Flows are those of ctl_flow:
-packets of 1000 bytes, the paper's ladder of 20 layers of 100 kbit/s, trains of 30 packets, a
-bottleneck with 30 packets of queue and a round trip of 100 ms, both not in the paper. Case
-estimate is its table of bandwidth estimation at a tenth of the capacity (4 Mbit/s) and one link
-of its six; tcp and own its table of two flows on 3 Mbit/s, against Reno of Linux (NewReno; Tahoe
-is not to be had); rtt its table of round trips; many its table of peers, on one bottleneck instead
-of a random graph. start, step and silence are the specification's.
+Runs in a guest of the lab: layers.py CTL_FLOW OUT.json NAME [CASE...], NAME one of SCHEMES.
+Flows are those of ctl_flow: packets of 1000 bytes, the paper's ladder of 20 layers of 100 kbit/s,
+trains of 30 packets, a bottleneck with 30 packets of queue and a round trip of 100 ms, both not in
+the paper. Case estimate is its table of bandwidth estimation at a tenth of the capacity (4 Mbit/s)
+and one link of its six; tcp and own its table of two flows on 3 Mbit/s, against Reno of Linux
+(NewReno; Tahoe is not to be had); rtt its table of round trips; many its table of peers, on one
+bottleneck instead of a random graph. start, step and silence are the specification's.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-import bands  # noqa: E402
 from bands import Flows, jain, link, on_wire, trial  # noqa: E402
 
 from paqm_lab import topology  # noqa: E402
