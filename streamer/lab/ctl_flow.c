@@ -3,7 +3,7 @@
  * A flow that always has data, at the rate of a controller: for checks of the
  * control laws on real queues, where the encoder's limits would hide them.
  *
- *   ctl_flow send ADDR:PORT CONTROLLER SECONDS RATE_MAX SEED LOG.csv [ect0]
+ *   ctl_flow send ADDR:PORT CONTROLLER SECONDS RATE_MAX SEED LOG.csv [ect0|counters=PORT]
  *   ctl_flow recv PORT SECONDS LOG.csv
  *
  * With ect0 packets are sent as ECN-capable, and their marks are reported. They have 1000 bytes
@@ -31,6 +31,7 @@
 #define REPORT_MAX 600
 #define HISTORY (1 << 17)
 #define RATE_MIN 1000.0
+#define COUNTERS 256
 
 struct data {
 	uint64_t seq;
@@ -41,6 +42,11 @@ struct report {
 	uint64_t first;
 	uint32_t count, pad;
 	uint64_t at[REPORT_MAX]; /* ns, odd if marked; 0: not arrived */
+};
+
+/* A reading of the bottleneck's byte counter, which bands.py sends to PORT. */
+struct counter {
+	double at, bytes, capacity; /* s, bit/s */
 };
 
 static double now_s(void)
@@ -144,6 +150,31 @@ static int receive(int port, double seconds, const char *path)
 	return fclose(log) != 0;
 }
 
+/* Tell the controller the load of the last four round trips. */
+static void take_counters(int fd, struct ctl *c, double rtt)
+{
+	static struct counter seen[COUNTERS];
+	static uint64_t n;
+	struct counter now;
+
+	while (recv(fd, &now, sizeof(now), MSG_DONTWAIT) == sizeof(now)) {
+		const struct counter *then = NULL;
+
+		for (uint64_t i = n; i-- > 0 && n - i <= COUNTERS;) {
+			then = &seen[i % COUNTERS];
+			if (now.at - then->at >= 4 * rtt)
+				break;
+		}
+		seen[n++ % COUNTERS] = now;
+		if (then && now.at - then->at >= 4 * rtt)
+			ctl_advise(c, now_s(),
+				   &(struct ctl_advice){.capacity = now.capacity,
+							.load = ctl_load(now.bytes - then->bytes,
+									 now.at - then->at,
+									 now.capacity)});
+	}
+}
+
 static double kept[2]; /* p and rtt of the controller, for the log */
 
 static void keep(const char *controller, const char *key, double value, void *data)
@@ -156,8 +187,11 @@ static void keep(const char *controller, const char *key, double value, void *da
 		kept[1] = value;
 }
 
-static int send_flow(char **argv, bool ect)
+static int send_flow(char **argv, const char *how)
 {
+	bool ect = how && !strcmp(how, "ect0");
+	int told = how && !ect ? socket(AF_INET, SOCK_DGRAM, 0) : -1;
+	struct sockaddr_in here = {.sin_family = AF_INET};
 	struct sockaddr_in to = {.sin_family = AF_INET};
 	char *colon = strchr(argv[0], ':');
 	double option[CTL_OPTIONS];
@@ -189,6 +223,9 @@ static int send_flow(char **argv, bool ect)
 	if (inet_pton(AF_INET, argv[0], &to.sin_addr) != 1 ||
 	    connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0)
 		die(argv[0]);
+	here.sin_port = htons((uint16_t)(told < 0 ? 0 : atoi(how + strlen("counters="))));
+	if (told >= 0 && bind(told, (struct sockaddr *)&here, sizeof(here)) < 0)
+		die(how);
 	if (ect && setsockopt(fd, IPPROTO_IP, IP_TOS, &(int){2}, sizeof(int)) < 0)
 		die("ect0");
 	fprintf(log, "t,rate_bps,p,rtt,sent\n");
@@ -215,6 +252,8 @@ static int send_flow(char **argv, bool ect)
 				};
 			ctl_feedback(c, now_s(), pkts, in.count);
 		}
+		if (told >= 0)
+			take_counters(told, c, kept[1] > 0 ? kept[1] : 0.04);
 		now = now_s();
 		rate = ctl_rate(c, now);
 		/* A higher rate need not wait for a gap of the lower one. */
@@ -246,12 +285,14 @@ int main(int argc, char **argv)
 {
 	/* Timers of 50 us slack are a packet at 10 Mbit/s. */
 	prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
-	if ((argc == 8 || (argc == 9 && !strcmp(argv[8], "ect0"))) && !strcmp(argv[1], "send"))
-		return send_flow(argv + 2, argc == 9);
+	if ((argc == 8 || (argc == 9 && (!strcmp(argv[8], "ect0") ||
+					 !strncmp(argv[8], "counters=", strlen("counters="))))) &&
+	    !strcmp(argv[1], "send"))
+		return send_flow(argv + 2, argc == 9 ? argv[8] : NULL);
 	if (argc == 5 && !strcmp(argv[1], "recv"))
 		return receive(atoi(argv[2]), atof(argv[3]), argv[4]);
-	fprintf(stderr,
-		"usage: ctl_flow send ADDR:PORT CONTROLLER SECONDS RATE_MAX SEED LOG.csv [ect0]\n"
-		"       ctl_flow recv PORT SECONDS LOG.csv\n");
+	fprintf(stderr, "usage: ctl_flow send ADDR:PORT CONTROLLER SECONDS RATE_MAX SEED LOG.csv "
+			"[ect0|counters=PORT]\n"
+			"       ctl_flow recv PORT SECONDS LOG.csv\n");
 	return 2;
 }

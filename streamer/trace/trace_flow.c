@@ -40,6 +40,13 @@ static void use_rate(struct trace_flow *f, gint64 now)
 {
 	double rate = ctl_rate(f->ctl, seconds(now));
 
+	if (f->waiting) {
+		/* what waits counts, whether the rate has changed or not */
+		f->rate = rate;
+		ra_feedback_buffered(&f->ra, &f->ra_params, rate * group_time(f->s),
+				     g_queue_get_length(f->waiting));
+		return;
+	}
 	if (rate == f->rate)
 		return;
 	f->rate = rate;
@@ -73,6 +80,8 @@ void trace_flow_tick(struct trace_flow *f, gint64 now)
 	check_ecn(f);
 	if (f->control_csv && f->ticks++ % LOG_EVERY_TICKS == 0)
 		ctl_state(f->ctl, log_value, f->control_csv);
+	if (f->control_csv && f->waiting)
+		log_value("buffer", "packets", g_queue_get_length(f->waiting), f->control_csv);
 }
 
 static void take_advice(struct trace_flow *f, const struct paqm_client_advice *a)
@@ -150,38 +159,81 @@ static guint source_frame(const struct trace_flow *f)
 	return f->gop_first + f->frame % f->s->ladder.gop;
 }
 
-static void send_piece(struct trace_flow *f, gint64 now)
+static void send_packet(struct trace_flow *f, const struct trace_packet *k, gint64 now)
 {
-	const struct h264_piece *piece = &g_array_index(f->pieces, struct h264_piece, f->piece);
-	gboolean marker = f->piece + 1 == f->pieces->len;
+	guint32 size = (guint32)(f->s->headers + h264_piece_size(&k->piece));
 	guint32 ts = f->ts_offset + (guint32)gst_util_uint64_scale(
-					    f->frame, (guint64)TRACE_CLOCK * f->s->ladder.fps_d,
+					    k->frame, (guint64)TRACE_CLOCK * f->s->ladder.fps_d,
 					    (guint64)f->s->ladder.fps_n);
-	guint8 head[RTP_HEADER + 2] = {0x80, (guint8)(TRACE_PT | (marker ? 0x80 : 0))};
-	gsize head_len = RTP_HEADER + piece->head_len;
-	struct iovec iov[2] = {{head, head_len}, {(void *)piece->data, piece->len}};
+	guint8 head[RTP_HEADER + 2] = {0x80,
+				       (guint8)(TRACE_PT | (k->number + 1 == k->of ? 0x80 : 0))};
+	gsize head_len = RTP_HEADER + k->piece.head_len;
+	struct iovec iov[2] = {{head, head_len}, {(void *)k->piece.data, k->piece.len}};
 	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = 2};
 
 	GST_WRITE_UINT16_BE(head + 2, f->seq);
 	GST_WRITE_UINT32_BE(head + 4, ts);
 	GST_WRITE_UINT32_BE(head + 8, f->ssrc);
-	memcpy(head + RTP_HEADER, piece->head, piece->head_len);
+	memcpy(head + RTP_HEADER, k->piece.head, k->piece.head_len);
 	/* A full queue on the way out loses packets; so it would for any sender. */
 	if (sendmsg(f->rtp, &msg, 0) < 0)
 		f->s->refused++;
 	if (f->tx_csv)
-		fprintf(f->tx_csv,
-			"%u,%" G_GINT64_FORMAT ",%u,%u,%u,%u,%" G_GSIZE_FORMAT ",%d,%c\n", f->seq,
-			now + f->s->wall_offset, f->frame, source_frame(f), f->piece,
-			f->pieces->len, f->s->headers + h264_piece_size(piece), f->q,
-			f->frame % f->s->ladder.gop ? 'P' : 'I');
-	f->sent[f->seq % TRACE_SENT] =
-		(struct trace_sent){now, (guint32)(f->s->headers + h264_piece_size(piece)), f->seq};
+		fprintf(f->tx_csv, "%u,%" G_GINT64_FORMAT ",%u,%u,%u,%u,%u,%d,%c\n", f->seq,
+			now + f->s->wall_offset, k->frame, k->source, k->number, k->of, size, k->q,
+			k->frame % f->s->ladder.gop ? 'P' : 'I');
+	f->sent[f->seq % TRACE_SENT] = (struct trace_sent){now, size, f->seq};
 	f->seq++;
 	f->packets++;
-	f->octets += h264_piece_size(piece);
-	f->wire += f->s->headers + h264_piece_size(piece);
-	f->piece++;
+	f->octets += h264_piece_size(&k->piece);
+	f->wire += size;
+}
+
+/* The next packet of the picture under way. */
+static struct trace_packet next_packet(struct trace_flow *f)
+{
+	struct trace_packet k = {
+		.piece = g_array_index(f->pieces, struct h264_piece, f->piece),
+		.frame = f->frame,
+		.source = source_frame(f),
+		.number = f->piece,
+		.of = f->pieces->len,
+		.q = f->q,
+	};
+
+	if (++f->piece == f->pieces->len)
+		f->frame++;
+	return k;
+}
+
+/* The whole picture into the send buffer. */
+static void wait_picture(struct trace_flow *f, gint64 now)
+{
+	gboolean fits = g_queue_get_length(f->waiting) + f->pieces->len <= TRACE_WAITING;
+
+	if (!g_queue_get_length(f->waiting))
+		f->drain_ns = MAX(f->drain_ns, now);
+	while (f->piece < f->pieces->len) {
+		struct trace_packet k = next_packet(f);
+
+		if (fits)
+			g_queue_push_tail(f->waiting, g_memdup2(&k, sizeof(k)));
+		else
+			f->s->refused++;
+	}
+}
+
+/* What the rate allows leaves the send buffer. */
+static void drain(struct trace_flow *f, gint64 now)
+{
+	while (g_queue_get_length(f->waiting) && f->drain_ns <= now) {
+		struct trace_packet *k = g_queue_pop_head(f->waiting);
+
+		send_packet(f, k, now);
+		f->drain_ns += (gint64)(8e9 * (f->s->headers + (double)h264_piece_size(&k->piece)) /
+					f->rate);
+		g_free(k);
+	}
 }
 
 /* The next group: where in the clip, and at which quantizer. False: the clip has ended. */
@@ -268,16 +320,20 @@ void trace_flow_serve(struct trace_flow *f, gint64 now)
 
 		if (f->report_ns <= now)
 			send_report(f, now);
+		if (f->waiting)
+			drain(f, now);
 		if (f->piece < f->pieces->len) {
-			send_piece(f, now);
-			if (f->piece == f->pieces->len)
-				f->frame++;
+			struct trace_packet k = next_packet(f);
+
+			send_packet(f, &k, now);
 		} else if (next_frame <= now) {
 			f->frame_ns = next_frame;
 			if (!next_picture(f, now)) {
 				trace_flow_end(f);
 				return;
 			}
+			if (f->waiting)
+				wait_picture(f, now);
 			continue; /* its first packet leaves at once */
 		}
 		next_piece = s->burst || s->kind->bursts || !f->pieces->len
@@ -285,6 +341,8 @@ void trace_flow_serve(struct trace_flow *f, gint64 now)
 				     : f->frame_ns + s->interval_ns * f->piece / f->pieces->len;
 		f->due = MIN(f->piece < f->pieces->len ? next_piece : f->frame_ns + s->interval_ns,
 			     f->report_ns);
+		if (f->waiting && g_queue_get_length(f->waiting))
+			f->due = MIN(f->due, f->drain_ns);
 	}
 }
 
@@ -350,6 +408,7 @@ gboolean trace_flow_open(struct trace_sender *s, guint index, GError **error)
 	f->ts_offset = g_rand_int(s->rand);
 	f->seq = (guint16)g_rand_int_range(s->rand, 0, 32768);
 	f->pieces = g_array_new(FALSE, FALSE, sizeof(struct h264_piece));
+	f->waiting = s->decay > 0 ? g_queue_new() : NULL;
 	/* The first flow is the one to be judged: the whole clip, once. */
 	f->gop_first = index ? (guint)g_rand_int_range(s->rand, 0, groups) * s->ladder.gop : 0;
 	f->rtp = trace_socket(s->dest, port, TRUE, error);
@@ -384,6 +443,7 @@ void trace_flow_start(struct trace_flow *f)
 		.q_max = s->ladder.q_max,
 		.rho = 0.5,
 		.gamma = 1,
+		.decay = s->decay,
 		.r_min = (double)s->rate_min * group_time(s),
 		.r_max = (double)s->rate_max * group_time(s),
 	};
@@ -403,6 +463,8 @@ gboolean trace_flow_close(struct trace_flow *f)
 	trace_close(&f->rtp);
 	trace_close(&f->rtcp);
 	g_array_free(f->pieces, TRUE);
+	if (f->waiting)
+		g_queue_free_full(f->waiting, g_free);
 	g_free(f->sent);
 	/* each of them, whatever became of the others */
 	return close_log(f->tx_csv, "tx.csv") & close_log(f->gop_csv, "gop.csv") &
