@@ -146,7 +146,8 @@ def run(name: str, out: Path, now: str) -> str | None:
         # Its status says whether all bands hold, which is judged here.
         subprocess.run(
             [LAB, "exec", "--timeout", str(LIMIT_S), "--dir", home,
-             TOP / "streamer/lab" / ("marked.py" if name in marked.SCHEMES else "bands.py"), TOP / "build/streamer/tests/ctl_flow", file, name],
+             TOP / "streamer/lab" / ("marked.py" if name in marked.SCHEMES else "bands.py"),
+             TOP / "build/streamer/tests/ctl_flow", file, name],
             stdout=log, stderr=log, check=False)
     wanted = set(SCHEMES[name].bands())
     have = {row["name"] for row in json.loads(file.read_text())} if file.exists() else set()
@@ -201,8 +202,8 @@ def _bands(data: Json) -> list[str]:
         if name not in marked.SCHEMES:
             continue
         lines += [f"## `{name}` where routers mark", "",
-                  "RED of 10 to 30 packets with weight 1/16 that marks, 10 ms each way, constant cross "
-                  "traffic that is not ECN-capable (`streamer/lab/marked.py`).", "",
+                  "RED of 10 to 30 packets with weight 1/16 that marks, 10 ms each way, constant "
+                  "cross traffic that is not ECN-capable (`streamer/lab/marked.py`).", "",
                   "| figure | value | band |", "|---|--:|---|"]
         for row in scheme["figures"]:
             ends = [f"{row[end]:.4g}" if row[end] is not None else "" for end in ("low", "high")]

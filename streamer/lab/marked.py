@@ -3,8 +3,8 @@
 """ADIVIS on real queues that mark: the acceptance bands of its specification.
 
 Runs in a guest of the lab: marked.py CTL_FLOW OUT.json NAME [CASE...], NAME one of SCHEMES. One
-bottleneck, RED of 10 to 30 packets of 1000 bytes with weight 1/16 that marks what is ECN-capable and
-drops above, 10 ms each way. Cross traffic is constant and not ECN-capable. Its report gives
+bottleneck, RED of 10 to 30 packets of 1000 bytes with weight 1/16 that marks what is ECN-capable
+and drops above, 10 ms each way. Cross traffic is constant and not ECN-capable. Its report gives
 scenarios and no step times: 60 s each are a choice. The bands are those of a packet simulation of
 the same text.
 """
@@ -34,6 +34,7 @@ MEANS = (64, 95, 191, 331, 446, 768, 768)
 LONG_LINKS = (384, 512)  # with 400 ms
 SEEDS = (1, 2, 3)  # a step finds the rate at one point or another of its swing
 PERIODS = (0.1, 0.3, 0.6)
+PERIOD = "period {} s: time to 90 %, of that of 0.3 s, over the periods"
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class Marked:
             both[f"far {kbit} kbit/s: rate of that when near"] = (0.5, 1)
         both |= {"two: Jain of layers": (0.88, None)}
         for period in PERIODS[::2]:
-            both[f"period {period} s: time to 90 %, of that of 0.3 s, over the periods"] = (0.8, 1.2)
+            both[PERIOD.format(period)] = (0.8, 1.2)
         return both
 
 
@@ -88,7 +89,8 @@ class MarkedFlows(Flows):
         time.sleep(0.05)
         # What waits in the queue at the end is not lost.
         self.start("s", self.tool, "send", f"10.2.0.2:{port}", self.controller,
-                   self.left() - DRAIN, rate_max, seed + self.count, self.home / f"s{self.count}.csv", "ect0")
+                   self.left() - DRAIN, rate_max, seed + self.count,
+                   self.home / f"s{self.count}.csv", "ect0")
         self.count += 1
 
     def cross(self, rates: tuple[float, ...], seconds: float = STEP) -> None:
@@ -172,7 +174,7 @@ def case_step(tool: str, scheme: Marked) -> None:
             for period in PERIODS}
     judge(scheme, "up: time to 720 kbit/s", took[0.3], "s")
     for period in PERIODS[::2]:
-        judge(scheme, f"period {period} s: time to 90 %, of that of 0.3 s, over the periods",
+        judge(scheme, PERIOD.format(period),
               took[period] / took[0.3] / (period / 0.3))
 
 
