@@ -12,6 +12,7 @@ has not: a band over RED may be missed for that.
 
 from __future__ import annotations
 
+import itertools
 import json
 import socket
 import struct
@@ -33,7 +34,7 @@ from paqm_lab.topology import htb_class, in_a_row, netem  # noqa: E402
 BOTTLENECK = 10e6
 RATE_MAX = "20e6"  # bit/s, of every controller
 RTT_MS = 40
-READ_EVERY = 0.02  # s between readings of the byte counter
+READ_EVERY = 0.02  # s between readings of the byte counter; of the speed ten times as much
 QUEUES = {
     "tail": "pfifo limit 50",
     # Weight of the average 0.002: burst 90 makes tc choose 2^-9.
@@ -345,9 +346,12 @@ def tell_counters(port: int, seconds: float) -> None:
     end = time.monotonic() + seconds
     home = Path("/sys/class/net/r1/statistics")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as out:
-        while time.monotonic() < end:
+        for number in itertools.count():
+            if time.monotonic() >= end:
+                break
+            if number % 10 == 0:
+                speed = json.loads(run("tc", "-j", "class", "show", "dev", "r1"))[0]["rate"] * 8
             sent = [int((home / name).read_text()) for name in ("tx_bytes", "tx_packets")]
-            speed = json.loads(run("tc", "-j", "class", "show", "dev", "r1"))[0]["rate"] * 8
             reading = (time.monotonic(), float(sent[0] - 14 * sent[1]), speed * 1000 / 1014)
             out.sendto(struct.pack("=3d", *reading), ("10.1.0.1", port))
             time.sleep(READ_EVERY)
