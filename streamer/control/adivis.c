@@ -25,6 +25,7 @@
 #define FLUSH 0.93 /* below it one burst is punished once: what was sent before is forgotten */
 #define SILENT_LEAST 1.0
 #define ADD_AT 500e3  /* bit/s whose growth is that of all rates, with ai */
+#define USED_SPAN 1.0 /* s; within a group pictures differ */
 #define USED 0.5      /* of the rate: who sends less does not grow */
 #define WAIT 10	      /* decisions before a layer more, */
 #define WAIT_MOST 200 /* at the most, */
@@ -88,6 +89,7 @@ struct adivis {
 	size_t n;
 	double mark; /* what was sent before is not looked at */
 	double decide, silent;
+	double bytes, counted;	     /* sent since then */
 	double loss, marked, factor; /* of the last decision */
 	bool limited, idle, news;
 };
@@ -159,6 +161,7 @@ static void adivis_init(void *state, const struct ctl_params *p, double now)
 	s->mark = -INFINITY;
 	s->decide = now + p->option[PERIOD];
 	s->silent = now + SILENT_LEAST;
+	s->counted = now;
 	s->factor = 1;
 	s->idle = true;
 }
@@ -189,7 +192,6 @@ static void adivis_report(void *state, const struct ctl_params *p, const struct 
 	s->silent = r->now + fmax(fmax(SILENT_LEAST, 4 * p->option[PERIOD]),
 				  isfinite(r->fb->rtt) ? 4 * r->fb->rtt : 0);
 	s->idle = true;
-	s->limited = isfinite(r->x_sent) && r->x_sent < USED * s->rate;
 	for (size_t i = 0; i < r->n; i++) {
 		if (r->pkts[i].sent < s->mark)
 			continue;
@@ -222,9 +224,15 @@ static void adivis_report(void *state, const struct ctl_params *p, const struct 
 
 static void adivis_sent(void *state, double now, size_t bytes)
 {
-	(void)now;
-	(void)bytes;
-	((struct adivis *)state)->idle = false;
+	struct adivis *s = state;
+
+	s->idle = false;
+	s->bytes += (double)bytes;
+	if (now - s->counted < USED_SPAN)
+		return;
+	s->limited = 8 * s->bytes / (now - s->counted) < USED * s->rate;
+	s->bytes = 0;
+	s->counted = now;
 }
 
 static double adivis_next(const void *state)

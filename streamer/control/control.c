@@ -265,6 +265,13 @@ void ctl_format(const struct ctl *c, struct ctl_format *f)
 		c->kind->format(c->state, f);
 }
 
+double ctl_decay(const struct ctl_kind *kind, const double option[CTL_OPTIONS])
+{
+	struct ctl_params p = {.option = option};
+
+	return kind->decay ? kind->decay(&p) : 0;
+}
+
 void ctl_sent(struct ctl *c, double now, size_t bytes)
 {
 	if (bytes && c->kind->sent)

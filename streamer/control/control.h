@@ -44,6 +44,8 @@ struct ctl_advice {
 	double value;	 /* relative value of the message: below 1 times, above 1 plus bit/s */
 	uint64_t router; /* whose message it was */
 	uint32_t seq;	 /* its sequence: one step per message */
+	/* Of the worst link by its byte counters: bit/s, and the share that is used. */
+	double capacity, load; /* capacity 0: no counters are told */
 };
 
 /* What the receiving side of a controller tells (decide/decide.h): an RTCP APP packet. */
@@ -103,6 +105,10 @@ struct ctl_kind {
 	bool (*message)(void *state, const struct ctl_params *p, double now,
 			const struct ctl_message *m);
 	void (*format)(const void *state, struct ctl_format *f);
+	/* Packets sent at the rate, out of a buffer: so many of them in it lower the allowance of
+	 * pictures to 1/e (ra_feedback_buffered()); 0: pictures keep within the rate, as usual.
+	 */
+	double (*decay)(const struct ctl_params *p);
 	void (*sent)(void *state, double now, size_t bytes);
 	/* Probes with trains: which one is to be on its way now? False: none. */
 	bool (*train)(const void *state, struct ctl_train *t);
@@ -162,6 +168,8 @@ void ctl_estimate(struct ctl *c, double now, double rate);
 void ctl_message(struct ctl *c, double now, const struct ctl_message *m);
 /* The pictures that are wanted now. */
 void ctl_format(const struct ctl *c, struct ctl_format *f);
+/* See ctl_kind.decay. @option: of the controller */
+double ctl_decay(const struct ctl_kind *kind, const double option[CTL_OPTIONS]);
 /* So many bytes have gone out since the last call. */
 void ctl_sent(struct ctl *c, double now, size_t bytes);
 /* The train that is to be on its way: one with another id is to begin. False: none, stop it. */
@@ -176,6 +184,12 @@ bool ctl_follows(const struct ctl *c);
 double ctl_next(const struct ctl *c);
 /* State as keys and values, of the controller and of those inside it. */
 void ctl_state(const struct ctl *c, ctl_log_fn log, void *data);
+
+/* Share of a link with @capacity that was sent between two readings of its byte counter. */
+static inline double ctl_load(double bytes, double seconds, double capacity)
+{
+	return 8 * bytes / (seconds * capacity);
+}
 
 static inline double ctl_clamp(double v, double lo, double hi)
 {

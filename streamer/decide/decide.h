@@ -2,7 +2,7 @@
 /*
  * The receiving side of controllers that decide, or measure, at the receiver. It sees every packet
  * and tells the sender in RTCP APP packets (RFC 3550 section 6.7); what they say is understood by
- * the same controller there (control.h: ctl_message()).
+ * the same controller there (control.c: ctl_message()).
  *
  * One file with one struct dec_kind each, and a row in kinds.h. As controllers these read no clock
  * and do no I/O: times are arguments, in seconds of any monotonic clock.

@@ -109,6 +109,11 @@ NOTES = {
     "lda+1s": (
         "The same with a decision per second."
     ),
+    "cadpc": (
+        "Welzl 2003: half of what is free, by byte counters of the routers; no loss, no queue, and "
+        "nothing beside TCP in the same queue. Counters come straight from the bottleneck here: "
+        "where nothing tells them it is TFRC. Written from knowledge of the papers."
+    ),
     "adivis": (
         "Antoniou and others 2007: a fuzzy controller on the shares of lost and of marked packets; "
         "slow and smooth up, fast down. For paths whose routers mark (RED with ECN). Its equations "

@@ -3,7 +3,8 @@
  * A flow that always has data, at the rate of a controller: for checks of the
  * control laws on real queues, where the encoder's limits would hide them.
  *
- *   ctl_flow send ADDR:PORT CONTROLLER SECONDS RATE_MAX SEED LOG.csv [ect0] [RATE_MIN]
+ *   ctl_flow send ADDR:PORT CONTROLLER SECONDS RATE_MAX SEED LOG.csv
+ *            [ect0|counters=PORT|RATE_MIN]
  *   ctl_flow recv PORT SECONDS LOG.csv
  *   ctl_flow cross ADDR:PORT pareto|cbr SECONDS RATE SEED
  *
@@ -37,6 +38,7 @@
 #define REPORT_MAX 600
 #define HISTORY (1 << 17)
 #define RATE_MIN 1000.0
+#define COUNTERS 256
 #define RTP_HEADER 12
 #define SOURCES 16 /* of cross traffic, */
 #define SHAPE 1.5  /* of their gaps */
@@ -50,6 +52,11 @@ struct report {
 	uint64_t first;
 	uint32_t count, pad;
 	uint64_t at[REPORT_MAX]; /* ns, odd if marked; 0: not arrived */
+};
+
+/* A reading of the bottleneck's byte counter, which bands.py sends to PORT. */
+struct counter {
+	double at, bytes, capacity; /* s, bit/s */
 };
 
 static double now_s(void)
@@ -173,6 +180,31 @@ static int receive(int port, double seconds, const char *path)
 	return fclose(log) != 0;
 }
 
+/* Tell the controller the load of the last four round trips. */
+static void take_counters(int fd, struct ctl *c, double rtt)
+{
+	static struct counter seen[COUNTERS];
+	static uint64_t n;
+	struct counter now;
+
+	while (recv(fd, &now, sizeof(now), MSG_DONTWAIT) == sizeof(now)) {
+		const struct counter *then = NULL;
+
+		for (uint64_t i = n; i-- > 0 && n - i <= COUNTERS;) {
+			then = &seen[i % COUNTERS];
+			if (now.at - then->at >= 4 * rtt)
+				break;
+		}
+		seen[n++ % COUNTERS] = now;
+		if (then && now.at - then->at >= 4 * rtt)
+			ctl_advise(c, now_s(),
+				   &(struct ctl_advice){.capacity = now.capacity,
+							.load = ctl_load(now.bytes - then->bytes,
+									 now.at - then->at,
+									 now.capacity)});
+	}
+}
+
 /* Of the controller's state, for the log. */
 static const char *const keys[] = {"p", "rtt", "trains", "estimate"};
 static double kept[4];
@@ -276,8 +308,11 @@ static int cross(char **argv)
 	return 0;
 }
 
-static int send_flow(char **argv, bool ect, double rate_min)
+static int send_flow(char **argv, const char *how, double rate_min)
 {
+	bool ect = how && !strcmp(how, "ect0");
+	int told = how && !ect ? socket(AF_INET, SOCK_DGRAM, 0) : -1;
+	struct sockaddr_in here = {.sin_family = AF_INET};
 	struct sockaddr_in to = {.sin_family = AF_INET};
 	char *colon = strchr(argv[0], ':');
 	double option[CTL_OPTIONS];
@@ -312,6 +347,9 @@ static int send_flow(char **argv, bool ect, double rate_min)
 	if (inet_pton(AF_INET, argv[0], &to.sin_addr) != 1 ||
 	    connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0)
 		die(argv[0]);
+	here.sin_port = htons((uint16_t)(told < 0 ? 0 : atoi(how + strlen("counters="))));
+	if (told >= 0 && bind(told, (struct sockaddr *)&here, sizeof(here)) < 0)
+		die(how);
 	if (ect && setsockopt(fd, IPPROTO_IP, IP_TOS, &(int){2}, sizeof(int)) < 0)
 		die("ect0");
 	fprintf(log, "t,rate_bps,p,rtt,sent,trains,estimate\n");
@@ -346,6 +384,8 @@ static int send_flow(char **argv, bool ect, double rate_min)
 				};
 			ctl_feedback(c, now_s(), pkts, in.r.count);
 		}
+		if (told >= 0)
+			take_counters(told, c, kept[1] > 0 ? kept[1] : 0.04);
 		now = now_s();
 		rate = ctl_rate(c, now);
 		/* A higher rate need not wait for a gap of the lower one. */
@@ -381,17 +421,18 @@ int main(int argc, char **argv)
 {
 	/* Timers of 50 us slack are a packet at 10 Mbit/s. */
 	prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
-	if (argc >= 8 && argc <= 10 && !strcmp(argv[1], "send")) {
-		bool ect = argc > 8 && !strcmp(argv[8], "ect0");
+	if ((argc == 8 || argc == 9) && !strcmp(argv[1], "send")) {
+		bool rate = argc == 9 && argv[8][0] >= '0' && argv[8][0] <= '9';
 
-		return send_flow(argv + 2, ect, argc > 8 + ect ? atof(argv[8 + ect]) : RATE_MIN);
+		return send_flow(argv + 2, argc == 9 && !rate ? argv[8] : NULL,
+				 rate ? atof(argv[8]) : RATE_MIN);
 	}
 	if (argc == 7 && !strcmp(argv[1], "cross"))
 		return cross(argv + 2);
 	if (argc == 5 && !strcmp(argv[1], "recv"))
 		return receive(atoi(argv[2]), atof(argv[3]), argv[4]);
 	fprintf(stderr, "usage: ctl_flow send ADDR:PORT CONTROLLER SECONDS RATE_MAX SEED LOG.csv "
-			"[ect0] [RATE_MIN]\n"
+			"[ect0|counters=PORT|RATE_MIN]\n"
 			"       ctl_flow recv PORT SECONDS LOG.csv\n"
 			"       ctl_flow cross ADDR:PORT pareto|cbr SECONDS RATE SEED\n");
 	return 2;

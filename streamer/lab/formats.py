@@ -3,12 +3,14 @@
 """Controllers on real RTP and RTCP over a bottleneck whose free rate changes, in a lab guest.
 
 formats.py --ladder LADDER [--build BUILD] [--out DIR] [CASE...]
-CASE: raf (a live stream with the real encoder), raf-trace (send --trace), adivis-trace
+CASE: raf (a live stream with the real encoder), raf-trace (send --trace), adivis-trace,
+      tfrc-buffer (send --trace)
 
 A bottleneck of 1 Mbit/s, 40 ms round trip. Constant cross traffic of 700 kbit/s from 20 to 40 s of
 60. raf goes by packet pairs over a FIFO: the requested rate never exceeds what the layer carries,
 and the size of pictures returns within two decisions (seconds) after the load has gone. adivis has
-RED that marks: it yields within 4 s, and is back after 30 s at the latest. The time series are
+RED that marks: it yields within 4 s, and grows slowly afterwards. With tfrc:buffer=100 what waits in the send buffer
+lowers the allowance of pictures, so that it stays short. The time series are
 written to DIR/CASE.csv: second, kbit/s that arrive, then what the controller says.
 Prints `ok NAME` or `not ok NAME: why`.
 """
@@ -43,6 +45,8 @@ CASES = {
     "raf-trace": ("raf", "pfifo limit 50", (), ("--controller", "raf"),
                   ("avail", "layer", "width")),
     "adivis-trace": ("adivis", RED, ("--ecn", "ect0"), (), ("target", "loss", "marked")),
+    "tfrc-buffer": ("tfrc:buffer=100", "pfifo limit 50", (), ("--feedback", "rfc8888"),
+                    ("rate", "p", "packets")),
 }
 Series = dict[str, list[tuple[float, float]]]
 
@@ -84,7 +88,7 @@ def run(case: str, build: Path, ladder: Path, clip: Path, home: Path) -> tuple[f
     series: Series = {"came": [(int(row["t_ns"]) / 1e9 - begin, 8.0 * int(row["wire_bytes"]))
                                for row in rows(came)]}
     for row in rows(log):
-        if row["controller"] == controller:
+        if row["controller"] in (controller.split(":")[0], "buffer"):
             series.setdefault(row["key"], []).append(
                 (int(row["t_ns"]) / 1e9 - begin, float(row["value"])))
     return begin, series
@@ -134,6 +138,22 @@ def judge_adivis(case: str, series: Series) -> None:
     check(f"{case}: grows slowly afterwards ({up:.2f} times in 20 s)", 1.5 <= up <= 4)
 
 
+def judge_tfrc(case: str, series: Series) -> None:
+    # A packet of 1200 bytes; the rate grants so many per second.
+    wait = [8 * 1200 * packets / max(rate, 1) for (_, packets), (_, rate) in
+            zip(series["packets"], series["rate"], strict=False)]
+    check(f"{case}: something waits ({max(wait):.2f} s)", max(wait) > 0)
+    usual = statistics.median(wait)
+    check(f"{case}: usually less than a group of pictures ({usual:.3f} s)", usual < 0.5)
+    came = sum(between(series["came"], LOAD + 5, FREE)) / (FREE - LOAD - 5)
+    granted = statistics.mean(between(series["rate"], LOAD + 5, FREE))
+    check(f"{case}: no more arrives under load ({came / 1e3:.0f} kbit/s) than is granted "
+          f"({granted / 1e3:.0f})", came <= 1.05 * granted)
+
+
+JUDGES = {"raf": judge_raf, "adivis": judge_adivis, "tfrc": judge_tfrc}
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--build", type=Path, default=TOP / "build")
@@ -147,7 +167,7 @@ def main() -> int:
         _, series = run(case, args.build.resolve(), args.ladder, clip, Path(tempfile.mkdtemp()))
         if args.out:
             write(args.out / f"{case}.csv", case, series)
-        (judge_raf if CASES[case][0] == "raf" else judge_adivis)(case, series)
+        JUDGES[CASES[case][0].split(":")[0]](case, series)
     return trial.summary()
 
 

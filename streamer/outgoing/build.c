@@ -39,6 +39,13 @@ gboolean outgoing_check(struct outgoing *o, GError **error)
 		g_set_error(error, USAGE_ERROR, 0, "--interlace does not go with --encoder");
 		return FALSE;
 	}
+	if (ctl_decay(o->kind, o->control) > 0) {
+		g_set_error(error, USAGE_ERROR, 0,
+			    "--controller %s with a send buffer is for send --trace: pictures of "
+			    "this encoder keep within the rate",
+			    o->kind->name);
+		return FALSE;
+	}
 	if (o->kind->format && (o->interlace || o->encoder)) {
 		g_set_error(error, USAGE_ERROR, 0,
 			    "--controller %s chooses the size of pictures, and does not go with %s",

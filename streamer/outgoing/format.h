@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Pictures in the format that a controller asks for (control.h: ctl_format()): size and pace. */
+/* Pictures in the format that a controller asks for (control.c: ctl_format()): size and pace. */
 #ifndef PAQM_STREAMER_FORMAT_H
 #define PAQM_STREAMER_FORMAT_H
 

@@ -40,6 +40,13 @@ static void use_rate(struct trace_flow *f, gint64 now)
 {
 	double rate = ctl_rate(f->ctl, seconds(now));
 
+	if (f->waiting) {
+		/* what waits counts, whether the rate has changed or not */
+		f->rate = rate;
+		ra_feedback_buffered(&f->ra, &f->ra_params, rate * group_time(f->s),
+				     g_queue_get_length(f->waiting));
+		return;
+	}
 	if (rate == f->rate)
 		return;
 	f->rate = rate;
@@ -88,6 +95,8 @@ void trace_flow_tick(struct trace_flow *f, gint64 now)
 	check_ecn(f);
 	if (f->control_csv && f->ticks++ % LOG_EVERY_TICKS == 0)
 		ctl_state(f->ctl, log_value, f->control_csv);
+	if (f->control_csv && f->waiting)
+		log_value("buffer", "packets", g_queue_get_length(f->waiting), f->control_csv);
 	if (f->due != NEVER)
 		use_train(f, now);
 }
@@ -167,20 +176,18 @@ static guint source_frame(const struct trace_flow *f)
 	return f->gop_first + f->frame % f->s->ladder.gop;
 }
 
-/* One packet: a piece of the picture under way, or NULL: nothing but what a train is filled with.
- */
-static void send_packet(struct trace_flow *f, gint64 now, const struct h264_piece *piece)
+/* A packet of a picture, or (k->of is 0) one that only fills a train. */
+static void send_packet(struct trace_flow *f, const struct trace_packet *k, gint64 now)
 {
-	gboolean marker = piece && f->piece + 1 == f->pieces->len;
-	/* what fills goes with the picture before it */
-	guint picture = piece || !f->frame ? f->frame : f->frame - 1;
+	guint32 media = k->of ? (guint32)h264_piece_size(&k->piece) : 0, size;
 	guint32 ts = f->ts_offset + (guint32)gst_util_uint64_scale(
-					    picture, (guint64)TRACE_CLOCK * f->s->ladder.fps_d,
+					    k->frame, (guint64)TRACE_CLOCK * f->s->ladder.fps_d,
 					    (guint64)f->s->ladder.fps_n);
+	gboolean marker = k->of && k->number + 1 == k->of;
 	guint8 head[RTP_HEADER + WIRE_PACKET] = {0x80, (guint8)(TRACE_PT | (marker ? 0x80 : 0))};
-	gsize media = piece ? h264_piece_size(piece) : 0, head_len = RTP_HEADER, wire;
-	struct iovec iov[3] = {{head, 0}};
-	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = piece ? 3 : 1};
+	gsize head_len = RTP_HEADER;
+	struct iovec iov[2] = {{head, 0}, {(void *)k->piece.data, k->piece.len}};
+	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = k->of ? 2 : 1};
 
 	GST_WRITE_UINT16_BE(head + 2, f->seq);
 	GST_WRITE_UINT32_BE(head + 4, ts);
@@ -191,7 +198,7 @@ static void send_packet(struct trace_flow *f, gint64 now, const struct h264_piec
 				      .index = f->train_next++,
 				      .packets = f->train.packets,
 				      .flags = (guint8)((f->train.start ? PROBE_START : 0) |
-							(piece ? 0 : PROBE_PADDING)),
+							(k->of ? 0 : PROBE_PADDING)),
 				      .rate = (guint32)MIN(f->train.rate, G_MAXUINT32)};
 		gsize room = (WIRE_PACKET - f->s->headers - media) & ~(gsize)3;
 
@@ -199,35 +206,43 @@ static void send_packet(struct trace_flow *f, gint64 now, const struct h264_piec
 		probe_extension(head + RTP_HEADER, room, &probe);
 		head_len += room;
 	}
-	iov[0].iov_len = head_len;
-	if (piece) {
-		iov[1] = (struct iovec){(void *)piece->head, piece->head_len};
-		iov[2] = (struct iovec){(void *)piece->data, piece->len};
+	size = (guint32)(f->s->headers - RTP_HEADER + head_len) + media;
+	if (k->of) {
+		memcpy(head + head_len, k->piece.head, k->piece.head_len);
+		head_len += k->piece.head_len;
 	}
-	wire = f->s->headers - RTP_HEADER + head_len + media;
+	iov[0].iov_len = head_len;
 	/* A full queue on the way out loses packets; so it would for any sender. */
 	if (sendmsg(f->rtp, &msg, 0) < 0)
 		f->s->refused++;
 	if (f->tx_csv)
-		fprintf(f->tx_csv,
-			"%u,%" G_GINT64_FORMAT ",%u,%u,%u,%u,%" G_GSIZE_FORMAT ",%d,%c\n", f->seq,
-			now + f->s->wall_offset, picture, source_frame(f), piece ? f->piece : 0,
-			piece ? f->pieces->len : 0, wire, f->q,
-			!piece			      ? 'F'
-			: f->frame % f->s->ladder.gop ? 'P'
+		fprintf(f->tx_csv, "%u,%" G_GINT64_FORMAT ",%u,%u,%u,%u,%u,%d,%c\n", f->seq,
+			now + f->s->wall_offset, k->frame, k->source, k->number, k->of, size, k->q,
+			!k->of			      ? 'F'
+			: k->frame % f->s->ladder.gop ? 'P'
 						      : 'I');
-	f->sent[f->seq % TRACE_SENT] = (struct trace_sent){now, (guint32)wire, f->seq};
+	f->sent[f->seq % TRACE_SENT] = (struct trace_sent){now, size, f->seq};
 	f->seq++;
 	f->packets++;
-	f->octets += head_len - RTP_HEADER + media;
-	f->wire += wire;
+	f->octets += size - f->s->headers;
+	f->wire += size;
 }
 
-static void send_piece(struct trace_flow *f, gint64 now)
+/* The next packet of the picture under way. */
+static struct trace_packet next_packet(struct trace_flow *f)
 {
-	send_packet(f, now, &g_array_index(f->pieces, struct h264_piece, f->piece));
+	struct trace_packet k = {
+		.piece = g_array_index(f->pieces, struct h264_piece, f->piece),
+		.frame = f->frame,
+		.source = source_frame(f),
+		.number = f->piece,
+		.of = f->pieces->len,
+		.q = f->q,
+	};
+
 	if (++f->piece == f->pieces->len)
 		f->frame++;
+	return k;
 }
 
 /* When the next packet of the train leaves. */
@@ -236,14 +251,46 @@ static gint64 slot_ns(const struct trace_flow *f)
 	return f->train_ns + (gint64)(8e9 * WIRE_PACKET / f->train.rate * f->train_next);
 }
 
-/* A packet of the train: media if there is any. */
+/* A packet of the train: media if there is any. What fills goes with the picture before it. */
 static void send_slot(struct trace_flow *f, gint64 now)
 {
+	struct trace_packet k = {
+		.frame = f->frame ? f->frame - 1 : 0, .source = source_frame(f), .q = f->q};
+
 	if (f->piece < f->pieces->len)
-		send_piece(f, now);
-	else
-		send_packet(f, now, NULL);
+		k = next_packet(f);
+	send_packet(f, &k, now);
 	f->in_train = f->train_next < f->train.packets;
+}
+
+/* The whole picture into the send buffer. */
+static void wait_picture(struct trace_flow *f, gint64 now)
+{
+	gboolean fits = g_queue_get_length(f->waiting) + f->pieces->len <= TRACE_WAITING;
+
+	if (!g_queue_get_length(f->waiting))
+		f->drain_ns = MAX(f->drain_ns, now);
+	while (f->piece < f->pieces->len) {
+		struct trace_packet k = next_packet(f);
+
+		if (fits)
+			g_queue_push_tail(f->waiting, g_memdup2(&k, sizeof(k)));
+		else
+			f->s->refused++;
+	}
+}
+
+/* What the rate allows leaves the send buffer. */
+static void drain(struct trace_flow *f, gint64 now)
+{
+	while (g_queue_get_length(f->waiting) && f->drain_ns <= now) {
+		struct trace_packet *k = g_queue_pop_head(f->waiting);
+
+		send_packet(f, k, now);
+		f->drain_ns += (gint64)(8e9 * (f->s->headers + (double)h264_piece_size(&k->piece)) /
+					f->rate);
+		g_free(k);
+	}
 }
 
 /* The next group: where in the clip, and at which quantizer. False: the clip has ended. */
@@ -330,17 +377,25 @@ void trace_flow_serve(struct trace_flow *f, gint64 now)
 
 		if (f->report_ns <= now)
 			send_report(f, now);
+		if (f->waiting)
+			drain(f, now);
 		if (f->in_train && slot_ns(f) <= now) {
 			send_slot(f, now);
 		} else if (f->piece < f->pieces->len) {
-			if (!f->in_train)
-				send_piece(f, now);
+			struct trace_packet k;
+
+			if (!f->in_train) {
+				k = next_packet(f);
+				send_packet(f, &k, now);
+			}
 		} else if (next_frame <= now) {
 			f->frame_ns = next_frame;
 			if (!next_picture(f, now)) {
 				trace_flow_end(f);
 				return;
 			}
+			if (f->waiting)
+				wait_picture(f, now);
 			continue; /* its first packet leaves at once */
 		}
 		next_piece = s->burst || s->kind->bursts || !f->pieces->len
@@ -353,6 +408,8 @@ void trace_flow_serve(struct trace_flow *f, gint64 now)
 		f->due = MIN(next_piece, f->report_ns);
 		if (f->in_train)
 			f->due = MIN(f->due, slot_ns(f));
+		if (f->waiting && g_queue_get_length(f->waiting))
+			f->due = MIN(f->due, f->drain_ns);
 	}
 }
 
@@ -418,6 +475,7 @@ gboolean trace_flow_open(struct trace_sender *s, guint index, GError **error)
 	f->ts_offset = g_rand_int(s->rand);
 	f->seq = (guint16)g_rand_int_range(s->rand, 0, 32768);
 	f->pieces = g_array_new(FALSE, FALSE, sizeof(struct h264_piece));
+	f->waiting = s->decay > 0 ? g_queue_new() : NULL;
 	/* The first flow is the one to be judged: the whole clip, once. */
 	f->gop_first = index ? (guint)g_rand_int_range(s->rand, 0, groups) * s->ladder.gop : 0;
 	f->rtp = trace_socket(s->dest, port, TRUE, error);
@@ -452,6 +510,7 @@ void trace_flow_start(struct trace_flow *f)
 		.q_max = s->ladder.q_max,
 		.rho = 0.5,
 		.gamma = 1,
+		.decay = s->decay,
 		.r_min = (double)s->rate_min * group_time(s),
 		.r_max = (double)s->rate_max * group_time(s),
 	};
@@ -472,6 +531,8 @@ gboolean trace_flow_close(struct trace_flow *f)
 	trace_close(&f->rtp);
 	trace_close(&f->rtcp);
 	g_array_free(f->pieces, TRUE);
+	if (f->waiting)
+		g_queue_free_full(f->waiting, g_free);
 	g_free(f->sent);
 	/* each of them, whatever became of the others */
 	return close_log(f->tx_csv, "tx.csv") & close_log(f->gop_csv, "gop.csv") &

@@ -12,12 +12,23 @@
 #include "streamer/rtp/probe.h"
 #include "streamer/rtp/ccfb.h"
 #include "streamer/trace/ladder.h"
+#include "streamer/trace/rtph264.h"
 #include "streamer/trace/trace.h"
 
 #define TRACE_SENT 2048 /* packets of a flow that are remembered for reports; power of two */
 #define Q_REF 31	/* spec: parity with the thesis' quantizer 8 */
 
+/* Packets that wait in a send buffer, at the most; a picture that finds it full is not sent. */
+#define TRACE_WAITING 4096
+
 struct trace_sender;
+
+/* A packet that has been cut. */
+struct trace_packet {
+	struct h264_piece piece;
+	guint frame, source, number, of; /* picture, that in the clip; which packet of how many */
+	int q;
+};
 
 struct trace_flow {
 	struct trace_sender *s;
@@ -50,6 +61,8 @@ struct trace_flow {
 	guint frame;	  /* pictures sent */
 	GArray *pieces;	  /* of the picture under way */
 	guint piece;	  /* next of them */
+	GQueue *waiting;  /* of struct trace_packet: the send buffer; NULL: there is none */
+	gint64 drain_ns;  /* when its first may leave */
 	gint64 frame_ns;  /* when the picture under way began */
 	gint64 report_ns; /* when the next sender report is due */
 	gint64 due;	  /* when there is anything to do; NEVER: it has ended */
@@ -74,6 +87,7 @@ struct trace_sender {
 	struct ladder ladder;
 	const struct ctl_kind *kind;
 	double control[CTL_OPTIONS]; /* its options */
+	double decay;		     /* of a send buffer; 0: there is none */
 	enum ecn ecn;
 	struct ctl_params ctl_params;
 	GInetSocketAddress *dest;

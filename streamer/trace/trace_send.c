@@ -152,6 +152,7 @@ static gboolean prepare(struct trace_sender *s, GError **error)
 					    .packet = WIRE_PACKET,
 					    .option = s->control,
 					    .ecn = ecn_for_controller(s->ecn)};
+	s->decay = ctl_decay(s->kind, s->control);
 	if (!trace_loop_init(&s->loop, error))
 		return FALSE;
 	s->headers = wire_ip_udp(g_socket_address_get_family(G_SOCKET_ADDRESS(s->dest)) ==
