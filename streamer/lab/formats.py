@@ -9,7 +9,8 @@ CASE: raf (a live stream with the real encoder), raf-trace (send --trace), adivi
 A bottleneck of 1 Mbit/s, 40 ms round trip. Constant cross traffic of 700 kbit/s from 20 to 40 s of
 60. raf goes by packet pairs over a FIFO: the requested rate never exceeds what the layer carries,
 and the size of pictures returns within two decisions (seconds) after the load has gone. adivis has
-RED that marks: it yields within 4 s, and grows slowly afterwards. With tfrc:buffer=100 what waits in the send buffer
+RED that marks: it yields within 4 s, and grows slowly afterwards. Layered probing starts near what is free, drops
+layers under the load and gains them again. With tfrc:buffer=100 what waits in the send buffer
 lowers the allowance of pictures, so that it stays short. The time series are
 written to DIR/CASE.csv: second, kbit/s that arrive, then what the controller says.
 Prints `ok NAME` or `not ok NAME: why`.
@@ -45,6 +46,11 @@ CASES = {
     "raf-trace": ("raf", "pfifo limit 50", (), ("--controller", "raf"),
                   ("avail", "layer", "width")),
     "adivis-trace": ("adivis", RED, ("--ecn", "ect0"), (), ("target", "loss", "marked")),
+    "layered-trace": ("layered-probing", "pfifo limit 50", (),
+                      ("--controller", "layered-probing"),
+                      ("layer", "estimate", "probes", "gained", "dropped")),
+    "binary-trace": ("binary", "pfifo limit 50", (), ("--controller", "binary"),
+                     ("layer", "estimate", "probes", "gained", "dropped")),
     "tfrc-buffer": ("tfrc:buffer=100", "pfifo limit 50", (), ("--feedback", "rfc8888"),
                     ("rate", "p", "packets")),
 }
@@ -151,7 +157,21 @@ def judge_tfrc(case: str, series: Series) -> None:
           f"({granted / 1e3:.0f})", came <= 1.05 * granted)
 
 
-JUDGES = {"raf": judge_raf, "adivis": judge_adivis, "tfrc": judge_tfrc}
+def judge_layered(case: str, series: Series) -> None:
+    first = between(series["layer"], 2, 6)
+    check(f"{case}: the start finds most of the link (layer {first[-1]:.0f} of 20)",
+          first[-1] >= 16)
+    check(f"{case}: trains go on ({series['probes'][-1][1]:.0f})",
+          series["probes"][-1][1] > series["gained"][-1][1] > 0)
+    usual = statistics.mean(between(series["layer"], LOAD - 5, LOAD))
+    loaded = statistics.mean(between(series["layer"], FREE - 5, FREE))
+    check(f"{case}: fewer layers under load ({usual:.1f}, {loaded:.1f})", loaded < 0.8 * usual)
+    after = series["layer"][-1][1]
+    check(f"{case}: layers come back ({after:.0f})", after > loaded + 1)
+
+
+JUDGES = {"layered-probing": judge_layered, "binary": judge_layered,
+          "raf": judge_raf, "adivis": judge_adivis, "tfrc": judge_tfrc}
 
 
 def main() -> int:
