@@ -4,14 +4,14 @@
 
 formats.py --ladder LADDER [--build BUILD] [--out DIR] [CASE...]
 CASE: raf (a live stream with the real encoder), raf-trace (send --trace), adivis-trace,
-      tfrc-buffer (send --trace)
+      layered-trace, binary-trace, tfrc-buffer (send --trace)
 
 A bottleneck of 1 Mbit/s, 40 ms round trip. Constant cross traffic of 700 kbit/s from 20 to 40 s of
 60. raf goes by packet pairs over a FIFO: the requested rate never exceeds what the layer carries,
 and the size of pictures returns within two decisions (seconds) after the load has gone. adivis has
-RED that marks: it yields within 4 s, and grows slowly afterwards. Layered probing starts near what is free, drops
-layers under the load and gains them again. With tfrc:buffer=100 what waits in the send buffer
-lowers the allowance of pictures, so that it stays short. The time series are
+RED that marks: it yields within 4 s, and grows slowly afterwards. Layered probing begins near what
+is free, drops layers under the load and gains them again. With tfrc:buffer=100 what waits in the
+send buffer lowers the allowance of pictures, so that it stays short. The time series are
 written to DIR/CASE.csv: second, kbit/s that arrive, then what the controller says.
 Prints `ok NAME` or `not ok NAME: why`.
 """
