@@ -21,6 +21,7 @@
 #include "streamer/gst/gstpaqmh264enc.h"
 #include "streamer/gst/gstpaqmpacer.h"
 #include "streamer/options.h"
+#include "streamer/rtp/wire.h"
 
 static gboolean on_tick(gpointer data)
 {
@@ -190,8 +191,14 @@ static void run(struct call *c)
 	c->main = g_main_loop_new(NULL, FALSE);
 	c->out.stopped = c->theirs.tells;
 	c->wall_offset = realtime_ns() - monotonic_ns();
-	if (call_sends_video(c))
+	if (call_sends_video(c)) {
+		GstPad *after = gst_element_get_static_pad(c->bin, "send_rtp_src_0");
+
 		outgoing_start(&c->out, c->bin, c->session[CALL_VIDEO]);
+		/* encrypted already */
+		rate_hear(c->out.rate, after, wire_ip_udp(call_ipv6(c)));
+		gst_object_unref(after);
+	}
 	link_watch(c->link, on_line, c);
 	if (c->muted)
 		set_mute(c, TRUE); /* so that the peer knows */
@@ -298,6 +305,7 @@ out:
 		c->status = report_error(error);
 	if (!call_record_close(&c->rec))
 		c->status = EXIT_RUN;
+	call_tell_free(c->tell);
 	outgoing_clear(&c->out);
 	inbound_free(c->inbound);
 	link_free(c->link);
@@ -329,6 +337,7 @@ out:
 	g_free(c->name);
 	g_free(c->paqmd);
 	g_free(c->controller);
+	g_free(c->ecn_text);
 	g_free(c->rate_max_text);
 	g_free(c->rate_min_text);
 	g_mutex_clear(&c->sound.lock);

@@ -223,7 +223,7 @@ static gboolean build_video_out(struct call *c, GError **error)
 		     error))
 		return FALSE;
 	own_session(c, CALL_VIDEO);
-	return TRUE;
+	return c->out.ecn == ECN_NOT_ECT || ecn_send_as(c->rtp[CALL_VIDEO], c->out.ecn, error);
 }
 
 static gboolean build_audio_out(struct call *c, GError **error)
@@ -301,6 +301,9 @@ static gboolean build_session(struct call *c, enum call_media media, GError **er
 	if (media == CALL_VIDEO && c->rec.rx)
 		part_probe(in->rtp, "src", call_on_packet, c);
 	own_session(c, media);
+	if (media == CALL_VIDEO && theirs->sends)
+		c->tell = call_tell_new(in->rtp, c->rtp[media], c->session[media], theirs->ssrc,
+					c->out.kind, c->out.control);
 	g_object_set(c->session[media], "rtcp-min-interval", (guint64)RTCP_INTERVAL,
 		     "rtcp-reduced-size", TRUE, "bandwidth", MEDIA_BANDWIDTH, NULL);
 	return !theirs->sends || build_in(c, media, error);

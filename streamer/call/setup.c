@@ -51,6 +51,9 @@ gboolean call_parse(struct call *c, int argc, char **argv, GError **error)
 		{"controller", 0, 0, G_OPTION_ARG_STRING, &c->controller,
 		 "Rate controller of the picture (auto); an unknown name lists them",
 		 "NAME[:OPTION=VALUE,...]"},
+		{"ecn", 0, 0, G_OPTION_ARG_STRING, &c->ecn_text,
+		 "Send the picture as ECN-capable and lower its rate when packets are marked (off)",
+		 "off|ect0|ect1"},
 		{"rtx", 0, 0, G_OPTION_ARG_NONE, &c->out.repairs.rtx,
 		 "Retransmit lost packets of the picture and request them, if the peer does, too",
 		 NULL},
@@ -87,7 +90,7 @@ gboolean call_parse(struct call *c, int argc, char **argv, GError **error)
 	    !parse_rate(c->rate_min_text ? c->rate_min_text : "200kbit", &c->out.rate_min, error))
 		return FALSE;
 	c->out.kind = parse_controller(c->controller, c->out.control, error);
-	if (!c->out.kind)
+	if (!c->out.kind || !parse_ecn(c->ecn_text, c->out.kind, &c->out.ecn, error))
 		return FALSE;
 	if (c->out.rate_min > c->out.rate_max || c->duration < 0 || c->duration > 1e6) {
 		g_set_error(error, USAGE_ERROR, 0,

@@ -12,6 +12,7 @@
 #include "streamer/call/offer.h"
 #include "streamer/call/samples.h"
 #include "streamer/call/sound.h"
+#include "streamer/call/tell.h"
 #include "streamer/media/feed.h"
 #include "streamer/rtp/guard.h"
 #include "streamer/recv/inbound.h"
@@ -70,7 +71,7 @@ struct call {
 	gboolean listen, self_view, muted;
 	gint fec; /* packets that correct, per cent of the picture's */
 	char *secret_path, *source, *audio, *sink, *audio_sink, *record_dir, *name, *paqmd,
-		*rate_max_text, *rate_min_text, *controller;
+		*rate_max_text, *rate_min_text, *controller, *ecn_text;
 	gdouble duration;
 
 	GNetworkAddress *where; /* to listen, or whom to call; NULL: on all addresses */
@@ -93,6 +94,7 @@ struct call {
 	struct outgoing out;		 /* pictures; stopped: the peer does not take media yet */
 	GInetSocketAddress *to;		 /* where they go */
 	struct inbound *inbound;	 /* what comes */
+	struct call_tell *tell;		 /* and what its sender is told of it */
 	gint play_ms;			 /* atomic: playout delay */
 	gint64 wall_offset;		 /* CLOCK_REALTIME - CLOCK_MONOTONIC */
 	guint64 played[CALL_MEDIA];

@@ -33,9 +33,10 @@ struct ctl {
 	struct {
 		double since;
 		size_t n;
-	} plain, marked;    /* packets in a row without ECT and CE, with CE */
-	double marked_rate; /* when the latter began, bit/s */
-	double yielded;	    /* since when it has been far below that */
+	} plain, marked;	      /* packets in a row without ECT and CE, with CE */
+	double marked_rate;	      /* when the latter began, bit/s */
+	double yielded;		      /* since when it has been far below that */
+	uint64_t understood, refused; /* messages of the receiving side */
 	_Alignas(max_align_t) unsigned char state[];
 };
 
@@ -248,10 +249,39 @@ void ctl_estimate(struct ctl *c, double now, double rate)
 		c->kind->estimate(c->state, &c->params, now, rate);
 }
 
+void ctl_message(struct ctl *c, double now, const struct ctl_message *m)
+{
+	run_timers(c, now);
+	if (c->kind->message && c->kind->message(c->state, &c->params, now, m))
+		c->understood++;
+	else
+		c->refused++;
+}
+
+void ctl_format(const struct ctl *c, struct ctl_format *f)
+{
+	*f = (struct ctl_format){0};
+	if (c->kind->format)
+		c->kind->format(c->state, f);
+}
+
+double ctl_decay(const struct ctl_kind *kind, const double option[CTL_OPTIONS])
+{
+	struct ctl_params p = {.option = option};
+
+	return kind->decay ? kind->decay(&p) : 0;
+}
+
 void ctl_sent(struct ctl *c, double now, size_t bytes)
 {
 	if (bytes && c->kind->sent)
 		c->kind->sent(c->state, now, bytes);
+}
+
+bool ctl_train(struct ctl *c, double now, struct ctl_train *t)
+{
+	run_timers(c, now);
+	return c->kind->train && c->kind->train(c->state, t);
 }
 
 double ctl_rate(struct ctl *c, double now)
@@ -280,6 +310,10 @@ void ctl_state(const struct ctl *c, ctl_log_fn log, void *data)
 		log(name, "rtt", c->fb.rtt, data);
 	if (c->fb.spacing > 0)
 		log(name, "report_interval", c->fb.spacing, data);
+	if (c->kind->message) {
+		log(name, "messages", (double)c->understood, data);
+		log(name, "refused", (double)c->refused, data);
+	}
 	if (c->ecn) {
 		log("ecn", "path", c->seen.path, data);
 		log("ecn", "ect", (double)c->seen.ect, data);

@@ -28,7 +28,7 @@ struct ctl_option {
 	double least, most, initial;
 };
 
-#define CTL_OPTIONS 4 /* of one controller at the most */
+#define CTL_OPTIONS 8 /* of one controller at the most */
 
 struct ctl_params {
 	double rate_min;
@@ -44,6 +44,22 @@ struct ctl_advice {
 	double value;	 /* relative value of the message: below 1 times, above 1 plus bit/s */
 	uint64_t router; /* whose message it was */
 	uint32_t seq;	 /* its sequence: one step per message */
+	/* Of the worst link by its byte counters: bit/s, and the share that is used. */
+	double capacity, load; /* capacity 0: no counters are told */
+};
+
+/* What the receiving side of a controller tells (decide/decide.h): an RTCP APP packet. */
+struct ctl_message {
+	uint32_t name; /* four letters */
+	unsigned int subtype;
+	const uint8_t *data; /* behind the name */
+	size_t len;
+};
+
+/* Pictures as a controller wants them; what is 0 stays as the source has it. */
+struct ctl_format {
+	int width, height; /* even */
+	double fps;
 };
 
 /* What reports say of ECN on the path (RFC 6679 section 7.2). */
@@ -60,6 +76,15 @@ struct ctl_ecn_seen {
 	uint64_t ect, ce;   /* packets reported so */
 };
 
+/* A train that is to be sent: packets of the stream in equal gaps, filled up where media is short.
+ */
+struct ctl_train {
+	uint8_t id;
+	uint8_t packets;
+	bool start;  /* of the start phase */
+	double rate; /* bit/s */
+};
+
 typedef void (*ctl_log_fn)(const char *controller, const char *key, double value, void *data);
 
 struct ctl_kind {
@@ -68,14 +93,25 @@ struct ctl_kind {
 	bool marks;	     /* answers ECN marks */
 	const char *element; /* GStreamer element that brings estimates; NULL: needs none */
 	const struct ctl_option *options; /* the last has no name; NULL: there are none */
-	size_t size;			  /* of the state, which begins zeroed */
+	bool bursts; /* pictures are sent at once: the receiver measures the path by them */
+	size_t size; /* of the state, which begins zeroed */
 	void (*init)(void *state, const struct ctl_params *p, double now);
 	/* All but init and rate may be NULL. */
 	void (*report)(void *state, const struct ctl_params *p, const struct fb_report *r);
 	void (*advice)(void *state, const struct ctl_params *p, double now,
 		       const struct ctl_advice *a);
 	void (*estimate)(void *state, const struct ctl_params *p, double now, double rate);
+	/* What its receiving side tells; false: it is not understood, and changes nothing. */
+	bool (*message)(void *state, const struct ctl_params *p, double now,
+			const struct ctl_message *m);
+	void (*format)(const void *state, struct ctl_format *f);
+	/* Packets sent at the rate, out of a buffer: so many of them in it lower the allowance of
+	 * pictures to 1/e (ra_feedback_buffered()); 0: pictures keep within the rate, as usual.
+	 */
+	double (*decay)(const struct ctl_params *p);
 	void (*sent)(void *state, double now, size_t bytes);
+	/* Probes with trains: which one is to be on its way now? False: none. */
+	bool (*train)(const void *state, struct ctl_train *t);
 	/* When timeout() is due; INFINITY: not at all. It must move into the future. */
 	double (*next)(const void *state);
 	void (*timeout)(void *state, const struct ctl_params *p, double now);
@@ -128,8 +164,16 @@ void ctl_receiver_report(struct ctl *c, double now, double lost, double rtt);
 void ctl_advise(struct ctl *c, double now, const struct ctl_advice *a);
 /* An estimate by the controller's element. */
 void ctl_estimate(struct ctl *c, double now, double rate);
+/* An APP packet of the peer; also one that nobody understands. */
+void ctl_message(struct ctl *c, double now, const struct ctl_message *m);
+/* The pictures that are wanted now. */
+void ctl_format(const struct ctl *c, struct ctl_format *f);
+/* See ctl_kind.decay. @option: of the controller */
+double ctl_decay(const struct ctl_kind *kind, const double option[CTL_OPTIONS]);
 /* So many bytes have gone out since the last call. */
 void ctl_sent(struct ctl *c, double now, size_t bytes);
+/* The train that is to be on its way: one with another id is to begin. False: none, stop it. */
+bool ctl_train(struct ctl *c, double now, struct ctl_train *t);
 /* What was seen of ECN, if packets are sent as ECN-capable. */
 const struct ctl_ecn_seen *ctl_ecn_seen(const struct ctl *c);
 /* The rate to use now, within the limits; lets time act on the controller. */
@@ -140,6 +184,12 @@ bool ctl_follows(const struct ctl *c);
 double ctl_next(const struct ctl *c);
 /* State as keys and values, of the controller and of those inside it. */
 void ctl_state(const struct ctl *c, ctl_log_fn log, void *data);
+
+/* Share of a link with @capacity that was sent between two readings of its byte counter. */
+static inline double ctl_load(double bytes, double seconds, double capacity)
+{
+	return 8 * bytes / (seconds * capacity);
+}
 
 static inline double ctl_clamp(double v, double lo, double hi)
 {

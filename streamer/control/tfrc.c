@@ -324,10 +324,24 @@ static void tfrc_state(const void *state, const char *name, ctl_log_fn log, void
 	log(name, "interval_0", t->history.length[0], data);
 }
 
+static const struct ctl_option tfrc_options[] = {
+	{"buffer", "packets in a send buffer that lower RA-SVBR's allowance to 1/e; 0: no buffer",
+	 0, 10000, 0},
+	{0},
+};
+
+/* As published with TFRC (A. Lie, thesis, Paper E): 100; what was shipped with it has 1000. */
+static double tfrc_decay(const struct ctl_params *p)
+{
+	return p->option ? p->option[0] : 0;
+}
+
 const struct ctl_kind ctl_tfrc = {
 	.name = "tfrc",
 	.summary = "TCP friendly rate control (RFC 5348)",
 	.marks = true,
+	.options = tfrc_options,
+	.decay = tfrc_decay,
 	.size = sizeof(struct tfrc),
 	.init = tfrc_init,
 	.report = tfrc_report,

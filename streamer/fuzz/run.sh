@@ -3,7 +3,7 @@
 # Build a fuzz target of the streamer with libFuzzer and run it (setup/fuzz-run.sh). New inputs and
 # the count go to out/fuzz; the committed corpus is only read.
 #
-# Usage: run.sh rtph264|ladder|offer|ccfb|gate [SECONDS]
+# Usage: run.sh rtph264|ladder|offer|ccfb|gate|decide|probe [SECONDS]
 set -eu
 # Only what a target needs: the count holds as long as that is the same.
 case "${1:-}" in
@@ -12,8 +12,13 @@ ladder) needs="trace/ladder trace/rtph264 options" ;;
 offer) needs="call/offer options" ;;
 ccfb) needs=rtp/ccfb ;;
 gate) needs=rtp/gate ;;
+# with all controllers, whose files are those of the tables
+decide) needs="$(sed -n 's/^CTL_KIND(.*, \(.*\)\.c)$/control\/\1/p' "$(dirname "$0")/../control/kinds.h" | sort -u)
+	control/control control/feedback control/marks decide/decide decide/rafchoice rtp/probe
+	$(sed -n 's/^DEC_KIND(.*, \(.*\)\.c)$/decide\/\1/p' "$(dirname "$0")/../decide/kinds.h" | sort -u)" ;;
+probe) needs=rtp/probe ;;
 *)
-	echo "usage: $0 rtph264|ladder|offer|ccfb|gate [SECONDS]" >&2
+	echo "usage: $0 rtph264|ladder|offer|ccfb|gate|decide|probe [SECONDS]" >&2
 	exit 2
 	;;
 esac

@@ -16,6 +16,7 @@
  * #GstPaqmPacer:rate is for encoders that answer late to a new rate: what they send
  * beyond it waits here, for a quarter of a second at most, and not in the network.
  *
+ * Packets of a train (streamer/rtp/probe.h) leave at its gaps.
  * Two kinds of packets belong to no frame. Packets of another payload type in
  * the same stream that come behind the marker (forward error correction) go out
  * in order, in the part of the interval that #GstPaqmPacer:reserve keeps free for
@@ -25,6 +26,8 @@
 #include "streamer/gst/gstpaqmpacer.h"
 
 #include <sys/prctl.h>
+
+#include "streamer/gst/trainpace.h"
 
 GST_DEBUG_CATEGORY_STATIC(paqmpacer_debug);
 #define GST_CAT_DEFAULT paqmpacer_debug
@@ -53,9 +56,10 @@ struct _GstPaqmPacer {
 	GQueue frame;	  /* of GstBuffer, waiting for the marker */
 	gint64 busy;	  /* the last frame occupies the link until then */
 	gint64 again;	  /* the last packet of another stream, too */
-	double pace;	  /* of the last frame, us per byte */
-	guint32 ts;	  /* of the packets in frame */
-	gboolean known;	  /* what pictures are: */
+	struct train_pace train;
+	double pace;	/* of the last frame, us per byte */
+	guint32 ts;	/* of the packets in frame */
+	gboolean known; /* what pictures are: */
 	guint32 ssrc;
 	guint8 pt;
 	guint reserve; /* percent */
@@ -80,7 +84,7 @@ enum {
 	PROP_RATE,
 	PROP_WIRE_BYTES,
 	PROP_PACKETS,
-	PROP_REPAIR_BYTES,
+	PROP_REPAIR_BYTES
 };
 
 enum kind { PICTURE, BEHIND, AGAIN };
@@ -119,11 +123,7 @@ static void wait_until(GstPaqmPacer *self, gint64 due)
 
 static struct item *new_item(GstMiniObject *object, gint64 due)
 {
-	struct item *it = g_new(struct item, 1);
-
-	it->object = object;
-	it->due = due;
-	return it;
+	return g_memdup2(&(struct item){object, due}, sizeof(struct item));
 }
 
 static void push_item(GstPaqmPacer *self, GstMiniObject *object, gint64 due)
@@ -171,6 +171,22 @@ static void schedule_frame(GstPaqmPacer *self)
 	if (total)
 		self->pace = (double)span / total;
 	wake(self);
+}
+
+/* Give a packet of a train its time; FALSE: it is of none. Called with the lock held. */
+static gboolean schedule_train(GstPaqmPacer *self, GstBuffer *buf)
+{
+	guint64 size = gst_buffer_get_size(buf) + self->below;
+	gint64 gap, due = train_due(&self->train, buf, size, MAX(now_us(self), self->busy), &gap);
+
+	if (due < 0)
+		return FALSE;
+	insert_item(self, GST_MINI_OBJECT_CAST(buf), due);
+	self->busy = MAX(self->busy, due + gap);
+	self->wire_bytes += size;
+	self->packets++;
+	wake(self);
+	return TRUE;
 }
 
 /* Give a packet outside of the frames its time. Called with the lock held. */
@@ -226,7 +242,9 @@ static GstFlowReturn take(GstPaqmPacer *self, GstBuffer *buf)
 	flow = self->flushing ? GST_FLOW_FLUSHING : self->flow;
 	if (flow == GST_FLOW_OK) {
 		kind = kind_of(self, buf, &marker, &ts);
-		if (kind == PICTURE) {
+		if (kind == PICTURE && schedule_train(self, buf)) {
+			/* has its time */
+		} else if (kind == PICTURE) {
 			if (self->frame.length && ts != self->ts)
 				schedule_frame(self);
 			self->ts = ts;
@@ -263,14 +281,12 @@ static GstFlowReturn pacer_chain_list(GstPad *pad, GstObject *parent, GstBufferL
 static void clear(GstPaqmPacer *self)
 {
 	struct item *it;
-	GstBuffer *buf;
 
 	while ((it = g_queue_pop_head(&self->queue))) {
 		gst_mini_object_unref(it->object);
 		g_free(it);
 	}
-	while ((buf = g_queue_pop_head(&self->frame)))
-		gst_buffer_unref(buf);
+	g_queue_clear_full(&self->frame, (GDestroyNotify)gst_buffer_unref);
 	self->busy = self->again = 0;
 	self->known = FALSE;
 }
@@ -530,16 +546,13 @@ static void gst_paqm_pacer_class_init(GstPaqmPacerClass *klass)
 				  100, 0, G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS));
 	g_object_class_install_property(
 		object, PROP_BELOW,
-		g_param_spec_uint(
-			"below", "Below",
-			"Bytes that each packet has beside RTP: IPv4 and UDP 28, IPv6 48, "
-			"SRTP 10 more",
-			0, 300, DEFAULT_BELOW, G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS));
+		g_param_spec_uint("below", "Below",
+				  "Bytes beside RTP: IPv4 and UDP 28, IPv6 48, SRTP 10 more", 0,
+				  300, DEFAULT_BELOW, G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS));
 	g_object_class_install_property(
 		object, PROP_RATE,
 		g_param_spec_uint64("rate", "Rate",
-				    "Frames take no more than this, bit/s with what is below RTP; "
-				    "0: whatever they are",
+				    "Most that frames take, bit/s with what is below RTP; 0: any",
 				    0, G_MAXUINT64, 0,
 				    G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS |
 					    GST_PARAM_MUTABLE_PLAYING));

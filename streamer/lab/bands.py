@@ -12,7 +12,10 @@ has not: a band over RED may be missed for that.
 
 from __future__ import annotations
 
+import itertools
 import json
+import socket
+import struct
 import sys
 import tempfile
 import time
@@ -31,6 +34,7 @@ from paqm_lab.topology import htb_class, in_a_row, netem  # noqa: E402
 BOTTLENECK = 10e6
 RATE_MAX = "20e6"  # bit/s, of every controller
 RTT_MS = 40
+READ_EVERY = 0.02  # s between readings of the byte counter; of the speed ten times as much
 QUEUES = {
     "tail": "pfifo limit 50",
     # Weight of the average 0.002: burst 90 makes tc choose 2^-9.
@@ -62,6 +66,7 @@ class Scheme:
     apart: float = 15  # %
     loss: Band = (None, None)  # of case b, %
     silence: float = 5  # s without reports
+    counters: bool = False  # hears the bottleneck's byte counter
 
     def bands(self) -> dict[str, Band]:
         both: dict[str, Band] = {}
@@ -99,6 +104,9 @@ SCHEMES = {
     "lda+1s": Scheme("lda+:interval=1,capacity=10e6", (0.95, 0.95), (None, None), (0.40, 0.58),
                      2, 20, (0.85, 1.4), jain=0.93, apart=40, silence=8),
     "naive": Scheme(NAIVE, (0.297, 0.297), (0.5, None), (0.5, None), 0.6, 5),
+    # Beside TCP in one queue nothing remains for it.
+    "cadpc": Scheme("cadpc", (0.485, 0.485), (0, 0.03), (0, 0.25), 0.5, 3, jain=0.99, apart=3,
+                    loss=(0, 0.001), counters=True),
     # The specification quotes figures of it and has no bands: those of TCP itself.
     "tcp-like": Scheme("tcp-like", (0.95, 0.75), (0.38, 0.62), (0.38, 0.62), 0.8, 4),
 }
@@ -138,9 +146,11 @@ def link() -> tuple[float, int, int]:
 
 
 class Flows:
-    """The flows of one case."""
+    """The flows of one case; @counters: they hear the bottleneck's byte counter."""
 
-    def __init__(self, tool: str, controller: str, home: Path, seconds: float) -> None:
+    def __init__(self, tool: str, controller: str, home: Path, seconds: float,
+                 counters: bool = False) -> None:
+        self.counters = counters
         self.tool, self.controller, self.home, self.seconds = tool, controller, home, seconds
         self.begin = time.monotonic()
         self.programs: list[Program] = []
@@ -158,7 +168,11 @@ class Flows:
         self.start("d", self.tool, "recv", port, self.left(), self.home / f"r{self.count}.csv")
         time.sleep(0.05)
         self.start("s", self.tool, "send", f"10.2.0.2:{port}", self.controller,
-                   self.left(), RATE_MAX, seed + self.count, self.home / f"s{self.count}.csv")
+                   self.left(), RATE_MAX, seed + self.count, self.home / f"s{self.count}.csv",
+                   *((f"counters={9000 + self.count}",) if self.counters else ()))
+        if self.counters:
+            self.start("r", sys.executable, "-B", __file__, "counters", 9000 + self.count,
+                       self.left())
         self.count += 1
 
     def reno(self) -> Program:
@@ -205,12 +219,12 @@ def jain(values: list[float]) -> float:
     return sum(values) ** 2 / (len(values) * squares) if squares else 0.0
 
 
-def steady(tool: str, controller: str, queue: str, media: int, reno: int, seconds: float,
+def steady(tool: str, scheme: Scheme, queue: str, media: int, reno: int, seconds: float,
            begin: float) -> dict[str, Any]:
     """Figures from `begin` on: use of the link, loss and shares of the flows."""
     with tempfile.TemporaryDirectory() as name:
         build(QUEUES[queue])
-        flows = Flows(tool, controller, Path(name), seconds)
+        flows = Flows(tool, scheme.controller, Path(name), seconds, scheme.counters)
         for number in range(media):
             flows.media(1)
             flows.until(1.0 * (number + 1))
@@ -231,13 +245,13 @@ def steady(tool: str, controller: str, queue: str, media: int, reno: int, second
 
 def case_a(tool: str, scheme: Scheme) -> None:
     for queue in QUEUES:
-        got = steady(tool, scheme.controller, queue, 1, 0, 180, 60)
+        got = steady(tool, scheme, queue, 1, 0, 180, 60)
         judge(scheme, f"a {queue}: use of the link", got["use"])
 
 
 def case_b(tool: str, scheme: Scheme) -> None:
     for queue in QUEUES:
-        got = steady(tool, scheme.controller, queue, 4, 0, 180, 60)
+        got = steady(tool, scheme, queue, 4, 0, 180, 60)
         judge(scheme, f"b {queue}: Jain", got["jain"])
         judge(scheme, f"b {queue}: farthest flow from the mean", 100 * got["apart"], "%")
         judge(scheme, f"b {queue}: loss", 100 * got["loss"], "%")
@@ -245,7 +259,7 @@ def case_b(tool: str, scheme: Scheme) -> None:
 
 def case_c(tool: str, scheme: Scheme) -> None:
     for queue in QUEUES:
-        got = steady(tool, scheme.controller, queue, 2, 2, 180, 60)
+        got = steady(tool, scheme, queue, 2, 2, 180, 60)
         judge(scheme, f"c {queue}: share beside as many TCP", got["share"])
 
 
@@ -263,7 +277,8 @@ def case_change(tool: str, scheme: Scheme) -> None:
         with tempfile.TemporaryDirectory() as name:
             build(QUEUES[queue])
             settled = max(40.0, 2 * scheme.recovery)
-            flows = Flows(tool, controller, Path(name), 3 * settled + scheme.silence + 45)
+            flows = Flows(tool, controller, Path(name), 3 * settled + scheme.silence + 45,
+                          scheme.counters)
             flows.media(1)
             flows.until(settled)
             cut = time.monotonic()
@@ -326,7 +341,26 @@ def case_loss(tool: str, scheme: Scheme) -> None:
 CASES = {"a": case_a, "b": case_b, "c": case_c, "change": case_change, "loss": case_loss}
 
 
+def tell_counters(port: int, seconds: float) -> None:
+    """As a router whose counters are asked for: what r1 has sent, and the speed that it has now."""
+    end = time.monotonic() + seconds
+    home = Path("/sys/class/net/r1/statistics")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as out:
+        for number in itertools.count():
+            if time.monotonic() >= end:
+                break
+            if number % 10 == 0:
+                speed = json.loads(run("tc", "-j", "class", "show", "dev", "r1"))[0]["rate"] * 8
+            sent = [int((home / name).read_text()) for name in ("tx_bytes", "tx_packets")]
+            reading = (time.monotonic(), float(sent[0] - 14 * sent[1]), speed * 1000 / 1014)
+            out.sendto(struct.pack("=3d", *reading), ("10.1.0.1", port))
+            time.sleep(READ_EVERY)
+
+
 def main() -> int:
+    if sys.argv[1] == "counters":
+        tell_counters(int(sys.argv[2]), float(sys.argv[3]))
+        return 0
     tool, out, name = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
     for case in sys.argv[4:] or CASES:
         CASES[case](tool, SCHEMES[name])

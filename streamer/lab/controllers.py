@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The rate controllers of the literature side by side, each against its bands (bands.py).
+"""The rate controllers of the literature side by side, each against its bands (bands.py, and for
+those that go by marks marked.py).
 
 `paqm-lab controllers` runs what is not there yet, one guest per controller, judges all that is
 there (OUT/result.json with `checks`), and with --docs writes docs/results/controllers.json and
@@ -18,7 +19,9 @@ from typing import Any
 TOP = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(TOP / "testbed"), str(TOP / "streamer" / "lab"),
                 str(TOP / "kernel" / "lab-tests")]
-from bands import SCHEMES  # noqa: E402
+import bands  # noqa: E402
+import layers  # noqa: E402
+import marked  # noqa: E402
 
 from paqm_lab import cache, suite  # noqa: E402
 from paqm_lab.checks import Check, entry, print_table  # noqa: E402
@@ -30,7 +33,12 @@ LAB = TOP / "testbed" / "paqm-lab"
 DATA = TOP / "docs" / "results" / "controllers.json"
 PAGE = TOP / "docs" / "comparison.md"
 SOURCES = ("streamer/control/*.[ch]", "streamer/lab/ctl_flow.c", "streamer/lab/bands.py",
+           "streamer/lab/marked.py", "streamer/lab/layers.py", "streamer/rtp/probe.[ch]",
            "testbed/kernel/*", "testbed/image/packages.lock")
+SCHEMES: dict[str, bands.Scheme | marked.Marked | layers.Paper] = {
+    **bands.SCHEMES, **marked.SCHEMES, **layers.SCHEMES}
+# Those with cases of their own, and the program that runs them.
+PROGRAMS = dict.fromkeys(marked.SCHEMES, "marked.py") | dict.fromkeys(layers.SCHEMES, "layers.py")
 LIMIT_S = 7200  # wall seconds of a guest: a loaded machine is many times slower
 QUEUES = ("tail", "red")
 
@@ -101,6 +109,23 @@ NOTES = {
     "lda+1s": (
         "The same with a decision per second."
     ),
+    "cadpc": (
+        "Welzl 2003: half of what is free, by byte counters of the routers; no loss, no queue, and "
+        "nothing beside TCP in the same queue. Counters come straight from the bottleneck here: "
+        "where nothing tells them it is TFRC. Written from knowledge of the papers."
+    ),
+    "adivis": (
+        "Antoniou and others 2007: a fuzzy controller on the shares of lost and of marked packets; "
+        "slow and smooth up, fast down. For paths whose routers mark (RED with ECN). Its equations "
+        "are a reconstruction."
+    ),
+    "layered-probing": (
+        "Wang, Hsiao 2010: layers that trains of the stream's own packets add and losses take "
+        "away; for streams in few steps that should change seldom. Needs a receiver that measures "
+        "trains (`recv --controller layered-probing`), packets that keep their gaps up to the "
+        "bottleneck (no bucket that lets a train through), one queue for all; with `binary` the "
+        "first rate is found by bisection."
+    ),
     "naive": (
         "The application of the slides that heeds nobody: bounds 0.5 and 3 Mbit/s, steps of "
         "0.1. Its use of the link is what its upper bound allows."
@@ -133,7 +158,8 @@ def run(name: str, out: Path, now: str) -> str | None:
         # Its status says whether all bands hold, which is judged here.
         subprocess.run(
             [LAB, "exec", "--timeout", str(LIMIT_S), "--dir", home,
-             TOP / "streamer/lab/bands.py", TOP / "build/streamer/tests/ctl_flow", file, name],
+             TOP / "streamer/lab" / PROGRAMS.get(name, "bands.py"),
+             TOP / "build/streamer/tests/ctl_flow", file, name],
             stdout=log, stderr=log, check=False)
     wanted = set(SCHEMES[name].bands())
     have = {row["name"] for row in json.loads(file.read_text())} if file.exists() else set()
@@ -176,13 +202,61 @@ def _cell(figures: dict[str, Json], name: str) -> str:
     return f"**{value}** ({band})"
 
 
+def _side_by_side(data: Json) -> list[tuple[str, Json]]:
+    """Those that go through the same cases."""
+    return [(name, one) for name, one in data["schemes"].items() if name in bands.SCHEMES]
+
+
+def _bands(data: Json) -> list[str]:
+    """Tables of controllers whose figures are their own."""
+    lines: list[str] = []
+    for name, scheme in data["schemes"].items():
+        if name not in marked.SCHEMES:
+            continue
+        lines += [f"## `{name}` where routers mark", "",
+                  "RED of 10 to 30 packets with weight 1/16 that marks, 10 ms each way, constant "
+                  "cross traffic that is not ECN-capable (`streamer/lab/marked.py`).", "",
+                  "| figure | value | band |", "|---|--:|---|"]
+        for row in scheme["figures"]:
+            ends = [f"{row[end]:.4g}" if row[end] is not None else "" for end in ("low", "high")]
+            value = f"{row['value']:.3g} {row['unit']}".strip()
+            lines.append(f"| {row['name']} | {value if row['pass'] else f'**{value}**'} | "
+                         f"{' to '.join(ends).strip()} |")
+        lines.append("")
+    return lines
+
+
+def _papers(data: Json) -> list[str]:
+    """Tables of controllers on the networks of their papers."""
+    lines: list[str] = []
+    for name, scheme in data["schemes"].items():
+        if name not in layers.SCHEMES:
+            continue
+        lines += [f"## `{name}` on the networks of its paper", "",
+                  "Its ladder of 20 layers of 100 kbit/s, trains of 30 packets, 30 packets of "
+                  "queue, 100 ms round trip; bandwidth estimation at a tenth of its capacities, "
+                  "one link of six (`streamer/lab/layers.py`). The paper's links and queues are "
+                  "not all known, its simulator is ns-2.", "",
+                  "| figure | published | here | band |", "|---|--:|--:|---|"]
+        for row in scheme["figures"]:
+            value = f"{row['value']:.4g}"
+            ends = [(word, row[end]) for word, end in (("at least", "low"), ("at most", "high"))
+                    if row[end] is not None]
+            band = ", ".join(f"{word} {end:g}" for word, end in ends)
+            known = "" if row["published"] is None else f"{row['published']:.4g}"
+            lines.append(f"| {row['name']}{', ' + row['unit'] if row['unit'] else ''} | {known} | "
+                         f"{value if row['pass'] else f'**{value}**'} | {band} |")
+        lines.append("")
+    return lines
+
+
 def page(data: Json) -> str:
     """docs/comparison.md."""
     lines = [HEAD.rstrip(), ""]
     for queue, title in zip(QUEUES, ("A queue of 50 packets", "RED"), strict=True):
         lines += [f"## {title}", "", "| controller | use | loss, % | Jain | share | answer, s | "
                   "recovery, s | silent |", "|---|--:|--:|--:|--:|--:|--:|--:|"]
-        for name, scheme in data["schemes"].items():
+        for name, scheme in _side_by_side(data):
             figures = {row["name"]: row for row in scheme["figures"]}
             cells = [_cell(figures, f"{where} {queue}: {what}") for where, what in (
                 ("a", "use of the link"), ("b", "loss"), ("b", "Jain"),
@@ -191,11 +265,11 @@ def page(data: Json) -> str:
             lines.append(f"| `{name}` | " + " | ".join(cells) + " |")
         lines.append("")
     lines += ["## Random loss", "", "| controller | 0.2 % | 1 % | 5 % |", "|---|--:|--:|--:|"]
-    for name, scheme in data["schemes"].items():
+    for name, scheme in _side_by_side(data):
         figures = {row["name"]: row for row in scheme["figures"]}
         cells = [_cell(figures, f"loss {loss} %: rate against TCP's") for loss in ("0.2", "1", "5")]
         lines.append(f"| `{name}` | " + " | ".join(cells) + " |")
-    lines += ["", "## Which is which", ""]
+    lines += ["", *_bands(data), *_papers(data), "## Which is which", ""]
     for name, scheme in data["schemes"].items():
         lines.append(f"* `--controller {scheme['controller']}`: {NOTES[name]}")
     failed = sum(not check["pass"] for check in checks(data))

@@ -6,6 +6,8 @@
 
 #include "streamer/encoder/encoded.h"
 #include "streamer/options.h"
+#include "streamer/outgoing/choice.h"
+#include "streamer/outgoing/format.h"
 #include "streamer/media/parts.h"
 #include "streamer/rtp/wire.h"
 
@@ -37,6 +39,19 @@ gboolean outgoing_check(struct outgoing *o, GError **error)
 		g_set_error(error, USAGE_ERROR, 0, "--interlace does not go with --encoder");
 		return FALSE;
 	}
+	if (ctl_decay(o->kind, o->control) > 0) {
+		g_set_error(error, USAGE_ERROR, 0,
+			    "--controller %s with a send buffer is for send --trace: pictures of "
+			    "this encoder keep within the rate",
+			    o->kind->name);
+		return FALSE;
+	}
+	if (o->kind->format && (o->interlace || o->encoder)) {
+		g_set_error(error, USAGE_ERROR, 0,
+			    "--controller %s chooses the size of pictures, and does not go with %s",
+			    o->kind->name, o->interlace ? "--interlace" : "--encoder");
+		return FALSE;
+	}
 	/* ours, whatever properties it is given, or one that needs an adaptor */
 	if (!o->encoder || (!strncmp(o->encoder, OWN_ENCODER, n) && strchr(" \t", o->encoder[n])))
 		return TRUE;
@@ -59,7 +74,10 @@ static char *coder_elements(const struct outgoing *o)
 				  o->gop, o->qp_min, o->headers, own,
 				  o->rate_max / (guint64)o->n_encoders,
 				  /* a key picture per group: the way back for who has lost one */
-				  o->interlace ? " refresh=idr floor-qp=52" : "");
+				  o->interlace ? " refresh=idr floor-qp=52"
+				  /* who chooses the size wants no other floor */
+				  : o->kind->format ? " floor-qp=52"
+						    : "");
 	encoders = o->interlace ? split_elements(o->interlace, options)
 				: g_strdup_printf(OWN_ENCODER " %s name=enc0 ! ", options);
 	text = g_strdup_printf("%srtph264pay name=pay pt=%d config-interval=0 aggregate-mode=none",
@@ -76,9 +94,10 @@ char *outgoing_elements(struct outgoing *o)
 	o->n_encoders = o->interlace ? interlace_phases(o->interlace) : 1;
 	coder = coder_elements(o);
 	repairs = repair_elements(&o->repairs);
-	text = g_strdup_printf("%s mtu=%u ! %spaqmpacer name=pacer below=%u%s%s%s", coder,
-			       wire_rtp_mtu(WIRE_PACKET, o->headers), repairs,
-			       wire_below(o->headers), o->kind->element ? " ! " : "",
+	text = g_strdup_printf("%s%s mtu=%u ! %spaqmpacer name=pacer below=%u%s%s%s",
+			       format_elements(o->kind), coder,
+			       wire_rtp_mtu(WIRE_PACKET - trains_room(o->kind), o->headers),
+			       repairs, wire_below(o->headers), o->kind->element ? " ! " : "",
 			       o->kind->element ? o->kind->element : "",
 			       o->kind->element ? " name=estimator" : "");
 	g_free(coder);
@@ -106,6 +125,8 @@ static gboolean use_payloader(struct outgoing *o, GError **error)
 		o->split = split_new(GST_BIN(o->pipeline), o->interlace, (guint)o->gop, o->pay);
 	if (o->carrier == CARRIER_IN_BAND)
 		carried_in(o, o->pay);
+	if (o->kind->train)
+		o->trains = trains_new(o->pay, o->pacer, o->headers);
 	return rate_number_packets(o->pay, error);
 }
 
@@ -152,9 +173,7 @@ void outgoing_start(struct outgoing *o, GstElement *bin, GObject *session)
 				    .rate_max = (double)o->rate_max,
 				    .packet = WIRE_PACKET,
 				    .option = o->control,
-				    .ecn = o->ecn == ECN_ECT0	? CTL_ECN_CLASSIC
-					   : o->ecn == ECN_ECT1 ? CTL_ECN_SCALABLE
-								: CTL_ECN_NONE};
+				    .ecn = ecn_for_controller(o->ecn)};
 	GstPad *before = gst_element_get_static_pad(bin, "send_rtp_sink_0");
 
 	o->wall_offset = realtime_ns() - monotonic_ns();
@@ -184,6 +203,18 @@ void outgoing_start_train(struct outgoing *o)
 	o->train = train_start(&p, follow_begin, o);
 }
 
+/* ECN that the path does not treat as it should is not used (RFC 6679 section 7.2). */
+static void check_ecn(struct outgoing *o)
+{
+	const char *fault = o->ecn != ECN_NOT_ECT ? rate_ecn_fault(o->rate) : NULL;
+
+	if (!fault)
+		return;
+	g_printerr("paqm-streamer: ECN is off from now on: %s\n", fault);
+	o->ecn = ECN_NOT_ECT;
+	ecn_send_as(o->socket, o->ecn, NULL);
+}
+
 void outgoing_tick(struct outgoing *o)
 {
 	guint64 bytes, left;
@@ -193,6 +224,9 @@ void outgoing_tick(struct outgoing *o)
 	if (o->advised && !returned_rate(&o->returned, (guint64)monotonic_ns()))
 		follow_advise(o);
 	rate_tick(o->rate);
+	follow_format(o);
+	follow_trains(o);
+	check_ecn(o);
 	if (o->repair && repair_tick(o->repair, o->granted, o->control_csv, &left))
 		follow_left(o, left);
 }
@@ -236,4 +270,5 @@ void outgoing_clear(struct outgoing *o)
 	gst_clear_object(&o->pay);
 	g_clear_pointer(&o->adaptor, adaptor_free);
 	g_clear_pointer(&o->split, split_free);
+	g_clear_pointer(&o->trains, trains_free);
 }

@@ -3,6 +3,7 @@
 #include "streamer/outgoing/choice.h"
 
 #include "streamer/options.h"
+#include "streamer/rtp/ecn.h"
 
 const struct ctl_kind *parse_controller(const char *text, double option[CTL_OPTIONS],
 					GError **error)
@@ -29,4 +30,49 @@ const struct ctl_kind *parse_controller(const char *text, double option[CTL_OPTI
 		    names->str);
 	g_string_free(names, TRUE);
 	return NULL;
+}
+
+gboolean parse_ecn(const char *text, const struct ctl_kind *kind, enum ecn *ecn, GError **error)
+{
+	*ecn = ECN_NOT_ECT;
+	if (text && !ecn_parse(text, ecn)) {
+		g_set_error(error, USAGE_ERROR, 0, "--ecn %s: must be off, ect0 or ect1", text);
+		return FALSE;
+	}
+	if (*ecn == ECN_NOT_ECT || kind->marks)
+		return TRUE;
+	g_set_error(error, USAGE_ERROR, 0,
+		    "--ecn does not go with --controller %s, which does not answer marks; "
+		    "auto, nada and tfrc are among those that do",
+		    kind->name);
+	return FALSE;
+}
+
+gboolean parse_decider(const char *text, struct dec **d, GError **error)
+{
+	const struct dec_kind *side;
+	const struct ctl_kind *kind;
+	double option[CTL_OPTIONS];
+
+	kind = parse_controller(text, option, error);
+	if (!kind)
+		return FALSE;
+	side = dec_find(kind->name);
+	if (!side) {
+		GString *names = g_string_new(NULL);
+
+		for (guint i = 0; dec_kinds[i]; i++)
+			g_string_append_printf(names, "%s%s", i ? ", " : "", dec_kinds[i]->name);
+		g_set_error(
+			error, USAGE_ERROR, 0,
+			"--controller %s: it decides at the sender, where it is to be named; at "
+			"the receiver do %s",
+			text, names->str);
+		g_string_free(names, TRUE);
+		return FALSE;
+	}
+	*d = dec_new(side, option, monotonic_ns() / 1e9);
+	if (!*d)
+		g_error("out of memory");
+	return TRUE;
 }

@@ -6,6 +6,7 @@
 #include <glib.h>
 
 #include "streamer/control/control.h"
+#include "streamer/decide/decide.h"
 
 /**
  * parse_controller() - NAME or NAME:OPTION=VALUE,...
@@ -16,5 +17,30 @@
  */
 const struct ctl_kind *parse_controller(const char *text, double option[CTL_OPTIONS],
 					GError **error);
+
+/**
+ * parse_ecn() - off, ect0 or ect1
+ * @text: NULL: off
+ *
+ * Return: FALSE with @error set, also if @kind does not answer marks: who sends as ECN-capable has
+ * to.
+ */
+gboolean parse_ecn(const char *text, const struct ctl_kind *kind, enum ecn *ecn, GError **error);
+
+/* How marks of such packets are to be answered. */
+static inline enum ctl_ecn ecn_for_controller(enum ecn ecn)
+{
+	return ecn == ECN_ECT0	 ? CTL_ECN_CLASSIC
+	       : ecn == ECN_ECT1 ? CTL_ECN_SCALABLE
+				 : CTL_ECN_NONE;
+}
+
+/**
+ * parse_decider() - the same at a receiver: the receiving side of a controller
+ * @d: it, at its start
+ *
+ * Return: FALSE with @error set, also if the controller has no such side.
+ */
+gboolean parse_decider(const char *text, struct dec **d, GError **error);
 
 #endif /* PAQM_CHOICE_H */

@@ -2,6 +2,7 @@
 /* Rates of the controller reach the encoder, advice reaches the controller. */
 #include "streamer/rtp/carry.h"
 #include "streamer/options.h"
+#include "streamer/outgoing/format.h"
 #include "streamer/outgoing/outgoing.h"
 #include "streamer/rtp/wire.h"
 
@@ -32,6 +33,34 @@ void follow_left(struct outgoing *o, guint64 left)
 		g_object_set(o->encoders[k], "rate", MAX(rate, 1000), NULL);
 }
 
+/* The first picture is as the source has it: whoever records takes its size for that of all. */
+void follow_format(struct outgoing *o)
+{
+	struct ctl_format f;
+
+	if (!o->kind->format || !o->frames)
+		return;
+	rate_format(o->rate, &f);
+	if (f.width == o->format.width && f.height == o->format.height && f.fps == o->format.fps)
+		return;
+	o->format = f;
+	format_use(GST_BIN(o->pipeline), &f, 1 / o->source_interval);
+}
+
+static guint longest_packet(const struct outgoing *o, gboolean follows, double rate)
+{
+	return o->kind->bursts ? wire_burst_packet(rate, 1 / o->interval)
+			       : wire_packet(follows, rate) - trains_room(o->kind);
+}
+
+void follow_trains(struct outgoing *o)
+{
+	struct ctl_train t;
+
+	if (o->trains)
+		trains_want(o->trains, rate_train(o->rate, &t) ? &t : NULL, o->interval);
+}
+
 void follow_rate(guint64 rate, gboolean follows, gpointer outgoing)
 {
 	struct outgoing *o = outgoing;
@@ -40,7 +69,8 @@ void follow_rate(guint64 rate, gboolean follows, gpointer outgoing)
 	o->granted = rate;
 	/* Of several encoders one might change while the payloader cuts a picture of another. */
 	if (!o->adaptor && !o->interlace)
-		g_object_set(o->encoders[0], "packet", wire_packet(follows, (double)rate), NULL);
+		g_object_set(o->encoders[0], "packet", longest_packet(o, follows, (double)rate),
+			     NULL);
 	if (!o->repair || repair_tick(o->repair, rate, NULL, &left))
 		follow_left(o, left);
 }

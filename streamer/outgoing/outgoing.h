@@ -21,6 +21,7 @@
 #include "streamer/rtp/repair.h"
 #include "streamer/rtp/returns.h"
 #include "streamer/outgoing/split.h"
+#include "streamer/outgoing/trains.h"
 #include "streamer/rtp/train.h"
 
 #define OWN_ENCODER "paqmh264enc"
@@ -56,6 +57,7 @@ struct outgoing {
 	GSocket *socket;	  /* the owner's; probes and the train leave by it */
 	GInetSocketAddress *dest; /* likewise */
 	double interval;	  /* of pictures, s; the source's caps correct it */
+	double source_interval;	  /* before the controller asked for fewer; 0: not known yet */
 	guint start_frame;	  /* the first picture's number in the source's file */
 	guint clip_frames;	  /* the file's; 0: no file whose pictures are numbered */
 	gint64 first_pts;	  /* of the first picture, running time; -1: not known yet */
@@ -81,7 +83,9 @@ struct outgoing {
 	int advice_flow;
 	struct ctl_advice daemon; /* newest word of paqmd */
 	struct train *train;	  /* until the first picture */
+	struct trains *trains;	  /* that the controller measures with, or NULL */
 	guint64 granted;	  /* by the controller, bit/s */
+	struct ctl_format format; /* and as it wants pictures */
 	gint waiting;		  /* atomic: the first picture waits for the first answer */
 	gint stopped;		  /* atomic, the owner's: no picture is coded */
 
@@ -133,6 +137,9 @@ gboolean carried_first_probes(gpointer outgoing); /* every FIRST_PROBES_MS, whil
 /* follow.c */
 void follow_advise(struct outgoing *o);
 void follow_rate(guint64 rate, gboolean follows, gpointer outgoing); /* rate_fn */
+void follow_format(struct outgoing *o);
+/* Every RATE_TICK_MS: the train that the controller wants. */
+void follow_trains(struct outgoing *o);
 void follow_left(struct outgoing *o, guint64 left);
 void follow_register(struct outgoing *o);
 /* The first picture may be coded, @ms after the first packet. */

@@ -13,6 +13,9 @@
 #include "streamer/rtp/wire.h"
 
 #define LOG_EVERY_TICKS 2
+/* Messages of the peer that wait for the main loop, and what they may say. */
+#define MESSAGES 16
+#define MESSAGE_MAX 256
 /* So long reports that tell the ECN field count, and others do not. */
 #define HEARD_RULES_US 3000000
 
@@ -34,12 +37,19 @@ struct rate {
 	guint32 ssrc;
 	guint headers;
 	guint64 report_seen;
+	gulong messages_heard;
 	GstElement *estimator;
 	gulong estimates;
 	/* reports not yet looked at; the probe's thread may add */
 	GMutex lock;
 	GPtrArray *reports; /* of struct fates */
-	guint64 estimate;   /* bit/s; 0: no new one */
+	struct message {
+		double now;
+		struct ctl_message m;
+		guint8 data[MESSAGE_MAX];
+	} messages[MESSAGES];
+	guint n_messages;
+	guint64 estimate; /* bit/s; 0: no new one */
 	GSource *wake;
 	/* thread of RTCP */
 	struct heard *heard;
@@ -94,6 +104,8 @@ static gboolean take(gpointer data)
 {
 	struct rate *r = data;
 	static struct fb_packet pkts[FB_REPORT];
+	struct message messages[MESSAGES];
+	guint n_messages;
 	GPtrArray *reports;
 	guint64 estimate;
 
@@ -103,6 +115,9 @@ static gboolean take(gpointer data)
 	r->reports = g_ptr_array_new_with_free_func(g_free);
 	estimate = r->estimate;
 	r->estimate = 0;
+	n_messages = r->n_messages;
+	memcpy(messages, r->messages, n_messages * sizeof(*messages));
+	r->n_messages = 0;
 	g_mutex_unlock(&r->lock);
 	for (guint i = 0; i < reports->len; i++) {
 		const struct fates *t = g_ptr_array_index(reports, i);
@@ -113,6 +128,10 @@ static gboolean take(gpointer data)
 			pkts[k].seq = ctl_unwrap(r->ctl, t->p[k].seq);
 		}
 		ctl_feedback(r->ctl, t->now, pkts, n);
+	}
+	for (guint i = 0; i < n_messages; i++) {
+		messages[i].m.data = messages[i].data;
+		ctl_message(r->ctl, messages[i].now, &messages[i].m);
 	}
 	if (estimate)
 		ctl_estimate(r->ctl, now_s(), (double)estimate);
@@ -201,6 +220,28 @@ static void on_heard(const struct heard_packet *p, guint n, gpointer data)
 	hand_over(r, t);
 }
 
+/* Thread of RTCP: the receiving side of the controller tells something. */
+static void on_message(GObject *session, guint subtype, guint ssrc, const char *name,
+		       GstBuffer *data, gpointer user)
+{
+	struct rate *r = user;
+
+	(void)session;
+	(void)ssrc;
+	g_mutex_lock(&r->lock);
+	if (data && r->n_messages < MESSAGES) {
+		struct message *m = &r->messages[r->n_messages++];
+
+		m->now = now_s();
+		m->m = (struct ctl_message){
+			.name = GST_READ_UINT32_BE(name),
+			.subtype = subtype,
+			.len = gst_buffer_extract(data, 0, m->data, sizeof(m->data))};
+		wake(r);
+	}
+	g_mutex_unlock(&r->lock);
+}
+
 /* Any thread. */
 static void on_estimate(GObject *element, GParamSpec *pspec, gpointer data)
 {
@@ -223,6 +264,9 @@ void rate_watch(struct rate *r, GstPad *before, GObject *session, guint32 ssrc, 
 	r->ssrc = ssrc;
 	r->headers = headers;
 	r->probe = gst_pad_add_probe(before, GST_PAD_PROBE_TYPE_EVENT_UPSTREAM, on_event, r, NULL);
+	if (r->kind->message)
+		r->messages_heard =
+			g_signal_connect(session, "on-app-rtcp", G_CALLBACK(on_message), r);
 	if (estimator) {
 		r->estimator = gst_object_ref(estimator);
 		r->estimates = g_signal_connect(estimator, "notify::estimated-bitrate",
@@ -230,9 +274,9 @@ void rate_watch(struct rate *r, GstPad *before, GObject *session, guint32 ssrc, 
 	}
 }
 
-void rate_hear(struct rate *r, GstPad *after)
+void rate_hear(struct rate *r, GstPad *after, guint below)
 {
-	r->heard = heard_new(after, r->session, wire_below(r->headers), on_heard, r);
+	r->heard = heard_new(after, r->session, below, on_heard, r);
 }
 
 void rate_advise(struct rate *r, const struct ctl_advice *a)
@@ -245,6 +289,16 @@ void rate_sent(struct rate *r, guint64 total)
 {
 	ctl_sent(r->ctl, now_s(), total - r->sent);
 	r->sent = total;
+}
+
+bool rate_train(struct rate *r, struct ctl_train *t)
+{
+	return ctl_train(r->ctl, now_s(), t);
+}
+
+void rate_format(const struct rate *r, struct ctl_format *f)
+{
+	ctl_format(r->ctl, f);
 }
 
 static void on_report(const struct report_block *b, gpointer data)
@@ -293,6 +347,8 @@ void rate_free(struct rate *r)
 	heard_free(r->heard);
 	if (r->before)
 		gst_pad_remove_probe(r->before, r->probe);
+	if (r->messages_heard)
+		g_signal_handler_disconnect(r->session, r->messages_heard);
 	if (r->estimator)
 		g_signal_handler_disconnect(r->estimator, r->estimates);
 	if (r->wake)

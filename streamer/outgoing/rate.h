@@ -38,12 +38,19 @@ struct rate *rate_new(const struct ctl_kind *kind, const struct ctl_params *p, F
  */
 void rate_watch(struct rate *r, GstPad *before, GObject *session, guint32 ssrc, guint headers,
 		GstElement *estimator);
-/* After rate_watch(): read reports of RFC 8888, too. @after: the pad by which packets leave rtpbin
+/**
+ * rate_hear() - after rate_watch(): read reports of RFC 8888, too
+ * @after: the pad by which packets leave rtpbin
+ * @below: bytes around what leaves there
  */
-void rate_hear(struct rate *r, GstPad *after);
+void rate_hear(struct rate *r, GstPad *after, guint below);
 void rate_advise(struct rate *r, const struct ctl_advice *a);
 /* The stream has sent this many bytes in all. */
 void rate_sent(struct rate *r, guint64 total);
+/* The pictures that the controller wants now. */
+void rate_format(const struct rate *r, struct ctl_format *f);
+/* As ctl_train(). */
+bool rate_train(struct rate *r, struct ctl_train *t);
 /* Why the stream must not be sent as ECN-capable any more; NULL: it may. */
 const char *rate_ecn_fault(const struct rate *r);
 const struct ctl_ecn_seen *rate_ecn_seen(const struct rate *r);

@@ -11,6 +11,16 @@ gint64 watch_wall_ns(const struct outgoing *o, GstClockTime running)
 	return (gint64)(gst_element_get_base_time(o->pipeline) + running) + o->wall_offset;
 }
 
+/*
+ * A picture goes out over an interval, or at once. The pacer's shortest is a millisecond.
+ */
+static void pace(struct outgoing *o, double interval)
+{
+	guint64 ns = (guint64)(interval * GST_SECOND / o->n_encoders);
+
+	g_object_set(o->pacer, "interval", o->kind->bursts ? GST_MSECOND : ns, NULL);
+}
+
 /* Frame rate and first picture are known once the encoder has caps. */
 static void on_caps(GObject *pad, GParamSpec *pspec, gpointer data)
 {
@@ -23,8 +33,9 @@ static void on_caps(GObject *pad, GParamSpec *pspec, gpointer data)
 	    gst_structure_get_fraction(gst_caps_get_structure(caps, 0), "framerate", &n, &d) &&
 	    n > 0 && d > 0) {
 		o->interval = (double)d / n;
-		g_object_set(o->pacer, "interval",
-			     (guint64)(o->interval * GST_SECOND / o->n_encoders), NULL);
+		if (o->source_interval <= 0)
+			o->source_interval = o->interval;
+		pace(o, o->interval);
 	}
 	if (caps)
 		gst_caps_unref(caps);
@@ -56,13 +67,12 @@ static void on_picture(GstElement *enc, const GstStructure *p, gpointer data)
 	/* Below the quality floor a picture has two intervals to be sent in. */
 	if (e.interval > 0 && e.interval != o->paced) {
 		o->paced = e.interval;
-		g_object_set(o->pacer, "interval",
-			     (guint64)(e.interval * GST_SECOND / o->n_encoders), NULL);
+		pace(o, e.interval);
 	}
 	encoded_cut(&e, o->pay, o->headers);
 	if (o->first_pts < 0)
 		o->first_pts = (gint64)e.pts;
-	index = (guint)(((gint64)e.pts - o->first_pts) / 1e9 / o->interval + 0.5);
+	index = (guint)(((gint64)e.pts - o->first_pts) / 1e9 / o->source_interval + 0.5);
 	if (o->clip_frames)
 		index = (o->start_frame + index) % o->clip_frames;
 	rtp_ts = o->ts_offset + (guint32)gst_util_uint64_scale_int(e.pts, 90000, GST_SECOND);

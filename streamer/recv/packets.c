@@ -68,6 +68,57 @@ static void see_packet(struct receiver *r, const guint8 *p, enum ecn ecn)
 		r->told++;
 }
 
+/* With the lock of deciding. */
+static void tell_sender(struct receiver *r)
+{
+	guint8 app[DEC_APP];
+	guint ssrc = 0;
+	gsize len;
+
+	g_object_get(r->session, "internal-ssrc", &ssrc, NULL);
+	len = dec_tell(r->dec, monotonic_ns() / 1e9, ssrc, app);
+	if (len)
+		gst_app_src_push_buffer(GST_APP_SRC(r->news), gst_buffer_new_memdup(app, len));
+}
+
+static void log_value(const char *controller, const char *key, double value, void *data)
+{
+	fprintf(data, "%" G_GINT64_FORMAT ",%s,%s,%.9g\n", realtime_ns(), controller, key, value);
+}
+
+gboolean recv_on_deciding(gpointer receiver)
+{
+	struct receiver *r = receiver;
+
+	g_mutex_lock(&r->deciding);
+	tell_sender(r);
+	if (r->control_csv && r->ticks_deciding++ % 2 == 0)
+		dec_state(r->dec, log_value, r->control_csv);
+	g_mutex_unlock(&r->deciding);
+	return G_SOURCE_CONTINUE;
+}
+
+/* Network thread: a packet of the stream, which is not sent again. */
+static void show_decider(struct receiver *r, const guint8 *p, gsize len, enum ecn ecn)
+{
+	struct dec_packet d = {
+		.at = monotonic_ns() / 1e9,
+		.bytes = len + wire_ip_udp(g_socket_get_family(r->rtp) == G_SOCKET_FAMILY_IPV6),
+		.ecn = ecn,
+		.ts = paqm_get32(p + 4),
+		.seq = paqm_get16(p + 2),
+		.marker = p[1] >> 7,
+		.rtp = p,
+		.len = r->srtp_key ? 0 : len,
+		.readable = len,
+	};
+
+	g_mutex_lock(&r->deciding);
+	dec_see(r->dec, paqm_get32(p + 8), &d);
+	tell_sender(r);
+	g_mutex_unlock(&r->deciding);
+}
+
 /* Streaming thread of RTCP: one kind of report on each packet is enough. */
 static GstPadProbeReturn on_own_report(GstPad *pad, GstPadProbeInfo *info, gpointer data)
 {
@@ -116,6 +167,9 @@ static GstPadProbeReturn on_packet(GstPad *pad, GstPadProbeInfo *info, gpointer 
 	}
 	if (map.size >= 12 && map.data[0] >> 6 == 2 && ours)
 		see_packet(r, map.data, ecn);
+	if (r->dec && map.size >= 12 && map.data[0] >> 6 == 2 && ours &&
+	    (map.data[1] & 0x7f) == VIDEO_PT && !train_is(map.data, map.size))
+		show_decider(r, map.data, map.size, ecn);
 	begins = !r->srtp_key && train_is(map.data, map.size);
 	if (ours)
 		due = returns_see(&r->returns, map.data, map.size, (guint64)monotonic_ns(), &probe);

@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "streamer/options.h"
+#include "streamer/outgoing/choice.h"
+#include "streamer/outgoing/rate.h"
 #include "streamer/recv/state.h"
 #include "streamer/rtp/carry.h"
 
@@ -61,7 +63,7 @@ static gboolean parse(struct receiver *r, int argc, char **argv, GError **error)
 		{"output", 0, 0, G_OPTION_ARG_FILENAME, &r->output,
 		 "Write the decoded pictures to FILE", "FILE.y4m"},
 		{"log", 0, 0, G_OPTION_ARG_FILENAME, &r->log_dir,
-		 "Write rx.csv, decoded.csv and inbound.csv to DIR", "DIR"},
+		 "Write rx.csv, decoded.csv, inbound.csv and control.csv to DIR", "DIR"},
 		{"duration", 0, 0, G_OPTION_ARG_DOUBLE, &r->duration, "Stop after S seconds", "S"},
 		{"return", 0, 0, G_OPTION_ARG_STRING, &r->form_text,
 		 "Return what routers wrote as RTCP APP (app), or as TMMBR or REMB as well",
@@ -70,6 +72,9 @@ static gboolean parse(struct receiver *r, int argc, char **argv, GError **error)
 		 "Per-packet feedback: RFC 8888 from the first ECN-capable packet on (auto), "
 		 "always, or never",
 		 "auto|rfc8888|twcc"},
+		{"controller", 0, 0, G_OPTION_ARG_STRING, &r->controller,
+		 "The sender's controller and options, if its receiver has a part in it",
+		 "NAME[:OPTION=VALUE,...]"},
 		{"interlace", 0, 0, G_OPTION_ARG_STRING, &r->interlace_text,
 		 "Join the parts of pictures that a sender with the same option codes separately",
 		 "rows|checkerboard|quarters"},
@@ -121,7 +126,7 @@ static gboolean parse(struct receiver *r, int argc, char **argv, GError **error)
 		return FALSE;
 	}
 	r->local = parse_address(r->listen, 0, error);
-	return r->local != NULL;
+	return r->local && (!r->controller || parse_decider(r->controller, &r->dec, error));
 }
 
 static gboolean open_files(struct receiver *r, GError **error)
@@ -137,6 +142,10 @@ static gboolean open_files(struct receiver *r, GError **error)
 			return FALSE;
 		r->inbound_csv = open_log(r->log_dir, "inbound.csv", INBOUND_HEADER, error);
 		if (!r->inbound_csv)
+			return FALSE;
+		if (r->dec)
+			r->control_csv = open_log(r->log_dir, "control.csv", RATE_HEADER, error);
+		if (r->dec && !r->control_csv)
 			return FALSE;
 	}
 	if (r->output) {
@@ -162,6 +171,8 @@ static void run(struct receiver *r)
 	g_unix_signal_add(SIGINT, on_stop, r);
 	g_unix_signal_add(SIGTERM, on_stop, r);
 	g_timeout_add(INBOUND_TICK_MS, on_tick, r);
+	if (r->dec)
+		g_timeout_add(RATE_TICK_MS, recv_on_deciding, r);
 	if (r->duration > 0)
 		g_timeout_add((guint)(r->duration * 1000), on_stop, r);
 	if (gst_element_set_state(r->pipeline, GST_STATE_PLAYING) == GST_STATE_CHANGE_FAILURE)
@@ -206,6 +217,7 @@ int cmd_recv(int argc, char **argv)
 
 	g_set_prgname("paqm-streamer recv");
 	g_mutex_init(&r.lock);
+	g_mutex_init(&r.deciding);
 	if (!parse(&r, argc, argv, &error))
 		goto out;
 	if (r.seed >= 0)
@@ -222,7 +234,8 @@ out:
 	if (error)
 		r.status = report_error(error);
 	if (!close_log(r.rx_csv, "rx.csv") | !close_log(r.decoded_csv, "decoded.csv") |
-	    !close_log(r.inbound_csv, "inbound.csv") | !close_log(r.y4m, "the recording"))
+	    !close_log(r.inbound_csv, "inbound.csv") | !close_log(r.control_csv, "control.csv") |
+	    !close_log(r.y4m, "the recording"))
 		r.status = EXIT_RUN;
 	inbound_free(r.inbound);
 	weave_free(r.weave);
@@ -233,12 +246,15 @@ out:
 	if (r.main)
 		g_main_loop_unref(r.main);
 	g_clear_object(&r.peer);
+	dec_free(r.dec);
+	g_mutex_clear(&r.deciding);
 	g_mutex_clear(&r.lock);
 	g_clear_object(&r.rtp);
 	g_clear_object(&r.rtcp);
 	g_clear_object(&r.local);
 	g_clear_object(&r.session);
 	gst_clear_buffer(&r.srtp_key);
+	g_free(r.controller);
 	g_free(r.form_text);
 	g_free(r.feedback_text);
 	g_free(r.interlace_text);

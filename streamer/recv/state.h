@@ -8,6 +8,7 @@
 #include <gst/gst.h>
 #include <stdio.h>
 
+#include "streamer/decide/decide.h"
 #include "streamer/media/size.h"
 #include "streamer/recv/inbound.h"
 #include "streamer/recv/streams.h"
@@ -39,6 +40,7 @@ struct receiver {
 	guint64 ntp_ns; /* NTP time less that of monotonic_ns() */
 	GstBuffer *srtp_key;
 	GObject *session;
+	char *controller;
 	gboolean rtx, fec;
 	struct inbound *inbound;
 	struct guard *guard; /* few streams get in */
@@ -48,7 +50,7 @@ struct receiver {
 	GstElement *demux; /* rtpbin's, of streams */
 	GstElement *news;  /* what is returned enters the stream of reports here */
 
-	FILE *rx_csv, *decoded_csv, *inbound_csv, *y4m;
+	FILE *rx_csv, *decoded_csv, *inbound_csv, *control_csv, *y4m;
 	struct xr_window window; /* with the lock */
 	guint ticks;
 	gint summary_due; /* atomic */
@@ -58,6 +60,9 @@ struct receiver {
 	struct ccfb ccfb;
 	guint64 told;
 	guint32 media_ssrc;
+	GMutex deciding; /* of the next */
+	struct dec *dec; /* receiving side of a controller; NULL: none */
+	guint ticks_deciding;
 	/* jitter buffer thread */
 	guint64 rtp_ext; /* extended RTP time stamp */
 	gboolean have_ext;
@@ -66,6 +71,8 @@ struct receiver {
 };
 
 /* packets.c */
+/* Every RATE_TICK_MS: what the receiving side of a controller has to tell, packets or not. */
+gboolean recv_on_deciding(gpointer receiver);
 /* All that comes and goes by the sockets is looked at; the session is there. */
 void recv_watch_packets(struct receiver *r);
 /* Reports leave rtpbin here. */

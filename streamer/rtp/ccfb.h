@@ -90,4 +90,20 @@ typedef void (*ccfb_fn)(const struct ccfb_entry *e, void *data);
  */
 bool ccfb_read(const uint8_t *p, size_t len, uint32_t *ntp, ccfb_fn fn, void *data);
 
+/* The time of reports, of 32 bits, as one that does not wrap. */
+struct ccfb_clock {
+	bool any;
+	uint32_t ntp;
+	double at; /* s */
+};
+
+/* Return: when the report was made, s of the peer's clock. */
+static inline double ccfb_time(struct ccfb_clock *c, uint32_t ntp)
+{
+	c->at = c->any ? c->at + (int32_t)(ntp - c->ntp) / 65536.0 : ntp / 65536.0;
+	c->ntp = ntp;
+	c->any = true;
+	return c->at;
+}
+
 #endif /* PAQM_CCFB_H */

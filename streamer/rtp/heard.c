@@ -31,8 +31,7 @@ struct heard {
 	GMutex lock;
 	struct sent sent[KEPT];
 	/* thread of RTCP */
-	gboolean any;
-	guint32 ntp;
+	struct ccfb_clock clock;
 	double report; /* peer's clock: when the present report was made, s */
 	struct heard_packet packets[FB_REPORT];
 	guint n;
@@ -124,13 +123,8 @@ static void on_feedback(GObject *session, guint type, guint format, guint from, 
 	paqm_put32(p, media);
 	gst_buffer_extract(fci, 0, p + 4, len - 4);
 	h->n = 0;
-	if (len >= 8) {
-		ntp = paqm_get32(p + len - 4);
-		/* 18 hours, then it begins again */
-		h->report = h->any ? h->report + (gint32)(ntp - h->ntp) / 65536.0 : ntp / 65536.0;
-		h->ntp = ntp;
-		h->any = TRUE;
-	}
+	if (len >= 8)
+		h->report = ccfb_time(&h->clock, paqm_get32(p + len - 4));
 	g_mutex_lock(&h->lock);
 	ccfb_read(p, len, &ntp, on_entry, h);
 	g_mutex_unlock(&h->lock);

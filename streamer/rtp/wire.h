@@ -35,6 +35,18 @@ static inline unsigned int wire_packet(bool follows, double rate)
 	return follows && rate >= WIRE_SHORT_RATE ? WIRE_PACKET_SHORT : WIRE_PACKET;
 }
 
+#define WIRE_PARTS 3	     /* of a usual picture that is sent at once, so that a receiver */
+#define WIRE_PACKET_PART 400 /* can measure by packets which follow each other, but no shorter */
+
+static inline unsigned int wire_burst_packet(double rate, double fps)
+{
+	double part = rate / 8 / fps / WIRE_PARTS;
+
+	return part < WIRE_PACKET_PART ? WIRE_PACKET_PART
+	       : part > WIRE_PACKET    ? WIRE_PACKET
+				       : (unsigned int)part;
+}
+
 /* Bytes of IP and UDP headers. */
 static inline unsigned int wire_ip_udp(bool ipv6)
 {

@@ -13,19 +13,8 @@
 #include "streamer/encoder/encoded.h"
 #include "streamer/gst/gstpaqmh264enc.h"
 #include "streamer/gst/gstpaqmpacer.h"
+#include "streamer/rtp/wire.h"
 #include "streamer/send/state.h"
-
-/* ECN that the path does not treat as it should is not used (RFC 6679 section 7.2). */
-static void check_ecn(struct sender *s)
-{
-	const char *fault = s->out.ecn != ECN_NOT_ECT ? rate_ecn_fault(s->out.rate) : NULL;
-
-	if (!fault)
-		return;
-	g_printerr("paqm-streamer: ECN is off from now on: %s\n", fault);
-	s->out.ecn = ECN_NOT_ECT;
-	ecn_send_as(s->rtp, s->out.ecn, NULL);
-}
 
 /* What nobody receives must not load the path for ever. */
 static void check_breaker(struct sender *s)
@@ -66,7 +55,6 @@ static gboolean on_tick(gpointer data)
 	if (o->carrier == CARRIER_PROBE && !g_atomic_int_get(&o->waiting) && !o->stopped)
 		carried_probe(o);
 	outgoing_tick(o);
-	check_ecn(s);
 	return G_SOURCE_CONTINUE;
 }
 
@@ -208,7 +196,7 @@ static void run(struct sender *s)
 	watch = gst_bus_add_watch(bus, on_message, s);
 	outgoing_start(&s->out, s->bin, s->session);
 	after = gst_element_get_static_pad(s->bin, "send_rtp_src_0");
-	rate_hear(s->out.rate, after);
+	rate_hear(s->out.rate, after, wire_below(s->out.headers));
 	gst_object_unref(after);
 	sigint = g_unix_signal_add(SIGINT, on_stop, s);
 	sigterm = g_unix_signal_add(SIGTERM, on_stop, s);

@@ -19,23 +19,6 @@ static gboolean choose_controller(struct sender *s, GError **error)
 	return s->out.kind != NULL;
 }
 
-/* Who sends as ECN-capable has to answer marks. */
-static gboolean choose_ecn(struct sender *s, GError **error)
-{
-	if (s->ecn_text && !ecn_parse(s->ecn_text, &s->out.ecn)) {
-		g_set_error(error, USAGE_ERROR, 0, "--ecn %s: must be off, ect0 or ect1",
-			    s->ecn_text);
-		return FALSE;
-	}
-	if (s->out.ecn == ECN_NOT_ECT || s->out.kind->marks)
-		return TRUE;
-	g_set_error(error, USAGE_ERROR, 0,
-		    "--ecn does not go with --controller %s, which does not answer marks; "
-		    "auto, nada and tfrc are among those that do",
-		    s->out.kind->name);
-	return FALSE;
-}
-
 static gboolean choose_carrier(struct sender *s, GError **error)
 {
 	static const char *const names[] = {
@@ -163,7 +146,8 @@ gboolean send_parse(struct sender *s, int argc, char **argv, GError **error)
 			    s->interlace_text);
 		return FALSE;
 	}
-	if (!choose_controller(s, error) || !choose_ecn(s, error))
+	if (!choose_controller(s, error) ||
+	    !parse_ecn(s->ecn_text, s->out.kind, &s->out.ecn, error))
 		return FALSE;
 	if (!choose_carrier(s, error))
 		return FALSE;

@@ -169,3 +169,14 @@ TEST(test_tfrc_reports)
 		ctl_receiver_report(p.c, i, 0.05, 0.04);
 	WITHIN("equation", ctl_rate(p.c, 80), 737.2e3, 0.02);
 }
+
+TEST(test_tfrc_buffer)
+{
+	double option[CTL_OPTIONS];
+	char why[200];
+
+	TRUE("as it is", ctl_choose("tfrc", option, why, sizeof(why)) == &ctl_tfrc);
+	SAME("no send buffer", ctl_decay(&ctl_tfrc, option), 0);
+	TRUE("as published", ctl_choose("tfrc:buffer=100", option, why, sizeof(why)) == &ctl_tfrc);
+	SAME("packets", ctl_decay(&ctl_tfrc, option), 100);
+}

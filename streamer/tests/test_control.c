@@ -259,7 +259,7 @@ TEST(test_advised)
 	uint32_t seq = 0;
 
 	for (size_t i = 0; i < ROWS(step); i++) {
-		struct ctl_advice a = {1e6, step[i].value, step[i].router, ++seq};
+		struct ctl_advice a = {1e6, step[i].value, step[i].router, ++seq, 0, 0};
 
 		ctl_advise(c, 0, &a);
 		ctl_advise(c, 0, &a);
@@ -271,7 +271,7 @@ TEST(test_advised)
 
 	c = ctl_new(&ctl_erf, &p, 0);
 	SAME("erf: start", ctl_rate(c, 0), 250e3);
-	ctl_advise(c, 0, &(struct ctl_advice){450e3, 1, 1, 1});
+	ctl_advise(c, 0, &(struct ctl_advice){450e3, 1, 1, 1, 0, 0});
 	SAME("erf", ctl_rate(c, 0), 450e3);
 	ctl_advise(c, 0, &(struct ctl_advice){0});
 	SAME("erf: nobody left", ctl_rate(c, 0), 450e3);
@@ -353,7 +353,8 @@ static void parking(double spread)
 				if (f < 2 || (f - 2) / 2 == l)
 					ctl_advise(c[f], now,
 						   &(struct ctl_advice){1e6, (double)value,
-									(uint64_t)l + 1, seq});
+									(uint64_t)l + 1, seq, 0,
+									0});
 		}
 	}
 	mean_long = (got[0] + got[1]) / 2;

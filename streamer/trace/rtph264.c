@@ -148,6 +148,12 @@ static gboolean begins_unit(const uint8_t *p, gsize len)
 	return type == NAL_SPS || type == NAL_DELIMITER || (type == NAL_SLICE && p[slice] & 0x80);
 }
 
+void h264_unit_pass(struct h264_unit *u, guint16 seq)
+{
+	if (u->begun && seq == (guint16)(u->seq + 1))
+		u->seq = seq;
+}
+
 /**
  * h264_unit_add() - one more packet, in the order of their sequence numbers
  *

@@ -45,6 +45,8 @@ struct h264_unit {
 
 void h264_unit_init(struct h264_unit *u);
 void h264_unit_clear(struct h264_unit *u);
+/* A packet without payload. */
+void h264_unit_pass(struct h264_unit *u, guint16 seq);
 enum h264_join h264_unit_add(struct h264_unit *u, guint16 seq, guint32 ts, gboolean marker,
 			     const uint8_t *payload, gsize len);
 

@@ -6,6 +6,8 @@
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <netinet/in.h>
+#include <netinet/ip.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -118,6 +120,21 @@ void trace_close(int *fd)
 	if (*fd >= 0)
 		close(*fd);
 	*fd = -1;
+}
+
+gboolean trace_send_as(int fd, enum ecn ecn, GError **error)
+{
+	int field = (int)ecn, domain = 0;
+	socklen_t size = sizeof(domain);
+	gboolean ipv6 =
+		!getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) && domain == AF_INET6;
+
+	if (!setsockopt(fd, ipv6 ? IPPROTO_IPV6 : IPPROTO_IP, ipv6 ? IPV6_TCLASS : IP_TOS, &field,
+			sizeof(field)))
+		return TRUE;
+	g_set_error(error, G_IO_ERROR, g_io_error_from_errno(errno),
+		    "cannot send as ECN-capable: %s", g_strerror(errno));
+	return FALSE;
 }
 
 /* UDP, non-blocking; bound to @addr and @port, or connected to them. -1 on failure. */

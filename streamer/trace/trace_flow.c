@@ -13,10 +13,12 @@
 #include <sys/uio.h>
 
 #include "streamer/options.h"
+#include "streamer/outgoing/rate.h"
 #include "streamer/rtp/wire.h"
 #include "streamer/trace/rtph264.h"
 
 #define RTCP_SIZE 512
+#define LOG_EVERY_TICKS 2
 #define NEVER G_MAXINT64
 #define TX_HEADER "seq,t_ns,frame,src_frame,frag,nfrag,wire_bytes,q,type"
 #define GOP_HEADER                                                                                 \
@@ -38,10 +40,51 @@ static void use_rate(struct trace_flow *f, gint64 now)
 {
 	double rate = ctl_rate(f->ctl, seconds(now));
 
+	if (f->waiting) {
+		/* what waits counts, whether the rate has changed or not */
+		f->rate = rate;
+		ra_feedback_buffered(&f->ra, &f->ra_params, rate * group_time(f->s),
+				     g_queue_get_length(f->waiting));
+		return;
+	}
 	if (rate == f->rate)
 		return;
 	f->rate = rate;
 	ra_feedback(&f->ra, &f->ra_params, rate * group_time(f->s));
+}
+
+/* ECN that the path does not treat as it should is not used (RFC 6679 section 7.2). */
+static void check_ecn(struct trace_flow *f)
+{
+	enum ctl_path path = ctl_ecn_seen(f->ctl)->path;
+
+	if (!f->ecn || (path != CTL_PATH_BLEACHED && path != CTL_PATH_STUCK))
+		return;
+	g_printerr("paqm-streamer: flow %u: ECN is off from now on: %s\n", f->index,
+		   path == CTL_PATH_STUCK ? "every packet comes back marked"
+					  : "no report shows an ECN-capable packet");
+	f->ecn = FALSE;
+	trace_send_as(f->rtp, ECN_NOT_ECT, NULL);
+}
+
+static void log_value(const char *controller, const char *key, double value, void *data)
+{
+	fprintf(data, "%" G_GINT64_FORMAT ",%s,%s,%.9g\n", realtime_ns(), controller, key, value);
+}
+
+/* Begin the train that the controller wants, end the one that it does not want any more. */
+static void use_train(struct trace_flow *f, gint64 now)
+{
+	struct ctl_train t;
+
+	if (!ctl_train(f->ctl, seconds(now), &t)) {
+		f->in_train = FALSE;
+	} else if (!f->any_train || t.id != f->train.id) {
+		f->in_train = f->any_train = TRUE;
+		f->train = t;
+		f->train_next = 0;
+		f->train_ns = f->due = now;
+	}
 }
 
 void trace_flow_tick(struct trace_flow *f, gint64 now)
@@ -49,6 +92,13 @@ void trace_flow_tick(struct trace_flow *f, gint64 now)
 	ctl_sent(f->ctl, seconds(now), f->wire);
 	f->wire = 0;
 	use_rate(f, now);
+	check_ecn(f);
+	if (f->control_csv && f->ticks++ % LOG_EVERY_TICKS == 0)
+		ctl_state(f->ctl, log_value, f->control_csv);
+	if (f->control_csv && f->waiting)
+		log_value("buffer", "packets", g_queue_get_length(f->waiting), f->control_csv);
+	if (f->due != NEVER)
+		use_train(f, now);
 }
 
 static void take_advice(struct trace_flow *f, const struct paqm_client_advice *a)
@@ -73,15 +123,7 @@ static void on_advice(const struct paqm_client_advice *a, gpointer data)
 	g_mutex_unlock(&f->s->lock);
 }
 
-/* Round trip of a report, RFC 3550 section 6.4.1; NAN: unknown. */
-static double round_trip(const struct trace_flow *f, gint64 now, guint32 lsr, guint32 dlsr)
-{
-	guint32 then = (guint32)(trace_ntp(now + f->s->wall_offset) >> 16);
-
-	return lsr ? (then - lsr - dlsr) / 65536.0 : NAN;
-}
-
-/* Receiver reports about this flow. */
+/* Reports about this flow. */
 static void on_rtcp(gpointer data)
 {
 	struct trace_flow *f = data;
@@ -90,35 +132,9 @@ static void on_rtcp(gpointer data)
 	ssize_t n;
 
 	g_mutex_lock(&f->s->lock);
-	while ((n = recv(f->rtcp, packet, sizeof(packet), 0)) > 0) {
-		GstRTCPBuffer rtcp = GST_RTCP_BUFFER_INIT;
-		GstBuffer *buf;
-		GstRTCPPacket p;
-
-		if (!gst_rtcp_buffer_validate_data_reduced(packet, (guint)n))
-			continue;
-		buf = gst_buffer_new_wrapped_full(GST_MEMORY_FLAG_READONLY, packet, sizeof(packet),
-						  0, (gsize)n, NULL, NULL);
-		gst_rtcp_buffer_map(buf, GST_MAP_READ, &rtcp);
-		for (gboolean more = gst_rtcp_buffer_get_first_packet(&rtcp, &p); more;
-		     more = gst_rtcp_packet_move_to_next(&p)) {
-			if (gst_rtcp_packet_get_type(&p) != GST_RTCP_TYPE_RR)
-				continue;
-			for (guint i = 0; i < gst_rtcp_packet_get_rb_count(&p); i++) {
-				guint32 ssrc, ext, jitter, lsr, dlsr;
-				guint8 lost;
-				gint32 total;
-
-				gst_rtcp_packet_get_rb(&p, i, &ssrc, &lost, &total, &ext, &jitter,
-						       &lsr, &dlsr);
-				if (ssrc == f->ssrc)
-					ctl_receiver_report(f->ctl, seconds(now), lost / 256.0,
-							    round_trip(f, now, lsr, dlsr));
-			}
-		}
-		gst_rtcp_buffer_unmap(&rtcp);
-		gst_buffer_unref(buf);
-	}
+	while ((n = recv(f->rtcp, packet, sizeof(packet), 0)) > 0)
+		trace_flow_hear(f, packet, (gsize)n, now);
+	use_rate(f, now);
 	g_mutex_unlock(&f->s->lock);
 }
 
@@ -160,36 +176,121 @@ static guint source_frame(const struct trace_flow *f)
 	return f->gop_first + f->frame % f->s->ladder.gop;
 }
 
-static void send_piece(struct trace_flow *f, gint64 now)
+/* A packet of a picture, or (k->of is 0) one that only fills a train. */
+static void send_packet(struct trace_flow *f, const struct trace_packet *k, gint64 now)
 {
-	const struct h264_piece *piece = &g_array_index(f->pieces, struct h264_piece, f->piece);
-	gboolean marker = f->piece + 1 == f->pieces->len;
+	guint32 media = k->of ? (guint32)h264_piece_size(&k->piece) : 0, size;
 	guint32 ts = f->ts_offset + (guint32)gst_util_uint64_scale(
-					    f->frame, (guint64)TRACE_CLOCK * f->s->ladder.fps_d,
+					    k->frame, (guint64)TRACE_CLOCK * f->s->ladder.fps_d,
 					    (guint64)f->s->ladder.fps_n);
-	guint8 head[RTP_HEADER + 2] = {0x80, (guint8)(TRACE_PT | (marker ? 0x80 : 0))};
-	gsize head_len = RTP_HEADER + piece->head_len;
-	struct iovec iov[2] = {{head, head_len}, {(void *)piece->data, piece->len}};
-	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = 2};
+	gboolean marker = k->of && k->number + 1 == k->of;
+	guint8 head[RTP_HEADER + WIRE_PACKET] = {0x80, (guint8)(TRACE_PT | (marker ? 0x80 : 0))};
+	gsize head_len = RTP_HEADER;
+	struct iovec iov[2] = {{head, 0}, {(void *)k->piece.data, k->piece.len}};
+	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = k->of ? 2 : 1};
 
 	GST_WRITE_UINT16_BE(head + 2, f->seq);
 	GST_WRITE_UINT32_BE(head + 4, ts);
 	GST_WRITE_UINT32_BE(head + 8, f->ssrc);
-	memcpy(head + RTP_HEADER, piece->head, piece->head_len);
+	if (f->in_train) {
+		struct probe probe = {.clock_us = (guint64)now / 1000,
+				      .train = f->train.id,
+				      .index = f->train_next++,
+				      .packets = f->train.packets,
+				      .flags = (guint8)((f->train.start ? PROBE_START : 0) |
+							(k->of ? 0 : PROBE_PADDING)),
+				      .rate = (guint32)MIN(f->train.rate, G_MAXUINT32)};
+		gsize room = (WIRE_PACKET - f->s->headers - media) & ~(gsize)3;
+
+		head[0] |= 0x10;
+		probe_extension(head + RTP_HEADER, room, &probe);
+		head_len += room;
+	}
+	size = (guint32)(f->s->headers - RTP_HEADER + head_len) + media;
+	if (k->of) {
+		memcpy(head + head_len, k->piece.head, k->piece.head_len);
+		head_len += k->piece.head_len;
+	}
+	iov[0].iov_len = head_len;
 	/* A full queue on the way out loses packets; so it would for any sender. */
 	if (sendmsg(f->rtp, &msg, 0) < 0)
 		f->s->refused++;
 	if (f->tx_csv)
-		fprintf(f->tx_csv,
-			"%u,%" G_GINT64_FORMAT ",%u,%u,%u,%u,%" G_GSIZE_FORMAT ",%d,%c\n", f->seq,
-			now + f->s->wall_offset, f->frame, source_frame(f), f->piece,
-			f->pieces->len, f->s->headers + h264_piece_size(piece), f->q,
-			f->frame % f->s->ladder.gop ? 'P' : 'I');
+		fprintf(f->tx_csv, "%u,%" G_GINT64_FORMAT ",%u,%u,%u,%u,%u,%d,%c\n", f->seq,
+			now + f->s->wall_offset, k->frame, k->source, k->number, k->of, size, k->q,
+			!k->of			      ? 'F'
+			: k->frame % f->s->ladder.gop ? 'P'
+						      : 'I');
+	f->sent[f->seq % TRACE_SENT] = (struct trace_sent){now, size, f->seq};
 	f->seq++;
 	f->packets++;
-	f->octets += h264_piece_size(piece);
-	f->wire += f->s->headers + h264_piece_size(piece);
-	f->piece++;
+	f->octets += size - f->s->headers;
+	f->wire += size;
+}
+
+/* The next packet of the picture under way. */
+static struct trace_packet next_packet(struct trace_flow *f)
+{
+	struct trace_packet k = {
+		.piece = g_array_index(f->pieces, struct h264_piece, f->piece),
+		.frame = f->frame,
+		.source = source_frame(f),
+		.number = f->piece,
+		.of = f->pieces->len,
+		.q = f->q,
+	};
+
+	if (++f->piece == f->pieces->len)
+		f->frame++;
+	return k;
+}
+
+/* When the next packet of the train leaves. */
+static gint64 slot_ns(const struct trace_flow *f)
+{
+	return f->train_ns + (gint64)(8e9 * WIRE_PACKET / f->train.rate * f->train_next);
+}
+
+/* A packet of the train: media if there is any. What fills goes with the picture before it. */
+static void send_slot(struct trace_flow *f, gint64 now)
+{
+	struct trace_packet k = {
+		.frame = f->frame ? f->frame - 1 : 0, .source = source_frame(f), .q = f->q};
+
+	if (f->piece < f->pieces->len)
+		k = next_packet(f);
+	send_packet(f, &k, now);
+	f->in_train = f->train_next < f->train.packets;
+}
+
+/* The whole picture into the send buffer. */
+static void wait_picture(struct trace_flow *f, gint64 now)
+{
+	gboolean fits = g_queue_get_length(f->waiting) + f->pieces->len <= TRACE_WAITING;
+
+	if (!g_queue_get_length(f->waiting))
+		f->drain_ns = MAX(f->drain_ns, now);
+	while (f->piece < f->pieces->len) {
+		struct trace_packet k = next_packet(f);
+
+		if (fits)
+			g_queue_push_tail(f->waiting, g_memdup2(&k, sizeof(k)));
+		else
+			f->s->refused++;
+	}
+}
+
+/* What the rate allows leaves the send buffer. */
+static void drain(struct trace_flow *f, gint64 now)
+{
+	while (g_queue_get_length(f->waiting) && f->drain_ns <= now) {
+		struct trace_packet *k = g_queue_pop_head(f->waiting);
+
+		send_packet(f, k, now);
+		f->drain_ns += (gint64)(8e9 * (f->s->headers + (double)h264_piece_size(&k->piece)) /
+					f->rate);
+		g_free(k);
+	}
 }
 
 /* The next group: where in the clip, and at which quantizer. False: the clip has ended. */
@@ -241,7 +342,11 @@ static gboolean next_picture(struct trace_flow *f, gint64 now)
 	source = source_frame(f);
 	g_array_set_size(f->pieces, 0);
 	h264_cut(ladder_unit(&s->ladder, f->q, source),
-		 ladder_frame(&s->ladder, f->q, source)->size, WIRE_PACKET - s->headers, f->pieces);
+		 ladder_frame(&s->ladder, f->q, source)->size,
+		 (s->kind->bursts ? wire_burst_packet(f->rate, 1 / seconds(s->interval_ns))
+				  : WIRE_PACKET) -
+			 s->headers - (s->kind->train ? PROBE_ROOM : 0),
+		 f->pieces);
 	f->piece = 0;
 	if (!f->pieces->len)
 		f->frame++; /* nothing in it to send */
@@ -272,23 +377,39 @@ void trace_flow_serve(struct trace_flow *f, gint64 now)
 
 		if (f->report_ns <= now)
 			send_report(f, now);
-		if (f->piece < f->pieces->len) {
-			send_piece(f, now);
-			if (f->piece == f->pieces->len)
-				f->frame++;
+		if (f->waiting)
+			drain(f, now);
+		if (f->in_train && slot_ns(f) <= now) {
+			send_slot(f, now);
+		} else if (f->piece < f->pieces->len) {
+			struct trace_packet k;
+
+			if (!f->in_train) {
+				k = next_packet(f);
+				send_packet(f, &k, now);
+			}
 		} else if (next_frame <= now) {
 			f->frame_ns = next_frame;
 			if (!next_picture(f, now)) {
 				trace_flow_end(f);
 				return;
 			}
+			if (f->waiting)
+				wait_picture(f, now);
 			continue; /* its first packet leaves at once */
 		}
-		next_piece = s->burst || !f->pieces->len
+		next_piece = s->burst || s->kind->bursts || !f->pieces->len
 				     ? f->frame_ns
 				     : f->frame_ns + s->interval_ns * f->piece / f->pieces->len;
-		f->due = MIN(f->piece < f->pieces->len ? next_piece : f->frame_ns + s->interval_ns,
-			     f->report_ns);
+		if (f->piece == f->pieces->len)
+			next_piece = f->frame_ns + s->interval_ns;
+		else if (f->in_train) /* its slots are those of the train */
+			next_piece = NEVER;
+		f->due = MIN(next_piece, f->report_ns);
+		if (f->in_train)
+			f->due = MIN(f->due, slot_ns(f));
+		if (f->waiting && g_queue_get_length(f->waiting))
+			f->due = MIN(f->due, f->drain_ns);
 	}
 }
 
@@ -335,8 +456,11 @@ static gboolean open_logs(struct trace_flow *f, GError **error)
 	f->tx_csv = open_log(dir, "tx.csv", TX_HEADER, error);
 	f->gop_csv = f->tx_csv ? open_log(dir, "gop.csv", GOP_HEADER, error) : NULL;
 	f->feedback_csv = f->gop_csv ? open_log(dir, "feedback.csv", FEEDBACK_HEADER, error) : NULL;
+	/* of the one that is judged */
+	if (f->feedback_csv && !f->index)
+		f->control_csv = open_log(dir, "control.csv", RATE_HEADER, error);
 	g_free(dir);
-	return f->feedback_csv != NULL;
+	return f->feedback_csv && (f->index || f->control_csv);
 }
 
 gboolean trace_flow_open(struct trace_sender *s, guint index, GError **error)
@@ -351,11 +475,16 @@ gboolean trace_flow_open(struct trace_sender *s, guint index, GError **error)
 	f->ts_offset = g_rand_int(s->rand);
 	f->seq = (guint16)g_rand_int_range(s->rand, 0, 32768);
 	f->pieces = g_array_new(FALSE, FALSE, sizeof(struct h264_piece));
+	f->waiting = s->decay > 0 ? g_queue_new() : NULL;
 	/* The first flow is the one to be judged: the whole clip, once. */
 	f->gop_first = index ? (guint)g_rand_int_range(s->rand, 0, groups) * s->ladder.gop : 0;
 	f->rtp = trace_socket(s->dest, port, TRUE, error);
 	f->rtcp = f->rtp < 0 ? -1 : trace_socket(s->dest, port + 1, TRUE, error);
 	if (f->rtcp < 0 || !open_logs(f, error))
+		return FALSE;
+	f->sent = g_new0(struct trace_sent, TRACE_SENT);
+	f->ecn = s->ecn != ECN_NOT_ECT;
+	if (f->ecn && !trace_send_as(f->rtp, s->ecn, error))
 		return FALSE;
 	f->watch = (struct trace_watch){on_rtcp, f};
 	return trace_loop_add(&s->loop, f->rtcp, &f->watch, error);
@@ -381,12 +510,14 @@ void trace_flow_start(struct trace_flow *f)
 		.q_max = s->ladder.q_max,
 		.rho = 0.5,
 		.gamma = 1,
+		.decay = s->decay,
 		.r_min = (double)s->rate_min * group_time(s),
 		.r_max = (double)s->rate_max * group_time(s),
 	};
 	ra_init(&f->ra, &f->ra_params, f->rate * group_time(s));
 	f->frame_ns = start - s->interval_ns;
-	f->report_ns = start + REPORT_INTERVAL;
+	/* Reports on trains are sent to where the first one of ours comes from. */
+	f->report_ns = start + (s->kind->train ? 0 : REPORT_INTERVAL);
 	f->due = start;
 	register_flow(f);
 }
@@ -400,7 +531,11 @@ gboolean trace_flow_close(struct trace_flow *f)
 	trace_close(&f->rtp);
 	trace_close(&f->rtcp);
 	g_array_free(f->pieces, TRUE);
+	if (f->waiting)
+		g_queue_free_full(f->waiting, g_free);
+	g_free(f->sent);
 	/* each of them, whatever became of the others */
 	return close_log(f->tx_csv, "tx.csv") & close_log(f->gop_csv, "gop.csv") &
-	       close_log(f->feedback_csv, "feedback.csv");
+	       close_log(f->feedback_csv, "feedback.csv") &
+	       close_log(f->control_csv, "control.csv");
 }

@@ -9,12 +9,26 @@
 #include "streamer/control/control.h"
 #include "streamer/encoder/rasvbr.h"
 #include "streamer/outgoing/advice.h"
+#include "streamer/rtp/probe.h"
+#include "streamer/rtp/ccfb.h"
 #include "streamer/trace/ladder.h"
+#include "streamer/trace/rtph264.h"
 #include "streamer/trace/trace.h"
 
-#define Q_REF 31 /* spec: parity with the thesis' quantizer 8 */
+#define TRACE_SENT 2048 /* packets of a flow that are remembered for reports; power of two */
+#define Q_REF 31	/* spec: parity with the thesis' quantizer 8 */
+
+/* Packets that wait in a send buffer, at the most; a picture that finds it full is not sent. */
+#define TRACE_WAITING 4096
 
 struct trace_sender;
+
+/* A packet that has been cut. */
+struct trace_packet {
+	struct h264_piece piece;
+	guint frame, source, number, of; /* picture, that in the clip; which packet of how many */
+	int q;
+};
 
 struct trace_flow {
 	struct trace_sender *s;
@@ -25,6 +39,15 @@ struct trace_flow {
 	guint16 seq;
 	guint64 packets, octets;
 	guint64 wire; /* bytes that the controller has not been told of */
+	guint ticks;
+	gboolean ecn; /* packets are sent as ECN-capable */
+
+	struct trace_sent {
+		gint64 at; /* ns */
+		guint32 size;
+		guint16 seq;
+	} * sent;
+	struct ccfb_clock clock; /* of its receiver */
 
 	struct ctl *ctl;
 	double rate; /* bit/s in force */
@@ -38,15 +61,23 @@ struct trace_flow {
 	guint frame;	  /* pictures sent */
 	GArray *pieces;	  /* of the picture under way */
 	guint piece;	  /* next of them */
+	GQueue *waiting;  /* of struct trace_packet: the send buffer; NULL: there is none */
+	gint64 drain_ns;  /* when its first may leave */
 	gint64 frame_ns;  /* when the picture under way began */
 	gint64 report_ns; /* when the next sender report is due */
 	gint64 due;	  /* when there is anything to do; NEVER: it has ended */
 
-	FILE *tx_csv, *gop_csv, *feedback_csv;
+	struct ctl_train train; /* under way, or the last */
+	gboolean in_train, any_train;
+	guint8 train_next; /* index of its next packet */
+	gint64 train_ns;   /* when it began */
+
+	FILE *tx_csv, *gop_csv, *feedback_csv, *control_csv;
 };
 
 struct trace_sender {
-	char *to, *ladder_dir, *controller, *log_dir, *paqmd, *rate_max_text, *rate_min_text;
+	char *to, *ladder_dir, *controller, *log_dir, *paqmd, *rate_max_text, *rate_min_text,
+		*ecn_text;
 	gint flows, loops;
 	gdouble duration, spread, beta;
 	gint64 seed;
@@ -56,6 +87,8 @@ struct trace_sender {
 	struct ladder ladder;
 	const struct ctl_kind *kind;
 	double control[CTL_OPTIONS]; /* its options */
+	double decay;		     /* of a send buffer; 0: there is none */
+	enum ecn ecn;
 	struct ctl_params ctl_params;
 	GInetSocketAddress *dest;
 	guint headers; /* bytes around the payload of each packet */
@@ -79,6 +112,8 @@ gboolean trace_flow_open(struct trace_sender *s, guint index, GError **error);
 void trace_flow_start(struct trace_flow *f);
 /* With the lock: tell the controller what was sent, use the rate that it grants. */
 void trace_flow_tick(struct trace_flow *f, gint64 now);
+/* trace_heard.c: with the lock: a datagram on the port of RTCP. */
+void trace_flow_hear(struct trace_flow *f, const guint8 *packet, gsize len, gint64 now);
 /* With the lock: everything of a flow that is due. */
 void trace_flow_serve(struct trace_flow *f, gint64 now);
 void trace_flow_end(struct trace_flow *f);

@@ -7,10 +7,17 @@
 #include <errno.h>
 #include <gst/rtp/gstrtcpbuffer.h>
 #include <gst/rtp/gstrtpbuffer.h>
+#include <netinet/in.h>
+#include <netinet/ip.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#include "core/paqm_bytes.h"
+#include "streamer/decide/decide.h"
 #include "streamer/options.h"
+#include "streamer/outgoing/choice.h"
+#include "streamer/rtp/ccfb.h"
+#include "streamer/rtp/probe.h"
 #include "streamer/trace/rtph264.h"
 #include "streamer/trace/trace.h"
 #include "streamer/rtp/wire.h"
@@ -45,13 +52,16 @@ struct trace_stream {
 	guint64 sr_ntp;
 	gint64 sr_ns;
 	FILE *rx_csv;
+	struct ccfb ccfb; /* its times are those of CLOCK_REALTIME, as the kernel's of packets */
+	gboolean tell;	  /* the fate of each packet */
+	struct dec *dec;  /* receiving side of a controller; NULL: none */
 };
 
 struct trace_receiver {
-	char *listen, *log_dir, *record;
+	char *listen, *log_dir, *record, *controller, *feedback_text;
 	gint streams;
 	gdouble duration;
-	gboolean trace;
+	gboolean trace, tell, losses_only;
 	GInetSocketAddress *local;
 	struct trace_stream stream[TRACE_FLOWS_MAX];
 	guint ip_udp; /* bytes of headers below RTP */
@@ -95,11 +105,16 @@ static gboolean count_packet(struct trace_stream *st, guint32 ssrc, guint16 seq,
 
 static void keep(struct trace_receiver *r, const guint8 *packet, gsize len, guint16 seq, guint32 ts)
 {
-	gsize head = RTP_HEADER + 4 * (packet[0] & 15);
+	gsize head;
 
-	/* what the sender of trace mode never makes: extensions, padding */
-	if (packet[0] & 0x30 || head >= len)
+	probe_find(packet, len, &head);
+	/* what the sender of trace mode never makes: RTP's padding */
+	if (packet[0] & 0x20 || !head)
 		return;
+	if (head == len) { /* it filled up a train */
+		h264_unit_pass(&r->unit, seq);
+		return;
+	}
 	switch (h264_unit_add(&r->unit, seq, ts, packet[1] >> 7, packet + head, len - head)) {
 	case H264_JOIN_COMPLETE:
 		fwrite(r->unit.data->data, 1, r->unit.data->len, r->es);
@@ -113,7 +128,30 @@ static void keep(struct trace_receiver *r, const guint8 *packet, gsize len, guin
 	}
 }
 
-static void take_packet(struct trace_stream *st, const guint8 *packet, gsize len, gint64 now)
+/* For the sender's controller. */
+static void see(struct trace_stream *st, const guint8 *packet, gsize len, enum ecn ecn, gint64 now)
+{
+	struct dec_packet d = {
+		.at = now / 1e9,
+		.bytes = len + st->r->ip_udp,
+		.ecn = ecn,
+		.ts = paqm_get32(packet + 4),
+		.seq = paqm_get16(packet + 2),
+		.marker = packet[1] >> 7,
+		.rtp = packet,
+		.len = len,
+		.readable = len,
+	};
+
+	ccfb_see(&st->ccfb, 0, st->ssrc, d.seq, ecn, (guint64)now);
+	if (ecn != ECN_NOT_ECT && !st->r->losses_only)
+		st->tell = TRUE;
+	if (st->dec)
+		dec_see(st->dec, st->ssrc, &d);
+}
+
+static void take_packet(struct trace_stream *st, const guint8 *packet, gsize len, enum ecn ecn,
+			gint64 now)
 {
 	struct trace_receiver *r = st->r;
 	guint32 ts, ssrc;
@@ -128,6 +166,7 @@ static void take_packet(struct trace_stream *st, const guint8 *packet, gsize len
 	ssrc = GST_READ_UINT32_BE(packet + 8);
 	if (!count_packet(st, ssrc, seq, ts, now))
 		return;
+	see(st, packet, len, ecn, now);
 	if (st->rx_csv)
 		fprintf(st->rx_csv, "%" G_GINT64_FORMAT ",%u,%u,%d,%" G_GSIZE_FORMAT "\n", now, seq,
 			ts, packet[1] >> 7, len + r->ip_udp);
@@ -135,26 +174,58 @@ static void take_packet(struct trace_stream *st, const guint8 *packet, gsize len
 		keep(r, packet, len, seq, ts);
 }
 
-/* When the kernel got it. */
-static gint64 arrival(struct msghdr *msg)
+/* When the kernel got it, and with which ECN field. */
+static gint64 arrival(struct msghdr *msg, enum ecn *ecn)
 {
+	gint64 when = 0;
+
+	*ecn = ECN_NOT_ECT;
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
 		struct timespec at;
+		int wide = 0;
 
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_TIMESTAMPNS)
-			continue;
-		memcpy(&at, CMSG_DATA(c), sizeof(at));
-		return (gint64)at.tv_sec * 1000000000 + at.tv_nsec;
+		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_TIMESTAMPNS) {
+			memcpy(&at, CMSG_DATA(c), sizeof(at));
+			when = (gint64)at.tv_sec * 1000000000 + at.tv_nsec;
+		} else if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TOS) {
+			*ecn = (enum ecn)(*(const guint8 *)CMSG_DATA(c) & ECN_CE);
+		} else if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_TCLASS) {
+			memcpy(&wide, CMSG_DATA(c), sizeof(wide));
+			*ecn = (enum ecn)(wide & ECN_CE);
+		}
 	}
-	return realtime_ns();
+	return when ? when : realtime_ns();
+}
+
+/* To where its sender reports come from. A lost report is no harm: the next one says more. */
+static void send_back(struct trace_stream *st, gconstpointer p, gsize len)
+{
+	if (len && st->peer_len)
+		sendto(st->rtcp, p, len, 0, (struct sockaddr *)&st->peer, st->peer_len);
+}
+
+/* After packets were read: reports on each of them, and what its controller has to tell. */
+static void tell_sender(struct trace_stream *st)
+{
+	guint32 ssrc = st->r->own_ssrc + st->index;
+	guint8 report[CCFB_MAX], app[DEC_APP];
+	gint64 now = realtime_ns();
+
+	if (st->tell && st->peer_len && ccfb_due(&st->ccfb, true, (guint64)now))
+		send_back(st, report,
+			  ccfb_write(&st->ccfb, report, ssrc, (guint32)(trace_ntp(now) >> 16),
+				     (guint64)now));
+	if (st->dec && st->peer_len)
+		send_back(st, app, dec_tell(st->dec, now / 1e9, ssrc, app));
 }
 
 static void read_packets(struct trace_stream *st)
 {
-	static char control[BATCH][CMSG_SPACE(sizeof(struct timespec))];
+	static char control[BATCH][CMSG_SPACE(sizeof(struct timespec)) + CMSG_SPACE(sizeof(int))];
 	static guint8 packet[BATCH][PACKET_MAX];
 	static struct iovec iov[BATCH];
 	static struct mmsghdr msg[BATCH];
+	enum ecn ecn;
 	int n;
 
 	do {
@@ -166,9 +237,13 @@ static void read_packets(struct trace_stream *st)
 							 .msg_controllen = sizeof(control[i])};
 		}
 		n = recvmmsg(st->rtp, msg, BATCH, MSG_DONTWAIT, NULL);
-		for (int i = 0; i < n; i++)
-			take_packet(st, packet[i], msg[i].msg_len, arrival(&msg[i].msg_hdr));
+		for (int i = 0; i < n; i++) {
+			gint64 at = arrival(&msg[i].msg_hdr, &ecn);
+
+			take_packet(st, packet[i], msg[i].msg_len, ecn, at);
+		}
 	} while (n == BATCH);
+	tell_sender(st);
 }
 
 /* Sender reports: their time, and where reports go. */
@@ -201,6 +276,9 @@ static void on_rtcp(gpointer data)
 			if (st->have_ssrc && ssrc == st->ssrc) {
 				st->sr_ntp = ntp;
 				st->sr_ns = monotonic_ns();
+			}
+			/* the first one may come before the stream has been looked at */
+			if (!st->have_ssrc || ssrc == st->ssrc) {
 				memcpy(&st->peer, &from, sizeof(from));
 				st->peer_len = from_len;
 			}
@@ -236,9 +314,8 @@ static void report(struct trace_stream *st)
 	gst_rtcp_packet_sdes_add_item(&p, st->r->own_ssrc + st->index);
 	gst_rtcp_packet_sdes_add_entry(&p, GST_RTCP_SDES_CNAME, 5, (guint8 *)"trace");
 	gst_rtcp_buffer_unmap(&rtcp);
-	/* A lost report is no harm: the next one says more. */
 	if (gst_buffer_map(buf, &map, GST_MAP_READ)) {
-		sendto(st->rtcp, map.data, map.size, 0, (struct sockaddr *)&st->peer, st->peer_len);
+		send_back(st, map.data, map.size);
 		gst_buffer_unmap(buf, &map);
 	}
 	gst_buffer_unref(buf);
@@ -249,8 +326,9 @@ static void on_tick(gpointer data)
 	struct trace_receiver *r = data;
 	gint64 now = monotonic_ns();
 
-	for (gint i = 0; i < r->streams; i++)
+	for (gint i = 0; i < r->streams; i++) {
 		read_packets(&r->stream[i]);
+	}
 	r->read_ns = now + READ_INTERVAL;
 	if (now >= r->end_ns)
 		r->loop.stop = TRUE;
@@ -272,6 +350,13 @@ static gboolean parse(struct trace_receiver *r, int argc, char **argv, GError **
 		{"flows", 0, 0, G_OPTION_ARG_INT, &r->streams, "Flows (1)", "N"},
 		{"log", 0, 0, G_OPTION_ARG_FILENAME, &r->log_dir, "Write flowNNN/rx.csv there",
 		 "DIR"},
+		{"feedback", 0, 0, G_OPTION_ARG_STRING, &r->feedback_text,
+		 "Per-packet feedback, RFC 8888: from the first ECN-capable packet on (auto), "
+		 "always, or never",
+		 "auto|rfc8888|none"},
+		{"controller", 0, 0, G_OPTION_ARG_STRING, &r->controller,
+		 "The sender's controller and options, if its receiver has a part in it",
+		 "NAME[:OPTION=VALUE,...]"},
 		{"record", 0, 0, G_OPTION_ARG_FILENAME, &r->record,
 		 "Write the complete pictures of the first flow there", "FILE.h264"},
 		{"duration", 0, 0, G_OPTION_ARG_DOUBLE, &r->duration, "Stop after S seconds", "S"},
@@ -289,6 +374,14 @@ static gboolean parse(struct trace_receiver *r, int argc, char **argv, GError **
 	r->local = parse_address(r->listen, 0, error);
 	if (!r->local)
 		return FALSE;
+	r->tell = !g_strcmp0(r->feedback_text, "rfc8888");
+	r->losses_only = !g_strcmp0(r->feedback_text, "none");
+	if (r->feedback_text && !r->tell && !r->losses_only &&
+	    strcmp(r->feedback_text, "auto") != 0) {
+		g_set_error(error, USAGE_ERROR, 0, "--feedback %s: must be auto, rfc8888 or none",
+			    r->feedback_text);
+		return FALSE;
+	}
 	if (r->streams < 1 || r->streams > TRACE_FLOWS_MAX || r->duration < 0 ||
 	    r->duration > 1e6 ||
 	    g_inet_socket_address_get_port(r->local) + 2 * r->streams > 65535) {
@@ -320,7 +413,14 @@ static gboolean open_stream(struct trace_receiver *r, guint index, GError **erro
 		if (!st->rx_csv)
 			return FALSE;
 	}
+	st->tell = r->tell;
+	if (r->controller && !parse_decider(r->controller, &st->dec, error))
+		return FALSE;
 	st->on_rtcp = (struct trace_watch){on_rtcp, st};
+	/* without it all packets count as not ECN-capable */
+	setsockopt(st->rtp, IPPROTO_IP, IP_RECVTOS, &(int){1}, sizeof(int));
+	if (g_socket_address_get_family(G_SOCKET_ADDRESS(r->local)) == G_SOCKET_FAMILY_IPV6)
+		setsockopt(st->rtp, IPPROTO_IPV6, IPV6_RECVTCLASS, &(int){1}, sizeof(int));
 	if (setsockopt(st->rtp, SOL_SOCKET, SO_TIMESTAMPNS, &(int){1}, sizeof(int)) < 0) {
 		g_set_error(error, G_IO_ERROR, g_io_error_from_errno(errno),
 			    "the kernel gives packets no time: %s", g_strerror(errno));
@@ -381,6 +481,7 @@ static void close_stream(struct trace_receiver *r, struct trace_stream *st)
 		return;
 	trace_close(&st->rtp);
 	trace_close(&st->rtcp);
+	dec_free(st->dec);
 	if (!close_log(st->rx_csv, "rx.csv"))
 		r->status = EXIT_RUN;
 }
@@ -413,6 +514,8 @@ int cmd_trace_recv(int argc, char **argv)
 	g_free(r->listen);
 	g_free(r->log_dir);
 	g_free(r->record);
+	g_free(r->controller);
+	g_free(r->feedback_text);
 	status = r->status;
 	g_free(r);
 	return status;

@@ -24,6 +24,7 @@ static void on_timer(gpointer data)
 {
 	struct trace_sender *s = data;
 	gint64 now = monotonic_ns(), next;
+	gboolean in_train = FALSE;
 
 	g_mutex_lock(&s->lock);
 	if (s->tick_ns <= now) {
@@ -39,9 +40,10 @@ static void on_timer(gpointer data)
 			trace_flow_end(f);
 		trace_flow_serve(f, now);
 		next = MIN(next, f->due);
+		in_train |= f->in_train; /* its gaps may be shorter than the grid */
 	}
 	g_mutex_unlock(&s->lock);
-	trace_timer_set(&s->loop, on_grid(next));
+	trace_timer_set(&s->loop, in_train ? next : on_grid(next));
 }
 
 static gboolean parse(struct trace_sender *s, int argc, char **argv, GError **error)
@@ -63,6 +65,9 @@ static gboolean parse(struct trace_sender *s, int argc, char **argv, GError **er
 		 NULL},
 		{"controller", 0, 0, G_OPTION_ARG_STRING, &s->controller,
 		 "Rate controller, as without --trace (auto)", "NAME[:OPTION=VALUE,...]"},
+		{"ecn", 0, 0, G_OPTION_ARG_STRING, &s->ecn_text,
+		 "Send as ECN-capable and lower the rate when packets are marked (off)",
+		 "off|ect0|ect1"},
 		{"beta", 0, 0, G_OPTION_ARG_DOUBLE, &s->beta,
 		 "Size of the bucket over the allowance (1.5)", "X"},
 		{"rate-max", 0, 0, G_OPTION_ARG_STRING, &s->rate_max_text,
@@ -73,7 +78,8 @@ static gboolean parse(struct trace_sender *s, int argc, char **argv, GError **er
 		 "Stop all flows after S seconds", "S"},
 		{"seed", 0, 0, G_OPTION_ARG_INT64, &s->seed, "Seed of all random choices", "N"},
 		{"log", 0, 0, G_OPTION_ARG_FILENAME, &s->log_dir,
-		 "Write flowNNN/tx.csv, gop.csv and feedback.csv to DIR", "DIR"},
+		 "Write flowNNN/tx.csv, gop.csv and feedback.csv, flow000/control.csv to DIR",
+		 "DIR"},
 		{"paqmd", 0, 0, G_OPTION_ARG_FILENAME, &s->paqmd,
 		 "Socket of the feedback daemon, or none ($PAQM_SOCKET, /run/paqmd/client.sock)",
 		 "PATH|none"},
@@ -105,6 +111,8 @@ static gboolean parse(struct trace_sender *s, int argc, char **argv, GError **er
 			s->controller, s->kind->element);
 		return FALSE;
 	}
+	if (!parse_ecn(s->ecn_text, s->kind, &s->ecn, error))
+		return FALSE;
 	s->rate_min = MIN(200000, s->rate_max);
 	if (s->rate_min_text && !parse_rate(s->rate_min_text, &s->rate_min, error))
 		return FALSE;
@@ -142,7 +150,9 @@ static gboolean prepare(struct trace_sender *s, GError **error)
 	s->ctl_params = (struct ctl_params){.rate_min = (double)s->rate_min,
 					    .rate_max = (double)s->rate_max,
 					    .packet = WIRE_PACKET,
-					    .option = s->control};
+					    .option = s->control,
+					    .ecn = ecn_for_controller(s->ecn)};
+	s->decay = ctl_decay(s->kind, s->control);
 	if (!trace_loop_init(&s->loop, error))
 		return FALSE;
 	s->headers = wire_ip_udp(g_socket_address_get_family(G_SOCKET_ADDRESS(s->dest)) ==
@@ -234,6 +244,7 @@ int cmd_trace_send(int argc, char **argv)
 	g_free(s->to);
 	g_free(s->ladder_dir);
 	g_free(s->controller);
+	g_free(s->ecn_text);
 	g_free(s->log_dir);
 	g_free(s->paqmd);
 	g_free(s->rate_max_text);

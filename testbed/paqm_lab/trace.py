@@ -48,6 +48,7 @@ class Sent:
     src: I64
     key: npt.NDArray[np.bool_]
     begun: I64  # ns, first packet of each picture
+    place: I64 | None = None  # of each packet among all that were sent; None: there are no others
 
 
 @dataclass(frozen=True)
@@ -104,9 +105,12 @@ def read_sent(path: Path) -> Sent:
     """tx.csv of a flow."""
     table = _table(path)
     try:
-        frame, t, frag, nfrag, wire, seq, q, src = (
-            _numbers(path, table, name)
-            for name in ("frame", "t_ns", "frag", "nfrag", "wire_bytes", "seq", "q", "src_frame")
+        # What only fills trains of packets is of no picture.
+        place = np.flatnonzero(np.array(table["type"]) != "F")
+        seq0 = int(_numbers(path, table, "seq")[0])
+        frame, t, frag, nfrag, wire, q, src = (
+            _numbers(path, table, name)[place]
+            for name in ("frame", "t_ns", "frag", "nfrag", "wire_bytes", "q", "src_frame")
         )
         first = np.flatnonzero(frag == 0)
         # A flow that was stopped within a picture has sent no whole one there.
@@ -120,11 +124,12 @@ def read_sent(path: Path) -> Sent:
             frame=frame[complete],
             t=t[complete],
             wire=wire[complete],
-            seq0=int(seq[0]),
+            seq0=seq0,
             q=q[first],
             src=src[first],
-            key=np.array(table["type"])[first] == "I",
+            key=np.array(table["type"])[place][first] == "I",
             begun=t[first],
+            place=place[complete],
         )
     except (KeyError, ValueError) as err:
         raise LabError(f"{path}: not a log of send --trace: {err}") from err
@@ -133,6 +138,8 @@ def read_sent(path: Path) -> Sent:
 def read_arrivals(path: Path, sent: Sent) -> F64:
     """Arrival of each packet sent, s after its sending; infinite: lost."""
     table = _table(path)
+    place = np.arange(len(sent.t)) if sent.place is None else sent.place
+    row = {int(number): i for i, number in enumerate(place)}
     delay = np.full(len(sent.t), np.inf)
     newest = -1
     columns = (_numbers(path, table, name).tolist() for name in ("seq", "t_ns"))
@@ -140,8 +147,9 @@ def read_arrivals(path: Path, sent: Sent) -> F64:
         # the packet of that 16-bit number that is nearest to the newest one
         index = newest + ((seq - sent.seq0 - newest + 0x8000) % 0x10000 - 0x8000)
         newest = max(newest, index)
-        if 0 <= index < len(delay):
-            delay[index] = min(delay[index], (t - int(sent.t[index])) / 1e9)
+        at = row.get(index)
+        if at is not None:
+            delay[at] = min(delay[at], (t - int(sent.t[at])) / 1e9)
     return delay
 
 

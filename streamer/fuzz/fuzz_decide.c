@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Fuzz target: what the receiving side of a controller tells. The input is an RTCP packet. Every
+ * controller that understands such messages gets it, and must have a rate within its limits and a
+ * format that pictures can have; what RAF reads is what it would write.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "streamer/decide/decide.h"
+#include "streamer/decide/raf.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_raf(const struct ctl_message *m)
+{
+	struct raf_request q, again;
+	uint8_t back[RAF_LEN];
+
+	if (!raf_read(m->data, m->len, RAF_LAYERS, &q))
+		return;
+	raf_write(&q, back);
+	if (memcmp(back, m->data, RAF_LEN) != 0 || !raf_read(back, RAF_LEN, RAF_LAYERS, &again))
+		abort();
+	if (raf_rate(&q.choice) > raf_ladder[q.choice.layer])
+		abort();
+}
+
+static void hear(const struct ctl_kind *kind, const struct ctl_message *m)
+{
+	double option[CTL_OPTIONS] = {0}, rate;
+	struct ctl_params p = {.rate_min = 10e3, .rate_max = 10e6, .packet = 1000};
+	struct ctl_format f;
+	char why[100];
+	struct ctl *c;
+
+	ctl_choose(kind->name, option, why, sizeof(why));
+	p.option = option;
+	c = ctl_new(kind, &p, 1);
+	if (!c)
+		abort();
+	ctl_message(c, 2, m);
+	ctl_message(c, 3, m);
+	rate = ctl_rate(c, 4);
+	ctl_format(c, &f);
+	if (!(rate >= p.rate_min && rate <= p.rate_max) || f.width < 0 || f.width > 4096 ||
+	    f.height < 0 || f.height > 4096 || f.width % 2 || f.height % 2 || !isfinite(f.fps))
+		abort();
+	ctl_free(c);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct ctl_message m;
+
+	if (!dec_read(data, size, &m))
+		return 0;
+	if (m.len > DEC_DATA)
+		m.len = DEC_DATA; /* what is longer says nothing more */
+	check_raf(&m);
+	for (size_t i = 0; ctl_kinds[i]; i++)
+		if (ctl_kinds[i]->message)
+			hear(ctl_kinds[i], &m);
+	return 0;
+}
