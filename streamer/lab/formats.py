@@ -4,13 +4,13 @@
 
 formats.py --ladder LADDER [--build BUILD] [--out DIR] [CASE...]
 CASE: raf (a live stream with the real encoder), raf-trace (send --trace), adivis-trace,
-      tfrc-buffer (send --trace)
+      tfrc-trace (with a send buffer)
 
 A bottleneck of 1 Mbit/s, 40 ms round trip. Constant cross traffic of 700 kbit/s from 20 to 40 s of
 60. raf goes by packet pairs over a FIFO: the requested rate never exceeds what the layer carries,
 and the size of pictures returns within two decisions (seconds) after the load has gone. adivis has
-RED that marks: it yields within 4 s, and grows slowly afterwards. With tfrc:buffer=100 what waits in the send buffer
-lowers the allowance of pictures, so that it stays short. The time series are
+RED that marks: it yields within 4 s, and grows slowly afterwards. With tfrc:buffer=100 what waits
+in the send buffer lowers the allowance of pictures, so that it stays short. The time series are
 written to DIR/CASE.csv: second, kbit/s that arrive, then what the controller says.
 Prints `ok NAME` or `not ok NAME: why`.
 """
@@ -45,7 +45,7 @@ CASES = {
     "raf-trace": ("raf", "pfifo limit 50", (), ("--controller", "raf"),
                   ("avail", "layer", "width")),
     "adivis-trace": ("adivis", RED, ("--ecn", "ect0"), (), ("target", "loss", "marked")),
-    "tfrc-buffer": ("tfrc:buffer=100", "pfifo limit 50", (), ("--feedback", "rfc8888"),
+    "tfrc-trace": ("tfrc:buffer=100", "pfifo limit 50", (), ("--feedback", "rfc8888"),
                     ("rate", "p", "packets")),
 }
 Series = dict[str, list[tuple[float, float]]]
