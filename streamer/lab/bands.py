@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import socket
 import struct
 import sys
@@ -42,6 +43,8 @@ QUEUES = {
            "bandwidth 10mbit",
 }
 BULK = [sys.executable, "-m", "paqm_lab.bulk"]
+RATE = re.compile(r"([0-9.]+)([KMG]?)bit")
+UNITS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9}
 Row = dict[str, float]
 Band = tuple[float | None, float | None]
 
@@ -350,7 +353,10 @@ def tell_counters(port: int, seconds: float) -> None:
             if time.monotonic() >= end:
                 break
             if number % 10 == 0:
-                speed = json.loads(run("tc", "-j", "class", "show", "dev", "r1"))[0]["rate"] * 8
+                # tc has no JSON for classes
+                words = run("tc", "class", "show", "dev", "r1").split()
+                number_of, unit = RATE.fullmatch(words[words.index("rate") + 1]).groups()
+                speed = float(number_of) * UNITS[unit]
             sent = [int((home / name).read_text()) for name in ("tx_bytes", "tx_packets")]
             reading = (time.monotonic(), float(sent[0] - 14 * sent[1]), speed * 1000 / 1014)
             out.sendto(struct.pack("=3d", *reading), ("10.1.0.1", port))

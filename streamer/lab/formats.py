@@ -4,7 +4,7 @@
 
 formats.py --ladder LADDER [--build BUILD] [--out DIR] [CASE...]
 CASE: raf (a live stream with the real encoder), raf-trace (send --trace), adivis-trace,
-      layered-trace, binary-trace, tfrc-buffer (send --trace)
+      layered-trace, binary-trace, tfrc-trace (with a send buffer)
 
 A bottleneck of 1 Mbit/s, 40 ms round trip. Constant cross traffic of 700 kbit/s from 20 to 40 s of
 60. raf goes by packet pairs over a FIFO: the requested rate never exceeds what the layer carries,
@@ -51,8 +51,8 @@ CASES = {
                       ("layer", "estimate", "probes", "gained", "dropped")),
     "binary-trace": ("binary", "pfifo limit 50", (), ("--controller", "binary"),
                      ("layer", "estimate", "probes", "gained", "dropped")),
-    "tfrc-buffer": ("tfrc:buffer=100", "pfifo limit 50", (), ("--feedback", "rfc8888"),
-                    ("rate", "p", "packets")),
+    "tfrc-trace": ("tfrc:buffer=100", "pfifo limit 50", (), ("--feedback", "rfc8888"),
+                   ("rate", "p", "packets")),
 }
 Series = dict[str, list[tuple[float, float]]]
 
