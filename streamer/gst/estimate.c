@@ -167,17 +167,28 @@ static void take_advice(GstPaqmEstimator *self)
 	}
 }
 
-/* The encoder is told all that may be sent, of which it gets what is left. */
-static void tell_encoder(GstPaqmEstimator *self)
+/* The encoder is told all that may be sent, of which it gets what is left; what it makes beyond
+ * that waits in the pacer.
+ */
+static void obey(GstPaqmEstimator *self)
 {
+	GstClockTime interval, paced;
 	double rate;
+	guint below;
 
-	if (!self->retune)
-		return;
 	g_mutex_lock(&self->lock);
 	rate = self->estimate * expansion(self);
+	interval = self->interval;
+	below = self->below;
 	g_mutex_unlock(&self->lock);
-	retune_rate(self->retune, rate);
+	if (self->retune)
+		retune_rate(self->retune, rate);
+	if (!self->pacer)
+		return;
+	g_object_get(self->pacer, "interval", &paced, NULL);
+	g_object_set(self->pacer, "rate", (guint64)rate, "below", below, NULL);
+	if (interval > paced + paced / 10 || interval < paced - paced / 10)
+		g_object_set(self->pacer, "interval", interval, NULL);
 }
 
 static void tick(GstPaqmEstimator *self, gint64 now, double seconds)
@@ -240,7 +251,7 @@ static gpointer run(gpointer data)
 			self->ticks++;
 			next = now + TICK_MS * 1000;
 		}
-		tell_encoder(self);
+		obey(self);
 		due = MIN(next, search_at);
 		if (poll(fds, 2, (int)((due - now) / 1000 + 1)) > 0 && fds[1].revents)
 			eventfd_read(self->wake, &n);

@@ -13,7 +13,7 @@
 
 struct _GstPaqmEstimator {
 	GstBin parent;
-	GstElement *tap, *net;
+	GstElement *tap, *pacer, *net; /* pacer: NULL with a safety net, which paces by itself */
 	GstPad *src;
 	GThread *thread;
 	int wake; /* eventfd, -1: not running */
@@ -34,6 +34,8 @@ struct _GstPaqmEstimator {
 	double mean_packet; /* RTP bytes */
 	guint below;
 	guint64 wire_bytes, wire_seen;
+	GstClockTime picture;  /* of the last packet with a marker */
+	GstClockTime interval; /* between pictures, their mean */
 	struct paqm_client_advice advice;
 	struct route found; /* by ICE */
 	gboolean asked;

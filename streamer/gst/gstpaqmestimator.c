@@ -16,6 +16,9 @@
  * control: #GstPaqmEstimator:safety-net names an element that is one, such as rtpgccbwe. It stands
  * inside, behind; the estimate is the lower of the two, and its alone while there is no advice.
  *
+ * Like rtpgccbwe it paces: packets of a picture are spread over the time until the next, no faster
+ * than the rate, so that what an encoder makes too much waits here and not in the network.
+ *
  * With #GstPaqmEstimator:encoder it also tells an encoder its rate, whatever its property and unit.
  */
 #include "streamer/gst/gstpaqmestimator.h"
@@ -31,6 +34,9 @@ GST_DEBUG_CATEGORY(paqmestimator_debug);
 
 #define MEAN_PACKET 1200.0 /* RTP bytes, until they are measured */
 #define MEAN_GAIN 0.02
+#define INTERVAL (GST_SECOND / 24)
+#define INTERVAL_MAX (GST_SECOND / 5) /* a longer one is a gap */
+#define INTERVAL_GAIN 0.1
 #define BELOW 28 /* as long as the flow is not known */
 
 G_DEFINE_TYPE(GstPaqmEstimator, gst_paqm_estimator, GST_TYPE_BIN)
@@ -62,8 +68,17 @@ static void on_net(GObject *net, GParamSpec *pspec, gpointer data)
 static void count(GstPaqmEstimator *self, GstBuffer *buf)
 {
 	gsize size = gst_buffer_get_size(buf);
+	GstClockTime pts = GST_BUFFER_PTS(buf);
+	guint8 marker = 0;
 
+	gst_buffer_extract(buf, 1, &marker, 1);
 	g_mutex_lock(&self->lock);
+	if (marker & 0x80 && GST_CLOCK_TIME_IS_VALID(pts)) {
+		if (pts > self->picture && pts - self->picture < INTERVAL_MAX)
+			self->interval = (GstClockTime)((1 - INTERVAL_GAIN) * (double)self->interval +
+							INTERVAL_GAIN * (double)(pts - self->picture));
+		self->picture = pts;
+	}
 	self->mean_packet += MEAN_GAIN * ((double)size - self->mean_packet);
 	self->wire_bytes += size + self->below;
 	g_mutex_unlock(&self->lock);
@@ -101,15 +116,16 @@ static GstStateChangeReturn change_state(GstElement *element, GstStateChange cha
 	return done;
 }
 
-/* Put the safety net of this name behind the tap, in place of the one before. */
+/* Put the safety net of this name behind the tap, or the pacer, in place of what was there. */
 static void set_net(GstPaqmEstimator *self, const char *name)
 {
 	GstPad *end;
 
-	if (self->net) {
-		gst_bin_remove(GST_BIN(self), self->net);
-		self->net = NULL;
-	}
+	for (GstElement **e = &self->pacer; e; e = e == &self->pacer ? &self->net : NULL)
+		if (*e) {
+			gst_bin_remove(GST_BIN(self), *e);
+			*e = NULL;
+		}
 	if (name && *name) {
 		GstElement *net = gst_element_factory_make(name, NULL);
 
@@ -131,7 +147,12 @@ static void set_net(GstPaqmEstimator *self, const char *name)
 		gst_element_link_pads(self->tap, "src", self->net, "sink");
 		g_signal_connect(self->net, "notify::estimated-bitrate", G_CALLBACK(on_net), self);
 	}
-	end = gst_element_get_static_pad(self->net ? self->net : self->tap, "src");
+	if (!self->net) {
+		self->pacer = gst_element_factory_make("paqmpacer", NULL);
+		gst_bin_add(GST_BIN(self), self->pacer);
+		gst_element_link_pads(self->tap, "src", self->pacer, "sink");
+	}
+	end = gst_element_get_static_pad(self->net ? self->net : self->pacer, "src");
 	gst_ghost_pad_set_target(GST_GHOST_PAD(self->src), end);
 	gst_object_unref(end);
 }
@@ -324,6 +345,7 @@ static void gst_paqm_estimator_init(GstPaqmEstimator *self)
 	self->start = self->estimate = DEFAULT_ESTIMATE;
 	self->mean_packet = MEAN_PACKET - BELOW;
 	self->below = BELOW;
+	self->interval = INTERVAL;
 	self->tap = gst_element_factory_make("identity", "tap");
 	g_object_set(self->tap, "silent", TRUE, NULL);
 	gst_bin_add(GST_BIN(self), self->tap);
@@ -334,11 +356,10 @@ static void gst_paqm_estimator_init(GstPaqmEstimator *self)
 			    gst_ghost_pad_new_from_template(
 				    "sink", pad, gst_static_pad_template_get(&sink_template)));
 	gst_object_unref(pad);
-	pad = gst_element_get_static_pad(self->tap, "src");
-	self->src = gst_ghost_pad_new_from_template("src", pad,
-						    gst_static_pad_template_get(&src_template));
+	self->src = gst_ghost_pad_new_no_target_from_template(
+		"src", gst_static_pad_template_get(&src_template));
 	gst_element_add_pad(GST_ELEMENT(self), self->src);
-	gst_object_unref(pad);
+	set_net(self, NULL);
 }
 
 gboolean gst_paqm_estimator_register(GstPlugin *plugin)
