@@ -7,6 +7,11 @@
 
 #define SHARE 0.95 /* of what is sent that is the encoder's, until that is measured */
 #define GAP 1.0	   /* s: a pause counts no longer */
+/* What was sent too much waits in a pacer or a router: it is made good within so many s, but the
+ * encoder keeps this part of the rate.
+ */
+#define DRAIN 0.5
+#define DRAIN_MIN 0.5
 
 struct retune {
 	GstElement *encoder;
@@ -17,6 +22,7 @@ struct retune {
 	GMutex lock;
 	struct excess excess;
 	double rate;	 /* bit/s */
+	double backlog;	 /* bits sent beyond the rate */
 	gsize own, wire; /* bytes since the last tick */
 	gint64 last;	 /* us */
 };
@@ -59,7 +65,8 @@ static void tell(struct retune *r)
 	double rate;
 
 	g_mutex_lock(&r->lock);
-	rate = excess_less(&r->excess, r->rate);
+	rate = MAX(r->rate - r->backlog / DRAIN, r->rate * DRAIN_MIN);
+	rate = excess_less(&r->excess, rate);
 	g_mutex_unlock(&r->lock);
 	if (rate > 0)
 		knob_turn(r->encoder, &r->knob, rate);
@@ -83,14 +90,17 @@ void retune_sent(struct retune *r, gsize bytes)
 
 void retune_tick(struct retune *r, gint64 now)
 {
-	double seconds;
+	double seconds, sent, allowed;
 
 	g_mutex_lock(&r->lock);
 	seconds = r->last ? (double)(now - r->last) / G_USEC_PER_SEC : 0;
 	r->last = now;
+	sent = 8.0 * (double)r->wire;
+	allowed = r->rate * MIN(seconds, GAP);
+	r->backlog = MAX(r->backlog + sent - allowed, 0);
 	if (r->wire && r->own && seconds > 0) {
 		excess_picture(&r->excess, (double)MIN(r->own, r->wire), (double)r->wire);
-		excess_group(&r->excess, 8.0 * (double)r->wire, r->rate * MIN(seconds, GAP));
+		excess_group(&r->excess, sent, allowed);
 	}
 	r->own = r->wire = 0;
 	g_mutex_unlock(&r->lock);

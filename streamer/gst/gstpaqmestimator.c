@@ -75,8 +75,9 @@ static void count(GstPaqmEstimator *self, GstBuffer *buf)
 	g_mutex_lock(&self->lock);
 	if (marker & 0x80 && GST_CLOCK_TIME_IS_VALID(pts)) {
 		if (pts > self->picture && pts - self->picture < INTERVAL_MAX)
-			self->interval = (GstClockTime)((1 - INTERVAL_GAIN) * (double)self->interval +
-							INTERVAL_GAIN * (double)(pts - self->picture));
+			self->interval =
+				(GstClockTime)((1 - INTERVAL_GAIN) * (double)self->interval +
+					       INTERVAL_GAIN * (double)(pts - self->picture));
 		self->picture = pts;
 	}
 	self->mean_packet += MEAN_GAIN * ((double)size - self->mean_packet);

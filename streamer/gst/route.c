@@ -42,17 +42,19 @@ GstElement *route_webrtcbin(GstElement *element)
 	return o ? GST_ELEMENT(o) : NULL;
 }
 
-/* A structure of the answer whose type and id are these; NULL @id: the first. Borrowed. */
+/* The structure of the answer that has this id, or is the first of this kind. Borrowed. Kinds are
+ * not looked at where there is an id: GStreamer 1.22 calls local candidates remote and vice versa.
+ */
 static const GstStructure *entry(const GstStructure *stats, const char *kind, const char *id)
 {
-	for (gint i = 0; i < gst_structure_n_fields(stats); i++) {
+	for (gint i = 0; (kind || id) && i < gst_structure_n_fields(stats); i++) {
 		const GValue *v =
 			gst_structure_get_value(stats, gst_structure_nth_field_name(stats, i));
 		const GstStructure *s =
 			GST_VALUE_HOLDS_STRUCTURE(v) ? gst_value_get_structure(v) : NULL;
 
-		if (s && gst_structure_has_name(s, kind) &&
-		    (!id || !g_strcmp0(gst_structure_get_string(s, "id"), id)))
+		if (s && (id ? !g_strcmp0(gst_structure_get_string(s, "id"), id)
+			     : gst_structure_has_name(s, kind)))
 			return s;
 	}
 	return NULL;
@@ -80,14 +82,12 @@ gboolean route_of_stats(const GstStructure *stats, struct route *r)
 	memset(r, 0, sizeof(*r));
 	transport = entry(stats, "transport", NULL);
 	id = transport ? gst_structure_get_string(transport, "selected-candidate-pair-id") : NULL;
-	pair = id ? entry(stats, "candidate-pair", id) : NULL;
+	pair = id ? entry(stats, NULL, id) : NULL;
 	if (!pair)
 		return FALSE;
-	if (!take(entry(stats, "local-candidate",
-			gst_structure_get_string(pair, "local-candidate-id")),
+	if (!take(entry(stats, NULL, gst_structure_get_string(pair, "local-candidate-id")),
 		  &r->source, &r->source_port) ||
-	    !take(entry(stats, "remote-candidate",
-			gst_structure_get_string(pair, "remote-candidate-id")),
+	    !take(entry(stats, NULL, gst_structure_get_string(pair, "remote-candidate-id")),
 		  &r->destination, &r->destination_port)) {
 		route_clear(r);
 		return FALSE;
