@@ -15,7 +15,7 @@ import sys
 import gi
 
 gi.require_version("Gst", "1.0")
-from gi.repository import GLib, Gst
+from gi.repository import GLib, Gst  # noqa: E402
 
 Gst.init(None)
 pipeline = Gst.parse_launch(sys.argv[1])

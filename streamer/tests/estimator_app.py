@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""An application with paqmestimator, for test_estimator.py: says `estimate RATE` for each change and
-`encoder RATE` for what the encoder was told.
+"""An application with paqmestimator, for test_estimator.py: says `estimate RATE` for each change,
+and `encoder RATE` for what the encoder was told.
 
     estimator_app.py pipeline DESCRIPTION   elements called estimator and enc
     estimator_app.py webrtc PROPERTIES      two webrtcbins that send to each other
@@ -12,7 +12,7 @@ from typing import Any
 import gi
 
 gi.require_version("Gst", "1.0")
-from gi.repository import GLib, Gst
+from gi.repository import GLib, Gst  # noqa: E402
 
 Gst.init(None)
 loop = GLib.MainLoop()
