@@ -30,6 +30,8 @@
 #	make streamer-checks	rate controllers on queues with and without advice (slow;
 #				SEEDS="1 2 3", the first two with each of these)
 #	make interlace		2D-interlaced coding: its cost, and what it saves (out/interlace)
+#	make gst-checks		GStreamer pipelines as webrtcsink's: advice beside Google congestion
+#				control (needs cargo: out/gst-checks)
 #	make call-demo		a recorded call of two minutes and its report (out/call)
 #	make call-live		the same in real time, with cameras, windows, sound cards (slow, root)
 #	make gcc-element	optional: GStreamer's Google congestion control (Rust; once)
@@ -159,6 +161,11 @@ bench-daemon: build
 .PHONY: interlace
 interlace: build
 	@$(LAB) interlace --build $(BUILD) --out out/interlace
+
+.PHONY: gst-checks
+gst-checks: setup gcc-element
+	@$(LAB) run gst --out out/gst-checks
+	@$(LAB) checks out/gst-checks
 
 .PHONY: call-demo
 call-demo: setup

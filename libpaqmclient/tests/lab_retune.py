@@ -28,11 +28,13 @@ from paqm_lab.topology import Network, netem  # noqa: E402
 
 CLONE_NEWNET = 0x40000000
 LINK, CEILING, STREAMS = 4_000_000, 2_500_000, 3
+MOST = round(CEILING * 0.97)  # of RTP packets; the ceiling counts IP and UDP headers
 PIPELINE = (
     "videotestsrc is-live=true pattern=snow ! video/x-raw,width=320,height=240,framerate=25/1 ! "
     "x264enc name=enc tune=zerolatency speed-preset=ultrafast threads=1 vbv-buf-capacity=100 "
-    "key-int-max=250 intra-refresh=true ! "
-    "rtph264pay name=pay mtu=1200 ! udpsink name=out host=10.2.0.2 port=5006 bind-port=5004"
+    "key-int-max=250 intra-refresh=true ! rtph264pay mtu=1200 ! "
+    f"paqmestimator encoder=enc estimated-bitrate=400000 min-bitrate=100000 max-bitrate={MOST} ! "
+    "udpsink host=10.2.0.2 port=5006"
 )
 
 
@@ -103,8 +105,7 @@ def main() -> int:
     ready.wait()
     daemon = first = paqmd(build)
     sender = Program("s", "/usr/bin/python3", TOP / "libpaqmclient" / "examples" / "retune.py",
-                     "--ceiling", CEILING, "--library",
-                     build / "libpaqmclient" / "libpaqmclient.so.0", PIPELINE)
+                     PIPELINE)
     time.sleep(8)
     within("alone: rate against the ceiling", sink.rate(6) / CEILING, 0.75, 1.0)
     server = Program("v", "iperf3", "-s")

@@ -1,29 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Encoders of others. They differ in the name and the unit of the property
- * that sets their rate, and in what makes them fit for live media: one row of a
- * table each. Of encoders that have no row the property's description tells the unit.
- */
+/* Encoders of others: knob.h has the property that sets their rate. See adaptor.h. */
 #include "streamer/encoder/adaptor.h"
 
 #include <string.h>
 
+#include "streamer/encoder/excess.h"
+#include "streamer/encoder/knob.h"
 #include "streamer/options.h"
 #include "streamer/rtp/wire.h"
 
-/* How much of a picture's share of headers enters the mean. */
-#define SHARE_GAIN 0.05
-/* An encoder that keeps sending more than it was told is told less: so much of the excess
- * of each group, down to this share of the rate. A gap in the pictures counts no longer than GAP.
- */
-#define EXCESS_GAIN 0.3
-#define TRIM_MIN 0.6
+/* A gap in the pictures counts no longer. */
 #define GAP (GST_SECOND / 2)
-/* Encoders follow a fall of the rate late. After one below FALL of the rate before they are told
- * less by as much again, at least FALL_MIN of the rate; each group returns half of what is missing.
- */
-#define FALL 0.9
-#define FALL_MIN 0.4
 
 static const struct codec codecs[] = {
 	{"video/x-h264", CODEC_H264_PT, "H264", "rtph264pay config-interval=-1 aggregate-mode=none",
@@ -32,29 +19,9 @@ static const struct codec codecs[] = {
 	{"video/x-vp9", 99, "VP9", "rtpvp9pay picture-id-mode=15-bit", "rtpvp9depay", "vp9dec"},
 };
 
-static const struct kind {
-	const char *element, *property;
-	guint unit; /* bit/s */
-	const char *live;
-} kinds[] = {
-	{"x264enc", "bitrate", 1000,
-	 "tune=zerolatency speed-preset=faster vbv-buf-capacity=120 key-int-max=240"},
-	{"openh264enc", "bitrate", 1, "rate-control=bitrate complexity=low gop-size=240"},
-	{"vp8enc", "target-bitrate", 1,
-	 "deadline=1 cpu-used=8 lag-in-frames=0 end-usage=cbr buffer-size=240 "
-	 "buffer-initial-size=120 "
-	 "buffer-optimal-size=120 undershoot=95 overshoot=15 keyframe-max-dist=240"},
-	{"vp9enc", "target-bitrate", 1,
-	 "deadline=1 cpu-used=8 lag-in-frames=0 end-usage=cbr buffer-size=240 "
-	 "buffer-initial-size=120 "
-	 "buffer-optimal-size=120 undershoot=95 overshoot=15 keyframe-max-dist=240"},
-};
-
 struct adaptor {
 	char *text; /* element and properties */
-	const char *live;
-	char *property;
-	guint unit;
+	struct knob knob;
 	const struct codec *codec;
 	guint group;
 	guint below; /* bytes that a packet has beside RTP */
@@ -65,9 +32,7 @@ struct adaptor {
 
 	GMutex lock;
 	guint64 rate; /* told last */
-	double share; /* of the wire's bytes that the encoder's own are */
-	double trim;  /* against excess */
-	double fall;  /* less than 1 after a fall of the rate */
+	struct excess excess;
 
 	/* streaming thread: the picture in the payloader, and the group */
 	guint64 pts, last_pts;
@@ -109,55 +74,15 @@ static const struct codec *codec_of_factory(GstElementFactory *factory)
 	return NULL;
 }
 
-/* From a property's own words: "Bitrate in kbit/sec", "Bitrate (in bits per second)". */
-static guint unit_of(GParamSpec *pspec)
+static gboolean find_knob(struct adaptor *a, GstElementFactory *factory, GError **error)
 {
-	char *words = g_ascii_strdown(g_param_spec_get_blurb(pspec), -1);
-	guint unit = 0;
+	GError *why = NULL;
 
-	if (strstr(words, "kbit") || strstr(words, "kbps") || strstr(words, "kilobit"))
-		unit = 1000;
-	else if (strstr(words, "bit/s") || strstr(words, "bits/s") || strstr(words, "bps") ||
-		 strstr(words, "bits per second"))
-		unit = 1;
-	g_free(words);
-	return unit;
-}
-
-static gboolean find_property(struct adaptor *a, GstElementFactory *factory, GError **error)
-{
-	const char *name = GST_OBJECT_NAME(factory);
-	GParamSpec *pspec = NULL;
-	GObjectClass *klass;
-
-	for (guint i = 0; i < G_N_ELEMENTS(kinds); i++) {
-		if (strcmp(kinds[i].element, name))
-			continue;
-		a->property = g_strdup(kinds[i].property);
-		a->unit = kinds[i].unit;
-		a->live = kinds[i].live;
+	if (knob_find(factory, &a->knob, &why))
 		return TRUE;
-	}
-	klass = g_type_class_ref(gst_element_factory_get_element_type(factory));
-	pspec = g_object_class_find_property(klass, "bitrate");
-	if (!pspec)
-		pspec = g_object_class_find_property(klass, "target-bitrate");
-	if (pspec)
-		a->unit = unit_of(pspec);
-	if (a->unit)
-		a->property = g_strdup(g_param_spec_get_name(pspec));
-	else if (pspec)
-		g_set_error(error, USAGE_ERROR, 0,
-			    "--encoder %s: its property %s does not say whether it counts bit/s or "
-			    "kbit/s; such an encoder needs a row in streamer/encoder/adaptor.c",
-			    name, g_param_spec_get_name(pspec));
-	else
-		g_set_error(error, USAGE_ERROR, 0,
-			    "--encoder %s: it has neither a property bitrate nor target-bitrate",
-			    name);
-	g_type_class_unref(klass);
-	a->live = "";
-	return a->unit != 0;
+	g_set_error(error, USAGE_ERROR, 0, "--encoder %s", why->message);
+	g_error_free(why);
+	return FALSE;
 }
 
 struct adaptor *adaptor_new(const char *text, guint group, guint headers, GError **error)
@@ -172,8 +97,7 @@ struct adaptor *adaptor_new(const char *text, guint group, guint headers, GError
 	a->text = g_strdup(text);
 	a->group = group;
 	a->below = wire_below(headers);
-	a->share = wire_share(WIRE_PACKET, headers);
-	a->trim = a->fall = 1;
+	a->excess = excess_new(wire_share(WIRE_PACKET, headers));
 	if (factory)
 		loaded = gst_plugin_feature_load(GST_PLUGIN_FEATURE(factory));
 	if (!loaded || strchr(text, '!')) {
@@ -184,7 +108,7 @@ struct adaptor *adaptor_new(const char *text, guint group, guint headers, GError
 	} else {
 		a->codec = codec_of_factory(GST_ELEMENT_FACTORY(loaded));
 		if (a->codec)
-			ok = find_property(a, GST_ELEMENT_FACTORY(loaded), error);
+			ok = find_knob(a, GST_ELEMENT_FACTORY(loaded), error);
 		else
 			g_set_error(error, USAGE_ERROR, 0,
 				    "--encoder %s: makes none of H.264, VP8 and VP9", name);
@@ -204,29 +128,24 @@ char *adaptor_text(const struct adaptor *a)
 
 	/* What is given last counts: the user's own properties. */
 	return g_strdup_printf("videoconvert ! %.*s %s %s name=enc ! %s name=pay pt=%u", (int)n,
-			       a->text, a->live, a->text + n, a->codec->pay, a->codec->pt);
+			       a->text, a->knob.live, a->text + n, a->codec->pay, a->codec->pt);
 }
 
 /* Tell the encoder the allowance, less headers. */
 static void tell(struct adaptor *a)
 {
-	GValue value = G_VALUE_INIT;
-	gint64 units;
+	double rate;
 
 	g_mutex_lock(&a->lock);
-	units = (gint64)((double)a->rate * a->share * a->trim * a->fall / a->unit);
+	rate = excess_less(&a->excess, (double)a->rate);
 	g_mutex_unlock(&a->lock);
-	g_value_init(&value, G_TYPE_INT64);
-	g_value_set_int64(&value, MAX(units, 1));
-	g_object_set_property(G_OBJECT(a->enc), a->property, &value);
-	g_value_unset(&value);
+	knob_turn(a->enc, &a->knob, rate);
 }
 
 void adaptor_rate(struct adaptor *a, guint64 rate)
 {
 	g_mutex_lock(&a->lock);
-	if ((double)rate < FALL * (double)a->rate)
-		a->fall = MAX((double)rate / (double)a->rate, FALL_MIN);
+	excess_change(&a->excess, (double)a->rate, (double)rate);
 	a->rate = rate;
 	g_mutex_unlock(&a->lock);
 	tell(a);
@@ -241,13 +160,8 @@ static void end_group(struct adaptor *a)
 
 	a->ended(a->enc, s, a->data);
 	gst_structure_free(s);
-	if (a->allowed > 0) {
-		double excess = MIN(a->bits / a->allowed - 1, 1);
-
-		a->trim = CLAMP(a->trim * (1 - EXCESS_GAIN * excess), TRIM_MIN, 1);
-	}
 	g_mutex_lock(&a->lock);
-	a->fall = (1 + a->fall) / 2;
+	excess_group(&a->excess, a->bits, a->allowed);
 	g_mutex_unlock(&a->lock);
 	a->pictures = 0;
 	a->bits = a->allowed = 0;
@@ -261,7 +175,7 @@ static void end_picture(struct adaptor *a)
 	guint64 rate;
 
 	g_mutex_lock(&a->lock);
-	a->share += SHARE_GAIN * ((double)a->bytes / a->wire - a->share);
+	excess_picture(&a->excess, a->bytes, a->wire);
 	rate = a->rate;
 	g_mutex_unlock(&a->lock);
 	s = gst_structure_new(
@@ -355,6 +269,5 @@ void adaptor_free(struct adaptor *a)
 		return;
 	g_mutex_clear(&a->lock);
 	g_free(a->text);
-	g_free(a->property);
 	g_free(a);
 }

@@ -62,6 +62,8 @@ struct _GstPaqmPacer {
 	gboolean known; /* what pictures are: */
 	guint32 ssrc;
 	guint8 pt;
+	gboolean many; /* one of them had several packets */
+	guint32 other_ssrc, other_ts;
 	guint reserve; /* percent */
 	guint64 rate;  /* bit/s that frames may take, 0: any */
 	guint below;   /* bytes that each packet has beside RTP */
@@ -207,7 +209,7 @@ static void schedule_repair(GstPaqmPacer *self, GstBuffer *buf, enum kind kind)
 	wake(self);
 }
 
-/* The first packet is one of a picture. */
+/* The first stream is that of the pictures, until another has several packets of one time first. */
 static enum kind kind_of(GstPaqmPacer *self, GstBuffer *buf, gboolean *marker, guint32 *ts)
 {
 	guint8 head[12] = {0};
@@ -222,8 +224,19 @@ static enum kind kind_of(GstPaqmPacer *self, GstBuffer *buf, gboolean *marker, g
 		self->ssrc = ssrc;
 		self->pt = head[1] & 0x7f;
 	}
-	if (ssrc != self->ssrc)
-		return AGAIN;
+	if (ssrc != self->ssrc) {
+		gboolean again = ssrc == self->other_ssrc && *ts == self->other_ts;
+
+		self->other_ssrc = ssrc;
+		self->other_ts = *ts;
+		if (self->many || !again)
+			return AGAIN;
+		/* What came first was sound: this is the stream with pictures. */
+		schedule_frame(self);
+		self->ssrc = ssrc;
+		self->pt = head[1] & 0x7f;
+	}
+	self->many |= self->frame.length && *ts == self->ts;
 	/* What corrects parts of a picture may come before its end. */
 	return (head[1] & 0x7f) == self->pt || self->frame.length ? PICTURE : BEHIND;
 }
@@ -288,7 +301,7 @@ static void clear(GstPaqmPacer *self)
 	}
 	g_queue_clear_full(&self->frame, (GDestroyNotify)gst_buffer_unref);
 	self->busy = self->again = 0;
-	self->known = FALSE;
+	self->known = self->many = FALSE;
 }
 
 static void pacer_loop(gpointer data)

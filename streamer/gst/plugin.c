@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-/* GStreamer plugin paqm: the encoder and the pacer. */
+/* GStreamer plugin paqm: encoder, pacer and estimator. */
+#include "streamer/gst/gstpaqmestimator.h"
 #include "streamer/gst/gstpaqmh264enc.h"
 #include "streamer/gst/gstpaqmpacer.h"
 
@@ -7,7 +8,8 @@
 
 static gboolean plugin_init(GstPlugin *plugin)
 {
-	return gst_paqm_h264_enc_register(plugin) && gst_paqm_pacer_register(plugin);
+	return gst_paqm_h264_enc_register(plugin) && gst_paqm_pacer_register(plugin) &&
+	       gst_paqm_estimator_register(plugin);
 }
 
 GST_PLUGIN_DEFINE(GST_VERSION_MAJOR, GST_VERSION_MINOR, paqm,

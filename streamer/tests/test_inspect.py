@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-ELEMENTS = {"paqmh264enc": 2, "paqmpacer": 1}  # and how many examples each has
+ELEMENTS = {"paqmh264enc": 2, "paqmpacer": 1, "paqmestimator": 1}  # and how many examples each has
 
 
 def check(condition: bool, text: str) -> None:

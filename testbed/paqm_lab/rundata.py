@@ -19,6 +19,8 @@ F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 
 ADVISED_SENDER = "paqm-streamer"
+# GStreamer pipelines with paqmestimator: the targets are for them, too.
+ADVISED = {ADVISED_SENDER, "gst-paqm", "gst-both"}
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ class Run:
     @property
     def advised(self) -> bool:
         """Whether this variant's senders are told their rate (the targets are for those)."""
-        return self.sender == ADVISED_SENDER and self.qdisc.split()[0] == "paqm"
+        return self.sender in ADVISED and self.qdisc.split()[0] == "paqm"
 
     def flow_dir(self, name: str, side: str) -> Path:
         """Directory of a flow's sender or receiver logs."""

@@ -22,6 +22,8 @@ Json = dict[str, Any]
 # A guest of so many heavy senders, or twice as many others, has memory enough.
 SMALL = 4
 
+GST_PORT = 5004  # of the sender, and the next for its reports
+
 # Feedback of RFC 8888 about every packet and its ECN mark, and a controller that answers to marks;
 # media is sent as ECT(1) then.
 SCREAM = "WebRTC-RFC8888CongestionControlFeedback/Enabled,offer:true/"
@@ -126,6 +128,35 @@ def _streamer(flow: Json, config: Json, home: Path) -> Plan:
     ])  # fmt: skip
 
 
+def _gst(estimator: str, advised: bool) -> Planner:
+    """A sender as webrtcsink is one, with this in rtpbin's request-aux-sender."""
+
+    def plan(flow: Json, config: Json, home: Path) -> Plan:
+        name, build = flow["name"], Path(config["build"])
+        length = flow["stop"] - flow["start"]
+        to = f"{flow['to']}:{flow['port']}"
+        receive = [str(build / "streamer" / "paqm-streamer"), "recv", "--listen", to]
+        receive += ["--log", str(home / "recv"), "--duration", str(length + LEAD + TAIL)]
+        if config["record"]:
+            receive += ["--output", str(home / "recv" / "decoded.y4m")]
+        socket = f"/run/paqmd-{name}.sock"
+        send = [str(build / "streamer" / "tests" / "gst_send"), "--to", to]
+        send += ["--bind", f"{flow['address']}:{GST_PORT}", "--clip", config["clip_file"]]
+        send += ["--start-frame", str(flow["start_frame"]), "--ssrc", str(flow["ssrc"])]
+        send += ["--rate-max", str(flow["rate_max"]), "--rate-min", str(flow["rate_min"])]
+        send += ["--duration", str(length), "--log", str(home / "send")]
+        send += ["--estimator", estimator.format(socket=socket)]
+        plan = ends(flow, send, receive)
+        if not advised:
+            return plan
+        daemon = [str(build / "feedback-daemon" / "paqmd"), "-i", flow["device"]]
+        daemon += ["--socket", socket, "--control", f"/run/paqmd-{name}.ctl", "--user", "nobody"]
+        first = Program(f"paqmd-{name}", flow["host"], daemon, ready=socket)
+        return Plan([], [first, *plan.programs])
+
+    return plan
+
+
 def _libwebrtc(flow: Json, config: Json, home: Path) -> Plan:
     signalling = f"/run/signal/{flow['name']}"
     length = flow["stop"] - flow["start"]
@@ -163,6 +194,19 @@ def _chromium(trials: str) -> Planner:
 
 SENDERS = {
     ADVISED_SENDER: Sender("H.264 (x264)", _streamer),
+    "gst-paqm": Sender(
+        "VP8 (libvpx)", _gst("paqmestimator name=estimator socket={socket}", True)
+    ),
+    # The routers' advice above, congestion control below it.
+    "gst-both": Sender(
+        "VP8 (libvpx)",
+        _gst("paqmestimator name=estimator safety-net=rtpgccbwe socket={socket}", True),
+        needs="gstreamer-plugins", remedy="make gcc-element",
+    ),
+    "gst-gcc": Sender(
+        "VP8 (libvpx)", _gst("rtpgccbwe name=estimator", False),
+        needs="gstreamer-plugins", remedy="make gcc-element",
+    ),
     # Two processes of some 80 MB.
     "libwebrtc": Sender(
         "VP8 (libvpx)", _libwebrtc, heavy=True, one_size=True,

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The part of paqmestimator that follows: a thread that finds the flow, speaks with paqmd, works
+ * out the estimate and tells the encoder. The element's own part is gstpaqmestimator.c.
+ */
+#ifndef GST_PAQM_ESTIMATE_H
+#define GST_PAQM_ESTIMATE_H
+
+#include "libpaqmclient/paqmclient.h"
+#include "streamer/encoder/retune.h"
+#include "streamer/gst/gstpaqmestimator.h"
+#include "streamer/gst/route.h"
+
+struct _GstPaqmEstimator {
+	GstBin parent;
+	GstElement *tap, *pacer, *net; /* pacer: NULL with a safety net, which paces by itself */
+	GstPad *src;
+	GThread *thread;
+	int wake; /* eventfd, -1: not running */
+
+	/* as long as the thread runs, its own */
+	struct paqm_client *client;
+	struct retune *retune;
+	struct route route;
+	int flow; /* -1: not registered */
+	guint64 told_floor, told_ceiling;
+	guint ticks;
+
+	GMutex lock; /* for all below */
+	gboolean stop;
+	char *socket, *net_name, *encoder;
+	guint least, most, start, estimate;
+	double advised;	    /* bit/s at the IP level, 0: no advice */
+	double mean_packet; /* RTP bytes */
+	guint below;
+	guint64 wire_bytes, wire_seen;
+	GstClockTime picture;  /* of the last packet with a marker */
+	GstClockTime interval; /* between pictures, their mean */
+	struct paqm_client_advice advice;
+	struct route found; /* by ICE */
+	gboolean asked;
+};
+
+/* Begin in READY. Return: FALSE with an error message posted; estimate_stop() cleans up. */
+gboolean estimate_start(GstPaqmEstimator *self);
+void estimate_stop(GstPaqmEstimator *self);
+
+/* Something has changed: the thread looks at it. Any thread. */
+void estimate_wake(GstPaqmEstimator *self);
+
+/* Work out the estimate anew and tell of it, unless it has risen by next to nothing. Any thread. */
+void estimate_update(GstPaqmEstimator *self);
+
+#endif /* GST_PAQM_ESTIMATE_H */
