@@ -27,6 +27,7 @@
 
 #include <sys/prctl.h>
 
+#include "streamer/gst/pictures.h"
 #include "streamer/gst/trainpace.h"
 
 GST_DEBUG_CATEGORY_STATIC(paqmpacer_debug);
@@ -57,13 +58,9 @@ struct _GstPaqmPacer {
 	gint64 busy;	  /* the last frame occupies the link until then */
 	gint64 again;	  /* the last packet of another stream, too */
 	struct train_pace train;
-	double pace;	/* of the last frame, us per byte */
-	guint32 ts;	/* of the packets in frame */
-	gboolean known; /* what pictures are: */
-	guint32 ssrc;
-	guint8 pt;
-	gboolean many; /* one of them had several packets */
-	guint32 other_ssrc, other_ts;
+	double pace; /* of the last frame, us per byte */
+	guint32 ts;  /* of the packets in frame */
+	struct pictures pictures;
 	guint reserve; /* percent */
 	guint64 rate;  /* bit/s that frames may take, 0: any */
 	guint below;   /* bytes that each packet has beside RTP */
@@ -88,8 +85,6 @@ enum {
 	PROP_PACKETS,
 	PROP_REPAIR_BYTES
 };
-
-enum kind { PICTURE, BEHIND, AGAIN };
 
 static GstStaticPadTemplate sink_template = GST_STATIC_PAD_TEMPLATE(
 	"sink", GST_PAD_SINK, GST_PAD_ALWAYS, GST_STATIC_CAPS("application/x-rtp"));
@@ -209,36 +204,19 @@ static void schedule_repair(GstPaqmPacer *self, GstBuffer *buf, enum kind kind)
 	wake(self);
 }
 
-/* The first stream is that of the pictures, until another has several packets of one time first. */
 static enum kind kind_of(GstPaqmPacer *self, GstBuffer *buf, gboolean *marker, guint32 *ts)
 {
 	guint8 head[12] = {0};
-	guint32 ssrc;
+	gboolean other;
+	enum kind kind;
 
 	gst_buffer_extract(buf, 0, head, sizeof(head));
 	*marker = head[1] & 0x80;
 	*ts = GST_READ_UINT32_BE(head + 4);
-	ssrc = GST_READ_UINT32_BE(head + 8);
-	if (!self->known) {
-		self->known = TRUE;
-		self->ssrc = ssrc;
-		self->pt = head[1] & 0x7f;
-	}
-	if (ssrc != self->ssrc) {
-		gboolean again = ssrc == self->other_ssrc && *ts == self->other_ts;
-
-		self->other_ssrc = ssrc;
-		self->other_ts = *ts;
-		if (self->many || !again)
-			return AGAIN;
-		/* What came first was sound: this is the stream with pictures. */
+	kind = picture_kind(&self->pictures, head, self->frame.length > 0, self->ts, &other);
+	if (other)
 		schedule_frame(self);
-		self->ssrc = ssrc;
-		self->pt = head[1] & 0x7f;
-	}
-	self->many |= self->frame.length && *ts == self->ts;
-	/* What corrects parts of a picture may come before its end. */
-	return (head[1] & 0x7f) == self->pt || self->frame.length ? PICTURE : BEHIND;
+	return kind;
 }
 
 static GstFlowReturn take(GstPaqmPacer *self, GstBuffer *buf)
@@ -301,7 +279,7 @@ static void clear(GstPaqmPacer *self)
 	}
 	g_queue_clear_full(&self->frame, (GDestroyNotify)gst_buffer_unref);
 	self->busy = self->again = 0;
-	self->known = self->many = FALSE;
+	self->pictures.known = self->pictures.many = FALSE;
 }
 
 static void pacer_loop(gpointer data)

@@ -195,8 +195,8 @@ ROWS = (
             Figure("most", "law ecf: largest share", "", high=1.02),
         ),
         x4, DUMBBELL, "11.6", reduced={"seconds": 60, "shares_seconds": 400},
-        substitutes="400 s instead of 100: a Poisson source of 83 packets a second sends 1.1 % more "
-        "or less than it wants in 90 s, the extremes of 30 sources 2.5 %, whatever the law",
+        substitutes="400 s instead of 100: a Poisson source of 83 packets a second sends 1.1 % "
+        "more or less than it wants in 90 s, the extremes of 30 sources 2.5 %, whatever the law",
     ),
     Row(
         "X5", "D2 with 100 sources: drops, delay, jitter, use",
