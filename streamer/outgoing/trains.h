@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Trains of packets that a rate controller asks for (control.h: ctl_train), made of the packets of
+ * Trains of packets that a rate controller asks for (control.c: ctl_train), made of the packets of
  * a stream with an encoder: they are filled up to one length, and packets without payload follow a
  * picture that is short of the train's rate. The pacer knows them by what they carry.
  */
