@@ -4,7 +4,7 @@
  * control laws on real queues, where the encoder's limits would hide them.
  *
  *   ctl_flow send ADDR:PORT CONTROLLER SECONDS RATE_MAX SEED LOG.csv
- *            [ect0|counters=PORT|RATE_MIN]
+ *            [ect0|counters=PORT] [RATE_MIN]
  *   ctl_flow recv PORT SECONDS LOG.csv
  *   ctl_flow cross ADDR:PORT pareto|cbr SECONDS RATE SEED
  *
@@ -421,18 +421,21 @@ int main(int argc, char **argv)
 {
 	/* Timers of 50 us slack are a packet at 10 Mbit/s. */
 	prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
-	if ((argc == 8 || argc == 9) && !strcmp(argv[1], "send")) {
-		bool rate = argc == 9 && argv[8][0] >= '0' && argv[8][0] <= '9';
+	if (argc >= 8 && !strcmp(argv[1], "send")) {
+		bool how = argc > 8 && (!strcmp(argv[8], "ect0") ||
+					!strncmp(argv[8], "counters=", strlen("counters=")));
+		bool rate = argc > 8 + how;
+		double rate_min = rate ? atof(argv[8 + how]) : RATE_MIN;
 
-		return send_flow(argv + 2, argc == 9 && !rate ? argv[8] : NULL,
-				 rate ? atof(argv[8]) : RATE_MIN);
+		if (argc == 8 + how + rate && rate_min > 0)
+			return send_flow(argv + 2, how ? argv[8] : NULL, rate_min);
 	}
 	if (argc == 7 && !strcmp(argv[1], "cross"))
 		return cross(argv + 2);
 	if (argc == 5 && !strcmp(argv[1], "recv"))
 		return receive(atoi(argv[2]), atof(argv[3]), argv[4]);
 	fprintf(stderr, "usage: ctl_flow send ADDR:PORT CONTROLLER SECONDS RATE_MAX SEED LOG.csv "
-			"[ect0|counters=PORT|RATE_MIN]\n"
+			"[ect0|counters=PORT] [RATE_MIN]\n"
 			"       ctl_flow recv PORT SECONDS LOG.csv\n"
 			"       ctl_flow cross ADDR:PORT pareto|cbr SECONDS RATE SEED\n");
 	return 2;
