@@ -70,12 +70,14 @@ TAIL = """
 
 * **VMAF.** P-AQM hands out 96 % of the link and no flow more than its fair share. Over fq_codel and
   CAKE our own controller takes 97 to 102 % of it; over dualpi2 it may take half as much again, from
-  TCP. The pictures show the difference in rate.
+  TCP. The pictures show the difference in rate. Handing out 99 or 100 % costs delay as soon as
+  several streams are there: with three beside four TCP flows at 8 Mbit/s, 40 ms, p99 is 2.1 ms at
+  96 %, 4.7 at 99 and 11.7 at 100, for 0.2 VMAF.
 * **VMAF on a link in steps.** `bandwidth auto` keeps headroom against the next fall
   ([variable links](variable-links.md)): long after a step streams have 1.6 to 1.75 Mbit/s where
   each may have 2. That is the price of a p95 a quarter of fq_codel's and CAKE's.
-* **Loss on a satellite link.** All 29 packets are lost within 60 ms, while the link stands still at
-  15 s: P-AQM drops what then waits, fq_codel lets it wait. Which of its limits does so is open.
+* **Rate on Wi-Fi and cellular links.** The same headroom: a stream beside four TCP flows has 65 %
+  of its share of the mean on the cellular link, and over fq_codel 81 %, with p95 6 ms for 58.
 * **p99 against dualpi2 on a slow link.** A packet of TCP that is on its way cannot be called back:
   at 5 Mbit/s that alone is 2.4 ms, which is P-AQM's p99. Twice that is more than dualpi2 needs for
   a stream in its L4S queue.
