@@ -85,18 +85,11 @@ static void count(GstPaqmEstimator *self, GstBuffer *buf)
 	g_mutex_unlock(&self->lock);
 }
 
-/* Streaming thread. */
+/* Streaming thread. The tap takes lists apart, and each of their packets comes by here. */
 static GstPadProbeReturn on_packets(GstPad *pad, GstPadProbeInfo *info, gpointer data)
 {
 	(void)pad;
-	if (info->type & GST_PAD_PROBE_TYPE_BUFFER_LIST) {
-		GstBufferList *list = GST_PAD_PROBE_INFO_BUFFER_LIST(info);
-
-		for (guint i = 0; i < gst_buffer_list_length(list); i++)
-			count(data, gst_buffer_list_get(list, i));
-	} else {
-		count(data, GST_PAD_PROBE_INFO_BUFFER(info));
-	}
+	count(data, GST_PAD_PROBE_INFO_BUFFER(info));
 	return GST_PAD_PROBE_OK;
 }
 
@@ -351,8 +344,7 @@ static void gst_paqm_estimator_init(GstPaqmEstimator *self)
 	g_object_set(self->tap, "silent", TRUE, NULL);
 	gst_bin_add(GST_BIN(self), self->tap);
 	pad = gst_element_get_static_pad(self->tap, "sink");
-	gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_BUFFER_LIST,
-			  on_packets, self, NULL);
+	gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, on_packets, self, NULL);
 	gst_element_add_pad(GST_ELEMENT(self),
 			    gst_ghost_pad_new_from_template(
 				    "sink", pad, gst_static_pad_template_get(&sink_template)));
