@@ -47,7 +47,7 @@ FAULTS: list[tuple[str, run.Json, str, str]] = [
     ("a qdisc that is left",
      {"cmdUnderTest": INIT + "$TC qdisc add dev lo root paqm", "verifyCmd": "echo []",
       "matchJSON": []},
-     "not ok 0000 ", "1 references to the module remain"),
+     "not ok 0000 ", "1 references to sch_paqm remain"),
     ("a condition that does not hold", {"dependsOn": "false"}, "skip 0000 ", "`false` failed"),
     ("a condition that cannot be judged", {"dependsOn": "no-such-tool"}, "not ok 0000 ",
      "condition `no-such-tool` ended with 127"),
@@ -95,8 +95,10 @@ def main() -> int:
                 [sys.executable, run.HERE / "run.py", file.name], capture_output=True, text=True,
                 check=False,
             )
-        subprocess.run("tc qdisc del dev lo root; rmmod sch_paqm paqm_feedback", shell=True,
-                       capture_output=True, check=False)
+        subprocess.run(
+            "tc qdisc del dev lo root; rmmod sch_dcbt sch_paqm paqm_feedback",
+            shell=True, capture_output=True, check=False,
+        )
         lines = [line for line in done.stdout.splitlines() if " 0000 " in line]
         good = len(lines) == 1 and lines[0].startswith(start) and words in lines[0]
         good = good and (done.returncode == 0) == (not start.startswith("not"))
