@@ -20,6 +20,7 @@ import struct
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -363,15 +364,20 @@ def tell_counters(port: int, seconds: float) -> None:
             time.sleep(READ_EVERY)
 
 
+def run_cases(cases: Mapping[str, Callable[[str, Any], None]], schemes: Mapping[str, Any]) -> int:
+    """Runs those that the command line names, or all, and writes what is judged after each."""
+    tool, out, name = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
+    for case in sys.argv[4:] or cases:
+        cases[case](tool, schemes[name])
+        out.write_text(json.dumps(ROWS, indent=1) + "\n")
+    return 0 if all(row["pass"] for row in ROWS) else 1
+
+
 def main() -> int:
     if sys.argv[1] == "counters":
         tell_counters(int(sys.argv[2]), float(sys.argv[3]))
         return 0
-    tool, out, name = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
-    for case in sys.argv[4:] or CASES:
-        CASES[case](tool, SCHEMES[name])
-        out.write_text(json.dumps(ROWS, indent=1) + "\n")
-    return 0 if all(row["pass"] for row in ROWS) else 1
+    return run_cases(CASES, SCHEMES)
 
 
 if __name__ == "__main__":

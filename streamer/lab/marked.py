@@ -11,7 +11,6 @@ the same text.
 
 from __future__ import annotations
 
-import json
 import statistics
 import sys
 import tempfile
@@ -21,7 +20,7 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(TOP / "streamer" / "lab"), str(TOP / "kernel" / "lab-tests")]
-from bands import ROWS, Band, Flows, Row, jain, judge, link  # noqa: E402
+from bands import Band, Flows, Row, jain, judge, link, run_cases  # noqa: E402
 
 from paqm_lab import topology  # noqa: E402
 from paqm_lab.topology import in_a_row, netem  # noqa: E402
@@ -242,13 +241,5 @@ CASES = {"rising": case_rising, "falling": case_falling, "half": case_half, "ste
          "tcp": case_tcp, "layers": case_layers, "two": case_two}
 
 
-def main() -> int:
-    tool, out, name = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
-    for case in sys.argv[4:] or CASES:
-        CASES[case](tool, SCHEMES[name])
-        out.write_text(json.dumps(ROWS, indent=1) + "\n")
-    return 0 if all(row["pass"] for row in ROWS) else 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_cases(CASES, SCHEMES))
