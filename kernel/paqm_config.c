@@ -95,6 +95,8 @@ void paqm_apply(struct Qdisc *sch, const struct paqm_config *cfg, struct paqm_fl
 	q->cfg.n_prefixes = cfg->n_prefixes;
 	spin_unlock(&q->top_lock);
 	sch_tree_lock(sch);
+	if (q->fb)
+		paqm_fb_release(q->fb, NULL, 0);
 	if (table->flow)
 		paqm_flows_swap(&q->flows, table);
 	paqm_set_rules(q, cfg);

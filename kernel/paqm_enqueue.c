@@ -49,7 +49,7 @@ static void paqm_wake(struct paqm_sched_data *q, u64 now)
 	q->over_stands = false;
 	hrtimer_start(&q->inner_timer, ns_to_ktime(q->interval_ns), HRTIMER_MODE_REL_PINNED_SOFT);
 	paqm_auto_start(q, now);
-	mod_delayed_work(paqm_wq, &q->outer_work, 0);
+	queue_work(paqm_wq, &q->outer_work);
 }
 
 /*

@@ -19,5 +19,5 @@ struct workqueue_struct *paqm_wq;
 void paqm_raise(struct paqm_sched_data *q, enum paqm_event ev)
 {
 	if (READ_ONCE(q->cfg.events) && !test_and_set_bit(ev, &q->events))
-		mod_delayed_work(paqm_wq, &q->outer_work, 0);
+		queue_work(paqm_wq, &q->outer_work);
 }

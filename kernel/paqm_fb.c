@@ -168,8 +168,8 @@ static void paqm_fb_work(struct work_struct *work)
 	struct paqm_fb *fb = container_of(work, struct paqm_fb, work);
 	u32 tail = fb->tail;
 
-	/* pairs with the release in paqm_fb_queue() */
-	while (tail != smp_load_acquire(&fb->head)) {
+	/* pairs with the release in paqm_fb_ready() */
+	while (tail != smp_load_acquire(&fb->ready)) {
 		paqm_fb_send(fb, &fb->ring[tail & (PAQM_FB_RING - 1)]);
 		/* the slot has been read: pairs with the acquire in paqm_fb_queue() */
 		smp_store_release(&fb->tail, ++tail);
@@ -250,6 +250,40 @@ static void paqm_way_of(const struct sk_buff *skb, int off, struct paqm_way *way
 		memset(way->mac, 0, sizeof(way->mac));
 }
 
+/* Let the work item send all that was queued; under the qdisc lock. */
+static void paqm_fb_ready(struct paqm_fb *fb)
+{
+	/* the slots are filled: pairs with the acquire in paqm_fb_work() */
+	smp_store_release(&fb->ready, fb->head);
+	queue_work(fb->wq, &fb->work);
+}
+
+/**
+ * paqm_fb_release() - send the notices that are kept
+ * @fb: transmitter
+ * @msg: what they tell, but for what each says about its own flow; NULL: what they were queued with
+ * @now_tick: time noted for their flows; not used without @msg
+ *
+ * Called under the qdisc lock.
+ */
+void paqm_fb_release(struct paqm_fb *fb, const struct paqm_msg *msg, u32 now_tick)
+{
+	u32 i;
+
+	if (fb->ready == fb->head)
+		return;
+	for (i = fb->ready; msg && i != fb->head; i++) {
+		struct paqm_fb_entry *e = &fb->ring[i & (PAQM_FB_RING - 1)];
+		u32 own = e->msg.flags & (PAQM_F_OVERLOAD | PAQM_F_POLICED);
+
+		e->msg = *msg;
+		e->msg.flags |= own;
+		e->now_tick = now_tick;
+	}
+	paqm_fb_ready(fb);
+}
+EXPORT_SYMBOL_GPL(paqm_fb_release);
+
 /**
  * paqm_fb_queue() - owe the sender of a packet a notice
  * @fb: transmitter
@@ -258,14 +292,16 @@ static void paqm_way_of(const struct sk_buff *skb, int off, struct paqm_way *way
  * @msg: what to tell
  * @told: noted there when the message has been sent; must live until paqm_fb_flush()
  * @now_tick: time noted there
+ * @keep: until paqm_fb_release(), or until the ring is full
  *
  * Called under the qdisc lock; copies the first bytes, as they were before NAT on this host, and
- * wakes the work item.
+ * wakes the work item unless the notice is to be kept.
  *
  * Return: whether it was queued, or why not.
  */
 enum paqm_fb_queued paqm_fb_queue(struct paqm_fb *fb, const struct sk_buff *skb,
-				  const struct paqm_msg *msg, struct paqm_told *told, u32 now_tick)
+				  const struct paqm_msg *msg, struct paqm_told *told, u32 now_tick,
+				  bool keep)
 {
 	u32 head = fb->head;
 	struct paqm_fb_entry *e = &fb->ring[head & (PAQM_FB_RING - 1)];
@@ -275,7 +311,10 @@ enum paqm_fb_queued paqm_fb_queue(struct paqm_fb *fb, const struct sk_buff *skb,
 
 	/* pairs with the release in paqm_fb_work(): the slot has been read */
 	if (head - smp_load_acquire(&fb->tail) >= PAQM_FB_RING) {
-		paqm_fb_count(&fb->st.ring);
+		if (fb->ready != head) /* they cannot be kept longer */
+			paqm_fb_ready(fb);
+		else
+			paqm_fb_count(&fb->st.ring);
 		return PAQM_FB_FULL;
 	}
 	if (skb_copy_bits(skb, off, e->quote, 1) < 0)
@@ -295,16 +334,16 @@ enum paqm_fb_queued paqm_fb_queue(struct paqm_fb *fb, const struct sk_buff *skb,
 	e->msg = *msg;
 	e->told = told;
 	e->now_tick = now_tick;
-	/* the slot is filled: pairs with the acquire in paqm_fb_work() */
-	smp_store_release(&fb->head, head + 1);
-	queue_work(fb->wq, &fb->work);
+	fb->head = head + 1;
+	if (!keep)
+		paqm_fb_ready(fb);
 	return PAQM_FB_QUEUED;
 }
 EXPORT_SYMBOL_GPL(paqm_fb_queue);
 
 /**
  * paqm_fb_flush() - wait until all queued notices are sent or refused
- * @fb: transmitter
+ * @fb: transmitter; paqm_fb_release() must have been called, or none was kept
  */
 void paqm_fb_flush(struct paqm_fb *fb)
 {

@@ -107,7 +107,9 @@ void paqm_fb_set_prefixes(struct paqm_fb *fb, const struct tc_paqm_prefix *list,
 void paqm_fb_set_key(struct paqm_fb *fb, u16 id, const u8 *key);
 int paqm_fb_set_echo(struct paqm_fb *fb, bool on);
 enum paqm_fb_queued paqm_fb_queue(struct paqm_fb *fb, const struct sk_buff *skb,
-				  const struct paqm_msg *msg, struct paqm_told *told, u32 now_tick);
+				  const struct paqm_msg *msg, struct paqm_told *told, u32 now_tick,
+				  bool keep);
+void paqm_fb_release(struct paqm_fb *fb, const struct paqm_msg *msg, u32 now_tick);
 void paqm_fb_flush(struct paqm_fb *fb);
 void paqm_fb_get_stats(const struct paqm_fb *fb, struct paqm_fb_stats *stats);
 void paqm_fb_rtt(struct paqm_fb *fb, struct paqm_fb_rtt *rtt);

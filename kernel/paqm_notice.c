@@ -96,7 +96,8 @@ void paqm_notice(struct paqm_sched_data *q, struct paqm_flow *flow,
 		msg.flags |= PAQM_F_OVERLOAD;
 	if (READ_ONCE(flow->every) & PAQM_POLICED)
 		msg.flags |= PAQM_F_POLICED;
-	queued = p.quotable ? paqm_fb_queue(q->fb, skb, &msg, &more->told, now_tick) :
+	queued = p.quotable ? paqm_fb_queue(q->fb, skb, &msg, &more->told, now_tick,
+					    paqm_in_step(q)) :
 			      PAQM_FB_UNFIT;
 	if (queued == PAQM_FB_UNFIT) { /* fragment, options, tags, too little payload */
 		more->unfit = min(more->unfit + 1, PAQM_UNFIT_MOST);

@@ -120,6 +120,8 @@ PAQM_OPTION(COUNT, NOTICE_PART, notice_part, "notice-part", "notice_part", "",
 	    (10, count), (10000, count), (200, count), SET, RESEARCH)
 PAQM_OPTION(TIME, NOTICE_PAUSE, notice_pause, "notice-pause", "notice_pause_us", "",
 	    (0, count), (60, s), (10, s), SET, RESEARCH)
+PAQM_OPTION(FLAG, IN_STEP, in_step, "in-step", "in_step", "",
+	    (0, count), (1, count), (0, count), SET, RESEARCH)
 PAQM_OPTION(KEY, KEY, key, "key", "key", "none",
 	    (0, count), (0, count), (0, count), SET, EVERYDAY)
 

@@ -21,6 +21,7 @@
 #include "paqm_split.h"
 #include "paqm_trace.h"
 
+#define PAQM_OUTER_GAP_NS NSEC_PER_MSEC /* between two looks at what is due, at least */
 #define PAQM_EVENT_GAP_NS (50 * NSEC_PER_MSEC) /* at most one event round in this time */
 /*
  * The elastic class is idle when none of its packets has come for this long. A single flow may
@@ -147,8 +148,11 @@ static void paqm_publish(struct paqm_sched_data *q)
 		.router = (u16)msg.router_id ? (u16)msg.router_id : 1,
 		.period = paqm_field_period(msg.period_ms),
 	};
-	if (q->tell) /* else nobody is owed anything */
+	if (q->tell) { /* else nobody is owed anything */
 		q->round = q->rounds;
+		if (paqm_in_step(q))
+			paqm_fb_release(q->fb, &msg, paqm_flow_clock(ktime_get_ns()));
+	}
 	spin_unlock_bh(qdisc_lock(root));
 	rcu_read_unlock();
 }
@@ -542,7 +546,7 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events,
 void paqm_outer_work(struct work_struct *work)
 {
 	struct paqm_sched_data *q =
-		container_of(to_delayed_work(work), struct paqm_sched_data, outer_work);
+		container_of(work, struct paqm_sched_data, outer_work);
 	u64 now = ktime_get_ns(), skip, period, gap, next;
 	unsigned long events;
 	u32 heard = 0;
@@ -570,7 +574,27 @@ void paqm_outer_work(struct work_struct *work)
 	if (READ_ONCE(q->events))
 		next = min(next, q->event_stamp + gap);
 	if (READ_ONCE(q->awake))
-		queue_delayed_work(paqm_wq, &q->outer_work,
-				   1 + nsecs_to_jiffies(next > now ? next - now : 0));
+		hrtimer_start(&q->outer_timer,
+			      ns_to_ktime(max(next, now + PAQM_OUTER_GAP_NS) - now),
+			      HRTIMER_MODE_REL_PINNED_SOFT);
 	mutex_unlock(&q->ctl_lock);
+}
+
+/* What is due is done in process context; jiffies would be too coarse for a window of 100 ms. */
+enum hrtimer_restart paqm_outer_timer(struct hrtimer *timer)
+{
+	struct paqm_sched_data *q = container_of(timer, struct paqm_sched_data, outer_timer);
+
+	queue_work(paqm_wq, &q->outer_work);
+	return HRTIMER_NORESTART;
+}
+
+/* No round runs any more, and none will. Nothing is enqueued by now. */
+void paqm_outer_stop(struct paqm_sched_data *q)
+{
+	mutex_lock(&q->ctl_lock);
+	WRITE_ONCE(q->awake, false); /* the work no longer starts the timer, */
+	mutex_unlock(&q->ctl_lock);
+	hrtimer_cancel(&q->outer_timer); /* nor that the work */
+	cancel_work_sync(&q->outer_work);
 }

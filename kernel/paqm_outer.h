@@ -9,5 +9,7 @@
 #define PAQM_NOTICE_PACKETS 512 /* one message per this many packets: they cost at most 2 % */
 
 void paqm_outer_work(struct work_struct *work);
+enum hrtimer_restart paqm_outer_timer(struct hrtimer *timer);
+void paqm_outer_stop(struct paqm_sched_data *q);
 
 #endif /* PAQM_OUTER_H */

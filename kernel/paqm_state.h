@@ -310,7 +310,8 @@ struct paqm_sched_data {
 
 	/* outer loop, under ctl_lock */
 	struct mutex ctl_lock;
-	struct delayed_work outer_work;
+	struct work_struct outer_work;
+	struct hrtimer outer_timer;
 	struct list_head list; /* of all instances, RTNL */
 	struct Qdisc *sch;
 	struct paqm_config cfg;
@@ -444,6 +445,12 @@ static __always_inline struct sk_buff *paqm_pop(struct paqm_sched_data *q,
 static inline bool paqm_by_demands(const struct paqm_sched_data *q)
 {
 	return !paqm_law_of(q->cfg.law)->rate;
+}
+
+/* Are all told as a period ends, as published, and not by their next packet? */
+static inline bool paqm_in_step(const struct paqm_sched_data *q)
+{
+	return q->cfg.in_step && !paqm_by_demands(q);
 }
 
 #endif /* PAQM_STATE_H */

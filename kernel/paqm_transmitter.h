@@ -109,7 +109,8 @@ struct paqm_peer {
  * @wq: where @work and @echo_work run, and sockets end
  * @work: sends the notices in the ring
  * @dev: device of the qdisc; the qdisc does not outlive it
- * @head: next entry to fill; only the qdisc writes it, under its lock
+ * @head: next entry to fill; only the qdisc reads and writes it, under its lock
+ * @ready: end of what @work may send; the qdisc writes it, under its lock
  * @tail: next entry to send; only @work writes it
  * @rate: bytes per second of the token bucket
  * @icmp_type: of messages about IPv4
@@ -141,6 +142,7 @@ struct paqm_fb {
 	struct work_struct work;
 	struct net_device *dev;
 	u32 head;
+	u32 ready;
 	u32 tail;
 	u64 rate;
 	u8 icmp_type;

@@ -19,7 +19,7 @@
  *			random number, copy the head of a packet for a notice
  *  inner hrtimer	softirq, no lock: reads counters, publishes probabilities
  *  outer work		process context, ctl_lock: walks the flow table, publishes
- *			advice and weights
+ *			advice and weights; begun by outer_timer, or at once by an event
  *  change		RTNL and ctl_lock; what the datapath reads is published by
  *			WRITE_ONCE or under sch_tree_lock
  */
@@ -175,7 +175,8 @@ static int paqm_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_a
 	q->sch = sch;
 	INIT_LIST_HEAD(&q->list);
 	mutex_init(&q->ctl_lock);
-	INIT_DELAYED_WORK(&q->outer_work, paqm_outer_work);
+	INIT_WORK(&q->outer_work, paqm_outer_work);
+	paqm_hrtimer_setup(&q->outer_timer, paqm_outer_timer);
 	paqm_hrtimer_setup(&q->inner_timer, paqm_inner_timer);
 	paqm_auto_setup(q);
 	qdisc_watchdog_init(&q->watchdog, sch);
@@ -249,7 +250,7 @@ static void paqm_destroy(struct Qdisc *sch)
 	qdisc_watchdog_cancel(&q->watchdog);
 	hrtimer_cancel(&q->inner_timer);
 	hrtimer_cancel(&q->auto_timer);
-	cancel_delayed_work_sync(&q->outer_work);
+	paqm_outer_stop(q);
 	paqm_fb_destroy(q->fb);
 	paqm_flows_free(&q->flows);
 	kvfree(q->flowq);

@@ -68,6 +68,7 @@ enum {
 	TCA_PAQM_ADAPT_UTIL,	 /* u32 0/1: rho depends on elastic and many flows */
 	TCA_PAQM_NOTICE_PART,	 /* u32, messages take at most one such part of the capacity */
 	TCA_PAQM_NOTICE_PAUSE,	 /* u32 us, longest between two messages to a deaf flow */
+	TCA_PAQM_IN_STEP,	 /* u32 0/1: laws ecf, erf: all are told as a period ends */
 	__TCA_PAQM_MAX
 };
 #define TCA_PAQM_MAX (__TCA_PAQM_MAX - 1)
