@@ -489,10 +489,13 @@ static void paqm_flow_visit(struct paqm_flows *t, struct paqm_flow *f, u32 tag,
 	if (class == PAQM_MEDIA) {
 		paqm_flow_visit_media(t, f, w, c, bytes, turns, seen, measured, before);
 	} else if (class == PAQM_ELASTIC) {
+		if (silent > w->elastic_ticks)
+			return;
 		c->present++;
 		if (!paqm_flow_counts(g, w, bytes, turns))
 			return;
 		c->elastic++;
+		c->leaves = min(c->leaves, w->elastic_ticks - silent);
 		if (w->hosts)
 			paqm_host_elastic(w, &paqm_flow_more(t, f)->tuple);
 	}
@@ -523,6 +526,7 @@ void paqm_flows_walk(struct paqm_flows *t, const struct paqm_walk *w, struct paq
 	c->follow_rate = 0;
 	c->heavy = 0;
 	c->elastic = 0;
+	c->leaves = w->elastic_ticks;
 	c->present = 0;
 	c->used = 0;
 	c->policed = 0;

@@ -113,6 +113,7 @@ struct paqm_hosts {
  * @follow_rate: what those send together, bit/s
  * @heavy: flows that send a quarter of the fair rate or more
  * @elastic: active elastic flows that are more than mice
+ * @leaves: ticks until the first of those has left, if no packet of it comes
  * @present: all active elastic flows
  * @used: slots in use
  * @policed: flows with a drop probability
@@ -133,6 +134,7 @@ struct paqm_census {
 	u64 follow_rate;
 	u32 heavy;
 	u32 elastic;
+	u32 leaves;
 	u32 present;
 	u32 used;
 	u32 policed;
@@ -151,6 +153,7 @@ struct paqm_census {
  * @equal: capacity divided by all flows, bit/s
  * @fair_new: what newcomers were told, bit/s
  * @answer_ticks: until what flows were told shows in what they send
+ * @elastic_ticks: an elastic flow that was silent for longer has left
  * @mouse: elastic flows below this rate are mice, bit/s
  * @cautious: the queue grew: no flow counts as limited by an old measurement
  * @police: packets of flows that do not follow may be dropped
@@ -171,6 +174,7 @@ struct paqm_walk {
 	u64 equal;
 	u64 fair_new;
 	u32 answer_ticks;
+	u32 elastic_ticks;
 	u64 mouse;
 	bool cautious;
 	bool police;

@@ -29,6 +29,7 @@
  */
 #define PAQM_SILENT_MS 250
 #define PAQM_SILENT_MOST_MS 500 /* with far senders */
+#define PAQM_FEW_ELASTIC 32 /* of more flows one that leaves changes little: no round of its own */
 #define PAQM_WALK_SHARE 20 /* walks over the flow table take a 20th of a CPU at most */
 #define PAQM_WALK_GAP_MAX_NS (2 * NSEC_PER_SEC) /* a walk may have been held up once */
 #define PAQM_ELASTIC_FLOOR_Q24 PAQM_Q24(2, 100) /* of c: less traffic is no flow of its own */
@@ -387,6 +388,15 @@ static u32 paqm_heard(const struct paqm_sched_data *q, u64 now)
 	return silent < longest ? longest - silent : 0;
 }
 
+/* When an elastic flow has left, ticks of silence: it may wait for a retransmission, or be far. */
+static u32 paqm_elastic_ticks(const struct paqm_sched_data *q)
+{
+	u32 ms = q->rtt_us / USEC_PER_MSEC + PAQM_ELASTIC_ACTIVE_MS * 3 / 4;
+
+	return min_t(u32, paqm_flow_clock((u64)max_t(u32, ms, PAQM_ELASTIC_ACTIVE_MS) *
+					  NSEC_PER_MSEC), PAQM_FLOW_ACTIVE_TICKS);
+}
+
 /*
  * Has an event round nothing worth telling? Ordinary web traffic changes the split slightly many
  * times a second: messages about that would use up their budget.
@@ -443,6 +453,7 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events,
 		.fair_most = q->right_high,
 		.equal = q->equal,
 		.fair_new = q->fair_new,
+		.elastic_ticks = paqm_elastic_ticks(q),
 		.mouse = max(paqm_mul_q24(mean_elastic, PAQM_MOUSE_Q24),
 			     paqm_div64(share_of_one, PAQM_MOUSE_SHARE_DIV)),
 		.police = q->cfg.police,
@@ -481,6 +492,8 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events,
 	spin_unlock(&q->top_lock);
 	q->n_media = q->census.media;
 	q->n_elastic = heard ? q->census.elastic : 0;
+	q->leave_ns = q->n_elastic && q->n_elastic <= PAQM_FEW_ELASTIC ?
+			      now + ((u64)(q->census.leaves + 1) << 20) : 0;
 	paqm_level(q, PAQM_ELASTIC, &qlen, &backlog);
 	/* only mice, but more than a trickle: count them as one flow */
 	if (heard && !q->n_elastic &&
@@ -557,6 +570,10 @@ void paqm_outer_work(struct work_struct *work)
 		if (!heard)
 			paqm_raise(q, PAQM_EV_SPLIT);
 	}
+	if (q->leave_ns && now >= q->leave_ns) {
+		q->leave_ns = 0;
+		paqm_raise(q, PAQM_EV_SPLIT);
+	}
 	/* the longer a walk over the table takes, the rarer it is */
 	gap = clamp_t(u64, q->walk_ns * PAQM_WALK_SHARE, PAQM_EVENT_GAP_NS, PAQM_WALK_GAP_MAX_NS);
 	period = max_t(u64, q->period_us * (u64)NSEC_PER_USEC, gap);
@@ -571,6 +588,8 @@ void paqm_outer_work(struct work_struct *work)
 	next = q->round_stamp + (q->mark_stamp ? period : skip);
 	if (q->n_elastic)
 		next = min(next, now + (heard ?: PAQM_SILENT_MS) * NSEC_PER_MSEC);
+	if (q->leave_ns)
+		next = min(next, q->leave_ns);
 	if (READ_ONCE(q->events))
 		next = min(next, q->event_stamp + gap);
 	if (READ_ONCE(q->awake))

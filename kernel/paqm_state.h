@@ -317,6 +317,7 @@ struct paqm_sched_data {
 	struct paqm_config cfg;
 	u64 capacity; /* bit/s */
 	u32 capacity_source;
+	u64 leave_ns; /* when an elastic flow will have left; 0: does not matter */
 	u64 round_stamp; /* ns: last round */
 	u64 event_stamp; /* ns: last event round */
 	u64 mark_stamp; /* ns: beginning of the measuring window; 0: not yet */

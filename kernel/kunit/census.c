@@ -256,6 +256,7 @@ static void paqm_kunit_hosts(struct kunit *test)
 		.now_tick = 1,
 		.window_ns = 200 * (u64)NSEC_PER_MSEC,
 		.window_min_ns = PAQM_WINDOW_MIN_NS,
+		.elastic_ticks = PAQM_FLOW_ACTIVE_TICKS,
 		.max_every = 40,
 		.key = key,
 	};

@@ -110,6 +110,7 @@ void paqm_count(u32 now_tick, u32 window_ms, u64 fair)
 		.fair_most = fair,
 		.equal = fair,
 		.fair_new = fair,
+		.elastic_ticks = PAQM_FLOW_ACTIVE_TICKS,
 		.mouse = 100000,
 		.police = true,
 		.overloaded = true,
