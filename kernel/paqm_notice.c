@@ -110,7 +110,8 @@ void paqm_notice(struct paqm_sched_data *q, struct paqm_flow *flow,
 		flow->round = q->round;
 		more->told_bytes = flow->bytes;
 	}
-	trace_notice(qdisc_dev(q->sch)->name, &p, &msg, queued == PAQM_FB_QUEUED);
+	if (!paqm_in_step(q)) /* what it will say is not known yet */
+		trace_notice(qdisc_dev(q->sch)->name, &p, &msg, queued == PAQM_FB_QUEUED);
 }
 
 /*

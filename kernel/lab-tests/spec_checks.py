@@ -137,12 +137,8 @@ def steps(lab: Lab, results: Results) -> float:
         ):
             took = settled(sink, [MEDIA, MEDIA + 1], [ELASTIC, ELASTIC + 1], begin, begin + 7,
                            share)
-            # A flow has left when it was silent for 500 ms: with a period as short as the
-            # default that is 2 d by itself.
-            late = what == "they leave" and period_ms < 500
             results.within("X2", f"period {period_ms} ms: {what}: split reached after",
-                           took * 1000, None, 2 * period_ms + 500 * late, "ms", "",
-                           f"at most {2 * period_ms} (2 d)" if late else "")
+                           took * 1000, None, 2 * period_ms, "ms")
     return 2 * length
 
 
