@@ -7,6 +7,7 @@ A scenario's file is one point of a published series; the functions here make th
 from __future__ import annotations
 
 import copy
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,7 +40,10 @@ def paqm(name: str, more: str) -> Queue:
 
 
 def thesis(law: str, more: str) -> Queue:
-    """As published, but for the values of a scenario."""
+    """As published, but for the values of a scenario; N* is ten times its outer target (App. C)."""
+    target = re.search(r"media-target (\d+)b", more)
+    if target and "media-inner-target" not in more:
+        more += f" media-inner-target {10 * int(target[1])}b"
     return Queue(f"thesis-{law}", f"{ROUTER} preset thesis-{law} {more}", f"thesis-{law}")
 
 
