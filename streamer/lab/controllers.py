@@ -34,7 +34,8 @@ DATA = TOP / "docs" / "results" / "controllers.json"
 PAGE = TOP / "docs" / "comparison.md"
 SOURCES = ("streamer/control/*.[ch]", "streamer/lab/ctl_flow.c", "streamer/lab/bands.py",
            "streamer/lab/marked.py", "streamer/lab/layers.py", "streamer/rtp/probe.[ch]",
-           "testbed/kernel/*", "testbed/image/packages.lock")
+           "kernel/*dcbt*.[ch]", "core/paqm_red.h", "testbed/kernel/*",
+           "testbed/image/packages.lock")
 SCHEMES: dict[str, bands.Scheme | marked.Marked | layers.Paper] = {
     **bands.SCHEMES, **marked.SCHEMES, **layers.SCHEMES}
 # Those with cases of their own, and the program that runs them.
@@ -46,8 +47,8 @@ HEAD = """# Rate controllers side by side
 
 Controllers of `paqm-streamer`, as sources that always have data (`streamer/lab/ctl_flow.c`), so
 that no encoder hides what they do. One bottleneck of 10 Mbit/s, round trip 40 ms, packets of 1000
-bytes, a queue of 50 packets (tail) or RED from 10 to 30 of them, virtual time; figures of 60 to
-180 s. None hears a router: what a stream does that is told its rate is in
+bytes, a queue of 50 packets (tail) or gentle RED (`sch_dcbt`) from 10 to 30 of them, virtual
+time; figures of 60 to 180 s. None hears a router: what a stream does that is told its rate is in
 [results.md](results.md) and [mixed.md](mixed.md).
 
 ```
@@ -66,9 +67,8 @@ edit it.
 * *loss 1 %*: rate at so much random loss without a queue, of that of Linux's Reno on the same
   path.
 
-Bands are those of a reference simulation of the same set-up. Its RED was *gentle* (from the upper
-threshold on it drops ever more, not all at once), which Linux does not have: what misses a band
-over RED may do so for that. **Bold** figures are outside of their band, which stands behind them.
+Bands are those of a reference simulation of the same set-up. **Bold** figures are outside of their
+band, which stands behind them.
 
 """
 
@@ -253,7 +253,7 @@ def _papers(data: Json) -> list[str]:
 def page(data: Json) -> str:
     """docs/comparison.md."""
     lines = [HEAD.rstrip(), ""]
-    for queue, title in zip(QUEUES, ("A queue of 50 packets", "RED"), strict=True):
+    for queue, title in zip(QUEUES, ("A queue of 50 packets", "Gentle RED"), strict=True):
         lines += [f"## {title}", "", "| controller | use | loss, % | Jain | share | answer, s | "
                   "recovery, s | silent |", "|---|--:|--:|--:|--:|--:|--:|--:|"]
         for name, scheme in _side_by_side(data):
