@@ -112,9 +112,7 @@ ROWS = (
             for i, period in enumerate((250, 600)) for n, what in enumerate(STEPS)
         ),
         steps, CHECKS, "11.6",
-        substitutes="UDP stands for TCP. An elastic flow has left when it was silent for 500 ms, "
-        "with a period of 250 ms two periods by itself; TCP is silent for so long while it waits "
-        "for a retransmission",
+        substitutes="UDP stands for TCP",
     ),
     Row(
         "X3", "the inner loop alone, Poisson, outer loop off",
