@@ -23,12 +23,6 @@
 
 #define PAQM_OUTER_GAP_NS NSEC_PER_MSEC /* between two looks at what is due, at least */
 #define PAQM_EVENT_GAP_NS (50 * NSEC_PER_MSEC) /* at most one event round in this time */
-/*
- * The elastic class is idle when none of its packets has come for this long. A single flow may
- * pause for longer (PAQM_FLOW_ACTIVE_TICKS); when all do, half of the link would stay unused.
- */
-#define PAQM_SILENT_MS 250
-#define PAQM_SILENT_MOST_MS 500 /* with far senders */
 #define PAQM_FEW_ELASTIC 32 /* of more flows one that leaves changes little: no round of its own */
 #define PAQM_WALK_SHARE 20 /* walks over the flow table take a 20th of a CPU at most */
 #define PAQM_WALK_GAP_MAX_NS (2 * NSEC_PER_SEC) /* a walk may have been held up once */
@@ -370,31 +364,6 @@ static void paqm_solve(struct paqm_sched_data *q, u32 n_out, unsigned long event
 	q->fair_new = q->fair;
 	if (paqm_by_demands(q) && q->census.newcomers > max(q->newcomers, 1U))
 		q->fair_new = paqm_div64(q->fair * max(q->newcomers, 1U), q->census.newcomers);
-}
-
-/* ms until the elastic class counts as idle; 0: it is, and none of its packets waits. */
-static u32 paqm_heard(const struct paqm_sched_data *q, u64 now)
-{
-	/* a far sender's window comes once per round trip */
-	u32 longest = clamp_t(u32, q->rtt_us / USEC_PER_MSEC + 100, PAQM_SILENT_MS,
-			      PAQM_SILENT_MOST_MS);
-	s32 age = (s32)(paqm_flow_clock(now) - READ_ONCE(q->elastic_last));
-	u32 silent = paqm_flow_ms(max(age, 0)); /* a packet may have come after @now */
-	u32 qlen, backlog;
-
-	paqm_level(q, PAQM_ELASTIC, &qlen, &backlog);
-	if (qlen)
-		return PAQM_SILENT_MS;
-	return silent < longest ? longest - silent : 0;
-}
-
-/* When an elastic flow has left, ticks of silence: it may wait for a retransmission, or be far. */
-static u32 paqm_elastic_ticks(const struct paqm_sched_data *q)
-{
-	u32 ms = q->rtt_us / USEC_PER_MSEC + PAQM_ELASTIC_ACTIVE_MS * 3 / 4;
-
-	return min_t(u32, paqm_flow_clock((u64)max_t(u32, ms, PAQM_ELASTIC_ACTIVE_MS) *
-					  NSEC_PER_MSEC), PAQM_FLOW_ACTIVE_TICKS);
 }
 
 /*

@@ -1,11 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The split of the link between media and elastic traffic, and when a new split comes into force.
+ * The split of the link between media and elastic traffic, when a new split comes into force, and
+ * for how long silent elastic traffic counts.
  * Process context under ctl_lock.
  */
 #include "core/paqm_law.h"
 #include "core/paqm_maxmin.h"
+#include "paqm_class.h"
 #include "paqm_split.h"
+
+/* ms until the elastic class counts as idle; 0: it is, and none of its packets waits. */
+u32 paqm_heard(const struct paqm_sched_data *q, u64 now)
+{
+	/* a far sender's window comes once per round trip */
+	u32 longest = clamp_t(u32, q->rtt_us / USEC_PER_MSEC + 100, PAQM_SILENT_MS,
+			      PAQM_SILENT_MOST_MS);
+	s32 age = (s32)(paqm_flow_clock(now) - READ_ONCE(q->elastic_last));
+	u32 silent = paqm_flow_ms(max(age, 0)); /* a packet may have come after @now */
+	u32 qlen, backlog;
+
+	paqm_level(q, PAQM_ELASTIC, &qlen, &backlog);
+	if (qlen)
+		return PAQM_SILENT_MS;
+	return silent < longest ? longest - silent : 0;
+}
+
+/* When an elastic flow has left, ticks of silence: it may wait for a retransmission, or be far. */
+u32 paqm_elastic_ticks(const struct paqm_sched_data *q)
+{
+	u32 ms = q->rtt_us / USEC_PER_MSEC + PAQM_ELASTIC_ACTIVE_MS * 3 / 4;
+
+	return min_t(u32, paqm_flow_clock((u64)max_t(u32, ms, PAQM_ELASTIC_ACTIVE_MS) *
+					  NSEC_PER_MSEC), PAQM_FLOW_ACTIVE_TICKS);
+}
 
 /* What the elastic class uses, with room to grow: else it would lose the rest of its share. */
 static u64 paqm_elastic_demand(const struct paqm_sched_data *q)

@@ -8,8 +8,17 @@
 #define PAQM_SPLIT_EVENT_Q16 (PAQM_Q16_ONE / 20) /* a change of the split by 5 % is an event */
 #define PAQM_SHARE_FLOOR_Q16 (PAQM_Q16_ONE / 20) /* neither class is ever starved */
 
+/*
+ * The elastic class is idle when none of its packets has come for this long. A single flow may
+ * pause for longer (PAQM_FLOW_ACTIVE_TICKS); when all do, half of the link would stay unused.
+ */
+#define PAQM_SILENT_MS 250
+#define PAQM_SILENT_MOST_MS 500 /* with far senders */
+
 struct paqm_hosts *paqm_hosts(const struct paqm_sched_data *q);
 u32 paqm_find_split(struct paqm_sched_data *q);
+u32 paqm_heard(const struct paqm_sched_data *q, u64 now);
+u32 paqm_elastic_ticks(const struct paqm_sched_data *q);
 void paqm_judge_elastic(struct paqm_sched_data *q, bool whole);
 u32 paqm_split(const struct paqm_sched_data *q);
 u64 paqm_media_capacity(const struct paqm_sched_data *q);

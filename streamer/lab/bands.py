@@ -4,8 +4,8 @@
 
 Runs in a guest of the lab: bands.py CTL_FLOW OUT.json NAME [CASE...], NAME one of SCHEMES. One
 bottleneck of 10 Mbit/s, round trip 40 ms, packets of 1000 bytes, a queue of 50 packets (drop
-tail) or gentle RED 10 to 30. Case a is one flow, b four, c two beside two TCP Reno, change a link of
-10, 4 and 10 Mbit/s and a while without reports, loss 0.2, 1 and 5 % at random without a queue.
+tail) or gentle RED 10 to 30. Case a is one flow, b four, c two beside two TCP Reno, change a link
+of 10, 4 and 10 Mbit/s and a while without reports, loss 0.2, 1 and 5 % at random without a queue.
 The bands are those of a reference simulation of the same set-up, whose RED was gentle, too.
 """
 

@@ -84,7 +84,8 @@ def x5(ctx: Context, seed: int) -> Values:
     found: dict[str, float | None] = {}
     for sources, rtt, period in POINTS[1:]:
         got = point(ctx, seed, sources, rtt, period, ctx.p["seconds"], False)
-        found |= {f"{name}_{sources}_{rtt}": got[name] for name in ("drops", "delay", "jitter", "use")}
+        found |= {f"{name}_{sources}_{rtt}": got[name]
+                  for name in ("drops", "delay", "jitter", "use")}
     return found
 
 
