@@ -517,7 +517,7 @@ void trace_flow_start(struct trace_flow *f)
 	ra_init(&f->ra, &f->ra_params, f->rate * group_time(s));
 	f->frame_ns = start - s->interval_ns;
 	/* Reports on trains are sent to where the first one of ours comes from. */
-	f->report_ns = start + (s->kind->train ? 0 : REPORT_INTERVAL);
+	f->report_ns = s->no_reports ? G_MAXINT64 : start + (s->kind->train ? 0 : REPORT_INTERVAL);
 	f->due = start;
 	register_flow(f);
 }

@@ -81,7 +81,7 @@ struct trace_sender {
 	gint flows, loops;
 	gdouble duration, spread, beta;
 	gint64 seed;
-	gboolean burst, a_priori;
+	gboolean burst, a_priori, no_reports;
 	guint64 rate_max, rate_min;
 
 	struct ladder ladder;

@@ -249,6 +249,8 @@ def _flows(
     count, start, spread = entry.get("count", 1), entry.get("start", 0), entry.get("spread", 0)
     traced = sender_of(entry, variant) == "trace"
     options = ["--a-priori", "--burst"] if entry.get("published") else []
+    if options and "controller" not in entry:
+        options += ["--no-reports"]  # else each is two flows; nothing but advice is needed
     controller = entry.get("controller", "erf:start=1" if options else None)
     options += ["--controller", controller] if controller else []
     return [
