@@ -51,6 +51,13 @@ def single(lab: Lab, p: Json) -> Json:
     }
 
 
+def reports(lab: Lab, p: Json) -> Json:
+    """The first published feedback, in user space: core/tests/reports_of_u.c."""
+    program = f"{os.environ['PAQM_BUILD']}/core/reports_of_u"
+    found: Json = json.loads(run(program, p["case"], str(1 + lab.added // 1000)))
+    return found
+
+
 def tcp(lab: Lab, p: Json) -> Json:
     """One TCP connection through a FIFO of the bandwidth-delay product."""
     bits = p["rate"]
@@ -138,7 +145,7 @@ def messages(lab: Lab, p: Json) -> Json:
 
 
 RUNS: dict[str, Callable[[Lab, Json], Json]] = {
-    "single": single, "tcp": tcp, "shares": shares, "messages": messages,
+    "single": single, "tcp": tcp, "shares": shares, "messages": messages, "reports": reports,
 }
 
 
@@ -154,7 +161,8 @@ def main() -> int:
     config = json.loads(args.config.read_text())
     found = [RUNS[args.run](lab, one) for one in config["runs"]]
     args.out.write_text(json.dumps({"runs": found}, indent=1))
-    inside("r", "tc", "qdisc", "del", "dev", "r1", "root")
+    if args.run != "reports":
+        inside("r", "tc", "qdisc", "del", "dev", "r1", "root")
     return 0
 
 

@@ -193,15 +193,6 @@ ROWS = (
         b1, SCRIPT, "8", reduced={"pulses": 4}, full={"pulses": 10},
         substitutes="The period of the waves is not published: 0.4 s, and a tooth of 1 s in 50 "
         "steps. " + INNER_SUBSTITUTE),
-    Row("B2", "1.5 Gbit/s onto 1 Gbit/s, reports of u every 40 ms",
-        "target rate within 1 to 3 periods, Poisson 2 to 3", (),
-        pending="needs reports of u every 40 ms, the first law; no queue or sender has them"),
-    Row("B3", "three routers of 1 Gbit/s with clouds of 1.5 Gbit/s",
-        "90 % of 500 Mbit/s in 1 to 2 s, all at about 4 s; about 2.3 % lost", (),
-        pending="needs reports of u, as B2"),
-    *(Row(f"B3-{n}{letter}", f"B3, case {n}{letter}", "see the specification, section 8", (),
-          pending="needs reports of u, as B2") for n, letters in ((1, "abc"), (2, "abcd"))
-      for letter in letters),
     Row("C1", "1 Gbit/s, 1500 B Poisson, load .95 to 1.25, N* 100 packets",
         "below 1: the mean wait of M/D/1 (114 us at .95); from 1 on it tends to 1.2 ms",
         (
@@ -278,11 +269,6 @@ ROWS = (
         "the packet. Five routers: five times what one sends"),
     Row("speed", "simulating 420 s of 280 sources", "about 10 minutes", (),
         pending="to be taken from a run of row E4 at the published scale"),
-    Row("ladders", "storage of ladders of all quantizers", "6 times that of one stream", (),
-        pending="no run encodes a whole ladder yet"),
     Row("interlace", "interlaced coding of Appendix B, four cases", "see the specification", (),
         pending="`make interlace` runs them; its figures are not in this table yet"),
-    Row("autocorrelation", "autocorrelation of open loop and constrained sources",
-        "constrained: no long-range dependence", (),
-        pending="needs encodings at a constant quantizer, which no run makes yet"),
 )  # fmt: skip

@@ -3,10 +3,20 @@
 
 from __future__ import annotations
 
-from paqm_lab.catalogue import rows_acceptance, rows_dumbbell, rows_gfc2, rows_queue, rows_video
+from paqm_lab.catalogue import (
+    rows_acceptance,
+    rows_dumbbell,
+    rows_encoding,
+    rows_gfc2,
+    rows_queue,
+    rows_reports,
+    rows_video,
+)
 from paqm_lab.catalogue.row import Row
 
-FILES = (rows_acceptance, rows_queue, rows_dumbbell, rows_video, rows_gfc2)
+FILES = (
+    rows_acceptance, rows_queue, rows_reports, rows_dumbbell, rows_video, rows_gfc2, rows_encoding,
+)  # fmt: skip
 
 # What the documents print, row by row; test_catalogue.py wants each of them.
 IDS = (
