@@ -25,7 +25,8 @@ def groups(ladder: Ladder) -> NDArray[np.float64]:
     """Bytes of each group of pictures, by quantizer."""
     whole = ladder.frames // ladder.gop
     sizes = ladder.size[:, : whole * ladder.gop]
-    return sizes.reshape(len(sizes), whole, ladder.gop).sum(axis=2).astype(np.float64)
+    found: NDArray[np.float64] = sizes.reshape(len(sizes), whole, -1).sum(axis=2, dtype=np.float64)
+    return found
 
 
 def ladders(ctx: Context, seed: int) -> Values:
