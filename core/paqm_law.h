@@ -136,6 +136,11 @@ struct paqm_outer_params {
  * @target: N_out, bytes
  * @period_us: d, us
  * @flows: active flows n_u
+ * @packet: mean length of a packet, bytes
+ * @rtt_us: round trip between router and senders, us
+ * @link: the media share of the link, c_u, bit/s
+ * @queued: mean queue over the period, bytes
+ * @demand: largest rate that a sender asked for in the period, bit/s; 0: not known
  */
 struct paqm_outer_in {
 	paqm_u64 cap;
@@ -144,6 +149,11 @@ struct paqm_outer_in {
 	paqm_u32 target;
 	paqm_u32 period_us;
 	paqm_u32 flows;
+	paqm_u32 packet;
+	paqm_u32 rtt_us;
+	paqm_u64 link;
+	paqm_u64 queued;
+	paqm_u64 demand;
 };
 
 /* alpha * (cap - rate) + beta * dq / d, added to *pos or *neg; all bit/s in Q20. */

@@ -6,8 +6,11 @@
 #ifndef PAQM_LAWS_H
 #define PAQM_LAWS_H
 
+#include "paqm_acp.h"
 #include "paqm_ecf.h"
 #include "paqm_erf.h"
+#include "paqm_qlbic.h"
+#include "paqm_rcp.h"
 
 /*
  * In the order of PAQM_LAW_* in the netlink interface: word, name, kind, and whether messages carry
@@ -18,7 +21,10 @@
 #define PAQM_LAWS(first, more, last) \
 	first("maxmin", maxmin, DEMANDS, 0) \
 	more("ecf", ecf, MEASURED, 1) \
-	last("erf", erf, MEASURED, 0)
+	more("erf", erf, MEASURED, 0) \
+	more("acp", acp, MEASURED, 0) \
+	more("qlbic", qlbic, MEASURED, 0) \
+	last("rcp", rcp, MEASURED, 0)
 /* clang-format on */
 
 #define PAQM_LAW_STATE_DEMANDS(name)

@@ -161,6 +161,12 @@ static u64 paqm_media_arrived(const struct paqm_sched_data *q)
 	return READ_ONCE(queue->load) + READ_ONCE(queue->beyond);
 }
 
+/* Time that media packets have waited, all of them together, ns. */
+static u64 paqm_media_waited(const struct paqm_sched_data *q)
+{
+	return READ_ONCE(q->queue[PAQM_MEDIA].st.sojourn_ns) + READ_ONCE(q->over_sojourn_ns);
+}
+
 /* Measure what happened since the marks. */
 static void paqm_measure(struct paqm_sched_data *q, u64 now, struct paqm_walk *w)
 {
@@ -196,6 +202,8 @@ static void paqm_measure(struct paqm_sched_data *q, u64 now, struct paqm_walk *w
 		   paqm_div64(NSEC_PER_SEC, max_t(u64, notices, PAQM_NOTICES_FREE)));
 	if (packets)
 		q->mean_len = (q->mean_len * 3 + min_t(u64, paqm_div64(sent, packets), 65535)) / 4;
+	/* Little's law: as many bytes as wait in the mean arrive in the mean time of waiting */
+	q->queued = paqm_muldiv(paqm_media_waited(q) - q->mark_media_waited, q->mean_len, window);
 }
 
 static void paqm_set_marks(struct paqm_sched_data *q, u64 now)
@@ -208,6 +216,7 @@ static void paqm_set_marks(struct paqm_sched_data *q, u64 now)
 	q->mark_packets = READ_ONCE(q->queue[PAQM_MEDIA].st.sent_packets);
 	q->mark_others = READ_ONCE(q->queue[PAQM_ELASTIC].st.sent_packets);
 	q->mark_waited = READ_ONCE(q->queue[PAQM_ELASTIC].st.sojourn_ns);
+	q->mark_media_waited = paqm_media_waited(q);
 	q->mark_stamp = now;
 }
 
@@ -320,6 +329,10 @@ static void paqm_solve(struct paqm_sched_data *q, u32 n_out, unsigned long event
 		.target = n_out,
 		.period_us = q->period_us,
 		.flows = q->n_media,
+		.packet = q->mean_len,
+		.rtt_us = q->rtt_us,
+		.link = cu,
+		.queued = q->queued,
 	};
 	const struct paqm_law *law = paqm_law_of(q->cfg.law);
 	u64 cap, before = q->fair_base;

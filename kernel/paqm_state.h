@@ -349,6 +349,8 @@ struct paqm_sched_data {
 	u32 n_elastic_then; /* the most of them, lately */
 	u64 elastic_wait_ns; /* mean sojourn of theirs in the last window */
 	u64 mark_waited;
+	u64 mark_media_waited;
+	u64 queued; /* mean media queue in the last window, bytes */
 	u32 newcomers; /* that count in full */
 	u32 credit_q16; /* part of newcomers that came to stay, lately */
 	u64 stranger_rate;
