@@ -156,6 +156,22 @@ struct paqm_outer_in {
 	paqm_u64 demand;
 };
 
+/**
+ * struct paqm_each - what a flow makes of its rate in a period, by laws that know no rate for all
+ * @keep_q24: part of its rate that it keeps, Q24; 0 and no @add: the law has said nothing yet
+ * @add: and what it adds, bit/s
+ */
+struct paqm_each {
+	paqm_u32 keep_q24;
+	paqm_u64 add;
+};
+
+/* The rate after such a change. */
+static inline paqm_u64 paqm_each_rate(const struct paqm_each *each, paqm_u64 rate)
+{
+	return paqm_mul_q24(paqm_min64(rate, PAQM_BPS_MAX), each->keep_q24) + each->add;
+}
+
 /* alpha * (cap - rate) + beta * dq / d, added to *pos or *neg; all bit/s in Q20. */
 static inline void paqm_outer_terms(const struct paqm_outer_params *p,
 				    const struct paqm_outer_in *in, paqm_u64 *pos, paqm_u64 *neg)

@@ -27,8 +27,12 @@ static u64 paqm_told(const struct paqm_sched_data *q, struct paqm_flow *flow)
 	u64 rate = READ_ONCE(paqm_flow_gauge(&q->flows, flow)->rate);
 	u64 fair = READ_ONCE(q->fair), equal = READ_ONCE(q->equal), most;
 
-	if (!paqm_by_demands(q))
-		return q->advice.rate;
+	if (!paqm_by_demands(q)) {
+		if (!rate || (!q->each.keep_q24 && !q->each.add))
+			return q->advice.rate;
+		rate = min(paqm_each_rate(&q->each, rate), READ_ONCE(q->capacity));
+		return max(paqm_ip_rate(q, rate), PAQM_RATE_MIN);
+	}
 	if (!(READ_ONCE(flow->every) & PAQM_KNOWN))
 		return q->told_new;
 	if (READ_ONCE(flow->every) & PAQM_SHARES) {

@@ -130,8 +130,12 @@ static void paqm_publish(struct paqm_sched_data *q)
 	};
 	u64 backlog = READ_ONCE(q->queue[PAQM_MEDIA].st.backlog);
 	u64 cu = max(paqm_media_capacity(q), 1000ULL);
+	const struct paqm_law *law = paqm_law_of(q->cfg.law);
+	struct paqm_each each = {};
 	u64 told_new;
 
+	if (law->each)
+		each = law->each(&q->law);
 	msg.qdelay_100us = min_t(u64, paqm_muldiv(backlog, 80000, cu), U16_MAX);
 	msg.util = min_t(u64, paqm_muldiv(q->outer_rate + q->elastic_rate, U16_MAX, q->capacity),
 			 U16_MAX);
@@ -141,6 +145,7 @@ static void paqm_publish(struct paqm_sched_data *q)
 	root = qdisc_root_sleeping(q->sch);
 	spin_lock_bh(qdisc_lock(root));
 	q->advice = msg;
+	q->each = each;
 	q->told_new = told_new;
 	q->field = (struct paqm_field){
 		.rate = paqm_f32_encode(msg.rate, 0),

@@ -257,6 +257,7 @@ struct paqm_sched_data {
 	bool tell; /* by notices */
 	bool stamp; /* by rates in media packets */
 	struct paqm_msg advice; /* what notices say */
+	struct paqm_each each; /* and, by some laws, to a flow whose rate is known */
 	struct paqm_field field; /* the same for media packets */
 	u32 round; /* notice round, 0: none yet */
 	u32 max_every; /* most rounds between two notices to a flow */

@@ -4,7 +4,8 @@
  * includes this.
  *
  * ACP, QLBIC and the sender: worked out in floating point from the published equations; those of
- * ACP that have a second value are exact in fixed point. RCP: by hand from its formula.
+ * ACP that have a second value are exact in fixed point. RCP, XCP and VCP: by hand from their
+ * formulas.
  */
 #ifndef PAQM_RIVAL_VECTORS_H
 #define PAQM_RIVAL_VECTORS_H
@@ -13,6 +14,8 @@
 #include "../paqm_follow.h"
 #include "../paqm_qlbic.h"
 #include "../paqm_rcp.h"
+#include "../paqm_vcp.h"
+#include "../paqm_xcp.h"
 
 #define PAQM_VEC_LINK 19375000ULL /* bytes/s, 155 Mbit/s */
 #define PAQM_VEC_SMALL 1250000ULL
@@ -227,6 +230,94 @@ static inline void paqm_check_rcp(void)
 	PAQM_SAME("RCP, the least", paqm_rcp_rate(&v, &p, &in, 1), 10000);
 	in.backlog = 0;
 	PAQM_NEAR("RCP, and back", paqm_rcp_rate(&v, &p, &in, 1), 10200, 1);
+}
+
+struct paqm_vec_xcp {
+	paqm_u64 link, rate, queue;
+	paqm_u32 rtt_us, flows;
+	paqm_u64 add;
+	paqm_u32 lose_ppm;
+};
+
+/* alpha 0.4, beta 0.226; a tenth of the traffic moves, unless the sum changes by more */
+static const struct paqm_vec_xcp paqm_vec_xcp[] = {
+	{10000000, 10000000, 0, 100000, 4, 250000, 100000},	/* only shuffled */
+	{10000000, 9000000, 0, 100000, 4, 225000, 55556},	/* 0.4 M more, 0.5 M moves */
+	{10000000, 5000000, 0, 100000, 4, 500000, 0},		/* 2 M more: 0.5 M is less */
+	{10000000, 12000000, 0, 100000, 4, 100000, 100000},	/* 0.8 M less, 0.4 M moves */
+	{10000000, 20000000, 0, 100000, 4, 0, 200000},		/* 4 M less */
+	{10000000, 10000000, 12500, 100000, 4, 193500, 100000}, /* 226 kbit/s drain */
+	{10000000, 0, 0, 100000, 0, 4000000, 0},
+	{10000000, 1000000, 5000000, 100000, 1, 0, 1000000}, /* nothing may be sent */
+	{PAQM_BPS_MAX, PAQM_BPS_MAX, 0, 1, 1, PAQM_BPS_MAX / 10, 100000},
+};
+
+static inline void paqm_check_xcp(void)
+{
+	struct paqm_outer_params p = {.rate_min = 10000};
+	struct paqm_outer_in in = {
+		.link = 10000000, .rate = 9000000, .queued = 12500, .rtt_us = 100000, .flows = 4};
+	struct paqm_xcp_vars v = {{0, 0}};
+	struct paqm_each each;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(paqm_vec_xcp) / sizeof(paqm_vec_xcp[0]); i++) {
+		const struct paqm_vec_xcp *t = &paqm_vec_xcp[i];
+
+		each = paqm_xcp_step(t->link, t->rate, t->queue, t->rtt_us, t->flows);
+		PAQM_NEAR("XCP, gain", each.add, t->add, t->add / 1000000 + 2);
+		PAQM_NEAR("XCP, loss",
+			  paqm_muldiv(PAQM_Q24_ONE - each.keep_q24, 1000000, PAQM_Q24_ONE),
+			  t->lose_ppm, 1);
+	}
+	/* as the router asks: what drained within the period is no queue */
+	PAQM_SAME("XCP, equal part", paqm_xcp_rate(&v, &p, &in, 1), 2500000);
+	each = paqm_xcp_each(&v);
+	PAQM_NEAR("XCP, a small flow", paqm_each_rate(&each, 100000), 319444, 3);
+	PAQM_NEAR("XCP, a large flow", paqm_each_rate(&each, 8000000), 7780556, 3);
+	PAQM_NEAR("XCP, flows at their part stay equal", paqm_each_rate(&each, 2250000), 2350000,
+		  3);
+}
+
+static inline void paqm_check_vcp(void)
+{
+	struct paqm_outer_params p = {.rate_min = 10000};
+	struct paqm_outer_in in = {
+		.link = 10000000, .rate = 7000000, .period_us = 200000, .packet = 1000, .flows = 4};
+	struct paqm_vcp_vars v = {PAQM_VCP_NONE, {0, 0}};
+	struct paqm_each each;
+
+	/* of 9.8 Mbit/s: 80 % are 7.84 */
+	PAQM_SAME("VCP, low", paqm_vcp_load(10000000, 7839000, 0), PAQM_VCP_LOW);
+	PAQM_SAME("VCP, high", paqm_vcp_load(10000000, 7840000, 0), PAQM_VCP_HIGH);
+	PAQM_SAME("VCP, still high", paqm_vcp_load(10000000, 9799000, 0), PAQM_VCP_HIGH);
+	PAQM_SAME("VCP, overload", paqm_vcp_load(10000000, 9800000, 0), PAQM_VCP_OVER);
+	/* half of 25000 bytes in 200 ms is 0.5 Mbit/s */
+	PAQM_SAME("VCP, queue", paqm_vcp_load(10000000, 7339000, 25000), PAQM_VCP_LOW);
+	PAQM_SAME("VCP, with its queue high", paqm_vcp_load(10000000, 7340000, 25000),
+		  PAQM_VCP_HIGH);
+	PAQM_SAME("VCP, with its queue overloaded", paqm_vcp_load(10000000, 9300000, 25000),
+		  PAQM_VCP_OVER);
+	PAQM_SAME("VCP, largest", paqm_vcp_load(PAQM_BPS_MAX, PAQM_U64_MAX, PAQM_U64_MAX >> 20),
+		  PAQM_VCP_OVER);
+
+	PAQM_SAME("VCP, equal part", paqm_vcp_rate(&v, &p, &in, 1), 2500000);
+	each = paqm_vcp_each(&v);
+	PAQM_SAME("VCP, multiplies", paqm_each_rate(&each, 1600000), 1700000);
+	in.rate = 9000000;
+	paqm_vcp_rate(&v, &p, &in, 1);
+	each = paqm_vcp_each(&v);
+	PAQM_SAME("VCP, adds a packet", paqm_each_rate(&each, 1600000), 1640000);
+	in.rate = 10000000;
+	paqm_vcp_rate(&v, &p, &in, 1);
+	each = paqm_vcp_each(&v);
+	PAQM_SAME("VCP, cuts", paqm_each_rate(&each, 1600000), 1400000);
+	each = paqm_vcp_answer(PAQM_VCP_LOW, 100000, 1000);
+	PAQM_SAME("VCP, multiplies in half the time", paqm_each_rate(&each, 1600000), 1650000);
+	each = paqm_vcp_answer(PAQM_VCP_HIGH, 100000, 1000);
+	PAQM_SAME("VCP, adds in half the time", paqm_each_rate(&each, 1600000), 1620000);
+	each = paqm_vcp_answer(PAQM_VCP_NONE, 100000, 1000);
+	PAQM_SAME("VCP, stays", paqm_each_rate(&each, 1600000), 1600000);
 }
 
 struct paqm_vec_follow {

@@ -303,6 +303,8 @@ TEST(test_vectors)
 	paqm_check_acp();
 	paqm_check_qlbic();
 	paqm_check_rcp();
+	paqm_check_xcp();
+	paqm_check_vcp();
 	paqm_check_follow();
 }
 

@@ -79,6 +79,8 @@ enum {
 	PAQM_LAW_ACP,
 	PAQM_LAW_QLBIC,
 	PAQM_LAW_RCP,
+	PAQM_LAW_XCP,
+	PAQM_LAW_VCP,
 	__PAQM_LAW_MAX
 };
 enum {
