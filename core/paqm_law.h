@@ -159,10 +159,12 @@ struct paqm_outer_in {
 /**
  * struct paqm_each - what a flow makes of its rate in a period, by laws that know no rate for all
  * @keep_q24: part of its rate that it keeps, Q24; 0 and no @add: the law has said nothing yet
+ * @grade: the same in two bits, enum paqm_vcp_load, for senders that know what follows; 0: no bits
  * @add: and what it adds, bit/s
  */
 struct paqm_each {
 	paqm_u32 keep_q24;
+	paqm_u8 grade;
 	paqm_u64 add;
 };
 

@@ -63,7 +63,7 @@ static inline enum paqm_vcp_load paqm_vcp_load(paqm_u64 link, paqm_u64 rate, paq
 static inline struct paqm_each paqm_vcp_answer(enum paqm_vcp_load load, paqm_u32 period_us,
 					       paqm_u32 packet)
 {
-	struct paqm_each each = {PAQM_Q24_ONE, 0};
+	struct paqm_each each = {.keep_q24 = PAQM_Q24_ONE, .grade = (paqm_u8)load};
 
 	if (load == PAQM_VCP_OVER)
 		each.keep_q24 = PAQM_VCP_KEEP_Q24;

@@ -52,6 +52,7 @@ static inline struct paqm_each paqm_xcp_step(paqm_u64 link, paqm_u64 rate, paqm_
 	phi = more >= less ? more - less : less - more;
 	moved = paqm_mul_q24(rate, PAQM_XCP_SHUFFLE_Q24);
 	moved = moved > phi ? moved - phi : 0;
+	each.grade = 0;
 	each.add = paqm_div64(moved + (more >= less ? phi : 0), flows ? flows : 1);
 	less = paqm_muldiv(moved + (more < less ? phi : 0), PAQM_Q24_ONE, rate ? rate : 1);
 	each.keep_q24 = less < PAQM_Q24_ONE ? PAQM_Q24_ONE - (paqm_u32)less : 0;

@@ -18,6 +18,7 @@
 #include "paqm_derive.h"
 #include "paqm_event.h"
 #include "paqm_outer.h"
+#include "paqm_publish.h"
 #include "paqm_split.h"
 #include "paqm_trace.h"
 
@@ -100,62 +101,6 @@ static u32 paqm_target_util(struct paqm_sched_data *q)
 	else if (q->sought && paqm_by_demands(q))
 		rho -= (PAQM_Q24_ONE - rho) / 4;
 	return paqm_auto_util(q, rho);
-}
-
-/* The ECF value of a message: an increase is a rate, too. */
-static u32 paqm_ecf_value(const struct paqm_sched_data *q)
-{
-	const struct paqm_ecf_out *said = &q->law.ecf.said;
-	u64 bps_q20;
-
-	if (said->kind != PAQM_ECF_AI || paqm_f32_decode(said->value, 20, &bps_q20))
-		return said->value;
-	bps_q20 = paqm_ip_rate(q, bps_q20);
-	return bps_q20 > 1 << 20 ? paqm_f32_encode(bps_q20, 20) : PAQM_F32_ONE;
-}
-
-/* Publish the advice of a round; notices copy it under the qdisc lock. */
-static void paqm_publish(struct paqm_sched_data *q)
-{
-	struct Qdisc *root;
-	struct paqm_msg msg = {
-		.router_id = q->cfg.router_id,
-		.boot = q->boot,
-		.seq = q->rounds,
-		.ecf = paqm_law_of(q->cfg.law)->relative ? paqm_ecf_value(q) : 0,
-		.rate = max(paqm_ip_rate(q, q->fair), PAQM_RATE_MIN),
-		.period_ms = min_t(u32, q->period_us / USEC_PER_MSEC, U16_MAX),
-		.flows = min_t(u32, q->n_media, U16_MAX),
-		.flags = paqm_by_demands(q) ? PAQM_F_FINAL : 0,
-	};
-	u64 backlog = READ_ONCE(q->queue[PAQM_MEDIA].st.backlog);
-	u64 cu = max(paqm_media_capacity(q), 1000ULL);
-	const struct paqm_law *law = paqm_law_of(q->cfg.law);
-	struct paqm_each each = {};
-	u64 told_new;
-
-	if (law->each)
-		each = law->each(&q->law);
-	msg.qdelay_100us = min_t(u64, paqm_muldiv(backlog, 80000, cu), U16_MAX);
-	msg.util = min_t(u64, paqm_muldiv(q->outer_rate + q->elastic_rate, U16_MAX, q->capacity),
-			 U16_MAX);
-	told_new = max(paqm_ip_rate(q, q->fair_new), PAQM_RATE_MIN);
-
-	rcu_read_lock();
-	root = qdisc_root_sleeping(q->sch);
-	spin_lock_bh(qdisc_lock(root));
-	q->advice = msg;
-	q->each = each;
-	q->told_new = told_new;
-	q->field = (struct paqm_field){
-		.rate = paqm_f32_encode(msg.rate, 0),
-		.router = (u16)msg.router_id ? (u16)msg.router_id : 1,
-		.period = paqm_field_period(msg.period_ms),
-	};
-	if (q->tell) /* else nobody is owed anything */
-		q->round = q->rounds;
-	spin_unlock_bh(qdisc_lock(root));
-	rcu_read_unlock();
 }
 
 /* Media bytes on the link that arrived; what policing dropped does not count. */
@@ -338,11 +283,14 @@ static void paqm_solve(struct paqm_sched_data *q, u32 n_out, unsigned long event
 		.rtt_us = q->rtt_us,
 		.link = cu,
 		.queued = q->queued,
+		.demand = q->asked_then.demand,
 	};
 	const struct paqm_law *law = paqm_law_of(q->cfg.law);
 	u64 cap, before = q->fair_base;
 	u64 deaf = q->census.deaf_q16;
 
+	if (q->asked_then.trips)
+		in.rtt_us = max_t(u64, div_u64(q->asked_then.trips_us, q->asked_then.trips), 1000);
 	if (q->stranger_rate > before + before / 4)
 		deaf += PAQM_Q16_ONE;
 
@@ -528,7 +476,7 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events,
 		if (!q->rounds)
 			q->rounds = 1;
 		q->fair_told = q->fair;
-		paqm_publish(q);
+		paqm_publish(q, whole);
 	}
 	paqm_transfer(q, now, paqm_news_ns(q));
 	paqm_publish_paces(q, now);

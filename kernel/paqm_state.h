@@ -168,6 +168,18 @@ enum paqm_event {
 	PAQM_EVENTS
 };
 
+/**
+ * struct paqm_asked - what senders said of themselves in a period
+ * @trips_us: sum of their round trips, us
+ * @trips: how many said one
+ * @demand: greatest rate that one could use, bit/s
+ */
+struct paqm_asked {
+	u64 trips_us;
+	u32 trips;
+	u64 demand;
+};
+
 struct paqm_sched_data {
 	/* datapath, under the qdisc lock */
 	struct paqm_queue queue[PAQM_CLASSES];
@@ -258,6 +270,8 @@ struct paqm_sched_data {
 	bool stamp; /* by rates in media packets */
 	struct paqm_msg advice; /* what notices say */
 	struct paqm_each each; /* and, by some laws, to a flow whose rate is known */
+	u8 said; /* in supplements, enum paqm_said; 0: the law does not ask */
+	struct paqm_asked asked; /* what senders say in this period */
 	struct paqm_field field; /* the same for media packets */
 	u32 round; /* notice round, 0: none yet */
 	u32 max_every; /* most rounds between two notices to a flow */
@@ -352,6 +366,7 @@ struct paqm_sched_data {
 	u64 mark_waited;
 	u64 mark_media_waited;
 	u64 queued; /* mean media queue in the last window, bytes */
+	struct paqm_asked asked_then; /* what senders said in the last period */
 	u32 newcomers; /* that count in full */
 	u32 credit_q16; /* part of newcomers that came to stay, lately */
 	u64 stranger_rate;

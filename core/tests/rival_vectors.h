@@ -257,7 +257,7 @@ static inline void paqm_check_xcp(void)
 	struct paqm_outer_params p = {.rate_min = 10000};
 	struct paqm_outer_in in = {
 		.link = 10000000, .rate = 9000000, .queued = 12500, .rtt_us = 100000, .flows = 4};
-	struct paqm_xcp_vars v = {{0, 0}};
+	struct paqm_xcp_vars v = {{0, 0, 0}};
 	struct paqm_each each;
 	unsigned int i;
 
@@ -284,7 +284,7 @@ static inline void paqm_check_vcp(void)
 	struct paqm_outer_params p = {.rate_min = 10000};
 	struct paqm_outer_in in = {
 		.link = 10000000, .rate = 7000000, .period_us = 200000, .packet = 1000, .flows = 4};
-	struct paqm_vcp_vars v = {PAQM_VCP_NONE, {0, 0}};
+	struct paqm_vcp_vars v = {PAQM_VCP_NONE, {0, 0, 0}};
 	struct paqm_each each;
 
 	/* of 9.8 Mbit/s: 80 % are 7.84 */
