@@ -216,8 +216,10 @@ def proof_len(payload: bytes) -> int:
 def proof(payload: bytes) -> bytes:
     """The bytes of a UDP payload that prove the packet; none: it proves nothing."""
     head = payload[: proof_len(payload)]
-    at = field_at(head)
-    return head if at is None else head[: at + 4] + head[at + 11 :]
+    at, more = field_at(head), field_at(head, more=True)
+    written = set(range(at + 4, at + 11)) if at is not None else set()
+    written |= {more + 14} if more is not None else set()
+    return bytes(byte for place, byte in enumerate(head) if place not in written)
 
 
 def siphash(key: bytes, data: bytes) -> int:
