@@ -18,8 +18,8 @@ FINDINGS: dict[str, str] = {
   unused, and beside bursts of video more: its delay is the lowest and its rate, too. On 155 Mbit/s
   it uses 99 % (core/tests/ratelaws_media.c). A queue longer than a round trip takes it to its
   floor, from which it grows by a tenth of itself in each period.
-* **XCP and VCP** have no rate for all. XCP evens out within seconds; VCP, with two bits, is slow
-  to, as published.
+* **XCP and VCP** have no rate for all. XCP takes 5 s and more to even out where many join; VCP,
+  with two bits, is slower still, as published.
 * **Queues that tell nothing** leave video to find its rate: shares are unequal there (Jain 0.79
   to 0.96), and the link is emptier than under most laws that tell.
 * **Video is harder than constant sources for every law**: pictures are bursts, and who answers once
@@ -32,7 +32,8 @@ for everybody. Until it has come down twelve more take that.""",
 A queue at its reference at each of three routers is 60 ms for the long flows of QLBIC.""",
     "tcp": """\
 TCP takes most of the link from video that only answers losses and delay, but where flows have
-queues of their own (fq_codel, CAKE); D-CBT and dualpi2 leave the worst stream a tenth of its share.""",
+queues of their own (fq_codel, CAKE); D-CBT and dualpi2 leave the worst stream a tenth of its
+share.""",
     "dumbbell": """\
 Without elastic traffic all packets are tagged, so none is put before another: ChIPS changes nothing
 here.""",
