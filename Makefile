@@ -22,6 +22,7 @@
 #				the published scale: out/catalogue)
 #	make laws		scenario by law, and the map of stability, theory beside (slow;
 #				FULL=1: the whole map, an hour or more: out/laws)
+#	make rivals		P-AQM beside the laws and queues of others (slow: out/rivals)
 #	make rmcat		the test cases of RFC 8867 and RFC 8869 (slow: out/rmcat)
 #	make thousand		a sweep of a thousand short runs (slow: out/thousand)
 #	make bench-daemon	paqmd: 10,000 flows, 64 routers, memory, latency (root)
@@ -132,7 +133,7 @@ bench-auto: build
 trace: setup
 	@$(LAB) trace --flows $(or $(FLOWS),64) --out out/trace
 
-.PHONY: mixed regimes catalogue head-to-head laws rmcat
+.PHONY: mixed regimes catalogue head-to-head laws rivals rmcat
 head-to-head: setup
 	@$(LAB) head-to-head $(if $(FULL),--full) --out out/head-to-head
 
@@ -144,6 +145,9 @@ catalogue: build
 
 laws: setup
 	@$(LAB) laws $(if $(FULL),--full) --out out/laws
+
+rivals: setup
+	@$(LAB) rivals --out out/rivals
 
 regimes: setup
 	@$(LAB) regimes $(if $(FULL),--full) --out out/regimes

@@ -79,6 +79,14 @@ static inline paqm_u64 paqm_div64(paqm_u64 a, paqm_u64 b)
 #endif
 }
 
+/* @a / @b, rounded towards 0; @b is below 2^63 and not 0. */
+static inline paqm_s64 paqm_sdiv64(paqm_s64 a, paqm_u64 b)
+{
+	paqm_u64 quot = paqm_div64(a < 0 ? -(paqm_u64)a : (paqm_u64)a, b);
+
+	return a < 0 ? -(paqm_s64)quot : (paqm_s64)quot;
+}
+
 /* 64 x 64 -> 128 bit product, by schoolbook multiplication. */
 static inline void paqm_mul128(paqm_u64 a, paqm_u64 b, paqm_u64 *hi, paqm_u64 *lo)
 {

@@ -136,6 +136,11 @@ struct paqm_outer_params {
  * @target: N_out, bytes
  * @period_us: d, us
  * @flows: active flows n_u
+ * @packet: mean length of a packet, bytes
+ * @rtt_us: round trip between router and senders, us
+ * @link: the media share of the link, c_u, bit/s
+ * @queued: mean queue over the period, bytes
+ * @demand: largest rate that a sender asked for in the period, bit/s; 0: not known
  */
 struct paqm_outer_in {
 	paqm_u64 cap;
@@ -144,7 +149,30 @@ struct paqm_outer_in {
 	paqm_u32 target;
 	paqm_u32 period_us;
 	paqm_u32 flows;
+	paqm_u32 packet;
+	paqm_u32 rtt_us;
+	paqm_u64 link;
+	paqm_u64 queued;
+	paqm_u64 demand;
 };
+
+/**
+ * struct paqm_each - what a flow makes of its rate in a period, by laws that know no rate for all
+ * @keep_q24: part of its rate that it keeps, Q24; 0 and no @add: the law has said nothing yet
+ * @grade: the same in two bits, enum paqm_vcp_load, for senders that know what follows; 0: no bits
+ * @add: and what it adds, bit/s
+ */
+struct paqm_each {
+	paqm_u32 keep_q24;
+	paqm_u8 grade;
+	paqm_u64 add;
+};
+
+/* The rate after such a change. */
+static inline paqm_u64 paqm_each_rate(const struct paqm_each *each, paqm_u64 rate)
+{
+	return paqm_mul_q24(paqm_min64(rate, PAQM_BPS_MAX), each->keep_q24) + each->add;
+}
 
 /* alpha * (cap - rate) + beta * dq / d, added to *pos or *neg; all bit/s in Q20. */
 static inline void paqm_outer_terms(const struct paqm_outer_params *p,

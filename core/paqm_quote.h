@@ -125,12 +125,17 @@ static inline paqm_u32 paqm_proof_len(const paqm_u8 *payload, paqm_u32 len)
  */
 static inline paqm_u32 paqm_proof(const paqm_u8 *payload, paqm_u32 len, paqm_u8 *out)
 {
-	paqm_u32 need = paqm_proof_len(payload, len), field, n = 0, i;
+	paqm_u32 need = paqm_proof_len(payload, len), field, more, n = 0, i;
 
 	field = need ? paqm_field_find(payload, need) : 0;
-	for (i = 0; i < need; i++)
-		if (!field || i < field + PAQM_FIELD_RATE || i >= field + PAQM_FIELD_NONCE)
-			out[n++] = payload[i];
+	more = field ? paqm_more_find(payload, need) : 0;
+	for (i = 0; i < need; i++) {
+		if (field && i >= field + PAQM_FIELD_RATE && i < field + PAQM_FIELD_NONCE)
+			continue;
+		if (more && i == more + PAQM_MORE_SAID)
+			continue;
+		out[n++] = payload[i];
+	}
 	return n;
 }
 

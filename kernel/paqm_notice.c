@@ -27,8 +27,12 @@ static u64 paqm_told(const struct paqm_sched_data *q, struct paqm_flow *flow)
 	u64 rate = READ_ONCE(paqm_flow_gauge(&q->flows, flow)->rate);
 	u64 fair = READ_ONCE(q->fair), equal = READ_ONCE(q->equal), most;
 
-	if (!paqm_by_demands(q))
-		return q->advice.rate;
+	if (!paqm_by_demands(q)) {
+		if (!rate || (!q->each.keep_q24 && !q->each.add))
+			return q->advice.rate;
+		rate = min(paqm_each_rate(&q->each, rate), READ_ONCE(q->capacity));
+		return max(paqm_ip_rate(q, rate), PAQM_RATE_MIN);
+	}
 	if (!(READ_ONCE(flow->every) & PAQM_KNOWN))
 		return q->told_new;
 	if (READ_ONCE(flow->every) & PAQM_SHARES) {
@@ -114,6 +118,19 @@ void paqm_notice(struct paqm_sched_data *q, struct paqm_flow *flow,
 		trace_notice(qdisc_dev(q->sch)->name, &p, &msg, queued == PAQM_FB_QUEUED);
 }
 
+/* What a sender says of itself, for a law that asks. Round trips beyond 2 s are not believed. */
+static void paqm_note_asked(struct paqm_asked *asked, const struct paqm_more *more)
+{
+	u64 demand = 0;
+
+	if (more->rtt && more->rtt <= PAQM_RTT_MAX_US / PAQM_MORE_RTT_US) {
+		asked->trips_us += more->rtt * PAQM_MORE_RTT_US;
+		asked->trips++;
+	}
+	if (!paqm_f32_decode(more->demand, 0, &demand))
+		asked->demand = max(asked->demand, demand);
+}
+
 /*
  * Lower the rate in a packet that joins a media queue: one of a media flow, or a probe, which
  * belongs to no flow. The packet's headers may move.
@@ -122,13 +139,16 @@ void paqm_stamp_packet(struct paqm_sched_data *q, struct paqm_flow *flow,
 		       struct sk_buff *skb, u64 now)
 {
 	struct paqm_field field = q->field;
+	struct paqm_ask ask = { .each = q->each, .said = q->said };
 	enum paqm_stamp done;
 
 	if (!field.rate) /* nothing is known yet */
 		return;
 	if (flow)
 		field.rate = paqm_f32_encode(paqm_told(q, flow), 0);
-	done = paqm_stamp(skb, &field, flow);
+	done = paqm_stamp(skb, &field, flow, q->said ? &ask : NULL);
+	if (ask.has)
+		paqm_note_asked(&q->asked, &ask.more);
 	paqm_count(&q->stamped[done]);
 	if (flow && done != PAQM_STAMP_NONE) {
 		struct paqm_flow_more *more = paqm_flow_more(&q->flows, flow);

@@ -18,6 +18,7 @@
 #include "paqm_derive.h"
 #include "paqm_event.h"
 #include "paqm_outer.h"
+#include "paqm_publish.h"
 #include "paqm_split.h"
 #include "paqm_trace.h"
 
@@ -98,66 +99,18 @@ static u32 paqm_target_util(struct paqm_sched_data *q)
 	return paqm_auto_util(q, rho);
 }
 
-/* The ECF value of a message: an increase is a rate, too. */
-static u32 paqm_ecf_value(const struct paqm_sched_data *q)
-{
-	const struct paqm_ecf_out *said = &q->law.ecf.said;
-	u64 bps_q20;
-
-	if (said->kind != PAQM_ECF_AI || paqm_f32_decode(said->value, 20, &bps_q20))
-		return said->value;
-	bps_q20 = paqm_ip_rate(q, bps_q20);
-	return bps_q20 > 1 << 20 ? paqm_f32_encode(bps_q20, 20) : PAQM_F32_ONE;
-}
-
-/* Publish the advice of a round; notices copy it under the qdisc lock. */
-static void paqm_publish(struct paqm_sched_data *q)
-{
-	struct Qdisc *root;
-	struct paqm_msg msg = {
-		.router_id = q->cfg.router_id,
-		.boot = q->boot,
-		.seq = q->rounds,
-		.ecf = paqm_law_of(q->cfg.law)->relative ? paqm_ecf_value(q) : 0,
-		.rate = max(paqm_ip_rate(q, q->fair), PAQM_RATE_MIN),
-		.period_ms = min_t(u32, q->period_us / USEC_PER_MSEC, U16_MAX),
-		.flows = min_t(u32, q->n_media, U16_MAX),
-		.flags = paqm_by_demands(q) ? PAQM_F_FINAL : 0,
-	};
-	u64 backlog = READ_ONCE(q->queue[PAQM_MEDIA].st.backlog);
-	u64 cu = max(paqm_media_capacity(q), 1000ULL);
-	u64 told_new;
-
-	msg.qdelay_100us = min_t(u64, paqm_muldiv(backlog, 80000, cu), U16_MAX);
-	msg.util = min_t(u64, paqm_muldiv(q->outer_rate + q->elastic_rate, U16_MAX, q->capacity),
-			 U16_MAX);
-	told_new = max(paqm_ip_rate(q, q->fair_new), PAQM_RATE_MIN);
-
-	rcu_read_lock();
-	root = qdisc_root_sleeping(q->sch);
-	spin_lock_bh(qdisc_lock(root));
-	q->advice = msg;
-	q->told_new = told_new;
-	q->field = (struct paqm_field){
-		.rate = paqm_f32_encode(msg.rate, 0),
-		.router = (u16)msg.router_id ? (u16)msg.router_id : 1,
-		.period = paqm_field_period(msg.period_ms),
-	};
-	if (q->tell) { /* else nobody is owed anything */
-		q->round = q->rounds;
-		if (paqm_in_step(q))
-			paqm_fb_release(q->fb, &msg, paqm_flow_clock(ktime_get_ns()));
-	}
-	spin_unlock_bh(qdisc_lock(root));
-	rcu_read_unlock();
-}
-
 /* Media bytes on the link that arrived; what policing dropped does not count. */
 static u64 paqm_media_arrived(const struct paqm_sched_data *q)
 {
 	const struct paqm_queue *queue = &q->queue[PAQM_MEDIA];
 
 	return READ_ONCE(queue->load) + READ_ONCE(queue->beyond);
+}
+
+/* Time that media packets have waited, all of them together, ns. */
+static u64 paqm_media_waited(const struct paqm_sched_data *q)
+{
+	return READ_ONCE(q->queue[PAQM_MEDIA].st.sojourn_ns) + READ_ONCE(q->over_sojourn_ns);
 }
 
 /* Measure what happened since the marks. */
@@ -195,6 +148,8 @@ static void paqm_measure(struct paqm_sched_data *q, u64 now, struct paqm_walk *w
 		   paqm_div64(NSEC_PER_SEC, max_t(u64, notices, PAQM_NOTICES_FREE)));
 	if (packets)
 		q->mean_len = (q->mean_len * 3 + min_t(u64, paqm_div64(sent, packets), 65535)) / 4;
+	/* Little's law: as many bytes as wait in the mean arrive in the mean time of waiting */
+	q->queued = paqm_muldiv(paqm_media_waited(q) - q->mark_media_waited, q->mean_len, window);
 }
 
 static void paqm_set_marks(struct paqm_sched_data *q, u64 now)
@@ -207,6 +162,7 @@ static void paqm_set_marks(struct paqm_sched_data *q, u64 now)
 	q->mark_packets = READ_ONCE(q->queue[PAQM_MEDIA].st.sent_packets);
 	q->mark_others = READ_ONCE(q->queue[PAQM_ELASTIC].st.sent_packets);
 	q->mark_waited = READ_ONCE(q->queue[PAQM_ELASTIC].st.sojourn_ns);
+	q->mark_media_waited = paqm_media_waited(q);
 	q->mark_stamp = now;
 }
 
@@ -319,11 +275,18 @@ static void paqm_solve(struct paqm_sched_data *q, u32 n_out, unsigned long event
 		.target = n_out,
 		.period_us = q->period_us,
 		.flows = q->n_media,
+		.packet = q->mean_len,
+		.rtt_us = q->rtt_us,
+		.link = cu,
+		.queued = q->queued,
+		.demand = q->asked_then.demand,
 	};
 	const struct paqm_law *law = paqm_law_of(q->cfg.law);
 	u64 cap, before = q->fair_base;
 	u64 deaf = q->census.deaf_q16;
 
+	if (q->asked_then.trips)
+		in.rtt_us = max_t(u64, div_u64(q->asked_then.trips_us, q->asked_then.trips), 1000);
 	if (q->stranger_rate > before + before / 4)
 		deaf += PAQM_Q16_ONE;
 
@@ -496,7 +459,7 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events,
 		if (!q->rounds)
 			q->rounds = 1;
 		q->fair_told = q->fair;
-		paqm_publish(q);
+		paqm_publish(q, whole);
 	}
 	paqm_transfer(q, now, paqm_news_ns(q));
 	paqm_publish_paces(q, now);

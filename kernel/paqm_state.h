@@ -168,6 +168,18 @@ enum paqm_event {
 	PAQM_EVENTS
 };
 
+/**
+ * struct paqm_asked - what senders said of themselves in a period
+ * @trips_us: sum of their round trips, us
+ * @trips: how many said one
+ * @demand: greatest rate that one could use, bit/s
+ */
+struct paqm_asked {
+	u64 trips_us;
+	u32 trips;
+	u64 demand;
+};
+
 struct paqm_sched_data {
 	/* datapath, under the qdisc lock */
 	struct paqm_queue queue[PAQM_CLASSES];
@@ -257,6 +269,9 @@ struct paqm_sched_data {
 	bool tell; /* by notices */
 	bool stamp; /* by rates in media packets */
 	struct paqm_msg advice; /* what notices say */
+	struct paqm_each each; /* and, by some laws, to a flow whose rate is known */
+	u8 said; /* in supplements, enum paqm_said; 0: the law does not ask */
+	struct paqm_asked asked; /* what senders say in this period */
 	struct paqm_field field; /* the same for media packets */
 	u32 round; /* notice round, 0: none yet */
 	u32 max_every; /* most rounds between two notices to a flow */
@@ -351,6 +366,9 @@ struct paqm_sched_data {
 	u32 n_elastic_then; /* the most of them, lately */
 	u64 elastic_wait_ns; /* mean sojourn of theirs in the last window */
 	u64 mark_waited;
+	u64 mark_media_waited;
+	u64 queued; /* mean media queue in the last window, bytes */
+	struct paqm_asked asked_then; /* what senders said in the last period */
 	u32 newcomers; /* that count in full */
 	u32 credit_q16; /* part of newcomers that came to stay, lately */
 	u64 stranger_rate;
@@ -448,10 +466,13 @@ static inline bool paqm_by_demands(const struct paqm_sched_data *q)
 	return !paqm_law_of(q->cfg.law)->rate;
 }
 
-/* Are all told as a period ends, as published, and not by their next packet? */
+/*
+ * Are all told as a period ends, as published, and not by their next packet? Where each is told
+ * another rate, each needs its packet.
+ */
 static inline bool paqm_in_step(const struct paqm_sched_data *q)
 {
-	return q->cfg.in_step && !paqm_by_demands(q);
+	return q->cfg.in_step && !paqm_by_demands(q) && !paqm_law_of(q->cfg.law)->each;
 }
 
 #endif /* PAQM_STATE_H */

@@ -16,6 +16,7 @@
 #include "../paqm_msg.h"
 
 #define PAQM_SAME(what, got, want) PAQM_NEAR(what, got, want, 0)
+#include "rival_vectors.h"
 #include "share_vectors.h"
 
 #define PAQM_TOL_P (1ULL << 12) /* 2^-20 of 1.0 in Q32 */
@@ -123,6 +124,13 @@ static inline struct paqm_outer_params paqm_vec_gains(void)
 	return p;
 }
 
+/* What the published laws go by. */
+#define PAQM_IN(cap_, rate_, backlog_, target_, period_us_, flows_)                                \
+	{                                                                                          \
+		.cap = (cap_), .rate = (rate_), .backlog = (backlog_), .target = (target_),        \
+		.period_us = (period_us_), .flows = (flows_)                                       \
+	}
+
 struct paqm_vec_ecf {
 	struct paqm_outer_in in;
 	paqm_u64 want_x10; /* r' in 0.1 bit/s */
@@ -131,36 +139,32 @@ struct paqm_vec_ecf {
 };
 
 static const struct paqm_vec_ecf paqm_vec_ecf[] = {
-	{{16000000, 16000000, 40000, 40000, 600000, 10}, 160000000, PAQM_ECF_HOLD, 0x3F800000},
-	{{16000000, 16000000, 0, 40000, 600000, 10}, 161866667, PAQM_ECF_AI, 0x4691D555},
-	{{16000000, 16000000, 80000, 40000, 600000, 10}, 158133333, PAQM_ECF_MD, 0x3F7D036A},
-	{{16000000, 12000000, 0, 40000, 600000, 10}, 151866667, PAQM_ECF_AI, 0x489B9955},
-	{{16000000, 12000000, 40000, 40000, 600000, 10}, 150000000, PAQM_ECF_AI, 0x48927C00},
-	{{16000000, 20000000, 40000, 40000, 600000, 10}, 170000000, PAQM_ECF_MD, 0x3F59999A},
-	{{16000000, 20000000, 200000, 40000, 600000, 10}, 162533333, PAQM_ECF_MD, 0x3F500AEC},
-	{{16000000, 160000000, 400000, 40000, 600000, 80}, 503200000, PAQM_ECF_MD, 0x3EA10625},
-	{{16000000, 16000000, 39999, 40000, 600000, 10}, 160000047, PAQM_ECF_HOLD, 0x3F800000},
-	{{16000000, 16000000, 40001, 40000, 600000, 10}, 159999953, PAQM_ECF_MD, 0x3F7FFFFB},
-	{{15200000, 16000000, 40000, 40000, 600000, 20}, 154000000, PAQM_ECF_MD, 0x3F766666},
-	{{16000000, 15800000, 80000, 40000, 600000, 10}, 157633333, PAQM_ECF_MD, 0x3F7F67EA},
-	{{60000, 64000, 4500, 3000, 800000, 1}, 557500, PAQM_ECF_MD, 0x3F5F0000},
-	{{95000000000ULL, 100000000000ULL, 2500000, 2500000, 510000, 10000},
-	 962500000000ULL,
-	 PAQM_ECF_MD,
-	 0x3F766666},
-	{{760000000000ULL, 800000000000ULL, 20000000, 20000000, 510000, 10000},
-	 7700000000000ULL,
-	 PAQM_ECF_MD,
-	 0x3F766666},
-	{{800000000000ULL, 100000000000ULL, 20000000, 20000000, 510000, 1},
-	 6250000000000ULL,
-	 PAQM_ECF_AI,
-	 0x52F478E1},
-	{{16000000, 2000000000, 1000000, 40000, 600000, 1000},
-	 5075200000ULL,
-	 PAQM_ECF_MD,
+	{PAQM_IN(16000000, 16000000, 40000, 40000, 600000, 10), 160000000, PAQM_ECF_HOLD,
+	 0x3F800000},
+	{PAQM_IN(16000000, 16000000, 0, 40000, 600000, 10), 161866667, PAQM_ECF_AI, 0x4691D555},
+	{PAQM_IN(16000000, 16000000, 80000, 40000, 600000, 10), 158133333, PAQM_ECF_MD, 0x3F7D036A},
+	{PAQM_IN(16000000, 12000000, 0, 40000, 600000, 10), 151866667, PAQM_ECF_AI, 0x489B9955},
+	{PAQM_IN(16000000, 12000000, 40000, 40000, 600000, 10), 150000000, PAQM_ECF_AI, 0x48927C00},
+	{PAQM_IN(16000000, 20000000, 40000, 40000, 600000, 10), 170000000, PAQM_ECF_MD, 0x3F59999A},
+	{PAQM_IN(16000000, 20000000, 200000, 40000, 600000, 10), 162533333, PAQM_ECF_MD,
+	 0x3F500AEC},
+	{PAQM_IN(16000000, 160000000, 400000, 40000, 600000, 80), 503200000, PAQM_ECF_MD,
+	 0x3EA10625},
+	{PAQM_IN(16000000, 16000000, 39999, 40000, 600000, 10), 160000047, PAQM_ECF_HOLD,
+	 0x3F800000},
+	{PAQM_IN(16000000, 16000000, 40001, 40000, 600000, 10), 159999953, PAQM_ECF_MD, 0x3F7FFFFB},
+	{PAQM_IN(15200000, 16000000, 40000, 40000, 600000, 20), 154000000, PAQM_ECF_MD, 0x3F766666},
+	{PAQM_IN(16000000, 15800000, 80000, 40000, 600000, 10), 157633333, PAQM_ECF_MD, 0x3F7F67EA},
+	{PAQM_IN(60000, 64000, 4500, 3000, 800000, 1), 557500, PAQM_ECF_MD, 0x3F5F0000},
+	{PAQM_IN(95000000000ULL, 100000000000ULL, 2500000, 2500000, 510000, 10000), 962500000000ULL,
+	 PAQM_ECF_MD, 0x3F766666},
+	{PAQM_IN(760000000000ULL, 800000000000ULL, 20000000, 20000000, 510000, 10000),
+	 7700000000000ULL, PAQM_ECF_MD, 0x3F766666},
+	{PAQM_IN(800000000000ULL, 100000000000ULL, 20000000, 20000000, 510000, 1), 6250000000000ULL,
+	 PAQM_ECF_AI, 0x52F478E1},
+	{PAQM_IN(16000000, 2000000000, 1000000, 40000, 600000, 1000), 5075200000ULL, PAQM_ECF_MD,
 	 0x3E81ECD5},
-	{{16000000, 0, 0, 40000, 600000, 0}, 0, PAQM_ECF_NONE, PAQM_F32_ONE},
+	{PAQM_IN(16000000, 0, 0, 40000, 600000, 0), 0, PAQM_ECF_NONE, PAQM_F32_ONE},
 };
 
 static inline void paqm_check_ecf(void)
@@ -199,7 +203,7 @@ static inline void paqm_check_ecf(void)
 /* A measurement that yields the decrease @percent/100 with an empty error. */
 static inline struct paqm_outer_in paqm_vec_md(unsigned int percent)
 {
-	struct paqm_outer_in in = {0, 1000000, 40000, 40000, 600000, 10};
+	struct paqm_outer_in in = PAQM_IN(0, 1000000, 40000, 40000, 600000, 10);
 
 	/* r' = r + 0.75 (cap - r) */
 	in.cap = 1000000 - paqm_muldiv(1000000 - 10000ULL * percent, 4, 3);
@@ -210,7 +214,7 @@ static inline void paqm_check_forced_md(void)
 {
 	struct paqm_outer_params p = paqm_vec_gains();
 	struct paqm_ecf_vars v = {0};
-	struct paqm_outer_in in, rise = {2000000, 1000000, 40000, 40000, 600000, 10};
+	struct paqm_outer_in in, rise = PAQM_IN(2000000, 1000000, 40000, 40000, 600000, 10);
 	struct paqm_ecf_out out;
 	int i;
 
@@ -251,26 +255,13 @@ static inline void paqm_check_old_laws(void)
 		enum paqm_ecf_kind kind;
 		paqm_u64 value_ppm; /* factor in 1e-6; or bit/s */
 	} t[] = {
-		{PAQM_Q24(16, 14),
-		 PAQM_Q24(16, 14),
-		 PAQM_Q24(1, 2),
-		 {30000000, 60000000, 200000, 105000, 160000, 5},
-		 20285714,
-		 PAQM_ECF_MD,
+		{PAQM_Q24(16, 14), PAQM_Q24(16, 14), PAQM_Q24(1, 2),
+		 PAQM_IN(30000000, 60000000, 200000, 105000, 160000, 5), 20285714, PAQM_ECF_MD,
 		 338095},
-		{PAQM_Q24(16, 14),
-		 PAQM_Q24(16, 14),
-		 PAQM_Q24(1, 2),
-		 {30000000, 20000000, 0, 105000, 160000, 5},
-		 37428571,
-		 PAQM_ECF_AI,
-		 1742857},
-		{PAQM_Q24(90, 100),
-		 PAQM_Q24(42, 100),
-		 PAQM_Q24_ONE,
-		 {16000000, 20000000, 40000, 40000, 600000, 10},
-		 16400000,
-		 PAQM_ECF_MD,
+		{PAQM_Q24(16, 14), PAQM_Q24(16, 14), PAQM_Q24(1, 2),
+		 PAQM_IN(30000000, 20000000, 0, 105000, 160000, 5), 37428571, PAQM_ECF_AI, 1742857},
+		{PAQM_Q24(90, 100), PAQM_Q24(42, 100), PAQM_Q24_ONE,
+		 PAQM_IN(16000000, 20000000, 40000, 40000, 600000, 10), 16400000, PAQM_ECF_MD,
 		 820000},
 	};
 	struct paqm_outer_params p = paqm_vec_gains();
@@ -324,7 +315,7 @@ static const struct paqm_vec_erf paqm_vec_erf[] = {
 static inline void paqm_check_outer_bound(void)
 {
 	struct paqm_outer_params p = paqm_vec_gains();
-	struct paqm_outer_in in = {PAQM_BPS_MAX, 1000, 0, 1U << 30, 50000, 1};
+	struct paqm_outer_in in = PAQM_IN(PAQM_BPS_MAX, 1000, 0, 1U << 30, 50000, 1);
 	struct paqm_ecf_vars ecf = {0};
 	struct paqm_erf_vars erf;
 	struct paqm_ecf_out out;
@@ -361,7 +352,8 @@ static inline void paqm_check_erf(void)
 
 	for (i = 0; i < sizeof(paqm_vec_erf) / sizeof(paqm_vec_erf[0]); i++) {
 		const struct paqm_vec_erf *t = &paqm_vec_erf[i];
-		struct paqm_outer_in in = {t->cap, t->rate, t->backlog, t->target, t->period_us, 0};
+		struct paqm_outer_in in =
+			PAQM_IN(t->cap, t->rate, t->backlog, t->target, t->period_us, 0);
 		struct paqm_erf_vars v = {t->old << PAQM_BPS_Q, (paqm_u64)t->flows << 16};
 
 		paqm_erf_step(&v, &p, &in);
@@ -373,7 +365,7 @@ static inline void paqm_check_erf(void)
 	}
 	/* ten flows of 2 Mbit/s are too much: R = 16 Mbit/s says nothing, N is 8 */
 	for (i = 0; i < 2; i++) {
-		struct paqm_outer_in in = {16000000, 20000000, 40000, 40000, 600000, 10};
+		struct paqm_outer_in in = PAQM_IN(16000000, 20000000, 40000, 40000, 600000, 10);
 		struct paqm_erf_vars v = {16000000ULL << PAQM_BPS_Q, 1 << 16};
 
 		p.fastest = i ? 2000000 : 0;
@@ -382,7 +374,7 @@ static inline void paqm_check_erf(void)
 	}
 	/* an R that only swings is not left: what is known of the flows lags behind it */
 	{
-		struct paqm_outer_in in = {16000000, 20000000, 40000, 40000, 600000, 10};
+		struct paqm_outer_in in = PAQM_IN(16000000, 20000000, 40000, 40000, 600000, 10);
 		struct paqm_erf_vars v = {2100000ULL << PAQM_BPS_Q, 8 << 16};
 
 		p.fastest = 2000000;
@@ -391,7 +383,7 @@ static inline void paqm_check_erf(void)
 	}
 	/* idle capacity: ten flows share the increase that the law would give each of two */
 	for (i = 0; i < 2; i++) {
-		struct paqm_outer_in in = {16000000, 10000000, 40000, 40000, 600000, 10};
+		struct paqm_outer_in in = PAQM_IN(16000000, 10000000, 40000, 40000, 600000, 10);
 		struct paqm_erf_vars v = {8000000ULL << PAQM_BPS_Q, 2 << 16};
 
 		p.fastest = i ? 1000000 : 0;
@@ -400,7 +392,7 @@ static inline void paqm_check_erf(void)
 	}
 	/* begins at the whole capacity, as published, or at an equal part, when there are flows */
 	for (i = 0; i < 2; i++) {
-		struct paqm_outer_in in = {16000000, 0, 0, 40000, 600000, 0};
+		struct paqm_outer_in in = PAQM_IN(16000000, 0, 0, 40000, 600000, 0);
 		struct paqm_erf_vars v = {0, 0};
 
 		p.counted = i;
@@ -484,7 +476,7 @@ static inline void paqm_check_erf_plant(const char *what, paqm_u64 start, unsign
 
 	paqm_erf_init(&v, start, 16000000);
 	for (n = 0; n < first + count; n++) {
-		struct paqm_outer_in in = {16000000, 0, 0, 40000, 600000, 0};
+		struct paqm_outer_in in = PAQM_IN(16000000, 0, 0, 40000, 600000, 0);
 
 		flows = n < 2 ? before : after;
 		if (start == 16000000 && !n)
@@ -541,7 +533,7 @@ static inline void paqm_check_ecf_plant(void)
 	}
 	old = now;
 	for (n = 0; n < 400; n++) {
-		struct paqm_outer_in in = {16000000, 0, 0, 40000, 600000, 12};
+		struct paqm_outer_in in = PAQM_IN(16000000, 0, 0, 40000, 600000, 12);
 		struct paqm_ecf_out out;
 
 		if (!n)

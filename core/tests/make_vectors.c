@@ -167,6 +167,10 @@ static void inband(void)
 			paqm_put16(udp + 6, paqm_checksum(udp, 8 + len));
 			json_object_set_new(v, "udp", hex(udp, 8 + len));
 			paqm_field_lower(udp, c->at, &vec_router, 0);
+			if (c->more) {
+				json_object_set_new(v, "supplement", json_integer(c->more));
+				paqm_more_say(udp, c->more, VEC_SAID, 0);
+			}
 			json_object_set_new(v, "lowered", hex(udp, 8 + len));
 		}
 		json_array_append_new(list, v);
@@ -175,7 +179,7 @@ static void inband(void)
 
 static void returns(void)
 {
-	paqm_u8 app[PAQM_APP_LEN], tmmbr[PAQM_TMMBR_LEN], remb[PAQM_REMB_LEN];
+	paqm_u8 app[PAQM_APP_LEN + PAQM_APP_MORE], tmmbr[PAQM_TMMBR_LEN], remb[PAQM_REMB_LEN];
 	size_t i;
 
 	for (i = 0; i < sizeof(vec_returns) / sizeof(vec_returns[0]); i++) {
@@ -189,7 +193,9 @@ static void returns(void)
 			      number_hex(r->field.rate, 8), "router", r->field.router, "period",
 			      r->field.period, "nonce", number_hex(r->field.nonce, 8), "seq",
 			      number_hex(r->seq, 8), "kind", r->kind);
-		json_object_set_new(v, "app", hex(app, sizeof(app)));
+		if (r->more)
+			json_object_set_new(v, "said", json_integer(r->said));
+		json_object_set_new(v, "app", hex(app, paqm_return_len(r)));
 		json_object_set_new(v, "bps", json_integer((json_int_t)vec_returns[i].bps));
 		json_object_set_new(v, "tmmbr", hex(tmmbr, sizeof(tmmbr)));
 		json_object_set_new(v, "remb", hex(remb, sizeof(remb)));

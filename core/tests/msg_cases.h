@@ -591,6 +591,11 @@ static const struct {
 	 "90" VEC_RTP "abcd0019" VEC_64 VEC_EIGHT VEC_EIGHT VEC_EIGHT VEC_EIGHT "0a0b0c0d" COUNT16
 	 "10",
 	 0},
+	{"in-band field and supplement: what routers write is left out",
+	 "90" VEC_RTP "bede0008 1e@ 2e+" COUNT16 "10",
+	 "90" VEC_RTP "bede0008 1e50415131 11223344 2e50415132 0190 4a3ebc20 49742400" COUNT16},
+	{"a supplement alone is nothing that routers write into",
+	 "90" VEC_RTP "bede0004 2e+" COUNT16, "90" VEC_RTP "bede0004 2e+" COUNT16},
 	{"in-band field: what routers write is left out", "90" VEC_RTP "bede0004 1e@" COUNT16 "10",
 	 "90" VEC_RTP "bede0004 1e50415131 11223344" COUNT16},
 	{"in-band field in an element with a header of two bytes",

@@ -35,6 +35,7 @@ TEST(test_table)
 				expect(c->name, "place when cut", at, c->at);
 			free(exact);
 		}
+		expect(c->name, "supplement", c->at ? paqm_more_find(buf, len) : 0, c->more);
 		if (c->at)
 			expect(c->name, "above", paqm_field_above(buf + c->at, &vec_router), 1);
 	}
@@ -75,10 +76,55 @@ TEST(test_period)
 	expect("period", "65535 ms", paqm_field_period(65535), 255);
 }
 
+/* What several routers say of a way, in any order. */
+TEST(test_said)
+{
+	static const struct {
+		paqm_u8 said, mine, both;
+	} t[] = {
+		{0, 0, 0}, {0, 1, 1},  {3, 1, 3},   {1, 3, 3},	      {2, 0, 2},
+		{0, 4, 4}, {5, 8, 13}, {6, 11, 15}, {0xF0, 15, 0xFF}, {0, 0xF0, 0},
+	};
+	paqm_u8 udp[8 + PAQM_INBAND_MAX] = {0};
+	size_t i;
+
+	for (i = 0; i < ROWS(t); i++)
+		expect("said", "both", paqm_said_both(t[i].said, t[i].mine), t[i].both);
+	for (i = 0; i < ROWS(paqm_inband_cases); i++) {
+		const struct paqm_inband_case *c = &paqm_inband_cases[i];
+		paqm_u32 len = 8 + paqm_inband_make(udp + 8, c->hex), k;
+		paqm_u8 before[8 + PAQM_INBAND_MAX];
+		struct paqm_more m;
+
+		if (!c->more)
+			continue;
+		paqm_put16(udp + 6, 0);
+		paqm_put16(udp + 6, paqm_checksum(udp, len));
+		memcpy(before, udp, len);
+		paqm_more_say(udp, c->more, PAQM_SAID_CONGESTED | 2, 0);
+		paqm_more_decode(udp + 8 + c->more, &m);
+		expect(c->name, "said", m.said, 6);
+		expect(c->name, "round trip", m.rtt, 400);
+		expect(c->name, "demand", m.demand, VEC_RATE);
+		expect(c->name, "use", m.used, VEC_USED);
+		for (k = 8; k < len; k++)
+			if (k != 8 + c->more + PAQM_MORE_SAID)
+				expect(c->name, "other bytes", udp[k], before[k]);
+		before[6] = udp[6];
+		before[7] = udp[7];
+		paqm_put16(udp + 6, 0);
+		expect(c->name, "checksum", paqm_get16(before + 6) % 0xFFFF,
+		       paqm_checksum(udp, len) % 0xFFFF);
+		paqm_put16(udp + 6, 7); /* to be computed by the device: stays */
+		paqm_more_say(udp, c->more, PAQM_SAID_ALL, 1);
+		expect(c->name, "partial checksum", paqm_get16(udp + 6), 7);
+	}
+}
+
 TEST(test_return)
 {
 	struct paqm_return got;
-	paqm_u8 p[PAQM_APP_LEN], t[PAQM_TMMBR_LEN], b[PAQM_REMB_LEN];
+	paqm_u8 p[PAQM_APP_LEN + PAQM_APP_MORE], t[PAQM_TMMBR_LEN], b[PAQM_REMB_LEN];
 	paqm_u32 exp;
 
 	for (size_t i = ROWS(vec_returns); i-- > 0;) {
@@ -87,7 +133,12 @@ TEST(test_return)
 
 		paqm_return_encode(p, 0xCAFEBABE, r);
 		expect(name, "decode",
-		       paqm_return_decode(p + PAQM_APP_DATA, PAQM_APP_DATA_LEN, &got), 0);
+		       paqm_return_decode(p + PAQM_APP_DATA, paqm_return_len(r) - PAQM_APP_DATA,
+					  &got),
+		       0);
+		expect(name, "length", paqm_get16(p + 2), paqm_return_len(r) / 4 - 1);
+		expect(name, "more", got.more, r->more);
+		expect(name, "said", got.said, r->said);
 		expect(name, "rate", got.field.rate, r->field.rate);
 		expect(name, "nonce", got.field.nonce, r->field.nonce);
 		expect(name, "router", got.field.router, r->field.router);
@@ -95,6 +146,7 @@ TEST(test_return)
 		expect(name, "seq", got.seq, r->seq);
 		expect(name, "kind", got.kind, r->kind);
 	}
+	paqm_return_encode(p, 0xCAFEBABE, &vec_returns[0].r);
 	expect("return", "header", paqm_get32(p), 0x81CC0006);
 	expect("return", "ssrc", paqm_get32(p + 4), 0xCAFEBABE);
 	expect("return", "name", memcmp(p + 8, "PAQM", 4), 0);

@@ -94,7 +94,8 @@ static void linear_step(double alpha, double beta, double tau1, double tau2, dou
 	double per = (double)(1 << PAQM_BPS_Q);
 	struct paqm_erf_vars v = {(paqm_u64)llround(r_now * per),
 				  (paqm_u64)llround(16e6 / r_now * 65536)};
-	struct paqm_outer_in in = {16000000, 0, 0, 40000, (paqm_u32)lround((tau1 + tau2) * 1e6), 0};
+	struct paqm_outer_in in =
+		PAQM_IN(16000000, 0, 0, 40000, (paqm_u32)lround((tau1 + tau2) * 1e6), 0);
 
 	q += (10 * r_old - 16e6) * tau1 / 8 + (10 * r_now - 16e6) * tau2 / 8;
 	in.rate = (paqm_u64)llround(10 * r_now);
@@ -299,6 +300,12 @@ TEST(test_vectors)
 	paqm_check_sched();
 	paqm_check_bucket();
 	paqm_check_link_time();
+	paqm_check_acp();
+	paqm_check_qlbic();
+	paqm_check_rcp();
+	paqm_check_xcp();
+	paqm_check_vcp();
+	paqm_check_follow();
 }
 
 CHECK_MAIN

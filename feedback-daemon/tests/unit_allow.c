@@ -135,7 +135,11 @@ static void parking_lot(double spread, double *long_mbit, double *short_mbit)
 				sum[i] += (double)net / 6000 / 1e6;
 		}
 		for (k = 0; k < LINKS; k++) {
-			struct paqm_outer_in in = {9500000, 0, 20000, 20000, 500000, 4};
+			struct paqm_outer_in in = {.cap = 9500000,
+						   .backlog = 20000,
+						   .target = 20000,
+						   .period_us = 500000,
+						   .flows = 4};
 			struct paqm_ecf_out out;
 			double all = 0;
 

@@ -216,8 +216,10 @@ def proof_len(payload: bytes) -> int:
 def proof(payload: bytes) -> bytes:
     """The bytes of a UDP payload that prove the packet; none: it proves nothing."""
     head = payload[: proof_len(payload)]
-    at = field_at(head)
-    return head if at is None else head[: at + 4] + head[at + 11 :]
+    at, more = field_at(head), field_at(head, more=True)
+    written = set(range(at + 4, at + 11)) if at is not None else set()
+    written |= {more + 14} if more is not None else set()
+    return bytes(byte for place, byte in enumerate(head) if place not in written)
 
 
 def siphash(key: bytes, data: bytes) -> int:
@@ -271,16 +273,23 @@ def tag(icmp: bytes, key: bytes, six: bool = False) -> int:
 
 
 FIELD, FIELD_MAGIC, PROBE = 15, b"PAQ1", 0x0F
+MORE_MAGIC, SAYS = b"PAQ2", 0x0E  # a supplement, and what a router says in those of the vectors
 
 
-def field_at(payload: bytes) -> int | None:
-    """Where a UDP payload carries a rate for routers, if it does."""
+def field_at(payload: bytes, more: bool = False) -> int | None:
+    """Where a UDP payload carries a rate for routers, if it does; or the supplement of that."""
 
     def good(at: int) -> bool:
-        return payload[at : at + 4] == FIELD_MAGIC and usable(payload[at + 4 : at + 8])
+        if not more:
+            return payload[at : at + 4] == FIELD_MAGIC and usable(payload[at + 4 : at + 8])
+        rates = (payload[at + 6 : at + 10], payload[at + 10 : at + 14])
+        return payload[at : at + 4] == MORE_MAGIC and all(map(usable, rates))
 
+    if more and field_at(payload) is None:
+        return None
     if payload[:1] == bytes([PROBE]):
-        return 1 if len(payload) >= 20 and good(1) else None
+        at, size = (20, 35) if more else (1, 20)
+        return at if len(payload) >= size and good(at) else None
     if len(payload) < 16 or payload[0] & 0xD0 != 0x90:
         return None
     at = 12 + 4 * (payload[0] & 15)
@@ -310,21 +319,30 @@ def field_at(payload: bytes) -> int | None:
     return None
 
 
-def lowered(udp: bytes, at: int) -> bytes:
-    """A UDP datagram, pseudo header left out, lowered to 1 Mbit/s by router beef, 260 ms."""
+def lowered(udp: bytes, at: int, more: int | None) -> bytes:
+    """A UDP datagram, pseudo header left out, lowered to 1 Mbit/s by router beef, 260 ms.
+
+    In a supplement it says what the vectors have it say: the higher grade, and all flags.
+    """
     at += 8
     mine = struct.pack("!fHB", 1e6, 0xBEEF, 13)
     new = udp[:6] + bytes(2) + udp[8 : at + 4] + mine + udp[at + 11 :]
+    if more is not None:
+        said = new[more + 22]
+        both = (said | SAYS) & ~3 | max(said & 3, SAYS & 3)
+        new = new[: more + 22] + bytes([both]) + new[more + 23 :]
     total = checksum(new) or 0xFFFF
     return new[:6] + struct.pack("!H", total) + new[8:]
 
 
 def decode_return(app: bytes) -> dict[str, Any]:
     """Fields of an RTCP APP packet, in the names of the vectors."""
-    head, _, name, rate, router, period, kind, nonce, seq = struct.unpack("!II4s4sHBB4s4s", app)
-    if head != 0x81CC0006 or name != b"PAQM":
+    form = "!II4s4sHBB4s4s"
+    head, _, name, rate, router, period, kind, nonce, seq = struct.unpack(form, app[:28])
+    if head not in (0x81CC0006, 0x81CC0007) or name != b"PAQM":
         raise Refused("no return")
-    return {
+    said = {"said": app[28] & 15} if head & 1 else {}
+    return said | {
         "rate": rate.hex(),
         "router": router,
         "period": period,
@@ -390,7 +408,9 @@ def wrong_inband(vector: dict[str, Any]) -> str:
     at = field_at(bytes.fromhex(vector["payload"]))
     good = at == vector.get("offset")
     if good and at is not None:
-        good = lowered(bytes.fromhex(vector["udp"]), at).hex() == vector["lowered"]
+        more = field_at(bytes.fromhex(vector["payload"]), more=True)
+        good = more == vector.get("supplement")
+        good = good and lowered(bytes.fromhex(vector["udp"]), at, more).hex() == vector["lowered"]
     return "" if good else f"offset {at}, or the datagram is lowered otherwise"
 
 

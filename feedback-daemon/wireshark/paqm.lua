@@ -497,8 +497,13 @@ local r = {
 	period = ProtoField.uint8("paqm_rate.period", "Its period (20 ms)"),
 	nonce = ProtoField.uint32("paqm_rate.nonce", "Nonce", base.HEX),
 	seq = ProtoField.uint32("paqm_rate.seq", "Sequence"),
+	grade = ProtoField.uint8("paqm_rate.grade", "Load (grade)", base.DEC,
+		{[0] = "not said", [1] = "low", [2] = "high", [3] = "overload"}, 3),
+	congested = ProtoField.bool("paqm_rate.congested", "Nearly full", 8, nil, 4),
+	searches = ProtoField.bool("paqm_rate.searches", "Law searches", 8, nil, 8),
 }
-rate.fields = {r.field, r.kind, r.rate, r.router, r.period, r.nonce, r.seq}
+rate.fields = {r.field, r.kind, r.rate, r.router, r.period, r.nonce, r.seq, r.grade, r.congested,
+	r.searches}
 
 local function field_ok(tvb, at)
 	return tvb(at, 4):uint() == FIELD_MAGIC and value_ok(tvb(at + 4, 4):float())
@@ -563,12 +568,17 @@ local app_name, app_data = Field.new("rtcp.app.name"), Field.new("rtcp.app.data"
 
 function rate.dissector(_, pinfo, root)
 	local payload, name, data = udp_payload(), app_name(), app_data()
-	if name and data and name.value == "PAQM" and data.range:len() == 16 then
+	if name and data and name.value == "PAQM" and (data.range:len() == 16 or data.range:len() == 20) then
 		local tvb = data.range:tvb()
 		local tree = root:add(rate, data.range)
 		add_rate(tvb, 0, tree, tvb(7, 1):uint() == 1 and "return of a probe" or
 			"return of an element", 8)
 		tree:add(r.seq, tvb(12, 4))
+		if tvb:len() == 20 then -- the field had a supplement
+			for _, said in ipairs({r.grade, r.congested, r.searches}) do
+				tree:add(said, tvb(16, 1))
+			end
+		end
 		return
 	end
 	if not payload then return end

@@ -30,7 +30,8 @@ FIELDS = [
     *("paqm.version", "paqm.flags", "paqm.key_id", "paqm.router_id", "paqm.boot", "paqm.seq"),
     *("paqm.ecf", "paqm.ecf.meaning", "paqm.rate", "paqm.period", "paqm.qdelay", "paqm.flows"),
     *("paqm_rate.kind", "paqm_rate.rate", "paqm_rate.router", "paqm_rate.period"),
-    *("paqm_rate.nonce", "paqm_rate.seq"),
+    *("paqm_rate.nonce", "paqm_rate.seq", "paqm_rate.grade", "paqm_rate.congested"),
+    "paqm_rate.searches",
     *("paqm.util", "paqm.tag", "paqm.quote.rtp.ssrc", "paqm.quote.proof"),
     *("_ws.expert.message", "_ws.col.Protocol"),
 ]
@@ -167,7 +168,11 @@ def compare_payload(row: Row, vector: dict[str, Any]) -> list[str]:
 
 def compare_return(row: Row, vector: dict[str, Any]) -> list[str]:
     kind = "return of a probe" if vector["kind"] else "return of an element"
+    said = vector.get("said")
     return shown_rate(row, {
+        "grade": "" if said is None else str(said & 3),
+        "congested": "" if said is None else str(said >> 2 & 1),
+        "searches": "" if said is None else str(said >> 3 & 1),
         "kind": kind,
         "rate": vector["rate"],
         "router": f"0x{vector['router']:04x}",

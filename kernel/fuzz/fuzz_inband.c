@@ -7,7 +7,7 @@
  * Whatever comes in: nothing is read or written beyond the bytes given (sanitizers), a
  * field is only found where its magic and a usable rate are, lowering changes these bytes
  * and the checksum only, the checksum agrees with the one computed in full, and the same
- * field is found again.
+ * field is found again. So with what is said in a supplement.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -77,6 +77,38 @@ static void lower(paqm_u8 *udp, paqm_u32 len, paqm_u32 at, uint8_t how)
 	free(before);
 }
 
+/* A router says something in the supplement: that byte changes, and only to what it has to be. */
+static void say(paqm_u8 *udp, paqm_u32 len, paqm_u32 at, uint8_t how)
+{
+	paqm_u8 *before = malloc(len), mine = how & PAQM_SAID_ALL;
+	paqm_u16 check = how & SUM_NONE ? 0 : full(udp, len);
+	struct paqm_more was, is;
+	paqm_u32 i;
+
+	if (!before)
+		abort();
+	paqm_put16(udp + 6, check);
+	memcpy(before, udp, len);
+	paqm_more_decode(udp + 8 + at, &was);
+	must(paqm_value_ok(was.demand) && paqm_value_ok(was.used), "unusable supplement");
+	paqm_more_say(udp, at, mine, how & SUM_PARTIAL);
+	paqm_more_decode(udp + 8 + at, &is);
+	for (i = 0; i < len; i++)
+		if (i != 6 && i != 7 && i != 8 + at + PAQM_MORE_SAID)
+			must(udp[i] == before[i], "said where it must not");
+	must((is.said & PAQM_SAID_GRADE) >= (mine & PAQM_SAID_GRADE) &&
+		     (is.said & PAQM_SAID_GRADE) >= (was.said & PAQM_SAID_GRADE),
+	     "took a grade back");
+	must((is.said & ~PAQM_SAID_GRADE) == ((was.said | mine) & ~PAQM_SAID_GRADE),
+	     "flags are not those of both");
+	must(paqm_more_find(udp + 8, len - 8) == at, "supplement is not found again");
+	if (how & (SUM_NONE | SUM_PARTIAL))
+		must(paqm_get16(udp + 6) == check, "touched a checksum that is none");
+	else
+		must(paqm_get16(udp + 6) == full(udp, len), "checksum is wrong");
+	free(before);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct paqm_return r;
@@ -92,13 +124,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memset(udp, 0x5A, 8);
 	memcpy(udp + 8, data + 1, len);
 	if (!paqm_return_decode(udp + 8, len, &r))
-		must(paqm_value_ok(r.field.rate) && r.kind <= PAQM_RETURN_PROBE, "unusable return");
+		must(paqm_value_ok(r.field.rate) && r.kind <= PAQM_RETURN_PROBE &&
+			     !(r.said & ~PAQM_SAID_ALL),
+		     "unusable return");
 	at = paqm_field_find(udp + 8, len);
 	if (at) {
 		must(paqm_field_possible(udp[8]), "found where the first look rules it out");
 		must(at + PAQM_FIELD_LEN <= len, "found beyond the payload");
 		must(paqm_field_ok(udp + 8 + at), "found what is none");
 		lower(udp, 8 + len, at, data[0]);
+		at = paqm_more_find(udp + 8, len);
+		if (at) {
+			must(at + PAQM_FIELD_LEN <= len, "supplement beyond the payload");
+			say(udp, 8 + len, at, data[0]);
+		}
 	}
 	free(udp);
 	return 0;

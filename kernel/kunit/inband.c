@@ -22,7 +22,7 @@ static const struct paqm_field paqm_mine = { .rate = 0x49742400, .router = 0xBEE
 
 static enum paqm_stamp paqm_try(struct sk_buff *skb, bool judged)
 {
-	return paqm_stamp(skb, &paqm_mine, judged);
+	return paqm_stamp(skb, &paqm_mine, judged, NULL);
 }
 
 /* The UDP checksum of a packet, as it ought to be. */
@@ -143,6 +143,66 @@ static void paqm_kunit_stamp(struct kunit *test)
 	}
 }
 
+/*
+ * With a law that asks: what senders say is read, what the router says is written, and a rate that
+ * follows from the sender's own word, or a grade in its place, goes before the router's.
+ */
+static void paqm_kunit_ask(struct kunit *test)
+{
+	static const struct {
+		const char *name;
+		struct paqm_each each;
+		u8 said;
+		u32 rate; /* binary32 of what is told; 0: as it was */
+	} t[] = {
+		{ "one rate", {}, PAQM_SAID_SEARCHES, 0x49742400 },
+		{ "half of its own", { .keep_q24 = PAQM_Q24_ONE / 2 }, PAQM_SAID_SEARCHES,
+		  0x48F42400 },
+		{ "more than it has", { .keep_q24 = PAQM_Q24_ONE, .add = 4000000 },
+		  PAQM_SAID_SEARCHES, 0 },
+		{ "a grade", { .keep_q24 = PAQM_Q24_ONE, .grade = 3 }, PAQM_SAID_SEARCHES | 3, 0 },
+	};
+	u8 payload[PAQM_INBAND_MAX], frame[PAQM_HEAD6 + 8 + PAQM_INBAND_MAX];
+	u8 after[PAQM_HEAD6 + 8 + PAQM_INBAND_MAX];
+	u32 i, k, n, len, v6;
+
+	for (i = 0; i < ARRAY_SIZE(paqm_inband_cases); i++) {
+		const struct paqm_inband_case *c = &paqm_inband_cases[i];
+
+		n = paqm_inband_make(payload, c->hex);
+		for (k = 0; k < ARRAY_SIZE(t) * 2; k++) {
+			struct paqm_ask ask = { .each = t[k / 2].each, .said = t[k / 2].said };
+			struct sk_buff *skb;
+			struct paqm_field f;
+			struct paqm_more m;
+			u32 head;
+
+			v6 = k & 1;
+			head = (v6 ? PAQM_HEAD6 : PAQM_HEAD4) + 8;
+			len = paqm_frame(frame, payload, n, v6, PAQM_SUM_FULL);
+			skb = paqm_packet(test, frame, len, min(head + 2, len), PAQM_SUM_FULL);
+			paqm_stamp(skb, &paqm_mine, true, &ask);
+			KUNIT_EXPECT_EQ_MSG(test, ask.has, c->at && c->more, "%s", c->name);
+			KUNIT_ASSERT_EQ(test, skb_copy_bits(skb, 0, after, len), 0);
+			kfree_skb(skb);
+			if (!ask.has)
+				continue;
+			KUNIT_EXPECT_EQ_MSG(test, ask.more.used, VEC_USED, "%s", c->name);
+			KUNIT_EXPECT_EQ_MSG(test, ask.more.rtt, 400, "%s", c->name);
+			paqm_field_decode(after + head + c->at, &f);
+			paqm_more_decode(after + head + c->more, &m);
+			KUNIT_EXPECT_EQ_MSG(test, f.rate, t[k / 2].rate ?: VEC_RATE, "%s, %s",
+					    c->name, t[k / 2].name);
+			KUNIT_EXPECT_EQ_MSG(test, m.said, t[k / 2].said, "%s, %s", c->name,
+					    t[k / 2].name);
+			KUNIT_EXPECT_EQ_MSG(test, paqm_get16(after + head - 2),
+					    paqm_udp_sum(after + ETH_HLEN, len - head + 8) ?:
+						    0xFFFF,
+					    "%s, %s", c->name, t[k / 2].name);
+		}
+	}
+}
+
 /* Of a flow that is not judged media only probes are of interest. */
 static void paqm_kunit_unjudged(struct kunit *test)
 {
@@ -227,6 +287,7 @@ static void paqm_kunit_alone(struct kunit *test)
 
 static struct kunit_case paqm_inband_kunit_cases[] = {
 	KUNIT_CASE(paqm_kunit_stamp),
+	KUNIT_CASE(paqm_kunit_ask),
 	KUNIT_CASE(paqm_kunit_unjudged),
 	KUNIT_CASE(paqm_kunit_shared),
 	KUNIT_CASE(paqm_kunit_alone),

@@ -36,7 +36,8 @@ static const struct paqm_vectors paqm_laws[] = {
 	PAQM_LAW(inner), PAQM_LAW(inner_loop), PAQM_LAW(ecf), PAQM_LAW(outer_bound),
 	PAQM_LAW(forced_md), PAQM_LAW(old_laws), PAQM_LAW(erf), PAQM_LAW(erf_plants),
 	PAQM_LAW(ecf_plant), PAQM_LAW(f32), PAQM_LAW(maxmin), PAQM_LAW(sched), PAQM_LAW(bucket),
-	PAQM_LAW(link_time),
+	PAQM_LAW(link_time), PAQM_LAW(acp), PAQM_LAW(qlbic), PAQM_LAW(rcp), PAQM_LAW(xcp),
+	PAQM_LAW(vcp), PAQM_LAW(follow),
 };
 
 static const struct paqm_vectors paqm_messages[] = {

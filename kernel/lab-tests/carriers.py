@@ -336,7 +336,8 @@ def start(build: Path) -> None:
 GROUPS: dict[str, Callable[[Path], None]] = {
     "start": start, "crossing": crossing, "errors6": errors6,
     "firewall6": firewall6, "box": box, "own": own, "vrf": vrf, "alone": alone,
-    "inband": carriers_inband.inband, "stock": carriers_inband.stock,
+    "inband": carriers_inband.inband, "searching": carriers_inband.searching,
+    "stock": carriers_inband.stock,
     "webrtc": carriers_inband.webrtc, "chain": carriers_inband.chain,
 }
 

@@ -73,6 +73,28 @@ def inband(build: Path) -> None:
     within("difference between the two, s", abs(times["RTP"] - times["SRTP"]), 0, 0.15)
 
 
+def searching(build: Path) -> None:
+    """Laws that ask answer supplements, and the sender follows them, by a rate or by grades."""
+    for law, carrier in (("acp", "in-band"), ("vcp", "in-band"), ("xcp", "probe")):
+        # less than the clip takes at its best
+        queue(f"bandwidth 200kbit law {law} noisolate media-target 10ms feedback in-band "
+              "router-id 1beef period 100ms rtt 50ms")
+        extra = srtp_key() if carrier == "probe" else ""
+        stream = Stream(build, 14, f"--carrier {carrier} {extra}", extra, daemon=False)
+        time.sleep(15)
+        counted = stats()
+        stream.finish()
+        told = stream.rows("send", "feedback.csv")
+        check(f"{law}: told by {carrier}", told[-1]["cause"] == carrier, told[-1])
+        # where grades are told the router leaves the rate to the sender
+        routers = {row["router"] for row in told[len(told) // 2 :]}
+        check(f"{law}: by whom", routers == {"0000" if law == "vcp" else "beef"}, str(routers))
+        within(f"{law}: packets left alone", counted["inband_left_packets"], 0, 0)
+        rates = [float(row["rate_bps"]) for row in told[len(told) // 2 :]]
+        within(f"{law}: median of what the sender allows itself", median(rates), 0.1e6, 0.5e6)
+        within(f"{law}: received", stream.received(7, 13), 0.1e6, 0.2e6)
+
+
 def stock(build: Path) -> None:
     """A stock receiver, SRTP by GStreamer's own elements, takes no harm from probes."""
     key = "00112233445566778899aabbccddeeff0102030405060708090a0b0c0d0e"

@@ -10,6 +10,7 @@
 #define FIRST_ANSWER_S 1.0 /* the first picture waits this long for one */
 /* Returns of what no router has touched, 100 ms apart: the first may have woken one. */
 #define FIRST_UNTOLD 2
+#define MORE_ONE_IN 16 /* fields with a supplement, where no router asks */
 
 static double since_first(const struct outgoing *o)
 {
@@ -23,7 +24,11 @@ static gboolean on_returned(gpointer data)
 	struct outgoing *o = both[0];
 	gsize len = 0;
 	gconstpointer bytes = g_bytes_get_data(both[1], &len);
-	guint64 rate = returned_take(&o->returned, bytes, len, (guint64)monotonic_ns());
+	guint64 rate;
+
+	o->returned.used = o->granted;
+	o->returned.rtt_us = o->rate ? (guint64)(1e6 * rate_trip(o->rate)) : 0;
+	rate = returned_take(&o->returned, bytes, len, (guint64)monotonic_ns());
 
 	if (rate && o->rate) {
 		follow_advise(o);
@@ -61,16 +66,46 @@ static void on_app(GObject *session, guint subtype, guint ssrc, const char *name
 	g_idle_add(on_returned, both);
 }
 
+/* Binary32 of a rate that is not 0. */
+static guint32 binary32(guint64 bps)
+{
+	return paqm_f32_encode(MAX(bps, 1), 0);
+}
+
+/*
+ * The supplement of the next field; FALSE: it has none. Routers that ask show by their answer, so
+ * few fields have one where none has answered of late.
+ */
+static gboolean supplement(struct outgoing *o, struct paqm_more *more)
+{
+	guint64 now = (guint64)monotonic_ns();
+	double trip = o->rate ? rate_trip(o->rate) : 0;
+
+	if (o->fields++ % MORE_ONE_IN && !returned_asked(&o->returned, now))
+		return FALSE;
+	*more = (struct paqm_more){
+		.rtt = (guint16)MIN(trip * 1e6 / PAQM_MORE_RTT_US, G_MAXUINT16),
+		.demand = binary32(o->rate_max),
+		.used = binary32(o->granted),
+	};
+	return TRUE;
+}
+
 void carried_probe(struct outgoing *o)
 {
-	guint8 p[PAQM_PROBE_LEN];
+	guint8 p[PAQM_PROBE_LEN + PAQM_FIELD_LEN];
+	gsize len = PAQM_PROBE_LEN;
+	struct paqm_more more;
 
 	p[0] = PAQM_PROBE_FIRST;
 	paqm_field_encode(p + 1, &o->field);
 	paqm_put32(p + 1 + PAQM_FIELD_LEN, ++o->probe_seq);
+	if (supplement(o, &more)) {
+		paqm_more_encode(p + len, &more);
+		len += PAQM_FIELD_LEN;
+	}
 	/* one that is lost is no harm: the next one says more */
-	g_socket_send_to(o->socket, G_SOCKET_ADDRESS(o->dest), (const char *)p, sizeof(p), NULL,
-			 NULL);
+	g_socket_send_to(o->socket, G_SOCKET_ADDRESS(o->dest), (const char *)p, len, NULL, NULL);
 }
 
 gboolean carried_first_probes(gpointer outgoing)
@@ -88,6 +123,7 @@ gboolean carried_first_probes(gpointer outgoing)
 static GstBuffer *carry_in(struct outgoing *o, GstBuffer *buf)
 {
 	GstRTPBuffer rtp = GST_RTP_BUFFER_INIT;
+	struct paqm_more more;
 	guint32 ts;
 
 	if (!gst_rtp_buffer_map(buf, GST_MAP_READ, &rtp))
@@ -98,7 +134,7 @@ static GstBuffer *carry_in(struct outgoing *o, GstBuffer *buf)
 		return buf;
 	o->field_any = TRUE;
 	o->field_ts = ts;
-	return carry_insert(buf, &o->field);
+	return carry_insert(buf, &o->field, supplement(o, &more) ? &more : NULL);
 }
 
 static gboolean carry_in_list(GstBuffer **buf, guint i, gpointer data)

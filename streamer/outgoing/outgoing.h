@@ -90,6 +90,7 @@ struct outgoing {
 	gint stopped;		  /* atomic, the owner's: no picture is coded */
 
 	struct paqm_field field; /* as we send it */
+	guint32 fields;		 /* sent so far, with or without supplement */
 	guint32 probe_seq;
 	guint32 field_ts; /* of the last RTP packet that got one */
 	gboolean field_any;

@@ -29,6 +29,7 @@ struct rate {
 	gboolean follows;
 	guint64 sent;
 	guint ticks;
+	gint trip_us; /* atomic: round trip, smoothed; 0: not known */
 
 	GMainContext *context;
 	GstPad *before;
@@ -304,8 +305,17 @@ void rate_format(const struct rate *r, struct ctl_format *f)
 static void on_report(const struct report_block *b, gpointer data)
 {
 	struct rate *r = data;
+	gint trip = b->rtt > 0 ? (gint)MIN(1e6 * b->rtt, 1e7) : 0;
+	gint before = g_atomic_int_get(&r->trip_us);
 
+	if (trip)
+		g_atomic_int_set(&r->trip_us, before ? before + (trip - before) / 8 : trip);
 	ctl_receiver_report(r->ctl, now_s(), b->fraction_lost, b->rtt > 0 ? b->rtt : NAN);
+}
+
+double rate_trip(const struct rate *r)
+{
+	return g_atomic_int_get(&r->trip_us) / 1e6;
 }
 
 static void log_value(const char *controller, const char *key, double value, void *data)

@@ -8,9 +8,11 @@
 #include "streamer/options.h"
 
 #define ELEMENT_ID 2 /* behind TWCC_ID; routers know it by its magic */
+#define MORE_ID 3
 #define KEY_BYTES 30
 
-GstBuffer *carry_insert(GstBuffer *buf, const struct paqm_field *field)
+GstBuffer *carry_insert(GstBuffer *buf, const struct paqm_field *field,
+			const struct paqm_more *more)
 {
 	GstRTPBuffer rtp = GST_RTP_BUFFER_INIT;
 	guint8 data[PAQM_FIELD_LEN];
@@ -20,6 +22,10 @@ GstBuffer *carry_insert(GstBuffer *buf, const struct paqm_field *field)
 		return buf;
 	paqm_field_encode(data, field);
 	gst_rtp_buffer_add_extension_onebyte_header(&rtp, ELEMENT_ID, data, sizeof(data));
+	if (more) {
+		paqm_more_encode(data, more);
+		gst_rtp_buffer_add_extension_onebyte_header(&rtp, MORE_ID, data, sizeof(data));
+	}
 	gst_rtp_buffer_unmap(&rtp);
 	return buf;
 }

@@ -11,15 +11,18 @@
 #include "core/paqm_inband.h"
 
 #define CARRY_ELEMENT_BYTES 20 /* what an element adds to an RTP packet */
+#define CARRY_MORE_BYTES 16    /* and a supplement to that */
 
 /**
  * carry_insert() - put a field into an RTP packet, as header extension element
  * @buf: packet; taken. Elements with one-byte headers that it has stay
  * @field: what to put in
+ * @more: its supplement; NULL: none
  *
  * Return: the packet with it, or as it was if it cannot take another element.
  */
-GstBuffer *carry_insert(GstBuffer *buf, const struct paqm_field *field);
+GstBuffer *carry_insert(GstBuffer *buf, const struct paqm_field *field,
+			const struct paqm_more *more);
 
 /**
  * carry_key() - master key and salt of SRTP, 60 hexadecimal digits in a file

@@ -4,12 +4,19 @@
 
 #include <string.h>
 
+#include "core/paqm_follow.h"
+#include "core/paqm_vcp.h"
+
 #define MS 1000000ULL
 #define GAP_NS (20 * MS)
 #define PAUSE_NS (100 * MS)
 #define EXPIRY_MIN_NS (3000 * MS) /* as paqmd's allowances */
 #define EXPIRY_MAX_NS (30000 * MS)
 #define CNAME_MAX 40
+#define TRIP_US 100000	       /* where no round trip is known */
+#define ASKED_NS (5000 * MS)   /* for so long routers that asked are taken to ask */
+#define GRADED_PACKET 1200     /* bytes that VCP adds */
+#define GRADED_MOST_US 1000000 /* a grade is answered for so long at most */
 
 static uint64_t bps(uint32_t rate)
 {
@@ -31,7 +38,7 @@ static bool newer(const struct paqm_return *a, uint32_t seq, uint8_t kind)
 bool returns_see(struct returns *r, const uint8_t *payload, size_t len, uint64_t now_ns,
 		 bool *probe)
 {
-	uint32_t at, seq;
+	uint32_t at, at_more, seq;
 	uint64_t rate;
 	uint8_t kind;
 
@@ -56,6 +63,15 @@ bool returns_see(struct returns *r, const uint8_t *payload, size_t len, uint64_t
 	r->have = true;
 	r->newest.seq = seq;
 	r->newest.kind = kind;
+	at_more = paqm_more_find(payload, (uint32_t)(len < 65536 ? len : 65536));
+	if (r->again)
+		r->newest.more = r->newest.said = 0;
+	r->again = false;
+	if (at_more) {
+		r->newest.more = 1;
+		r->newest.said = paqm_said_both(r->newest.said,
+						payload[at_more + PAQM_MORE_SAID] & PAQM_SAID_ALL);
+	}
 	paqm_field_decode(payload + at, &r->newest.field);
 	rate = bps(r->newest.field.rate);
 	if (r->said) {
@@ -67,6 +83,7 @@ bool returns_see(struct returns *r, const uint8_t *payload, size_t len, uint64_t
 	}
 	r->said = rate;
 	r->said_ns = now_ns;
+	r->again = true;
 	return true;
 }
 
@@ -94,7 +111,7 @@ size_t returns_compound(uint8_t *p, const struct paqm_return *r, enum returns_fo
 	size_t len = put_head(p, cname, ssrc);
 
 	paqm_return_encode(p + len, ssrc, r);
-	len += PAQM_APP_LEN;
+	len += paqm_return_len(r);
 	if (form == RETURNS_TMMBR) {
 		paqm_tmmbr_encode(p + len, ssrc, media, bps(r->field.rate), overhead);
 		len += PAQM_TMMBR_LEN;
@@ -105,28 +122,62 @@ size_t returns_compound(uint8_t *p, const struct paqm_return *r, enum returns_fo
 	return len;
 }
 
+/* The rate after a return that says @told; @since_us: since the one before, 0: there was none. */
+static uint64_t follow(struct returned *s, const struct paqm_return *r, uint64_t told,
+		       uint64_t since_us, uint64_t now_ns)
+{
+	uint64_t before = since_us && s->rate ? s->rate : s->used;
+	unsigned int grade = r->said & PAQM_SAID_GRADE;
+	struct paqm_each each;
+
+	if (!before || !(r->said & PAQM_SAID_SEARCHES))
+		return told;
+	if (!grade)
+		return paqm_follow(before, told, since_us, s->rtt_us ? s->rtt_us : TRIP_US,
+				   r->said & PAQM_SAID_CONGESTED);
+	if (grade == PAQM_VCP_OVER) {
+		if (s->cut_ns && now_ns - s->cut_ns < PAQM_VCP_TIME_US * 1000ULL)
+			return paqm_min64(before, told);
+		s->cut_ns = now_ns;
+	}
+	each = paqm_vcp_answer((enum paqm_vcp_load)grade,
+			       (paqm_u32)paqm_min64(since_us, GRADED_MOST_US), GRADED_PACKET);
+	return paqm_clamp64(paqm_each_rate(&each, before), 1, told);
+}
+
 uint64_t returned_take(struct returned *s, const uint8_t *data, size_t len, uint64_t now_ns)
 {
 	struct paqm_return r;
+	bool held = s->have && now_ns < s->until_ns;
 
 	if (len > UINT32_MAX || paqm_return_decode(data, (uint32_t)len, &r) ||
 	    r.field.nonce != s->nonce || (s->have && !newer(&s->newest, r.seq, r.kind))) {
 		s->refused++;
 		return 0;
 	}
-	if (!r.field.router) {
+	if (!r.field.router && !r.said) {
 		s->untold++;
 		return 0;
 	}
+	s->rate =
+		follow(s, &r, bps(r.field.rate), held ? (now_ns - s->taken_ns) / 1000 : 0, now_ns);
+	s->taken_ns = now_ns;
+	if (r.said)
+		s->asked_ns = now_ns;
 	s->have = true;
 	s->newest = r;
 	s->until_ns = now_ns + paqm_clamp64(3ULL * r.field.period * PAQM_FIELD_PERIOD_MS * MS,
 					    EXPIRY_MIN_NS, EXPIRY_MAX_NS);
 	s->believed++;
-	return bps(r.field.rate);
+	return s->rate;
 }
 
 uint64_t returned_rate(const struct returned *s, uint64_t now_ns)
 {
-	return s->have && now_ns < s->until_ns ? bps(s->newest.field.rate) : 0;
+	return s->have && now_ns < s->until_ns ? s->rate : 0;
+}
+
+bool returned_asked(const struct returned *s, uint64_t now_ns)
+{
+	return s->asked_ns && now_ns - s->asked_ns < ASKED_NS;
 }

@@ -24,12 +24,14 @@ enum returns_form { RETURNS_APP, RETURNS_TMMBR, RETURNS_REMB };
  * @newest: newest field seen
  * @said: rate that was returned last, bit/s
  * @said_ns: and when
+ * @again: what routers said in supplements before that is not to be returned again
  */
 struct returns {
 	bool have;
 	struct paqm_return newest;
 	uint64_t said;
 	uint64_t said_ns;
+	bool again;
 };
 
 /**
@@ -67,6 +69,12 @@ size_t returns_compound(uint8_t *p, const struct paqm_return *r, enum returns_fo
  * @have: something has been returned; @newest is valid
  * @newest: newest return
  * @until_ns: when it expires
+ * @used: what is sent at now, bit/s; the caller's to set, as is
+ * @rtt_us: the round trip; 0: not known
+ * @rate: that is followed, bit/s
+ * @taken_ns: when the newest return came
+ * @cut_ns: when a grade of overload was answered last
+ * @asked_ns: when routers last said something in a supplement; 0: never
  * @believed: returns believed
  * @refused: returns not believed: malformed, without our nonce, old
  * @untold: returns of fields that no router has touched
@@ -76,11 +84,16 @@ struct returned {
 	bool have;
 	struct paqm_return newest;
 	uint64_t until_ns;
+	uint64_t used, rtt_us;
+	uint64_t rate, taken_ns, cut_ns, asked_ns;
 	uint64_t believed, refused, untold;
 };
 
 /**
  * returned_take() - data of an APP packet with name PAQM and subtype 1 came
+ *
+ * A rate that a law searches for is followed gradually (core/paqm_follow.h), grades of load as VCP
+ * has it (core/paqm_vcp.h), another rate at once.
  *
  * Return: the rate that it allows, bit/s; 0 if it is refused or no router has spoken.
  */
@@ -88,5 +101,8 @@ uint64_t returned_take(struct returned *s, const uint8_t *data, size_t len, uint
 
 /* The rate that is in force now, 0 if none is. */
 uint64_t returned_rate(const struct returned *s, uint64_t now_ns);
+
+/* Does a router of the way go by what supplements say? If so, each field should have one. */
+bool returned_asked(const struct returned *s, uint64_t now_ns);
 
 #endif /* PAQM_RETURNS_H */

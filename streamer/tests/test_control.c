@@ -336,7 +336,10 @@ static void parking(double spread)
 				got[f] += rate;
 		}
 		for (int l = 0; l < LINKS; l++) {
-			struct paqm_outer_in in = {9500000, 0, 0, 6000, 1000 * PERIOD_MS, 4};
+			struct paqm_outer_in in = {.cap = 9500000,
+						   .target = 6000,
+						   .period_us = 1000 * PERIOD_MS,
+						   .flows = 4};
 			struct paqm_ecf_out out;
 			float value;
 

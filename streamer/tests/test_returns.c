@@ -196,6 +196,88 @@ TEST(test_take)
 	CHECK_EQ(returned_rate(&s, 15000 * MS), 0);
 }
 
+/* A return of what a router says at its time. */
+static uint64_t take(struct returned *s, uint32_t seq, uint64_t rate, uint8_t said, uint64_t ms)
+{
+	struct paqm_return ret = {.field = {.rate = paqm_f32_encode(rate, 0),
+					    .nonce = 7,
+					    .router = said & PAQM_SAID_GRADE ? 0 : 5,
+					    .period = 5},
+				  .seq = seq,
+				  .more = 1,
+				  .said = said};
+	uint8_t p[PAQM_APP_LEN + PAQM_APP_MORE];
+
+	paqm_return_encode(p, 1, &ret);
+	return returned_take(s, p + PAQM_APP_DATA, PAQM_APP_DATA_LEN + PAQM_APP_MORE, ms * MS);
+}
+
+/* A rate that a law searches for: the sender's vectors of ACP, and what there is no time for. */
+TEST(test_follow)
+{
+	struct returned s = {.nonce = 7, .used = 100000, .rtt_us = 80000};
+
+	CHECK_EQ(returned_asked(&s, 0), false);
+	CHECK_EQ(take(&s, 1, 300000, PAQM_SAID_SEARCHES, 1000), 100000); /* no time has passed */
+	CHECK_EQ(returned_asked(&s, 1000 * MS), true);
+	near("searched", (double)take(&s, 2, 300000, PAQM_SAID_SEARCHES, 1050), 192948, 1);
+	near("and down", (double)take(&s, 3, 100000, 12, 1100), 149753, 3);
+	near("nearly full", (double)take(&s, 4, 300000, 12, 1150), 158855, 1);
+	/* a law that knows its rate is followed at once, and so is one after a silence */
+	CHECK_EQ(take(&s, 5, 300000, 0, 1200), 300000);
+	s.used = 120000;
+	CHECK_EQ(take(&s, 6, 300000, PAQM_SAID_SEARCHES, 9000), 120000);
+	CHECK_EQ(returned_rate(&s, 9000 * MS), 120000);
+	CHECK_EQ(returned_asked(&s, 14000 * MS), false);
+	/* without a word of what is sent there is nothing to begin with */
+	s = (struct returned){.nonce = 7};
+	CHECK_EQ(take(&s, 1, 300000, PAQM_SAID_SEARCHES, 0), 300000);
+}
+
+/* Grades of load: multiply, add, cut once in 200 ms; never above what other routers allow. */
+TEST(test_grades)
+{
+	struct returned s = {.nonce = 7, .used = 1600000};
+	const uint8_t low = PAQM_SAID_SEARCHES | 1, high = low + 1, over = low + 2;
+	uint64_t most = 1000000000000ULL;
+
+	CHECK_EQ(take(&s, 1, most, low, 1000), 1600000);
+	CHECK_EQ(take(&s, 2, most, low, 1200), 1700000);
+	CHECK_EQ(take(&s, 3, most, high, 1400), 1748000);
+	CHECK_EQ(take(&s, 4, most, over, 1500), 1529500);
+	CHECK_EQ(take(&s, 5, most, over, 1600), 1529500);
+	CHECK_EQ(take(&s, 6, most, over, 1700), 1338312);
+	CHECK_EQ(take(&s, 7, 1000000, low, 1900), 1000000);
+	CHECK_EQ(s.untold, 0);
+}
+
+/* What routers said since the last return is returned, the worst of it, and only once. */
+TEST(test_see_supplement)
+{
+	static const uint8_t said[] = {PAQM_SAID_SEARCHES | 1, PAQM_SAID_CONGESTED | 2, 0, 0};
+	struct returns r = {0};
+	uint8_t p[PAQM_INBAND_MAX];
+	size_t i;
+	bool is;
+
+	for (i = 0; i < ROWS(said); i++) {
+		size_t len = element(p, (uint16_t)(i + 1), 800000, 7);
+
+		if (said[i]) {
+			len = paqm_inband_make(p, "90" VEC_RTP "bede0008 1e@ 2e+" VEC_EIGHT);
+			paqm_put16(p + 2, (uint16_t)(i + 1));
+			paqm_put32(p + 17 + PAQM_FIELD_NONCE, 7);
+			p[33 + PAQM_MORE_SAID] = said[i];
+		}
+		CHECK_EQ(returns_see(&r, p, len, (i < 2 ? 0 : 60 * i) * MS, &is), i == 0 || i == 2);
+		if (i == 0)
+			CHECK_EQ(r.newest.said, PAQM_SAID_SEARCHES | 1);
+		if (i == 1 || i == 2) /* not returned by itself, but with the next */
+			CHECK_EQ(r.newest.said, PAQM_SAID_CONGESTED | 2);
+		CHECK_EQ(r.newest.more, i < 3);
+	}
+}
+
 /* Specification of the sender, section 9.4, ERF: the lowest of three routers comes back. */
 TEST(test_chain)
 {

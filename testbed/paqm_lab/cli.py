@@ -23,6 +23,7 @@ EXPERIMENTS = {
     "head-to-head": ("paqm_lab.headtohead", "P-AQM beside the queues and senders of today"),
     "catalogue": ("paqm_lab.catalogue.main", "every published result, run again"),
     "laws": ("paqm_lab.laws.main", "the laws side by side, and where they are stable"),
+    "rivals": ("paqm_lab.rivals.main", "P-AQM beside laws and queues published elsewhere"),
     "trace": ("paqm_lab.trace_lab", "many trace flows through one bottleneck"),
     "call": ("paqm_lab.call_lab", "a recorded call of two minutes and its report"),
     "call-live": ("paqm_lab.call_live", "the same in real time, with devices (see call-live.sh)"),

@@ -56,7 +56,7 @@ int main(void)
 		.cap = 10000000, .backlog = 1000, .period_us = 100000, .flows = 2};
 	struct paqm_law_vars v = {0};
 
-	printf("%llu\\n", paqm_law_of(3)->rate(&v, &p, &in, 1));
+	printf("%llu\\n", paqm_law_of(8)->rate(&v, &p, &in, 1));
 	return 0;
 }
 """

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What people have found in the figures of the rivals: text of docs/rivals.md, by scenario."""
+
+from __future__ import annotations
+
+FINDINGS: dict[str, str] = {
+    "all": """\
+* **Counting beats searching.** Of constant sources the default law knows the rates and divides the
+  link, so it is at the shares within a second; ACP, QLBIC and XCP get to the same shares or near
+  them within seconds, by way of a queue of 50 to 100 ms at each join: a link with few users has a
+  high rate, and whoever joins starts there.
+* **QLBIC pays for its full link** with a standing queue of its reference at every router of a way,
+  and with losses where several join at once. A simulation of the law alone says the same (4 flows,
+  6 more within half a second on 10 Mbit/s, core/tests/ratelaws_media.c): QLBIC drops about 1600 of
+  70000 packets, ACP none.
+* **RCP counts every packet as queue.** With its published gains a packet in service is worth ten
+  times its part of a round trip, so on links of a few Mbit/s it leaves a fifth to two thirds
+  unused, and beside bursts of video more: its delay is the lowest and its rate, too. On 155 Mbit/s
+  it uses 99 % (core/tests/ratelaws_media.c). A queue longer than a round trip takes it to its
+  floor, from which it grows by a tenth of itself in each period.
+* **XCP and VCP** have no rate for all. XCP takes 5 s and more to even out where many join; VCP,
+  with two bits, is slower still, as published.
+* **Queues that tell nothing** leave video to find its rate: shares are unequal there (Jain 0.79
+  to 0.96), and the link is emptier than under most laws that tell.
+* **Video is harder than constant sources for every law**: pictures are bursts, and who answers once
+  in 0.4 s cannot be steered in 0.1 s ([laws](laws.md)). There the default law is not ahead: ACP and
+  XCP have a shorter queue, ACP at less use of the link, XCP at about as much.""",
+    "mass": """\
+Four flows have had the link for themselves, so a law that searches has wound up to a quarter of it
+for everybody. Until it has come down twelve more take that.""",
+    "lot": """\
+A queue at its reference at each of three routers is 60 ms for the long flows of QLBIC.""",
+    "tcp": """\
+TCP takes most of the link from video that only answers losses and delay, but where flows have
+queues of their own (fq_codel, CAKE); D-CBT and dualpi2 leave the worst stream a tenth of its
+share.""",
+    "dumbbell": """\
+Without elastic traffic all packets are tagged, so none is put before another: ChIPS changes nothing
+here.""",
+}
