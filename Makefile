@@ -33,6 +33,7 @@
 #	make interlace		2D-interlaced coding: its cost, and what it saves (out/interlace)
 #	make gst-checks		GStreamer pipelines as webrtcsink's: advice beside Google congestion
 #				control (needs cargo: out/gst-checks)
+#	make browser		Chromium with the extension beside Chromium without (slow: out/browser)
 #	make call-demo		a recorded call of two minutes and its report (out/call)
 #	make call-live		the same in real time, with cameras, windows, sound cards (slow, root)
 #	make gcc-element	optional: GStreamer's Google congestion control (Rust; once)
@@ -170,6 +171,10 @@ interlace: build
 gst-checks: setup gcc-element
 	@$(LAB) run gst --out out/gst-checks
 	@$(LAB) checks out/gst-checks
+
+.PHONY: browser
+browser: setup
+	@$(LAB) browser --out out/browser
 
 .PHONY: call-demo
 call-demo: setup

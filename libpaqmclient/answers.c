@@ -63,6 +63,7 @@ static void on_rate(struct paqm_client *c, const struct paqm_ipc_rate *r)
 	if (r->cause == PAQM_CAUSE_NONE && a->rate_bps && f->lost_ns)
 		return;
 	f->lost_ns = 0;
+	f->said = r->flags;
 	*a = (struct paqm_client_advice){
 		.flow = a->flow,
 		.cause = r->cause,
@@ -131,6 +132,7 @@ static void on_registered(struct paqm_client *c, const struct paqm_ipc_registere
 	if (f->advice.cause == PAQM_CLIENT_REFUSED && f->advice.error == r->error)
 		return;
 	f->lost_ns = 0;
+	f->said = 0;
 	f->advice = (struct paqm_client_advice){
 		.flow = f->advice.flow, .cause = PAQM_CLIENT_REFUSED, .error = r->error};
 	add_news(c, f);
@@ -190,6 +192,7 @@ void end_grace(struct paqm_client *c, uint64_t now)
 			continue;
 		}
 		f->lost_ns = 0;
+		f->said = 0;
 		f->advice = (struct paqm_client_advice){
 			.flow = i, .cause = c->fd < 0 ? PAQM_CLIENT_LOST : PAQM_CLIENT_NONE};
 		add_news(c, f);

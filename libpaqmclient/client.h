@@ -27,6 +27,7 @@ struct flow {
 	int next;	   /* flow with news after this one, -1: none */
 	uint64_t pause_ns; /* before the last attempt; 0: not refused yet */
 	uint64_t again_ns; /* when to register again; 0: not at all */
+	uint8_t said;	   /* PAQM_F_* that came with the advice */
 	uint64_t lost_ns;  /* when the connection that gave its rate ended; 0: it has not */
 	struct paqm_ipc_register reg;
 	struct paqm_client_advice advice;

@@ -15,6 +15,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "core/paqm_msg_format.h"
 #include "libpaqmclient/client.h"
 
 static void timer_ready(struct paqm_client *c)
@@ -168,6 +169,18 @@ static int renew(struct paqm_client *c, struct flow *f)
 	f->state = UNKNOWN;
 	untold(c);
 	return 0;
+}
+
+_Static_assert(PAQM_CLIENT_SAID_OVERLOAD == PAQM_F_OVERLOAD, "as in messages");
+_Static_assert(PAQM_CLIENT_SAID_POLICED == PAQM_F_POLICED, "as in messages");
+_Static_assert(PAQM_CLIENT_SAID_FINAL == PAQM_F_FINAL, "as in messages");
+_Static_assert(PAQM_CLIENT_SAID_AUTH == PAQM_F_AUTH, "as in messages");
+
+unsigned int paqm_client_said(struct paqm_client *c, int flow)
+{
+	const struct flow *f = flow_of(c, flow);
+
+	return f ? f->said : 0;
 }
 
 int paqm_client_limits(struct paqm_client *c, int flow, uint64_t floor_bps, uint64_t ceiling_bps)

@@ -116,6 +116,19 @@ int paqm_client_remove(struct paqm_client *c, int flow);
  */
 int paqm_client_next(struct paqm_client *c, struct paqm_client_advice *a);
 
+/* What the router that sets a flow's rate says besides. */
+enum paqm_client_said {
+	PAQM_CLIENT_SAID_OVERLOAD = 1, /* its media queue is longer than it should be */
+	PAQM_CLIENT_SAID_POLICED = 2,  /* it drops what this flow sends beyond the rate */
+	PAQM_CLIENT_SAID_FINAL = 4,    /* the rate is the fair rate, not a step towards it */
+	PAQM_CLIENT_SAID_AUTH = 8,     /* its message was verified with a key */
+};
+
+/* What came with the newest advice of a flow. Return: bits of enum paqm_client_said; 0 without
+ * advice, and for a flow that is not there. Bits of later releases may be set, too.
+ */
+unsigned int paqm_client_said(struct paqm_client *c, int flow);
+
 /* Report how the sender followed the advice, for paqmctl: bit/s sent, number of the group
  * of pictures, mean quantizer. Lost if paqmd is slow. Return: 0, -ENOENT, -EAGAIN or
  * -ENOTCONN.

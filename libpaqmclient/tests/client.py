@@ -40,6 +40,7 @@ from rig import (
 from rig import Client as Raw
 
 NONE, ERF, ECF, EXPIRED, LOST, REFUSED = range(6)
+FINAL = 4  # PAQM_CLIENT_SAID_FINAL, which the messages of the tests say
 GRACE = 3.0
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 
@@ -72,6 +73,7 @@ class Client:
         ]
         self.lib.paqm_client_limits.argtypes = [ct.c_void_p, ct.c_int, ct.c_uint64, ct.c_uint64]
         self.lib.paqm_client_timing.argtypes = [ct.c_void_p, ct.c_int, ct.c_uint32, ct.c_uint32]
+        self.lib.paqm_client_said.argtypes = [ct.c_void_p, ct.c_int]
         self.lib.paqm_client_remove.argtypes = [ct.c_void_p, ct.c_int]
         self.lib.paqm_client_status.argtypes = [
             ct.c_void_p, ct.c_int, ct.c_uint64, ct.c_uint32, ct.c_uint32,
@@ -134,6 +136,8 @@ def check_advice(t: Trial, library: str) -> None:
     advice = client.expect(ERF, 850_000)
     assert (advice.flow, advice.seq, advice.routers, advice.period_ms) == (flow, 1, 1, 500)
     assert advice.router.decode() == ROUTER_IP and advice.router_id == 0xA1
+    assert client.lib.paqm_client_said(client.c, flow) == FINAL
+    assert client.lib.paqm_client_said(client.c, flow + 1) == 0
     assert abs(advice.qdelay_ms - 3.5) < 0.01 and abs(advice.value - 0.9) < 0.01
     assert abs(time.monotonic_ns() - advice.captured_ns) < 60e9
     assert client.lib.paqm_client_fd(client.c) == fd, "the descriptor has changed"

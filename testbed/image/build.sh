@@ -16,7 +16,7 @@ set_up() {
 cd "$build"
 ninja streamer/paqm-streamer streamer/libgstpaqm.so feedback-daemon/paqmd \
 	feedback-daemon/paqmctl userspace/tc-paqm/q_paqm.so userspace/tc-paqm/q_dcbt.so \
-	streamer/tests/gst_send
+	streamer/tests/gst_send browser/paqm-native-host browser/extension
 if [ "$1" = tests ]; then
 	bpf=userspace/tc-paqm/bpf/media.bpf.o
 	grep -q "^build $bpf" build.ninja || set_up --reconfigure # a copy of the programs of scenarios

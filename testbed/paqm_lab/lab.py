@@ -32,14 +32,14 @@ REGISTRY = {
     "GST_PLUGIN_PATH": f"{BUILD}/streamer:{uml.PLACES}/cache/gstreamer-plugins",
 }
 # What the programs are made of, below the repository.
-SOURCES = ["core", "feedback-daemon", "libpaqmclient", "streamer", "userspace"]
+SOURCES = ["browser", "core", "feedback-daemon", "libpaqmclient", "streamer", "userspace"]
 SOURCES += ["kernel/fuzz", "kernel/uapi", "testbed/guest"]
 SOURCES += [f"kernel/{name}_option_table.h" for name in ("paqm", "dcbt")]
 SOURCES += ["kernel/paqm_option_units.h"]
 SOURCES += [f"kernel/lab-tests/spec_traffic{end}" for end in (".h", ".c")]
 SOURCES += [f"kernel/lab-tests/spec_traffic_{part}.c" for part in ("send", "sink", "sockets")]
 SOURCES += ["testbed/image", "testbed/rivals/webrtc/vclock.c", "meson.build", "meson_options.txt"]
-SUFFIXES = (".c", ".h", ".build", ".txt", ".sh", ".map", ".def")
+SUFFIXES = (".c", ".h", ".build", ".txt", ".sh", ".map", ".def", ".js", ".json", ".html", ".in")
 KEPT = 6  # directories of programs, one for each clone
 
 
@@ -80,7 +80,7 @@ class Lab:
         done = subprocess.run(git, capture_output=True, text=True)
         rival = json.loads((RIVAL / "package-lock.json").read_text())["packages"]
         own = self.image.versions
-        browser = own.get("chromium-headless-shell")
+        browser = own.get("chromium-headless-shell") or own.get("chromium")
         return ({"chromium": browser} if browser else {}) | {
             "paqm": done.stdout.strip() or "unknown",
             "kernel": self.kernel.version,

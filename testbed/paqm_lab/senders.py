@@ -173,13 +173,18 @@ def _libwebrtc(flow: Json, config: Json, home: Path) -> Plan:
     return ends(flow, send, receive, [signalling])
 
 
-def _chromium(trials: str) -> Planner:
-    """Chromium at both ends, with these field trials of its WebRTC."""
+def _chromium(trials: str = "", browser: str = "shell", advised: bool = False) -> Planner:
+    """Chromium at both ends, with these field trials of its WebRTC.
+
+    @browser: full: the one with windows, which extensions need
+    @advised: its sender has the extension of this project, and paqmd beside it
+    """
 
     def plan(flow: Json, config: Json, home: Path) -> Plan:
-        signalling = f"/run/signal/{flow['name']}"
+        name, build = flow["name"], Path(config["build"])
+        signalling = f"/run/signal/{name}"
         length = flow["stop"] - flow["start"]
-        same = ["--signal", signalling, "--field-trials", trials]
+        same = ["--signal", signalling, "--field-trials", trials, "--browser", browser]
         receive = ["node", str(image.CHROMIUM / "recv.js"), *same, "--log", str(home / "recv")]
         receive += ["--output", str(home / "recv" / "decoded.y4m"), "--bind", flow["to"]]
         receive += ["--duration", str(length + LEAD + TAIL)]
@@ -187,7 +192,22 @@ def _chromium(trials: str) -> Planner:
         send += ["--clip", config["clip_file"], "--start-frame", str(flow["start_frame"])]
         send += ["--fps", str(config["clip"]["fps"]), "--rate-max", str(flow["rate_max"])]
         send += ["--bind", flow["address"], "--duration", str(length)]
-        return ends(flow, send, receive, [signalling])
+        if not advised:
+            return ends(flow, send, receive, [signalling])
+        socket, control = f"/run/paqmd-{name}.sock", f"/run/paqmd-{name}.ctl"
+        daemon = [str(build / "feedback-daemon" / "paqmd"), "-i", flow["device"]]
+        daemon += ["--socket", socket, "--control", control, "--user", "nobody"]
+        send += ["--extension", str(build / "browser" / "extension")]
+        send += ["--native-host", str(build / "browser" / "paqm-native-host")]
+        send = ["env", f"PAQM_SOCKET={socket}", *send]
+        plan = ends(flow, send, receive, [signalling])
+        show = [str(build / "feedback-daemon" / "paqmctl"), "--control", control, "show", "--json"]
+        return Plan(plan.directories, [
+            Program(f"paqmd-{name}", flow["host"], daemon, ready=socket),
+            *plan.programs,
+            Program(f"paqmctl-{name}", flow["host"], show, flow["stop"] - SAMPLE / 2,
+                    output=str(home / "send" / "paqmd.json")),
+        ])  # fmt: skip
 
     return plan
 
@@ -212,8 +232,15 @@ SENDERS = {
         "VP8 (libvpx)", _libwebrtc, heavy=True, one_size=True,
         needs="node/node_modules/@roamhq/wrtc", remedy="setup/setup.sh",
     ),
-    "chromium": Sender("VP8 (libvpx)", _chromium(""), one_size=True, extra="chromium"),
+    "chromium": Sender("VP8 (libvpx)", _chromium(), one_size=True, extra="chromium"),
     "chromium-scream": Sender("VP8 (libvpx)", _chromium(SCREAM), one_size=True, extra="chromium"),
+    # The browser with windows, as it comes and with the extension of this project.
+    "chromium-full": Sender(
+        "VP8 (libvpx)", _chromium(browser="full"), one_size=True, extra="browser"
+    ),
+    "chromium-paqm": Sender(
+        "VP8 (libvpx)", _chromium(browser="full", advised=True), one_size=True, extra="browser"
+    ),
 }  # fmt: skip
 
 

@@ -8,34 +8,67 @@
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
+const { createHash } = require('node:crypto');
 const { spawn } = require('node:child_process');
-const { RunError, realtimeNs } = require('../webrtc/lib/cli');
+const cli = require('../webrtc/lib/cli');
 
-const PROGRAM = '/usr/lib/chromium/chromium-headless-shell';
+const { RunError, realtimeNs } = cli;
+
+const SHELL = '/usr/lib/chromium/chromium-headless-shell';
+const FULL = '/usr/lib/chromium/chromium'; // knows extensions
 const PAGE = `file://${path.join(__dirname, 'page.html')}`;
 
 // Nothing that calls home or draws; addresses of the namespace instead of mDNS names; no sandbox,
 // since a guest's programs are root.
 const FLAGS = [
-  '--remote-debugging-pipe', '--no-sandbox', '--single-process', '--no-zygote', '--disable-gpu',
+  '--remote-debugging-pipe', '--no-sandbox', '--no-zygote', '--disable-gpu',
   '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-sync',
   '--disable-component-update', '--disable-breakpad', '--disable-dev-shm-usage',
   '--use-fake-ui-for-media-stream', '--use-fake-device-for-media-stream',
-  '--disable-features=WebRtcHideLocalIpsWithMdns',
 ];
+const UNLIKE = ['WebRtcHideLocalIpsWithMdns']; // features that are turned off
+
+// The host that answers an extension, where this profile's browser looks for it.
+const NATIVE = { name: 'paqm.native_host', type: 'stdio', description: 'of this run' };
+
+/** The options of send.js and recv.js that say which Chromium. */
+const CHOICE = {
+  browser: {
+    parse: (text) => {
+      if (text !== 'shell' && text !== 'full') {
+        throw new Error('expected shell or full');
+      }
+      return text;
+    },
+    fallback: 'shell', help: 'shell, or full: with windows, though none is shown (shell)',
+  },
+  extension: { parse: cli.parseText, fallback: '', help: 'DIR of one to load; full only' },
+  'native-host': { parse: cli.parseText, fallback: '', help: 'PROGRAM that the extension speaks with' },
+};
 
 class Browser {
-  /** Extra flags; every call of the page's report() goes to heard(). */
-  constructor(flags, heard) {
+  /** Options of CHOICE and extra flags; every call of the page's report() goes to heard(). */
+  constructor(options, flags, heard) {
     this.heard = heard;
     this.asked = new Map();
     this.count = 0;
     this.failure = null;
     this.home = fs.mkdtempSync(path.join(os.tmpdir(), 'chromium-'));
-    this.process = spawn(PROGRAM, [...FLAGS, `--user-data-dir=${this.home}`, ...flags], {
+    const full = options.browser === 'full';
+    const program = full ? FULL : SHELL;
+    const mode = full ? ['--headless=new'] : ['--single-process'];
+    const unlike = [...UNLIKE];
+    if (options.extension) {
+      mode.push(`--load-extension=${options.extension}`);
+      unlike.push('DisableLoadExtensionCommandLineSwitch');
+      this.allow(options);
+    }
+    mode.push(`--disable-features=${unlike}`, `--user-data-dir=${this.home}`);
+    this.process = spawn(program, [...FLAGS, ...mode, ...flags], {
       stdio: ['ignore', 'inherit', 'inherit', 'pipe', 'pipe'],
+      env: { ...process.env, DBUS_SESSION_BUS_ADDRESS: 'unix:path=/nonexistent' },
     });
-    this.process.on('error', (error) => this.fail(`cannot start ${PROGRAM}: ${error.message}`));
+    this.process.on('error', (error) => this.fail(`cannot start ${program}: ${error.message}`));
     this.process.on('exit', (status, signal) => this.fail(`Chromium ended (${status ?? signal})`));
     this.process.stdio[3].on('error', () => {}); // its end is told by 'exit'
     const parts = [];
@@ -47,6 +80,19 @@ class Browser {
       }
       parts.push(data.subarray(from));
     });
+  }
+
+  /** Lets the extension start its host. */
+  allow(options) {
+    const { key } = JSON.parse(fs.readFileSync(path.join(options.extension, 'manifest.json')));
+    const digest = createHash('sha256').update(Buffer.from(key, 'base64')).digest('hex');
+    const id = [...digest.slice(0, 32)].map((digit) => 'abcdefghijklmnop'[parseInt(digit, 16)]);
+    const home = path.join(this.home, 'NativeMessagingHosts');
+    fs.mkdirSync(home);
+    fs.writeFileSync(path.join(home, `${NATIVE.name}.json`), JSON.stringify({
+      ...NATIVE, path: options['native-host'],
+      allowed_origins: [`chrome-extension://${id.join('')}/`],
+    }));
   }
 
   fail(text) {
@@ -94,8 +140,6 @@ class Browser {
     this.session = sessionId;
     await this.send('Runtime.enable');
     await this.send('Runtime.addBinding', { name: 'report' });
-    const source = fs.readFileSync(path.join(__dirname, 'page.js'), 'utf8');
-    await this.send('Page.addScriptToEvaluateOnNewDocument', { source });
     await this.send('Page.enable');
     await this.send('Page.navigate', { url: PAGE });
     while (await this.evaluate('typeof offer !== "function"')) {
@@ -162,4 +206,4 @@ class Peer {
   }
 }
 
-module.exports = { Browser, Peer, realtimeNs };
+module.exports = { Browser, CHOICE, Peer, realtimeNs };

@@ -11,12 +11,13 @@ const cli = require('../webrtc/lib/cli');
 const { Y4mWriter } = require('../webrtc/lib/y4m');
 const { accept, pendingOffer } = require('../webrtc/lib/signal');
 const { RECEIVER, StatsLog, agreed } = require('../webrtc/lib/stats');
-const { Browser, Peer, realtimeNs } = require('./browser');
+const { Browser, CHOICE, Peer, realtimeNs } = require('./browser');
 
 const OPTIONS = {
   signal: { parse: cli.parseText, required: true, help: 'DIR for offer and answer' },
   log: { parse: cli.parseText, required: true, help: 'DIR for stats.jsonl and decoded.csv' },
   output: { parse: cli.parseText, required: true, help: 'FILE.y4m for the decoded pictures' },
+  ...CHOICE,
   'field-trials': { parse: cli.parseText, fallback: '', help: 'of WebRTC, for Chromium' },
   duration: { parse: cli.parsePositive, required: true, help: 'S from the start of the program' },
   bind: { parse: cli.parseLocalAddress, required: true, help: 'ADDR to receive on' },
@@ -54,7 +55,7 @@ async function run(stop) {
   let frames = 0;
   let scaled = 0;
   let pc = null;
-  const browser = new Browser([`--force-fieldtrials=${options['field-trials']}`], (told) => {
+  const browser = new Browser(options, [`--force-fieldtrials=${options['field-trials']}`], (told) => {
     if (told.state) {
       pc.connectionState = told.state;
       return;

@@ -11,13 +11,14 @@ const cli = require('../webrtc/lib/cli');
 const { Y4mReader, Y4mWriter } = require('../webrtc/lib/y4m');
 const { call } = require('../webrtc/lib/signal');
 const { SENDER, StatsLog, agreed } = require('../webrtc/lib/stats');
-const { Browser, Peer, realtimeNs } = require('./browser');
+const { Browser, CHOICE, Peer, realtimeNs } = require('./browser');
 
 const OPTIONS = {
   clip: { parse: cli.parseText, required: true, help: 'FILE.y4m, 8-bit 4:2:0; begins again' },
   'start-frame': { parse: cli.parseCount, fallback: 0, help: 'N, first picture of the clip' },
   fps: { parse: cli.parsePositive, help: "pictures per second (the clip's own rate)" },
   'rate-max': { parse: cli.parseRate, fallback: 3e6, help: 'BPS, highest video rate (3mbit)' },
+  ...CHOICE,
   'field-trials': { parse: cli.parseText, fallback: '', help: 'of WebRTC, for Chromium' },
   signal: { parse: cli.parseText, required: true, help: 'DIR for offer and answer' },
   log: { parse: cli.parseText, required: true, help: 'DIR for stats.jsonl and captured.csv' },
@@ -50,7 +51,7 @@ async function run(stop) {
   let frames = 0;
   let pc = null;
   const browser = new Browser(
-    [`--use-file-for-fake-video-capture=${film}`, `--force-fieldtrials=${options['field-trials']}`],
+    options, [`--use-file-for-fake-video-capture=${film}`, `--force-fieldtrials=${options['field-trials']}`],
     (told) => {
       if (told.state) {
         pc.connectionState = told.state;

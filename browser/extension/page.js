@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * In the page's own world, before its scripts: finds every peer connection that it makes. Behind
+ * paqm-rtc.js in one function (make_extension.py). Speaks with relay.js by events of the document,
+ * which the page may forge: it gains no more than advice for packets of its own.
+ */
+
+const followers = new Map(); // by a number of the connection's own; closed ones end by themselves
+const Native = window.RTCPeerConnection;
+let count = 0;
+
+function up(message) {
+  document.dispatchEvent(new CustomEvent('paqm-up', { detail: JSON.stringify(message) }));
+}
+
+document.addEventListener('paqm-down', ({ detail }) => {
+  const { pc, ...message } = JSON.parse(detail);
+  if (message.event === 'lost') {
+    followers.forEach((follower) => follower.receive(message));
+  } else {
+    followers.get(pc)?.receive(message);
+  }
+});
+
+if (Native) {
+  window.RTCPeerConnection = new Proxy(Native, {
+    construct(target, values, made) {
+      const pc = Reflect.construct(target, values, made);
+      const number = ++count;
+      let follower = null;
+      pc.addEventListener('connectionstatechange', () => {
+        if (pc.connectionState === 'connected' && !follower && !pc[Symbol.for('paqm')]) {
+          follower = new Follower(pc, (message) => up({ pc: number, ...message }));
+          followers.set(number, follower);
+        } else if (pc.connectionState === 'failed') {
+          follower?.stop();
+          follower = null;
+        }
+      });
+      return pc;
+    },
+  });
+  if (window.webkitRTCPeerConnection) {
+    window.webkitRTCPeerConnection = window.RTCPeerConnection;
+  }
+}

@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Makes the senders of an RTCPeerConnection follow the rate that P-AQM routers advise. An ES module
+ * without dependencies: sites build it in, and the extension carries it into pages (page.js).
+ *
+ *	const follower = new Follower(pc, (message) => ...);  // to paqm-native-host, in its words
+ *	follower.receive(message);                            // from it
+ *	follower.stop();
+ *
+ * Advice is for all packets of a 5-tuple, headers included, and so is libwebrtc's maxBitrate (its
+ * encoders get what headers leave). What video may have is set there; sound is left alone. The
+ * browser's congestion control goes on below that, and alone when advice expires. Rates are in
+ * bit/s, times in ms. docs/browser.md
+ */
+
+const EVERY = 1000; // between two looks at the statistics
+const SOON = 250; // and as long as there is no connection
+const STEP = 1.5; // a rise at most: libwebrtc probes at once and twice what it may send
+const HOLD = 350; // between two rises
+const DIP = 500; // after a fall less is sent for so long: encoders are slow to follow
+const DEEP = 0.8; // and so much of what is allowed
+const GOAL = 0.98; // of the rate that is sent on the mean: what varies stays below the rate
+const NEAR = 0.03; // a cap that is as near as that stays: encoders swing after every change
+const LONG = 3000; // a mean of what is sent
+const TAKES = 0.96; // to begin with: libvpx takes 103 to 107 % of what it is given
+const MUCH = 0.7; // an estimate that is less of the rate is lifted, else it grows by itself
+const WIDE = 1.25; // times libwebrtc's estimate: a cap above that would not bind, and is not set
+// libwebrtc looks for more only when it is allowed more while it sends less than 0.65 of its estimate,
+// for half a second (alr_detector.cc, probe_controller.cc). So where the estimate is below what is
+// advised, so little of it is sent for so long, and then all is allowed.
+const LIFT = 900;
+const LOW = 0.25;
+const AGAIN = 8000; // between two of these
+const STEADY = 2000; // after a change of the advice what is sent says nothing of the encoder
+const LEAST = 30e3; // of an encoding: libwebrtc sends no less
+const HD = 2.5e6; // what simulcast wants for 1280x720 (libwebrtc: simulcast.cc)
+
+/** Max-min fair parts of a total, none above what it wants. */
+export function share(total, wants) {
+  const parts = wants.map(() => 0);
+  const order = wants.map((_, i) => i).sort((a, b) => wants[a] - wants[b]);
+  order.forEach((i, served) => {
+    parts[i] = Math.min(wants[i], total / (order.length - served));
+    total -= parts[i];
+  });
+  return parts;
+}
+
+/**
+ * Parts of a rate for the layers of one sender, 0 for a layer that does not fit.
+ * Lower layers come first, as in libwebrtc; the highest that fits has what is left.
+ * @param wants what each may have, undefined: not limited; and its pixels, 1 for 1280x720
+ */
+export function layers(total, wants) {
+  const parts = wants.map(() => 0);
+  const order = wants.map((_, i) => i).sort((a, b) => wants[a].pixels - wants[b].pixels);
+  let last = order[0];
+  order.forEach((i, place) => {
+    const want = wants[i].most ?? HD * wants[i].pixels ** 0.9;
+    if (place && total < want / 4) {
+      return;
+    }
+    last = i;
+    parts[i] = Math.min(want, total);
+    total -= parts[i];
+  });
+  parts[last] = Math.min(wants[last].most ?? Infinity, parts[last] + Math.max(0, total));
+  return parts;
+}
+
+/** The connections of a getStats() report that carry media: addresses, SSRCs, counters. */
+export function connections(report) {
+  const all = [...report.values()];
+  const chosen = new Set(all.map((s) => s.type === 'transport' && s.selectedCandidatePairId));
+  const pairs = all.filter((s) => s.type === 'candidate-pair' && (chosen.has(s.id)
+    || (chosen.size === 1 && (s.selected ?? (s.nominated && s.state === 'succeeded')))));
+  return pairs.map((pair) => {
+    const local = report.get(pair.localCandidateId) ?? {};
+    const remote = report.get(pair.remoteCandidateId) ?? {};
+    const rtp = all.filter((s) => s.type === 'outbound-rtp'
+      && (s.transportId ?? pair.transportId) === pair.transportId);
+    const ip = /^[\d.]+$|^[\da-f:.]*:[\da-f:.]*$/i; // an mDNS name is none
+    const host = local.candidateType === 'host';
+    return {
+      transport: pair.transportId, pair, rtp,
+      wrong: local.protocol !== 'udp' ? 'not UDP' : local.candidateType === 'relay' ? 'TURN relay'
+        : ip.test(remote.address ?? '') ? '' : 'the browser hides the address of the peer',
+      tuple: {
+        ...(host && ip.test(local.address ?? '') ? { source: local.address } : {}),
+        // behind a NAT the socket's own port is the related one
+        source_port: host ? local.port : local.relatedPort || local.port,
+        destination: remote.address, destination_port: remote.port,
+        // one number in all packets: the daemon checks it, too; video has others to repair it
+        ssrc: rtp.length === 1 && rtp[0].kind === 'audio' ? rtp[0].ssrc : 0,
+      },
+    };
+  });
+}
+
+/** What a connection has sent: all, and of it video with its headers; bytes. */
+export function sent({ pair, rtp, tuple }) {
+  const low = 8 + (tuple.destination?.includes(':') ? 40 : 20);
+  const whole = (list) => list.reduce((sum, s) => sum + (s.bytesSent ?? 0)
+    + (s.headerBytesSent ?? 0) + (s.packetsSent ?? 0) * (low + 10), 0); // SRTP's tag
+  const video = whole(rtp.filter((s) => s.kind === 'video'));
+  return {
+    all: pair.packetsSent === undefined // Firefox
+      ? whole(rtp) : pair.bytesSent + pair.packetsSent * low,
+    video,
+  };
+}
+
+/** One connection that is followed. */
+class Flow {
+  constructor(transport) {
+    Object.assign(this, {
+      transport, id: 0, key: '', rtp: [], // as registered
+      rate: 0, changed: 0, // what is advised, and since when about that
+      cap: 0, raised: 0, timer: 0, // what video has of it
+      dip: 0, depth: 0, // until when it has less, and how much at most
+      estimate: 0, best: 0, lifted: -Infinity, // libwebrtc's, the most so far, last lifted
+      other: 0, trim: TAKES, sum: 0, since: 0, last: null, bps: 0, // how much that is
+    });
+  }
+
+  advise(rate, now) {
+    if (Math.abs(rate - this.rate) > 0.05 * this.rate) {
+      this.changed = now;
+    }
+    this.rate = rate;
+  }
+
+  /** What has been sent since the last look, and what that says of the cap. Return: bit/s. */
+  measure(counters, now) {
+    const { last } = this;
+    if (last && now < last.now + EVERY / 2) {
+      return this.bps;
+    }
+    this.last = { ...counters, now };
+    if (!last || counters.all < last.all) {
+      return 0;
+    }
+    const per = 8000 / (now - last.now);
+    const all = per * (counters.all - last.all);
+    const video = per * (counters.video - last.video);
+    this.other += (Math.max(0, all - video) - this.other) / 2;
+    this.correct(all * (now - last.now), last.now, now);
+    this.bps = all;
+    return all;
+  }
+
+  /** An encoder does not take exactly what it is given. */
+  correct(amount, from, now) {
+    if (!this.cap || from < Math.max(this.changed, this.dip) + STEADY) {
+      this.since = 0;
+      return;
+    }
+    if (!this.since) {
+      Object.assign(this, { since: from, sum: 0 });
+    }
+    this.sum += amount;
+    if (now >= this.since + LONG) {
+      const error = this.sum / (now - this.since) / (GOAL * this.rate) - 1;
+      this.trim *= 1 - Math.max(-0.03, Math.min(0.05, error / 2));
+      this.trim = Math.max(0.85, Math.min(1.04, this.trim));
+      this.since = 0;
+    }
+  }
+
+  /** What video may have. */
+  get target() {
+    return Math.max(LEAST, (GOAL * this.rate - this.other) * this.trim);
+  }
+}
+
+/** Follows advice for one RTCPeerConnection. */
+export class Follower {
+  constructor(pc, send, now = () => performance.now()) {
+    Object.assign(this, { pc, send, now, flows: new Map(), senders: new WeakMap(), next: 1 });
+    this.stopped = false;
+    this.look();
+  }
+
+  stop() {
+    this.stopped = true;
+    clearTimeout(this.timer);
+    [...this.flows.values()].forEach((flow) => this.drop(flow));
+  }
+
+  /** One look at the statistics, and the next after a while. */
+  async look() {
+    clearTimeout(this.timer);
+    try {
+      if (this.pc.connectionState === 'closed') {
+        this.stop();
+      } else if (this.pc.getSenders().some((s) => s.track)) {
+        this.take(connections(await this.pc.getStats()));
+      }
+    } catch (error) {
+      console.debug('paqm:', error); // a connection may be closed meanwhile
+    }
+    if (!this.stopped) {
+      this.timer = setTimeout(() => this.look(), this.flows.size ? EVERY : SOON);
+    }
+  }
+
+  take(found) {
+    if (this.stopped) {
+      return;
+    }
+    const seen = new Set(found.filter((c) => c.rtp.length).map((c) => {
+      const key = c.wrong || JSON.stringify(c.tuple);
+      let flow = this.flows.get(c.transport);
+      if (!flow) {
+        flow = new Flow(c.transport);
+        this.flows.set(c.transport, flow);
+      }
+      if (flow.key !== key) { // new, more streams, or ICE has chosen another way
+        if (flow.id) {
+          this.send({ op: 'remove', flow: flow.id });
+        }
+        flow.key = key;
+        flow.id = this.next++;
+        flow.rate = c.wrong ? 0 : flow.rate; // else what held holds until the daemon speaks
+        this.send(c.wrong ? { op: 'cannot', flow: flow.id, text: c.wrong }
+          : { op: 'add', flow: flow.id, ...c.tuple });
+      }
+      flow.rtp = c.rtp;
+      flow.estimate = c.pair.availableOutgoingBitrate ?? 0; // not in Firefox
+      flow.best = Math.max(flow.best, flow.estimate);
+      const bps = Math.round(flow.measure(sent(c), this.now()));
+      this.send({ op: 'sent', flow: flow.id, bps, limit: this.limit(flow, bps) });
+      this.lift(flow);
+      this.steer(flow);
+      return flow;
+    }));
+    [...this.flows.values()].filter((flow) => !seen.has(flow)).forEach((flow) => this.drop(flow));
+  }
+
+  /** Who limits the flow now. */
+  limit(flow, bps) {
+    const of = flow.rtp.find((s) => s.kind === 'video')?.qualityLimitationReason;
+    if (flow.rate && bps > 0.85 * flow.rate) {
+      return 'router';
+    }
+    return of === 'cpu' ? 'cpu' : of === 'bandwidth' ? 'congestion control' : 'sender';
+  }
+
+  /** A message of paqm-native-host. */
+  receive(message) {
+    const flow = [...this.flows.values()].find((f) => f.id === message.flow);
+    if (message.event === 'lost') { // registrations are gone: begin anew
+      [...this.flows.values()].forEach((f) => this.drop(f));
+      this.look();
+    } else if (flow && message.event === 'advice') {
+      const before = flow.rate;
+      flow.advise(message.rate_bps, this.now());
+      if (before && flow.rate > 1.2 * before) {
+        flow.lifted = Math.min(flow.lifted, this.now() - AGAIN - 1); // there is more now
+        this.lift(flow);
+      }
+      this.steer(flow);
+    } else if (flow && message.event === 'refused') {
+      flow.advise(0, this.now());
+      this.steer(flow);
+    }
+  }
+
+  drop(flow) {
+    this.flows.delete(flow.transport);
+    this.send({ op: 'remove', flow: flow.id });
+    flow.rate = 0;
+    this.steer(flow);
+  }
+
+  /** Moves the cap towards what advice allows: down at once, up in steps. */
+  steer(flow) {
+    clearTimeout(flow.timer);
+    const { target, cap } = flow;
+    const now = this.now();
+    const later = (wait) => { flow.timer = setTimeout(() => this.steer(flow), wait); };
+    if (!flow.rate) {
+      flow.dip = 0;
+      this.cap(flow, 0);
+      return;
+    }
+    if (!flow.dip && target < 0.9 * (cap || flow.bps)) {
+      flow.dip = now + DIP;
+      flow.depth = Infinity;
+    }
+    if (flow.dip > now) {
+      this.cap(flow, Math.max(LEAST, Math.min(DEEP * target, flow.depth)));
+      later(flow.dip - now);
+      return;
+    }
+    const jump = flow.dip || !cap;
+    flow.dip = 0;
+    if (flow.estimate && target > WIDE * flow.estimate) {
+      this.cap(flow, 0);
+    } else if (jump || target < (1 - NEAR) * cap) {
+      flow.raised = now;
+      this.cap(flow, target);
+    } else if (target > (1 + NEAR) * cap) {
+      const wait = flow.raised + HOLD - now;
+      if (wait <= 0) {
+        flow.raised = now;
+        this.cap(flow, Math.min(target, cap * STEP));
+      }
+      later(wait > 0 ? wait : HOLD);
+    }
+  }
+
+  /**
+   * Where libwebrtc's estimate is below what is advised: makes it look for more. Once in the
+   * beginning, then only if the estimate was higher before: else something else limits it.
+   */
+  lift(flow) {
+    const now = this.now();
+    const less = flow.estimate < MUCH * Math.min(flow.rate, flow.best);
+    if (flow.rate && flow.estimate && !flow.dip && now > flow.lifted + AGAIN
+      && (less || (flow.lifted === -Infinity && flow.estimate < 0.97 * flow.rate))) {
+      flow.lifted = now;
+      flow.dip = now + LIFT;
+      flow.depth = LOW * flow.estimate;
+    }
+  }
+
+  cap(flow, cap) {
+    if (flow.cap !== cap) {
+      flow.cap = cap;
+      this.apply(flow);
+    }
+  }
+
+  /** Gives every video sender of the connection its part. */
+  apply(flow) {
+    const mids = new Set(flow.rtp.map((s) => s.mid));
+    const video = this.pc.getTransceivers().filter(({ mid, sender, currentDirection }) => (
+      sender.track?.kind === 'video' && currentDirection?.startsWith('send')
+      && (this.flows.size < 2 || mids.has(mid)))).map(({ sender }) => this.known(sender));
+    const parts = share(flow.cap, video.map(({ wants }) => (
+      wants.reduce((sum, { most }) => sum + (most ?? Infinity), 0))));
+    video.forEach((one, i) => {
+      one.parts = flow.cap ? layers(parts[i], one.wants) : null;
+      this.set(one);
+    });
+  }
+
+  /** A sender, and what the page itself has asked of its encodings. */
+  known(sender) {
+    const one = this.senders.get(sender) ?? { sender, own: [], set: [], busy: false };
+    const { encodings = [] } = sender.getParameters();
+    const { width = 1280, height = 720 } = sender.track?.getSettings?.() ?? {};
+    encodings.forEach(({ maxBitrate, active = true }, i) => {
+      // what differs from our last setting is the page's
+      const set = one.set[i] ?? {};
+      one.own[i] = {
+        most: maxBitrate === set.most && one.own[i] ? one.own[i].most : maxBitrate,
+        active: active === (set.active ?? active) && one.own[i] ? one.own[i].active : active,
+      };
+    });
+    one.wants = encodings.map(({ scaleResolutionDownBy: by = 1 }, i) => ({
+      most: one.own[i].active ? one.own[i].most : 0,
+      pixels: width * height / 921600 / by ** 2,
+    }));
+    this.senders.set(sender, one);
+    return one;
+  }
+
+  async set(one) {
+    if (one.busy) { // the newest is set when this is done
+      one.again = true;
+      return;
+    }
+    one.busy = true;
+    try {
+      do {
+        one.again = false;
+        const parameters = one.sender.getParameters();
+        one.set = parameters.encodings.map((encoding, i) => {
+          const { most, active } = one.own[i];
+          const part = one.parts?.[i];
+          encoding.active = active && part !== 0;
+          if (part) {
+            encoding.maxBitrate = Math.round(Math.max(LEAST, Math.min(part, most ?? Infinity)));
+          } else if (most === undefined) {
+            delete encoding.maxBitrate;
+          } else {
+            encoding.maxBitrate = most;
+          }
+          return { most: encoding.maxBitrate, active: encoding.active };
+        });
+        await one.sender.setParameters(parameters);
+      } while (one.again);
+    } catch (error) {
+      console.debug('paqm:', error); // the page was changing them: the next look sets them again
+    }
+    one.busy = false;
+  }
+}

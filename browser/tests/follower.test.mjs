@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0
+// The core module: what of a getStats() report is a flow, how a rate is shared, how the cap moves.
+
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { Follower, connections, layers, sent, share } from '../paqm-rtc.js';
+import { Clock, Peer } from './clock.mjs';
+
+const LOW = 0.25; // of the estimate, to lift it
+
+/** A follower of a call, what it told, and its newest cap. */
+async function call(encodings, change = {}) {
+  const clock = new Clock();
+  const pc = Object.assign(new Peer(clock, encodings), change);
+  const told = [];
+  const follower = new Follower(pc, (message) => told.push(message), () => clock.now);
+  await clock.pass(2100);
+  const advise = (rate, cause = 'erf') => {
+    const { flow } = told.findLast(({ op }) => op === 'add');
+    follower.receive({ event: 'advice', flow, rate_bps: rate, cause });
+  };
+  return { clock, pc, told, follower, advise, cap: () => pc.encodings[0].maxBitrate };
+}
+
+test('max-min shares', () => {
+  assert.deepEqual(share(10, [Infinity, Infinity]), [5, 5]);
+  assert.deepEqual(share(10, [Infinity, 2, 3]), [5, 2, 3]);
+  assert.deepEqual(share(2, [4, 4]), [1, 1]);
+  assert.deepEqual(share(10, []), []);
+});
+
+test('layers of simulcast: the lowest first, none that would starve', () => {
+  const wants = [{ pixels: 1 / 16 }, { pixels: 1 / 4 }, { pixels: 1 }];
+  const much = layers(4e6, wants);
+  assert.ok(much.every((part) => part > 0) && Math.abs(much[0] + much[1] + much[2] - 4e6) < 1);
+  assert.ok(much[0] < much[1] && much[1] < much[2]);
+  const some = layers(1e6, wants);
+  assert.ok(some[0] > 0 && some[1] > 0 && some[2] === 0);
+  assert.ok(Math.abs(some[0] + some[1] - 1e6) < 1, 'the highest that fits has the rest');
+  assert.deepEqual(layers(1e5, wants), [1e5, 0, 0]);
+  assert.deepEqual(layers(2e6, [{ pixels: 1, most: 5e5 }]), [5e5], 'no more than the page allows');
+  assert.deepEqual(layers(2e6, [{ pixels: 1 }, { pixels: 0.25, most: 2e5 }]), [1.8e6, 2e5]);
+});
+
+test('the tuple of a connection', async () => {
+  const clock = new Clock();
+  const pc = new Peer(clock);
+  const [one] = connections(await pc.getStats());
+  assert.deepEqual(one.tuple, {
+    source: '10.1.1.2', source_port: 55407, destination: '10.4.0.2', destination_port: 33314,
+    ssrc: 0, // more than one: video and its retransmissions
+  });
+  const sound = await Object.assign(new Peer(clock), { sound: 3e4 }).getStats();
+  sound.delete('V');
+  assert.equal(connections(sound)[0].tuple.ssrc, 9);
+  assert.equal(one.wrong, '');
+  pc.type = 'srflx'; // the socket's port is behind the NAT
+  assert.equal(connections(await pc.getStats())[0].tuple.source_port, 40000);
+  assert.equal(connections(await pc.getStats())[0].tuple.source, undefined);
+  pc.type = 'relay';
+  assert.match(connections(await pc.getStats())[0].wrong, /TURN/);
+  Object.assign(pc, { type: 'host', protocol: 'tcp' });
+  assert.match(connections(await pc.getStats())[0].wrong, /UDP/);
+  Object.assign(pc, { protocol: 'udp', remote: 'd1b2.local' });
+  assert.match(connections(await pc.getStats())[0].wrong, /hides/);
+});
+
+test('Firefox: no transport among the statistics, no packets of a pair', async () => {
+  const report = await new Peer(new Clock()).getStats();
+  report.delete('T01');
+  delete report.get('CP').packetsSent;
+  delete report.get('CP').bytesSent;
+  const [one] = connections(report);
+  assert.equal(one.tuple.source_port, 55407);
+  const { all, video } = sent(one);
+  assert.equal(all, video);
+});
+
+test('a flow is registered once, and again when its addresses change', async () => {
+  const { clock, pc, told } = await call();
+  assert.equal(told.filter(({ op }) => op === 'add').length, 1);
+  pc.remote = '10.4.0.3';
+  await clock.pass(1100);
+  assert.deepEqual(told.filter(({ op }) => op === 'add' || op === 'remove')
+    .map(({ op, flow, destination }) => [op, flow, destination]), [
+    ['add', 1, '10.4.0.2'], ['remove', 1, undefined], ['add', 2, '10.4.0.3']]);
+  pc.connectionState = 'closed';
+  await clock.pass(1100);
+  assert.equal(told.at(-1).op, 'remove');
+  assert.equal(clock.due.size, 0, 'nothing runs on');
+});
+
+test('a cap is less than the rate by a margin and by sound', async () => {
+  const { clock, advise, cap } = await call([{ active: true }], { bps: 0.8e6 });
+  advise(1e6);
+  await clock.pass(1);
+  assert.ok(cap() > 0.92e6 && cap() < 0.96e6, `${cap()}`);
+  const other = await call([{ active: true }], { bps: 0.7e6, sound: 1e5 });
+  other.advise(1e6);
+  await other.clock.pass(1);
+  assert.ok(other.cap() < 0.88e6 && other.cap() > 0.8e6, `${other.cap()}`);
+});
+
+test('down at once, and below for a moment', async () => {
+  const { clock, pc, advise, cap } = await call();
+  advise(3e6);
+  await clock.pass(3000);
+  const high = cap();
+  advise(1e6);
+  await clock.pass(1);
+  assert.ok(cap() < 0.8 * 1e6 && cap() > 0.6 * 1e6, `${cap()} of ${high}`);
+  pc.bps = 1e6;
+  await clock.pass(700);
+  assert.ok(cap() > 0.86e6 && cap() < 1e6, `${cap()}`);
+});
+
+test('up in steps of half as much again, within two seconds', async () => {
+  const { clock, pc, advise, cap } = await call();
+  pc.bps = 0.5e6;
+  advise(0.5e6);
+  await clock.pass(5000);
+  pc.sets.length = 0;
+  advise(2e6);
+  await clock.pass(2000);
+  assert.ok(cap() > 1.75e6, `${cap()}`);
+  const rates = pc.sets.map(({ rates: [rate] }) => rate);
+  assert.ok(rates.length > 2);
+  rates.slice(1).forEach((rate, i) => assert.ok(rate <= 1.51 * rates[i], `${rates}`));
+});
+
+test('an estimate below the advice is lifted, not again and again', async () => {
+  const { clock, pc, advise, cap } = await call([{ active: true }], { estimate: 1e6 });
+  advise(3e6);
+  await clock.pass(1000);
+  assert.ok(cap() < 0.3e6, `${cap()}`);
+  await clock.pass(1000);
+  assert.equal(cap(), undefined, 'what would not bind is not set');
+  pc.sets.length = 0;
+  await clock.pass(5000);
+  assert.equal(pc.sets.length, 0);
+  pc.estimate = 2.9e6; // it has helped
+  await clock.pass(20000);
+  pc.estimate = 1.5e6;
+  await clock.pass(2000);
+  assert.ok(pc.sets.some(({ rates: [rate] }) => rate === LOW * 1.5e6), 'lost again, lifted again');
+});
+
+test('an estimate that something else limits is lifted once', async () => {
+  const { clock, pc, advise } = await call([{ active: true }], { estimate: 1e6 });
+  advise(3e6);
+  await clock.pass(60000);
+  assert.equal(pc.sets.filter(({ rates: [rate] }) => rate === LOW * 1e6).length, 1);
+});
+
+test('an estimate that follows is held by a cap', async () => {
+  const { clock, pc, advise, cap } = await call([{ active: true }], { estimate: 4e6 });
+  advise(3e6);
+  await clock.pass(1000);
+  assert.ok(cap() > 2.5e6 && cap() < 3e6, `${cap()}`);
+  pc.estimate = 1e6; // advice holds even so
+  advise(2e6);
+  await clock.pass(1);
+  assert.ok(cap() < 2e6);
+});
+
+test('without advice the page has what it asked for', async () => {
+  const { clock, pc, advise, cap } = await call([{ active: true, maxBitrate: 1.5e6 }]);
+  advise(1e6);
+  await clock.pass(2000);
+  assert.ok(cap() < 1e6);
+  advise(4e6);
+  await clock.pass(4000);
+  assert.equal(cap(), 1.5e6, 'never more than that');
+  pc.encodings[0].maxBitrate = 0.4e6; // the page changes its mind
+  advise(1e6);
+  await clock.pass(2000);
+  assert.equal(cap(), 0.4e6);
+  advise(0, 'expired');
+  await clock.pass(1);
+  assert.equal(cap(), 0.4e6);
+  const free = await call();
+  free.advise(1e6);
+  await free.clock.pass(1000);
+  free.advise(0, 'expired');
+  await free.clock.pass(1);
+  assert.equal('maxBitrate' in free.pc.encodings[0], false);
+});
+
+test('a layer that did not fit comes back, one that the page turned off does not', async () => {
+  const { clock, pc, advise } = await call([
+    { active: true, scaleResolutionDownBy: 4 }, { active: false, scaleResolutionDownBy: 2 },
+    { active: true, scaleResolutionDownBy: 1 }]);
+  advise(0.3e6);
+  await clock.pass(2000);
+  assert.deepEqual(pc.encodings.map(({ active }) => active), [true, false, false]);
+  advise(5e6);
+  await clock.pass(6000);
+  assert.deepEqual(pc.encodings.map(({ active }) => active), [true, false, true]);
+  advise(0);
+  await clock.pass(10);
+  assert.deepEqual(pc.encodings.map(({ active, maxBitrate }) => [active, maxBitrate]),
+    [[true, undefined], [false, undefined], [true, undefined]]);
+});
+
+test('an encoder that takes more than it is given is given less', async () => {
+  const { clock, pc, advise, cap } = await call([{ active: true }], { bps: 0.97e6 });
+  advise(1e6);
+  await clock.pass(4000);
+  const before = cap();
+  pc.bps = 1.1e6;
+  await clock.pass(12000);
+  const less = cap();
+  assert.ok(less < 0.95 * before && less > 0.8 * before, `${before} ${less}`);
+  pc.bps = 0.9e6;
+  await clock.pass(30000);
+  assert.ok(cap() > less && cap() <= 1.1 * before, `${before} ${cap()}`);
+});
+
+test('what cannot be followed is told, and is left alone', async () => {
+  const clock = new Clock();
+  const pc = Object.assign(new Peer(clock), { remote: '' });
+  const told = [];
+  const follower = new Follower(pc, (message) => told.push(message), () => clock.now);
+  await clock.pass(3000);
+  assert.match(told.find(({ op }) => op === 'cannot').text, /hides/);
+  assert.equal(pc.sets.length, 0);
+  follower.stop();
+});

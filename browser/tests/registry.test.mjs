@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0
+// The worker's bookkeeping, and what a page can do to it.
+
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { Registry } from '../extension/registry.js';
+import { rate, trouble, who } from '../extension/popup.js';
+
+const TUPLE = { source_port: 5004, destination: '10.4.0.2', destination_port: 5006, ssrc: 0 };
+
+function start() {
+  const host = [];
+  const registry = new Registry((message) => host.push(message));
+  const open = (origin) => {
+    const heard = [];
+    return { heard, page: registry.open((message) => heard.push(message), origin) };
+  };
+  return { host, registry, open };
+}
+
+test('two pages with the same numbers hear each of its own flow', () => {
+  const { host, registry, open } = start();
+  const [a, b] = [open('https://a.example'), open('https://b.example')];
+  registry.ask(a.page, { op: 'add', pc: 1, flow: 1, ...TUPLE }, 0);
+  registry.ask(b.page, { op: 'add', pc: 1, flow: 1, ...TUPLE, source_port: 5008 }, 0);
+  assert.deepEqual(host.map(({ op, flow, source_port: port }) => [op, flow, port]),
+    [['add', 1, 5004], ['add', 2, 5008]]);
+  registry.heard({ event: 'advice', flow: 2, rate_bps: 7, cause: 'erf', router: '10.0.0.1' });
+  assert.equal(a.heard.length, 0);
+  assert.deepEqual(b.heard.map(({ pc, flow, rate_bps: bps }) => [pc, flow, bps]), [[1, 1, 7]]);
+  registry.close(a.page);
+  assert.deepEqual(host.at(-1), { op: 'remove', flow: 1 });
+  assert.equal(registry.state().flows.length, 1);
+});
+
+test('only what is known goes on to the host', () => {
+  const { host, registry, open } = start();
+  const { page } = open('https://a.example');
+  registry.ask(page, { op: 'add', pc: 1, flow: 1, ...TUPLE, more: 'x', source_port: -1 }, 0);
+  assert.deepEqual(host, [
+    { op: 'add', flow: 1, destination: '10.4.0.2', destination_port: 5006, ssrc: 0 }]);
+  for (const bad of [null, 7, 'add', {}, { op: 'add', pc: 1 }, { op: 'add', pc: 1.5, flow: 1 },
+    { op: 'remove', pc: 9, flow: 9 }, { op: 'hello', pc: 1, flow: 1 }]) {
+    assert.equal(registry.ask(page, bad, 0), true);
+  }
+  assert.equal(host.length, 1);
+});
+
+test('a page has a number of flows and of messages', () => {
+  const { host, registry, open } = start();
+  const { page, heard } = open('https://a.example');
+  for (let flow = 1; flow <= 17; flow++) {
+    assert.equal(registry.ask(page, { op: 'add', pc: 1, flow, ...TUPLE }, 0), true);
+  }
+  assert.equal(host.length, 16);
+  assert.equal(heard[0].reason, 'full');
+  let taken = 17;
+  while (registry.ask(page, { op: 'sent', pc: 1, flow: 1, bps: 1 }, 0)) {
+    taken++;
+  }
+  assert.equal(taken, 50);
+  assert.equal(registry.ask(page, { op: 'sent', pc: 1, flow: 1, bps: 1 }, 1000), true);
+});
+
+test('a host that ends and comes back', () => {
+  const { host, registry, open } = start();
+  const { page, heard } = open('https://a.example');
+  registry.ask(page, { op: 'add', pc: 1, flow: 3, ...TUPLE }, 0);
+  registry.heard({ event: 'advice', flow: 1, rate_bps: 7, cause: 'erf' });
+  registry.lost('it has ended');
+  assert.deepEqual(heard.map(({ cause, rate_bps: bps, flow }) => [cause, bps, flow]),
+    [['erf', 7, 3], ['lost', 0, 3]]);
+  registry.again();
+  assert.deepEqual(host[1], host[0]);
+  registry.heard({ event: 'refused', flow: 1, reason: 'taken', text: 'another', kept: true });
+  registry.ask(page, { op: 'sent', pc: 1, flow: 3, bps: 1 }, 0);
+  assert.equal(host.at(-1).op, 'sent');
+  registry.heard({ event: 'refused', flow: 1, reason: 'source_port', text: 'none', kept: false });
+  registry.ask(page, { op: 'sent', pc: 1, flow: 3, bps: 1 }, 0);
+  assert.equal(host.length, 3, 'the host has no such flow any more');
+  assert.equal(registry.state().flows[0].text, 'none');
+});
+
+test('what cannot be followed is shown, and not told to the host', () => {
+  const { host, registry, open } = start();
+  const { page } = open('https://a.example');
+  registry.ask(page, { op: 'cannot', pc: 1, flow: 1, text: 'TURN relay' }, 0);
+  registry.ask(page, { op: 'remove', pc: 1, flow: 1 }, 0);
+  assert.equal(host.length, 0);
+});
+
+test('the popup in words', () => {
+  const flow = { limit: 'router', router: '10.0.0.1', cause: 'erf', text: '' };
+  assert.equal(who(flow), 'router 10.0.0.1');
+  assert.equal(who({ ...flow, policed: true }), 'router 10.0.0.1, which polices it');
+  assert.equal(who({ ...flow, limit: 'cpu', cause: 'expired' }),
+    'the routers fell silent; this computer');
+  assert.equal(who({ ...flow, text: 'TURN relay' }), 'TURN relay');
+  assert.equal(rate(1234567), '1.23 Mbit/s');
+  const state = { host: { connected: true }, paqmd: { connected: false, text: 'No such file' } };
+  assert.match(trouble({ ...state, flows: [flow] }), /paqmd cannot be reached: No such file/);
+  assert.match(trouble({ ...state, flows: [] }), /No page/);
+});

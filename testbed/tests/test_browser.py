@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: GPL-2.0
+"""`paqm-lab browser`: figures by hand, each target can be missed; the extension in a short call."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from paqm_lab import browser, cache, image, kernel, run, scenario
+from paqm_lab.errors import LabError
+
+Json = dict[str, Any]
+PART: Json = {
+    "start_s": 15.0, "stop_s": 30.0, "share_mbit": 1.6, "mean_mbit": 1.55, "share_percent": 96.9,
+    "followed_s": 0.8, "down": True,
+}  # fmt: skip
+ROW: Json = {
+    "name": "paqm", "title": "t", "delay_p95_ms": 12.0, "delay_p95_with_tcp_ms": 8.0,
+    "delay_p99_ms": 14.0, "lost_percent": 0.0, "frame_delivery_p95_ms": 60.0, "webrtc_freezes": 0,
+    "vmaf": 90.0, "elastic_share_percent": 100.0,
+    "segments": [
+        PART | {"start_s": 0.4, "stop_s": 15.0, "share_mbit": 3.0, "followed_s": None,
+                "down": False},
+        PART,
+        PART | {"start_s": 30.0, "stop_s": 45.0, "share_mbit": 3.0, "followed_s": 2.0,
+                "down": False},
+    ],
+}  # fmt: skip
+
+
+def test_a_change_counts_as_followed_when_the_rate_over_half_a_second_is_there() -> None:
+    t = np.concatenate([np.arange(0, 11, 0.01), np.arange(11, 20, 0.02)])  # halves at 11 s
+    size = np.full(len(t), 1250)  # 1 Mbit/s, then 0.5
+    took = browser.followed(t, size, 0.5e6, 10.0, 20.0, True)
+    assert took is not None and 1.4 <= took <= 1.5  # 1 s, and what the window still holds
+    assert browser.followed(t, size, 0.3e6, 10.0, 20.0, True) is None
+    assert browser.followed(t, size, 0.9e6, 5.0, 20.0, False) == 0.0
+
+
+def failed(change: Json, part: int | None = None) -> set[str]:
+    row = copy.deepcopy(ROW)
+    (row if part is None else row["segments"][part]).update(change)
+    return {check["name"] for check in browser.judge(row) if not check["pass"]}
+
+
+def test_every_target_can_be_missed() -> None:
+    assert failed({}) == set()
+    assert failed({"share_percent": 60.0}, 0) == set()  # a call begins slowly
+    assert failed({"share_percent": 94.9}, 1) == {"share_with_tcp_from_15_s"}
+    assert failed({"share_percent": 94.9}, 2) == {"share_alone_from_30_s"}
+    assert failed({"followed_s": 1.05}, 1) == {"down_from_15_s"}
+    assert failed({"followed_s": None}, 2) == {"up_from_30_s"}
+    assert failed({"followed_s": 2.55}, 2) == {"up_from_30_s"}
+    assert failed({"delay_p95_with_tcp_ms": 10.1}) == {"delay_p95_with_tcp"}
+    assert failed({"webrtc_freezes": 1}) == {"webrtc_freezes"}
+    assert failed({"webrtc_freezes": None}) == {"webrtc_freezes"}
+
+
+def test_the_page_has_the_landed_figures() -> None:
+    told = json.loads(browser.DATA.read_text())
+    page = (cache.REPO / "docs" / "browser.md").read_text()
+    assert "\n".join(["", *browser.table(told), ""]) in page
+
+
+@pytest.mark.lab
+def test_a_page_that_knows_nothing_is_followed(tmp_path: Path) -> None:
+    """Extension, host and paqmd in a guest: the flow is registered, told, and reports."""
+    built = kernel.ensure("lab", print)
+    try:
+        image.with_extra("browser", image.ensure(built, print), built, print)
+    except LabError as err:
+        pytest.skip(f"Chromium cannot be had here: {err}")
+    out = tmp_path / "out"
+    chosen = scenario.load(str(Path(__file__).parent / "extension.toml"))
+    run.run_scenario(chosen, run.Options(out, 1, [], False, False, score=False, page=False), print)
+    told = json.loads((out / "paqm" / "flows" / "a" / "send" / "paqmd.json").read_text())
+    (flow,) = told["flows"]
+    assert flow["accepted"] > 10 and flow["cause"] == "erf" and flow["status"]["wire_bps"] > 1e5
+    assert told["stats"]["refused"]["quote_unknown"] == 0
