@@ -34,6 +34,8 @@
 #				control (needs cargo: out/gst-checks)
 #	make call-demo		a recorded call of two minutes and its report (out/call)
 #	make call-live		the same in real time, with cameras, windows, sound cards (slow, root)
+#	make clients		clients of paqmd in Go and Rust: vectors, fuzzing, the real paqmd
+#				(needs Go 1.24, cargo; that in Python is in make test)
 #	make gcc-element	optional: GStreamer's Google congestion control (Rust; once)
 #	make tdc-kernel		the kernel's own cases for qdiscs, without and with the module (slow)
 #	make kernels		modules and suites on 6.1, 6.12 and the newest kernel (very slow)
@@ -198,6 +200,10 @@ bench-qdisc: build
 
 deb:
 	@packaging/build-deb.sh out/deb
+
+.PHONY: clients
+clients: build
+	@clients/check.sh $(BUILD)
 
 .PHONY: attack
 attack: build
