@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+
+// Package share turns advice for the many receivers of a server into what each may be sent.
+//
+// A router tells every flow the same rate R: what one flow more could use. A sender with a live
+// encoder takes it. The receivers of an SFU cannot: each stays on a layer below R, so that capacity
+// is left, R rises for all at once, and if all went up a layer they would overload the link at once.
+// So a rise is granted to some at a time, no more per round than what a single flow may take, and
+// the next ones wait until the router has measured it. Falls are for all and at once.
+package share
+
+import (
+	"sync"
+	"time"
+)
+
+const (
+	// A rise is granted up to this part of R: layers vary, and who is above R is held back.
+	riseTo = 0.9
+	// Rounds of a router between two grants: the flow must have used its new rate for one of them.
+	restRounds = 2
+	// After a fall there are no rises for so long: TCP that joins is still growing.
+	restAfterFall = 2 * time.Second
+)
+
+// Gate knows the routers and what was granted lately. It is for all receivers of a server.
+type Gate struct {
+	mu      sync.Mutex
+	routers map[uint64]*router
+}
+
+type router struct {
+	left float64 // bit/s that may still be granted in this round
+	next time.Time
+}
+
+// NewGate makes one.
+func NewGate() *Gate {
+	return &Gate{routers: map[uint64]*router{}}
+}
+
+// Advice is what the gate needs to know of a flow.
+type Advice struct {
+	RouterID uint64
+	RateBPS  float64 // R, in the unit of the layers
+	Period   time.Duration
+}
+
+// Layer picks the layer that a flow may be sent: an index into rates, which rise. Layer 0 is always
+// allowed. now is the present one.
+func (g *Gate) Layer(a Advice, rates []float64, now int, at time.Time) int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	r := g.routers[a.RouterID]
+	if r == nil {
+		r = &router{}
+		g.routers[a.RouterID] = r
+	}
+	fit := 0
+	for i, rate := range rates {
+		if rate <= a.RateBPS {
+			fit = i
+		}
+	}
+	if fit < now {
+		r.left = 0
+		if next := at.Add(restAfterFall); next.After(r.next) {
+			r.next = next
+		}
+		return fit
+	}
+	if now+1 >= len(rates) || rates[now+1] > riseTo*a.RateBPS {
+		return now
+	}
+	if !at.Before(r.next) {
+		// What one flow more could use beside what it uses.
+		r.left = a.RateBPS - rates[now]
+		r.next = at.Add(restRounds * a.Period)
+	}
+	step := rates[now+1] - rates[now]
+	if step > r.left {
+		return now
+	}
+	r.left -= step
+	return now + 1
+}
