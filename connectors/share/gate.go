@@ -5,8 +5,8 @@
 // A router tells every flow the same rate R: what one flow more could use. A sender with a live
 // encoder takes it. The receivers of an SFU cannot: each stays on a layer below R, so that capacity
 // is left, R rises for all at once, and if all went up a layer they would overload the link at once.
-// So a rise is granted to some at a time, no more per round than what a single flow may take, and
-// the next ones wait until the router has measured it. Falls are for all and at once.
+// So rises are granted to some at a time, no more in a round than what a single flow may take, and
+// the next ones wait until the router has measured them. Falls are for all and at once.
 package share
 
 import (
@@ -19,11 +19,12 @@ const (
 	riseTo = 0.9
 	// Rounds of a router between two grants: the flow must have used its new rate for one of them.
 	restRounds = 2
-	// After a fall there are no rises for so long: TCP that joins is still growing.
-	restAfterFall = 2 * time.Second
+	// A flow that fell rises again after so long, and twice that each time it falls soon after.
+	pauseMin, pauseMax = time.Second, 16 * time.Second
+	soon               = 8 * time.Second
 )
 
-// Gate knows the routers and what was granted lately. It is for all receivers of a server.
+// Gate knows what was granted lately behind which router. It is for all receivers of a server.
 type Gate struct {
 	mu      sync.Mutex
 	routers map[uint64]*router
@@ -39,7 +40,14 @@ func NewGate() *Gate {
 	return &Gate{routers: map[uint64]*router{}}
 }
 
-// Advice is what the gate needs to know of a flow.
+// Flow is what the gate remembers of a receiver; its zero value is a new one.
+type Flow struct {
+	rose  time.Time
+	pause time.Duration
+	until time.Time // no rise before
+}
+
+// Advice is what the gate needs to know of an advice.
 type Advice struct {
 	RouterID uint64
 	RateBPS  float64 // R, in the unit of the layers
@@ -48,14 +56,9 @@ type Advice struct {
 
 // Layer picks the layer that a flow may be sent: an index into rates, which rise. Layer 0 is always
 // allowed. now is the present one.
-func (g *Gate) Layer(a Advice, rates []float64, now int, at time.Time) int {
+func (g *Gate) Layer(f *Flow, a Advice, rates []float64, now int, at time.Time) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	r := g.routers[a.RouterID]
-	if r == nil {
-		r = &router{}
-		g.routers[a.RouterID] = r
-	}
 	fit := 0
 	for i, rate := range rates {
 		if rate <= a.RateBPS {
@@ -63,14 +66,16 @@ func (g *Gate) Layer(a Advice, rates []float64, now int, at time.Time) int {
 		}
 	}
 	if fit < now {
-		r.left = 0
-		if next := at.Add(restAfterFall); next.After(r.next) {
-			r.next = next
-		}
+		f.fell(at)
 		return fit
 	}
-	if now+1 >= len(rates) || rates[now+1] > riseTo*a.RateBPS {
+	if now+1 >= len(rates) || rates[now+1] > riseTo*a.RateBPS || at.Before(f.until) {
 		return now
+	}
+	r := g.routers[a.RouterID]
+	if r == nil {
+		r = &router{}
+		g.routers[a.RouterID] = r
 	}
 	if !at.Before(r.next) {
 		// What one flow more could use beside what it uses.
@@ -82,5 +87,14 @@ func (g *Gate) Layer(a Advice, rates []float64, now int, at time.Time) int {
 		return now
 	}
 	r.left -= step
+	f.rose = at
 	return now + 1
+}
+
+func (f *Flow) fell(at time.Time) {
+	f.pause = min(2*f.pause, pauseMax)
+	if f.pause == 0 || at.Sub(f.rose) > soon {
+		f.pause = pauseMin
+	}
+	f.until = at.Add(f.pause)
 }

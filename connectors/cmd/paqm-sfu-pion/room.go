@@ -31,13 +31,12 @@ const (
 )
 
 type layer struct {
-	rid    string
-	ssrc   uint32
-	pc     *webrtc.PeerConnection
-	bytes  int     // of payload in this window
-	bps    float64 // what it needs, of payload
-	asked  time.Time
-	packet int // in this window
+	rid   string
+	ssrc  uint32
+	pc    *webrtc.PeerConnection
+	bytes int     // of payload in this window
+	bps   float64 // what it needs, of payload
+	asked time.Time
 }
 
 type viewer struct {
@@ -47,6 +46,7 @@ type viewer struct {
 	estimator cc.BandwidthEstimator
 
 	// with the room's lock
+	share   share.Flow
 	now     *layer // is sent; nil: nothing yet
 	want    *layer // is sent from its next key picture on
 	seq     uint16 // of the last packet
@@ -253,7 +253,7 @@ func (r *room) choose(v *viewer, rates []float64, at int) (int, map[string]any) 
 	if e, ok := v.estimator.(*paqm.Estimator); ok {
 		if a := e.Advice(); a.RateBPS != 0 {
 			target := min(e.Media(float64(a.RateBPS)), float64(e.GetTargetBitrate()))
-			return r.server.gate.Layer(share.Advice{
+			return r.server.gate.Layer(&v.share, share.Advice{
 				RouterID: a.RouterID, RateBPS: target, Period: a.Period,
 			}, rates, at, time.Now()), map[string]any{"advice": a.RateBPS, "router": a.RouterID}
 		}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+
+package share
+
+import (
+	"testing"
+	"time"
+)
+
+var (
+	layers = []float64{150e3, 310e3, 650e3, 1360e3}
+	begin  = time.Unix(0, 0)
+)
+
+func advice(bps float64) Advice { return Advice{1, bps, 250 * time.Millisecond} }
+
+func TestFallIsAtOnceAndForAll(t *testing.T) {
+	g := NewGate()
+	for i := 0; i < 50; i++ {
+		if got := g.Layer(&Flow{}, advice(400e3), layers, 3, begin); got != 1 {
+			t.Fatalf("layer %d, expected 1", got)
+		}
+	}
+	if got := g.Layer(&Flow{}, advice(1), layers, 3, begin); got != 0 {
+		t.Fatalf("layer %d, expected the lowest", got)
+	}
+}
+
+// Fifty flows on the lowest layer hear the same large rate at the same moment: together they may take
+// what it leaves to one of them, and the others after the router has measured.
+func TestRisesAreGrantedSomeAtATime(t *testing.T) {
+	g, flows := NewGate(), make([]Flow, 50)
+	rise := func(at time.Time) (sum float64) {
+		for i := range flows {
+			if g.Layer(&flows[i], advice(1.15e6), layers, 0, at) == 1 {
+				sum += layers[1] - layers[0]
+			}
+		}
+		return sum
+	}
+	if sum := rise(begin); sum < 500e3 || sum > 1e6 {
+		t.Errorf("%.0f bit/s were granted, 1 Mbit/s is left", sum)
+	}
+	if sum := rise(begin.Add(400 * time.Millisecond)); sum > 160e3 {
+		t.Errorf("%.0f bit/s more before the router has measured", sum)
+	}
+	if sum := rise(begin.Add(500 * time.Millisecond)); sum < 500e3 {
+		t.Errorf("%.0f bit/s in the next round", sum)
+	}
+	if got := g.Layer(&Flow{}, Advice{2, 1.15e6, time.Second}, layers, 0, begin); got != 1 {
+		t.Error("another router's flows wait, too")
+	}
+}
+
+func TestOneStepAtATimeAndWithRoom(t *testing.T) {
+	g := NewGate()
+	if got := g.Layer(&Flow{}, advice(100e6), layers, 0, begin); got != 1 {
+		t.Errorf("layer %d, expected the next one", got)
+	}
+	if got := g.Layer(&Flow{}, advice(320e3), layers, 0, begin); got != 0 {
+		t.Errorf("layer %d without room", got)
+	}
+}
+
+// A flow whose rises fail tries ever less often; the others do not wait for it.
+func TestWhoFallsWaits(t *testing.T) {
+	g, f, at := NewGate(), Flow{}, begin
+	for want := pauseMin; want <= pauseMax; want *= 2 {
+		if g.Layer(&f, advice(1e6), layers, 0, at) != 1 {
+			t.Fatalf("no rise after %v", at.Sub(begin))
+		}
+		g.Layer(&f, advice(200e3), layers, 1, at)
+		if g.Layer(&f, advice(1e6), layers, 0, at.Add(want-1)) != 0 {
+			t.Fatalf("a rise within %v", want)
+		}
+		at = at.Add(want)
+	}
+	if g.Layer(&Flow{}, advice(1e6), layers, 0, at) != 1 {
+		t.Error("another flow waits, too")
+	}
+}
