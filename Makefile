@@ -32,6 +32,8 @@
 #	make interlace		2D-interlaced coding: its cost, and what it saves (out/interlace)
 #	make gst-checks		GStreamer pipelines as webrtcsink's: advice beside Google congestion
 #				control (needs cargo: out/gst-checks)
+#	make sfu		a conference server: 50 viewers behind an uplink, TCP beside them
+#				(needs Go 1.24: out/sfu)
 #	make call-demo		a recorded call of two minutes and its report (out/call)
 #	make call-live		the same in real time, with cameras, windows, sound cards (slow, root)
 #	make clients		clients of paqmd in Go and Rust: vectors, fuzzing, the real paqmd
@@ -200,6 +202,13 @@ bench-qdisc: build
 
 deb:
 	@packaging/build-deb.sh out/deb
+
+.PHONY: connectors sfu
+connectors:
+	@connectors/build.sh
+
+sfu: setup connectors
+	@$(LAB) sfu --out out/sfu
 
 .PHONY: clients
 clients: build

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""What a conference server asks of paqmd: streams that share one transport (BUNDLE), many viewers of
+"""What a conference server asks of paqmd: streams of one transport (BUNDLE), many viewers of
 one socket (fan-out), and hundreds of flows that one router tells at once. Needs root.
 
 Usage: server.py PAQMD PAQMCTL

@@ -46,6 +46,7 @@ type Follower struct {
 
 	mu   sync.Mutex
 	mine map[uint64]*Estimator
+	lots map[uint64]*lot // by router
 }
 
 // NewFollower opens a connection to paqmd; path "": $PAQM_SOCKET, else its default. paqmd need not
@@ -56,7 +57,7 @@ func NewFollower(path string) (*Follower, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	f := &Follower{client: c, cancel: cancel, mine: map[uint64]*Estimator{}}
+	f := &Follower{client: c, cancel: cancel, mine: map[uint64]*Estimator{}, lots: map[uint64]*lot{}}
 	go f.run(ctx)
 	return f, nil
 }
@@ -198,7 +199,22 @@ func (e *Estimator) Unfollow() {
 	_ = e.follower.client.Remove(number)
 }
 
+// behind is what flows behind a router are sent with.
+func (f *Follower) behind(router uint64) *lot {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.lots[router] == nil {
+		f.lots[router] = &lot{}
+	}
+	return f.lots[router]
+}
+
 func (e *Estimator) onAdvice(a client.Advice) {
+	if a.RateBPS != 0 {
+		e.pacer.join(e.follower.behind(a.RouterID))
+	} else {
+		e.pacer.join(nil)
+	}
 	e.mu.Lock()
 	if a.Flow == e.flow {
 		e.advice = a

@@ -28,6 +28,8 @@ type pacer struct {
 	queue   []packet
 	bytes   int
 	free    time.Time // when the link of this rate is free again
+	lot     *lot      // all flows behind the same router; nil: not known
+	slot    time.Time // the first packet's in it; zero: none
 	wake    chan struct{}
 	done    chan struct{}
 	once    sync.Once
@@ -63,6 +65,15 @@ func (p *pacer) also(ssrc, other uint32) {
 	defer p.mu.Unlock()
 	if other != 0 {
 		p.streams[other] = p.streams[ssrc]
+	}
+}
+
+// join names the flows that packets are spread with.
+func (p *pacer) join(l *lot) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.lot != l {
+		p.lot, p.slot = l, time.Time{}
 	}
 }
 
@@ -134,8 +145,18 @@ func (p *pacer) send(now time.Time) time.Duration {
 			return wait
 		}
 		one := p.queue[0]
-		p.queue = p.queue[1:]
 		size := len(one.payload) + one.header.MarshalSize()
+		if p.lot != nil {
+			if p.slot.IsZero() {
+				p.slot = p.lot.slot(now, size)
+			}
+			if wait := p.slot.Sub(now); wait > burst/4 {
+				p.mu.Unlock()
+				return wait
+			}
+			p.slot = time.Time{}
+		}
+		p.queue = p.queue[1:]
 		bps := p.bps
 		if least := float64(p.bytes) * 8 / longestWait.Seconds(); bps < least {
 			bps = least

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The runs of `paqm-lab sfu`: one server, fifty viewers behind one uplink, TCP that joins and leaves.
+"""The runs of `paqm-lab sfu`: one server, fifty viewers behind an uplink, TCP that comes and goes.
 
     P --+                             P: the publisher (layers encoded before), S: the server,
     S --+-- R1 ===== R2 -- V          T: TCP senders, V: all viewers and TCP receivers

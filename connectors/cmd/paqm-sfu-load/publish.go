@@ -3,7 +3,6 @@
 package main
 
 import (
-	"encoding/binary"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,6 +14,8 @@ import (
 	"github.com/pion/rtp/codecs"
 	"github.com/pion/sdp/v3"
 	"github.com/pion/webrtc/v4"
+
+	"paqm.example/connectors/media"
 )
 
 // movie is a layer: its pictures, and how long each stands.
@@ -24,43 +25,6 @@ type movie struct {
 	interval time.Duration
 	track    *webrtc.TrackLocalStaticRTP
 	packets  rtp.Packetizer
-}
-
-const ivfHeader, ivfFrame = 32, 12
-
-// readIVF takes a file of ffmpeg apart: header, then size, time and bytes of each picture.
-func readIVF(path string) (*movie, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	if len(data) < ivfHeader || string(data[:4]) != "DKIF" || string(data[8:12]) != "H264" {
-		return nil, fmt.Errorf("%s: expected IVF with H264", path)
-	}
-	rate, scale := binary.LittleEndian.Uint32(data[16:]), binary.LittleEndian.Uint32(data[20:])
-	if rate == 0 || scale == 0 {
-		return nil, fmt.Errorf("%s: no frame rate", path)
-	}
-	m := &movie{
-		rid:      strings.TrimSuffix(filepath.Base(path), ".ivf"),
-		interval: time.Second * time.Duration(scale) / time.Duration(rate),
-	}
-	for at := ivfHeader; at < len(data); {
-		if at+ivfFrame > len(data) {
-			return nil, fmt.Errorf("%s: ends within a header", path)
-		}
-		size := int(binary.LittleEndian.Uint32(data[at:]))
-		at += ivfFrame
-		if size > len(data)-at {
-			return nil, fmt.Errorf("%s: ends within a picture", path)
-		}
-		m.pictures = append(m.pictures, data[at:at+size])
-		at += size
-	}
-	if len(m.pictures) == 0 {
-		return nil, fmt.Errorf("%s: no pictures", path)
-	}
-	return m, nil
 }
 
 func publish(o *options) error {
@@ -77,9 +41,16 @@ func publish(o *options) error {
 	var movies []*movie
 	var sender *webrtc.RTPSender
 	for i, name := range names {
-		m, err := readIVF(name)
+		data, err := os.ReadFile(name)
 		if err != nil {
 			return err
+		}
+		pictures, interval, err := media.ReadIVF(data)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		m := &movie{
+			rid: strings.TrimSuffix(filepath.Base(name), ".ivf"), pictures: pictures, interval: interval,
 		}
 		m.track, err = webrtc.NewTrackLocalStaticRTP(
 			webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypeH264, ClockRate: clockRate},

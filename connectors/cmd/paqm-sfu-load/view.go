@@ -11,6 +11,8 @@ import (
 
 	"github.com/pion/rtp"
 	"github.com/pion/webrtc/v4"
+
+	"paqm.example/connectors/media"
 )
 
 const (
@@ -91,7 +93,7 @@ func (v *viewer) feed() {
 		v.holeSince = time.Time{}
 		delete(v.waiting, v.next)
 		v.next++
-		if v.broken && beginsKey(p.Payload) {
+		if v.broken && media.BeginsKey(p.Payload) {
 			v.broken = false
 		}
 		if p.Marker && !v.broken {
@@ -126,11 +128,6 @@ func (v *viewer) gap(now time.Time) {
 		v.gaps = v.gaps[1:]
 	}
 	v.gaps = append(v.gaps, gap)
-}
-
-// beginsKey says whether an H.264 payload (RFC 6184) begins a key picture: with its parameter set.
-func beginsKey(p []byte) bool {
-	return len(p) > 3 && (p[0]&0x1f == 7 || p[0]&0x1f == 24 && p[3]&0x1f == 7)
 }
 
 func (v *viewer) watch(o *options, number int) error {

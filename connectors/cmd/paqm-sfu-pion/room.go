@@ -14,6 +14,7 @@ import (
 	"github.com/pion/rtp"
 	"github.com/pion/webrtc/v4"
 
+	"paqm.example/connectors/media"
 	paqm "paqm.example/connectors/pion"
 	"paqm.example/connectors/share"
 )
@@ -122,7 +123,7 @@ func (r *room) forward(l *layer, p *rtp.Packet) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	l.bytes += len(p.Payload)
-	key := beginsKey(p.Payload)
+	key := media.BeginsKey(p.Payload)
 	now := time.Now()
 	for _, v := range r.viewers {
 		if v.want == l && key {
@@ -270,22 +271,4 @@ func (r *room) choose(v *viewer, rates []float64, at int) (int, map[string]any) 
 		}
 	}
 	return next, map[string]any{"estimate": int(own)}
-}
-
-// beginsKey says whether an H.264 payload (RFC 6184) begins a key picture: its parameter set, or its
-// first slice.
-func beginsKey(p []byte) bool {
-	if len(p) < 2 {
-		return false
-	}
-	switch kind := p[0] & 0x1f; kind {
-	case 7:
-		return true
-	case 24: // STAP-A
-		return len(p) > 3 && p[3]&0x1f == 7
-	case 28: // FU-A
-		return p[1]&0x80 != 0 && p[1]&0x1f == 7
-	default:
-		return false
-	}
 }
