@@ -41,6 +41,8 @@ type packet struct {
 	attributes interceptor.Attributes
 }
 
+func (p *packet) size() int { return p.header.MarshalSize() + len(p.payload) }
+
 func newPacer(bps int) *pacer {
 	p := &pacer{
 		bps:     float64(bps),
@@ -72,9 +74,20 @@ func (p *pacer) also(ssrc, other uint32) {
 func (p *pacer) join(l *lot) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.lot != l {
-		p.lot, p.slot = l, time.Time{}
+	if p.lot == l {
+		return
 	}
+	unslotted := p.bytes
+	if !p.slot.IsZero() {
+		unslotted -= p.queue[0].size()
+	}
+	if p.lot != nil {
+		p.lot.leave(unslotted)
+	}
+	if l != nil {
+		l.come(time.Now(), p.bytes)
+	}
+	p.lot, p.slot = l, time.Time{}
 }
 
 // SetTargetBitrate sets the rate.
@@ -96,7 +109,10 @@ func (p *pacer) Write(h *rtp.Header, payload []byte, a interceptor.Attributes) (
 	one := packet{h.Clone(), append([]byte(nil), payload...), maps.Clone(a)}
 	p.mu.Lock()
 	p.queue = append(p.queue, one)
-	p.bytes += len(payload) + h.MarshalSize()
+	p.bytes += one.size()
+	if p.lot != nil {
+		p.lot.come(time.Now(), one.size())
+	}
 	p.mu.Unlock()
 	select {
 	case p.wake <- struct{}{}:
@@ -107,7 +123,10 @@ func (p *pacer) Write(h *rtp.Header, payload []byte, a interceptor.Attributes) (
 
 // Close ends it; packets that wait are lost.
 func (p *pacer) Close() error {
-	p.once.Do(func() { close(p.done) })
+	p.once.Do(func() {
+		close(p.done)
+		p.join(nil)
+	})
 	return nil
 }
 
@@ -145,7 +164,7 @@ func (p *pacer) send(now time.Time) time.Duration {
 			return wait
 		}
 		one := p.queue[0]
-		size := len(one.payload) + one.header.MarshalSize()
+		size := one.size()
 		if p.lot != nil {
 			if p.slot.IsZero() {
 				p.slot = p.lot.slot(now, size)

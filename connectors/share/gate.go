@@ -5,8 +5,8 @@
 // A router tells every flow the same rate R: what one flow more could use. A sender with a live
 // encoder takes it. The receivers of an SFU cannot: each stays on a layer below R, so that capacity
 // is left, R rises for all at once, and if all went up a layer they would overload the link at once.
-// So rises are granted to some at a time, no more in a round than what a single flow may take, and
-// the next ones wait until the router has measured them. Falls are for all and at once.
+// So rises are granted to some at a time, in a round half of what a single flow may take, and the
+// next ones wait until the router has measured them. Falls are for all and at once.
 package share
 
 import (
@@ -17,8 +17,11 @@ import (
 const (
 	// A rise is granted up to this part of R: layers vary, and who is above R is held back.
 	riseTo = 0.9
-	// Rounds of a router between two grants: the flow must have used its new rate for one of them.
+	// Between two grants: a layer begins with its next key picture, and the router measures it.
 	restRounds = 2
+	rest       = 750 * time.Millisecond
+	// A grant beyond the first of a round takes no more than this part of what is left.
+	grantPart = 0.5
 	// A flow that fell rises again after so long, and twice that each time it falls soon after.
 	pauseMin, pauseMax = time.Second, 16 * time.Second
 	soon               = 8 * time.Second
@@ -78,9 +81,9 @@ func (g *Gate) Layer(f *Flow, a Advice, rates []float64, now int, at time.Time) 
 		g.routers[a.RouterID] = r
 	}
 	if !at.Before(r.next) {
-		// What one flow more could use beside what it uses.
-		r.left = a.RateBPS - rates[now]
-		r.next = at.Add(restRounds * a.Period)
+		// What one flow more could use beside what it uses. The first step fits in any case.
+		r.left = max(grantPart*(a.RateBPS-rates[now]), rates[now+1]-rates[now])
+		r.next = at.Add(rest + restRounds*a.Period)
 	}
 	step := rates[now+1] - rates[now]
 	if step > r.left {
