@@ -2,11 +2,12 @@
 
 // Package share turns advice for the many receivers of a server into what each may be sent.
 //
-// A router tells every flow the same rate R: what one flow more could use. A sender with a live
-// encoder takes it. The receivers of an SFU cannot: each stays on a layer below R, so that capacity
-// is left, R rises for all at once, and if all went up a layer they would overload the link at once.
-// So rises are granted to some at a time, in a round half of what a single flow may take, and the
-// next ones wait until the router has measured them. Falls are for all and at once.
+// A router tells a flow what it could use if the others stayed as they are, up to twice what it uses.
+// A sender with a live encoder takes it. The receivers of an SFU cannot: each stays on a layer below,
+// so that capacity is left, the rate rises for all at once, and if all went up a layer they would
+// overload the link at once. So rises are granted to some at a time, a small part of what all use in a
+// round, the lower ones first, and the next ones wait until the router has measured them. Falls are
+// for all and at once.
 package share
 
 import (
@@ -20,8 +21,8 @@ const (
 	// Between two grants: a layer begins with its next key picture, and the router measures it.
 	restRounds = 2
 	rest       = 750 * time.Millisecond
-	// A grant beyond the first of a round takes no more than this part of what is left.
-	grantPart = 0.5
+	// All flows behind a router together rise by no more than this part in a round, or by one step.
+	riseBy = 0.08
 	// A flow that fell rises again after so long, and twice that each time it falls soon after.
 	pauseMin, pauseMax = time.Second, 16 * time.Second
 	soon               = 8 * time.Second
@@ -34,8 +35,11 @@ type Gate struct {
 }
 
 type router struct {
-	left float64 // bit/s that may still be granted in this round
-	next time.Time
+	flows int
+	uses  float64 // bit/s, of all flows
+	left  float64 // bit/s that may still be granted in this round
+	begun time.Time
+	next  time.Time
 }
 
 // NewGate makes one.
@@ -45,6 +49,9 @@ func NewGate() *Gate {
 
 // Flow is what the gate remembers of a receiver; its zero value is a new one.
 type Flow struct {
+	behind *router
+	uses   float64
+
 	rose  time.Time
 	pause time.Duration
 	until time.Time // no rise before
@@ -62,6 +69,9 @@ type Advice struct {
 func (g *Gate) Layer(f *Flow, a Advice, rates []float64, now int, at time.Time) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	r := g.join(f, a.RouterID)
+	r.uses += rates[now] - f.uses
+	f.uses = rates[now]
 	fit := 0
 	for i, rate := range rates {
 		if rate <= a.RateBPS {
@@ -75,15 +85,12 @@ func (g *Gate) Layer(f *Flow, a Advice, rates []float64, now int, at time.Time) 
 	if now+1 >= len(rates) || rates[now+1] > riseTo*a.RateBPS || at.Before(f.until) {
 		return now
 	}
-	r := g.routers[a.RouterID]
-	if r == nil {
-		r = &router{}
-		g.routers[a.RouterID] = r
-	}
 	if !at.Before(r.next) {
-		// What one flow more could use beside what it uses. The first step fits in any case.
-		r.left = max(grantPart*(a.RateBPS-rates[now]), rates[now+1]-rates[now])
-		r.next = at.Add(rest + restRounds*a.Period)
+		r.left = max(riseBy*r.uses, rates[now+1]-rates[now])
+		r.begun, r.next = at, at.Add(rest+restRounds*a.Period)
+	}
+	if f.uses > r.uses/float64(r.flows) && at.Sub(r.begun) < r.next.Sub(r.begun)/2 {
+		return now // the lower ones first
 	}
 	step := rates[now+1] - rates[now]
 	if step > r.left {
@@ -92,6 +99,35 @@ func (g *Gate) Layer(f *Flow, a Advice, rates []float64, now int, at time.Time) 
 	r.left -= step
 	f.rose = at
 	return now + 1
+}
+
+// Leave forgets a receiver that is gone, or has no advice any more.
+func (g *Gate) Leave(f *Flow) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if f.behind != nil {
+		f.behind.flows--
+		f.behind.uses -= f.uses
+	}
+	f.behind, f.uses = nil, 0
+}
+
+// join counts a flow among those behind a router.
+func (g *Gate) join(f *Flow, id uint64) *router {
+	r := g.routers[id]
+	if r == nil {
+		r = &router{}
+		g.routers[id] = r
+	}
+	if f.behind != r {
+		if f.behind != nil {
+			f.behind.flows--
+			f.behind.uses -= f.uses
+		}
+		f.behind, f.uses = r, 0
+		r.flows++
+	}
+	return r
 }
 
 func (f *Flow) fell(at time.Time) {

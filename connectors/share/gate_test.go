@@ -26,29 +26,46 @@ func TestFallIsAtOnceAndForAll(t *testing.T) {
 	}
 }
 
-// Fifty flows on the lowest layer hear the same large rate at the same moment: together they may take
-// what it leaves to one of them, and the others after the router has measured.
+// Fifty flows on the lowest layer hear the same large rate at the same moment: together they rise by a
+// small part, and the others after the router has measured.
 func TestRisesAreGrantedSomeAtATime(t *testing.T) {
-	g, flows := NewGate(), make([]Flow, 50)
-	rise := func(at time.Time) (sum float64) {
+	g, flows, at := NewGate(), make([]Flow, 50), make([]int, 50)
+	rise := func(now time.Time) (sum float64) {
 		for i := range flows {
-			if g.Layer(&flows[i], advice(1.15e6), layers, 0, at) == 1 {
-				sum += layers[1] - layers[0]
-			}
+			before := layers[at[i]]
+			at[i] = g.Layer(&flows[i], advice(1.15e6), layers, at[i], now)
+			sum += layers[at[i]] - before
 		}
 		return sum
 	}
-	if sum := rise(begin); sum < 300e3 || sum > 500e3 {
-		t.Errorf("%.0f bit/s were granted, 1 Mbit/s is left", sum)
+	rise(begin) // the first asks before the others are known
+	second := begin.Add(1250 * time.Millisecond)
+	if sum := rise(second); sum < 400e3 || sum > 700e3 {
+		t.Errorf("%.0f bit/s were granted of 7.5 Mbit/s that are used", sum)
 	}
-	if sum := rise(begin.Add(time.Second)); sum > 160e3 {
+	if sum := rise(second.Add(time.Second)); sum > 200e3 {
 		t.Errorf("%.0f bit/s more before the router has measured", sum)
 	}
-	if sum := rise(begin.Add(1250 * time.Millisecond)); sum < 300e3 {
+	if sum := rise(second.Add(1250 * time.Millisecond)); sum < 400e3 {
 		t.Errorf("%.0f bit/s in the next round", sum)
 	}
-	if got := g.Layer(&Flow{}, Advice{2, 1.15e6, time.Second}, layers, 0, begin); got != 1 {
+	if got := g.Layer(&Flow{}, Advice{2, 1.15e6, time.Second}, layers, 0, second); got != 1 {
 		t.Error("another router's flows wait, too")
+	}
+}
+
+func TestTheLowerOnesRiseFirst(t *testing.T) {
+	g, high, low := NewGate(), Flow{}, Flow{}
+	g.Layer(&low, advice(1), layers, 0, begin)
+	if got := g.Layer(&high, advice(10e6), layers, 2, begin.Add(time.Second)); got != 2 {
+		t.Fatal("the higher one rose first")
+	}
+	if got := g.Layer(&low, advice(10e6), layers, 0, begin.Add(9*time.Second)); got != 1 {
+		t.Fatal("the lower one did not rise")
+	}
+	g.Leave(&low)
+	if got := g.Layer(&high, advice(10e6), layers, 2, begin.Add(20*time.Second)); got != 3 {
+		t.Fatal("alone it does not rise")
 	}
 }
 

@@ -25,7 +25,8 @@ from paqm_lab.sfu_case import DURATION, JUDGED, MEDIA, SYSTEMS, TCP_FROM, TCP_UN
 
 Json = dict[str, Any]
 
-SOURCES = ("connectors/**/*.go", "connectors/go.*", "clients/go/*.go")
+SOURCES = ("connectors/pion/*.go", "connectors/share/*.go", "connectors/media/*.go",
+           "connectors/cmd/paqm-sfu-*/*.go", "connectors/go.*", "clients/go/*.go")
 MORE = ("sfu", "sfu_case", "sfu_layers", "multi/case", "multi/guest", "multi/main",
         "multi/netscenario")  # fmt: skip
 END = 0.5  # s before the end from which packets sent need not have come

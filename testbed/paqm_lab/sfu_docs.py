@@ -69,11 +69,15 @@ e.OnTargetBitrateChange(func(bps int) {{ ... }}) // payload: headers are taken o
 A peer connection is one registration without SSRC: sound and picture of one transport (BUNDLE) have a
 rate in common. paqmd serves hundreds of viewers of one socket (`clients/tests/server.py`).
 
-**Layers.** A router tells every flow what one more flow could use. Viewers of an SFU stay on a layer
-below that, so capacity is left, the rate rises for all of them at once, and if all took the next
-layer then, the link would be overloaded at once. [`connectors/share`](../connectors/share/gate.go) grants rises
-some at a time: in a round no more than a single flow may take, the next after the router has measured.
-Falls are for all and at once. A viewer who falls soon after a rise waits longer each time.
+**Layers.** A router tells a flow what it could use if the others stayed as they are. Viewers of an SFU
+stay on a layer below that, so capacity is left, the rate rises for all of them at once, and if all took
+the next layer then, the link would be overloaded at once. [`connectors/share`](../connectors/share/gate.go) grants rises
+some at a time: in a round a small part of what all use, lower ones first, the next after the router has
+measured. Falls are for all and at once. A viewer who falls soon after a rise waits longer each time.
+
+**Lots.** A picture goes to all viewers at once, and fifty packets in one lot stand in the router's queue,
+though each viewer keeps to his own rate. The packets of all flows behind one router are spread together,
+over four fifths of the time until the next picture; those of a key picture within 100 ms, about.
 
 `paqm-sfu-pion` is a server with it: WHIP for the publisher, WHEP for viewers (RFC 9725, without
 trickle), H.264, any number of layers.
@@ -82,6 +86,29 @@ trickle), H.264, any number of layers.
 make connectors                 # needs Go 1.24; programs in ~/.cache/paqm/connectors
 paqm-sfu-pion --listen 192.0.2.1:8080 --port 7000
 ```
+
+## Janus
+
+```
+paqm-janus --room 1234 --admin-secret SECRET --ceiling 2000000
+```
+
+VideoRoom sends each publisher's picture to all viewers as it is, so the publishers must follow: the
+viewer who is allowed least decides, and Janus tells publishers by REMB. The program asks the Admin API
+who is in the room and by which addresses (`handle_info`), registers viewers with paqmd, and sets the rate
+by `configure` in the publishers' own names, since `edit` of a room (`new_bitrate`) holds for those only
+who join later. Where each viewer should have his own rate, use simulcast and a server that picks
+layers. `connectors/tests/janus.py` runs it with Janus 1.1.2 of Debian, a publisher and a viewer:
+the publisher's REMB is what the router said, within 3 %.
+
+## Others
+
+LiveKit, mediasoup and Jitsi Videobridge have no connector yet. What each offers: LiveKit's
+`SetSubscriberChannelCapacity` is inside the server, a program outside reaches it only by the signal
+`SimulateScenario.subscriber_bandwidth` of the subscriber himself; mediasoup's
+`transport.setMaxOutgoingBitrate` is called by the application, which can run `paqm-follow` (JSON lines)
+for each `iceSelectedTuple`; Jitsi's `assumedBandwidthBps` is in the viewer's message
+`ReceiverVideoConstraints`.
 
 ## Measured
 

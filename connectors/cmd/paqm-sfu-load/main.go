@@ -6,6 +6,8 @@
 //	paqm-sfu-load publish --server 10.0.0.1:8080 --layers DIR --epoch NS --until S
 //	paqm-sfu-load view --server 10.0.0.1:8080 --count 50 --from S --spread S --until S --epoch NS
 //
+//	paqm-sfu-load janus --server http://10.0.0.1:8088/janus --layers DIR --until S
+//
 // Times are in seconds after the epoch. `view` prints a JSON object at its end.
 package main
 
@@ -95,7 +97,7 @@ func join(pc *webrtc.PeerConnection, url string) error {
 
 func run(args []string) error {
 	if len(args) < 2 {
-		return fmt.Errorf("usage: paqm-sfu-load publish|view OPTIONS")
+		return fmt.Errorf("usage: paqm-sfu-load publish|view|janus OPTIONS")
 	}
 	o, words := options{}, flag.NewFlagSet(args[1], flag.ExitOnError)
 	words.StringVar(&o.server, "server", "127.0.0.1:8080", "the server's HTTP")
@@ -114,8 +116,10 @@ func run(args []string) error {
 		return publish(&o)
 	case "view":
 		return view(&o)
+	case "janus":
+		return janus(&o)
 	}
-	return fmt.Errorf("%s: expected publish or view", args[1])
+	return fmt.Errorf("%s: expected publish, view or janus", args[1])
 }
 
 func main() {

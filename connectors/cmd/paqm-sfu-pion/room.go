@@ -81,6 +81,7 @@ func (r *room) add(v *viewer) {
 func (r *room) remove(v *viewer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.server.gate.Leave(&v.share)
 	for i, there := range r.viewers {
 		if there == v {
 			r.viewers = append(r.viewers[:i], r.viewers[i+1:]...)
@@ -259,6 +260,7 @@ func (r *room) choose(v *viewer, rates []float64, at int) (int, map[string]any) 
 			}, rates, at, time.Now()), map[string]any{"advice": a.RateBPS, "router": a.RouterID}
 		}
 	}
+	r.server.gate.Leave(&v.share)
 	own := float64(v.estimator.GetTargetBitrate())
 	next := 0
 	for i, rate := range rates {
