@@ -7,5 +7,7 @@ cd "$(dirname "$(readlink -f "$0")")"
 . ../setup/go.sh
 target="${XDG_CACHE_HOME:-$HOME/.cache}/paqm/connectors"
 mkdir -p "$target"
-CGO_ENABLED=0 go build -trimpath -o "$target/" ./cmd/...
+export CGO_ENABLED=0
+go build -trimpath -o "$target/" ./cmd/...
+(cd ../clients/go && go build -trimpath -o "$target/" ./cmd/...)
 echo "connectors: $target"

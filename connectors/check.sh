@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Tests of the connectors: Go's own, each parser fuzzed for SECONDS (5), and Janus with the real paqmd
-# if it is installed. Usage: connectors/check.sh BUILD [SECONDS]
+# Tests of the connectors: Go's own, each parser fuzzed for SECONDS (5), and with the real paqmd the
+# module for mediasoup, and Janus if it is installed. Usage: connectors/check.sh BUILD [SECONDS]
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
 build=$(readlink -f "$1")
@@ -16,8 +16,11 @@ for target in ./media:FuzzIVF ./media:FuzzBeginsKey ./cmd/paqm-janus:FuzzPair ./
 done
 layers=$(cd ../testbed && "$cache/venv/bin/python" -c \
 	'from paqm_lab import sfu_layers; print(sfu_layers.prepare(lambda text: None))')
+tools=("$build/feedback-daemon/paqmd" "$build/feedback-daemon/paqmctl")
 status=0
-tests/janus.py "$build/feedback-daemon/paqmd" "$build/feedback-daemon/paqmctl" \
-	"$cache/connectors" "$layers" || status=$?
+tests/mediasoup.py "${tools[@]}" "$cache/connectors/paqm-follow" || status=$?
+[ "$status" -eq 0 ] || [ "$status" -eq 77 ] || exit "$status"
+status=0
+tests/janus.py "${tools[@]}" "$cache/connectors" "$layers" || status=$?
 [ "$status" -eq 0 ] || [ "$status" -eq 77 ] || exit "$status"
 echo "connectors: all passed"

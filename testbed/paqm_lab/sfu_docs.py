@@ -101,13 +101,24 @@ who join later. Where each viewer should have his own rate, use simulcast and a 
 layers. `connectors/tests/janus.py` runs it with Janus 1.1.2 of Debian, a publisher and a viewer:
 the publisher's REMB is what the router said, within 3 %.
 
+## mediasoup
+
+```js
+const {{ Follower }} = require('./connectors/mediasoup');
+const follower = new Follower(); // runs paqm-follow, which make connectors builds
+follower.follow(transport, {{ ceiling: 5_000_000 }}); // a WebRtcTransport
+```
+
+What routers allow is the transport's `setMaxOutgoingBitrate`; mediasoup picks layers below it and goes on
+estimating by itself. Falls are set at once, rises by 8 % a second, since all transports hear of free
+capacity at once. It was tested with the real paqmd against the interface that mediasoup 3 documents
+(`connectors/tests/mediasoup.py`), **not with mediasoup's worker**, which its package fetches from elsewhere.
+
 ## Others
 
-LiveKit, mediasoup and Jitsi Videobridge have no connector yet. What each offers: LiveKit's
-`SetSubscriberChannelCapacity` is inside the server, a program outside reaches it only by the signal
-`SimulateScenario.subscriber_bandwidth` of the subscriber himself; mediasoup's
-`transport.setMaxOutgoingBitrate` is called by the application, which can run `paqm-follow` (JSON lines)
-for each `iceSelectedTuple`; Jitsi's `assumedBandwidthBps` is in the viewer's message
+LiveKit and Jitsi Videobridge have no connector yet. LiveKit's `SetSubscriberChannelCapacity` is inside
+the server; from outside it is reached only by the subscriber's own signal
+`SimulateScenario.subscriber_bandwidth`. Jitsi's `assumedBandwidthBps` is in the viewer's own message
 `ReceiverVideoConstraints`.
 
 ## Measured
