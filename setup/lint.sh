@@ -18,7 +18,7 @@ mapfile -t shell_files < <(git ls-files '*.sh' setup/lint.sh)
 lint "no leftover words" words
 lint "structure" setup/structure.py
 lint "clang-format" "$bin/clang-format" --dry-run --Werror "${c_files[@]}"
-lint "ruff" bash -c "cd testbed && '$bin/ruff' check --no-cache . ../feedback-daemon ../libpaqmclient ../clients \
+lint "ruff" bash -c "cd testbed && '$bin/ruff' check --no-cache . ../feedback-daemon ../libpaqmclient ../clients ../connectors \
 	../userspace ../streamer ../kernel ../setup ../docs ../tests --config pyproject.toml"
 lint "mypy" env MYPYPATH=testbed "$bin/mypy" --config-file testbed/pyproject.toml \
 	--cache-dir "$cache/mypy" -p paqm_lab

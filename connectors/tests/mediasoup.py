@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""The module for mediasoup with the real paqmd and mediasoup's documented interface: a fall is set at
+"""The module for mediasoup with the real paqmd and the documented interface: a fall is set at
 once, a rise slowly, none without advice below the ceiling, and a closed transport is given up.
 
 Usage: mediasoup.py PAQMD PAQMCTL PAQM-FOLLOW
