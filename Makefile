@@ -33,11 +33,11 @@
 #	make gst-checks		GStreamer pipelines as webrtcsink's: advice beside Google congestion
 #				control (needs cargo: out/gst-checks)
 #	make sfu		a conference server: 50 viewers behind an uplink, TCP beside them
-#				(needs Go 1.24: out/sfu)
+#				(slow: out/sfu)
 #	make call-demo		a recorded call of two minutes and its report (out/call)
 #	make call-live		the same in real time, with cameras, windows, sound cards (slow, root)
 #	make clients		clients of paqmd in Go and Rust: vectors, fuzzing, the real paqmd
-#				(needs Go 1.24, cargo; that in Python is in make test)
+#				(needs cargo; that in Python is in make test)
 #	make connector-checks	connectors of conference servers: their parsers, Janus if installed
 #	make gcc-element	optional: GStreamer's Google congestion control (Rust; once)
 #	make tdc-kernel		the kernel's own cases for qdiscs, without and with the module (slow)
@@ -205,14 +205,14 @@ deb:
 	@packaging/build-deb.sh out/deb
 
 .PHONY: connectors sfu
-connectors:
+connectors: setup
 	@connectors/build.sh
 
 .PHONY: connector-checks
 connector-checks: build connectors
 	@connectors/check.sh $(BUILD)
 
-sfu: setup connectors
+sfu: connectors
 	@$(LAB) sfu --out out/sfu
 
 .PHONY: clients

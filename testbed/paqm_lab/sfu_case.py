@@ -79,7 +79,7 @@ def programs() -> Path:
     where = cache.cache_dir() / "connectors"
     for name in PROGRAMS:
         if not (where / name).exists():
-            raise LabError(f"{name} is not built; run make connectors (needs Go)")
+            raise LabError(f"{name} is not built; run make connectors")
     return where
 
 

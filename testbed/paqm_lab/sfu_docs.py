@@ -83,7 +83,7 @@ over four fifths of the time until the next picture; those of a key picture with
 trickle), H.264, any number of layers.
 
 ```
-make connectors                 # needs Go 1.24; programs in ~/.cache/paqm/connectors
+make connectors                 # programs in ~/.cache/paqm/connectors
 paqm-sfu-pion --listen 192.0.2.1:8080 --port 7000
 ```
 
