@@ -37,6 +37,7 @@ const (
 	lossLimit = 0.1
 	// Packets that the mean overhead is taken over, about.
 	overheadMemory = 100
+	routersMax     = 256 // that are remembered
 )
 
 // Follower is a connection to paqmd for any number of estimators.
@@ -193,6 +194,7 @@ func (e *Estimator) Unfollow() {
 	if number == 0 {
 		return
 	}
+	e.pacer.join(nil)
 	e.follower.mu.Lock()
 	delete(e.follower.mine, number)
 	e.follower.mu.Unlock()
@@ -204,6 +206,9 @@ func (f *Follower) behind(router uint64) *lot {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.lots[router] == nil {
+		if len(f.lots) >= routersMax { // of long ago, most of them; who uses one keeps it
+			f.lots = map[uint64]*lot{}
+		}
 		f.lots[router] = &lot{}
 	}
 	return f.lots[router]

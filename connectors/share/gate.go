@@ -26,6 +26,8 @@ const (
 	// A flow that fell rises again after so long, and twice that each time it falls soon after.
 	pauseMin, pauseMax = time.Second, 16 * time.Second
 	soon               = 8 * time.Second
+
+	routersMax = 256 // from here on those without flows are forgotten
 )
 
 // Gate knows what was granted lately behind which router. It is for all receivers of a server.
@@ -116,6 +118,13 @@ func (g *Gate) Leave(f *Flow) {
 func (g *Gate) join(f *Flow, id uint64) *router {
 	r := g.routers[id]
 	if r == nil {
+		if len(g.routers) >= routersMax {
+			for old, of := range g.routers {
+				if of.flows == 0 {
+					delete(g.routers, old)
+				}
+			}
+		}
 		r = &router{}
 		g.routers[id] = r
 	}
