@@ -136,6 +136,9 @@ padding and grows to 1.5 of what arrives. Stalls are those of the W3C (`freezeCo
 three times the mean of 30, and beyond it by 150 ms), after {JUDGED:g} s; a missing packet is waited for
 300 ms, as NACK may repeat it. Packets lost are those that left the server and did not come.
 
+The server that follows advice also spreads lots; by its own estimator it has pion's own pacer. What is
+due to which was not measured apart.
+
 This part is made from `docs/results/sfu.json` by `paqm-lab sfu --docs`.
 """  # noqa: E501
 
