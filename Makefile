@@ -34,8 +34,13 @@
 #	make gst-checks		GStreamer pipelines as webrtcsink's: advice beside Google congestion
 #				control (needs cargo: out/gst-checks)
 #	make browser		Chromium with the extension beside Chromium without (slow: out/browser)
+#	make sfu		a conference server: 50 viewers behind an uplink, TCP beside them
+#				(slow: out/sfu)
 #	make call-demo		a recorded call of two minutes and its report (out/call)
 #	make call-live		the same in real time, with cameras, windows, sound cards (slow, root)
+#	make clients		clients of paqmd in Go and Rust: vectors, fuzzing, the real paqmd
+#				(needs cargo; that in Python is in make test)
+#	make connector-checks	connectors of conference servers: their parsers, Janus if installed
 #	make gcc-element	optional: GStreamer's Google congestion control (Rust; once)
 #	make tdc-kernel		the kernel's own cases for qdiscs, without and with the module (slow)
 #	make kernels		modules and suites on 6.1, 6.12 and the newest kernel (very slow)
@@ -207,6 +212,21 @@ bench-qdisc: build
 
 deb:
 	@packaging/build-deb.sh out/deb
+
+.PHONY: connectors sfu
+connectors: setup
+	@connectors/build.sh
+
+.PHONY: connector-checks
+connector-checks: build connectors
+	@connectors/check.sh $(BUILD)
+
+sfu: connectors
+	@$(LAB) sfu --out out/sfu
+
+.PHONY: clients
+clients: build
+	@clients/check.sh $(BUILD)
 
 .PHONY: attack
 attack: build

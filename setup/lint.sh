@@ -13,12 +13,12 @@ words() {
 }
 
 mapfile -t c_files < <(git ls-files 'browser/*.[ch]' 'core/*.[ch]' 'feedback-daemon/*.[ch]' 'libpaqmclient/*.[ch]' 'streamer/*.[ch]' \
-	'userspace/*.[ch]' 'testbed/*.[ch]' 'kernel/fuzz/*.[ch]')
+	'userspace/*.[ch]' 'clients/*.[ch]' 'testbed/*.[ch]' 'kernel/fuzz/*.[ch]')
 mapfile -t shell_files < <(git ls-files '*.sh' setup/lint.sh)
 lint "no leftover words" words
 lint "structure" setup/structure.py
 lint "clang-format" "$bin/clang-format" --dry-run --Werror "${c_files[@]}"
-lint "ruff" bash -c "cd testbed && '$bin/ruff' check --no-cache . ../browser ../feedback-daemon ../libpaqmclient \
+lint "ruff" bash -c "cd testbed && '$bin/ruff' check --no-cache . ../browser ../feedback-daemon ../libpaqmclient ../clients ../connectors \
 	../userspace ../streamer ../kernel ../setup ../docs ../tests --config pyproject.toml"
 lint "mypy" env MYPYPATH=testbed "$bin/mypy" --config-file testbed/pyproject.toml \
 	--cache-dir "$cache/mypy" -p paqm_lab

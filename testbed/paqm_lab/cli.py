@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from paqm_lab import cache, kernel, mixed, regimes, rmcat, uml
+from paqm_lab import cache, kernel, mixed, regimes, rmcat, sfu, uml
 from paqm_lab.errors import LabError
 
 # Experiments with a command line of their own: a module, by name or by place in the repository.
@@ -161,6 +161,10 @@ def _rmcat(args: argparse.Namespace) -> int:
     return rmcat.main(args)
 
 
+def _sfu(args: argparse.Namespace) -> int:
+    return sfu.main(args)
+
+
 def _image(args: argparse.Namespace) -> int:
     from paqm_lab import image, lab
 
@@ -290,6 +294,12 @@ def parser() -> argparse.ArgumentParser:
     )
     rmcat.add_options(standard)
     standard.set_defaults(function=_rmcat)
+
+    server = commands.add_parser(
+        "sfu", help="a conference server of fifty viewers, by advice and without: table, checks"
+    )
+    sfu.add_options(server)
+    server.set_defaults(function=_sfu)
 
     for name, (_, what) in EXPERIMENTS.items():
         commands.add_parser(name, help=what, add_help=False)

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+
+// paqm-follow registers flows by commands on standard input and prints advice, a JSON object in each
+// line:
+//
+//	add SOURCE-PORT DESTINATION PORT SSRC FLOOR CEILING	answered by {"added": FLOW}
+//	limits FLOW FLOOR CEILING
+//	timing FLOW GOP-US ANSWER-US
+//	status FLOW BPS GOP QP
+//	remove FLOW
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"paqm.example/client"
+)
+
+var printing sync.Mutex
+
+func show(what map[string]any) {
+	text, _ := json.Marshal(what)
+	printing.Lock()
+	defer printing.Unlock()
+	fmt.Println(string(text))
+}
+
+func obey(c *client.Client, words []string) error {
+	if len(words) == 7 && words[0] == "add" {
+		to, err := netip.ParseAddr(words[2])
+		if err != nil {
+			return err
+		}
+		n, err := numbers([]string{words[1], words[3], words[4], words[5], words[6]})
+		if err != nil {
+			return err
+		}
+		flow, err := c.Add(client.Flow{
+			Source:      netip.AddrPortFrom(netip.Addr{}, uint16(n[0])),
+			Destination: netip.AddrPortFrom(to, uint16(n[1])),
+			SSRC:        uint32(n[2]), FloorBPS: n[3], CeilingBPS: n[4],
+		})
+		if err == nil {
+			show(map[string]any{"added": flow})
+		}
+		return err
+	}
+	n, err := numbers(words[1:])
+	if err != nil {
+		return err
+	}
+	switch {
+	case words[0] == "limits" && len(n) == 3:
+		return c.Limits(n[0], n[1], n[2])
+	case words[0] == "timing" && len(n) == 3:
+		return c.Change(n[0], func(f *client.Flow) {
+			f.GOP = time.Duration(n[1]) * time.Microsecond
+			f.Answer = time.Duration(n[2]) * time.Microsecond
+		})
+	case words[0] == "status" && len(n) == 4:
+		return c.Status(n[0], n[1], uint32(n[2]), uint32(n[3]))
+	case words[0] == "remove" && len(n) == 1:
+		return c.Remove(n[0])
+	}
+	return fmt.Errorf("%s: expected add, limits, timing, status or remove", words[0])
+}
+
+func numbers(words []string) (found []uint64, err error) {
+	for _, word := range words {
+		n, err := strconv.ParseUint(word, 10, 64)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, n)
+	}
+	return found, nil
+}
+
+func main() {
+	c, err := client.Open("")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "paqm-follow:", err)
+		os.Exit(2)
+	}
+	go func() {
+		for {
+			a, err := c.Next(context.Background())
+			if err != nil {
+				return
+			}
+			router := ""
+			if a.Router.IsValid() && a.Routers > 0 {
+				router = a.Router.String()
+			}
+			show(map[string]any{
+				"flow": a.Flow, "cause": a.Cause.String(), "rate_bps": a.RateBPS, "error": int(a.Error),
+				"router": router, "seq": a.Seq, "policed": a.Policed, "overload": a.Overload,
+			})
+		}
+	}()
+	lines := bufio.NewScanner(os.Stdin)
+	for lines.Scan() {
+		words := strings.Fields(lines.Text())
+		if len(words) == 0 {
+			continue
+		}
+		if err := obey(c, words); err != nil {
+			show(map[string]any{"failed": err.Error()})
+		}
+	}
+	c.Close()
+}

@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""Registers flows by commands on standard input and prints advice, a JSON object in each line.
+
+    add SOURCE-PORT DESTINATION PORT SSRC FLOOR CEILING      answered by {"added": FLOW}
+    limits FLOW FLOOR CEILING
+    timing FLOW GOP-US ANSWER-US
+    status FLOW BPS GOP QP
+    remove FLOW
+"""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from paqmclient import Client  # noqa: E402
+
+
+def obey(client: Client, words: list[str]) -> None:
+    """One command."""
+    name, *rest = words
+    if name == "add":
+        sport, address, port, ssrc, floor, ceiling = rest
+        flow = client.add("", int(sport), address, int(port), int(ssrc), int(floor), int(ceiling))
+        print(json.dumps({"added": flow}), flush=True)
+    elif name in ("limits", "timing", "status", "remove"):
+        getattr(client, name)(*map(int, rest))
+    else:
+        raise ValueError(f"{name}: expected add, limits, timing, status or remove")
+
+
+async def commands(client: Client) -> None:
+    """Standard input to its end."""
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    while line := await reader.readline():
+        try:
+            obey(client, line.decode().split())
+        except (OSError, ValueError, KeyError) as err:
+            print(json.dumps({"failed": str(err)}), flush=True)
+
+
+async def advice(client: Client) -> None:
+    """Print what comes."""
+    async for one in client.updates():
+        said = one.rate
+        line = {"flow": one.flow, "cause": one.cause.name.lower(), "rate_bps": one.rate_bps,
+                "error": one.error, "router": one.router, "seq": said.seq if said else 0,
+                "policed": bool(said and said.policed), "overload": bool(said and said.overload)}
+        print(json.dumps(line), flush=True)
+
+
+async def main() -> None:
+    """Until standard input ends."""
+    with Client() as client:
+        printing = asyncio.create_task(advice(client))
+        await commands(client)
+        printing.cancel()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+//! The client: a connection to paqmd that is made again, flows, and the newest advice for each.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::records::{self, Answer, Cause, Flow, Rate};
+use crate::sys;
+
+/// paqmd's socket, overridden by `$PAQM_SOCKET`.
+pub const PATH: &str = "/run/paqmd/client.sock";
+/// How long an allowance outlives the connection that gave it.
+pub const GRACE: Duration = Duration::from_secs(3);
+
+const RETRY: Duration = Duration::from_millis(500);
+const AGAIN_MIN: Duration = Duration::from_millis(500);
+const AGAIN_MAX: Duration = Duration::from_secs(8);
+const RECORDS_PER_CALL: usize = 64;
+
+/// The newest advice for a flow.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Advice {
+    /// Of [`Client::add`].
+    pub flow: u64,
+    /// Where it comes from, or why there is none.
+    pub cause: Cause,
+    /// Upper bound, bit/s at the IP level; 0: no advice.
+    pub rate_bps: u64,
+    /// An errno, with [`Cause::Refused`].
+    pub error: i32,
+    /// All that paqmd said, flags of the message among it.
+    pub rate: Option<Rate>,
+}
+
+struct Entry {
+    told: Flow,
+    advice: Advice,
+    news: bool,
+    pause: Duration,         // before the last attempt; 0: not refused yet
+    again: Option<Duration>, // when to register again
+    lost: Option<Duration>,  // when the connection that gave its rate ended
+}
+
+/// A client of paqmd, which need not be there yet.
+pub struct Client {
+    path: PathBuf,
+    fd: Option<OwnedFd>,
+    trouble: Option<String>,
+    retry: Option<Duration>,
+    timer: Option<Duration>, // when the first flow has something due
+    flows: BTreeMap<u64, Entry>,
+    untold: BTreeSet<u64>,
+    gone: VecDeque<Vec<u8>>,
+    news: VecDeque<u64>,
+    last: u64,
+}
+
+impl Client {
+    /// Make a client. `None`: `$PAQM_SOCKET`, else [`PATH`].
+    pub fn open(path: Option<&Path>) -> io::Result<Self> {
+        let path = path.map(Path::to_path_buf).unwrap_or_else(|| {
+            std::env::var_os("PAQM_SOCKET")
+                .filter(|p| !p.is_empty())
+                .unwrap_or_else(|| PATH.into())
+                .into()
+        });
+        if path.as_os_str().len() >= sys::PATH_MAX {
+            return Err(io::Error::from_raw_os_error(36)); // ENAMETOOLONG
+        }
+        let mut client = Self {
+            path,
+            fd: None,
+            trouble: None,
+            retry: None,
+            timer: None,
+            flows: BTreeMap::new(),
+            untold: BTreeSet::new(),
+            gone: VecDeque::new(),
+            news: VecDeque::new(),
+            last: 0,
+        };
+        client.connect();
+        Ok(client)
+    }
+
+    /// Add a flow; its number. The answer comes as advice. A refusal because of others (another
+    /// client has these packets, no room) is told once and tried again, after half a second and then
+    /// at increasing intervals of up to 8 s. Errors: EINVAL (no address, a port or limit out of
+    /// range), EAFNOSUPPORT (from IPv4 to IPv6 or the other way).
+    pub fn add(&mut self, flow: Flow) -> io::Result<u64> {
+        judge(&flow)?;
+        self.last += 1;
+        let advice = Advice {
+            flow: self.last,
+            cause: Cause::None,
+            rate_bps: 0,
+            error: 0,
+            rate: None,
+        };
+        self.flows.insert(
+            self.last,
+            Entry {
+                told: flow,
+                advice,
+                news: false,
+                pause: Duration::ZERO,
+                again: None,
+                lost: None,
+            },
+        );
+        self.change(self.last);
+        Ok(self.last)
+    }
+
+    /// Change the limits of a flow, bit/s. Errors: EINVAL, NotFound.
+    pub fn limits(&mut self, flow: u64, floor_bps: u64, ceiling_bps: u64) -> io::Result<()> {
+        self.renew(flow, |told| {
+            told.floor_bps = floor_bps;
+            told.ceiling_bps = ceiling_bps;
+        })
+    }
+
+    /// Report how the sender works, for paqmctl, in µs. Error: NotFound.
+    pub fn timing(&mut self, flow: u64, gop_us: u32, answer_us: u32) -> io::Result<()> {
+        self.renew(flow, |told| {
+            told.gop_us = gop_us;
+            told.answer_us = answer_us;
+        })
+    }
+
+    /// The flow is no longer sent. Error: NotFound.
+    pub fn remove(&mut self, flow: u64) -> io::Result<()> {
+        self.flows.remove(&flow).ok_or(io::ErrorKind::NotFound)?;
+        self.untold.remove(&flow);
+        if self.fd.is_some() {
+            self.gone.push_back(records::unregister(flow));
+        }
+        self.tell();
+        Ok(())
+    }
+
+    /// Report how the sender followed, for paqmctl: bit/s sent, number of the group of pictures, mean
+    /// quantizer. Errors: NotFound, NotConnected, WouldBlock (paqmd is slow: it is lost).
+    pub fn status(&mut self, flow: u64, wire_bps: u64, gop: u32, qp: u32) -> io::Result<()> {
+        if !self.flows.contains_key(&flow) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        match self.put(&records::status(flow, wire_bps, gop, qp)) {
+            Some(true) => Ok(()),
+            Some(false) => Err(io::ErrorKind::WouldBlock.into()),
+            None => Err(io::ErrorKind::NotConnected.into()),
+        }
+    }
+
+    /// Why paqmd is not connected; `None` if it is.
+    pub fn trouble(&self) -> Option<&str> {
+        self.trouble.as_deref()
+    }
+
+    /// The next update; `None` if none comes in time (without a time: wait).
+    pub fn next(&mut self, timeout: Option<Duration>) -> Option<Advice> {
+        let end = timeout.map(|t| Instant::now() + t);
+        loop {
+            if let Some(advice) = self.poll() {
+                return Some(advice);
+            }
+            let left = end.map(|e| e.saturating_duration_since(Instant::now()));
+            if left == Some(Duration::ZERO) {
+                return None;
+            }
+            let due = self.due();
+            let wait = [left, due].into_iter().flatten().min();
+            let room = !self.untold.is_empty() || !self.gone.is_empty();
+            sys::wait(self.fd.as_ref(), room, wait);
+        }
+    }
+
+    /// The next update if there is one. Of several rates for a flow only the newest is told.
+    pub fn poll(&mut self) -> Option<Advice> {
+        let now = sys::now();
+        if self.retry.is_some_and(|at| now >= at) {
+            self.connect();
+        }
+        self.receive();
+        if self.timer.is_some_and(|at| now >= at) {
+            self.look_at_all(now);
+        }
+        self.tell();
+        while let Some(number) = self.news.pop_front() {
+            if let Some(flow) = self.flows.get_mut(&number) {
+                if std::mem::take(&mut flow.news) {
+                    return Some(flow.advice.clone());
+                }
+            }
+        }
+        None
+    }
+
+    /// For how long a select() of one's own may wait before [`Client::poll`]; `None`: for ever.
+    pub fn due(&self) -> Option<Duration> {
+        let first = [self.timer, self.retry].into_iter().flatten().min();
+        first.map(|at| at.saturating_sub(sys::now()))
+    }
+
+    // The connection
+
+    fn connect(&mut self) {
+        use std::os::unix::ffi::OsStrExt;
+        match sys::dial(self.path.as_os_str().as_bytes()) {
+            Ok(fd) => {
+                self.fd = Some(fd);
+                self.retry = None;
+                self.trouble = None;
+                self.untold = self.flows.keys().copied().collect();
+                self.tell();
+            }
+            Err(err) => self.lose(&err.to_string()),
+        }
+    }
+
+    fn lose(&mut self, why: &str) {
+        let now = sys::now();
+        self.fd = None;
+        self.trouble = Some(why.to_owned());
+        self.retry = Some(now + RETRY);
+        self.untold.clear();
+        self.gone.clear();
+        for flow in self.flows.values_mut() {
+            flow.pause = Duration::ZERO;
+            flow.again = None;
+            // A connection that has told nothing prolongs nothing.
+            if flow.advice.rate_bps != 0 && flow.lost.is_none() {
+                flow.lost = Some(now);
+                sooner(&mut self.timer, now + GRACE);
+            }
+        }
+    }
+
+    /// Whether a record was taken; `None`: there is no connection.
+    fn put(&mut self, record: &[u8]) -> Option<bool> {
+        match sys::put(self.fd.as_ref()?, record) {
+            Ok(()) => Some(true),
+            Err(err) if again(&err) => Some(false),
+            Err(err) => {
+                self.lose(&err.to_string());
+                None
+            }
+        }
+    }
+
+    /// What paqmd does not know yet; flows that are gone first: others may have their ports.
+    fn tell(&mut self) {
+        while let Some(record) = self.gone.front().cloned() {
+            if self.put(&record) != Some(true) {
+                return;
+            }
+            self.gone.pop_front();
+        }
+        while let Some(number) = self.untold.iter().next().copied() {
+            let record = self.flows[&number].told.encode(number);
+            if self.put(&record) != Some(true) {
+                return;
+            }
+            self.untold.remove(&number);
+        }
+    }
+
+    fn receive(&mut self) {
+        let mut record = [0; records::RECORD_MAX];
+        for _ in 0..RECORDS_PER_CALL {
+            let Some(fd) = &self.fd else { return };
+            match sys::take(fd, &mut record) {
+                Ok(0) => return self.lose("it closed the connection"),
+                // What is no record may be one of a later release.
+                Ok(n) => match records::decode(&record[..n]) {
+                    Ok(Answer::Registered(cookie, error)) => self.on_registered(cookie, error),
+                    Ok(Answer::Rate(rate)) => self.on_rate(rate),
+                    Err(_) => (),
+                },
+                Err(err) if again(&err) => return,
+                Err(err) => return self.lose(&err.to_string()),
+            }
+        }
+    }
+
+    // Flows
+
+    fn change(&mut self, number: u64) {
+        if self.fd.is_some() {
+            self.untold.insert(number);
+        }
+        self.tell();
+    }
+
+    fn renew(&mut self, number: u64, change: impl FnOnce(&mut Flow)) -> io::Result<()> {
+        let flow = self.flows.get_mut(&number).ok_or(io::ErrorKind::NotFound)?;
+        let mut told = flow.told.clone();
+        change(&mut told);
+        judge(&told)?;
+        flow.told = told;
+        flow.again = None;
+        self.change(number);
+        Ok(())
+    }
+
+    fn on_rate(&mut self, rate: Rate) {
+        let Some(flow) = self.flows.get_mut(&rate.cookie) else {
+            return;
+        };
+        // A paqmd that has just started knows nothing yet: what held before is still the best.
+        if rate.cause == Cause::None && flow.advice.rate_bps != 0 && flow.lost.is_some() {
+            return;
+        }
+        flow.lost = None;
+        let advice = Advice {
+            flow: rate.cookie,
+            cause: rate.cause,
+            rate_bps: rate.rate_bps,
+            error: 0,
+            rate: Some(rate),
+        };
+        tell_of(&mut self.news, flow, advice);
+    }
+
+    fn on_registered(&mut self, cookie: u64, error: i32) {
+        let Some(flow) = self.flows.get_mut(&cookie) else {
+            return;
+        };
+        flow.again = None;
+        if error == 0 {
+            flow.pause = Duration::ZERO;
+            return;
+        }
+        // Any other error lies in the registration itself, and remains.
+        if error != records::EINVAL && error != records::EAFNOSUPPORT {
+            // Others may make room, or give up these packets.
+            flow.pause = (2 * flow.pause).clamp(AGAIN_MIN, AGAIN_MAX);
+            let at = sys::now() + flow.pause;
+            flow.again = Some(at);
+            sooner(&mut self.timer, at);
+        }
+        if flow.advice.cause == Cause::Refused && flow.advice.error == error {
+            return;
+        }
+        flow.lost = None;
+        let advice = Advice {
+            flow: cookie,
+            cause: Cause::Refused,
+            rate_bps: 0,
+            error,
+            rate: None,
+        };
+        tell_of(&mut self.news, flow, advice);
+    }
+
+    /// Refused flows are asked for again; advice whose giver is gone ends.
+    fn look_at_all(&mut self, now: Duration) {
+        self.timer = None;
+        for (&number, flow) in &mut self.flows {
+            if flow.again.is_some_and(|at| now >= at) {
+                flow.again = None;
+                self.untold.insert(number);
+            }
+            if flow.lost.is_some_and(|at| now >= at + GRACE) {
+                flow.lost = None;
+                let cause = if self.fd.is_some() {
+                    Cause::None
+                } else {
+                    Cause::Lost
+                };
+                let advice = Advice {
+                    flow: number,
+                    cause,
+                    rate_bps: 0,
+                    error: 0,
+                    rate: None,
+                };
+                tell_of(&mut self.news, flow, advice);
+            }
+            for at in [flow.again, flow.lost.map(|at| at + GRACE)]
+                .into_iter()
+                .flatten()
+            {
+                sooner(&mut self.timer, at);
+            }
+        }
+    }
+}
+
+impl AsRawFd for Client {
+    /// The socket; -1 while there is none, and another one after each connection.
+    fn as_raw_fd(&self) -> RawFd {
+        self.fd.as_ref().map_or(-1, AsRawFd::as_raw_fd)
+    }
+}
+
+fn tell_of(news: &mut VecDeque<u64>, flow: &mut Entry, advice: Advice) {
+    if !std::mem::replace(&mut flow.news, true) {
+        news.push_back(advice.flow);
+    }
+    flow.advice = advice;
+}
+
+fn sooner(timer: &mut Option<Duration>, at: Duration) {
+    *timer = Some(timer.map_or(at, |t| t.min(at)));
+}
+
+fn again(err: &io::Error) -> bool {
+    matches!(
+        err.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+    )
+}
+
+fn judge(flow: &Flow) -> io::Result<()> {
+    match flow.fault() {
+        0 => Ok(()),
+        fault => Err(io::Error::from_raw_os_error(fault)),
+    }
+}

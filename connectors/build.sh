@@ -1,0 +1,13 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Builds the connectors into the cache, where paqm-lab looks for them: static programs, which run in
+# guests as they are.
+set -euo pipefail
+cd "$(dirname "$(readlink -f "$0")")"
+. ../setup/go.sh
+target="${XDG_CACHE_HOME:-$HOME/.cache}/paqm/connectors"
+mkdir -p "$target"
+export CGO_ENABLED=0
+go build -trimpath -o "$target/" ./cmd/...
+(cd ../clients/go && go build -trimpath -o "$target/" ./cmd/...)
+echo "connectors: $target"

@@ -1,0 +1,26 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Tests of the connectors: Go's own, each parser fuzzed for SECONDS (5), and with the real paqmd the
+# module for mediasoup, and Janus if it is installed. Usage: connectors/check.sh BUILD [SECONDS]
+set -euo pipefail
+here=$(dirname "$(readlink -f "$0")")
+build=$(readlink -f "$1")
+seconds=${2:-5}
+cache="${XDG_CACHE_HOME:-$HOME/.cache}/paqm"
+cd "$here"
+. ../setup/go.sh
+go vet ./...
+go test ./...
+for target in ./media:FuzzIVF ./media:FuzzBeginsKey ./cmd/paqm-janus:FuzzPair ./cmd/paqm-janus:FuzzAnswer; do
+	go test -run '^$' -fuzz "${target#*:}\$" -fuzztime "${seconds}s" "${target%%:*}"
+done
+layers=$(cd ../testbed && "$cache/venv/bin/python" -c \
+	'from paqm_lab import sfu_layers; print(sfu_layers.prepare(lambda text: None))')
+tools=("$build/feedback-daemon/paqmd" "$build/feedback-daemon/paqmctl")
+status=0
+tests/mediasoup.py "${tools[@]}" "$cache/connectors/paqm-follow" || status=$?
+[ "$status" -eq 0 ] || [ "$status" -eq 77 ] || exit "$status"
+status=0
+tests/janus.py "${tools[@]}" "$cache/connectors" "$layers" || status=$?
+[ "$status" -eq 0 ] || [ "$status" -eq 77 ] || exit "$status"
+echo "connectors: all passed"

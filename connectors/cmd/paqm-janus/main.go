@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+
+// paqm-janus makes the publishers of a room of Janus (VideoRoom) send what the routers on the way to
+// its viewers allow: a room has one picture of each publisher for all viewers, so the viewer who is
+// allowed least decides. Janus tells publishers by REMB, as with the room's own bitrate.
+//
+//	paqm-janus --room 1234 --admin-secret S [--api-secret S] [--ceiling 2000000]
+//
+// Who is there, and by which addresses, is asked of the Admin API (handle_info); the rate is set by
+// the plugin's request `configure` in the publishers' own names. Without advice it is the ceiling.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"paqm.example/client"
+)
+
+const (
+	look     = time.Second           // between two looks at who is there
+	editAt   = 50 * time.Millisecond // after advice: that for other viewers comes with it
+	headers  = 1.05                  // of the rate at the IP level to that of payload, packets of 1200 bytes
+	leastBPS = 64_000                // Janus takes less for a whole room as "no picture"
+	changed  = 0.02                  // part by which a rate must differ to be set
+)
+
+type viewer struct {
+	number  uint64 // of the client
+	pair    string
+	streams int
+	bps     uint64 // advice; 0: none
+}
+
+type connector struct {
+	janus   *janus
+	client  *client.Client
+	ceiling uint64
+	viewers map[string]*viewer // by handle
+	set     map[string]float64 // bit/s, last told to each publisher, by handle
+}
+
+// rate is what each publisher may send, bit/s of payload.
+func (c *connector) rate() float64 {
+	rate := float64(c.ceiling)
+	for _, v := range c.viewers {
+		if v.bps != 0 {
+			rate = min(rate, float64(v.bps)/headers/float64(v.streams))
+		}
+	}
+	return max(rate, leastBPS)
+}
+
+// lookAround registers who came and gives up who went.
+func (c *connector) lookAround() error {
+	there, publishers, err := c.janus.people()
+	if err != nil {
+		return err
+	}
+	before := c.set
+	c.set = map[string]float64{}
+	for _, name := range publishers {
+		c.set[name] = before[name]
+	}
+	for name, v := range c.viewers {
+		if now, ok := there[name]; ok && now.pair == v.pair {
+			v.streams = now.streams
+			continue
+		}
+		_ = c.client.Remove(v.number)
+		delete(c.viewers, name)
+	}
+	for name, now := range there {
+		if c.viewers[name] != nil {
+			continue
+		}
+		local, remote, err := parsePair(now.pair)
+		if err != nil {
+			log.Printf("paqm-janus: viewer %s: %v", name, err)
+			continue
+		}
+		number, err := c.client.Add(client.Flow{
+			Source: local, Destination: remote, CeilingBPS: client.RateMax,
+		})
+		if err != nil {
+			log.Printf("paqm-janus: viewer %s, %s: %v", name, now.pair, err)
+			continue
+		}
+		c.viewers[name] = &viewer{number: number, pair: now.pair, streams: now.streams}
+	}
+	return nil
+}
+
+func (c *connector) onAdvice(a client.Advice) {
+	for name, v := range c.viewers {
+		if v.number == a.Flow {
+			v.bps = a.RateBPS
+			if a.Cause == client.Refused {
+				log.Printf("paqm-janus: viewer %s: paqmd refuses it: %v", name, a.Error)
+			}
+		}
+	}
+}
+
+// tell sets the rate of publishers for whom it has changed.
+func (c *connector) tell() error {
+	rate := c.rate()
+	for name, set := range c.set {
+		if d := rate/set - 1; set != 0 && d < changed && d > -changed {
+			continue
+		}
+		if err := c.janus.configure(name, uint64(rate)); err != nil {
+			return err
+		}
+		c.set[name] = rate
+	}
+	return nil
+}
+
+func (c *connector) run(ctx context.Context) error {
+	advice := make(chan client.Advice)
+	go func() {
+		for {
+			a, err := c.client.Next(ctx)
+			if err != nil {
+				return
+			}
+			select {
+			case advice <- a:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	again, edit := time.NewTimer(0), time.NewTimer(0)
+	for {
+		var err error
+		select {
+		case <-ctx.Done():
+			return nil
+		case a := <-advice:
+			c.onAdvice(a)
+			edit.Reset(editAt)
+		case <-again.C:
+			err = c.lookAround()
+			edit.Reset(editAt)
+			again.Reset(look)
+		case <-edit.C:
+			err = c.tell()
+		}
+		if err != nil { // Janus may be restarted
+			log.Println("paqm-janus:", err)
+		}
+	}
+}
+
+func start() error {
+	api := flag.String("api", "http://127.0.0.1:8088/janus", "the Janus API")
+	admin := flag.String("admin", "http://127.0.0.1:7088/admin", "the Admin API")
+	adminSecret := flag.String("admin-secret", os.Getenv("JANUS_ADMIN_SECRET"), "its secret")
+	room := flag.Int64("room", 0, "number of the room")
+	secret := flag.String("api-secret", os.Getenv("JANUS_API_SECRET"), "of the Janus API, if it has one")
+	ceiling := flag.Uint64("ceiling", 2_000_000, "of a publisher without advice, bit/s")
+	socket := flag.String("paqmd", "", "paqmd's socket")
+	flag.Parse()
+	if *room == 0 || flag.NArg() != 0 {
+		return errors.New("expected --room NUMBER and no other words")
+	}
+	if *ceiling < leastBPS || *ceiling > client.RateMax {
+		return fmt.Errorf("--ceiling %d: expected %d to %d", *ceiling, leastBPS, uint64(client.RateMax))
+	}
+	paqmd, err := client.Open(*socket)
+	if err != nil {
+		return err
+	}
+	defer paqmd.Close()
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	c := &connector{
+		janus: &janus{
+			api: *api, admin: *admin, adminSecret: *adminSecret, secret: *secret, room: *room,
+		},
+		client: paqmd, ceiling: *ceiling, viewers: map[string]*viewer{},
+	}
+	return c.run(ctx)
+}
+
+func main() {
+	log.SetFlags(0)
+	if err := start(); err != nil {
+		log.Fatalln("paqm-janus:", err)
+	}
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/pion/rtp"
+	"github.com/pion/rtp/codecs"
+	"github.com/pion/sdp/v3"
+	"github.com/pion/webrtc/v4"
+
+	"paqm.example/connectors/media"
+)
+
+// movie is a layer: its pictures, and how long each stands.
+type movie struct {
+	rid      string
+	pictures [][]byte
+	interval time.Duration
+	track    *webrtc.TrackLocalStaticRTP
+	packets  rtp.Packetizer
+}
+
+func publish(o *options) error {
+	names, err := filepath.Glob(filepath.Join(o.layers, "*.ivf"))
+	if err != nil || len(names) == 0 {
+		return fmt.Errorf("%s: no *.ivf there", o.layers)
+	}
+	sort.Strings(names)
+	pc, err := newPeer()
+	if err != nil {
+		return err
+	}
+	defer pc.Close()
+	var movies []*movie
+	var sender *webrtc.RTPSender
+	for i, name := range names {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		pictures, interval, err := media.ReadIVF(data)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		m := &movie{
+			rid: strings.TrimSuffix(filepath.Base(name), ".ivf"), pictures: pictures, interval: interval,
+		}
+		m.track, err = webrtc.NewTrackLocalStaticRTP(
+			webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypeH264, ClockRate: clockRate},
+			"video", "load", webrtc.WithRTPStreamID(m.rid))
+		if err != nil {
+			return err
+		}
+		m.packets = rtp.NewPacketizer(mtu, 96, uint32(i+1), &codecs.H264Payloader{},
+			rtp.NewFixedSequencer(1), clockRate)
+		if sender == nil {
+			transceiver, err := pc.AddTransceiverFromTrack(m.track, webrtc.RTPTransceiverInit{
+				Direction: webrtc.RTPTransceiverDirectionSendonly,
+			})
+			if err != nil {
+				return err
+			}
+			sender = transceiver.Sender()
+		} else if err := sender.AddEncoding(m.track); err != nil {
+			return err
+		}
+		movies = append(movies, m)
+	}
+	connected := make(chan struct{})
+	pc.OnConnectionStateChange(func(state webrtc.PeerConnectionState) {
+		if state == webrtc.PeerConnectionStateConnected {
+			close(connected)
+		}
+	})
+	time.Sleep(time.Until(o.at(o.from)))
+	if err := join(pc, "http://"+o.server+"/whip"); err != nil {
+		return err
+	}
+	<-connected
+	return play(o, pc, sender, movies)
+}
+
+// play sends the pictures at their times, round and round.
+func play(o *options, pc *webrtc.PeerConnection, sender *webrtc.RTPSender, movies []*movie) error {
+	ids := map[string]uint8{}
+	for _, extension := range sender.GetParameters().HeaderExtensions {
+		ids[extension.URI] = uint8(extension.ID)
+	}
+	mid := pc.GetTransceivers()[0].Mid()
+	begin := time.Now()
+	for n := 0; time.Now().Before(o.at(o.until)); n++ {
+		time.Sleep(time.Until(begin.Add(time.Duration(n) * movies[0].interval)))
+		for _, m := range movies {
+			samples := uint32(m.interval.Seconds() * clockRate)
+			for _, p := range m.packets.Packetize(m.pictures[n%len(m.pictures)], samples) {
+				if err := p.Header.SetExtension(ids[sdp.SDESMidURI], []byte(mid)); err != nil {
+					return err
+				}
+				if err := p.Header.SetExtension(ids[sdp.SDESRTPStreamIDURI], []byte(m.rid)); err != nil {
+					return err
+				}
+				if err := m.track.WriteRTP(p); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+// WebRtcTransports of mediasoup 3 follow P-AQM routers: what they allow is the transport's
+// maxOutgoingBitrate, below which mediasoup goes on estimating by itself.
+//
+//     const { Follower } = require('./mediasoup');
+//     const follower = new Follower();
+//     follower.follow(transport, { ceiling: 5_000_000 });
+//
+// Node has no sockets of packets, so paqm-follow (clients/go) speaks to paqmd.
+'use strict';
+
+const { spawn } = require('node:child_process');
+const { createInterface } = require('node:readline');
+
+const HEADERS = 1.05; // of the rate at the IP level to that of RTP, packets of 1200 bytes
+const LEAST = 30_000; // bit/s, the least that mediasoup takes
+// All viewers of a server hear of free capacity at once: rises are slow (connectors/share), falls are not.
+const RISE = 1.08; // a second
+const TICK_MS = 1000;
+
+class Follower {
+  // command: path of paqm-follow; socket: paqmd's, without it the default.
+  constructor({ command = 'paqm-follow', socket, onError = console.error } = {}) {
+    const env = socket ? { ...process.env, PAQM_SOCKET: socket } : process.env;
+    this.onError = onError;
+    this.adding = []; // entries whose number is to come, in order
+    this.flows = new Map(); // number of the flow -> entry
+    this.child = spawn(command, [], { env, stdio: ['pipe', 'pipe', 'inherit'] });
+    this.child.on('error', (err) => this.end(err));
+    this.child.on('exit', () => this.end(new Error(`${command} has ended`)));
+    this.child.stdin.on('error', () => {}); // told by 'exit'
+    createInterface({ input: this.child.stdout }).on('line', (line) => this.hear(JSON.parse(line)));
+    this.timer = setInterval(() => this.flows.forEach((entry) => this.set(entry)), TICK_MS);
+  }
+
+  // Follow a WebRtcTransport until it is closed. ceiling: bit/s, without advice, too.
+  follow(transport, { ceiling }) {
+    const entry = { transport, ceiling, advice: 0, last: 0, number: null, gone: false };
+    transport.on('iceselectedtuplechange', () => this.register(entry));
+    transport.observer.on('close', () => this.forget(entry, true));
+    this.register(entry);
+  }
+
+  // Ends it; transports keep the limit that they have.
+  close() {
+    this.closed = true;
+    clearInterval(this.timer);
+    this.child.stdin.end();
+  }
+
+  register(entry) {
+    this.forget(entry, false);
+    const tuple = entry.transport.iceSelectedTuple;
+    if (!tuple || tuple.protocol !== 'udp' || entry.gone || this.closed) return;
+    const waiting = { entry };
+    entry.waiting = waiting;
+    this.adding.push(waiting);
+    this.say('add', tuple.localPort, tuple.remoteIp, tuple.remotePort, 0, 0, 1_000_000_000_000);
+  }
+
+  forget(entry, gone) {
+    entry.gone = gone;
+    entry.advice = 0;
+    if (entry.waiting) entry.waiting.entry = null;
+    entry.waiting = null;
+    if (entry.number === null) return;
+    this.flows.delete(entry.number);
+    this.say('remove', entry.number);
+    entry.number = null;
+  }
+
+  say(...words) {
+    this.child.stdin.write(`${words.join(' ')}\n`);
+  }
+
+  hear(line) {
+    if ('added' in line || 'failed' in line) {
+      const waiting = this.adding.shift();
+      if ('failed' in line) {
+        this.onError(new Error(`paqmd takes no such flow: ${line.failed}`));
+      } else if (waiting && waiting.entry) {
+        waiting.entry.waiting = null;
+        waiting.entry.number = line.added;
+        this.flows.set(line.added, waiting.entry);
+      } else {
+        this.say('remove', line.added); // closed meanwhile
+      }
+      return;
+    }
+    const entry = this.flows.get(line.flow);
+    if (!entry) return;
+    if (line.cause === 'refused') this.onError(new Error(`paqmd refuses the flow: errno ${line.error}`));
+    entry.advice = line.rate_bps;
+    if (this.want(entry) < entry.last || !entry.last) this.set(entry);
+  }
+
+  want(entry) {
+    return entry.advice ? Math.min(entry.advice / HEADERS, entry.ceiling) : entry.ceiling;
+  }
+
+  set(entry) {
+    let rate = this.want(entry);
+    if (entry.last) rate = Math.min(rate, entry.last * RISE);
+    rate = Math.max(Math.round(rate), LEAST);
+    if (rate === entry.last) return;
+    entry.last = rate;
+    entry.transport.setMaxOutgoingBitrate(rate).catch((err) => entry.gone || this.onError(err));
+  }
+
+  // Without paqm-follow there is no advice.
+  end(err) {
+    if (this.closed) return;
+    this.close();
+    this.flows.forEach((entry) => {
+      entry.advice = 0;
+      entry.last = 0;
+      this.set(entry);
+    });
+    this.onError(err);
+  }
+}
+
+module.exports = { Follower };

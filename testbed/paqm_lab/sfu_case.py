@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The runs of `paqm-lab sfu`: one server, fifty viewers behind an uplink, TCP that comes and goes.
+
+    P --+                             P: the publisher (layers encoded before), S: the server,
+    S --+-- R1 ===== R2 -- V          T: TCP senders, V: all viewers and TCP receivers
+    T --+      uplink
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from paqm_lab import cache, lab
+from paqm_lab.errors import LabError
+from paqm_lab.multi import netscenario
+from paqm_lab.multi.case import Case
+
+Json = dict[str, Any]
+
+VIEWERS = 50
+JOIN = (2.0, 4.0)  # s: the first viewer, and within how many more all have joined
+TCP = 20  # flows
+TCP_FROM, TCP_SPREAD, TCP_UNTIL = 14.0, 2.0, 28.0
+DURATION = 40.0
+JUDGED = 8.0  # s: viewers have joined, layers have risen
+UPLINK = "20mbit"
+HTTP, MEDIA = 8080, 7000
+PROGRAMS = ("paqm-sfu-pion", "paqm-sfu-load")
+
+
+@dataclass(frozen=True)
+class System:
+    """A queue, and who picks layers at the server."""
+
+    title: str
+    estimator: str
+    variant: Json
+
+
+SYSTEMS = {
+    "paqm": System("P-AQM, the server follows advice", "paqm", {
+        "qdisc": "paqm bandwidth {bandwidth} feedback icmp router-id {number}"}),
+    "paqm-own": System("P-AQM, the server's own estimator", "gcc", {
+        "qdisc": "paqm bandwidth {bandwidth} feedback icmp router-id {number}"}),
+    "fq_codel-own": System("fq_codel, the server's own estimator", "gcc", {
+        "qdisc": "fq_codel", "shaper": "htb"}),
+}  # fmt: skip
+
+
+class SfuCase(Case):
+    """A run whose packets are looked at where they leave the server and where they come."""
+
+    def watched(self) -> list[str]:
+        return ["S", "V"]
+
+
+def scenario(system: str) -> Json:
+    """The network and the TCP flows."""
+    access = [{"between": pair, "delay_ms": 5}
+              for pair in (["P", "R1"], ["S", "R1"], ["T", "R1"], ["R2", "V"])]
+    return {
+        "name": "sfu",
+        "title": f"{VIEWERS} viewers of a server behind {UPLINK}",
+        "duration": DURATION,
+        "seed": 1,
+        "routers": ["R1", "R2"],
+        "hosts": ["P", "S", "T", "V"],
+        "link": [{"between": ["R1", "R2"], "bandwidth": UPLINK, "delay_ms": 10}, *access],
+        "flow": [{"name": "tcp", "from": "T", "to": "V", "sender": "tcp", "count": TCP,
+                  "start": TCP_FROM, "spread": TCP_SPREAD, "stop": TCP_UNTIL}],
+        "variant": [{"name": system, **SYSTEMS[system].variant}],
+    }  # fmt: skip
+
+
+def programs() -> Path:
+    """Where make connectors leaves them."""
+    where = cache.cache_dir() / "connectors"
+    for name in PROGRAMS:
+        if not (where / name).exists():
+            raise LabError(f"{name} is not built; run make connectors")
+    return where
+
+
+def case(data: Json, seed: int, layers: Path) -> Case:
+    """The run."""
+    system = data["variant"][0]["name"]
+    plain = netscenario.check(Path("sfu"), data).case(data["variant"][0], seed)
+    made = SfuCase(**{one.name: getattr(plain, one.name) for one in fields(Case)})
+    made.add_flows(Path(lab.BUILD) / "lab" / "spec_traffic", Path(lab.BUILD), None, seed)
+    made.add_daemon("S", Path(lab.BUILD))
+    where, server = programs(), f"{made.net.address('S')}:{HTTP}"
+    # One processor for Go: how its threads take turns is then up to the guest's kernel alone.
+    go = ["env", "GOMAXPROCS=1"]
+    made.program("sfu", "S", *go, str(where / "paqm-sfu-pion"), "--listen", server,
+                 "--port", str(MEDIA), "--estimator", SYSTEMS[system].estimator,
+                 "--paqmd", "/run/paqmd-S.sock", "--log", "sfu.jsonl", start=0, lasts=True)
+    load = [*go, str(where / "paqm-sfu-load")]
+    to = ["--server", server, "--epoch", "@T0@"]
+    made.program("publish", "P", *load, "publish", *to, "--layers", str(layers), "--from", "0.5",
+                 "--until", f"{DURATION + 0.2:g}", start=0.5)
+    made.program("view", "V", *load, "view", *to, "--count", str(VIEWERS), "--from", f"{JOIN[0]:g}",
+                 "--spread", f"{JOIN[1]:g}", "--until", f"{DURATION:g}", start=0.5)
+    return made

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: GPL-2.0
+"""docs/sfu.md from docs/results/sfu.json, and that from result.json of paqm_lab.sfu."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from paqm_lab import cache
+from paqm_lab.sfu_case import (
+    DURATION,
+    JUDGED,
+    SYSTEMS,
+    TCP,
+    TCP_FROM,
+    TCP_UNTIL,
+    UPLINK,
+    VIEWERS,
+)
+from paqm_lab.sfu_layers import GOP, LAYERS
+
+Json = dict[str, Any]
+
+DATA = cache.REPO / "docs" / "results" / "sfu.json"
+PAGE = cache.REPO / "docs" / "sfu.md"
+
+# key, what the row says, digits
+ROWS = [
+    ("stalls", "stalls of all viewers", 0),
+    ("stalled_s", "their length, s in sum", 1),
+    ("stalled_viewers", "viewers who had one", 0),
+    ("lost_in_queue", "media packets lost in the queue", 0),
+    ("packets", "of so many sent", 0),
+    ("lost_for_good", "lost to a viewer after repetition", 0),
+    ("delay_p50_ms", "delay in the queue, median, ms", 1),
+    ("delay_p95_ms", "95th percentile, ms", 1),
+    ("delay_p99_ms", "99th percentile, ms", 1),
+    ("kbit_mean", "a viewer's rate, mean, kbit/s of payload", 0),
+    ("kbit_least", "the worst viewer's", 0),
+    ("kbit_mean_beside_tcp", "mean beside TCP", 0),
+    ("layer_changes", "changes of layer", 0),
+    ("first_picture_worst_s", "first picture, the worst viewer, s", 2),
+    ("tcp_mbit", "TCP in sum, Mbit/s", 2),
+]
+
+HEAD = f"""# Conference servers
+
+A server (SFU) forwards one publisher's picture to many viewers, to each the layer that fits. Which one
+fits it estimates from reports of loss and delay, for each viewer by itself, though most share the
+server's own uplink. A P-AQM router there tells it instead.
+
+## pion
+
+[`connectors/pion`](../connectors/pion/estimator.go) is a bandwidth estimator for
+[pion](../connectors/go.mod)'s `interceptor/pkg/cc`. It stands where pion's own stands and has that
+below it: without advice, and when more than a tenth of the packets is lost, that one decides.
+
+```go
+follower, err := paqm.NewFollower("") // paqmd's socket
+control, err := cc.NewInterceptor(follower.Factory(300_000))
+control.OnNewPeerConnection(func(id string, e cc.BandwidthEstimator) {{ ... }})
+registry.Add(control)
+// once there is a peer connection; limits in bit/s
+e.(*paqm.Estimator).FollowPeer(peerConnection, 0, 5_000_000)
+e.OnTargetBitrateChange(func(bps int) {{ ... }}) // payload: headers are taken off
+```
+
+A peer connection is one registration without SSRC: sound and picture of one transport (BUNDLE) have a
+rate in common. paqmd serves hundreds of viewers of one socket (`clients/tests/server.py`).
+
+**Layers.** A router tells a flow what it could use if the others stayed as they are. Viewers of an SFU
+stay on a layer below that, so capacity is left, the rate rises for all of them at once, and if all took
+the next layer then, the link would be overloaded at once. [`connectors/share`](../connectors/share/gate.go) grants rises
+some at a time: in a round a small part of what all use, lower ones first, the next after the router has
+measured. Falls are for all and at once. A viewer who falls soon after a rise waits longer each time.
+
+**Lots.** A picture goes to all viewers at once, and fifty packets in one lot stand in the router's queue,
+though each viewer keeps to his own rate. The packets of all flows behind one router are spread together,
+over four fifths of the time until the next picture; those of a key picture within 100 ms, about.
+
+`paqm-sfu-pion` is a server with it: WHIP for the publisher, WHEP for viewers (RFC 9725, without
+trickle), H.264, any number of layers.
+
+```
+make connectors                 # programs in ~/.cache/paqm/connectors
+paqm-sfu-pion --listen 192.0.2.1:8080 --port 7000
+```
+
+## Janus
+
+```
+paqm-janus --room 1234 --admin-secret SECRET --ceiling 2000000
+```
+
+VideoRoom sends each publisher's picture to all viewers as it is, so the publishers must follow: the
+viewer who is allowed least decides, and Janus tells publishers by REMB. The program asks the Admin API
+who is in the room and by which addresses (`handle_info`), registers viewers with paqmd, and sets the rate
+by `configure` in the publishers' own names, since `edit` of a room (`new_bitrate`) holds for those only
+who join later. Where each viewer should have his own rate, use simulcast and a server that picks
+layers. `connectors/tests/janus.py` runs it with Janus 1.1.2 of Debian, a publisher and a viewer:
+the publisher's REMB is what the router said, within 3 %.
+
+## mediasoup
+
+```js
+const {{ Follower }} = require('./connectors/mediasoup');
+const follower = new Follower(); // runs paqm-follow, which make connectors builds
+follower.follow(transport, {{ ceiling: 5_000_000 }}); // a WebRtcTransport
+```
+
+What routers allow is the transport's `setMaxOutgoingBitrate`; mediasoup picks layers below it and goes on
+estimating by itself. Falls are set at once, rises by 8 % a second, since all transports hear of free
+capacity at once. It was tested with the real paqmd against the interface that mediasoup 3 documents
+(`connectors/tests/mediasoup.py`), **not with mediasoup's worker**, which its package fetches from elsewhere.
+
+## Others
+
+LiveKit and Jitsi Videobridge have no connector yet. LiveKit's `SetSubscriberChannelCapacity` is inside
+the server; from outside it is reached only by the subscriber's own signal
+`SimulateScenario.subscriber_bandwidth`. Jitsi's `assumedBandwidthBps` is in the viewer's own message
+`ReceiverVideoConstraints`.
+
+## Measured
+
+```
+make sfu                        # out/sfu/result.json
+testbed/paqm-lab sfu --systems paqm
+```
+
+Real server, real viewers, in virtual time, one seed: {VIEWERS} viewers behind an uplink of {UPLINK}, round
+trip 40 ms, {TCP} TCP flows (cubic) from {TCP_FROM:g} to {TCP_UNTIL:g} s of {DURATION:g} s. The publisher has {len(LAYERS)} layers of
+{LAYERS[0][0]} to {LAYERS[-1][0]} kbit/s, encoded before, with a key picture every {GOP} of 24 a second: a change of
+layer waits for the next, for at most half a second. Steps are below 1.5, since pion's own estimator sends no
+padding and grows to 1.5 of what arrives. Stalls are those of the W3C (`freezeCount`: an interval beyond
+three times the mean of 30, and beyond it by 150 ms), after {JUDGED:g} s; a missing packet is waited for
+300 ms, as NACK may repeat it. Packets lost are those that left the server and did not come.
+
+The server that follows advice also spreads lots; by its own estimator it has pion's own pacer. What is
+due to which was not measured apart.
+
+This part is made from `docs/results/sfu.json` by `paqm-lab sfu --docs`.
+"""  # noqa: E501
+
+
+def cell(value: float | None, digits: int) -> str:
+    return "none" if value is None else f"{value:.{digits}f}"
+
+
+def rows(data: Json) -> list[list[str]]:
+    """A line for each figure, a column for each system."""
+    systems = [name for name in SYSTEMS if name in data["systems"]]
+    lines = [["", *(SYSTEMS[name].title for name in systems)]]
+    for key, text, digits in ROWS:
+        lines.append([text, *(cell(data["systems"][name][key], digits) for name in systems)])
+    return lines
+
+
+def table(data: Json) -> str:
+    """For a terminal."""
+    lines = rows(data)
+    width = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    return "\n".join(
+        "  ".join(text.ljust(width[i]) for i, text in enumerate(line)).rstrip() for line in lines
+    )
+
+
+def page(data: Json) -> str:
+    """The whole page."""
+    head, *body = rows(data)
+    lines = [HEAD, "| " + " | ".join(head) + " |", "|---|" + "--:|" * (len(head) - 1)]
+    lines += ["| " + " | ".join(line) + " |" for line in body]
+    lines += [""]
+    for check in data["checks"]:
+        sign = {"<=": "at most", ">=": "at least"}[check["relation"]]
+        verdict = "holds" if check["pass"] else "**does not hold**"
+        lines.append(f"* `{check['name']}` {sign} {check['limit']:g} {check['unit']}: "
+                     f"{check['value']:g}, {verdict}")
+    if data["missing"]:
+        lines += ["", "Not run: " + ", ".join(data["missing"]) + "."]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def write(text: str) -> list[Path]:
+    """Data and page."""
+    DATA.write_text(text)
+    PAGE.write_text(page(json.loads(text)))
+    return [DATA, PAGE]

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The layers of a simulcast publisher: the lab's clip, encoded once at several rates.
+
+Each is an IVF file with H.264 access units, as paqm-sfu-load reads it. A layer has a key picture
+every half second, where a server may change to it; not all have it at once. Rates are kept as a
+conference's encoder keeps them (x264, VBV of an eighth of a second).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from paqm_lab import cache, clip, ladder
+from paqm_lab.errors import LabError
+
+# kbit/s and size. Steps of less than 1.5, as an estimator that sends no padding (pion's) grows to
+# 1.5 of what arrives and no further.
+LAYERS = [
+    (150, 320, 180), (215, 320, 180), (310, 480, 270), (450, 480, 270), (650, 640, 360),
+    (940, 640, 360), (1360, 640, 360),
+]  # fmt: skip
+GOP = 12
+X264 = f"keyint={2 * GOP}:min-keyint=1:scenecut=0:slices=1:sliced-threads=0:repeat-headers=1"
+
+
+def _encode(source: Path, phase: int, kbits: int, width: int, height: int) -> bytes:
+    command = [clip.ffmpeg_exe(), "-nostdin", "-v", "error", "-i", str(source), "-an"]
+    command += ["-threads", "1", "-vf", f"scale={width}:{height}", "-c:v", "libx264"]
+    command += ["-preset", "veryfast", "-tune", "zerolatency", "-profile:v", "baseline"]
+    command += ["-b:v", f"{kbits}k", "-maxrate", f"{kbits}k", "-bufsize", f"{kbits // 8}k"]
+    command += ["-force_key_frames", f"expr:eq(mod(n,{GOP}),{phase})"]
+    command += ["-x264-params", X264, "-f", "h264", "-"]
+    done = subprocess.run(command, capture_output=True, check=False)
+    if done.returncode:
+        raise LabError(f"{source}: ffmpeg cannot encode it: {done.stderr.decode()[-200:]}")
+    return done.stdout
+
+
+def ivf(units: list[bytes], width: int, height: int, fps: int) -> bytes:
+    """An IVF file of these pictures."""
+    head = struct.pack("<4sHH4sHHIIII", b"DKIF", 0, 32, b"H264", width, height, fps, 1,
+                       len(units), 0)
+    return head + b"".join(struct.pack("<IQ", len(unit), n) + unit
+                           for n, unit in enumerate(units))
+
+
+def prepare(progress: Callable[[str], None]) -> Path:
+    """The directory with the layers, made once."""
+    source = clip.prepare(cache.cache_dir(), progress)
+    key = hashlib.sha256(repr((LAYERS, X264, "phases", source.name)).encode()).hexdigest()[:12]
+    target = cache.cache_dir() / f"sfu-layers-{key}"
+    if target.exists():
+        return target
+    with tempfile.TemporaryDirectory(prefix=".sfu-", dir=target.parent) as name:
+        made = Path(name) / "layers"
+        made.mkdir()
+        for number, (kbits, width, height) in enumerate(LAYERS, start=1):
+            progress(f"layers: {kbits} kbit/s, {width}x{height}")
+            units = [unit for unit, _ in ladder.access_units(_encode(
+                source, 2 * number % GOP, kbits, width, height))]
+            whole = units[: len(units) // GOP * GOP]
+            (made / f"l{number}.ivf").write_bytes(ivf(whole, width, height, clip.FPS))
+        made.rename(target)
+    return target
