@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/paqm_law.h"
+#include "../paqm_law.h"
 
 #define NODES 5
 #define SOURCES 4  /* Term0, then the clouds of R1, R2, R3 */
