@@ -100,7 +100,8 @@ NUMBERS = (
         r"SPLIT_EVENT_Q16 \(PAQM_Q16_ONE / 20\)",
     ),
     ("counted as active | 0.5 s", "kernel/paqm_flows.h", r"PAQM_FLOW_ACTIVE_TICKS 500\b"),
-    ("elastic class counted | 0.25 s", "kernel/paqm_outer.c", r"PAQM_SILENT_MS 250\b"),
+    ("elastic flow counted | 0.4 s", "kernel/paqm_flows.h", r"PAQM_ELASTIC_ACTIVE_MS 400\b"),
+    ("elastic class counted | 0.25 s", "kernel/paqm_split.h", r"PAQM_SILENT_MS 250\b"),
     (
         "counts as measured | 120 ms",
         "kernel/paqm_census.h",

@@ -53,7 +53,7 @@ def single(lab: Lab, p: Json) -> Json:
 
 def reports(lab: Lab, p: Json) -> Json:
     """The first published feedback, in user space: core/tests/reports_of_u.c."""
-    program = f"{os.environ['PAQM_BUILD']}/core/reports_of_u"
+    program = f"{os.environ['PAQM_BUILD']}/lab/reports_of_u"
     found: Json = json.loads(run(program, p["case"], str(1 + lab.added // 1000)))
     return found
 

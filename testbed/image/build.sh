@@ -32,6 +32,7 @@ compile() {
 compile -shared -fPIC -o "$tools/vclock.so" "$repo/testbed/rivals/webrtc/vclock.c" -ldl
 compile -o "$tools/load" "$repo"/testbed/guest/load*.c -lm
 compile -o "$tools/spec_traffic" "$repo"/kernel/lab-tests/spec_traffic*.c -lm
+compile -o "$tools/reports_of_u" "$repo"/core/tests/reports_of_u.c -lm
 
 # Made once: programs that each look for plugins themselves are ready later.
 export GST_REGISTRY=$tools/gstreamer-registry.bin
