@@ -119,7 +119,7 @@ def test_flows_of_an_entry_are_one_program_or_many(tmp_path: Path) -> None:
     words = {program["name"]: " ".join(program["words"]) for program in flows.programs}
     assert "--poisson" in words["src-p.1"] and "--lag 0.1" in words["src-p.2"]
     assert "--flows 3" in words["src-v"]
-    assert "--a-priori --burst --controller erf:start=1" in words["src-v"]
+    assert "--a-priori --burst --no-reports --controller erf:start=1" in words["src-v"]
     assert "--starts 0.000,0.000" in words["src-t"] and "--flows 2" in words["sink-t"]
     assert "--pareto 1.35" in words["src-w"] and "websink" in words["sink-w"]
     shares = flows.shares[0][1]

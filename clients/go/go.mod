@@ -1,0 +1,3 @@
+module paqm.example/client
+
+go 1.19
