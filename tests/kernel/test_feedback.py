@@ -148,6 +148,7 @@ def test_tags() -> None:
     old = "7:000102030405060708090a0b0c0d0e0f"
     new = "65535:f0e1d2c3b4a5968778695a4b3c2d1e0f"
     change(f"key {old}")
+    sleep(1)  # what was sent before is under way for 100 ms
     told = watch(1, 12, keys=(old, new))
     with media(1, 12), media(1, 12, TO6):
         sleep(4)
