@@ -137,7 +137,8 @@ three times the mean of 30, and beyond it by 150 ms), after {JUDGED:g} s; a miss
 300 ms, as NACK may repeat it. Packets lost are those that left the server and did not come.
 
 The server that follows advice also spreads lots; by its own estimator it has pion's own pacer. What is
-due to which was not measured apart.
+due to which was not measured apart. Gate and spreading were developed on this scenario and seed; earlier
+forms of them had one or two stalls in it, and a faulty one 146.
 
 This part is made from `docs/results/sfu.json` by `paqm-lab sfu --docs`.
 """  # noqa: E501
