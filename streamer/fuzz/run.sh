@@ -22,22 +22,11 @@ probe) needs=rtp/probe ;;
 	exit 2
 	;;
 esac
-top=$(cd "$(dirname "$0")/../.." && pwd)
-cd "$top" # names relative to it: wherever the tree lies, the same program comes of it
+cd "$(dirname "$0")/../.."
+. setup/fuzz-build.sh
+fuzz_out "$1"
 src=streamer
-out=${FUZZ_OUT:-$top/out/fuzz}/$1
-cc=${CC:-clang}
-command -v "$cc" >/dev/null || {
-	echo "$0: no compiler '$cc': install clang and its libFuzzer runtime, or set CC" >&2
-	exit 1
-}
-mkdir -p "$out/corpus"
-# What the parsers compare with is in the corpus: to trace comparisons would find no more and take a
-# third of the time.
 # shellcheck disable=SC2046,SC2059,SC2086 # flags and names are words
-"$cc" -std=gnu17 -D_GNU_SOURCE -g -O2 -fsanitize=fuzzer,address,undefined \
-	-fno-sanitize-recover=undefined -fno-sanitize-coverage=trace-cmp \
-	-ffile-prefix-map="$top=." -I. -o "$out/fuzz" "$src/fuzz/fuzz_$1.c" \
-	$(printf "$src/%s.c " $needs) \
-	$(pkg-config --cflags --libs gio-unix-2.0 jansson) -lm
-exec "$top/setup/fuzz-run.sh" "$out" "${2:-60}" -max_len=1024 corpus "$top/$src/fuzz/corpus/$1"
+fuzz_build fuzzer,address,undefined fuzz -D_GNU_SOURCE "$src/fuzz/fuzz_$1.c" \
+	$(printf "$src/%s.c " $needs) $(pkg-config --cflags --libs gio-unix-2.0 jansson) -lm
+exec setup/fuzz-run.sh "$out" "${2:-60}" -max_len=1024 corpus "$top/$src/fuzz/corpus/$1"
