@@ -14,11 +14,8 @@ from __future__ import annotations
 import json
 import os
 import select
-import socket
-import struct
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -28,7 +25,18 @@ sys.path.insert(0, str(TOP / "feedback-daemon" / "tests"))
 sys.path.insert(0, str(TOP / "feedback-daemon" / "wireshark"))
 
 import wire  # noqa: E402
-from rig import DPORT, PATIENCE, ROUTER_IP, SPORT, SSRC, Trial, message, quote, run_checks  # noqa: E402
+from rig import (  # noqa: E402
+    DPORT,
+    PATIENCE,
+    ROUTER_IP,
+    SPORT,
+    SSRC,
+    Trial,
+    later_releases,
+    message,
+    quote,
+    run_checks,
+)
 
 GRACE = 3.0
 OVERLOAD, POLICED, FINAL = 1, 2, 4
@@ -167,31 +175,10 @@ def check_restart(t: Trial, program: str) -> None:
     print("ok: restarts", flush=True)
 
 
-def relay(server: socket.socket, path: Path) -> None:
-    """Join one client to paqmd; each end looks to the other like one of a later release."""
-    client = server.accept()[0]
-    with client, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as daemon:
-        daemon.connect(str(path))
-        while True:
-            for end in select.select([client, daemon], [], [])[0]:
-                record = end.recv(512)
-                if not record:
-                    return
-                other = daemon if end is client else client
-                other.send(record[:5] + struct.pack("=BH", 99, 40) + bytes(32))
-                other.send(record[:6] + struct.pack("=H", len(record) + 24) + record[8:]
-                           + os.urandom(24))
-
-
 def check_later(t: Trial, program: str) -> None:
     """Either end may be of a later release."""
     t.start("-i", "veth0")
-    between = t.ipc.with_name("relay.sock")
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server:
-        server.bind(str(between))
-        server.listen()
-        thread = threading.Thread(target=relay, args=(server, t.ipc))
-        thread.start()
+    with later_releases(t.ipc) as between:
         f = Follower(program, between)
         f.add()
         f.expect("none")
@@ -199,8 +186,6 @@ def check_later(t: Trial, program: str) -> None:
         f.expect("erf", 700_000)
         assert t.stats()["bad_records"] == 0
         f.end()
-        thread.join(PATIENCE)
-        assert not thread.is_alive()
     t.stop()
     print("ok: ends of different releases", flush=True)
 

@@ -9,7 +9,6 @@ Usage: server.py PAQMD PAQMCTL
 from __future__ import annotations
 
 import socket
-import struct
 import sys
 import time
 from pathlib import Path
@@ -18,16 +17,14 @@ TOP = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(TOP / "feedback-daemon" / "tests"))
 sys.path.insert(0, str(TOP / "feedback-daemon" / "wireshark"))
 
-import wire  # noqa: E402
 from rig import (  # noqa: E402
     DPORT,
     PATIENCE,
     ROUTER_IP,
-    SENDER_IP,
-    SPORT,
     Client,
     Trial,
-    ip_header,
+    message,
+    quote,
     register,
     rtp,
     run_checks,
@@ -38,10 +35,9 @@ VIEWERS = 400
 FIRST = 20_000  # their first port
 
 
-def quoted(payload: bytes, dport: int) -> bytes:
-    """What a router quotes of a packet to this port."""
-    head = ip_header(SENDER_IP, ROUTER_IP, 17, 28 + len(payload))
-    return wire.quoted(head + struct.pack("!HHHH", SPORT, dport, 8 + len(payload), 0) + payload)
+def told(t: Trial, payload: bytes, seq: int, rate: int, dport: int = DPORT, **more: int) -> None:
+    """A router's message about a packet to this port."""
+    t.answer(message(quote(payload, dport=dport), seq, rate, ecf=None, **more))
 
 
 def check_bundle(t: Trial) -> None:
@@ -49,7 +45,7 @@ def check_bundle(t: Trial) -> None:
     t.start("-i", "veth0")
     client = t.sender(1, ssrc=0)
     for seq, ssrc in enumerate((VIDEO, AUDIO, VIDEO, AUDIO), start=1):
-        t.answer(wire.build(quoted(t.send_media(ssrc), DPORT), seq, 700_000 + seq))
+        told(t, t.send_media(ssrc), seq, 700_000 + seq)
         got = client.told()
         assert (got.bps, got.seq) == (700_000 + seq, seq), got
     # A second one would be told of the same rate, and both together send twice as much.
@@ -58,8 +54,8 @@ def check_bundle(t: Trial) -> None:
     # Of a registration with an SSRC only that stream counts: what others prove is not believed.
     client.sock.send(register(1, ssrc=VIDEO))
     assert client.registered(1) == 0
-    t.expect_refusal("flow_ssrc", wire.build(quoted(t.send_media(AUDIO), DPORT), 9, 500_000))
-    t.answer(wire.build(quoted(t.send_media(VIDEO), DPORT), 10, 600_000))
+    t.expect_refusal("flow_ssrc", message(quote(t.send_media(AUDIO)), 9, 500_000))
+    told(t, t.send_media(VIDEO), 10, 600_000)
     while (got := client.told()).seq != 10:
         pass
     assert got.bps == 600_000
@@ -87,8 +83,7 @@ def check_viewers(t: Trial) -> None:
         for n in range(VIEWERS):
             payload = rtp(100 * n + seq, VIDEO + n)
             t.media.sendto(payload, (ROUTER_IP, FIRST + n))
-            t.answer(wire.build(quoted(payload, FIRST + n), VIEWERS * seq + n,
-                                500_000 + 1000 * seq + n, period=5000))
+            told(t, payload, VIEWERS * seq + n, 500_000 + 1000 * seq + n, FIRST + n, period=5000)
         have: dict[int, int] = {}
         while len(have) < VIEWERS or any(bps // 1000 != 500 + seq for bps in have.values()):
             got = client.rate()

@@ -16,6 +16,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -58,10 +59,10 @@ def rtp(seq: int, ssrc: int = SSRC) -> bytes:
     return struct.pack("!BBHII", 0x80, 96, seq, 90000 + seq, ssrc) + os.urandom(200)
 
 
-def quote(payload: bytes, sport: int = SPORT) -> bytes:
+def quote(payload: bytes, sport: int = SPORT, dport: int = DPORT) -> bytes:
     """What a router quotes of a media packet; TTL and checksums may differ."""
     head = ip_header(SENDER_IP, ROUTER_IP, 17, 28 + len(payload))
-    udp = struct.pack("!HHHH", sport, DPORT, 8 + len(payload), 0x1234)
+    udp = struct.pack("!HHHH", sport, dport, 8 + len(payload), 0x1234)
     return wire.quoted(head + udp + payload)
 
 
@@ -340,6 +341,40 @@ def message6(source: str, payload: bytes, seq: int, erf: float) -> bytes:
     udp = struct.pack("!HHHH", SPORT, DPORT, 8 + len(payload), 0x1234)
     icmp = message(wire.quoted(head + udp + payload), seq, erf)
     return bytes([ICMP6_TYPE, 0, 0, 0]) + icmp[4:]
+
+
+def later(record: bytes) -> list[bytes]:
+    """What a later release may send in place of a record: an unknown kind, then more behind it."""
+    longer = record[:6] + struct.pack("=H", len(record) + 24) + record[8:] + os.urandom(24)
+    return [record[:5] + struct.pack("=BH", 99, 40) + bytes(32), longer]
+
+
+def _relay(server: socket.socket, path: Path) -> None:
+    client = server.accept()[0]
+    with client, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as daemon:
+        daemon.connect(str(path))
+        while True:
+            for end in select.select([client, daemon], [], [])[0]:
+                record = end.recv(512)
+                if not record:
+                    return
+                for other in later(record):
+                    (daemon if end is client else client).send(other)
+
+
+@contextlib.contextmanager
+def later_releases(path: Path) -> Iterator[Path]:
+    """A socket that joins one client to paqmd: each looks to the other like one of a later release.
+    The client has to end within."""
+    between = path.with_name("relay.sock")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server:
+        server.bind(str(between))
+        server.listen()
+        thread = threading.Thread(target=_relay, args=(server, path))
+        thread.start()
+        yield between
+        thread.join(PATIENCE)
+        assert not thread.is_alive()
 
 
 @contextlib.contextmanager

@@ -13,10 +13,8 @@ import ctypes as ct
 import os
 import select
 import socket
-import struct
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -31,6 +29,7 @@ from rig import (
     SPORT,
     SSRC,
     Trial,
+    later_releases,
     message,
     quote,
     register,
@@ -240,35 +239,10 @@ def check_restart(t: Trial, library: str) -> None:
     client.close()
 
 
-def later(record: bytes) -> list[bytes]:
-    """What a later release may send in place of a record: an unknown kind, then more behind it."""
-    longer = record[:6] + struct.pack("=H", len(record) + 24) + record[8:] + os.urandom(24)
-    return [record[:5] + struct.pack("=BH", 99, 40) + bytes(32), longer]
-
-
-def relay(server: socket.socket, path: Path) -> None:
-    """Join one client to paqmd; each end looks to the other like one of a later release."""
-    client = server.accept()[0]
-    with client, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as daemon:
-        daemon.connect(str(path))
-        while True:
-            for end in select.select([client, daemon], [], [])[0]:
-                record = end.recv(512)
-                if not record:
-                    return
-                for other in later(record):
-                    (daemon if end is client else client).send(other)
-
-
 def check_later(t: Trial, library: str) -> None:
     """Either end may be of a later release."""
     t.start("-i", "veth0")
-    between = t.ipc.with_name("relay.sock")
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server:
-        server.bind(str(between))
-        server.listen()
-        thread = threading.Thread(target=relay, args=(server, t.ipc))
-        thread.start()
+    with later_releases(t.ipc) as between:
         c = Client(library, between)
         c.add()
         c.expect(NONE)
@@ -276,8 +250,6 @@ def check_later(t: Trial, library: str) -> None:
         c.expect(ERF, 700_000)
         assert t.stats()["bad_records"] == 0
         c.close()
-        thread.join(PATIENCE)
-        assert not thread.is_alive()
     print("ok: ends of different releases", flush=True)
     t.stop()
 
