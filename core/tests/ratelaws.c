@@ -106,6 +106,31 @@ struct result measured(const char *what, struct sim_link *link, double begin, do
 	return r;
 }
 
+double window_of(const struct sim_flow *f)
+{
+	return f->window;
+}
+
+double mbit_of(const struct sim_flow *f)
+{
+	return f->rate * 8e-6;
+}
+
+double settles(double (*of)(const struct sim_flow *f), int first, int last, double from, double end,
+	       double want)
+{
+	double since = from, t;
+	int i;
+
+	for (t = from; t < end; t += TRIP) {
+		sim_run(t);
+		for (i = first; i < last; i++)
+			if (fabs(of(users_of[i]) / want - 1) > 0.1)
+				since = t + TRIP;
+	}
+	return since - from;
+}
+
 void rates(const char *what, struct sim_flow *const *f, const double *want, int count,
 	   double within)
 {

@@ -30,6 +30,15 @@ double users(const struct sim_link *link);
 struct sim_link *dumbbell(double mbit, double trip, int count, sim_law law);
 /* What is measured from @begin on; drops and the longest queue are of the whole run. */
 struct result measured(const char *what, struct sim_link *link, double begin, double end);
+/* What settles of a user: its window, packets; its mean rate of a round trip, Mbit/s. */
+double window_of(const struct sim_flow *f);
+double mbit_of(const struct sim_flow *f);
+/*
+ * Seconds from @from on, until that of users @first to @last - 1 is within a tenth of @want for
+ * good; at most until @end.
+ */
+double settles(double (*of)(const struct sim_flow *f), int first, int last, double from, double end,
+	       double want);
 /* Check the rates of flows since sim_mark(), Mbit/s. */
 void rates(const char *what, struct sim_flow *const *f, const double *want, int count,
 	   double within);

@@ -72,21 +72,6 @@ TEST(test_media_equilibrium)
 	}
 }
 
-/* Seconds until the mean rates of a round trip of all are within a tenth of @want for good. */
-static double settles_paced(int first, int last, double from, double end, double want)
-{
-	double since = from, t;
-	int i;
-
-	for (t = from; t < end; t += TRIP) {
-		sim_run(t);
-		for (i = first; i < last; i++)
-			if (fabs(users_of[i]->rate * 8e-6 / want - 1) > 0.1)
-				since = t + TRIP;
-	}
-	return since - from;
-}
-
 /* L2: four, of which two leave at 30 s; six join from 45 s on, one per round trip. */
 static unsigned long media_come_and_go(const char *name, sim_law law)
 {
@@ -101,11 +86,11 @@ static unsigned long media_come_and_go(const char *name, sim_law law)
 		sim_via(users_of[i], link);
 	}
 	sim_run(30);
-	down = settles_paced(0, 2, 30, 44, law == law_acp ? 4.95 : 5);
+	down = settles(mbit_of, 0, 2, 30, 44, law == law_acp ? 4.95 : 5);
 	sim_run(45);
 	users_of[2] = users_of[8];
 	users_of[3] = users_of[9];
-	up = settles_paced(0, 8, 45, 59, law == law_acp ? 1.2375 : 1.25);
+	up = settles(mbit_of, 0, 8, 45, 59, law == law_acp ? 1.2375 : 1.25);
 	printf("%s: settled %.1f and %.1f s, peak %.0f, drops %lu of 70000\n", name, down, up,
 	       link->peak / SIM_PACKET, link->drops);
 	check(down <= 3, name, down);

@@ -121,22 +121,6 @@ static struct sim_link *come_and_go(sim_law law)
 	return link;
 }
 
-/* Seconds from now on, until the windows of some users are near @want for good; at most until @end.
- */
-static double settles(int first, int last, double from, double end, double want)
-{
-	double since = from, t;
-	int i;
-
-	for (t = from; t < end; t += TRIP) {
-		sim_run(t);
-		for (i = first; i < last; i++)
-			if (fabs(users_of[i]->window / want - 1) > 0.1)
-				since = t + TRIP;
-	}
-	return since - from;
-}
-
 TEST(test_acp_come_and_go)
 {
 	struct sim_link *link = come_and_go(law_acp);
@@ -151,13 +135,13 @@ TEST(test_acp_come_and_go)
 	near("A6, windows of 30 users", mean_window(0, 30), 51.9, 0.04 * 51.9);
 	near("A7, 30 users", users(link), 30, 1.5);
 	check(most <= 30 * 1.05, "A7, overshoot of the users", most);
-	took = settles(0, 10, 30, 44, 154);
+	took = settles(window_of, 0, 10, 30, 44, 154);
 	printf("; %.1f, users %.2f, after %.1f s", mean_window(0, 10), users(link), took);
 	near("A6, windows of 10 users", mean_window(0, 10), 154, 0.04 * 154);
 	near("A7, 10 users", users(link), 10, 0.5);
 	check(took <= 5, "A6, settled after the leave", took);
 	sim_run(48.2);
-	took = settles(0, 10, 48.2, 59, 31.1);
+	took = settles(window_of, 0, 10, 48.2, 59, 31.1);
 	printf("; %.1f, users %.2f, after %.1f s; peak %.0f\n", mean_window(0, 10), users(link),
 	       took, link->peak / SIM_PACKET);
 	near("A6, windows of 50 users", mean_window(0, 10), 31.1, 0.04 * 31.1);
