@@ -168,6 +168,12 @@ struct paqm_each {
 	paqm_u64 add;
 };
 
+/* Whether the law has said anything yet. */
+static inline int paqm_each_says(const struct paqm_each *each)
+{
+	return each->keep_q24 || each->add;
+}
+
 /* The rate after such a change. */
 static inline paqm_u64 paqm_each_rate(const struct paqm_each *each, paqm_u64 rate)
 {

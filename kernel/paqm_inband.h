@@ -36,7 +36,7 @@ enum paqm_stamp { PAQM_STAMP_NONE, PAQM_STAMP_KEPT, PAQM_STAMP_LOWERED, PAQM_STA
  * @has: there is
  */
 struct paqm_ask {
-	struct paqm_each each;
+	const struct paqm_each *each;
 	u8 said;
 	struct paqm_more more;
 	bool has;
@@ -83,28 +83,25 @@ static inline u32 paqm_stamp_rate(const struct paqm_ask *ask, u32 rate)
 {
 	u64 used;
 
-	if (ask->each.grade)
+	if (ask->each->grade)
 		return paqm_f32_encode(PAQM_VALUE_MAX, 0);
-	if ((!ask->each.keep_q24 && !ask->each.add) || paqm_f32_decode(ask->more.used, 0, &used))
+	if (!paqm_each_says(ask->each) || paqm_f32_decode(ask->more.used, 0, &used))
 		return rate;
-	return paqm_f32_encode(paqm_clamp64(paqm_each_rate(&ask->each, used), 1, PAQM_VALUE_MAX),
-			       0);
+	return paqm_f32_encode(paqm_clamp64(paqm_each_rate(ask->each, used), 1, PAQM_VALUE_MAX), 0);
 }
 
 /**
  * paqm_stamp() - lower the rate in a packet
  * @skb: packet, network header set; its headers may move
- * @field: this router's rate, identity and period
+ * @mine: this router's rate, identity and period; a supplement may change the rate
  * @judged: its flow is media; else only a probe is looked at
  * @ask: what a law asks and says; NULL: nothing, no supplement is looked for
  *
  * Return: what became of it.
  */
-static inline enum paqm_stamp paqm_stamp(struct sk_buff *skb, const struct paqm_field *field,
+static inline enum paqm_stamp paqm_stamp(struct sk_buff *skb, struct paqm_field *mine,
 					 bool judged, struct paqm_ask *ask)
 {
-	struct paqm_field lowered = *field, *mine = &lowered;
-
 	u8 buf[8 + PAQM_FIELD_WINDOW];
 	bool alone = false;
 	int udp = paqm_stamp_udp(skb, &alone);

@@ -28,7 +28,7 @@ static u64 paqm_told(const struct paqm_sched_data *q, struct paqm_flow *flow)
 	u64 fair = READ_ONCE(q->fair), equal = READ_ONCE(q->equal), most;
 
 	if (!paqm_by_demands(q)) {
-		if (!rate || (!q->each.keep_q24 && !q->each.add))
+		if (!rate || !paqm_each_says(&q->each))
 			return q->advice.rate;
 		rate = min(paqm_each_rate(&q->each, rate), READ_ONCE(q->capacity));
 		return max(paqm_ip_rate(q, rate), PAQM_RATE_MIN);
@@ -139,13 +139,15 @@ void paqm_stamp_packet(struct paqm_sched_data *q, struct paqm_flow *flow,
 		       struct sk_buff *skb, u64 now)
 {
 	struct paqm_field field = q->field;
-	struct paqm_ask ask = { .each = q->each, .said = q->said };
+	struct paqm_ask ask = { .each = &q->each, .said = q->said };
 	enum paqm_stamp done;
+	u32 told;
 
 	if (!field.rate) /* nothing is known yet */
 		return;
 	if (flow)
 		field.rate = paqm_f32_encode(paqm_told(q, flow), 0);
+	told = field.rate; /* as a sender without a supplement takes it */
 	done = paqm_stamp(skb, &field, flow, q->said ? &ask : NULL);
 	if (ask.has)
 		paqm_note_asked(&q->asked, &ask.more);
@@ -154,6 +156,6 @@ void paqm_stamp_packet(struct paqm_sched_data *q, struct paqm_flow *flow,
 		struct paqm_flow_more *more = paqm_flow_more(&q->flows, flow);
 
 		WRITE_ONCE(more->hears, more->hears | PAQM_HEARS_INBAND);
-		paqm_told_set(&more->told, field.rate, paqm_flow_clock(now));
+		paqm_told_set(&more->told, told, paqm_flow_clock(now));
 	}
 }

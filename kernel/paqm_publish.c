@@ -38,12 +38,13 @@ static u8 paqm_said(const struct paqm_sched_data *q, const struct paqm_law *law,
  */
 void paqm_publish(struct paqm_sched_data *q, bool whole)
 {
+	const struct paqm_law *law = paqm_law_of(q->cfg.law);
 	struct Qdisc *root;
 	struct paqm_msg msg = {
 		.router_id = q->cfg.router_id,
 		.boot = q->boot,
 		.seq = q->rounds,
-		.ecf = paqm_law_of(q->cfg.law)->relative ? paqm_ecf_value(q) : 0,
+		.ecf = law->relative ? paqm_ecf_value(q) : 0,
 		.rate = max(paqm_ip_rate(q, q->fair), PAQM_RATE_MIN),
 		.period_ms = min_t(u32, q->period_us / USEC_PER_MSEC, U16_MAX),
 		.flows = min_t(u32, q->n_media, U16_MAX),
@@ -51,7 +52,6 @@ void paqm_publish(struct paqm_sched_data *q, bool whole)
 	};
 	u64 backlog = READ_ONCE(q->queue[PAQM_MEDIA].st.backlog);
 	u64 cu = max(paqm_media_capacity(q), 1000ULL);
-	const struct paqm_law *law = paqm_law_of(q->cfg.law);
 	struct paqm_each each = {};
 	u64 told_new;
 

@@ -10,7 +10,7 @@
 
 /*
  * The elastic class is idle when none of its packets has come for this long. A single flow may
- * pause for longer (PAQM_FLOW_ACTIVE_TICKS); when all do, half of the link would stay unused.
+ * pause for longer (PAQM_ELASTIC_ACTIVE_MS); when all do, half of the link would stay unused.
  */
 #define PAQM_SILENT_MS 250
 #define PAQM_SILENT_MOST_MS 500 /* with far senders */

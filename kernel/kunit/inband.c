@@ -22,7 +22,9 @@ static const struct paqm_field paqm_mine = { .rate = 0x49742400, .router = 0xBEE
 
 static enum paqm_stamp paqm_try(struct sk_buff *skb, bool judged)
 {
-	return paqm_stamp(skb, &paqm_mine, judged, NULL);
+	struct paqm_field mine = paqm_mine;
+
+	return paqm_stamp(skb, &mine, judged, NULL);
 }
 
 /* The UDP checksum of a packet, as it ought to be. */
@@ -171,7 +173,8 @@ static void paqm_kunit_ask(struct kunit *test)
 
 		n = paqm_inband_make(payload, c->hex);
 		for (k = 0; k < ARRAY_SIZE(t) * 2; k++) {
-			struct paqm_ask ask = { .each = t[k / 2].each, .said = t[k / 2].said };
+			struct paqm_ask ask = { .each = &t[k / 2].each, .said = t[k / 2].said };
+			struct paqm_field mine = paqm_mine;
 			struct sk_buff *skb;
 			struct paqm_field f;
 			struct paqm_more m;
@@ -181,7 +184,7 @@ static void paqm_kunit_ask(struct kunit *test)
 			head = (v6 ? PAQM_HEAD6 : PAQM_HEAD4) + 8;
 			len = paqm_frame(frame, payload, n, v6, PAQM_SUM_FULL);
 			skb = paqm_packet(test, frame, len, min(head + 2, len), PAQM_SUM_FULL);
-			paqm_stamp(skb, &paqm_mine, true, &ask);
+			paqm_stamp(skb, &mine, true, &ask);
 			KUNIT_EXPECT_EQ_MSG(test, ask.has, c->at && c->more, "%s", c->name);
 			KUNIT_ASSERT_EQ(test, skb_copy_bits(skb, 0, after, len), 0);
 			kfree_skb(skb);
