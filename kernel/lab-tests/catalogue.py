@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from spec_lab import HEADER, Json, Lab, Traffic, bytes_between
-from trial import TOP, inside, run
+from trial import TOP, run
 
 MEDIA, ELASTIC = 5004, 9000
 
@@ -161,8 +161,7 @@ def main() -> int:
     config = json.loads(args.config.read_text())
     found = [RUNS[args.run](lab, one) for one in config["runs"]]
     args.out.write_text(json.dumps({"runs": found}, indent=1))
-    if args.run != "reports":
-        inside("r", "tc", "qdisc", "del", "dev", "r1", "root")
+    lab.clear()
     return 0
 
 

@@ -87,9 +87,14 @@ class Lab:
 
     def qdisc(self, *options: str) -> None:
         """A fresh qdisc under test; as published, with one queue for each class, if not told."""
-        subprocess.run(["tc", "-n", "r", "qdisc", "del", "dev", "r1", "root"], capture_output=True)
+        self.clear()
         run("tc", "-n", "r", "qdisc", "add", "dev", "r1", "root", "handle", "1:", "paqm",
             "seed", str(1 + self.added), *([] if "isolate" in options else ["noisolate"]), *options)
+
+    @staticmethod
+    def clear() -> None:
+        """Remove the qdisc under test, if there is one."""
+        subprocess.run(["tc", "-n", "r", "qdisc", "del", "dev", "r1", "root"], capture_output=True)
 
     @staticmethod
     def change(*options: str) -> None:
