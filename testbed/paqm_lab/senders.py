@@ -93,12 +93,32 @@ def ends(
     ])  # fmt: skip
 
 
+def _socket(flow: Json) -> str:
+    """Where the stream's paqmd answers."""
+    return f"/run/paqmd-{flow['name']}.sock"
+
+
+def _control(flow: Json) -> str:
+    return f"/run/paqmd-{flow['name']}.ctl"
+
+
+def _paqmd(flow: Json, config: Json, *options: str) -> Program:
+    """The sender host's daemon, of this stream alone."""
+    command = [f"{config['build']}/feedback-daemon/paqmd", "-i", flow["device"]]
+    command += ["--socket", _socket(flow), "--control", _control(flow), "--user", "nobody"]
+    return Program(f"paqmd-{flow['name']}", flow["host"], [*command, *options],
+                   ready=_socket(flow))  # fmt: skip
+
+
+def _paqmctl(flow: Json, config: Json, home: Path) -> Program:
+    """What the daemon says of the stream at its end."""
+    command = [f"{config['build']}/feedback-daemon/paqmctl", "--control", _control(flow)]
+    return Program(f"paqmctl-{flow['name']}", flow["host"], [*command, "show", "--json"],
+                   flow["stop"] - SAMPLE / 2, output=str(home / "send" / "paqmd.json"))  # fmt: skip
+
+
 def _streamer(flow: Json, config: Json, home: Path) -> Plan:
-    name, build = flow["name"], Path(config["build"])
-    streamer = str(build / "streamer" / "paqm-streamer")
-    sockets = [f"/run/paqmd-{name}.sock", f"/run/paqmd-{name}.ctl"]
-    daemon = [str(build / "feedback-daemon" / "paqmd"), "-i", flow["device"]]
-    daemon += ["--socket", sockets[0], "--control", sockets[1], "--user", "nobody"]
+    streamer = f"{config['build']}/streamer/paqm-streamer"
     length = flow["stop"] - flow["start"]
     to = f"[{flow['to']}]:{flow['port']}" if ":" in flow["to"] else f"{flow['to']}:{flow['port']}"
     receive = [streamer, "recv", "--listen", to]
@@ -110,49 +130,36 @@ def _streamer(flow: Json, config: Json, home: Path) -> Plan:
     send += ["--start-frame", str(flow["start_frame"]), "--ssrc", str(flow["ssrc"])]
     send += ["--rate-max", f"{flow['rate_max']}bit", "--rate-min", f"{flow['rate_min']}bit"]
     send += ["--duration", str(length), "--seed", str(config["seed"])]
-    send += ["--log", str(home / "send"), "--paqmd", sockets[0]]
-    if config["variant"]["use"]:
-        daemon += ["--use", config["variant"]["use"]]
+    send += ["--log", str(home / "send"), "--paqmd", _socket(flow)]
     if config["variant"]["controller"]:
         send += ["--controller", config["variant"]["controller"]]
     if config["variant"]["ecn"]:
         send += ["--ecn", config["variant"]["ecn"]]
     plan = ends(flow, send, receive)
-    control = str(build / "feedback-daemon" / "paqmctl")
-    show = [control, "--control", sockets[1], "show", "--json"]
-    return Plan([], [
-        Program(f"paqmd-{name}", flow["host"], daemon, ready=sockets[0]),
-        *plan.programs,
-        Program(f"paqmctl-{name}", flow["host"], show, flow["stop"] - SAMPLE / 2,
-                output=str(home / "send" / "paqmd.json")),
-    ])  # fmt: skip
+    use = ["--use", config["variant"]["use"]] if config["variant"]["use"] else []
+    before, after = _paqmd(flow, config, *use), _paqmctl(flow, config, home)
+    return Plan([], [before, *plan.programs, after])
 
 
 def _gst(estimator: str, advised: bool) -> Planner:
     """A sender as webrtcsink is one, with this in rtpbin's request-aux-sender."""
 
     def plan(flow: Json, config: Json, home: Path) -> Plan:
-        name, build = flow["name"], Path(config["build"])
+        build = Path(config["build"])
         length = flow["stop"] - flow["start"]
         to = f"{flow['to']}:{flow['port']}"
         receive = [str(build / "streamer" / "paqm-streamer"), "recv", "--listen", to]
         receive += ["--log", str(home / "recv"), "--duration", str(length + LEAD + TAIL)]
         if config["record"]:
             receive += ["--output", str(home / "recv" / "decoded.y4m")]
-        socket = f"/run/paqmd-{name}.sock"
         send = [str(build / "streamer" / "tests" / "gst_send"), "--to", to]
         send += ["--bind", f"{flow['address']}:{GST_PORT}", "--clip", config["clip_file"]]
         send += ["--start-frame", str(flow["start_frame"]), "--ssrc", str(flow["ssrc"])]
         send += ["--rate-max", str(flow["rate_max"]), "--rate-min", str(flow["rate_min"])]
         send += ["--duration", str(length), "--log", str(home / "send")]
-        send += ["--estimator", estimator.format(socket=socket)]
+        send += ["--estimator", estimator.format(socket=_socket(flow))]
         plan = ends(flow, send, receive)
-        if not advised:
-            return plan
-        daemon = [str(build / "feedback-daemon" / "paqmd"), "-i", flow["device"]]
-        daemon += ["--socket", socket, "--control", f"/run/paqmd-{name}.ctl", "--user", "nobody"]
-        first = Program(f"paqmd-{name}", flow["host"], daemon, ready=socket)
-        return Plan([], [first, *plan.programs])
+        return Plan([], [_paqmd(flow, config), *plan.programs]) if advised else plan
 
     return plan
 
@@ -194,20 +201,11 @@ def _chromium(trials: str = "", browser: str = "shell", advised: bool = False) -
         send += ["--bind", flow["address"], "--duration", str(length)]
         if not advised:
             return ends(flow, send, receive, [signalling])
-        socket, control = f"/run/paqmd-{name}.sock", f"/run/paqmd-{name}.ctl"
-        daemon = [str(build / "feedback-daemon" / "paqmd"), "-i", flow["device"]]
-        daemon += ["--socket", socket, "--control", control, "--user", "nobody"]
         send += ["--extension", str(build / "browser" / "extension")]
         send += ["--native-host", str(build / "browser" / "paqm-native-host")]
-        send = ["env", f"PAQM_SOCKET={socket}", *send]
-        plan = ends(flow, send, receive, [signalling])
-        show = [str(build / "feedback-daemon" / "paqmctl"), "--control", control, "show", "--json"]
-        return Plan(plan.directories, [
-            Program(f"paqmd-{name}", flow["host"], daemon, ready=socket),
-            *plan.programs,
-            Program(f"paqmctl-{name}", flow["host"], show, flow["stop"] - SAMPLE / 2,
-                    output=str(home / "send" / "paqmd.json")),
-        ])  # fmt: skip
+        plan = ends(flow, ["env", f"PAQM_SOCKET={_socket(flow)}", *send], receive)
+        before, after = _paqmd(flow, config), _paqmctl(flow, config, home)
+        return Plan([signalling], [before, *plan.programs, after])
 
     return plan
 
