@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from paqm_lab import analysis, cache, checks, metrics, picturefigures, run, scenario
+from paqm_lab import analysis, cache, checks, markdown, metrics, picturefigures, run, scenario
 from paqm_lab.rundata import Run
 from paqm_lab.traffic import read_traffic
 
@@ -145,10 +145,6 @@ def landed(told: Json) -> Json:
     return {"format": FORMAT} | kept | {"rows": told["rows"], "checks": told["checks"]}
 
 
-def _cell(value: float | None, decimals: int) -> str:
-    return "none" if value is None else f"{value:.{decimals}f}"
-
-
 def table(told: Json) -> list[str]:
     """The table of docs/browser.md."""
     rows = told["rows"]
@@ -161,10 +157,10 @@ def table(told: Json) -> list[str]:
     for number, part in enumerate(rows[0]["segments"]):
         parts = [row["segments"][number] for row in rows]
         span = f"{part['start_s']:.0f} to {part['stop_s']:.0f} s"
-        line(f"share, {span}, %", [_cell(one["share_percent"], 1) for one in parts])
+        line(f"share, {span}, %", [markdown.cell(one["share_percent"], 1) for one in parts])
         if number:
             way = "down" if part["down"] else "up"
-            took = [_cell(one["followed_s"], 2) for one in parts]
+            took = [markdown.cell(one["followed_s"], 2) for one in parts]
             line(f"{way} at {part['start_s']:.0f} s, s", took)
     for title, key, decimals in (
         ("media delay in the router beside TCP, p95, ms", "delay_p95_with_tcp_ms", 1),
@@ -176,7 +172,7 @@ def table(told: Json) -> list[str]:
         ("VMAF of what was shown", "vmaf", 1),
         ("TCP, mean of its fair share, %", "elastic_share_percent", 0),
     ):
-        line(title, [_cell(row[key], decimals) for row in rows])
+        line(title, [markdown.cell(row[key], decimals) for row in rows])
     return lines
 
 

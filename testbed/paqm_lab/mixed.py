@@ -11,10 +11,11 @@ import argparse
 import fnmatch
 import sys
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from paqm_lab import cache, checks, mixed_cases, mixed_docs, mixed_judge, suite
+from paqm_lab import cache, checks, markdown, mixed_cases, mixed_docs, mixed_judge, suite
 from paqm_lab.errors import LabError
 from paqm_lab.mixed_cases import Case
 
@@ -63,8 +64,7 @@ COLUMNS: list[Column] = [
 MANY = 12  # flows of one kind from which on only the extremes are shown
 
 
-def _cell(value: Any, digits: int) -> str:
-    return "-" if value is None else f"{value:.{digits}f}"
+_cell = partial(markdown.cell, none="-")
 
 
 def _lines(each: dict[str, Json]) -> list[list[str]]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from paqm_lab import cache, stats
+from paqm_lab import cache, markdown, stats
 
 Json = dict[str, Any]
 
@@ -52,28 +52,20 @@ TAIL = """
   what of it waits already; *nominal* is an equal division."""
 
 
-def cell(value: float | None, digits: int) -> str:
-    return "none" if value is None else f"{value:.{digits}f}"
-
-
-def line(*cells: str) -> str:
-    return "| " + " | ".join(cells) + " |"
-
-
 def section(title: str, text: str, names: tuple[str, ...], rows: list[str]) -> list[str]:
     """A heading, what the figures mean, and a table; nothing where there are no rows."""
     if not rows:
         return []
     rule = "|---|" + "--:|" * (len(names) - 1)
-    return [f"## {title}", "", text, "", line(*names), rule, *rows, ""]
+    return [f"## {title}", "", text, "", markdown.row(*names), rule, *rows, ""]
 
 
 def _range(values: list[Any], digits: int) -> str:
     """Mean over the runs, with the extremes where they differ."""
     if not values or None in values:
         return "none"
-    mean = cell(stats.mean(values), digits)
-    low, high = cell(min(values), digits), cell(max(values), digits)
+    mean = markdown.cell(stats.mean(values), digits)
+    low, high = markdown.cell(min(values), digits), markdown.cell(max(values), digits)
     return mean if low == high else f"{mean} ({low} to {high})"
 
 
@@ -82,7 +74,7 @@ def _verdict(check: Json, text: str) -> str:
 
 
 def _short(check: Json, digits: int) -> str:
-    return _verdict(check, cell(check["value"], digits))
+    return _verdict(check, markdown.cell(check["value"], digits))
 
 
 class Page:
@@ -112,11 +104,11 @@ class Page:
         if check is not None:
             return _short(check, digits)
         other = self.reported.get((case["name"], name))
-        return f"({cell(other['value'], digits)})" if other else ""
+        return f"({markdown.cell(other['value'], digits)})" if other else ""
 
     def extra(self, case: Json, name: str, key: str, digits: int) -> str:
         check = self.checks.get((case["name"], name))
-        return cell(check[key], digits) if check and key in check else ""
+        return markdown.cell(check[key], digits) if check and key in check else ""
 
     def seeds(self, case: Json) -> str:
         return str(len({run["seed"] for run in self.runs(case, "paqm")}))
@@ -140,7 +132,7 @@ class Page:
             reach = f"{check['mean'] - check['half']:.2f} to {check['mean'] + check['half']:.2f}"
             unit = f" {check['unit']}".rstrip()
             rows.append(
-                line(
+                markdown.row(
                     check["variant"].split(",")[0],
                     name.replace("_", " "),
                     check["rival"],
@@ -168,7 +160,7 @@ class Page:
                 for key in ("delay_p95_ms", "share_percent")
             ]
             rows.append(
-                line(
+                markdown.row(
                     case["title"],
                     f"{case['link_mbit']:g}",
                     self.seeds(case),
@@ -199,7 +191,7 @@ class Page:
             for name, (text, key, digits) in keys.items():
                 check = self.checks.get((case["name"], f"libwebrtc_{name}_worse"))
                 rows.append(
-                    line(
+                    markdown.row(
                         case["title"],
                         text,
                         *(
@@ -207,7 +199,7 @@ class Page:
                             for queue in ("paqm", "fq_codel", "cake")
                         ),
                         self.checked(case, f"libwebrtc_{name}_worse", digits),
-                        cell(check["limit"], digits) if check else "",
+                        markdown.cell(check["limit"], digits) if check else "",
                     )
                 )
         return section(
@@ -220,7 +212,7 @@ class Page:
 
     def floods(self) -> list[str]:
         rows = [
-            line(
+            markdown.row(
                 case["title"],
                 f"{case['link_mbit']:g}",
                 self.checked(case, "followers_rate", 1),
@@ -245,7 +237,7 @@ class Page:
         for case in self.cases("bad"):
             link = self.checked(case, "follower_of_link", 1)
             rows.append(
-                line(
+                markdown.row(
                     case["title"],
                     self.checked(case, "misbehaver_rate", 1),
                     self.extra(case, "misbehaver_rate", "fair_mbit", 2),
@@ -269,7 +261,7 @@ class Page:
 
     def regimes(self) -> list[str]:
         rows = [
-            line(
+            markdown.row(
                 case["title"],
                 f"{case['link_mbit']:g}",
                 self.checked(case, "followers_rate", 1),

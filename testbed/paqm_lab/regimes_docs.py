@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import json
 import textwrap
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from paqm_lab import cache
+from paqm_lab import cache, markdown
 from paqm_lab.errors import LabError
 
 Json = dict[str, Any]
@@ -137,12 +138,7 @@ def draw(data: Json, path: Path) -> None:
         figure.savefig(path, dpi=90, metadata={"Software": None})
 
 
-def _cell(value: float | None, digits: int) -> str:
-    return "never" if value is None else f"{value:.{digits}f}"
-
-
-def _row(*cells: str) -> str:
-    return "| " + " | ".join(cells) + " |"
+_cell = partial(markdown.cell, none="never")
 
 
 def _limited(value: float | None, limit: float) -> str:
@@ -214,11 +210,11 @@ def outside(data: Json) -> list[str]:
         return [*lines, "None."]
     names = ("point", "", "p95, ms", "p99, ms", "settling, s", "lost", "late", "share, mean %",
              "least")  # fmt: skip
-    lines += [_row(*names), "|---|---|" + "--:|" * (len(names) - 2)]
+    lines += [markdown.row(*names), "|---|---|" + "--:|" * (len(names) - 2)]
     for row in rows:
         want = row["limits"]
         lines.append(
-            _row(
+            markdown.row(
                 row["title"],
                 "rtt auto" if row["variant"] != "paqm" else "",
                 _limited(row["p95_ms"], want["p95_ms"]),
@@ -237,11 +233,11 @@ def page(data: Json) -> str:
     """docs/regimes.md."""
     part = data["grid"]
     lines = [HEAD, f"{part['run']} of the {part['points']} points of the grid have been run.", ""]
-    lines += [_row("variant", "points that hold", "wanted"), "|---|--:|--:|"]
+    lines += [markdown.row("variant", "points that hold", "wanted"), "|---|--:|--:|"]
     for check in data["checks"]:
         title = "default" if check["variant"] == "paqm" else "`rtt auto`"
         value = f"{check['value']:g} %" if check["pass"] else f"**{check['value']:g} %**"
-        lines.append(_row(title, value, f"≥ {check['limit']:g} %"))
+        lines.append(markdown.row(title, value, f"≥ {check['limit']:g} %"))
     lines += outside(data)
     if data["versions"]:
         newest = data["versions"][-1]

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from paqm_lab import metrics, rundata, suite
+from paqm_lab import markdown, metrics, rundata, suite
 from paqm_lab.checks import Check, entry
 from paqm_lab.packets import ETHER_HEADER
 from paqm_lab.regimes_cases import Place
@@ -248,32 +248,28 @@ HEAD = ("point", "variant", "p50", "p95", "limit", "p99", "limit", "settling", "
         "late", "share %", "least", "TCP %", "use %", "outside")
 
 
-def _cell(value: Any, digits: int) -> str:
-    return "none" if value is None else f"{value:.{digits}f}"
-
-
 def cells(row: Json) -> list[str]:
     """A point's line in a table for people."""
     want = row["limits"]
-    settle = _cell(row["settle_s"], 1)
+    settle = markdown.cell(row["settle_s"], 1)
     if row["unsettled"]:
         settle = f"{row['unsettled']} of {row['judged']} not"
     return [
         row["name"],
         row["variant"],
-        _cell(row["p50_ms"], 1),
-        _cell(row["p95_ms"], 1),
-        _cell(want["p95_ms"], 1),
-        _cell(row["p99_ms"], 1),
-        _cell(want["p99_ms"], 1),
+        markdown.cell(row["p50_ms"], 1),
+        markdown.cell(row["p95_ms"], 1),
+        markdown.cell(want["p95_ms"], 1),
+        markdown.cell(row["p99_ms"], 1),
+        markdown.cell(want["p99_ms"], 1),
         settle,
-        _cell(want["settle_s"], 1),
+        markdown.cell(want["settle_s"], 1),
         str(row["lost"]),
         str(row["lost_late"]),
-        _cell(row["share_percent_mean"], 1),
-        _cell(row["share_percent_least"], 1),
-        _cell(row["tcp_percent"], 1) if row["tcp"] else "",
-        _cell(row["use_percent"], 1),
+        markdown.cell(row["share_percent_mean"], 1),
+        markdown.cell(row["share_percent_least"], 1),
+        markdown.cell(row["tcp_percent"], 1) if row["tcp"] else "",
+        markdown.cell(row["use_percent"], 1),
         " ".join(row["outside"]),
     ]
 

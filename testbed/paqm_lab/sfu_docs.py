@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from paqm_lab import cache
+from paqm_lab import cache, markdown
 from paqm_lab.sfu_case import (
     DURATION,
     JUDGED,
@@ -144,16 +144,13 @@ This part is made from `docs/results/sfu.json` by `paqm-lab sfu --docs`.
 """  # noqa: E501
 
 
-def cell(value: float | None, digits: int) -> str:
-    return "none" if value is None else f"{value:.{digits}f}"
-
-
 def rows(data: Json) -> list[list[str]]:
     """A line for each figure, a column for each system."""
     systems = [name for name in SYSTEMS if name in data["systems"]]
     lines = [["", *(SYSTEMS[name].title for name in systems)]]
     for key, text, digits in ROWS:
-        lines.append([text, *(cell(data["systems"][name][key], digits) for name in systems)])
+        found = [data["systems"][name][key] for name in systems]
+        lines.append([text, *(markdown.cell(value, digits) for value in found)])
     return lines
 
 

@@ -117,6 +117,14 @@ def page(data: Json) -> str:
     return text
 
 
+def only_run(data: Json) -> Json:
+    """Rows that have been run, with their checks."""
+    rows = [row for row in data["rows"] if row["runs"]]
+    there = {row["id"] for row in rows}
+    checks = [check for check in data["checks"] if check["variant"] in there]
+    return data | {"rows": rows, "checks": checks}
+
+
 def write(text: str) -> list[Path]:
     """Data and page from the text of a result.json."""
     for path, content in ((DATA, text), (PAGE, page(json.loads(text)))):

@@ -17,8 +17,8 @@ STABILITY = "testbed/scenarios/published-f1.toml"
 SOURCES = ("The kind of sources that drops, delay and jitter are of is not said: constant ones; "
            "2500 Poisson packets a second are 20 more or less in 160 ms, 8 ms of queue, whatever "
            "the law")
-PEERS = ("TFRC and TCP-like of DCCP on gentle adaptive RED are left out: this project's TFRC sends "
-         "video, not constant packets, and Linux has neither DCCP nor gentle RED")
+PEERS = ("TFRC and TCP-like of DCCP on gentle adaptive RED are left out: this project's send "
+         "video, not constant packets, and Linux has no DCCP")
 
 
 def ecf(period_ms: float, rtt_ms: float) -> Queue:

@@ -8,7 +8,7 @@ from paqm_lab.catalogue.networks import Queue
 from paqm_lab.catalogue.row import LOWER, Context, Figure, Json, Row, Values
 
 GFC2 = "testbed/scenarios/gfc2.toml"
-PEERS = "TFRC over RED is left out: this project's TFRC sends video, and Linux has no gentle RED"
+PEERS = "TFRC over RED is left out: this project's TFRC sends pictures, not constant packets"
 CLIP = ("the lab's clip at 30 pictures a second, CIF, groups of 12 instead of the published mix; "
         "H.264 instead of MPEG-4")
 TCP_AT = 15  # s

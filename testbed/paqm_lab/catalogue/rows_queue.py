@@ -226,7 +226,7 @@ ROWS = (
         c3, SCRIPT, "8", reduced={"seconds": 2.0}, full={"seconds": 8.0},
         substitutes=INNER_SUBSTITUTE),
     Row("F5", "VCP on a parking lot", "starvation of the long flows", (),
-        pending="needs VCP, which Linux has not"),
+        pending="not run yet: law vcp is there (docs/rivals.md)"),
     Row("X0", "max-min sanity: ceilings of 200, 300, 500 kbit/s; media beside TCP",
         "on 600 kbit/s 200 each, on 800 kbit/s 200, 300, 300; equal flows 500 kbit/s each; half of "
         "media capped at 100 kbit/s: the other half has 900",

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from paqm_lab import cache, suite
-from paqm_lab.catalogue.docs import as_text, number
+from paqm_lab import cache, markdown, suite
+from paqm_lab.catalogue.docs import as_text, number, only_run
 from paqm_lab.errors import LabError
 from paqm_lab.laws import cases, stabmap
 from paqm_lab.laws.findings import FINDINGS
@@ -79,16 +80,11 @@ Green: calm. Full frame: theory says stable, dashed: it depends, dotted: unstabl
 """
 
 
-def _row(*cells: str) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
 def values_of(row: Json) -> dict[str, float | None]:
     return {figure["id"]: figure["value"] for figure in row["figures"]}
 
 
-def _cell(value: float | None, digits: int = 2) -> str:
-    return "" if value is None else f"{value:.{digits}f}"
+_cell = partial(markdown.cell, none="")
 
 
 def _bold(row: Json, name: str, text: str) -> str:
@@ -103,7 +99,7 @@ def settled(row: Json) -> str:
         return ""
     if of["unsettled"]:
         return _bold(row, "settled", f"never, {of['unsettled']:.0f} of {of['changes']:.0f}")
-    return _bold(row, "settled", _cell(of["settled"]))
+    return _bold(row, "settled", _cell(of["settled"], 2))
 
 
 def table(scenario: cases.Scenario, rows: list[Json]) -> list[str]:
@@ -111,13 +107,13 @@ def table(scenario: cases.Scenario, rows: list[Json]) -> list[str]:
     lines = ["", f"### `{scenario.id}`: {scenario.title}", ""]
     names = ("law", "settled, s", "p95, ms", "p99, ms", "max, ms", "lost, %", "Jain", "share, %",
              "use, %")
-    lines += [_row(*names), "|---|" + "--:|" * (len(names) - 1)]
+    lines += [markdown.row(*names), "|---|" + "--:|" * (len(names) - 1)]
     for row in rows:
         of = values_of(row)
         share = f"{100 * (of['least'] or 0):.0f} to {100 * (of['most'] or 0):.0f}"
-        lines.append(_row(
+        lines.append(markdown.row(
             cases.LAWS[row["id"].split(".")[1]], settled(row), _cell(of["p95"], 1),
-            _cell(of["p99"], 1), _cell(of["max"], 1), _cell(of["lost"]),
+            _cell(of["p99"], 1), _cell(of["max"], 1), _cell(of["lost"], 2),
             _bold(row, "jain", _cell(of["jain"], 4)), share, _cell(of["use"], 1),
         ))  # fmt: skip
     if scenario.model:
@@ -141,26 +137,26 @@ def is_calm(row: Json) -> bool:
 def agreement(points: list[tuple[Point, Json]]) -> list[str]:
     """How many points of each verdict are calm."""
     count = Counter((stabmap.said(stabmap.theory(point)), is_calm(row)) for point, row in points)
-    lines = ["", _row("theory", "points", "calm", "not calm"), "|---|--:|--:|--:|"]
+    lines = ["", markdown.row("theory", "points", "calm", "not calm"), "|---|--:|--:|--:|"]
     for word in ("stable", "depends", "unstable"):
         calm, not_calm = count[word, True], count[word, False]
-        lines.append(_row(word, str(calm + not_calm), str(calm), str(not_calm)))
+        lines.append(markdown.row(word, str(calm + not_calm), str(calm), str(not_calm)))
     return lines
 
 
 def map_table(points: list[tuple[Point, Json]]) -> list[str]:
     names = ("gains", "round trip, ms", "group, s", "flows", "theory", "spread", "late", "told, %",
              "sent, %", "p99, ms", "lost, %", "use, %")
-    lines = ["", _row(*names), "|---|" + "--:|" * 3 + "---|" + "--:|" * 7]
+    lines = ["", markdown.row(*names), "|---|" + "--:|" * 3 + "---|" + "--:|" * 7]
     for point, row in points:
         of, grows = values_of(row), stabmap.theory(point)
         told = _cell(of["told"], 1)
         group = f"{point.gop_s:.2f}{'' if point.told else ', not told'}"
-        lines.append(_row(
+        lines.append(markdown.row(
             point.gains, str(point.rtt_ms), group, str(point.flows),
-            stabmap.said(grows), _cell(grows["spread"]), _cell(grows["last"]),
+            stabmap.said(grows), _cell(grows["spread"], 2), _cell(grows["last"], 2),
             told if is_calm(row) else f"**{told}**", _cell(of["swing"], 1), _cell(of["p99"], 0),
-            _cell(of["lost"]), _cell(of["use"], 0),
+            _cell(of["lost"], 2), _cell(of["use"], 0),
         ))  # fmt: skip
     return lines
 
@@ -232,10 +228,7 @@ def draw(points: list[tuple[Point, Json]], path: Path) -> None:
 
 def write(text: str) -> list[Path]:
     """Data, page and map from the text of a result.json; what has not been run is left out."""
-    data = json.loads(text)
-    data["rows"] = [row for row in data["rows"] if row["runs"]]
-    there = {row["id"] for row in data["rows"]}
-    data["checks"] = [check for check in data["checks"] if check["variant"] in there]
+    data = only_run(json.loads(text))
     points = points_of(data)
     if not points:
         raise LabError("no point of the map has been run; run `make laws` first")

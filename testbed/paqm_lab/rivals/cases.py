@@ -21,7 +21,8 @@ from paqm_lab.scenario import rate
 JAIN = 0.99
 SPEC = "docs/adding.md: what laws are; papers: core/paqm_acp.h, _qlbic.h, _rcp.h, _xcp.h, _vcp.h"
 SEARCHING = ("acp", "qlbic", "rcp", "xcp", "vcp")
-RATES = ("maxmin", "ecf", "erf", *SEARCHING)  # laws, which tell senders
+OWN = ("maxmin", "ecf", "erf")
+RATES = (*OWN, *SEARCHING)  # laws, which tell senders
 RIVALS = {
     "maxmin": "P-AQM, default law", "ecf": "P-AQM, law ecf", "erf": "P-AQM, law erf",
     "acp": "ACP", "qlbic": "QLBIC", "rcp": "RCP", "xcp": "XCP", "vcp": "VCP",
@@ -117,7 +118,7 @@ SCENARIOS = (
 
 def run(made: Scenario, rival: str, ctx: Context, seed: int) -> Values:
     """One replication."""
-    hands_out = 96 if rival in ("maxmin", "ecf", "erf") else 99 if rival == "acp" else 100
+    hands_out = 96 if rival in OWN else 99 if rival == "acp" else 100
     got = networks.run(ctx, made.make(), queue(rival, made), seed, hands_out)
     found = laws.values(got)
     tcp_flows = got["flows"].get("T")

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from paqm_lab import cache, suite
-from paqm_lab.catalogue.docs import as_text
+from paqm_lab import cache, markdown, suite
+from paqm_lab.catalogue.docs import as_text, only_run
 from paqm_lab.laws.docs import values_of
 from paqm_lab.rivals import cases
 from paqm_lab.rivals.findings import FINDINGS
@@ -59,8 +60,7 @@ Jain {cases.JAIN:g} is asked of constant sources under laws that were published 
 """  # noqa: E501
 
 
-def _cell(value: float | None, digits: int) -> str:
-    return "" if value is None else f"{value:.{digits}f}"
+_cell = partial(markdown.cell, none="")
 
 
 def _jain(row: Json, value: float | None) -> str:
@@ -75,7 +75,7 @@ def table(scenario: cases.Scenario, rows: list[Json]) -> list[str]:
              "use, %"]
     tcp = any(values_of(row)["tcp"] is not None for row in rows)
     names += ["TCP, Mbit/s"] if tcp else []
-    lines = ["", f"### `{scenario.id}`: {scenario.title}", "", f"| {' | '.join(names)} |",
+    lines = ["", f"### `{scenario.id}`: {scenario.title}", "", markdown.row(*names),
              "|---|" + "--:|" * (len(names) - 1)]
     for row in rows:
         of = values_of(row)
@@ -88,7 +88,7 @@ def table(scenario: cases.Scenario, rows: list[Json]) -> list[str]:
             f"{100 * (of['least'] or 0):.0f} to {100 * (of['most'] or 0):.0f}", _cell(of["use"], 1),
         ]  # fmt: skip
         cells += [_cell(of["tcp"], 2)] if tcp else []
-        lines.append(f"| {' | '.join(cells)} |")
+        lines.append(markdown.row(*cells))
     return lines + (["", FINDINGS[scenario.id]] if scenario.id in FINDINGS else [])
 
 
@@ -109,10 +109,7 @@ def page(data: Json) -> str:
 
 def write(text: str) -> list[Path]:
     """Data and page from the text of a result.json; what has not been run is left out."""
-    data = json.loads(text)
-    data["rows"] = [row for row in data["rows"] if row["runs"]]
-    there = {row["id"] for row in data["rows"]}
-    data["checks"] = [check for check in data["checks"] if check["variant"] in there]
+    data = only_run(json.loads(text))
     DATA.parent.mkdir(parents=True, exist_ok=True)
     DATA.write_text(suite.as_json(data))
     PAGE.write_text(page(data))
