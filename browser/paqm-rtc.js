@@ -19,17 +19,22 @@ const STEP = 1.5; // a rise at most: libwebrtc probes at once and twice what it 
 const HOLD = 350; // between two rises
 const DIP = 500; // after a fall less is sent for so long: encoders are slow to follow
 const DEEP = 0.8; // and so much of what is allowed
-const GOAL = 0.98; // of the rate that is sent on the mean: what varies stays below the rate
+const GOAL = 0.99; // of the rate that is sent on the mean
 const NEAR = 0.03; // a cap that is as near as that stays: encoders swing after every change
 const LONG = 3000; // a mean of what is sent
 const TAKES = 0.96; // to begin with: libvpx takes 103 to 107 % of what it is given
 const MUCH = 0.7; // an estimate that is less of the rate is lifted, else it grows by itself
 const WIDE = 1.25; // times libwebrtc's estimate: a cap above that would not bind, and is not set
-// libwebrtc looks for more only when it is allowed more while it sends less than 0.65 of its estimate,
-// for half a second (alr_detector.cc, probe_controller.cc). So where the estimate is below what is
-// advised, so little of it is sent for so long, and then all is allowed.
-const LIFT = 900;
+// libwebrtc looks for more only when it is allowed more while it sends less than 0.65 of its estimate
+// (probe_controller.cc): what it could have sent and has not must come to 0.8 of half a second of
+// that (alr_detector.cc). So where the estimate is below what is advised, so little of it is sent
+// until that is so, for as long as that at most, and then all is allowed.
+const UNUSED = 0.65;
+const WINDOW = 500;
+const ENOUGH = 0.85;
+const LIFT = 2500;
 const LOW = 0.25;
+const OFTEN = 100; // between two looks meanwhile
 const AGAIN = 8000; // between two of these
 const STEADY = 2000; // after a change of the advice what is sent says nothing of the encoder
 const LEAST = 30e3; // of an encoding: libwebrtc sends no less
@@ -119,6 +124,8 @@ class Flow {
       cap: 0, raised: 0, timer: 0, // what video has of it
       dip: 0, depth: 0, // until when it has less, and how much at most
       estimate: 0, best: 0, lifted: -Infinity, // libwebrtc's, the most so far, last lifted
+      lifting: false, still: 0, // being lifted; looks since it has changed
+      unused: 0, seen: null, // bits that libwebrtc could have sent and has not, as it counts
       other: 0, trim: TAKES, sum: 0, since: 0, last: null, bps: 0, // how much that is
     });
   }
@@ -147,6 +154,25 @@ class Flow {
     this.correct(all * (now - last.now), last.now, now);
     this.bps = all;
     return all;
+  }
+
+  /** libwebrtc's estimate, and its account of what it leaves of that. */
+  account(estimate, { all }, now) {
+    const { seen } = this;
+    const part = (UNUSED * estimate) / 1000; // bits a millisecond
+    this.still = estimate === this.estimate ? this.still + 1 : 0;
+    this.estimate = estimate;
+    this.best = Math.max(this.best, estimate);
+    if (seen && all >= seen.all) {
+      const left = this.unused + part * (now - seen.now) - 8 * (all - seen.all);
+      this.unused = Math.max(-part * WINDOW, Math.min(part * WINDOW, left));
+    }
+    this.seen = { all, now };
+  }
+
+  /** Would libwebrtc look for more now, if it were allowed more? */
+  get looks() {
+    return this.unused >= (ENOUGH * WINDOW * UNUSED * this.estimate) / 1000;
   }
 
   /** An encoder does not take exactly what it is given. */
@@ -200,8 +226,14 @@ export class Follower {
       console.debug('paqm:', error); // a connection may be closed meanwhile
     }
     if (!this.stopped) {
-      this.timer = setTimeout(() => this.look(), this.flows.size ? EVERY : SOON);
+      const lifting = [...this.flows.values()].some((flow) => flow.lifting);
+      this.later(lifting ? OFTEN : this.flows.size ? EVERY : SOON);
     }
+  }
+
+  later(wait) {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.look(), wait);
   }
 
   take(found) {
@@ -226,10 +258,13 @@ export class Follower {
           : { op: 'add', flow: flow.id, ...c.tuple });
       }
       flow.rtp = c.rtp;
-      flow.estimate = c.pair.availableOutgoingBitrate ?? 0; // not in Firefox
-      flow.best = Math.max(flow.best, flow.estimate);
-      const bps = Math.round(flow.measure(sent(c), this.now()));
-      this.send({ op: 'sent', flow: flow.id, bps, limit: this.limit(flow, bps) });
+      const counters = sent(c);
+      const last = flow.last?.now;
+      flow.account(c.pair.availableOutgoingBitrate ?? 0, counters, this.now()); // not in Firefox
+      const bps = Math.round(flow.measure(counters, this.now()));
+      if (flow.last.now !== last) {
+        this.send({ op: 'sent', flow: flow.id, bps, limit: this.limit(flow, bps) });
+      }
       this.lift(flow);
       this.steer(flow);
       return flow;
@@ -301,27 +336,39 @@ export class Follower {
       flow.raised = now;
       this.cap(flow, target);
     } else if (target > (1 + NEAR) * cap) {
-      const wait = flow.raised + HOLD - now;
+      const believed = Math.min(target, flow.estimate); // as much as that starts no probe
+      const wait = believed > (1 + NEAR) * cap ? 0 : flow.raised + HOLD - now;
       if (wait <= 0) {
         flow.raised = now;
-        this.cap(flow, Math.min(target, cap * STEP));
+        this.cap(flow, Math.max(believed, Math.min(target, cap * STEP)));
       }
       later(wait > 0 ? wait : HOLD);
     }
   }
 
   /**
-   * Where libwebrtc's estimate is below what is advised: makes it look for more. Once in the
-   * beginning, then only if the estimate was higher before: else something else limits it.
+   * Where libwebrtc's estimate is below what is advised: makes it look for more. Once of itself, if
+   * the estimate limits what is sent and moves, else a limit of the page is what holds it; then only
+   * if the estimate was higher before: else something else limits it.
    */
   lift(flow) {
     const now = this.now();
+    if (flow.lifting) {
+      if (flow.looks || now >= flow.dip) {
+        flow.lifting = false;
+        flow.dip = Math.min(flow.dip, now); // steer() allows all
+      }
+      return;
+    }
     const less = flow.estimate < MUCH * Math.min(flow.rate, flow.best);
-    if (flow.rate && flow.estimate && !flow.dip && now > flow.lifted + AGAIN
-      && (less || (flow.lifted === -Infinity && flow.estimate < 0.97 * flow.rate))) {
+    const first = flow.lifted === -Infinity && flow.still < 3 && flow.bps > MUCH * flow.estimate
+      && flow.estimate < MUCH * flow.rate;
+    if (flow.rate && flow.estimate && !flow.dip && now > flow.lifted + AGAIN && (less || first)) {
       flow.lifted = now;
       flow.dip = now + LIFT;
       flow.depth = LOW * flow.estimate;
+      flow.lifting = true;
+      this.later(OFTEN);
     }
   }
 

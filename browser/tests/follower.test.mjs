@@ -114,8 +114,18 @@ test('down at once, and below for a moment', async () => {
   assert.ok(cap() > 0.86e6 && cap() < 1e6, `${cap()}`);
 });
 
-test('up in steps of half as much again, within two seconds', async () => {
+test('up at once as far as libwebrtc believes', async () => {
   const { clock, pc, advise, cap } = await call();
+  pc.bps = 0.5e6;
+  advise(0.5e6);
+  await clock.pass(5000);
+  advise(2e6);
+  await clock.pass(1);
+  assert.ok(cap() > 1.75e6 && cap() < 2e6, `${cap()}`);
+});
+
+test('else up in steps of half as much again, within two seconds', async () => {
+  const { clock, pc, advise, cap } = await call([{ active: true }], { estimate: undefined });
   pc.bps = 0.5e6;
   advise(0.5e6);
   await clock.pass(5000);
@@ -129,10 +139,15 @@ test('up in steps of half as much again, within two seconds', async () => {
 });
 
 test('an estimate below the advice is lifted, not again and again', async () => {
-  const { clock, pc, advise, cap } = await call([{ active: true }], { estimate: 1e6 });
+  const { clock, pc, advise, cap } = await call([{ active: true }], { estimate: 0.9e6 });
+  pc.estimate = 1e6; // it moves: no limit of the page
+  await clock.pass(1000);
   advise(3e6);
   await clock.pass(1000);
-  assert.ok(cap() < 0.3e6, `${cap()}`);
+  assert.equal(cap(), LOW * 1e6);
+  pc.bps = LOW * 1e6;
+  await clock.pass(1000);
+  assert.equal(cap(), LOW * 1e6, 'libwebrtc has not yet left enough of its estimate');
   await clock.pass(1000);
   assert.equal(cap(), undefined, 'what would not bind is not set');
   pc.sets.length = 0;
@@ -145,11 +160,30 @@ test('an estimate below the advice is lifted, not again and again', async () => 
   assert.ok(pc.sets.some(({ rates: [rate] }) => rate === LOW * 1.5e6), 'lost again, lifted again');
 });
 
-test('an estimate that something else limits is lifted once', async () => {
-  const { clock, pc, advise } = await call([{ active: true }], { estimate: 1e6 });
-  advise(3e6);
-  await clock.pass(60000);
-  assert.equal(pc.sets.filter(({ rates: [rate] }) => rate === LOW * 1e6).length, 1);
+test('an estimate that something else limits is lifted once, one that does not move never', async () => {
+  const lifts = async (moves) => {
+    const { clock, pc, advise } = await call([{ active: true }], { estimate: 1e6 });
+    pc.estimate -= moves;
+    await clock.pass(1000);
+    advise(3e6);
+    await clock.pass(60000);
+    return pc.sets.filter(({ rates: [rate] }) => rate === LOW * pc.estimate).length;
+  };
+  assert.deepEqual([await lifts(400), await lifts(0)], [1, 0]);
+});
+
+test('a lift takes no longer than libwebrtc needs', async () => {
+  const { clock, pc, advise, cap } = await call([{ active: true }], { estimate: 2e6, bps: 2e6 });
+  advise(2e6);
+  await clock.pass(10000);
+  pc.bps = 0.3e6; // the page sends little by itself
+  await clock.pass(3000);
+  pc.estimate = 1e6;
+  await clock.pass(3000);
+  const begun = pc.sets.find(({ rates: [rate] }) => rate === LOW * 1e6);
+  assert.ok(begun, 'lifted');
+  assert.ok(pc.sets[pc.sets.indexOf(begun) + 1].at - begun.at <= 200, 'and at once let go');
+  assert.notEqual(cap(), LOW * 1e6);
 });
 
 test('an estimate that follows is held by a cap', async () => {
