@@ -18,7 +18,7 @@ const SOON = 250; // and as long as there is no connection
 const STEP = 1.5; // a rise at most: libwebrtc probes at once and twice what it may send
 const HOLD = 350; // between two rises
 const DIP = 500; // after a fall less is sent for so long: encoders are slow to follow
-const DEEP = 0.8; // and so much of what is allowed
+const DEEP = 0.9; // and so much of what is allowed
 const GOAL = 0.99; // of the rate that is sent on the mean
 const NEAR = 0.03; // a cap that is as near as that stays: encoders swing after every change
 const LONG = 3000; // a mean of what is sent
@@ -187,8 +187,8 @@ class Flow {
     this.sum += amount;
     if (now >= this.since + LONG) {
       const error = this.sum / (now - this.since) / (GOAL * this.rate) - 1;
-      this.trim *= 1 - Math.max(-0.03, Math.min(0.05, error / 2));
-      this.trim = Math.max(0.85, Math.min(1.04, this.trim));
+      this.trim *= 1 - Math.max(-0.05, Math.min(0.05, error / 2));
+      this.trim = Math.max(0.85, Math.min(1.1, this.trim));
       this.since = 0;
     }
   }
