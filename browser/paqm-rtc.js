@@ -19,10 +19,9 @@ const STEP = 1.5; // a rise at most: libwebrtc probes at once and twice what it 
 const HOLD = 350; // between two rises
 const DIP = 500; // after a fall less is sent for so long: encoders are slow to follow
 const DEEP = 0.9; // and so much of what is allowed
-const GOAL = 0.99; // of the rate that is sent on the mean
 const NEAR = 0.03; // a cap that is as near as that stays: encoders swing after every change
 const LONG = 3000; // a mean of what is sent
-const TAKES = 0.96; // to begin with: libvpx takes 103 to 107 % of what it is given
+const TAKES = 0.95; // to begin with: libvpx takes 103 to 107 % of what it is given
 const MUCH = 0.7; // an estimate that is less of the rate is lifted, else it grows by itself
 const WIDE = 1.25; // times libwebrtc's estimate: a cap above that would not bind, and is not set
 // libwebrtc looks for more only when it is allowed more while it sends less than 0.65 of its estimate
@@ -124,7 +123,7 @@ class Flow {
       cap: 0, raised: 0, timer: 0, // what video has of it
       dip: 0, depth: 0, // until when it has less, and how much at most
       estimate: 0, best: 0, lifted: -Infinity, // libwebrtc's, the most so far, last lifted
-      lifting: false, still: 0, // being lifted; looks since it has changed
+      lifting: false,
       unused: 0, seen: null, // bits that libwebrtc could have sent and has not, as it counts
       other: 0, trim: TAKES, sum: 0, since: 0, last: null, bps: 0, // how much that is
     });
@@ -160,7 +159,6 @@ class Flow {
   account(estimate, { all }, now) {
     const { seen } = this;
     const part = (UNUSED * estimate) / 1000; // bits a millisecond
-    this.still = estimate === this.estimate ? this.still + 1 : 0;
     this.estimate = estimate;
     this.best = Math.max(this.best, estimate);
     if (seen && all >= seen.all) {
@@ -186,7 +184,7 @@ class Flow {
     }
     this.sum += amount;
     if (now >= this.since + LONG) {
-      const error = this.sum / (now - this.since) / (GOAL * this.rate) - 1;
+      const error = this.sum / (now - this.since) / this.rate - 1;
       this.trim *= 1 - Math.max(-0.05, Math.min(0.05, error / 2));
       this.trim = Math.max(0.85, Math.min(1.1, this.trim));
       this.since = 0;
@@ -195,7 +193,7 @@ class Flow {
 
   /** What video may have. */
   get target() {
-    return Math.max(LEAST, (GOAL * this.rate - this.other) * this.trim);
+    return Math.max(LEAST, (this.rate - this.other) * this.trim);
   }
 }
 
@@ -347,9 +345,8 @@ export class Follower {
   }
 
   /**
-   * Where libwebrtc's estimate is below what is advised: makes it look for more. Once of itself, if
-   * the estimate limits what is sent and moves, else a limit of the page is what holds it; then only
-   * if the estimate was higher before: else something else limits it.
+   * Where libwebrtc's estimate is below what is advised, and was higher before: makes it look for
+   * more. In the beginning it does so by itself, and what was never higher may be a limit of the page.
    */
   lift(flow) {
     const now = this.now();
@@ -361,9 +358,7 @@ export class Follower {
       return;
     }
     const less = flow.estimate < MUCH * Math.min(flow.rate, flow.best);
-    const first = flow.lifted === -Infinity && flow.still < 3 && flow.bps > MUCH * flow.estimate
-      && flow.estimate < MUCH * flow.rate;
-    if (flow.rate && flow.estimate && !flow.dip && now > flow.lifted + AGAIN && (less || first)) {
+    if (flow.rate && flow.estimate && !flow.dip && now > flow.lifted + AGAIN && less) {
       flow.lifted = now;
       flow.dip = now + LIFT;
       flow.depth = LOW * flow.estimate;
