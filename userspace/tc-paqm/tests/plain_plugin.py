@@ -58,7 +58,7 @@ class Plugin:
         good([])
         every: list[str] = []
         for o in self.options:
-            value = {"FLAG": [], "DSCPS": [f"EF,{3 + len(every)}"]}.get(o.kind)
+            value = {"FLAG": [], "DSCPS": [str(3 + len(every))]}.get(o.kind)
             if value is None:
                 value = [o.words[-1] if o.words else o.words_for(o.most.value)]
             every += [o.name, *value]
