@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Tests of a plugin without classes of tc, through the real tc: every option of its table is taken at
-both ends of its range and refused beyond it, listed by help, and shown in text and in JSON.
+"""Tests of a plugin without classes of tc, through the real tc: every option of its table is taken
+at both ends of its range and refused beyond it, listed by help, and shown in text and in JSON.
 
 Usage of a test that calls main(): DIRECTORY_OF_PLUGIN HEADER JSON_MONITOR.so TC
 """
@@ -26,14 +26,10 @@ Json = Any
 
 
 class Plugin:
-    """`expected`: the end of a refusal, of some options; `beside`: words without which a value of an
-    option cannot stand; `own`: attributes that are in no row.
-    """
+    """`expected`: the end of a refusal, of some options; `own`: attributes that are in no row."""
 
-    def __init__(self, qdisc: str, tc: str, expected: dict[str, str],
-                 beside: dict[str, list[str]], own: set[str]) -> None:  # fmt: skip
-        self.qdisc, self.tc, self.expected, self.beside = qdisc, tc, expected, beside
-        self.own = own
+    def __init__(self, qdisc: str, tc: str, expected: dict[str, str], own: set[str]) -> None:
+        self.qdisc, self.tc, self.expected, self.own = qdisc, tc, expected, own
         self.options: list[Option] = option_table.options(qdisc)
 
     def run(self, words: list[str]) -> subprocess.CompletedProcess[str]:
@@ -75,7 +71,7 @@ class Plugin:
             elif o.zero:
                 ends = (*ends, o.zero)
             for word in ends:
-                good([o.name, word, *self.beside.get(o.name, [])])
+                good([o.name, word])
             beyond = "64" if o.kind == "DSCPS" else o.words_for(o.most.value + 1)
             for word in ("", "bogus", "-1", "nan", beyond):
                 said = f'{self.qdisc}: {o.name} "{word}": expected {self.expected.get(o.name, "")}'
@@ -130,12 +126,11 @@ class Plugin:
 
 
 def main(qdisc: str, stats: Callable[[Show, dict[str, Json]], list[str]], quiet: str, *,
-         expected: dict[str, str], beside: dict[str, list[str]] | None = None,
-         own: set[str] = frozenset()) -> int:  # type: ignore[assignment]  # fmt: skip
+         expected: dict[str, str], own: tuple[str, ...] = ()) -> int:  # fmt: skip
     """Status of the test. `stats` looks at the statistics, `quiet` is what a new queue shows."""
     directory, header, monitor, tc = sys.argv[1:]
     os.environ["TC_LIB_DIR"] = str(Path(directory).resolve())
-    plugin = Plugin(qdisc, tc, expected, beside or {}, own)
+    plugin = Plugin(qdisc, tc, expected, set(own))
     if "unshare" in plugin.run([]).stderr:
         print("skipped, no network namespace here")
         return 77

@@ -66,4 +66,4 @@ def shows_stats(show: Show, types: dict[str, Any]) -> list[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main("rlqos", shows_stats, "limit 200", expected=EXPECTED, own={"DOWNSTREAM"}))
+    sys.exit(main("rlqos", shows_stats, "limit 200", expected=EXPECTED, own=("DOWNSTREAM",)))
