@@ -9,9 +9,9 @@
 #define PAQM_RLMSG_SIZE 24
 #define PAQM_RLMSG_MAGIC 0x524C5153U /* "RLQS" */
 #define PAQM_RLMSG_VERSION 1
-#define PAQM_RLMSG_PORT 1021		 /* RFC 4727: experiments */
+#define PAQM_RLMSG_PORT 1021	     /* RFC 4727: experiments */
 #define PAQM_RLMSG_GROUP 0xE00000FEU /* 224.0.0.254, of the link; the same RFC */
-#define PAQM_RLMSG_TTL 255		 /* what comes from further away has less: RFC 5082 */
+#define PAQM_RLMSG_TTL 255	     /* what comes from further away has less: RFC 5082 */
 
 /**
  * struct paqm_rlmsg - a message

@@ -183,6 +183,8 @@ static inline void paqm_rlqos_hear(struct paqm_rlqos *v, const struct paqm_rlqos
  *
  * Such a frame is spared; another one pays instead, so that as much is dropped as should be, where
  * frames are as many as that.
+ *
+ * Return: whether it is.
  */
 static inline int paqm_rlqos_thins(struct paqm_rlqos *v, paqm_u32 random, int hurt)
 {

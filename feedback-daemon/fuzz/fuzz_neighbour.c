@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Fuzz target: messages of neighbours (rlqosd). Input: for each a byte of steps of time, one that is
- * the TTL or, by its lowest bit, 255, one for the length, and so many bytes.
+ * Fuzz target: messages of neighbours (rlqosd). Input: for each a byte of steps of time, one that
+ * is the TTL or, by its lowest bit, 255, one for the length, and so many bytes.
  */
 #include <stdlib.h>
 #include <string.h>

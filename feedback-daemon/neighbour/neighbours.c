@@ -38,10 +38,8 @@ enum heard neighbours_hear(struct neighbours *n, uint64_t self, const uint8_t *d
 	/* who was silent for so long may have begun anew */
 	if (at->node == m.node && now_ns < at->until_ns && !paqm_seq_newer(m.seq, at->seq))
 		return HEARD_OLD;
-	*at = (struct neighbour){.node = m.node,
-				 .until_ns = now_ns + keep_ns,
-				 .seq = m.seq,
-				 .load = m.load};
+	*at = (struct neighbour){
+		.node = m.node, .until_ns = now_ns + keep_ns, .seq = m.seq, .load = m.load};
 	return HEARD;
 }
 
@@ -58,8 +56,8 @@ uint32_t neighbours_load(const struct neighbours *n, uint64_t now_ns)
 const char *heard_name(enum heard what)
 {
 	static const char *const names[HEARD_WHATS] = {
-		[HEARD] = "accepted",	  [HEARD_FORMAT] = "format", [HEARD_AFAR] = "not_of_link",
-		[HEARD_SELF] = "own",	  [HEARD_OLD] = "old",	     [HEARD_FULL] = "too_many",
+		[HEARD] = "accepted", [HEARD_FORMAT] = "format", [HEARD_AFAR] = "not_of_link",
+		[HEARD_SELF] = "own", [HEARD_OLD] = "old",	 [HEARD_FULL] = "too_many",
 	};
 
 	return names[what];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * rlqosd: tells the neighbours upstream how loaded this node's rlqos queues are, and the queues what
- * the neighbours downstream say. docs/rlqos.md has the protocol.
+ * rlqosd: tells the neighbours upstream how loaded this node's rlqos queues are, and the queues
+ * what the neighbours downstream say. docs/rlqos.md has the protocol.
  *
  * One thread, one timer, a socket for each device and one to the kernel.
  */
@@ -213,8 +213,10 @@ static int run(int timer, int signals)
 static bool options(int argc, char **argv)
 {
 	static const struct option known[] = {
-		{"period", required_argument, NULL, 'p'}, {"verbose", no_argument, NULL, 'v'},
-		{"help", no_argument, NULL, 'h'},	  {"version", no_argument, NULL, 'V'},
+		{"period", required_argument, NULL, 'p'},
+		{"verbose", no_argument, NULL, 'v'},
+		{"help", no_argument, NULL, 'h'},
+		{"version", no_argument, NULL, 'V'},
 		{NULL, 0, NULL, 0},
 	};
 	char *end;
@@ -276,10 +278,10 @@ int main(int argc, char **argv)
 		devices[i].ifindex = (int)if_nametoindex(devices[i].name);
 		if (!devices[i].ifindex || !open_socket(&devices[i])) {
 			log_line("%s: %s%s", devices[i].name, strerror(errno),
-				 errno == EPERM || errno == EACCES ?
-					 "; start it as root, or with CAP_NET_ADMIN and "
-					 "CAP_NET_BIND_SERVICE" :
-					 "");
+				 errno == EPERM || errno == EACCES
+					 ? "; start it as root, or with CAP_NET_ADMIN and "
+					   "CAP_NET_BIND_SERVICE"
+					 : "");
 			return 1;
 		}
 	}

@@ -9,7 +9,8 @@
 #define SELF 99
 #define KEEP 25
 
-static enum heard say(struct neighbours *n, uint64_t node, uint32_t seq, uint32_t load, uint64_t now)
+static enum heard say(struct neighbours *n, uint64_t node, uint32_t seq, uint32_t load,
+		      uint64_t now)
 {
 	struct paqm_rlmsg m = {.node = node, .seq = seq, .load = load};
 	uint8_t data[PAQM_RLMSG_SIZE];

@@ -13,8 +13,7 @@ _Static_assert(DCBT_HIST_BINS == PAQM_HIST_SIZE, "the histogram of core/ and of 
 _Static_assert(DCBT_NO_THRESHOLD == ~0ULL, "what stands for no threshold");
 
 static const struct class_row rows[] = {
-#define ROW(cell, member, name, key)                                                               \
-	CLASS_ROW(struct tc_dcbt_class_stats, cell, member, name, key)
+#define ROW(cell, member, name, key) CLASS_ROW(struct tc_dcbt_class_stats, cell, member, name, key)
 	ROW(U32, flows, "flows", "flows"),
 	ROW(PACKETS, average, "average p", "average_packets"),
 	ROW(THRESHOLD, threshold, "threshold p", "threshold_packets"),

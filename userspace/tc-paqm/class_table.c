@@ -124,8 +124,7 @@ void class_table_text(FILE *f, const struct class_table *t, const void *first)
 	for (i = 0; i < t->n_rows; i++) {
 		fprintf(f, "  %-12s", t->rows[i].name);
 		for (c = 0; c < t->n_classes; c++)
-			fprintf(f, " %14s",
-				text_cell(t, &t->rows[i], class_at(t, first, c), buf));
+			fprintf(f, " %14s", text_cell(t, &t->rows[i], class_at(t, first, c), buf));
 		print_nl();
 	}
 }

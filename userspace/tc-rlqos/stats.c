@@ -12,8 +12,7 @@
 _Static_assert(RLQOS_HIST_BINS == PAQM_HIST_SIZE, "the histogram of core/ and of the UAPI differ");
 
 static const struct class_row rows[] = {
-#define ROW(cell, member, name, key)                                                               \
-	CLASS_ROW(struct tc_rlqos_class_stats, cell, member, name, key)
+#define ROW(cell, member, name, key) CLASS_ROW(struct tc_rlqos_class_stats, cell, member, name, key)
 	ROW(U32, backlog, "backlog b", "backlog_bytes"),
 	ROW(U32, qlen, "backlog p", "backlog_packets"),
 	ROW(MEAN, sojourn_ns, "delay mean", "sojourn_mean_us"),
