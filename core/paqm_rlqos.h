@@ -215,7 +215,7 @@ struct paqm_rlqos_frames {
 /* Has frame @key, a hash of 64 bits, lost a packet? 0 is no frame. */
 static inline int paqm_rlqos_hurt(const struct paqm_rlqos_frames *f, paqm_u64 key)
 {
-	const paqm_u32 *tag = f->tag[(key >> 40) % PAQM_RLQOS_FRAME_SETS];
+	const paqm_u32 *tag = f->tag[(paqm_u32)(key >> 40) % PAQM_RLQOS_FRAME_SETS];
 	paqm_u32 want = (paqm_u32)key | 1;
 	int i;
 
@@ -230,7 +230,7 @@ static inline int paqm_rlqos_hurt(const struct paqm_rlqos_frames *f, paqm_u64 ke
 /* Frame @key loses one. */
 static inline void paqm_rlqos_hurts(struct paqm_rlqos_frames *f, paqm_u64 key)
 {
-	paqm_u32 set = (key >> 40) % PAQM_RLQOS_FRAME_SETS;
+	paqm_u32 set = (paqm_u32)(key >> 40) % PAQM_RLQOS_FRAME_SETS;
 
 	if (!key || paqm_rlqos_hurt(f, key))
 		return;

@@ -147,7 +147,7 @@ static void rlqos_class_stats(const struct rlqos_class *c, struct tc_rlqos_class
 static int rlqos_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 {
 	struct rlqos_sched_data *q = qdisc_priv(sch);
-	struct tc_rlqos_xstats *st = kzalloc(sizeof(*st), GFP_KERNEL);
+	struct tc_rlqos_xstats *st = kzalloc(sizeof(*st), GFP_ATOMIC);
 	int err;
 
 	if (!st)
