@@ -31,6 +31,7 @@ from paqm_lab import topology
 PORT, CROSS = 5004, 6000
 SIZE = 1500  # of IP packets
 TRANSIT = "1"  # fwmark
+LATE = 4e-6  # s
 
 
 @dataclass(frozen=True)
@@ -66,9 +67,9 @@ class Chain:
         for i, hop in enumerate(hops):
             near, far = self.nodes[i : i + 2]
             queue = f"rlqos limit {hop.limit} k1 {hop.k1} transit {TRANSIT} {options}"
-            # the queue's lengths are those of Ethernet
+            # the queue's lengths are those of Ethernet; a fast link makes up for timers that are late
             net.shape(near, far, round(hop.rate * (SIZE + HEADER) / SIZE), queue,
-                      topology.DUMBBELL_BURST)  # fmt: skip
+                      max(topology.DUMBBELL_BURST, round(hop.rate / 8 * LATE)))  # fmt: skip
             if i:
                 before = self.nodes[i - 1]
                 net.queue(near, before, "ingress")
