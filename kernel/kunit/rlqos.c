@@ -279,7 +279,7 @@ static void paqm_kunit_rlqos_full(struct kunit *test)
 }
 
 /* TC1 first within its share, then TC2, TC3, then the rest of TC1; each in order. */
-static void paqm_kunit_rlqos_turns(struct kunit *test)
+static void paqm_kunit_rlqos_order(struct kunit *test)
 {
 	struct Qdisc *sch = rlqos_made(test, 300);
 	struct rlqos_sched_data *q = qdisc_priv(sch);
@@ -287,8 +287,8 @@ static void paqm_kunit_rlqos_turns(struct kunit *test)
 	struct sk_buff *skb;
 
 	for (i = 0; i < 200; i++) {
-		rlqos_put(test, sch, rlqos_skb(test, "eth ip4 udp:1:2 ff fill:1000", 46));
-		rlqos_put(test, sch, rlqos_skb(test, "eth ip4 udp:1:2 ff fill:1000", 34));
+		rlqos_put(test, sch, rlqos_skb(test, "eth ip4 udp:1:2 ff fill:400", 46));
+		rlqos_put(test, sch, rlqos_skb(test, "eth ip4 udp:1:2 ff fill:400", 34));
 	}
 	for (i = 0; i < 200; i++) {
 		skb = rlqos_dequeue(sch);
@@ -321,7 +321,7 @@ static struct kunit_case rlqos_queue_cases[] = {
 	KUNIT_CASE(paqm_kunit_rlqos_thinning),
 	KUNIT_CASE(paqm_kunit_rlqos_sub_streams),
 	KUNIT_CASE(paqm_kunit_rlqos_full),
-	KUNIT_CASE(paqm_kunit_rlqos_turns),
+	KUNIT_CASE(paqm_kunit_rlqos_order),
 	{}
 };
 

@@ -67,7 +67,7 @@ class Chain:
         for i, hop in enumerate(hops):
             near, far = self.nodes[i : i + 2]
             queue = f"rlqos limit {hop.limit} k1 {hop.k1} transit {TRANSIT} {options}"
-            # the queue's lengths are those of Ethernet; a fast link makes up for timers that are late
+            # lengths are those of Ethernet; a fast link makes up for timers that are late
             net.shape(near, far, round(hop.rate * (SIZE + HEADER) / SIZE), queue,
                       max(topology.DUMBBELL_BURST, round(hop.rate / 8 * LATE)))  # fmt: skip
             if i:
