@@ -139,7 +139,8 @@ class Chain:
             "thinned": [100 * grown(i, "drop_thin") / entered[i] for i in range(count)],
             "full": [grown(i, "drop_limit") for i in range(count)],
             "host_full": 100 * grown(0, "drop_limit") / max(entered[0] - grown(0, "drop_thin"), 1),
-            "lost": 100 * (1 - port["window_packets"] / sent),
+            # what is on the way at either end of the time is some packets more or less
+            "lost": max(0, 100 * (1 - port["window_packets"] / sent)),
             "mean_ms": (port["wait_mean_us"] + services) / 1000,
             "max_ms": (port["wait_max_us"] + services) / 1000,
             "over_percent": 100 * port["window_over"] / max(port["window_packets"], 1),
