@@ -233,6 +233,12 @@ TEST(test_rlqos_published)
 	near("thinned at the host", r.thinned[0], 0.47, 0.02);
 	near("lost in the core", r.core, 0, 0.0005);
 
+	/* as few above 8 ms as published, then with a mean that is lower than published */
+	r = published(3, 350, PAQM_Q16_ONE / 2);
+	tell("k1 350, k2 700", &r);
+	near("k2 700: above 8 ms", r.late, 3.75, 1.5);
+	near("k2 700: mean delay", r.mean, 6.5, 0.2);
+
 	r = published(3, 280, 0);
 	tell("k1 280, no message", &r);
 	near("no message: mean delay", r.mean, 7.45, 0.3);
