@@ -178,9 +178,9 @@ ROWS = (
         ),
         a1, SCRIPT, "8", reduced={"slow_s": 300.0, "fast_s": 4.0},
         full={"slow_s": 1500.0, "fast_s": 20.0}),
-    Row("A2", "the predecessor RL-QoS: host and destination 30 Mbit/s with 8 packets, three "
-        "routers of 1 Gbit/s with 200, all overloaded",
-        "all within 10 ms, 3.75 % above 8 ms, mean about 7.5, longest 9.5; routers 99.9 to 100 %, "
+    Row("A2", "the predecessor RL-QoS, three routers and two hosts",
+        "hosts of 30 Mbit/s with 8 packets, routers of 1 Gbit/s with 200, overloaded: all within "
+        "10 ms, 3.75 % above 8 ms, mean about 7.5, longest 9.5; routers 99.9 to 100 %, "
         "host 92 %; core drop 0.2 to 0.3 %, host drop 12.5 % (2470 of 19804)",
         (
             Figure("mean", "mean delay", "ms", published=7.5),
