@@ -16,6 +16,8 @@ import argparse
 import json
 import os
 import signal
+import struct
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -24,7 +26,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from spec_lab import HEADER, Json, Traffic, words
-from trial import TOP, Program, check, run, summary, within
+from trial import TOP, Program, check, inside, run, summary, within
 
 from paqm_lab import topology
 
@@ -170,14 +172,58 @@ def hops(build: Path, p: Json, seed: int) -> Json:
 RUNS: dict[str, Callable[[Path, Json, int], Json]] = {"published": published, "hops": hops}
 
 
+NEXT_TO_IT = (14, 28)  # percent that a source thins for a bottleneck behind the next node
+
+
+def replaced(build: Path) -> None:
+    """The daemon finds a queue that takes another one's place."""
+    chain = Chain([Hop(100e6, 8, 8), Hop(10e6, 8, 8)], build, "noframes")
+    run("tc", "-n", "r1", "qdisc", "replace", "dev", "d", "parent", "1:1", "handle", "20:", "rlqos",
+        "limit", "8", "k1", "8", "transit", TRANSIT, "noframes")  # fmt: skip
+    time.sleep(1.5)
+    got = chain.load(20e6, 1, 4)
+    chain.close()
+    within("a queue is replaced: thinned at the source, %", got["thinned"][0], *NEXT_TO_IT)
+
+
+def strangers(build: Path) -> None:
+    """What is no message, or comes from elsewhere, is counted and not believed."""
+    chain = Chain([Hop(100e6, 8, 8), Hop(10e6, 8, 8)], build)
+    good = struct.pack("!4sB3xQII", b"RLQS", 1, 5, 1, 1 << 24)
+    for ttl, data in ((255, good[:-1]), (255, good + b"x"), (255, bytes(24)), (254, good)):
+        code = ("import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); "
+                f"s.setsockopt(0, socket.IP_MULTICAST_TTL, {ttl}); "
+                "s.setsockopt(0, socket.IP_MULTICAST_IF, socket.inet_aton('10.1.0.2')); "
+                f"s.sendto({data!r}, ('224.0.0.254', 1021))")  # fmt: skip
+        inside("r1", sys.executable, "-c", code)
+    time.sleep(0.02)
+    load = chain.stats()[0].downstream
+    counted = chain.close()[0]["devices"][0]
+    check("strangers are refused", (counted["format"], counted["not_of_link"], counted["accepted"])
+          == (3, 1, 0), counted)  # fmt: skip
+    check("and not believed", load == 0, load)
+
+
+def wrong_words(build: Path) -> None:
+    for given, status, said in (("", 2, "rlqosd: name 1 to 16 devices"),
+                                ("nosuch", 1, "rlqosd: nosuch: No such device"),
+                                ("--period 0 lo", 2, "rlqosd: --period 0: must be 1 to 1000")):
+        done = subprocess.run([str(build / "feedback-daemon/rlqosd"), *given.split()],
+                              capture_output=True, text=True)
+        check(f"rlqosd {given}", done.returncode == status and done.stderr.startswith(said), done)
+
+
 def checks(build: Path) -> int:
     """Neighbours hear of each other; who is further away does not."""
+    wrong_words(build)
+    strangers(build)
+    replaced(build)
     for count in (1, 2, 3):
         got = hops(build, {"hops": count, "begin": 1, "seconds": 5}, 1)
         name = f"{count} hops"
         print(f"# {name}: {got}", flush=True)
         within(f"{name}: the bottleneck's use, %", got["use"][-1], 97, 101)
-        low, high = ((40, 52), (14, 28), (0, 5))[count - 1]
+        low, high = ((40, 52), NEXT_TO_IT, (0, 5))[count - 1]
         within(f"{name}: thinned at the source, %", got["thinned"][0], low, high)
         low, high = ((0, 1), (30, 42), (45, 52))[count - 1]
         within(f"{name}: lost on the way, %", got["lost"], low, high)
