@@ -50,13 +50,13 @@ checkpatch() {
 	local files macros=MACRO_ARG_UNUSED,MACRO_ARG_REUSE,COMPLEX_MACRO,TRAILING_SEMICOLON
 	# The core is no kernel code: its types and parameter names are its own. Nor can a header of
 	# tracepoints be laid out by the rules. What expands a table of macros leaves out columns.
-	mapfile -t files < <(ls kernel/*.c kernel/paqm_*.h kernel/dcbt_*.h | grep -vE 'trace|_option')
+	mapfile -t files < <(ls kernel/*.c kernel/{paqm,dcbt,rlqos}_*.h | grep -vE 'trace|_option')
 	by_rules '' "${files[@]}" kernel/uapi/linux/*.h kernel/kunit/*.[ch] &&
 		by_rules ",$macros" kernel/*_option*.[ch]
 }
 
 kernel_doc() {
-	"$source/scripts/kernel-doc" -none -Wall -Werror kernel/*.c kernel/paqm_*.h kernel/dcbt_*.h \
+	"$source/scripts/kernel-doc" -none -Wall -Werror kernel/*.c kernel/{paqm,dcbt,rlqos}_*.h \
 		kernel/uapi/linux/*.h core/*.h
 }
 

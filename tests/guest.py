@@ -23,7 +23,7 @@ from paqm_lab.topology import CommandFailed, Network, inside, make, remove, run,
 TOP = Path(__file__).resolve().parents[1]
 TC_TESTS = TOP / "kernel" / "tc-tests"
 LEAKS = Path("/sys/kernel/debug/kmemleak")
-MODULES = ("paqm_feedback", "sch_paqm", "sch_dcbt")
+MODULES = ("paqm_feedback", "sch_paqm", "sch_dcbt", "sch_rlqos")
 NEWNET = 0x40000000  # CLONE_NEWNET
 libc = ctypes.CDLL(None, use_errno=True)
 

@@ -186,6 +186,16 @@ def batch(sizes: list[int], six: bool = False) -> bytes:
     return struct.pack("!BBHHHBBHII", 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0, 1, 2) + udp
 
 
+def neighbour(node: int, seq: int, load: int) -> bytes:
+    """A message of rlqosd."""
+    return struct.pack("!4sB3xQII", b"RLQS", 1, node, seq, load)
+
+
+def heard(messages: list[tuple[int, int, bytes]]) -> bytes:
+    """Input of the neighbour target: steps of time, time to live, message."""
+    return b"".join(bytes([step, ttl, len(data)]) + data for step, ttl, data in messages)
+
+
 def main() -> None:
     """Write all inputs."""
     default = Path(__file__).parent / "corpus"
@@ -289,6 +299,16 @@ def main() -> None:
         "conf/many": b"".join(b"interface eth%d\n" % i for i in range(10)) + b"interface eth1\n",
         "conf/long": b"user " + b"x" * 600 + b"\nuser " + b"y" * 33 + b"\nsocket /" + b"z" * 107,
         "conf/end": b"use erf\r\nuse ecf\0\nuser a#b\nuser a #b\n\xff\xfe verbose yes",
+    }
+    said = [neighbour(1, 1, 1 << 20), neighbour(2, 1, 1 << 24), neighbour(1, 2, 0)]
+    inputs |= {
+        "neighbour/three": heard([(5, 255, m) for m in said]),
+        "neighbour/again": heard([(0, 255, said[0]), (30, 255, said[0]), (0, 255, said[0])]),
+        "neighbour/own": heard([(0, 255, neighbour(7, 1, 5)), (0, 254, said[0])]),
+        "neighbour/wrong": heard([(0, 255, neighbour(0, 1, 5)), (0, 255, neighbour(1, 1, 1 << 30)),
+                                  (0, 255, said[0][:23]), (0, 255, said[0] + b"x"),
+                                  (0, 255, b"RLQS\x02" + said[0][5:])]),
+        "neighbour/many": heard([(0, 255, neighbour(n, 1, n)) for n in range(10, 30)]),
     }
     for name, data in {**inputs, **captures()}.items():
         path = top / name

@@ -3,7 +3,7 @@
 # Build a fuzz target with libFuzzer and run it (setup/fuzz-run.sh). New inputs and the count go to
 # out/fuzz; the committed corpus is only read.
 #
-# Usage: run.sh message|record|request|keys|offline|conf|batch [SECONDS]
+# Usage: run.sh message|record|request|keys|offline|conf|batch|neighbour [SECONDS]
 set -eu
 # Only what a target needs: the count holds as long as that is the same.
 engine="judge/engine judge/flows judge/media judge/message judge/routers judge/allow judge/ring judge/keys"
@@ -15,8 +15,9 @@ offline) needs="capture/offline capture/batch sockets/request $engine" ;;
 conf) needs="conf judge/allow" ;;
 keys) needs=judge/keys ;;
 batch) needs=capture/batch ;;
+neighbour) needs=neighbour/neighbours ;;
 *)
-	echo "usage: $0 message|record|request|keys|offline|conf|batch [SECONDS]" >&2
+	echo "usage: $0 message|record|request|keys|offline|conf|batch|neighbour [SECONDS]" >&2
 	exit 2
 	;;
 esac

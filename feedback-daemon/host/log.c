@@ -15,6 +15,7 @@
 #define LOG_PER_S 5
 
 bool log_verbose;
+const char *log_name = "paqmd";
 
 static bool journal;
 
@@ -44,7 +45,7 @@ static void put(int priority, const char *fmt, va_list ap)
 	if (journal)
 		n = snprintf(whole, sizeof(whole), "<%d>%s\n", priority, line);
 	else
-		n = snprintf(whole, sizeof(whole), "paqmd: %s\n", line);
+		n = snprintf(whole, sizeof(whole), "%s: %s\n", log_name, line);
 	/* In one piece: two processes may write here. */
 	if (write(STDERR_FILENO, whole, (size_t)n) < 0)
 		return; /* and there is nobody to tell */

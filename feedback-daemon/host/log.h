@@ -13,6 +13,7 @@
 enum log_class { LOG_CLASS_REFUSED, LOG_CLASS_RATE, LOG_CLASS_CLIENT, LOG_CLASS_MAX };
 
 extern bool log_verbose;
+extern const char *log_name; /* of the program; paqmd unless it is set */
 
 /* Find out who reads stderr. Until then lines are for people. */
 void log_open(void);

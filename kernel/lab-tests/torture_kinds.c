@@ -16,6 +16,7 @@
 #include <linux/tc_act/tc_skbedit.h>
 #include <string.h>
 #include "../uapi/linux/pkt_sched_dcbt.h"
+#include "../uapi/linux/pkt_sched_rlqos.h"
 #include "torture_kinds.h"
 #include "torture_nl.h"
 
@@ -220,13 +221,22 @@ static void opt_pie(bool valid)
 	nl_end(nest);
 }
 
-/* Any of its options, in their ranges or not. */
+struct range {
+	uint16_t attr;
+	uint32_t low, high;
+};
+
+/* Any of these options, in their ranges or not. */
+static void some(bool valid, const struct range *range, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (chance(25))
+			nl_u32(range[i].attr, number(valid, range[i].low, range[i].high));
+}
+
 static void opt_dcbt(bool valid)
 {
-	static const struct {
-		uint16_t attr;
-		uint32_t low, high;
-	} range[] = {
+	static const struct range range[] = {
 		{TCA_DCBT_MODE, 0, __DCBT_MODE_MAX - 1},
 		{TCA_DCBT_LIMIT, 1, 200},
 		{TCA_DCBT_WEIGHT, 1678, 1 << 24},
@@ -249,15 +259,37 @@ static void opt_dcbt(bool valid)
 	};
 	struct rtattr *nest = nl_nest(TCA_OPTIONS);
 
-	for (size_t i = 0; i < ARRAY_SIZE(range); i++)
-		if (chance(25))
-			nl_u32(range[i].attr, number(valid, range[i].low, range[i].high));
+	some(valid, range, ARRAY_SIZE(range));
 	if (chance(30))
 		nl_u64(TCA_DCBT_TAG, rnd64());
 	if (chance(40)) {
 		nl_u32(TCA_DCBT_MIN_TH, number(valid, 0, 20 << 16));
 		nl_u32(TCA_DCBT_MAX_TH, number(valid, 21 << 16, 100 << 16));
 	}
+	nl_end(nest);
+}
+
+/* The same, and what a neighbour says. */
+static void opt_rlqos(bool valid)
+{
+	static const struct range range[] = {
+		{TCA_RLQOS_LIMIT, 1, 200},	  {TCA_RLQOS_OTHER_LIMIT, 1, 200},
+		{TCA_RLQOS_K1, 0, 65536},	  {TCA_RLQOS_K3, 0, 1 << 16},
+		{TCA_RLQOS_DOWN_SHARE, 0, 1 << 16}, {TCA_RLQOS_WEIGHT, 16778, 1 << 24},
+		{TCA_RLQOS_INTERVAL, 100, 1000000}, {TCA_RLQOS_SAMPLES, 1, 1000},
+		{TCA_RLQOS_TRANSIT, 0, UINT32_MAX}, {TCA_RLQOS_FRAMES, 0, 1},
+		{TCA_RLQOS_TC1_SHARE, 0, 1 << 16},
+	};
+	struct rtattr *nest = nl_nest(TCA_OPTIONS);
+	uint64_t tc1 = rnd64();
+
+	some(valid, range, ARRAY_SIZE(range));
+	if (chance(30)) {
+		nl_u64(TCA_RLQOS_TC1, tc1);
+		nl_u64(TCA_RLQOS_TC2, valid ? rnd64() & ~tc1 : rnd64());
+	}
+	if (chance(40))
+		nl_u32(TCA_RLQOS_DOWNSTREAM, rnd64());
 	nl_end(nest);
 }
 
@@ -358,6 +390,7 @@ static void opt_cake(bool valid)
 const struct kind kinds[] = {
 	{"paqm", opt_paqm, true, 180},
 	{"dcbt", opt_dcbt, false, 40},
+	{"rlqos", opt_rlqos, false, 40},
 	{"pfifo", opt_fifo, false, 10},
 	{"bfifo", opt_bfifo, false, 5},
 	{"prio", opt_prio, true, 12},

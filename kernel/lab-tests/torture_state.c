@@ -460,7 +460,7 @@ void drain(void)
 
 /* --------------------------------------------------------------------- modules */
 
-static const char *const modules[] = {"paqm_feedback", "sch_paqm", "sch_dcbt"};
+static const char *const modules[] = {"paqm_feedback", "sch_paqm", "sch_dcbt", "sch_rlqos"};
 
 void modules_insert(void)
 {

@@ -3,7 +3,7 @@
 
 bounds: below and above the range, all ones, 0, words that do not exist, wrong lengths: refused by
 tc, and by the kernel with the words that the table makes. options: least, greatest, every word,
-and what JSON shows of it. Those of dcbt are all in dcbt.
+and what JSON shows of it. Those of other qdiscs are all in the qdisc's own.
 """
 
 import hashlib
@@ -11,12 +11,15 @@ import re
 from pathlib import Path
 from typing import Any
 
-from option_table import WIDE, Option, options
+from option_table import WIDE, Option, dscps, options
 
 Json = Any
 ADD = "$TC qdisc add dev $DUMMY root handle 1:"
 OWN = ("PREFIXES", "KEY")  # cases by hand only
-BESIDE = {("dcbt", "min"): " max 16384", ("dcbt", "max"): " min 0"}  # so that a value can stand
+BESIDE = {  # so that a value can stand
+    ("dcbt", "min"): " max 16384", ("dcbt", "max"): " min 0",
+    ("rlqos", "tc1"): " tc2 none", ("rlqos", "tc2"): " tc1 none",
+}  # fmt: skip
 
 
 def raw(o: Option) -> str:
@@ -116,7 +119,7 @@ def initial(o: Option) -> str:
         return o.name if o.initial.value else f"no{o.name}"
     text = o.zero if o.zero and not o.initial.value else o.initial.text
     if o.kind == "DSCPS" and o.initial.value:
-        text = ",".join(str(n) for n in range(64) if o.initial.value >> n & 1)
+        text = dscps(o.initial.value)
     if o.kind == "WORD":
         text = o.words[o.initial.value]
     return f"{o.name} {text}" if o.kind != "ID" else f"{o.name} [0-9a-f]{{16}}"
@@ -157,7 +160,7 @@ def cases(file: str) -> list[Json]:
     others = [f.read_text() for f in here.glob("*.toml")]
     ids = {i for text in others for i in re.findall("""["']([0-9a-f]{4})["']""", text)}
     found = []
-    for qdisc in ("paqm", "dcbt"):
+    for qdisc in ("paqm", "dcbt", "rlqos"):
         rows = [o for o in options(qdisc) if o.kind not in OWN]
         found += [c for make in (bounds, taken) for o in rows for c in make(o)] + screens(qdisc)
     for c in found:

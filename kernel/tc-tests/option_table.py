@@ -12,6 +12,7 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
 LAWS = TOP / "core" / "paqm_laws.h"  # has the words of an option, too
+NAMES = TOP / "userspace" / "tc-paqm" / "option_text.c"  # of DSCPs
 ROW = re.compile(
     r'^PAQM_OPTION\((\w+), (\w+), (\w+), "([\w-]+)",\s+"(\w+)", "(\w*)",\s+'
     r"\((.*?)\), \((.*?)\), \((.*?)\),\s+(\w+), (\w+)\)$",
@@ -94,6 +95,14 @@ class Option:
             case "RATIO" | "PERCENT" | "SHARE" | "PACKETS":
                 return f"{value / self.one:.9f}"
         return str(value)
+
+
+def dscps(mask: int) -> str:
+    """DSCPs as tc shows them; of two names of one the first."""
+    names: dict[int, str] = {}
+    for name, number in re.findall(r'{"(\w+)", (\d+)}', NAMES.read_text()):
+        names.setdefault(int(number), name)
+    return ",".join(names.get(n, str(n)) for n in range(64) if mask >> n & 1)
 
 
 def end(kind: str, text: str, words: tuple[str, ...]) -> End:

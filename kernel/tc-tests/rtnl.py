@@ -6,7 +6,7 @@
   rtnl.py show DEV
   rtnl.py replay DEV [--handle X:]
 
-KIND is paqm, the default, or dcbt. NAME is an attribute of its enum (TCA_PAQM_*, TCA_DCBT_*) in
+KIND is paqm, the default, dcbt or rlqos. NAME is an attribute of its enum (TCA_PAQM_* and so on) in
 lower case with dashes (media-target), or @N. VALUE is a number, in the width that the header says,
 or u8:N, u16:N, u32:N, u64:N, or hex:BYTES. Numbers
 come from the UAPI header, so there is no second list. A refusal prints `ERRNO: text (attribute

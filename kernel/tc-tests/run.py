@@ -276,7 +276,8 @@ def contradiction(qdiscs: Json) -> str | None:
         # multiq does not count bytes
         if bool(qlen) != bool(backlog) and q["kind"] != "multiq":
             return f"{what}: {qlen} packets with {backlog} bytes"
-        classes = {"paqm": ("media", "elastic"), "dcbt": ("tcp", "tagged", "untagged")}
+        classes = {"paqm": ("media", "elastic"), "dcbt": ("tcp", "tagged", "untagged"),
+                   "rlqos": ("tc1", "tc2", "tc3")}  # fmt: skip
         parts = [(name, q[name]) for name in classes.get(q["kind"], ())]
         own = sum(part["backlog_packets"] for _, part in parts)
         if parts and not own <= qlen <= own + 1:  # one may have been peeked at
@@ -342,7 +343,7 @@ def run_case(case: Json, log: KernelLog) -> str | None:
             space.run(step[0] if isinstance(step, list) else step)
     finally:
         space.delete()
-    held = [name for name in ("sch_paqm", "sch_dcbt") if not released(name)]
+    held = [name for name in ("sch_paqm", "sch_dcbt", "sch_rlqos") if not released(name)]
     fault = log.fault()
     if fault:
         raise Wrong(f"the kernel complained: {fault}" + (f"; {problem}" if problem else ""))
@@ -385,7 +386,7 @@ def leaks() -> str | None:
     return short(text) if "unreferenced" in text else None
 
 
-MODULES = ("paqm_feedback", "sch_paqm", "sch_dcbt")
+MODULES = ("paqm_feedback", "sch_paqm", "sch_dcbt", "sch_rlqos")
 
 
 def main() -> int:

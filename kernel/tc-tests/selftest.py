@@ -96,7 +96,7 @@ def main() -> int:
                 check=False,
             )
         subprocess.run(
-            "tc qdisc del dev lo root; rmmod sch_dcbt sch_paqm paqm_feedback",
+            "tc qdisc del dev lo root; rmmod sch_rlqos sch_dcbt sch_paqm paqm_feedback",
             shell=True, capture_output=True, check=False,
         )
         lines = [line for line in done.stdout.splitlines() if " 0000 " in line]

@@ -15,7 +15,8 @@ set_up() {
 [ -e "$build/build.ninja" ] || set_up
 cd "$build"
 ninja streamer/paqm-streamer streamer/libgstpaqm.so feedback-daemon/paqmd \
-	feedback-daemon/paqmctl userspace/tc-paqm/q_paqm.so userspace/tc-paqm/q_dcbt.so \
+	feedback-daemon/paqmctl feedback-daemon/rlqosd userspace/tc-paqm/q_paqm.so \
+	userspace/tc-paqm/q_dcbt.so userspace/tc-paqm/q_rlqos.so \
 	streamer/tests/gst_send browser/paqm-native-host browser/extension
 if [ "$1" = tests ]; then
 	bpf=userspace/tc-paqm/bpf/media.bpf.o

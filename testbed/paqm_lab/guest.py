@@ -30,8 +30,14 @@ CROWD = 16  # TCP flows of a group; more of them share a program
 GRACE = 10.0  # s that a program has for ending
 # The queue uses the sender of notices, so that comes first.
 MODULES = ("paqm_feedback.ko", "sch_paqm.ko")
+RIVALS = ("dcbt", "rlqos")  # qdiscs whose module is loaded where one is used
 DROP_CACHES = Path("/proc/sys/vm/drop_caches")
 LINK_START = Path("/sys/module/sch_labtrace/parameters/start_ns")
+
+
+def rival_modules(text: str) -> list[str]:
+    """Modules of the rivals whose words are in a text."""
+    return [f"sch_{name}.ko" for name in RIVALS if re.search(rf"\b{name}\b", text)]
 
 
 class Trouble(Exception):
@@ -274,9 +280,8 @@ class Guest:
 
     def run(self) -> None:
         (self.out / "log").mkdir()
-        dcbt = topology.kind(self.config["variant"]) == "dcbt"
-        modules = [*MODULES, *(["sch_dcbt.ko"] if dcbt else [])]
-        for name in modules if self.config["modules"] else ():
+        qdisc = topology.kind(self.config["variant"])
+        for name in [*MODULES, *rival_modules(qdisc)] if self.config["modules"] else ():
             topology.run("insmod", str(Path(self.config["modules"]) / name))
         if self.config["link"]:
             trace = self.config["trace_file"]

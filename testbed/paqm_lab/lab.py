@@ -34,7 +34,7 @@ REGISTRY = {
 # What the programs are made of, below the repository.
 SOURCES = ["browser", "core", "feedback-daemon", "libpaqmclient", "streamer", "userspace"]
 SOURCES += ["kernel/fuzz", "kernel/uapi", "testbed/guest"]
-SOURCES += [f"kernel/{name}_option_table.h" for name in ("paqm", "dcbt")]
+SOURCES += [f"kernel/{name}_option_table.h" for name in ("paqm", "dcbt", "rlqos")]
 SOURCES += ["kernel/paqm_option_units.h"]
 SOURCES += [f"kernel/lab-tests/spec_traffic{end}" for end in (".h", ".c")]
 SOURCES += [f"kernel/lab-tests/spec_traffic_{part}.c" for part in ("send", "sink", "sockets")]

@@ -489,7 +489,7 @@ TCP_ADDRESS = "10.2.0.2"
 DUMBBELL_BURST = 64
 
 
-OWN_KINDS = ("paqm", "dcbt")  # qdiscs of this project's modules
+OWN_KINDS = ("paqm", "dcbt", "rlqos")  # qdiscs of this project's modules
 
 
 def kind(variant: dict[str, Any]) -> str:

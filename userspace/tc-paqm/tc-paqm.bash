@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
-# bash completion of "tc qdisc ... paqm" and "... dcbt". iproute2 owns the completion of tc itself:
+# bash completion of "tc qdisc ... paqm", "... dcbt" and "... rlqos". iproute2 owns the completion of tc itself:
 # this wraps it, adds the names of the qdiscs to its suggestions and completes what comes after. The
 # options are those that the plugins themselves list.
 
 _tc_paqm_dscps='LE CS0 CS1 CS2 CS3 CS4 CS5 CS6 CS7 AF11 AF12 AF13 AF21 AF22 AF23 AF31 AF32 AF33 AF41
 	AF42 AF43 EF VA NQB'
+_tc_paqm_lists='^(dscp-.*|tag|tc1|tc2)$' # options that take several of them
 
 _tc_paqm_items() { # qdisc; one option of the usage on each line, without its brackets
 	local group
@@ -21,7 +22,7 @@ _tc_paqm_words() { # qdisc, option before the word
 	if [[ $item ]]; then
 		# lower-case alternatives are words, upper-case ones stand for values
 		tr ' |' '\n\n' <<<"${item#* }" | grep -x '[a-z-]*'
-		[[ $2 == dscp-* || $2 == tag ]] && echo "$_tc_paqm_dscps"
+		[[ $2 =~ $_tc_paqm_lists ]] && echo "$_tc_paqm_dscps"
 	else
 		sed -E 's/ .*//; s/^\[no\](.*)/\1 no\1/' <<<"$items"
 		echo help
@@ -33,11 +34,11 @@ _tc_paqm() {
 
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		word=${COMP_WORDS[i]}
-		[[ ! $ours && $word =~ ^(paqm|dcbt)$ ]] && ours=$word
+		[[ ! $ours && $word =~ ^(paqm|dcbt|rlqos)$ ]] && ours=$word
 	done
 	if [[ $ours ]]; then
 		# the last element of a list
-		if [[ ($prev == dscp-* || $prev == tag) && $cur == *,* ]]; then
+		if [[ $prev =~ $_tc_paqm_lists && $cur == *,* ]]; then
 			list=${cur%,*},
 			mapfile -t COMPREPLY < <(compgen -P "$list" -W "$_tc_paqm_dscps" -- "${cur##*,}")
 			return
@@ -53,7 +54,7 @@ _tc_paqm() {
 	_tc "$@"
 	if [[ " ${COMP_WORDS[*]} " == *' qdisc '* ]] &&
 		[[ $prev == root || $prev =~ ^[0-9a-f]+:[0-9a-f]*$ ]]; then
-		for word in paqm dcbt; do
+		for word in paqm dcbt rlqos; do
 			[[ $word == "$cur"* ]] && COMPREPLY+=("$word")
 		done
 	fi

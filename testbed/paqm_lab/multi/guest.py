@@ -8,7 +8,6 @@ of every program into log/, and guest.json like the dumbbell's runs.
 from __future__ import annotations
 
 import json
-import re
 import signal
 import sys
 from functools import partial
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from paqm_lab import topology
-from paqm_lab.guest import LEAD, MODULES, TAIL, Guest, main
+from paqm_lab.guest import LEAD, MODULES, TAIL, Guest, main, rival_modules
 
 
 class MultiGuest(Guest):
@@ -58,8 +57,7 @@ class MultiGuest(Guest):
     def run(self) -> None:
         for name in ("log", *self.config["directories"]):
             (self.out / name).mkdir()
-        dcbt = re.search(r"\bdcbt\b", json.dumps(self.config["net"]))
-        for name in [*MODULES, *(["sch_dcbt.ko"] if dcbt else [])]:
+        for name in [*MODULES, *rival_modules(json.dumps(self.config["net"]))]:
             topology.run("insmod", str(Path(self.config["modules"]) / name))
         if self.config["link"]:
             topology.run("insmod", self.config["link"], f"trace={self.out}/trace.txt")

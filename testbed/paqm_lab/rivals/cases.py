@@ -26,12 +26,13 @@ RATES = (*OWN, *SEARCHING)  # laws, which tell senders
 RIVALS = {
     "maxmin": "P-AQM, default law", "ecf": "P-AQM, law ecf", "erf": "P-AQM, law erf",
     "acp": "ACP", "qlbic": "QLBIC", "rcp": "RCP", "xcp": "XCP", "vcp": "VCP",
-    "dcbt": "D-CBT", "chips": "D-CBT with ChIPS",
+    "dcbt": "D-CBT", "chips": "D-CBT with ChIPS", "rlqos": "RL-QoS",
     "fq_codel": "fq_codel", "cake": "CAKE", "dualpi2": "dualpi2",
 }  # fmt: skip
 QUEUES = {
     "dcbt": Queue("dcbt", "dcbt mode dcbt tag 0", shaper=True),
     "chips": Queue("chips", "dcbt mode dcbt chips tag 0", shaper=True),
+    "rlqos": Queue("rlqos", "rlqos limit 20", shaper=True),
     "fq_codel": Queue("fq_codel", "fq_codel", shaper=True),
     "cake": Queue("cake", "cake bandwidth {bandwidth} besteffort"),
     "dualpi2": Queue("dualpi2", "dualpi2", shaper=True),

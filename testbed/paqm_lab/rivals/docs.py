@@ -43,6 +43,7 @@ are run and judged as those of the [catalogue](catalogue.md) are.
 | XCP | `law xcp`: each flow gains the same and loses in proportion | Katabi et al., SIGCOMM 2002 |
 | VCP | `law vcp`: three grades of load | Xia et al., SIGCOMM 2005 |
 | D-CBT, ChIPS | `dcbt mode dcbt`, `chips`: RED with a share for tagged UDP ([dcbt](dcbt.md)) | Chung and Claypool, WPI 2000 |
+| RL-QoS | `rlqos limit 20`: thins what enters, by its own queue; wires of these networks are hosts that no message of a neighbour crosses ([rlqos](rlqos.md)) | Paper A of the same thesis |
 | fq_codel, CAKE, dualpi2 | the kernel's own | RFC 8290, 9332 |
 
 * **Laws** all tell senders by the same messages, `feedback icmp`. `acp` to `vcp` have one queue for

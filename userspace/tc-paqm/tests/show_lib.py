@@ -47,6 +47,7 @@ def structures(header: Path) -> tuple[dict[str, Any], dict[str, int]]:
     text = re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.DOTALL)
     types: dict[str, Any] = {
         "__u64": ctypes.c_uint64,
+        "__s64": ctypes.c_int64,
         "__u32": ctypes.c_uint32,
         "__u16": ctypes.c_uint16,
         "__be16": ctypes.c_uint16.__ctype_be__,
@@ -62,7 +63,7 @@ def structures(header: Path) -> tuple[dict[str, Any], dict[str, int]]:
             fields.append((member, types[kind] * count if count else types[kind]))
         types[name] = type(name, (ctypes.Structure,), {"_fields_": fields})
     names = re.findall(
-        r"\bTCA_(?:PAQM|DCBT)_(\w+)", re.findall(r"enum \{(.*?)\}", text, re.DOTALL)[0]
+        r"\bTCA_(?:PAQM|DCBT|RLQOS)_(\w+)", re.findall(r"enum \{(.*?)\}", text, re.DOTALL)[0]
     )
     return types, {name: i for i, name in enumerate(names)}
 

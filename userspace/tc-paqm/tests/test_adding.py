@@ -16,7 +16,7 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[3]
 PARTS = ("core", "kernel/uapi", "kernel/tc-tests", "kernel/paqm_option_table.h",
-         "kernel/paqm_option_units.h", "kernel/dcbt_option_table.h",
+         "kernel/paqm_option_units.h", "kernel/dcbt_option_table.h", "kernel/rlqos_option_table.h",
          "userspace/tc-paqm")  # fmt: skip
 OWN = "userspace/tc-paqm"
 

@@ -70,6 +70,10 @@ known=$(sed -nE 's/^\[ (\[no\])?([a-z-]+).*/\1 \2/p' <<<"$usage" |
 	expect "modes" $'cbt\ncbt-tcp\ndcbt\nfred\nred' "$(suggest $line mode '')"
 	expect "options of dcbt" $'tag\ntagged-threshold' "$(suggest $line mode red ta)"
 	expect "tags" $'EF,AF41\nEF,AF42\nEF,AF43' "$(suggest $line tag EF,AF4)"
+	expect "third kind" "rlqos" "$(suggest tc qdisc add dev lo root rlq)"
+	line="tc qdisc add dev lo root rlqos"
+	expect "options of rlqos" $'tc1\ntc1-share\ntc2' "$(suggest $line limit 8 tc)"
+	expect "classes of rlqos" $'EF,AF41\nEF,AF42\nEF,AF43' "$(suggest $line tc2 EF,AF4)"
 	expect "iproute2's own" "fq_codel" "$(suggest tc qdisc add dev lo root fq_c)"
 }
 exit $failed
