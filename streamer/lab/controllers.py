@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The rate controllers of the literature side by side, each against its bands (bands.py, and for
-those that go by marks marked.py).
+those that go by marks marked.py), and the experiments of papers (layers.py, slides.py).
 
 `paqm-lab controllers` runs what is not there yet, one guest per controller, judges all that is
 there (OUT/result.json with `checks`), and with --docs writes docs/results/controllers.json and
@@ -14,6 +14,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 TOP = Path(__file__).resolve().parents[2]
@@ -22,6 +23,8 @@ sys.path[:0] = [str(TOP / "testbed"), str(TOP / "streamer" / "lab"),
 import bands  # noqa: E402
 import layers  # noqa: E402
 import marked  # noqa: E402
+import slides  # noqa: E402
+from papers import Paper  # noqa: E402
 
 from paqm_lab import cache, suite  # noqa: E402
 from paqm_lab.checks import Check, entry, print_table  # noqa: E402
@@ -33,13 +36,16 @@ LAB = TOP / "testbed" / "paqm-lab"
 DATA = TOP / "docs" / "results" / "controllers.json"
 PAGE = TOP / "docs" / "comparison.md"
 SOURCES = ("streamer/control/*.[ch]", "streamer/lab/ctl_flow.c", "streamer/lab/bands.py",
-           "streamer/lab/marked.py", "streamer/lab/layers.py", "streamer/rtp/probe.[ch]",
+           "streamer/lab/marked.py", "streamer/lab/layers.py", "streamer/lab/papers.py",
+           "streamer/lab/slides.py", "streamer/rtp/probe.[ch]",
            "kernel/*dcbt*.[ch]", "core/paqm_red.h", "testbed/kernel/*",
            "testbed/image/packages.lock")
-SCHEMES: dict[str, bands.Scheme | marked.Marked | layers.Paper] = {
-    **bands.SCHEMES, **marked.SCHEMES, **layers.SCHEMES}
+PAPERS: dict[str, Paper] = {**layers.SCHEMES, **slides.SCHEMES}
+SCHEMES: dict[str, bands.Scheme | marked.Marked | Paper] = {
+    **bands.SCHEMES, **marked.SCHEMES, **PAPERS}
 # Those with cases of their own, and the program that runs them.
-PROGRAMS = dict.fromkeys(marked.SCHEMES, "marked.py") | dict.fromkeys(layers.SCHEMES, "layers.py")
+PROGRAMS = (dict.fromkeys(marked.SCHEMES, "marked.py") | dict.fromkeys(layers.SCHEMES, "layers.py")
+            | dict.fromkeys(slides.SCHEMES, "slides.py"))
 LIMIT_S = 7200  # wall seconds of a guest: a loaded machine is many times slower
 QUEUES = ("tail", "red")
 
@@ -59,13 +65,13 @@ testbed/paqm-lab controllers --schemes rap,tear # some
 This file is made from `docs/results/controllers.json` by `paqm-lab controllers --docs`; do not
 edit it.
 
-* *use*: of the link by one flow; *loss* and *Jain*: of four flows; *share*: of two beside two TCP
-  Reno (0.5 is a fair half);
+* *use*: of the link by one flow; *loss*, *delay* (in the queue, mean) and *Jain*: of four flows;
+  *share*: of two beside two TCP Reno (0.5 is a fair half);
 * *answer*: from a cut of the link to 4 Mbit/s until no more than 1.1 times that is sent;
   *recovery*: from its return until the receiver has 0.8 of what it had;
 * *silent*: rate after a while without reports, of the rate before;
-* *loss 1 %*: rate at so much random loss without a queue, of that of Linux's Reno on the same
-  path.
+* *rate at 1 %*: at so much random loss without a queue, of that of Linux's Reno on the same path;
+  *variation*: standard deviation over mean of what is sent in 0.2 s then. Smooth is little.
 
 Bands are those of a reference simulation of the same set-up. **Bold** figures are outside of their
 band, which stands behind them.
@@ -180,8 +186,30 @@ def collect(out: Path, earlier: Json) -> Json:
     return {"format": 1, "schemes": {name: schemes[name] for name in SCHEMES if name in schemes}}
 
 
+# What the specification says of one scheme beside another: figure, scheme, at most so many times
+# that of the other.
+ORDER = (
+    ("b tail: loss", "rap-f", 0.5, "rap"), ("b red: loss", "rap-f", 0.5, "rap"),
+    ("b tail: loss", "tfrc", 1, "naive"), ("b red: loss", "tfrc", 1, "naive"),
+    ("loss 1 %: variation", "tear", 1, "tfrc"), ("loss 1 %: variation", "gaimd", 1, "tfrc"),
+    ("loss 1 %: variation", "tfrc", 1, "rap"),
+)
+
+
+def figure_of(data: Json, scheme: str, name: str) -> float | None:
+    for row in data["schemes"].get(scheme, {}).get("figures", ()):
+        if row["name"] == name:
+            return float(row["value"])
+    return None
+
+
 def checks(data: Json) -> list[Check]:
     rows: list[Check] = []
+    for name, one, times, other in ORDER:
+        mine, theirs = figure_of(data, one, name), figure_of(data, other, name)
+        if mine is not None and theirs is not None:
+            rows.append(entry(one, f"{name}, of that of {other}", round(mine / theirs, 4), "<=",
+                              times, "", f"runs/{one}/bands.json"))
     for name, scheme in data["schemes"].items():
         for figure in scheme["figures"]:
             for relation, end in ((">=", "low"), ("<=", "high")):
@@ -220,23 +248,26 @@ def _bands(data: Json) -> list[str]:
         for row in scheme["figures"]:
             ends = [f"{row[end]:.4g}" if row[end] is not None else "" for end in ("low", "high")]
             value = f"{row['value']:.3g} {row['unit']}".strip()
-            lines.append(f"| {row['name']} | {value if row['pass'] else f'**{value}**'} | "
+            value = value if row["pass"] else f"**{value}**"
+            lines.append(f"| {row['name']} | {value}{_apart(row)} | "
                          f"{' to '.join(ends).strip()} |")
         lines.append("")
     return lines
 
 
+def _apart(row: Json) -> str:
+    """How far the runs are apart of which a figure is the mean."""
+    runs = row.get("runs")
+    return f" ({min(runs):.3g} to {max(runs):.3g})" if runs and min(runs) != max(runs) else ""
+
+
 def _papers(data: Json) -> list[str]:
-    """Tables of controllers on the networks of their papers."""
+    """Tables of papers' experiments."""
     lines: list[str] = []
     for name, scheme in data["schemes"].items():
-        if name not in layers.SCHEMES:
+        if name not in PAPERS:
             continue
-        lines += [f"## `{name}` on the networks of its paper", "",
-                  "Its ladder of 20 layers of 100 kbit/s, trains of 30 packets, 30 packets of "
-                  "queue, 100 ms round trip; bandwidth estimation at a tenth of its capacities, "
-                  "one link of six (`streamer/lab/layers.py`). The paper's links and queues are "
-                  "not all known, its simulator is ns-2.", "",
+        lines += [f"## {PAPERS[name].title}", "", *wrap(PAPERS[name].text, 100), "",
                   "| figure | published | here | band |", "|---|--:|--:|---|"]
         for row in scheme["figures"]:
             value = f"{row['value']:.4g}"
@@ -245,7 +276,7 @@ def _papers(data: Json) -> list[str]:
             band = ", ".join(f"{word} {end:g}" for word, end in ends)
             known = "" if row["published"] is None else f"{row['published']:.4g}"
             lines.append(f"| {row['name']}{', ' + row['unit'] if row['unit'] else ''} | {known} | "
-                         f"{value if row['pass'] else f'**{value}**'} | {band} |")
+                         f"{value if row['pass'] else f'**{value}**'}{_apart(row)} | {band} |")
         lines.append("")
     return lines
 
@@ -254,24 +285,29 @@ def page(data: Json) -> str:
     """docs/comparison.md."""
     lines = [HEAD.rstrip(), ""]
     for queue, title in zip(QUEUES, ("A queue of 50 packets", "Gentle RED"), strict=True):
-        lines += [f"## {title}", "", "| controller | use | loss, % | Jain | share | answer, s | "
-                  "recovery, s | silent |", "|---|--:|--:|--:|--:|--:|--:|--:|"]
+        lines += [f"## {title}", "", "| controller | use | loss, % | delay, ms | Jain | share | "
+                  "answer, s | recovery, s | silent |", "|---|--:|--:|--:|--:|--:|--:|--:|--:|"]
         for name, scheme in _side_by_side(data):
             figures = {row["name"]: row for row in scheme["figures"]}
             cells = [_cell(figures, f"{where} {queue}: {what}") for where, what in (
-                ("a", "use of the link"), ("b", "loss"), ("b", "Jain"),
+                ("a", "use of the link"), ("b", "loss"), ("b", "delay"), ("b", "Jain"),
                 ("c", "share beside as many TCP"), ("change", "answer"), ("change", "recovery"),
                 ("change", "rate after silence"))]
             lines.append(f"| `{name}` | " + " | ".join(cells) + " |")
         lines.append("")
-    lines += ["## Random loss", "", "| controller | 0.2 % | 1 % | 5 % |", "|---|--:|--:|--:|"]
+    columns = [(what, loss) for what in ("rate against TCP's", "variation")
+               for loss in ("0.2", "1", "5")]
+    names = [f"{what.partition(' ')[0]} at {loss} %" for what, loss in columns]
+    lines += ["## Random loss", "", f"| controller | {' | '.join(names)} |",
+              "|---|" + "--:|" * len(names)]
     for name, scheme in _side_by_side(data):
         figures = {row["name"]: row for row in scheme["figures"]}
-        cells = [_cell(figures, f"loss {loss} %: rate against TCP's") for loss in ("0.2", "1", "5")]
+        cells = [_cell(figures, f"loss {loss} %: {what}") for what, loss in columns]
         lines.append(f"| `{name}` | " + " | ".join(cells) + " |")
     lines += ["", *_bands(data), *_papers(data), "## Which is which", ""]
     for name, scheme in data["schemes"].items():
-        lines.append(f"* `--controller {scheme['controller']}`: {NOTES[name]}")
+        if name in NOTES:
+            lines.append(f"* `--controller {scheme['controller']}`: {NOTES[name]}")
     failed = sum(not check["pass"] for check in checks(data))
     lines += ["", f"{len(checks(data))} checks, {failed} outside of their bands."]
     return "\n".join(lines) + "\n"

@@ -4,14 +4,15 @@
  * control laws on real queues, where the encoder's limits would hide them.
  *
  *   ctl_flow send ADDR:PORT CONTROLLER SECONDS RATE_MAX SEED LOG.csv
- *            [ect0|counters=PORT] [RATE_MIN]
+ *            [ect0] [counters=PORT] [packet=BYTES] [rate-min=BPS]
  *   ctl_flow recv PORT SECONDS LOG.csv
  *   ctl_flow cross ADDR:PORT pareto|cbr SECONDS RATE SEED
  *
  * With ect0 packets are sent as ECN-capable, and their marks are reported. They have 1000 bytes
  * with IP and UDP headers; gaps are dithered by 10 % against phase effects. The receiver reports
- * the arrival of each packet, not more often than every 20 ms, and logs t,packets,bytes (so far)
- * every 200 ms. The sender logs t,rate_bps,p,rtt,sent,trains,estimate every 100 ms. Times are
+ * the arrival of each packet, not more often than every 20 ms, and logs every 200 ms
+ * t,packets,bytes,way (so far; way: the sum of all one-way delays, s) and jitter (RFC 3550, s).
+ * The sender logs t,rate_bps,p,rtt,sent,trains,estimate,probes every 100 ms. Times are
  * CLOCK_MONOTONIC. Trains of packets are those of the streamer (streamer/rtp/probe.h).
  *
  * cross is traffic that nobody answers: 16 sources with Pareto gaps (shape 1.5), packets of 40,
@@ -32,7 +33,8 @@
 #include "streamer/control/control.h"
 #include "streamer/rtp/probe.h"
 
-#define PACKET 1000
+#define PACKET 1000 /* unless told */
+#define PACKET_MAX 1500
 #define HEADERS 28
 #define REPORT_GAP 0.020
 #define REPORT_MAX 600
@@ -46,6 +48,7 @@
 struct data {
 	uint64_t seq;
 	uint64_t rate; /* to see in a packet log what was meant */
+	double at;     /* when it was sent; both ends have one clock */
 };
 
 struct report {
@@ -121,6 +124,7 @@ static int receive(int port, double seconds, const char *path)
 	static struct report out;
 	static struct probes probes;
 	uint64_t next = 1, highest = 0, packets = 0, bytes = 0;
+	double way = 0, before = 0, jitter = 0;
 	double end = now_s() + seconds, last = 0, logged = now_s();
 	FILE *log = fopen(path, "w");
 	int fd = socket(AF_INET, SOCK_DGRAM, 0);
@@ -130,7 +134,7 @@ static int receive(int port, double seconds, const char *path)
 	if (!log)
 		die(path);
 	setsockopt(fd, IPPROTO_IP, IP_RECVTOS, &(int){1}, sizeof(int));
-	fprintf(log, "t,packets,bytes\n");
+	fprintf(log, "t,packets,bytes,way,jitter\n");
 	while (now_s() < end) {
 		bool train_ended;
 		struct data d;
@@ -139,8 +143,9 @@ static int receive(int port, double seconds, const char *path)
 		bool marked;
 
 		for (; logged <= now_s(); logged += 0.2)
-			fprintf(log, "%.3f,%llu,%llu\n", logged, (unsigned long long)packets,
-				(unsigned long long)bytes);
+			fprintf(log, "%.3f,%llu,%llu,%.6f,%.6f\n", logged,
+				(unsigned long long)packets, (unsigned long long)bytes, way,
+				jitter);
 		if (probes_late(&probes, (uint64_t)(now_s() * 1e9)))
 			tell_train(fd, &probes, &peer);
 		if (!readable(fd, fmin(end, logged)))
@@ -154,8 +159,12 @@ static int receive(int port, double seconds, const char *path)
 		if (!head || (size_t)got < head + sizeof(d))
 			continue;
 		memcpy(&d, in + head, sizeof(d));
-		packets++;
 		bytes += (uint64_t)got + HEADERS;
+		d.at = now_s() - d.at;
+		way += d.at;
+		if (packets++)
+			jitter += (fabs(d.at - before) - jitter) / 16;
+		before = d.at;
 		if (train_ended)
 			tell_train(fd, &probes, &peer);
 		if (d.seq + HISTORY <= highest)
@@ -206,8 +215,8 @@ static void take_counters(int fd, struct ctl *c, double rtt)
 }
 
 /* Of the controller's state, for the log. */
-static const char *const keys[] = {"p", "rtt", "trains", "estimate"};
-static double kept[4];
+static const char *const keys[] = {"p", "rtt", "trains", "estimate", "probes"};
+static double kept[5];
 
 static void keep(const char *controller, const char *key, double value, void *data)
 {
@@ -241,9 +250,9 @@ static void use_train(struct ctl *c, double now)
 }
 
 /* When its next packet leaves. */
-static double slot(void)
+static double slot(int bytes)
 {
-	return train.begin + train.next * 8 * PACKET / train.t.rate;
+	return train.begin + train.next * 8 * bytes / train.t.rate;
 }
 
 /* The header and the extension of a packet; returns their length. */
@@ -308,10 +317,38 @@ static int cross(char **argv)
 	return 0;
 }
 
-static int send_flow(char **argv, const char *how, double rate_min)
+/* What may follow the log file. */
+struct more {
+	bool ect;
+	int counters; /* port, or 0 */
+	int packet;
+	double rate_min;
+};
+
+static bool take_more(char **argv, struct more *m)
 {
-	bool ect = how && !strcmp(how, "ect0");
-	int told = how && !ect ? socket(AF_INET, SOCK_DGRAM, 0) : -1;
+	*m = (struct more){.packet = PACKET, .rate_min = RATE_MIN};
+	for (; *argv; argv++) {
+		const char *value = strchr(*argv, '=');
+
+		if (!strcmp(*argv, "ect0"))
+			m->ect = true;
+		else if (!strncmp(*argv, "counters=", 9))
+			m->counters = atoi(value + 1);
+		else if (!strncmp(*argv, "packet=", 7))
+			m->packet = atoi(value + 1);
+		else if (!strncmp(*argv, "rate-min=", 9))
+			m->rate_min = atof(value + 1);
+		else
+			return false;
+	}
+	return m->packet >= 100 && m->packet <= PACKET_MAX && m->rate_min > 0;
+}
+
+static int send_flow(char **argv, const struct more *more)
+{
+	bool ect = more->ect;
+	int told = more->counters ? socket(AF_INET, SOCK_DGRAM, 0) : -1;
 	struct sockaddr_in here = {.sin_family = AF_INET};
 	struct sockaddr_in to = {.sin_family = AF_INET};
 	char *colon = strchr(argv[0], ':');
@@ -320,14 +357,15 @@ static int send_flow(char **argv, const char *how, double rate_min)
 	const struct ctl_kind *kind = ctl_choose(argv[1], option, why, sizeof(why));
 	double end = now_s() + atof(argv[2]), begin = now_s(), due = begin, logged = 0,
 	       last = begin;
-	struct ctl_params params = {.rate_min = rate_min,
+	struct ctl_params params = {.rate_min = more->rate_min,
 				    .rate_max = atof(argv[3]),
-				    .packet = PACKET,
+				    .packet = more->packet,
 				    .option = option,
 				    .ecn = ect ? CTL_ECN_CLASSIC : CTL_ECN_NONE};
 	static struct fb_packet pkts[REPORT_MAX];
 	static double sent_at[HISTORY];
-	static uint8_t packet[PACKET - HEADERS];
+	static uint8_t packet[PACKET_MAX - HEADERS];
+	const int bytes = more->packet;
 	static union {
 		struct report r;
 		uint8_t told[PROBE_REPORT + 4];
@@ -347,12 +385,12 @@ static int send_flow(char **argv, const char *how, double rate_min)
 	if (inet_pton(AF_INET, argv[0], &to.sin_addr) != 1 ||
 	    connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0)
 		die(argv[0]);
-	here.sin_port = htons((uint16_t)(told < 0 ? 0 : atoi(how + strlen("counters="))));
+	here.sin_port = htons((uint16_t)more->counters);
 	if (told >= 0 && bind(told, (struct sockaddr *)&here, sizeof(here)) < 0)
-		die(how);
+		die("counters");
 	if (ect && setsockopt(fd, IPPROTO_IP, IP_TOS, &(int){2}, sizeof(int)) < 0)
 		die("ect0");
-	fprintf(log, "t,rate_bps,p,rtt,sent,trains,estimate\n");
+	fprintf(log, "t,rate_bps,p,rtt,sent,trains,estimate,probes\n");
 	c = ctl_new(kind, &params, begin);
 	while (now_s() < end) {
 		double now = now_s(), rate;
@@ -377,7 +415,7 @@ static int send_flow(char **argv, const char *how, double rate_min)
 					.seq = in.r.first + i,
 					.sent = sent_at[(in.r.first + i) % HISTORY],
 					.recv = in.r.at[i] / 1e9,
-					.size = PACKET,
+					.size = bytes,
 					.received = in.r.at[i] != 0,
 					.ect = ect && in.r.at[i] % 2 == 0,
 					.ce = ect && in.r.at[i] % 2,
@@ -389,27 +427,28 @@ static int send_flow(char **argv, const char *how, double rate_min)
 		now = now_s();
 		rate = ctl_rate(c, now);
 		/* A higher rate need not wait for a gap of the lower one. */
-		due = fmin(due, fmax(now, last + 8 * PACKET / rate));
+		due = fmin(due, fmax(now, last + 8 * bytes / rate));
 		use_train(c, now);
 		if (train.on)
-			due = slot();
+			due = slot(bytes);
 		if (now >= due) {
-			struct data d = {seq, (uint64_t)rate};
+			struct data d = {seq, (uint64_t)rate, now};
 
 			memcpy(packet + write_head(packet), &d, sizeof(d));
 			sent_at[seq++ % HISTORY] = now;
-			if (send(fd, packet, sizeof(packet), MSG_DONTWAIT) > 0)
+			if (send(fd, packet, (size_t)(bytes - HEADERS), MSG_DONTWAIT) > 0)
 				sent++;
-			ctl_sent(c, now, PACKET);
+			ctl_sent(c, now, bytes);
 			/* Absolute deadlines; at most one tick is made good. */
 			last = fmax(due, now - 0.01);
-			due = train.on ? slot()
-				       : last + 8 * PACKET / rate * (0.9 + 0.2 * drand48());
+			due = train.on ? slot(bytes)
+				       : last + 8 * bytes / rate * (0.9 + 0.2 * drand48());
 		}
 		if (now - logged >= 0.1) {
 			ctl_state(c, keep, NULL);
-			fprintf(log, "%.3f,%.0f,%.6g,%.5f,%llu,%.0f,%.0f\n", now, rate, kept[0],
-				kept[1], (unsigned long long)sent, kept[2], kept[3]);
+			fprintf(log, "%.3f,%.0f,%.6g,%.5f,%llu,%.0f,%.0f,%.0f\n", now, rate,
+				kept[0], kept[1], (unsigned long long)sent, kept[2], kept[3],
+				kept[4]);
 			logged = now;
 		}
 	}
@@ -419,23 +458,18 @@ static int send_flow(char **argv, const char *how, double rate_min)
 
 int main(int argc, char **argv)
 {
+	struct more more;
+
 	/* Timers of 50 us slack are a packet at 10 Mbit/s. */
 	prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
-	if (argc >= 8 && !strcmp(argv[1], "send")) {
-		bool how = argc > 8 && (!strcmp(argv[8], "ect0") ||
-					!strncmp(argv[8], "counters=", strlen("counters=")));
-		bool rate = argc > 8 + how;
-		double rate_min = rate ? atof(argv[8 + how]) : RATE_MIN;
-
-		if (argc == 8 + how + rate && rate_min > 0)
-			return send_flow(argv + 2, how ? argv[8] : NULL, rate_min);
-	}
+	if (argc >= 8 && !strcmp(argv[1], "send") && take_more(argv + 8, &more))
+		return send_flow(argv + 2, &more);
 	if (argc == 7 && !strcmp(argv[1], "cross"))
 		return cross(argv + 2);
 	if (argc == 5 && !strcmp(argv[1], "recv"))
 		return receive(atoi(argv[2]), atof(argv[3]), argv[4]);
 	fprintf(stderr, "usage: ctl_flow send ADDR:PORT CONTROLLER SECONDS RATE_MAX SEED LOG.csv "
-			"[ect0|counters=PORT] [RATE_MIN]\n"
+			"[ect0] [counters=PORT] [packet=BYTES] [rate-min=BPS]\n"
 			"       ctl_flow recv PORT SECONDS LOG.csv\n"
 			"       ctl_flow cross ADDR:PORT pareto|cbr SECONDS RATE SEED\n");
 	return 2;
