@@ -10,6 +10,7 @@
 #include <gst/gst.h>
 
 #define CODEC_H264_PT 96
+#define CODEC_BMP_PT 102
 
 /* A coding that is carried over RTP; the payload type tells it to the receiver. */
 struct codec {
@@ -20,6 +21,10 @@ struct codec {
 };
 
 const struct codec *codec_of_payload(guint pt);
+/* What such a stream consists of, if a stranger may have sent it: else its depayloader gives up, or
+ * hands on what is no picture. @payload: of a packet.
+ */
+gboolean codec_expects(guint pt, const guint8 *payload, gsize len);
 /* Caps of its RTP packets. */
 GstCaps *codec_caps(const struct codec *codec);
 
@@ -47,6 +52,8 @@ void adaptor_watch(struct adaptor *a, GstElement *enc, GstElement *pay, adaptor_
 		   adaptor_fn ended, gpointer data);
 /* The allowance, bit/s at the IP level; any thread. */
 void adaptor_rate(struct adaptor *a, guint64 rate);
+/* Of its packets. */
+guint adaptor_payload(const struct adaptor *a);
 void adaptor_free(struct adaptor *a);
 
 #endif /* PAQM_STREAMER_ADAPTOR_H */

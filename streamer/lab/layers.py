@@ -41,7 +41,7 @@ LOADS = (20, 40, 60)  # %
 ESTIMATES = 20
 SEEDS = 3
 RATIOS = (1, 2, 3, 4, 5)
-RTT_SEEDS = 2
+RTT_SEEDS = 1
 PART = 10.0  # s
 # Flows, bottleneck, and the indices of the paper, whose network is a random graph of 50 nodes.
 MANY = {"many 4": (4, 10e6, 0.9410, 0.4375), "many 8": (8, 10e6, 0.9199, 0.6107),
