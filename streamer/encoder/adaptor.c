@@ -15,20 +15,6 @@
 #define GAP (GST_SECOND / 2)
 #define RAW "video/x-raw,format=BGR" /* 24 bits, or a BMP would take 32 */
 
-static const struct codec codecs[] = {
-	{"video/x-h264", CODEC_H264_PT, "H264", "rtph264pay config-interval=-1 aggregate-mode=none",
-	 "rtph264depay request-keyframe=true", "avdec_h264 max-threads=1"},
-	{"video/x-vp8", 98, "VP8", "rtpvp8pay picture-id-mode=15-bit",
-	 "rtpvp8depay request-keyframe=true", "vp8dec"},
-	{"video/x-vp9", 99, "VP9", "rtpvp9pay picture-id-mode=15-bit",
-	 "rtpvp9depay request-keyframe=true", "vp9dec"},
-	/* static payload type of RFC 3551 */
-	{"image/jpeg", 26, "JPEG", "rtpjpegpay", "rtpjpegdepay", "jpegdec"},
-	/* There is no RTP payload for files; GStreamer's own one tells caps once a second. */
-	{"image/bmp", CODEC_BMP_PT, "X-GST", "rtpgstpay config-interval=1", "rtpgstdepay",
-	 "avdec_bmp"},
-};
-
 struct adaptor {
 	char *text; /* element and properties */
 	struct knob knob;
@@ -60,69 +46,6 @@ struct adaptor {
 	guint gop, pictures;
 	double bits, allowed;
 };
-
-const struct codec *codec_of_payload(guint pt)
-{
-	for (guint i = 0; i < G_N_ELEMENTS(codecs); i++)
-		if (codecs[i].pt == pt)
-			return &codecs[i];
-	return NULL;
-}
-
-/* rtpgstpay: C|CV(3)|D|0|0|0, ETYPE, MBZ(16), offset(32); with C and offset 0 a length of seven
- * bits a byte and the caps come first.
- */
-static gboolean expects_bmp(const guint8 *payload, gsize len)
-{
-	static const char caps[] = "image/bmp";
-	gsize at = 8;
-
-	if (len < 8 || payload[1])
-		return FALSE;
-	if (!(payload[0] & 0x80) || payload[4] || payload[5] || payload[6] || payload[7])
-		return TRUE;
-	while (at < len && at < 12 && payload[at] & 0x80)
-		at++;
-	return len - at > sizeof(caps) && !memcmp(payload + at + 1, caps, sizeof(caps) - 1);
-}
-
-gboolean codec_expects(guint pt, const guint8 *payload, gsize len)
-{
-	guint type = len ? payload[0] & 31U : 0;
-
-	switch (pt) {
-	case CODEC_H264_PT: /* RFC 6184 section 5.2, mode 1 */
-		return (type >= 1 && type <= 24) || type == 28;
-	case CODEC_BMP_PT:
-		return expects_bmp(payload, len);
-	default:
-		return TRUE;
-	}
-}
-
-GstCaps *codec_caps(const struct codec *codec)
-{
-	return gst_caps_new_simple("application/x-rtp", "media", G_TYPE_STRING,
-				   codec->pt == CODEC_BMP_PT ? "application" : "video",
-				   "clock-rate", G_TYPE_INT, 90000, "encoding-name", G_TYPE_STRING,
-				   codec->name, "payload", G_TYPE_INT, (gint)codec->pt,
-				   /* What is lost is asked for anew: RFC 4585 section 6.3.1. */
-				   "rtcp-fb-nack-pli", G_TYPE_BOOLEAN, TRUE, NULL);
-}
-
-/* What comes out of an element of this kind. */
-static const struct codec *codec_of_factory(GstElementFactory *factory)
-{
-	for (const GList *l = gst_element_factory_get_static_pad_templates(factory); l;
-	     l = l->next) {
-		GstStaticPadTemplate *t = l->data;
-
-		for (guint i = 0; t->direction == GST_PAD_SRC && i < G_N_ELEMENTS(codecs); i++)
-			if (strstr(t->static_caps.string, codecs[i].caps))
-				return &codecs[i];
-	}
-	return NULL;
-}
 
 static gboolean find_knob(struct adaptor *a, GstElementFactory *factory, GError **error)
 {
@@ -363,15 +286,6 @@ static GstPadProbeReturn on_coded(GstPad *pad, GstPadProbeInfo *info, gpointer d
 	return GST_PAD_PROBE_OK;
 }
 
-/* rtpgstpay also sends what is no picture: events, which have a type, and caps alone, whose packet
- * has the flag for them and no offset.
- */
-static gboolean is_bmp(const guint8 *payload, guint len)
-{
-	return len >= 8 && !payload[1] &&
-	       (!(payload[0] & 0x80) || payload[4] || payload[5] || payload[6] || payload[7]);
-}
-
 static gboolean ends_picture(const struct adaptor *a, GstBuffer *buf)
 {
 	GstRTPBuffer rtp = GST_RTP_BUFFER_INIT;
@@ -380,8 +294,8 @@ static gboolean ends_picture(const struct adaptor *a, GstBuffer *buf)
 	if (!gst_rtp_buffer_map(buf, GST_MAP_READ, &rtp))
 		return FALSE;
 	ends = gst_rtp_buffer_get_marker(&rtp) &&
-	       (a->codec->pt != CODEC_BMP_PT ||
-		is_bmp(gst_rtp_buffer_get_payload(&rtp), gst_rtp_buffer_get_payload_len(&rtp)));
+	       payload_is_media(a->codec->pt, gst_rtp_buffer_get_payload(&rtp),
+				gst_rtp_buffer_get_payload_len(&rtp));
 	gst_rtp_buffer_unmap(&rtp);
 	return ends;
 }

@@ -9,24 +9,7 @@
 
 #include <gst/gst.h>
 
-#define CODEC_H264_PT 96
-#define CODEC_BMP_PT 102
-
-/* A coding that is carried over RTP; the payload type tells it to the receiver. */
-struct codec {
-	const char *caps; /* of an encoder's output */
-	guint pt;
-	const char *name; /* RTP's encoding-name */
-	const char *pay, *depay, *decoder;
-};
-
-const struct codec *codec_of_payload(guint pt);
-/* What such a stream consists of, if a stranger may have sent it: else its depayloader gives up, or
- * hands on what is no picture. @payload: of a packet.
- */
-gboolean codec_expects(guint pt, const guint8 *payload, gsize len);
-/* Caps of its RTP packets. */
-GstCaps *codec_caps(const struct codec *codec);
+#include "streamer/encoder/codec.h"
 
 struct adaptor;
 
