@@ -462,6 +462,8 @@ def usage(program: str) -> None:
          "--carrier probe"),
         (["recv", "--listen", "127.0.0.1:9", "--return", "x"], "tmmbr"),
         (["recv", "--listen", "127.0.0.1:9", "--interlace", "x"], "quarters"),
+        (["recv", "--listen", "127.0.0.1:9", "--size", "640x361"], "both even"),
+        (["recv", "--listen", "127.0.0.1:9", "--size", "640x360x"], "WIDTHxHEIGHT"),
         (["send", "--to", "127.0.0.1:9", "--source", "test", "--interlace", "x"], "quarters"),
         (["send", "--to", "127.0.0.1:9", "--source", "test", "--interlace", "rows", "--carrier",
           "in-band"], "--carrier probe"),
