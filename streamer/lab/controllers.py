@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The rate controllers of the literature side by side, each against its bands (bands.py, and for
-those that go by marks marked.py), and the experiments of papers (layers.py, slides.py).
+those that go by marks marked.py), the experiments of papers (layers.py, slides.py), and with a real
+encoder (live.py).
 
 `paqm-lab controllers` runs what is not there yet, one guest per controller, judges all that is
 there (OUT/result.json with `checks`), and with --docs writes docs/results/controllers.json and
@@ -22,6 +23,7 @@ sys.path[:0] = [str(TOP / "testbed"), str(TOP / "streamer" / "lab"),
                 str(TOP / "kernel" / "lab-tests")]
 import bands  # noqa: E402
 import layers  # noqa: E402
+import live  # noqa: E402
 import marked  # noqa: E402
 import slides  # noqa: E402
 from papers import Paper  # noqa: E402
@@ -70,6 +72,9 @@ edit it.
 * *answer*: from a cut of the link to 4 Mbit/s until no more than 1.1 times that is sent;
   *recovery*: from its return until the receiver has 0.8 of what it had;
 * *silent*: rate after a while without reports, of the rate before;
+* *TCP's share*: of what would be fair for it; *answer* and *recovery* of live pictures: from the
+  arrival of TCP until no more than 1.1 times the fair share is sent, and from its end until 0.8 of
+  the rate before;
 * *rate at 1 %*: at so much random loss without a queue, of that of Linux's Reno on the same path;
   *variation*: standard deviation over mean of what is sent in 0.2 s then. Smooth is little.
 
@@ -175,6 +180,14 @@ def run(name: str, out: Path, now: str) -> str | None:
     return None
 
 
+def run_live(name: str, out: Path) -> str | None:
+    """A scenario; it goes on where it was."""
+    say(f"controllers: {name}")
+    home = out / "runs" / name
+    done = subprocess.run([LAB, "run", name, "--out", home], check=False).returncode
+    return f"{name}: no result, see {home}" if done not in (0, 1) else None
+
+
 def collect(out: Path, earlier: Json) -> Json:
     """All figures that there are, newer ones before earlier ones."""
     schemes = dict(earlier.get("schemes", {}))
@@ -183,7 +196,12 @@ def collect(out: Path, earlier: Json) -> Json:
         if (out / "runs" / name / "stamp").exists():
             schemes[name] = {"controller": SCHEMES[name].controller,
                              "figures": json.loads(file.read_text())}
-    return {"format": 1, "schemes": {name: schemes[name] for name in SCHEMES if name in schemes}}
+    found = dict(earlier.get("live", {}))
+    for name, scenario in live.SCENARIOS.items():
+        if (out / "runs" / name / "result.json").exists():
+            found[name] = live.collect(scenario, out / "runs" / name)
+    return {"format": 1, "schemes": {name: schemes[name] for name in SCHEMES if name in schemes},
+            "live": {name: found[name] for name in live.SCENARIOS if name in found}}
 
 
 # What the specification says of one scheme beside another: figure, scheme, at most so many times
@@ -216,7 +234,23 @@ def checks(data: Json) -> list[Check]:
                 if figure[end] is not None:
                     rows.append(entry(name, figure["name"], figure["value"], relation, figure[end],
                                       figure["unit"], f"runs/{name}/bands.json"))
+    for name, variants in data["live"].items():
+        source = f"runs/{name}/result.json"
+        rows += [entry(one, "VMAF of live pictures", figures["VMAF"], ">=", 1, "", source)
+                 for one, figures in variants.items()]
+        if name == "avcs":
+            rows += [entry(one, what, value, ">=", 0, "", source)
+                     for one, what, value in live.order(variants)]
     return rows
+
+
+def _live(data: Json) -> list[str]:
+    lines: list[str] = []
+    for name, variants in data["live"].items():
+        scenario = live.SCENARIOS[name]
+        lines += [f"## {scenario.title}", "", *wrap(scenario.text, 100), "",
+                  *live.table(scenario, variants), ""]
+    return lines
 
 
 def _cell(figures: dict[str, Json], name: str) -> str:
@@ -304,7 +338,7 @@ def page(data: Json) -> str:
         figures = {row["name"]: row for row in scheme["figures"]}
         cells = [_cell(figures, f"loss {loss} %: {what}") for what, loss in columns]
         lines.append(f"| `{name}` | " + " | ".join(cells) + " |")
-    lines += ["", *_bands(data), *_papers(data), "## Which is which", ""]
+    lines += ["", *_live(data), *_bands(data), *_papers(data), "## Which is which", ""]
     for name, scheme in data["schemes"].items():
         if name in NOTES:
             lines.append(f"* `--controller {scheme['controller']}`: {NOTES[name]}")
@@ -316,22 +350,26 @@ def page(data: Json) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--out", type=Path, default=TOP / "out" / "controllers")
-    parser.add_argument("--schemes", metavar="NAME,...", help=f"only these of {', '.join(SCHEMES)}")
+    parser.add_argument("--schemes", metavar="NAME,...", help="only these of "
+                        f"{', '.join([*SCHEMES, *live.SCENARIOS])}")
     parser.add_argument("--judge", action="store_true", help="run nothing, judge what is there")
     parser.add_argument("--docs", action="store_true", help="run nothing, write page and data")
     args = parser.parse_args()
     out = args.out.resolve()
     try:
-        names = args.schemes.split(",") if args.schemes else list(SCHEMES)
+        names = args.schemes.split(",") if args.schemes else [*SCHEMES, *live.SCENARIOS]
         for name in names:
-            if name not in SCHEMES:
-                raise LabError(f'there is no "{name}"; there are {", ".join(SCHEMES)}')
+            if name not in SCHEMES and name not in live.SCENARIOS:
+                raise LabError(f'there is no "{name}"; there are '
+                               f'{", ".join([*SCHEMES, *live.SCENARIOS])}')
         failed = []
         if not (args.judge or args.docs):
             now = stamp()
-            failed = [line for line in (run(name, out, now) for name in names) if line]
+            each = (run_live(name, out) if name in live.SCENARIOS else run(name, out, now)
+                    for name in names)
+            failed = [line for line in each if line]
         data = collect(out, suite.earlier(DATA) if args.docs else {})
-        if not data["schemes"]:
+        if not data["schemes"] and not data["live"]:
             raise LabError(f"{out}: no runs here; run some first")
     except LabError as err:
         say(f"paqm-lab: {err}")

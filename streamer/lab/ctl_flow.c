@@ -13,7 +13,8 @@
  * the arrival of each packet, not more often than every 20 ms, and logs every 200 ms
  * t,packets,bytes,way (so far; way: the sum of all one-way delays, s) and jitter (RFC 3550, s).
  * The sender logs t,rate_bps,p,rtt,sent,trains,estimate,probes every 100 ms. Times are
- * CLOCK_MONOTONIC. Trains of packets are those of the streamer (streamer/rtp/probe.h).
+ * CLOCK_MONOTONIC, read once after each wait: a system call is most of what a packet costs in a
+ * guest. Trains of packets are those of the streamer (streamer/rtp/probe.h).
  *
  * cross is traffic that nobody answers: 16 sources with Pareto gaps (shape 1.5), packets of 40,
  * 550 and 1500 bytes (4:5:1), as in Wang and Hsiao 2010; or 550 bytes in equal gaps.
@@ -77,11 +78,11 @@ static void die(const char *what)
 }
 
 /* Until there is something to read, or the time has come. */
-static bool readable(int fd, double until)
+static bool readable(int fd, double now, double until)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 	/* Rounded up: a wait of nothing would stop virtual time. */
-	double left = fmax(0, until - now_s()) + 1e-6;
+	double left = fmax(0, until - now) + 1e-6;
 	struct timespec ts = {(time_t)left, (long)(fmod(left, 1) * 1e9)};
 
 	return ppoll(&p, 1, &ts, NULL) > 0;
@@ -108,11 +109,11 @@ static ssize_t take(int fd, void *room, size_t size, struct sockaddr_in *peer, b
 }
 
 /* Reports on packets are a multiple of eight bytes; this is not. */
-static void tell_train(int fd, struct probes *probes, const struct sockaddr_in *peer)
+static void tell_train(int fd, struct probes *probes, const struct sockaddr_in *peer, double now)
 {
 	uint8_t told[PROBE_REPORT + 4] = {0};
 
-	probes_report(probes, told, (uint64_t)(now_s() * 1e9));
+	probes_report(probes, told, (uint64_t)(now * 1e9));
 	sendto(fd, told, sizeof(told), 0, (const struct sockaddr *)peer, sizeof(*peer));
 }
 
@@ -125,7 +126,7 @@ static int receive(int port, double seconds, const char *path)
 	static struct probes probes;
 	uint64_t next = 1, highest = 0, packets = 0, bytes = 0;
 	double way = 0, before = 0, jitter = 0;
-	double end = now_s() + seconds, last = 0, logged = now_s();
+	double now = now_s(), end = now + seconds, last = 0, logged = now;
 	FILE *log = fopen(path, "w");
 	int fd = socket(AF_INET, SOCK_DGRAM, 0);
 
@@ -135,46 +136,48 @@ static int receive(int port, double seconds, const char *path)
 		die(path);
 	setsockopt(fd, IPPROTO_IP, IP_RECVTOS, &(int){1}, sizeof(int));
 	fprintf(log, "t,packets,bytes,way,jitter\n");
-	while (now_s() < end) {
-		bool train_ended;
+	while (now < end) {
+		bool train_ended, ready;
 		struct data d;
 		size_t head;
 		ssize_t got;
 		bool marked;
 
-		for (; logged <= now_s(); logged += 0.2)
+		for (; logged <= now; logged += 0.2)
 			fprintf(log, "%.3f,%llu,%llu,%.6f,%.6f\n", logged,
 				(unsigned long long)packets, (unsigned long long)bytes, way,
 				jitter);
-		if (probes_late(&probes, (uint64_t)(now_s() * 1e9)))
-			tell_train(fd, &probes, &peer);
-		if (!readable(fd, fmin(end, logged)))
+		if (probes_late(&probes, (uint64_t)(now * 1e9)))
+			tell_train(fd, &probes, &peer, now);
+		ready = readable(fd, now, fmin(end, logged));
+		now = now_s();
+		if (!ready)
 			continue;
 		got = take(fd, in, sizeof(in), &peer, &marked);
 		if (got < 0)
 			continue;
 		train_ended = probes_see(&probes, in, (size_t)got, (size_t)got + HEADERS,
-					 (uint64_t)(now_s() * 1e9));
+					 (uint64_t)(now * 1e9));
 		probe_find(in, (size_t)got, &head);
 		if (!head || (size_t)got < head + sizeof(d))
 			continue;
 		memcpy(&d, in + head, sizeof(d));
 		bytes += (uint64_t)got + HEADERS;
-		d.at = now_s() - d.at;
+		d.at = now - d.at;
 		way += d.at;
 		if (packets++)
 			jitter += (fabs(d.at - before) - jitter) / 16;
 		before = d.at;
 		if (train_ended)
-			tell_train(fd, &probes, &peer);
+			tell_train(fd, &probes, &peer, now);
 		if (d.seq + HISTORY <= highest)
 			continue;
-		arrived[d.seq % HISTORY] = (uint64_t)(now_s() * 1e9) / 2 * 2 + marked;
+		arrived[d.seq % HISTORY] = (uint64_t)(now * 1e9) / 2 * 2 + marked;
 		if (d.seq > highest)
 			highest = d.seq;
-		if (now_s() - last < REPORT_GAP)
+		if (now - last < REPORT_GAP)
 			continue;
-		last = now_s();
+		last = now;
 		if (highest + 1 - next > REPORT_MAX)
 			next = highest + 1 - REPORT_MAX;
 		out.first = next;
@@ -190,7 +193,7 @@ static int receive(int port, double seconds, const char *path)
 }
 
 /* Tell the controller the load of the last four round trips. */
-static void take_counters(int fd, struct ctl *c, double rtt)
+static void take_counters(int fd, struct ctl *c, double at, double rtt)
 {
 	static struct counter seen[COUNTERS];
 	static uint64_t n;
@@ -206,7 +209,7 @@ static void take_counters(int fd, struct ctl *c, double rtt)
 		}
 		seen[n++ % COUNTERS] = now;
 		if (then && now.at - then->at >= 4 * rtt)
-			ctl_advise(c, now_s(),
+			ctl_advise(c, at,
 				   &(struct ctl_advice){.capacity = now.capacity,
 							.load = ctl_load(now.bytes - then->bytes,
 									 now.at - then->at,
@@ -294,16 +297,16 @@ static int cross(char **argv)
 		die(argv[0]);
 	for (int i = 0; i < n; i++)
 		due[i] = now_s() + gap * drand48();
-	while (now_s() < end) {
+	for (double now = now_s(); now < end; now = now_s()) {
 		int next = 0;
 
 		for (int i = 1; i < n; i++)
 			if (due[i] < due[next])
 				next = i;
-		if (now_s() < due[next]) {
+		if (now < due[next]) {
 			/* nobody answers; what is refused is no event either */
 			struct timespec ts;
-			double left = due[next] - now_s() + 1e-6;
+			double left = due[next] - now + 1e-6;
 
 			ts = (struct timespec){(time_t)left, (long)(fmod(left, 1) * 1e9)};
 			ppoll(NULL, 0, &ts, NULL);
@@ -355,7 +358,7 @@ static int send_flow(char **argv, const struct more *more)
 	double option[CTL_OPTIONS];
 	char why[256];
 	const struct ctl_kind *kind = ctl_choose(argv[1], option, why, sizeof(why));
-	double end = now_s() + atof(argv[2]), begin = now_s(), due = begin, logged = 0,
+	double now = now_s(), end = now + atof(argv[2]), begin = now, due = begin, logged = 0,
 	       last = begin;
 	struct ctl_params params = {.rate_min = more->rate_min,
 				    .rate_max = atof(argv[3]),
@@ -392,15 +395,17 @@ static int send_flow(char **argv, const struct more *more)
 		die("ect0");
 	fprintf(log, "t,rate_bps,p,rtt,sent,trains,estimate,probes\n");
 	c = ctl_new(kind, &params, begin);
-	while (now_s() < end) {
-		double now = now_s(), rate;
+	while (now < end) {
+		bool ready = now < due && readable(fd, now, fmin(fmin(due, end), now + 0.1));
+		double rate;
 
-		if (now < due && readable(fd, fmin(fmin(due, end), now + 0.1))) {
+		now = now_s();
+		if (ready) {
 			ssize_t got = recv(fd, &in, sizeof(in), MSG_DONTWAIT);
 			size_t head = offsetof(struct report, at);
 
 			if (got == sizeof(in.told)) {
-				ctl_message(c, now_s(),
+				ctl_message(c, now,
 					    &(struct ctl_message){.name = PROBE_NAME,
 								  .subtype = PROBE_SUBTYPE,
 								  .data = in.told,
@@ -420,11 +425,10 @@ static int send_flow(char **argv, const struct more *more)
 					.ect = ect && in.r.at[i] % 2 == 0,
 					.ce = ect && in.r.at[i] % 2,
 				};
-			ctl_feedback(c, now_s(), pkts, in.r.count);
+			ctl_feedback(c, now, pkts, in.r.count);
 		}
 		if (told >= 0)
-			take_counters(told, c, kept[1] > 0 ? kept[1] : 0.04);
-		now = now_s();
+			take_counters(told, c, now, kept[1] > 0 ? kept[1] : 0.04);
 		rate = ctl_rate(c, now);
 		/* A higher rate need not wait for a gap of the lower one. */
 		due = fmin(due, fmax(now, last + 8 * bytes / rate));

@@ -45,7 +45,7 @@ RTT_SEEDS = 1
 PART = 10.0  # s
 # Flows, bottleneck, and the indices of the paper, whose network is a random graph of 50 nodes.
 MANY = {"many 4": (4, 10e6, 0.9410, 0.4375), "many 8": (8, 10e6, 0.9199, 0.6107),
-        "many 16": (16, 10e6, 0.9165, 0.9997), "many 16 on 20": (16, 20e6, 0.9946, 0.5201)}
+        "many 16": (16, 10e6, 0.9165, 0.9997)}
 SECONDS, BEGIN = 300.0, 150.0
 
 

@@ -5,8 +5,9 @@
 Runs in a guest of the lab: slides.py CTL_FLOW OUT.json slides [CASE...], CASE the number of flows.
 The bottleneck of the slides cannot have been the 0.5 Mbit/s that they say: one class alone had
 4.09 Mbit/s of it. It is 5 Mbit/s here. They say nothing of round trip and queue: 100 ms and one
-product of both, drop tail, are a choice. Packets of 500 bytes, starts in the first five seconds,
-600 s, all of which count, as there. Judged is the order of the schemes, not what each figure is.
+product of both, drop tail, are a choice. Packets of 500 bytes, starts in the first five seconds;
+200 s for their 600, all of which count, as there; throughput is given as of 600 s. Judged is the
+order of the schemes, not what each figure is.
 Their jitter is 600 s over the packets received, so that it says what throughput says; here it is
 RFC 3550's.
 """
@@ -29,8 +30,9 @@ from paqm_lab.topology import in_a_row, netem  # noqa: E402
 
 BOTTLENECK, PACKET, RTT_MS = 5e6, 500, 100
 QUEUE = round(BOTTLENECK * RTT_MS / 1e3 / 8 / PACKET)
-SECONDS, START = 600.0, 5.0
-SEEDS = (1, 2)
+SECONDS, START = 200.0, 5.0
+THEIRS = 600.0  # s
+SEEDS = (1,)
 CONTROLLERS = {"rap": "rap", "tfrc": "tfrc", "tear": "tear",
                "naive": "naive:lower=28800,upper=150000,step=5000"}
 # Bytes received and loss ratio of the class.
@@ -105,7 +107,7 @@ def once(tool: str, name: str, count: int, seed: int) -> tuple[float, float, flo
         sent = sum(flows.log(f"s{n}")[-1]["sent"] for n in range(count))
         got = sum(row["bytes"] for row in last)
         lost = 1 - sum(row["packets"] for row in last) / sent
-    return (got / 1e6, 100 * max(0.0, lost), 1000 * statistics.mean(r["jitter"] for r in last),
+    return (got / 1e6 * THEIRS / SECONDS, 100 * max(0.0, lost), 1000 * statistics.mean(r["jitter"] for r in last),
             got / passed)
 
 

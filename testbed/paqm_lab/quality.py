@@ -2,8 +2,9 @@
 """Picture quality of what a receiver decoded, against the clip: PSNR, SSIM, VMAF.
 
 Each decoded picture is matched to its source frame by the number in it, or where that cannot be
-read by the logs of both ends, so a score never compares two different moments. The scores say how good the pictures are that were shown; how many and when
-is for frame rate and freezes to say. The row with the number is cut off before scoring.
+read by the logs of both ends, so a score never compares two different moments. The scores say how
+good the pictures are that were shown; how many and when is for frame rate and freezes to say. The
+row with the number is cut off before scoring.
 
 Reference and decoded picture go to ffmpeg as one picture, one above the other, through one pipe.
 """
