@@ -13,6 +13,16 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+const char *__asan_default_options(void);
+
+/* A controller is 200 kB, for the history of packets: kept for long after it was freed, each would
+ * take new pages, and these most of the time.
+ */
+const char *__asan_default_options(void)
+{
+	return "quarantine_size_mb=1";
+}
+
 static void check_raf(const struct ctl_message *m)
 {
 	struct raf_request q, again;

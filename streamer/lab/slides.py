@@ -107,8 +107,8 @@ def once(tool: str, name: str, count: int, seed: int) -> tuple[float, float, flo
         sent = sum(flows.log(f"s{n}")[-1]["sent"] for n in range(count))
         got = sum(row["bytes"] for row in last)
         lost = 1 - sum(row["packets"] for row in last) / sent
-    return (got / 1e6 * THEIRS / SECONDS, 100 * max(0.0, lost), 1000 * statistics.mean(r["jitter"] for r in last),
-            got / passed)
+    return (got / 1e6 * THEIRS / SECONDS, 100 * max(0.0, lost),
+            1000 * statistics.mean(row["jitter"] for row in last), got / passed)
 
 
 def concordant(ours: dict[str, float], theirs: dict[str, float]) -> int:
