@@ -143,6 +143,9 @@ NOTES = {
     ),
 }
 
+# Of figures outside of their bands, each with what was seen in its trace.
+REASONS: dict[str, str] = {}
+
 
 def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
@@ -254,7 +257,9 @@ def _live(data: Json) -> list[str]:
 
 
 def _cell(figures: dict[str, Json], name: str) -> str:
-    figure = figures[name]
+    figure = figures.get(name)
+    if figure is None:  # of a run before there was such a figure
+        return ""
     value = f"{figure['value']:.3g}"
     if figure["pass"]:
         return value
@@ -315,6 +320,14 @@ def _papers(data: Json) -> list[str]:
     return lines
 
 
+def _missed(data: Json) -> list[str]:
+    """Why figures are outside of their bands: those that are, and have a reason here."""
+    missed = {f"{name}, {figure['name']}" for name, scheme in data["schemes"].items()
+              for figure in scheme["figures"] if not figure["pass"]}
+    lines = [f"* {what}: {why}" for what, why in REASONS.items() if what in missed]
+    return ["", "## What misses its band, and why", "", *lines] if lines else []
+
+
 def page(data: Json) -> str:
     """docs/comparison.md."""
     lines = [HEAD.rstrip(), ""]
@@ -342,6 +355,7 @@ def page(data: Json) -> str:
     for name, scheme in data["schemes"].items():
         if name in NOTES:
             lines.append(f"* `--controller {scheme['controller']}`: {NOTES[name]}")
+    lines += _missed(data)
     failed = sum(not check["pass"] for check in checks(data))
     lines += ["", f"{len(checks(data))} checks, {failed} outside of their bands."]
     return "\n".join(lines) + "\n"

@@ -32,6 +32,7 @@ DRAIN = 10.0  # s between the end of a sender and that of its receiver
 LINKS = (64, 128, 256, 384, 512, 768, 1000)  # kbit/s, with layers
 MEANS = (64, 95, 191, 331, 446, 768, 768)
 LONG_LINKS = (384, 512)  # with 400 ms
+OTHER_LINKS = (256, 1000)  # with 5 % of random loss, or with TCP beside
 SEEDS = (1, 2, 3, 4, 5)  # a step finds the rate at one point or another of its swing
 PERIODS = (0.1, 0.3, 0.6)
 PERIOD = "period {} s: time to 90 %, of that of 0.3 s, over the periods"
@@ -60,6 +61,10 @@ class Marked:
             both[f"layers {kbit} kbit/s: switches in 120 s"] = (None, 15)
         for kbit in LONG_LINKS:
             both[f"far {kbit} kbit/s: rate of that when near"] = (0.5, 1)
+        # In words: clearly below with loss; hardly affected by TCP, a little at low rates.
+        for kbit in OTHER_LINKS:
+            both[f"lossy {kbit} kbit/s: rate of that without"] = (None, 1)
+            both[f"beside TCP {kbit} kbit/s: rate of that alone"] = (None, 1)
         for delay_ms in (10, 400):
             both[f"two, {delay_ms} ms: Jain of layers"] = (0.88, None)
         for period in PERIODS[::2]:
@@ -70,11 +75,16 @@ class Marked:
 SCHEMES = {"adivis": Marked("adivis")}
 
 
-def build(rate: float, delay_ms: int = 10) -> None:
-    """s -- r == d: what leaves r towards d is the bottleneck; d's way back has the delay."""
+def build(rate: float, delay_ms: int = 10, loss: int = 0) -> None:
+    """s -- r == d: what leaves r towards d is the bottleneck; d's way back has the delay.
+
+    @loss: at random before the bottleneck, %
+    """
     net = in_a_row("s", "r", "d", mtu=1000)
     topology.remove(net)
     net.queue("d", "d0", "root", *netem(2 * delay_ms))
+    if loss:
+        net.queue("s", "s0", "root", *netem(0, "loss", f"{loss}%"))
     net.shape("r", "r1", round(rate * 1014 / 1000),
               "red limit 50000 min 10000 max 30000 avpkt 1000 burst 17 probability 0.1 "
               f"bandwidth {round(rate)}bit ecn harddrop")
@@ -205,18 +215,21 @@ def case_tcp(tool: str, scheme: Marked) -> None:
     averaged(scheme, "tcp: video over TCP", ratios)
 
 
-def layered(tool: str, scheme: Marked, kbit: int, delay_ms: int) -> list[tuple[float, ...]]:
+def layered(tool: str, scheme: Marked, kbit: int, delay_ms: int, loss: int = 0,
+            tcp: bool = False) -> list[tuple[float, ...]]:
     """Mean rates of the layers sent, kbit/s, losses in % and switches, in 120 s."""
-    runs = [layers_once(tool, scheme, kbit, delay_ms, seed) for seed in SEEDS]
+    runs = [layers_once(tool, scheme, kbit, delay_ms, seed, loss, tcp) for seed in SEEDS]
     return list(zip(*runs, strict=True))
 
 
-def layers_once(tool: str, scheme: Marked, kbit: int, delay_ms: int,
-                seed: int) -> tuple[float, float, int]:
+def layers_once(tool: str, scheme: Marked, kbit: int, delay_ms: int, seed: int, loss: int,
+                tcp: bool) -> tuple[float, float, int]:
     with tempfile.TemporaryDirectory() as home:
-        build(kbit * 1e3, delay_ms)
+        build(kbit * 1e3, delay_ms, loss)
         flows = MarkedFlows(tool, f"{scheme.controller}:layers=1", Path(home), 180 + DRAIN)
         flows.video(1e6, seed)
+        if tcp:
+            flows.reno()
         flows.finish()
         start, stop = flows.begin + 60, flows.begin + 180
         got = rates(flows.log("s0"), start, stop)
@@ -235,6 +248,11 @@ def case_layers(tool: str, scheme: Marked) -> None:
     for kbit in LONG_LINKS:
         averaged(scheme, f"far {kbit} kbit/s: rate of that when near",
                  [rate / near[kbit] for rate in layered(tool, scheme, kbit, 400)[0]])
+    for kbit in OTHER_LINKS:
+        averaged(scheme, f"lossy {kbit} kbit/s: rate of that without",
+                 [rate / near[kbit] for rate in layered(tool, scheme, kbit, 10, loss=5)[0]])
+        averaged(scheme, f"beside TCP {kbit} kbit/s: rate of that alone",
+                 [rate / near[kbit] for rate in layered(tool, scheme, kbit, 10, tcp=True)[0]])
 
 
 def case_two(tool: str, scheme: Marked) -> None:
