@@ -114,8 +114,8 @@ PAPER = Paper(
     "Its ladder of 20 layers of 100 kbit/s, trains of 30 packets, 30 packets of queue, 100 ms "
     "round trip; bandwidth estimation at a tenth of its capacities, one link of six "
     "(`streamer/lab/layers.py`). The paper's links and queues are not all known, its simulator "
-    "is ns-2. Its rows with TCP Tahoe are not comparable: Linux has none. Of its curves (figures 5, "
-    "9, 10, 18) only what the text says of them can be judged.", _figures())
+    "is ns-2. Its rows with TCP Tahoe are not comparable: Linux has none. Of its curves (figures "
+    "5, 9, 10, 18) only what the text says of them can be judged.", _figures())
 SCHEMES = {LAYERED: PAPER}
 judge = PAPER.judge
 
