@@ -25,8 +25,9 @@ static GstPadProbeReturn on_depay(GstPad *pad, GstPadProbeInfo *info, gpointer d
 	info->data = buf;
 	if (!gst_rtp_buffer_map(buf, GST_MAP_READ, &rtp))
 		return GST_PAD_PROBE_OK;
-	if (!payload_expects(gst_rtp_buffer_get_payload_type(&rtp), gst_rtp_buffer_get_payload(&rtp),
-			   gst_rtp_buffer_get_payload_len(&rtp))) {
+	if (!payload_expects(gst_rtp_buffer_get_payload_type(&rtp),
+			     gst_rtp_buffer_get_payload(&rtp),
+			     gst_rtp_buffer_get_payload_len(&rtp))) {
 		gst_rtp_buffer_unmap(&rtp);
 		return GST_PAD_PROBE_DROP;
 	}
