@@ -41,10 +41,10 @@ SCENARIOS = {
     "literature": Scenario(
         "literature", "Live pictures, all controllers and P-AQM",
         "One stream by the real encoder (640x360, at most 3 Mbit/s) at 2 Mbit/s and 40 ms for "
-        "45 s, one TCP Reno flow beside it from 15 to 30 s, a queue of 100 ms, drop tail; adivis: "
+        "30 s, one TCP Reno flow beside it from 10 to 20 s, a queue of 100 ms, drop tail; adivis: "
         "RED that marks; paqm: P-AQM, whose messages the stream obeys "
         "(`testbed/scenarios/literature.toml`, one seed). cadpc has nobody to tell it counters "
-        "there, and is TFRC.", (15, 30)),
+        "there, and is TFRC.", (10, 20)),
     "avcs": Scenario(
         "avcs", "H.264, M-JPEG and uncompressed pictures",
         "The modes of AVCS (Welzl and Muehlhaeuser, slides of 2001), live, with two controllers "

@@ -90,7 +90,8 @@ def once(tool: str, name: str, count: int, seed: int) -> tuple[float, float, flo
         flows = Flows(tool, CONTROLLERS[name], Path(home), SECONDS + 3)
         for n in range(count):
             flows.start("d", tool, "recv", 6000 + n, flows.left(), flows.home / f"r{n}.csv")
-        flows.start("d", *BULK, "--port", 20000, "--flows", count, "--seconds", flows.left())
+        flows.start("d", *BULK, "--port", 20000, "--flows", count, "--seconds", flows.left(),
+                    "--at-once", 32768)
         flows.until(2)
         starts = sorted(dice.uniform(0, START) for _ in range(count))
         flows.start("s", *BULK, "--port", 20000, "--to", "10.2.0.2", "--congestion-control", "reno",
