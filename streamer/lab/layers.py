@@ -265,11 +265,14 @@ def case_tcp(tool: str) -> None:
     judge("tcp: use of the link", *got["use"])
     judge("tcp: share of TCP", *got["first"])
     judge(f"tcp, queue of {SHORT}: share of TCP", pair(tool, "", LAYERED, 0, SHORT)["first"])
+    judge(f"tcp: Jain, {TFRC} beside", pair(tool, "", TFRC, 0)["jain"])
+
+
+def case_window(tool: str) -> None:
     got = pairs(tool, "", LAYERED, WINDOW)
     judge(f"tcp, window of {WINDOW}: Jain", *got["jain"])
     judge(f"tcp, window of {WINDOW}: use of the link", *got["use"])
     judge(f"tcp, window of {WINDOW}: share of TCP", *got["first"])
-    judge(f"tcp: Jain, {TFRC} beside", pair(tool, "", TFRC, 0)["jain"])
 
 
 def case_own(tool: str) -> None:
@@ -411,7 +414,8 @@ def case_top(tool: str) -> None:
         judge("top: extensions", 100 * trains * TRAIN * EXTENSION / (1000 * rows[-1]["sent"]))
 
 
-CASES = {"estimate": case_estimate, "start": case_start, "tcp": case_tcp, "own": case_own,
+CASES = {"estimate": case_estimate, "start": case_start, "tcp": case_tcp, "window": case_window,
+         "own": case_own,
          "rtt": case_rtt, "many": case_many, "step": case_step, "varying": case_varying,
          "top": case_top, "silence": case_silence}
 
