@@ -89,6 +89,7 @@ class Scheme:
         for loss in LOSSES:
             both[f"loss {100 * loss:g} %: rate against TCP's"] = self.against_tcp or (None, None)
             both[f"loss {100 * loss:g} %: variation"] = (None, None)
+            both[f"loss {100 * loss:g} %: rate of TCP"] = (None, None)
         return both
 
 
@@ -354,6 +355,7 @@ def case_loss(tool: str, scheme: Scheme) -> None:
             theirs = 8 * (b1 - b0) / (t1 - t0)
         judge(scheme, f"loss {100 * loss:g} %: rate against TCP's", mine / theirs)
         judge(scheme, f"loss {100 * loss:g} %: variation", swing)
+        judge(scheme, f"loss {100 * loss:g} %: rate of TCP", theirs / 1e6, "Mbit/s")
 
 
 CASES = {"a": case_a, "b": case_b, "c": case_c, "change": case_change, "loss": case_loss}

@@ -76,7 +76,8 @@ edit it.
   arrival of TCP until no more than 1.1 times the fair share is sent, and from its end until 0.8 of
   the rate before;
 * *rate at 1 %*: at so much random loss without a queue, of that of Linux's Reno on the same path;
-  *variation*: standard deviation over mean of what is sent in 0.2 s then. Smooth is little.
+  *variation*: standard deviation over mean of what is sent in 0.2 s then, smooth is little; *TCP*:
+  its own rate, Mbit/s, which was 5.68, 2.38 and 0.957 in the reference simulation.
 
 Bands are those of a reference simulation of the same set-up. **Bold** figures are outside of their
 band, which stands behind them.
@@ -343,9 +344,10 @@ def page(data: Json) -> str:
                 ("change", "rate after silence"))]
             lines.append(f"| `{name}` | " + " | ".join(cells) + " |")
         lines.append("")
-    columns = [(what, loss) for what in ("rate against TCP's", "variation")
+    columns = [(what, loss) for what in ("rate against TCP's", "variation", "rate of TCP")
                for loss in ("0.2", "1", "5")]
-    names = [f"{what.partition(' ')[0]} at {loss} %" for what, loss in columns]
+    names = [f"{'TCP' if what == 'rate of TCP' else what.partition(' ')[0]} at {loss} %"
+             for what, loss in columns]
     lines += ["## Random loss", "", f"| controller | {' | '.join(names)} |",
               "|---|" + "--:|" * len(names)]
     for name, scheme in _side_by_side(data):
