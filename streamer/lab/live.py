@@ -68,17 +68,20 @@ def variation(home: Path, start: float, stop: float) -> float | None:
     for row in _series(home / "flows" / "a" / "send" / "frames.csv"):
         at = ((row["t_ns"] or 0) - t0) / 1e9 - start
         if 0 <= at < stop - start:
-            bins[min(int(at / BIN), len(bins) - 1)] += row["wire_bytes"] or 0
+            bins[min(int(at / BIN + 1e-6), len(bins) - 1)] += row["wire_bytes"] or 0
     mean = statistics.mean(bins)
     return statistics.pstdev(bins) / mean if mean else None
 
 
-def first(rows: Series, after: float, good: Callable[[float, float], bool]) -> float | None:
-    """Seconds from @after until the sliding rate and its share are good; None: never."""
+def first(rows: Series, since: float, good: Callable[[float, float], bool]) -> float | None:
+    """Seconds until the sliding rate and its share are good; None: never.
+
+    The rate is the mean of the second before: in the first one it says nothing.
+    """
     for row in rows:
         t, rate, share = row["t"] or 0.0, row["a"], row["share_a"]
-        if t > after and rate is not None and share is not None and good(rate, share):
-            return t - after
+        if t > since + 1 and rate is not None and share is not None and good(rate, share):
+            return t - since
     return None
 
 
@@ -91,12 +94,11 @@ def figures_of(scenario: Scenario, home: Path, variant: Json) -> Json:
               if SETTLED < (row["t"] or 0) < comes and row["a"] is not None]
     usual = statistics.mean(before) if before else math.inf
     elastic = variant["figures"]["elastic_share_percent"]
-    # The rate is the mean of the second before: one that has not begun anew says nothing.
     return dict(zip(COLUMNS, (
         flow["mean_mbit"], flow["loss"]["percent"], flow["sojourn_ms"]["p50"],
         flow["sojourn_ms"]["p95"], variation(home, SETTLED, comes),
-        first(rows, comes + 1, lambda rate, share: rate <= ANSWER * share),
-        first(rows, leaves + 1, lambda rate, _: rate >= RECOVERY * usual),
+        first(rows, comes, lambda rate, share: rate <= ANSWER * share),
+        first(rows, leaves, lambda rate, _: rate >= RECOVERY * usual),
         elastic["mean"] if elastic else None, shown.get("vmaf"), shown.get("frozen_s")),
         strict=True))
 
