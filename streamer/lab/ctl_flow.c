@@ -359,7 +359,7 @@ static int send_flow(char **argv, const struct more *more)
 	char why[256];
 	const struct ctl_kind *kind = ctl_choose(argv[1], option, why, sizeof(why));
 	double now = now_s(), end = now + atof(argv[2]), begin = now, due = begin, logged = 0,
-	       last = begin;
+	       last = begin, gap = 1; /* of the usual one, as it is dithered this time */
 	struct ctl_params params = {.rate_min = more->rate_min,
 				    .rate_max = atof(argv[3]),
 				    .packet = more->packet,
@@ -431,7 +431,7 @@ static int send_flow(char **argv, const struct more *more)
 			take_counters(told, c, now, kept[1] > 0 ? kept[1] : 0.04);
 		rate = ctl_rate(c, now);
 		/* A higher rate need not wait for a gap of the lower one. */
-		due = fmin(due, fmax(now, last + 8 * bytes / rate));
+		due = fmin(due, fmax(now, last + gap * 8 * bytes / rate));
 		use_train(c, now);
 		if (train.on)
 			due = slot(bytes);
@@ -445,8 +445,8 @@ static int send_flow(char **argv, const struct more *more)
 			ctl_sent(c, now, bytes);
 			/* Absolute deadlines; at most one tick is made good. */
 			last = fmax(due, now - 0.01);
-			due = train.on ? slot(bytes)
-				       : last + 8 * bytes / rate * (0.9 + 0.2 * drand48());
+			gap = 0.9 + 0.2 * drand48();
+			due = train.on ? slot(bytes) : last + gap * 8 * bytes / rate;
 		}
 		if (now - logged >= 0.1) {
 			ctl_state(c, keep, NULL);
