@@ -74,7 +74,7 @@ edit it.
 * *silent*: rate after a while without reports, of the rate before;
 * *TCP's share*: of what would be fair for it; *answer* and *recovery* of live pictures: from the
   arrival of TCP until no more than 1.1 times the fair share is sent, and from its end until 0.8 of
-  the rate before;
+  the rate before, by the mean of the last second: 1.1 s at the least. No figure: never;
 * *rate at 1 %*: at so much random loss without a queue, of that of Linux's Reno on the same path;
   *variation*: standard deviation over mean of what is sent in 0.2 s then, smooth is little; *TCP*:
   its own rate, Mbit/s, which was 5.68, 2.38 and 0.957 in the reference simulation.

@@ -55,9 +55,9 @@ SCENARIOS = {
 }
 
 
-def _series(path: Path) -> Series:
+def _series(path: Path, *columns: str) -> Series:
     with path.open(newline="") as file:
-        return [{key: float(value) if value else None for key, value in row.items()}
+        return [{key: float(row[key]) if row[key] else None for key in columns}
                 for row in csv.DictReader(file)]
 
 
@@ -65,7 +65,8 @@ def variation(home: Path, start: float, stop: float) -> float | None:
     """Standard deviation over mean of what the encoder sends in BIN."""
     t0 = json.loads((home / "run.json").read_text())["t0_ns"]
     bins = [0.0] * round((stop - start) / BIN)
-    for row in _series(home / "flows" / "a" / "send" / "frames.csv"):
+    for row in _series(home / "flows" / "a" / "send" / "frames.csv", "t_ns",
+                       "wire_bytes"):
         at = ((row["t_ns"] or 0) - t0) / 1e9 - start
         if 0 <= at < stop - start:
             bins[min(int(at / BIN + 1e-6), len(bins) - 1)] += row["wire_bytes"] or 0
@@ -88,7 +89,7 @@ def first(rows: Series, since: float, good: Callable[[float, float], bool]) -> f
 def figures_of(scenario: Scenario, home: Path, variant: Json) -> Json:
     """One variant; None: could not be measured, or never."""
     comes, leaves = scenario.seconds
-    rows = _series(home / "series" / "rates.csv")
+    rows = _series(home / "series" / "rates.csv", "t", "a", "share_a")
     flow, shown = variant["flows"]["a"], variant["flows"]["a"].get("picture") or {}
     before = [row["a"] for row in rows
               if SETTLED < (row["t"] or 0) < comes and row["a"] is not None]

@@ -23,8 +23,8 @@ def write(home: Path, rates: list[tuple[float, float | None, float]], wire: list
     (home / "run.json").write_text(json.dumps({"t0_ns": 10**18}))
     lines = [f"{t},{'' if a is None else a},{share}" for t, a, share in rates]
     (home / "series" / "rates.csv").write_text("t,a,share_a\n" + "\n".join(lines) + "\n")
-    pictures = [f"{10**18 + round((5 + 0.1 * n) * 1e9)},{size}" for n, size in enumerate(wire)]
-    (send / "frames.csv").write_text("t_ns,wire_bytes\n" + "\n".join(pictures) + "\n")
+    pictures = [f"{10**18 + round((5 + 0.1 * n) * 1e9)},P,{size}" for n, size in enumerate(wire)]
+    (send / "frames.csv").write_text("t_ns,type,wire_bytes\n" + "\n".join(pictures) + "\n")
 
 
 def test_live_figures(tmp_path: Path) -> None:
