@@ -74,14 +74,15 @@ def variation(home: Path, start: float, stop: float) -> float | None:
     return statistics.pstdev(bins) / mean if mean else None
 
 
-def first(rows: Series, since: float, good: Callable[[float, float], bool]) -> float | None:
+def first(rows: Series, since: float, until: float,
+          good: Callable[[float, float], bool]) -> float | None:
     """Seconds until the sliding rate and its share are good; None: never.
 
     The rate is the mean of the second before: in the first one it says nothing.
     """
     for row in rows:
         t, rate, share = row["t"] or 0.0, row["a"], row["share_a"]
-        if t > since + 1 and rate is not None and share is not None and good(rate, share):
+        if since + 1 < t < until and rate is not None and share is not None and good(rate, share):
             return t - since
     return None
 
@@ -98,8 +99,8 @@ def figures_of(scenario: Scenario, home: Path, variant: Json) -> Json:
     return dict(zip(COLUMNS, (
         flow["mean_mbit"], flow["loss"]["percent"], flow["sojourn_ms"]["p50"],
         flow["sojourn_ms"]["p95"], variation(home, SETTLED, comes),
-        first(rows, comes, lambda rate, share: rate <= ANSWER * share),
-        first(rows, leaves, lambda rate, _: rate >= RECOVERY * usual),
+        first(rows, comes, leaves, lambda rate, share: rate <= ANSWER * share),
+        first(rows, leaves, math.inf, lambda rate, _: rate >= RECOVERY * usual),
         elastic["mean"] if elastic else None, shown.get("vmaf"), shown.get("frozen_s")),
         strict=True))
 
