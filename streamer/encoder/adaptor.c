@@ -198,7 +198,6 @@ static double try(struct adaptor *a, GstPad *pad, GstBuffer *buf, int quality)
 
 static void choose_quality(struct adaptor *a, GstPad *pad, GstBuffer *buf)
 {
-	struct bysize_line line;
 	double bytes[2];
 	int trial[2];
 
@@ -207,8 +206,7 @@ static void choose_quality(struct adaptor *a, GstPad *pad, GstBuffer *buf)
 	for (int i = 0; i < 2; i++)
 		bytes[i] = try(a, pad, buf, trial[i]);
 	a->trying = FALSE;
-	if (bysize_fit(&line, jpeg_scale(trial[0]), bytes[0], jpeg_scale(trial[1]), bytes[1]))
-		a->quality = jpeg_quality(bysize_solve(&line, picture_bytes(a)));
+	a->quality = jpeg_next(trial, bytes, picture_bytes(a));
 	g_object_set(a->enc, a->knob.property, a->quality, NULL);
 }
 

@@ -19,6 +19,7 @@
 #define JPEG_QUALITY_MAX 99
 #define JPEG_QUALITY_MIDDLE 50
 #define JPEG_APART 5 /* the two of trial are this part of the quality away */
+#define JPEG_STEP 2  /* times finer than the finer of them, no more */
 
 /* Of the picture as it is, down to a sixteenth of its sides. */
 #define RAW_SIZES 9
@@ -66,6 +67,20 @@ static inline void jpeg_trials(int quality, int trial[2])
 
 	trial[0] = quality + apart < JPEG_QUALITY_MAX ? quality + apart : JPEG_QUALITY_MAX;
 	trial[1] = quality - apart > JPEG_QUALITY_MIN ? quality - apart : JPEG_QUALITY_MIN;
+}
+
+/*
+ * The quality of a picture for @want bytes, after those of trial had @bytes. The line holds near
+ * them: where quantizers are at their end sizes hardly differ, and it would lead from 5 to 200 kB.
+ */
+static inline int jpeg_next(const int trial[2], const double bytes[2], double want)
+{
+	double fine = jpeg_scale(trial[0]), coarse = jpeg_scale(trial[1]);
+	struct bysize_line l;
+
+	if (!bysize_fit(&l, fine, bytes[0], coarse, bytes[1]))
+		return bytes[0] <= want ? trial[0] : trial[1];
+	return jpeg_quality(fmax(bysize_solve(&l, want), fine / JPEG_STEP));
 }
 
 /* A side of size @number, even as 4:2:0 wants it. */

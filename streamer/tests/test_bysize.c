@@ -42,6 +42,36 @@ TEST(test_jpeg)
 	CHECK_EQ(jpeg_quality(0), JPEG_QUALITY_MAX);
 }
 
+TEST(test_next)
+{
+	static const int low[2] = {2, 1}, middle[2] = {60, 40};
+	int trial[2];
+
+	/* quantizers at their end: no leap to the finest */
+	CHECK_EQ(jpeg_next(low, (double[2]){5260, 5243}, 12000), 4);
+	CHECK_EQ(jpeg_next(low, (double[2]){5243, 5243}, 12000), 2);
+	CHECK_EQ(jpeg_next(low, (double[2]){5243, 5243}, 3000), 1);
+	/* downwards at once, upwards by half of the scale */
+	CHECK_EQ(jpeg_next(middle, (double[2]){20000, 15000}, 1), 10);
+	CHECK_EQ(jpeg_next(middle, (double[2]){20000, 15000}, 1e9), 80);
+	CHECK_EQ(jpeg_next(middle, (double[2]){20000, 15000}, 20000), 60);
+	CHECK_EQ(jpeg_next(middle, (double[2]){20000, 15000}, 15000), 40);
+	/* from anywhere it comes to rest at what the model's encoder needs, however far */
+	for (int quality = JPEG_QUALITY_MIN; quality <= JPEG_QUALITY_MAX; quality += 7) {
+		int at = quality;
+
+		for (int n = 0; n < 20; n++) {
+			double bytes[2];
+
+			jpeg_trials(at, trial);
+			for (int i = 0; i < 2; i++)
+				bytes[i] = 60000 - 8000 * log(jpeg_scale(trial[i]));
+			at = jpeg_next(trial, bytes, 60000 - 8000 * log(250));
+		}
+		CHECK_EQ(at, 20);
+	}
+}
+
 TEST(test_raw)
 {
 	near("rows filled up to four bytes", raw_bytes(30, 2), 54 + 92 * 2, 0);
