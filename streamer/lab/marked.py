@@ -236,8 +236,9 @@ def layers_once(tool: str, scheme: Marked, kbit: int, delay_ms: int, seed: int, 
         switches = sum(a != b for a, b in zip(got, got[1:], strict=False))
         # Of these 120 s, too: the way there is one layer too many, which a queue of seconds tells
         # late, and 48 packets of the first 500 at 64 kbit/s.
-        sent, came = flows.delta("s0", "sent", start, stop), flows.delta("r0", "packets", start, stop)
-        return statistics.mean(got) / 1e3, 100 * max(0.0, 1 - came / sent), switches
+        sent = flows.delta("s0", "sent", start, stop)
+        lost = max(0.0, 1 - flows.delta("r0", "packets", start, stop) / sent)
+        return statistics.mean(got) / 1e3, 100 * lost, switches
 
 
 def case_layers(tool: str, scheme: Marked) -> None:
