@@ -33,7 +33,6 @@ LAYER = 100e3
 TRAIN, EXTENSION = 30, 20  # packets, bytes in each
 QUEUE = 30
 SHORT = 12  # packets: less than one flow of TCP has on its way
-WINDOW = 20  # packets: of TCP in ns-2, if a script does not say otherwise
 RTT_MS = 100
 LAYERED, BINARY, TFRC, TCP = "layered-probing", "binary", "tfrc", "tcp"
 TAKEN, LOAD_STEP = (0, 1.2e6, 0.4e6, 1.6e6, 0.8e6, 0), 30.0  # bit/s of the cross traffic, s
@@ -75,10 +74,6 @@ def _figures() -> dict[str, Figure]:
         # The paper does not say how long the queue is, and it decides: where TCP's half window
         # still fills the link, delay never ceases to rise, and no probe succeeds.
         f"tcp, queue of {SHORT}: share of TCP": Figure(published=0.5124),
-        # 1537 kbit/s are 20 packets per 104 ms: ns-2's TCP has no larger window unless told.
-        f"tcp, window of {WINDOW}: Jain": Figure(published=0.9994),
-        f"tcp, window of {WINDOW}: use of the link": Figure(published=0.99999),
-        f"tcp, window of {WINDOW}: share of TCP": Figure(published=0.5124),
         f"tcp: Jain, {TFRC} beside": Figure(published=0.9966),
         "own: Jain": Figure(low=0.99, published=1.0),
         "own: apart from 60 s on": Figure(high=10, unit="%"),
@@ -221,14 +216,10 @@ def case_start(tool: str) -> None:
     judge("start: worst loss in a train", max(lost))
 
 
-def pair(tool: str, first: str, second: str, seed: int, queue: int = QUEUE,
-         window: int = 0) -> dict[str, float]:
-    """The first begins, the other 2 s later; "" is TCP, with so large a window."""
+def pair(tool: str, first: str, second: str, seed: int, queue: int = QUEUE) -> dict[str, float]:
+    """The first begins, the other 2 s later; "" is TCP."""
     with tempfile.TemporaryDirectory() as name:
         build(3e6, queue)
-        if window:
-            run("ip", "-n", "d", "route", "replace", "default", "via", "10.2.0.1", "window",
-                str(1000 * window))
         flows = Layered(tool, second, Path(name), SECONDS)
         if first:
             flows.media(seed, first)
@@ -253,9 +244,9 @@ def pair(tool: str, first: str, second: str, seed: int, queue: int = QUEUE,
     return {"jain": jain(got), "use": all_of / 3e6, "first": got[0] / sum(got), "apart": apart}
 
 
-def pairs(tool: str, first: str, second: str, window: int = 0) -> dict[str, list[float]]:
+def pairs(tool: str, first: str, second: str) -> dict[str, list[float]]:
     """The same of some seeds."""
-    runs = [pair(tool, first, second, seed, window=window) for seed in range(SEEDS)]
+    runs = [pair(tool, first, second, seed) for seed in range(SEEDS)]
     return {key: [run[key] for run in runs] for key in runs[0]}
 
 
@@ -266,13 +257,6 @@ def case_tcp(tool: str) -> None:
     judge("tcp: share of TCP", *got["first"])
     judge(f"tcp, queue of {SHORT}: share of TCP", pair(tool, "", LAYERED, 0, SHORT)["first"])
     judge(f"tcp: Jain, {TFRC} beside", pair(tool, "", TFRC, 0)["jain"])
-
-
-def case_window(tool: str) -> None:
-    got = pairs(tool, "", LAYERED, WINDOW)
-    judge(f"tcp, window of {WINDOW}: Jain", *got["jain"])
-    judge(f"tcp, window of {WINDOW}: use of the link", *got["use"])
-    judge(f"tcp, window of {WINDOW}: share of TCP", *got["first"])
 
 
 def case_own(tool: str) -> None:
@@ -414,8 +398,7 @@ def case_top(tool: str) -> None:
         judge("top: extensions", 100 * trains * TRAIN * EXTENSION / (1000 * rows[-1]["sent"]))
 
 
-CASES = {"estimate": case_estimate, "start": case_start, "tcp": case_tcp, "window": case_window,
-         "own": case_own,
+CASES = {"estimate": case_estimate, "start": case_start, "tcp": case_tcp, "own": case_own,
          "rtt": case_rtt, "many": case_many, "step": case_step, "varying": case_varying,
          "top": case_top, "silence": case_silence}
 
