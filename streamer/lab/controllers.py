@@ -323,6 +323,9 @@ def _papers(data: Json) -> list[str]:
             known = "" if row["published"] is None else f"{row['published']:.4g}"
             lines.append(f"| {row['name']}{', ' + row['unit'] if row['unit'] else ''} | {known} | "
                          f"{value if row['pass'] else f'**{value}**'}{_apart(row)} | {band} |")
+        there, all_of = len(scheme["figures"]), len(PAPERS[name].figures)
+        if there < all_of:
+            lines += ["", f"{there} of {all_of} figures; the others have not been run."]
         lines.append("")
     return lines
 
