@@ -152,6 +152,13 @@ REASONS = {
     **{f"adivis, far {kbit} kbit/s: rate of that when near":
        "the slower loop does not show: one run differs from the next by a fifth, near and far."
        for kbit in marked.LONG_LINKS},
+    "slides, 10: pairs in the published order of loss":
+        "tfrc loses least and rap most, as on the slides; tear and naive are the other way round, "
+        "for the reason that follows.",
+    "slides, 10: pairs in the published order of throughput":
+        "naive is bounded to 150 kbit/s, and the fair share of 20 flows is 250, which the others "
+        "take. That naive had most of all needs a bottleneck of some 2 Mbit/s; its 4.09 Mbit/s at "
+        "N = 100 need more than 4. Both cannot hold of one link.",
 }
 
 
