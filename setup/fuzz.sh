@@ -8,7 +8,7 @@ cd "$(dirname "$(readlink -f "$0")")/.." || exit 2
 seconds=${1:?usage: fuzz.sh SECONDS}
 failed=0
 for target in kernel/inband kernel/classify feedback-daemon/record feedback-daemon/request \
-	feedback-daemon/keys streamer/offer streamer/ladder streamer/rtph264 streamer/ccfb streamer/gate streamer/decide \
+	feedback-daemon/keys streamer/offer streamer/ladder streamer/rtph264 streamer/ccfb streamer/gate streamer/decide streamer/payload \
 	streamer/probe \
 	feedback-daemon/message \
 	feedback-daemon/conf feedback-daemon/offline feedback-daemon/batch feedback-daemon/neighbour browser/native-request; do

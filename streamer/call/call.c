@@ -337,6 +337,7 @@ out:
 	g_free(c->name);
 	g_free(c->paqmd);
 	g_free(c->controller);
+	g_free(c->encoder);
 	g_free(c->ecn_text);
 	g_free(c->rate_max_text);
 	g_free(c->rate_min_text);

@@ -41,22 +41,17 @@ static void on_pad_added(GstElement *bin, GstPad *pad, gpointer data)
 }
 
 /* What comes; @kind: of packets. */
-static GstCaps *stream_caps(enum call_media media, const char *kind)
+static GstCaps *stream_caps(const struct call *c, enum call_media media, const char *kind)
 {
-	char *text = g_strconcat(
-		kind, ", ",
-		media == CALL_VIDEO ? RTP_CAPS
-				    : "media=(string)audio, clock-rate=(int)" G_STRINGIFY(
-					      AUDIO_CLOCK) ", "
-							   "encoding-name=(string)OPUS, "
-							   "payload=(int)" G_STRINGIFY(AUDIO_PT),
-		NULL);
-	GstCaps *caps = gst_caps_from_string(text);
+	GstCaps *caps;
 
-	g_free(text);
-	if (media == CALL_VIDEO) /* a lost picture is asked for anew: RFC 4585 section 6.3.1 */
-		gst_caps_set_simple(caps, "extmap-" G_STRINGIFY(TWCC_ID), G_TYPE_STRING, TWCC_URI,
-				    "rtcp-fb-nack-pli", G_TYPE_BOOLEAN, TRUE, NULL);
+	if (media == CALL_AUDIO)
+		return gst_caps_new_simple(kind, "media", G_TYPE_STRING, "audio", "clock-rate",
+					   G_TYPE_INT, AUDIO_CLOCK, "encoding-name", G_TYPE_STRING,
+					   "OPUS", "payload", G_TYPE_INT, AUDIO_PT, NULL);
+	caps = codec_caps(codec_of_payload(call_payload(&c->theirs)));
+	gst_structure_set_name(gst_caps_get_structure(caps, 0), kind);
+	gst_caps_set_simple(caps, "extmap-" G_STRINGIFY(TWCC_ID), G_TYPE_STRING, TWCC_URI, NULL);
 	return caps;
 }
 
@@ -74,15 +69,17 @@ static void on_buffer(GstElement *bin, GstElement *buffer, guint session, guint 
 
 static GstCaps *on_pt_map(GstElement *bin, guint session, guint pt, gpointer data)
 {
+	struct call *c = data;
+
 	(void)bin;
-	(void)data;
 	/* What corrects has the clock of the stream, or the jitter buffer takes it for nothing. */
 	if (session == CALL_VIDEO && pt == FEC_PT)
 		return gst_caps_from_string("application/x-rtp, media=(string)video, "
 					    "clock-rate=(int)90000, encoding-name=(string)ULPFEC, "
 					    "payload=(int)" G_STRINGIFY(FEC_PT));
-	if (session < CALL_MEDIA && pt == (session == CALL_VIDEO ? VIDEO_PT : AUDIO_PT))
-		return stream_caps(session, "application/x-rtp");
+	if (session < CALL_MEDIA &&
+	    pt == (session == CALL_VIDEO ? call_payload(&c->theirs) : AUDIO_PT))
+		return stream_caps(c, session, "application/x-rtp");
 	return NULL;
 }
 
@@ -182,14 +179,12 @@ static void agreed(struct call *c)
 
 	c->to = G_INET_SOCKET_ADDRESS(
 		address_to_port(link_peer(c->link), c->theirs.stream[CALL_VIDEO].port));
-	o->gop = OUTGOING_GOP;
 	o->qp_min = OUTGOING_QP_MIN;
 	o->repairs.fec = (guint)c->fec;
 	o->repairs.ssrc = mine->ssrc;
 	o->repairs.rtx_ssrc = rtx_ssrc(mine);
 	o->paqmd = c->paqmd;
 	o->ssrc = mine->ssrc;
-	o->headers = wire_headers(call_ipv6(c), true);
 	o->socket = c->rtp[CALL_VIDEO];
 	o->dest = c->to;
 	o->first_pts = -1;
@@ -253,14 +248,15 @@ static gboolean build_audio_out(struct call *c, GError **error)
 
 static gboolean build_in(struct call *c, enum call_media media, GError **error)
 {
+	const struct codec *codec = codec_of_payload(call_payload(&c->theirs));
 	GstElement *in;
 
 	if (media == CALL_VIDEO)
 		in = row(c, c->theirs.fec ? "corrector" : "depay0", "sink", error,
-			 "%srtph264depay name=depay0 request-keyframe=true ! "
-			 "avdec_h264 name=dec max-threads=1 ! " SIZE_FIXED
+			 "%s%s name=depay0 ! %s name=dec ! " SIZE_FIXED
 			 " ! identity name=screen-joint silent=true",
-			 c->theirs.fec ? "rtpulpfecdec name=corrector ! " : "");
+			 c->theirs.fec ? "rtpulpfecdec name=corrector ! " : "", codec->depay,
+			 codec->decoder);
 	else
 		in = row(c, "depay1", "sink", error,
 			 "rtpopusdepay name=depay1 ! opusdec name=sound plc=true use-inband-fec=%s "
@@ -289,7 +285,8 @@ static gboolean build_session(struct call *c, enum call_media media, GError **er
 	g_snprintf(recv, sizeof(recv), "recv_rtcp_sink_%d", media);
 	g_snprintf(send, sizeof(send), "send_rtcp_src_%d", media);
 	/* In full: with what corrects, rtpbin does not look at payload types. */
-	in->rtp = from_peer(c, rtp, c->rtp[media], stream_caps(media, "application/x-srtp"), error);
+	in->rtp = from_peer(c, rtp, c->rtp[media], stream_caps(c, media, "application/x-srtp"),
+			    error);
 	if (!in->rtp)
 		return FALSE;
 	in->rtcp = from_peer(c, recv, c->rtcp[media],
@@ -303,7 +300,7 @@ static gboolean build_session(struct call *c, enum call_media media, GError **er
 	own_session(c, media);
 	if (media == CALL_VIDEO && theirs->sends)
 		c->tell = call_tell_new(in->rtp, c->rtp[media], c->session[media], theirs->ssrc,
-					c->out.kind, c->out.control);
+					call_payload(&c->theirs), c->out.kind, c->out.control);
 	g_object_set(c->session[media], "rtcp-min-interval", (guint64)RTCP_INTERVAL,
 		     "rtcp-reduced-size", TRUE, "bandwidth", MEDIA_BANDWIDTH, NULL);
 	return !theirs->sends || build_in(c, media, error);

@@ -64,6 +64,8 @@ char *offer_write(const struct offer *o)
 			json_object_set_new(stream, "key", json_string(key));
 			g_free(key);
 			/* what was there before this word took ssrc for a stream */
+			if (st->payload)
+				json_object_set_new(stream, "payload", json_integer(st->payload));
 			if (!st->sends)
 				json_object_set_new(stream, "sends", json_false());
 		}
@@ -81,6 +83,7 @@ static gboolean bad(GError **error, const char *what)
 static gboolean read_stream(struct offer_stream *st, json_t *json, GError **error)
 {
 	json_t *ssrc = json_object_get(json, "ssrc"), *key = json_object_get(json, "key");
+	json_t *payload = json_object_get(json, "payload");
 	json_int_t port = json_integer_value(json_object_get(json, "port"));
 	gsize len = 0;
 	guchar *raw;
@@ -101,6 +104,10 @@ static gboolean read_stream(struct offer_stream *st, json_t *json, GError **erro
 	if (len != OFFER_KEY)
 		return bad(error, "a key must have 30 bytes in base64");
 	st->ssrc = (guint32)json_integer_value(ssrc);
+	if (payload && (!json_is_integer(payload) || json_integer_value(payload) < 0 ||
+			json_integer_value(payload) > 127))
+		return bad(error, "payload must be 0 to 127");
+	st->payload = (guint)json_integer_value(payload);
 	st->sends = !json_is_false(json_object_get(json, "sends"));
 	return TRUE;
 }

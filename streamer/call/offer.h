@@ -5,19 +5,20 @@
  * later ones are notes. Pure functions; they read what the peer sent and
  * trust nothing in it.
  *
- *   {"paqm-call":1,"name":"...","video":{"port":P,"ssrc":S,"key":"BASE64"},
+ *   {"paqm-call":1,"name":"...","video":{"port":P,"ssrc":S,"key":"BASE64","payload":N},
  *    "audio":{"port":P,"ssrc":S,"key":"BASE64","sends":false},"rate-max":BPS,"rtx":true,"fec":20,
  *    "useinbandfec":true,"ready":true}
  *   {"ready":true}  {"muted":true}  {"bye":"..."}
  *
  * `port` is where the end receives; `ssrc` and `key`, the SRTP master key and salt (RFC 3711), are
- * of what it sends: of its reports, too, so they are there if it `sends` no media. With `rtx` an
- * end can send pictures again and take what is sent again (RFC 4588); it is done if both can. With
- * `fec` an end corrects losses by what the peer adds (RFC 5109); the number is what it would add
- * itself, per cent, which it does if the peer corrects. With `useinbandfec` (the word of RFC 7587)
- * an end uses the copies of lost sound that Opus can send. With `ready` an end will tell when it
- * takes media: nothing is sent to it before, or what waits in its sockets meanwhile would look to
- * it like a path of that delay.
+ * of what it sends: of its reports, too, so they are there if it `sends` no media. `payload` is
+ * RTP's payload type, if pictures are not H.264 (encoder/adaptor.c: codecs). With `rtx` an end can
+ * send pictures again and take what is sent again (RFC 4588); it is done if both can. With `fec` an
+ * end corrects losses by what the peer adds (RFC 5109); the number is what it would add itself, per
+ * cent, which it does if the peer corrects. With `useinbandfec` (the word of RFC 7587) an end uses
+ * the copies of lost sound that Opus can send. With `ready` an end will tell when it takes media:
+ * nothing is sent to it before, or what waits in its sockets meanwhile would look to it like a path
+ * of that delay.
  */
 #ifndef PAQM_CALL_OFFER_H
 #define PAQM_CALL_OFFER_H
@@ -37,7 +38,8 @@ extern const char *const call_media_names[CALL_MEDIA];
 struct offer_stream {
 	guint16 port; /* where the end receives; RTCP one above */
 	gboolean sends;
-	guint32 ssrc; /* of what it sends, reports at least; 0: not told */
+	guint32 ssrc;  /* of what it sends, reports at least; 0: not told */
+	guint payload; /* of what it sends; 0: not told */
 	guint8 key[OFFER_KEY];
 };
 

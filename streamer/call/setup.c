@@ -13,6 +13,7 @@
 
 #include "streamer/options.h"
 #include "streamer/outgoing/choice.h"
+#include "streamer/rtp/wire.h"
 
 #define PORT_DEFAULT 5090
 
@@ -51,6 +52,9 @@ gboolean call_parse(struct call *c, int argc, char **argv, GError **error)
 		{"controller", 0, 0, G_OPTION_ARG_STRING, &c->controller,
 		 "Rate controller of the picture (auto); an unknown name lists them",
 		 "NAME[:OPTION=VALUE,...]"},
+		{"encoder", 0, 0, G_OPTION_ARG_STRING, &c->encoder,
+		 "GStreamer encoder with a live bit rate, and its properties (" OWN_ENCODER ")",
+		 "ELEMENT"},
 		{"ecn", 0, 0, G_OPTION_ARG_STRING, &c->ecn_text,
 		 "Send the picture as ECN-capable and lower its rate when packets are marked (off)",
 		 "off|ect0|ect1"},
@@ -161,10 +165,23 @@ static gboolean prepare_offer(struct call *c, GError **error)
 	c->mine.tells = TRUE;
 	c->mine.corrects = TRUE;
 	c->mine.mends = TRUE;
+	if (c->out.adaptor)
+		c->mine.stream[CALL_VIDEO].payload = adaptor_payload(c->out.adaptor);
 	c->mine.fec = (guint)c->fec;
 	c->out.ts_offset = g_random_int();
 	c->out.first_seq = g_random_int() & 0x7fff;
 	return ok;
+}
+
+/* Is there the encoder? What it leaves to headers depends on the way to the peer. */
+static gboolean use_encoder(struct call *c, gboolean ipv6, GError **error)
+{
+	g_clear_pointer(&c->out.adaptor, adaptor_free);
+	c->out.encoder = c->encoder;
+	c->out.gop = OUTGOING_GOP;
+	c->out.repairs.fec = (guint)c->fec;
+	c->out.headers = wire_headers(ipv6, true);
+	return outgoing_check(&c->out, error);
 }
 
 gboolean call_agree(struct call *c, GError **error)
@@ -176,12 +193,16 @@ gboolean call_agree(struct call *c, GError **error)
 
 	if (!secret)
 		return FALSE;
+	if (!use_encoder(c, FALSE, error)) {
+		g_bytes_unref(secret);
+		return FALSE;
+	}
 	printf(c->listen ? "waiting for a call on port %u\n" : "calling port %u\n", port);
 	fflush(stdout);
 	c->link = c->listen ? link_listen(c->where, port, secret, error)
 			    : link_connect(c->where, secret, error);
 	g_bytes_unref(secret);
-	if (!c->link || !prepare_offer(c, error))
+	if (!c->link || !use_encoder(c, call_ipv6(c), error) || !prepare_offer(c, error))
 		return FALSE;
 	line = offer_write(&c->mine);
 	ok = link_exchange(c->link, line, &answer, error) &&
@@ -190,6 +211,13 @@ gboolean call_agree(struct call *c, GError **error)
 	g_free(answer);
 	if (!ok)
 		return FALSE;
+	if (!codec_of_payload(call_payload(&c->theirs))) {
+		g_set_error(error, USAGE_ERROR, 0,
+			    "the peer's pictures have payload type %u, which is unknown here; both "
+			    "ends need the same program",
+			    call_payload(&c->theirs));
+		return FALSE;
+	}
 	/* a receiver may ask for less than we would send */
 	c->out.rate_max = MIN(c->out.rate_max, c->theirs.rate_max);
 	c->out.rate_min = MIN(c->out.rate_min, c->out.rate_max);

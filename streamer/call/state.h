@@ -17,6 +17,7 @@
 #include "streamer/rtp/guard.h"
 #include "streamer/recv/inbound.h"
 #include "streamer/rtp/losses.h"
+#include "streamer/encoder/adaptor.h"
 #include "streamer/outgoing/outgoing.h"
 #include "streamer/media/size.h"
 #include "streamer/media/source.h"
@@ -71,7 +72,7 @@ struct call {
 	gboolean listen, self_view, muted;
 	gint fec; /* packets that correct, per cent of the picture's */
 	char *secret_path, *source, *audio, *sink, *audio_sink, *record_dir, *name, *paqmd,
-		*rate_max_text, *rate_min_text, *controller, *ecn_text;
+		*rate_max_text, *rate_min_text, *controller, *encoder, *ecn_text;
 	gdouble duration;
 
 	GNetworkAddress *where; /* to listen, or whom to call; NULL: on all addresses */
@@ -108,6 +109,14 @@ struct call {
 	const char *why; /* the call ended */
 	int status;
 };
+
+/* RTP payload type of an end's pictures. */
+static inline guint call_payload(const struct offer *o)
+{
+	guint payload = o->stream[CALL_VIDEO].payload;
+
+	return payload ? payload : CODEC_H264_PT;
+}
 
 static inline gboolean call_ipv6(const struct call *c)
 {

@@ -14,6 +14,7 @@
 
 struct call_tell {
 	guint32 ssrc;
+	guint pt;
 	guint ip_udp;
 	guint64 ntp_ns; /* NTP time less that of monotonic_ns() */
 	GObject *session;
@@ -38,7 +39,7 @@ static GstPadProbeReturn on_packet(GstPad *pad, GstPadProbeInfo *info, gpointer 
 	if (!gst_buffer_map(buf, &map, GST_MAP_READ))
 		return GST_PAD_PROBE_OK;
 	head = map.data;
-	if (map.size < 12 || paqm_get32(head + 8) != t->ssrc || (head[1] & 0x7f) != VIDEO_PT) {
+	if (map.size < 12 || paqm_get32(head + 8) != t->ssrc || (head[1] & 0x7f) != t->pt) {
 		gst_buffer_unmap(buf, &map);
 		return GST_PAD_PROBE_OK;
 	}
@@ -97,12 +98,14 @@ static gboolean on_sending(GObject *session, GstBuffer *buf, gboolean early, gpo
 }
 
 struct call_tell *call_tell_new(GstElement *udpsrc, GSocket *socket, GObject *session, guint32 ssrc,
-				const struct ctl_kind *kind, const double option[CTL_OPTIONS])
+				guint pt, const struct ctl_kind *kind,
+				const double option[CTL_OPTIONS])
 {
 	struct call_tell *t = g_new0(struct call_tell, 1);
 	const struct dec_kind *side = dec_find(kind->name);
 
 	t->ssrc = ssrc;
+	t->pt = pt;
 	t->ip_udp = wire_ip_udp(g_socket_get_family(socket) == G_SOCKET_FAMILY_IPV6);
 	t->ntp_ns = NTP_EPOCH_S * 1000000000 + (guint64)(realtime_ns() - monotonic_ns());
 	g_mutex_init(&t->lock);

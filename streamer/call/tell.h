@@ -19,11 +19,13 @@ struct call_tell;
  * @socket: its
  * @session: rtpbin's RTPSession, which makes the reports
  * @ssrc: of the peer's stream
+ * @pt: its payload type
  * @kind: our controller; that of the peer, if both are to be of use to each other
  * @option: its options
  */
 struct call_tell *call_tell_new(GstElement *udpsrc, GSocket *socket, GObject *session, guint32 ssrc,
-				const struct ctl_kind *kind, const double option[CTL_OPTIONS]);
+				guint pt, const struct ctl_kind *kind,
+				const double option[CTL_OPTIONS]);
 void call_tell_free(struct call_tell *t);
 
 #endif /* PAQM_CALL_TELL_H */

@@ -118,10 +118,23 @@ const struct ctl_kind *ctl_choose(const char *text, double option[CTL_OPTIONS], 
 
 struct ctl *ctl_new(const struct ctl_kind *kind, const struct ctl_params *p, double now)
 {
-	struct ctl *c = calloc(1, sizeof(*c) + kind->size);
+	struct ctl *c = malloc(sizeof(*c) + kind->size);
 
 	if (!c)
 		return NULL;
+	c->kind = kind;
+	ctl_again(c, p, now);
+	return c;
+}
+
+void ctl_again(struct ctl *c, const struct ctl_params *p, double now)
+{
+	const struct ctl_kind *kind = c->kind;
+
+	memset(c, 0, offsetof(struct ctl, fb));
+	fb_init(&c->fb);
+	memset(&c->last_report, 0,
+	       offsetof(struct ctl, state) - offsetof(struct ctl, last_report) + kind->size);
 	c->kind = kind;
 	c->params = *p;
 	initial_options(kind, c->option);
@@ -129,9 +142,7 @@ struct ctl *ctl_new(const struct ctl_kind *kind, const struct ctl_params *p, dou
 		memcpy(c->option, p->option, sizeof(c->option));
 	c->params.option = c->option;
 	c->ecn = p->ecn != CTL_ECN_NONE;
-	fb_init(&c->fb);
 	kind->init(c->state, &c->params, now);
-	return c;
 }
 
 void ctl_free(struct ctl *c)

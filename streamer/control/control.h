@@ -144,6 +144,8 @@ struct ctl;
  * Return: NULL when memory is short.
  */
 struct ctl *ctl_new(const struct ctl_kind *kind, const struct ctl_params *p, double now);
+/* It begins anew, as a new one does; what it remembered of packets is not written over. */
+void ctl_again(struct ctl *c, const struct ctl_params *p, double now);
 void ctl_free(struct ctl *c);
 
 /* Transport-wide sequence number of 16 bits to one that does not wrap. */

@@ -13,7 +13,7 @@
 
 void fb_init(struct fb *fb)
 {
-	memset(fb, 0, sizeof(*fb));
+	memset(fb, 0, offsetof(struct fb, missing));
 	fb->rtt = NAN;
 }
 

@@ -2,8 +2,10 @@
 /* Encoders of others: knob.h has the property that sets their rate. See adaptor.h. */
 #include "streamer/encoder/adaptor.h"
 
+#include <gst/rtp/gstrtpbuffer.h>
 #include <string.h>
 
+#include "streamer/encoder/bysize.h"
 #include "streamer/encoder/excess.h"
 #include "streamer/encoder/knob.h"
 #include "streamer/options.h"
@@ -11,13 +13,7 @@
 
 /* A gap in the pictures counts no longer. */
 #define GAP (GST_SECOND / 2)
-
-static const struct codec codecs[] = {
-	{"video/x-h264", CODEC_H264_PT, "H264", "rtph264pay config-interval=-1 aggregate-mode=none",
-	 "rtph264depay", "avdec_h264 max-threads=1"},
-	{"video/x-vp8", 98, "VP8", "rtpvp8pay picture-id-mode=15-bit", "rtpvp8depay", "vp8dec"},
-	{"video/x-vp9", 99, "VP9", "rtpvp9pay picture-id-mode=15-bit", "rtpvp9depay", "vp9dec"},
-};
+#define RAW "video/x-raw,format=BGR" /* 24 bits, or a BMP would take 32 */
 
 struct adaptor {
 	char *text; /* element and properties */
@@ -34,6 +30,14 @@ struct adaptor {
 	guint64 rate; /* told last */
 	struct excess excess;
 
+	/* streaming thread: encoders that go by the size of each picture */
+	GstElement *filter; /* that scales; NULL: none */
+	guint64 raw_pts;
+	double interval; /* s between two pictures; 0: not known yet */
+	int quality, size;
+	gsize trial; /* bytes of the last picture of trial */
+	gboolean trying;
+
 	/* streaming thread: the picture in the payloader, and the group */
 	guint64 pts, last_pts;
 	guint frame, bytes, wire, packets;
@@ -42,37 +46,6 @@ struct adaptor {
 	guint gop, pictures;
 	double bits, allowed;
 };
-
-const struct codec *codec_of_payload(guint pt)
-{
-	for (guint i = 0; i < G_N_ELEMENTS(codecs); i++)
-		if (codecs[i].pt == pt)
-			return &codecs[i];
-	return NULL;
-}
-
-GstCaps *codec_caps(const struct codec *codec)
-{
-	return gst_caps_new_simple("application/x-rtp", "media", G_TYPE_STRING, "video",
-				   "clock-rate", G_TYPE_INT, 90000, "encoding-name", G_TYPE_STRING,
-				   codec->name, "payload", G_TYPE_INT, (gint)codec->pt,
-				   /* What is lost is asked for anew: RFC 4585 section 6.3.1. */
-				   "rtcp-fb-nack-pli", G_TYPE_BOOLEAN, TRUE, NULL);
-}
-
-/* What comes out of an element of this kind. */
-static const struct codec *codec_of_factory(GstElementFactory *factory)
-{
-	for (const GList *l = gst_element_factory_get_static_pad_templates(factory); l;
-	     l = l->next) {
-		GstStaticPadTemplate *t = l->data;
-
-		for (guint i = 0; t->direction == GST_PAD_SRC && i < G_N_ELEMENTS(codecs); i++)
-			if (strstr(t->static_caps.string, codecs[i].caps))
-				return &codecs[i];
-	}
-	return NULL;
-}
 
 static gboolean find_knob(struct adaptor *a, GstElementFactory *factory, GError **error)
 {
@@ -98,6 +71,8 @@ struct adaptor *adaptor_new(const char *text, guint group, guint headers, GError
 	a->group = group;
 	a->below = wire_below(headers);
 	a->excess = excess_new(wire_share(WIRE_PACKET, headers));
+	a->quality = JPEG_QUALITY_MIDDLE;
+	a->size = -1;
 	if (factory)
 		loaded = gst_plugin_feature_load(GST_PLUGIN_FEATURE(factory));
 	if (!loaded || strchr(text, '!')) {
@@ -111,7 +86,8 @@ struct adaptor *adaptor_new(const char *text, guint group, guint headers, GError
 			ok = find_knob(a, GST_ELEMENT_FACTORY(loaded), error);
 		else
 			g_set_error(error, USAGE_ERROR, 0,
-				    "--encoder %s: makes none of H.264, VP8 and VP9", name);
+				    "--encoder %s: makes none of H.264, VP8, VP9, JPEG and BMP",
+				    name);
 	}
 	gst_clear_object(&factory);
 	gst_clear_object(&loaded);
@@ -127,8 +103,12 @@ char *adaptor_text(const struct adaptor *a)
 	guint n = strcspn(a->text, " \t");
 
 	/* What is given last counts: the user's own properties. */
-	return g_strdup_printf("videoconvert ! %.*s %s %s name=enc ! %s name=pay pt=%u", (int)n,
-			       a->text, a->knob.live, a->text + n, a->codec->pay, a->codec->pt);
+	return g_strdup_printf("videoconvert ! %s%.*s %s %s name=enc ! %s name=pay pt=%u",
+			       a->knob.turns == KNOB_SIZE ? "videoscale add-borders=false ! "
+							    "capsfilter name=sized caps=" RAW " ! "
+							  : "",
+			       (int)n, a->text, a->knob.live, a->text + n, a->codec->pay,
+			       a->codec->pt);
 }
 
 /* Tell the encoder the allowance, less headers. */
@@ -196,6 +176,82 @@ static void end_picture(struct adaptor *a)
 	a->bytes = a->wire = a->packets = 0;
 }
 
+/* Bytes of the encoder that a picture may have. */
+static double picture_bytes(struct adaptor *a)
+{
+	double rate;
+
+	g_mutex_lock(&a->lock);
+	rate = excess_less(&a->excess, (double)a->rate);
+	g_mutex_unlock(&a->lock);
+	return rate * a->interval / 8;
+}
+
+static double try(struct adaptor *a, GstPad *pad, GstBuffer *buf, int quality)
+{
+	a->trial = 0;
+	g_object_set(a->enc, a->knob.property, quality, NULL);
+	/* not by gst_pad_chain(): those who watch the pad see each picture once */
+	GST_PAD_CHAINFUNC(pad)(pad, GST_OBJECT_PARENT(pad), gst_buffer_ref(buf));
+	return (double)a->trial;
+}
+
+static void choose_quality(struct adaptor *a, GstPad *pad, GstBuffer *buf)
+{
+	double bytes[2];
+	int trial[2];
+
+	jpeg_trials(a->quality, trial);
+	a->trying = TRUE;
+	for (int i = 0; i < 2; i++)
+		bytes[i] = try(a, pad, buf, trial[i]);
+	a->trying = FALSE;
+	a->quality = jpeg_next(trial, bytes, picture_bytes(a));
+	g_object_set(a->enc, a->knob.property, a->quality, NULL);
+}
+
+/* From the next picture on. */
+static void choose_size(struct adaptor *a, const GstStructure *raw)
+{
+	int width = 0, height = 0, size;
+	GstCaps *caps;
+
+	gst_structure_get(raw, "width", G_TYPE_INT, &width, "height", G_TYPE_INT, &height, NULL);
+	size = raw_size(width, height, picture_bytes(a));
+	if (size == a->size)
+		return;
+	a->size = size;
+	caps = gst_caps_from_string(RAW);
+	gst_caps_set_simple(caps, "width", G_TYPE_INT, raw_side(width, size), "height", G_TYPE_INT,
+			    raw_side(height, size), NULL);
+	g_object_set(a->filter, "caps", caps, NULL);
+	gst_caps_unref(caps);
+}
+
+/* Streaming thread: a picture comes to an encoder without a rate, or to what scales for it. */
+static GstPadProbeReturn on_raw(GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+	GstBuffer *buf = GST_PAD_PROBE_INFO_BUFFER(info);
+	GstCaps *caps = gst_pad_get_current_caps(pad);
+	struct adaptor *a = data;
+	int n = 0, d = 1;
+
+	if (!caps)
+		return GST_PAD_PROBE_OK;
+	gst_structure_get_fraction(gst_caps_get_structure(caps, 0), "framerate", &n, &d);
+	if (n > 0)
+		a->interval = (double)d / n;
+	else if (a->raw_pts && GST_BUFFER_PTS(buf) > a->raw_pts)
+		a->interval = (double)MIN(GST_BUFFER_PTS(buf) - a->raw_pts, GAP) / GST_SECOND;
+	a->raw_pts = GST_BUFFER_PTS(buf);
+	if (a->interval > 0 && a->filter)
+		choose_size(a, gst_caps_get_structure(caps, 0));
+	else if (a->interval > 0)
+		choose_quality(a, pad, buf);
+	gst_caps_unref(caps);
+	return GST_PAD_PROBE_OK;
+}
+
 /* Streaming thread: a picture leaves the encoder. */
 static GstPadProbeReturn on_coded(GstPad *pad, GstPadProbeInfo *info, gpointer data)
 {
@@ -205,6 +261,13 @@ static GstPadProbeReturn on_coded(GstPad *pad, GstPadProbeInfo *info, gpointer d
 	struct adaptor *a = data;
 	const GstSegment *segment;
 
+	if (a->trying) {
+		a->trial += gst_buffer_get_size(buf);
+		if (event)
+			gst_event_unref(event);
+		g_clear_pointer(&caps, gst_caps_unref);
+		return GST_PAD_PROBE_DROP;
+	}
 	a->pts = GST_BUFFER_PTS(buf);
 	if (event) {
 		gst_event_parse_segment(event, &segment);
@@ -221,13 +284,25 @@ static GstPadProbeReturn on_coded(GstPad *pad, GstPadProbeInfo *info, gpointer d
 	return GST_PAD_PROBE_OK;
 }
 
+static gboolean ends_picture(const struct adaptor *a, GstBuffer *buf)
+{
+	GstRTPBuffer rtp = GST_RTP_BUFFER_INIT;
+	gboolean ends;
+
+	if (!gst_rtp_buffer_map(buf, GST_MAP_READ, &rtp))
+		return FALSE;
+	ends = gst_rtp_buffer_get_marker(&rtp) &&
+	       payload_is_media(a->codec->pt, gst_rtp_buffer_get_payload(&rtp),
+				gst_rtp_buffer_get_payload_len(&rtp));
+	gst_rtp_buffer_unmap(&rtp);
+	return ends;
+}
+
 static void add_packet(struct adaptor *a, GstBuffer *buf)
 {
-	guint8 marker = 0;
-
 	a->wire += gst_buffer_get_size(buf) + a->below;
 	a->packets++;
-	if (gst_buffer_extract(buf, 1, &marker, 1) == 1 && marker & 0x80)
+	if (ends_picture(a, buf))
 		end_picture(a);
 }
 
@@ -246,6 +321,33 @@ static GstPadProbeReturn on_packets(GstPad *pad, GstPadProbeInfo *info, gpointer
 	return GST_PAD_PROBE_OK;
 }
 
+static GstElement *before(GstElement *e)
+{
+	GstPad *sink = gst_element_get_static_pad(e, "sink"), *src = gst_pad_get_peer(sink);
+	GstElement *found = gst_pad_get_parent_element(src);
+
+	gst_object_unref(src);
+	gst_object_unref(sink);
+	return found;
+}
+
+/* JPEG is tried at the encoder's own door; what scales stands before its filter. */
+static void watch_raw(struct adaptor *a)
+{
+	GstElement *at = gst_object_ref(a->enc);
+	GstPad *pad;
+
+	if (a->knob.turns == KNOB_SIZE) {
+		a->filter = before(at);
+		gst_object_unref(at);
+		at = before(a->filter);
+	}
+	pad = gst_element_get_static_pad(at, "sink");
+	gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, on_raw, a, NULL);
+	gst_object_unref(pad);
+	gst_object_unref(at);
+}
+
 void adaptor_watch(struct adaptor *a, GstElement *enc, GstElement *pay, adaptor_fn picture,
 		   adaptor_fn ended, gpointer data)
 {
@@ -257,16 +359,24 @@ void adaptor_watch(struct adaptor *a, GstElement *enc, GstElement *pay, adaptor_
 	a->data = data;
 	gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, on_coded, a, NULL);
 	gst_object_unref(pad);
+	if (a->knob.turns != KNOB_RATE)
+		watch_raw(a);
 	pad = gst_element_get_static_pad(pay, "src");
 	gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_BUFFER_LIST,
 			  on_packets, a, NULL);
 	gst_object_unref(pad);
 }
 
+guint adaptor_payload(const struct adaptor *a)
+{
+	return a->codec->pt;
+}
+
 void adaptor_free(struct adaptor *a)
 {
 	if (!a)
 		return;
+	g_clear_object(&a->filter);
 	g_mutex_clear(&a->lock);
 	g_free(a->text);
 	g_free(a);

@@ -9,19 +9,7 @@
 
 #include <gst/gst.h>
 
-#define CODEC_H264_PT 96
-
-/* A coding that is carried over RTP; the payload type tells it to the receiver. */
-struct codec {
-	const char *caps; /* of an encoder's output */
-	guint pt;
-	const char *name; /* RTP's encoding-name */
-	const char *pay, *depay, *decoder;
-};
-
-const struct codec *codec_of_payload(guint pt);
-/* Caps of its RTP packets. */
-GstCaps *codec_caps(const struct codec *codec);
+#include "streamer/encoder/codec.h"
 
 struct adaptor;
 
@@ -47,6 +35,8 @@ void adaptor_watch(struct adaptor *a, GstElement *enc, GstElement *pay, adaptor_
 		   adaptor_fn ended, gpointer data);
 /* The allowance, bit/s at the IP level; any thread. */
 void adaptor_rate(struct adaptor *a, guint64 rate);
+/* Of its packets. */
+guint adaptor_payload(const struct adaptor *a);
 void adaptor_free(struct adaptor *a);
 
 #endif /* PAQM_STREAMER_ADAPTOR_H */

@@ -18,20 +18,25 @@ static const struct row {
 } rows[] = {
 	{"x264enc",
 	 {"bitrate", 1000, NULL,
-	  "tune=zerolatency speed-preset=faster vbv-buf-capacity=120 key-int-max=240"}},
-	{"openh264enc", {"bitrate", 1, NULL, "rate-control=bitrate complexity=low gop-size=240"}},
-	{"vp8enc", {"target-bitrate", 1, NULL, LIVE_VPX}},
-	{"vp9enc", {"target-bitrate", 1, NULL, LIVE_VPX}},
+	  "tune=zerolatency speed-preset=faster vbv-buf-capacity=120 key-int-max=240", KNOB_RATE}},
+	{"openh264enc",
+	 {"bitrate", 1, NULL, "rate-control=bitrate complexity=low gop-size=240", KNOB_RATE}},
+	{"vp8enc", {"target-bitrate", 1, NULL, LIVE_VPX, KNOB_RATE}},
+	{"vp9enc", {"target-bitrate", 1, NULL, LIVE_VPX, KNOB_RATE}},
 	{"x265enc",
-	 {"bitrate", 1000, NULL, "tune=zerolatency speed-preset=ultrafast key-int-max=240"}},
-	{"svtav1enc", {"target-bitrate", 1000, NULL, "preset=12"}},
-	{"av1enc", {"target-bitrate", 1000, NULL, ""}},
+	 {"bitrate", 1000, NULL, "tune=zerolatency speed-preset=ultrafast key-int-max=240",
+	  KNOB_RATE}},
+	{"svtav1enc", {"target-bitrate", 1000, NULL, "preset=12", KNOB_RATE}},
+	{"av1enc", {"target-bitrate", 1000, NULL, "", KNOB_RATE}},
 	/* va: vah264enc, varenderD129h265enc, vaav1enc; vaapi before it: vaapih264enc */
-	{"va*enc", {"bitrate", 1000, NULL, "rate-control=cbr"}},
-	{"nv*enc", {"bitrate", 1000, NULL, ""}},
-	{"qsv*enc", {"bitrate", 1000, NULL, ""}},
+	{"va*enc", {"bitrate", 1000, NULL, "rate-control=cbr", KNOB_RATE}},
+	{"nv*enc", {"bitrate", 1000, NULL, "", KNOB_RATE}},
+	{"qsv*enc", {"bitrate", 1000, NULL, "", KNOB_RATE}},
 	/* V4L2_CID_MPEG_VIDEO_BITRATE counts bit/s; the element sets controls while it is open. */
-	{"v4l2*enc", {"extra-controls", 1, "video_bitrate", ""}},
+	{"v4l2*enc", {"extra-controls", 1, "video_bitrate", "", KNOB_RATE}},
+	/* M-JPEG, and pictures as they are: no rate, but a size of each. */
+	{"jpegenc", {"quality", 1, NULL, "", KNOB_QUALITY}},
+	{"avenc_bmp", {"qos", 1, NULL, "", KNOB_SIZE}},
 };
 
 /* From a property's own words: "Bitrate in kbit/sec", "Bitrate (in bits per second)". */
@@ -86,6 +91,8 @@ void knob_turn(GstElement *encoder, const struct knob *knob, double rate)
 	gint64 units = MAX((gint64)(rate / knob->unit), 1);
 	GValue value = G_VALUE_INIT;
 
+	if (knob->turns != KNOB_RATE)
+		return;
 	if (knob->control) {
 		GstStructure *s = gst_structure_new("controls", knob->control, G_TYPE_INT,
 						    (gint)MIN(units, G_MAXINT), NULL);

@@ -8,11 +8,15 @@
 
 #include <gst/gst.h>
 
+/* Whose rate is one, or is made one by the size of each picture (bysize.h). */
+enum knob_turns { KNOB_RATE, KNOB_QUALITY, KNOB_SIZE };
+
 struct knob {
 	const char *property;
 	guint unit;	     /* bit/s that the property counts in */
 	const char *control; /* V4L2: the property is a structure, and this its field; else NULL */
 	const char *live;    /* properties that make it fit for live media, "" if unknown */
+	enum knob_turns turns;
 };
 
 /**
@@ -23,7 +27,7 @@ struct knob {
  */
 gboolean knob_find(GstElementFactory *factory, struct knob *knob, GError **error);
 
-/* Set the rate of its output, bit/s; at least one unit. Any thread. */
+/* Set the rate of its output, bit/s, at least one unit, if it has one. Any thread. */
 void knob_turn(GstElement *encoder, const struct knob *knob, double rate);
 
 #endif /* PAQM_STREAMER_KNOB_H */

@@ -45,10 +45,12 @@ struct retune *retune_new(GstElement *encoder, GError **error)
 	struct retune *r = g_new0(struct retune, 1);
 
 	r->pad = gst_element_get_static_pad(encoder, "src");
-	if (!factory || !r->pad || !knob_find(factory, &r->knob, error)) {
+	if (!factory || !r->pad || !knob_find(factory, &r->knob, error) ||
+	    r->knob.turns != KNOB_RATE) {
 		if (error && !*error)
 			g_set_error(error, GST_CORE_ERROR, GST_CORE_ERROR_FAILED,
-				    "%s: it is no encoder", GST_OBJECT_NAME(encoder));
+				    "%s: it is no encoder with a bit rate",
+				    GST_OBJECT_NAME(encoder));
 		gst_clear_object(&r->pad);
 		g_free(r);
 		return NULL;

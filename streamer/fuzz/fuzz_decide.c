@@ -11,6 +11,12 @@
 #include "streamer/decide/decide.h"
 #include "streamer/decide/raf.h"
 
+#define CTL_KIND(name, file) +1
+enum {
+	KINDS = 0
+#include "streamer/control/kinds.h"
+};
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_raf(const struct ctl_message *m)
@@ -27,8 +33,11 @@ static void check_raf(const struct ctl_message *m)
 		abort();
 }
 
-static void hear(const struct ctl_kind *kind, const struct ctl_message *m)
+/* Each is made once: 200 kB from the system and back would be most of an execution. */
+static void hear(size_t number, const struct ctl_message *m)
 {
+	static struct ctl *kept[KINDS];
+	const struct ctl_kind *kind = ctl_kinds[number];
 	double option[CTL_OPTIONS] = {0}, rate;
 	struct ctl_params p = {.rate_min = 10e3, .rate_max = 10e6, .packet = 1000};
 	struct ctl_format f;
@@ -37,9 +46,12 @@ static void hear(const struct ctl_kind *kind, const struct ctl_message *m)
 
 	ctl_choose(kind->name, option, why, sizeof(why));
 	p.option = option;
-	c = ctl_new(kind, &p, 1);
+	if (!kept[number])
+		kept[number] = ctl_new(kind, &p, 1);
+	c = kept[number];
 	if (!c)
 		abort();
+	ctl_again(c, &p, 1);
 	ctl_message(c, 2, m);
 	ctl_message(c, 3, m);
 	rate = ctl_rate(c, 4);
@@ -47,7 +59,6 @@ static void hear(const struct ctl_kind *kind, const struct ctl_message *m)
 	if (!(rate >= p.rate_min && rate <= p.rate_max) || f.width < 0 || f.width > 4096 ||
 	    f.height < 0 || f.height > 4096 || f.width % 2 || f.height % 2 || !isfinite(f.fps))
 		abort();
-	ctl_free(c);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -61,6 +72,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_raf(&m);
 	for (size_t i = 0; ctl_kinds[i]; i++)
 		if (ctl_kinds[i]->message)
-			hear(ctl_kinds[i], &m);
+			hear(i, &m);
 	return 0;
 }

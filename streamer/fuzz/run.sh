@@ -3,7 +3,7 @@
 # Build a fuzz target of the streamer with libFuzzer and run it (setup/fuzz-run.sh). New inputs and
 # the count go to out/fuzz; the committed corpus is only read.
 #
-# Usage: run.sh rtph264|ladder|offer|ccfb|gate|decide|probe [SECONDS]
+# Usage: run.sh rtph264|ladder|offer|ccfb|gate|decide|probe|payload [SECONDS]
 set -eu
 # Only what a target needs: the count holds as long as that is the same.
 case "${1:-}" in
@@ -17,8 +17,9 @@ decide) needs="$(sed -n 's/^CTL_KIND(.*, \(.*\)\.c)$/control\/\1/p' "$(dirname "
 	control/control control/feedback control/marks decide/decide decide/rafchoice rtp/probe
 	$(sed -n 's/^DEC_KIND(.*, \(.*\)\.c)$/decide\/\1/p' "$(dirname "$0")/../decide/kinds.h" | sort -u)" ;;
 probe) needs=rtp/probe ;;
+payload) needs= ;;
 *)
-	echo "usage: $0 rtph264|ladder|offer|ccfb|gate|decide|probe [SECONDS]" >&2
+	echo "usage: $0 rtph264|ladder|offer|ccfb|gate|decide|probe|payload [SECONDS]" >&2
 	exit 2
 	;;
 esac
@@ -28,5 +29,6 @@ fuzz_out "$1"
 src=streamer
 # shellcheck disable=SC2046,SC2059,SC2086 # flags and names are words
 fuzz_build fuzzer,address,undefined fuzz -D_GNU_SOURCE "$src/fuzz/fuzz_$1.c" \
-	$(printf "$src/%s.c " $needs) $(pkg-config --cflags --libs gio-unix-2.0 jansson) -lm
+	$(test -z "$needs" || printf "$src/%s.c " $needs) \
+	$(pkg-config --cflags --libs gio-unix-2.0 jansson) -lm
 exec setup/fuzz-run.sh "$out" "${2:-60}" -max_len=1024 corpus "$top/$src/fuzz/corpus/$1"

@@ -16,11 +16,12 @@ import json
 import os
 import re
 import socket
+import statistics
 import struct
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,7 @@ class Scheme:
                 f"b {queue}: Jain": (self.jain, None),
                 f"b {queue}: farthest flow from the mean": (None, self.apart),
                 f"b {queue}: loss": self.loss,
+                f"b {queue}: delay": (None, None),
                 f"c {queue}: share beside as many TCP": (self.class_tail, self.class_red)[number],
                 f"change {queue}: answer": (None, self.answer),
                 f"change {queue}: recovery": (None, self.recovery),
@@ -86,6 +88,8 @@ class Scheme:
             }
         for loss in LOSSES:
             both[f"loss {100 * loss:g} %: rate against TCP's"] = self.against_tcp or (None, None)
+            both[f"loss {100 * loss:g} %: variation"] = (None, None)
+            both[f"loss {100 * loss:g} %: rate of TCP"] = (None, None)
         return both
 
 
@@ -206,12 +210,13 @@ class Flows:
 ROWS: list[dict[str, Any]] = []
 
 
-def judge(scheme: Scheme, name: str, value: float, unit: str = "") -> None:
-    """Notes a figure, and whether it is within its band, if it has one."""
+def judge(scheme: Scheme, name: str, value: float, unit: str = "",
+          runs: Sequence[float] = ()) -> None:
+    """Notes a figure, and whether it is within its band, if it has one; @runs: it is of these."""
     low, high = scheme.bands()[name]
     good = (low is None or value >= low) and (high is None or value <= high)
     ROWS.append({"name": name, "value": round(value, 5), "low": low, "high": high, "unit": unit,
-                 "pass": good})
+                 "pass": good, **({"runs": [round(one, 5) for one in runs]} if runs else {})})
     wanted = f"wanted {'' if low is None else low} to {'' if high is None else high}"
     trial.check(f"{name} ({value:.4g} {unit})", good, wanted)
 
@@ -219,6 +224,14 @@ def judge(scheme: Scheme, name: str, value: float, unit: str = "") -> None:
 def jain(values: list[float]) -> float:
     squares = sum(v * v for v in values)
     return sum(values) ** 2 / (len(values) * squares) if squares else 0.0
+
+
+def variation(rows: list[Row], start: float, stop: float) -> float:
+    """Standard deviation over mean of what is sent in 0.2 s."""
+    counts = [late["sent"] - early["sent"]
+              for early, late in zip(rows[::2], rows[2::2], strict=False)
+              if start <= early["t"] and late["t"] <= stop]
+    return statistics.pstdev(counts) / statistics.mean(counts)
 
 
 def steady(tool: str, scheme: Scheme, queue: str, media: int, reno: int, seconds: float,
@@ -240,8 +253,9 @@ def steady(tool: str, scheme: Scheme, queue: str, media: int, reno: int, seconds
         got = [flows.delta(f"r{n}", "bytes", t0, t1) for n in range(media)]
         sent = sum(flows.delta(f"s{n}", "sent", t0, t1) for n in range(media))
         arrived = sum(flows.delta(f"r{n}", "packets", t0, t1) for n in range(media))
+        way = sum(flows.delta(f"r{n}", "way", t0, t1) for n in range(media))
     return {"use": 8 * (b1 - b0) / (t1 - t0) / BOTTLENECK, "loss": max(0.0, 1 - arrived / sent),
-            "jain": jain(got), "share": sum(got) / (b1 - b0),
+            "delay": 1000 * way / arrived, "jain": jain(got), "share": sum(got) / (b1 - b0),
             "apart": max(abs(g * media / sum(got) - 1) for g in got)}
 
 
@@ -257,6 +271,7 @@ def case_b(tool: str, scheme: Scheme) -> None:
         judge(scheme, f"b {queue}: Jain", got["jain"])
         judge(scheme, f"b {queue}: farthest flow from the mean", 100 * got["apart"], "%")
         judge(scheme, f"b {queue}: loss", 100 * got["loss"], "%")
+        judge(scheme, f"b {queue}: delay", got["delay"], "ms")
 
 
 def case_c(tool: str, scheme: Scheme) -> None:
@@ -326,6 +341,7 @@ def case_loss(tool: str, scheme: Scheme) -> None:
             begin = time.monotonic()
             flows.finish()
             mine = 8 * flows.delta("r0", "bytes", begin, begin + seconds) / (seconds - 20)
+            swing = variation(flows.log("s0"), begin, begin + seconds)
             build(None, loss)
             tcp = Flows(tool, scheme.controller, Path(name), seconds)
             sink = tcp.reno()
@@ -338,6 +354,8 @@ def case_loss(tool: str, scheme: Scheme) -> None:
                 raise SystemExit("TCP moved nothing")
             theirs = 8 * (b1 - b0) / (t1 - t0)
         judge(scheme, f"loss {100 * loss:g} %: rate against TCP's", mine / theirs)
+        judge(scheme, f"loss {100 * loss:g} %: variation", swing)
+        judge(scheme, f"loss {100 * loss:g} %: rate of TCP", theirs / 1e6, "Mbit/s")
 
 
 CASES = {"a": case_a, "b": case_b, "c": case_c, "change": case_change, "loss": case_loss}

@@ -4,15 +4,17 @@
  * control laws on real queues, where the encoder's limits would hide them.
  *
  *   ctl_flow send ADDR:PORT CONTROLLER SECONDS RATE_MAX SEED LOG.csv
- *            [ect0|counters=PORT] [RATE_MIN]
+ *            [ect0] [counters=PORT] [packet=BYTES] [rate-min=BPS]
  *   ctl_flow recv PORT SECONDS LOG.csv
  *   ctl_flow cross ADDR:PORT pareto|cbr SECONDS RATE SEED
  *
  * With ect0 packets are sent as ECN-capable, and their marks are reported. They have 1000 bytes
  * with IP and UDP headers; gaps are dithered by 10 % against phase effects. The receiver reports
- * the arrival of each packet, not more often than every 20 ms, and logs t,packets,bytes (so far)
- * every 200 ms. The sender logs t,rate_bps,p,rtt,sent,trains,estimate every 100 ms. Times are
- * CLOCK_MONOTONIC. Trains of packets are those of the streamer (streamer/rtp/probe.h).
+ * the arrival of each packet, not more often than every 20 ms, and logs every 200 ms
+ * t,packets,bytes,way (so far; way: the sum of all one-way delays, s) and jitter (RFC 3550, s).
+ * The sender logs t,rate_bps,p,rtt,sent,trains,estimate,probes every 100 ms. Times are
+ * CLOCK_MONOTONIC, read once after each wait: a system call is most of what a packet costs in a
+ * guest. Trains of packets are those of the streamer (streamer/rtp/probe.h).
  *
  * cross is traffic that nobody answers: 16 sources with Pareto gaps (shape 1.5), packets of 40,
  * 550 and 1500 bytes (4:5:1), as in Wang and Hsiao 2010; or 550 bytes in equal gaps.
@@ -32,7 +34,8 @@
 #include "streamer/control/control.h"
 #include "streamer/rtp/probe.h"
 
-#define PACKET 1000
+#define PACKET 1000 /* unless told */
+#define PACKET_MAX 1500
 #define HEADERS 28
 #define REPORT_GAP 0.020
 #define REPORT_MAX 600
@@ -46,6 +49,7 @@
 struct data {
 	uint64_t seq;
 	uint64_t rate; /* to see in a packet log what was meant */
+	double at;     /* when it was sent; both ends have one clock */
 };
 
 struct report {
@@ -74,11 +78,11 @@ static void die(const char *what)
 }
 
 /* Until there is something to read, or the time has come. */
-static bool readable(int fd, double until)
+static bool readable(int fd, double now, double until)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 	/* Rounded up: a wait of nothing would stop virtual time. */
-	double left = fmax(0, until - now_s()) + 1e-6;
+	double left = fmax(0, until - now) + 1e-6;
 	struct timespec ts = {(time_t)left, (long)(fmod(left, 1) * 1e9)};
 
 	return ppoll(&p, 1, &ts, NULL) > 0;
@@ -105,11 +109,11 @@ static ssize_t take(int fd, void *room, size_t size, struct sockaddr_in *peer, b
 }
 
 /* Reports on packets are a multiple of eight bytes; this is not. */
-static void tell_train(int fd, struct probes *probes, const struct sockaddr_in *peer)
+static void tell_train(int fd, struct probes *probes, const struct sockaddr_in *peer, double now)
 {
 	uint8_t told[PROBE_REPORT + 4] = {0};
 
-	probes_report(probes, told, (uint64_t)(now_s() * 1e9));
+	probes_report(probes, told, (uint64_t)(now * 1e9));
 	sendto(fd, told, sizeof(told), 0, (const struct sockaddr *)peer, sizeof(*peer));
 }
 
@@ -121,7 +125,8 @@ static int receive(int port, double seconds, const char *path)
 	static struct report out;
 	static struct probes probes;
 	uint64_t next = 1, highest = 0, packets = 0, bytes = 0;
-	double end = now_s() + seconds, last = 0, logged = now_s();
+	double way = 0, before = 0, jitter = 0;
+	double now = now_s(), end = now + seconds, last = 0, logged = now;
 	FILE *log = fopen(path, "w");
 	int fd = socket(AF_INET, SOCK_DGRAM, 0);
 
@@ -130,42 +135,49 @@ static int receive(int port, double seconds, const char *path)
 	if (!log)
 		die(path);
 	setsockopt(fd, IPPROTO_IP, IP_RECVTOS, &(int){1}, sizeof(int));
-	fprintf(log, "t,packets,bytes\n");
-	while (now_s() < end) {
-		bool train_ended;
+	fprintf(log, "t,packets,bytes,way,jitter\n");
+	while (now < end) {
+		bool train_ended, ready;
 		struct data d;
 		size_t head;
 		ssize_t got;
 		bool marked;
 
-		for (; logged <= now_s(); logged += 0.2)
-			fprintf(log, "%.3f,%llu,%llu\n", logged, (unsigned long long)packets,
-				(unsigned long long)bytes);
-		if (probes_late(&probes, (uint64_t)(now_s() * 1e9)))
-			tell_train(fd, &probes, &peer);
-		if (!readable(fd, fmin(end, logged)))
+		for (; logged <= now; logged += 0.2)
+			fprintf(log, "%.3f,%llu,%llu,%.6f,%.6f\n", logged,
+				(unsigned long long)packets, (unsigned long long)bytes, way,
+				jitter);
+		if (probes_late(&probes, (uint64_t)(now * 1e9)))
+			tell_train(fd, &probes, &peer, now);
+		ready = readable(fd, now, fmin(end, logged));
+		now = now_s();
+		if (!ready)
 			continue;
 		got = take(fd, in, sizeof(in), &peer, &marked);
 		if (got < 0)
 			continue;
 		train_ended = probes_see(&probes, in, (size_t)got, (size_t)got + HEADERS,
-					 (uint64_t)(now_s() * 1e9));
+					 (uint64_t)(now * 1e9));
 		probe_find(in, (size_t)got, &head);
 		if (!head || (size_t)got < head + sizeof(d))
 			continue;
 		memcpy(&d, in + head, sizeof(d));
-		packets++;
 		bytes += (uint64_t)got + HEADERS;
+		d.at = now - d.at;
+		way += d.at;
+		if (packets++)
+			jitter += (fabs(d.at - before) - jitter) / 16;
+		before = d.at;
 		if (train_ended)
-			tell_train(fd, &probes, &peer);
+			tell_train(fd, &probes, &peer, now);
 		if (d.seq + HISTORY <= highest)
 			continue;
-		arrived[d.seq % HISTORY] = (uint64_t)(now_s() * 1e9) / 2 * 2 + marked;
+		arrived[d.seq % HISTORY] = (uint64_t)(now * 1e9) / 2 * 2 + marked;
 		if (d.seq > highest)
 			highest = d.seq;
-		if (now_s() - last < REPORT_GAP)
+		if (now - last < REPORT_GAP)
 			continue;
-		last = now_s();
+		last = now;
 		if (highest + 1 - next > REPORT_MAX)
 			next = highest + 1 - REPORT_MAX;
 		out.first = next;
@@ -181,7 +193,7 @@ static int receive(int port, double seconds, const char *path)
 }
 
 /* Tell the controller the load of the last four round trips. */
-static void take_counters(int fd, struct ctl *c, double rtt)
+static void take_counters(int fd, struct ctl *c, double at, double rtt)
 {
 	static struct counter seen[COUNTERS];
 	static uint64_t n;
@@ -197,7 +209,7 @@ static void take_counters(int fd, struct ctl *c, double rtt)
 		}
 		seen[n++ % COUNTERS] = now;
 		if (then && now.at - then->at >= 4 * rtt)
-			ctl_advise(c, now_s(),
+			ctl_advise(c, at,
 				   &(struct ctl_advice){.capacity = now.capacity,
 							.load = ctl_load(now.bytes - then->bytes,
 									 now.at - then->at,
@@ -206,8 +218,8 @@ static void take_counters(int fd, struct ctl *c, double rtt)
 }
 
 /* Of the controller's state, for the log. */
-static const char *const keys[] = {"p", "rtt", "trains", "estimate"};
-static double kept[4];
+static const char *const keys[] = {"p", "rtt", "trains", "estimate", "probes"};
+static double kept[5];
 
 static void keep(const char *controller, const char *key, double value, void *data)
 {
@@ -241,9 +253,9 @@ static void use_train(struct ctl *c, double now)
 }
 
 /* When its next packet leaves. */
-static double slot(void)
+static double slot(int bytes)
 {
-	return train.begin + train.next * 8 * PACKET / train.t.rate;
+	return train.begin + train.next * 8 * bytes / train.t.rate;
 }
 
 /* The header and the extension of a packet; returns their length. */
@@ -285,16 +297,16 @@ static int cross(char **argv)
 		die(argv[0]);
 	for (int i = 0; i < n; i++)
 		due[i] = now_s() + gap * drand48();
-	while (now_s() < end) {
+	for (double now = now_s(); now < end; now = now_s()) {
 		int next = 0;
 
 		for (int i = 1; i < n; i++)
 			if (due[i] < due[next])
 				next = i;
-		if (now_s() < due[next]) {
+		if (now < due[next]) {
 			/* nobody answers; what is refused is no event either */
 			struct timespec ts;
-			double left = due[next] - now_s() + 1e-6;
+			double left = due[next] - now + 1e-6;
 
 			ts = (struct timespec){(time_t)left, (long)(fmod(left, 1) * 1e9)};
 			ppoll(NULL, 0, &ts, NULL);
@@ -308,26 +320,55 @@ static int cross(char **argv)
 	return 0;
 }
 
-static int send_flow(char **argv, const char *how, double rate_min)
+/* What may follow the log file. */
+struct more {
+	bool ect;
+	int counters; /* port, or 0 */
+	int packet;
+	double rate_min;
+};
+
+static bool take_more(char **argv, struct more *m)
 {
-	bool ect = how && !strcmp(how, "ect0");
-	int told = how && !ect ? socket(AF_INET, SOCK_DGRAM, 0) : -1;
+	*m = (struct more){.packet = PACKET, .rate_min = RATE_MIN};
+	for (; *argv; argv++) {
+		const char *value = strchr(*argv, '=');
+
+		if (!strcmp(*argv, "ect0"))
+			m->ect = true;
+		else if (!strncmp(*argv, "counters=", 9))
+			m->counters = atoi(value + 1);
+		else if (!strncmp(*argv, "packet=", 7))
+			m->packet = atoi(value + 1);
+		else if (!strncmp(*argv, "rate-min=", 9))
+			m->rate_min = atof(value + 1);
+		else
+			return false;
+	}
+	return m->packet >= 100 && m->packet <= PACKET_MAX && m->rate_min > 0;
+}
+
+static int send_flow(char **argv, const struct more *more)
+{
+	bool ect = more->ect;
+	int told = more->counters ? socket(AF_INET, SOCK_DGRAM, 0) : -1;
 	struct sockaddr_in here = {.sin_family = AF_INET};
 	struct sockaddr_in to = {.sin_family = AF_INET};
 	char *colon = strchr(argv[0], ':');
 	double option[CTL_OPTIONS];
 	char why[256];
 	const struct ctl_kind *kind = ctl_choose(argv[1], option, why, sizeof(why));
-	double end = now_s() + atof(argv[2]), begin = now_s(), due = begin, logged = 0,
-	       last = begin;
-	struct ctl_params params = {.rate_min = rate_min,
+	double now = now_s(), end = now + atof(argv[2]), begin = now, due = begin, logged = 0,
+	       last = begin, gap = 1; /* of the usual one, as it is dithered this time */
+	struct ctl_params params = {.rate_min = more->rate_min,
 				    .rate_max = atof(argv[3]),
-				    .packet = PACKET,
+				    .packet = more->packet,
 				    .option = option,
 				    .ecn = ect ? CTL_ECN_CLASSIC : CTL_ECN_NONE};
 	static struct fb_packet pkts[REPORT_MAX];
 	static double sent_at[HISTORY];
-	static uint8_t packet[PACKET - HEADERS];
+	static uint8_t packet[PACKET_MAX - HEADERS];
+	const int bytes = more->packet;
 	static union {
 		struct report r;
 		uint8_t told[PROBE_REPORT + 4];
@@ -347,22 +388,24 @@ static int send_flow(char **argv, const char *how, double rate_min)
 	if (inet_pton(AF_INET, argv[0], &to.sin_addr) != 1 ||
 	    connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0)
 		die(argv[0]);
-	here.sin_port = htons((uint16_t)(told < 0 ? 0 : atoi(how + strlen("counters="))));
+	here.sin_port = htons((uint16_t)more->counters);
 	if (told >= 0 && bind(told, (struct sockaddr *)&here, sizeof(here)) < 0)
-		die(how);
+		die("counters");
 	if (ect && setsockopt(fd, IPPROTO_IP, IP_TOS, &(int){2}, sizeof(int)) < 0)
 		die("ect0");
-	fprintf(log, "t,rate_bps,p,rtt,sent,trains,estimate\n");
+	fprintf(log, "t,rate_bps,p,rtt,sent,trains,estimate,probes\n");
 	c = ctl_new(kind, &params, begin);
-	while (now_s() < end) {
-		double now = now_s(), rate;
+	while (now < end) {
+		bool ready = now < due && readable(fd, now, fmin(fmin(due, end), now + 0.1));
+		double rate;
 
-		if (now < due && readable(fd, fmin(fmin(due, end), now + 0.1))) {
+		now = now_s();
+		if (ready) {
 			ssize_t got = recv(fd, &in, sizeof(in), MSG_DONTWAIT);
 			size_t head = offsetof(struct report, at);
 
 			if (got == sizeof(in.told)) {
-				ctl_message(c, now_s(),
+				ctl_message(c, now,
 					    &(struct ctl_message){.name = PROBE_NAME,
 								  .subtype = PROBE_SUBTYPE,
 								  .data = in.told,
@@ -377,39 +420,39 @@ static int send_flow(char **argv, const char *how, double rate_min)
 					.seq = in.r.first + i,
 					.sent = sent_at[(in.r.first + i) % HISTORY],
 					.recv = in.r.at[i] / 1e9,
-					.size = PACKET,
+					.size = bytes,
 					.received = in.r.at[i] != 0,
 					.ect = ect && in.r.at[i] % 2 == 0,
 					.ce = ect && in.r.at[i] % 2,
 				};
-			ctl_feedback(c, now_s(), pkts, in.r.count);
+			ctl_feedback(c, now, pkts, in.r.count);
 		}
 		if (told >= 0)
-			take_counters(told, c, kept[1] > 0 ? kept[1] : 0.04);
-		now = now_s();
+			take_counters(told, c, now, kept[1] > 0 ? kept[1] : 0.04);
 		rate = ctl_rate(c, now);
 		/* A higher rate need not wait for a gap of the lower one. */
-		due = fmin(due, fmax(now, last + 8 * PACKET / rate));
+		due = fmin(due, fmax(now, last + gap * 8 * bytes / rate));
 		use_train(c, now);
 		if (train.on)
-			due = slot();
+			due = slot(bytes);
 		if (now >= due) {
-			struct data d = {seq, (uint64_t)rate};
+			struct data d = {seq, (uint64_t)rate, now};
 
 			memcpy(packet + write_head(packet), &d, sizeof(d));
 			sent_at[seq++ % HISTORY] = now;
-			if (send(fd, packet, sizeof(packet), MSG_DONTWAIT) > 0)
+			if (send(fd, packet, (size_t)(bytes - HEADERS), MSG_DONTWAIT) > 0)
 				sent++;
-			ctl_sent(c, now, PACKET);
+			ctl_sent(c, now, bytes);
 			/* Absolute deadlines; at most one tick is made good. */
 			last = fmax(due, now - 0.01);
-			due = train.on ? slot()
-				       : last + 8 * PACKET / rate * (0.9 + 0.2 * drand48());
+			gap = 0.9 + 0.2 * drand48();
+			due = train.on ? slot(bytes) : last + gap * 8 * bytes / rate;
 		}
 		if (now - logged >= 0.1) {
 			ctl_state(c, keep, NULL);
-			fprintf(log, "%.3f,%.0f,%.6g,%.5f,%llu,%.0f,%.0f\n", now, rate, kept[0],
-				kept[1], (unsigned long long)sent, kept[2], kept[3]);
+			fprintf(log, "%.3f,%.0f,%.6g,%.5f,%llu,%.0f,%.0f,%.0f\n", now, rate,
+				kept[0], kept[1], (unsigned long long)sent, kept[2], kept[3],
+				kept[4]);
 			logged = now;
 		}
 	}
@@ -419,23 +462,18 @@ static int send_flow(char **argv, const char *how, double rate_min)
 
 int main(int argc, char **argv)
 {
+	struct more more;
+
 	/* Timers of 50 us slack are a packet at 10 Mbit/s. */
 	prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
-	if (argc >= 8 && !strcmp(argv[1], "send")) {
-		bool how = argc > 8 && (!strcmp(argv[8], "ect0") ||
-					!strncmp(argv[8], "counters=", strlen("counters=")));
-		bool rate = argc > 8 + how;
-		double rate_min = rate ? atof(argv[8 + how]) : RATE_MIN;
-
-		if (argc == 8 + how + rate && rate_min > 0)
-			return send_flow(argv + 2, how ? argv[8] : NULL, rate_min);
-	}
+	if (argc >= 8 && !strcmp(argv[1], "send") && take_more(argv + 8, &more))
+		return send_flow(argv + 2, &more);
 	if (argc == 7 && !strcmp(argv[1], "cross"))
 		return cross(argv + 2);
 	if (argc == 5 && !strcmp(argv[1], "recv"))
 		return receive(atoi(argv[2]), atof(argv[3]), argv[4]);
 	fprintf(stderr, "usage: ctl_flow send ADDR:PORT CONTROLLER SECONDS RATE_MAX SEED LOG.csv "
-			"[ect0|counters=PORT] [RATE_MIN]\n"
+			"[ect0] [counters=PORT] [packet=BYTES] [rate-min=BPS]\n"
 			"       ctl_flow recv PORT SECONDS LOG.csv\n"
 			"       ctl_flow cross ADDR:PORT pareto|cbr SECONDS RATE SEED\n");
 	return 2;

@@ -5,6 +5,32 @@
  */
 #include "streamer/media/size.h"
 
+#include <stdio.h>
+
+#include "streamer/options.h"
+
+#define SIDE_MIN 16
+#define SIDE_MAX 8192
+
+static gboolean is_side(int side)
+{
+	return side >= SIDE_MIN && side <= SIDE_MAX && !(side % 2);
+}
+
+gboolean size_parse(struct size *s, const char *text, GError **error)
+{
+	char end;
+
+	if (sscanf(text, "%5dx%5d%c", &s->wanted_width, &s->wanted_height, &end) == 2 &&
+	    is_side(s->wanted_width) && is_side(s->wanted_height))
+		return TRUE;
+	g_set_error(error, USAGE_ERROR, 0,
+		    "--size %s: must be WIDTHxHEIGHT, both even and from " G_STRINGIFY(
+			    SIDE_MIN) " to " G_STRINGIFY(SIDE_MAX),
+		    text);
+	return FALSE;
+}
+
 static GstPadProbeReturn on_caps(GstPad *pad, GstPadProbeInfo *info, gpointer data)
 {
 	GstEvent *event = GST_PAD_PROBE_INFO_EVENT(info);
@@ -24,7 +50,9 @@ static GstPadProbeReturn on_caps(GstPad *pad, GstPadProbeInfo *info, gpointer da
 		return GST_PAD_PROBE_OK;
 	colours = gst_structure_get_string(picture, "colorimetry");
 	caps = gst_caps_new_simple("video/x-raw", "format", G_TYPE_STRING, "I420", "width",
-				   G_TYPE_INT, s->width, "height", G_TYPE_INT, s->height, NULL);
+				   G_TYPE_INT, s->wanted_width ? s->wanted_width : s->width,
+				   "height", G_TYPE_INT,
+				   s->wanted_width ? s->wanted_height : s->height, NULL);
 	if (colours)
 		gst_caps_set_simple(caps, "colorimetry", G_TYPE_STRING, colours, NULL);
 	g_object_set(s->filter, "caps", caps, NULL);

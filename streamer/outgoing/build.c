@@ -56,7 +56,12 @@ gboolean outgoing_check(struct outgoing *o, GError **error)
 	if (!o->encoder || (!strncmp(o->encoder, OWN_ENCODER, n) && strchr(" \t", o->encoder[n])))
 		return TRUE;
 	o->adaptor = adaptor_new(o->encoder, (guint)o->gop, o->headers, error);
-	return o->adaptor != NULL;
+	if (!o->adaptor)
+		return FALSE;
+	if (adaptor_payload(o->adaptor) == VIDEO_PT || (!o->repairs.rtx && !o->repairs.fec))
+		return TRUE;
+	g_set_error(error, USAGE_ERROR, 0, "--rtx and --fec need an encoder of H.264");
+	return FALSE;
 }
 
 /*
@@ -112,13 +117,6 @@ const char *outgoing_end(const struct outgoing *o)
 
 static gboolean use_payloader(struct outgoing *o, GError **error)
 {
-	guint pt = 0;
-
-	g_object_get(o->pay, "pt", &pt, NULL);
-	if (pt != VIDEO_PT && o->repair) {
-		g_set_error(error, USAGE_ERROR, 0, "--rtx and --fec need an encoder of H.264");
-		return FALSE;
-	}
 	g_object_set(o->pay, "ssrc", o->ssrc, "timestamp-offset", o->ts_offset, "seqnum-offset",
 		     (gint)o->first_seq, NULL);
 	if (o->interlace)

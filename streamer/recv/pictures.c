@@ -11,15 +11,6 @@
 #include "streamer/recv/state.h"
 #include "streamer/rtp/repair.h"
 
-/* RFC 6184 section 5.2, mode 1; at any other type the depayloader would give up. */
-static gboolean is_h264(GstRTPBuffer *rtp)
-{
-	const guint8 *payload = gst_rtp_buffer_get_payload(rtp);
-	guint type = gst_rtp_buffer_get_payload_len(rtp) > 0 ? payload[0] & 31U : 0;
-
-	return (type >= 1 && type <= 24) || type == 28;
-}
-
 /*
  * Carry the RTP time stamp through the decoder as presentation time: nothing
  * behind this point plays in time, and the decoder hands it back untouched.
@@ -34,7 +25,9 @@ static GstPadProbeReturn on_depay(GstPad *pad, GstPadProbeInfo *info, gpointer d
 	info->data = buf;
 	if (!gst_rtp_buffer_map(buf, GST_MAP_READ, &rtp))
 		return GST_PAD_PROBE_OK;
-	if (gst_rtp_buffer_get_payload_type(&rtp) == CODEC_H264_PT && !is_h264(&rtp)) {
+	if (!payload_expects(gst_rtp_buffer_get_payload_type(&rtp),
+			     gst_rtp_buffer_get_payload(&rtp),
+			     gst_rtp_buffer_get_payload_len(&rtp))) {
 		gst_rtp_buffer_unmap(&rtp);
 		return GST_PAD_PROBE_DROP;
 	}
@@ -124,8 +117,7 @@ static void remove_decoder(struct receiver *r)
 /* What decodes a coding, before the pictures' common way. */
 static gboolean build_decoder(struct receiver *r, const struct codec *codec)
 {
-	char *text = g_strdup_printf("%s name=depay request-keyframe=true ! %s name=dec",
-				     codec->depay, codec->decoder);
+	char *text = g_strdup_printf("%s name=depay ! %s name=dec", codec->depay, codec->decoder);
 	GError *error = NULL;
 	GstElement *in;
 

@@ -75,6 +75,8 @@ static gboolean parse(struct receiver *r, int argc, char **argv, GError **error)
 		{"controller", 0, 0, G_OPTION_ARG_STRING, &r->controller,
 		 "The sender's controller and options, if its receiver has a part in it",
 		 "NAME[:OPTION=VALUE,...]"},
+		{"size", 0, 0, G_OPTION_ARG_STRING, &r->size_text,
+		 "Scale all pictures to this size (the first one's)", "WIDTHxHEIGHT"},
 		{"interlace", 0, 0, G_OPTION_ARG_STRING, &r->interlace_text,
 		 "Join the parts of pictures that a sender with the same option codes separately",
 		 "rows|checkerboard|quarters"},
@@ -126,6 +128,8 @@ static gboolean parse(struct receiver *r, int argc, char **argv, GError **error)
 		return FALSE;
 	}
 	r->local = parse_address(r->listen, 0, error);
+	if (r->size_text && !size_parse(&r->size, r->size_text, error))
+		return FALSE;
 	return r->local && (!r->controller || parse_decider(r->controller, &r->dec, error));
 }
 
@@ -255,6 +259,7 @@ out:
 	g_clear_object(&r.session);
 	gst_clear_buffer(&r.srtp_key);
 	g_free(r.controller);
+	g_free(r.size_text);
 	g_free(r.form_text);
 	g_free(r.feedback_text);
 	g_free(r.interlace_text);

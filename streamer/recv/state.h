@@ -44,7 +44,7 @@ struct receiver {
 	gboolean rtx, fec;
 	struct inbound *inbound;
 	struct guard *guard; /* few streams get in */
-	char *interlace_text;
+	char *interlace_text, *size_text;
 	enum interlace_mode interlace;
 	struct weave *weave;
 	GstElement *demux; /* rtpbin's, of streams */

@@ -22,6 +22,7 @@ TEST(test_round_trip)
 		a.stream[i].port = (guint16)(5000 + 2 * i);
 		a.stream[i].sends = i == CALL_VIDEO;
 		a.stream[i].ssrc = 0xffffffff;
+		a.stream[i].payload = i == CALL_VIDEO ? 26 : 0;
 		for (int k = 0; k < OFFER_KEY; k++)
 			a.stream[i].key[k] = (guint8)(k * 7);
 	}
@@ -37,6 +38,7 @@ TEST(test_round_trip)
 	check(b.stream[CALL_VIDEO].sends && b.stream[CALL_VIDEO].ssrc == 0xffffffff &&
 		      !memcmp(b.stream[CALL_VIDEO].key, a.stream[CALL_VIDEO].key, OFFER_KEY),
 	      "what is sent", 0);
+	check(b.stream[CALL_VIDEO].payload == 26 && !b.stream[CALL_AUDIO].payload, "coding", 0);
 	check(!b.stream[CALL_AUDIO].sends && b.stream[CALL_AUDIO].port == 5002, "what is not", 0);
 	g_free(line);
 }
@@ -123,6 +125,12 @@ TEST(test_refusals)
 		 "30 bytes"},
 		{OFFER("1", "\"a\"", "1000000", "{\"port\":5000,\"ssrc\":7,\"key\":\"*\"}"),
 		 "30 bytes"},
+		{OFFER("1", "\"a\"", "1000000",
+		       "{\"port\":5000,\"ssrc\":7,\"payload\":128,\"key\":" KEY "}"),
+		 "payload must be"},
+		{OFFER("1", "\"a\"", "1000000",
+		       "{\"port\":5000,\"ssrc\":7,\"payload\":\"JPEG\",\"key\":" KEY "}"),
+		 "payload must be"},
 	};
 	char *large = g_strnfill(OFFER_LINE + 1, ' ');
 	struct offer o;

@@ -78,6 +78,26 @@ def losses(streamer: str, tmp: Path, secret_file: str) -> None:
     assert "ended: " in said[1], said[1]
 
 
+def codings(streamer: str, tmp: Path, secret_file: str) -> None:
+    """Each end has an encoder of its own: what the offer says decides how the other decodes."""
+    where = f"127.0.0.1:{free_port()}"
+    common = ("--secret", secret_file, "--source", "test", "--audio", "none", "--sink", "none",
+              "--audio-sink", "none", "--rate-max", "2mbit", "--paqmd", "none", "--controller",
+              "fixed")
+    ends = [Program(HERE, streamer, "call", *there, *common, "--encoder", encoder, "--record",
+                    tmp / f"coding-{encoder}")
+            for there, encoder in ((("--listen", where), "jpegenc"), ((where,), "avenc_bmp"))]
+    for encoder in ("jpegenc", "avenc_bmp"):
+        wait_for_rows(tmp / f"coding-{encoder}" / "video.csv", 40, *ends)
+    hang_up(ends[1], ends[0])
+    for encoder, whole in (("jpegenc", True), ("avenc_bmp", False)):
+        frames = trial.rows(tmp / f"coding-{encoder}" / "frames.csv")
+        sizes = {(int(row["width"]), int(row["height"])) for row in frames[1:]}
+        assert len(frames) > 40 and (sizes == {(640, 360)}) == whole, (encoder, sizes)
+    refused(streamer, "need an encoder of H.264", where, *common, "--encoder", "vp8enc", "--rtx")
+    refused(streamer, "no264enc", where, *common, "--encoder", "no264enc")
+
+
 def events(path: Path, kind: str) -> list[str]:
     return [row["detail"] for row in trial.rows(path / "events.csv") if row["event"] == kind]
 
@@ -250,6 +270,7 @@ def main(streamer: str) -> None:
             text = (tmp / end_name / "call.json").read_text()
             assert "key" not in text and "secret" not in text
             assert events(tmp / end_name, "refused") == ["nothing"] * 2
+        codings(streamer, tmp, good)
         losses(streamer, tmp, good)
         strangers(streamer, tmp, good)
         only_watching(streamer, tmp, good)

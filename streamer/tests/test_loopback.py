@@ -242,12 +242,15 @@ def has_element(name: str) -> bool:
 def encoders(program: str, tmp: Path) -> None:
     """Encoders of others: what they made arrives and is decoded, and the log adds up."""
     named = ["x264enc", "x264enc speed-preset=veryfast", "openh264enc", "vp8enc", "vp9enc"]
-    named += ["paqmh264enc refresh=idr"]
+    named += ["paqmh264enc refresh=idr", "jpegenc", "avenc_bmp"]
     for encoder in named:
         if not encoder.startswith("paqm") and not has_element(encoder.split()[0]):
             print(f"not installed: {encoder}")
             continue
-        sent, came = stream(program, tmp, ["--encoder", encoder, "--rate-max", "500kbit",
+        by_size = encoder in ("jpegenc", "avenc_bmp")
+        # JPEG of noise has 1.3 Mbit/s at the least
+        rate = "3mbit" if by_size else "500kbit"
+        sent, came = stream(program, tmp, ["--encoder", encoder, "--rate-max", rate,
                                            "--duration", "3"])  # fmt: skip
         frames, packets = rows(sent / "frames.csv"), rows(came / "rx.csv")
         check(len(frames) > 20, f"{encoder}: {len(frames)} pictures")
@@ -259,6 +262,14 @@ def encoders(program: str, tmp: Path) -> None:
         check(max(int(p["wire_bytes"]) for p in packets) <= 1200, f"{encoder}: packet size")
         check(frames[0]["type"] == "I", f"{encoder}: {frames[0]}")
         keys = [int(f["frame"]) for f in frames if f["type"] == "I"]
+        if by_size:
+            late = [f for f in frames if int(f["frame"]) > 12]
+            allowed = sum(float(f["allowance_bps"]) for f in late) / 24
+            used = sum(8 * int(f["wire_bytes"]) for f in late) / allowed
+            check(used <= 1.05, f"{encoder}: {used:.3f} of its rate")
+            # as close as the quality's steps, or as the sizes', let it be
+            check(used >= (0.85 if encoder == "jpegenc" else 0.5), f"{encoder}: {used:.3f}")
+            check(keys == list(range(len(frames))), f"{encoder}: key frames {keys}")
         if encoder.startswith("paqm"):
             check(keys == list(range(0, len(frames), 12)), f"{encoder}: key frames {keys}")
 
@@ -443,12 +454,16 @@ def usage(program: str) -> None:
         (["send", "--to", "127.0.0.1:9", "--source", "test", "--encoder", "x264enc ! tee"],
          "one installed"),
         (["send", "--to", "127.0.0.1:9", "--source", "test", "--encoder", "identity"], "VP8"),
+        (["send", "--to", "127.0.0.1:9", "--source", "test", "--encoder", "jpegenc", "--rtx"],
+         "need an encoder of H.264"),
         (["send", "--to", "127.0.0.1:9", "--source", "test", "--encoder", "x264enc no=1"], "no"),
         (["send", "--to", "127.0.0.1:9", "--source", "test", "--fec", "101"], "--fec 101"),
         (["send", "--to", "127.0.0.1:9", "--source", "test", "--fec", "9", "--carrier", "in-band"],
          "--carrier probe"),
         (["recv", "--listen", "127.0.0.1:9", "--return", "x"], "tmmbr"),
         (["recv", "--listen", "127.0.0.1:9", "--interlace", "x"], "quarters"),
+        (["recv", "--listen", "127.0.0.1:9", "--size", "640x361"], "both even"),
+        (["recv", "--listen", "127.0.0.1:9", "--size", "640x360x"], "WIDTHxHEIGHT"),
         (["send", "--to", "127.0.0.1:9", "--source", "test", "--interlace", "x"], "quarters"),
         (["send", "--to", "127.0.0.1:9", "--source", "test", "--interlace", "rows", "--carrier",
           "in-band"], "--carrier probe"),

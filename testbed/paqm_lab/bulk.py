@@ -126,10 +126,11 @@ def sink_of_files(port: int, seconds: float) -> int:
     return received
 
 
-def sinks(port: int, flows: int, seconds: float) -> list[int]:
+def sinks(port: int, flows: int, seconds: float, at_once: int = 1) -> list[int]:
     """Reads one connection at each of many ports, all to their ends. Bytes read of each.
 
-    Some may never come, or their ends be lost: nothing is waited for longer than `seconds`.
+    Some may never come, or their ends be lost: nothing is waited for longer than `seconds`. With
+    `at_once` it is not woken for less: small segments each wake it.
     """
     stop = time.monotonic() + seconds
     received, open_ends = [0] * flows, flows
@@ -145,6 +146,7 @@ def sinks(port: int, flows: int, seconds: float) -> list[int]:
                 which, listens = key.data
                 if listens:
                     link, _ = end.accept()
+                    link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, at_once)
                     ready.register(link, selectors.EVENT_READ, (which, False))
                     count = 0
                 else:
@@ -183,6 +185,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--starts", metavar="S,...", help="of many flows, to ports from --port on")
     parser.add_argument("--flows", type=int, metavar="N", help="so many sinks, for --seconds")
+    parser.add_argument("--at-once", type=int, default=1, metavar="BYTES",
+                        help="sinks sleep until so much has come")  # fmt: skip
     parser.add_argument("--ipv6", action="store_true", help="the sink's family")
     parser.add_argument("--files", metavar="BYTES-BYTES", help="transfer files of such sizes")
     parser.add_argument("--idle", type=float, metavar="S", help="mean pause between two files")
@@ -204,7 +208,7 @@ def main() -> None:
     elif args.to:
         count = source(args.to, args.port, args.congestion_control, args.seconds)
     elif args.flows:
-        each = sinks(args.port, args.flows, args.seconds)
+        each = sinks(args.port, args.flows, args.seconds, args.at_once)
         print(json.dumps({"port": args.port, "bytes": sum(each), "each": each}), flush=True)
         return
     else:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """Picture quality of what a receiver decoded, against the clip: PSNR, SSIM, VMAF.
 
-Each decoded picture is matched to its source frame by the number in it, so a score never compares
-two different moments. The scores say how good the pictures are that were shown; how many and when
-is for frame rate and freezes to say. The row with the number is cut off before scoring.
+Each decoded picture is matched to its source frame by the number in it, or where that cannot be
+read by the logs of both ends, so a score never compares two different moments. The scores say how
+good the pictures are that were shown; how many and when is for frame rate and freezes to say. The
+row with the number is cut off before scoring.
 
 Reference and decoded picture go to ffmpeg as one picture, one above the other, through one pipe.
 """
@@ -116,6 +117,23 @@ def score(
     return Quality(matched[:, 0], matched[:, 1], psnr, ssim, vmaf)
 
 
+def by_logs(decoded: Path, count: int) -> I64:
+    """Source frame of each picture as the logs of both ends have it; -1 where they do not say.
+
+    For numbers that cannot be read: of pictures that were coded at a tenth of their size.
+    """
+    source = np.full(count, -1, np.int64)
+    sent, shown = decoded.parents[1] / "send" / "frames.csv", decoded.with_name("decoded.csv")
+    if sent.exists() and shown.exists():
+        with sent.open(newline="") as f:
+            of = {row["rtp_ts"]: int(row["src_frame"]) for row in csv.DictReader(f)}
+        with shown.open(newline="") as f:
+            for row, picture in enumerate(csv.DictReader(f)):
+                if row < count:
+                    source[row] = of.get(picture["rtp_ts"], -1)
+    return source
+
+
 def compare(clip: Path, decoded: Path) -> Quality:
     """Match and score every picture of a decoded file."""
     reference, video = y4m.open_y4m(clip), y4m.open_y4m(decoded)
@@ -125,6 +143,7 @@ def compare(clip: Path, decoded: Path) -> Quality:
             f"{reference.width}x{reference.height}: the receiver must scale what it decodes"
         )
     source = clip_module.read_barcodes(video.luma())
+    source = np.where(source < 0, by_logs(decoded, video.count), source)
     source[source >= reference.count] = -1
     pairs = [(i, int(s)) for i, s in enumerate(source) if s >= 0]
     nothing = np.full(video.count, np.nan)

@@ -32,7 +32,8 @@ TCP_JITTER = 0.1
 MEDIA_JITTER = 0.042
 
 VARIANT = {
-    "controller": None, "ecn": None, "use": None, "shaper": None, "steady": False, "follow": False
+    "controller": None, "ecn": None, "use": None, "shaper": None, "steady": False, "follow": False,
+    "encoder": None, "receiver": None,
 }  # fmt: skip
 
 
@@ -283,7 +284,7 @@ def _check_sense(path: Path, data: dict[str, Any]) -> None:
                 f'{path}: variant[{number}].sender: expected "none" if there are no media flows, '
                 "and only then"
             )
-        for key in ("controller", "ecn", "use"):
+        for key in ("controller", "ecn", "use", "encoder", "receiver"):
             if key in variant and variant["sender"] != "paqm-streamer":
                 raise LabError(f"{path}: variant[{number}].{key} needs the sender paqm-streamer")
         if "link" not in data["path"] and (variant.get("steady") or variant.get("follow")):

@@ -133,6 +133,12 @@ def _streamer(flow: Json, config: Json, home: Path) -> Plan:
     send += ["--log", str(home / "send"), "--paqmd", _socket(flow)]
     if config["variant"]["controller"]:
         send += ["--controller", config["variant"]["controller"]]
+    if receiver := config["variant"].get("receiver"):
+        receive += ["--controller", receiver]
+    if encoder := config["variant"].get("encoder"):
+        send += ["--encoder", encoder]
+        # it may begin with pictures that are smaller than the clip's
+        receive += ["--size", f"{config['clip']['width']}x{config['clip']['height']}"]
     if config["variant"]["ecn"]:
         send += ["--ecn", config["variant"]["ecn"]]
     plan = ends(flow, send, receive)
