@@ -94,9 +94,10 @@ struct ctl_kind {
 	bool marks;	     /* answers ECN marks */
 	const char *element; /* GStreamer element that brings estimates; NULL: needs none */
 	const struct ctl_option *options; /* the last has no name; NULL: there are none */
-	bool bursts; /* pictures are sent at once: the receiver measures the path by them */
-	size_t extension; /* bytes, if each packet carries an RTP header extension for its other side */
-	size_t size; /* of the state, which begins zeroed */
+	bool bursts;	  /* pictures are sent at once: the receiver measures the path by them */
+	size_t extension; /* bytes, if each packet carries an RTP header extension for its other
+			     side */
+	size_t size;	  /* of the state, which begins zeroed */
 	void (*init)(void *state, const struct ctl_params *p, double now);
 	/* All but init and rate may be NULL. */
 	void (*report)(void *state, const struct ctl_params *p, const struct fb_report *r);

@@ -26,13 +26,13 @@ struct levels {
 	bool any, first;
 	uint16_t expected;
 	uint32_t ts;
-	double began;	    /* when the first packet came */
-	double check;	    /* when the next one is due */
-	double silent;	    /* when silence counts as loss */
-	double rest;	    /* with `immediate`: no other step down before */
-	double rtt, pause;  /* s; rtt 0: unknown */
-	uint32_t echo_us;   /* clock of the newest packet, */
-	double echo_at;	    /* and when it came */
+	double began;	   /* when the first packet came */
+	double check;	   /* when the next one is due */
+	double silent;	   /* when silence counts as loss */
+	double rest;	   /* with `immediate`: no other step down before */
+	double rtt, pause; /* s; rtt 0: unknown */
+	uint32_t echo_us;  /* clock of the newest packet, */
+	double echo_at;	   /* and when it came */
 	uint16_t told;
 };
 

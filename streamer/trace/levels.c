@@ -13,12 +13,24 @@
 #define B_BYTES 2000
 
 const struct levels_app levels_apps[] = {
-	{"mm", "frames of one packet, 300 to 1100 kbit/s",
-	 {300e3, 500e3, 700e3, 900e3, 1100e3}, NULL, 1000, 0},
-	{"mpeg", "IBBPBBPBB, 293 to 1040 kbit/s",
-	 {293e3, 507e3, 720e3, 880e3, 1040e3}, "IBBPBBPBB", 1500, 300},
-	{"mpeg12", "IBBPBBPBBPBB, 220 to 1020 kbit/s",
-	 {220e3, 380e3, 700e3, 860e3, 1020e3}, "IBBPBBPBBPBB", 1500, 400},
+	{"mm",
+	 "frames of one packet, 300 to 1100 kbit/s",
+	 {300e3, 500e3, 700e3, 900e3, 1100e3},
+	 NULL,
+	 1000,
+	 0},
+	{"mpeg",
+	 "IBBPBBPBB, 293 to 1040 kbit/s",
+	 {293e3, 507e3, 720e3, 880e3, 1040e3},
+	 "IBBPBBPBB",
+	 1500,
+	 300},
+	{"mpeg12",
+	 "IBBPBBPBBPBB, 220 to 1020 kbit/s",
+	 {220e3, 380e3, 700e3, 860e3, 1020e3},
+	 "IBBPBBPBBPBB",
+	 1500,
+	 400},
 	{0},
 };
 

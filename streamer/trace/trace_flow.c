@@ -187,9 +187,9 @@ static guint32 picture_ts(const struct trace_flow *f, guint frame)
 	if (s->app)
 		return f->ts_offset +
 		       (guint32)((f->frame_ns - s->begin_ns) / 1000 * TRACE_CLOCK / 1000000);
-	return f->ts_offset +
-	       (guint32)gst_util_uint64_scale(frame, (guint64)TRACE_CLOCK * s->ladder.fps_d,
-					      (guint64)s->ladder.fps_n);
+	return f->ts_offset + (guint32)gst_util_uint64_scale(frame,
+							     (guint64)TRACE_CLOCK * s->ladder.fps_d,
+							     (guint64)s->ladder.fps_n);
 }
 
 static char letter(const struct trace_flow *f, const struct trace_packet *k)
@@ -525,7 +525,8 @@ gboolean trace_flow_open(struct trace_sender *s, guint index, GError **error)
 	f->pieces = g_array_new(FALSE, FALSE, sizeof(struct h264_piece));
 	f->waiting = s->decay > 0 ? g_queue_new() : NULL;
 	/* The first flow is the one to be judged: the whole clip, once. */
-	f->gop_first = index && groups ? (guint)g_rand_int_range(s->rand, 0, groups) * s->ladder.gop : 0;
+	f->gop_first =
+		index && groups ? (guint)g_rand_int_range(s->rand, 0, groups) * s->ladder.gop : 0;
 	f->rtp = trace_socket(s->dest, port, TRUE, error);
 	/* An application with levels is one flow for whoever counts flows (RFC 5761). */
 	f->rtcp = f->rtp < 0 ? -1
@@ -570,7 +571,7 @@ void trace_flow_start(struct trace_flow *f)
 	f->step_ns = s->interval_ns;
 	f->frame_ns = start - f->step_ns;
 	/* Reports on trains are sent to where the first one of ours comes from. */
-	f->report_ns = s->no_reports		      ? G_MAXINT64
+	f->report_ns = s->no_reports		  ? G_MAXINT64
 		       : s->kind->train || s->app ? start
 						  : start + REPORT_INTERVAL;
 	f->due = start;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Flows of trace mode's sender, and what they share: pictures of a ladder, or frames of levels.h. Times are CLOCK_MONOTONIC's, ns. */
+/* Flows of trace mode's sender, and what they share: pictures of a ladder, or frames of levels.h.
+ * Times are CLOCK_MONOTONIC's, ns. */
 #ifndef PAQM_TRACE_FLOW_H
 #define PAQM_TRACE_FLOW_H
 

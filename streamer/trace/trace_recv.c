@@ -479,7 +479,8 @@ static gboolean open_stream(struct trace_receiver *r, guint index, GError **erro
 			 trace_send_as(st->rtcp, r->dscp, ECN_NOT_ECT, error)))
 		return FALSE;
 	st->on_rtp = (struct trace_watch){on_rtp, st};
-	if (st->dec && dec_prompt(st->dec) && !trace_loop_add(&r->loop, st->rtp, &st->on_rtp, error))
+	if (st->dec && dec_prompt(st->dec) &&
+	    !trace_loop_add(&r->loop, st->rtp, &st->on_rtp, error))
 		return FALSE;
 	return trace_loop_add(&r->loop, st->rtcp, &st->on_rtcp, error);
 }

@@ -190,10 +190,10 @@ static void plan_ahead(struct trace_sender *s)
 static gboolean prepare(struct trace_sender *s, GError **error)
 {
 	s->rand = s->seed >= 0 ? g_rand_new_with_seed((guint32)s->seed) : g_rand_new();
-	s->interval_ns = s->app ? levels_step_ns(s->app, (guint)s->packet, s->app->rate[0])
-				: (gint64)gst_util_uint64_scale(1000000000,
-								(guint64)s->ladder.fps_d,
-								(guint64)s->ladder.fps_n);
+	s->interval_ns =
+		s->app ? levels_step_ns(s->app, (guint)s->packet, s->app->rate[0])
+		       : (gint64)gst_util_uint64_scale(1000000000, (guint64)s->ladder.fps_d,
+						       (guint64)s->ladder.fps_n);
 	s->ctl_params = (struct ctl_params){.rate_min = (double)s->rate_min,
 					    .rate_max = (double)s->rate_max,
 					    .packet = s->app ? s->packet : WIRE_PACKET,
@@ -274,7 +274,8 @@ int cmd_trace_send(int argc, char **argv)
 	g_mutex_init(&s->lock);
 	if (parse(s, argc, argv, &error) && prepare(s, &error)) {
 		printf("sending %d flows of %s to %s, %.0f to %.0f kbit/s each\n", s->flows,
-		       s->app ? s->app->name : s->ladder_dir, s->to, s->rate_min / 1e3, s->rate_max / 1e3);
+		       s->app ? s->app->name : s->ladder_dir, s->to, s->rate_min / 1e3,
+		       s->rate_max / 1e3);
 		fflush(stdout);
 		run(s);
 	}
