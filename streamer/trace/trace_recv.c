@@ -72,7 +72,8 @@ struct trace_receiver {
 	guint64 kept, broken;
 	FILE *es;
 	struct trace_loop loop;
-	gint64 read_ns, tick_ns, end_ns;
+	gint64 read_ns, tick_ns, end_ns, armed_ns;
+	gint64 ahead_ns; /* CLOCK_REALTIME less CLOCK_MONOTONIC */
 	int status;
 };
 
@@ -262,6 +263,12 @@ static gboolean is_rtcp(const guint8 *p, gsize len)
 	return len > 1 && p[1] >= 192 && p[1] <= 223;
 }
 
+/* Does its receiving side decide by when packets come? */
+static gboolean prompt(const struct trace_stream *st)
+{
+	return st->dec && dec_prompt(st->dec);
+}
+
 static void read_packets(struct trace_stream *st)
 {
 	static char control[BATCH][CMSG_SPACE(sizeof(struct timespec)) + CMSG_SPACE(sizeof(int))];
@@ -291,6 +298,11 @@ static void read_packets(struct trace_stream *st)
 				hear(st, packet[i], msg[i].msg_len, &from[i],
 				     msg[i].msg_hdr.msg_namelen);
 				continue;
+			}
+			if (prompt(st) && !st->peer_len) { /* the first report may be lost */
+				st->shared = TRUE;
+				st->peer = from[i];
+				st->peer_len = msg[i].msg_hdr.msg_namelen;
 			}
 			take_packet(st, packet[i], msg[i].msg_len, ecn, at);
 		}
@@ -347,28 +359,31 @@ static void report(struct trace_stream *st)
 }
 
 /* When there is anything to do without a packet. */
-static void set_timer(struct trace_receiver *r)
+static gint64 next_ns(const struct trace_receiver *r)
 {
 	gint64 next = MIN(MIN(r->read_ns, r->tick_ns), r->end_ns);
 	double due = INFINITY; /* s of CLOCK_REALTIME */
 
 	for (gint i = 0; i < r->streams; i++)
-		if (r->stream[i].dec)
+		if (prompt(&r->stream[i]) && r->stream[i].peer_len)
 			due = fmin(due, dec_next(r->stream[i].dec));
-	if (isfinite(due))
-		next = MIN(next, (gint64)(due * 1e9) - (realtime_ns() - monotonic_ns()));
-	trace_timer_set(&r->loop, next);
+	return isfinite(due) ? MIN(next, (gint64)(due * 1e9) - r->ahead_ns) : next;
 }
 
 static void on_tick(gpointer data)
 {
 	struct trace_receiver *r = data;
 	gint64 now = monotonic_ns();
+	gboolean read = now >= MIN(MIN(r->read_ns, r->tick_ns), r->end_ns);
 
 	for (gint i = 0; i < r->streams; i++) {
-		read_packets(&r->stream[i]);
+		if (prompt(&r->stream[i]))
+			tell_sender(&r->stream[i]);
+		else if (read)
+			read_packets(&r->stream[i]);
 	}
-	r->read_ns = now + READ_INTERVAL;
+	if (read)
+		r->read_ns = now + READ_INTERVAL;
 	if (now >= r->end_ns)
 		r->loop.stop = TRUE;
 	if (now >= r->tick_ns) {
@@ -377,16 +392,23 @@ static void on_tick(gpointer data)
 				report(&r->stream[i]);
 		r->tick_ns += REPORT_INTERVAL;
 	}
-	set_timer(r);
+	r->armed_ns = next_ns(r);
+	trace_timer_set(&r->loop, r->armed_ns);
 }
 
-/* A stream whose receiving side decides by when packets come. */
+/* Of a stream that is read at once. */
 static void on_rtp(gpointer data)
 {
 	struct trace_stream *st = data;
+	struct trace_receiver *r = st->r;
+	gint64 next;
 
 	read_packets(st);
-	set_timer(st->r);
+	next = next_ns(r);
+	if (next < r->armed_ns) {
+		r->armed_ns = next;
+		trace_timer_set(&r->loop, next);
+	}
 }
 
 static gboolean parse(struct trace_receiver *r, int argc, char **argv, GError **error)
@@ -515,7 +537,9 @@ static void run(struct trace_receiver *r)
 
 	r->tick_ns = now + REPORT_INTERVAL;
 	r->end_ns = r->duration > 0 ? now + (gint64)(r->duration * 1e9) : G_MAXINT64;
-	trace_timer_set(&r->loop, now + READ_INTERVAL);
+	r->ahead_ns = realtime_ns() - now;
+	r->read_ns = r->armed_ns = now + READ_INTERVAL;
+	trace_timer_set(&r->loop, r->armed_ns);
 	trace_loop_run(&r->loop, &timer);
 	for (gint i = 0; i < r->streams; i++)
 		read_packets(&r->stream[i]);

@@ -17,7 +17,7 @@ from paqm_lab.multi.traceflows import WAIT_STEP
 
 Json = dict[str, Any]
 
-SAMPLE = 0.25  # s
+SAMPLE = 0.5  # s
 CLASSES = ("tcp", "tagged", "untagged")
 COUNTED = ("arrived_packets", "sent_packets", "sent_bytes", "drop_early", "drop_forced",
            "drop_limit", "drop_threshold", "drop_flow", "cut_in")
