@@ -113,13 +113,11 @@ static double timeout(const struct levels *s)
 
 static void take_mark(struct levels *s, const struct levels_mark *m, double at)
 {
-	bool known = s->rtt > 0;
-
 	s->rtt = m->rtt_us / 1e6;
 	s->pause = m->pause_ms / 1e3;
 	s->echo_us = m->clock_us;
 	s->echo_at = at;
-	if (!known && s->rtt > 0)
+	if (s->check == INFINITY && s->rtt > 0) /* that was waited for */
 		s->check = fmax(at, s->began + period(s));
 }
 
