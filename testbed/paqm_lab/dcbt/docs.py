@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""docs/dcbt-results.md from docs/results/dcbt.json; rows as text and as tables are the catalogue's."""
+"""docs/dcbt-results.md from docs/results/dcbt.json; rows are shown as the catalogue's."""
 
 from __future__ import annotations
 
