@@ -141,7 +141,7 @@ class Bins:
     """Bytes of each flow by the time they were read, in bins from `epoch` (Unix time) on.
 
     Who has them reads once in each: a program that wakes up for every packet costs more than the
-    packet.
+    packet. Where segments are to be acknowledged before, the route's `quickack` does it.
     """
 
     def __init__(self, flows: int, epoch: float, width: float) -> None:

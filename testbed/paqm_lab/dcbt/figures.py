@@ -45,7 +45,7 @@ def main_run(ctx: Context, queue: str, seed: int, today: bool = False) -> Values
             if flow["sender"] == "tcp":
                 # 1000 bytes with time stamps, too
                 flow |= {"mss": 948, "congestion_control": "cubic"}
-                del flow["window"], flow["sack"]
+                del flow["window"], flow["sack"], flow["delack"]
     return of_main(run(ctx, data, queue, QUEUES[queue], seed))
 
 

@@ -66,6 +66,7 @@ class Flow:
     mss: int = 0  # of TCP; 0: the kernel's
     window: int = 0  # of TCP, in segments; 0: the kernel's
     sack: bool = True  # of TCP, and time stamps
+    delack: bool = True  # else TCP acknowledges each segment, as ns-2's sink does
 
     @property
     def entry(self) -> str:
@@ -242,10 +243,20 @@ class Case:
         if not first.sack:
             for name in ("sack", "timestamps", "frto"):
                 self.at(-1, first.source, "sysctl", "-qw", f"net.ipv4.tcp_{name}=0")
+        if not first.delack:
+            self._acknowledge_all(first)
         self.program(f"sink-{entry}", first.sink, *bulk[:5], *sink, start=begin)
         bulk += ["--to", self.sink_address(first), "--seconds", f"{seconds:.6f}"]
         bulk += ["--congestion-control", first.congestion_control]
         self.program(f"src-{entry}", first.source, *bulk, start=begin + LEAD)
+
+    def _acknowledge_all(self, flow: Flow) -> None:
+        """The sink's host acknowledges each segment as it comes, whether it has been read or not."""
+        back = next(link for link in self.net.links
+                    if flow.source in (link.left.host, link.right.host)).subnet
+        route = next(route for route in self.net.shortest_routes()
+                     if (route.host, route.to) == (flow.sink, back))
+        self.at(-1, flow.sink, "ip", "route", "change", back, "via", route.via, "quickack", "1")
 
     def _add_files(self, flow: Flow) -> None:
         """Source and sink of short transfers; the sink is there until no source can begin one."""

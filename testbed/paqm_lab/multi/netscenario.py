@@ -38,7 +38,7 @@ ONLY = {"congestion_control": ["tcp"], "poisson": ["advised", "deaf"], "lag_ms":
         "published": ["trace"], "controller": ["trace"], "size": ["advised", "deaf", "levels"],
         "files": ["tcp"], "pause": [ADVISED_SENDER], "application": ["levels"],
         "dscp": ["deaf", "levels"], "frame": ["deaf"], "mss": ["tcp"], "window": ["tcp"],
-        "sack": ["tcp"]}
+        "sack": ["tcp"], "delack": ["tcp"]}
 WITHIN, WINDOW = 0.05, 0.5  # of the share, s: what "settled" means
 TRACE_FPS = 30  # of trace flows, as in the published runs
 CLIP = {"width": clip.WIDTH, "height": clip.HEIGHT, "fps": clip.FPS}
@@ -312,6 +312,7 @@ def _flows(
             mss=entry.get("mss", 0),
             window=entry.get("window", 0),
             sack=entry.get("sack", True),
+            delack=entry.get("delack", True),
         )
         for number in range(1, count + 1)
     ]
