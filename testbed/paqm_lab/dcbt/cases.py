@@ -117,6 +117,13 @@ FRED = (
     Figure("tagged_struck", "of these for being beyond the flow's share", "%"),
     Figure("use", "use of the link from 5 s on", "%"),
 )
+MODEL = (
+    Figure("tcp_drop0", "TCP packets dropped", "%", printed="4.46 %"),
+    Figure("tagged_drop0", "tagged packets dropped", "%", printed="11.85 %"),
+    Figure("tcp_packets", "TCP packets delivered", printed="66648"),
+    Figure("tagged_packets", "tagged packets delivered", printed="21126"),
+    *(rate(class_, n) for n in PERIODS for class_ in CLASSES if n > 1 or class_ != "untagged"),
+)
 PAIRS = (
     Figure("jitter_gain", "longest less shortest delay, D-CBT to ChIPS", "", low=1.5,
            better=HIGHER, printed="2.4"),
@@ -210,9 +217,11 @@ def rows() -> list[Row]:
     def row(
         id_: str, title: str, words: str, figures: tuple[Figure, ...], run: Any, scenario: str,
         held: bool = True, seeds: tuple[int, ...] = SEEDS, substitutes: str = SUBSTITUTES,
+        incomparable: str = "",
     ) -> Row:
-        return Row(id_, title, words, figures, run, f"testbed/scenarios/{scenario}.toml", SPEC,
-                   seeds=seeds, held=held, substitutes=substitutes)
+        return Row(id_, title, words, figures, run, scenario and
+                   f"testbed/scenarios/{scenario}.toml", SPEC, seeds=seeds, held=held,
+                   substitutes=substitutes, incomparable=incomparable)
 
     def main(
         queue: str, title: str, words: str, figures: tuple[Figure, ...], **more: Any
@@ -256,6 +265,12 @@ def rows() -> list[Row]:
         row("penalty", "FRED's penalty per flow on the same traffic",
             "expected: D-CBT gives tagged flows more than FRED", PENALTY,
             _run(PENALTY, of.pairs), "dcbt", held=False),
+        *(row(f"model.{tcp}", f"a model of the main experiment under D-CBT, TCP as {title}",
+              "as main.dcbt", MODEL, _run(MODEL, of.model_run, tcp), "", held=False,
+              substitutes="core/tests/dcbt_model.c: the law of the module over simple flows",
+              incomparable="a model, which shows what hangs on the TCP")
+          for tcp, title in (("reno", "ns-2's Reno of that time"),
+                             ("newreno", "NewReno with limited transmit, as Linux without SACK"))),
         *(row(f"today.{queue}", f"main experiment under {title}, TCP of today",
               "not published", shown, _run(shown, late, queue), "dcbt", held=False, seeds=(1,),
               substitutes="Linux's cubic with SACK, time stamps and its own window, packets of "

@@ -3,11 +3,18 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import tempfile
 from collections.abc import Iterable
+from pathlib import Path
 
+from paqm_lab import cache
 from paqm_lab.catalogue import networks
 from paqm_lab.catalogue.networks import Queue
 from paqm_lab.catalogue.row import Context, Json
+from paqm_lab.errors import LabError
+from paqm_lab.multi.shares import HEADER
 
 Values = dict[str, float | None]
 
@@ -63,8 +70,12 @@ def _ratio(above: float, below: float) -> float | None:
     return above / below if below else None
 
 
-def _use(period: Json, link: float) -> float:
-    return 100 * sum(_of(period, period["rates_mbit"])) / 1000 / link
+def _use(got: Json, name: str, link: float) -> float:
+    """What the link has sent, IP packets counted whole, of `link` Mbit/s."""
+    begin, end = (float(text) for text in name.split("-"))
+    queue = got["periods"][name]["queue"]
+    sent = sum(queue[of]["sent_bytes"] - HEADER * queue[of]["sent_packets"] for of in CLASSES)
+    return 100 * 8 * sent / (end - begin) / (1e6 * link)
 
 
 def of_main(got: Json) -> Values:
@@ -101,8 +112,7 @@ def of_main(got: Json) -> Values:
     per_flow = [(found[f"{of}_average3"] or 0) / flows for of, flows in (("untagged", 2),
                                                                          ("tagged", 10))]
     found["average_order"] = _ratio(*per_flow)
-    found |= {"use": _use(got["periods"]["5-30"], MAIN_LINK),
-              "use_late": _use(got["periods"]["10-30"], MAIN_LINK)}
+    found |= {"use": _use(got, "5-30", MAIN_LINK), "use_late": _use(got, "10-30", MAIN_LINK)}
     delays = got["delays_ms"].values()
     for key in ("min", "max", "p99", "sd"):
         found[f"delay_{key}"] = mean(delay[key] for delay in delays)
@@ -145,7 +155,7 @@ def of_mm(got: Json) -> Values:
             f"tcp{number}": tcp, f"media{number}": media, f"ratio{number}": _ratio(media, tcp),
             f"mm{number}": mean(_of(period, ("M", "N"))),
             f"mpeg{number}": mean(_of(period, ("P", "Q"))),
-            f"use{number}": _use(period, MM_LINK), f"jain{number}": period["jain"],
+            f"use{number}": _use(got, name, MM_LINK), f"jain{number}": period["jain"],
             f"average{number}": period["queue"]["average_packets"],
         }  # fmt: skip
     return found
@@ -173,3 +183,17 @@ def blast_run(ctx: Context, queue: str, seed: int) -> Values:
         "average_blast": blast["queue"]["average_packets"],
         "tagged": mean(_of(blast, ("M",))), "flood": mean(_of(blast, ("U",))),
     }  # fmt: skip
+
+
+def model_run(ctx: Context, tcp: str, seed: int) -> Values:
+    """The model of D-CBT's main experiment (core/tests/dcbt_model.c), of which TCP is `tcp`."""
+    source = cache.REPO / "core" / "tests" / "dcbt_model.c"
+    with tempfile.TemporaryDirectory() as name:
+        program = Path(name) / "model"
+        build = ["cc", "-O2", "-D_GNU_SOURCE", "-I", str(cache.REPO), "-o", str(program)]
+        for words in ([*build, str(source), "-lm"], [str(program), tcp, str(seed)]):
+            done = subprocess.run(words, capture_output=True, text=True)
+            if done.returncode:
+                raise LabError(f"{words[0]}: {done.stderr.strip()}")
+    found: Values = json.loads(done.stdout)
+    return found

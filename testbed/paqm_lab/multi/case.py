@@ -251,7 +251,7 @@ class Case:
         self.program(f"src-{entry}", first.source, *bulk, start=begin + LEAD)
 
     def _acknowledge_all(self, flow: Flow) -> None:
-        """The sink's host acknowledges each segment as it comes, whether it has been read or not."""
+        """The sink's host acknowledges each segment as it comes, read or not."""
         back = next(link for link in self.net.links
                     if flow.source in (link.left.host, link.right.host)).subnet
         route = next(route for route in self.net.shortest_routes()
