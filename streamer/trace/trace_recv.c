@@ -376,12 +376,11 @@ static void on_tick(gpointer data)
 	gint64 now = monotonic_ns();
 	gboolean read = now >= MIN(MIN(r->read_ns, r->tick_ns), r->end_ns);
 
-	for (gint i = 0; i < r->streams; i++) {
+	for (gint i = 0; i < r->streams; i++)
 		if (prompt(&r->stream[i]))
 			tell_sender(&r->stream[i]);
 		else if (read)
 			read_packets(&r->stream[i]);
-	}
 	if (read)
 		r->read_ns = now + READ_INTERVAL;
 	if (now >= r->end_ns)

@@ -60,8 +60,8 @@ def test_two_entries_of_a_host_have_classes_of_their_own() -> None:
 
 def stats(sent: int, dropped: int, average: float) -> Json:
     found = dict.fromkeys(periods.COUNTED, 0)
-    return {**found, "sent_packets": sent, "sent_bytes": 1014 * sent, "drop_early": dropped, "average_packets": average,
-            "flows": 2}
+    return {**found, "sent_packets": sent, "sent_bytes": 1014 * sent, "drop_early": dropped,
+            "average_packets": average, "flows": 2}
 
 
 def test_figures_of_a_period(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def _use(got: Json, name: str, link: float) -> float:
     begin, end = (float(text) for text in name.split("-"))
     queue = got["periods"][name]["queue"]
     sent = sum(queue[of]["sent_bytes"] - HEADER * queue[of]["sent_packets"] for of in CLASSES)
-    return 100 * 8 * sent / (end - begin) / (1e6 * link)
+    return float(100 * 8 * sent / (end - begin) / (1e6 * link))
 
 
 def of_main(got: Json) -> Values:
