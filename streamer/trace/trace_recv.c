@@ -72,8 +72,7 @@ struct trace_receiver {
 	guint64 kept, broken;
 	FILE *es;
 	struct trace_loop loop;
-	gint64 read_ns, tick_ns, end_ns, armed_ns;
-	gint64 ahead_ns; /* CLOCK_REALTIME less CLOCK_MONOTONIC */
+	gint64 read_ns, tick_ns, end_ns, armed_ns, ahead_ns; /* ahead: realtime less monotonic */
 	int status;
 };
 
