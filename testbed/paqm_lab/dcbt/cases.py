@@ -114,7 +114,8 @@ FRED = (
     *(Figure(f"jain{n}", f"Jain's index, {PERIODS[n]}") for n in PERIODS),
     Figure("tcp_drop0", "TCP packets dropped", "%"),
     Figure("tagged_drop0", "tagged packets dropped", "%"),
-    Figure("tagged_struck", "of these for being beyond the flow's share", "%"),
+    *(Figure(f"{class_}_struck", f"{class_} packets dropped for their flow's share", "%")
+      for class_ in CLASSES),
     Figure("use", "use of the link from 5 s on", "%"),
 )
 MODEL = (
@@ -166,7 +167,7 @@ MM1 = greed(
     ("827.8", "455.0", "839.2", "717.9", "97.0", "93.4", "0.991", "0.938"),
 )
 MM2 = greed(
-    {"printed": "1.22"}, {"printed": "1.76"},
+    {"published": 1.22}, {"published": 1.76},
     ("762.0", "421.4", "932.6", "743.2", "94.6", "91.7", "0.963", "0.907", "7", "10"),
 )
 MM_MORE = tuple(

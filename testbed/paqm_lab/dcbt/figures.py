@@ -106,8 +106,9 @@ def of_main(got: Json) -> Values:
         found[f"{of}_packets"] = whole[of]["sent_packets"]
         found[f"{of}_all"] = whole[of]["sent_packets"] * PACKET_BITS / 30 / 1e6
     found["tagged_cut_in"] = 100 * whole["tagged"]["cut_in"] / whole["tagged"]["sent_packets"]
-    found["tagged_struck"] = 100 * (whole["tagged"]["drop_flow"] + whole["tagged"]["drop_threshold"]
-                                    ) / max(1, whole["tagged"]["dropped"])
+    for of in CLASSES:
+        arrived = whole[of]["sent_packets"] + whole[of]["dropped"]
+        found[f"{of}_struck"] = 100 * whole[of]["drop_flow"] / max(1, arrived)
     found["tagged_untagged3"] = _ratio(found["tagged3"] or 0, found["untagged3"] or 0)
     found["untagged_most"] = max(found["untagged2"] or 0, found["untagged3"] or 0)
     found["tcp_fall"] = _ratio(found["tcp3"] or 0, found["tcp2"] or 0)
