@@ -23,6 +23,7 @@
 #	make laws		scenario by law, and the map of stability, theory beside (slow;
 #				FULL=1: the whole map, an hour or more: out/laws)
 #	make rivals		P-AQM beside the laws and queues of others (slow: out/rivals)
+#	make dcbt		the published experiments of D-CBT and ChIPS (slow: out/dcbt)
 #	make rmcat		the test cases of RFC 8867 and RFC 8869 (slow: out/rmcat)
 #	make thousand		a sweep of a thousand short runs (slow: out/thousand)
 #	make bench-daemon	paqmd: 10,000 flows, 64 routers, memory, latency (root)
@@ -139,7 +140,7 @@ bench-auto: build
 trace: setup
 	@$(LAB) trace --flows $(or $(FLOWS),64) --out out/trace
 
-.PHONY: mixed regimes catalogue head-to-head laws rivals rmcat
+.PHONY: mixed regimes catalogue head-to-head laws rivals rmcat dcbt
 head-to-head: setup
 	@$(LAB) head-to-head $(if $(FULL),--full) --out out/head-to-head
 
@@ -154,6 +155,9 @@ laws: setup
 
 rivals: setup
 	@$(LAB) rivals --out out/rivals
+
+dcbt: setup
+	@$(LAB) dcbt --out out/dcbt
 
 regimes: setup
 	@$(LAB) regimes $(if $(FULL),--full) --out out/regimes

@@ -86,7 +86,8 @@ static int usage(FILE *f)
 static gboolean is_trace(int argc, char **argv)
 {
 	for (int i = 2; i < argc; i++)
-		if (!strcmp(argv[i], "--trace") || g_str_has_prefix(argv[i], "--trace="))
+		if (!strcmp(argv[i], "--trace") || g_str_has_prefix(argv[i], "--trace=") ||
+		    !strcmp(argv[i], "--levels") || g_str_has_prefix(argv[i], "--levels="))
 			return TRUE;
 	return FALSE;
 }

@@ -46,6 +46,7 @@ struct flow {
 struct sender {
 	struct flow flow[FLOWS_MAX];
 	int flows, sport;
+	int frame; /* packets of a frame */
 	bool rtp, poisson;
 	enum law law;
 	double least, most;
@@ -96,6 +97,9 @@ static void schedule(struct sender *s, struct flow *f, int64_t from)
 {
 	double gap = f->size * 8.0 / f->rate * NS;
 
+	/* the packets of a frame leave at once, all of its time behind the last */
+	if (s->frame > 1)
+		gap *= f->packets % (uint64_t)s->frame ? 0 : s->frame;
 	if (s->poisson)
 		gap *= -log(1.0 - erand48(s->random));
 	f->next = from + (int64_t)llround(gap);
@@ -157,8 +161,8 @@ static void take_message(struct sender *s, const uint8_t *packet, size_t len, in
 	paqm_u64 fixed;
 	int i;
 
-	if (len <= header || paqm_icmp_decode(packet + header, (uint32_t)(len - header), &m,
-					      &quote) != PAQM_MSG_OK)
+	if (len <= header ||
+	    paqm_icmp_decode(packet + header, (uint32_t)(len - header), &m, &quote) != PAQM_MSG_OK)
 		return;
 	i = quote.sport - s->sport;
 	if (i < 0 || i >= s->flows)
@@ -380,7 +384,7 @@ int send_main(char **argv)
 	static const char *const laws[] = {[FIXED] = "fixed", [ECF] = "ecf", [ERF] = "erf", NULL};
 	static struct sender s = {.least = 1e4, .most = 1e12, .ear = -1};
 	double rate = 1e6, start = 0, stop = 1, epoch = 0, port = 5004, sport = 20000, flows = 1;
-	double lag = 0, seed_number = 1, ideal_from = 0;
+	double lag = 0, seed_number = 1, ideal_from = 0, frame = 1;
 	const char *to = "10.2.0.2", *log_name = NULL, *paqmd = NULL, *kind = "rtp", *law = "fixed";
 	const char *size_text = "1000";
 	bool spread = false;
@@ -393,6 +397,7 @@ int send_main(char **argv)
 		{"sizes", .word = &size_text},
 		{"rate", .number = &rate, .least = 1, .most = 1e12},
 		{"poisson", .on = &s.poisson},
+		{"frame", .number = &frame, .least = 1, .most = 64},
 		{"spread", .on = &spread},
 		{"epoch", .number = &epoch, .least = 0, .most = 9e18},
 		{"start", .number = &start, .least = 0, .most = 1e6},
@@ -418,6 +423,7 @@ int send_main(char **argv)
 	s.law = paqmd ? PAQMD : (enum law)one_of("law", law, laws);
 	s.sport = (int)sport;
 	s.flows = (int)flows;
+	s.frame = (int)frame;
 	s.lag = (int64_t)(lag * NS);
 	s.ideal_from = (uint64_t)ideal_from;
 	seed = (uint64_t)seed_number;

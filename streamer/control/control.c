@@ -295,6 +295,11 @@ bool ctl_train(struct ctl *c, double now, struct ctl_train *t)
 	return c->kind->train && c->kind->train(c->state, t);
 }
 
+void ctl_extend(const struct ctl *c, double now, uint8_t *ext)
+{
+	c->kind->extend(c->state, now, ext);
+}
+
 double ctl_rate(struct ctl *c, double now)
 {
 	run_timers(c, now);

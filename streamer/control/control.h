@@ -34,6 +34,7 @@ struct ctl_params {
 	double rate_min;
 	double rate_max;
 	double packet; /* bytes of a usual packet, headers included */
+	double pause;  /* s, longest between two pictures, where that is known */
 	enum ctl_ecn ecn;
 	const double *option; /* in the order of ctl_kind.options; NULL: their initial values */
 };
@@ -93,8 +94,10 @@ struct ctl_kind {
 	bool marks;	     /* answers ECN marks */
 	const char *element; /* GStreamer element that brings estimates; NULL: needs none */
 	const struct ctl_option *options; /* the last has no name; NULL: there are none */
-	bool bursts; /* pictures are sent at once: the receiver measures the path by them */
-	size_t size; /* of the state, which begins zeroed */
+	bool bursts;	  /* pictures are sent at once: the receiver measures the path by them */
+	size_t extension; /* bytes, if each packet carries an RTP header extension for its other
+			     side */
+	size_t size;	  /* of the state, which begins zeroed */
 	void (*init)(void *state, const struct ctl_params *p, double now);
 	/* All but init and rate may be NULL. */
 	void (*report)(void *state, const struct ctl_params *p, const struct fb_report *r);
@@ -112,6 +115,8 @@ struct ctl_kind {
 	void (*sent)(void *state, double now, size_t bytes);
 	/* Probes with trains: which one is to be on its way now? False: none. */
 	bool (*train)(const void *state, struct ctl_train *t);
+	/* What a packet that leaves now carries: ctl_kind.extension bytes, if there are any. */
+	void (*extend)(const void *state, double now, uint8_t *ext);
 	/* When timeout() is due; INFINITY: not at all. It must move into the future. */
 	double (*next)(const void *state);
 	void (*timeout)(void *state, const struct ctl_params *p, double now);
@@ -176,6 +181,8 @@ double ctl_decay(const struct ctl_kind *kind, const double option[CTL_OPTIONS]);
 void ctl_sent(struct ctl *c, double now, size_t bytes);
 /* The train that is to be on its way: one with another id is to begin. False: none, stop it. */
 bool ctl_train(struct ctl *c, double now, struct ctl_train *t);
+/* See ctl_kind.extend: the header extension of a packet. */
+void ctl_extend(const struct ctl *c, double now, uint8_t *ext);
 /* What was seen of ECN, if packets are sent as ECN-capable. */
 const struct ctl_ecn_seen *ctl_ecn_seen(const struct ctl *c);
 /* The rate to use now, within the limits; lets time act on the controller. */

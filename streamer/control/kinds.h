@@ -20,5 +20,6 @@ CTL_KIND(naive, naive.c)
 CTL_KIND(cadpc, cadpc.c)
 CTL_KIND(adivis, adivis.c)
 CTL_KIND(raf, raf.c)
+CTL_KIND(levels, levels.c)
 CTL_KIND(fixed, fixed.c)
 #undef CTL_KIND

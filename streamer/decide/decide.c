@@ -2,6 +2,7 @@
 /* The table of receiving sides, and how what they tell is framed; see decide.h. */
 #include "streamer/decide/decide.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,6 +74,16 @@ size_t dec_tell(struct dec *d, double now, uint32_t ssrc, uint8_t app[DEC_APP])
 	paqm_put32(app + 8, d->kind->app);
 	d->told++;
 	return len;
+}
+
+bool dec_prompt(const struct dec *d)
+{
+	return d->kind->next;
+}
+
+double dec_next(const struct dec *d)
+{
+	return d->any && d->kind->next ? d->kind->next(d->state) : INFINITY;
 }
 
 bool dec_read(const uint8_t *p, size_t len, struct ctl_message *m)

@@ -47,6 +47,10 @@ struct dec_kind {
 	 * Return: bytes of @data, a multiple of four; 0: nothing
 	 */
 	size_t (*tell)(void *state, double now, uint32_t media, uint8_t data[DEC_DATA]);
+	/* When tell() wants to be asked without a packet, which then is to be read at once, too;
+	 * NULL: DEC_TICK will do.
+	 */
+	double (*next)(const void *state);
 	void (*state)(const void *state, const char *name, ctl_log_fn log, void *data);
 };
 
@@ -78,6 +82,10 @@ void dec_see(struct dec *d, uint32_t media, const struct dec_packet *p);
  * Return: length of an RTCP APP packet; 0: nothing.
  */
 size_t dec_tell(struct dec *d, double now, uint32_t ssrc, uint8_t app[DEC_APP]);
+/* Does it, and are packets to be read at once? */
+bool dec_prompt(const struct dec *d);
+/* When dec_tell() wants to be asked at the latest; INFINITY: whenever packets are looked at. */
+double dec_next(const struct dec *d);
 /**
  * dec_read() - the other end: take such a packet apart
  * Return: false if it is no APP packet, or not in one piece.

@@ -7,4 +7,5 @@
 DEC_KIND(raf, raf.c)
 DEC_KIND(layered, layered.c)
 DEC_KIND(binary, layered.c)
+DEC_KIND(levels, levels.c)
 #undef DEC_KIND

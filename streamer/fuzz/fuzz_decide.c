@@ -2,15 +2,18 @@
 /*
  * Fuzz target: what the receiving side of a controller tells. The input is an RTCP packet. Every
  * controller that understands such messages gets it, and must have a rate within its limits and a
- * format that pictures can have; what RAF reads is what it would write.
+ * format that pictures can have; what RAF reads is what it would write. What is no RTCP APP packet
+ * is taken for media: whatever a receiving side tells after it must be one.
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/paqm_bytes.h"
 #include "streamer/decide/decide.h"
 #include "streamer/decide/raf.h"
 
+#define RTP_HEAD 12
 #define CTL_KIND(name, file) +1
 enum {
 	KINDS = 0
@@ -61,12 +64,53 @@ static void hear(size_t number, const struct ctl_message *m)
 		abort();
 }
 
+static void see(const struct dec_kind *kind, const uint8_t *data, size_t size)
+{
+	struct dec_packet p = {
+		.at = 1,
+		.bytes = size,
+		.ts = paqm_get32(data + 4),
+		.seq = paqm_get16(data + 2),
+		.marker = data[1] >> 7,
+		.rtp = data,
+		.len = size,
+		.readable = size,
+	};
+	double option[CTL_OPTIONS] = {0};
+	struct ctl_message m;
+	uint8_t app[DEC_APP];
+	struct dec *d;
+	char why[100];
+
+	ctl_choose(kind->name, option, why, sizeof(why));
+	d = dec_new(kind, option, 0);
+	if (!d)
+		abort();
+	for (int i = 0; i < 4; i++) {
+		size_t len;
+
+		dec_see(d, 7, &p);
+		p.at += 0.1;
+		p.seq += 2;
+		p.ts += 3000;
+		len = dec_tell(d, p.at, 1, app);
+		if (len && !dec_read(app, len, &m))
+			abort();
+		if (isnan(dec_next(d)))
+			abort();
+	}
+	dec_free(d);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct ctl_message m;
 
-	if (!dec_read(data, size, &m))
+	if (!dec_read(data, size, &m)) {
+		for (size_t i = 0; size >= RTP_HEAD && dec_kinds[i]; i++)
+			see(dec_kinds[i], data, size);
 		return 0;
+	}
 	if (m.len > DEC_DATA)
 		m.len = DEC_DATA; /* what is longer says nothing more */
 	check_raf(&m);

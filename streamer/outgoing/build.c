@@ -39,6 +39,11 @@ gboolean outgoing_check(struct outgoing *o, GError **error)
 		g_set_error(error, USAGE_ERROR, 0, "--interlace does not go with --encoder");
 		return FALSE;
 	}
+	if (o->kind->extension) {
+		g_set_error(error, USAGE_ERROR, 0, "--controller %s: only with send --levels",
+			    o->kind->name);
+		return FALSE;
+	}
 	if (ctl_decay(o->kind, o->control) > 0) {
 		g_set_error(error, USAGE_ERROR, 0,
 			    "--controller %s with a send buffer is for send --trace: pictures of "

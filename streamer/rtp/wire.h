@@ -10,7 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define WIRE_PACKET 1200      /* largest IP packet sent */
+#define WIRE_PACKET 1200      /* largest IP packet sent, */
+#define WIRE_LONGEST 1500     /* and that anybody may ask for */
 #define WIRE_PACKET_SHORT 800 /* while routers set the rate, */
 #define WIRE_SHORT_RATE 500e3 /* and it is this at least, bit/s */
 #define WIRE_RTP 12

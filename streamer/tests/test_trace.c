@@ -5,6 +5,7 @@
 #include "core/tests/check.h"
 #include "streamer/options.h"
 #include "streamer/trace/ladder.h"
+#include "streamer/trace/levels.h"
 #include "streamer/trace/rtph264.h"
 
 #define PAYLOAD 100
@@ -61,6 +62,31 @@ static GArray *cut_all(GByteArray **units, int count)
 		g_array_free(pieces, TRUE);
 	}
 	return all;
+}
+
+/* Each level's frames take its printed rate in the long run. */
+TEST(test_levels)
+{
+	for (const struct levels_app *app = levels_apps; app->name; app++)
+		for (int level = 0; level < LEVELS; level++) {
+			double bits = 0, seconds = 0, most = 0, last = 0;
+
+			for (guint tick = 0; tick < 1200; tick++) {
+				guint bytes = levels_frame(app, app->packet, tick, level);
+
+				if (bytes)
+					last = seconds;
+				bits += 8.0 * bytes;
+				seconds += levels_step_ns(app, app->packet, app->rate[level]) / 1e9;
+				most = MAX(most, seconds - last);
+			}
+			check(ABS(bits / seconds / app->rate[level] - 1) < 0.01, app->name, level);
+			check(most <= levels_pause(app, app->packet) + 1e-6, "longest pause",
+			      level);
+			check(levels_at(app, app->rate[level]) == level, "level of a rate", level);
+		}
+	check(levels_at(levels_find("mm"), 1e9) == 4, "highest", 0);
+	check(!levels_find("nothing"), "no such application", 0);
 }
 
 #define UNITS 12

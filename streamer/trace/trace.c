@@ -122,9 +122,9 @@ void trace_close(int *fd)
 	*fd = -1;
 }
 
-gboolean trace_send_as(int fd, enum ecn ecn, GError **error)
+gboolean trace_send_as(int fd, int dscp, enum ecn ecn, GError **error)
 {
-	int field = (int)ecn, domain = 0;
+	int field = dscp << 2 | (int)ecn, domain = 0;
 	socklen_t size = sizeof(domain);
 	gboolean ipv6 =
 		!getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) && domain == AF_INET6;
@@ -133,7 +133,7 @@ gboolean trace_send_as(int fd, enum ecn ecn, GError **error)
 			sizeof(field)))
 		return TRUE;
 	g_set_error(error, G_IO_ERROR, g_io_error_from_errno(errno),
-		    "cannot send as ECN-capable: %s", g_strerror(errno));
+		    "cannot set DSCP and ECN field: %s", g_strerror(errno));
 	return FALSE;
 }
 

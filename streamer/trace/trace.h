@@ -40,8 +40,8 @@ void trace_timer_set(struct trace_loop *l, gint64 when_ns);
 
 guint64 trace_ntp(gint64 realtime_ns);
 void trace_close(int *fd);
-/* The ECN field of all that a socket sends from now on. */
-gboolean trace_send_as(int fd, enum ecn ecn, GError **error);
+/* DSCP and ECN field of all that a socket sends from now on. */
+gboolean trace_send_as(int fd, int dscp, enum ecn ecn, GError **error);
 int trace_socket(GInetSocketAddress *addr, guint16 port, gboolean connected, GError **error);
 
 #endif /* PAQM_TRACE_H */

@@ -5,6 +5,7 @@
  */
 #include "streamer/trace/trace_flow.h"
 
+#include <fcntl.h>
 #include <gst/rtp/gstrtcpbuffer.h>
 #include <math.h>
 #include <netinet/in.h>
@@ -19,6 +20,8 @@
 
 #define RTCP_SIZE 512
 #define LOG_EVERY_TICKS 2
+/* Of sender reports on the port of the media: the least of RFC 3550. */
+#define SHARED_INTERVAL (5 * G_GINT64_CONSTANT(1000000000))
 #define NEVER G_MAXINT64
 #define TX_HEADER "seq,t_ns,frame,src_frame,frag,nfrag,wire_bytes,q,type"
 #define GOP_HEADER                                                                                 \
@@ -33,24 +36,24 @@ static double seconds(gint64 ns)
 
 static double group_time(const struct trace_sender *s)
 {
-	return seconds(s->interval_ns) * s->ladder.gop;
+	return s->app ? s->ctl_params.pause : seconds(s->interval_ns) * s->ladder.gop;
 }
 
 static void use_rate(struct trace_flow *f, gint64 now)
 {
 	double rate = ctl_rate(f->ctl, seconds(now));
 
-	if (f->waiting) {
-		/* what waits counts, whether the rate has changed or not */
-		f->rate = rate;
-		ra_feedback_buffered(&f->ra, &f->ra_params, rate * group_time(f->s),
-				     g_queue_get_length(f->waiting));
-		return;
-	}
-	if (rate == f->rate)
+	/* what waits counts, whether the rate has changed or not */
+	if (rate == f->rate && !f->waiting)
 		return;
 	f->rate = rate;
-	ra_feedback(&f->ra, &f->ra_params, rate * group_time(f->s));
+	if (f->s->app) /* frames go by the rate itself */
+		return;
+	if (f->waiting)
+		ra_feedback_buffered(&f->ra, &f->ra_params, rate * group_time(f->s),
+				     g_queue_get_length(f->waiting));
+	else
+		ra_feedback(&f->ra, &f->ra_params, rate * group_time(f->s));
 }
 
 /* ECN that the path does not treat as it should is not used (RFC 6679 section 7.2). */
@@ -64,7 +67,7 @@ static void check_ecn(struct trace_flow *f)
 		   path == CTL_PATH_STUCK ? "every packet comes back marked"
 					  : "no report shows an ECN-capable packet");
 	f->ecn = FALSE;
-	trace_send_as(f->rtp, ECN_NOT_ECT, NULL);
+	trace_send_as(f->rtp, f->s->dscp, ECN_NOT_ECT, NULL);
 }
 
 static void log_value(const char *controller, const char *key, double value, void *data)
@@ -167,22 +170,39 @@ static void send_report(struct trace_flow *f, gint64 now)
 		gst_buffer_unmap(buf, &map);
 	}
 	gst_buffer_unref(buf);
-	f->report_ns += REPORT_INTERVAL;
+	f->report_ns += f->s->app ? SHARED_INTERVAL : REPORT_INTERVAL;
 }
 
 /* Which picture of the clip the flow is at. */
 static guint source_frame(const struct trace_flow *f)
 {
-	return f->gop_first + f->frame % f->s->ladder.gop;
+	return f->s->app ? f->tick : f->gop_first + f->frame % f->s->ladder.gop;
+}
+
+/* RTP time of a picture. */
+static guint32 picture_ts(const struct trace_flow *f, guint frame)
+{
+	const struct trace_sender *s = f->s;
+
+	if (s->app)
+		return f->ts_offset +
+		       (guint32)((f->frame_ns - s->begin_ns) / 1000 * TRACE_CLOCK / 1000000);
+	return f->ts_offset + (guint32)gst_util_uint64_scale(frame,
+							     (guint64)TRACE_CLOCK * s->ladder.fps_d,
+							     (guint64)s->ladder.fps_n);
+}
+
+static char letter(const struct trace_flow *f, const struct trace_packet *k)
+{
+	if (!k->of)
+		return 'F';
+	return f->s->app || k->frame % f->s->ladder.gop ? 'P' : 'I';
 }
 
 /* A packet of a picture, or (k->of is 0) one that only fills a train. */
 static void send_packet(struct trace_flow *f, const struct trace_packet *k, gint64 now)
 {
 	guint32 media = k->of ? (guint32)h264_piece_size(&k->piece) : 0, size;
-	guint32 ts = f->ts_offset + (guint32)gst_util_uint64_scale(
-					    k->frame, (guint64)TRACE_CLOCK * f->s->ladder.fps_d,
-					    (guint64)f->s->ladder.fps_n);
 	gboolean marker = k->of && k->number + 1 == k->of;
 	guint8 head[RTP_HEADER + WIRE_PACKET] = {0x80, (guint8)(TRACE_PT | (marker ? 0x80 : 0))};
 	gsize head_len = RTP_HEADER;
@@ -190,7 +210,7 @@ static void send_packet(struct trace_flow *f, const struct trace_packet *k, gint
 	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = k->of ? 2 : 1};
 
 	GST_WRITE_UINT16_BE(head + 2, f->seq);
-	GST_WRITE_UINT32_BE(head + 4, ts);
+	GST_WRITE_UINT32_BE(head + 4, picture_ts(f, k->frame));
 	GST_WRITE_UINT32_BE(head + 8, f->ssrc);
 	if (f->in_train) {
 		struct probe probe = {.clock_us = (guint64)now / 1000,
@@ -205,6 +225,10 @@ static void send_packet(struct trace_flow *f, const struct trace_packet *k, gint
 		head[0] |= 0x10;
 		probe_extension(head + RTP_HEADER, room, &probe);
 		head_len += room;
+	} else if (f->s->kind->extension) {
+		head[0] |= 0x10;
+		ctl_extend(f->ctl, seconds(now), head + RTP_HEADER);
+		head_len += f->s->kind->extension;
 	}
 	size = (guint32)(f->s->headers - RTP_HEADER + head_len) + media;
 	if (k->of) {
@@ -218,9 +242,7 @@ static void send_packet(struct trace_flow *f, const struct trace_packet *k, gint
 	if (f->tx_csv)
 		fprintf(f->tx_csv, "%u,%" G_GINT64_FORMAT ",%u,%u,%u,%u,%u,%d,%c\n", f->seq,
 			now + f->s->wall_offset, k->frame, k->source, k->number, k->of, size, k->q,
-			!k->of			      ? 'F'
-			: k->frame % f->s->ladder.gop ? 'P'
-						      : 'I');
+			letter(f, k));
 	f->sent[f->seq % TRACE_SENT] = (struct trace_sent){now, size, f->seq};
 	f->seq++;
 	f->packets++;
@@ -330,6 +352,28 @@ static gboolean next_group(struct trace_flow *f, gint64 now)
 	return TRUE;
 }
 
+/* The frame of an application with levels, if this one has it. A new rate counts from the next. */
+static void next_frame(struct trace_flow *f)
+{
+	static const guint8 nothing[WIRE_LONGEST];
+	const struct trace_sender *s = f->s;
+	guint around = s->headers + (guint)s->kind->extension, left;
+
+	f->q = levels_at(s->app, f->rate);
+	left = levels_frame(s->app, (guint)s->packet, f->tick++, f->q);
+	g_array_set_size(f->pieces, 0);
+	f->piece = 0;
+	while (left) {
+		guint part = MIN(left, (guint)s->packet);
+		struct h264_piece piece = {.data = nothing,
+					   .len = part > around ? part - around : 1};
+
+		g_array_append_val(f->pieces, piece);
+		left -= part;
+	}
+	f->step_ns = levels_step_ns(s->app, (guint)s->packet, f->rate);
+}
+
 /* The picture whose time has come. False: there is none any more. */
 static gboolean next_picture(struct trace_flow *f, gint64 now)
 {
@@ -337,6 +381,10 @@ static gboolean next_picture(struct trace_flow *f, gint64 now)
 	double wire = 0;
 	guint source;
 
+	if (s->app) {
+		next_frame(f);
+		return TRUE;
+	}
 	if (f->frame % s->ladder.gop == 0 && !next_group(f, now))
 		return FALSE;
 	source = source_frame(f);
@@ -373,7 +421,7 @@ void trace_flow_serve(struct trace_flow *f, gint64 now)
 	struct trace_sender *s = f->s;
 
 	while (f->due <= now) {
-		gint64 next_frame = f->frame_ns + s->interval_ns, next_piece;
+		gint64 next_picture_ns = f->frame_ns + f->step_ns, next_piece;
 
 		if (f->report_ns <= now)
 			send_report(f, now);
@@ -388,8 +436,8 @@ void trace_flow_serve(struct trace_flow *f, gint64 now)
 				k = next_packet(f);
 				send_packet(f, &k, now);
 			}
-		} else if (next_frame <= now) {
-			f->frame_ns = next_frame;
+		} else if (next_picture_ns <= now) {
+			f->frame_ns = next_picture_ns;
 			if (!next_picture(f, now)) {
 				trace_flow_end(f);
 				return;
@@ -398,11 +446,11 @@ void trace_flow_serve(struct trace_flow *f, gint64 now)
 				wait_picture(f, now);
 			continue; /* its first packet leaves at once */
 		}
-		next_piece = s->burst || s->kind->bursts || !f->pieces->len
+		next_piece = s->burst || s->app || s->kind->bursts || !f->pieces->len
 				     ? f->frame_ns
 				     : f->frame_ns + s->interval_ns * f->piece / f->pieces->len;
 		if (f->piece == f->pieces->len)
-			next_piece = f->frame_ns + s->interval_ns;
+			next_piece = f->frame_ns + f->step_ns;
 		else if (f->in_train) /* its slots are those of the train */
 			next_piece = NEVER;
 		f->due = MIN(next_piece, f->report_ns);
@@ -467,7 +515,7 @@ gboolean trace_flow_open(struct trace_sender *s, guint index, GError **error)
 {
 	guint16 port = (guint16)(g_inet_socket_address_get_port(s->dest) + 2 * index);
 	struct trace_flow *f = &s->flow[index];
-	gint groups = (gint)(s->ladder.frames / s->ladder.gop);
+	gint groups = s->app ? 0 : (gint)(s->ladder.frames / s->ladder.gop);
 
 	f->s = s;
 	f->index = index;
@@ -477,14 +525,18 @@ gboolean trace_flow_open(struct trace_sender *s, guint index, GError **error)
 	f->pieces = g_array_new(FALSE, FALSE, sizeof(struct h264_piece));
 	f->waiting = s->decay > 0 ? g_queue_new() : NULL;
 	/* The first flow is the one to be judged: the whole clip, once. */
-	f->gop_first = index ? (guint)g_rand_int_range(s->rand, 0, groups) * s->ladder.gop : 0;
+	f->gop_first =
+		index && groups ? (guint)g_rand_int_range(s->rand, 0, groups) * s->ladder.gop : 0;
 	f->rtp = trace_socket(s->dest, port, TRUE, error);
-	f->rtcp = f->rtp < 0 ? -1 : trace_socket(s->dest, port + 1, TRUE, error);
+	/* An application with levels is one flow for whoever counts flows (RFC 5761). */
+	f->rtcp = f->rtp < 0 ? -1
+		  : s->app   ? fcntl(f->rtp, F_DUPFD_CLOEXEC, 0)
+			     : trace_socket(s->dest, port + 1, TRUE, error);
 	if (f->rtcp < 0 || !open_logs(f, error))
 		return FALSE;
 	f->sent = g_new0(struct trace_sent, TRACE_SENT);
 	f->ecn = s->ecn != ECN_NOT_ECT;
-	if (f->ecn && !trace_send_as(f->rtp, s->ecn, error))
+	if ((f->ecn || s->dscp) && !trace_send_as(f->rtp, s->dscp, s->ecn, error))
 		return FALSE;
 	f->watch = (struct trace_watch){on_rtcp, f};
 	return trace_loop_add(&s->loop, f->rtcp, &f->watch, error);
@@ -514,10 +566,14 @@ void trace_flow_start(struct trace_flow *f)
 		.r_min = (double)s->rate_min * group_time(s),
 		.r_max = (double)s->rate_max * group_time(s),
 	};
-	ra_init(&f->ra, &f->ra_params, f->rate * group_time(s));
-	f->frame_ns = start - s->interval_ns;
+	if (!s->app)
+		ra_init(&f->ra, &f->ra_params, f->rate * group_time(s));
+	f->step_ns = s->interval_ns;
+	f->frame_ns = start - f->step_ns;
 	/* Reports on trains are sent to where the first one of ours comes from. */
-	f->report_ns = s->no_reports ? G_MAXINT64 : start + (s->kind->train ? 0 : REPORT_INTERVAL);
+	f->report_ns = s->no_reports		  ? G_MAXINT64
+		       : s->kind->train || s->app ? start
+						  : start + REPORT_INTERVAL;
 	f->due = start;
 	register_flow(f);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Flows of trace mode's sender, and what they share. Times are CLOCK_MONOTONIC's, ns. */
+/* Flows of trace mode's sender, and what they share: pictures of a ladder, or frames of levels.h.
+ * Times are CLOCK_MONOTONIC's, ns. */
 #ifndef PAQM_TRACE_FLOW_H
 #define PAQM_TRACE_FLOW_H
 
@@ -12,6 +13,7 @@
 #include "streamer/rtp/probe.h"
 #include "streamer/rtp/ccfb.h"
 #include "streamer/trace/ladder.h"
+#include "streamer/trace/levels.h"
 #include "streamer/trace/rtph264.h"
 #include "streamer/trace/trace.h"
 
@@ -64,6 +66,8 @@ struct trace_flow {
 	GQueue *waiting;  /* of struct trace_packet: the send buffer; NULL: there is none */
 	gint64 drain_ns;  /* when its first may leave */
 	gint64 frame_ns;  /* when the picture under way began */
+	gint64 step_ns;	  /* from then to the next */
+	guint tick;	  /* of an application with levels: frames, those not sent too */
 	gint64 report_ns; /* when the next sender report is due */
 	gint64 due;	  /* when there is anything to do; NEVER: it has ended */
 
@@ -77,14 +81,15 @@ struct trace_flow {
 
 struct trace_sender {
 	char *to, *ladder_dir, *controller, *log_dir, *paqmd, *rate_max_text, *rate_min_text,
-		*ecn_text;
-	gint flows, loops;
+		*ecn_text, *levels;
+	gint flows, loops, packet, dscp;
 	gdouble duration, spread, beta;
 	gint64 seed;
 	gboolean burst, a_priori, no_reports;
 	guint64 rate_max, rate_min;
 
 	struct ladder ladder;
+	const struct levels_app *app; /* instead of the ladder; NULL: none */
 	const struct ctl_kind *kind;
 	double control[CTL_OPTIONS]; /* its options */
 	double decay;		     /* of a send buffer; 0: there is none */

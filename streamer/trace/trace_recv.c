@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <gst/rtp/gstrtcpbuffer.h>
 #include <gst/rtp/gstrtpbuffer.h>
+#include <math.h>
 #include <netinet/in.h>
 #include <netinet/ip.h>
 #include <string.h>
@@ -38,9 +39,10 @@ struct trace_stream {
 	struct trace_receiver *r;
 	guint index;
 	int rtp, rtcp;
-	struct trace_watch on_rtcp;
-	struct sockaddr_storage peer; /* where its sender reports come from */
+	struct trace_watch on_rtcp, on_rtp;
+	struct sockaddr_storage peer; /* where its sender reports come from, */
 	socklen_t peer_len;
+	gboolean shared; /* and that is the port of its media (RFC 5761) */
 	guint64 packets, foreign;
 
 	gboolean have_ssrc;
@@ -59,7 +61,7 @@ struct trace_stream {
 
 struct trace_receiver {
 	char *listen, *log_dir, *record, *controller, *feedback_text;
-	gint streams;
+	gint streams, dscp;
 	gdouble duration;
 	gboolean trace, tell, losses_only;
 	GInetSocketAddress *local;
@@ -70,7 +72,7 @@ struct trace_receiver {
 	guint64 kept, broken;
 	FILE *es;
 	struct trace_loop loop;
-	gint64 read_ns, tick_ns, end_ns;
+	gint64 read_ns, tick_ns, end_ns, armed_ns, ahead_ns; /* ahead: realtime less monotonic */
 	int status;
 };
 
@@ -174,6 +176,40 @@ static void take_packet(struct trace_stream *st, const guint8 *packet, gsize len
 		keep(r, packet, len, seq, ts);
 }
 
+/* Sender reports: their time, and where reports go. */
+static void hear(struct trace_stream *st, guint8 *packet, gsize len,
+		 const struct sockaddr_storage *from, socklen_t from_len)
+{
+	GstRTCPBuffer rtcp = GST_RTCP_BUFFER_INIT;
+	GstRTCPPacket p;
+	GstBuffer *buf;
+	guint32 ssrc, ts, packets, octets;
+	guint64 ntp;
+
+	if (!gst_rtcp_buffer_validate_data_reduced(packet, (guint)len)) {
+		st->foreign++;
+		return;
+	}
+	buf = gst_buffer_new_wrapped_full(GST_MEMORY_FLAG_READONLY, packet, len, 0, len, NULL,
+					  NULL);
+	gst_rtcp_buffer_map(buf, GST_MAP_READ, &rtcp);
+	if (gst_rtcp_buffer_get_first_packet(&rtcp, &p) &&
+	    gst_rtcp_packet_get_type(&p) == GST_RTCP_TYPE_SR) {
+		gst_rtcp_packet_sr_get_sender_info(&p, &ssrc, &ntp, &ts, &packets, &octets);
+		if (st->have_ssrc && ssrc == st->ssrc) {
+			st->sr_ntp = ntp;
+			st->sr_ns = monotonic_ns();
+		}
+		/* the first one may come before the stream has been looked at */
+		if (!st->have_ssrc || ssrc == st->ssrc) {
+			memcpy(&st->peer, from, sizeof(*from));
+			st->peer_len = from_len;
+		}
+	}
+	gst_rtcp_buffer_unmap(&rtcp);
+	gst_buffer_unref(buf);
+}
+
 /* When the kernel got it, and with which ECN field. */
 static gint64 arrival(struct msghdr *msg, enum ecn *ecn)
 {
@@ -201,7 +237,8 @@ static gint64 arrival(struct msghdr *msg, enum ecn *ecn)
 static void send_back(struct trace_stream *st, gconstpointer p, gsize len)
 {
 	if (len && st->peer_len)
-		sendto(st->rtcp, p, len, 0, (struct sockaddr *)&st->peer, st->peer_len);
+		sendto(st->shared ? st->rtp : st->rtcp, p, len, 0, (struct sockaddr *)&st->peer,
+		       st->peer_len);
 }
 
 /* After packets were read: reports on each of them, and what its controller has to tell. */
@@ -219,10 +256,23 @@ static void tell_sender(struct trace_stream *st)
 		send_back(st, app, dec_tell(st->dec, now / 1e9, ssrc, app));
 }
 
+/* On the port of RTP (RFC 5761 section 4). */
+static gboolean is_rtcp(const guint8 *p, gsize len)
+{
+	return len > 1 && p[1] >= 192 && p[1] <= 223;
+}
+
+/* Does its receiving side decide by when packets come? */
+static gboolean prompt(const struct trace_stream *st)
+{
+	return st->dec && dec_prompt(st->dec);
+}
+
 static void read_packets(struct trace_stream *st)
 {
 	static char control[BATCH][CMSG_SPACE(sizeof(struct timespec)) + CMSG_SPACE(sizeof(int))];
 	static guint8 packet[BATCH][PACKET_MAX];
+	static struct sockaddr_storage from[BATCH];
 	static struct iovec iov[BATCH];
 	static struct mmsghdr msg[BATCH];
 	enum ecn ecn;
@@ -231,7 +281,9 @@ static void read_packets(struct trace_stream *st)
 	do {
 		for (int i = 0; i < BATCH; i++) {
 			iov[i] = (struct iovec){packet[i], PACKET_MAX};
-			msg[i].msg_hdr = (struct msghdr){.msg_iov = &iov[i],
+			msg[i].msg_hdr = (struct msghdr){.msg_name = &from[i],
+							 .msg_namelen = sizeof(from[i]),
+							 .msg_iov = &iov[i],
 							 .msg_iovlen = 1,
 							 .msg_control = control[i],
 							 .msg_controllen = sizeof(control[i])};
@@ -240,13 +292,24 @@ static void read_packets(struct trace_stream *st)
 		for (int i = 0; i < n; i++) {
 			gint64 at = arrival(&msg[i].msg_hdr, &ecn);
 
+			if (is_rtcp(packet[i], msg[i].msg_len)) {
+				st->shared = TRUE;
+				hear(st, packet[i], msg[i].msg_len, &from[i],
+				     msg[i].msg_hdr.msg_namelen);
+				continue;
+			}
+			if (prompt(st) && !st->peer_len) { /* the first report may be lost */
+				st->shared = TRUE;
+				st->peer = from[i];
+				st->peer_len = msg[i].msg_hdr.msg_namelen;
+			}
 			take_packet(st, packet[i], msg[i].msg_len, ecn, at);
 		}
 	} while (n == BATCH);
 	tell_sender(st);
 }
 
-/* Sender reports: their time, and where reports go. */
+/* From the port of RTCP. */
 static void on_rtcp(gpointer data)
 {
 	struct trace_stream *st = data;
@@ -257,34 +320,7 @@ static void on_rtcp(gpointer data)
 
 	while ((n = recvfrom(st->rtcp, packet, sizeof(packet), 0, (struct sockaddr *)&from,
 			     &from_len)) > 0) {
-		GstRTCPBuffer rtcp = GST_RTCP_BUFFER_INIT;
-		GstRTCPPacket p;
-		GstBuffer *buf;
-		guint32 ssrc, ts, packets, octets;
-		guint64 ntp;
-
-		if (!gst_rtcp_buffer_validate_data_reduced(packet, (guint)n)) {
-			st->foreign++;
-			continue;
-		}
-		buf = gst_buffer_new_wrapped_full(GST_MEMORY_FLAG_READONLY, packet, sizeof(packet),
-						  0, (gsize)n, NULL, NULL);
-		gst_rtcp_buffer_map(buf, GST_MAP_READ, &rtcp);
-		if (gst_rtcp_buffer_get_first_packet(&rtcp, &p) &&
-		    gst_rtcp_packet_get_type(&p) == GST_RTCP_TYPE_SR) {
-			gst_rtcp_packet_sr_get_sender_info(&p, &ssrc, &ntp, &ts, &packets, &octets);
-			if (st->have_ssrc && ssrc == st->ssrc) {
-				st->sr_ntp = ntp;
-				st->sr_ns = monotonic_ns();
-			}
-			/* the first one may come before the stream has been looked at */
-			if (!st->have_ssrc || ssrc == st->ssrc) {
-				memcpy(&st->peer, &from, sizeof(from));
-				st->peer_len = from_len;
-			}
-		}
-		gst_rtcp_buffer_unmap(&rtcp);
-		gst_buffer_unref(buf);
+		hear(st, packet, (gsize)n, &from, from_len);
 		from_len = sizeof(from);
 	}
 }
@@ -321,15 +357,31 @@ static void report(struct trace_stream *st)
 	gst_buffer_unref(buf);
 }
 
+/* When there is anything to do without a packet. */
+static gint64 next_ns(const struct trace_receiver *r)
+{
+	gint64 next = MIN(MIN(r->read_ns, r->tick_ns), r->end_ns);
+	double due = INFINITY; /* s of CLOCK_REALTIME */
+
+	for (gint i = 0; i < r->streams; i++)
+		if (prompt(&r->stream[i]) && r->stream[i].peer_len)
+			due = fmin(due, dec_next(r->stream[i].dec));
+	return isfinite(due) ? MIN(next, (gint64)(due * 1e9) - r->ahead_ns) : next;
+}
+
 static void on_tick(gpointer data)
 {
 	struct trace_receiver *r = data;
 	gint64 now = monotonic_ns();
+	gboolean read = now >= MIN(MIN(r->read_ns, r->tick_ns), r->end_ns);
 
-	for (gint i = 0; i < r->streams; i++) {
-		read_packets(&r->stream[i]);
-	}
-	r->read_ns = now + READ_INTERVAL;
+	for (gint i = 0; i < r->streams; i++)
+		if (prompt(&r->stream[i]))
+			tell_sender(&r->stream[i]);
+		else if (read)
+			read_packets(&r->stream[i]);
+	if (read)
+		r->read_ns = now + READ_INTERVAL;
 	if (now >= r->end_ns)
 		r->loop.stop = TRUE;
 	if (now >= r->tick_ns) {
@@ -338,7 +390,23 @@ static void on_tick(gpointer data)
 				report(&r->stream[i]);
 		r->tick_ns += REPORT_INTERVAL;
 	}
-	trace_timer_set(&r->loop, MIN(MIN(r->read_ns, r->tick_ns), r->end_ns));
+	r->armed_ns = next_ns(r);
+	trace_timer_set(&r->loop, r->armed_ns);
+}
+
+/* Of a stream that is read at once. */
+static void on_rtp(gpointer data)
+{
+	struct trace_stream *st = data;
+	struct trace_receiver *r = st->r;
+	gint64 next;
+
+	read_packets(st);
+	next = next_ns(r);
+	if (next < r->armed_ns) {
+		r->armed_ns = next;
+		trace_timer_set(&r->loop, next);
+	}
 }
 
 static gboolean parse(struct trace_receiver *r, int argc, char **argv, GError **error)
@@ -357,6 +425,7 @@ static gboolean parse(struct trace_receiver *r, int argc, char **argv, GError **
 		{"controller", 0, 0, G_OPTION_ARG_STRING, &r->controller,
 		 "The sender's controller and options, if its receiver has a part in it",
 		 "NAME[:OPTION=VALUE,...]"},
+		{"dscp", 0, 0, G_OPTION_ARG_INT, &r->dscp, "Mark what is told (0)", "N"},
 		{"record", 0, 0, G_OPTION_ARG_FILENAME, &r->record,
 		 "Write the complete pictures of the first flow there", "FILE.h264"},
 		{"duration", 0, 0, G_OPTION_ARG_DOUBLE, &r->duration, "Stop after S seconds", "S"},
@@ -383,11 +452,11 @@ static gboolean parse(struct trace_receiver *r, int argc, char **argv, GError **
 		return FALSE;
 	}
 	if (r->streams < 1 || r->streams > TRACE_FLOWS_MAX || r->duration < 0 ||
-	    r->duration > 1e6 ||
+	    r->duration > 1e6 || r->dscp < 0 || r->dscp > 63 ||
 	    g_inet_socket_address_get_port(r->local) + 2 * r->streams > 65535) {
 		g_set_error(error, USAGE_ERROR, 0,
 			    "an option is out of range: --flows 1 to %d and ports up to 65535, "
-			    "--duration not negative",
+			    "--duration not negative, --dscp 0 to 63",
 			    TRACE_FLOWS_MAX);
 		return FALSE;
 	}
@@ -426,6 +495,13 @@ static gboolean open_stream(struct trace_receiver *r, guint index, GError **erro
 			    "the kernel gives packets no time: %s", g_strerror(errno));
 		return FALSE;
 	}
+	if (r->dscp && !(trace_send_as(st->rtp, r->dscp, ECN_NOT_ECT, error) &&
+			 trace_send_as(st->rtcp, r->dscp, ECN_NOT_ECT, error)))
+		return FALSE;
+	st->on_rtp = (struct trace_watch){on_rtp, st};
+	if (st->dec && dec_prompt(st->dec) &&
+	    !trace_loop_add(&r->loop, st->rtp, &st->on_rtp, error))
+		return FALSE;
 	return trace_loop_add(&r->loop, st->rtcp, &st->on_rtcp, error);
 }
 
@@ -459,7 +535,9 @@ static void run(struct trace_receiver *r)
 
 	r->tick_ns = now + REPORT_INTERVAL;
 	r->end_ns = r->duration > 0 ? now + (gint64)(r->duration * 1e9) : G_MAXINT64;
-	trace_timer_set(&r->loop, now + READ_INTERVAL);
+	r->ahead_ns = realtime_ns() - now;
+	r->read_ns = r->armed_ns = now + READ_INTERVAL;
+	trace_timer_set(&r->loop, r->armed_ns);
 	trace_loop_run(&r->loop, &timer);
 	for (gint i = 0; i < r->streams; i++)
 		read_packets(&r->stream[i]);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * paqm-streamer send --trace: sends a quality ladder live. One thread serves all flows of a process
+ * paqm-streamer send --trace: sends a quality ladder live; send --levels: frames of an application
+ * with five levels. One thread serves all flows of a process
  * (trace_flow.c), another hears advice.
  */
 #include <gst/gst.h>
@@ -43,7 +44,33 @@ static void on_timer(gpointer data)
 		in_train |= f->in_train; /* its gaps may be shorter than the grid */
 	}
 	g_mutex_unlock(&s->lock);
-	trace_timer_set(&s->loop, in_train ? next : on_grid(next));
+	/* the same with frames of one packet: they would meet in the queue */
+	trace_timer_set(&s->loop, in_train || s->app ? next : on_grid(next));
+}
+
+/* --levels: its application, and the controller with its rates unless another is named. */
+static gboolean parse_levels(struct trace_sender *s, GError **error)
+{
+	const double *rate;
+
+	s->app = levels_find(s->levels);
+	if (!s->app || s->ladder_dir) {
+		g_set_error(error, USAGE_ERROR, 0,
+			    s->app ? "--levels %s does not go with --trace"
+				   : "--levels %s: must be mm, mpeg or mpeg12",
+			    s->levels);
+		return FALSE;
+	}
+	s->packet = s->packet ? s->packet : (gint)s->app->packet;
+	rate = s->app->rate;
+	if (!s->controller)
+		s->controller = g_strdup_printf("levels:l0=%.0f,l1=%.0f,l2=%.0f,l3=%.0f,l4=%.0f",
+						rate[0], rate[1], rate[2], rate[3], rate[4]);
+	if (!s->rate_max_text)
+		s->rate_max_text = g_strdup_printf("%.0f", rate[LEVELS - 1]);
+	if (!s->rate_min_text)
+		s->rate_min_text = g_strdup_printf("%.0f", rate[0]);
+	return TRUE;
 }
 
 static gboolean parse(struct trace_sender *s, int argc, char **argv, GError **error)
@@ -51,6 +78,13 @@ static gboolean parse(struct trace_sender *s, int argc, char **argv, GError **er
 	GOptionEntry entries[] = {
 		{"trace", 0, 0, G_OPTION_ARG_FILENAME, &s->ladder_dir,
 		 "The ladder, as made by paqm-trace pre", "DIR"},
+		{"levels", 0, 0, G_OPTION_ARG_STRING, &s->levels,
+		 "Instead: frames of an application with five rates, RTCP on the port of RTP",
+		 "mm|mpeg|mpeg12"},
+		{"packet", 0, 0, G_OPTION_ARG_INT, &s->packet,
+		 "With --levels: the longest packet, all headers included (1000, mpeg 1500)",
+		 "BYTES"},
+		{"dscp", 0, 0, G_OPTION_ARG_INT, &s->dscp, "Mark all packets of media (0)", "N"},
 		{"to", 0, 0, G_OPTION_ARG_STRING, &s->to,
 		 "Where to send; flow N to PORT+2N, its RTCP one above", "ADDR:PORT"},
 		{"flows", 0, 0, G_OPTION_ARG_INT, &s->flows, "Flows (1)", "N"},
@@ -93,10 +127,12 @@ static gboolean parse(struct trace_sender *s, int argc, char **argv, GError **er
 		    NULL, "Sends a ready-made quality ladder live, at the rate the network grants.",
 		    entries, &argc, &argv, error))
 		return FALSE;
-	if (!s->to || !s->ladder_dir) {
+	if (s->levels && !parse_levels(s, error))
+		return FALSE;
+	if (!s->to || !(s->ladder_dir || s->app)) {
 		g_set_error(error, USAGE_ERROR, 0,
 			    "%s is missing; see paqm-streamer send --trace --help",
-			    s->to ? "the directory of --trace" : "--to");
+			    s->to ? "the directory of --trace, or --levels," : "--to");
 		return FALSE;
 	}
 	s->dest = parse_address(s->to, 0, error);
@@ -114,6 +150,11 @@ static gboolean parse(struct trace_sender *s, int argc, char **argv, GError **er
 			s->controller, s->kind->element);
 		return FALSE;
 	}
+	if (s->kind->extension && !s->app) {
+		g_set_error(error, USAGE_ERROR, 0, "--controller %s: only with --levels",
+			    s->controller);
+		return FALSE;
+	}
 	if (!parse_ecn(s->ecn_text, s->kind, &s->ecn, error))
 		return FALSE;
 	s->rate_min = MIN(200000, s->rate_max);
@@ -121,17 +162,18 @@ static gboolean parse(struct trace_sender *s, int argc, char **argv, GError **er
 		return FALSE;
 	if (s->rate_min > s->rate_max || s->flows < 1 || s->flows > TRACE_FLOWS_MAX ||
 	    s->spread < 0 || s->spread > 3600 || s->duration < 0 || s->duration > 1e6 ||
-	    s->beta < 0.5 || s->beta > 100 ||
+	    s->beta < 0.5 || s->beta > 100 || s->dscp < 0 || s->dscp > 63 ||
+	    (s->app && (s->packet < 100 || s->packet > WIRE_LONGEST)) ||
 	    g_inet_socket_address_get_port(s->dest) + 2 * s->flows > 65535) {
 		g_set_error(
 			error, USAGE_ERROR, 0,
 			"an option is out of range: --rate-min must not exceed --rate-max, "
 			"--flows 1 to %d and ports up to 65535, --spread 0 to 3600, --beta 0.5 to "
-			"100",
-			TRACE_FLOWS_MAX);
+			"100, --dscp 0 to 63, --packet 100 to %d",
+			TRACE_FLOWS_MAX, WIRE_LONGEST);
 		return FALSE;
 	}
-	return ladder_open(&s->ladder, s->ladder_dir, error);
+	return s->app || ladder_open(&s->ladder, s->ladder_dir, error);
 }
 
 static void plan_ahead(struct trace_sender *s)
@@ -148,11 +190,15 @@ static void plan_ahead(struct trace_sender *s)
 static gboolean prepare(struct trace_sender *s, GError **error)
 {
 	s->rand = s->seed >= 0 ? g_rand_new_with_seed((guint32)s->seed) : g_rand_new();
-	s->interval_ns = (gint64)gst_util_uint64_scale(1000000000, (guint64)s->ladder.fps_d,
+	s->interval_ns =
+		s->app ? levels_step_ns(s->app, (guint)s->packet, s->app->rate[0])
+		       : (gint64)gst_util_uint64_scale(1000000000, (guint64)s->ladder.fps_d,
 						       (guint64)s->ladder.fps_n);
 	s->ctl_params = (struct ctl_params){.rate_min = (double)s->rate_min,
 					    .rate_max = (double)s->rate_max,
-					    .packet = WIRE_PACKET,
+					    .packet = s->app ? s->packet : WIRE_PACKET,
+					    .pause = s->app ? levels_pause(s->app, (guint)s->packet)
+							    : (double)s->interval_ns / 1e9,
 					    .option = s->control,
 					    .ecn = ecn_for_controller(s->ecn)};
 	s->decay = ctl_decay(s->kind, s->control);
@@ -161,7 +207,7 @@ static gboolean prepare(struct trace_sender *s, GError **error)
 	s->headers = wire_ip_udp(g_socket_address_get_family(G_SOCKET_ADDRESS(s->dest)) ==
 				 G_SOCKET_FAMILY_IPV6) +
 		     RTP_HEADER;
-	if (s->a_priori)
+	if (s->a_priori && !s->app)
 		plan_ahead(s);
 	s->advice = advice_new(s->paqmd);
 	for (gint i = 0; i < s->flows; i++)
@@ -228,7 +274,8 @@ int cmd_trace_send(int argc, char **argv)
 	g_mutex_init(&s->lock);
 	if (parse(s, argc, argv, &error) && prepare(s, &error)) {
 		printf("sending %d flows of %s to %s, %.0f to %.0f kbit/s each\n", s->flows,
-		       s->ladder_dir, s->to, s->rate_min / 1e3, s->rate_max / 1e3);
+		       s->app ? s->app->name : s->ladder_dir, s->to, s->rate_min / 1e3,
+		       s->rate_max / 1e3);
 		fflush(stdout);
 		run(s);
 	}
@@ -246,6 +293,7 @@ int cmd_trace_send(int argc, char **argv)
 	g_free(s->open_bits);
 	g_free(s->to);
 	g_free(s->ladder_dir);
+	g_free(s->levels);
 	g_free(s->controller);
 	g_free(s->ecn_text);
 	g_free(s->log_dir);

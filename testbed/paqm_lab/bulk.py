@@ -19,9 +19,15 @@ CHUNK = 65536
 UNSENT = 131072
 
 
-def open_source(address: str, congestion_control: str) -> socket.socket:
-    """A socket of a source, not connected yet."""
+def open_source(
+    address: str, congestion_control: str, mss: int = 0, priority: int = 0
+) -> socket.socket:
+    """A socket of a source, not connected yet; `priority`: for qdiscs of this host."""
     link = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
+    if mss:
+        link.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, mss)
+    if priority:
+        link.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, priority)
     link.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion_control.encode())
     link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT)
     # Closing discards what is still unsent: the load ends when it is due.
@@ -47,9 +53,12 @@ def source(address: str, port: int, congestion_control: str, seconds: float) -> 
 
 
 def sources(
-    address: str, port: int, starts: list[float], congestion_control: str, seconds: float
+    address: str, port: int, starts: list[float], congestion_control: str, seconds: float,
+    mss: int = 0, priority: int = 0,
 ) -> int:
-    """Many such flows in one program, to the ports from `port` on, each begun at its time."""
+    """Many such flows in one program, to the ports from `port` on, each begun at its time; the
+    priorities are those from `priority` on.
+    """
     begun = time.monotonic()
     sent, block = 0, bytes(CHUNK)
     waiting = sorted(zip(starts, range(port, port + len(starts)), strict=True))
@@ -57,9 +66,11 @@ def sources(
     with selectors.DefaultSelector() as ready:
         while (now := time.monotonic() - begun) < seconds:
             while waiting and waiting[0][0] <= now:
-                link = open_source(address, congestion_control)
+                number = waiting.pop(0)[1]
+                own = priority and priority + number - port
+                link = open_source(address, congestion_control, mss, own)
                 link.setblocking(False)
-                link.connect_ex((address, waiting.pop(0)[1]))
+                link.connect_ex((address, number))
                 ready.register(link, selectors.EVENT_WRITE)
                 links.append(link)
             until = min([seconds, *(start for start, _ in waiting[:1])])
@@ -126,11 +137,33 @@ def sink_of_files(port: int, seconds: float) -> int:
     return received
 
 
-def sinks(port: int, flows: int, seconds: float, at_once: int = 1) -> list[int]:
+class Bins:
+    """Bytes of each flow by the time they were read, in bins from `epoch` (Unix time) on.
+
+    Who has them reads once in each: a program that wakes up for every packet costs more than the
+    packet. Where segments are to be acknowledged before, the route's `quickack` does it.
+    """
+
+    def __init__(self, flows: int, epoch: float, width: float) -> None:
+        self.epoch, self.width = epoch, width
+        self.bytes: list[list[int]] = [[] for _ in range(flows)]
+
+    def add(self, which: int, count: int) -> None:
+        at = max(0, int((time.time() - self.epoch) / self.width))
+        row = self.bytes[which]
+        row += [0] * (at + 1 - len(row))
+        row[at] += count
+
+
+def sinks(
+    port: int, flows: int, seconds: float, window: int = 0, bins: Bins | None = None,
+    at_once: int = 1,
+) -> list[int]:
     """Reads one connection at each of many ports, all to their ends. Bytes read of each.
 
-    Some may never come, or their ends be lost: nothing is waited for longer than `seconds`. With
-    `at_once` it is not woken for less: small segments each wake it.
+    Some may never come, or their ends be lost: nothing is waited for longer than `seconds`.
+    `window`: bytes that may be on their way. With `at_once` it is not woken for less: small segments
+    each wake it.
     """
     stop = time.monotonic() + seconds
     received, open_ends = [0] * flows, flows
@@ -138,8 +171,13 @@ def sinks(port: int, flows: int, seconds: float, at_once: int = 1) -> list[int]:
     with selectors.DefaultSelector() as ready:
         for number in range(port, port + flows):
             server = socket.create_server(("", number))
+            if window:  # the buffer is large, so that the window alone counts
+                server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 18)
+                server.setsockopt(socket.IPPROTO_TCP, socket.TCP_WINDOW_CLAMP, window)
             ready.register(server, selectors.EVENT_READ, (number - port, True))
         while open_ends and (left := stop - time.monotonic()) > 0:
+            if bins:
+                time.sleep(min(bins.width, left))
             for key, _ in ready.select(left):
                 end = key.fileobj
                 assert isinstance(end, socket.socket)
@@ -155,6 +193,8 @@ def sinks(port: int, flows: int, seconds: float, at_once: int = 1) -> list[int]:
                     except ConnectionResetError:
                         count = 0
                     received[which] += count
+                    if bins and count:
+                        bins.add(which, count)
                     open_ends -= not count
                 if not count:
                     ready.unregister(end)
@@ -192,8 +232,13 @@ def main() -> None:
     parser.add_argument("--idle", type=float, metavar="S", help="mean pause between two files")
     parser.add_argument("--begin-idle", action="store_true", help="a pause before the first, too")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--mss", type=int, default=0, help="of many sources")
+    parser.add_argument("--priority", type=int, default=0, help="SO_PRIORITY of the first of them")
+    parser.add_argument("--window", type=int, default=0, metavar="BYTES", help="of many sinks")
+    parser.add_argument("--epoch", type=int, metavar="NS", help="of many sinks: print their bins")
+    parser.add_argument("--bin", type=float, default=0.05, metavar="S")
     args = parser.parse_args()
-    more = {}
+    more: dict[str, list[list[float | None]] | list[list[int]]] = {}
     if args.files and args.to:
         low, high = (int(text) for text in args.files.split("-"))
         count, more["files"] = files(
@@ -204,12 +249,17 @@ def main() -> None:
         count = sink_of_files(args.port, args.seconds)
     elif args.to and args.starts:
         starts = [float(text) for text in args.starts.split(",")]
-        count = sources(args.to, args.port, starts, args.congestion_control, args.seconds)
+        count = sources(
+            args.to, args.port, starts, args.congestion_control, args.seconds, args.mss,
+            args.priority,
+        )
     elif args.to:
         count = source(args.to, args.port, args.congestion_control, args.seconds)
     elif args.flows:
-        each = sinks(args.port, args.flows, args.seconds, args.at_once)
-        print(json.dumps({"port": args.port, "bytes": sum(each), "each": each}), flush=True)
+        bins = Bins(args.flows, args.epoch / 1e9, args.bin) if args.epoch else None
+        each = sinks(args.port, args.flows, args.seconds, args.window, bins, args.at_once)
+        more = {"bins": bins.bytes} if bins else {}
+        print(json.dumps({"port": args.port, "bytes": sum(each), "each": each, **more}), flush=True)
         return
     else:
         count = sink(args.port, socket.AF_INET6 if args.ipv6 else socket.AF_INET)

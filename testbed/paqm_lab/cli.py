@@ -25,6 +25,7 @@ EXPERIMENTS = {
     "catalogue": ("paqm_lab.catalogue.main", "every published result, run again"),
     "laws": ("paqm_lab.laws.main", "the laws side by side, and where they are stable"),
     "rivals": ("paqm_lab.rivals.main", "P-AQM beside laws and queues published elsewhere"),
+    "dcbt": ("paqm_lab.dcbt.main", "D-CBT and ChIPS: the published experiments"),
     "trace": ("paqm_lab.trace_lab", "many trace flows through one bottleneck"),
     "call": ("paqm_lab.call_lab", "a recorded call of two minutes and its report"),
     "call-live": ("paqm_lab.call_live", "the same in real time, with devices (see call-live.sh)"),

@@ -34,3 +34,15 @@ def test_files_one_after_the_other() -> None:
         got = json.loads(sink.communicate(timeout=20)[0])
     assert len(sent["files"]) > 1 and sent["bytes"] == got["bytes"]
     assert all(1000 <= size <= 2000 and took is not None for _, size, took in sent["files"])
+
+
+def test_bins_have_all_that_came() -> None:
+    command = [sys.executable, "-m", "paqm_lab.bulk", "--port", str(PORT + 20)]
+    options = {"cwd": cache.TESTBED, "stdout": subprocess.PIPE, "text": True}
+    end = ["--flows", "2", "--window", "9600", "--epoch", str(time.time_ns()), "--bin", "0.05"]
+    with subprocess.Popen([*command, *end], **options) as sink:  # type: ignore[call-overload]
+        time.sleep(1)
+        send = [*command, "--to", "127.0.0.1", "--starts", "0,0.1", "--seconds", "0.6"]
+        subprocess.run([*send, "--mss", "960"], **options, timeout=20)  # type: ignore[call-overload]
+        got = json.loads(sink.communicate(timeout=20)[0])
+    assert [sum(bins) for bins in got["bins"]] == got["each"] and min(got["each"]) > 0

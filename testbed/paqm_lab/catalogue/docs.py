@@ -87,9 +87,9 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def page(data: Json) -> str:
-    """docs/catalogue.md."""
-    lines = [HEAD, "## Verdicts", "", "| row | what | verdict | runs, scale |", "|---|---|---|---|"]
+def page(data: Json, head: str = HEAD) -> str:
+    """docs/catalogue.md, or with another head the page of another table."""
+    lines = [head, "## Verdicts", "", "| row | what | verdict | runs, scale |", "|---|---|---|---|"]
     for row in data["rows"]:
         verdict = row["verdict"] + _passed(row, ", passes", ", **does not pass**")
         reason = f": {row['reason']}" if row["reason"] else ""

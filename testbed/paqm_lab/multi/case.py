@@ -23,8 +23,11 @@ F64 = npt.NDArray[np.float64]
 Json = dict[str, Any]
 
 BIN = 0.05  # s, of the sink's series
+TCP_HEADERS = 40  # bytes, without options
 STREAM_PORT, STREAM_SSRC = 7000, 1000  # of the first live stream
 TRACE_PORT, MANY = 40000, 256  # of the first trace flow; most flows of an entry
+TRACED = ("trace", "levels")  # senders that log their packets
+CLASS = 0x10000  # tc's 1:0, of classes of a host's flows
 MBIT = 1e6
 # The published runs: gains 0.75 and 0.35, measuring time 0.5 s behind an RTT of 0.1 s.
 PUBLISHED = "profile fast period 600ms rtt 100ms"
@@ -57,6 +60,13 @@ class Flow:
     idle_s: float = 0
     begins_idle: bool = False
     pause: tuple[float, ...] = ()  # from, to: paqm-streamer's live streams
+    application: str = "mm"  # of the sender "levels"
+    dscp: int = 0  # of deaf flows and those with levels
+    frame: int = 1  # packets that a deaf flow sends at once
+    mss: int = 0  # of TCP; 0: the kernel's
+    window: int = 0  # of TCP, in segments; 0: the kernel's
+    sack: bool = True  # of TCP, and time stamps
+    delack: bool = True  # else TCP acknowledges each segment, as ns-2's sink does
 
     @property
     def entry(self) -> str:
@@ -134,16 +144,25 @@ class Case:
             self.program(f"sink-{sink}", sink, str(tool), *words)
         for entry, flows in self.entries("tcp").items():
             self._add_tcp(entry, flows)
-        for number, (entry, flows) in enumerate(self.entries("trace").items()):
-            assert ladder is not None
+        traced = {**self.entries("trace"), **self.entries("levels")}
+        for number, (entry, flows) in enumerate(traced.items()):
             first, streamer = flows[0], build / "streamer" / "paqm-streamer"
             to = f"{self.net.address(first.sink)}:{TRACE_PORT + 2 * MANY * number}"
-            send, receive = traceflows.words(
-                streamer, ladder, to, len(flows), first.stop - first.start, seed + number
-            )
-            send += ["--rate-max", f"{first.ceiling:.0f}bit", "--rate-min", f"{first.floor:.0f}bit"]
+            count, seconds = len(flows), first.stop - first.start
+            if first.sender == "levels":
+                send, receive = traceflows.level_words(
+                    streamer, first.application, first.size, first.dscp, to, count, seconds,
+                    seed + number,
+                )
+            else:
+                assert ladder is not None
+                send, receive = traceflows.words(
+                    streamer, ladder, to, count, seconds, seed + number
+                )
+                send += ["--rate-max", f"{first.ceiling:.0f}bit"]
+                send += ["--rate-min", f"{first.floor:.0f}bit"]
+                send += ["--paqmd", f"/run/paqmd-{first.source}.sock"]
             send += ["--spread", f"{first.spread:g}", "--log", f"send-{entry}", *first.options]
-            send += ["--paqmd", f"/run/paqmd-{first.source}.sock"]
             receive += ["--log", f"recv-{entry}"]
             self.program(f"sink-{entry}", first.sink, *receive, start=first.start)
             self.program(f"src-{entry}", first.source, *send, start=first.start + LEAD)
@@ -159,7 +178,13 @@ class Case:
                 words += ["--paqmd", f"/run/paqmd-{flow.source}.sock"]
                 words += ["--log", f"src-{flow.name}.txt", "--lag", f"{flow.lag:g}"]
             words += ["--poisson"] if flow.poisson else []
+            words += ["--frame", str(flow.frame)] if flow.frame > 1 else []
             self.program(f"src-{flow.name}", flow.source, str(tool), *words)
+
+    def tc_class(self, flow: Flow) -> int:
+        """What a TCP flow is in an htb of its host: the number of its class."""
+        mine = [one for one in self.flows if one.sender == "tcp" and one.source == flow.source]
+        return CLASS + 1 + mine.index(flow)
 
     def live(self) -> list[Flow]:
         """The streams of real encoders."""
@@ -200,7 +225,7 @@ class Case:
             for flow in flows:
                 self._add_files(flow)
             return
-        first, many = flows[0], len(flows) > 1
+        first, many = flows[0], len(flows) > 1 or bool(self.facts.get("periods"))
         begin = min(flow.start for flow in flows)
         seconds = first.stop - begin
         bulk = ["python3", "-m", "paqm_lab.bulk", "--port", str(self.port(first))]
@@ -209,10 +234,29 @@ class Case:
             sink += ["--flows", str(len(flows)), "--seconds", f"{seconds + LEAD + TAIL:.6f}"]
             starts = ",".join(f"{flow.start - begin:.3f}" for flow in flows)
             bulk += ["--starts", starts]
+            bulk += ["--mss", str(first.mss)] if first.mss else []
+            bulk += ["--priority", str(self.tc_class(first))] if self.facts.get("access") else []
+        if first.window:
+            sink += ["--window", str(first.window * first.mss)]
+        if self.facts.get("periods"):
+            sink += ["--epoch", "@T0@", "--bin", str(BIN)]
+        if not first.sack:
+            for name in ("sack", "timestamps", "frto"):
+                self.at(-1, first.source, "sysctl", "-qw", f"net.ipv4.tcp_{name}=0")
+        if not first.delack:
+            self._acknowledge_all(first)
         self.program(f"sink-{entry}", first.sink, *bulk[:5], *sink, start=begin)
         bulk += ["--to", self.sink_address(first), "--seconds", f"{seconds:.6f}"]
         bulk += ["--congestion-control", first.congestion_control]
         self.program(f"src-{entry}", first.source, *bulk, start=begin + LEAD)
+
+    def _acknowledge_all(self, flow: Flow) -> None:
+        """The sink's host acknowledges each segment as it comes, read or not."""
+        back = next(link for link in self.net.links
+                    if flow.source in (link.left.host, link.right.host)).subnet
+        route = next(route for route in self.net.shortest_routes()
+                     if (route.host, route.to) == (flow.sink, back))
+        self.at(-1, flow.sink, "ip", "route", "change", back, "via", route.via, "quickack", "1")
 
     def _add_files(self, flow: Flow) -> None:
         """Source and sink of short transfers; the sink is there until no source can begin one."""
@@ -300,8 +344,10 @@ class Run:
         """What the sink says of a flow."""
         if flow.sender in SENDERS:
             return self._captured(flow)
-        if flow.sender == "trace":
+        if flow.sender in TRACED:
             return self._traced(flow)
+        if flow.sender == "tcp":
+            return self._tcp(flow)
         if flow.sink not in self._sinks:
             self._sinks[flow.sink] = self.output(f"sink-{flow.sink}")
         found: Json = self._sinks[flow.sink]["ports"][str(self.case.port(flow))]
@@ -329,7 +375,7 @@ class Run:
     def _traced(self, flow: Flow) -> Json:
         """The same of a trace flow, from its logs of packets."""
         if flow.name not in self._sinks:
-            number = self.case.entries("trace")[flow.entry].index(flow)
+            number = self.case.entries(flow.sender)[flow.entry].index(flow)
             sent, received = (
                 self.directory / "log" / f"{side}-{flow.entry}" / f"flow{number:03d}"
                 for side in ("send", "recv")
@@ -339,6 +385,15 @@ class Run:
                 self.case.facts.get("from", 0),
             )
         return self._sinks[flow.name]
+
+    def _tcp(self, flow: Flow) -> Json:
+        """Bins of a TCP flow, where sinks have them: what was delivered, as IP packets."""
+        number = self.case.entries("tcp")[flow.entry].index(flow)
+        found = self.output(f"sink-{flow.entry}")["bins"][number]
+        whole = (flow.mss + TCP_HEADERS) / flow.mss if flow.mss else 1.0
+        rows = [[0, count * whole] for count in found]
+        rows += [[0, 0]] * (round(self.case.duration / BIN) - len(rows))
+        return {"bins": rows}
 
     def flow(self, name: str) -> Flow:
         return next(f for f in self.case.flows if f.name == name)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from paqm_lab.multi import periods
 from paqm_lab.multi.case import BIN, MBIT, Case, Flow, Run
 from paqm_lab.multi.shares import jain, max_min
 from paqm_lab.multi.traceflows import WAIT_STEP
@@ -223,4 +224,5 @@ def all_of(run: Run) -> Json:
         "aggregate": aggregate(run, media) if traced else None,
         "settled_s": settled,
         "settled_last": last,
+        **periods.all_of(run),
     }

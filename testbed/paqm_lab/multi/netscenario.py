@@ -19,8 +19,8 @@ from typing import Any
 from paqm_lab import clip, lab, ladder, linktrace, scenario
 from paqm_lab.errors import LabError
 from paqm_lab.guest import LEAD
-from paqm_lab.multi import figures
-from paqm_lab.multi.case import MBIT, Case, Checks, Flow, Run, ip_share
+from paqm_lab.multi import figures, periods
+from paqm_lab.multi.case import MBIT, TRACED, Case, Checks, Flow, Run, ip_share
 from paqm_lab.multi.shares import jain, max_min
 from paqm_lab.rundata import ADVISED_SENDER
 from paqm_lab.scenario import rate
@@ -31,11 +31,14 @@ SCHEMA = scenario.SCENARIOS / "network.schema.json"
 UNITS = {"rate_mbit": "Mbit/s", "share_percent": "%", "jain": "", "delay_ms": "ms",
          "settled_s": "s", "reached_s": "s"}
 WEB_PORT = 5200
+SYNTHETIC = ("advised", "deaf", "tcp", "trace", "levels")  # senders besides real encoders
 TIMED = ("delay_ms", "settled_s", "reached_s")  # figures that TCP flows do not have
 # Keys of a flow that only some senders have.
 ONLY = {"congestion_control": ["tcp"], "poisson": ["advised", "deaf"], "lag_ms": ["advised"],
-        "published": ["trace"], "controller": ["trace"], "size": ["advised", "deaf"],
-        "files": ["tcp"], "pause": [ADVISED_SENDER]}
+        "published": ["trace"], "controller": ["trace"], "size": ["advised", "deaf", "levels"],
+        "files": ["tcp"], "pause": [ADVISED_SENDER], "application": ["levels"],
+        "dscp": ["deaf", "levels"], "frame": ["deaf"], "mss": ["tcp"], "window": ["tcp"],
+        "sack": ["tcp"], "delack": ["tcp"]}
 WITHIN, WINDOW = 0.05, 0.5  # of the share, s: what "settled" means
 TRACE_FPS = 30  # of trace flows, as in the published runs
 CLIP = {"width": clip.WIDTH, "height": clip.HEIGHT, "fps": clip.FPS}
@@ -94,6 +97,10 @@ class NetScenario:
         case.shares = [(0.0, max_min(case.facts["capacity"], case.facts["paths"], ceilings))]
         begin = data.get("measured_from", 0)
         case.facts["from"] = begin
+        case.facts["access"] = any("access" in link for link in data["link"])
+        _mark(case)
+        if "periods" in data:
+            periods.log(case, data["periods"])
         for entry in data.get("web", []):
             _web(case, entry, seed)
         for entry in data.get("nat", []):
@@ -137,6 +144,8 @@ def _network(
         if not {"bandwidth", "trace"} & link.keys():
             lost = link.get("messages_lost_percent")
             joint = net.link(left, right, 0 if lost else delay, *more, vlan=link.get("vlan"))
+            if "access" in link:
+                _access(net, left, joint.device(left), rate(link["access"]), data)
             if lost:
                 net.queue(left, joint.device(left), "root", *netem(delay))
                 net.spoil(right, joint.device(right), delay, "loss", f"{lost}%")
@@ -162,6 +171,28 @@ def _network(
         )
         devices |= {(left, right): joint.left.device, (right, left): far}
     return net, capacity, devices
+
+
+def _access(net: Network, host: str, device: str, bits: int, data: dict[str, Any]) -> None:
+    """Every TCP flow of a host, and all its other traffic together, has a link of that rate."""
+    flows = sum(entry.get("count", 1) for entry in data["flow"]
+                if entry.get("sender") == "tcp" and entry["from"] == host)
+    words = htb_class(bits)
+    net.queue(host, device, "root", "handle", "1:", "htb", "default", f"{flows + 1:x}")
+    for number in range(1, flows + 2):
+        of_flow = ("parent", "1:", "classid", f"1:{number:x}", *words[4:])
+        net.queue(host, device, *of_flow, what="class")
+
+
+def _mark(case: Case) -> None:
+    """Packets of deaf flows get their DSCP as they leave their host."""
+    marked = [flow for flow in case.flows if flow.sender == "deaf" and flow.dscp]
+    for host in dict.fromkeys(flow.source for flow in marked):
+        case.at(-1, host, "nft", "add table ip m")
+        case.at(-1, host, "nft", "add chain ip m out { type route hook output priority mangle ; }")
+    for flow in marked:
+        rule = f"add rule ip m out udp dport {case.port(flow)} ip dscp set {flow.dscp}"
+        case.at(-1, flow.source, "nft", rule)
 
 
 def _web(case: Case, entry: dict[str, Any], seed: int) -> None:
@@ -247,7 +278,7 @@ def _flows(
 ) -> list[Flow]:
     """The flows of an entry; those of a seed start at the same times in all variants."""
     count, start, spread = entry.get("count", 1), entry.get("start", 0), entry.get("spread", 0)
-    traced = sender_of(entry, variant) == "trace"
+    traced = sender_of(entry, variant) in TRACED
     options = ["--a-priori", "--burst"] if entry.get("published") else []
     if options and "controller" not in entry:
         options += ["--no-reports"]  # else each is two flows; nothing but advice is needed
@@ -275,6 +306,13 @@ def _flows(
             idle_s=entry.get("idle_s", 0),
             begins_idle=number > entry.get("at_once", count),
             pause=tuple(entry.get("pause", ())),
+            application=entry.get("application", "mm"),
+            dscp=entry.get("dscp", 0),
+            frame=entry.get("frame", 1),
+            mss=entry.get("mss", 0),
+            window=entry.get("window", 0),
+            sack=entry.get("sack", True),
+            delack=entry.get("delack", True),
         )
         for number in range(1, count + 1)
     ]
@@ -392,6 +430,8 @@ def check(path: Path, data: dict[str, Any]) -> NetScenario:
             known(f"link[{number}].between", node, nodes)
         if len(kinds := [key for key in ("bandwidth", "trace", "vlan") if key in link]) > 1:
             raise LabError(f"{path}: link[{number}]: expected {' or '.join(kinds)}, not both")
+        if "access" in link and {"bandwidth", "trace", "delay_ms", "vlan"} & link.keys():
+            raise LabError(f"{path}: link[{number}].access: expected nothing else of that link")
         if "jitter_ms" in link and link["jitter_ms"] > link.get("delay_ms", 0):
             raise LabError(f"{path}: link[{number}].jitter_ms: expected at most delay_ms")
         if not link.get("delay_ms") and "loss_percent" in link:
@@ -422,7 +462,7 @@ def check(path: Path, data: dict[str, Any]) -> NetScenario:
                 raise LabError(f"{path}: flow[{number}].sender is missing, and the variant "
                                f'"{variant["name"]}" has none either')
             sender = sender_of(flow, variant)
-            known(f"flow[{number}].sender", sender, ["advised", "deaf", "tcp", "trace", *SENDERS])
+            known(f"flow[{number}].sender", sender, [*SYNTHETIC, *SENDERS])
             for key, able in ONLY.items():
                 if key in flow and sender not in able:
                     raise LabError(f"{path}: flow[{number}].{key} needs the sender "
@@ -434,7 +474,7 @@ def check(path: Path, data: dict[str, Any]) -> NetScenario:
                 raise LabError(f"{path}: flow[{number}]: expected one live stream from a host to "
                                "another, there are more")
         sender = flow.get("sender", data["variant"][0].get("sender"))
-        if flow.get("ipv6") and (not data.get("ipv6") or sender in ("advised", "deaf", "trace")):
+        if flow.get("ipv6") and (not data.get("ipv6") or sender in SYNTHETIC and sender != "tcp"):
             raise LabError(f"{path}: flow[{number}].ipv6 needs ipv6 of the whole network, and TCP "
                            "or live video")
         if "pause" in flow:

@@ -23,12 +23,28 @@ def words(
     streamer: Path, ladder: Path, to: str, flows: int, seconds: float, seed: int
 ) -> tuple[list[str], list[str]]:
     """Of sender and receiver of many flows. The receiver starts by LEAD earlier."""
-    many = ["--flows", str(flows)]
-    send = [str(streamer), "send", "--trace", str(ladder), "--to", to, *many, "--loop"]
+    send = [str(streamer), "send", "--trace", str(ladder), "--to", to, "--flows", str(flows)]
+    send += ["--loop"]
     send += ["--duration", f"{seconds:.6f}", "--seed", str(seed)]
-    receive = [str(streamer), "recv", "--trace", "--listen", to, *many]
-    receive += ["--duration", f"{LEAD + seconds + TAIL:.6f}"]
-    return send, receive
+    return send, _receiver(streamer, to, flows, seconds)
+
+
+def _receiver(streamer: Path, to: str, flows: int, seconds: float) -> list[str]:
+    receive = [str(streamer), "recv", "--trace", "--listen", to, "--flows", str(flows)]
+    return [*receive, "--duration", f"{LEAD + seconds + TAIL:.6f}"]
+
+
+def level_words(
+    streamer: Path, application: str, size: int, dscp: int, to: str, flows: int, seconds: float,
+    seed: int,
+) -> tuple[list[str], list[str]]:
+    """The same of applications with five levels."""
+    tag = ["--dscp", str(dscp)]
+    send = [str(streamer), "send", "--levels", application, "--packet", str(size), *tag]
+    send += ["--to", to, "--flows", str(flows), "--duration", f"{seconds:.6f}"]
+    send += ["--seed", str(seed), "--paqmd", "none"]
+    receive = _receiver(streamer, to, flows, seconds)
+    return send, [*receive, "--controller", "levels", *tag]
 
 
 def _steps(left: F64, waits: F64, duration: float) -> list[list[float]]:
