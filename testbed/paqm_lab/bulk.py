@@ -162,8 +162,8 @@ def sinks(
     """Reads one connection at each of many ports, all to their ends. Bytes read of each.
 
     Some may never come, or their ends be lost: nothing is waited for longer than `seconds`.
-    `window`: bytes that may be on their way. With `at_once` it is not woken for less: small segments
-    each wake it.
+    `window`: bytes that may be on their way. With `at_once` it is not woken for less: small
+    segments each wake it.
     """
     stop = time.monotonic() + seconds
     received, open_ends = [0] * flows, flows
