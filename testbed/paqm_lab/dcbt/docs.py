@@ -29,7 +29,8 @@ testbed/paqm-lab dcbt --rows main.chips --seeds 1
 
 This file is made from `docs/results/dcbt.json` by `paqm-lab dcbt --docs`; do not edit it. Rows are
 run and judged as those of the [catalogue](catalogue.md) are: the band of a figure is that of the
-specification's acceptance checks, and what has no band is shown and decides nothing. *Published* is
+specification's acceptance checks, but where a line below a table says what it is from, and for
+`mm.2` 5 %; what has no band is shown and decides nothing. *Published* is
 the thesis' number or, where it only plots, its words. Rates are those of one flow, IP packets
 counted whole. Rows `mm.1`, `mm.more`, `blast`, `main` but FRED's, and `pairs` have to pass.
 
