@@ -125,6 +125,17 @@ gboolean call_parse(struct call *c, int argc, char **argv, GError **error)
 	return TRUE;
 }
 
+/* Is there the encoder? What it leaves to headers depends on the way to the peer. */
+static gboolean use_encoder(struct call *c, gboolean ipv6, GError **error)
+{
+	g_clear_pointer(&c->out.adaptor, adaptor_free);
+	c->out.encoder = c->encoder;
+	c->out.gop = OUTGOING_GOP;
+	c->out.repairs.fec = (guint)c->fec;
+	c->out.headers = wire_headers(ipv6, true);
+	return outgoing_check(&c->out, error);
+}
+
 /* What the peer will be told: media go where the link goes. */
 static gboolean prepare_offer(struct call *c, GError **error)
 {
@@ -165,23 +176,13 @@ static gboolean prepare_offer(struct call *c, GError **error)
 	c->mine.tells = TRUE;
 	c->mine.corrects = TRUE;
 	c->mine.mends = TRUE;
-	if (c->out.adaptor)
+	ok = ok && use_encoder(c, call_ipv6(c), error); /* that is known of sockets only */
+	if (ok && c->out.adaptor)
 		c->mine.stream[CALL_VIDEO].payload = adaptor_payload(c->out.adaptor);
 	c->mine.fec = (guint)c->fec;
 	c->out.ts_offset = g_random_int();
 	c->out.first_seq = g_random_int() & 0x7fff;
 	return ok;
-}
-
-/* Is there the encoder? What it leaves to headers depends on the way to the peer. */
-static gboolean use_encoder(struct call *c, gboolean ipv6, GError **error)
-{
-	g_clear_pointer(&c->out.adaptor, adaptor_free);
-	c->out.encoder = c->encoder;
-	c->out.gop = OUTGOING_GOP;
-	c->out.repairs.fec = (guint)c->fec;
-	c->out.headers = wire_headers(ipv6, true);
-	return outgoing_check(&c->out, error);
 }
 
 gboolean call_agree(struct call *c, GError **error)
@@ -202,7 +203,7 @@ gboolean call_agree(struct call *c, GError **error)
 	c->link = c->listen ? link_listen(c->where, port, secret, error)
 			    : link_connect(c->where, secret, error);
 	g_bytes_unref(secret);
-	if (!c->link || !use_encoder(c, call_ipv6(c), error) || !prepare_offer(c, error))
+	if (!c->link || !prepare_offer(c, error))
 		return FALSE;
 	line = offer_write(&c->mine);
 	ok = link_exchange(c->link, line, &answer, error) &&
