@@ -19,6 +19,7 @@
 #include <net/pkt_sched.h>
 #include "core/paqm_bucket.h"
 #include "core/paqm_hist.h"
+#include "core/paqm_ramp.h"
 #include "core/paqm_sched.h"
 #include "paqm_capacity.h"
 #include "paqm_datapath.h"
@@ -125,18 +126,44 @@ static bool paqm_drr_l4s(struct paqm_sched_data *q, const struct paqm_round *r,
 	return INET_ECN_set_ce(skb);
 }
 
+/*
+ * For how long an overflow queue has not been empty, in units of paqm_bucket_clock(). 0 if no
+ * elastic flow is counted: what it does not get then nobody has, and previews alone have to do.
+ */
+static u32 paqm_over_age(const struct paqm_sched_data *q, const struct paqm_flowq *fq, u64 now)
+{
+	return READ_ONCE(q->queue[PAQM_ELASTIC].st.flows) ? paqm_bucket_clock(now) - fq->since : 0;
+}
+
+/*
+ * Is the overflow queue @fq spared, as it stands, and its sender is to see its delay grow? Not a
+ * sender that can be told by a mark.
+ */
+static bool paqm_over_spared(const struct paqm_sched_data *q, struct paqm_flowq *fq, u32 age,
+			     u64 now)
+{
+	if (!fq->head || (q->cfg.ecn && paqm_ecn(fq->head) != INET_ECN_NOT_ECT) ||
+	    !paqm_ramp_spares(age, paqm_bucket_clock(now - paqm_skb_cb(fq->head)->enqueued)))
+		return false;
+	/* CoDel begins anew afterwards; it would drop at once all that it might have meanwhile */
+	fq->codel.dropping = false;
+	fq->codel.first_above_time = 0;
+	return true;
+}
+
 /**
  * paqm_drr_take() - the next packet of a class's flow queues, which hold some
  * @sch: this qdisc
  * @class: of them
  * @now: ns
  * @held: says of a queue that it may not be served yet; NULL: all may
+ * @extra: of an overflow queue: what it is charged beyond the length of the packet, bytes
  *
  * Return: the packet, which our length still holds; NULL if all queues are held back.
  */
 static __always_inline struct sk_buff *
 paqm_drr_take(struct Qdisc *sch, enum paqm_class class, u64 now,
-	      bool (*held)(struct paqm_sched_data *q, struct paqm_flowq *fq))
+	      bool (*held)(struct paqm_sched_data *q, struct paqm_flowq *fq), u32 *extra)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
 	struct paqm_drr_ctx ctx = { .sch = sch, .class = class };
@@ -145,6 +172,7 @@ paqm_drr_take(struct Qdisc *sch, enum paqm_class class, u64 now,
 	u32 marks = r->stats.ecn_mark;
 	struct list_head *from;
 	struct sk_buff *skb;
+	u32 age = 0;
 
 	for (;;) {
 		from = list_empty(&r->fresh) ? &r->old : &r->fresh;
@@ -164,7 +192,10 @@ paqm_drr_take(struct Qdisc *sch, enum paqm_class class, u64 now,
 			continue;
 		}
 		ctx.fq = fq;
-		if (fq->patient || likely(paqm_drr_calm(r, fq, now)))
+		if (class == PAQM_MEDIA)
+			age = paqm_over_age(q, fq, now);
+		if (fq->patient || likely(paqm_drr_calm(r, fq, now)) ||
+		    (class == PAQM_MEDIA && paqm_over_spared(q, fq, age, now)))
 			skb = paqm_drr_pop(&fq->codel, &ctx);
 		else
 			skb = codel_dequeue(&ctx, &fq->backlog, &r->codel, &fq->codel, &r->stats,
@@ -179,6 +210,10 @@ paqm_drr_take(struct Qdisc *sch, enum paqm_class class, u64 now,
 			paqm_drr_release(q, r, fq);
 	}
 	fq->deficit -= qdisc_pkt_len(skb);
+	if (class == PAQM_MEDIA) {
+		*extra = paqm_ramp_extra(age, qdisc_pkt_len(skb));
+		fq->deficit -= *extra;
+	}
 	if (unlikely(ctx.drops)) /* while @skb is still in our length */
 		qdisc_tree_reduce_backlog(sch, ctx.drops, ctx.bytes);
 	marks = r->stats.ecn_mark - marks;
@@ -210,7 +245,7 @@ static bool paqm_over_gated(struct paqm_sched_data *q, struct paqm_flowq *over)
  * The next packet of the overflow queues, which hold some; NULL if @gates count and all of
  * these have to wait for packets in the common queue.
  */
-static noinline struct sk_buff *paqm_over_take(struct Qdisc *sch, u64 now, bool gates)
+static noinline struct sk_buff *paqm_over_take(struct Qdisc *sch, u64 now, bool gates, u32 *extra)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
 	struct sk_buff *skb;
@@ -218,9 +253,9 @@ static noinline struct sk_buff *paqm_over_take(struct Qdisc *sch, u64 now, bool 
 
 	/* a constant function is no indirect call */
 	if (likely(gates))
-		skb = paqm_drr_take(sch, PAQM_MEDIA, now, paqm_over_gated);
+		skb = paqm_drr_take(sch, PAQM_MEDIA, now, paqm_over_gated, extra);
 	else
-		skb = paqm_drr_take(sch, PAQM_MEDIA, now, NULL);
+		skb = paqm_drr_take(sch, PAQM_MEDIA, now, NULL, extra);
 	if (!skb)
 		return NULL;
 	sojourn = now - paqm_skb_cb(skb)->enqueued;
@@ -306,7 +341,7 @@ static void paqm_preview_sent(struct paqm_sched_data *q, u32 from, u32 wire, u64
 
 static noinline struct sk_buff *paqm_bulk_take(struct Qdisc *sch, u64 now)
 {
-	return paqm_drr_take(sch, PAQM_ELASTIC, now, NULL);
+	return paqm_drr_take(sch, PAQM_ELASTIC, now, NULL, NULL);
 }
 
 /* Note how long a packet that leaves a class has waited. */
@@ -398,12 +433,13 @@ static noinline struct sk_buff *paqm_send_media(struct Qdisc *sch, enum paqm_tur
 	struct paqm_sched_data *q = qdisc_priv(sch);
 	bool common = turn == PAQM_TURN_COMMON;
 	struct sk_buff *skb = NULL;
+	u32 extra = 0;
 
 	if (!common) {
-		skb = paqm_over_take(sch, now, true);
+		skb = paqm_over_take(sch, now, true, &extra);
 		/* never so: nothing waits for a queue that is empty */
 		if (!skb && WARN_ON_ONCE(!q->queue[PAQM_MEDIA].head))
-			skb = paqm_over_take(sch, now, false);
+			skb = paqm_over_take(sch, now, false, &extra);
 	}
 	if (!skb) {
 		common = true;
@@ -411,6 +447,8 @@ static noinline struct sk_buff *paqm_send_media(struct Qdisc *sch, enum paqm_tur
 	}
 	paqm_sched_sent(&q->inside, common, paqm_wire_len(q, skb, qdisc_pkt_len(skb)),
 			!!q->queue[PAQM_MEDIA].head, common || paqm_over_qlen(q));
+	if (extra) /* the elastic class has it */
+		paqm_sched_sent(&q->sched, 1, extra, 1, elastic_waits);
 	return paqm_sent(sch, skb, PAQM_MEDIA, elastic_waits, now);
 }
 

@@ -296,6 +296,8 @@ static void paqm_over_append(struct Qdisc *sch, struct paqm_flowq *over, struct 
 		over->behind = paqm_common_out(q) + paqm_common_len(q);
 		q->over_behind = over->behind;
 	}
+	if (!over->head)
+		over->since = paqm_bucket_clock(now);
 	paqm_drr_append(sch, PAQM_MEDIA, over, skb, now);
 	if (flow) {
 		WRITE_ONCE(flow->over, over - q->flowq);

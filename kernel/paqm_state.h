@@ -83,6 +83,7 @@ struct paqm_queue {
  * @host: place of the host in struct paqm_hosts whose flows share it, plus 1; 0: it is no host's
  * @behind: nor before so many have left the common queue: those in it when this one began, or
  *	when a flow joined those that share it
+ * @since: paqm_bucket_clock() when the first of what waits joined an empty queue; media
  * @tag: flow it belongs to, or the last one where several share it
  * @lost: packets of it that the AQM or its limit dropped
  * @marked: packets of it that were marked CE
@@ -103,6 +104,7 @@ struct paqm_flowq {
 	u16 gate;
 	u16 host;
 	u32 behind;
+	u32 since;
 	u32 tag;
 	u32 lost;
 	u32 marked;

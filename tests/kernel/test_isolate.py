@@ -130,6 +130,32 @@ def test_a_longer_preview(wire: Wire) -> None:
                (wire.stats.media.sent_bytes - before) * 8 // 5 // 16000, 970, 986)
 
 
+def test_a_queue_that_stands_is_shown_as_a_slope(wire: Wire) -> None:
+    """Who sees his delay once in a picture needs it to grow for most of a second: a queue that has
+    stood for 0.4 s is served slower for one, loses nothing meanwhile, and the next time is 4 s on.
+    """
+    wire.queue("paqm bandwidth 8mbit feedback icmp")
+    with Listener(wire.b, 7000) as heard, together(
+        wire.send("quic", port=8000, flows=4, rate=12e6, size=1200, seconds=16),
+        wire.send("rtp", port=7000, rate=1.66e6, seconds=16)
+    ):
+        sleep(16)
+    first = heard.first[7000]
+    bins: dict[int, list[int]] = {}
+    for at, way in heard.ways:
+        bins.setdefault((at - first) // 100000, []).append(way)
+    waits = [sorted(bins.get(at, [0]))[len(bins.get(at, [0])) // 2] for at in range(150)]
+    begins: list[int] = []
+    for at in range(20, 142):
+        steady = all(waits[at + k + 1] > waits[at + k] for k in range(8))
+        if steady and waits[at + 8] - waits[at] > 40000 and at - (begins or [-40])[-1] >= 20:
+            begins.append(at)
+    within("times that the delay grows by 40 ms in 0.8 s, steadily", len(begins), 2, 4)
+    for before, after in zip(begins, begins[1:], strict=False):
+        within("tenths of a second between two", after - before, 35, 45)
+    in_order(heard)
+
+
 def test_room_for_those_who_seek_their_rate_by_the_queue(wire: Wire) -> None:
     """Who follows gets a little less while others find their rate by the queue."""
     wire.queue("paqm bandwidth 16mbit feedback icmp")
