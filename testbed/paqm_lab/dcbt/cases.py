@@ -151,6 +151,7 @@ MODELS = {
     "newreno": ("newreno", "TCP as NewReno with limited transmit, as Linux without SACK"),
     "immediate": ("newreno immediate", "as model.newreno, MM_APP answers a loss at once"),
     "held": ("held", "no TCP, the queue held at 10 packets"),
+    "held-immediate": ("held immediate", "the same, MM_APP answers a loss at once"),
     "swing-4": ("held swing=4", "the queue swings by 4 packets about 10, twice a second"),
     "swing-8": ("held swing=8", "by 8 packets"),
     "swing-10": ("held swing=10", "by 10 packets, down to none"),
