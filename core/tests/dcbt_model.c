@@ -56,6 +56,7 @@ enum choice {
 	OWN,
 	BEFORE_TEST,
 	APART,
+	KNOWN,
 	CBT,
 	CHOICES
 };
@@ -74,6 +75,7 @@ static const struct {
 	[OWN] = {"own", "a class's average is updated by its own arrivals"},
 	[BEFORE_TEST] = {"before", "classes are tested first, who passes updates all averages"},
 	[APART] = {"apart", "RED's average is updated by what reaches RED, classes' by all"},
+	[KNOWN] = {"known", "flows are those that have begun, whether they send or not"},
 	[CBT] = {"cbt", "CBT with its fixed thresholds, 2.9 and 0.6"},
 };
 
@@ -94,6 +96,12 @@ static long sent[3][PAQM_CBT_CLASSES], dropped[PAQM_CBT_CLASSES];
 static enum paqm_cbt_class class_of(int flow)
 {
 	return flow < TCP ? PAQM_CBT_TCP : flow < TCP + MM ? PAQM_CBT_TAGGED : PAQM_CBT_UNTAGGED;
+}
+
+/* Of `begins`. */
+static int group_of(int flow)
+{
+	return flow < 25 ? 0 : flow < TCP ? 1 : flow < TCP + MM ? 2 : 3;
 }
 
 static int period(void)
@@ -117,7 +125,8 @@ static void count_flow(int flow)
 		seen[flow] = now;
 	/* exact where sch_dcbt sweeps: a flow counts for 0.3 s behind its last packet */
 	for (int i = 0; i < FLOWS; i++)
-		active[class_of(i)] += seen[i] >= 0 && now - seen[i] <= SWEEP;
+		active[class_of(i)] += chosen[KNOWN] ? now >= begins[group_of(i)]
+						     : seen[i] >= 0 && now - seen[i] <= SWEEP;
 }
 
 static bool over(enum paqm_cbt_class class)
@@ -307,7 +316,7 @@ static void begin(void)
 					  .uniform = chosen[UNIFORM]};
 	paqm_red_start(&red, &params, 0);
 	for (int i = 0; i < FLOWS; i++) {
-		int group = i < 25 ? 0 : i < TCP ? 1 : i < TCP + MM ? 2 : 3;
+		int group = group_of(i);
 		double start = begins[group] + (chosen[AT_ONCE] ? 0 : 0.5 * drand48());
 
 		seen[i] = -1;

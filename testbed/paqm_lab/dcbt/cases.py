@@ -156,6 +156,7 @@ MODELS = {
     "swing-8": ("held swing=8", "by 8 packets"),
     "swing-10": ("held swing=10", "by 10 packets, down to none"),
     "held-cbt": ("held cbt", "CBT for D-CBT, the queue held at 10 packets"),
+    "known": ("newreno known", "as model.newreno, flows not counted but known"),
     "apart": ("newreno immediate apart", "as model.immediate, RED's average updated by what "
               "reaches RED only, against the thesis"),
 }  # fmt: skip
