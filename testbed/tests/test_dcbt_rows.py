@@ -53,6 +53,16 @@ def test_programs(name: str) -> None:
     assert sum("ip dscp set 3" in rule for rule in rules) == 6
 
 
+def test_an_application_that_answers_at_once() -> None:
+    path, data = scenario.read("dcbt")
+    next(flow for flow in data["flow"] if flow["sender"] == "levels")["immediate"] = True
+    made = netscenario.check(path, data).case(data["variant"][0], 1)
+    made.add_flows(Path("/tool"), Path("/build"), None, 1)
+    words = {program["name"]: " ".join(program["words"]) for program in made.programs}
+    assert "--controller levels:immediate=1 --dscp 3" in words["sink-M"]
+    assert "immediate" not in words["src-M"]
+
+
 def test_two_entries_of_a_host_have_classes_of_their_own() -> None:
     made = case("dcbt")
     numbers = [made.tc_class(flow) for flow in made.flows if flow.sender == "tcp"]

@@ -50,7 +50,7 @@ def main_run(
     if immediate:
         for flow in data["flow"]:
             if flow["sender"] == "levels":
-                flow["application"] += ",immediate=1"
+                flow["immediate"] = True
     if today:
         for flow in data["flow"]:
             if flow["sender"] == "tcp":

@@ -35,19 +35,16 @@ def _receiver(streamer: Path, to: str, flows: int, seconds: float) -> list[str]:
 
 
 def level_words(
-    streamer: Path, application: str, size: int, dscp: int, to: str, flows: int, seconds: float,
-    seed: int,
+    streamer: Path, application: str, immediate: bool, size: int, dscp: int, to: str, flows: int,
+    seconds: float, seed: int,
 ) -> tuple[list[str], list[str]]:
-    """The same of applications with five levels; `application`: mm or mpeg, "," and options of the
-    controller that chooses the level.
-    """
-    application, _, options = application.partition(",")
+    """The same of applications with five levels."""
     tag = ["--dscp", str(dscp)]
     send = [str(streamer), "send", "--levels", application, "--packet", str(size), *tag]
     send += ["--to", to, "--flows", str(flows), "--duration", f"{seconds:.6f}"]
     send += ["--seed", str(seed), "--paqmd", "none"]
     receive = _receiver(streamer, to, flows, seconds)
-    return send, [*receive, "--controller", f"levels:{options}" if options else "levels", *tag]
+    return send, [*receive, "--controller", "levels:immediate=1" if immediate else "levels", *tag]
 
 
 def _steps(left: F64, waits: F64, duration: float) -> list[list[float]]:
