@@ -164,7 +164,8 @@ def test_sets_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model, "OPEN", ("tail", "cap"))
     names = ("untagged2", "untagged3", "tcp_drop0", "tagged_drop0")
     wide = dict.fromkeys(names, (0.0, 1e9))
-    found = model.sets(Pretended(), wide | {"tcp1": (0.0, 0.0)}, "", 1)  # type: ignore[arg-type]
+    bands = wide | {"tcp1": (0.0, 0.0)}
+    found = model.sets(Pretended(), bands, "", 2, 1)  # type: ignore[arg-type]
     assert found["sets"] == found["sets_untagged"] == found["sets_losses"] == 8
     assert found["sets_all"] == 0
     assert (found["untagged2_least"] or 0) < (found["untagged2_most"] or 0)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from paqm_lab import cache
 from paqm_lab.catalogue.row import Context
-from paqm_lab.dcbt.figures import Values
+from paqm_lab.dcbt.figures import Values, mean
 from paqm_lab.errors import LabError
 
 # Where the thesis is silent or says two things: every set of them is a faithful reading.
@@ -48,24 +48,32 @@ def run(ctx: Context, words: str, seed: int) -> Values:
     return found
 
 
-def sets(ctx: Context, bands: Mapping[str, tuple[float, float]], reading: str, seed: int) -> Values:
-    """All sets of open choices with both TCPs, and how many have figures within their bands."""
-    runs = [
-        run(ctx, " ".join((tcp, *itertools.compress(OPEN, taken), reading)), seed)
+def sets(
+    ctx: Context, bands: Mapping[str, tuple[float, float]], reading: str, runs: int, seed: int
+) -> Values:
+    """All sets of open choices with both TCPs, each the mean of so many runs, and how many have
+    figures within their bands.
+    """
+    names = [
+        " ".join((tcp, *itertools.compress(OPEN, taken), reading))
         for tcp in TCPS for taken in itertools.product((False, True), repeat=len(OPEN))
     ]  # fmt: skip
+    means = []
+    for words in names:
+        found = [run(ctx, words, runs * seed - n) for n in range(runs)]
+        means.append({name: mean(one[name] or 0 for one in found) for name in bands})
 
-    def within(found: Values, names: tuple[str, ...]) -> bool:
-        return all(bands[name][0] <= (found[name] or 0) <= bands[name][1] for name in names)
+    def within(found: dict[str, float], names: tuple[str, ...]) -> bool:
+        return all(bands[name][0] <= found[name] <= bands[name][1] for name in names)
 
     loads, losses = ("untagged2", "untagged3"), ("tcp_drop0", "tagged_drop0")
-    found: Values = {
-        "sets": len(runs),
-        "sets_all": sum(within(run, tuple(bands)) for run in runs),
-        "sets_untagged": sum(within(run, loads) for run in runs),
-        "sets_losses": sum(within(run, losses) for run in runs),
+    counts: Values = {
+        "sets": len(means),
+        "sets_all": sum(within(one, tuple(bands)) for one in means),
+        "sets_untagged": sum(within(one, loads) for one in means),
+        "sets_losses": sum(within(one, losses) for one in means),
     }
     for name in (*loads, *losses):
-        values = [run[name] or 0 for run in runs]
-        found |= {f"{name}_least": min(values), f"{name}_most": max(values)}
-    return found
+        values = [one[name] for one in means]
+        counts |= {f"{name}_least": min(values), f"{name}_most": max(values)}
+    return counts
