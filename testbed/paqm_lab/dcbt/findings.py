@@ -65,8 +65,8 @@ neither sch_dcbt's accounts nor Linux's TCP makes them. In it the cause can be t
   only, as in CBT, and the classes' by every arrival, some sets meet all bands (`model.sets-apart`);
   `model.apart` is one. But the thesis says that in D-CBT all averages are updated together, by
   every arrival, and rests its argument on that; so sch_dcbt does.
-* *CBT's printed figures fit no single queue.* Floods with 318 kbit/s each and about 0.6 packets wait
-  7.5 ms or 24 packets, tagged flows with 657 and about 2.5, 3.0 ms or 9.5, in one FIFO whose
+* *CBT's printed figures fit no single queue.* Floods with 318 kbit/s each and about 0.6 packets
+  wait 7.5 ms or 24 packets, tagged flows with 657 and about 2.5, 3.0 ms or 9.5, in one FIFO whose
   average RED keeps below 15. The figure *2.5* of `main.cbt` asks for that; no run here comes near.
 * *TCP's losses depend on how TCP recovers.* In the model 6.0 % are dropped with NewReno and
   limited transmit, 4.9 % with ns-2's Reno of that time; published are 4.46 %, the lab has 7.2.
