@@ -1,86 +1,90 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A model of D-CBT's main experiment (J. Chung, WPI 2000): the law itself, from core/, over flows
- *of simple TCP, to see what of its figures hangs on the TCP. `dcbt_model reno|newreno [SEED]`:
+ * of simple TCP, to see what of its figures hangs on the TCP, on a queue that swings, and on what
+ * the thesis leaves open. `dcbt_model TCP [SEED [CHOICE...]]`:
  *
  *	reno	ns-2's of that time: fast recovery ends with the first new acknowledgement, clocks
  *		tick in 0.1 s, windows begin with 1
  *	newreno	recovery to its end (RFC 6582), limited transmit (RFC 3042), fine clocks, windows
  *		begin with 10: as Linux without SACK
+ *	held	no TCP: whenever a packet leaves, packets of TCP's class fill the queue up to 10,
+ *		or to what `swing=N` makes of it, and RED lets them pass. UDP is as ever.
  *
- * Prints one JSON object: what of TCP and of tagged flows was delivered and dropped in 30 s, and
- * rates by period. Units: packets of 1000 bytes, seconds.
+ * Choices are in `choices` below. Prints one JSON object: what of TCP and of tagged flows was
+ * delivered and dropped in 30 s, and by period rates, what a packet waits for, the queue's mean
+ * and deviation. Units: packets of 1000 bytes, seconds; waits in packets' time.
  */
 #include <math.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/paqm_chips.h"
+#include "core/tests/dcbt_flows.h"
 
-#define END 30.0
-#define SLOT 0.00032   /* a packet at 25 Mbit/s */
-#define BEFORE 0.00532 /* from a sender to the queue, */
-#define BEHIND 0.02564 /* from there to its receiver, */
-#define BACK 0.03      /* and back */
-#define WINDOW 20      /* segments */
-#define LIMIT 60       /* packets of the queue */
+#define LIMIT 60 /* packets of the queue */
 #define SWEEP 0.3
-#define TCP 55
-#define MM 10
-#define CBR 2
-#define FLOWS (TCP + MM + CBR)
-#define LEVELS 5
-#define EVENTS (1 << 16)
-
-enum kind { ARRIVE, LEAVE, RECEIVE, ACK, TIMEOUT, SEND, CHECK, WISH };
-
-struct event {
-	double at;
-	unsigned long order;
-	enum kind kind;
-	int flow;
-	long value; /* sequence, acknowledgement, level, or a timer's number */
-};
-
-struct tcp {
-	double cwnd, ssthresh, access; /* access: when its own link is free again */
-	long una, next, most, recover;
-	int dup;
-	bool recovering;
-	double srtt, var, backoff;
-	long timer; /* only the newest counts */
-	long timed; /* segment whose round trip is measured; -1: none */
-	double timed_at;
-	long expected; /* the receiver's */
-	bool here[4 * WINDOW];
-};
-
-struct mm {
-	int level, wish; /* the sender's, the receiver's */
-	long sent, expected, lost, got;
-};
+#define HELD 10.0  /* packets: the queue of `held`, */
+#define SWINGS 2   /* and how often in a second it swings */
+#define SETTLE 2.0 /* of a period, before waits and queue count */
+#define PERIODS 3
+#define PERIOD 10.0
 
 struct waiting {
 	int flow;
 	long seq;
+	double since;
 };
 
-static const double levels[LEVELS] = {300e3, 500e3, 700e3, 900e3, 1100e3};
-static const int begins[] = {0, 20, 0, 10}; /* s: of TCP 0 to 24, 25 to 54, MM, CBR */
+/* What the queue was in a period, behind SETTLE. */
+struct watched {
+	double time, len, square, waits[PAQM_CBT_CLASSES];
+	long left[PAQM_CBT_CLASSES];
+};
 
-static struct event heap[EVENTS];
-static int events;
-static unsigned long orders;
-static double now;
-static bool newreno;
+/* Where the thesis is silent or says two things (above the line), and other readings of it. */
+enum choice {
+	TAIL,
+	UNIFORM,
+	IMMEDIATE,
+	ADMITTED,
+	CAP,
+	HALF,
+	AT_ONCE,
+	SLOW,
+	/* not what it says */
+	OWN,
+	BEFORE_TEST,
+	APART,
+	KNOWN,
+	CBT,
+	CHOICES
+};
 
-static struct tcp tcp[TCP];
-static struct mm mm[MM];
+static const struct {
+	const char *word, *means;
+} choices[CHOICES] = {
+	[TAIL] = {"tail", "a forced drop takes the arrival, not a packet at random"},
+	[UNIFORM] = {"uniform", "early drops spaced as in 1993, not as in ns-2"},
+	[IMMEDIATE] = {"immediate", "MM_APP goes down at a loss, then rests for a round trip"},
+	[ADMITTED] = {"admitted", "flows count by packets that are queued, not by arrivals"},
+	[CAP] = {"cap", "an untagged flow's threshold is never above a tagged one's"},
+	[HALF] = {"half", "idle time counts in packets of 500 bytes, ns-2's default"},
+	[AT_ONCE] = {"at-once", "flows of a group begin at once, not within 0.5 s"},
+	[SLOW] = {"slow", "the least time-out is 1 s"},
+	[OWN] = {"own", "a class's average is updated by its own arrivals"},
+	[BEFORE_TEST] = {"before", "classes are tested first, who passes updates all averages"},
+	[APART] = {"apart", "RED's average is updated by what reaches RED, classes' by all"},
+	[KNOWN] = {"known", "flows are those that have begun, whether they send or not"},
+	[CBT] = {"cbt", "CBT with its fixed thresholds, 2.9 and 0.6"},
+};
+
+static bool keep, chosen[CHOICES];
+static double swing;
+static struct watched watched[PERIODS];
+
 static struct waiting queue[LIMIT + 1];
-static int waiting, held[PAQM_CBT_CLASSES];
+static int held[PAQM_CBT_CLASSES];
 static bool busy;
 static double idle_since = -1, seen[FLOWS];
 static struct paqm_red_params params;
@@ -94,210 +98,87 @@ static enum paqm_cbt_class class_of(int flow)
 	return flow < TCP ? PAQM_CBT_TCP : flow < TCP + MM ? PAQM_CBT_TAGGED : PAQM_CBT_UNTAGGED;
 }
 
-static bool before(const struct event *a, const struct event *b)
+/* Of `begins`. */
+static int group_of(int flow)
 {
-	return a->at < b->at || (a->at == b->at && a->order < b->order);
+	return flow < 25 ? 0 : flow < TCP ? 1 : flow < TCP + MM ? 2 : 3;
 }
 
-static void at(double when, enum kind kind, int flow, long value)
+static int period(void)
 {
-	struct event e = {when, orders++, kind, flow, value};
-	int i = events++;
-
-	if (events == EVENTS)
-		abort();
-	for (; i && before(&e, &heap[(i - 1) / 2]); i = (i - 1) / 2)
-		heap[i] = heap[(i - 1) / 2];
-	heap[i] = e;
+	return (int)(now / PERIOD) % PERIODS;
 }
 
-static struct event pop(void)
+static bool settled(void)
 {
-	struct event first = heap[0], last = heap[--events];
-	int i = 0, child;
-
-	while ((child = 2 * i + 1) < events) {
-		if (child + 1 < events && before(&heap[child + 1], &heap[child]))
-			child++;
-		if (!before(&heap[child], &last))
-			break;
-		heap[i] = heap[child];
-		i = child;
-	}
-	heap[i] = last;
-	return first;
-}
-
-/* ------------------------------------------------------------------ TCP */
-
-static double rto(const struct tcp *t)
-{
-	if (newreno)
-		return (t->srtt + fmax(0.2, 4 * t->var)) * t->backoff;
-	return fmax(0.2, ceil(10 * (t->srtt + 4 * t->var)) / 10) * t->backoff;
-}
-
-static void arm(struct tcp *t)
-{
-	at(now + rto(t), TIMEOUT, (int)(t - tcp), ++t->timer);
-}
-
-static void transmit(struct tcp *t, long seq)
-{
-	t->access = fmax(now, t->access + SLOT);
-	at(t->access + BEFORE, ARRIVE, (int)(t - tcp), seq);
-	if (t->timed < 0 && seq == t->most) {
-		t->timed = seq;
-		t->timed_at = now;
-	} else if (seq == t->timed) {
-		t->timed = -1; /* sent twice: it says nothing (Karn) */
-	}
-	if (seq >= t->most)
-		t->most = seq + 1;
-}
-
-/* What windows and, in recovery, duplicate acknowledgements allow. */
-static void send_more(struct tcp *t)
-{
-	double allowed = t->cwnd;
-
-	if (t->recovering)
-		allowed += t->dup;
-	else if (newreno && t->dup < 3)
-		allowed += t->dup; /* limited transmit */
-	while (t->next < t->una + (long)fmin(allowed, WINDOW))
-		transmit(t, t->next++);
-}
-
-static void measure(struct tcp *t, long ack)
-{
-	double sample = now - t->timed_at;
-
-	if (t->timed < 0 || ack <= t->timed)
-		return;
-	t->timed = -1;
-	if (!newreno)
-		sample = 0.1 * (floor(10 * sample) + 1);
-	if (t->srtt <= 0) {
-		t->srtt = sample;
-		t->var = sample / 2;
-	} else {
-		t->var += (fabs(sample - t->srtt) - t->var) / 4;
-		t->srtt += (sample - t->srtt) / 8;
-	}
-	t->backoff = 1;
-}
-
-static void acknowledged(struct tcp *t, long ack)
-{
-	if (ack > t->una) {
-		bool partial = t->recovering && newreno && ack < t->recover;
-
-		measure(t, ack);
-		if (t->recovering) {
-			/* what has left the network is no more to be made up for */
-			t->dup = partial ? (int)fmax(0, t->dup - (double)(ack - t->una) + 1) : 0;
-			t->recovering = partial;
-			t->cwnd = t->ssthresh;
-		} else {
-			t->dup = 0;
-			t->cwnd += t->cwnd < t->ssthresh ? 1 : 1 / t->cwnd;
-			t->cwnd = fmin(t->cwnd, WINDOW);
-		}
-		t->una = ack;
-		t->next = t->next > ack ? t->next : ack;
-		if (partial)
-			transmit(t, t->una);
-		arm(t);
-	} else if (++t->dup == 3 && !t->recovering && ack >= t->recover) {
-		t->ssthresh = fmax(2, fmin(t->cwnd, (double)(t->next - t->una)) / 2);
-		t->cwnd = t->ssthresh;
-		t->recovering = true;
-		t->recover = t->most;
-		transmit(t, t->una);
-		arm(t);
-	}
-	send_more(t);
-}
-
-static void timed_out(struct tcp *t)
-{
-	t->ssthresh = fmax(2, fmin(t->cwnd, (double)(t->next - t->una)) / 2);
-	t->cwnd = 1;
-	t->next = t->una;
-	t->dup = 0;
-	t->recovering = false;
-	t->recover = t->most;
-	t->timed = -1;
-	t->backoff = fmin(64, 2 * t->backoff);
-	arm(t);
-	send_more(t);
-}
-
-static void received(int flow, long seq)
-{
-	struct tcp *t = &tcp[flow];
-
-	if (seq >= t->expected)
-		t->here[seq % (4 * WINDOW)] = true;
-	while (t->here[t->expected % (4 * WINDOW)])
-		t->here[t->expected++ % (4 * WINDOW)] = false;
-	at(now + BACK, ACK, flow, t->expected);
-}
-
-/* ------------------------------------------------------------------ multimedia */
-
-static void frame(int flow)
-{
-	struct mm *m = &mm[flow - TCP];
-
-	at(now + BEFORE, ARRIVE, flow, m->sent++);
-	at(now + 8000 / levels[m->level], SEND, flow, 0);
-}
-
-static void seen_frame(struct mm *m, long seq)
-{
-	if (seq > m->expected)
-		m->lost += seq - m->expected;
-	if (seq >= m->expected)
-		m->expected = seq + 1;
-	m->got++;
-}
-
-static void check(int flow)
-{
-	struct mm *m = &mm[flow - TCP];
-
-	if (m->lost || !m->got)
-		m->wish /= 2;
-	else if (m->wish < LEVELS - 1)
-		m->wish++;
-	m->lost = m->got = 0;
-	at(now + BACK, WISH, flow, m->wish);
-	at(now + BEFORE + BEHIND + BACK + waiting * SLOT, CHECK, flow, 0);
+	return now - period() * PERIOD >= SETTLE;
 }
 
 /* ------------------------------------------------------------------ the queue */
 
+static void arrive(int flow, long seq);
+
 static void count_flow(int flow)
 {
 	memset(active, 0, sizeof(active));
-	seen[flow] = now;
+	if (!chosen[ADMITTED])
+		seen[flow] = now;
 	/* exact where sch_dcbt sweeps: a flow counts for 0.3 s behind its last packet */
 	for (int i = 0; i < FLOWS; i++)
-		active[class_of(i)] += seen[i] >= 0 && now - seen[i] <= SWEEP;
+		active[class_of(i)] += chosen[KNOWN] ? now >= begins[group_of(i)]
+						     : seen[i] >= 0 && now - seen[i] <= SWEEP;
 }
 
+static bool over(enum paqm_cbt_class class)
+{
+	return class != PAQM_CBT_TCP && paqm_dcbt_gate(&params, red.avg) &&
+	       paqm_cbt_over(average[class],
+			     paqm_dcbt_threshold(&params, PAQM_Q24(1, 10), chosen[CAP], class,
+						 red.avg, active));
+}
+
+/* The average of one class, and with the last that of the queue. */
+static void sample(int class)
+{
+	bool whole = class == PAQM_CBT_CLASSES;
+	paqm_u64 *avg = whole ? &red.avg : &average[class];
+
+	*avg = paqm_red_average(*avg, (paqm_u32)(whole ? waiting : held[class]), params.weight_q24);
+}
+
+/* Averages are updated, and the class is tested. */
 static bool struck(enum paqm_cbt_class class)
 {
+	static const paqm_u64 fixed[] = {PAQM_CBT_NONE, PAQM_Q24(29, 10), PAQM_Q24(6, 10)};
 	paqm_u32 of[PAQM_CBT_CLASSES];
+	bool drop;
 
+	if (chosen[OWN] || chosen[CBT])
+		sample(class);
+	if (chosen[CBT]) {
+		if (paqm_cbt_over(average[class], fixed[class]))
+			return true;
+		sample(PAQM_CBT_CLASSES);
+		return false;
+	}
+	if (chosen[OWN]) {
+		sample(PAQM_CBT_CLASSES);
+		return over(class);
+	}
+	if (chosen[APART]) {
+		for (int i = 0; i < PAQM_CBT_CLASSES; i++)
+			sample(i);
+		drop = over(class);
+		if (!drop)
+			sample(PAQM_CBT_CLASSES);
+		return drop;
+	}
+	if (chosen[BEFORE_TEST] && over(class))
+		return true;
 	for (int i = 0; i < PAQM_CBT_CLASSES; i++)
 		of[i] = (paqm_u32)held[i];
 	paqm_dcbt_average(&red.avg, average, (paqm_u32)waiting, of, params.weight_q24);
-	return paqm_dcbt_gate(&params, red.avg) && class != PAQM_CBT_TCP &&
-	       paqm_cbt_over(average[class], paqm_dcbt_threshold(&params, PAQM_Q24(1, 10), 0, class,
-								 red.avg, active));
+	return !chosen[BEFORE_TEST] && over(class);
 }
 
 static void decay(void)
@@ -306,12 +187,23 @@ static void decay(void)
 
 	if (waiting || busy || idle_since < 0)
 		return;
-	packets = (paqm_u64)((now - idle_since) / SLOT);
+	packets = (paqm_u64)((now - idle_since) / (chosen[HALF] ? SLOT / 2 : SLOT));
 	if (packets)
 		idle_since = now;
 	red.avg = paqm_red_decay(red.avg, params.weight_q24, packets);
 	for (int i = 0; i < PAQM_CBT_CLASSES; i++)
 		average[i] = paqm_red_decay(average[i], params.weight_q24, packets);
+}
+
+/* `held`: the queue is as long as it shall be. */
+static void fill(void)
+{
+	static int next;
+	double level = HELD + swing * sin(2 * M_PI * SWINGS * now);
+	int flows = now < begins[1] ? 25 : TCP;
+
+	while (keep && waiting < level)
+		arrive(next++ % flows, 0);
 }
 
 static void leave(void)
@@ -325,8 +217,13 @@ static void leave(void)
 	}
 	memmove(queue, queue + 1, (size_t)--waiting * sizeof(*queue));
 	held[class_of(w.flow)]--;
-	sent[(int)(now / 10) % 3][class_of(w.flow)]++;
+	sent[period()][class_of(w.flow)]++;
+	if (settled()) {
+		watched[period()].waits[class_of(w.flow)] += (now - w.since) / SLOT;
+		watched[period()].left[class_of(w.flow)]++;
+	}
 	busy = true;
+	fill();
 	at(now + SLOT, LEAVE, 0, 0);
 	at(now + BEHIND, RECEIVE, w.flow, w.seq);
 }
@@ -334,7 +231,7 @@ static void leave(void)
 static void arrive(int flow, long seq)
 {
 	enum paqm_cbt_class class = class_of(flow);
-	enum paqm_red_verdict verdict;
+	enum paqm_red_verdict verdict = PAQM_RED_PASS;
 
 	count_flow(flow);
 	decay();
@@ -342,15 +239,17 @@ static void arrive(int flow, long seq)
 		dropped[class]++;
 		return;
 	}
-	verdict = paqm_red_test(&red, &params, (paqm_u32)waiting, (paqm_u32)mrand48());
+	if (!keep || class != PAQM_CBT_TCP)
+		verdict = paqm_red_test(&red, &params, (paqm_u32)waiting, (paqm_u32)mrand48());
 	if (verdict == PAQM_RED_EARLY) {
 		dropped[class]++;
 		return;
 	}
-	queue[waiting++] = (struct waiting){flow, seq};
+	seen[flow] = now;
+	queue[waiting++] = (struct waiting){flow, seq, now};
 	held[class]++;
 	if (verdict == PAQM_RED_FORCED || waiting > LIMIT) {
-		int victim = (int)(drand48() * waiting);
+		int victim = chosen[TAIL] ? waiting - 1 : (int)(drand48() * waiting);
 
 		class = class_of(queue[victim].flow);
 		dropped[class]++;
@@ -375,10 +274,10 @@ static void act(const struct event *e)
 		leave();
 		break;
 	case RECEIVE:
-		if (e->flow < TCP)
+		if (e->flow < TCP && !keep)
 			received(e->flow, e->value);
-		else if (e->flow < TCP + MM)
-			seen_frame(&mm[e->flow - TCP], e->value);
+		else if (class_of(e->flow) == PAQM_CBT_TAGGED)
+			seen_frame(e->flow, e->value);
 		break;
 	case ACK:
 		acknowledged(t, e->value);
@@ -388,7 +287,9 @@ static void act(const struct event *e)
 			timed_out(t);
 		break;
 	case SEND:
-		if (e->flow < TCP) {
+		if (e->flow < TCP && keep) {
+			fill();
+		} else if (e->flow < TCP) {
 			send_more(t);
 			arm(t);
 		} else if (e->flow < TCP + MM) {
@@ -411,11 +312,12 @@ static void begin(void)
 	params = (struct paqm_red_params){.min = 5 * PAQM_RED_PACKET,
 					  .max = 15 * PAQM_RED_PACKET,
 					  .weight_q24 = PAQM_Q24(2, 1000),
-					  .max_p_q24 = PAQM_Q24(1, 10)};
+					  .max_p_q24 = PAQM_Q24(1, 10),
+					  .uniform = chosen[UNIFORM]};
 	paqm_red_start(&red, &params, 0);
 	for (int i = 0; i < FLOWS; i++) {
-		int group = i < 25 ? 0 : i < TCP ? 1 : i < TCP + MM ? 2 : 3;
-		double start = begins[group] + 0.5 * drand48();
+		int group = group_of(i);
+		double start = begins[group] + (chosen[AT_ONCE] ? 0 : 0.5 * drand48());
 
 		seen[i] = -1;
 		at(start, SEND, i, 0);
@@ -443,18 +345,70 @@ static long all(enum paqm_cbt_class class)
 	return sent[0][class] + sent[1][class] + sent[2][class];
 }
 
+/* The queue as it was until now. */
+static void watch(double until)
+{
+	struct watched *s = &watched[period()];
+	double time = until - now;
+
+	if (!settled())
+		return;
+	s->time += time;
+	s->len += time * waiting;
+	s->square += time * waiting * waiting;
+}
+
+static void print_period(int n)
+{
+	const struct watched *s = &watched[n];
+	double mean = s->len / s->time, wait[PAQM_CBT_CLASSES];
+
+	for (int i = 0; i < PAQM_CBT_CLASSES; i++)
+		wait[i] = s->left[i] ? s->waits[i] / (double)s->left[i] : 0;
+	printf(", \"tcp%d\": %.1f, \"tagged%d\": %.1f, \"untagged%d\": %.1f", n + 1,
+	       sent[n][PAQM_CBT_TCP] * 0.8 / (n == 2 ? TCP : 25), n + 1,
+	       sent[n][PAQM_CBT_TAGGED] * 0.8 / MM, n + 1, sent[n][PAQM_CBT_UNTAGGED] * 0.8 / CBR);
+	printf(", \"len%d\": %.2f, \"deviation%d\": %.2f, \"tcp_waits%d\": %.2f, "
+	       "\"tagged_waits%d\": %.2f, \"untagged_waits%d\": %.2f",
+	       n + 1, mean, n + 1, sqrt(fmax(0, s->square / s->time - mean * mean)), n + 1,
+	       wait[PAQM_CBT_TCP], n + 1, wait[PAQM_CBT_TAGGED], n + 1, wait[PAQM_CBT_UNTAGGED]);
+}
+
+static int usage(void)
+{
+	fputs("usage: dcbt_model reno|newreno|held [SEED [CHOICE|swing=PACKETS]...]\n", stderr);
+	for (int i = 0; i < CHOICES; i++)
+		fprintf(stderr, "  %-10s %s\n", choices[i].word, choices[i].means);
+	return 2;
+}
+
+static bool choose(const char *word)
+{
+	if (sscanf(word, "swing=%lf", &swing) == 1)
+		return true;
+	for (int i = 0; i < CHOICES; i++)
+		if (strcmp(word, choices[i].word) == 0)
+			return chosen[i] = true;
+	return false;
+}
+
 int main(int argc, char **argv)
 {
-	if (argc < 2 || (strcmp(argv[1], "reno") != 0 && strcmp(argv[1], "newreno") != 0)) {
-		fputs("usage: dcbt_model reno|newreno [SEED]\n", stderr);
-		return 2;
-	}
-	newreno = argv[1][0] == 'n';
+	newreno = argc > 1 && strcmp(argv[1], "newreno") == 0;
+	keep = argc > 1 && strcmp(argv[1], "held") == 0;
+	if (argc < 2 || (!newreno && !keep && strcmp(argv[1], "reno") != 0))
+		return usage();
+	for (int i = 3; i < argc; i++)
+		if (!choose(argv[i]))
+			return usage();
+	slow = chosen[SLOW];
+	immediate = chosen[IMMEDIATE];
 	srand48(argc > 2 ? atol(argv[2]) : 1);
 	begin();
 	while (events && heap[0].at < END) {
 		struct event e = pop();
 
+		watch(e.at);
 		now = e.at;
 		act(&e);
 	}
@@ -462,11 +416,8 @@ int main(int argc, char **argv)
 	       "\"tagged_drop0\": %.4f",
 	       all(PAQM_CBT_TCP), percent(PAQM_CBT_TCP), all(PAQM_CBT_TAGGED),
 	       percent(PAQM_CBT_TAGGED));
-	for (int n = 0; n < 3; n++)
-		printf(", \"tcp%d\": %.1f, \"tagged%d\": %.1f, \"untagged%d\": %.1f", n + 1,
-		       sent[n][PAQM_CBT_TCP] * 0.8 / (n == 2 ? TCP : 25), n + 1,
-		       sent[n][PAQM_CBT_TAGGED] * 0.8 / MM, n + 1,
-		       sent[n][PAQM_CBT_UNTAGGED] * 0.8 / CBR);
+	for (int n = 0; n < PERIODS; n++)
+		print_period(n);
 	printf("}\n");
 	return 0;
 }

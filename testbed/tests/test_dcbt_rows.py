@@ -11,9 +11,10 @@ import pytest
 
 from paqm_lab import scenario
 from paqm_lab.catalogue import verdict
-from paqm_lab.dcbt import docs
+from paqm_lab.dcbt import cases, docs, model
 from paqm_lab.dcbt import figures as of
 from paqm_lab.dcbt.main import BOOK
+from paqm_lab.errors import LabError
 from paqm_lab.multi import netscenario, periods
 from paqm_lab.multi.case import BIN, CLASS, Case, Run
 
@@ -50,6 +51,16 @@ def test_programs(name: str) -> None:
     assert "--frame 6" in words["src-M.1"]
     rules = [action["words"][-1] for action in made.actions if "nft" in action["words"]]
     assert sum("ip dscp set 3" in rule for rule in rules) == 6
+
+
+def test_an_application_that_answers_at_once() -> None:
+    path, data = scenario.read("dcbt")
+    next(flow for flow in data["flow"] if flow["sender"] == "levels")["immediate"] = True
+    made = netscenario.check(path, data).case(data["variant"][0], 1)
+    made.add_flows(Path("/tool"), Path("/build"), None, 1)
+    words = {program["name"]: " ".join(program["words"]) for program in made.programs}
+    assert "--controller levels:immediate=1 --dscp 3" in words["sink-M"]
+    assert "immediate" not in words["src-M"]
 
 
 def test_two_entries_of_a_host_have_classes_of_their_own() -> None:
@@ -110,7 +121,8 @@ class Pretended:
         return {"figures": {variant: found}, "checks": []}
 
 
-def test_a_row_measures_what_it_is_judged_by() -> None:
+def test_a_row_measures_what_it_is_judged_by(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model, "OPEN", ("tail", "cap"))  # all sets take minutes
     for row in ROWS.values():
         assert row.run is not None
         assert set(row.run(Pretended(), 1)) == {figure.id for figure in row.figures}, row.id
@@ -125,12 +137,16 @@ def test_figures_of_the_main_experiment() -> None:
     assert found["tcp_all"] == pytest.approx(900 * 8000 / 30 / 1e6)
 
 
+def model_of(words: str) -> of.Values:
+    return model.run(Pretended(), words, 1)  # type: ignore[arg-type]
+
+
 def test_model() -> None:
     """Who recovers without a time-out loses more and sends more; the law is the module's."""
-    reno, newreno = (of.model_run(Pretended(), tcp, 1) for tcp in ("reno", "newreno"))  # type: ignore[arg-type]
+    reno, newreno = (model_of(tcp) for tcp in model.TCPS)
     assert (reno["tcp_drop0"] or 0) < (newreno["tcp_drop0"] or 0)
     assert (reno["tcp_packets"] or 0) < (newreno["tcp_packets"] or 0)
-    assert of.model_run(Pretended(), "reno", 1) == reno  # type: ignore[arg-type]
+    assert model_of("reno") == reno
 
 
 def test_page() -> None:
@@ -141,3 +157,41 @@ def test_page() -> None:
     text = docs.page({"rows": [made], "counts": {}})
     assert "| longest less shortest | 5 ms | 6 ms | reproduced |" in text
     assert "| main.chips |" in text and "does not pass" in text
+
+
+def test_sets_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two choices and two TCPs; every one within bands that hold all, none within an empty one."""
+    monkeypatch.setattr(model, "OPEN", ("tail", "cap"))
+    names = ("untagged2", "untagged3", "tcp_drop0", "tagged_drop0")
+    wide = dict.fromkeys(names, (0.0, 1e9))
+    bands = wide | {"tcp1": (0.0, 0.0)}
+    found = model.sets(Pretended(), bands, "", 2, 1)  # type: ignore[arg-type]
+    assert found["sets"] == found["sets_untagged"] == found["sets_losses"] == 8
+    assert found["sets_all"] == 0
+    assert (found["untagged2_least"] or 0) < (found["untagged2_most"] or 0)
+
+
+def test_model_holds_floods_to_their_threshold_in_a_steady_queue() -> None:
+    """6 packets by 2 of 37 flows, of the queue; 25 Mbit/s, two floods."""
+    calm, swings = model_of("held"), model_of("held swing=10")
+    length, floods = calm["len2"] or 0, calm["untagged2"] or 0
+    assert floods == pytest.approx(6 * 2 / 37 / length * 25000 / 2, rel=0.15)
+    assert (calm["held_untagged2"] or 0) == pytest.approx(1, abs=0.1)
+    assert (swings["untagged2"] or 0) > 2 * floods
+    assert (swings["held_untagged2"] or 0) < 0.6
+
+
+@pytest.mark.parametrize("words", [words for words, _ in cases.MODELS.values()])
+def test_model_knows_its_choices(words: str) -> None:
+    assert model_of(words) != model_of("held cbt swing=1")
+
+
+def test_model_refuses_what_it_does_not_know() -> None:
+    with pytest.raises(LabError, match="usage"):
+        model_of("reno nothing")
+
+
+def test_bands_of_the_model_are_those_of_the_rows() -> None:
+    bands = cases.bands()
+    assert bands["untagged2"] == pytest.approx((0.7 * 675.7, 1.15 * 675.7))
+    assert bands["tcp_packets"] == pytest.approx((16.9e6 * 30 / 8000, 18.7e6 * 30 / 8000))

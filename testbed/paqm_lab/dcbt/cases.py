@@ -12,6 +12,7 @@ from typing import Any
 
 from paqm_lab.catalogue.row import HIGHER, LOWER, Context, Figure, Row, Values
 from paqm_lab.dcbt import figures as of
+from paqm_lab.dcbt import model
 from paqm_lab.dcbt.figures import CLASSES
 
 SEEDS = (1, 2, 3, 4, 5)
@@ -23,6 +24,8 @@ MAIN = "25 TCP flows and 10 MM_APP on 25 Mbit/s, from 10 s on two floods of 5 Mb
        "on 30 TCP flows more"
 SUBSTITUTES = "Linux's reno without SACK, time stamps and F-RTO, window of 20 segments, for " \
               "ns-2's Reno; it recovers as NewReno, and begins with 10 segments"
+MODELLED = "core/tests/dcbt_model.c: the law of the module over simple flows"
+SHOWS = "a model, which shows what the figures hang on"
 PERIODS = {1: "0 to 10 s", 2: "10 to 20 s", 3: "20 to 30 s"}
 
 
@@ -124,7 +127,39 @@ MODEL = (
     Figure("tcp_packets", "TCP packets delivered", printed="66648"),
     Figure("tagged_packets", "tagged packets delivered", printed="21126"),
     *(rate(class_, n) for n in PERIODS for class_ in CLASSES if n > 1 or class_ != "untagged"),
+    *(Figure(f"{id_}{n}", f"{title}, {PERIODS[n]}", unit) for n in (2, 3) for id_, title, unit in (
+        ("len", "queue", "packets"), ("deviation", "its standard deviation", "packets"),
+        ("tagged_waits", "a tagged packet waits for", "packets"),
+        ("untagged_waits", "an untagged one", "packets"))),
 )
+SETS = (
+    Figure("sets", "sets of choices, with either TCP"),
+    Figure("sets_all", "of them all of D-CBT's rates and losses within their bands",
+           printed="all of the thesis'"),
+    Figure("sets_untagged", "untagged rates within"),
+    Figure("sets_losses", "losses within"),
+    *(Figure(f"{id_}_{end}", f"{title}, the {end}", unit)
+      for id_, title, unit in (
+          ("untagged2", "untagged, 10 to 20 s", "kbit/s"),
+          ("untagged3", "untagged, 20 to 30 s", "kbit/s"),
+          ("tcp_drop0", "TCP packets dropped", "%"),
+          ("tagged_drop0", "tagged packets dropped", "%"))
+      for end in ("least", "most")),
+)
+MODELS = {
+    "reno": ("reno", "TCP as ns-2's Reno of that time"),
+    "newreno": ("newreno", "TCP as NewReno with limited transmit, as Linux without SACK"),
+    "immediate": ("newreno immediate", "as model.newreno, MM_APP answers a loss at once"),
+    "held": ("held", "no TCP, the queue held at 10 packets"),
+    "held-immediate": ("held immediate", "as model.held, MM_APP answers a loss at once"),
+    "swing-4": ("held swing=4", "no TCP, the queue swings by 4 packets about 10, twice a second"),
+    "swing-8": ("held swing=8", "as model.swing-4, by 8 packets"),
+    "swing-10": ("held swing=10", "as model.swing-4, by 10 packets, down to none"),
+    "held-cbt": ("held cbt", "as model.held, CBT in place of D-CBT"),
+    "known": ("newreno known", "as model.newreno, flows not counted but known"),
+    "apart": ("newreno immediate apart", "as model.immediate, RED's average updated by what "
+              "reaches RED only, against the thesis"),
+}  # fmt: skip
 PAIRS = (
     Figure("jitter_gain", "longest less shortest delay, D-CBT to ChIPS", "", low=1.5,
            better=HIGHER, printed="2.4"),
@@ -204,6 +239,18 @@ def _run(figures: tuple[Figure, ...], make: Callable[..., of.Values], *args: Any
     return one
 
 
+def bands() -> dict[str, tuple[float, float]]:
+    """Of D-CBT's rates and losses, as the model has them."""
+    found = {figure.id: (figure.low or 0.0, figure.high or 0.0)
+             for figure in (*fair(), *published(0, 0, 0, 0)) if figure.high is not None}
+    rates = [f"{class_}{n}" for n in PERIODS for class_ in CLASSES if n > 1 or class_ != "untagged"]
+    for class_ in ("tcp", "tagged"):
+        low, high = (30e6 / of.PACKET_BITS * limit for limit in found[f"{class_}_all"])
+        found[f"{class_}_packets"] = low, high
+    return {name: found[name] for name in (
+        *rates, "tcp_packets", "tagged_packets", "tcp_drop0", "tagged_drop0")}
+
+
 def rows() -> list[Row]:
     """All rows, in the order of the page."""
 
@@ -224,6 +271,9 @@ def rows() -> list[Row]:
 
     def late(ctx: Context, queue: str, seed: int) -> of.Values:
         return of.main_run(ctx, queue, seed, today=True)
+
+    def now(ctx: Context, queue: str, seed: int) -> of.Values:
+        return of.main_run(ctx, queue, seed, immediate=True)
 
     dcbt = (*fair(), *published(66648, 4.46, 21126, 11.85), *delay(43, 12))
     chips = (*fair(), *published(66386, 4.44, 21519, 12.95), *delay(36, 5, high=7.0),
@@ -251,6 +301,10 @@ def rows() -> list[Row]:
         main("cbt", "CBT", f"{MAIN}: floods are held, but not to what the thresholds say", CBT),
         main("dcbt", "D-CBT", f"{MAIN}: all are near their share", dcbt),
         main("chips", "D-CBT with ChIPS", f"{MAIN}: the same, with less jitter", chips),
+        *(row(f"immediate.{queue}", f"main experiment under {title}, MM_APP answers a loss at once",
+              f"{MAIN}: as main.{queue}", figures, _run(figures, now, queue), "dcbt", held=False)
+          for queue, title, figures in (("dcbt", "D-CBT", dcbt),
+                                        ("chips", "D-CBT with ChIPS", chips))),
         main("fred", "FRED", "not measured in the source", FRED, held=False),
         main("fred-long", "FRED with a queue of 60 to 120 packets", "not measured in the source; "
              "expected is that who adapts and is marked loses whatever exceeds its share", FRED,
@@ -258,12 +312,18 @@ def rows() -> list[Row]:
         row("pairs", "the queues of the main experiment beside each other",
             "ChIPS lowers jitter and harms nobody; D-CBT is the fairest", PAIRS,
             _run(PAIRS, of.pairs), "dcbt"),
-        *(row(f"model.{tcp}", f"a model of the main experiment under D-CBT, TCP as {title}",
-              "as main.dcbt", MODEL, _run(MODEL, of.model_run, tcp), "", held=False,
-              substitutes="core/tests/dcbt_model.c: the law of the module over simple flows",
-              incomparable="a model, which shows what hangs on the TCP")
-          for tcp, title in (("reno", "ns-2's Reno of that time"),
-                             ("newreno", "NewReno with limited transmit, as Linux without SACK"))),
+        *(row(f"model.{id_}", f"a model of the main experiment under D-CBT: {title}",
+              "as main.dcbt", MODEL, _run(MODEL, model.run, words),
+              "", held=False, substitutes=MODELLED, incomparable=SHOWS)
+          for id_, (words, title) in MODELS.items()),
+        *(row(f"model.{id_}", f"the model with every set of what the thesis leaves open{title}",
+              "as main.dcbt", SETS, _run(SETS, model.sets, bands(), reading, runs), "", held=False,
+              seeds=(1,), substitutes=MODELLED, incomparable=SHOWS)
+          for id_, reading, runs, title in (
+              ("sets", "", 3, ", means of three runs"),
+              ("sets-own", "own", 1, "; class averages are updated by their own arrivals"),
+              ("sets-before", "before", 1, "; classes are tested before averages are updated"),
+              ("sets-apart", "apart", 1, "; RED's average is updated by what reaches RED only"))),
         *(row(f"today.{queue}", f"main experiment under {title}, TCP of today",
               "not published", shown, _run(shown, late, queue), "dcbt", held=False, seeds=(1,),
               substitutes="Linux's cubic with SACK, time stamps and its own window, packets of "

@@ -3,17 +3,11 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import tempfile
 from collections.abc import Iterable
-from pathlib import Path
 
-from paqm_lab import cache
 from paqm_lab.catalogue import networks
 from paqm_lab.catalogue.networks import Queue
 from paqm_lab.catalogue.row import Context, Json
-from paqm_lab.errors import LabError
 from paqm_lab.multi.shares import HEADER
 
 Values = dict[str, float | None]
@@ -46,9 +40,17 @@ def run(ctx: Context, data: Json, name: str, words: str, seed: int) -> Json:
     return networks.run(ctx, data, Queue(name, words, shaper=True), seed)
 
 
-def main_run(ctx: Context, queue: str, seed: int, today: bool = False) -> Values:
-    """The main experiment; `today`: with Linux's own TCP, but for the length of packets."""
+def main_run(
+    ctx: Context, queue: str, seed: int, today: bool = False, immediate: bool = False
+) -> Values:
+    """The main experiment; `today`: with Linux's own TCP, but for the length of packets;
+    `immediate`: MM_APP answers a loss at once, not at the end of a round trip.
+    """
     data = networks.read("dcbt")
+    if immediate:
+        for flow in data["flow"]:
+            if flow["sender"] == "levels":
+                flow["immediate"] = True
     if today:
         for flow in data["flow"]:
             if flow["sender"] == "tcp":
@@ -183,17 +185,3 @@ def blast_run(ctx: Context, queue: str, seed: int) -> Values:
         "average_blast": blast["queue"]["average_packets"],
         "tagged": mean(_of(blast, ("M",))), "flood": mean(_of(blast, ("U",))),
     }  # fmt: skip
-
-
-def model_run(ctx: Context, tcp: str, seed: int) -> Values:
-    """The model of D-CBT's main experiment (core/tests/dcbt_model.c), of which TCP is `tcp`."""
-    source = cache.REPO / "core" / "tests" / "dcbt_model.c"
-    with tempfile.TemporaryDirectory() as name:
-        program = Path(name) / "model"
-        build = ["cc", "-O2", "-D_GNU_SOURCE", "-I", str(cache.REPO), "-o", str(program)]
-        for words in ([*build, str(source), "-lm"], [str(program), tcp, str(seed)]):
-            done = subprocess.run(words, capture_output=True, text=True)
-            if done.returncode:
-                raise LabError(f"{words[0]}: {done.stderr.strip()}")
-    found: Values = json.loads(done.stdout)
-    return found

@@ -61,6 +61,7 @@ class Flow:
     begins_idle: bool = False
     pause: tuple[float, ...] = ()  # from, to: paqm-streamer's live streams
     application: str = "mm"  # of the sender "levels"
+    immediate: bool = False  # its receiver answers a loss at once
     dscp: int = 0  # of deaf flows and those with levels
     frame: int = 1  # packets that a deaf flow sends at once
     mss: int = 0  # of TCP; 0: the kernel's
@@ -151,8 +152,8 @@ class Case:
             count, seconds = len(flows), first.stop - first.start
             if first.sender == "levels":
                 send, receive = traceflows.level_words(
-                    streamer, first.application, first.size, first.dscp, to, count, seconds,
-                    seed + number,
+                    streamer, first.application, first.immediate, first.size, first.dscp, to, count,
+                    seconds, seed + number,
                 )
             else:
                 assert ladder is not None

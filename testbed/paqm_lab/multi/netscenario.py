@@ -37,6 +37,7 @@ TIMED = ("delay_ms", "settled_s", "reached_s")  # figures that TCP flows do not 
 ONLY = {"congestion_control": ["tcp"], "poisson": ["advised", "deaf"], "lag_ms": ["advised"],
         "published": ["trace"], "controller": ["trace"], "size": ["advised", "deaf", "levels"],
         "files": ["tcp"], "pause": [ADVISED_SENDER], "application": ["levels"],
+        "immediate": ["levels"],
         "dscp": ["deaf", "levels"], "frame": ["deaf"], "mss": ["tcp"], "window": ["tcp"],
         "sack": ["tcp"], "delack": ["tcp"]}
 WITHIN, WINDOW = 0.05, 0.5  # of the share, s: what "settled" means
@@ -307,6 +308,7 @@ def _flows(
             begins_idle=number > entry.get("at_once", count),
             pause=tuple(entry.get("pause", ())),
             application=entry.get("application", "mm"),
+            immediate=entry.get("immediate", False),
             dscp=entry.get("dscp", 0),
             frame=entry.get("frame", 1),
             mss=entry.get("mss", 0),

@@ -35,8 +35,8 @@ def _receiver(streamer: Path, to: str, flows: int, seconds: float) -> list[str]:
 
 
 def level_words(
-    streamer: Path, application: str, size: int, dscp: int, to: str, flows: int, seconds: float,
-    seed: int,
+    streamer: Path, application: str, immediate: bool, size: int, dscp: int, to: str, flows: int,
+    seconds: float, seed: int,
 ) -> tuple[list[str], list[str]]:
     """The same of applications with five levels."""
     tag = ["--dscp", str(dscp)]
@@ -44,7 +44,7 @@ def level_words(
     send += ["--to", to, "--flows", str(flows), "--duration", f"{seconds:.6f}"]
     send += ["--seed", str(seed), "--paqmd", "none"]
     receive = _receiver(streamer, to, flows, seconds)
-    return send, [*receive, "--controller", "levels", *tag]
+    return send, [*receive, "--controller", "levels:immediate=1" if immediate else "levels", *tag]
 
 
 def _steps(left: F64, waits: F64, duration: float) -> list[list[float]]:
