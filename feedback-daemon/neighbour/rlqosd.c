@@ -287,8 +287,6 @@ int main(int argc, char **argv)
 	log_open();
 	if (!options(argc, argv))
 		return 2;
-	if (sandbox_user(user_name, &user))
-		return 1;
 	while (!node)
 		if (getrandom(&node, sizeof(node), 0) < 0)
 			node = 0;
@@ -322,7 +320,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	notify_open();
-	if (sandbox_drop(&user, NULL, CAP_NET_ADMIN) ||
+	if (sandbox_user(user_name, &user) || sandbox_drop(&user, NULL, CAP_NET_ADMIN) ||
 	    (sandboxed && sandbox_filter(SANDBOX_NEIGHBOUR, -1)))
 		return 1;
 	status = run(timer, signals);
