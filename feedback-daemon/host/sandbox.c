@@ -121,7 +121,7 @@ static const int capturer[] = {
 /* Sockets that it has, a timer, lines of log, and what it says at the end. */
 static const int neighbour[] = {
 	SCMP_SYS(fstat),    SCMP_SYS(newfstatat), SCMP_SYS(poll),   SCMP_SYS(ppoll),
-	SCMP_SYS(recvfrom), SCMP_SYS(recvmsg),	 SCMP_SYS(sendto), SCMP_SYS(write),
+	SCMP_SYS(recvfrom), SCMP_SYS(recvmsg),	  SCMP_SYS(sendto), SCMP_SYS(write),
 };
 
 static int allow(scmp_filter_ctx ctx, const int *calls, size_t n)

@@ -38,8 +38,8 @@ NOBODY = 65534
 CAP_NET_BIND_SERVICE, CAP_NET_ADMIN = 10, 12
 # Start the daemon as the unit does it: as an own user, with what it needs to begin.
 GRANTED = "-all,+net_admin,+net_bind_service"
-AS_UNIT = (*f"setpriv --reuid {NOBODY} --regid {NOBODY} --clear-groups --inh-caps {GRANTED}".split(),
-           "--ambient-caps", GRANTED, "--bounding-set", GRANTED)  # fmt: skip
+AS_UNIT = (*f"setpriv --reuid {NOBODY} --regid {NOBODY} --clear-groups".split(),
+           "--inh-caps", GRANTED, "--ambient-caps", GRANTED, "--bounding-set", GRANTED)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Hop:
 
 
 class Chain:
-    """The network of some hops, with daemons that run until close(); `start`: words before theirs."""
+    """The network of some hops, with daemons until close(); `start`: words before theirs."""
 
     def __init__(self, hops: list[Hop], build: Path, options: str = "", seed: int = 1,
                  start: tuple[str, ...] = ()) -> None:
@@ -205,7 +205,8 @@ def unprivileged(name: str, chain: Chain, bounding: int) -> None:
         check(f"{name}: the user", {*has["Uid"].split(), *has["Gid"].split()} == {str(NOBODY)}
               and not has["Groups"].strip(), has)  # fmt: skip
         check(f"{name}: capabilities", caps == [kept, kept, 0, 0, bounding], has)
-        check(f"{name}: no new ones, few calls", (has["NoNewPrivs"], has["Seccomp"]) == ("1", "2"), has)
+        check(f"{name}: no new ones, few calls",
+              (has["NoNewPrivs"], has["Seccomp"]) == ("1", "2"), has)  # fmt: skip
 
 
 def strangers(build: Path) -> None:

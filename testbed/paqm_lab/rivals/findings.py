@@ -23,8 +23,8 @@ FINDINGS: dict[str, str] = {
 * **Queues that tell nothing** leave video to find its rate: shares are unequal there (Jain 0.69
   to 0.96), and the link is emptier than under most laws that tell.
 * **RL-QoS drops before there is a queue.** It has the shortest one of all (p95 2 to 5 ms) and the
-  most unequal shares of video (Jain 0.69 to 0.82), and leaves two thirds of the link unused where no
-  TCP fills it. By its formula and the coefficients here (k1 35 packets) it drops 2 % from a mean
+  most unequal shares of video (Jain 0.69 to 0.82), and leaves two thirds of the link unused where
+  no TCP fills it. By its formula and the coefficients here (k1 35 packets) it drops 2 % from a mean
   queue of 0.7 packets on and 13 % at five; a picture is a burst of more, and a sender that looks
   for its rate takes each loss for a full link.
 * **RL-QoS sees one hop.** A node tells its load to the one before, and only what enters there is
