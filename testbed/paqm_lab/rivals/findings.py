@@ -45,6 +45,9 @@ A queue at its reference at each of three routers is 60 ms for the long flows of
 TCP takes most of the link from video that only answers losses and delay, but where flows have
 queues of their own (fq_codel, CAKE); D-CBT and dualpi2 leave the worst stream a tenth of its
 share.""",
+    "gfc2": """\
+Where shares differ and ways have several bottlenecks XCP and VCP, which have no rate for all, give
+one way 2.5 and 2.1 times its share; laws with one rate stay below 1.5 times.""",
     "dumbbell": """\
 Without elastic traffic all packets are tagged, so none is put before another: ChIPS changes nothing
 here.""",
