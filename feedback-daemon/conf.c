@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "feedback-daemon/host/sandbox.h"
 #include "feedback-daemon/sockets/ctl.h"
 
 #define LINE_MAX_LEN 512
@@ -43,7 +44,7 @@ void conf_default(struct conf *c)
 {
 	*c = (struct conf){.ifaces = 1, .use = ALLOW_USE_ERF, .sandbox = true};
 	strcpy(c->iface[0], "any");
-	strcpy(c->user, "paqm");
+	strcpy(c->user, SANDBOX_USER);
 	take_env(c->socket, "PAQM_SOCKET", PAQM_IPC_PATH);
 	take_env(c->control, "PAQM_CONTROL", CTL_PATH);
 }

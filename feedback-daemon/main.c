@@ -427,7 +427,7 @@ static int serve(struct daemon *d, const struct sandbox_user *user, const struct
 
 	if (!ipc_open(d, d->conf.socket, user, ctl_event_flow) &&
 	    !ctl_open(d, d->conf.control, user, &source) &&
-	    !sandbox_drop(user, d->has_group ? &d->group : NULL) &&
+	    !sandbox_drop(user, d->has_group ? &d->group : NULL, SANDBOX_NO_CAP) &&
 	    !capture_open(d, opener, &sink) &&
 	    (!d->conf.sandbox || !sandbox_filter(SANDBOX_WORKER, -1))) {
 		log_info("ready: version %s, %s mode, senders at %s, paqmctl at %s", PAQM_VERSION,

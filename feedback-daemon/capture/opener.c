@@ -157,7 +157,7 @@ static bool open_all(struct capturer *c)
 
 static void give_up(const struct sandbox_user *user, bool sandbox, enum sandbox_shape shape, int to)
 {
-	if (sandbox_drop(user, NULL) || (sandbox && sandbox_filter(shape, to)))
+	if (sandbox_drop(user, NULL, SANDBOX_NO_CAP) || (sandbox && sandbox_filter(shape, to)))
 		_exit(1);
 }
 

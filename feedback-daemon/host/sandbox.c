@@ -40,15 +40,19 @@ int sandbox_user(const char *name, struct sandbox_user *u)
 }
 
 /* The kernel's interface: what is wanted of it is not worth a library. */
-static int drop_caps(void)
+static int keep_cap(int cap)
 {
 	struct __user_cap_header_struct h = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct d[2] = {0};
 
+	if (cap != SANDBOX_NO_CAP) {
+		d[CAP_TO_INDEX(cap)].permitted = CAP_TO_MASK(cap);
+		d[CAP_TO_INDEX(cap)].effective = CAP_TO_MASK(cap);
+	}
 	return (int)syscall(SYS_capset, &h, d);
 }
 
-static int drop(const struct sandbox_user *u, const gid_t *group)
+static int drop(const struct sandbox_user *u, const gid_t *group, int keep)
 {
 	int cap;
 
@@ -56,6 +60,8 @@ static int drop(const struct sandbox_user *u, const gid_t *group)
 	    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0))
 		return -1;
 	if (u->change) {
+		if (keep != SANDBOX_NO_CAP && prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0))
+			return -1;
 		for (cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
 			if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0))
 				return -1;
@@ -63,15 +69,15 @@ static int drop(const struct sandbox_user *u, const gid_t *group)
 		    setresuid(u->uid, u->uid, u->uid))
 			return -1;
 	}
-	if (drop_caps())
+	if (keep_cap(keep))
 		return -1;
 	/* Nobody of this user may look into the process either. */
 	return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
-int sandbox_drop(const struct sandbox_user *u, const gid_t *group)
+int sandbox_drop(const struct sandbox_user *u, const gid_t *group, int cap)
 {
-	if (!drop(u, group))
+	if (!drop(u, group, cap))
 		return 0;
 	log_line("cannot drop privileges to uid %u: %s", (unsigned int)u->uid, strerror(errno));
 	return -1;
@@ -110,6 +116,12 @@ static const int capturer[] = {
 	SCMP_SYS(clock_nanosleep),
 	SCMP_SYS(poll),
 	SCMP_SYS(ppoll),
+};
+
+/* Sockets that it has, a timer, lines of log, and what it says at the end. */
+static const int neighbour[] = {
+	SCMP_SYS(fstat),    SCMP_SYS(newfstatat), SCMP_SYS(poll),   SCMP_SYS(ppoll),
+	SCMP_SYS(recvfrom), SCMP_SYS(recvmsg),	  SCMP_SYS(sendto), SCMP_SYS(write),
 };
 
 static int allow(scmp_filter_ctx ctx, const int *calls, size_t n)
@@ -200,9 +212,10 @@ int sandbox_filter(enum sandbox_shape shape, int to)
 	if (!err)
 		err = allow_memory(ctx);
 	if (!err)
-		err = shape == SANDBOX_OPENER	  ? allow_opener(ctx, to)
-		      : shape == SANDBOX_CAPTURER ? allow_capturer(ctx, to)
-						  : allow_worker(ctx);
+		err = shape == SANDBOX_OPENER	   ? allow_opener(ctx, to)
+		      : shape == SANDBOX_CAPTURER  ? allow_capturer(ctx, to)
+		      : shape == SANDBOX_NEIGHBOUR ? ALLOW(ctx, neighbour)
+						   : allow_worker(ctx);
 	if (!err)
 		err = seccomp_load(ctx);
 	seccomp_release(ctx);

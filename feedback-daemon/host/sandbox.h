@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * How paqmd drops what it does not need: user, capabilities, system calls.
- * No process keeps a capability. The opener may set filters and answer, the
- * capturer read and write to one pipe, the worker serve its clients.
+ * How the daemons drop what they do not need: user, capabilities, system calls.
+ * No process of paqmd keeps a capability. Its opener may set filters and answer, the
+ * capturer read and write to one pipe, the worker serve its clients. rlqosd, the neighbour,
+ * keeps CAP_NET_ADMIN, without which no queue can be told, and uses the sockets that it has.
  */
 #ifndef PAQMD_SANDBOX_H
 #define PAQMD_SANDBOX_H
@@ -10,7 +11,10 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-enum sandbox_shape { SANDBOX_OPENER, SANDBOX_CAPTURER, SANDBOX_WORKER };
+enum sandbox_shape { SANDBOX_OPENER, SANDBOX_CAPTURER, SANDBOX_WORKER, SANDBOX_NEIGHBOUR };
+
+#define SANDBOX_USER "paqm" /* unless another one is named */
+#define SANDBOX_NO_CAP (-1)
 
 /* The user to run as; only a process started as root changes. */
 struct sandbox_user {
@@ -24,7 +28,7 @@ struct sandbox_user {
  * @name: of the configuration
  * @u: filled in
  *
- * Without such a user paqmd runs as "nobody" and logs that. Return: 0, or -1 after
+ * Without such a user the daemon runs as "nobody" and logs that. Return: 0, or -1 after
  * having logged why not.
  */
 int sandbox_user(const char *name, struct sandbox_user *u);
@@ -33,10 +37,11 @@ int sandbox_user(const char *name, struct sandbox_user *u);
  * sandbox_drop() - become the user, drop capabilities, never gain any again
  * @u: who to become
  * @group: a supplementary group to keep
+ * @cap: the capability to keep, SANDBOX_NO_CAP: none
  *
  * Return: 0, or -1 after having logged why not.
  */
-int sandbox_drop(const struct sandbox_user *u, const gid_t *group);
+int sandbox_drop(const struct sandbox_user *u, const gid_t *group, int cap);
 
 /**
  * sandbox_filter() - allow only the system calls that the shape needs

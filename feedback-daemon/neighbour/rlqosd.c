@@ -3,11 +3,13 @@
  * rlqosd: tells the neighbours upstream how loaded this node's rlqos queues are, and the queues
  * what the neighbours downstream say. docs/rlqos.md has the protocol.
  *
- * One thread, one timer, a socket for each device and one to the kernel.
+ * One thread, one timer, a socket for each device and one to the kernel. All are there before it
+ * drops its privileges.
  */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <getopt.h>
+#include <linux/capability.h>
 #include <net/if.h>
 #include <poll.h>
 #include <signal.h>
@@ -22,6 +24,7 @@
 #include "core/paqm_rlmsg.h"
 #include "feedback-daemon/host/log.h"
 #include "feedback-daemon/host/notify.h"
+#include "feedback-daemon/host/sandbox.h"
 #include "feedback-daemon/loop.h"
 #include "feedback-daemon/neighbour/neighbours.h"
 #include "feedback-daemon/neighbour/qdisc.h"
@@ -36,6 +39,8 @@ static const char usage[] =
 	"Carry the loads of rlqos queues between neighbouring nodes.\n"
 	"\n"
 	"  -p, --period MS   between two messages, as the queues' period is (default: 5)\n"
+	"      --user USER   user to run as when started as root (default: " SANDBOX_USER ")\n"
+	"      --sandbox=no  do not restrict rlqosd's system calls\n"
 	"  -v, --verbose     log queues that come and go\n"
 	"  -h, --help        print this help and exit\n"
 	"  -V, --version     print the version and exit\n"
@@ -58,6 +63,8 @@ struct device {
 static struct device devices[DEVICES_MAX];
 static int n_devices, kernel;
 static uint64_t node, period_ns = 5 * MS;
+static const char *user_name = SANDBOX_USER;
+static bool sandboxed = true;
 
 static bool open_socket(struct device *d)
 {
@@ -212,8 +219,11 @@ static int run(int timer, int signals)
 /* Return: false after having logged what is wrong. */
 static bool options(int argc, char **argv)
 {
+	enum { OPT_USER = 256, OPT_SANDBOX };
 	static const struct option known[] = {
 		{"period", required_argument, NULL, 'p'},
+		{"user", required_argument, NULL, OPT_USER},
+		{"sandbox", required_argument, NULL, OPT_SANDBOX},
 		{"verbose", no_argument, NULL, 'v'},
 		{"help", no_argument, NULL, 'h'},
 		{"version", no_argument, NULL, 'V'},
@@ -232,6 +242,16 @@ static bool options(int argc, char **argv)
 				return false;
 			}
 			period_ns = (uint64_t)(ms * 1e6);
+			break;
+		case OPT_USER:
+			user_name = optarg;
+			break;
+		case OPT_SANDBOX:
+			sandboxed = strcmp(optarg, "no");
+			if (sandboxed && strcmp(optarg, "yes")) {
+				log_line("--sandbox %s: must be yes or no", optarg);
+				return false;
+			}
 			break;
 		case 'v':
 			log_verbose = true;
@@ -257,6 +277,7 @@ static bool options(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	struct sandbox_user user;
 	struct itimerspec every;
 	int timer, signals;
 	sigset_t set;
@@ -299,6 +320,9 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	notify_open();
+	if (sandbox_user(user_name, &user) || sandbox_drop(&user, NULL, CAP_NET_ADMIN) ||
+	    (sandboxed && sandbox_filter(SANDBOX_NEIGHBOUR, -1)))
+		return 1;
 	status = run(timer, signals);
 	counters();
 	return status;

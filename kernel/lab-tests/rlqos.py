@@ -34,6 +34,12 @@ PORT, CROSS = 5004, 6000
 SIZE = 1500  # of IP packets
 TRANSIT = "1"  # fwmark
 LATE = 4e-6  # s
+NOBODY = 65534
+CAP_NET_BIND_SERVICE, CAP_NET_ADMIN = 10, 12
+# Start the daemon as the unit does it: as an own user, with what it needs to begin.
+GRANTED = "-all,+net_admin,+net_bind_service"
+AS_UNIT = (*f"setpriv --reuid {NOBODY} --regid {NOBODY} --clear-groups".split(),
+           "--inh-caps", GRANTED, "--ambient-caps", GRANTED, "--bounding-set", GRANTED)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -51,9 +57,10 @@ class Hop:
 
 
 class Chain:
-    """The network of some hops, with daemons that run until close()."""
+    """The network of some hops, with daemons until close(); `start`: words before theirs."""
 
-    def __init__(self, hops: list[Hop], build: Path, options: str = "", seed: int = 1) -> None:
+    def __init__(self, hops: list[Hop], build: Path, options: str = "", seed: int = 1,
+                 start: tuple[str, ...] = ()) -> None:
         self.hops, self.tool, self.added = hops, str(build / "lab/spec_traffic"), 1000 * (seed - 1)
         self.nodes = ["h", *(f"r{n}" for n in range(1, len(hops))), "d"]
         net = topology.Network()
@@ -79,8 +86,8 @@ class Chain:
                           what="filter")  # fmt: skip
         self.net = net.routed()
         topology.make(self.net)
-        daemon = build / "feedback-daemon/rlqosd"
-        self.daemons = [Program(name, daemon, *self.beside(i))
+        daemon = (*start, build / "feedback-daemon/rlqosd", "--user", "nobody")
+        self.daemons = [Program(name, *daemon, *self.beside(i))
                         for i, name in enumerate(self.nodes[:-1])]  # fmt: skip
         time.sleep(1.5)
 
@@ -176,8 +183,10 @@ NEXT_TO_IT = (14, 28)  # percent that a source thins for a bottleneck behind the
 
 
 def replaced(build: Path) -> None:
-    """The daemon finds a queue that takes another one's place."""
-    chain = Chain([Hop(100e6, 8, 8), Hop(10e6, 8, 8)], build, "noframes")
+    """The daemon finds a queue that takes another one's place; it is started as by its unit."""
+    chain = Chain([Hop(100e6, 8, 8), Hop(10e6, 8, 8)], build, "noframes", start=AS_UNIT)
+    bounding = 1 << CAP_NET_ADMIN | 1 << CAP_NET_BIND_SERVICE
+    unprivileged("started as the unit does it", chain, bounding)
     run("tc", "-n", "r1", "qdisc", "replace", "dev", "d", "parent", "1:1", "handle", "20:", "rlqos",
         "limit", "8", "k1", "8", "transit", TRANSIT, "noframes")  # fmt: skip
     time.sleep(1.5)
@@ -186,9 +195,24 @@ def replaced(build: Path) -> None:
     within("a queue is replaced: thinned at the source, %", got["thinned"][0], *NEXT_TO_IT)
 
 
+def unprivileged(name: str, chain: Chain, bounding: int) -> None:
+    """What the daemons have kept: the right to tell queues, and no other."""
+    for daemon in chain.daemons:
+        lines = Path(f"/proc/{daemon.pid}/status").read_text().splitlines()
+        has = dict(line.split(":\t", 1) for line in lines)
+        caps = [int(has[f"Cap{kind}"], 16) for kind in ("Eff", "Prm", "Inh", "Amb", "Bnd")]
+        kept = 1 << CAP_NET_ADMIN
+        check(f"{name}: the user", {*has["Uid"].split(), *has["Gid"].split()} == {str(NOBODY)}
+              and not has["Groups"].strip(), has)  # fmt: skip
+        check(f"{name}: capabilities", caps == [kept, kept, 0, 0, bounding], has)
+        check(f"{name}: no new ones, few calls",
+              (has["NoNewPrivs"], has["Seccomp"]) == ("1", "2"), has)  # fmt: skip
+
+
 def strangers(build: Path) -> None:
     """What is no message, or comes from elsewhere, is counted and not believed."""
     chain = Chain([Hop(100e6, 8, 8), Hop(10e6, 8, 8)], build)
+    unprivileged("started by root", chain, 0)
     good = struct.pack("!4sB3xQII", b"RLQS", 1, 5, 1, 1 << 24)
     for ttl, data in ((255, good[:-1]), (255, good + b"x"), (255, bytes(24)), (254, good)):
         code = ("import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); "
@@ -207,6 +231,7 @@ def strangers(build: Path) -> None:
 def wrong_words(build: Path) -> None:
     for given, status, said in (("", 2, "rlqosd: name 1 to 16 devices"),
                                 ("nosuch", 1, "rlqosd: nosuch: No such device"),
+                                ("--sandbox perhaps lo", 2, "rlqosd: --sandbox perhaps: must be"),
                                 ("--period 0 lo", 2, "rlqosd: --period 0: must be 1 to 1000")):
         done = subprocess.run([str(build / "feedback-daemon/rlqosd"), *given.split()],
                               capture_output=True, text=True)
