@@ -256,10 +256,28 @@ struct call_link *link_listen(GNetworkAddress *where, guint16 port, GBytes *secr
 	return NULL;
 }
 
+/* Nobody listens yet, the way there or the server of names is not up yet. */
+static gboolean may_pass(const GError *why)
+{
+	return g_error_matches(why, G_IO_ERROR, G_IO_ERROR_CONNECTION_REFUSED) ||
+	       g_error_matches(why, G_IO_ERROR, G_IO_ERROR_HOST_UNREACHABLE) ||
+	       g_error_matches(why, G_IO_ERROR, G_IO_ERROR_NETWORK_UNREACHABLE) ||
+	       g_error_matches(why, G_RESOLVER_ERROR, G_RESOLVER_ERROR_TEMPORARY_FAILURE);
+}
+
+static const char *what_to_do(const GError *why, gboolean connected)
+{
+	if (connected)
+		return "";
+	if (why && why->domain == G_RESOLVER_ERROR)
+		return "; look at the name and at this host's resolver, or give an address";
+	return "; is paqm-streamer call --listen running there, and the port open?";
+}
+
 /**
  * link_connect() - call a peer who listens
  *
- * All addresses that a name has are tried; a peer who does not listen yet again, for 30 s.
+ * All addresses that a name has are tried; for 30 s again what may pass.
  */
 struct call_link *link_connect(GNetworkAddress *where, GBytes *secret, GError **error)
 {
@@ -273,9 +291,7 @@ struct call_link *link_connect(GNetworkAddress *where, GBytes *secret, GError **
 	for (;;) {
 		connection =
 			g_socket_client_connect(client, G_SOCKET_CONNECTABLE(where), NULL, &why);
-		if (connection ||
-		    !g_error_matches(why, G_IO_ERROR, G_IO_ERROR_CONNECTION_REFUSED) ||
-		    g_get_monotonic_time() > give_up)
+		if (connection || !may_pass(why) || g_get_monotonic_time() > give_up)
 			break;
 		g_clear_error(&why);
 		g_usleep(RETRY_MS * 1000);
@@ -289,9 +305,7 @@ struct call_link *link_connect(GNetworkAddress *where, GBytes *secret, GError **
 	g_set_error(error, G_IO_ERROR, G_IO_ERROR_FAILED, "cannot call %s port %u: %s%s",
 		    g_network_address_get_hostname(where), g_network_address_get_port(where),
 		    why ? why->message : "the peer has gone again",
-		    connection ? ""
-			       : "; is paqm-streamer call --listen running there, and the port "
-				 "open?");
+		    what_to_do(why, connection != NULL));
 	g_clear_error(&why);
 	link_free(l);
 	return NULL;

@@ -18,6 +18,7 @@
  * the reports of the two disagree for a moment.
  */
 #define SYNC_STEP ((guint64)GST_MSECOND)
+#define ADVICE_MIN 1000	    /* bit/s; what the picture cannot do with is told, too */
 #define SOCKET_PACKETS 4096 /* more do not fit into a socket; strangers may send without end */
 
 /* Only the streams that the peer has offered reach a decoder. */
@@ -184,6 +185,7 @@ static void agreed(struct call *c)
 	o->repairs.ssrc = mine->ssrc;
 	o->repairs.rtx_ssrc = rtx_ssrc(mine);
 	o->paqmd = c->paqmd;
+	o->advice_min = ADVICE_MIN;
 	o->ssrc = mine->ssrc;
 	o->socket = c->rtp[CALL_VIDEO];
 	o->dest = c->to;
@@ -275,6 +277,18 @@ static gboolean build_in(struct call *c, enum call_media media, GError **error)
 	return TRUE;
 }
 
+static gboolean ask_pad(struct call *c, const char *name, GError **error)
+{
+	GstPad *pad = gst_element_request_pad_simple(c->bin, name);
+
+	if (!pad) {
+		g_set_error(error, USAGE_ERROR, 0, "rtpbin has no %s", name);
+		return FALSE;
+	}
+	gst_object_unref(pad);
+	return TRUE;
+}
+
 static gboolean build_session(struct call *c, enum call_media media, GError **error)
 {
 	const struct offer_stream *theirs = &c->theirs.stream[media];
@@ -289,12 +303,20 @@ static gboolean build_session(struct call *c, enum call_media media, GError **er
 			    error);
 	if (!in->rtp)
 		return FALSE;
-	in->rtcp = from_peer(c, recv, c->rtcp[media],
-			     gst_caps_new_empty_simple("application/x-srtcp"), error);
-	if (!in->rtcp || !to_peer(c, send, c->rtcp[media], theirs->port + 1, error))
-		return FALSE;
-	guard_rtp(c->guard[media], in->rtp, "src");
-	guard_rtcp(c->guard[media], in->rtcp, "src");
+	if (c->rtcp[media]) {
+		in->rtcp = from_peer(c, recv, c->rtcp[media],
+				     gst_caps_new_empty_simple("application/x-srtcp"), error);
+		if (!in->rtcp || !to_peer(c, send, c->rtcp[media], theirs->port + 1, error))
+			return FALSE;
+		guard_rtp(c->guard[media], in->rtp, "src");
+		guard_rtcp(c->guard[media], in->rtcp, "src");
+	} else {
+		/* srtpdec tells one from the other, and has a way into the session for both */
+		if (!ask_pad(c, recv, error) ||
+		    !to_peer(c, send, c->rtp[media], theirs->port, error))
+			return FALSE;
+		guard_both(c->guard[media], in->rtp, "src");
+	}
 	if (media == CALL_VIDEO && c->rec.rx)
 		part_probe(in->rtp, "src", call_on_packet, c);
 	own_session(c, media);
@@ -430,7 +452,8 @@ void call_start_media(struct call *c)
 			device_open(c->devices[i]);
 	for (int i = 0; i < CALL_MEDIA; i++) {
 		let_in(c->in[i].rtp, c->rtp[i]);
-		let_in(c->in[i].rtcp, c->rtcp[i]);
+		if (c->rtcp[i])
+			let_in(c->in[i].rtcp, c->rtcp[i]);
 	}
 	begin = (GstClockTime)g_get_monotonic_time() * 1000;
 	if (c->y4m.frames)

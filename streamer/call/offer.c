@@ -46,9 +46,10 @@ static char *line_of(json_t *root)
 
 char *offer_write(const struct offer *o)
 {
-	json_t *root = json_pack("{s:i, s:s, s:I, s:b, s:b, s:b}", "paqm-call", OFFER_VERSION,
-				 "name", o->name, "rate-max", (json_int_t)o->rate_max, "rtx",
-				 o->rtx, "useinbandfec", o->mends, "ready", o->tells);
+	json_t *root =
+		json_pack("{s:i, s:s, s:I, s:b, s:b, s:b, s:b}", "paqm-call", OFFER_VERSION, "name",
+			  o->name, "rate-max", (json_int_t)o->rate_max, "rtx", o->rtx,
+			  "useinbandfec", o->mends, "rtcp-mux", o->mux, "ready", o->tells);
 
 	if (o->corrects)
 		json_object_set_new(root, "fec", json_integer(o->fec));
@@ -155,6 +156,7 @@ gboolean offer_read(struct offer *o, const char *line, gsize len, GError **error
 	o->rtx = json_is_true(json_object_get(root, "rtx"));
 	o->mends = json_is_true(json_object_get(root, "useinbandfec"));
 	o->tells = json_is_true(json_object_get(root, "ready"));
+	o->mux = json_is_true(json_object_get(root, "rtcp-mux"));
 	ok = read_fec(o, json_object_get(root, "fec"), error);
 	for (int i = 0; i < CALL_MEDIA && ok; i++)
 		ok = read_stream(&o->stream[i], json_object_get(root, call_media_names[i]), error);

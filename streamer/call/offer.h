@@ -7,7 +7,7 @@
  *
  *   {"paqm-call":1,"name":"...","video":{"port":P,"ssrc":S,"key":"BASE64","payload":N},
  *    "audio":{"port":P,"ssrc":S,"key":"BASE64","sends":false},"rate-max":BPS,"rtx":true,"fec":20,
- *    "useinbandfec":true,"ready":true}
+ *    "useinbandfec":true,"rtcp-mux":true,"ready":true}
  *   {"ready":true}  {"muted":true}  {"bye":"..."}
  *
  * `port` is where the end receives; `ssrc` and `key`, the SRTP master key and salt (RFC 3711), are
@@ -16,9 +16,10 @@
  * send pictures again and take what is sent again (RFC 4588); it is done if both can. With `fec` an
  * end corrects losses by what the peer adds (RFC 5109); the number is what it would add itself, per
  * cent, which it does if the peer corrects. With `useinbandfec` (the word of RFC 7587) an end uses
- * the copies of lost sound that Opus can send. With `ready` an end will tell when it takes media:
- * nothing is sent to it before, or what waits in its sockets meanwhile would look to it like a path
- * of that delay.
+ * the copies of lost sound that Opus can send. With `rtcp-mux` (the word of RFC 5761) an end takes
+ * RTCP at `port`, too; if both do, none is sent to the port above. With `ready` an end will tell
+ * when it takes media: nothing is sent to it before, or what waits in its sockets meanwhile would
+ * look to it like a path of that delay.
  */
 #ifndef PAQM_CALL_OFFER_H
 #define PAQM_CALL_OFFER_H
@@ -36,7 +37,7 @@ enum call_media { CALL_VIDEO, CALL_AUDIO, CALL_MEDIA };
 extern const char *const call_media_names[CALL_MEDIA];
 
 struct offer_stream {
-	guint16 port; /* where the end receives; RTCP one above */
+	guint16 port; /* where the end receives; RTCP there or one above */
 	gboolean sends;
 	guint32 ssrc;  /* of what it sends, reports at least; 0: not told */
 	guint payload; /* of what it sends; 0: not told */
@@ -49,6 +50,7 @@ struct offer {
 	guint64 rate_max; /* bit/s that the end wants to receive at most */
 	gboolean rtx;	  /* lost pictures can be sent again */
 	gboolean tells;	  /* when it is ready for media */
+	gboolean mux;	  /* RTCP comes to the port of RTP, RFC 5761 */
 	gboolean corrects;
 	guint fec;	/* packets that correct, per cent of the others, with @corrects */
 	gboolean mends; /* lost sound, by what Opus copies into the next packet */

@@ -13,9 +13,16 @@
 
 #include "streamer/options.h"
 #include "streamer/outgoing/choice.h"
+#include "streamer/rtp/ecn.h"
 #include "streamer/rtp/wire.h"
 
 #define PORT_DEFAULT 5090
+#define PORT_LEAST 1024
+#define PORT_MOST (65535 - 3) /* four in a row */
+#define PORT_TRIES 16
+
+/* RFC 8837, table 1: sound, and interactive video, of medium priority. */
+static const guint dscp_of[CALL_MEDIA] = {[CALL_VIDEO] = 36, [CALL_AUDIO] = 46};
 
 static gboolean has_display(void)
 {
@@ -58,6 +65,10 @@ gboolean call_parse(struct call *c, int argc, char **argv, GError **error)
 		{"ecn", 0, 0, G_OPTION_ARG_STRING, &c->ecn_text,
 		 "Send the picture as ECN-capable and lower its rate when packets are marked (off)",
 		 "off|ect0|ect1"},
+		{"port", 0, 0, G_OPTION_ARG_INT, &c->port,
+		 "UDP port of the picture, two above that of the sound (free ones)", "PORT"},
+		{"dscp", 0, 0, G_OPTION_ARG_NONE, &c->dscp, "Mark packets: sound EF, picture AF42",
+		 NULL},
 		{"rtx", 0, 0, G_OPTION_ARG_NONE, &c->out.repairs.rtx,
 		 "Retransmit lost packets of the picture and request them, if the peer does, too",
 		 NULL},
@@ -107,6 +118,11 @@ gboolean call_parse(struct call *c, int argc, char **argv, GError **error)
 			    FEC_MOST);
 		return FALSE;
 	}
+	if (c->port && (c->port < PORT_LEAST || c->port > PORT_MOST)) {
+		g_set_error(error, USAGE_ERROR, 0, "--port %d: must be %d to %d", c->port,
+			    PORT_LEAST, PORT_MOST);
+		return FALSE;
+	}
 	if (c->name && !g_utf8_validate(c->name, -1, NULL)) {
 		g_set_error(error, USAGE_ERROR, 0, "--name must be UTF-8");
 		return FALSE;
@@ -136,6 +152,27 @@ static gboolean use_encoder(struct call *c, gboolean ipv6, GError **error)
 	return outgoing_check(&c->out, error);
 }
 
+/* One port for RTP, and the next one: for RTCP, should the peer want it there. */
+static gboolean open_sockets(struct call *c, enum call_media media, GInetSocketAddress *any,
+			     GError **error)
+{
+	guint16 port = c->port ? (guint16)(c->port + 2 * media) : 0;
+
+	for (int attempt = 0; attempt < PORT_TRIES; attempt++) {
+		g_clear_error(error);
+		c->rtp[media] = open_socket(any, port, error);
+		if (!c->rtp[media])
+			return FALSE;
+		c->rtcp[media] = open_socket(any, socket_port(c->rtp[media]) + 1, error);
+		if (c->rtcp[media])
+			return TRUE;
+		g_clear_object(&c->rtp[media]);
+		if (port)
+			return FALSE;
+	}
+	return FALSE;
+}
+
 /* What the peer will be told: media go where the link goes. */
 static gboolean prepare_offer(struct call *c, GError **error)
 {
@@ -150,30 +187,21 @@ static gboolean prepare_offer(struct call *c, GError **error)
 		st->ssrc = g_random_int() | 1;
 		if (getentropy(st->key, OFFER_KEY) < 0)
 			g_error("no random numbers: %s", g_strerror(errno));
-		ok = FALSE;
-		for (int attempt = 0; attempt < 16 && !ok; attempt++) {
-			c->rtp[i] = open_socket(any, 0, error);
-			if (!c->rtp[i])
-				break;
-			c->rtcp[i] = open_socket(any, socket_port(c->rtp[i]) + 1, NULL);
-			ok = c->rtcp[i] != NULL;
-			if (!ok)
-				g_clear_object(&c->rtp[i]);
-		}
-		if (ok) {
-			st->port = socket_port(c->rtp[i]);
-			socket_use_link(c->rtp[i], peer);
-			socket_use_link(c->rtcp[i], peer);
-		} else if (error && !*error) {
-			g_set_error(error, USAGE_ERROR, 0,
-				    "no two neighbouring UDP ports are free");
-		}
+		ok = open_sockets(c, i, any, error);
+		if (!ok)
+			break;
+		st->port = socket_port(c->rtp[i]);
+		socket_use_link(c->rtp[i], peer);
+		socket_use_link(c->rtcp[i], peer);
+		ok = !c->dscp || (dscp_send_as(c->rtp[i], dscp_of[i], error) &&
+				  dscp_send_as(c->rtcp[i], dscp_of[i], error));
 	}
 	g_object_unref(any);
 	offer_printable(c->mine.name, OFFER_NAME, c->name ? c->name : g_get_host_name());
 	c->mine.rate_max = c->out.rate_max;
 	c->mine.rtx = c->out.repairs.rtx;
 	c->mine.tells = TRUE;
+	c->mine.mux = TRUE;
 	c->mine.corrects = TRUE;
 	c->mine.mends = TRUE;
 	ok = ok && use_encoder(c, call_ipv6(c), error); /* that is known of sockets only */
@@ -198,7 +226,10 @@ gboolean call_agree(struct call *c, GError **error)
 		g_bytes_unref(secret);
 		return FALSE;
 	}
-	printf(c->listen ? "waiting for a call on port %u\n" : "calling port %u\n", port);
+	printf(c->listen ? "waiting for a call on port %u" : "calling port %u", port);
+	if (c->port)
+		printf("; media will come to UDP ports %d and %d", c->port, c->port + 2);
+	printf("\n");
 	fflush(stdout);
 	c->link = c->listen ? link_listen(c->where, port, secret, error)
 			    : link_connect(c->where, secret, error);
@@ -224,7 +255,11 @@ gboolean call_agree(struct call *c, GError **error)
 	c->out.rate_min = MIN(c->out.rate_min, c->out.rate_max);
 	c->out.repairs.rtx = c->out.repairs.rtx && c->theirs.rtx;
 	c->fec = c->theirs.corrects ? c->fec : 0;
-	printf("talking to %s\n", c->theirs.name);
+	for (int i = 0; i < CALL_MEDIA && c->theirs.mux; i++)
+		g_clear_object(&c->rtcp[i]);
+	printf("talking to %s; picture at UDP port %u, sound at %u%s\n", c->theirs.name,
+	       c->mine.stream[CALL_VIDEO].port, c->mine.stream[CALL_AUDIO].port,
+	       c->theirs.mux ? "" : ", reports at the ports above");
 	fflush(stdout);
 	return TRUE;
 }
@@ -245,14 +280,15 @@ gboolean call_write_config(struct call *c, GError **error)
 	if (!c->rec.dir)
 		return TRUE;
 	peer = address_host(link_peer(c->link));
-	root = json_pack("{s:i, s:s, s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:b, s:i, s:f, s:o, s:o}",
-			 "version", 1, "program", PAQM_VERSION, "name", c->mine.name, "peer", peer,
-			 "peer_name", c->theirs.name, "listened", c->listen, "t0_ns",
-			 (json_int_t)realtime_ns(), "rate_max", (json_int_t)c->out.rate_max,
-			 "rate_min", (json_int_t)c->out.rate_min, "rtx", c->out.repairs.rtx, "fec",
-			 c->fec, "fps", 1 / c->out.interval, "video",
-			 stream_json(&c->mine.stream[CALL_VIDEO]), "audio",
-			 stream_json(&c->mine.stream[CALL_AUDIO]));
+	root = json_pack(
+		"{s:i, s:s, s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:b, s:b, s:i, s:f, s:o, s:o}",
+		"version", 1, "program", PAQM_VERSION, "name", c->mine.name, "peer", peer,
+		"peer_name", c->theirs.name, "listened", c->listen, "t0_ns",
+		(json_int_t)realtime_ns(), "rate_max", (json_int_t)c->out.rate_max, "rate_min",
+		(json_int_t)c->out.rate_min, "rtx", c->out.repairs.rtx, "rtcp_mux", c->theirs.mux,
+		"fec", c->fec, "fps", 1 / c->out.interval, "video",
+		stream_json(&c->mine.stream[CALL_VIDEO]), "audio",
+		stream_json(&c->mine.stream[CALL_AUDIO]));
 	text = json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
 	path = g_build_filename(c->rec.dir, "call.json", NULL);
 	ok = g_file_set_contents(path, text, -1, error);

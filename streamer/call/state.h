@@ -11,6 +11,7 @@
 #include "streamer/call/link.h"
 #include "streamer/call/offer.h"
 #include "streamer/call/samples.h"
+#include "streamer/call/scarce.h"
 #include "streamer/call/sound.h"
 #include "streamer/call/tell.h"
 #include "streamer/media/feed.h"
@@ -55,7 +56,7 @@ gboolean call_record_close(struct call_record *r);
 /* What comes of one kind. */
 struct call_in {
 	GstElement *inlet;	/* where the peer's stream goes; NULL: it sends none */
-	GstElement *rtp, *rtcp; /* sockets */
+	GstElement *rtp, *rtcp; /* sockets; one for both: NULL */
 };
 
 enum call_device {
@@ -69,8 +70,9 @@ enum call_device {
 
 struct call {
 	/* options */
-	gboolean listen, self_view, muted;
-	gint fec; /* packets that correct, per cent of the picture's */
+	gboolean listen, self_view, muted, dscp;
+	gint port; /* the first one for media; 0: any */
+	gint fec;  /* packets that correct, per cent of the picture's */
 	char *secret_path, *source, *audio, *sink, *audio_sink, *record_dir, *name, *paqmd,
 		*rate_max_text, *rate_min_text, *controller, *encoder, *ecn_text;
 	gdouble duration;
@@ -78,7 +80,7 @@ struct call {
 	GNetworkAddress *where; /* to listen, or whom to call; NULL: on all addresses */
 	struct call_link *link;
 	struct offer mine, theirs;
-	GSocket *rtp[CALL_MEDIA], *rtcp[CALL_MEDIA];
+	GSocket *rtp[CALL_MEDIA], *rtcp[CALL_MEDIA]; /* one for both: NULL */
 
 	struct y4m y4m;
 	GBytes *samples;
@@ -93,11 +95,12 @@ struct call {
 	struct capture capture[CALL_MEDIA];
 	struct guard *guard[CALL_MEDIA]; /* only the peer's streams get in */
 	struct outgoing out;		 /* pictures; stopped: the peer does not take media yet */
-	GInetSocketAddress *to;		 /* where they go */
-	struct inbound *inbound;	 /* what comes */
-	struct call_tell *tell;		 /* and what its sender is told of it */
-	gint play_ms;			 /* atomic: playout delay */
-	gint64 wall_offset;		 /* CLOCK_REALTIME - CLOCK_MONOTONIC */
+	struct scarce scarce;
+	GInetSocketAddress *to;	 /* where they go */
+	struct inbound *inbound; /* what comes */
+	struct call_tell *tell;	 /* and what its sender is told of it */
+	gint play_ms;		 /* atomic: playout delay */
+	gint64 wall_offset;	 /* CLOCK_REALTIME - CLOCK_MONOTONIC */
 	guint64 played[CALL_MEDIA];
 	double fraction_lost, rtt_ms;
 	guint64 reports[CALL_MEDIA];

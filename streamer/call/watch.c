@@ -152,6 +152,12 @@ static double picture_age(struct call *c)
 /* What a person wants to see. */
 static char *statistics(struct call *c)
 {
+	if (c->scarce.paused)
+		return g_strdup_printf("sound only, routers grant the picture %.0f kbit/s of the "
+				       "%.0f that it needs; loss %.1f %%, round trip %.0f ms%s%s",
+				       c->out.daemon.rate / 1e3, (double)c->out.rate_min / 1e3,
+				       c->fraction_lost * 100, c->rtt_ms, c->muted ? ", muted" : "",
+				       c->peer_muted ? ", peer muted" : "");
 	return g_strdup_printf("%.0f kbit/s%s, quantizer %u, loss %.1f %%, round trip %.0f ms, "
 			       "their picture is about %.0f ms old%s%s",
 			       c->out.granted / 1e3,
@@ -170,6 +176,21 @@ static gboolean is_silent(const struct call *c)
 	return guard_now(c->guard[0]) - heard > SILENCE_S * G_USEC_PER_SEC;
 }
 
+static void look_at_advice(struct call *c)
+{
+	if (!scarce_second(&c->scarce, c->out.daemon.rate, (double)c->out.rate_min))
+		return;
+	g_atomic_int_set(&c->out.sparse,
+			 c->scarce.paused ? MAX(1, (gint)(SCARCE_STILL_S / c->out.interval)) : 0);
+	if (c->scarce.paused)
+		g_printerr("paqm-streamer: routers grant the picture %.0f kbit/s, and it needs "
+			   "%.0f; sound goes on, the picture comes back when there is more\n",
+			   c->out.daemon.rate / 1e3, (double)c->out.rate_min / 1e3);
+	else
+		g_printerr("paqm-streamer: the picture is back\n");
+	call_record_event(&c->rec, "picture", c->scarce.paused ? "paused" : "back");
+}
+
 gboolean call_on_second(gpointer data)
 {
 	struct call *c = data;
@@ -180,6 +201,8 @@ gboolean call_on_second(gpointer data)
 		if (c->session[i])
 			reports_poll(c->session[i], c->mine.stream[i].ssrc, &c->reports[i],
 				     on_report, &(struct told){c, i});
+	if (call_sends_video(c))
+		look_at_advice(c);
 	if (is_silent(c))
 		call_end(c, "no packet of the peer for 10 s");
 	text = statistics(c);

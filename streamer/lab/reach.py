@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""How an end is found and reached, in a lab guest: names, links, ports in use, who says nothing.
+"""How an end is found and reached, in a lab guest: names, links, ports, marks, who says nothing.
 
 Prints `ok NAME` or `not ok NAME: why`. The network is that of tests/lab_repair.py, without losses;
 names are those of a file in place of /etc/hosts.
@@ -9,12 +9,15 @@ names are those of a file in place of /etc/hosts.
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
 import re
 import secrets
 import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -33,6 +36,12 @@ NAMES = """\
 2001:db8::9 far
 10.1.0.2 far
 """
+MEDIA = {"v": 40000, "s": 41000}  # --port
+# of who listens at 10.1.0.2, a peer from before RTP and RTCP could share a port
+OLD = {"paqm-call": 1, "name": "old", "rate-max": 300000, "video": {"port": 42000},
+       "audio": {"port": 42002}}
+EF, AF42 = 46, 36  # RFC 8837
+LATE = 3  # s until a name is known
 SILENT = "the other end says nothing for {} s"
 WAIT = 40.0  # s
 # in the namespace of a host, with our names
@@ -50,6 +59,14 @@ else:
     with socket.create_connection(where) as c:
         print("ready", flush=True)
         time.sleep(30)
+"""
+# has a UDP port
+SILENCE_UDP = """
+import socket, sys, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("", int(sys.argv[1])))
+print("ready", flush=True)
+time.sleep(60)
 """
 
 
@@ -86,6 +103,9 @@ class Ends:
     def listen(self, *where: str) -> Program:
         return self.call("v", "--listen", *where, seconds="600", ready="waiting")
 
+    def key(self) -> str:
+        return hashlib.sha256(self.secret.read_text().strip().encode()).hexdigest()
+
     def silence(self, host: str, how: str, where: str, port: int) -> Program:
         return start(host, "python3", "-c", SILENCE, how, where, str(port), ready="ready")
 
@@ -104,8 +124,13 @@ def names(ends: Ends) -> None:
     talk("name, first address refused", ends.listen("10.1.0.2"), ends.call("s", "peer"))
     talk("name, no way to the first", ends.listen("10.1.0.2"), ends.call("s", "far"))
     stream("a stream to a name, no way to the first", ends, "10.1.0.2:5004", "far:5004")
+    listener, caller = ends.listen("10.1.0.2"), ends.call("s", "late")
+    time.sleep(LATE)
+    (HOME / "hosts").write_text(NAMES + "10.1.0.2 late\n")
+    talk("a name that is not known at first", listener, caller)
     told = end_of(ends.call("s", "nobody.invalid"))
-    check("a name that nobody knows is named", "nobody.invalid" in told, told)
+    check("a name that nobody knows is named, and what to do", "nobody.invalid" in told and
+          "give an address" in told, told)
     send = start("s", ends.streamer, "send", "--to", "nobody.invalid:5004", "--source", "test")
     told = end_of(send)
     check("send: a name that nobody knows", send.returncode == 2 and
@@ -158,6 +183,70 @@ def ports(ends: Ends) -> None:
     stop(first)
 
 
+class Capture:
+    """What leaves a device, UDP only."""
+
+    def __init__(self, host: str, device: str) -> None:
+        self.file = HOME / f"{host}.pcap"
+        self.tcpdump = Program(host, "tcpdump", "-Z", "root", "-i", device, "-n", "-U", "-s", "128",
+                               "-Q", "out", "-w", self.file, "udp", ready="listening on")
+
+    def end(self) -> list[tuple[int, int, int]]:
+        """Ports from and to of each packet, and its DSCP."""
+        self.tcpdump.end(signal.SIGINT)
+        text = run("tcpdump", "-r", str(self.file), "-n", "-v", "-t")
+        return [(int(m[2]), int(m[3]), int(m[1], 16) >> 2) for m in re.finditer(
+            r"(?:tos|class) (0x[0-9a-f]+).*?\.(\d+) > \S+\.(\d+): ", text, re.DOTALL)]
+
+
+def talk_seen(name: str, ends: Ends, to: str, *options: str) -> dict[str, Counter[tuple[int, ...]]]:
+    """A call from chosen ports to chosen ports; what each end has sent."""
+    time.sleep(0.5)  # what the call before has sent last is still under way
+    captures = {"v": Capture("v", "vs"), "s": Capture("s", "sv")}
+    listener = ends.listen("--port", str(MEDIA["v"]), *options)
+    talk(name, listener, ends.call("s", to, "--port", str(MEDIA["s"]), *options))
+    return {host: Counter(capture.end()) for host, capture in captures.items()}
+
+
+def one_port(ends: Ends) -> None:
+    """Chosen ports, one for both RTP and RTCP, with and without marks, and an old peer."""
+    run("ip", "-n", "s", "addr", "replace", "2001:db8::1/64", "dev", "sv", "nodad")
+    run("ip", "-n", "v", "addr", "replace", "2001:db8::2/64", "dev", "vs", "nodad")
+    for to, options, marks in (("10.1.0.2", (), (0, 0)), ("10.1.0.2", ("--dscp",), (AF42, EF)),
+                               ("2001:db8::2", ("--dscp",), (AF42, EF))):
+        what = f"chosen ports, {to}, {' '.join(options) or 'no marks'}"
+        for host, sent in talk_seen(what, ends, to, *options).items():
+            far = MEDIA["s" if host == "v" else "v"]
+            want = {(MEDIA[host] + k, far + k, mark) for k, mark in zip((0, 2), marks, strict=True)}
+            check(f"{what}: {host} sends from and to these ports only, marked so",
+                  set(sent) == want and min(sent.values()) > 90, sent)
+    blocker = start("s", "python3", "-c", SILENCE_UDP, str(MEDIA["s"] + 3), ready="ready")
+    listener = ends.listen()
+    told = end_of(ends.call("s", "10.1.0.2", "--port", str(MEDIA["s"])))
+    check("a chosen port in use is named", f"port {MEDIA['s'] + 3}: " in told and
+          "give another port" in told, told)
+    stop(blocker)
+    end_of(listener)
+    told = end_of(ends.call("s", "10.1.0.2", "--port", "80"))
+    check("a port out of range is refused", "--port 80: must be 1024 to 65532" in told, told)
+
+
+def old_peer(ends: Ends) -> None:
+    """One that knows nothing of a shared port gets reports at the ports above."""
+    capture = Capture("s", "sv")
+    server = start("v", "sh", "-c", f"(echo '{json.dumps(OLD)}'; sleep 8) | exec openssl s_server "
+                   f"-nocert -tls1_2 -cipher ECDHE-PSK-CHACHA20-POLY1305 -psk_identity paqm-call "
+                   f"-psk {ends.key()} -accept {PORT}", ready="ACCEPT")
+    told = end_of(ends.call("s", "10.1.0.2", "--port", str(MEDIA["s"]), seconds="5"))
+    stop(server)
+    check("an old peer: that is said", "talking to old; " in told and
+          "reports at the ports above" in told, told)
+    sent = Counter((a, b) for a, b, _ in capture.end())
+    check("an old peer: media and reports have ports of their own", set(sent) == {
+        (MEDIA["s"] + k, OLD[kind]["port"] + k % 2)
+        for kind, ks in (("video", (0, 1)), ("audio", (2, 3))) for k in ks}, (sent, told))
+
+
 def silence(ends: Ends) -> None:
     """Who takes a call, or makes one, and says nothing."""
     other = ends.silence("v", "listen", "10.1.0.2", PORT)
@@ -179,7 +268,8 @@ def silence(ends: Ends) -> None:
 
 def main() -> int:
     groups: dict[str, Callable[[Ends], None]] = {
-        "names": names, "links": links, "ports": ports, "silence": silence}
+        "names": names, "links": links, "ports": ports, "one-port": one_port,
+        "old-peer": old_peer, "silence": silence}
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--build", type=Path, default=TOP / "build")
     parser.add_argument("group", nargs="*", choices=[[], *groups])

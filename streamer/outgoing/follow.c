@@ -110,7 +110,7 @@ void follow_register(struct outgoing *o)
 		.to = g_inet_socket_address_get_address(o->dest),
 		.to_port = g_inet_socket_address_get_port(o->dest),
 		.ssrc = o->ssrc,
-		.floor_bps = o->rate_min,
+		.floor_bps = o->advice_min ? o->advice_min : o->rate_min,
 		.ceil_bps = o->rate_max,
 		.gop_s = o->gop * o->interval,
 		.answer_s = o->interval,

@@ -48,6 +48,7 @@ struct outgoing {
 	enum carrier carrier;
 	struct repair_params repairs; /* with all SSRCs */
 	guint64 rate_min, rate_max;   /* bit/s, IP level */
+	guint64 advice_min;	      /* what less than that routers may say; 0: rate_min */
 	const char *paqmd;	      /* see advice_new() */
 
 	/* the stream */
@@ -88,6 +89,7 @@ struct outgoing {
 	struct ctl_format format; /* and as it wants pictures */
 	gint waiting;		  /* atomic: the first picture waits for the first answer */
 	gint stopped;		  /* atomic, the owner's: no picture is coded */
+	gint sparse;		  /* likewise: only one in so many is; 0: all */
 
 	struct paqm_field field; /* as we send it */
 	guint32 fields;		 /* sent so far, with or without supplement */
@@ -99,7 +101,7 @@ struct outgoing {
 	double begin;	 /* monotonic, s */
 
 	/* counted by the streaming thread */
-	guint frames, qp;
+	guint frames, qp, raw;
 	guint64 wire_bytes;
 	double paced; /* interval of the pacer, s */
 };

@@ -45,8 +45,11 @@ static void on_caps(GObject *pad, GParamSpec *pspec, gpointer data)
 static GstPadProbeReturn on_raw_picture(GstPad *pad, GstPadProbeInfo *info, gpointer data)
 {
 	struct outgoing *o = data;
+	gint sparse = g_atomic_int_get(&o->sparse);
 
 	(void)pad;
+	if (sparse && o->raw++ % (guint)sparse)
+		return GST_PAD_PROBE_DROP;
 	if (o->first_pts < 0)
 		o->first_pts = (gint64)GST_BUFFER_PTS(GST_PAD_PROBE_INFO_BUFFER(info));
 	return g_atomic_int_get(&o->waiting) || g_atomic_int_get(&o->stopped) ? GST_PAD_PROBE_DROP

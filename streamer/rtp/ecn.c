@@ -65,20 +65,31 @@ gboolean ecn_parse(const char *text, enum ecn *ecn)
 	return FALSE;
 }
 
-static gboolean set_field(GSocket *socket, int level, int option, enum ecn ecn, GError **error)
+static gboolean set_field(GSocket *socket, int level, int option, int mask, int bits,
+			  GError **error)
 {
 	int value = 0;
 
 	return g_socket_get_option(socket, level, option, &value, error) &&
-	       g_socket_set_option(socket, level, option, (value & ~ECN_MASK) | (int)ecn, error);
+	       g_socket_set_option(socket, level, option, (value & ~mask) | bits, error);
+}
+
+/* IPv4 of a socket of IPv6 has a field of its own. */
+static gboolean set_fields(GSocket *socket, int mask, int bits, GError **error)
+{
+	return set_field(socket, IPPROTO_IP, IP_TOS, mask, bits, error) &&
+	       (g_socket_get_family(socket) != G_SOCKET_FAMILY_IPV6 ||
+		set_field(socket, IPPROTO_IPV6, IPV6_TCLASS, mask, bits, error));
 }
 
 gboolean ecn_send_as(GSocket *socket, enum ecn ecn, GError **error)
 {
-	/* IPv4 of a socket of IPv6 has a field of its own */
-	return set_field(socket, IPPROTO_IP, IP_TOS, ecn, error) &&
-	       (g_socket_get_family(socket) != G_SOCKET_FAMILY_IPV6 ||
-		set_field(socket, IPPROTO_IPV6, IPV6_TCLASS, ecn, error));
+	return set_fields(socket, ECN_MASK, (int)ecn, error);
+}
+
+gboolean dscp_send_as(GSocket *socket, guint dscp, GError **error)
+{
+	return set_fields(socket, 0xff & ~ECN_MASK, (int)dscp << 2, error);
 }
 
 void ecn_watch(GstElement *udpsrc, GSocket *socket)

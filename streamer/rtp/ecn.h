@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The ECN field of packets that a socket sends, and of those that udpsrc receives. */
+/* ECN field and DSCP of packets that a socket sends, ECN field of those that udpsrc receives. */
 #ifndef PAQM_STREAMER_ECN_H
 #define PAQM_STREAMER_ECN_H
 
@@ -12,6 +12,8 @@
 gboolean ecn_parse(const char *text, enum ecn *ecn);
 /* All that the socket sends from now on; its DSCP stays. */
 gboolean ecn_send_as(GSocket *socket, enum ecn ecn, GError **error);
+/* Likewise; its ECN field stays. */
+gboolean dscp_send_as(GSocket *socket, guint dscp, GError **error);
 /**
  * ecn_watch() - let ecn_taken() know what arrives
  * @udpsrc: has its socket, and is not yet running

@@ -4,6 +4,7 @@
 
 #include "core/paqm_msg.h"
 #include "streamer/media/parts.h"
+#include "streamer/rtp/wire.h"
 
 struct guard {
 	guard_fn gone;
@@ -84,6 +85,14 @@ static GstPadProbeReturn on_rtcp(GstPad *pad, GstPadProbeInfo *info, gpointer da
 	return judge_head(data, gate_rtcp, info);
 }
 
+static GstPadProbeReturn on_both(GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+	guint8 kind = 0;
+
+	gst_buffer_extract(GST_PAD_PROBE_INFO_BUFFER(info), 1, &kind, 1);
+	return wire_is_rtcp(kind) ? on_rtcp(pad, info, data) : on_rtp(pad, info, data);
+}
+
 static GstPadProbeReturn on_proven_rtp(GstPad *pad, GstPadProbeInfo *info, gpointer data)
 {
 	struct guard *g = data;
@@ -136,6 +145,11 @@ void guard_rtp(struct guard *g, GstElement *e, const char *pad)
 void guard_rtcp(struct guard *g, GstElement *e, const char *pad)
 {
 	part_probe(e, pad, on_rtcp, g);
+}
+
+void guard_both(struct guard *g, GstElement *e, const char *pad)
+{
+	part_probe(e, pad, on_both, g);
 }
 
 void guard_proven_rtp(struct guard *g, GstElement *e, const char *pad)

@@ -33,6 +33,8 @@ gboolean guard_let(struct guard *g, const guint8 *p, gsize len);
 /* The same on a pad by which they come: of RTP, of RTCP, which may be encrypted. */
 void guard_rtp(struct guard *g, GstElement *e, const char *pad);
 void guard_rtcp(struct guard *g, GstElement *e, const char *pad);
+/* Of both, RFC 5761. */
+void guard_both(struct guard *g, GstElement *e, const char *pad);
 /* Where what was let in comes out of srtpdec: of RTP, of RTCP. Without SRTP, the latter stands
  * behind guard_rtcp().
  */

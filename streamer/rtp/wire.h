@@ -48,6 +48,12 @@ static inline unsigned int wire_burst_packet(double rate, double fps)
 				       : (unsigned int)part;
 }
 
+/* Of what comes to a port for both, by its second byte: is it RTCP? RFC 5761 section 4. */
+static inline bool wire_is_rtcp(unsigned char kind)
+{
+	return kind >= 192 && kind <= 223;
+}
+
 /* Bytes of IP and UDP headers. */
 static inline unsigned int wire_ip_udp(bool ipv6)
 {

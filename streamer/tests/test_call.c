@@ -4,6 +4,7 @@
 
 #include "core/tests/check.h"
 #include "streamer/call/offer.h"
+#include "streamer/call/scarce.h"
 #include "streamer/options.h"
 
 TEST(test_round_trip)
@@ -14,7 +15,8 @@ TEST(test_round_trip)
 			  .tells = TRUE,
 			  .corrects = TRUE,
 			  .fec = 20,
-			  .mends = TRUE},
+			  .mends = TRUE,
+			  .mux = TRUE},
 		     b;
 	char *line;
 
@@ -35,6 +37,7 @@ TEST(test_round_trip)
 	check(b.tells, "tells when it is ready", 0);
 	check(b.corrects && b.fec == 20, "correction", 0);
 	check(b.mends, "copies of sound", 0);
+	check(b.mux, "one port for RTP and RTCP", 0);
 	check(b.stream[CALL_VIDEO].sends && b.stream[CALL_VIDEO].ssrc == 0xffffffff &&
 		      !memcmp(b.stream[CALL_VIDEO].key, a.stream[CALL_VIDEO].key, OFFER_KEY),
 	      "what is sent", 0);
@@ -88,6 +91,7 @@ TEST(test_repair)
 		check(offer_read(&o, cases[i].line, strlen(cases[i].line), NULL), "read", i);
 		check(o.rtx == cases[i].rtx, "retransmission", i);
 		check(!o.mends, "programs before do not use copies of sound", i);
+		check(!o.mux, "nor one port for RTP and RTCP", i);
 		check(!o.tells, "programs before do not tell when they are ready", i);
 		check(o.corrects == cases[i].corrects && o.fec == cases[i].fec, "correction", i);
 	}
@@ -224,6 +228,48 @@ TEST(test_where)
 		g_clear_object(&where);
 		g_clear_error(&error);
 	}
+}
+
+/* So many seconds of @granted; how often the picture has paused or come back. */
+static int seconds(struct scarce *s, int n, double granted)
+{
+	int changes = 0;
+
+	while (n-- > 0)
+		changes += scarce_second(s, granted, 200e3);
+	return changes;
+}
+
+TEST(test_scarce)
+{
+	struct scarce s = {0};
+
+	check(!seconds(&s, 100, 200e3), "as much as it needs is enough", 0);
+	check(!seconds(&s, 100, 0), "who is told nothing goes on", 0);
+	for (int i = 0; i < 50; i++)
+		check(!seconds(&s, 1, 199e3) && !seconds(&s, 1, 300e3), "a second is nothing", i);
+	check(seconds(&s, SCARCE_AFTER, 199e3) == 1 && s.paused, "it pauses", 0);
+	check(!seconds(&s, 1000, 259e3), "a little more does not bring it back", 0);
+	check(!seconds(&s, SCARCE_ENDS - 1, 261e3), "nor does enough for a moment", 0);
+	check(!seconds(&s, 1, 150e3), "that was not to last", 0);
+	check(seconds(&s, SCARCE_ENDS, 261e3) == 1 && !s.paused, "it comes back", 0);
+	check(!seconds(&s, 1000, 201e3), "and stays", 0);
+}
+
+TEST(test_scarce_untold)
+{
+	struct scarce s = {0};
+	int wait = SCARCE_UNTOLD;
+
+	for (int i = 0; i < 6; i++) {
+		check(seconds(&s, SCARCE_AFTER, 150e3) == 1 && s.paused, "it pauses", i);
+		check(!seconds(&s, wait - 1, 0), "without a word it waits", i);
+		check(seconds(&s, 1, 0) == 1 && !s.paused, "and tries", wait);
+		wait = MIN(2 * wait, SCARCE_UNTOLD_MAX);
+	}
+	check(!seconds(&s, 1, 250e3), "a word that it may", 0);
+	seconds(&s, SCARCE_AFTER, 150e3);
+	check(seconds(&s, SCARCE_UNTOLD, 0) == 1, "and the next trial is soon", 0);
 }
 
 CHECK_MAIN
