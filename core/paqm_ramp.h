@@ -15,7 +15,7 @@
 #include "paqm_bucket.h"
 
 #define PAQM_RAMP_MS(ms) paqm_bucket_clock((ms)*1000000ULL)
-#define PAQM_RAMP_AFTER PAQM_RAMP_MS(1000)  /* a queue stands that was never empty for so long; */
+#define PAQM_RAMP_AFTER PAQM_RAMP_MS(400)   /* a queue stands that was never empty for so long; */
 #define PAQM_RAMP_EVERY PAQM_RAMP_MS(4000)  /* from then on, once in this time, */
 #define PAQM_RAMP_LASTS PAQM_RAMP_MS(1000)  /* it is served slower for so long, */
 #define PAQM_RAMP_SHIFT 4		    /* by a 2^4th part, */

@@ -286,20 +286,20 @@ static inline void paqm_check_sched(void)
 	PAQM_SAME("fifo, nobody waits for an old one", paqm_fifo_waits(7, 7, 20000), 0);
 	PAQM_SAME("fifo, all bits in use", paqm_fifo_waits(65535, 0, 1), 1);
 
-	PAQM_SAME("ramp, a queue that was empty 0.999 s ago",
-		  paqm_ramp_extra(PAQM_RAMP_MS(999), 1600), 0);
-	PAQM_SAME("ramp, it stands", paqm_ramp_extra(PAQM_RAMP_MS(1000), 1600), 100);
-	PAQM_SAME("ramp, still", paqm_ramp_extra(PAQM_RAMP_MS(1999), 1600), 100);
-	PAQM_SAME("ramp, it ends", paqm_ramp_extra(PAQM_RAMP_MS(2000), 1600), 0);
-	PAQM_SAME("ramp, before the next", paqm_ramp_extra(PAQM_RAMP_MS(4999), 1600), 0);
-	PAQM_SAME("ramp, the next", paqm_ramp_extra(PAQM_RAMP_MS(5000), 1600), 100);
+	PAQM_SAME("ramp, a queue that was empty 0.399 s ago",
+		  paqm_ramp_extra(PAQM_RAMP_MS(399), 1600), 0);
+	PAQM_SAME("ramp, it stands", paqm_ramp_extra(PAQM_RAMP_MS(400), 1600), 100);
+	PAQM_SAME("ramp, still", paqm_ramp_extra(PAQM_RAMP_MS(1399), 1600), 100);
+	PAQM_SAME("ramp, it ends", paqm_ramp_extra(PAQM_RAMP_MS(1400), 1600), 0);
+	PAQM_SAME("ramp, before the next", paqm_ramp_extra(PAQM_RAMP_MS(4399), 1600), 0);
+	PAQM_SAME("ramp, the next", paqm_ramp_extra(PAQM_RAMP_MS(4400), 1600), 100);
 	PAQM_SAME("ramp, spares nothing before",
-		  paqm_ramp_spares(PAQM_RAMP_MS(999), PAQM_RAMP_MS(30)), 0);
-	PAQM_SAME("ramp, spares", paqm_ramp_spares(PAQM_RAMP_MS(2599), PAQM_RAMP_MS(119)), 1);
-	PAQM_SAME("ramp, spares no longer", paqm_ramp_spares(PAQM_RAMP_MS(2600), PAQM_RAMP_MS(119)),
+		  paqm_ramp_spares(PAQM_RAMP_MS(399), PAQM_RAMP_MS(30)), 0);
+	PAQM_SAME("ramp, spares", paqm_ramp_spares(PAQM_RAMP_MS(1999), PAQM_RAMP_MS(119)), 1);
+	PAQM_SAME("ramp, spares no longer", paqm_ramp_spares(PAQM_RAMP_MS(2000), PAQM_RAMP_MS(119)),
 		  0);
 	PAQM_SAME("ramp, spares nothing that waits too long",
-		  paqm_ramp_spares(PAQM_RAMP_MS(1100), PAQM_RAMP_MS(120)), 0);
+		  paqm_ramp_spares(PAQM_RAMP_MS(500), PAQM_RAMP_MS(120)), 0);
 }
 
 #endif /* PAQM_SHARE_VECTORS_H */

@@ -132,7 +132,7 @@ def test_a_longer_preview(wire: Wire) -> None:
 
 def test_a_queue_that_stands_is_shown_as_a_slope(wire: Wire) -> None:
     """Who sees his delay once in a picture needs it to grow for most of a second: a queue that has
-    stood for a second is served slower for one, loses nothing meanwhile, and the next time is 4 s on.
+    stood for 0.4 s is served slower for one, loses nothing meanwhile, and the next time is 4 s on.
     """
     wire.queue("paqm bandwidth 8mbit feedback icmp")
     with Listener(wire.b, 7000) as heard, together(
