@@ -234,9 +234,13 @@ def one_port(ends: Ends) -> None:
 def old_peer(ends: Ends) -> None:
     """One that knows nothing of a shared port gets reports at the ports above."""
     capture = Capture("s", "sv")
-    server = start("v", "sh", "-c", f"(echo '{json.dumps(OLD)}'; sleep 8) | exec openssl s_server "
-                   f"-nocert -tls1_2 -cipher ECDHE-PSK-CHACHA20-POLY1305 -psk_identity paqm-call "
-                   f"-psk {ends.key()} -accept {PORT}", ready="ACCEPT")
+    # no pipe: what is started must be the server itself, or it outlives its end
+    says = HOME / "old-peer"
+    server = start("v", "sh", "-c",
+                   f"mkfifo {says}; (echo '{json.dumps(OLD)}'; sleep 8) > {says} & "
+                   "exec openssl s_server -nocert -tls1_2 -cipher ECDHE-PSK-CHACHA20-POLY1305 "
+                   f"-psk_identity paqm-call -psk {ends.key()} -accept {PORT} < {says}",
+                   ready="ACCEPT")
     told = end_of(ends.call("s", "10.1.0.2", "--port", str(MEDIA["s"]), seconds="5"))
     stop(server)
     check("an old peer: that is said", "talking to old; " in told and
