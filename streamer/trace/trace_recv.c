@@ -259,7 +259,7 @@ static void tell_sender(struct trace_stream *st)
 /* On the port of RTP (RFC 5761 section 4). */
 static gboolean is_rtcp(const guint8 *p, gsize len)
 {
-	return len > 1 && p[1] >= 192 && p[1] <= 223;
+	return len > 1 && wire_is_rtcp(p[1]);
 }
 
 /* Does its receiving side decide by when packets come? */
