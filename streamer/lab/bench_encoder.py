@@ -137,13 +137,13 @@ class Clip:
         return data[:, 6 : 6 + self.width * self.height]
 
 
-def psnr(film: Clip, stream: Path, coded: list[bool]) -> float:
-    """Mean luma PSNR of what a receiver without loss shows."""
+def pictures_psnr(film: Clip, stream: Path, coded: list[bool]) -> list[float]:
+    """Luma PSNR of each picture that a receiver without loss shows."""
     size = film.width * film.height
     command = [clip.ffmpeg_exe(), "-nostdin", "-v", "error", "-i", str(stream),
                "-vf", f"scale={film.width}:{film.height}", "-f", "rawvideo",
                "-pix_fmt", "yuv420p", "-fps_mode", "passthrough", "-"]
-    total, shown = 0.0, np.zeros(size, np.uint8)
+    values, shown = [], np.zeros(size, np.uint8)
     with subprocess.Popen(command, stdout=subprocess.PIPE) as decoder:
         assert decoder.stdout is not None
         for number, source in enumerate(film.luma()):
@@ -153,9 +153,14 @@ def psnr(film: Clip, stream: Path, coded: list[bool]) -> float:
                     raise LabError(f"{stream}: picture {number} cannot be decoded")
                 shown = np.frombuffer(raw, np.uint8)[:size]
             error = np.mean((source.astype(np.float32) - shown) ** 2)
-            total += 10 * np.log10(255**2 / max(float(error), 1e-3))
+            values.append(10 * np.log10(255**2 / max(float(error), 1e-3)))
         decoder.stdout.read()
-    return float(total / film.frames)
+    return values
+
+
+def psnr(film: Clip, stream: Path, coded: list[bool]) -> float:
+    """Its mean over all pictures."""
+    return float(np.mean(pictures_psnr(film, stream, coded)))
 
 
 def queue(rows: list[dict[str, float]], interval: float) -> list[float]:

@@ -33,6 +33,7 @@ EXPERIMENTS = {
         "streamer/lab/controllers", "rate controllers of the literature against their bands"
     ),
     "interlace": ("streamer/lab/interlace", "what 2D-interlaced coding costs and saves"),
+    "fixed-rate": ("streamer/lab/fixed_rate", "RA-SVBR beside libx264's own rate control"),
     "linkbound": ("paqm_lab.linkbound", "how long media would wait for a link, under an oracle"),
     "bench-encoder": ("streamer/lab/bench_encoder", "the encoder against x264 by itself"),
     "bench-qdisc": ("paqm_lab.bench_qdisc", "CPU cost of a packet beside other queues"),

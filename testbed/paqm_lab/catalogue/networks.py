@@ -68,7 +68,8 @@ def run(ctx: Context, data: Json, queue: Queue, seed: int, hands_out: float = 10
     file = f"testbed/scenarios/{data['name']}.toml"
     got = ctx.scenario(file, queue.name, seed, {**data, "variant": [variant]})
     expected = {check["name"]: check["value"] for check in got["checks"]}
-    return {**got["figures"][queue.name], "expected": expected}
+    wall_s = got["wall_seconds"][queue.name]
+    return {**got["figures"][queue.name], "expected": expected, "wall_s": wall_s}
 
 
 def delays(data: Json, rtt_ms: float) -> Json:

@@ -1,17 +1,53 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Rows F6 to F8 and X11, X12, X14: several routers."""
+"""Rows F5 to F8 and X11, X12, X14: several routers."""
 
 from __future__ import annotations
 
 from paqm_lab.catalogue import networks
 from paqm_lab.catalogue.networks import Queue
-from paqm_lab.catalogue.row import LOWER, Context, Figure, Json, Row, Values
+from paqm_lab.catalogue.row import HIGHER, LOWER, Context, Figure, Json, Row, Values
 
 GFC2 = "testbed/scenarios/gfc2.toml"
 PEERS = "TFRC over RED is left out: this project's TFRC sends pictures, not constant packets"
 CLIP = ("the lab's clip at 30 pictures a second, CIF, groups of 12 instead of the published mix; "
         "H.264 instead of MPEG-4")
 TCP_AT = 15  # s
+
+
+LOT = "testbed/scenarios/parking-lot.toml"
+LOT_RTT_MS = 112
+STARVED_MBIT = 0.625
+STARVED = "starved: below a quarter of the max-min share"
+
+
+def f5(ctx: Context, seed: int) -> Values:
+    """The same network under VCP's law, the default law, and with TCP over plain queues."""
+    seconds = ctx.p["seconds"]
+    data = networks.read("parking-lot") | {"duration": seconds, "expect": []}
+    last = {"measured_from": 2 * seconds / 3}
+    # one queue for all with the buffer of a round trip, and VCP's slot
+    law = f"law vcp noisolate media-target 10ms period 200ms rtt {LOT_RTT_MS}ms"
+    found: dict[str, float] = {}
+    for name, words, hands_out in (("vcp", law, 100), ("maxmin", "", 96)):
+        got = networks.run(ctx, data | last, networks.paqm(name, words), seed, hands_out)
+        found |= lot(name, got)
+    early = networks.run(ctx, data | {"duration": seconds / 3, "measured_from": seconds / 6},
+                         networks.paqm("vcp", law), seed)
+    found["vcp_falls"] = found["vcp_long"] / early["flows"]["L"]["rate_mbit"]
+    with_tcp = data | last
+    with_tcp["flow"] = [
+        {"name": flow["name"], "count": flow["count"], "from": flow["from"], "to": flow["to"],
+         "sender": "tcp", "start": 0, "congestion_control": "reno"} for flow in data["flow"]
+    ]
+    # a buffer of the long flows' bandwidth-delay product
+    plain = Queue("pfifo", f"bfifo limit {10_000_000 // 8 * LOT_RTT_MS // 1000}", shaper=True)
+    return found | lot("tcp", networks.run(ctx, with_tcp, plain, seed))
+
+
+def lot(name: str, got: Json) -> dict[str, float]:
+    """Mean rates of long and of short flows, Mbit/s."""
+    short = [got["flows"][of]["rate_mbit"] for of in ("S1", "S2", "S3")]
+    return {f"{name}_long": got["flows"]["L"]["rate_mbit"], f"{name}_short": sum(short) / 3}
 
 
 def constant(ctx: Context, seed: int, law: str, rho: float, published: bool = True) -> Json:
@@ -114,6 +150,26 @@ def x14(ctx: Context, seed: int) -> Values:
 
 
 ROWS = (
+    Row(
+        "F5", "VCP on a parking lot: two long flows over three links of 10 Mbit/s, two short ones "
+        "on each", "the long flows' throughput decreases continuously: starvation. Long TCP flows "
+        "get less than short ones, and are not starved. None gets 2.5 Mbit/s",
+        (
+            Figure("vcp_long", "VCP: rate of a long flow, last third", "Mbit/s", high=STARVED_MBIT,
+                   better=HIGHER, printed="starved", why=STARVED),
+            Figure("vcp_falls", "VCP: the same against the second sixth", "", high=0.9,
+                   better=HIGHER, printed="decreases continuously", why="a tenth less"),
+            Figure("vcp_short", "VCP: rate of a short flow, last third", "Mbit/s"),
+            Figure("tcp_long", "TCP: rate of a long flow", "Mbit/s", low=STARVED_MBIT, high=2.4,
+                   printed="less than 2.5, not starved", why=STARVED),
+            Figure("tcp_short", "TCP: rate of a short flow", "Mbit/s"),
+            Figure("maxmin_long", "default law: rate of a long flow", "Mbit/s"),
+            Figure("maxmin_short", "default law: rate of a short flow", "Mbit/s"),
+        ),
+        f5, LOT, "7", reduced={"seconds": 60}, full={"seconds": 300},
+        substitutes="the law is the router's, which tells each flow what VCP's sender would do "
+        "(core/paqm_vcp.h), once in a slot of 200 ms; TCP is Linux's reno with SACK",
+    ),
     Row(
         "F6", "GFC-2: 22 CBR flows over six bottlenecks, started within 5 s",
         "ERF: all at max-min by about 12 s; ECF slow and not fully; end to end B about 75 ms at "

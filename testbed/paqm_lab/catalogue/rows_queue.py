@@ -257,8 +257,6 @@ ROWS = (
         ),
         c3, SCRIPT, "8", reduced={"seconds": 2.0}, full={"seconds": 8.0},
         substitutes=INNER_SUBSTITUTE),
-    Row("F5", "VCP on a parking lot", "starvation of the long flows", (),
-        pending="not run yet: law vcp is there (docs/rivals.md)"),
     Row("X0", "max-min sanity: ceilings of 200, 300, 500 kbit/s; media beside TCP",
         "on 600 kbit/s 200 each, on 800 kbit/s 200, 300, 300; equal flows 500 kbit/s each; half of "
         "media capped at 100 kbit/s: the other half has 900",
@@ -299,8 +297,9 @@ ROWS = (
         overhead, SCRIPT, "6.5", reduced={"seconds": 25.0}, seeds=(1, 2),
         substitutes="Preset thesis-ecf; messages are those of this project, which quote more of "
         "the packet. Five routers: five times what one sends"),
-    Row("speed", "simulating 420 s of 280 sources", "about 10 minutes", (),
-        pending="to be taken from a run of row E4 at the published scale"),
-    Row("interlace", "interlaced coding of Appendix B, four cases", "see the specification", (),
-        pending="`make interlace` runs them; its figures are not in this table yet"),
+    Row("interlace", "interlaced coding of Appendix B, four cases",
+        "pictures of uncompressed video: rows with one stream protected and 25 % lost, and with "
+        "20 % lost; quarters with one stream protected and half lost, and with 20 % lost", (),
+        incomparable="the source shows stills and no figure, of video that is not coded; "
+        "docs/losses.md has what coding in parts costs and saves with a real encoder"),
 )  # fmt: skip

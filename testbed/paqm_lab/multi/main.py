@@ -132,16 +132,17 @@ def run_all(
         lab.ready(say), say,
     )
     out.mkdir(parents=True, exist_ok=True)
-    cases = []
+    cases, walls = [], {}
     for variant in scenario.chosen_variants(chosen.path, chosen.data["variant"], variants):
         case = chosen.case(variant, seed)
         prepare(case, seed)
         wall = run_case(case, out / case.name, house, seed)
         say(f"{case.name}: {case.duration:g} s simulated in {wall:.0f} s")
         cases.append(case)
+        walls[case.name] = round(wall, 1)
     result = evaluate(
         cases, out, scenario=chosen.name, scenario_data=chosen.data, title=chosen.data["title"],
-        seed=seed, versions=house.versions(),
+        seed=seed, versions=house.versions(), wall_seconds=walls,
     )
     say(f"report: {report.write(result, cases, out)}")
     return print_checks(result["checks"])
