@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "core/tests/events.h"
+
 #define END 30.0
 #define SLOT 0.00032   /* a packet at 25 Mbit/s */
 #define BEFORE 0.00532 /* from a sender to the queue, */
@@ -21,16 +23,7 @@
 #define CBR 2
 #define FLOWS (TCP + MM + CBR)
 #define LEVELS 5
-#define EVENTS (1 << 16)
 enum kind { ARRIVE, LEAVE, RECEIVE, ACK, TIMEOUT, SEND, CHECK, WISH };
-
-struct event {
-	double at;
-	unsigned long order;
-	enum kind kind;
-	int flow;
-	long value; /* sequence, acknowledgement, level, or a timer's number */
-};
 
 struct tcp {
 	double cwnd, ssthresh, access; /* access: when its own link is free again */
@@ -54,9 +47,7 @@ struct mm {
 static const double levels[LEVELS] = {300e3, 500e3, 700e3, 900e3, 1100e3};
 static const int begins[] = {0, 20, 0, 10}; /* s: of TCP 0 to 24, 25 to 54, MM, CBR */
 
-static struct event heap[EVENTS];
-static int events;
-static unsigned long orders;
+static struct events todo;
 static double now;
 static int waiting;    /* packets in the queue */
 static bool newreno;   /* else reno */
@@ -64,38 +55,11 @@ static bool slow;      /* the least time-out is 1 s */
 static bool immediate; /* MM_APP goes down at a loss, then rests for a round trip */
 static struct tcp tcp[TCP];
 static struct mm mm[MM];
-static bool before(const struct event *a, const struct event *b)
-{
-	return a->at < b->at || (a->at == b->at && a->order < b->order);
-}
-
+/* @value: sequence, acknowledgement, level, or a timer's number */
 static void at(double when, enum kind kind, int flow, long value)
 {
-	struct event e = {when, orders++, kind, flow, value};
-	int i = events++;
-
-	if (events == EVENTS)
-		abort();
-	for (; i && before(&e, &heap[(i - 1) / 2]); i = (i - 1) / 2)
-		heap[i] = heap[(i - 1) / 2];
-	heap[i] = e;
-}
-
-static struct event pop(void)
-{
-	struct event first = heap[0], last = heap[--events];
-	int i = 0, child;
-
-	while ((child = 2 * i + 1) < events) {
-		if (child + 1 < events && before(&heap[child + 1], &heap[child]))
-			child++;
-		if (!before(&heap[child], &last))
-			break;
-		heap[i] = heap[child];
-		i = child;
-	}
-	heap[i] = last;
-	return first;
+	events_add(&todo,
+		   (struct event){.t = when, .kind = (int)kind, .flow = flow, .value = value});
 }
 
 /* ------------------------------------------------------------------ TCP */

@@ -266,7 +266,7 @@ static void act(const struct event *e)
 {
 	struct tcp *t = &tcp[e->flow % TCP];
 
-	switch (e->kind) {
+	switch ((enum kind)e->kind) {
 	case ARRIVE:
 		arrive(e->flow, e->value);
 		break;
@@ -405,11 +405,11 @@ int main(int argc, char **argv)
 	immediate = chosen[IMMEDIATE];
 	srand48(argc > 2 ? atol(argv[2]) : 1);
 	begin();
-	while (events && heap[0].at < END) {
-		struct event e = pop();
+	while (todo.n && todo.heap[0].t < END) {
+		struct event e = events_take(&todo);
 
-		watch(e.at);
-		now = e.at;
+		watch(e.t);
+		now = e.t;
 		act(&e);
 	}
 	printf("{\"tcp_packets\": %ld, \"tcp_drop0\": %.4f, \"tagged_packets\": %ld, "

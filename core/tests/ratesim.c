@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "../paqm_follow.h"
+#include "events.h"
 #include "ratesim.h"
 
 #define FIRST_PERIOD 0.1  /* s, before any round trip is known; the law is not applied in it */
@@ -24,64 +25,16 @@ struct packet {
 	double sent, trip, told;
 };
 
-struct event {
-	double t;
-	unsigned long order; /* of those at the same time */
-	enum kind kind;
-	void *what;
-};
-
-static struct event *heap;
-static unsigned long heap_n, heap_room, orders;
+static struct events queue;
 static struct sim_link *links[64];
 static struct sim_flow **flows;
 static int n_links, n_flows;
 static struct packet *spare;
 static double now, marked;
 
-static int earlier(const struct event *a, const struct event *b)
-{
-	return a->t < b->t || (!(a->t > b->t) && a->order < b->order);
-}
-
 static void at(double t, enum kind kind, void *what)
 {
-	struct event e = {t, orders++, kind, what};
-	unsigned long i, up;
-
-	if (heap_n == heap_room) {
-		heap_room = heap_room ? 2 * heap_room : 1024;
-		heap = realloc(heap, heap_room * sizeof(*heap));
-		if (!heap)
-			abort();
-	}
-	for (i = heap_n++; i; i = up) {
-		up = (i - 1) / 2;
-		if (!earlier(&e, &heap[up]))
-			break;
-		heap[i] = heap[up];
-	}
-	heap[i] = e;
-}
-
-static struct event take(void)
-{
-	struct event first = heap[0], last = heap[--heap_n];
-	unsigned long i = 0, down;
-
-	for (;;) {
-		down = 2 * i + 1;
-		if (down >= heap_n)
-			break;
-		if (down + 1 < heap_n && earlier(&heap[down + 1], &heap[down]))
-			down++;
-		if (!earlier(&heap[down], &last))
-			break;
-		heap[i] = heap[down];
-		i = down;
-	}
-	heap[i] = last;
-	return first;
+	events_add(&queue, (struct event){.t = t, .kind = (int)kind, .what = what});
 }
 
 void sim_begin(void)
@@ -92,8 +45,8 @@ void sim_begin(void)
 		free(links[i]);
 	for (i = 0; i < n_flows; i++)
 		free(flows[i]);
-	while (heap_n) {
-		struct event e = take();
+	while (queue.n) {
+		struct event e = events_take(&queue);
 
 		if (e.kind >= ARRIVE && e.kind <= LOST)
 			free(e.what);
@@ -104,11 +57,10 @@ void sim_begin(void)
 		spare = p->next;
 		free(p);
 	}
-	free(heap);
+	free(queue.heap);
 	free(flows);
-	heap = NULL;
+	queue = (struct events){0};
 	flows = NULL;
-	heap_room = 0;
 	n_links = n_flows = 0;
 	now = marked = 0;
 }
@@ -370,7 +322,7 @@ static void happen(const struct event *e)
 	struct packet *p = e->what;
 	struct sim_flow *f = e->what;
 
-	switch (e->kind) {
+	switch ((enum kind)e->kind) {
 	case START:
 		begin(f);
 		break;
@@ -416,8 +368,8 @@ static void happen(const struct event *e)
 
 void sim_run(double until)
 {
-	while (heap_n && heap[0].t <= until) {
-		struct event e = take();
+	while (queue.n && queue.heap[0].t <= until) {
+		struct event e = events_take(&queue);
 
 		now = e.t;
 		happen(&e);
