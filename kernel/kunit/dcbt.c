@@ -114,7 +114,6 @@ static struct sk_buff *dcbt_skb(struct kunit *test, const char *proto, u32 port,
 	if (dscp)
 		pkt.data[15] = dscp << 2;
 	skb = paqm_skb(test, pkt.data, pkt.len, pkt.len, paqm_pkt_network(pkt.data, pkt.len));
-	qdisc_skb_cb(skb)->pkt_len = skb->len;
 	skb->mark = port; /* to know it again */
 	return skb;
 }

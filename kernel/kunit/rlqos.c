@@ -84,7 +84,6 @@ static struct sk_buff *rlqos_skb(struct kunit *test, const char *words, u32 dscp
 	if (dscp)
 		pkt.data[15] = dscp << 2;
 	skb = paqm_skb(test, pkt.data, pkt.len, pkt.len, paqm_pkt_network(pkt.data, pkt.len));
-	qdisc_skb_cb(skb)->pkt_len = skb->len;
 	return skb;
 }
 

@@ -5,9 +5,14 @@
 
 #include <kunit/test.h>
 #include <linux/skbuff.h>
+#include <net/sch_generic.h>
 #include "core/paqm_bytes.h"
+#include "../paqm_compat.h"
 
-/* A packet of @len bytes, of which @headlen are linear, with its network header at @network. */
+/*
+ * A packet of @len bytes, of which @headlen are linear, with its network header at @network, as a
+ * device hands it to its qdisc.
+ */
 static inline struct sk_buff *paqm_skb(struct kunit *test, const u8 *data, u32 len, u32 headlen,
 				       u32 network)
 {
@@ -28,6 +33,8 @@ static inline struct sk_buff *paqm_skb(struct kunit *test, const u8 *data, u32 l
 	skb_reset_mac_header(skb);
 	skb_set_network_header(skb, network);
 	skb->protocol = htons(paqm_get16(data + 12));
+	qdisc_skb_cb(skb)->pkt_len = skb->len;
+	paqm_set_segs(skb);
 	return skb;
 }
 

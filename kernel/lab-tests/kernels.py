@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """Builds the modules for several kernels, warnings being errors, and runs the functional suites
-there: kunit, qdisc, isolate, classes, feedback, tc, reload and the tdc cases.
+there: kunit, qdisc, isolate, dcbt, rlqos, classes, feedback, tc, reload and the tdc cases.
 
   kernels.py [--release 6.1 ...] [--suite NAME ...]      out/kernels/result.json
 
@@ -21,7 +21,8 @@ from typing import Any
 TOP = Path(__file__).resolve().parent.parent.parent
 OUT = TOP / "out" / "kernels"
 RELEASES = ["6.1", "6.12", "newest"]
-SUITES = ["kunit", "qdisc", "isolate", "classes", "feedback", "tc", "reload", "tdc"]
+SUITES = ["kunit", "qdisc", "isolate", "dcbt", "rlqos", "classes", "feedback", "tc", "reload",
+          "tdc"]
 
 
 def build(env: dict[str, str]) -> str:
