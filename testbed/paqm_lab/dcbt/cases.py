@@ -294,9 +294,16 @@ def rows() -> list[Row]:
             _run(MM_MORE, of.mm_pairs), "dcbt-mm"),
         *(row(f"blast.{queue}", f"CBT's validation under {queue.upper()}: 240 TCP flows of small "
               "packets, six conferences, a flood of the link's rate", words, BLAST[queue],
-              _run(BLAST[queue], of.blast_run, queue), "dcbt-cbt", seeds=(1,))
+              _run(BLAST[queue], of.blast_run, queue, 1000), "dcbt-cbt", seeds=(1,))
           for queue, words in (("cbt", "TCP keeps most of its throughput"),
                                ("red", "TCP collapses"))),
+        row("blast.small", "the same under CBT with a flood of packets of 300 bytes, as TCP's are",
+            "not in the source: tells why blast.cbt misses", BLAST["cbt"],
+            _run(BLAST["cbt"], of.blast_run, "cbt", 300), "dcbt-cbt", seeds=(1,), held=False),
+        row("blast.bytes", "the same under CBT with a threshold for the flood of 0.6 packets",
+            "not in the source: as many bytes as two of TCP's packets are", BLAST["cbt"],
+            _run(BLAST["cbt"], of.blast_run, "cbt-bytes", 1000), "dcbt-cbt", seeds=(1,),
+            held=False),
         main("red", "RED", f"{MAIN}: the floods take what they send", RED),
         main("cbt", "CBT", f"{MAIN}: floods are held, but not to what the thresholds say", CBT),
         main("dcbt", "D-CBT", f"{MAIN}: all are near their share", dcbt),

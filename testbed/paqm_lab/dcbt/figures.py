@@ -33,6 +33,9 @@ BLAST = {
     "red": "dcbt mode red limit 60 min 15 max 30 max-p 10% weight 0.002",
     "cbt": "dcbt mode cbt limit 60 min 15 max 30 max-p 10% weight 0.002 "
            "tagged-threshold 10 untagged-threshold 2",
+    # as many bytes as two packets of TCP are
+    "cbt-bytes": "dcbt mode cbt limit 60 min 15 max 30 max-p 10% weight 0.002 "
+                 "tagged-threshold 10 untagged-threshold 0.6",
 }  # fmt: skip
 
 
@@ -175,9 +178,13 @@ def mm_pairs(ctx: Context, seed: int) -> Values:
     return {f"more{n}": (far[f"ratio{n}"] or 0) - (near[f"ratio{n}"] or 0) for n in (1, 2)}
 
 
-def blast_run(ctx: Context, queue: str, seed: int) -> Values:
-    """CBT's validation; kbyte/s of all TCP."""
-    got = run(ctx, networks.read("dcbt-cbt"), queue, BLAST[queue], seed)
+def blast_run(ctx: Context, queue: str, flood_bytes: int, seed: int) -> Values:
+    """CBT's validation; kbyte/s of all TCP. `flood_bytes`: of a packet of the flood's."""
+    data = networks.read("dcbt-cbt")
+    for flow in data["flow"]:
+        if flow["name"] == "U":
+            flow["size"] = flood_bytes
+    got = run(ctx, data, queue, BLAST[queue], seed)
     calm, blast = (got["periods"][name] for name in ("6-14", "16-24"))
     return {
         "calm": sum(_of(calm, ("T",))) / 8, "blast": sum(_of(blast, ("T",))) / 8,
