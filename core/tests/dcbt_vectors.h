@@ -17,8 +17,9 @@
 #endif
 
 #define PAQM_MS 1000000ULL
-#define PAQM_PACKETS(num, den) ((paqm_u64)PAQM_Q24(num, den))
-#define PAQM_PART(num, den) (((1ULL << 32) * (num) + (den) / 2) / (den)) /* probability */
+/* Not constants: PAQM_Q24() would divide 64 bits, which the kernel cannot on 32 bit. */
+#define PAQM_PACKETS(num, den) paqm_div64(((paqm_u64)(num) << 24) + (den) / 2, den)
+#define PAQM_PART(num, den) paqm_div64(((paqm_u64)(num) << 32) + (den) / 2, den) /* probability */
 #define PAQM_W PAQM_Q24(2, 1000)
 
 /* The set of most experiments: 5, 15, 0.002, 0.1. */

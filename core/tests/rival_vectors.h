@@ -23,7 +23,7 @@
 #define PAQM_TOL_USERS 328 /* 0.005 in Q16 */
 
 /* Q16 of a number of users that is given in 1/100000. */
-#define PAQM_USERS(e5) ((paqm_u64)(e5)*PAQM_Q16_ONE / 100000)
+#define PAQM_USERS(e5) paqm_div64((paqm_u64)(e5)*PAQM_Q16_ONE, 100000)
 
 struct paqm_vec_acp {
 	paqm_u64 link, rate;
@@ -265,7 +265,7 @@ static inline void paqm_check_xcp(void)
 		const struct paqm_vec_xcp *t = &paqm_vec_xcp[i];
 
 		each = paqm_xcp_step(t->link, t->rate, t->queue, t->rtt_us, t->flows);
-		PAQM_NEAR("XCP, gain", each.add, t->add, t->add / 1000000 + 2);
+		PAQM_NEAR("XCP, gain", each.add, t->add, paqm_div64(t->add, 1000000) + 2);
 		PAQM_NEAR("XCP, loss",
 			  paqm_muldiv(PAQM_Q24_ONE - each.keep_q24, 1000000, PAQM_Q24_ONE),
 			  t->lose_ppm, 1);

@@ -13,8 +13,9 @@
 #endif
 
 #define PAQM_RL_MS 1000000ULL
-#define PAQM_RL_Q24(num, den) ((paqm_u64)PAQM_Q24(num, den))
-#define PAQM_RL_PART(num, den) (((1ULL << 32) * (num) + (den) / 2) / (den))
+/* Not constants: PAQM_Q24() would divide 64 bits, which the kernel cannot on 32 bit. */
+#define PAQM_RL_Q24(num, den) paqm_div64(((paqm_u64)(num) << 24) + (den) / 2, den)
+#define PAQM_RL_PART(num, den) paqm_div64(((paqm_u64)(num) << 32) + (den) / 2, den)
 
 /* A router of 200 packets: 1 ms, 5 ms, 0.3, 350, a quarter of what is downstream, 0.02. */
 static inline struct paqm_rlqos_params paqm_vec_rlqos(paqm_u32 k1)
@@ -106,7 +107,7 @@ static inline void paqm_check_rlqos_catches_up(void)
 	PAQM_SAME("the most", all.load, PAQM_RLQOS_LOAD_MAX);
 	p.k1 = 10000;
 	paqm_rlqos_advance(&all, &p, (1ULL << 62) + 5 * PAQM_RL_MS, PAQM_U32_MAX);
-	PAQM_NEAR("of a longer limit", all.load, PAQM_RLQOS_LEN_MAX * PAQM_RL_Q24(1, 1) / 10000, 1);
+	PAQM_NEAR("of a longer limit", all.load, PAQM_RL_Q24(PAQM_RLQOS_LEN_MAX, 10000), 1);
 }
 
 /* What is downstream counts for a quarter, as long as it is said again. */
