@@ -12,10 +12,17 @@ words() {
 	! git grep -nIE '\b(TODO|FIXME|XXX|HACK)\b' -- ':!setup/lint.sh'
 }
 
+# lintian warns of longer ones, and then `make deb` fails.
+control() {
+	awk 'length > 80 { print FILENAME ":" FNR ": longer than 80"; bad = 1 } END { exit bad }' \
+		packaging/debian/control
+}
+
 mapfile -t c_files < <(git ls-files 'browser/*.[ch]' 'core/*.[ch]' 'feedback-daemon/*.[ch]' 'libpaqmclient/*.[ch]' 'streamer/*.[ch]' \
 	'userspace/*.[ch]' 'clients/*.[ch]' 'testbed/*.[ch]' 'kernel/fuzz/*.[ch]')
 mapfile -t shell_files < <(git ls-files '*.sh' setup/lint.sh)
 lint "no leftover words" words
+lint "lines of debian/control" control
 lint "structure" setup/structure.py
 lint "clang-format" "$bin/clang-format" --dry-run --Werror "${c_files[@]}"
 lint "ruff" bash -c "cd testbed && '$bin/ruff' check --no-cache . ../browser ../feedback-daemon ../libpaqmclient ../clients ../connectors \
