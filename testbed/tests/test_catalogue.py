@@ -109,6 +109,6 @@ def test_rows_are_sound() -> None:
 def test_page() -> None:
     """A row that fails shows on the page."""
     made = verdict.of_row(row(*SOME, id_="X4"), [{"a": 1.0, "b": 0.5}])
-    made |= {"scale": "reduced", "runs": {"reduced-1": {}}}
+    made |= {"scale": "reduced", "counted": 1, "runs": {"reduced-1": {}}}
     text = docs.page({"rows": [made], "counts": {"worse": 1}})
     assert "**does not pass**: the other" in text and "| the one | 1 | 1 | reproduced |" in text

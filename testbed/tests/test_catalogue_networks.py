@@ -86,10 +86,14 @@ class Pretended:
               "aggregate": {"cv_percent": 1.0, "acf": [1.0] * 3, "drift_percent": 1.0}}
         checks = [{"name": f"{entry['flow']}_{entry['figure']}", "value": 1.0}
                   for entry in data.get("expect", [])]
-        return {"figures": {variant: of}, "checks": checks}
+        return {"figures": {variant: of}, "checks": checks, "wall_seconds": {variant: 1.0}}
 
     def command(self, words: list[str]) -> Json:
         self.asked.append(words[0])
+        if words[0] == "fixed-rate":
+            coded = {"psnr_y": 1.0, "psnr_y_i": 1.0, "rate_bps": 1.0}
+            return {"clips": {name: {"rasvbr": coded, "own": coded}
+                              for name in rows_video.E1_CLIPS}}
         return {"checks": [{"variant": name, "name": figure, "value": 1.0} for name in words[1:]
                            for figure in ("jain", "link_use_least_second")]}
 

@@ -153,7 +153,7 @@ def test_page() -> None:
     row = ROWS["main.chips"]
     assert row.run is not None
     made = verdict.of_row(row, [row.run(Pretended(), 1)])
-    made |= {"scale": "reduced", "runs": {"reduced-1": {}}}
+    made |= {"scale": "reduced", "counted": 1, "runs": {"reduced-1": {}}}
     text = docs.page({"rows": [made], "counts": {}})
     assert "| longest less shortest | 5 ms | 6 ms | reproduced |" in text
     assert "| main.chips |" in text and "does not pass" in text

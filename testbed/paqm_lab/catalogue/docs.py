@@ -95,7 +95,7 @@ def page(data: Json, head: str = HEAD) -> str:
         reason = f": {row['reason']}" if row["reason"] else ""
         lines.append(
             f"| {row['id']} | {_cell(row['title'])} | {verdict}{_cell(reason)} | "
-            f"{len(row['runs'])}, {row['scale']} |"
+            f"{row['counted']}, {row['scale']} |"
         )
     lines += ["", ", ".join(f"{count} {name}" for name, count in data["counts"].items()) + "."]
     for row in data["rows"]:

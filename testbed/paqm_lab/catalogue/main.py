@@ -152,7 +152,7 @@ def judge(book: Book, out: Path, known: Json | None = None) -> Json:
         counted = full or mine
         made = verdict.of_row(row, [run["values"] for run in counted.values()])
         made["scale"] = "full" if full or (row.run and not row.full) else "reduced"
-        made["runs"] = mine
+        made["counted"], made["runs"] = len(counted), mine
         judged.append(made)
         if row.asked and (mine or not row.full_only):
             for figure in made["figures"]:

@@ -68,7 +68,7 @@ def run(ctx: Context, data: Json, queue: Queue, seed: int, hands_out: float = 10
     file = f"testbed/scenarios/{data['name']}.toml"
     got = ctx.scenario(file, queue.name, seed, {**data, "variant": [variant]})
     expected = {check["name"]: check["value"] for check in got["checks"]}
-    wall_s = got["wall_seconds"][queue.name]
+    wall_s = got.get("wall_seconds", {}).get(queue.name)
     return {**got["figures"][queue.name], "expected": expected, "wall_s": wall_s}
 
 

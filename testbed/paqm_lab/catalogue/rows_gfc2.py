@@ -168,7 +168,8 @@ ROWS = (
         ),
         f5, LOT, "7", reduced={"seconds": 60}, full={"seconds": 300},
         substitutes="the law is the router's, which tells each flow what VCP's sender would do "
-        "(core/paqm_vcp.h), once in a slot of 200 ms; TCP is Linux's reno with SACK",
+        "(core/paqm_vcp.h), once in a slot of 200 ms; TCP is Linux's reno with SACK over drop-tail "
+        "queues of the long flows' bandwidth-delay product, a size that is not published",
     ),
     Row(
         "F6", "GFC-2: 22 CBR flows over six bottlenecks, started within 5 s",
