@@ -181,13 +181,20 @@ void socket_use_link(GSocket *socket, GInetSocketAddress *to)
 		g_socket_set_option(socket, IPPROTO_IPV6, IPV6_UNICAST_IF, (gint)htonl(link), NULL);
 }
 
-guint16 socket_port(GSocket *socket)
+GInetSocketAddress *socket_address(GSocket *socket)
 {
 	GSocketAddress *local = g_socket_get_local_address(socket, NULL);
+
+	return local ? G_INET_SOCKET_ADDRESS(local) : NULL;
+}
+
+guint16 socket_port(GSocket *socket)
+{
+	GInetSocketAddress *local = socket_address(socket);
 	guint16 port = 0;
 
 	if (local) {
-		port = g_inet_socket_address_get_port(G_INET_SOCKET_ADDRESS(local));
+		port = g_inet_socket_address_get_port(local);
 		g_object_unref(local);
 	}
 	return port;

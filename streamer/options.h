@@ -36,6 +36,8 @@ GNetworkAddress *parse_where(const char *text, guint16 default_port, GError **er
 GInetSocketAddress *parse_address(const char *text, guint16 default_port, GError **error);
 GSocket *open_socket(GInetSocketAddress *addr, guint16 port, GError **error);
 void socket_use_link(GSocket *socket, GInetSocketAddress *to);
+/* Where it is bound; NULL: nowhere. */
+GInetSocketAddress *socket_address(GSocket *socket);
 guint16 socket_port(GSocket *socket);
 GSocketAddress *address_with_port(GInetSocketAddress *addr, int add);
 GSocketAddress *address_to_port(GInetSocketAddress *addr, guint16 port);

@@ -68,6 +68,7 @@ NAMES = {
 }
 INSTALLS = "installs into the system; `make test-packages` does that on stock systems"
 CAMERA = "needs a camera, a microphone and a display; `make call-live` has them"
+NAT = "needs hosts behind NAT and servers of STUN and TURN"
 SHOWN = "output alone; the commands it comes from are run"
 # The first line of a block, or a line of one.
 NOT_RUN = {
@@ -76,6 +77,7 @@ NOT_RUN = {
     "systemctl enable --now paqmd": "there is no service manager; `make test-packages` has one",
     "paqm-streamer call --listen --secret key": CAMERA,
     "paqm-streamer call 192.0.2.7 --secret key --record monday": CAMERA,
+    "paqm-streamer call --listen --secret key --stun stun.example.net": NAT,
     "  udp 10.0.1.2:40770 > 10.0.2.2:5004": "output alone; tc-paqm(8) shows it and is run",
     "    1   0.000000     10.1.0.1": SHOWN,
 }

@@ -2,7 +2,8 @@
 /*
  * paqm-streamer call: picture and sound between two hosts, both ways. The ends
  * agree over a TLS link (link.c) on ports, sources and SRTP keys (offer.c);
- * media go from host to host. One pipeline per end:
+ * media go from host to host, or as ICE finds (path.c): then libnice has the
+ * sockets (ice.c), in place of udpsink and udpsrc. One pipeline per end:
  *
  *   camera -> paqmh264enc -> rtph264pay -> paqmpacer -> rtpbin 0 -> srtpenc -> udpsink
  *   microphone -> volume -> opusenc -> rtpopuspay ---> rtpbin 1 -> srtpenc -> udpsink
@@ -196,9 +197,10 @@ static void run(struct call *c)
 
 		outgoing_start(&c->out, c->bin, c->session[CALL_VIDEO]);
 		/* encrypted already */
-		rate_hear(c->out.rate, after, wire_ip_udp(call_ipv6(c)));
+		rate_hear(c->out.rate, after, wire_ip_udp(c->ipv6));
 		gst_object_unref(after);
 	}
+	call_follow_path(c);
 	link_watch(c->link, on_line, c);
 	if (c->muted)
 		set_mute(c, TRUE); /* so that the peer knows */
@@ -307,6 +309,7 @@ out:
 		c->status = EXIT_RUN;
 	call_tell_free(c->tell);
 	outgoing_clear(&c->out);
+	call_clear_ice(c);
 	inbound_free(c->inbound);
 	link_free(c->link);
 	for (int i = 0; i < CALL_DEVICES; i++)
@@ -325,6 +328,7 @@ out:
 	if (c->main)
 		g_main_loop_unref(c->main);
 	g_clear_object(&c->where);
+	g_clear_object(&c->from);
 	g_clear_object(&c->to);
 	g_clear_pointer(&c->samples, g_bytes_unref);
 	y4m_close(&c->y4m);

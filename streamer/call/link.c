@@ -44,7 +44,7 @@ struct call_link {
  * The file must be the user's own affair: not readable by others. A final line
  * end does not belong to the secret.
  */
-GBytes *link_secret(const char *path, GError **error)
+GBytes *link_secret(const char *path, gsize least, GError **error)
 {
 	struct stat st;
 	char *text = NULL;
@@ -57,14 +57,17 @@ GBytes *link_secret(const char *path, GError **error)
 	if (stat(path, &st) == 0 && st.st_mode & 077)
 		g_set_error(
 			error, USAGE_ERROR, 0,
-			"%s may be read by others: chmod 600 it, and give it to the peer over a "
-			"safe channel only",
+			"%s may be read by others: chmod 600 it, and give it to others over a safe "
+			"channel only",
 			path);
-	else if (len < LINK_SECRET_MIN)
+	else if (!len)
+		g_set_error(error, USAGE_ERROR, 0, "%s is empty: write the secret into it", path);
+	else if (len < least)
 		g_set_error(error, USAGE_ERROR, 0,
-			    "%s has %" G_GSIZE_FORMAT " bytes, a secret needs %d: make one with "
+			    "%s has %" G_GSIZE_FORMAT " bytes, a secret needs %" G_GSIZE_FORMAT
+			    ": make one with "
 			    "head -c 24 /dev/urandom | base64 >FILE",
-			    path, len, LINK_SECRET_MIN);
+			    path, len, least);
 	else
 		return g_bytes_new_take(text, len);
 	g_free(text);

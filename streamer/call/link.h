@@ -19,7 +19,8 @@ struct call_link;
 /* A whole line without its end; NULL: the link is gone, and why. */
 typedef void (*link_line_fn)(const char *line, gsize len, const char *why, gpointer data);
 
-GBytes *link_secret(const char *path, GError **error);
+/* Of so many bytes at @least, from a file that others cannot read. */
+GBytes *link_secret(const char *path, gsize least, GError **error);
 struct call_link *link_listen(GNetworkAddress *where, guint16 port, GBytes *secret, GError **error);
 struct call_link *link_connect(GNetworkAddress *where, GBytes *secret, GError **error);
 /* With the port of the link. */

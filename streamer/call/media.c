@@ -114,9 +114,7 @@ static GstElement *row(struct call *c, const char *end, const char *open, GError
 	return bin;
 }
 
-/* Packets to the peer's port of a session; @pad is rtpbin's. */
-static gboolean to_peer(struct call *c, const char *pad, GSocket *socket, guint16 port,
-			GError **error)
+static GstElement *udp_sink(struct call *c, GSocket *socket, guint16 port)
 {
 	char *host = address_host(link_peer(c->link));
 	GstElement *sink = gst_element_factory_make("udpsink", NULL);
@@ -124,6 +122,15 @@ static gboolean to_peer(struct call *c, const char *pad, GSocket *socket, guint1
 	g_object_set(sink, "host", host, "port", (gint)port, "socket", socket, "sync", FALSE,
 		     "async", FALSE, "close-socket", FALSE, NULL);
 	g_free(host);
+	return sink;
+}
+
+/* Packets to the peer's port of a session, by that socket or by ICE; @pad is rtpbin's. */
+static gboolean to_peer(struct call *c, const char *pad, enum call_media media, GSocket *socket,
+			guint16 port, GError **error)
+{
+	GstElement *sink = c->ice ? ice_sink(c->ice, media) : udp_sink(c, socket, port);
+
 	gst_bin_add(GST_BIN(c->pipeline), sink);
 	if (gst_element_link_pads(c->bin, pad, sink, "sink"))
 		return TRUE;
@@ -131,14 +138,21 @@ static gboolean to_peer(struct call *c, const char *pad, GSocket *socket, guint1
 	return FALSE;
 }
 
-/* Packets that come to a socket; @pad is rtpbin's. Takes @caps. */
-static GstElement *from_peer(struct call *c, const char *pad, GSocket *socket, GstCaps *caps,
-			     GError **error)
+static GstElement *udp_src(GSocket *socket, GstCaps *caps)
 {
 	GstElement *src = gst_element_factory_make("udpsrc", NULL);
 
 	g_object_set(src, "socket", socket, "close-socket", FALSE, "buffer-size", 1 << 20, "caps",
 		     caps, NULL);
+	return src;
+}
+
+/* Packets that come to a socket, or by ICE; @pad is rtpbin's. Takes @caps. */
+static GstElement *from_peer(struct call *c, const char *pad, enum call_media media,
+			     GSocket *socket, GstCaps *caps, GError **error)
+{
+	GstElement *src = c->ice ? ice_src(c->ice, media, caps) : udp_src(socket, caps);
+
 	gst_caps_unref(caps);
 	/* Not before everything behind it can take packets: the peer may be sending already. */
 	gst_element_set_locked_state(src, TRUE);
@@ -178,8 +192,9 @@ static void agreed(struct call *c)
 	const struct offer_stream *mine = &c->mine.stream[CALL_VIDEO];
 	struct outgoing *o = &c->out;
 
-	c->to = G_INET_SOCKET_ADDRESS(
-		address_to_port(link_peer(c->link), c->theirs.stream[CALL_VIDEO].port));
+	if (!c->ice)
+		c->to = G_INET_SOCKET_ADDRESS(
+			address_to_port(link_peer(c->link), c->theirs.stream[CALL_VIDEO].port));
 	o->qp_min = OUTGOING_QP_MIN;
 	o->repairs.fec = (guint)c->fec;
 	o->repairs.ssrc = mine->ssrc;
@@ -216,8 +231,8 @@ static gboolean build_video_out(struct call *c, GError **error)
 	    (c->self_view && !call_use_device(c, CALL_SELF, error)) ||
 	    !outgoing_build(&c->out, c->pipeline, error) ||
 	    !gst_element_link_pads(out, "src", c->bin, "send_rtp_sink_0") ||
-	    !to_peer(c, "send_rtp_src_0", c->rtp[CALL_VIDEO], c->theirs.stream[CALL_VIDEO].port,
-		     error))
+	    !to_peer(c, "send_rtp_src_0", CALL_VIDEO, c->rtp[CALL_VIDEO],
+		     c->theirs.stream[CALL_VIDEO].port, error))
 		return FALSE;
 	own_session(c, CALL_VIDEO);
 	return c->out.ecn == ECN_NOT_ECT || ecn_send_as(c->rtp[CALL_VIDEO], c->out.ecn, error);
@@ -244,8 +259,8 @@ static gboolean build_audio_out(struct call *c, GError **error)
 	if (!gst_element_link_pads(out, "src", c->bin, "send_rtp_sink_1"))
 		return FALSE;
 	own_session(c, CALL_AUDIO);
-	return to_peer(c, "send_rtp_src_1", c->rtp[CALL_AUDIO], c->theirs.stream[CALL_AUDIO].port,
-		       error);
+	return to_peer(c, "send_rtp_src_1", CALL_AUDIO, c->rtp[CALL_AUDIO],
+		       c->theirs.stream[CALL_AUDIO].port, error);
 }
 
 static gboolean build_in(struct call *c, enum call_media media, GError **error)
@@ -299,21 +314,21 @@ static gboolean build_session(struct call *c, enum call_media media, GError **er
 	g_snprintf(recv, sizeof(recv), "recv_rtcp_sink_%d", media);
 	g_snprintf(send, sizeof(send), "send_rtcp_src_%d", media);
 	/* In full: with what corrects, rtpbin does not look at payload types. */
-	in->rtp = from_peer(c, rtp, c->rtp[media], stream_caps(c, media, "application/x-srtp"),
-			    error);
+	in->rtp = from_peer(c, rtp, media, c->rtp[media],
+			    stream_caps(c, media, "application/x-srtp"), error);
 	if (!in->rtp)
 		return FALSE;
 	if (c->rtcp[media]) {
-		in->rtcp = from_peer(c, recv, c->rtcp[media],
+		in->rtcp = from_peer(c, recv, media, c->rtcp[media],
 				     gst_caps_new_empty_simple("application/x-srtcp"), error);
-		if (!in->rtcp || !to_peer(c, send, c->rtcp[media], theirs->port + 1, error))
+		if (!in->rtcp || !to_peer(c, send, media, c->rtcp[media], theirs->port + 1, error))
 			return FALSE;
 		guard_rtp(c->guard[media], in->rtp, "src");
 		guard_rtcp(c->guard[media], in->rtcp, "src");
 	} else {
 		/* srtpdec tells one from the other, and has a way into the session for both */
 		if (!ask_pad(c, recv, error) ||
-		    !to_peer(c, send, c->rtp[media], theirs->port, error))
+		    !to_peer(c, send, media, c->rtp[media], theirs->port, error))
 			return FALSE;
 		guard_both(c->guard[media], in->rtp, "src");
 	}
@@ -321,8 +336,9 @@ static gboolean build_session(struct call *c, enum call_media media, GError **er
 		part_probe(in->rtp, "src", call_on_packet, c);
 	own_session(c, media);
 	if (media == CALL_VIDEO && theirs->sends)
-		c->tell = call_tell_new(in->rtp, c->rtp[media], c->session[media], theirs->ssrc,
-					call_payload(&c->theirs), c->out.kind, c->out.control);
+		c->tell = call_tell_new(in->rtp, c->ice ? NULL : c->rtp[media], c->ipv6,
+					c->session[media], theirs->ssrc, call_payload(&c->theirs),
+					c->out.kind, c->out.control);
 	g_object_set(c->session[media], "rtcp-min-interval", (guint64)RTCP_INTERVAL,
 		     "rtcp-reduced-size", TRUE, "bandwidth", MEDIA_BANDWIDTH, NULL);
 	return !theirs->sends || build_in(c, media, error);
@@ -438,7 +454,8 @@ static void drain(GSocket *socket)
 
 static void let_in(GstElement *src, GSocket *socket)
 {
-	drain(socket);
+	if (socket)
+		drain(socket);
 	gst_element_set_locked_state(src, FALSE);
 	gst_element_sync_state_with_parent(src);
 }
@@ -451,7 +468,9 @@ void call_start_media(struct call *c)
 		if (c->devices[i])
 			device_open(c->devices[i]);
 	for (int i = 0; i < CALL_MEDIA; i++) {
-		let_in(c->in[i].rtp, c->rtp[i]);
+		let_in(c->in[i].rtp, c->ice ? NULL : c->rtp[i]);
+		if (c->ice)
+			ice_let_in(c->ice, i);
 		if (c->rtcp[i])
 			let_in(c->in[i].rtcp, c->rtcp[i]);
 	}

@@ -3,12 +3,18 @@
 #include "streamer/call/offer.h"
 
 #include <jansson.h>
+#include <netinet/in.h>
 #include <string.h>
 
 #include "streamer/options.h"
 #include "streamer/rtp/repairbudget.h"
 
 const char *const call_media_names[CALL_MEDIA] = {"video", "audio"};
+const char *const candidate_names[CANDIDATE_KINDS] = {"host", "srflx", "relay"};
+
+#define UFRAG_LEAST 4 /* RFC 8445 section 5.3, as are the next */
+#define PWD_LEAST 22
+#define PRIORITY_MOST G_MAXINT32
 
 /* Text for the terminal: nothing that moves a cursor or turns the line around. */
 void offer_printable(char *out, gsize size, const char *text)
@@ -44,6 +50,21 @@ static char *line_of(json_t *root)
 	return line;
 }
 
+static json_t *ice_json(const struct offer_ice *ice)
+{
+	json_t *candidates = json_array();
+
+	for (guint i = 0; i < ice->candidates; i++) {
+		const struct offer_candidate *c = &ice->candidate[i];
+
+		json_array_append_new(candidates, json_pack("[s, I, s, i, s]", c->foundation,
+							    (json_int_t)c->priority, c->address,
+							    c->port, candidate_names[c->kind]));
+	}
+	return json_pack("{s:s, s:s, s:o}", "ufrag", ice->ufrag, "pwd", ice->pwd, "candidates",
+			 candidates);
+}
+
 char *offer_write(const struct offer *o)
 {
 	json_t *root =
@@ -70,6 +91,8 @@ char *offer_write(const struct offer *o)
 			if (!st->sends)
 				json_object_set_new(stream, "sends", json_false());
 		}
+		if (st->ice.ufrag[0])
+			json_object_set_new(stream, "ice", ice_json(&st->ice));
 		json_object_set_new(root, call_media_names[i], stream);
 	}
 	return line_of(root);
@@ -79,6 +102,90 @@ static gboolean bad(GError **error, const char *what)
 {
 	g_set_error(error, USAGE_ERROR, 0, "the peer's offer: %s", what);
 	return FALSE;
+}
+
+/* Letters, digits, + and / only, as RFC 8839 has it (ice-char). */
+static gboolean take_word(char *out, gsize size, gsize least, json_t *json)
+{
+	const char *text = json_string_value(json);
+	gsize len = json_string_length(json);
+
+	if (!text || len < least || len >= size)
+		return FALSE;
+	for (gsize i = 0; i < len; i++)
+		if (!g_ascii_isalnum(text[i]) && text[i] != '+' && text[i] != '/')
+			return FALSE;
+	memcpy(out, text, len + 1);
+	return TRUE;
+}
+
+gboolean offer_address(char out[OFFER_ADDRESS], const char *text)
+{
+	GInetAddress *address = g_inet_address_new_from_string(text);
+	gboolean ok = address && !g_inet_address_get_is_any(address) &&
+		      !g_inet_address_get_is_multicast(address) &&
+		      !g_inet_address_get_is_loopback(address) &&
+		      !g_inet_address_get_is_link_local(address);
+
+	if (ok && g_inet_address_get_family(address) == G_SOCKET_FAMILY_IPV4)
+		ok = g_inet_address_to_bytes(address)[0] % 255 != 0; /* 0.x, 255.x: of nobody */
+	else if (ok) /* IPv4 in disguise is none of what has been looked at */
+		ok = !IN6_IS_ADDR_V4MAPPED(
+			(const struct in6_addr *)(gconstpointer)g_inet_address_to_bytes(address));
+	if (ok) {
+		char *plain = g_inet_address_to_string(address);
+
+		ok = g_strlcpy(out, plain, OFFER_ADDRESS) < OFFER_ADDRESS;
+		g_free(plain);
+	}
+	g_clear_object(&address);
+	return ok;
+}
+
+static gboolean take_address(char out[OFFER_ADDRESS], json_t *json)
+{
+	const char *text = json_string_value(json);
+
+	return text && strlen(text) == json_string_length(json) && offer_address(out, text);
+}
+
+static gboolean read_candidate(struct offer_candidate *c, json_t *json)
+{
+	json_int_t priority = json_integer_value(json_array_get(json, 1));
+	json_int_t port = json_integer_value(json_array_get(json, 3));
+	const char *kind = json_string_value(json_array_get(json, 4));
+
+	if (json_array_size(json) != 5 ||
+	    !take_word(c->foundation, OFFER_FOUNDATION, 1, json_array_get(json, 0)) ||
+	    priority < 1 || priority > PRIORITY_MOST ||
+	    !take_address(c->address, json_array_get(json, 2)) || port < 1 || port > 65535 || !kind)
+		return FALSE;
+	c->priority = (guint32)priority;
+	c->port = (guint16)port;
+	for (c->kind = 0; c->kind < CANDIDATE_KINDS; c->kind++)
+		if (!strcmp(kind, candidate_names[c->kind]))
+			return TRUE;
+	return FALSE;
+}
+
+static gboolean read_ice(struct offer_ice *ice, json_t *json, GError **error)
+{
+	json_t *candidates = json_object_get(json, "candidates");
+
+	if (!json)
+		return TRUE;
+	if (!take_word(ice->ufrag, OFFER_UFRAG, UFRAG_LEAST, json_object_get(json, "ufrag")) ||
+	    !take_word(ice->pwd, OFFER_PWD, PWD_LEAST, json_object_get(json, "pwd")))
+		return bad(error, "ice needs ufrag and pwd, as in RFC 8445");
+	if (!json_is_array(candidates) || json_array_size(candidates) > OFFER_CANDIDATES)
+		return bad(error, "ice may have at most " G_STRINGIFY(
+					  OFFER_CANDIDATES) " candidates in a stream");
+	for (; ice->candidates < json_array_size(candidates); ice->candidates++)
+		if (!read_candidate(&ice->candidate[ice->candidates],
+				    json_array_get(candidates, ice->candidates)))
+			return bad(error, "a candidate must be foundation, priority, numeric "
+					  "address of a host, port, and host, srflx or relay");
+	return TRUE;
 }
 
 static gboolean read_stream(struct offer_stream *st, json_t *json, GError **error)
@@ -92,6 +199,8 @@ static gboolean read_stream(struct offer_stream *st, json_t *json, GError **erro
 	if (!json_is_object(json) || port < 1024 || port > 65534)
 		return bad(error, "a stream needs a port from 1024 to 65534");
 	st->port = (guint16)port;
+	if (!read_ice(&st->ice, json_object_get(json, "ice"), error))
+		return FALSE;
 	if (!ssrc && !key)
 		return TRUE;
 	if (!json_is_integer(ssrc) || json_integer_value(ssrc) < 1 ||
@@ -162,6 +271,15 @@ gboolean offer_read(struct offer *o, const char *line, gsize len, GError **error
 		ok = read_stream(&o->stream[i], json_object_get(root, call_media_names[i]), error);
 	json_decref(root);
 	return ok;
+}
+
+gboolean offer_ice(const struct offer *mine, const struct offer *theirs)
+{
+	gboolean both = mine->mux && theirs->mux;
+
+	for (int i = 0; i < CALL_MEDIA; i++)
+		both = both && mine->stream[i].ice.candidates && theirs->stream[i].ice.candidates;
+	return both;
 }
 
 /* A later line; @text only goes with a farewell. */

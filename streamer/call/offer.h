@@ -20,6 +20,13 @@
  * RTCP at `port`, too; if both do, none is sent to the port above. With `ready` an end will tell
  * when it takes media: nothing is sent to it before, or what waits in its sockets meanwhile would
  * look to it like a path of that delay.
+ *
+ * A stream of an end that knows ICE (RFC 8445) has
+ *
+ *   "ice":{"ufrag":"...","pwd":"...","candidates":[["FOUNDATION",PRIORITY,"ADDRESS",PORT,"host"]]}
+ *
+ * with "srflx" or "relay" for those that a server has told (ice.h). If both ends have it in both
+ * streams, and `rtcp-mux`, media take the path that ICE finds.
  */
 #ifndef PAQM_CALL_OFFER_H
 #define PAQM_CALL_OFFER_H
@@ -36,12 +43,39 @@ enum call_media { CALL_VIDEO, CALL_AUDIO, CALL_MEDIA };
 
 extern const char *const call_media_names[CALL_MEDIA];
 
+/* Sizes of texts have the final zero in them. */
+#define OFFER_CANDIDATES 8 /* of a stream at most */
+#define OFFER_FOUNDATION 33
+#define OFFER_ADDRESS 46
+#define OFFER_UFRAG 33
+#define OFFER_PWD 65
+
+/* RFC 8445, those that ends tell each other. */
+enum candidate_kind { CANDIDATE_HOST, CANDIDATE_SRFLX, CANDIDATE_RELAY, CANDIDATE_KINDS };
+
+extern const char *const candidate_names[CANDIDATE_KINDS];
+
+struct offer_candidate {
+	char foundation[OFFER_FOUNDATION];
+	guint32 priority;
+	char address[OFFER_ADDRESS]; /* of one host, that can be sent to */
+	guint16 port;
+	enum candidate_kind kind;
+};
+
+struct offer_ice {
+	char ufrag[OFFER_UFRAG], pwd[OFFER_PWD]; /* empty: it knows no ICE */
+	guint candidates;
+	struct offer_candidate candidate[OFFER_CANDIDATES];
+};
+
 struct offer_stream {
 	guint16 port; /* where the end receives; RTCP there or one above */
 	gboolean sends;
 	guint32 ssrc;  /* of what it sends, reports at least; 0: not told */
 	guint payload; /* of what it sends; 0: not told */
 	guint8 key[OFFER_KEY];
+	struct offer_ice ice;
 };
 
 struct offer {
@@ -58,6 +92,11 @@ struct offer {
 
 enum note_kind { NOTE_NONE, NOTE_READY, NOTE_MUTED, NOTE_UNMUTED, NOTE_BYE };
 
+/* A numeric address of one other host, valid beyond a link; @out has it, written in one way only.
+ */
+gboolean offer_address(char out[OFFER_ADDRESS], const char *text);
+/* Can both ends find their paths by ICE? */
+gboolean offer_ice(const struct offer *mine, const struct offer *theirs);
 /* What of a text is fit for a name: UTF-8, cut to @size with its end. */
 void offer_printable(char *out, gsize size, const char *text);
 char *offer_write(const struct offer *o);

@@ -22,7 +22,7 @@
 #define PORT_TRIES 16
 
 /* RFC 8837, table 1: sound, and interactive video, of medium priority. */
-static const guint dscp_of[CALL_MEDIA] = {[CALL_VIDEO] = 36, [CALL_AUDIO] = 46};
+const guint call_dscp[CALL_MEDIA] = {[CALL_VIDEO] = 36, [CALL_AUDIO] = 46};
 
 static gboolean has_display(void)
 {
@@ -67,6 +67,16 @@ gboolean call_parse(struct call *c, int argc, char **argv, GError **error)
 		 "off|ect0|ect1"},
 		{"port", 0, 0, G_OPTION_ARG_INT, &c->port,
 		 "UDP port of the picture, two above that of the sound (free ones)", "PORT"},
+		{"ice", 0, 0, G_OPTION_ARG_STRING, &c->ice_text,
+		 "Find the path of media by ICE, if the peer does, too (auto: with --stun or "
+		 "--turn)",
+		 "on|off|auto"},
+		{"stun", 0, 0, G_OPTION_ARG_STRING, &c->stun_text,
+		 "Server that tells how this host is seen from outside", "HOST[:PORT]"},
+		{"turn", 0, 0, G_OPTION_ARG_STRING, &c->turn_text,
+		 "Relay for media that find no other path", "USER@HOST[:PORT]"},
+		{"turn-secret", 0, 0, G_OPTION_ARG_FILENAME, &c->turn_secret_path,
+		 "File with that user's password", "FILE"},
 		{"dscp", 0, 0, G_OPTION_ARG_NONE, &c->dscp, "Mark packets: sound EF, picture AF42",
 		 NULL},
 		{"rtx", 0, 0, G_OPTION_ARG_NONE, &c->out.repairs.rtx,
@@ -123,6 +133,8 @@ gboolean call_parse(struct call *c, int argc, char **argv, GError **error)
 			    PORT_LEAST, PORT_MOST);
 		return FALSE;
 	}
+	if (!call_parse_ice(c, error))
+		return FALSE;
 	if (c->name && !g_utf8_validate(c->name, -1, NULL)) {
 		g_set_error(error, USAGE_ERROR, 0, "--name must be UTF-8");
 		return FALSE;
@@ -142,22 +154,20 @@ gboolean call_parse(struct call *c, int argc, char **argv, GError **error)
 }
 
 /* Is there the encoder? What it leaves to headers depends on the way to the peer. */
-static gboolean use_encoder(struct call *c, gboolean ipv6, GError **error)
+gboolean call_use_encoder(struct call *c, GError **error)
 {
 	g_clear_pointer(&c->out.adaptor, adaptor_free);
 	c->out.encoder = c->encoder;
 	c->out.gop = OUTGOING_GOP;
 	c->out.repairs.fec = (guint)c->fec;
-	c->out.headers = wire_headers(ipv6, true);
+	c->out.headers = wire_headers(c->ipv6, true);
 	return outgoing_check(&c->out, error);
 }
 
 /* One port for RTP, and the next one: for RTCP, should the peer want it there. */
-static gboolean open_sockets(struct call *c, enum call_media media, GInetSocketAddress *any,
-			     GError **error)
+static gboolean open_pair(struct call *c, enum call_media media, GInetSocketAddress *any,
+			  guint16 port, GError **error)
 {
-	guint16 port = c->port ? (guint16)(c->port + 2 * media) : 0;
-
 	for (int attempt = 0; attempt < PORT_TRIES; attempt++) {
 		g_clear_error(error);
 		c->rtp[media] = open_socket(any, port, error);
@@ -173,30 +183,47 @@ static gboolean open_sockets(struct call *c, enum call_media media, GInetSocketA
 	return FALSE;
 }
 
-/* What the peer will be told: media go where the link goes. */
-static gboolean prepare_offer(struct call *c, GError **error)
+/* At the ports that the peer has been told of, those chosen, or any. */
+gboolean call_open_sockets(struct call *c, GError **error)
 {
 	GInetSocketAddress *peer = link_peer(c->link);
 	GInetSocketAddress *any = address_any(g_socket_address_get_family(G_SOCKET_ADDRESS(peer)));
 	gboolean ok = TRUE;
 
 	for (int i = 0; i < CALL_MEDIA && ok; i++) {
+		guint16 port = c->mine.stream[i].port;
+
+		if (!port && c->port)
+			port = (guint16)(c->port + 2 * i);
+		ok = open_pair(c, i, any, port, error);
+		if (!ok)
+			break;
+		c->mine.stream[i].port = socket_port(c->rtp[i]);
+		socket_use_link(c->rtp[i], peer);
+		socket_use_link(c->rtcp[i], peer);
+		ok = !c->dscp || (dscp_send_as(c->rtp[i], call_dscp[i], error) &&
+				  dscp_send_as(c->rtcp[i], call_dscp[i], error));
+	}
+	g_object_unref(any);
+	return ok;
+}
+
+/* What the peer will be told: media go where the link goes, or by ICE. */
+static gboolean prepare_offer(struct call *c, GError **error)
+{
+	gboolean ok;
+
+	for (int i = 0; i < CALL_MEDIA; i++) {
 		struct offer_stream *st = &c->mine.stream[i];
 
 		st->sends = strcmp(i == CALL_VIDEO ? c->source : c->audio, "none") != 0;
 		st->ssrc = g_random_int() | 1;
 		if (getentropy(st->key, OFFER_KEY) < 0)
 			g_error("no random numbers: %s", g_strerror(errno));
-		ok = open_sockets(c, i, any, error);
-		if (!ok)
-			break;
-		st->port = socket_port(c->rtp[i]);
-		socket_use_link(c->rtp[i], peer);
-		socket_use_link(c->rtcp[i], peer);
-		ok = !c->dscp || (dscp_send_as(c->rtp[i], dscp_of[i], error) &&
-				  dscp_send_as(c->rtcp[i], dscp_of[i], error));
 	}
-	g_object_unref(any);
+	c->ipv6 = g_socket_address_get_family(G_SOCKET_ADDRESS(link_peer(c->link))) ==
+		  G_SOCKET_FAMILY_IPV6;
+	ok = call_open_sockets(c, error) && (!c->wants_ice || call_offer_ice(c, error));
 	offer_printable(c->mine.name, OFFER_NAME, c->name ? c->name : g_get_host_name());
 	c->mine.rate_max = c->out.rate_max;
 	c->mine.rtx = c->out.repairs.rtx;
@@ -204,7 +231,7 @@ static gboolean prepare_offer(struct call *c, GError **error)
 	c->mine.mux = TRUE;
 	c->mine.corrects = TRUE;
 	c->mine.mends = TRUE;
-	ok = ok && use_encoder(c, call_ipv6(c), error); /* that is known of sockets only */
+	ok = ok && call_use_encoder(c, error);
 	if (ok && c->out.adaptor)
 		c->mine.stream[CALL_VIDEO].payload = adaptor_payload(c->out.adaptor);
 	c->mine.fec = (guint)c->fec;
@@ -215,14 +242,14 @@ static gboolean prepare_offer(struct call *c, GError **error)
 
 gboolean call_agree(struct call *c, GError **error)
 {
-	GBytes *secret = link_secret(c->secret_path, error);
+	GBytes *secret = link_secret(c->secret_path, LINK_SECRET_MIN, error);
 	guint16 port = c->where ? g_network_address_get_port(c->where) : PORT_DEFAULT;
 	char *line, *answer = NULL;
 	gboolean ok;
 
 	if (!secret)
 		return FALSE;
-	if (!use_encoder(c, FALSE, error)) {
+	if (!call_use_encoder(c, error)) {
 		g_bytes_unref(secret);
 		return FALSE;
 	}
@@ -255,6 +282,8 @@ gboolean call_agree(struct call *c, GError **error)
 	c->out.rate_min = MIN(c->out.rate_min, c->out.rate_max);
 	c->out.repairs.rtx = c->out.repairs.rtx && c->theirs.rtx;
 	c->fec = c->theirs.corrects ? c->fec : 0;
+	if (!call_use_ice(c, error))
+		return FALSE;
 	for (int i = 0; i < CALL_MEDIA && c->theirs.mux; i++)
 		g_clear_object(&c->rtcp[i]);
 	printf("talking to %s; picture at UDP port %u, sound at %u%s\n", c->theirs.name,
@@ -289,6 +318,10 @@ gboolean call_write_config(struct call *c, GError **error)
 		"fec", c->fec, "fps", 1 / c->out.interval, "video",
 		stream_json(&c->mine.stream[CALL_VIDEO]), "audio",
 		stream_json(&c->mine.stream[CALL_AUDIO]));
+	for (int i = 0; i < CALL_MEDIA; i++)
+		if (c->path[i])
+			json_object_set_new(json_object_get(root, call_media_names[i]), "path",
+					    json_string(c->path[i]));
 	text = json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
 	path = g_build_filename(c->rec.dir, "call.json", NULL);
 	ok = g_file_set_contents(path, text, -1, error);

@@ -8,6 +8,7 @@
 
 #include "streamer/call/capture.h"
 #include "streamer/call/device.h"
+#include "streamer/call/ice.h"
 #include "streamer/call/link.h"
 #include "streamer/call/offer.h"
 #include "streamer/call/samples.h"
@@ -75,12 +76,20 @@ struct call {
 	gint fec;  /* packets that correct, per cent of the picture's */
 	char *secret_path, *source, *audio, *sink, *audio_sink, *record_dir, *name, *paqmd,
 		*rate_max_text, *rate_min_text, *controller, *encoder, *ecn_text;
+	char *ice_text, *stun_text, *turn_text, *turn_secret_path;
 	gdouble duration;
 
+	GInetSocketAddress *stun, *turn;
+	char *turn_user;
+	GBytes *turn_secret;
+	gboolean wants_ice;
 	GNetworkAddress *where; /* to listen, or whom to call; NULL: on all addresses */
 	struct call_link *link;
 	struct offer mine, theirs;
 	GSocket *rtp[CALL_MEDIA], *rtcp[CALL_MEDIA]; /* one for both: NULL */
+	char *path[CALL_MEDIA];			     /* that ICE has found, in words */
+	struct ice *ice; /* finds the path in their place, which are NULL then; or NULL */
+	gboolean ipv6;	 /* media are */
 
 	struct y4m y4m;
 	GBytes *samples;
@@ -96,11 +105,11 @@ struct call {
 	struct guard *guard[CALL_MEDIA]; /* only the peer's streams get in */
 	struct outgoing out;		 /* pictures; stopped: the peer does not take media yet */
 	struct scarce scarce;
-	GInetSocketAddress *to;	 /* where they go */
-	struct inbound *inbound; /* what comes */
-	struct call_tell *tell;	 /* and what its sender is told of it */
-	gint play_ms;		 /* atomic: playout delay */
-	gint64 wall_offset;	 /* CLOCK_REALTIME - CLOCK_MONOTONIC */
+	GInetSocketAddress *from, *to; /* where they go; @from: ICE has said so, or NULL */
+	struct inbound *inbound;       /* what comes */
+	struct call_tell *tell;	       /* and what its sender is told of it */
+	gint play_ms;		       /* atomic: playout delay */
+	gint64 wall_offset;	       /* CLOCK_REALTIME - CLOCK_MONOTONIC */
 	guint64 played[CALL_MEDIA];
 	double fraction_lost, rtt_ms;
 	guint64 reports[CALL_MEDIA];
@@ -121,11 +130,6 @@ static inline guint call_payload(const struct offer *o)
 	return payload ? payload : CODEC_H264_PT;
 }
 
-static inline gboolean call_ipv6(const struct call *c)
-{
-	return g_socket_get_family(c->rtp[CALL_VIDEO]) == G_SOCKET_FAMILY_IPV6;
-}
-
 static inline gboolean call_sends_video(const struct call *c)
 {
 	return c->mine.stream[CALL_VIDEO].sends;
@@ -141,6 +145,20 @@ void call_on_device(const char *what, enum device_return returns, const char *wh
 gboolean call_parse(struct call *c, int argc, char **argv, GError **error);
 gboolean call_agree(struct call *c, GError **error);
 gboolean call_write_config(struct call *c, GError **error);
+gboolean call_open_sockets(struct call *c, GError **error);
+/* Is there the encoder? What it leaves to headers depends on the way to the peer. */
+gboolean call_use_encoder(struct call *c, GError **error);
+extern const guint call_dscp[CALL_MEDIA];
+
+/* path.c: ICE of a call, from its options to paths that change. */
+gboolean call_parse_ice(struct call *c, GError **error);
+/* In place of the sockets. */
+gboolean call_offer_ice(struct call *c, GError **error);
+/* If the peer knows it, too; else the sockets are there again. */
+gboolean call_use_ice(struct call *c, GError **error);
+/* Of pictures; after the pipeline has been built. */
+void call_follow_path(struct call *c);
+void call_clear_ice(struct call *c);
 
 /* srtp.c: lets rtpbin encrypt with our keys and decrypt with the peer's. */
 void call_use_srtp(struct call *c);

@@ -97,8 +97,8 @@ static gboolean on_sending(GObject *session, GstBuffer *buf, gboolean early, gpo
 	return len || told;
 }
 
-struct call_tell *call_tell_new(GstElement *udpsrc, GSocket *socket, GObject *session, guint32 ssrc,
-				guint pt, const struct ctl_kind *kind,
+struct call_tell *call_tell_new(GstElement *src, GSocket *socket, gboolean ipv6, GObject *session,
+				guint32 ssrc, guint pt, const struct ctl_kind *kind,
 				const double option[CTL_OPTIONS])
 {
 	struct call_tell *t = g_new0(struct call_tell, 1);
@@ -106,7 +106,7 @@ struct call_tell *call_tell_new(GstElement *udpsrc, GSocket *socket, GObject *se
 
 	t->ssrc = ssrc;
 	t->pt = pt;
-	t->ip_udp = wire_ip_udp(g_socket_get_family(socket) == G_SOCKET_FAMILY_IPV6);
+	t->ip_udp = wire_ip_udp(ipv6);
 	t->ntp_ns = NTP_EPOCH_S * 1000000000 + (guint64)(realtime_ns() - monotonic_ns());
 	g_mutex_init(&t->lock);
 	if (side) {
@@ -114,8 +114,9 @@ struct call_tell *call_tell_new(GstElement *udpsrc, GSocket *socket, GObject *se
 		if (!t->dec)
 			g_error("out of memory");
 	}
-	ecn_watch(udpsrc, socket);
-	part_probe(udpsrc, "src", on_packet, t);
+	if (socket)
+		ecn_watch(src, socket);
+	part_probe(src, "src", on_packet, t);
 	t->session = g_object_ref(session);
 	t->signal = g_signal_connect(session, "on-sending-rtcp", G_CALLBACK(on_sending), t);
 	return t;

@@ -46,7 +46,7 @@ GstPadProbeReturn call_on_packet(GstPad *pad, GstPadProbeInfo *info, gpointer da
 	    (head[1] & 0x7f) != FEC_PT) /* numbered otherwise */
 		fprintf(c->rec.rx, "%" G_GINT64_FORMAT ",%u,%u,%d,%" G_GSIZE_FORMAT "\n",
 			realtime_ns(), GST_READ_UINT16_BE(head + 2), GST_READ_UINT32_BE(head + 4),
-			head[1] >> 7, gst_buffer_get_size(buf) + wire_ip_udp(call_ipv6(c)));
+			head[1] >> 7, gst_buffer_get_size(buf) + wire_ip_udp(c->ipv6));
 	return GST_PAD_PROBE_OK;
 }
 

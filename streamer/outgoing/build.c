@@ -200,10 +200,19 @@ void outgoing_start_train(struct outgoing *o)
 
 	o->begin = monotonic_ns() / 1e9;
 	/* It is H.264, as far as anybody looks. */
-	if (o->waiting || o->adaptor || !advice_connected(o->advice))
+	if (o->waiting || o->adaptor || !o->socket || !advice_connected(o->advice))
 		return;
 	g_atomic_int_set(&o->waiting, 1);
 	o->train = train_start(&p, follow_begin, o);
+}
+
+void outgoing_move(struct outgoing *o)
+{
+	/* what routers of the old path have granted says nothing of the new one */
+	g_clear_pointer(&o->advice, advice_free);
+	o->daemon = (struct ctl_advice){0};
+	follow_advise(o);
+	follow_register(o);
 }
 
 /* ECN that the path does not treat as it should is not used (RFC 6679 section 7.2). */

@@ -102,14 +102,13 @@ static void on_advice(const struct paqm_client_advice *a, gpointer data)
 
 void follow_register(struct outgoing *o)
 {
-	GSocketAddress *local = g_socket_get_local_address(o->socket, NULL);
+	GInetSocketAddress *local = o->from ? g_object_ref(o->from) : socket_address(o->socket);
 	struct advice_flow flow = {
-		.from = local ? g_inet_socket_address_get_address(G_INET_SOCKET_ADDRESS(local))
-			      : NULL,
-		.from_port = socket_port(o->socket),
+		.from = local ? g_inet_socket_address_get_address(local) : NULL,
+		.from_port = local ? g_inet_socket_address_get_port(local) : 0,
 		.to = g_inet_socket_address_get_address(o->dest),
 		.to_port = g_inet_socket_address_get_port(o->dest),
-		.ssrc = o->ssrc,
+		.ssrc = o->wrapped ? 0 : o->ssrc,
 		.floor_bps = o->advice_min ? o->advice_min : o->rate_min,
 		.ceil_bps = o->rate_max,
 		.gop_s = o->gop * o->interval,

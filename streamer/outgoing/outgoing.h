@@ -55,8 +55,10 @@ struct outgoing {
 	guint32 ssrc, ts_offset, nonce; /* @nonce: of carriers; nobody else can know it */
 	guint16 first_seq;
 	guint headers;		  /* bytes around the payload of each packet */
-	GSocket *socket;	  /* the owner's; probes and the train leave by it */
+	GSocket *socket;	  /* the owner's; probes and the train leave by it; may be NULL */
 	GInetSocketAddress *dest; /* likewise */
+	GInetSocketAddress *from; /* likewise; NULL: as the socket says */
+	gboolean wrapped;	  /* routers do not see RTP where they expect it: behind a relay */
 	double interval;	  /* of pictures, s; the source's caps correct it */
 	double source_interval;	  /* before the controller asked for fewer; 0: not known yet */
 	guint start_frame;	  /* the first picture's number in the source's file */
@@ -122,6 +124,8 @@ gboolean outgoing_build(struct outgoing *o, GstElement *pipeline, GError **error
 void outgoing_start(struct outgoing *o, GstElement *bin, GObject *session);
 /* With paqmd: let routers know of the stream before there is a picture. */
 void outgoing_start_train(struct outgoing *o);
+/* The owner's socket and addresses are others now. */
+void outgoing_move(struct outgoing *o);
 /* Every RATE_TICK_MS. */
 void outgoing_tick(struct outgoing *o);
 /* For people: lines about ECN and repair, each with its end; free with g_free(). */

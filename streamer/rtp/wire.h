@@ -60,6 +60,8 @@ static inline unsigned int wire_ip_udp(bool ipv6)
 	return (ipv6 ? 40 : 20) + 8;
 }
 
+#define WIRE_CHANNEL 4 /* that TURN adds, RFC 8656 section 12.4 */
+
 /* Bytes around the payload of a packet of video. */
 static inline unsigned int wire_headers(bool ipv6, bool srtp)
 {

@@ -7,6 +7,8 @@
 #include "streamer/call/scarce.h"
 #include "streamer/options.h"
 
+#define LONGEST "0123456789abcdef0123456789abcdef" /* foundation */
+
 TEST(test_round_trip)
 {
 	struct offer a = {.name = "host \"x\"\n",
@@ -24,6 +26,16 @@ TEST(test_round_trip)
 		a.stream[i].port = (guint16)(5000 + 2 * i);
 		a.stream[i].sends = i == CALL_VIDEO;
 		a.stream[i].ssrc = 0xffffffff;
+		a.stream[i].ice = (struct offer_ice){.ufrag = "ab+/",
+						     .pwd = "0123456789abcdefghijkl",
+						     .candidates = OFFER_CANDIDATES};
+		for (guint k = 0; k < OFFER_CANDIDATES; k++)
+			a.stream[i].ice.candidate[k] = (struct offer_candidate){
+				.foundation = LONGEST,
+				.priority = G_MAXINT32,
+				.address = "2001:db8:1111:2222:3333:4444:5555:6666",
+				.port = (guint16)(65535 - k),
+				.kind = CANDIDATE_SRFLX};
 		a.stream[i].payload = i == CALL_VIDEO ? 26 : 0;
 		for (int k = 0; k < OFFER_KEY; k++)
 			a.stream[i].key[k] = (guint8)(k * 7);
@@ -38,6 +50,16 @@ TEST(test_round_trip)
 	check(b.corrects && b.fec == 20, "correction", 0);
 	check(b.mends, "copies of sound", 0);
 	check(b.mux, "one port for RTP and RTCP", 0);
+	check(strlen(line) <= OFFER_LINE, "the longest offer is a line", (int)strlen(line));
+	for (int i = 0; i < CALL_MEDIA; i++)
+		check(!memcmp(&a.stream[i].ice, &b.stream[i].ice, sizeof(struct offer_ice)), "ICE",
+		      i);
+	check(offer_ice(&a, &b), "both can use ICE", 0);
+	b.mux = FALSE;
+	check(!offer_ice(&a, &b), "not without one port for both", 0);
+	b.mux = TRUE;
+	b.stream[CALL_AUDIO].ice.candidates = 0;
+	check(!offer_ice(&a, &b), "nor without a candidate of each stream", 0);
 	check(b.stream[CALL_VIDEO].sends && b.stream[CALL_VIDEO].ssrc == 0xffffffff &&
 		      !memcmp(b.stream[CALL_VIDEO].key, a.stream[CALL_VIDEO].key, OFFER_KEY),
 	      "what is sent", 0);
@@ -150,6 +172,91 @@ TEST(test_refusals)
 	}
 	check(!offer_read(&o, large, OFFER_LINE + 1, NULL), "a line too long", 0);
 	g_free(large);
+}
+
+#define CANDIDATE "[\"1\",2130706431,\"192.0.2.1\",5000,\"host\"]"
+#define WITH_ICE(ice) OFFER("1", "\"a\"", "1000000", "{\"port\":5000,\"ice\":" ice "}")
+#define WORDS "\"ufrag\":\"abcd\",\"pwd\":\"0123456789abcdefghijkl\""
+#define ICE(candidates) WITH_ICE("{" WORDS ",\"candidates\":[" candidates "]}")
+#define ADDRESS(address) ICE("[\"1\",1,\"" address "\",5000,\"host\"]")
+#define SEVEN                                                                                      \
+	CANDIDATE "," CANDIDATE "," CANDIDATE "," CANDIDATE "," CANDIDATE "," CANDIDATE            \
+		  "," CANDIDATE
+
+TEST(test_candidates)
+{
+	static const struct {
+		const char *line, *says;
+	} cases[] = {
+		{ICE(""), NULL},
+		{ICE(SEVEN "," CANDIDATE), NULL},
+		{ICE(SEVEN "," CANDIDATE "," CANDIDATE), "at most"},
+		{ICE("[\"1\",1,\"2001:db8::1\",1,\"relay\"]"), NULL},
+		{WITH_ICE("5"), "ufrag and pwd"},
+		{WITH_ICE("{}"), "ufrag and pwd"},
+		{WITH_ICE("{" WORDS "}"), "at most"},
+		{WITH_ICE("{" WORDS ",\"candidates\":{}}"), "at most"},
+		{WITH_ICE("{\"ufrag\":\"abc\",\"pwd\":\"0123456789abcdefghijkl\","
+			  "\"candidates\":[]}"),
+		 "ufrag and pwd"},
+		{WITH_ICE("{\"ufrag\":\"ab:d\",\"pwd\":\"0123456789abcdefghijkl\","
+			  "\"candidates\":[]}"),
+		 "ufrag and pwd"},
+		{WITH_ICE("{\"ufrag\":\"ab\\u0000d\",\"pwd\":\"0123456789abcdefghijkl\","
+			  "\"candidates\":[]}"),
+		 "not one JSON object"},
+		{WITH_ICE("{\"ufrag\":\"" LONGEST "x\",\"pwd\":\"0123456789abcdefghijkl\","
+			  "\"candidates\":[]}"),
+		 "ufrag and pwd"},
+		{WITH_ICE("{\"ufrag\":\"abcd\",\"pwd\":\"0123456789abcdefghijk\","
+			  "\"candidates\":[]}"),
+		 "ufrag and pwd"},
+		{ICE("5"), "a candidate must"},
+		{ICE("[]"), "a candidate must"},
+		{ICE("[\"1\",1,\"192.0.2.1\",5000,\"host\",1]"), "a candidate must"},
+		{ICE("[\"\",1,\"192.0.2.1\",5000,\"host\"]"), "a candidate must"},
+		{ICE("[\"" LONGEST "x\",1,\"192.0.2.1\",5000,\"host\"]"), "a candidate must"},
+		{ICE("[\"1\\r\\n\",1,\"192.0.2.1\",5000,\"host\"]"), "a candidate must"},
+		{ICE("[1,1,\"192.0.2.1\",5000,\"host\"]"), "a candidate must"},
+		{ICE("[\"1\",0,\"192.0.2.1\",5000,\"host\"]"), "a candidate must"},
+		{ICE("[\"1\",-1,\"192.0.2.1\",5000,\"host\"]"), "a candidate must"},
+		{ICE("[\"1\",2147483648,\"192.0.2.1\",5000,\"host\"]"), "a candidate must"},
+		{ICE("[\"1\",1.5,\"192.0.2.1\",5000,\"host\"]"), "a candidate must"},
+		{ICE("[\"1\",1,\"192.0.2.1\",0,\"host\"]"), "a candidate must"},
+		{ICE("[\"1\",1,\"192.0.2.1\",65536,\"host\"]"), "a candidate must"},
+		{ICE("[\"1\",1,\"192.0.2.1\",5000,\"prflx\"]"), "a candidate must"},
+		{ICE("[\"1\",1,\"192.0.2.1\",5000,\"\"]"), "a candidate must"},
+		{ICE("[\"1\",1,\"192.0.2.1\",5000,null]"), "a candidate must"},
+		{ADDRESS("192.0.2.1"), NULL},
+		{ADDRESS("10.0.0.1"), NULL},
+		{ADDRESS("peer.example"), "a candidate must"},
+		{ADDRESS("192.0.2.1 typ relay"), "a candidate must"},
+		{ADDRESS("0.0.0.0"), "a candidate must"},
+		{ADDRESS("0.1.2.3"), "a candidate must"},
+		{ADDRESS("127.0.0.1"), "a candidate must"},
+		{ADDRESS("169.254.1.1"), "a candidate must"},
+		{ADDRESS("224.0.0.251"), "a candidate must"},
+		{ADDRESS("255.255.255.255"), "a candidate must"},
+		{ADDRESS("::"), "a candidate must"},
+		{ADDRESS("::1"), "a candidate must"},
+		{ADDRESS("fe80::1"), "a candidate must"},
+		{ADDRESS("fe80::1%eth0"), "a candidate must"},
+		{ADDRESS("ff02::1"), "a candidate must"},
+		{ADDRESS("::ffff:127.0.0.1"), "a candidate must"},
+		{ADDRESS("\\u0000192.0.2.1"), "not one JSON object"},
+		{ADDRESS("2001:db8:1111:2222:3333:4444:5555:66666666666666"), "a candidate must"},
+	};
+	struct offer o;
+
+	for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+		GError *error = NULL;
+		gboolean ok = offer_read(&o, cases[i].line, strlen(cases[i].line), &error);
+
+		check(ok == !cases[i].says, cases[i].line, i);
+		check(!cases[i].says || (error && strstr(error->message, cases[i].says)),
+		      error ? error->message : "no reason", i);
+		g_clear_error(&error);
+	}
 }
 
 TEST(test_notes)
