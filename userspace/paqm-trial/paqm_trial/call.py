@@ -52,23 +52,45 @@ def ask(args: Any) -> str:
     return "asked"
 
 
-def pseudonym(address: str, folder: Path) -> str:
+def pseudonym(kind: str, address: str, folder: Path) -> str:
     """The same address gets the same word, and nobody can find it from the word."""
     path = folder / "salt"
     if not path.exists():
         path.touch(0o600)
         path.write_text(secrets.token_hex(16) + "\n")
     digest = hashlib.sha256((path.read_text().strip() + address).encode()).hexdigest()
-    return f"peer-{digest[:8]}"
+    return f"{kind}-{digest[:8]}"
+
+
+def take_out_routers(path: Path, folder: Path) -> None:
+    """The addresses of those who gave advice, in the second column of feedback.csv."""
+    file = store.open_plain(path)
+    if file is None:
+        return
+    part = path.with_name(".feedback.csv")
+    try:
+        with file, part.open("w") as out:
+            os.fchmod(out.fileno(), 0o600)
+            for number, line in enumerate(file):
+                cells = line.rstrip("\r\n").split(",")
+                if number and len(cells) > 1 and not cells[1].startswith("router-"):
+                    cells[1] = pseudonym("router", cells[1], folder)
+                out.write(",".join(cells) + "\n")
+        part.replace(path)
+    except OSError as err:  # the address must not stay, the rest of the call may
+        part.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
+        say(f"{path}: {err.strerror}; deleted, since addresses are in it")
 
 
 def take_out_names(call: Path, folder: Path) -> None:
-    """Address and names from what paqm-streamer has written of the call itself."""
+    """Addresses and names from what paqm-streamer has written."""
     path = call / "record" / "call.json"
     about = store.read_json(path)
     if about is None or about.get("anonymous"):
         return
-    about["peer"] = pseudonym(str(about.get("peer", "")), folder)
+    take_out_routers(call / "record" / "feedback.csv", folder)
+    about["peer"] = pseudonym("peer", str(about.get("peer", "")), folder)
     about |= {"name": "", "peer_name": "", "anonymous": True}
     store.write_json(path, about)
 
@@ -94,8 +116,10 @@ def check_passed(words: list[str]) -> None:
         if name in NOT_PASSED:
             raise Trouble(f"{name} does not go after --: it is this program's affair")
         if name in ("--sink", "--audio-sink") and is_film(value):
-            raise Trouble(f"{name} {value}: picture and sound are not recorded in a trial: window, "
-                          "auto or none")
+            raise Trouble(
+                f"{name} {value}: picture and sound are not recorded in a trial: window, "
+                "auto or none"
+            )
 
 
 def note_clocks(path: Path, over: threading.Event) -> None:
@@ -111,8 +135,10 @@ def check_secret(path: Path) -> None:
     try:
         state = path.stat()
     except OSError as err:
-        raise Trouble(f"--secret {path}: {err.strerror}; both ends need the same file, made by "
-                      f"(umask 077; head -c 24 /dev/urandom | base64 >{path})") from err
+        raise Trouble(
+            f"--secret {path}: {err.strerror}; both ends need the same file, made by "
+            f"(umask 077; head -c 24 /dev/urandom | base64 >{path})"
+        ) from err
     if state.st_mode & 0o077:
         raise Trouble(f"--secret {path}: others may read it: chmod 600 {path}")
 
@@ -159,14 +185,34 @@ def start(args: Any) -> int:
         call.mkdir(mode=0o700, parents=True)
     except OSError as err:
         raise Trouble(f"{call}: {err.strerror}") from err
-    about = {"version": store.FORMAT, "id": name, "role": "callee" if args.listen else "caller",
-             "label": label, "begin_ns": time.time_ns(), "end_ns": None, "status": None,
-             "consent": {"figures": True, "picture_and_sound": False, "how": how}}
+    about = {
+        "version": store.FORMAT,
+        "id": name,
+        "role": "callee" if args.listen else "caller",
+        "label": label,
+        "begin_ns": time.time_ns(),
+        "end_ns": None,
+        "status": None,
+        "consent": {"figures": True, "picture_and_sound": False, "how": how},
+    }
     store.write_json(call / "about.json", about)
     where = ["--listen"] if args.listen else []
     where += [args.host] if args.host else []
-    status = hold([STREAMER, "call", *where, "--secret", str(args.secret), "--name", label,
-                   "--record", str(call / "record"), *args.rest], call)
+    status = hold(
+        [
+            STREAMER,
+            "call",
+            *where,
+            "--secret",
+            str(args.secret),
+            "--name",
+            label,
+            "--record",
+            str(call / "record"),
+            *args.rest,
+        ],
+        call,
+    )
     if not (call / "record" / "call.json").exists():
         shutil.rmtree(call)
         say("there was no call, so nothing is kept")

@@ -33,8 +33,14 @@ def clock() -> Row:
         return "unsure", name, "no timedatectl here; use chrony or systemd-timesyncd"
     if said == "yes":
         return "ok", name, ""
-    return "warn", name, ("not synchronised: install chrony or systemd-timesyncd; the report can "
-                          "mend a wrong clock, not one that jumps")
+    return (
+        "warn",
+        name,
+        (
+            "not synchronised: install chrony or systemd-timesyncd; the report can "
+            "mend a wrong clock, not one that jumps"
+        ),
+    )
 
 
 def disk(folder: Path) -> Row:
@@ -54,13 +60,23 @@ def offloads(device: str) -> Row:
         said = queue.run("ethtool", "-k", device)
     except Trouble as err:
         return "unsure", name, str(err)
-    on = [line.split(":")[0].strip() for line in said.splitlines() if line.split(":")[-1].split()[:1] == ["on"]]
+    on = [
+        line.split(":")[0].strip()
+        for line in said.splitlines()
+        if line.split(":")[-1].split()[:1] == ["on"]
+    ]
     big = [word for word in ("generic-receive-offload", "tcp-segmentation-offload") if word in on]
     if not big:
         return "ok", name, "off"
-    return "ok", name, (f"on: {', '.join(big)}; P-AQM cuts long packets up itself, on slow links "
-                        f"CAKE does, fq_codel does not: ethtool -K {device} gro off tso off gso "
-                        "off before the trial makes days more alike")
+    return (
+        "ok",
+        name,
+        (
+            f"on: {', '.join(big)}; P-AQM cuts long packets up itself, on slow links "
+            f"CAKE does, fq_codel does not: ethtool -K {device} gro off tso off gso "
+            "off before the trial makes days more alike"
+        ),
+    )
 
 
 def speed(device: str, bandwidth: str | None) -> Row:
@@ -71,18 +87,27 @@ def speed(device: str, bandwidth: str | None) -> Row:
     if megabit <= 0:
         return "unsure", "speed of the device", "the driver does not say it"
     if bandwidth and queue.parse_rate(bandwidth) > megabit * 1e6:
-        return "fail", "speed of the device", (f"{megabit} Mbit/s, less than {bandwidth}: packets "
-                                               "would queue elsewhere")
+        return (
+            "fail",
+            "speed of the device",
+            (f"{megabit} Mbit/s, less than {bandwidth}: packets would queue elsewhere"),
+        )
     return "ok", "speed of the device", f"{megabit} Mbit/s"
 
 
 def forwards() -> Row:
-    on = [Path(f"/proc/sys/net/{path}").read_text().strip() != "0" for path in
-          ("ipv4/ip_forward", "ipv6/conf/all/forwarding") if Path("/proc/sys/net", path).exists()]
+    on = [
+        Path(f"/proc/sys/net/{path}").read_text().strip() != "0"
+        for path in ("ipv4/ip_forward", "ipv6/conf/all/forwarding")
+        if Path("/proc/sys/net", path).exists()
+    ]
     if any(on):
         return "ok", "forwards packets", ""
-    return "warn", "forwards packets", ("no: sysctl -w net.ipv4.ip_forward=1, unless this is a "
-                                        "bridge")
+    return (
+        "warn",
+        "forwards packets",
+        ("no: sysctl -w net.ipv4.ip_forward=1, unless this is a bridge"),
+    )
 
 
 def of_router(device: str, args: Any) -> list[Row]:
@@ -101,19 +126,38 @@ def of_router(device: str, args: Any) -> list[Row]:
         return rows
     if not tried("root", router.need_root):
         return rows
-    plan = {"device": device, "bandwidth": args.bandwidth or "10mbit", "baseline": args.baseline,
-            "paqm": ["feedback", "icmp"]}
+    plan = {
+        "device": device,
+        "bandwidth": args.bandwidth or "10mbit",
+        "baseline": args.baseline,
+        "paqm": ["feedback", "icmp"],
+        "alternate": "day",
+        "arm": None,
+    }
     tried("P-AQM and the baseline can be attached", lambda: router.check_plan(plan))
     state = store.read_json(router.folder_of(router.HOME, device) / router.STATE)
     if queue.ours(queue.show(device)):
         running = router.lock_of_other(router.folder_of(router.HOME, device)) is not None
-        rows.append(("ok", "the trial's queue stands there", "the trial runs") if running else
-                    ("warn", "the trial's queue stands there", "no trial runs: paqm-trial end "
-                     f"{device} puts back what was there" if state else "who made it is not known"))
+        rows.append(
+            ("ok", "the trial's queue stands there", "the trial runs")
+            if running
+            else (
+                "warn",
+                "the trial's queue stands there",
+                f"no trial runs: paqm-trial end {device} puts back what was there"
+                if state
+                else "who made it is not known",
+            )
+        )
     else:
         tried("what stands there can be put back", lambda: queue.find(device))
-    rows += [speed(device, args.bandwidth), offloads(device), forwards(), clock(),
-             disk(router.HOME)]
+    rows += [
+        speed(device, args.bandwidth),
+        offloads(device),
+        forwards(),
+        clock(),
+        disk(router.HOME),
+    ]
     return rows
 
 
@@ -123,11 +167,20 @@ def daemon() -> Row:
         try:
             connection.connect(path)
         except PermissionError:
-            return "fail", "paqmd", (f"{path}: no permission: adduser NAME paqm, then log out and "
-                                     "in again")
+            return (
+                "fail",
+                "paqmd",
+                (f"{path}: no permission: adduser NAME paqm, then log out and in again"),
+            )
         except OSError as err:
-            return "fail", "paqmd", (f"{path}: {err.strerror}: install the package paqmd, and: "
-                                     "systemctl enable --now paqmd")
+            return (
+                "fail",
+                "paqmd",
+                (
+                    f"{path}: {err.strerror}: install the package paqmd, and: "
+                    "systemctl enable --now paqmd"
+                ),
+            )
     return "ok", "paqmd", path
 
 
@@ -165,12 +218,32 @@ def own_call() -> Row:
         secret = Path(home, "secret")
         secret.touch(0o600)
         secret.write_text(secrets.token_hex(16) + "\n")
-        common = ["--secret", str(secret), "--source", "test", "--audio", "test", "--sink", "none",
-                  "--audio-sink", "none", "--paqmd", "none", "--duration", str(CALL_S)]
-        ends = [subprocess.Popen([STREAMER, "call", *words, where, *common,
-                                  "--record", f"{home}/{number}"], stdin=subprocess.DEVNULL,
-                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-                for number, words in enumerate((["--listen"], []))]
+        common = [
+            "--secret",
+            str(secret),
+            "--source",
+            "test",
+            "--audio",
+            "test",
+            "--sink",
+            "none",
+            "--audio-sink",
+            "none",
+            "--paqmd",
+            "none",
+            "--duration",
+            str(CALL_S),
+        ]
+        ends = [
+            subprocess.Popen(
+                [STREAMER, "call", *words, where, *common, "--record", f"{home}/{number}"],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for number, words in enumerate((["--listen"], []))
+        ]
         said = []
         for end in ends:
             try:
@@ -179,8 +252,10 @@ def own_call() -> Row:
                 end.kill()
                 said.append(end.communicate()[1] + "it does not end")
         reader = store.Reader(Path(home))
-        shown = [len(reader.table(Path(home, str(number), "video.csv"), {"play_ns": int}))
-                 for number in (0, 1)]
+        shown = [
+            len(reader.table(Path(home, str(number), "video.csv"), {"play_ns": int}))
+            for number in (0, 1)
+        ]
     if min(shown) and not any(end.returncode for end in ends):
         return "ok", name, f"{sum(shown)} pictures shown in {CALL_S} s"
     return "fail", name, " ".join(" ".join(said).split())[-300:] or "no picture was shown"
@@ -196,8 +271,16 @@ def start(args: Any) -> int:
     rows = of_router(args.device, args) if args.device else of_call(args)
     if args.json:
         keys = ("verdict", "check", "detail")
-        print(json.dumps({"version": 1, "kind": "paqm-trial-check",
-                          "checks": [dict(zip(keys, row, strict=True)) for row in rows]}, indent=1))
+        print(
+            json.dumps(
+                {
+                    "version": 1,
+                    "kind": "paqm-trial-check",
+                    "checks": [dict(zip(keys, row, strict=True)) for row in rows],
+                },
+                indent=1,
+            )
+        )
     else:
         for verdict, what, detail in rows:
             print(f"{verdict:6} {what}{': ' if detail else ''}{detail}")

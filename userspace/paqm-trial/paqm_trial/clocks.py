@@ -3,8 +3,8 @@
 
 A picture that leaves at t by its sender's clock comes at t + delay + offset by the receiver's. The
 least of that over a window, one way less the other, is twice the offset, if the ways are equally
-long when nothing waits: the error is at most half of the round trip. Windows give the drift. A clock
-that was set during the call cannot be mended: its call has no figures that need both clocks.
+long when nothing waits: the error is at most half of the round trip. Windows give the drift. A
+clock that was set during the call cannot be mended: its call has no figures that need both clocks.
 """
 
 from __future__ import annotations
@@ -58,18 +58,26 @@ def align(there: list[tuple[int, int]], back: list[tuple[int, int]]) -> Offset |
     """`there`: when pictures left A, and came to B; `back`: left B, came to A, by their clocks."""
     if not there or not back:
         return None
-    coarse = (min(came - left for left, came in there)
-              - min(came - left for left, came in back)) // 2
+    coarse = (
+        min(came - left for left, came in there) - min(came - left for left, came in back)
+    ) // 2
     ways = _least(there)
     # departures from B in A's time, or the windows would not be the same
     returns = _least([(left - coarse, came - coarse) for left, came in back])
-    points = [(window * WINDOW_NS, (ways[window] - returns[window]) / 2)
-              for window in sorted(ways.keys() & returns.keys())]
+    points = [
+        (window * WINDOW_NS, (ways[window] - returns[window]) / 2)
+        for window in sorted(ways.keys() & returns.keys())
+    ]
     if len(points) < 3:
         return Offset(coarse, 0.0, 0)
-    slopes = [(b[1] - a[1]) / (b[0] - a[0]) for n, a in enumerate(points) for b in points[n + 1:]
-              ] if len(points) <= 300 else [
-        (b[1] - a[1]) / (b[0] - a[0]) for a, b in zip(points, points[len(points) // 2:], strict=False)]
+    slopes = (
+        [(b[1] - a[1]) / (b[0] - a[0]) for n, a in enumerate(points) for b in points[n + 1 :]]
+        if len(points) <= 300
+        else [
+            (b[1] - a[1]) / (b[0] - a[0])
+            for a, b in zip(points, points[len(points) // 2 :], strict=False)
+        ]
+    )
     slope = statistics.median(slopes)
     begin = points[0][0]
     base = statistics.median(offset - slope * (at - begin) for at, offset in points)

@@ -3,8 +3,8 @@
 
 The difference is the Hodges-Lehmann estimate: the median of all differences between a call of the
 one and a call of the other queue. Its interval, of 95 %, turns the Mann-Whitney test around (exact
-up to EXACT pairs). With four calls of each there is one; with three of each no result whatever would
-be beyond chance, and so the report says that there are too few.
+up to EXACT pairs). With four calls of each there is one; with three of each no result whatever
+would be beyond chance, and so the report says that there are too few.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ EXACT = 2500  # pairs; beyond, the normal approximation is as good
 
 
 def _counts(n: int, m: int) -> list[int]:
-    """In how many orders of n and m values U is 0, 1, ...: the coefficients of a Gaussian binomial."""
+    """In how many orders of n and m values U is 0, 1, ...: a Gaussian binomial's coefficients."""
     size = n * m + 1
     row = [1] + [0] * (size - 1)
     for i in range(1, n + 1):  # times (1 - q^(m+i)) / (1 - q^i)
@@ -48,7 +48,10 @@ def difference(ours: list[float], theirs: list[float]) -> dict[str, Any]:
     found: dict[str, Any] = {
         "paqm": {"calls": len(ours), "median": statistics.median(ours) if ours else None},
         "baseline": {"calls": len(theirs), "median": statistics.median(theirs) if theirs else None},
-        "difference": None, "interval": None, "verdict": "too few calls"}
+        "difference": None,
+        "interval": None,
+        "verdict": "too few calls",
+    }
     if not ours or not theirs:
         return found
     pairs = sorted(a - b for a in ours for b in theirs)

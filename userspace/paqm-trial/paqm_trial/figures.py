@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,14 @@ MEMORY = 30  # intervals whose mean decides what a freeze is (W3C webrtc-stats, 
 SETTLE_NS = 2 * 10**9  # from the first picture on, before figures of delivery begin
 PLAYED_NS = 10 * 10**9  # after its packets no picture is shown later than that
 SEQ = 1 << 16
+LONGEST_NS = 12 * 3600 * 10**9  # from the middle of a call to its ends
+PROBE = 100  # pictures by whose stamps the other end is found
 
 
 @dataclass
 class End:
-    """What one end of a call has kept."""
+    """What one end of a call has kept. The rows are there between load() and drop() only: a trial
+    has more of them than fit into memory."""
 
     folder: Path
     machine: str
@@ -31,10 +35,56 @@ class End:
     steps: list[tuple[int, int]] = field(default_factory=list)
     begin: int = 0
     end: int = 0
+    sent: set[int] = field(default_factory=set)  # stamps of the first pictures
+    came: set[int] = field(default_factory=set)
+    seconds: Counter[int] = field(default_factory=Counter)  # bytes on the wire, both ways
 
     @property
     def label(self) -> str:
         return str(self.about.get("label") or self.about.get("role") or "?")[:40]
+
+    def _read(self, reader: store.Reader) -> None:
+        record = self.folder / "record"
+        numbers: dict[str, Callable[[str], Any]] = {"t_ns": int, "rtp_ts": int}
+        self.frames = reader.table(
+            record / "frames.csv", {**numbers, "packets": int, "wire_bytes": int}
+        )
+        self.rx = reader.table(
+            record / "rx.csv", {"t_ns": int, "seq": int, "rtp_ts": int, "wire_bytes": int}
+        )
+        self.play = [row[0] for row in reader.table(record / "video.csv", {"play_ns": int})]
+        self.rtt = [
+            row[0] for row in reader.table(record / "rtcp.csv", {"rtt_ms": _known}) if row[0] > 0
+        ]
+
+    def _keep_times(self) -> None:
+        self.frames = [row for row in self.frames if self.begin <= row[0] <= self.end]
+        self.rx = [row for row in self.rx if self.begin <= row[0] <= self.end]
+
+    def load(self) -> None:
+        self._read(store.Reader(self.folder))  # what is wrong was said at the first time
+        self._keep_times()
+
+    def drop(self) -> None:
+        self.frames, self.rx, self.play, self.rtt = [], [], [], []
+
+    def look(self, reader: store.Reader) -> bool:
+        """The first time: what tells of the call as a whole. False: there is nothing."""
+        self._read(reader)
+        times = sorted(row[0] for row in self.frames + self.rx)
+        if not times:
+            return False
+        middle = times[len(times) // 2]
+        near = [at for at in times if abs(at - middle) <= LONGEST_NS]
+        self.begin, self.end = near[0], near[-1]
+        if len(near) < len(times):
+            self.problems.append(f"{len(times) - len(near)} lines of another day, left out")
+        self._keep_times()
+        self.sent = {row[1] for row in self.frames[:PROBE]}
+        self.came = {row[2] for row in self.rx[: 40 * PROBE]}
+        for row in self.frames + self.rx:
+            self.seconds[row[0] // 10**9] += row[3]
+        return True
 
 
 def _known(text: str) -> float:
@@ -49,20 +99,10 @@ def read_end(folder: Path, machine: str) -> End | None:
     end = End(folder, machine, about or {}, reader.problems)
     if about is None:
         end.problems.append("about.json: missing or broken")
-    record = folder / "record"
-    if record.is_symlink():
+    if (folder / "record").is_symlink() or not end.look(reader):
         return None
-    end.frames = reader.table(record / "frames.csv", {"t_ns": int, "rtp_ts": int, "packets": int,
-                                                      "wire_bytes": int})
-    end.rx = reader.table(record / "rx.csv", {"t_ns": int, "seq": int, "rtp_ts": int,
-                                              "wire_bytes": int})
-    end.play = [row[0] for row in reader.table(record / "video.csv", {"play_ns": int})]
-    end.rtt = [row[0] for row in reader.table(record / "rtcp.csv", {"rtt_ms": _known}) if row[0] > 0]
+    end.drop()
     end.steps = clocks.steps(reader.lines(folder / "clock.jsonl"))
-    times = [row[0] for row in end.frames] + [row[0] for row in end.rx]
-    if not times:
-        return None
-    end.begin, end.end = min(times), max(times)
     if about is not None and about.get("end_ns") is None:
         end.problems.append("the call did not end properly: its last seconds may be missing")
     return end
@@ -80,8 +120,10 @@ def quantile(values: list[float], share: float) -> float | None:
 
 
 def spread(values: list[float]) -> dict[str, float | None]:
-    return {name: rounded(quantile(values, share)) for name, share in
-            (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))}
+    return {
+        name: rounded(quantile(values, share))
+        for name, share in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
+    }
 
 
 def rounded(value: float | None, digits: int = 3) -> float | None:
@@ -149,12 +191,22 @@ def stepped(*ends: End) -> bool:
     return any(one.begin <= at <= one.end for one in ends for at, _ in one.steps)
 
 
-def direction(sender: End | None, receiver: End | None, problems: list[str]) -> dict[str, Any] | None:
+def direction(
+    sender: End | None, receiver: End | None, problems: list[str]
+) -> dict[str, Any] | None:
     """The figures of one direction; None: neither end tells of it."""
     found: dict[str, Any] = {
-        "rate_kbps": None, "loss_percent": None, "frames_sent": None, "frames_complete": None,
-        "frame_delivery_ms": None, "frame_delay_above_least_ms": None, "freezes": None,
-        "freezes_per_min": None, "frozen_percent": None, "round_trip_ms": None}
+        "rate_kbps": None,
+        "loss_percent": None,
+        "frames_sent": None,
+        "frames_complete": None,
+        "frame_delivery_ms": None,
+        "frame_delay_above_least_ms": None,
+        "freezes": None,
+        "freezes_per_min": None,
+        "frozen_percent": None,
+        "round_trip_ms": None,
+    }
     if (sender is None or not sender.frames) and (receiver is None or not receiver.rx):
         return None
     rtt = sender.rtt if sender and sender.rtt else receiver.rtt if receiver else []
@@ -183,8 +235,9 @@ def direction(sender: End | None, receiver: End | None, problems: list[str]) -> 
     return _with_sender(found, sender, receiver, problems)
 
 
-def _with_sender(found: dict[str, Any], sender: End, receiver: End,
-                 problems: list[str]) -> dict[str, Any]:
+def _with_sender(
+    found: dict[str, Any], sender: End, receiver: End, problems: list[str]
+) -> dict[str, Any]:
     """What only both ends together tell."""
     got = arrivals(receiver.rx)
     both = [row for row in sender.frames if row[1] in got]
@@ -201,8 +254,11 @@ def _with_sender(found: dict[str, Any], sender: End, receiver: End,
         problems.append("a clock was set during the call: no figures that need both clocks")
         return found
     settled = both[0][0] + SETTLE_NS
-    ways = [(row[0], got[row[1]][1] - row[0]) for row in both
-            if row[0] >= settled and got[row[1]][2] >= row[2]]
+    ways: list[tuple[int, float]] = [
+        (row[0], got[row[1]][1] - row[0])
+        for row in both
+        if row[0] >= settled and got[row[1]][2] >= row[2]
+    ]
     if not ways:
         return found
     offset = clocks.align(departures(sender, got), departures(receiver, arrivals(sender.rx)))
@@ -211,8 +267,10 @@ def _with_sender(found: dict[str, Any], sender: End, receiver: End,
         found["frame_delivery_ms"] = spread([way / 1e6 for _, way in ways])
         found["clock_offset_ms"] = rounded(offset.at(ways[0][0]) / 1e6, 1)
     else:
-        problems.append("pictures went one way only: the clocks cannot be aligned, so frame "
-                        "delivery is told above its least alone")
+        problems.append(
+            "pictures went one way only: the clocks cannot be aligned, so frame "
+            "delivery is told above its least alone"
+        )
     least = min(way for _, way in ways)
     found["frame_delay_above_least_ms"] = spread([(way - least) / 1e6 for _, way in ways])
     return found

@@ -12,14 +12,17 @@ from typing import Any
 
 from paqm_trial.store import Trouble, count
 
-TRY = "paqmtry"
+TRY = "lo"
 HANDLE = "7a1:"  # of what the trial attaches: the root of nothing else
 BASELINES = ("as-found", "fq_codel", "cake", "fifo")
 RATE = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)([kmg]?)bit", re.I)
 SCALE = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9}
 # What tc shows and does not read back in that form.
 SHOWN = {
-    "fq_codel": [(r"\blimit (\d+)p\b", r"limit \1"), (r"\bmemory_limit (\d+)Mb\b", r"memory_limit \1mb")],
+    "fq_codel": [
+        (r"\blimit (\d+)p\b", r"limit \1"),
+        (r"\bmemory_limit (\d+)Mb\b", r"memory_limit \1mb"),
+    ],
     "pfifo": [(r"\blimit (\d+)p\b", r"limit \1")],
     "bfifo": [(r"\blimit (\d+)b\b", r"limit \1")],
     "fq": [(r"\b(flow_)?limit (\d+)p\b", r"\1limit \2")],
@@ -32,16 +35,19 @@ def parse_rate(text: str) -> float:
     match = RATE.fullmatch(text)
     rate = float(match[1]) * SCALE[match[2].lower()] if match else 0.0
     if not 8000 <= rate <= 1e12:
-        raise Trouble(f"--bandwidth {text}: a rate such as 20mbit: a little less than the link "
-                      "carries, from 8kbit to 1000gbit")
+        raise Trouble(
+            f"--bandwidth {text}: a rate such as 20mbit: a little less than the link "
+            "carries, from 8kbit to 1000gbit"
+        )
     return rate
 
 
 def run(*words: str, text: str | None = None) -> str:
     """What a command says."""
     try:
-        done = subprocess.run(words, input=text, capture_output=True, text=True, timeout=30,
-                              errors="replace")
+        done = subprocess.run(
+            words, input=text, capture_output=True, text=True, timeout=30, errors="replace"
+        )
     except FileNotFoundError:
         raise Trouble(f"{words[0]} is not there: install it") from None
     except subprocess.TimeoutExpired:
@@ -57,11 +63,15 @@ def show(device: str, statistics: bool = True) -> list[dict[str, Any]]:
     try:
         found = json.loads(run(*words) or "[]")
     except ValueError:
-        raise Trouble(f"{shlex.join(words)} does not say JSON: iproute2 6.1 or newer is needed"
-                      ) from None
+        raise Trouble(
+            f"{shlex.join(words)} does not say JSON: iproute2 6.1 or newer is needed"
+        ) from None
     # ingress and clsact stay where they are: they are no queue
-    return [one for one in found if isinstance(one, dict) and one.get("kind") not in
-            ("ingress", "clsact")]
+    return [
+        one
+        for one in found
+        if isinstance(one, dict) and one.get("kind") not in ("ingress", "clsact")
+    ]
 
 
 def root_of(shown: list[dict[str, Any]]) -> dict[str, Any] | None:
@@ -75,7 +85,7 @@ def ours(shown: list[dict[str, Any]]) -> bool:
 
 def need_name(device: str) -> None:
     if not re.fullmatch(r"[^/\s]{1,15}", device) or device in (".", ".."):
-        raise Trouble(f"\"{device}\" is no name of a device")
+        raise Trouble(f'"{device}" is no name of a device')
 
 
 def need_device(device: str) -> None:
@@ -103,8 +113,8 @@ def _options(device: str) -> Any:
 
 
 def _in_private(script: str) -> str:
-    """In a network of its own, which ends with the command; a device TRY is there."""
-    make = f"ip link add name {TRY} type dummy && ip link set {TRY} up\n"
+    """In a network of its own, which ends with the command: its loopback is there to try."""
+    make = f"ip link set {TRY} up\n"
     return run("unshare", "-n", "sh", "-ec", make + script)
 
 
@@ -115,7 +125,7 @@ def _can_be_put_back(device: str, line: str) -> bool:
         root = root_of(json.loads(said)) or {}
     except (Trouble, ValueError):
         return False
-    return [root.get("kind"), root.get("options")] == _options(device)
+    return bool([root.get("kind"), root.get("options")] == _options(device))
 
 
 def find(device: str) -> list[str]:
@@ -125,16 +135,21 @@ def find(device: str) -> list[str]:
     if root is None or root.get("handle") == "0:" or root.get("kind") == "noqueue":
         return []
     if ours(shown):
-        raise Trouble(f"{device} has the queue of a trial that did not end: paqm-trial end {device}")
+        raise Trouble(
+            f"{device} has the queue of a trial that did not end: paqm-trial end {device}"
+        )
     line = _text_of_root(device)
     if len([one for one in shown if one.get("handle") != "0:"]) == 1 and _can_be_put_back(
-            device, line):
+        device, line
+    ):
         handle = str(root.get("handle"))
         mine = int(handle.rstrip(":"), 16) < 0x8000  # above, the kernel chose
         return ["root", *(["handle", handle] if mine else []), *line.split()]
-    raise Trouble(f"{device} has a queue that cannot be put back for certain ({line or 'a tree'}): "
-                  "write its tc commands into a file, one a line without the word tc, and name it "
-                  "by --restore FILE")
+    raise Trouble(
+        f"{device} has a queue that cannot be put back for certain ({line or 'a tree'}): "
+        "write its tc commands into a file, one a line without the word tc, and name it "
+        "by --restore FILE"
+    )
 
 
 def check_restore(text: str, device: str) -> list[str]:
@@ -144,8 +159,10 @@ def check_restore(text: str, device: str) -> list[str]:
     for line in lines:
         words = line.split()
         if words[0] not in ("qdisc", "class", "filter") or device not in words:
-            raise Trouble(f"--restore: \"{line}\": each line is of the form qdisc add dev {device} "
-                          "..., class ... or filter ...")
+            raise Trouble(
+                f'--restore: "{line}": each line is of the form qdisc add dev {device} '
+                "..., class ... or filter ..."
+            )
     return lines
 
 
@@ -169,14 +186,17 @@ def commands(device: str, arm: str, bandwidth: str, words: list[str]) -> list[st
     if arm == "cake":
         return [f"{root} cake bandwidth {bandwidth}"]
     leaf = {"fq_codel": "fq_codel", "fifo": "pfifo limit 1000"}[arm]
-    return [f"{root} htb default 1",
-            f"class replace dev {device} parent {HANDLE} classid {HANDLE}1 htb rate {bandwidth} "
-            "quantum 1514",
-            f"qdisc replace dev {device} parent {HANDLE}1 {leaf}"]
+    return [
+        f"{root} htb default 1",
+        f"class replace dev {device} parent {HANDLE} classid {HANDLE}1 htb rate {bandwidth} "
+        "quantum 1514",
+        f"qdisc replace dev {device} parent {HANDLE}1 {leaf}",
+    ]
 
 
-def attach(device: str, arm: str, bandwidth: str, words: list[str], found: list[str],
-           batch: list[str]) -> None:
+def attach(
+    device: str, arm: str, bandwidth: str, words: list[str], found: list[str], batch: list[str]
+) -> None:
     """The queue of a turn."""
     if arm == "as-found":
         put_back(device, found, batch)
@@ -199,20 +219,46 @@ def sample(shown: list[dict[str, Any]]) -> dict[str, Any]:
     leaves = [root]
     if root.get("kind") in ("htb", "mq", "hfsc", "prio", "tbf") and len(shown) > 1:
         parents = {str(one.get("parent", "")).split(":")[0] for one in shown}
-        leaves = [one for one in shown if one is not root
-                  and str(one.get("handle", "")).rstrip(":") not in parents]
-    row = {"kind": root.get("kind"), "bytes": count(root.get("bytes")),
-           "packets": count(root.get("packets")),
-           "drops": sum(count(one.get("drops")) or 0 for one in leaves),
-           "backlog": count(root.get("backlog")), "qlen": count(root.get("qlen"))}
+        leaves = [
+            one
+            for one in shown
+            if one is not root and str(one.get("handle", "")).rstrip(":") not in parents
+        ]
+    row: dict[str, Any] = {
+        "kind": root.get("kind"),
+        "bytes": count(root.get("bytes")),
+        "packets": count(root.get("packets")),
+        "drops": sum(count(one.get("drops")) or 0 for one in leaves),
+        "backlog": count(root.get("backlog")),
+        "qlen": count(root.get("qlen")),
+    }
     if root.get("kind") == "paqm":
-        row["paqm"] = {key: root.get(key) for key in (
-            "uptime_ns", "capacity_bps", "fair_rate_bps", "notices_sent", "notices_owed",
-            "never_congested", "load")}
+        row["paqm"] = {
+            key: root.get(key)
+            for key in (
+                "uptime_ns",
+                "capacity_bps",
+                "fair_rate_bps",
+                "notices_sent",
+                "notices_owed",
+                "never_congested",
+                "load",
+            )
+        }
         for name in ("media", "elastic"):
             part = root.get(name)
             if isinstance(part, dict):
-                row["paqm"][name] = {key: part.get(key) for key in (
-                    "sent_bytes", "sent_packets", "drop_tail_packets", "drop_inner_packets",
-                    "drop_strike_packets", "backlog_bytes", "flows", "sojourn_hist_packets")}
+                row["paqm"][name] = {
+                    key: part.get(key)
+                    for key in (
+                        "sent_bytes",
+                        "sent_packets",
+                        "drop_tail_packets",
+                        "drop_inner_packets",
+                        "drop_strike_packets",
+                        "backlog_bytes",
+                        "flows",
+                        "sojourn_hist_packets",
+                    )
+                }
     return row

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 """`paqm-trial report`: the folders of all machines, merged into one page and result.json.
 
-The two ends of a call are found by the RTP time stamps of their pictures, which are drawn at random:
-neither names nor clocks are needed for that.
+The two ends of a call are found by the RTP time stamps of their pictures, which are drawn at
+random: neither names nor clocks are needed for that.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections import Counter
 from collections.abc import Iterator
@@ -22,10 +23,10 @@ from paqm_trial.store import Trouble, say
 
 DEPTH = 6
 MOST_FOLDERS = 5000
-PROBE = 100  # pictures at whose stamps calls are looked for
 MATCHES = 10
 VOTERS = 20  # calls that tell of a router's clock, none of them longer than
 LONG_NS = 2 * 3600 * 10**9
+Held = tuple[str, str | None, dict[str, Any] | None]  # device, queue, figures
 OTHER = {"to_callee": "caller", "to_caller": "callee"}
 # Figure, the value in it, what it is called, its unit.
 COMPARED = (
@@ -77,8 +78,8 @@ def folders(places: list[Path]) -> Iterator[tuple[Path, dict[str, Any]]]:
 def load(places: list[Path]) -> tuple[list[dict[str, Any]], list[RouterData], list[End]]:
     """What the folders have: themselves, routers, ends of calls."""
     found: list[dict[str, Any]] = []
-    routers: list[RouterData] = []
     ends: list[End] = []
+    of_routers: list[tuple[Path, str, dict[str, Any]]] = []
     for path, about in folders(places):
         role = about.get("role")
         entry: dict[str, Any] = {"folder": path.name, "role": str(role)[:20], "problems": []}
@@ -87,10 +88,7 @@ def load(places: list[Path]) -> tuple[list[dict[str, Any]], list[RouterData], li
         if about.get("kind") != "paqm-trial" or about.get("version") != store.FORMAT:
             entry["problems"].append("not the data of a trial, or of another version: left out")
         elif role == "router":
-            routers.append(routerdata.read_router(path, machine))
-            entry["problems"] = routers[-1].problems
-            if not routers[-1].samples:
-                entry["problems"].append("no samples")
+            of_routers.append((path, machine, entry))
         elif role == "call":
             for call in store.calls_of(path):
                 end = figures.read_end(call, machine)
@@ -100,6 +98,14 @@ def load(places: list[Path]) -> tuple[list[dict[str, Any]], list[RouterData], li
                     ends.append(end)
         else:
             entry["problems"].append("neither a router's nor a caller's: left out")
+    routers = []
+    spans = [(end.begin, end.end) for end in ends]
+    for path, machine, entry in of_routers:
+        data = routerdata.read_router(path, machine, spans)
+        entry["problems"] = data.problems
+        if not data.samples:
+            data.problems.append("no samples")
+        routers.append(data)
     return found, routers, ends
 
 
@@ -107,12 +113,10 @@ def pair(ends: list[End]) -> list[Call]:
     """Which ends are of one call."""
     sent_by: dict[int, int] = {}
     for number, end in enumerate(ends):
-        for row in end.frames[:PROBE]:
-            sent_by[row[1]] = number
+        sent_by.update(dict.fromkeys(end.sent, number))
     other: dict[int, int] = {}
     for number, end in enumerate(ends):
-        stamps = {row[2] for row in end.rx[: 40 * PROBE]}
-        hits = Counter(sent_by[stamp] for stamp in stamps if stamp in sent_by)
+        hits = Counter(sent_by[stamp] for stamp in end.came if stamp in sent_by)
         hits.pop(number, None)
         if hits:
             best, times = hits.most_common(1)[0]
@@ -131,16 +135,6 @@ def pair(ends: list[End]) -> list[Call]:
     return sorted(calls, key=lambda call: call.ends()[0].begin)
 
 
-def per_second(end: End) -> dict[int, int]:
-    """Bytes on the wire, sent and come, by second of the end's clock."""
-    found: Counter[int] = Counter()
-    for t, _, _, wire in end.rx:
-        found[t // 10**9] += wire
-    for t, _, _, wire in end.frames:
-        found[t // 10**9] += wire
-    return found
-
-
 def _correlation(a: list[float], b: list[float]) -> float:
     n = len(a)
     ma, mb = sum(a) / n, sum(b) / n
@@ -148,30 +142,27 @@ def _correlation(a: list[float], b: list[float]) -> float:
     vb = sum((x - mb) ** 2 for x in b)
     if not va or not vb:
         return 0.0
-    return sum((x - ma) * (y - mb) for x, y in zip(a, b, strict=True)) / (va * vb) ** 0.5
+    return sum((x - ma) * (y - mb) for x, y in zip(a, b, strict=True)) / math.sqrt(va * vb)
 
 
 def lags_of(data: RouterData, end: End) -> set[int]:
-    """By how many seconds the router's clock may be ahead of this end's: the lags at which its media
-    look like the traffic of this call."""
-    sent: Counter[int] = Counter()
-    for first, last in zip(data.samples, data.samples[1:], strict=False):
-        if first.at < end.begin - (routerdata.LAG_S + 120) * 10**9:
-            continue
-        if last.at > end.end + (routerdata.LAG_S + 120) * 10**9:
-            break
-        more = routerdata.grown(routerdata.part(first.row, "media").get("sent_bytes"),
-                                routerdata.part(last.row, "media").get("sent_bytes"))
-        sent[last.at // 10**9] += more or 0
-    if not any(sent.values()):
+    """By how many seconds the router's clock may be ahead of this end's: the lags at which its
+    media look like the traffic of this call."""
+    span = range(min(end.seconds) - 10, max(end.seconds) + 11)
+    wide = range(span.start - routerdata.LAG_S, span.stop + routerdata.LAG_S)
+    if not any(data.media.get(second) for second in wide):
         return set()
-    call = per_second(end)
-    span = range(min(call) - 10, max(call) + 11)
-    mine = [float(call.get(second, 0)) for second in span]
-    alike = {lag: _correlation(mine, [float(sent.get(second + lag, 0)) for second in span])
-             for lag in range(-routerdata.LAG_S, routerdata.LAG_S + 1)}
-    return {lag for lag, value in alike.items() if value >= routerdata.SAME
-            and value >= max(alike.get(lag - 1, 0.0), alike.get(lag + 1, 0.0))}
+    mine = [float(end.seconds.get(second, 0)) for second in span]
+    alike = {
+        lag: _correlation(mine, [float(data.media.get(second + lag, 0)) for second in span])
+        for lag in range(-routerdata.LAG_S, routerdata.LAG_S + 1)
+    }
+    return {
+        lag
+        for lag, value in alike.items()
+        if value >= routerdata.SAME
+        and value >= max(alike.get(lag - 1, 0.0), alike.get(lag + 1, 0.0))
+    }
 
 
 def align_router(data: RouterData, calls: list[Call]) -> None:
@@ -194,28 +185,41 @@ def align_router(data: RouterData, calls: list[Call]) -> None:
         data.problems.append(f"its clock differs by {lag} s from that of the calls: corrected")
 
 
-def call_row(call: Call, routers: list[RouterData]) -> dict[str, Any]:
-    """What result.json says of a call."""
+def call_row(call: Call, held: list[Held]) -> dict[str, Any]:
+    """What result.json says of a call; `held`: by which routers, under which queue."""
     ends = call.ends()
     base = ends[0]
     problems = [f"{end.label}: {text}" for end in ends for text in end.problems]
     for end in ends:
-        problems += [f"{end.label}: its clock was set by {by / 1e9:+.1f} s during the call"
-                     for at, by in end.steps if end.begin <= at <= end.end]
+        problems += [
+            f"{end.label}: its clock was set by {by / 1e9:+.1f} s during the call"
+            for at, by in end.steps
+            if end.begin <= at <= end.end
+        ]
     row: dict[str, Any] = {
         "id": "+".join(str(end.about.get("id") or end.folder.name)[:40] for end in ends),
-        "day": store.day_of(base.begin), "begin_ns": base.begin,
+        "day": store.day_of(base.begin),
+        "begin_ns": base.begin,
         "duration_s": round(max(end.end - end.begin for end in ends) / 1e9, 1),
-        "ends": [end.label for end in ends], "arm": None, "router": {}, "problems": problems}
-    for name, sender, receiver in (("to_callee", call.caller, call.callee),
-                                   ("to_caller", call.callee, call.caller)):
+        "ends": [end.label for end in ends],
+        "arm": None,
+        "router": {},
+        "problems": problems,
+    }
+    for end in ends:
+        end.load()
+    for name, sender, receiver in (
+        ("to_callee", call.caller, call.callee),
+        ("to_caller", call.callee, call.caller),
+    ):
         row[name] = figures.direction(sender, receiver, problems)
+    for end in ends:
+        end.drop()
     arms = set()
-    for data in routers:
-        arm, found = routerdata.between(data, base.begin, base.end)
+    for device, arm, found in held:
         if arm is not None:
             arms.add(arm)
-            row["router"][data.device] = {"arm": arm, **(found or {})}
+            row["router"][device] = {"arm": arm, **(found or {})}
     if arms:
         row["arm"] = arms.pop() if len(arms) == 1 else "mixed"
     if row["arm"] == "mixed":
@@ -249,17 +253,28 @@ def comparison(calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
                         by_day[row["arm"]].setdefault(row["day"], []).append(value)
                 if not values["paqm"] and not values[baseline]:
                     continue
-                means = {arm: [sum(found) / len(found) for found in days.values()]
-                         for arm, days in by_day.items()}
+                means = {
+                    arm: [sum(found) / len(found) for found in days.values()]
+                    for arm, days in by_day.items()
+                }
                 of_days = compare.difference(means["paqm"], means[baseline])
-                rows.append({
-                    "figure": figure + (f".{key}" if key else ""), "label": label, "unit": unit,
-                    "direction": way, "baseline_arm": baseline,
-                    **compare.difference(values["paqm"], values[baseline]),
-                    "values": values,
-                    "by_day": {"paqm_days": len(means["paqm"]), "baseline_days":
-                               len(means[baseline]), "interval": of_days["interval"],
-                               "verdict": of_days["verdict"].replace("calls", "days")}})
+                rows.append(
+                    {
+                        "figure": figure + (f".{key}" if key else ""),
+                        "label": label,
+                        "unit": unit,
+                        "direction": way,
+                        "baseline_arm": baseline,
+                        **compare.difference(values["paqm"], values[baseline]),
+                        "values": values,
+                        "by_day": {
+                            "paqm_days": len(means["paqm"]),
+                            "baseline_days": len(means[baseline]),
+                            "interval": of_days["interval"],
+                            "verdict": of_days["verdict"].replace("calls", "days"),
+                        },
+                    }
+                )
     return rows
 
 
@@ -267,18 +282,37 @@ def merge(places: list[Path]) -> dict[str, Any]:
     """All that result.json has."""
     found, routers, ends = load(places)
     if not found:
-        raise Trouble("no data of a trial are in these folders: name what paqm-trial router and "
-                      "paqm-trial call have written")
+        raise Trouble(
+            "no data of a trial are in these folders: name what paqm-trial router and "
+            "paqm-trial call have written"
+        )
     calls = pair(ends)
     for data in routers:
         align_router(data, calls)
-    rows = [call_row(call, routers) for call in calls]
+    spans = [(call.ends()[0].begin, call.ends()[0].end) for call in calls]
+    held: list[list[Held]] = [[] for _ in calls]
+    for data in routers:
+        for one, (arm, figures_) in zip(held, routerdata.of_calls(data, spans), strict=True):
+            one.append((data.device, arm, figures_))
+    rows = [call_row(call, one) for call, one in zip(calls, held, strict=True)]
     return {
-        "version": 1, "kind": "paqm-trial-report", "folders": found,
-        "plans": [{"device": data.device, **{key: data.plan.get(key) for key in (
-            "bandwidth", "baseline", "alternate", "seed", "paqm")}} for data in routers],
-        "calls": rows, "router_days": [day for data in routers for day in routerdata.days(data)],
-        "comparison": comparison(rows)}
+        "version": 1,
+        "kind": "paqm-trial-report",
+        "folders": found,
+        "plans": [
+            {
+                "device": data.device,
+                **{
+                    key: data.plan.get(key)
+                    for key in ("bandwidth", "baseline", "alternate", "seed", "paqm")
+                },
+            }
+            for data in routers
+        ],
+        "calls": rows,
+        "router_days": [day for data in routers for day in routerdata.days(data)],
+        "comparison": comparison(rows),
+    }
 
 
 def start(args: Any) -> int:
@@ -290,14 +324,15 @@ def start(args: Any) -> int:
         (args.out / "result.json").write_text(text)
         (args.out / "report.html").write_text(page.render(result), encoding="utf-8")
     except OSError as err:
-        raise Trouble(f"{err.filename}: cannot write: {err.strerror}; choose another --out"
-                      ) from err
+        raise Trouble(
+            f"{err.filename}: cannot write: {err.strerror}; choose another --out"
+        ) from err
     if args.json:
         print(text, end="")
     problems = sum(len(one["problems"]) for one in result["folders"] + result["calls"])
     counted = Counter(row["arm"] or "no router" for row in result["calls"])
-    say(f"{len(result['calls'])} calls ({', '.join(f'{n} {arm}' for arm, n in counted.items())}), "
-        f"{problems} notes on the data; {args.out / 'report.html'}")
+    say(
+        f"{len(result['calls'])} calls ({', '.join(f'{n} {arm}' for arm, n in counted.items())}), "
+        f"{problems} notes on the data; {args.out / 'report.html'}"
+    )
     return 0
-
-

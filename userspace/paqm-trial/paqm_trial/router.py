@@ -50,15 +50,27 @@ def make_plan(args: Any) -> dict[str, Any]:
         except (OSError, UnicodeDecodeError) as err:
             raise Trouble(f"--restore: {err}") from err
     seed = args.seed if args.seed is not None else random.SystemRandom().randrange(10**6)
-    return {"version": store.FORMAT, "device": args.device, "bandwidth": args.bandwidth,
-            "baseline": args.baseline, "alternate": args.alternate, "arm": args.arm,
-            "seed": seed, "paqm": words, "restore": batch, "keep_days": args.keep}
+    return {
+        "version": store.FORMAT,
+        "device": args.device,
+        "bandwidth": args.bandwidth,
+        "baseline": args.baseline,
+        "alternate": args.alternate,
+        "arm": args.arm,
+        "seed": seed,
+        "paqm": words,
+        "restore": batch,
+        "keep_days": args.keep,
+    }
 
 
 def check_plan(plan: dict[str, Any]) -> None:
-    """Can both queues be attached here? Nothing is changed."""
+    """Can the queues be attached here whose turn may come? Nothing is changed."""
     queue.need_device(plan["device"])
-    for arm in {"paqm", plan["baseline"]} - {"as-found"}:
+    arms = {"paqm", plan["baseline"]}
+    if plan["alternate"] == "none":
+        arms = {plan["baseline"] if plan["arm"] == "baseline" else "paqm"}
+    for arm in sorted(arms - {"as-found"}):
         try:
             queue.try_arm(arm, plan["bandwidth"], plan["paqm"])
         except Trouble as err:
@@ -83,8 +95,15 @@ class Router:
         self.swept = ""
 
     def event(self, what: str, **more: Any) -> None:
-        self.lines.write({"wall_ns": time.time_ns(), "mono_ns": time.monotonic_ns(), "event": what,
-                          "arm": self.arm, **more})
+        self.lines.write(
+            {
+                "wall_ns": time.time_ns(),
+                "mono_ns": time.monotonic_ns(),
+                "event": what,
+                "arm": self.arm,
+                **more,
+            }
+        )
 
     def remember(self) -> None:
         """What stands there, unless this trial has put it there in this boot."""
@@ -94,8 +113,10 @@ class Router:
             return
         self.found = [] if self.plan["restore"] else queue.find(self.device)
         if self.plan["baseline"] == "as-found" and "paqm" in self.found:
-            raise Trouble(f"{self.device} has paqm already: a comparison with what is found would "
-                          "compare it with itself; choose another --baseline")
+            raise Trouble(
+                f"{self.device} has paqm already: a comparison with what is found would "
+                "compare it with itself; choose another --baseline"
+            )
         store.write_json(self.folder / STATE, {"boot": boot_id(), "found": self.found})
 
     def due(self) -> str:
@@ -106,14 +127,25 @@ class Router:
 
     def attach(self) -> None:
         arm = self.due()
-        queue.attach(self.device, arm, self.plan["bandwidth"], self.plan["paqm"], self.found,
-                     self.plan["restore"])
+        queue.attach(
+            self.device,
+            arm,
+            self.plan["bandwidth"],
+            self.plan["paqm"],
+            self.found,
+            self.plan["restore"],
+        )
         self.arm = arm
         shown = queue.show(self.device)
         edges = (queue.root_of(shown) or {}).get("sojourn_edges_ns")
-        self.event("attached", edges_ns=edges, bandwidth_bps=queue.parse_rate(
-            self.plan["bandwidth"]), baseline=self.plan["baseline"],
-            alternate=self.plan["alternate"], seed=self.plan["seed"])
+        self.event(
+            "attached",
+            edges_ns=edges,
+            bandwidth_bps=queue.parse_rate(self.plan["bandwidth"]),
+            baseline=self.plan["baseline"],
+            alternate=self.plan["alternate"],
+            seed=self.plan["seed"],
+        )
         say(f"{self.device}: {arm}")
 
     def replaced(self, shown: list[dict[str, Any]]) -> bool:
@@ -124,15 +156,18 @@ class Router:
         shown = queue.show(self.device)
         if self.replaced(shown):
             self.event("replaced", by=(queue.root_of(shown) or {}).get("kind"))
-            say(f"{self.device}: its queue was replaced by another program; the trial puts its own "
-                f"there again in {RETRY_S} s")
+            say(
+                f"{self.device}: its queue was replaced by another program; the trial puts its own "
+                f"there again in {RETRY_S} s"
+            )
             self.arm = ""
             return
         row = queue.sample(shown)
         now = time.time_ns()
         if row != self.last or now - self.written_ns >= IDLE_NS or now < self.written_ns:
-            self.lines.write({"wall_ns": now, "mono_ns": time.monotonic_ns(), "arm": self.arm,
-                              **row})
+            self.lines.write(
+                {"wall_ns": now, "mono_ns": time.monotonic_ns(), "arm": self.arm, **row}
+            )
             self.last, self.written_ns = row, now
 
     def second(self) -> None:
@@ -152,7 +187,10 @@ class Router:
         today = store.day_of(time.time_ns())
         if today != self.swept:
             self.swept = today
-            store.forget(self.folder)
+            try:
+                store.forget(self.folder)
+            except Trouble as err:
+                say(str(err))
 
     def run(self) -> None:
         def on_signal(number: int, frame: FrameType | None) -> None:
@@ -200,8 +238,9 @@ def release(folder: Path, plan: dict[str, Any]) -> str:
     try:
         if state.get("boot") == boot_id():
             if queue.ours(queue.show(device)):
-                queue.put_back(device, [str(word) for word in state.get("found", [])],
-                               plan["restore"])
+                queue.put_back(
+                    device, [str(word) for word in state.get("found", [])], plan["restore"]
+                )
                 said = f"{device}: what stood there before is back"
             else:
                 said = f"{device}: no queue of the trial stands there"
@@ -216,8 +255,9 @@ def release(folder: Path, plan: dict[str, Any]) -> str:
 def load_plan(folder: Path) -> dict[str, Any]:
     plan = store.read_json(folder / PLAN)
     if plan is None or plan.get("version") != store.FORMAT:
-        raise Trouble(f"{folder}: no trial is set up there; paqm-trial router DEVICE --bandwidth "
-                      "RATE does it")
+        raise Trouble(
+            f"{folder}: no trial is set up there; paqm-trial router DEVICE --bandwidth RATE does it"
+        )
     return plan
 
 
@@ -238,21 +278,26 @@ def start(args: Any) -> int:
         plan = load_plan(folder)
     else:
         if not args.bandwidth:
-            raise Trouble("--bandwidth RATE is missing: a little less than the link carries, as "
-                          "measured (95 %), such as 20mbit")
+            raise Trouble(
+                "--bandwidth RATE is missing: a little less than the link carries, as "
+                "measured (95 %), such as 20mbit"
+            )
         plan = make_plan(args)
         check_plan(plan)
         store.open_folder(folder, "router", args.keep)
     held = lock(folder)
     if held is None:
-        raise Trouble(f"{args.device}: a trial runs there already; paqm-trial end {args.device} "
-                      "ends it")
+        raise Trouble(
+            f"{args.device}: a trial runs there already; paqm-trial end {args.device} ends it"
+        )
     if not args.resume:
         release_if_stale(folder, plan)
         store.write_json(folder / PLAN, plan)
-        say(f"{args.device}: P-AQM and {plan['baseline']} at {plan['bandwidth']}, alternating: "
+        say(
+            f"{args.device}: P-AQM and {plan['baseline']} at {plan['bandwidth']}, alternating: "
             f"{plan['alternate']}, seed {plan['seed']}; data in {folder}, kept for "
-            f"{plan['keep_days']} days")
+            f"{plan['keep_days']} days"
+        )
     if args.foreground or args.resume or not has_systemd():
         Router(folder, plan).run()
         return 0
@@ -262,16 +307,27 @@ def start(args: Any) -> int:
     unit = UNIT.format(args.device)
     if queue.run("systemctl", "show", "-p", "ActiveState", "--value", unit).strip() != "active":
         raise Trouble(f"the service does not stay: journalctl -u {unit} says why")
-    say(f"{args.device}: runs as {unit}, also after a restart; `paqm-trial end {args.device}` ends "
-        "it")
+    say(
+        f"{args.device}: runs as {unit}, also after a restart; `paqm-trial end {args.device}` ends "
+        "it"
+    )
     return 0
 
 
 def release_if_stale(folder: Path, plan: dict[str, Any]) -> None:
     """A trial that crashed has left its queue: what stood there before it is what counts."""
     if (folder / STATE).exists():
-        say(release(folder, plan | {"restore": (store.read_json(folder / PLAN) or {}).get(
-            "restore", plan["restore"])}))
+        say(
+            release(
+                folder,
+                plan
+                | {
+                    "restore": (store.read_json(folder / PLAN) or {}).get(
+                        "restore", plan["restore"]
+                    )
+                },
+            )
+        )
 
 
 def end(args: Any) -> int:
@@ -279,15 +335,21 @@ def end(args: Any) -> int:
     need_root()
     if not args.dir.is_dir():
         raise Trouble(f"{args.dir}: no trial was set up on this machine")
-    devices = [args.device] if args.device else sorted(
-        path.name for path in args.dir.iterdir() if (path / PLAN).exists())
+    devices = (
+        [args.device]
+        if args.device
+        else sorted(path.name for path in args.dir.iterdir() if (path / PLAN).exists())
+    )
     if not devices:
         say("no trial is set up on this machine")
     for device in devices:
         folder = folder_of(args.dir, device)
         plan = load_plan(folder)
         if not args.pause and has_systemd():
-            queue.run("systemctl", "disable", "--now", "--quiet", UNIT.format(device))
+            try:
+                queue.run("systemctl", "disable", "--now", "--quiet", UNIT.format(device))
+            except Trouble as err:
+                say(f"{err}: no matter, if the trial did not run as a service")
         stop_process(folder)
         say(release(folder, plan))
         if not args.pause:

@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a router has kept, read: samples, turns, and the figures between two moments."""
+"""What a router has kept, read: turns, and the figures of days and of calls.
+
+Two weeks are a million samples: they are read twice, one after the other, and none is kept.
+"""
 
 from __future__ import annotations
 
 import bisect
 import re
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,19 +33,38 @@ class Sample:
     row: dict[str, Any]
 
 
+class Spans:
+    """Stretches of time, merged: is a moment in one of them?"""
+
+    def __init__(self, spans: list[tuple[int, int]]) -> None:
+        self.begins: list[int] = []
+        self.ends: list[int] = []
+        for begin, end in sorted(spans):
+            if self.ends and begin <= self.ends[-1]:
+                self.ends[-1] = max(self.ends[-1], end)
+            else:
+                self.begins.append(begin)
+                self.ends.append(end)
+
+    def has(self, at: int) -> bool:
+        place = bisect.bisect_right(self.begins, at) - 1
+        return place >= 0 and at <= self.ends[place]
+
+
 @dataclass
 class RouterData:
     folder: Path
     device: str
     machine: str
     plan: dict[str, Any]
-    samples: list[Sample] = field(default_factory=list)
+    samples: int = 0
     breaks: list[int] = field(default_factory=list)  # when a queue was attached
     edges: list[int] = field(default_factory=list)
     bandwidth: float | None = None
     baseline: str = ""
     problems: list[str] = field(default_factory=list)
-    times: list[int] = field(default_factory=list)
+    media: Counter[int] = field(default_factory=Counter)  # bytes by second, around calls
+    of_days: dict[tuple[str, str], Stretch] = field(default_factory=dict)
     offset_ns: int = 0  # of its clock against that of the calls' first ends
 
 
@@ -49,8 +73,11 @@ def _event(data: RouterData, row: dict[str, Any], at: int) -> None:
     if what == "attached":
         data.breaks.append(at)
         edges = row.get("edges_ns")
-        if isinstance(edges, list) and len(edges) <= BINS and all(
-                count(one) is not None for one in edges):
+        if (
+            isinstance(edges, list)
+            and len(edges) <= BINS
+            and all(count(one) is not None for one in edges)
+        ):
             data.edges = [int(one) for one in edges] or data.edges
         data.bandwidth = number(row.get("bandwidth_bps")) or data.bandwidth
         data.baseline = str(row.get("baseline") or data.baseline)[:20]
@@ -60,28 +87,61 @@ def _event(data: RouterData, row: dict[str, Any], at: int) -> None:
         data.problems.append(f"{store.day_of(at)}: {str(row.get('detail'))[:200]}")
 
 
-def read_router(folder: Path, machine: str) -> RouterData:
-    reader = store.Reader(folder)
-    plan = store.read_json(folder / "plan.json") or {}
-    data = RouterData(folder, folder.name[:40], machine, plan, problems=reader.problems)
-    notes: list[dict[str, Any]] = []
+def _pairs(
+    folder: Path, reader: store.Reader, other: Callable[[int, dict[str, Any]], None]
+) -> Iterator[tuple[Sample, Sample]]:
+    """Samples that follow each other under one queue; every row goes to `other`, too."""
+    last: Sample | None = None
     for path in sorted(folder.glob("samples-*.jsonl")):
         for row in reader.lines(path):
             at = count(row.get("wall_ns"))
             if at is None:
                 continue
-            notes.append({"wall_ns": at, "mono_ns": row.get("mono_ns")})
-            if "event" in row:
-                _event(data, row, at)
-            elif isinstance(row.get("arm"), str):
-                data.samples.append(Sample(at, row["arm"][:20], row))
-    # A restart begins the steady clock anew: that is no step.
-    steps = [at for at, by in clocks.steps(notes) if at not in data.breaks]
-    if steps and len(steps) > len(data.breaks):
+            other(at, row)
+            if row.get("event") == "attached":
+                last = None
+            elif "event" not in row and isinstance(row.get("arm"), str):
+                now = Sample(at, row["arm"][:20], row)
+                if last and last.arm == now.arm and 0 < now.at - last.at <= NEAR_NS:
+                    yield last, now
+                last = now
+
+
+def read_router(folder: Path, machine: str, calls: list[tuple[int, int]]) -> RouterData:
+    """`calls`: begin and end of each."""
+    reader = store.Reader(folder)
+    plan = store.read_json(folder / "plan.json") or {}
+    data = RouterData(folder, folder.name[:40], machine, plan, problems=reader.problems)
+    wide = (LAG_S + 120) * 10**9
+    near = Spans([(begin - wide, end + wide) for begin, end in calls])
+    clock: list[dict[str, Any]] = []
+    steps: list[int] = []
+
+    def other(at: int, row: dict[str, Any]) -> None:
+        data.samples += "event" not in row
+        if row.get("event") == "begin":
+            clock.clear()  # a restart may begin the steady clock anew: that is no step
+        clock.append(row)
+        if len(clock) > 1:
+            steps.extend(moment for moment, _ in clocks.steps(clock))
+            del clock[0]
+        if "event" in row:
+            _event(data, row, at)
+
+    for first, last in _pairs(folder, reader, other):
+        day = store.day_of(first.at)
+        data.of_days.setdefault((day, first.arm), Stretch()).add(first, last)
+        if near.has(last.at):
+            data.media[last.at // 10**9] += (
+                grown(
+                    part(first.row, "media").get("sent_bytes"),
+                    part(last.row, "media").get("sent_bytes"),
+                )
+                or 0
+            )
+    if steps:
         data.problems.append(f"its clock was set {len(steps)} times")
-    data.samples.sort(key=lambda one: one.at)
     data.breaks.sort()
-    data.times = [one.at for one in data.samples]
     return data
 
 
@@ -149,8 +209,12 @@ class Stretch:
             self.backlog.append(count(last.row.get("backlog")) or 0)
         for name in CLASSES:
             before, after = histogram(first.row, name), histogram(last.row, name)
-            if before and after and len(before) == len(after) and all(
-                    b >= a for a, b in zip(before, after, strict=True)):
+            if (
+                before
+                and after
+                and len(before) == len(after)
+                and all(b >= a for a, b in zip(before, after, strict=True))
+            ):
                 kept = self.hist.setdefault(name, [0] * len(after))
                 if len(kept) == len(after):
                     for at, (a, b) in enumerate(zip(before, after, strict=True)):
@@ -163,24 +227,35 @@ class Stretch:
         if not self.ns:
             return None
         found: dict[str, Any] = {
-            "seconds": rounded(self.ns / 1e9, 1), "rate_kbps": rounded(self.bytes * 8e6 / self.ns, 1),
+            "seconds": rounded(self.ns / 1e9, 1),
+            "rate_kbps": rounded(self.bytes * 8e6 / self.ns, 1),
             "loss_percent": _percent(self.drops, self.packets),
-            "media_loss_percent": None, "media_delay_ms": None, "elastic_delay_ms": None,
-            "backlog_ms": None, "utilisation_percent": None}
+            "media_loss_percent": None,
+            "media_delay_ms": None,
+            "elastic_delay_ms": None,
+            "backlog_ms": None,
+            "utilisation_percent": None,
+        }
         for name, counts in self.hist.items():
             if sum(counts):
                 found[f"{name}_delay_ms"] = {
                     label: rounded(hist_quantile(counts, data.edges, share))
-                    for label, share in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))}
+                    for label, share in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
+                }
         if self.media["packets"]:
             found["media_loss_percent"] = _percent(self.media["drops"], self.media["packets"])
         if data.bandwidth:
             found["utilisation_percent"] = rounded(
-                self.bytes * 8e9 / self.ns / data.bandwidth * 100, 2)
-            found["backlog_ms"] = {
-                label: rounded((quantile(self.backlog, share) or 0) * 8e3 / data.bandwidth)
-                for label, share in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
-            } if self.backlog else None
+                self.bytes * 8e9 / self.ns / data.bandwidth * 100, 2
+            )
+            found["backlog_ms"] = (
+                {
+                    label: rounded((quantile(self.backlog, share) or 0) * 8e3 / data.bandwidth)
+                    for label, share in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
+                }
+                if self.backlog
+                else None
+            )
         return found
 
 
@@ -188,32 +263,54 @@ def _percent(drops: int, sent: int) -> float | None:
     return rounded(drops / (drops + sent) * 100) if drops + sent else None
 
 
-def between(data: RouterData, begin: int, end: int) -> tuple[str | None, dict[str, Any] | None]:
-    """The queue of that time (None: not known, "mixed": more than one), and its figures."""
-    begin, end = begin + data.offset_ns, end + data.offset_ns
-    low = max(0, bisect.bisect_right(data.times, begin) - 1)
-    high = min(len(data.times), bisect.bisect_left(data.times, end) + 1)
-    inside = data.samples[low:high]
-    if not inside or inside[0].at > begin + NEAR_NS or inside[-1].at < end - NEAR_NS:
-        return None, None
-    arms = {one.arm for one in inside if begin <= one.at <= end} or {inside[0].arm}
-    if len(arms) > 1 or any(begin < at < end for at in data.breaks):
-        return "mixed", None
-    stretch = Stretch()
-    for first, last in zip(inside, inside[1:], strict=False):
-        if first.arm == last.arm:
-            stretch.add(first, last)
-    return arms.pop(), stretch.figures(data)
+class Window:
+    """The time of a call, by the router's clock."""
+
+    def __init__(self, begin: int, end: int) -> None:
+        self.begin, self.end = begin, end
+        self.arms: set[str] = set()
+        self.stretch = Stretch()
+        self.first: int | None = None
+        self.last = 0
+
+    def add(self, first: Sample, last: Sample) -> None:
+        if first.at < self.end and last.at > self.begin:
+            self.arms.add(first.arm)
+            self.stretch.add(first, last)
+            self.first = first.at if self.first is None else min(self.first, first.at)
+            self.last = max(self.last, last.at)
+
+    def result(self, data: RouterData) -> tuple[str | None, dict[str, Any] | None]:
+        """The queue (None: not known, "mixed": more than one), and its figures."""
+        if (
+            self.first is None
+            or self.first > self.begin + NEAR_NS
+            or self.last < self.end - NEAR_NS
+        ):
+            return None, None
+        inside = bisect.bisect_right(data.breaks, self.begin)
+        if len(self.arms) > 1 or inside < len(data.breaks) and data.breaks[inside] < self.end:
+            return "mixed", None
+        return next(iter(self.arms)), self.stretch.figures(data)
+
+
+def of_calls(
+    data: RouterData, calls: list[tuple[int, int]]
+) -> list[tuple[str | None, dict[str, Any] | None]]:
+    """Queue and figures of each call."""
+    windows = [Window(begin + data.offset_ns, end + data.offset_ns) for begin, end in calls]
+    near = Spans([(one.begin - NEAR_NS, one.end + NEAR_NS) for one in windows])
+    for first, last in _pairs(data.folder, store.Reader(data.folder), lambda at, row: None):
+        if near.has(first.at):
+            for window in windows:
+                window.add(first, last)
+    return [window.result(data) for window in windows]
 
 
 def days(data: RouterData) -> list[dict[str, Any]]:
     """The figures of each day and queue, whoever sent."""
-    found: dict[tuple[str, str], Stretch] = {}
-    for first, last in zip(data.samples, data.samples[1:], strict=False):
-        at = bisect.bisect_right(data.breaks, first.at)
-        attached = at < len(data.breaks) and data.breaks[at] <= last.at
-        if first.arm == last.arm and not attached and last.at - first.at <= NEAR_NS:
-            found.setdefault((store.day_of(first.at), first.arm), Stretch()).add(first, last)
-    return [{"device": data.device, "day": day, "arm": arm, **figures}
-            for (day, arm), stretch in sorted(found.items())
-            if re.fullmatch(r"\d{4}-\d\d-\d\d", day) and (figures := stretch.figures(data))]
+    return [
+        {"device": data.device, "day": day, "arm": arm, **figures}
+        for (day, arm), stretch in sorted(data.of_days.items())
+        if re.fullmatch(r"\d{4}-\d\d-\d\d", day) and (figures := stretch.figures(data))
+    ]

@@ -80,14 +80,20 @@ def open_folder(path: Path, role: str, keep_days: int) -> dict[str, Any]:
     except OSError as err:
         raise Trouble(f"{path}: {err.strerror}; choose another place by --dir") from err
     if free < LEAST_FREE:
-        raise Trouble(f"{path}: {free >> 20} MB are free, {LEAST_FREE >> 20} MB are needed: make "
-                      "room, or choose another place by --dir")
+        raise Trouble(
+            f"{path}: {free >> 20} MB are free, {LEAST_FREE >> 20} MB are needed: make "
+            "room, or choose another place by --dir"
+        )
     about = read_json(path / ABOUT)
     if about is None and (path / ABOUT).exists():
         raise Trouble(f"{path / ABOUT} cannot be read: move {path} away, or choose another --dir")
     if about is None:
-        about = {"version": FORMAT, "kind": "paqm-trial", "machine": secrets.token_hex(4),
-                 "created_ns": time.time_ns()}
+        about = {
+            "version": FORMAT,
+            "kind": "paqm-trial",
+            "machine": secrets.token_hex(4),
+            "created_ns": time.time_ns(),
+        }
     elif about.get("role") != role:
         raise Trouble(f"{path} has the data of a {about.get('role')}: choose another --dir")
     about |= {"role": role, "keep_days": keep_days}
@@ -110,7 +116,9 @@ class Lines:
         if self.file is None or name != self.name:
             self.close()
             path = self.folder / name
-            descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+            descriptor = os.open(
+                path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600
+            )
             self.file, self.name = os.fdopen(descriptor, "w"), name
             if path.stat().st_size:
                 self.file.write("\n")  # a line that was cut off ends here
@@ -124,8 +132,12 @@ class Lines:
                 self.close()  # forgotten meanwhile
             full = free_bytes(self.folder) < LAST_FREE
             if full != self.full:
-                say(f"{self.folder}: the disk is nearly full: no figures are written until there "
-                    "is room again" if full else f"{self.folder}: there is room again")
+                say(
+                    f"{self.folder}: the disk is nearly full: no figures are written until there "
+                    "is room again"
+                    if full
+                    else f"{self.folder}: there is room again"
+                )
             self.full = full
         return not self.full
 
@@ -139,8 +151,10 @@ class Lines:
             if err.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS):
                 raise Trouble(f"{self.folder}: cannot write: {err.strerror}") from err
             if not self.full:
-                say(f"{self.folder}: cannot write: {err.strerror}; the queue stays, the figures of "
-                    "this time are lost")
+                say(
+                    f"{self.folder}: cannot write: {err.strerror}; the queue stays, the figures of "
+                    "this time are lost"
+                )
             self.full = True
             self.file = None
 

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""The trial kit with the real queue and real calls, in a guest: first the handbook's commands as they
-stand there, then turns, crashes and other programs that change the queue.
+"""The trial kit with the real queue and real calls, in a guest: first the handbook's commands as
+they stand there, then turns, crashes and other programs that change the queue.
 
 Prints `ok NAME` or `not ok NAME: why`. The network is that of stream_lab.py: s is the caller, v the
 callee, r the router, whose device rv leads to the slow link. Each has a home of its own.
 
-A block of the handbook has a comment before it: `on HOST`, what it must have said (`gives "REGEX"`),
-`without devices` (words for a machine without camera), `in the background`. Packages are installed
-by trial-packages.sh, in fresh systems.
+A block of the handbook has a comment before it: `on HOST`, what it must have said (`gives
+"REGEX"`), `without devices` (words for a machine without camera), `in the background`. Packages
+are installed by trial-packages.sh, in fresh systems.
 
 Usage: testbed/paqm-lab exec userspace/paqm-trial/tests/lab_trial.py [--build DIR]
 """
@@ -36,7 +36,9 @@ from trial import Program, check, inside, within  # noqa: E402
 
 PAGE = TOP / "docs" / "trial.md"
 PLACE = Path("/run/trial")
-BLOCK = re.compile(r"^<!-- (on|installs|not run)[: ] *(\w*)(.*?) -->\n```sh\n(.*?)^```$", re.M | re.S)
+BLOCK = re.compile(
+    r"^<!-- (on|installs|not run)[: ] *(\w*)(.*?) -->\n```sh\n(.*?)^```$", re.M | re.S
+)
 HOSTS = {"router": "r", "caller": "s", "callee": "v", "report": "r"}
 NAMES = {"eth0": "rv", "callee.example.org": "10.3.0.2"}
 SILENT = "--source test --audio test --sink none --audio-sink none"
@@ -52,8 +54,14 @@ class Terminal:
         home = PLACE / host
         env = {**os.environ, "HOME": str(home), "PAQM_SOCKET": f"/run/paqmd-{HOSTS[host]}.sock"}
         self.process = subprocess.Popen(
-            ["ip", "netns", "exec", HOSTS[host], "bash", "-ec", line], cwd=home, env=env,
-            stdin=slave, stdout=slave, stderr=slave, start_new_session=True)
+            ["ip", "netns", "exec", HOSTS[host], "bash", "-ec", line],
+            cwd=home,
+            env=env,
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            start_new_session=True,
+        )
         os.close(slave)
         os.set_blocking(self.master, False)
 
@@ -103,8 +111,11 @@ def qdisc() -> dict[str, Any]:
 
 
 def samples(folder: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for path in sorted(folder.glob("samples-*")) for line in
-            path.read_text().splitlines()]
+    return [
+        json.loads(line)
+        for path in sorted(folder.glob("samples-*"))
+        for line in path.read_text().splitlines()
+    ]
 
 
 class Handbook:
@@ -118,8 +129,10 @@ class Handbook:
     def play(self) -> None:
         text = PAGE.read_text()
         blocks = BLOCK.findall(text)
-        check("every block of the handbook says where it is run",
-              len(blocks) == len(re.findall(r"^```sh$", text, re.M)))
+        check(
+            "every block of the handbook says where it is run",
+            len(blocks) == len(re.findall(r"^```sh$", text, re.M)),
+        )
         for kind, host, how, body in blocks:
             if kind != "on":
                 continue
@@ -158,7 +171,9 @@ class Handbook:
         if line.startswith("paqm-trial end"):
             assert self.router
             check("the queue that was there before is back", qdisc() == self.before, qdisc())
-            check("the trial in the foreground has ended", self.router.wait() == 0, self.router.said)
+            check(
+                "the trial in the foreground has ended", self.router.wait() == 0, self.router.said
+            )
         return status == 0 and re.search(gives, one.said) is not None, one.said
 
     def collect(self) -> None:
@@ -172,7 +187,7 @@ class Handbook:
     def judge(self) -> None:
         """What the report says of the call."""
         home = PLACE / "report" / "report"
-        row, = json.loads((home / "result.json").read_text())["calls"]
+        (row,) = json.loads((home / "result.json").read_text())["calls"]
         check("the call has one queue", row["arm"] in ("paqm", "fq_codel"), row)
         check("both ends are there", row["ends"] == ["caller", "callee"], row["ends"])
         for way in ("to_callee", "to_caller"):
@@ -183,14 +198,23 @@ class Handbook:
             within(f"loss {way}", found["loss_percent"], 0, 0.1)
             within(f"clocks of one guest are one {way}", abs(found["clock_offset_ms"]), 0, 5)
         text = (home / "report.html").read_text()
-        check("the page has the call", "to the callee" in text and "Too few calls to tell" in text
-              or row["arm"] == "paqm", text[:300])
-        words = [path for path in (PLACE / "caller/paqm-trial").rglob("*") if path.is_file()
-                 and re.search(r"10\.\d\.0\.\d", path.read_text(errors="replace"))]
+        check(
+            "the page has the call",
+            "to the callee" in text and "Too few calls to tell" in text or row["arm"] == "paqm",
+            text[:300],
+        )
+        words = [
+            path
+            for path in (PLACE / "caller/paqm-trial").rglob("*")
+            if path.is_file() and re.search(r"10\.\d\.0\.\d", path.read_text(errors="replace"))
+        ]
         check("no address is in the caller's data", not words, words)
         kept = samples(Path("/var/lib/paqm-trial/rv"))
-        check("the router's seconds are there",
-              sum("event" not in one for one in kept) > 15, len(kept))
+        check(
+            "the router's seconds are there",
+            sum("event" not in one for one in kept) > 15,
+            len(kept),
+        )
 
 
 class Turns:
@@ -203,18 +227,29 @@ class Turns:
 
     def start(self, *words: str) -> Terminal:
         one = self.router("--bandwidth", "2mbit", *words)
-        check(f"a trial begins {' '.join(words)}", one.until("rv: (paqm|fq_codel|as-found|cake|fifo)"),
-              one.said)
+        check(
+            f"a trial begins {' '.join(words)}",
+            one.until("rv: (paqm|fq_codel|as-found|cake|fifo)"),
+            one.said,
+        )
         return one
 
     def call(self, seconds: int) -> None:
         ends = []
         for host, where in (("callee", "--listen"), ("caller", "10.3.0.2")):
-            ends.append(Terminal(host, f"paqm-trial call {where} --secret secret --consent on-paper "
-                                 f"-- {SILENT} --duration {seconds}"))
+            ends.append(
+                Terminal(
+                    host,
+                    f"paqm-trial call {where} --secret secret --consent on-paper "
+                    f"-- {SILENT} --duration {seconds}",
+                )
+            )
             ends[-1].until("waiting" if host == "callee" else "talking")
-        check("a call comes to its end", [one.wait() for one in ends] == [0, 0],
-              [one.said for one in ends])
+        check(
+            "a call comes to its end",
+            [one.wait() for one in ends] == [0, 0],
+            [one.said for one in ends],
+        )
 
     def hold(self) -> None:
         for end in ("caller", "callee"):
@@ -224,39 +259,77 @@ class Turns:
         for _ in range(2):
             time.sleep(60 - time.time() % 60 + 5 if time.time() % 60 > 5 else 5)
             self.call(12)
-        kinds = {sample["arm"]: sample["kind"] for sample in samples(self.folder / "rv")
-                 if "kind" in sample}
+        kinds = {
+            sample["arm"]: sample["kind"]
+            for sample in samples(self.folder / "rv")
+            if "kind" in sample
+        }
         check("both queues had their turn", kinds == {"paqm": "paqm", "fq_codel": "htb"}, kinds)
         one.end(signal.SIGTERM)
         check("it ends by a signal", one.process.returncode == 0, one.said)
-        done = Terminal("router", f"paqm-trial report {self.folder} {PLACE}/caller {PLACE}/callee "
-                        f"--out {PLACE}/both --json")
+        done = Terminal(
+            "router",
+            f"paqm-trial report {self.folder} {PLACE}/caller {PLACE}/callee "
+            f"--out {PLACE}/both --json",
+        )
         check("and is reported", done.wait() == 0, done.said)
+        advice = "".join(path.read_text() for path in (PLACE / "caller").rglob("feedback.csv"))
+        check(
+            "what routers advised is kept, without their addresses",
+            "router-" in advice and "10.3.0.1" not in advice,
+            advice[:200],
+        )
         result = json.loads((PLACE / "both/result.json").read_text())
         rows = result["calls"]
-        check("a call under each queue", sorted(row["arm"] for row in rows) == ["fq_codel", "paqm"],
-              [(row["arm"], row["problems"]) for row in rows])
+        check(
+            "a call under each queue",
+            sorted(row["arm"] for row in rows) == ["fq_codel", "paqm"],
+            [(row["arm"], row["problems"]) for row in rows],
+        )
         held = {row["arm"]: row["router"]["rv"] for row in rows}
-        within("media in the router under P-AQM, p95 ms", held["paqm"]["media_delay_ms"]["p95"], 0, 10)
+        within(
+            "media in the router under P-AQM, p95 ms", held["paqm"]["media_delay_ms"]["p95"], 0, 10
+        )
         check("fq_codel does not tell of delay", held["fq_codel"]["media_delay_ms"] is None)
-        within("one call of each is too few", sum(
-            row["verdict"] == "too few calls" for row in result["comparison"]),
-            len(result["comparison"]), len(result["comparison"]))
+        within(
+            "one call of each is too few",
+            sum(row["verdict"] == "too few calls" for row in result["comparison"]),
+            len(result["comparison"]),
+            len(result["comparison"]),
+        )
 
     def crash(self) -> None:
         """Killed: the queue stays; `end`, a new start and another's queue know what to do."""
-        inside("r", "tc", "qdisc", "replace", "dev", "rv", "root", "handle", "5:", "fq_codel",
-               "limit", "777", "target", "7ms")
+        inside(
+            "r",
+            "tc",
+            "qdisc",
+            "replace",
+            "dev",
+            "rv",
+            "root",
+            "handle",
+            "5:",
+            "fq_codel",
+            "limit",
+            "777",
+            "target",
+            "7ms",
+        )
         before = qdisc()
         one = self.start("--alternate", "none", "--foreground")
         check("P-AQM stands there", qdisc()["kind"] == "paqm", qdisc())
         again = self.router("--bandwidth", "2mbit")
-        check("a second one is refused", again.wait() == 2 and "runs there already" in again.said,
-              again.said)
+        check(
+            "a second one is refused",
+            again.wait() == 2 and "runs there already" in again.said,
+            again.said,
+        )
         one.end(signal.SIGKILL)
         check("after a crash it stands there still", qdisc()["handle"] == "7a1:", qdisc())
-        one = self.start("--alternate", "none", "--arm", "baseline", "--baseline", "as-found",
-                         "--foreground")
+        one = self.start(
+            "--alternate", "none", "--arm", "baseline", "--baseline", "as-found", "--foreground"
+        )
         check("the next trial knows what stood there before", qdisc() == before, qdisc())
         one.end(signal.SIGKILL)
         one = self.start("--alternate", "none", "--foreground")
@@ -278,16 +351,46 @@ class Turns:
         check("what others have put there stays", qdisc()["kind"] == "pfifo", qdisc())
 
     def refused(self) -> None:
-        inside("r", "tc", "qdisc", "replace", "dev", "rv", "root", "handle", "1:", "htb", "default",
-               "1")
-        inside("r", "tc", "class", "add", "dev", "rv", "parent", "1:", "classid", "1:1", "htb",
-               "rate", "3mbit")
+        inside(
+            "r",
+            "tc",
+            "qdisc",
+            "replace",
+            "dev",
+            "rv",
+            "root",
+            "handle",
+            "1:",
+            "htb",
+            "default",
+            "1",
+        )
+        inside(
+            "r",
+            "tc",
+            "class",
+            "add",
+            "dev",
+            "rv",
+            "parent",
+            "1:",
+            "classid",
+            "1:1",
+            "htb",
+            "rate",
+            "3mbit",
+        )
         one = self.router("--bandwidth", "2mbit", "--foreground")
-        check("a tree that cannot be put back is refused", one.wait() == 2 and "--restore" in one.said,
-              one.said)
+        check(
+            "a tree that cannot be put back is refused",
+            one.wait() == 2 and "--restore" in one.said,
+            one.said,
+        )
         lines = PLACE / "tree"
-        lines.write_text("qdisc add dev rv root handle 1: htb default 1\n"
-                         "class add dev rv parent 1: classid 1:1 htb rate 3mbit\n")
+        lines.write_text(
+            "qdisc add dev rv root handle 1: htb default 1\n"
+            "class add dev rv parent 1: classid 1:1 htb rate 3mbit\n"
+        )
         one = self.start("--alternate", "none", "--foreground", "--restore", str(lines))
         one.end(signal.SIGTERM)
         classes = inside("r", "tc", "class", "show", "dev", "rv")
@@ -296,12 +399,26 @@ class Turns:
             one = self.router("--bandwidth", "2mbit", *words, "--foreground")
             check(f"refused: {' '.join(words)}", one.wait() == 2 and why in one.said, one.said)
         for kind in ("cake", "fifo"):
-            one = self.start("--alternate", "none", "--arm", "baseline", "--baseline", kind,
-                             "--foreground", "--restore", str(lines))
+            one = self.start(
+                "--alternate",
+                "none",
+                "--arm",
+                "baseline",
+                "--baseline",
+                kind,
+                "--foreground",
+                "--restore",
+                str(lines),
+            )
             time.sleep(3)
             one.end(signal.SIGTERM)
-            check(f"{kind} has its turn", any(sample.get("arm") == kind and "kind" in sample
-                                              for sample in samples(self.folder / "rv")))
+            check(
+                f"{kind} has its turn",
+                any(
+                    sample.get("arm") == kind and "kind" in sample
+                    for sample in samples(self.folder / "rv")
+                ),
+            )
 
 
 def main() -> int:
@@ -311,14 +428,27 @@ def main() -> int:
     programs = [TOP / "userspace/paqm-trial", build / "streamer", build / "feedback-daemon"]
     os.environ["PATH"] = ":".join([*map(str, programs), os.environ["PATH"]])
     os.environ.setdefault("TC_LIB_DIR", str(build / "userspace/tc-paqm"))
-    trial.run("mount", "-t", "tmpfs", "tmpfs", "/var/lib")  # the guest's system is not to be written
+    trial.run(
+        "mount", "-t", "tmpfs", "tmpfs", "/var/lib"
+    )  # the guest's system is not to be written
     trial.load_modules()
     stream_lab.lay_out()
     for host in HOSTS:
         (PLACE / host).mkdir(parents=True, exist_ok=True)
     for host, device in (("s", "sn"), ("v", "vr")):
-        Program(host, "paqmd", "-i", device, "--socket", f"/run/paqmd-{host}.sock", "--control",
-                f"/run/paqmd-{host}.ctl", "--user", "root", ready="ready")
+        Program(
+            host,
+            "paqmd",
+            "-i",
+            device,
+            "--socket",
+            f"/run/paqmd-{host}.sock",
+            "--control",
+            f"/run/paqmd-{host}.ctl",
+            "--user",
+            "root",
+            ready="ready",
+        )
     book = Handbook()
     book.play()
     book.judge()
