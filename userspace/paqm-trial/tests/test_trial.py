@@ -30,11 +30,12 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import folders  # noqa: E402
 from folders import BEGIN, MS, Clock, S  # noqa: E402
-from paqm_trial import call, cli, clocks, compare, figures, queue, report, schedule, store  # noqa: E402
+from paqm_trial import call, cli, clocks, compare, figures, page, queue, report, schedule, store  # noqa: E402
 from paqm_trial.store import Trouble  # noqa: E402
 
 PROGRAM = HERE.parent / "paqm-trial"
 NONE = Clock()
+RUNS = 60  # broken folders, unless PAQM_SECONDS says for how long
 
 
 class Case(unittest.TestCase):
@@ -310,8 +311,12 @@ class Hostile(Case):
             b"[" * 3000,
             b"",
         ]
-        dice = random.Random(int(os.environ.get("PAQM_SEED", "1")))
-        for _ in range(int(os.environ.get("PAQM_RUNS", "60"))):
+        seed = int(os.environ.get("PAQM_SEED", "1"))
+        dice = random.Random(seed)
+        end = time.monotonic() + float(os.environ.get("PAQM_SECONDS", "inf"))
+        for run in itertools.count():
+            if time.monotonic() > end or run >= RUNS and end == float("inf"):
+                break
             path = dice.choice(list(original))
             data = bytearray(original[path])
             for _ in range(dice.randrange(1, 6)):
@@ -329,13 +334,11 @@ class Hostile(Case):
             path.write_bytes(data)
             try:
                 text = json.dumps(self.merged(), allow_nan=False)
-                from paqm_trial import page
-
                 page.render(json.loads(text))
             except Trouble:
                 pass
             except Exception as err:
-                raise AssertionError(f"{path.name}: {bytes(data[:2000])!r}") from err
+                raise AssertionError(f"seed {seed}, {path.name}: {bytes(data[:2000])!r}") from err
             path.write_bytes(original[path])
 
     def test_what_is_no_file(self) -> None:
