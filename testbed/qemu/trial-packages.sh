@@ -12,12 +12,12 @@ top=$(dirname "$(dirname "$here")")
 . "$here/lib.sh"
 . "$here/guest/lib.sh"
 debs="$top/out/deb"
-out="$top/out/trial"
+results="$top/out/trial" # not "out": check() has one
 while [ $# -gt 0 ]; do
 	[ $# -ge 2 ] || fail "$1 needs a directory"
 	case $1 in
 	--debs) debs=$2 ;;
-	--out) out=$2 ;;
+	--out) results=$2 ;;
 	*) fail "what is \"$1\"? see the head of $0" ;;
 	esac
 	shift 2
@@ -28,10 +28,10 @@ for name in paqm-trial paqmd paqm-streamer libpaqmclient0 sch-paqm-dkms tc-paqm;
 	compgen -G "$debs/${name}_*.deb" >/dev/null || fail "there is no package $name in $debs: make deb"
 done
 debs=$(readlink -f "$debs")
-mkdir -p "$out" && out=$(readlink -f "$out")
-need_space "$out" 6000
+mkdir -p "$results" && results=$(readlink -f "$results")
+need_space "$results" 6000
 
-roots=$(mktemp -d -p "$out" systems.XXXXXX)
+roots=$(mktemp -d -p "$results" systems.XXXXXX)
 tag=paqm-t$$
 jobs=()
 finish() {
@@ -64,7 +64,7 @@ export DEBIAN_FRONTEND=noninteractive
 
 make_system() { # HOST ROLE
 	local host=$1 root="$roots/$1"
-	say "$host: a fresh system, then what the handbook installs (log: $out/$host.log)"
+	say "$host: a fresh system, then what the handbook installs (log: $results/$host.log)"
 	cat >"$roots/hook-$host" <<-HOOK
 		set -eu
 		mkdir -p "\$1/root/debs"
@@ -83,7 +83,7 @@ make_system() { # HOST ROLE
 	HOOK
 	nice -n 10 mmdebstrap --quiet --variant=apt --mode=root --components=main \
 		--include=adduser,ca-certificates --customize-hook="sh $roots/hook-$host \"\$1\"" \
-		"$(codename)" "$root" "$(archive)" >"$out/$host.log" 2>&1
+		"$(codename)" "$root" "$(archive)" >"$results/$host.log" 2>&1
 }
 
 check "$(codename): the handbook's packages install on a router" make_system router router
@@ -117,20 +117,20 @@ has "a call with oneself" "$said" 'ok +a call with oneself'
 check "alice is in the group of paqmd" in_root caller "id -nG alice | grep -qw paqm"
 has "manual page and completion" "$(in_root caller "ls /usr/share/man/man1/paqm-trial.1.gz \
 	/usr/share/bash-completion/completions/paqm-trial")" 'man1.*'
-has "the handbook is there" "$(in_root caller 'ls /usr/share/doc/paqm-trial')" 'trial.md'
+has "the handbook is there" "$(in_root caller 'ls /usr/share/doc/paqm-trial')" '^trial.md$'
 
 before=$(ip netns exec "$tag-router" tc qdisc show dev eth0)
 as=exec in_root router "exec paqm-trial router eth0 --bandwidth 3mbit --alternate none --arm baseline \
-	--baseline fifo --foreground" >"$out/router-run.log" 2>&1 &
+	--baseline fifo --foreground" >"$results/router-run.log" 2>&1 &
 jobs+=($!)
-wait_for grep -q 'eth0: fifo' "$out/router-run.log"
+wait_for grep -q 'eth0: fifo' "$results/router-run.log"
 in_root caller "umask 077; head -c 24 /dev/urandom | base64 >secret"
 cp -p "$roots/caller/root/secret" "$roots/callee/root/secret"
 silent="--source test --audio test --sink none --audio-sink none --paqmd none"
 as=exec in_root callee "exec paqm-trial call --listen --secret secret --consent on-paper -- $silent" \
-	>"$out/callee-call.log" 2>&1 &
+	>"$results/callee-call.log" 2>&1 &
 jobs+=($!)
-wait_for grep -q waiting "$out/callee-call.log"
+wait_for grep -q waiting "$results/callee-call.log"
 said=$(in_root caller "paqm-trial call callee.example.org --secret secret --consent on-paper -- \
 	$silent --duration 15" 2>&1)
 has "a call through the router" "$said" 'figures of this call are in'
@@ -148,13 +148,13 @@ cp -r "$roots/caller/root/paqm-trial" "$roots/caller/root/folders/caller"
 cp -r "$roots/callee/root/paqm-trial" "$roots/caller/root/folders/callee"
 said=$(in_root caller "paqm-trial report folders --out report" 2>&1)
 has "the report has the call" "$said" '1 calls \(1 fifo\)'
-cp -r "$roots/caller/root/report" "$out/"
+cp -r "$roots/caller/root/report" "$results/"
 check "both ends are in it, with their clocks aligned" python3 -c "
-import json; row, = json.load(open('$out/report/result.json'))['calls']
+import json; row, = json.load(open('$results/report/result.json'))['calls']
 assert row['ends'] == ['caller', 'callee'], row
 assert row['to_callee']['frame_delivery_ms']['p50'] > 0 and row['to_caller']['frames_complete'], row"
 
-in_root router "mkdir -p /var/lib/paqm-trial/eth0; apt-get -q -y purge paqm-trial" >"$out/purge.log" 2>&1
+in_root router "mkdir -p /var/lib/paqm-trial/eth0; apt-get -q -y purge paqm-trial" >"$results/purge.log" 2>&1
 check "purge leaves nothing" in_root router "! find / -xdev -path /proc -prune -o -path /root -prune \
 	-o -name '*paqm-trial*' -print | grep ."
 echo "$passed passed, $failed failed"

@@ -13,7 +13,8 @@ from paqm_trial.store import Trouble, say
 VERSION = "0.1.0"
 HELP = f"""usage: paqm-trial COMMAND [OPTION...]
 
-A field trial of live video over P-AQM; docs/trial.md and paqm-trial(1) lead through one.
+A field trial of live video over P-AQM; the handbook,
+/usr/share/doc/paqm-trial/trial.md, and paqm-trial(1) lead through one.
 
 commands:
   check      is everything here that the trial needs?
