@@ -198,7 +198,7 @@ def call_row(call: Call, held: list[Held]) -> dict[str, Any]:
         ]
     row: dict[str, Any] = {
         "id": "+".join(str(end.about.get("id") or end.folder.name)[:40] for end in ends),
-        "day": store.day_of(base.begin),
+        "day": store.trial_day(base.begin),
         "begin_ns": base.begin,
         "duration_s": round(max(end.end - end.begin for end in ends) / 1e9, 1),
         "ends": [end.label for end in ends],

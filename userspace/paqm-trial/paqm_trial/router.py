@@ -252,13 +252,19 @@ def release(folder: Path, plan: dict[str, Any]) -> str:
     return said
 
 
-def load_plan(folder: Path) -> dict[str, Any]:
+def load_plan(folder: Path, ended: bool = False) -> dict[str, Any]:
+    """`ended`: also of a trial that has."""
     plan = store.read_json(folder / PLAN)
-    if plan is None or plan.get("version") != store.FORMAT:
+    if plan is None or plan.get("ended_ns") and not ended or plan.get("version") != store.FORMAT:
         raise Trouble(
             f"{folder}: no trial is set up there; paqm-trial router DEVICE --bandwidth RATE does it"
         )
     return plan
+
+
+def is_set_up(folder: Path) -> bool:
+    plan = store.read_json(folder / PLAN)
+    return plan is not None and not plan.get("ended_ns")
 
 
 def has_systemd() -> bool:
@@ -338,13 +344,13 @@ def end(args: Any) -> int:
     devices = (
         [args.device]
         if args.device
-        else sorted(path.name for path in args.dir.iterdir() if (path / PLAN).exists())
+        else sorted(path.name for path in args.dir.iterdir() if is_set_up(path))
     )
     if not devices:
         say("no trial is set up on this machine")
     for device in devices:
         folder = folder_of(args.dir, device)
-        plan = load_plan(folder)
+        plan = load_plan(folder, ended=True)
         if not args.pause and has_systemd():
             try:
                 queue.run("systemctl", "disable", "--now", "--quiet", UNIT.format(device))
@@ -353,7 +359,7 @@ def end(args: Any) -> int:
         stop_process(folder)
         say(release(folder, plan))
         if not args.pause:
-            (folder / PLAN).unlink(missing_ok=True)
+            store.write_json(folder / PLAN, {"ended_ns": time.time_ns()} | plan)
             say(f"{device}: the trial has ended; its data are in {folder}")
     return 0
 

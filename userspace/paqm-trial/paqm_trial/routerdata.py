@@ -129,7 +129,7 @@ def read_router(folder: Path, machine: str, calls: list[tuple[int, int]]) -> Rou
             _event(data, row, at)
 
     for first, last in _pairs(folder, reader, other):
-        day = store.day_of(first.at)
+        day = store.trial_day(first.at)
         data.of_days.setdefault((day, first.arm), Stretch()).add(first, last)
         if near.has(last.at):
             data.media[last.at // 10**9] += (

@@ -13,9 +13,8 @@ import time
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from paqm_trial.store import Trouble
+from paqm_trial.store import DAY_BEGINS, Trouble
 
-DAY_BEGINS = 4  # h
 SHORTEST = 60  # s
 UNITS = {"s": 1, "min": 60, "h": 3600}
 

@@ -30,6 +30,7 @@ FORMAT = 1
 ABOUT = "trial.json"
 DAY_S = 86400
 KEEP_DAYS = 90
+DAY_BEGINS = 4  # h, local time: when hardly anybody calls
 LONGEST_LINE = 1 << 16
 LARGEST_FILE = 1 << 30
 LARGEST_JSON = 1 << 20
@@ -48,6 +49,11 @@ def say(text: str) -> None:
 
 def day_of(wall_ns: int) -> str:
     return time.strftime("%Y-%m-%d", time.localtime(wall_ns / 1e9))
+
+
+def trial_day(wall_ns: int) -> str:
+    """The day to which a moment counts in a trial."""
+    return day_of(max(0, wall_ns - DAY_BEGINS * 3600 * 10**9))
 
 
 # Writing

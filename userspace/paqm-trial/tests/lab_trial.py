@@ -187,7 +187,11 @@ class Handbook:
     def judge(self) -> None:
         """What the report says of the call."""
         home = PLACE / "report" / "report"
-        (row,) = json.loads((home / "result.json").read_text())["calls"]
+        result = json.loads((home / "result.json").read_text())
+        check(
+            "the report has the plan", result["plans"][0]["bandwidth"] == "3mbit", result["plans"]
+        )
+        (row,) = result["calls"]
         check("the call has one queue", row["arm"] in ("paqm", "fq_codel"), row)
         check("both ends are there", row["ends"] == ["caller", "callee"], row["ends"])
         for way in ("to_callee", "to_caller"):
