@@ -86,9 +86,10 @@ def sentence(row: dict[str, Any]) -> str:
     )
     days = row["by_day"]
     by_days = f"by days ({days['paqm_days']} and {days['baseline_days']}): {days['verdict']}"
+    unit = "points" if row["unit"] == "%" else row["unit"]
     return (
-        f"{words}: by {row['difference']:.3g} {row['unit']}, 95 % interval {low:.3g} to "
-        f"{high:.3g} ({calls}; {by_days})."
+        f"{words}: {row['difference']:+.3g} {unit}, 95 % interval {low:+.3g} to {high:+.3g} "
+        f"({calls}; {by_days})."
     )
 
 
@@ -101,8 +102,8 @@ def compared(result: dict[str, Any]) -> str:
         )
     parts = [
         "<p>Each dot is a call, the stroke the median. The interval holds the true difference "
-        "with 95 %; when it holds 0, chance explains what was seen. Calls of one day resemble "
-        "each other: where queues alternated by days, what is said by days counts. Of "
+        "with 95 %; when it holds 0, chance alone can explain what was seen. Calls of one day "
+        "resemble each other: where queues alternated by days, what is said by days counts. Of "
         f"{len(rows)} comparisons one in twenty differs by chance alone.</p>"
     ]
     for way, words in WAY.items():
