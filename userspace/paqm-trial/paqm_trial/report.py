@@ -331,8 +331,9 @@ def start(args: Any) -> int:
         print(text, end="")
     problems = sum(len(one["problems"]) for one in result["folders"] + result["calls"])
     counted = Counter(row["arm"] or "no router" for row in result["calls"])
+    queues = ", ".join(f"{times} {arm}" for arm, times in counted.items()) or "none"
     say(
-        f"{len(result['calls'])} calls ({', '.join(f'{n} {arm}' for arm, n in counted.items())}), "
-        f"{problems} notes on the data; {args.out / 'report.html'}"
+        f"{len(result['calls'])} calls ({queues}), {problems} notes on the data; "
+        f"{args.out / 'report.html'}"
     )
     return 0
