@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """Clocks of different machines, aligned by the media that went both ways.
 
-A picture that leaves at t by its sender's clock comes at t + delay + offset by the receiver's. The
-least of that over a window, one way less the other, is twice the offset, if the ways are equally
-long when nothing waits: the error is at most half of the round trip. Windows give the drift. A
-clock that was set during the call cannot be mended: its call has no figures that need both clocks.
+A picture that is taken at t by its sender's clock comes at t + way + offset by the receiver's. The
+least of that over a window, one way less the other, is twice the offset, if both ways are equally
+long when nothing waits. If not, half of the difference goes from one direction to the other: of two
+encoders one of which takes 20 ms more, 10 ms. The sum of both directions is right in any case, and
+so is what changes. Windows give the drift. A clock that was set during the call cannot be mended:
+its call has no figures that need both clocks.
 """
 
 from __future__ import annotations

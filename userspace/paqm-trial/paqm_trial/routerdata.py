@@ -111,7 +111,9 @@ def read_router(folder: Path, machine: str, calls: list[tuple[int, int]]) -> Rou
     """`calls`: begin and end of each."""
     reader = store.Reader(folder)
     plan = store.read_json(folder / "plan.json") or {}
-    data = RouterData(folder, folder.name[:40], machine, plan, problems=reader.problems)
+    device = plan.get("device")
+    name = device if isinstance(device, str) else folder.name
+    data = RouterData(folder, name[:40], machine, plan, problems=reader.problems)
     wide = (LAG_S + 120) * 10**9
     near = Spans([(begin - wide, end + wide) for begin, end in calls])
     clock: list[dict[str, Any]] = []
