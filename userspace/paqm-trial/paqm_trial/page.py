@@ -227,7 +227,7 @@ def render(result: dict[str, Any]) -> str:
         '<p class="note">Frame delivery: from the moment a picture is taken until its last packet '
         "has come. Clocks are aligned so that both directions are equally long when nothing waits: "
         "if one end is slower, half of that goes from one direction to the other; the queues are "
-        "compared all the same. Freezes as W3C counts them: an interval of max(3 m, m + 150 ms) or more between "
-        "pictures shown, m being the mean of the 30 before. result.json has all of it."
+        "compared all the same. Freezes as W3C counts them: an interval of max(3 m, m + 150 ms) or "
+        "more between pictures shown, m being the mean of the 30 before. result.json has all of it."
         "</p></html>\n"
     )

@@ -105,6 +105,8 @@ def load(places: list[Path]) -> tuple[list[dict[str, Any]], list[RouterData], li
         entry["problems"] = data.problems
         if not data.samples:
             data.problems.append("no samples")
+        if data.device in {one.device for one in routers}:
+            data.device = f"{data.device} of {path.name[:40]}"
         routers.append(data)
     return found, routers, ends
 
