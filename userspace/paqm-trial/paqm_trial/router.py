@@ -70,7 +70,7 @@ def check_plan(plan: dict[str, Any]) -> None:
     arms = {"paqm", plan["baseline"]}
     if plan["alternate"] == "none":
         arms = {plan["baseline"] if plan["arm"] == "baseline" else "paqm"}
-    for arm in sorted(arms - {"as-found"}):
+    for arm in sorted(arms - {"as-found"}, key=lambda one: one != "paqm"):
         try:
             queue.try_arm(arm, plan["bandwidth"], plan["paqm"])
         except Trouble as err:
