@@ -54,7 +54,6 @@
 #	make lint		formatters and static checks
 #	make lint-kernel	all static checks of the modules, 32 bit and big endian too (slow)
 #	make deb		Debian packages in out/deb
-#	make test-trial		slow, root: the trial kit in three fresh systems, by its handbook
 #	make test-packages	slow, root: the packages on stock Debian 12 and 13 under QEMU
 #
 # KERNEL_SRC=DIR names a kernel source tree (>= 6.16) to build the lab kernel from.
@@ -240,10 +239,6 @@ attack: build
 .PHONY: coverage
 coverage: build
 	@feedback-daemon/tests/coverage.py --out out/coverage
-
-.PHONY: test-trial
-test-trial: deb
-	@testbed/qemu/trial-packages.sh
 
 .PHONY: test-packages
 test-packages:

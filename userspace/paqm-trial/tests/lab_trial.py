@@ -7,8 +7,8 @@ Prints `ok NAME` or `not ok NAME: why`. The network is that of stream_lab.py: s 
 callee, r the router, whose device rv leads to the slow link. Each has a home of its own.
 
 A block of the handbook has a comment before it: `on HOST`, what it must have said (`gives
-"REGEX"`), `without devices` (words for a machine without camera), `in the background`. Packages
-are installed by trial-packages.sh, in fresh systems.
+"REGEX"`), `without devices` (words for a machine without camera), `in the background`. Blocks that
+install packages are not run.
 
 Usage: testbed/paqm-lab exec userspace/paqm-trial/tests/lab_trial.py [--build DIR]
 """
@@ -111,11 +111,10 @@ def qdisc() -> dict[str, Any]:
 
 
 def samples(folder: Path) -> list[dict[str, Any]]:
-    return [
-        json.loads(line)
-        for path in sorted(folder.glob("samples-*"))
-        for line in path.read_text().splitlines()
+    lines = [
+        line for path in sorted(folder.glob("samples-*")) for line in path.read_text().splitlines()
     ]
+    return [json.loads(line) for line in lines if line]  # each start begins with an empty one
 
 
 class Handbook:
