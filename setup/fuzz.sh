@@ -11,7 +11,8 @@ for target in kernel/inband kernel/classify feedback-daemon/record feedback-daem
 	feedback-daemon/keys streamer/offer streamer/ladder streamer/rtph264 streamer/ccfb streamer/gate streamer/decide streamer/payload \
 	streamer/probe \
 	feedback-daemon/message \
-	feedback-daemon/conf feedback-daemon/offline feedback-daemon/batch feedback-daemon/neighbour browser/native-request; do
+	feedback-daemon/conf feedback-daemon/offline feedback-daemon/batch feedback-daemon/neighbour browser/native-request \
+	userspace/paqm-trial/report; do
 	"${target%/*}/fuzz/run.sh" "${target#*/}" "$seconds"
 	status=$?
 	[ "$status" -ne 130 ] || exit 130 # stopped by the user

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A call's part: consent, then `paqm-streamer call` with its recorder, then addresses taken out.
+
+Picture and sound are never recorded. The clock of this machine is noted each second beside one that
+never jumps, so that the report knows which times may be compared.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from paqm_trial import store
+from paqm_trial.store import Trouble, say
+
+STREAMER = "paqm-streamer"
+TEXT = Path(__file__).with_name("consent.txt")
+# Options of paqm-streamer that would record what nobody has agreed to, or are this program's.
+NOT_PASSED = ("--record", "--name", "--secret", "--listen")
+
+
+def home_folder() -> Path:
+    return Path(os.environ.get("HOME") or "/root") / "paqm-trial"
+
+
+def consent_text(folder: Path, days: int) -> str:
+    return TEXT.read_text().replace("DIR", str(folder)).replace("DAYS", str(days))
+
+
+def ask(args: Any) -> str:
+    """How consent was given; no consent, no call."""
+    if args.consent:
+        return "on paper"
+    if not sys.stdin.isatty():
+        raise Trouble("nobody can be asked here: who has signed the form says --consent on-paper")
+    print(consent_text(args.dir, args.keep))
+    try:
+        answer = input("Do you agree? Type yes or no: ")
+    except EOFError:
+        answer = ""
+    if answer.strip().lower() != "yes":
+        raise Trouble("no consent, so no call and no data")
+    return "asked"
+
+
+def pseudonym(kind: str, address: str, folder: Path) -> str:
+    """The same address gets the same word, and nobody can find it from the word."""
+    path = folder / "salt"
+    if not path.exists():
+        path.touch(0o600)
+        path.write_text(secrets.token_hex(16) + "\n")
+    digest = hashlib.sha256((path.read_text().strip() + address).encode()).hexdigest()
+    return f"{kind}-{digest[:8]}"
+
+
+def take_out_routers(path: Path, folder: Path) -> None:
+    """The addresses of those who gave advice, in the second column of feedback.csv."""
+    file = store.open_plain(path)
+    if file is None:
+        return
+    part = path.with_name(".feedback.csv")
+    try:
+        with file, part.open("w") as out:
+            os.fchmod(out.fileno(), 0o600)
+            for number, line in enumerate(file):
+                cells = line.rstrip("\r\n").split(",")
+                if number and len(cells) > 1 and not cells[1].startswith("router-"):
+                    cells[1] = pseudonym("router", cells[1], folder)
+                out.write(",".join(cells) + "\n")
+        part.replace(path)
+    except OSError as err:  # the address must not stay, the rest of the call may
+        part.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
+        say(f"{path}: {err.strerror}; deleted, since addresses are in it")
+
+
+def take_out_names(call: Path, folder: Path) -> None:
+    """Addresses and names from what paqm-streamer has written."""
+    path = call / "record" / "call.json"
+    about = store.read_json(path)
+    if about is None or about.get("anonymous"):
+        return
+    take_out_routers(call / "record" / "feedback.csv", folder)
+    about["peer"] = pseudonym("peer", str(about.get("peer", "")), folder)
+    about |= {"name": "", "peer_name": "", "anonymous": True}
+    store.write_json(path, about)
+
+
+def tidy(folder: Path) -> None:
+    """After a call that was killed; and what has been kept long enough goes."""
+    if (folder / store.ABOUT).exists():
+        for call in store.calls_of(folder):
+            take_out_names(call, folder)
+        for name in store.forget(folder):
+            say(f"deleted, its time is over: {name}")
+
+
+def is_film(value: str) -> bool:
+    return value not in ("window", "none", "auto")
+
+
+def check_passed(words: list[str]) -> None:
+    """What goes on to paqm-streamer must not record anything."""
+    for at, word in enumerate(words):
+        name, _, value = word.partition("=")
+        value = value or (words[at + 1] if at + 1 < len(words) else "")
+        if name in NOT_PASSED:
+            raise Trouble(f"{name} does not go after --: it is this program's affair")
+        if name in ("--sink", "--audio-sink") and is_film(value):
+            raise Trouble(
+                f"{name} {value}: picture and sound are not recorded in a trial: window, "
+                "auto or none"
+            )
+
+
+def note_clocks(path: Path, over: threading.Event) -> None:
+    lines = store.Lines(path, "clock", daily=False)
+    while True:
+        lines.write({"wall_ns": time.time_ns(), "mono_ns": time.monotonic_ns()})
+        if over.wait(1):
+            break
+    lines.close()
+
+
+def check_secret(path: Path) -> None:
+    try:
+        state = path.stat()
+    except OSError as err:
+        raise Trouble(
+            f"--secret {path}: {err.strerror}; both ends need the same file, made by "
+            f"(umask 077; head -c 24 /dev/urandom | base64 >{path})"
+        ) from err
+    if state.st_mode & 0o077:
+        raise Trouble(f"--secret {path}: others may read it: chmod 600 {path}")
+
+
+def hold(command: list[str], call: Path) -> int:
+    """Runs the call; its clocks are noted meanwhile. Ctrl-C reaches the program by itself."""
+    old = {}
+    over = threading.Event()
+    clock = threading.Thread(target=note_clocks, args=(call, over))
+    child = subprocess.Popen(command)
+
+    def pass_on(number: int, frame: Any) -> None:
+        if number != signal.SIGINT or not sys.stdin.isatty():
+            child.send_signal(signal.SIGINT)
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        old[number] = signal.signal(number, pass_on)
+    clock.start()
+    try:
+        return child.wait()
+    finally:
+        over.set()
+        clock.join()
+        for number, handler in old.items():
+            signal.signal(number, handler)
+
+
+def start(args: Any) -> int:
+    """`paqm-trial call`."""
+    if not args.host and not args.listen:
+        raise Trouble("name the host to call, or say --listen on the machine that is called")
+    if shutil.which(STREAMER) is None:
+        raise Trouble(f"{STREAMER} is not there: install the package paqm-streamer")
+    check_secret(args.secret)
+    check_passed(args.rest)
+    how = ask(args)
+    store.open_folder(args.dir, "call", args.keep)
+    tidy(args.dir)
+    label = args.label or ("callee" if args.listen else "caller")
+    name = time.strftime("%Y%m%d-%H%M%S-", time.gmtime()) + secrets.token_hex(2)
+    call = args.dir / "calls" / name
+    os.umask(0o077)
+    try:
+        call.mkdir(mode=0o700, parents=True)
+    except OSError as err:
+        raise Trouble(f"{call}: {err.strerror}") from err
+    about = {
+        "version": store.FORMAT,
+        "id": name,
+        "role": "callee" if args.listen else "caller",
+        "label": label,
+        "begin_ns": time.time_ns(),
+        "end_ns": None,
+        "status": None,
+        "consent": {"figures": True, "picture_and_sound": False, "how": how},
+    }
+    store.write_json(call / "about.json", about)
+    where = ["--listen"] if args.listen else []
+    where += [args.host] if args.host else []
+    status = hold(
+        [
+            STREAMER,
+            "call",
+            *where,
+            "--secret",
+            str(args.secret),
+            "--name",
+            label,
+            "--record",
+            str(call / "record"),
+            *args.rest,
+        ],
+        call,
+    )
+    if not (call / "record" / "call.json").exists():
+        shutil.rmtree(call)
+        say("there was no call, so nothing is kept")
+        return status or 1
+    about |= {"end_ns": time.time_ns(), "status": status}
+    store.write_json(call / "about.json", about)
+    take_out_names(call, args.dir)
+    say(f"the figures of this call are in {call}; paqm-trial forget --call {name} deletes them")
+    return status if status >= 0 else 1

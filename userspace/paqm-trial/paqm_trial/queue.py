@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The queue of a device: what stands there, how it is put back, what the trial puts there."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from paqm_trial.store import Trouble, count
+
+TRY = "lo"
+HANDLE = "7a1:"  # of what the trial attaches: the root of nothing else
+BASELINES = ("as-found", "fq_codel", "cake", "fifo")
+RATE = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)([kmg]?)bit", re.I)
+SCALE = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9}
+# What tc shows and does not read back in that form.
+SHOWN = {
+    "fq_codel": [
+        (r"\blimit (\d+)p\b", r"limit \1"),
+        (r"\bmemory_limit (\d+)Mb\b", r"memory_limit \1mb"),
+    ],
+    "pfifo": [(r"\blimit (\d+)p\b", r"limit \1")],
+    "bfifo": [(r"\blimit (\d+)b\b", r"limit \1")],
+    "fq": [(r"\b(flow_)?limit (\d+)p\b", r"\1limit \2")],
+    "codel": [(r"\blimit (\d+)p\b", r"limit \1")],
+    "sfq": [(r"\blimit (\d+)p\b", r"limit \1"), (r"\bquantum (\d+)b\b", r"quantum \1")],
+}
+
+
+def parse_rate(text: str) -> float:
+    match = RATE.fullmatch(text)
+    rate = float(match[1]) * SCALE[match[2].lower()] if match else 0.0
+    if not 8000 <= rate <= 1e12:
+        raise Trouble(
+            f"--bandwidth {text}: a rate such as 20mbit: a little less than the link "
+            "carries, from 8kbit to 1000gbit"
+        )
+    return rate
+
+
+def run(*words: str, text: str | None = None) -> str:
+    """What a command says."""
+    try:
+        done = subprocess.run(
+            words, input=text, capture_output=True, text=True, timeout=30, errors="replace"
+        )
+    except FileNotFoundError:
+        raise Trouble(f"{words[0]} is not there: install it") from None
+    except subprocess.TimeoutExpired:
+        raise Trouble(f"{shlex.join(words)}: no answer for 30 s") from None
+    if done.returncode:
+        why = " ".join((done.stderr or done.stdout).split()) or f"status {done.returncode}"
+        raise Trouble(f"{shlex.join(words)}: {why}")
+    return done.stdout
+
+
+def show(device: str, statistics: bool = True) -> list[dict[str, Any]]:
+    words = ["tc", *(["-s"] if statistics else []), "-j", "qdisc", "show", "dev", device]
+    try:
+        found = json.loads(run(*words) or "[]")
+    except ValueError:
+        raise Trouble(
+            f"{shlex.join(words)} does not say JSON: iproute2 6.1 or newer is needed"
+        ) from None
+    # ingress and clsact stay where they are: they are no queue
+    return [
+        one
+        for one in found
+        if isinstance(one, dict) and one.get("kind") not in ("ingress", "clsact")
+    ]
+
+
+def root_of(shown: list[dict[str, Any]]) -> dict[str, Any] | None:
+    return next((one for one in shown if one.get("root")), None)
+
+
+def ours(shown: list[dict[str, Any]]) -> bool:
+    root = root_of(shown)
+    return root is not None and root.get("handle") == HANDLE
+
+
+def need_name(device: str) -> None:
+    if not re.fullmatch(r"[^/\s]{1,15}", device) or device in (".", ".."):
+        raise Trouble(f'"{device}" is no name of a device')
+
+
+def need_device(device: str) -> None:
+    need_name(device)
+    if not Path("/sys/class/net", device).exists():
+        known = sorted(path.name for path in Path("/sys/class/net").iterdir())
+        raise Trouble(f"there is no device {device}; there are {', '.join(known)}")
+
+
+def _text_of_root(device: str) -> str:
+    """The line of tc about the root, as options."""
+    for line in run("tc", "qdisc", "show", "dev", device).splitlines():
+        match = re.match(r"qdisc (\S+) (\S+) root(?: refcnt \d+)?(.*)", line)
+        if match:
+            kind, options = match[1], match[3].strip()
+            for shown, read in SHOWN.get(kind, []):
+                options = re.sub(shown, read, options)
+            return f"{kind} {options}".strip()
+    return ""
+
+
+def _options(device: str) -> Any:
+    root = root_of(show(device, statistics=False)) or {}
+    return [root.get("kind"), root.get("options")]
+
+
+def _in_private(script: str) -> str:
+    """In a network of its own, which ends with the command: its loopback is there to try."""
+    make = f"ip link set {TRY} up\n"
+    return run("unshare", "-n", "sh", "-ec", make + script)
+
+
+def _can_be_put_back(device: str, line: str) -> bool:
+    """Does tc, with that line, make of a device what stands there now?"""
+    try:
+        said = _in_private(f"tc qdisc add dev {TRY} root {line}\ntc -j qdisc show dev {TRY}")
+        root = root_of(json.loads(said)) or {}
+    except (Trouble, ValueError):
+        return False
+    return bool([root.get("kind"), root.get("options")] == _options(device))
+
+
+def find(device: str) -> list[str]:
+    """The tc words that put back what stands there now; empty: what the kernel puts by itself."""
+    shown = show(device)
+    root = root_of(shown)
+    if root is None or root.get("handle") == "0:" or root.get("kind") == "noqueue":
+        return []
+    if ours(shown):
+        raise Trouble(
+            f"{device} has the queue of a trial that did not end: paqm-trial end {device}"
+        )
+    line = _text_of_root(device)
+    if len([one for one in shown if one.get("handle") != "0:"]) == 1 and _can_be_put_back(
+        device, line
+    ):
+        handle = str(root.get("handle"))
+        mine = int(handle.rstrip(":"), 16) < 0x8000  # above, the kernel chose
+        return ["root", *(["handle", handle] if mine else []), *line.split()]
+    raise Trouble(
+        f"{device} has a queue that cannot be put back for certain ({line or 'a tree'}): "
+        "write its tc commands into a file, one a line without the word tc, and name it "
+        "by --restore FILE"
+    )
+
+
+def check_restore(text: str, device: str) -> list[str]:
+    """Lines for tc -batch that make the queue of a device, from the administrator's file."""
+    lines = [line.strip() for line in text.splitlines()]
+    lines = [line for line in lines if line and not line.startswith("#")]
+    for line in lines:
+        words = line.split()
+        if words[0] not in ("qdisc", "class", "filter") or device not in words:
+            raise Trouble(
+                f'--restore: "{line}": each line is of the form qdisc add dev {device} '
+                "..., class ... or filter ..."
+            )
+    return lines
+
+
+def put_back(device: str, found: list[str], batch: list[str]) -> None:
+    """What stood there before the trial."""
+    shown = show(device)
+    root = root_of(shown)
+    if root is not None and root.get("handle") != "0:" and root.get("kind") != "noqueue":
+        run("tc", "qdisc", "del", "dev", device, "root")
+    if batch:
+        run("tc", "-batch", "-", text="\n".join(batch) + "\n")
+    elif found:
+        run("tc", "qdisc", "add", "dev", device, *found)
+
+
+def commands(device: str, arm: str, bandwidth: str, words: list[str]) -> list[str]:
+    """Lines for tc -batch that attach a queue of the trial; `words`: options of paqm."""
+    root = f"qdisc replace dev {device} root handle {HANDLE}"
+    if arm == "paqm":
+        return [f"{root} paqm bandwidth {bandwidth} {' '.join(words)}".strip()]
+    if arm == "cake":
+        return [f"{root} cake bandwidth {bandwidth}"]
+    leaf = {"fq_codel": "fq_codel", "fifo": "pfifo limit 1000"}[arm]
+    return [
+        f"{root} htb default 1",
+        f"class replace dev {device} parent {HANDLE} classid {HANDLE}1 htb rate {bandwidth} "
+        "quantum 1514",
+        f"qdisc replace dev {device} parent {HANDLE}1 {leaf}",
+    ]
+
+
+def attach(
+    device: str, arm: str, bandwidth: str, words: list[str], found: list[str], batch: list[str]
+) -> None:
+    """The queue of a turn."""
+    if arm == "as-found":
+        put_back(device, found, batch)
+        return
+    if ours(show(device)):  # of the other kind: `replace` would only change options
+        run("tc", "qdisc", "del", "dev", device, "root")
+    for line in commands(device, arm, bandwidth, words):
+        run("tc", *line.split())
+
+
+def try_arm(arm: str, bandwidth: str, words: list[str]) -> None:
+    """Are the programs, the module and the options there? Touches no device of this host."""
+    lines = [shlex.join(["tc", *line.split()]) for line in commands(TRY, arm, bandwidth, words)]
+    _in_private("\n".join(lines))
+
+
+def sample(shown: list[dict[str, Any]]) -> dict[str, Any]:
+    """What is worth keeping of the statistics of a device: no addresses are in it."""
+    root = root_of(shown) or {}
+    leaves = [root]
+    if root.get("kind") in ("htb", "mq", "hfsc", "prio", "tbf") and len(shown) > 1:
+        parents = {str(one.get("parent", "")).split(":")[0] for one in shown}
+        leaves = [
+            one
+            for one in shown
+            if one is not root and str(one.get("handle", "")).rstrip(":") not in parents
+        ]
+    row: dict[str, Any] = {
+        "kind": root.get("kind"),
+        "bytes": count(root.get("bytes")),
+        "packets": count(root.get("packets")),
+        "drops": sum(count(one.get("drops")) or 0 for one in leaves),
+        "backlog": count(root.get("backlog")),
+        "qlen": count(root.get("qlen")),
+    }
+    if root.get("kind") == "paqm":
+        row["paqm"] = {
+            key: root.get(key)
+            for key in (
+                "uptime_ns",
+                "capacity_bps",
+                "fair_rate_bps",
+                "notices_sent",
+                "notices_owed",
+                "never_congested",
+                "load",
+            )
+        }
+        for name in ("media", "elastic"):
+            part = root.get(name)
+            if isinstance(part, dict):
+                row["paqm"][name] = {
+                    key: part.get(key)
+                    for key in (
+                        "sent_bytes",
+                        "sent_packets",
+                        "drop_tail_packets",
+                        "drop_inner_packets",
+                        "drop_strike_packets",
+                        "backlog_bytes",
+                        "flows",
+                        "sojourn_hist_packets",
+                    )
+                }
+    return row

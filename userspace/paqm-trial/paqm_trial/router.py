@@ -1,0 +1,389 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The router's part: takes turns with the queues of a device and keeps their statistics.
+
+What stood on the device before is kept in state.json, together with the boot it was found in: a
+restart of the machine puts its own queue there. It is put back when the trial pauses or ends, by
+a signal as by `end`; a new start after a crash knows that the state is older than itself.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import random
+import signal
+import time
+from pathlib import Path
+from types import FrameType
+from typing import IO, Any
+
+from paqm_trial import queue, schedule, store
+from paqm_trial.store import Trouble, say
+
+HOME = Path("/var/lib/paqm-trial")
+STATE, PLAN = "state.json", "plan.json"
+IDLE_NS = 60 * 10**9  # a sample is written as often when nothing was sent
+RETRY_S = 5
+UNIT = "paqm-trial@{}.service"
+
+
+def folder_of(home: Path, device: str) -> Path:
+    queue.need_name(device)
+    return home / device
+
+
+def boot_id() -> str:
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+def make_plan(args: Any) -> dict[str, Any]:
+    """What the command line asks for, checked where it can be."""
+    queue.parse_rate(args.bandwidth)
+    alternate = schedule.parse_alternate(args.alternate)
+    if args.arm and alternate >= 0:
+        raise Trouble("--arm goes with --alternate none: otherwise the queues take turns")
+    words = args.paqm.split()
+    batch = []
+    if args.restore:
+        try:
+            batch = queue.check_restore(args.restore.read_text(), args.device)
+        except (OSError, UnicodeDecodeError) as err:
+            raise Trouble(f"--restore: {err}") from err
+    seed = args.seed if args.seed is not None else random.SystemRandom().randrange(10**6)
+    return {
+        "version": store.FORMAT,
+        "device": args.device,
+        "bandwidth": args.bandwidth,
+        "baseline": args.baseline,
+        "alternate": args.alternate,
+        "arm": args.arm,
+        "seed": seed,
+        "paqm": words,
+        "restore": batch,
+        "keep_days": args.keep,
+    }
+
+
+def check_plan(plan: dict[str, Any]) -> None:
+    """Can the queues be attached here whose turn may come? Nothing is changed."""
+    queue.need_device(plan["device"])
+    arms = {"paqm", plan["baseline"]}
+    if plan["alternate"] == "none":
+        arms = {plan["baseline"] if plan["arm"] == "baseline" else "paqm"}
+    for arm in sorted(arms - {"as-found"}, key=lambda one: one != "paqm"):
+        try:
+            queue.try_arm(arm, plan["bandwidth"], plan["paqm"])
+        except Trouble as err:
+            hint = ""
+            if arm == "paqm" and "nknown" in str(err):
+                hint = "; are sch-paqm-dkms (with the kernel's headers) and tc-paqm installed?"
+            raise Trouble(f"the queue {arm} cannot be attached here: {err}{hint}") from err
+
+
+class Router:
+    def __init__(self, folder: Path, plan: dict[str, Any]) -> None:
+        self.folder, self.plan = folder, plan
+        self.device = plan["device"]
+        self.alternate = schedule.parse_alternate(plan["alternate"])
+        self.stop = False
+        self.arm = ""  # what is attached; empty: nothing of ours
+        self.found: list[str] = []
+        self.lines = store.Lines(folder, "samples", daily=True)
+        self.last: dict[str, Any] = {}
+        self.written_ns = 0
+        self.trouble = ""
+        self.swept = ""
+
+    def event(self, what: str, **more: Any) -> None:
+        self.lines.write(
+            {
+                "wall_ns": time.time_ns(),
+                "mono_ns": time.monotonic_ns(),
+                "event": what,
+                "arm": self.arm,
+                **more,
+            }
+        )
+
+    def remember(self) -> None:
+        """What stands there, unless this trial has put it there in this boot."""
+        state = store.read_json(self.folder / STATE)
+        if state and state.get("boot") == boot_id():
+            self.found = [str(word) for word in state.get("found", [])]
+            return
+        self.found = [] if self.plan["restore"] else queue.find(self.device)
+        if self.plan["baseline"] == "as-found" and "paqm" in self.found:
+            raise Trouble(
+                f"{self.device} has paqm already: a comparison with what is found would "
+                "compare it with itself; choose another --baseline"
+            )
+        store.write_json(self.folder / STATE, {"boot": boot_id(), "found": self.found})
+
+    def due(self) -> str:
+        turn = schedule.turn_at(self.alternate, self.plan["seed"])
+        if self.plan["arm"]:
+            return str(self.plan["baseline"] if self.plan["arm"] == "baseline" else "paqm")
+        return "paqm" if turn.paqm else str(self.plan["baseline"])
+
+    def attach(self) -> None:
+        arm = self.due()
+        queue.attach(
+            self.device,
+            arm,
+            self.plan["bandwidth"],
+            self.plan["paqm"],
+            self.found,
+            self.plan["restore"],
+        )
+        self.arm = arm
+        shown = queue.show(self.device)
+        edges = (queue.root_of(shown) or {}).get("sojourn_edges_ns")
+        self.event(
+            "attached",
+            edges_ns=edges,
+            bandwidth_bps=queue.parse_rate(self.plan["bandwidth"]),
+            baseline=self.plan["baseline"],
+            alternate=self.plan["alternate"],
+            seed=self.plan["seed"],
+        )
+        say(f"{self.device}: {arm}")
+
+    def replaced(self, shown: list[dict[str, Any]]) -> bool:
+        """Has somebody else put another queue there?"""
+        return not queue.ours(shown) if self.arm != "as-found" else queue.ours(shown)
+
+    def sample(self) -> None:
+        shown = queue.show(self.device)
+        if self.replaced(shown):
+            self.event("replaced", by=(queue.root_of(shown) or {}).get("kind"))
+            say(
+                f"{self.device}: its queue was replaced by another program; the trial puts its own "
+                f"there again in {RETRY_S} s"
+            )
+            self.arm = ""
+            return
+        row = queue.sample(shown)
+        now = time.time_ns()
+        if row != self.last or now - self.written_ns >= IDLE_NS or now < self.written_ns:
+            self.lines.write(
+                {"wall_ns": now, "mono_ns": time.monotonic_ns(), "arm": self.arm, **row}
+            )
+            self.last, self.written_ns = row, now
+
+    def second(self) -> None:
+        """One round; what goes wrong is said once and tried again: devices come and go."""
+        try:
+            if self.arm != self.due():
+                self.attach()
+            self.sample()
+            if self.trouble:
+                say(f"{self.device}: works again")
+            self.trouble = ""
+        except Trouble as err:
+            if str(err) != self.trouble:
+                say(f"{err}; tried again every {RETRY_S} s")
+                self.event("trouble", detail=str(err)[:500])
+            self.trouble, self.arm = str(err), ""
+        today = store.day_of(time.time_ns())
+        if today != self.swept:
+            self.swept = today
+            try:
+                store.forget(self.folder)
+            except Trouble as err:
+                say(str(err))
+
+    def run(self) -> None:
+        def on_signal(number: int, frame: FrameType | None) -> None:
+            self.stop = True
+
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, on_signal)
+        self.remember()
+        self.event("begin")
+        due = time.monotonic()
+        try:
+            while not self.stop:
+                self.second()
+                step = RETRY_S if not self.arm else 1
+                due = max(due + step, time.monotonic() - 1)
+                while not self.stop and due > time.monotonic():
+                    time.sleep(min(0.2, max(0.0, due - time.monotonic())))
+        finally:
+            release(self.folder, self.plan)
+            self.arm = ""
+            self.event("end")
+            self.lines.close()
+
+
+def lock(folder: Path) -> IO[str] | None:
+    """None: another process has it."""
+    file = (folder / "lock").open("w")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        return None
+    file.write(f"{os.getpid()}\n")
+    file.flush()
+    return file
+
+
+def release(folder: Path, plan: dict[str, Any]) -> str:
+    """Puts back what was found, if something of the trial stands there; what was done."""
+    state = store.read_json(folder / STATE)
+    device = plan["device"]
+    if state is None:
+        return f"{device}: what stood there before stands there"
+    said = f"{device}: the machine was started anew, its own queue stands there"
+    try:
+        if state.get("boot") == boot_id():
+            if queue.ours(queue.show(device)):
+                queue.put_back(
+                    device, [str(word) for word in state.get("found", [])], plan["restore"]
+                )
+                said = f"{device}: what stood there before is back"
+            else:
+                said = f"{device}: no queue of the trial stands there"
+    except Trouble as err:
+        if Path("/sys/class/net", device).exists():
+            raise
+        said = f"{device}: the device is gone, and its queue with it ({err})"
+    (folder / STATE).unlink(missing_ok=True)
+    return said
+
+
+def load_plan(folder: Path, ended: bool = False) -> dict[str, Any]:
+    """`ended`: also of a trial that has."""
+    plan = store.read_json(folder / PLAN)
+    if plan is None or plan.get("ended_ns") and not ended or plan.get("version") != store.FORMAT:
+        raise Trouble(
+            f"{folder}: no trial is set up there; paqm-trial router DEVICE --bandwidth RATE does it"
+        )
+    return plan
+
+
+def is_set_up(folder: Path) -> bool:
+    plan = store.read_json(folder / PLAN)
+    return plan is not None and not plan.get("ended_ns")
+
+
+def has_systemd() -> bool:
+    return Path("/run/systemd/system").is_dir()
+
+
+def need_root() -> None:
+    if os.geteuid():
+        raise Trouble("the queue of a device is root's affair: sudo paqm-trial ...")
+
+
+def start(args: Any) -> int:
+    """`paqm-trial router`: sets up, and goes on as a service, or here."""
+    need_root()
+    folder = folder_of(args.dir, args.device)
+    if args.resume:
+        plan = load_plan(folder)
+    else:
+        if not args.bandwidth:
+            raise Trouble(
+                "--bandwidth RATE is missing: a little less than the link carries, as "
+                "measured (95 %), such as 20mbit"
+            )
+        plan = make_plan(args)
+        check_plan(plan)
+        store.open_folder(folder, "router", args.keep)
+    held = lock(folder)
+    if held is None:
+        raise Trouble(
+            f"{args.device}: a trial runs there already; paqm-trial end {args.device} ends it"
+        )
+    if not args.resume:
+        release_if_stale(folder, plan)
+        store.write_json(folder / PLAN, plan)
+        say(
+            f"{args.device}: P-AQM and {plan['baseline']} at {plan['bandwidth']}, alternating: "
+            f"{plan['alternate']}, seed {plan['seed']}; data in {folder}, kept for "
+            f"{plan['keep_days']} days"
+        )
+    if args.foreground or args.resume or not has_systemd():
+        Router(folder, plan).run()
+        return 0
+    held.close()
+    queue.run("systemctl", "enable", "--now", "--quiet", UNIT.format(args.device))
+    time.sleep(2)
+    unit = UNIT.format(args.device)
+    if queue.run("systemctl", "show", "-p", "ActiveState", "--value", unit).strip() != "active":
+        raise Trouble(f"the service does not stay: journalctl -u {unit} says why")
+    say(
+        f"{args.device}: runs as {unit}, also after a restart; `paqm-trial end {args.device}` ends "
+        "it"
+    )
+    return 0
+
+
+def release_if_stale(folder: Path, plan: dict[str, Any]) -> None:
+    """A trial that crashed has left its queue: what stood there before it is what counts."""
+    if (folder / STATE).exists():
+        say(
+            release(
+                folder,
+                plan
+                | {
+                    "restore": (store.read_json(folder / PLAN) or {}).get(
+                        "restore", plan["restore"]
+                    )
+                },
+            )
+        )
+
+
+def end(args: Any) -> int:
+    """`paqm-trial end`: of one device or of all."""
+    need_root()
+    if not args.dir.is_dir():
+        raise Trouble(f"{args.dir}: no trial was set up on this machine")
+    devices = (
+        [args.device]
+        if args.device
+        else sorted(path.name for path in args.dir.iterdir() if is_set_up(path))
+    )
+    if not devices:
+        say("no trial is set up on this machine")
+    for device in devices:
+        folder = folder_of(args.dir, device)
+        plan = load_plan(folder, ended=True)
+        if not args.pause and has_systemd():
+            try:
+                queue.run("systemctl", "disable", "--now", "--quiet", UNIT.format(device))
+            except Trouble as err:
+                say(f"{err}: no matter, if the trial did not run as a service")
+        stop_process(folder)
+        say(release(folder, plan))
+        if not args.pause:
+            store.write_json(folder / PLAN, {"ended_ns": time.time_ns()} | plan)
+            say(f"{device}: the trial has ended; its data are in {folder}")
+    return 0
+
+
+def stop_process(folder: Path) -> None:
+    """A trial in the foreground of another terminal."""
+    for attempt in range(100):
+        held = lock_of_other(folder)
+        if held is None:
+            return
+        if not attempt:
+            os.kill(held, signal.SIGTERM)
+        time.sleep(0.1)
+    raise Trouble(f"{folder}: the process {held} does not end; kill -9 {held}, then again")
+
+
+def lock_of_other(folder: Path) -> int | None:
+    """The process that has the lock."""
+    try:
+        with (folder / "lock").open("r+") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return int(file.read().strip() or 0) or None
+    except (OSError, ValueError):
+        pass
+    return None
