@@ -9,7 +9,9 @@ require (
 	github.com/pion/rtp v1.10.6
 	github.com/pion/sdp/v3 v3.0.20
 	github.com/pion/webrtc/v4 v4.2.26
+	golang.org/x/net v0.50.0
 	paqm.example/client v0.0.0
+	paqm.example/connectors/share v0.0.0
 )
 
 require (
@@ -26,9 +28,11 @@ require (
 	github.com/pion/turn/v5 v5.1.3 // indirect
 	github.com/wlynxg/anet v0.0.5 // indirect
 	golang.org/x/crypto v0.48.0 // indirect
-	golang.org/x/net v0.50.0 // indirect
 	golang.org/x/sys v0.41.0 // indirect
 	golang.org/x/time v0.14.0 // indirect
 )
 
-replace paqm.example/client => ../clients/go
+replace (
+	paqm.example/client => ../clients/go
+	paqm.example/connectors/share => ./share
+)

@@ -114,12 +114,37 @@ estimating by itself. Falls are set at once, rises by 8 % a second, since all tr
 capacity at once. It was tested with the real paqmd against the interface that mediasoup 3 documents
 (`connectors/tests/mediasoup.py`), **not with mediasoup's worker**, which its package fetches from elsewhere.
 
+## Jitsi Videobridge
+
+```
+paqm-jitsi --listen 127.0.0.1:9091 --bridge ws://127.0.0.1:9090 --port 10000 --ceiling 20000000
+```
+
+The bridge assumes a bandwidth for a viewer (`assumedBandwidthBps`) if the viewer says so by his own channel,
+in `ReceiverVideoConstraints`; its REST interface has nothing for it. So the program stands between the web
+server and the bridge, passes the channels (`/colibri-ws/`) on as they are, and puts in what routers allow. It
+needs no change of bridge or page, only settings:
+
+```
+videobridge.cc.assumed-bandwidth-limit = 20 Mbps         # jvb.conf; without it the bridge ignores the value
+proxy_pass http://127.0.0.1:9091/colibri-ws/...          # nginx: instead of the bridge's port
+```
+
+* Nor does the bridge tell by which address it reaches a viewer. The program sees his connectivity checks
+  arrive at the bridge's port (a packet socket, CAP_NET_RAW): they are signed with the password that stands in
+  the address of his channel, so nobody else's are taken for his.
+* Where the bridge's own estimate (`ConnectionStats`) is below the advice, it decides. Falls are told at once,
+  rises by 8 % a second. A wish of the viewer himself for less counts.
+* Channels over SCTP, relayed media, and restarts of ICE while the channel stays are not followed.
+
+The bridge is in no package registry, so **it was not run**: `connectors/tests/jitsi.py` has the real paqmd and
+a bridge that knows of the channel what jitsi-videobridge documents (`doc/web-sockets.md`, `doc/allocation.md`,
+`doc/rest-colibri2.md`, the members of its `ReceiverVideoConstraintsMessage`).
+
 ## Others
 
-LiveKit and Jitsi Videobridge have no connector yet. LiveKit's `SetSubscriberChannelCapacity` is inside
-the server; from outside it is reached only by the subscriber's own signal
-`SimulateScenario.subscriber_bandwidth`. Jitsi's `assumedBandwidthBps` is in the viewer's own message
-`ReceiverVideoConstraints`.
+LiveKit has no connector yet. Its `SetSubscriberChannelCapacity` is inside the server; from outside it is reached
+only by the subscriber's own signal `SimulateScenario.subscriber_bandwidth`.
 
 ## Measured
 
