@@ -135,14 +135,13 @@ class Room:
 
     def flows(self, count: int) -> list[int]:
         """The viewers' ports, once paqmd knows so many."""
-        found: list[int] = []
-
-        def there() -> bool:
-            found[:] = [int(one["flow"].rpartition(":")[2]) for one in self.t.ask("flows")["flows"]]
-            return len(found) == count
-
-        self.t.until(there, f"{count} flows")
-        return found
+        end = time.monotonic() + 2 * PATIENCE  # LiveKit waits 20 s for one who has vanished
+        while True:
+            found = [int(one["flow"].rpartition(":")[2]) for one in self.t.ask("flows")["flows"]]
+            if len(found) == count:
+                return found
+            assert time.monotonic() < end, f"waited in vain for {count} flows: {found}"
+            time.sleep(0.5)  # each is a program: that is what a guest takes long for
 
     def advise(self, port: int, bps: int) -> None:
         """From now on the router says so of packets to this port; 0: nothing any more."""
