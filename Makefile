@@ -41,7 +41,8 @@
 #	make call-live		the same in real time, with cameras, windows, sound cards (slow, root)
 #	make clients		clients of paqmd in Go and Rust: vectors, fuzzing, the real paqmd
 #				(needs cargo; that in Python is in make test)
-#	make connector-checks	connectors of conference servers: their parsers, Janus if installed
+#	make connector-checks	connectors of conference servers: their parsers, LiveKit in a guest, Janus if
+#				installed
 #	make gcc-element	optional: GStreamer's Google congestion control (Rust; once)
 #	make tdc-kernel		the kernel's own cases for qdiscs, without and with the module (slow)
 #	make kernels		modules and suites on 6.1, 6.12 and the newest kernel (very slow)

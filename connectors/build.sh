@@ -9,5 +9,8 @@ target="${XDG_CACHE_HOME:-$HOME/.cache}/paqm/connectors"
 mkdir -p "$target"
 export CGO_ENABLED=0
 go build -trimpath -o "$target/" ./cmd/...
+# LiveKit's server is a large one: minutes, the first time. The others do without it.
+(cd livekit && go build -trimpath -o "$target/" ./cmd/...) ||
+	echo "connectors: paqm-livekit is not built: it needs the modules of connectors/livekit/go.sum" >&2
 (cd ../clients/go && go build -trimpath -o "$target/" ./cmd/...)
 echo "connectors: $target"

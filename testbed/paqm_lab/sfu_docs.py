@@ -114,6 +114,42 @@ estimating by itself. Falls are set at once, rises by 8 % a second, since all tr
 capacity at once. It was tested with the real paqmd against the interface that mediasoup 3 documents
 (`connectors/tests/mediasoup.py`), **not with mediasoup's worker**, which its package fetches from elsewhere.
 
+## LiveKit
+
+```
+paqm-livekit --config livekit.yaml --paqm-start 300000 --paqm-ceiling 20000000
+```
+
+LiveKit gives nobody outside the say over a viewer's rate: `SetSubscriberChannelCapacity` is a method of a
+participant in the server's memory, and the one signal that reaches it,
+`SimulateScenario.subscriber_bandwidth`, is for the viewer himself to send. So `paqm-livekit` is LiveKit's
+server itself (1.9.12, unchanged, built from its module), with one goroutine more. It stands where
+`livekit-server` stands and takes its configuration; `--paqmd none` makes it LiveKit as it is. A server of
+one's own takes [the package](../connectors/livekit/follow.go):
+
+```go
+server, err := service.InitializeServer(config, node)
+follower, err := livekit.NewFollower(livekit.Options{{
+	Ceiling: 20_000_000, Start: 300_000, Names: names, Room: server.RoomManager().GetRoom}})
+go follower.Run(ctx)
+```
+
+* A viewer is one registration, of the pair that ICE has selected for his pictures; over TCP or a relay he is
+  not followed.
+* LiveKit picks layers below the capacity; the sound that it sends beside them is taken off. Rises go through
+  the gate above, in steps of the layers that LiveKit measures.
+* A new viewer is sent `--paqm-start` for at most 2 s, until a router has spoken; LiveKit by itself would
+  begin with the highest layer. If none speaks, and when advice ends, LiveKit's own estimate decides.
+* While there is advice LiveKit does not ask its own estimate. So loss above a tenth lowers the capacity as
+  Google congestion control would, but delay behind another bottleneck does not.
+* `--paqm-log FILE` writes what was set and why, a JSON object in each line.
+
+The module is of LiveKit 1.9.12, which asks for Go 1.24. A later server, 1.13.11, asks for Go 1.26, needs the
+`replace` lines of its own `go.mod`, and names the ends of a pair otherwise (`selected` in `viewer.go`).
+`connectors/tests/livekit.py` runs server, publisher and viewers in the lab's guest: each viewer is sent the
+layer that fits his advice, within 25 % of its rate in every second, the others stay, and it goes on when paqmd
+or the server is restarted.
+
 ## Jitsi Videobridge
 
 ```
@@ -140,11 +176,6 @@ proxy_pass http://127.0.0.1:9091/colibri-ws/...          # nginx: instead of the
 The bridge is in no package registry, so **it was not run**: `connectors/tests/jitsi.py` has the real paqmd and
 a bridge that knows of the channel what jitsi-videobridge documents (`doc/web-sockets.md`, `doc/allocation.md`,
 `doc/rest-colibri2.md`, the members of its `ReceiverVideoConstraintsMessage`).
-
-## Others
-
-LiveKit has no connector yet. Its `SetSubscriberChannelCapacity` is inside the server; from outside it is reached
-only by the subscriber's own signal `SimulateScenario.subscriber_bandwidth`.
 
 ## Measured
 

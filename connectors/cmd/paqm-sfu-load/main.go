@@ -6,6 +6,7 @@
 //	paqm-sfu-load publish --server 10.0.0.1:8080 --layers DIR --epoch NS --until S
 //	paqm-sfu-load view --server 10.0.0.1:8080 --count 50 --from S --spread S --until S --epoch NS
 //
+//	paqm-sfu-load publish --livekit KEY:SECRET --pick l1,l3,l5 ... (so `view`, without --pick)
 //	paqm-sfu-load janus --server http://10.0.0.1:8088/janus --layers DIR --until S
 //
 // Times are in seconds after the epoch. `view` prints a JSON object at its end.
@@ -33,6 +34,9 @@ const (
 
 type options struct {
 	server, layers string
+	livekit, pick  string
+	name           string // viewers', before their numbers
+	tell           bool
 	epoch          time.Time
 	from, until    float64
 	spread         float64
@@ -103,6 +107,10 @@ func run(args []string) error {
 	words.StringVar(&o.server, "server", "127.0.0.1:8080", "the server's HTTP")
 	words.StringVar(&o.layers, "layers", "", "directory of NAME.ivf, H.264")
 	epoch := words.Int64("epoch", time.Now().UnixNano(), "second 0, ns since 1970")
+	words.StringVar(&o.livekit, "livekit", "", "the server is LiveKit: KEY:SECRET of its API")
+	words.StringVar(&o.pick, "pick", "", "layers to publish, the smallest first: NAME,...")
+	words.StringVar(&o.name, "name", "viewer", "of viewers at LiveKit, before their numbers")
+	words.BoolVar(&o.tell, "tell", false, "print what each viewer got, every second")
 	words.Float64Var(&o.from, "from", 0, "when to begin")
 	words.Float64Var(&o.until, "until", 10, "when to end")
 	words.Float64Var(&o.spread, "spread", 0, "viewers join within so many seconds")

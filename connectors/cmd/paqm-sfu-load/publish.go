@@ -3,6 +3,8 @@
 package main
 
 import (
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -25,14 +27,44 @@ type movie struct {
 	interval time.Duration
 	track    *webrtc.TrackLocalStaticRTP
 	packets  rtp.Packetizer
+
+	width, height int
+}
+
+// bps is what it needs in the mean.
+func (m *movie) bps() float64 {
+	bytes := 0
+	for _, picture := range m.pictures {
+		bytes += len(picture)
+	}
+	return float64(bytes) * 8 / (float64(len(m.pictures)) * m.interval.Seconds())
+}
+
+// chosen are the layers' files: all, or those that --pick names.
+func chosen(o *options) ([]string, error) {
+	if o.pick == "" {
+		names, err := filepath.Glob(filepath.Join(o.layers, "*.ivf"))
+		if err != nil || len(names) == 0 {
+			return nil, fmt.Errorf("%s: no *.ivf there", o.layers)
+		}
+		sort.Strings(names)
+		return names, nil
+	}
+	var names []string
+	for _, name := range strings.Split(o.pick, ",") {
+		names = append(names, filepath.Join(o.layers, name+".ivf"))
+	}
+	return names, nil
 }
 
 func publish(o *options) error {
-	names, err := filepath.Glob(filepath.Join(o.layers, "*.ivf"))
-	if err != nil || len(names) == 0 {
-		return fmt.Errorf("%s: no *.ivf there", o.layers)
+	names, err := chosen(o)
+	if err != nil {
+		return err
 	}
-	sort.Strings(names)
+	if o.livekit != "" && len(names) != len(livekitLayers) {
+		return errors.New("LiveKit takes three layers: name them, --pick l1,l3,l5")
+	}
 	pc, err := newPeer()
 	if err != nil {
 		return err
@@ -51,6 +83,11 @@ func publish(o *options) error {
 		}
 		m := &movie{
 			rid: strings.TrimSuffix(filepath.Base(name), ".ivf"), pictures: pictures, interval: interval,
+			width:  int(binary.LittleEndian.Uint16(data[12:])),
+			height: int(binary.LittleEndian.Uint16(data[14:])),
+		}
+		if o.livekit != "" {
+			m.rid = livekitLayers[i]
 		}
 		m.track, err = webrtc.NewTrackLocalStaticRTP(
 			webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypeH264, ClockRate: clockRate},
@@ -80,15 +117,33 @@ func publish(o *options) error {
 		}
 	})
 	time.Sleep(time.Until(o.at(o.from)))
-	if err := join(pc, "http://"+o.server+"/whip"); err != nil {
+	ended := make(<-chan error)
+	if o.livekit == "" {
+		if err := join(pc, "http://"+o.server+"/whip"); err != nil {
+			return err
+		}
+	} else {
+		p, err := joinLiveKit(o, pc, "publisher", true)
+		if err != nil {
+			return err
+		}
+		if err := p.offer(movies[0].track.ID(), movies); err != nil {
+			return err
+		}
+		ended = p.ended
+	}
+	select {
+	case <-connected:
+	case err := <-ended:
 		return err
 	}
-	<-connected
-	return play(o, pc, sender, movies)
+	return play(o, pc, sender, movies, ended)
 }
 
 // play sends the pictures at their times, round and round.
-func play(o *options, pc *webrtc.PeerConnection, sender *webrtc.RTPSender, movies []*movie) error {
+func play(o *options, pc *webrtc.PeerConnection, sender *webrtc.RTPSender, movies []*movie,
+	ended <-chan error,
+) error {
 	ids := map[string]uint8{}
 	for _, extension := range sender.GetParameters().HeaderExtensions {
 		ids[extension.URI] = uint8(extension.ID)
@@ -96,7 +151,11 @@ func play(o *options, pc *webrtc.PeerConnection, sender *webrtc.RTPSender, movie
 	mid := pc.GetTransceivers()[0].Mid()
 	begin := time.Now()
 	for n := 0; time.Now().Before(o.at(o.until)); n++ {
-		time.Sleep(time.Until(begin.Add(time.Duration(n) * movies[0].interval)))
+		select {
+		case <-time.After(time.Until(begin.Add(time.Duration(n) * movies[0].interval))):
+		case err := <-ended:
+			return err
+		}
 		for _, m := range movies {
 			samples := uint32(m.interval.Seconds() * clockRate)
 			for _, p := range m.packets.Packetize(m.pictures[n%len(m.pictures)], samples) {

@@ -136,10 +136,12 @@ func (v *viewer) watch(o *options, number int) error {
 		return err
 	}
 	defer pc.Close()
-	if _, err := pc.AddTransceiverFromKind(webrtc.RTPCodecTypeVideo, webrtc.RTPTransceiverInit{
-		Direction: webrtc.RTPTransceiverDirectionRecvonly,
-	}); err != nil {
-		return err
+	if o.livekit == "" {
+		if _, err := pc.AddTransceiverFromKind(webrtc.RTPCodecTypeVideo, webrtc.RTPTransceiverInit{
+			Direction: webrtc.RTPTransceiverDirectionRecvonly,
+		}); err != nil {
+			return err
+		}
 	}
 	pc.OnTrack(func(t *webrtc.TrackRemote, _ *webrtc.RTPReceiver) {
 		for {
@@ -153,10 +155,27 @@ func (v *viewer) watch(o *options, number int) error {
 	share := float64(number) / float64(max(o.count, 1))
 	time.Sleep(time.Until(o.at(o.from + share*o.spread)))
 	v.Joined = v.now()
-	if err := join(pc, "http://"+o.server+"/whep"); err != nil {
+	ended := make(<-chan error)
+	if o.livekit == "" {
+		err = join(pc, "http://"+o.server+"/whep")
+	} else {
+		var p *participant
+		if p, err = joinLiveKit(o, pc, fmt.Sprintf("%s%d", o.name, number), false); err == nil {
+			ended = p.ended
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("viewer %d: %w", number, err)
 	}
-	time.Sleep(time.Until(o.at(o.until)))
+	for left := true; left; {
+		select {
+		case <-time.After(min(time.Until(o.at(o.until)), time.Second)):
+			left = time.Now().Before(o.at(o.until))
+			v.tell(number)
+		case err := <-ended:
+			return fmt.Errorf("viewer %d: %w", number, err)
+		}
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.ended = true
@@ -164,6 +183,19 @@ func (v *viewer) watch(o *options, number int) error {
 		v.gap(time.Now()) // one that lasts to the end
 	}
 	return nil
+}
+
+// tell prints what came in the last whole second, if that is wanted.
+func (v *viewer) tell(number int) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if n := int(v.now()) - 1; v.o.tell && n >= 0 {
+		kbit := 0.0
+		if n < len(v.KBits) {
+			kbit = v.KBits[n]
+		}
+		fmt.Printf("{\"viewer\": %d, \"second\": %d, \"kbit\": %.1f}\n", number, n, kbit)
+	}
 }
 
 func view(o *options) error {
