@@ -1,0 +1,374 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Calls between hosts behind NAT, by ICE with a real STUN and TURN server, in a lab guest.
+
+    s 10.1.0.2 -- n 10.2.0.1 -- r -- 10.3.0.1 m -- 10.4.0.2 v        c 10.5.0.2 at r
+
+n and m translate addresses, and let in only what answers. s calls the name of m's outer address,
+where the port of the link is forwarded; r has P-AQM towards m and c, and routes to no inner
+address; c has coturn. Each hop between n, r and m, but that to m, takes 10 ms. Prints `ok NAME` or
+`not ok NAME: why`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import secrets
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+TOP = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TOP / "kernel" / "lab-tests"))
+import trial  # noqa: E402
+from paqm_lab import topology  # noqa: E402
+from paqm_lab.topology import Network  # noqa: E402
+from reach import AF42, EF, Capture  # noqa: E402
+from trial import Program, check, inside, run, within  # noqa: E402
+
+HOME = Path("/run/tmp")
+NAMES = "127.0.0.1 localhost\n10.3.0.1 office\n10.1.0.1 gate\n10.5.0.2 server\n10.5.0.9 nobody\n"
+START = "mount --bind /run/tmp/hosts /etc/hosts && exec \"$@\""
+USER, PASSWORD = "caller", "not a good one"
+LINK = 1_000_000  # bit/s, of r towards m and c
+SECONDS = 14.0
+SETTLED = 8.0  # s after which rates are those of the long run
+FIRST = 2.0  # s until the first picture is shown
+# Outer address of a gate, and its translation of ports: kept, or another for each destination.
+NAT = """
+table ip gate {{
+  chain out {{ type nat hook postrouting priority srcnat; oifname "r" masquerade {how}; }}
+  chain into {{ type nat hook prerouting priority dstnat;
+    iifname "r" tcp dport 5090 dnat to {inner}; }}
+  chain strangers {{ type filter hook input priority filter; iifname "r" udp dport != 0 drop; }}
+}}
+"""
+# What ICE has not sent, and what has not come from whom it says: to a port, for some seconds.
+STRANGER = """
+import os, random, socket, struct, sys, time
+dice, s = random.Random(1), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+where, end = (sys.argv[1], int(sys.argv[2])), time.monotonic() + 6
+cookie = 0x2112A442
+print("ready", flush=True)
+while time.monotonic() < end:
+    kind = dice.choice([0x0001, 0x0101, 0x0111, 0x0011, 0x0003, 0x0103, 0x0017])
+    body = b"".join(struct.pack(">HH", t, len(v)) + v + bytes(-len(v) % 4) for t, v in (
+        (0x0006, b"abcd:efgh"), (0x0024, dice.randbytes(4)), (0x0020, dice.randbytes(8)),
+        (0x002A, dice.randbytes(8)), (0x0025, b""), (0x0008, dice.randbytes(20)),
+        (0x8028, dice.randbytes(4))) if dice.random() < 0.7)
+    length = dice.choice([len(body), len(body), 0, 65535])
+    whole = struct.pack(">HHI", kind, length, cookie) + dice.randbytes(12) + body
+    s.sendto(dice.choice([whole, whole, whole[:dice.randrange(len(whole))],
+                          b"\\x40\\x00\\xff\\xff" + whole, dice.randbytes(40), b""]), where)
+    time.sleep(0.01)
+"""
+
+
+def network() -> Network:
+    net = Network()
+    for host in "snrmvc":
+        net.host(host, forwards=host in "nrm")
+    for left, right, ends, delay in (("s", "n", (2, 1), 0), ("n", "r", (1, 2), 10),
+                                     ("m", "r", (1, 2), 0), ("v", "m", (2, 1), 0),
+                                     ("c", "r", (2, 1), 0)):
+        number = len(net.links) + 1
+        first, second = (f"10.{number}.0.{k}" for k in ends)
+        net.link(left, right, delay, addresses=[(first, second)])
+    net.queue("m", "r", "root", *topology.netem(10))
+    for host, via in (("s", "10.1.0.1"), ("n", "10.2.0.2"), ("m", "10.3.0.2"), ("v", "10.4.0.1"),
+                      ("c", "10.5.0.1")):
+        net.route(host, "default", via)
+    return net
+
+
+def gate(host: str, inner: str, how: str = "") -> None:
+    subprocess.run([*topology.into(host), "nft", "flush", "ruleset"], check=True)
+    inside(host, "nft", "-f", "-", stdin=NAT.format(how=how, inner=inner))
+
+
+def private(path: Path, text: str) -> Path:
+    path.touch(0o600)
+    path.write_text(text + "\n")
+    return path
+
+
+class Server:
+    """coturn: STUN for all, TURN for one user."""
+
+    def __init__(self) -> None:
+        self.program = Program(
+            "c", "turnserver", "-n", "--listening-ip", "10.5.0.2", "--relay-ip", "10.5.0.2",
+            "--realm", "lab", "--lt-cred-mech", "--user", f"{USER}:{PASSWORD}", "--no-tls",
+            "--no-dtls", "--no-tcp", "--no-tcp-relay", "--no-cli", "--log-file", "stdout",
+            "--pidfile", HOME / "turn.pid", "--userdb", HOME / "turn.db",
+            ready="DB connection success")
+
+    def end(self) -> None:
+        self.program.send_signal(signal.SIGTERM)
+        self.program.wait(trial.PATIENCE)
+
+
+class Ends:
+    def __init__(self, build: Path, plain: bool) -> None:
+        self.build, self.plain = build, plain
+        self.secret = private(HOME / "secret", secrets.token_hex(24))
+        self.password = private(HOME / "password", PASSWORD)
+        self.clip = HOME / "clip.y4m"  # fills any rate
+        trial.write_noise(self.clip, 320, 192, bytes(112 + b % 32 for b in range(256)))
+        self.wrong = private(HOME / "wrong", "another")
+
+    def start(self, host: str, *words: object, ready: str = "") -> Program:
+        return Program(host, "unshare", "--mount", "sh", "-c", START, "sh", *words, ready=ready)
+
+    def turn(self, password: Path | None = None) -> list[object]:
+        return ["--turn", f"{USER}@server", "--turn-secret", password or self.password]
+
+
+class Call:
+    """v listens, s calls; what both have said and recorded."""
+
+    def __init__(self, ends: Ends, s: Sequence[object], v: Sequence[object], to: str = "office",
+                 listener: str = "v", meanwhile: Callable[[Program], None] | None = None,
+                 seconds: float = SECONDS) -> None:
+        self.home = Path(tempfile.mkdtemp())
+        common = ["--secret", ends.secret, "--source", ends.clip, "--audio", "test", "--sink",
+                  "none", "--audio-sink", "none"]
+        program = ends.build / "streamer/paqm-streamer"
+        self.control, socket = self.home / "control.sock", self.home / "client.sock"
+        daemon = Program("s", ends.build / "feedback-daemon/paqmd", "-i", "n", "--socket", socket,
+                         "--control", self.control, "--user", "root", ready="ready")
+        self.listener = ends.start(listener, program, "call", "--listen", *common, "--record",
+                                   self.home / "v", "--paqmd", "none", *v, ready="waiting")
+        self.begin = time.time_ns()
+        self.caller = ends.start("s", program, "call", to, *common, "--record", self.home / "s",
+                                 "--paqmd", socket, "--duration", str(seconds), *s)
+        if meanwhile:
+            meanwhile(self.caller)
+        self.flows = self.registered(ends.build)
+        self.said = {}
+        for host, one in (("s", self.caller), ("v", self.listener)):
+            try:
+                one.wait(trial.PATIENCE if host == "s" else 20)
+            except subprocess.TimeoutExpired:
+                one.kill()
+                one.wait()
+            self.said[host] = one.said()
+        daemon.end(signal.SIGTERM)
+
+    def registered(self, build: Path) -> list[dict[str, Any]]:
+        """What paqmd of s knows of its streams, some seconds after the first picture."""
+        end = time.monotonic() + 10
+        while "talking to" not in self.caller.said():
+            if self.caller.poll() is not None or time.monotonic() > end:
+                return []
+            time.sleep(0.2)
+        time.sleep(5)
+        answer = json.loads(run(str(build / "feedback-daemon/paqmctl"), "--control",
+                                str(self.control), "-j", "flows"))
+        return list(answer["flows"])
+
+    def rows(self, host: str, name: str) -> list[dict[str, str]]:
+        path = self.home / host / f"{name}.csv"
+        return trial.rows(path) if path.exists() else []
+
+    def times(self, host: str, name: str, column: str) -> list[float]:
+        """When it was, s since the caller was started."""
+        return [(int(row[column]) - self.begin) / 1e9 for row in self.rows(host, name)]
+
+    def paths(self, host: str, media: str = "video") -> list[str]:
+        """In the order in which they were taken: what it goes by, from and to."""
+        found = []
+        for row in self.rows(host, "events"):
+            match = re.fullmatch(rf"{media} from .* \((\w+) to (\w+)\)", row["detail"])
+            if row["event"] == "path" and match:
+                found.append(f"{match[1]} {match[2]}")
+        return found
+
+    def talks(self, name: str, first: float | None = FIRST) -> None:
+        """Both see and hear each other."""
+        for host in "sv":
+            found = re.search(r"showed (\d+), played (\d+)", self.said[host])
+            check(f"{name}: {host} sees and hears",
+                  found and int(found[1]) > 150 and int(found[2]) > 300, self.said)
+            shown = self.times(host, "video", "play_ns")
+            if first and shown:
+                within(f"{name}: {host} sees the first picture after so many seconds", shown[0], 0,
+                       first)
+
+    def follows(self, name: str, ends: Ends, share: float = 1) -> None:
+        """The stream of s is told its share of the link, and keeps to it."""
+        ways = [row["detail"].split()[2:5:2] for row in self.rows("s", "events")
+                if row["event"] == "path" and row["detail"].startswith("video ")]
+        check(f"{name}: paqmd knows the addresses on the wire, and sees the packets", ways and
+              len(self.flows) == 1 and all(end in self.flows[0]["flow"] for end in ways[-1]) and
+              self.flows[0]["packets"] > 10, (ways, self.flows))
+        if ends.plain:
+            return
+        told = [(at, float(row["rate_bps"])) for at, row in
+                zip(self.times("s", "feedback", "t_ns"), self.rows("s", "feedback"), strict=True)]
+        late = [rate for at, rate in told if at > SETTLED]
+        check(f"{name}: routers tell rates", late, (told, self.said))
+        if not late:
+            return
+        end = max(self.times("v", "rx", "t_ns"))
+        arrived = sum(int(row["wire_bytes"]) for at, row in
+                      zip(self.times("v", "rx", "t_ns"), self.rows("v", "rx"), strict=True)
+                      if SETTLED <= at < end - 1)
+        rate = arrived * 8 / (end - 1 - SETTLED)
+        fair = LINK * share
+        within(f"{name}: part of its share that the router grants", late[-1] / fair, 0.8, 1.05)
+        within(f"{name}: part of its share that pictures take", rate / fair, 0.8, 1.05)
+
+
+def stun(ends: Ends) -> None:
+    """Both gates keep ports: what a server tells of them is enough."""
+    gate("n", "10.1.0.9")
+    gate("m", "10.4.0.2")
+    capture = Capture("s", "n")
+    call = Call(ends, ["--stun", "server", "--dscp"], ["--stun", "server", "--dscp"])
+    marks = {mark for _, _, mark in capture.end()}
+    call.talks("STUN")
+    call.follows("STUN", ends)
+    check("STUN: nothing goes by the relay", "relay" not in " ".join(
+        call.paths("s") + call.paths("v")) and call.paths("s"), call.said)
+    check("STUN: all is marked", marks == {AF42, EF}, marks)
+    text = (call.home / "s" / "call.json").read_text()
+    check("STUN: the recording has the path, and no key of ICE", '"path": "from 10.1.0.2:' in text
+          and "pwd" not in text, text)
+
+
+def turn(ends: Ends) -> None:
+    """The gate of s gives each destination another port: only a relay helps."""
+    gate("n", "10.1.0.9", "random,fully-random")
+    gate("m", "10.4.0.2")
+    call = Call(ends, ["--stun", "server", *ends.turn()], ["--stun", "server"])
+    call.talks("TURN")
+    call.follows("TURN", ends, 0.5)  # what v sends to the relay is the other half
+    check("TURN: pictures of s go by its relay", call.paths("s")[-1:] and
+          call.paths("s")[-1].startswith("relay "), call.said)
+    call = Call(ends, ["--stun", "server"], ["--stun", "server", *ends.turn()])
+    call.talks("TURN of the peer")
+    call.follows("TURN of the peer", ends, 0.5)
+
+
+def refused(ends: Ends) -> None:
+    """A wrong password, and a server that never answers, where a relay would be needed."""
+    gate("n", "10.1.0.9", "random,fully-random")
+    gate("m", "10.4.0.2")
+    call = Call(ends, ["--stun", "server", *ends.turn(ends.wrong)], ["--stun", "server"])
+    check("wrong password: it is said so", "the TURN server 10.5.0.2 port 3478 gives no relay: are "
+          "user and secret right" in call.said["s"], call.said)
+    check("wrong password: and that there is no path", call.caller.returncode == 1 and
+          "ICE has found no path for media to the peer in 8 s" in call.said["s"], call.said)
+    check("wrong password: the password is not told", "another" not in call.said["s"] and
+          PASSWORD not in call.said["s"], call.said)
+    gate("n", "10.1.0.9")
+    call = Call(ends, ["--stun", "nobody", "--turn", f"{USER}@nobody", "--turn-secret",
+                       ends.password], ["--ice", "on"], to="gate", listener="n")
+    call.talks("no answer", 4.0)
+    for kind, what in (("STUN", "told nothing new"), ("TURN", "not answered")):
+        check(f"no answer: the {kind} server is named",
+              f"the {kind} server 10.5.0.9 port 3478 has {what} for 2 s; the call goes on"
+              in call.said["s"], call.said)
+
+
+def strangers(ends: Ends) -> None:
+    """STUN from who does not know the words that the ends have told each other."""
+    gate("n", "10.1.0.9")
+    gate("m", "10.4.0.2")
+
+    def attack(_: Program) -> None:
+        for port in (41000, 41002):
+            Program("n", "python3", "-c", STRANGER, "10.1.0.2", port, ready="ready")
+
+    call = Call(ends, ["--stun", "server", "--port", "41000"], ["--stun", "server"],
+                meanwhile=attack)
+    call.talks("strangers", 2.5)
+    check("strangers: no path leads to them", call.paths("s") and "10.1.0.1" not in " ".join(
+        row["detail"] for row in call.rows("s", "events") if row["event"] == "path"), call.said)
+
+
+def moved(ends: Ends) -> None:
+    """The way without the relay opens late: what has begun by the relay goes on without it."""
+    gate("n", "10.1.0.9")
+    gate("m", "10.4.0.2")
+    for host, other in (("n", "10.3.0.1"), ("m", "10.2.0.1")):
+        inside(host, "nft", "add table ip late; add chain ip late out { type filter hook "
+               f"postrouting priority 300; }}; add rule ip late out ip daddr {other} udp dport "
+               "!= 0 drop")
+
+    def open_way(caller: Program) -> None:
+        caller.tells("picture goes")
+        for host in "nm":
+            inside(host, "nft", "delete", "table", "ip", "late")
+
+    call = Call(ends, ["--stun", "server", *ends.turn()], ["--stun", "server", *ends.turn()],
+                meanwhile=open_way)
+    call.talks("another path", 4.0)
+    paths = call.paths("s")
+    check("another path: from the relay to none", len(paths) > 1 and "relay" in paths[0] and
+          "relay" not in paths[-1], (paths, call.said))
+    call.follows("another path", ends)
+
+
+def without(ends: Ends) -> None:
+    """One end only knows it, or wants it; options that make no sense."""
+    gate("n", "10.1.0.9")
+    for mine, theirs in ((["--ice", "on"], ["--ice", "off"]), ([], ["--ice", "on"])):
+        call = Call(ends, mine, theirs, to="gate", listener="n", seconds=9)
+        name = f"ICE of one end, {'the caller' if mine else 'who listens'}"
+        call.talks(name, None)
+        one, other = "sv" if mine else "vs"
+        check(f"{name}: both are told", "the peer does not use ICE" in call.said[one] and
+              "give --ice on here, too" in call.said[other], call.said)
+    for words, says in ((["--ice", "maybe"], "must be on, off or auto"),
+                        (["--ice", "off", "--stun", "server"], "are for ICE"),
+                        (["--turn", "server"], "give USER@HOST"),
+                        (["--turn", f"{USER}@server"], "needs --turn-secret"),
+                        (["--turn-secret", ends.password], "without --turn"),
+                        (["--stun", "nowhere.invalid"], "nobody knows where")):
+        tried = ends.start("s", ends.build / "streamer/paqm-streamer", "call", "gate", "--secret",
+                           ends.secret, "--sink", "none", *words)
+        tried.wait(trial.PATIENCE)
+        check(f"options: {' '.join(map(str, words))}", tried.returncode == 2 and
+              says in tried.said(), tried.said())
+
+
+def main() -> int:
+    groups: dict[str, Callable[[Ends], None]] = {
+        "stun": stun, "turn": turn, "refused": refused, "strangers": strangers, "moved": moved,
+        "without": without}
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--build", type=Path, default=TOP / "build")
+    parser.add_argument("--plain", action="store_true", help="without P-AQM: outside a guest")
+    parser.add_argument("group", nargs="*", choices=[[], *groups])
+    args = parser.parse_args()
+    (HOME / "hosts").write_text(NAMES)
+    net = network()
+    if args.plain:
+        net.steps = [x for x in net.steps if not isinstance(x, topology.Queue)]
+    topology.make(net)
+    if not args.plain:
+        trial.load_modules()
+        for device in "mc":
+            inside("r", "tc", "qdisc", "add", "dev", device, "root", "paqm", "bandwidth",
+                   f"{LINK}bit", "feedback", "quench")
+    server = Server()
+    ends = Ends(args.build.resolve(), args.plain)
+    for name, group in groups.items():
+        if not args.group or name in args.group:
+            print(f"# {name}", flush=True)
+            group(ends)
+    server.end()
+    return trial.summary()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
