@@ -28,10 +28,11 @@ from typing import Any
 TOP = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "kernel" / "lab-tests"))
 import trial  # noqa: E402
-from paqm_lab import topology  # noqa: E402
-from paqm_lab.topology import Network  # noqa: E402
 from reach import AF42, EF, Capture  # noqa: E402
 from trial import Program, check, inside, run, within  # noqa: E402
+
+from paqm_lab import topology  # noqa: E402
+from paqm_lab.topology import Network  # noqa: E402
 
 HOME = Path("/run/tmp")
 NAMES = "127.0.0.1 localhost\n10.3.0.1 office\n10.1.0.1 gate\n10.5.0.2 server\n10.5.0.9 nobody\n"
