@@ -183,7 +183,8 @@ class Flows:
 
     def reno(self) -> Program:
         port = 7000 + self.tcp
-        sink = self.start("d", *BULK, "--port", port)
+        # the source ends by a reset, which may be lost: no sink waits for one for ever
+        sink = self.start("d", *BULK, "--port", port, "--flows", 1, "--seconds", self.left() + 1)
         time.sleep(1)
         self.start("s", *BULK, "--port", port, "--to", "10.2.0.2", "--congestion-control", "reno",
                    "--seconds", self.left())
