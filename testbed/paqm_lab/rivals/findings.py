@@ -14,14 +14,14 @@ FINDINGS: dict[str, str] = {
   6 more within half a second on 10 Mbit/s, core/tests/ratelaws_media.c): QLBIC drops about 1600 of
   70000 packets, ACP none.
 * **RCP counts every packet as queue.** With its published gains a packet in service is worth ten
-  times its part of a round trip, so on links of a few Mbit/s it leaves a fifth to two thirds
-  unused, and beside bursts of video more: its delay is the lowest and its rate, too. On 155 Mbit/s
+  times its part of a round trip, so on links of a few Mbit/s it leaves a fifth to four
+  fifths unused, and beside bursts of video more: its delay is the lowest and its rate, too. On 155 Mbit/s
   it uses 99 % (core/tests/ratelaws_media.c). A queue longer than a round trip takes it to its
   floor, from which it grows by a tenth of itself in each period.
-* **XCP and VCP** have no rate for all. XCP takes 5 s and more to even out where many join; VCP,
-  with two bits, is slower still, as published.
+* **XCP and VCP** have no rate for all. XCP takes seconds to even out, and does not where
+  many join; VCP, with two bits, is slower still, as published.
 * **Queues that tell nothing** leave video to find its rate: shares are unequal there (Jain 0.69
-  to 0.96), and the link is emptier than under most laws that tell.
+  to 0.97), and the link is emptier than under most laws that tell.
 * **RL-QoS drops before there is a queue.** It has the shortest one of all (p95 2 to 5 ms) and the
   most unequal shares of video (Jain 0.69 to 0.82), and leaves two thirds of the link unused where
   no TCP fills it. By its formula and the coefficients here (k1 35 packets) it drops 2 % from a mean
