@@ -16,8 +16,8 @@ FINDINGS: dict[str, str] = {
 * **RCP counts every packet as queue.** With its published gains a packet in service is worth ten
   times its part of a round trip, so on links of a few Mbit/s it leaves a fifth to four
   fifths unused, most beside bursts of video: its delay is the lowest and its rate, too. On 155
-  Mbit/s it uses 99 % (core/tests/ratelaws_media.c). A queue longer than a round trip takes it to its
-  floor, from which it grows by a tenth of itself in each period.
+  Mbit/s it uses 99 % (core/tests/ratelaws_media.c). A queue longer than a round trip takes it to
+  its floor, from which it grows by a tenth of itself in each period.
 * **XCP and VCP** have no rate for all. XCP takes seconds to even out, and does not where
   many join; VCP, with two bits, is slower still, as published.
 * **Queues that tell nothing** leave video to find its rate: shares are unequal there (Jain 0.69
