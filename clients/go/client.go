@@ -209,6 +209,26 @@ func (c *Client) Next(ctx context.Context) (Advice, error) {
 	}
 }
 
+// Stream tells the updates that Next does on a channel, for those who wait for other things, too. It
+// ends, without closing the channel, when the context or the client does.
+func (c *Client) Stream(ctx context.Context) <-chan Advice {
+	stream := make(chan Advice)
+	go func() {
+		for {
+			a, err := c.Next(ctx)
+			if err != nil {
+				return
+			}
+			select {
+			case stream <- a:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return stream
+}
+
 func (c *Client) take() (Advice, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -88,20 +88,7 @@ func NewFollower(o Options) (*Follower, error) {
 // Run follows until the context ends.
 func (f *Follower) Run(ctx context.Context) {
 	defer f.client.Close()
-	advice := make(chan client.Advice)
-	go func() {
-		for {
-			a, err := f.client.Next(ctx)
-			if err != nil {
-				return
-			}
-			select {
-			case advice <- a:
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
+	advice := f.client.Stream(ctx)
 	found := make(chan []string, 1)
 	go f.lookForRooms(ctx, found)
 	again := time.NewTicker(tick)

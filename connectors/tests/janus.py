@@ -15,7 +15,6 @@ import json
 import os
 import select
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -31,7 +30,6 @@ from rig import PATIENCE, SENDER_IP, Trial, run_checks  # noqa: E402
 
 ROOT = os.environ.get("JANUS_ROOT", "")
 CEILING = 2_000_000
-ETH_P_IP = 0x0800
 
 CORE = """general: {{
  configs_folder = "{here}"
@@ -71,20 +69,6 @@ def configure(here: Path) -> None:
         wires=but("transports", "libjanus_http.so")))
     (here / "janus.transport.http.jcfg").write_text(HTTP.format(ip=SENDER_IP))
     (here / "janus.plugin.videoroom.jcfg").write_text(ROOM.format(ceiling=CEILING))
-
-
-def packet(t: Trial, port: int) -> bytes:
-    """A media packet from Janus to the viewer's port, as the router sees it: from its IP header."""
-    with t.net.socket(t.net.router, socket.AF_PACKET, socket.SOCK_DGRAM,
-                      socket.htons(ETH_P_IP)) as raw:
-        raw.settimeout(PATIENCE)
-        while True:
-            got = raw.recv(2048)
-            udp = (got[0] & 15) * 4
-            if (got[9] == 17 and socket.inet_ntoa(got[12:16]) == SENDER_IP
-                    and int.from_bytes(got[udp + 2 : udp + 4], "big") == port
-                    and got[udp + 8] >> 6 == 2 and len(got) > udp + 200):
-                return got
 
 
 def remb(load: subprocess.Popen[bytes], want: float, patience: float = PATIENCE) -> None:
@@ -142,7 +126,7 @@ def check(t: Trial, programs: str, layers: str) -> None:
             remb(load, CEILING)
             print("ok: without advice, the ceiling", flush=True)
             for seq, rate in ((1, 900_000), (2, 400_000)):
-                t.answer(wire.build(wire.quoted(packet(t, port)), seq, rate, period=5000))
+                t.answer(wire.build(wire.quoted(t.packet_to(port)), seq, rate, period=5000))
                 remb(load, rate / 1.05)
             print("ok: the publisher is told what the router allows", flush=True)
             remb(load, CEILING)  # the router has fallen silent

@@ -37,7 +37,6 @@ PERIOD = 0.5  # s, the router's
 LIKE = 0.25  # part by which a second of a layer may differ from its rate
 HTTP, MEDIA = 7880, 7882
 KEY = "key:0123456789abcdef0123456789abcdef"
-ETH_P_IP = 0x0800
 
 CONFIG = """port: {http}
 bind_addresses: ["{ip}"]
@@ -155,7 +154,7 @@ class Room:
             return
         for port, bps in self.advice.items():
             self.seq += 1
-            quoted = wire.quoted(packet(self.t, port))
+            quoted = wire.quoted(self.t.packet_to(port))
             self.t.answer(wire.build(quoted, self.seq, bps, period=int(1000 * PERIOD)))
         self.told = time.monotonic()
 
@@ -181,20 +180,6 @@ class Room:
         for one in reversed(self.started):
             one.kill()
             one.wait()
-
-
-def packet(t: Trial, port: int) -> bytes:
-    """A media packet of the server to this port, as the router sees it: from its IP header."""
-    with t.net.socket(t.net.router, socket.AF_PACKET, socket.SOCK_DGRAM,
-                      socket.htons(ETH_P_IP)) as raw:
-        raw.settimeout(PATIENCE)
-        while True:
-            got = raw.recv(2048)
-            udp = (got[0] & 15) * 4
-            if (got[9] == 17 and socket.inet_ntoa(got[12:16]) == SENDER_IP
-                    and int.from_bytes(got[udp + 2 : udp + 4], "big") == port
-                    and got[udp + 8] >> 6 == 2 and len(got) > udp + 200):
-                return got
 
 
 @contextmanager

@@ -34,6 +34,7 @@ REGISTER, REGISTERED, RATE, UNREGISTER, STATUS = 1, 2, 3, 4, 5
 RATE_FORMAT = "=IBBHQQQ16sQIIHHBBH"
 CAUSES = {0: "none", 1: "erf", 2: "ecf", 3: "expired"}
 PATIENCE = 30.0  # seconds until an awaited event counts as missing
+ETH_P_IP = 0x0800
 
 
 class Rate(NamedTuple):
@@ -301,6 +302,21 @@ class Trial:
         got = self.sink.recv(2048)
         assert got == sent
         return got
+
+    def packet_to(self, port: int) -> bytes:
+        """A media packet of a server at the sender to this port, as the router sees it: from its
+        IP header.
+        """
+        with self.net.socket(self.net.router, socket.AF_PACKET, socket.SOCK_DGRAM,
+                             socket.htons(ETH_P_IP)) as raw:
+            raw.settimeout(PATIENCE)
+            while True:
+                got = raw.recv(2048)
+                udp = (got[0] & 15) * 4
+                if (got[9] == 17 and socket.inet_ntoa(got[12:16]) == SENDER_IP
+                        and int.from_bytes(got[udp + 2 : udp + 4], "big") == port
+                        and got[udp + 8] >> 6 == 2 and len(got) > udp + 200):
+                    return got
 
     def answer(self, icmp: bytes, src: str = ROUTER_IP) -> None:
         """Send an ICMP message to the sender host."""

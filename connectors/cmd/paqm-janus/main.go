@@ -125,20 +125,7 @@ func (c *connector) tell() error {
 }
 
 func (c *connector) run(ctx context.Context) error {
-	advice := make(chan client.Advice)
-	go func() {
-		for {
-			a, err := c.client.Next(ctx)
-			if err != nil {
-				return
-			}
-			select {
-			case advice <- a:
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
+	advice := c.client.Stream(ctx)
 	again, edit := time.NewTimer(0), time.NewTimer(0)
 	for {
 		var err error

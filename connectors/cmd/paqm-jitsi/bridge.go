@@ -311,20 +311,7 @@ func (c *connector) leave() {
 }
 
 func (c *connector) run(ctx context.Context) error {
-	advice := make(chan client.Advice)
-	go func() {
-		for {
-			a, err := c.client.Next(ctx)
-			if err != nil {
-				return
-			}
-			select {
-			case advice <- a:
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
+	advice := c.client.Stream(ctx)
 	again := time.NewTicker(tick)
 	defer again.Stop()
 	for {

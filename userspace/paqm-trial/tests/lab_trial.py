@@ -303,22 +303,7 @@ class Turns:
 
     def crash(self) -> None:
         """Killed: the queue stays; `end`, a new start and another's queue know what to do."""
-        inside(
-            "r",
-            "tc",
-            "qdisc",
-            "replace",
-            "dev",
-            "rv",
-            "root",
-            "handle",
-            "5:",
-            "fq_codel",
-            "limit",
-            "777",
-            "target",
-            "7ms",
-        )
+        inside("r", *"tc qdisc replace dev rv root handle 5: fq_codel limit 777 target 7ms".split())
         before = qdisc()
         one = self.start("--alternate", "none", "--foreground")
         check("P-AQM stands there", qdisc()["kind"] == "paqm", qdisc())
@@ -356,20 +341,7 @@ class Turns:
         check("what others have put there stays", qdisc()["kind"] == "pfifo", qdisc())
 
     def refused(self) -> None:
-        inside(
-            "r",
-            "tc",
-            "qdisc",
-            "replace",
-            "dev",
-            "rv",
-            "root",
-            "handle",
-            "1:",
-            "htb",
-            "default",
-            "1",
-        )
+        inside("r", *"tc qdisc replace dev rv root handle 1: htb default 1".split())
         inside(
             "r",
             "tc",
