@@ -36,6 +36,10 @@ struct tear {
 	double epoch[EPOCHS]; /* packets/s, the newest first */
 	int epochs;
 	uint64_t known; /* losses up to here belong to the last event */
+	uint64_t next;	/* that arrives in order */
+	bool gap;	/* packet @hole is missing, and @later ones have come */
+	uint64_t hole;
+	int later;
 	double silent, patience;
 	bool idle;
 };
@@ -134,6 +138,26 @@ static void tear_event(struct tear *s, const struct ctl_params *p, const struct 
 	s->slow_end = s->round = s->window;
 	s->arrived = 0;
 	s->known = r->fb->highest + (uint64_t)fmin(flight, 1e6);
+	s->gap = false;
+}
+
+/*
+ * Does it arrive in order? What follows a hole does not, until that is filled, or lost, or was
+ * never reported at all: TCP's window stands while duplicate acknowledgements come.
+ */
+static bool tear_in_order(struct tear *s, uint64_t seq)
+{
+	uint64_t first = s->next > s->known ? s->next : s->known + 1;
+
+	if (s->gap && (seq == s->hole || ++s->later > FB_LATER))
+		s->gap = false;
+	if (!s->gap && s->next && first < seq) {
+		s->gap = true;
+		s->hole = first;
+		s->later = 1;
+	}
+	s->next = seq >= s->next ? seq + 1 : s->next;
+	return !s->gap;
 }
 
 static void tear_report(void *state, const struct ctl_params *p, const struct fb_report *r)
@@ -142,14 +166,26 @@ static void tear_report(void *state, const struct ctl_params *p, const struct fb
 	const struct fb_packet *sign;
 	size_t lost = 0, came = 0;
 	bool limited = isfinite(r->x_sent) && r->x_sent < 0.9 * tear_rate(s, p);
+	bool marks = p->ecn != CTL_ECN_NONE;
 
 	if (isfinite(r->rtt))
 		fb_rtt_sample(&s->rtt, fmax(r->rtt, 1e-4), 0.125, 0.25);
 	if (!s->rtt.any)
 		return;
-	for (size_t i = 0; i < r->n; i++)
-		tear_arrival(s, limited);
-	while ((sign = fb_next_sign(r, p->ecn != CTL_ECN_NONE, &lost, &came)))
+	sign = fb_next_sign(r, marks, &lost, &came);
+	for (size_t i = 0; i < r->n; i++) {
+		bool in_order = tear_in_order(s, r->pkts[i].seq);
+
+		if (in_order)
+			tear_arrival(s, limited);
+		/* what is lost counts when so many later packets have come */
+		while (sign && sign->seq + FB_LATER <= r->pkts[i].seq) {
+			if (sign->seq > s->known)
+				tear_event(s, p, r);
+			sign = fb_next_sign(r, marks, &lost, &came);
+		}
+	}
+	for (; sign; sign = fb_next_sign(r, marks, &lost, &came))
 		if (sign->seq > s->known)
 			tear_event(s, p, r);
 	s->patience =

@@ -34,3 +34,49 @@ TEST(test_tear_formulas)
 	}
 	WITHIN("an epoch", tear_sample(&s.now), 106.9767, 1e-6);
 }
+
+/* @came of @n packets from @seq on, in one report. */
+static void report(struct tear *s, struct fb *fb, uint64_t seq, int n, const char *came)
+{
+	static const struct ctl_params p = {.rate_min = 1e3, .rate_max = 1e8, .packet = 1000};
+	struct fb_packet pkts[16];
+	struct fb_report r;
+
+	for (int i = 0; i < n; i++)
+		pkts[i] = (struct fb_packet){.seq = seq + (uint64_t)i,
+					     .sent = 0.001 * (double)(seq + (uint64_t)i),
+					     .recv = 5 + 0.001 * (double)(seq + (uint64_t)i),
+					     .size = 1000,
+					     .received = came[i] == '1'};
+	TRUE("taken",
+	     fb_packets(fb, 0.001 * (double)(seq + (uint64_t)n) + 0.04, pkts, (size_t)n, &r));
+	tear_report(s, &p, &r);
+}
+
+/* While it is not known whether a packet is lost the window stands (spec section 6: GAP). */
+TEST(test_tear_gap)
+{
+	static const struct ctl_params p = {.rate_min = 1e3, .rate_max = 1e8, .packet = 1000};
+	static struct fb fb;
+	struct tear s;
+
+	fb_init(&fb);
+	tear_init(&s, &p, 0);
+	s.slow_end = 1;
+	s.window = s.round = 10;
+	report(&s, &fb, 1, 2, "11");
+	SAME("two in order", s.window, 10.2);
+	report(&s, &fb, 3, 3, "011");
+	SAME("two after a hole", s.window, 10.2);
+	report(&s, &fb, 3, 1, "1");
+	SAME("it comes late", s.window, 10.3);
+	report(&s, &fb, 6, 4, "1111");
+	SAME("and all is in order again", s.window, 10.7);
+	report(&s, &fb, 10, 3, "011");
+	SAME("another hole", s.window, 10.7);
+	report(&s, &fb, 13, 1, "1");
+	SAME("half of it, without those after the hole", s.window, 5.35);
+	TRUE("what is lost together is one event", s.known >= 14);
+	report(&s, &fb, 14, 2, "01");
+	WITHIN("a hole of the same event holds nothing up", s.window, 5.35 + 1 / 5.35, 1e-9);
+}
