@@ -68,7 +68,7 @@ class Scheme:
     jain: float = 0.98
     apart: float = 15  # %
     loss: Band = (None, None)  # of case b, %
-    silence: float = 5  # s without reports
+    silence: float = 5  # s without reports; LDA+ halves once in three intervals
     counters: bool = False  # hears the bottleneck's byte counter
 
     def bands(self) -> dict[str, Band]:
@@ -106,7 +106,7 @@ SCHEMES = {
                         (0.9, 1.4)),
     "tear": Scheme("tear", (0.90, 0.65), (0.25, 0.55), (0.38, 0.60), 2, 30, (0.8, 1.2)),
     "lda+": Scheme("lda+:capacity=10e6", (0.95, 0.95), (None, None), (0.35, 0.55), 8, 70,
-                   jain=0.65, apart=100, silence=25),
+                   jain=0.65, apart=100, silence=32),
     "lda+1s": Scheme("lda+:interval=1,capacity=10e6", (0.95, 0.95), (None, None), (0.40, 0.58),
                      2, 20, (0.85, 1.4), jain=0.93, apart=40, silence=8),
     "naive": Scheme(NAIVE, (0.297, 0.297), (0.5, None), (0.5, None), 0.6, 5),
@@ -139,15 +139,24 @@ def capacity(rate: float) -> None:
     run("tc", "-n", "r", "class", "change", "dev", "r1", *htb_class(on_wire(rate)))
 
 
-def lost_back(percent: int) -> None:
-    """What d's way back loses."""
-    run("tc", "-n", "d", "qdisc", "change", "dev", "d0", "root",
-        *netem(RTT_MS, "loss", f"{percent}%"))
+def dark() -> None:
+    """From now on s hears neither reports nor counters."""
+    run(*"tc -n r qdisc add dev r0 root netem loss 100%".split())
+
+
+def light() -> None:
+    run(*"tc -n r qdisc del dev r0 root".split())
+
+
+def bottleneck() -> dict[str, int]:
+    """Counters of the queue there."""
+    got: dict[str, int] = json.loads(run(*"tc -n r -s -j qdisc show dev r1 root".split()))[0]
+    return got
 
 
 def link() -> tuple[float, int, int]:
     """Now, packets and bytes that the bottleneck has sent."""
-    got = json.loads(run(*"tc -n r -s -j qdisc show dev r1 root".split()))[0]
+    got = bottleneck()
     return time.monotonic(), got["packets"], got["bytes"] - 14 * got["packets"]
 
 
@@ -247,15 +256,16 @@ def steady(tool: str, scheme: Scheme, queue: str, media: int, reno: int, seconds
         for _ in range(reno):
             flows.reno()
         flows.until(begin)
-        t0, _, b0 = link()
+        t0, p0, b0 = link()
+        d0 = bottleneck()["drops"]
         flows.until(seconds - 1)
-        t1, _, b1 = link()
+        t1, p1, b1 = link()
+        dropped = bottleneck()["drops"] - d0
         flows.finish()
         got = [flows.delta(f"r{n}", "bytes", t0, t1) for n in range(media)]
-        sent = sum(flows.delta(f"s{n}", "sent", t0, t1) for n in range(media))
         arrived = sum(flows.delta(f"r{n}", "packets", t0, t1) for n in range(media))
         way = sum(flows.delta(f"r{n}", "way", t0, t1) for n in range(media))
-    return {"use": 8 * (b1 - b0) / (t1 - t0) / BOTTLENECK, "loss": max(0.0, 1 - arrived / sent),
+    return {"use": 8 * (b1 - b0) / (t1 - t0) / BOTTLENECK, "loss": dropped / (p1 - p0 + dropped),
             "delay": 1000 * way / arrived, "jain": jain(got), "share": sum(got) / (b1 - b0),
             "apart": max(abs(g * media / sum(got) - 1) for g in got)}
 
@@ -305,11 +315,11 @@ def case_change(tool: str, scheme: Scheme) -> None:
             back = time.monotonic()
             capacity(BOTTLENECK)
             flows.until(2 * settled + 20)
-            dark = time.monotonic()
-            lost_back(100)
+            silent = time.monotonic()
+            dark()
             flows.until(2 * settled + 20 + scheme.silence)
-            light = time.monotonic()
-            lost_back(0)
+            heard = time.monotonic()
+            light()
             flows.finish()
             rows = flows.log("s0")
             # Two entries are the 0.2 s of the definition.
@@ -322,11 +332,11 @@ def case_change(tool: str, scheme: Scheme) -> None:
             again = next((t for t, rate in good if t > back + 1 and rate >= 0.8 * usual), 1e9)
             judge(scheme, f"change {queue}: answer", answer - cut, "s")
             judge(scheme, f"change {queue}: recovery", again - back, "s")
-            before = [r["rate_bps"] for r in rows if dark - 2 < r["t"] < dark]
-            worst = [r["rate_bps"] for r in rows if light - 0.5 < r["t"] < light]
+            before = [r["rate_bps"] for r in rows if silent - 2 < r["t"] < silent]
+            worst = [r["rate_bps"] for r in rows if heard - 0.5 < r["t"] < heard]
             judge(scheme, f"change {queue}: rate after silence",
                   max(worst) * len(before) / sum(before), "of before")
-            after = [rate for t, rate in good if t > light + 10]
+            after = [rate for t, rate in good if t > heard + 10]
             judge(scheme, f"change {queue}: comes back", max(after) / usual, "of before")
 
 
