@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The rate controllers of the literature side by side, each against its bands (bands.py, and for
-those that go by marks marked.py), the experiments of papers (layers.py, slides.py), and with a real
-encoder (live.py).
+those that go by marks marked.py), among its like on other paths (paths.py), the experiments of
+papers (layers.py, slides.py), and with a real encoder (live.py).
 
 `paqm-lab controllers` runs what is not there yet, one guest per controller, judges all that is
 there (OUT/result.json with `checks`), and with --docs writes docs/results/controllers.json and
@@ -25,6 +25,7 @@ import bands  # noqa: E402
 import layers  # noqa: E402
 import live  # noqa: E402
 import marked  # noqa: E402
+import paths  # noqa: E402
 import slides  # noqa: E402
 from papers import Paper  # noqa: E402
 
@@ -39,15 +40,15 @@ DATA = TOP / "docs" / "results" / "controllers.json"
 PAGE = TOP / "docs" / "comparison.md"
 SOURCES = ("streamer/control/*.[ch]", "streamer/lab/ctl_flow.c", "streamer/lab/bands.py",
            "streamer/lab/marked.py", "streamer/lab/layers.py", "streamer/lab/papers.py",
-           "streamer/lab/slides.py", "streamer/rtp/probe.[ch]",
+           "streamer/lab/paths.py", "streamer/lab/slides.py", "streamer/rtp/probe.[ch]",
            "kernel/*dcbt*.[ch]", "core/paqm_red.h", "testbed/kernel/*",
            "testbed/image/packages.lock")
 PAPERS: dict[str, Paper] = {**layers.SCHEMES, **slides.SCHEMES}
 SCHEMES: dict[str, bands.Scheme | marked.Marked | Paper] = {
-    **bands.SCHEMES, **marked.SCHEMES, **PAPERS}
+    **bands.SCHEMES, **paths.PATHS, **marked.SCHEMES, **PAPERS}
 # Those with cases of their own, and the program that runs them.
 PROGRAMS = (dict.fromkeys(marked.SCHEMES, "marked.py") | dict.fromkeys(layers.SCHEMES, "layers.py")
-            | dict.fromkeys(slides.SCHEMES, "slides.py"))
+            | dict.fromkeys(slides.SCHEMES, "slides.py") | dict.fromkeys(paths.PATHS, "paths.py"))
 LIMIT_S = 7200  # wall seconds of a guest: a loaded machine is many times slower
 QUEUES = ("tail", "red")
 
@@ -152,6 +153,29 @@ REASONS = {
     **{f"adivis, far {kbit} kbit/s: rate of that when near":
        "the slower loop does not show: one run differs from the next by a fifth, near and far."
        for kbit in marked.LONG_LINKS},
+    **{f"lda+, change {queue}: rate after silence":
+       "the report that was under way when it fell silent raised the rate once more." for queue in
+       QUEUES},
+    **{f"layered-probing, estimate {load} %, layered-probing: mean error":
+       "a bound, most of it: cross traffic with Pareto gaps differs between the time of all trains "
+       f"and the 3.7 s that the estimate is judged by by {least} % of C in the mean, between that "
+       f"of the last train and those by {most} % (drawn a thousand times). An estimator that "
+       "made no error at all would be as far off."
+       for load, least, most in ((20, 4.3, 5.7), (40, 5.5, 8.6), (60, 7.2, 10.8))},
+    "layered-probing, tcp: Jain":
+        "the queue decides, and the paper does not say it: TCP has 0.71 of both with 30 packets, "
+        "0.36 with 12. Where half of TCP's window still fills the link the delay never ceases to "
+        "rise, and no probe succeeds.",
+    **{f"layered-probing, own: {what}":
+       "ladder and link fit exactly: 20 and 10 layers of 100 kbit/s fill 3 Mbit/s without a loss, "
+       "so no probe succeeds and nobody gives way (seeds 1 and 2 stand still for a hundred "
+       "seconds). With 12 packets of queue a failed probe costs a packet, and they meet."
+       for what in ("Jain", "apart from 60 s on")},
+    **{f"layered-probing, rtt {ratio}: Jain over that of tfrc":
+       "TFRC (RFC 5348) is fairer here than the one that the paper measured: 1.0 at equal round "
+       "trips, where the paper has 0.78." for ratio in layers.RATIOS},
+    f"layered-probing, varying: over {layers.TFRC}":
+        "TFRC and TCP keep the queue full here and use all that is free, so nobody can use more.",
     "slides, 10: pairs in the published order of loss":
         "tfrc loses least and rap most, as on the slides; tear and naive are the other way round, "
         "for the reason that follows.",
@@ -160,6 +184,17 @@ REASONS = {
         "take. That naive had most of all needs a bottleneck of some 2 Mbit/s; its 4.09 Mbit/s at "
         "N = 100 need more than 4. Both cannot hold of one link.",
 }
+
+
+PATHS_TEXT = (
+    "Each among flows of its own kind, a queue of 40 ms, drop tail (`streamer/lab/paths.py`, one "
+    "seed). Five flows join 30 Mbit/s 10 s apart, stay for a minute each, and leave: how far they "
+    "are off the fair share in the mean of all their seconds, what is lost, and how long the "
+    "slowest takes to 0.8 of its share. Three flows through 10 Mbit/s with round trips of 40, 120 "
+    "and 240 ms: the share of the nearest and of the farthest, of a fair one, from 60 s on. Two "
+    "flows of 112 ms over three links of 10 Mbit/s, two of 28 ms over each of them: the shares of "
+    "both, of 2.5 Mbit/s. With P-AQM shares do not depend on round trips, and the long flows of a "
+    "parking lot have theirs ([laws.md](laws.md)). `naive` sends up to 15 Mbit/s here.")
 
 
 def say(text: str) -> None:
@@ -311,6 +346,23 @@ def _bands(data: Json) -> list[str]:
     return lines
 
 
+def _paths(data: Json) -> list[str]:
+    """The table of what paths.py has measured."""
+    there = {name.removeprefix(paths.PREFIX): {row["name"]: row for row in scheme["figures"]}
+             for name, scheme in data["schemes"].items() if name in paths.PATHS}
+    if not there:
+        return []
+    lines = ["## Flows that come and go, round trips, a parking lot", "", *wrap(PATHS_TEXT, 100),
+             "", "| controller | off its share, % | loss, % | joined, s | at 40 ms, % | "
+             "at 240 ms, % | Jain | long, % | short, % | Jain |",
+             "|---|" + "--:|" * len(paths.FIGURES)]
+    for name, figures in there.items():
+        cells = [_cell(figures, what) for what in paths.FIGURES]
+        lines.append(f"| {'TCP Reno' if name == paths.RENO else f'`{name}`'} | "
+                     + " | ".join(cells) + " |")
+    return [*lines, ""]
+
+
 def _apart(row: Json) -> str:
     """How far the runs are apart of which a figure is the mean."""
     runs = row.get("runs")
@@ -372,7 +424,8 @@ def page(data: Json) -> str:
         figures = {row["name"]: row for row in scheme["figures"]}
         cells = [_cell(figures, f"loss {loss} %: {what}") for what, loss in columns]
         lines.append(f"| `{name}` | " + " | ".join(cells) + " |")
-    lines += ["", *_live(data), *_bands(data), *_papers(data), "## Which is which", ""]
+    lines += ["", *_paths(data), *_live(data), *_bands(data), *_papers(data),
+              "## Which is which", ""]
     for name, scheme in data["schemes"].items():
         if name in NOTES:
             lines.append(f"* `--controller {scheme['controller']}`: {NOTES[name]}")

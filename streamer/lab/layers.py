@@ -40,7 +40,7 @@ LOADS = (20, 40, 60)  # %
 ESTIMATES = 60  # a mean of 20 has a standard error of a sixth
 SEEDS = 3
 RATIOS = (1, 2, 3, 4, 5)
-RTT_SEEDS = 1
+RTT_SEEDS = 3
 PART = 10.0  # s
 # Flows, bottleneck, and the indices of the paper, whose network is a random graph of 50 nodes.
 MANY = {"many 4": (4, 10e6, 0.9410, 0.4375), "many 8": (8, 10e6, 0.9199, 0.6107),
@@ -77,6 +77,8 @@ def _figures() -> dict[str, Figure]:
         f"tcp: Jain, {TFRC} beside": Figure(published=0.9966),
         "own: Jain": Figure(low=0.99, published=1.0),
         "own: apart from 60 s on": Figure(high=10, unit="%"),
+        f"own, queue of {SHORT}: Jain": Figure(low=0.99, published=1.0),
+        f"own, queue of {SHORT}: apart from 60 s on": Figure(high=10, unit="%"),
         "step: out of overload": Figure(high=2, unit="s"),
         "step: 90 % again": Figure(unit="s", high=40),
         "step: loss outside": Figure(high=0.015, unit="of packets"),
@@ -244,9 +246,9 @@ def pair(tool: str, first: str, second: str, seed: int, queue: int = QUEUE) -> d
     return {"jain": jain(got), "use": all_of / 3e6, "first": got[0] / sum(got), "apart": apart}
 
 
-def pairs(tool: str, first: str, second: str) -> dict[str, list[float]]:
+def pairs(tool: str, first: str, second: str, queue: int = QUEUE) -> dict[str, list[float]]:
     """The same of some seeds."""
-    runs = [pair(tool, first, second, seed) for seed in range(SEEDS)]
+    runs = [pair(tool, first, second, seed, queue) for seed in range(SEEDS)]
     return {key: [run[key] for run in runs] for key in runs[0]}
 
 
@@ -260,9 +262,10 @@ def case_tcp(tool: str) -> None:
 
 
 def case_own(tool: str) -> None:
-    got = pairs(tool, LAYERED, LAYERED)
-    judge("own: Jain", *got["jain"])
-    judge("own: apart from 60 s on", *got["apart"])
+    for queue, what in ((QUEUE, "own"), (SHORT, f"own, queue of {SHORT}")):
+        got = pairs(tool, LAYERED, LAYERED, queue)
+        judge(f"{what}: Jain", *got["jain"])
+        judge(f"{what}: apart from 60 s on", *got["apart"])
 
 
 def jains(flows: Layered, count: int, start: float, stop: float) -> list[float]:
