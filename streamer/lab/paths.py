@@ -30,7 +30,7 @@ from paqm_lab.topology import Network, netem, run  # noqa: E402
 
 RENO = "reno"
 PREFIX = "paths-"  # of the names of these in the results
-BIN = 0.2  # s, of what arrives at TCP's sinks
+BIN = 0.02  # s, between reads of TCP's sinks: longer ones would fill its window
 MTU, PAYLOAD = 1000, 1000 - 52
 STAYS, APART, JOINS_LINK = 60.0, 10.0, 30e6  # s, s, bit/s: five flows
 LINK, SECONDS, BEGIN = 10e6, 180.0, 60.0
