@@ -24,6 +24,12 @@
 #include "streamer/options.h"
 #include "streamer/rtp/wire.h"
 
+static gboolean on_echo(gpointer data)
+{
+	echo_tick(((struct call *)data)->echo);
+	return G_SOURCE_CONTINUE;
+}
+
 static gboolean on_tick(gpointer data)
 {
 	struct call *c = data;
@@ -181,7 +187,7 @@ static gboolean on_message(GstBus *bus, GstMessage *msg, gpointer data)
 
 static void run(struct call *c)
 {
-	guint sources[8], n = 0;
+	guint sources[9], n = 0;
 	GstBus *bus = gst_element_get_bus(c->pipeline);
 	GstClock *clock = gst_system_clock_obtain();
 	struct sound_stats sound;
@@ -211,6 +217,8 @@ static void run(struct call *c)
 	sources[n++] = g_timeout_add(RATE_TICK_MS, on_tick, c);
 	sources[n++] = g_timeout_add(INBOUND_TICK_MS, call_on_inbound, c);
 	sources[n++] = g_timeout_add(1000, call_on_second, c);
+	if (c->echo)
+		sources[n++] = g_timeout_add(ECHO_TICK_MS, on_echo, c);
 	if (isatty(STDIN_FILENO))
 		g_unix_fd_add(STDIN_FILENO, G_IO_IN, on_key, c);
 	if (c->duration > 0)
@@ -299,7 +307,8 @@ int cmd_call(int argc, char **argv)
 	gst_paqm_h264_enc_register(NULL);
 	gst_paqm_pacer_register(NULL);
 	forget_openal();
-	if (call_record_open(&c->rec, c->record_dir, &error) && call_agree(c, &error) &&
+	c->cancels = c->cancels && echo_possible(c->must_cancel, &error);
+	if (!error && call_record_open(&c->rec, c->record_dir, &error) && call_agree(c, &error) &&
 	    call_build(c, &error) && call_write_config(c, &error))
 		run(c);
 out:
@@ -307,6 +316,7 @@ out:
 		c->status = report_error(error);
 	if (!call_record_close(&c->rec))
 		c->status = EXIT_RUN;
+	echo_free(c->echo);
 	call_tell_free(c->tell);
 	outgoing_clear(&c->out);
 	call_clear_ice(c);
@@ -343,6 +353,7 @@ out:
 	g_free(c->controller);
 	g_free(c->encoder);
 	g_free(c->ecn_text);
+	g_free(c->echo_text);
 	g_free(c->rate_max_text);
 	g_free(c->rate_min_text);
 	g_mutex_clear(&c->sound.lock);

@@ -244,11 +244,11 @@ static gboolean build_audio_out(struct call *c, GError **error)
 
 	out = row(c, "apay", "src", error,
 		  "identity name=microphone-joint silent=true ! audioconvert ! audioresample ! "
-		  "volume name=mute mute=%s ! "
+		  "%svolume name=mute mute=%s ! "
 		  "opusenc name=opus bitrate=%d audio-type=voice frame-size=20 inband-fec=%s ! "
 		  "rtpopuspay name=apay pt=%d",
-		  c->muted ? "true" : "false", AUDIO_BPS, c->theirs.mends ? "true" : "false",
-		  AUDIO_PT);
+		  c->cancels ? ECHO_CANCELLER : "", c->muted ? "true" : "false", AUDIO_BPS,
+		  c->theirs.mends ? "true" : "false", AUDIO_PT);
 	if (!out || !call_use_device(c, CALL_MICROPHONE, error))
 		return FALSE;
 	c->mute = gst_object_ref(part_of(c->pipeline, "mute"));
@@ -277,9 +277,9 @@ static gboolean build_in(struct call *c, enum call_media media, GError **error)
 	else
 		in = row(c, "depay1", "sink", error,
 			 "rtpopusdepay name=depay1 ! opusdec name=sound plc=true use-inband-fec=%s "
-			 "! "
+			 "! %s"
 			 "identity name=speaker-joint silent=true",
-			 c->theirs.mends ? "true" : "false");
+			 c->theirs.mends ? "true" : "false", c->cancels ? ECHO_PROBE : "");
 	if (!in || !call_use_device(c, media == CALL_VIDEO ? CALL_SCREEN : CALL_SPEAKER, error))
 		return FALSE;
 	c->in[media].inlet = in;
@@ -364,6 +364,7 @@ gboolean call_build(struct call *c, GError **error)
 {
 	GstElement *bin;
 
+	c->cancels = c->cancels && c->theirs.stream[CALL_AUDIO].sends;
 	c->pipeline = gst_pipeline_new("call");
 	for (int i = 0; i < CALL_MEDIA; i++) {
 		c->guard[i] = new_guard(c, i);
@@ -402,7 +403,11 @@ gboolean call_build(struct call *c, GError **error)
 		return FALSE;
 	if (c->mine.stream[CALL_AUDIO].sends && !build_audio_out(c, error))
 		return FALSE;
-	return build_session(c, CALL_VIDEO, error) && build_session(c, CALL_AUDIO, error);
+	if (!build_session(c, CALL_VIDEO, error) || !build_session(c, CALL_AUDIO, error))
+		return FALSE;
+	if (c->cancels)
+		c->echo = echo_new(c->pipeline);
+	return TRUE;
 }
 
 gboolean call_on_inbound(gpointer data)

@@ -31,6 +31,30 @@ static gboolean has_display(void)
 	return (x && *x) || (wayland && *wayland);
 }
 
+/* Only what is played is known, and only a microphone hears it. */
+static gboolean parse_echo(struct call *c, GError **error)
+{
+	const char *text = c->echo_text ? c->echo_text : "auto";
+	gboolean devices = !strcmp(c->audio, "mic") && !strcmp(c->audio_sink, "auto");
+	gboolean on = !strcmp(text, "on");
+
+	if (!on && strcmp(text, "off") && strcmp(text, "auto")) {
+		g_set_error(error, USAGE_ERROR, 0, "--echo-cancel %s: must be on, off or auto",
+			    text);
+		return FALSE;
+	}
+	if (on && !devices) {
+		g_set_error(
+			error, USAGE_ERROR, 0,
+			"--echo-cancel on needs a microphone and a loudspeaker: --audio mic and "
+			"--audio-sink auto");
+		return FALSE;
+	}
+	c->cancels = devices && strcmp(text, "off");
+	c->must_cancel = on;
+	return TRUE;
+}
+
 gboolean call_parse(struct call *c, int argc, char **argv, GError **error)
 {
 	GOptionEntry entries[] = {
@@ -46,6 +70,10 @@ gboolean call_parse(struct call *c, int argc, char **argv, GError **error)
 		 "Peer's picture: window (default), a .y4m file, or none", "WHAT"},
 		{"audio-sink", 0, 0, G_OPTION_ARG_FILENAME, &c->audio_sink,
 		 "Peer's sound: auto (default), a .wav file, or none", "WHAT"},
+		{"echo-cancel", 0, 0, G_OPTION_ARG_STRING, &c->echo_text,
+		 "Take the loudspeaker's sound out of the microphone's (auto: where there are "
+		 "both)",
+		 "on|off|auto"},
 		{"self-view", 0, 0, G_OPTION_ARG_NONE, &c->self_view, "Show your own picture, too",
 		 NULL},
 		{"muted", 0, 0, G_OPTION_ARG_NONE, &c->muted,
@@ -150,7 +178,7 @@ gboolean call_parse(struct call *c, int argc, char **argv, GError **error)
 			    "--self-view, and another --source than screen");
 		return FALSE;
 	}
-	return TRUE;
+	return parse_echo(c, error);
 }
 
 /* Is there the encoder? What it leaves to headers depends on the way to the peer. */

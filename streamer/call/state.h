@@ -8,6 +8,7 @@
 
 #include "streamer/call/capture.h"
 #include "streamer/call/device.h"
+#include "streamer/call/echo.h"
 #include "streamer/call/ice.h"
 #include "streamer/call/link.h"
 #include "streamer/call/offer.h"
@@ -71,11 +72,12 @@ enum call_device {
 
 struct call {
 	/* options */
-	gboolean listen, self_view, muted, dscp;
+	gboolean listen, self_view, muted, dscp, must_cancel;
 	gint port; /* the first one for media; 0: any */
 	gint fec;  /* packets that correct, per cent of the picture's */
 	char *secret_path, *source, *audio, *sink, *audio_sink, *record_dir, *name, *paqmd,
 		*rate_max_text, *rate_min_text, *controller, *encoder, *ecn_text;
+	char *echo_text;
 	char *ice_text, *stun_text, *turn_text, *turn_secret_path;
 	gdouble duration;
 
@@ -116,6 +118,8 @@ struct call {
 	struct losses sound_losses; /* of what is sent */
 	guint sound_told;	    /* to the encoder, per cent */
 	struct sound_in sound;	    /* what comes */
+	struct echo *echo;
+	gboolean cancels; /* the loudspeaker's sound is taken out of the microphone's */
 	gboolean peer_muted;
 	struct call_record rec;
 	const char *why; /* the call ended */

@@ -80,7 +80,7 @@ class X:
 
 
 class Sound:
-    """A sound server without a card: one sink, whose monitor is the only microphone."""
+    """A sound server without a card: one sink, whose monitor is the only microphone; or more."""
 
     def __init__(self, tmp: Path) -> None:
         self.home, self.socket = tmp / "pulse", tmp / "pulse" / "socket"
@@ -89,11 +89,12 @@ class Sound:
                     "XDG_RUNTIME_DIR": str(self.home)}
         self.server: subprocess.Popen[bytes] | None = None
 
-    def start(self) -> None:
+    def start(self, *modules: str) -> None:
+        load = ["module-null-sink sink_name=speaker", *modules,
+                f"module-native-protocol-unix auth-anonymous=1 socket={self.socket}"]
         self.server = subprocess.Popen(
             ["pulseaudio", "-n", "--daemonize=no", "--use-pid-file=no", "--exit-idle-time=-1",
-             "--disable-shm=yes", "-L", "module-null-sink sink_name=speaker", "-L",
-             f"module-native-protocol-unix auth-anonymous=1 socket={self.socket}"],
+             "--disable-shm=yes", *(word for module in load for word in ("-L", module))],
             env={**os.environ, **self.env}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         until("PulseAudio starts", self.socket.exists)
 

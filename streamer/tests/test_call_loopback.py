@@ -217,6 +217,10 @@ def main(streamer: str) -> None:
         quiet = ("--source", "test", "--audio", "none", "--sink", "none", "--audio-sink", "none")
         refused(streamer, "whom to call", "--secret", good, *quiet)
         refused(streamer, "--secret FILE is missing", "127.0.0.1", *quiet)
+        refused(streamer, "must be on, off or auto", "127.0.0.1", "--secret", good,
+                "--echo-cancel", "yes", *quiet)
+        refused(streamer, "needs a microphone and a loudspeaker", "127.0.0.1", "--secret", good,
+                "--echo-cancel", "on", *quiet)
         refused(streamer, "0 to 100 per cent", "127.0.0.1", "--secret", good, "--fec", "101",
                 *quiet)
         refused(streamer, "must be UTF-8", "127.0.0.1", "--secret", good, "--name", "J\udcf6rg",
