@@ -156,6 +156,9 @@ REASONS = {
     **{f"lda+, change {queue}: rate after silence":
        "the report that was under way when it fell silent raised the rate once more." for queue in
        QUEUES},
+    "lda+1s, loss 5 %: rate against TCP's":
+        "TCP's own rate there, in one run of 100 s, is 0.90 to 0.94 Mbit/s; beside 0.90 it was "
+        "0.88.",
     **{f"layered-probing, estimate {load} %, layered-probing: mean error":
        "a bound, most of it: cross traffic with Pareto gaps differs between the time of all trains "
        f"and the 3.7 s that the estimate is judged by by {least} % of C in the mean, between that "
