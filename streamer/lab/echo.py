@@ -45,7 +45,7 @@ WEAKER = 9  # dB
 DELAYS = (20, 100, 250)  # ms
 LEARNT = 2.0  # s after the first word of the far voice
 ERLE, ALONE_LOST = 20.0, 3.0  # dB
-DOUBLE_LOST = 7.0  # dB; 3 was the aim, see docs/echo.md
+DOUBLE_LOST = 5.0  # dB; 3 was the aim, see docs/echo.md
 NOTHING = 3.0  # dB that Opus may change
 
 PIECE = RATE // 100
