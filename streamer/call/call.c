@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * paqm-streamer call: picture and sound between two hosts, both ways. The ends
- * agree over a TLS link (link.c) on ports, sources and SRTP keys (offer.c);
- * media go from host to host, or as ICE finds (path.c): then libnice has the
- * sockets (ice.c), in place of udpsink and udpsrc. One pipeline per end:
+ * agree over a TLS link (link.c), direct or through a rendezvous (meet.c), on
+ * ports, sources and SRTP keys (offer.c); media go from host to host, or as ICE
+ * finds (path.c): then libnice has the sockets (ice.c), in place of udpsink and
+ * udpsrc. One pipeline per end:
  *
  *   camera -> paqmh264enc -> rtph264pay -> paqmpacer -> rtpbin 0 -> srtpenc -> udpsink
  *   microphone -> volume -> opusenc -> rtpopuspay ---> rtpbin 1 -> srtpenc -> udpsink
@@ -100,11 +101,29 @@ static gboolean on_length(gpointer data)
 	return G_SOURCE_REMOVE;
 }
 
+/*
+ * Media have begun, by paths of their own, and both ends have told each other all that these need.
+ * A rendezvous, or a NAT on the way to it, may end the link, but cannot end the call: the peer
+ * alone can close what it has opened. If it has vanished, that shows soon.
+ */
+static gboolean can_do_without(struct call *c)
+{
+	return c->meet_text && !link_ended(c->link) && !g_atomic_int_get(&c->out.stopped);
+}
+
 static void on_line(const char *line, gsize len, const char *why, gpointer data)
 {
 	char text[OFFER_NAME];
 	struct call *c = data;
 
+	if (!line && can_do_without(c)) {
+		g_printerr(
+			"paqm-streamer: the rendezvous is lost (%s); the call goes on, but neither "
+			"end hears that the other is muted or has hung up\n",
+			why);
+		call_record_event(&c->rec, "link", "lost");
+		return;
+	}
 	if (!line) {
 		call_end(c, why);
 		return;

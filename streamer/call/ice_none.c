@@ -10,7 +10,7 @@ struct ice *ice_new(const struct ice_params *p, struct offer *mine, GError **err
 	(void)mine;
 	g_set_error(error, USAGE_ERROR, 0,
 		    "this paqm-streamer was built without libnice, so it has no ICE: leave --ice, "
-		    "--stun and --turn out, or build it with libnice-dev installed");
+		    "--stun, --turn and --meet out, or build it with libnice-dev installed");
 	return NULL;
 }
 

@@ -45,11 +45,20 @@ gboolean call_parse_ice(struct call *c, GError **error)
 			    "--stun and --turn are for ICE: leave them or --ice off out");
 		return FALSE;
 	}
+	if (off && c->meet_text) {
+		g_set_error(error, USAGE_ERROR, 0,
+			    "--meet needs ICE, which finds the path of media: leave --ice off out");
+		return FALSE;
+	}
+	if (c->meet_text && !c->stun_text && !c->turn_text)
+		g_printerr(
+			"paqm-streamer: --meet without --stun or --turn: unless both ends are in "
+			"one network, media will probably find no path\n");
 	if (c->turn_secret_path && !c->turn_text) {
 		g_set_error(error, USAGE_ERROR, 0, "--turn-secret is of no use without --turn");
 		return FALSE;
 	}
-	c->wants_ice = !strcmp(ice, "on") || c->stun_text || c->turn_text;
+	c->wants_ice = !strcmp(ice, "on") || c->stun_text || c->turn_text || c->meet_text;
 	if (c->stun_text && !(c->stun = parse_address(c->stun_text, ICE_PORT, error)))
 		return FALSE;
 	return !c->turn_text || parse_turn(c, error);
@@ -113,6 +122,13 @@ static gboolean say_path(struct call *c, enum call_media media, const struct ice
 
 gboolean call_use_ice(struct call *c, GError **error)
 {
+	if (c->meet_text && !offer_ice(&c->mine, &c->theirs)) {
+		g_set_error(
+			error, G_IO_ERROR, G_IO_ERROR_NOT_SUPPORTED,
+			"the peer has no ICE, or no address for it, and at a rendezvous nothing "
+			"else tells where media go");
+		return FALSE;
+	}
 	if (!c->ice || !offer_ice(&c->mine, &c->theirs)) {
 		if (c->theirs.stream[CALL_VIDEO].ice.ufrag[0])
 			printf("the peer could find a path by ICE: give --ice on here, too\n");
@@ -174,6 +190,7 @@ void call_clear_ice(struct call *c)
 	for (int i = 0; i < CALL_MEDIA; i++)
 		g_free(c->path[i]);
 	g_free(c->turn_user);
+	g_free(c->meet_text);
 	g_free(c->ice_text);
 	g_free(c->stun_text);
 	g_free(c->turn_text);

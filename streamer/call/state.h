@@ -71,19 +71,20 @@ enum call_device {
 
 struct call {
 	/* options */
-	gboolean listen, self_view, muted, dscp;
+	gboolean listen; /* or, at a rendezvous, this end was first */
+	gboolean self_view, muted, dscp;
 	gint port; /* the first one for media; 0: any */
 	gint fec;  /* packets that correct, per cent of the picture's */
 	char *secret_path, *source, *audio, *sink, *audio_sink, *record_dir, *name, *paqmd,
 		*rate_max_text, *rate_min_text, *controller, *encoder, *ecn_text;
-	char *ice_text, *stun_text, *turn_text, *turn_secret_path;
+	char *meet_text, *ice_text, *stun_text, *turn_text, *turn_secret_path;
 	gdouble duration;
 
 	GInetSocketAddress *stun, *turn;
 	char *turn_user;
 	GBytes *turn_secret;
 	gboolean wants_ice;
-	GNetworkAddress *where; /* to listen, or whom to call; NULL: on all addresses */
+	GNetworkAddress *where; /* to listen, to meet, or whom to call; NULL: on all addresses */
 	struct call_link *link;
 	struct offer mine, theirs;
 	GSocket *rtp[CALL_MEDIA], *rtcp[CALL_MEDIA]; /* one for both: NULL */
