@@ -111,8 +111,9 @@ static gboolean can_do_without(struct call *c)
 	return c->meet_text && !link_ended(c->link) && !g_atomic_int_get(&c->out.stopped);
 }
 
-static void on_line(const char *line, gsize len, const char *why, gpointer data)
+void call_on_line(const char *line, gsize len, const char *why, gpointer data)
 {
+	struct offer_ice more[CALL_MEDIA];
 	char text[OFFER_NAME];
 	struct call *c = data;
 
@@ -139,6 +140,10 @@ static void on_line(const char *line, gsize len, const char *why, gpointer data)
 		break;
 	case NOTE_BYE:
 		call_end(c, "the peer hung up");
+		break;
+	case NOTE_CANDIDATES:
+		if (c->ice && note_read_candidates(line, len, more))
+			ice_try_more(c->ice, more);
 		break;
 	case NOTE_NONE:
 		break;
@@ -209,7 +214,6 @@ static void run(struct call *c)
 	gst_pipeline_use_clock(GST_PIPELINE(c->pipeline), clock);
 	gst_object_unref(clock);
 	c->main = g_main_loop_new(NULL, FALSE);
-	c->out.stopped = c->theirs.tells;
 	c->wall_offset = realtime_ns() - monotonic_ns();
 	if (call_sends_video(c)) {
 		GstPad *after = gst_element_get_static_pad(c->bin, "send_rtp_src_0");
@@ -220,7 +224,6 @@ static void run(struct call *c)
 		gst_object_unref(after);
 	}
 	call_follow_path(c);
-	link_watch(c->link, on_line, c);
 	if (c->muted)
 		set_mute(c, TRUE); /* so that the peer knows */
 	sources[n++] = gst_bus_add_watch(bus, on_message, c);

@@ -37,7 +37,7 @@ struct call_link {
 	GByteArray *in;
 	link_line_fn fn;
 	gpointer data;
-	guint watch;
+	guint watch, begin;
 	gboolean ended; /* the peer has said so, by TLS */
 };
 
@@ -482,6 +482,18 @@ gboolean link_ended(const struct call_link *l)
 	return l->ended;
 }
 
+/* What came with the first line: the socket will not tell of it again. */
+static gboolean on_begin(gpointer data)
+{
+	struct call_link *l = data;
+	guint watch = l->watch;
+
+	l->begin = 0;
+	if (readable(l->fd, G_IO_IN, l) == G_SOURCE_REMOVE)
+		g_source_remove(watch);
+	return G_SOURCE_REMOVE;
+}
+
 /* From now on lines are handed over in the main loop. */
 void link_watch(struct call_link *l, link_line_fn fn, gpointer data)
 {
@@ -489,6 +501,7 @@ void link_watch(struct call_link *l, link_line_fn fn, gpointer data)
 	l->fn = fn;
 	l->data = data;
 	l->watch = g_unix_fd_add(l->fd, G_IO_IN | G_IO_HUP | G_IO_ERR, readable, l);
+	l->begin = g_idle_add(on_begin, l);
 }
 
 /* Takes @line over. A link that is gone is reported by the watch. */
@@ -504,6 +517,8 @@ void link_free(struct call_link *l)
 		return;
 	if (l->watch)
 		g_source_remove(l->watch);
+	if (l->begin)
+		g_source_remove(l->begin);
 	if (l->session)
 		gnutls_bye(l->session, GNUTLS_SHUT_WR);
 	end_session(l);

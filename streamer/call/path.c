@@ -120,6 +120,19 @@ static gboolean say_path(struct call *c, enum call_media media, const struct ice
 	return TRUE;
 }
 
+static void on_found(gpointer data)
+{
+	struct offer_ice more[CALL_MEDIA];
+	struct call *c = data;
+	char *line;
+
+	if (!ice_more(c->ice, more))
+		return;
+	line = note_write_candidates(more);
+	link_send(c->link, line);
+	g_free(line);
+}
+
 gboolean call_use_ice(struct call *c, GError **error)
 {
 	if (c->meet_text && !offer_ice(&c->mine, &c->theirs)) {
@@ -138,8 +151,17 @@ gboolean call_use_ice(struct call *c, GError **error)
 		g_clear_pointer(&c->ice, ice_free);
 		return call_open_sockets(c, error);
 	}
-	if (!ice_connect(c->ice, &c->theirs, error))
+	if (!ice_connect(c->ice, &c->theirs, on_found, c, error)) {
+		if (c->why) {
+			g_clear_error(error);
+			g_set_error(error, G_IO_ERROR, G_IO_ERROR_CONNECTION_CLOSED,
+				    "ICE has found no path for media to the peer yet, and %s: does "
+				    "it say why? If a network in between lets media through by no "
+				    "other path, one end needs --turn",
+				    c->why);
+		}
 		return FALSE;
+	}
 	for (int i = 0; i < CALL_MEDIA; i++) {
 		struct ice_path path;
 

@@ -299,6 +299,8 @@ gboolean call_agree(struct call *c, GError **error)
 	c->out.rate_min = MIN(c->out.rate_min, c->out.rate_max);
 	c->out.repairs.rtx = c->out.repairs.rtx && c->theirs.rtx;
 	c->fec = c->theirs.corrects ? c->fec : 0;
+	c->out.stopped = c->theirs.tells;
+	link_watch(c->link, call_on_line, c);
 	if (!call_use_ice(c, error))
 		return FALSE;
 	for (int i = 0; i < CALL_MEDIA && c->theirs.mux; i++)

@@ -142,6 +142,9 @@ void call_end(struct call *c, const char *why);
 /* A device is lost, or back; see device.h. */
 void call_on_device(const char *what, enum device_return returns, const char *why, gpointer data);
 
+/* call.c: what the peer says after its offer; see link.h */
+void call_on_line(const char *line, gsize len, const char *why, gpointer data);
+
 /* setup.c */
 gboolean call_parse(struct call *c, int argc, char **argv, GError **error);
 gboolean call_agree(struct call *c, GError **error);

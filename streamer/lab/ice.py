@@ -287,18 +287,42 @@ def refused(ends: Ends) -> None:
     call = Call(ends, ["--stun", "server", *ends.turn(ends.wrong)], ["--stun", "server"])
     check("wrong password: it is said so", "the TURN server 10.5.0.2 port 3478 gives no relay: are "
           "user and secret right" in call.said["s"], call.said)
+    # one end is a moment later, and hears that the other has given up
     check("wrong password: and that there is no path", call.caller.returncode == 1 and
-          "ICE has found no path for media to the peer in 8 s" in call.said["s"], call.said)
+          any("ICE has found no path for media to the peer in 8 s" in said
+              for said in call.said.values()) and all(
+          "ICE has found no path for media to the peer" in said
+          for said in call.said.values()), call.said)
     check("wrong password: the password is not told", "another" not in call.said["s"] and
           PASSWORD not in call.said["s"], call.said)
     gate("n", "10.1.0.9")
     call = Call(ends, ["--stun", "nobody", "--turn", f"{USER}@nobody", "--turn-secret",
                        ends.password], ["--ice", "on"], to="gate", listener="n")
-    call.talks("no answer", 4.0)
-    for kind, what in (("STUN", "told nothing new"), ("TURN", "not answered")):
+    call.talks("no answer")
+    for kind in ("STUN", "TURN"):
         check(f"no answer: the {kind} server is named",
-              f"the {kind} server 10.5.0.9 port 3478 has {what} for 2 s; the call goes on"
+              f"the {kind} server 10.5.0.9 port 3478 has not answered in half a second"
               in call.said["s"], call.said)
+
+
+def slow(ends: Ends) -> None:
+    """A server by satellite: what it tells comes when the call has begun, and it is needed."""
+    inside("c", "tc", "qdisc", "add", "dev", "r", "root", *topology.netem(900))
+    gate("m", "10.4.0.2")
+    gate("n", "10.1.0.9")
+    call = Call(ends, ["--stun", "server"], ["--stun", "server"])
+    call.talks("slow STUN server", 4.0)
+    check("slow STUN server: v is found by what it told", "10.3.0.1" in " ".join(
+        row["detail"] for row in call.rows("s", "events") if row["event"] == "path"), call.said)
+    gate("n", "10.1.0.9", "random,fully-random")
+    call = Call(ends, ["--stun", "server", *ends.turn()], ["--stun", "server"])
+    call.talks("slow TURN server", 8.0)
+    check("slow TURN server: pictures of s go by its relay", call.paths("s")[-1:] and
+          call.paths("s")[-1].startswith("relay "), call.said)
+    check("slow servers: they are named", all(
+        f"the {kind} server 10.5.0.2 port 3478 has not answered in half a second"
+        in call.said["s"] for kind in ("STUN", "TURN")), call.said)
+    inside("c", "tc", "qdisc", "del", "dev", "r", "root")
 
 
 def strangers(ends: Ends) -> None:
@@ -441,8 +465,8 @@ def meet(ends: Ends) -> None:
 
 def main() -> int:
     groups: dict[str, Callable[[Ends], None]] = {
-        "stun": stun, "turn": turn, "refused": refused, "strangers": strangers, "moved": moved,
-        "without": without, "meet": meet}
+        "stun": stun, "turn": turn, "refused": refused, "slow": slow, "strangers": strangers,
+        "moved": moved, "without": without, "meet": meet}
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--build", type=Path, default=TOP / "build")
     parser.add_argument("--plain", action="store_true", help="without P-AQM: outside a guest")
