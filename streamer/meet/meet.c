@@ -29,6 +29,7 @@
 #define LISTENERS 8
 #define BACKLOG 128
 #define SPARE_FDS 32
+#define KERNEL_BUFFER 16384 /* each way; left alone, they grow to megabytes */
 
 /* A host that has vanished is noticed within two minutes, and by what it does not take in 20 s. */
 #define KEEP_IDLE_S 60
@@ -143,7 +144,8 @@ static const char *split(char *host)
 
 static bool listen_at(const struct addrinfo *a)
 {
-	const int on = 1, idle = KEEP_IDLE_S, every = KEEP_EVERY_S, times = KEEP_TIMES;
+	const int on = 1, buffer = KERNEL_BUFFER, idle = KEEP_IDLE_S, every = KEEP_EVERY_S,
+		  times = KEEP_TIMES;
 	const unsigned int taken = TAKEN_MS;
 	int err, fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
@@ -154,6 +156,8 @@ static bool listen_at(const struct addrinfo *a)
 	    (a->ai_family != AF_INET6 ||
 	     !setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on))) &&
 	    !setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on)) &&
+	    !setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer)) &&
+	    !setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof(buffer)) &&
 	    !setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) &&
 	    !setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle)) &&
 	    !setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &every, sizeof(every)) &&
