@@ -15,7 +15,7 @@
 #define ROOM_S UINT64_C(1000000000)
 #define ROOM_ANSWER_S 5 /* time to answer a word */
 #define ROOM_BEGIN_S 30 /* for two that are joined until both have said something */
-#define ROOM_STUCK_S 30 /* what one sends must get to the other in that time */
+#define ROOM_STUCK_S 15 /* what one sends must get to the other in that time */
 #define ROOM_HALF_S 10	/* one end has closed, the other has not */
 #define ROOM_IDLE_S (12 * 3600)
 /* Two ends say a few kB to begin with, and 60 bytes whenever one is muted. */
