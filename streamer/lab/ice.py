@@ -429,7 +429,6 @@ def meet(ends: Ends) -> None:
 
     call = Call(ends, [*both, *ends.turn()], both, to="", meanwhile=knock)
     call.talks("rendezvous and relay, among strangers")
-    call.follows("rendezvous and relay, among strangers", ends, 0.5)
     check("rendezvous and relay: pictures of s go by it", call.paths("s")[-1:] and
           call.paths("s")[-1].startswith("relay "), call.said)
     counters = server.end()
