@@ -9,7 +9,7 @@ seconds=${1:?usage: fuzz.sh SECONDS}
 failed=0
 for target in kernel/inband kernel/classify feedback-daemon/record feedback-daemon/request \
 	feedback-daemon/keys streamer/offer streamer/ladder streamer/rtph264 streamer/ccfb streamer/gate streamer/decide streamer/payload \
-	streamer/probe \
+	streamer/probe streamer/meet \
 	feedback-daemon/message \
 	feedback-daemon/conf feedback-daemon/offline feedback-daemon/batch feedback-daemon/neighbour browser/native-request \
 	userspace/paqm-trial/report; do

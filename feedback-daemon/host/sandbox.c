@@ -124,6 +124,13 @@ static const int neighbour[] = {
 	SCMP_SYS(recvfrom), SCMP_SYS(recvmsg),	  SCMP_SYS(sendto), SCMP_SYS(write),
 };
 
+/* Connections of others, words for them, lines of log, and what it says at the end. */
+static const int meeting[] = {
+	SCMP_SYS(accept4),    SCMP_SYS(close),	SCMP_SYS(epoll_ctl), SCMP_SYS(epoll_pwait),
+	SCMP_SYS(epoll_wait), SCMP_SYS(fstat),	SCMP_SYS(getrandom), SCMP_SYS(newfstatat),
+	SCMP_SYS(recvfrom),   SCMP_SYS(sendto), SCMP_SYS(shutdown),  SCMP_SYS(write),
+};
+
 static int allow(scmp_filter_ctx ctx, const int *calls, size_t n)
 {
 	size_t i;
@@ -215,6 +222,7 @@ int sandbox_filter(enum sandbox_shape shape, int to)
 		err = shape == SANDBOX_OPENER	   ? allow_opener(ctx, to)
 		      : shape == SANDBOX_CAPTURER  ? allow_capturer(ctx, to)
 		      : shape == SANDBOX_NEIGHBOUR ? ALLOW(ctx, neighbour)
+		      : shape == SANDBOX_MEET	   ? ALLOW(ctx, meeting)
 						   : allow_worker(ctx);
 	if (!err)
 		err = seccomp_load(ctx);

@@ -4,6 +4,7 @@
  * No process of paqmd keeps a capability. Its opener may set filters and answer, the
  * capturer read and write to one pipe, the worker serve its clients. rlqosd, the neighbour,
  * keeps CAP_NET_ADMIN, without which no queue can be told, and uses the sockets that it has.
+ * paqm-meet keeps nothing, and can open no file and no connection.
  */
 #ifndef PAQMD_SANDBOX_H
 #define PAQMD_SANDBOX_H
@@ -11,7 +12,13 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-enum sandbox_shape { SANDBOX_OPENER, SANDBOX_CAPTURER, SANDBOX_WORKER, SANDBOX_NEIGHBOUR };
+enum sandbox_shape {
+	SANDBOX_OPENER,
+	SANDBOX_CAPTURER,
+	SANDBOX_WORKER,
+	SANDBOX_NEIGHBOUR,
+	SANDBOX_MEET
+};
 
 #define SANDBOX_USER "paqm" /* unless another one is named */
 #define SANDBOX_NO_CAP (-1)

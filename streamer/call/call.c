@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * paqm-streamer call: picture and sound between two hosts, both ways. The ends
- * agree over a TLS link (link.c) on ports, sources and SRTP keys (offer.c);
- * media go from host to host, or as ICE finds (path.c): then libnice has the
- * sockets (ice.c), in place of udpsink and udpsrc. One pipeline per end:
+ * agree over a TLS link (link.c), direct or through a rendezvous (meet.c), on
+ * ports, sources and SRTP keys (offer.c); media go from host to host, or as ICE
+ * finds (path.c): then libnice has the sockets (ice.c), in place of udpsink and
+ * udpsrc. One pipeline per end:
  *
  *   camera -> paqmh264enc -> rtph264pay -> paqmpacer -> rtpbin 0 -> srtpenc -> udpsink
  *   microphone -> volume -> opusenc -> rtpopuspay ---> rtpbin 1 -> srtpenc -> udpsink
@@ -106,11 +107,30 @@ static gboolean on_length(gpointer data)
 	return G_SOURCE_REMOVE;
 }
 
-static void on_line(const char *line, gsize len, const char *why, gpointer data)
+/*
+ * Media have begun, by paths of their own, and both ends have told each other all that these need.
+ * A rendezvous, or a NAT on the way to it, may end the link, but cannot end the call: the peer
+ * alone can close what it has opened. If it has vanished, that shows soon.
+ */
+static gboolean can_do_without(struct call *c)
 {
+	return c->meet_text && !link_ended(c->link) && !g_atomic_int_get(&c->out.stopped);
+}
+
+void call_on_line(const char *line, gsize len, const char *why, gpointer data)
+{
+	struct offer_ice more[CALL_MEDIA];
 	char text[OFFER_NAME];
 	struct call *c = data;
 
+	if (!line && can_do_without(c)) {
+		g_printerr(
+			"paqm-streamer: the rendezvous is lost (%s); the call goes on, but neither "
+			"end hears that the other is muted or has hung up\n",
+			why);
+		call_record_event(&c->rec, "link", "lost");
+		return;
+	}
 	if (!line) {
 		call_end(c, why);
 		return;
@@ -126,6 +146,10 @@ static void on_line(const char *line, gsize len, const char *why, gpointer data)
 		break;
 	case NOTE_BYE:
 		call_end(c, "the peer hung up");
+		break;
+	case NOTE_CANDIDATES:
+		if (c->ice && note_read_candidates(line, len, more))
+			ice_try_more(c->ice, more);
 		break;
 	case NOTE_NONE:
 		break;
@@ -196,7 +220,6 @@ static void run(struct call *c)
 	gst_pipeline_use_clock(GST_PIPELINE(c->pipeline), clock);
 	gst_object_unref(clock);
 	c->main = g_main_loop_new(NULL, FALSE);
-	c->out.stopped = c->theirs.tells;
 	c->wall_offset = realtime_ns() - monotonic_ns();
 	if (call_sends_video(c)) {
 		GstPad *after = gst_element_get_static_pad(c->bin, "send_rtp_src_0");
@@ -207,7 +230,6 @@ static void run(struct call *c)
 		gst_object_unref(after);
 	}
 	call_follow_path(c);
-	link_watch(c->link, on_line, c);
 	if (c->muted)
 		set_mute(c, TRUE); /* so that the peer knows */
 	sources[n++] = gst_bus_add_watch(bus, on_message, c);

@@ -21,6 +21,15 @@ enum candidate_kind candidate_kind(const NiceCandidate *c)
 	}
 }
 
+static gboolean has(const struct offer_ice *in, const struct offer_candidate *c)
+{
+	for (guint i = 0; i < in->candidates; i++)
+		if (!strcmp(in->candidate[i].address, c->address) &&
+		    in->candidate[i].port == c->port)
+			return TRUE;
+	return FALSE;
+}
+
 static gboolean take(struct offer_ice *out, const NiceCandidate *c)
 {
 	struct offer_candidate *to = &out->candidate[out->candidates];
@@ -35,10 +44,8 @@ static gboolean take(struct offer_ice *out, const NiceCandidate *c)
 	g_strlcpy(to->foundation, c->foundation, sizeof(to->foundation));
 	to->priority = c->priority;
 	to->kind = candidate_kind(c);
-	for (guint i = 0; i < out->candidates; i++)
-		if (!strcmp(out->candidate[i].address, to->address) &&
-		    out->candidate[i].port == to->port)
-			return FALSE;
+	if (has(out, to))
+		return FALSE;
 	out->candidates++;
 	return TRUE;
 }
@@ -74,7 +81,28 @@ void candidates_tell(NiceAgent *agent, guint stream, struct offer_ice *out)
 	g_free(pwd);
 }
 
-void candidates_try(NiceAgent *agent, guint stream, const struct offer_ice *theirs)
+void candidates_more(NiceAgent *agent, guint stream, const struct offer_ice *offered,
+		     struct offer_ice *later, struct offer_ice *more)
+{
+	GSList *all = nice_agent_get_local_candidates(agent, stream, COMPONENT);
+
+	all = g_slist_sort(all, by_priority);
+	for (GSList *l = all; l && later->candidates < OFFER_CANDIDATES; l = l->next) {
+		const NiceCandidate *c = l->data;
+
+		/* what a peer has seen it knows */
+		if (c->type == NICE_CANDIDATE_TYPE_PEER_REFLEXIVE || !take(later, c))
+			continue;
+		if (has(offered, &later->candidate[later->candidates - 1]))
+			later->candidates--;
+		else
+			more->candidate[more->candidates++] =
+				later->candidate[later->candidates - 1];
+	}
+	g_slist_free_full(all, (GDestroyNotify)nice_candidate_free);
+}
+
+void candidates_add(NiceAgent *agent, guint stream, const struct offer_ice *theirs)
 {
 	static const NiceCandidateType types[CANDIDATE_KINDS] = {
 		[CANDIDATE_HOST] = NICE_CANDIDATE_TYPE_HOST,
@@ -95,7 +123,13 @@ void candidates_try(NiceAgent *agent, guint stream, const struct offer_ice *thei
 		c->base_addr = c->addr;
 		all = g_slist_append(all, c);
 	}
-	nice_agent_set_remote_credentials(agent, stream, theirs->ufrag, theirs->pwd);
-	nice_agent_set_remote_candidates(agent, stream, COMPONENT, all);
+	if (all)
+		nice_agent_set_remote_candidates(agent, stream, COMPONENT, all);
 	g_slist_free_full(all, (GDestroyNotify)nice_candidate_free);
+}
+
+void candidates_try(NiceAgent *agent, guint stream, const struct offer_ice *theirs)
+{
+	nice_agent_set_remote_credentials(agent, stream, theirs->ufrag, theirs->pwd);
+	candidates_add(agent, stream, theirs);
 }

@@ -14,6 +14,13 @@ enum candidate_kind candidate_kind(const NiceCandidate *c);
  */
 void candidates_tell(NiceAgent *agent, guint stream, struct offer_ice *out);
 /* Those of the peer are to be tried. */
+/* Those of this end that are neither in @offered nor in @later; the latter has them then, as many
+ * as fit.
+ */
+void candidates_more(NiceAgent *agent, guint stream, const struct offer_ice *offered,
+		     struct offer_ice *later, struct offer_ice *more);
+/* More of the peer's, besides those. */
+void candidates_add(NiceAgent *agent, guint stream, const struct offer_ice *more);
 void candidates_try(NiceAgent *agent, guint stream, const struct offer_ice *theirs);
 
 #endif /* PAQM_CALL_CANDIDATES_H */

@@ -10,6 +10,8 @@ void call_end(struct call *c, const char *why)
 		c->why = why;
 	if (c->main)
 		g_main_loop_quit(c->main);
+	else if (c->ice)
+		ice_give_up(c->ice);
 }
 
 void call_on_device(const char *what, enum device_return returns, const char *why, gpointer data)

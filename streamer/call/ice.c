@@ -6,46 +6,25 @@
  */
 #include "streamer/call/ice.h"
 
-#include <gst/app/gstappsink.h>
-#include <gst/app/gstappsrc.h>
-#include <nice/agent.h>
 #include <string.h>
 
 #include "streamer/call/candidates.h"
+#include "streamer/call/ice_state.h"
 #include "streamer/options.h"
 
 #define ICE_CLOSE_MS 500
-#define QUEUED_BYTES (1 << 20) /* as udpsrc asks of its socket */
+/*
+ * Servers are asked at once, after 125 and after 375 ms; each further time takes twice as long, and
+ * about two seconds in all. Checks have a first timeout of their own (RFC 8445, 500 ms), and after
+ * as many tries ICE_CONNECT_MS are over.
+ */
+#define ASK_AGAIN_MS 125
+#define ASK_TIMES 4
+/* RFC 8489, as later on: a relay must not be lost with a second of the network. */
+#define KEEP_AGAIN_MS 500
+#define KEEP_TIMES 7
 
-struct stream {
-	struct ice *ice;
-	enum call_media media;
-	guint id;
-	/* by the lock: */
-	gboolean gathered, let_in;
-	NiceComponentState state;
-	NiceCandidate *local, *remote; /* of the path */
-	GstElement *src;
-	guint64 failed; /* packets that could not be sent */
-};
-
-struct ice {
-	NiceAgent *agent;
-	GMainContext *context;
-	GMainLoop *loop;
-	GThread *thread;
-	GInetSocketAddress *turn;
-	GMutex lock;
-	GCond changed;
-	struct stream stream[CALL_MEDIA];
-	ice_moved_fn moved;
-	gpointer data;
-	guint idle; /* tells of paths */
-	guint told; /* bits of streams that have another */
-	gboolean closed;
-};
-
-static struct stream *stream_of(struct ice *ice, guint id)
+static struct ice_stream *stream_of(struct ice *ice, guint id)
 {
 	for (int i = 0; i < CALL_MEDIA; i++)
 		if (ice->stream[i].id == id)
@@ -58,7 +37,7 @@ static struct stream *stream_of(struct ice *ice, guint id)
 static void on_gathered(NiceAgent *agent, guint id, gpointer data)
 {
 	struct ice *ice = data;
-	struct stream *s;
+	struct ice_stream *s;
 
 	(void)agent;
 	g_mutex_lock(&ice->lock);
@@ -72,7 +51,7 @@ static void on_gathered(NiceAgent *agent, guint id, gpointer data)
 static void on_state(NiceAgent *agent, guint id, guint component, guint state, gpointer data)
 {
 	struct ice *ice = data;
-	struct stream *s;
+	struct ice_stream *s;
 
 	(void)agent;
 	(void)component;
@@ -81,6 +60,30 @@ static void on_state(NiceAgent *agent, guint id, guint component, guint state, g
 	if (s)
 		s->state = (NiceComponentState)state;
 	g_cond_broadcast(&ice->changed);
+	g_mutex_unlock(&ice->lock);
+	g_main_context_wakeup(NULL);
+}
+
+static gboolean tell_found(gpointer data)
+{
+	struct ice *ice = data;
+
+	g_mutex_lock(&ice->lock);
+	ice->found_idle = 0;
+	g_mutex_unlock(&ice->lock);
+	ice->found(ice->found_data);
+	return G_SOURCE_REMOVE;
+}
+
+static void on_candidate(NiceAgent *agent, NiceCandidate *candidate, gpointer data)
+{
+	struct ice *ice = data;
+
+	(void)agent;
+	(void)candidate;
+	g_mutex_lock(&ice->lock);
+	if (ice->found && !ice->found_idle)
+		ice->found_idle = g_idle_add(tell_found, ice);
 	g_mutex_unlock(&ice->lock);
 }
 
@@ -103,7 +106,7 @@ static void on_pair(NiceAgent *agent, guint id, guint component, NiceCandidate *
 		    NiceCandidate *remote, gpointer data)
 {
 	struct ice *ice = data;
-	struct stream *s;
+	struct ice_stream *s;
 
 	(void)agent;
 	(void)component;
@@ -120,36 +123,7 @@ static void on_pair(NiceAgent *agent, guint id, guint component, NiceCandidate *
 	}
 	g_cond_broadcast(&ice->changed);
 	g_mutex_unlock(&ice->lock);
-}
-
-/* A packet that is not ICE's own; from whom is for the gate behind to judge. */
-static void on_packet(NiceAgent *agent, guint id, guint component, guint len, char *bytes,
-		      gpointer data)
-{
-	struct stream *s = data;
-	GstElement *src = NULL;
-	GstClockTime now;
-	GstClock *clock;
-	GstBuffer *buf;
-
-	(void)agent;
-	(void)id;
-	(void)component;
-	g_mutex_lock(&s->ice->lock);
-	if (s->let_in)
-		src = gst_object_ref(s->src);
-	g_mutex_unlock(&s->ice->lock);
-	if (!src)
-		return;
-	clock = gst_element_get_clock(src);
-	if (clock) {
-		now = gst_clock_get_time(clock) - gst_element_get_base_time(src);
-		gst_object_unref(clock);
-		buf = gst_buffer_new_memdup(bytes, len);
-		GST_BUFFER_PTS(buf) = GST_BUFFER_DTS(buf) = now;
-		gst_app_src_push_buffer(GST_APP_SRC(src), buf);
-	}
-	gst_object_unref(src);
+	g_main_context_wakeup(NULL);
 }
 
 /* Addresses */
@@ -185,7 +159,7 @@ static gboolean is_gathered(struct ice *ice)
 	return ice->stream[CALL_VIDEO].gathered && ice->stream[CALL_AUDIO].gathered;
 }
 
-static gboolean is_found(const struct stream *s)
+static gboolean is_found(const struct ice_stream *s)
 {
 	return s->local && (s->state == NICE_COMPONENT_STATE_CONNECTED ||
 			    s->state == NICE_COMPONENT_STATE_READY);
@@ -218,6 +192,13 @@ static gboolean is_same(const struct ice_params *p)
 	       g_inet_socket_address_get_port(p->stun) == g_inet_socket_address_get_port(p->turn);
 }
 
+/* How often a server that does not answer, and when first. */
+static void ask(struct ice *ice, guint again_ms, guint times)
+{
+	g_object_set(ice->agent, "stun-initial-timeout", again_ms, "stun-max-retransmissions",
+		     times, NULL);
+}
+
 static void use_server(struct ice *ice, GInetSocketAddress *stun)
 {
 	char *host = address_host(stun);
@@ -227,7 +208,7 @@ static void use_server(struct ice *ice, GInetSocketAddress *stun)
 	g_free(host);
 }
 
-static gboolean add_stream(struct ice *ice, struct stream *s, const struct ice_params *p)
+static gboolean add_stream(struct ice *ice, struct ice_stream *s, const struct ice_params *p)
 {
 	guint id = nice_agent_add_stream(ice->agent, 1);
 	char *host;
@@ -246,20 +227,23 @@ static gboolean add_stream(struct ice *ice, struct stream *s, const struct ice_p
 		g_free(host);
 	}
 	nice_agent_set_stream_tos(ice->agent, id, (gint)(p->dscp[s->media] << 2));
-	nice_agent_attach_recv(ice->agent, id, COMPONENT, ice->context, on_packet, s);
+	nice_agent_attach_recv(ice->agent, id, COMPONENT, ice->context, ice_on_packet, s);
 	return nice_agent_gather_candidates(ice->agent, id);
 }
+
+#define SLOW "has not answered in half a second; the call begins without it"
 
 static void say_useless(GInetSocketAddress *server, const char *what, const char *why)
 {
 	char *host = address_host(server);
 
-	g_printerr("paqm-streamer: the %s server %s port %u %s; the call goes on without it\n",
-		   what, host, g_inet_socket_address_get_port(server), why);
+	g_printerr("paqm-streamer: the %s server %s port %u %s\n", what, host,
+		   g_inet_socket_address_get_port(server), why);
 	g_free(host);
 }
 
-/* Servers that were of no use: each is said once. FALSE: it is worth while to do without a relay.
+/* Servers that were of no use so far: each is said once. FALSE: it is worth while to do without a
+ * relay.
  */
 static gboolean judge_servers(const struct ice_params *p, const struct offer *mine,
 			      gboolean gathered)
@@ -274,10 +258,10 @@ static gboolean judge_servers(const struct ice_params *p, const struct offer *mi
 	if (p->turn && !relay)
 		say_useless(p->turn, "TURN",
 			    gathered ? "gives no relay: are user and secret right, and may this "
-				       "user have two?"
-				     : "has not answered for 2 s");
+				       "user have two? The call goes on without it"
+				     : SLOW);
 	if (p->stun && !told)
-		say_useless(p->stun, "STUN", "has told nothing new for 2 s");
+		say_useless(p->stun, "STUN", SLOW);
 	return relay || !gathered || !is_same(p);
 }
 
@@ -295,11 +279,13 @@ struct ice *ice_new(const struct ice_params *p, struct offer *mine, GError **err
 	/* a call is UDP, and asks no router for holes in it */
 	g_object_set(ice->agent, "controlling-mode", p->controlling, "upnp", FALSE, "ice-tcp",
 		     FALSE, NULL);
+	ask(ice, ASK_AGAIN_MS, ASK_TIMES);
 	nice_agent_set_software(ice->agent, "paqm-streamer");
 	ice->turn = p->turn ? g_object_ref(p->turn) : NULL;
 	if (p->stun && !is_same(p))
 		use_server(ice, p->stun);
 	g_signal_connect(ice->agent, "candidate-gathering-done", G_CALLBACK(on_gathered), ice);
+	g_signal_connect(ice->agent, "new-candidate-full", G_CALLBACK(on_candidate), ice);
 	g_signal_connect(ice->agent, "component-state-changed", G_CALLBACK(on_state), ice);
 	g_signal_connect(ice->agent, "new-selected-pair-full", G_CALLBACK(on_pair), ice);
 	ice->thread = g_thread_new("ice", run, ice);
@@ -311,6 +297,7 @@ struct ice *ice_new(const struct ice_params *p, struct offer *mine, GError **err
 	gathered = ok && wait_for(ice, is_gathered, ICE_GATHER_MS);
 	for (int i = 0; i < CALL_MEDIA && ok; i++) {
 		candidates_tell(ice->agent, ice->stream[i].id, &mine->stream[i].ice);
+		ice->offered[i] = mine->stream[i].ice;
 		ok = mine->stream[i].ice.candidates > 0 && mine->stream[i].ice.ufrag[0];
 	}
 	if (ok && judge_servers(p, mine, gathered))
@@ -333,17 +320,77 @@ struct ice *ice_new(const struct ice_params *p, struct offer *mine, GError **err
 	return NULL;
 }
 
-gboolean ice_connect(struct ice *ice, const struct offer *theirs, GError **error)
+static gboolean on_late(gpointer data)
+{
+	((struct ice *)data)->late = TRUE;
+	return G_SOURCE_CONTINUE;
+}
+
+/* The main loop goes on meanwhile: the peer may have found more, or hang up. */
+static gboolean wait_for_path(struct ice *ice)
+{
+	guint timer = g_timeout_add(ICE_CONNECT_MS, on_late, ice);
+	gboolean done;
+
+	for (;;) {
+		g_mutex_lock(&ice->lock);
+		done = is_connected(ice);
+		g_mutex_unlock(&ice->lock);
+		if (done || ice->late || ice->in_vain)
+			break;
+		g_main_context_iteration(NULL, TRUE);
+	}
+	g_source_remove(timer);
+	ask(ice, KEEP_AGAIN_MS, KEEP_TIMES);
+	return done;
+}
+
+gboolean ice_connect(struct ice *ice, const struct offer *theirs, ice_found_fn found, gpointer data,
+		     GError **error)
 {
 	for (int i = 0; i < CALL_MEDIA; i++)
 		candidates_try(ice->agent, ice->stream[i].id, &theirs->stream[i].ice);
-	if (wait_for(ice, is_connected, ICE_CONNECT_MS))
+	g_mutex_lock(&ice->lock);
+	ice->found = found;
+	ice->found_data = data;
+	ice->found_idle = g_idle_add(tell_found, ice); /* since the offer was made */
+	g_mutex_unlock(&ice->lock);
+	if (wait_for_path(ice))
 		return TRUE;
 	g_set_error(error, G_IO_ERROR, G_IO_ERROR_HOST_UNREACHABLE,
 		    "ICE has found no path for media to the peer in %d s: give both ends --stun, "
 		    "and one of them --turn if a network in between lets no other through",
 		    ICE_CONNECT_MS / 1000);
 	return FALSE;
+}
+
+void ice_give_up(struct ice *ice)
+{
+	ice->in_vain = TRUE;
+}
+
+gboolean ice_more(struct ice *ice, struct offer_ice more[CALL_MEDIA])
+{
+	gboolean any = FALSE;
+
+	memset(more, 0, CALL_MEDIA * sizeof(more[0]));
+	for (int i = 0; i < CALL_MEDIA; i++) {
+		candidates_more(ice->agent, ice->stream[i].id, &ice->offered[i], &ice->later[i],
+				&more[i]);
+		any |= more[i].candidates > 0;
+	}
+	return any;
+}
+
+void ice_try_more(struct ice *ice, const struct offer_ice more[CALL_MEDIA])
+{
+	for (int i = 0; i < CALL_MEDIA; i++) {
+		struct offer_ice some = more[i];
+
+		some.candidates = MIN(some.candidates, OFFER_CANDIDATES - ice->heard[i]);
+		ice->heard[i] += some.candidates;
+		candidates_add(ice->agent, ice->stream[i].id, &some);
+	}
 }
 
 void ice_watch(struct ice *ice, ice_moved_fn moved, gpointer data)
@@ -358,7 +405,7 @@ void ice_watch(struct ice *ice, ice_moved_fn moved, gpointer data)
 
 void ice_path(struct ice *ice, enum call_media media, struct ice_path *path)
 {
-	struct stream *s = &ice->stream[media];
+	struct ice_stream *s = &ice->stream[media];
 
 	g_mutex_lock(&ice->lock);
 	*path = (struct ice_path){.here = candidate_kind(s->local),
@@ -394,55 +441,6 @@ char *ice_path_text(const struct ice_path *path)
 	g_free(from);
 	g_free(to);
 	return text;
-}
-
-/* A streaming thread's packet. One that cannot be sent is lost, as on any path. */
-static GstFlowReturn on_sample(GstAppSink *sink, gpointer data)
-{
-	GstSample *sample = gst_app_sink_pull_sample(sink);
-	struct stream *s = data;
-	GstBuffer *buf = sample ? gst_sample_get_buffer(sample) : NULL;
-	GstMapInfo map;
-
-	if (buf && gst_buffer_map(buf, &map, GST_MAP_READ)) {
-		if (nice_agent_send(s->ice->agent, s->id, COMPONENT, (guint)map.size,
-				    (const char *)map.data) < 0) {
-			g_mutex_lock(&s->ice->lock);
-			s->failed++;
-			g_mutex_unlock(&s->ice->lock);
-		}
-		gst_buffer_unmap(buf, &map);
-	}
-	if (sample)
-		gst_sample_unref(sample);
-	return GST_FLOW_OK;
-}
-
-GstElement *ice_sink(struct ice *ice, enum call_media media)
-{
-	GstElement *sink = gst_element_factory_make("appsink", NULL);
-	GstAppSinkCallbacks on = {.new_sample = on_sample};
-
-	g_object_set(sink, "sync", FALSE, "async", FALSE, "enable-last-sample", FALSE, NULL);
-	gst_app_sink_set_callbacks(GST_APP_SINK(sink), &on, &ice->stream[media], NULL);
-	return sink;
-}
-
-GstElement *ice_src(struct ice *ice, enum call_media media, GstCaps *caps)
-{
-	GstElement *src = gst_element_factory_make("appsrc", NULL);
-
-	g_object_set(src, "caps", caps, "is-live", TRUE, "format", GST_FORMAT_TIME, "max-bytes",
-		     (guint64)QUEUED_BYTES, "leaky-type", GST_APP_LEAKY_TYPE_UPSTREAM, NULL);
-	ice->stream[media].src = gst_object_ref(src);
-	return src;
-}
-
-void ice_let_in(struct ice *ice, enum call_media media)
-{
-	g_mutex_lock(&ice->lock);
-	ice->stream[media].let_in = TRUE;
-	g_mutex_unlock(&ice->lock);
 }
 
 static gboolean quit(gpointer loop)
@@ -497,8 +495,10 @@ void ice_free(struct ice *ice)
 	g_object_unref(ice->agent);
 	if (ice->idle)
 		g_source_remove(ice->idle);
+	if (ice->found_idle)
+		g_source_remove(ice->found_idle);
 	for (int i = 0; i < CALL_MEDIA; i++) {
-		struct stream *s = &ice->stream[i];
+		struct ice_stream *s = &ice->stream[i];
 
 		if (s->failed)
 			g_printerr("paqm-streamer: %s: %" G_GUINT64_FORMAT

@@ -15,7 +15,7 @@
 #include "streamer/call/offer.h"
 
 #define ICE_PORT 3478	    /* of STUN and TURN, RFC 8489 */
-#define ICE_GATHER_MS 2000  /* servers that have not answered until then are done without */
+#define ICE_GATHER_MS 500   /* then the call begins; what servers tell later follows */
 #define ICE_CONNECT_MS 8000 /* then there is no path */
 
 struct ice;
@@ -44,13 +44,24 @@ typedef void (*ice_moved_fn)(enum call_media media, gpointer data);
  * ice_new() - gather this end's candidates
  * @mine: gets them
  *
- * Waits for servers, ICE_GATHER_MS at most; which one was of no use is said. Return: NULL with
- * @error set if there is not one address.
+ * Waits for servers, ICE_GATHER_MS at most; which one was of no use until then is said. Return:
+ * NULL with @error set if there is not one address.
  */
 struct ice *ice_new(const struct ice_params *p, struct offer *mine, GError **error);
 
-/* Try the peer's; waits until both streams have a path, ICE_CONNECT_MS at most. */
-gboolean ice_connect(struct ice *ice, const struct offer *theirs, GError **error);
+/* A server has told more: ice_more() has it. */
+typedef void (*ice_found_fn)(gpointer data);
+
+/* Try the peer's; waits until both streams have a path, ICE_CONNECT_MS at most, in the main loop.
+ */
+gboolean ice_connect(struct ice *ice, const struct offer *theirs, ice_found_fn found, gpointer data,
+		     GError **error);
+/* It is in vain: ice_connect() waits no longer. */
+void ice_give_up(struct ice *ice);
+/* Candidates of which the peer has not been told; FALSE: none. */
+gboolean ice_more(struct ice *ice, struct offer_ice more[CALL_MEDIA]);
+/* The same of the peer; no more of them than an offer may have. */
+void ice_try_more(struct ice *ice, const struct offer_ice more[CALL_MEDIA]);
 
 /* From now on @moved is told of paths that change, and of those that have before. */
 void ice_watch(struct ice *ice, ice_moved_fn moved, gpointer data);

@@ -10,18 +10,39 @@ struct ice *ice_new(const struct ice_params *p, struct offer *mine, GError **err
 	(void)mine;
 	g_set_error(error, USAGE_ERROR, 0,
 		    "this paqm-streamer was built without libnice, so it has no ICE: leave --ice, "
-		    "--stun and --turn out, or build it with libnice-dev installed");
+		    "--stun, --turn and --meet out, or build it with libnice-dev installed");
 	return NULL;
 }
 
 /* Nobody has one: none of these is called. */
 
-gboolean ice_connect(struct ice *ice, const struct offer *theirs, GError **error)
+gboolean ice_connect(struct ice *ice, const struct offer *theirs, ice_found_fn found, gpointer data,
+		     GError **error)
 {
 	(void)ice;
 	(void)theirs;
+	(void)found;
+	(void)data;
 	(void)error;
 	return FALSE;
+}
+
+void ice_give_up(struct ice *ice)
+{
+	(void)ice;
+}
+
+gboolean ice_more(struct ice *ice, struct offer_ice more[CALL_MEDIA])
+{
+	(void)ice;
+	(void)more;
+	return FALSE;
+}
+
+void ice_try_more(struct ice *ice, const struct offer_ice more[CALL_MEDIA])
+{
+	(void)ice;
+	(void)more;
 }
 
 void ice_watch(struct ice *ice, ice_moved_fn moved, gpointer data)

@@ -16,6 +16,8 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include "streamer/call/dial.h"
+#include "streamer/call/meet.h"
 #include "streamer/call/offer.h"
 #include "streamer/options.h"
 
@@ -35,7 +37,8 @@ struct call_link {
 	GByteArray *in;
 	link_line_fn fn;
 	gpointer data;
-	guint watch;
+	guint watch, begin;
+	gboolean ended; /* the peer has said so, by TLS */
 };
 
 /**
@@ -259,15 +262,6 @@ struct call_link *link_listen(GNetworkAddress *where, guint16 port, GBytes *secr
 	return NULL;
 }
 
-/* Nobody listens yet, the way there or the server of names is not up yet. */
-static gboolean may_pass(const GError *why)
-{
-	return g_error_matches(why, G_IO_ERROR, G_IO_ERROR_CONNECTION_REFUSED) ||
-	       g_error_matches(why, G_IO_ERROR, G_IO_ERROR_HOST_UNREACHABLE) ||
-	       g_error_matches(why, G_IO_ERROR, G_IO_ERROR_NETWORK_UNREACHABLE) ||
-	       g_error_matches(why, G_RESOLVER_ERROR, G_RESOLVER_ERROR_TEMPORARY_FAILURE);
-}
-
 static const char *what_to_do(const GError *why, gboolean connected)
 {
 	if (connected)
@@ -284,22 +278,10 @@ static const char *what_to_do(const GError *why, gboolean connected)
  */
 struct call_link *link_connect(GNetworkAddress *where, GBytes *secret, GError **error)
 {
-	gint64 give_up = g_get_monotonic_time() + LINK_CONNECT_S * G_USEC_PER_SEC;
-	GSocketClient *client = g_socket_client_new();
 	struct call_link *l = link_new(secret, FALSE);
-	GSocketConnection *connection;
 	GError *why = NULL;
+	GSocketConnection *connection = dial(where, FALSE, &why);
 
-	g_socket_client_set_timeout(client, LINK_CONNECT_S);
-	for (;;) {
-		connection =
-			g_socket_client_connect(client, G_SOCKET_CONNECTABLE(where), NULL, &why);
-		if (connection || !may_pass(why) || g_get_monotonic_time() > give_up)
-			break;
-		g_clear_error(&why);
-		g_usleep(RETRY_MS * 1000);
-	}
-	g_object_unref(client);
 	if (connection) {
 		use_connection(l, connection);
 		if (l->peer && tls(l, &why))
@@ -312,6 +294,77 @@ struct call_link *link_connect(GNetworkAddress *where, GBytes *secret, GError **
 	g_clear_error(&why);
 	link_free(l);
 	return NULL;
+}
+
+/* At a rendezvous something went wrong. FALSE: for good. */
+static gboolean come_again(const GError *why, gboolean joined, gboolean first, gint64 *give_up)
+{
+	gint64 now = g_get_monotonic_time();
+
+	if (!joined && !g_error_matches(why, G_IO_ERROR, MEET_AGAIN))
+		return FALSE;
+	/* who waits is like who listens: others may try what they like */
+	if (joined && first)
+		*give_up = 0;
+	else if (!*give_up)
+		*give_up = now + DIAL_S * G_USEC_PER_SEC;
+	if (*give_up && now > *give_up)
+		return FALSE;
+	g_printerr("paqm-streamer: %s%s; it is tried again\n",
+		   joined ? "an end at the rendezvous was refused: " : "",
+		   why ? why->message : "it has gone again");
+	g_usleep(RETRY_MS * 1000);
+	return TRUE;
+}
+
+/**
+ * link_meet() - wait at a rendezvous for a peer who knows the secret
+ * @first: this end was there before the peer
+ *
+ * Who was there first is the server of TLS, and waits as link_listen() does, for the rendezvous,
+ * too, if that is gone for a while. What the other meets with is tried again for 30 s.
+ */
+struct call_link *link_meet(GNetworkAddress *where, GBytes *secret, gboolean *first, GError **error)
+{
+	struct call_link *l = link_new(secret, FALSE);
+	gboolean waits = FALSE;
+	gint64 give_up = 0;
+
+	for (;;) {
+		gint64 begin = g_get_monotonic_time();
+		GError *why = NULL;
+		GSocketConnection *connection =
+			meet_wait(where, secret, waits, &waits, first, &why);
+
+		/* it has waited in peace: this is another trouble */
+		if (g_get_monotonic_time() - begin > DIAL_S * G_USEC_PER_SEC)
+			give_up = 0;
+
+		if (connection) {
+			use_connection(l, connection);
+			l->server = *first;
+			if (l->peer && tls(l, &why))
+				return l;
+			end_session(l);
+		}
+		if (come_again(why, connection != NULL, *first, &give_up)) {
+			g_clear_error(&why);
+			continue;
+		}
+		g_set_error(error, G_IO_ERROR, G_IO_ERROR_FAILED, "cannot meet at %s port %u: %s%s",
+			    g_network_address_get_hostname(where),
+			    g_network_address_get_port(where),
+			    why ? why->message : "the peer has gone again",
+			    why && why->domain == G_RESOLVER_ERROR
+				    ? "; look at the name and at this host's resolver, or give an "
+				      "address"
+			    : g_error_matches(why, G_IO_ERROR, G_IO_ERROR_CONNECTION_REFUSED)
+				    ? "; is paqm-meet running there, and the port open?"
+				    : "");
+		g_clear_error(&why);
+		link_free(l);
+		return NULL;
+	}
 }
 
 GInetSocketAddress *link_peer(const struct call_link *l)
@@ -350,6 +403,7 @@ static int receive(struct call_link *l, const char **why)
 		return 0;
 	if (n < 0 && !gnutls_error_is_fatal((int)n))
 		return 0;
+	l->ended = n == 0;
 	*why = n ? gnutls_strerror((int)n) : "the peer hung up";
 	return -1;
 }
@@ -423,6 +477,23 @@ static gboolean readable(gint fd, GIOCondition condition, gpointer data)
 	return G_SOURCE_REMOVE;
 }
 
+gboolean link_ended(const struct call_link *l)
+{
+	return l->ended;
+}
+
+/* What came with the first line: the socket will not tell of it again. */
+static gboolean on_begin(gpointer data)
+{
+	struct call_link *l = data;
+	guint watch = l->watch;
+
+	l->begin = 0;
+	if (readable(l->fd, G_IO_IN, l) == G_SOURCE_REMOVE)
+		g_source_remove(watch);
+	return G_SOURCE_REMOVE;
+}
+
 /* From now on lines are handed over in the main loop. */
 void link_watch(struct call_link *l, link_line_fn fn, gpointer data)
 {
@@ -430,6 +501,7 @@ void link_watch(struct call_link *l, link_line_fn fn, gpointer data)
 	l->fn = fn;
 	l->data = data;
 	l->watch = g_unix_fd_add(l->fd, G_IO_IN | G_IO_HUP | G_IO_ERR, readable, l);
+	l->begin = g_idle_add(on_begin, l);
 }
 
 /* Takes @line over. A link that is gone is reported by the watch. */
@@ -445,6 +517,8 @@ void link_free(struct call_link *l)
 		return;
 	if (l->watch)
 		g_source_remove(l->watch);
+	if (l->begin)
+		g_source_remove(l->begin);
 	if (l->session)
 		gnutls_bye(l->session, GNUTLS_SHUT_WR);
 	end_session(l);

@@ -50,7 +50,7 @@ static char *line_of(json_t *root)
 	return line;
 }
 
-static json_t *ice_json(const struct offer_ice *ice)
+static json_t *candidates_json(const struct offer_ice *ice)
 {
 	json_t *candidates = json_array();
 
@@ -61,8 +61,13 @@ static json_t *ice_json(const struct offer_ice *ice)
 							    (json_int_t)c->priority, c->address,
 							    c->port, candidate_names[c->kind]));
 	}
+	return candidates;
+}
+
+static json_t *ice_json(const struct offer_ice *ice)
+{
 	return json_pack("{s:s, s:s, s:o}", "ufrag", ice->ufrag, "pwd", ice->pwd, "candidates",
-			 candidates);
+			 candidates_json(ice));
 }
 
 char *offer_write(const struct offer *o)
@@ -168,15 +173,8 @@ static gboolean read_candidate(struct offer_candidate *c, json_t *json)
 	return FALSE;
 }
 
-static gboolean read_ice(struct offer_ice *ice, json_t *json, GError **error)
+static gboolean read_candidates(struct offer_ice *ice, json_t *candidates, GError **error)
 {
-	json_t *candidates = json_object_get(json, "candidates");
-
-	if (!json)
-		return TRUE;
-	if (!take_word(ice->ufrag, OFFER_UFRAG, UFRAG_LEAST, json_object_get(json, "ufrag")) ||
-	    !take_word(ice->pwd, OFFER_PWD, PWD_LEAST, json_object_get(json, "pwd")))
-		return bad(error, "ice needs ufrag and pwd, as in RFC 8445");
 	if (!json_is_array(candidates) || json_array_size(candidates) > OFFER_CANDIDATES)
 		return bad(error, "ice may have at most " G_STRINGIFY(
 					  OFFER_CANDIDATES) " candidates in a stream");
@@ -186,6 +184,16 @@ static gboolean read_ice(struct offer_ice *ice, json_t *json, GError **error)
 			return bad(error, "a candidate must be foundation, priority, numeric "
 					  "address of a host, port, and host, srflx or relay");
 	return TRUE;
+}
+
+static gboolean read_ice(struct offer_ice *ice, json_t *json, GError **error)
+{
+	if (!json)
+		return TRUE;
+	if (!take_word(ice->ufrag, OFFER_UFRAG, UFRAG_LEAST, json_object_get(json, "ufrag")) ||
+	    !take_word(ice->pwd, OFFER_PWD, PWD_LEAST, json_object_get(json, "pwd")))
+		return bad(error, "ice needs ufrag and pwd, as in RFC 8445");
+	return read_candidates(ice, json_object_get(json, "candidates"), error);
 }
 
 static gboolean read_stream(struct offer_stream *st, json_t *json, GError **error)
@@ -292,6 +300,29 @@ char *note_write(enum note_kind kind, const char *text)
 	return line_of(json_pack("{s:b}", "muted", kind == NOTE_MUTED));
 }
 
+char *note_write_candidates(const struct offer_ice more[CALL_MEDIA])
+{
+	json_t *media = json_object();
+
+	for (int i = 0; i < CALL_MEDIA; i++)
+		json_object_set_new(media, call_media_names[i], candidates_json(&more[i]));
+	return line_of(json_pack("{s:o}", "candidates", media));
+}
+
+gboolean note_read_candidates(const char *line, gsize len, struct offer_ice more[CALL_MEDIA])
+{
+	json_t *root =
+		len > OFFER_LINE ? NULL : json_loadb(line, len, JSON_REJECT_DUPLICATES, NULL);
+	json_t *media = json_object_get(root, "candidates");
+	gboolean ok = media != NULL;
+
+	memset(more, 0, CALL_MEDIA * sizeof(more[0]));
+	for (int i = 0; i < CALL_MEDIA && ok; i++)
+		ok = read_candidates(&more[i], json_object_get(media, call_media_names[i]), NULL);
+	json_decref(root);
+	return ok;
+}
+
 /* What a later line says; NOTE_NONE: nothing that this version knows. */
 enum note_kind note_read(const char *line, gsize len, char text[OFFER_NAME])
 {
@@ -306,6 +337,8 @@ enum note_kind note_read(const char *line, gsize len, char text[OFFER_NAME])
 		offer_printable(text, OFFER_NAME, json_string_value(bye));
 	} else if (json_is_true(json_object_get(root, "ready"))) {
 		kind = NOTE_READY;
+	} else if (json_object_get(root, "candidates")) {
+		kind = NOTE_CANDIDATES;
 	} else if (json_is_boolean(muted)) {
 		kind = json_is_true(muted) ? NOTE_MUTED : NOTE_UNMUTED;
 	}

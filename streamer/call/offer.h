@@ -8,7 +8,7 @@
  *   {"paqm-call":1,"name":"...","video":{"port":P,"ssrc":S,"key":"BASE64","payload":N},
  *    "audio":{"port":P,"ssrc":S,"key":"BASE64","sends":false},"rate-max":BPS,"rtx":true,"fec":20,
  *    "useinbandfec":true,"rtcp-mux":true,"ready":true}
- *   {"ready":true}  {"muted":true}  {"bye":"..."}
+ *   {"ready":true}  {"muted":true}  {"bye":"..."}  {"candidates":{"video":[...],"audio":[...]}}
  *
  * `port` is where the end receives; `ssrc` and `key`, the SRTP master key and salt (RFC 3711), are
  * of what it sends: of its reports, too, so they are there if it `sends` no media. `payload` is
@@ -26,7 +26,8 @@
  *   "ice":{"ufrag":"...","pwd":"...","candidates":[["FOUNDATION",PRIORITY,"ADDRESS",PORT,"host"]]}
  *
  * with "srflx" or "relay" for those that a server has told (ice.h). If both ends have it in both
- * streams, and `rtcp-mux`, media take the path that ICE finds.
+ * streams, and `rtcp-mux`, media take the path that ICE finds. Candidates that a server tells later
+ * follow in notes, which older ends pass over (as in RFC 8838, but for an end of them).
  */
 #ifndef PAQM_CALL_OFFER_H
 #define PAQM_CALL_OFFER_H
@@ -90,7 +91,7 @@ struct offer {
 	gboolean mends; /* lost sound, by what Opus copies into the next packet */
 };
 
-enum note_kind { NOTE_NONE, NOTE_READY, NOTE_MUTED, NOTE_UNMUTED, NOTE_BYE };
+enum note_kind { NOTE_NONE, NOTE_READY, NOTE_MUTED, NOTE_UNMUTED, NOTE_BYE, NOTE_CANDIDATES };
 
 /* A numeric address of one other host, valid beyond a link; @out has it, written in one way only.
  */
@@ -102,6 +103,9 @@ void offer_printable(char *out, gsize size, const char *text);
 char *offer_write(const struct offer *o);
 gboolean offer_read(struct offer *o, const char *line, gsize len, GError **error);
 char *note_write(enum note_kind kind, const char *text);
+/* Only candidates of @more are told, and read; FALSE: it has something else in their place. */
+char *note_write_candidates(const struct offer_ice more[CALL_MEDIA]);
+gboolean note_read_candidates(const char *line, gsize len, struct offer_ice more[CALL_MEDIA]);
 enum note_kind note_read(const char *line, gsize len, char text[OFFER_NAME]);
 
 #endif /* PAQM_CALL_OFFER_H */

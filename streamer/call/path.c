@@ -45,11 +45,20 @@ gboolean call_parse_ice(struct call *c, GError **error)
 			    "--stun and --turn are for ICE: leave them or --ice off out");
 		return FALSE;
 	}
+	if (off && c->meet_text) {
+		g_set_error(error, USAGE_ERROR, 0,
+			    "--meet needs ICE, which finds the path of media: leave --ice off out");
+		return FALSE;
+	}
+	if (c->meet_text && !c->stun_text && !c->turn_text)
+		g_printerr(
+			"paqm-streamer: --meet without --stun or --turn: unless both ends are in "
+			"one network, media will probably find no path\n");
 	if (c->turn_secret_path && !c->turn_text) {
 		g_set_error(error, USAGE_ERROR, 0, "--turn-secret is of no use without --turn");
 		return FALSE;
 	}
-	c->wants_ice = !strcmp(ice, "on") || c->stun_text || c->turn_text;
+	c->wants_ice = !strcmp(ice, "on") || c->stun_text || c->turn_text || c->meet_text;
 	if (c->stun_text && !(c->stun = parse_address(c->stun_text, ICE_PORT, error)))
 		return FALSE;
 	return !c->turn_text || parse_turn(c, error);
@@ -111,8 +120,28 @@ static gboolean say_path(struct call *c, enum call_media media, const struct ice
 	return TRUE;
 }
 
+static void on_found(gpointer data)
+{
+	struct offer_ice more[CALL_MEDIA];
+	struct call *c = data;
+	char *line;
+
+	if (!ice_more(c->ice, more))
+		return;
+	line = note_write_candidates(more);
+	link_send(c->link, line);
+	g_free(line);
+}
+
 gboolean call_use_ice(struct call *c, GError **error)
 {
+	if (c->meet_text && !offer_ice(&c->mine, &c->theirs)) {
+		g_set_error(
+			error, G_IO_ERROR, G_IO_ERROR_NOT_SUPPORTED,
+			"the peer has no ICE, or no address for it, and at a rendezvous nothing "
+			"else tells where media go");
+		return FALSE;
+	}
 	if (!c->ice || !offer_ice(&c->mine, &c->theirs)) {
 		if (c->theirs.stream[CALL_VIDEO].ice.ufrag[0])
 			printf("the peer could find a path by ICE: give --ice on here, too\n");
@@ -122,8 +151,17 @@ gboolean call_use_ice(struct call *c, GError **error)
 		g_clear_pointer(&c->ice, ice_free);
 		return call_open_sockets(c, error);
 	}
-	if (!ice_connect(c->ice, &c->theirs, error))
+	if (!ice_connect(c->ice, &c->theirs, on_found, c, error)) {
+		if (c->why) {
+			g_clear_error(error);
+			g_set_error(error, G_IO_ERROR, G_IO_ERROR_CONNECTION_CLOSED,
+				    "ICE has found no path for media to the peer yet, and %s: does "
+				    "it say why? If a network in between lets media through by no "
+				    "other path, one end needs --turn",
+				    c->why);
+		}
 		return FALSE;
+	}
 	for (int i = 0; i < CALL_MEDIA; i++) {
 		struct ice_path path;
 
@@ -174,6 +212,7 @@ void call_clear_ice(struct call *c)
 	for (int i = 0; i < CALL_MEDIA; i++)
 		g_free(c->path[i]);
 	g_free(c->turn_user);
+	g_free(c->meet_text);
 	g_free(c->ice_text);
 	g_free(c->stun_text);
 	g_free(c->turn_text);

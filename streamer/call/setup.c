@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "streamer/meet/words.h"
 #include "streamer/options.h"
 #include "streamer/outgoing/choice.h"
 #include "streamer/rtp/ecn.h"
@@ -60,6 +61,10 @@ gboolean call_parse(struct call *c, int argc, char **argv, GError **error)
 	GOptionEntry entries[] = {
 		{"listen", 0, 0, G_OPTION_ARG_NONE, &c->listen,
 		 "Wait for a call, on the address given or on all", NULL},
+		{"meet", 0, 0, G_OPTION_ARG_STRING, &c->meet_text,
+		 "Meet the other end, which says the same, at this rendezvous: neither has to be "
+		 "reachable",
+		 "HOST[:PORT]"},
 		{"secret", 0, 0, G_OPTION_ARG_FILENAME, &c->secret_path,
 		 "File with the secret of both ends: 16 bytes or more", "FILE"},
 		{"source", 0, 0, G_OPTION_ARG_FILENAME, &c->source,
@@ -125,10 +130,16 @@ gboolean call_parse(struct call *c, int argc, char **argv, GError **error)
 	if (!parse_options("[HOST[:PORT]]", "Two-way picture and sound, from host to host.",
 			   entries, &argc, &argv, error))
 		return FALSE;
-	if (argc > 2 || (argc < 2 && !c->listen)) {
+	if (argc > 2 || (argc < 2 && !c->listen && !c->meet_text)) {
 		g_set_error(error, USAGE_ERROR, 0,
 			    argc > 2 ? "one host at a time; see paqm-streamer call --help"
-				     : "whom to call? give HOST or --listen");
+				     : "whom to call? give HOST, --listen or --meet HOST");
+		return FALSE;
+	}
+	if (c->meet_text && (argc == 2 || c->listen)) {
+		g_set_error(error, USAGE_ERROR, 0,
+			    "with --meet both ends give that and the same secret: leave %s out",
+			    c->listen ? "--listen" : argv[1]);
 		return FALSE;
 	}
 	if (!c->secret_path) {
@@ -138,6 +149,8 @@ gboolean call_parse(struct call *c, int argc, char **argv, GError **error)
 		return FALSE;
 	}
 	if (argc == 2 && !(c->where = parse_where(argv[1], PORT_DEFAULT, error)))
+		return FALSE;
+	if (c->meet_text && !(c->where = parse_where(c->meet_text, MEET_PORT, error)))
 		return FALSE;
 	if (!parse_rate(c->rate_max_text ? c->rate_max_text : "3mbit", &c->out.rate_max, error) ||
 	    !parse_rate(c->rate_min_text ? c->rate_min_text : "200kbit", &c->out.rate_min, error))
@@ -281,13 +294,17 @@ gboolean call_agree(struct call *c, GError **error)
 		g_bytes_unref(secret);
 		return FALSE;
 	}
-	printf(c->listen ? "waiting for a call on port %u" : "calling port %u", port);
+	printf(c->meet_text ? "meeting at port %u"
+	       : c->listen  ? "waiting for a call on port %u"
+			    : "calling port %u",
+	       port);
 	if (c->port)
 		printf("; media will come to UDP ports %d and %d", c->port, c->port + 2);
 	printf("\n");
 	fflush(stdout);
-	c->link = c->listen ? link_listen(c->where, port, secret, error)
-			    : link_connect(c->where, secret, error);
+	c->link = c->meet_text ? link_meet(c->where, secret, &c->listen, error)
+		  : c->listen  ? link_listen(c->where, port, secret, error)
+			       : link_connect(c->where, secret, error);
 	g_bytes_unref(secret);
 	if (!c->link || !prepare_offer(c, error))
 		return FALSE;
@@ -310,6 +327,8 @@ gboolean call_agree(struct call *c, GError **error)
 	c->out.rate_min = MIN(c->out.rate_min, c->out.rate_max);
 	c->out.repairs.rtx = c->out.repairs.rtx && c->theirs.rtx;
 	c->fec = c->theirs.corrects ? c->fec : 0;
+	c->out.stopped = c->theirs.tells;
+	link_watch(c->link, call_on_line, c);
 	if (!call_use_ice(c, error))
 		return FALSE;
 	for (int i = 0; i < CALL_MEDIA && c->theirs.mux; i++)
@@ -336,7 +355,8 @@ gboolean call_write_config(struct call *c, GError **error)
 
 	if (!c->rec.dir)
 		return TRUE;
-	peer = address_host(link_peer(c->link));
+	/* not the rendezvous, which is everybody's */
+	peer = address_host(c->meet_text ? c->to : link_peer(c->link));
 	root = json_pack(
 		"{s:i, s:s, s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:b, s:b, s:i, s:f, s:o, s:o}",
 		"version", 1, "program", PAQM_VERSION, "name", c->mine.name, "peer", peer,

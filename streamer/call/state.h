@@ -72,20 +72,21 @@ enum call_device {
 
 struct call {
 	/* options */
-	gboolean listen, self_view, muted, dscp, must_cancel;
+	gboolean listen; /* or, at a rendezvous, this end was first */
+	gboolean self_view, muted, dscp, must_cancel;
 	gint port; /* the first one for media; 0: any */
 	gint fec;  /* packets that correct, per cent of the picture's */
 	char *secret_path, *source, *audio, *sink, *audio_sink, *record_dir, *name, *paqmd,
 		*rate_max_text, *rate_min_text, *controller, *encoder, *ecn_text;
 	char *echo_text;
-	char *ice_text, *stun_text, *turn_text, *turn_secret_path;
+	char *meet_text, *ice_text, *stun_text, *turn_text, *turn_secret_path;
 	gdouble duration;
 
 	GInetSocketAddress *stun, *turn;
 	char *turn_user;
 	GBytes *turn_secret;
 	gboolean wants_ice;
-	GNetworkAddress *where; /* to listen, or whom to call; NULL: on all addresses */
+	GNetworkAddress *where; /* to listen, to meet, or whom to call; NULL: on all addresses */
 	struct call_link *link;
 	struct offer mine, theirs;
 	GSocket *rtp[CALL_MEDIA], *rtcp[CALL_MEDIA]; /* one for both: NULL */
@@ -144,6 +145,9 @@ static inline gboolean call_sends_video(const struct call *c)
 void call_end(struct call *c, const char *why);
 /* A device is lost, or back; see device.h. */
 void call_on_device(const char *what, enum device_return returns, const char *why, gpointer data);
+
+/* call.c: what the peer says after its offer; see link.h */
+void call_on_line(const char *line, gsize len, const char *why, gpointer data);
 
 /* setup.c */
 gboolean call_parse(struct call *c, int argc, char **argv, GError **error);

@@ -3,7 +3,7 @@
 # Build a fuzz target of the streamer with libFuzzer and run it (setup/fuzz-run.sh). New inputs and
 # the count go to out/fuzz; the committed corpus is only read.
 #
-# Usage: run.sh rtph264|ladder|offer|ccfb|gate|decide|probe|payload [SECONDS]
+# Usage: run.sh rtph264|ladder|offer|ccfb|gate|decide|probe|payload|meet [SECONDS]
 set -eu
 # Only what a target needs: the count holds as long as that is the same.
 case "${1:-}" in
@@ -18,8 +18,9 @@ decide) needs="$(sed -n 's/^CTL_KIND(.*, \(.*\)\.c)$/control\/\1/p' "$(dirname "
 	$(sed -n 's/^DEC_KIND(.*, \(.*\)\.c)$/decide\/\1/p' "$(dirname "$0")/../decide/kinds.h" | sort -u)" ;;
 probe) needs=rtp/probe ;;
 payload) needs= ;;
+meet) needs="meet/words meet/room" ;;
 *)
-	echo "usage: $0 rtph264|ladder|offer|ccfb|gate|decide|probe|payload [SECONDS]" >&2
+	echo "usage: $0 rtph264|ladder|offer|ccfb|gate|decide|probe|payload|meet [SECONDS]" >&2
 	exit 2
 	;;
 esac

@@ -5,9 +5,9 @@
     s 10.1.0.2 -- n 10.2.0.1 -- r -- 10.3.0.1 m -- 10.4.0.2 v        c 10.5.0.2 at r
 
 n and m translate addresses, and let in only what answers. s calls the name of m's outer address,
-where the port of the link is forwarded; r has P-AQM towards m and c, and routes to no inner
-address; c has coturn. Each hop between n, r and m, but that to m, takes 10 ms. Prints `ok NAME` or
-`not ok NAME: why`.
+where the port of the link is forwarded, or both meet at c and nothing is forwarded; r has P-AQM
+towards m and c, and routes to no inner address; c has coturn and paqm-meet. Each hop between n, r
+and m, but that to m, takes 10 ms. Prints `ok NAME` or `not ok NAME: why`.
 """
 
 from __future__ import annotations
@@ -46,8 +46,7 @@ FIRST = 2.0  # s until the first picture is shown
 NAT = """
 table ip gate {{
   chain out {{ type nat hook postrouting priority srcnat; oifname "r" masquerade {how}; }}
-  chain into {{ type nat hook prerouting priority dstnat;
-    iifname "r" tcp dport 5090 dnat to {inner}; }}
+  chain into {{ type nat hook prerouting priority dstnat; {forward} }}
   chain strangers {{ type filter hook input priority filter; iifname "r" udp dport != 0 drop; }}
 }}
 """
@@ -71,6 +70,23 @@ while time.monotonic() < end:
     time.sleep(0.01)
 """
 
+# At a rendezvous: says nothing, or what it likes, or a name that nobody waits for.
+KNOCKS = """
+import contextlib, os, socket, sys, time
+end, kept = time.monotonic() + 8, []
+print("ready", flush=True)
+while time.monotonic() < end:
+    for text in (b"", b"GET / HTTP/1.0\\r\\n\\r\\n", os.urandom(200), b"name"):
+        s = socket.create_connection((sys.argv[1], 5091))
+        with contextlib.suppress(ConnectionError):
+            said = s.recv(100).split()
+            if text == b"name" and len(said) == 3:
+                text = b"meet " + said[2] + b" " + os.urandom(32).hex().encode() + b"\\n"
+            s.sendall(text)
+        kept.append(s)
+    time.sleep(0.05)
+"""
+
 
 def network() -> Network:
     net = Network()
@@ -90,8 +106,10 @@ def network() -> Network:
 
 
 def gate(host: str, inner: str, how: str = "") -> None:
+    """Without an inner address nothing is forwarded."""
+    forward = f'iifname "r" tcp dport 5090 dnat to {inner};' if inner else ""
     subprocess.run([*topology.into(host), "nft", "flush", "ruleset"], check=True)
-    inside(host, "nft", "-f", "-", stdin=NAT.format(how=how, inner=inner))
+    inside(host, "nft", "-f", "-", stdin=NAT.format(how=how, forward=forward))
 
 
 def private(path: Path, text: str) -> Path:
@@ -133,7 +151,7 @@ class Ends:
 
 
 class Call:
-    """v listens, s calls; what both have said and recorded."""
+    """v listens, s calls, or both meet; what they have said and recorded."""
 
     def __init__(self, ends: Ends, s: Sequence[object], v: Sequence[object], to: str = "office",
                  listener: str = "v", meanwhile: Callable[[Program], None] | None = None,
@@ -145,11 +163,14 @@ class Call:
         self.control, socket = self.home / "control.sock", self.home / "client.sock"
         daemon = Program("s", ends.build / "feedback-daemon/paqmd", "-i", "n", "--socket", socket,
                          "--control", self.control, "--user", "root", ready="ready")
-        self.listener = ends.start(listener, program, "call", "--listen", *common, "--record",
+        here = ["--listen"] if to else []
+        self.listener = ends.start(listener, program, "call", *here, *common, "--record",
                                    self.home / "v", "--paqmd", "none", *v, ready="waiting")
         self.begin = time.time_ns()
-        self.caller = ends.start("s", program, "call", to, *common, "--record", self.home / "s",
-                                 "--paqmd", socket, "--duration", str(seconds), *s)
+        there = [to] if to else []
+        self.caller = ends.start("s", program, "call", *there, *common, "--record",
+                                 self.home / "s", "--paqmd", socket, "--duration", str(seconds),
+                                 *s)
         if meanwhile:
             meanwhile(self.caller)
         self.flows = self.registered(ends.build)
@@ -266,18 +287,42 @@ def refused(ends: Ends) -> None:
     call = Call(ends, ["--stun", "server", *ends.turn(ends.wrong)], ["--stun", "server"])
     check("wrong password: it is said so", "the TURN server 10.5.0.2 port 3478 gives no relay: are "
           "user and secret right" in call.said["s"], call.said)
+    # one end is a moment later, and hears that the other has given up
     check("wrong password: and that there is no path", call.caller.returncode == 1 and
-          "ICE has found no path for media to the peer in 8 s" in call.said["s"], call.said)
+          any("ICE has found no path for media to the peer in 8 s" in said
+              for said in call.said.values()) and all(
+          "ICE has found no path for media to the peer" in said
+          for said in call.said.values()), call.said)
     check("wrong password: the password is not told", "another" not in call.said["s"] and
           PASSWORD not in call.said["s"], call.said)
     gate("n", "10.1.0.9")
     call = Call(ends, ["--stun", "nobody", "--turn", f"{USER}@nobody", "--turn-secret",
                        ends.password], ["--ice", "on"], to="gate", listener="n")
-    call.talks("no answer", 4.0)
-    for kind, what in (("STUN", "told nothing new"), ("TURN", "not answered")):
+    call.talks("no answer")
+    for kind in ("STUN", "TURN"):
         check(f"no answer: the {kind} server is named",
-              f"the {kind} server 10.5.0.9 port 3478 has {what} for 2 s; the call goes on"
+              f"the {kind} server 10.5.0.9 port 3478 has not answered in half a second"
               in call.said["s"], call.said)
+
+
+def slow(ends: Ends) -> None:
+    """A server by satellite: what it tells comes when the call has begun, and it is needed."""
+    inside("c", "tc", "qdisc", "add", "dev", "r", "root", *topology.netem(900))
+    gate("m", "10.4.0.2")
+    gate("n", "10.1.0.9")
+    call = Call(ends, ["--stun", "server"], ["--stun", "server"])
+    call.talks("slow STUN server", 4.0)
+    check("slow STUN server: v is found by what it told", "10.3.0.1" in " ".join(
+        row["detail"] for row in call.rows("s", "events") if row["event"] == "path"), call.said)
+    gate("n", "10.1.0.9", "random,fully-random")
+    call = Call(ends, ["--stun", "server", *ends.turn()], ["--stun", "server"])
+    call.talks("slow TURN server", 8.0)
+    check("slow TURN server: pictures of s go by its relay", call.paths("s")[-1:] and
+          call.paths("s")[-1].startswith("relay "), call.said)
+    check("slow servers: they are named", all(
+        f"the {kind} server 10.5.0.2 port 3478 has not answered in half a second"
+        in call.said["s"] for kind in ("STUN", "TURN")), call.said)
+    inside("c", "tc", "qdisc", "del", "dev", "r", "root")
 
 
 def strangers(ends: Ends) -> None:
@@ -342,10 +387,128 @@ def without(ends: Ends) -> None:
               says in tried.said(), tried.said())
 
 
+class Rendezvous:
+    """paqm-meet, beside coturn."""
+
+    def __init__(self, ends: Ends) -> None:
+        self.program = Program("c", ends.build / "streamer/paqm-meet", ready="ready")
+
+    def end(self) -> dict[str, int]:
+        said = self.program.end(signal.SIGTERM)
+        counters: dict[str, int] = json.loads(said[said.index("{"):])
+        return counters
+
+
+def meet(ends: Ends) -> None:
+    """Nothing is forwarded: both meet at c. A relay is needed, or none; strangers; it is killed."""
+    both = ["--meet", "server", "--stun", "server"]
+    server = Rendezvous(ends)
+    gate("n", "")
+    gate("m", "")
+    call = Call(ends, both, both, to="")
+    call.talks("rendezvous")
+    call.follows("rendezvous", ends)
+    check("rendezvous: nothing goes by the relay", "relay" not in " ".join(
+        call.paths("s") + call.paths("v")) and call.paths("s"), call.said)
+    check("rendezvous: the end that hangs up says so to the other", "the peer hung up" in
+          call.said["v"], call.said)
+    about = json.loads((call.home / "s" / "call.json").read_text())
+    check("rendezvous: the recording has the peer, not the rendezvous",
+          about["peer"] == "10.3.0.1" and not about["listened"], about)
+    counters = server.end()
+    del counters["pairs"]  # their last words may be on the way to it
+    check("rendezvous: it has joined two, and refused none", counters["joined"] == 1 and
+          sum(counters.values()) == 1, counters)
+
+    server = Rendezvous(ends)
+    gate("n", "", "random,fully-random")
+
+    def knock(_: Program) -> None:
+        # at the server itself: on the link they would be entitled to a share of it
+        Program("c", "python3", "-c", KNOCKS, "10.5.0.2", ready="ready")
+
+    call = Call(ends, [*both, *ends.turn()], both, to="", meanwhile=knock)
+    call.talks("rendezvous and relay, among strangers")
+    check("rendezvous and relay: pictures of s go by it", call.paths("s")[-1:] and
+          call.paths("s")[-1].startswith("relay "), call.said)
+    counters = server.end()
+    check("strangers at the rendezvous: refused, and counted", counters["joined"] == 1 and
+          counters["wrong"] > 20 and counters["silent"] + counters["address"] > 20, counters)
+
+    server = Rendezvous(ends)
+    gate("n", "")
+
+    def kill(caller: Program) -> None:
+        caller.tells("talking to")
+        time.sleep(3)
+        third = ends.start("s", ends.build / "streamer/paqm-streamer", "call", "--secret",
+                           ends.secret, "--source", "none", "--audio", "none", "--sink", "none",
+                           "--audio-sink", "none", *both)
+        third.tells("two ends with this secret are in a call already")
+        third.kill()
+        third.wait()
+        server.program.kill()
+        server.program.wait()
+
+    call = Call(ends, both, both, to="", meanwhile=kill)
+    call.talks("rendezvous killed")
+    for host in "sv":
+        check(f"rendezvous killed: {host} is told, and the call goes on",
+              "the rendezvous is lost" in call.said[host] and
+              [row["detail"] for row in call.rows(host, "events") if row["event"] == "link"] ==
+              ["lost"], call.said)
+    shown = call.times("v", "video", "play_ns")
+    within("rendezvous killed: v sees pictures until the end, s", max(shown, default=0),
+           SECONDS - 1, SECONDS + 3)
+    check("rendezvous killed: who hangs up is missed", "no packet of the peer for 10 s" in
+          call.said["v"], call.said)
+
+
+# IPv6 is not translated, but lets in only what answers, too.
+SIX = (("s", "n", "fd00:1::2"), ("n", "s", "fd00:1::1"), ("n", "r", "fd00:2::1"),
+       ("r", "n", "fd00:2::2"), ("r", "m", "fd00:3::2"), ("m", "r", "fd00:3::1"),
+       ("m", "v", "fd00:4::1"), ("v", "m", "fd00:4::2"))
+SIX_ROUTES = (("s", "default", "fd00:1::1"), ("n", "default", "fd00:2::2"),
+              ("r", "fd00:1::/64", "fd00:2::1"), ("r", "fd00:4::/64", "fd00:3::1"),
+              ("m", "default", "fd00:3::2"), ("v", "default", "fd00:4::1"))
+SIX_GATE = """
+table ip6 gate {
+  chain through { type filter hook forward priority filter;
+    iifname "r" ct state != { established, related } meta l4proto != icmpv6 drop; }
+}
+"""
+
+
+def six(ends: Ends) -> None:
+    """No path by IPv4, since both gates give each destination another port; one by IPv6."""
+    server = Rendezvous(ends)
+    for host in "nm":
+        gate(host, "", "random,fully-random")
+        inside(host, "nft", "-f", "-", stdin=SIX_GATE)
+    for host in "snrmv":
+        inside(host, "sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=0",
+               f"net.ipv6.conf.all.forwarding={int(host in 'nrm')}")
+    for host, device, address in SIX:
+        inside(host, "ip", "-6", "addr", "add", f"{address}/64", "dev", device, "nodad")
+    for host, to, via in SIX_ROUTES:
+        inside(host, "ip", "-6", "route", "add", to, "via", via)
+    both = ["--meet", "server", "--stun", "server"]
+    call = Call(ends, both, both, to="")
+    call.talks("IPv6")
+    ways = [row["detail"] for row in call.rows("s", "events") if row["event"] == "path"]
+    check("IPv6: picture and sound go by it", len(ways) == 2 and
+          all("[fd00:1::2]" in way and "[fd00:4::2]" in way for way in ways), (ways, call.said))
+    check("IPv6: paqmd knows the addresses", len(call.flows) == 1 and
+          "fd00:1::2" in call.flows[0]["flow"] and call.flows[0]["packets"] > 10, call.flows)
+    for host in "snrmv":
+        inside(host, "sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1")
+    server.end()
+
+
 def main() -> int:
     groups: dict[str, Callable[[Ends], None]] = {
-        "stun": stun, "turn": turn, "refused": refused, "strangers": strangers, "moved": moved,
-        "without": without}
+        "stun": stun, "turn": turn, "refused": refused, "slow": slow, "strangers": strangers,
+        "moved": moved, "without": without, "meet": meet, "six": six}
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--build", type=Path, default=TOP / "build")
     parser.add_argument("--plain", action="store_true", help="without P-AQM: outside a guest")

@@ -273,6 +273,7 @@ TEST(test_notes)
 		{"{\"muted\":1}", NOTE_NONE, ""},
 		{"{\"bye\":\"so long\\u001b[2J\"}", NOTE_BYE, "so long?[2J"},
 		{"{\"new\":1}", NOTE_NONE, ""},
+		{"{\"candidates\":1}", NOTE_CANDIDATES, ""},
 		{"", NOTE_NONE, ""},
 		{"bye", NOTE_NONE, ""},
 	};
@@ -288,6 +289,41 @@ TEST(test_notes)
 		check(note_read(line, strlen(line) - 1, text) == kind, "own notes are read", kind);
 		g_free(line);
 	}
+}
+
+TEST(test_later_candidates)
+{
+	static const char *const bad[] = {
+		"",
+		"{}",
+		"{\"candidates\":1}",
+		"{\"candidates\":{}}",
+		"{\"candidates\":{\"video\":[]}}",
+		"{\"candidates\":{\"video\":[],\"audio\":[1]}}",
+		"{\"candidates\":{\"video\":[[\"1\",1,\"127.0.0.1\",5,\"host\"]],\"audio\":[]}}",
+		"{\"candidates\":{\"video\":[[\"1\",1,\"10.0.0.1\",5,\"prflx\"]],\"audio\":[]}}",
+	};
+	struct offer_ice told[CALL_MEDIA] = {0}, heard[CALL_MEDIA];
+	char text[OFFER_NAME], *line;
+
+	told[CALL_AUDIO].candidates = OFFER_CANDIDATES;
+	for (guint k = 0; k < OFFER_CANDIDATES; k++)
+		told[CALL_AUDIO].candidate[k] = (struct offer_candidate){
+			.foundation = LONGEST,
+			.priority = G_MAXINT32,
+			.address = "2001:db8:1111:2222:3333:4444:5555:6666",
+			.port = (guint16)(65535 - k),
+			.kind = CANDIDATE_RELAY};
+	line = note_write_candidates(told);
+	check(strlen(line) <= OFFER_LINE && line[strlen(line) - 1] == '\n', "a line",
+	      (int)strlen(line));
+	check(note_read(line, strlen(line) - 1, text) == NOTE_CANDIDATES, "its kind", 0);
+	check(note_read_candidates(line, strlen(line) - 1, heard) &&
+		      !memcmp(told, heard, sizeof(told)),
+	      "there and back", 0);
+	g_free(line);
+	for (gsize i = 0; i < G_N_ELEMENTS(bad); i++)
+		check(!note_read_candidates(bad[i], strlen(bad[i]), heard), bad[i], (int)i);
 }
 
 TEST(test_where)

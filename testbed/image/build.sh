@@ -22,9 +22,9 @@ if [ "$1" = tests ]; then
 	bpf=userspace/tc-paqm/bpf/media.bpf.o
 	grep -q "^build $bpf" build.ninja || set_up --reconfigure # a copy of the programs of scenarios
 	# the streamer anew, too: here it has libnice
-	ninja $bpf streamer/paqm-streamer feedback-daemon/attack/attacker feedback-daemon/tests/inject \
-		feedback-daemon/tests/sleeper.so kernel/fuzz/classify-cases libpaqmclient/follow \
-		streamer/tests/ctl_flow
+	ninja $bpf streamer/paqm-streamer streamer/paqm-meet feedback-daemon/attack/attacker \
+		feedback-daemon/tests/inject feedback-daemon/tests/sleeper.so kernel/fuzz/classify-cases \
+		libpaqmclient/follow streamer/tests/ctl_flow streamer/tests/room
 fi
 
 mkdir -p "$tools"

@@ -45,7 +45,7 @@ if [ -z "$debs" ]; then
 		fail "the packages cannot be built: $(tail -n 3 "$out/deb.log" | tr '\n' ' ')"
 fi
 for name in sch-paqm-dkms tc-paqm paqmd paqmtop libpaqmclient0 libpaqmclient-dev \
-	paqm-wireshark webext-paqm paqm-streamer gstreamer1.0-paqm paqm-trace paqm-trial; do
+	paqm-wireshark webext-paqm paqm-streamer paqm-meet gstreamer1.0-paqm paqm-trace paqm-trial; do
 	compgen -G "$debs/${name}_*.deb" >/dev/null || fail "there is no package $name in $debs"
 done
 

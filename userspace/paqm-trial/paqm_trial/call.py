@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -16,6 +17,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +27,7 @@ from paqm_trial.store import Trouble, say
 STREAMER = "paqm-streamer"
 TEXT = Path(__file__).with_name("consent.txt")
 # Options of paqm-streamer that would record what nobody has agreed to, or are this program's.
-NOT_PASSED = ("--record", "--name", "--secret", "--listen")
+NOT_PASSED = ("--record", "--name", "--secret", "--listen", "--meet")
 
 
 def home_folder() -> Path:
@@ -62,25 +64,52 @@ def pseudonym(kind: str, address: str, folder: Path) -> str:
     return f"{kind}-{digest[:8]}"
 
 
-def take_out_routers(path: Path, folder: Path) -> None:
-    """The addresses of those who gave advice, in the second column of feedback.csv."""
+def rewrite(path: Path, change: Callable[[list[str]], list[str]]) -> None:
+    """Each row of a table but the first."""
     file = store.open_plain(path)
     if file is None:
         return
-    part = path.with_name(".feedback.csv")
+    part = path.with_name(f".{path.name}")
     try:
         with file, part.open("w") as out:
             os.fchmod(out.fileno(), 0o600)
             for number, line in enumerate(file):
                 cells = line.rstrip("\r\n").split(",")
-                if number and len(cells) > 1 and not cells[1].startswith("router-"):
-                    cells[1] = pseudonym("router", cells[1], folder)
-                out.write(",".join(cells) + "\n")
+                out.write(",".join(change(cells) if number else cells) + "\n")
         part.replace(path)
     except OSError as err:  # the address must not stay, the rest of the call may
         part.unlink(missing_ok=True)
         path.unlink(missing_ok=True)
         say(f"{path}: {err.strerror}; deleted, since addresses are in it")
+
+
+def take_out_routers(path: Path, folder: Path) -> None:
+    """The addresses of those who gave advice, in the second column of feedback.csv."""
+
+    def change(cells: list[str]) -> list[str]:
+        if len(cells) > 1 and not cells[1].startswith("router-"):
+            cells[1] = pseudonym("router", cells[1], folder)
+        return cells
+
+    rewrite(path, change)
+
+
+def kinds_of(path: str) -> str:
+    """Of a path that ICE has found what is no address: (host to relay)."""
+    kinds = re.search(r"\([a-z]+ to [a-z]+\)", path)
+    return kinds[0] if kinds else "?"
+
+
+def take_out_paths(path: Path) -> None:
+    """The addresses of both ends, in events.csv."""
+
+    def change(cells: list[str]) -> list[str]:
+        if len(cells) > 2 and cells[1] == "path":
+            text = ",".join(cells[2:])
+            return [*cells[:2], f'"{text.lstrip(chr(34)).split(" ")[0]} {kinds_of(text)}"']
+        return cells
+
+    rewrite(path, change)
 
 
 def take_out_names(call: Path, folder: Path) -> None:
@@ -90,6 +119,10 @@ def take_out_names(call: Path, folder: Path) -> None:
     if about is None or about.get("anonymous"):
         return
     take_out_routers(call / "record" / "feedback.csv", folder)
+    take_out_paths(call / "record" / "events.csv")
+    for media in ("video", "audio"):
+        if isinstance(stream := about.get(media), dict) and "path" in stream:
+            stream["path"] = kinds_of(str(stream["path"]))
     about["peer"] = pseudonym("peer", str(about.get("peer", "")), folder)
     about |= {"name": "", "peer_name": "", "anonymous": True}
     store.write_json(path, about)
@@ -168,8 +201,10 @@ def hold(command: list[str], call: Path) -> int:
 
 def start(args: Any) -> int:
     """`paqm-trial call`."""
-    if not args.host and not args.listen:
+    if not args.host and not args.listen and not args.meet:
         raise Trouble("name the host to call, or say --listen on the machine that is called")
+    if args.host and args.meet:
+        raise Trouble("with --meet no host is named: both ends meet there")
     if shutil.which(STREAMER) is None:
         raise Trouble(f"{STREAMER} is not there: install the package paqm-streamer")
     check_secret(args.secret)
@@ -198,6 +233,8 @@ def start(args: Any) -> int:
     store.write_json(call / "about.json", about)
     where = ["--listen"] if args.listen else []
     where += [args.host] if args.host else []
+    if args.meet:
+        where = ["--meet", args.meet]
     status = hold(
         [
             STREAMER,

@@ -123,6 +123,11 @@ def build(command: str) -> argparse.ArgumentParser:
         )
         parser.add_argument("--listen", action="store_true", help="wait to be called")
         parser.add_argument(
+            "--meet",
+            metavar="HOST",
+            help="meet the other end at this rendezvous; --listen still says who is called",
+        )
+        parser.add_argument(
             "--secret",
             type=Path,
             required=True,

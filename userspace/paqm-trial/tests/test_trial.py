@@ -435,10 +435,13 @@ class Forget(Case):
 
 
 STREAMER = """#!/bin/sh
-while [ $# -gt 0 ]; do [ "$1" = --record ] && dir=$2; shift; done
-mkdir -p "$dir"
-echo '{"version":1,"peer":"198.51.100.77","name":"a","peer_name":"Kari Nordmann"}' >"$dir/call.json"
+echo "$*" >"$(dirname "$STAY")/words"
+while [ $# -gt 0 ]; do [ "$1" = --record ] && dir=$2; shift; done; mkdir -p "$dir"
+way="from 198.51.100.77:5 to 203.0.113.9:4 (host to srflx)"
+echo '{"version":1,"peer":"198.51.100.77","name":"a","peer_name":"Kari Nordmann",
+"video":{"path":"'"$way"'"}}' >"$dir/call.json"
 row=,203.0.113.9,erf,1,2
+printf "t_ns,event,detail\\n1,path,\\"video $way\\"\\n2,end,\\"x, y\\"\\n" >"$dir/events.csv"
 printf "t_ns,router,cause,value,rate_bps\\n1$row\\n2$row\\n" >"$dir/feedback.csv"
 [ ! -e "$STAY" ] || exec sleep 100
 """
@@ -491,7 +494,8 @@ class Call(Case):
         text = self.everything()
         for word in ("198.51.100.77", "192.0.2.7", "203.0.113.9", "Nordmann"):
             self.assertNotIn(word, text)
-        self.assertIn('"peer": "peer-', text)
+        for word in ('"peer": "peer-', '1,path,"video (host to srflx)"\n2,', '"(host to srflx)"'):
+            self.assertIn(word, text)
         self.assertEqual(len(re.findall(r"^[12],router-[0-9a-f]{8},erf,1,2$", text, re.M)), 2)
         name = next((self.data / "calls").iterdir()).name
         self.assertIn(f"--call {name}", said)
@@ -526,6 +530,13 @@ class Call(Case):
         self.assertEqual(
             self.say("192.0.2.7", "--consent", "on-paper", "--", "--sink", "none")[0], 0
         )
+
+    def test_meeting(self) -> None:
+        words = ("--meet", "meet.example.org", "--listen", "--consent", "on-paper")
+        self.assertEqual(self.say(*words)[0], 0)
+        self.assertIn("call --meet meet.example.org --sec", (self.home / "words").read_text())
+        self.assertIn('"role": "callee"', self.everything())
+        self.assertIn("no host is named", self.say("192.0.2.7", *words)[1])
 
     def test_open_secret(self) -> None:
         self.secret.chmod(0o644)
