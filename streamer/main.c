@@ -15,7 +15,7 @@ struct command {
 static void list(FILE *f, const struct command *table)
 {
 	for (; table->name; table++)
-		fprintf(f, "  %-6s %s\n", table->name, table->help);
+		fprintf(f, "  %-8s %s\n", table->name, table->help);
 }
 
 static const struct command *find(const struct command *table, const char *name)
@@ -62,6 +62,7 @@ static const struct command commands[] = {
 	{"send", "encode a file or a test picture and send it", cmd_send},
 	{"recv", "receive, decode and record a stream", cmd_recv},
 	{"call", "picture and sound both ways, from host to host", cmd_call},
+	{"devices", "list the cameras, microphones and loudspeakers for calls", cmd_devices},
 	{"trace", "send or receive ready-made quality ladders, many flows at little cost",
 	 cmd_trace},
 	{0},

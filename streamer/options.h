@@ -27,6 +27,7 @@
 int cmd_send(int argc, char **argv);
 int cmd_recv(int argc, char **argv);
 int cmd_call(int argc, char **argv);
+int cmd_devices(int argc, char **argv);
 
 gboolean parse_options(const char *operands, const char *summary, const GOptionEntry *entries,
 		       int *argc, char ***argv, GError **error);

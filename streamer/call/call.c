@@ -22,6 +22,7 @@
 
 #include "streamer/gst/gstpaqmh264enc.h"
 #include "streamer/gst/gstpaqmpacer.h"
+#include "streamer/media/parts.h"
 #include "streamer/options.h"
 #include "streamer/rtp/wire.h"
 
@@ -75,6 +76,36 @@ static void open_windows(struct call *c)
 	device_ask(c->devices[CALL_SELF]);
 }
 
+static void hide_statistics(struct call *c)
+{
+	GstElement *overlay = part_of(c->pipeline, "overlay");
+	gboolean silent;
+
+	if (!overlay)
+		return;
+	g_object_get(overlay, "silent", &silent, NULL);
+	g_object_set(overlay, "silent", !silent, NULL);
+}
+
+/* On the terminal, or in a window. */
+static void act(struct call *c, char key)
+{
+	switch (key) {
+	case 'm':
+		set_mute(c, !c->muted);
+		break;
+	case 'w':
+		open_windows(c);
+		break;
+	case 's':
+		hide_statistics(c);
+		break;
+	case 'q':
+		call_end(c, "you hung up");
+		break;
+	}
+}
+
 static gboolean on_key(gint fd, GIOCondition condition, gpointer data)
 {
 	struct call *c = data;
@@ -84,14 +115,8 @@ static gboolean on_key(gint fd, GIOCondition condition, gpointer data)
 	(void)condition;
 	if (n <= 0)
 		return G_SOURCE_REMOVE;
-	for (ssize_t i = 0; i < n; i++) {
-		if (keys[i] == 'm')
-			set_mute(c, !c->muted);
-		else if (keys[i] == 'w')
-			open_windows(c);
-		else if (keys[i] == 'q')
-			call_end(c, "you hung up");
-	}
+	for (ssize_t i = 0; i < n; i++)
+		act(c, keys[i]);
 	return G_SOURCE_CONTINUE;
 }
 
@@ -196,6 +221,11 @@ static gboolean on_message(GstBus *bus, GstMessage *msg, gpointer data)
 	if (GST_MESSAGE_TYPE(msg) == GST_MESSAGE_LATENCY ||
 	    (GST_MESSAGE_TYPE(msg) == GST_MESSAGE_STATE_CHANGED && is_open(c, msg))) {
 		gst_bin_recalculate_latency(GST_BIN(c->pipeline));
+	} else if (gst_message_has_name(msg, CALL_KEY)) {
+		const char *key = gst_structure_get_string(gst_message_get_structure(msg), "key");
+
+		if (key && key[0] && !key[1]) /* others have names: Left, F1 */
+			act(c, key[0]);
 	} else if (GST_MESSAGE_TYPE(msg) == GST_MESSAGE_ERROR) {
 		/* of what has been taken out since */
 		if (!gst_object_has_as_ancestor(msg->src, GST_OBJECT(c->pipeline)))
@@ -330,7 +360,8 @@ int cmd_call(int argc, char **argv)
 	gst_paqm_pacer_register(NULL);
 	forget_openal();
 	c->cancels = c->cancels && echo_possible(c->must_cancel, &error);
-	if (!error && call_record_open(&c->rec, c->record_dir, &error) && call_agree(c, &error) &&
+	if (!error && call_find_devices(c, &error) &&
+	    call_record_open(&c->rec, c->record_dir, &error) && call_agree(c, &error) &&
 	    call_build(c, &error) && call_write_config(c, &error))
 		run(c);
 out:
@@ -344,8 +375,10 @@ out:
 	call_clear_ice(c);
 	inbound_free(c->inbound);
 	link_free(c->link);
-	for (int i = 0; i < CALL_DEVICES; i++)
+	for (int i = 0; i < CALL_DEVICES; i++) {
 		device_free(c->devices[i]);
+		g_free(c->found[i]);
+	}
 	for (int i = 0; i < CALL_MEDIA; i++) {
 		guard_free(c->guard[i]);
 		g_mutex_clear(&c->capture[i].lock);

@@ -2,6 +2,9 @@
 /* Both ends of what is seen and heard in a call: devices, files, test pictures. */
 #include <string.h>
 
+#include <gst/video/video.h>
+
+#include "streamer/call/choose.h"
 #include "streamer/call/state.h"
 #include "streamer/media/parts.h"
 
@@ -42,6 +45,36 @@ static char *y4m_camera(struct call *c, GError **error)
 	return elements;
 }
 
+gboolean call_find_devices(struct call *c, GError **error)
+{
+	const struct {
+		enum call_device device;
+		enum choose_kind kind;
+		const char *option, *word;
+	} all[] = {
+		{CALL_CAMERA, CHOOSE_CAMERA, c->source, "camera"},
+		{CALL_MICROPHONE, CHOOSE_MICROPHONE, c->audio, "mic"},
+		{CALL_SPEAKER, CHOOSE_SPEAKER, c->audio_sink, "auto"},
+	};
+
+	for (gsize i = 0; i < G_N_ELEMENTS(all); i++) {
+		const char *name = choose_name(all[i].option, all[i].word);
+
+		if (!name)
+			continue;
+		c->found[all[i].device] = choose_elements(all[i].kind, name, error);
+		if (!c->found[all[i].device])
+			return FALSE;
+	}
+	return TRUE;
+}
+
+/* The one of that name, or the usual one. */
+static const char *found(const struct call *c, enum call_device device, const char *usual)
+{
+	return c->found[device] ? c->found[device] : usual;
+}
+
 static char *camera(struct call *c, GError **error)
 {
 	static const char raw[] = "videoconvert ! videoscale ! videorate ! "
@@ -53,10 +86,10 @@ static char *camera(struct call *c, GError **error)
 		return g_strdup_printf("videotestsrc is-live=true pattern=ball ! %s", raw);
 	if (!strcmp(c->source, "screen"))
 		return g_strdup_printf("ximagesrc use-damage=false ! %s", raw);
-	if (!strcmp(c->source, "camera") || g_str_has_prefix(c->source, "/dev/video"))
-		return g_strdup_printf("v4l2src %s%s ! capsfilter caps=\"" CAMERA
-				       "\" ! decodebin ! %s",
-				       c->source[0] == '/' ? "device=" : "",
+	if (choose_is(c->source, "camera") || g_str_has_prefix(c->source, "/dev/video"))
+		return g_strdup_printf("%s%s%s ! capsfilter caps=\"" CAMERA "\" ! decodebin ! %s",
+				       found(c, CALL_CAMERA, "v4l2src"),
+				       c->source[0] == '/' ? " device=" : "",
 				       c->source[0] == '/' ? c->source : "", raw);
 	if (g_str_has_suffix(c->source, ".y4m"))
 		return y4m_camera(c, error);
@@ -71,8 +104,8 @@ static char *camera(struct call *c, GError **error)
 
 static char *microphone(struct call *c, GError **error)
 {
-	if (!strcmp(c->audio, "mic"))
-		return g_strdup("autoaudiosrc");
+	if (choose_is(c->audio, "mic"))
+		return g_strdup(found(c, CALL_MICROPHONE, "autoaudiosrc"));
 	if (!strcmp(c->audio, "test"))
 		return g_strdup("audiotestsrc is-live=true wave=ticks");
 	c->samples = samples_load(c->audio, error);
@@ -104,12 +137,35 @@ static char *loudspeaker(struct call *c)
 {
 	if (is_none(c->audio_sink))
 		return g_strdup("fakesink sync=true async=false");
-	if (strcmp(c->audio_sink, "auto"))
+	if (!choose_is(c->audio_sink, "auto"))
 		/* what comes out of wavenc has no time any more */
 		return g_strdup_printf(
 			"audioconvert ! wavenc name=asink ! filesink location=\"%s\" async=false",
 			c->audio_sink);
-	return g_strdup("audioconvert ! audioresample ! autoaudiosink");
+	return g_strdup_printf("audioconvert ! audioresample ! %s",
+			       found(c, CALL_SPEAKER, "autoaudiosink"));
+}
+
+/*
+ * A key in a window: told on the bus, as the terminal's keys belong to the main loop. Any thread.
+ */
+static GstPadProbeReturn on_window_event(GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+	GstEvent *event = GST_PAD_PROBE_INFO_EVENT(info);
+	struct call *c = data;
+	const char *key;
+
+	(void)pad;
+	if (GST_EVENT_TYPE(event) != GST_EVENT_NAVIGATION)
+		return GST_PAD_PROBE_OK;
+	if (gst_navigation_event_get_type(event) == GST_NAVIGATION_EVENT_KEY_PRESS &&
+	    gst_navigation_event_parse_key_event(event, &key))
+		gst_element_post_message(
+			c->pipeline,
+			gst_message_new_application(
+				GST_OBJECT(c->pipeline),
+				gst_structure_new(CALL_KEY, "key", G_TYPE_STRING, key, NULL)));
+	return GST_PAD_PROBE_DROP;
 }
 
 static const struct {
@@ -151,9 +207,9 @@ gboolean call_use_device(struct call *c, enum call_device kind, GError **error)
 {
 	const char *option;
 	char *elements = chosen(c, kind, &option, error);
-	gboolean usual = !strcmp(option, kinds[kind].usual);
+	gboolean usual = choose_is(option, kinds[kind].usual);
 	struct device_params p = {
-		.what = usual ? kinds[kind].what : option,
+		.what = strcmp(option, kinds[kind].usual) ? option : kinds[kind].what,
 		.elements = elements,
 		.source = kinds[kind].source,
 		.returns = DEVICE_RETRIED,
@@ -172,5 +228,11 @@ gboolean call_use_device(struct call *c, enum call_device kind, GError **error)
 	if (elements)
 		c->devices[kind] = device_new(&p, error);
 	g_free(elements);
+	if (c->devices[kind] && p.returns == DEVICE_ASKED) {
+		GstPad *pad = gst_element_get_static_pad(p.joint, "src");
+
+		gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_EVENT_UPSTREAM, on_window_event, c, NULL);
+		gst_object_unref(pad);
+	}
 	return c->devices[kind] != NULL;
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "streamer/call/choose.h"
 #include "streamer/meet/words.h"
 #include "streamer/options.h"
 #include "streamer/outgoing/choice.h"
@@ -36,7 +37,7 @@ static gboolean has_display(void)
 static gboolean parse_echo(struct call *c, GError **error)
 {
 	const char *text = c->echo_text ? c->echo_text : "auto";
-	gboolean devices = !strcmp(c->audio, "mic") && !strcmp(c->audio_sink, "auto");
+	gboolean devices = choose_is(c->audio, "mic") && choose_is(c->audio_sink, "auto");
 	gboolean on = !strcmp(text, "on");
 
 	if (!on && strcmp(text, "off") && strcmp(text, "auto")) {
@@ -68,13 +69,13 @@ gboolean call_parse(struct call *c, int argc, char **argv, GError **error)
 		{"secret", 0, 0, G_OPTION_ARG_FILENAME, &c->secret_path,
 		 "File with the secret of both ends: 16 bytes or more", "FILE"},
 		{"source", 0, 0, G_OPTION_ARG_FILENAME, &c->source,
-		 "Picture: camera (default), /dev/videoN, screen, test, a file, or none", "WHAT"},
+		 "Picture: camera (default), camera:NAME, screen, test, a file, or none", "WHAT"},
 		{"audio", 0, 0, G_OPTION_ARG_FILENAME, &c->audio,
-		 "Sound: mic (default), test, a file, or none", "WHAT"},
+		 "Sound: mic (default), mic:NAME, test, a file, or none", "WHAT"},
 		{"sink", 0, 0, G_OPTION_ARG_FILENAME, &c->sink,
 		 "Peer's picture: window (default), a .y4m file, or none", "WHAT"},
 		{"audio-sink", 0, 0, G_OPTION_ARG_FILENAME, &c->audio_sink,
-		 "Peer's sound: auto (default), a .wav file, or none", "WHAT"},
+		 "Peer's sound: auto (default), auto:NAME, a .wav file, or none", "WHAT"},
 		{"echo-cancel", 0, 0, G_OPTION_ARG_STRING, &c->echo_text,
 		 "Take the loudspeaker's sound out of the microphone's (auto: where there are "
 		 "both)",

@@ -61,6 +61,8 @@ struct call_in {
 	GstElement *rtp, *rtcp; /* sockets; one for both: NULL */
 };
 
+#define CALL_KEY "paqm-call-key" /* message of the pipeline: a key was pressed in a window */
+
 enum call_device {
 	CALL_CAMERA,
 	CALL_MICROPHONE,
@@ -101,6 +103,7 @@ struct call {
 	GMainLoop *main;
 	GstElement *pipeline, *bin, *mute, *opus;
 	struct call_in in[CALL_MEDIA];
+	char *found[CALL_DEVICES];	      /* elements of those that were named; else NULL */
 	struct device *devices[CALL_DEVICES]; /* NULL: there is no need for it */
 	struct size size;		      /* of the peer's pictures */
 	GObject *session[CALL_MEDIA];
@@ -172,6 +175,7 @@ void call_clear_ice(struct call *c);
 void call_use_srtp(struct call *c);
 
 /* ends.c: what is at an end comes into the pipeline, where its joint is. */
+gboolean call_find_devices(struct call *c, GError **error); /* those that have names */
 gboolean call_use_device(struct call *c, enum call_device kind, GError **error);
 
 /* media.c */

@@ -60,6 +60,27 @@ class X:
             ctypes.byref(root), ctypes.byref(parent), ctypes.byref(children), ctypes.byref(count))
         return [children[k] for k in range(count.value)]
 
+    def press(self, window: int, key: bytes) -> None:
+        """A key, as the server tells the program whose window has the focus."""
+        self.lib.XStringToKeysym.restype = ctypes.c_ulong
+        keysym = ctypes.c_ulong(self.lib.XStringToKeysym(key))
+
+        class Event(ctypes.Structure):
+            _fields_ = [("type", ctypes.c_int), ("serial", ctypes.c_ulong),
+                        ("send_event", ctypes.c_int), ("display", ctypes.c_void_p),
+                        ("window", ctypes.c_ulong), ("root", ctypes.c_ulong),
+                        ("subwindow", ctypes.c_ulong), ("time", ctypes.c_ulong),
+                        ("where", ctypes.c_int * 4), ("state", ctypes.c_uint),
+                        ("keycode", ctypes.c_uint), ("same_screen", ctypes.c_int),
+                        ("rest", ctypes.c_long * 24)]
+
+        event = Event(type=2, window=window, same_screen=1,
+                      root=self.lib.XDefaultRootWindow(self.display),
+                      keycode=self.lib.XKeysymToKeycode(self.display, keysym) & 0xff)
+        self.lib.XSendEvent(self.display, ctypes.c_ulong(window), 0, ctypes.c_long(1),
+                            ctypes.byref(event))
+        self.lib.XSync(self.display, 0)
+
     def close(self, window: int) -> None:
         """What a window manager does when somebody presses the cross."""
         protocols, delete = (self.lib.XInternAtom(self.display, name, 0)
@@ -104,11 +125,11 @@ class Sound:
         self.server.wait()
         self.socket.unlink(missing_ok=True)
 
-    def loudest(self) -> int:
-        """Of four seconds of what the loudspeaker plays: a tick in each, one may be cut."""
+    def loudest(self, sink: str = "speaker") -> int:
+        """Of four seconds of what a loudspeaker plays: a tick in each, one may be cut."""
         file = self.home / "heard.wav"
         subprocess.run(
-            ["gst-launch-1.0", "-q", "pulsesrc", "device=speaker.monitor", "num-buffers=400", "!",
+            ["gst-launch-1.0", "-q", "pulsesrc", f"device={sink}.monitor", "num-buffers=400", "!",
              "audio/x-raw,format=S16LE,rate=48000,channels=1", "!", "wavenc", "!", "filesink",
              f"location={file}"], env={**os.environ, **self.env}, check=True, timeout=PATIENCE,
             stdout=subprocess.DEVNULL)
@@ -217,6 +238,66 @@ def windows(streamer: str, tmp: Path, screens: dict[str, X], _: Sound) -> None:
     listener.plays_on("video")
     hang_up(listener, caller)
     assert calls.events(caller.record, "lost") == calls.events(caller.record, "back") == ["window"]
+
+
+def keys(streamer: str, tmp: Path, screens: dict[str, X], _: Sound) -> None:
+    """In a window as on the terminal: mute, statistics, what means nothing, hang up."""
+    screen = screens["caller"]
+    listener, caller = pair(streamer, tmp, "keys", ({}, [*TEST, "--sink", "none"]),
+                            ({"DISPLAY": screen.name}, TEST))
+    caller.plays_on("video")
+    until("the window is there", screen.windows)
+    window = screen.windows()[0]
+    for key in (b"m", b"s", b"F5", b"Left", b"x", b"m", b"s"):
+        screen.press(window, key)
+    caller.plays_on("video")
+    listener.plays_on("audio")
+    screen.press(window, b"q")
+    assert "you hung up" in caller.end(), caller.said()
+    assert "the peer hung up" in listener.end(), listener.said()
+    assert calls.events(caller.record, "muted") == ["yes", "no"]
+
+
+def chosen(streamer: str, tmp: Path, _: dict[str, X], server: Sound) -> None:
+    """Of two loudspeakers and three microphones those that were named; they vanish, and return."""
+    two = [f"module-null-sink sink_name={name} sink_properties=device.description={title}"
+           for name, title in (("left", "Left-Desk"), ("right", "Right-Desk"))]
+    server.start(*two)
+    listed = Program(HERE, streamer, "devices", env=server.env).end()
+    for name in ("Left-Desk", "Right-Desk", "Monitor of Left-Desk"):
+        assert re.search(rf"^  \d+: {name}$", listed, re.M), listed
+    secret = calls.secret(tmp / "refused", "a secret of many bytes")
+    for option, wrong in (("--audio", "mic:Middle"), ("--audio-sink", "auto:Desk"),
+                          ("--audio-sink", "auto:9"), ("--audio", "mic:"),
+                          ("--source", "camera:0")):
+        said = Program(HERE, streamer, "call", "--listen", f"127.0.0.1:{calls.free_port()}",
+                       "--secret", secret, *TEST, "--sink", "none", option, wrong,
+                       env=server.env).end(status=2)
+        assert f"{option} {wrong}: there is no one " in said, said
+        assert option == "--source" or "there are:\n  1: " in said, said
+    test, heard = ["--source", "test", "--sink", "none"], tmp / "heard.wav"
+    mic, speaker = "mic:monitor of right", "auto:right"
+    listener, caller = pair(
+        streamer, tmp, "chosen",
+        (server.env, [*test, "--audio", mic, "--audio-sink", speaker, "--echo-cancel", "off"]),
+        ({}, [*test, "--audio", "test", "--audio-sink", str(heard)]))
+    for turn in (1, 2):
+        listener.plays_on("audio")
+        caller.plays_on("audio")
+        loud, still = server.loudest("right"), server.loudest("left")
+        assert loud > 1000 and not still, f"at most {loud} where it should be, {still} beside"
+        if turn == 1:
+            server.stop()
+            for name in (mic, speaker):
+                listener.tells(f"{name}: .*; the call goes on without it until it is there again")
+            listener.plays_on("video")
+            server.start(*two)
+            for name in (mic, speaker):
+                listener.tells(f"{name}: is there again")
+    hang_up(listener, caller)
+    with wave.open(str(heard)) as f:
+        loud = max(map(abs, array.array("h", f.readframes(f.getnframes()))), default=0)
+    assert loud > 1000, f"the microphone gave at most {loud}"
 
 
 def slow_window(streamer: str, tmp: Path, screens: dict[str, X], _: Sound) -> None:
@@ -365,5 +446,6 @@ def run(test: Callable[..., None], streamer: str) -> None:
 TESTS: dict[str, Callable[[str], None]] = {
     name: partial(run, test) for name, test in (
         ("slow window", slow_window), ("an end stands still", stand_still), ("windows", windows),
-        ("loudspeaker", sound), ("microphone", microphone), ("camera", camera))
+        ("keys in a window", keys), ("devices by name", chosen), ("loudspeaker", sound),
+        ("microphone", microphone), ("camera", camera))
 }
