@@ -170,8 +170,8 @@ REASONS = {
        for load, least, most in ((20, 4.3, 5.7), (40, 5.5, 8.6), (60, 7.2, 10.8))},
     "layered-probing, tcp: Jain":
         "the queue decides, and the paper does not say it: TCP has 0.71 of both with 30 packets, "
-        "0.36 to 0.39 with 12. Where half of TCP's window still fills the link the delay never ceases to "
-        "rise, and no probe succeeds.",
+        "0.36 to 0.39 with 12. Where half of TCP's window still fills the link the delay never "
+        "ceases to rise, and no probe succeeds.",
     **{f"layered-probing, own: {what}":
        "ladder and link fit exactly: 20 and 10 layers of 100 kbit/s fill 3 Mbit/s without a loss, "
        "so no probe succeeds and nobody gives way (seeds 1 and 2 stand still for a hundred "
