@@ -19,6 +19,15 @@
 
 #include "feedback-daemon/host/log.h"
 
+int sandbox_option(const char *word, bool *on)
+{
+	*on = strcmp(word, "no");
+	if (!*on || !strcmp(word, "yes"))
+		return 0;
+	log_line("--sandbox %s: must be yes or no", word);
+	return -1;
+}
+
 int sandbox_user(const char *name, struct sandbox_user *u)
 {
 	const struct passwd *p;

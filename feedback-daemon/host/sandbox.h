@@ -31,6 +31,15 @@ struct sandbox_user {
 };
 
 /**
+ * sandbox_option() - read what follows --sandbox
+ * @word: yes or no
+ * @on: filled in
+ *
+ * Return: 0, or -1 after having logged that it is neither.
+ */
+int sandbox_option(const char *word, bool *on);
+
+/**
  * sandbox_user() - look up the user
  * @name: of the configuration
  * @u: filled in

@@ -247,11 +247,8 @@ static bool options(int argc, char **argv)
 			user_name = optarg;
 			break;
 		case OPT_SANDBOX:
-			sandboxed = strcmp(optarg, "no");
-			if (sandboxed && strcmp(optarg, "yes")) {
-				log_line("--sandbox %s: must be yes or no", optarg);
+			if (sandbox_option(optarg, &sandboxed))
 				return false;
-			}
 			break;
 		case 'v':
 			log_verbose = true;

@@ -21,12 +21,12 @@ from itertools import accumulate
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from bands import BULK, NAIVE, SCHEMES, WIDE, Flows, jain, on_wire  # noqa: E402
+from bands import BULK, NAIVE, SCHEMES, WIDE, Flows, bottleneck, jain, on_wire  # noqa: E402
 from papers import Figure, Paper  # noqa: E402
 from trial import Program  # noqa: E402
 
 from paqm_lab import topology  # noqa: E402
-from paqm_lab.topology import Network, netem, run  # noqa: E402
+from paqm_lab.topology import Network, netem  # noqa: E402
 
 RENO = "reno"
 PREFIX = "paths-"  # of the names of these in the results
@@ -121,12 +121,6 @@ def build(net: Network) -> None:
     topology.make(net)
 
 
-def counters(host: str, device: str) -> tuple[int, int]:
-    """Packets that a queue has sent and dropped."""
-    got = json.loads(run("tc", "-n", host, "-s", "-j", "qdisc", "show", "dev", device, "root"))[0]
-    return got["packets"], got["drops"]
-
-
 def case_joins(tool: str, name: str, paper: Paper) -> None:
     """Five flows come and, in the same order, go, 10 s apart; 30 Mbit/s, 40 ms."""
     net = topology.in_a_row("s", "r", "d", mtu=MTU)
@@ -141,7 +135,7 @@ def case_joins(tool: str, name: str, paper: Paper) -> None:
             flows.until(APART * number)
             there.append(flows.flow("s", "d", "10.2.0.2", JOINS_LINK, STAYS))
         flows.finish()
-        sent, dropped = counters("r", "r1")
+        queue = bottleneck()
         off, joined = [], [0.0]
         for flow in there:
             late = float("inf")
@@ -154,7 +148,7 @@ def case_joins(tool: str, name: str, paper: Paper) -> None:
             if flow is not there[0]:
                 joined.append(min(late, STAYS))
     paper.judge(TRACKING, 100 * sum(off) / len(off))
-    paper.judge(LOSS, 100 * dropped / (sent + dropped))
+    paper.judge(LOSS, 100 * queue["drops"] / (queue["packets"] + queue["drops"]))
     paper.judge(JOINED, max(joined))
 
 

@@ -103,11 +103,8 @@ static bool options(int argc, char **argv)
 			user_name = optarg;
 			break;
 		case OPT_SANDBOX:
-			sandboxed = strcmp(optarg, "no");
-			if (sandboxed && strcmp(optarg, "yes")) {
-				log_line("--sandbox %s: must be yes or no", optarg);
+			if (sandbox_option(optarg, &sandboxed))
 				return false;
-			}
 			break;
 		case 'h':
 			fputs(usage, stdout);
