@@ -156,6 +156,43 @@ def test_a_queue_that_stands_is_shown_as_a_slope(wire: Wire) -> None:
     in_order(heard)
 
 
+@pytest.mark.parametrize("queues", [2, 6])
+def test_several_queues_that_stand(wire: Wire, queues: int) -> None:
+    """They come at the same moment, a twentieth above what is theirs, and stand: what they are
+    served slower in between is the elastic class's, and who keeps to his rate feels none of it.
+    """
+    fair = 16e6 / (queues + 5)
+    entitled = (16e6 - 0.9 * fair) / (queues + 4)
+    wire.queue("paqm bandwidth 16mbit feedback icmp")
+    ports = range(7000, 7000 + queues)
+    with Listener(wire.b, 5004, *ports) as heard, together(
+        wire.send("quic", port=8000, flows=4, rate=16e6, size=1200, seconds=24),
+        wire.send("rtp", rate=0.9 * fair, seconds=24),
+    ):
+        sleep(4)
+        begin = len(heard.ways)
+        with together(*(wire.send("rtp", port=port, rate=1.05 * fair, seconds=18)
+                        for port in ports)):
+            sleep(6)
+            heard.forget()
+            before = wire.stats
+            sleep(12)
+            now = wire.stats
+            came = [heard.came[port] for port in ports]
+    ways = sorted(way for _, way in heard.ways[begin:])
+    within("who keeps to his rate: under way at most, us, 99 of 100", ways[len(ways) * 99 // 100],
+           0, 8000)
+    size = ((now.media.sent_bytes - before.media.sent_bytes)
+            / (now.media.sent_packets - before.media.sent_packets))
+    within("who does not: least of what is his, per mille",
+           round(1000 * 8 * size * min(came) / 12 / entitled), 980, 1015)
+    within("and most", round(1000 * 8 * size * max(came) / 12 / entitled), 980, 1015)
+    elastic = 8 * (now.elastic.sent_bytes - before.elastic.sent_bytes) / 12
+    within("four elastic flows, per mille of four shares", round(1000 * elastic / (4 * entitled)),
+           980, 1015)
+    in_order(heard)
+
+
 def test_room_for_those_who_seek_their_rate_by_the_queue(wire: Wire) -> None:
     """Who follows gets a little less while others find their rate by the queue."""
     wire.queue("paqm bandwidth 16mbit feedback icmp")
