@@ -152,7 +152,7 @@ static gboolean is_fake(GstElement *bin)
 void device_open(struct device *d)
 {
 	GstClockTime base = gst_element_get_base_time(d->p.pipeline);
-	gboolean started;
+	gboolean ready, fake;
 	GstClock *clock;
 	GstPad *open;
 
@@ -166,16 +166,21 @@ void device_open(struct device *d)
 	gst_bin_add(GST_BIN(d->p.pipeline), d->bin);
 	if (d->p.source)
 		gst_element_set_base_time(d->bin, base + d->offset);
+	/* The choice is made on the way to READY: what one that does nothing gives never goes out.
+	 */
+	ready = gst_element_set_state(d->bin, GST_STATE_READY) != GST_STATE_CHANGE_FAILURE;
+	fake = ready && is_fake(d->bin);
 	/* What comes to a device that cannot take it yet is lost, the head of a stream too. */
 	if (d->p.source)
 		gst_pad_link(open, d->towards);
-	started = gst_element_sync_state_with_parent(d->bin);
+	if (ready && !fake)
+		ready = gst_element_sync_state_with_parent(d->bin);
 	if (!d->p.source)
 		gst_pad_link(d->towards, open);
 	gst_object_unref(open);
-	if (!started)
+	if (!ready)
 		post(d->bin, "it does not start"); /* behind what the element has to say */
-	else if (is_fake(d->bin))
+	else if (fake)
 		post(d->bin, "there is none");
 }
 
