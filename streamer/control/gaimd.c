@@ -53,7 +53,7 @@ static void gaimd_lower(struct gaimd *s, double now, double kept)
 	s->rate = fmax(kept * s->rate, s->packet / LONGEST);
 	s->cut = now;
 	/* The round trip of rest, and the one that is judged after it. */
-	s->step = now + 2 * s->rtt.mean;
+	s->step = s->rtt.any ? now + 2 * s->rtt.mean : INFINITY;
 }
 
 static void gaimd_report(void *state, const struct ctl_params *p, const struct fb_report *r)

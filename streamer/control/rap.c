@@ -71,7 +71,7 @@ static void rap_lower(struct rap *s, double now)
 {
 	s->ipg = fmin(s->ipg / BETA, LONGEST);
 	s->cut = now;
-	s->step = now + s->rtt.mean;
+	s->step = s->rtt.any ? now + s->rtt.mean : INFINITY;
 }
 
 static void rap_init(void *state, const struct ctl_params *p, double now)

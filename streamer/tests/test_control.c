@@ -417,6 +417,30 @@ TEST(test_hostile)
 	}
 }
 
+/*
+ * A path that never carried a packet, whether its receiver says so or is not heard at all: nobody
+ * sends more than in the beginning.
+ */
+TEST(test_nothing_arrives)
+{
+	static struct path p;
+
+	for (size_t k = 0; ctl_kinds[k / 2]; k++) {
+		const struct ctl_kind *kind = ctl_kinds[k / 2];
+		double begin, most = 0;
+
+		path_init(&p, kind);
+		p.keeps = none;
+		begin = p.rate;
+		for (int n = 0; n < 3000; n++) {
+			path_run(&p, 0.04, k % 2);
+			most = fmax(most, isnan(p.rate) ? INFINITY : p.rate);
+		}
+		check(most <= begin, kind->name, most);
+	}
+	ctl_free(p.c);
+}
+
 TEST(test_kinds)
 {
 	TRUE("the default", ctl_kinds[0] == &ctl_auto && ctl_find("tfrc") == &ctl_tfrc);
