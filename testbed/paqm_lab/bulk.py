@@ -57,12 +57,11 @@ def sources(
     mss: int = 0, priority: int = 0,
 ) -> int:
     """Many such flows in one program, to the ports from `port` on, each begun at its time; the
-    priorities are those from `priority` on.
+    priorities are those from `priority` on. One whose SYNs are all lost begins anew.
     """
     begun = time.monotonic()
     sent, block = 0, bytes(CHUNK)
     waiting = sorted(zip(starts, range(port, port + len(starts)), strict=True))
-    links: list[socket.socket] = []
     with selectors.DefaultSelector() as ready:
         while (now := time.monotonic() - begun) < seconds:
             while waiting and waiting[0][0] <= now:
@@ -71,16 +70,19 @@ def sources(
                 link = open_source(address, congestion_control, mss, own)
                 link.setblocking(False)
                 link.connect_ex((address, number))
-                ready.register(link, selectors.EVENT_WRITE)
-                links.append(link)
+                ready.register(link, selectors.EVENT_WRITE, number)
             until = min([seconds, *(start for start, _ in waiting[:1])])
             for key, _ in ready.select(max(0.0, until - now)):
                 try:
                     sent += key.fileobj.send(block)  # type: ignore[union-attr]
                 except BlockingIOError:
                     continue
-    for link in links:
-        link.close()
+                except TimeoutError:
+                    ready.unregister(key.fileobj)
+                    key.fileobj.close()  # type: ignore[union-attr]
+                    waiting.insert(0, (now, key.data))
+        for key in ready.get_map().values():
+            key.fileobj.close()  # type: ignore[union-attr]
     return sent
 
 
