@@ -53,7 +53,9 @@ void path_run(struct path *p, double seconds, bool reports)
 		size_t n = 0;
 
 		for (; t < from + 0.04 - 1e-9 && n < FB_REPORT; t += gap, p->seq++) {
-			if (p->capacity > 0) {
+			bool full = p->room > 0 && p->busy - t > p->room;
+
+			if (p->capacity > 0 && !full) {
 				p->queue = fmax(p->queue, p->busy - t);
 				p->busy = fmax(p->busy, t) + 8 * 1000 / p->capacity;
 				p->delay = p->busy - t;
@@ -63,7 +65,7 @@ void path_run(struct path *p, double seconds, bool reports)
 				.sent = t,
 				.recv = 1000 + t + 0.02 + p->delay,
 				.size = 1000,
-				.received = p->keeps(p->seq),
+				.received = !full && p->keeps(p->seq),
 				.ect = p->ecn && !p->bleached && !p->marks(p->seq),
 				.ce = !p->bleached && p->marks(p->seq),
 			};

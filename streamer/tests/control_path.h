@@ -22,6 +22,7 @@ struct path {
 	uint64_t seq;
 	double delay;	 /* s of queue */
 	double capacity; /* bit/s of a bottleneck with a queue of its own; 0: none */
+	double room;	 /* s that fit into that queue; 0: all */
 	double busy;	 /* until when it is */
 	double queue;	 /* longest wait there since it was last set to 0 */
 	bool (*keeps)(uint64_t seq);

@@ -441,6 +441,51 @@ TEST(test_nothing_arrives)
 	ctl_free(p.c);
 }
 
+/* What finds its rate by losses or delay: not what is told it, has levels, or decides in 5 s. */
+static bool finds_its_rate(const struct ctl_kind *kind)
+{
+	static const char *const others[] = {"gcc",    "erf", "ecf",	"lda+", "layered-probing",
+					     "binary", "raf", "levels", "fixed"};
+
+	for (size_t i = 0; i < ROWS(others); i++)
+		if (!strcmp(kind->name, others[i]))
+			return false;
+	return true;
+}
+
+/* Alone on a bottleneck with a queue of 100 ms, which then falls silent and returns. */
+TEST(test_bottleneck)
+{
+	static struct path p;
+
+	for (size_t k = 0; ctl_kinds[k]; k++) {
+		double mean = 0, before;
+		size_t sent = 0, lost = 0;
+
+		if (!finds_its_rate(ctl_kinds[k]))
+			continue;
+		path_init(&p, ctl_kinds[k]);
+		p.capacity = 1.5e6;
+		p.room = 0.1;
+		path_run(&p, 60, true);
+		for (int n = 0; n < 1500; n++) {
+			path_run(&p, 0.04, true);
+			mean += p.rate / p.capacity / 1500;
+			sent += p.n_last;
+			for (size_t i = 0; i < p.n_last; i++)
+				lost += !p.last[i].received;
+		}
+		check(mean >= 0.9 && mean <= 1.1, ctl_kinds[k]->name, mean);
+		check(20 * lost < sent, ctl_kinds[k]->name, (double)lost / (double)sent);
+		before = p.rate;
+		path_run(&p, 10, false);
+		check(p.rate <= before / 2, ctl_kinds[k]->name, p.rate / before);
+		path_run(&p, 60, true);
+		check(p.rate >= 0.6 * p.capacity, ctl_kinds[k]->name, p.rate / p.capacity);
+	}
+	ctl_free(p.c);
+}
+
 TEST(test_kinds)
 {
 	TRUE("the default", ctl_kinds[0] == &ctl_auto && ctl_find("tfrc") == &ctl_tfrc);
