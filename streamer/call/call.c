@@ -14,6 +14,7 @@
  * The picture's rate follows a rate controller (control/), as in `send`; sound
  * has a fixed small rate. rtpbin plays both in step by their sender reports.
  */
+#include "streamer/call/fullscreen.h"
 #include "streamer/call/state.h"
 
 #include <glib-unix.h>
@@ -70,6 +71,23 @@ static gboolean on_mute(gpointer data)
 	return G_SOURCE_CONTINUE;
 }
 
+static void set_dark(struct call *c, gboolean dark)
+{
+	if (!call_sends_video(c))
+		return;
+	g_atomic_int_set(&c->dark, dark);
+	send_note(c, dark ? NOTE_CAMERA_OFF : NOTE_CAMERA_ON, NULL);
+	call_record_event(&c->rec, "camera", dark ? "off" : "on");
+}
+
+static gboolean on_camera(gpointer data)
+{
+	struct call *c = data;
+
+	set_dark(c, !c->dark);
+	return G_SOURCE_CONTINUE;
+}
+
 static void open_windows(struct call *c)
 {
 	device_ask(c->devices[CALL_SCREEN]);
@@ -87,6 +105,14 @@ static void hide_statistics(struct call *c)
 	g_object_set(overlay, "silent", !silent, NULL);
 }
 
+static void fill_screen(struct call *c)
+{
+	GstElement *elements = device_elements(c->devices[CALL_SCREEN]);
+
+	if (elements && !fullscreen_toggle(elements, c->window))
+		g_printerr("paqm-streamer: this window cannot fill the screen\n");
+}
+
 /* On the terminal, or in a window. */
 static void act(struct call *c, char key)
 {
@@ -94,8 +120,14 @@ static void act(struct call *c, char key)
 	case 'm':
 		set_mute(c, !c->muted);
 		break;
+	case 'c':
+		set_dark(c, !c->dark);
+		break;
 	case 'w':
 		open_windows(c);
+		break;
+	case 'f':
+		fill_screen(c);
 		break;
 	case 's':
 		hide_statistics(c);
@@ -166,6 +198,11 @@ void call_on_line(const char *line, gsize len, const char *why, gpointer data)
 		c->peer_muted = note_read(line, len, text) == NOTE_MUTED;
 		call_record_event(&c->rec, "peer-muted", c->peer_muted ? "yes" : "no");
 		break;
+	case NOTE_CAMERA_OFF:
+	case NOTE_CAMERA_ON:
+		c->peer_dark = note_read(line, len, text) == NOTE_CAMERA_OFF;
+		call_record_event(&c->rec, "peer-camera", c->peer_dark ? "off" : "on");
+		break;
 	case NOTE_READY:
 		g_atomic_int_set(&c->out.stopped, 0);
 		break;
@@ -216,11 +253,16 @@ static gboolean is_open(struct call *c, GstMessage *msg)
 static gboolean on_message(GstBus *bus, GstMessage *msg, gpointer data)
 {
 	struct call *c = data;
+	GstElement *elements;
 
 	(void)bus;
 	if (GST_MESSAGE_TYPE(msg) == GST_MESSAGE_LATENCY ||
 	    (GST_MESSAGE_TYPE(msg) == GST_MESSAGE_STATE_CHANGED && is_open(c, msg))) {
 		gst_bin_recalculate_latency(GST_BIN(c->pipeline));
+	} else if (fullscreen_window(msg)) {
+		elements = device_elements(c->devices[CALL_SCREEN]);
+		if (elements && gst_object_has_as_ancestor(msg->src, GST_OBJECT(elements)))
+			c->window = fullscreen_window(msg);
 	} else if (gst_message_has_name(msg, CALL_KEY)) {
 		const char *key = gst_structure_get_string(gst_message_get_structure(msg), "key");
 
@@ -241,7 +283,7 @@ static gboolean on_message(GstBus *bus, GstMessage *msg, gpointer data)
 
 static void run(struct call *c)
 {
-	guint sources[9], n = 0;
+	guint sources[10], n = 0;
 	GstBus *bus = gst_element_get_bus(c->pipeline);
 	GstClock *clock = gst_system_clock_obtain();
 	struct sound_stats sound;
@@ -262,10 +304,13 @@ static void run(struct call *c)
 	call_follow_path(c);
 	if (c->muted)
 		set_mute(c, TRUE); /* so that the peer knows */
+	if (c->dark)
+		set_dark(c, TRUE);
 	sources[n++] = gst_bus_add_watch(bus, on_message, c);
 	sources[n++] = g_unix_signal_add(SIGINT, on_stop, c);
 	sources[n++] = g_unix_signal_add(SIGTERM, on_stop, c);
 	sources[n++] = g_unix_signal_add(SIGUSR1, on_mute, c);
+	sources[n++] = g_unix_signal_add(SIGUSR2, on_camera, c);
 	sources[n++] = g_timeout_add(RATE_TICK_MS, on_tick, c);
 	sources[n++] = g_timeout_add(INBOUND_TICK_MS, call_on_inbound, c);
 	sources[n++] = g_timeout_add(1000, call_on_second, c);

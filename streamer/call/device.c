@@ -229,6 +229,11 @@ gboolean device_message(struct device *d, GstMessage *msg)
 	return TRUE;
 }
 
+GstElement *device_elements(const struct device *d)
+{
+	return d ? d->bin : NULL;
+}
+
 void device_ask(struct device *d)
 {
 	if (d && !d->bin && d->p.returns == DEVICE_ASKED)

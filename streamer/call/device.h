@@ -51,6 +51,8 @@ struct device *device_new(const struct device_params *p, GError **error);
 void device_open(struct device *d);
 /* Main loop: does the error belong to it? Then it is lost, and that is told once. */
 gboolean device_message(struct device *d, GstMessage *msg);
+/* Main loop: its elements; NULL: it is lost. */
+GstElement *device_elements(const struct device *d);
 /* Main loop: somebody wants it back, if it is one of DEVICE_ASKED and lost. */
 void device_ask(struct device *d);
 /* No more is opened; before the pipeline stops. */

@@ -3,6 +3,7 @@
  * The pipelines of a call: what is sent, what comes, and rtpbin's two sessions between them.
  */
 
+#include "streamer/call/shutter.h"
 #include "streamer/call/state.h"
 #include "streamer/encoder/encoded.h"
 #include "streamer/options.h"
@@ -217,6 +218,7 @@ static gboolean build_video_out(struct call *c, GError **error)
 {
 	GstElement *out;
 	char *elements;
+	GstPad *pad;
 
 	agreed(c);
 	elements = outgoing_elements(&c->out);
@@ -227,7 +229,12 @@ static gboolean build_video_out(struct call *c, GError **error)
 				 "identity name=self-joint silent=true"
 			       : "");
 	g_free(elements);
-	if (!out || !call_use_device(c, CALL_CAMERA, error) ||
+	if (!out)
+		return FALSE;
+	pad = gst_element_get_static_pad(part_of(c->pipeline, "camera-joint"), "src");
+	shutter_put(pad, &c->dark);
+	gst_object_unref(pad);
+	if (!call_use_device(c, CALL_CAMERA, error) ||
 	    (c->self_view && !call_use_device(c, CALL_SELF, error)) ||
 	    !outgoing_build(&c->out, c->pipeline, error) ||
 	    !gst_element_link_pads(out, "src", c->bin, "send_rtp_sink_0") ||

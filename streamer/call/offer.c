@@ -297,6 +297,8 @@ char *note_write(enum note_kind kind, const char *text)
 		return line_of(json_pack("{s:s}", "bye", text));
 	if (kind == NOTE_READY)
 		return line_of(json_pack("{s:b}", "ready", TRUE));
+	if (kind == NOTE_CAMERA_OFF || kind == NOTE_CAMERA_ON)
+		return line_of(json_pack("{s:b}", "camera", kind == NOTE_CAMERA_ON));
 	return line_of(json_pack("{s:b}", "muted", kind == NOTE_MUTED));
 }
 
@@ -329,6 +331,7 @@ enum note_kind note_read(const char *line, gsize len, char text[OFFER_NAME])
 	json_t *root =
 		len > OFFER_LINE ? NULL : json_loadb(line, len, JSON_REJECT_DUPLICATES, NULL);
 	json_t *muted = json_object_get(root, "muted"), *bye = json_object_get(root, "bye");
+	json_t *camera = json_object_get(root, "camera");
 	enum note_kind kind = NOTE_NONE;
 
 	text[0] = 0;
@@ -341,6 +344,8 @@ enum note_kind note_read(const char *line, gsize len, char text[OFFER_NAME])
 		kind = NOTE_CANDIDATES;
 	} else if (json_is_boolean(muted)) {
 		kind = json_is_true(muted) ? NOTE_MUTED : NOTE_UNMUTED;
+	} else if (json_is_boolean(camera)) {
+		kind = json_is_true(camera) ? NOTE_CAMERA_ON : NOTE_CAMERA_OFF;
 	}
 	json_decref(root);
 	return kind;

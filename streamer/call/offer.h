@@ -8,7 +8,8 @@
  *   {"paqm-call":1,"name":"...","video":{"port":P,"ssrc":S,"key":"BASE64","payload":N},
  *    "audio":{"port":P,"ssrc":S,"key":"BASE64","sends":false},"rate-max":BPS,"rtx":true,"fec":20,
  *    "useinbandfec":true,"rtcp-mux":true,"ready":true}
- *   {"ready":true}  {"muted":true}  {"bye":"..."}  {"candidates":{"video":[...],"audio":[...]}}
+ *   {"ready":true}  {"muted":true}  {"camera":false}  {"bye":"..."}
+ *   {"candidates":{"video":[...],"audio":[...]}}
  *
  * `port` is where the end receives; `ssrc` and `key`, the SRTP master key and salt (RFC 3711), are
  * of what it sends: of its reports, too, so they are there if it `sends` no media. `payload` is
@@ -91,7 +92,16 @@ struct offer {
 	gboolean mends; /* lost sound, by what Opus copies into the next packet */
 };
 
-enum note_kind { NOTE_NONE, NOTE_READY, NOTE_MUTED, NOTE_UNMUTED, NOTE_BYE, NOTE_CANDIDATES };
+enum note_kind {
+	NOTE_NONE,
+	NOTE_READY,
+	NOTE_MUTED,
+	NOTE_UNMUTED,
+	NOTE_CAMERA_OFF,
+	NOTE_CAMERA_ON,
+	NOTE_BYE,
+	NOTE_CANDIDATES
+};
 
 /* A numeric address of one other host, valid beyond a link; @out has it, written in one way only.
  */

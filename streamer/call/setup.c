@@ -84,6 +84,8 @@ gboolean call_parse(struct call *c, int argc, char **argv, GError **error)
 		 NULL},
 		{"muted", 0, 0, G_OPTION_ARG_NONE, &c->muted,
 		 "Start muted; key m or SIGUSR1 toggles", NULL},
+		{"camera-off", 0, 0, G_OPTION_ARG_NONE, &c->dark,
+		 "Start with the camera off; key c or SIGUSR2 toggles", NULL},
 		{"name", 0, 0, G_OPTION_ARG_FILENAME, /* any bytes */ &c->name,
 		 "What the peer sees (host name)", "TEXT"},
 		{"rate-max", 0, 0, G_OPTION_ARG_STRING, &c->rate_max_text,

@@ -76,6 +76,7 @@ struct call {
 	/* options */
 	gboolean listen; /* or, at a rendezvous, this end was first */
 	gboolean self_view, muted, dscp, must_cancel;
+	gint dark; /* atomic: the camera is off */
 	gint port; /* the first one for media; 0: any */
 	gint fec;  /* packets that correct, per cent of the picture's */
 	char *secret_path, *source, *audio, *sink, *audio_sink, *record_dir, *name, *paqmd,
@@ -105,6 +106,7 @@ struct call {
 	struct call_in in[CALL_MEDIA];
 	char *found[CALL_DEVICES];	      /* elements of those that were named; else NULL */
 	struct device *devices[CALL_DEVICES]; /* NULL: there is no need for it */
+	guint64 window;			      /* of the screen, as fullscreen.h has it */
 	struct size size;		      /* of the peer's pictures */
 	GObject *session[CALL_MEDIA];
 	struct capture capture[CALL_MEDIA];
@@ -124,7 +126,7 @@ struct call {
 	struct sound_in sound;	    /* what comes */
 	struct echo *echo;
 	gboolean cancels; /* the loudspeaker's sound is taken out of the microphone's */
-	gboolean peer_muted;
+	gboolean peer_muted, peer_dark; /* has its camera off */
 	struct call_record rec;
 	const char *why; /* the call ended */
 	int status;

@@ -149,21 +149,33 @@ static double picture_age(struct call *c)
 	return c->rtt_ms / 2 + g_atomic_int_get(&c->play_ms);
 }
 
+/* What the two ends have switched off. */
+static char *switched_off(const struct call *c)
+{
+	return g_strconcat(c->muted ? ", muted" : "", c->dark ? ", camera off" : "",
+			   c->peer_muted ? ", peer muted" : "",
+			   c->peer_dark ? ", peer's camera off" : "", NULL);
+}
+
 /* What a person wants to see. */
 static char *statistics(struct call *c)
 {
+	char *off = switched_off(c), *text;
+
 	if (c->scarce.paused)
-		return g_strdup_printf("sound only, routers grant the picture %.0f kbit/s of the "
-				       "%.0f that it needs; loss %.1f %%, round trip %.0f ms%s%s",
+		text = g_strdup_printf("sound only, routers grant the picture %.0f kbit/s of the "
+				       "%.0f that it needs; loss %.1f %%, round trip %.0f ms%s",
 				       c->out.daemon.rate / 1e3, (double)c->out.rate_min / 1e3,
-				       c->fraction_lost * 100, c->rtt_ms, c->muted ? ", muted" : "",
-				       c->peer_muted ? ", peer muted" : "");
-	return g_strdup_printf("%.0f kbit/s%s, quantizer %u, loss %.1f %%, round trip %.0f ms, "
-			       "their picture is about %.0f ms old%s%s",
-			       c->out.granted / 1e3,
-			       c->out.daemon.rate > 0 ? " (a router's advice)" : " (own judgement)",
-			       c->out.qp, c->fraction_lost * 100, c->rtt_ms, picture_age(c),
-			       c->muted ? ", muted" : "", c->peer_muted ? ", peer muted" : "");
+				       c->fraction_lost * 100, c->rtt_ms, off);
+	else
+		text = g_strdup_printf(
+			"%.0f kbit/s%s, quantizer %u, loss %.1f %%, round trip %.0f ms, "
+			"their picture is about %.0f ms old%s",
+			c->out.granted / 1e3,
+			c->out.daemon.rate > 0 ? " (a router's advice)" : " (own judgement)",
+			c->out.qp, c->fraction_lost * 100, c->rtt_ms, picture_age(c), off);
+	g_free(off);
+	return text;
 }
 
 /* Who only watches sends reports. */

@@ -19,6 +19,7 @@ import time
 import wave
 from collections.abc import Callable
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import ClassVar
 
@@ -32,6 +33,15 @@ SCREENS = {"listener": 71, "caller": 72}
 SLOW = 0.8  # s that a window needs
 READY, STOPPED = 1.5, 0.8  # s after the ends know each other, s
 OLD = 0.25  # s that nothing played may be: the path of loopback, and the shortest wait
+
+
+class ClientMessage(ctypes.Structure):
+    """XClientMessageEvent, with the room of an XEvent."""
+
+    _fields_: ClassVar = [
+        ("type", ctypes.c_int), ("serial", ctypes.c_ulong), ("send_event", ctypes.c_int),
+        ("display", ctypes.c_void_p), ("window", ctypes.c_ulong), ("message", ctypes.c_ulong),
+        ("format", ctypes.c_int), ("data", ctypes.c_long * 5), ("rest", ctypes.c_long * 24)]
 
 
 class X:
@@ -81,19 +91,27 @@ class X:
                             ctypes.byref(event))
         self.lib.XSync(self.display, 0)
 
+    def listen(self) -> None:
+        """Hears from now on what a window manager is asked."""
+        self.lib.XSelectInput(self.display, ctypes.c_ulong(self.lib.XDefaultRootWindow(
+            self.display)), ctypes.c_long(1 << 19))  # SubstructureNotifyMask
+        self.lib.XSync(self.display, 0)
+
+    def asked(self) -> list[tuple[int, bytes, int, bytes]]:
+        """The next, if there is one: of which window, what, how, and of which state."""
+        event = ClientMessage()
+        if not self.lib.XCheckTypedEvent(self.display, 33, ctypes.byref(event)):
+            return []
+        self.lib.XGetAtomName.restype = ctypes.c_char_p
+        what, state = (self.lib.XGetAtomName(self.display, ctypes.c_ulong(atom))
+                       for atom in (event.message, event.data[1]))
+        return [(event.window, what, event.data[0], state)]
+
     def close(self, window: int) -> None:
         """What a window manager does when somebody presses the cross."""
         protocols, delete = (self.lib.XInternAtom(self.display, name, 0)
                              for name in (b"WM_PROTOCOLS", b"WM_DELETE_WINDOW"))
-
-        class Event(ctypes.Structure):
-            _fields_ = [("type", ctypes.c_int), ("serial", ctypes.c_ulong),
-                        ("send_event", ctypes.c_int), ("display", ctypes.c_void_p),
-                        ("window", ctypes.c_ulong), ("message", ctypes.c_ulong),
-                        ("format", ctypes.c_int), ("data", ctypes.c_long * 5),
-                        ("rest", ctypes.c_long * 24)]
-
-        event = Event(type=33, window=window, message=protocols, format=32)
+        event = ClientMessage(type=33, window=window, message=protocols, format=32)
         event.data[0] = delete
         self.lib.XSendEvent(self.display, ctypes.c_ulong(window), 0, ctypes.c_long(0),
                             ctypes.byref(event))
@@ -248,14 +266,43 @@ def keys(streamer: str, tmp: Path, screens: dict[str, X], _: Sound) -> None:
     caller.plays_on("video")
     until("the window is there", screen.windows)
     window = screen.windows()[0]
-    for key in (b"m", b"s", b"F5", b"Left", b"x", b"m", b"s"):
+    screen.listen()
+    for key in (b"m", b"s", b"F5", b"Left", b"x", b"f", b"m", b"s"):
         screen.press(window, key)
+    asked: list[tuple[int, bytes, int, bytes]] = []
+    until("the window manager is asked", lambda: asked.extend(screen.asked()) or asked)
+    assert asked == [(window, b"_NET_WM_STATE", 2, b"_NET_WM_STATE_FULLSCREEN")], asked
     caller.plays_on("video")
     listener.plays_on("audio")
     screen.press(window, b"q")
     assert "you hung up" in caller.end(), caller.said()
     assert "the peer hung up" in listener.end(), listener.said()
     assert calls.events(caller.record, "muted") == ["yes", "no"]
+
+
+def camera_off(streamer: str, tmp: Path, *_: object) -> None:
+    """Black pictures come in place of the camera's, and the end is told; then its own again."""
+    shown = tmp / "shown.y4m"
+    listener, caller = pair(
+        streamer, tmp, "dark",
+        ({}, ["--source", "none", "--audio", "none", "--audio-sink", "none", "--sink", str(shown)]),
+        ({}, [*TEST, "--sink", "none"]))
+    listener.plays_on("video")
+    for _turn in range(2):
+        caller.key("c")
+        listener.plays_on("video")
+    hang_up(listener, caller)
+    assert calls.events(caller.record, "camera") == ["off", "on"]
+    assert calls.events(listener.record, "peer-camera") == ["off", "on"]
+    with shown.open("rb") as f:
+        size = {word[:1]: int(word[1:]) for word in f.readline().split() if word[:1] in b"WH"}
+        luma = size[b"W"] * size[b"H"]
+        bright = []  # a white ball is in each picture of the camera
+        while f.readline():
+            bright.append(max(f.read(luma * 3 // 2)[:luma]) > 200)
+    runs = [(sees, len(list(run))) for sees, run in groupby(bright)]
+    assert [sees for sees, _ in runs] == [True, False, True], runs
+    assert min(length for _, length in runs) > 24, runs
 
 
 def chosen(streamer: str, tmp: Path, _: dict[str, X], server: Sound) -> None:
@@ -446,6 +493,6 @@ def run(test: Callable[..., None], streamer: str) -> None:
 TESTS: dict[str, Callable[[str], None]] = {
     name: partial(run, test) for name, test in (
         ("slow window", slow_window), ("an end stands still", stand_still), ("windows", windows),
-        ("keys in a window", keys), ("devices by name", chosen), ("loudspeaker", sound),
-        ("microphone", microphone), ("camera", camera))
+        ("keys in a window", keys), ("camera off", camera_off), ("devices by name", chosen),
+        ("loudspeaker", sound), ("microphone", microphone), ("camera", camera))
 }
