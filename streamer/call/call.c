@@ -454,6 +454,7 @@ out:
 	g_free(c->encoder);
 	g_free(c->ecn_text);
 	g_free(c->echo_text);
+	g_free(c->size_text);
 	g_free(c->rate_max_text);
 	g_free(c->rate_min_text);
 	g_mutex_clear(&c->sound.lock);

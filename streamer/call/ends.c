@@ -13,18 +13,30 @@ static gboolean is_none(const char *text)
 	return !strcmp(text, "none");
 }
 
+static void ask(GString *caps, int width, int height, const char *rate)
+{
+	g_string_append_printf(caps,
+			       "video/x-raw,width=%1$d,height=%2$d%3$s; "
+			       "image/jpeg,width=%1$d,height=%2$d%3$s; ",
+			       width, height, rate);
+}
+
 /*
  * What to ask of a camera, the best first: left alone it would give its largest picture, at few a
- * second.
+ * second. Large ones it may give fast enough as JPEG only.
  */
-#define CAMERA_SIZES(kind)                                                                         \
-	kind ",width=640,height=360,framerate=30/1; " kind ",width=640,height=360; " kind          \
-	     ",width=640,height=480,framerate=30/1; " kind ",width=640,height=480; "
-#define CAMERA                                                                                     \
-	CAMERA_SIZES("video/x-raw")                                                                \
-	CAMERA_SIZES("image/jpeg")                                                                 \
-	"image/jpeg,width=1280,height=720; video/x-raw,width=320,height=240; video/x-raw; "        \
-	"image/jpeg; video/x-h264"
+static char *camera_caps(const struct call *c)
+{
+	GString *caps = g_string_new(NULL);
+
+	ask(caps, c->width, c->height, ",framerate=30/1");
+	ask(caps, c->width, c->height, "");
+	ask(caps, 640, 480, ",framerate=30/1");
+	ask(caps, 640, 480, "");
+	g_string_append(caps, "image/jpeg,width=1280,height=720; video/x-raw,width=320,height=240; "
+			      "video/x-raw; image/jpeg; video/x-h264");
+	return g_string_free(caps, FALSE);
+}
 
 static char *y4m_camera(struct call *c, GError **error)
 {
@@ -75,30 +87,52 @@ static const char *found(const struct call *c, enum call_device device, const ch
 	return c->found[device] ? c->found[device] : usual;
 }
 
+static char *device_camera(struct call *c)
+{
+	gboolean path = c->source[0] == '/';
+	char *caps = camera_caps(c), *text;
+
+	text = g_strdup_printf("%s%s%s ! capsfilter caps=\"%s\" ! decodebin",
+			       found(c, CALL_CAMERA, "v4l2src"), path ? " device=" : "",
+			       path ? c->source : "", caps);
+	g_free(caps);
+	return text;
+}
+
+static char *file_camera(struct call *c, GError **error)
+{
+	char *uri = gst_filename_to_uri(c->source, error), *text = NULL;
+
+	if (uri)
+		text = g_strdup_printf(
+			"uridecodebin uri=\"%s\" caps=video/x-raw ! identity sync=true", uri);
+	g_free(uri);
+	return text;
+}
+
 static char *camera(struct call *c, GError **error)
 {
-	static const char raw[] = "videoconvert ! videoscale ! videorate ! "
-				  "video/x-raw,format=I420,width=640,height=360,framerate=24/1";
-	char *uri, *text;
+	char *any, *text;
 
 	c->out.interval = 1.0 / 24;
-	if (!strcmp(c->source, "test"))
-		return g_strdup_printf("videotestsrc is-live=true pattern=ball ! %s", raw);
-	if (!strcmp(c->source, "screen"))
-		return g_strdup_printf("ximagesrc use-damage=false ! %s", raw);
-	if (choose_is(c->source, "camera") || g_str_has_prefix(c->source, "/dev/video"))
-		return g_strdup_printf("%s%s%s ! capsfilter caps=\"" CAMERA "\" ! decodebin ! %s",
-				       found(c, CALL_CAMERA, "v4l2src"),
-				       c->source[0] == '/' ? " device=" : "",
-				       c->source[0] == '/' ? c->source : "", raw);
 	if (g_str_has_suffix(c->source, ".y4m"))
 		return y4m_camera(c, error);
-	uri = gst_filename_to_uri(c->source, error);
-	if (!uri)
+	if (!strcmp(c->source, "test"))
+		any = g_strdup("videotestsrc is-live=true pattern=ball");
+	else if (!strcmp(c->source, "screen"))
+		any = g_strdup("ximagesrc use-damage=false");
+	else if (choose_is(c->source, "camera") || g_str_has_prefix(c->source, "/dev/video"))
+		any = device_camera(c);
+	else
+		any = file_camera(c, error);
+	if (!any)
 		return NULL;
-	text = g_strdup_printf("uridecodebin uri=\"%s\" caps=video/x-raw ! identity sync=true ! %s",
-			       uri, raw);
-	g_free(uri);
+	/* what has another shape gets borders */
+	text = g_strdup_printf("%s ! videoconvert ! videoscale ! videorate ! "
+			       "video/x-raw,format=I420,width=%d,height=%d,framerate=24/1,"
+			       "pixel-aspect-ratio=1/1",
+			       any, c->width, c->height);
+	g_free(any);
 	return text;
 }
 

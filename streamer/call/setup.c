@@ -70,6 +70,8 @@ gboolean call_parse(struct call *c, int argc, char **argv, GError **error)
 		 "File with the secret of both ends: 16 bytes or more", "FILE"},
 		{"source", 0, 0, G_OPTION_ARG_FILENAME, &c->source,
 		 "Picture: camera (default), camera:NAME, screen, test, a file, or none", "WHAT"},
+		{"size", 0, 0, G_OPTION_ARG_STRING, &c->size_text,
+		 "Of the picture that is sent, but for a .y4m file's (640x360)", "WIDTHxHEIGHT"},
 		{"audio", 0, 0, G_OPTION_ARG_FILENAME, &c->audio,
 		 "Sound: mic (default), mic:NAME, test, a file, or none", "WHAT"},
 		{"sink", 0, 0, G_OPTION_ARG_FILENAME, &c->sink,
@@ -177,7 +179,8 @@ gboolean call_parse(struct call *c, int argc, char **argv, GError **error)
 			    PORT_LEAST, PORT_MOST);
 		return FALSE;
 	}
-	if (!call_parse_ice(c, error))
+	if (!size_parse(&c->width, &c->height, c->size_text ? c->size_text : "640x360", error) ||
+	    !call_parse_ice(c, error))
 		return FALSE;
 	if (c->name && !g_utf8_validate(c->name, -1, NULL)) {
 		g_set_error(error, USAGE_ERROR, 0, "--name must be UTF-8");

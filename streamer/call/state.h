@@ -81,7 +81,7 @@ struct call {
 	gint fec;  /* packets that correct, per cent of the picture's */
 	char *secret_path, *source, *audio, *sink, *audio_sink, *record_dir, *name, *paqmd,
 		*rate_max_text, *rate_min_text, *controller, *encoder, *ecn_text;
-	char *echo_text;
+	char *echo_text, *size_text;
 	char *meet_text, *ice_text, *stun_text, *turn_text, *turn_secret_path;
 	gdouble duration;
 
@@ -97,6 +97,7 @@ struct call {
 	struct ice *ice; /* finds the path in their place, which are NULL then; or NULL */
 	gboolean ipv6;	 /* media are */
 
+	int width, height; /* of the picture that is sent */
 	struct y4m y4m;
 	GBytes *samples;
 	struct feed *feeds[CALL_MEDIA];

@@ -17,12 +17,12 @@ static gboolean is_side(int side)
 	return side >= SIDE_MIN && side <= SIDE_MAX && !(side % 2);
 }
 
-gboolean size_parse(struct size *s, const char *text, GError **error)
+gboolean size_parse(int *width, int *height, const char *text, GError **error)
 {
 	char end;
 
-	if (sscanf(text, "%5dx%5d%c", &s->wanted_width, &s->wanted_height, &end) == 2 &&
-	    is_side(s->wanted_width) && is_side(s->wanted_height))
+	if (sscanf(text, "%5dx%5d%c", width, height, &end) == 2 && is_side(*width) &&
+	    is_side(*height))
 		return TRUE;
 	g_set_error(error, USAGE_ERROR, 0,
 		    "--size %s: must be WIDTHxHEIGHT, both even and from " G_STRINGIFY(

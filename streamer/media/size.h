@@ -16,8 +16,8 @@ struct size {
 	int wanted_width, wanted_height; /* what users want to see; 0: the first picture's */
 };
 
-/* What a user says, WIDTHxHEIGHT: even, 16 to 8192 each. */
-gboolean size_parse(struct size *s, const char *text, GError **error);
+/* What a user says with --size, WIDTHxHEIGHT: even, 16 to 8192 each. */
+gboolean size_parse(int *width, int *height, const char *text, GError **error);
 /**
  * size_keep() - give all pictures the size of the first one
  * @decoder: element whose pad "src" gives pictures

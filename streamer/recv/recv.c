@@ -128,7 +128,8 @@ static gboolean parse(struct receiver *r, int argc, char **argv, GError **error)
 		return FALSE;
 	}
 	r->local = parse_address(r->listen, 0, error);
-	if (r->size_text && !size_parse(&r->size, r->size_text, error))
+	if (r->size_text &&
+	    !size_parse(&r->size.wanted_width, &r->size.wanted_height, r->size_text, error))
 		return FALSE;
 	return r->local && (!r->controller || parse_decider(r->controller, &r->dec, error));
 }

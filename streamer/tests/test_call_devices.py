@@ -305,6 +305,27 @@ def camera_off(streamer: str, tmp: Path, *_: object) -> None:
     assert min(length for _, length in runs) > 24, runs
 
 
+def sizes(streamer: str, tmp: Path, screens: dict[str, X], _: Sound) -> None:
+    """Pictures have the size that was asked for, and the shape of what is seen in them."""
+    files = {end: tmp / f"{end}.y4m" for end in ("listener", "caller")}
+    sound = ["--audio", "none", "--audio-sink", "none"]
+    listener, caller = pair(
+        streamer, tmp, "sizes",
+        ({"DISPLAY": screens["listener"].name},
+         ["--source", "screen", "--size", "800x450", *sound, "--sink", str(files["listener"])]),
+        ({}, ["--source", "test", "--size", "1280x720", *sound, "--sink", str(files["caller"])]))
+    for end in (listener, caller):
+        end.plays_on("video")
+    hang_up(listener, caller)
+    for end, size in (("listener", b"W1280 H720"), ("caller", b"W800 H450")):
+        with files[end].open("rb") as f:
+            assert size in f.readline(), (end, size)
+    for wrong in ("1280", "1280x721", "8x8", "1280x720x3"):
+        said = Program(HERE, streamer, "call", "--listen", "--secret", "x", "--size", wrong).end(
+            status=2)
+        assert f"--size {wrong}: must be WIDTHxHEIGHT" in said, said
+
+
 def chosen(streamer: str, tmp: Path, _: dict[str, X], server: Sound) -> None:
     """Of two loudspeakers and three microphones those that were named; they vanish, and return."""
     two = [f"module-null-sink sink_name={name} sink_properties=device.description={title}"
@@ -493,6 +514,7 @@ def run(test: Callable[..., None], streamer: str) -> None:
 TESTS: dict[str, Callable[[str], None]] = {
     name: partial(run, test) for name, test in (
         ("slow window", slow_window), ("an end stands still", stand_still), ("windows", windows),
-        ("keys in a window", keys), ("camera off", camera_off), ("devices by name", chosen),
-        ("loudspeaker", sound), ("microphone", microphone), ("camera", camera))
+        ("keys in a window", keys), ("camera off", camera_off), ("sizes", sizes),
+        ("devices by name", chosen), ("loudspeaker", sound), ("microphone", microphone),
+        ("camera", camera))
 }
