@@ -283,7 +283,7 @@ static gboolean on_message(GstBus *bus, GstMessage *msg, gpointer data)
 
 static void run(struct call *c)
 {
-	guint sources[10], n = 0;
+	guint sources[11], n = 0;
 	GstBus *bus = gst_element_get_bus(c->pipeline);
 	GstClock *clock = gst_system_clock_obtain();
 	struct sound_stats sound;
@@ -314,6 +314,8 @@ static void run(struct call *c)
 	sources[n++] = g_timeout_add(RATE_TICK_MS, on_tick, c);
 	sources[n++] = g_timeout_add(INBOUND_TICK_MS, call_on_inbound, c);
 	sources[n++] = g_timeout_add(1000, call_on_second, c);
+	if (call_sends_video(c) && g_atomic_int_get(&c->out.waiting))
+		sources[n++] = g_timeout_add(FIRST_PROBES_MS, carried_first_probes, &c->out);
 	if (c->echo)
 		sources[n++] = g_timeout_add(ECHO_TICK_MS, on_echo, c);
 	if (isatty(STDIN_FILENO))
@@ -416,6 +418,7 @@ out:
 		c->status = EXIT_RUN;
 	echo_free(c->echo);
 	call_tell_free(c->tell);
+	carriage_free(c->carriage);
 	outgoing_clear(&c->out);
 	call_clear_ice(c);
 	inbound_free(c->inbound);
@@ -453,6 +456,7 @@ out:
 	g_free(c->controller);
 	g_free(c->encoder);
 	g_free(c->ecn_text);
+	g_free(c->carrier);
 	g_free(c->echo_text);
 	g_free(c->size_text);
 	g_free(c->rate_max_text);

@@ -197,6 +197,11 @@ static void agreed(struct call *c)
 		c->to = G_INET_SOCKET_ADDRESS(
 			address_to_port(link_peer(c->link), c->theirs.stream[CALL_VIDEO].port));
 	o->qp_min = OUTGOING_QP_MIN;
+	if (o->carrier == CARRIER_PROBE && !c->theirs.returns) {
+		g_printerr("paqm-streamer: the peer's version returns no rates; --carrier probe is "
+			   "of no use\n");
+		o->carrier = CARRIER_ICMP;
+	}
 	o->repairs.fec = (guint)c->fec;
 	o->repairs.ssrc = mine->ssrc;
 	o->repairs.rtx_ssrc = rtx_ssrc(mine);
@@ -325,6 +330,10 @@ static gboolean build_session(struct call *c, enum call_media media, GError **er
 			    stream_caps(c, media, "application/x-srtp"), error);
 	if (!in->rtp)
 		return FALSE;
+	own_session(c, media);
+	/* before the gate, which knows no probes */
+	if (media == CALL_VIDEO && theirs->sends && c->theirs.nonce)
+		c->carriage = carriage_new(in->rtp, c->session[media], c->theirs.nonce);
 	if (c->rtcp[media]) {
 		in->rtcp = from_peer(c, recv, media, c->rtcp[media],
 				     gst_caps_new_empty_simple("application/x-srtcp"), error);
@@ -341,7 +350,6 @@ static gboolean build_session(struct call *c, enum call_media media, GError **er
 	}
 	if (media == CALL_VIDEO && c->rec.rx)
 		part_probe(in->rtp, "src", call_on_packet, c);
-	own_session(c, media);
 	if (media == CALL_VIDEO && theirs->sends)
 		c->tell = call_tell_new(in->rtp, c->ice ? NULL : c->rtp[media], c->ipv6,
 					c->session[media], theirs->ssrc, call_payload(&c->theirs),

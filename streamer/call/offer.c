@@ -72,13 +72,15 @@ static json_t *ice_json(const struct offer_ice *ice)
 
 char *offer_write(const struct offer *o)
 {
-	json_t *root =
-		json_pack("{s:i, s:s, s:I, s:b, s:b, s:b, s:b}", "paqm-call", OFFER_VERSION, "name",
-			  o->name, "rate-max", (json_int_t)o->rate_max, "rtx", o->rtx,
-			  "useinbandfec", o->mends, "rtcp-mux", o->mux, "ready", o->tells);
+	json_t *root = json_pack("{s:i, s:s, s:I, s:b, s:b, s:b, s:b, s:b}", "paqm-call",
+				 OFFER_VERSION, "name", o->name, "rate-max",
+				 (json_int_t)o->rate_max, "rtx", o->rtx, "useinbandfec", o->mends,
+				 "rtcp-mux", o->mux, "ready", o->tells, "returns", o->returns);
 
 	if (o->corrects)
 		json_object_set_new(root, "fec", json_integer(o->fec));
+	if (o->nonce)
+		json_object_set_new(root, "probes", json_integer(o->nonce));
 
 	for (int i = 0; i < CALL_MEDIA; i++) {
 		const struct offer_stream *st = &o->stream[i];
@@ -241,6 +243,16 @@ static gboolean read_fec(struct offer *o, json_t *fec, GError **error)
 	return TRUE;
 }
 
+static gboolean read_probes(struct offer *o, json_t *probes, GError **error)
+{
+	json_int_t nonce = json_integer_value(probes);
+
+	if (probes && (!json_is_integer(probes) || nonce < 1 || nonce > G_MAXUINT32))
+		return bad(error, "probes must be a number from 1 to 4294967295");
+	o->nonce = (guint32)nonce;
+	return TRUE;
+}
+
 /**
  * offer_read() - the peer's first line
  * @line: without its end
@@ -274,7 +286,9 @@ gboolean offer_read(struct offer *o, const char *line, gsize len, GError **error
 	o->mends = json_is_true(json_object_get(root, "useinbandfec"));
 	o->tells = json_is_true(json_object_get(root, "ready"));
 	o->mux = json_is_true(json_object_get(root, "rtcp-mux"));
-	ok = read_fec(o, json_object_get(root, "fec"), error);
+	o->returns = json_is_true(json_object_get(root, "returns"));
+	ok = read_fec(o, json_object_get(root, "fec"), error) &&
+	     read_probes(o, json_object_get(root, "probes"), error);
 	for (int i = 0; i < CALL_MEDIA && ok; i++)
 		ok = read_stream(&o->stream[i], json_object_get(root, call_media_names[i]), error);
 	json_decref(root);

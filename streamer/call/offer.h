@@ -7,7 +7,7 @@
  *
  *   {"paqm-call":1,"name":"...","video":{"port":P,"ssrc":S,"key":"BASE64","payload":N},
  *    "audio":{"port":P,"ssrc":S,"key":"BASE64","sends":false},"rate-max":BPS,"rtx":true,"fec":20,
- *    "useinbandfec":true,"rtcp-mux":true,"ready":true}
+ *    "useinbandfec":true,"rtcp-mux":true,"ready":true,"probes":NONCE,"returns":true}
  *   {"ready":true}  {"muted":true}  {"camera":false}  {"bye":"..."}
  *   {"candidates":{"video":[...],"audio":[...]}}
  *
@@ -20,7 +20,8 @@
  * the copies of lost sound that Opus can send. With `rtcp-mux` (the word of RFC 5761) an end takes
  * RTCP at `port`, too; if both do, none is sent to the port above. With `ready` an end will tell
  * when it takes media: nothing is sent to it before, or what waits in its sockets meanwhile would
- * look to it like a path of that delay.
+ * look to it like a path of that delay. With `probes` an end sends probes beside its pictures, of
+ * that nonce (docs/protocol.md, section 4a), if the other `returns` what routers write into them.
  *
  * A stream of an end that knows ICE (RFC 8445) has
  *
@@ -88,8 +89,10 @@ struct offer {
 	gboolean tells;	  /* when it is ready for media */
 	gboolean mux;	  /* RTCP comes to the port of RTP, RFC 5761 */
 	gboolean corrects;
-	guint fec;	/* packets that correct, per cent of the others, with @corrects */
-	gboolean mends; /* lost sound, by what Opus copies into the next packet */
+	guint fec;	  /* packets that correct, per cent of the others, with @corrects */
+	gboolean mends;	  /* lost sound, by what Opus copies into the next packet */
+	guint32 nonce;	  /* of the probes beside its pictures; 0: it sends none */
+	gboolean returns; /* the rates that the peer's probes bring */
 };
 
 enum note_kind {

@@ -100,6 +100,9 @@ gboolean call_parse(struct call *c, int argc, char **argv, GError **error)
 		{"encoder", 0, 0, G_OPTION_ARG_STRING, &c->encoder,
 		 "GStreamer encoder with a live bit rate, and its properties (" OWN_ENCODER ")",
 		 "ELEMENT"},
+		{"carrier", 0, 0, G_OPTION_ARG_STRING, &c->carrier,
+		 "Let routers write rates into probes beside the picture, or (icmp) nowhere",
+		 "icmp|probe"},
 		{"ecn", 0, 0, G_OPTION_ARG_STRING, &c->ecn_text,
 		 "Send the picture as ECN-capable and lower its rate when packets are marked (off)",
 		 "off|ect0|ect1"},
@@ -163,6 +166,14 @@ gboolean call_parse(struct call *c, int argc, char **argv, GError **error)
 	c->out.kind = parse_controller(c->controller, c->out.control, error);
 	if (!c->out.kind || !parse_ecn(c->ecn_text, c->out.kind, &c->out.ecn, error))
 		return FALSE;
+	if (!parse_carrier(c->carrier, &c->out.carrier, error))
+		return FALSE;
+	if (c->out.carrier == CARRIER_IN_BAND) {
+		g_set_error(error, USAGE_ERROR, 0,
+			    "--carrier in-band: a call is encrypted, and routers cannot write into "
+			    "headers that are authenticated; use --carrier probe");
+		return FALSE;
+	}
 	if (c->out.rate_min > c->out.rate_max || c->duration < 0 || c->duration > 1e6) {
 		g_set_error(error, USAGE_ERROR, 0,
 			    "an option is out of range: --rate-min must not exceed --rate-max, "
@@ -278,6 +289,9 @@ static gboolean prepare_offer(struct call *c, GError **error)
 	c->mine.mux = TRUE;
 	c->mine.corrects = TRUE;
 	c->mine.mends = TRUE;
+	c->mine.returns = TRUE;
+	if (c->out.carrier == CARRIER_PROBE)
+		c->mine.nonce = c->out.nonce = g_random_int() | 1;
 	ok = ok && call_use_encoder(c, error);
 	if (ok && c->out.adaptor)
 		c->mine.stream[CALL_VIDEO].payload = adaptor_payload(c->out.adaptor);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "streamer/call/capture.h"
+#include "streamer/call/carriage.h"
 #include "streamer/call/device.h"
 #include "streamer/call/echo.h"
 #include "streamer/call/ice.h"
@@ -80,7 +81,7 @@ struct call {
 	gint port; /* the first one for media; 0: any */
 	gint fec;  /* packets that correct, per cent of the picture's */
 	char *secret_path, *source, *audio, *sink, *audio_sink, *record_dir, *name, *paqmd,
-		*rate_max_text, *rate_min_text, *controller, *encoder, *ecn_text;
+		*rate_max_text, *rate_min_text, *controller, *encoder, *ecn_text, *carrier;
 	char *echo_text, *size_text;
 	char *meet_text, *ice_text, *stun_text, *turn_text, *turn_secret_path;
 	gdouble duration;
@@ -117,6 +118,7 @@ struct call {
 	GInetSocketAddress *from, *to; /* where they go; @from: ICE has said so, or NULL */
 	struct inbound *inbound;       /* what comes */
 	struct call_tell *tell;	       /* and what its sender is told of it */
+	struct carriage *carriage;     /* and of its rate by routers, if it sends probes */
 	gint play_ms;		       /* atomic: playout delay */
 	gint64 wall_offset;	       /* CLOCK_REALTIME - CLOCK_MONOTONIC */
 	guint64 played[CALL_MEDIA];

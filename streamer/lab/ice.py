@@ -224,6 +224,14 @@ class Call:
                 within(f"{name}: {host} sees the first picture after so many seconds", shown[0], 0,
                        first)
 
+    def arrives(self) -> float:
+        """Pictures of s at v in the long run, bit/s on the wire."""
+        times = self.times("v", "rx", "t_ns")
+        end = max(times) - 1
+        arrived = sum(int(row["wire_bytes"]) for at, row in
+                      zip(times, self.rows("v", "rx"), strict=True) if SETTLED <= at < end)
+        return arrived * 8 / (end - SETTLED)
+
     def follows(self, name: str, ends: Ends, share: float = 1) -> None:
         """The stream of s is told its share of the link, and keeps to it."""
         ways = [row["detail"].split()[2:5:2] for row in self.rows("s", "events")
@@ -239,11 +247,7 @@ class Call:
         check(f"{name}: routers tell rates", late, (told, self.said))
         if not late:
             return
-        end = max(self.times("v", "rx", "t_ns"))
-        arrived = sum(int(row["wire_bytes"]) for at, row in
-                      zip(self.times("v", "rx", "t_ns"), self.rows("v", "rx"), strict=True)
-                      if SETTLED <= at < end - 1)
-        rate = arrived * 8 / (end - 1 - SETTLED)
+        rate = self.arrives()
         fair = LINK * share
         within(f"{name}: part of its share that the router grants", late[-1] / fair, 0.8, 1.05)
         within(f"{name}: part of its share that pictures take", rate / fair, 0.8, 1.05)
@@ -505,10 +509,49 @@ def six(ends: Ends) -> None:
     server.end()
 
 
+# Probes of others, to the port of media.
+PROBES = """
+import random, socket, sys, time
+dice, s = random.Random(2), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+first, length = int(sys.argv[3]), int(sys.argv[4])
+print("ready", flush=True)
+end = time.monotonic() + 12
+while time.monotonic() < end:
+    s.sendto(bytes([first]) + dice.randbytes(dice.choice([3, length - 1, length - 1, 40])),
+             (sys.argv[1], int(sys.argv[2])))
+    time.sleep(0.005)
+"""
+PROBE_FIRST, PROBE_LENGTH = 15, 20  # core/paqm_inband.h
+
+
+def carried(ends: Ends) -> None:
+    """Rates in probes beside the stream, which cross every gate: no daemon, and others' probes."""
+    gate("n", "10.1.0.9")
+    gate("m", "10.4.0.2")
+    for device in "mc":
+        inside("r", "tc", "qdisc", "change", "dev", device, "root", "paqm", "feedback", "in-band")
+
+    def attack(_: Program) -> None:
+        Program("m", "python3", "-c", PROBES, "10.4.0.2", 42000, PROBE_FIRST, PROBE_LENGTH,
+                ready="ready")
+
+    call = Call(ends, ["--stun", "server", "--carrier", "probe", "--paqmd", "none"],
+                ["--stun", "server", "--port", "42000"], meanwhile=attack)
+    call.talks("probes")
+    told = list(zip(call.times("s", "feedback", "t_ns"), call.rows("s", "feedback"), strict=True))
+    check("probes: they are the way by which rates come", told and
+          {row["cause"] for _, row in told} == {"probe"}, told[:5])
+    late = [float(row["rate_bps"]) for at, row in told if at > SETTLED]
+    within("probes: part of the link that the router grants", late[-1] / LINK, 0.8, 1.05)
+    within("probes: part of it that pictures take", call.arrives() / LINK, 0.8, 1.05)
+    for device in "mc":
+        inside("r", "tc", "qdisc", "change", "dev", device, "root", "paqm", "feedback", "quench")
+
+
 def main() -> int:
     groups: dict[str, Callable[[Ends], None]] = {
         "stun": stun, "turn": turn, "refused": refused, "slow": slow, "strangers": strangers,
-        "moved": moved, "without": without, "meet": meet, "six": six}
+        "moved": moved, "without": without, "meet": meet, "six": six, "carried": carried}
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--build", type=Path, default=TOP / "build")
     parser.add_argument("--plain", action="store_true", help="without P-AQM: outside a guest")

@@ -231,6 +231,9 @@ void outgoing_tick(struct outgoing *o)
 {
 	guint64 bytes, left;
 
+	if (o->carrier == CARRIER_PROBE && !g_atomic_int_get(&o->waiting) &&
+	    !g_atomic_int_get(&o->stopped))
+		carried_probe(o);
 	g_object_get(o->pacer, "wire-bytes", &bytes, NULL);
 	rate_sent(o->rate, bytes);
 	if (o->advised && !returned_rate(&o->returned, (guint64)monotonic_ns()))

@@ -97,6 +97,8 @@ void carried_probe(struct outgoing *o)
 	gsize len = PAQM_PROBE_LEN;
 	struct paqm_more more;
 
+	if (!o->socket) /* by a relay, in whose packets routers find no probe */
+		return;
 	p[0] = PAQM_PROBE_FIRST;
 	paqm_field_encode(p + 1, &o->field);
 	paqm_put32(p + 1 + PAQM_FIELD_LEN, ++o->probe_seq);

@@ -76,3 +76,21 @@ gboolean parse_decider(const char *text, struct dec **d, GError **error)
 		g_error("out of memory");
 	return TRUE;
 }
+
+gboolean parse_carrier(const char *text, enum carrier *carrier, GError **error)
+{
+	static const char *const names[] = {
+		[CARRIER_ICMP] = "icmp", [CARRIER_IN_BAND] = "in-band", [CARRIER_PROBE] = "probe"};
+
+	*carrier = CARRIER_ICMP;
+	if (!text)
+		return TRUE;
+	for (guint k = 0; k < G_N_ELEMENTS(names); k++) {
+		if (!strcmp(text, names[k])) {
+			*carrier = k;
+			return TRUE;
+		}
+	}
+	g_set_error(error, USAGE_ERROR, 0, "--carrier %s: must be icmp, in-band or probe", text);
+	return FALSE;
+}

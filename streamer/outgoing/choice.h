@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* --controller of the subcommands. */
+/* --controller, --ecn and --carrier of the subcommands. */
 #ifndef PAQM_CHOICE_H
 #define PAQM_CHOICE_H
 
@@ -26,6 +26,16 @@ const struct ctl_kind *parse_controller(const char *text, double option[CTL_OPTI
  * to.
  */
 gboolean parse_ecn(const char *text, const struct ctl_kind *kind, enum ecn *ecn, GError **error);
+
+/* How routers tell rates beside what paqmd hears. */
+enum carrier {
+	CARRIER_ICMP,	 /* not at all */
+	CARRIER_IN_BAND, /* in RTP header extensions */
+	CARRIER_PROBE,	 /* in datagrams beside the stream */
+};
+
+/* icmp, in-band or probe; @text: NULL: icmp. FALSE with @error set: another word. */
+gboolean parse_carrier(const char *text, enum carrier *carrier, GError **error);
 
 /* How marks of such packets are to be answered. */
 static inline enum ctl_ecn ecn_for_controller(enum ecn ecn)

@@ -16,6 +16,7 @@
 
 #include "streamer/encoder/adaptor.h"
 #include "streamer/outgoing/advice.h"
+#include "streamer/outgoing/choice.h"
 #include "streamer/rtp/ecn.h"
 #include "streamer/outgoing/rate.h"
 #include "streamer/rtp/repair.h"
@@ -29,13 +30,6 @@
 #define OUTGOING_QP_MIN 4 /* usual */
 /* Probes: often until the first answer. */
 #define FIRST_PROBES_MS 20
-
-/* How routers tell rates beside what paqmd hears. */
-enum carrier {
-	CARRIER_ICMP,	 /* not at all */
-	CARRIER_IN_BAND, /* in RTP header extensions */
-	CARRIER_PROBE,	 /* in datagrams beside the stream */
-};
 
 struct outgoing {
 	/* options */
@@ -126,7 +120,7 @@ void outgoing_start(struct outgoing *o, GstElement *bin, GObject *session);
 void outgoing_start_train(struct outgoing *o);
 /* The owner's socket and addresses are others now. */
 void outgoing_move(struct outgoing *o);
-/* Every RATE_TICK_MS. */
+/* Every RATE_TICK_MS; probes go with it. */
 void outgoing_tick(struct outgoing *o);
 /* For people: lines about ECN and repair, each with its end; free with g_free(). */
 char *outgoing_summary(const struct outgoing *o);

@@ -35,6 +35,13 @@ static bool newer(const struct paqm_return *a, uint32_t seq, uint8_t kind)
 	return paqm_seq_newer(seq, a->seq);
 }
 
+uint32_t returns_probe_nonce(const uint8_t *payload, size_t len)
+{
+	if (!len || payload[0] != PAQM_PROBE_FIRST || paqm_field_find(payload, (uint32_t)len) != 1)
+		return 0;
+	return paqm_get32(payload + 1 + PAQM_FIELD_NONCE);
+}
+
 bool returns_see(struct returns *r, const uint8_t *payload, size_t len, uint64_t now_ns,
 		 bool *probe)
 {
@@ -105,13 +112,18 @@ static size_t put_head(uint8_t *p, const char *cname, uint32_t ssrc)
 	return len + 4 + chunk;
 }
 
+size_t returns_app(uint8_t *p, const struct paqm_return *r, uint32_t ssrc)
+{
+	paqm_return_encode(p, ssrc, r);
+	return paqm_return_len(r);
+}
+
 size_t returns_compound(uint8_t *p, const struct paqm_return *r, enum returns_form form,
 			const char *cname, uint32_t ssrc, uint32_t media, uint32_t overhead)
 {
 	size_t len = put_head(p, cname, ssrc);
 
-	paqm_return_encode(p + len, ssrc, r);
-	len += paqm_return_len(r);
+	len += returns_app(p + len, r, ssrc);
 	if (form == RETURNS_TMMBR) {
 		paqm_tmmbr_encode(p + len, ssrc, media, bps(r->field.rate), overhead);
 		len += PAQM_TMMBR_LEN;

@@ -34,6 +34,10 @@ struct returns {
 	bool again;
 };
 
+/* The nonce of a probe; 0: it is none. Most datagrams are none, so a look at the first byte does.
+ */
+uint32_t returns_probe_nonce(const uint8_t *payload, size_t len);
+
 /**
  * returns_see() - a datagram came
  * @r: state
@@ -62,6 +66,9 @@ bool returns_see(struct returns *r, const uint8_t *payload, size_t len, uint64_t
  */
 size_t returns_compound(uint8_t *p, const struct paqm_return *r, enum returns_form form,
 			const char *cname, uint32_t ssrc, uint32_t media, uint32_t overhead);
+
+/* The APP packet alone, to be added to a compound packet; @p: room for RETURNS_MAX bytes. */
+size_t returns_app(uint8_t *p, const struct paqm_return *r, uint32_t ssrc);
 
 /**
  * struct returned - the sending side

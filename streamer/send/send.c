@@ -47,14 +47,11 @@ static void check_breaker(struct sender *s)
 static gboolean on_tick(gpointer data)
 {
 	struct sender *s = data;
-	struct outgoing *o = &s->out;
 
 	guard_tick(s->guard, RATE_TICK_MS);
 	if (!s->no_breaker)
 		check_breaker(s);
-	if (o->carrier == CARRIER_PROBE && !g_atomic_int_get(&o->waiting) && !o->stopped)
-		carried_probe(o);
-	outgoing_tick(o);
+	outgoing_tick(&s->out);
 	return G_SOURCE_CONTINUE;
 }
 

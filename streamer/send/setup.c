@@ -19,23 +19,6 @@ static gboolean choose_controller(struct sender *s, GError **error)
 	return s->out.kind != NULL;
 }
 
-static gboolean choose_carrier(struct sender *s, GError **error)
-{
-	static const char *const names[] = {
-		[CARRIER_ICMP] = "icmp", [CARRIER_IN_BAND] = "in-band", [CARRIER_PROBE] = "probe"};
-	guint k = 0;
-
-	while (s->carrier && k < G_N_ELEMENTS(names) && strcmp(s->carrier, names[k]) != 0)
-		k++;
-	if (k == G_N_ELEMENTS(names)) {
-		g_set_error(error, USAGE_ERROR, 0, "--carrier %s: must be icmp, in-band or probe",
-			    s->carrier);
-		return FALSE;
-	}
-	s->out.carrier = k;
-	return TRUE;
-}
-
 /* Routers write into headers: nothing may depend on these. */
 static gboolean carrier_fits(const struct sender *s, GError **error)
 {
@@ -149,7 +132,7 @@ gboolean send_parse(struct sender *s, int argc, char **argv, GError **error)
 	if (!choose_controller(s, error) ||
 	    !parse_ecn(s->ecn_text, s->out.kind, &s->out.ecn, error))
 		return FALSE;
-	if (!choose_carrier(s, error))
+	if (!parse_carrier(s->carrier, &s->out.carrier, error))
 		return FALSE;
 	if (s->srtp_key_file && !carry_key_fits(s->seed >= 0   ? "--seed"
 						: s->ssrc >= 0 ? "--ssrc"

@@ -18,7 +18,9 @@ TEST(test_round_trip)
 			  .corrects = TRUE,
 			  .fec = 20,
 			  .mends = TRUE,
-			  .mux = TRUE},
+			  .mux = TRUE,
+			  .nonce = 0xfffffffe,
+			  .returns = TRUE},
 		     b;
 	char *line;
 
@@ -50,6 +52,7 @@ TEST(test_round_trip)
 	check(b.corrects && b.fec == 20, "correction", 0);
 	check(b.mends, "copies of sound", 0);
 	check(b.mux, "one port for RTP and RTCP", 0);
+	check(b.nonce == a.nonce && b.returns, "probes", (int)b.nonce);
 	check(strlen(line) <= OFFER_LINE, "the longest offer is a line", (int)strlen(line));
 	for (int i = 0; i < CALL_MEDIA; i++)
 		check(!memcmp(&a.stream[i].ice, &b.stream[i].ice, sizeof(struct offer_ice)), "ICE",
@@ -138,6 +141,9 @@ TEST(test_refusals)
 		{OFFER("1", "\"a\"", "1000000,\"fec\":101", VIDEO), "fec must be"},
 		{OFFER("1", "\"a\"", "1000000,\"fec\":-1", VIDEO), "fec must be"},
 		{OFFER("1", "\"a\"", "1000000,\"fec\":true", VIDEO), "fec must be"},
+		{OFFER("1", "\"a\"", "1000000,\"probes\":0", VIDEO), "probes must be"},
+		{OFFER("1", "\"a\"", "1000000,\"probes\":4294967296", VIDEO), "probes must be"},
+		{OFFER("1", "\"a\"", "1000000,\"probes\":true", VIDEO), "probes must be"},
 		{OFFER("1", "\"a\"", "1000000", "{}"), "needs a port"},
 		{OFFER("1", "\"a\"", "1000000", "5"), "needs a port"},
 		{OFFER("1", "\"a\"", "1000000", "{\"port\":80}"), "needs a port"},
