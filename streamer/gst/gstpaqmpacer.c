@@ -13,8 +13,9 @@
  * late, the next frame is spread over less than an interval, but never less
  * than 0.7 of it, until the delay is made good.
  *
- * #GstPaqmPacer:rate is for encoders that answer late to a new rate: what they send
- * beyond it waits here, for a quarter of a second at most, and not in the network.
+ * #GstPaqmPacer:rate is for encoders that answer late to a new rate, or that keep it only
+ * in the mean: what they send beyond it waits here, and not in the network. What waits leaves
+ * at the rate, neither faster nor slower, but no frame waits for longer than half a second.
  *
  * Packets of a train (streamer/rtp/probe.h) leave at its gaps.
  * Two kinds of packets belong to no frame. Packets of another payload type in
@@ -35,7 +36,7 @@ GST_DEBUG_CATEGORY_STATIC(paqmpacer_debug);
 
 #define DEFAULT_INTERVAL (GST_SECOND / 24)
 #define MIN_SPREAD_PERCENT 70
-#define HOLD_MAX 250000 /* us that a frame may wait for those before it */
+#define HOLD_MAX 500000 /* us that a frame may wait for those before it */
 #define QUEUE_MAX 4096
 #define FRAME_MAX 2048 /* packets; a stream that never ends its frames keeps no more */
 #define DEFAULT_BELOW 28
@@ -154,7 +155,7 @@ static void schedule_frame(GstPaqmPacer *self)
 	for (GList *l = self->frame.head; l; l = l->next)
 		total += gst_buffer_get_size(l->data) + self->below;
 	if (self->rate && start - now < HOLD_MAX)
-		span = MAX(span,
+		span = MAX(now + interval - start,
 			   (gint64)gst_util_uint64_scale(total, 8 * G_USEC_PER_SEC, self->rate));
 	while ((buf = g_queue_pop_head(&self->frame))) {
 		guint64 size = gst_buffer_get_size(buf) + self->below;
