@@ -4,9 +4,13 @@
 
 #include <string.h>
 
+/* As webrtcsink has them (gst-plugins-rs, net/webrtc/src/webrtcsink/imp.rs, configure_encoder), but
+ * for the key frame now and then, since not every receiver can ask for one. Half of what a longer
+ * buffer allows stands in the pacer all the time.
+ */
 #define LIVE_VPX                                                                                   \
-	"deadline=1 cpu-used=8 lag-in-frames=0 end-usage=cbr buffer-size=240 "                     \
-	"buffer-initial-size=120 buffer-optimal-size=120 undershoot=95 overshoot=15 "              \
+	"deadline=1 cpu-used=8 lag-in-frames=0 end-usage=cbr buffer-size=150 "                     \
+	"buffer-initial-size=100 buffer-optimal-size=120 max-intra-bitrate=250 "                   \
 	"keyframe-max-dist=240"
 
 /* Names may end in *: VA-API and others number their devices and name their codings. The first
@@ -16,6 +20,8 @@ static const struct row {
 	const char *element;
 	struct knob knob;
 } rows[] = {
+	/* ours, which counts headers itself */
+	{"paqmh264enc", {"rate", 1, NULL, "", KNOB_RATE}},
 	{"x264enc",
 	 {"bitrate", 1000, NULL,
 	  "tune=zerolatency speed-preset=faster vbv-buf-capacity=120 key-int-max=240", KNOB_RATE}},
