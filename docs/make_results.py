@@ -9,6 +9,8 @@ make_results.py controllers out/streamer/result.json
                                                    the tables of docs/controllers.md
 make_results.py chromium out/chromium/result.json  writes docs/results/chromium.json;
                                                    the table of README.md
+make_results.py gst out/gst-checks/result.json     writes docs/results/gst-checks.json; the table of
+                                                   docs/pipelines.md
 """
 
 from __future__ import annotations
@@ -240,11 +242,12 @@ def controllers(path: Path) -> list[str]:
                         f"version {result['versions']['paqm']}."]
 
 
-CHROMIUM = Path(__file__).parent / "results" / "chromium.json"
+RESULTS = Path(__file__).parent / "results"
+LANDED = {"chromium": RESULTS / "chromium.json", "gst": RESULTS / "gst-checks.json"}
 KEPT = ("format", "scenario", "title", "seed", "duration_s", "bottleneck_bps", "rtt_ms", "fps")
 KEPT += ("versions", "packet_log_sha256", "checks")
 SYSTEM = ("name", "title", "sender", "codec", "qdisc", "shaper", "figures")
-# Title, paths in `figures` of the values in a cell, decimals.
+# Title, paths in `figures` of the values in a cell, decimals: the rows of the demonstration.
 BESIDE: list[tuple[str, tuple[str, ...], int]] = [
     ("media delay in the router, p95 / p99, ms",
      ("media_sojourn_ms.p95", "media_sojourn_ms.p99"), 1),
@@ -264,11 +267,22 @@ def kept(result: Json) -> Json:
     return {key: result[key] for key in KEPT} | {"variants": systems}
 
 
-def beside(result: Json) -> list[str]:
+# Of GStreamer pipelines, besides: what encoders of others make of a rate.
+PIPELINES: list[tuple[str, tuple[str, ...], int]] = [
+    ("media delay in the router, median / maximum, ms",
+     ("media_sojourn_ms.p50", "media_sojourn_ms.max"), 1),
+    ("media packets lost", ("media_loss.lost",), 0),
+    ("frame delivery, median, ms", ("frame_delivery_ms.p50",), 0),
+    ("rate within 10 % of the share for good, s after a change", ("settle_s.max",), 1),
+    ("of so many changes it never was", ("settle_s.unsettled",), 0),
+]
+
+
+def beside(result: Json, more: list[tuple[str, tuple[str, ...], int]] | None = None) -> list[str]:
     """A column for each system."""
     systems = result["variants"]
     lines = [row("", *(one["title"] for one in systems)), "|" + "---|" * (len(systems) + 1)]
-    for title, paths, decimals in BESIDE:
+    for title, paths, decimals in [*BESIDE, *(more or [])]:
         cells = (
             " / ".join(cell(pick(one["figures"], path), decimals) for path in paths)
             for one in systems
@@ -285,10 +299,10 @@ def main() -> int:
         lines = departures(Path(args[1]))
     elif len(args) == 2 and args[0] == "controllers":
         lines = controllers(Path(args[1]))
-    elif len(args) == 2 and args[0] == "chromium":
+    elif len(args) == 2 and args[0] in LANDED:
         result = kept(load(Path(args[1])))
-        CHROMIUM.write_text(json.dumps(result, indent=1) + "\n")
-        lines = beside(result)
+        LANDED[args[0]].write_text(json.dumps(result, indent=1) + "\n")
+        lines = beside(result, PIPELINES if args[0] == "gst" else [])
     else:
         print(__doc__, file=sys.stderr)
         return 2
