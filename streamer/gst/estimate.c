@@ -22,6 +22,11 @@ double estimate_expansion(const GstPaqmEstimator *self)
 	return (self->mean_packet + self->below) / self->mean_packet;
 }
 
+double estimate_pace(const GstPaqmEstimator *self)
+{
+	return self->fits * estimate_expansion(self) * (self->advises ? 1 : FREE);
+}
+
 void estimate_wake(GstPaqmEstimator *self)
 {
 	if (self->wake >= 0 && eventfd_write(self->wake, 1) && errno != EAGAIN)
@@ -49,8 +54,9 @@ void estimate_update(GstPaqmEstimator *self)
 		g_object_get(self->net, "estimated-bitrate", &net, NULL);
 	g_mutex_lock(&self->lock);
 	self->fits = estimate_now(self, net);
+	self->advises = self->advised > 0 || net;
 	now = self->fits;
-	if (self->advised > 0 || net)
+	if (self->advises)
 		now = (guint)CLAMP(balance_tell(&self->balance, now), self->least,
 				   MAX(self->least, self->most));
 	tell = now < self->estimate - self->estimate / SMALL ||
@@ -181,7 +187,7 @@ static void obey(GstPaqmEstimator *self)
 	guint below;
 
 	g_mutex_lock(&self->lock);
-	rate = self->fits * estimate_expansion(self) * (self->advised > 0 ? 1 : FREE);
+	rate = estimate_pace(self);
 	told = self->estimate * estimate_expansion(self);
 	interval = self->interval;
 	below = self->below;

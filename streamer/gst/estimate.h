@@ -31,8 +31,9 @@ struct _GstPaqmEstimator {
 	gboolean stop;
 	char *socket, *net_name, *encoder;
 	guint least, most, start;
-	guint fits;	/* bit/s of RTP packets */
-	guint estimate; /* what is told of it */
+	gboolean advises; /* there is advice, or a safety net */
+	guint fits;	  /* bit/s of RTP packets */
+	guint estimate;	  /* what is told of it */
 	struct balance balance;
 	double advised;	    /* bit/s at the IP level, 0: no advice */
 	double mean_packet; /* RTP bytes */
@@ -51,6 +52,11 @@ void estimate_stop(GstPaqmEstimator *self);
 
 /* Wire bytes for each byte of RTP. Called with the lock held. */
 double estimate_expansion(const GstPaqmEstimator *self);
+
+/* What leaves, bit/s on the wire: what fits, but without advice more, or what an encoder makes too
+ * much would wait for good. Called with the lock held.
+ */
+double estimate_pace(const GstPaqmEstimator *self);
 
 /* Something has changed: the thread looks at it. Any thread. */
 void estimate_wake(GstPaqmEstimator *self);

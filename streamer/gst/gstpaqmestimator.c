@@ -86,7 +86,7 @@ static void count(GstPaqmEstimator *self, GstBuffer *buf)
 	}
 	self->mean_packet += MEAN_GAIN * ((double)size - self->mean_packet);
 	self->wire_bytes += size + self->below;
-	rate = self->fits * estimate_expansion(self);
+	rate = estimate_pace(self);
 	balance_came(&self->balance, 8.0 * (double)(size + self->below), rate, now);
 	if (marker & 0x80)
 		balance_picture(&self->balance, rate);

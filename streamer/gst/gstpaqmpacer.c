@@ -15,7 +15,8 @@
  *
  * #GstPaqmPacer:rate is for encoders that answer late to a new rate, or that keep it only
  * in the mean: what they send beyond it waits here, and not in the network. What waits leaves
- * at the rate, neither faster nor slower, but no frame waits for longer than half a second.
+ * at the rate, neither faster nor slower, also when that changes, but no frame waits for longer
+ * than half a second.
  *
  * Packets of a train (streamer/rtp/probe.h) leave at its gaps.
  * Two kinds of packets belong to no frame. Packets of another payload type in
@@ -445,6 +446,28 @@ static gboolean set_clock(GstElement *element, GstClock *clock)
 	return GST_ELEMENT_CLASS(gst_paqm_pacer_parent_class)->set_clock(element, clock);
 }
 
+/* What waits leaves at another rate from now on. Called with the lock held. */
+static void set_rate(GstPaqmPacer *self, guint64 rate)
+{
+	gint64 now = now_us(self);
+	guint64 before = self->rate;
+
+	self->rate = rate;
+	if (!before || !rate || before == rate)
+		return;
+	for (GList *l = self->queue.head; l; l = l->next) {
+		struct item *it = l->data;
+
+		if (it->due > now)
+			it->due = now + (gint64)gst_util_uint64_scale(it->due - now, before, rate);
+	}
+	if (self->busy > now)
+		self->busy = now + (gint64)gst_util_uint64_scale(self->busy - now, before, rate);
+	if (self->again > now)
+		self->again = now + (gint64)gst_util_uint64_scale(self->again - now, before, rate);
+	wake(self);
+}
+
 static void set_property(GObject *object, guint id, const GValue *value, GParamSpec *pspec)
 {
 	GstPaqmPacer *self = GST_PAQM_PACER(object);
@@ -460,7 +483,7 @@ static void set_property(GObject *object, guint id, const GValue *value, GParamS
 	else if (id == PROP_BELOW)
 		self->below = g_value_get_uint(value);
 	else if (id == PROP_RATE)
-		self->rate = g_value_get_uint64(value);
+		set_rate(self, g_value_get_uint64(value));
 	else
 		G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
 	changed = self->interval != before;

@@ -110,6 +110,29 @@ GST_START_TEST(test_rate_drains)
 }
 GST_END_TEST;
 
+/* What waits leaves at another rate as soon as there is one. */
+GST_START_TEST(test_rate_changes)
+{
+	static const gint64 at[] = {0,	   20000,  30000,  40000,  50000,  60000,
+				    80000, 100000, 110000, 120000, 130000, 140000};
+
+	gst_harness_set(b.h, "paqmpacer", "rate", (guint64)400000, NULL);
+	push_frame(&b, four, 4); /* 80 ms */
+	pass_until(&b, 20000);
+	gst_harness_set(b.h, "paqmpacer", "rate", (guint64)800000, NULL);
+	pass_until(&b, 40000);
+	push_frame(&b, four, 4); /* from 50 on, over at 90 */
+	pass_until(&b, 60000);
+	gst_harness_set(b.h, "paqmpacer", "rate", (guint64)400000, NULL);
+	pass_until(&b, 100000);
+	gst_harness_set(b.h, "paqmpacer", "rate", (guint64)800000, NULL);
+	push_frame(&b, four, 4); /* begins at 110, not at 120 */
+	pass(&b, 12);
+	check_times(&b, 0, at, 12);
+	bench_end(&b);
+}
+GST_END_TEST;
+
 /* No frame waits for longer than half a second. */
 GST_START_TEST(test_rate_held)
 {
@@ -423,6 +446,7 @@ static Suite *pacer_suite(void)
 	tcase_add_test(tc, test_catching_up);
 	tcase_add_test(tc, test_rate);
 	tcase_add_test(tc, test_rate_drains);
+	tcase_add_test(tc, test_rate_changes);
 	tcase_add_test(tc, test_rate_held);
 	tcase_add_test(tc, test_reserve);
 	tcase_add_test(tc, test_again);
