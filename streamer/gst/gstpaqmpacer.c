@@ -29,6 +29,7 @@
 
 #include <sys/prctl.h>
 
+#include "streamer/gst/due.h"
 #include "streamer/gst/pictures.h"
 #include "streamer/gst/trainpace.h"
 
@@ -41,11 +42,6 @@ GST_DEBUG_CATEGORY_STATIC(paqmpacer_debug);
 #define QUEUE_MAX 4096
 #define FRAME_MAX 2048 /* packets; a stream that never ends its frames keeps no more */
 #define DEFAULT_BELOW 28
-
-struct item {
-	GstMiniObject *object; /* buffer or serialized event */
-	gint64 due;	       /* time of the clock, us; 0: at once */
-};
 
 struct _GstPaqmPacer {
 	GstElement parent;
@@ -120,29 +116,6 @@ static void wait_until(GstPaqmPacer *self, gint64 due)
 	gst_clock_id_unref(alarm);
 }
 
-static struct item *new_item(GstMiniObject *object, gint64 due)
-{
-	return g_memdup2(&(struct item){object, due}, sizeof(struct item));
-}
-
-static void push_item(GstPaqmPacer *self, GstMiniObject *object, gint64 due)
-{
-	g_queue_push_tail(&self->queue, new_item(object, due));
-}
-
-/* Before whatever is due later. */
-static void insert_item(GstPaqmPacer *self, GstMiniObject *object, gint64 due)
-{
-	GList *l = self->queue.head;
-
-	while (l && ((struct item *)l->data)->due <= due)
-		l = l->next;
-	if (l)
-		g_queue_insert_before(&self->queue, l, new_item(object, due));
-	else
-		push_item(self, object, due);
-}
-
 /* Give every packet of the collected frame its time. Called with the lock held. */
 static void schedule_frame(GstPaqmPacer *self)
 {
@@ -161,7 +134,7 @@ static void schedule_frame(GstPaqmPacer *self)
 	while ((buf = g_queue_pop_head(&self->frame))) {
 		guint64 size = gst_buffer_get_size(buf) + self->below;
 
-		insert_item(self, GST_MINI_OBJECT_CAST(buf), start + span * before / total);
+		due_insert(&self->queue, GST_MINI_OBJECT_CAST(buf), start + span * before / total);
 		before += size;
 		self->wire_bytes += size;
 		self->packets++;
@@ -180,7 +153,7 @@ static gboolean schedule_train(GstPaqmPacer *self, GstBuffer *buf)
 
 	if (due < 0)
 		return FALSE;
-	insert_item(self, GST_MINI_OBJECT_CAST(buf), due);
+	due_insert(&self->queue, GST_MINI_OBJECT_CAST(buf), due);
 	self->busy = MAX(self->busy, due + gap);
 	self->wire_bytes += size;
 	self->packets++;
@@ -196,9 +169,9 @@ static void schedule_repair(GstPaqmPacer *self, GstBuffer *buf, enum kind kind)
 	gint64 due = MAX(*busy, now_us(self));
 
 	if (kind == BEHIND)
-		push_item(self, GST_MINI_OBJECT_CAST(buf), due);
+		due_push(&self->queue, GST_MINI_OBJECT_CAST(buf), due);
 	else
-		insert_item(self, GST_MINI_OBJECT_CAST(buf), due);
+		due_insert(&self->queue, GST_MINI_OBJECT_CAST(buf), due);
 	*busy = due + (gint64)(self->pace * size);
 	self->wire_bytes += size;
 	self->repair_bytes += size;
@@ -387,7 +360,7 @@ static gboolean pacer_event(GstPad *pad, GstObject *parent, GstEvent *event)
 		/* A frame without its marker will not get one any more. */
 		if (GST_EVENT_TYPE(event) == GST_EVENT_EOS && self->frame.length)
 			schedule_frame(self);
-		push_item(self, GST_MINI_OBJECT_CAST(event), 0);
+		due_push(&self->queue, GST_MINI_OBJECT_CAST(event), 0);
 		wake(self);
 	}
 	g_mutex_unlock(&self->lock);
@@ -458,13 +431,10 @@ static void set_rate(GstPaqmPacer *self, guint64 rate)
 	for (GList *l = self->queue.head; l; l = l->next) {
 		struct item *it = l->data;
 
-		if (it->due > now)
-			it->due = now + (gint64)gst_util_uint64_scale(it->due - now, before, rate);
+		it->due = due_at_rate(it->due, now, before, rate);
 	}
-	if (self->busy > now)
-		self->busy = now + (gint64)gst_util_uint64_scale(self->busy - now, before, rate);
-	if (self->again > now)
-		self->again = now + (gint64)gst_util_uint64_scale(self->again - now, before, rate);
+	self->busy = due_at_rate(self->busy, now, before, rate);
+	self->again = due_at_rate(self->again, now, before, rate);
 	wake(self);
 }
 
