@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -242,8 +243,8 @@ def controllers(path: Path) -> list[str]:
                         f"version {result['versions']['paqm']}."]
 
 
-RESULTS = Path(__file__).parent / "results"
-LANDED = {"chromium": RESULTS / "chromium.json", "gst": RESULTS / "gst-checks.json"}
+CHROMIUM = Path(__file__).parent / "results" / "chromium.json"
+GST = CHROMIUM.with_name("gst-checks.json")
 KEPT = ("format", "scenario", "title", "seed", "duration_s", "bottleneck_bps", "rtt_ms", "fps")
 KEPT += ("versions", "packet_log_sha256", "checks")
 SYSTEM = ("name", "title", "sender", "codec", "qdisc", "shaper", "figures")
@@ -263,7 +264,10 @@ BESIDE: list[tuple[str, tuple[str, ...], int]] = [
 
 def kept(result: Json) -> Json:
     """What of a result goes into docs/results/."""
+    path = Path(__file__).parents[1] / "testbed" / "scenarios" / f"{result['scenario']}.toml"
+    order = [one["name"] for one in tomllib.loads(path.read_text())["variant"]]
     systems = [{key: one[key] for key in SYSTEM} for one in result["variants"]]
+    systems.sort(key=lambda one: order.index(one["name"]))
     return {key: result[key] for key in KEPT} | {"variants": systems}
 
 
@@ -299,10 +303,14 @@ def main() -> int:
         lines = departures(Path(args[1]))
     elif len(args) == 2 and args[0] == "controllers":
         lines = controllers(Path(args[1]))
-    elif len(args) == 2 and args[0] in LANDED:
+    elif len(args) == 2 and args[0] == "chromium":
         result = kept(load(Path(args[1])))
-        LANDED[args[0]].write_text(json.dumps(result, indent=1) + "\n")
-        lines = beside(result, PIPELINES if args[0] == "gst" else [])
+        CHROMIUM.write_text(json.dumps(result, indent=1) + "\n")
+        lines = beside(result)
+    elif len(args) == 2 and args[0] == "gst":
+        result = kept(load(Path(args[1])))
+        GST.write_text(json.dumps(result, indent=1) + "\n")
+        lines = beside(result, PIPELINES)
     else:
         print(__doc__, file=sys.stderr)
         return 2
