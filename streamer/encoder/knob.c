@@ -4,13 +4,9 @@
 
 #include <string.h>
 
-/* As webrtcsink has them (gst-plugins-rs, net/webrtc/src/webrtcsink/imp.rs, configure_encoder), but
- * for the key frame now and then, since not every receiver can ask for one. Half of what a longer
- * buffer allows stands in the pacer all the time.
- */
 #define LIVE_VPX                                                                                   \
-	"deadline=1 cpu-used=8 lag-in-frames=0 end-usage=cbr buffer-size=150 "                     \
-	"buffer-initial-size=100 buffer-optimal-size=120 max-intra-bitrate=250 "                   \
+	"deadline=1 cpu-used=8 lag-in-frames=0 end-usage=cbr buffer-size=240 "                     \
+	"buffer-initial-size=120 buffer-optimal-size=120 undershoot=95 overshoot=15 "              \
 	"keyframe-max-dist=240"
 
 /* Names may end in *: VA-API and others number their devices and name their codings. The first

@@ -25,11 +25,14 @@
 #define START_SHARE 0.25 /* of the highest rate, until something is known; as the streamer's */
 #define KEY_INTERVAL_NS (500 * GST_MSECOND)
 
-/* What webrtcsink sets (gst-plugins-rs, net/webrtc/src/webrtcsink/imp.rs, configure_encoder). */
+/* What webrtcsink sets (gst-plugins-rs, net/webrtc/src/webrtcsink/imp.rs, configure_encoder), and
+ * the defaults of what knob.c sets besides.
+ */
 static const char *const as_webrtcsink[] = {
 	"vp8enc deadline=1 cpu-used=-16 keyframe-max-dist=2000 keyframe-mode=disabled "
 	"end-usage=cbr buffer-initial-size=100 buffer-optimal-size=120 buffer-size=150 "
-	"max-intra-bitrate=250 error-resilient=default lag-in-frames=0",
+	"max-intra-bitrate=250 error-resilient=default lag-in-frames=0 undershoot=100 "
+	"overshoot=100",
 	"openh264enc gop-size=2560 rate-control=bitrate complexity=low background-detection=false "
 	"scene-change-detection=false",
 };
