@@ -315,7 +315,8 @@ static void gst_paqm_estimator_class_init(GstPaqmEstimatorClass *klass)
 		"encoder=enc "
 		"estimated-bitrate=400000 ! udpsink host=127.0.0.1 port=5004 sync=false");
 	add_rate(object, PROP_ESTIMATED_BITRATE, "estimated-bitrate", "Estimated bit rate",
-		 "What fits, bit/s of RTP packets; written: what it is without advice",
+		 "What encoders should make now, bit/s of RTP packets; written: what "
+		 "it is without advice",
 		 DEFAULT_ESTIMATE);
 	add_rate(object, PROP_MIN_BITRATE, "min-bitrate", "Minimum bit rate",
 		 "The estimate is never less, bit/s of RTP packets", DEFAULT_MIN);
