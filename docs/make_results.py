@@ -9,12 +9,15 @@ make_results.py controllers out/streamer/result.json
                                                    the tables of docs/controllers.md
 make_results.py chromium out/chromium/result.json  writes docs/results/chromium.json;
                                                    the table of README.md
+make_results.py gst out/gst-checks/result.json     writes docs/results/gst-checks.json; the table of
+                                                   docs/pipelines.md
 """
 
 from __future__ import annotations
 
 import json
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -241,10 +244,11 @@ def controllers(path: Path) -> list[str]:
 
 
 CHROMIUM = Path(__file__).parent / "results" / "chromium.json"
+GST = CHROMIUM.with_name("gst-checks.json")
 KEPT = ("format", "scenario", "title", "seed", "duration_s", "bottleneck_bps", "rtt_ms", "fps")
 KEPT += ("versions", "packet_log_sha256", "checks")
 SYSTEM = ("name", "title", "sender", "codec", "qdisc", "shaper", "figures")
-# Title, paths in `figures` of the values in a cell, decimals.
+# Title, paths in `figures` of the values in a cell, decimals: the rows of the demonstration.
 BESIDE: list[tuple[str, tuple[str, ...], int]] = [
     ("media delay in the router, p95 / p99, ms",
      ("media_sojourn_ms.p95", "media_sojourn_ms.p99"), 1),
@@ -260,15 +264,29 @@ BESIDE: list[tuple[str, tuple[str, ...], int]] = [
 
 def kept(result: Json) -> Json:
     """What of a result goes into docs/results/."""
+    path = Path(__file__).parents[1] / "testbed" / "scenarios" / f"{result['scenario']}.toml"
+    order = [one["name"] for one in tomllib.loads(path.read_text())["variant"]]
     systems = [{key: one[key] for key in SYSTEM} for one in result["variants"]]
+    systems.sort(key=lambda one: order.index(one["name"]))
     return {key: result[key] for key in KEPT} | {"variants": systems}
 
 
-def beside(result: Json) -> list[str]:
+# Of GStreamer pipelines, besides: what encoders of others make of a rate.
+PIPELINES: list[tuple[str, tuple[str, ...], int]] = [
+    ("media delay in the router, median / maximum, ms",
+     ("media_sojourn_ms.p50", "media_sojourn_ms.max"), 1),
+    ("media packets lost", ("media_loss.lost",), 0),
+    ("frame delivery, median, ms", ("frame_delivery_ms.p50",), 0),
+    ("rate within 10 % of the share for good, s after a change", ("settle_s.max",), 1),
+    ("of so many changes it never was", ("settle_s.unsettled",), 0),
+]
+
+
+def beside(result: Json, more: list[tuple[str, tuple[str, ...], int]] | None = None) -> list[str]:
     """A column for each system."""
     systems = result["variants"]
     lines = [row("", *(one["title"] for one in systems)), "|" + "---|" * (len(systems) + 1)]
-    for title, paths, decimals in BESIDE:
+    for title, paths, decimals in [*BESIDE, *(more or [])]:
         cells = (
             " / ".join(cell(pick(one["figures"], path), decimals) for path in paths)
             for one in systems
@@ -289,6 +307,10 @@ def main() -> int:
         result = kept(load(Path(args[1])))
         CHROMIUM.write_text(json.dumps(result, indent=1) + "\n")
         lines = beside(result)
+    elif len(args) == 2 and args[0] == "gst":
+        result = kept(load(Path(args[1])))
+        GST.write_text(json.dumps(result, indent=1) + "\n")
+        lines = beside(result, PIPELINES)
     else:
         print(__doc__, file=sys.stderr)
         return 2

@@ -16,6 +16,8 @@ static const struct row {
 	const char *element;
 	struct knob knob;
 } rows[] = {
+	/* ours, which counts headers itself */
+	{"paqmh264enc", {"rate", 1, NULL, "", KNOB_RATE}},
 	{"x264enc",
 	 {"bitrate", 1000, NULL,
 	  "tune=zerolatency speed-preset=faster vbv-buf-capacity=120 key-int-max=240", KNOB_RATE}},

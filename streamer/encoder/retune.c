@@ -2,16 +2,10 @@
 /* An encoder that follows; see retune.h. */
 #include "streamer/encoder/retune.h"
 
-#include "streamer/encoder/excess.h"
 #include "streamer/encoder/knob.h"
 
-#define SHARE 0.95 /* of what is sent that is the encoder's, until that is measured */
-#define GAP 1.0	   /* s: a pause counts no longer */
-/* What was sent too much waits in a pacer or a router: it is made good within so many s, but the
- * encoder keeps this part of the rate.
- */
-#define DRAIN 0.5
-#define DRAIN_MIN 0.5
+#define SHARE 0.95	/* of what is sent that is the encoder's, until that is measured */
+#define SHARE_GAIN 0.05 /* of what is sent between two retune_sent() */
 
 struct retune {
 	GstElement *encoder;
@@ -20,11 +14,9 @@ struct retune {
 	struct knob knob;
 
 	GMutex lock;
-	struct excess excess;
-	double rate;	 /* bit/s */
-	double backlog;	 /* bits sent beyond the rate */
-	gsize own, wire; /* bytes since the last tick */
-	gint64 last;	 /* us */
+	double share;
+	double rate; /* bit/s */
+	gsize own;   /* bytes since retune_sent() */
 };
 
 /* Streaming thread: a picture leaves the encoder. */
@@ -57,7 +49,7 @@ struct retune *retune_new(GstElement *encoder, GError **error)
 	}
 	g_mutex_init(&r->lock);
 	r->encoder = gst_object_ref(encoder);
-	r->excess = excess_new(SHARE);
+	r->share = SHARE;
 	r->probe = gst_pad_add_probe(r->pad, GST_PAD_PROBE_TYPE_BUFFER, on_coded, r, NULL);
 	return r;
 }
@@ -67,8 +59,7 @@ static void tell(struct retune *r)
 	double rate;
 
 	g_mutex_lock(&r->lock);
-	rate = MAX(r->rate - r->backlog / DRAIN, r->rate * DRAIN_MIN);
-	rate = excess_less(&r->excess, rate);
+	rate = r->rate * r->share;
 	g_mutex_unlock(&r->lock);
 	if (rate > 0)
 		knob_turn(r->encoder, &r->knob, rate);
@@ -76,35 +67,22 @@ static void tell(struct retune *r)
 
 void retune_rate(struct retune *r, double rate)
 {
+	gboolean other;
+
 	g_mutex_lock(&r->lock);
-	excess_change(&r->excess, r->rate, rate);
+	other = rate != r->rate;
 	r->rate = rate;
 	g_mutex_unlock(&r->lock);
-	tell(r);
+	if (other)
+		tell(r);
 }
 
 void retune_sent(struct retune *r, gsize bytes)
 {
 	g_mutex_lock(&r->lock);
-	r->wire += bytes;
-	g_mutex_unlock(&r->lock);
-}
-
-void retune_tick(struct retune *r, gint64 now)
-{
-	double seconds, sent, allowed;
-
-	g_mutex_lock(&r->lock);
-	seconds = r->last ? (double)(now - r->last) / G_USEC_PER_SEC : 0;
-	r->last = now;
-	sent = 8.0 * (double)r->wire;
-	allowed = r->rate * MIN(seconds, GAP);
-	r->backlog = MAX(r->backlog + sent - allowed, 0);
-	if (r->wire && r->own && seconds > 0) {
-		excess_picture(&r->excess, (double)MIN(r->own, r->wire), (double)r->wire);
-		excess_group(&r->excess, sent, allowed);
-	}
-	r->own = r->wire = 0;
+	if (bytes && r->own)
+		r->share += SHARE_GAIN * ((double)MIN(r->own, bytes) / (double)bytes - r->share);
+	r->own = 0;
 	g_mutex_unlock(&r->lock);
 	tell(r);
 }

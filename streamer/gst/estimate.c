@@ -14,12 +14,17 @@ GST_DEBUG_CATEGORY_EXTERN(paqmestimator_debug);
 #define TICK_MS 500
 #define SEARCH_MS 100 /* between looks for the flow */
 #define AGAIN_TICKS 4 /* ICE may select another pair later */
-#define SMALL 200     /* a rise by less than one part in so many is not told */
+#define SMALL 100     /* a change by less than one part in so many is not told */
+#define FREE 1.5      /* the pacer sends so many times the rate while there is no advice */
 
-/* Wire bytes for each byte of RTP. Called with the lock held. */
-static double expansion(const GstPaqmEstimator *self)
+double estimate_expansion(const GstPaqmEstimator *self)
 {
 	return (self->mean_packet + self->below) / self->mean_packet;
+}
+
+double estimate_pace(const GstPaqmEstimator *self)
+{
+	return self->fits * estimate_expansion(self) * (self->advises ? 1 : FREE);
 }
 
 void estimate_wake(GstPaqmEstimator *self)
@@ -31,7 +36,7 @@ void estimate_wake(GstPaqmEstimator *self)
 /* What fits, at the RTP level. */
 static guint estimate_now(GstPaqmEstimator *self, guint net)
 {
-	double rate = self->advised > 0 ? self->advised / expansion(self) : 0;
+	double rate = self->advised > 0 ? self->advised / estimate_expansion(self) : 0;
 
 	if (net && (rate <= 0 || net < rate))
 		rate = net;
@@ -48,8 +53,15 @@ void estimate_update(GstPaqmEstimator *self)
 	if (self->net)
 		g_object_get(self->net, "estimated-bitrate", &net, NULL);
 	g_mutex_lock(&self->lock);
-	now = estimate_now(self, net);
-	tell = now < self->estimate || now > self->estimate + self->estimate / SMALL;
+	self->fits = estimate_now(self, net);
+	self->advises = self->advised > 0 || net;
+	now = self->fits;
+	if (self->advises)
+		now = (guint)CLAMP(balance_tell(&self->balance, now), self->least,
+				   MAX(self->least, self->most));
+	tell = now < self->estimate - self->estimate / SMALL ||
+	       now > self->estimate + self->estimate / SMALL ||
+	       (now == self->fits && now != self->estimate);
 	if (tell)
 		self->estimate = now;
 	g_mutex_unlock(&self->lock);
@@ -113,8 +125,8 @@ static gboolean search(GstPaqmEstimator *self, struct route *r)
 static void bounds(GstPaqmEstimator *self, guint64 *floor, guint64 *ceiling)
 {
 	g_mutex_lock(&self->lock);
-	*floor = (guint64)(self->least * expansion(self));
-	*ceiling = (guint64)(MAX(self->least, self->most) * expansion(self));
+	*floor = (guint64)(self->least * estimate_expansion(self));
+	*ceiling = (guint64)(MAX(self->least, self->most) * estimate_expansion(self));
 	g_mutex_unlock(&self->lock);
 }
 
@@ -167,22 +179,21 @@ static void take_advice(GstPaqmEstimator *self)
 	}
 }
 
-/* The encoder is told all that may be sent, of which it gets what is left; what it makes beyond
- * that waits in the pacer.
- */
+/* The encoder is told the estimate, less headers; the pacer sends what fits. */
 static void obey(GstPaqmEstimator *self)
 {
 	GstClockTime interval, paced;
-	double rate;
+	double rate, told;
 	guint below;
 
 	g_mutex_lock(&self->lock);
-	rate = self->estimate * expansion(self);
+	rate = estimate_pace(self);
+	told = self->estimate * estimate_expansion(self);
 	interval = self->interval;
 	below = self->below;
 	g_mutex_unlock(&self->lock);
 	if (self->retune)
-		retune_rate(self->retune, rate);
+		retune_rate(self->retune, told);
 	if (!self->pacer)
 		return;
 	g_object_get(self->pacer, "interval", &paced, NULL);
@@ -191,7 +202,7 @@ static void obey(GstPaqmEstimator *self)
 		g_object_set(self->pacer, "interval", interval, NULL);
 }
 
-static void tick(GstPaqmEstimator *self, gint64 now, double seconds)
+static void tick(GstPaqmEstimator *self, double seconds)
 {
 	guint64 floor, ceiling, sent;
 
@@ -199,11 +210,8 @@ static void tick(GstPaqmEstimator *self, gint64 now, double seconds)
 	sent = self->wire_bytes - self->wire_seen;
 	self->wire_seen = self->wire_bytes;
 	g_mutex_unlock(&self->lock);
-	if (self->retune) {
+	if (self->retune)
 		retune_sent(self->retune, sent);
-		retune_tick(self->retune, now);
-	}
-	estimate_update(self); /* the packets' mean size may have changed */
 	if (self->flow < 0)
 		return;
 	paqm_client_status(self->client, self->flow, (guint64)(8.0 * (double)sent / seconds),
@@ -247,10 +255,11 @@ static gpointer run(gpointer data)
 		}
 		if (now >= next) {
 			if (next)
-				tick(self, now, TICK_MS / 1000.0 + (double)(now - next) / 1e6);
+				tick(self, TICK_MS / 1000.0 + (double)(now - next) / 1e6);
 			self->ticks++;
 			next = now + TICK_MS * 1000;
 		}
+		estimate_update(self); /* another picture may have come */
 		obey(self);
 		due = MIN(next, search_at);
 		if (poll(fds, 2, (int)((due - now) / 1000 + 1)) > 0 && fds[1].revents)
@@ -321,5 +330,8 @@ void estimate_stop(GstPaqmEstimator *self)
 	g_clear_pointer(&self->retune, retune_free);
 	g_clear_pointer(&self->client, paqm_client_close);
 	route_clear(&self->route);
+	g_mutex_lock(&self->lock);
 	self->advised = 0;
+	self->balance = balance_new();
+	g_mutex_unlock(&self->lock);
 }

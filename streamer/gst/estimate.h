@@ -8,6 +8,7 @@
 
 #include "libpaqmclient/paqmclient.h"
 #include "streamer/encoder/retune.h"
+#include "streamer/gst/balance.h"
 #include "streamer/gst/gstpaqmestimator.h"
 #include "streamer/gst/route.h"
 
@@ -29,7 +30,11 @@ struct _GstPaqmEstimator {
 	GMutex lock; /* for all below */
 	gboolean stop;
 	char *socket, *net_name, *encoder;
-	guint least, most, start, estimate;
+	guint least, most, start;
+	gboolean advises; /* there is advice, or a safety net */
+	guint fits;	  /* bit/s of RTP packets */
+	guint estimate;	  /* what is told of it */
+	struct balance balance;
 	double advised;	    /* bit/s at the IP level, 0: no advice */
 	double mean_packet; /* RTP bytes */
 	guint below;
@@ -44,6 +49,14 @@ struct _GstPaqmEstimator {
 /* Begin in READY. Return: FALSE with an error message posted; estimate_stop() cleans up. */
 gboolean estimate_start(GstPaqmEstimator *self);
 void estimate_stop(GstPaqmEstimator *self);
+
+/* Wire bytes for each byte of RTP. Called with the lock held. */
+double estimate_expansion(const GstPaqmEstimator *self);
+
+/* What leaves, bit/s on the wire: what fits, but without advice more, or what an encoder makes too
+ * much would wait for good. Called with the lock held.
+ */
+double estimate_pace(const GstPaqmEstimator *self);
 
 /* Something has changed: the thread looks at it. Any thread. */
 void estimate_wake(GstPaqmEstimator *self);

@@ -19,6 +19,9 @@
  * Like rtpgccbwe it paces: packets of a picture are spread over the time until the next, no faster
  * than the rate, so that what an encoder makes too much waits here and not in the network.
  *
+ * An encoder keeps to a rate in the mean, not from picture to picture. What it has made too much is
+ * taken off the estimate until it has left, what it has left unused is added (balance.h).
+ *
  * With #GstPaqmEstimator:encoder it also tells an encoder its rate, whatever its property and unit.
  */
 #include "streamer/gst/gstpaqmestimator.h"
@@ -69,6 +72,7 @@ static void count(GstPaqmEstimator *self, GstBuffer *buf)
 {
 	gsize size = gst_buffer_get_size(buf);
 	GstClockTime pts = GST_BUFFER_PTS(buf);
+	double now = (double)g_get_monotonic_time() / G_USEC_PER_SEC, rate;
 	guint8 marker = 0;
 
 	gst_buffer_extract(buf, 1, &marker, 1);
@@ -82,7 +86,13 @@ static void count(GstPaqmEstimator *self, GstBuffer *buf)
 	}
 	self->mean_packet += MEAN_GAIN * ((double)size - self->mean_packet);
 	self->wire_bytes += size + self->below;
+	rate = estimate_pace(self);
+	balance_came(&self->balance, 8.0 * (double)(size + self->below), rate, now);
+	if (marker & 0x80)
+		balance_picture(&self->balance, rate);
 	g_mutex_unlock(&self->lock);
+	if (marker & 0x80)
+		estimate_wake(self);
 }
 
 /* Streaming thread. The tap takes lists apart, and each of their packets comes by here. */
@@ -305,7 +315,8 @@ static void gst_paqm_estimator_class_init(GstPaqmEstimatorClass *klass)
 		"encoder=enc "
 		"estimated-bitrate=400000 ! udpsink host=127.0.0.1 port=5004 sync=false");
 	add_rate(object, PROP_ESTIMATED_BITRATE, "estimated-bitrate", "Estimated bit rate",
-		 "What fits, bit/s of RTP packets; written: what it is without advice",
+		 "What encoders should make now, bit/s of RTP packets; written: what "
+		 "it is without advice",
 		 DEFAULT_ESTIMATE);
 	add_rate(object, PROP_MIN_BITRATE, "min-bitrate", "Minimum bit rate",
 		 "The estimate is never less, bit/s of RTP packets", DEFAULT_MIN);
@@ -336,7 +347,8 @@ static void gst_paqm_estimator_init(GstPaqmEstimator *self)
 	self->flow = -1;
 	self->least = DEFAULT_MIN;
 	self->most = DEFAULT_MAX;
-	self->start = self->estimate = DEFAULT_ESTIMATE;
+	self->start = self->fits = self->estimate = DEFAULT_ESTIMATE;
+	self->balance = balance_new();
 	self->mean_packet = MEAN_PACKET - BELOW;
 	self->below = BELOW;
 	self->interval = INTERVAL;

@@ -13,8 +13,10 @@
  * late, the next frame is spread over less than an interval, but never less
  * than 0.7 of it, until the delay is made good.
  *
- * #GstPaqmPacer:rate is for encoders that answer late to a new rate: what they send
- * beyond it waits here, for a quarter of a second at most, and not in the network.
+ * #GstPaqmPacer:rate is for encoders that answer late to a new rate, or that keep it only
+ * in the mean: what they send beyond it waits here, and not in the network. What waits leaves
+ * at the rate, neither faster nor slower, also when that changes, but no frame waits for longer
+ * than half a second.
  *
  * Packets of a train (streamer/rtp/probe.h) leave at its gaps.
  * Two kinds of packets belong to no frame. Packets of another payload type in
@@ -27,6 +29,7 @@
 
 #include <sys/prctl.h>
 
+#include "streamer/gst/due.h"
 #include "streamer/gst/pictures.h"
 #include "streamer/gst/trainpace.h"
 
@@ -35,15 +38,10 @@ GST_DEBUG_CATEGORY_STATIC(paqmpacer_debug);
 
 #define DEFAULT_INTERVAL (GST_SECOND / 24)
 #define MIN_SPREAD_PERCENT 70
-#define HOLD_MAX 250000 /* us that a frame may wait for those before it */
+#define HOLD_MAX 500000 /* us that a frame may wait for those before it */
 #define QUEUE_MAX 4096
 #define FRAME_MAX 2048 /* packets; a stream that never ends its frames keeps no more */
 #define DEFAULT_BELOW 28
-
-struct item {
-	GstMiniObject *object; /* buffer or serialized event */
-	gint64 due;	       /* time of the clock, us; 0: at once */
-};
 
 struct _GstPaqmPacer {
 	GstElement parent;
@@ -118,29 +116,6 @@ static void wait_until(GstPaqmPacer *self, gint64 due)
 	gst_clock_id_unref(alarm);
 }
 
-static struct item *new_item(GstMiniObject *object, gint64 due)
-{
-	return g_memdup2(&(struct item){object, due}, sizeof(struct item));
-}
-
-static void push_item(GstPaqmPacer *self, GstMiniObject *object, gint64 due)
-{
-	g_queue_push_tail(&self->queue, new_item(object, due));
-}
-
-/* Before whatever is due later. */
-static void insert_item(GstPaqmPacer *self, GstMiniObject *object, gint64 due)
-{
-	GList *l = self->queue.head;
-
-	while (l && ((struct item *)l->data)->due <= due)
-		l = l->next;
-	if (l)
-		g_queue_insert_before(&self->queue, l, new_item(object, due));
-	else
-		push_item(self, object, due);
-}
-
 /* Give every packet of the collected frame its time. Called with the lock held. */
 static void schedule_frame(GstPaqmPacer *self)
 {
@@ -154,12 +129,12 @@ static void schedule_frame(GstPaqmPacer *self)
 	for (GList *l = self->frame.head; l; l = l->next)
 		total += gst_buffer_get_size(l->data) + self->below;
 	if (self->rate && start - now < HOLD_MAX)
-		span = MAX(span,
+		span = MAX(now + interval - start,
 			   (gint64)gst_util_uint64_scale(total, 8 * G_USEC_PER_SEC, self->rate));
 	while ((buf = g_queue_pop_head(&self->frame))) {
 		guint64 size = gst_buffer_get_size(buf) + self->below;
 
-		insert_item(self, GST_MINI_OBJECT_CAST(buf), start + span * before / total);
+		due_insert(&self->queue, GST_MINI_OBJECT_CAST(buf), start + span * before / total);
 		before += size;
 		self->wire_bytes += size;
 		self->packets++;
@@ -178,7 +153,7 @@ static gboolean schedule_train(GstPaqmPacer *self, GstBuffer *buf)
 
 	if (due < 0)
 		return FALSE;
-	insert_item(self, GST_MINI_OBJECT_CAST(buf), due);
+	due_insert(&self->queue, GST_MINI_OBJECT_CAST(buf), due);
 	self->busy = MAX(self->busy, due + gap);
 	self->wire_bytes += size;
 	self->packets++;
@@ -194,9 +169,9 @@ static void schedule_repair(GstPaqmPacer *self, GstBuffer *buf, enum kind kind)
 	gint64 due = MAX(*busy, now_us(self));
 
 	if (kind == BEHIND)
-		push_item(self, GST_MINI_OBJECT_CAST(buf), due);
+		due_push(&self->queue, GST_MINI_OBJECT_CAST(buf), due);
 	else
-		insert_item(self, GST_MINI_OBJECT_CAST(buf), due);
+		due_insert(&self->queue, GST_MINI_OBJECT_CAST(buf), due);
 	*busy = due + (gint64)(self->pace * size);
 	self->wire_bytes += size;
 	self->repair_bytes += size;
@@ -385,7 +360,7 @@ static gboolean pacer_event(GstPad *pad, GstObject *parent, GstEvent *event)
 		/* A frame without its marker will not get one any more. */
 		if (GST_EVENT_TYPE(event) == GST_EVENT_EOS && self->frame.length)
 			schedule_frame(self);
-		push_item(self, GST_MINI_OBJECT_CAST(event), 0);
+		due_push(&self->queue, GST_MINI_OBJECT_CAST(event), 0);
 		wake(self);
 	}
 	g_mutex_unlock(&self->lock);
@@ -444,6 +419,25 @@ static gboolean set_clock(GstElement *element, GstClock *clock)
 	return GST_ELEMENT_CLASS(gst_paqm_pacer_parent_class)->set_clock(element, clock);
 }
 
+/* What waits leaves at another rate from now on. Called with the lock held. */
+static void set_rate(GstPaqmPacer *self, guint64 rate)
+{
+	gint64 now = now_us(self);
+	guint64 before = self->rate;
+
+	self->rate = rate;
+	if (!before || !rate || before == rate)
+		return;
+	for (GList *l = self->queue.head; l; l = l->next) {
+		struct item *it = l->data;
+
+		it->due = due_at_rate(it->due, now, before, rate);
+	}
+	self->busy = due_at_rate(self->busy, now, before, rate);
+	self->again = due_at_rate(self->again, now, before, rate);
+	wake(self);
+}
+
 static void set_property(GObject *object, guint id, const GValue *value, GParamSpec *pspec)
 {
 	GstPaqmPacer *self = GST_PAQM_PACER(object);
@@ -459,7 +453,7 @@ static void set_property(GObject *object, guint id, const GValue *value, GParamS
 	else if (id == PROP_BELOW)
 		self->below = g_value_get_uint(value);
 	else if (id == PROP_RATE)
-		self->rate = g_value_get_uint64(value);
+		set_rate(self, g_value_get_uint64(value));
 	else
 		G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
 	changed = self->interval != before;

@@ -2,8 +2,8 @@
 /*
  * A sender as webrtcsink is one, for the lab: an encoder of others, its payloader, rtpbin with an
  * estimator in its request-aux-sender, and an application that does nothing but tell the encoder
- * what notify::estimated-bitrate says. Nothing of paqm-streamer's control is in it, so that the
- * estimators alone make the difference. Packets go to paqm-streamer recv.
+ * what notify::estimated-bitrate says, as it is. Nothing of paqm-streamer's control is in it, so
+ * that the estimators alone make the difference. Packets go to paqm-streamer recv.
  *
  * Usage: gst_send --clip FILE --to HOST:PORT --bind ADDR:PORT --estimator DESCRIPTION --log DIR
  *        --duration S [--encoder DESCRIPTION] [--start-frame N] [--ssrc N] [--rate-min BPS]
@@ -13,17 +13,29 @@
 #include <gst/gst.h>
 #include <gst/rtp/rtp.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "streamer/encoder/adaptor.h"
-#include "streamer/encoder/retune.h"
+#include "streamer/encoder/knob.h"
 #include "streamer/media/feed.h"
 #include "streamer/media/source.h"
 #include "streamer/options.h"
 #include "streamer/rtp/wire.h"
 
-#define TICK_MS 500
 #define START_SHARE 0.25 /* of the highest rate, until something is known; as the streamer's */
 #define KEY_INTERVAL_NS (500 * GST_MSECOND)
+
+/* What webrtcsink sets (gst-plugins-rs, net/webrtc/src/webrtcsink/imp.rs, configure_encoder), and
+ * the defaults of what knob.c sets besides.
+ */
+static const char *const as_webrtcsink[] = {
+	"vp8enc deadline=1 cpu-used=-16 keyframe-max-dist=2000 keyframe-mode=disabled "
+	"end-usage=cbr buffer-initial-size=100 buffer-optimal-size=120 buffer-size=150 "
+	"max-intra-bitrate=250 error-resilient=default lag-in-frames=0 undershoot=100 "
+	"overshoot=100",
+	"openh264enc gop-size=2560 rate-control=bitrate complexity=low background-detection=false "
+	"scene-change-detection=false",
+};
 
 struct picture {
 	gint64 taken; /* ns of the wall clock */
@@ -37,7 +49,7 @@ struct app {
 
 	GstElement *pipeline, *estimator;
 	struct adaptor *adaptor;
-	struct retune *retune;
+	struct knob knob;
 	struct y4m y4m;
 	struct feed *feed;
 	GMainLoop *main;
@@ -113,25 +125,12 @@ static GstPadProbeReturn on_packets(GstPad *pad, GstPadProbeInfo *info, gpointer
 	return GST_PAD_PROBE_OK;
 }
 
-static gboolean add_size(GstBuffer **buf, guint i, gpointer data)
+static GstElement *part(const struct app *a, const char *name)
 {
-	(void)i;
-	retune_sent(((struct app *)data)->retune, gst_buffer_get_size(*buf));
-	return TRUE;
-}
+	GstElement *e = gst_bin_get_by_name(GST_BIN(a->pipeline), name);
 
-/* What is sent, retransmissions and all, as the estimate counts it. */
-static GstPadProbeReturn on_sent(GstPad *pad, GstPadProbeInfo *info, gpointer data)
-{
-	(void)pad;
-	if (info->type & GST_PAD_PROBE_TYPE_BUFFER_LIST) {
-		gst_buffer_list_foreach(GST_PAD_PROBE_INFO_BUFFER_LIST(info), add_size, data);
-	} else {
-		GstBuffer *buf = GST_PAD_PROBE_INFO_BUFFER(info);
-
-		add_size(&buf, 0, data);
-	}
-	return GST_PAD_PROBE_OK;
+	gst_object_unref(e); /* the pipeline keeps it */
+	return e;
 }
 
 static void on_estimate(GObject *estimator, GParamSpec *pspec, gpointer data)
@@ -141,7 +140,7 @@ static void on_estimate(GObject *estimator, GParamSpec *pspec, gpointer data)
 
 	(void)pspec;
 	g_object_get(estimator, "estimated-bitrate", &rate, NULL);
-	retune_rate(a->retune, rate);
+	knob_turn(part(a, "enc"), &a->knob, rate);
 	g_mutex_lock(&a->lock);
 	fprintf(a->estimates, "%" G_GINT64_FORMAT ",%u\n", realtime_ns(), rate);
 	g_mutex_unlock(&a->lock);
@@ -181,12 +180,6 @@ static gboolean quit(gpointer data)
 	return G_SOURCE_REMOVE;
 }
 
-static gboolean on_tick(gpointer data)
-{
-	retune_tick(((struct app *)data)->retune, g_get_monotonic_time());
-	return G_SOURCE_CONTINUE;
-}
-
 static gboolean on_message(GstBus *bus, GstMessage *message, gpointer data)
 {
 	struct app *a = data;
@@ -209,14 +202,6 @@ static void probe(GstElement *e, const char *pad_name, GstPadProbeCallback fn, s
 	gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_BUFFER_LIST, fn, a,
 			  NULL);
 	gst_object_unref(pad);
-}
-
-static GstElement *part(const struct app *a, const char *name)
-{
-	GstElement *e = gst_bin_get_by_name(GST_BIN(a->pipeline), name);
-
-	gst_object_unref(e); /* the pipeline keeps it */
-	return e;
 }
 
 /* Google congestion control lives on transport-wide sequence numbers. */
@@ -255,6 +240,12 @@ static gboolean build(struct app *a, GError **error)
 
 	if (!to || !sockets(a, error) || !y4m_open(&a->y4m, a->clip, error))
 		return FALSE;
+	for (guint i = 0; i < G_N_ELEMENTS(as_webrtcsink); i++)
+		if (g_str_has_prefix(as_webrtcsink[i], a->encoder_text) &&
+		    as_webrtcsink[i][strlen(a->encoder_text)] == ' ') {
+			g_free(a->encoder_text);
+			a->encoder_text = g_strdup(as_webrtcsink[i]);
+		}
 	a->adaptor = adaptor_new(a->encoder_text, 1, wire_headers(FALSE, FALSE), error);
 	if (!a->adaptor)
 		return FALSE;
@@ -284,12 +275,11 @@ static gboolean build(struct app *a, GError **error)
 	caps = y4m_caps(&a->y4m);
 	g_object_set(part(a, "source"), "caps", caps, NULL);
 	gst_caps_unref(caps);
-	a->retune = retune_new(part(a, "enc"), error);
-	if (!a->retune)
+	if (!knob_find(gst_element_get_factory(part(a, "enc")), &a->knob, error))
 		return FALSE;
+	knob_turn(part(a, "enc"), &a->knob, START_SHARE * (double)a->rate_max);
 	g_signal_connect(part(a, "bin"), "request-aux-sender", G_CALLBACK(on_aux), a);
 	probe(part(a, "pay"), "src", on_packets, a);
-	probe(part(a, "rtp"), "sink", on_sent, a);
 	if (number_packets(part(a, "pay")) &&
 	    gst_element_link_pads(part(a, "pay"), "src", part(a, "bin"), "send_rtp_sink_0"))
 		return TRUE;
@@ -352,10 +342,8 @@ int main(int argc, char **argv)
 	bus = gst_element_get_bus(a.pipeline);
 	gst_bus_add_watch(bus, on_message, &a);
 	gst_object_unref(bus);
-	g_timeout_add(TICK_MS, on_tick, &a);
 	g_timeout_add((guint)(a.duration * 1000), quit, &a);
 	gst_element_set_state(a.pipeline, GST_STATE_PLAYING);
-	retune_rate(a.retune, START_SHARE * (double)a.rate_max);
 	gst_element_get_state(a.pipeline, NULL, NULL, GST_SECOND);
 	a.origin =
 		(GstClockTime)g_get_monotonic_time() * 1000 - gst_element_get_base_time(a.pipeline);

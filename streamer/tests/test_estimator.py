@@ -28,7 +28,7 @@ PORT = 5010  # that the pipeline sends from
 START, LEAST, MOST = 400_000, 150_000, 2_000_000
 RATES = f"estimated-bitrate={START} min-bitrate={LEAST} max-bitrate={MOST}"
 PIPELINE = (
-    "videotestsrc is-live=true pattern=snow ! video/x-raw,width=320,height=240,framerate=25/1 ! "
+    "videotestsrc is-live=true pattern=ball ! video/x-raw,width=320,height=240,framerate=25/1 ! "
     "vp8enc name=enc deadline=1 cpu-used=8 end-usage=cbr ! rtpvp8pay mtu=1000 ! "
     f"paqmestimator name=estimator encoder=enc {RATES} ! "
     f"udpsink host={ROUTER_IP} port={DPORT} bind-port={PORT}"
@@ -134,6 +134,27 @@ def check_pipeline(t: Trial, plugin: str) -> None:
     t.stop()
 
 
+def check_surplus(t: Trial, plugin: str) -> None:
+    """An encoder that makes more than is advised is told less than that, as long as it does."""
+    t.start("-i", "veth0")
+    deaf = PIPELINE.replace("pattern=ball", "pattern=snow").replace("encoder=enc ", "")
+    with app(t, plugin, "pipeline", deaf) as one:
+        one.until(lambda: bool(t.ask("flows")["flows"]), "the flow", lambda: None)
+        sequence = 0
+
+        def tell(rate: float) -> None:
+            nonlocal sequence
+            sequence += 1
+            t.answer(message(quote(newest(t), PORT), sequence, rate))
+
+        one.until(lambda: (one.values("estimate") or [MOST])[-1] < 0.6 * 900_000,
+                  "an estimate below the advice", lambda: tell(900_000))
+        one.until(lambda: one.values("estimate")[-1] > 0.99 * MOST, "an estimate of all",
+                  lambda: tell(90_000_000))  # now it makes less
+    t.until(lambda: not t.ask("flows")["flows"], "the flow to be given up")
+    t.stop()
+
+
 def check_without(t: Trial, plugin: str) -> None:
     """No paqmd: the estimate is what was written, and packets pass."""
     with app(t, plugin, "pipeline", PIPELINE) as one:
@@ -177,4 +198,5 @@ if __name__ == "__main__":
         print("skipped: no Python bindings of GStreamer")
         sys.exit(77)
     sys.exit(run_checks("PAQMD PAQMCTL PLUGIN",
-                        [check_pipeline, check_without, check_wrong, check_webrtc]))
+                        [check_pipeline, check_surplus, check_without, check_wrong,
+                         check_webrtc]))

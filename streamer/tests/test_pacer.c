@@ -87,16 +87,66 @@ GST_START_TEST(test_rate)
 }
 GST_END_TEST;
 
-/* Nothing waits for longer than a quarter of a second. */
+/* What waits leaves at the rate, no faster: small frames behind a large one make its delay good. */
+GST_START_TEST(test_rate_drains)
+{
+	static const guint one[] = {500, 500};
+	static const gint64 at[] = {0,	    20000,  40000,  60000,  80000,  90000,
+				    100000, 110000, 120000, 140000, 160000, 180000};
+
+	gst_harness_set(b.h, "paqmpacer", "rate", (guint64)400000, NULL);
+	push_frame(&b, four, 4); /* 80 ms */
+	pass_until(&b, 40000);
+	push_frame(&b, one, 2); /* 20 ms, not 28 */
+	pass_until(&b, 80000);
+	push_frame(&b, one, 2); /* likewise, and over when the next one is due */
+	pass_until(&b, 120000);
+	push_frame(&b, one, 2); /* spread over its interval */
+	pass_until(&b, 160000);
+	push_frame(&b, one, 2);
+	pass(&b, 12);
+	check_times(&b, 0, at, 12);
+	bench_end(&b);
+}
+GST_END_TEST;
+
+/* What waits leaves at another rate as soon as there is one. */
+GST_START_TEST(test_rate_changes)
+{
+	static const gint64 at[] = {0,	   20000,  30000,  40000,  50000,  60000,
+				    80000, 100000, 110000, 120000, 130000, 140000};
+
+	gst_harness_set(b.h, "paqmpacer", "rate", (guint64)400000, NULL);
+	push_frame(&b, four, 4); /* 80 ms */
+	pass_until(&b, 20000);
+	gst_harness_set(b.h, "paqmpacer", "rate", (guint64)800000, NULL);
+	pass_until(&b, 40000);
+	push_frame(&b, four, 4); /* from 50 on, over at 90 */
+	pass_until(&b, 60000);
+	gst_harness_set(b.h, "paqmpacer", "rate", (guint64)400000, NULL);
+	pass_until(&b, 100000);
+	gst_harness_set(b.h, "paqmpacer", "rate", (guint64)800000, NULL);
+	push_frame(&b, four, 4); /* begins at 110, not at 120 */
+	pass(&b, 12);
+	check_times(&b, 0, at, 12);
+	bench_end(&b);
+}
+GST_END_TEST;
+
+/* No frame waits for longer than half a second. */
 GST_START_TEST(test_rate_held)
 {
 	gst_harness_set(b.h, "paqmpacer", "rate", (guint64)100000, NULL);
 	push_frame(&b, four, 4); /* 320 ms */
 	pass_until(&b, 40000);
-	push_frame(&b, four, 4); /* waits for 280: its rate is of no account */
-	pass(&b, 8);
+	push_frame(&b, four, 4); /* waits for 280 */
+	pass_until(&b, 80000);
+	push_frame(&b, four, 4); /* waits for 560: its rate is of no account */
+	pass(&b, 12);
 	fail_unless_equals_int64(nth(&b, 4)->at, 320000);
-	fail_unless_equals_int64(nth(&b, 7)->at, 320000 + 21000);
+	fail_unless_equals_int64(nth(&b, 7)->at, 320000 + 240000);
+	fail_unless_equals_int64(nth(&b, 8)->at, 640000);
+	fail_unless_equals_int64(nth(&b, 11)->at, 640000 + 21000);
 	bench_end(&b);
 }
 GST_END_TEST;
@@ -395,6 +445,8 @@ static Suite *pacer_suite(void)
 	tcase_add_test(tc, test_spread);
 	tcase_add_test(tc, test_catching_up);
 	tcase_add_test(tc, test_rate);
+	tcase_add_test(tc, test_rate_drains);
+	tcase_add_test(tc, test_rate_changes);
 	tcase_add_test(tc, test_rate_held);
 	tcase_add_test(tc, test_reserve);
 	tcase_add_test(tc, test_again);

@@ -14,6 +14,7 @@ from typing import Any
 
 from paqm_lab import metrics
 from paqm_lab.errors import LabError
+from paqm_lab.rundata import ADVISED_SENDER
 
 LOSS_AFTER_CHANGE = 3.0  # s after a join or leave in which losing a media packet is allowed
 SOJOURN_MS = {"p50": 1.0, "p95": 6.0, "p99": 20.0, "max": 60.0}
@@ -128,7 +129,8 @@ def _of_variant(variant: dict[str, Any], result: dict[str, Any]) -> list[Check]:
             f"{log}: bytes that left the bottleneck (with Ethernet headers) from the first to the "
             "last TCP packet, against the bottleneck's rate",
         )
-    if variant["flows"]:
+    # Encoders of others have neither base quantizers nor bounds, and their senders' logs none.
+    if variant["flows"] and variant["sender"] == ADVISED_SENDER:
         encoder = figures["encoder"]
         add(
             "gops_with_several_base_quantizers",

@@ -20,7 +20,7 @@ I64 = npt.NDArray[np.int64]
 
 ADVISED_SENDER = "paqm-streamer"
 # GStreamer pipelines with paqmestimator: the targets are for them, too.
-ADVISED = {ADVISED_SENDER, "gst-paqm", "gst-both"}
+ADVISED = {ADVISED_SENDER, "gst-paqm", "gst-paqm-openh264", "gst-paqm-h264", "gst-both"}
 
 
 @dataclass(frozen=True)

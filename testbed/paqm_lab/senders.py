@@ -23,6 +23,7 @@ Json = dict[str, Any]
 SMALL = 4
 
 GST_PORT = 5004  # of the sender, and the next for its reports
+GST_ADVISED = "paqmestimator name=estimator socket={socket}"
 
 # Feedback of RFC 8888 about every packet and its ECN mark, and a controller that answers to marks;
 # media is sent as ECT(1) then.
@@ -147,7 +148,7 @@ def _streamer(flow: Json, config: Json, home: Path) -> Plan:
     return Plan([], [before, *plan.programs, after])
 
 
-def _gst(estimator: str, advised: bool) -> Planner:
+def _gst(estimator: str, advised: bool, encoder: str = "vp8enc") -> Planner:
     """A sender as webrtcsink is one, with this in rtpbin's request-aux-sender."""
 
     def plan(flow: Json, config: Json, home: Path) -> Plan:
@@ -164,6 +165,7 @@ def _gst(estimator: str, advised: bool) -> Planner:
         send += ["--rate-max", str(flow["rate_max"]), "--rate-min", str(flow["rate_min"])]
         send += ["--duration", str(length), "--log", str(home / "send")]
         send += ["--estimator", estimator.format(socket=_socket(flow))]
+        send += ["--encoder", encoder]
         plan = ends(flow, send, receive)
         return Plan([], [_paqmd(flow, config), *plan.programs]) if advised else plan
 
@@ -218,9 +220,9 @@ def _chromium(trials: str = "", browser: str = "shell", advised: bool = False) -
 
 SENDERS = {
     ADVISED_SENDER: Sender("H.264 (x264)", _streamer),
-    "gst-paqm": Sender(
-        "VP8 (libvpx)", _gst("paqmestimator name=estimator socket={socket}", True)
-    ),
+    "gst-paqm": Sender("VP8 (libvpx)", _gst(GST_ADVISED, True)),
+    "gst-paqm-openh264": Sender("H.264 (OpenH264)", _gst(GST_ADVISED, True, "openh264enc")),
+    "gst-paqm-h264": Sender("H.264 (x264, paqmh264enc)", _gst(GST_ADVISED, True, "paqmh264enc")),
     # The routers' advice above, congestion control below it.
     "gst-both": Sender(
         "VP8 (libvpx)",

@@ -82,6 +82,18 @@ def test_nothing_measured_fails(tmp_path: Path) -> None:
     }
 
 
+def test_encoders_of_others_have_no_base_quantizers(tmp_path: Path) -> None:
+    """All targets but the two that are about paqm-streamer's own encoder; these fail there."""
+    out = write_run(tmp_path, Faults(over_bound=True, wait=0.0011))
+    path = out / "paqm" / "run.json"
+    record = json.loads(path.read_text())
+    record["variant"]["sender"] = "gst-paqm"
+    path.write_text(json.dumps(record))
+    found = analysis.analyse(out, progress=quiet)["checks"]
+    assert len(found) == 9
+    assert {check["name"] for check in found if not check["pass"]} == {"media_sojourn_p50"}
+
+
 def test_table_of_several_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for seed, faults in ((1, Faults()), (2, Faults(over_bound=True))):
         analysis.analyse(write_run(tmp_path / f"seed{seed}", faults), progress=quiet)

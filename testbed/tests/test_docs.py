@@ -144,6 +144,15 @@ def test_the_readme_has_chromium_as_it_was_run() -> None:
     assert "\n".join(["", *table, ""]) in (cache.REPO / "README.md").read_text()
 
 
+def test_the_page_of_pipelines_has_them_as_they_were_run() -> None:
+    landed = DOCS / "results" / "gst-checks.json"
+    sys.path.insert(0, str(DOCS))
+    import make_results
+
+    table = make_results.beside(json.loads(landed.read_text()), make_results.PIPELINES)
+    assert "\n".join(["", *table, ""]) in (DOCS / "pipelines.md").read_text()
+
+
 def test_the_readme_has_the_figures_of_the_results() -> None:
     found = {
         line.split("|")[2].strip(): line.split("|")[3].strip()
