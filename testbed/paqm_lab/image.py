@@ -31,11 +31,13 @@ HOME = cache.TESTBED / "image"
 ROOTS, LOCK = HOME / "packages.txt", HOME / "packages.lock"
 # What there is on top of that image: what it wants, and its lock.
 CHROMIUM = cache.TESTBED / "rivals" / "chromium"
+FIREFOX = cache.TESTBED / "rivals" / "firefox"
 BROWSER = cache.TESTBED / "browser"
 EXTRAS = {
     "tests": (HOME / "tests.txt", HOME / "tests.lock"),
     "chromium": (CHROMIUM / "packages.txt", CHROMIUM / "packages.lock"),
     "browser": (BROWSER / "packages.txt", BROWSER / "packages.lock"),
+    "firefox": (FIREFOX / "packages.txt", FIREFOX / "packages.lock"),
 }
 FORM = 2  # of what is done besides unpacking: another number is another image
 SPACE = 2000  # MB while it is made

@@ -61,22 +61,29 @@ def test_every_target_can_be_missed() -> None:
     assert failed({"webrtc_freezes": None}) == {"webrtc_freezes"}
 
 
-def test_the_page_has_the_landed_figures() -> None:
-    told = json.loads(browser.DATA.read_text())
+@pytest.mark.parametrize("which", browser.CASES)
+def test_the_page_has_the_landed_figures(which: str) -> None:
+    told = json.loads(browser.landed_at(which).read_text())
     page = (cache.REPO / "docs" / "browser.md").read_text()
     assert "\n".join(["", *browser.table(told), ""]) in page
 
 
 @pytest.mark.lab
-def test_a_page_that_knows_nothing_is_followed(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("sender", "extra"), [("chromium-paqm", "browser"), ("firefox-paqm", "firefox")]
+)
+def test_a_page_that_knows_nothing_is_followed(sender: str, extra: str, tmp_path: Path) -> None:
     """Extension, host and paqmd in a guest: the flow is registered, told, and reports."""
     built = kernel.ensure("lab", print)
     try:
-        image.with_extra("browser", image.ensure(built, print), built, print)
+        image.with_extra(extra, image.ensure(built, print), built, print)
     except LabError as err:
-        pytest.skip(f"Chromium cannot be had here: {err}")
+        pytest.skip(f"the browser cannot be had here: {err}")
+    text = (Path(__file__).parent / "extension.toml").read_text()
+    assert text.count("chromium-paqm") == 1
+    (tmp_path / "extension.toml").write_text(text.replace("chromium-paqm", sender))
     out = tmp_path / "out"
-    chosen = scenario.load(str(Path(__file__).parent / "extension.toml"))
+    chosen = scenario.load(str(tmp_path / "extension.toml"))
     run.run_scenario(chosen, run.Options(out, 1, [], False, False, score=False, page=False), print)
     told = json.loads((out / "paqm" / "flows" / "a" / "send" / "paqmd.json").read_text())
     (flow,) = told["flows"]
