@@ -22,6 +22,7 @@ EXPERIMENTS = {
     "multirouter": ("paqm_lab.multi.main", "several routers, and feedback that gets lost"),
     "head-to-head": ("paqm_lab.headtohead", "P-AQM beside the queues and senders of today"),
     "browser": ("paqm_lab.browser", "a browser with the extension, and without"),
+    "browser-steps": ("paqm_lab.browser_steps", "how soon browsers follow maxBitrate"),
     "catalogue": ("paqm_lab.catalogue.main", "every published result, run again"),
     "laws": ("paqm_lab.laws.main", "the laws side by side, and where they are stable"),
     "rivals": ("paqm_lab.rivals.main", "P-AQM beside laws and queues published elsewhere"),
