@@ -31,6 +31,6 @@ module.exports = {
   'privacy.reduceTimerPrecision': false,
   // Addresses of the namespace, as a page that may use the camera has them.
   'media.peerconnection.ice.obfuscate_host_addresses': false,
-  // Else pictures are halved in the first second, and so small ones get 500 kbit/s for good.
+  // Else pictures are halved in the first second, and so small ones get 500 kbit/s (README.md).
   'media.peerconnection.video.lock_scaling': true,
 };
