@@ -82,6 +82,15 @@ def test_options_that_cannot_be_meant_are_refused(words: list[str], told: str) -
 
 
 @needs_node
+def test_firefox_refuses_to_receive(tmp_path: Path) -> None:
+    command = ["node", str(RIVALS / "browser" / "recv.js"), "--browser", "firefox"]
+    command += ["--signal", str(tmp_path), "--log", str(tmp_path), "--duration", "1"]
+    command += ["--output", str(tmp_path / "decoded.y4m"), "--bind", "127.0.0.1"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1 and "Firefox only sends here" in done.stderr
+
+
+@needs_node
 def test_answers_of_marionette_may_come_in_any_pieces() -> None:
     """Byte by byte, several at once, with characters of more than a byte; the greeting is none."""
     script = r"""

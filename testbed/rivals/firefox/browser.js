@@ -29,8 +29,11 @@ class Firefox extends Driver {
     if (options['field-trials']) {
       throw new RunError('--field-trials: Firefox has none');
     }
+    if (!film) {
+      throw new RunError('Firefox only sends here (README.md): receive with a Chromium');
+    }
     super('Firefox', heard);
-    this.film = film && new Y4mReader(film);
+    this.film = new Y4mReader(film);
     this.extension = options.extension;
     if (this.extension) {
       this.allow(path.join(this.home, '.mozilla', 'native-messaging-hosts'), options['native-host'],
@@ -58,7 +61,7 @@ class Firefox extends Driver {
         response.end();
         this.told(JSON.parse(Buffer.concat(parts)));
       });
-    } else if (picture && this.film) {
+    } else if (picture) {
       response.end(Buffer.from(this.film.read(Number(picture[1]) % this.film.frames)));
     } else if (FILES.has(request.url)) {
       response.setHeader('Content-Type', TYPES[path.extname(request.url)]);
@@ -139,7 +142,7 @@ class Firefox extends Driver {
     this.socket?.destroy();
     this.server.close();
     this.server.closeAllConnections();
-    this.film?.close();
+    this.film.close();
   }
 }
 
