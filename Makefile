@@ -35,6 +35,7 @@
 #	make gst-checks		GStreamer pipelines as webrtcsink's: advice beside Google congestion
 #				control (needs cargo: out/gst-checks)
 #	make browser		Chromium with the extension beside Chromium without (slow: out/browser)
+#	make firefox		the same of Firefox (slow: out/firefox)
 #	make sfu		a conference server: 50 viewers behind an uplink, TCP beside them
 #				(slow: out/sfu)
 #	make call-demo		a recorded call of two minutes and its report (out/call)
@@ -184,7 +185,11 @@ gst-checks: setup gcc-element
 
 .PHONY: browser
 browser: setup
-	@$(LAB) browser --out out/browser
+	@$(LAB) browser chromium --out out/browser
+
+.PHONY: firefox
+firefox: setup
+	@$(LAB) browser firefox --out out/firefox
 
 .PHONY: call-demo
 call-demo: setup

@@ -186,7 +186,8 @@ class Flow {
     if (now >= this.since + LONG) {
       const error = this.sum / (now - this.since) / this.rate - 1;
       this.trim *= 1 - Math.max(-0.05, Math.min(0.05, error / 2));
-      this.trim = Math.max(0.85, Math.min(1.1, this.trim));
+      // Firefox does not tell its estimate: less may be sent because of that, too.
+      this.trim = Math.max(0.85, Math.min(this.estimate ? 1.1 : TAKES, this.trim));
       this.since = 0;
     }
   }

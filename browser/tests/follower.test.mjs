@@ -241,6 +241,18 @@ test('an encoder that takes more than it is given is given less', async () => {
   assert.ok(cap() > less && cap() <= 1.1e6, `at most a tenth above the rate: ${cap()}`);
 });
 
+test('an encoder that takes less is given more, unless an estimate that is not told may hold it', async () => {
+  const given = async (change) => {
+    const { clock, advise, cap } = await call([{ active: true }], { ...change, bps: 0.8e6 });
+    advise(1e6);
+    await clock.pass(15000);
+    return cap();
+  };
+  assert.ok(await given({}) > 1.02e6);
+  const cap = await given({ estimate: undefined });
+  assert.ok(cap > 0.93e6 && cap < 0.96e6, `${cap}`);
+});
+
 test('what cannot be followed is told, and is left alone', async () => {
   const clock = new Clock();
   const pc = Object.assign(new Peer(clock), { remote: '' });

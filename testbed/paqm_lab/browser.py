@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Chromium with the extension beside Chromium without: how soon and how far it follows.
+"""A browser with the extension beside the same without: how soon and how far it follows.
 
-`paqm-lab browser` runs scenarios/chromium-paqm.toml and judges the variant with the extension.
+`paqm-lab browser [NAME]` runs the scenario of a row of CASES and judges the variant with the
+extension.
 result.json is that of the scenario, with `rows` (a row for each variant) and `checks`.
 """
 
@@ -23,9 +24,10 @@ from paqm_lab.traffic import read_traffic
 Json = dict[str, Any]
 F64 = npt.NDArray[np.float64]
 
-DATA = cache.REPO / "docs" / "results" / "browser.json"
+RESULTS = cache.REPO / "docs" / "results"
+# Of each browser: its scenario, and the name of its figures there and below out/.
+CASES = {"chromium": ("chromium-paqm", "browser"), "firefox": ("firefox-paqm", "firefox")}
 FORMAT = 1
-SCENARIO = "chromium-paqm"
 STREAM, JUDGED = "a", "paqm"
 WINDOW = 0.5  # s of the rate by which a change counts as followed
 STEP = 0.05  # s between two looks at it
@@ -125,13 +127,13 @@ def judge(row: Json) -> list[checks.Check]:
     return found
 
 
-def result(out: Path) -> Json:
-    """What the runs below `out` come to."""
+def result(out: Path, name: str) -> Json:
+    """What the runs of a scenario below `out` come to."""
     path = out / "result.json"
     told = json.loads(path.read_text())
     by_name = {variant["name"]: variant for variant in told["variants"]}
     rows = [figures(one, by_name[one.variant]) for one in analysis.load_runs(out)]
-    order = [variant["name"] for variant in scenario.load(SCENARIO).variants]
+    order = [variant["name"] for variant in scenario.load(name).variants]
     rows.sort(key=lambda row: order.index(row["name"]))
     told["rows"] = rows
     told["checks"] = [check for row in rows if row["name"] == JUDGED for check in judge(row)]
@@ -176,22 +178,29 @@ def table(told: Json) -> list[str]:
     return lines
 
 
+def landed_at(which: str) -> Path:
+    """Where the figures of a browser are kept."""
+    return RESULTS / f"{CASES[which][1]}.json"
+
+
 def main() -> int:
     """Runs and judges; 1 if a check fails."""
-    parser = argparse.ArgumentParser(description="Chromium with the extension, and without.")
-    parser.add_argument("--out", default=str(cache.REPO / "out" / "browser"), metavar="DIR")
+    parser = argparse.ArgumentParser(description="A browser with the extension, and without.")
+    parser.add_argument("browser", nargs="?", choices=sorted(CASES), default="chromium")
+    parser.add_argument("--out", metavar="DIR", help="for the results (default out/browser, ...)")
     parser.add_argument("--variant", action="append", default=[], metavar="NAME")
     parser.add_argument("--judge", action="store_true", help="run nothing, judge what is there")
     parser.add_argument("--docs", action="store_true", help="likewise, and write docs/results")
     args = parser.parse_args()
-    out = Path(args.out).resolve()
+    name, directory = CASES[args.browser]
+    out = Path(args.out or cache.REPO / "out" / directory).resolve()
     if not (args.judge or args.docs):
-        chosen = scenario.load(SCENARIO)
+        chosen = scenario.load(name)
         options = run.Options(out, chosen.data["seed"], args.variant, True, False)
         run.run_scenario(chosen, options, say)
-    told = result(out)
+    told = result(out, name)
     if args.docs:
-        DATA.write_text(json.dumps(landed(told), indent=1) + "\n")
+        landed_at(args.browser).write_text(json.dumps(landed(told), indent=1) + "\n")
         print("\n".join(table(told)))
         return 0
     print("\n".join(table(told)))

@@ -25,9 +25,9 @@ def write(directory: Path, file: Path) -> None:
         made_on = versions.get("image")
     except (OSError, ValueError, KeyError, TypeError) as err:
         raise LabError(f"{directory} holds no result of `paqm-lab run`: {err}") from err
-    if "chromium" in versions:
+    if {"chromium", "firefox"} & versions.keys():
         raise LabError(
-            f"{directory} has streams of Chromium, and a bundle holds no lock of that; hand on "
+            f"{directory} has streams of a browser, and a bundle holds no lock of that; hand on "
             "result.json, which `paqm-lab verify` takes, too"
         )
     lock = image.LOCK.read_text()

@@ -21,7 +21,8 @@ EXPERIMENTS = {
     "site": ("paqm_lab.site", "pages of a sweep's runs, to look at in a browser"),
     "multirouter": ("paqm_lab.multi.main", "several routers, and feedback that gets lost"),
     "head-to-head": ("paqm_lab.headtohead", "P-AQM beside the queues and senders of today"),
-    "browser": ("paqm_lab.browser", "Chromium with the extension, and without"),
+    "browser": ("paqm_lab.browser", "a browser with the extension, and without"),
+    "browser-steps": ("paqm_lab.browser_steps", "how soon browsers follow maxBitrate"),
     "catalogue": ("paqm_lab.catalogue.main", "every published result, run again"),
     "laws": ("paqm_lab.laws.main", "the laws side by side, and where they are stable"),
     "rivals": ("paqm_lab.rivals.main", "P-AQM beside laws and queues published elsewhere"),
@@ -321,7 +322,8 @@ def parser() -> argparse.ArgumentParser:
         "this project's programs in a guest on them, and prints the image's directory.",
     )
     guest.add_argument(
-        "--lock", nargs="?", const="all", choices=["all", "tests", "chromium", "browser"],
+        "--lock", nargs="?", const="all",
+        choices=["all", "tests", "chromium", "browser", "firefox"],
         help="instead: write the locks anew, for the newest of packages.txt and of what there is "
         "besides for tests and browsers (image.EXTRAS); or only that one",
     )

@@ -7,8 +7,8 @@ what guests need of them (users, alternatives, caches) is done here. A guest see
 host but the directories of its job, so it does not matter what is installed there.
 
 Tests run on a copy of that image with more in it (image/tests.txt, image/tests.lock, and packages
-of setup/requirements.lock for Python), streams of Chromium on one with Chromium
-(rivals/chromium/packages.lock): what they want changes no other result.
+of setup/requirements.lock for Python), streams of a browser on one with it
+(rivals/chromium/packages.lock and others): what they want changes no other result.
 """
 
 import json
@@ -31,11 +31,13 @@ HOME = cache.TESTBED / "image"
 ROOTS, LOCK = HOME / "packages.txt", HOME / "packages.lock"
 # What there is on top of that image: what it wants, and its lock.
 CHROMIUM = cache.TESTBED / "rivals" / "chromium"
+FIREFOX = cache.TESTBED / "rivals" / "firefox"
 BROWSER = cache.TESTBED / "browser"
 EXTRAS = {
     "tests": (HOME / "tests.txt", HOME / "tests.lock"),
     "chromium": (CHROMIUM / "packages.txt", CHROMIUM / "packages.lock"),
     "browser": (BROWSER / "packages.txt", BROWSER / "packages.lock"),
+    "firefox": (FIREFOX / "packages.txt", FIREFOX / "packages.lock"),
 }
 FORM = 2  # of what is done besides unpacking: another number is another image
 SPACE = 2000  # MB while it is made
@@ -293,7 +295,7 @@ def ensure(kernel: Kernel, progress: Progress, lock_text: str | None = None) -> 
 
 
 def with_extra(which: str, base: Image, kernel: Kernel, progress: Progress) -> Image:
-    """That image, and what EXTRAS has for the tests, or for chromium, besides."""
+    """That image, and what EXTRAS has for the tests, or for a browser, besides."""
     named, extra = EXTRAS[which]
     pins = parse_lock(extra.read_text(), extra.name)
     parts = [key_of(pins).encode()]

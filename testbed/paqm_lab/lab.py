@@ -80,8 +80,11 @@ class Lab:
         done = subprocess.run(git, capture_output=True, text=True)
         rival = json.loads((RIVAL / "package-lock.json").read_text())["packages"]
         own = self.image.versions
-        browser = own.get("chromium-headless-shell") or own.get("chromium")
-        return ({"chromium": browser} if browser else {}) | {
+        browsers = {
+            "chromium": own.get("chromium-headless-shell") or own.get("chromium"),
+            "firefox": own.get("firefox-esr"),
+        }
+        return {name: version for name, version in browsers.items() if version} | {
             "paqm": done.stdout.strip() or "unknown",
             "kernel": self.kernel.version,
             "kernel_config": self.kernel.key,

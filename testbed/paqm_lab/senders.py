@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from paqm_lab import cache, image, lab, topology
+from paqm_lab import cache, lab, topology
 from paqm_lab.errors import LabError
 from paqm_lab.guest import LEAD, SAMPLE, TAIL
 from paqm_lab.rundata import ADVISED_SENDER
@@ -22,8 +22,12 @@ Json = dict[str, Any]
 # A guest of so many heavy senders, or twice as many others, has memory enough.
 SMALL = 4
 
+PAGE = cache.TESTBED / "rivals" / "browser"  # a page with a call, for every browser
 GST_PORT = 5004  # of the sender, and the next for its reports
 GST_ADVISED = "paqmestimator name=estimator socket={socket}"
+
+# What a page allows its own video: falls and rises that no router advised.
+STEPS = "15:300kbit,25:500kbit,35:2mbit"
 
 # Feedback of RFC 8888 about every packet and its ECN mark, and a controller that answers to marks;
 # media is sent as ECT(1) then.
@@ -188,10 +192,13 @@ def _libwebrtc(flow: Json, config: Json, home: Path) -> Plan:
     return ends(flow, send, receive, [signalling])
 
 
-def _chromium(trials: str = "", browser: str = "shell", advised: bool = False) -> Planner:
-    """Chromium at both ends, with these field trials of its WebRTC.
+def _browser(
+    which: str, to: str = "", trials: str = "", steps: str = "", advised: bool = False
+) -> Planner:
+    """A browser of rivals/browser/browsers.js that calls another, or one of its kind.
 
-    @browser: full: the one with windows, which extensions need
+    @trials: field trials of its WebRTC
+    @steps: what the page itself allows its video
     @advised: its sender has the extension of this project, and paqmd beside it
     """
 
@@ -199,11 +206,13 @@ def _chromium(trials: str = "", browser: str = "shell", advised: bool = False) -
         name, build = flow["name"], Path(config["build"])
         signalling = f"/run/signal/{name}"
         length = flow["stop"] - flow["start"]
-        same = ["--signal", signalling, "--field-trials", trials, "--browser", browser]
-        receive = ["node", str(image.CHROMIUM / "recv.js"), *same, "--log", str(home / "recv")]
+        same = ["--signal", signalling, "--field-trials", trials]
+        receive = ["node", str(PAGE / "recv.js"), *same, "--log", str(home / "recv")]
+        receive += ["--browser", to or which]
         receive += ["--output", str(home / "recv" / "decoded.y4m"), "--bind", flow["to"]]
         receive += ["--duration", str(length + LEAD + TAIL)]
-        send = ["node", str(image.CHROMIUM / "send.js"), *same, "--log", str(home / "send")]
+        send = ["node", str(PAGE / "send.js"), *same, "--log", str(home / "send")]
+        send += ["--browser", which, "--allow", steps]
         send += ["--clip", config["clip_file"], "--start-frame", str(flow["start_frame"])]
         send += ["--fps", str(config["clip"]["fps"]), "--rate-max", str(flow["rate_max"])]
         send += ["--bind", flow["address"], "--duration", str(length)]
@@ -238,14 +247,33 @@ SENDERS = {
         "VP8 (libvpx)", _libwebrtc, heavy=True, one_size=True,
         needs="node/node_modules/@roamhq/wrtc", remedy="setup/setup.sh",
     ),
-    "chromium": Sender("VP8 (libvpx)", _chromium(), one_size=True, extra="chromium"),
-    "chromium-scream": Sender("VP8 (libvpx)", _chromium(SCREAM), one_size=True, extra="chromium"),
-    # The browser with windows, as it comes and with the extension of this project.
+    "chromium": Sender(
+        "VP8 (libvpx)", _browser("chromium-shell"), one_size=True, extra="chromium"
+    ),
+    "chromium-scream": Sender(
+        "VP8 (libvpx)", _browser("chromium-shell", trials=SCREAM), one_size=True, extra="chromium"
+    ),
+    # Browsers with windows, as they come and with the extension of this project.
     "chromium-full": Sender(
-        "VP8 (libvpx)", _chromium(browser="full"), one_size=True, extra="browser"
+        "VP8 (libvpx)", _browser("chromium-full"), one_size=True, extra="browser"
     ),
     "chromium-paqm": Sender(
-        "VP8 (libvpx)", _chromium(browser="full", advised=True), one_size=True, extra="browser"
+        "VP8 (libvpx)", _browser("chromium-full", advised=True), one_size=True, extra="browser"
+    ),
+    "chromium-steps": Sender(
+        "VP8 (libvpx)", _browser("chromium-shell", steps=STEPS), one_size=True, extra="firefox"
+    ),
+    # Received by Chromium, which hands over pictures as they are decoded.
+    "firefox": Sender(
+        "VP8 (libvpx)", _browser("firefox", "chromium-shell"), one_size=True, extra="firefox"
+    ),
+    "firefox-steps": Sender(
+        "VP8 (libvpx)", _browser("firefox", "chromium-shell", steps=STEPS), one_size=True,
+        extra="firefox",
+    ),
+    "firefox-paqm": Sender(
+        "VP8 (libvpx)", _browser("firefox", "chromium-shell", advised=True), one_size=True,
+        extra="firefox",
     ),
 }  # fmt: skip
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import copy
 import json
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from paqm_lab import browser, cache, image, kernel, run, scenario
+from paqm_lab import browser, browser_steps, cache, image, kernel, run, scenario
 from paqm_lab.errors import LabError
 
 Json = dict[str, Any]
@@ -61,22 +63,91 @@ def test_every_target_can_be_missed() -> None:
     assert failed({"webrtc_freezes": None}) == {"webrtc_freezes"}
 
 
-def test_the_page_has_the_landed_figures() -> None:
-    told = json.loads(browser.DATA.read_text())
+RIVALS = cache.TESTBED / "rivals"
+needs_node = pytest.mark.skipif(not shutil.which("node"), reason="node is not installed")
+
+
+@needs_node
+@pytest.mark.parametrize(("words", "told"), [
+    (["--browser", "netscape"], "expected one of chromium-shell, chromium-full, firefox"),
+    (["--browser", "toString"], "--browser: expected one of"),
+    (["--browser", "firefox", "--allow", "5"], '--allow: "" is not a rate'),
+    (["--browser", "firefox", "--allow", "x:1mbit"], '--allow: "x" is not a positive number'),
+    ([], "--browser is missing"),
+])  # fmt: skip
+def test_options_that_cannot_be_meant_are_refused(words: list[str], told: str) -> None:
+    command = ["node", str(RIVALS / "browser" / "send.js"), "--clip", "clip.y4m", *words]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2 and told in done.stderr
+
+
+@needs_node
+def test_firefox_refuses_to_receive(tmp_path: Path) -> None:
+    command = ["node", str(RIVALS / "browser" / "recv.js"), "--browser", "firefox"]
+    command += ["--signal", str(tmp_path), "--log", str(tmp_path), "--duration", "1"]
+    command += ["--output", str(tmp_path / "decoded.y4m"), "--bind", "127.0.0.1"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1 and "Firefox only sends here" in done.stderr
+
+
+@needs_node
+def test_answers_of_marionette_may_come_in_any_pieces() -> None:
+    """Byte by byte, several at once, with characters of more than a byte; the greeting is none."""
+    script = r"""
+      const { Firefox } = require(process.argv[1]);
+      const messages = ['{"marionetteProtocol":3}', '[1,1,null,{"value":"Bücher: 3"}]',
+        '[1,2,{"error":"javascript error","message":"no\\nline two"},null]', '[1,9,null,null]'];
+      const bytes = Buffer.from(messages.map((one) => (
+        `${Buffer.byteLength(one)}:${one}`)).join(''));
+      for (const size of [1, 7, bytes.length]) {
+        const told = [];
+        const one = Object.assign(Object.create(Firefox.prototype),
+          { rest: Buffer.alloc(0), asked: new Map() });
+        for (const id of [1, 2]) {
+          one.asked.set(id, { resolve: (v) => told.push(v), reject: (e) => told.push(e.message) });
+        }
+        for (let at = 0; at < bytes.length; at += size) {
+          one.receive(bytes.subarray(at, at + size));
+        }
+        console.log(JSON.stringify([told, one.rest.length, one.asked.size]));
+      }"""
+    done = subprocess.run(
+        ["node", "-e", script, str(RIVALS / "firefox" / "browser.js")],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    told = [[{"value": "Bücher: 3"}, "javascript error: no"], 0, 0]
+    assert [json.loads(line) for line in done.stdout.splitlines()] == [told] * 3
+
+
+@pytest.mark.parametrize("which", browser.CASES)
+def test_the_page_has_the_landed_figures(which: str) -> None:
+    told = json.loads(browser.landed_at(which).read_text())
     page = (cache.REPO / "docs" / "browser.md").read_text()
     assert "\n".join(["", *browser.table(told), ""]) in page
 
 
+def test_the_page_has_the_landed_steps() -> None:
+    rows = json.loads(browser_steps.DATA.read_text())["rows"]
+    page = (cache.REPO / "docs" / "browser.md").read_text()
+    assert "\n".join(["", *browser_steps.table(rows), ""]) in page
+
+
 @pytest.mark.lab
-def test_a_page_that_knows_nothing_is_followed(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("sender", "extra"), [("chromium-paqm", "browser"), ("firefox-paqm", "firefox")]
+)
+def test_a_page_that_knows_nothing_is_followed(sender: str, extra: str, tmp_path: Path) -> None:
     """Extension, host and paqmd in a guest: the flow is registered, told, and reports."""
     built = kernel.ensure("lab", print)
     try:
-        image.with_extra("browser", image.ensure(built, print), built, print)
+        image.with_extra(extra, image.ensure(built, print), built, print)
     except LabError as err:
-        pytest.skip(f"Chromium cannot be had here: {err}")
+        pytest.skip(f"the browser cannot be had here: {err}")
+    text = (Path(__file__).parent / "extension.toml").read_text()
+    assert text.count("chromium-paqm") == 1
+    (tmp_path / "extension.toml").write_text(text.replace("chromium-paqm", sender))
     out = tmp_path / "out"
-    chosen = scenario.load(str(Path(__file__).parent / "extension.toml"))
+    chosen = scenario.load(str(tmp_path / "extension.toml"))
     run.run_scenario(chosen, run.Options(out, 1, [], False, False, score=False, page=False), print)
     told = json.loads((out / "paqm" / "flows" / "a" / "send" / "paqmd.json").read_text())
     (flow,) = told["flows"]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 //
-// Media receiver on Chromium: answers send.js and writes every picture that Chromium hands to a
+// Media receiver on a browser: answers send.js and writes every picture that the browser hands to a
 // viewer, at the moment it does so (after its jitter buffer), into a y4m file.
 
 'use strict';
@@ -11,14 +11,14 @@ const cli = require('../webrtc/lib/cli');
 const { Y4mWriter } = require('../webrtc/lib/y4m');
 const { accept, pendingOffer } = require('../webrtc/lib/signal');
 const { RECEIVER, StatsLog, agreed } = require('../webrtc/lib/stats');
-const { Browser, CHOICE, Peer, realtimeNs } = require('./browser');
+const { CHOICE } = require('./browsers');
+const { Peer } = require('./driver');
 
 const OPTIONS = {
   signal: { parse: cli.parseText, required: true, help: 'DIR for offer and answer' },
   log: { parse: cli.parseText, required: true, help: 'DIR for stats.jsonl and decoded.csv' },
   output: { parse: cli.parseText, required: true, help: 'FILE.y4m for the decoded pictures' },
   ...CHOICE,
-  'field-trials': { parse: cli.parseText, fallback: '', help: 'of WebRTC, for Chromium' },
   duration: { parse: cli.parsePositive, required: true, help: 'S from the start of the program' },
   bind: { parse: cli.parseLocalAddress, required: true, help: 'ADDR to receive on' },
   width: { parse: cli.parseCount, fallback: 640, help: 'of the output (640)' },
@@ -26,22 +26,6 @@ const OPTIONS = {
   fps: { parse: cli.parsePositive, fallback: 24, help: "nominal, for the file's header (24)" },
   wait: { parse: cli.parsePositive, fallback: 30, help: 'S to wait for the offer (30)' },
 };
-
-/** The I420 bytes of a picture, without what may stand between its rows. */
-function compact({ data, width, height, layout, format }) {
-  if (format !== 'I420') {
-    throw new cli.RunError(`Chromium decodes to ${format}, not to I420`);
-  }
-  const bytes = Buffer.from(data, 'base64');
-  const rows = [];
-  layout.forEach(({ offset, stride }, plane) => {
-    const [w, h] = plane ? [(width + 1) >> 1, (height + 1) >> 1] : [width, height];
-    for (let y = 0; y < h; y++) {
-      rows.push(bytes.subarray(offset + y * stride, offset + y * stride + w));
-    }
-  });
-  return Buffer.concat(rows);
-}
 
 async function run(stop) {
   const options = cli.parseOptions(
@@ -55,15 +39,15 @@ async function run(stop) {
   let frames = 0;
   let scaled = 0;
   let pc = null;
-  const browser = new Browser(options, [`--force-fieldtrials=${options['field-trials']}`], (told) => {
+  const browser = new options.browser(options, null, (told) => {
     if (told.state) {
       pc.connectionState = told.state;
       return;
     }
-    const now = realtimeNs();
+    const now = cli.realtimeNs();
     try {
-      y4m.write(compact(told), told.width, told.height);
-      fs.writeSync(csv, `${frames++},${told.meta.rtpTimestamp ?? ''},${now}\n`);
+      y4m.write(Buffer.from(told.data, 'base64'), told.width, told.height);
+      fs.writeSync(csv, `${frames++},${told.rtp ?? ''},${now}\n`);
       scaled += Number(told.width !== options.width || told.height !== options.height);
     } catch (error) {
       browser.failure ??= error; // thrown below, outside the event

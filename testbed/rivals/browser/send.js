@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 //
-// Media sender on Chromium: its fake camera shows the pictures of a y4m clip, and the page calls
-// recv.js. All that is between camera and network is Chromium's.
+// Media sender on a browser: its camera shows the pictures of a y4m clip, and the page calls
+// recv.js. All that is between camera and network is the browser's.
 
 'use strict';
 
@@ -11,15 +11,22 @@ const cli = require('../webrtc/lib/cli');
 const { Y4mReader, Y4mWriter } = require('../webrtc/lib/y4m');
 const { call } = require('../webrtc/lib/signal');
 const { SENDER, StatsLog, agreed } = require('../webrtc/lib/stats');
-const { Browser, CHOICE, Peer, realtimeNs } = require('./browser');
+const { CHOICE } = require('./browsers');
+const { Peer } = require('./driver');
 
 const OPTIONS = {
   clip: { parse: cli.parseText, required: true, help: 'FILE.y4m, 8-bit 4:2:0; begins again' },
   'start-frame': { parse: cli.parseCount, fallback: 0, help: 'N, first picture of the clip' },
   fps: { parse: cli.parsePositive, help: "pictures per second (the clip's own rate)" },
   'rate-max': { parse: cli.parseRate, fallback: 3e6, help: 'BPS, highest video rate (3mbit)' },
+  allow: {
+    parse: (text) => text.split(',').filter(Boolean).map((step) => {
+      const [at, rate] = step.split(':');
+      return { at: cli.parsePositive(at), bps: cli.parseRate(rate ?? '') };
+    }),
+    fallback: [], help: 'S:BPS,..., what the page itself allows its video, from then on',
+  },
   ...CHOICE,
-  'field-trials': { parse: cli.parseText, fallback: '', help: 'of WebRTC, for Chromium' },
   signal: { parse: cli.parseText, required: true, help: 'DIR for offer and answer' },
   log: { parse: cli.parseText, required: true, help: 'DIR for stats.jsonl and captured.csv' },
   duration: { parse: cli.parsePositive, required: true, help: 'S from the start of the program' },
@@ -38,7 +45,7 @@ function turned(reader, first, fps, target) {
 
 async function run(stop) {
   const options = cli.parseOptions(
-    'send.js', "Send a clip by Chromium, from its fake camera.", OPTIONS, process.argv.slice(2));
+    'send.js', "Send a clip by a browser, from its camera.", OPTIONS, process.argv.slice(2));
   for (const dir of [options.signal, options.log]) {
     fs.mkdirSync(dir, { recursive: true });
   }
@@ -50,15 +57,13 @@ async function run(stop) {
   fs.writeSync(csv, 'frame,t_ns,src_frame\n');
   let frames = 0;
   let pc = null;
-  const browser = new Browser(
-    options, [`--use-file-for-fake-video-capture=${film}`, `--force-fieldtrials=${options['field-trials']}`],
-    (told) => {
-      if (told.state) {
-        pc.connectionState = told.state;
-      } else {
-        fs.writeSync(csv, `${frames++},${realtimeNs()},${told.source}\n`);
-      }
-    });
+  const browser = new options.browser(options, film, (told) => {
+    if (told.state) {
+      pc.connectionState = told.state;
+    } else {
+      fs.writeSync(csv, `${frames++},${cli.realtimeNs()},${told.source}\n`);
+    }
+  });
   try {
     await browser.open();
     pc = new Peer(browser);
@@ -81,6 +86,10 @@ async function run(stop) {
       options.wait, () => `not connected within ${options.wait} s (${pc.connectionState})`, stop);
     await browser.call('watch');
     const stats = new StatsLog(pc, options.log, SENDER);
+    for (const { at, bps } of options.allow) {
+      setTimeout(() => browser.call('allow', bps).catch((error) => browser.fail(error.message)),
+        Math.max(0, 1000 * (at - cli.uptime())));
+    }
     while (!stop.asked && !browser.failure && cli.uptime() < options.duration) {
       await cli.sleep(Math.min(100, Math.ceil((options.duration - cli.uptime()) * 1000)));
     }
