@@ -71,6 +71,17 @@ def sources_of(suite: str, own: list[tuple[str, str]]) -> list[tuple[str, str]]:
     return found + [(security[0], f"{suite}-security")] if security else found
 
 
+def beside(sources: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Where security fixes may be that no source names: Debian's mirrors that have them, have them
+    beside the archive. A container's or another system's sources often lack them.
+    """
+    site, suite = sources[0]
+    site = site.rstrip("/")
+    if not site.endswith("/debian") or any(name == f"{suite}-security" for _, name in sources):
+        return []
+    return [(f"{site}-security", f"{suite}-security")]
+
+
 @dataclass(frozen=True)
 class Package:
     """One file of an archive."""
@@ -95,8 +106,19 @@ class Archive:
             settings.append("APT::Sandbox::User=root")
         self.options = ["-q", *(f"-o{setting}" for setting in settings)]
 
-    def read(self, sources: list[tuple[str, str]]) -> None:
-        """Fetches the lists of these sources (site, suite), and forgets others."""
+    def read(
+        self, sources: list[tuple[str, str]], perhaps: list[tuple[str, str]] | None = None
+    ) -> None:
+        """Fetches the lists of these sources (site, suite), and forgets others.
+
+        @perhaps: sources which may not be there
+        """
+        if perhaps:
+            try:
+                self.read([*sources, *perhaps])
+                return
+            except LabError:
+                pass  # without them, then
         shutil.rmtree(self.scratch, ignore_errors=True)
         (self.scratch / "lists" / "partial").mkdir(parents=True)
         (self.scratch / "cache" / "archives" / "partial").mkdir(parents=True)

@@ -134,7 +134,8 @@ def _archive(scratch: Path) -> apt.Archive:
     cache.need_programs(["apt-get", "dpkg-deb", "tar"], "the guest's image")
     own = apt.debian_sources("use a machine that has apt's sources for Debian")
     archive = apt.Archive(scratch / "apt")
-    archive.read(apt.sources_of(apt.RELEASE, own))
+    sources = apt.sources_of(apt.RELEASE, own)
+    archive.read(sources, apt.beside(sources))
     return archive
 
 

@@ -167,8 +167,11 @@ def _fetch(
         tried.append(suite)
         try:
             # Updates of an older kernel are in the archive of security fixes.
-            site = own[0][0]
-            archive.read(apt.sources_of(suite, own) if suite == codename else [(site, suite)])
+            if suite == codename:
+                sources = apt.sources_of(suite, own)
+                archive.read(sources, apt.beside(sources))
+            else:
+                archive.read([(own[0][0], suite)])
             listed = archive.names("linux-source-")
         except LabError as err:
             progress(f"kernel source: {err}")

@@ -57,6 +57,13 @@ def test_another_release_comes_from_the_same_sites() -> None:
     assert len(apt.sources_of("bookworm", own[:1])) == 2
 
 
+def test_security_fixes_may_be_beside_the_archive() -> None:
+    main, security = ("http://m/debian", "bookworm"), ("http://s", "bookworm-security")
+    assert apt.beside([main]) == [("http://m/debian-security", "bookworm-security")]
+    assert apt.beside([main, security]) == []
+    assert apt.beside([("http://m/archive", "bookworm")]) == []
+
+
 @pytest.fixture(scope="module")
 def house() -> lab.Lab:
     return lab.ready(print, modules=False)

@@ -129,7 +129,7 @@ class Shelf:
     def __init__(self, scratch: Path) -> None:
         self.scratch = scratch
 
-    def read(self, sources: list[tuple[str, str]]) -> None:
+    def read(self, sources: list[tuple[str, str]], _perhaps: object = None) -> None:
         self.scratch.mkdir(exist_ok=True)
         self.suite = sources[0][1]
 
