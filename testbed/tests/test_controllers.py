@@ -70,7 +70,21 @@ def test_slides_are_ranked() -> None:
     ten = {name: row[1] for name, row in slides.PUBLISHED[10].items()}
     assert slides.concordant(ten, ten) == 6
     assert slides.concordant({name: -value for name, value in ten.items()}, ten) == 0
-    assert slides.PAPER.figures["100: loss of tfrc over the least of others"].published == 0.649
+    beside = "100, 300 ms: loss of tfrc over the least of others"
+    assert slides.PAPER.figures[beside].published == 0.649
+
+
+def test_random_graphs_are_connected_and_their_seeds() -> None:
+    import graph
+
+    for seed in range(5):
+        edges = graph.edges(graph.NODES, seed)
+        ends = [end for edge in edges for end in edge]
+        assert len(set(edges)) == len(edges) == 3 + graph.LINKS * (graph.NODES - 3)
+        assert min(ends.count(node) for node in range(graph.NODES)) >= graph.LINKS
+        assert set(graph.hops(edges, seed)) == set(range(graph.NODES))
+        assert edges == graph.edges(graph.NODES, seed) != graph.edges(graph.NODES, seed + 1)
+    assert graph.hops([(0, 1), (1, 2), (2, 3), (0, 3), (3, 4)], 1) == {0: 1, 1: 0, 2: 1, 3: 2, 4: 3}
 
 
 def test_page_explains_and_bears_gaps(monkeypatch: pytest.MonkeyPatch) -> None:
