@@ -53,9 +53,7 @@ static gboolean on_sending(GObject *session, GstBuffer *buf, gboolean early, gpo
 		len = returns_app(app, &c->returns.newest, ssrc);
 	c->due = FALSE;
 	g_mutex_unlock(&c->lock);
-	if (len)
-		gst_buffer_append_memory(buf, gst_memory_new_wrapped(0, g_memdup2(app, len), len, 0,
-								     len, NULL, g_free));
+	part_append(buf, app, len);
 	return len > 0;
 }
 

@@ -15,7 +15,7 @@ gboolean choose_is(const char *option, const char *word);
 
 /**
  * choose_elements() - the device of that name, as gst-launch has it
- * @name: as choose_list() shows it, a part of it that no other has, or its number
+ * @name: as `paqm-streamer devices` shows it, a part of it that no other has, or its number
  * Return: free with g_free(); NULL: there is none, and @error says what there is.
  */
 char *choose_elements(enum choose_kind kind, const char *name, GError **error);

@@ -61,13 +61,6 @@ static GstPadProbeReturn on_packet(GstPad *pad, GstPadProbeInfo *info, gpointer 
 	return GST_PAD_PROBE_OK;
 }
 
-static void append(GstBuffer *buf, const guint8 *p, gsize len)
-{
-	if (len)
-		gst_buffer_append_memory(buf, gst_memory_new_wrapped(0, g_memdup2(p, len), len, 0,
-								     len, NULL, g_free));
-}
-
 /* Thread of RTCP: a report is about to leave. */
 static gboolean on_sending(GObject *session, GstBuffer *buf, gboolean early, gpointer data)
 {
@@ -92,8 +85,8 @@ static gboolean on_sending(GObject *session, GstBuffer *buf, gboolean early, gpo
 	if (t->dec)
 		told = dec_tell(t->dec, now / 1e9, ssrc, app);
 	g_mutex_unlock(&t->lock);
-	append(buf, report, len);
-	append(buf, app, told);
+	part_append(buf, report, len);
+	part_append(buf, app, told);
 	return len || told;
 }
 

@@ -25,4 +25,12 @@ static inline void part_probe(GstElement *e, const char *pad_name, GstPadProbeCa
 	gst_object_unref(pad);
 }
 
+/* Adds a copy of bytes to the end of a buffer. */
+static inline void part_append(GstBuffer *buf, const guint8 *p, gsize len)
+{
+	if (len)
+		gst_buffer_append_memory(buf, gst_memory_new_wrapped(0, g_memdup2(p, len), len, 0,
+								     len, NULL, g_free));
+}
+
 #endif /* PAQM_STREAMER_PARTS_H */
