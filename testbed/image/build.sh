@@ -37,10 +37,14 @@ compile -o "$tools/spec_traffic" "$repo"/kernel/lab-tests/spec_traffic*.c -lm
 compile -o "$tools/reports_of_u" "$repo"/core/tests/reports_of_u.c -lm
 
 # Made once: programs that each look for plugins themselves are ready later.
-export GST_REGISTRY=$tools/gstreamer-registry.bin
-export GST_PLUGIN_PATH=$build/streamer:/run/lab/cache/gstreamer-plugins
-rm -f "$GST_REGISTRY"
-gst-inspect-1.0 >"$build/plugins.log" 2>&1
+list_plugins() { # FILE PATH: of the image and of that path
+	rm -f "$tools/$1"
+	GST_REGISTRY=$tools/$1 GST_PLUGIN_PATH=$2 gst-inspect-1.0 >"$build/$1.log" 2>&1
+}
+other=/run/lab/cache/gstreamer-plugins
+list_plugins gstreamer-registry.bin "$build/streamer"
+[ ! -d "$other" ] || list_plugins gstreamer-registry-other.bin "$build/streamer:$other"
+export GST_REGISTRY=$tools/gstreamer-registry.bin GST_PLUGIN_PATH=$build/streamer
 for element in paqmh264enc avdec_h264 rtph264pay rtpbin udpsrc appsink; do
 	gst-inspect-1.0 "$element" >/dev/null || {
 		echo "GStreamer's element $element is not in the image"

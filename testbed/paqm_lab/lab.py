@@ -25,12 +25,18 @@ Progress = Callable[[str], None]
 PYTHON = "/usr/bin/python3"  # the image's
 RIVAL = cache.TESTBED / "rivals" / "webrtc"
 BUILD = f"{uml.PLACES}/build"
-# The streamer's plugins, listed when the programs were built (image/build.sh).
+# The streamer's plugins, listed when the programs were built (image/build.sh). What else somebody
+# installed is in a list of its own: only a sender that needs it may hang on it.
 REGISTRY = {
     "GST_REGISTRY": f"{BUILD}/lab/gstreamer-registry.bin",
     "GST_REGISTRY_UPDATE": "no",
-    "GST_PLUGIN_PATH": f"{BUILD}/streamer:{uml.PLACES}/cache/gstreamer-plugins",
+    "GST_PLUGIN_PATH": f"{BUILD}/streamer",
 }
+WITH_OTHER_PLUGINS = [
+    "env",
+    f"GST_REGISTRY={BUILD}/lab/gstreamer-registry-other.bin",
+    f"GST_PLUGIN_PATH={BUILD}/streamer:{uml.PLACES}/cache/gstreamer-plugins",
+]
 # What the programs are made of, below the repository.
 SOURCES = ["browser", "core", "feedback-daemon", "libpaqmclient", "streamer", "userspace"]
 SOURCES += ["kernel/fuzz", "kernel/uapi", "testbed/guest"]

@@ -130,7 +130,8 @@ def _streamer(flow: Json, config: Json, home: Path) -> Plan:
     receive += ["--log", str(home / "recv"), "--duration", str(length + LEAD + TAIL)]
     if config["record"]:
         receive += ["--output", str(home / "recv" / "decoded.y4m")]
-    send = [streamer, "send", "--to", to]
+    around = lab.WITH_OTHER_PLUGINS if config["variant"]["controller"] == "gcc" else []
+    send = [*around, streamer, "send", "--to", to]
     send += ["--bind", flow["address"], "--source", config["clip_file"], "--loop"]
     send += ["--start-frame", str(flow["start_frame"]), "--ssrc", str(flow["ssrc"])]
     send += ["--rate-max", f"{flow['rate_max']}bit", "--rate-min", f"{flow['rate_min']}bit"]
@@ -154,6 +155,7 @@ def _streamer(flow: Json, config: Json, home: Path) -> Plan:
 
 def _gst(estimator: str, advised: bool, encoder: str = "vp8enc") -> Planner:
     """A sender as webrtcsink is one, with this in rtpbin's request-aux-sender."""
+    around = lab.WITH_OTHER_PLUGINS if "rtpgccbwe" in estimator else []
 
     def plan(flow: Json, config: Json, home: Path) -> Plan:
         build = Path(config["build"])
@@ -163,7 +165,7 @@ def _gst(estimator: str, advised: bool, encoder: str = "vp8enc") -> Planner:
         receive += ["--log", str(home / "recv"), "--duration", str(length + LEAD + TAIL)]
         if config["record"]:
             receive += ["--output", str(home / "recv" / "decoded.y4m")]
-        send = [str(build / "streamer" / "tests" / "gst_send"), "--to", to]
+        send = [*around, str(build / "streamer" / "tests" / "gst_send"), "--to", to]
         send += ["--bind", f"{flow['address']}:{GST_PORT}", "--clip", config["clip_file"]]
         send += ["--start-frame", str(flow["start_frame"]), "--ssrc", str(flow["ssrc"])]
         send += ["--rate-max", str(flow["rate_max"]), "--rate-min", str(flow["rate_min"])]

@@ -133,7 +133,7 @@ def environment(built: Kernel, modules: Path | None) -> dict[str, str]:
         "PAQM_BUILD": str(cache.REPO / "build"),
         "PAQM_KDIR": str(built.tree),
         "TC_LIB_DIR": str(cache.REPO / "build" / "userspace" / "tc-paqm"),
-        "GST_PLUGIN_PATH": f"{cache.REPO / 'build' / 'streamer'}:{cache.plugins()}",
+        "GST_PLUGIN_PATH": str(cache.REPO / "build" / "streamer"),
         "NODE_PATH": str(cache.cache_dir() / "node" / "node_modules"),
         "PYTHONPATH": str(cache.TESTBED),
         "PYTHONDONTWRITEBYTECODE": "1",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from paqm_lab import cache, kernel
+from paqm_lab import cache, image, kernel
 
 pytestmark = pytest.mark.lab
 
@@ -67,6 +67,15 @@ def cache_without(home: Path, *names: str) -> str:
     return str(home)
 
 
+def change_plugins(plugins: Path, root: Path) -> None:
+    """A plugin more than the other cache has, or those it has (make gcc-element) gone."""
+    if plugins.is_dir():
+        shutil.rmtree(plugins)
+    else:
+        plugins.mkdir()
+        shutil.copy(next(root.glob("usr/lib/*/gstreamer-1.0/libgstaudiotestsrc.so")), plugins)
+
+
 def may_mount() -> bool:
     """Root, and not in a container that forbids it."""
     command = ["unshare", "--mount", "mount", "-t", "tmpfs", "tmpfs", "/mnt"]
@@ -98,6 +107,8 @@ def test_from_another_path_with_a_cold_cache(here: Path, demo: Path, tmp_path: P
     left_out = shutil.ignore_patterns("out", "*.o", "*.p", "__pycache__", ".git")
     shutil.copytree(cache.REPO, repo, ignore=left_out, symlinks=True)
     cold = cache_without(tmp_path / "cold", "detrand", "programs")
+    root = image.ensure(kernel.ensure("lab", print), print).root
+    change_plugins(Path(cold) / "paqm" / cache.plugins().name, root)
     run("verify", repo, here, XDG_CACHE_HOME=cold)
     run("verify", repo, demo, XDG_CACHE_HOME=cold)
 
