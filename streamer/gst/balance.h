@@ -25,6 +25,8 @@
 #define BALANCE_INTERVAL (1 / 24.0) /* s between pictures, until it is measured */
 #define BALANCE_INTERVAL_GAIN 0.1
 #define BALANCE_GAP 1.0 /* s: a longer one is a pause, and counts no longer */
+/* Pictures of several streams that end within this part of the interval count as one. */
+#define BALANCE_TOGETHER 0.25
 /* Who has less than this part of the rate to send is told the rate, and no more. */
 #define BALANCE_USES 0.85
 #define BALANCE_MEAN 0.05 /* how much of a picture enters the mean of what comes */
@@ -78,20 +80,22 @@ static inline void balance_picture(struct balance *b, double rate)
 	double credit = BALANCE_CREDIT * rate, wrong;
 	double past = balance_between(b->last - b->picture, 0, BALANCE_GAP);
 
-	if (b->picture > 0 && past > 0) {
-		b->interval += BALANCE_INTERVAL_GAIN * (past - b->interval);
-		b->mean += BALANCE_MEAN * (b->came / past - b->mean);
+	if (b->picture <= 0 || past >= BALANCE_TOGETHER * b->interval) {
+		if (b->picture > 0) {
+			b->interval += BALANCE_INTERVAL_GAIN * (past - b->interval);
+			b->mean += BALANCE_MEAN * (b->came / past - b->mean);
+		}
+		if (b->picture > 0 && rate > 0) {
+			wrong = balance_between(b->waits, -credit, credit) / rate;
+			b->trim -= wrong * past / (balance_drain(b) * BALANCE_SETTLE);
+			b->trim = balance_between(b->trim, BALANCE_TRIM_MIN, BALANCE_TRIM_MAX);
+		}
+		b->came = 0;
+		b->picture = b->last;
 	}
-	b->came = 0;
 	b->waits = b->bits - rate * b->interval;
 	if (b->waits < -credit)
 		b->waits = -credit;
-	if (b->picture > 0 && rate > 0) {
-		wrong = balance_between(b->waits, -credit, credit) / rate;
-		b->trim -= wrong * past / (balance_drain(b) * BALANCE_SETTLE);
-		b->trim = balance_between(b->trim, BALANCE_TRIM_MIN, BALANCE_TRIM_MAX);
-	}
-	b->picture = b->last;
 }
 
 /* What encoders are told of @rate. */

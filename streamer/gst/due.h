@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What waits in a pacer, in the order of its times. */
+/* What waits in a pacer, in the order of its times, and how soon that is. */
 #ifndef PAQM_DUE_H
 #define PAQM_DUE_H
 
@@ -39,6 +39,20 @@ static inline gint64 due_at_rate(gint64 due, gint64 now, guint64 before, guint64
 	if (due <= now)
 		return due;
 	return now + (gint64)gst_util_uint64_scale((guint64)(due - now), before, rate);
+}
+
+#define PACE_LEFT_MIN 0.25 /* of a rate, for what is beside frames */
+
+/**
+ * pace_beside() - what frames leave of a rate, us per byte
+ * @rate: bit/s
+ * @pace: of the frame that is being sent, us per byte; 0: there is none
+ */
+static inline double pace_beside(guint64 rate, double pace)
+{
+	double all = (double)rate / 8 / G_USEC_PER_SEC, left = pace > 0 ? all - 1 / pace : all;
+
+	return 1 / MAX(left, PACE_LEFT_MIN * all);
 }
 
 #endif /* PAQM_DUE_H */

@@ -39,6 +39,7 @@ struct _GstPaqmEstimator {
 	double mean_packet; /* RTP bytes */
 	guint below;
 	guint64 wire_bytes, wire_seen;
+	double marked, woken;  /* s: the last packet with a marker; the thread, last */
 	GstClockTime picture;  /* of the last packet with a marker */
 	GstClockTime interval; /* between pictures, their mean */
 	struct paqm_client_advice advice;

@@ -41,6 +41,9 @@ GST_DEBUG_CATEGORY(paqmestimator_debug);
 #define INTERVAL_MAX (GST_SECOND / 5) /* a longer one is a gap */
 #define INTERVAL_GAIN 0.1
 #define BELOW 28 /* as long as the flow is not known */
+/* s: who marks no picture for so long, MPEG-TS for instance, has none: each packet counts as one */
+#define UNMARKED 2.0
+#define WAKE 0.04 /* s between looks at the balance, then */
 
 G_DEFINE_TYPE(GstPaqmEstimator, gst_paqm_estimator, GST_TYPE_BIN)
 
@@ -73,11 +76,13 @@ static void count(GstPaqmEstimator *self, GstBuffer *buf)
 	gsize size = gst_buffer_get_size(buf);
 	GstClockTime pts = GST_BUFFER_PTS(buf);
 	double now = (double)g_get_monotonic_time() / G_USEC_PER_SEC, rate;
+	gboolean marked, picture, wake;
 	guint8 marker = 0;
 
 	gst_buffer_extract(buf, 1, &marker, 1);
+	marked = marker & 0x80;
 	g_mutex_lock(&self->lock);
-	if (marker & 0x80 && GST_CLOCK_TIME_IS_VALID(pts)) {
+	if (marked && GST_CLOCK_TIME_IS_VALID(pts)) {
 		if (pts > self->picture && pts - self->picture < INTERVAL_MAX)
 			self->interval =
 				(GstClockTime)((1 - INTERVAL_GAIN) * (double)self->interval +
@@ -88,10 +93,16 @@ static void count(GstPaqmEstimator *self, GstBuffer *buf)
 	self->wire_bytes += size + self->below;
 	rate = estimate_pace(self);
 	balance_came(&self->balance, 8.0 * (double)(size + self->below), rate, now);
-	if (marker & 0x80)
+	if (marked)
+		self->marked = now;
+	picture = marked || now - self->marked > UNMARKED;
+	if (picture)
 		balance_picture(&self->balance, rate);
+	wake = marked || (picture && now - self->woken > WAKE);
+	if (wake)
+		self->woken = now;
 	g_mutex_unlock(&self->lock);
-	if (marker & 0x80)
+	if (wake)
 		estimate_wake(self);
 }
 

@@ -22,8 +22,9 @@
  * Two kinds of packets belong to no frame. Packets of another payload type in
  * the same stream that come behind the marker (forward error correction) go out
  * in order, in the part of the interval that #GstPaqmPacer:reserve keeps free for
- * them. Packets of another stream (retransmissions, RFC 4588) go out at once, in
- * between, at the pace of the last frame.
+ * them. Packets of another stream (retransmissions, RFC 4588; sound; another
+ * picture) go out at once, in between: at the pace of the last frame or, where there
+ * is a rate, at what frames leave of it. None waits for longer than half a second.
  */
 #include "streamer/gst/gstpaqmpacer.h"
 
@@ -38,7 +39,7 @@ GST_DEBUG_CATEGORY_STATIC(paqmpacer_debug);
 
 #define DEFAULT_INTERVAL (GST_SECOND / 24)
 #define MIN_SPREAD_PERCENT 70
-#define HOLD_MAX 500000 /* us that a frame may wait for those before it */
+#define HOLD_MAX 500000 /* us that a frame, or another stream, may wait for those before it */
 #define QUEUE_MAX 4096
 #define FRAME_MAX 2048 /* packets; a stream that never ends its frames keeps no more */
 #define DEFAULT_BELOW 28
@@ -165,14 +166,19 @@ static gboolean schedule_train(GstPaqmPacer *self, GstBuffer *buf)
 static void schedule_repair(GstPaqmPacer *self, GstBuffer *buf, enum kind kind)
 {
 	guint64 size = gst_buffer_get_size(buf) + self->below;
-	gint64 *busy = kind == BEHIND ? &self->busy : &self->again;
-	gint64 due = MAX(*busy, now_us(self));
+	gint64 *busy = kind == BEHIND ? &self->busy : &self->again, now = now_us(self);
+	gint64 due = MAX(*busy, now);
+	double pace = self->pace;
 
+	if (kind == AGAIN && due - now > HOLD_MAX)
+		pace = 0;
+	else if (kind == AGAIN && self->rate)
+		pace = pace_beside(self->rate, self->busy > now ? pace : 0);
 	if (kind == BEHIND)
 		due_push(&self->queue, GST_MINI_OBJECT_CAST(buf), due);
 	else
 		due_insert(&self->queue, GST_MINI_OBJECT_CAST(buf), due);
-	*busy = due + (gint64)(self->pace * size);
+	*busy = due + (gint64)(pace * size);
 	self->wire_bytes += size;
 	self->repair_bytes += size;
 	self->packets++;

@@ -73,6 +73,52 @@ TEST(test_pace)
 	}
 }
 
+/*
+ * Two cameras in one transport, each with its part of what is told, the second one's pictures
+ * @apart (of an interval) behind the first one's: in the mean they send what is allowed.
+ */
+TEST(test_two)
+{
+	static const double apart[] = {0, 0.002, 0.1, 0.25, 0.5, 0.9}, part[] = {0.5, 0.1, 0.8};
+
+	for (unsigned int i = 0; i < ROWS(apart) * ROWS(part); i++) {
+		double first = part[i / ROWS(apart)], behind = apart[i % ROWS(apart)] / FPS;
+		double told = RATE, now = 5, sent = 0, size;
+		struct balance b = balance_new();
+
+		for (int n = 0; n < 40 * FPS; n++) {
+			for (int second = 0; second < 2; second++) {
+				size = told / FPS * 1.05 * (second ? 1 - first : first);
+				balance_came(&b, size, RATE, now + (second ? behind : 0));
+				balance_picture(&b, RATE);
+				told = balance_tell(&b, RATE);
+				sent += n < 20 * FPS ? 0 : size;
+			}
+			now += 1 / FPS;
+		}
+		near("mean", sent / 20 / RATE, 1, 0.03);
+		check(b.waits < 0.1 * RATE, "waits less than 100 ms", (int)i);
+	}
+}
+
+/* A coding that marks no pictures, such as MPEG-TS: each of its packets counts as one. */
+TEST(test_unmarked)
+{
+	double told = RATE, sent = 0, gap = 1e4 / RATE;
+	struct balance b = balance_new();
+
+	for (int n = 0; n < 60 / gap; n++) {
+		double size = told * gap * 1.1;
+
+		balance_came(&b, size, RATE, 5 + n * gap);
+		balance_picture(&b, RATE);
+		told = balance_tell(&b, RATE);
+		sent += n < 40 / gap ? 0 : size;
+	}
+	near("mean", sent / 20 / RATE, 1, 0.02);
+	check(b.waits < 0.1 * RATE, "waits less than 100 ms", (int)b.waits);
+}
+
 /* The same sizes, told the rate as it is, are what it is for: they wait, and go on waiting. */
 TEST(test_without)
 {

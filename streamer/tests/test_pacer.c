@@ -194,6 +194,72 @@ GST_START_TEST(test_again)
 }
 GST_END_TEST;
 
+/* The longest that a packet of this stream waited from @from on, us; all came at multiples of 40
+ * ms. */
+static gint64 longest(guint8 ssrc, gint64 from, guint in_picture)
+{
+	gint64 worst = 0;
+	guint n = 0;
+
+	for (guint i = 0; i < count(&b); i++) {
+		struct sent *s = nth(&b, i);
+		gint64 came = 40000 * (gint64)(n / in_picture);
+
+		if (s->ssrc != ssrc)
+			continue;
+		n++;
+		if (came >= from)
+			worst = MAX(worst, s->at - came);
+	}
+	return worst;
+}
+
+/*
+ * Two cameras in one transport, the first in a thumbnail: neither waits for longer than its picture
+ * lasts, and together they keep to the rate.
+ */
+GST_START_TEST(test_two_streams)
+{
+	static const guint thumbnail[] = {250, 250};
+	gint64 step = 20000;
+	guint bytes;
+
+	gst_harness_set(b.h, "paqmpacer", "rate", (guint64)2200000, NULL);
+	for (int picture = 0; picture < 100; picture++) {
+		pass_until(&b, 40000 * picture);
+		push_frame(&b, thumbnail, 2);
+		for (int i = 0; i < 10; i++)
+			push(&b, 1000, PT, i == 9, AGAIN);
+	}
+	pass(&b, 1200);
+	fail_unless(longest(OURS, 0, 2) <= 40000, "%" G_GINT64_FORMAT, longest(OURS, 0, 2));
+	fail_unless(longest(AGAIN, 0, 10) <= 40000, "%" G_GINT64_FORMAT, longest(AGAIN, 0, 10));
+	for (guint i = 0, k = 0; i < 1200; i++) {
+		for (bytes = 0, k = i; k < 1200 && nth(&b, k)->at < nth(&b, i)->at + step; k++)
+			bytes += nth(&b, k)->size + HEADERS;
+		/* 5500 in 20 ms */
+		fail_unless(bytes <= 5500 + 1000, "%u bytes in 20 ms", bytes);
+	}
+	bench_end(&b);
+}
+GST_END_TEST;
+
+/* What another stream sends beyond the rate waits for no more than half a second. */
+GST_START_TEST(test_other_stream_held)
+{
+	gst_harness_set(b.h, "paqmpacer", "rate", (guint64)400000, NULL);
+	for (int picture = 0; picture < 50; picture++) {
+		pass_until(&b, 40000 * picture);
+		push_frame(&b, four, 2);
+		for (int i = 0; i < 4; i++) /* 800 kbit/s */
+			push(&b, 1000, PT, i == 3, AGAIN);
+	}
+	pass(&b, 300);
+	fail_unless(longest(AGAIN, 0, 4) <= 600000, "%" G_GINT64_FORMAT, longest(AGAIN, 0, 4));
+	bench_end(&b);
+}
+GST_END_TEST;
+
 /* A new interval holds from the next frame on. */
 GST_START_TEST(test_interval)
 {
@@ -450,6 +516,8 @@ static Suite *pacer_suite(void)
 	tcase_add_test(tc, test_rate_held);
 	tcase_add_test(tc, test_reserve);
 	tcase_add_test(tc, test_again);
+	tcase_add_test(tc, test_two_streams);
+	tcase_add_test(tc, test_other_stream_held);
 	tcase_add_test(tc, test_interval);
 	tcase_add_test(tc, test_eos);
 	tcase_add_test(tc, test_flush);
