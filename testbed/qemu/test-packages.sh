@@ -4,8 +4,8 @@
 # install, build, work on virtio and e1000 devices and under the service manager, and leave nothing
 # behind. Those of the sender's side are tied to the libraries of the release that they were built
 # on: they are installed in a chroot with that release. Prints `ok NAME` and
-# `not ok NAME` for each system, then `N passed, N failed`. Slow: there is no hardware
-# virtualisation in it. Logs and consoles are kept in OUTPUT.
+# `not ok NAME` for each system, then `N passed, N failed`. Slow without hardware virtualisation,
+# which is not used unless PAQM_QEMU_ACCEL=kvm. Logs and consoles are kept in OUTPUT.
 # Usage: testbed/qemu/test-packages.sh [--debs DIRECTORY] [--out OUTPUT] [bookworm|trixie]...
 #	--debs	packages to test (default: build those of the last commit)
 set -u
@@ -74,7 +74,8 @@ boot() {
 	done
 	# no_timer_check: on a busy machine the kernel's test of the timer fails; e2scrub_reap looks for
 	# volumes of LVM for minutes
-	timeout "${PAQM_QEMU_TIMEOUT:-7200}" nice -n 10 qemu-system-x86_64 -accel tcg,thread=multi \
+	timeout "${PAQM_QEMU_TIMEOUT:-7200}" nice -n 10 qemu-system-x86_64 \
+		-accel "${PAQM_QEMU_ACCEL:-tcg,thread=multi}" \
 		-m 1G -smp 2 -nographic -nodefaults \
 		-no-reboot -kernel "$image/vmlinuz" -initrd "$image/initrd" -append "root=/dev/vda rw \
 console=ttyS0 net.ifnames=0 no_timer_check panic=-1 systemd.mask=e2scrub_reap.service" \
