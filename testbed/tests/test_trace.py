@@ -8,6 +8,7 @@ import json
 import shutil
 import socket
 import subprocess
+import sys
 from fractions import Fraction
 from pathlib import Path
 
@@ -19,6 +20,18 @@ from paqm_lab.errors import LabError
 
 WIDTH, HEIGHT, FRAMES, GOP = 176, 144, 50, 12
 STREAMER = cache.REPO / "build" / "streamer" / "paqm-streamer"
+
+
+def test_the_package_has_all_that_it_imports(tmp_path: Path) -> None:
+    listed = (cache.REPO / "packaging" / "debian" / "paqm-trace.install").read_text()
+    (tmp_path / "paqm_lab").mkdir()
+    modules = [words[0] for words in map(str.split, listed.splitlines()) if len(words) == 2
+               and words[1].endswith("/paqm_lab")]  # fmt: skip
+    for module in modules:
+        shutil.copy(cache.REPO / module, tmp_path / "paqm_lab")
+    run = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import paqm_lab.trace"
+    done = subprocess.run([sys.executable, "-I", "-c", run], capture_output=True, text=True)
+    assert modules and done.returncode == 0, done.stderr
 
 
 @pytest.fixture(scope="module")
