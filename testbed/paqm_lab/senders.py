@@ -33,6 +33,8 @@ STEPS = "15:300kbit,25:500kbit,35:2mbit"
 # media is sent as ECT(1) then.
 SCREAM = "WebRTC-RFC8888CongestionControlFeedback/Enabled,offer:true/"
 SCREAM += "WebRTC-Bwe-ScreamV2/mode:always/"
+# What waits in Chromium's pacer leaves at its rate, however long that takes.
+NO_DRAIN = "WebRTC-Pacer-DrainQueue/Disabled/"
 
 
 @dataclass(frozen=True)
@@ -254,6 +256,9 @@ SENDERS = {
     ),
     "chromium-scream": Sender(
         "VP8 (libvpx)", _browser("chromium-shell", trials=SCREAM), one_size=True, extra="chromium"
+    ),
+    "chromium-no-drain": Sender(
+        "VP8 (libvpx)", _browser("chromium-shell", trials=NO_DRAIN), one_size=True, extra="chromium"
     ),
     # Browsers with windows, as they come and with the extension of this project.
     "chromium-full": Sender(
