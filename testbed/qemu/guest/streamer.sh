@@ -8,7 +8,8 @@ set -u
 here=$(dirname "$(readlink -f "$0")")
 . "$here/lib.sh"
 export DEBIAN_FRONTEND=noninteractive PYTHONDONTWRITEBYTECODE=1
-packages=(paqm-streamer gstreamer1.0-paqm paqm-trace paqm-wireshark libpaqmclient0 libpaqmclient-dev)
+packages=(paqm-streamer gstreamer1.0-paqm paqm-trace paqm-wireshark libpaqmclient0 libpaqmclient-dev
+	paqm-trial webext-paqm)
 
 # A live stream to ourselves is decoded at the other end.
 streams() {
@@ -38,11 +39,18 @@ traces() {
 assert r["network"]["pictures"] == 48 and r["limits"]["none"]["psnr_y"] > 25, r'
 }
 
+# The host that browsers start answers, also to what it refuses.
+browsers_find() { # MANIFEST
+	local host
+	host=$(sed -n 's/.*"path": "\(.*\)".*/\1/p' "$1")
+	printf '\2\0\0\0{}' | "$host" | grep -aq '"reason":"flow"'
+}
+
 case ${1:-} in
 install)
 	check "apt installs the sender's packages with what they need" apt-get -q -y install \
 		--no-install-recommends "$here"/{paqm-streamer,gstreamer1.0-paqm,paqm-trace}_*.deb \
-		"$here"/{paqm-wireshark,libpaqmclient0,libpaqmclient-dev}_*.deb
+		"$here"/{paqm-wireshark,libpaqmclient0,libpaqmclient-dev,paqm-trial,webext-paqm}_*.deb
 	;;
 test)
 	for element in paqmh264enc paqmpacer; do
@@ -52,6 +60,15 @@ test)
 		video/x-raw,width=320,height=240 ! paqmh264enc ! h264parse ! fakesink
 	check "a stream arrives and is shown" streams
 	check "paqm-trace makes a ladder and judges what arrived" traces
+	check "paqm-trial says what it does" paqm-trial --help
+	for module in /usr/share/paqm-trial/paqm_trial/*.py; do
+		check "its $(basename "$module") has what it imports" env PYTHONPATH=/usr/share/paqm-trial \
+			python3 -c "import paqm_trial.$(basename "$module" .py)"
+	done
+	for manifest in /etc/chromium /usr/lib/mozilla; do
+		check "browsers find the host by $manifest" \
+			browsers_find $manifest/native-messaging-hosts/paqm.native_host.json
+	done
 	check "the example compiles against the library" sh -c "cc -Wall -Werror -o /tmp/follow \
 		/usr/share/doc/libpaqmclient-dev/examples/follow.c \$(pkg-config --cflags --libs libpaqmclient)"
 	has "and finds it" "$(ldd /tmp/follow)" 'libpaqmclient.so.0 => /'
