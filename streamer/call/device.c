@@ -133,17 +133,19 @@ struct device *device_new(const struct device_params *p, GError **error)
 	return d;
 }
 
+static gint not_fake(const GValue *item, gconstpointer unused)
+{
+	(void)unused;
+	return !g_str_has_prefix(GST_OBJECT_NAME(g_value_get_object(item)), "fake-");
+}
+
 /* Elements that choose a device take one that does nothing where there is none. */
 static gboolean is_fake(GstElement *bin)
 {
 	GstIterator *it = gst_bin_iterate_recurse(GST_BIN(bin));
 	GValue item = G_VALUE_INIT;
-	gboolean fake = FALSE;
+	gboolean fake = gst_iterator_find_custom(it, (GCompareFunc)not_fake, &item, NULL);
 
-	while (!fake && gst_iterator_next(it, &item) == GST_ITERATOR_OK) {
-		fake = g_str_has_prefix(GST_OBJECT_NAME(g_value_get_object(&item)), "fake-");
-		g_value_reset(&item);
-	}
 	g_value_unset(&item);
 	gst_iterator_free(it);
 	return fake;

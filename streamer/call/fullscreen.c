@@ -17,6 +17,14 @@ guint64 fullscreen_window(GstMessage *msg)
 	return window;
 }
 
+static gint knows_not(const GValue *item, gconstpointer unused)
+{
+	GObject *element = g_value_get_object(item);
+
+	(void)unused;
+	return !g_object_class_find_property(G_OBJECT_GET_CLASS(element), "fullscreen");
+}
+
 /* What has a property for it; unref it. */
 static GstElement *who_knows(GstElement *bin)
 {
@@ -24,13 +32,8 @@ static GstElement *who_knows(GstElement *bin)
 	GValue item = G_VALUE_INIT;
 	GstElement *found = NULL;
 
-	while (!found && gst_iterator_next(it, &item) == GST_ITERATOR_OK) {
-		GObject *element = g_value_get_object(&item);
-
-		if (g_object_class_find_property(G_OBJECT_GET_CLASS(element), "fullscreen"))
-			found = gst_object_ref(element);
-		g_value_reset(&item);
-	}
+	if (gst_iterator_find_custom(it, (GCompareFunc)knows_not, &item, NULL))
+		found = g_value_dup_object(&item);
 	g_value_unset(&item);
 	gst_iterator_free(it);
 	return found;
