@@ -41,7 +41,7 @@ static inline gint64 due_at_rate(gint64 due, gint64 now, guint64 before, guint64
 	return now + (gint64)gst_util_uint64_scale((guint64)(due - now), before, rate);
 }
 
-#define PACE_LEFT_MIN 0.25 /* of a rate, for what is beside frames */
+#define PACE_LEFT_MIN 0.5 /* of a rate, for what is beside frames: retransmissions are urgent */
 
 /**
  * pace_beside() - what frames leave of a rate, us per byte
