@@ -36,6 +36,9 @@ FIELDS = [
     *("_ws.expert.message", "_ws.col.Protocol"),
 ]
 
+# What is true, as newer versions of tshark say it (4.4 does), and as 4.0 did.
+TRUTH = {"True": "1", "False": "0"}
+
 Row = dict[str, str]
 
 
@@ -60,7 +63,10 @@ def tshark(capture: Path, home: str) -> list[Row]:
         raise SystemExit(f"tshark failed with status {done.returncode}: {done.stderr.strip()}")
     if "error" in done.stderr.lower():
         raise SystemExit(f"tshark complains: {done.stderr.strip()}")
-    return [dict(zip(FIELDS, line.split("|"), strict=True)) for line in done.stdout.splitlines()]
+    lines = [line.split("|") for line in done.stdout.splitlines()]
+    return [
+        dict(zip(FIELDS, (TRUTH.get(cell, cell) for cell in line), strict=True)) for line in lines
+    ]
 
 
 def meaning(value: float) -> str:
