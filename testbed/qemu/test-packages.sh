@@ -72,13 +72,14 @@ boot() {
 		[ $i -lt 2 ] || driver=e1000
 		nets+=(-netdev "hubport,id=n$i,hubid=$((i / 2))" -device "$driver,netdev=n$i,romfile=")
 	done
-	# no_timer_check: on a busy machine the kernel's test of the timer fails; e2scrub_reap looks for
-	# volumes of LVM for minutes
+	# no_timer_check, tsc=reliable: on a busy machine the kernel's tests of its timer and its clock
+	# fail, and the clock that it takes then is slow to read; e2scrub_reap looks for volumes of LVM
+	# for minutes
 	timeout "${PAQM_QEMU_TIMEOUT:-7200}" nice -n 10 qemu-system-x86_64 \
 		-accel "${PAQM_QEMU_ACCEL:-tcg,thread=multi}" \
 		-m 1G -smp 2 -nographic -nodefaults \
 		-no-reboot -kernel "$image/vmlinuz" -initrd "$image/initrd" -append "root=/dev/vda rw \
-console=ttyS0 net.ifnames=0 no_timer_check panic=-1 systemd.mask=e2scrub_reap.service" \
+console=ttyS0 net.ifnames=0 no_timer_check tsc=reliable panic=-1 systemd.mask=e2scrub_reap.service" \
 		-drive "file=$dir/disk.qcow2,if=virtio,cache=unsafe" \
 		-drive "file=$payload,format=raw,if=virtio,readonly=on" \
 		-serial "file:$dir/console.log" -serial "file:$dir/result.log" "${nets[@]}" \
