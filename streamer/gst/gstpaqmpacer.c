@@ -194,7 +194,8 @@ static enum kind kind_of(GstPaqmPacer *self, GstBuffer *buf, gboolean *marker, g
 	gst_buffer_extract(buf, 0, head, sizeof(head));
 	*marker = head[1] & 0x80;
 	*ts = GST_READ_UINT32_BE(head + 4);
-	kind = picture_kind(&self->pictures, head, self->frame.length > 0, self->ts, &other);
+	kind = picture_kind(&self->pictures, head, self->frame.length > 0, self->ts, now_us(self),
+			    &other);
 	if (other)
 		schedule_frame(self);
 	return kind;

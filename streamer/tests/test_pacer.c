@@ -194,6 +194,29 @@ GST_START_TEST(test_again)
 }
 GST_END_TEST;
 
+/* A camera is opened anew, in a larger size and with another SSRC: soon its pictures are spread. */
+GST_START_TEST(test_new_ssrc)
+{
+	static const gint64 at[] = {0, 10000, 20000, 30000};
+
+	for (guint picture = 0; picture < 100; picture++) {
+		pass_until(&b, 40000 * picture);
+		for (int i = 0; i < 4; i++)
+			push(&b, picture < 50 ? 250 : 1000, PT, i == 3,
+			     picture < 50 ? OURS : AGAIN);
+	}
+	pass(&b, 400);
+	for (guint i = 0; i < 400; i++) {
+		gint64 waited = nth(&b, i)->at - 40000 * (gint64)(i / 4);
+
+		fail_unless(waited >= 0 && waited <= 600000, "%u: %" G_GINT64_FORMAT, i, waited);
+		if (i / 4 < 50 || i / 4 >= 75)
+			fail_unless_equals_int64(waited, at[i % 4]);
+	}
+	bench_end(&b);
+}
+GST_END_TEST;
+
 /* The longest that a packet of this stream waited from @from on, us; all came at multiples of 40
  * ms. */
 static gint64 longest(guint8 ssrc, gint64 from, guint in_picture)
@@ -516,6 +539,7 @@ static Suite *pacer_suite(void)
 	tcase_add_test(tc, test_rate_held);
 	tcase_add_test(tc, test_reserve);
 	tcase_add_test(tc, test_again);
+	tcase_add_test(tc, test_new_ssrc);
 	tcase_add_test(tc, test_two_streams);
 	tcase_add_test(tc, test_other_stream_held);
 	tcase_add_test(tc, test_interval);
