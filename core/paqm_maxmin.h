@@ -24,6 +24,8 @@
 #define PAQM_MM_GREEDY_Q24 PAQM_Q24(85, 100)
 /* Headroom of a limited flow, so that it can grow. */
 #define PAQM_MM_HEADROOM_Q24 PAQM_Q24(110, 100)
+/* Of what is held for a flow this part is given up in each window. */
+#define PAQM_MM_HOLD_DIV 16
 
 /**
  * struct paqm_mm - one round's census of the media flows
@@ -62,9 +64,34 @@ static inline void paqm_mm_reset(struct paqm_mm *mm)
 }
 
 /**
+ * paqm_mm_hold() - what is held for a flow, so that others are not told to use it
+ * @held: what was, bit/s; 0 for a flow that is new
+ * @before: its rate in the window before, bit/s; 0 if there was none
+ * @bps: its rate in the window that has ended
+ * @told: the fair rate that it was told last: no more is ever held; 0 if none
+ * @queued: it may have waited in one of the two windows
+ *
+ * Senders that find their rate by the queue fall far below it when they have waited, and are back
+ * within seconds. Were others offered what these leave, more would be sent than the link carries
+ * until they have heard that it is gone again. So of what such a flow used a sixteenth is given up
+ * in each window. Who falls where nothing waits wants less, or is limited elsewhere.
+ *
+ * Return: @bps, or what is left of @held, bit/s.
+ */
+static inline paqm_u64 paqm_mm_hold(paqm_u64 held, paqm_u64 before, paqm_u64 bps, paqm_u64 told,
+				    int queued)
+{
+	if (!queued && held <= before)
+		return bps;
+	if (told)
+		held = paqm_min64(held, told);
+	return paqm_max64(bps, held - held / PAQM_MM_HOLD_DIV);
+}
+
+/**
  * paqm_mm_add() - count one adaptive flow
  * @mm: census
- * @bps: its measured rate
+ * @bps: its measured rate, or what is held for it
  * @fair: the fair rate it was told last, bit/s; 0 for a flow that is new
  */
 static inline void paqm_mm_add(struct paqm_mm *mm, paqm_u64 bps, paqm_u64 fair)

@@ -35,6 +35,14 @@ struct paqm_right {
 	bool shares;
 };
 
+/* Count a flow, or a host, in the water-filling; @told: 0: assume that it grows. */
+static void paqm_census_add(struct paqm_census *c, u64 rate, u64 held, u64 told)
+{
+	paqm_mm_add(&c->mm, held, told);
+	if (held < paqm_mul_q24(told, PAQM_MM_GREEDY_Q24))
+		c->held += held - rate;
+}
+
 /* Count a flow in its host; @told as in struct paqm_right, 0: assume that it grows. */
 static void paqm_host_add(const struct paqm_flow_gauge *g, const struct paqm_walk *w,
 			  const struct paqm_right *r, u32 flows, u64 told)
@@ -43,6 +51,7 @@ static void paqm_host_add(const struct paqm_flow_gauge *g, const struct paqm_wal
 
 	h->seen++;
 	h->rate += g->rate;
+	h->held += g->held;
 	h->told += told;
 	h->grows |= !told;
 	if (r->shares && g->rate < paqm_mul_q24(paqm_div64(w->fair, flows), PAQM_MM_GREEDY_Q24)) {
@@ -122,16 +131,21 @@ static bool paqm_flow_publish(struct paqm_flow *f, u8 seen, u8 every)
 }
 
 /*
- * Judge one media flow that is known by what it sends against what it was told. @seen: as for
- * paqm_flow_publish(); @measured: just now; @flows: of its host.
+ * Judge one media flow that is known by what it sends against what it was told. @before: its rate
+ * until now; @seen: as for paqm_flow_publish(); @measured: just now; @flows: of its host.
  */
 static void paqm_flow_judge(struct paqm_flow *f, struct paqm_flow_gauge *g,
 			    const struct paqm_walk *w, struct paqm_census *c,
-			    const struct paqm_right *r, u32 flows, u8 seen, bool measured)
+			    const struct paqm_right *r, u32 flows, u64 before, u8 seen,
+			    bool measured)
 {
 	u32 every = 0, drop = 0;
 	u64 told = r->told;
 	bool young;
+
+	/* a flow may have been elastic when it was measured last */
+	g->held = measured ? paqm_mm_hold(g->held, before, g->rate, told, w->queued) :
+			     max(g->held, g->rate);
 
 	if (measured && r->most && g->rate > r->most + r->most / 4)
 		g->deaf = min_t(u32, g->deaf + 1, 1000);
@@ -174,7 +188,7 @@ static void paqm_flow_judge(struct paqm_flow *f, struct paqm_flow_gauge *g,
 	if (r->host)
 		paqm_host_add(g, w, r, flows, told);
 	else
-		paqm_mm_add(&c->mm, g->rate, told);
+		paqm_census_add(c, g->rate, g->held, told);
 }
 
 /* Add a media flow to the list of the fastest. */
@@ -373,7 +387,7 @@ static void paqm_flow_visit_media(struct paqm_flows *t, struct paqm_flow *f,
 		r.told = w->fair_new;
 		r.most = w->fair_most;
 	}
-	paqm_flow_judge(f, g, w, c, &r, flows, seen, measured);
+	paqm_flow_judge(f, g, w, c, &r, flows, before, seen, measured);
 	paqm_top_add(&c->top, f, m, g);
 }
 
@@ -421,6 +435,7 @@ static void paqm_hosts_count(struct paqm_flows *t, const struct paqm_walk *w)
 		for (side = 0; side < PAQM_SIDES; side++)
 			many[side] += !!h->flows[side][i];
 		h->host[i].rate = 0;
+		h->host[i].held = 0;
 		h->host[i].told = 0;
 		h->host[i].limited = 0;
 		h->host[i].n_limited = 0;
@@ -443,7 +458,7 @@ static void paqm_hosts_add(const struct paqm_walk *w, struct paqm_census *c)
 		if (!h->seen)
 			continue;
 		c->takers++;
-		paqm_mm_add(&c->mm, h->rate, h->grows ? 0 : told);
+		paqm_census_add(c, h->rate, h->held, h->grows ? 0 : told);
 	}
 }
 
@@ -465,6 +480,7 @@ static void paqm_flow_visit(struct paqm_flows *t, struct paqm_flow *f, u32 tag,
 	if (g->known != claim) { /* a new flow: nothing measured yet */
 		g->known = claim;
 		g->rate = 0;
+		g->held = 0;
 		g->deaf = 0;
 		g->counted = 0;
 		g->marked = PAQM_MARKED_NOT;
@@ -524,6 +540,7 @@ void paqm_flows_walk(struct paqm_flows *t, const struct paqm_walk *w, struct paq
 	c->deaf_q16 = 0;
 	c->follow_q16 = 0;
 	c->follow_rate = 0;
+	c->held = 0;
 	c->heavy = 0;
 	c->elastic = 0;
 	c->leaves = w->elastic_ticks;

@@ -49,6 +49,7 @@ enum paqm_side {
 /**
  * struct paqm_host - a host with media flows that are known
  * @rate: what they send together, bit/s
+ * @held: what is held for them together, bit/s
  * @told: what they were told together, bit/s
  * @limited: what those of them send that use less than an equal part of the host's rate
  * @n_limited: how many are limited
@@ -68,6 +69,7 @@ enum paqm_side {
  */
 struct paqm_host {
 	u64 rate;
+	u64 held;
 	u64 told;
 	u64 limited;
 	u32 n_limited;
@@ -111,6 +113,7 @@ struct paqm_hosts {
  * @deaf_q16: the same, a flow of a host with several counting as its part of that
  * @follow_q16: flows that use what they were told, and no more; likewise
  * @follow_rate: what those send together, bit/s
+ * @held: what is held for flows that use less than they were told, beyond what they use, bit/s
  * @heavy: flows that send a quarter of the fair rate or more
  * @elastic: active elastic flows that are more than mice
  * @leaves: ticks until the first of those has left, if no packet of it comes
@@ -132,6 +135,7 @@ struct paqm_census {
 	u64 deaf_q16;
 	u64 follow_q16;
 	u64 follow_rate;
+	u64 held;
 	u32 heavy;
 	u32 elastic;
 	u32 leaves;
@@ -156,6 +160,8 @@ struct paqm_census {
  * @elastic_ticks: an elastic flow that was silent for longer has left
  * @mouse: elastic flows below this rate are mice, bit/s
  * @cautious: the queue grew: no flow counts as limited by an old measurement
+ * @queued: media has waited lately, or some flows find their rate by the queue: who sends less may
+ *	do so for that, and come back
  * @police: packets of flows that do not follow may be dropped
  * @overloaded: media is overloaded: policing may begin
  * @max_every: longest pause between notices, in rounds
@@ -177,6 +183,7 @@ struct paqm_walk {
 	u32 elastic_ticks;
 	u64 mouse;
 	bool cautious;
+	bool queued;
 	bool police;
 	bool overloaded;
 	u32 max_every;

@@ -290,6 +290,7 @@ void paqm_buckets_in_force(struct paqm_sched_data *q)
 	if (READ_ONCE(q->queue[PAQM_MEDIA].st.backlog) > READ_ONCE(q->stands_bytes)) {
 		depth = min(depth, READ_ONCE(q->depth_packet));
 		pace = max(pace, READ_ONCE(q->pace_narrow));
+		WRITE_ONCE(q->stood, true);
 	}
 	WRITE_ONCE(q->bucket_depth, depth);
 	WRITE_ONCE(q->pace[PAQM_PACE_FOLLOW], pace);

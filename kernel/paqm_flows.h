@@ -202,6 +202,7 @@ enum paqm_marked {
  * @turns: how often @bytes has gone through half of its range; written by the datapath
  * @known: claim that the fields below belong to
  * @rate: measured rate, bit/s, 0 before the first window
+ * @held: media flow: what it used lately, bit/s; @rate at least (paqm_mm_hold())
  * @mark: @bytes at the beginning of the window,
  * @mark_turns: and @turns
  * @mark_tick: when a window of its own began
@@ -218,6 +219,7 @@ struct paqm_flow_gauge {
 	u16 turns;
 	u16 mark_turns;
 	u64 rate;
+	u64 held;
 	u32 mark;
 	u32 mark_tick;
 	u32 drop;

@@ -58,13 +58,16 @@ static bool paqm_crowded(const struct paqm_sched_data *q, bool was, u64 bps, u32
 }
 
 /*
- * Do some flows find their rate by the queue? Flows that follow exceed it in a few periods after a
- * change only; others do so again and again.
+ * Has media waited, and do some flows find their rate by the queue? Flows that follow exceed it in
+ * a few periods after a change only; others do so again and again.
  */
-static void paqm_note_seeking(struct paqm_sched_data *q)
+static void paqm_note_queued(struct paqm_sched_data *q)
 {
 	u32 sent = READ_ONCE(q->over_sent);
 
+	q->queued_then = q->queued_now;
+	q->queued_now = sent != q->seeking_mark || READ_ONCE(q->stood);
+	WRITE_ONCE(q->stood, false);
 	if (sent != q->seeking_mark)
 		q->seeking = min(q->seeking + PAQM_SEEKING_STEP, PAQM_SEEKING_MOST);
 	else if (q->seeking)
@@ -215,14 +218,15 @@ static void paqm_weigh_newcomers(struct paqm_sched_data *q, bool whole)
 
 /*
  * What senders leave of their rate, and what limited flows keep for growth, is offered to flows
- * that use theirs. Where some do not follow, these take it already: then the trim only makes sure
- * that the others get their share.
+ * that use theirs; what is held for the former is not. Where some do not follow, these take it
+ * already: then the trim only makes sure that the others get their share.
  */
 static u32 paqm_find_trim(const struct paqm_sched_data *q, u64 cap, bool deaf, u32 backlog,
 			  u32 n_out)
 {
 	const struct paqm_census *c = &q->census;
-	u64 rate = q->outer_rate - min(q->stranger_rate, q->outer_rate) + q->stranger_mean;
+	u64 rate = q->outer_rate - min(q->stranger_rate, q->outer_rate) + q->stranger_mean +
+		   c->held;
 
 	if (deaf)
 		return paqm_mm_trim(q->trim, c->follow_rate,
@@ -411,8 +415,11 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events,
 	 * Windows survive events, which may come faster than anything can be measured:
 	 * flows are judged by the lowest and highest rate that they were told meanwhile.
 	 */
-	if (whole)
+	if (whole) {
 		paqm_measure(q, now, &w);
+		paqm_note_queued(q);
+		w.queued = q->queued_now || q->queued_then || q->sought;
+	}
 	/* measurements from before the queue grew are not trusted until there is a new one */
 	q->cautious = events & (BIT(PAQM_EV_QUEUE) | BIT(PAQM_EV_CAPACITY)) ||
 		      (q->cautious && w.window_ns < w.window_min_ns);
@@ -449,8 +456,6 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events,
 
 	paqm_derive_queues(q);
 	n_out = q->overload_bytes / 2;
-	if (whole)
-		paqm_note_seeking(q);
 	paqm_solve(q, n_out, events, whole, now);
 	if (w.hosts)
 		paqm_hosts_divide(w.hosts, q->fair, whole);

@@ -389,6 +389,9 @@ struct paqm_sched_data {
 	bool middling; /* many flows on a fast link: they even each other out */
 	bool large; /* more */
 	bool sought; /* some media flows find their rate by the queue */
+	bool stood; /* the common queue did since the last period ended; set by the inner timer */
+	bool queued_now; /* media waited in the last period: there, or in queues of its flows */
+	bool queued_then; /* and in the one before */
 	u32 seeking; /* how often some did, lately */
 	u32 seeking_mark; /* @over_sent at the last look */
 	u32 rtt_us; /* in force */

@@ -34,6 +34,16 @@ static inline void paqm_check_maxmin(void)
 	fair = paqm_mm_solve_beside(&mm, 3 * PAQM_Q16_ONE, 4000000, 10000, 4000000);
 	PAQM_SAME("maxmin, limited, has an equal part", fair, 1000000);
 
+	/* a flow that fell from 2.5 to 1 Mbit/s: for a queue, or not; while that goes on; told less
+	 */
+	PAQM_SAME("maxmin, held", paqm_mm_hold(2500000, 2500000, 1000000, 2600000, 1), 2343750);
+	PAQM_SAME("maxmin, not held", paqm_mm_hold(2500000, 2500000, 1000000, 2600000, 0), 1000000);
+	PAQM_SAME("maxmin, held on", paqm_mm_hold(1600000, 1000000, 1000000, 2600000, 0), 1500000);
+	PAQM_SAME("maxmin, none left", paqm_mm_hold(1600000, 1000000, 1550000, 2600000, 1),
+		  1550000);
+	PAQM_SAME("maxmin, held as told", paqm_mm_hold(2500000, 2500000, 1000000, 1600000, 1),
+		  1500000);
+
 	paqm_mm_reset(&mm); /* four at 0.2, eight greedy on 11.4 Mbit/s */
 	for (i = 0; i < 4; i++)
 		paqm_mm_add(&mm, 200000, 1315000);

@@ -180,6 +180,67 @@ static void paqm_kunit_entitled(struct kunit *test)
 	}
 }
 
+/* A window of 200 ms in which a flow sends @bytes and is told 1 Mbit/s. */
+static void paqm_window(struct paqm_flow *f, u32 bytes)
+{
+	paqm_flows_mark(&paqm_table);
+	f->bytes += bytes;
+	paqm_count(1, 200, 1000000);
+}
+
+/*
+ * What a flow used before it fell is not given away at once if it may have fallen for a queue, in
+ * some seconds it is; if nothing has waited it wants less.
+ */
+static void paqm_kunit_held(struct kunit *test)
+{
+	struct paqm_flow_gauge *g;
+	struct paqm_flow *f;
+	u64 held;
+	u32 n;
+
+	paqm_make(test, 64);
+	f = paqm_new(test, paqm_nth(7), PAQM_MEDIA, 1);
+	paqm_count(1, 200, 0);
+	paqm_know(f);
+	g = paqm_gauge(f);
+	for (n = 0; n < 12; n++)
+		paqm_window(f, 25000); /* 1 Mbit/s */
+	KUNIT_EXPECT_EQ(test, g->held, 1000000);
+	paqm_window(f, 6250);
+	KUNIT_EXPECT_EQ(test, g->held, 250000);
+	KUNIT_EXPECT_EQ(test, paqm_seen.mm.greedy, 0);
+	for (n = 0; n < 12; n++)
+		paqm_window(f, 25000);
+	paqm_queued = true;
+	for (n = 0; n < 100; n++) { /* 0.25 Mbit/s from here on */
+		held = g->held;
+		paqm_window(f, 6250);
+		paqm_queued = false; /* it has not to wait for as long as it is held */
+		KUNIT_EXPECT_EQ(test, g->held, max(g->rate, held - held / PAQM_MM_HOLD_DIV));
+		if (g->held < 850000) /* else it may take its rate still */
+			KUNIT_EXPECT_EQ(test, paqm_seen.held, g->held - g->rate);
+		KUNIT_EXPECT_EQ(test, paqm_seen.mm.greedy, g->held >= 850000);
+	}
+	KUNIT_EXPECT_EQ(test, g->held, 250000);
+	KUNIT_EXPECT_EQ(test, paqm_seen.held, 0);
+	/* no more is held than a flow is told, whatever it has sent */
+	paqm_queued = true;
+	for (n = 0; n < 12; n++)
+		paqm_window(f, 250000); /* 10 Mbit/s */
+	KUNIT_EXPECT_EQ(test, g->held, g->rate);
+	KUNIT_EXPECT_EQ(test, paqm_seen.mm.greedy, 1);
+	for (n = 0; n < 2; n++)
+		paqm_window(f, 6250);
+	KUNIT_EXPECT_LE(test, g->held, 1000000);
+	paqm_queued = false;
+	/* measured as an elastic flow, it begins with what it uses */
+	g->held = 0;
+	paqm_count(1, 0, 1000000);
+	KUNIT_EXPECT_EQ(test, g->held, g->rate);
+	KUNIT_EXPECT_EQ(test, paqm_seen.held, 0);
+}
+
 /* A newcomer counts when it has lasted and used something; one that only began does not. */
 static void paqm_kunit_newcomers(struct kunit *test)
 {
@@ -351,6 +412,7 @@ static struct kunit_case paqm_census_cases[] = {
 	KUNIT_CASE(paqm_kunit_fast),
 	KUNIT_CASE(paqm_kunit_strikes),
 	KUNIT_CASE(paqm_kunit_entitled),
+	KUNIT_CASE(paqm_kunit_held),
 	KUNIT_CASE(paqm_kunit_newcomers),
 	KUNIT_CASE(paqm_kunit_side),
 	KUNIT_CASE(paqm_kunit_hosts),

@@ -55,6 +55,7 @@ static bool paqm_kunit_try_cmpxchg(u32 *word, u32 *old, u32 new)
 
 struct paqm_flows paqm_table;
 struct paqm_census paqm_seen;
+bool paqm_queued;
 
 /* A packet of the flow @hash, in @class, at @now_tick. */
 struct paqm_flow *paqm_touch(u64 hash, enum paqm_class class, u32 now_tick, bool *fresh)
@@ -114,6 +115,7 @@ void paqm_count(u32 now_tick, u32 window_ms, u64 fair)
 		.mouse = 100000,
 		.police = true,
 		.overloaded = true,
+		.queued = paqm_queued,
 		.max_every = 40,
 	};
 

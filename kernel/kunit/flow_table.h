@@ -15,6 +15,7 @@ struct kunit;
 
 extern struct paqm_flows paqm_table;
 extern struct paqm_census paqm_seen; /* what the last walk found */
+extern bool paqm_queued; /* media has waited before the next walk */
 
 void paqm_make(struct kunit *test, u32 slots);
 void paqm_flows_exit(struct kunit *test);
