@@ -131,21 +131,16 @@ static bool paqm_flow_publish(struct paqm_flow *f, u8 seen, u8 every)
 }
 
 /*
- * Judge one media flow that is known by what it sends against what it was told. @before: its rate
- * until now; @seen: as for paqm_flow_publish(); @measured: just now; @flows: of its host.
+ * Judge one media flow that is known by what it sends against what it was told. @seen: as for
+ * paqm_flow_publish(); @measured: just now; @flows: of its host.
  */
 static void paqm_flow_judge(struct paqm_flow *f, struct paqm_flow_gauge *g,
 			    const struct paqm_walk *w, struct paqm_census *c,
-			    const struct paqm_right *r, u32 flows, u64 before, u8 seen,
-			    bool measured)
+			    const struct paqm_right *r, u32 flows, u8 seen, bool measured)
 {
 	u32 every = 0, drop = 0;
 	u64 told = r->told;
 	bool young;
-
-	/* a flow may have been elastic when it was measured last */
-	g->held = measured ? paqm_mm_hold(g->held, before, g->rate, told, w->queued) :
-			     max(g->held, g->rate);
 
 	if (measured && r->most && g->rate > r->most + r->most / 4)
 		g->deaf = min_t(u32, g->deaf + 1, 1000);
@@ -387,7 +382,10 @@ static void paqm_flow_visit_media(struct paqm_flows *t, struct paqm_flow *f,
 		r.told = w->fair_new;
 		r.most = w->fair_most;
 	}
-	paqm_flow_judge(f, g, w, c, &r, flows, before, seen, measured);
+	/* a flow may have been elastic when it was measured last */
+	g->held = measured ? paqm_mm_hold(g->held, before, g->rate, r.told, w->queued) :
+			     max(g->held, g->rate);
+	paqm_flow_judge(f, g, w, c, &r, flows, seen, measured);
 	paqm_top_add(&c->top, f, m, g);
 }
 

@@ -34,8 +34,7 @@ static inline void paqm_check_maxmin(void)
 	fair = paqm_mm_solve_beside(&mm, 3 * PAQM_Q16_ONE, 4000000, 10000, 4000000);
 	PAQM_SAME("maxmin, limited, has an equal part", fair, 1000000);
 
-	/* a flow that fell from 2.5 to 1 Mbit/s: for a queue, or not; while that goes on; told less
-	 */
+	/* a flow fell to 1 Mbit/s: for a queue; for none; some time ago; returns; is told less */
 	PAQM_SAME("maxmin, held", paqm_mm_hold(2500000, 2500000, 1000000, 2600000, 1), 2343750);
 	PAQM_SAME("maxmin, not held", paqm_mm_hold(2500000, 2500000, 1000000, 2600000, 0), 1000000);
 	PAQM_SAME("maxmin, held on", paqm_mm_hold(1600000, 1000000, 1000000, 2600000, 0), 1500000);

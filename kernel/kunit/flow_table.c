@@ -141,6 +141,7 @@ void paqm_make(struct kunit *test, u32 slots)
 	paqm_at_barrier = NULL;
 	paqm_at_write = NULL;
 	memset(&paqm_table, 0, sizeof(paqm_table));
+	paqm_queued = false;
 	memset(&paqm_seen, 0, sizeof(paqm_seen));
 	paqm_table.age_ticks = PAQM_AGE;
 	KUNIT_ASSERT_EQ(test, paqm_flows_alloc(&paqm_table, slots), 0);
