@@ -2,8 +2,11 @@
 """Command line of paqm-lab."""
 
 import argparse
+import contextlib
+import errno
 import importlib
 import os
+import select
 import shutil
 import sys
 import tempfile
@@ -42,6 +45,10 @@ EXPERIMENTS = {
 }
 KERNEL_FAULT = 3
 TIMED_OUT = 124
+READER_LEFT = 128 + 13  # as a program that SIGPIPE ends
+# Of a place that is full, or not ours to write: the caller's affair, not a bug of ours.
+PLACES = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT,
+          errno.ENOTDIR, errno.EISDIR, errno.EEXIST}
 
 
 def say(text: str) -> None:
@@ -57,6 +64,9 @@ def _echo(text: str) -> None:
 def _exec(args: argparse.Namespace) -> int:
     from paqm_lab import lab
 
+    for name in args.dir:
+        if not Path(name).is_dir():
+            raise LabError(f"--dir {name}: there is no such directory")
     variant, release = "debug" if args.debug_kernel else "lab", args.kernel
     if not release and os.environ.get("PAQM_KERNEL"):
         variant, release = "lab", os.environ["PAQM_KERNEL"]
@@ -331,18 +341,46 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-def main() -> int:
+def _main() -> int:
     first = sys.argv[1] if len(sys.argv) > 1 else ""
+    if first in EXPERIMENTS:
+        return _experiment(first, sys.argv[2:])
+    args = parser().parse_args()
+    if args.function is _exec and not args.command:
+        raise LabError("exec: a command is missing")
+    return int(args.function(args))
+
+
+def _reader_left() -> bool:
+    """Has whoever read the output left, as `head` does? Then the rest of it goes nowhere."""
+    if not sys.stdout:  # there was none
+        return False
+    with contextlib.suppress(BrokenPipeError):
+        sys.stdout.flush()
+    pipe = select.poll()
+    pipe.register(sys.stdout, 0)
+    if not pipe.poll(0):
+        return False
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return True
+
+
+def main() -> int:
     try:
-        if first in EXPERIMENTS:
-            return _experiment(first, sys.argv[2:])
-        args = parser().parse_args()
-        if args.function is _exec and not args.command:
-            raise LabError("exec: a command is missing")
-        return int(args.function(args))
+        status = _main()
+        return READER_LEFT if _reader_left() else status
     except LabError as err:
         say(f"paqm-lab: {err}")
         return 2
     except KeyboardInterrupt:
         say("paqm-lab: interrupted")
         return 130
+    except BrokenPipeError:
+        if not _reader_left():  # it was another pipe
+            raise
+        return READER_LEFT
+    except OSError as err:
+        if err.errno not in PLACES:
+            raise
+        say(f"paqm-lab: {err.filename or 'a file'}: {err.strerror}")
+        return 2

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The command line: every experiment is a subcommand of paqm-lab, under its own name."""
 
+import os
 import subprocess
 
 import pytest
@@ -28,3 +29,26 @@ def test_a_word_that_is_no_command_is_refused() -> None:
 
 def test_the_makefile_calls_the_lab_by_its_name() -> None:
     assert "PYTHONPATH" not in (cache.REPO / "Makefile").read_text()
+
+
+def test_a_reader_may_leave() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "w") as pipe:
+        done = subprocess.run([LAB, "mixed", "--list"], stdout=pipe, stderr=subprocess.PIPE)
+    assert done.returncode == cli.READER_LEFT and done.stderr == b""
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["mixed", "--list"], "a file: No space left on device"),
+        (["run", "demo", "--out", "/etc/passwd/out"], "/etc/passwd/out"),
+        (["exec", "--dir", "/nowhere", "true"], "--dir /nowhere: there is no such directory"),
+    ],
+)
+def test_a_place_that_cannot_be_used_is_named(words: list[str], told: str) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([LAB, *words], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2
+    assert told in done.stderr and "Traceback" not in done.stderr

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -220,17 +221,20 @@ def main(words: list[str]) -> int:
     args = build(words[0]).parse_args(words[1:])
     args.rest = rest
     try:
-        return COMMANDS[words[0]][0](args)
+        status = COMMANDS[words[0]][0](args)
+        sys.stdout.flush()
+        return status
     except Trouble as err:
         say(str(err))
         return 2
+    except BrokenPipeError:  # whoever read the output has left; the rest of it goes nowhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except OSError as err:
         say(f"{err.filename or 'a file'}: {err.strerror}")
         return 2
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:
-        return 1
 
 
 if __name__ == "__main__":

@@ -595,6 +595,17 @@ class Words(Case):
             with self.subTest(words=words):
                 self.assertEqual(cli.main(words), 2)
 
+    def test_reader_leaves(self) -> None:
+        """Of what it prints, as `head` does: no word about it, and no traceback."""
+        reader, writer = os.pipe()
+        os.close(reader)
+        with open(writer, "w") as pipe:
+            done = subprocess.run(
+                [HERE.parent / "paqm-trial", "check", "none0"], stdout=pipe, stderr=subprocess.PIPE
+            )
+        self.assertEqual(done.returncode, 1)
+        self.assertNotIn(b"ipe", done.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()
