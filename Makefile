@@ -66,6 +66,8 @@ OPS ?= 20000
 HOURS ?= 1
 SEED ?= 1
 export RUNS
+# [a-z] of a shell or of grep means what it says: in a Turkish locale it has no i.
+export LC_ALL := C.UTF-8
 LAB = testbed/paqm-lab
 
 .PHONY: help setup build demo demo-seeds test acceptance multirouter tdc tdc-kernel kernels torture soak lint fuzz bench-auto \
