@@ -95,6 +95,11 @@ node_modules() {
 	printf '%s\n' "$stamp" >"$cache/node.stamp"
 }
 
+case "$cache" in
+[!/]* | *[[:space:]:]*)
+	fail "the cache, $cache, has to be an absolute path without spaces and colons, or no kernel can be" \
+		"built in it; set XDG_CACHE_HOME" ;;
+esac
 mkdir -p "$cache" || fail "cannot create $cache; set XDG_CACHE_HOME"
 # Runs of the lab and this script may start together.
 exec 9>"$cache/setup.lock"

@@ -35,7 +35,8 @@ def check_sleep(t: Trial) -> None:
     slept.write_bytes(bytes(8))
     slept.chmod(0o644)
     command = list(t.command)
-    shim = Path(t.command[0]).parent / "tests" / "sleeper.so"
+    shim = t.log.with_name("sleeper.so")  # LD_PRELOAD takes no path with a space
+    shim.symlink_to((Path(t.command[0]).parent / "tests" / "sleeper.so").resolve())
     t.command[:0] = ["env", f"LD_PRELOAD={shim}", f"PAQM_SLEPT={slept}"]
     t.start("-i", "veth0")
     assert t.daemon

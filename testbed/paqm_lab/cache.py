@@ -4,6 +4,7 @@
 import fcntl
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -20,6 +21,11 @@ def cache_dir() -> Path:
     """Directory of everything that is costly to make and may be deleted at any time."""
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     path = Path(base) / "paqm"
+    if not path.is_absolute() or re.search(r"[\s:]", base):
+        raise LabError(
+            f"the cache, {path}, has to be an absolute path without spaces and colons, or no "
+            "kernel can be built in it; set XDG_CACHE_HOME"
+        )
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as err:

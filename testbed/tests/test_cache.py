@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """The user's cache, where several runs of one process ask for the same thing at once."""
 
+import os
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
@@ -8,6 +10,7 @@ from threading import Barrier
 import pytest
 
 from paqm_lab import cache
+from paqm_lab.errors import LabError
 
 MANY = 8
 
@@ -29,3 +32,15 @@ def test_runs_beside_each_other_get_one_library(
     assert len(found) == 1
     assert found.pop().read_bytes().startswith(b"\x7fELF")
     assert not list(cache.cache_dir().glob("*.new"))
+
+
+@pytest.mark.parametrize("place", ["cache", "/tmp/my cache", "/tmp/c:d"])
+def test_a_cache_where_no_kernel_can_be_built(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Said before anything is made there, by the set-up and by the lab."""
+    monkeypatch.setenv("XDG_CACHE_HOME", place)
+    with pytest.raises(LabError, match="absolute path without spaces and colons.*XDG_CACHE_HOME"):
+        cache.cache_dir()
+    setup = [cache.REPO / "setup" / "setup.sh"]
+    done = subprocess.run(setup, capture_output=True, text=True, env=dict(os.environ))
+    assert done.returncode == 2 and f"the cache, {place}/paqm, has to be" in done.stderr
+    assert not Path(place).exists()

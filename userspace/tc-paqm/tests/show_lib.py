@@ -93,7 +93,9 @@ def message(
 class Show:
     def __init__(self, tc: str, json_monitor: str, directory: Path) -> None:
         self.tc = tc
-        self.json_monitor = str(Path(json_monitor).resolve())
+        preloaded = directory / "json_monitor.so"  # LD_PRELOAD takes no path with a space
+        preloaded.symlink_to(Path(json_monitor).resolve())
+        self.json_monitor = str(preloaded)
         self.file = directory / "message"
 
     def text(self, data: bytes, *flags: str, preload: str = "") -> str:
