@@ -76,9 +76,11 @@ class Guest:
     def at(self, when: float, what: Callable[[], object]) -> None:
         heapq.heappush(self.agenda, (when, next(self.order), what))
 
-    def start(self, name: str, host: str, command: list[str], lasts: bool = False) -> Program:
+    def start(
+        self, name: str, host: str, command: list[str], lasts: bool = False, out: Path | None = None
+    ) -> Program:
         log = self.out / "log" / f"{name}.log"
-        program = Program(name, topology.start(host, command, log), log, lasts)
+        program = Program(name, topology.start(host, command, log, out), log, lasts)
         self.programs.append(program)
         return program
 
@@ -104,16 +106,17 @@ class Guest:
     # Programs
 
     def start_capture(self, host: str, name: str, what: str = "ip") -> None:
+        # tcpdump gives a file that it opens itself away, which only a host's root may let it.
         command = ["tcpdump", "-Z", "root", "-i", "any", "-y", "LINUX_SLL2", "-n", "-s", "128"]
-        command += [
-            "--time-stamp-precision=nano",
-            "-B",
-            "65536",
-            "-w",
-            str(self.out / f"{name}.pcap"),
-        ]
-        capture = self.start(f"tcpdump-{name}", host, [*command, what], lasts=True)
-        self.wait_for(self.out / f"{name}.pcap", capture)
+        command += ["--time-stamp-precision=nano", "-B", "65536", "-w", "-"]
+        log = self.out / f"{name}.pcap"
+        capture = self.start(f"tcpdump-{name}", host, [*command, what], lasts=True, out=log)
+        for _ in range(int(GRACE / 0.01)):
+            if "listening on" in capture.log.read_text():
+                return
+            self.check()
+            time.sleep(0.01)
+        raise Trouble(f"{capture.name} did not begin: {capture.last_words()}")
 
     def sample(self) -> None:
         device = topology.BOTTLENECK

@@ -10,6 +10,7 @@ This is one module since the guest's clock goes on by some microseconds with eac
 and with it the moment at which queues begin.
 """
 
+import os
 import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -361,14 +362,19 @@ def inside(host: str, *words: str, stdin: str = "") -> str:
     return run(*into(host), *words, stdin=stdin)
 
 
-def start(host: str, command: list[str], log: Path) -> subprocess.Popen[bytes]:
-    """A program in a namespace; what it says goes to a log, which stands where it runs."""
-    with log.open("wb") as out:
+def start(
+    host: str, command: list[str], log: Path, out: Path | None = None
+) -> subprocess.Popen[bytes]:
+    """A program in a namespace; what it says goes to a log, which stands where it runs.
+
+    `out`: where what it gives out goes instead.
+    """
+    with log.open("wb") as said, (out or Path(os.devnull)).open("wb") as given:
         return subprocess.Popen(
             [*into(host), *command],
             stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=subprocess.STDOUT,
+            stdout=given if out else said,
+            stderr=said,
             cwd=log.parent,
         )
 

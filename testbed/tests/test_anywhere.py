@@ -12,7 +12,8 @@ from paqm_lab import cache, image, kernel
 
 pytestmark = pytest.mark.lab
 
-# In a mount namespace of its own: an /etc and a /usr with more, and with less, than the host's.
+# In a mount namespace of its own: an /etc and a /usr with more, and with less, than the host's. By a
+# user who is not root, and gives no file away, but may read the caller's cache.
 OTHER_HOST = """
 set -e
 mount --make-rprivate /
@@ -34,7 +35,8 @@ ldconfig
 mkdir -p /usr/local/lib/python3/dist-packages/other
 find /usr/lib -path '*/gstreamer-1.0/libgst[ow]*.so' -delete # ogg, opus, wavenc ...
 find /usr/lib/python3 -name __pycache__ -prune -exec rm -rf {} +
-exec "$@"
+exec setpriv --reuid 12345 --clear-groups --inh-caps=-all,+dac_override \\
+	--ambient-caps=-all,+dac_override -- "$@"
 """
 
 
@@ -114,7 +116,7 @@ def test_from_another_path_with_a_cold_cache(here: Path, demo: Path, tmp_path: P
 
 
 @pytest.mark.skipif(not may_mount(), reason="another /etc and /usr are mounted: needs root")
-def test_beside_other_files_and_packages(here: Path, tmp_path: Path) -> None:
+def test_beside_other_files_and_packages_as_another_user(here: Path, tmp_path: Path) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     around = ("unshare", "--mount", "sh", "-c", OTHER_HOST, "sh", str(scratch))
