@@ -68,6 +68,8 @@ SEED ?= 1
 export RUNS
 # [a-z] of a shell or of grep means what it says: in a Turkish locale it has no i.
 export LC_ALL := C.UTF-8
+# Where tc and ip are: Debian leaves it out of the path of who is not root.
+export PATH := $(PATH):/usr/sbin:/sbin
 LAB = testbed/paqm-lab
 
 .PHONY: help setup build demo demo-seeds test acceptance multirouter tdc tdc-kernel kernels torture soak lint fuzz bench-auto \

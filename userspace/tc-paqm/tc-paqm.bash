@@ -21,7 +21,7 @@ _tc_paqm_words() { # qdisc, option before the word
 	item=$(grep -E "^$2 " <<<"$items")
 	if [[ $item ]]; then
 		# lower-case alternatives are words, upper-case ones stand for values
-		tr ' |' '\n\n' <<<"${item#* }" | grep -x '[a-z-]*'
+		tr ' |' '\n\n' <<<"${item#* }" | LC_ALL=C grep -x '[a-z-]*'
 		[[ $2 =~ $_tc_paqm_lists ]] && echo "$_tc_paqm_dscps"
 	else
 		sed -E 's/ .*//; s/^\[no\](.*)/\1 no\1/' <<<"$items"
