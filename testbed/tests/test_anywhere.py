@@ -12,8 +12,8 @@ from paqm_lab import cache, image, kernel
 
 pytestmark = pytest.mark.lab
 
-# In a mount namespace of its own: an /etc and a /usr with more, and with less, than the host's. By a
-# user who is not root, and gives no file away, but may read the caller's cache.
+# In a mount namespace of its own: an /etc and a /usr with more, and with less, than the host's. And
+# by a user who is not root, and gives no file away, but may read the caller's cache.
 OTHER_HOST = """
 set -e
 mount --make-rprivate /
