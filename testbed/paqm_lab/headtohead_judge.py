@@ -156,13 +156,24 @@ def load(out: Path, rows: Mapping[str, Row]) -> tuple[list[Json], list[Json]]:
 # All seeds of a system
 
 
+def counted(row: Row, runs: list[Json]) -> list[Json]:
+    """The runs of a row that count: of the seeds that all its systems have run, as far as they
+    have run at all. Links that vary do so by the seed, and means over other seeds do not compare.
+    """
+    mine = [run for run in runs if run["case"] == row.name and run["queue"] in row.systems]
+    seeds = [{run["seed"] for run in mine if run["queue"] == name} for name in row.systems]
+    common = set.intersection(*(some for some in seeds if some)) if any(seeds) else set()
+    return [run for run in mine if run["seed"] in common]
+
+
 def systems(row: Row, runs: list[Json]) -> dict[str, Json]:
-    """Each system's means over its seeds; None where a run could not tell."""
+    """Each system's means over the seeds that count; None where a run could not tell."""
     keys = [q.key for q in QUANTITIES]
     keys += ["delay_p99_ms", "share_percent", "share_percent_least", "tcp_percent"]
     found = {}
+    runs = counted(row, runs)
     for system in row.systems:
-        mine = [run for run in runs if (run["case"], run["queue"]) == (row.name, system)]
+        mine = [run for run in runs if run["queue"] == system]
         if mine:
             means: Json = {key: _mean(run[key] for run in mine) for key in keys}
             found[system] = means | {"sender": mine[0]["sender"]}
@@ -302,6 +313,7 @@ def result(
             {"name": row.name, "title": row.title, "link_mbit": row.mbit, "link": row.link or None,
              "rtt_ms": row.rtt_ms, "streams": row.streams, "tcp": row.tcp or None,
              "scored": row.scored, "systems": list(row.systems),
+             "seeds": sorted({run["seed"] for run in counted(row, runs)}),
              "job": {name: does_its_job(mean) for name, mean in systems(row, runs).items()}}
             for row in rows.values()
         ],

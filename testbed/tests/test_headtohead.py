@@ -169,7 +169,9 @@ def test_limits_of_delay_and_loss_and_means_of_seeds() -> None:
     assert judged(run_of(PAQM, delay_p95_ms=2.0), rival)["delay_p95_behind"]["pass"]
     assert not judged(run_of(PAQM, delay_p95_ms=2.1), rival)["delay_p95_behind"]["pass"]
     two = (run_of(PAQM, delay_p95_ms=1.0), run_of(PAQM, 2, delay_p95_ms=2.8))
-    assert judged(*two, rival)["delay_p95_behind"]["value"] == pytest.approx(0.9)
+    both = (rival, run_of("cake-ecn", 2, delay_p95_ms=1.0))
+    assert judged(*two, *both)["delay_p95_behind"]["value"] == pytest.approx(0.9)
+    assert judged(*two, rival)["delay_p95_behind"]["value"] == pytest.approx(0)  # of seed 1
     assert not judged(run_of(PAQM, lost_percent=0.06), rival)["loss_behind"]["pass"]
 
 
