@@ -35,8 +35,9 @@ ldconfig
 mkdir -p /usr/local/lib/python3/dist-packages/other
 find /usr/lib -path '*/gstreamer-1.0/libgst[ow]*.so' -delete # ogg, opus, wavenc ...
 find /usr/lib/python3 -name __pycache__ -prune -exec rm -rf {} +
-exec setpriv --reuid 12345 --clear-groups --inh-caps=-all,+dac_override \\
-	--ambient-caps=-all,+dac_override -- "$@"
+exec setpriv --reuid 12345 --clear-groups --securebits=+no_setuid_fixup \\
+	--inh-caps=-all,+dac_override --ambient-caps=-all,+dac_override \\
+	--bounding-set=-all,+dac_override -- "$@"
 """
 
 
