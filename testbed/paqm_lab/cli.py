@@ -47,8 +47,8 @@ KERNEL_FAULT = 3
 TIMED_OUT = 124
 READER_LEFT = 128 + 13  # as a program that SIGPIPE ends
 # Of a place that is full, or not ours to write: the caller's affair, not a bug of ours.
-PLACES = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT,
-          errno.ENOTDIR, errno.EISDIR, errno.EEXIST}
+UNUSABLE = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT,
+            errno.ENOTDIR, errno.EISDIR, errno.EEXIST}
 
 
 def say(text: str) -> None:
@@ -380,7 +380,7 @@ def main() -> int:
             raise
         return READER_LEFT
     except OSError as err:
-        if err.errno not in PLACES:
+        if err.errno not in UNUSABLE:
             raise
         say(f"paqm-lab: {err.filename or 'a file'}: {err.strerror}")
         return 2

@@ -94,14 +94,14 @@ class Guest:
                     f"see log/{program.log.name}: {program.last_words()}"
                 )
 
-    def wait_for(self, path: Path, program: Program) -> None:
-        """Until a program has made the file that says it is ready."""
+    def wait_for(self, program: Program, ready: Callable[[], bool], what: str) -> None:
+        """Until a program is ready; `what` is said if it never is."""
         for _ in range(int(GRACE / 0.01)):
-            if path.exists():
+            if ready():
                 return
             self.check()
             time.sleep(0.01)
-        raise Trouble(f"{program.name} did not make {path}: {program.last_words()}")
+        raise Trouble(f"{program.name} did not {what}: {program.last_words()}")
 
     # Programs
 
@@ -111,12 +111,7 @@ class Guest:
         command += ["--time-stamp-precision=nano", "-B", "65536", "-w", "-"]
         log = self.out / f"{name}.pcap"
         capture = self.start(f"tcpdump-{name}", host, [*command, what], lasts=True, out=log)
-        for _ in range(int(GRACE / 0.01)):
-            if "listening on" in capture.log.read_text():
-                return
-            self.check()
-            time.sleep(0.01)
-        raise Trouble(f"{capture.name} did not begin: {capture.last_words()}")
+        self.wait_for(capture, lambda: "listening on" in capture.log.read_text(), "begin")
 
     def sample(self) -> None:
         device = topology.BOTTLENECK
@@ -141,7 +136,8 @@ class Guest:
         for one in plan["programs"]:
             name, host, command = one["name"], one["host"], one["command"]
             if one["at"] is None:
-                self.wait_for(Path(one["ready"]), self.start(name, host, command, lasts=True))
+                program = self.start(name, host, command, lasts=True)
+                self.wait_for(program, Path(one["ready"]).exists, f"make {one['ready']}")
             elif one["output"]:
                 self.at(one["at"], partial(self.keep, Path(one["output"]), host, command))
             else:

@@ -160,9 +160,11 @@ def counted(row: Row, runs: list[Json]) -> list[Json]:
     """The runs of a row that count: of the seeds that all its systems have run, as far as they
     have run at all. Links that vary do so by the seed, and means over other seeds do not compare.
     """
-    mine = [run for run in runs if run["case"] == row.name and run["queue"] in row.systems]
-    seeds = [{run["seed"] for run in mine if run["queue"] == name} for name in row.systems]
-    common = set.intersection(*(some for some in seeds if some)) if any(seeds) else set()
+    mine = [run for run in runs if run["case"] == row.name]
+    seeds: dict[str, set[int]] = {}
+    for run in mine:
+        seeds.setdefault(run["queue"], set()).add(run["seed"])
+    common = set.intersection(*seeds.values()) if seeds else set()
     return [run for run in mine if run["seed"] in common]
 
 

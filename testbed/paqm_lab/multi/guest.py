@@ -39,7 +39,7 @@ class MultiGuest(Guest):
     def plan(self) -> None:
         for daemon in self.config["daemons"]:
             started = self.start(daemon["name"], daemon["host"], daemon["words"], lasts=True)
-            self.wait_for(Path(daemon["ready"]), started)
+            self.wait_for(started, Path(daemon["ready"]).exists, f"make {daemon['ready']}")
         for host in self.config["captures"]:
             self.start_capture(host, host, "ip or ip6")
         for stream in self.config["streams"]:
