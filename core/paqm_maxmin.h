@@ -108,6 +108,24 @@ static inline void paqm_mm_add(struct paqm_mm *mm, paqm_u64 bps, paqm_u64 fair)
 }
 
 /**
+ * paqm_mm_target() - N_out, the length of the queue that senders are steered to
+ * @cu: media share of the link, bit/s
+ * @delay_us: how long it may take to send it
+ * @packet: the longest packet, bytes
+ *
+ * The specification's least length is two packets (section 3.5), but what senders are steered to
+ * stands: 24 ms at 1 Mbit/s. A single packet waits for nothing but one that is being sent.
+ *
+ * Return: bytes.
+ */
+static inline paqm_u32 paqm_mm_target(paqm_u64 cu, paqm_u32 delay_us, paqm_u32 packet)
+{
+	paqm_u64 bytes = paqm_bytes_in(cu, (paqm_u64)delay_us * 1000);
+
+	return (paqm_u32)paqm_clamp64(bytes, packet, 1U << 30);
+}
+
+/**
  * paqm_mm_capacity() - capacity to divide
  * @cu: media share of the link, bit/s
  * @rho_q24: target utilisation

@@ -84,6 +84,30 @@ static inline paqm_u32 paqm_share_q16(paqm_u32 n_media, paqm_u32 n_elastic)
 }
 
 /**
+ * paqm_share_draining() - media share in force while more of it waits than should
+ * @share: share that its senders have been offered, Q16
+ * @equal: what an equal division among all flows would give it, Q16
+ * @excess: bytes that wait beyond its target
+ * @period_us: by when they should have left
+ * @capacity: of the link, bit/s
+ *
+ * Flows that wait send less, are believed to want less, and the others are given what they do not
+ * use: so their queue would stand. What drains it is taken from what media leaves of an equal
+ * division, hence nobody has less than his part.
+ *
+ * Return: share, Q16; at least @share.
+ */
+static inline paqm_u32 paqm_share_draining(paqm_u32 share, paqm_u32 equal, paqm_u32 excess,
+					   paqm_u32 period_us, paqm_u64 capacity)
+{
+	paqm_u64 bps = paqm_muldiv((paqm_u64)excess * 8, 1000000, period_us);
+
+	if (share >= equal || !capacity)
+		return share;
+	return (paqm_u32)paqm_min64(equal, share + paqm_muldiv(bps, PAQM_Q16_ONE, capacity));
+}
+
+/**
  * paqm_fifo_waits() - does a packet still wait in a queue?
  * @in: packets that joined it, lowest bits
  * @out: packets that left it, the same; less than 2^16 wait

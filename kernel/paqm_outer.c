@@ -309,6 +309,7 @@ static void paqm_solve(struct paqm_sched_data *q, u32 n_out, unsigned long event
 				    rho + paqm_muldiv(paqm_muldiv(deaf, before, PAQM_Q16_ONE) +
 							      q->stranger_mean,
 						      PAQM_Q24_ONE, cu));
+		n_out = paqm_media_target(q);
 		/* The gain of the queue term is that of the model, not of ECF/ERF. */
 		cap = paqm_mm_capacity(cu, rho, PAQM_Q24(35, 100), n_out, backlog,
 				       paqm_auto_drain(q));

@@ -68,11 +68,13 @@ u32 paqm_find_split(struct paqm_sched_data *q)
 	others = min_t(u64, div_u64((u64)n_elastic * q->cfg.elastic_weight << 16,
 				    q->cfg.media_weight), U32_MAX);
 
+	q->even = 0;
 	if (q->cfg.split)
 		return q->cfg.split;
 	if (!q->n_media || !q->n_elastic || !paqm_by_demands(q))
 		return paqm_share_q16(q->n_media * q->cfg.media_weight,
 				      q->n_elastic * q->cfg.elastic_weight);
+	q->even = div64_u64((u64)q->n_media << 32, ((u64)q->n_media << 16) + others);
 	one = paqm_mm_solve_beside(&q->census.mm, others, q->capacity, 0, q->capacity);
 	/* what one elastic flow gets, times all of them; or what they use, if that is less */
 	one = paqm_muldiv(one, others, PAQM_Q16_ONE);
@@ -113,10 +115,24 @@ u32 paqm_split(const struct paqm_sched_data *q)
 	return READ_ONCE(q->split);
 }
 
-/* The same for the scheduler: no class is starved. */
+/* N_out of the default law, bytes. */
+u32 paqm_media_target(const struct paqm_sched_data *q)
+{
+	return q->cfg.media_target_bytes ?:
+		       paqm_mm_target(paqm_media_capacity(q), q->cfg.media_target,
+				      clamp_t(u32, psched_mtu(qdisc_dev(q->sch)), 64, 65535));
+}
+
+/* The same for the scheduler: a media queue that stands is drained, and no class is starved. */
 static u32 paqm_share(const struct paqm_sched_data *q)
 {
-	return clamp_t(u32, paqm_split(q), PAQM_SHARE_FLOOR_Q16,
+	u32 backlog = READ_ONCE(q->queue[PAQM_MEDIA].st.backlog), target = paqm_media_target(q);
+	u32 share = paqm_split(q);
+
+	if (backlog > target)
+		share = paqm_share_draining(share, q->even, backlog - target, q->period_us,
+					    q->capacity);
+	return clamp_t(u32, share, PAQM_SHARE_FLOOR_Q16,
 		       PAQM_Q16_ONE - PAQM_SHARE_FLOOR_Q16);
 }
 

@@ -364,6 +364,7 @@ struct paqm_sched_data {
 	u64 told_new; /* @fair_new as messages say it */
 	u32 split; /* media share by what the flows can use, Q16 */
 	u32 entitled; /* the same if elastic flows used all that they may */
+	u32 even; /* if all flows had the same, by weight; 0: it does not go by demand */
 	bool elastic_limited; /* they do not */
 	u32 n_elastic_then; /* the most of them, lately */
 	u64 elastic_wait_ns; /* mean sojourn of theirs in the last window */

@@ -92,6 +92,8 @@ static inline void paqm_check_maxmin(void)
 	PAQM_SAME("host, an equal part at least", paqm_mm_parts(2000000, 4, 3, 2000000), 1024);
 	PAQM_SAME("host, no rate yet", paqm_mm_parts(0, 3, 0, 0), 768);
 
+	PAQM_SAME("target, of a fast link", paqm_mm_target(16000000, 3000, 1514), 6000);
+	PAQM_SAME("target, a packet on a slow one", paqm_mm_target(500000, 3000, 1514), 1514);
 	PAQM_NEAR("capacity, empty queue",
 		  paqm_mm_capacity(8000000, PAQM_Q24(95, 100), PAQM_Q24(35, 100), 5000, 0, 240000),
 		  7658333, 2);
@@ -286,6 +288,13 @@ static inline void paqm_check_sched(void)
 	}
 	PAQM_SAME("share, nobody", paqm_share_q16(0, 0), PAQM_Q16_ONE / 2);
 	PAQM_SAME("share, 3 against 4", paqm_share_q16(3, 4), 28087);
+	/* 2000 bytes in 0.25 s are 6.4 % of 1 Mbit/s; up to an equal part; no share is lowered */
+	PAQM_SAME("share, a queue leaves", paqm_share_draining(40000, 50000, 2000, 250000, 1000000),
+		  44194);
+	PAQM_SAME("share, to an equal part",
+		  paqm_share_draining(40000, 42000, 2000, 250000, 1000000), 42000);
+	PAQM_SAME("share, more than an equal part",
+		  paqm_share_draining(50000, 42000, 2000, 250000, 1000000), 50000);
 
 	/* three wait, numbers 65535 to 1 */
 	PAQM_SAME("fifo, the last waits", paqm_fifo_waits(1, 65534, 1), 1);
