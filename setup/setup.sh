@@ -95,6 +95,9 @@ node_modules() {
 	printf '%s\n' "$stamp" >"$cache/node.stamp"
 }
 
+case "$top" in
+*:*) fail "this clone, $top, must not have a colon in its path, as it separates those of Python: move it" ;;
+esac
 case "$cache" in
 [!/]* | *[[:space:]:]*)
 	fail "the cache, $cache, has to be an absolute path without spaces and colons, or no kernel can be" \

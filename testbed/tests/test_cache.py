@@ -2,6 +2,7 @@
 """The user's cache, where several runs of one process ask for the same thing at once."""
 
 import os
+import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -44,3 +45,13 @@ def test_a_cache_where_no_kernel_can_be_built(place: str, monkeypatch: pytest.Mo
     done = subprocess.run(setup, capture_output=True, text=True, env=dict(os.environ))
     assert done.returncode == 2 and f"the cache, {place}/paqm, has to be" in done.stderr
     assert not Path(place).exists()
+
+
+def test_a_clone_that_python_would_not_find(tmp_path: Path) -> None:
+    """A colon in its path separates the entries of PYTHONPATH."""
+    setup = tmp_path / "c:d" / "setup" / "setup.sh"
+    setup.parent.mkdir(parents=True)
+    shutil.copy(cache.REPO / "setup" / "setup.sh", setup)
+    done = subprocess.run([setup], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert f"this clone, {tmp_path}/c:d, must not have a colon" in done.stderr
