@@ -500,7 +500,7 @@ void paqm_outer_work(struct work_struct *work)
 		container_of(work, struct paqm_sched_data, outer_work);
 	u64 now = ktime_get_ns(), skip, period, gap, next;
 	unsigned long events;
-	u32 heard = 0;
+	u32 heard = 0, last;
 
 	mutex_lock(&q->ctl_lock);
 	if (q->n_elastic) {
@@ -514,7 +514,8 @@ void paqm_outer_work(struct work_struct *work)
 	}
 	/* the longer a walk over the table takes, the rarer it is */
 	gap = clamp_t(u64, q->walk_ns * PAQM_WALK_SHARE, PAQM_EVENT_GAP_NS, PAQM_WALK_GAP_MAX_NS);
-	period = max_t(u64, q->period_us * (u64)NSEC_PER_USEC, gap);
+	last = paqm_by_demands(q) ? paqm_mm_period(q->period_us, q->round_stamp) : q->period_us;
+	period = max_t(u64, last * (u64)NSEC_PER_USEC, gap);
 	skip = q->skip_us * (u64)NSEC_PER_USEC;
 	events = READ_ONCE(q->events);
 	if (now - q->round_stamp >= period) /* events must not keep it from ending */
