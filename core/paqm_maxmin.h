@@ -115,7 +115,7 @@ static inline void paqm_mm_add(struct paqm_mm *mm, paqm_u64 bps, paqm_u64 fair)
  * Flows are measured in a part of it. A camera of 24 pictures a second makes six in 0.25 s; were
  * all rounds as long as that, the same three or four of the 3.6 that are due in 0.15 s would be
  * seen of it in each, and it would be believed to use 83 or 111 % of what it does, by its phase,
- * for ever. So lengths vary by a twelfth; with an eighth 15 pictures a second would be seen by phase.
+ * for ever. So lengths vary by a twelfth; with an eighth a camera of 15 would be seen by its phase.
  *
  * Return: us.
  */
