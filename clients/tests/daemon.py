@@ -119,7 +119,9 @@ def check_advice(t: Trial, program: str) -> None:
     news = f.expect("erf", 700_000)
     assert news["policed"] and news["overload"], news
     f.say("status", flow, 777_000, 5, 30)
+    # whoever registers again is told the present state; of two rates at once only the newer
     f.say("timing", flow, 500_000, 40_000)
+    f.expect("erf", 700_000)
     f.say("limits", flow, 5, 600_000)
     f.expect("erf", 600_000)
     shown = t.ask("flows")["flows"][0]
