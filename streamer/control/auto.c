@@ -24,6 +24,9 @@
 #define MARKED 0.2  /* share of marks of a scalable sender that counts as much */
 #define QUEUE 0.100 /* s; no law of a P-AQM router leaves more for long */
 #define QUEUE_LASTS 0.5
+/* Much less is advised than was sent: what is lost until that has acted says nothing of it. */
+#define FALL 0.875
+#define ANSWER 0.5 /* s, of an encoder, and of what waits then */
 /* What was sent before the advice came waits, and the advice leaves it there: it is drained. */
 #define DRAIN_TIME 2.0	 /* s */
 #define DRAIN_QUEUE 0.02 /* s; less is a router's own */
@@ -41,6 +44,7 @@ struct autoctl {
 	bool drains;
 	double sign;   /* the last time that it was contradicted */
 	double began;  /* when it came into force */
+	double fell;   /* the last time that it fell much */
 	double calm;   /* s without a sign after which it is tried */
 	double bound;  /* bit/s: how far a trial has climbed; infinite: there is none */
 	double window; /* when the present one began */
@@ -71,6 +75,7 @@ static void auto_init(void *state, const struct ctl_params *p, double now)
 {
 	struct autoctl *s = state;
 
+	s->fell = -INFINITY;
 	nada_begin(&s->net, ctl_clamp(CTL_START_SHARE * p->rate_max, p->rate_min, p->rate_max));
 	s->net.net = true;
 	s->calm = TRIAL_AFTER;
@@ -102,6 +107,8 @@ static void auto_advice(void *state, const struct ctl_params *p, double now,
 	if (s->advice <= 0) {
 		forget_signs(s, now);
 		s->began = now;
+	} else if (a->rate < FALL * auto_rate(s, p)) {
+		s->fell = now;
 	}
 	s->advice = a->rate;
 	lift(s, p);
@@ -114,6 +121,12 @@ static bool contradicts(struct autoctl *s, const struct ctl_params *p, const str
 
 	if (r->now - s->began < r->fb->rtt) { /* they are of packets sent before it came */
 		forget_signs(s, r->now);
+		return false;
+	}
+	/* passed over, not forgotten: a router that is elsewhere may tell now this, now that */
+	if (r->now - s->fell < r->fb->rtt + ANSWER) {
+		s->window = r->now;
+		s->expected = s->lost = s->marked = 0;
 		return false;
 	}
 	/* it may be long when nothing has been reported for a while: that says nothing of before */

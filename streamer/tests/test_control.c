@@ -81,6 +81,7 @@ static void path_of_queue_and_advice(struct path *p)
 TEST(test_auto)
 {
 	static struct path p;
+	int i;
 
 	path_init(&p, &ctl_auto);
 	SAME("start", p.rate, 750e3);
@@ -120,6 +121,25 @@ TEST(test_auto)
 	path_run(&p, 15, true);
 	SAME("trust again", state(p.c, "auto.doubt"), 0);
 	SAME("all of it", p.rate, 1e6);
+	/* Lost because the advice has fallen, and few were told at once. */
+	advise(&p, 2e6);
+	path_run(&p, 1, true);
+	advise(&p, 1e6);
+	p.keeps = tenth;
+	path_run(&p, 1, true);
+	p.keeps = all;
+	path_run(&p, 2, true);
+	SAME("loss of before a fall", p.rate, 1e6);
+	/* Advice that falls every second hides no loss that lasts. */
+	p.keeps = tenth;
+	for (i = 0; i < 4; i++) {
+		advise(&p, i % 2 ? 1e6 : 0.8e6);
+		path_run(&p, 1, true);
+	}
+	SAME("doubt whatever is told", state(p.c, "auto.doubt"), 1);
+	p.keeps = all;
+	path_run(&p, 15, true);
+	SAME("trust after that", p.rate, 1e6);
 	/* A queue that lasts. */
 	p.delay = 0.15;
 	path_run(&p, 1.2, true);
