@@ -271,6 +271,7 @@ static inline paqm_u32 paqm_mm_parts(paqm_u64 fair, paqm_u32 flows, paqm_u32 lim
 
 /* Upper bound of the trim and its largest steps, control notes section 2. */
 #define PAQM_TRIM_MAX_Q24 PAQM_Q24(30, 100)
+#define PAQM_TRIM_SLOW_Q24 PAQM_Q24(10, 100) /* where what was told is not taken back soon */
 #define PAQM_TRIM_UP_Q24 PAQM_Q24(2, 100)
 #define PAQM_TRIM_DOWN_Q24 PAQM_Q24(5, 100)
 /* Part of what is missing or too much that a step corrects. */
@@ -300,6 +301,28 @@ static inline paqm_u32 paqm_mm_trim(paqm_u32 trim_q24, paqm_u64 rate, paqm_u64 c
 					    PAQM_TRIM_MAX_Q24);
 	step = rate < cap ? trim_q24 / PAQM_TRIM_GAIN_DIV : paqm_min64(step, PAQM_TRIM_DOWN_Q24);
 	return trim_q24 > step ? trim_q24 - (paqm_u32)step : 0;
+}
+
+/* What is told of a share of @bps: each gets the trim, or who has the least would stay there. */
+static inline paqm_u64 paqm_mm_trimmed(paqm_u64 bps, paqm_u32 trim_q24)
+{
+	return bps + paqm_mul_q24(bps, trim_q24);
+}
+
+/**
+ * paqm_mm_untrimmed() - the share of who is told a rate
+ * @told: the rate, bit/s
+ * @trim_q24: correction in it, 0..0.3
+ *
+ * Senders are told more because they stay below it, so whether one uses its share is not a question
+ * of what it was told: with 12 % more, 85 % of that are 95 % of the share, and who uses that by a
+ * picture less in a window would be taken for limited, and others be offered what it leaves.
+ *
+ * Return: bit/s.
+ */
+static inline paqm_u64 paqm_mm_untrimmed(paqm_u64 told, paqm_u32 trim_q24)
+{
+	return paqm_muldiv(told, PAQM_Q24_ONE, PAQM_Q24_ONE + trim_q24);
 }
 
 #endif /* PAQM_MAXMIN_H */

@@ -182,7 +182,7 @@ void paqm_auto_lengths(struct paqm_sched_data *q, struct paqm_lengths *n)
 {
 	u64 usual = max(READ_ONCE(q->auto_usual), q->capacity);
 	u64 share = paqm_muldiv(paqm_media_capacity(q), usual, q->capacity);
-	u32 mtu = clamp_t(u32, psched_mtu(qdisc_dev(q->sch)), 64, 65535), bytes;
+	u32 mtu = paqm_longest_packet(q), bytes;
 
 	if (!paqm_auto_on(q))
 		return;

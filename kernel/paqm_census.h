@@ -152,7 +152,7 @@ struct paqm_census {
  * @grain: rate of some full packets in the window: less is chance, bit/s
  * @fair: rate that media flows may send since the window began, bit/s; 0 before the first
  *	round. Where it changed meanwhile, the lowest: no flow could rely on more
- * @fair_least: the lowest in the last second: the answer to it may still be arriving
+ * @fair_least: the lowest in the last second, without trim: its answer may still be arriving
  * @fair_most: the highest since the window began
  * @equal: capacity divided by all flows, bit/s
  * @fair_new: what newcomers were told, bit/s

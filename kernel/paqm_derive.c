@@ -188,7 +188,7 @@ static void paqm_derive_drr(struct paqm_sched_data *q, u64 cu, u64 ct, u32 mtu)
  */
 void paqm_derive_queues(struct paqm_sched_data *q)
 {
-	u32 mtu = psched_mtu(qdisc_dev(q->sch));
+	u32 mtu = paqm_longest_packet(q);
 	u64 cu = paqm_media_capacity(q);
 	/* elastic queues have the length for their full share */
 	u32 full = q->elastic_limited ? q->entitled : paqm_split(q);
@@ -199,7 +199,6 @@ void paqm_derive_queues(struct paqm_sched_data *q)
 	u32 n_out;
 	u64 small;
 
-	mtu = clamp_t(u32, mtu, 64, 65535);
 	cu = max(cu, paqm_muldiv(q->capacity, PAQM_SHARE_FLOOR_Q16, PAQM_Q16_ONE));
 	n_out = q->cfg.media_target_bytes;
 	if (!n_out)

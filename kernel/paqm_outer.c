@@ -246,6 +246,8 @@ static void paqm_trim_reset(struct paqm_sched_data *q, u64 now)
 /* A sender that has not answered the last change yet does not undershoot: no rise before that. */
 static void paqm_trim_step(struct paqm_sched_data *q, u32 trim, u64 now)
 {
+	if (q->slow)
+		trim = min(trim, PAQM_TRIM_SLOW_Q24);
 	if (trim < q->trim || now - q->trim_ns >= PAQM_TRIM_HOLD_NS)
 		q->trim = trim;
 }
@@ -254,8 +256,7 @@ static void paqm_trim_step(struct paqm_sched_data *q, u32 trim, u64 now)
  * The fair rate by the law in force. @events: what changed; @whole: a period was measured, without
  * which the published laws keep their values.
  */
-static void paqm_solve(struct paqm_sched_data *q, u32 n_out, unsigned long events, bool whole,
-		       u64 now)
+static void paqm_solve(struct paqm_sched_data *q, unsigned long events, bool whole, u64 now)
 {
 	struct paqm_outer_params p = {
 		.alpha_q24 = q->cfg.alpha,
@@ -276,7 +277,7 @@ static void paqm_solve(struct paqm_sched_data *q, u32 n_out, unsigned long event
 		.cap = ceiling,
 		.rate = q->outer_rate,
 		.backlog = backlog,
-		.target = n_out,
+		.target = q->overload_bytes / 2,
 		.period_us = q->period_us,
 		.flows = q->n_media,
 		.packet = q->mean_len,
@@ -300,6 +301,8 @@ static void paqm_solve(struct paqm_sched_data *q, u32 n_out, unsigned long event
 		if (law->relative)
 			paqm_inc(&q->ecf_kind[q->law.ecf.said.kind]);
 	} else {
+		u32 n_out = paqm_media_target(q);
+
 		/*
 		 * Flows that do not follow fill the headroom, so half of it goes to the others;
 		 * without the other half the queues of the former would never drain.
@@ -309,7 +312,6 @@ static void paqm_solve(struct paqm_sched_data *q, u32 n_out, unsigned long event
 				    rho + paqm_muldiv(paqm_muldiv(deaf, before, PAQM_Q16_ONE) +
 							      q->stranger_mean,
 						      PAQM_Q24_ONE, cu));
-		n_out = paqm_media_target(q);
 		/* The gain of the queue term is that of the model, not of ECF/ERF. */
 		cap = paqm_mm_capacity(cu, rho, PAQM_Q24(35, 100), n_out, backlog,
 				       paqm_auto_drain(q));
@@ -321,14 +323,15 @@ static void paqm_solve(struct paqm_sched_data *q, u32 n_out, unsigned long event
 			paqm_trim_reset(q, now);
 		else if (whole)
 			paqm_trim_step(q, paqm_find_trim(q, cap, deaf, backlog, n_out), now);
-		q->fair = min(q->fair_base + paqm_mul_q24(q->fair_base, q->trim), ceiling);
+		q->fair = min(paqm_mm_trimmed(q->fair_base, q->trim), ceiling);
 	}
 	q->right = q->fair;
 	/* a flow that takes what others leave of an equal division is not deaf */
 	if (law->relative)
 		q->right = max(q->fair, paqm_mm_solve(&q->census.mm, ceiling, PAQM_RATE_MIN,
 						      ceiling));
-	WRITE_ONCE(q->equal, paqm_div64(ceiling, max(q->census.takers + q->newcomers, 1U)));
+	WRITE_ONCE(q->equal, paqm_div64(paqm_mm_trimmed(ceiling, q->trim),
+					max(q->census.takers + q->newcomers, 1U)));
 	q->fair_new = q->fair;
 	if (paqm_by_demands(q) && q->census.newcomers > max(q->newcomers, 1U))
 		q->fair_new = paqm_div64(q->fair * max(q->newcomers, 1U), q->census.newcomers);
@@ -344,6 +347,12 @@ static bool paqm_no_news(const struct paqm_sched_data *q, unsigned long events)
 
 	return !(events & ~BIT(PAQM_EV_SPLIT)) && q->rounds &&
 	       max(told, q->fair) - min(told, q->fair) < told >> PAQM_NEWS_SHIFT;
+}
+
+/* Is a rate nearly what it was? What flows answer to such a change is no change of their rates. */
+static bool paqm_about(u64 bps, u64 before)
+{
+	return max(bps, before) - min(bps, before) <= before / 16;
 }
 
 /* Track the lowest rate told in the last second or so: senders may still be answering it. */
@@ -400,11 +409,12 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events,
 		.key = q->rules.key,
 		.slow = q->slow,
 	};
-	u32 n_out, ev, qlen, backlog;
+	u32 ev, qlen, backlog;
 	bool heard = paqm_heard(q, now);
 
 	if (paqm_by_demands(q)) {
-		w.fair_least = min3(q->right_low, q->low_now, q->low_then);
+		w.fair_least = paqm_mm_untrimmed(min3(q->right_low, q->low_now, q->low_then),
+						 q->trim);
 		w.answer_ticks = paqm_flow_clock(PAQM_ANSWER_NS);
 	}
 	if (q->fb)
@@ -456,8 +466,7 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events,
 		q->event_stamp = now;
 
 	paqm_derive_queues(q);
-	n_out = q->overload_bytes / 2;
-	paqm_solve(q, n_out, events, whole, now);
+	paqm_solve(q, events, whole, now);
 	if (w.hosts)
 		paqm_hosts_divide(w.hosts, q->fair, whole);
 	if (whole || !paqm_no_news(q, events)) {
@@ -479,8 +488,10 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events,
 		q->right_low = min(q->right_low ?: q->right, q->right);
 		q->right_high = max(q->right_high, q->right);
 	}
-	if (whole)
+	if (whole) {
+		q->steady = paqm_by_demands(q) && !events && paqm_about(q->right, q->right_then);
 		q->right_then = q->right;
+	}
 	paqm_note_low(q, now);
 
 	WRITE_ONCE(q->queue[PAQM_MEDIA].st.flows, q->n_media);
@@ -516,12 +527,17 @@ void paqm_outer_work(struct work_struct *work)
 	gap = clamp_t(u64, q->walk_ns * PAQM_WALK_SHARE, PAQM_EVENT_GAP_NS, PAQM_WALK_GAP_MAX_NS);
 	last = paqm_by_demands(q) ? paqm_mm_period(q->period_us, q->round_stamp) : q->period_us;
 	period = max_t(u64, last * (u64)NSEC_PER_USEC, gap);
-	skip = q->skip_us * (u64)NSEC_PER_USEC;
 	events = READ_ONCE(q->events);
 	if (now - q->round_stamp >= period) /* events must not keep it from ending */
 		paqm_round(q, now, xchg(&q->events, 0), true);
 	else if (events && (!q->event_stamp || now - q->event_stamp >= gap))
 		paqm_round(q, now, xchg(&q->events, 0), false);
+	/*
+	 * While flows answer to what they were told nothing is measured. Where there is nothing to
+	 * answer to, windows follow each other without a gap: then at least six of the pictures of
+	 * a camera with 24 a second are in each, and what one lacks the next one has.
+	 */
+	skip = q->steady ? 0 : q->skip_us * (u64)NSEC_PER_USEC;
 	if (!q->mark_stamp && now - q->round_stamp >= skip)
 		paqm_set_marks(q, now);
 	next = q->round_stamp + (q->mark_stamp ? period : skip);

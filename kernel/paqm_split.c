@@ -120,7 +120,7 @@ u32 paqm_media_target(const struct paqm_sched_data *q)
 {
 	return q->cfg.media_target_bytes ?:
 		       paqm_mm_target(paqm_media_capacity(q), q->cfg.media_target,
-				      clamp_t(u32, psched_mtu(qdisc_dev(q->sch)), 64, 65535));
+				      paqm_longest_packet(q));
 }
 
 /* The same for the scheduler: a media queue that stands is drained, and no class is starved. */

@@ -359,6 +359,7 @@ struct paqm_sched_data {
 	u64 low_then; /* and in the one before, */
 	u64 low_stamp; /* which ended then, ns */
 	u64 right_then; /* the same at the last whole round */
+	bool steady; /* which hardly changed it */
 	bool slow; /* telling all takes more than a period */
 	u64 equal; /* capacity divided by all media flows */
 	u64 told_new; /* @fair_new as messages say it */
@@ -464,6 +465,12 @@ static __always_inline struct sk_buff *paqm_pop(struct paqm_sched_data *q,
 	q->memory -= skb->truesize;
 	WRITE_ONCE(queue->st.backlog, queue->st.backlog - qdisc_pkt_len(skb));
 	return skb;
+}
+
+/* Bytes, headers included; a device may name any MTU, and 0. */
+static inline u32 paqm_longest_packet(const struct paqm_sched_data *q)
+{
+	return clamp_t(u32, psched_mtu(qdisc_dev(q->sch)), 64, 65535);
 }
 
 /* Is the fair rate divided by what flows use? Laws that measure the aggregate know no flow. */

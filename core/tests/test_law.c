@@ -320,6 +320,70 @@ TEST(test_rounds_do_not_lock)
 				check_rounds_see(rates[i], periods[k], phase);
 }
 
+/*
+ * Five cameras that stay 15 % below what they are told, measured in windows without a gap and
+ * smoothed as the qdisc does. Return: the highest share of all rounds, of an equal one, ppm.
+ */
+static paqm_u64 highest_share(paqm_u64 skip_ns, int untrimmed)
+{
+	const paqm_u64 cap = 960000, share = cap / 5, frame = 1000000000ULL / 24;
+	paqm_u64 rate[5] = {share, share, share, share, share}, fair = share, highest = 0;
+	paqm_u64 at = 1000000000ULL, base, end, sum = 0;
+	paqm_u32 trim = 0;
+	unsigned int round, i;
+
+	for (round = 0; round < 4000; round++, at = end) {
+		paqm_u64 told = untrimmed ? paqm_mm_untrimmed(fair, trim) : fair, used = 0;
+		struct paqm_mm mm;
+
+		end = at + paqm_mm_period(250000, at) * 1000ULL;
+		paqm_mm_reset(&mm);
+		for (i = 0; i < 5; i++) {
+			paqm_u64 offset = i * frame / 5, since = at + skip_ns - offset, sent;
+
+			sent = ((end - offset) / frame - since / frame) * (fair * 85 / 100) / 24 *
+			       1000000000ULL / (end - at - skip_ns);
+			rate[i] = (rate[i] + sent) / 2;
+			used += sent;
+			paqm_mm_add(&mm, rate[i], told);
+		}
+		base = paqm_mm_solve(&mm, cap, 1000, cap);
+		trim = paqm_mm_trim(trim, used, cap, 0, 5000);
+		fair = paqm_mm_trimmed(base, trim);
+		highest = paqm_max64(highest, base);
+		sum += used;
+	}
+	if (!skip_ns && untrimmed)
+		PAQM_NEAR("what they use, ppm", sum / 4000 * 1000000 / cap, 1000000, 10000);
+	return highest * 1000000 / share;
+}
+
+/* What a trim makes up for makes nobody limited, which would offer the others what he uses. */
+TEST(test_trim_limits_nobody)
+{
+	PAQM_NEAR("share, ppm", highest_share(0, 1), 1000000, 10000);
+	check_that(highest_share(0, 0) > 1050000, __FILE__, __LINE__,
+		   "judged by what they are told, some would be taken for limited");
+	check_that(highest_share(100000000, 1) > 1050000, __FILE__, __LINE__,
+		   "so they would by windows of a few pictures");
+}
+
+/* Who has the least is told the trim, too, where he may not grow by more than an eighth. */
+TEST(test_trim_of_the_least)
+{
+	const paqm_u64 equal = 128000, fair = 134000;
+	const paqm_u32 trim = PAQM_Q24(12, 100);
+	paqm_u64 told = 0, sent = 90000;
+	unsigned int round;
+
+	for (round = 0; round < 20; round++) {
+		told = paqm_mm_may_grow(paqm_mm_trimmed(fair, trim), paqm_mm_trimmed(equal, trim),
+					sent, 1);
+		sent = told * 9 / 10;
+	}
+	PAQM_SAME("as much as all", told, paqm_mm_trimmed(fair, trim));
+}
+
 TEST(test_vectors)
 {
 	paqm_check_inner();
