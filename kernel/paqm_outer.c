@@ -489,7 +489,10 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events,
 		q->right_high = max(q->right_high, q->right);
 	}
 	if (whole) {
-		q->steady = paqm_by_demands(q) && !events && paqm_about(q->right, q->right_then);
+		/* what strangers leave, and take again, is answered to all the time */
+		q->steady = paqm_by_demands(q) && !events && !q->census.newcomers &&
+			    !(q->stranger_rate | q->stranger_then | q->stranger_mean) &&
+			    paqm_about(q->right, q->right_then);
 		q->right_then = q->right;
 	}
 	paqm_note_low(q, now);
