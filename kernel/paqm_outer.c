@@ -252,6 +252,12 @@ static void paqm_trim_step(struct paqm_sched_data *q, u32 trim, u64 now)
 		q->trim = trim;
 }
 
+/* Are two rates nearly the same? What flows answer to such a change is none of their rates. */
+static bool paqm_about(u64 bps, u64 other)
+{
+	return max(bps, other) - min(bps, other) <= other / 16;
+}
+
 /*
  * The fair rate by the law in force. @events: what changed; @whole: a period was measured, without
  * which the published laws keep their values.
@@ -318,8 +324,7 @@ static void paqm_solve(struct paqm_sched_data *q, unsigned long events, bool who
 		ceiling = paqm_mul_q24(cu, rho);
 		q->fair_base = paqm_mm_solve(&q->census.mm, cap, PAQM_RATE_MIN, ceiling);
 		if (events & ~BIT(PAQM_EV_SPLIT) ||
-		    (events && max(before, q->fair_base) - min(before, q->fair_base) >
-				       q->fair_base / 16))
+		    (events && !paqm_about(before, q->fair_base)))
 			paqm_trim_reset(q, now);
 		else if (whole)
 			paqm_trim_step(q, paqm_find_trim(q, cap, deaf, backlog, n_out), now);
@@ -347,12 +352,6 @@ static bool paqm_no_news(const struct paqm_sched_data *q, unsigned long events)
 
 	return !(events & ~BIT(PAQM_EV_SPLIT)) && q->rounds &&
 	       max(told, q->fair) - min(told, q->fair) < told >> PAQM_NEWS_SHIFT;
-}
-
-/* Is a rate nearly what it was? What flows answer to such a change is no change of their rates. */
-static bool paqm_about(u64 bps, u64 before)
-{
-	return max(bps, before) - min(bps, before) <= before / 16;
 }
 
 /* Track the lowest rate told in the last second or so: senders may still be answering it. */

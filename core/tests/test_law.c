@@ -284,6 +284,12 @@ TEST(test_longest_queue_of_the_inner_law)
 	PAQM_NEAR("longest queue, % of N*", (paqm_u64)(sum / 20), 143, 4);
 }
 
+/* How many pictures of a camera, one every @frame, come in a window; ns. */
+static paqm_u64 pictures_in(paqm_u64 from, paqm_u64 to, paqm_u64 offset, paqm_u64 frame)
+{
+	return (to - offset) / frame - (from - offset) / frame;
+}
+
 /* What the windows of 480 rounds show of a camera is what it sends, within 3 %. */
 static void check_rounds_see(paqm_u64 fps, paqm_u32 period_us, unsigned int phase)
 {
@@ -294,7 +300,7 @@ static void check_rounds_see(paqm_u64 fps, paqm_u32 period_us, unsigned int phas
 
 	for (round = 0; round < 480; round++) {
 		end = at + paqm_mm_period(period_us, at) * 1000ULL;
-		seen += (end - offset) / frame - (at + skip - offset) / frame;
+		seen += pictures_in(at + skip, end, offset, frame);
 		window += end - at - skip;
 		at = end;
 	}
@@ -339,10 +345,9 @@ static paqm_u64 highest_share(paqm_u64 skip_ns, int untrimmed)
 		end = at + paqm_mm_period(250000, at) * 1000ULL;
 		paqm_mm_reset(&mm);
 		for (i = 0; i < 5; i++) {
-			paqm_u64 offset = i * frame / 5, since = at + skip_ns - offset, sent;
+			paqm_u64 sent = pictures_in(at + skip_ns, end, i * frame / 5, frame);
 
-			sent = ((end - offset) / frame - since / frame) * (fair * 85 / 100) / 24 *
-			       1000000000ULL / (end - at - skip_ns);
+			sent = sent * (fair * 85 / 100) / 24 * 1000000000ULL / (end - at - skip_ns);
 			rate[i] = (rate[i] + sent) / 2;
 			used += sent;
 			paqm_mm_add(&mm, rate[i], told);

@@ -63,11 +63,16 @@ static double auto_rate(const void *state, const struct ctl_params *p)
 	return fmin(s->advice, s->net.rate) * (s->drains ? DRAIN_LOWER : 1);
 }
 
-static void forget_signs(struct autoctl *s, double now)
+static void next_window(struct autoctl *s, double now)
 {
 	s->window = now;
-	s->long_queue = INFINITY;
 	s->expected = s->lost = s->marked = 0;
+}
+
+static void forget_signs(struct autoctl *s, double now)
+{
+	next_window(s, now);
+	s->long_queue = INFINITY;
 	s->lossy = 0;
 }
 
@@ -125,8 +130,7 @@ static bool contradicts(struct autoctl *s, const struct ctl_params *p, const str
 	}
 	/* passed over, not forgotten: a router that is elsewhere may tell now this, now that */
 	if (r->now - s->fell < r->fb->rtt + ANSWER) {
-		s->window = r->now;
-		s->expected = s->lost = s->marked = 0;
+		next_window(s, r->now);
 		return false;
 	}
 	/* it may be long when nothing has been reported for a while: that says nothing of before */
@@ -139,8 +143,7 @@ static bool contradicts(struct autoctl *s, const struct ctl_params *p, const str
 			s->lossy = s->lost > LOSS * s->expected || s->marked > marks * s->expected
 					   ? s->lossy + 1
 					   : 0;
-			s->expected = s->lost = s->marked = 0;
-			s->window = r->now;
+			next_window(s, r->now);
 		}
 	} else {
 		s->lossy = r->fraction > LOSS ? s->lossy + 1 : 0;

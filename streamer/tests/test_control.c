@@ -78,6 +78,15 @@ static void path_of_queue_and_advice(struct path *p)
 	path_run(p, 0.4, true);
 }
 
+/* A packet in ten is lost for so long, then none. */
+static void path_loses(struct path *p, double seconds, double then)
+{
+	p->keeps = tenth;
+	path_run(p, seconds, true);
+	p->keeps = all;
+	path_run(p, then, true);
+}
+
 TEST(test_auto)
 {
 	static struct path p;
@@ -103,10 +112,7 @@ TEST(test_auto)
 	path_run(&p, 0.6, true);
 	SAME("a short queue", p.rate, 1e6);
 	p.delay = 0;
-	p.keeps = tenth;
-	path_run(&p, 0.4, true);
-	p.keeps = all;
-	path_run(&p, 1, true);
+	path_loses(&p, 0.4, 1);
 	SAME("some loss", p.rate, 1e6);
 	/* Loss that lasts: a bottleneck that has no say here. */
 	p.keeps = tenth;
@@ -125,10 +131,7 @@ TEST(test_auto)
 	advise(&p, 2e6);
 	path_run(&p, 1, true);
 	advise(&p, 1e6);
-	p.keeps = tenth;
-	path_run(&p, 1, true);
-	p.keeps = all;
-	path_run(&p, 2, true);
+	path_loses(&p, 1, 2);
 	SAME("loss of before a fall", p.rate, 1e6);
 	/* Advice that falls every second hides no loss that lasts. */
 	p.keeps = tenth;
