@@ -2,7 +2,6 @@
 """Command line of paqm-lab."""
 
 import argparse
-import contextlib
 import errno
 import importlib
 import os
@@ -47,8 +46,9 @@ KERNEL_FAULT = 3
 TIMED_OUT = 124
 READER_LEFT = 128 + 13  # as a program that SIGPIPE ends
 # Of a place that is full, or not ours to write: the caller's affair, not a bug of ours.
-UNUSABLE = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT,
-            errno.ENOTDIR, errno.EISDIR, errno.EEXIST}
+FULL = {errno.ENOSPC, errno.EDQUOT}
+UNUSABLE = FULL | {errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR,
+                   errno.EISDIR, errno.EEXIST}
 
 
 def say(text: str) -> None:
@@ -351,24 +351,34 @@ def _main() -> int:
     return int(args.function(args))
 
 
+def _drop_output() -> None:
+    """The rest of the output goes nowhere: Python would try it again at its end, and fail anew."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _reader_left() -> bool:
     """Has whoever read the output left, as `head` does? Then the rest of it goes nowhere."""
     if not sys.stdout:  # there was none
         return False
-    with contextlib.suppress(BrokenPipeError):
+    try:
         sys.stdout.flush()
+    except BrokenPipeError:
+        pass  # poll tells
+    except OSError as err:
+        _drop_output()
+        raise LabError(f"standard output: {err.strerror}") from err
     pipe = select.poll()
     pipe.register(sys.stdout, 0)
     if not pipe.poll(0):
         return False
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    _drop_output()
     return True
 
 
-def main() -> int:
+def _status() -> int:
+    """How the command ended; what it complains of is told."""
     try:
-        status = _main()
-        return READER_LEFT if _reader_left() else status
+        return _main()
     except LabError as err:
         say(f"paqm-lab: {err}")
         return 2
@@ -380,7 +390,17 @@ def main() -> int:
             raise
         return READER_LEFT
     except OSError as err:
-        if err.errno not in UNUSABLE:
+        # A write to a file that is open already tells no name: only then a full disk is known.
+        if err.errno not in (UNUSABLE if err.filename else FULL):
             raise
-        say(f"paqm-lab: {err.filename or 'a file'}: {err.strerror}")
+        say(f"paqm-lab: {err.filename or 'a file that is being written'}: {err.strerror}")
         return 2
+
+
+def main() -> int:
+    status = _status()
+    try:
+        return READER_LEFT if _reader_left() else status
+    except LabError as err:
+        say(f"paqm-lab: {err}")
+        return status or 2

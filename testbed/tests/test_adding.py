@@ -76,13 +76,16 @@ print(read.FLOW, end="")
 """
 
 
-def run(where: Path, *command: str) -> str:
+NOT_HERE = 77  # of a test that needs a network namespace where none is given
+
+
+def run(where: Path, *command: str, good: tuple[int, ...] = (0,)) -> str:
     """What a command says."""
     done = subprocess.run(
         command, cwd=where, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         stdin=subprocess.DEVNULL,
     )
-    assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}"
+    assert done.returncode in good, f"{' '.join(command)}\n{done.stdout}"
     return done.stdout
 
 
@@ -199,7 +202,7 @@ def page_of_plugin(tree: Path) -> None:
     page = [f"build/{PLUGIN}", f"{PLUGIN}/tc-paqm.8", tc]
     run(tree, f"{PLUGIN}/tests/test_man.py", *page, "--update")
     run(tree, f"{PLUGIN}/tests/test_man.py", *page)
-    run(tree, f"{PLUGIN}/tests/test_parse.py", f"build/{PLUGIN}", tc)
+    run(tree, f"{PLUGIN}/tests/test_parse.py", f"build/{PLUGIN}", tc, good=(0, NOT_HERE))
 
 
 def test_a_law(tree: Path) -> None:

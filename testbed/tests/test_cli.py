@@ -42,7 +42,7 @@ def test_a_reader_may_leave() -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["mixed", "--list"], "a file: No space left on device"),
+        (["mixed", "--list"], "No space left on device"),
         (["run", "demo", "--out", "/etc/passwd/out"], "/etc/passwd/out"),
         (["exec", "--dir", "/nowhere", "true"], "--dir /nowhere: there is no such directory"),
     ],
