@@ -17,6 +17,7 @@
 #define PAQM_BUCKET_SHIFT 4
 #define PAQM_BUCKET_LONGEST (1U << 29) /* deepest bucket, and costliest packet: 8.6 s */
 #define PAQM_BUCKET_BPS_MIN 8000ULL
+#define PAQM_BUCKET_OWED (50000000U >> PAQM_BUCKET_SHIFT) /* 50 ms: the most that a flow owes */
 
 static inline paqm_u32 paqm_bucket_clock(paqm_u64 now_ns)
 {
@@ -57,7 +58,8 @@ static inline paqm_u32 paqm_bucket_depth(paqm_u32 cost_q16, paqm_u32 bytes)
  * @cost_q16: paqm_bucket_cost() of the rate at which the bucket fills; 0: no limit
  * @depth: paqm_bucket_depth()
  *
- * @due must not be older than 34 s.
+ * From 34 s of age on @due looks like a time to come. None can be later than the depth, a packet of
+ * 64 kB and PAQM_BUCKET_OWED beyond @now: what seems to be is an old one, and the bucket full.
  *
  * Return: whether the packet conforms.
  */
@@ -67,8 +69,11 @@ static inline int paqm_bucket_take(paqm_u32 *due, paqm_u32 now, paqm_u32 bytes, 
 	paqm_u64 cost = paqm_bucket_time(cost_q16, bytes, now);
 	paqm_u32 from = (paqm_s32)(*due - now) > 0 ? *due : now;
 
-	if (from - now > depth)
-		return 0;
+	if (from - now > depth) {
+		if (from - now <= depth + PAQM_BUCKET_OWED + paqm_min64(cost_q16, PAQM_BUCKET_LONGEST))
+			return 0;
+		from = now;
+	}
 	*due = from + (cost < PAQM_BUCKET_LONGEST ? (paqm_u32)cost : PAQM_BUCKET_LONGEST);
 	return 1;
 }

@@ -11,7 +11,6 @@
 #include "paqm_queue.h"
 
 #define PAQM_OVER_GATED 16 /* queues that wait for packets in the queue of strangers */
-#define PAQM_OWED_NS (50 * NSEC_PER_MSEC) /* of its fair rate: the most that a flow may owe */
 
 /* Add the counters of a flow's own overflow queue to the flow's. */
 static void paqm_over_settle(struct paqm_sched_data *q, const struct paqm_flow *flow,
@@ -127,7 +126,7 @@ bool paqm_host_conforms(struct paqm_sched_data *q, struct paqm_flow *flow,
 static noinline void paqm_host_owe(struct paqm_sched_data *q, struct paqm_flow *flow, u32 wire,
 				   u64 now)
 {
-	u32 clock = paqm_bucket_clock(now), owed = paqm_bucket_clock(PAQM_OWED_NS);
+	u32 clock = paqm_bucket_clock(now), owed = PAQM_BUCKET_OWED;
 	u32 pace = paqm_pace_known(q, flow);
 	struct paqm_host *host = paqm_host_of(q, flow);
 	u32 cost = paqm_host_cost(host, pace);
@@ -152,7 +151,7 @@ static void paqm_over_owe(struct paqm_sched_data *q, struct paqm_flow *flow, u32
 	}
 	paqm_bucket_owe(&flow->due, paqm_bucket_clock(now), wire,
 			known ? paqm_pace_known(q, flow) : READ_ONCE(q->pace[PAQM_PACE_ONE]),
-			READ_ONCE(q->bucket_depth) + paqm_bucket_clock(PAQM_OWED_NS));
+			READ_ONCE(q->bucket_depth) + PAQM_BUCKET_OWED);
 }
 
 /* The same for a stranger; @flow if it has a slot. */
@@ -162,11 +161,12 @@ bool paqm_stranger_conforms(struct paqm_sched_data *q, struct paqm_flow *flow,
 	u32 clock = paqm_bucket_clock(now);
 
 	WRITE_ONCE(q->stranger_bytes, q->stranger_bytes + wire);
+	/* first of all: an overflow queue that was empty may be somebody else's by now, or nobody's */
+	if (flow && flow->over && !paqm_over_ends(q, flow))
+		return false;
 	if (READ_ONCE(q->pace[PAQM_PACE_NEW]) == U32_MAX)
 		return false;
 	if (flow) { /* each has a bucket of its own, too, or one could take all */
-		if (flow->over && !paqm_over_ends(q, flow))
-			return false;
 		if (!paqm_bucket_take(&flow->due, clock, wire, READ_ONCE(q->pace[PAQM_PACE_ONE]),
 				      READ_ONCE(q->bucket_depth)))
 			return false;

@@ -166,6 +166,19 @@ static inline void paqm_check_bucket(void)
 			  paqm_bucket_take(&due, 0, 65535, paqm_bucket_cost(1), depth), 1);
 		PAQM_SAME("bucket, is bounded", due, PAQM_BUCKET_LONGEST);
 	}
+	{ /* a flow that was not media for any time is media again */
+		paqm_u32 cost = paqm_bucket_cost(1000000), depth = paqm_bucket_depth(cost, 3000);
+		paqm_u32 age, wait, longest = 0;
+
+		for (age = 0; age < 200; age++) {
+			paqm_u32 due = 12345, now = due + age * paqm_bucket_clock(1310000000);
+
+			for (wait = 0; !paqm_bucket_take(&due, now, 1500, cost, depth); wait++)
+				now += paqm_bucket_clock(10000000);
+			longest = longest > wait ? longest : wait;
+		}
+		PAQM_SAME("bucket, its age is no debt for more than 0.6 s", longest <= 60, 1);
+	}
 	{ /* offered twice the rate, and what does not fit is sent elsewhere: it never fits */
 		paqm_u32 cost = paqm_bucket_cost(1000000), due = 0, n = 0, packet, now = 0;
 		paqm_u32 depth = paqm_bucket_depth(cost, 3000), most = depth + 1000000;

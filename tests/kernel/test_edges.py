@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Flows that change what they are: strangers whose queue is free again, media after a long time as
+something else. Packets of no flow beyond their budget, and tags that a bridge leaves in packets.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from time import sleep
+
+import pytest
+
+from checks import within
+from guest import Host, Wire, made
+from paqm_lab.topology import Network
+from traffic import Listener
+
+EF, CS6 = 0xB8, 0xC0
+QINQ, VLAN, INNER = 0x88A8, 0x8100, 101
+
+
+def test_a_flow_turns_stranger_while_its_queue_is_free(wire: Wire) -> None:
+    """Known by its DSCP it had an overflow queue, which it left long ago; without the DSCP it is
+    not known, and strangers have no rate left."""
+    wire.queue("paqm bandwidth 800kbit dscp-media EF flow-age 60s flows 16384")
+    wire.send("rtp", port=7000, size=1200, rate=1.9e6, seconds=2, tos=EF).wait()
+    sleep(4)
+    within("its overflow queue is empty", wire.stats.over_backlog_packets, 0, 0)
+    with wire.send("rtp", port=9000, flows=800, short=2, rate=8e6, size=500, seconds=6, tos=EF):
+        for _ in range(10):
+            sleep(0.5)
+            wire.send("rtp", port=7000, size=300, rate=1e6, seconds=0.002).wait()
+    wire.send("rtp", port=7000, size=300, rate=1e5, seconds=1).wait()
+    sleep(3)
+    within("all that waited is gone", wire.left(), 0, 0)
+
+
+def test_isolation_begins_late(wire: Wire) -> None:
+    """A stream has run for 45 s without: half the range of the clock of its bucket is over."""
+    wire.queue("paqm bandwidth 4mbit noisolate")
+    with wire.send("rtp", rate=0.4e6, seconds=56):
+        sleep(45)
+        wire.tc("qdisc change dev a0 root paqm isolate")
+        sleep(10)
+    within("a modest flow keeps out of overflow queues", wire.stats.over_packets, 0, 0)
+
+
+@pytest.mark.parametrize(("kind", "tos"), [("plain", CS6), ("stun", 0)])
+def test_requests_wait_for_their_own_kind_only(wire: Wire, kind: str, tos: int) -> None:
+    """Control and requests beyond their budget: a flood of them is no other sender's delay."""
+    wire.queue("paqm bandwidth 4mbit")
+    with (Listener(wire.b, 9010) as heard,
+          wire.send(kind, port=9000, rate=12e6, seconds=6, tos=tos),
+          wire.send(kind, port=9010, rate=0.1e6, size=500, seconds=5, tos=tos)):
+        pass
+    within(f"{kind}: nothing of a thin flow is lost", heard.came[9010], 124, 126)
+    within(f"{kind}: nor waits for the flood, us", heard.most[9010], 0, 20000)
+
+
+def frames(device: str, count: int) -> None:
+    """ECN-capable UDP in two tags."""
+    sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+    sock.bind((device, 0))
+    ip = struct.pack("!BBHHHBBH4s4s", 0x45, 2, 1028, 0, 0, 64, 17, 0, bytes((10, 1, 0, 1)),
+                     bytes((10, 1, 0, 2)))
+    for _ in range(count):
+        sock.send(bytes.fromhex("ffffffffffff020000000001")
+                  + struct.pack("!HHHHH", QINQ, 7, VLAN, INNER, 0x0800)
+                  + ip + struct.pack("!HHHH", 4000, 4001, 1008, 0) + bytes(1000))
+        sleep(0.002)
+
+
+def inner_tags(sock: socket.socket, seconds: float) -> tuple[set[int], set[int]]:
+    """VLAN IDs within the outer tag, which the kernel takes out, and ECN fields."""
+    found: set[int] = set()
+    marks: set[int] = set()
+    sock.settimeout(seconds)
+    try:
+        while True:
+            data = sock.recv(2048)
+            if data[12:14] == struct.pack("!H", VLAN):
+                found.add(struct.unpack_from("!H", data, 14)[0])
+                marks.add(data[19] & 3)
+    except TimeoutError:
+        return found, marks
+
+
+def test_tags_in_bridged_packets() -> None:
+    """A bridge that knows no VLANs leaves the network header at the inner tag: a mark belongs into
+    the IP header behind it."""
+    net = Network()
+    for name in ("qa", "qm", "qb"):
+        net.host(name)
+    net.link("qa", "qm", devices=("qa0", "qma"))
+    net.link("qm", "qb", devices=("qmb", "qb0"))
+    middle, end = Host("qm"), Host("qb")
+    with made(net):
+        middle.ip("link add br0 type bridge")
+        for port in ("qma", "qmb"):
+            middle.ip(f"link set {port} master br0")
+        middle.ip("link set br0 up")
+        middle.tc("qdisc add dev qmb root paqm bandwidth 1mbit")
+        sock = end.task(socket.socket, socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3)).wait()
+        with sock, end.task(inner_tags, sock, 8) as heard:
+            Host("qa").task(frames, "qa0", 1500).wait()
+        vlans, marks = heard.wait()
+        now = middle.paqm("qmb")
+    within("VLANs seen", len(vlans), 1, 1)
+    within("the inner one is as it was sent", min(vlans, default=0), INNER, INNER)
+    within("packets were marked", now.elastic.ecn_mark_packets, 1, 1500)
+    within("and arrive so", len(marks), 2, 2)
