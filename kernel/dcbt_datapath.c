@@ -37,7 +37,7 @@ static u8 dcbt_class_of(const struct dcbt_sched_data *q, u8 proto, u8 dscp)
 }
 
 /* What is no IP, ICMP and what the network itself says count as TCP, and in no flow. */
-static struct dcbt_packet dcbt_classify(const struct dcbt_sched_data *q, const struct sk_buff *skb)
+static struct dcbt_packet dcbt_classify(const struct dcbt_sched_data *q, struct sk_buff *skb)
 {
 	bool hosts = q->cfg.flow_key == DCBT_FLOW_KEY_HOSTS;
 	struct dcbt_packet to;
@@ -50,6 +50,8 @@ static struct dcbt_packet dcbt_classify(const struct dcbt_sched_data *q, const s
 		p.proto = p.family == 4 ? ip_hdr(skb)->protocol : ipv6_hdr(skb)->nexthdr;
 	} else {
 		paqm_identify(skb, &q->rules, &p);
+		if (p.note & PAQM_NOTE_TAGGED)
+			paqm_behind_tags(skb);
 		if (!p.family || p.kind == PAQM_KIND_SMALL || p.kind == PAQM_KIND_CONTROL)
 			return (struct dcbt_packet){ 0, PAQM_CBT_TCP };
 	}

@@ -177,6 +177,14 @@ static enum paqm_kind paqm_udp_by_port(struct paqm_packet *p)
 	return PAQM_KIND_UDP;
 }
 
+/* A packet is counted in no flow. */
+static void paqm_no_flow(struct paqm_packet *p)
+{
+	p->apart = p->hash;
+	p->hash = 0;
+	p->quotable = false;
+}
+
 /**
  * paqm_look_into() - second half of the recogniser: what the payload of UDP tells
  * @skb: packet
@@ -202,10 +210,8 @@ void paqm_look_into(const struct sk_buff *skb, unsigned int off,
 	if (said >= sizeof(buf.udp) && !skb_is_gso(skb))
 		len = min(len, said);
 	p->kind = paqm_udp_kind(h + sizeof(buf.udp), len - sizeof(buf.udp), p);
-	if (p->kind == PAQM_KIND_SMALL) {
-		p->hash = 0;
-		p->quotable = false;
-	}
+	if (p->kind == PAQM_KIND_SMALL)
+		paqm_no_flow(p);
 }
 
 /* Does a packet that is no IP belong to the network itself? */
@@ -279,6 +285,26 @@ static __be16 paqm_untag(const struct sk_buff *skb, __be16 proto, int *off)
 		}
 	}
 	return 0;
+}
+
+/**
+ * paqm_behind_tags() - where the kernel looks for IP in a packet with tags in it
+ * @skb: packet
+ *
+ * A bridge leaves the network header at an inner tag (QinQ), and INET_ECN_set_ce() would take the
+ * VLAN ID there for the ECN field. Where the bridge itself needs the header it moves it, too.
+ */
+void paqm_behind_tags(struct sk_buff *skb)
+{
+	int off = skb_network_offset(skb);
+	__be16 proto;
+
+	if (off != ETH_HLEN || !eth_type_vlan(skb->protocol))
+		return;
+	proto = paqm_untag(skb, skb->protocol, &off);
+	if ((proto == htons(ETH_P_IP) || proto == htons(ETH_P_IPV6)) &&
+	    (u32)off <= skb_headlen(skb))
+		skb_set_network_header(skb, off);
 }
 
 /* Header at @off, in place if it is linear. */
@@ -395,9 +421,10 @@ unsigned int paqm_identify(const struct sk_buff *skb, const struct paqm_rules *r
 	__be16 proto = skb->protocol;
 	const __be32 *ports;
 	u32 both;
-	u8 dscp;
+	u8 kind = PAQM_KIND_ELASTIC, dscp;
 
 	p->hash = 0;
+	p->apart = 0;
 	p->kind = PAQM_KIND_OTHER;
 	p->note = 0;
 	p->quotable = false;
@@ -417,6 +444,7 @@ unsigned int paqm_identify(const struct sk_buff *skb, const struct paqm_rules *r
 	if (unlikely(off < 0)) {
 		p->family = 0;
 		p->note |= PAQM_NOTE_NOT_IP;
+		p->apart = (u64)(__force u16)proto << 32;
 		if (paqm_control_ether(proto))
 			p->kind = PAQM_KIND_CONTROL;
 		return 0;
@@ -442,31 +470,32 @@ unsigned int paqm_identify(const struct sk_buff *skb, const struct paqm_rules *r
 		p->ports = *ports;
 		break;
 	case IPPROTO_ICMP:
-		p->kind = PAQM_KIND_SMALL;
-		return 0;
+		kind = PAQM_KIND_SMALL;
+		break;
 	case IPPROTO_ICMPV6:
-		p->kind = paqm_is_discovery(skb, off) ? PAQM_KIND_CONTROL : PAQM_KIND_SMALL;
-		return 0;
+		kind = paqm_is_discovery(skb, off) ? PAQM_KIND_CONTROL : PAQM_KIND_SMALL;
+		break;
 	default:
 		if (paqm_tunnel_proto(p->proto))
 			p->note |= PAQM_NOTE_TUNNEL;
-		if (paqm_control_proto(p->proto)) {
-			p->kind = PAQM_KIND_CONTROL;
-			return 0;
-		}
+		if (paqm_control_proto(p->proto))
+			kind = PAQM_KIND_CONTROL;
 	}
 no_ports:
 	p->hash = p->family == 4 ? paqm_flow_hash4(p->net, p->ports, p->proto, r->key) :
 				   paqm_flow_hash6(p->net, p->ports, p->proto, r->key);
-	p->kind = PAQM_KIND_ELASTIC;
+	p->kind = kind;
+	if (unlikely(kind != PAQM_KIND_ELASTIC)) {
+		paqm_no_flow(p);
+		return 0;
+	}
 	if (unlikely(r->dscp_any >> dscp & 1)) {
 		p->note |= PAQM_NOTE_DSCP;
 		if (r->dscp_media >> dscp & 1) {
 			p->kind = PAQM_KIND_MEDIA;
 		} else if (!(r->dscp_elastic >> dscp & 1)) {
 			p->kind = PAQM_KIND_CONTROL;
-			p->hash = 0;
-			p->quotable = false;
+			paqm_no_flow(p);
 		}
 		return 0;
 	}
@@ -480,10 +509,8 @@ no_ports:
 	both = ntohl(p->ports);
 	if (unlikely(paqm_port_known(both >> 16) || paqm_port_known(both & 0xFFFF))) {
 		p->kind = paqm_udp_by_port(p);
-		if (p->kind == PAQM_KIND_SMALL) {
-			p->hash = 0;
-			p->quotable = false;
-		}
+		if (p->kind == PAQM_KIND_SMALL)
+			paqm_no_flow(p);
 	}
 	return p->kind == PAQM_KIND_UDP ? off : 0;
 }

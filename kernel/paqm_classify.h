@@ -73,6 +73,7 @@ struct paqm_rules {
 /**
  * struct paqm_packet - what the recogniser found out
  * @hash: 64 bit flow identity, 0 when the packet is not counted in a flow
+ * @apart: if it is not: what tells its queue from those of others, beyond the budget of its kind
  * @kind: enum paqm_kind
  * @note: PAQM_NOTE_*
  * @family: 4, 6; 0: no IP
@@ -87,6 +88,7 @@ struct paqm_rules {
  */
 struct paqm_packet {
 	u64 hash;
+	u64 apart;
 	u8 kind;
 	u8 note;
 	u8 family;
@@ -103,6 +105,7 @@ struct paqm_packet {
 };
 
 /* paqm_classify.c */
+void paqm_behind_tags(struct sk_buff *skb);
 unsigned int paqm_identify(const struct sk_buff *skb, const struct paqm_rules *r,
 			   struct paqm_packet *p);
 void paqm_look_into(const struct sk_buff *skb, unsigned int off, struct paqm_packet *p);

@@ -227,9 +227,8 @@ static u8 paqm_lane_of(const struct paqm_flow *flow, const struct paqm_packet *p
  * The slow path of classification: what is a packet, which flow does it belong to, does that join
  * or change? @chosen is as below.
  */
-static noinline struct paqm_verdict paqm_recognise(struct paqm_sched_data *q,
-						   const struct sk_buff *skb, int chosen,
-						   u64 now, u32 wire)
+static noinline struct paqm_verdict paqm_recognise(struct paqm_sched_data *q, struct sk_buff *skb,
+						   int chosen, u64 now, u32 wire)
 {
 	u32 now_tick = paqm_flow_clock(now);
 	struct paqm_flow *flow = NULL;
@@ -252,8 +251,10 @@ static noinline struct paqm_verdict paqm_recognise(struct paqm_sched_data *q,
 	}
 	if (fresh && flow) /* older times mislead */
 		flow->due = paqm_bucket_clock(now);
-	if (p.note)
+	if (p.note) {
 		paqm_count_notes(q, p.note);
+		paqm_behind_tags(skb);
+	}
 	where = paqm_queue_of(q, flow, &p, chosen, now, wire);
 	if (flow) {
 		fresh = paqm_count_flow(q, flow, where, wire, fresh);
@@ -274,7 +275,7 @@ static noinline struct paqm_verdict paqm_recognise(struct paqm_sched_data *q,
 				paqm_raise(q, PAQM_EV_FLOW);
 		}
 	}
-	return (struct paqm_verdict){ flow, paqm_flow_tag(p.hash), where,
+	return (struct paqm_verdict){ flow, paqm_flow_tag(p.hash ?: p.apart), where,
 				      paqm_lane_of(flow, &p, chosen) };
 }
 

@@ -119,6 +119,11 @@ static inline int skb_network_offset(const struct sk_buff *skb)
 	return skb->network;
 }
 
+static inline void skb_set_network_header(struct sk_buff *skb, int off)
+{
+	skb->network = off;
+}
+
 static inline unsigned char *skb_network_header(const struct sk_buff *skb)
 {
 	return (unsigned char *)(uintptr_t)skb->data + skb->network;
