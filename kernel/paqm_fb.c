@@ -133,13 +133,14 @@ static void paqm_fb_send(struct paqm_fb *fb, const struct paqm_fb_entry *e)
 	u8 icmp[PAQM_MSG_SENT_MAX];
 	struct paqm_path path;
 	struct in6_addr from;
+	u8 type = READ_ONCE(fb->icmp_type); /* 0: no messages */
 	int err;
 	u32 len;
 
 	paqm_fb_ends(q, &from, &path.to);
 	err = PAQM_REFUSED;
-	/* and no IPv4 in disguise */
-	if (v6 != ipv6_addr_v4mapped(&path.to) && paqm_fb_single(fb->dev, q, v6) &&
+	/* a change of carrier may come before what is queued; and no IPv4 in disguise */
+	if (type && v6 != ipv6_addr_v4mapped(&path.to) && paqm_fb_single(fb->dev, q, v6) &&
 	    paqm_fb_wanted(fb, &path.to))
 		err = paqm_path_back(fb->dev, &e->way, &from, &path);
 	if (err) {
@@ -156,7 +157,7 @@ static void paqm_fb_send(struct paqm_fb *fb, const struct paqm_fb_entry *e)
 		len = paqm_icmp6_encode(icmp, PAQM_ICMP6_TYPE_EXP, path.src.s6_addr,
 					path.to.s6_addr, q, e->len, &msg);
 	else
-		len = paqm_icmp_encode(icmp, READ_ONCE(fb->icmp_type), q, e->len, &msg);
+		len = paqm_icmp_encode(icmp, type, q, e->len, &msg);
 	err = paqm_path_send(fb->dev, &path, &e->way, fb->mac, icmp, len);
 	paqm_fb_count(err ? &fb->st.failed : &fb->st.sent);
 	if (!err)
@@ -396,7 +397,7 @@ EXPORT_SYMBOL_GPL(paqm_fb_destroy);
 /**
  * paqm_fb_set_carrier() - ICMP type of messages about IPv4
  * @fb: transmitter
- * @feedback: PAQM_FEEDBACK_*, one that sends messages
+ * @feedback: PAQM_FEEDBACK_*; with one that sends no messages all are refused
  *
  * Also for notices that are queued already.
  */

@@ -6,8 +6,11 @@ and modules that go while requests are under way. The guest fails on any report 
 
 from __future__ import annotations
 
+import contextlib
+import socket
+from collections import Counter
 from collections.abc import Iterator
-from time import sleep
+from time import monotonic, sleep
 from typing import Any
 
 import pytest
@@ -384,6 +387,33 @@ def test_what_the_way_back_drops() -> None:
     within("messages that were not sent", lost.pop("notices_failed"), 3, 100)
     within("echo requests that were not", lost.pop("echo_failed"), 1, 10)
     within("none of them is taken for sent, or refused", sum(lost.values()), 0, 0)
+
+
+def icmp_types(seconds: float) -> Counter[int]:
+    """Types of ICMP in which messages come."""
+    found: Counter[int] = Counter()
+    with socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP) as sock:
+        until = monotonic() + seconds
+        while (left := until - monotonic()) > 0:
+            sock.settimeout(left)
+            with contextlib.suppress(TimeoutError):
+                data = sock.recv(2048)
+                found[data[20]] += b"PAQM" in data
+    return found
+
+
+def test_the_carrier_goes_while_messages_wait() -> None:
+    """What waits is not sent as something else."""
+    fresh("bandwidth 20mbit feedback icmp law erf in-step period 100ms")
+    with S[0].task(icmp_types, 9) as heard, media(1, 8, flows=200, rate=8e6):
+        sleep(1)
+        for _ in range(40):
+            sleep(0.13)
+            change("feedback none")
+            change("feedback icmp")
+    types = heard.wait()
+    within("messages", types[253], 100, 100000)
+    within("messages as echo replies", types[0], 0, 0)
 
 
 def sockets() -> int:
