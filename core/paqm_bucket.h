@@ -70,7 +70,8 @@ static inline int paqm_bucket_take(paqm_u32 *due, paqm_u32 now, paqm_u32 bytes, 
 	paqm_u32 from = (paqm_s32)(*due - now) > 0 ? *due : now;
 
 	if (from - now > depth) {
-		if (from - now <= depth + PAQM_BUCKET_OWED + paqm_min64(cost_q16, PAQM_BUCKET_LONGEST))
+		if (from - now <=
+		    depth + PAQM_BUCKET_OWED + paqm_min64(cost_q16, PAQM_BUCKET_LONGEST))
 			return 0;
 		from = now;
 	}

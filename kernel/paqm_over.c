@@ -161,7 +161,7 @@ bool paqm_stranger_conforms(struct paqm_sched_data *q, struct paqm_flow *flow,
 	u32 clock = paqm_bucket_clock(now);
 
 	WRITE_ONCE(q->stranger_bytes, q->stranger_bytes + wire);
-	/* first of all: an overflow queue that was empty may be somebody else's by now, or nobody's */
+	/* before all else: a queue that was empty may be somebody else's by now, or nobody's */
 	if (flow && flow->over && !paqm_over_ends(q, flow))
 		return false;
 	if (READ_ONCE(q->pace[PAQM_PACE_NEW]) == U32_MAX)
