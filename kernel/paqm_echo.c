@@ -5,7 +5,7 @@
  * Every source that is owed a notice is sent an ICMP echo request now and then. An answer counts
  * once, if it comes from that source with our identifier, the sequence number of the last request
  * and its 64-bit nonce. So an off-path attacker cannot forge an RTT, and a source can only inflate
- * its own.
+ * its own. But the longest counts for all (`rtt auto`): one that answers late makes rounds slow.
  *
  * Requests have a budget of their own, in packets and bytes, and are spaced: they go out one at a
  * time, to the source that has waited longest. For a source that does not answer they back off.
@@ -444,14 +444,15 @@ static u32 paqm_peer_rtt(const struct paqm_peer *peer)
  */
 void paqm_fb_rtt(struct paqm_fb *fb, struct paqm_fb_rtt *rtt)
 {
-	u64 now = ktime_get_ns(), sum = 0;
 	const struct paqm_peer *peer;
+	u64 now, sum = 0;
 	u32 one;
 
 	*rtt = (struct paqm_fb_rtt){};
 	if (!READ_ONCE(fb->echo_on))
 		return;
 	spin_lock_bh(&fb->lock);
+	now = ktime_get_ns(); /* not before: no time of a peer may be later */
 	for (peer = fb->peer; peer < fb->peer + PAQM_PEERS; peer++) {
 		if (!peer->seen || now - peer->seen > PAQM_PEER_ACTIVE_NS || !peer->kept ||
 		    now - peer->answered > PAQM_RTT_FRESH_NS)
