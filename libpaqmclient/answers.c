@@ -66,7 +66,8 @@ static void on_rate(struct paqm_client *c, const struct paqm_ipc_rate *r)
 	f->said = r->flags;
 	*a = (struct paqm_client_advice){
 		.flow = a->flow,
-		.cause = r->cause,
+		/* 4 and 5 are the library's own */
+		.cause = r->cause <= PAQM_CAUSE_EXPIRED ? r->cause : PAQM_CLIENT_OTHER,
 		.rate_bps = r->rate_bps,
 		.seq = r->seq,
 		.router_id = r->router_id,

@@ -190,7 +190,8 @@ static const char *cause_of(const struct paqm_client_advice *a)
 		[PAQM_CLIENT_LOST] = "lost",
 	};
 
-	return name[a->cause];
+	/* a later library may know more */
+	return a->cause < (int)(sizeof(name) / sizeof(name[0])) ? name[a->cause] : "other";
 }
 
 static int say_advice(const struct host *h, const struct paqm_client_advice *a)

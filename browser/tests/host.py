@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """paqm-native-host with the real paqmd, in the browser's part: advice, expiry, what is refused and
-why, a message that is too long. Needs root (exit code 77, "skipped", otherwise).
+why, a message that is too long, a later paqmd. Needs root (exit code 77, "skipped", otherwise).
 
 Usage: host.py PAQMD PAQMCTL PAQM_NATIVE_HOST
 """
@@ -14,16 +14,29 @@ import struct
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
-from rig import DPORT, PATIENCE, ROUTER_IP, SENDER_IP, SPORT, Trial, message, quote, run_checks
+from rig import (
+    DPORT,
+    PATIENCE,
+    ROUTER_IP,
+    SENDER_IP,
+    SPORT,
+    Trial,
+    later_releases,
+    message,
+    quote,
+    run_checks,
+)
 
 
 class Browser:
     """The browser's end of native messaging."""
 
-    def __init__(self, t: Trial, program: str) -> None:
-        words = ["ip", "netns", "exec", t.net.sender, "env", f"PAQM_SOCKET={t.ipc}", program]
+    def __init__(self, t: Trial, program: str, path: Path | None = None) -> None:
+        where = f"PAQM_SOCKET={path or t.ipc}"
+        words = ["ip", "netns", "exec", t.net.sender, "env", where, program]
         self.host = subprocess.Popen(
             [*words, "chrome-extension://x/"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             bufsize=0)  # else select() does not know what has been read already
@@ -46,7 +59,7 @@ class Browser:
             told: dict[str, Any] = json.loads(self.host.stdout.read(length))
             if told["event"] == event:
                 return told
-            assert told["event"] in ("paqmd", "advice"), told
+            assert told["event"] in ("hello", "paqmd", "advice"), told
 
     def add(self, flow: int, **other: Any) -> None:
         tuple_ = {"source_port": SPORT, "destination": ROUTER_IP, "destination_port": DPORT}
@@ -139,5 +152,21 @@ def check_refusals(t: Trial, program: str) -> None:
     t.stop()
 
 
+def check_later(t: Trial, program: str) -> None:
+    """A paqmd of a later release gives reasons that are not known here: the rate counts."""
+    t.start("-i", "veth0")
+    with later_releases(t.ipc, 200) as between:
+        browser = Browser(t, program, between)
+        browser.add(1)
+        assert browser.hear("advice")["cause"] == "none"
+        t.answer(message(quote(t.send_media()), 1, 850_000.0))
+        told = browser.hear("advice")
+        assert (told["rate_bps"], told["cause"]) == (850_000, "other"), told
+        assert browser.end() == 0
+    print("ok: a cause of a later release", flush=True)
+    t.stop()
+
+
 if __name__ == "__main__":
-    sys.exit(run_checks("PAQMD PAQMCTL PAQM_NATIVE_HOST", [check_advice, check_refusals]))
+    sys.exit(run_checks("PAQMD PAQMCTL PAQM_NATIVE_HOST",
+                        [check_advice, check_refusals, check_later]))

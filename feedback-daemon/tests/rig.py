@@ -359,13 +359,16 @@ def message6(source: str, payload: bytes, seq: int, erf: float) -> bytes:
     return bytes([ICMP6_TYPE, 0, 0, 0]) + icmp[4:]
 
 
-def later(record: bytes) -> list[bytes]:
-    """What a later release may send in place of a record: an unknown kind, then more behind it."""
+def later(record: bytes, cause: int | None) -> list[bytes]:
+    """What a later release may send in place of a record: an unknown kind, then more behind it.
+    @cause: of a rate in place of ERF"""
+    if record[5] == 3 and record[68] == 1 and cause is not None:
+        record = record[:68] + bytes([cause]) + record[69:]
     longer = record[:6] + struct.pack("=H", len(record) + 24) + record[8:] + os.urandom(24)
     return [record[:5] + struct.pack("=BH", 99, 40) + bytes(32), longer]
 
 
-def _relay(server: socket.socket, path: Path) -> None:
+def _relay(server: socket.socket, path: Path, cause: int | None) -> None:
     client = server.accept()[0]
     with client, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as daemon:
         daemon.connect(str(path))
@@ -374,23 +377,24 @@ def _relay(server: socket.socket, path: Path) -> None:
                 record = end.recv(512)
                 if not record:
                     return
-                for other in later(record):
+                for other in later(record, cause):
                     (daemon if end is client else client).send(other)
 
 
 @contextlib.contextmanager
-def later_releases(path: Path) -> Iterator[Path]:
-    """A socket that joins one client to paqmd: each looks to the other like one of a later release.
-    The client has to end within."""
+def later_releases(path: Path, cause: int | None = None) -> Iterator[Path]:
+    """A socket that joins one client to paqmd: each looks to the other like one of a later release,
+    whose rates have this cause in place of ERF. The client has to end within."""
     between = path.with_name("relay.sock")
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server:
         server.bind(str(between))
         server.listen()
-        thread = threading.Thread(target=_relay, args=(server, path))
+        thread = threading.Thread(target=_relay, args=(server, path, cause))
         thread.start()
         yield between
         thread.join(PATIENCE)
         assert not thread.is_alive()
+    between.unlink()
 
 
 @contextlib.contextmanager

@@ -39,6 +39,7 @@ from rig import (
 from rig import Client as Raw
 
 NONE, ERF, ECF, EXPIRED, LOST, REFUSED = range(6)
+OTHER = 255
 FINAL = 4  # PAQM_CLIENT_SAID_FINAL, which the messages of the tests say
 GRACE = 3.0
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
@@ -250,6 +251,14 @@ def check_later(t: Trial, library: str) -> None:
         c.expect(ERF, 700_000)
         assert t.stats()["bad_records"] == 0
         c.close()
+    for seq, cause in enumerate((4, 5, 200), 2):  # the rate counts
+        with later_releases(t.ipc, cause) as between:
+            c = Client(library, between)
+            c.add()
+            c.expect(NONE)
+            t.answer(message(quote(t.send_media()), seq, 700_000))
+            c.expect(OTHER, 700_000)
+            c.close()
     print("ok: ends of different releases", flush=True)
     t.stop()
 
