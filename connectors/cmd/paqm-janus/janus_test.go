@@ -3,8 +3,17 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"paqm.example/client"
 )
 
 // As Janus 1.1.2 answers.
@@ -63,6 +72,71 @@ func TestTheLeastDecides(t *testing.T) {
 	c.viewers = map[string]*viewer{"a": {bps: 1, streams: 1}}
 	if c.rate() != leastBPS {
 		t.Error("no picture at all")
+	}
+}
+
+// room is a Janus with one publisher and one viewer; it hands on what publishers are told.
+func room(t *testing.T) (string, <-chan uint64) {
+	told := make(chan uint64, 1000)
+	answers := map[string]string{
+		"list_sessions": `{"janus":"success","sessions":[1]}`,
+		"list_handles":  `{"janus":"success","handles":[2,3]}`,
+		"message":       `{"janus":"ack"}`,
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var asked struct {
+			Janus string
+			Body  struct{ Bitrate uint64 }
+		}
+		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
+			t.Error(err)
+		}
+		text := answers[asked.Janus]
+		if asked.Janus == "message" {
+			told <- asked.Body.Bitrate
+		} else if asked.Janus == "handle_info" {
+			text = info
+			if r.URL.Path == "/1/3" {
+				text = strings.Replace(info, "subscriber", "publisher", 1)
+			}
+		}
+		_, _ = io.WriteString(w, text)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL, told
+}
+
+func TestAdviceWithoutAPause(t *testing.T) {
+	url, told := room(t)
+	paqmd, err := client.Open(filepath.Join(t.TempDir(), "none"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer paqmd.Close()
+	c := &connector{
+		janus:  &janus{api: url, admin: url, room: 1234},
+		client: paqmd, ceiling: 2e6, viewers: map[string]*viewer{},
+	}
+	ctx, stop := context.WithTimeout(context.Background(), 20*time.Second)
+	advice := make(chan client.Advice)
+	ended := make(chan struct{})
+	defer func() { stop(); <-ended }()
+	go func() {
+		_ = c.run(ctx, advice)
+		close(ended)
+	}()
+	falling := uint64(2e6)
+	for tick := time.Tick(editAt * 2 / 5); ; <-tick {
+		select {
+		case advice <- client.Advice{Flow: 1, Cause: client.ERF, RateBPS: falling}:
+			falling = max(falling*99/100, leastBPS)
+		case bps := <-told:
+			if bps < 1e6 {
+				return
+			}
+		case <-ctx.Done():
+			t.Fatal("while advice comes publishers are told nothing")
+		}
 	}
 }
 

@@ -124,9 +124,14 @@ func (c *connector) tell() error {
 	return nil
 }
 
-func (c *connector) run(ctx context.Context) error {
-	advice := c.client.Stream(ctx)
-	again, edit := time.NewTimer(0), time.NewTimer(0)
+func (c *connector) run(ctx context.Context, advice <-chan client.Advice) error {
+	again := time.NewTimer(0)
+	var edit <-chan time.Time
+	later := func() { // one that waits stays: advice may come without a pause
+		if edit == nil {
+			edit = time.After(editAt)
+		}
+	}
 	for {
 		var err error
 		select {
@@ -134,12 +139,13 @@ func (c *connector) run(ctx context.Context) error {
 			return nil
 		case a := <-advice:
 			c.onAdvice(a)
-			edit.Reset(editAt)
+			later()
 		case <-again.C:
 			err = c.lookAround()
-			edit.Reset(editAt)
+			later()
 			again.Reset(look)
-		case <-edit.C:
+		case <-edit:
+			edit = nil
 			err = c.tell()
 		}
 		if err != nil { // Janus may be restarted
@@ -176,7 +182,7 @@ func start() error {
 		},
 		client: paqmd, ceiling: *ceiling, viewers: map[string]*viewer{},
 	}
-	return c.run(ctx)
+	return c.run(ctx, paqmd.Stream(ctx))
 }
 
 func main() {
