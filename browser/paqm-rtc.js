@@ -36,6 +36,7 @@ const LOW = 0.25;
 const OFTEN = 100; // between two looks meanwhile
 const AGAIN = 8000; // between two of these
 const STEADY = 2000; // after a change of the advice what is sent says nothing of the encoder
+const ROOM = 5000; // until a flow is asked for again that others left no room for
 const LEAST = 30e3; // of an encoding: libwebrtc sends no less
 const HD = 2.5e6; // what simulcast wants for 1280x720 (libwebrtc: simulcast.cc)
 
@@ -119,6 +120,7 @@ class Flow {
   constructor(transport) {
     Object.assign(this, {
       transport, id: 0, key: '', rtp: [], // as registered
+      again: Infinity, // when to register it anew
       rate: 0, changed: 0, // what is advised, and since when about that
       cap: 0, raised: 0, timer: 0, // what video has of it
       dip: 0, depth: 0, // until when it has less, and how much at most
@@ -246,11 +248,13 @@ export class Follower {
         flow = new Flow(c.transport);
         this.flows.set(c.transport, flow);
       }
-      if (flow.key !== key) { // new, more streams, or ICE has chosen another way
+      // new, more streams, or ICE has chosen another way
+      if (flow.key !== key || this.now() >= flow.again) {
         if (flow.id) {
           this.send({ op: 'remove', flow: flow.id });
         }
         flow.key = key;
+        flow.again = Infinity;
         flow.id = this.next++;
         flow.rate = c.wrong ? 0 : flow.rate; // else what held holds until the daemon speaks
         this.send(c.wrong ? { op: 'cannot', flow: flow.id, text: c.wrong }
@@ -295,6 +299,9 @@ export class Follower {
       }
       this.steer(flow);
     } else if (flow && message.event === 'refused') {
+      if (!message.kept && ['full', 'taken'].includes(message.reason)) {
+        flow.again = this.now() + ROOM;
+      }
       flow.advise(0, this.now());
       this.steer(flow);
     }

@@ -4,10 +4,11 @@
  * it can be tested without one (tests/registry.test.mjs).
  */
 
-const FLOWS = 16; // of a page
+const FLOWS = 16; // of a tab: a page may have any number of frames
 const MESSAGES = 50; // of a page within a second; page.js sends one a flow, and few more
 const WHOLE = ['source_port', 'destination_port', 'ssrc'];
 const TEXT = ['source', 'destination'];
+const TUPLE = ['source', 'source_port', 'destination', 'destination_port'];
 
 const isCount = (value) => Number.isInteger(value) && value >= 0 && value < 2 ** 32;
 
@@ -19,9 +20,9 @@ export class Registry {
     this.paqmd = { connected: false, text: '' };
   }
 
-  /** A page. @param tell takes a message for it */
-  open(tell, origin) {
-    const page = { tell, origin, own: new Map(), second: 0, count: 0 };
+  /** A page, or a frame of one. @param tell takes a message for it */
+  open(tell, origin, tab) {
+    const page = { tell, origin, tab, own: new Map(), second: 0, count: 0 };
     this.pages.add(page);
     return page;
   }
@@ -63,11 +64,12 @@ export class Registry {
     if (page.own.has(name)) {
       return;
     }
-    if (page.own.size >= FLOWS) {
-      page.tell({
-        pc: message.pc, flow: message.flow, event: 'refused', reason: 'full',
-        text: `a page may follow ${FLOWS} flows at a time`,
-      });
+    const refuse = (reason, text) => page.tell({
+      pc: message.pc, flow: message.flow, event: 'refused', reason, text, kept: false,
+    });
+    const all = [...this.flows.values()];
+    if (all.filter((known) => known.page.tab === page.tab).length >= FLOWS) {
+      refuse('full', `a tab may follow ${FLOWS} flows at a time`);
       return;
     }
     const id = this.next++;
@@ -75,6 +77,11 @@ export class Registry {
     WHOLE.filter((key) => isCount(message[key])).forEach((key) => { told[key] = message[key]; });
     TEXT.filter((key) => typeof message[key] === 'string')
       .forEach((key) => { told[key] = message[key].slice(0, 64); });
+    const same = (known) => known.told && TUPLE.every((key) => known.told[key] === told[key]);
+    if (message.op === 'add' && all.some(same)) {
+      refuse('taken', 'these packets are followed already');
+      return;
+    }
     const at = message.op === 'add' ? `${told.destination}:${told.destination_port}` : '';
     page.own.set(name, id);
     this.flows.set(id, {

@@ -90,6 +90,25 @@ test('a flow is registered once, and again when its addresses change', async () 
   assert.equal(clock.due.size, 0, 'nothing runs on');
 });
 
+test('what is refused for want of room is asked for again', async () => {
+  const { clock, told, follower } = await call();
+  const adds = () => told.filter(({ op }) => op === 'add').map(({ flow }) => flow);
+  follower.receive({ event: 'refused', flow: 1, reason: 'full', kept: false });
+  await clock.pass(3000);
+  assert.deepEqual(adds(), [1], 'not at once');
+  await clock.pass(4000);
+  assert.deepEqual(adds(), [1, 2]);
+  follower.receive({ event: 'refused', flow: 2, reason: 'taken', kept: true }); // by the host
+  await clock.pass(30000);
+  assert.deepEqual(adds(), [1, 2]);
+  follower.receive({ event: 'refused', flow: 2, reason: 'taken', kept: false });
+  await clock.pass(7000);
+  assert.deepEqual(adds(), [1, 2, 3]);
+  follower.receive({ event: 'refused', flow: 3, reason: 'source', kept: false }); // remains wrong
+  await clock.pass(30000);
+  assert.deepEqual(adds(), [1, 2, 3]);
+});
+
 test('a cap is less than the rate by a margin and by sound', async () => {
   const { clock, advise, cap } = await call([{ active: true }], { bps: 0.8e6 });
   advise(1e6);

@@ -11,9 +11,9 @@ const TUPLE = { source_port: 5004, destination: '10.4.0.2', destination_port: 50
 function start() {
   const host = [];
   const registry = new Registry((message) => host.push(message));
-  const open = (origin) => {
+  const open = (origin, tab = 1) => {
     const heard = [];
-    return { heard, page: registry.open((message) => heard.push(message), origin) };
+    return { heard, page: registry.open((message) => heard.push(message), origin, tab) };
   };
   return { host, registry, open };
 }
@@ -46,11 +46,12 @@ test('only what is known goes on to the host', () => {
   assert.equal(host.length, 1);
 });
 
-test('a page has a number of flows and of messages', () => {
+test('a tab has a number of flows, a page one of messages', () => {
   const { host, registry, open } = start();
   const { page, heard } = open('https://a.example');
   for (let flow = 1; flow <= 17; flow++) {
-    assert.equal(registry.ask(page, { op: 'add', pc: 1, flow, ...TUPLE }, 0), true);
+    const ask = { op: 'add', pc: 1, flow, ...TUPLE, source_port: 5000 + flow };
+    assert.equal(registry.ask(page, ask, 0), true);
   }
   assert.equal(host.length, 16);
   assert.equal(heard[0].reason, 'full');
@@ -60,6 +61,38 @@ test('a page has a number of flows and of messages', () => {
   }
   assert.equal(taken, 50);
   assert.equal(registry.ask(page, { op: 'sent', pc: 1, flow: 1, bps: 1 }, 1000), true);
+});
+
+test('frames of one tab do not take the places of others', () => {
+  const { host, registry, open } = start();
+  const frames = [1, 2, 3, 4].map(() => open('https://a.example', 1));
+  frames.forEach(({ page }, i) => {
+    for (let flow = 1; flow <= 16; flow++) {
+      registry.ask(page, { op: 'add', pc: 1, flow, ...TUPLE, source_port: 5000 + 16 * i + flow }, 0);
+    }
+  });
+  assert.equal(host.length, 16);
+  assert.deepEqual(frames.map(({ heard }) => heard.length), [0, 16, 16, 16]);
+  const other = open('https://b.example', 2);
+  registry.ask(other.page, { op: 'add', pc: 1, flow: 1, ...TUPLE, source_port: 7000 }, 0);
+  assert.equal(host.length, 17);
+  registry.close(frames[0].page); // its places are free
+  registry.ask(frames[1].page, { op: 'add', pc: 1, flow: 17, ...TUPLE, source_port: 6000 }, 0);
+  assert.deepEqual([host.at(-1).op, host.at(-1).source_port], ['add', 6000]);
+});
+
+test('the same packets are followed once', () => {
+  const { host, registry, open } = start();
+  const [a, b] = [open('https://a.example', 1), open('https://b.example', 2)];
+  registry.ask(a.page, { op: 'add', pc: 1, flow: 1, ...TUPLE }, 0);
+  registry.ask(a.page, { op: 'add', pc: 1, flow: 2, ...TUPLE }, 0);
+  registry.ask(b.page, { op: 'add', pc: 1, flow: 1, ...TUPLE }, 0);
+  assert.equal(host.length, 1);
+  assert.deepEqual([a.heard, b.heard].map(([{ reason, kept }]) => [reason, kept]),
+    [['taken', false], ['taken', false]]);
+  registry.close(a.page);
+  registry.ask(b.page, { op: 'add', pc: 1, flow: 2, ...TUPLE }, 0);
+  assert.equal(host.at(-1).op, 'add');
 });
 
 test('a host that ends and comes back', () => {
