@@ -6,8 +6,11 @@
 
 #define IPPROTO_UDP_ 17
 
-/* How long the owner of an open source address is remembered. */
+/* How long the owner of an open source address is remembered; after half of that he is looked for
+ * again. Looking takes time that all flows share: a flow has a number of looks within a second.
+ */
 #define SOURCE_NS (10 * NS_PER_S)
+#define LOOKS 4
 
 bool media_digest(const struct engine *e, const struct flow *f, const uint8_t *payload,
 		  uint32_t len, uint64_t *result)
@@ -97,6 +100,17 @@ static void prove_early(struct engine *e, uint64_t digest)
 	}
 }
 
+/* May the flow's user be looked for now? */
+static bool may_look(struct looks *l, uint64_t now_ns)
+{
+	if (now_ns >= l->since_ns + NS_PER_S)
+		*l = (struct looks){.since_ns = now_ns};
+	if (l->n == LOOKS)
+		return false;
+	l->n++;
+	return true;
+}
+
 /* Is the packet from a socket of the flow's user? Not asked if the flow named its source. */
 static bool is_own(struct engine *e, struct flow *f, const struct flow_key *packet, uint64_t now_ns)
 {
@@ -104,17 +118,29 @@ static bool is_own(struct engine *e, struct flow *f, const struct flow_key *pack
 					.daddr = packet->daddr,
 					.sport = packet->sport,
 					.dport = packet->dport};
+	bool same = f->source_ns && addr_equal(&f->source, &packet->saddr);
+	bool known = same && now_ns < f->source_ns + SOURCE_NS;
 
 	if (!e->owner || !addr_is_any(&engine_key(e, f)->saddr))
 		return true;
-	if (f->source_ns && addr_equal(&f->source, &packet->saddr) &&
-	    now_ns < f->source_ns + SOURCE_NS)
+	if (known && now_ns < f->source_ns + SOURCE_NS / 2)
 		return true;
-	if (e->owner(&ends, e->users[f->user].uid) != OWNER_HIS)
+	/* What others send from elsewhere does not use up the looks at his address. */
+	if (!may_look(same ? &f->source_looks : &f->other_looks, now_ns))
+		return known;
+	switch (e->owner(&ends, e->users[f->user].uid)) {
+	case OWNER_HIS:
+		f->source = packet->saddr;
+		f->source_ns = now_ns;
+		return true;
+	case OWNER_OTHER:
+		if (same)
+			f->source_ns = 0;
 		return false;
-	f->source = packet->saddr;
-	f->source_ns = now_ns;
-	return true;
+	case OWNER_UNKNOWN:
+		break;
+	}
+	return known;
 }
 
 void engine_media(struct engine *e, const uint8_t *ip, uint32_t caplen, uint64_t now_ns)

@@ -141,6 +141,12 @@ struct flow_key {
 	uint32_t by_tuple, by_cookie;
 };
 
+/* How often an owner was looked for since then. */
+struct looks {
+	uint64_t since_ns;
+	uint32_t n;
+};
+
 struct flow {
 	uint64_t owner;	 /* the client */
 	uint64_t cookie; /* the client's name for the flow */
@@ -151,6 +157,7 @@ struct flow {
 	uint32_t gop_us, answer_us;
 	struct addr source; /* if left open at registration: the address found in its own packets */
 	uint64_t source_ns; /* when that was found, 0: never */
+	struct looks source_looks, other_looks; /* for the owner of that address, of others */
 	struct ring ring;
 	struct allow_set allow;
 	struct paqm_ipc_rate rate; /* newest record for the client */

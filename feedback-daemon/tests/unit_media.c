@@ -91,6 +91,14 @@ static enum owner look(const struct owner_ends *p, uint32_t uid)
 	return whose;
 }
 
+/* A packet of the same ports from another address of this host. */
+static void send_elsewhere(uint16_t seq, uint64_t now_ns)
+{
+	t_media(media, T_SPORT, T_SSRC, seq);
+	media[15]++;
+	engine_media(&eng, media, T_MEDIA, now_ns);
+}
+
 /* Where the source is left open a packet counts if it is from a socket of the flow's user. */
 TEST(test_owner)
 {
@@ -164,9 +172,7 @@ TEST(test_owner)
 	send_media(T_SPORT, T_SSRC, 4, 2 * S);
 	CHECK_EQ(f->packets, 2);
 	CHECK_EQ(looks, 3);
-	t_media(media, T_SPORT, T_SSRC, 5);
-	media[15]++;
-	engine_media(&eng, media, T_MEDIA, 2 * S);
+	send_elsewhere(5, 2 * S);
 	send_media(T_SPORT, T_SSRC, 6, 12 * S);
 	CHECK_EQ(f->packets, 2);
 	CHECK_EQ(looks, 5);
@@ -176,4 +182,60 @@ TEST(test_owner)
 	send_media(T_SPORT + 2, T_SSRC, 1, S);
 	CHECK_EQ(named->packets, 1);
 	CHECK_EQ(looks, 5);
+}
+
+/* Looking takes time that all flows share: one flow does not take it from the others. */
+TEST(test_owner_often)
+{
+	struct paqm_ipc_register reg = t_reg(1, T_SPORT, T_SSRC), other = t_reg(2, T_SPORT + 2, 0);
+	struct flow *f, *second;
+	unsigned int i;
+
+	setup(NULL);
+	eng.owner = look;
+	memset(reg.saddr, 0, 16);
+	memset(other.saddr, 0, 16);
+	CHECK_EQ(engine_register(&eng, 1, 1000, &reg, &f), 0);
+	CHECK_EQ(engine_register(&eng, 2, 1000, &other, &second), 0);
+	looks = 0;
+	whose = OWNER_UNKNOWN;
+	for (i = 0; i < 1000; i++)
+		send_media(T_SPORT, T_SSRC, (uint16_t)i, S + i * (S / 1000));
+	CHECK(looks > 1 && looks <= 5);
+	looks = 0;
+	whose = OWNER_HIS;
+	send_media(T_SPORT + 2, T_SSRC, 1, 2 * S);
+	CHECK_EQ(looks, 1);
+	CHECK_EQ(second->packets, 1);
+
+	/* it is looked for again while what was found still holds, not with each packet either */
+	looks = 0;
+	whose = OWNER_UNKNOWN;
+	for (i = 0; i < 900; i++)
+		send_media(T_SPORT + 2, T_SSRC, (uint16_t)i, 2 * S + i * (S / 100));
+	CHECK_EQ(second->packets, 901);
+	CHECK(looks > 1 && looks <= 20);
+	whose = OWNER_HIS;
+	send_media(T_SPORT + 2, T_SSRC, 1, 11 * S + S / 2);
+	whose = OWNER_UNKNOWN;
+	send_media(T_SPORT + 2, T_SSRC, 2, 21 * S);
+	CHECK_EQ(second->packets, 903);
+	whose = OWNER_OTHER;
+	send_media(T_SPORT + 2, T_SSRC, 3, 21 * S + S / 2);
+	CHECK_EQ(second->packets, 903);
+
+	/* what comes from elsewhere, however often, does not use up the looks at his address */
+	whose = OWNER_HIS;
+	send_media(T_SPORT, T_SSRC, 1, 30 * S);
+	CHECK_EQ(f->packets, 1);
+	looks = 0;
+	whose = OWNER_OTHER;
+	for (i = 0; i < 600; i++)
+		send_elsewhere((uint16_t)i, 30 * S + i * (S / 100));
+	CHECK(looks > 1 && looks <= 24);
+	whose = OWNER_HIS;
+	send_media(T_SPORT, T_SSRC, 2, 36 * S - 1);
+	whose = OWNER_OTHER;
+	send_media(T_SPORT, T_SSRC, 3, 40 * S + S / 2);
+	CHECK_EQ(f->packets, 3);
 }
