@@ -12,7 +12,7 @@
 
 #include "core/paqm_quote.h"
 
-#define BATCH_LEAST 1600    /* IP packets that are not longer are no batch */
+#define BATCH_LEAST 1600    /* IP packets that are not longer are taken for no batch */
 #define BATCH_SNAP 65535    /* bytes that a batch may have */
 #define BATCH_SEGMENTS 128  /* the kernel's limit (UDP_MAX_SEGMENTS) */
 #define BATCH_HEAD (60 + 8) /* IPv4 with options, UDP */

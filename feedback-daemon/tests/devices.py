@@ -327,7 +327,7 @@ def in_container(t: Trial, pod: str, leaves_as: str) -> None:
 
 
 def check_batches(t: Trial) -> None:
-    """Of a batch of UDP segmentation offload every segment proves."""
+    """Of a batch of UDP segmentation offload every segment proves, if it is not short."""
     t.start("-i", "veth0")
     client = t.sender()
     segments = [rtp(100 + n) for n in range(12)]
@@ -341,6 +341,16 @@ def check_batches(t: Trial) -> None:
         t.answer(message(quote(sent), seq, 500_000 + seq))
         assert client.told().bps == 500_000 + seq
     t.until(lambda: t.stats()["media_packets"] == before + len(segments), "all segments")
+    # of a short one the first does
+    short = [rtp(150 + n) for n in range(3)]
+    offload = [(socket.IPPROTO_UDP, 103, struct.pack("=H", len(short[0])))]
+    t.media.sendmsg([b"".join(short)], offload, 0, (ROUTER_IP, DPORT))
+    for want in short:
+        assert t.sink.recv(2048) == want
+    t.answer(message(quote(short[0]), 18, 550_000))
+    assert client.told().bps == 550_000
+    t.answer(message(quote(short[1]), 19, 560_000))
+    t.until(lambda: t.stats()["refused"]["quote_unknown"] == 1, "the message to be refused")
     # a jumbo packet is one; nothing of it proves twice
     for name in (t.net.sender, t.net.router):
         ip(name, "link set veth0 mtu 9000")
@@ -349,7 +359,7 @@ def check_batches(t: Trial) -> None:
     assert t.sink.recv(9000) == jumbo
     t.answer(message(quote(jumbo), 20, 600_000))
     assert client.told().bps == 600_000
-    t.until(lambda: t.stats()["media_packets"] == before + len(segments) + 1, "the jumbo packet")
+    t.until(lambda: t.stats()["media_packets"] == before + len(segments) + 2, "the jumbo packet")
     for name in (t.net.sender, t.net.router):
         ip(name, "link set veth0 mtu 1500")
     t.stop()

@@ -53,6 +53,7 @@ NUMBERS = (
     ("up to 28 bytes of UDP payload", "core/paqm_msg1.h", r"PAQM1_QUOTE_UDP 28\b"),
     ("to 512 bytes at most", "feedback-daemon/paqm_ipc.h", r"PAQM_IPC_RECORD_MAX 512\b"),
     ("version of records stays 1", "feedback-daemon/paqm_ipc.h", r"PAQM_IPC_VERSION 1\b"),
+    ("or has at most 1600 bytes", "feedback-daemon/capture/batch.h", r"BATCH_LEAST 1600\b"),
     ("values above 10^12", "core/paqm_bytes.h", r"PAQM_VALUE_MAX 1000000000000ULL"),
     (
         "bit/s, on the IP layer. A 64-bit number, 1 to 10^12",
