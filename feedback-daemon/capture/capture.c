@@ -22,6 +22,7 @@ struct iface {
 	char name[CONF_IFACE_LEN]; /* empty: the slot is free */
 	unsigned int index;	   /* of the device, 0: none is captured */
 	bool up;		   /* captured; "any" has no number */
+	bool absent;		   /* and the log says so */
 	bool named;		   /* still in the configuration; used by capture_reload() */
 	uint64_t received;
 };
@@ -262,6 +263,7 @@ static void iface_lost(struct iface *f, const char *why)
 	log_line("%s: capture ended: %s", f->name, why);
 	f->up = false;
 	f->index = 0;
+	f->absent = true;
 }
 
 static void link_told(void *data, const struct link_news *news)
@@ -294,6 +296,11 @@ static void set_iface(struct capture *c, unsigned int i, unsigned int index)
 		iface_lost(f, "the interface has gone");
 	f->up = index || all;
 	f->index = index;
+	if (!f->up && !f->absent)
+		log_line("%s: no such interface; it is captured once there is one; see 'ip link' "
+			 "for the names",
+			 f->name);
+	f->absent = !f->up;
 	if (!f->up || was)
 		return;
 	log_info("%s: capturing", f->name);
@@ -398,13 +405,6 @@ int capture_open(struct daemon *d, const struct opener *o, const struct capture_
 		return -1;
 	}
 	answered(c, &a);
-	for (i = 0; i < d->conf.ifaces; i++) {
-		if (c->iface[i].up)
-			continue;
-		log_line("cannot capture on %s: no such interface; see 'ip link' for the names",
-			 c->iface[i].name);
-		return -1;
-	}
 	return 0;
 }
 

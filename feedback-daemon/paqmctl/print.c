@@ -128,7 +128,7 @@ static void print_stats(const json_t *s)
 		const json_t *f = json_array_get(ifaces, i);
 
 		printf("interface %s: %s, %lld packets\n", str(f, "name"),
-		       json_is_true(json_object_get(f, "up")) ? "up" : "gone",
+		       json_is_true(json_object_get(f, "up")) ? "up" : "absent",
 		       integer(f, "received"));
 	}
 	for (i = 0; i < json_array_size(captures); i++) {

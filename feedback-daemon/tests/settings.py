@@ -82,3 +82,28 @@ def check_reload(t: Trial) -> None:
     assert client.told().bps == 700_000
     print("ok reload", flush=True)
     t.stop()
+
+
+def check_absent(t: Trial) -> None:
+    """Interfaces that do not exist are told once, and captured when they come."""
+    conf = t.log.with_name("paqmd.conf")
+
+    def told(name: str) -> int:
+        return t.log.read_text().count(f"{name}: no such interface")
+
+    for others in ("interface veth0\n", ""):
+        conf.write_text(others + "interface pq-late0\n")
+        t.start("--config", str(conf))
+        assert not captured(t)["pq-late0"] and told("pq-late0") == 1, t.log.read_text()
+        client = t.sender()  # its packets are let through: the opener has looked again
+        ip(t.net.sender, "link add pq-late0 type veth")
+        t.until(lambda: captured(t)["pq-late0"], "the interface to be captured")
+        ip(t.net.sender, "link del pq-late0")
+        t.until(lambda: not captured(t)["pq-late0"], "the interface to be gone")
+        conf.write_text(others + "interface pq-late0\ninterface eht0\n")
+        assert reload(t) == ""
+        t.until(lambda: told("eht0") == 1, "the name that is wrong")
+        assert told("pq-late0") == 1, t.log.read_text()
+        client.sock.close()
+        t.stop()
+    print("ok interfaces that are not there", flush=True)
