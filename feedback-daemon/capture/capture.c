@@ -3,6 +3,7 @@
 #include "feedback-daemon/capture/capture.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,10 +14,11 @@
 
 #define RETRY_NS 2000000000ULL
 #define AGE_MAX_NS 1000000000ULL
-#define LATE_NS 3000000000ULL /* an opener that is silent for this long is logged */
-#define READ_BYTES 262144     /* at once: what the pipe holds */
-#define RECENT 8	      /* packets remembered, */
-#define AGAIN_NS 1000000ULL   /* for this long: stacked devices show a packet at the same time */
+#define LATE_NS 3000000000ULL	  /* an opener that is silent for this long is logged */
+#define READ_BYTES 262144	  /* at once: what the pipe holds */
+#define REFUSED_NS 60000000000ULL /* between two lines about one reason */
+#define RECENT 8		  /* packets remembered, */
+#define AGAIN_NS 1000000ULL /* for this long: stacked devices show a packet at the same time */
 
 struct iface {
 	char name[CONF_IFACE_LEN]; /* empty: the slot is free */
@@ -25,6 +27,12 @@ struct iface {
 	bool absent;		   /* and the log says so */
 	bool named;		   /* still in the configuration; used by capture_reload() */
 	uint64_t received;
+};
+
+/* What the log says of refused messages. */
+struct refused {
+	uint64_t next_ns; /* when to say it again */
+	uint64_t more;	  /* left out since it was said */
 };
 
 struct capture {
@@ -48,6 +56,7 @@ struct capture {
 	uint64_t slept_ns; /* since the machine started */
 	uint64_t age_max;  /* of what waits to be read */
 	struct capturer_count count[2];
+	struct refused refused[REFUSE_MAX];
 	/* Stacked devices show the same packet several times. */
 	struct capturer_record recent[RECENT];
 	unsigned int newest;
@@ -133,15 +142,33 @@ static bool is_again(struct capture *c, const struct capturer_record *r)
 	return false;
 }
 
-static void log_verdict(const struct verdict *v)
+/* Anybody may send what is refused, for ever. Messages about flows that are not registered are
+ * usual: a sender that knows nothing of paqmd is told its rate like any other.
+ */
+static void log_refused(struct capture *c, const struct verdict *v, uint64_t now_ns)
+{
+	struct refused *r = &c->refused[v->refuse];
+	char addr[ADDR_TEXT], more[40] = "";
+
+	if (v->refuse == REFUSE_FLOW_UNKNOWN && !log_verbose)
+		return;
+	if (now_ns < r->next_ns) {
+		r->more++;
+		return;
+	}
+	if (r->more)
+		snprintf(more, sizeof(more), " (%llu more before)", (unsigned long long)r->more);
+	log_warning("message from %s refused: %s%s", addr_text(&v->addr, addr),
+		    refuse_name(v->refuse), more);
+	*r = (struct refused){.next_ns = now_ns + REFUSED_NS};
+}
+
+static void log_verdict(struct capture *c, const struct verdict *v, uint64_t now_ns)
 {
 	char addr[ADDR_TEXT];
 
-	if (v->refuse && !log_room(LOG_CLASS_REFUSED))
-		return;
 	if (v->refuse)
-		log_limited(LOG_CLASS_REFUSED, "message from %s refused: %s",
-			    addr_text(&v->addr, addr), refuse_name(v->refuse));
+		log_refused(c, v, now_ns);
 	else if (log_verbose && v->changed)
 		log_limited(LOG_CLASS_RATE, "message %u from %s: flow %llx may send %llu bit/s",
 			    v->msg.seq, addr_text(&v->addr, addr),
@@ -149,11 +176,11 @@ static void log_verdict(const struct verdict *v)
 			    (unsigned long long)v->flow->rate.rate_bps);
 }
 
-/* A message that arrived at @t_ns has been judged. */
+/* A message that arrived at @t_ns of the wall clock has been judged. */
 static void judged(struct capture *c, const struct verdict *v, const uint8_t *ip, uint32_t len,
-		   uint64_t t_ns)
+		   uint64_t t_ns, uint64_t now_ns)
 {
-	log_verdict(v);
+	log_verdict(c, v, now_ns);
 	c->sink->judged(c->d, v, ip, len, t_ns);
 }
 
@@ -164,7 +191,7 @@ static void message(struct capture *c, const struct capturer_record *r)
 
 	engine_message(&c->d->engine, r->ip, r->len, at_ns, &v);
 	if (!v.waits)
-		judged(c, &v, r->ip, r->len, c->now_real - (c->now_ns - at_ns));
+		judged(c, &v, r->ip, r->len, c->now_real - (c->now_ns - at_ns), c->now_ns);
 }
 
 /* Judge the messages that were waiting for the packets they quote. */
@@ -176,7 +203,7 @@ static void judge_waited(struct capture *c, uint64_t now_ns)
 
 	while (engine_waited(e, now_ns, &m)) {
 		engine_again(e, &m, now_ns, &v);
-		judged(c, &v, m.ip, m.len, clock_ns(CLOCK_REALTIME));
+		judged(c, &v, m.ip, m.len, clock_ns(CLOCK_REALTIME), now_ns);
 	}
 }
 
@@ -297,9 +324,9 @@ static void set_iface(struct capture *c, unsigned int i, unsigned int index)
 	f->up = index || all;
 	f->index = index;
 	if (!f->up && !f->absent)
-		log_line("%s: no such interface; it is captured once there is one; see 'ip link' "
-			 "for the names",
-			 f->name);
+		log_warning("%s: no such interface; it is captured once there is one; see 'ip "
+			    "link' for the names",
+			    f->name);
 	f->absent = !f->up;
 	if (!f->up || was)
 		return;

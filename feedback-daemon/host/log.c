@@ -69,7 +69,17 @@ void log_info(const char *fmt, ...)
 	va_end(ap);
 }
 
-bool log_room(enum log_class c)
+void log_warning(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	put(LOG_WARNING, fmt, ap);
+	va_end(ap);
+}
+
+/* May a line of this class be written now? If not it is counted. */
+static bool room(enum log_class c)
 {
 	struct timespec now;
 
@@ -89,7 +99,7 @@ void log_limited(enum log_class c, const char *fmt, ...)
 {
 	va_list ap;
 
-	if (!log_room(c))
+	if (!room(c))
 		return;
 	limits[c].credit--;
 	if (limits[c].suppressed) {

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 /* Events that others can provoke share a limit per class. */
-enum log_class { LOG_CLASS_REFUSED, LOG_CLASS_RATE, LOG_CLASS_CLIENT, LOG_CLASS_MAX };
+enum log_class { LOG_CLASS_RATE, LOG_CLASS_CLIENT, LOG_CLASS_MAX };
 
 extern bool log_verbose;
 extern const char *log_name; /* of the program; paqmd unless it is set */
@@ -24,11 +24,11 @@ __attribute__((format(printf, 1, 2))) void log_line(const char *fmt, ...);
 /* Something happened as it should. Priority: info. */
 __attribute__((format(printf, 1, 2))) void log_info(const char *fmt, ...);
 
-/* May a line of this class be written now? If not it is counted, and need not be made. */
-bool log_room(enum log_class c);
+/* Something may be wrong, or others do what they should not. Priority: warning. */
+__attribute__((format(printf, 1, 2))) void log_warning(const char *fmt, ...);
 
 /* What a peer has caused: at most 20 lines at once and 5 a second of each class. Priority: that of
- * the class, info for rates and warning for the others.
+ * the class, info for rates and warning for clients.
  */
 __attribute__((format(printf, 2, 3))) void log_limited(enum log_class c, const char *fmt, ...);
 

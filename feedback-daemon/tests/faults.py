@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import socket
 import struct
 import subprocess
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from host import NOBODY, captured, children, connect, reload, stopped
@@ -29,23 +31,42 @@ from rig import (
 )
 
 
-def check_sleep(t: Trial) -> None:
-    """No advice outlives a sleep of the machine; what comes afterwards is believed as ever."""
+@contextlib.contextmanager
+def sleeping(t: Trial) -> Iterator[Callable[[int], None]]:
+    """The daemon is started on a machine that has slept for as many seconds as one tells it."""
     slept = t.log.with_name("slept")
     slept.write_bytes(bytes(8))
     slept.chmod(0o644)
     command = list(t.command)
     shim = t.log.with_name("sleeper.so")  # LD_PRELOAD takes no path with a space
+    shim.unlink(missing_ok=True)
     shim.symlink_to((Path(t.command[0]).parent / "tests" / "sleeper.so").resolve())
     t.command[:0] = ["env", f"LD_PRELOAD={shim}", f"PAQM_SLEPT={slept}"]
+
+    def sleep(seconds: int) -> None:
+        with slept.open("r+b") as f:
+            f.write(struct.pack("=q", seconds))
+
+    yield sleep
+    t.command = command
+
+
+def check_sleep(t: Trial) -> None:
+    """No advice outlives a sleep of the machine; what comes afterwards is believed as ever."""
+    with sleeping(t) as sleep:
+        check_slept(t, sleep)
+    print("ok a machine that sleeps", flush=True)
+
+
+def check_slept(t: Trial, sleep: Callable[[int], None]) -> None:
+    """The same, once the machine can."""
     t.start("-i", "veth0")
     assert t.daemon
     clocks = timer_clocks(str(t.daemon.pid))
     client = t.sender()
     t.answer(message(quote(t.send_media()), 1, 850_000.0, period=10_000))
     assert client.rate().bps == 850_000
-    with slept.open("r+b") as f:
-        f.write(struct.pack("=q", 3600))
+    sleep(3600)
     t.stats()  # wakes it
     client.sock.settimeout(10)  # the advice would hold for 30 s
     assert client.rate().cause == "expired"
@@ -58,8 +79,35 @@ def check_sleep(t: Trial) -> None:
     assert 0 <= age < PATIENCE, f"{age} s old by the clock of clients"
     client.sock.close()
     t.stop()
-    t.command = command
-    print("ok a machine that sleeps", flush=True)
+
+
+def check_flood(t: Trial) -> None:
+    """What strangers send is a line a minute for each reason; flows of nobody are not even that."""
+    def send(count: int) -> None:
+        before = t.stats()["refused_total"]
+        for n in range(count):
+            t.answer((wrong, unknown)[n % 2])
+        t.until(lambda: t.stats()["refused_total"] == before + count, "the refusals")
+
+    wrong = message(quote(rtp(1)), 1, 0)
+    unknown = message(quote(rtp(1)), 1, 850_000.0)
+    with sleeping(t) as sleep:
+        for verbose in (True, False):
+            if not verbose:
+                t.command.remove("-v")
+            sleep(0)
+            t.start("-i", "veth0")
+            send(20)
+            sleep(61)
+            send(2)
+            lines = [line for line in t.log.read_text().splitlines() if " refused: " in line]
+            told = [("flow_unknown" in line, line.endswith("(9 more before)")) for line in lines]
+            if verbose:
+                assert told == [(False, False), (True, False), (False, True), (True, True)], lines
+            else:
+                assert told == [(False, False), (False, True)], lines
+            t.stop()
+    print("ok a flood of wrong messages in the log", flush=True)
 
 
 def check_hangs(t: Trial) -> None:
