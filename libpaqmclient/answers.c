@@ -49,6 +49,29 @@ static void set_router(struct paqm_client_advice *a, const struct paqm_ipc_rate 
 		inet_ntop(AF_INET6, r->router, a->router, sizeof(a->router));
 }
 
+void end_at(struct paqm_client *c, struct flow *f, uint64_t at)
+{
+	f->ends_ns = at;
+	if (at >= c->ends_ns)
+		return;
+	c->ends_ns = at;
+	set_timer(c);
+}
+
+/* paqmd sends a record for each message of the router that sets the rate, and when that one is
+ * silent for too long: nothing for longer than this means that it hangs.
+ */
+static uint64_t life_ns(const struct paqm_ipc_rate *r)
+{
+	uint64_t life = 3 * 1000000ULL * r->period_ms;
+
+	if (life < LIFE_MIN_NS)
+		life = LIFE_MIN_NS;
+	if (life > LIFE_MAX_NS)
+		life = LIFE_MAX_NS;
+	return life + LIFE_MORE_NS;
+}
+
 static void on_rate(struct paqm_client *c, const struct paqm_ipc_rate *r)
 {
 	struct flow *f = flow_by_cookie(c, r->cookie);
@@ -60,9 +83,10 @@ static void on_rate(struct paqm_client *c, const struct paqm_ipc_rate *r)
 	/* A paqmd that has just started knows nothing yet: what held before is
 	 * still the best there is.
 	 */
-	if (r->cause == PAQM_CAUSE_NONE && a->rate_bps && f->lost_ns)
+	if (r->cause == PAQM_CAUSE_NONE && a->rate_bps && f->lost)
 		return;
-	f->lost_ns = 0;
+	f->lost = false;
+	end_at(c, f, r->rate_bps ? now_ns() + life_ns(r) : NEVER);
 	f->said = r->flags;
 	*a = (struct paqm_client_advice){
 		.flow = a->flow,
@@ -132,7 +156,8 @@ static void on_registered(struct paqm_client *c, const struct paqm_ipc_registere
 		ask_later(c, f);
 	if (f->advice.cause == PAQM_CLIENT_REFUSED && f->advice.error == r->error)
 		return;
-	f->lost_ns = 0;
+	f->lost = false;
+	f->ends_ns = NEVER;
 	f->said = 0;
 	f->advice = (struct paqm_client_advice){
 		.flow = f->advice.flow, .cause = PAQM_CLIENT_REFUSED, .error = r->error};
@@ -177,25 +202,28 @@ void receive(struct paqm_client *c)
 	}
 }
 
-void end_grace(struct paqm_client *c, uint64_t now)
+void end_advice(struct paqm_client *c, uint64_t now)
 {
 	int i;
 
-	c->grace_ns = NEVER;
+	c->ends_ns = NEVER;
 	for (i = 0; i < c->flows; i++) {
 		struct flow *f = &c->flow[i];
 
-		if (!flow_of(c, i) || !f->lost_ns)
+		if (!flow_of(c, i))
 			continue;
-		if (now < f->lost_ns + GRACE_NS) {
-			if (f->lost_ns + GRACE_NS < c->grace_ns)
-				c->grace_ns = f->lost_ns + GRACE_NS;
+		if (now < f->ends_ns) {
+			if (f->ends_ns < c->ends_ns)
+				c->ends_ns = f->ends_ns;
 			continue;
 		}
-		f->lost_ns = 0;
-		f->said = 0;
+		/* Another paqmd that knows of no advice is no loss. */
 		f->advice = (struct paqm_client_advice){
-			.flow = i, .cause = c->fd < 0 ? PAQM_CLIENT_LOST : PAQM_CLIENT_NONE};
+			.flow = i,
+			.cause = f->lost && c->fd >= 0 ? PAQM_CLIENT_NONE : PAQM_CLIENT_LOST};
+		f->lost = false;
+		f->ends_ns = NEVER;
+		f->said = 0;
 		add_news(c, f);
 	}
 }

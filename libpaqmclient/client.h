@@ -14,6 +14,13 @@
 #define NEVER UINT64_MAX
 #define GRACE_NS (PAQM_CLIENT_GRACE_MS * 1000000ULL)
 
+/* Advice holds for three periods of its router, within these limits. Then paqmd says that it has
+ * expired; if it does not for this much longer, it hangs.
+ */
+#define LIFE_MIN_NS 3000000000ULL
+#define LIFE_MAX_NS 30000000000ULL
+#define LIFE_MORE_NS 1000000000ULL
+
 enum flow_state {
 	FREE = 0,
 	UNKNOWN, /* to be registered with paqmd */
@@ -28,7 +35,8 @@ struct flow {
 	uint64_t pause_ns; /* before the last attempt; 0: not refused yet */
 	uint64_t again_ns; /* when to register again; 0: not at all */
 	uint8_t said;	   /* PAQM_F_* that came with the advice */
-	uint64_t lost_ns;  /* when the connection that gave its rate ended; 0: it has not */
+	uint64_t ends_ns;  /* when the advice ends unless it is renewed; NEVER: there is none */
+	bool lost;	   /* the connection that gave it has ended */
 	struct paqm_ipc_register reg;
 	struct paqm_client_advice advice;
 };
@@ -38,7 +46,7 @@ struct paqm_client {
 	int epoll, timer, fd; /* fd: -1 while not connected */
 	const char *trouble;
 	uint64_t retry_ns; /* when to connect, NEVER if connected */
-	uint64_t grace_ns; /* when the first advice of a connection before ends */
+	uint64_t ends_ns;  /* not later than that of any flow */
 	uint64_t again_ns; /* when the first of the refused flows is due */
 	uint64_t cookie;   /* last one given */
 	struct flow *flow;
@@ -102,7 +110,10 @@ void receive(struct paqm_client *c);
 /* Register the refused flows that are due again. */
 void ask_again(struct paqm_client *c, uint64_t now);
 
-/* Expire advice that was not renewed within the grace period. */
-void end_grace(struct paqm_client *c, uint64_t now);
+/* The flow's advice ends then, unless it is renewed. */
+void end_at(struct paqm_client *c, struct flow *f, uint64_t at);
+
+/* End advice that was not renewed in time. */
+void end_advice(struct paqm_client *c, uint64_t now);
 
 #endif /* PAQMCLIENT_CLIENT_H */

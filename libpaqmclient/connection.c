@@ -13,7 +13,7 @@
 
 void set_timer(struct paqm_client *c)
 {
-	uint64_t at = c->retry_ns < c->grace_ns ? c->retry_ns : c->grace_ns;
+	uint64_t at = c->retry_ns < c->ends_ns ? c->retry_ns : c->ends_ns;
 	struct itimerspec t = {0};
 
 	if (c->again_ns < at)
@@ -41,10 +41,9 @@ void lose(struct paqm_client *c, const char *why)
 		c->flow[i].pause_ns = 0;
 		c->flow[i].again_ns = 0;
 		/* A connection that has told nothing prolongs nothing. */
-		if (c->flow[i].advice.rate_bps && !c->flow[i].lost_ns) {
-			c->flow[i].lost_ns = now;
-			if (c->grace_ns == NEVER)
-				c->grace_ns = now + GRACE_NS;
+		if (c->flow[i].advice.rate_bps && !c->flow[i].lost) {
+			c->flow[i].lost = true;
+			end_at(c, &c->flow[i], now + GRACE_NS);
 		}
 		if (c->flow[i].state == KNOWN)
 			c->flow[i].state = UNKNOWN;

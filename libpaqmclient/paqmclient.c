@@ -24,8 +24,8 @@ static void timer_ready(struct paqm_client *c)
 
 	if (read(c->timer, &n, sizeof(n)) < 0)
 		return;
-	if (now >= c->grace_ns)
-		end_grace(c, now);
+	if (now >= c->ends_ns)
+		end_advice(c, now);
 	if (now >= c->again_ns)
 		ask_again(c, now);
 	if (now >= c->retry_ns)
@@ -52,7 +52,7 @@ struct paqm_client *paqm_client_open(const char *path)
 	c->first = -1;
 	c->last = -1;
 	c->retry_ns = NEVER;
-	c->grace_ns = NEVER;
+	c->ends_ns = NEVER;
 	c->again_ns = NEVER;
 	c->sa.sun_family = AF_UNIX;
 	err = ENAMETOOLONG;
@@ -156,7 +156,8 @@ int paqm_client_add(struct paqm_client *c, const char *source, uint16_t source_p
 	c->flow[i].reg = reg;
 	c->flow[i].pause_ns = 0;
 	c->flow[i].again_ns = 0;
-	c->flow[i].lost_ns = 0;
+	c->flow[i].ends_ns = NEVER;
+	c->flow[i].lost = false;
 	c->flow[i].advice = (struct paqm_client_advice){.flow = i};
 	untold(c);
 	return i;
@@ -225,13 +226,17 @@ int paqm_client_next(struct paqm_client *c, struct paqm_client_advice *a)
 {
 	struct epoll_event e[2];
 	int i, n = epoll_wait(c->epoll, e, 2, 0);
+	bool due = false;
 
 	for (i = 0; i < n; i++) {
 		if (e[i].data.fd == c->timer)
-			timer_ready(c);
+			due = true;
 		else if (e[i].data.fd == c->fd && e[i].events & ~(uint32_t)EPOLLOUT)
 			receive(c);
 	}
+	/* Behind what has come: that may renew advice which would end. */
+	if (due)
+		timer_ready(c);
 	tell(c);
 	while (c->first >= 0) {
 		struct flow *f = &c->flow[c->first];

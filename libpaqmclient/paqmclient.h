@@ -36,7 +36,7 @@ enum paqm_client_cause {
 	PAQM_CLIENT_ERF = 1,	 /* rate: from the absolute rate of a message */
 	PAQM_CLIENT_ECF = 2,	 /* rate: from the relative value of a message */
 	PAQM_CLIENT_EXPIRED = 3, /* the last router has fallen silent */
-	PAQM_CLIENT_LOST = 4,	 /* paqmd has been unreachable for longer than the grace period */
+	PAQM_CLIENT_LOST = 4,	 /* paqmd has been unreachable, or silent, for too long */
 	PAQM_CLIENT_REFUSED = 5, /* paqmd refused the flow: see error */
 	PAQM_CLIENT_OTHER = 255, /* something of a later paqmd; the rate counts */
 };

@@ -25,6 +25,12 @@ const (
 	// Grace is how long an allowance outlives the connection that gave it.
 	Grace = 3 * time.Second
 
+	// Advice holds for three periods of its router, within these limits. Then paqmd says that it has
+	// expired; if it does not for lifeMore, it hangs.
+	lifeMin  = 3 * time.Second
+	lifeMax  = 30 * time.Second
+	lifeMore = time.Second
+
 	retryPause = 500 * time.Millisecond
 	againMin   = 500 * time.Millisecond
 	againMax   = 8 * time.Second
@@ -41,7 +47,8 @@ type flow struct {
 	untold bool        // it waits to be registered
 	again  *time.Timer // when to register again
 	pause  time.Duration
-	lost   *time.Timer // ends the advice of a connection that has ended; nil: it has not
+	ends   *time.Timer // ends the advice unless it is renewed; nil: there is none
+	lost   bool        // the connection that gave it has ended
 }
 
 // Client is a client of paqmd. Its methods may be called by several goroutines.
@@ -263,16 +270,18 @@ func (f *flow) stopAgain() {
 	}
 }
 
-func (f *flow) stopLost() {
-	if f.lost != nil {
-		f.lost.Stop()
-		f.lost = nil
+// keep says that nothing ends the advice of now any more.
+func (f *flow) keep() {
+	if f.ends != nil {
+		f.ends.Stop()
+		f.ends = nil
 	}
+	f.lost = false
 }
 
 func (f *flow) stop() {
 	f.stopAgain()
-	f.stopLost()
+	f.keep()
 }
 
 func (c *Client) tell(number uint64) {
@@ -334,31 +343,45 @@ func (c *Client) lose(conn *net.UnixConn, why error) {
 		f.pause = 0
 		f.stopAgain()
 		// A connection that has told nothing prolongs nothing.
-		if f.advice.RateBPS != 0 && f.lost == nil {
-			c.endLater(f)
+		if f.advice.RateBPS != 0 && !f.lost {
+			c.endLater(f, Grace)
+			f.lost = true
 		}
 	}
 	c.room.Broadcast()
 	time.AfterFunc(retryPause, c.connect)
 }
 
-// endLater expires advice that is not renewed within the grace period.
-func (c *Client) endLater(f *flow) {
+// life is how long paqmd lets it hold if no other comes.
+func (a *Advice) life() time.Duration {
+	life := 3 * a.Period
+	if life < lifeMin {
+		return lifeMin
+	}
+	if life > lifeMax {
+		return lifeMax
+	}
+	return life
+}
+
+// endLater ends advice that is not renewed within this time.
+func (c *Client) endLater(f *flow, after time.Duration) {
 	var timer *time.Timer
-	timer = time.AfterFunc(Grace, func() {
+	f.keep()
+	timer = time.AfterFunc(after, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if f.lost != timer || c.closed {
+		if f.ends != timer || c.closed {
 			return
 		}
-		f.lost = nil
-		cause := None
-		if c.conn == nil {
-			cause = Lost
+		cause := Lost
+		if f.lost && c.conn != nil {
+			cause = None // another paqmd that knows of no advice is no loss
 		}
+		f.keep()
 		c.tellOf(f, Advice{Cause: cause})
 	})
-	f.lost = timer
+	f.ends = timer
 }
 
 // write tells paqmd what it does not know yet; flows that are gone come first: others may have their
@@ -424,10 +447,13 @@ func (c *Client) read(conn *net.UnixConn) {
 func (c *Client) onRate(a *Advice) {
 	f := c.flows[a.Flow]
 	// A paqmd that has just started knows nothing yet: what held before is still the best.
-	if f == nil || (a.Cause == None && f.advice.RateBPS != 0 && f.lost != nil) {
+	if f == nil || (a.Cause == None && f.advice.RateBPS != 0 && f.lost) {
 		return
 	}
-	f.stopLost()
+	f.keep()
+	if a.RateBPS != 0 {
+		c.endLater(f, a.life()+lifeMore)
+	}
 	c.tellOf(f, *a)
 }
 
@@ -448,7 +474,7 @@ func (c *Client) onRegistered(r *registered) {
 	if f.advice.Cause == Refused && f.advice.Error == r.err {
 		return
 	}
-	f.stopLost()
+	f.keep()
 	c.tellOf(f, Advice{Cause: Refused, Error: r.err})
 }
 

@@ -56,7 +56,7 @@ const (
 	ERF                  // rate: from the absolute rate of a message
 	ECF                  // rate: from the relative value of a message
 	Expired              // the last router has fallen silent
-	Lost                 // paqmd has been unreachable for longer than the grace period
+	Lost                 // paqmd has been unreachable, or silent, for too long
 	Refused              // paqmd refused the flow: see Advice.Error
 )
 

@@ -25,6 +25,7 @@ sys.path.insert(0, str(TOP / "feedback-daemon" / "tests"))
 sys.path.insert(0, str(TOP / "feedback-daemon" / "wireshark"))
 
 import wire  # noqa: E402
+from host import stopped  # noqa: E402
 from rig import (  # noqa: E402
     DPORT,
     PATIENCE,
@@ -177,6 +178,30 @@ def check_restart(t: Trial, program: str) -> None:
     print("ok: restarts", flush=True)
 
 
+def check_hangs(t: Trial, program: str) -> None:
+    """A daemon that hangs, its connection open: what it said last ends all the same."""
+    t.start("-i", "veth0")
+    assert t.daemon
+    f = Follower(program, t.ipc)
+    f.add()
+    f.expect("none")
+    for seq in 1, 2:  # the same rate again: it holds for longer
+        begin = time.monotonic()
+        t.answer(message(quote(t.send_media()), seq, 850_000.0, period=2000))
+        f.expect("erf", 850_000)
+        if seq == 1:
+            news = f.line(3)
+            assert not news or news["cause"] == "expired", news
+    with stopped(t.daemon.pid):
+        f.expect("lost")
+    assert time.monotonic() - begin > 6, "it ended before paqmd could have said so"
+    t.answer(message(quote(t.send_media()), 3, 700_000.0))
+    f.expect("erf", 700_000)
+    f.end()
+    t.stop()
+    print("ok: a daemon that hangs", flush=True)
+
+
 def check_later(t: Trial, program: str) -> None:
     """Either end may be of a later release."""
     t.start("-i", "veth0")
@@ -213,4 +238,4 @@ def check_many(t: Trial, program: str) -> None:
 
 if __name__ == "__main__":
     sys.exit(run_checks("PAQMD PAQMCTL PROGRAM",
-                        [check_advice, check_restart, check_later, check_many]))
+                        [check_advice, check_restart, check_hangs, check_later, check_many]))

@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from host import stopped
 from rig import (
     DPORT,
     PATIENCE,
@@ -238,6 +239,30 @@ def check_restart(t: Trial, library: str) -> None:
     print("ok: the grace ends when nobody is let in", flush=True)
     assert timer_clocks("self") == {time.CLOCK_BOOTTIME}, "advice outlives a sleep"
     client.close()
+
+
+def check_hangs(t: Trial, library: str) -> None:
+    """A daemon that hangs, its connection open: what it said last ends all the same."""
+    t.start("-i", "veth0")
+    assert t.daemon
+    client = Client(library, t.ipc)
+    client.add()
+    client.expect(NONE)
+    for seq in 1, 2:  # the same rate again: it holds for longer
+        begin = time.monotonic()
+        t.answer(message(quote(t.send_media()), seq, 850_000.0, period=2000))
+        client.expect(ERF, 850_000)
+        if seq == 1:
+            news = client.next(3)
+            assert not news or news.cause == EXPIRED, news.cause
+    with stopped(t.daemon.pid):
+        client.expect(LOST)
+    assert time.monotonic() - begin > 6, "it ended before paqmd could have said so"
+    t.answer(message(quote(t.send_media()), 3, 700_000.0))
+    client.expect(ERF, 700_000)
+    client.close()
+    t.stop()
+    print("ok: a daemon that hangs", flush=True)
 
 
 def check_later(t: Trial, library: str) -> None:
@@ -464,8 +489,8 @@ def check_examples(t: Trial, library: str) -> None:
 
 
 CHECKS: list[Callable[[Trial, str], None]] = [
-    check_advice, check_restart, check_later, check_many, check_refused, check_unread,
-    check_examples,
+    check_advice, check_restart, check_hangs, check_later, check_many, check_refused,
+    check_unread, check_examples,
 ]
 
 

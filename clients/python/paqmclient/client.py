@@ -22,6 +22,9 @@ from paqmclient.records import Cause, Rate, Registered, Registration
 
 PATH = "/run/paqmd/client.sock"  # overridden by $PAQM_SOCKET
 GRACE = 3.0  # s that an allowance outlives the connection that gave it
+# Advice holds for three periods of its router, within these limits, s. Then paqmd says that it has
+# expired; if it does not for LIFE_MORE, it hangs.
+LIFE_MIN, LIFE_MAX, LIFE_MORE = 3.0, 30.0, 1.0
 RETRY = 0.5  # s between attempts to connect
 AGAIN_MIN, AGAIN_MAX = 0.5, 8.0  # s until a refused flow is registered again
 # Errors that lie in the registration itself, and remain.
@@ -47,7 +50,8 @@ class _Flow:
     news: bool = False
     pause: float = 0.0  # before the last attempt; 0: not refused yet
     again: float | None = None  # when to register again
-    lost: float | None = None  # when the connection that gave its rate ended
+    ends: float = math.inf  # when the advice ends unless it is renewed; inf: there is none
+    lost: bool = False  # the connection that gave it has ended
 
 
 def _now() -> float:
@@ -228,9 +232,9 @@ class Client:
         for flow in self._flows.values():
             flow.pause, flow.again = 0.0, None
             # A connection that has told nothing prolongs nothing.
-            if flow.advice.rate_bps and flow.lost is None:
-                flow.lost = now
-                self._timer = min(self._timer, now + GRACE)
+            if flow.advice.rate_bps and not flow.lost:
+                flow.lost, flow.ends = True, now + GRACE
+                self._timer = min(self._timer, flow.ends)
 
     def _put(self, record: bytes) -> bool:
         assert self._sock
@@ -300,9 +304,13 @@ class Client:
             self._on_registered(flow, record.error)
             return
         # A paqmd that has just started knows nothing yet: what held before is still the best.
-        if record.cause == Cause.NONE and flow.advice.rate_bps and flow.lost is not None:
+        if record.cause == Cause.NONE and flow.advice.rate_bps and flow.lost:
             return
-        flow.lost = None
+        flow.lost, flow.ends = False, math.inf
+        if record.rate_bps:
+            life = min(max(3 * record.period_ms / 1000, LIFE_MIN), LIFE_MAX)
+            flow.ends = _now() + life + LIFE_MORE
+            self._timer = min(self._timer, flow.ends)
         self._tell_of(flow, Advice(
             flow.advice.flow, record.cause, record.rate_bps,
             router=record.router if record.routers else "", rate=record,
@@ -320,24 +328,24 @@ class Client:
             self._timer = min(self._timer, flow.again)
         if (flow.advice.cause, flow.advice.error) == (Cause.REFUSED, error):
             return
-        flow.lost = None
+        flow.lost, flow.ends = False, math.inf
         self._tell_of(flow, Advice(flow.advice.flow, Cause.REFUSED, error=error))
 
     def _look_at_all(self, now: float) -> None:
-        """Refused flows are asked for again; advice whose giver is gone ends."""
+        """Refused flows are asked for again; advice that was not renewed ends."""
         self._timer = math.inf
         for number, flow in self._flows.items():
             if flow.again is not None and now >= flow.again:
                 flow.again = None
                 self._untold[number] = None
-            if flow.lost is not None and now >= flow.lost + GRACE:
-                flow.lost = None
-                cause = Cause.NONE if self._sock else Cause.LOST
+            if now >= flow.ends:
+                # Another paqmd that knows of no advice is no loss.
+                cause = Cause.NONE if flow.lost and self._sock else Cause.LOST
+                flow.lost, flow.ends = False, math.inf
                 self._tell_of(flow, Advice(number, cause))
             if flow.again is not None:
                 self._timer = min(self._timer, flow.again)
-            if flow.lost is not None:
-                self._timer = min(self._timer, flow.lost + GRACE)
+            self._timer = min(self._timer, flow.ends)
 
     def _tell_of(self, flow: _Flow, advice: Advice) -> None:
         flow.advice = advice

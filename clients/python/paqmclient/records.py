@@ -42,7 +42,7 @@ class Cause(IntEnum):
     ERF = 1  #: rate: from the absolute rate of a message
     ECF = 2  #: rate: from the relative value of a message
     EXPIRED = 3  #: the last router has fallen silent
-    LOST = 4  #: paqmd has been unreachable for longer than the grace period
+    LOST = 4  #: paqmd has been unreachable, or silent, for too long
     REFUSED = 5  #: paqmd refused the flow: see `error`
     OTHER = 255  #: something of a later release; the rate counts
 

@@ -15,6 +15,12 @@ pub const PATH: &str = "/run/paqmd/client.sock";
 /// How long an allowance outlives the connection that gave it.
 pub const GRACE: Duration = Duration::from_secs(3);
 
+// Advice holds for three periods of its router, within these limits. Then paqmd says that it has
+// expired; if it does not for LIFE_MORE, it hangs.
+const LIFE_MIN: Duration = Duration::from_secs(3);
+const LIFE_MAX: Duration = Duration::from_secs(30);
+const LIFE_MORE: Duration = Duration::from_secs(1);
+
 const RETRY: Duration = Duration::from_millis(500);
 const AGAIN_MIN: Duration = Duration::from_millis(500);
 const AGAIN_MAX: Duration = Duration::from_secs(8);
@@ -41,7 +47,8 @@ struct Entry {
     news: bool,
     pause: Duration,         // before the last attempt; 0: not refused yet
     again: Option<Duration>, // when to register again
-    lost: Option<Duration>,  // when the connection that gave its rate ended
+    ends: Option<Duration>,  // when the advice ends unless it is renewed
+    lost: bool,              // the connection that gave it has ended
 }
 
 /// A client of paqmd, which need not be there yet.
@@ -108,7 +115,8 @@ impl Client {
                 news: false,
                 pause: Duration::ZERO,
                 again: None,
-                lost: None,
+                ends: None,
+                lost: false,
             },
         );
         self.change(self.last);
@@ -232,8 +240,9 @@ impl Client {
             flow.pause = Duration::ZERO;
             flow.again = None;
             // A connection that has told nothing prolongs nothing.
-            if flow.advice.rate_bps != 0 && flow.lost.is_none() {
-                flow.lost = Some(now);
+            if flow.advice.rate_bps != 0 && !flow.lost {
+                flow.lost = true;
+                flow.ends = Some(now + GRACE);
                 sooner(&mut self.timer, now + GRACE);
             }
         }
@@ -311,10 +320,17 @@ impl Client {
             return;
         };
         // A paqmd that has just started knows nothing yet: what held before is still the best.
-        if rate.cause == Cause::None && flow.advice.rate_bps != 0 && flow.lost.is_some() {
+        if rate.cause == Cause::None && flow.advice.rate_bps != 0 && flow.lost {
             return;
         }
-        flow.lost = None;
+        flow.lost = false;
+        flow.ends = None;
+        if rate.rate_bps != 0 {
+            let life = 3 * Duration::from_millis(rate.period_ms.into());
+            let at = sys::now() + life.clamp(LIFE_MIN, LIFE_MAX) + LIFE_MORE;
+            flow.ends = Some(at);
+            sooner(&mut self.timer, at);
+        }
         let advice = Advice {
             flow: rate.cookie,
             cause: rate.cause,
@@ -345,7 +361,8 @@ impl Client {
         if flow.advice.cause == Cause::Refused && flow.advice.error == error {
             return;
         }
-        flow.lost = None;
+        flow.lost = false;
+        flow.ends = None;
         let advice = Advice {
             flow: cookie,
             cause: Cause::Refused,
@@ -356,7 +373,7 @@ impl Client {
         tell_of(&mut self.news, flow, advice);
     }
 
-    /// Refused flows are asked for again; advice whose giver is gone ends.
+    /// Refused flows are asked for again; advice that was not renewed ends.
     fn look_at_all(&mut self, now: Duration) {
         self.timer = None;
         for (&number, flow) in &mut self.flows {
@@ -364,13 +381,15 @@ impl Client {
                 flow.again = None;
                 self.untold.insert(number);
             }
-            if flow.lost.is_some_and(|at| now >= at + GRACE) {
-                flow.lost = None;
-                let cause = if self.fd.is_some() {
+            if flow.ends.is_some_and(|at| now >= at) {
+                // Another paqmd that knows of no advice is no loss.
+                let cause = if flow.lost && self.fd.is_some() {
                     Cause::None
                 } else {
                     Cause::Lost
                 };
+                flow.lost = false;
+                flow.ends = None;
                 let advice = Advice {
                     flow: number,
                     cause,
@@ -380,10 +399,7 @@ impl Client {
                 };
                 tell_of(&mut self.news, flow, advice);
             }
-            for at in [flow.again, flow.lost.map(|at| at + GRACE)]
-                .into_iter()
-                .flatten()
-            {
+            for at in [flow.again, flow.ends].into_iter().flatten() {
                 sooner(&mut self.timer, at);
             }
         }

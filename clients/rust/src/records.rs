@@ -37,7 +37,7 @@ pub enum Cause {
     Ecf,
     /// The last router has fallen silent.
     Expired,
-    /// paqmd has been unreachable for longer than the grace period.
+    /// paqmd has been unreachable, or silent, for too long.
     Lost,
     /// paqmd refused the flow: see `error`.
     Refused,
