@@ -2,6 +2,7 @@
 /* Logging; see log.h. */
 #include "feedback-daemon/host/log.h"
 
+#include <poll.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@ bool log_verbose;
 const char *log_name = "paqmd";
 
 static bool journal;
+static uint64_t lost; /* lines, since one was written */
 
 static struct {
 	time_t t;
@@ -36,12 +38,21 @@ void log_open(void)
 		  !fstat(STDERR_FILENO, &st) && st.st_dev == dev && st.st_ino == ino;
 }
 
-static void put(int priority, const char *fmt, va_list ap)
+/* Can some lines be written at once? Not to a full pipe or a stopped terminal: whoever reads the
+ * log must not make the program wait. Others have the descriptor, too, so it stays one that blocks.
+ */
+static bool can_write(void)
 {
-	char line[512], whole[544];
+	struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
+
+	return poll(&p, 1, 0) != 0;
+}
+
+static void put_line(int priority, const char *line)
+{
+	char whole[544];
 	int n;
 
-	vsnprintf(line, sizeof(line), fmt, ap);
 	if (journal)
 		n = snprintf(whole, sizeof(whole), "<%d>%s\n", priority, line);
 	else
@@ -49,6 +60,24 @@ static void put(int priority, const char *fmt, va_list ap)
 	/* In one piece: two processes may write here. */
 	if (write(STDERR_FILENO, whole, (size_t)n) < 0)
 		return; /* and there is nobody to tell */
+}
+
+static void put(int priority, const char *fmt, va_list ap)
+{
+	char line[512];
+
+	if (!can_write()) {
+		lost++;
+		return;
+	}
+	if (lost) {
+		snprintf(line, sizeof(line), "%llu lines lost: nobody has read the log",
+			 (unsigned long long)lost);
+		put_line(LOG_WARNING, line);
+		lost = 0;
+	}
+	vsnprintf(line, sizeof(line), fmt, ap);
+	put_line(priority, line);
 }
 
 void log_line(const char *fmt, ...)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * One line per event that matters, to stderr; floods are counted instead. If
- * stderr is the journal, each line begins with its priority as sd-daemon(3) has
- * it, and the clock and the name are left to the journal.
+ * One line per event that matters, to stderr; floods, and what nobody reads, are counted instead.
+ * If stderr is the journal, each line begins with its priority as sd-daemon(3) has it, and the
+ * clock and the name are left to the journal.
  */
 #ifndef PAQMD_LOG_H
 #define PAQMD_LOG_H

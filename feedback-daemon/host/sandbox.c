@@ -110,15 +110,20 @@ static const int all[] = {
 	SCMP_SYS(rt_sigreturn),
 };
 
-/* One thread: clients, packets that others have captured, files to read. */
+/* One thread: clients, packets that others have captured, files to read, lines of log. */
 static const int worker[] = {
-	SCMP_SYS(accept4),     SCMP_SYS(close),	       SCMP_SYS(epoll_ctl),
-	SCMP_SYS(epoll_pwait), SCMP_SYS(epoll_wait),   SCMP_SYS(fcntl),
-	SCMP_SYS(fstat),       SCMP_SYS(geteuid),      SCMP_SYS(geteuid32),
-	SCMP_SYS(getrandom),   SCMP_SYS(gettimeofday), SCMP_SYS(lseek),
-	SCMP_SYS(newfstatat),  SCMP_SYS(recvfrom),     SCMP_SYS(recvmsg),
-	SCMP_SYS(sendmsg),     SCMP_SYS(sendto),       SCMP_SYS(timerfd_settime),
-	SCMP_SYS(unlink),      SCMP_SYS(unlinkat),     SCMP_SYS(write),
+	SCMP_SYS(accept4),	SCMP_SYS(close),
+	SCMP_SYS(epoll_ctl),	SCMP_SYS(epoll_pwait),
+	SCMP_SYS(epoll_wait),	SCMP_SYS(fcntl),
+	SCMP_SYS(fstat),	SCMP_SYS(geteuid),
+	SCMP_SYS(geteuid32),	SCMP_SYS(getrandom),
+	SCMP_SYS(gettimeofday), SCMP_SYS(lseek),
+	SCMP_SYS(newfstatat),	SCMP_SYS(poll),
+	SCMP_SYS(ppoll),	SCMP_SYS(recvfrom),
+	SCMP_SYS(recvmsg),	SCMP_SYS(sendmsg),
+	SCMP_SYS(sendto),	SCMP_SYS(timerfd_settime),
+	SCMP_SYS(unlink),	SCMP_SYS(unlinkat),
+	SCMP_SYS(write),
 };
 
 static const int capturer[] = {
@@ -135,9 +140,10 @@ static const int neighbour[] = {
 
 /* Connections of others, words for them, lines of log, and what it says at the end. */
 static const int meeting[] = {
-	SCMP_SYS(accept4),    SCMP_SYS(close),	SCMP_SYS(epoll_ctl), SCMP_SYS(epoll_pwait),
-	SCMP_SYS(epoll_wait), SCMP_SYS(fstat),	SCMP_SYS(getrandom), SCMP_SYS(newfstatat),
-	SCMP_SYS(recvfrom),   SCMP_SYS(sendto), SCMP_SYS(shutdown),  SCMP_SYS(write),
+	SCMP_SYS(accept4),    SCMP_SYS(close), SCMP_SYS(epoll_ctl), SCMP_SYS(epoll_pwait),
+	SCMP_SYS(epoll_wait), SCMP_SYS(fstat), SCMP_SYS(getrandom), SCMP_SYS(newfstatat),
+	SCMP_SYS(poll),	      SCMP_SYS(ppoll), SCMP_SYS(recvfrom),  SCMP_SYS(sendto),
+	SCMP_SYS(shutdown),   SCMP_SYS(write),
 };
 
 static int allow(scmp_filter_ctx ctx, const int *calls, size_t n)

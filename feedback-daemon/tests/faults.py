@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import json
+import os
 import socket
 import struct
 import subprocess
@@ -125,6 +127,33 @@ def check_hangs(t: Trial) -> None:
             assert run.returncode == 1 and "control.sock: no answer for 10 s" in said, said
     t.stop()
     print("ok a daemon that hangs", flush=True)
+
+
+def check_unread_log(t: Trial) -> None:
+    """Nobody reads the log: all else goes on, and what was lost of it is said later."""
+    log, end = os.pipe()
+    fcntl.fcntl(end, fcntl.F_SETPIPE_SZ, 8192)
+    command = ["ip", "netns", "exec", t.net.sender, *t.command, "-i", "veth0"]
+    t.daemon = subprocess.Popen(command, stderr=end)
+    os.close(end)
+    t.until(lambda: t.ctl("stats").returncode == 0, "the daemon to be ready")
+    for _ in range(300):
+        t.sender().sock.close()
+    os.set_blocking(log, False)
+
+    def said() -> bool:
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                lines.extend(os.read(log, 65536).decode().splitlines())
+        t.sender().sock.close()
+        return any("lines lost: nobody has read the log" in line for line in lines)
+
+    lines: list[str] = []
+    t.until(said, "the lines that were lost")
+    assert all(line.startswith("paqmd: ") for line in lines), lines
+    t.stop()
+    os.close(log)
+    print("ok a log that nobody reads", flush=True)
 
 
 def limit_files(pid: int, count: int) -> None:

@@ -24,7 +24,14 @@ from devices import (
     check_stacks,
     check_vlan,
 )
-from faults import check_flood, check_hangs, check_opener, check_sleep, check_starved
+from faults import (
+    check_flood,
+    check_hangs,
+    check_opener,
+    check_sleep,
+    check_starved,
+    check_unread_log,
+)
 from privileges import (
     check_credential,
     check_manager,
@@ -41,6 +48,7 @@ CHECKS: list[Callable[[Trial], None]] = [
     check_early, check_container, check_why, check_manager, check_rude, check_shares, check_rights,
     check_host_key, check_open_source, check_batches,
     check_sleep, check_flood, check_starved, check_opener, check_hangs,
+    check_unread_log,
 ]
 
 
