@@ -92,6 +92,7 @@ struct ctl_kind {
 	const char *name;
 	const char *summary;
 	bool marks;	     /* answers ECN marks */
+	bool steps;	     /* goes by relative values, which only paqmd hears of */
 	const char *element; /* GStreamer element that brings estimates; NULL: needs none */
 	const struct ctl_option *options; /* the last has no name; NULL: there are none */
 	bool bursts;	  /* pictures are sent at once: the receiver measures the path by them */

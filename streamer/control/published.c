@@ -83,7 +83,8 @@ static void ecf_advice(void *state, const struct ctl_params *p, double now,
 		return;
 	if (i == s->n) {
 		s->router[s->n].id = a->router;
-		s->router[s->n].rate = p->rate_max;
+		/* What others allow binds anyway; where nobody does, nobody has granted more. */
+		s->router[s->n].rate = s->n ? p->rate_max : s->start;
 		s->n++;
 	} else if (s->router[i].seq == a->seq) {
 		return; /* the same message again: steps add up */
@@ -122,6 +123,7 @@ const struct ctl_kind ctl_erf = {
 const struct ctl_kind ctl_ecf = {
 	.name = "ecf",
 	.summary = "the steps that routers ask for, without a safety net",
+	.steps = true,
 	.options = advised_options,
 	.size = sizeof(struct advised),
 	.init = advised_init,

@@ -39,6 +39,13 @@ gboolean outgoing_check(struct outgoing *o, GError **error)
 		g_set_error(error, USAGE_ERROR, 0, "--interlace does not go with --encoder");
 		return FALSE;
 	}
+	if (o->kind->steps && o->carrier != CARRIER_ICMP) {
+		g_set_error(error, USAGE_ERROR, 0,
+			    "--controller %s goes only with --carrier icmp: other carriers tell "
+			    "rates, not steps; use --controller erf",
+			    o->kind->name);
+		return FALSE;
+	}
 	if (o->kind->extension) {
 		g_set_error(error, USAGE_ERROR, 0, "--controller %s: only with send --levels",
 			    o->kind->name);

@@ -278,9 +278,17 @@ TEST(test_advised)
 		{1, 0.5, 425}, {2, 1.0, 425}, {1, 700000, 630}, {2, 0.02, 63},
 	};
 	const struct ctl_params p = {.rate_min = 10e3, .rate_max = 1e6, .packet = 1000};
+	const double highest[CTL_OPTIONS] = {1};
+	struct ctl_params from_highest = p;
 	struct ctl *c = ctl_new(&ctl_ecf, &p, 0);
 	uint32_t seq = 0;
 
+	ctl_advise(c, 0, &(struct ctl_advice){1e6, 1, 1, ++seq, 0, 0});
+	SAME("ecf: the first message holds", ctl_rate(c, 0), 250e3);
+	ctl_free(c);
+
+	from_highest.option = highest;
+	c = ctl_new(&ctl_ecf, &from_highest, 0);
 	for (size_t i = 0; i < ROWS(step); i++) {
 		struct ctl_advice a = {1e6, step[i].value, step[i].router, ++seq, 0, 0};
 
@@ -290,6 +298,8 @@ TEST(test_advised)
 	}
 	ctl_advise(c, 0, &(struct ctl_advice){0});
 	SAME("ecf: nobody left", ctl_rate(c, 0), 63e3);
+	ctl_advise(c, 0, &(struct ctl_advice){1e6, 1, 3, ++seq, 0, 0});
+	SAME("ecf: somebody again", ctl_rate(c, 0), 63e3);
 	ctl_free(c);
 
 	c = ctl_new(&ctl_erf, &p, 0);
