@@ -51,6 +51,7 @@ struct ctl_advice {
 
 /* What the receiving side of a controller tells (decide/decide.h): an RTCP APP packet. */
 struct ctl_message {
+	uint32_t from; /* SSRC of who tells it */
 	uint32_t name; /* four letters */
 	unsigned int subtype;
 	const uint8_t *data; /* behind the name */

@@ -14,6 +14,7 @@
 struct levels {
 	int level;
 	bool told;
+	uint32_t from; /* by whom, who counts what he tells */
 	uint16_t number;
 	double rtt;   /* s; 0: unknown */
 	double pause; /* s */
@@ -43,9 +44,10 @@ static bool levels_message(void *state, const struct ctl_params *p, double now,
 	if (m->name != LEVELS_APP || m->subtype != LEVELS_SUBTYPE ||
 	    !levels_wish_read(m->data, m->len, &w))
 		return false;
-	if (s->told && (int16_t)(uint16_t)(w.number - s->number) <= 0)
+	if (s->told && m->from == s->from && (int16_t)(uint16_t)(w.number - s->number) <= 0)
 		return true; /* overtaken */
 	s->told = true;
+	s->from = m->from;
 	s->number = w.number;
 	s->level = w.level;
 	sample = (int32_t)(clock_us(now) - w.echo_us - w.held_us) / 1e6;

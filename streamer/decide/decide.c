@@ -92,7 +92,8 @@ bool dec_read(const uint8_t *p, size_t len, struct ctl_message *m)
 	if (len < HEAD || p[0] >> 5 != 4 || p[1] != APP ||
 	    4 * ((size_t)paqm_get16(p + 2) + 1) != len)
 		return false;
-	*m = (struct ctl_message){.name = paqm_get32(p + 8),
+	*m = (struct ctl_message){.from = paqm_get32(p + 4),
+				  .name = paqm_get32(p + 8),
 				  .subtype = p[0] & 31,
 				  .data = p + HEAD,
 				  .len = len - HEAD};

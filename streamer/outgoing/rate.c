@@ -228,13 +228,13 @@ static void on_message(GObject *session, guint subtype, guint ssrc, const char *
 	struct rate *r = user;
 
 	(void)session;
-	(void)ssrc;
 	g_mutex_lock(&r->lock);
 	if (data && r->n_messages < MESSAGES) {
 		struct message *m = &r->messages[r->n_messages++];
 
 		m->now = now_s();
 		m->m = (struct ctl_message){
+			.from = ssrc,
 			.name = GST_READ_UINT32_BE(name),
 			.subtype = subtype,
 			.len = gst_buffer_extract(data, 0, m->data, sizeof(m->data))};

@@ -5,7 +5,7 @@
 #include "streamer/options.h"
 #include "streamer/media/parts.h"
 #include "streamer/recv/playout.h"
-#include "streamer/rtp/repair.h"
+#include "streamer/rtp/wire.h"
 
 #define VIDEO_CLOCK 90000
 #define NACK_RETRIES 3

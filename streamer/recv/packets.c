@@ -9,7 +9,6 @@
 #include "streamer/options.h"
 #include "streamer/recv/state.h"
 #include "streamer/rtp/ecn.h"
-#include "streamer/rtp/repair.h"
 #include "streamer/rtp/train.h"
 #include "streamer/rtp/wire.h"
 

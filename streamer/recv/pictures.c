@@ -9,7 +9,7 @@
 #include "streamer/media/source.h"
 #include "streamer/options.h"
 #include "streamer/recv/state.h"
-#include "streamer/rtp/repair.h"
+#include "streamer/rtp/wire.h"
 
 /*
  * Carry the RTP time stamp through the decoder as presentation time: nothing

@@ -6,7 +6,6 @@
 #include "streamer/rtp/wire.h"
 #include "streamer/recv/state.h"
 #include "streamer/rtp/carry.h"
-#include "streamer/rtp/repair.h"
 
 /* How long a missing packet is waited for: to begin with, and between which bounds. */
 #define WAIT_MS 200

@@ -7,7 +7,7 @@
 #include <gst/rtp/gstrtpbuffer.h>
 #include <gst/video/video.h>
 
-#include "streamer/rtp/repair.h"
+#include "streamer/rtp/wire.h"
 #include "streamer/outgoing/split.h"
 #include "streamer/trace/rtph264.h"
 

@@ -11,11 +11,6 @@
 
 #include "streamer/rtp/repairbudget.h"
 
-/* Payload types, the same at both ends: of H.264, and of what repairs it. */
-#define VIDEO_PT 96
-#define RTX_PT 106
-#define FEC_PT 107
-
 struct repair;
 
 struct repair_params {

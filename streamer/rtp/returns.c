@@ -6,6 +6,7 @@
 
 #include "core/paqm_follow.h"
 #include "core/paqm_vcp.h"
+#include "streamer/rtp/wire.h"
 
 #define MS 1000000ULL
 #define GAP_NS (20 * MS)
@@ -51,7 +52,8 @@ bool returns_see(struct returns *r, const uint8_t *payload, size_t len, uint64_t
 
 	*probe = len && payload[0] == PAQM_PROBE_FIRST;
 	at = paqm_field_find(payload, (uint32_t)(len < 65536 ? len : 65536));
-	if (!at)
+	/* what is sent again has the field of then, and numbers of its own */
+	if (!at || (!*probe && (payload[1] & 0x7f) == RTX_PT))
 		return false;
 	/* another stream begins */
 	if (r->have && r->newest.field.nonce != paqm_get32(payload + at + PAQM_FIELD_NONCE))
@@ -163,7 +165,9 @@ uint64_t returned_take(struct returned *s, const uint8_t *data, size_t len, uint
 	bool held = s->have && now_ns < s->until_ns;
 
 	if (len > UINT32_MAX || paqm_return_decode(data, (uint32_t)len, &r) ||
-	    r.field.nonce != s->nonce || (s->have && !newer(&s->newest, r.seq, r.kind))) {
+	    r.field.nonce != s->nonce ||
+	    /* a receiver that is started again counts cycles anew */
+	    (held && !newer(&s->newest, r.seq, r.kind))) {
 		s->refused++;
 		return 0;
 	}

@@ -2,6 +2,7 @@
 /* The start of a stream; see train.h. */
 #include "streamer/rtp/train.h"
 
+#include <gst/gst.h>
 #include <string.h>
 
 struct train {

@@ -9,7 +9,7 @@
 
 #include <gio/gio.h>
 
-#include "streamer/rtp/repair.h"
+#include "streamer/rtp/wire.h"
 
 /* A router knows a flow by its third packet, and answers in one of those that follow its round. */
 #define TRAIN_PACKETS 12

@@ -19,6 +19,11 @@
 #define WIRE_SRTP 10	 /* tag of HMAC-SHA1-80 behind each packet, RFC 3711 */
 #define WIRE_FRAGMENT 2	 /* FU indicator and FU header, RFC 6184 */
 
+/* Payload types, the same at both ends: of H.264, and of what repairs it. */
+#define VIDEO_PT 96
+#define RTX_PT 106
+#define FEC_PT 107
+
 /* Header extension of transport-wide sequence numbers, and its id in our streams. */
 #define TWCC_URI "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01"
 #define TWCC_ID 1

@@ -2,6 +2,7 @@
 /* Five-level media scaling: both sides over a path of 31 ms each way, frames of 1000 bytes. */
 #include <math.h>
 
+#include "core/paqm_bytes.h"
 #include "streamer/decide/decide.h"
 #include "streamer/decide/levels.h"
 #include "streamer/tests/control_path.h"
@@ -282,4 +283,34 @@ TEST(test_levels_messages)
 	TRUE("no such level", !levels_wish_read(data, sizeof(data), &got));
 	data[6] = 0;
 	TRUE("longer", !levels_wish_read(data, sizeof(data) + 1, &got));
+}
+
+/* Of what one receiver tells the newest counts; another one, or it started anew, counts anew. */
+TEST(test_levels_receivers)
+{
+	static const struct {
+		uint32_t from;
+		uint16_t number;
+		int level, want;
+	} row[] = {{1, 300, 3, 3}, {1, 299, 1, 3}, {2, 0, 2, 2}, {2, 1, 4, 4}, {2, 1, 0, 4}};
+	double option[CTL_OPTIONS] = {300e3, 500e3, 700e3, 900e3, 1100e3};
+	struct ctl_params p = params;
+	struct ctl *c;
+
+	p.option = option;
+	c = ctl_new(&ctl_levels, &p, 0);
+	for (size_t i = 0; i < ROWS(row); i++) {
+		struct levels_wish w = {
+			.media = SSRC, .number = row[i].number, .level = (uint8_t)row[i].level};
+		uint8_t app[12 + LEVELS_LEN] = {0x80, 204, 0, 12 / 4 + LEVELS_LEN / 4 - 1};
+		struct ctl_message m;
+
+		paqm_put32(app + 4, row[i].from);
+		paqm_put32(app + 8, LEVELS_APP);
+		levels_wish_write(app + 12, &w);
+		TRUE("a message", dec_read(app, sizeof(app), &m));
+		ctl_message(c, 1, &m);
+		SAME("level", state(c, "levels.level"), row[i].want);
+	}
+	ctl_free(c);
 }

@@ -5,6 +5,7 @@
 #include "core/tests/check.h"
 #include "core/tests/inband_vectors.h"
 #include "streamer/rtp/returns.h"
+#include "streamer/rtp/wire.h"
 #include "streamer/rtp/xr.h"
 
 #define MS 1000000ULL
@@ -71,6 +72,22 @@ TEST(test_see)
 	p[0] = PAQM_PROBE_FIRST;
 	CHECK_EQ(returns_see(&r, p, 5, 2000 * MS, &is), false);
 	CHECK_EQ(is, true); /* for no decoder either */
+}
+
+/* What is sent again carries the fields of then, and numbers of its own. */
+TEST(test_see_again)
+{
+	uint8_t p[PAQM_INBAND_MAX];
+	struct returns r = {0};
+	size_t len;
+	bool is;
+
+	CHECK_EQ(returns_see(&r, p, element(p, 1000, 800000, 7), 0, &is), true);
+	len = element(p, 20000, 300000, 7);
+	p[1] = RTX_PT;
+	CHECK_EQ(returns_see(&r, p, len, 100 * MS, &is), false);
+	CHECK_EQ(returns_see(&r, p, element(p, 1001, 800000, 7), 200 * MS, &is), true);
+	CHECK_EQ(r.newest.seq, 1001);
 }
 
 TEST(test_compound)
@@ -210,6 +227,17 @@ static uint64_t take(struct returned *s, uint32_t seq, uint64_t rate, uint8_t sa
 
 	paqm_return_encode(p, 1, &ret);
 	return returned_take(s, p + PAQM_APP_DATA, PAQM_APP_DATA_LEN + PAQM_APP_MORE, ms * MS);
+}
+
+/* A receiver that is started again counts cycles anew: believed when what holds has expired. */
+TEST(test_take_again)
+{
+	struct returned s = {.nonce = 7};
+
+	CHECK_EQ(take(&s, 0x30010, 600000, 0, 0), 600000);
+	CHECK_EQ(take(&s, 0x200, 500000, 0, 2999), 0);
+	CHECK_EQ(take(&s, 0x201, 500000, 0, 4000), 500000);
+	CHECK_EQ(take(&s, 0x200, 600000, 0, 4100), 0);
 }
 
 /* A rate that a law searches for: the sender's vectors of ACP, and what there is no time for. */
