@@ -50,7 +50,7 @@
 #define STEP_UP 0.5 /* per TAU */
 /* Epoch of the base delay: clocks drift apart, routes change. */
 #define EPOCH 60.0
-#define CLOCK_SET 30.0 /* s of delay that no path has */
+#define CLOCK_ROUND 0.01 /* s: times in reports are rounded, and clocks drift */
 #define DATA_LIMITED 0.9
 /* With receiver reports alone: loss is all there is to go by. */
 #define RR_RAISE 1.10
@@ -76,6 +76,22 @@ void nada_begin(struct nada *n, double rate)
 	marks_begin(&n->marks, 0);
 }
 
+static void forget_delays(struct nada *n)
+{
+	n->base[0] = n->base[1] = INFINITY;
+	n->n_delays = 0;
+}
+
+/*
+ * By the smallest delay known the packet arrived after the report of it: then one of the clocks has
+ * been set, or ours has stood still. No queue is longer than the round trip, which our clock alone
+ * measures.
+ */
+static bool clock_set(const struct nada *n, const struct fb_packet *p, double now)
+{
+	return p->recv - fmin(n->base[0], n->base[1]) > now + CLOCK_ROUND;
+}
+
 /* Smallest delay of the last DFILT above the smallest of the last epochs. */
 static void measure(struct nada *n, const struct fb_report *r)
 {
@@ -89,10 +105,8 @@ static void measure(struct nada *n, const struct fb_report *r)
 	for (size_t i = 0; i < r->n; i++) {
 		double d = r->pkts[i].recv - r->pkts[i].sent;
 
-		if (isfinite(n->base[0]) && fabs(d - n->base[0]) > CLOCK_SET) {
-			n->base[0] = n->base[1] = INFINITY;
-			n->n_delays = 0;
-		}
+		if (clock_set(n, &r->pkts[i], r->now))
+			forget_delays(n);
 		n->base[0] = fmin(n->base[0], d);
 		n->delays[n->n_delays % NADA_DELAYS].recv = r->pkts[i].recv;
 		n->delays[n->n_delays % NADA_DELAYS].delay = d;

@@ -69,6 +69,55 @@ TEST(test_nada)
 	SAME("long silence", ctl_rate(p.c, 60), 300e3);
 }
 
+/* Our clock stands still while we sleep, the peer's goes on: that is no queue. */
+TEST(test_nada_sleep)
+{
+	static const struct ctl_kind *const kind[] = {&ctl_nada, &ctl_auto};
+	static const double slept[] = {5, 0.2, -5};
+	static struct path p;
+
+	for (size_t i = 0; i < ROWS(kind) * ROWS(slept); i++) {
+		double before;
+
+		path_init(&p, kind[i % 2]);
+		path_run(&p, 20, true);
+		before = p.rate;
+		p.ahead = slept[i / 2];
+		path_run(&p, 0.2, true);
+		SAME("no queue", state(p.c, "nada.queue"), 0);
+		path_run(&p, 10, true);
+		TRUE("no lower", p.rate >= 0.8 * before);
+		/* and what comes then is seen */
+		p.delay = 0.1;
+		path_run(&p, 0.5, true);
+		NEAR("a queue", state(p.c, "nada.queue"), 0.1);
+		TRUE("is answered", p.rate < 0.8 * before);
+	}
+}
+
+/* A queue is none of a clock, however fast it grows. */
+TEST(test_nada_bloat)
+{
+	static const double grown[] = {0.05, 1, 3}, steps[] = {1, 3, 25};
+	static struct path p;
+
+	for (size_t i = 0; i < ROWS(grown) * ROWS(steps); i++) {
+		double by = grown[i % 3] / steps[i / 3];
+
+		path_init(&p, &ctl_nada);
+		path_run(&p, 20, true);
+		for (int k = 1; k <= steps[i / 3]; k++) {
+			p.delay = k * by;
+			path_run(&p, 0.04, true);
+		}
+		path_run(&p, 0.2, true);
+		NEAR("seen", state(p.c, "nada.queue"), grown[i % 3]);
+		path_run(&p, 30, true);
+		NEAR("and still", state(p.c, "nada.queue"), grown[i % 3]);
+		TRUE("answered", p.rate < 1e6);
+	}
+}
+
 /* A bottleneck that it fills by itself: the queue is emptied, not balanced. */
 TEST(test_nada_queue)
 {

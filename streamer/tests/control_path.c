@@ -63,7 +63,7 @@ void path_run(struct path *p, double seconds, bool reports)
 			p->last[n++] = (struct fb_packet){
 				.seq = p->seq,
 				.sent = t,
-				.recv = 1000 + t + 0.02 + p->delay,
+				.recv = 1000 + t + 0.02 + p->delay + p->ahead,
 				.size = 1000,
 				.received = !full && p->keeps(p->seq),
 				.ect = p->ecn && !p->bleached && !p->marks(p->seq),

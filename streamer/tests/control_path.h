@@ -21,6 +21,7 @@ struct path {
 	double next; /* when the next packet is sent */
 	uint64_t seq;
 	double delay;	 /* s of queue */
+	double ahead;	 /* s that the peer's clock has gained on ours */
 	double capacity; /* bit/s of a bottleneck with a queue of its own; 0: none */
 	double room;	 /* s that fit into that queue; 0: all */
 	double busy;	 /* until when it is */
