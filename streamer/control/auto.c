@@ -193,6 +193,14 @@ static bool auto_follows(const void *state)
 	return s->advice > 0 && !s->doubt && !isfinite(s->bound);
 }
 
+static void auto_moved(void *state, double now)
+{
+	struct autoctl *s = state;
+
+	nada_moved(&s->net, now);
+	forget_signs(s, now);
+}
+
 static double auto_next(const void *state)
 {
 	return ((const struct autoctl *)state)->net.timer;
@@ -225,6 +233,7 @@ const struct ctl_kind ctl_auto = {
 	.init = auto_init,
 	.report = auto_report,
 	.advice = auto_advice,
+	.moved = auto_moved,
 	.next = auto_next,
 	.timeout = auto_timeout,
 	.rate = auto_rate,

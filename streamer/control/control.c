@@ -289,6 +289,13 @@ void ctl_sent(struct ctl *c, double now, size_t bytes)
 		c->kind->sent(c->state, now, bytes);
 }
 
+void ctl_moved(struct ctl *c, double now)
+{
+	run_timers(c, now);
+	if (c->kind->moved)
+		c->kind->moved(c->state, now);
+}
+
 bool ctl_train(struct ctl *c, double now, struct ctl_train *t)
 {
 	run_timers(c, now);

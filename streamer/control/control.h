@@ -115,6 +115,7 @@ struct ctl_kind {
 	 */
 	double (*decay)(const struct ctl_params *p);
 	void (*sent)(void *state, double now, size_t bytes);
+	void (*moved)(void *state, double now); /* what is sent from now on goes another way */
 	/* Probes with trains: which one is to be on its way now? False: none. */
 	bool (*train)(const void *state, struct ctl_train *t);
 	/* What a packet that leaves now carries: ctl_kind.extension bytes, if there are any. */
@@ -181,6 +182,8 @@ void ctl_format(const struct ctl *c, struct ctl_format *f);
 double ctl_decay(const struct ctl_kind *kind, const double option[CTL_OPTIONS]);
 /* So many bytes have gone out since the last call. */
 void ctl_sent(struct ctl *c, double now, size_t bytes);
+/* What is sent from now on goes another way, which may be longer. */
+void ctl_moved(struct ctl *c, double now);
 /* The train that is to be on its way: one with another id is to begin. False: none, stop it. */
 bool ctl_train(struct ctl *c, double now, struct ctl_train *t);
 /* See ctl_kind.extend: the header extension of a packet. */

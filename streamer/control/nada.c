@@ -68,6 +68,7 @@ void nada_begin(struct nada *n, double rate)
 	*n = (struct nada){
 		.rate = rate,
 		.base = {INFINITY, INFINITY},
+		.since = -INFINITY,
 		.congested = -INFINITY,
 		.ceiling = INFINITY,
 		.updated = -1,
@@ -105,6 +106,8 @@ static void measure(struct nada *n, const struct fb_report *r)
 	for (size_t i = 0; i < r->n; i++) {
 		double d = r->pkts[i].recv - r->pkts[i].sent;
 
+		if (r->pkts[i].sent < n->since)
+			continue;
 		if (clock_set(n, &r->pkts[i], r->now))
 			forget_delays(n);
 		n->base[0] = fmin(n->base[0], d);
@@ -269,6 +272,13 @@ void nada_silence(struct nada *n, const struct ctl_params *p, double now)
 	n->timer = now + SILENCE;
 }
 
+void nada_moved(struct nada *n, double now)
+{
+	forget_delays(n);
+	n->queue = 0;
+	n->since = now;
+}
+
 void nada_log(const struct nada *n, ctl_log_fn log, void *data)
 {
 	log("nada", "r_ref", n->rate, data);
@@ -309,6 +319,11 @@ static double rate(const void *state, const struct ctl_params *p)
 	return ((const struct nada *)state)->rate;
 }
 
+static void moved(void *state, double now)
+{
+	nada_moved(state, now);
+}
+
 static void log_state(const void *state, const char *name, ctl_log_fn log, void *data)
 {
 	(void)name;
@@ -322,6 +337,7 @@ const struct ctl_kind ctl_nada = {
 	.size = sizeof(struct nada),
 	.init = init,
 	.report = report,
+	.moved = moved,
 	.next = next,
 	.timeout = timeout,
 	.rate = rate,

@@ -15,6 +15,7 @@ struct nada {
 	double queue;	/* queueing delay, s */
 	double base[2]; /* smallest one-way delay of this and the last epoch */
 	double epoch;	/* when this epoch began */
+	double since;	/* what was sent before went another way */
 	struct {
 		double recv, delay;
 	} delays[NADA_DELAYS];
@@ -43,6 +44,7 @@ void nada_begin(struct nada *n, double rate);
 void nada_settle(struct nada *n, const struct ctl_params *p, double now, double rate);
 void nada_report(struct nada *n, const struct ctl_params *p, const struct fb_report *r);
 void nada_silence(struct nada *n, const struct ctl_params *p, double now);
+void nada_moved(struct nada *n, double now);
 void nada_log(const struct nada *n, ctl_log_fn log, void *data);
 
 #endif /* PAQM_NADA_H */

@@ -215,7 +215,8 @@ void outgoing_start_train(struct outgoing *o)
 
 void outgoing_move(struct outgoing *o)
 {
-	/* what routers of the old path have granted says nothing of the new one */
+	/* the old path's delay, and what its routers have granted, say nothing of the new one */
+	rate_moved(o->rate);
 	g_clear_pointer(&o->advice, advice_free);
 	o->daemon = (struct ctl_advice){0};
 	follow_advise(o);

@@ -286,6 +286,11 @@ void rate_advise(struct rate *r, const struct ctl_advice *a)
 	tell(r);
 }
 
+void rate_moved(struct rate *r)
+{
+	ctl_moved(r->ctl, now_s());
+}
+
 void rate_sent(struct rate *r, guint64 total)
 {
 	ctl_sent(r->ctl, now_s(), total - r->sent);

@@ -45,6 +45,8 @@ void rate_watch(struct rate *r, GstPad *before, GObject *session, guint32 ssrc, 
  */
 void rate_hear(struct rate *r, GstPad *after, guint below);
 void rate_advise(struct rate *r, const struct ctl_advice *a);
+/* As ctl_moved(). */
+void rate_moved(struct rate *r);
 /* The round trip by RTCP, s, smoothed by an eighth; 0: not known. From any thread. */
 double rate_trip(const struct rate *r);
 /* The stream has sent this many bytes in all. */

@@ -95,6 +95,37 @@ TEST(test_nada_sleep)
 	}
 }
 
+/* A longer way is no queue either, whatever is still told of the shorter one. */
+TEST(test_nada_moved)
+{
+	static const struct ctl_kind *const kind[] = {&ctl_nada, &ctl_auto};
+	static struct path p;
+
+	for (size_t i = 0; i < ROWS(kind); i++) {
+		struct fb_packet late;
+		double before;
+
+		path_init(&p, kind[i]);
+		path_run(&p, 20, true);
+		before = p.rate;
+		p.delay = 0.15;
+		late = (struct fb_packet){.seq = p.seq++,
+					  .sent = p.now - 0.01,
+					  .recv = 1000 + p.now + 0.01,
+					  .size = 1000,
+					  .received = true};
+		ctl_moved(p.c, p.now);
+		ctl_feedback(p.c, p.now + 0.03, &late, 1);
+		path_run(&p, 0.2, true);
+		SAME("no queue", state(p.c, "nada.queue"), 0);
+		path_run(&p, 10, true);
+		TRUE("no lower", p.rate >= 0.8 * before);
+		p.delay = 0.25;
+		path_run(&p, 0.5, true);
+		NEAR("a queue", state(p.c, "nada.queue"), 0.1);
+	}
+}
+
 /* A queue is none of a clock, however fast it grows. */
 TEST(test_nada_bloat)
 {
