@@ -430,6 +430,7 @@ out:
 	for (int i = 0; i < CALL_MEDIA; i++) {
 		guard_free(c->guard[i]);
 		g_mutex_clear(&c->capture[i].lock);
+		reports_free(c->reports[i]);
 		g_clear_object(&c->session[i]);
 		g_clear_object(&c->rtp[i]);
 		g_clear_object(&c->rtcp[i]);

@@ -171,6 +171,7 @@ static void own_session(struct call *c, enum call_media media)
 		return;
 	g_signal_emit_by_name(c->bin, "get-internal-session", media, &c->session[media]);
 	g_object_set(c->session[media], "internal-ssrc", c->mine.stream[media].ssrc, NULL);
+	c->reports[media] = reports_new(c->session[media], c->mine.stream[media].ssrc);
 }
 
 /* What is sent again has an SSRC of its own: both ends know it. */

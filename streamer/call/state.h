@@ -21,6 +21,7 @@
 #include "streamer/rtp/guard.h"
 #include "streamer/recv/inbound.h"
 #include "streamer/rtp/losses.h"
+#include "streamer/rtp/reports.h"
 #include "streamer/encoder/adaptor.h"
 #include "streamer/outgoing/outgoing.h"
 #include "streamer/media/size.h"
@@ -123,10 +124,10 @@ struct call {
 	gint64 wall_offset;	       /* CLOCK_REALTIME - CLOCK_MONOTONIC */
 	guint64 played[CALL_MEDIA];
 	double fraction_lost, rtt_ms;
-	guint64 reports[CALL_MEDIA];
-	struct losses sound_losses; /* of what is sent */
-	guint sound_told;	    /* to the encoder, per cent */
-	struct sound_in sound;	    /* what comes */
+	struct reports *reports[CALL_MEDIA]; /* of the peer */
+	struct losses sound_losses;	     /* of what is sent */
+	guint sound_told;		     /* to the encoder, per cent */
+	struct sound_in sound;		     /* what comes */
 	struct echo *echo;
 	gboolean cancels; /* the loudspeaker's sound is taken out of the microphone's */
 	gboolean peer_muted, peer_dark; /* has its camera off */

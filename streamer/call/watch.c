@@ -8,7 +8,6 @@
 #include "streamer/encoder/encoded.h"
 #include "streamer/options.h"
 #include "streamer/media/parts.h"
-#include "streamer/rtp/reports.h"
 #include "streamer/rtp/wire.h"
 #include <gst/video/video.h>
 #include <unistd.h>
@@ -210,9 +209,8 @@ gboolean call_on_second(gpointer data)
 	char *text;
 
 	for (int i = 0; i < CALL_MEDIA; i++)
-		if (c->session[i])
-			reports_poll(c->session[i], c->mine.stream[i].ssrc, &c->reports[i],
-				     on_report, &(struct told){c, i});
+		if (c->reports[i])
+			reports_poll(c->reports[i], on_report, &(struct told){c, i});
 	if (call_sends_video(c))
 		look_at_advice(c);
 	if (is_silent(c))

@@ -35,9 +35,8 @@ struct rate {
 	GstPad *before;
 	gulong probe;
 	GObject *session;
-	guint32 ssrc;
 	guint headers;
-	guint64 report_seen;
+	struct reports *reported; /* by receiver reports */
 	gulong messages_heard;
 	GstElement *estimator;
 	gulong estimates;
@@ -262,7 +261,7 @@ void rate_watch(struct rate *r, GstPad *before, GObject *session, guint32 ssrc, 
 {
 	r->before = gst_object_ref(before);
 	r->session = g_object_ref(session);
-	r->ssrc = ssrc;
+	r->reported = reports_new(session, ssrc);
 	r->headers = headers;
 	r->probe = gst_pad_add_probe(before, GST_PAD_PROBE_TYPE_EVENT_UPSTREAM, on_event, r, NULL);
 	if (r->kind->message)
@@ -349,7 +348,7 @@ const char *rate_ecn_fault(const struct rate *r)
 
 void rate_tick(struct rate *r)
 {
-	reports_poll(r->session, r->ssrc, &r->report_seen, on_report, r);
+	reports_poll(r->reported, on_report, r);
 	tell(r);
 	if (r->log && r->ticks++ % LOG_EVERY_TICKS == 0)
 		ctl_state(r->ctl, log_value, r);
@@ -360,6 +359,7 @@ void rate_free(struct rate *r)
 	if (!r)
 		return;
 	heard_free(r->heard);
+	reports_free(r->reported);
 	if (r->before)
 		gst_pad_remove_probe(r->before, r->probe);
 	if (r->messages_heard)

@@ -1,50 +1,113 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Receiver reports out of rtpbin's statistics; see reports.h. */
+/*
+ * Receiver reports; see reports.h. rtpsession's own statistics keep one block of each reporter, the
+ * last of a packet, which may be about another stream of ours: what is sent again.
+ */
 #include "streamer/rtp/reports.h"
 
-static void look(const GstStructure *src, guint32 ssrc, guint64 *seen, report_fn fn, gpointer data)
-{
-	guint lsr = 0, dlsr = 0, fraction = 0, about = 0, rtt = 0;
-	struct report_block b = {0};
-	gboolean have = FALSE;
-	guint64 id;
+#include <gst/rtp/gstrtcpbuffer.h>
 
-	gst_structure_get_boolean(src, "have-rb", &have);
-	if (!have || !gst_structure_get_uint(src, "rb-ssrc", &about) || about != ssrc)
-		return;
-	gst_structure_get_uint(src, "rb-lsr", &lsr);
-	gst_structure_get_uint(src, "rb-dlsr", &dlsr);
-	gst_structure_get_uint(src, "rb-exthighestseq", &b.highest);
-	/* what changes from report to report; never 0 */
-	id = ((guint64)lsr << 32) ^ ((guint64)b.highest << 16) ^ dlsr ^ 1;
-	if (id == *seen)
-		return;
-	*seen = id;
-	gst_structure_get_uint(src, "rb-fractionlost", &fraction);
-	gst_structure_get_uint(src, "rb-round-trip", &rtt);
-	gst_structure_get_uint(src, "rb-jitter", &b.jitter);
-	gst_structure_get_int(src, "rb-packetslost", &b.lost);
-	b.fraction_lost = fraction / 256.0;
-	b.rtt = rtt / 65536.0;
-	fn(&b, data);
+struct reports {
+	GObject *session;
+	gulong signal;
+	guint32 ssrc;
+
+	GMutex lock;
+	gboolean any; /* since the last look */
+	struct report_block newest;
+};
+
+/* The middle 32 bits of the time now, as sender reports have it. */
+static guint32 ntp_now(void)
+{
+	return (guint32)(gst_rtcp_unix_to_ntp((guint64)g_get_real_time() * GST_USECOND) >> 16);
 }
 
-void reports_poll(GObject *session, guint32 ssrc, guint64 *seen, report_fn fn, gpointer data)
+/*
+ * A peer with several sources reports by each of them, and only the first has what was lost since
+ * its last report.
+ */
+static void keep(struct reports *r, const struct report_block *b)
 {
-	GstStructure *stats = NULL;
-	const GValue *list;
+	double lost;
 
-	g_object_get(session, "stats", &stats, NULL);
-	list = stats ? gst_structure_get_value(stats, "source-stats") : NULL;
-	if (list) {
-		G_GNUC_BEGIN_IGNORE_DEPRECATIONS
-		GValueArray *sources = g_value_get_boxed(list);
+	g_mutex_lock(&r->lock);
+	lost = r->any ? r->newest.fraction_lost : 0;
+	r->newest = *b;
+	r->newest.fraction_lost = MAX(lost, b->fraction_lost);
+	r->any = TRUE;
+	g_mutex_unlock(&r->lock);
+}
 
-		for (guint i = 0; sources && i < sources->n_values; i++)
-			look(g_value_get_boxed(g_value_array_get_nth(sources, i)), ssrc, seen, fn,
-			     data);
-		G_GNUC_END_IGNORE_DEPRECATIONS
+/* Of a sender or receiver report, the blocks about our stream. */
+static void read_blocks(struct reports *r, GstRTCPPacket *p)
+{
+	for (guint i = 0; i < gst_rtcp_packet_get_rb_count(p); i++) {
+		guint32 about, lsr, dlsr;
+		struct report_block b;
+		guint8 fraction;
+		gint32 trip;
+
+		gst_rtcp_packet_get_rb(p, i, &about, &fraction, &b.lost, &b.highest, &b.jitter,
+				       &lsr, &dlsr);
+		if (about != r->ssrc)
+			continue;
+		trip = (gint32)(ntp_now() - lsr - dlsr);
+		b.fraction_lost = fraction / 256.0;
+		b.rtt = lsr && trip > 0 ? trip / 65536.0 : 0;
+		keep(r, &b);
 	}
-	if (stats)
-		gst_structure_free(stats);
+}
+
+/* Thread of RTCP. */
+static void on_rtcp(GObject *session, GstBuffer *buf, gpointer data)
+{
+	GstRTCPBuffer rtcp = GST_RTCP_BUFFER_INIT;
+	struct reports *r = data;
+	GstRTCPPacket p;
+
+	(void)session;
+	if (!gst_rtcp_buffer_map(buf, GST_MAP_READ, &rtcp))
+		return;
+	for (gboolean more = gst_rtcp_buffer_get_first_packet(&rtcp, &p); more;
+	     more = gst_rtcp_packet_move_to_next(&p))
+		if (gst_rtcp_packet_get_type(&p) == GST_RTCP_TYPE_SR ||
+		    gst_rtcp_packet_get_type(&p) == GST_RTCP_TYPE_RR)
+			read_blocks(r, &p);
+	gst_rtcp_buffer_unmap(&rtcp);
+}
+
+struct reports *reports_new(GObject *session, guint32 ssrc)
+{
+	struct reports *r = g_new0(struct reports, 1);
+
+	g_mutex_init(&r->lock);
+	r->ssrc = ssrc;
+	r->session = g_object_ref(session);
+	r->signal = g_signal_connect(session, "on-receiving-rtcp", G_CALLBACK(on_rtcp), r);
+	return r;
+}
+
+void reports_poll(struct reports *r, report_fn fn, gpointer data)
+{
+	struct report_block b;
+	gboolean any;
+
+	g_mutex_lock(&r->lock);
+	any = r->any;
+	b = r->newest;
+	r->any = FALSE;
+	g_mutex_unlock(&r->lock);
+	if (any)
+		fn(&b, data);
+}
+
+void reports_free(struct reports *r)
+{
+	if (!r)
+		return;
+	g_signal_handler_disconnect(r->session, r->signal);
+	g_object_unref(r->session);
+	g_mutex_clear(&r->lock);
+	g_free(r);
 }

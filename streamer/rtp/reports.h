@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What peers report about a stream of ours (RFC 3550 section 6.4), as rtpbin keeps it. */
+/* What peers report about a stream of ours (RFC 3550 section 6.4), out of the RTCP that comes. */
 #ifndef PAQM_STREAMER_REPORTS_H
 #define PAQM_STREAMER_REPORTS_H
 
@@ -15,13 +15,19 @@ struct report_block {
 
 typedef void (*report_fn)(const struct report_block *b, gpointer data);
 
+struct reports;
+
 /**
- * reports_poll() - tell of each report that has come since the last call
+ * reports_new() - hear them from now on
  * @session: rtpbin's RTPSession
  * @ssrc: our stream
- * @seen: which report was told last; 0 in the beginning
- * @fn: told of it
  */
-void reports_poll(GObject *session, guint32 ssrc, guint64 *seen, report_fn fn, gpointer data);
+struct reports *reports_new(GObject *session, guint32 ssrc);
+/**
+ * reports_poll() - tell the newest report since the last call, if there was one
+ * @fn: told of it, with the largest loss of all since then
+ */
+void reports_poll(struct reports *r, report_fn fn, gpointer data);
+void reports_free(struct reports *r);
 
 #endif /* PAQM_STREAMER_REPORTS_H */
