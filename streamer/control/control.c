@@ -242,6 +242,7 @@ void ctl_receiver_report(struct ctl *c, double now, double lost, double rtt)
 	c->last_report = now;
 	if (c->fb.last_report > 0 && now - c->fb.last_report < PACKETS_RULE)
 		return;
+	fb_space(&c->fb, r.interval);
 	if (c->kind->report)
 		c->kind->report(c->state, &c->params, &r);
 }

@@ -88,6 +88,13 @@ static size_t give_up(struct fb *fb, uint64_t seq)
 	return lost;
 }
 
+void fb_space(struct fb *fb, double interval)
+{
+	if (interval > 0)
+		fb->spacing =
+			fb->spacing > 0 ? fb->spacing + (interval - fb->spacing) / 8 : interval;
+}
+
 bool fb_packets(struct fb *fb, double now, const struct fb_packet *pkts, size_t n,
 		struct fb_report *r)
 {
@@ -155,9 +162,7 @@ bool fb_packets(struct fb *fb, double now, const struct fb_packet *pkts, size_t 
 	};
 	if (isfinite(r->rtt))
 		fb->rtt = isfinite(fb->rtt) ? fb->rtt + (r->rtt - fb->rtt) / 8 : r->rtt;
-	if (r->interval > 0)
-		fb->spacing = fb->spacing > 0 ? fb->spacing + (r->interval - fb->spacing) / 8
-					      : r->interval;
+	fb_space(fb, r->interval);
 	r->x_sent = since > 0 && fb->last_sent > since ? 8 * bytes / (fb->last_sent - since) : NAN;
 	r->x_recv = fb_recv_rate(fb, fmax(r->interval, isfinite(fb->rtt) ? fb->rtt : 0));
 	fb->last_report = now;

@@ -18,6 +18,7 @@
 #define FB_PENDING 256	/* missing packets that are not yet given up */
 #define FB_HISTORY 4096 /* arrivals remembered for rates */
 #define FB_REPORT 2048	/* packets of one report; what exceeds it is not looked at */
+#define FB_INTERVAL 5.0 /* s between receiver reports, usually (RFC 3550 section 6.2) */
 
 struct fb_packet {
 	uint64_t seq; /* without wrap: fb_unwrap() */
@@ -77,6 +78,8 @@ struct fb_report {
 /* Sequence number of 16 bits to one that does not wrap. */
 uint64_t fb_unwrap(const struct fb *fb, uint16_t seq);
 void fb_init(struct fb *fb);
+/* A report of either kind came, so long after the one before; 0: it is the first. */
+void fb_space(struct fb *fb, double interval);
 /**
  * fb_packets() - take a report in
  * Return: false if it says nothing new; then *r is not written.
@@ -101,6 +104,20 @@ const struct fb_packet *fb_next_sign(const struct fb_report *r, bool marks, size
 bool fb_congested(const struct fb_report *r, bool marks, double since, double rtt);
 /* Bit/s that arrived during the last @window seconds of the peer's clock. */
 double fb_recv_rate(const struct fb *fb, double window);
+/**
+ * fb_arrived() - how many packets a report says have arrived
+ * @rate: that was sent at, bit/s
+ * @packet: bytes of each
+ * A receiver report without loss means all of the time since the one before, FB_INTERVAL at most.
+ */
+static inline double fb_arrived(const struct fb_report *r, double rate, double packet)
+{
+	if (r->expected)
+		return (double)r->n;
+	if (r->fraction > 0)
+		return 0;
+	return rate * (r->interval < FB_INTERVAL ? r->interval : FB_INTERVAL) / (8 * packet);
+}
 
 /* Smoothed round trip and its variation, s (RFC 6298 section 2). */
 struct fb_rtt {

@@ -104,7 +104,8 @@ static void gaimd_timeout(void *state, const struct ctl_params *p, double now)
 	}
 	if (s->step <= now) {
 		if (!s->limited)
-			s->rate += p->option[ALPHA] * s->packet / s->rtt.mean;
+			s->rate = fmin(s->rate + p->option[ALPHA] * s->packet / s->rtt.mean,
+				       p->rate_max / 8);
 		s->step = now + s->rtt.mean;
 	}
 }

@@ -129,7 +129,6 @@ static void rap_timeout(void *state, const struct ctl_params *p, double now)
 {
 	struct rap *s = state;
 
-	(void)p;
 	if (s->silent <= now) {
 		/* Who has sent nothing has nothing to be told of. */
 		if (!s->idle)
@@ -139,7 +138,7 @@ static void rap_timeout(void *state, const struct ctl_params *p, double now)
 	}
 	if (s->step <= now) {
 		if (!s->limited)
-			s->ipg = rap_step(s->ipg, s->rtt.mean);
+			s->ipg = fmax(rap_step(s->ipg, s->rtt.mean), 8 * s->packet / p->rate_max);
 		s->step = now + s->rtt.mean;
 	}
 }

@@ -53,8 +53,10 @@ static void tcplike_report(void *state, const struct ctl_params *p, const struct
 		s->window = s->slow_end;
 		s->cut = r->now;
 	} else if (!isfinite(r->x_sent) || r->x_sent >= USED * tcplike_rate(s, p)) {
+		double arrived = fb_arrived(r, tcplike_rate(s, p), s->packet);
+
 		/* A window that is not used does not grow (RFC 7661). */
-		for (size_t i = 0; i < r->n; i++)
+		for (double i = 0; i < arrived && tcplike_rate(s, p) < p->rate_max; i++)
 			s->window += s->window < s->slow_end ? 1 : 1 / s->window;
 	}
 	s->patience = fmax(s->rtt.any ? s->rtt.mean + 4 * s->rtt.var : FIRST,

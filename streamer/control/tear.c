@@ -160,6 +160,18 @@ static bool tear_in_order(struct tear *s, uint64_t seq)
 	return !s->gap;
 }
 
+/* It does not say which packets: all of them, in order, or a loss event. */
+static void tear_receiver_report(struct tear *s, const struct ctl_params *p,
+				 const struct fb_report *r)
+{
+	double arrived = fb_arrived(r, tear_rate(s, p), s->packet);
+
+	if (r->fraction > 0)
+		tear_event(s, p, r);
+	for (double i = 0; i < arrived; i++)
+		tear_arrival(s, tear_rate(s, p) >= p->rate_max);
+}
+
 static void tear_report(void *state, const struct ctl_params *p, const struct fb_report *r)
 {
 	struct tear *s = state;
@@ -188,6 +200,8 @@ static void tear_report(void *state, const struct ctl_params *p, const struct fb
 	for (; sign; sign = fb_next_sign(r, marks, &lost, &came))
 		if (sign->seq > s->known)
 			tear_event(s, p, r);
+	if (!r->expected)
+		tear_receiver_report(s, p, r);
 	s->patience =
 		fmax(fmax(4 * s->rtt.mean, 2 * 8 * s->packet / tear_rate(s, p) + 4 * s->rtt.mean),
 		     REPORTS_MISSED * r->fb->spacing);

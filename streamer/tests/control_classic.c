@@ -183,6 +183,29 @@ TEST(test_classic_silence)
 	}
 }
 
+/* A peer with receiver reports alone: without loss up to the highest rate, and no further. */
+TEST(test_classic_receiver_reports)
+{
+	static const struct ctl_kind *const kinds[] = {&ctl_rap, &ctl_gaimd, &ctl_tcplike,
+						       &ctl_tear};
+
+	for (size_t k = 0; k < ROWS(kinds); k++) {
+		struct ctl *c = ctl_new(kinds[k], &params, 0);
+
+		check(ctl_rate(c, 0) == params.rate_min, kinds[k]->name, ctl_rate(c, 0));
+		for (int i = 0; i < 3000; i++) {
+			ctl_sent(c, 0.02 * i, 1000);
+			if (i % 25 == 0)
+				ctl_receiver_report(c, 0.02 * i, 0, 0.02);
+			ctl_rate(c, 0.02 * i);
+		}
+		check(ctl_rate(c, 60) == params.rate_max, kinds[k]->name, ctl_rate(c, 60));
+		ctl_receiver_report(c, 60, 0.1, 0.02);
+		check(ctl_rate(c, 60) < 0.9 * params.rate_max, kinds[k]->name, ctl_rate(c, 60));
+		ctl_free(c);
+	}
+}
+
 TEST(test_choose)
 {
 	double option[CTL_OPTIONS];
