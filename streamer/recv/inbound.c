@@ -223,6 +223,13 @@ void inbound_take(struct inbound *in, guint32 ssrc)
 	g_mutex_unlock(&in->lock);
 }
 
+void inbound_leave(struct inbound *in, guint32 ssrc)
+{
+	g_mutex_lock(&in->lock);
+	g_hash_table_remove(in->buffers, GUINT_TO_POINTER(ssrc));
+	g_mutex_unlock(&in->lock);
+}
+
 guint inbound_tick(struct inbound *in, FILE *log)
 {
 	struct inbound_stats st = {0};

@@ -44,6 +44,9 @@ void inbound_correct(struct inbound *in, GstElement *corrector);
 /* Another stream is the one from now on. */
 void inbound_take(struct inbound *in, guint32 ssrc);
 
+/* Any thread: rtpbin has given up a stream that was not played; its jitter buffer can go. */
+void inbound_leave(struct inbound *in, guint32 ssrc);
+
 /* Any one thread: a packet of the stream came, or a retransmitted one. */
 void inbound_packet(struct inbound *in, guint32 rtp_ts);
 

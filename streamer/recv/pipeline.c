@@ -70,6 +70,7 @@ static void on_gone(guint32 ssrc, gpointer data)
 	if (r->srtp_key)
 		g_signal_emit_by_name(part_of(r->pipeline, "srtp"), "remove-key", ssrc);
 	g_signal_emit_by_name(r->demux, "clear-ssrc", ssrc);
+	inbound_leave(r->inbound, ssrc);
 }
 
 /* What gives each stream a thread. */

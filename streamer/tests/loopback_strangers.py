@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from streams import check, ended, finish, free_port, receive, send, threads
-from trial import rows, until
+from trial import Program, rows, until
 
 
 def foreign(program: str, tmp: Path) -> None:
@@ -167,13 +167,25 @@ def strangers(program: str, tmp: Path) -> None:
         receiver.end(signal.SIGINT)
 
 
+# what GStreamer keeps of these, it tells when it gets SIGUSR1
+COUNTED = {"GST_TRACERS": 'leaks(filters="GstRtpJitterBuffer")', "GST_LEAKS_TRACER_SIG": "1",
+           "GST_DEBUG": "leaks:7", "GST_DEBUG_NO_COLOR": "1"}  # fmt: skip
+
+
+def jitter_buffers(receiver: Program) -> int:
+    """How many a receiver keeps that runs with COUNTED."""
+    receiver.send_signal(signal.SIGUSR1)
+    receiver.tells("alive objects\n")
+    return int(receiver.said().split(" alive objects\n")[-2].split()[-1])
+
+
 def many(program: str, tmp: Path) -> None:
     """Thousands of sources on the port: a few get in, the stream goes on, another can come."""
     clip, recv = tmp / "clip.y4m", tmp / "mr"
     for key in ([], ["--srtp-key", tmp / "key"]):
         port = free_port()
         to, first, second = f"127.0.0.1:{port}", tmp / "m1", tmp / "m2"
-        receiver = receive(program, to, recv, *key)
+        receiver = receive(program, to, recv, *key, env=COUNTED)
         old = send(program, to, first, clip, "--loop", *key)
         with ended(receiver, old):
             until("packets come", lambda: (recv / "rx.csv").stat().st_size, receiver, old)
@@ -193,6 +205,8 @@ def many(program: str, tmp: Path) -> None:
                     most = max(most, threads(receiver.pid))
                     time.sleep(6)
             check(most < 60, f"many {key}: {most} threads")
+            kept = jitter_buffers(receiver)  # of 16 streams at most
+            check(kept <= 16, f"many {key}: {kept} jitter buffers")
             new = send(program, to, second, clip, "--loop", *key)
             with ended(new):
                 time.sleep(2)

@@ -51,11 +51,12 @@ def check(condition: bool, text: str) -> None:
 
 
 def receive(
-    program: str | Path, where: str, log: Path, *options: object, host: str = HERE
+    program: str | Path, where: str, log: Path, *options: object, host: str = HERE,
+    env: dict[str, str] | None = None,
 ) -> Program:
     """A receiver that listens."""
     return Program(host, program, "recv", "--listen", where, "--log", log, *options,
-                   ready="listening")
+                   ready="listening", env=env)
 
 
 def send(
