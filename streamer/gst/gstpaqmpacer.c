@@ -429,12 +429,17 @@ static gboolean set_clock(GstElement *element, GstClock *clock)
 /* What waits leaves at another rate from now on. Called with the lock held. */
 static void set_rate(GstPaqmPacer *self, guint64 rate)
 {
-	gint64 now = now_us(self);
+	gint64 now = now_us(self), left = MAX(self->busy, self->again) - now;
+	gint64 most = MAX(left, HOLD_MAX);
 	guint64 before = self->rate;
 
 	self->rate = rate;
 	if (!before || !rate || before == rate)
 		return;
+	if (due_at_rate(left, 0, before, rate) > most) { /* a deep fall: as slow as may be */
+		before = (guint64)most;
+		rate = (guint64)left;
+	}
 	for (GList *l = self->queue.head; l; l = l->next) {
 		struct item *it = l->data;
 

@@ -151,6 +151,32 @@ GST_START_TEST(test_rate_held)
 }
 GST_END_TEST;
 
+/* Neither does what waits when the rate falls deep, nor what comes behind it. */
+GST_START_TEST(test_rate_falls)
+{
+	static const guint small[] = {600, 600};
+
+	gst_harness_set(b.h, "paqmpacer", "rate", (guint64)8000000, NULL);
+	for (int i = 0; i < 100; i++) /* 100 ms */
+		push(&b, 1000, PT, i == 99, OURS);
+	pass_until(&b, 10000);
+	gst_harness_set(b.h, "paqmpacer", "rate", (guint64)300000, NULL);
+	for (int picture = 0; picture < 10; picture++) { /* 240 kbit/s */
+		pass_until(&b, 40000 * picture + 10000);
+		push_frame(&b, small, 2);
+	}
+	pass(&b, 120);
+	fail_unless(nth(&b, 99)->at > 490000 && nth(&b, 99)->at <= 510000, "%" G_GINT64_FORMAT,
+		    nth(&b, 99)->at);
+	for (guint i = 100; i < 120; i++) {
+		gint64 waited = nth(&b, i)->at - 40000 * (gint64)(i / 2 - 50) - 10000;
+
+		fail_unless(waited <= 540000, "%u: %" G_GINT64_FORMAT, i, waited);
+	}
+	bench_end(&b);
+}
+GST_END_TEST;
+
 /* What corrects comes behind its frame, in what is reserved; all is over when the next is due. */
 GST_START_TEST(test_reserve)
 {
@@ -537,6 +563,7 @@ static Suite *pacer_suite(void)
 	tcase_add_test(tc, test_rate_drains);
 	tcase_add_test(tc, test_rate_changes);
 	tcase_add_test(tc, test_rate_held);
+	tcase_add_test(tc, test_rate_falls);
 	tcase_add_test(tc, test_reserve);
 	tcase_add_test(tc, test_again);
 	tcase_add_test(tc, test_new_ssrc);
