@@ -68,7 +68,7 @@ static void on_gone(guint32 ssrc, gpointer data)
 	struct receiver *r = data;
 
 	if (r->srtp_key)
-		g_signal_emit_by_name(part_of(r->pipeline, "srtp"), "remove-key", ssrc);
+		rollover_leave(r->rollover, ssrc);
 	g_signal_emit_by_name(r->demux, "clear-ssrc", ssrc);
 	inbound_leave(r->inbound, ssrc);
 }
@@ -155,7 +155,7 @@ gboolean recv_build(struct receiver *r, GError **error)
 	if (!add_rtpbin(r, error))
 		return FALSE;
 	if (r->srtp_key) {
-		carry_use_key(part_of(r->pipeline, "srtp"), r->srtp_key);
+		r->rollover = rollover_new(part_of(r->pipeline, "srtp"), r->srtp_key);
 		carry_use_key(part_of(r->pipeline, "srtpout"), r->srtp_key);
 	}
 	r->news = part_of(r->pipeline, "news");

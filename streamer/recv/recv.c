@@ -247,6 +247,7 @@ out:
 	streams_free(r.streams);
 	gst_clear_object(&r.demux);
 	gst_clear_object(&r.pipeline);
+	rollover_free(r.rollover);
 	guard_free(r.guard);
 	if (r.main)
 		g_main_loop_unref(r.main);

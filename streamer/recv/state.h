@@ -16,6 +16,7 @@
 #include "streamer/rtp/ccfb.h"
 #include "streamer/rtp/guard.h"
 #include "streamer/rtp/returns.h"
+#include "streamer/rtp/rollover.h"
 #include "streamer/rtp/xr.h"
 
 struct receiver {
@@ -39,6 +40,7 @@ struct receiver {
 	gint tell_ecn;	/* atomic: reports are those of RFC 8888 */
 	guint64 ntp_ns; /* NTP time less that of monotonic_ns() */
 	GstBuffer *srtp_key;
+	struct rollover *rollover; /* NULL: no SRTP */
 	GObject *session;
 	char *controller;
 	gboolean rtx, fec;

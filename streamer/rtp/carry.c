@@ -75,15 +75,20 @@ gboolean carry_key_fits(const char *repeats, gboolean anyway, GError **error)
 	return FALSE;
 }
 
+GstCaps *carry_key_caps(GstBuffer *key, guint roc)
+{
+	return gst_caps_new_simple("application/x-srtp", "srtp-key", GST_TYPE_BUFFER, key, "roc",
+				   G_TYPE_UINT, roc, "srtp-cipher", G_TYPE_STRING, "aes-128-icm",
+				   "srtp-auth", G_TYPE_STRING, "hmac-sha1-80", "srtcp-cipher",
+				   G_TYPE_STRING, "aes-128-icm", "srtcp-auth", G_TYPE_STRING,
+				   "hmac-sha1-80", NULL);
+}
+
 static GstCaps *on_request_key(GstElement *dec, guint ssrc, gpointer data)
 {
 	(void)dec;
 	(void)ssrc;
-	return gst_caps_new_simple("application/x-srtp", "srtp-key", GST_TYPE_BUFFER, data,
-				   "srtp-cipher", G_TYPE_STRING, "aes-128-icm", "srtp-auth",
-				   G_TYPE_STRING, "hmac-sha1-80", "srtcp-cipher", G_TYPE_STRING,
-				   "aes-128-icm", "srtcp-auth", G_TYPE_STRING, "hmac-sha1-80",
-				   NULL);
+	return carry_key_caps(data, 0);
 }
 
 static void drop_key(gpointer key, GClosure *closure)

@@ -42,6 +42,9 @@ GstBuffer *carry_key(const char *path, GError **error);
  */
 gboolean carry_key_fits(const char *repeats, gboolean anyway, GError **error);
 
+/* What srtpdec asks for: the key, and a rollover counter to begin with (rollover.h). */
+GstCaps *carry_key_caps(GstBuffer *key, guint roc);
+
 /* Let an element srtpenc or srtpdec use that key: AES-128 counter mode, HMAC-SHA1-80. */
 void carry_use_key(GstElement *srtp, GstBuffer *key);
 

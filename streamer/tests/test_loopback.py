@@ -14,6 +14,7 @@ import struct
 import subprocess
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from streams import (
     HEIGHT,
     WIDTH,
     check,
+    ended,
     finish,
     free_port,
     receive,
@@ -62,6 +64,7 @@ def main(program: str) -> None:
         others.many(program, Path(name))
         others.reporters(program, Path(name))
         others.breaker(program, Path(name))
+        latecomer(program, Path(name))
         interlace(program, Path(name))
         ecn(program, Path(name))
     usage(program)
@@ -333,6 +336,29 @@ def repair(program: str, tmp: Path) -> None:
     check(int(frames[0]["allowance_bps"]) < 820_000, "repair: pictures pay from the first on")
     took = [r for r in rows(sent / "control.csv") if r["controller"] == "repair"]
     check(float(took[-1]["value"]) > 0, "repair: its bytes are not counted")
+
+
+def latecomer(program: str, tmp: Path) -> None:
+    """Who comes when the packets' numbers have begun anew can decrypt them all the same."""
+    port, came, key = free_port(), tmp / "lr", ["--srtp-key", tmp / "key"]
+    # 3,900 packets a second; with this seed the first has the number 32,343
+    many = ["--encoder", "avenc_bmp", "--rate-min", "40mbit", "--rate-max", "50mbit"]
+    seed = ["--seed", 31, "--reuse-keystream"]
+    sender = send(program, f"127.0.0.1:{port}", tmp / "ls", tmp / "clip.y4m", "--loop",
+                  "--controller", "fixed", "--no-breaker", *many, *seed, *key)  # fmt: skip
+    with ended(sender):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as early:
+            early.bind(("127.0.0.1", port))
+            early.settimeout(20)
+            before = number = 0
+            while number >= before:
+                before, number = number, int.from_bytes(early.recv(2048)[2:4], "big")
+        receiver = receive(program, f"127.0.0.1:{port}", came, *key)
+        with ended(receiver):
+            time.sleep(4)
+            finish(receiver, sender, signal.SIGTERM)
+    pictures = len(rows(came / "decoded.csv"))
+    check(pictures > 24, f"latecomer: {pictures} pictures")
 
 
 def interlace(program: str, tmp: Path) -> None:
