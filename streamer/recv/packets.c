@@ -133,6 +133,16 @@ static GstPadProbeReturn on_own_report(GstPad *pad, GstPadProbeInfo *info, gpoin
 	return GST_PAD_PROBE_OK;
 }
 
+/* Network thread: one that ought to be of a picture, whoever sends it. */
+static void count_unshown(struct receiver *r, const guint8 *p)
+{
+	if ((p[1] & 0x7f) == FEC_PT)
+		return;
+	g_atomic_int_set(&r->newest_ssrc, (gint)paqm_get32(p + 8));
+	g_atomic_int_set(&r->newest_pt, p[1] & 0x7f);
+	g_atomic_int_inc(&r->unshown);
+}
+
 /* Not of RTP: returns_see() looks closer. */
 static gboolean is_probe(const guint8 *p, gsize len)
 {
@@ -158,6 +168,7 @@ static GstPadProbeReturn on_packet(GstPad *pad, GstPadProbeInfo *info, gpointer 
 		return GST_PAD_PROBE_DROP;
 	}
 	if (map.size >= 12 && map.data[0] >> 6 == 2 && (map.data[1] & 0x7f) != RTX_PT) {
+		count_unshown(r, map.data);
 		meta = gst_buffer_get_net_address_meta(buf);
 		ours = streams_heard(r->streams, paqm_get32(map.data + 8),
 				     meta ? meta->addr : NULL);

@@ -11,6 +11,9 @@
 #include "streamer/recv/state.h"
 #include "streamer/rtp/wire.h"
 
+#define BARREN_MS 5000	  /* in which packets come, and no picture */
+#define BARREN_PACKETS 30 /* it may be the machine that is slow */
+
 /*
  * Carry the RTP time stamp through the decoder as presentation time: nothing
  * behind this point plays in time, and the decoder hands it back untouched.
@@ -169,6 +172,54 @@ gboolean recv_on_take(guint pt, gboolean first, gpointer receiver)
 	if (!first)
 		follow(r);
 	return TRUE;
+}
+
+static void tell_barren(struct receiver *r, guint32 ssrc, guint pt)
+{
+	const struct codec *codec = codec_of_payload(pt);
+
+	if (r->srtp_key && !rollover_proven(r->rollover, ssrc))
+		g_printerr("paqm-streamer: packets of SSRC %u cannot be decrypted: their sender "
+			   "has another key, or none; give both ends the same --srtp-key\n",
+			   ssrc);
+	else if (!codec)
+		g_printerr("paqm-streamer: packets of SSRC %u have payload type %u, which stands "
+			   "for no coding that is known here; 96 is H264\n",
+			   ssrc, pt);
+	else if ((r->interlace || r->fec) && pt != VIDEO_PT)
+		g_printerr("paqm-streamer: packets of SSRC %u are %s, and %s is for H264: leave it "
+			   "out\n",
+			   ssrc, codec->name, r->interlace ? "--interlace" : "--fec");
+	else
+		g_printerr(
+			"paqm-streamer: packets of SSRC %u come as %s, but no picture does: %s\n",
+			ssrc, codec->name,
+			r->srtp_key ? "what they carry is another coding, or broken"
+				    : "their sender encrypts, and this end needs its --srtp-key, "
+				      "or they carry another coding");
+}
+
+void recv_watch_pictures(struct receiver *r)
+{
+	gint pictures = g_atomic_int_get(&r->pictures), packets = g_atomic_int_get(&r->unshown);
+
+	if (pictures != r->barren.pictures) {
+		r->barren.pictures = pictures;
+		r->barren.ticks = 0;
+		r->barren.told = FALSE;
+		g_atomic_int_set(&r->unshown, 0);
+		r->barren.packets = 0;
+		return;
+	}
+	if (packets == r->barren.packets)
+		return;
+	r->barren.packets = packets;
+	if (++r->barren.ticks < BARREN_MS / INBOUND_TICK_MS || packets < BARREN_PACKETS ||
+	    r->barren.told)
+		return;
+	r->barren.told = TRUE;
+	tell_barren(r, (guint32)g_atomic_int_get(&r->newest_ssrc),
+		    (guint)g_atomic_int_get(&r->newest_pt));
 }
 
 gboolean recv_pictures(struct receiver *r, GError **error)

@@ -42,6 +42,7 @@ static gboolean on_tick(gpointer data)
 	guard_tick(r->guard, INBOUND_TICK_MS);
 	inbound_tick(r->inbound, r->inbound_csv);
 	streams_tick(r->streams, (guint)g_atomic_int_get(&r->pictures));
+	recv_watch_pictures(r);
 	/* who has begun to play since the last tick has been heard, and keeps its place by that */
 	guard_keep(r->guard, streams_played(r->streams));
 	if (++r->ticks % SUMMARY_TICKS == 0)

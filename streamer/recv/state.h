@@ -69,6 +69,13 @@ struct receiver {
 	guint64 rtp_ext; /* extended RTP time stamp */
 	gboolean have_ext;
 	gint pictures; /* atomic; the decoder's thread counts */
+	/* atomic: packets since the last picture, whoever sends them; the newest one's stream */
+	gint unshown, newest_ssrc, newest_pt;
+	struct {
+		gint pictures, packets;
+		guint ticks; /* with packets, since the last picture */
+		gboolean told;
+	} barren;
 	struct size size;
 };
 
@@ -83,6 +90,8 @@ GstFlowReturn recv_on_report(GstAppSink *sink, gpointer receiver);
 /* pictures.c */
 gboolean recv_pictures(struct receiver *r, GError **error);
 GstCaps *recv_on_pt_map(GstElement *bin, guint session, guint pt, gpointer receiver);
+/* Main loop, every INBOUND_TICK_MS: says why packets come and no picture does. */
+void recv_watch_pictures(struct receiver *r);
 /* A stream is about to be played; streams_fn. */
 gboolean recv_on_take(guint pt, gboolean first, gpointer receiver);
 

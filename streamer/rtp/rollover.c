@@ -150,6 +150,18 @@ struct rollover *rollover_new(GstElement *srtpdec, GstBuffer *key)
 	return r;
 }
 
+gboolean rollover_proven(struct rollover *r, guint32 ssrc)
+{
+	struct stream *st;
+	gboolean proven;
+
+	g_mutex_lock(&r->lock);
+	st = g_hash_table_lookup(r->streams, GUINT_TO_POINTER(ssrc));
+	proven = st && st->proven;
+	g_mutex_unlock(&r->lock);
+	return proven;
+}
+
 void rollover_leave(struct rollover *r, guint32 ssrc)
 {
 	g_mutex_lock(&r->lock);

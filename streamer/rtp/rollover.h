@@ -14,6 +14,8 @@ struct rollover;
 
 /* Let srtpdec use this key, for all streams. */
 struct rollover *rollover_new(GstElement *srtpdec, GstBuffer *key);
+/* Any thread: has a packet of this stream been authentic? */
+gboolean rollover_proven(struct rollover *r, guint32 ssrc);
 /* Any thread: nothing is kept of a stream. */
 void rollover_leave(struct rollover *r, guint32 ssrc);
 /* After the pipeline has stopped. */

@@ -106,6 +106,36 @@ def several(program: str, tmp: Path) -> None:
     check(late < 12, f"several, after a stranger: {late} of {len(sent)} missing at the end")
 
 
+def unplayable(program: str, tmp: Path) -> None:
+    """Packets that come and give no picture: the receiver says why, as far as it can know."""
+    ours, other = ["--srtp-key", tmp / "key"], ["--srtp-key", tmp / "other"]
+    (tmp / "other").write_text("ff" * 30)
+    vp8 = ["--encoder", "vp8enc"]
+    for there, here, why in (
+        (ours, other, "cannot be decrypted"), (ours, [], "cannot be decrypted"),
+        ([], other, "needs its --srtp-key"), (["--fec"], vp8, "are VP8, and --fec is for H264"),
+        (["--interlace", "rows"], vp8, "are VP8, and --interlace is for H264"),
+        ([], None, "have payload type 33"),
+    ):  # fmt: skip
+        port = free_port()
+        receiver = receive(program, f"127.0.0.1:{port}", tmp / "ur", *there)
+        with ended(receiver), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+            if here is None:
+                for n in range(300):
+                    head = struct.pack("!BBHII", 0x80, 33, n, n * 1800, 9)
+                    s.sendto(head + bytes(100), ("127.0.0.1", port))
+                    time.sleep(0.02)
+                receiver.tells(why)
+            else:
+                sender = send(program, f"127.0.0.1:{port}", tmp / "us", tmp / "clip.y4m", "--loop",
+                              *here)  # fmt: skip
+                with ended(sender):
+                    receiver.tells(why)
+                    sender.end(signal.SIGTERM)
+            said = receiver.end(signal.SIGINT)
+            check(said.count("packets of SSRC") == 1, f"unplayable {there} {here}: {said}")
+
+
 def vanishing(program: str, tmp: Path) -> None:
     """A receiver that is there no more: the sender goes on, slower, and ends well."""
     to, sent, came = f"127.0.0.1:{free_port()}", tmp / "vs", tmp / "vr"

@@ -59,6 +59,7 @@ def main(program: str) -> None:
         others.foreign(program, Path(name))
         others.several(program, Path(name))
         repair(program, Path(name))
+        others.unplayable(program, Path(name))
         others.vanishing(program, Path(name))
         others.strangers(program, Path(name))
         others.many(program, Path(name))
