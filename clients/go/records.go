@@ -49,23 +49,37 @@ var host = func() binary.ByteOrder {
 }()
 
 // Cause says where the advice for a flow comes from, or why there is none.
-type Cause uint8
+type Cause uint16
 
 const (
 	None    Cause = iota // no advice yet
 	ERF                  // rate: from the absolute rate of a message
 	ECF                  // rate: from the relative value of a message
 	Expired              // the last router has fallen silent
-	Lost                 // paqmd has been unreachable, or silent, for too long
-	Refused              // paqmd refused the flow: see Advice.Error
+)
+
+// What this package says itself: paqmd has a byte for its causes.
+const (
+	Lost    Cause = 256 + iota // paqmd has been unreachable, or silent, for too long
+	Refused                    // paqmd refused the flow: see Advice.Error
 )
 
 func (c Cause) String() string {
-	names := [...]string{"none", "erf", "ecf", "expired", "lost", "refused"}
-	if int(c) < len(names) {
-		return names[c]
+	switch c {
+	case None:
+		return "none"
+	case ERF:
+		return "erf"
+	case ECF:
+		return "ecf"
+	case Expired:
+		return "expired"
+	case Lost:
+		return "lost"
+	case Refused:
+		return "refused"
 	}
-	return fmt.Sprintf("other %d", uint8(c)) // of a later release; the rate counts
+	return fmt.Sprintf("other %d", uint16(c)) // of a later release; the rate counts
 }
 
 // Flow is a media flow as paqmd is told of it. Rates are in bit/s at the IP level.

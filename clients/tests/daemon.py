@@ -213,6 +213,17 @@ def check_later(t: Trial, program: str) -> None:
         f.expect("erf", 700_000)
         assert t.stats()["bad_records"] == 0
         f.end()
+    # 4 and 5 are numbers that a library might take for its own
+    for cause in (4, 5, 200):
+        with later_releases(t.ipc, cause) as between:
+            f = Follower(program, between)
+            f.add()
+            f.expect("none")
+            t.answer(message(quote(t.send_media()), cause, 700_000.0))
+            news = f.line()
+            assert news and news["rate_bps"] == 700_000, news
+            assert str(news["cause"]).startswith("other"), news
+            f.end()
     t.stop()
     print("ok: ends of different releases", flush=True)
 

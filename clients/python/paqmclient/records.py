@@ -155,7 +155,8 @@ def decode(record: bytes) -> Registered | Rate:
     (cookie, rate, router_id, router, captured, value, seq, period, qdelay, cause, flags,
      routers) = _take(_RATE_BODY, record)  # fmt: skip
     return Rate(
-        cookie=cookie, cause=Cause(cause), rate_bps=rate, router_id=router_id, router=_text(router),
+        cookie=cookie, cause=Cause(cause) if cause <= Cause.EXPIRED else Cause.OTHER,
+        rate_bps=rate, router_id=router_id, router=_text(router),
         value=value, seq=seq, period_ms=period, qdelay_ms=qdelay / 10,
         overload=bool(flags & _OVERLOAD), policed=bool(flags & _POLICED),
         final=bool(flags & _FINAL), auth=bool(flags & _AUTH), routers=routers,
