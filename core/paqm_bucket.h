@@ -66,15 +66,16 @@ static inline paqm_u32 paqm_bucket_depth(paqm_u32 cost_q16, paqm_u32 bytes)
 static inline int paqm_bucket_take(paqm_u32 *due, paqm_u32 now, paqm_u32 bytes, paqm_u32 cost_q16,
 				   paqm_u32 depth)
 {
-	paqm_u64 cost = paqm_bucket_time(cost_q16, bytes, now);
 	paqm_u32 from = (paqm_s32)(*due - now) > 0 ? *due : now;
+	paqm_u64 cost;
 
 	if (from - now > depth) {
-		if (from - now <=
-		    depth + PAQM_BUCKET_OWED + paqm_min64(cost_q16, PAQM_BUCKET_LONGEST))
+		/* in units a packet of 64 kB costs what one byte costs in Q16 */
+		if (from - now <= (paqm_u64)depth + PAQM_BUCKET_OWED + cost_q16)
 			return 0;
 		from = now;
 	}
+	cost = paqm_bucket_time(cost_q16, bytes, now);
 	*due = from + (cost < PAQM_BUCKET_LONGEST ? (paqm_u32)cost : PAQM_BUCKET_LONGEST);
 	return 1;
 }
