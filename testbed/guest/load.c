@@ -5,7 +5,8 @@
  *
  *	load udp ...	RTP flows at a rate of their own, deaf to the network: floods, audio
  *	load idle ...	RTP flows of three or four packets each
- *	load web ...	short TCP connections, this many a second
+ *	load web ...	short TCP connections, this many a second; --lasting: one for all, with what
+ *			each would carry at regular times: a player, a chat, telemetry
  *	load sink ...	receives UDP and tells what came, per port
  *	load websink ..	receives the connections
  *
@@ -52,33 +53,21 @@ void must_bind(int fd, int port)
 
 static void parse(struct options *o, int argc, char **argv)
 {
-	static const struct option options[] = {{"to", 1, NULL, 't'},
-						{"port", 1, NULL, 'p'},
-						{"ports", 1, NULL, 'P'},
-						{"flows", 1, NULL, 'n'},
-						{"size", 1, NULL, 'z'},
-						{"type", 1, NULL, 'k'},
-						{"rate", 1, NULL, 'r'},
-						{"off-rate", 1, NULL, 'R'},
-						{"on-ms", 1, NULL, 'o'},
-						{"off-ms", 1, NULL, 'O'},
-						{"burst-ms", 1, NULL, 'b'},
-						{"ports-per-s", 1, NULL, 'c'},
-						{"ssrc-per-s", 1, NULL, 's'},
-						{"ssrcs", 1, NULL, 'S'},
-						{"ect", 1, NULL, 'e'},
-						{"per-s", 1, NULL, 'w'},
-						{"low", 1, NULL, 'l'},
-						{"high", 1, NULL, 'h'},
-						{"pareto", 1, NULL, 'q'},
-						{"algorithm", 1, NULL, 'a'},
-						{"late-ms", 1, NULL, 'L'},
-						{"epoch", 1, NULL, 'E'},
-						{"from-ns", 1, NULL, 'f'},
-						{"until-ns", 1, NULL, 'u'},
-						{"seed", 1, NULL, 'x'},
-						{"log", 1, NULL, 'g'},
-						{0}};
+	static const struct option options[] = {
+		{"to", 1, NULL, 't'},	      {"port", 1, NULL, 'p'},
+		{"ports", 1, NULL, 'P'},      {"flows", 1, NULL, 'n'},
+		{"size", 1, NULL, 'z'},	      {"type", 1, NULL, 'k'},
+		{"rate", 1, NULL, 'r'},	      {"off-rate", 1, NULL, 'R'},
+		{"on-ms", 1, NULL, 'o'},      {"off-ms", 1, NULL, 'O'},
+		{"burst-ms", 1, NULL, 'b'},   {"ports-per-s", 1, NULL, 'c'},
+		{"ssrc-per-s", 1, NULL, 's'}, {"ssrcs", 1, NULL, 'S'},
+		{"ect", 1, NULL, 'e'},	      {"per-s", 1, NULL, 'w'},
+		{"low", 1, NULL, 'l'},	      {"high", 1, NULL, 'h'},
+		{"pareto", 1, NULL, 'q'},     {"algorithm", 1, NULL, 'a'},
+		{"late-ms", 1, NULL, 'L'},    {"epoch", 1, NULL, 'E'},
+		{"from-ns", 1, NULL, 'f'},    {"until-ns", 1, NULL, 'u'},
+		{"seed", 1, NULL, 'x'},	      {"log", 1, NULL, 'g'},
+		{"lasting", 0, NULL, 'i'},    {0}};
 	uint64_t seed = 1;
 	int option, i;
 
@@ -161,6 +150,9 @@ static void parse(struct options *o, int argc, char **argv)
 			break;
 		case 'g':
 			o->log = optarg;
+			break;
+		case 'i':
+			o->lasting = true;
 			break;
 		default:
 			exit(2);

@@ -4,6 +4,7 @@
 #define PAQM_LOAD_H
 
 #include <netinet/in.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define PROGRAM "load"
@@ -21,6 +22,7 @@ struct options {
 	int port, ports, flows, size, kind, ssrcs, ect, low, high;
 	double rate, off_rate, on_ms, off_ms, burst_ms, ports_per_s, ssrc_per_s, per_s, late_ms;
 	double pareto;
+	bool lasting;
 	int64_t epoch, from, until;
 	unsigned short random[3];
 };

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/sockios.h>
 #include <math.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,6 +21,7 @@
 
 #define CONNECTIONS_MAX 4096
 #define CHUNK 65536
+#define LOOK_NS 1000000 /* how often --lasting looks whether all has been acknowledged */
 
 struct connection {
 	int64_t begin;
@@ -105,27 +108,79 @@ static int wait_events(int64_t until, int64_t now)
 	return ppoll(polled, (nfds_t)open_connections, &t, NULL);
 }
 
-static int64_t poisson(struct options *o)
+/* Until the next: regular where one connection lasts, else at random. */
+static int64_t gap(struct options *o)
 {
+	if (o->lasting)
+		return llround(NS / o->per_s);
 	return llround(-log(1 - erand48(o->random)) / o->per_s * NS);
+}
+
+/*
+ * One connection for all: what is to go is added to what has not gone yet. An entry of the log is
+ * what went until all was acknowledged.
+ */
+static void web_lasting(struct options *o, FILE *log)
+{
+	static const char block[CHUNK];
+	struct connection *c = &connection[0];
+	int64_t now, next = o->from + gap(o);
+	int begun = 0, done = 0, unacked = 0;
+	ssize_t n = 0;
+
+	while (now_ns() < o->from) /* the sink listens by then */
+		sleep_until(o->from);
+	open_connection(o, o->from);
+	c->left = c->bytes = 0;
+	while ((now = now_ns()) < o->until && (n >= 0 || errno == EAGAIN)) {
+		if (next <= now) {
+			int bytes = draw_bytes(o);
+
+			if (!c->bytes)
+				c->begin = now;
+			c->bytes += bytes;
+			c->left += bytes;
+			begun++;
+			next += gap(o);
+		}
+		n = 0;
+		while (c->left && n >= 0) {
+			n = send(polled[0].fd, block, c->left < CHUNK ? (size_t)c->left : CHUNK,
+				 MSG_NOSIGNAL);
+			c->left -= n > 0 ? (int)n : 0;
+		}
+		if (c->bytes && !c->left && !ioctl(polled[0].fd, SIOCOUTQ, &unacked) && !unacked) {
+			fprintf(log, "%lld,%d,%.3f\n", (long long)c->begin, c->bytes,
+				(double)(now - c->begin) / 1e6);
+			c->bytes = 0;
+			done++;
+		}
+		sleep_until(c->bytes && now + LOOK_NS < next ? now + LOOK_NS : next);
+	}
+	printf("{\"begun\": %d, \"done\": %d, \"failed\": %d, \"unfinished\": %d}\n", begun, done,
+	       n < 0 && errno != EAGAIN, !!c->bytes);
 }
 
 int web_main(struct options *o)
 {
 	FILE *log = fopen(o->log, "w");
-	int64_t now, next = o->from + poisson(o);
+	int64_t now, next = o->from + gap(o);
 	int begun = 0, done = 0, failed = 0, i;
 	bool good;
 
 	if (!log)
 		die("%s: %s", o->log, strerror(errno));
 	fputs("t_ns,bytes,ms\n", log);
+	if (o->lasting) {
+		web_lasting(o, log);
+		return fclose(log) ? 2 : 0;
+	}
 	/* what is under way at the end has another second */
 	while ((now = now_ns()) < o->until + (open_connections ? NS : 0)) {
 		if (next <= now && next < o->until) {
 			open_connection(o, now);
 			begun++;
-			next += poisson(o);
+			next += gap(o);
 		}
 		wait_events(next < o->until ? next : o->until + NS, now);
 		now = now_ns();

@@ -50,7 +50,7 @@ FLOOD = {
     "ssrcs": 1,
     "ect": None,
 }
-WEB = {"bytes_min": 30000, "bytes_max": 60000, "congestion_control": "cubic"}
+WEB = {"bytes_min": 30000, "bytes_max": 60000, "congestion_control": "cubic", "lasting": False}
 ECT = {None: 0, "ect1": 1, "ect0": 2}  # the two bits in the IP header
 
 
@@ -180,6 +180,7 @@ def _load_of(kind: str, entry: dict[str, Any]) -> dict[str, Any]:
         entry = {**WEB, **entry}
         words = ["--per-s", str(entry["per_s"]), "--low", str(entry["bytes_min"])]
         words += ["--high", str(entry["bytes_max"]), "--algorithm", entry["congestion_control"]]
+        words += ["--lasting"] if entry["lasting"] else []
         return load | {"mode": "web", "ports": 1, "rate": None, "as_one": True, "words": words}
     if kind == "idle":
         words = ["--flows", str(entry["flows"])]
