@@ -275,6 +275,22 @@ static void paqm_flow_rate(struct paqm_flow_gauge *g, u64 rate, const struct paq
 		g->rate = (g->rate + rate) / 2;
 }
 
+/*
+ * Has a flow been a newcomer before, and ended unmeasured? A packet a second would make it one for
+ * ever, and take a full flow's share from all others for that time. It weighs what it sends, as a
+ * stranger does, until it lasts.
+ */
+static bool paqm_gauge_again(const struct paqm_flow_gauge *g)
+{
+	return g->marked == PAQM_MARKED_ENDED || g->marked == PAQM_MARKED_AGAIN;
+}
+
+/* Is the window that of a flow which is not known yet? */
+static bool paqm_gauge_own(const struct paqm_flow_gauge *g)
+{
+	return g->marked == PAQM_MARKED_OWN || g->marked == PAQM_MARKED_AGAIN;
+}
+
 /* A newcomer's window, ns; 0: it has not lasted. */
 static u64 paqm_flow_lasted(const struct paqm_flow_gauge *g, const struct paqm_walk *w, u32 silent)
 {
@@ -289,11 +305,11 @@ static bool paqm_flow_measure(struct paqm_flow_gauge *g, const struct paqm_walk 
 {
 	u64 window = w->window_ns;
 
-	if (g->marked == PAQM_MARKED_OWN) {
+	if (paqm_gauge_own(g)) {
 		window = paqm_flow_lasted(g, w, silent);
 		if (!window)
 			return false;
-		g->marked = PAQM_MARKED_NOT; /* the next one is the round's */
+		WRITE_ONCE(g->marked, PAQM_MARKED_NOT); /* the next one is the round's */
 	} else if (g->marked != PAQM_MARKED_ROUND || window < w->window_min_ns) {
 		return false;
 	}
@@ -362,13 +378,17 @@ static void paqm_flow_visit_media(struct paqm_flows *t, struct paqm_flow *f,
 	c->media++;
 	if (!(seen & PAQM_KNOWN)) {
 		if (!measured || !g->rate || g->marked == PAQM_MARKED_ROUND) {
-			c->newcomers++;
-			c->joining += paqm_host_joins(m, w);
-			if (g->marked == PAQM_MARKED_OWN)
+			bool again = paqm_gauge_again(g);
+
+			if (!again) {
+				c->newcomers++;
+				c->joining += paqm_host_joins(m, w);
+			}
+			if (paqm_gauge_own(g))
 				return;
 			paqm_gauge_open(g, bytes, turns);
 			g->mark_tick = w->now_tick;
-			g->marked = PAQM_MARKED_OWN;
+			WRITE_ONCE(g->marked, again ? PAQM_MARKED_AGAIN : PAQM_MARKED_OWN);
 			return;
 		}
 		c->proven++;
@@ -407,7 +427,7 @@ static bool paqm_flow_has_host(const struct paqm_flow *f, const struct paqm_flow
 	if (paqm_flow_class(f) != PAQM_MEDIA || silent > PAQM_FLOW_ACTIVE_TICKS)
 		return false;
 	return READ_ONCE(f->every) & PAQM_KNOWN ||
-	       (g->known == READ_ONCE(g->claim) && g->marked == PAQM_MARKED_OWN &&
+	       (g->known == READ_ONCE(g->claim) && paqm_gauge_own(g) &&
 		READ_ONCE(f->bytes) != g->mark && paqm_flow_lasted(g, w, silent));
 }
 
@@ -481,7 +501,7 @@ static void paqm_flow_visit(struct paqm_flows *t, struct paqm_flow *f, u32 tag,
 		g->held = 0;
 		g->deaf = 0;
 		g->counted = 0;
-		g->marked = PAQM_MARKED_NOT;
+		WRITE_ONCE(g->marked, PAQM_MARKED_NOT);
 		WRITE_ONCE(g->drop, 0);
 	}
 	before = g->rate;
@@ -494,9 +514,9 @@ static void paqm_flow_visit(struct paqm_flows *t, struct paqm_flow *f, u32 tag,
 		return;
 	c->used++;
 	if (silent > PAQM_FLOW_ACTIVE_TICKS) {
-		if (g->marked == PAQM_MARKED_OWN) {
-			g->marked = PAQM_MARKED_ENDED;
-			c->passed++;
+		if (paqm_gauge_own(g)) {
+			c->passed += g->marked == PAQM_MARKED_OWN;
+			WRITE_ONCE(g->marked, PAQM_MARKED_ENDED);
 		}
 		return;
 	}

@@ -194,6 +194,7 @@ enum paqm_marked {
 	PAQM_MARKED_ROUND, /* that of the round */
 	PAQM_MARKED_OWN,   /* a newcomer's: since it was first seen */
 	PAQM_MARKED_ENDED, /* a newcomer that went before it was measured; counted */
+	PAQM_MARKED_AGAIN, /* that of one that ended once: since it was seen again */
 };
 
 /**

@@ -323,7 +323,7 @@ static void paqm_solve(struct paqm_sched_data *q, unsigned long events, bool who
 				       paqm_auto_drain(q));
 		ceiling = paqm_mul_q24(cu, rho);
 		q->fair_base = paqm_mm_solve(&q->census.mm, cap, PAQM_RATE_MIN, ceiling);
-		if (events & ~BIT(PAQM_EV_SPLIT) ||
+		if (events & (BIT(PAQM_EV_CAPACITY) | BIT(PAQM_EV_QUEUE)) ||
 		    (events && !paqm_about(before, q->fair_base)))
 			paqm_trim_reset(q, now);
 		else if (whole)
