@@ -379,6 +379,8 @@ static __always_inline struct sk_buff *paqm_take_elastic(struct Qdisc *sch, u64 
 		skb = paqm_bulk_take(sch, now);
 	else
 		skb = paqm_pop(q, queue);
+	if (!paqm_elastic_waits(q))
+		WRITE_ONCE(q->elastic_busy_ns, q->elastic_busy_ns + now - q->elastic_since);
 	return paqm_waited(queue, skb, now);
 }
 

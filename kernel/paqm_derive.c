@@ -178,6 +178,8 @@ static void paqm_derive_drr(struct paqm_sched_data *q, u64 cu, u64 ct, u32 mtu)
 	/* one or two packets are no queue, however slow the link */
 	target = max(PAQM_BULK_TARGET_NS, packet_ns + packet_ns / 2);
 	interval = max3(PAQM_BULK_INTERVAL_NS, (u64)q->rtt_us * NSEC_PER_USEC, 2 * target);
+	if (paqm_calm(q)) /* its bursts wait, but no queue stands */
+		interval *= PAQM_CALM_PERIODS;
 	WRITE_ONCE(t->codel.target, (codel_time_t)(target >> CODEL_SHIFT));
 	WRITE_ONCE(t->codel.interval, (codel_time_t)(interval >> CODEL_SHIFT));
 }

@@ -394,6 +394,7 @@ static __always_inline int paqm_put(struct sk_buff *skb, struct Qdisc *sch, enum
 		if (likely(q->isolate && !child)) {
 			if (!paqm_elastic_waits(q)) { /* alone: no queue of its own, and room */
 				WRITE_ONCE(queue->load, queue->load + wire);
+				WRITE_ONCE(q->elastic_since, now);
 				return paqm_join(skb, sch, queue, now);
 			}
 			fq = paqm_bulk_of(q, tag);

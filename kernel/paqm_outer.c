@@ -145,6 +145,7 @@ static void paqm_measure(struct paqm_sched_data *q, u64 now, struct paqm_walk *w
 		q->elastic_mean = q->elastic_rate;
 	else
 		q->elastic_mean = (3 * q->elastic_mean + q->elastic_rate) / 4;
+	paqm_measure_calm(q, window, now);
 	q->elastic_wait_ns = all > packets ? paqm_div64(waited, all - packets) : 0;
 	notices = paqm_muldiv(all, NSEC_PER_SEC, window * PAQM_NOTICE_PACKETS);
 	WRITE_ONCE(q->notice_gap_ns,
@@ -166,6 +167,7 @@ static void paqm_set_marks(struct paqm_sched_data *q, u64 now)
 	q->mark_others = READ_ONCE(q->queue[PAQM_ELASTIC].st.sent_packets);
 	q->mark_waited = READ_ONCE(q->queue[PAQM_ELASTIC].st.sojourn_ns);
 	q->mark_media_waited = paqm_media_waited(q);
+	q->mark_busy = paqm_elastic_busy(q, now);
 	q->mark_stamp = now;
 }
 
@@ -441,7 +443,7 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events,
 	spin_unlock(&q->top_lock);
 	q->n_media = q->census.media;
 	q->n_elastic = heard ? q->census.elastic : 0;
-	q->leave_ns = q->n_elastic && q->n_elastic <= PAQM_FEW_ELASTIC ?
+	q->leave_ns = q->n_elastic && q->n_elastic <= PAQM_FEW_ELASTIC && !paqm_calm(q) ?
 			      now + ((u64)(q->census.leaves + 1) << 20) : 0;
 	paqm_level(q, PAQM_ELASTIC, &qlen, &backlog);
 	/* only mice, but more than a trickle: count them as one flow */
@@ -449,7 +451,7 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events,
 	    (q->elastic_rate > paqm_mul_q24(q->capacity, PAQM_ELASTIC_FLOOR_Q24) ||
 	     backlog > 10 * psched_mtu(qdisc_dev(q->sch))))
 		q->n_elastic = 1;
-	if (!heard || (w.window_ns >= w.window_min_ns && !q->elastic_rate))
+	if (!paqm_calm(q) && (!heard || (w.window_ns >= w.window_min_ns && !q->elastic_rate)))
 		WRITE_ONCE(q->elastic_awake, false);
 	paqm_weigh_newcomers(q, whole);
 	paqm_judge_elastic(q, whole);
@@ -518,7 +520,7 @@ void paqm_outer_work(struct work_struct *work)
 	mutex_lock(&q->ctl_lock);
 	if (q->n_elastic) {
 		heard = paqm_heard(q, now);
-		if (!heard)
+		if (!heard && !paqm_calm(q))
 			paqm_raise(q, PAQM_EV_SPLIT);
 	}
 	if (q->leave_ns && now >= q->leave_ns) {

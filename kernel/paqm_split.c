@@ -9,6 +9,8 @@
 #include "paqm_class.h"
 #include "paqm_split.h"
 
+#define PAQM_CALM_ROOM_Q24 PAQM_Q24(150, 100) /* of their mean rate, for bursts to be over soon */
+
 /* ms until the elastic class counts as idle; 0: it is, and none of its packets waits. */
 u32 paqm_heard(const struct paqm_sched_data *q, u64 now)
 {
@@ -37,7 +39,58 @@ u32 paqm_elastic_ticks(const struct paqm_sched_data *q)
 /* What the elastic class uses, with room to grow: else it would lose the rest of its share. */
 static u64 paqm_elastic_demand(const struct paqm_sched_data *q)
 {
-	return paqm_mul_q24(q->elastic_mean, PAQM_MM_HEADROOM_Q24) + paqm_div64(q->capacity, 50);
+	u64 used = paqm_calm(q) ? paqm_mul_q24(q->elastic_long, PAQM_CALM_ROOM_Q24) :
+				  paqm_mul_q24(q->elastic_mean, PAQM_MM_HEADROOM_Q24);
+
+	return used + paqm_div64(q->capacity, 50);
+}
+
+/* For how long in sum the elastic class has held packets, ns. */
+u64 paqm_elastic_busy(const struct paqm_sched_data *q, u64 now)
+{
+	u64 since = READ_ONCE(q->elastic_since);
+	u32 qlen, backlog;
+
+	paqm_level(q, PAQM_ELASTIC, &qlen, &backlog);
+	return READ_ONCE(q->elastic_busy_ns) + (qlen && now > since ? now - since : 0);
+}
+
+/* What elastic flows together are entitled to, bit/s. */
+static u64 paqm_elastic_share(const struct paqm_sched_data *q)
+{
+	return paqm_muldiv(q->capacity, PAQM_Q16_ONE - q->entitled, PAQM_Q16_ONE);
+}
+
+/*
+ * Is the elastic class calm? After a measured @window, ns. A greedy flow fills its queue for most
+ * of the time, whatever it gets; bursts that are served at more than their mean rate do not. What
+ * begins or ends in mid-window is in two of them.
+ */
+void paqm_measure_calm(struct paqm_sched_data *q, u64 window, u64 now)
+{
+	u64 held = paqm_elastic_busy(q, now) - q->mark_busy;
+	u32 busy = paqm_muldiv(min(held, window), PAQM_Q16_ONE, window);
+	s32 age = (s32)(paqm_flow_clock(now) - READ_ONCE(q->elastic_last));
+	bool bursts = q->isolate && q->cfg.borrow && !q->cfg.split && paqm_by_demands(q) &&
+		      !rcu_access_pointer(q->child) &&
+		      paqm_flow_ms(max(age, 0)) <= PAQM_CALM_SILENT_MS &&
+		      busy + q->busy_then <= PAQM_Q16_ONE / 2 * 3 &&
+		      2 * q->elastic_long <= paqm_elastic_share(q);
+
+	q->busy_then = busy;
+	if (!bursts) {
+		q->elastic_calm = 0;
+		q->elastic_long = q->elastic_rate;
+		return;
+	}
+	/* how long a pause is says nothing about those who come after it */
+	if (q->elastic_rate && q->elastic_calm < PAQM_CALM_PERIODS)
+		q->elastic_calm++;
+	if (q->elastic_calm == 1 && q->elastic_rate)
+		q->calm_seen = 0;
+	q->calm_seen = min_t(u32, q->calm_seen + 1, PAQM_CALM_MOST);
+	q->elastic_long = paqm_div64(q->elastic_long * (q->calm_seen - 1) + q->elastic_rate,
+				     q->calm_seen);
 }
 
 /* Hosts, where these are to be equal, or NULL. The published laws know flows only. */
@@ -92,12 +145,16 @@ u32 paqm_find_split(struct paqm_sched_data *q)
  */
 void paqm_judge_elastic(struct paqm_sched_data *q, bool whole)
 {
-	u64 share = paqm_muldiv(q->capacity, PAQM_Q16_ONE - q->entitled, PAQM_Q16_ONE);
+	u64 share = paqm_elastic_share(q);
 	u64 target = q->cfg.elastic_target * (u64)NSEC_PER_USEC;
 	bool idle, room;
 
-	if (!whole && q->n_elastic > q->n_elastic_then + q->n_elastic_then / 2 + 1)
+	if (!whole && q->n_elastic > q->n_elastic_then + q->n_elastic_then / 2 + 1) {
 		q->elastic_limited = false; /* others have come since */
+		q->elastic_calm = 0;
+	}
+	if (paqm_calm(q)) /* also while it pauses */
+		q->n_elastic = max(q->n_elastic, 1U);
 	if (!whole)
 		return;
 	q->n_elastic_then = max(q->n_elastic,
@@ -107,7 +164,7 @@ void paqm_judge_elastic(struct paqm_sched_data *q, bool whole)
 	room = q->elastic_wait_ns < 2 * target &&
 	       q->outer_rate + q->elastic_mean < paqm_muldiv(q->capacity, 9, 10);
 	q->elastic_limited = q->cfg.borrow && q->n_elastic && !rcu_access_pointer(q->child) &&
-			     (idle || room) && paqm_elastic_demand(q) < share;
+			     (idle || room || paqm_calm(q)) && paqm_elastic_demand(q) < share;
 }
 
 u32 paqm_split(const struct paqm_sched_data *q)

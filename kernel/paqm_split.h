@@ -15,10 +15,26 @@
 #define PAQM_SILENT_MS 250
 #define PAQM_SILENT_MOST_MS 500 /* with far senders */
 
+/*
+ * Chats, polling, live video in pieces: an elastic class that has held no packet for a quarter of
+ * the time, in so many periods that had some, is calm. It counts with its mean use then, also while
+ * it pauses: in turn as a full flow and as none it would make the rates of all media flap.
+ */
+#define PAQM_CALM_PERIODS 4
+#define PAQM_CALM_MOST 16 /* that are remembered */
+#define PAQM_CALM_SILENT_MS 700 /* bursts that are rarer get a full share each */
+
+static inline bool paqm_calm(const struct paqm_sched_data *q)
+{
+	return q->elastic_calm >= PAQM_CALM_PERIODS;
+}
+
 struct paqm_hosts *paqm_hosts(const struct paqm_sched_data *q);
 u32 paqm_find_split(struct paqm_sched_data *q);
 u32 paqm_heard(const struct paqm_sched_data *q, u64 now);
 u32 paqm_elastic_ticks(const struct paqm_sched_data *q);
+u64 paqm_elastic_busy(const struct paqm_sched_data *q, u64 now);
+void paqm_measure_calm(struct paqm_sched_data *q, u64 window, u64 now);
 void paqm_judge_elastic(struct paqm_sched_data *q, bool whole);
 u32 paqm_split(const struct paqm_sched_data *q);
 u64 paqm_media_capacity(const struct paqm_sched_data *q);

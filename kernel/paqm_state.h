@@ -263,6 +263,8 @@ struct paqm_sched_data {
 	bool awake; /* timer and outer loop run */
 	bool elastic_awake; /* its next packet is no event */
 	u32 elastic_last; /* when the last elastic packet came, paqm_flow_clock() */
+	u64 elastic_since; /* ns: when the elastic class was empty last, and got a packet */
+	u64 elastic_busy_ns; /* for how long in sum it held some, until it was empty last */
 	bool stalled; /* the child held back all there was: no credit for the shaper */
 	u64 idle_since;
 	u64 idle_ns;
@@ -368,6 +370,10 @@ struct paqm_sched_data {
 	u32 even; /* if all flows had the same, by weight; 0: it does not go by demand */
 	bool elastic_limited; /* they do not */
 	u32 n_elastic_then; /* the most of them, lately */
+	u8 elastic_calm; /* periods in which their class was empty for long, see paqm_calm() */
+	u8 calm_seen; /* periods since the first of these */
+	u32 busy_then; /* part of the last period in which it was not, Q16 */
+	u64 mark_busy;
 	u64 elastic_wait_ns; /* mean sojourn of theirs in the last window */
 	u64 mark_waited;
 	u64 mark_media_waited;
@@ -382,6 +388,7 @@ struct paqm_sched_data {
 	u64 outer_rate;
 	u64 elastic_rate;
 	u64 elastic_mean; /* smoothed: short connections come in bursts */
+	u64 elastic_long; /* more, over their pauses */
 	u32 trim;
 	u64 trim_ns; /* when it began anew */
 	u32 mean_len; /* of media packets, bytes */
