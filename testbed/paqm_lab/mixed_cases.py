@@ -293,6 +293,8 @@ def regimes() -> list[Case]:
         )
     facts: dict[str, Json] = {
         "web": {"changes": True},
+        "chat": {"changes": True},
+        "player": {"changes": True},
         "limited": {"limited": [f"f{n}" for n in range(1, 11)]},
     }
     more: list[tuple[str, str, int, Json]] = [
@@ -305,6 +307,31 @@ def regimes() -> list[Case]:
                 "web": [{"name": "web", "per_s": 50, "start": 1, "stop": SECONDS}],
             },
         ),
+        *[
+            (
+                name,
+                f"three followers, {kb} kB {often} over one TCP connection",
+                8,
+                {
+                    "media": followers(3),
+                    "web": [
+                        {
+                            "name": "web",
+                            "per_s": per_s,
+                            "bytes_min": kb * 1000,
+                            "bytes_max": kb * 1000,
+                            "lasting": True,
+                            "start": 1,
+                            "stop": SECONDS,
+                        }
+                    ],
+                },
+            )
+            for name, kb, per_s, often in (
+                ("chat", 20, 3.33, "every 0.3 s"),
+                ("player", 500, 0.25, "every 4 s"),
+            )
+        ],
         (
             "bundle",
             "three followers, a bundle of 25 SSRCs in one flow",

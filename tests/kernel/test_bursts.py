@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Traffic that comes and goes: a still shared screen, a chat, polling. What all others are told is
+their fair rate beside what it uses, not beside a full flow each time that it comes.
+"""
+
+from __future__ import annotations
+
+from time import sleep
+
+import pytest
+
+from checks import within
+from guest import Wire
+
+HALF = 0.96 * 8 / 2  # of a link of 8 Mbit/s, without headroom
+
+
+def told(wire: Wire, seconds: float) -> list[float]:
+    """The fair rate in Mbit/s, ten times a second."""
+    rates = []
+    for _ in range(round(10 * seconds)):
+        rates.append(wire.stats.fair_rate_bps / 1e6)
+        sleep(0.1)
+    return sorted(rates)
+
+
+def percent(rate: float, whole: float) -> float:
+    return 100 * rate / whole
+
+
+@pytest.mark.parametrize("every", [0.6, 1.0, 2.0])
+def test_a_packet_now_and_then_is_no_flow(wire: Wire, every: float) -> None:
+    """RTP that is silent for longer than 0.5 s each time: it ends, and were a newcomer again."""
+    wire.queue("paqm bandwidth 8mbit feedback icmp")
+    with (wire.send("rtp", flows=2, rate=7.2e6, seconds=26),
+          wire.send("rtp", port=7000, rate=8000 / every, seconds=26)):
+        sleep(12)  # some packets make it RTP, and once it is a flow that may stay
+        rates = told(wire, 12)
+    within("least fair rate, of half of what there is, per cent", percent(rates[0], HALF), 95, 135)
+
+
+@pytest.mark.parametrize(("packets", "every", "lost"), [(3, 0.28, 0), (14, 0.3, 0), (30, 0.6, 10)])
+def test_bursts_count_with_their_mean(wire: Wire, packets: int, every: float, lost: int) -> None:
+    """Elastic traffic that pauses for longer than 0.25 s each time, or waits for itself only."""
+    wire.queue("paqm bandwidth 8mbit feedback icmp")
+    used = packets * 8000 / every
+    left = HALF - used / 2e6 * 1042 / 1000
+    with (wire.send("rtp", flows=2, rate=2e6 * 0.93 * left * 1000 / 1042, seconds=24),
+          wire.send("quic", port=9000, rate=used, burst=packets, seconds=24)):
+        sleep(8)
+        rates = told(wire, 14)
+        now = wire.stats.elastic
+        within("elastic packets that are lost",
+               now.drop_inner_packets + now.drop_tail_packets, 0, lost)
+    within("mean fair rate, of half of what bursts leave, per cent",
+           percent(sum(rates) / len(rates), left), 95, 135)
+    within("least", percent(rates[0], left), 93, 135)
+
+
+def test_a_download_after_bursts_gets_its_part(wire: Wire) -> None:
+    """What follows calm traffic at once is no burst: it has its part within two seconds."""
+    wire.queue("paqm bandwidth 8mbit feedback icmp")
+    with (wire.send("rtp", flows=2, rate=5e6, seconds=18),
+          wire.send("quic", port=9000, rate=3.7e5, burst=14, seconds=8)):
+        sleep(8)
+        with wire.send("quic", port=9001, rate=6e6, size=1200, seconds=8):
+            sleep(2)
+            before = wire.stats.elastic.sent_bytes
+            sleep(4)
+            got = (wire.stats.elastic.sent_bytes - before) * 8 / 4 / 1e6
+    within("the download has, Mbit/s", got, 0.95 * 8 / 3, 3.2)
