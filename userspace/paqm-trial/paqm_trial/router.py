@@ -216,13 +216,14 @@ class Router:
 
 
 def lock(folder: Path) -> IO[str] | None:
-    """None: another process has it."""
-    file = (folder / "lock").open("w")
+    """None: another process has it, and its number stays in the file."""
+    file = (folder / "lock").open("a+")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         file.close()
         return None
+    file.truncate(0)
     file.write(f"{os.getpid()}\n")
     file.flush()
     return file
@@ -366,24 +367,32 @@ def end(args: Any) -> int:
 
 def stop_process(folder: Path) -> None:
     """A trial in the foreground of another terminal."""
-    for attempt in range(100):
+    asked = None
+    for _ in range(100):
         held = lock_of_other(folder)
         if held is None:
             return
-        if not attempt:
+        if held and held != asked:
             os.kill(held, signal.SIGTERM)
+            asked = held
         time.sleep(0.1)
+    if not held:
+        raise Trouble(
+            f"{folder}: a process has the trial whose number is not known: fuser {folder}/lock "
+            "tells it; end it, then again"
+        )
     raise Trouble(f"{folder}: the process {held} does not end; kill -9 {held}, then again")
 
 
 def lock_of_other(folder: Path) -> int | None:
-    """The process that has the lock."""
+    """The process that has the lock; 0: its number cannot be read."""
     try:
         with (folder / "lock").open("r+") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                return int(file.read().strip() or 0) or None
-    except (OSError, ValueError):
+                text = file.read().strip()
+                return int(text) if text.isdecimal() else 0
+    except OSError:
         pass
     return None

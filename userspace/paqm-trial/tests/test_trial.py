@@ -30,7 +30,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import folders  # noqa: E402
 from folders import BEGIN, MS, Clock, S  # noqa: E402
-from paqm_trial import call, cli, clocks, compare, figures, page, queue, report, schedule, store  # noqa: E402
+from paqm_trial import call, cli, clocks, compare, figures, page, report, schedule, store  # noqa: E402
 from paqm_trial.store import Trouble  # noqa: E402
 
 PROGRAM = HERE.parent / "paqm-trial"
@@ -545,33 +545,6 @@ class Call(Case):
     def test_form_of_the_handbook(self) -> None:
         page = (HERE.parents[2] / "docs/trial.md").read_text()
         self.assertIn(call.TEXT.read_text(), page)
-
-
-class Queue(Case):
-    def test_rates(self) -> None:
-        self.assertEqual(queue.parse_rate("2.5mbit"), 2.5e6)
-        for text in ("", "20", "20mb", "-1mbit", "1e3mbit", "0mbit", "99999gbit", "20mbit;reboot"):
-            with self.assertRaises(Trouble):
-                queue.parse_rate(text)
-
-    def test_restore_file(self) -> None:
-        good = "# mine\nqdisc add dev eth0 root handle 1: htb default 1\n\n"
-        self.assertEqual(len(queue.check_restore(good, "eth0")), 1)
-        for text in ("qdisc add dev eth1 root fq", "exec eth0", "tc qdisc add dev eth0 root fq"):
-            with self.assertRaises(Trouble):
-                queue.check_restore(text, "eth0")
-
-    def test_drops_are_counted_once(self) -> None:
-        tree = [
-            {"kind": "htb", "handle": "7a1:", "root": True, "bytes": 9, "packets": 2, "drops": 5},
-            {"kind": "fq_codel", "handle": "8001:", "parent": "7a1:1", "drops": 5},
-        ]
-        self.assertEqual(queue.sample(tree)["drops"], 5)
-        many = [
-            {"kind": "mq", "handle": "0:", "root": True, "drops": 7},
-            *({"kind": "fq_codel", "handle": "0:", "parent": f":{n}", "drops": n} for n in (3, 4)),
-        ]
-        self.assertEqual(queue.sample(many)["drops"], 7)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""The router's part of the trial kit without a network: who has the lock, what tc says and is told.
+
+With the real queue: lab_trial.py, in a guest.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import unittest
+from pathlib import Path
+from unittest import mock
+
+HERE = Path(__file__).resolve().parent
+sys.dont_write_bytecode = True
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+
+from paqm_trial import queue, router  # noqa: E402
+from paqm_trial.store import Trouble  # noqa: E402
+from test_trial import Case  # noqa: E402
+
+
+class Queue(Case):
+    def test_rates(self) -> None:
+        self.assertEqual(queue.parse_rate("2.5mbit"), 2.5e6)
+        for text in ("", "20", "20mb", "-1mbit", "1e3mbit", "0mbit", "99999gbit", "20mbit;reboot"):
+            with self.assertRaises(Trouble):
+                queue.parse_rate(text)
+
+    def test_restore_file(self) -> None:
+        good = "# mine\nqdisc add dev eth0 root handle 1: htb default 1\n\n"
+        self.assertEqual(len(queue.check_restore(good, "eth0")), 1)
+        for text in ("qdisc add dev eth1 root fq", "exec eth0", "tc qdisc add dev eth0 root fq"):
+            with self.assertRaises(Trouble):
+                queue.check_restore(text, "eth0")
+
+    def test_drops_are_counted_once(self) -> None:
+        tree = [
+            {"kind": "htb", "handle": "7a1:", "root": True, "bytes": 9, "packets": 2, "drops": 5},
+            {"kind": "fq_codel", "handle": "8001:", "parent": "7a1:1", "drops": 5},
+        ]
+        self.assertEqual(queue.sample(tree)["drops"], 5)
+        many = [
+            {"kind": "mq", "handle": "0:", "root": True, "drops": 7},
+            *({"kind": "fq_codel", "handle": "0:", "parent": f":{n}", "drops": n} for n in (3, 4)),
+        ]
+        self.assertEqual(queue.sample(many)["drops"], 7)
+
+
+class Lock(Case):
+    def test_refused_start_leaves_the_number(self) -> None:
+        """Of who runs, by which `end` finds him."""
+        held = router.lock(self.home)
+        assert held
+        with held:
+            self.assertIsNone(router.lock(self.home))
+            self.assertEqual(router.lock_of_other(self.home), os.getpid())
+        self.assertIsNone(router.lock_of_other(self.home))
+        (self.home / "lock").write_text("123456789\n")  # of one that was killed
+        with router.lock(self.home) or self.fail():
+            self.assertEqual(router.lock_of_other(self.home), os.getpid())
+
+    def test_unknown_holder(self) -> None:
+        """Whoever he is, he puts his queue back there: nothing has ended."""
+        with router.lock(self.home) or self.fail():
+            (self.home / "lock").write_text("")
+            with mock.patch.object(router.time, "sleep"), self.assertRaises(Trouble):
+                router.stop_process(self.home)
+
+
+if __name__ == "__main__":
+    unittest.main()
