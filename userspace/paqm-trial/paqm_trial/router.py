@@ -272,6 +272,11 @@ def has_systemd() -> bool:
     return Path("/run/systemd/system").is_dir()
 
 
+def as_service(args: Any) -> bool:
+    """Does the trial of that folder run as a service? That knows of HOME alone."""
+    return has_systemd() and args.dir == HOME
+
+
 def need_root() -> None:
     if os.geteuid():
         raise Trouble("the queue of a device is root's affair: sudo paqm-trial ...")
@@ -281,6 +286,9 @@ def start(args: Any) -> int:
     """`paqm-trial router`: sets up, and goes on as a service, or here."""
     need_root()
     folder = folder_of(args.dir, args.device)
+    here = args.foreground or args.resume or not has_systemd()
+    if not here and not as_service(args):
+        raise Trouble(f"--dir goes with --foreground: the service keeps its data in {HOME}")
     if args.resume:
         plan = load_plan(folder)
     else:
@@ -305,7 +313,7 @@ def start(args: Any) -> int:
             f"{plan['alternate']}, seed {plan['seed']}; data in {folder}, kept for "
             f"{plan['keep_days']} days"
         )
-    if args.foreground or args.resume or not has_systemd():
+    if here:
         Router(folder, plan).run()
         return 0
     held.close()
@@ -352,7 +360,7 @@ def end(args: Any) -> int:
     for device in devices:
         folder = folder_of(args.dir, device)
         plan = load_plan(folder, ended=True)
-        if not args.pause and has_systemd():
+        if not args.pause and as_service(args):
             try:
                 queue.run("systemctl", "disable", "--now", "--quiet", UNIT.format(device))
             except Trouble as err:

@@ -80,19 +80,20 @@ def free_bytes(path: Path) -> int:
 
 def open_folder(path: Path, role: str, keep_days: int) -> dict[str, Any]:
     """Makes the folder or goes on with it; its trial.json."""
+    where = "--foreground --dir" if role == "router" else "--dir"  # a service has its own place
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         free = free_bytes(path)
     except OSError as err:
-        raise Trouble(f"{path}: {err.strerror}; choose another place by --dir") from err
+        raise Trouble(f"{path}: {err.strerror}; choose another place by {where}") from err
     if free < LEAST_FREE:
         raise Trouble(
             f"{path}: {free >> 20} MB are free, {LEAST_FREE >> 20} MB are needed: make "
-            "room, or choose another place by --dir"
+            f"room, or choose another place by {where}"
         )
     about = read_json(path / ABOUT)
     if about is None and (path / ABOUT).exists():
-        raise Trouble(f"{path / ABOUT} cannot be read: move {path} away, or choose another --dir")
+        raise Trouble(f"{path / ABOUT} cannot be read: move {path} away, or choose another {where}")
     if about is None:
         about = {
             "version": FORMAT,
@@ -101,7 +102,7 @@ def open_folder(path: Path, role: str, keep_days: int) -> dict[str, Any]:
             "created_ns": time.time_ns(),
         }
     elif about.get("role") != role:
-        raise Trouble(f"{path} has the data of a {about.get('role')}: choose another --dir")
+        raise Trouble(f"{path} has the data of a {about.get('role')}: choose another {where}")
     about |= {"role": role, "keep_days": keep_days}
     write_json(path / ABOUT, about)
     return about

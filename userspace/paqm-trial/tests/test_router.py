@@ -7,6 +7,8 @@ With the real queue: lab_trial.py, in a guest.
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import sys
 import unittest
@@ -17,7 +19,7 @@ HERE = Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
-from paqm_trial import queue, router  # noqa: E402
+from paqm_trial import cli, queue, router, store  # noqa: E402
 from paqm_trial.store import Trouble  # noqa: E402
 from test_trial import Case  # noqa: E402
 
@@ -68,6 +70,56 @@ class Lock(Case):
             (self.home / "lock").write_text("")
             with mock.patch.object(router.time, "sleep"), self.assertRaises(Trouble):
                 router.stop_process(self.home)
+
+
+class Service(Case):
+    """Under systemd, with a systemctl that only says that all is well."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.ran: list[str] = []
+        self.here: list[Path] = []  # folders of trials in the foreground
+        for place, name, value in (
+            (router, "HOME", self.home / "lib"),
+            (router, "need_root", lambda: None),
+            (router, "has_systemd", lambda: True),
+            (router, "check_plan", lambda plan: None),
+            (router.time, "sleep", lambda seconds: None),
+            (router.Router, "run", lambda trial: self.here.append(trial.folder)),
+            (store, "LEAST_FREE", 0),
+            (queue, "run", self.run_command),
+        ):
+            patch = mock.patch.object(place, name, value)
+            patch.start()
+            self.addCleanup(patch.stop)
+
+    def run_command(self, *words: str, text: str | None = None) -> str:
+        if words[0] == "systemctl":
+            self.ran.append(" ".join(words[1:]))
+        return "active" if words[0] == "systemctl" else "[]"
+
+    def say(self, *words: str) -> tuple[int, str]:
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            return cli.main(list(words)), said.getvalue()
+
+    def test_place(self) -> None:
+        """The service knows of one: another is for a trial in the foreground."""
+        words = ("router", "lo", "--bandwidth", "3mbit", "--dir", str(self.home / "big"))
+        status, said = self.say(*words)
+        self.assertEqual((status, self.ran), (2, []))
+        self.assertIn("--dir goes with --foreground", said)
+        self.assertFalse((self.home / "big").exists())
+        self.assertEqual(self.say(*words, "--foreground")[0], 0)
+        self.assertEqual(self.here, [self.home / "big/lo"])
+        self.assertEqual(self.say("end", "lo", "--dir", str(self.home / "big"))[0], 0)
+        self.assertEqual(self.ran, [])  # the service is that of another folder
+        status, said = self.say(*words[:4])
+        self.assertEqual(status, 0, said)
+        self.assertIn("enable --now --quiet paqm-trial@lo.service", self.ran)
+        for role, advice in (("router", " --foreground --dir"), ("call", "by --dir")):
+            with mock.patch.object(store, "LEAST_FREE", 1 << 62), self.assertRaises(Trouble) as why:
+                store.open_folder(self.home / role, role, 30)
+            self.assertIn(advice, str(why.exception))
 
 
 if __name__ == "__main__":
