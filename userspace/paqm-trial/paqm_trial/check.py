@@ -131,6 +131,7 @@ def of_router(device: str, args: Any) -> list[Row]:
         "bandwidth": args.bandwidth or "10mbit",
         "baseline": args.baseline,
         "paqm": ["feedback", "icmp"],
+        "restore": [],
         "alternate": "day",
         "arm": None,
     }

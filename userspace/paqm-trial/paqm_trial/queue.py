@@ -10,10 +10,13 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from paqm_trial.store import Trouble, count
+from paqm_trial.store import Trouble, count, say
 
 TRY = "lo"
 HANDLE = "7a1:"  # of what the trial attaches: the root of nothing else
+STAYING = {"ingress", "clsact"}
+# Words of tc for what another device, or a network other than the host's, has not.
+ON_DEVICE = {"mq", "mqprio", "taprio", "etf", "offload", "skip_sw", "indev", "ipset", "index"}
 BASELINES = ("as-found", "fq_codel", "cake", "fifo")
 RATE = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)([kmg]?)bit", re.I)
 SCALE = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9}
@@ -67,11 +70,7 @@ def show(device: str, statistics: bool = True) -> list[dict[str, Any]]:
             f"{shlex.join(words)} does not say JSON: iproute2 6.1 or newer is needed"
         ) from None
     # ingress and clsact stay where they are: they are no queue
-    return [
-        one
-        for one in found
-        if isinstance(one, dict) and one.get("kind") not in ("ingress", "clsact")
-    ]
+    return [one for one in found if isinstance(one, dict) and one.get("kind") not in STAYING]
 
 
 def root_of(shown: list[dict[str, Any]]) -> dict[str, Any] | None:
@@ -163,7 +162,21 @@ def check_restore(text: str, device: str) -> list[str]:
                 f'--restore: "{line}": each line is of the form qdisc add dev {device} '
                 "..., class ... or filter ..."
             )
+        if words[0] == "qdisc" and STAYING.intersection(words):
+            raise Trouble(f'--restore: "{line}": leave it out, the trial leaves that where it is')
     return lines
+
+
+def try_restore(device: str, batch: list[str]) -> None:
+    """Does tc take the lines? Touches no device of this host; what hangs on one is not tried."""
+    for line in batch:
+        words = line.split()
+        if words.count("dev") > 1 or ON_DEVICE.intersection(words):
+            say(f'--restore is not tried beforehand: it hangs on devices of this host ("{line}")')
+            return
+    there = re.compile(rf"\bdev\s+{re.escape(device)}(?!\S)")
+    text = "".join(there.sub(f"dev {TRY}", line) + "\n" for line in batch)
+    _in_private(f"printf %s {shlex.quote(text)} | tc -batch -")
 
 
 def put_back(device: str, found: list[str], batch: list[str]) -> None:
@@ -194,13 +207,8 @@ def commands(device: str, arm: str, bandwidth: str, words: list[str]) -> list[st
     ]
 
 
-def attach(
-    device: str, arm: str, bandwidth: str, words: list[str], found: list[str], batch: list[str]
-) -> None:
-    """The queue of a turn."""
-    if arm == "as-found":
-        put_back(device, found, batch)
-        return
+def attach(device: str, arm: str, bandwidth: str, words: list[str]) -> None:
+    """A queue of the trial."""
     if ours(show(device)):  # of the other kind: `replace` would only change options
         run("tc", "qdisc", "del", "dev", device, "root")
     for line in commands(device, arm, bandwidth, words):

@@ -78,6 +78,10 @@ def check_plan(plan: dict[str, Any]) -> None:
             if arm == "paqm" and "nknown" in str(err):
                 hint = "; are sch-paqm-dkms (with the kernel's headers) and tc-paqm installed?"
             raise Trouble(f"the queue {arm} cannot be attached here: {err}{hint}") from err
+    try:
+        queue.try_restore(plan["device"], plan["restore"])
+    except Trouble as err:
+        raise Trouble(f"--restore: tc does not take these lines: {err}") from err
 
 
 class Router:
@@ -127,14 +131,10 @@ class Router:
 
     def attach(self) -> None:
         arm = self.due()
-        queue.attach(
-            self.device,
-            arm,
-            self.plan["bandwidth"],
-            self.plan["paqm"],
-            self.found,
-            self.plan["restore"],
-        )
+        if arm == "as-found":
+            put_back(self.folder, self.plan, {"boot": boot_id(), "found": self.found})
+        else:
+            queue.attach(self.device, arm, self.plan["bandwidth"], self.plan["paqm"])
         self.arm = arm
         shown = queue.show(self.device)
         edges = (queue.root_of(shown) or {}).get("sojourn_edges_ns")
@@ -229,6 +229,21 @@ def lock(folder: Path) -> IO[str] | None:
     return file
 
 
+def put_back(folder: Path, plan: dict[str, Any], state: dict[str, Any]) -> None:
+    """What was found. If that fails, state.json says that it is due: nothing of the trial need
+    stand there by then."""
+
+    def note(due: bool) -> None:
+        try:
+            store.write_json(folder / STATE, state | {"putting_back": due})
+        except Trouble as err:
+            say(str(err))  # a full disk does not keep the queue from coming back
+
+    note(True)
+    queue.put_back(plan["device"], [str(word) for word in state.get("found", [])], plan["restore"])
+    note(False)
+
+
 def release(folder: Path, plan: dict[str, Any]) -> str:
     """Puts back what was found, if something of the trial stands there; what was done."""
     state = store.read_json(folder / STATE)
@@ -238,16 +253,17 @@ def release(folder: Path, plan: dict[str, Any]) -> str:
     said = f"{device}: the machine was started anew, its own queue stands there"
     try:
         if state.get("boot") == boot_id():
-            if queue.ours(queue.show(device)):
-                queue.put_back(
-                    device, [str(word) for word in state.get("found", [])], plan["restore"]
-                )
+            if state.get("putting_back") or queue.ours(queue.show(device)):
+                put_back(folder, plan, state)
                 said = f"{device}: what stood there before is back"
             else:
                 said = f"{device}: no queue of the trial stands there"
     except Trouble as err:
         if Path("/sys/class/net", device).exists():
-            raise
+            raise Trouble(
+                f"{device}: what stood there before is not back: {err}; mend that and end again, "
+                f"or make its queue yourself and delete {folder / STATE}"
+            ) from err
         said = f"{device}: the device is gone, and its queue with it ({err})"
     (folder / STATE).unlink(missing_ok=True)
     return said
@@ -332,17 +348,8 @@ def start(args: Any) -> int:
 def release_if_stale(folder: Path, plan: dict[str, Any]) -> None:
     """A trial that crashed has left its queue: what stood there before it is what counts."""
     if (folder / STATE).exists():
-        say(
-            release(
-                folder,
-                plan
-                | {
-                    "restore": (store.read_json(folder / PLAN) or {}).get(
-                        "restore", plan["restore"]
-                    )
-                },
-            )
-        )
+        of_before = (store.read_json(folder / PLAN) or {}).get("restore", [])
+        say(release(folder, plan | {"restore": plan["restore"] or of_before}))
 
 
 def end(args: Any) -> int:

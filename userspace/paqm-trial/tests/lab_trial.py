@@ -368,6 +368,14 @@ class Turns:
             "qdisc add dev rv root handle 1: htb default 1\n"
             "class add dev rv parent 1: classid 1:1 htb rate 3mbit\n"
         )
+        broken = PLACE / "broken"
+        broken.write_text(lines.read_text().replace("parent 1:", "parent 2:"))
+        one = self.router("--bandwidth", "2mbit", "--foreground", "--restore", str(broken))
+        check(
+            "a file that tc does not take is refused before anything changes",
+            one.wait() == 2 and "not take these" in one.said and qdisc()["kind"] == "htb",
+            (one.said, qdisc()),
+        )
         one = self.start("--alternate", "none", "--foreground", "--restore", str(lines))
         one.end(signal.SIGTERM)
         classes = inside("r", "tc", "class", "show", "dev", "rv")

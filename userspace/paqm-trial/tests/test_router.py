@@ -34,7 +34,12 @@ class Queue(Case):
     def test_restore_file(self) -> None:
         good = "# mine\nqdisc add dev eth0 root handle 1: htb default 1\n\n"
         self.assertEqual(len(queue.check_restore(good, "eth0")), 1)
-        for text in ("qdisc add dev eth1 root fq", "exec eth0", "tc qdisc add dev eth0 root fq"):
+        for text in (
+            "qdisc add dev eth1 root fq",
+            "exec eth0",
+            "tc qdisc add dev eth0 root fq",
+            "qdisc add dev eth0 clsact",
+        ):
             with self.assertRaises(Trouble):
                 queue.check_restore(text, "eth0")
 
@@ -120,6 +125,96 @@ class Service(Case):
             with mock.patch.object(store, "LEAST_FREE", 1 << 62), self.assertRaises(Trouble) as why:
                 store.open_folder(self.home / role, role, 30)
             self.assertIn(advice, str(why.exception))
+
+
+class PutBack(Case):
+    """A device whose tc takes a tree of shapers, or only the first line of it."""
+
+    TREE = (
+        "qdisc add dev lo root handle 1: htb default 1",
+        "class add dev lo parent 1: classid 1:1 htb rate 3mbit",
+    )
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.works = False
+        self.root = {"kind": "paqm", "handle": "7a1:", "root": True}
+        self.plan = {"device": "lo", "restore": list(self.TREE), "bandwidth": "3mbit", "paqm": []}
+        self.plan |= {"alternate": "none", "arm": "baseline", "baseline": "as-found", "seed": 1}
+        for name, value in (
+            ("show", lambda device, statistics=True: [self.root]),
+            ("run", self.run_command),
+        ):
+            patch = mock.patch.object(queue, name, value)
+            patch.start()
+            self.addCleanup(patch.stop)
+        self.state = self.home / router.STATE
+        store.write_json(self.state, {"boot": router.boot_id(), "found": []})
+
+    def run_command(self, *words: str, text: str | None = None) -> str:
+        if words[:3] == ("tc", "qdisc", "del"):
+            self.root = {"kind": "fq_codel", "handle": "0:", "root": True}
+        elif words[1] == "-batch":
+            self.root = {"kind": "htb", "handle": "1:", "root": True}
+            if not self.works:
+                raise Trouble("tc -batch -: Command failed -:2")
+        return ""
+
+    def test_failure_is_no_success(self) -> None:
+        """Neither for the service nor for its ExecStopPost nor for `end`."""
+        for _ in range(3):
+            with self.assertRaises(Trouble) as why:
+                router.release(self.home, self.plan)
+        self.assertIn("what stood there before is not back: tc", str(why.exception))
+        self.assertIn(str(self.state), str(why.exception))
+        with mock.patch.object(store, "write_json", side_effect=Trouble("disk full")):
+            self.works = True
+            with contextlib.redirect_stderr(io.StringIO()):
+                self.assertIn("before is back", router.release(self.home, self.plan))
+        self.assertFalse(self.state.exists())
+
+    def test_turn_of_what_was_found(self) -> None:
+        trial = router.Router(self.home, self.plan)
+        with contextlib.redirect_stderr(io.StringIO()):
+            trial.remember()
+            trial.second()
+            self.assertEqual(trial.arm, "")
+            with self.assertRaises(Trouble):
+                router.release(self.home, self.plan)
+            self.works = True
+            trial.second()
+        self.assertEqual(trial.arm, "as-found")
+        self.root = {"kind": "pfifo", "handle": "8001:", "root": True}  # of another program
+        self.assertIn("no queue of the trial", router.release(self.home, self.plan))
+        self.assertEqual(self.root["kind"], "pfifo")
+        trial.lines.close()
+
+    def test_mended_file(self) -> None:
+        """A new start with another --restore goes by that."""
+        store.write_json(self.home / router.PLAN, self.plan)
+        for restore, given in (([], list(self.TREE)), (["qdisc 2"], ["qdisc 2"])):
+            with (
+                mock.patch.object(router, "release", return_value="") as release,
+                contextlib.redirect_stderr(io.StringIO()),
+            ):
+                router.release_if_stale(self.home, self.plan | {"restore": restore})
+            self.assertEqual(release.call_args.args[1]["restore"], given)
+
+    def test_tried_before(self) -> None:
+        """On a loopback of its own, unless the lines want more of a device than that has."""
+        with mock.patch.object(queue, "_in_private") as tried:
+            queue.try_restore("eth0", [line.replace("lo", "eth0") for line in self.TREE])
+            self.assertIn("\n".join(self.TREE), tried.call_args.args[0])
+        redirect = "filter add dev eth0 parent 1: matchall action mirred egress redirect dev ifb0"
+        for line in (redirect, "qdisc add dev eth0 root handle 1: mq"):
+            with (
+                mock.patch.object(queue, "_in_private") as tried,
+                contextlib.redirect_stderr(io.StringIO()) as said,
+            ):
+                queue.try_restore("eth0", [line])
+            tried.assert_not_called()
+            self.assertIn("is not tried beforehand", said.getvalue())
+            self.assertIn(line, said.getvalue())
 
 
 if __name__ == "__main__":
