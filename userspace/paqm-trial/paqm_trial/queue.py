@@ -17,6 +17,11 @@ HANDLE = "7a1:"  # of what the trial attaches: the root of nothing else
 STAYING = {"ingress", "clsact"}
 # Words of tc for what another device, or a network other than the host's, has not.
 ON_DEVICE = {"mq", "mqprio", "taprio", "etf", "offload", "skip_sw", "indev", "ipset", "index"}
+# Queues that make their classes by themselves, from their options or from what passes.
+SELF_MADE = {
+    *("cake", "cbs", "choke", "ets", "fq_codel", "fq_pie", "mq", "mqprio", "multiq", "netem"),
+    *("paqm", "prio", "red", "sfb", "sfq", "skbprio", "taprio", "tbf"),
+}
 BASELINES = ("as-found", "fq_codel", "cake", "fifo")
 RATE = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)([kmg]?)bit", re.I)
 SCALE = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9}
@@ -127,25 +132,34 @@ def _can_be_put_back(device: str, line: str) -> bool:
     return bool([root.get("kind"), root.get("options")] == _options(device))
 
 
+def _has_more(device: str) -> bool:
+    """Classes that somebody made, or filters: deleted with the root, and not in its line."""
+    classes = run("tc", "class", "show", "dev", device)
+    made = set(re.findall(r"^class (\S+)", classes, re.M)) - SELF_MADE
+    return bool(made or run("tc", "filter", "show", "dev", device).strip())
+
+
 def find(device: str) -> list[str]:
     """The tc words that put back what stands there now; empty: what the kernel puts by itself."""
     shown = show(device)
     root = root_of(shown)
-    if root is None or root.get("handle") == "0:" or root.get("kind") == "noqueue":
-        return []
     if ours(shown):
         raise Trouble(
             f"{device} has the queue of a trial that did not end: paqm-trial end {device}"
         )
+    more = _has_more(device)
+    bare = root is None or root.get("handle") == "0:" or root.get("kind") == "noqueue"
+    if bare and not more:
+        return []
     line = _text_of_root(device)
-    if len([one for one in shown if one.get("handle") != "0:"]) == 1 and _can_be_put_back(
-        device, line
-    ):
+    alone = len([one for one in shown if one.get("handle") != "0:"]) == 1 and not more
+    if root is not None and alone and _can_be_put_back(device, line):
         handle = str(root.get("handle"))
         mine = int(handle.rstrip(":"), 16) < 0x8000  # above, the kernel chose
         return ["root", *(["handle", handle] if mine else []), *line.split()]
     raise Trouble(
-        f"{device} has a queue that cannot be put back for certain ({line or 'a tree'}): "
+        f"{device} has a queue that cannot be put back for certain ({line or 'a tree'}"
+        f"{' with classes or filters' if more else ''}): "
         "write its tc commands into a file, one a line without the word tc, and name it "
         "by --restore FILE"
     )

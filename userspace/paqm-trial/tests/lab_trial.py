@@ -341,28 +341,25 @@ class Turns:
         check("what others have put there stays", qdisc()["kind"] == "pfifo", qdisc())
 
     def refused(self) -> None:
-        inside("r", *"tc qdisc replace dev rv root handle 1: htb default 1".split())
-        inside(
-            "r",
-            "tc",
-            "class",
-            "add",
-            "dev",
-            "rv",
-            "parent",
-            "1:",
-            "classid",
-            "1:1",
-            "htb",
-            "rate",
-            "3mbit",
-        )
-        one = self.router("--bandwidth", "2mbit", "--foreground")
-        check(
-            "a tree that cannot be put back is refused",
-            one.wait() == 2 and "--restore" in one.said,
-            one.said,
-        )
+        """Trees, and what would be lost with a root that could be put back by itself."""
+        tc = "tc qdisc replace dev rv root handle 1:"
+        u32 = "protocol ip prio 1 u32 match ip dport 53 0xffff flowid 1:1"
+        for name, commands in (
+            ("a filter", f"{tc} prio; tc filter add dev rv parent 1: {u32}"),
+            ("a class", f"{tc} drr; tc class add dev rv parent 1: classid 1:1 drr"),
+            (
+                "a tree",
+                f"{tc} htb default 1; tc class add dev rv parent 1: classid 1:1 htb rate 3mbit",
+            ),
+        ):
+            inside("r", "tc", "qdisc", "del", "dev", "rv", "root")
+            inside("r", "sh", "-ec", commands)
+            one = self.router("--bandwidth", "2mbit", "--foreground")
+            check(
+                f"{name} that cannot be put back is refused",
+                one.wait() == 2 and "--restore" in one.said and qdisc()["handle"] == "1:",
+                (one.said, qdisc()),
+            )
         lines = PLACE / "tree"
         lines.write_text(
             "qdisc add dev rv root handle 1: htb default 1\n"

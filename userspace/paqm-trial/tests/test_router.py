@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import sys
 import unittest
@@ -54,6 +55,33 @@ class Queue(Case):
             *({"kind": "fq_codel", "handle": "0:", "parent": f":{n}", "drops": n} for n in (3, 4)),
         ]
         self.assertEqual(queue.sample(many)["drops"], 7)
+
+    def found(self, kind: str, classes: str, filters: str = "", handle: str = "1:") -> list[str]:
+        """What find() says of a root, and of what tc shows beside it."""
+        root = {"kind": kind, "handle": handle, "root": True, "options": {}}
+
+        def tc(*words: str, text: str | None = None) -> str:
+            if "-j" in words or words[0] == "unshare":
+                return json.dumps([root])
+            shown = {"qdisc": f"qdisc {kind} 1: root refcnt 2", "class": classes, "filter": filters}
+            return shown[words[1]]
+
+        with mock.patch.object(queue, "run", tc):
+            return queue.find("eth0")
+
+    def test_what_is_lost_with_a_root(self) -> None:
+        """Classes and filters are not in the line of the root that tc shows."""
+        own = "class {0} 1:1 parent 1: \nclass {0} 1:2 parent 1: \n"
+        for kind in ("prio", "fq_codel"):
+            found = self.found(kind, own.format(kind))
+            self.assertEqual(found, ["root", "handle", "1:", kind])
+        self.assertEqual(self.found("mq", own.format("mq"), handle="0:"), [])
+        drr = "class drr 1:1 root quantum 1514b \n"
+        u32 = "filter parent 1: protocol ip pref 1 u32 chain 0 \n"
+        for words in (("drr", drr), ("prio", own.format("prio"), u32), ("mq", "", u32, "0:")):
+            with self.subTest(words=words), self.assertRaises(Trouble) as why:
+                self.found(*words)
+            self.assertIn("with classes or filters): write its tc commands", str(why.exception))
 
 
 class Lock(Case):
