@@ -302,7 +302,7 @@ def start(args: Any) -> int:
     """`paqm-trial router`: sets up, and goes on as a service, or here."""
     need_root()
     folder = folder_of(args.dir, args.device)
-    here = args.foreground or args.resume or not has_systemd()
+    here = args.foreground or not has_systemd()
     if not here and not as_service(args):
         raise Trouble(f"--dir goes with --foreground: the service keeps its data in {HOME}")
     if args.resume:
@@ -367,7 +367,8 @@ def end(args: Any) -> int:
     for device in devices:
         folder = folder_of(args.dir, device)
         plan = load_plan(folder, ended=True)
-        if not args.pause and as_service(args):
+        # the unit ends by itself what it has begun: it would wait here for its own end
+        if as_service(args) and "SERVICE_RESULT" not in os.environ:
             try:
                 queue.run("systemctl", "disable", "--now", "--quiet", UNIT.format(device))
             except Trouble as err:

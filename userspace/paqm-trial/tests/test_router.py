@@ -11,6 +11,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import sys
 import unittest
 from pathlib import Path
@@ -153,6 +154,31 @@ class Service(Case):
             with mock.patch.object(store, "LEAST_FREE", 1 << 62), self.assertRaises(Trouble) as why:
                 store.open_folder(self.home / role, role, 30)
             self.assertIn(advice, str(why.exception))
+
+    def test_pause(self) -> None:
+        """Nothing goes on after a restart, until it is said; the unit's own commands leave it."""
+        unit = (HERE.parent / "paqm-trial@.service").read_text()
+        lines = dict(re.findall(r"^(Exec\w+)=-?/usr/bin/paqm-trial (.*)$", unit, re.M))
+
+        def by_unit(key: str, **env: str) -> None:
+            with mock.patch.dict(os.environ, env):
+                status, said = self.say(*lines[key].replace("%i", "lo").split())
+            self.assertEqual((status, self.ran), (0, []), said)
+
+        self.assertEqual(self.say("router", "lo", "--bandwidth", "3mbit")[0], 0)
+        for words, done in (
+            (("end", "lo", "--pause"), "disable --now --quiet paqm-trial@lo.service"),
+            (("router", "lo", "--resume"), "enable --now --quiet paqm-trial@lo.service"),
+        ):
+            self.ran = []
+            status, said = self.say(*words)
+            self.assertEqual(status, 0, said)
+            self.assertIn(done, self.ran)
+        self.assertEqual(self.here, [])
+        self.ran = []
+        by_unit("ExecStart")
+        self.assertEqual(self.here, [self.home / "lib/lo"])
+        by_unit("ExecStopPost", SERVICE_RESULT="success")
 
 
 class PutBack(Case):
