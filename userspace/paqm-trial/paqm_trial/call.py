@@ -57,10 +57,12 @@ def ask(args: Any) -> str:
 def pseudonym(kind: str, address: str, folder: Path) -> str:
     """The same address gets the same word, and nobody can find it from the word."""
     path = folder / "salt"
-    if not path.exists():
+    salt = path.read_text().strip() if path.exists() else ""
+    if not salt:  # none, or one for which a full disk had no room
+        salt = secrets.token_hex(16)
         path.touch(0o600)
-        path.write_text(secrets.token_hex(16) + "\n")
-    digest = hashlib.sha256((path.read_text().strip() + address).encode()).hexdigest()
+        path.write_text(salt + "\n")
+    digest = hashlib.sha256((salt + address).encode()).hexdigest()
     return f"{kind}-{digest[:8]}"
 
 
@@ -100,13 +102,15 @@ def kinds_of(path: str) -> str:
     return kinds[0] if kinds else "?"
 
 
-def take_out_paths(path: Path) -> None:
-    """The addresses of both ends, in events.csv."""
+def take_out_ends(path: Path) -> None:
+    """The addresses of both ends and the peer's name, in events.csv."""
 
     def change(cells: list[str]) -> list[str]:
         if len(cells) > 2 and cells[1] == "path":
             text = ",".join(cells[2:])
             return [*cells[:2], f'"{text.lstrip(chr(34)).split(" ")[0]} {kinds_of(text)}"']
+        if len(cells) > 2 and cells[1] == "begin":
+            return [*cells[:2], '""']
         return cells
 
     rewrite(path, change)
@@ -119,13 +123,17 @@ def take_out_names(call: Path, folder: Path) -> None:
     if about is None or about.get("anonymous"):
         return
     take_out_routers(call / "record" / "feedback.csv", folder)
-    take_out_paths(call / "record" / "events.csv")
+    take_out_ends(call / "record" / "events.csv")
     for media in ("video", "audio"):
         if isinstance(stream := about.get(media), dict) and "path" in stream:
             stream["path"] = kinds_of(str(stream["path"]))
-    about["peer"] = pseudonym("peer", str(about.get("peer", "")), folder)
-    about |= {"name": "", "peer_name": "", "anonymous": True}
-    store.write_json(path, about)
+    try:
+        about["peer"] = pseudonym("peer", str(about.get("peer", "")), folder)
+        about |= {"name": "", "peer_name": "", "anonymous": True}
+        store.write_json(path, about)
+    except (OSError, Trouble) as err:
+        path.unlink(missing_ok=True)
+        say(f"{err}; {path} is deleted, since addresses are in it")
 
 
 def tidy(folder: Path) -> None:
@@ -255,7 +263,7 @@ def start(args: Any) -> int:
         say("there was no call, so nothing is kept")
         return status or 1
     about |= {"end_ns": time.time_ns(), "status": status}
+    take_out_names(call, args.dir)  # first: whatever fails later, no address stays
     store.write_json(call / "about.json", about)
-    take_out_names(call, args.dir)
     say(f"the figures of this call are in {call}; paqm-trial forget --call {name} deletes them")
     return status if status >= 0 else 1

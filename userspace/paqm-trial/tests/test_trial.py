@@ -8,6 +8,9 @@ With the real queue, and by the handbook: lab_trial.py, in a guest.
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import io
 import itertools
 import json
 import os
@@ -23,6 +26,7 @@ import time
 import unittest
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 HERE = Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
@@ -441,7 +445,8 @@ way="from 198.51.100.77:5 to 203.0.113.9:4 (host to srflx)"
 echo '{"version":1,"peer":"198.51.100.77","name":"a","peer_name":"Kari Nordmann",
 "video":{"path":"'"$way"'"}}' >"$dir/call.json"
 row=,203.0.113.9,erf,1,2
-printf "t_ns,event,detail\\n1,path,\\"video $way\\"\\n2,end,\\"x, y\\"\\n" >"$dir/events.csv"
+printf "t_ns,event,detail\\n1,path,\\"video $way\\"\\n" >"$dir/events.csv"
+printf "2,begin,\\"Nordmann, Kari\\"\\n3,end,\\"x, y\\"\\n" >>"$dir/events.csv"
 printf "t_ns,router,cause,value,rate_bps\\n1$row\\n2$row\\n" >"$dir/feedback.csv"
 [ ! -e "$STAY" ] || exec sleep 100
 """
@@ -494,13 +499,42 @@ class Call(Case):
         text = self.everything()
         for word in ("198.51.100.77", "192.0.2.7", "203.0.113.9", "Nordmann"):
             self.assertNotIn(word, text)
-        for word in ('"peer": "peer-', '1,path,"video (host to srflx)"\n2,', '"(host to srflx)"'):
+        for word in (
+            '"peer": "peer-',
+            '1,path,"video (host to srflx)"\n2,begin,""\n3,end,"x, y"\n',
+            '"(host to srflx)"',
+        ):
             self.assertIn(word, text)
         self.assertEqual(len(re.findall(r"^[12],router-[0-9a-f]{8},erf,1,2$", text, re.M)), 2)
         name = next((self.data / "calls").iterdir()).name
         self.assertIn(f"--call {name}", said)
         for path in self.data.rglob("*"):
             self.assertEqual(path.stat().st_mode & 0o077, 0, path)
+
+    def test_full_disk(self) -> None:
+        """What cannot be written again without addresses goes, and so does a salt without room."""
+        write = store.write_json
+
+        def full(path: Path, value: Any) -> None:
+            if value.get("end_ns") or value.get("anonymous"):
+                raise Trouble(f"{path}: cannot write: No space left on device")
+            write(path, value)
+
+        words = ["192.0.2.7", "--consent", "on-paper", "--secret", self.secret, "--dir", self.data]
+        env = {"PATH": f"{self.home}/bin:{os.environ['PATH']}", "STAY": str(self.home / "stay")}
+        with (
+            mock.patch.dict(os.environ, env),
+            mock.patch.object(store, "write_json", full),
+            contextlib.redirect_stderr(io.StringIO()) as said,
+        ):
+            self.assertEqual(cli.main(["call", *map(str, words)]), 2)
+        self.assertIn("call.json is deleted, since addresses are in it", said.getvalue())
+        for word in ("198.51.100.77", "203.0.113.9", "Nordmann"):
+            self.assertNotIn(word, self.everything())
+        (self.data / "salt").write_text("")
+        found = {call.pseudonym("peer", "198.51.100.77", self.data) for _ in range(2)}
+        self.assertEqual(len(found), 1)
+        self.assertNotIn(hashlib.sha256(b"198.51.100.77").hexdigest()[:8], found.pop())
 
     def test_killed_call_is_tidied_up_later(self) -> None:
         (self.home / "stay").touch()
