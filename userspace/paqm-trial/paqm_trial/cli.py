@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import sys
 from pathlib import Path
@@ -182,7 +183,7 @@ def build(command: str) -> argparse.ArgumentParser:
 def forget(args: argparse.Namespace) -> int:
     if bool(args.call) + (args.older is not None) + args.all > 1:
         raise Trouble("one of --call, --older and --all at a time")
-    gone = store.forget(args.dir, 0.0 if args.all else args.older, args.call)
+    gone = store.forget(args.dir, -math.inf if args.all else args.older, args.call)
     if args.all:
         for name in ("salt",):
             (args.dir / name).unlink(missing_ok=True)
