@@ -27,6 +27,7 @@ from trial import check  # noqa: E402
 from paqm_lab import topology  # noqa: E402
 
 PAGE = TOP / "docs" / "persistence.md"
+EXAMPLE = TOP / "packaging" / "examples" / "paqm@.service"
 FILE = re.compile(r"^`(/etc/\S+)`[^\n]*:\n\n```\n(.*?)^```$", re.M | re.S)
 DEV = "eth0"
 
@@ -66,12 +67,23 @@ class Unit:
 
     def __init__(self, text: str, root: Path) -> None:
         self.lines = [tuple(line.split("=", 1)) for line in text.splitlines() if "=" in line]
-        self.root = root
+        source = next(value for key, value in self.lines if key == "EnvironmentFile")
+        self.config = Path(f"{root}{source.replace('%I', DEV)}")
+
+    def start(self) -> subprocess.CompletedProcess[str]:
+        return self.run("ExecStart")
+
+    def stop(self) -> subprocess.CompletedProcess[str]:
+        return self.run("ExecStop")
+
+    def reload_or_restart(self) -> subprocess.CompletedProcess[str]:
+        if any(key == "ExecReload" for key, _ in self.lines):
+            return self.run("ExecReload")
+        self.stop()
+        return self.start()
 
     def run(self, key: str) -> subprocess.CompletedProcess[str]:
-        result = sh("true")
-        source = next(v for k, v in self.lines if k == "EnvironmentFile").replace("%I", DEV)
-        environment = words_of_option(Path(f"{self.root}{source}").read_text())
+        environment = words_of_option(self.config.read_text())
         for name, value in self.lines:
             if name != key:
                 continue
@@ -83,7 +95,7 @@ class Unit:
             result = sh(words[0].lstrip("-"), *words[1:])
             if result.returncode and not ignored:
                 return result
-        return result
+        return sh("true")
 
 
 def scripts(files: dict[str, str], root: Path) -> None:
@@ -124,18 +136,30 @@ def scripts(files: dict[str, str], root: Path) -> None:
         check(f"shellcheck {path}", result.returncode == 0, result.stdout)
 
 
-def units(files: dict[str, str], root: Path) -> None:
-    unit = Unit(files["/etc/systemd/system/paqm@.service"], root)
+def unit_of_device(name: str, unit: Unit, options: str) -> None:
     clear()
-    expect("unit: start", unit.run("ExecStart"), 20_000_000)
-    config = root / "etc/paqm/eth0.conf"
-    config.write_text(config.read_text().replace("20mbit", "7mbit"))
-    expect("unit: reload after a change", unit.run("ExecReload"), 7_000_000)
-    expect("unit: stop", unit.run("ExecStop"), None)
-    expect("unit: stop again", sh("true") if unit.run("ExecStop") else sh("false"), None)
+    unit.config.parent.mkdir(parents=True, exist_ok=True)
+    unit.config.write_text(options)
+    expect(f"{name}: start", unit.start(), 20_000_000)
+    check(f"{name}: messages are sent", qdiscs()[0]["options"]["feedback"] == "icmp", qdiscs())
+    unit.config.write_text('OPTIONS="bandwidth 7mbit"')
+    expect(f"{name}: after a change", unit.reload_or_restart(), 7_000_000)
+    feedback = qdiscs()[0]["options"]["feedback"]
+    check(f"{name}: what a word has set goes with the word", feedback == "none", feedback)
+    expect(f"{name}: stop", unit.stop(), None)
+    expect(f"{name}: stop again", unit.stop(), None)
+
+
+def units(files: dict[str, str], root: Path) -> None:
+    options = files["/etc/paqm/eth0.conf"]
+    for name, text in (
+        ("unit", files["/etc/systemd/system/paqm@.service"]),
+        ("unit of the package", EXAMPLE.read_text()),
+    ):
+        unit_of_device(name, Unit(text, root), options)
 
     ingress = Unit(files["/etc/systemd/system/paqm-ingress@.service"], root)
-    result = ingress.run("ExecStart")
+    result = ingress.start()
     found = [q["options"]["bandwidth_bps"] for q in qdiscs(f"ifb-{DEV}")]
     check("ingress: start", (result.returncode, found) == (0, [90_000_000]), result.stderr)
     send = "for i in 1 2 3; do echo >/dev/udp/10.1.0.1/9; sleep 0.1; done"
@@ -143,7 +167,7 @@ def units(files: dict[str, str], root: Path) -> None:
     text = sh("tc", "-s", "-j", "qdisc", "show", "dev", f"ifb-{DEV}").stdout
     sent = [q["packets"] for q in json.loads(text) if q["kind"] == "paqm"]
     check("ingress: what arrives passes it", len(sent) == 1 and sent[0] >= 3, str(sent))
-    result = ingress.run("ExecStop")
+    result = ingress.stop()
     left = sh("ip", "link", "show", f"ifb-{DEV}").returncode
     check("ingress: stop", result.returncode == 0 and left != 0, result.stderr)
 
