@@ -71,10 +71,14 @@ class Unit:
         self.config = Path(f"{root}{source.replace('%I', DEV)}")
 
     def start(self) -> subprocess.CompletedProcess[str]:
-        return self.run("ExecStart")
+        result = self.run("ExecStart")
+        if result.returncode:  # of one that did not start ExecStop= is not run
+            self.run("ExecStopPost")
+        return result
 
     def stop(self) -> subprocess.CompletedProcess[str]:
-        return self.run("ExecStop")
+        results = [self.run("ExecStop"), self.run("ExecStopPost")]
+        return next((result for result in results if result.returncode), results[0])
 
     def reload_or_restart(self) -> subprocess.CompletedProcess[str]:
         if any(key == "ExecReload" for key, _ in self.lines):
@@ -159,9 +163,15 @@ def units(files: dict[str, str], root: Path) -> None:
         unit_of_device(name, Unit(text, root), options)
 
     ingress = Unit(files["/etc/systemd/system/paqm-ingress@.service"], root)
+    options = ingress.config.read_text()
+    ingress.config.write_text('OPTIONS="bandwidth fast"')
+    result = ingress.start()
+    check("ingress: a mistake is told", result.returncode and "fast" in result.stderr, result)
+    ingress.config.write_text(options)
     result = ingress.start()
     found = [q["options"]["bandwidth_bps"] for q in qdiscs(f"ifb-{DEV}")]
-    check("ingress: start", (result.returncode, found) == (0, [90_000_000]), result.stderr)
+    good = (result.returncode, found) == (0, [90_000_000])
+    check("ingress: start, after one that failed", good, result.stderr)
     send = "for i in 1 2 3; do echo >/dev/udp/10.1.0.1/9; sleep 0.1; done"
     sh("ip", "netns", "exec", "peer", "bash", "-c", send)
     text = sh("tc", "-s", "-j", "qdisc", "show", "dev", f"ifb-{DEV}").stdout
