@@ -221,6 +221,9 @@ def main(args: argparse.Namespace) -> int:
     status = checks.print_table(out) if data["checks"] and not args.cases else 0
     print(f"{part['runs']} runs; of the whole grid's {part['whole_grid']} there are "
           f"{part['of_it']}")  # fmt: skip
+    silent = mixed_judge.unjudged(data)
+    if silent:
+        print(silent)
     if data["programs"] > 1:
         print(f"they were made by {data['programs']} different states of the programs")
     for line in failed:

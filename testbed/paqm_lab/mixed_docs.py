@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from paqm_lab import cache, markdown, stats
+from paqm_lab import cache, markdown, mixed_judge, stats
 
 Json = dict[str, Any]
 
@@ -36,9 +36,9 @@ that misbehave: from 8 s). The test clip at 640x360 and 24 frames/s, ceiling 3 M
 *Delay* is the time between entering the router and leaving its queue; *share* is the max-min
 share of a flow ([results-format.md](results-format.md)). Over P-AQM followers are told their
 rate; over fq_codel and CAKE their own controller finds it. Where queues are compared, the figure
-of a run is the mean over its libwebrtc senders, the rival is the better of fq_codel and CAKE, and
-P-AQM may be worse by the spread from run to run: half the width of the 95 % interval of the
-difference of the two means (Welch). A frame that never arrives counts with the length of the run.
+of a run is the mean over its libwebrtc senders, and P-AQM may be worse than each of fq_codel and
+CAKE by the spread from run to run: half the width of the 95 % interval of the difference of the
+two means (Welch). A frame that never arrives counts with the length of the run.
 """
 
 TAIL = """
@@ -119,7 +119,8 @@ class Page:
         return [
             f"{good} of {len(checks)} checks hold. {grid['runs']} runs; of the "
             f"{grid['whole_grid']} of the whole grid there are {grid['of_it']}. Figures in bold do "
-            "not hold their limit; those in parentheses are not judged.",
+            "not hold their limit; those in parentheses are not judged."
+            + (f" {silent}." if (silent := mixed_judge.unjudged(self.data)) else ""),
             "",
         ]
 
@@ -189,7 +190,8 @@ class Page:
         rows = []
         for case in self.cases(group):
             for name, (text, key, digits) in keys.items():
-                check = self.checks.get((case["name"], f"libwebrtc_{name}_worse"))
+                of = (case["name"], f"libwebrtc_{name}_worse")
+                check = self.checks.get(of)
                 rows.append(
                     markdown.row(
                         case["title"],
@@ -198,15 +200,17 @@ class Page:
                             self.over(case, queue, "libwebrtc", key, digits)
                             for queue in ("paqm", "fq_codel", "cake")
                         ),
-                        self.checked(case, f"libwebrtc_{name}_worse", digits),
+                        (check or self.reported.get(of, {})).get("rival", ""),
+                        self.checked(case, of[1], digits),
                         markdown.cell(check["limit"], digits) if check else "",
                     )
                 )
         return section(
             title,
             "Means over the senders and seeds over P-AQM, fq_codel and CAKE; then how much worse "
-            "P-AQM is than the better of the two, and what the spread from run to run allows.",
-            ("case", "figure", "P-AQM", "fq_codel", "CAKE", "worse by", "allowed"),
+            "P-AQM is than the one of the two against which least is left of what the spread from "
+            "run to run allows.",
+            ("case", "figure", "P-AQM", "fq_codel", "CAKE", "than", "worse by", "allowed"),
             rows,
         )
 

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
 """Judges whatever runs of paqm_lab.mixed are there: their rows become checks.
 
-Where queues are compared a figure of a run is the mean over the run's libwebrtc senders, the rival
-is the queue (of fq_codel and cake) whose mean over the seeds is better, and P-AQM may be worse by
-as much as the runs of one and the same queue differ: half the width of the 95 % interval of the
-difference (Welch). With one seed there is no such interval: then the difference is only reported.
+Where queues are compared a figure of a run is the mean over the run's libwebrtc senders, and P-AQM
+may be worse than fq_codel and than cake by as much as the runs of one and the same queue differ:
+half the width of the 95 % interval of the difference (Welch). The rival against which least of that
+is left counts. With one seed there is no such interval: then the difference is only reported.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ MISBEHAVER_SHARE = 105.0
 MORE_MS = 5.0  # of a follower's p99 beside a misbehaver, against none
 TOLD_APART = 5.0  # % that a rate told in steady state may be apart from its mean
 TORRENT_LINK = 45.0  # % of the link
+ONE_SEED = "one seed"
 
 
 # Comparison of queues
@@ -83,24 +84,29 @@ class Comparison:
         return [self.quantity.sign * (self.ours[s] - self.theirs[s]) for s in both]
 
 
-def compare(rows: list[Json], case: Case, among: Sequence[str] = RIVALS) -> list[Comparison]:
-    """All quantities of a case for which there are runs, over P-AQM and the better of rivals."""
+def _by_queue(rows: list[Json], case: Case, key: str) -> dict[str, dict[int, float]]:
+    """What each queue's runs of a case have of a figure of libwebrtc, by seed."""
+    found: dict[str, dict[int, float]] = {}
+    for one in rows:
+        if one["case"] != case.name or "libwebrtc" not in one["groups"]:
+            continue
+        mine = found.setdefault(one["queue"], {})
+        value = one["groups"]["libwebrtc"][key]
+        if value is not None:
+            mine[one["seed"]] = value
+    return found
+
+
+def compare(rows: list[Json], case: Case) -> list[Comparison]:
+    """All quantities of a case over P-AQM and over each rival, as far as there are figures."""
     found = []
     for quantity in QUANTITIES.get(case.group, ()):
-        by_queue: dict[str, dict[int, float]] = {}
-        for one in rows:
-            if one["case"] != case.name or "libwebrtc" not in one["groups"]:
-                continue
-            value = one["groups"]["libwebrtc"][quantity.key]
-            if value is not None:
-                by_queue.setdefault(one["queue"], {})[one["seed"]] = value
-        rivals = {name: by_queue[name] for name in among if name in by_queue}
-        if PAQM not in by_queue or not rivals:
-            continue
-        best = min(
-            rivals, key=lambda name: quantity.sign * stats.mean(list(rivals[name].values()))
-        )
-        found.append(Comparison(case.name, quantity, best, by_queue[PAQM], rivals[best]))
+        values = _by_queue(rows, case, quantity.key)
+        found += [
+            Comparison(case.name, quantity, rival, values[PAQM], values[rival])
+            for rival in RIVALS
+            if values.get(PAQM) and values.get(rival)
+        ]
     return found
 
 
@@ -130,11 +136,13 @@ class Book:
         check = entry(case, name, rounded, relation, round(limit, 4), unit, source)
         self.checks.append(check | more)
 
-    def report(self, case: str, name: str, value: float | None, unit: str, why: str) -> None:
+    def report(
+        self, case: str, name: str, value: float | None, unit: str, why: str, **more: Any
+    ) -> None:
+        """What is not judged; `more` is for people."""
         rounded = None if value is None else round(value, 4)
-        self.reported.append(
-            {"variant": case, "name": name, "value": rounded, "unit": unit, "why": why}
-        )
+        one: Json = {"variant": case, "name": name, "value": rounded, "unit": unit, "why": why}
+        self.reported.append(one | more)
 
 
 def _source(rows: list[Json], what: str) -> str:
@@ -338,27 +346,50 @@ JUDGES: dict[str, Judge] = {
 }
 
 
-def _compared(book: Book, found: Iterable[Comparison]) -> None:
-    """Each comparison by itself."""
-    for one in found:
-        quantity, spread = one.quantity, one.spread
+def _compared(book: Book, rows: list[Json], case: Case, found: list[Comparison]) -> None:
+    """Each quantity of a case that P-AQM has runs of, against the rival that leaves it least room.
+
+    Not against the one with the better mean: a rival of one seed, or of two that are far apart,
+    would hide that P-AQM is worse than the other one.
+    """
+    for quantity in QUANTITIES.get(case.group, ()):
         name = f"libwebrtc_{quantity.name}_worse"
-        if spread is None:
-            book.report(one.case, name, one.worse, quantity.unit, f"than {one.rival}; one seed")
+        queues = _by_queue(rows, case, quantity.key)
+        if PAQM not in queues:
             continue
+        mine = [one for one in found if one.quantity is quantity]
+        if not mine:
+            lacks = f"{quantity.meaning.split(',')[0]} not measured"
+            why = lacks if set(RIVALS) & set(queues) else "no run of a rival"
+            book.report(case.name, name, None, quantity.unit, why)
+            continue
+        judged = [(one.worse - one.spread, one) for one in mine if one.spread is not None]
+        if not judged:
+            one = max(mine, key=lambda one: one.worse)
+            book.report(case.name, name, one.worse, quantity.unit, ONE_SEED, rival=one.rival)
+            continue
+        _, one = max(judged, key=lambda pair: pair[0])
+        assert one.spread is not None
         book.add(
-            one.case,
+            case.name,
             name,
             one.worse,
             "<=",
-            spread,
+            one.spread,
             quantity.unit,
-            f"runs/{one.case}: {quantity.meaning}, P-AQM against {one.rival}; limit: run-to-run "
+            f"runs/{case.name}: {quantity.meaning}, P-AQM against {one.rival}; limit: run-to-run "
             "spread",
             rival=one.rival,
             ours=round(stats.mean(list(one.ours.values())), 4),
             theirs=round(stats.mean(list(one.theirs.values())), 4),
         )
+
+
+def unjudged(data: Json) -> str:
+    """How many comparisons of queues are only reported, and why; data of a result.json."""
+    whys = [one["why"] for one in data["reported"] if one["name"].startswith("libwebrtc_")]
+    each = sorted(f"{why} {whys.count(why)}" for why in set(whys))
+    return f"{len(whys)} comparisons of queues are not judged ({', '.join(each)})" if whys else ""
 
 
 def _pooled(book: Book, group: str, rival: str, found: list[Comparison]) -> None:
@@ -391,6 +422,7 @@ def _pooled(book: Book, group: str, rival: str, found: list[Comparison]) -> None
 def judge(rows: list[Json], cases: Mapping[str, Case]) -> Book:
     """All checks for which there are runs."""
     book = Book()
+    compared: list[tuple[str, Comparison]] = []  # with the group of the case
     by_case: dict[str, list[Json]] = {}
     for one in rows:
         if one["queue"] == PAQM:
@@ -398,12 +430,13 @@ def judge(rows: list[Json], cases: Mapping[str, Case]) -> Book:
     for case in cases.values():
         if case.name in by_case and case.group in JUDGES:
             JUDGES[case.group](book, case, by_case[case.name], by_case)
-        _compared(book, compare(rows, case))
+        found = compare(rows, case)
+        _compared(book, rows, case, found)
+        compared += [(case.group, one) for one in found]
     for group in QUANTITIES:
-        mine = [case for case in cases.values() if case.group == group]
         for rival in RIVALS:
-            found = [one for case in mine for one in compare(rows, case, (rival,))]
-            _pooled(book, group, rival, found)
+            mine = [one for of, one in compared if of == group and one.rival == rival]
+            _pooled(book, group, rival, mine)
     return book
 
 

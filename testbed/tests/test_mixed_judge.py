@@ -134,6 +134,33 @@ def test_one_seed_is_reported_not_judged() -> None:
     assert {one["name"] for one in found.reported} >= {"libwebrtc_delay_p95_worse"}
 
 
+@pytest.mark.parametrize(("seeds", "p95"), [((1,), 4.9), ((1, 2), 5.0)])
+def test_a_rival_of_few_seeds_hides_no_failure(seeds: tuple[int, ...], p95: float) -> None:
+    rows = mix(seeds=5, paqm_p95=20.0)  # cake: 14 ms and more
+    rows = [row for row in rows if row["queue"] != "fq_codel" or row["seed"] in seeds]
+    for row in rows:
+        if row["queue"] == "fq_codel":  # better, and two are far apart
+            row["groups"]["libwebrtc"]["delay_p95_ms"] = p95 + 20 * (row["seed"] - 1)
+        if row["queue"] == "cake":
+            row["groups"]["libwebrtc"]["delay_p95_ms"] += 4
+    check = next(c for c in mixed_judge.judge(rows, CASES).checks if "p95_worse" in c["name"])
+    assert check["name"] == "libwebrtc_delay_p95_worse"
+    assert check["rival"] == "cake" and not check["pass"]
+
+
+def test_what_is_not_compared_is_counted_with_its_reason() -> None:
+    rows = mix(seeds=1)
+    for row in rows:
+        row["groups"]["libwebrtc"]["vmaf_p5"] = None
+    rows.append(run("mix-1-2", "paqm", 1, {"f1": flow(), "d1": deaf()}))
+    found = mixed_judge.unjudged({"reported": mixed_judge.judge(rows, CASES).reported})
+    assert found == (
+        "8 comparisons of queues are not judged "
+        "(VMAF not measured 1, no run of a rival 4, one seed 3)"
+    )
+    assert not mixed_judge.unjudged({"reported": mixed_judge.judge(mix(), CASES).reported})
+
+
 def test_frames_that_never_come_count_with_the_run() -> None:
     rows = []
     for seed in (1, 2, 3):
@@ -155,9 +182,7 @@ def test_pictures_not_scored_are_not_judged() -> None:
 def bad(case: str = "bad-ports", flood: float = 2.0, follower: float = 2.0) -> list[Json]:
     """A misbehaver beside three followers that send so much."""
     each = {
-        f"f{n}": flow(
-            windows_mbit=[follower] * 16, mean_mbit=follower, share_percent=50 * follower
-        )
+        f"f{n}": flow(windows_mbit=[follower] * 16, mean_mbit=follower, share_percent=50 * follower)
         for n in (1, 2, 3)
     }
     alone = run("bad-none", "paqm", 1, dict(each))
@@ -258,8 +283,13 @@ def store(out: Path, case: str, queue: str, seed: int, each: dict[str, Json]) ->
         "qdisc": queue,
         "figures": {"link_use_percent": {"whole": 95.0}, "feedback": {"messages": 10}},
     }
-    whole: Json = {"variants": [variant], "seed": seed, "duration_s": 24, "rtt_ms": 40,
-                   "link": None}
+    whole: Json = {
+        "variants": [variant],
+        "seed": seed,
+        "duration_s": 24,
+        "rtt_ms": 40,
+        "link": None,
+    }
     whole |= {"bottleneck_bps": CASES[case].link, "packet_log_sha256": {}}
     whole |= {"versions": {"paqm": "test", "kernel": "7"}}
     (home / "result.json").write_text(json.dumps(whole))
