@@ -182,12 +182,13 @@ def systems(row: Row, runs: list[Json]) -> dict[str, Json]:
     return found
 
 
-def does_its_job(mean: Json) -> bool:
-    """Whether a system may count as the best in a figure."""
-    shares = [mean["share_percent_least"], mean["tcp_percent"]]
+def does_its_job(row: Row, mean: Json) -> bool:
+    """Whether a system may count as the best in a figure of a row."""
+    shares = [mean["share_percent_least"]]
+    if row.tcp:
+        shares.append(mean["tcp_percent"])
     return (
-        mean["share_percent_least"] is not None
-        and all(share >= JOB_SHARE for share in shares if share is not None)
+        all(share is not None and share >= JOB_SHARE for share in shares)
         and mean["lost_percent"] is not None
         and mean["lost_percent"] <= JOB_LOSS
         and mean["delay_p95_ms"] is not None
@@ -195,13 +196,13 @@ def does_its_job(mean: Json) -> bool:
     )
 
 
-def best(known: dict[str, Json], quantity: Quantity) -> str | None:
+def best(row: Row, known: dict[str, Json], quantity: Quantity) -> str | None:
     """The best rival of a row in a figure."""
     rivals = {
         name: mean[quantity.key]
         for name, mean in known.items()
         if name != PAQM
-        and does_its_job(mean)
+        and does_its_job(row, mean)
         and mean[quantity.key] is not None
         and not (quantity.same_encoder and mean["sender"] != ADVISED_SENDER)
     }
@@ -214,7 +215,7 @@ def _rounded(value: float | None) -> float | None:
 
 def _behind(row: Row, known: dict[str, Json], quantity: Quantity) -> Check | None:
     """How far P-AQM is behind the best rival; None where no rival does its job."""
-    rival = best(known, quantity)
+    rival = best(row, known, quantity)
     if rival is None:
         return None
     ours, theirs = known[PAQM][quantity.key], known[rival][quantity.key]
@@ -316,7 +317,7 @@ def result(
              "rtt_ms": row.rtt_ms, "streams": row.streams, "tcp": row.tcp or None,
              "scored": row.scored, "systems": list(row.systems),
              "seeds": sorted({run["seed"] for run in counted(row, runs)}),
-             "job": {name: does_its_job(mean) for name, mean in systems(row, runs).items()}}
+             "job": {name: does_its_job(row, mean) for name, mean in systems(row, runs).items()}}
             for row in rows.values()
         ],
         "runs": runs,

@@ -78,6 +78,7 @@ class Run:
     link: str | None  # kind of the trace that the bottleneck's rate follows
     loads: tuple[Load, ...] = ()
     tcp: dict[int, tuple[str, str]] = field(default_factory=dict)  # port: flow, algorithm
+    tcp_stop: dict[int, float] = field(default_factory=dict)  # port: until when it has data
     judge_from: float | None = None  # s; None: the scenario asks for no figures of every flow
     cut_every: float | None = None  # s between scene cuts of the clip, if it is cut
 
@@ -199,6 +200,11 @@ def load_run(directory: Path) -> Run:
                 int(member["port"]): (f"{group['name']}-{n}", group["congestion_control"])
                 for group in data["elastic"]
                 for n, member in enumerate(group.get("members", []), start=1)
+            },
+            tcp_stop={
+                int(member["port"]): float(group["stop"])
+                for group in data["elastic"]
+                for member in group.get("members", [])
             },
             judge_from=data.get("judge_from"),
             cut_every=(data["clip"] or {}).get("cut_every"),

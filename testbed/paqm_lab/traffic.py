@@ -16,7 +16,8 @@ from paqm_lab.rundata import Load, Run
 
 Bool = npt.NDArray[np.bool_]
 
-# A TCP connection counts as an elastic flow from this many bytes on (else it is control traffic).
+# A TCP connection beside the scenario's elastic flows counts as one from this many bytes on (else
+# it is control traffic).
 BULK_BYTES = 100_000
 # Capital letters: no media flow of a scenario can have such a name.
 ELASTIC = "TCP"
@@ -72,7 +73,7 @@ class Traffic:
     log: packets.PacketLog
     seen: packets.Crossings
     media: dict[str, Bool]  # RTP packets of each stream
-    bulk: dict[str, Bool]  # packets of each elastic connection
+    bulk: dict[str, Bool]  # packets of each elastic flow
     end: float  # of the log
     loads: dict[str, Bool] = field(default_factory=dict)  # packets of each flow of other loads
     frames: dict[str, metrics.Frames] = field(default_factory=dict)  # of each stream
@@ -86,6 +87,24 @@ class Traffic:
         for members in groups.values():
             result |= members
         return result
+
+
+def elastic(run: Run, log: packets.PacketLog, seen: packets.Crossings) -> dict[str, Bool]:
+    """The packets of each elastic flow: those of the scenario, by port, however little they carried
+    (one that starves has a claim, and may begin anew), and other connections that carried much.
+    """
+    at = seen.index
+    web = [packets.ip_number(load.address) for load in run.loads if load.kind == "web"]
+    tcp = (log.proto[at] == packets.IPPROTO_TCP) & ~np.isin(log.src[at], web)
+    found = [tcp & (log.dport[at] == port) for port in run.tcp]
+    tcp &= ~np.isin(log.dport[at], list(run.tcp))
+    ends = np.stack([log.src[at], log.sport[at], log.dst[at], log.dport[at]], axis=1)
+    for connection in np.unique(ends[tcp], axis=0):
+        members = tcp & np.all(ends == connection, axis=1)
+        if int(seen.size[members].sum()) >= BULK_BYTES:
+            found.append(members)
+    some = [members for members in found if members.any()]
+    return {f"{ELASTIC}-{n}": members for n, members in enumerate(some, start=1)}
 
 
 def read_traffic(run: Run) -> Traffic:
@@ -103,14 +122,7 @@ def read_traffic(run: Run) -> Traffic:
         flow.name: log.rtp[at] & (log.src[at] == packets.ip_number(flow.address))
         for flow in run.media
     }
-    web = [packets.ip_number(load.address) for load in run.loads if load.kind == "web"]
-    tcp = (log.proto[at] == packets.IPPROTO_TCP) & ~np.isin(log.src[at], web)
-    ends = np.stack([log.src[at], log.sport[at], log.dst[at], log.dport[at]], axis=1)
-    bulk: dict[str, Bool] = {}
-    for connection in np.unique(ends[tcp], axis=0):
-        members = tcp & np.all(ends == connection, axis=1)
-        if int(seen.size[members].sum()) >= BULK_BYTES:
-            bulk[f"{ELASTIC}-{len(bulk) + 1}"] = members
+    bulk = elastic(run, log, seen)
     end = float((log.t_ns.max() - run.t0_ns) / 1e9)
     traffic = Traffic(log, seen, media, bulk, end, loads(run, log, seen))
     caps: dict[str, float] = {}
@@ -126,6 +138,11 @@ def read_traffic(run: Run) -> Traffic:
         if members.any():
             times = seen.t_in[members]
             traffic.activity[name] = (float(times[0]), float(times[-1]))
+    for name, members in bulk.items():
+        # between two of its tries a flow that starves has data, too
+        begin, last = traffic.activity[name]
+        port = int(log.dport[at[members]][0])
+        traffic.activity[name] = (begin, max(last, run.tcp_stop.get(port, last)))
     traffic.segments = metrics.segments(traffic.activity, caps, run.bottleneck)
     traffic.changes = sorted(t for span in traffic.activity.values() for t in span)
     return traffic

@@ -36,6 +36,7 @@ class Faults:
     slow_frames: float = 0.0  # part of the frames that are never complete
     over_bound: bool = False
     mixed_base: bool = False
+    starved: bool = False  # a second TCP connection, of which nothing comes through
 
 
 def shares(t: float) -> dict[str, float]:
@@ -117,6 +118,9 @@ def write_run(home: Path, faults: Faults | None = None, variant: str = "paqm") -
         capture.leave(t + 0.012, packet)
         seq += 1
         t += size * 8 / (shares(t)["tcp"] * faults.elastic_share)
+    for number, t in enumerate((0, 1, 3) if faults.starved else ()):
+        syn = ipv4(TCP_HOST, SINK, 6, 60000 + number, tcp(0, 0, 50001, 5202))
+        capture.arrive(TCP_START + t, syn)
     # The log goes on behind the last packet, as it does in a run.
     capture.leave(DURATION + 1, ipv4("10.1.1.1", SENDER, 1, 99, bytes([3]) + bytes(40)), LEFT)
     log = capture.write(home / "router.pcap").read_bytes()
@@ -131,7 +135,14 @@ def write_run(home: Path, faults: Faults | None = None, variant: str = "paqm") -
             {"name": n, "start": a, "stop": b, "rate_max": RATE_MAX, "address": address}
             for n, (a, b, address) in STREAMS.items()
         ],
-        "elastic": [{"name": "tcp"}],
+        "elastic": [
+            {
+                "name": "tcp",
+                "congestion_control": "cubic",
+                "stop": DURATION,
+                "members": [{"port": 5201 + n} for n in range(1 + faults.starved)],
+            }
+        ],
         "variant": {
             "name": variant,
             "title": f"{variant}, test",

@@ -151,8 +151,9 @@ def test_the_best_rival_is_one_that_does_its_job() -> None:
     assert checks["delay_p95_behind"]["value"] == pytest.approx(-3)
     found, silent = headtohead_judge.judge([run_of(PAQM), starved], ROWS)
     assert not found and {one["name"] for one in silent} >= {"delay_p95_behind", "loss_behind"}
-    hungry = run_of("cake-ecn", delay_p95_ms=0.1, tcp_percent=20.0)
-    assert judged(run_of(PAQM), hungry) == {}
+    for got in (20.0, None):  # None: no packet of TCP came so far
+        hungry = run_of("cake-ecn", delay_p95_ms=0.1, tcp_percent=got)
+        assert judged(run_of(PAQM), hungry) == {}
 
 
 def test_pictures_are_compared_with_the_same_encoder() -> None:

@@ -174,6 +174,20 @@ def test_figures_of_every_flow(tmp_path: Path) -> None:
     assert [entry["kind"] for entry in each.values()].count("tcp") == 1
 
 
+def test_a_tcp_flow_that_starves_is_a_flow(tmp_path: Path) -> None:
+    """Its last try is at 10 s: what it gets nothing of is its share until the end."""
+    out = synthetic.write_run(tmp_path, synthetic.Faults(starved=True))
+    path = out / "paqm" / "run.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"judge_from": 4.0}))
+    variant = analysis.analyse(out, progress=lambda text: None)["variants"][0]
+    flow = variant["each"]["tcp-2"]
+    assert (flow["kind"], flow["packets"], flow["lost"]) == ("tcp", 3, 3)
+    assert flow["share_percent"] == 0 and flow["segments"][-1]["stop"] > 13.9
+    # a quarter of the link for each of the four flows
+    assert flow["segments"][-1]["share_mbit"] == pytest.approx(2)
+    assert variant["figures"]["elastic_share_percent"]["mean"] < 70
+
+
 def test_a_run_without_loads_has_none(tmp_path: Path) -> None:
     out = synthetic.write_run(tmp_path)
     run = rundata.load_run(out / "paqm")

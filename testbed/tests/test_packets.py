@@ -38,9 +38,9 @@ def rtp(seq: int, ts: int, size: int = 1000, ssrc: int = 77, marker: bool = Fals
     return struct.pack(">HHHH", 40000, 5004, 8 + len(body), 0) + body
 
 
-def tcp(seq: int, size: int, sport: int = 50000) -> bytes:
+def tcp(seq: int, size: int, sport: int = 50000, dport: int = 5201) -> bytes:
     """A TCP segment."""
-    return struct.pack(">HHIIBBHHH", sport, 5201, seq, 1, 0x50, 0x10, 64, 0, 0) + bytes(size)
+    return struct.pack(">HHIIBBHHH", sport, dport, seq, 1, 0x50, 0x10, 64, 0, 0) + bytes(size)
 
 
 class Capture:
