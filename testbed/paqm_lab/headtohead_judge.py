@@ -139,16 +139,20 @@ def load(out: Path, rows: Mapping[str, Row]) -> tuple[list[Json], list[Json]]:
     """The runs that are there; versions."""
     found, versions = [], []
     for row in rows.values():
-        for point in suite.runs_of(out, row.name):
-            stamp, variant = suite.stored(point.home(out)), suite.load(point, out)
-            if point.queue not in row.systems or stamp is None or variant is None:
+        for there in suite.runs_of(out, row.name):
+            if there.queue not in row.systems:
+                continue
+            point = row.point(there.queue, there.seed)
+            stamp, variant = suite.stored_of(point, out), suite.load(point, out)
+            if stamp is None or variant is None:
                 continue
             if row.scored and not stamp["scored"]:
                 continue
             if variant["versions"] not in versions:
                 versions.append(variant["versions"])
             one = figures(row, point.queue, point.seed, variant)
-            made = {"programs": stamp["programs"], "version": variant["versions"]["paqm"]}
+            made = {key: stamp[key] for key in ("programs", "scenario")}
+            made["version"] = variant["versions"]["paqm"]
             found.append(one | made)
     return found, versions
 
@@ -296,11 +300,12 @@ def result(
     out: Path, rows: Mapping[str, Row], seeds: Iterable[int], known: Json | None = None
 ) -> Json:
     """result.json from whatever runs are there, and `known`, an earlier one."""
-    there = load(out, rows)
-    runs, versions = suite.with_earlier(*there, known or {}, FORMAT)
-    runs = [
-        run for run in runs if run["case"] in rows and run["queue"] in rows[run["case"]].systems
-    ]
+
+    def point_of(run: Json) -> suite.Point | None:
+        row = rows.get(run["case"])
+        return row.point(run["queue"], run["seed"]) if row and run["queue"] in row.systems else None
+
+    runs, versions = suite.with_earlier(*load(out, rows), known or {}, FORMAT, point_of)
     found, silent = judge(runs, rows)
     numbers = list(seeds)
     want = {(row.name, s, n) for row in rows.values() for s in row.systems for n in numbers}

@@ -181,11 +181,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--list", action="store_true", help="list the cases")
 
 
-def judge(out: Path, known: Json | None = None) -> Json:
-    """Writes result.json from whatever runs are there, and `known`, an earlier one."""
+def judge(out: Path, known: Json | None = None, words: str = "") -> Json:
+    """Writes result.json of whatever runs with these words there are, and of `known`, of before."""
     if not (out / "runs").is_dir():
         raise LabError(f"{out}: no runs here; run some first")
-    data = mixed_judge.result(out, mixed_cases.all_cases(), mixed_cases.WHOLE_SEEDS, known)
+    data = mixed_judge.result(out, mixed_cases.all_cases(), mixed_cases.WHOLE_SEEDS, known, words)
     (out / "result.json").write_text(suite.as_json(data))
     return data
 
@@ -194,6 +194,8 @@ def main(args: argparse.Namespace) -> int:
     """Runs, judges; prints tables of the cases asked for, else the checks. 1 if one fails."""
     out = Path(args.out).resolve()
     if args.docs:
+        if args.paqm_words:
+            raise LabError("--docs is of runs without --paqm-words")
         data = judge(out, suite.earlier(mixed_docs.DATA))
         for path in mixed_docs.write(suite.as_json(data)):
             say(f"mixed: {path}")
@@ -213,10 +215,10 @@ def main(args: argparse.Namespace) -> int:
         failed = suite.run_all(some, out, say, not args.quick, args.pcap, args.jobs)
     for case, point in todo if args.cases else []:
         variant = suite.load(point, out)
-        if variant is not None:
+        if variant is not None and suite.stored_of(point, out):
             print(f"\n{point.label}: {case.link / 1e6:g} Mbit/s, {case.rtt_ms:g} ms: {case.title}")
             print(table(variant))
-    data = judge(out)
+    data = judge(out, words=args.paqm_words)
     part = data["grid"]
     status = checks.print_table(out) if data["checks"] and not args.cases else 0
     print(f"{part['runs']} runs; of the whole grid's {part['whole_grid']} there are "

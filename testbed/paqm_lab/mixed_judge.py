@@ -441,11 +441,21 @@ def judge(rows: list[Json], cases: Mapping[str, Case]) -> Book:
 
 
 def result(
-    out: Path, cases: Mapping[str, Case], seeds: Iterable[int], known: Json | None = None
+    out: Path,
+    cases: Mapping[str, Case],
+    seeds: Iterable[int],
+    known: Json | None = None,
+    words: str = "",
 ) -> Json:
-    """result.json from whatever runs are there, and `known`, an earlier one."""
-    rows, versions = suite.with_earlier(*load(out, cases), known or {}, FORMAT)
-    rows = [one for one in rows if one["case"] in cases]
+    """result.json from whatever runs are there with these words for the qdisc, and `known`, an
+    earlier one without.
+    """
+
+    def point_of(one: Json) -> suite.Point | None:
+        case = cases.get(one["case"])
+        return case.point(one["queue"], one["seed"]) if case else None
+
+    rows, versions = suite.with_earlier(*load(out, cases, words), known or {}, FORMAT, point_of)
     book = judge(rows, cases)
     want = {(c.name, q, s) for c in cases.values() for q in c.queues for s in set(seeds)}
     shown = [

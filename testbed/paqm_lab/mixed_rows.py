@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from paqm_lab import metrics, stats, suite
-from paqm_lab.mixed_cases import Case
+from paqm_lab.mixed_cases import QUEUES, Case
 from paqm_lab.rundata import ADVISED_SENDER
 from paqm_lab.scenario import rate
 
@@ -172,17 +172,23 @@ def row(case: Case, queue: str, seed: int, variant: Json, scored: bool) -> Json:
 # Runs on disk
 
 
-def load(out: Path, cases: Mapping[str, Case]) -> tuple[list[Json], list[Json]]:
-    """All runs that are there as rows; versions."""
+def load(
+    out: Path, cases: Mapping[str, Case], words: str = ""
+) -> tuple[list[Json], list[Json]]:
+    """All runs that are there as rows, with these words for the qdisc; versions."""
     rows, versions = [], []
     for case in cases.values():
-        for point in suite.runs_of(out, case.name):
-            stamp, variant = suite.stored(point.home(out)), suite.load(point, out)
+        for there in suite.runs_of(out, case.name):
+            if there.queue not in QUEUES:
+                continue
+            point = case.point(there.queue, there.seed, words)
+            stamp, variant = suite.stored_of(point, out), suite.load(point, out)
             if stamp is None or variant is None or "each" not in variant:
                 continue
             if variant["versions"] not in versions:
                 versions.append(variant["versions"])
             one = row(case, point.queue, point.seed, variant, bool(stamp["scored"]))
-            made = {"programs": stamp["programs"], "version": variant["versions"]["paqm"]}
+            made = {key: stamp[key] for key in ("programs", "scenario")}
+            made["version"] = variant["versions"]["paqm"]
             rows.append(one | made)
     return rows, versions

@@ -174,7 +174,7 @@ def load(place: Place, point: suite.Point, out: Path) -> Json | None:
     """The figures of a point, if it has been run."""
     variant, home = suite.load(point, out), point.home(out) / point.queue
     rates = rundata.load_csv(home / "series" / "rates.csv")
-    if variant is None or rates is None or suite.stored(point.home(out)) is None:
+    if variant is None or rates is None or suite.stored_of(point, out) is None:
         return None
     t0_ns = int(rundata.load_json(home / "run.json")["t0_ns"])
     allowed = {}
@@ -185,7 +185,7 @@ def load(place: Place, point: suite.Point, out: Path) -> Json | None:
         allowed[name] = allowance(frames, t0_ns, rates["t"])
     late = late_losses(home / "series", limits(place)["settle_s"])
     row = figures(place, variant, late, settling(variant, rates, allowed))
-    return row | {"versions": variant["versions"]}
+    return row | {"scenario": suite.scenario_digest(point), "versions": variant["versions"]}
 
 
 def checks(rows: list[Json]) -> list[Check]:
@@ -220,14 +220,14 @@ def result(
     versions: list[Json] = []
     rows, missing = [], []
     for place, point in known:
-        row = load(place, point, out)
+        row, before = load(place, point, out), kept.get((place.name, place.variant))
         if row is not None:
             if row["versions"] not in versions:
                 versions.append(row["versions"])
             row["version"] = row.pop("versions")["paqm"]
             rows.append(row)
-        elif (place.name, place.variant) in kept:
-            rows.append(kept[place.name, place.variant])
+        elif before is not None and suite.is_of(before, point):
+            rows.append(before)
         else:
             missing.append(f"{place.name} {place.variant}")
     if earlier:

@@ -90,8 +90,8 @@ def choose(args: argparse.Namespace) -> list[tuple[Case, str]]:
             if system in known[name].systems]
 
 
-def rows_of(case: Case, system: str, found: Json, version: str) -> list[Json]:
-    """A row for each bound of a case."""
+def rows_of(case: Case, system: str, found: Json, made: Json) -> list[Json]:
+    """A row for each bound of a case; `made`: what the run was made of."""
     rows = []
     for bound in case.bounds:
         value = found[bound.figure]
@@ -104,7 +104,7 @@ def rows_of(case: Case, system: str, found: Json, version: str) -> list[Json]:
             "figure": bound.figure, "value": value, "relation": bound.relation,
             "limit": bound.limit, "unit": bound.unit, "why": bound.why,
             "verdict": "holds" if check["pass"] else "does not hold", "pass": check["pass"],
-            "version": version,
+            **made,
         })  # fmt: skip
     return rows
 
@@ -114,19 +114,21 @@ def result(out: Path, seed: int, earlier: Json) -> Json:
     rows: list[Json] = []
     runs: dict[str, Json] = {}
     versions: list[Json] = []
-    kept = {(row["case"], row["variant"]) for row in earlier.get("rows", [])}
+    kept = {(row["case"], row["variant"]): row for row in earlier.get("rows", [])}
     missing = []
     for case in rmcat_cases.CASES:
         for system in case.systems:
             point = case.point(system, seed)
-            path = point.home(out) / "result.json"
-            if path.exists() and suite.stored(point.home(out)):
+            path, before = point.home(out) / "result.json", kept.get((case.id, system))
+            if path.exists() and suite.stored_of(point, out):
                 told = json.loads(path.read_text())
                 if told["versions"] not in versions:
                     versions.append(told["versions"])
-                rows += rows_of(case, system, told["figures"], told["versions"]["paqm"])
+                made = {"version": told["versions"]["paqm"],
+                        "scenario": suite.scenario_digest(point)}
+                rows += rows_of(case, system, told["figures"], made)
                 runs[f"{case.id} {system}"] = told["figures"]
-            elif (case.id, system) in kept:
+            elif before is not None and suite.is_of(before, point):
                 rows += [row for row in earlier["rows"]
                          if (row["case"], row["variant"]) == (case.id, system)]
                 runs[f"{case.id} {system}"] = earlier["runs"][f"{case.id} {system}"]

@@ -69,10 +69,14 @@ def sources_digest(more: Iterable[str] = ()) -> str:
     return cache.digest(*[str(p.relative_to(cache.REPO)).encode() + p.read_bytes() for p in paths])
 
 
+def scenario_digest(point: Point) -> str:
+    """Fingerprint of a run's scenario."""
+    return cache.digest(json.dumps(point.data, sort_keys=True).encode())
+
+
 def stamp(point: Point, programs: str, score: bool) -> Json:
     """What a result was made of; equal stamps mean equal results."""
-    text = json.dumps(point.data, sort_keys=True).encode()
-    return {"programs": programs, "scenario": cache.digest(text), "scored": score}
+    return {"programs": programs, "scenario": scenario_digest(point), "scored": score}
 
 
 def good_for(have: Json | None, want: Json) -> bool:
@@ -87,6 +91,22 @@ def stored(home: Path) -> Json | None:
     except (OSError, ValueError):
         return None
     return found if (home / "result.json").exists() else None
+
+
+def stored_of(point: Point, out: Path) -> Json | None:
+    """The stamp of a finished run of just this scenario.
+
+    Under the same name there may be one with other words for the qdisc, or of the case as it was
+    before: that is another experiment.
+    """
+    found = stored(point.home(out))
+    return found if found and found.get("scenario") == scenario_digest(point) else None
+
+
+def is_of(row: Json, point: Point) -> bool:
+    """Whether a row of an earlier result.json is of this scenario; old rows do not tell."""
+    want = scenario_digest(point)
+    return bool(row.get("scenario", want) == want)
 
 
 def load(point: Point, out: Path) -> Json | None:
@@ -200,18 +220,27 @@ def runs_of(out: Path, case: str) -> list[Point]:
 
 
 def with_earlier(
-    rows: list[Json], versions: list[Json], known: Json, form: int
+    rows: list[Json],
+    versions: list[Json],
+    known: Json,
+    form: int,
+    point_of: Callable[[Json], Point | None],
 ) -> tuple[list[Json], list[Json]]:
     """Rows and versions with those of an earlier result.json that have not been run since.
 
     A whole suite takes longer than a machine may be there for: it is run in parts. `form` is the
-    format of the rows; those of another one are left out.
+    format of the rows; those of another one are left out, and so are those of a scenario that is
+    not what `point_of` makes of the row now (None: there is no such case any more).
     """
     if known.get("format") != form:
         return rows, versions
     there = {(one["case"], one["queue"], one["seed"]) for one in rows}
     kept = [
-        one for one in known["runs"] if (one["case"], one["queue"], one["seed"]) not in there
+        one
+        for one in known["runs"]
+        if (one["case"], one["queue"], one["seed"]) not in there
+        and (point := point_of(one)) is not None
+        and is_of(one, point)
     ]
     used = {one["version"] for one in kept}
     more = [one for one in known["versions"] if one["paqm"] in used and one not in versions]

@@ -197,6 +197,23 @@ def test_too_much_from_dualpi2_is_no_lead_of_its_own() -> None:
     assert near["value"] == pytest.approx(52)
 
 
+def test_only_runs_of_the_row_as_it_is_now_count(tmp_path: Path) -> None:
+    point = ROWS["one-tcp"].point("cake-ecn", 1)
+    home = point.home(tmp_path)
+    home.mkdir(parents=True)
+    variant = variant_of(flow("video", 1.0, 1.0), flow("tcp", 1.0, 1.0))
+    whole: Json = {"variants": [variant], "seed": 1, "duration_s": 20.0, "rtt_ms": 40, "link": None}
+    whole |= {"bottleneck_bps": 5_000_000, "packet_log_sha256": {}, "versions": {"paqm": "v"}}
+    (home / "result.json").write_text(json.dumps(whole))
+    stamp = suite.stamp(point, "programs", True)
+    (home / "stamp.json").write_text(json.dumps(stamp))
+    data = headtohead_judge.result(tmp_path, ROWS, (1,))
+    assert [run["queue"] for run in data["runs"]] == ["cake-ecn"]
+    data["runs"][0]["scenario"] = stamp["scenario"] = "as it was before"
+    (home / "stamp.json").write_text(json.dumps(stamp))
+    assert not headtohead_judge.result(tmp_path, ROWS, (1,), data)["runs"]
+
+
 def test_earlier_rows_stay_until_they_are_run_anew(tmp_path: Path) -> None:
     known = headtohead_judge.result(tmp_path, ROWS, (1,))
     assert known["runs"] == [] and known["checks"] == []

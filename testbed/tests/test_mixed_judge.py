@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from paqm_lab import mixed_cases, mixed_docs, mixed_judge, mixed_rows, suite
+from paqm_lab import mixed, mixed_cases, mixed_docs, mixed_judge, mixed_rows, suite
 from paqm_lab.checks import print_table
+from paqm_lab.errors import LabError
 
 Json = dict[str, Any]
 CASES = mixed_cases.all_cases()
@@ -273,9 +275,11 @@ def test_voices() -> None:
     assert found == {"tcp_rate": False, "audio_lost": False, "audio_delay_p99": True}
 
 
-def store(out: Path, case: str, queue: str, seed: int, each: dict[str, Json]) -> None:
+def store(
+    out: Path, case: str, queue: str, seed: int, each: dict[str, Json], words: str = ""
+) -> None:
     """A made-up run on disk."""
-    point = CASES[case].point(queue, seed)
+    point = CASES[case].point(queue, seed, words)
     home = point.home(out)
     home.mkdir(parents=True)
     variant = {
@@ -307,6 +311,32 @@ def test_whatever_is_there_is_judged(tmp_path: Path, capsys: pytest.CaptureFixtu
     (tmp_path / "result.json").write_text(suite.as_json(data))
     assert print_table(tmp_path) == 1
     assert "not ok flood-1" in capsys.readouterr().out
+
+
+def test_runs_with_other_words_are_not_the_plain_case(tmp_path: Path) -> None:
+    """They lie where those of the plain case do."""
+    store(tmp_path, "mix-1-1", "paqm", 1, {"f1": flow(), "d1": deaf()}, "target 50ms")
+    store(tmp_path, "mix-1-1", "cake", 1, {"f1": flow(), "d1": deaf()}, "target 50ms")
+    plain = mixed_judge.result(tmp_path, CASES, (1,))
+    assert [one["queue"] for one in plain["runs"]] == ["cake"]  # has no such words
+    with_words = mixed_judge.result(tmp_path, CASES, (1,), words="target 50ms")
+    assert [one["queue"] for one in with_words["runs"]] == ["cake", "paqm"]
+
+
+def test_docs_are_of_the_plain_cases(tmp_path: Path) -> None:
+    parser = argparse.ArgumentParser()
+    mixed.add_options(parser)
+    args = ["--docs", "--paqm-words", "target 50ms", "--out", str(tmp_path)]
+    with pytest.raises(LabError, match="paqm-words"):
+        mixed.main(parser.parse_args(args))
+
+
+def test_earlier_rows_of_another_case_are_left_out(tmp_path: Path) -> None:
+    store(tmp_path / "then", "mix-1-1", "paqm", 1, {"f1": flow(), "d1": deaf()})
+    then = mixed_judge.result(tmp_path / "then", CASES, (1,))
+    assert len(mixed_judge.result(tmp_path / "now", CASES, (1,), then)["runs"]) == 1
+    then["runs"][0]["scenario"] = "as it was before"
+    assert not mixed_judge.result(tmp_path / "now", CASES, (1,), then)["runs"]
 
 
 def test_earlier_figures_stay_until_a_run_replaces_them(tmp_path: Path) -> None:

@@ -160,7 +160,8 @@ def test_what_was_run_before_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     here = [
         (place, place.point(1)) for place in (PLACE, Place(4, 300, 2, True), Place(4, 5, 2, True))
     ]
-    old = {"points": [row(late=1), row(here[1][0])], "versions": [{"paqm": "old"}]}
+    other = row(here[2][0]) | {"scenario": "as it was before"}
+    old = {"points": [row(late=1), row(here[1][0]), other], "versions": [{"paqm": "old"}]}
     anew = row() | {"versions": {"paqm": "new"}}
     monkeypatch.setattr(
         regimes_judge, "load", lambda place, *_: dict(anew) if place is PLACE else None

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from paqm_lab import linktrace, rmcat, rmcat_cases, rmcat_docs, rmcat_judge
+from paqm_lab import linktrace, rmcat, rmcat_cases, rmcat_docs, rmcat_judge, suite
 from paqm_lab.multi import netscenario
 from paqm_lab.multi.case import Case
 from paqm_lab.rmcat_judge import Part, Sent
 
 Json = dict[str, Any]
 KNOWN = rmcat_cases.known()
+MADE = {"version": "1"}
 
 
 def network(name: str, system: str = "paqm") -> tuple[Case, Json]:
@@ -127,10 +128,10 @@ def found(**figures: float | None) -> Json:
 def test_rows_judge_all_systems_by_the_same_bounds() -> None:
     case = KNOWN["5.6"]
     good = found(share_least_percent=51, tcp_share_percent=50)
-    rows = rmcat.rows_of(case, "paqm", good, "1")
+    rows = rmcat.rows_of(case, "paqm", good, MADE)
     assert [row["pass"] for row in rows] == [True] * 4 and rows[0]["required"]
     worse = good | {"share_least_percent": None, "loss_percent": 1.5}
-    bad = rmcat.rows_of(case, "nada", worse, "1")
+    bad = rmcat.rows_of(case, "nada", worse, MADE)
     assert [row["verdict"] for row in bad] == [
         "does not hold", "holds", "holds", "does not hold"]  # fmt: skip
     assert [row["limit"] for row in rows] == [row["limit"] for row in bad]
@@ -138,17 +139,21 @@ def test_rows_judge_all_systems_by_the_same_bounds() -> None:
 
 def test_result_keeps_what_was_landed_and_the_page_shows_it(tmp_path: Path) -> None:
     case = KNOWN["5.1"]
-    rows = rmcat.rows_of(case, "nada", found(delay_p95_ms=250.0), "1")
+    rows = rmcat.rows_of(case, "nada", found(delay_p95_ms=250.0), MADE)
     earlier = {"rows": rows, "runs": {"5.1 nada": {}}, "versions": [{"paqm": "1"}]}
     home = case.point("paqm", 1).home(tmp_path)
     home.mkdir(parents=True)
     told = {"figures": found(share_least_percent=95.0), "versions": {"paqm": "2"}}
     (home / "result.json").write_text(json.dumps(told))
     assert rmcat.result(tmp_path, 1, earlier)["checks"] == []  # a run that has not ended
-    (home / "stamp.json").write_text('{"scored": false}')
+    stamp = suite.stamp(case.point("paqm", 1), "programs", False)
+    (home / "stamp.json").write_text(json.dumps(stamp | {"scenario": "of before"}))
+    assert rmcat.result(tmp_path, 1, earlier)["checks"] == []  # the case was another one
+    (home / "stamp.json").write_text(json.dumps(stamp))
     data = rmcat.result(tmp_path, 1, earlier)
     assert [version["paqm"] for version in data["versions"]] == ["1", "2"]
     assert {row["variant"] for row in data["rows"]} == {"paqm", "nada"}
+    assert rmcat.result(tmp_path / "none", 1, data)["rows"] == data["rows"]
     assert "5.1 auto" in data["missing"] and "5.1 nada" not in data["missing"]
     assert len(data["checks"]) == 5 and all(check["variant"] == "5.1" for check in data["checks"])
     text = rmcat_docs.page(data)
