@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from paqm_lab import cache, stats
-from paqm_lab.headtohead_cases import JUDGE_FROM, SECONDS, TCP_AT, TITLES
+from paqm_lab.headtohead_cases import JUDGE_FROM, PAQM, SECONDS, TCP_AT, TITLES
 from paqm_lab.headtohead_judge import (
     BEHIND_LOSS,
     BEHIND_P95_MS,
@@ -63,7 +63,9 @@ p99 is half of dualpi2's or less, and its streams have 15 % more of their fair s
 as the best in a figure only if it does its job otherwise: its worst stream and TCP have at least
 {JOB_SHARE:g} % of their fair share, its streams lose at most {JOB_LOSS:g} %, and wait at most
 {JOB_P95_MS:g} ms at p95 (others are in brackets). A codec of another kind is not compared in VMAF.
-What is not met is in bold.
+What is not met is in bold. In italics: systems whose runs are of another state of the programs than
+P-AQM's in the same row, and figures that set the two against each other. What made a run is below
+each table.
 """
 
 TAIL = """
@@ -122,16 +124,38 @@ def _cell(runs: list[Json], key: str, digits: int) -> str:
     return f"{mean:.{digits}f}"
 
 
+def _counted(data: Json, row: Json, system: str) -> list[Json]:
+    """A system's runs in a row that count."""
+    return [run for run in data["runs"] if (run["case"], run["queue"]) == (row["name"], system)
+            and run["seed"] in row["seeds"]]
+
+
+def _programs(runs: list[Json]) -> set[str]:
+    return {run["programs"] for run in runs}
+
+
+def _versions(data: Json, row: Json) -> str:
+    """Which systems of a row each version ran."""
+    found: dict[str, list[str]] = {}
+    for system in row["systems"]:
+        for version in sorted({run["version"] for run in _counted(data, row, system)}):
+            found.setdefault(version, []).append(f"`{system}`")
+    each = [f"{version}: {', '.join(systems)}" for version, systems in found.items()]
+    return f"Versions: {'; '.join(each)}."
+
+
 def table(data: Json, name: str) -> list[str]:
     """The figures of a row."""
     row = next(one for one in data["rows"] if one["name"] == name)
     lines = []
+    ours = _programs(_counted(data, row, PAQM))
     for system in row["systems"]:
-        runs = [run for run in data["runs"] if (run["case"], run["queue"]) == (name, system)
-                and run["seed"] in row["seeds"]]
+        runs = _counted(data, row, system)
         if not runs:
             continue
         label = system if row["job"][system] else f"({system})"
+        if _programs(runs) != ours:
+            label = f"*{label}*"
         cells = [_cell(runs, key, digits) for _, key, digits in COLUMNS]
         lines.append("| " + " | ".join([label, *cells]) + " |")
     if not lines:
@@ -156,17 +180,25 @@ def _verdict(check: Json) -> str:
     value = "none" if check["value"] is None else f"{check['value']:.2f}"
     against = f" ({check['rival']})" if "rival" in check else ""
     text = f"`{check['name']}` {value}, asked: {sign} {check['limit']:g} {check['unit']}".rstrip()
-    return f"{text}{against}" if check["pass"] else f"**{text}**{against}"
+    text = f"{text}{against}" if check["pass"] else f"**{text}**{against}"
+    return text if check["same_programs"] else f"*{text}*"
+
+
+def _reported(one: Json) -> str:
+    text = f"`{one['name']}`: {one['why']}"
+    return text if one.get("same_programs", True) else f"*{text}*"
 
 
 def page(data: Json) -> str:
     """The whole page."""
-    part = data["grid"]
-    failed = [check for check in data["checks"] if not check["pass"]]
+    part, checks = data["grid"], data["checks"]
+    failed = [check for check in checks if not check["pass"]]
     lines = [HEAD]
     lines += textwrap.wrap(
         f"{part['of_it']} of {part['whole_grid']} runs of all seeds are here. Of "
-        f"{len(data['checks'])} demands {len(data['checks']) - len(failed)} are met. Systems are "
+        f"{len(checks)} demands {len(checks) - len(failed)} are met; "
+        f"{sum(not check['same_programs'] for check in checks)} of them set P-AQM against runs of "
+        "another state of the programs. Systems are "
         "named QUEUE-SENDER; `paqm` is P-AQM with `paqm-streamer`, told its rate. Senders:",
         100,
     )
@@ -180,14 +212,11 @@ def page(data: Json) -> str:
             continue
         seeds = ", ".join(map(str, row["seeds"]))
         lines += [f"{link} Mbit/s, {row['rtt_ms']} ms; seeds {seeds}.", ""]
-        lines += [*shown, ""]
+        lines += [*shown, "", _versions(data, row), ""]
         mine = [check for check in data["checks"] if check["variant"] == row["name"]]
         lines += [f"* {_verdict(check)}" for check in mine]
-        lines += [
-            f"* `{one['name']}`: {one['why']}"
-            for one in data["reported"]
-            if one["variant"] == row["name"]
-        ]
+        other = [one for one in data["reported"] if one["variant"] == row["name"]]
+        lines += [f"* {_reported(one)}" for one in other]
         lines += ["", *_commands(data, row)]
     return "\n".join(lines) + "\n" + TAIL
 

@@ -3,7 +3,8 @@
 
 A rival may be the best of its row in a figure only if it does its job otherwise (does_its_job): a
 queue that drops half of all pictures has no delay, and that is no merit. Pictures are compared
-with the same encoder only.
+with the same encoder only. Runs are made in parts: what sets P-AQM against runs of another state of
+the programs (their streamer may be an older one) says so.
 """
 
 from __future__ import annotations
@@ -182,8 +183,14 @@ def systems(row: Row, runs: list[Json]) -> dict[str, Json]:
         mine = [run for run in runs if run["queue"] == system]
         if mine:
             means: Json = {key: _mean(run[key] for run in mine) for key in keys}
-            found[system] = means | {"sender": mine[0]["sender"]}
+            programs = sorted({run["programs"] for run in mine})
+            found[system] = means | {"sender": mine[0]["sender"], "programs": programs}
     return found
+
+
+def _same_programs(known: dict[str, Json], rivals: Iterable[str]) -> bool:
+    """Whether P-AQM's runs and those of rivals were made by one state of the programs."""
+    return len({one for name in (PAQM, *rivals) for one in known[name]["programs"]}) == 1
 
 
 def does_its_job(row: Row, mean: Json) -> bool:
@@ -233,7 +240,9 @@ def _behind(row: Row, known: dict[str, Json], quantity: Quantity) -> Check | Non
         quantity.unit,
         f"runs/{row.name}: {quantity.meaning}, P-AQM against the best rival that does its job",
     )
-    return check | {"rival": rival, "ours": _rounded(ours), "theirs": _rounded(theirs)}
+    same = _same_programs(known, [rival])
+    more = {"rival": rival, "ours": _rounded(ours), "theirs": _rounded(theirs)}
+    return check | more | {"same_programs": same}
 
 
 def _ahead(row: Row, known: dict[str, Json]) -> list[Check]:
@@ -255,14 +264,17 @@ def _ahead(row: Row, known: dict[str, Json]) -> list[Check]:
         check = entry(
             row.name, name, _rounded(value), ">=", limit, unit, f"runs/{row.name}: {what}"
         )
-        found.append(check | {"ours": _rounded(ours[key]), "theirs": _rounded(theirs)})
+        more = {"ours": _rounded(ours[key]), "theirs": _rounded(theirs)}
+        found.append(check | more | {"same_programs": _same_programs(known, those)})
     return found
 
 
 def _nearer(row: Row, known: dict[str, Json]) -> list[Json]:
     """How much nearer to their fair share streams are than over dualpi2: it may give too much."""
-    those = [m for name, m in known.items() if name.partition("-")[0] == DUALPI2]
-    apart = [abs(m["share_percent"] - 100) for m in those if m["share_percent"] is not None]
+    those = {name: mean for name, mean in known.items() if name.partition("-")[0] == DUALPI2}
+    apart = [
+        abs(m["share_percent"] - 100) for m in those.values() if m["share_percent"] is not None
+    ]
     ours = known[PAQM]["share_percent"]
     if not row.tcp or not apart or ours is None:
         return []
@@ -270,7 +282,7 @@ def _nearer(row: Row, known: dict[str, Json]) -> list[Json]:
     why = f"{value:.1f} % of the fair share nearer to it than over dualpi2; not judged"
     return [
         {"variant": row.name, "name": "dualpi2_share_nearer", "value": _rounded(value), "unit": "%",
-         "why": why}
+         "why": why, "same_programs": _same_programs(known, those)}
     ]  # fmt: skip
 
 

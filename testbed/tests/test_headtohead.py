@@ -197,6 +197,23 @@ def test_too_much_from_dualpi2_is_no_lead_of_its_own() -> None:
     assert near["value"] == pytest.approx(52)
 
 
+def test_runs_of_other_programs_are_marked(tmp_path: Path) -> None:
+    """The rival's run was made by an older streamer."""
+    then = run_of("cake-ecn", delay_p95_ms=1.5) | {"programs": "y", "version": "then"}
+    now = run_of("fq_codel-ecn", lost_percent=0.0, delay_p95_ms=9.0)
+    known = headtohead_judge.result(tmp_path, ROWS, (1,))
+    known["runs"] = [run_of(PAQM, lost_percent=0.02), then | {"lost_percent": 0.01}, now]
+    known["versions"] = [{"paqm": "v"}, {"paqm": "then"}]
+    data = headtohead_judge.result(tmp_path, ROWS, (1,), known)
+    same = {check["name"]: check["same_programs"] for check in data["checks"]}
+    assert same == {"delay_p95_behind": False, "loss_behind": True, "vmaf_p10_behind": True}
+    text = headtohead_docs.page(json.loads(suite.as_json(data)))
+    assert "| *cake-ecn* |" in text and "| fq_codel-ecn |" in text and "| paqm |" in text
+    assert "* *`delay_p95_behind` 0.50" in text and "* `loss_behind` 0.02" in text
+    assert "1 of them set P-AQM against runs" in " ".join(text.split())
+    assert "Versions: v: `paqm`, `fq_codel-ecn`; then: `cake-ecn`." in text
+
+
 def test_only_runs_of_the_row_as_it_is_now_count(tmp_path: Path) -> None:
     point = ROWS["one-tcp"].point("cake-ecn", 1)
     home = point.home(tmp_path)
