@@ -26,8 +26,13 @@ def figure(**more: object) -> Figure:
         (figure(published=10.0, tolerance=1.0), [11.0], "reproduced"),
         (figure(published=0.0, better=LOWER), [0.0], "reproduced"),
         (figure(published=0.0, better=LOWER), [0.1], "worse"),
-        # 11, 12: mean 11.5, deviation 0.7071, standard error 0.5, t(1) 12.706: ± 6.353
-        (figure(published=10.0), [11.0, 12.0], "reproduced"),
+        # 11, 12: mean 11.5, deviation 0.7071, standard error 0.5, t(1) 12.706: ± 6.353, which would
+        # meet any band around 10
+        (figure(published=10.0), [11.0, 12.0], "undecided"),
+        (figure(published=11.5), [11.0, 12.0], "reproduced"),  # the mean is there
+        (figure(published=10.0, tolerance=1.49), [11.49, 11.51], "reproduced"),  # ± 0.127
+        (figure(high=11.0), [11.0, 12.0], "undecided"),
+        (figure(high=11.5), [11.0, 12.0], "reproduced"),
         # 11.9, 12, 12.1: mean 12, deviation 0.1, error 0.05774, t(2) 4.3027: ± 0.248
         (figure(published=10.0), [11.9, 12.0, 12.1], "worse"),
         (figure(published=12.8, tolerance=0.55), [11.9, 12.0, 12.1], "worse"),  # from 12.25
@@ -73,6 +78,13 @@ def test_row(values: dict[str, float], expected: str) -> None:
     assert verdict.of_row(row(*SOME), [values])["verdict"] == expected
 
 
+def test_a_row_with_a_figure_that_runs_do_not_tell_says_which() -> None:
+    made = verdict.of_row(row(*SOME), [{"a": 2.0, "b": 1.1}, {"a": 2.0, "b": 1.2}])
+    assert (made["verdict"], made["reason"]) == ("undecided", "the other")
+    made |= {"scale": "reduced", "counted": 2, "runs": {"reduced-1": {}}}
+    assert "| undecided, 2 runs |" in docs.page({"rows": [made], "counts": {}})
+
+
 def test_row_without_runs() -> None:
     assert verdict.of_row(row(*SOME), [])["reason"] == "not run yet"
     assert verdict.of_row(row(*SOME, pending="needs X"), [])["reason"] == "needs X"
@@ -86,7 +98,7 @@ def test_pass_is_asked_of_x_rows() -> None:
     runs = [{"f": 11.0}, {"f": 12.0}]
     assert "pass" not in verdict.of_row(row(near), runs)
     made = verdict.of_row(row(near, id_="X4"), runs)
-    assert made["verdict"] == "reproduced" and made["pass"] is False
+    assert made["verdict"] == "undecided" and made["pass"] is False
     assert verdict.of_row(row(near, id_="X4"), [{"f": 11.0}])["pass"] is True
     assert verdict.of_row(row(near, id_="X4"), [])["pass"] is False
 

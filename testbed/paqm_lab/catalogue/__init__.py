@@ -11,6 +11,6 @@ To add a row:
    of one's own), `ctx.guest(WORDS, seed)` a script in a guest, `ctx.command(WORDS)` another
    experiment of paqm-lab; each returns the result.json that was written. `ctx.p` are the row's
    parameters: `reduced`, or with --full the row's `full`, which is the published scale.
-3. Nothing is judged by hand: verdict.py compares the published band with our interval.
+3. Nothing is judged by hand: verdict.py compares the published band with our runs.
    `paqm-lab catalogue --rows ID`, then `--docs`.
 """

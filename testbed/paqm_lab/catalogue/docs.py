@@ -9,6 +9,7 @@ from typing import Any
 
 from paqm_lab import cache
 from paqm_lab.catalogue.row import TOLERANCE
+from paqm_lab.catalogue.verdict import UNDECIDED
 
 Json = dict[str, Any]
 
@@ -29,10 +30,11 @@ This file is made from `docs/results/catalogue.json` by `paqm-lab catalogue --do
 it.
 
 *Ours* is the mean over replications with its 95 % interval (Student's t). The *verdict* is
-computed: *reproduced* where our interval meets the band of the published figure, *better* or
-*worse* where it lies beside it, *worse* too where no way is better. The band is the tolerance that
-the specification gives, else {100 * TOLERANCE:.0f} % of a printed number. A row is as its worst
-figure. Rows X have to pass: our mean within the band.
+computed: *reproduced* where our mean lies in the band of the published figure, or our interval
+reaches into it and is no wider than the band; *undecided*, with the number of runs, where a wider
+one does; *better* or *worse* where it lies beside it, *worse* too where no way is better. The band
+is the tolerance that the specification gives, else {100 * TOLERANCE:.0f} % of a printed number. A
+row is as its worst figure. Rows X have to pass: our mean within the band.
 """
 
 
@@ -65,6 +67,12 @@ def printed(figure: Json) -> str:
     return f"at least {number(low)}" if high is None else f"{number(low)} to {number(high)}"
 
 
+def _verdict(figure: Json) -> str:
+    """Of how many runs where they do not tell."""
+    few = figure["verdict"] == UNDECIDED
+    return f"{figure['verdict']}, {figure['count']} runs" if few else str(figure["verdict"])
+
+
 def _passed(row: Json, good: str, bad: str) -> str:
     """Said of rows that have to pass."""
     return "" if "pass" not in row else good if row["pass"] else bad
@@ -77,7 +85,7 @@ def as_text(row: Json) -> str:
              + (f" [{row['reason']}]" if row["reason"] else "")]  # fmt: skip
     for figure in row["figures"]:
         lines.append(
-            f"    {figure['verdict'] or '-':<12} {figure['title']}: {ours(figure)}"
+            f"    {_verdict(figure) or '-':<12} {figure['title']}: {ours(figure)}"
             + (f" (published {printed(figure)})" if printed(figure) else "")
         )
     return "\n".join(lines)
@@ -107,7 +115,7 @@ def page(data: Json, head: str = HEAD) -> str:
         if row["figures"] and row["runs"]:
             lines += ["", "| figure | published | ours | verdict |", "|---|---|---|---|"]
             lines += [
-                f"| {_cell(f['title'])} | {printed(f)} | {ours(f)} | {f['verdict']} |"
+                f"| {_cell(f['title'])} | {printed(f)} | {ours(f)} | {_verdict(f)} |"
                 for f in row["figures"]
             ]
             lines += ["", *(f"* {f['title']}: {f['why']}." for f in row["figures"] if f["why"])]

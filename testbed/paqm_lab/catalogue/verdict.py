@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """From runs to verdicts: functions of the published figure, our interval, and which way is better.
 
-A figure is reproduced where our interval meets the band of the published one (row.Figure.band).
-Beside the band it is better or worse: worse where no way is better. A row is as its worst figure.
+A figure is reproduced where our mean lies in the band of the published one (row.Figure.band), or
+our interval reaches into it and is no wider than the band. A wider one is as likely to reach there
+as its runs are few and apart: such a figure is undecided. With the whole interval beside the band
+it is better or worse: worse where no way is better. A row is as its worst figure.
 """
 
 from __future__ import annotations
@@ -12,9 +14,9 @@ from collections.abc import Sequence
 from paqm_lab import stats
 from paqm_lab.catalogue.row import HIGHER, LOWER, Figure, Json, Row, Values
 
-REPRODUCED, BETTER, WORSE = "reproduced", "better", "worse"
+REPRODUCED, BETTER, WORSE, UNDECIDED = "reproduced", "better", "worse", "undecided"
 INCOMPARABLE, PENDING = "not comparable", "pending"
-VERDICTS = (REPRODUCED, BETTER, WORSE, INCOMPARABLE, PENDING)
+VERDICTS = (REPRODUCED, BETTER, WORSE, UNDECIDED, INCOMPARABLE, PENDING)
 
 
 def interval(values: Sequence[float]) -> tuple[float, float | None]:
@@ -37,11 +39,14 @@ def of_figure(figure: Figure, values: Sequence[float | None]) -> Json:
             least, most = band
             below = least is not None and high < least
             above = most is not None and low > most
-            verdict = REPRODUCED
+            inside = (least is None or mean >= least) and (most is None or mean <= most)
+            # a band without an end has no width that an interval could be held against
+            wide = 0.0 if least is None or most is None else most - least
             if below or above:
                 wanted = LOWER if below else HIGHER
                 verdict = BETTER if figure.better == wanted else WORSE
-            inside = (least is None or mean >= least) and (most is None or mean <= most)
+            else:
+                verdict = REPRODUCED if inside or high - low <= wide else UNDECIDED
             good = inside or verdict == BETTER
     return {
         "id": figure.id, "title": figure.title, "unit": figure.unit,
@@ -67,9 +72,9 @@ def of_row(row: Row, runs: Sequence[Values]) -> Json:
     elif "" in found:
         verdict, reason = PENDING, "figures are missing that no run has yet"
     else:
-        verdict = next(v for v in (WORSE, BETTER, REPRODUCED) if v in found)
-        if verdict == WORSE:
-            reason = ", ".join(f["title"] for f in judged if f["verdict"] == WORSE)
+        verdict = next(v for v in (WORSE, UNDECIDED, BETTER, REPRODUCED) if v in found)
+        if verdict in (WORSE, UNDECIDED):
+            reason = ", ".join(f["title"] for f in judged if f["verdict"] == verdict)
     first = next(iter(judged or figures), None)
     made: Json = {
         "id": row.id, "title": row.title, "scenario": row.scenario, "published": row.published,
