@@ -424,7 +424,7 @@ def _no_warnings(log: Path, label: str) -> None:
         raise LabError(f"{label}: {len(warned)} warnings, see {log}: {warned[0]}")
 
 
-def _module_sources() -> list[Path]:
+def module_sources() -> list[Path]:
     """Files that the modules are compiled from, relative to the repository, in a fixed order."""
     found = [
         path.relative_to(cache.REPO)
@@ -437,7 +437,7 @@ def _module_sources() -> list[Path]:
 
 def build_modules(kernel: Kernel, progress: Progress) -> Path:
     """Compiles the modules in a copy of their sources; returns the directory of the .ko files."""
-    sources = _module_sources()
+    sources = module_sources()
     if Path("kernel/Kbuild") not in sources:
         raise LabError(f"{cache.REPO}/kernel has no Kbuild file, so no module can be built")
     return _compile(kernel, "modules", sources, Path("kernel"), progress)

@@ -169,7 +169,8 @@ class Lab:
         return [uml.inside(places, word) for word in words]
 
 
-def _sources() -> list[Path]:
+def sources() -> list[Path]:
+    """Files that the programs are made of, those of tests among them."""
     found = []
     for name in SOURCES:
         path = cache.REPO / name
@@ -181,7 +182,7 @@ def _sources() -> list[Path]:
 def _key(chosen: image.Image) -> str:
     """Names the programs by image, sources and plugins of other hands."""
     parts = [chosen.key.encode()]
-    for path in _sources():
+    for path in sources():
         parts += [str(path.relative_to(cache.REPO)).encode(), path.read_bytes()]
     for path in sorted(cache.plugins().glob("*.so")):
         parts += [path.name.encode(), path.read_bytes()]

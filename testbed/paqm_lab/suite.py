@@ -18,26 +18,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paqm_lab import cache
+from paqm_lab import cache, kernel, lab
 from paqm_lab.errors import LabError
 
 Json = dict[str, Any]
 Say = Callable[[str], None]
 
-# What shapes a result, besides the lab's kernel; suites and reports are not among it.
+# What shapes a result, besides what programs and modules are made of and the lab's kernel; suites
+# and reports are not among it.
 SOURCES = [
-    *("kernel/*.[ch]", "core/*.h", "streamer/**/*.[ch]", "feedback-daemon/*.[ch]"),
-    *("libpaqmclient/*.[ch]", "testbed/guest/*", "testbed/preload/*", "testbed/kernel/*"),
-    "testbed/image/*",
-    *("testbed/rivals/webrtc/*.*", "testbed/rivals/webrtc/lib/*"),
+    *("testbed/guest/*", "testbed/preload/*", "testbed/kernel/**/*", "testbed/image/*"),
+    *("testbed/rivals/*/*.*", "testbed/rivals/webrtc/lib/*"),
 ]
+NO_PART = {"tests", "fuzz", "kunit"}  # directories of programs that no run starts
 LAB = [
-    *("analysis", "bulk", "clip", "follow", "guest", "image", "kernel", "lab", "ladder"),
-    *("linkfigures", "linktrace", "metrics", "packetfigures", "packets", "perflow"),
+    *("analysis", "bulk", "cache", "checks", "clip", "follow", "guest", "image", "kernel", "lab"),
+    *("ladder", "linkfigures", "linktrace", "metrics", "packetfigures", "packets", "perflow"),
     *("picturefigures", "quality", "run", "rundata", "scenario", "senders", "series"),
-    *("topology", "trace", "trace_guest", "trace_lab", "trace_scenario", "traffic", "uml"),
+    *("topology", "trace", "trace_guest", "trace_lab", "trace_scenario", "traffic", "uml", "y4m"),
     *("multi/case", "multi/figures", "multi/guest", "multi/main", "multi/netscenario"),
-    *("multi/shares", "multi/traceflows"),
+    *("multi/paths", "multi/periods", "multi/robust", "multi/shares", "multi/traceflows"),
 ]
 
 CLIP = {"width": 640, "height": 360, "fps": 24}
@@ -63,10 +63,13 @@ class Point:
 
 def sources_digest(more: Iterable[str] = ()) -> str:
     """Fingerprint of all programs that shape a result, those of `more` modules among them."""
-    paths = [path for pattern in SOURCES for path in cache.REPO.glob(pattern)]
-    paths += [cache.TESTBED / "paqm_lab" / f"{name}.py" for name in (*LAB, *more)]
-    paths = sorted(path for path in paths if path.is_file())
-    return cache.digest(*[str(p.relative_to(cache.REPO)).encode() + p.read_bytes() for p in paths])
+    made_of = {*lab.sources(), *(cache.REPO / path for path in kernel.module_sources())}
+    paths = {path for path in made_of if not NO_PART & set(path.relative_to(cache.REPO).parts)}
+    paths |= {path for pattern in SOURCES for path in cache.REPO.glob(pattern) if path.is_file()}
+    paths |= {cache.TESTBED / "paqm_lab" / f"{name}.py" for name in (*LAB, *more)}
+    named = [(str(path.relative_to(cache.REPO)), path) for path in sorted(paths)]
+    named += [(path.name, path) for path in sorted(cache.plugins().glob("*.so"))]
+    return cache.digest(*[name.encode() + path.read_bytes() for name, path in named])
 
 
 def scenario_digest(point: Point) -> str:
