@@ -251,35 +251,53 @@ def delivery_from_log(
     return Frames(start[keep], delay[keep])
 
 
-def _picture_gaps(t: F64, index: I64, start: float, stop: float) -> F64:
-    """Intervals from one new picture to the next, the last one until `stop`."""
+def _picture_gaps(
+    t: F64, index: I64, start: float, stop: float, judged: float
+) -> tuple[F64, F64]:
+    """Intervals from one new picture of a stream to the next, and how much of each is judged.
+
+    The first is the wait for the first picture, the last ends with the stream.
+    """
     fresh = np.concatenate([[True], np.diff(index) != 0]) if len(index) else np.zeros(0, bool)
     shown = t[fresh & (t >= start) & (t <= stop)]
-    return np.diff(np.append(shown, stop)) if len(shown) else np.zeros(0)
+    edges = np.concatenate([[start], shown, [stop]])
+    return np.diff(edges), edges[1:] - np.maximum(edges[:-1], judged)
 
 
-def webrtc_freezes(t: F64, index: I64, start: float, stop: float) -> tuple[int, float]:
+def webrtc_freezes(
+    t: F64, index: I64, start: float, stop: float, judged: float = 0.0
+) -> tuple[int, float]:
     """Freezes as W3C's webrtc-stats counts them, and their length in sum.
 
     The interval between two pictures is one if it is max(3 m, m + 150 ms) or longer, m being the
-    mean of the last 30 intervals before it. Here the stream's end closes the last interval, too.
+    mean of the last 30 intervals before it. Here the stream's end closes the last interval, too,
+    and before there is a mean, at a stream's start, SETTLE without a new picture is one. Those
+    that end after `judged` count, with what of them is behind it.
     """
-    gaps = _picture_gaps(t, index, start, stop)
+    gaps, inside = _picture_gaps(t, index, start, stop, judged)
     frozen = []
-    for i in range(1, len(gaps)):
-        mean = float(gaps[max(0, i - FREEZE_MEAN) : i].mean())
-        if gaps[i] >= max(FREEZE_TIMES * mean, mean + FREEZE_MORE):
-            frozen.append(float(gaps[i]))
+    for i in np.flatnonzero(inside > 0):
+        before, limit = gaps[max(1, i - FREEZE_MEAN) : i], SETTLE
+        if len(before):
+            mean = float(before.mean())
+            limit = max(FREEZE_TIMES * mean, mean + FREEZE_MORE)
+        if gaps[i] >= limit:
+            frozen.append(float(inside[i]))
     return len(frozen), sum(frozen)
 
 
-def freezes(t: F64, index: I64, start: float, stop: float) -> tuple[int, float]:
+def freezes(
+    t: F64, index: I64, start: float, stop: float, judged: float = 0.0
+) -> tuple[int, float]:
     """How often, and for how long in sum, no new picture came for more than FREEZE s.
 
-    Counted from the first picture to `stop`; the same picture again is no new one.
+    The same picture again is no new one. A stream's first may take SETTLE; if it takes longer, the
+    whole wait is a freeze. Counted is what lies between `judged` and `stop`.
     """
-    gaps = _picture_gaps(t, index, start, stop)
-    frozen = gaps[gaps > FREEZE]
+    gaps, inside = _picture_gaps(t, index, start, stop, judged)
+    limit = np.full(len(gaps), FREEZE)
+    limit[0] = SETTLE
+    frozen = inside[(gaps > limit) & (inside > 0)]
     return len(frozen), float(frozen.sum())
 
 

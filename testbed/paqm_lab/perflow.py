@@ -153,11 +153,8 @@ def _video(run: Run, traffic: Traffic, shown: Pictures | None, name: str, start:
         vmaf = shown.scores["vmaf"][late]
         figures |= {"vmaf": float(vmaf.mean())}
         figures |= {f"vmaf_p{p}": float(np.percentile(vmaf, p)) for p in (5, 10)}
-    begin = max(flow.start, start)
-    count, length = metrics.freezes(shown.t, shown.source, begin, flow.stop)
-    webrtc = metrics.webrtc_freezes(shown.t, shown.source, begin, flow.stop)
-    if not late.any():
-        count, length = webrtc = 1, flow.stop - begin
+    count, length = metrics.freezes(shown.t, shown.source, flow.start, flow.stop, start)
+    webrtc = metrics.webrtc_freezes(shown.t, shown.source, flow.start, flow.stop, start)
     figures |= {"webrtc_freezes": webrtc[0], "webrtc_frozen_s": webrtc[1]}
     return figures | {"freezes": count, "frozen_s": length}
 
@@ -167,10 +164,8 @@ def _unscored(run: Run, name: str, start: float, stop: float, judged: float) -> 
     decoded = rundata.load_csv(run.flow_dir(name, "recv") / "decoded.csv")
     if decoded is None:
         return {}
-    t, begin = rundata.seconds(decoded, run.t0_ns), max(start, judged)
-    webrtc = metrics.webrtc_freezes(t, np.arange(len(t)), begin, stop)
-    if not (t >= begin).any():
-        webrtc = 1, stop - begin
+    t = rundata.seconds(decoded, run.t0_ns)
+    webrtc = metrics.webrtc_freezes(t, np.arange(len(t)), start, stop, judged)
     return {"webrtc_freezes": webrtc[0], "webrtc_frozen_s": webrtc[1]}
 
 

@@ -212,6 +212,42 @@ def test_webrtc_freezes_go_by_the_last_thirty() -> None:
     assert metrics.webrtc_freezes(np.zeros(0), np.zeros(0, np.int64), 0, 1) == (0, 0.0)
 
 
+@pytest.mark.parametrize(
+    ("shown", "plain", "webrtc"),
+    [
+        # stops just before judging begins, for good and for a while
+        (np.arange(0.02, 3, 0.04), 17.0, 17.0),
+        (np.append(np.arange(0.02, 3, 0.04), np.arange(18, 20, 0.04)), 15.0, 15.0),
+        # the end of a short one is judged with the intervals before judging
+        (np.append(np.arange(0.02, 2.9, 0.04), np.arange(3.1, 20, 0.04)), 0.1, 0.1),
+        # 4 pictures a second all along: each interval is long, and none is a freeze of W3C's
+        (np.arange(0.0, 20, 0.25), 17.0, 0.0),
+        # one picture, late or early; none
+        (np.array([19.9]), 16.9, 16.9),
+        (np.array([1.0]), 17.0, 17.0),
+        (np.zeros(0), 17.0, 17.0),
+        # a start of some time is none
+        (np.arange(1.5, 20, 0.04), 0.0, 0.0),
+    ],
+)
+def test_freezes_where_judging_begins(
+    shown: np.ndarray[tuple[int], np.dtype[np.float64]], plain: float, webrtc: float
+) -> None:
+    """A stream of 20 s, judged from 3 s on: what is frozen then counts, whenever it began."""
+    index = np.arange(len(shown))
+    assert metrics.freezes(shown, index, 0, 20, 3)[1] == pytest.approx(plain)
+    assert metrics.webrtc_freezes(shown, index, 0, 20, 3)[1] == pytest.approx(webrtc)
+
+
+def test_the_wait_for_a_first_picture() -> None:
+    """Of a stream that begins after judging did."""
+    for first, frozen in ((1.9, 0), (2.1, 1)):
+        t = 10 + first + np.arange(0, 5, 0.04)
+        for count in (metrics.freezes, metrics.webrtc_freezes):
+            found = count(t, np.arange(len(t)), 10, t[-1], 3)
+            assert found == (frozen, pytest.approx(frozen * first))
+
+
 def test_gops_with_mixed_base() -> None:
     gop = np.array([0, 0, 1, 1, 2, 2])
     assert metrics.gops_with_mixed_base(gop, np.array([30.0, 30, 31, 31, 30, 30])) == 0

@@ -188,6 +188,22 @@ def test_a_tcp_flow_that_starves_is_a_flow(tmp_path: Path) -> None:
     assert variant["figures"]["elastic_share_percent"]["mean"] < 70
 
 
+def test_a_picture_that_stops_before_judging_is_a_freeze(tmp_path: Path) -> None:
+    out = synthetic.write_run(tmp_path)
+    path = out / "paqm" / "run.json"
+    told = json.loads(path.read_text()) | {"judge_from": 4.0}
+    path.write_text(json.dumps(told))
+    run = rundata.load_run(out / "paqm")
+    times = [*np.arange(0.1, 3.9, 0.04), 13.9]
+    decoded = run.flow_dir("a", "recv") / "decoded.csv"
+    decoded.parent.mkdir(exist_ok=True)
+    rows = [f"{run.t0_ns + round(t * 1e9)}\n" for t in times]
+    decoded.write_text("t_ns\n" + "".join(rows))
+    figures = analysis.analyse(out, progress=lambda text: None)["variants"][0]["each"]["a"]
+    assert figures["webrtc_freezes"] == 1
+    assert figures["webrtc_frozen_s"] == pytest.approx(9.9)  # of the stream's 14 s
+
+
 def test_a_run_without_loads_has_none(tmp_path: Path) -> None:
     out = synthetic.write_run(tmp_path)
     run = rundata.load_run(out / "paqm")
