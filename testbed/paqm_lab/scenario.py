@@ -2,6 +2,7 @@
 """Scenarios: reads a TOML file, checks it, and works out all that a run's seed decides."""
 
 import json
+import math
 import random
 import re
 import tomllib
@@ -18,6 +19,8 @@ from paqm_lab.senders import SENDERS, sender_of
 SCENARIOS = cache.TESTBED / "scenarios"
 SCHEMA = SCENARIOS / "scenario.schema.json"
 UNITS = {"": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000}
+
+LEAST_JUDGED = 1.0  # s: shorter intervals are not judged (perflow.LEAST)
 
 MEDIA_PORT = 5004
 TCP_PORT = 5201
@@ -248,8 +251,27 @@ def _check_sender(where: str, name: str, known: list[str]) -> None:
         raise LabError(f"{where}.sender: {name!r}: expected one of {', '.join(known)}")
 
 
+def _flow_names(data: dict[str, Any]) -> list[str]:
+    """The names that results give to the flows."""
+    groups: list[tuple[str, int | None]] = [(e["name"], None) for e in data.get("media", [])]
+    for kind in LOADS:
+        for load in (_load_of(kind, entry) for entry in data.get(kind, [])):
+            groups.append((load["name"], None if load["as_one"] else load["ports"]))
+    groups += [(group["name"], group["flows"]) for group in data.get("elastic", [])]
+    return [
+        name if count is None else f"{name}-{n}"
+        for name, count in groups
+        for n in range(1, (count or 1) + 1)
+    ]
+
+
 def _check_sense(path: Path, data: dict[str, Any]) -> None:
     """What a schema cannot say."""
+    if data.get("judge_from", -LEAST_JUDGED) >= data["duration"] - LEAST_JUDGED:
+        raise LabError(
+            f"{path}: judge_from: expected less than the duration less {LEAST_JUDGED:g} s, "
+            f"it is {data['judge_from']} of {data['duration']}"
+        )
     for kind in ("media", "elastic", *LOADS):
         for number, flow in enumerate(data.get(kind, []), start=1):
             where = f"{path}: {kind}[{number}]"
@@ -270,6 +292,10 @@ def _check_sense(path: Path, data: dict[str, Any]) -> None:
                 f"{path}: {', '.join(kind for kind in kinds if kind in data)}: expected different "
                 f"names, {twice[0]} is there twice"
             )
+    flows = _flow_names(data)
+    if len(set(flows)) < len(flows):
+        twice = sorted({name for name in flows if flows.count(name) > 1})
+        raise LabError(f"{path}: expected different names, two flows would be called {twice[0]}")
     for number, entry in enumerate(data.get("web", []), start=1):
         entry = {**WEB, **entry}
         if entry["bytes_min"] > entry["bytes_max"]:
@@ -328,6 +354,16 @@ def load(name: str) -> Scenario:
     return check(*read(name))
 
 
+def _check_finite(path: Path, where: list[str | int], value: Any) -> None:
+    """TOML has inf and nan, which are within every limit of a schema."""
+    if isinstance(value, dict | list):
+        entries = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, entry in entries:
+            _check_finite(path, [*where, key], entry)
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise LabError(f"{path}: {_key(where)}: {value}: expected a finite number")
+
+
 def validate(path: Path, data: dict[str, Any], schema: Path) -> None:
     """Refuses what the schema does: file, key, and what is expected there."""
     rules = json.loads(schema.read_text())
@@ -335,6 +371,7 @@ def validate(path: Path, data: dict[str, Any], schema: Path) -> None:
     first = min(errors, key=lambda error: list(map(str, error.absolute_path)), default=None)
     if first is not None:
         raise LabError(f"{path}: {_key(list(first.absolute_path))}: {_expected(first)}")
+    _check_finite(path, [], data)
 
 
 def check(path: Path, data: dict[str, Any]) -> Scenario:

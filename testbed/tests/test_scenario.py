@@ -22,7 +22,13 @@ def write(tmp_path: Path, text: str) -> str:
     ("old", "new", "expected"),
     [
         ('bottleneck = "8mbit"', 'bottleneck = "8 Mb"', r"path\.bottleneck: '8 Mb' is not a rate"),
+        ('bottleneck = "8mbit"', 'bottleneck = "0mbit"', r"bottleneck: '0mbit' is not a rate"),
+        ('rate_max = "3mbit"', 'rate_max = "0.0mbit"', r"media\[1\]\.rate_max: '0.0mbit' is not"),
         ('bottleneck = "8mbit"', "", r"path: bottleneck is missing"),
+        ("duration = 50", "duration = inf", r"duration: inf: expected a finite number"),
+        ("start = 10", "start = nan", r"media\[3\]\.start: nan: expected a finite number"),
+        ("seed = 1", "seed = 1\njudge_from = 49.5", r"judge_from: expected .*, it is 49.5"),
+        ('name = "b"', 'name = "tcp-4"', r"two flows would be called tcp-4"),
         ('bottleneck = "8mbit"', "bottleneck = 8", r"path\.bottleneck: 8: expected string"),
         ("rtt_ms = 40", "rtt_ms = 0", r"path\.rtt_ms: "),
         ('name = "demo"', 'name = "Demo!"', r"name: 'Demo!': expected up to 13"),
@@ -47,6 +53,16 @@ def test_refusal_names_file_key_and_expectation(
     with pytest.raises(LabError, match=expected) as caught:
         scenario.load(write(tmp_path, GOOD.replace(old, new)))
     assert str(caught.value).startswith(str(tmp_path / "case.toml"))
+
+
+def test_flows_of_loads_have_names_of_their_own(tmp_path: Path) -> None:
+    """A flood of one claim is named as its entry, others are numbered; silence is a rate of 0."""
+    flood = '[[flood]]\nname = "x"\nstart = 1\nstop = 9\nrate = "1mbit"\ncount = 2\n'
+    flood += 'on_ms = 5\noff_ms = 5\noff_rate = "0bit"\n'
+    named = GOOD.replace('name = "b"', 'name = "x-2"')
+    with pytest.raises(LabError, match="two flows would be called x-2"):
+        scenario.load(write(tmp_path, named + flood))
+    scenario.load(write(tmp_path, named + flood + "as_one = true\n"))
 
 
 def test_all_shipped_scenarios_are_good() -> None:
