@@ -95,6 +95,11 @@ class Claims:
         self._clock.unlink()
         return now - path.stat().st_mtime > LEASE
 
+    def is_held(self, key: str) -> bool:
+        """Whether somebody works on a key."""
+        newest = self.newest(key)
+        return newest > 0 and not self._given_up(self.path(key, newest))
+
     def take(self, key: str) -> Claim | None:
         """The claim of a key; None: somebody else works on it."""
         newest = self.newest(key)

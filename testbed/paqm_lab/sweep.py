@@ -14,7 +14,7 @@ import sys
 import time
 from pathlib import Path
 
-from paqm_lab import cache, lab, rundata, store, sweep_file, sweep_jobs, sweep_run
+from paqm_lab import cache, claims, lab, rundata, store, sweep_file, sweep_jobs, sweep_run
 from paqm_lab.errors import LabError
 from paqm_lab.sweep_file import Sweep, Task
 from paqm_lab.sweep_run import Place
@@ -95,7 +95,7 @@ def _spent(place: Place, made: list[Task], seconds: float, jobs: int) -> str:
 
 
 def sweep_here(sweep: Sweep, out: Path, jobs: int) -> int:
-    """Runs what is missing, fills the store; status 1 if runs failed."""
+    """Runs what is missing, fills the store; status 1 if runs failed, or nobody works at them."""
     house = lab.ready(say)
     todo = sweep_file.tasks(sweep, sweep_run.programs_of(house))
     place = Place(out)
@@ -118,10 +118,15 @@ def sweep_here(sweep: Sweep, out: Path, jobs: int) -> int:
     say(f"sweep: {len(todo) - len(failed) - len(gone)} of {len(todo)} runs are there, "
         f"{len(missing) - len(failed) - len(gone)} made now in {_span(time.monotonic() - begun)}; "
         f"{added} new in {out / 'store.sqlite'}")
-    if gone:
-        say(f"sweep: {len(gone)} runs are with other workers; `paqm-lab store fill {out}` takes "
-            "them in when they are done")
-    return 1 if failed else 0
+    held = claims.Claims(out / "claims")
+    left = [task for task in gone if not held.is_held(task.key)]
+    if len(gone) > len(left):
+        say(f"sweep: {len(gone) - len(left)} runs are with other workers; `paqm-lab store fill "
+            f"{out}` takes them in when they are done")
+    if left:
+        say(f"sweep: {len(left)} runs are missing, nobody works at them ({out}/workers.log); "
+            "run the same command again")
+    return 1 if failed or left else 0
 
 
 def main() -> int:

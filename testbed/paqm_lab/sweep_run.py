@@ -14,6 +14,7 @@ import resource
 import shutil
 import socket
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 
@@ -190,12 +191,14 @@ def work(sweep: Sweep, out: Path, number: int, count: int, say: Say) -> int:
                 claims.publish(place.result(task), record)
                 say(f"{task.label}: {record['ended'] - record['begun']:.1f} s")
             in_a_row = 0
-        except LabError as err:
+        except Exception as err:  # a fault of ours in one run leaves the others to be made
             failed, in_a_row = failed + 1, in_a_row + 1
-            claims.publish(place.failure(task), {"task": task.label, "error": str(err)})
-            say(f"{task.label}: {err}")
+            told = str(err) if isinstance(err, LabError) else traceback.format_exc().strip()
+            claims.publish(place.failure(task), {"task": task.label, "error": told})
+            say(f"{task.label}: {told}")
             if in_a_row == ENOUGH:
-                raise LabError(f"{ENOUGH} runs in a row failed, the last one: {err}") from err
+                last = told.splitlines()[-1]
+                raise LabError(f"{ENOUGH} runs in a row failed, the last one: {last}") from err
         finally:
             claim.close()
     return 1 if failed else 0

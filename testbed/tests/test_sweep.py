@@ -17,7 +17,17 @@ from typing import Any
 import pages
 import pytest
 
-from paqm_lab import cache, claims, compare, scenario, store, sweep_file, sweep_jobs
+from paqm_lab import (
+    cache,
+    claims,
+    compare,
+    scenario,
+    store,
+    sweep,
+    sweep_file,
+    sweep_jobs,
+    sweep_run,
+)
 from paqm_lab.errors import LabError
 
 PAGE = cache.REPO / "docs" / "sweeps.md"
@@ -166,6 +176,54 @@ def test_jobs_of_clusters(tmp_path: Path) -> None:
 def _last(script: Path) -> str:
     """The command of a job, for a function of the shell that stands for the lab."""
     return script.read_text().splitlines()[-1].replace("exec paqm-lab", "paqm_lab")
+
+
+@pytest.fixture
+def no_guests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is built, and programs are of the state "p"."""
+    monkeypatch.setattr(sweep_run.lab, "ready", lambda _: None)
+    monkeypatch.setattr(sweep_run, "programs_of", lambda _: "p")
+
+
+@pytest.mark.usefixtures("no_guests")
+def test_a_fault_in_a_run_is_that_runs_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker tells it, and goes on with the others."""
+    one, made = read(tmp_path, SWEEP.replace("seeds = [1, 2]", "seeds = [1]")), []
+
+    def run_task(task: sweep_file.Task, *_: object) -> dict[str, Any]:
+        made.append(task.key)
+        if len(made) == 1:
+            raise KeyError("marker")
+        return {"begun": 0.0, "ended": 1.0}
+
+    monkeypatch.setattr(sweep_run, "run_task", run_task)
+    assert sweep_run.work(one, tmp_path / "out", 1, 1, lambda _: None) == 1
+    place = sweep_run.Place(tmp_path / "out")
+    assert len(made) == 4 and place.keys("results") == set(made[1:])
+    (failure,) = (tmp_path / "out" / "failed").glob("*.json")
+    error = json.loads(failure.read_text())["error"]
+    assert failure.stem == made[0] and error.endswith("KeyError: 'marker'")
+
+
+@pytest.mark.usefixtures("no_guests")
+def test_a_sweep_whose_workers_die_is_none_that_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They end with 1, as after runs that failed; what somebody else works at may be missing."""
+    one, out = read(tmp_path, SWEEP), tmp_path / "out"
+    dies = [sys.executable, "-c", "raise KeyError('marker')"]
+    monkeypatch.setattr(sweep, "worker_command", lambda *_: dies)
+    assert sweep.sweep_here(one, out, 2) == 1
+    assert "8 runs are missing, nobody works at them" in capsys.readouterr().err
+    assert "KeyError: 'marker'" in (out / "workers.log").read_text()
+    held = [claims.Claims(out / "claims").take(t.key) for t in sweep_file.tasks(one, "p")]
+    assert sweep.sweep_here(one, out, 2) == 0
+    assert "8 runs are with other workers" in capsys.readouterr().err
+    for claim in held:
+        assert claim
+        claim.close()
 
 
 def test_dask_is_asked_for_only_when_wanted(tmp_path: Path) -> None:
