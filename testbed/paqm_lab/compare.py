@@ -96,25 +96,33 @@ def _pairs(a: list[Sample], b: list[Sample], named: set[str]) -> list[tuple[Samp
 def compare(
     a: list[Sample], b: list[Sample], named: set[str], flow: str, figure: str
 ) -> tuple[list[list[Any]], int]:
-    """Rows (flow, figure, mean of A and B, B - A, half of its interval, runs), number of pairs."""
+    """Rows (flow, figure, mean of A and B, B - A, half of its interval, runs of either that lack
+    the figure, runs), number of pairs. With pairs A and B are those in pairs.
+
+    A figure has no number where it would be infinite (of a frame that never came) or was not taken:
+    no mean of the others stands for the group then.
+    """
     pairs = _pairs(a, b, named)
-    names = dict.fromkeys(name for sample in [*a, *b] for name in sample.figures)
+    if pairs:
+        a, b = [one for one, _ in pairs], [two for _, two in pairs]
+    names = dict.fromkeys(name for sample in a for name in sample.figures)
     rows: list[list[Any]] = []
     for name in names:
         if not (fnmatch.fnmatch(name[0], flow) and fnmatch.fnmatch(name[1], figure)):
             continue
-        left, right = ([value for sample in some if (value := sample.figures.get(name)) is not None]
-                       for some in (a, b))
-        differences = [y - x for one, two in pairs
-                       if (x := one.figures.get(name)) is not None
-                       and (y := two.figures.get(name)) is not None]
-        if not left or not right:
+        of_both = [[sample.figures.get(name) for sample in some] for some in (a, b)]
+        left, right = ([value for value in some if value is not None] for some in of_both)
+        if not (left or right) or not any(name in sample.figures for sample in b):
             continue
-        interval = stats.paired(differences) if pairs else stats.welch(right, left)
-        middle = stats.mean(differences) if differences else stats.mean(right) - stats.mean(left)
-        count = len(differences) if pairs else min(len(left), len(right))
-        half = None if interval is None else interval.half
-        rows.append([*name, stats.mean(left), stats.mean(right), middle, half, count])
+        lacking = len(a) - len(left) + len(b) - len(right)
+        row: list[Any] = [stats.mean(left) if len(left) == len(a) else None,
+                          stats.mean(right) if len(right) == len(b) else None, None, None]
+        if not lacking:
+            row[2] = row[1] - row[0]
+            interval = (stats.paired([y - x for x, y in zip(left, right, strict=True)]) if pairs
+                        else stats.welch(right, left))
+            row[3] = None if interval is None else interval.half
+        rows.append([*name, *row, lacking, len(pairs) or min(len(a), len(b))])
     return rows, len(pairs)
 
 
@@ -131,7 +139,7 @@ def main() -> int:
     rows, pairs = compare(a, b, in_a | in_b, args.flow, args.figure)
     if not rows:
         raise LabError(f"no figure {args.figure!r} of flow {args.flow!r} is in both")
-    head = ["flow", "figure", "A", "B", "B-A", "+-", "runs"]
+    head = ["flow", "figure", "A", "B", "B-A", "+-", "lacking", "runs"]
     store.written([head, *rows], args.format)
     if args.format == "table":
         how = f"{pairs} pairs" if pairs else f"{len(a)} and {len(b)} runs, not in pairs"

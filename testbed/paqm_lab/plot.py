@@ -23,8 +23,17 @@ def _colours(runs: list[Json]) -> dict[str, str]:
     return {name: colours[i % len(colours)] for i, name in enumerate(names)}
 
 
+def _label(variant: str, some: list[float | None]) -> str:
+    """What the legend says; runs without a number have an infinite one, or it was not taken."""
+    lacking = some.count(None)
+    return f"{variant} (no number in {lacking} of {len(some)} runs)" if lacking else variant
+
+
 def against(runs: list[Json], values: dict[str, float | None], axis: str, label: str) -> Figure:
-    """Means and intervals of a figure at the places of an axis, a line for each variant."""
+    """Means and intervals of a figure at the places of an axis, a line for each variant.
+
+    Where a run has no number there is no mean.
+    """
     figure = Figure(figsize=(7, 4.2), layout="constrained")
     axes = figure.subplots()
     places: list[Any] = list(dict.fromkeys(run.get(axis) for run in runs))
@@ -35,14 +44,15 @@ def against(runs: list[Json], values: dict[str, float | None], axis: str, label:
     for variant, colour in _colours(runs).items():
         rows = []
         for place in places:
-            some = [value for run in runs if (run["variant"], run.get(axis)) == (variant, place)
-                    and (value := values.get(run["key"])) is not None]
-            if some:
-                half = stats.paired(some)
-                rows.append((at[place], stats.mean(some), half.half if half else 0.0))
-        if rows:
-            x, y, bar = zip(*sorted(rows), strict=True)
-            axes.errorbar(x, y, bar, label=variant, color=colour, marker="o", capsize=3)
+            some = [values.get(run["key"]) for run in runs
+                    if (run["variant"], run.get(axis)) == (variant, place)]
+            known = [value for value in some if value is not None]
+            if known and len(known) == len(some):
+                half = stats.paired(known)
+                rows.append((at[place], stats.mean(known), half.half if half else 0.0))
+        x, y, bar = zip(*sorted(rows), strict=True) if rows else ((), (), ())
+        mine = [values.get(run["key"]) for run in runs if run["variant"] == variant]
+        axes.errorbar(x, y, bar, label=_label(variant, mine), color=colour, marker="o", capsize=3)
     if not numbers:
         axes.set_xticks(list(at.values()), [str(place) for place in places])
     axes.set(xlabel=axis, ylabel=label, title=f"{label}: mean and 95 % interval")
@@ -51,15 +61,14 @@ def against(runs: list[Json], values: dict[str, float | None], axis: str, label:
 
 
 def of_runs(runs: list[Json], values: dict[str, float | None], label: str) -> Figure:
-    """How a figure is distributed over the runs of each variant."""
+    """How a figure is distributed over the runs of each variant; who has no number has most."""
     figure = Figure(figsize=(7, 4.2), layout="constrained")
     axes = figure.subplots()
     for variant, colour in _colours(runs).items():
-        some = sorted(value for run in runs if run["variant"] == variant
-                      and (value := values.get(run["key"])) is not None)
-        if some:
-            part = 100 * np.arange(1, len(some) + 1) / len(some)
-            axes.step(some, part, where="post", label=variant, color=colour)
+        some = [values.get(run["key"]) for run in runs if run["variant"] == variant]
+        known = sorted(value for value in some if value is not None)
+        part = 100 * np.arange(1, len(known) + 1) / len(some)
+        axes.step(known, part, where="post", label=_label(variant, some), color=colour)
     axes.set(xlabel=label, ylabel="runs that have less, %", title="Distribution over the runs")
     axes.legend()
     return figure

@@ -161,11 +161,18 @@ function diagrams(runs) {
   const places = unique(runs.map((run) => run[state.axis])).sort(order);
   const numeric = places.every((place) => typeof place === 'number');
   const known = (some) => some.map(values).filter((v) => v !== null && v !== undefined);
+  // A run without a number has an infinite one, or it was not taken: no mean of the others then.
+  const label = (name) => {
+    const some = runs.filter((run) => run.variant === name);
+    const lacking = some.length - known(some).length;
+    return lacking ? `${name} (no number in ${lacking} of ${some.length} runs)` : name;
+  };
   const lines = variants.map((name) => {
-    const line = { name, colour: colour(name), x: [], y: [], half: [] };
+    const line = { name: label(name), colour: colour(name), x: [], y: [], half: [] };
     places.forEach((place, i) => {
-      const found = known(runs.filter((run) => run.variant === name && run[state.axis] === place));
-      if (!found.length) return;
+      const some = runs.filter((run) => run.variant === name && run[state.axis] === place);
+      const found = known(some);
+      if (!found.length || found.length < some.length) return;
       const [mean, half] = meanAndHalf(found);
       line.x.push(numeric ? place : i);
       line.y.push(mean);
@@ -174,9 +181,10 @@ function diagrams(runs) {
     return line;
   });
   const spread = variants.map((name) => {
-    const found = known(runs.filter((run) => run.variant === name)).sort((a, b) => a - b);
-    return { name, colour: colour(name), steps: true, x: found,
-      y: found.map((_, i) => (100 * (i + 1)) / found.length) };
+    const some = runs.filter((run) => run.variant === name);
+    const found = known(some).sort((a, b) => a - b);
+    return { name: label(name), colour: colour(name), steps: true, x: found,
+      y: found.map((_, i) => (100 * (i + 1)) / some.length) };
   });
   $('diagrams').replaceChildren(
     diagram(`${state.figure} against ${state.axis}: mean and 95 % interval`, state.axis, state.figure,
