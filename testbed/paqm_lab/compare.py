@@ -30,8 +30,9 @@ class Sample:
 def _of_store(directory: Path, filters: list[str]) -> list[Sample]:
     db = store.opened(directory)
     own = store.own_columns(db)
-    found = {}
-    for run in store.chosen(db, filters):
+    found, chosen = {}, store.chosen(db, filters)
+    store.need_one_state(chosen)
+    for run in chosen:
         axes = {name: value for name, value in run.items() if name not in own}
         traits = {name: run[name] for name in ("scenario", "variant", "seed")} | axes
         found[run["key"]] = Sample(traits)
@@ -80,17 +81,22 @@ def group(text: str) -> tuple[list[Sample], set[str]]:
     return found, {word.partition("=")[0] for word in filters}
 
 
-def _pairs(a: list[Sample], b: list[Sample], named: set[str]) -> list[tuple[Sample, Sample]]:
-    """Runs that differ in nothing but what the filters name; none if that is not one to one."""
+def _pairs(
+    a: list[Sample], b: list[Sample], named: set[str]
+) -> tuple[list[tuple[Sample, Sample]], str]:
+    """Runs that differ in nothing but what the filters name; if there are none, why."""
 
     def by_rest(samples: list[Sample]) -> dict[str, Sample]:
         return {str(sorted((name, value) for name, value in sample.traits.items()
                            if name not in named)): sample for sample in samples}
 
     left, right = by_rest(a), by_rest(b)
-    if len(left) < len(a) or len(right) < len(b):
-        return []
-    return [(left[key], right[key]) for key in left if key in right]
+    but = f"but for {', '.join(sorted(named))}" if named else "in all"
+    for name, runs, different in (("A", a, left), ("B", b, right)):
+        if len(different) < len(runs):
+            return [], f"some of {name} are the same {but}"
+    pairs = [(left[key], right[key]) for key in left if key in right]
+    return pairs, "" if pairs else f"none of A is the same as one of B {but}"
 
 
 def compare(
@@ -102,7 +108,7 @@ def compare(
     A figure has no number where it would be infinite (of a frame that never came) or was not taken:
     no mean of the others stands for the group then.
     """
-    pairs = _pairs(a, b, named)
+    pairs, _ = _pairs(a, b, named)
     if pairs:
         a, b = [one for one, _ in pairs], [two for _, two in pairs]
     names = dict.fromkeys(name for sample in a for name in sample.figures)
@@ -142,6 +148,7 @@ def main() -> int:
     head = ["flow", "figure", "A", "B", "B-A", "+-", "lacking", "runs"]
     store.written([head, *rows], args.format)
     if args.format == "table":
-        how = f"{pairs} pairs" if pairs else f"{len(a)} and {len(b)} runs, not in pairs"
+        _, why = _pairs(a, b, in_a | in_b)
+        how = f"{pairs} pairs" if pairs else f"{len(a)} and {len(b)} runs, not in pairs: {why}"
         print(f"{how}; +- is half of the {100 * stats.CONFIDENCE:.0f} % interval")
     return 0

@@ -139,6 +139,7 @@ def main() -> int:
         raise LabError("no run is left by the filters")
     with plots.style():
         if args.figure:
+            store.need_one_state(runs)
             flow, _, name = args.figure.rpartition(":")
             values = store.figures_of(db, name, flow)
             drawn = (against(runs, values, args.against, args.figure) if args.against

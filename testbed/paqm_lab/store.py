@@ -130,7 +130,11 @@ def columns(db: sqlite3.Connection) -> list[str]:
 
 
 def chosen(db: sqlite3.Connection, filters: list[str]) -> list[Json]:
-    """The runs that all filters NAME=VALUE[|VALUE] let pass, with their axes, in a fixed order."""
+    """The runs that all filters NAME=VALUE[|VALUE] let pass, with their axes, in a fixed order.
+
+    Without a filter of `programs` or `key` only those of the newest state of the programs: the same
+    run of two states is not two runs.
+    """
     known = columns(db)
     own = own_columns(db)
     runs = {row[0]: dict(zip(own, row, strict=True)) for row in db.execute("SELECT * FROM run")}
@@ -142,9 +146,28 @@ def chosen(db: sqlite3.Connection, filters: list[str]) -> list[Json]:
         if not mark or name not in known:
             raise LabError(f"filter {text!r}: expected NAME=VALUE with one of {', '.join(known)}")
         left = [run for run in left if str(run.get(name)) in value.split("|")]
+    if left and not {"programs", "key"} & {text.partition("=")[0] for text in filters}:
+        left = _of_newest(left, max(runs.values(), key=lambda run: run["ended"])["programs"])
     axes = [name for name in known if name not in own]
     return sorted(left, key=lambda run: (run["scenario"], run["variant"],
                                          *(_order(run.get(name)) for name in axes), run["seed"]))
+
+
+def _of_newest(runs: list[Json], newest: str) -> list[Json]:
+    """Those made by the newest programs; tells of others."""
+    left = [run for run in runs if run["programs"] == newest]
+    if others := sorted({run["programs"] for run in runs} - {newest}):
+        print(f"store: {len(runs) - len(left)} runs of other states of the programs are left out; "
+              f"programs={'|'.join(others)} names them", file=sys.stderr)
+    return left
+
+
+def need_one_state(runs: list[Json]) -> None:
+    """Refuses to make one sample of runs of several states of the programs."""
+    states = sorted({run["programs"] for run in runs})
+    if len(states) > 1:
+        raise LabError(f"the runs are of {len(states)} states of the programs; name one of them: "
+                       f"programs={' or programs='.join(states)}")
 
 
 def _order(value: Any) -> tuple[int, float, str]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,15 @@ import numpy as np
 import pytest
 
 from paqm_lab import compare, plot, stats, store
+from paqm_lab.errors import LabError
 
 DELAY, FRAMES = "media_sojourn_ms.p95", "frame_delivery_ms.p95"
 RUNS = {"paqm": (2.0, 3.0, 4.0), "cake": (3.0, 4.0, 10.0)}  # by seed
 
 
-def fill(out: Path, programs: str = "p", lost: float = 8, began: float = 0.0) -> Path:
+def fill(
+    out: Path, programs: str = "p", lost: float = 8, began: float = 0.0, rtt_ms: int = 40
+) -> Path:
     """A sweep of both variants; frames of runs with more delay than `lost` never came."""
     (out / "results").mkdir(exist_ok=True)
     for variant, values in RUNS.items():
@@ -25,13 +29,20 @@ def fill(out: Path, programs: str = "p", lost: float = 8, began: float = 0.0) ->
             told: dict[str, Any] = dict.fromkeys(store.COLUMNS, "x") | {
                 "key": key, "scenario": "demo", "variant": variant, "seed": seed,
                 "programs": programs, "begun": began, "ended": began + 1,
-                "axes": {"path.rtt_ms": 40},
+                "axes": {"path.rtt_ms": rtt_ms},
                 "versions": {"paqm": programs, "kernel": "k", "image": "i"},
                 "figures": [["", DELAY, value], ["", FRAMES, None if value > lost else value]],
             }  # fmt: skip
             (out / "results" / f"{key}.json").write_text(json.dumps(told))
     store.fill(out)
     return out
+
+
+def main(command: Callable[[], int], *words: str) -> None:
+    """One of the lab's commands."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.argv", ["paqm-lab", *words])
+        assert command() == 0
 
 
 def compared(a: str, b: str, figure: str) -> tuple[list[list[Any]], int]:
@@ -81,3 +92,52 @@ def test_diagrams_tell_it_too(tmp_path: Path) -> None:
     assert axes.get_legend_handles_labels()[1] == legend
     most = [max(np.asarray(line.get_ydata())) for line in axes.lines]
     assert most == pytest.approx([200 / 3, 100])
+
+
+def test_a_state_of_the_programs_is_no_replication(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same runs, made again when something in the lab has changed, make nothing surer."""
+    out = fill(tmp_path)
+    once = compared(f"{out}:variant=paqm", f"{out}:variant=cake", "*")
+    assert not capsys.readouterr().err
+    for n in range(1, 3):
+        fill(tmp_path, f"q{n}", began=n)
+    assert compared(f"{out}:variant=paqm", f"{out}:variant=cake", "*") == once
+    said = "store: 6 runs of other states of the programs are left out; programs=p|q1 names them"
+    assert capsys.readouterr().err == f"{said}\n" * 2
+    db = store.opened(out)
+    assert {run["programs"] for run in store.chosen(db, [])} == {"q2"}
+    assert [run["key"] for run in store.chosen(db, ["key=p-cake-1"])] == ["p-cake-1"]
+    assert len(store.chosen(db, ["programs=p|q2"])) == 12
+
+
+def test_two_states_are_compared_when_they_are_named(tmp_path: Path) -> None:
+    out = fill(fill(tmp_path), "q", lost=99, began=1)
+    (row,), pairs = compared(f"{out}:programs=p", f"{out}:programs=q", DELAY)
+    assert pairs == 6 and row[4] == 0
+    with pytest.raises(LabError, match="of 2 states .*; name one .*: programs=p or programs=q"):
+        compare.group(f"{out}:programs=p|q,variant=paqm")
+    with pytest.raises(LabError, match="of 2 states"):
+        main(plot.main, str(out), "programs=p|q", "--figure", DELAY)
+
+
+def test_why_there_are_no_pairs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "far").mkdir()
+    near, far = fill(tmp_path), fill(tmp_path / "far", rtt_ms=80)
+    for a, b, why in (
+        (f"{near}:seed=1", f"{near}:seed=2", "2 pairs"),
+        (
+            f"{near}:variant=paqm,seed=1|2",
+            f"{near}:variant=cake",
+            "some of A are the same but for ",
+        ),
+        (str(near), f"{far}:seed=1", "some of A are the same but for seed"),
+        (
+            f"{near}:variant=paqm",
+            f"{far}:variant=cake",
+            "none of A is the same as one of B but for",
+        ),
+    ):
+        main(compare.main, a, b)
+        assert why in capsys.readouterr().out
