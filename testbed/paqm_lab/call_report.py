@@ -24,6 +24,8 @@ from paqm_lab.errors import LabError
 F64 = npt.NDArray[np.float64]
 RECORD = "call.json"
 SETTLE = 2.0  # s after the first picture or sound that are not judged
+FIRST = 5.0  # s after the call's begin in which the first picture has to come
+ENDING = 1.0  # s before its end that are not judged: programs end, and buffers are thrown away
 FREEZE_MS = 200.0
 LIP_MS = 45.0
 HEADS = {
@@ -104,6 +106,25 @@ def _spread(values: F64) -> dict[str, float] | None:
     }
 
 
+def _span(rec: Recording) -> tuple[float, float]:
+    """Begin and end of a call; that of a recording that was cut off is its last sound."""
+    when = {event: t for t, event, _ in reversed(rec.events)}
+    heard = rec.t("audio", "play_ns") if "audio" in rec.tables else np.zeros(0)
+    last = float(heard[-1]) if len(heard) else -np.inf
+    return when.get("begin", np.inf), when.get("end", last)
+
+
+def picture_gaps(rec: Recording) -> F64:
+    """s without a new picture, as far as that is judged; before the first and behind the last only
+    if it is a freeze, as what else there is belongs to the call's begin and end."""
+    play, (begin, end) = rec.t("video", "play_ns"), _span(rec)
+    gaps = np.diff(play)[play[1:] >= play[0] + SETTLE]
+    wait, rest = play[0] - begin, end - ENDING - play[-1]
+    if wait > FIRST:
+        gaps = np.append(wait, gaps)
+    return np.append(gaps, rest) if rest > FREEZE_MS / 1000 else gaps
+
+
 def figures(rec: Recording) -> dict[str, Any]:
     """What there is to say in numbers."""
     found: dict[str, Any] = {"pictures_sent": 0, "pictures_shown": 0}
@@ -120,7 +141,7 @@ def figures(rec: Recording) -> dict[str, Any]:
         play = rec.t("video", "play_ns")
         found["pictures_shown"] = len(play)
         if len(play) > 1:
-            gaps = np.diff(play)[play[1:] >= play[0] + SETTLE] * 1000
+            gaps = picture_gaps(rec) * 1000
             found["picture_gap_ms"] = _spread(gaps)
             found["freezes"] = int((gaps > FREEZE_MS).sum())
     for name in ("video", "audio"):
@@ -165,7 +186,8 @@ def checks(rec: Recording, found: dict[str, Any]) -> list[dict[str, Any]]:
         found.get("freezes"),
         0,
         "",
-        f"video.csv: gaps above {FREEZE_MS:g} ms between pictures, {SETTLE:g} s after the first",
+        f"video.csv: gaps above {FREEZE_MS:g} ms between pictures, {SETTLE:g} s after the first, "
+        f"which came within {FIRST:g} s, to {ENDING:g} s before the end",
     )
     lips = found["lip_sync_ms"]
     add(
