@@ -181,14 +181,6 @@ static bool paqm_count_flow(struct paqm_sched_data *q, struct paqm_flow *flow, u
 	return fresh && class == PAQM_MEDIA;
 }
 
-/* Is a flow that joins with this packet a newcomer already, or was it one? Then it is no event. */
-static bool paqm_flow_again(const struct paqm_flows *t, const struct paqm_flow *flow)
-{
-	const struct paqm_flow_gauge *g = paqm_flow_gauge(t, flow);
-
-	return READ_ONCE(g->known) == g->claim && READ_ONCE(g->marked) >= PAQM_MARKED_OWN;
-}
-
 /*
  * Is the class of a packet's flow final? Not before UDP is judged, not where a rule chose it for
  * this packet only, and not where its packets have counters of their own.
@@ -279,8 +271,9 @@ static noinline struct paqm_verdict paqm_recognise(struct paqm_sched_data *q, st
 			flow->round = q->round;
 			if (where == PAQM_ELASTIC)
 				paqm_raise(q, PAQM_EV_SPLIT);
+			/* nor is one that is a newcomer already, or was one, an event */
 			else if (READ_ONCE(q->credit_q16) >= PAQM_CREDIT_LEAST_Q16 &&
-				 !paqm_flow_again(&q->flows, flow))
+				 paqm_flow_marked(&q->flows, flow) < PAQM_MARKED_OWN)
 				paqm_raise(q, PAQM_EV_FLOW);
 		}
 	}

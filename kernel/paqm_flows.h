@@ -273,6 +273,14 @@ static inline struct paqm_flow_gauge *paqm_flow_gauge(const struct paqm_flows *t
 	return &t->gauge[f - t->flow];
 }
 
+/* The same: enum paqm_marked, as the last walk left it; under the qdisc lock. */
+static inline u8 paqm_flow_marked(const struct paqm_flows *t, const struct paqm_flow *f)
+{
+	const struct paqm_flow_gauge *g = paqm_flow_gauge(t, f);
+
+	return READ_ONCE(g->known) == g->claim ? READ_ONCE(g->marked) : PAQM_MARKED_NOT;
+}
+
 /*
  * First slot of a hash's set. Chosen by the upper bits of one more product (Knuth, The Art of
  * Computer Programming 3, section 6.4): lower bits of the hash leave flows of neighbouring ports

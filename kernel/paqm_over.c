@@ -158,7 +158,7 @@ static void paqm_over_owe(struct paqm_sched_data *q, struct paqm_flow *flow, u32
 bool paqm_stranger_conforms(struct paqm_sched_data *q, struct paqm_flow *flow,
 			    u32 wire, u64 now)
 {
-	u32 clock = paqm_bucket_clock(now);
+	u32 clock = paqm_bucket_clock(now), depth = READ_ONCE(q->bucket_depth);
 
 	WRITE_ONCE(q->stranger_bytes, q->stranger_bytes + wire);
 	/* before all else: a queue that was empty may be somebody else's by now, or nobody's */
@@ -166,9 +166,12 @@ bool paqm_stranger_conforms(struct paqm_sched_data *q, struct paqm_flow *flow,
 		return false;
 	if (READ_ONCE(q->pace[PAQM_PACE_NEW]) == U32_MAX)
 		return false;
+	/* a newcomer gets a picture at once, not again and again */
+	if (flow && paqm_flow_marked(&q->flows, flow) >= PAQM_MARKED_ENDED)
+		depth = min(depth, READ_ONCE(q->depth_packet));
 	if (flow) { /* each has a bucket of its own, too, or one could take all */
 		if (!paqm_bucket_take(&flow->due, clock, wire, READ_ONCE(q->pace[PAQM_PACE_ONE]),
-				      READ_ONCE(q->bucket_depth)))
+				      depth))
 			return false;
 	} else if (q->flowq[PAQM_OVER_STRANGERS].head) {
 		return false; /* all without a slot are one flow, and that waits */
@@ -177,7 +180,7 @@ bool paqm_stranger_conforms(struct paqm_sched_data *q, struct paqm_flow *flow,
 		q->stranger_due = clock;
 	q->stranger_ns = now;
 	return paqm_bucket_take(&q->stranger_due, clock, wire, READ_ONCE(q->pace[PAQM_PACE_NEW]),
-				READ_ONCE(q->bucket_depth));
+				depth);
 }
 
 /*
