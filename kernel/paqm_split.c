@@ -9,6 +9,7 @@
 #include "paqm_class.h"
 #include "paqm_split.h"
 
+#define PAQM_SHARE_AGAIN_NS (10 * NSEC_PER_SEC) /* a fall goes on where one ended in this time */
 #define PAQM_CALM_ROOM_Q24 PAQM_Q24(150, 100) /* of their mean rate, for bursts to be over soon */
 
 /* ms until the elastic class counts as idle; 0: it is, and none of its packets waits. */
@@ -208,20 +209,27 @@ u64 paqm_media_capacity(const struct paqm_sched_data *q)
 void paqm_transfer(struct paqm_sched_data *q, u64 now, u64 delay)
 {
 	u32 share = paqm_share(q);
-	u32 in_force = READ_ONCE(q->share_now);
+	u32 in_force = READ_ONCE(q->share_now), from;
 
 	if (share >= in_force || !delay || in_force - share < PAQM_SPLIT_EVENT_Q16 / 5) {
+		if (share > in_force && q->share_first) {
+			q->share_low = in_force;
+			q->share_low_ns = now;
+		}
 		WRITE_ONCE(q->share_due, 0);
 		WRITE_ONCE(q->share_next, share);
 		WRITE_ONCE(q->share_now, share);
 		return;
 	}
 	if (!READ_ONCE(q->share_due)) {
+		from = min_t(u64, paqm_muldiv(q->outer_rate, PAQM_Q16_ONE, q->capacity ?: 1),
+			     PAQM_Q16_ONE);
+		/* who does not listen has had his time: TCP came, went, and is back */
+		if (q->share_low_ns && now - q->share_low_ns < PAQM_SHARE_AGAIN_NS)
+			from = min(from, max(q->share_low, share));
 		q->share_first = now;
 		paqm_inc(&q->transfers);
-		WRITE_ONCE(q->share_from,
-			   min_t(u64, paqm_muldiv(q->outer_rate, PAQM_Q16_ONE, q->capacity ?: 1),
-				 PAQM_Q16_ONE));
+		WRITE_ONCE(q->share_from, from);
 		WRITE_ONCE(q->share_next, share);
 		WRITE_ONCE(q->share_due, now + delay);
 	} else if (READ_ONCE(q->share_next) != share) {

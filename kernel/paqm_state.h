@@ -315,6 +315,8 @@ struct paqm_sched_data {
 	u64 share_due; /* ns: when share_next takes effect; 0: it has */
 	u64 share_first; /* ns: when the pending transfer was announced */
 	u32 share_from; /* part of the link that media used then, Q16 */
+	u32 share_low; /* where the last fall was when it ended, and when that was, ns */
+	u64 share_low_ns;
 	u32 preview_from; /* paqm_bucket_clock() when a preview began; 0: there is none */
 	u32 pace_next[PAQM_PACES]; /* what buckets fill with from @pace_due on */
 	u32 depth_next;

@@ -69,3 +69,20 @@ def test_a_download_after_bursts_gets_its_part(wire: Wire) -> None:
             sleep(4)
             got = (wire.stats.elastic.sent_bytes - before) * 8 / 4 / 1e6
     within("the download has, Mbit/s", got, 0.95 * 8 / 3, 3.2)
+
+
+def test_elastic_traffic_that_comes_again_and_again(wire: Wire) -> None:
+    """Media's share falls slowly, for those who hear nothing; not anew each time that a player
+    fetches, or they would have what is his.
+    """
+    wire.queue("paqm bandwidth 8mbit feedback icmp")
+    got = []
+    with wire.send("rtp", flows=2, rate=16e6, seconds=30):
+        for _ in range(6):
+            sleep(2)
+            before = wire.stats.elastic.sent_bytes
+            wire.send("quic", port=9000, rate=6e6, size=1200, seconds=2).wait()
+            got.append((wire.stats.elastic.sent_bytes - before) * 8 / 2e6)
+    within("the first time it has, Mbit/s", got[0], 0.4, 2.7)
+    within("from the third time on, of its third of the link, per cent",
+           percent(min(got[2:]), 8 / 3), 60, 105)
