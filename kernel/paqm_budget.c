@@ -5,7 +5,8 @@
  *
  * One token bucket limits all messages (RFC 4443 section 2.4 (f) requires one). While it is more
  * than half full, any source may draw on it; below that, each has an equal share. So a host with a
- * thousand flows, real or spoofed, does not starve the others.
+ * thousand flows, real or spoofed, does not starve the others. Sources that the table has no room
+ * for have a share with others of the same hash, and take turns.
  */
 #include <linux/jhash.h>
 #include <linux/string.h>
@@ -72,6 +73,11 @@ static struct paqm_peer *paqm_peer_lesser(struct paqm_peer *a, struct paqm_peer 
 	return b->seen < a->seen ? b : a;
 }
 
+static u32 paqm_peer_hash(const struct paqm_fb *fb, const struct paqm_path *path)
+{
+	return jhash2((const u32 *)&path->to, 4, fb->hash ^ path->vrf);
+}
+
 /**
  * paqm_peer_touch() - a source is owed a notice: find it in the table, or add it
  * @fb: transmitter, locked
@@ -83,7 +89,7 @@ static struct paqm_peer *paqm_peer_lesser(struct paqm_peer *a, struct paqm_peer 
 struct paqm_peer *paqm_peer_touch(struct paqm_fb *fb, const struct paqm_path *path, u64 now)
 {
 	const struct in6_addr *addr = &path->to;
-	u32 set = jhash2((const u32 *)addr, 4, fb->hash ^ path->vrf) & (PAQM_PEER_SETS - 1);
+	u32 set = paqm_peer_hash(fb, path) % PAQM_PEER_SETS;
 	struct paqm_peer *peer = &fb->peer[set * PAQM_PEER_WAYS], *place = NULL;
 	u32 i;
 
@@ -107,10 +113,33 @@ struct paqm_peer *paqm_peer_touch(struct paqm_fb *fb, const struct paqm_path *pa
 		.mute = !path->ours,
 		.since = now,
 		.seen = now,
-		.stamp = now,
+		.part.stamp = now,
 		.due = now,
 	};
 	return place;
+}
+
+/* The share of a source of that @hash without an entry. It begins without tokens, as entries do. */
+static struct paqm_rest *paqm_rest_touch(struct paqm_fb *fb, u32 hash, u64 now)
+{
+	struct paqm_rest *rest = &fb->rest[hash / PAQM_PEER_SETS % PAQM_RESTS];
+
+	if (!rest->seen || now - rest->seen >= PAQM_PEER_SHARES_NS)
+		*rest = (struct paqm_rest){ .part.stamp = now };
+	rest->seen = now;
+	return rest;
+}
+
+/*
+ * Tokens at which a source of that @hash may have a message of @len bytes. Those of a share take
+ * turns in the order of their hashes: the next one needs little more than @len, who was told last
+ * half as much again.
+ */
+static u32 paqm_rest_needs(const struct paqm_rest *rest, u32 hash, u32 len)
+{
+	u32 ahead = hash - rest->told - 1;
+
+	return len + ((u64)len * ahead >> 33);
 }
 
 /* Count the sources that share the budget. Under @fb->lock. */
@@ -131,17 +160,19 @@ static void paqm_peers_count(struct paqm_fb *fb, u64 now)
 		n++;
 		proven += paqm_peer_proven(peer);
 	}
+	for (i = 0; i < PAQM_RESTS; i++)
+		n += fb->rest[i].seen && now - fb->rest[i].seen < PAQM_PEER_SHARES_NS;
 	fb->active = max(n, 1U);
 	fb->proven = proven;
 }
 
 /*
- * How many equal parts of the budget there are, of which @peer has one. Sources that are not proven
- * get no more together than those that are. Under @fb->lock.
+ * How many equal parts of the budget there are, of which a source has one. Sources that are not
+ * proven get no more together than those that are. Under @fb->lock.
  */
-static u32 paqm_fb_parts(const struct paqm_fb *fb, const struct paqm_peer *peer)
+static u32 paqm_fb_parts(const struct paqm_fb *fb, bool proven)
 {
-	u32 like = paqm_peer_proven(peer) ? fb->proven : fb->active - fb->proven;
+	u32 like = proven ? fb->proven : fb->active - fb->proven;
 
 	return fb->proven && fb->proven < fb->active ? 2 * max(like, 1U) : fb->active;
 }
@@ -149,34 +180,41 @@ static u32 paqm_fb_parts(const struct paqm_fb *fb, const struct paqm_peer *peer)
 /**
  * paqm_fb_allow() - draw a message from the budget
  * @fb: transmitter, locked
- * @peer: source that is told; NULL if it has no entry
+ * @path: way to the source that is told
+ * @peer: its entry; NULL if it has none
  * @len: bytes of the message
  * @now: ns
  *
  * Return: false if it is not in the budget.
  */
-bool paqm_fb_allow(struct paqm_fb *fb, struct paqm_peer *peer, u32 len, u64 now)
+bool paqm_fb_allow(struct paqm_fb *fb, const struct paqm_path *path, struct paqm_peer *peer,
+		   u32 len, u64 now)
 {
+	u32 hash = paqm_peer_hash(fb, path), need = len, most = PAQM_MSG_SENT_MAX, parts;
+	struct paqm_rest *rest = NULL;
+	struct paqm_part *part;
 	u64 rate = READ_ONCE(fb->rate);
 	u64 depth = max_t(u64, paqm_muldiv(rate, PAQM_FB_BURST_MS, MSEC_PER_SEC),
 			  4 * PAQM_MSG_SENT_MAX);
 
+	if (peer) {
+		part = &peer->part;
+	} else {
+		rest = paqm_rest_touch(fb, hash, now);
+		part = &rest->part;
+		need = paqm_rest_needs(rest, hash, len);
+		most *= 2;
+	}
 	paqm_peers_count(fb, now);
 	fb->tokens = paqm_tokens_fill(fb->tokens, &fb->stamp, rate, depth, now);
-	if (peer) {
-		u32 parts = paqm_fb_parts(fb, peer);
-
-		peer->tokens = paqm_tokens_fill(peer->tokens, &peer->stamp, paqm_div64(rate, parts),
-						max_t(u64, paqm_div64(depth, parts),
-						      PAQM_MSG_SENT_MAX),
-						now);
-	}
-	if (fb->tokens < len)
+	parts = paqm_fb_parts(fb, peer && paqm_peer_proven(peer));
+	part->tokens = paqm_tokens_fill(part->tokens, &part->stamp, paqm_div64(rate, parts),
+					max_t(u64, paqm_div64(depth, parts), most), now);
+	if (fb->tokens < len || (fb->tokens < depth / 2 && part->tokens < need))
 		return false;
-	if (fb->tokens < depth / 2 && (!peer || peer->tokens < len))
-		return false;
+	if (rest)
+		rest->told = hash;
 	fb->tokens -= len;
-	if (peer)
-		peer->tokens -= min_t(u64, peer->tokens, len);
+	part->tokens -= min_t(u64, part->tokens, len);
 	return true;
 }

@@ -55,7 +55,8 @@ static void paqm_wake(struct paqm_sched_data *q, u64 now)
 /*
  * Is a flow owed a notice, since it has not been told of the present round? A message costs as
  * much as many packets: when too many are owed, a later packet of the flow triggers it. Where
- * telling all flows takes long, flows that may be gone soon must wait.
+ * telling all flows takes long, flows that may be gone soon must wait. Who could not be told for
+ * want of budget is owed one in each round, whether it follows or not.
  */
 static bool paqm_notice_owed(const struct paqm_sched_data *q, const struct paqm_flow *flow, u64 now)
 {
@@ -63,7 +64,8 @@ static bool paqm_notice_owed(const struct paqm_sched_data *q, const struct paqm_
 
 	return rounds && q->notice_due <= now + PAQM_NOTICE_BURST_NS && q->tell &&
 	       (READ_ONCE(flow->every) & PAQM_KNOWN || !READ_ONCE(q->crowd_ticks)) &&
-	       rounds >= paqm_flow_every(flow, READ_ONCE(q->max_every));
+	       (rounds >= paqm_flow_every(flow, READ_ONCE(q->max_every)) ||
+		READ_ONCE(paqm_flow_more(&q->flows, flow)->told.refused));
 }
 
 /* Hand an elastic packet to the qdisc of that class. */

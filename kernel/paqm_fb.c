@@ -118,7 +118,7 @@ static bool paqm_fb_admit(struct paqm_fb *fb, const struct paqm_path *path, u32 
 	peer = paqm_peer_touch(fb, path, now);
 	if (peer)
 		paqm_echo_target(fb, peer);
-	ok = paqm_fb_allow(fb, peer, len, now);
+	ok = paqm_fb_allow(fb, path, peer, len, now);
 	if (!ok)
 		paqm_fb_count(&fb->st.limited);
 	spin_unlock_bh(&fb->lock);
@@ -150,6 +150,7 @@ static void paqm_fb_send(struct paqm_fb *fb, const struct paqm_fb_entry *e)
 	paqm_fb_tag(fb, &msg, q, e->len, &path.to);
 	len = (v6 ? PAQM_IP6_HDR : sizeof(struct iphdr)) + paqm_icmp_len(v6, e->len, &msg);
 	if (!paqm_fb_admit(fb, &path, len)) {
+		WRITE_ONCE(e->told->refused, true);
 		paqm_path_put(&path);
 		return;
 	}

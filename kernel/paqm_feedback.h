@@ -81,16 +81,19 @@ struct paqm_fb_rtt {
  * struct paqm_told - what a flow was told last
  * @rate: binary32, 0: nothing
  * @tick: when, clock of the flow table
+ * @refused: what it was owed since was not in the budget
  */
 struct paqm_told {
 	u32 rate;
 	u32 tick;
+	bool refused;
 };
 
 static inline void paqm_told_set(struct paqm_told *told, u32 rate, u32 now_tick)
 {
 	WRITE_ONCE(told->rate, rate);
 	WRITE_ONCE(told->tick, now_tick);
+	WRITE_ONCE(told->refused, false);
 }
 
 enum paqm_fb_queued {

@@ -21,9 +21,10 @@
 #include "paqm_feedback.h"
 
 #define PAQM_FB_RING 256 /* power of two */
-#define PAQM_PEER_SETS 128 /* power of two */
-#define PAQM_PEER_WAYS 4
+#define PAQM_PEER_SETS 8 /* power of two */
+#define PAQM_PEER_WAYS 64 /* sets of few would be full long before the table */
 #define PAQM_PEERS (PAQM_PEER_SETS * PAQM_PEER_WAYS)
+#define PAQM_RESTS 512 /* shares of sources that have no entry */
 #define PAQM_PEER_ACTIVE_NS (12ULL * NSEC_PER_SEC) /* deaf flows are told every 10 s */
 #define PAQM_RTT_KEPT 5 /* answers whose median counts */
 
@@ -62,14 +63,35 @@ struct paqm_fb_entry {
 };
 
 /**
+ * struct paqm_part - part of the budget while that is short
+ * @stamp: ns: last refill of @tokens
+ * @tokens: bytes of messages
+ */
+struct paqm_part {
+	u64 stamp;
+	u64 tokens;
+};
+
+/**
+ * struct paqm_rest - share of sources that have no entry
+ * @seen: ns: last notice owed; 0: none yet
+ * @part: what they have together
+ * @told: hash of the one that was told last
+ */
+struct paqm_rest {
+	u64 seen;
+	struct paqm_part part;
+	u32 told;
+};
+
+/**
  * struct paqm_peer - a source that is told
  * @addr: its address; IPv4 is mapped
  * @vrf: VRF that it is reached in, 0: none
  * @mark: of the last packet that was answered
  * @since: ns: first notice owed
  * @seen: ns: last notice owed; 0: slot is free
- * @stamp: ns: last refill of @tokens
- * @tokens: bytes of messages it may have while the budget is short
+ * @part: what it may have
  * @due: ns: next echo request
  * @sent: ns: last echo request
  * @nonce: what the answer to it must carry; 0: answered
@@ -88,8 +110,7 @@ struct paqm_peer {
 	u32 mark;
 	u64 since;
 	u64 seen;
-	u64 stamp;
-	u64 tokens;
+	struct paqm_part part;
 	u64 due;
 	u64 sent;
 	u64 nonce;
@@ -119,8 +140,8 @@ struct paqm_peer {
  * @tokens: bytes in the bucket
  * @stamp: time of its last refill
  * @counted: time when @active was counted
- * @active: peers that were owed a notice lately
- * @proven: those of them that paqm_peer_proven() takes for real
+ * @active: peers, and shares of the rest, that were owed a notice lately
+ * @proven: peers of them that paqm_peer_proven() takes for real
  * @n_prefixes: 0: anywhere
  * @prefix: where messages may go
  * @key_id: id of @key; 0: messages are not tagged
@@ -134,6 +155,7 @@ struct paqm_peer {
  * @echo_sock: raw sockets that answers arrive on: ICMP, ICMPv6
  * @hash: seed of the hash that places peers
  * @peer: sources that are told
+ * @rest: those that it has no room for
  * @ring: notices queued for @work
  */
 struct paqm_fb {
@@ -167,6 +189,7 @@ struct paqm_fb {
 	struct paqm_echo_sock *echo_sock[2];
 	u32 hash;
 	struct paqm_peer peer[PAQM_PEERS];
+	struct paqm_rest rest[PAQM_RESTS];
 	struct paqm_fb_entry ring[PAQM_FB_RING];
 };
 
@@ -199,7 +222,8 @@ static inline void paqm_fb_count(u64 *counter)
 
 bool paqm_fb_wanted(struct paqm_fb *fb, const struct in6_addr *addr);
 struct paqm_peer *paqm_peer_touch(struct paqm_fb *fb, const struct paqm_path *path, u64 now);
-bool paqm_fb_allow(struct paqm_fb *fb, struct paqm_peer *peer, u32 len, u64 now);
+bool paqm_fb_allow(struct paqm_fb *fb, const struct paqm_path *path, struct paqm_peer *peer,
+		   u32 len, u64 now);
 
 int paqm_path_find(struct net_device *dev, struct paqm_path *path);
 int paqm_path_back(struct net_device *dev, const struct paqm_way *way, const struct in6_addr *from,

@@ -356,6 +356,40 @@ def test_a_host_with_many_flows() -> None:
         within("the other host's in 10 s", told.v4, 6, 10)
 
 
+def addresses_told(seconds: float) -> set[str]:
+    """Those of a host that messages come to."""
+    found: set[str] = set()
+    end = monotonic() + seconds
+    with peers.raw_icmp() as sock:
+        while (left := end - monotonic()) > 0:
+            sock.settimeout(left)
+            with contextlib.suppress(TimeoutError):
+                data = sock.recv(2048)
+                if b"PAQM" in data:
+                    found.add(socket.inet_ntoa(data[16:20]))
+    return found
+
+
+@pytest.mark.parametrize(("hosts", "mbit"), [(300, 8), (400, 20), (560, 40)])
+def test_a_crowd(hosts: int, mbit: int) -> None:
+    """All its hosts are told, though the budget is short all the time: those that send more than
+    the fair rate, too, and those that find no place in the table of sources.
+    """
+    net = f"10.{hosts // 10}.0.0/16"
+    S[2].ip(f"route add local {net} dev lo")
+    R.ip(f"route add {net} via 10.0.3.2")
+    fresh(f"bandwidth {mbit}mbit feedback icmp rtt 100ms")
+    once = hosts * MESSAGE / (mbit * 1e6 / 8 / 200)  # seconds that a message for each takes
+    most = 2 + 3 * once  # flows are known after two; who shares a part may wait for another's turn
+    with media(3, most, flows=hosts, port=9000, source=net.replace("0/16", "1"), rate=hosts * 43e3,
+               size=300):
+        told = S[2].task(addresses_told, most).wait()
+    within("the budget was short", stats().notices_limited, hosts, 100000)
+    within("hosts that were told", len(told), hosts, hosts)
+    R.ip(f"route del {net}")
+    S[2].ip(f"route del local {net} dev lo")
+
+
 def test_invented_sources() -> None:
     """8,000 do not push out a host that speaks once in a while."""
     R.ip("route add 10.66.0.0/16 via 10.0.3.2")
