@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from paqm_lab import cache, kernel, mixed, regimes, rmcat, sfu, uml
+from paqm_lab import cache, kernel, uml
 from paqm_lab.errors import LabError
 
 # Experiments with a command line of their own: a module, by name or by place in the repository.
@@ -41,6 +41,13 @@ EXPERIMENTS = {
     "bench-encoder": ("streamer/lab/bench_encoder", "the encoder against x264 by itself"),
     "bench-qdisc": ("paqm_lab.bench_qdisc", "CPU cost of a packet beside other queues"),
     "bench-profile": ("paqm_lab.bench_profile", "where that cost arises, by function or line"),
+}
+# Modules with add_options() and main(args), by name.
+SUITES = {
+    "mixed": "followers beside senders that do not listen: cases, tables, checks",
+    "regimes": "followers over links of many capacities and round trips: table, checks",
+    "rmcat": "the test cases of RFC 8867 and RFC 8869: table, checks",
+    "sfu": "a conference server of fifty viewers, by advice and without: table, checks",
 }
 KERNEL_FAULT = 3
 TIMED_OUT = 124
@@ -95,7 +102,7 @@ def _exec(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
-    # Here and below: what draws and computes takes a second to load, `exec` needs none of it.
+    # Here and below: what draws and computes takes a second to load, others need none of it.
     from paqm_lab import lab, run, scenario, trace_scenario
     from paqm_lab.multi import main, netscenario
 
@@ -162,22 +169,6 @@ def _report(args: argparse.Namespace) -> int:
     return 0
 
 
-def _mixed(args: argparse.Namespace) -> int:
-    return mixed.main(args)
-
-
-def _regimes(args: argparse.Namespace) -> int:
-    return regimes.main(args)
-
-
-def _rmcat(args: argparse.Namespace) -> int:
-    return rmcat.main(args)
-
-
-def _sfu(args: argparse.Namespace) -> int:
-    return sfu.main(args)
-
-
 def _image(args: argparse.Namespace) -> int:
     from paqm_lab import image, lab
 
@@ -206,7 +197,8 @@ def _kernel(args: argparse.Namespace) -> int:
     return 0
 
 
-def parser() -> argparse.ArgumentParser:
+def parser(command: str = "") -> argparse.ArgumentParser:
+    """All commands; of SUITES only `command` has its options: the others take a second to load."""
     top = argparse.ArgumentParser(
         prog="paqm-lab", description="Runs real kernels, senders and receivers in virtual time."
     )
@@ -290,29 +282,12 @@ def parser() -> argparse.ArgumentParser:
     run_in.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND [ARGUMENT...]")
     run_in.set_defaults(function=_exec)
 
-    mix = commands.add_parser(
-        "mixed", help="followers beside senders that do not listen: cases, tables, checks"
-    )
-    mixed.add_options(mix)
-    mix.set_defaults(function=_mixed)
-
-    points = commands.add_parser(
-        "regimes", help="followers over links of many capacities and round trips: table, checks"
-    )
-    regimes.add_options(points)
-    points.set_defaults(function=_regimes)
-
-    standard = commands.add_parser(
-        "rmcat", help="the test cases of RFC 8867 and RFC 8869: table, checks"
-    )
-    rmcat.add_options(standard)
-    standard.set_defaults(function=_rmcat)
-
-    server = commands.add_parser(
-        "sfu", help="a conference server of fifty viewers, by advice and without: table, checks"
-    )
-    sfu.add_options(server)
-    server.set_defaults(function=_sfu)
+    for name, what in SUITES.items():
+        own = commands.add_parser(name, help=what)
+        if name == command:
+            module = importlib.import_module(f"paqm_lab.{name}")
+            module.add_options(own)
+            own.set_defaults(function=module.main)
 
     for name, (_, what) in EXPERIMENTS.items():
         commands.add_parser(name, help=what, add_help=False)
@@ -345,7 +320,7 @@ def _main() -> int:
     first = sys.argv[1] if len(sys.argv) > 1 else ""
     if first in EXPERIMENTS:
         return _experiment(first, sys.argv[2:])
-    args = parser().parse_args()
+    args = parser(first).parse_args()
     if args.function is _exec and not args.command:
         raise LabError("exec: a command is missing")
     return int(args.function(args))
