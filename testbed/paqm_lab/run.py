@@ -18,7 +18,6 @@ from paqm_lab import (
     clip,
     kernel,
     lab,
-    report,
     rundata,
     senders,
     sidebyside,
@@ -268,6 +267,8 @@ def evaluate(options: Options, progress: Progress, stream: str | None = None) ->
         for path in recordings:
             path.unlink(missing_ok=True)
     if options.page:
+        from paqm_lab import report  # and with it matplotlib, which takes half a second to load
+
         report.write(options.out)
     if not options.keep_packets:
         for log in options.out.glob("*/router.pcap"):

@@ -22,7 +22,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageDraw, ImageFont  # matplotlib needs it, so it is there
@@ -136,6 +135,8 @@ def _halved(plane: U8) -> U8:
 
 @functools.cache
 def _font(size: int, bold: bool) -> ImageFont.FreeTypeFont:
+    import matplotlib
+
     name = "DejaVuSans-Bold.ttf" if bold else "DejaVuSans.ttf"
     return ImageFont.truetype(f"{matplotlib.get_data_path()}/fonts/ttf/{name}", size)
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from paqm_lab import cache, clip, kernel, lab, linktrace, scenario, senders, trace_scenario, uml
 from paqm_lab.errors import LabError
-from paqm_lab.multi import netscenario, report
+from paqm_lab.multi import netscenario
 from paqm_lab.multi.case import Case, Checks, Run
 from paqm_lab.multi.cases import all_cases
 from paqm_lab.multi.netscenario import NetScenario
@@ -144,6 +144,8 @@ def run_all(
         cases, out, scenario=chosen.name, scenario_data=chosen.data, title=chosen.data["title"],
         seed=seed, versions=house.versions(), wall_seconds=walls,
     )
+    from paqm_lab.multi import report  # and with it matplotlib
+
     say(f"report: {report.write(result, cases, out)}")
     return print_checks(result["checks"])
 
@@ -182,6 +184,8 @@ def main() -> int:
         begun, out, scenario="multirouter", title="Several routers, and feedback that gets lost",
         seed=SEED, versions=house.versions(),
     )
+    from paqm_lab.multi import report
+
     if args.docs:
         text = Path(args.docs).read_text()
         head, mark, _ = text.partition(MARK)
