@@ -81,12 +81,13 @@ class NetScenario:
         dice = random.Random(seed)
         for entry in data["flow"]:
             case.flows += _flows(entry, variant, case.duration, dice)
+        ways = _ways(net, case.flows)
         size, handed = case.flows[0].size, variant.get("hands_out", 100) / 100
         case.facts = {
             "capacity": {key: handed * ip_share(bits, size) for key, bits in capacity.items()},
             "bits": capacity,
-            "paths": {flow.name: _bottlenecks(net, flow, capacity) for flow in case.flows},
-            "propagation": {flow.name: _propagation(net, flow, data) for flow in case.flows},
+            "paths": {name: _bottlenecks(net, way, capacity) for name, way in ways.items()},
+            "propagation": {name: _propagation(way, data) for name, way in ways.items()},
             "ladder": {"gop": ladder.GOP, "fps": TRACE_FPS} | data.get("ladder", {}),
             "bottlenecks": [(left, devices[left, right])
                             for left, right in (key.split("-") for key in capacity)],
@@ -320,33 +321,36 @@ def _flows(
     ]
 
 
-def _way(net: Network, flow: Flow) -> list[str]:
-    """The nodes that a flow passes, as the routes have it, source and sink too."""
+def _ways(net: Network, flows: list[Flow]) -> dict[str, list[str]]:
+    """The nodes that each flow passes, as the routes have it, source and sink too."""
     routes = {(route.host, route.to): route.via for route in net.shortest_routes()}
     owner = {link.address(end.host): end.host
              for link in net.links for end in (link.left, link.right)}
-    target = next(link for link in net.links if flow.sink in (link.left.host, link.right.host))
-    way = [flow.source]
-    while way[-1] not in (target.left.host, target.right.host):
-        way.append(owner[routes[way[-1], target.subnet]])
-    return [*way, flow.sink]
+    ways = {}
+    for flow in flows:
+        target = next(link for link in net.links if flow.sink in (link.left.host, link.right.host))
+        way = [flow.source]
+        while way[-1] not in (target.left.host, target.right.host):
+            way.append(owner[routes[way[-1], target.subnet]])
+        ways[flow.name] = [*way, flow.sink]
+    return ways
 
 
-def _bottlenecks(net: Network, flow: Flow, capacity: dict[str, float]) -> list[str]:
-    """The bottlenecks on a flow's way."""
+def _bottlenecks(net: Network, way: list[str], capacity: dict[str, float]) -> list[str]:
+    """The bottlenecks on a way."""
     begins = {}
+    names = [host.name for host in net.hosts]
     for key in capacity:
         left, right = key.split("-")
-        names = [host.name for host in net.hosts]
         wire = f"w{left}{right}" if f"w{left}{right}" in names else f"x{right}{left}"
         begins[left, wire] = key
-    return [begins[pair] for pair in pairwise(_way(net, flow)) if pair in begins]
+    return [begins[pair] for pair in pairwise(way) if pair in begins]
 
 
-def _propagation(net: Network, flow: Flow, data: dict[str, Any]) -> float:
-    """What a flow's way takes by itself at first, s."""
+def _propagation(way: list[str], data: dict[str, Any]) -> float:
+    """What a way takes by itself at first, s."""
     delays = {frozenset(link["between"]): link.get("delay_ms", 0) for link in data["link"]}
-    named = [node for node in _way(net, flow) if node in (*data["routers"], *data["hosts"])]
+    named = [node for node in way if node in (*data["routers"], *data["hosts"])]
     return float(sum(delays[frozenset(pair)] for pair in pairwise(named))) / 1000
 
 
