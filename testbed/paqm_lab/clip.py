@@ -97,11 +97,15 @@ def burn_barcode(planes: U8, index: int) -> None:
     chroma[:, : CELL // 2, : CELLS * CELL // 2] = 128
 
 
-def _table() -> dict[int, int]:
-    return {int("".join(map(str, barcode_cells(i))), 2): i for i in range(1 << DATA_BITS)}
-
-
-_INDEX_OF_WORD: dict[int, int] = {}
+def _index_of(word: int) -> int:
+    """Frame number that the cells stand for, -1 if there is none."""
+    gray = word >> CHECK_BITS
+    if word & (1 << CHECK_BITS) - 1 != _check(gray):
+        return -1
+    index = gray
+    for bits in (8, 4, 2, 1):
+        index ^= index >> bits
+    return index
 
 
 def read_barcodes(luma: U8) -> npt.NDArray[np.int64]:
@@ -113,8 +117,6 @@ def read_barcodes(luma: U8) -> npt.NDArray[np.int64]:
             f"pictures are {luma.shape[2]}x{luma.shape[1]}, expected {WIDTH}x{HEIGHT}: "
             "the receiver must scale what it decodes"
         )
-    if not _INDEX_OF_WORD:
-        _INDEX_OF_WORD.update(_table())
     # The middle half of each cell: block edges and scaling blur the rim.
     rim = CELL // 4
     middle = luma[:, rim : CELL - rim, : CELLS * CELL].reshape(
@@ -125,7 +127,7 @@ def read_barcodes(luma: U8) -> npt.NDArray[np.int64]:
     clear = np.all(np.abs(level - threshold) >= GUARD, axis=1)
     words = (level > threshold).astype(np.int64) @ (1 << np.arange(CELLS - 1, -1, -1))
     return np.array(
-        [_INDEX_OF_WORD.get(int(w), -1) if ok else -1 for w, ok in zip(words, clear, strict=True)],
+        [_index_of(int(w)) if ok else -1 for w, ok in zip(words, clear, strict=True)],
         np.int64,
     )
 
