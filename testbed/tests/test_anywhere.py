@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from paqm_lab import cache, image, kernel
+from paqm_lab import cache, image, kernel, run, scenario
 
 pytestmark = pytest.mark.lab
 
@@ -41,7 +41,7 @@ exec setpriv --reuid 12345 --clear-groups --securebits=+no_setuid_fixup \\
 """
 
 
-def run(words: str, repo: Path, place: Path, around: tuple[str, ...] = (), **more: str) -> None:
+def lab(words: str, repo: Path, place: Path, around: tuple[str, ...] = (), **more: str) -> None:
     """What `paqm-lab` of that clone does with a scenario or a result."""
     command = [*around, str(repo / "testbed" / "paqm-lab"), *words.split(), str(place)]
     done = subprocess.run(
@@ -91,7 +91,9 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if not kernel.ensure("lab", print).repeats_anywhere:
         pytest.skip("uml-repeat.patch does not fit this kernel")
     out = tmp_path_factory.mktemp("here") / "out"
-    run(f"run {Path(__file__).parent}/anywhere.toml --out", cache.REPO, out)
+    chosen = scenario.load(str(Path(__file__).parent / "anywhere.toml"))
+    options = run.Options(out, 1, [], False, False, score=False, page=False)
+    run.run_scenario(chosen, options, print)
     return out
 
 
@@ -101,7 +103,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if told := os.environ.get("PAQM_DEMO"):
         return cache.REPO / told
     out = tmp_path_factory.mktemp("demo") / "out"
-    run("run demo --variant paqm --out", cache.REPO, out)
+    lab("run demo --variant paqm --out", cache.REPO, out)
     return out
 
 
@@ -112,8 +114,8 @@ def test_from_another_path_with_a_cold_cache(here: Path, demo: Path, tmp_path: P
     cold = cache_without(tmp_path / "cold", "detrand", "programs")
     root = image.ensure(kernel.ensure("lab", print), print).root
     change_plugins(Path(cold) / "paqm" / cache.plugins().name, root)
-    run("verify", repo, here, XDG_CACHE_HOME=cold)
-    run("verify", repo, demo, XDG_CACHE_HOME=cold)
+    lab("verify", repo, here, XDG_CACHE_HOME=cold)
+    lab("verify", repo, demo, XDG_CACHE_HOME=cold)
 
 
 @pytest.mark.skipif(not may_mount(), reason="another /etc and /usr are mounted: needs root")
@@ -122,4 +124,4 @@ def test_beside_other_files_and_packages_as_another_user(here: Path, tmp_path: P
     scratch.mkdir()
     around = ("unshare", "--mount", "sh", "-c", OTHER_HOST, "sh", str(scratch))
     cold = cache_without(tmp_path / "cold", "detrand")
-    run("verify", cache.REPO, here, around, XDG_CACHE_HOME=cold)
+    lab("verify", cache.REPO, here, around, XDG_CACHE_HOME=cold)

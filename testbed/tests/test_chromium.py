@@ -29,7 +29,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip(f"Chromium cannot be had here: {err}")
     where = tmp_path_factory.mktemp("browser") / "out"
     chosen = scenario.load(str(BROWSER))
-    run.run_scenario(chosen, run.Options(where, 1, [], True, True), print)
+    run.run_scenario(chosen, run.Options(where, 1, [], True, True, page=False), print)
     return where
 
 
