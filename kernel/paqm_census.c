@@ -24,6 +24,7 @@
  * @part_q16: of what the unit of the division has: 1 where that is the flow
  * @host: its host, where hosts are equal
  * @shares: and has more flows
+ * @refused: it was owed a notice that was not in the budget: it is owed the next one in each round
  */
 struct paqm_right {
 	u64 told;
@@ -33,6 +34,7 @@ struct paqm_right {
 	u32 part_q16;
 	struct paqm_host *host;
 	bool shares;
+	bool refused;
 };
 
 /* Count a flow, or a host, in the water-filling; @told: 0: assume that it grows. */
@@ -146,7 +148,7 @@ static void paqm_flow_judge(struct paqm_flow *f, struct paqm_flow_gauge *g,
 		g->deaf = min_t(u32, g->deaf + 1, 1000);
 	else if (measured)
 		g->deaf /= 2; /* a short pause does not clear the record */
-	if (g->deaf > PAQM_DEAF_NOTICE)
+	if (g->deaf > PAQM_DEAF_NOTICE && !r->refused)
 		every = min(g->deaf / PAQM_DEAF_NOTICE, 6);
 	/*
 	 * Police a flow, if configured, that has sent more than twice the fair rate for long,
@@ -371,6 +373,7 @@ static void paqm_flow_visit_media(struct paqm_flows *t, struct paqm_flow *f,
 		.most = w->fair_most,
 		.equal = w->equal,
 		.part_q16 = PAQM_Q16_ONE,
+		.refused = READ_ONCE(m->told.refused),
 	};
 	bool proven = false;
 	u32 flows = 1;

@@ -341,7 +341,12 @@ static void paqm_preview_sent(struct paqm_sched_data *q, u32 from, u32 wire, u64
 
 static noinline struct sk_buff *paqm_bulk_take(struct Qdisc *sch, u64 now)
 {
-	return paqm_drr_take(sch, PAQM_ELASTIC, now, NULL, NULL);
+	struct sk_buff *skb = paqm_drr_take(sch, PAQM_ELASTIC, now, NULL, NULL);
+	struct paqm_sched_data *q = qdisc_priv(sch);
+
+	if (!q->drr[PAQM_ELASTIC].qlen)
+		WRITE_ONCE(q->elastic_busy_ns, q->elastic_busy_ns + now - q->elastic_since);
+	return skb;
 }
 
 /* Note how long a packet that leaves a class has waited. */
@@ -379,8 +384,6 @@ static __always_inline struct sk_buff *paqm_take_elastic(struct Qdisc *sch, u64 
 		skb = paqm_bulk_take(sch, now);
 	else
 		skb = paqm_pop(q, queue);
-	if (!paqm_elastic_waits(q))
-		WRITE_ONCE(q->elastic_busy_ns, q->elastic_busy_ns + now - q->elastic_since);
 	return paqm_waited(queue, skb, now);
 }
 

@@ -55,8 +55,7 @@ static void paqm_wake(struct paqm_sched_data *q, u64 now)
 /*
  * Is a flow owed a notice, since it has not been told of the present round? A message costs as
  * much as many packets: when too many are owed, a later packet of the flow triggers it. Where
- * telling all flows takes long, flows that may be gone soon must wait. Who could not be told for
- * want of budget is owed one in each round, whether it follows or not.
+ * telling all flows takes long, flows that may be gone soon must wait.
  */
 static bool paqm_notice_owed(const struct paqm_sched_data *q, const struct paqm_flow *flow, u64 now)
 {
@@ -64,8 +63,7 @@ static bool paqm_notice_owed(const struct paqm_sched_data *q, const struct paqm_
 
 	return rounds && q->notice_due <= now + PAQM_NOTICE_BURST_NS && q->tell &&
 	       (READ_ONCE(flow->every) & PAQM_KNOWN || !READ_ONCE(q->crowd_ticks)) &&
-	       (rounds >= paqm_flow_every(flow, READ_ONCE(q->max_every)) ||
-		READ_ONCE(paqm_flow_more(&q->flows, flow)->told.refused));
+	       rounds >= paqm_flow_every(flow, READ_ONCE(q->max_every));
 }
 
 /* Hand an elastic packet to the qdisc of that class. */
@@ -389,9 +387,10 @@ static __always_inline int paqm_put(struct sk_buff *skb, struct Qdisc *sch, enum
 		if (likely(q->isolate && !child)) {
 			if (!paqm_elastic_waits(q)) { /* alone: no queue of its own, and room */
 				WRITE_ONCE(queue->load, queue->load + wire);
-				WRITE_ONCE(q->elastic_since, now);
 				return paqm_join(skb, sch, queue, now);
 			}
+			if (!q->drr[PAQM_ELASTIC].qlen)
+				WRITE_ONCE(q->elastic_since, now);
 			fq = paqm_bulk_of(q, tag);
 		}
 	} else {

@@ -46,14 +46,13 @@ static u64 paqm_elastic_demand(const struct paqm_sched_data *q)
 	return used + paqm_div64(q->capacity, 50);
 }
 
-/* For how long in sum the elastic class has held packets, ns. */
+/* For how long in sum the queues of elastic flows have held packets, ns. */
 u64 paqm_elastic_busy(const struct paqm_sched_data *q, u64 now)
 {
 	u64 since = READ_ONCE(q->elastic_since);
-	u32 qlen, backlog;
+	bool waits = READ_ONCE(q->drr[PAQM_ELASTIC].qlen);
 
-	paqm_level(q, PAQM_ELASTIC, &qlen, &backlog);
-	return READ_ONCE(q->elastic_busy_ns) + (qlen && now > since ? now - since : 0);
+	return READ_ONCE(q->elastic_busy_ns) + (waits && now > since ? now - since : 0);
 }
 
 /* What elastic flows together are entitled to, bit/s. */

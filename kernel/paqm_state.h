@@ -263,8 +263,8 @@ struct paqm_sched_data {
 	bool awake; /* timer and outer loop run */
 	bool elastic_awake; /* its next packet is no event */
 	u32 elastic_last; /* when the last elastic packet came, paqm_flow_clock() */
-	u64 elastic_since; /* ns: when the elastic class was empty last, and got a packet */
-	u64 elastic_busy_ns; /* for how long in sum it held some, until it was empty last */
+	u64 elastic_since; /* ns: when elastic flows' queues were empty last, and got a packet */
+	u64 elastic_busy_ns; /* for how long in sum they held some, until they were empty last */
 	bool stalled; /* the child held back all there was: no credit for the shaper */
 	u64 idle_since;
 	u64 idle_ns;
