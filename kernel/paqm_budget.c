@@ -190,7 +190,7 @@ static u32 paqm_fb_parts(const struct paqm_fb *fb, bool proven)
 bool paqm_fb_allow(struct paqm_fb *fb, const struct paqm_path *path, struct paqm_peer *peer,
 		   u32 len, u64 now)
 {
-	u32 hash = paqm_peer_hash(fb, path), need = len, most = PAQM_MSG_SENT_MAX, parts;
+	u32 hash = 0, need = len, most = PAQM_MSG_SENT_MAX, parts;
 	struct paqm_rest *rest = NULL;
 	struct paqm_part *part;
 	u64 rate = READ_ONCE(fb->rate);
@@ -200,6 +200,7 @@ bool paqm_fb_allow(struct paqm_fb *fb, const struct paqm_path *path, struct paqm
 	if (peer) {
 		part = &peer->part;
 	} else {
+		hash = paqm_peer_hash(fb, path);
 		rest = paqm_rest_touch(fb, hash, now);
 		part = &rest->part;
 		need = paqm_rest_needs(rest, hash, len);

@@ -24,7 +24,7 @@
  * @part_q16: of what the unit of the division has: 1 where that is the flow
  * @host: its host, where hosts are equal
  * @shares: and has more flows
- * @refused: it was owed a notice that was not in the budget: it is owed the next one in each round
+ * @refused: it was owed a notice that was not in the budget: the next one is due in two rounds
  */
 struct paqm_right {
 	u64 told;
@@ -148,8 +148,8 @@ static void paqm_flow_judge(struct paqm_flow *f, struct paqm_flow_gauge *g,
 		g->deaf = min_t(u32, g->deaf + 1, 1000);
 	else if (measured)
 		g->deaf /= 2; /* a short pause does not clear the record */
-	if (g->deaf > PAQM_DEAF_NOTICE && !r->refused)
-		every = min(g->deaf / PAQM_DEAF_NOTICE, 6);
+	if (g->deaf > PAQM_DEAF_NOTICE)
+		every = min(g->deaf / PAQM_DEAF_NOTICE, r->refused ? 1 : 6);
 	/*
 	 * Police a flow, if configured, that has sent more than twice the fair rate for long,
 	 * while media is overloaded; then until it follows, since the drops themselves end the

@@ -21,8 +21,8 @@
 #include "paqm_feedback.h"
 
 #define PAQM_FB_RING 256 /* power of two */
-#define PAQM_PEER_SETS 8 /* power of two */
-#define PAQM_PEER_WAYS 64 /* sets of few would be full long before the table */
+#define PAQM_PEER_SETS 32 /* power of two */
+#define PAQM_PEER_WAYS 16 /* sets of fewer would be full long before the table */
 #define PAQM_PEERS (PAQM_PEER_SETS * PAQM_PEER_WAYS)
 #define PAQM_RESTS 512 /* shares of sources that have no entry */
 #define PAQM_PEER_ACTIVE_NS (12ULL * NSEC_PER_SEC) /* deaf flows are told every 10 s */
