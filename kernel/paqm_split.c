@@ -12,15 +12,21 @@
 #define PAQM_SHARE_AGAIN_NS (10 * NSEC_PER_SEC) /* a fall goes on where one ended in this time */
 #define PAQM_CALM_ROOM_Q24 PAQM_Q24(150, 100) /* of their mean rate, for bursts to be over soon */
 
+/* ms since the last elastic packet came. */
+static u32 paqm_elastic_silent(const struct paqm_sched_data *q, u64 now)
+{
+	s32 age = (s32)(paqm_flow_clock(now) - READ_ONCE(q->elastic_last));
+
+	return paqm_flow_ms(max(age, 0)); /* one may have come after @now */
+}
+
 /* ms until the elastic class counts as idle; 0: it is, and none of its packets waits. */
 u32 paqm_heard(const struct paqm_sched_data *q, u64 now)
 {
 	/* a far sender's window comes once per round trip */
 	u32 longest = clamp_t(u32, q->rtt_us / USEC_PER_MSEC + 100, PAQM_SILENT_MS,
 			      PAQM_SILENT_MOST_MS);
-	s32 age = (s32)(paqm_flow_clock(now) - READ_ONCE(q->elastic_last));
-	u32 silent = paqm_flow_ms(max(age, 0)); /* a packet may have come after @now */
-	u32 qlen, backlog;
+	u32 silent = paqm_elastic_silent(q, now), qlen, backlog;
 
 	paqm_level(q, PAQM_ELASTIC, &qlen, &backlog);
 	if (qlen)
@@ -70,10 +76,9 @@ void paqm_measure_calm(struct paqm_sched_data *q, u64 window, u64 now)
 {
 	u64 held = paqm_elastic_busy(q, now) - q->mark_busy;
 	u32 busy = paqm_muldiv(min(held, window), PAQM_Q16_ONE, window);
-	s32 age = (s32)(paqm_flow_clock(now) - READ_ONCE(q->elastic_last));
 	bool bursts = q->isolate && q->cfg.borrow && !q->cfg.split && paqm_by_demands(q) &&
 		      !rcu_access_pointer(q->child) &&
-		      paqm_flow_ms(max(age, 0)) <= PAQM_CALM_SILENT_MS &&
+		      paqm_elastic_silent(q, now) <= PAQM_CALM_SILENT_MS &&
 		      busy + q->busy_then <= PAQM_Q16_ONE / 2 * 3 &&
 		      2 * q->elastic_long <= paqm_elastic_share(q);
 
@@ -84,9 +89,7 @@ void paqm_measure_calm(struct paqm_sched_data *q, u64 window, u64 now)
 		return;
 	}
 	/* how long a pause is says nothing about those who come after it */
-	if (q->elastic_rate && q->elastic_calm < PAQM_CALM_PERIODS)
-		q->elastic_calm++;
-	if (q->elastic_calm == 1 && q->elastic_rate)
+	if (q->elastic_rate && q->elastic_calm < PAQM_CALM_PERIODS && !q->elastic_calm++)
 		q->calm_seen = 0;
 	q->calm_seen = min_t(u32, q->calm_seen + 1, PAQM_CALM_MOST);
 	q->elastic_long = paqm_div64(q->elastic_long * (q->calm_seen - 1) + q->elastic_rate,
