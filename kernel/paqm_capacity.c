@@ -18,6 +18,8 @@
 #define PAQM_AUTO_RISE_GAP_NS (150 * NSEC_PER_MSEC)
 
 #define PAQM_AUTO_HOLD_NS (100 * NSEC_PER_MSEC) /* media waits that long before any is dropped */
+#define PAQM_AUTO_CREDIT 8 /* times the credit: so far may media be ahead in a dip */
+#define PAQM_AUTO_FORGIVE 4 /* shift: of what is beyond half of that, forgiven in each tick */
 #define PAQM_AUTO_ALLOWED 3 /* times media-target: a media queue that is not too long */
 
 static void paqm_auto_look(struct paqm_sched_data *q, struct paqm_auto_in *in, u64 now)
@@ -43,6 +45,20 @@ void paqm_auto_start(struct paqm_sched_data *q, u64 now)
 	paqm_auto_wake(&q->estimate, &in);
 	hrtimer_start(&q->auto_timer, ns_to_ktime(PAQM_AUTO_TICK_NS),
 		      HRTIMER_MODE_REL_PINNED_SOFT);
+}
+
+/*
+ * Beside elastic traffic media is told its part of the usual rate, so its lead over the split
+ * grows in each dip and falls after it. Repaid to the byte it would wander to its bound, and media
+ * would wait there for as long as a dip lasts. Buckets bound what goes first; overflow queues have
+ * the lower half of the credit only, which is exact.
+ */
+static void paqm_auto_forgive(struct paqm_sched_data *q)
+{
+	s64 beyond = q->sched.lead - ((s64)READ_ONCE(q->sched.credit) << 15);
+
+	if (beyond > 0)
+		q->sched.lead -= beyond >> PAQM_AUTO_FORGIVE;
 }
 
 /* Does the capacity differ enough for an event round? */
@@ -80,6 +96,7 @@ static enum hrtimer_restart paqm_auto_timer(struct hrtimer *timer)
 		WRITE_ONCE(q->auto_capacity, capacity);
 		WRITE_ONCE(q->auto_usual, paqm_auto_usual(&q->estimate));
 		WRITE_ONCE(q->auto_headroom, q->estimate.headroom_q24);
+		paqm_auto_forgive(q);
 		hrtimer_forward_now(timer, ns_to_ktime(PAQM_AUTO_TICK_NS));
 	}
 	spin_unlock(lock);
@@ -167,6 +184,16 @@ u64 paqm_auto_link(const struct paqm_sched_data *q)
 	return paqm_auto_on(q) ? max(READ_ONCE(q->auto_usual), capacity) : capacity;
 }
 
+/* What the link is sure to take, bit/s: less the headroom. */
+u64 paqm_auto_dip(const struct paqm_sched_data *q)
+{
+	u64 capacity = READ_ONCE(q->capacity);
+
+	if (!paqm_auto_on(q))
+		return capacity;
+	return capacity - paqm_mul_q24(capacity, READ_ONCE(q->auto_headroom));
+}
+
 static u32 paqm_auto_scaled(u32 bytes, u64 num, u64 den)
 {
 	return min_t(u64, paqm_muldiv(bytes, num, den), 1U << 30);
@@ -175,13 +202,13 @@ static u32 paqm_auto_scaled(u32 bytes, u64 num, u64 den)
 /*
  * Lengths of the queues where the rate varies: for some 100 ms it changes faster than advice can
  * follow, and packets are better late than lost. So the media queue may hold 100 ms (limit 200 ms)
- * at the usual rate of the link, a short dip shortens no queue, and the credit of media is as in
- * usual times. @n holds the lengths for the present capacity.
+ * at the usual rate of the link, a short dip shortens no queue, and media may be further ahead of
+ * its share than on a steady link. @n holds the lengths for the present capacity.
  */
 void paqm_auto_lengths(struct paqm_sched_data *q, struct paqm_lengths *n)
 {
 	u64 usual = max(READ_ONCE(q->auto_usual), q->capacity);
-	u64 share = paqm_muldiv(paqm_media_capacity(q), usual, q->capacity);
+	u64 share = paqm_media_part(q, usual);
 	u32 mtu = paqm_longest_packet(q), bytes;
 
 	if (!paqm_auto_on(q))
@@ -189,7 +216,8 @@ void paqm_auto_lengths(struct paqm_sched_data *q, struct paqm_lengths *n)
 	bytes = min_t(u64, paqm_bytes_in(share, PAQM_AUTO_HOLD_NS), 1U << 29);
 	n->media_target = max(n->media_target, bytes);
 	n->media_limit = 2 * n->media_target;
-	bytes = min_t(u64, paqm_bytes_in(share, (u64)q->cfg.credit * NSEC_PER_USEC), 1U << 30);
+	bytes = min_t(u64, PAQM_AUTO_CREDIT *
+			   paqm_bytes_in(share, (u64)q->cfg.credit * NSEC_PER_USEC), 1U << 30);
 	n->credit = max(n->credit, bytes);
 	n->elastic_target = paqm_auto_scaled(n->elastic_target, usual, q->capacity);
 	n->elastic_limit = paqm_auto_scaled(n->elastic_limit, usual, q->capacity);

@@ -32,6 +32,7 @@ u64 paqm_auto_apply(struct paqm_sched_data *q, bool was_on, u64 limit);
 bool paqm_auto_round(struct paqm_sched_data *q);
 u32 paqm_auto_util(const struct paqm_sched_data *q, u32 rho);
 u32 paqm_auto_drain(const struct paqm_sched_data *q);
+u64 paqm_auto_dip(const struct paqm_sched_data *q);
 u64 paqm_auto_link(const struct paqm_sched_data *q);
 void paqm_auto_lengths(struct paqm_sched_data *q, struct paqm_lengths *n);
 

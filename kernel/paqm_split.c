@@ -6,6 +6,7 @@
  */
 #include "core/paqm_law.h"
 #include "core/paqm_maxmin.h"
+#include "paqm_capacity.h"
 #include "paqm_class.h"
 #include "paqm_split.h"
 
@@ -196,12 +197,23 @@ static u32 paqm_share(const struct paqm_sched_data *q)
 		       PAQM_Q16_ONE - PAQM_SHARE_FLOOR_Q16);
 }
 
-/* c_u: without elastic flows, media has the whole link. */
+/* Media's part of @bps of the link: without elastic flows, all. */
+u64 paqm_media_part(const struct paqm_sched_data *q, u64 bps)
+{
+	return q->n_elastic ? paqm_muldiv(bps, paqm_split(q), PAQM_Q16_ONE) : bps;
+}
+
+/*
+ * c_u. Beside elastic traffic, on a link that varies, media has its part of what the link usually
+ * takes: in a dip it is served first. But all of it together must fit into the dip.
+ */
 u64 paqm_media_capacity(const struct paqm_sched_data *q)
 {
+	u64 part = paqm_media_part(q, q->capacity);
+
 	if (!q->n_elastic)
-		return q->capacity;
-	return paqm_muldiv(q->capacity, paqm_split(q), PAQM_Q16_ONE);
+		return part;
+	return max(part, min(paqm_media_part(q, paqm_auto_link(q)), paqm_auto_dip(q)));
 }
 
 /*

@@ -110,6 +110,28 @@ def test_media_only(link: Wire) -> None:
     within("at least what was sent, per mille", per_mille(link, 6e6), 1000, 4000)
 
 
+def test_media_goes_first_in_a_dip(link: Wire) -> None:
+    """Beside elastic traffic media has its part of what the link takes in the mean, not of what it
+    takes in its dips: half a second of 3 Mbit/s after each of 8, and a fifth of 5.5 for each flow.
+    """
+    rate(link, 8_000_000)
+    queue(link)
+    told = []
+    with elastic(link, 22):
+        sleep(1)
+        with link.send("rtp", rate=0.95e6, seconds=20):
+            sleep(5)
+            for n in range(24):
+                rate(link, 3_000_000 if n % 2 else 8_000_000)
+                for _ in range(5):
+                    sleep(0.1)
+                    told.append(link.stats.fair_rate_bps)
+            media = link.stats.media
+    within("told in the mean, kbit/s", sum(told) // len(told) // 1000, 900, 1150)
+    within("media waits, p99, us", media.sojourn_p99_us, 0, 12000)
+    within("lost of it", media.drop_inner_packets + media.drop_tail_packets, 0, 0)
+
+
 def test_many_changes_against_traffic(link: Wire) -> None:
     queue(link)
     with elastic(link, 6, 30e6):
