@@ -111,6 +111,20 @@ def test_the_index_has_every_page() -> None:
     assert not {page.name for page in DOCS.glob("*.md")} - links - {"README.md"}
 
 
+def test_the_package_has_the_recipes_of_the_page() -> None:
+    page = (DOCS / "persistence.md").read_text()
+    shipped = {file.name: file.read_text() for file in cache.REPO.glob("packaging/examples/*")}
+    unit = shipped["paqm@.service"]
+    assert f"```\n{unit[unit.index('[Unit]') :]}```" in page
+    for name, line in (
+        ("ifupdown", r"up (.* paqm) "),
+        ("networkmanager-dispatcher", r"(exec .* paqm) "),
+    ):
+        command = re.search(line, shipped[name].replace('"$IFACE"', "$IFACE"))
+        assert command is not None and command[1] in page
+    assert not [name for name, text in shipped.items() if "/etc/default" in text]
+
+
 def test_targets_are_in_the_makefile() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (cache.REPO / "Makefile").read_text(), re.MULTILINE))
     named = {

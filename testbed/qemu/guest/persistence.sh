@@ -13,12 +13,13 @@ done
 
 grep -v '^auto' "$examples/ifupdown" >/etc/network/interfaces.d/paqm
 check "ifupdown: ifup" ifup eth0
-check "ifupdown: post-up attached paqm" wait_for has_paqm eth0
+check "ifupdown: up attached paqm" wait_for has_paqm eth0
 check "ifupdown: ifdown" ifdown eth0
 tc qdisc del dev eth0 root
 rm -f /etc/network/interfaces.d/paqm
 
-echo 'OPTIONS="bandwidth 20mbit feedback icmp"' >/etc/default/paqm-eth0
+mkdir -p /etc/paqm
+echo 'OPTIONS="bandwidth 20mbit feedback icmp"' >/etc/paqm/eth0.conf
 install -m 755 "$examples/networkmanager-dispatcher" /etc/NetworkManager/dispatcher.d/50-paqm
 printf '[main]\nno-auto-default=*\n' >/etc/NetworkManager/conf.d/paqm-test.conf
 check "NetworkManager starts" systemctl start NetworkManager
@@ -53,5 +54,6 @@ check "unit: paqm is gone" no_paqm eth0
 systemctl stop systemd-networkd.socket systemd-networkd 2>/dev/null
 ip addr flush dev eth0
 rm -f /etc/systemd/network/10-paqm-test.network /etc/systemd/system/paqm@.service \
-	/etc/default/paqm-eth0
+	/etc/paqm/eth0.conf
+rmdir --ignore-fail-on-non-empty /etc/paqm
 systemctl daemon-reload
