@@ -4,6 +4,8 @@
 #
 #	make demo		the demonstration: report.html, result.json and side-by-side.mp4,
 #				the video of what receivers saw (out/demo)
+#	make setup		what the other targets need: packages, Python environment
+#	make build		user space, in build/
 #	make test		all tests but the slow ones
 #	make demo-seeds		the P-AQM half of the demonstration with five seeds
 #	make fuzz SECONDS=60	fuzz targets, each for so long; RUNS=100000000: until each was
@@ -40,8 +42,10 @@
 #				(slow: out/sfu)
 #	make call-demo		a recorded call of two minutes and its report (out/call)
 #	make call-live		the same in real time, with cameras, windows, sound cards (slow, root)
+#	make long-call MINUTES=10	a call whose devices come and go, beside strangers (slow)
 #	make clients		clients of paqmd in Go and Rust: vectors, fuzzing, the real paqmd
 #				(needs cargo; that in Python is in make test)
+#	make connectors		connectors and an SFU, in the cache (Go)
 #	make connector-checks	connectors of conference servers: their parsers, LiveKit in a guest, Janus if
 #				installed
 #	make gcc-element	optional: GStreamer's Google congestion control (Rust; once)
@@ -57,6 +61,7 @@
 #	make lint-kernel	all static checks of the modules, 32 bit and big endian too (slow)
 #	make deb		Debian packages in out/deb
 #	make test-packages	slow, root: the packages on stock Debian 12 and 13 under QEMU
+#	make clean		removes build/ and out/
 #
 # KERNEL_SRC=DIR names a kernel source tree (>= 6.16) to build the lab kernel from.
 

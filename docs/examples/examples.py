@@ -79,7 +79,7 @@ NOT_RUN = {
     "paqm-streamer call 192.0.2.7 --secret key --record monday": CAMERA,
     "paqm-streamer call --listen --secret key --stun stun.example.net": NAT,
     "paqm-streamer call --meet meet.example.": NAT,
-    "  udp 10.0.1.2:40770 > 10.0.2.2:5004": "output alone; tc-paqm(8) shows it and is run",
+    "  udp 10.0.1.2:55096 > 10.0.2.2:5004": "output alone; tc-paqm(8) shows it and is run",
     "    1   0.000000     10.1.0.1": SHOWN,
 }
 # In which a fragment of the manual page of the library becomes a program.
