@@ -304,7 +304,7 @@ struct tc_paqm_flow_stats {
 	__u8 proto;
 	__be16 sport;
 	__be16 dport;
-	__u16 strikes;
+	__u16 strikes;	     /* rounds above 1.25 times what it was told; halved by one within it */
 	__u8 saddr[16];	     /* IPv4: the first four bytes */
 	__u8 daddr[16];
 	__u64 rate;	     /* measured, bit/s on the wire */
