@@ -265,7 +265,7 @@ export class Follower {
       const last = flow.last?.now;
       flow.account(c.pair.availableOutgoingBitrate ?? 0, counters, this.now()); // not in Firefox
       const bps = Math.round(flow.measure(counters, this.now()));
-      if (flow.last.now !== last) {
+      if (last !== undefined && flow.last.now !== last) { // the first look has nothing to tell
         this.send({ op: 'sent', flow: flow.id, bps, limit: this.limit(flow, bps) });
       }
       this.lift(flow);
@@ -288,7 +288,7 @@ export class Follower {
   receive(message) {
     const flow = [...this.flows.values()].find((f) => f.id === message.flow);
     if (message.event === 'lost') { // registrations are gone: begin anew
-      [...this.flows.values()].forEach((f) => this.drop(f));
+      [...this.flows.values()].forEach((f) => this.drop(f, false));
       this.look();
     } else if (flow && message.event === 'advice') {
       const before = flow.rate;
@@ -307,9 +307,11 @@ export class Follower {
     }
   }
 
-  drop(flow) {
+  drop(flow, known = true) {
     this.flows.delete(flow.transport);
-    this.send({ op: 'remove', flow: flow.id });
+    if (known) {
+      this.send({ op: 'remove', flow: flow.id });
+    }
     flow.rate = 0;
     this.steer(flow);
   }

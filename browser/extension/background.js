@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The extension's worker: brings the flows of all pages to paqm-native-host and advice back to the
- * page that each flow is of. Pages are not trusted: a tab has a number of flows, a page one of messages,
+ * page that each flow is of. Pages are not trusted: a tab has a number of flows, a frame one of messages,
  * only members that are known go on, and a page hears of its own flows only.
  */
 
@@ -55,7 +55,8 @@ chrome.runtime.onConnect.addListener((port) => {
     return;
   }
   const page = registry.open((message) => port.postMessage(message),
-    port.sender?.origin ?? port.sender?.url ?? '', port.sender?.tab?.id);
+    port.sender?.origin ?? port.sender?.url ?? '', port.sender?.tab?.id,
+    port.sender?.frameId);
   port.onMessage.addListener((message) => {
     if (!registry.ask(page, message, Date.now())) {
       registry.close(page);

@@ -5,7 +5,7 @@
  */
 
 const FLOWS = 16; // of a tab: a page may have any number of frames
-const MESSAGES = 50; // of a page within a second; page.js sends one a flow, and few more
+const MESSAGES = 50; // of a frame within a second; page.js sends one a flow, and few more
 const WHOLE = ['source_port', 'destination_port', 'ssrc'];
 const TEXT = ['source', 'destination'];
 const TUPLE = ['source', 'source_port', 'destination', 'destination_port'];
@@ -16,13 +16,14 @@ export class Registry {
   /** @param send takes a message for paqm-native-host */
   constructor(send) {
     Object.assign(this, { send, pages: new Set(), flows: new Map(), next: 1 });
+    Object.assign(this, { second: 0, counts: new Map() }); // of messages, by tab and frame
     this.host = { connected: false, text: '' };
     this.paqmd = { connected: false, text: '' };
   }
 
   /** A page, or a frame of one. @param tell takes a message for it */
-  open(tell, origin, tab) {
-    const page = { tell, origin, tab, own: new Map(), second: 0, count: 0 };
+  open(tell, origin, tab, frame) {
+    const page = { tell, origin, tab, place: `${tab} ${frame}`, own: new Map() };
     this.pages.add(page);
     return page;
   }
@@ -34,10 +35,18 @@ export class Registry {
 
   /** A message of a page. Return: false if it asks for too much, and is to be cut off. */
   ask(page, message, now) {
+    if (!this.pages.has(page)) {
+      return false;
+    }
     const second = Math.floor(now / 1000);
-    page.count = page.second === second ? page.count + 1 : 1;
-    page.second = second;
-    if (page.count > MESSAGES) {
+    if (second !== this.second) {
+      this.second = second;
+      this.counts.clear();
+    }
+    // by the frame, not the page: that is a new one whenever it connects
+    const count = (this.counts.get(page.place) ?? 0) + 1;
+    this.counts.set(page.place, count);
+    if (count > MESSAGES) {
       return false;
     }
     const { op, pc, flow } = message ?? {};

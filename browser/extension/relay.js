@@ -7,31 +7,56 @@
 'use strict';
 
 const LONGEST = 1024; // characters; page.js needs a third of that
+const PAUSE = { least: 1000, most: 8000 }; // ms, after a port has ended, doubled each time
+const STEADY = 60000; // unless it has lasted so long
 let port = null;
+let begun = 0;
+let pause = PAUSE.least / 2;
+let waiting = false;
 
 function down(message) {
   document.dispatchEvent(new CustomEvent('paqm-down', { detail: JSON.stringify(message) }));
 }
 
-function connect() {
-  port = chrome.runtime.connect({ name: 'page' });
-  port.onMessage.addListener(down);
-  port.onDisconnect.addListener(() => { // the worker was stopped, or the extension renewed
-    port = null;
+/** The worker was stopped, the extension renewed, or the page has asked for too much. */
+function ended() {
+  port = null;
+  waiting = true;
+  pause = Date.now() < begun + STEADY ? Math.min(2 * pause, PAUSE.most) : PAUSE.least;
+  setTimeout(() => {
+    waiting = false;
     down({ event: 'lost' });
+  }, pause);
+}
+
+function connect() {
+  const made = chrome.runtime.connect({ name: 'page' });
+  port = made;
+  begun = Date.now();
+  made.onMessage.addListener(down);
+  made.onDisconnect.addListener(() => {
+    if (port === made) {
+      ended();
+    }
   });
 }
 
 document.addEventListener('paqm-up', ({ detail }) => {
-  if (typeof detail !== 'string' || detail.length > LONGEST || !chrome.runtime?.id) {
+  if (waiting || typeof detail !== 'string' || detail.length > LONGEST || !chrome.runtime?.id) {
     return;
+  }
+  let message;
+  try {
+    message = JSON.parse(detail);
+  } catch {
+    return; // not of page.js
   }
   if (!port) {
     connect();
   }
   try {
-    port.postMessage(JSON.parse(detail));
+    port.postMessage(message);
   } catch {
-    port = null; // it ended meanwhile; page.js begins anew at its next look
+    ended();
   }
 });

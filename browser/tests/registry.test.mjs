@@ -11,9 +11,10 @@ const TUPLE = { source_port: 5004, destination: '10.4.0.2', destination_port: 50
 function start() {
   const host = [];
   const registry = new Registry((message) => host.push(message));
-  const open = (origin, tab = 1) => {
+  let frames = 0;
+  const open = (origin, tab = 1, frame = ++frames) => {
     const heard = [];
-    return { heard, page: registry.open((message) => heard.push(message), origin, tab) };
+    return { heard, page: registry.open((message) => heard.push(message), origin, tab, frame) };
   };
   return { host, registry, open };
 }
@@ -61,6 +62,23 @@ test('a tab has a number of flows, a page one of messages', () => {
   }
   assert.equal(taken, 50);
   assert.equal(registry.ask(page, { op: 'sent', pc: 1, flow: 1, bps: 1 }, 1000), true);
+});
+
+test('messages are counted by frame, however often it connects', () => {
+  const { registry, open } = start();
+  const message = { op: 'sent', pc: 1, flow: 1, bps: 1 };
+  const ask = (page, now) => registry.ask(page, message, now);
+  const first = open('https://a.example', 1, 0);
+  while (ask(first.page, 0)) {
+    // until it is cut off
+  }
+  registry.close(first.page);
+  const again = open('https://a.example', 1, 0);
+  assert.equal(ask(again.page, 999), false);
+  assert.equal(ask(open('https://a.example', 1, 7).page, 999), true, 'another frame');
+  assert.equal(ask(open('https://a.example', 2, 0).page, 999), true, 'another tab');
+  assert.equal(ask(again.page, 1000), true);
+  assert.equal(ask(first.page, 1000), false, 'what comes behind the cut');
 });
 
 test('frames of one tab do not take the places of others', () => {

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0
+// page.js, relay.js and background.js together, with as much of a browser around them as they use.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import test from 'node:test';
+import vm from 'node:vm';
+import { Clock, Peer } from './clock.mjs';
+
+const TOP = path.join(import.meta.dirname ?? path.dirname(new URL(import.meta.url).pathname), '..');
+const read = (name) => fs.readFileSync(path.join(TOP, name), 'utf8');
+// as make_extension.py does
+const PAGE = `(() => {\n${read('paqm-rtc.js').replaceAll(/^export /gm, '')}${read('extension/page.js')}})();`;
+
+const clock = new Clock();
+globalThis.setInterval = () => 0; // the popup's
+Date.now = () => clock.now;
+
+class Event {
+  constructor() {
+    this.heard = [];
+  }
+
+  addListener(call) {
+    this.heard.push(call);
+  }
+
+  fire(...values) {
+    this.heard.forEach((call) => call(...values));
+  }
+}
+
+/** The two ends of a port; what one says the other hears later. */
+function ports(name, sender) {
+  let open = true;
+  const ends = [{ name }, { name, sender }];
+  ends.forEach((end, i) => Object.assign(end, {
+    onMessage: new Event(),
+    onDisconnect: new Event(),
+    postMessage(message) {
+      if (!open) {
+        throw new Error('Attempting to use a disconnected port object');
+      }
+      const text = JSON.stringify(message);
+      setTimeout(() => open && ends[1 - i].onMessage.fire(JSON.parse(text)), 1);
+    },
+    disconnect() {
+      if (open) {
+        open = false;
+        setTimeout(() => ends[1 - i].onDisconnect.fire(ends[1 - i]), 1);
+      }
+    },
+  }));
+  return ends;
+}
+
+const host = []; // all that paqm-native-host was told, and when
+const opened = []; // the worker's ends of all pages' ports
+const onConnect = new Event();
+globalThis.chrome = {
+  runtime: {
+    onConnect,
+    connectNative: () => ({
+      onMessage: new Event(),
+      onDisconnect: new Event(),
+      postMessage: (message) => host.push({ at: clock.now, ...message }),
+    }),
+  },
+};
+await import('../extension/background.js');
+
+/** A page, in a tab of its own. */
+function load(tab, RTCPeerConnection = undefined) {
+  const document = new EventTarget();
+  const connect = ({ name }) => {
+    const [page, worker] = ports(name, { origin: 'https://a.example', tab: { id: tab }, frameId: 0 });
+    opened.push(worker);
+    onConnect.fire(worker);
+    return page;
+  };
+  const common = { document, CustomEvent, setTimeout, clearTimeout, Date };
+  vm.runInNewContext(read('extension/relay.js'),
+    { ...common, chrome: { runtime: { id: 'x', connect } } });
+  const window = { RTCPeerConnection };
+  vm.runInNewContext(PAGE,
+    { ...common, window, console: { debug() {} }, performance: { now: () => clock.now } });
+  host.length = 0;
+  opened.length = 0;
+  const up = (detail) => document.dispatchEvent(new CustomEvent('paqm-up', { detail }));
+  return { window, up };
+}
+
+test('a page that floods is cut off, and remains so for a while', async () => {
+  const { up } = load(1);
+  let flow = 0;
+  for (let i = 0; i < 200; i++) {
+    for (let j = 0; j < 5; j++) {
+      const message = { pc: 1, flow: ++flow, source_port: flow, destination: '192.0.2.1', destination_port: 9 };
+      up(JSON.stringify({ op: 'add', ...message }));
+      up(JSON.stringify({ op: 'remove', ...message }));
+    }
+    await clock.pass(50);
+  }
+  const most = Math.max(...Array.from({ length: 11 }, (_, second) => (
+    host.filter(({ at }) => Math.floor(at / 1000) === second).length)));
+  assert.ok(most > 0 && most <= 50 + 16, `${most} a second, the flows that it had included`);
+  assert.ok(opened.length > 1 && opened.length <= 4, `${opened.length} ports in 10 s`);
+});
+
+test('what is no JSON opens no ports', async () => {
+  const { up } = load(2);
+  Array.from({ length: 10 }, () => up('{'));
+  await clock.pass(100);
+  assert.equal(opened.length, 0);
+});
+
+class Connection extends Peer {
+  constructor() {
+    super(clock);
+    this.remote = `10.0.0.${++Connection.count}`;
+    this.changed = [];
+  }
+
+  addEventListener(_, call) {
+    this.changed.push(call);
+  }
+}
+
+test('many connections outlive a stop of the worker', async () => {
+  Connection.count = 0;
+  const { window } = load(3, Connection);
+  const all = Array.from({ length: 20 }, () => new window.RTCPeerConnection());
+  all.forEach(({ changed }) => changed.forEach((call) => call()));
+  await clock.pass(3000);
+  const flows = () => {
+    const open = new Set();
+    host.forEach(({ op, flow }) => (op === 'add' ? open.add(flow) : op === 'remove' && open.delete(flow)));
+    return open.size;
+  };
+  assert.equal(opened.length, 1);
+  assert.equal(flows(), 16);
+  const [worker] = opened;
+  worker.disconnect(); // the page hears of it
+  worker.onDisconnect.fire(worker);
+  assert.equal(flows(), 0);
+  await clock.pass(10000);
+  assert.ok(opened.length <= 3, `${opened.length} ports in 10 s`);
+  assert.equal(flows(), 16);
+  all.forEach((pc) => { pc.connectionState = 'closed'; });
+  await clock.pass(2000);
+});
