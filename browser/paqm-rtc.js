@@ -53,12 +53,17 @@ export function share(total, wants) {
 
 /**
  * Parts of a rate for the layers of one sender, 0 for a layer that does not fit.
- * Lower layers come first, as in libwebrtc; the highest that fits has what is left.
- * @param wants what each may have, undefined: not limited; and its pixels, 1 for 1280x720
+ * Lower layers come first, as in libwebrtc; the highest that fits has what is left. The lowest that
+ * is on always has a part, or no picture would be sent.
+ * @param wants what each may have, undefined: not limited, 0: it is off; and its pixels, 1 for 1280x720
  */
 export function layers(total, wants) {
   const parts = wants.map(() => 0);
-  const order = wants.map((_, i) => i).sort((a, b) => wants[a].pixels - wants[b].pixels);
+  const order = wants.map((_, i) => i).filter((i) => wants[i].most !== 0)
+    .sort((a, b) => wants[a].pixels - wants[b].pixels);
+  if (!order.length) {
+    return parts;
+  }
   let last = order[0];
   order.forEach((i, place) => {
     const want = wants[i].most ?? HD * wants[i].pixels ** 0.9;

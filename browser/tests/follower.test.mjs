@@ -40,6 +40,9 @@ test('layers of simulcast: the lowest first, none that would starve', () => {
   assert.deepEqual(layers(1e5, wants), [1e5, 0, 0]);
   assert.deepEqual(layers(2e6, [{ pixels: 1, most: 5e5 }]), [5e5], 'no more than the page allows');
   assert.deepEqual(layers(2e6, [{ pixels: 1 }, { pixels: 0.25, most: 2e5 }]), [1.8e6, 2e5]);
+  const off = { pixels: 1 / 4, most: 0 };
+  assert.deepEqual(layers(6e5, [off, off, { pixels: 1 }]), [0, 0, 6e5], 'the lowest that is on');
+  assert.deepEqual(layers(6e5, [off, off]), [0, 0]);
 });
 
 test('the tuple of a connection', async () => {
@@ -244,6 +247,16 @@ test('a layer that did not fit comes back, one that the page turned off does not
   await clock.pass(10);
   assert.deepEqual(pc.encodings.map(({ active, maxBitrate }) => [active, maxBitrate]),
     [[true, undefined], [false, undefined], [true, undefined]]);
+});
+
+test('the only layer that the page has on stays on', async () => {
+  const { clock, pc, advise } = await call([
+    { active: false, scaleResolutionDownBy: 4 }, { active: false, scaleResolutionDownBy: 2 },
+    { active: true, scaleResolutionDownBy: 1 }]);
+  advise(0.1e6);
+  await clock.pass(2000);
+  assert.deepEqual(pc.encodings.map(({ active }) => active), [false, false, true]);
+  assert.ok(pc.encodings[2].maxBitrate <= 1e5);
 });
 
 test('an encoder that takes more than it is given is given less', async () => {
