@@ -408,20 +408,26 @@ export class Follower {
     const one = this.senders.get(sender) ?? { sender, own: [], set: [], busy: false };
     const { encodings = [] } = sender.getParameters();
     const { width = 1280, height = 720 } = sender.track?.getSettings?.() ?? {};
-    encodings.forEach(({ maxBitrate, active = true }, i) => {
-      // what differs from our last setting is the page's
-      const set = one.set[i] ?? {};
-      one.own[i] = {
-        most: maxBitrate === set.most && one.own[i] ? one.own[i].most : maxBitrate,
-        active: active === (set.active ?? active) && one.own[i] ? one.own[i].active : active,
-      };
-    });
+    if (!one.busy) { // else it may tell either
+      this.judge(one, encodings);
+    }
     one.wants = encodings.map(({ scaleResolutionDownBy: by = 1 }, i) => ({
       most: one.own[i].active ? one.own[i].most : 0,
       pixels: width * height / 921600 / by ** 2,
     }));
     this.senders.set(sender, one);
     return one;
+  }
+
+  /** What differs from our last setting is the page's. */
+  judge(one, encodings) {
+    encodings.forEach(({ maxBitrate, active = true }, i) => {
+      const set = one.set[i] ?? {};
+      one.own[i] = {
+        most: maxBitrate === set.most && one.own[i] ? one.own[i].most : maxBitrate,
+        active: active === (set.active ?? active) && one.own[i] ? one.own[i].active : active,
+      };
+    });
   }
 
   async set(one) {
@@ -434,7 +440,8 @@ export class Follower {
       do {
         one.again = false;
         const parameters = one.sender.getParameters();
-        one.set = parameters.encodings.map((encoding, i) => {
+        this.judge(one, parameters.encodings);
+        const set = parameters.encodings.map((encoding, i) => {
           const { most, active } = one.own[i];
           const part = one.parts?.[i];
           encoding.active = active && part !== 0;
@@ -448,6 +455,7 @@ export class Follower {
           return { most: encoding.maxBitrate, active: encoding.active };
         });
         await one.sender.setParameters(parameters);
+        one.set = set; // not before: until then, and if it fails, the former holds
       } while (one.again);
     } catch (error) {
       console.debug('paqm:', error); // the page was changing them: the next look sets them again

@@ -37,12 +37,20 @@ export class Peer {
     Object.assign(this, {
       clock, encodings, connectionState: 'connected', bps: 1e6, estimate: 5e6, sound: 0, sets: [],
       remote: '10.4.0.2', protocol: 'udp', type: 'host', bytes: 0, packets: 0, soundBytes: 0,
-      soundPackets: 0, at: 0,
+      soundPackets: 0, at: 0, late: 0, fail: 0,
     });
     this.sender = {
       track: { kind: 'video', getSettings: () => ({ width: 1280, height: 720 }) },
       getParameters: () => ({ encodings: this.encodings.map((one) => ({ ...one })) }),
+      // what is set is told when the promise is settled, as the specification has it
       setParameters: async ({ encodings: all }) => {
+        if (this.late) {
+          await new Promise((done) => { setTimeout(done, this.late); });
+        }
+        if (this.fail) {
+          this.fail--;
+          throw new Error('InvalidStateError');
+        }
         this.encodings = all.map((one) => ({ ...one }));
         this.sets.push({ at: clock.now, rates: all.map(({ maxBitrate }) => maxBitrate) });
       },

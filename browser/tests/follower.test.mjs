@@ -249,6 +249,54 @@ test('a layer that did not fit comes back, one that the page turned off does not
     [[true, undefined], [false, undefined], [true, undefined]]);
 });
 
+test('a cap that is still being set is not taken for the page\'s', async () => {
+  const { clock, pc, advise, cap } = await call([{ active: true }], { late: 5, bps: 1.9e6 });
+  advise(2e6);
+  await clock.pass(3000);
+  advise(1e6);
+  await clock.pass(1);
+  advise(0.5e6);
+  await clock.pass(3000);
+  assert.ok(cap() < 0.6e6);
+  advise(4e6);
+  await clock.pass(20000);
+  assert.ok(cap() > 3e6, `${cap()}`);
+  advise(0, 'expired');
+  await clock.pass(100);
+  assert.equal('maxBitrate' in pc.encodings[0], false);
+});
+
+test('nor is a layer that is just coming back one that the page has off', async () => {
+  const { clock, pc, advise } = await call([{ active: true, scaleResolutionDownBy: 2 },
+    { active: true, scaleResolutionDownBy: 1 }], { late: 5 });
+  advise(0.4e6);
+  await clock.pass(3000);
+  assert.deepEqual(pc.encodings.map(({ active }) => active), [true, false]);
+  advise(3e6);
+  await clock.pass(1);
+  advise(4e6);
+  await clock.pass(3000);
+  assert.deepEqual(pc.encodings.map(({ active }) => active), [true, true]);
+  advise(0, 'expired');
+  await clock.pass(100);
+  assert.deepEqual(pc.encodings.map(({ maxBitrate }) => maxBitrate), [undefined, undefined]);
+});
+
+test('nor is one when setting another has failed', async () => {
+  const { clock, pc, advise, cap } = await call([{ active: true }], { late: 5 });
+  advise(1e6);
+  await clock.pass(4000);
+  pc.fail = 1;
+  advise(0.8e6);
+  await clock.pass(4000);
+  advise(4e6);
+  await clock.pass(20000);
+  assert.ok(cap() > 3e6, `${cap()}`);
+  advise(0, 'expired');
+  await clock.pass(100);
+  assert.equal('maxBitrate' in pc.encodings[0], false);
+});
+
 test('the only layer that the page has on stays on', async () => {
   const { clock, pc, advise } = await call([
     { active: false, scaleResolutionDownBy: 4 }, { active: false, scaleResolutionDownBy: 2 },
