@@ -208,7 +208,7 @@ class Flow {
 /** Follows advice for one RTCPeerConnection. */
 export class Follower {
   constructor(pc, send, now = () => performance.now()) {
-    Object.assign(this, { pc, send, now, flows: new Map(), senders: new WeakMap(), next: 1 });
+    Object.assign(this, { pc, send, now, flows: new Map(), senders: new Map(), next: 1 });
     this.stopped = false;
     this.look();
   }
@@ -275,6 +275,10 @@ export class Follower {
       }
       this.lift(flow);
       this.steer(flow);
+      // one that is new, sends again, or could not be set has not what it should have
+      if (this.video(flow).some((sender) => (this.senders.get(sender)?.cap ?? 0) !== flow.cap)) {
+        this.apply(flow);
+      }
       return flow;
     }));
     [...this.flows.values()].filter((flow) => !seen.has(flow)).forEach((flow) => this.drop(flow));
@@ -389,16 +393,24 @@ export class Follower {
     }
   }
 
-  /** Gives every video sender of the connection its part. */
-  apply(flow) {
+  /** The video senders of the connection that send now. */
+  video(flow) {
     const mids = new Set(flow.rtp.map((s) => s.mid));
-    const video = this.pc.getTransceivers().filter(({ mid, sender, currentDirection }) => (
+    return this.pc.getTransceivers().filter(({ mid, sender, currentDirection }) => (
       sender.track?.kind === 'video' && currentDirection?.startsWith('send')
-      && (this.flows.size < 2 || mids.has(mid)))).map(({ sender }) => this.known(sender));
+      && (this.flows.size < 2 || mids.has(mid)))).map(({ sender }) => sender);
+  }
+
+  /** Gives each of them its part; when there is none any more, those as well that are muted. */
+  apply(flow) {
+    const video = this.video(flow).map((sender) => this.known(sender));
     const parts = share(flow.cap, video.map(({ wants }) => (
       wants.reduce((sum, { most }) => sum + (most ?? Infinity), 0))));
-    video.forEach((one, i) => {
+    const muted = flow.cap ? [] : [...this.senders.values()].filter((one) => (
+      one.flow === flow && one.cap !== 0 && !video.includes(one)));
+    [...video, ...muted].forEach((one, i) => {
       one.parts = flow.cap ? layers(parts[i], one.wants) : null;
+      Object.assign(one, { flow, cap: flow.cap });
       this.set(one);
     });
   }
@@ -458,7 +470,8 @@ export class Follower {
         one.set = set; // not before: until then, and if it fails, the former holds
       } while (one.again);
     } catch (error) {
-      console.debug('paqm:', error); // the page was changing them: the next look sets them again
+      console.debug('paqm:', error); // the page was changing them
+      one.cap = NaN; // the next look sets them again
     }
     one.busy = false;
   }

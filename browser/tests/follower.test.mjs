@@ -297,6 +297,58 @@ test('nor is one when setting another has failed', async () => {
   assert.equal('maxBitrate' in pc.encodings[0], false);
 });
 
+test('a sender that is muted when advice ends is given back what it had', async () => {
+  const { clock, pc, advise, cap } = await call();
+  advise(0.3e6);
+  await clock.pass(3000);
+  assert.ok(cap() < 0.3e6);
+  const { track } = pc.sender;
+  pc.sender.track = null; // replaceTrack(null)
+  await clock.pass(2000);
+  advise(0, 'expired');
+  await clock.pass(10);
+  assert.equal('maxBitrate' in pc.encodings[0], false, 'at once: no one may be here to do it later');
+  pc.sender.track = track;
+  await clock.pass(2000);
+  assert.equal('maxBitrate' in pc.encodings[0], false);
+});
+
+test('a sender that comes back, or anew, has its part at the next look', async () => {
+  const { clock, pc, advise, cap } = await call([{ active: true }], { bps: 2.8e6 });
+  advise(3e6);
+  await clock.pass(3000);
+  const { sender } = pc;
+  const [first] = pc.getTransceivers();
+  Object.assign(first, { currentDirection: 'recvonly' });
+  pc.getTransceivers = () => [first];
+  advise(1e6);
+  await clock.pass(2000);
+  assert.ok(cap() > 2e6, 'it sends nothing');
+  first.currentDirection = 'sendrecv';
+  await clock.pass(1100);
+  assert.ok(cap() < 1e6, `${cap()}`);
+  const other = new Peer(clock);
+  pc.getTransceivers = () => [first, { ...first, mid: '1', sender: other.sender }];
+  pc.getSenders = () => [sender, other.sender];
+  await clock.pass(1100);
+  assert.ok(cap() < 0.5e6 && other.encodings[0].maxBitrate < 0.5e6);
+});
+
+test('what could not be set is set at the next look', async () => {
+  const { clock, pc, advise, cap } = await call([{ active: true }], { bps: 0.97e6 });
+  advise(1e6);
+  await clock.pass(3000);
+  pc.fail = 2;
+  advise(0.6e6);
+  pc.bps = 0.57e6;
+  await clock.pass(2100);
+  assert.ok(cap() < 0.6e6, `${cap()}`);
+  pc.fail = 1;
+  advise(0, 'expired');
+  await clock.pass(1100);
+  assert.equal('maxBitrate' in pc.encodings[0], false);
+});
+
 test('the only layer that the page has on stays on', async () => {
   const { clock, pc, advise } = await call([
     { active: false, scaleResolutionDownBy: 4 }, { active: false, scaleResolutionDownBy: 2 },
