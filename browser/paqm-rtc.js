@@ -14,7 +14,7 @@
  */
 
 const EVERY = 1000; // between two looks at the statistics
-const SOON = 250; // and as long as there is no connection
+const SOON = 250; // and as long as there is something to send, and no connection
 const STEP = 1.5; // a rise at most: libwebrtc probes at once and twice what it may send
 const HOLD = 350; // between two rises
 const DIP = 500; // after a fall less is sent for so long: encoders are slow to follow
@@ -210,6 +210,7 @@ export class Follower {
   constructor(pc, send, now = () => performance.now()) {
     Object.assign(this, { pc, send, now, flows: new Map(), senders: new Map(), next: 1 });
     this.stopped = false;
+    this.ended = () => {}; // called when it has stopped, by itself or not
     this.look();
   }
 
@@ -217,15 +218,18 @@ export class Follower {
     this.stopped = true;
     clearTimeout(this.timer);
     [...this.flows.values()].forEach((flow) => this.drop(flow));
+    this.ended();
   }
 
   /** One look at the statistics, and the next after a while. */
   async look() {
     clearTimeout(this.timer);
+    let tracks = false;
     try {
+      tracks = this.pc.getSenders().some((s) => s.track);
       if (this.pc.connectionState === 'closed') {
         this.stop();
-      } else if (this.pc.getSenders().some((s) => s.track)) {
+      } else if (tracks) {
         this.take(connections(await this.pc.getStats()));
       }
     } catch (error) {
@@ -233,7 +237,7 @@ export class Follower {
     }
     if (!this.stopped) {
       const lifting = [...this.flows.values()].some((flow) => flow.lifting);
-      this.later(lifting ? OFTEN : this.flows.size ? EVERY : SOON);
+      this.later(lifting ? OFTEN : tracks && !this.flows.size ? SOON : EVERY);
     }
   }
 

@@ -5,7 +5,7 @@
  * which the page may forge: it gains no more than advice for packets of its own.
  */
 
-const followers = new Map(); // by a number of the connection's own; closed ones end by themselves
+const followers = new Map(); // by a number of the connection's own
 const Native = window.RTCPeerConnection;
 let count = 0;
 
@@ -32,6 +32,7 @@ if (Native) {
         if (pc.connectionState === 'connected' && !follower && !pc[Symbol.for('paqm')]) {
           follower = new Follower(pc, (message) => up({ pc: number, ...message }));
           followers.set(number, follower);
+          follower.ended = () => followers.delete(number); // closed ones end by themselves
         } else if (pc.connectionState === 'failed') {
           follower?.stop();
           follower = null;

@@ -93,6 +93,26 @@ test('a flow is registered once, and again when its addresses change', async () 
   assert.equal(clock.due.size, 0, 'nothing runs on');
 });
 
+test('one that only carries data is looked at seldom', async () => {
+  const { clock, pc, told, follower: first } = await call();
+  let looks = 0;
+  pc.getSenders = () => {
+    looks++;
+    return [];
+  };
+  await clock.pass(5000);
+  assert.equal(told.at(-1).op, 'sent', 'what is muted stays registered');
+  assert.ok(looks <= 6, `${looks}`);
+  first.stop();
+  const fresh = new Peer(clock);
+  fresh.getSenders = pc.getSenders;
+  looks = 0;
+  const follower = new Follower(fresh, () => {}, () => clock.now);
+  await clock.pass(5000);
+  assert.ok(looks <= 6, `${looks}`);
+  follower.stop();
+});
+
 test('what is refused for want of room is asked for again', async () => {
   const { clock, told, follower } = await call();
   const adds = () => told.filter(({ op }) => op === 'add').map(({ flow }) => flow);

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import test from 'node:test';
+import v8 from 'node:v8';
 import vm from 'node:vm';
 import { Clock, Peer } from './clock.mjs';
 
@@ -13,6 +14,8 @@ const read = (name) => fs.readFileSync(path.join(TOP, name), 'utf8');
 // as make_extension.py does
 const PAGE = `(() => {\n${read('paqm-rtc.js').replaceAll(/^export /gm, '')}${read('extension/page.js')}})();`;
 
+v8.setFlagsFromString('--expose-gc');
+const gc = vm.runInNewContext('gc');
 const clock = new Clock();
 globalThis.setInterval = () => 0; // the popup's
 Date.now = () => clock.now;
@@ -91,6 +94,20 @@ function load(tab, RTCPeerConnection = undefined) {
   return { window, up };
 }
 
+class Connection extends Peer {
+  static count = 0;
+
+  constructor() {
+    super(clock);
+    this.remote = `10.0.0.${++Connection.count}`;
+    this.changed = [];
+  }
+
+  addEventListener(_, call) {
+    this.changed.push(call);
+  }
+}
+
 test('a page that floods is cut off, and remains so for a while', async () => {
   const { up } = load(1);
   let flow = 0;
@@ -115,20 +132,30 @@ test('what is no JSON opens no ports', async () => {
   assert.equal(opened.length, 0);
 });
 
-class Connection extends Peer {
-  constructor() {
-    super(clock);
-    this.remote = `10.0.0.${++Connection.count}`;
-    this.changed = [];
-  }
-
-  addEventListener(_, call) {
-    this.changed.push(call);
-  }
-}
+test('a connection that is closed is forgotten', async () => {
+  let last = null;
+  const { window } = load(4, class extends Connection {
+    constructor() {
+      super();
+      last = new WeakRef(this);
+    }
+  });
+  const call = async () => {
+    const pc = new window.RTCPeerConnection();
+    pc.changed.forEach((changed) => changed());
+    await clock.pass(1500);
+    assert.equal(host.filter(({ op }) => op === 'add').length, 1);
+    pc.connectionState = 'closed';
+    await clock.pass(1500);
+    assert.equal(host.at(-1).op, 'remove');
+  };
+  await call();
+  await new Promise((done) => { setImmediate(done); });
+  gc();
+  assert.equal(last.deref(), undefined);
+});
 
 test('many connections outlive a stop of the worker', async () => {
-  Connection.count = 0;
   const { window } = load(3, Connection);
   const all = Array.from({ length: 20 }, () => new window.RTCPeerConnection());
   all.forEach(({ changed }) => changed.forEach((call) => call()));
