@@ -97,7 +97,9 @@ VideoRoom sends each publisher's picture to all viewers as it is, so the publish
 viewer who is allowed least decides, and Janus tells publishers by REMB. The program asks the Admin API
 who is in the room and by which addresses (`handle_info`), registers viewers with paqmd, and sets the rate
 by `configure` in the publishers' own names, since `edit` of a room (`new_bitrate`) holds for those only
-who join later. Where each viewer should have his own rate, use simulcast and a server that picks
+who join later. `--room` takes the room's number, or its name where Janus has `string_ids`. A viewer or
+publisher about whom Janus does not answer counts as there still, with his advice. When the program is stopped
+it sets the ceiling again. Where each viewer should have his own rate, use simulcast and a server that picks
 layers. `connectors/tests/janus.py` runs it with Janus 1.1.2 of Debian, a publisher and a viewer:
 the publisher's REMB is what the router said, within 3 %.
 

@@ -6,7 +6,9 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -20,14 +22,12 @@ const answerMax = 1 << 20
 type janus struct {
 	api, admin, adminSecret string
 	secret                  string // of the API, if it has one
-	room                    int64
+	room                    string // a number, or text with string_ids
 }
 
 type answer struct {
-	Janus string
-	Error struct {
-		Reason string
-	}
+	Janus    string
+	Error    refusal
 	Sessions []json.Number
 	Handles  []json.Number
 	Info     handleInfo
@@ -38,11 +38,27 @@ type answer struct {
 	} `json:"plugindata"`
 }
 
+// refusal is Janus' own answer that something cannot be done.
+type refusal struct {
+	Code   int
+	Reason string
+}
+
+func (r *refusal) Error() string {
+	return fmt.Sprintf("%s (%d)", r.Reason, r.Code)
+}
+
+// isGone says whether Janus knows no such session or handle any more. Any other failure leaves open who is there.
+func isGone(err error) bool {
+	var said *refusal
+	return errors.As(err, &said) && (said.Code == 458 || said.Code == 459)
+}
+
 type handleInfo struct {
 	Plugin   string
 	Specific struct {
 		Type    string
-		Room    json.Number
+		Room    json.RawMessage // other plugins may call anything so
 		Streams []struct {
 			Type   string
 			Active bool
@@ -57,13 +73,18 @@ type handleInfo struct {
 
 var web = http.Client{Timeout: 10 * time.Second}
 
-func ask(url string, body map[string]any) (*answer, error) {
+func ask(ctx context.Context, url string, body map[string]any) (*answer, error) {
 	body["transaction"] = "paqm"
 	text, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
-	got, err := web.Post(url, "application/json", bytes.NewReader(text))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	got, err := web.Do(request)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +102,7 @@ func parse(from io.Reader) (*answer, error) {
 		return nil, err
 	}
 	if found.Janus != "success" && found.Janus != "ack" {
-		return nil, fmt.Errorf("%s: %s", found.Janus, found.Error.Reason)
+		return nil, fmt.Errorf("%s: %w", found.Janus, &found.Error)
 	}
 	if found.Plugin.Data.Error != "" {
 		return nil, fmt.Errorf("VideoRoom: %s", found.Plugin.Data.Error)
@@ -89,8 +110,8 @@ func parse(from io.Reader) (*answer, error) {
 	return found, nil
 }
 
-func (j *janus) asAdmin(path, request string) (*answer, error) {
-	return ask(j.admin+path, map[string]any{"janus": request, "admin_secret": j.adminSecret})
+func (j *janus) asAdmin(ctx context.Context, path, request string) (*answer, error) {
+	return ask(ctx, j.admin+path, map[string]any{"janus": request, "admin_secret": j.adminSecret})
 }
 
 type subscriber struct {
@@ -98,42 +119,73 @@ type subscriber struct {
 	streams int
 }
 
-// people finds who is in the room with a connection that is made: viewers and publishers, by session
-// and handle.
-func (j *janus) people() (found map[string]subscriber, publishers []string, err error) {
-	sessions, err := j.asAdmin("", "list_sessions")
-	if err != nil {
-		return nil, nil, err
+// people is who is in the room with a connection that is made, by session and handle.
+type people struct {
+	viewers    map[string]subscriber
+	publishers []string
+	unknown    map[string]error // sessions and handles that Janus gave no answer about
+}
+
+// isUnknown says whether a handle may still be there as it was before.
+func (p *people) isUnknown(handle string) bool {
+	session := handle[:strings.LastIndexByte(handle, '/')]
+	return p.unknown[handle] != nil || p.unknown[session] != nil
+}
+
+// err is one of the failures, if there were any.
+func (p *people) err() error {
+	for path, err := range p.unknown {
+		return fmt.Errorf("%d sessions and handles are unknown, %s: %w", len(p.unknown), path, err)
 	}
-	found = map[string]subscriber{}
+	return nil
+}
+
+func (j *janus) people(ctx context.Context) (*people, error) {
+	sessions, err := j.asAdmin(ctx, "", "list_sessions")
+	if err != nil {
+		return nil, err
+	}
+	found := &people{viewers: map[string]subscriber{}, unknown: map[string]error{}}
 	for _, session := range sessions.Sessions {
-		handles, err := j.asAdmin("/"+session.String(), "list_handles")
+		of := "/" + session.String()
+		handles, err := j.asAdmin(ctx, of, "list_handles")
 		if err != nil {
-			continue // it has ended meanwhile
+			found.fail(of, err)
+			continue
 		}
 		for _, handle := range handles.Handles {
-			path := "/" + session.String() + "/" + handle.String()
-			got, err := j.asAdmin(path, "handle_info")
+			path := of + "/" + handle.String()
+			got, err := j.asAdmin(ctx, path, "handle_info")
 			if err != nil {
+				found.fail(path, err)
 				continue
 			}
 			if !j.isHere(&got.Info) {
 				continue
 			}
 			if got.Info.Specific.Type == "publisher" {
-				publishers = append(publishers, path)
+				found.publishers = append(found.publishers, path)
 			} else if got.Info.Specific.Type == "subscriber" {
-				found[path] = subscriber{got.Info.WebRTC.ICE.Pair, pictures(&got.Info)}
+				found.viewers[path] = subscriber{got.Info.WebRTC.ICE.Pair, pictures(&got.Info)}
 			}
 		}
 	}
-	return found, publishers, nil
+	return found, ctx.Err()
+}
+
+func (p *people) fail(path string, err error) {
+	if !isGone(err) { // else it has ended meanwhile
+		p.unknown[path] = err
+	}
 }
 
 // isHere says whether a handle is in the room, connected.
 func (j *janus) isHere(info *handleInfo) bool {
-	return info.Plugin == "janus.plugin.videoroom" &&
-		info.Specific.Room.String() == fmt.Sprint(j.room) && info.WebRTC.ICE.Pair != ""
+	room := string(info.Specific.Room)
+	if text := ""; json.Unmarshal(info.Specific.Room, &text) == nil {
+		room = text
+	}
+	return info.Plugin == "janus.plugin.videoroom" && room == j.room && info.WebRTC.ICE.Pair != ""
 }
 
 // pictures is how many a viewer is sent.
@@ -176,13 +228,13 @@ func parsePair(text string) (local, remote netip.AddrPort, err error) {
 
 // configure sets the rate of a publisher, in its own name: the plugin has no such request for others,
 // and `edit` of a room holds for those who come later.
-func (j *janus) configure(path string, bps uint64) error {
+func (j *janus) configure(ctx context.Context, path string, bps uint64) error {
 	body := map[string]any{"janus": "message", "body": map[string]any{
 		"request": "configure", "bitrate": bps,
 	}}
 	if j.secret != "" {
 		body["apisecret"] = j.secret
 	}
-	_, err := ask(j.api+path, body)
+	_, err := ask(ctx, j.api+path, body)
 	return err
 }

@@ -27,11 +27,15 @@ func TestInfo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !(&janus{room: 1234}).isHere(&got.Info) || pictures(&got.Info) != 2 {
+	if !(&janus{room: "1234"}).isHere(&got.Info) || pictures(&got.Info) != 2 {
 		t.Fatal(got.Info)
 	}
-	if (&janus{room: 1}).isHere(&got.Info) {
+	if (&janus{room: "1"}).isHere(&got.Info) {
 		t.Error("a viewer of another room")
+	}
+	got, err = parse(strings.NewReader(strings.Replace(info, `"room":1234`, `"room":"lobby"`, 1)))
+	if err != nil || !(&janus{room: "lobby"}).isHere(&got.Info) || (&janus{room: `"lobby"`}).isHere(&got.Info) {
+		t.Error("string_ids:", err)
 	}
 	local, remote, err := parsePair(got.Info.WebRTC.ICE.Pair)
 	if err != nil || local.String() != "192.0.2.2:52591" || remote.String() != "192.0.2.7:47846" {
@@ -75,12 +79,19 @@ func TestTheLeastDecides(t *testing.T) {
 	}
 }
 
-// room is a Janus with one publisher and one viewer; it hands on what publishers are told.
-func room(t *testing.T) (string, <-chan uint64) {
-	told := make(chan uint64, 1000)
+type told struct {
+	path string
+	bps  uint64
+}
+
+// room is a Janus with viewers (handle 2) and publishers (the others); it hands on what publishers are
+// told. instead may answer a request in its place.
+func room(t *testing.T, handles string, instead func(w http.ResponseWriter, r *http.Request, what string) bool) (
+	*connector, <-chan told) {
+	heard := make(chan told, 1000)
 	answers := map[string]string{
 		"list_sessions": `{"janus":"success","sessions":[1]}`,
-		"list_handles":  `{"janus":"success","handles":[2,3]}`,
+		"list_handles":  `{"janus":"success","handles":[` + handles + `]}`,
 		"message":       `{"janus":"ack"}`,
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -93,48 +104,173 @@ func room(t *testing.T) (string, <-chan uint64) {
 		}
 		text := answers[asked.Janus]
 		if asked.Janus == "message" {
-			told <- asked.Body.Bitrate
+			heard <- told{r.URL.Path, asked.Body.Bitrate}
 		} else if asked.Janus == "handle_info" {
 			text = info
-			if r.URL.Path == "/1/3" {
+			if r.URL.Path != "/1/2" {
 				text = strings.Replace(info, "subscriber", "publisher", 1)
 			}
 		}
-		_, _ = io.WriteString(w, text)
+		if instead == nil || !instead(w, r, asked.Janus) {
+			_, _ = io.WriteString(w, text)
+		}
 	}))
 	t.Cleanup(server.Close)
-	return server.URL, told
-}
-
-func TestAdviceWithoutAPause(t *testing.T) {
-	url, told := room(t)
 	paqmd, err := client.Open(filepath.Join(t.TempDir(), "none"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer paqmd.Close()
-	c := &connector{
-		janus:  &janus{api: url, admin: url, room: 1234},
+	t.Cleanup(func() { paqmd.Close() })
+	return &connector{
+		janus:  &janus{api: server.URL, admin: server.URL, room: "1234"},
 		client: paqmd, ceiling: 2e6, viewers: map[string]*viewer{},
-	}
-	ctx, stop := context.WithTimeout(context.Background(), 20*time.Second)
-	advice := make(chan client.Advice)
+	}, heard
+}
+
+// running starts a connector; it ends with the test, or when end is called.
+func running(t *testing.T, c *connector) (advice chan client.Advice, end func()) {
+	ctx, stop := context.WithCancel(context.Background())
+	advice = make(chan client.Advice)
 	ended := make(chan struct{})
-	defer func() { stop(); <-ended }()
 	go func() {
 		_ = c.run(ctx, advice)
 		close(ended)
 	}()
+	end = func() { stop(); <-ended }
+	t.Cleanup(end)
+	return advice, end
+}
+
+func lookOnce(t *testing.T, c *connector) {
+	there, err := c.janus.people(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.take(there)
+}
+
+// until waits for what a publisher is told last.
+func until(t *testing.T, heard <-chan told, fits func(bps uint64) bool) {
+	limit := time.After(20 * time.Second)
+	for {
+		select {
+		case one := <-heard:
+			if fits(one.bps) {
+				return
+			}
+		case <-limit:
+			t.Fatal("publishers are not told")
+		}
+	}
+}
+
+func low(bps uint64) bool { return bps < 500e3 }
+
+func TestNoAnswerIsNotGone(t *testing.T) {
+	answer := map[string]string{}
+	c, heard := room(t, "2,3", func(w http.ResponseWriter, r *http.Request, what string) bool {
+		text, ok := answer[r.URL.Path+" "+what]
+		if text == "" && ok {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		_, _ = io.WriteString(w, text)
+		return ok
+	})
+	lookOnce(t, c)
+	c.onAdvice(client.Advice{Flow: 1, Cause: client.ERF, RateBPS: 630e3})
+	for _, silent := range []string{"/1/2 handle_info", "/1/3 handle_info", "/1 list_handles"} {
+		answer[silent] = ""
+		lookOnce(t, c)
+		delete(answer, silent)
+		if err := c.tell(context.Background()); err != nil || len(c.viewers) != 1 || len(c.set) != 1 {
+			t.Fatal(silent, err, c.viewers, c.set)
+		}
+	}
+	if one := <-heard; one.bps != 300e3 || len(heard) != 0 {
+		t.Error("told", one, "and more:", len(heard))
+	}
+	for _, code := range []string{"458", "459"} {
+		answer["/1/2 handle_info"] = `{"janus":"error","error":{"code":` + code + `,"reason":"none"}}`
+		lookOnce(t, c)
+		if len(c.viewers) != 0 {
+			t.Error("a viewer who is gone is kept:", code)
+		}
+		delete(answer, "/1/2 handle_info")
+		lookOnce(t, c)
+	}
+}
+
+func TestOneRefuses(t *testing.T) {
+	c, heard := room(t, "2,3,4,5,6,7,8,9", func(w http.ResponseWriter, r *http.Request, what string) bool {
+		if what != "message" || r.URL.Path != "/1/5" {
+			return false
+		}
+		_, _ = io.WriteString(w, `{"janus":"error","error":{"code":403,"reason":"Unauthorized request"}}`)
+		return true
+	})
+	lookOnce(t, c)
+	if err := c.tell(context.Background()); err == nil || len(heard) != 7 {
+		t.Error("asked:", len(heard), "of 7;", err)
+	}
+	if err := c.tell(context.Background()); err == nil || len(heard) != 8 {
+		t.Error("then:", len(heard)-7, "expected the one who refused;", err)
+	}
+}
+
+func TestCeilingAtTheEnd(t *testing.T) {
+	c, heard := room(t, "2,3", nil)
+	advice, end := running(t, c)
+	until(t, heard, func(bps uint64) bool { return bps == 2e6 })
+	advice <- client.Advice{Flow: 1, Cause: client.ERF, RateBPS: 630e3}
+	until(t, heard, low)
+	end()
+	if len(heard) == 0 {
+		t.Fatal("the rate stays low")
+	}
+	until(t, heard, func(bps uint64) bool { return bps == 2e6 && len(heard) == 0 })
+}
+
+func TestAdviceWhileJanusHangs(t *testing.T) {
+	looks := 0
+	hangs := make(chan struct{})
+	c, heard := room(t, "2,3", func(_ http.ResponseWriter, r *http.Request, what string) bool {
+		if what != "list_sessions" {
+			return false
+		}
+		if looks++; looks == 1 {
+			return false
+		}
+		if looks == 2 {
+			close(hangs)
+		}
+		<-r.Context().Done()
+		return true
+	})
+	advice, end := running(t, c)
+	<-hangs
+	select {
+	case advice <- client.Advice{Flow: 1, Cause: client.ERF, RateBPS: 630e3}:
+	case <-time.After(8 * time.Second): // the request ends after 10
+		t.Fatal("advice waits for the look")
+	}
+	until(t, heard, low)
+	end()
+}
+
+func TestAdviceWithoutAPause(t *testing.T) {
+	c, heard := room(t, "2,3", nil)
+	advice, _ := running(t, c)
+	limit := time.After(20 * time.Second)
 	falling := uint64(2e6)
 	for tick := time.Tick(editAt * 2 / 5); ; <-tick {
 		select {
 		case advice <- client.Advice{Flow: 1, Cause: client.ERF, RateBPS: falling}:
 			falling = max(falling*99/100, leastBPS)
-		case bps := <-told:
-			if bps < 1e6 {
+		case one := <-heard:
+			if one.bps < 1e6 {
 				return
 			}
-		case <-ctx.Done():
+		case <-limit:
 			t.Fatal("while advice comes publishers are told nothing")
 		}
 	}
@@ -156,7 +292,7 @@ func FuzzAnswer(f *testing.F) {
 	f.Add(info)
 	f.Fuzz(func(_ *testing.T, text string) {
 		if got, err := parse(strings.NewReader(text)); err == nil {
-			(&janus{room: 1234}).isHere(&got.Info)
+			(&janus{room: "1234"}).isHere(&got.Info)
 			pictures(&got.Info)
 		}
 	})

@@ -7,7 +7,7 @@
 //	paqm-janus --room 1234 --admin-secret S [--api-secret S] [--ceiling 2000000]
 //
 // Who is there, and by which addresses, is asked of the Admin API (handle_info); the rate is set by
-// the plugin's request `configure` in the publishers' own names. Without advice it is the ceiling.
+// the plugin's request `configure` in the publishers' own names. Without advice it is the ceiling, and so it is when the program is stopped.
 package main
 
 import (
@@ -29,6 +29,8 @@ const (
 	editAt   = 50 * time.Millisecond // after advice: that for other viewers comes with it
 	headers  = 1.05                  // of the rate at the IP level to that of payload, packets of 1200 bytes
 	leastBPS = 64_000                // Janus takes less for a whole room as "no picture"
+	leaving  = 3 * time.Second       // for the last word to publishers
+	failures = 60                    // looks that fail in a row between two lines about them
 	changed  = 0.02                  // part by which a rate must differ to be set
 )
 
@@ -58,26 +60,58 @@ func (c *connector) rate() float64 {
 	return max(rate, leastBPS)
 }
 
-// lookAround registers who came and gives up who went.
-func (c *connector) lookAround() error {
-	there, publishers, err := c.janus.people()
-	if err != nil {
-		return err
+// lookAround asks who is there, in a goroutine of its own: Janus may have many handles and take its time, or
+// not answer at all, and advice must not wait for that.
+func (c *connector) lookAround(ctx context.Context, found chan<- *people) {
+	failed := 0
+	for {
+		there, err := c.janus.people(ctx)
+		if err == nil {
+			select {
+			case found <- there:
+			case <-ctx.Done():
+				return
+			}
+			err = there.err()
+		}
+		if err == nil {
+			failed = 0
+		} else if failed++; failed%failures == 1 && ctx.Err() == nil { // Janus may be restarted
+			log.Println("paqm-janus:", err)
+		}
+		select {
+		case <-time.After(look):
+		case <-ctx.Done():
+			return
+		}
 	}
+}
+
+// take registers who came and gives up who went. About whom Janus did not answer is still there: else
+// one failure would raise the rate for all.
+func (c *connector) take(there *people) {
 	before := c.set
 	c.set = map[string]float64{}
-	for _, name := range publishers {
+	for name, rate := range before {
+		if there.isUnknown(name) {
+			c.set[name] = rate
+		}
+	}
+	for _, name := range there.publishers {
 		c.set[name] = before[name]
 	}
 	for name, v := range c.viewers {
-		if now, ok := there[name]; ok && now.pair == v.pair {
+		if now, ok := there.viewers[name]; ok && now.pair == v.pair {
 			v.streams = now.streams
+			continue
+		}
+		if there.isUnknown(name) {
 			continue
 		}
 		_ = c.client.Remove(v.number)
 		delete(c.viewers, name)
 	}
-	for name, now := range there {
+	for name, now := range there.viewers {
 		if c.viewers[name] != nil {
 			continue
 		}
@@ -95,7 +129,6 @@ func (c *connector) lookAround() error {
 		}
 		c.viewers[name] = &viewer{number: number, pair: now.pair, streams: now.streams}
 	}
-	return nil
 }
 
 func (c *connector) onAdvice(a client.Advice) {
@@ -109,23 +142,34 @@ func (c *connector) onAdvice(a client.Advice) {
 	}
 }
 
-// tell sets the rate of publishers for whom it has changed.
-func (c *connector) tell() error {
+// tell sets the rate of publishers for whom it has changed. One who refuses keeps no other from being told.
+func (c *connector) tell(ctx context.Context) (failed error) {
 	rate := c.rate()
 	for name, set := range c.set {
 		if d := rate/set - 1; set != 0 && d < changed && d > -changed {
 			continue
 		}
-		if err := c.janus.configure(name, uint64(rate)); err != nil {
-			return err
+		if err := c.janus.configure(ctx, name, uint64(rate)); err != nil {
+			failed = errors.Join(failed, err)
+			c.set[name] = 0 // which rate holds is not known: again next time
+			continue
 		}
 		c.set[name] = rate
 	}
-	return nil
+	return failed
+}
+
+// leave gives publishers back the ceiling: nobody else would raise what was set last.
+func (c *connector) leave() error {
+	ctx, stop := context.WithTimeout(context.Background(), leaving)
+	defer stop()
+	c.viewers = nil
+	return c.tell(ctx)
 }
 
 func (c *connector) run(ctx context.Context, advice <-chan client.Advice) error {
-	again := time.NewTimer(0)
+	found := make(chan *people)
+	go c.lookAround(ctx, found)
 	var edit <-chan time.Time
 	later := func() { // one that waits stays: advice may come without a pause
 		if edit == nil {
@@ -133,23 +177,20 @@ func (c *connector) run(ctx context.Context, advice <-chan client.Advice) error 
 		}
 	}
 	for {
-		var err error
 		select {
 		case <-ctx.Done():
-			return nil
+			return c.leave()
 		case a := <-advice:
 			c.onAdvice(a)
 			later()
-		case <-again.C:
-			err = c.lookAround()
+		case there := <-found:
+			c.take(there)
 			later()
-			again.Reset(look)
 		case <-edit:
 			edit = nil
-			err = c.tell()
-		}
-		if err != nil { // Janus may be restarted
-			log.Println("paqm-janus:", err)
+			if err := c.tell(ctx); err != nil && ctx.Err() == nil {
+				log.Println("paqm-janus:", err)
+			}
 		}
 	}
 }
@@ -158,13 +199,13 @@ func start() error {
 	api := flag.String("api", "http://127.0.0.1:8088/janus", "the Janus API")
 	admin := flag.String("admin", "http://127.0.0.1:7088/admin", "the Admin API")
 	adminSecret := flag.String("admin-secret", os.Getenv("JANUS_ADMIN_SECRET"), "its secret")
-	room := flag.Int64("room", 0, "number of the room")
+	room := flag.String("room", "", "number of the room, or its name with string_ids")
 	secret := flag.String("api-secret", os.Getenv("JANUS_API_SECRET"), "of the Janus API, if it has one")
 	ceiling := flag.Uint64("ceiling", 2_000_000, "of a publisher without advice, bit/s")
 	socket := flag.String("paqmd", "", "paqmd's socket")
 	flag.Parse()
-	if *room == 0 || flag.NArg() != 0 {
-		return errors.New("expected --room NUMBER and no other words")
+	if *room == "" || flag.NArg() != 0 {
+		return errors.New("expected --room ROOM and no other words")
 	}
 	if *ceiling < leastBPS || *ceiling > client.RateMax {
 		return fmt.Errorf("--ceiling %d: expected %d to %d", *ceiling, leastBPS, uint64(client.RateMax))
