@@ -17,6 +17,7 @@ go test ./... paqm.example/connectors/share
 if [ -x "$cache/connectors/paqm-livekit" ]; then
 	(cd livekit && go vet ./... && go test ./...)
 fi
+node --test tests/follower.test.js
 for target in ./media:FuzzIVF ./media:FuzzBeginsKey ./cmd/paqm-janus:FuzzPair ./cmd/paqm-janus:FuzzAnswer \
 	./cmd/paqm-jitsi:FuzzCheck ./cmd/paqm-jitsi:FuzzChannel ./cmd/paqm-sfu-load:FuzzParts; do
 	go test -run '^$' -fuzz "${target#*:}\$" -fuzztime "${seconds}s" "${target%%:*}"

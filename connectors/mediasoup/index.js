@@ -17,27 +17,44 @@ const LEAST = 30_000; // bit/s, the least that mediasoup takes
 // All viewers of a server hear of free capacity at once: rises are slow (connectors/share), falls are not.
 const RISE = 1.08; // a second
 const TICK_MS = 1000;
+const AGAIN_MS = 1000; // until paqm-follow is started again, doubled up to
+const AGAIN_MOST_MS = 60_000;
 
 class Follower {
   // command: path of paqm-follow; socket: paqmd's, without it the default.
   constructor({ command = 'paqm-follow', socket, onError = console.error } = {}) {
-    const env = socket ? { ...process.env, PAQM_SOCKET: socket } : process.env;
+    this.command = command;
+    this.env = socket ? { ...process.env, PAQM_SOCKET: socket } : process.env;
     this.onError = onError;
-    this.adding = []; // entries whose number is to come, in order
+    this.entries = new Set(); // of all transports, followed or not at the moment
     this.flows = new Map(); // number of the flow -> entry
-    this.child = spawn(command, [], { env, stdio: ['pipe', 'pipe', 'inherit'] });
-    this.child.on('error', (err) => this.end(err));
-    this.child.on('exit', () => this.end(new Error(`${command} has ended`)));
-    this.child.stdin.on('error', () => {}); // told by 'exit'
-    createInterface({ input: this.child.stdout }).on('line', (line) => this.hear(JSON.parse(line)));
-    this.timer = setInterval(() => this.flows.forEach((entry) => this.set(entry)), TICK_MS);
+    this.wait = AGAIN_MS;
+    this.timer = setInterval(() => this.entries.forEach((entry) => this.set(entry)), TICK_MS);
+    this.start();
+  }
+
+  start() {
+    const child = spawn(this.command, [], { env: this.env, stdio: ['pipe', 'pipe', 'inherit'] });
+    this.child = child;
+    this.adding = []; // entries whose number is to come, in order
+    child.on('error', (err) => this.end(child, err));
+    child.on('exit', () => this.end(child, new Error(`${this.command} has ended`)));
+    child.stdin.on('error', () => {}); // told by 'exit'
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      if (child === this.child) this.hear(JSON.parse(line));
+    });
+    this.entries.forEach((entry) => this.register(entry));
   }
 
   // Follow a WebRtcTransport until it is closed. ceiling: bit/s, without advice, too.
   follow(transport, { ceiling }) {
     const entry = { transport, ceiling, advice: 0, last: 0, number: null, gone: false };
     transport.on('iceselectedtuplechange', () => this.register(entry));
-    transport.observer.on('close', () => this.forget(entry, true));
+    transport.observer.on('close', () => {
+      this.entries.delete(entry);
+      this.forget(entry, true);
+    });
+    this.entries.add(entry);
     this.register(entry);
   }
 
@@ -45,13 +62,14 @@ class Follower {
   close() {
     this.closed = true;
     clearInterval(this.timer);
-    this.child.stdin.end();
+    clearTimeout(this.again);
+    if (this.child) this.child.stdin.end();
   }
 
   register(entry) {
     this.forget(entry, false);
     const tuple = entry.transport.iceSelectedTuple;
-    if (!tuple || tuple.protocol !== 'udp' || entry.gone || this.closed) return;
+    if (!tuple || tuple.protocol !== 'udp' || entry.gone || this.closed || !this.child) return;
     const waiting = { entry };
     entry.waiting = waiting;
     this.adding.push(waiting);
@@ -79,6 +97,7 @@ class Follower {
       if ('failed' in line) {
         this.onError(new Error(`paqmd takes no such flow: ${line.failed}`));
       } else if (waiting && waiting.entry) {
+        this.wait = AGAIN_MS; // it works
         waiting.entry.waiting = null;
         waiting.entry.number = line.added;
         this.flows.set(line.added, waiting.entry);
@@ -107,15 +126,14 @@ class Follower {
     entry.transport.setMaxOutgoingBitrate(rate).catch((err) => entry.gone || this.onError(err));
   }
 
-  // Without paqm-follow there is no advice.
-  end(err) {
-    if (this.closed) return;
-    this.close();
-    this.flows.forEach((entry) => {
-      entry.advice = 0;
-      entry.last = 0;
-      this.set(entry);
-    });
+  // Without paqm-follow there is no advice: rates rise to the ceiling until it is started again.
+  end(child, err) {
+    if (this.closed || child !== this.child) return;
+    this.child = null;
+    this.flows.clear();
+    this.entries.forEach((entry) => Object.assign(entry, { advice: 0, number: null, waiting: null }));
+    this.again = setTimeout(() => this.start(), this.wait);
+    this.wait = Math.min(2 * this.wait, AGAIN_MOST_MS);
     this.onError(err);
   }
 }

@@ -113,8 +113,10 @@ follower.follow(transport, {{ ceiling: 5_000_000 }}); // a WebRtcTransport
 
 What routers allow is the transport's `setMaxOutgoingBitrate`; mediasoup picks layers below it and goes on
 estimating by itself. Falls are set at once, rises by 8 % a second, since all transports hear of free
-capacity at once. It was tested with the real paqmd against the interface that mediasoup 3 documents
-(`connectors/tests/mediasoup.py`), **not with mediasoup's worker**, which its package fetches from elsewhere.
+capacity at once. A transport that goes over to TCP has no advice any more and rises to its ceiling. If
+`paqm-follow` ends, all do, until it is started again, after 1 s and at increasing intervals of up to 60 s. It was tested
+with the real paqmd against the interface that mediasoup 3 documents (`connectors/tests/mediasoup.py`), **not
+with mediasoup's worker**, which its package fetches from elsewhere.
 
 ## LiveKit
 
