@@ -74,6 +74,21 @@ static gboolean take(const GstStructure *candidate, char **address, guint16 *por
 	return TRUE;
 }
 
+/* What the peer sees behind a NAT is a candidate, too, but routers inside quote packets as the host
+ * sends them. webrtcbin tells no address below such a candidate: any will do, and the port is that
+ * of the host if the NAT keeps ports. What a relay sends comes from no socket of this host.
+ */
+static gboolean take_source(const GstStructure *local, struct route *r)
+{
+	const char *type = local ? gst_structure_get_string(local, "candidate-type") : NULL;
+
+	if (!g_strcmp0(type, "relay") || !take(local, &r->source, &r->source_port))
+		return FALSE;
+	if (g_strcmp0(type, "host"))
+		g_clear_pointer(&r->source, g_free);
+	return TRUE;
+}
+
 gboolean route_of_stats(const GstStructure *stats, struct route *r)
 {
 	const GstStructure *transport, *pair;
@@ -85,8 +100,8 @@ gboolean route_of_stats(const GstStructure *stats, struct route *r)
 	pair = id ? entry(stats, NULL, id) : NULL;
 	if (!pair)
 		return FALSE;
-	if (!take(entry(stats, NULL, gst_structure_get_string(pair, "local-candidate-id")),
-		  &r->source, &r->source_port) ||
+	if (!take_source(entry(stats, NULL, gst_structure_get_string(pair, "local-candidate-id")),
+			 r) ||
 	    !take(entry(stats, NULL, gst_structure_get_string(pair, "remote-candidate-id")),
 		  &r->destination, &r->destination_port)) {
 		route_clear(r);

@@ -25,7 +25,8 @@ GstElement *route_webrtcbin(GstElement *element);
  * route_of_stats() - the pair of candidates that ICE has selected
  * @stats: what webrtcbin answers to get-stats
  *
- * Of several transports the first counts. Return: FALSE if there is none yet, or it is not UDP.
+ * Of several transports the first counts. Return: FALSE if there is none yet, it is not UDP, or it
+ * goes through a relay.
  */
 gboolean route_of_stats(const GstStructure *stats, struct route *r);
 
