@@ -29,8 +29,14 @@ double estimate_pace(const GstPaqmEstimator *self)
 
 void estimate_wake(GstPaqmEstimator *self)
 {
-	if (self->wake >= 0 && eventfd_write(self->wake, 1) && errno != EAGAIN)
-		GST_WARNING_OBJECT(self, "eventfd: %s", g_strerror(errno));
+	int error = 0;
+
+	g_mutex_lock(&self->lock); /* or it is closed meanwhile, and the number another file's */
+	if (self->wake >= 0 && eventfd_write(self->wake, 1))
+		error = errno;
+	g_mutex_unlock(&self->lock);
+	if (error && error != EAGAIN)
+		GST_WARNING_OBJECT(self, "eventfd: %s", g_strerror(error));
 }
 
 /* What fits, at the RTP level. */
@@ -300,11 +306,16 @@ static gboolean find_encoder(GstPaqmEstimator *self)
 
 gboolean estimate_start(GstPaqmEstimator *self)
 {
+	int wake;
+
 	if (!find_encoder(self))
 		return FALSE;
 	self->client = paqm_client_open(self->socket);
-	self->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (!self->client || self->wake < 0) {
+	wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	g_mutex_lock(&self->lock);
+	self->wake = wake;
+	g_mutex_unlock(&self->lock);
+	if (!self->client || wake < 0) {
 		GST_ELEMENT_ERROR(self, RESOURCE, OPEN_READ_WRITE,
 				  ("cannot become a client of paqmd"), ("%s", g_strerror(errno)));
 		return FALSE;
@@ -317,6 +328,8 @@ gboolean estimate_start(GstPaqmEstimator *self)
 
 void estimate_stop(GstPaqmEstimator *self)
 {
+	int wake;
+
 	g_mutex_lock(&self->lock);
 	self->stop = TRUE;
 	g_mutex_unlock(&self->lock);
@@ -324,9 +337,12 @@ void estimate_stop(GstPaqmEstimator *self)
 	if (self->thread)
 		g_thread_join(self->thread);
 	self->thread = NULL;
-	if (self->wake >= 0)
-		close(self->wake);
+	g_mutex_lock(&self->lock);
+	wake = self->wake;
 	self->wake = -1;
+	g_mutex_unlock(&self->lock);
+	if (wake >= 0)
+		close(wake);
 	g_clear_pointer(&self->retune, retune_free);
 	g_clear_pointer(&self->client, paqm_client_close);
 	route_clear(&self->route);

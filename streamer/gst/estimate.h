@@ -17,7 +17,6 @@ struct _GstPaqmEstimator {
 	GstElement *tap, *pacer, *net; /* pacer: NULL with a safety net, which paces by itself */
 	GstPad *src;
 	GThread *thread;
-	int wake; /* eventfd, -1: not running */
 
 	/* as long as the thread runs, its own */
 	struct paqm_client *client;
@@ -28,6 +27,7 @@ struct _GstPaqmEstimator {
 	guint ticks;
 
 	GMutex lock; /* for all below */
+	int wake;    /* eventfd, -1: not running; set by who starts and stops the thread */
 	gboolean stop;
 	char *socket, *net_name, *encoder;
 	guint least, most, start;
@@ -59,7 +59,7 @@ double estimate_expansion(const GstPaqmEstimator *self);
  */
 double estimate_pace(const GstPaqmEstimator *self);
 
-/* Something has changed: the thread looks at it. Any thread. */
+/* Something has changed: the thread looks at it. Any thread, without the lock. */
 void estimate_wake(GstPaqmEstimator *self);
 
 /* Work out the estimate anew and tell of it, unless it has risen by next to nothing. Any thread. */

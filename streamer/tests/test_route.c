@@ -1,7 +1,55 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Which flow paqmestimator takes its packets for. */
+/* Which flow paqmestimator takes its packets for, and how its thread is woken. */
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include "core/tests/check.h"
-#include "streamer/gst/route.h"
+#include "streamer/gst/estimate.h"
+#include "streamer/gst/gstpaqmpacer.h"
+
+static GstPaqmEstimator *watched;
+static guint written, unlocked, early;
+
+/* In place of the C library's. Whoever wakes the thread holds the lock, so that the descriptor is
+ * not closed, and its number another file's, in between.
+ */
+int eventfd_write(int fd, eventfd_t value)
+{
+	if (watched && fd == watched->wake) {
+		written++;
+		if (g_mutex_trylock(&watched->lock)) {
+			g_mutex_unlock(&watched->lock);
+			unlocked++;
+		}
+	}
+	return write(fd, &value, sizeof(value)) == sizeof(value) ? 0 : -1;
+}
+
+/* Nor is it closed as long as others could write to it. */
+int close(int fd)
+{
+	if (watched && fd == watched->wake)
+		early++;
+	return (int)syscall(SYS_close, fd);
+}
+
+TEST(stop)
+{
+	GstElement *e = gst_object_ref_sink(gst_element_factory_make("paqmestimator", NULL));
+
+	g_object_set(e, "socket", "/nowhere/paqmd", NULL);
+	gst_element_set_state(e, GST_STATE_PAUSED);
+	watched = (GstPaqmEstimator *)e;
+	g_object_set(e, "max-bitrate", 1000000, NULL);
+	gst_element_set_state(e, GST_STATE_NULL);
+	g_object_set(e, "max-bitrate", 2000000, NULL); /* nobody is there to be woken */
+	watched = NULL;
+	same("times that it was woken", written, 2);
+	same("times without the lock", unlocked, 0);
+	same("times that it was closed early", early, 0);
+	gst_object_unref(e);
+}
 
 /* As webrtcbin names a candidate, remote and local alike. */
 static void add_candidate(GstStructure *stats, const char *id, const char *address, guint port,
@@ -82,5 +130,7 @@ TEST(pairs)
 int main(int argc, char **argv)
 {
 	gst_init(&argc, &argv);
+	gst_paqm_pacer_register(NULL);
+	gst_paqm_estimator_register(NULL);
 	return check_run();
 }
