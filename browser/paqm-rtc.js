@@ -424,7 +424,7 @@ export class Follower {
     const one = this.senders.get(sender) ?? { sender, own: [], set: [], busy: false };
     const { encodings = [] } = sender.getParameters();
     const { width = 1280, height = 720 } = sender.track?.getSettings?.() ?? {};
-    if (!one.busy) { // else it may tell either
+    if (!one.busy || one.own.length < encodings.length) { // else it may tell either
       this.judge(one, encodings);
     }
     one.wants = encodings.map(({ scaleResolutionDownBy: by = 1 }, i) => ({
