@@ -117,7 +117,7 @@ static gboolean search(GstPaqmEstimator *self, struct route *r)
 	GstElement *webrtc = route_webrtcbin(GST_ELEMENT(self));
 
 	if (!webrtc)
-		return route_of_sink(self->src, r);
+		return route_of_sink(self->src, &self->name, r);
 	ask(self, webrtc);
 	gst_object_unref(webrtc);
 	g_mutex_lock(&self->lock);
@@ -345,6 +345,7 @@ void estimate_stop(GstPaqmEstimator *self)
 		close(wake);
 	g_clear_pointer(&self->retune, retune_free);
 	g_clear_pointer(&self->client, paqm_client_close);
+	g_clear_pointer(&self->name, route_name_drop);
 	route_clear(&self->route);
 	g_mutex_lock(&self->lock);
 	self->advised = 0;

@@ -22,7 +22,8 @@ struct _GstPaqmEstimator {
 	struct paqm_client *client;
 	struct retune *retune;
 	struct route route;
-	int flow; /* -1: not registered */
+	struct route_name *name; /* of a udpsink */
+	int flow;		 /* -1: not registered */
 	guint64 told_floor, told_ceiling;
 	guint ticks;
 

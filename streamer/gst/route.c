@@ -8,6 +8,7 @@
 #include "streamer/rtp/wire.h"
 
 #define DEPTH 64 /* elements between here and a sink; pipelines may have loops */
+#define AGAIN (2 * G_USEC_PER_SEC)
 
 void route_clear(struct route *r)
 {
@@ -140,21 +141,84 @@ static GstElement *follow(GstPad *pad, guint depth)
 	return found;
 }
 
-/* An address as text; looks up names. */
-static GInetAddress *address_of(const char *host)
+/* A name that a udpsink sends to. Its look-up, which may take long, has a thread and a reference.
+ */
+struct route_name {
+	GObject *sink; /* only compared, by who looks */
+	char *host;
+	gint port;
+	gint64 again; /* when a failed look-up is repeated */
+	GCancellable *stop;
+	GMutex lock; /* for what follows */
+	gboolean busy;
+	GInetAddress *address;
+};
+
+static void name_clear(gpointer data)
+{
+	struct route_name *n = data;
+
+	g_clear_object(&n->address);
+	g_object_unref(n->stop);
+	g_mutex_clear(&n->lock);
+	g_free(n->host);
+}
+
+void route_name_drop(struct route_name *n)
+{
+	if (!n)
+		return;
+	g_cancellable_cancel(n->stop);
+	g_atomic_rc_box_release_full(n, name_clear);
+}
+
+static gpointer look_up(gpointer data)
+{
+	struct route_name *n = data;
+	GResolver *resolver = g_resolver_get_default();
+	GList *all = g_resolver_lookup_by_name(resolver, n->host, n->stop, NULL);
+
+	g_mutex_lock(&n->lock);
+	n->address = all ? g_object_ref(all->data) : NULL;
+	n->busy = FALSE;
+	g_mutex_unlock(&n->lock);
+	g_resolver_free_addresses(all);
+	g_object_unref(resolver);
+	g_atomic_rc_box_release_full(n, name_clear);
+	return NULL;
+}
+
+/* The address of a host, NULL if it is not known yet. As udpsink does, a name is looked up once:
+ * one with several addresses would be another flow each time.
+ */
+static GInetAddress *address_of(GstElement *sink, const char *host, gint port,
+				struct route_name **name)
 {
 	GInetAddress *found = g_inet_address_new_from_string(host);
-	GResolver *resolver;
-	GList *all;
+	gint64 now = g_get_monotonic_time();
+	struct route_name *n = *name;
+	gboolean busy;
 
 	if (found)
 		return found;
-	resolver = g_resolver_get_default();
-	all = g_resolver_lookup_by_name(resolver, host, NULL, NULL);
-	if (all)
-		found = g_object_ref(all->data);
-	g_resolver_free_addresses(all);
-	g_object_unref(resolver);
+	if (!n || n->sink != G_OBJECT(sink) || n->port != port || strcmp(n->host, host)) {
+		route_name_drop(n);
+		n = *name = g_atomic_rc_box_new0(struct route_name);
+		n->sink = G_OBJECT(sink);
+		n->host = g_strdup(host);
+		n->port = port;
+		n->stop = g_cancellable_new();
+		g_mutex_init(&n->lock);
+	}
+	g_mutex_lock(&n->lock);
+	found = n->address ? g_object_ref(n->address) : NULL;
+	busy = n->busy;
+	n->busy = busy || (!found && now >= n->again);
+	g_mutex_unlock(&n->lock);
+	if (!found && !busy && now >= n->again) {
+		n->again = now + AGAIN;
+		g_thread_unref(g_thread_new("paqm-resolver", look_up, g_atomic_rc_box_acquire(n)));
+	}
 	return found;
 }
 
@@ -173,7 +237,7 @@ static gboolean take_socket(GSocket *socket, struct route *r)
 	return r->source_port != 0;
 }
 
-gboolean route_of_sink(GstPad *pad, struct route *r)
+gboolean route_of_sink(GstPad *pad, struct route_name **name, struct route *r)
 {
 	GstElement *sink = follow(pad, DEPTH);
 	GInetAddress *to = NULL;
@@ -185,7 +249,7 @@ gboolean route_of_sink(GstPad *pad, struct route *r)
 	if (!sink)
 		return FALSE;
 	g_object_get(sink, "host", &host, "port", &port, NULL);
-	to = host ? address_of(host) : NULL;
+	to = host ? address_of(sink, host, port, name) : NULL;
 	if (to) {
 		gboolean six = g_inet_address_get_family(to) == G_SOCKET_FAMILY_IPV6;
 

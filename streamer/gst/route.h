@@ -30,12 +30,18 @@ GstElement *route_webrtcbin(GstElement *element);
  */
 gboolean route_of_stats(const GstStructure *stats, struct route *r);
 
+struct route_name; /* a name, looked up once */
+
+/* Forget it; NULL is allowed. A look-up that hangs is not waited for. */
+void route_name_drop(struct route_name *n);
+
 /**
  * route_of_sink() - where the udpsink sends that @pad leads to
  * @pad: source pad
+ * @name: NULL at first; what it sends to, if that is a name
  *
- * Return: FALSE if it leads to none, or that has no socket yet. It may look up a name.
+ * Return: FALSE if it leads to none, that has no socket yet, or the name is still looked up.
  */
-gboolean route_of_sink(GstPad *pad, struct route *r);
+gboolean route_of_sink(GstPad *pad, struct route_name **name, struct route *r);
 
 #endif /* GST_PAQM_ROUTE_H */

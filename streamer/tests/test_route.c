@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Which flow paqmestimator takes its packets for, and how its thread is woken. */
+#include <gio/gio.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -125,6 +126,85 @@ TEST(pairs)
 		}
 		route_clear(&r);
 	}
+}
+
+/* A resolver with another address each time, that answers while the gate is open. */
+typedef struct {
+	GResolver parent;
+	GMutex gate;
+	gint asked;
+} Rotating;
+typedef GResolverClass RotatingClass;
+G_DEFINE_TYPE(Rotating, rotating, G_TYPE_RESOLVER)
+
+static GList *rotate(GResolver *resolver, const char *host, GCancellable *stop, GError **error)
+{
+	Rotating *r = (Rotating *)resolver;
+	char address[] = "127.0.0.0";
+
+	(void)host;
+	(void)stop;
+	(void)error;
+	address[8] += (char)(g_atomic_int_add(&r->asked, 1) + 1);
+	g_mutex_lock(&r->gate);
+	g_mutex_unlock(&r->gate);
+	return g_list_append(NULL, g_inet_address_new_from_string(address));
+}
+
+static void rotating_class_init(RotatingClass *klass)
+{
+	klass->lookup_by_name = rotate;
+}
+
+static void rotating_init(Rotating *r)
+{
+	g_mutex_init(&r->gate);
+}
+
+#define PATIENCE 20000 /* ms */
+
+/* Who waited for the resolver would wait here for ever. */
+TEST(names)
+{
+	Rotating *resolver = g_object_new(rotating_get_type(), NULL);
+	GstElement *sink = gst_object_ref_sink(gst_element_factory_make("udpsink", NULL));
+	GstPad *pad = gst_pad_new("src", GST_PAD_SRC), *peer;
+	struct route_name *name = NULL;
+	g_autofree char *first = NULL;
+	struct route r = {0};
+	int waits = 0, asked;
+
+	g_resolver_set_default((GResolver *)resolver);
+	g_object_set(sink, "host", "several.example", "port", 5004, "async", FALSE, NULL);
+	asked = g_atomic_int_get(&resolver->asked); /* by udpsink, with each property */
+	peer = gst_element_get_static_pad(sink, "sink");
+	gst_pad_link(pad, peer);
+	gst_element_set_state(sink, GST_STATE_PAUSED);
+	g_mutex_lock(&resolver->gate); /* it hangs */
+	CHECK(!route_of_sink(pad, &name, &r));
+	CHECK(!route_of_sink(pad, &name, &r));
+	g_mutex_unlock(&resolver->gate);
+	while (!route_of_sink(pad, &name, &r) && waits++ < PATIENCE)
+		g_usleep(1000);
+	first = g_strdup(r.destination);
+	for (int i = 0; i < 3; i++) {
+		route_clear(&r);
+		CHECK(route_of_sink(pad, &name, &r) && !g_strcmp0(r.destination, first));
+	}
+	same("look-ups", g_atomic_int_get(&resolver->asked), asked + 1);
+	g_object_set(sink, "port", 5006, NULL); /* udpsink looks it up anew, and so do we */
+	route_clear(&r);
+	while (!route_of_sink(pad, &name, &r) && waits++ < PATIENCE)
+		g_usleep(1000);
+	CHECK(r.destination && g_strcmp0(r.destination, first));
+	same("port", r.destination_port, 5006);
+	route_clear(&r);
+	route_name_drop(name);
+	gst_element_set_state(sink, GST_STATE_NULL);
+	gst_object_unref(peer);
+	gst_object_unref(pad);
+	gst_object_unref(sink);
+	g_object_unref(resolver);
 }
 
 int main(int argc, char **argv)
