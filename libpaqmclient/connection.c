@@ -33,6 +33,9 @@ void lose(struct paqm_client *c, const char *why)
 	c->trouble = why;
 	c->retry_ns = now + RETRY_NS;
 	if (c->fd >= 0) {
+		/* A forked child may hold it: then it is not gone by close(), and reports its end
+		 * for ever. */
+		epoll_ctl(c->epoll, EPOLL_CTL_DEL, c->fd, NULL);
 		close(c->fd);
 		c->fd = -1;
 	}

@@ -13,7 +13,8 @@
  * more; follow it within a frame; keep your own congestion control, and rely on
  * it alone while there is no advice.
  *
- * Calls for one client must not overlap; different clients are independent.
+ * Calls for one client must not overlap; different clients are independent. A child
+ * that a process forks must not use its clients.
  * Functions that can fail return a negative errno. See libpaqmclient(3).
  */
 #ifndef PAQMCLIENT_H

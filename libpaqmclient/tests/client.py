@@ -12,6 +12,7 @@ import contextlib
 import ctypes as ct
 import os
 import select
+import signal
 import socket
 import subprocess
 import sys
@@ -239,6 +240,31 @@ def check_restart(t: Trial, library: str) -> None:
     print("ok: the grace ends when nobody is let in", flush=True)
     assert timer_clocks("self") == {time.CLOCK_BOOTTIME}, "advice outlives a sleep"
     client.close()
+
+
+def check_forked(t: Trial, library: str) -> None:
+    """A forked child keeps a connection that has ended: the parent is not woken for it."""
+    t.start("-i", "veth0")
+    client = Client(library, t.ipc)
+    client.add()
+    client.expect(NONE)
+    child = os.fork()
+    if not child:
+        signal.pause()
+    try:
+        t.stop()
+        t.start("-i", "veth0")
+        t.until(lambda: not client.next(0.05) and t.ask("flows")["flows"], "the flow to be there")
+        fd = client.lib.paqm_client_fd(client.c)
+        assert any(
+            not client.next(0) and not select.select([fd], [], [], 0)[0] for _ in range(1000)
+        ), "it is readable all the time"
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    client.close()
+    t.stop()
+    print("ok: a forked child", flush=True)
 
 
 def check_hangs(t: Trial, library: str) -> None:
@@ -489,8 +515,8 @@ def check_examples(t: Trial, library: str) -> None:
 
 
 CHECKS: list[Callable[[Trial, str], None]] = [
-    check_advice, check_restart, check_hangs, check_later, check_many, check_refused,
-    check_unread, check_examples,
+    check_advice, check_restart, check_forked, check_hangs, check_later, check_many,
+    check_refused, check_unread, check_examples,
 ]
 
 
