@@ -84,7 +84,7 @@ trickle), H.264, any number of layers.
 
 ```
 make connectors                 # programs in ~/.cache/paqm/connectors
-paqm-sfu-pion --listen 192.0.2.1:8080 --port 7000
+~/.cache/paqm/connectors/paqm-sfu-pion --listen 192.0.2.1:8080 --port 7000
 ```
 
 ## Janus
@@ -102,6 +102,10 @@ publisher about whom Janus does not answer counts as there still, with his advic
 it sets the ceiling again. Where each viewer should have his own rate, use simulcast and a server that picks
 layers. `connectors/tests/janus.py` runs it with Janus 1.1.2 of Debian, a publisher and a viewer:
 the publisher's REMB is what the router said, within 3 %.
+
+The Admin API names Janus's own end as the viewer sees it. Behind a NAT, 1:1 ones of clouds
+included, that is an address that no router inside quotes, and with a relay the relay's: there is no
+advice then. Janus needs an address of its own.
 
 ## mediasoup
 
