@@ -269,6 +269,16 @@ test('a layer that did not fit comes back, one that the page turned off does not
     [[true, undefined], [false, undefined], [true, undefined]]);
 });
 
+/** Advice that rises is followed, and when it has ended nothing is left of the cap. */
+async function risesAndEnds({ clock, pc, advise, cap }) {
+  advise(4e6);
+  await clock.pass(20000);
+  assert.ok(cap() > 3e6, `${cap()}`);
+  advise(0, 'expired');
+  await clock.pass(100);
+  assert.equal('maxBitrate' in pc.encodings[0], false);
+}
+
 test('a cap that is still being set is not taken for the page\'s', async () => {
   const { clock, pc, advise, cap } = await call([{ active: true }], { late: 5, bps: 1.9e6 });
   advise(2e6);
@@ -278,12 +288,7 @@ test('a cap that is still being set is not taken for the page\'s', async () => {
   advise(0.5e6);
   await clock.pass(3000);
   assert.ok(cap() < 0.6e6);
-  advise(4e6);
-  await clock.pass(20000);
-  assert.ok(cap() > 3e6, `${cap()}`);
-  advise(0, 'expired');
-  await clock.pass(100);
-  assert.equal('maxBitrate' in pc.encodings[0], false);
+  await risesAndEnds({ clock, pc, advise, cap });
 });
 
 test('nor is a layer that is just coming back one that the page has off', async () => {
@@ -309,12 +314,7 @@ test('nor is one when setting another has failed', async () => {
   pc.fail = 1;
   advise(0.8e6);
   await clock.pass(4000);
-  advise(4e6);
-  await clock.pass(20000);
-  assert.ok(cap() > 3e6, `${cap()}`);
-  advise(0, 'expired');
-  await clock.pass(100);
-  assert.equal('maxBitrate' in pc.encodings[0], false);
+  await risesAndEnds({ clock, pc, advise, cap });
 });
 
 test('a sender that is muted when advice ends is given back what it had', async () => {
