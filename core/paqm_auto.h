@@ -119,6 +119,13 @@ struct paqm_mean {
 #define PAQM_AUTO_HEADROOM_DOWN_Q24 PAQM_Q24(4, 10000)
 #define PAQM_AUTO_HEADROOM_MAX_Q24 PAQM_Q24(50, 100)
 #define PAQM_AUTO_HEADROOM_TICKS 4 /* a tick that comes late counts as that many at most */
+/*
+ * It goes up for so many ticks at once, and for an eighth of the time. What stands longer was left
+ * by a fall that no headroom would have held: counting all of it takes a quarter of a link that is
+ * steady again, for seconds.
+ */
+#define PAQM_AUTO_HEADROOM_ONCE_Q8 (6 * 256)
+#define PAQM_AUTO_HEADROOM_AGAIN 3 /* shift */
 /* How much further a fall is taken to go: time until news act, over the long memory. */
 #define PAQM_AUTO_LEAD_Q24 PAQM_Q24_ONE
 #define PAQM_AUTO_LEAD_DIV 3		/* of the short mean, at most that part */
@@ -152,6 +159,7 @@ struct paqm_auto_in {
  * @capacity: result, bit/s
  * @waiting_q16: part of the time in which packets waited, lately
  * @headroom_q24: part of the capacity to leave unused, so that a dip finds it unused
+ * @upward_q8: ticks for which the headroom may still go up, Q8
  * @measured: packets have waited at least once
  */
 struct paqm_auto_vars {
@@ -164,6 +172,7 @@ struct paqm_auto_vars {
 	paqm_u64 capacity;
 	paqm_u32 waiting_q16;
 	paqm_u32 headroom_q24;
+	paqm_u32 upward_q8;
 	paqm_u8 measured;
 };
 
@@ -189,7 +198,8 @@ static inline void paqm_mean_forget(struct paqm_mean *m, paqm_u64 elapsed, paqm_
 
 static inline void paqm_auto_init(struct paqm_auto_vars *v)
 {
-	*v = (struct paqm_auto_vars){.capacity = PAQM_AUTO_RATE_START};
+	*v = (struct paqm_auto_vars){.capacity = PAQM_AUTO_RATE_START,
+				     .upward_q8 = PAQM_AUTO_HEADROOM_ONCE_Q8};
 }
 
 /* After silence: what was measured stands, the clocks begin anew. */
@@ -235,7 +245,11 @@ static inline void paqm_auto_margin(struct paqm_auto_vars *v, const struct paqm_
 				       256 * PAQM_AUTO_HEADROOM_TICKS);
 	paqm_u32 step;
 
+	v->upward_q8 = (paqm_u32)paqm_min64(v->upward_q8 + (ticks_q8 >> PAQM_AUTO_HEADROOM_AGAIN),
+					    PAQM_AUTO_HEADROOM_ONCE_Q8);
 	if (in->backlog > in->allowed) {
+		ticks_q8 = paqm_min64(ticks_q8, v->upward_q8);
+		v->upward_q8 -= (paqm_u32)ticks_q8;
 		step = (paqm_u32)(PAQM_AUTO_HEADROOM_UP_Q24 * ticks_q8 >> 8);
 		v->headroom_q24 =
 			(paqm_u32)paqm_min64(v->headroom_q24 + step, PAQM_AUTO_HEADROOM_MAX_Q24);

@@ -17,7 +17,7 @@
 #define PAQM_AUTO_RISE_Q16 (PAQM_Q16_ONE / 10)
 #define PAQM_AUTO_RISE_GAP_NS (150 * NSEC_PER_MSEC)
 
-#define PAQM_AUTO_HOLD_NS (100 * NSEC_PER_MSEC) /* media waits that long before any is dropped */
+#define PAQM_AUTO_HOLD_NS (200 * NSEC_PER_MSEC) /* media waits that long before any is dropped */
 #define PAQM_AUTO_CREDIT 8 /* times the credit: so far may media be ahead in a dip */
 #define PAQM_AUTO_FORGIVE 4 /* shift: of what is beyond half of that, forgiven in each tick */
 #define PAQM_AUTO_ALLOWED 3 /* times media-target: a media queue that is not too long */
@@ -201,7 +201,7 @@ static u32 paqm_auto_scaled(u32 bytes, u64 num, u64 den)
 
 /*
  * Lengths of the queues where the rate varies: for some 100 ms it changes faster than advice can
- * follow, and packets are better late than lost. So the media queue may hold 100 ms (limit 200 ms)
+ * follow, and packets are better late than lost. So the media queue may hold 200 ms (limit 400 ms)
  * at the usual rate of the link, a short dip shortens no queue, and media may be further ahead of
  * its share than on a steady link. @n holds the lengths for the present capacity.
  */
@@ -226,5 +226,5 @@ void paqm_auto_lengths(struct paqm_sched_data *q, struct paqm_lengths *n)
 	if (!bytes)
 		bytes = min_t(u64, paqm_bytes_in(usual, (u64)q->cfg.media_target * NSEC_PER_USEC),
 			      1U << 28);
-	WRITE_ONCE(q->auto_allowed, max(PAQM_AUTO_ALLOWED * bytes, 2 * mtu));
+	WRITE_ONCE(q->auto_allowed, max(PAQM_AUTO_ALLOWED * bytes, 3 * mtu));
 }

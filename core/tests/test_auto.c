@@ -322,6 +322,15 @@ TEST(test_headroom)
 	sim_run(&s, 20000 * MS);
 	expect("headroom of a steady link", s.v.headroom_q24, 0, PAQM_Q24(1, 100));
 
+	/* what one fall leaves stands for 250 ms: that takes a twelfth, not a quarter */
+	paqm_auto_init(&v);
+	in.backlog = 1001;
+	for (i = 1; i <= 25; i++) {
+		in.now = i * (paqm_u64)PAQM_AUTO_TICK_NS;
+		paqm_auto_tick(&v, &in);
+	}
+	expect("headroom after one fall", v.headroom_q24, PAQM_Q24(5, 100), PAQM_Q24(9, 100));
+
 	/* an overload that no headroom ends: half is the most; and one late tick is one tick */
 	paqm_auto_init(&v);
 	in.backlog = 1001;
