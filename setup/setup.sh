@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # Prepares this machine for `make demo` and `make test`: Debian packages, a Python environment and
 # the node modules of the rival sender, the latter two in the user's cache. Changes nothing that is
-# already right; a second call costs a moment.
+# already right; a second call costs a moment. With PAQM_NO_APT=1 it asks for no Debian packages: what
+# packages.txt has, or another system's equivalents, are then yours to install.
 set -euo pipefail
 
 here=$(dirname "$(readlink -f "$0")")
@@ -34,8 +35,12 @@ missing_packages() {
 install_packages() {
 	local missing all become=()
 	all=$(sed -nE 's/^([a-z][^ ]*).*/\1/p' "$here/packages.txt" | tr '\n' ' ')
+	if [ "${PAQM_NO_APT:-}" = 1 ]; then
+		say "Debian packages: passed over (PAQM_NO_APT=1); needed are the equivalents of: $all"
+		return
+	fi
 	if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
-		fail "this is not a Debian system: install the equivalents of: $all"
+		fail "this is not a Debian system: install the equivalents of: ${all}and set PAQM_NO_APT=1"
 	fi
 	mapfile -t missing < <(missing_packages)
 	if [ "${#missing[@]}" -eq 0 ]; then

@@ -55,3 +55,39 @@ def test_a_clone_that_python_would_not_find(tmp_path: Path) -> None:
     done = subprocess.run([setup], capture_output=True, text=True)
     assert done.returncode == 2
     assert f"this clone, {tmp_path}/c:d, must not have a colon" in done.stderr
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The set-up on a machine without dpkg, whose Python is too old for the step after packages."""
+    (tmp_path / "bin").mkdir()
+    for name in ("bash", "dirname", "flock", "mkdir", "readlink", "sed", "tr"):
+        found = shutil.which(name)
+        assert found is not None
+        (tmp_path / "bin" / name).symlink_to(found)
+    old = tmp_path / "bin" / "python3"
+    old.write_text("#!/bin/sh\nexit 1\n")
+    old.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    (tmp_path / "paqm").mkdir()
+    (tmp_path / "paqm" / "venv.stamp").touch()  # it does not ask for 11 GB
+    return [cache.REPO / "setup" / "setup.sh"]
+
+
+def test_a_system_without_dpkg_is_told_what_it_needs(
+    elsewhere: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PAQM_NO_APT", raising=False)
+    done = subprocess.run(["bash", *elsewhere], capture_output=True, text=True)
+    assert done.returncode == 2 and "not a Debian system" in done.stderr
+    assert "xz-utils and set PAQM_NO_APT=1" in done.stderr
+
+
+def test_the_set_up_passes_over_packages_where_asked(
+    elsewhere: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PAQM_NO_APT", "1")
+    done = subprocess.run(["bash", *elsewhere], capture_output=True, text=True)
+    assert "passed over (PAQM_NO_APT=1); needed are the equivalents of: bc bison" in done.stdout
+    assert done.returncode == 2 and "Python 3.11 or newer is needed" in done.stderr
