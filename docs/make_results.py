@@ -7,8 +7,10 @@ make_results.py departures REF/result.json DIR/result.json
                                                    the table of docs/design-notes.md section 3
 make_results.py controllers out/streamer/result.json
                                                    the tables of docs/controllers.md
+make_results.py demo out/demo/result.json          writes docs/results/demo.json;
+                                                   the first table of README.md
 make_results.py chromium out/chromium/result.json  writes docs/results/chromium.json;
-                                                   the table of README.md
+                                                   the second table of README.md
 make_results.py gst out/gst-checks/result.json     writes docs/results/gst-checks.json; the table of
                                                    docs/pipelines.md
 """
@@ -40,8 +42,9 @@ docs/make_results.py seeds out/demo-seeds >docs/results.md
 ```
 
 Every figure is defined in [results-format.md](results-format.md); the keys below are those of
-`result.json` there. The two common queues with libwebrtc as sender, and all figures over time, are
-in the report of `make demo` (`out/demo/report.html`).
+`result.json` there. The two common queues with libwebrtc as sender are in
+[results/demo.json](results/demo.json) (`docs/make_results.py demo out/demo/result.json` lands it),
+all figures over time in the report of `make demo` (`out/demo/report.html`).
 """
 
 TAIL = """
@@ -243,13 +246,13 @@ def controllers(path: Path) -> list[str]:
                         f"version {result['versions']['paqm']}."]
 
 
-CHROMIUM = Path(__file__).parent / "results" / "chromium.json"
-GST = CHROMIUM.with_name("gst-checks.json")
+RESULTS = Path(__file__).parent / "results"
 KEPT = ("format", "scenario", "title", "seed", "duration_s", "bottleneck_bps", "rtt_ms", "fps")
 KEPT += ("versions", "packet_log_sha256", "checks")
 SYSTEM = ("name", "title", "sender", "codec", "qdisc", "shaper", "figures")
+Rows = list[tuple[str, tuple[str, ...], int]]
 # Title, paths in `figures` of the values in a cell, decimals: the rows of the demonstration.
-BESIDE: list[tuple[str, tuple[str, ...], int]] = [
+BESIDE: Rows = [
     ("media delay in the router, p95 / p99, ms",
      ("media_sojourn_ms.p95", "media_sojourn_ms.p99"), 1),
     ("media packets lost, %", ("media_loss.percent",), 2),
@@ -272,7 +275,7 @@ def kept(result: Json) -> Json:
 
 
 # Of GStreamer pipelines, besides: what encoders of others make of a rate.
-PIPELINES: list[tuple[str, tuple[str, ...], int]] = [
+PIPELINES: Rows = [
     ("media delay in the router, median / maximum, ms",
      ("media_sojourn_ms.p50", "media_sojourn_ms.max"), 1),
     ("media packets lost", ("media_loss.lost",), 0),
@@ -282,11 +285,19 @@ PIPELINES: list[tuple[str, tuple[str, ...], int]] = [
 ]
 
 
-def beside(result: Json, more: list[tuple[str, tuple[str, ...], int]] | None = None) -> list[str]:
-    """A column for each system."""
-    systems = result["variants"]
+# What is landed by its own command: its file, and what its table has besides BESIDE.
+LANDED: dict[str, tuple[str, Rows]] = {
+    "demo": ("demo.json", []), "chromium": ("chromium.json", []),
+    "gst": ("gst-checks.json", PIPELINES),
+}
+
+
+def beside(which: str) -> list[str]:
+    """The table of a landed result, with a column for each system."""
+    file, more = LANDED[which]
+    systems = load(RESULTS / file)["variants"]
     lines = [row("", *(one["title"] for one in systems)), "|" + "---|" * (len(systems) + 1)]
-    for title, paths, decimals in [*BESIDE, *(more or [])]:
+    for title, paths, decimals in [*BESIDE, *more]:
         cells = (
             " / ".join(cell(pick(one["figures"], path), decimals) for path in paths)
             for one in systems
@@ -303,14 +314,10 @@ def main() -> int:
         lines = departures(Path(args[1]))
     elif len(args) == 2 and args[0] == "controllers":
         lines = controllers(Path(args[1]))
-    elif len(args) == 2 and args[0] == "chromium":
+    elif len(args) == 2 and args[0] in LANDED:
         result = kept(load(Path(args[1])))
-        CHROMIUM.write_text(json.dumps(result, indent=1) + "\n")
-        lines = beside(result)
-    elif len(args) == 2 and args[0] == "gst":
-        result = kept(load(Path(args[1])))
-        GST.write_text(json.dumps(result, indent=1) + "\n")
-        lines = beside(result, PIPELINES)
+        (RESULTS / LANDED[args[0]][0]).write_text(json.dumps(result, indent=1) + "\n")
+        lines = beside(args[0])
     else:
         print(__doc__, file=sys.stderr)
         return 2
