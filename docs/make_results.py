@@ -3,8 +3,9 @@
 """Writes the tables of the documentation from results of the lab.
 
 make_results.py seeds DIR > docs/results.md        DIR/SEED/result.json of `make demo-seeds`
-make_results.py departures REF/result.json DIR/result.json
-                                                   the table of docs/design-notes.md section 3
+make_results.py departures out/departures/result.json
+                                                   what decisions of docs/design-notes.md section 3
+                                                   are worth, taken back one at a time
 make_results.py controllers out/streamer/result.json
                                                    the tables of docs/controllers.md
 make_results.py demo out/demo/result.json          writes docs/results/demo.json;
