@@ -2,6 +2,8 @@
 /* Logging; see log.h. */
 #include "feedback-daemon/host/log.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -19,6 +21,8 @@ bool log_verbose;
 const char *log_name = "paqmd";
 
 static bool journal;
+static int out = STDERR_FILENO;
+static bool torn;     /* the last line was not written to its end */
 static uint64_t lost; /* lines, since one was written */
 
 static struct {
@@ -26,6 +30,19 @@ static struct {
 	int credit;
 	uint64_t suppressed;
 } limits[LOG_CLASS_MAX];
+
+/* A terminal has room as soon as it has one byte, so it is opened anew, to write no more than it
+ * takes: who else has the descriptor keeps one that blocks.
+ */
+static void open_terminal(void)
+{
+	int fd = -1;
+
+	if (isatty(STDERR_FILENO))
+		fd = open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd >= 0)
+		out = fd;
+}
 
 void log_open(void)
 {
@@ -36,6 +53,7 @@ void log_open(void)
 	/* The variable is inherited: it counts only if it is about this stderr. */
 	journal = stream && sscanf(stream, "%llu:%llu", &dev, &ino) == 2 &&
 		  !fstat(STDERR_FILENO, &st) && st.st_dev == dev && st.st_ino == ino;
+	open_terminal();
 }
 
 /* Can some lines be written at once? Not to a full pipe or a stopped terminal: whoever reads the
@@ -43,23 +61,28 @@ void log_open(void)
  */
 static bool can_write(void)
 {
-	struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
+	struct pollfd p = {.fd = out, .events = POLLOUT};
 
 	return poll(&p, 1, 0) != 0;
 }
 
-static void put_line(int priority, const char *line)
+/* Return: true if the line has been written, or there is nobody to tell. */
+static bool put_line(int priority, const char *line)
 {
+	const char *end = torn ? "\n" : "";
 	char whole[544];
+	ssize_t did;
 	int n;
 
 	if (journal)
-		n = snprintf(whole, sizeof(whole), "<%d>%s\n", priority, line);
+		n = snprintf(whole, sizeof(whole), "%s<%d>%s\n", end, priority, line);
 	else
-		n = snprintf(whole, sizeof(whole), "%s: %s\n", log_name, line);
+		n = snprintf(whole, sizeof(whole), "%s%s: %s\n", end, log_name, line);
 	/* In one piece: two processes may write here. */
-	if (write(STDERR_FILENO, whole, (size_t)n) < 0)
-		return; /* and there is nobody to tell */
+	did = write(out, whole, (size_t)n);
+	if (did > 0)
+		torn = did < n;
+	return did < 0 ? errno != EAGAIN : did == n;
 }
 
 static void put(int priority, const char *fmt, va_list ap)
@@ -73,11 +96,14 @@ static void put(int priority, const char *fmt, va_list ap)
 	if (lost) {
 		snprintf(line, sizeof(line), "%llu lines lost: nobody has read the log",
 			 (unsigned long long)lost);
-		put_line(LOG_WARNING, line);
+		if (!put_line(LOG_WARNING, line)) {
+			lost++;
+			return;
+		}
 		lost = 0;
 	}
 	vsnprintf(line, sizeof(line), fmt, ap);
-	put_line(priority, line);
+	lost += !put_line(priority, line);
 }
 
 void log_line(const char *fmt, ...)

@@ -8,6 +8,7 @@ import errno
 import fcntl
 import json
 import os
+import pty
 import socket
 import struct
 import subprocess
@@ -129,10 +130,15 @@ def check_hangs(t: Trial) -> None:
     print("ok a daemon that hangs", flush=True)
 
 
-def check_unread_log(t: Trial) -> None:
-    """Nobody reads the log: all else goes on, and what was lost of it is said later."""
+def pipe_log() -> tuple[int, int]:
     log, end = os.pipe()
     fcntl.fcntl(end, fcntl.F_SETPIPE_SZ, 8192)
+    return log, end
+
+
+def check_unread_log(t: Trial, make: Callable[[], tuple[int, int]], what: str) -> None:
+    """Nobody reads the log: all else goes on, and what was lost of it is said later."""
+    log, end = make()
     command = ["ip", "netns", "exec", t.net.sender, *t.command, "-i", "veth0"]
     t.daemon = subprocess.Popen(command, stderr=end)
     os.close(end)
@@ -142,18 +148,28 @@ def check_unread_log(t: Trial) -> None:
     os.set_blocking(log, False)
 
     def said() -> bool:
+        nonlocal text
         with contextlib.suppress(BlockingIOError):
             while True:
-                lines.extend(os.read(log, 65536).decode().splitlines())
+                text += os.read(log, 65536)
         t.sender().sock.close()
-        return any("lines lost: nobody has read the log" in line for line in lines)
+        return b"lines lost: nobody has read the log" in text
 
-    lines: list[str] = []
+    text = b""
     t.until(said, "the lines that were lost")
+    lines = text.decode().split("\n")[:-1]  # the newest may still be on its way
     assert all(line.startswith("paqmd: ") for line in lines), lines
     t.stop()
     os.close(log)
-    print("ok a log that nobody reads", flush=True)
+    print(f"ok {what} that nobody reads", flush=True)
+
+
+def check_unread_pipe(t: Trial) -> None:
+    check_unread_log(t, pipe_log, "a pipe for a log")
+
+
+def check_unread_terminal(t: Trial) -> None:
+    check_unread_log(t, pty.openpty, "a terminal")
 
 
 def limit_files(pid: int, count: int) -> None:

@@ -30,7 +30,8 @@ from faults import (
     check_opener,
     check_sleep,
     check_starved,
-    check_unread_log,
+    check_unread_pipe,
+    check_unread_terminal,
 )
 from privileges import (
     check_credential,
@@ -48,7 +49,7 @@ CHECKS: list[Callable[[Trial], None]] = [
     check_early, check_container, check_why, check_manager, check_rude, check_shares, check_rights,
     check_host_key, check_open_source, check_batches,
     check_sleep, check_flood, check_starved, check_opener, check_hangs,
-    check_unread_log,
+    check_unread_pipe, check_unread_terminal,
 ]
 
 
