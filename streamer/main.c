@@ -80,7 +80,8 @@ static int usage(FILE *f)
 		"`send --trace DIR` and `recv --trace` are the same as `trace send --trace DIR`\n"
 		"and `trace recv`; paqm-trace makes ladders and judges what arrived.\n"
 		"\n"
-		"paqm-streamer COMMAND --help shows the options of a command.\n");
+		"paqm-streamer COMMAND --help shows the options of a command, paqm-streamer\n"
+		"--version the version.\n");
 	return f == stderr ? EXIT_USAGE : 0;
 }
 

@@ -70,8 +70,8 @@ static gboolean parse(struct receiver *r, int argc, char **argv, GError **error)
 		 "Return what routers wrote as RTCP APP (app), or as TMMBR or REMB as well",
 		 "app|tmmbr|remb"},
 		{"feedback", 0, 0, G_OPTION_ARG_STRING, &r->feedback_text,
-		 "Per-packet feedback: RFC 8888 from the first ECN-capable packet on (auto), "
-		 "always, or never",
+		 "Per-packet feedback: RFC 8888, transport-wide (twcc), or this until the first "
+		 "ECN-capable packet, then the former (auto, default)",
 		 "auto|rfc8888|twcc"},
 		{"controller", 0, 0, G_OPTION_ARG_STRING, &r->controller,
 		 "The sender's controller and options, if its receiver has a part in it",

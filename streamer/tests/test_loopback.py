@@ -511,4 +511,14 @@ def usage(program: str) -> None:
               f"{arguments}: status {done.returncode}")  # fmt: skip
     done = subprocess.run([program, "--help"], capture_output=True, text=True, check=False)
     check(done.returncode == 0 and "recv" in done.stdout, "--help")
+    for words, name in (
+        *(([name], name) for name in ("send", "recv", "call", "devices")),
+        (["trace", "send"], "trace send"),
+        (["send", "--trace", "ladder"], "trace send"),
+        (["trace", "recv"], "trace recv"),
+        (["recv", "--trace"], "trace recv"),
+    ):
+        done = subprocess.run([program, *words, "--help"], capture_output=True, text=True,
+                              check=False)
+        check(f"\n  paqm-streamer {name} [OPTION" in done.stdout, f"{words}: {done.stdout[:60]}")
 

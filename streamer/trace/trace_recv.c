@@ -419,8 +419,8 @@ static gboolean parse(struct trace_receiver *r, int argc, char **argv, GError **
 		{"log", 0, 0, G_OPTION_ARG_FILENAME, &r->log_dir, "Write flowNNN/rx.csv there",
 		 "DIR"},
 		{"feedback", 0, 0, G_OPTION_ARG_STRING, &r->feedback_text,
-		 "Per-packet feedback, RFC 8888: from the first ECN-capable packet on (auto), "
-		 "always, or never",
+		 "Per-packet feedback, RFC 8888: from the first ECN-capable packet on (auto, "
+		 "default), always, or never",
 		 "auto|rfc8888|none"},
 		{"controller", 0, 0, G_OPTION_ARG_STRING, &r->controller,
 		 "The sender's controller and options, if its receiver has a part in it",
@@ -570,7 +570,7 @@ int cmd_trace_recv(int argc, char **argv)
 	GError *error = NULL;
 	int status;
 
-	g_set_prgname("paqm-streamer recv");
+	g_set_prgname("paqm-streamer trace recv");
 	gst_init(NULL, NULL);
 	r->streams = 1;
 	r->loop = (struct trace_loop){-1, -1, -1, FALSE};

@@ -265,7 +265,7 @@ int cmd_trace_send(int argc, char **argv)
 	GError *error = NULL;
 	int status;
 
-	g_set_prgname("paqm-streamer send");
+	g_set_prgname("paqm-streamer trace send");
 	gst_init(NULL, NULL);
 	s->flows = 1;
 	s->beta = 1.5;

@@ -324,9 +324,10 @@ static void usage(FILE *out)
 	fputs("Usage: paqmtop [-j] [-n COUNT] [-i SECONDS] [DEVICE...]\n"
 	      "What the paqm queueing disciplines decide: law, messages, drops by cause.\n"
 	      "  -j, --json              one JSON object per line\n"
-	      "  -n, --count COUNT       stop after COUNT reports\n"
-	      "  -i, --interval SECONDS  between reports, 0.1 to 3600, default 1\n"
-	      "  -V, --version\n",
+	      "  -n, --count COUNT       stop after COUNT reports (default: when interrupted)\n"
+	      "  -i, --interval SECONDS  between reports, 0.1 to 3600 (default: 1)\n"
+	      "  -h, --help              print this help and exit\n"
+	      "  -V, --version           print the version and exit\n",
 	      out);
 }
 
