@@ -5,6 +5,16 @@
 # Environment: DEB_BUILD_OPTIONS, DEB_BUILD_PROFILES as for dpkg-buildpackage.
 set -euo pipefail
 
+case "${1:-}" in
+-h | --help)
+	sed -n '3,5s/^# //p' "$0"
+	exit
+	;;
+-*)
+	echo "build-deb: there is no option $1; see --help" >&2
+	exit 2
+	;;
+esac
 top=$(dirname "$(dirname "$(readlink -f "$0")")")
 mkdir -p "${1:-$top/out/deb}"
 out=$(readlink -f "${1:-$top/out/deb}")
