@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "feedback-daemon/sockets/ctl.h"
+#include "feedback-daemon/sockets/request.h"
 #include "feedback-daemon/paqmctl/host_key.h"
 #include "feedback-daemon/paqmctl/metrics.h"
 #include "feedback-daemon/paqmctl/print.h"
@@ -109,8 +110,8 @@ static bool say_unwritten(const char *why)
 static bool dump_begin(void)
 {
 	FILE *out = strcmp(opt.file, "-") ? fopen(opt.file, "wb") : stdout;
-	pcap_t *raw =
-		pcap_open_dead_with_tstamp_precision(DLT_RAW, 65535, PCAP_TSTAMP_PRECISION_NANO);
+	pcap_t *raw = pcap_open_dead_with_tstamp_precision(DLT_RAW, REQUEST_PACKET_MAX,
+							   PCAP_TSTAMP_PRECISION_NANO);
 
 	if (!out || !raw)
 		return say_unwritten(strerror(errno));
@@ -126,7 +127,7 @@ static void dump_packet(const json_t *o)
 	long long t_ns = integer(o, "t_ns");
 	struct pcap_pkthdr h = {.ts = {.tv_sec = (time_t)(t_ns / 1000000000),
 				       .tv_usec = (suseconds_t)(t_ns % 1000000000)}};
-	unsigned char packet[512];
+	unsigned char packet[REQUEST_PACKET_MAX];
 	unsigned int byte;
 
 	while (h.len < sizeof(packet) && hex && sscanf(hex + 2 * h.len, "%2x", &byte) == 1)

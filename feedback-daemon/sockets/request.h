@@ -10,11 +10,12 @@
 
 #include <jansson.h>
 
+#include "feedback-daemon/capture/filter.h"
 #include "feedback-daemon/conf.h"
 #include "feedback-daemon/judge/engine.h"
 
-#define REQUEST_FLOWS 256      /* in one answer */
-#define REQUEST_PACKET_MAX 256 /* bytes of a captured message */
+#define REQUEST_FLOWS 256	       /* in one answer */
+#define REQUEST_PACKET_MAX FILTER_SNAP /* bytes of a captured message: all that is judged */
 
 struct request_iface {
 	char name[CONF_IFACE_LEN];

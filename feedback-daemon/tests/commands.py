@@ -92,21 +92,23 @@ def check_why(t: Trial) -> None:
     assert (reason["code"], reason["refused_reason"]) == ("unproven", "quote_unknown")
 
     pcap = t.log.with_name("messages.pcap")
-    run = [t.paqmctl, "--control", str(t.control), "--count", "2", "capture", str(pcap)]
+    run = [t.paqmctl, "--control", str(t.control), "--count", "3", "capture", str(pcap)]
     good = message(quote(sent), 1, 850_000.0)
+    long = good + bytes(700)
     with subprocess.Popen(run) as capture:
         # the first one may still be too early to be captured
         t.answer(good)
         assert client.rate().bps == 850_000
 
         def again() -> bool:
+            t.answer(long)
             t.answer(good)
             return capture.poll() is not None
 
-        t.until(again, "two messages to be captured")
+        t.until(again, "three messages to be captured")
         assert capture.wait(PATIENCE) == 0
     packets = read_pcap(pcap)
-    assert len(packets) == 2 and all(p[20:] == good for p in packets), packets
+    assert len(packets) == 3 and {p[20:] for p in packets} == {good, long[: 384 - 20]}, packets
 
     reason = why(t)
     assert reason["code"] == "advice" and reason["router_rate_bps"] == 850_000
@@ -127,7 +129,7 @@ def check_why(t: Trial) -> None:
 def read_pcap(path: Path) -> list[bytes]:
     """Packets of a capture file."""
     data = path.read_bytes()
-    assert struct.unpack_from("=IHHIIII", data) == (0xA1B23C4D, 2, 4, 0, 0, 65535, 101)
+    assert struct.unpack_from("=IHHIIII", data) == (0xA1B23C4D, 2, 4, 0, 0, 384, 101)
     packets, at = [], 24
     while at < len(data):
         _, _, kept, length = struct.unpack_from("=IIII", data, at)

@@ -219,6 +219,10 @@ TEST(test_views)
 	CHECK(!json_object_get(o, "seq") && !json_object_get(o, "flow"));
 	CHECK(!strcmp(text_at(o, "reason"), "ip_cut"));
 	json_decref(o);
+	/* The longest message is told whole. */
+	o = request_event_packet(&v, big, PAQM_IP6_HDR + PAQM_MSG_MAX, S);
+	CHECK_EQ(strlen(text_at(o, "ip")), 2 * (PAQM_IP6_HDR + PAQM_MSG_MAX));
+	json_decref(o);
 	o = request_event_packet(&v, big, sizeof(big), S);
 	CHECK_EQ(strlen(text_at(o, "ip")), 2 * REQUEST_PACKET_MAX);
 	CHECK(!strncmp(text_at(o, "ip"), "ab00", 4));
