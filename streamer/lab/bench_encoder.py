@@ -247,8 +247,9 @@ def checks_of(name: str, rows: dict[str, Any]) -> list[dict[str, Any]]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--tool", type=Path, required=True)
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--tool", type=Path, required=True,
+                        help="the built streamer/tests/bench_element")
+    parser.add_argument("--out", type=Path, required=True, help="for the results")
     parser.add_argument("--clip", action="append", help="only this clip")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)

@@ -456,12 +456,14 @@ def page(data: Json) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--out", type=Path, default=TOP / "out" / "controllers")
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
+    parser.add_argument("--out", type=Path, default=TOP / "out" / "controllers",
+                        help="for the results (%(default)s)")
     parser.add_argument("--schemes", metavar="NAME,...", help="only these of "
                         f"{', '.join([*SCHEMES, *live.SCENARIOS])}")
     parser.add_argument("--judge", action="store_true", help="run nothing, judge what is there")
-    parser.add_argument("--docs", action="store_true", help="run nothing, write page and data")
+    parser.add_argument("--docs", action="store_true",
+                        help="run nothing, write docs/comparison.md and its data")
     args = parser.parse_args()
     out = args.out.resolve()
     try:

@@ -55,8 +55,10 @@ def coded(build: Path, film: bench_encoder.Clip, element: str, home: Path) -> di
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--build", type=Path, default=TOP / "build")
-    parser.add_argument("--out", type=Path, default=TOP / "out" / "fixed-rate")
+    parser.add_argument("--build", type=Path, default=TOP / "build",
+                        help="Meson's build directory (%(default)s)")
+    parser.add_argument("--out", type=Path, default=TOP / "out" / "fixed-rate",
+                        help="for the results (%(default)s)")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     clips: dict[str, Any] = {}

@@ -128,9 +128,11 @@ def cost(table: list[Json]) -> list[Json]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--build", type=Path, default=TOP / "build")
+    parser.add_argument("--build", type=Path, default=TOP / "build",
+                        help="Meson's build directory (%(default)s)")
     parser.add_argument("--clip", type=Path, help="y4m (the lab's)")
-    parser.add_argument("--out", type=Path, default=TOP / "out" / "interlace")
+    parser.add_argument("--out", type=Path, default=TOP / "out" / "interlace",
+                        help="for the results (%(default)s)")
     parser.add_argument("--guest", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
     out, build = args.out.resolve(), args.build.resolve()

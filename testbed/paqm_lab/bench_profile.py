@@ -105,13 +105,17 @@ def profile(case: bi.Case, work: Path) -> tuple[dict[int, float], list[tuple[int
 
 
 def main() -> int:
-    top = argparse.ArgumentParser(description=__doc__)
-    top.add_argument("--qdisc", default=f"paqm {bl.ENOUGH}")
-    top.add_argument("--kind", default="rtp", choices=["rtp", "udp", "tcp"])
-    top.add_argument("--flows", type=int, default=100)
+    top = argparse.ArgumentParser(description=(__doc__ or "").rpartition("\n\n")[0])
+    top.add_argument("--qdisc", default=f"paqm {bl.ENOUGH}",
+                     help="queue and its options (%(default)s)")
+    top.add_argument("--kind", default="rtp", choices=["rtp", "udp", "tcp"],
+                     help="of packets (%(default)s)")
+    top.add_argument("--flows", type=int, default=100, help="flows (%(default)s)")
     top.add_argument("--inline", action="store_true", help="by source line of sch_paqm")
-    top.add_argument("--least", type=float, default=1.0, help="leave out smaller figures")
-    top.add_argument("--work", type=Path, default=Path("out/bench-qdisc/profile"))
+    top.add_argument("--least", type=float, default=1.0,
+                     help="leave out smaller figures (%(default)g)")
+    top.add_argument("--work", type=Path, default=Path("out/bench-qdisc/profile"),
+                     help="for logs and builds (%(default)s)")
     args = top.parse_args()
     case = bi.Case("profile", bl.Subject("profile", args.qdisc), args.kind, args.flows)
     try:

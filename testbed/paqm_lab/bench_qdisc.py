@@ -162,7 +162,8 @@ def print_tables(timed: dict[str, Turns], counted: Turns) -> None:
 
 def main() -> int:
     top = argparse.ArgumentParser(description=__doc__)
-    top.add_argument("--out", type=Path, default=Path("out/bench-qdisc"))
+    top.add_argument("--out", type=Path, default=Path("out/bench-qdisc"),
+                     help="for the results (%(default)s)")
     top.add_argument("--rounds", type=int, default=7, help="turns of each qdisc in real time")
     top.add_argument("--seconds", type=float, default=1.0, help="length of a turn")
     args = top.parse_args()

@@ -188,7 +188,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="A browser with the extension, and without.")
     parser.add_argument("browser", nargs="?", choices=sorted(CASES), default="chromium")
     parser.add_argument("--out", metavar="DIR", help="for the results (default out/browser, ...)")
-    parser.add_argument("--variant", action="append", default=[], metavar="NAME")
+    parser.add_argument("--variant", action="append", default=[], metavar="NAME",
+                        help="only this one")
     parser.add_argument("--judge", action="store_true", help="run nothing, judge what is there")
     parser.add_argument("--docs", action="store_true", help="likewise, and write docs/results")
     args = parser.parse_args()

@@ -67,7 +67,8 @@ def table(rows: list[Json]) -> list[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="How soon browsers follow maxBitrate.")
-    parser.add_argument("--out", default=str(cache.REPO / "out" / SCENARIO), metavar="DIR")
+    parser.add_argument("--out", default=str(cache.REPO / "out" / SCENARIO), metavar="DIR",
+                        help="for the results (%(default)s)")
     parser.add_argument("--docs", action="store_true", help="run nothing, write docs/results")
     args = parser.parse_args()
     out = Path(args.out).resolve()

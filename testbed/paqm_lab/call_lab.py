@@ -77,8 +77,9 @@ def capture_error(shown_by: Path, sent_by: Path) -> float:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("out/call"))
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--out", type=Path, default=Path("out/call"),
+                        help="for the results (%(default)s)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the run (%(default)s)")
     args = parser.parse_args()
     out = args.out.resolve()
     try:

@@ -124,8 +124,10 @@ def check(name: str, end: str, good: bool, source: str) -> dict[str, Any]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("out/call-live"))
-    parser.add_argument("--duration", type=int, default=call_lab.DURATION, metavar="S")
+    parser.add_argument("--out", type=Path, default=Path("out/call-live"),
+                        help="for the results (%(default)s)")
+    parser.add_argument("--duration", type=int, default=call_lab.DURATION, metavar="S",
+                        help="seconds (%(default)s)")
     args = parser.parse_args()
     out = args.out.resolve()
     try:

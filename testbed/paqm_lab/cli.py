@@ -269,9 +269,11 @@ def parser(command: str = "") -> argparse.ArgumentParser:
     run_in.add_argument("--kernel", metavar="X.Y", help="Debian's kernel of that release")
     run_in.add_argument("--real-time", action="store_true", help="native time, for CPU cost")
     run_in.add_argument("--no-modules", action="store_true", help="do not build the modules")
-    run_in.add_argument("--seed", type=int, default=1, metavar="N")
+    run_in.add_argument("--seed", type=int, default=1, metavar="N",
+                        help="seed of the run (%(default)s)")
     run_in.add_argument("--memory", help="of the guest (default 1G, 512M with --debug-kernel)")
-    run_in.add_argument("--timeout", type=float, default=600.0, metavar="S", help="wall seconds")
+    run_in.add_argument("--timeout", type=float, default=600.0, metavar="S",
+                        help="wall seconds (%(default)g)")
     run_in.add_argument(
         "--job-dir", metavar="DIR", help="where to keep logs (default: in TMPDIR, if it fails)"
     )
@@ -293,7 +295,8 @@ def parser(command: str = "") -> argparse.ArgumentParser:
         commands.add_parser(name, help=what, add_help=False)
 
     build = commands.add_parser("kernel", help="fetch and build the lab's kernels")
-    build.add_argument("variant", nargs="?", choices=sorted(kernel.FRAGMENTS), default="lab")
+    build.add_argument("variant", nargs="?", choices=sorted(kernel.FRAGMENTS), default="lab",
+                       help="(%(default)s)")
     build.add_argument("--kernel", metavar="X.Y", help="Debian's kernel of that release")
     build.add_argument(
         "--lock", action="store_true", help="instead: write source.lock anew, for the newest source"

@@ -139,7 +139,8 @@ def main() -> int:
     parser.add_argument("--figure", default="*", metavar="PATTERN", help="with * as in a shell")
     parser.add_argument("--flow", default="", metavar="PATTERN",
                         help="figures of these flows (default: those of the whole run)")
-    parser.add_argument("--format", choices=("table", "json", "csv"), default="table")
+    parser.add_argument("--format", choices=("table", "json", "csv"), default="table",
+                        help="(%(default)s)")
     args = parser.parse_args()
     (a, in_a), (b, in_b) = group(args.a), group(args.b)
     rows, pairs = compare(a, b, in_a | in_b, args.flow, args.figure)

@@ -68,9 +68,11 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="P-AQM beside the queues and senders of today.")
     parser.add_argument("--rows", metavar="NAME,...", help="only these (with * as in a shell)")
     parser.add_argument("--systems", metavar="NAME,...", help="only these, likewise")
-    parser.add_argument("--seeds", type=_seeds, default=[SEEDS[0]], metavar="N,...")
+    parser.add_argument("--seeds", type=_seeds, default=[SEEDS[0]], metavar="N,...",
+                        help=f"({SEEDS[0]})")
     parser.add_argument("--full", action="store_true", help="all seeds of the suite")
-    parser.add_argument("--out", default=str(cache.REPO / "out" / "head-to-head"), metavar="DIR")
+    parser.add_argument("--out", default=str(cache.REPO / "out" / "head-to-head"), metavar="DIR",
+                        help="for the results (%(default)s)")
     parser.add_argument("--jobs", type=int, default=suite.JOBS, metavar="N",
                         help="guests at a time (%(default)s)")
     parser.add_argument("--again", action="store_true", help="repeat runs whose result is there")

@@ -136,7 +136,7 @@ def bound(trace: I64, known: str, part_percent: int) -> Bound:
 def main() -> int:
     options = argparse.ArgumentParser(description="Media's wait for a link, under an oracle.")
     options.add_argument("link", nargs="*", default=list(linktrace.KINDS), metavar="LINK")
-    options.add_argument("--seed", type=int, default=1)
+    options.add_argument("--seed", type=int, default=1, help="seed of the run (%(default)s)")
     options.add_argument("--json", action="store_true")
     args = options.parse_args()
     unknown = set(args.link) - set(linktrace.KINDS)

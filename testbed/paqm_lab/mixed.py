@@ -161,13 +161,14 @@ def points(args: argparse.Namespace, chosen: list[tuple[Case, int]]) -> list[Run
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cases", metavar="NAME,...", help="only these (with * as in a shell)")
     parser.add_argument("--queues", metavar="NAME,...", help="only these of paqm, fq_codel, cake")
-    parser.add_argument("--seeds", type=_numbers, metavar="N,...")
+    parser.add_argument("--seeds", type=_numbers, metavar="N,...", help="instead of the cases' own")
     parser.add_argument("--followers", type=_numbers, metavar="N,...",
                         help=f"numbers of followers in the mixes ({GRID})")
     parser.add_argument("--deaf", type=_numbers, metavar="N,...",
                         help=f"numbers of libwebrtc senders in the mixes ({GRID})")
     parser.add_argument("--full", action="store_true", help="the whole grid, five seeds")
-    parser.add_argument("--out", default=str(cache.REPO / "out" / "mixed"), metavar="DIR")
+    parser.add_argument("--out", default=str(cache.REPO / "out" / "mixed"), metavar="DIR",
+                        help="for the results (%(default)s)")
     parser.add_argument("--jobs", type=int, default=suite.JOBS, metavar="N",
                         help="guests at a time (%(default)s)")
     parser.add_argument("--paqm-words", default="", metavar="WORDS",

@@ -54,14 +54,17 @@ def choose(args: argparse.Namespace) -> list[Place]:
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--points", metavar="NAME,...", help="only these (with * as in a shell)")
     parser.add_argument("--variants", metavar="NAME,...", help="only these of paqm, rtt-auto")
-    parser.add_argument("--seed", type=int, default=1, metavar="N")
+    parser.add_argument("--seed", type=int, default=1, metavar="N",
+                        help="seed of the run (%(default)s)")
     parser.add_argument("--full", action="store_true", help="the whole grid")
-    parser.add_argument("--out", default=str(cache.REPO / "out" / "regimes"), metavar="DIR")
+    parser.add_argument("--out", default=str(cache.REPO / "out" / "regimes"), metavar="DIR",
+                        help="for the results (%(default)s)")
     parser.add_argument(
         "--jobs", type=int, default=suite.JOBS, metavar="N", help="guests at a time (%(default)s)"
     )
     parser.add_argument("--judge", action="store_true", help="run nothing, judge what is there")
-    parser.add_argument("--docs", action="store_true", help="run nothing, write page and data")
+    parser.add_argument("--docs", action="store_true",
+                        help="run nothing, write docs/regimes.md and its data")
     parser.add_argument("--again", action="store_true", help="repeat runs whose result is there")
     parser.add_argument("--pcap", action="store_true", help="keep packet logs and all raw logs")
     parser.add_argument("--list", action="store_true", help="list the points")

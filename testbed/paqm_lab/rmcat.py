@@ -172,8 +172,10 @@ def table(data: Json) -> str:
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cases", metavar="ID,...", help="only these")
     parser.add_argument("--systems", metavar="NAME,...", help=f"only these of {', '.join(SYSTEMS)}")
-    parser.add_argument("--seed", type=int, default=1, metavar="N")
-    parser.add_argument("--out", default=str(cache.REPO / "out" / "rmcat"), metavar="DIR")
+    parser.add_argument("--seed", type=int, default=1, metavar="N",
+                        help="seed of the run (%(default)s)")
+    parser.add_argument("--out", default=str(cache.REPO / "out" / "rmcat"), metavar="DIR",
+                        help="for the results (%(default)s)")
     parser.add_argument(
         "--jobs", type=int, default=suite.JOBS, metavar="N", help="guests at a time (%(default)s)"
     )

@@ -166,8 +166,10 @@ def result(out: Path, seed: int) -> Json:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--systems", metavar="NAME,...", help=f"only these of {', '.join(SYSTEMS)}")
-    parser.add_argument("--seed", type=int, default=1, metavar="N")
-    parser.add_argument("--out", default=str(cache.REPO / "out" / "sfu"), metavar="DIR")
+    parser.add_argument("--seed", type=int, default=1, metavar="N",
+                        help="seed of the run (%(default)s)")
+    parser.add_argument("--out", default=str(cache.REPO / "out" / "sfu"), metavar="DIR",
+                        help="for the results (%(default)s)")
     parser.add_argument("--jobs", type=int, default=suite.JOBS, metavar="N",
                         help="guests at a time (%(default)s)")  # fmt: skip
     parser.add_argument("--judge", action="store_true", help="run nothing, judge what is there")

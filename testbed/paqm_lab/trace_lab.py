@@ -181,8 +181,9 @@ def checks(variants: list[dict[str, Any]]) -> list[Check]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("out/trace"))
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--out", type=Path, default=Path("out/trace"),
+                        help="for the results (%(default)s)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the run (%(default)s)")
     parser.add_argument("--flows", type=int, default=FLOWS, help="(%(default)s)")
     args = parser.parse_args()
     out = args.out.resolve()

@@ -2,6 +2,7 @@
 """The command line: every experiment is a subcommand of paqm-lab, under its own name."""
 
 import os
+import re
 import subprocess
 
 import pytest
@@ -11,10 +12,15 @@ from paqm_lab import cache, cli
 LAB = cache.TESTBED / "paqm-lab"
 
 
-@pytest.mark.parametrize("name", cli.EXPERIMENTS)
+@pytest.mark.parametrize("name", [*cli.EXPERIMENTS, *cli.SUITES])
 def test_an_experiment_knows_its_name(name: str) -> None:
-    done = subprocess.run([LAB, name, "--help"], capture_output=True, text=True)
+    """And what its options take, and which page it writes."""
+    done = subprocess.run([LAB, name, "--help"], capture_output=True, text=True,
+                          env=os.environ | {"COLUMNS": "200"})
     assert done.returncode == 0 and done.stdout.startswith(f"usage: paqm-lab {name} ")
+    assert not re.findall(r"^  --[a-z-]+ \S+$(?!\n {8})", done.stdout, re.MULTILINE)
+    for page in re.findall(r"write (docs/[\w-]+\.md)", done.stdout):
+        assert f"paqm-lab {name} --docs" in (cache.REPO / page).read_text()
 
 
 def test_experiments_are_listed() -> None:

@@ -26,7 +26,7 @@ from paqm_lab.errors import LabError
 Json = dict[str, Any]
 
 CATALOGUE = Book(
-    "catalogue", "Every published result, run again", table.rows, docs.DATA, docs.write,
+    "catalogue", "Every published result, run again", table.rows, docs.DATA, docs.PAGE, docs.write,
     docs.as_text, table.IDS,
 )  # fmt: skip
 
@@ -42,6 +42,10 @@ def _numbers(text: str) -> tuple[int, ...]:
         raise argparse.ArgumentTypeError(f"{text!r}: expected numbers such as 1,3,5") from None
 
 
+def _in_clone(path: Path) -> Path:
+    return path.relative_to(cache.REPO)
+
+
 def parser(book: Book) -> argparse.ArgumentParser:
     ap = argparse.ArgumentParser(description=f"{book.title}.")
     ap.add_argument("--rows", metavar="PATTERN,...", help="only these ids (with * as in a shell)")
@@ -54,12 +58,13 @@ def parser(book: Book) -> argparse.ArgumentParser:
         metavar="N",
         help="replications at a time (%(default)s)",
     )
-    ap.add_argument("--out", default=str(cache.REPO / "out" / book.name), metavar="DIR")
+    ap.add_argument("--out", default=str(cache.REPO / "out" / book.name), metavar="DIR",
+                    help="for the results (%(default)s)")
     ap.add_argument("--judge", action="store_true", help="run nothing, judge what is there")
     ap.add_argument(
         "--docs",
         action="store_true",
-        help=f"run nothing, write docs/{book.name}.md and docs/results/{book.name}.json",
+        help=f"run nothing, write {_in_clone(book.page)} and {_in_clone(book.data)}",
     )
     ap.add_argument("--list", action="store_true", help="list the rows")
     return ap

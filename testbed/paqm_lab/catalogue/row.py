@@ -94,6 +94,7 @@ class Book:
     title: str
     rows: Callable[[], dict[str, Row]]  # by id, in the order of the page
     data: Path  # what lands in docs/results
+    page: Path  # what it is for
     write: Callable[[str], list[Path]]  # data and page from the text of a result.json
     as_text: Callable[[Json], str]  # a row for the terminal
     ids: tuple[str, ...] = ()  # rows that there should be, where documents say so

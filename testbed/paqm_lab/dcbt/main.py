@@ -13,7 +13,8 @@ def rows() -> dict[str, Row]:
     return {row.id: row for row in cases.rows()}
 
 
-BOOK = Book("dcbt", "D-CBT and ChIPS as published", rows, docs.DATA, docs.write, docs.as_text)
+BOOK = Book("dcbt", "D-CBT and ChIPS as published", rows, docs.DATA, docs.PAGE, docs.write,
+            docs.as_text)  # fmt: skip
 
 
 def main() -> int:

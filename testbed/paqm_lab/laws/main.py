@@ -13,8 +13,8 @@ def rows() -> dict[str, Row]:
     return {row.id: row for row in (*cases.rows(), *stabmap.rows())}
 
 
-LAWS = Book("laws", "Laws side by side, and where they are stable", rows, docs.DATA, docs.write,
-            docs.as_text)  # fmt: skip
+LAWS = Book("laws", "Laws side by side, and where they are stable", rows, docs.DATA,
+            docs.PAGE, docs.write, docs.as_text)  # fmt: skip
 
 
 def main() -> int:

@@ -153,7 +153,8 @@ def run_all(
 def main() -> int:
     known = all_cases()
     ap = argparse.ArgumentParser(description=__doc__)
-    ap.add_argument("--out", default=str(cache.REPO / "out" / "multirouter"))
+    ap.add_argument("--out", default=str(cache.REPO / "out" / "multirouter"),
+                    help="for the results (%(default)s)")
     ap.add_argument("--judge", action="store_true", help="run nothing, judge the logs again")
     ap.add_argument(
         "--docs", metavar="FILE", help="figures below the mark in FILE, diagram into img/ beside it"

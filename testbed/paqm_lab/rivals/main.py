@@ -13,7 +13,8 @@ def rows() -> dict[str, Row]:
     return {row.id: row for row in cases.rows()}
 
 
-RIVALS = Book("rivals", "P-AQM beside its rivals", rows, docs.DATA, docs.write, docs.as_text)
+RIVALS = Book("rivals", "P-AQM beside its rivals", rows, docs.DATA, docs.PAGE, docs.write,
+              docs.as_text)  # fmt: skip
 
 
 def main() -> int:
