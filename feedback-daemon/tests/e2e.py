@@ -77,8 +77,8 @@ def check_refusals(t: Trial, client: Client) -> None:
     udp = struct.pack("!HHHH", SPORT, DPORT, 8 + len(spoof), 0) + spoof
     t.raw.sendto(ip_header(SENDER_IP, ROUTER_IP, 17, 20 + len(udp)) + udp, (SENDER_IP, 0))
     t.expect_refusal("quote_unknown", message(quote(spoof), 2, 900_000.0))
-    while not client.silent():  # on a busy machine the advice from before ends meanwhile
-        assert client.rate().bps in (0, 850_000), "a refused message was pushed"
+    while not client.silent():  # on a busy machine the advice of either router ends meanwhile
+        assert client.rate().bps in (0, 600_000, 850_000), "a refused message was pushed"
 
 
 def check_ip_refusals(t: Trial) -> None:
