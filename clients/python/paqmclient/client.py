@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import math
 import os
 import select
@@ -21,12 +22,14 @@ from paqmclient import records
 from paqmclient.records import Cause, Rate, Registered, Registration
 
 PATH = "/run/paqmd/client.sock"  # overridden by $PAQM_SOCKET
+PATH_MAX = 107  # bytes of a socket's path
 GRACE = 3.0  # s that an allowance outlives the connection that gave it
 # Advice holds for three periods of its router, within these limits, s. Then paqmd says that it has
 # expired; if it does not for LIFE_MORE, it hangs.
 LIFE_MIN, LIFE_MAX, LIFE_MORE = 3.0, 30.0, 1.0
 RETRY = 0.5  # s between attempts to connect
 AGAIN_MIN, AGAIN_MAX = 0.5, 8.0  # s until a refused flow is registered again
+WAIT_MAX = 1000.0  # s of one wait; poll() takes no number that is too large
 # Errors that lie in the registration itself, and remain.
 _HOPELESS = (22, 97)  # EINVAL, EAFNOSUPPORT
 
@@ -62,13 +65,17 @@ def _now() -> float:
 class Client:
     """A client of paqmd, which need not be there yet.
 
-    Calls must not overlap. `path`: paqmd's socket; without it $PAQM_SOCKET, else PATH.
+    Calls must not overlap, but close() may come while updates() waits. `path`: paqmd's socket;
+    without it $PAQM_SOCKET, else PATH. Raises OSError: ENAMETOOLONG.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         self.path = os.fspath(path or os.environ.get("PAQM_SOCKET") or PATH)
+        if len(os.fsencode(self.path)) > PATH_MAX:
+            raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), self.path)
         #: why paqmd is not connected, as text; None if it is
         self.trouble: str | None = None
+        self._closed = False
         self._sock: socket.socket | None = None
         self._retry: float | None = None
         self._flows: dict[int, _Flow] = {}
@@ -88,11 +95,12 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Disconnect; paqmd forgets the flows."""
+        """Disconnect, for good; paqmd forgets the flows, next() has no news, updates() ends."""
         self._unwatch()
         if self._sock:
             self._sock.close()
-        self._sock = None
+        self._closed, self._sock, self._retry = True, None, None
+        self.trouble = "the client is closed"
         self._flows.clear()
 
     def add(
@@ -103,10 +111,12 @@ class Client:
 
         Addresses are IPv4 or IPv6, source "": any; ssrc 0: any; limits in bit/s at the IP level.
         Raises OSError: EINVAL (no address, a port or limit out of range), EAFNOSUPPORT (from IPv4
-        to IPv6 or the other way). The answer comes as advice. A refusal because of others
-        (another client has these packets, no room) is told once and tried again, after half a
-        second and then at increasing intervals of up to 8 s.
+        to IPv6 or the other way), EBADF (after close()). The answer comes as advice. A refusal
+        because of others (another client has these packets, no room) is told once and tried again,
+        after half a second and then at increasing intervals of up to 8 s.
         """
+        if self._closed:
+            raise OSError(errno.EBADF, self.trouble)
         self._last += 1
         flow = Registration(
             self._last, source, source_port, destination, destination_port, ssrc, floor_bps,
@@ -141,25 +151,28 @@ class Client:
         return bool(self._sock and self._put(record))
 
     def next(self, timeout: float | None = None) -> Advice | None:
-        """The next update; None if none comes within `timeout` seconds (None: wait)."""
-        end = None if timeout is None else time.monotonic() + timeout
+        """The next update; None after close(), or if none comes within `timeout` seconds (None:
+        wait)."""
+        end = math.inf if timeout is None else time.monotonic() + timeout
         while not (advice := self.poll()):
-            left = None if end is None else end - time.monotonic()
-            if left is not None and left <= 0:
+            left = end - time.monotonic()
+            if self._closed or left <= 0:
                 return None
+            wait = select.poll()  # unlike select() it takes descriptors above 1023
+            if self._sock:
+                room = select.POLLOUT if self._untold or self._gone else 0
+                wait.register(self._sock, select.POLLIN | room)
             due = self._due()
-            waits = [t for t in (left, due) if t is not None]
-            want = [self._sock] if self._sock else []
-            room = want if self._untold or self._gone else []
-            select.select(want, room, [], min(waits) if waits else None)
+            wait.poll(math.ceil(1000 * min(left, WAIT_MAX if due is None else due, WAIT_MAX)))
         return advice
 
     async def updates(self) -> AsyncIterator[Advice]:
-        """Updates for ever, in an asyncio loop."""
-        while True:
-            while advice := self.poll():
+        """Updates in an asyncio loop, until the client is closed."""
+        while not self._closed:
+            if advice := self.poll():
                 yield advice
-            await self._ready()
+            else:
+                await self._ready()
 
     async def _ready(self) -> None:
         """Until the socket, a timer or another call asks for poll()."""
@@ -203,18 +216,20 @@ class Client:
         return None
 
     def fileno(self) -> int:
-        """The socket, for a select() of one's own beside timeouts of 0.5 s; -1: not connected."""
+        """The socket, for a poll() of one's own beside timeouts of 0.5 s; -1: not connected."""
         return self._sock.fileno() if self._sock else -1
 
     # The connection
 
     def _connect(self) -> None:
-        sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        sock.setblocking(False)
+        sock = None
         try:
+            sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            sock.setblocking(False)
             sock.connect(self.path)
         except OSError as err:
-            sock.close()
+            if sock:
+                sock.close()
             self._lose(os.strerror(err.errno or 0))
             return
         self._sock, self._retry, self.trouble = sock, None, None

@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+"""The client beside a socket that is not paqmd's: descriptors that run out or have high numbers,
+the end of a client, paths."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import resource
+import socket
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from paqmclient import Client, records  # noqa: E402
+
+PATIENCE = 30.0
+SELECT_MAX = 1024  # descriptors that select() takes
+
+
+class Daemon:
+    """One that answers nothing by itself."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.socket.bind(str(path))
+        self.socket.listen()
+        self.socket.setblocking(False)
+
+    def client(self, wants: Client) -> socket.socket:
+        """The connection of this client, once it makes one."""
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            assert wants.next(0.05) is None
+            try:
+                return self.socket.accept()[0]
+            except BlockingIOError:
+                pass
+        raise AssertionError(f"not connected: {wants.trouble}")
+
+    def end(self) -> None:
+        """The path is free again."""
+        self.socket.close()
+        self.path.unlink()
+
+
+def refusal(flow: int) -> bytes:
+    """An answer that is news."""
+    return records._record(records._REGISTERED, records._REGISTERED_BODY.pack(flow, errno.EEXIST))
+
+
+def check_descriptors(path: Path) -> None:
+    """A process without descriptors left is trouble, no exception."""
+    daemon = Daemon(path)
+    client = Client(path)
+    first = daemon.client(client)
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, limits[1]))
+    with ExitStack() as held:
+        held.callback(resource.setrlimit, resource.RLIMIT_NOFILE, limits)
+        first.close()
+        assert client.poll() is None and client.trouble
+        while True:
+            try:
+                held.callback(os.close, os.dup(0))
+            except OSError:
+                break
+        end = time.monotonic() + PATIENCE
+        while client.trouble != os.strerror(errno.EMFILE):
+            assert client.next(0.05) is None and time.monotonic() < end, client.trouble
+    daemon.client(client).close()
+    client.close()
+    daemon.end()
+    print("ok: no descriptors left", flush=True)
+
+
+def check_high(path: Path) -> None:
+    """A socket with a number that select() does not take."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 2 * SELECT_MAX), hard))
+    daemon = Daemon(path)
+    with ExitStack() as held:
+        highest = 0
+        while highest < SELECT_MAX:
+            highest = os.dup(0)
+            held.callback(os.close, highest)
+        with Client(path) as client:
+            assert client.fileno() > SELECT_MAX
+            assert client.next(0.01) is None
+            flow = client.add("", 5004, "192.0.2.7", 6000)
+            with daemon.client(client) as server:
+                server.send(refusal(flow))
+                advice = client.next(float("inf"))
+                assert advice and advice.error == errno.EEXIST, advice
+    daemon.end()
+    print("ok: a descriptor above 1024", flush=True)
+
+
+async def waiting(client: Client, also: bool) -> None:
+    """close() ends a task that waits, and one that is just told."""
+    told = []
+
+    async def follow() -> None:
+        async for advice in client.updates():
+            told.append(advice)
+            client.close()
+
+    task = asyncio.create_task(follow())
+    await asyncio.sleep(0.1)
+    if not also:
+        client.close()
+    await asyncio.wait_for(task, PATIENCE)
+    assert len(told) == also
+
+
+def check_close(path: Path) -> None:
+    """A client that is closed connects no more, and nobody waits for it."""
+    daemon = Daemon(path)
+    client = Client(path)
+    daemon.client(client)
+    asyncio.run(waiting(client, False))
+    client = Client(path)
+    flow = client.add("", 5004, "192.0.2.7", 6000)
+    server = daemon.client(client)
+    server.send(refusal(flow))
+    asyncio.run(waiting(client, True))
+    assert server.recv(512) and not server.recv(512), "it is not gone"
+    assert client.next() is None and client.fileno() == -1
+    try:
+        client.add("", 5004, "192.0.2.7", 6000)
+        raise AssertionError("a flow was taken after close()")
+    except OSError as err:
+        assert err.errno == errno.EBADF
+    daemon.end()
+    apart = Client(path)
+    apart.close()
+    daemon = Daemon(path)
+    apart._retry = 0.0 if apart._retry else None  # its pause is over
+    assert apart.poll() is None and apart.fileno() == -1, "it has connected after close()"
+    daemon.end()
+    print("ok: close()", flush=True)
+
+
+def check_path(path: Path) -> None:
+    """What is no address is said at once."""
+    for name, fault in (
+        ("x" * 107, 0),
+        ("x" * 108, errno.ENAMETOOLONG),
+        ("ä" * 54, errno.ENAMETOOLONG),
+    ):
+        got = 0
+        try:
+            Client(name).close()
+        except OSError as err:
+            got = err.errno or 0
+        assert got == fault, (name, got)
+    with Client(path) as client:
+        assert client.trouble == os.strerror(errno.ENOENT)
+    print("ok: paths", flush=True)
+
+
+def main() -> int:
+    with tempfile.TemporaryDirectory() as home:
+        for check in check_descriptors, check_high, check_close, check_path:
+            check(Path(home) / "socket")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
