@@ -40,7 +40,7 @@ func obey(c *client.Client, words []string) error {
 		if err != nil {
 			return err
 		}
-		n, err := numbers([]string{words[1], words[3], words[4], words[5], words[6]})
+		n, err := numbers([]string{words[1], words[3], words[4], words[5], words[6]}, 16, 16, 32, 64, 64)
 		if err != nil {
 			return err
 		}
@@ -54,29 +54,41 @@ func obey(c *client.Client, words []string) error {
 		}
 		return err
 	}
-	n, err := numbers(words[1:])
+	bits := widths[words[0]]
+	if bits == nil || len(bits) != len(words)-1 {
+		return fmt.Errorf("%s: expected add, limits, timing, status or remove", words[0])
+	}
+	n, err := numbers(words[1:], bits...)
 	if err != nil {
 		return err
 	}
-	switch {
-	case words[0] == "limits" && len(n) == 3:
+	switch words[0] {
+	case "limits":
 		return c.Limits(n[0], n[1], n[2])
-	case words[0] == "timing" && len(n) == 3:
+	case "timing":
 		return c.Change(n[0], func(f *client.Flow) {
 			f.GOP = time.Duration(n[1]) * time.Microsecond
 			f.Answer = time.Duration(n[2]) * time.Microsecond
 		})
-	case words[0] == "status" && len(n) == 4:
+	case "status":
 		return c.Status(n[0], n[1], uint32(n[2]), uint32(n[3]))
-	case words[0] == "remove" && len(n) == 1:
+	default:
 		return c.Remove(n[0])
 	}
-	return fmt.Errorf("%s: expected add, limits, timing, status or remove", words[0])
 }
 
-func numbers(words []string) (found []uint64, err error) {
-	for _, word := range words {
-		n, err := strconv.ParseUint(word, 10, 64)
+// widths are the bits of a command's numbers.
+var widths = map[string][]int{
+	"limits": {64, 64, 64},
+	"timing": {64, 32, 32},
+	"status": {64, 64, 32, 32},
+	"remove": {64},
+}
+
+// numbers reads as many words, each of so many bits: one that is cut would mean another flow.
+func numbers(words []string, bits ...int) (found []uint64, err error) {
+	for i, word := range words {
+		n, err := strconv.ParseUint(word, 10, bits[i])
 		if err != nil {
 			return nil, err
 		}
