@@ -170,7 +170,7 @@ impl Client {
 
     /// The next update; `None` if none comes in time (without a time: wait).
     pub fn next(&mut self, timeout: Option<Duration>) -> Option<Advice> {
-        let end = timeout.map(|t| Instant::now() + t);
+        let end = timeout.and_then(|t| Instant::now().checked_add(t));
         loop {
             if let Some(advice) = self.poll() {
                 return Some(advice);
