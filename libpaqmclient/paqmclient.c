@@ -158,6 +158,7 @@ int paqm_client_add(struct paqm_client *c, const char *source, uint16_t source_p
 	c->flow[i].again_ns = 0;
 	c->flow[i].ends_ns = NEVER;
 	c->flow[i].lost = false;
+	c->flow[i].said = 0;
 	c->flow[i].advice = (struct paqm_client_advice){.flow = i};
 	untold(c);
 	return i;

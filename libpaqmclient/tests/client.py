@@ -162,6 +162,12 @@ def check_advice(t: Trial, library: str) -> None:
     assert client.lib.paqm_client_remove(client.c, flow) == -2
     gone = lambda: client.next(0.02) is None and not t.ask("flows")["flows"]  # noqa: E731
     t.until(gone, "the flow to be gone")
+    more: list[int] = []
+    while flow not in more:
+        more.append(client.add(SPORT + 1 + len(more)))
+    assert client.lib.paqm_client_said(client.c, flow) == 0, "it is told of the former one"
+    for number in more:
+        assert client.lib.paqm_client_remove(client.c, number) == 0
     assert client.add() >= 0
     client.expect(NONE)
     print("ok: advice, limits, refusal", flush=True)
