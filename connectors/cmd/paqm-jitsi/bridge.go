@@ -48,6 +48,8 @@ type endpoint struct {
 	bridge   *websocket.Conn
 	pairs    map[[2]netip.AddrPort]*pair // from here to there
 	rate     rate
+	news     chan float64 // what the bridge is to assume and has not been told
+	saying   sync.Mutex
 }
 
 // name is whose check it says it is. Another who says so from elsewhere is tried for himself.
@@ -102,6 +104,7 @@ func (c *connector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e := &endpoint{
 		name: strings.TrimPrefix(r.URL.Path, channel), password: r.URL.Query().Get("pwd"), bridge: bridge,
 		pairs: map[[2]netip.AddrPort]*pair{}, rate: rate{ceiling: float64(c.ceiling)},
+		news: make(chan float64, 1),
 	}
 	server := websocket.Server{
 		Handshake: func(*websocket.Config, *http.Request) error { return nil }, // the bridge has judged it
@@ -264,8 +267,7 @@ func (c *connector) onAdvice(a client.Advice) {
 	}
 }
 
-// tell sends the bridge what has changed. The lock is held: a message is a few bytes, and a bridge that
-// takes none for seconds is given up.
+// tell has the bridge told what has changed. The lock is held.
 func (c *connector) tell(e *endpoint, now time.Time) {
 	e.rate.advice = 0
 	for _, p := range e.pairs { // packets go one way, and only what is sent is advised on
@@ -274,9 +276,31 @@ func (c *connector) tell(e *endpoint, now time.Time) {
 		}
 	}
 	if bps, ok := e.rate.next(now); ok {
+		e.assume(bps)
+		go e.say()
+	}
+}
+
+// assume makes this the newest that the bridge is to be told. The lock is held.
+func (e *endpoint) assume(bps float64) {
+	select {
+	case <-e.news:
+	default:
+	}
+	e.news <- bps
+}
+
+// say tells the bridge the newest, unless another has. It is called without the lock: a bridge that takes
+// nothing for seconds, and is given up then, holds nobody else up.
+func (e *endpoint) say() {
+	e.saying.Lock()
+	defer e.saying.Unlock()
+	select {
+	case bps := <-e.news:
 		if write(e.bridge, websocket.TextFrame, []byte(message(bps))) != nil {
 			e.bridge.Close()
 		}
+	default:
 	}
 }
 
@@ -303,11 +327,18 @@ func (c *connector) look(now time.Time) {
 
 // leave gives the bridge its own estimate back.
 func (c *connector) leave() {
+	var told sync.WaitGroup
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	for e := range c.endpoints {
-		_ = write(e.bridge, websocket.TextFrame, []byte(message(own)))
+		e.assume(own)
+		told.Add(1)
+		go func() {
+			defer told.Done()
+			e.say()
+		}()
 	}
+	c.mu.Unlock()
+	told.Wait()
 }
 
 func (c *connector) run(ctx context.Context) error {
