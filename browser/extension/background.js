@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The extension's worker: brings the flows of all pages to paqm-native-host and advice back to the
- * page that each flow is of. Pages are not trusted: a tab has a number of flows, a frame one of messages,
- * only members that are known go on, and a page hears of its own flows only.
+ * page that each flow is of. Pages are not trusted: a tab has a number of flows, tab and frame have one of
+ * messages, only members that are known go on, and a page hears of its own flows only.
  */
 
 import { Registry } from './registry.js';

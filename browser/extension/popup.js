@@ -23,14 +23,19 @@ export function who({ limit, router, cause, text, policed, overload }) {
 }
 
 /** What stands below the table. */
-export function trouble({ host, paqmd, flows }) {
+export function trouble({ host, paqmd, flows, refused }) {
+  const found = [];
   if (!flows.length) {
-    return 'No page sends video or sound.';
+    found.push('No page sends video or sound.');
+  } else if (!host.connected) {
+    found.push(`paqm-native-host cannot be reached: ${host.text || 'starting'}`);
+  } else if (!paqmd.connected) {
+    found.push(`paqmd cannot be reached: ${paqmd.text || 'connecting'}`);
   }
-  if (!host.connected) {
-    return `paqm-native-host cannot be reached: ${host.text || 'starting'}`;
+  if (refused) {
+    found.push(`Messages of pages that ask for too much, refused: ${refused}`);
   }
-  return paqmd.connected ? '' : `paqmd cannot be reached: ${paqmd.text || 'connecting'}`;
+  return found.join(' ');
 }
 
 function show(state) {

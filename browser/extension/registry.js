@@ -5,7 +5,7 @@
  */
 
 const FLOWS = 16; // of a tab: a page may have any number of frames
-const MESSAGES = 50; // of a frame within a second; page.js sends one a flow, and few more
+const MESSAGES = { frame: 50, tab: 100 }; // within a second; page.js sends one a flow, and few more
 const WHOLE = ['source_port', 'destination_port', 'ssrc'];
 const TEXT = ['source', 'destination'];
 const TUPLE = ['source', 'source_port', 'destination', 'destination_port'];
@@ -16,14 +16,15 @@ export class Registry {
   /** @param send takes a message for paqm-native-host */
   constructor(send) {
     Object.assign(this, { send, pages: new Set(), flows: new Map(), next: 1 });
-    Object.assign(this, { second: 0, counts: new Map() }); // of messages, by tab and frame
+    Object.assign(this, { second: 0, counts: new Map() }); // of messages, by frame and tab
+    this.refused = 0; // messages above that
     this.host = { connected: false, text: '' };
     this.paqmd = { connected: false, text: '' };
   }
 
   /** A page, or a frame of one. @param tell takes a message for it */
   open(tell, origin, tab, frame) {
-    const page = { tell, origin, tab, place: `${tab} ${frame}`, own: new Map() };
+    const page = { tell, origin, tab, frame, own: new Map() };
     this.pages.add(page);
     return page;
   }
@@ -44,9 +45,9 @@ export class Registry {
       this.counts.clear();
     }
     // by the frame, not the page: that is a new one whenever it connects
-    const count = (this.counts.get(page.place) ?? 0) + 1;
-    this.counts.set(page.place, count);
-    if (count > MESSAGES) {
+    const frame = this.count(`${page.tab} ${page.frame}`);
+    if (frame > MESSAGES.frame || this.count(`${page.tab}`) > MESSAGES.tab) {
+      this.refused++;
       return false;
     }
     const { op, pc, flow } = message ?? {};
@@ -67,6 +68,12 @@ export class Registry {
       }
     }
     return true;
+  }
+
+  count(place) {
+    const count = (this.counts.get(place) ?? 0) + 1;
+    this.counts.set(place, count);
+    return count;
   }
 
   add(page, name, message) {
@@ -150,7 +157,7 @@ export class Registry {
   /** For the popup. */
   state() {
     return {
-      host: this.host, paqmd: this.paqmd,
+      host: this.host, paqmd: this.paqmd, refused: this.refused,
       flows: [...this.flows.values()].map((
         { page, at, rate, sent, limit, router, cause, text, policed, overload }) => ({
         origin: page.origin, at, rate, sent, limit, router, cause, text, policed, overload,

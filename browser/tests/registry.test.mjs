@@ -81,6 +81,22 @@ test('messages are counted by frame, however often it connects', () => {
   assert.equal(ask(first.page, 1000), false, 'what comes behind the cut');
 });
 
+test('messages are counted by tab, however many frames it makes', () => {
+  const { registry, open } = start();
+  const message = { op: 'sent', pc: 1, flow: 1, bps: 1 };
+  let taken = 0;
+  for (let i = 0; i < 100; i++) {
+    const { page } = open('https://a.example', 1);
+    for (let j = 0; j < 10; j++) {
+      taken += registry.ask(page, message, 0);
+    }
+  }
+  assert.equal(taken, 100);
+  assert.equal(registry.state().refused, 900);
+  assert.equal(registry.ask(open('https://b.example', 2).page, message, 0), true, 'another tab');
+  assert.equal(registry.ask(open('https://a.example', 1).page, message, 1000), true, 'later');
+});
+
 test('frames of one tab do not take the places of others', () => {
   const { host, registry, open } = start();
   const frames = [1, 2, 3, 4].map(() => open('https://a.example', 1));
@@ -151,4 +167,5 @@ test('the popup in words', () => {
   const state = { host: { connected: true }, paqmd: { connected: false, text: 'No such file' } };
   assert.match(trouble({ ...state, flows: [flow] }), /paqmd cannot be reached: No such file/);
   assert.match(trouble({ ...state, flows: [] }), /No page/);
+  assert.match(trouble({ ...state, flows: [], refused: 2 }), /refused: 2/);
 });
