@@ -18,10 +18,14 @@ function down(message) {
   document.dispatchEvent(new CustomEvent('paqm-down', { detail: JSON.stringify(message) }));
 }
 
-/** The worker was stopped, the extension renewed, or the page has asked for too much. */
+/**
+ * The worker was stopped, the extension renewed, or the page has asked for too much. Nobody says any more
+ * that advice ends, so the page hears of it twice: to give up its caps, and to begin anew.
+ */
 function ended() {
   port = null;
   waiting = true;
+  down({ event: 'lost' });
   pause = Date.now() < begun + STEADY ? Math.min(2 * pause, PAUSE.most) : PAUSE.least;
   setTimeout(() => {
     waiting = false;

@@ -58,17 +58,21 @@ function ports(name, sender) {
   return ends;
 }
 
+let native = null; // the port to paqm-native-host
 const host = []; // all that paqm-native-host was told, and when
 const opened = []; // the worker's ends of all pages' ports
 const onConnect = new Event();
 globalThis.chrome = {
   runtime: {
     onConnect,
-    connectNative: () => ({
-      onMessage: new Event(),
-      onDisconnect: new Event(),
-      postMessage: (message) => host.push({ at: clock.now, ...message }),
-    }),
+    connectNative() {
+      native = {
+        onMessage: new Event(),
+        onDisconnect: new Event(),
+        postMessage: (message) => host.push({ at: clock.now, ...message }),
+      };
+      return native;
+    },
   },
 };
 await import('../extension/background.js');
@@ -153,6 +157,32 @@ test('a connection that is closed is forgotten', async () => {
   await new Promise((done) => { setImmediate(done); });
   gc();
   assert.equal(last.deref(), undefined);
+});
+
+test('a page that the worker does not hear has no cap', async () => {
+  const { window } = load(5, Connection);
+  const pc = new window.RTCPeerConnection();
+  pc.changed.forEach((call) => call());
+  await clock.pass(1500);
+  const added = () => host.filter(({ op }) => op === 'add');
+  const advise = () => native.onMessage.fire(
+    { event: 'advice', flow: added().at(-1).flow, rate_bps: 0.9e6, cause: 'erf', router: '10.0.0.1' });
+  advise();
+  await clock.pass(2000);
+  assert.ok(pc.encodings[0].maxBitrate < 0.9e6);
+  const [worker] = opened;
+  worker.disconnect();
+  worker.onDisconnect.fire(worker);
+  await clock.pass(50);
+  assert.equal('maxBitrate' in pc.encodings[0], false, 'at once: nobody says that the advice ends');
+  assert.equal(added().length, 1);
+  await clock.pass(2000);
+  assert.equal(added().length, 2);
+  advise();
+  await clock.pass(1000);
+  assert.ok(pc.encodings[0].maxBitrate < 0.9e6);
+  pc.connectionState = 'closed';
+  await clock.pass(2000);
 });
 
 test('many connections outlive a stop of the worker', async () => {
