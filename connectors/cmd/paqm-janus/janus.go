@@ -199,7 +199,9 @@ func pictures(info *handleInfo) int {
 	return max(count, 1)
 }
 
-// parsePair reads "192.0.2.1:10000 [host,udp] <-> 192.0.2.7:40000 [prflx,udp]".
+// parsePair reads "192.0.2.1:10000 [host,udp] <-> 192.0.2.7:40000 [prflx,udp]". Where our end is not the
+// host's own it is what the viewer sees behind a NAT, while routers inside quote the host: any address will
+// do then, with the port, which most NATs keep. What a relay sends on is no flow of ours.
 func parsePair(text string) (local, remote netip.AddrPort, err error) {
 	ends := strings.Split(text, " <-> ")
 	if len(ends) != 2 {
@@ -222,6 +224,12 @@ func parsePair(text string) (local, remote netip.AddrPort, err error) {
 		if found[i], err = netip.ParseAddrPort(host + ":" + port); err != nil {
 			return local, remote, fmt.Errorf("pair %q: %w", text, err)
 		}
+	}
+	switch {
+	case strings.Contains(ends[0], "[relay,"):
+		return local, remote, fmt.Errorf("pair %q: what goes through a relay is not followed", text)
+	case !strings.Contains(ends[0], "[host,"):
+		found[0] = netip.AddrPortFrom(netip.Addr{}, found[0].Port())
 	}
 	return found[0], found[1], nil
 }

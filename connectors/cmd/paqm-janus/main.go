@@ -7,7 +7,9 @@
 //	paqm-janus --room 1234 --admin-secret S [--api-secret S] [--ceiling 2000000]
 //
 // Who is there, and by which addresses, is asked of the Admin API (handle_info); the rate is set by
-// the plugin's request `configure` in the publishers' own names. Without advice it is the ceiling, and so it is when the program is stopped.
+// the plugin's request `configure` in the publishers' own names. Without advice it is the ceiling, and so
+// it is when the program is stopped. Behind a NAT, 1:1 ones of clouds included, viewers are followed where
+// it keeps ports; what goes through a relay is not.
 package main
 
 import (
