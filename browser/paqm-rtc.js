@@ -120,6 +120,19 @@ export function sent({ pair, rtp, tuple }) {
   };
 }
 
+/** Makes an encoding what the page has asked for, within its part; 0: it is paused, undefined: all. */
+function give(encoding, { most, active }, part) {
+  encoding.active = active && part !== 0;
+  if (part) {
+    encoding.maxBitrate = Math.round(Math.max(LEAST, Math.min(part, most ?? Infinity)));
+  } else if (most === undefined) {
+    delete encoding.maxBitrate;
+  } else {
+    encoding.maxBitrate = most;
+  }
+  return encoding;
+}
+
 /** One connection that is followed. */
 class Flow {
   constructor(transport) {
@@ -421,33 +434,73 @@ export class Follower {
 
   /** A sender, and what the page itself has asked of its encodings. */
   known(sender) {
-    const one = this.senders.get(sender) ?? { sender, own: [], set: [], busy: false };
-    const { encodings = [] } = sender.getParameters();
+    const one = this.senders.get(sender) ?? this.meet(sender);
+    const { encodings } = this.read(one);
     const { width = 1280, height = 720 } = sender.track?.getSettings?.() ?? {};
-    if (!one.busy || one.own.length < encodings.length) { // else it may tell either
-      this.judge(one, encodings);
-    }
     one.wants = encodings.map(({ scaleResolutionDownBy: by = 1 }, i) => ({
       most: one.own[i].active ? one.own[i].most : 0,
       pixels: width * height / 921600 / by ** 2,
     }));
+    return one;
+  }
+
+  /**
+   * A sender from now on. The page sees of it what it has asked for itself, and what it asks is told from
+   * what we set: a layer that we have paused is none that it has turned off.
+   */
+  meet(sender) {
+    const one = {
+      sender, own: [], set: [], busy: false, asks: 0, // what the page has on its way
+      get: sender.getParameters.bind(sender), put: sender.setParameters.bind(sender),
+    };
+    sender.getParameters = () => {
+      const parameters = this.read(one);
+      parameters.encodings.forEach((encoding, i) => give(encoding, one.own[i]));
+      return parameters;
+    };
+    sender.setParameters = async (parameters, ...more) => {
+      const own = parameters.encodings.map(({ maxBitrate, active = true }) => ({ most: maxBitrate, active }));
+      const encodings = parameters.encodings.map((encoding, i) => (
+        give({ ...encoding }, own[i], one.parts?.[i])));
+      one.asks++;
+      try {
+        await one.put({ ...parameters, encodings }, ...more);
+        Object.assign(one, { own, set: encodings });
+        one.cap = one.parts ? NaN : one.cap; // the next look shares anew
+      } finally {
+        one.asks--;
+        if (one.again && !one.asks && !one.busy) {
+          this.set(one);
+        }
+      }
+    };
     this.senders.set(sender, one);
     return one;
   }
 
-  /** What differs from our last setting is the page's. */
+  /** What holds now; meanwhile it may be either, so nothing is judged by it. */
+  read(one) {
+    const parameters = one.get();
+    parameters.encodings ??= [];
+    if (!(one.busy || one.asks) || one.own.length < parameters.encodings.length) {
+      this.judge(one, parameters.encodings);
+    }
+    return parameters;
+  }
+
+  /** What differs from the last setting is the page's: it may have set it before, or past us. */
   judge(one, encodings) {
     encodings.forEach(({ maxBitrate, active = true }, i) => {
       const set = one.set[i] ?? {};
       one.own[i] = {
-        most: maxBitrate === set.most && one.own[i] ? one.own[i].most : maxBitrate,
+        most: maxBitrate === set.maxBitrate && one.own[i] ? one.own[i].most : maxBitrate,
         active: active === (set.active ?? active) && one.own[i] ? one.own[i].active : active,
       };
     });
   }
 
   async set(one) {
-    if (one.busy) { // the newest is set when this is done
+    if (one.busy || one.asks) { // the newest is set when this is done
       one.again = true;
       return;
     }
@@ -455,24 +508,12 @@ export class Follower {
     try {
       do {
         one.again = false;
-        const parameters = one.sender.getParameters();
+        const parameters = one.get();
         this.judge(one, parameters.encodings);
-        const set = parameters.encodings.map((encoding, i) => {
-          const { most, active } = one.own[i];
-          const part = one.parts?.[i];
-          encoding.active = active && part !== 0;
-          if (part) {
-            encoding.maxBitrate = Math.round(Math.max(LEAST, Math.min(part, most ?? Infinity)));
-          } else if (most === undefined) {
-            delete encoding.maxBitrate;
-          } else {
-            encoding.maxBitrate = most;
-          }
-          return { most: encoding.maxBitrate, active: encoding.active };
-        });
-        await one.sender.setParameters(parameters);
-        one.set = set; // not before: until then, and if it fails, the former holds
-      } while (one.again);
+        parameters.encodings.forEach((encoding, i) => give(encoding, one.own[i], one.parts?.[i]));
+        await one.put(parameters);
+        one.set = parameters.encodings; // not before: until then, and if it fails, the former holds
+      } while (one.again && !one.asks);
     } catch (error) {
       console.debug('paqm:', error); // the page was changing them
       one.cap = NaN; // the next look sets them again

@@ -369,6 +369,59 @@ test('what could not be set is set at the next look', async () => {
   assert.equal('maxBitrate' in pc.encodings[0], false);
 });
 
+/** A page that wants this of the first encoding that is not so, if there is one. */
+async function ask(sender, wants) {
+  const parameters = sender.getParameters();
+  if (parameters.encodings.some((one, i) => wants(i, one))) {
+    await sender.setParameters(parameters);
+  }
+}
+
+const turn = (layer, active) => (i, one) => {
+  const changes = i === layer && one.active !== active;
+  one.active = i === layer ? active : one.active;
+  return changes;
+};
+
+for (const late of [0, 5]) {
+  test(`a paused layer that the page turns off stays off (${late} ms)`, async () => {
+    const { clock, pc, advise } = await call([
+      { active: true, scaleResolutionDownBy: 2 }, { active: true, scaleResolutionDownBy: 1 }], { late });
+    const active = () => pc.encodings.map((one) => one.active);
+    advise(0.4e6);
+    await clock.pass(2000);
+    assert.deepEqual(active(), [true, false]);
+    const [own] = pc.sender.getParameters().encodings.slice(1);
+    assert.deepEqual([own.active, 'maxBitrate' in own], [true, false], 'the page sees its own wish');
+    // a page that changes something else leaves it on
+    ask(pc.sender, (_, one) => { one.maxBitrate = 0.5e6; return true; });
+    advise(4e6);
+    await clock.pass(5000);
+    assert.deepEqual(active(), [true, true]);
+    assert.equal(pc.encodings[0].maxBitrate, 0.5e6);
+    advise(0.4e6);
+    await clock.pass(2000);
+    assert.deepEqual(active(), [true, false]);
+    ask(pc.sender, turn(1, false));
+    advise(4e6);
+    await clock.pass(5000);
+    assert.deepEqual(active(), [true, false]);
+    ask(pc.sender, turn(1, true));
+    await clock.pass(5000);
+    assert.deepEqual(active(), [true, true]);
+    pc.fail = 1;
+    await assert.rejects(async () => {
+      const asked = ask(pc.sender, turn(1, false));
+      clock.pass(100);
+      await asked;
+    });
+    advise(0, 'expired');
+    await clock.pass(2000);
+    assert.deepEqual(pc.encodings.map(({ active: on, maxBitrate }) => [on, maxBitrate]),
+      [[true, 0.5e6], [true, undefined]]);
+  });
+}
+
 test('the only layer that the page has on stays on', async () => {
   const { clock, pc, advise } = await call([
     { active: false, scaleResolutionDownBy: 4 }, { active: false, scaleResolutionDownBy: 2 },
