@@ -103,9 +103,9 @@ it sets the ceiling again. Where each viewer should have his own rate, use simul
 layers. `connectors/tests/janus.py` runs it with Janus 1.1.2 of Debian, a publisher and a viewer:
 the publisher's REMB is what the router said, within 3 %.
 
-The Admin API names Janus's own end as the viewer sees it. Behind a NAT, 1:1 ones of clouds
-included, that is an address that no router inside quotes, and with a relay the relay's: there is no
-advice then. Janus needs an address of its own.
+The Admin API names Janus's own end as the viewer sees it. Behind a NAT, 1:1 ones of clouds included, routers
+inside quote another address, so viewers are registered by the port alone: they are followed where the NAT
+keeps ports. What goes through a relay is not followed.
 
 ## mediasoup
 
