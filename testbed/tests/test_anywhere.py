@@ -87,7 +87,7 @@ def may_mount() -> bool:
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A result of this clone with all kinds of senders, in ten seconds."""
+    """A result of this clone with all kinds of senders, in six seconds."""
     if not kernel.ensure("lab", print).repeats_anywhere:
         pytest.skip("uml-repeat.patch does not fit this kernel")
     out = tmp_path_factory.mktemp("here") / "out"
