@@ -146,7 +146,7 @@ class Client:
 
     def status(self, flow: int, wire_bps: int, gop: int, qp: int) -> bool:
         """Report how the sender followed, for paqmctl: bit/s sent, number of the group of
-        pictures, mean quantizer. Return: whether it was taken. Raises KeyError."""
+        pictures, mean quantizer. Return: whether it was taken. Raises KeyError, ValueError."""
         record = records.status(self._flows[flow].registration.cookie, wire_bps, gop, qp)
         return bool(self._sock and self._put(record))
 

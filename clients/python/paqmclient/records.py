@@ -133,7 +133,11 @@ def unregister(cookie: int) -> bytes:
 
 
 def status(cookie: int, wire_bps: int, gop: int, qp: int) -> bytes:
-    """The record that says how a sender followed: bit/s sent, number of the group, quantizer."""
+    """The record that says how a sender followed: bit/s sent, number of the group, quantizer.
+    Raises ValueError for numbers that have no room in it."""
+    for name, value, bits in (("wire_bps", wire_bps, 64), ("gop", gop, 32), ("qp", qp, 32)):
+        if value < 0 or value >> bits:
+            raise ValueError(f"{name}: {value} is not a number of {bits} bits without sign")
     return _record(_STATUS, _STATUS_BODY.pack(cookie, wire_bps, gop, qp))
 
 

@@ -73,6 +73,14 @@ def main() -> int:
             assert got == fields, (got, fields)
     print(f"ok: {len(all_of)} vectors")
 
+    for numbers in ((1 << 64, 0, 0), (0, 1 << 32, 0), (0, 0, -1)):
+        try:
+            r.status(1, *numbers)
+        except ValueError as err:
+            assert "is not a number of" in str(err)
+        else:
+            raise AssertionError(f"{numbers} have no room in a record")
+
     # whatever comes is decoded or refused, nothing else
     taken = 0
     for _ in range(100_000):
