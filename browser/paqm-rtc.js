@@ -35,6 +35,9 @@ const LIFT = 2500;
 const LOW = 0.25;
 const OFTEN = 100; // between two looks meanwhile
 const AGAIN = 8000; // between two of these
+const SLACK = 1.03; // times the rate: what is sent beyond that is owed,
+const OWED = 1500; // made up for in so long,
+const OWES = 500; // and worth so long of the rate at most: never more than a third is taken away
 const STEADY = 2000; // after a change of the advice what is sent says nothing of the encoder
 const ROOM = 5000; // until a flow is asked for again that others left no room for
 const LEAST = 30e3; // of an encoding: libwebrtc sends no less
@@ -146,6 +149,7 @@ class Flow {
       lifting: false,
       unused: 0, seen: null, // bits that libwebrtc could have sent and has not, as it counts
       other: 0, trim: TAKES, sum: 0, since: 0, last: null, bps: 0, // how much that is
+      owed: 0, // bits beyond the rate
     });
   }
 
@@ -170,6 +174,7 @@ class Flow {
     const all = per * (counters.all - last.all);
     const video = per * (counters.video - last.video);
     this.other += (Math.max(0, all - video) - this.other) / 2;
+    this.owe(all, last.now, now);
     this.correct(all * (now - last.now), last.now, now);
     this.bps = all;
     return all;
@@ -193,6 +198,17 @@ class Flow {
     return this.unused >= (ENOUGH * WINDOW * UNUSED * this.estimate) / 1000;
   }
 
+  /**
+   * A router lets a flow be late with its rate for a picture or so; what is beyond waits in a queue
+   * of its own, for as long as the flow sends all of its rate. So it is made up for.
+   */
+  owe(all, from, now) {
+    const most = (this.rate * OWES) / 1000;
+    const beyond = from < Math.max(this.changed, this.dip) ? 0 : all - SLACK * this.rate;
+    const owed = this.owed + (beyond * (now - from)) / 1000;
+    this.owed = this.cap ? Math.max(0, Math.min(most, owed)) : 0;
+  }
+
   /** An encoder does not take exactly what it is given. */
   correct(amount, from, now) {
     if (!this.cap || from < Math.max(this.changed, this.dip) + STEADY) {
@@ -214,7 +230,7 @@ class Flow {
 
   /** What video may have. */
   get target() {
-    return Math.max(LEAST, (this.rate - this.other) * this.trim);
+    return Math.max(LEAST, (this.rate - this.other) * this.trim - (1000 * this.owed) / OWED);
   }
 }
 
