@@ -143,7 +143,7 @@ def check_unread_log(t: Trial, make: Callable[[], tuple[int, int]], what: str) -
     t.daemon = subprocess.Popen(command, stderr=end)
     os.close(end)
     t.until(lambda: t.ctl("stats").returncode == 0, "the daemon to be ready")
-    for _ in range(300):
+    for _ in range(1200):  # a terminal holds some 20 kB
         t.sender().sock.close()
     os.set_blocking(log, False)
 
