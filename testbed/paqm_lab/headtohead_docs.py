@@ -76,7 +76,7 @@ TAIL = f"""
   TCP. The pictures show the difference in rate. Handing out 99 or 100 % costs delay as soon as
   several streams are there: with three beside four TCP flows at 8 Mbit/s, 40 ms, p99 is 2.1 ms at
   96 %, 4.7 at 99 and 11.7 at 100, for 0.2 VMAF.
-* VMAF on a link in steps.** `bandwidth auto` keeps headroom against the next fall ([variable
+* **VMAF on a link in steps.** `bandwidth auto` keeps headroom against the next fall ([variable
   links](variable-links.md)): streams have 84 to 87 % of the link, over fq_codel 90 to 92. That is
   the price of a p95 that is 39 % of fq_codel's and 28 % of CAKE's.
 * **Pictures on a cellular link.** With seeds 1 and 3 the 10th percentile is 0.5 above and 0.5
