@@ -200,13 +200,14 @@ class Flow {
 
   /**
    * A router lets a flow be late with its rate for a picture or so; what is beyond waits in a queue
-   * of its own, for as long as the flow sends all of its rate. So it is made up for.
+   * of its own, for as long as the flow sends all of its rate. So it is made up for. Firefox, which
+   * does not tell its estimate, is kept below the rate anyway.
    */
   owe(all, from, now) {
     const most = (this.rate * OWES) / 1000;
     const beyond = from < Math.max(this.changed, this.dip) ? 0 : all - SLACK * this.rate;
     const owed = this.owed + (beyond * (now - from)) / 1000;
-    this.owed = this.cap ? Math.max(0, Math.min(most, owed)) : 0;
+    this.owed = this.cap && this.estimate ? Math.max(0, Math.min(most, owed)) : 0;
   }
 
   /** An encoder does not take exactly what it is given. */
