@@ -6,7 +6,8 @@
 #				the video of what receivers saw (out/demo)
 #	make setup		what the other targets need: packages, Python environment
 #	make build		user space, in build/
-#	make test		all tests but the slow ones
+#	make test		all tests but the slow ones; FULL=1: those in which browsers and
+#				paqm-streamer encode for minutes, too, as CI does
 #	make demo-seeds		the P-AQM half of the demonstration with five seeds
 #	make fuzz SECONDS=60	fuzz targets, each for so long; RUNS=100000000: until each was
 #				executed so often (goes on where it was stopped: out/fuzz)
@@ -103,7 +104,7 @@ demo-seeds: setup
 	@$(LAB) checks out/demo-seeds
 
 test: build
-	@setup/test.py --build $(BUILD)
+	@setup/test.py --build $(BUILD) $(if $(FULL),--setup full)
 
 acceptance: build
 	@kernel/lab-tests/spec.py run --build $(BUILD) --out out/acceptance

@@ -17,6 +17,7 @@ and fails if the guide is not up to date.
 
 from __future__ import annotations
 
+import argparse
 import re
 import sys
 from pathlib import Path
@@ -63,15 +64,16 @@ def block(spec: str, found: dict[tuple[str, str], list[str]]) -> str:
 
 
 def main() -> int:
-    check = sys.argv[1:2] == ["--check"]
-    args = sys.argv[2 if check else 1 :]
-    if len(args) != 1:
-        print(__doc__, file=sys.stderr)
-        return 2
-    found = outputs(Path(args[0]).read_text())
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("output", type=Path, help="what docs/examples/walkthrough.py printed")
+    parser.add_argument("--check", action="store_true", help="change nothing, only compare")
+    args = parser.parse_args()
+    found = outputs(args.output.read_text())
     old = GUIDE.read_text()
     new = BLOCK.sub(lambda m: m[1] + block(m[2], found), old)
-    if check:
+    if args.check:
         if new != old:
             print(f"{GUIDE}: shows other output than the walkthrough gives", file=sys.stderr)
         return 1 if new != old else 0

@@ -133,6 +133,7 @@ def test_the_page_has_the_landed_steps() -> None:
 
 
 @pytest.mark.lab
+@pytest.mark.browser
 @pytest.mark.parametrize(
     ("sender", "extra"), [("chromium-paqm", "browser"), ("firefox-paqm", "firefox")]
 )

@@ -12,7 +12,7 @@ import pytest
 from paqm_lab import image, kernel, run, scenario
 from paqm_lab.errors import LabError
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.browser]
 BROWSER = Path(__file__).parent / "browser.toml"
 HEADER = 20  # bytes of LINUX_SLL2
 STREAM = "10.1.1.2"
