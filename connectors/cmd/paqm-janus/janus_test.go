@@ -6,8 +6,10 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -181,6 +183,28 @@ func until(t *testing.T, heard <-chan told, fits func(bps uint64) bool) {
 }
 
 func low(bps uint64) bool { return bps < 500e3 }
+
+func TestWhoCannotBeFollowedIsToldOnce(t *testing.T) {
+	var printed strings.Builder
+	log.SetOutput(&printed)
+	t.Cleanup(func() { log.SetOutput(os.Stderr) })
+	c, _ := room(t, "2", nil)
+	there := func(pair string) *people {
+		return &people{viewers: map[string]subscriber{"1/2": {pair: pair, streams: 1}}}
+	}
+	for range 3 {
+		c.take(there("nonsense"))
+	}
+	if lines := strings.Count(printed.String(), "\n"); lines != 1 {
+		t.Errorf("%d lines about one viewer: %s", lines, printed.String())
+	}
+	c.take(there("other nonsense"))
+	c.take(&people{})
+	c.take(there("other nonsense"))
+	if lines := strings.Count(printed.String(), "\n"); lines != 3 {
+		t.Errorf("%d lines, expected one for each reason and visit: %s", lines, printed.String())
+	}
+}
 
 func TestNoAnswerIsNotGone(t *testing.T) {
 	answer := map[string]string{}

@@ -49,6 +49,7 @@ type connector struct {
 	ceiling uint64
 	viewers map[string]*viewer // by handle
 	set     map[string]float64 // bit/s, last told to each publisher, by handle
+	refused map[string]string  // why a viewer who is there can't be followed, by handle
 }
 
 // rate is what each publisher may send, bit/s of payload.
@@ -113,24 +114,37 @@ func (c *connector) take(there *people) {
 		_ = c.client.Remove(v.number)
 		delete(c.viewers, name)
 	}
+	said := c.refused
+	c.refused = map[string]string{}
 	for name, now := range there.viewers {
 		if c.viewers[name] != nil {
 			continue
 		}
-		local, remote, err := parsePair(now.pair)
-		if err != nil {
+		number, err := c.add(now.pair)
+		if err == nil {
+			c.viewers[name] = &viewer{number: number, pair: now.pair, streams: now.streams}
+			continue
+		}
+		c.refused[name] = err.Error()
+		if said[name] != err.Error() { // each is looked at every second
 			log.Printf("paqm-janus: viewer %s: %v", name, err)
-			continue
 		}
-		number, err := c.client.Add(client.Flow{
-			Source: local, Destination: remote, CeilingBPS: client.RateMax,
-		})
-		if err != nil {
-			log.Printf("paqm-janus: viewer %s, %s: %v", name, now.pair, err)
-			continue
-		}
-		c.viewers[name] = &viewer{number: number, pair: now.pair, streams: now.streams}
 	}
+}
+
+// add registers the flow of a pair of candidates as Janus prints it.
+func (c *connector) add(pair string) (uint64, error) {
+	local, remote, err := parsePair(pair)
+	if err != nil {
+		return 0, err
+	}
+	number, err := c.client.Add(client.Flow{
+		Source: local, Destination: remote, CeilingBPS: client.RateMax,
+	})
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", pair, err)
+	}
+	return number, nil
 }
 
 func (c *connector) onAdvice(a client.Advice) {
