@@ -85,11 +85,15 @@ def may_mount() -> bool:
     return subprocess.run(command, capture_output=True).returncode == 0
 
 
+@pytest.fixture(scope="module", autouse=True)
+def repeats_anywhere() -> None:
+    if not kernel.ensure("lab", print).repeats_anywhere:
+        pytest.skip("uml-repeat.patch does not fit this kernel")
+
+
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A result of this clone with all kinds of senders, in six seconds."""
-    if not kernel.ensure("lab", print).repeats_anywhere:
-        pytest.skip("uml-repeat.patch does not fit this kernel")
     out = tmp_path_factory.mktemp("here") / "out"
     chosen = scenario.load(str(Path(__file__).parent / "anywhere.toml"))
     options = run.Options(out, 1, [], False, False, score=False, page=False)
@@ -107,14 +111,13 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def test_from_another_path_with_a_cold_cache(here: Path, demo: Path, tmp_path: Path) -> None:
+def test_from_another_path_with_a_cold_cache(demo: Path, tmp_path: Path) -> None:
     repo = tmp_path / "another-clone-at-a-path-that-is-longer"
     left_out = shutil.ignore_patterns("out", "*.o", "*.p", "__pycache__", ".git")
     shutil.copytree(cache.REPO, repo, ignore=left_out, symlinks=True)
     cold = cache_without(tmp_path / "cold", "detrand", "programs")
     root = image.ensure(kernel.ensure("lab", print), print).root
     change_plugins(Path(cold) / "paqm" / cache.plugins().name, root)
-    lab("verify", repo, here, XDG_CACHE_HOME=cold)
     lab("verify", repo, demo, XDG_CACHE_HOME=cold)
 
 
