@@ -104,7 +104,7 @@ demo-seeds: setup
 	@$(LAB) checks out/demo-seeds
 
 test: build
-	@setup/test.py --build $(BUILD) $(if $(FULL),--setup full)
+	@setup/test.py --build $(BUILD) $(if $(FULL),--full)
 
 acceptance: build
 	@kernel/lab-tests/spec.py run --build $(BUILD) --out out/acceptance

@@ -5,7 +5,7 @@
 Counted are the cases of all suites that ran, as Meson's log has them: a program that only ends with
 a status is one case, one that prints TAP has those that it prints.
 
-Usage: test.py [--build DIR] [--json FILE] [ARGUMENT of `meson test`...]
+Usage: test.py [--build DIR] [--full] [--json FILE] [ARGUMENT of `meson test`...]
 """
 
 import argparse
@@ -47,8 +47,12 @@ def main() -> int:
     ap = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     ap.add_argument("--build", type=Path, default="build", help="Meson build directory")
     ap.add_argument("--json", type=Path, metavar="FILE", help="write the counts there too")
+    ap.add_argument("--full", action="store_true", help="with the suite senders")
     args, words = ap.parse_known_args()
-    log = args.build / "meson-logs" / "testlog.json"
+    name = "testlog"
+    if args.full:  # a set-up of Meson's has logs of its own
+        words, name = ["--setup", "full", *words], f"{name}-full"
+    log = args.build / "meson-logs" / f"{name}.json"
     log.unlink(missing_ok=True)
     # As many as there are processors: a guest without one of its own costs a third more, and so do
     # those that it disturbs. A guest has 1 GB.

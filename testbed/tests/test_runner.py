@@ -45,7 +45,8 @@ RAW = {  # without tap.py between them and Meson
 def project(where: Path, tests: list[str]) -> list[str]:
     """Sets up a Meson project with these tests; the words that run them."""
     lines = ["project('p')", "sh = find_program('sh')", f"tap = find_program('{SETUP / 'tap.py'}')"]
-    (where / "meson.build").write_text("\n".join(lines + tests) + "\n")
+    lines += [*tests, "add_test_setup('full')"]
+    (where / "meson.build").write_text("\n".join(lines) + "\n")
     subprocess.run(["meson", "setup", "build"], cwd=where, check=True, capture_output=True)
     return [sys.executable, str(SETUP / "test.py"), "--build", str(where / "build")]
 
@@ -91,6 +92,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
     ("words", "status", "last"),
     [
         (["good"], 0, "2 passed, 0 failed"),
+        (["--full", "good"], 0, "2 passed, 0 failed"),
         (["--suite", "none"], 1, "0 passed, 1 failed"),
         (["--no-such-option"], 1, "0 passed, 1 failed"),
         (["--build", "/nonexistent"], 1, "0 passed, 1 failed"),
