@@ -106,11 +106,9 @@ class Guest:
     # Programs
 
     def start_capture(self, host: str, name: str, what: str = "ip") -> None:
-        # tcpdump gives a file that it opens itself away, which only a host's root may let it. Its
-        # ring is memory that nothing else gets, and eight hosts have eight: 16 MiB hold a second of
-        # 80,000 packets, and one that is lost ends the run.
+        # tcpdump gives a file that it opens itself away, which only a host's root may let it.
         command = ["tcpdump", "-Z", "root", "-i", "any", "-y", "LINUX_SLL2", "-n", "-s", "128"]
-        command += ["--time-stamp-precision=nano", "-B", "16384", "-w", "-"]
+        command += ["--time-stamp-precision=nano", "-B", "65536", "-w", "-"]
         log = self.out / f"{name}.pcap"
         capture = self.start(f"tcpdump-{name}", host, [*command, what], lasts=True, out=log)
         self.wait_for(capture, lambda: "listening on" in capture.log.read_text(), "begin")

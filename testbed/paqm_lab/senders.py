@@ -304,12 +304,12 @@ def house_for(names: Iterable[str], house: lab.Lab, progress: Callable[[str], No
     return house
 
 
-def memory(names: list[str]) -> str:
-    """What a guest with streams by these senders needs."""
+def memory(names: list[str], captures: int = 1) -> str:
+    """What a guest with streams by these senders needs; each capture holds 64 MiB."""
     if any(SENDERS[name].extra for name in names):
         return "3G"
     streams, heavy = len(names), sum(SENDERS[name].heavy for name in names)
-    if heavy <= SMALL and streams <= 2 * SMALL:
+    if heavy <= SMALL and streams <= 2 * SMALL and not (heavy and captures > SMALL):
         return "1G"
     return "2G" if streams <= 5 * SMALL else "3G"
 

@@ -54,7 +54,7 @@ def run_case(case: Case, home: Path, house: lab.Lab, seed: int = SEED) -> float:
     timeout = 120 + PATIENCE * case.duration
     job = house.job(
         "multi.guest", home, home / "guest", seed=seed, timeout=timeout,
-        memory=senders.memory([flow.sender for flow in live]),
+        memory=senders.memory([flow.sender for flow in live], len(config["captures"])),
     )
     result = uml.run(house.kernel, job)
     result.console.rename(home / "kernel.log")
