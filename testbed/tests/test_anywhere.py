@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """A run gives the same packets from another path, with another cache, beside other files."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -109,6 +110,19 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("demo") / "out"
     lab("run demo --variant paqm --out", cache.REPO, out)
     return out
+
+
+def test_landed_demonstration_is_this_one(demo: Path) -> None:
+    """What README and docs/results/demo.json show was made by programs that do the same."""
+    ours = json.loads((demo / "result.json").read_text())
+    landed = json.loads((cache.REPO / "docs" / "results" / "demo.json").read_text())
+    if any(ours["versions"][key] != landed["versions"][key] for key in ("kernel_config", "image")):
+        pytest.skip("made under another lock")
+    digest = next(v["packet_log_sha256"] for v in ours["variants"] if v["name"] == "paqm")
+    assert digest == landed["packet_log_sha256"]["paqm"], (
+        "other packets than before: if that is meant, run make demo and "
+        "docs/make_results.py demo out/demo/result.json"
+    )
 
 
 def test_from_another_path_with_a_cold_cache(demo: Path, tmp_path: Path) -> None:
