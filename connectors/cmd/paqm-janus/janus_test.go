@@ -199,6 +199,11 @@ func TestWhoCannotBeFollowedIsToldOnce(t *testing.T) {
 		t.Errorf("%d lines about one viewer: %s", lines, printed.String())
 	}
 	c.take(there("other nonsense"))
+	c.take(&people{unknown: map[string]error{"1/2": io.EOF}})
+	c.take(there("other nonsense"))
+	if lines := strings.Count(printed.String(), "\n"); lines != 2 {
+		t.Errorf("%d lines: who is not known for a moment is not new: %s", lines, printed.String())
+	}
 	c.take(&people{})
 	c.take(there("other nonsense"))
 	if lines := strings.Count(printed.String(), "\n"); lines != 3 {

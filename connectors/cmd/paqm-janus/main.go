@@ -116,6 +116,11 @@ func (c *connector) take(there *people) {
 	}
 	said := c.refused
 	c.refused = map[string]string{}
+	for name, why := range said {
+		if there.isUnknown(name) {
+			c.refused[name] = why
+		}
+	}
 	for name, now := range there.viewers {
 		if c.viewers[name] != nil {
 			continue
