@@ -49,10 +49,10 @@ def main() -> int:
     ap.add_argument("--json", type=Path, metavar="FILE", help="write the counts there too")
     ap.add_argument("--full", action="store_true", help="with the suite senders")
     args, words = ap.parse_known_args()
-    name = "testlog"
-    if args.full:  # a set-up of Meson's has logs of its own
-        words, name = ["--setup", "full", *words], f"{name}-full"
-    log = args.build / "meson-logs" / f"{name}.json"
+    if args.full:
+        words = ["--setup", "full", *words]
+    # a set-up of Meson's that is named has logs of its own
+    log = args.build / "meson-logs" / ("testlog-full.json" if args.full else "testlog.json")
     log.unlink(missing_ok=True)
     # As many as there are processors: a guest without one of its own costs a third more, and so do
     # those that it disturbs. A guest has 1 GB.

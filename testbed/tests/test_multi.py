@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from paqm_lab import cache
+from paqm_lab import cache, senders
 from paqm_lab.multi import cases, liar
 from paqm_lab.multi.case import BIN, Case, Checks, Flow, Run
 from paqm_lab.multi.shares import jain, max_min
@@ -48,6 +48,13 @@ def test_max_min_fills_links_and_no_flow_can_gain() -> None:
             and shares[name] >= max(shares[f] for f in paths if link in paths[f]) - 1e-9
             for link in path
         )
+
+
+def test_captures_beside_heavy_senders_need_memory() -> None:
+    """Eight rings of 64 MiB were half of 1 GB: with four of libwebrtc a guest ran out of it."""
+    heavy, light = ["libwebrtc"] * 4, ["paqm-streamer"] * 4
+    assert [senders.memory(heavy, n) for n in (1, 8)] == ["1G", "2G"]
+    assert senders.memory(light, 8) == "1G"
 
 
 def test_jain() -> None:
