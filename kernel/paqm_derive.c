@@ -207,6 +207,14 @@ void paqm_derive_queues(struct paqm_sched_data *q)
 		n_out = paqm_bytes_us(cu, q->cfg.media_target, 2 * mtu);
 	/* inner N* ten times the outer target, at most 100 ms: eta = 0.1 */
 	n.media_target = max(min(10ULL * n_out, paqm_bytes_us(cu, 100000, 0)), 4 * mtu);
+	/*
+	 * Buckets decide what is too much; what they let through in one moment, as from a server to
+	 * all its viewers, is no overload.
+	 */
+	if (q->isolate && paqm_by_demands(q))
+		n.media_target = max_t(u64, n.media_target,
+				       min_t(u64, (u64)q->n_media * PAQM_BUCKET_MOST * mtu,
+					     paqm_bytes_us(q->capacity, 100000, 0)));
 	n.media_limit = 2 * n.media_target;
 	n.elastic_target = q->cfg.elastic_target_bytes;
 	if (!n.elastic_target)

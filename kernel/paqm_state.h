@@ -153,7 +153,8 @@ enum paqm_pace {
 
 #define PAQM_OVER_HOLD_NS (500 * NSEC_PER_MSEC) /* of a flow's fair rate, at most, */
 #define PAQM_OVER_PACKETS 20 /* or this many packets */
-#define PAQM_BUCKET_PACKETS 2 /* that a bucket holds at least, and one more fits in always */
+#define PAQM_BUCKET_PACKETS 2 /* that a bucket holds at least, and one more fits in always: */
+#define PAQM_BUCKET_MOST (PAQM_BUCKET_PACKETS + 1)
 #define PAQM_L4S_FLOOR_NS NSEC_PER_MSEC /* ECT(1): queue delay at which marking begins */
 
 /* Overflow queues never get all of media's share, however many there are. */

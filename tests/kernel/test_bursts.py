@@ -86,3 +86,18 @@ def test_elastic_traffic_that_comes_again_and_again(wire: Wire) -> None:
     within("the first time it has, Mbit/s", got[0], 0.4, 2.7)
     within("from the third time on, of its third of the link, per cent",
            percent(min(got[2:]), 8 / 3), 60, 105)
+
+
+def test_a_picture_for_fifty_viewers(wire: Wire) -> None:
+    """A server sends it to all at once, three packets to each: 60 ms of the link, and no overload."""
+    wire.queue("paqm bandwidth 20mbit feedback icmp")
+    with (wire.send("rtp", flows=50, rate=6e6, burst=150, seconds=16),
+          wire.send("quic", port=9000, rate=16e6, size=1200, seconds=16)):
+        sleep(6)
+        before = wire.stats
+        sleep(8)
+        now = wire.stats
+    within("media packets that are lost", sum(
+        getattr(now.media, name) - getattr(before.media, name)
+        for name in ("drop_inner_packets", "drop_tail_packets")), 0, 0)
+    within("of overflow queues", now.over_drop_packets - before.over_drop_packets, 0, 0)
