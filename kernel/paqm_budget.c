@@ -18,6 +18,8 @@
 
 #define PAQM_FB_BURST_MS 2000
 #define PAQM_FB_COUNT_NS (250ULL * NSEC_PER_MSEC) /* active peers are recounted so often */
+#define PAQM_TURN_STEP 48U /* ticks: the least by which the time for a turn grows, */
+#define PAQM_TURN_MOST (1U << 16) /* and the longest */
 #define PAQM_PEER_SHARES_NS (3ULL * NSEC_PER_SEC) /* counts as active: twice PAQM_REMIND_NS */
 #define PAQM_PEER_LIFE_NS (60ULL * NSEC_PER_SEC) /* then its entry may be reused */
 #define PAQM_PEER_PRESS_NS (2ULL * NSEC_PER_SEC) /* the same, if it is not proven */
@@ -177,18 +179,43 @@ static u32 paqm_fb_parts(const struct paqm_fb *fb, bool proven)
 	return fb->proven && fb->proven < fb->active ? 2 * max(like, 1U) : fb->active;
 }
 
+/*
+ * Is it the turn of others? Packets of a source may always come in the same order, as those of a
+ * server that sends each picture to all its viewers: the first flows would have the whole part. So
+ * who was told less than @turn ago waits. That time grows as long as one who has waited for longer
+ * finds nothing, and falls while nobody does.
+ */
+static bool paqm_turn_of_others(struct paqm_part *part, u32 age, u64 now)
+{
+	u64 since = now - part->judged;
+
+	if (since >= PAQM_FB_COUNT_NS) {
+		if (part->missed)
+			part->turn = min(part->turn + part->turn / 4 + PAQM_TURN_STEP,
+					 PAQM_TURN_MOST);
+		else if (since < PAQM_PEER_SHARES_NS)
+			part->turn -= DIV_ROUND_UP(part->turn, 8);
+		else
+			part->turn = 0;
+		part->missed = false;
+		part->judged = now;
+	}
+	return age < part->turn;
+}
+
 /**
  * paqm_fb_allow() - draw a message from the budget
  * @fb: transmitter, locked
  * @path: way to the source that is told
  * @peer: its entry; NULL if it has none
  * @len: bytes of the message
+ * @age: ticks of 2^20 ns since the flow was told last, U32_MAX: never
  * @now: ns
  *
  * Return: false if it is not in the budget.
  */
 bool paqm_fb_allow(struct paqm_fb *fb, const struct paqm_path *path, struct paqm_peer *peer,
-		   u32 len, u64 now)
+		   u32 len, u32 age, u64 now)
 {
 	u32 hash = 0, need = len, most = PAQM_MSG_SENT_MAX, parts;
 	struct paqm_rest *rest = NULL;
@@ -211,8 +238,12 @@ bool paqm_fb_allow(struct paqm_fb *fb, const struct paqm_path *path, struct paqm
 	parts = paqm_fb_parts(fb, peer && paqm_peer_proven(peer));
 	part->tokens = paqm_tokens_fill(part->tokens, &part->stamp, paqm_div64(rate, parts),
 					max_t(u64, paqm_div64(depth, parts), most), now);
-	if (fb->tokens < len || (fb->tokens < depth / 2 && part->tokens < need))
+	if (paqm_turn_of_others(part, age, now))
 		return false;
+	if (fb->tokens < len || (fb->tokens < depth / 2 && part->tokens < need)) {
+		part->missed = true;
+		return false;
+	}
 	if (rest)
 		rest->told = hash;
 	fb->tokens -= len;

@@ -105,11 +105,13 @@ static void paqm_fb_ends(const u8 *q, struct in6_addr *from, struct in6_addr *to
 }
 
 /*
- * Is a message of @len bytes to the end of @path within the budget? Who is told is worth knowing
- * the RTT of, whether this message goes out or not.
+ * Is a message of @len bytes to the end of @path within the budget, for a flow that was told so
+ * before? Who is told is worth knowing the RTT of, whether this message goes out or not.
  */
-static bool paqm_fb_admit(struct paqm_fb *fb, const struct paqm_path *path, u32 len)
+static bool paqm_fb_admit(struct paqm_fb *fb, const struct paqm_path *path, u32 len,
+			  const struct paqm_told *told, u32 now_tick)
 {
+	u32 age = READ_ONCE(told->rate) ? now_tick - READ_ONCE(told->tick) : U32_MAX;
 	u64 now = ktime_get_ns();
 	struct paqm_peer *peer;
 	bool ok;
@@ -118,7 +120,7 @@ static bool paqm_fb_admit(struct paqm_fb *fb, const struct paqm_path *path, u32 
 	peer = paqm_peer_touch(fb, path, now);
 	if (peer)
 		paqm_echo_target(fb, peer);
-	ok = paqm_fb_allow(fb, path, peer, len, now);
+	ok = paqm_fb_allow(fb, path, peer, len, age, now);
 	if (!ok)
 		paqm_fb_count(&fb->st.limited);
 	spin_unlock_bh(&fb->lock);
@@ -149,7 +151,7 @@ static void paqm_fb_send(struct paqm_fb *fb, const struct paqm_fb_entry *e)
 	}
 	paqm_fb_tag(fb, &msg, q, e->len, &path.to);
 	len = (v6 ? PAQM_IP6_HDR : sizeof(struct iphdr)) + paqm_icmp_len(v6, e->len, &msg);
-	if (!paqm_fb_admit(fb, &path, len)) {
+	if (!paqm_fb_admit(fb, &path, len, e->told, e->now_tick)) {
 		WRITE_ONCE(e->told->refused, true);
 		paqm_path_put(&path);
 		return;

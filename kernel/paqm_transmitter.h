@@ -66,10 +66,16 @@ struct paqm_fb_entry {
  * struct paqm_part - part of the budget while that is short
  * @stamp: ns: last refill of @tokens
  * @tokens: bytes of messages
+ * @judged: ns: when @turn was changed last
+ * @turn: ticks of 2^20 ns: flows that were told more recently wait for the others
+ * @missed: one that has had to wait for longer found nothing since
  */
 struct paqm_part {
 	u64 stamp;
 	u64 tokens;
+	u64 judged;
+	u32 turn;
+	bool missed;
 };
 
 /**
@@ -223,7 +229,7 @@ static inline void paqm_fb_count(u64 *counter)
 bool paqm_fb_wanted(struct paqm_fb *fb, const struct in6_addr *addr);
 struct paqm_peer *paqm_peer_touch(struct paqm_fb *fb, const struct paqm_path *path, u64 now);
 bool paqm_fb_allow(struct paqm_fb *fb, const struct paqm_path *path, struct paqm_peer *peer,
-		   u32 len, u64 now);
+		   u32 len, u32 age, u64 now);
 
 int paqm_path_find(struct net_device *dev, struct paqm_path *path);
 int paqm_path_back(struct net_device *dev, const struct paqm_way *way, const struct in6_addr *from,

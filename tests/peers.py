@@ -54,10 +54,11 @@ def until(when: float) -> None:
 
 
 def send(to: str, seconds: float = 1.0, *, flows: int = 1, port: int = 5004, rate: float = 4e5,
-         size: int = 500, extension: int = 0, source: str = "") -> None:
+         size: int = 500, extension: int = 0, source: str = "", burst: int = 1) -> None:
     """Media, IPv4 or IPv6.
 
     @rate: bit/s of all flows, payload only
+    @burst: packets that are sent at once, one of each flow in turn
     @extension: words of its header extension
     @source: address of the first flow, each has the next
     """
@@ -74,7 +75,7 @@ def send(to: str, seconds: float = 1.0, *, flows: int = 1, port: int = 5004, rat
     gap = size * 8 / rate
     start = monotonic()
     for n in itertools.takewhile(lambda n: n * gap < seconds, itertools.count()):
-        until(start + n * gap)
+        until(start + n // burst * burst * gap)
         seq, flow = divmod(n, flows)
         try:
             socks[flow].send(rtp(seq, flow, size, extension))

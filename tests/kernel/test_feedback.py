@@ -356,6 +356,50 @@ def test_a_host_with_many_flows() -> None:
         within("the other host's in 10 s", told.v4, 6, 10)
 
 
+def wobble(seconds: float) -> None:
+    """A flow that is there for every other second, so that rates keep changing."""
+    for _ in range(round(seconds / 2)):
+        peers.send(TO, 1, port=7000, rate=3e6)
+        sleep(1)
+
+
+def pauses(seconds: float) -> dict[int, float]:
+    """The longest time that each flow of a host is not told, by the port of its end."""
+    last: dict[int, float] = {}
+    longest: dict[int, float] = {}
+    begin = monotonic()
+    with peers.raw_icmp() as sock:
+        while (left := begin + seconds - monotonic()) > 0:
+            sock.settimeout(left)
+            with contextlib.suppress(TimeoutError):
+                data = sock.recv(2048)
+                if b"PAQM" not in data:
+                    continue
+                port, now = int.from_bytes(data[50:52], "big"), monotonic()
+                longest[port] = max(longest.get(port, 0.0), now - last.get(port, begin))
+                last[port] = now
+    return {port: max(longest[port], begin + seconds - last[port]) for port in last}
+
+
+def test_flows_of_a_host_take_turns() -> None:
+    """A server sends each picture to all its viewers in the same order, and the budget is short:
+    the last of them are told as often as the first.
+    """
+    viewers = 80
+    fresh("bandwidth 8mbit feedback icmp rtt 100ms")
+    once = viewers * MESSAGE / (8e6 / 8 / 200)  # seconds that a message for each takes
+    how: dict[str, Any] = {"flows": viewers, "burst": viewers, "port": 9000, "size": 200}
+    with (media(1, 26, rate=viewers * 30e3, **how),
+          S[2].task(wobble, 26)):
+        sleep(8)
+        grown = Since()
+        found = S[0].task(pauses, 16).wait()
+        within("the budget was short", grown.notices_limited, viewers, 100000)
+    within("viewers that were told", len(found), viewers, viewers)
+    within("the longest pause, in times of a message for each",
+           max(found.values()) / once, 0.5, 2)
+
+
 def addresses_told(seconds: float) -> set[str]:
     """Those of a host that messages come to."""
     found: set[str] = set()
