@@ -21,12 +21,14 @@ from paqm_lab import cache, checks, lab, metrics, packets, sfu_case, sfu_docs, s
 from paqm_lab.errors import LabError
 from paqm_lab.multi import main as networks
 from paqm_lab.multi.case import Case, Run
-from paqm_lab.sfu_case import DURATION, JUDGED, MEDIA, SYSTEMS, TCP_FROM, TCP_UNTIL
+from paqm_lab.sfu_case import DURATION, JUDGED, MEDIA, PAIRS, SYSTEMS, TCP_FROM, TCP_UNTIL
 
 Json = dict[str, Any]
 
 SOURCES = ("connectors/pion/*.go", "connectors/share/*.go", "connectors/media/*.go",
-           "connectors/cmd/paqm-sfu-*/*.go", "connectors/go.*", "clients/go/*.go")
+           "connectors/cmd/paqm-sfu-*/*.go", "connectors/go.*", "clients/go/*.go",
+           "connectors/livekit/*.go", "connectors/livekit/go.*",
+           "connectors/livekit/cmd/*/*.go")
 MORE = ("sfu", "sfu_case", "sfu_layers", "multi/case", "multi/guest", "multi/main",
         "multi/netscenario")  # fmt: skip
 END = 0.5  # s before the end from which packets sent need not have come
@@ -93,12 +95,14 @@ def figures(run: Run) -> Json:
     tcp = json.loads((run.directory / "log" / "sink-tcp.log").read_text())
     flows = [flow for flow in run.case.flows if flow.sender == "tcp"]
     rates = [run.mean_rate(flow, TCP_FROM + 3, TCP_UNTIL) for flow in flows] if tcp else []
-    changes = [json.loads(line) for line in
-               (run.directory / "log" / "sfu.jsonl").read_text().splitlines()]
+    log = run.directory / "log" / "sfu.jsonl"  # of a server that follows, and pion's
+    changes = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+    # what pion complains of stands in the same file
+    told = json.loads((run.directory / "log" / "view.log").read_text().splitlines()[-1])
     return {
-        **viewers(run.output("view")["viewers"]),
+        **viewers(told["viewers"]),
         **wire(run),
-        "layer_changes": sum("layer" in one for one in changes),
+        "layer_changes": sum("layer" in one for one in changes) or None,
         "tcp_mbit": sum(rates) / 1e6,
     }
 
@@ -131,19 +135,22 @@ def point(system: str, seed: int) -> suite.Point:
 
 
 def judge(found: dict[str, Json], seed: int) -> list[Json]:
-    """The checks; the server's own estimator over fq_codel is what advice is measured by."""
-    ours, theirs = found.get("paqm"), found.get("fq_codel-own")
-    if not ours or not theirs:
-        return []
-    source = f"runs/sfu/paqm-{seed}, fq_codel-own-{seed}"
-    rows = [
-        ("lost_in_queue", ours["lost_in_queue"], "<=", 0, "packets"),
-        ("stalls", ours["stalls"], "<=", theirs["stalls"] / 2, "of all viewers"),
-        ("stalled_s", ours["stalled_s"], "<=", theirs["stalled_s"] / 2, "s of all viewers"),
-        ("viewers", ours["viewers"], ">=", sfu_case.VIEWERS, "viewers"),
-    ]
-    return [checks.entry("paqm", name, value, relation, limit, unit, source)
-            for name, value, relation, limit, unit in rows]  # fmt: skip
+    """The checks; a server's own estimator over fq_codel is what advice is measured by."""
+    made = []
+    for name, rival in PAIRS.items():
+        if name not in found or rival not in found:
+            continue
+        ours, theirs = found[name], found[rival]
+        source = f"runs/sfu/{name}-{seed}, {rival}-{seed}"
+        rows = [
+            ("lost_in_queue", ours["lost_in_queue"], "<=", 0, "packets"),
+            ("stalls", ours["stalls"], "<=", theirs["stalls"] / 2, "of all viewers"),
+            ("stalled_s", ours["stalled_s"], "<=", theirs["stalled_s"] / 2, "s of all viewers"),
+            ("viewers", ours["viewers"], ">=", sfu_case.VIEWERS, "viewers"),
+        ]
+        made += [checks.entry(name, key, value, relation, limit, unit, source)
+                 for key, value, relation, limit, unit in rows]
+    return made  # fmt: skip
 
 
 def result(out: Path, seed: int) -> Json:

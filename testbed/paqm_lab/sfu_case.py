@@ -27,26 +27,48 @@ DURATION = 40.0
 JUDGED = 8.0  # s: viewers have joined, layers have risen
 UPLINK = "20mbit"
 HTTP, MEDIA = 8080, 7000
-PROGRAMS = ("paqm-sfu-pion", "paqm-sfu-load")
+PROGRAMS = ("paqm-sfu-pion", "paqm-livekit", "paqm-sfu-load")
+KEY, SECRET = "key", "0123456789abcdef0123456789abcdef"  # LiveKit wants a long one
+LIVEKIT_LAYERS = "l1,l3,l5"  # it takes three
+
+# By default LiveKit goes by what viewers estimate (REMB), which those of today do not; what it
+# estimates by their transport-wide feedback is its own.
+LIVEKIT = """port: {http}
+bind_addresses: ["{ip}"]
+keys: {{{key}: {secret}}}
+logging: {{level: error}}
+rtc:
+  udp_port: {media}
+  tcp_port: 0
+  use_external_ip: false
+  node_ip: {ip}
+  stun_servers: ["{ip}:9"]
+  congestion_control: {{enabled: true, use_send_side_bwe: {own}}}
+"""
+
+PAQM: Json = {"qdisc": "paqm bandwidth {bandwidth} feedback icmp router-id {number}"}
+FQ_CODEL: Json = {"qdisc": "fq_codel", "shaper": "htb"}
 
 
 @dataclass(frozen=True)
 class System:
-    """A queue, and who picks layers at the server."""
+    """A queue, a server, and whether it follows advice or goes by its own estimator."""
 
     title: str
-    estimator: str
+    server: str
+    follows: bool
     variant: Json
 
 
 SYSTEMS = {
-    "paqm": System("P-AQM, the server follows advice", "paqm", {
-        "qdisc": "paqm bandwidth {bandwidth} feedback icmp router-id {number}"}),
-    "paqm-own": System("P-AQM, the server's own estimator", "gcc", {
-        "qdisc": "paqm bandwidth {bandwidth} feedback icmp router-id {number}"}),
-    "fq_codel-own": System("fq_codel, the server's own estimator", "gcc", {
-        "qdisc": "fq_codel", "shaper": "htb"}),
-}  # fmt: skip
+    "paqm": System("P-AQM, pion follows advice", "pion", True, PAQM),
+    "paqm-own": System("P-AQM, pion's own estimator", "pion", False, PAQM),
+    "fq_codel-own": System("fq_codel, pion's own estimator", "pion", False, FQ_CODEL),
+    "livekit": System("P-AQM, LiveKit follows advice", "livekit", True, PAQM),
+    "livekit-own": System("fq_codel, LiveKit's own estimator", "livekit", False, FQ_CODEL),
+}
+# What follows advice, and what it is measured by: the same server's own estimator over fq_codel.
+PAIRS = {"paqm": "fq_codel-own", "livekit": "livekit-own"}
 
 
 class SfuCase(Case):
@@ -83,23 +105,37 @@ def programs() -> Path:
     return where
 
 
+def server(system: System, where: Path, ip: str) -> list[str]:
+    """The command of a system's server."""
+    if system.server == "pion":
+        return [str(where / "paqm-sfu-pion"), "--listen", f"{ip}:{HTTP}", "--port", str(MEDIA),
+                "--estimator", "paqm" if system.follows else "gcc",
+                "--paqmd", "/run/paqmd-S.sock", "--log", "sfu.jsonl"]  # fmt: skip
+    text = LIVEKIT.format(http=HTTP, media=MEDIA, ip=ip, key=KEY, secret=SECRET,
+                          own=str(not system.follows).lower())  # fmt: skip
+    return [str(where / "paqm-livekit"), "--config-body", text, "--paqm-log", "sfu.jsonl",
+            "--paqmd", "/run/paqmd-S.sock" if system.follows else "none"]  # fmt: skip
+
+
 def case(data: Json, seed: int, layers: Path) -> Case:
     """The run."""
-    system = data["variant"][0]["name"]
+    name = data["variant"][0]["name"]
+    system = SYSTEMS[name]
     plain = netscenario.check(Path("sfu"), data).case(data["variant"][0], seed)
     made = SfuCase(**{one.name: getattr(plain, one.name) for one in fields(Case)})
     made.add_flows(Path(lab.BUILD) / "lab" / "spec_traffic", Path(lab.BUILD), None, seed)
     made.add_daemon("S", Path(lab.BUILD))
-    where, server = programs(), f"{made.net.address('S')}:{HTTP}"
+    where, ip = programs(), made.net.address("S")
     # One processor for Go: how its threads take turns is then up to the guest's kernel alone.
     go = ["env", "GOMAXPROCS=1"]
-    made.program("sfu", "S", *go, str(where / "paqm-sfu-pion"), "--listen", server,
-                 "--port", str(MEDIA), "--estimator", SYSTEMS[system].estimator,
-                 "--paqmd", "/run/paqmd-S.sock", "--log", "sfu.jsonl", start=0, lasts=True)
-    load = [*go, str(where / "paqm-sfu-load")]
-    to = ["--server", server, "--epoch", "@T0@"]
-    made.program("publish", "P", *load, "publish", *to, "--layers", str(layers), "--from", "0.5",
-                 "--until", f"{DURATION + 0.2:g}", start=0.5)
+    made.program("sfu", "S", *go, *server(system, where, ip), start=0, lasts=True)
+    load, pick = [*go, str(where / "paqm-sfu-load")], []
+    to = ["--server", f"{ip}:{HTTP}", "--epoch", "@T0@"]
+    if system.server == "livekit":
+        to += ["--livekit", f"{KEY}:{SECRET}"]
+        pick = ["--pick", LIVEKIT_LAYERS]
+    made.program("publish", "P", *load, "publish", *to, *pick, "--layers", str(layers),
+                 "--from", "0.5", "--until", f"{DURATION + 0.2:g}", start=0.5)
     made.program("view", "V", *load, "view", *to, "--count", str(VIEWERS), "--from", f"{JOIN[0]:g}",
                  "--spread", f"{JOIN[1]:g}", "--until", f"{DURATION:g}", start=0.5)
     return made

@@ -71,6 +71,11 @@ func (p *participant) send(message []byte) error {
 	return websocket.Message.Send(p.socket, message)
 }
 
+// leave says so: the server would wait for one that has only fallen silent.
+func (p *participant) leave() error {
+	return p.send(putBytes(nil, sendLeave, nil))
+}
+
 func (p *participant) listen() error {
 	for {
 		var message []byte

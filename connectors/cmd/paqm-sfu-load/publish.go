@@ -131,6 +131,7 @@ func publish(o *options) error {
 			return err
 		}
 		ended = p.ended
+		defer p.leave()
 	}
 	select {
 	case <-connected:

@@ -17,7 +17,7 @@ import (
 
 const (
 	// SignalRequest
-	sendOffer, sendAnswer, sendTrack, sendPing = 1, 2, 4, 14
+	sendOffer, sendAnswer, sendTrack, sendLeave, sendPing = 1, 2, 4, 8, 14
 	// SignalResponse
 	gotAnswer, gotOffer, gotTrickle, gotLeave = 2, 3, 4, 8
 	// SessionDescription

@@ -162,6 +162,7 @@ func (v *viewer) watch(o *options, number int) error {
 		var p *participant
 		if p, err = joinLiveKit(o, pc, fmt.Sprintf("%s%d", o.name, number), false); err == nil {
 			ended = p.ended
+			defer p.leave()
 		}
 	}
 	if err != nil {
