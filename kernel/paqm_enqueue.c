@@ -54,16 +54,24 @@ static void paqm_wake(struct paqm_sched_data *q, u64 now)
 
 /*
  * Is a flow owed a notice, since it has not been told of the present round? A message costs as
- * much as many packets: when too many are owed, a later packet of the flow triggers it. Where
- * telling all flows takes long, flows that may be gone soon must wait.
+ * much as many packets: when too many are owed, a later packet of the flow triggers it, and those
+ * that were told a round ago wait for the others, since the first packets of a round are always of
+ * the same flows where a server sends to all its viewers in turn. Where telling all flows takes
+ * long, flows that may be gone soon must wait.
  */
-static bool paqm_notice_owed(const struct paqm_sched_data *q, const struct paqm_flow *flow, u64 now)
+static bool paqm_notice_owed(struct paqm_sched_data *q, struct paqm_flow *flow, u64 now)
 {
 	u16 rounds = q->round - flow->round; /* 0, mostly */
 
-	return rounds && q->notice_due <= now + PAQM_NOTICE_BURST_NS && q->tell &&
-	       (READ_ONCE(flow->every) & PAQM_KNOWN || !READ_ONCE(q->crowd_ticks)) &&
-	       rounds >= paqm_flow_every(flow, READ_ONCE(q->max_every));
+	if (!rounds || !q->tell || rounds < paqm_flow_every(flow, READ_ONCE(q->max_every)) ||
+	    (!(READ_ONCE(flow->every) & PAQM_KNOWN) && READ_ONCE(q->crowd_ticks)))
+		return false;
+	if (rounds < q->notice_turn && READ_ONCE(paqm_flow_more(&q->flows, flow)->told.rate))
+		return false;
+	if (q->notice_due <= now + PAQM_NOTICE_BURST_NS)
+		return true;
+	q->notice_missed = true;
+	return false;
 }
 
 /* Hand an elastic packet to the qdisc of that class. */

@@ -9,6 +9,8 @@
 #include "paqm_publish.h"
 #include "paqm_split.h"
 
+#define PAQM_TURN_ROUNDS 64 /* the most that a flow which has been told waits for the others */
+
 /* The ECF value of a message: an increase is a rate, too. */
 static u32 paqm_ecf_value(const struct paqm_sched_data *q)
 {
@@ -80,6 +82,11 @@ void paqm_publish(struct paqm_sched_data *q, bool whole)
 	};
 	if (q->tell) { /* else nobody is owed anything */
 		q->round = q->rounds;
+		if (q->notice_missed)
+			q->notice_turn = min_t(u16, q->notice_turn + 1, PAQM_TURN_ROUNDS);
+		else if (q->notice_turn)
+			q->notice_turn--;
+		q->notice_missed = false;
 		if (paqm_in_step(q))
 			paqm_fb_release(q->fb, &msg, paqm_flow_clock(ktime_get_ns()));
 	}
