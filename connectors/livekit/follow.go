@@ -32,8 +32,9 @@ import (
 const (
 	tick  = 50 * time.Millisecond // between two looks at viewers
 	names = time.Second           // between two at which rooms there are
-	// A new viewer is sent little for so long, until a router on the way has spoken.
-	patience = 2 * time.Second
+	// A new viewer is sent little for so long, until a router on the way has spoken: one with many
+	// flows tells those first that last for 2 s.
+	patience = 3 * time.Second
 	open     = int64(1e12) // bit/s: every track at its best
 	every    = 60          // of the same failure is told
 )
