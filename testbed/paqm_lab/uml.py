@@ -39,13 +39,16 @@ PLACES = "/run/lab"
 # To the kernel's process on the host: the directory of its job, by a name that is always the same.
 CWD = "/proc/self/cwd"
 
+# After this the rest of a run is worth nothing, and what was killed is often waited for in vain.
+OUT_OF_MEMORY = "Out of memory:"
+
 # What a kernel says when it found a fault in itself. "Call Trace" alone is no sign of one: fault
 # injection prints one for every failure it was asked for.
 REPORTS = re.compile(
     r"BUG: |BUG at |WARNING: |Kernel panic|Oops|kernel mode fault|UBSAN: |refcount_t: |ODEBUG: "
     r"|possible (recursive locking|circular locking|irq lock inversion)|inconsistent lock state"
     r"|suspicious RCU usage|DEBUG_LOCKS_WARN|[1-9]\d* new suspected memory leaks"
-    r"|INFO: task .* blocked|soft lockup|rcu_.* detected .*stall|Out of memory:|invalid opcode",
+    rf"|INFO: task .* blocked|soft lockup|rcu_.* detected .*stall|{OUT_OF_MEMORY}|invalid opcode",
     re.IGNORECASE,
 )
 
@@ -230,7 +233,8 @@ def _run(
     started = time.monotonic()
     timed_out = False
     output.touch()
-    with console.open("wb") as log, output.open("rb") as follow:
+    heard = b""
+    with console.open("wb") as log, console.open("rb") as said, output.open("rb") as follow:
         process = subprocess.Popen(
             command,
             cwd=job.directory,
@@ -249,7 +253,9 @@ def _run(
                 text = follow.read()
                 if text and on_output:
                     on_output(text.decode(errors="replace"))
-                if timed_out or process.returncode is not None:
+                *lines, heard = (heard + said.read()).split(b"\n")
+                hopeless = any(OUT_OF_MEMORY.encode() in line for line in lines)
+                if hopeless or timed_out or process.returncode is not None:
                     break
         finally:
             # The guest's processes are children of the kernel's: the whole group ends together.

@@ -217,3 +217,21 @@ def test_command_line_is_free_of_the_run(tmp_path: Path) -> None:
     there = line("7.2.12", root=Path("/an/image"))
     assert "/an/image" not in there and str(tmp_path) not in there and " ro " in there
     assert " rw " in line("7.2.12", root=Path("/an/image"), change=True)
+
+
+def boot(directory: Path, script: str) -> uml.Result:
+    """The end of a guest whose kernel is this shell script."""
+    tree = directory / "tree"
+    tree.mkdir()
+    (tree / "linux").write_text(f"#!/bin/sh\n{script}\n")
+    (tree / "linux").chmod(0o755)
+    job = uml.Job(directory / "job", ["true"], cwd=Path("/"), real_time=True, timeout=60)
+    return uml.run(kernel.Kernel(tree, "7.2.12", "lab", "key"), job)
+
+
+def test_a_guest_without_memory_is_ended_at_once(tmp_path: Path) -> None:
+    """Who is killed then may be waited for without end; and the kernel's word is told, whole."""
+    said = "Out of memory: Killed process 7 (x264)"
+    result = boot(tmp_path, f"printf 'Out of mem'; sleep 0.5; echo '{said[10:]}'; sleep 600")
+    assert result.reports == [said] and said in result.explain()
+    assert not result.timed_out and result.wall < 30
