@@ -199,12 +199,13 @@ def page(data: Json) -> str:
     """The whole page."""
     part, checks = data["grid"], data["checks"]
     failed = [check for check in checks if not check["pass"]]
+    mixed = sum(not check["same_programs"] for check in checks)
+    states = f"; {mixed} of them set P-AQM against runs of another state of the programs"
     lines = [HEAD]
     lines += textwrap.wrap(
         f"{part['of_it']} of {part['whole_grid']} runs of all seeds are here. Of "
-        f"{len(checks)} demands {len(checks) - len(failed)} are met; "
-        f"{sum(not check['same_programs'] for check in checks)} of them set P-AQM against runs of "
-        "another state of the programs. Systems are "
+        f"{len(checks)} demands {len(checks) - len(failed)} are met"
+        f"{states if mixed else ''}. Systems are "
         "named QUEUE-SENDER; `paqm` is P-AQM with `paqm-streamer`, told its rate. Senders:",
         100,
     )

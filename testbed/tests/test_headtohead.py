@@ -212,6 +212,9 @@ def test_runs_of_other_programs_are_marked(tmp_path: Path) -> None:
     assert "* *`delay_p95_behind` 0.50" in text and "* `loss_behind` 0.02" in text
     assert "1 of them set P-AQM against runs" in " ".join(text.split())
     assert "Versions: v: `paqm`, `fq_codel-ecn`; then: `cake-ecn`." in text
+    for check in data["checks"]:
+        check["same_programs"] = True
+    assert "are met. Systems are" in " ".join(headtohead_docs.page(data).split())
 
 
 def test_only_runs_of_the_row_as_it_is_now_count(tmp_path: Path) -> None:
