@@ -54,6 +54,13 @@ FLOOD = {
     "ect": None,
 }
 WEB = {"bytes_min": 30000, "bytes_max": 60000, "congestion_control": "cubic", "lasting": False}
+# To JSON Schema 2.0 is an integer, too; but it is no count, and no other word for 2.
+Validator = jsonschema.validators.extend(  # type: ignore[no-untyped-call,unused-ignore]
+    jsonschema.Draft202012Validator,
+    type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine(
+        "integer", lambda _, value: isinstance(value, int) and not isinstance(value, bool)
+    ),
+)
 ECT = {None: 0, "ect1": 1, "ect0": 2}  # the two bits in the IP header
 
 
@@ -367,7 +374,7 @@ def _check_finite(path: Path, where: list[str | int], value: Any) -> None:
 def validate(path: Path, data: dict[str, Any], schema: Path) -> None:
     """Refuses what the schema does: file, key, and what is expected there."""
     rules = json.loads(schema.read_text())
-    errors = jsonschema.Draft202012Validator(rules).iter_errors(data)
+    errors = Validator(rules).iter_errors(data)
     first = min(errors, key=lambda error: list(map(str, error.absolute_path)), default=None)
     if first is not None:
         raise LabError(f"{path}: {_key(list(first.absolute_path))}: {_expected(first)}")
