@@ -34,6 +34,7 @@ def case(tmp_path: Path, text: str, seed: int = 1) -> Case:
         ('between = ["HS1", "R1"]', 'between = ["HS1"]', r"link\[6\]\.between"),
         ('"R4"]\nhosts', '"R4", "R 5"]\nhosts', r"routers\[5\]: 'R 5': expected a letter and up"),
         ('"R4"]\nhosts', '"R4", "R5"]\nhosts', r'expected one that joins "R5" to the others'),
+        (FIRST, 'between = ["R3", "R2"]', r'link: expected a way from "R1" to "R2"'),
         ('sender = "advised"', 'sender = "quic"',
          r'flow\[1\]\.sender: "quic" is unknown; expected one of advised, deaf, tcp, trace, '),
         ('sender = "advised"', 'sender = "paqm-streamer"',

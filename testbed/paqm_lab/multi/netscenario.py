@@ -448,6 +448,14 @@ def check(path: Path, data: dict[str, Any]) -> NetScenario:
     for node in nodes:
         if node not in joined:
             raise LabError(f'{path}: link: expected one that joins "{node}" to the others')
+    reached, following = set(), {nodes[0]}
+    while following:
+        reached |= following
+        following = {node for link in data["link"] if reached & set(link["between"])
+                     for node in link["between"]} - reached
+    for node in nodes:
+        if node not in reached:
+            raise LabError(f'{path}: link: expected a way from "{nodes[0]}" to "{node}"')
     neighbours = {pair for link in data["link"]
                   for pair in (tuple(link["between"]), tuple(reversed(link["between"])))}
     for number, entry in enumerate(data.get("nat", []), start=1):
