@@ -44,6 +44,8 @@ def write(tmp_path: Path, text: str) -> str:
         ('sender = "libwebrtc"', 'sender = "none"', r"variant\[2\]\.sender"),
         ('"libwebrtc"', '"libwebrtc"\necn = "ect0"', r"variant\[2\]\.ecn needs the sender paqm-"),
         ("width = 640", "width = 320\ncut_every = 2", r"clip\.cut_every: only the clip of 640x360"),
+        ('"paqm bandwidth {bottleneck} feedback icmp"', '" "',
+         r"variant\[1\]\.qdisc: ' ': expected a qdisc, in the words of tc"),
         ("flows = 4", "flows = 4.0", r"elastic\[1\]\.flows: 4\.0: expected integer"),
     ],
 )
