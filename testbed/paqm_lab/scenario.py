@@ -341,18 +341,18 @@ def _check_sense(path: Path, data: dict[str, Any]) -> None:
 def read(name: str) -> tuple[Path, dict[str, Any]]:
     """Path and content of that file, or of that name among the ones that come with the lab."""
     path = Path(name)
-    if not path.exists() and "/" not in name:
+    if (path.is_dir() or not path.exists()) and "/" not in name:
         path = SCENARIOS / f"{name.removesuffix('.toml')}.toml"
     try:
-        text = path.read_text()
+        data = path.read_bytes()
     except OSError as err:
         have = ", ".join(sorted(item.stem for item in SCENARIOS.glob("*.toml")))
         raise LabError(
             f"{name}: cannot read the scenario: {err.strerror}; there are {have}"
         ) from err
     try:
-        return path, tomllib.loads(text)
-    except tomllib.TOMLDecodeError as err:
+        return path, tomllib.loads(data.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as err:
         raise LabError(f"{path}: not valid TOML: {err}") from err
 
 

@@ -58,6 +58,13 @@ def test_refusal_names_file_key_and_expectation(
     assert str(caught.value).startswith(str(tmp_path / "case.toml"))
 
 
+def test_a_text_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "case.toml"
+    path.write_bytes(GOOD.replace("title = ", "title = # blå\n", 1).encode("latin-1"))
+    with pytest.raises(LabError, match=r"case\.toml: not valid TOML: 'utf-8' codec can't decode"):
+        scenario.load(str(path))
+
+
 def test_flows_of_loads_have_names_of_their_own(tmp_path: Path) -> None:
     """A flood of one claim is named as its entry, others are numbered; silence is a rate of 0."""
     flood = '[[flood]]\nname = "x"\nstart = 1\nstop = 9\nrate = "1mbit"\ncount = 2\n'
@@ -82,6 +89,15 @@ def test_all_shipped_scenarios_are_good() -> None:
 def test_unknown_scenario_lists_the_known() -> None:
     with pytest.raises(LabError, match=r"nonesuch.*there are .*demo"):
         scenario.load("nonesuch")
+
+
+def test_a_directory_does_not_hide_a_scenario(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `run demo --out demo` leaves one."""
+    (tmp_path / "demo").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert scenario.load("demo").name == "demo"
 
 
 def test_unknown_variant_lists_the_known() -> None:
