@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import html
 import io
 import math
 import re
@@ -17,7 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from paqm_lab import rundata
+from paqm_lab import cache, rundata
 from paqm_lab.errors import LabError
 
 F64 = npt.NDArray[np.float64]
@@ -89,12 +90,12 @@ def svg(figure: Figure, label: str) -> str:
     text = out.getvalue()
     text = text[text.index("<svg") :]
     # Each file numbers its parts alike; in one page the numbers must differ.
-    prefix = re.sub(r"[^a-z]", "", label.lower())[:24]
+    prefix = f"d{cache.digest(label.encode(), text.encode())}"
     text = re.sub(r'\bid="', f'id="{prefix}-', text)
     text = re.sub(r'href="#', f'href="#{prefix}-', text)
     text = text.replace("url(#", f"url(#{prefix}-")
-    head = f'<svg role="img" aria-label="{label}"'
-    return re.sub(r'<svg( (width|height)="[^"]*")*', head, text, count=1)
+    head = f'<svg role="img" aria-label="{html.escape(label)}"'
+    return re.sub(r'<svg( (width|height)="[^"]*")*', lambda _: head, text, count=1)
 
 
 def _panels(count: int, height: float, share_y: bool = True) -> tuple[Figure, list[Axes]]:

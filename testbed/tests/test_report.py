@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import html
+import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -45,10 +47,14 @@ class Reader(HTMLParser):
             self.wrong.append(tag)
 
 
-def make(tmp_path: Path) -> str:
+def make(tmp_path: Path, *titles: str) -> str:
     """A report of two variants, the second with longer waits."""
     write_run(tmp_path)
     write_run(tmp_path, Faults(wait=0.02), variant="other")
+    for name, title in zip(("paqm", "other"), titles, strict=False):
+        told = json.loads((tmp_path / name / "run.json").read_text())
+        told["variant"]["title"] = title
+        (tmp_path / name / "run.json").write_text(json.dumps(told))
     analysis.analyse(tmp_path, progress=lambda _: None)
     return report.write(tmp_path).read_text()
 
@@ -69,6 +75,17 @@ def test_page_is_whole_and_alone(tmp_path: Path) -> None:
     assert not re.search(r"<(script|link|img|iframe)\b|url\((?!#)|@import", page)
     assert "Two streams &lt;and&gt; TCP" in page
     assert page.count("<svg") == 6
+
+
+@pytest.mark.parametrize("title", ['"><script>alert(1)</script>', r"C:\d \1", "round trip, ms: 20"])
+def test_titles_are_text(tmp_path: Path, title: str) -> None:
+    """Of a diagram, too; its parts have ids of their own, whatever two titles share."""
+    page = make(tmp_path, title, title + "0")
+    reader = Reader()
+    reader.feed(page)
+    assert not reader.wrong and not reader.open
+    assert len(reader.ids) == len(set(reader.ids))
+    assert "<script" not in page and html.escape(title) in page
 
 
 def test_best_value_is_marked(tmp_path: Path) -> None:
