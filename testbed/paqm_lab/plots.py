@@ -98,6 +98,11 @@ def svg(figure: Figure, label: str) -> str:
     return re.sub(r'<svg( (width|height)="[^"]*")*', lambda _: head, text, count=1)
 
 
+def plain(text: str) -> str:
+    """A scenario's text: what two dollars enclose would be a formula to matplotlib."""
+    return text.replace("$", r"\$")
+
+
 def _panels(count: int, height: float, share_y: bool = True) -> tuple[Figure, list[Axes]]:
     figure = Figure(figsize=(WIDTH, height), layout="constrained")
     axes = figure.subplots(1, count, sharey=share_y, squeeze=False)
@@ -177,7 +182,7 @@ def rates(result: dict[str, Any], series: Series) -> Figure:
             )
         axes.plot([], [], color="#444444", linestyle=(0, (4, 2)), linewidth=1, label="fair share")
         axes.set(xlim=(0, result["duration_s"]), ylim=(0, top), xlabel="time, s")
-        axes.set_title(variant["title"])
+        axes.set_title(plain(variant["title"]))
         _events(axes, variant, result["duration_s"])
     panels[0].set_ylabel("rate, mean of the last second,\nMbit/s")
     _legend(figure, panels[0], 6)
@@ -251,7 +256,7 @@ def sojourn(result: dict[str, Any], series: Series) -> Figure:
         axes.set_yscale("log")
         _log_ms(axes.yaxis)
         axes.set(xlim=(0, result["duration_s"]), ylim=(FLOOR_MS, top * 8), xlabel="time, s")
-        axes.set_title(variant["title"])
+        axes.set_title(plain(variant["title"]))
         _events(axes, variant, result["duration_s"])
     panels[0].set_ylabel("time in the router, ms")
     _legend(figure, panels[0], 6)
@@ -267,7 +272,7 @@ def sojourn_cdf(result: dict[str, Any], series: Series) -> Figure:
         table = series.table(variant["name"], "sojourn_cdf")
         media = np.maximum(table["media_ms"], FLOOR_MS)
         bulk = np.maximum(table["elastic_ms"], FLOOR_MS)
-        style = {"color": colours[variant["name"]], "label": variant["title"]}
+        style = dict[str, Any](color=colours[variant["name"]], label=plain(variant["title"]))
         panels[0].plot(media, 100 * table["quantile"], **style)
         beyond = 100 * (1 - table["quantile"])
         panels[1].plot(media[beyond > 0], beyond[beyond > 0], **style)
@@ -321,7 +326,7 @@ def link_and_frames(result: dict[str, Any], series: Series) -> Figure:
     rate = result["bottleneck_bps"] / 1e6
     worst = 0.0
     for variant in result["variants"]:
-        style = {"color": colours[variant["name"]], "label": variant["title"]}
+        style = dict[str, Any](color=colours[variant["name"]], label=plain(variant["title"]))
         table = series.table(variant["name"], "rates")
         full = table["t"] >= 1.0
         panels[0].plot(table["t"][full], 100 * table["LINK"][full] / rate, linewidth=1.2, **style)
@@ -363,7 +368,7 @@ def vmaf(result: dict[str, Any], series: Series) -> Figure | None:
     figure, panels = _panels(len(result["variants"]), 3.3)
     colours = _colours(result)
     for axes, variant in zip(panels, result["variants"], strict=True):
-        axes.set_title(variant["title"])
+        axes.set_title(plain(variant["title"]))
         axes.set(
             xlim=(0, result["duration_s"]),
             ylim=(0, 110),

@@ -77,7 +77,8 @@ def test_page_is_whole_and_alone(tmp_path: Path) -> None:
     assert page.count("<svg") == 6
 
 
-@pytest.mark.parametrize("title", ['"><script>alert(1)</script>', r"C:\d \1", "round trip, ms: 20"])
+@pytest.mark.parametrize("title", ['"><script>alert(1)</script>', r"C:\d \1", "round trip, ms: 20",
+                                   r"from $\x to $"])
 def test_titles_are_text(tmp_path: Path, title: str) -> None:
     """Of a diagram, too; its parts have ids of their own, whatever two titles share."""
     page = make(tmp_path, title, title + "0")

@@ -81,11 +81,11 @@ def _draw(axes: Axes, case: Case, run: Run) -> None:
             top = max(top, max(level))
     for when, text in case.marks:
         axes.axvline(when, color="#AAAAAA", linewidth=0.8, linestyle=(0, (1, 2)), zorder=1)
-        axes.annotate(text, (when, 1), xycoords=("data", "axes fraction"), xytext=(2, -2),
-                      textcoords="offset points", fontsize=7.5, color="#666666",
+        axes.annotate(plots.plain(text), (when, 1), xycoords=("data", "axes fraction"),
+                      xytext=(2, -2), textcoords="offset points", fontsize=7.5, color="#666666",
                       va="top").set_in_layout(False)
     axes.set(xlim=(0, case.duration), ylim=(0, top * 1.12), xlabel="time, s",
-             title=case.title)
+             title=plots.plain(case.title))
     axes.legend(loc="upper right", ncols=4, fontsize=7, handlelength=1.2, columnspacing=0.8,
                 framealpha=0.8, frameon=True, edgecolor="none")
 
