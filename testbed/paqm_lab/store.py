@@ -145,12 +145,20 @@ def chosen(db: sqlite3.Connection, filters: list[str]) -> list[Json]:
         name, mark, value = text.partition("=")
         if not mark or name not in known:
             raise LabError(f"filter {text!r}: expected NAME=VALUE with one of {', '.join(known)}")
-        left = [run for run in left if str(run.get(name)) in value.split("|")]
+        left = [run for run in left if any(_is(run.get(name), word) for word in value.split("|"))]
     if left and not {"programs", "key"} & {text.partition("=")[0] for text in filters}:
         left = _of_newest(left, max(runs.values(), key=lambda run: run["ended"])["programs"])
     axes = [name for name in known if name not in own]
     return sorted(left, key=lambda run: (run["scenario"], run["variant"],
                                          *(_order(run.get(name)) for name in axes), run["seed"]))
+
+
+def _is(value: Any, word: str) -> bool:
+    """Whether a filter names this value: 80 is 80.0, as tables show it."""
+    try:
+        return bool(float(word) == value) or word == str(value)
+    except ValueError:
+        return word == str(value)
 
 
 def _of_newest(runs: list[Json], newest: str) -> list[Json]:

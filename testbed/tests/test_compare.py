@@ -19,7 +19,7 @@ RUNS = {"paqm": (2.0, 3.0, 4.0), "cake": (3.0, 4.0, 10.0)}  # by seed
 
 
 def fill(
-    out: Path, programs: str = "p", lost: float = 8, began: float = 0.0, rtt_ms: int = 40
+    out: Path, programs: str = "p", lost: float = 8, began: float = 0.0, rtt_ms: float = 40
 ) -> Path:
     """A sweep of both variants; frames of runs with more delay than `lost` never came."""
     (out / "results").mkdir(exist_ok=True)
@@ -120,6 +120,15 @@ def test_two_states_are_compared_when_they_are_named(tmp_path: Path) -> None:
         compare.group(f"{out}:programs=p|q,variant=paqm")
     with pytest.raises(LabError, match="of 2 states"):
         main(plot.main, str(out), "programs=p|q", "--figure", DELAY)
+
+
+def test_a_number_is_named_as_tables_show_it(tmp_path: Path) -> None:
+    """An axis of 20.5 and 80.0 is shown as 20.5 and 80."""
+    fill(tmp_path, "p", rtt_ms=80.0)
+    db = store.opened(fill(tmp_path, "q", rtt_ms=20.5))
+    for name, found in (("80", 6), ("80.0", 6), ("20.5|80", 12), ("8", 0), ("x", 0)):
+        filters = ["programs=p|q", f"path.rtt_ms={name}"]
+        assert len(store.chosen(db, filters)) == found
 
 
 def test_why_there_are_no_pairs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
