@@ -8,6 +8,7 @@ not lie on a file system on which SQLite's locks work.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import csv
 import json
 import sqlite3
@@ -95,6 +96,7 @@ def fill(out: Path) -> int:
     try:
         with db:
             db.executescript(SCHEMA)
+        _need_tables(db)
         with db:  # all or nothing
             have = {key for (key,) in db.execute("SELECT key FROM run")}
             new = [path for path in sorted((out / "results").glob("*.json"))
@@ -103,10 +105,22 @@ def fill(out: Path) -> int:
                 _add(db, path)
         return len(new)
     except sqlite3.DatabaseError as err:
-        raise LabError(f"{out / NAME}: {err}; delete it and run `paqm-lab store fill {out}`"
-                       ) from err
+        raise _unusable(out / NAME, err) from err
     finally:
         db.close()
+
+
+def _need_tables(db: sqlite3.Connection) -> None:
+    """sqlite3.Error if it has not the tables and columns of today."""
+    with contextlib.closing(sqlite3.connect(":memory:")) as today:
+        today.executescript(SCHEMA)
+        for (table,) in today.execute("SELECT name FROM sqlite_master WHERE type = 'table'"):
+            names = [row[1] for row in today.execute(f"PRAGMA table_info({table})")]
+            db.execute(f"SELECT {', '.join(names)} FROM {table} LIMIT 0")
+
+
+def _unusable(path: Path, err: sqlite3.Error) -> LabError:
+    return LabError(f"{path}: {err}; delete it and run `paqm-lab store fill {path.parent}`")
 
 
 def opened(out: Path) -> sqlite3.Connection:
@@ -115,7 +129,12 @@ def opened(out: Path) -> sqlite3.Connection:
     if not path.exists():
         raise LabError(f"{path}: there is no store; `paqm-lab sweep` or `paqm-lab store fill` "
                        "makes one")
-    return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
+    try:
+        db = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
+        _need_tables(db)
+    except sqlite3.Error as err:
+        raise _unusable(path, err) from err
+    return db
 
 
 def own_columns(db: sqlite3.Connection) -> list[str]:

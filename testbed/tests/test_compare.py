@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -129,6 +131,21 @@ def test_a_number_is_named_as_tables_show_it(tmp_path: Path) -> None:
     for name, found in (("80", 6), ("80.0", 6), ("20.5|80", 12), ("8", 0), ("x", 0)):
         filters = ["programs=p|q", f"path.rtt_ms={name}"]
         assert len(store.chosen(db, filters)) == found
+
+
+@pytest.mark.parametrize("content", ["", "no database " * 100, "older"])
+def test_a_store_that_is_none_is_told(tmp_path: Path, content: str) -> None:
+    out = fill(tmp_path)
+    if content == "older":  # of a version that kept less
+        with contextlib.closing(sqlite3.connect(out / store.NAME)) as db:
+            db.execute("ALTER TABLE run DROP COLUMN cpu_s")
+    else:
+        (out / store.NAME).write_text(content)
+    with pytest.raises(LabError, match=r"store\.sqlite: .*; delete it and run `paqm-lab store"):
+        store.opened(out)
+    if content:  # an empty file is an empty store to be filled
+        with pytest.raises(LabError, match=r"store\.sqlite: .*; delete it and run"):
+            store.fill(out)
 
 
 def test_why_there_are_no_pairs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
