@@ -94,8 +94,9 @@ def write(out: Path, target: Path) -> int:
         "values": values,
     }
     try:
-        shutil.rmtree(target / "runs", ignore_errors=True)
-        (target / "runs").mkdir(parents=True)
+        (target / "runs").mkdir(parents=True, exist_ok=True)
+        for old in (target / "runs").glob("*.js"):  # a sweep has a runs/ of its own
+            old.unlink()
         for run in runs:
             text = json.dumps(_run_data(out, run, flows[run["key"]]), separators=(",", ":"))
             script = f"PAQM_RUN({json.dumps(run['key'])},{text});\n"

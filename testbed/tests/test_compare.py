@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from paqm_lab import compare, plot, stats, store
+from paqm_lab import compare, plot, site, stats, store
 from paqm_lab.errors import LabError
 
 DELAY, FRAMES = "media_sojourn_ms.p95", "frame_delivery_ms.p95"
@@ -33,6 +33,7 @@ def fill(
                 "programs": programs, "begun": began, "ended": began + 1,
                 "axes": {"path.rtt_ms": rtt_ms},
                 "versions": {"paqm": programs, "kernel": "k", "image": "i"},
+                "directory": f"runs/{key}-1",
                 "figures": [["", DELAY, value], ["", FRAMES, None if value > lost else value]],
             }  # fmt: skip
             (out / "results" / f"{key}.json").write_text(json.dumps(told))
@@ -146,6 +147,20 @@ def test_a_store_that_is_none_is_told(tmp_path: Path, content: str) -> None:
     if content:  # an empty file is an empty store to be filled
         with pytest.raises(LabError, match=r"store\.sqlite: .*; delete it and run"):
             store.fill(out)
+
+
+def test_a_site_takes_nothing_away(tmp_path: Path) -> None:
+    """But its own old pages: in the directory of the sweep itself there are the runs."""
+    out = fill(tmp_path)
+    log = out / "runs" / "p-paqm-1-1" / "log"
+    log.parent.mkdir(parents=True)
+    log.write_text("of a run")
+    (out / "runs" / "old.js").touch()
+    assert site.write(out, out) == 6
+    assert log.read_text() == "of a run"
+    assert sorted(path.stem for path in (out / "runs").glob("*.js")) == sorted(
+        f"p-{variant}-{seed}" for variant in RUNS for seed in (1, 2, 3)
+    )
 
 
 def test_why_there_are_no_pairs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
