@@ -113,7 +113,7 @@ def over_time(out: Path, runs: list[Json], name: str) -> Figure:
             if column != "t" and not column.startswith("share_"):
                 axes.plot(table["t"], table[column], label=column)
         axes.set_title(f"{run['variant']}, seed {run['seed']} ({run['key']})")
-        axes.legend(ncols=8, fontsize=7)
+        axes.legend(*plots.entries(axes), ncols=8, fontsize=7)
     panels[-1].set_xlabel("t, s")
     return figure
 

@@ -14,8 +14,10 @@ from typing import Any
 import matplotlib
 import numpy as np
 import numpy.typing as npt
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from paqm_lab import cache, rundata
@@ -30,6 +32,7 @@ ELASTIC_COLOUR = "#6E6E6E"
 MEDIA_COLOUR = "#0072B2"
 VARIANT_COLOURS = ["#00796B", "#7B4FA3", "#D55E00", "#A0651A", "#4C6FB0"]
 LIMIT_COLOUR = "#B00020"
+LEGEND = 23  # entries
 WIDTH = 12.6  # inches of the whole row of panels
 STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
@@ -152,9 +155,17 @@ def _events(axes: Axes, variant: dict[str, Any], duration: float) -> None:
         ).set_in_layout(False)
 
 
-def _legend(figure: Figure, axes: Axes, columns: int) -> None:
+def entries(axes: Axes) -> tuple[list[Artist], list[str]]:
+    """What a legend says; that of two hundred flows would leave no room for the diagram."""
     handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=columns)
+    if (more := len(labels) - LEGEND) > 0:
+        handles = [*handles[:LEGEND], Line2D([], [], linestyle="none")]
+        labels = [*labels[:LEGEND], f"and {more} more"]
+    return handles, labels
+
+
+def _legend(figure: Figure, axes: Axes, columns: int) -> None:
+    figure.legend(*entries(axes), loc="outside lower center", ncols=columns)
 
 
 def rates(result: dict[str, Any], series: Series) -> Figure:

@@ -149,6 +149,22 @@ def test_a_store_that_is_none_is_told(tmp_path: Path, content: str) -> None:
             store.fill(out)
 
 
+def test_many_flows_leave_room_for_the_diagram(tmp_path: Path) -> None:
+    out = fill(tmp_path)
+    runs = store.chosen(store.opened(out), ["seed=1"])
+    for run in runs:
+        home = out / run["directory"] / run["variant"] / "series"
+        home.mkdir(parents=True)
+        head = ",".join(f"flow-{n}" for n in range(200))
+        (home / "rates.csv").write_text(f"t,{head}\n" + f"0{',1' * 200}\n1{',2' * 200}\n")
+    figure = plot.over_time(out, runs, "rates")
+    figure.draw_without_rendering()
+    for axes in figure.axes:
+        assert axes.get_position().height > 0.25
+        legend = axes.get_legend()
+        assert legend and [text.get_text() for text in legend.get_texts()][-1] == "and 177 more"
+
+
 def test_a_site_takes_nothing_away(tmp_path: Path) -> None:
     """But its own old pages: in the directory of the sweep itself there are the runs."""
     out = fill(tmp_path)
