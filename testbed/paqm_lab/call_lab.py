@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import sys
 from pathlib import Path
 
@@ -36,8 +35,7 @@ def run(out: Path, seed: int) -> None:
     source = clip.prepare(cache.cache_dir(), say)
     sound = clip.prepare_sound(cache.cache_dir(), say)
     house = lab.ready(say)
-    shutil.rmtree(out, ignore_errors=True)
-    out.mkdir(parents=True)
+    lab.make_way(out)
     config = {
         "out": str(out),
         "build": lab.BUILD,

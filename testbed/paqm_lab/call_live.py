@@ -17,7 +17,6 @@ import argparse
 import json
 import os
 import secrets
-import shutil
 import subprocess
 import sys
 import threading
@@ -25,7 +24,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from paqm_lab import cache, call_guest, call_lab, call_report, clip, kernel, uml
+from paqm_lab import cache, call_guest, call_lab, call_report, clip, kernel, lab, uml
 from paqm_lab.errors import LabError
 
 PROGRAMS = ["Xvfb", "gst-launch-1.0"]
@@ -73,8 +72,7 @@ def run(out: Path, duration: int) -> dict[str, Any]:
     built = kernel.ensure("live", call_lab.say)
     modules = kernel.build_modules(built, call_lab.say)
     environment = uml.environment(built, modules)
-    shutil.rmtree(out, ignore_errors=True)
-    out.mkdir(parents=True)
+    lab.make_way(out)
     config = {
         "out": str(out),
         "build": environment["PAQM_BUILD"],

@@ -46,7 +46,28 @@ SOURCES += [f"kernel/lab-tests/spec_traffic{end}" for end in (".h", ".c")]
 SOURCES += [f"kernel/lab-tests/spec_traffic_{part}.c" for part in ("send", "sink", "sockets")]
 SOURCES += ["testbed/image", "testbed/rivals/webrtc/vclock.c", "meson.build", "meson_options.txt"]
 SUFFIXES = (".c", ".h", ".build", ".txt", ".sh", ".map", ".def", ".js", ".json", ".html", ".in")
+CONFIG = "config.json"  # what a guest is told, in the directory of its results
 KEPT = 6  # directories of programs, one for each clone
+
+
+def is_result(directory: Path) -> bool:
+    """Whether a run was made here, or begun: others have a config.json, too."""
+    try:
+        text = (directory / CONFIG).read_text()
+        told = json.loads(text or "{}")
+    except (OSError, ValueError):
+        return False
+    return not text or isinstance(told, dict) and {"out", "modules"} <= told.keys()
+
+
+def make_way(directory: Path) -> None:
+    """An empty directory for a run; never deletes what is not a result."""
+    if directory.exists() and any(directory.iterdir()):
+        if not is_result(directory):
+            raise LabError(f"{directory} is not empty and holds no result of paqm-lab; use --out")
+        shutil.rmtree(directory)
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / CONFIG).touch()  # a run that ends early can be repeated
 
 
 @dataclass(frozen=True)
@@ -78,7 +99,7 @@ class Lab:
                 return [told(item) for item in value]
             return self.known(value, out) if isinstance(value, str | Path) else value
 
-        (out / "config.json").write_text(json.dumps(told(config), indent=1) + "\n")
+        (out / CONFIG).write_text(json.dumps(told(config), indent=1) + "\n")
 
     def versions(self) -> dict[str, str]:
         """Versions of all that shapes a result."""

@@ -49,20 +49,11 @@ class Options:
     lock_text: str | None = None  # of the image, instead of the repository's
 
 
-def _clear(directory: Path) -> None:
-    """Makes way for new results, but never deletes what is not a result."""
-    if directory.exists() and any(directory.iterdir()):
-        if not (directory / "config.json").exists():
-            raise LabError(f"{directory} is not empty and holds no result of paqm-lab; use --out")
-        shutil.rmtree(directory)
-    directory.mkdir(parents=True, exist_ok=True)
-    (directory / "config.json").touch()  # a run that ends early can be repeated
-
-
 def _clear_all(out: Path) -> None:
     """Old results of other variants or seeds must not enter this run's report."""
-    for stamp in out.glob("*/config.json"):
-        shutil.rmtree(stamp.parent)
+    for stamp in out.glob(f"*/{lab.CONFIG}"):
+        if lab.is_result(stamp.parent):
+            shutil.rmtree(stamp.parent)
     drawn = (sidebyside.VIDEO, sidebyside.FACTS, *(path.name for path in out.glob("worst-*.jpg")))
     for name in ("result.json", "report.html", *drawn):
         (out / name).unlink(missing_ok=True)
@@ -111,7 +102,7 @@ class VariantRun:
     def run(self) -> dict[str, Any]:
         """Boots, runs, and writes run.json; returns its content."""
         resolved, directory = self.resolved, self.directory
-        _clear(directory)
+        lab.make_way(directory)
         house = self.house
         config = {
             **resolved,

@@ -11,7 +11,6 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -120,8 +119,7 @@ def run_guest(
     made: ladder.Ladder,
 ) -> float:
     """One guest with all flows; the wall time. Logs are below `directory`."""
-    shutil.rmtree(directory, ignore_errors=True)
-    directory.mkdir(parents=True)
+    lab.make_way(directory)
     config = {
         "out": str(directory),
         "build": lab.BUILD,

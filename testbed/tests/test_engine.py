@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from paqm_lab import cache, run, scenario, topology
+from paqm_lab import cache, call_lab, clip, lab, run, scenario, topology, trace_scenario
 from paqm_lab.errors import LabError
+from paqm_lab.multi import main
 from paqm_lab.topology import Network
 
 ASK = (
@@ -70,21 +71,49 @@ def test_queue_alone_is_root_and_queue_under_shaper_is_leaf() -> None:
 def test_results_directory_with_other_things_in_it_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("years of work")
     with pytest.raises(LabError, match="holds no result"):
-        run._clear(tmp_path)
+        lab.make_way(tmp_path)
     assert (tmp_path / "thesis.tex").exists()
 
 
+def test_a_config_of_others_is_no_result(tmp_path: Path) -> None:
+    """Many programs have a config.json: `--out ~` is not to cost ~/.docker."""
+    (tmp_path / ".docker").mkdir()
+    (tmp_path / ".docker" / "config.json").write_text('{"auths": {}}')
+    run._clear_all(tmp_path)
+    with pytest.raises(LabError, match="holds no result"):
+        lab.make_way(tmp_path / ".docker")
+    assert (tmp_path / ".docker" / "config.json").exists()
+
+
+def test_no_kind_of_run_deletes_what_is_not_a_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as a directory that is called as a variant is, or all of `call --out ~`."""
+    (tmp_path / "thesis.tex").write_text("years of work")
+    none: Any = None
+    for module, name in ((clip, "prepare"), (clip, "prepare_sound"), (lab, "ready")):
+        monkeypatch.setattr(module, name, lambda *_: none)
+    for begin in (
+        lambda: main.run_case(none, tmp_path, none),
+        lambda: trace_scenario.run_guest(none, none, 1, tmp_path, none, none),
+        lambda: call_lab.run(tmp_path, 1),
+    ):
+        with pytest.raises(LabError, match="holds no result"):
+            begin()
+        assert (tmp_path / "thesis.tex").exists()
+
+
 def test_old_results_make_way(tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "config.json").write_text('{"out": "/run/lab/out", "modules": ""}')
     (tmp_path / "router.pcap").write_bytes(b"old")
-    run._clear(tmp_path)
+    lab.make_way(tmp_path)
     assert not (tmp_path / "router.pcap").exists()
 
 
 def test_a_run_that_ended_early_makes_way(tmp_path: Path) -> None:
-    run._clear(tmp_path)
+    lab.make_way(tmp_path)
     (tmp_path / "gstreamer-registry.bin").write_bytes(b"of the first attempt")
-    run._clear(tmp_path)
+    lab.make_way(tmp_path)
     assert not (tmp_path / "gstreamer-registry.bin").exists()
 
 

@@ -37,9 +37,7 @@ def say(text: str) -> None:
 
 def run_case(case: Case, home: Path, house: lab.Lab, seed: int = SEED) -> float:
     """Boots and runs; returns the wall time."""
-    if home.exists():
-        shutil.rmtree(home)
-    home.mkdir()
+    lab.make_way(home)
     assert house.modules is not None
     config = case.config(home, house.modules, seed)
     if (trace := case.facts.get("trace")) is not None:
