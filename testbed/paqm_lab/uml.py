@@ -263,7 +263,9 @@ def _run(
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
     status_file = job.directory / "status"
-    status = int(status_file.read_text()) if status_file.exists() else None
+    # Empty on a full disk, or when the time was over while it was written.
+    told = status_file.read_text().strip() if status_file.exists() else ""
+    status = int(told) if told else None
     shutil.rmtree(job.directory / ".uml", ignore_errors=True)
     return Result(
         status=status,

@@ -235,3 +235,9 @@ def test_a_guest_without_memory_is_ended_at_once(tmp_path: Path) -> None:
     result = boot(tmp_path, f"printf 'Out of mem'; sleep 0.5; echo '{said[10:]}'; sleep 600")
     assert result.reports == [said] and said in result.explain()
     assert not result.timed_out and result.wall < 30
+
+
+def test_an_empty_status_is_none(tmp_path: Path) -> None:
+    """As a full disk leaves it."""
+    result = boot(tmp_path, ": >status")
+    assert result.status is None and "died before its command ended" in result.explain()
