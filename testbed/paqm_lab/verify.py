@@ -15,6 +15,8 @@ from typing import Any
 from paqm_lab import bundle, run, scenario
 from paqm_lab.errors import LabError
 
+WANTED = {"scenario_data": dict, "seed": int, "versions": dict, "packet_log_sha256": dict}
+
 Progress = Callable[[str], None]
 
 
@@ -32,8 +34,10 @@ def load(path: Path) -> tuple[dict[str, Any], str | None]:
         raise LabError(f"{file}: cannot read the result: {err}") from err
     except json.JSONDecodeError as err:
         raise LabError(f"{file}: not valid JSON: {err}") from err
-    wanted = ("scenario_data", "seed", "versions", "packet_log_sha256")
-    missing = [key for key in wanted if not isinstance(result, dict) or key not in result]
+    missing = [key for key, kind in WANTED.items()
+               if not isinstance(result, dict) or not isinstance(result.get(key), kind)]
+    if not missing and not result["packet_log_sha256"]:  # it would be true of anything
+        missing = ["packet_log_sha256"]
     if missing:
         raise LabError(
             f"{file} has no {missing[0]}: it is no result of `paqm-lab run`, or an older one; run "
