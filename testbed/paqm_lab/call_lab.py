@@ -77,7 +77,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("out/call"),
                         help="for the results (%(default)s)")
-    parser.add_argument("--seed", type=int, default=1, help="seed of the run (%(default)s)")
+    parser.add_argument("--seed", type=uml.seed, default=1, help="seed of the run (%(default)s)")
     args = parser.parse_args()
     out = args.out.resolve()
     try:

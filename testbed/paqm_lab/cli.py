@@ -211,7 +211,7 @@ def parser(command: str = "") -> argparse.ArgumentParser:
         "analyses the logs, writes result.json and report.html.",
     )
     go.add_argument("scenario", metavar="SCENARIO")
-    go.add_argument("--seed", type=int, metavar="N", help="instead of the scenario's own")
+    go.add_argument("--seed", type=uml.seed, metavar="N", help="instead of the scenario's own")
     go.add_argument("--out", metavar="DIR", help="for the results (default out/NAME)")
     go.add_argument("--variant", action="append", default=[], metavar="NAME", help="only this one")
     go.add_argument("--pcap", action="store_true", help="keep the router's packet logs")
@@ -269,7 +269,7 @@ def parser(command: str = "") -> argparse.ArgumentParser:
     run_in.add_argument("--kernel", metavar="X.Y", help="Debian's kernel of that release")
     run_in.add_argument("--real-time", action="store_true", help="native time, for CPU cost")
     run_in.add_argument("--no-modules", action="store_true", help="do not build the modules")
-    run_in.add_argument("--seed", type=int, default=1, metavar="N",
+    run_in.add_argument("--seed", type=uml.seed, default=1, metavar="N",
                         help="seed of the run (%(default)s)")
     run_in.add_argument("--memory", help="of the guest (default 1G, 512M with --debug-kernel)")
     run_in.add_argument("--timeout", type=float, default=600.0, metavar="S",

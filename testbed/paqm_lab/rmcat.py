@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from paqm_lab import cache, checks, lab, rmcat_cases, rmcat_docs, rmcat_judge, senders, suite
+from paqm_lab import cache, checks, lab, rmcat_cases, rmcat_docs, rmcat_judge, senders, suite, uml
 from paqm_lab.errors import LabError
 from paqm_lab.multi import main as networks
 from paqm_lab.multi import netscenario
@@ -172,7 +172,7 @@ def table(data: Json) -> str:
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cases", metavar="ID,...", help="only these")
     parser.add_argument("--systems", metavar="NAME,...", help=f"only these of {', '.join(SYSTEMS)}")
-    parser.add_argument("--seed", type=int, default=1, metavar="N",
+    parser.add_argument("--seed", type=uml.seed, default=1, metavar="N",
                         help="seed of the run (%(default)s)")
     parser.add_argument("--out", default=str(cache.REPO / "out" / "rmcat"), metavar="DIR",
                         help="for the results (%(default)s)")

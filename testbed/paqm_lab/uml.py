@@ -7,6 +7,7 @@ is always the same; everything that belongs to a run is found through the kernel
 With the same seed, command and files two boots are the same to the last random bit.
 """
 
+import argparse
 import contextlib
 import fcntl
 import os
@@ -51,6 +52,13 @@ REPORTS = re.compile(
     rf"|INFO: task .* blocked|soft lockup|rcu_.* detected .*stall|{OUT_OF_MEMORY}|invalid opcode",
     re.IGNORECASE,
 )
+
+
+def seed(text: str) -> int:
+    """A seed as an option has it, in the limits of a scenario's own."""
+    if not re.fullmatch(r"[0-9]{1,10}", text) or int(text) >= 1 << 32:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a number from 0 to {(1 << 32) - 1}")
+    return int(text)
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,7 @@ def compare(told: dict[str, Any], here: dict[str, Any]) -> tuple[list[str], bool
 def verify(path: Path, progress: Progress) -> tuple[list[str], bool]:
     """Runs every variant of the result at `path` again; see compare()."""
     told, lock = load(path)
-    chosen = scenario.check(path, told["scenario_data"])
+    chosen = scenario.check(path, {**told["scenario_data"], "seed": told["seed"]})
     with tempfile.TemporaryDirectory(prefix="paqm-verify-") as scratch:
         options = run.Options(
             out=Path(scratch) / "out", seed=told["seed"], variants=list(told["packet_log_sha256"]),

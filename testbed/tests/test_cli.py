@@ -37,6 +37,17 @@ def test_the_makefile_calls_the_lab_by_its_name() -> None:
     assert "PYTHONPATH" not in (cache.REPO / "Makefile").read_text()
 
 
+@pytest.mark.parametrize("words", [["run", "demo"], ["exec", "true"]])
+@pytest.mark.parametrize("seed", ["-1", "4294967296"])
+def test_a_seed_that_no_guest_takes_is_refused(
+    words: list[str], seed: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        cli.parser().parse_args([words[0], f"--seed={seed}", *words[1:]])
+    told = f"--seed: '{seed}': expected a number from 0 to 4294967295"
+    assert told in " ".join(capsys.readouterr().err.split())
+
+
 def test_a_reader_may_leave() -> None:
     reader, writer = os.pipe()
     os.close(reader)

@@ -46,6 +46,7 @@ def write(tmp_path: Path, text: str) -> str:
         ("width = 640", "width = 320\ncut_every = 2", r"clip\.cut_every: only the clip of 640x360"),
         ('"paqm bandwidth {bottleneck} feedback icmp"', '" "',
          r"variant\[1\]\.qdisc: ' ': expected a qdisc, in the words of tc"),
+        ("seed = 1", "seed = 4294967296", r"seed: 4294967296 is greater than the maximum"),
         ("flows = 4", "flows = 4.0", r"elastic\[1\]\.flows: 4\.0: expected integer"),
     ],
 )
