@@ -279,6 +279,11 @@ def _check_sense(path: Path, data: dict[str, Any]) -> None:
             f"{path}: judge_from: expected less than the duration less {LEAST_JUDGED:g} s, "
             f"it is {data['judge_from']} of {data['duration']}"
         )
+    if "link" in data["path"] and data["duration"] < linktrace.LOW_WINDOW:
+        raise LabError(
+            f"{path}: duration: expected {linktrace.LOW_WINDOW:g} s or more with path.link, "
+            f"it is {data['duration']}"
+        )
     for kind in ("media", "elastic", *LOADS):
         for number, flow in enumerate(data.get(kind, []), start=1):
             where = f"{path}: {kind}[{number}]"

@@ -59,6 +59,14 @@ def test_refusal_names_file_key_and_expectation(
     assert str(caught.value).startswith(str(tmp_path / "case.toml"))
 
 
+def test_a_link_that_varies_lasts_a_second(tmp_path: Path) -> None:
+    """{low} is a percentile of its rates of a second."""
+    text = GOOD.replace("duration = 50", "duration = 0.5")
+    text = text.replace("rtt_ms = 40", "rtt_ms = 40\nlink = 'lte'")
+    with pytest.raises(LabError, match=r"duration: expected 1 s or more with path\.link, it is"):
+        scenario.load(write(tmp_path, text))
+
+
 def test_a_text_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "case.toml"
     path.write_bytes(GOOD.replace("title = ", "title = # blå\n", 1).encode("latin-1"))
