@@ -35,6 +35,10 @@ def _home(directory: Path) -> Path:
     return directory
 
 
+def _fill(out: Path) -> str:
+    return f"testbed/paqm-lab store fill {shlex.quote(str(out))}"
+
+
 def slurm(directory: Path, sweep: Sweep, out: Path, command: list[str], tasks: int) -> list[str]:
     """DIR/NAME.sbatch; what to do with it."""
     file = _home(directory) / f"{sweep.name}.sbatch"
@@ -47,12 +51,12 @@ def slurm(directory: Path, sweep: Sweep, out: Path, command: list[str], tasks: i
         f"#SBATCH --job-name={sweep.name}\n"
         f"#SBATCH --array=1-{tasks}\n"
         "#SBATCH --ntasks=1\n#SBATCH --cpus-per-task=1\n#SBATCH --mem=2G\n#SBATCH --requeue\n"
-        f"#SBATCH --output={logs}/%a.log\n"
+        f"#SBATCH --output={shlex.quote(str(logs).replace('%', '%%'))}/%a.log\n"
         f"export XDG_CACHE_HOME={shlex.quote(str(cache.cache_dir().parent))}\n"
         f'exec {_command(command, f"$SLURM_ARRAY_TASK_ID/{tasks}")}\n'
     )
-    return [f"slurm: sbatch {file}",
-            f"slurm: when the job is done: testbed/paqm-lab store fill {out}"]
+    return [f"slurm: sbatch {shlex.quote(str(file))}",
+            f"slurm: when the job is done: {_fill(out)}"]
 
 
 def kubernetes(
@@ -60,8 +64,10 @@ def kubernetes(
 ) -> list[str]:
     """DIR/NAME.yaml (JSON, which is YAML); what to do with it."""
     file = _home(directory) / f"{sweep.name}.yaml"
+    files = [path.resolve().parent for path in (sweep.path, sweep.base)]
     shared = {str(path): f"dir{number}" for number, path in enumerate(dict.fromkeys(
-        [cache.REPO, cache.cache_dir().parent, out, sweep.path.resolve().parent]))}
+        [cache.REPO, cache.cache_dir().parent, out,
+         *(path for path in files if not path.is_relative_to(cache.REPO))]))}
     worker = f'exec {_command(command, f"$((JOB_COMPLETION_INDEX + 1))/{tasks}")}'
     container: dict[str, Any] = {
         "name": "worker",
@@ -74,7 +80,7 @@ def kubernetes(
     job = {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": {"name": sweep.name.replace("_", "-")},
+        "metadata": {"name": sweep.name.replace("_", "-").rstrip("-")},
         "spec": {
             "completionMode": "Indexed",
             "completions": tasks,
@@ -95,8 +101,8 @@ def kubernetes(
         "# one that has what setup/setup.sh installs.\n"
     )
     file.write_text(head + json.dumps(job, indent=1) + "\n")
-    return [f"kubernetes: kubectl apply -f {file}",
-            f"kubernetes: when the job is done: testbed/paqm-lab store fill {out}"]
+    return [f"kubernetes: kubectl apply -f {shlex.quote(str(file))}",
+            f"kubernetes: when the job is done: {_fill(out)}"]
 
 
 def _worker(command: list[str], environment: dict[str, str]) -> tuple[int, str]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import signal
 import sqlite3
 import subprocess
@@ -172,6 +173,27 @@ def test_jobs_of_clusters(tmp_path: Path) -> None:
         env={"JOB_COMPLETION_INDEX": "0"}, capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
     assert said == "sweep|a b.toml|--task|1/7|"
+
+
+def test_jobs_of_clusters_know_odd_places(tmp_path: Path) -> None:
+    """A base outside the sweep's directory, spaces and % in names; a job's name is one of DNS."""
+    inner = tmp_path / "100 %" / "inner"
+    inner.mkdir(parents=True)
+    (inner.parent / "base.toml").write_text((scenario.SCENARIOS / "trace-short.toml").read_text())
+    made = read(inner, 'name = "odd_"\nbase = "../base.toml"\n')
+    lines = sweep_jobs.slurm(inner, made, inner / "out", ["x"], 2)
+    assert shlex.split(lines[1])[-1] == str(inner / "out")
+    lines = (inner / "odd_.sbatch").read_text().splitlines()
+    output = next(line for line in lines if "--output" in line)
+    place = str(inner / "out").replace("%", "%%")
+    assert shlex.split(output, comments=False)[1:] == [f"--output={place}/slurm/%a.log"]
+    lines = sweep_jobs.kubernetes(inner, made, inner / "out", ["x"], 2)
+    assert shlex.split(lines[0])[-1] == str(inner / "odd_.yaml")
+    text = (inner / "odd_.yaml").read_text()
+    job = json.loads("".join(line for line in text.splitlines(True) if line[0] != "#"))
+    assert re.fullmatch("[a-z0-9]([a-z0-9-]*[a-z0-9])?", job["metadata"]["name"])
+    shared = job["spec"]["template"]["spec"]["volumes"]
+    assert {str(inner), str(inner.parent)} <= {one["hostPath"]["path"] for one in shared}
 
 
 def _last(script: Path) -> str:
