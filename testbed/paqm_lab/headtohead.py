@@ -73,7 +73,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--full", action="store_true", help="all seeds of the suite")
     parser.add_argument("--out", default=str(cache.REPO / "out" / "head-to-head"), metavar="DIR",
                         help="for the results (%(default)s)")
-    parser.add_argument("--jobs", type=int, default=suite.JOBS, metavar="N",
+    parser.add_argument("--jobs", type=suite.count, default=suite.JOBS, metavar="N",
                         help="guests at a time (%(default)s)")
     parser.add_argument("--again", action="store_true", help="repeat runs whose result is there")
     parser.add_argument("--pcap", action="store_true", help="keep packet logs and all raw logs")

@@ -169,7 +169,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--full", action="store_true", help="the whole grid, five seeds")
     parser.add_argument("--out", default=str(cache.REPO / "out" / "mixed"), metavar="DIR",
                         help="for the results (%(default)s)")
-    parser.add_argument("--jobs", type=int, default=suite.JOBS, metavar="N",
+    parser.add_argument("--jobs", type=suite.count, default=suite.JOBS, metavar="N",
                         help="guests at a time (%(default)s)")
     parser.add_argument("--paqm-words", default="", metavar="WORDS",
                         help="more options of the qdisc, such as 'weights host'")

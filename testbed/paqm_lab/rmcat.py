@@ -177,7 +177,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", default=str(cache.REPO / "out" / "rmcat"), metavar="DIR",
                         help="for the results (%(default)s)")
     parser.add_argument(
-        "--jobs", type=int, default=suite.JOBS, metavar="N", help="guests at a time (%(default)s)"
+        "--jobs", type=suite.count, default=suite.JOBS, metavar="N",
+        help="guests at a time (%(default)s)",
     )
     parser.add_argument("--judge", action="store_true", help="run nothing, judge what is there")
     parser.add_argument("--docs", action="store_true",

@@ -177,7 +177,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
                         help="seed of the run (%(default)s)")
     parser.add_argument("--out", default=str(cache.REPO / "out" / "sfu"), metavar="DIR",
                         help="for the results (%(default)s)")
-    parser.add_argument("--jobs", type=int, default=suite.JOBS, metavar="N",
+    parser.add_argument("--jobs", type=suite.count, default=suite.JOBS, metavar="N",
                         help="guests at a time (%(default)s)")  # fmt: skip
     parser.add_argument("--judge", action="store_true", help="run nothing, judge what is there")
     parser.add_argument("--docs", action="store_true",

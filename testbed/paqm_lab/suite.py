@@ -7,6 +7,7 @@ suite may be stopped at any time and goes on where it was.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import shutil
@@ -42,6 +43,13 @@ LAB = [
 
 CLIP = {"width": 640, "height": 360, "fps": 24}
 JOBS = min(2, len(os.sched_getaffinity(0)))  # guests at a time, unless told otherwise
+
+
+def count(text: str) -> int:
+    """How many guests at a time, as an option has it."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected 1 or more")
+    return int(text)
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,17 @@ def test_a_seed_that_no_guest_takes_is_refused(
     assert told in " ".join(capsys.readouterr().err.split())
 
 
+@pytest.mark.parametrize("name", [*cli.SUITES, "catalogue"])
+def test_no_guest_at_a_time_is_refused(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", ["paqm-lab", name, "--jobs", "0"])
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    assert end.value.code == 2
+    assert "--jobs: '0': expected 1 or more" in " ".join(capsys.readouterr().err.split())
+
+
 def test_a_reader_may_leave() -> None:
     reader, writer = os.pipe()
     os.close(reader)

@@ -53,7 +53,7 @@ def parser(book: Book) -> argparse.ArgumentParser:
     ap.add_argument("--full", action="store_true", help="at full scale, all rows")
     ap.add_argument(
         "--jobs",
-        type=int,
+        type=suite.count,
         default=suite.JOBS,
         metavar="N",
         help="replications at a time (%(default)s)",
