@@ -114,8 +114,10 @@ static void fill_screen(struct call *c)
 }
 
 /* On the terminal, or in a window. */
-static void act(struct call *c, char key)
+static void act(char key, gpointer data)
 {
+	struct call *c = data;
+
 	switch (key) {
 	case 'm':
 		set_mute(c, !c->muted);
@@ -136,20 +138,6 @@ static void act(struct call *c, char key)
 		call_end(c, "you hung up");
 		break;
 	}
-}
-
-static gboolean on_key(gint fd, GIOCondition condition, gpointer data)
-{
-	struct call *c = data;
-	char keys[64];
-	ssize_t n = read(fd, keys, sizeof(keys));
-
-	(void)condition;
-	if (n <= 0)
-		return G_SOURCE_REMOVE;
-	for (ssize_t i = 0; i < n; i++)
-		act(c, keys[i]);
-	return G_SOURCE_CONTINUE;
 }
 
 static gboolean on_stop(gpointer data)
@@ -267,7 +255,7 @@ static gboolean on_message(GstBus *bus, GstMessage *msg, gpointer data)
 		const char *key = gst_structure_get_string(gst_message_get_structure(msg), "key");
 
 		if (key && key[0] && !key[1]) /* others have names: Left, F1 */
-			act(c, key[0]);
+			act(key[0], c);
 	} else if (GST_MESSAGE_TYPE(msg) == GST_MESSAGE_ERROR) {
 		/* of what has been taken out since */
 		if (!gst_object_has_as_ancestor(msg->src, GST_OBJECT(c->pipeline)))
@@ -319,7 +307,7 @@ static void run(struct call *c)
 	if (c->echo)
 		sources[n++] = g_timeout_add(ECHO_TICK_MS, on_echo, c);
 	if (isatty(STDIN_FILENO))
-		g_unix_fd_add(STDIN_FILENO, G_IO_IN, on_key, c);
+		keys_watch(&c->keys);
 	if (c->duration > 0)
 		sources[n++] = g_timeout_add((guint)(c->duration * 1000), on_length, c);
 	call_record_event(&c->rec, "begin", c->theirs.name);
@@ -400,6 +388,7 @@ int cmd_call(int argc, char **argv)
 	for (int i = 0; i < CALL_MEDIA; i++)
 		g_mutex_init(&c->capture[i].lock);
 	c->out.interval = 1.0 / 24;
+	c->keys = (struct keys){.fd = STDIN_FILENO, .press = act, .data = c};
 	if (!call_parse(c, argc, argv, &error))
 		goto out;
 	gst_init(NULL, NULL);

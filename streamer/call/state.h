@@ -11,6 +11,7 @@
 #include "streamer/call/device.h"
 #include "streamer/call/echo.h"
 #include "streamer/call/ice.h"
+#include "streamer/call/keys.h"
 #include "streamer/call/link.h"
 #include "streamer/call/offer.h"
 #include "streamer/call/samples.h"
@@ -105,6 +106,7 @@ struct call {
 	struct feed *feeds[CALL_MEDIA];
 
 	GMainLoop *main;
+	struct keys keys;
 	GstElement *pipeline, *bin, *mute, *opus;
 	struct call_in in[CALL_MEDIA];
 	char *found[CALL_DEVICES];	      /* elements of those that were named; else NULL */
