@@ -97,6 +97,8 @@ type Estimator struct {
 
 	mu       sync.Mutex
 	flow     uint64 // of the client; 0: none
+	local    netip.AddrPort
+	remote   netip.AddrPort
 	ipHeader int
 	advice   client.Advice
 	packets  float64 // decaying sums of what was sent
@@ -131,20 +133,26 @@ func (q *quiet) SetTargetBitrate(bps int) {
 
 // Follow registers the packets from local to remote with paqmd: all of them, whatever their SSRC, as
 // routers give streams of one transport (BUNDLE) a rate in common. An unspecified local address: any.
-// Limits are in bit/s at the IP level. Errors are those of client.Add.
+// Limits are in bit/s at the IP level. Errors are those of client.Add; then nothing is followed.
 func (e *Estimator) Follow(local, remote netip.AddrPort, floorBPS, ceilingBPS uint64) error {
 	if e.follower == nil {
 		return nil
 	}
+	e.mu.Lock()
+	number, same := e.flow, e.local == local && e.remote == remote
+	e.mu.Unlock()
+	if number != 0 && same { // ICE tells of the same way anew, after a restart, too
+		return e.follower.client.Limits(number, floorBPS, ceilingBPS)
+	}
+	e.Unfollow() // first: paqmd gives the same packets to one flow only
 	number, err := e.follower.client.Add(client.Flow{
 		Source: local, Destination: remote, FloorBPS: floorBPS, CeilingBPS: ceilingBPS,
 	})
 	if err != nil {
 		return err
 	}
-	e.Unfollow()
 	e.mu.Lock()
-	e.flow = number
+	e.flow, e.local, e.remote = number, local, remote
 	if remote.Addr().Unmap().Is6() {
 		e.ipHeader = ipv6Header
 	} else {
