@@ -216,6 +216,15 @@ func (c *connector) run(ctx context.Context, advice <-chan client.Advice) error 
 	}
 }
 
+// ends are the signals that stop it: a terminal that is closed does, too, unless nohup says otherwise.
+func ends() []os.Signal {
+	all := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		all = append(all, syscall.SIGHUP)
+	}
+	return all
+}
+
 func start() error {
 	api := flag.String("api", "http://127.0.0.1:8088/janus", "the Janus API")
 	admin := flag.String("admin", "http://127.0.0.1:7088/admin", "the Admin API")
@@ -236,7 +245,7 @@ func start() error {
 		return err
 	}
 	defer paqmd.Close()
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), ends()...)
 	defer stop()
 	c := &connector{
 		janus: &janus{
