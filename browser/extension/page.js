@@ -7,6 +7,7 @@
 
 const followers = new Map(); // by a number of the connection's own
 const Native = window.RTCPeerConnection;
+const HERE = Symbol.for('paqm');
 let count = 0;
 
 function up(message) {
@@ -22,14 +23,16 @@ document.addEventListener('paqm-down', ({ detail }) => {
   }
 });
 
-if (Native) {
+// Where a former version is in the page already (relay.js), that goes on: what it follows is its own.
+if (Native && !document[HERE]) {
+  Object.defineProperty(document, HERE, { value: true });
   window.RTCPeerConnection = new Proxy(Native, {
     construct(target, values, made) {
       const pc = Reflect.construct(target, values, made);
       const number = ++count;
       let follower = null;
       pc.addEventListener('connectionstatechange', () => {
-        if (pc.connectionState === 'connected' && !follower && !pc[Symbol.for('paqm')]) {
+        if (pc.connectionState === 'connected' && !follower && !pc[HERE]) {
           follower = new Follower(pc, (message) => up({ pc: number, ...message }));
           followers.set(number, follower);
           follower.ended = () => followers.delete(number); // closed ones end by themselves

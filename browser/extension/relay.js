@@ -45,6 +45,9 @@ function connect() {
   });
 }
 
+// Firefox brings a renewed extension into pages that are open. The one before has ended there without a word.
+down({ event: 'lost' });
+
 document.addEventListener('paqm-up', ({ detail }) => {
   if (waiting || typeof detail !== 'string' || detail.length > LONGEST || !chrome.runtime?.id) {
     return;

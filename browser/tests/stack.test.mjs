@@ -87,15 +87,27 @@ function load(tab, RTCPeerConnection = undefined) {
     return page;
   };
   const common = { document, CustomEvent, setTimeout, clearTimeout, Date };
-  vm.runInNewContext(read('extension/relay.js'),
-    { ...common, chrome: { runtime: { id: 'x', connect } } });
   const window = { RTCPeerConnection };
-  vm.runInNewContext(PAGE,
-    { ...common, window, console: { debug() {} }, performance: { now: () => clock.now } });
+  let end = () => {};
+  const run = () => {
+    let runs = true;
+    end();
+    end = () => { runs = false; };
+    const addEventListener = (name, call) => (
+      document.addEventListener(name, (event) => runs && call(event)));
+    vm.runInNewContext(read('extension/relay.js'), {
+      ...common,
+      document: { addEventListener, dispatchEvent: (event) => document.dispatchEvent(event) },
+      chrome: { runtime: { id: 'x', connect } },
+    });
+    vm.runInNewContext(PAGE,
+      { ...common, window, console: { debug() {} }, performance: { now: () => clock.now } });
+  };
+  run();
   host.length = 0;
   opened.length = 0;
   const up = (detail) => document.dispatchEvent(new CustomEvent('paqm-up', { detail }));
-  return { window, up };
+  return { window, up, run };
 }
 
 class Connection extends Peer {
@@ -182,6 +194,34 @@ test('a page that the worker does not hear has no cap', async () => {
   await clock.pass(1000);
   assert.ok(pc.encodings[0].maxBitrate < 0.9e6);
   pc.connectionState = 'closed';
+  await clock.pass(2000);
+});
+
+test('an extension that is renewed comes into an open page once more', async () => {
+  const { window, run } = load(6, Connection);
+  const begin = async () => {
+    const pc = new window.RTCPeerConnection();
+    pc.changed.forEach((call) => call());
+    await clock.pass(1500);
+    return pc;
+  };
+  const added = () => host.filter(({ op }) => op === 'add');
+  const first = await begin();
+  native.onMessage.fire(
+    { event: 'advice', flow: added().at(-1).flow, rate_bps: 0.9e6, cause: 'erf', router: '10.0.0.1' });
+  await clock.pass(2000);
+  assert.ok(first.encodings[0].maxBitrate < 0.9e6);
+  const [worker] = opened;
+  worker.onDisconnect.fire(worker); // Firefox: what ran in the page has ended, and hears of nothing
+  run();
+  await clock.pass(50);
+  assert.equal('maxBitrate' in first.encodings[0], false, 'nobody says that the advice ends');
+  await clock.pass(1500);
+  assert.equal(added().length, 2);
+  const second = await begin();
+  assert.equal(second.changed.length, 1, 'it is found once');
+  assert.equal(added().length, 3);
+  [first, second].forEach((pc) => { pc.connectionState = 'closed'; });
   await clock.pass(2000);
 });
 
