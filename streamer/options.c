@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <linux/in6.h>
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -266,6 +267,13 @@ static gint64 clock_ns(clockid_t clock)
 
 	clock_gettime(clock, &ts);
 	return ts.tv_sec * G_GINT64_CONSTANT(1000000000) + ts.tv_nsec;
+}
+
+gboolean ends_with_terminal(void)
+{
+	struct sigaction now;
+
+	return !sigaction(SIGHUP, NULL, &now) && now.sa_handler != SIG_IGN;
 }
 
 gint64 realtime_ns(void)

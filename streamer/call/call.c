@@ -290,15 +290,17 @@ static void run(struct call *c)
 		gst_object_unref(after);
 	}
 	call_follow_path(c);
+	sources[n++] = gst_bus_add_watch(bus, on_message, c);
+	sources[n++] = g_unix_signal_add(SIGINT, on_stop, c);
+	sources[n++] = g_unix_signal_add(SIGTERM, on_stop, c);
+	if (ends_with_terminal())
+		sources[n++] = g_unix_signal_add(SIGHUP, on_stop, c);
+	sources[n++] = g_unix_signal_add(SIGUSR1, on_mute, c);
+	sources[n++] = g_unix_signal_add(SIGUSR2, on_camera, c);
 	if (c->muted)
 		set_mute(c, TRUE); /* so that the peer knows */
 	if (c->dark)
 		set_dark(c, TRUE);
-	sources[n++] = gst_bus_add_watch(bus, on_message, c);
-	sources[n++] = g_unix_signal_add(SIGINT, on_stop, c);
-	sources[n++] = g_unix_signal_add(SIGTERM, on_stop, c);
-	sources[n++] = g_unix_signal_add(SIGUSR1, on_mute, c);
-	sources[n++] = g_unix_signal_add(SIGUSR2, on_camera, c);
 	sources[n++] = g_timeout_add(RATE_TICK_MS, on_tick, c);
 	sources[n++] = g_timeout_add(INBOUND_TICK_MS, call_on_inbound, c);
 	sources[n++] = g_timeout_add(1000, call_on_second, c);

@@ -176,6 +176,8 @@ static void run(struct receiver *r)
 	gst_bus_add_watch(bus, on_message, r);
 	g_unix_signal_add(SIGINT, on_stop, r);
 	g_unix_signal_add(SIGTERM, on_stop, r);
+	if (ends_with_terminal())
+		g_unix_signal_add(SIGHUP, on_stop, r);
 	g_timeout_add(INBOUND_TICK_MS, on_tick, r);
 	if (r->dec)
 		g_timeout_add(RATE_TICK_MS, recv_on_deciding, r);

@@ -184,7 +184,7 @@ static gboolean on_message(GstBus *bus, GstMessage *msg, gpointer data)
 
 static void run(struct sender *s)
 {
-	guint tick, sigint, sigterm, sigusr1, timer = 0, first = 0, watch;
+	guint tick, sigint, sigterm, sigusr1, sighup = 0, timer = 0, first = 0, watch;
 	GstBus *bus = gst_element_get_bus(s->pipeline);
 	char *summary, *refused;
 	GstPad *after;
@@ -197,6 +197,8 @@ static void run(struct sender *s)
 	gst_object_unref(after);
 	sigint = g_unix_signal_add(SIGINT, on_stop, s);
 	sigterm = g_unix_signal_add(SIGTERM, on_stop, s);
+	if (ends_with_terminal())
+		sighup = g_unix_signal_add(SIGHUP, on_stop, s);
 	sigusr1 = g_unix_signal_add(SIGUSR1, on_pause, s);
 	tick = g_timeout_add(RATE_TICK_MS, on_tick, s);
 	s->sends_since = guard_now(s->guard);
@@ -224,6 +226,8 @@ static void run(struct sender *s)
 	g_source_remove(tick);
 	g_source_remove(sigint);
 	g_source_remove(sigterm);
+	if (sighup)
+		g_source_remove(sighup);
 	g_source_remove(sigusr1);
 	g_source_remove(watch);
 	summary = outgoing_summary(&s->out);

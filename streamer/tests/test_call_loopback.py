@@ -106,9 +106,9 @@ def wait_for_rows(path: Path, count: int, *calls: Program) -> None:
     until(f"{count} rows in {path}", lambda: rows(path) >= count, *calls)
 
 
-def hang_up(caller: Program, listener: Program) -> str:
+def hang_up(caller: Program, listener: Program, how: int = signal.SIGINT) -> str:
     """What the listener has said."""
-    caller.end(signal.SIGINT)
+    caller.end(how)
     return listener.end()
 
 
@@ -170,14 +170,18 @@ def only_watching(streamer: str, tmp: Path, secret_file: str) -> None:
 
 
 def sound_file(streamer: str, tmp: Path, secret_file: str) -> None:
-    """The peer's sound as a file: whole, with a head that tells its length."""
+    """The peer's sound as a file: whole, with a head that tells its length.
+
+    A terminal that is closed hangs up.
+    """
     where, file = f"127.0.0.1:{free_port()}", tmp / "heard.wav"
     listener = call(streamer, "--listen", where, "--secret", secret_file, "--record",
                     str(tmp / "i"), heard=str(file))
-    caller = call(streamer, where, "--secret", secret_file)
+    caller = call(streamer, where, "--secret", secret_file, "--record", str(tmp / "j"))
     wait_for_rows(tmp / "i" / "audio.csv", 100, listener, caller)
-    said = hang_up(caller, listener)
-    assert "CRITICAL" not in said, said[:500]
+    said = hang_up(caller, listener, signal.SIGHUP)
+    assert "CRITICAL" not in said and "the peer hung up" in said, said[:500]
+    assert events(tmp / "j", "end") == ["you hung up"], events(tmp / "j", "end")
     with wave.open(str(file)) as f:
         length, size = f.getnframes(), f.getsampwidth() * f.getnchannels()
         assert length > f.getframerate(), length
