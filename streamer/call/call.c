@@ -18,6 +18,7 @@
 #include "streamer/call/state.h"
 
 #include <glib-unix.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -69,6 +70,17 @@ static gboolean on_mute(gpointer data)
 
 	set_mute(c, !c->muted);
 	return G_SOURCE_CONTINUE;
+}
+
+/* How often they were asked for while there was no call yet, but for pairs. */
+static volatile sig_atomic_t early_mute, early_camera;
+
+static void on_early(int number)
+{
+	if (number == SIGUSR1)
+		early_mute ^= 1;
+	else
+		early_camera ^= 1;
 }
 
 static void set_dark(struct call *c, gboolean dark)
@@ -297,10 +309,10 @@ static void run(struct call *c)
 		sources[n++] = g_unix_signal_add(SIGHUP, on_stop, c);
 	sources[n++] = g_unix_signal_add(SIGUSR1, on_mute, c);
 	sources[n++] = g_unix_signal_add(SIGUSR2, on_camera, c);
-	if (c->muted)
-		set_mute(c, TRUE); /* so that the peer knows */
-	if (c->dark)
-		set_dark(c, TRUE);
+	if (c->muted || early_mute)
+		set_mute(c, c->muted != early_mute); /* so that the peer knows */
+	if (c->dark || early_camera)
+		set_dark(c, c->dark != early_camera);
 	sources[n++] = g_timeout_add(RATE_TICK_MS, on_tick, c);
 	sources[n++] = g_timeout_add(INBOUND_TICK_MS, call_on_inbound, c);
 	sources[n++] = g_timeout_add(1000, call_on_second, c);
@@ -393,6 +405,8 @@ int cmd_call(int argc, char **argv)
 	c->keys = (struct keys){.fd = STDIN_FILENO, .press = act, .data = c};
 	if (!call_parse(c, argc, argv, &error))
 		goto out;
+	signal(SIGUSR1, on_early);
+	signal(SIGUSR2, on_early);
 	gst_init(NULL, NULL);
 	gst_paqm_h264_enc_register(NULL);
 	gst_paqm_pacer_register(NULL);

@@ -172,15 +172,20 @@ def only_watching(streamer: str, tmp: Path, secret_file: str) -> None:
 def sound_file(streamer: str, tmp: Path, secret_file: str) -> None:
     """The peer's sound as a file: whole, with a head that tells its length.
 
-    A terminal that is closed hangs up.
+    Who waits may mute already; a terminal that is closed hangs up.
     """
     where, file = f"127.0.0.1:{free_port()}", tmp / "heard.wav"
-    listener = call(streamer, "--listen", where, "--secret", secret_file, "--record",
-                    str(tmp / "i"), heard=str(file))
+    listener = call(streamer, "--listen", where, "--secret", secret_file, "--camera-off",
+                    "--record", str(tmp / "i"), heard=str(file))
+    until("it waits", lambda: "waiting for a call" in listener.said(), listener)
+    listener.send_signal(signal.SIGUSR1)
+    listener.send_signal(signal.SIGUSR2)
     caller = call(streamer, where, "--secret", secret_file, "--record", str(tmp / "j"))
     wait_for_rows(tmp / "i" / "audio.csv", 100, listener, caller)
     said = hang_up(caller, listener, signal.SIGHUP)
     assert "CRITICAL" not in said and "the peer hung up" in said, said[:500]
+    assert events(tmp / "i", "muted") == ["yes"], events(tmp / "i", "muted")
+    assert events(tmp / "i", "camera") == ["on"], events(tmp / "i", "camera")
     assert events(tmp / "j", "end") == ["you hung up"], events(tmp / "j", "end")
     with wave.open(str(file)) as f:
         length, size = f.getnframes(), f.getsampwidth() * f.getnchannels()
