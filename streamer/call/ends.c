@@ -38,13 +38,11 @@ static char *camera_caps(const struct call *c)
 	return g_string_free(caps, FALSE);
 }
 
-static char *y4m_camera(struct call *c, GError **error)
+static char *y4m_camera(struct call *c)
 {
 	char *caps, *elements;
 	GstCaps *pictures;
 
-	if (!y4m_open(&c->y4m, c->source, error))
-		return NULL;
 	c->out.interval = (double)c->y4m.fps_d / c->y4m.fps_n;
 	c->out.clip_frames = c->y4m.frames;
 	pictures = y4m_caps(&c->y4m);
@@ -99,13 +97,14 @@ static char *device_camera(struct call *c)
 	return text;
 }
 
-static char *file_camera(struct call *c, GError **error)
+/* Decoded at its pace. What fails about it is told, and tried again, as with a device. */
+static char *file(const char *path, const char *caps, GError **error)
 {
-	char *uri = gst_filename_to_uri(c->source, error), *text = NULL;
+	char *uri = gst_filename_to_uri(path, error), *text = NULL;
 
 	if (uri)
-		text = g_strdup_printf(
-			"uridecodebin uri=\"%s\" caps=video/x-raw ! identity sync=true", uri);
+		text = g_strdup_printf("uridecodebin uri=\"%s\" caps=%s ! identity sync=true", uri,
+				       caps);
 	g_free(uri);
 	return text;
 }
@@ -115,8 +114,8 @@ static char *camera(struct call *c, GError **error)
 	char *any, *text;
 
 	c->out.interval = 1.0 / 24;
-	if (g_str_has_suffix(c->source, ".y4m"))
-		return y4m_camera(c, error);
+	if (g_str_has_suffix(c->source, ".y4m") && y4m_open(&c->y4m, c->source, NULL))
+		return y4m_camera(c);
 	if (!strcmp(c->source, "test"))
 		any = g_strdup("videotestsrc is-live=true pattern=ball");
 	else if (!strcmp(c->source, "screen"))
@@ -124,7 +123,7 @@ static char *camera(struct call *c, GError **error)
 	else if (choose_is(c->source, "camera") || g_str_has_prefix(c->source, "/dev/video"))
 		any = device_camera(c);
 	else
-		any = file_camera(c, error);
+		any = file(c->source, "video/x-raw", error);
 	if (!any)
 		return NULL;
 	/* what has another shape gets borders */
@@ -142,9 +141,9 @@ static char *microphone(struct call *c, GError **error)
 		return g_strdup(found(c, CALL_MICROPHONE, "autoaudiosrc"));
 	if (!strcmp(c->audio, "test"))
 		return g_strdup("audiotestsrc is-live=true wave=ticks");
-	c->samples = samples_load(c->audio, error);
+	c->samples = samples_load(c->audio, NULL);
 	if (!c->samples)
-		return NULL;
+		return file(c->audio, "audio/x-raw", error);
 	return g_strdup_printf("appsrc name=microphone is-live=true format=time max-buffers=10 "
 			       "leaky-type=downstream caps=audio/x-raw,format=S16LE,rate=%d,"
 			       "channels=1,layout=interleaved",

@@ -5,6 +5,20 @@
 #include <gio/gio.h>
 #include <gst/app/gstappsink.h>
 
+#define LOOK (100 * GST_MSECOND)
+
+/* NULL: it has ended, or failed, which need not bring an end; then @error has the bus's message. */
+static GstSample *next(GstAppSink *sink, GstBus *bus, GstMessage **error)
+{
+	GstSample *sample;
+
+	do
+		sample = gst_app_sink_try_pull_sample(sink, LOOK);
+	while (!sample && !(*error = gst_bus_pop_filtered(bus, GST_MESSAGE_ERROR)) &&
+	       !gst_app_sink_is_eos(sink));
+	return sample;
+}
+
 /**
  * samples_load() - the sound of a file, decoded
  * Return: samples of 16 bit, one channel, SAMPLES_RATE a second.
@@ -14,8 +28,9 @@ GBytes *samples_load(const char *path, GError **error)
 	char *uri = gst_filename_to_uri(path, error), *text;
 	GByteArray *samples = g_byte_array_new();
 	GstElement *pipeline, *sink;
+	GstMessage *msg = NULL;
 	GstSample *sample;
-	GstMessage *msg;
+	GError *why = NULL;
 	GstBus *bus;
 
 	if (!uri)
@@ -31,8 +46,9 @@ GBytes *samples_load(const char *path, GError **error)
 	if (!pipeline)
 		return g_byte_array_unref(samples), NULL;
 	sink = gst_bin_get_by_name(GST_BIN(pipeline), "out");
+	bus = gst_element_get_bus(pipeline);
 	gst_element_set_state(pipeline, GST_STATE_PLAYING);
-	while ((sample = gst_app_sink_pull_sample(GST_APP_SINK(sink)))) {
+	while ((sample = next(GST_APP_SINK(sink), bus, &msg))) {
 		GstMapInfo map;
 
 		if (gst_buffer_map(gst_sample_get_buffer(sample), &map, GST_MAP_READ)) {
@@ -41,19 +57,17 @@ GBytes *samples_load(const char *path, GError **error)
 		}
 		gst_sample_unref(sample);
 	}
-	bus = gst_element_get_bus(pipeline);
-	msg = gst_bus_pop_filtered(bus, GST_MESSAGE_ERROR);
 	if (msg)
-		gst_message_parse_error(msg, error, NULL);
+		gst_message_parse_error(msg, &why, NULL);
 	else if (samples->len < SAMPLES_RATE / 1000 * SAMPLES_CHUNK_MS * 2)
-		g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "there is no sound in it");
+		g_set_error(&why, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "there is no sound in it");
 	g_clear_pointer(&msg, gst_message_unref);
 	gst_object_unref(bus);
 	gst_object_unref(sink);
 	gst_element_set_state(pipeline, GST_STATE_NULL);
 	gst_object_unref(pipeline);
-	if (error && *error) {
-		g_prefix_error(error, "%s: ", path);
+	if (why) {
+		g_propagate_prefixed_error(error, why, "%s: ", path);
 		g_byte_array_unref(samples);
 		return NULL;
 	}

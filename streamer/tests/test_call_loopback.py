@@ -78,6 +78,28 @@ def losses(streamer: str, tmp: Path, secret_file: str) -> None:
     assert "ended: " in said[1], said[1]
 
 
+def late(streamer: str, tmp: Path, secret_file: str) -> None:
+    """Files that are missing, or have no sound, when a call begins: taken once they are right."""
+    where, clip, sound = f"127.0.0.1:{free_port()}", tmp / "late.y4m", tmp / "late.wav"
+    sound.write_bytes(b"no sound" * 1000)
+    listener = call(streamer, "--listen", where, "--secret", secret_file, "--record",
+                    str(tmp / "k"))
+    caller = call(streamer, where, "--secret", secret_file, "--record", str(tmp / "l"),
+                  source=str(clip), audio=str(sound))
+    until("the caller sees and hears, and misses both files", lambda: (
+        all(rows(tmp / "l" / f"{what}.csv") > 20 for what in ("video", "audio"))
+        and caller.said().count("the call goes on without it") == 2), listener, caller)
+    streams.write_clip(tmp / "new.y4m")
+    (tmp / "new.y4m").rename(clip)
+    with wave.open(str(tmp / "new.wav"), "wb") as f:
+        f.setparams((1, 2, 16000, 0, "NONE", ""))
+        f.writeframes(b"\1\2" * 16000)
+    (tmp / "new.wav").rename(sound)
+    until("so does the listener", lambda: all(
+        rows(tmp / "k" / f"{what}.csv") > 60 for what in ("video", "audio")), listener, caller)
+    hang_up(caller, listener)
+
+
 def codings(streamer: str, tmp: Path, secret_file: str) -> None:
     """Each end has an encoder of its own: what the offer says decides how the other decodes."""
     where = f"127.0.0.1:{free_port()}"
@@ -285,6 +307,7 @@ def main(streamer: str) -> None:
             assert events(tmp / end_name, "refused") == ["nothing"] * 2
         codings(streamer, tmp, good)
         losses(streamer, tmp, good)
+        late(streamer, tmp, good)
         strangers(streamer, tmp, good)
         only_watching(streamer, tmp, good)
         sound_file(streamer, tmp, good)
