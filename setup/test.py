@@ -66,7 +66,8 @@ def main() -> int:
             meson.terminate()
 
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, stop)
+            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # nohup
+                signal.signal(number, stop)
         for minute in itertools.count(1):
             with contextlib.suppress(subprocess.TimeoutExpired):
                 meson.wait(60)

@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <glib-unix.h>
 #include <linux/in6.h>
 #include <math.h>
 #include <signal.h>
@@ -261,19 +262,31 @@ gboolean close_log(FILE *f, const char *name)
 	return TRUE;
 }
 
+/* As nohup(1) does it with SIGHUP. */
+gboolean is_ignored(int number)
+{
+	struct sigaction now;
+
+	return sigaction(number, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
+/* @stop is called for each signal that asks the program to end; 0: it is ignored, and stays so. */
+void add_stop_signals(guint sources[STOP_SIGNALS], GSourceFunc stop, gpointer data)
+{
+	static const int numbers[STOP_SIGNALS] = {SIGINT, SIGTERM, SIGHUP};
+
+	for (int i = 0; i < STOP_SIGNALS; i++)
+		sources[i] = numbers[i] == SIGHUP && is_ignored(SIGHUP)
+				     ? 0
+				     : g_unix_signal_add(numbers[i], stop, data);
+}
+
 static gint64 clock_ns(clockid_t clock)
 {
 	struct timespec ts;
 
 	clock_gettime(clock, &ts);
 	return ts.tv_sec * G_GINT64_CONSTANT(1000000000) + ts.tv_nsec;
-}
-
-gboolean ends_with_terminal(void)
-{
-	struct sigaction now;
-
-	return !sigaction(SIGHUP, NULL, &now) && now.sa_handler != SIG_IGN;
 }
 
 gint64 realtime_ns(void)

@@ -31,7 +31,7 @@ static void on_signal(int number)
 /**
  * trace_loop_init() - a loop with its timer and its signals
  *
- * SIGINT, SIGTERM and a terminal that is closed end it. A process has one loop.
+ * SIGINT, SIGTERM and SIGHUP end it. A process has one loop.
  */
 gboolean trace_loop_init(struct trace_loop *l, GError **error)
 {
@@ -44,7 +44,7 @@ gboolean trace_loop_init(struct trace_loop *l, GError **error)
 	signalled = l->signals;
 	sigaction(SIGINT, &end, NULL);
 	sigaction(SIGTERM, &end, NULL);
-	if (ends_with_terminal())
+	if (!is_ignored(SIGHUP))
 		sigaction(SIGHUP, &end, NULL);
 	if (l->epoll >= 0 && l->timer >= 0 && l->signals >= 0 &&
 	    trace_loop_add(l, l->timer, NULL, error) &&

@@ -128,3 +128,18 @@ def test_stopped(small: tuple[Path, list[str]], number: signal.Signals) -> None:
     assert lines[-3:] == ["FAILED first: did not come to its end (INTERRUPT, exit status -15)",
                           f"FAILED stopped by {number.name}", "0 passed, 2 failed"]
     assert not runs(int((where / "pid").read_text()))
+
+
+def test_goes_on_under_nohup(small: tuple[Path, list[str]]) -> None:
+    """A terminal that is closed does not end what was begun to outlive it."""
+    where, run = small
+    (where / "pid").write_text("")
+    with subprocess.Popen(["nohup", *run, "first"], stdout=subprocess.PIPE, text=True) as proc:
+        while not (where / "pid").read_text():
+            assert proc.poll() is None
+            time.sleep(0.05)
+        proc.send_signal(signal.SIGHUP)
+        proc.send_signal(signal.SIGTERM)
+        told = proc.communicate()[0]
+    assert "FAILED stopped by SIGTERM" in told
+    assert "SIGHUP" not in told

@@ -195,7 +195,7 @@ def hold(command: list[str], call: Path) -> int:
         if number != signal.SIGINT or not sys.stdin.isatty():
             child.send_signal(signal.SIGINT)
 
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in store.stop_signals():
         old[number] = signal.signal(number, pass_on)
     clock.start()
     try:

@@ -196,7 +196,7 @@ class Router:
         def on_signal(number: int, frame: FrameType | None) -> None:
             self.stop = True
 
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        for number in store.stop_signals():
             signal.signal(number, on_signal)
         self.remember()
         self.event("begin")

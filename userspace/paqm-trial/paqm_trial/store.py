@@ -19,6 +19,7 @@ import math
 import os
 import secrets
 import shutil
+import signal
 import stat
 import sys
 import time
@@ -45,6 +46,12 @@ class Trouble(Exception):
 
 def say(text: str) -> None:
     print(f"paqm-trial: {text}", file=sys.stderr, flush=True)
+
+
+def stop_signals() -> list[signal.Signals]:
+    """What asks the program to end; a terminal that is closed does, unless nohup(1) began it."""
+    closed = [] if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN else [signal.SIGHUP]
+    return [signal.SIGINT, signal.SIGTERM, *closed]
 
 
 def day_of(wall_ns: int) -> str:

@@ -12,6 +12,7 @@ import io
 import json
 import os
 import re
+import signal
 import sys
 import unittest
 from pathlib import Path
@@ -242,6 +243,25 @@ class PutBack(Case):
         self.assertIn("no queue of the trial", router.release(self.home, self.plan))
         self.assertEqual(self.root["kind"], "pfifo")
         trial.lines.close()
+
+    def test_nohup(self) -> None:
+        """A terminal that is closed ends the trial, unless nohup(1) began it."""
+        numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        for number, before in [(number, signal.getsignal(number)) for number in numbers]:
+            self.addCleanup(signal.signal, number, before)
+        for given, ends in ((signal.SIG_DFL, True), (signal.SIG_IGN, False)):
+            signal.signal(signal.SIGHUP, given)
+            trial = router.Router(self.home, self.plan)
+            stopped = []
+
+            def second(trial: router.Router = trial, stopped: list[bool] = stopped) -> None:
+                signal.raise_signal(signal.SIGHUP)
+                stopped.append(trial.stop)
+                signal.raise_signal(signal.SIGTERM)
+
+            with mock.patch.object(trial, "second", second), mock.patch.object(router, "release"):
+                trial.run()
+            self.assertEqual(stopped, [ends])
 
     def test_mended_file(self) -> None:
         """A new start with another --restore goes by that."""
