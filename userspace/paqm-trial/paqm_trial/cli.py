@@ -205,7 +205,7 @@ COMMANDS = {
 }
 
 
-def main(words: list[str]) -> int:
+def run(words: list[str]) -> int:
     if not words or words[0] in ("--help", "-h", "help"):
         print(HELP, end="")
         return 0 if words else 2
@@ -221,18 +221,24 @@ def main(words: list[str]) -> int:
         words, rest = words[:at], words[at + 1 :]
     args = build(words[0]).parse_args(words[1:])
     args.rest = rest
+    return COMMANDS[words[0]][0](args)
+
+
+def main(words: list[str]) -> int:
     try:
-        status = COMMANDS[words[0]][0](args)
-        sys.stdout.flush()
-        return status
+        try:
+            return run(words)
+        finally:
+            sys.stdout.flush()
     except Trouble as err:
         say(str(err))
         return 2
-    except BrokenPipeError:  # whoever read the output has left; the rest of it goes nowhere
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
     except OSError as err:
-        say(f"{err.filename or 'a file'}: {err.strerror}")
+        if not err.filename:  # the output's: the rest of it goes nowhere
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(err, BrokenPipeError):  # whoever read it has left
+            return 1
+        say(f"{err.filename or 'what is printed'}: {err.strerror}")
         return 2
     except KeyboardInterrupt:
         return 130

@@ -324,7 +324,7 @@ def start(args: Any) -> int:
         args.out.mkdir(parents=True, exist_ok=True)
         text = json.dumps(result, indent=1, allow_nan=False) + "\n"
         (args.out / "result.json").write_text(text)
-        (args.out / "report.html").write_text(page.render(result), encoding="utf-8")
+        (args.out / "report.html").write_text(page.render(result), "utf-8", "replace")
     except OSError as err:
         raise Trouble(
             f"{err.filename}: cannot write: {err.strerror}; choose another --out"

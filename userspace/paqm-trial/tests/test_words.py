@@ -4,11 +4,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import subprocess
+import sys
 import unittest
 
+import folders
 from test_trial import HERE, Case, cli
 
 
@@ -43,6 +46,32 @@ class Words(Case):
             )
         self.assertEqual(done.returncode, 1)
         self.assertNotIn(b"ipe", done.stderr)
+
+    def say(self, *words: str, out: str | None = None) -> tuple[int, str]:
+        """As its own process, without any other program; its status, all that it says."""
+        command = [sys.executable, str(HERE.parent / "paqm-trial"), *words]
+        with open(out, "w") if out else contextlib.nullcontext(subprocess.PIPE) as stdout:
+            done = subprocess.run(
+                command, stdout=stdout, stderr=subprocess.PIPE, env={"PATH": "/nonexistent"}
+            )
+        return done.returncode, ((done.stdout or b"") + done.stderr).decode(errors="replace")
+
+    def test_full_disk(self) -> None:
+        """For what it prints."""
+        for words in (["--help"], ["check", "--help"], ["check", "none0", "--json"]):
+            status, said = self.say(*words, out="/dev/full")
+            self.assertEqual((status, said[-24:]), (2, "No space left on device\n"), said)
+
+    def test_names_that_are_no_text(self) -> None:
+        """Of folders, as from a machine with another encoding."""
+        folder = self.home / os.fsdecode(b"J\xf6rg")
+        folders.dump(folder / "trial.json", folders.about("call"))
+        status, said = self.say("report", str(folder), "--out", str(folder / "page"))
+        self.assertEqual(status, 0, said)
+        self.assertIn("J?rg", (folder / "page" / "report.html").read_text())
+        status, said = self.say("check", "--dir", str(folder))
+        self.assertEqual(status, 1, said)
+        self.assertIn("J\\udcf6rg", said)
 
 
 if __name__ == "__main__":
