@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from paqm_trial import queue, router, store
-from paqm_trial.call import STREAMER
+from paqm_trial.call import STREAMER, home_folder
 from paqm_trial.store import Trouble
 
 SOCKET = "/run/paqmd/client.sock"
@@ -136,16 +136,19 @@ def of_router(device: str, args: Any) -> list[Row]:
         "arm": None,
     }
     tried("P-AQM and the baseline can be attached", lambda: router.check_plan(plan))
-    state = store.read_json(router.folder_of(router.HOME, device) / router.STATE)
+    home = args.dir or router.HOME
+    folder = router.folder_of(home, device)
+    where = f" --dir {home}" if args.dir else ""
+    state = store.read_json(folder / router.STATE)
     if queue.ours(queue.show(device)):
-        running = router.lock_of_other(router.folder_of(router.HOME, device)) is not None
+        running = router.lock_of_other(folder) is not None
         rows.append(
             ("ok", "the trial's queue stands there", "the trial runs")
             if running
             else (
                 "warn",
                 "the trial's queue stands there",
-                f"no trial runs: paqm-trial end {device} puts back what was there"
+                f"no trial runs: paqm-trial end {device}{where} puts back what was there"
                 if state
                 else "who made it is not known",
             )
@@ -157,7 +160,7 @@ def of_router(device: str, args: Any) -> list[Row]:
         offloads(device),
         forwards(),
         clock(),
-        disk(router.HOME),
+        disk(home),
     ]
     return rows
 
@@ -263,7 +266,7 @@ def own_call() -> Row:
 
 
 def of_call(args: Any) -> list[Row]:
-    folder = args.dir
+    folder = args.dir or home_folder()
     return [own_call(), daemon(), camera(), sound(), display(), clock(), disk(folder)]
 
 

@@ -83,7 +83,13 @@ def build(command: str) -> argparse.ArgumentParser:
             help="on a router: the device towards the slow link",
         )
         _baseline(parser)
-        _folder(parser, call.home_folder())
+        parser.add_argument(
+            "--dir",
+            type=Path,
+            metavar="DIR",
+            help=f"where the data are, or will be ({router.HOME} of a router, else "
+            f"{call.home_folder()})",
+        )
         parser.add_argument("--json", action="store_true", help="say it as JSON")
     elif command == "router":
         parser.add_argument("device", metavar="DEVICE", help="the device towards the slow link")

@@ -22,7 +22,7 @@ HERE = Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
-from paqm_trial import cli, queue, router, store  # noqa: E402
+from paqm_trial import check, cli, queue, router, store  # noqa: E402
 from paqm_trial.store import Trouble  # noqa: E402
 from test_trial import Case  # noqa: E402
 
@@ -243,6 +243,25 @@ class PutBack(Case):
         self.assertIn("no queue of the trial", router.release(self.home, self.plan))
         self.assertEqual(self.root["kind"], "pfifo")
         trial.lines.close()
+
+    def test_check_of_another_folder(self) -> None:
+        """Of a trial that was begun with --dir, which knows its queue and its disk."""
+        (self.home / "eth0").mkdir()
+        store.write_json(self.home / "eth0" / router.STATE, {"boot": router.boot_id()})
+        self.root = {"kind": "paqm", "handle": queue.HANDLE, "root": True}
+        names = [(queue, "need_device"), (router, "need_root"), (router, "check_plan")]
+        for module, name in names:
+            patch = mock.patch.object(module, name)
+            patch.start()
+            self.addCleanup(patch.stop)
+        held = router.lock(self.home / "eth0")
+        for runs, told in ((True, "the trial runs"), (False, f"end eth0 --dir {self.home}")):
+            if not runs and held:
+                held.close()
+            args = cli.build("check").parse_args(["eth0", "--dir", str(self.home)])
+            rows = {what: detail for _, what, detail in check.of_router("eth0", args)}
+            self.assertIn(told, rows["the trial's queue stands there"])
+            self.assertIn(str(self.home), rows["disk"])
 
     def test_nohup(self) -> None:
         """A terminal that is closed ends the trial, unless nohup(1) began it."""
