@@ -57,6 +57,23 @@ def test_a_clone_that_python_would_not_find(tmp_path: Path) -> None:
     assert f"this clone, {tmp_path}/c:d, must not have a colon" in done.stderr
 
 
+def test_a_clone_where_no_module_can_be_built(tmp_path: Path) -> None:
+    """Kbuild takes what stands before the first space for the directory of the modules."""
+    clone, kernel = tmp_path / "my clone" / "kernel", tmp_path / "headers"
+    clone.mkdir(parents=True)
+    kernel.mkdir()
+    (kernel / "Makefile").write_text("modules:\n\t@echo built\n")
+    shutil.copy(cache.REPO / "kernel" / "Makefile", clone)
+    for where, headers, told in (
+        (clone, kernel, f"{clone} has a space, and no kernel builds modules there: move"),
+        (cache.REPO / "kernel", tmp_path / "none", "none has no kernel's headers: install linux-"),
+        (cache.REPO / "kernel", kernel, "built\n"),
+    ):
+        command = ["make", "-C", str(where), f"KDIR={headers}"]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert told in done.stdout + done.stderr, done.stderr
+
+
 @pytest.fixture
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The set-up on a machine without dpkg, whose Python is too old for the step after packages."""
