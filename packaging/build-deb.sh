@@ -16,16 +16,18 @@ case "${1:-}" in
 	;;
 esac
 top=$(dirname "$(dirname "$(readlink -f "$0")")")
-mkdir -p "${1:-$top/out/deb}"
-out=$(readlink -f "${1:-$top/out/deb}")
-
 . "$top/testbed/qemu/lib.sh"
 say() { printf 'build-deb: %s\n' "$*" >&2; }
 fail() {
 	say "$@"
 	exit 2
 }
-install_missing git:git dpkg-buildpackage:dpkg-dev xz:xz-utils lintian:lintian
+install_missing git:git
+commit=$(git -C "$top" rev-parse --verify HEAD 2>&1) ||
+	fail "the packages are of the last commit, and git says: $commit"
+mkdir -p "${1:-$top/out/deb}"
+out=$(readlink -f "${1:-$top/out/deb}")
+install_missing dpkg-buildpackage:dpkg-dev xz:xz-utils lintian:lintian
 if ! wanting=$(dpkg-checkbuilddeps "$top/packaging/debian/control" 2>&1); then
 	need_root "installing ${wanting#*dependencies: }"
 	say "installing ${wanting#*dependencies: }"

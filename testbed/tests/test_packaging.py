@@ -2,6 +2,7 @@
 """Maintainer scripts of the packages; with the packages themselves: make test-packages."""
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -35,3 +36,21 @@ def test_purge_leaves_no_key_to_the_next_user(tmp_path: Path) -> None:
     if done.returncode == 77:
         pytest.skip("no mounts here")
     assert (done.returncode, done.stdout) == (0, "eth0.conf\n"), done.stderr
+
+
+def test_packages_need_a_commit(tmp_path: Path) -> None:
+    """Of an archive, or another user's clone, git says why there is none, once."""
+    for name in ("packaging/build-deb.sh", "testbed/qemu/lib.sh", "packaging/debian/control"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(cache.REPO / name, tmp_path / name)
+    (tmp_path / "bin").mkdir()
+    for name in ("dpkg-buildpackage", "dpkg-checkbuilddeps", "lintian"):  # none is installed
+        (tmp_path / "bin" / name).symlink_to("/bin/true")
+    env = os.environ | {"PATH": f"{tmp_path}/bin:{os.environ['PATH']}"}
+    done = subprocess.run(
+        [tmp_path / "packaging" / "build-deb.sh"], capture_output=True, text=True, env=env
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("build-deb: the packages are of the last commit, and git says: ")
+    assert "not a git repository" in done.stderr and len(done.stderr.splitlines()) == 1
+    assert not (tmp_path / "out").exists()
