@@ -54,8 +54,11 @@ int host_key(const char *text)
 	}
 	explicit_bzero(own, sizeof(own));
 	keys_wipe(&ring);
-	if (!fault && !fflush(stdout))
+	if (fault)
+		fprintf(stderr, "paqmctl: host-key: standard input: %s\n", fault);
+	else if (fflush(stdout))
+		fprintf(stderr, "paqmctl: cannot write the output: %s\n", strerror(errno));
+	else
 		return 0;
-	fprintf(stderr, "paqmctl: host-key: standard input: %s\n", fault ? fault : strerror(errno));
 	return 1;
 }

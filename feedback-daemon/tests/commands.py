@@ -185,6 +185,11 @@ def check_host_key(t: Trial) -> None:
         done = subprocess.run([*words, *args], input=text, capture_output=True, text=True,
                               check=False)
         assert (done.returncode, done.stdout) == (status, "") and said in done.stderr, done
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([*words, SENDER_IP], input=f"a1 7 {secret.hex()}\n", stdout=full,
+                              stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (
+        1, "paqmctl: cannot write the output: No space left on device\n"), done
     keys = t.log.with_name("host-keys")
     keys.write_text(f"a1 7 {wire.host_key(secret, SENDER_IP).hex()} host\n")
     client = start_keyed(t, keys)
