@@ -100,6 +100,14 @@ node_modules() {
 	printf '%s\n' "$stamp" >"$cache/node.stamp"
 }
 
+case "${1:-}" in
+'') ;;
+-h | --help)
+	sed -n '3,6s/^# //p' "$0"
+	exit
+	;;
+*) fail "it takes no words, and so no $1; see --help" ;;
+esac
 case "$top" in
 *:*) fail "this clone, $top, must not have a colon in its path, as it separates those of Python: move it" ;;
 esac

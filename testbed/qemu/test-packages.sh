@@ -23,6 +23,10 @@ while [ $# -gt 0 ]; do
 		shift
 		;;
 	bookworm | trixie) suites+=("$1") ;;
+	-h | --help)
+		sed -n '3,12s/^# \{0,1\}//p' "$0"
+		exit
+		;;
 	*) fail "what is \"$1\"? see the head of $0" ;;
 	esac
 	shift

@@ -92,6 +92,13 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return [cache.REPO / "setup" / "setup.sh"]
 
 
+def test_a_question_sets_nothing_up(elsewhere: list[Path], tmp_path: Path) -> None:
+    for word, status, told in (("--help", 0, "Prepares this machine"), ("--check", 2, "--check")):
+        done = subprocess.run(["bash", *elsewhere, word], capture_output=True, text=True)
+        assert done.returncode == status and told in done.stdout + done.stderr
+        assert not (tmp_path / "paqm" / "setup.lock").exists()
+
+
 def test_a_system_without_dpkg_is_told_what_it_needs(
     elsewhere: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
