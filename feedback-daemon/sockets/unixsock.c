@@ -18,6 +18,16 @@
 #define PEER_GROUPS 256
 #define PAUSE_NS 1000000000ULL
 
+/* Who may use a socket is told by its own mode, whatever the umask of who starts us. */
+static int make_dir(const char *dir)
+{
+	mode_t old = umask(022);
+	int err = mkdir(dir, 0755);
+
+	umask(old);
+	return err;
+}
+
 static int make_dirs(const char *path, const struct sandbox_user *user)
 {
 	char dir[sizeof(((struct sockaddr_un *)0)->sun_path)];
@@ -26,7 +36,7 @@ static int make_dirs(const char *path, const struct sandbox_user *user)
 	strcpy(dir, path);
 	for (p = strchr(dir + 1, '/'); p; p = strchr(p + 1, '/')) {
 		*p = 0;
-		if (mkdir(dir, 0755)) {
+		if (make_dir(dir)) {
 			if (errno != EEXIST) {
 				log_line("cannot create directory %s: %s", dir, strerror(errno));
 				return -1;

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import socket
 import struct
@@ -81,6 +82,19 @@ def check_service_user(t: Trial) -> None:
         works(t)
         t.stop()
     print("ok started as the unit does it", flush=True)
+
+
+def check_umask(t: Trial) -> None:
+    """That of who starts it does not keep the group out of the directories of the sockets."""
+    shutil.rmtree(t.control.parent, ignore_errors=True)
+    command = t.command
+    t.command = ["sh", "-c", 'umask 077; exec "$@"', "sh", *command]
+    t.start("-i", "veth0")
+    t.command = command
+    modes = [path.stat().st_mode & 0o777 for path in (t.control.parent, t.ipc.parent)]
+    assert modes == [0o755, 0o755], [f"{mode:o}" for mode in modes]
+    t.stop()
+    print("ok started under umask 077", flush=True)
 
 
 def let_read(path: Path, rights: int) -> None:
