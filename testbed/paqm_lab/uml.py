@@ -44,9 +44,10 @@ CWD = "/proc/self/cwd"
 OUT_OF_MEMORY = "Out of memory:"
 
 # What a kernel says when it found a fault in itself. "Call Trace" alone is no sign of one: fault
-# injection prints one for every failure it was asked for.
+# injection prints one for every failure it was asked for. Memory on a disk (tempdir) is no fault.
 REPORTS = re.compile(
-    r"BUG: |BUG at |WARNING: |Kernel panic|Oops|kernel mode fault|UBSAN: |refcount_t: |ODEBUG: "
+    r"BUG: |BUG at |WARNING: (?!tempdir)|Kernel panic|Oops|kernel mode fault|UBSAN: |ODEBUG: "
+    r"|refcount_t: "
     r"|possible (recursive locking|circular locking|irq lock inversion)|inconsistent lock state"
     r"|suspicious RCU usage|DEBUG_LOCKS_WARN|[1-9]\d* new suspected memory leaks"
     rf"|INFO: task .* blocked|soft lockup|rcu_.* detected .*stall|{OUT_OF_MEMORY}|invalid opcode",
@@ -213,6 +214,17 @@ def _own_cpu() -> Iterator[list[int]]:
     yield allowed
 
 
+def _fits(memory: str, place: str) -> bool:
+    """May the memory of a guest, a file that it executes, be there? Not on hardened hosts, where it
+    is mounted noexec, and not in most containers, which give it 64 MB."""
+    found = re.fullmatch(r"(\d+)([KMG])", memory.upper())
+    need = int(found[1]) << {"K": 10, "M": 20, "G": 30}[found[2]] if found else 0
+    if not os.path.isdir(place):
+        return False
+    state = os.statvfs(place)
+    return not state.f_flag & os.ST_NOEXEC and state.f_bavail * state.f_frsize >= need
+
+
 def run(kernel: Kernel, job: Job, on_output: Callable[[str], None] | None = None) -> Result:
     """Boots the guest and waits for its end; `on_output` gets what the command writes, live."""
     with _own_cpu() as cpus:
@@ -230,6 +242,8 @@ def _run(
     output = job.directory / "output.log"
     # User-Mode Linux makes a directory for its management socket below HOME.
     environment = {"PATH": os.environ.get("PATH", ""), "HOME": str(job.directory)}
+    if not _fits(job.memory, "/dev/shm"):
+        environment["TMPDIR"] = str(cache.cache_dir())  # the kernel itself is executed there
     if not job.real_time:
         environment["LD_PRELOAD"] = str(cache.detrand_library())
         environment["PAQM_SEED"] = str(job.seed)

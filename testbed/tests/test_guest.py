@@ -5,6 +5,9 @@ That runs repeat bit by bit is for test_verify.py and test_anywhere.py.
 """
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +82,25 @@ def test_kernel_fault_fails_the_run(built: kernel.Kernel, tmp_path: Path) -> Non
 def test_busy_loop_is_stopped(built: kernel.Kernel, tmp_path: Path) -> None:
     result = boot(built, tmp_path, "while :; do :; done", timeout=3.0)
     assert result.timed_out and not result.good and "busy" in result.explain()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="another /dev/shm is mounted: needs root")
+@pytest.mark.parametrize("shm", ["noexec", "size=1m"])
+def test_memory_of_a_guest_elsewhere(built: kernel.Kernel, tmp_path: Path, shm: str) -> None:
+    """On hosts that execute nothing from /dev/shm, and in containers where it is small."""
+    mounts = f"mount --make-rprivate / && mount -t tmpfs -o {shm} tmpfs /dev/shm || exit 77"
+    program = (
+        "import pathlib, sys; from paqm_lab import kernel, uml\n"
+        "job = uml.Job(directory=pathlib.Path(sys.argv[1]), command=['true'])\n"
+        "result = uml.run(kernel.ensure('lab', print), job)\n"
+        "sys.exit(0 if result.good else result.explain())"
+    )
+    command = ["unshare", "--mount", "sh", "-c", f'{mounts}; exec "$@"', "sh"]
+    command += [sys.executable, "-c", program, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode == 77:
+        pytest.skip("no mounts here")
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_queue_is_looked_at_ten_times_a_second(tmp_path: Path) -> None:
