@@ -41,6 +41,10 @@ fi
 
 work=$(mktemp -d -t paqm-deb.XXXXXX)
 trap 'rm -rf "$work"' EXIT
+# debian/rules is; some hosts mount /tmp noexec
+install -m 755 /dev/null "$work/executed"
+"$work/executed" 2>/dev/null ||
+	fail "nothing can be executed in $(dirname "$work"): name another place by TMPDIR"
 full=$(dpkg-parsechangelog -l "$top/packaging/debian/changelog" -S Version)
 version=${full%-*}
 tree="$work/paqm-$version"

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from test_anywhere import may_mount
 
 from paqm_lab import cache
 
@@ -28,7 +29,7 @@ ls /etc/paqm
 """
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="another /etc is mounted: needs root")
+@pytest.mark.skipif(not may_mount(), reason="another /etc is mounted: needs root")
 def test_purge_leaves_no_key_to_the_next_user(tmp_path: Path) -> None:
     """The number of the user is free then: whoever gets it would own the host's key."""
     command = ["unshare", "--mount", "sh", "-c", PURGE, "sh", str(tmp_path)]
@@ -38,19 +39,47 @@ def test_purge_leaves_no_key_to_the_next_user(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "eth0.conf\n"), done.stderr
 
 
-def test_packages_need_a_commit(tmp_path: Path) -> None:
-    """Of an archive, or another user's clone, git says why there is none, once."""
-    for name in ("packaging/build-deb.sh", "testbed/qemu/lib.sh", "packaging/debian/control"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(cache.REPO / name, tmp_path / name)
+@pytest.fixture
+def builder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What build-deb.sh is made of, beside programs that install and build nothing."""
     (tmp_path / "bin").mkdir()
-    for name in ("dpkg-buildpackage", "dpkg-checkbuilddeps", "lintian"):  # none is installed
+    for name in ("dpkg-buildpackage", "dpkg-checkbuilddeps", "lintian"):
         (tmp_path / "bin" / name).symlink_to("/bin/true")
-    env = os.environ | {"PATH": f"{tmp_path}/bin:{os.environ['PATH']}"}
-    done = subprocess.run(
-        [tmp_path / "packaging" / "build-deb.sh"], capture_output=True, text=True, env=env
-    )
-    assert done.returncode == 2
-    assert done.stderr.startswith("build-deb: the packages are of the last commit, and git says: ")
-    assert "not a git repository" in done.stderr and len(done.stderr.splitlines()) == 1
-    assert not (tmp_path / "out").exists()
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    clone = tmp_path / "clone"
+    for name in ("packaging/build-deb.sh", "testbed/qemu/lib.sh", "packaging/debian/control"):
+        (clone / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(cache.REPO / name, clone / name)
+    return clone
+
+
+def build(clone: Path, *around: str) -> tuple[int, str]:
+    command = [*around, str(clone / "packaging" / "build-deb.sh")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    return done.returncode, done.stderr
+
+
+def test_packages_need_a_commit(builder: Path) -> None:
+    """Of an archive, or another user's clone, git says why there is none, once."""
+    status, said = build(builder)
+    assert status == 2
+    assert said.startswith("build-deb: the packages are of the last commit, and git says: ")
+    assert "not a git repository" in said and len(said.splitlines()) == 1
+    assert not (builder / "out").exists()
+
+
+@pytest.mark.skipif(not may_mount(), reason="a directory is mounted: needs root")
+def test_packages_need_a_place_that_executes(
+    builder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Hardened hosts have /tmp mounted noexec: debian/rules is executed."""
+    git = ["git", "-C", str(builder), "-c", "user.name=t", "-c", "user.email=t@example.org"]
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "one"]):
+        subprocess.run([*git, *words], check=True)
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    mounts = 'mount --make-rprivate / && mount -t tmpfs -o noexec tmpfs "$TMPDIR"'
+    status, said = build(builder, "unshare", "--mount", "sh", "-c", f'{mounts} && exec "$@"', "sh")
+    assert (status, said) == (
+        2, f"build-deb: nothing can be executed in {tmp_path}/tmp: name another place by TMPDIR\n"
+    )  # fmt: skip
