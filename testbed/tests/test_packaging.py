@@ -83,3 +83,14 @@ def test_packages_need_a_place_that_executes(
     assert (status, said) == (
         2, f"build-deb: nothing can be executed in {tmp_path}/tmp: name another place by TMPDIR\n"
     )  # fmt: skip
+
+
+def test_modules_are_built_for_kernels_that_have_what_they_need() -> None:
+    """By the directive that all versions of dkms know; Debian 12's 3.0.10 passes over others."""
+    script = ". kernel/dkms.conf; for one; do "
+    script += "if [[ $one =~ ${BUILD_EXCLUSIVE_KERNEL-.} ]]; then echo $one; fi; done"
+    fit = ["6.1.0-37-amd64", "6.9.0", "6.12.41+deb13-amd64", "7.0.1", "7.3.4", "10.0.0"]
+    old = ["2.6.32-5-amd64", "4.19.0-27-amd64", "5.10.0-30-amd64", "5.15.61", "6.0.0-6-amd64"]
+    command = ["bash", "-c", script, "bash", *fit, *old]
+    done = subprocess.run(command, cwd=cache.REPO, capture_output=True, text=True)
+    assert done.stdout.splitlines() == fit, done.stderr
