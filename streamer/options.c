@@ -273,7 +273,7 @@ gboolean is_ignored(int number)
 /* @stop is called for each signal that asks the program to end; 0: it is ignored, and stays so. */
 void add_stop_signals(guint sources[STOP_SIGNALS], GSourceFunc stop, gpointer data)
 {
-	static const int numbers[STOP_SIGNALS] = {SIGINT, SIGTERM, SIGHUP};
+	static const int numbers[STOP_SIGNALS] = {SIGHUP, SIGINT, SIGTERM};
 
 	for (int i = 0; i < STOP_SIGNALS; i++)
 		sources[i] = numbers[i] == SIGHUP && is_ignored(SIGHUP)

@@ -16,7 +16,7 @@ LOGS = {"recv": ["--log"], "trace recv": ["--trace", "--log"]}  # written as a w
 
 
 def begun(command: list[str], nohup: bool) -> subprocess.Popen[str]:
-    """It has said what it does with signals: /proc tells."""
+    """It has said what it does with signals, of which SIGTERM is the last: /proc tells."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN if nohup else signal.SIG_DFL)
     program = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, restore_signals=False
@@ -29,7 +29,6 @@ def begun(command: list[str], nohup: bool) -> subprocess.Popen[str]:
         if int(status["SigCgt"], 16) >> (signal.SIGTERM - 1) & 1:
             break
         time.sleep(0.02)
-    time.sleep(0.1)  # SIGTERM may be the first of several
     return program
 
 

@@ -42,10 +42,10 @@ gboolean trace_loop_init(struct trace_loop *l, GError **error)
 		.timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC),
 		.signals = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
 	signalled = l->signals;
-	sigaction(SIGINT, &end, NULL);
-	sigaction(SIGTERM, &end, NULL);
 	if (!is_ignored(SIGHUP))
 		sigaction(SIGHUP, &end, NULL);
+	sigaction(SIGINT, &end, NULL);
+	sigaction(SIGTERM, &end, NULL);
 	if (l->epoll >= 0 && l->timer >= 0 && l->signals >= 0 &&
 	    trace_loop_add(l, l->timer, NULL, error) &&
 	    trace_loop_add(l, l->signals, (gpointer)l, error))
