@@ -118,6 +118,10 @@ static bool load(struct conf *c, struct mistakes *m)
 		log_line("--%s", why);
 		wrong++;
 	}
+	if (!strcmp(c->socket, c->control)) {
+		log_line("socket and control: must be two paths, not both %s", c->socket);
+		wrong++;
+	}
 	return !wrong;
 }
 

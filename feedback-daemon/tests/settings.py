@@ -35,6 +35,10 @@ def check_config(t: Trial) -> None:
         "8: byte 1 is a control character: remove it",
         "9: interface xxxxxxxxxxxxxxxx: must be a name of 1 to 15 bytes; see 'ip link', or any",
     ]
+    run = [t.command[0], "--socket", "/run/a", "--control", "/run/a", "--check-config"]
+    out = subprocess.run(run, capture_output=True, text=True, check=False)
+    assert (out.returncode, out.stderr) == (
+        2, "paqmd: socket and control: must be two paths, not both /run/a\n"), out
     run = [t.command[0], "--config", "/nowhere", "--check-config"]
     out = subprocess.run(run, capture_output=True, text=True, check=False)
     assert out.returncode == 2 and "/nowhere: cannot read it" in out.stderr, out
