@@ -62,6 +62,13 @@ class Words(Case):
             status, said = self.say(*words, out="/dev/full")
             self.assertEqual((status, said[-24:]), (2, "No space left on device\n"), said)
 
+    def test_closed_output(self) -> None:
+        program = str(HERE.parent / "paqm-trial")
+        for words, status in ((["--version"], 0), (["check", "none0"], 1)):
+            command = ["sh", "-c", 'exec "$@" >&-', "sh", sys.executable, program, *words]
+            done = subprocess.run(command, stderr=subprocess.PIPE, text=True)
+            self.assertEqual((done.returncode, done.stderr), (status, ""))
+
     def test_names_that_are_no_text(self) -> None:
         """Of folders, as from a machine with another encoding."""
         folder = self.home / os.fsdecode(b"J\xf6rg")
