@@ -27,9 +27,18 @@ const char *source_word(__u32 source, char *buf)
 	return buf;
 }
 
-double mean_sojourn_ns(const struct tc_paqm_class_stats *st)
+/* Of the packets whose wait is in the sum: media's from overflow queues have sums of their own. */
+double mean_sojourn_ns(const struct tc_paqm_class_stats *st, const struct tc_paqm_class_counts *n)
 {
-	return st->sent_packets ? (double)st->sojourn_ns / st->sent_packets : 0;
+	__u64 packets = 0;
+	size_t i;
+
+	for (i = 0; i < PAQM_HIST_BINS; i++)
+		packets += n->hist[i];
+	/* those of a class have 32 bits */
+	if (st->sent_packets > packets)
+		packets += (st->sent_packets - packets) >> 32 << 32;
+	return packets ? (double)st->sojourn_ns / packets : 0;
 }
 
 /* The mean of the bin's bounds must not exceed what was really seen. */

@@ -300,7 +300,7 @@ void json_class(const struct tc_paqm_class_stats *st, const struct tc_paqm_class
 			json_field(&class_fields[i],
 				   (const unsigned char *)st + class_fields[i].offset);
 	json_float("survival", survival(st));
-	json_float("sojourn_mean_us", mean_sojourn_ns(st) / 1000);
+	json_float("sojourn_mean_us", mean_sojourn_ns(st, n) / 1000);
 	json_u64("sojourn_p50_us", quantile_ns(st, n, 500) / 1000);
 	json_u64("sojourn_p99_us", quantile_ns(st, n, 990) / 1000);
 	open_json_array(PRINT_JSON, "sojourn_hist_packets");

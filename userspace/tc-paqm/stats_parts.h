@@ -18,7 +18,7 @@
 
 /* Where the capacity comes from; @buf: TEXT_SIZE. */
 const char *source_word(__u32 source, char *buf);
-double mean_sojourn_ns(const struct tc_paqm_class_stats *st);
+double mean_sojourn_ns(const struct tc_paqm_class_stats *st, const struct tc_paqm_class_counts *n);
 __u64 quantile_ns(const struct tc_paqm_class_stats *st, const struct tc_paqm_class_counts *n,
 		  __u32 permille);
 /* Part of what the link could have carried since creation, 0 before any time passed. */

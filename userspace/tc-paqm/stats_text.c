@@ -76,7 +76,7 @@ static const char *format_cell(const struct row *row, const struct tc_paqm_class
 		snprintf(buf, TEXT_SIZE, "%u", word);
 		return buf;
 	case CELL_MEAN:
-		return measured_time(mean_sojourn_ns(st), buf);
+		return measured_time(mean_sojourn_ns(st, n), buf);
 	case CELL_P50:
 		return measured_time(quantile_ns(st, n, 500), buf);
 	case CELL_P99:
