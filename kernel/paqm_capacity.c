@@ -207,8 +207,7 @@ static u32 paqm_auto_scaled(u32 bytes, u64 num, u64 den)
  */
 void paqm_auto_lengths(struct paqm_sched_data *q, struct paqm_lengths *n)
 {
-	u64 usual = max(READ_ONCE(q->auto_usual), q->capacity);
-	u64 share = paqm_media_part(q, usual);
+	u64 usual = paqm_auto_link(q), share = paqm_media_part(q, usual);
 	u32 mtu = paqm_longest_packet(q), bytes;
 
 	if (!paqm_auto_on(q))
