@@ -166,8 +166,8 @@ static void paqm_begin_overload(struct paqm_sched_data *q, u64 now)
 		q->long_since = now;
 	if (q->overloaded || now - q->long_since < PAQM_OVERLOAD_NS)
 		return;
-	q->overloaded = true;
-	q->overload_since = now;
+	WRITE_ONCE(q->overload_since, now);
+	WRITE_ONCE(q->overloaded, true);
 	paqm_inc(&q->overload);
 	paqm_raise(q, PAQM_EV_QUEUE);
 }

@@ -141,7 +141,7 @@ static inline void paqm_end_overload(struct paqm_sched_data *q, u64 now)
 	q->long_since = 0;
 	if (!q->overloaded)
 		return;
-	q->overloaded = false;
+	WRITE_ONCE(q->overloaded, false);
 	WRITE_ONCE(q->overload_ns, q->overload_ns + now - q->overload_since);
 }
 

@@ -112,6 +112,9 @@ int paqm_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	n->packets_tunnel = READ_ONCE(q->tunnel);
 	n->packets_fragment = READ_ONCE(q->fragment);
 	st->overload_ns = READ_ONCE(q->overload_ns);
+	since = READ_ONCE(q->overload_since);
+	if (READ_ONCE(q->overloaded) && since < now) /* and it goes on */
+		st->overload_ns += now - since;
 	st->over_queues = READ_ONCE(q->drr[PAQM_MEDIA].busy);
 	/* those that joined: all that have left, and that wait */
 	n->over_packets = READ_ONCE(q->over_sent) + READ_ONCE(q->drr[PAQM_MEDIA].drops) +

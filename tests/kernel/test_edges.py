@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Flows that change what they are: strangers whose queue is free again, media after a long time as
 something else. Packets of no flow beyond their budget, and tags that a bridge leaves in packets.
+Overloads while they last.
 """
 
 from __future__ import annotations
@@ -56,6 +57,17 @@ def test_requests_wait_for_their_own_kind_only(wire: Wire, kind: str, tos: int) 
         pass
     within(f"{kind}: nothing of a thin flow is lost", heard.came[9010], 124, 126)
     within(f"{kind}: nor waits for the flood, us", heard.most[9010], 0, 20000)
+
+
+def test_an_overload_counts_while_it_lasts(wire: Wire) -> None:
+    wire.queue("paqm bandwidth 1mbit noisolate")
+    with wire.send("rtp", flows=2, rate=2e6, seconds=3):
+        sleep(2)
+        now = wire.stats
+    within("overloads", now.overload_episodes, 1, 1)
+    within("time of it, ms", now.overload_ns // 1000000, 1000, 2000)
+    sleep(2)
+    within("and in the end, ms", wire.stats.overload_ns // 1000000, 2000, 4500)
 
 
 def frames(device: str, count: int) -> None:
