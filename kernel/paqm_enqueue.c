@@ -33,6 +33,7 @@
 #include "paqm_over.h"
 #include "paqm_queue.h"
 #include "paqm_trace.h"
+#include "paqm_trim.h"
 
 #define PAQM_SMALL_BURST 3000 /* bytes: two large packets of uncounted media */
 #define PAQM_OVERLOAD_NS (15 * NSEC_PER_MSEC) /* overlong for this time: overloaded */
@@ -295,11 +296,11 @@ static noinline struct paqm_verdict paqm_recognise(struct paqm_sched_data *q, st
  */
 static noinline bool paqm_has_room(struct Qdisc *sch, enum paqm_class class,
 				   const struct Qdisc *child, const struct paqm_flowq *fq, u32 len,
-				   u64 now)
+				   u64 now, struct sk_buff **to_free)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
 	const struct paqm_queue *queue = &q->queue[class];
-	bool full = (u64)sch->qstats.backlog + len > q->limit || q->memory > q->memory_limit;
+	bool full = !paqm_room(sch, class, fq, len, to_free);
 
 	if (class == PAQM_MEDIA && (u64)queue->st.backlog + len > q->overload_bytes)
 		paqm_begin_overload(q, now);
@@ -414,7 +415,7 @@ static __always_inline int paqm_put(struct sk_buff *skb, struct Qdisc *sch, enum
 	}
 	WRITE_ONCE(queue->load, queue->load + wire);
 	if (unlikely((u64)sch->qstats.backlog + len > q->calm || q->memory > q->memory_limit) &&
-	    !paqm_has_room(sch, class, child, fq, len, now))
+	    !paqm_has_room(sch, class, child, fq, len, now, to_free))
 		return paqm_drop(skb, sch, to_free, class, &queue->n.drop_tail, PAQM_DROP_TAIL);
 	if (unlikely(child))
 		return paqm_enqueue_child(skb, sch, child, now, to_free);

@@ -9,6 +9,7 @@
 #include "paqm_notice.h"
 #include "paqm_over.h"
 #include "paqm_queue.h"
+#include "paqm_trim.h"
 
 #define PAQM_OVER_GATED 16 /* queues that wait for packets in the queue of strangers */
 
@@ -267,9 +268,10 @@ static struct paqm_flowq *paqm_over_of(struct paqm_sched_data *q, struct paqm_fl
 /*
  * May a packet of @len bytes join an overflow queue? When these use more than half of their memory,
  * queues longer than the mean take no more: the heaviest flow loses first. All together never hold
- * more than half of `limit`.
+ * more than half of `limit`, nor more of it than all others leave.
  */
-static bool paqm_over_has_room(struct Qdisc *sch, const struct paqm_flowq *over, u32 len)
+static bool paqm_over_has_room(struct Qdisc *sch, const struct paqm_flowq *over, u32 len,
+			       struct sk_buff **to_free)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
 	const struct paqm_round *r = &q->drr[PAQM_MEDIA];
@@ -277,6 +279,9 @@ static bool paqm_over_has_room(struct Qdisc *sch, const struct paqm_flowq *over,
 
 	if ((u64)r->backlog + len > q->limit / 2 || r->memory > memory ||
 	    (u16)(over->in - over->out) >= S16_MAX)
+		return false;
+	if ((u64)sch->qstats.backlog + len > q->limit &&
+	    !paqm_room(sch, PAQM_MEDIA, NULL, len, to_free))
 		return false;
 	if (!over->head)
 		return true;
@@ -334,7 +339,7 @@ int paqm_divert(struct sk_buff *skb, struct Qdisc *sch, struct paqm_flow *flow,
 
 		WRITE_ONCE(more->hears, more->hears | PAQM_HEARS_MARK);
 	}
-	if (!paqm_over_has_room(sch, over, len)) {
+	if (!paqm_over_has_room(sch, over, len, to_free)) {
 		WRITE_ONCE(over->lost, over->lost + 1);
 		if (unlikely(over->host))
 			paqm_over_settle(q, flow, over);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A limit that `change` lowers holds at once: the excess is dropped, from the head of whatever
- * queue is longest, so that short queues keep their packets. The new limit may be a gigabyte below
- * the old one, so the lock is released now and then; no packet joins meanwhile that has no room.
+ * Who loses packets where all queues together have no room: the longest queue, from its head, so
+ * that short queues keep theirs.
+ *
+ * A limit that `change` lowers holds at once. It may be a gigabyte below the old one, so the lock
+ * is released now and then; no packet joins meanwhile that has no room.
  */
 #include <linux/rtnetlink.h>
 #include <linux/sched.h>
@@ -12,6 +14,7 @@
 #include "paqm_trim.h"
 
 #define PAQM_TRIM_BATCH 256 /* packets in a hold of the lock */
+#define PAQM_ROOM_BATCH 64 /* packets that make room at once: a look at all queues takes time */
 
 /**
  * struct paqm_trim - one queue that is to lose packets
@@ -146,6 +149,21 @@ static struct sk_buff *paqm_trim_take(struct Qdisc *sch, const struct paqm_trim 
 	return skb;
 }
 
+/* Account a packet that was taken in order to drop it. Returns its length. */
+static u32 paqm_trim_count(struct Qdisc *sch, const struct paqm_trim *from,
+			   const struct sk_buff *skb)
+{
+	struct paqm_sched_data *q = qdisc_priv(sch);
+	u32 len = qdisc_pkt_len(skb);
+
+	trace_drop(qdisc_dev(sch)->name, from->class, PAQM_DROP_TAIL, len,
+		   q->queue[from->class].st.backlog, 0);
+	qdisc_qlen_dec(sch);
+	qdisc_qstats_backlog_dec(sch, skb);
+	qdisc_qstats_drop(sch);
+	return len;
+}
+
 /*
  * Drop some packets of one queue: half of what it holds at most, since then another one may be
  * longer. Says whether there is more to do. Under the qdisc lock.
@@ -168,12 +186,7 @@ static bool paqm_trim_some(struct Qdisc *sch, bool *stuck)
 			*stuck = true;
 			break;
 		}
-		len = qdisc_pkt_len(skb);
-		trace_drop(qdisc_dev(sch)->name, from.class, PAQM_DROP_TAIL, len,
-			   q->queue[from.class].st.backlog, 0);
-		qdisc_qlen_dec(sch);
-		qdisc_qstats_backlog_dec(sch, skb);
-		qdisc_qstats_drop(sch);
+		len = paqm_trim_count(sch, &from, skb);
 		packets++;
 		bytes += len;
 		rtnl_kfree_skbs(skb, skb);
@@ -199,4 +212,72 @@ void paqm_trim(struct Qdisc *sch)
 		sch_tree_unlock(sch);
 		cond_resched();
 	} while (more);
+}
+
+/* May a packet have the room of elastic ones? Media has half of all, an elastic flow its part. */
+static bool paqm_room_due(const struct paqm_sched_data *q, enum paqm_class class,
+			  const struct paqm_flowq *fq)
+{
+	const struct paqm_round *t = &q->drr[PAQM_ELASTIC];
+
+	if (class == PAQM_MEDIA)
+		return (u64)q->queue[PAQM_MEDIA].st.backlog + q->drr[PAQM_MEDIA].backlog <
+		       q->queue[PAQM_ELASTIC].st.backlog;
+	return fq && (u64)fq->backlog * t->busy < t->backlog;
+}
+
+/* Are `limit` or the memory of all used up? */
+static bool paqm_room_lacks(const struct Qdisc *sch, u32 len)
+{
+	const struct paqm_sched_data *q = qdisc_priv(sch);
+
+	return (u64)sch->qstats.backlog + len > q->limit || q->memory > q->memory_limit;
+}
+
+/*
+ * The longest elastic queue loses half of what it holds, as in sch_fq_codel; but the last packet of
+ * all stays, so that no parent sees an empty queue.
+ */
+static bool paqm_room_make(struct Qdisc *sch, struct sk_buff **to_free)
+{
+	struct paqm_sched_data *q = qdisc_priv(sch);
+	u32 packets = 0, bytes = 0;
+	struct paqm_trim from = {};
+	struct sk_buff *skb;
+
+	paqm_trim_find(q, PAQM_ELASTIC, true, &from);
+	while (bytes < from.backlog / 2 + !!from.backlog && packets < PAQM_ROOM_BATCH &&
+	       sch->q.qlen > 1) {
+		skb = paqm_trim_take(sch, &from);
+		bytes += paqm_trim_count(sch, &from, skb);
+		packets++;
+		__qdisc_drop(skb, to_free);
+	}
+	if (packets)
+		qdisc_tree_reduce_backlog(sch, packets, bytes);
+	return packets;
+}
+
+/**
+ * paqm_room() - do limit and memory of all queues leave room for a packet?
+ * @sch: this qdisc
+ * @class: of the packet
+ * @fq: the queue of its flow, if it is elastic and has one
+ * @len: bytes
+ * @to_free: dropped packets
+ *
+ * If not, elastic packets may make it: else a flood of these would leave media, and other elastic
+ * flows, none at all. Under the qdisc lock.
+ *
+ * Return: whether there is room.
+ */
+bool paqm_room(struct Qdisc *sch, enum paqm_class class, const struct paqm_flowq *fq, u32 len,
+	       struct sk_buff **to_free)
+{
+	const struct paqm_sched_data *q = qdisc_priv(sch);
+
+	while (paqm_room_lacks(sch, len))
+		if (!paqm_room_due(q, class, fq) || !paqm_room_make(sch, to_free))
+			return false;
+	return true;
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Flows that change what they are: strangers whose queue is free again, media after a long time as
 something else. Packets of no flow beyond their budget, and tags that a bridge leaves in packets.
-Overloads while they last.
+Overloads while they last. Floods that fill the queues, and what all others have then.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from time import sleep
 
 import pytest
 
-from checks import within
+from checks import check, within
 from guest import Host, Wire, made
 from paqm_lab.topology import Network
 from traffic import Listener
@@ -57,6 +57,40 @@ def test_requests_wait_for_their_own_kind_only(wire: Wire, kind: str, tos: int) 
         pass
     within(f"{kind}: nothing of a thin flow is lost", heard.came[9010], 124, 126)
     within(f"{kind}: nor waits for the flood, us", heard.most[9010], 0, 20000)
+
+
+def test_tiny_packets_leave_room(wire: Wire) -> None:
+    """A flood of these fills the memory of the queues long before their bytes do."""
+    wire.queue("paqm bandwidth 1mbit elastic-limit 1mb")
+    with (Listener(wire.b, 9500) as heard,
+          wire.send("rtp", rate=0.2e6, burst=5, size=500, seconds=3),
+          wire.send("quic", port=9500, rate=0.04e6, size=250, seconds=3)):
+        sleep(1.5)
+        wire.send("quic", port=9000, flows=4, rate=16e6, burst=8000, size=20, seconds=0.1).wait()
+        wire.send("quic", port=9000, flows=4, rate=0.8e6, burst=5, size=20, seconds=1).wait()
+    now = wire.stats
+    within("the flood lost packets", now.elastic.drop_tail_packets, 1000, 16000)
+    within("media lost none", now.media.drop_tail_packets + now.over_full_packets, 0, 0)
+    within("nor did a thin elastic flow, of 60", heard.came[9500], 59, 60)
+
+
+def test_limit_is_for_both_classes(wire: Wire) -> None:
+    """Elastic traffic that fills it leaves media its part, and both together keep to it."""
+    wire.queue("paqm bandwidth 1mbit limit 20000")
+    most = 0
+    with (wire.send("rtp", rate=0.2e6, burst=5, size=500, seconds=4),
+          wire.send("quic", port=9000, flows=2, rate=2e6, size=1200, seconds=4)):
+        sleep(2)
+        lost = wire.stats.media.drop_tail_packets
+        sleep(1)
+        lost = wire.stats.media.drop_tail_packets - lost
+        with wire.send("rtp", port=7000, rate=2e6, seconds=1):
+            for _ in range(40):
+                sleep(0.02)
+                most = max(most, wire.stats.backlog)
+    within("packets of modest media lost in a second", lost, 0, 0)
+    within("most that waited, bytes", most, 15000, 21500)
+    check("conservation", wire.conserved())
 
 
 def test_an_overload_counts_while_it_lasts(wire: Wire) -> None:
