@@ -244,8 +244,8 @@ def page(data: Json) -> str:
     for check in data["checks"]:
         sign = {"<=": "at most", ">=": "at least"}[check["relation"]]
         verdict = "holds" if check["pass"] else "**does not hold**"
-        lines.append(f"* `{check['variant']}`, `{check['name']}` {sign} {check['limit']:g} {check['unit']}: "
-                     f"{check['value']:g}, {verdict}")
+        lines.append(f"* `{check['variant']}`, `{check['name']}` {sign} {check['limit']:g} "
+                     f"{check['unit']}: {check['value']:g}, {verdict}")
     if data["missing"]:
         lines += ["", "Not run: " + ", ".join(data["missing"]) + "."]
     return "\n".join(lines).rstrip() + "\n"

@@ -89,7 +89,7 @@ def test_elastic_traffic_that_comes_again_and_again(wire: Wire) -> None:
 
 
 def test_a_picture_for_fifty_viewers(wire: Wire) -> None:
-    """A server sends it to all at once, three packets to each: 60 ms of the link, and no overload."""
+    """Three packets to each in one moment: 60 ms of the link, and no overload."""
     wire.queue("paqm bandwidth 20mbit feedback icmp")
     with (wire.send("rtp", flows=50, rate=6e6, burst=150, seconds=16),
           wire.send("quic", port=9000, rate=16e6, size=1200, seconds=16)):
