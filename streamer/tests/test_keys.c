@@ -52,6 +52,7 @@ static void shell(const char *terminal, int in, int out)
 	setsid();
 	dup2(open(terminal, O_RDWR), STDIN_FILENO); /* the session's, by that */
 	signal(SIGTTOU, SIG_IGN);
+	signal(SIGHUP, SIG_DFL); /* the tests may run under nohup */
 	shell_out = out;
 	signal(SIGCHLD, on_job); /* it has stopped, or ended */
 	pid = fork();
