@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* paqm-streamer: sends or receives live media that follows its network. */
 #include <gst/gst.h>
+#include <signal.h>
 #include <string.h>
 
 #include "streamer/options.h"
@@ -94,10 +95,21 @@ static gboolean is_trace(int argc, char **argv)
 	return FALSE;
 }
 
+/* A terminal that is closed ends any command as the service manager does. */
+static void on_hangup(int number)
+{
+	(void)number;
+	raise(SIGTERM);
+}
+
 int main(int argc, char **argv)
 {
+	const struct sigaction hangup = {.sa_handler = on_hangup, .sa_flags = SA_RESTART};
 	const struct command *c;
+	struct sigaction now;
 
+	if (!sigaction(SIGHUP, NULL, &now) && now.sa_handler != SIG_IGN) /* nohup(1) ignores it */
+		sigaction(SIGHUP, &hangup, NULL);
 	if (argc < 2)
 		return usage(stderr);
 	if (is_help(argv[1]))

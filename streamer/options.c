@@ -4,10 +4,8 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <glib-unix.h>
 #include <linux/in6.h>
 #include <math.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -260,25 +258,6 @@ gboolean close_log(FILE *f, const char *name)
 		return FALSE;
 	}
 	return TRUE;
-}
-
-/* As nohup(1) does it with SIGHUP. */
-gboolean is_ignored(int number)
-{
-	struct sigaction now;
-
-	return sigaction(number, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
-}
-
-/* @stop is called for each signal that asks the program to end; 0: it is ignored, and stays so. */
-void add_stop_signals(guint sources[STOP_SIGNALS], GSourceFunc stop, gpointer data)
-{
-	static const int numbers[STOP_SIGNALS] = {SIGHUP, SIGINT, SIGTERM};
-
-	for (int i = 0; i < STOP_SIGNALS; i++)
-		sources[i] = numbers[i] == SIGHUP && is_ignored(SIGHUP)
-				     ? 0
-				     : g_unix_signal_add(numbers[i], stop, data);
 }
 
 static gint64 clock_ns(clockid_t clock)

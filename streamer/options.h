@@ -46,11 +46,6 @@ GInetSocketAddress *address_any(GSocketFamily family);
 char *address_host(GInetSocketAddress *addr);
 FILE *open_log(const char *dir, const char *name, const char *header, GError **error);
 gboolean close_log(FILE *f, const char *name);
-/* Ctrl-C, the service manager, and a terminal that is closed. */
-#define STOP_SIGNALS 3
-
-void add_stop_signals(guint sources[STOP_SIGNALS], GSourceFunc stop, gpointer data);
-gboolean is_ignored(int number);
 gint64 realtime_ns(void);
 gint64 monotonic_ns(void);
 GQuark usage_quark(void);

@@ -283,7 +283,7 @@ static gboolean on_message(GstBus *bus, GstMessage *msg, gpointer data)
 
 static void run(struct call *c)
 {
-	guint sources[12], n = 0;
+	guint sources[11], n = 0;
 	GstBus *bus = gst_element_get_bus(c->pipeline);
 	GstClock *clock = gst_system_clock_obtain();
 	struct sound_stats sound;
@@ -303,8 +303,8 @@ static void run(struct call *c)
 	}
 	call_follow_path(c);
 	sources[n++] = gst_bus_add_watch(bus, on_message, c);
-	add_stop_signals(sources + n, on_stop, c);
-	n += STOP_SIGNALS;
+	sources[n++] = g_unix_signal_add(SIGINT, on_stop, c);
+	sources[n++] = g_unix_signal_add(SIGTERM, on_stop, c);
 	sources[n++] = g_unix_signal_add(SIGUSR1, on_mute, c);
 	sources[n++] = g_unix_signal_add(SIGUSR2, on_camera, c);
 	if (c->muted || early_mute)

@@ -7,6 +7,7 @@
  * with them what routers have written into the stream.
  */
 #include <errno.h>
+#include <glib-unix.h>
 #include <string.h>
 
 #include "streamer/options.h"
@@ -170,11 +171,11 @@ static void run(struct receiver *r)
 	struct inbound_stats st;
 	struct weave_stats parts;
 	char *refused;
-	guint stops[STOP_SIGNALS];
 
 	r->main = g_main_loop_new(NULL, FALSE);
 	gst_bus_add_watch(bus, on_message, r);
-	add_stop_signals(stops, on_stop, r);
+	g_unix_signal_add(SIGINT, on_stop, r);
+	g_unix_signal_add(SIGTERM, on_stop, r);
 	g_timeout_add(INBOUND_TICK_MS, on_tick, r);
 	if (r->dec)
 		g_timeout_add(RATE_TICK_MS, recv_on_deciding, r);

@@ -184,7 +184,7 @@ static gboolean on_message(GstBus *bus, GstMessage *msg, gpointer data)
 
 static void run(struct sender *s)
 {
-	guint tick, stops[STOP_SIGNALS], sigusr1, timer = 0, first = 0, watch;
+	guint tick, sigint, sigterm, sigusr1, timer = 0, first = 0, watch;
 	GstBus *bus = gst_element_get_bus(s->pipeline);
 	char *summary, *refused;
 	GstPad *after;
@@ -195,7 +195,8 @@ static void run(struct sender *s)
 	after = gst_element_get_static_pad(s->bin, "send_rtp_src_0");
 	rate_hear(s->out.rate, after, wire_below(s->out.headers));
 	gst_object_unref(after);
-	add_stop_signals(stops, on_stop, s);
+	sigint = g_unix_signal_add(SIGINT, on_stop, s);
+	sigterm = g_unix_signal_add(SIGTERM, on_stop, s);
 	sigusr1 = g_unix_signal_add(SIGUSR1, on_pause, s);
 	tick = g_timeout_add(RATE_TICK_MS, on_tick, s);
 	s->sends_since = guard_now(s->guard);
@@ -221,9 +222,8 @@ static void run(struct sender *s)
 	if (first)
 		g_source_remove(first);
 	g_source_remove(tick);
-	for (int i = 0; i < STOP_SIGNALS; i++)
-		if (stops[i])
-			g_source_remove(stops[i]);
+	g_source_remove(sigint);
+	g_source_remove(sigterm);
 	g_source_remove(sigusr1);
 	g_source_remove(watch);
 	summary = outgoing_summary(&s->out);

@@ -31,7 +31,7 @@ static void on_signal(int number)
 /**
  * trace_loop_init() - a loop with its timer and its signals
  *
- * SIGINT, SIGTERM and SIGHUP end it. A process has one loop.
+ * SIGINT and SIGTERM end it. A process has one loop.
  */
 gboolean trace_loop_init(struct trace_loop *l, GError **error)
 {
@@ -42,8 +42,6 @@ gboolean trace_loop_init(struct trace_loop *l, GError **error)
 		.timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC),
 		.signals = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
 	signalled = l->signals;
-	if (!is_ignored(SIGHUP))
-		sigaction(SIGHUP, &end, NULL);
 	sigaction(SIGINT, &end, NULL);
 	sigaction(SIGTERM, &end, NULL);
 	if (l->epoll >= 0 && l->timer >= 0 && l->signals >= 0 &&
