@@ -64,15 +64,17 @@ static bool paqm_notice_owed(struct paqm_sched_data *q, struct paqm_flow *flow, 
 {
 	u16 rounds = q->round - flow->round; /* 0, mostly */
 
-	if (!rounds || !q->tell || rounds < paqm_flow_every(flow, READ_ONCE(q->max_every)) ||
-	    (!(READ_ONCE(flow->every) & PAQM_KNOWN) && READ_ONCE(q->crowd_ticks)))
+	if (!rounds || !q->tell)
 		return false;
+	if (q->notice_due > now + PAQM_NOTICE_BURST_NS) {
+		if (rounds >= q->notice_turn)
+			q->notice_missed = true;
+		return false;
+	}
 	if (rounds < q->notice_turn && READ_ONCE(paqm_flow_more(&q->flows, flow)->told.rate))
 		return false;
-	if (q->notice_due <= now + PAQM_NOTICE_BURST_NS)
-		return true;
-	q->notice_missed = true;
-	return false;
+	return (READ_ONCE(flow->every) & PAQM_KNOWN || !READ_ONCE(q->crowd_ticks)) &&
+	       rounds >= paqm_flow_every(flow, READ_ONCE(q->max_every));
 }
 
 /* Hand an elastic packet to the qdisc of that class. */
