@@ -54,27 +54,28 @@ static void paqm_wake(struct paqm_sched_data *q, u64 now)
 }
 
 /*
- * Is a flow owed a notice, since it has not been told of the present round? A message costs as
- * much as many packets: when too many are owed, a later packet of the flow triggers it, and those
- * that were told a round ago wait for the others, since the first packets of a round are always of
- * the same flows where a server sends to all its viewers in turn. Where telling all flows takes
- * long, flows that may be gone soon must wait.
+ * Is a flow owed a notice, since it has not been told for a round or more? A message costs as much
+ * as many packets: when too many are owed, a later packet of the flow triggers it. Then those that
+ * were told a round ago wait for the others (notice_turn), since the first packets of a round are
+ * always of the same flows where a server sends to all its viewers in turn. Where telling all flows
+ * takes long, flows that may be gone soon must wait.
  */
-static bool paqm_notice_owed(struct paqm_sched_data *q, struct paqm_flow *flow, u64 now)
+static bool paqm_notice_owed(struct paqm_sched_data *q, const struct paqm_flow *flow, u64 now)
 {
-	u16 rounds = q->round - flow->round; /* 0, mostly */
+	u16 rounds = q->round - flow->round;
 
-	if (!rounds || !q->tell)
-		return false;
 	if (q->notice_due > now + PAQM_NOTICE_BURST_NS) {
-		if (rounds >= q->notice_turn)
-			q->notice_missed = true;
+		q->notice_missed = true;
 		return false;
 	}
-	if (rounds < q->notice_turn && READ_ONCE(paqm_flow_more(&q->flows, flow)->told.rate))
-		return false;
-	return (READ_ONCE(flow->every) & PAQM_KNOWN || !READ_ONCE(q->crowd_ticks)) &&
+	return q->tell && (READ_ONCE(flow->every) & PAQM_KNOWN || !READ_ONCE(q->crowd_ticks)) &&
 	       rounds >= paqm_flow_every(flow, READ_ONCE(q->max_every));
+}
+
+/* A flow that begins, or is owed nothing, waits for the next round: the present advice is older. */
+static void paqm_notice_next(const struct paqm_sched_data *q, struct paqm_flow *flow)
+{
+	flow->round = q->round + 1 - q->notice_turn;
 }
 
 /* Hand an elastic packet to the qdisc of that class. */
@@ -272,14 +273,12 @@ static noinline struct paqm_verdict paqm_recognise(struct paqm_sched_data *q, st
 		paqm_flow_settle(flow, paqm_settles(flow, &p, chosen) ? q->settled : 0);
 		if (where == PAQM_FLOW_UNSURE) {
 			paqm_count(&q->unsure);
-			/* not counted, and owed nothing */
-			flow->round = q->round;
+			paqm_notice_next(q, flow); /* not counted, and owed nothing */
 			return (struct paqm_verdict){ flow, flow->tag, PAQM_MEDIA,
 						      PAQM_LANE_STRANGER };
 		}
 		if (fresh) {
-			/* the present advice does not allow for this flow: it waits for the next */
-			flow->round = q->round;
+			paqm_notice_next(q, flow);
 			if (where == PAQM_ELASTIC)
 				paqm_raise(q, PAQM_EV_SPLIT);
 			/* nor is one that is a newcomer already, or was one, an event */
@@ -405,7 +404,7 @@ static __always_inline int paqm_put(struct sk_buff *skb, struct Qdisc *sch, enum
 			fq = paqm_bulk_of(q, tag);
 		}
 	} else {
-		if (flow && unlikely(flow->round != (u16)q->round) &&
+		if (flow && unlikely((u16)(q->round - flow->round) >= q->notice_turn) &&
 		    paqm_notice_owed(q, flow, now))
 			paqm_notice(q, flow, skb, now);
 		if (flow && unlikely(READ_ONCE(flow->every) & PAQM_POLICED) &&

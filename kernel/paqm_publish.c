@@ -84,7 +84,7 @@ void paqm_publish(struct paqm_sched_data *q, bool whole)
 		q->round = q->rounds;
 		if (q->notice_missed)
 			q->notice_turn = min_t(u16, q->notice_turn + 1, PAQM_TURN_ROUNDS);
-		else if (q->notice_turn)
+		else if (q->notice_turn > 1)
 			q->notice_turn--;
 		q->notice_missed = false;
 		if (paqm_in_step(q))

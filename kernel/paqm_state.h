@@ -279,12 +279,12 @@ struct paqm_sched_data {
 	struct paqm_asked asked; /* what senders say in this period */
 	struct paqm_field field; /* the same for media packets */
 	u32 round; /* notice round, 0: none yet */
+	u16 notice_turn; /* rounds, 1 or more: flows that were told since wait for the others, */
+	bool notice_missed; /* one that has had to wait for longer found no room in this round */
 	u32 max_every; /* most rounds between two notices to a flow */
 	u32 notice_gap_ns; /* between two notices, in the long run */
 	u32 crowd_ticks; /* where telling all flows takes long: how long, else 0 */
 	u64 notice_due; /* ns: when the next may be taken */
-	u16 notice_turn; /* rounds: flows that were told since wait for the others, */
-	bool notice_missed; /* one that has had to wait for longer found no room in this round */
 	unsigned long events; /* bits of enum paqm_event, set by anyone */
 
 	/* bandwidth auto: the meter under the qdisc lock, the estimate by its timer */

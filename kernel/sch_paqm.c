@@ -195,6 +195,7 @@ static int paqm_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_a
 	q->split = q->share_now;
 	q->credit_q16 = PAQM_Q16_ONE;
 	q->mean_len = 1000;
+	q->notice_turn = 1;
 	q->notice_gap_ns = NSEC_PER_SEC / PAQM_NOTICES_FREE;
 	q->law.ecf.said.value = PAQM_F32_ONE;
 	q->cfg = paqm_defaults;
