@@ -38,18 +38,7 @@ LIKE = 0.25  # part by which a second of a layer may differ from its rate
 HTTP, MEDIA = 7880, 7882
 KEY = "key:0123456789abcdef0123456789abcdef"
 
-CONFIG = """port: {http}
-bind_addresses: ["{ip}"]
-keys: {{{key}: {secret}}}
-logging: {{level: error}}
-rtc:
-  udp_port: {media}
-  tcp_port: 0
-  use_external_ip: false
-  node_ip: {ip}
-  stun_servers: ["{ip}:9"]
-  congestion_control: {{enabled: {control}}}
-"""
+CONFIG = Path(__file__).with_name("livekit.yaml").read_text()
 
 
 class Viewers:
@@ -89,7 +78,7 @@ class Room:
         key, secret = KEY.split(":")
         path = self.home / f"livekit-{control}.yaml"
         path.write_text(CONFIG.format(http=HTTP, media=MEDIA, ip=SENDER_IP, key=key,
-                                      secret=secret, control=control))
+                                      secret=secret, control=control, own="false"))
         return path
 
     def serve(self) -> subprocess.Popen[bytes]:

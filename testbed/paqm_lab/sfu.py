@@ -28,7 +28,7 @@ Json = dict[str, Any]
 SOURCES = ("connectors/pion/*.go", "connectors/share/*.go", "connectors/media/*.go",
            "connectors/cmd/paqm-sfu-*/*.go", "connectors/go.*", "clients/go/*.go",
            "connectors/livekit/*.go", "connectors/livekit/go.*",
-           "connectors/livekit/cmd/*/*.go")
+           "connectors/livekit/cmd/*/*.go", "connectors/tests/livekit.yaml")
 MORE = ("sfu", "sfu_case", "sfu_layers", "multi/case", "multi/guest", "multi/main",
         "multi/netscenario")  # fmt: skip
 END = 0.5  # s before the end from which packets sent need not have come
@@ -149,8 +149,8 @@ def judge(found: dict[str, Json], seed: int) -> list[Json]:
             ("viewers", ours["viewers"], ">=", sfu_case.VIEWERS, "viewers"),
         ]
         made += [checks.entry(name, key, value, relation, limit, unit, source)
-                 for key, value, relation, limit, unit in rows]
-    return made  # fmt: skip
+                 for key, value, relation, limit, unit in rows]  # fmt: skip
+    return made
 
 
 def result(out: Path, seed: int) -> Json:

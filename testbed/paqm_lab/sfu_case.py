@@ -30,21 +30,7 @@ HTTP, MEDIA = 8080, 7000
 PROGRAMS = ("paqm-sfu-pion", "paqm-livekit", "paqm-sfu-load")
 KEY, SECRET = "key", "0123456789abcdef0123456789abcdef"  # LiveKit wants a long one
 LIVEKIT_LAYERS = "l1,l3,l5"  # it takes three
-
-# By default LiveKit goes by what viewers estimate (REMB), which those of today do not; what it
-# estimates by their transport-wide feedback is its own.
-LIVEKIT = """port: {http}
-bind_addresses: ["{ip}"]
-keys: {{{key}: {secret}}}
-logging: {{level: error}}
-rtc:
-  udp_port: {media}
-  tcp_port: 0
-  use_external_ip: false
-  node_ip: {ip}
-  stun_servers: ["{ip}:9"]
-  congestion_control: {{enabled: true, use_send_side_bwe: {own}}}
-"""
+LIVEKIT = cache.REPO / "connectors" / "tests" / "livekit.yaml"
 
 PAQM: Json = {"qdisc": "paqm bandwidth {bandwidth} feedback icmp router-id {number}"}
 FQ_CODEL: Json = {"qdisc": "fq_codel", "shaper": "htb"}
@@ -111,8 +97,10 @@ def server(system: System, where: Path, ip: str) -> list[str]:
         return [str(where / "paqm-sfu-pion"), "--listen", f"{ip}:{HTTP}", "--port", str(MEDIA),
                 "--estimator", "paqm" if system.follows else "gcc",
                 "--paqmd", "/run/paqmd-S.sock", "--log", "sfu.jsonl"]  # fmt: skip
-    text = LIVEKIT.format(http=HTTP, media=MEDIA, ip=ip, key=KEY, secret=SECRET,
-                          own=str(not system.follows).lower())  # fmt: skip
+    # By default LiveKit goes by what viewers estimate (REMB), which those of today do not; what it
+    # estimates by their transport-wide feedback is its own.
+    text = LIVEKIT.read_text().format(http=HTTP, media=MEDIA, ip=ip, key=KEY, secret=SECRET,
+                                      control="true", own=str(not system.follows).lower())
     return [str(where / "paqm-livekit"), "--config-body", text, "--paqm-log", "sfu.jsonl",
             "--paqmd", "/run/paqmd-S.sock" if system.follows else "none"]  # fmt: skip
 

@@ -210,7 +210,9 @@ comes to the router in fifty packets at once, a key picture in 150, which is whe
 viewer is to be sent a lower layer LiveKit stops the higher one at once, until the next key picture of the
 lower comes (`FlagPauseOnDowngrade`), and leaves a hole in the numbers of his packets: these are its stalls,
 and what is "lost to a viewer" without being lost in the queue. What is freed is given back slowly (the gate,
-above), and a step from 150 to 310 kbit/s is a large one: after TCP has left it takes ten seconds.
+above), and a step from 150 to 310 kbit/s is a large one: after TCP has left it takes ten seconds. How LiveKit's goroutines meet hangs on the least thing, such as the
+words of its command: four runs, two with seed 1 and two with seed 2, had 30 to 58
+stalls, and 0, 1, 5 and 6 packets lost in the queue, in those of viewers who rise by a key picture.
 
 This part is made from `docs/results/sfu.json` by `paqm-lab sfu --docs`.
 """  # noqa: E501
