@@ -93,6 +93,23 @@ def test_limit_is_for_both_classes(wire: Wire) -> None:
     check("conservation", wire.conserved())
 
 
+def test_another_qdisc_leaves_media_its_part(wire: Wire) -> None:
+    """Of `limit`: what the qdisc in the elastic class holds cannot make room."""
+    wire.queue("paqm bandwidth 1mbit limit 40000")
+    wire.tc("qdisc add dev a0 parent 1:2 handle 20: pfifo limit 1000")
+    with (wire.send("rtp", rate=0.2e6, burst=5, size=500, seconds=4),
+          wire.send("quic", port=9000, flows=2, rate=2e6, size=1200, seconds=4)):
+        sleep(2)
+        before = wire.stats
+        sleep(1.5)
+        now = wire.stats
+    within("elastic packets lost", now.elastic.drop_tail_packets - before.elastic.drop_tail_packets,
+           50, 400)
+    within("media packets lost", now.media.drop_tail_packets - before.media.drop_tail_packets, 0, 0)
+    within("bytes that wait", now.backlog, 15000, 41500)
+    check("conservation", wire.conserved())
+
+
 def test_an_overload_counts_while_it_lasts(wire: Wire) -> None:
     wire.queue("paqm bandwidth 1mbit noisolate")
     with wire.send("rtp", flows=2, rate=2e6, seconds=3):
