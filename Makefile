@@ -76,6 +76,8 @@ export RUNS
 export LC_ALL := C.UTF-8
 # Where tc and ip are: Debian leaves it out of the path of who is not root.
 export PATH := $(PATH):/usr/sbin:/sbin
+# Services and some containers have none, and the cache is in it.
+export HOME ?= $(shell getent passwd $$(id -u) | cut -d: -f6)
 LAB = testbed/paqm-lab
 
 .PHONY: help setup build demo demo-seeds test acceptance multirouter tdc tdc-kernel kernels torture soak lint fuzz bench-auto \

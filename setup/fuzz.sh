@@ -5,7 +5,14 @@
 # Environment: RUNS=N: until each was executed N times in all; see fuzz-run.sh
 set -u
 cd "$(dirname "$(readlink -f "$0")")/.." || exit 2
-seconds=${1:?usage: fuzz.sh SECONDS}
+seconds=${1:-}
+case "$seconds" in
+'' | *[!0-9]*)
+	sed -n '3,5s/^# //p' "$0"
+	[ "$seconds" = -h ] || [ "$seconds" = --help ]
+	exit
+	;;
+esac
 failed=0
 for target in kernel/inband kernel/classify feedback-daemon/record feedback-daemon/request \
 	feedback-daemon/keys streamer/offer streamer/ladder streamer/rtph264 streamer/ccfb streamer/gate streamer/decide streamer/payload \

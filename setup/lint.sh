@@ -3,6 +3,11 @@
 # Formatters and static checks over the tree; prints `ok NAME` or `not ok NAME` for each.
 set -u
 cd "$(dirname "$(readlink -f "$0")")/.." || exit 2
+if [ $# -gt 0 ]; then # it takes no words
+	sed -n '3s/^# //p' "$0"
+	[ "$1" = -h ] || [ "$1" = --help ]
+	exit
+fi
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/paqm"
 bin="$cache/venv/bin"
 . setup/lint-lib.sh

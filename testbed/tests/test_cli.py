@@ -2,6 +2,7 @@
 """The command line: every experiment is a subcommand of paqm-lab, under its own name."""
 
 import os
+import pwd
 import re
 import subprocess
 
@@ -35,6 +36,20 @@ def test_a_word_that_is_no_command_is_refused() -> None:
 
 def test_the_makefile_calls_the_lab_by_its_name() -> None:
     assert "PYTHONPATH" not in (cache.REPO / "Makefile").read_text()
+
+
+def test_make_knows_the_home_of_who_has_none() -> None:
+    """In a service, or a container."""
+    without = {name: value for name, value in os.environ.items() if name != "HOME"}
+    done = subprocess.run(["make", "--eval", "where:;@echo $$HOME", "where"], cwd=cache.REPO,
+                          env=without, capture_output=True, text=True)
+    assert done.stdout == pwd.getpwuid(os.getuid()).pw_dir + "\n", done.stderr
+
+
+@pytest.mark.parametrize("name", ["setup.sh", "lint.sh", "fuzz.sh"])
+def test_help_starts_no_work(name: str) -> None:
+    done = subprocess.run([cache.REPO / "setup" / name, "--help"], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout and "\nok " not in f"\n{done.stdout}"
 
 
 @pytest.mark.parametrize("words", [["run", "demo"], ["exec", "true"]])
