@@ -21,6 +21,7 @@
 #define PAQM_SMALL_DIV 20	/* uncounted media may take 5 % of c */
 #define PAQM_BULK_TARGET_NS (6 * NSEC_PER_MSEC) /* CoDel of elastic flows, RFC 8289: target */
 #define PAQM_BULK_INTERVAL_NS (100 * NSEC_PER_MSEC) /* and interval, or the round trip */
+#define PAQM_OVER_INTERVAL_NS (100 * NSEC_PER_MSEC) /* CoDel of overflow queues */
 #define PAQM_OVER_MEMORY_MAX (64U << 20) /* of packets in overflow queues */
 #define PAQM_BUCKET_SLACK_Q24 PAQM_Q24(105, 100) /* a bucket fills this much faster than told */
 #define PAQM_BUCKET_NS (60 * NSEC_PER_MSEC) /* of a flow's rate that a bucket holds at most: */
@@ -159,7 +160,7 @@ static void paqm_derive_drr(struct paqm_sched_data *q, u64 cu, u64 ct, u32 mtu)
 {
 	struct paqm_round *u = &q->drr[PAQM_MEDIA], *t = &q->drr[PAQM_ELASTIC];
 	u64 fair = max(q->fair_base, 8 * PAQM_RATE_MIN);
-	u64 packet_ns = paqm_packet_ns(mtu, ct), target, interval;
+	u64 packet_ns = paqm_packet_ns(mtu, ct), target, interval, over;
 	int i;
 
 	WRITE_ONCE(q->over_limit, max_t(u32, PAQM_OVER_PACKETS * mtu,
@@ -175,6 +176,9 @@ static void paqm_derive_drr(struct paqm_sched_data *q, u64 cu, u64 ct, u32 mtu)
 	}
 	WRITE_ONCE(u->l4s_floor_ns, max(PAQM_L4S_FLOOR_NS, paqm_packet_ns(mtu, fair)));
 	WRITE_ONCE(t->l4s_floor_ns, max(PAQM_L4S_FLOOR_NS, packet_ns));
+	/* some packets of one picture are no standing queue, however slowly they leave */
+	over = max(PAQM_OVER_INTERVAL_NS, 4 * paqm_packet_ns(mtu, q->fair_base ?: cu));
+	WRITE_ONCE(u->codel.interval, (codel_time_t)(over >> CODEL_SHIFT));
 	/* one or two packets are no queue, however slow the link */
 	target = max(PAQM_BULK_TARGET_NS, packet_ns + packet_ns / 2);
 	interval = max3(PAQM_BULK_INTERVAL_NS, (u64)q->rtt_us * NSEC_PER_USEC, 2 * target);

@@ -101,3 +101,20 @@ def test_a_picture_for_fifty_viewers(wire: Wire) -> None:
         getattr(now.media, name) - getattr(before.media, name)
         for name in ("drop_inner_packets", "drop_tail_packets")), 0, 0)
     within("of overflow queues", now.over_drop_packets - before.over_drop_packets, 0, 0)
+
+
+@pytest.mark.parametrize("packets", [5, 8])
+def test_a_picture_at_a_low_rate(wire: Wire, packets: int) -> None:
+    """Within its rate, but some packets at once: they wait for longer than CoDel's 100 ms, since
+    each takes 40 ms, and are no standing queue.
+    """
+    wire.queue("paqm bandwidth 1mbit feedback icmp")
+    with (wire.send("rtp", flows=4, rate=0.6e6, burst=4 * packets, seconds=22),
+          wire.send("quic", port=9000, rate=0.9e6, size=1200, seconds=22)):
+        sleep(6)
+        before = wire.stats
+        sleep(14)
+        now = wire.stats
+    waited = now.over_packets - before.over_packets
+    within("packets that waited", waited, 14, 1e6)
+    within("of these lost", now.over_drop_packets - before.over_drop_packets, 0, 0)
