@@ -227,7 +227,7 @@ static bool paqm_room_due(const struct paqm_sched_data *q, enum paqm_class class
 }
 
 /* Are `limit` or the memory of all used up? */
-static bool paqm_room_lacks(const struct Qdisc *sch, u32 len)
+static bool paqm_room_lacks(struct Qdisc *sch, u32 len)
 {
 	const struct paqm_sched_data *q = qdisc_priv(sch);
 

@@ -23,11 +23,17 @@ control() {
 		packaging/debian/control
 }
 
+# qdisc_priv() of Linux 6.1 takes none that is const.
+const_qdisc() {
+	! git grep -nE 'const struct Qdisc \*sch\b' -- kernel
+}
+
 mapfile -t c_files < <(git ls-files 'browser/*.[ch]' 'core/*.[ch]' 'feedback-daemon/*.[ch]' 'libpaqmclient/*.[ch]' 'streamer/*.[ch]' \
 	'userspace/*.[ch]' 'clients/*.[ch]' 'testbed/*.[ch]' 'kernel/fuzz/*.[ch]')
 mapfile -t shell_files < <(git ls-files '*.sh' setup/lint.sh)
 lint "no leftover words" words
 lint "lines of debian/control" control
+lint "qdiscs are not const" const_qdisc
 lint "structure" setup/structure.py
 lint "clang-format" "$bin/clang-format" --dry-run --Werror "${c_files[@]}"
 lint "ruff" bash -c "cd testbed && '$bin/ruff' check --no-cache . ../browser ../feedback-daemon ../libpaqmclient ../clients ../connectors \
