@@ -15,6 +15,7 @@ GST_DEBUG_CATEGORY_EXTERN(paqmestimator_debug);
 #define SEARCH_MS 100 /* between looks for the flow */
 #define AGAIN_TICKS 4 /* ICE may select another pair later */
 #define SMALL 100     /* a change by less than one part in so many is not told */
+#define NET_FREE 0.95 /* a safety net below so much of the former advice has found a limit */
 #define FREE 1.5      /* the pacer sends so many times the rate while there is no advice */
 
 double estimate_expansion(const GstPaqmEstimator *self)
@@ -168,6 +169,29 @@ static void set_route(GstPaqmEstimator *self, struct route *r)
 	estimate_update(self);
 }
 
+/*
+ * More is advised. A safety net whose estimate is not the lower one begins there, too: it has found
+ * no other limit, and would rise by some per cent a second. One that has comes back by itself.
+ */
+static void lift_net(GstPaqmEstimator *self)
+{
+	guint net = 0, most;
+	double rate, before;
+
+	if (!self->net)
+		return;
+	g_object_get(self->net, "estimated-bitrate", &net, NULL);
+	g_mutex_lock(&self->lock);
+	most = self->most;
+	rate = self->advised / estimate_expansion(self);
+	before = self->lifted > 0 ? self->lifted : self->start;
+	if (rate > 0)
+		self->lifted = rate;
+	g_mutex_unlock(&self->lock);
+	if (rate > net && net > NET_FREE * MIN(before, most))
+		g_object_set(self->net, "estimated-bitrate", (guint)MIN(rate, most), NULL);
+}
+
 static void take_advice(GstPaqmEstimator *self)
 {
 	struct paqm_client_advice a;
@@ -181,6 +205,7 @@ static void take_advice(GstPaqmEstimator *self)
 		self->advice = a;
 		self->advised = (double)a.rate_bps;
 		g_mutex_unlock(&self->lock);
+		lift_net(self);
 		estimate_update(self);
 	}
 }
@@ -200,8 +225,6 @@ static void obey(GstPaqmEstimator *self)
 	g_mutex_unlock(&self->lock);
 	if (self->retune)
 		retune_rate(self->retune, told);
-	if (!self->pacer)
-		return;
 	g_object_get(self->pacer, "interval", &paced, NULL);
 	g_object_set(self->pacer, "rate", (guint64)rate, "below", below, NULL);
 	if (interval > paced + paced / 10 || interval < paced - paced / 10)

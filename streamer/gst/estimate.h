@@ -37,6 +37,7 @@ struct _GstPaqmEstimator {
 	guint estimate;	  /* what is told of it */
 	struct balance balance;
 	double advised;	    /* bit/s at the IP level, 0: no advice */
+	double lifted;	    /* the last advice, bit/s of RTP packets; 0: there was none */
 	double mean_packet; /* RTP bytes */
 	guint below;
 	guint64 wire_bytes, wire_seen;

@@ -14,10 +14,12 @@
  * Without advice (no paqmd, no P-AQM router on the path, routers that have fallen silent) the
  * estimate is what was last written to #GstPaqmEstimator:estimated-bitrate. That is no congestion
  * control: #GstPaqmEstimator:safety-net names an element that is one, such as rtpgccbwe. It stands
- * inside, behind; the estimate is the lower of the two, and its alone while there is no advice.
+ * inside, behind; the estimate is the lower of the two, and its alone while there is no advice. It
+ * is lifted to more advice as long as it has found no lower limit itself.
  *
  * Like rtpgccbwe it paces: packets of a picture are spread over the time until the next, no faster
- * than the rate, so that what an encoder makes too much waits here and not in the network.
+ * than the rate, so that what an encoder makes too much waits here and not in the network. A safety
+ * net behind gets them spread.
  *
  * An encoder keeps to a rate in the mean, not from picture to picture. What it has made too much is
  * taken off the estimate until it has left, what it has left unused is added (balance.h).
@@ -131,16 +133,16 @@ static GstStateChangeReturn change_state(GstElement *element, GstStateChange cha
 	return done;
 }
 
-/* Put the safety net of this name behind the tap, or the pacer, in place of what was there. */
+/* Put the safety net of this name behind the pacer, in place of the one that was there. */
 static void set_net(GstPaqmEstimator *self, const char *name)
 {
+	GstElement *last = self->pacer;
 	GstPad *end;
 
-	for (GstElement **e = &self->pacer; e; e = e == &self->pacer ? &self->net : NULL)
-		if (*e) {
-			gst_bin_remove(GST_BIN(self), *e);
-			*e = NULL;
-		}
+	gst_ghost_pad_set_target(GST_GHOST_PAD(self->src), NULL);
+	if (self->net)
+		gst_bin_remove(GST_BIN(self), self->net);
+	self->net = NULL;
 	if (name && *name) {
 		GstElement *net = gst_element_factory_make(name, NULL);
 
@@ -159,15 +161,11 @@ static void set_net(GstPaqmEstimator *self, const char *name)
 		g_object_set(self->net, "min-bitrate", self->least, "max-bitrate", self->most,
 			     "estimated-bitrate", self->start, NULL);
 		gst_bin_add(GST_BIN(self), self->net);
-		gst_element_link_pads(self->tap, "src", self->net, "sink");
+		gst_element_link_pads(self->pacer, "src", self->net, "sink");
 		g_signal_connect(self->net, "notify::estimated-bitrate", G_CALLBACK(on_net), self);
+		last = self->net;
 	}
-	if (!self->net) {
-		self->pacer = gst_element_factory_make("paqmpacer", NULL);
-		gst_bin_add(GST_BIN(self), self->pacer);
-		gst_element_link_pads(self->tap, "src", self->pacer, "sink");
-	}
-	end = gst_element_get_static_pad(self->net ? self->net : self->pacer, "src");
+	end = gst_element_get_static_pad(last, "src");
 	gst_ghost_pad_set_target(GST_GHOST_PAD(self->src), end);
 	gst_object_unref(end);
 }
@@ -372,6 +370,9 @@ static void gst_paqm_estimator_init(GstPaqmEstimator *self)
 			    gst_ghost_pad_new_from_template(
 				    "sink", pad, gst_static_pad_template_get(&sink_template)));
 	gst_object_unref(pad);
+	self->pacer = gst_element_factory_make("paqmpacer", NULL);
+	gst_bin_add(GST_BIN(self), self->pacer);
+	gst_element_link_pads(self->tap, "src", self->pacer, "sink");
 	self->src = gst_ghost_pad_new_no_target_from_template(
 		"src", gst_static_pad_template_get(&src_template));
 	gst_element_add_pad(GST_ELEMENT(self), self->src);

@@ -2,7 +2,7 @@
 """An application with paqmestimator, for test_estimator.py: says `estimate RATE` for each change,
 and `encoder RATE` for what the encoder was told.
 
-    estimator_app.py pipeline DESCRIPTION   elements called estimator and enc
+    estimator_app.py pipeline DESCRIPTION   elements called estimator and enc; it may name `limit`
     estimator_app.py webrtc PROPERTIES      two webrtcbins that send to each other
 """
 
@@ -12,12 +12,41 @@ from typing import Any
 import gi
 
 gi.require_version("Gst", "1.0")
-from gi.repository import GLib, Gst  # noqa: E402
+from gi.repository import GLib, GObject, Gst  # noqa: E402
 
 Gst.init(None)
 loop = GLib.MainLoop()
 status = 0
 CODING = "application/x-rtp,media=video,encoding-name=VP8,payload=96"
+
+
+class Limit(Gst.Bin):
+    """A safety net: it finds that the path bears 600 kbit/s once it is told 1.3 Mbit/s or more."""
+
+    __gstmetadata__ = ("Limit", "Generic", "A safety net", "P-AQM")
+    __gproperties__ = {  # noqa: RUF012
+        f"{name}-bitrate": (GObject.TYPE_UINT, name, name, 1, 1 << 31, 1, GObject.ParamFlags.READWRITE)
+        for name in ("estimated", "min", "max")
+    }
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rates: dict[str, int] = {}
+        inner = Gst.ElementFactory.make("identity", None)
+        self.add(inner)
+        for name in ("sink", "src"):
+            self.add_pad(Gst.GhostPad.new(name, inner.get_static_pad(name)))
+
+    def do_get_property(self, which: Any) -> int:
+        return self.rates.get(which.name, 1)
+
+    def do_set_property(self, which: Any, rate: int) -> None:
+        self.rates[which.name] = rate
+        if which.name == "estimated-bitrate" and rate >= 1_300_000:
+            GLib.idle_add(self.set_property, which.name, 600_000)
+
+
+Gst.Element.register(None, "limit", Gst.Rank.NONE, Limit)
 
 
 def say(*words: object) -> None:

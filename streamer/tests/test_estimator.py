@@ -159,6 +159,29 @@ def check_surplus(t: Trial, plugin: str) -> None:
         t.stop()
 
 
+def check_net(t: Trial, plugin: str) -> None:
+    """A safety net goes up with the advice, until it has found a limit itself; packets pass it."""
+    t.start("-i", "veth0")
+    with app(t, plugin, "pipeline", PIPELINE.replace("encoder=enc", "safety-net=limit")) as one:
+        one.until(lambda: bool(t.ask("flows")["flows"]), "the flow", lambda: None)
+        sequence = 0
+
+        def tell(rate: float) -> None:
+            nonlocal sequence
+            sequence += 1
+            t.answer(message(quote(newest(t), PORT), sequence, rate))
+
+        one.until(lambda: (one.values("estimate") or [0])[-1] > 0.85 * 900_000,
+                  "an estimate as advised", lambda: tell(900_000))
+        one.until(lambda: 500_000 < one.values("estimate")[-1] < 700_000,
+                  "that of the safety net", lambda: tell(1_500_000))
+        before = sequence
+        one.until(lambda: sequence > before + 20, "advice of more", lambda: tell(1_900_000))
+        assert one.values("estimate")[-1] < 700_000, one.said[-5:]  # not all of it is made
+    t.until(lambda: not t.ask("flows")["flows"], "the flow to be given up")
+    t.stop()
+
+
 def check_without(t: Trial, plugin: str) -> None:
     """No paqmd: the estimate is what was written, and packets pass."""
     with app(t, plugin, "pipeline", PIPELINE) as one:
@@ -202,5 +225,5 @@ if __name__ == "__main__":
         print("skipped: no Python bindings of GStreamer")
         sys.exit(77)
     sys.exit(run_checks("PAQMD PAQMCTL PLUGIN",
-                        [check_pipeline, check_surplus, check_without, check_wrong,
+                        [check_pipeline, check_surplus, check_net, check_without, check_wrong,
                          check_webrtc]))
