@@ -141,13 +141,34 @@ u64 paqm_auto_apply(struct paqm_sched_data *q, bool was_on, u64 limit)
 	return min(READ_ONCE(q->auto_capacity), limit);
 }
 
+/*
+ * What the link could have carried since creation, bytes. Who does not hold ctl_lock may miss the
+ * time since a capacity that changes just now came.
+ */
+u64 paqm_capacity_room(const struct paqm_sched_data *q, u64 now)
+{
+	u64 bytes = READ_ONCE(q->room_bytes), since = READ_ONCE(q->room_since);
+
+	return since < now ? bytes + paqm_bytes_in(READ_ONCE(q->capacity), now - since) : bytes;
+}
+
+/* The capacity, bit/s, from @now on. Under ctl_lock. */
+void paqm_capacity_set(struct paqm_sched_data *q, u64 capacity, u64 now)
+{
+	u64 bytes = paqm_capacity_room(q, now);
+
+	WRITE_ONCE(q->room_since, now);
+	WRITE_ONCE(q->room_bytes, bytes);
+	WRITE_ONCE(q->capacity, capacity);
+}
+
 /* A round begins: the estimate, if there is one, becomes the capacity. Under ctl_lock. */
 bool paqm_auto_round(struct paqm_sched_data *q)
 {
 	if (!paqm_auto_on(q))
 		return false;
 	paqm_auto_source(q);
-	WRITE_ONCE(q->capacity, READ_ONCE(q->auto_capacity));
+	paqm_capacity_set(q, READ_ONCE(q->auto_capacity), ktime_get_ns());
 	if (q->fb) /* not in a dip of the rate: that is when messages matter */
 		paqm_fb_set_rate(q->fb, paqm_fb_budget(q->auto_usual, q->cfg.notice_part));
 	return true;

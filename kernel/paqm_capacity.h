@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* `bandwidth auto`, as the other parts of sch_paqm see it; paqm_capacity.c. */
+/* The capacity, and `bandwidth auto`, as the other parts of sch_paqm see them; paqm_capacity.c. */
 #ifndef PAQM_CAPACITY_H
 #define PAQM_CAPACITY_H
 
@@ -29,6 +29,8 @@ static inline void paqm_auto_sent(struct paqm_sched_data *q, u64 now, u32 len)
 void paqm_auto_start(struct paqm_sched_data *q, u64 now);
 void paqm_auto_setup(struct paqm_sched_data *q);
 u64 paqm_auto_apply(struct paqm_sched_data *q, bool was_on, u64 limit);
+u64 paqm_capacity_room(const struct paqm_sched_data *q, u64 now);
+void paqm_capacity_set(struct paqm_sched_data *q, u64 capacity, u64 now);
 bool paqm_auto_round(struct paqm_sched_data *q);
 u32 paqm_auto_util(const struct paqm_sched_data *q, u32 rho);
 u32 paqm_auto_drain(const struct paqm_sched_data *q);

@@ -113,7 +113,7 @@ void paqm_apply(struct Qdisc *sch, const struct paqm_config *cfg, struct paqm_fl
 	before = q->capacity;
 	WRITE_ONCE(q->capacity_source, source);
 	capacity = paqm_auto_apply(q, was_auto, capacity);
-	WRITE_ONCE(q->capacity, capacity);
+	paqm_capacity_set(q, capacity, ktime_get_ns());
 	sch_tree_unlock(sch);
 	paqm_derive_period(q);
 	paqm_derive_inner(q);

@@ -413,6 +413,8 @@ struct paqm_sched_data {
 	u32 skip_us; /* in force: tau1 */
 	u32 boot;
 	u64 created;
+	u64 room_bytes; /* that the link could have carried until room_since, ns */
+	u64 room_since;
 	u32 rounds;
 	u32 event_rounds[PAQM_EVENTS];
 	u32 ecf_kind[4];

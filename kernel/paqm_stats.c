@@ -140,6 +140,7 @@ int paqm_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	if (!READ_ONCE(sch->q.qlen) && since < now) /* it may have begun since we looked */
 		idle += now - since;
 	st->idle_ns = idle;
+	st->room_bytes = paqm_capacity_room(q, now);
 	if (fb)
 		paqm_fb_get_stats(fb, &notices);
 	n->notices_sent = notices.sent;

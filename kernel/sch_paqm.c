@@ -185,6 +185,7 @@ static int paqm_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_a
 	get_random_bytes(q->rules.key, sizeof(q->rules.key));
 	q->boot = get_random_u32();
 	q->created = now;
+	q->room_since = now;
 	/* a queue that is put under flows counts them before it tells the first one */
 	q->event_stamp = now;
 	q->round_stamp = now;

@@ -42,6 +42,18 @@ def test_shaper(wire: Wire, rate: int) -> None:
     check(f"conservation at {rate} kbit/s", wire.conserved())
 
 
+def test_utilisation_knows_of_a_change(wire: Wire) -> None:
+    """Half of the time 1 Mbit/s, half of it 4, and all of that used."""
+    wire.queue("paqm bandwidth 1mbit")
+    with wire.send("plain", rate=6e6, size=958, seconds=12):
+        sleep(6)
+        wire.tc("qdisc change dev a0 root paqm bandwidth 4mbit")
+        sleep(5)
+        now = wire.stats
+    within("what the link could have carried, per cent", 8 * now.room_bytes / 26e4, 97, 103)
+    within("utilisation, per cent", 100 * now.utilisation, 94, 100.5)
+
+
 def test_byte_split(wire: Wire) -> None:
     """10 media flows of 300 B against 10 elastic ones of 1400 B, both backlogged."""
     wire.queue("paqm bandwidth 20mbit nopolice")

@@ -44,7 +44,7 @@ void stats_print(FILE *f, struct rtattr *xstats)
 	if (len > sizeof(st))
 		len = sizeof(st);
 	memcpy(&st, RTA_DATA(xstats), len);
-	if (len < sizeof(st))
+	if (len < offsetof(struct tc_paqm_xstats, counts) + sizeof(st.counts))
 		widen_xstats(&st);
 	if (is_json_context())
 		json_xstats(&st, len);

@@ -55,9 +55,9 @@ __u64 quantile_ns(const struct tc_paqm_class_stats *st, const struct tc_paqm_cla
 /* Part of what the link could have carried since creation, 0 before any time passed. */
 double utilisation(const struct tc_paqm_xstats *st)
 {
-	double room = (double)st->capacity * (st->uptime_ns / 1e9);
+	double sent = (double)(st->media.sent_bytes + st->elastic.sent_bytes);
 
-	return room > 0 ? 8.0 * (st->media.sent_bytes + st->elastic.sent_bytes) / room : 0;
+	return st->room_bytes ? sent / (double)st->room_bytes : 0;
 }
 
 /* What arrives now as a part of capacity. */

@@ -80,6 +80,7 @@ static const struct field xstats_fields[] = {
 	XSTATS_FIELD(WIDE_Q16, erf_flows_q16, "erf_flows"),
 	XSTATS_FIELD(U64, idle_ns, "idle_ns"),
 	XSTATS_FIELD(U64, uptime_ns, "uptime_ns"),
+	XSTATS_FIELD(U64, room_bytes, "room_bytes"),
 	XSTATS_FIELD(U32, boot, "boot"),
 	XSTATS_FIELD(U32, seq, "seq"),
 	XSTATS_FIELD(Q16, phi_q16, "phi"),

@@ -288,6 +288,7 @@ struct tc_paqm_xstats {
 	__u32 packets_control; /* the network's own: ARP, neighbour discovery, routing */
 	__u32 pad;
 	struct tc_paqm_counts counts;
+	__u64 room_bytes;    /* what the link could have carried since creation */
 };
 
 /* Where the capacity in struct tc_paqm_xstats comes from. */

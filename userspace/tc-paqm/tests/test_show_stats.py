@@ -322,7 +322,7 @@ def check_hints(show: Show, kind: type[ctypes.Structure]) -> list[str]:
 def check_derived(show: Show, kind: type[ctypes.Structure]) -> list[str]:
     value: Any = kind()
     value.capacity = 8_000_000
-    value.uptime_ns = 2_000_000_000
+    value.uptime_ns, value.room_bytes = 2_000_000_000, 2_000_000
     for queue, sent in ((value.media, 100), (value.elastic, 300)):
         queue.sent_packets = sent
         queue.sent_bytes = sent * 1250
