@@ -25,7 +25,8 @@ class Limit(Gst.Bin):
 
     __gstmetadata__ = ("Limit", "Generic", "A safety net", "P-AQM")
     __gproperties__ = {  # noqa: RUF012
-        f"{name}-bitrate": (GObject.TYPE_UINT, name, name, 1, 1 << 31, 1, GObject.ParamFlags.READWRITE)
+        f"{name}-bitrate": (GObject.TYPE_UINT, name, name, 1, 1 << 31, 1,
+                            GObject.ParamFlags.READWRITE)
         for name in ("estimated", "min", "max")
     }
 

@@ -99,6 +99,18 @@ def newest(t: Trial) -> bytes:
     return got or t.sink.recv(2048)
 
 
+class Router:
+    """That allows a rate, with a new number each time."""
+
+    def __init__(self, t: Trial) -> None:
+        self.t = t
+        self.sequence = 0
+
+    def tell(self, rate: float) -> None:
+        self.sequence += 1
+        self.t.answer(message(quote(newest(self.t), PORT), self.sequence, rate))
+
+
 def ports_of(flow: dict[str, Any]) -> list[int]:
     """Of both ends of a flow, as paqmctl shows it."""
     return [int(port) for port in re.findall(r":(\d+)(?= > |$)", str(flow["flow"]))]
@@ -112,49 +124,38 @@ def check_pipeline(t: Trial, plugin: str) -> None:
         flow = t.ask("flows")["flows"][0]
         assert ports_of(flow) == [PORT, DPORT], flow
         assert flow["floor_bps"] > LEAST and MOST < flow["ceil_bps"] < 1.1 * MOST, flow
-        sequence = 0
-
-        def tell(rate: float) -> None:
-            nonlocal sequence
-            sequence += 1
-            t.answer(message(quote(newest(t), PORT), sequence, rate))
+        router = Router(t)
 
         def follows(rate: float, least: float, most: float) -> None:
             one.until(lambda: least <= (one.values("estimate") or [0])[-1] <= most,
-                      f"an estimate for {rate}", lambda: tell(rate))
+                      f"an estimate for {rate}", lambda: router.tell(rate))
 
         follows(900_000, 0.85 * 900_000, 0.99 * 900_000)  # less IP and UDP headers
         one.until(lambda: 0.6 * 900 < one.values("encoder")[-1] / 1000 < 900,
-                  "the encoder to be told", lambda: tell(900_000))
+                  "the encoder to be told", lambda: router.tell(900_000))
         follows(500_000, 0.85 * 500_000, 0.99 * 500_000)
         follows(100, LEAST, LEAST)
         follows(90_000_000, MOST * 0.99, MOST)
         assert all(LEAST <= rate <= MOST for rate in one.values("estimate"))
-        told = sequence
+        told = router.sequence
         # the router falls silent: what the application wrote counts again
         one.until(lambda: one.values("estimate")[-1] == START, "the fall-back", lambda: newest(t))
-        assert sequence == told
+        assert router.sequence == told
     t.until(lambda: not t.ask("flows")["flows"], "the flow to be given up")
     t.stop()
 
 
 def check_surplus(t: Trial, plugin: str) -> None:
     """An encoder that makes more than is advised is told less than that, as long as it does."""
+    router = Router(t)
     for pipeline in (SURPLUS, UNMARKED):
         t.start("-i", "veth0")
         with app(t, plugin, "pipeline", pipeline) as one:
             one.until(lambda: bool(t.ask("flows")["flows"]), "the flow", lambda: None)
-            sequence = 0
-
-            def tell(rate: float) -> None:
-                nonlocal sequence
-                sequence += 1
-                t.answer(message(quote(newest(t), PORT), sequence, rate))
-
             one.until(lambda: (one.values("estimate") or [MOST])[-1] < 0.6 * 900_000,
-                      "an estimate below the advice", lambda: tell(900_000))
+                      "an estimate below the advice", lambda: router.tell(900_000))
             one.until(lambda: one.values("estimate")[-1] > 0.99 * MOST, "an estimate of all",
-                      lambda: tell(90_000_000))  # now it makes less
+                      lambda: router.tell(90_000_000))  # now it makes less
         t.until(lambda: not t.ask("flows")["flows"], "the flow to be given up")
         t.stop()
 
@@ -164,19 +165,14 @@ def check_net(t: Trial, plugin: str) -> None:
     t.start("-i", "veth0")
     with app(t, plugin, "pipeline", PIPELINE.replace("encoder=enc", "safety-net=limit")) as one:
         one.until(lambda: bool(t.ask("flows")["flows"]), "the flow", lambda: None)
-        sequence = 0
-
-        def tell(rate: float) -> None:
-            nonlocal sequence
-            sequence += 1
-            t.answer(message(quote(newest(t), PORT), sequence, rate))
-
+        router = Router(t)
         one.until(lambda: (one.values("estimate") or [0])[-1] > 0.85 * 900_000,
-                  "an estimate as advised", lambda: tell(900_000))
+                  "an estimate as advised", lambda: router.tell(900_000))
         one.until(lambda: 500_000 < one.values("estimate")[-1] < 700_000,
-                  "that of the safety net", lambda: tell(1_500_000))
-        before = sequence
-        one.until(lambda: sequence > before + 20, "advice of more", lambda: tell(1_900_000))
+                  "that of the safety net", lambda: router.tell(1_500_000))
+        before = router.sequence
+        one.until(lambda: router.sequence > before + 20, "advice of more",
+                  lambda: router.tell(1_900_000))
         assert one.values("estimate")[-1] < 700_000, one.said[-5:]  # not all of it is made
     t.until(lambda: not t.ask("flows")["flows"], "the flow to be given up")
     t.stop()
