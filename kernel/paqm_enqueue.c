@@ -79,8 +79,8 @@ static void paqm_notice_next(const struct paqm_sched_data *q, struct paqm_flow *
 }
 
 /*
- * Has another qdisc in the elastic class all that it may have of `limit`? It does not give back what
- * it holds, so room for the media queue is kept from it, half of all at most.
+ * Has another qdisc in the elastic class all that it may have of `limit`? It does not give back
+ * what it holds, so room for the media queue is kept from it, half of all at most.
  */
 static bool paqm_child_full(struct Qdisc *sch, u32 len)
 {
