@@ -7,8 +7,8 @@
  *	follower.receive(message);                            // from it
  *	follower.stop();
  *
- * Advice is for all packets of a 5-tuple, headers included, and so is libwebrtc's maxBitrate (its
- * encoders get what headers leave). What video may have is set there; sound is left alone. The
+ * Advice is for all packets of a 5-tuple, headers included; libwebrtc's maxBitrate is what its encoder
+ * makes, without. What video may have is set there; sound is left alone. The
  * browser's congestion control goes on below that, and alone when advice expires. Rates are in
  * bit/s, times in ms. docs/browser.md
  */
@@ -21,7 +21,7 @@ const DIP = 500; // after a fall less is sent for so long: encoders are slow to 
 const DEEP = 0.9; // and so much of what is allowed
 const NEAR = 0.03; // a cap that is as near as that stays: encoders swing after every change
 const LONG = 3000; // a mean of what is sent
-const TAKES = 0.95; // to begin with: libvpx takes 103 to 107 % of what it is given
+const TAKES = 0.95; // of the rate to begin with: the rest is headers
 const MUCH = 0.7; // an estimate that is less of the rate is lifted, else it grows by itself
 const WIDE = 1.25; // times libwebrtc's estimate: a cap above that would not bind, and is not set
 // libwebrtc looks for more only when it is allowed more while it sends less than 0.65 of its estimate
@@ -38,6 +38,12 @@ const AGAIN = 8000; // between two of these
 const SLACK = 1.03; // times the rate: what is sent beyond that is owed,
 const OWED = 1500; // made up for in so long,
 const OWES = 500; // and worth so long of the rate at most: never more than a third is taken away
+// Whenever something is set, libwebrtc gives the encoder a sixth less than it is allowed, until 30
+// pictures have shown what that takes, and for up to a second more (encoder_bitrate_adjuster.cc). So
+// the encoder is allowed as much more, and that is set anew before those pictures are over.
+const SHY = 0.97; // times what is allowed: given less than that
+const MORE = 1.3; // times as much is allowed for that, at most
+const AFRESH = 500; // between two settings meanwhile
 const STEADY = 2000; // after a change of the advice what is sent says nothing of the encoder
 const ROOM = 5000; // until a flow is asked for again that others left no room for
 const LEAST = 30e3; // of an encoding: libwebrtc sends no less
@@ -150,6 +156,7 @@ class Flow {
       unused: 0, seen: null, // bits that libwebrtc could have sent and has not, as it counts
       other: 0, trim: TAKES, sum: 0, since: 0, last: null, bps: 0, // how much that is
       owed: 0, // bits beyond the rate
+      more: 1, set: -Infinity, had: 0, // times as much is allowed; when it was set, for how much
     });
   }
 
@@ -163,7 +170,7 @@ class Flow {
   /** What has been sent since the last look, and what that says of the cap. Return: bit/s. */
   measure(counters, now) {
     const { last } = this;
-    if (last && now < last.now + EVERY / 2) {
+    if (last && now < last.now + 0.9 * EVERY) {
       return this.bps;
     }
     this.last = { ...counters, now };
@@ -191,6 +198,28 @@ class Flow {
       this.unused = Math.max(-part * WINDOW, Math.min(part * WINDOW, left));
     }
     this.seen = { all, now };
+  }
+
+  /** What the encoder is given of what it is allowed (not in Firefox). */
+  judge(now) {
+    const video = this.rtp.filter((s) => s.kind === 'video');
+    if (video.length !== 1 || !video[0].targetBitrate) {
+      this.more = 1;
+    } else if (this.cap && now >= this.set + 0.9 * SOON) {
+      const part = video[0].targetBitrate / this.cap; // still less is because of something else
+      this.more = part < SHY && part > 1 / MORE ? 1 / part : 1;
+    }
+  }
+
+  /** Until the next look at the statistics. */
+  wait(now) {
+    if (this.lifting) {
+      return OFTEN;
+    }
+    if (!this.cap || !this.estimate) {
+      return EVERY;
+    }
+    return this.more > 1 ? AFRESH : now < this.set + SOON ? SOON : EVERY;
   }
 
   /** Would libwebrtc look for more now, if it were allowed more? */
@@ -230,8 +259,13 @@ class Flow {
   }
 
   /** What video may have. */
-  get target() {
+  get own() {
     return Math.max(LEAST, (this.rate - this.other) * this.trim - (1000 * this.owed) / OWED);
+  }
+
+  /** What it is allowed for that: as much as libwebrtc believes starts no probe. */
+  get target() {
+    return Math.max(this.own, Math.min(this.more * this.own, this.estimate));
   }
 }
 
@@ -266,8 +300,8 @@ export class Follower {
       console.debug('paqm:', error); // a connection may be closed meanwhile
     }
     if (!this.stopped) {
-      const lifting = [...this.flows.values()].some((flow) => flow.lifting);
-      this.later(lifting ? OFTEN : tracks && !this.flows.size ? SOON : EVERY);
+      const waits = [...this.flows.values()].map((flow) => flow.wait(this.now()));
+      this.later(tracks && !waits.length ? SOON : Math.min(EVERY, ...waits));
     }
   }
 
@@ -307,6 +341,7 @@ export class Follower {
       if (last !== undefined && flow.last.now !== last) { // the first look has nothing to tell
         this.send({ op: 'sent', flow: flow.id, bps, limit: this.limit(flow, bps) });
       }
+      flow.judge(this.now());
       this.lift(flow);
       this.steer(flow);
       // one that is new, sends again, or could not be set has not what it should have
@@ -362,7 +397,7 @@ export class Follower {
   /** Moves the cap towards what advice allows: down at once, up in steps. */
   steer(flow) {
     clearTimeout(flow.timer);
-    const { target, cap } = flow;
+    const { own, target, cap } = flow;
     const now = this.now();
     const later = (wait) => { flow.timer = setTimeout(() => this.steer(flow), wait); };
     if (!flow.rate) {
@@ -370,22 +405,24 @@ export class Follower {
       this.cap(flow, 0);
       return;
     }
-    if (!flow.dip && target < 0.9 * (cap || flow.bps)) {
+    if (!flow.dip && own < 0.9 * (flow.had || flow.bps)) {
       flow.dip = now + DIP;
       flow.depth = Infinity;
     }
     if (flow.dip > now) {
-      this.cap(flow, Math.max(LEAST, Math.min(DEEP * target, flow.depth)));
+      this.cap(flow, Math.max(LEAST, Math.min(DEEP * own, flow.depth)));
       later(flow.dip - now);
       return;
     }
     const jump = flow.dip || !cap;
     flow.dip = 0;
-    if (flow.estimate && target > WIDE * flow.estimate) {
+    if (flow.estimate && own > WIDE * flow.estimate) {
       this.cap(flow, 0);
     } else if (jump || target < (1 - NEAR) * cap) {
       flow.raised = now;
       this.cap(flow, target);
+    } else if (flow.more > 1 && now >= flow.set + 0.9 * AFRESH && target <= flow.estimate) {
+      this.cap(flow, cap === target ? target - 1 : target);
     } else if (target > (1 + NEAR) * cap) {
       const believed = Math.min(target, flow.estimate); // as much as that starts no probe
       const wait = believed > (1 + NEAR) * cap ? 0 : flow.raised + HOLD - now;
@@ -422,7 +459,10 @@ export class Follower {
 
   cap(flow, cap) {
     if (flow.cap !== cap) {
-      flow.cap = cap;
+      Object.assign(flow, { cap, set: this.now(), had: Math.min(cap, flow.own) });
+      if (cap && flow.more === 1 && flow.estimate) {
+        this.later(SOON); // what is given now?
+      }
       this.apply(flow);
     }
   }

@@ -38,6 +38,7 @@ export class Peer {
       clock, encodings, connectionState: 'connected', bps: 1e6, estimate: 5e6, sound: 0, sets: [],
       remote: '10.4.0.2', protocol: 'udp', type: 'host', bytes: 0, packets: 0, soundBytes: 0,
       soundPackets: 0, at: 0, late: 0, fail: 0,
+      given: 0, target: 0, // a part of what is allowed goes to the encoder, as of the last setting
     });
     this.sender = {
       track: { kind: 'video', getSettings: () => ({ width: 1280, height: 720 }) },
@@ -52,6 +53,7 @@ export class Peer {
           throw new Error('InvalidStateError');
         }
         this.encodings = all.map((one) => ({ ...one }));
+        this.target = this.given * all[0].maxBitrate;
         this.sets.push({ at: clock.now, rates: all.map(({ maxBitrate }) => maxBitrate) });
       },
     };
@@ -89,7 +91,7 @@ export class Peer {
         type: 'outbound-rtp', id: 'V', kind: 'video', transportId: 'T01', mid: '0', ssrc: 7,
         rtxSsrc: 8, packetsSent: this.packets, bytesSent: this.packets * 938,
         headerBytesSent: this.packets * 24, retransmittedBytesSent: 0,
-        qualityLimitationReason: 'none',
+        qualityLimitationReason: 'none', ...(this.given ? { targetBitrate: this.target } : {}),
       },
     ];
     if (this.sound) {

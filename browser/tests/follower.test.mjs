@@ -473,6 +473,43 @@ test('an encoder that takes less is given more, unless an estimate that is not t
   assert.ok(cap > 0.93e6 && cap < 0.96e6, `${cap}`);
 });
 
+test('an encoder that is given less than it is allowed is allowed more, again and again', async () => {
+  const { clock, pc, advise, cap } = await call([{ active: true }], { bps: 1e6, given: 1 / 1.2 });
+  advise(1e6);
+  await clock.pass(1);
+  const own = cap();
+  await clock.pass(5000);
+  assert.ok(Math.abs(cap() / own - 1.2) < 0.03, `${own} ${cap()}`);
+  pc.sets.length = 0;
+  await clock.pass(5000);
+  assert.ok(pc.sets.length >= 8 && pc.sets.length <= 12, `${pc.sets.length}`);
+  pc.sets.slice(1).forEach(({ rates: [rate] }, i) => (
+    assert.notEqual(rate, pc.sets[i].rates[0], 'what is the same is no setting')));
+  advise(0.5e6);
+  pc.bps = 0.5e6;
+  await clock.pass(100);
+  assert.ok(cap() < 0.6 * own, 'down as ever');
+  await clock.pass(600);
+  assert.ok(cap() > 1.1 * own / 2, `more at once: this browser is known ${cap()}`);
+  Object.assign(pc, { given: 1, target: cap() });
+  await clock.pass(1000);
+  assert.ok(cap() < 1.03 * own / 2, `${cap()}`);
+  pc.sets.length = 0;
+  await clock.pass(2000);
+  assert.equal(pc.sets.length, 0);
+});
+
+test('it is not allowed more than libwebrtc believes, nor where something else is the cause', async () => {
+  const limited = await call([{ active: true }], { bps: 1e6, given: 1 / 1.2, estimate: 1.05e6 });
+  limited.advise(1e6);
+  await limited.clock.pass(5000);
+  assert.ok(limited.cap() <= 1.05e6 && limited.cap() > 1.04e6, `${limited.cap()}`);
+  const other = await call([{ active: true }], { bps: 1e6, given: 0.5 });
+  other.advise(1e6);
+  await other.clock.pass(5000);
+  assert.ok(other.cap() < 1e6, `${other.cap()}`);
+});
+
 test('what cannot be followed is told, and is left alone', async () => {
   const clock = new Clock();
   const pc = Object.assign(new Peer(clock), { remote: '' });
