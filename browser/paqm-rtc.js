@@ -521,7 +521,8 @@ export class Follower {
         give({ ...encoding }, own[i], one.parts?.[i])));
       one.asks++;
       try {
-        await one.put({ ...parameters, encodings }, ...more);
+        const { transactionId } = one.get(); // the page's is used up if we have set something since
+        await one.put({ ...parameters, transactionId, encodings }, ...more);
         Object.assign(one, { own, set: encodings });
         one.cap = one.parts ? NaN : one.cap; // the next look shares anew
       } finally {

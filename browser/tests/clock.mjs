@@ -37,14 +37,19 @@ export class Peer {
     Object.assign(this, {
       clock, encodings, connectionState: 'connected', bps: 1e6, estimate: 5e6, sound: 0, sets: [],
       remote: '10.4.0.2', protocol: 'udp', type: 'host', bytes: 0, packets: 0, soundBytes: 0,
-      soundPackets: 0, at: 0, late: 0, fail: 0,
+      soundPackets: 0, at: 0, late: 0, fail: 0, told: 0,
       given: 0, target: 0, // a part of what is allowed goes to the encoder, as of the last setting
     });
     this.sender = {
       track: { kind: 'video', getSettings: () => ({ width: 1280, height: 720 }) },
-      getParameters: () => ({ encodings: this.encodings.map((one) => ({ ...one })) }),
+      getParameters: () => ({
+        transactionId: `${++this.told}`, encodings: this.encodings.map((one) => ({ ...one })),
+      }),
       // what is set is told when the promise is settled, as the specification has it
-      setParameters: async ({ encodings: all }) => {
+      setParameters: async ({ transactionId, encodings: all }) => {
+        if (transactionId !== `${this.told++}`) { // it was not told last, or is used up
+          throw new Error('InvalidModificationError');
+        }
         if (this.late) {
           await new Promise((done) => { setTimeout(done, this.late); });
         }

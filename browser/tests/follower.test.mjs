@@ -422,6 +422,18 @@ for (const late of [0, 5]) {
   });
 }
 
+test('a page that waits between asking and setting is not refused', async () => {
+  const { clock, pc, advise, cap } = await call([{ active: true }], { bps: 1e6, given: 1 / 1.2 });
+  advise(1e6);
+  await clock.pass(3000);
+  const parameters = pc.sender.getParameters();
+  await clock.pass(3000);
+  parameters.encodings[0].maxBitrate = 0.5e6;
+  await pc.sender.setParameters(parameters);
+  await clock.pass(1000);
+  assert.equal(cap(), 0.5e6);
+});
+
 test('the only layer that the page has on stays on', async () => {
   const { clock, pc, advise } = await call([
     { active: false, scaleResolutionDownBy: 4 }, { active: false, scaleResolutionDownBy: 2 },
