@@ -189,6 +189,17 @@ static void paqm_derive_drr(struct paqm_sched_data *q, u64 cu, u64 ct, u32 mtu)
 }
 
 /*
+ * Who picks a quantizer for a whole group of pictures keeps to its rate within a bucket of 1.5
+ * groups (RA-SVBR, A. Lie's thesis 2008:74, Paper C): so much after a cut of scenes.
+ * 0 without `gop`.
+ */
+static u64 paqm_groups_bytes(const struct paqm_sched_data *q, u64 bps)
+{
+	return min(paqm_bytes_in(bps, q->cfg.gop * (u64)NSEC_PER_USEC * 3 / 2),
+		   paqm_bytes_in(q->capacity, PAQM_BURSTS_NS));
+}
+
+/*
  * Byte thresholds that depend on capacity and split. Each is stored once and whole:
  * the inner loop and the datapath read them at any time.
  */
@@ -203,7 +214,7 @@ void paqm_derive_queues(struct paqm_sched_data *q)
 	struct paqm_queue *u = &q->queue[PAQM_MEDIA], *t = &q->queue[PAQM_ELASTIC];
 	struct paqm_lengths n;
 	u32 n_out;
-	u64 small;
+	u64 small, each;
 
 	cu = max(cu, paqm_muldiv(q->capacity, PAQM_SHARE_FLOOR_Q16, PAQM_Q16_ONE));
 	n_out = q->cfg.media_target_bytes;
@@ -215,10 +226,12 @@ void paqm_derive_queues(struct paqm_sched_data *q)
 	 * Buckets decide what is too much; what they let through in one moment, as from a server to
 	 * all its viewers, is no overload.
 	 */
-	if (q->isolate && paqm_by_demands(q))
+	if (q->isolate && paqm_by_demands(q)) {
+		each = max_t(u64, PAQM_BUCKET_MOST * mtu, paqm_groups_bytes(q, q->right));
 		n.media_target = max_t(u64, n.media_target,
-				       min_t(u64, (u64)q->n_media * PAQM_BUCKET_MOST * mtu,
+				       min_t(u64, q->n_media * each,
 					     paqm_bytes_us(q->capacity, 100000, 0)));
+	}
 	n.media_limit = 2 * n.media_target;
 	n.elastic_target = q->cfg.elastic_target_bytes;
 	if (!n.elastic_target)
@@ -278,13 +291,7 @@ static u32 paqm_find_depth(const struct paqm_sched_data *q, u64 bps, u32 cost)
 	 */
 	if (q->n_media > 1)
 		bytes = min(bytes, paqm_bytes_in(q->capacity, min_t(u64, each, PAQM_BURST_NS)));
-	/*
-	 * Who picks a quantizer for a whole group of pictures keeps to its rate within a bucket of
-	 * 1.5 groups (RA-SVBR, A. Lie's thesis 2008:74, Paper C): so much after a cut of scenes.
-	 */
-	if (q->cfg.gop)
-		bytes = max(bytes, min(paqm_bytes_in(bps, q->cfg.gop * (u64)NSEC_PER_USEC * 3 / 2),
-				       paqm_bytes_in(q->capacity, PAQM_BURSTS_NS)));
+	bytes = max(bytes, paqm_groups_bytes(q, bps));
 	bytes = max_t(u64, bytes, PAQM_BUCKET_PACKETS * psched_mtu(qdisc_dev(q->sch)));
 	return paqm_bucket_depth(cost, min_t(u64, bytes, 1U << 30));
 }

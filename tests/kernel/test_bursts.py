@@ -118,3 +118,18 @@ def test_a_picture_at_a_low_rate(wire: Wire, packets: int) -> None:
     waited = now.over_packets - before.over_packets
     within("packets that waited", waited, 14, 1e6)
     within("of these lost", now.over_drop_packets - before.over_drop_packets, 0, 0)
+
+
+def test_key_pictures_at_once(wire: Wire) -> None:
+    """Of five flows that keep to their rate over a group of pictures: 80 ms of the link together."""
+    wire.queue("paqm bandwidth 20mbit feedback icmp gop 500ms")
+    with (wire.send("rtp", flows=5, rate=6e6, burst=200, seconds=16),
+          wire.send("quic", port=9000, rate=16e6, size=1200, seconds=16)):
+        sleep(6)
+        before = wire.stats
+        sleep(8)
+        now = wire.stats
+    within("media packets that are lost", sum(
+        getattr(now.media, name) - getattr(before.media, name)
+        for name in ("drop_inner_packets", "drop_tail_packets")), 0, 0)
+    within("of overflow queues", now.over_drop_packets - before.over_drop_packets, 0, 0)
