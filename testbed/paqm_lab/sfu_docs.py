@@ -90,7 +90,7 @@ make connectors                 # programs in ~/.cache/paqm/connectors
 ## Janus
 
 ```
-paqm-janus --room 1234 --admin-secret SECRET --ceiling 2000000
+paqm-janus --room 1234 --admin-secret SECRET --ceiling 2000000 --start 300000
 ```
 
 VideoRoom sends each publisher's picture to all viewers as it is, so the publishers must follow: the
@@ -102,6 +102,16 @@ publisher about whom Janus does not answer counts as there still, with his advic
 it sets the ceiling again. Where each viewer should have his own rate, use simulcast and a server that picks
 layers. `connectors/tests/janus.py` runs it with Janus 1.1.2 of Debian, a publisher and a viewer:
 the publisher's REMB is what the router said, within 3 %.
+
+* A picture grows for all viewers at once, while a router tells each what he could use if the others stayed.
+  So of several viewers behind one router none is granted more than what the router keeps for him, 1.1 of what
+  he is sent (the Admin API counts it), and his part of what it tells; what was granted stays granted until a
+  router says less. Fifty viewers of a publisher with steps of 1.45 were else sent too much every two seconds.
+  A publisher with steps of more than a tenth stays on one, where there are many viewers: he never uses what he
+  has, and nothing says whether the next step fits. Browsers' encoders have no steps.
+* While viewers come nothing rises, for 2 s after the last one or 3 s if no router has spoken about him. `--start`
+  is the rate while nobody is there, and until a router has spoken about the first; without it that is
+  the ceiling.
 
 The Admin API names Janus's own end as the viewer sees it. Behind a NAT, 1:1 ones of clouds included, routers
 inside quote another address, so viewers are registered by the port alone: they are followed where the NAT

@@ -68,6 +68,14 @@ type handleInfo struct {
 		ICE struct {
 			Pair string `json:"selected-pair"`
 		}
+		Media map[string]struct {
+			Type  string
+			Stats struct {
+				Out struct {
+					Bytes uint64
+				}
+			}
+		}
 	}
 }
 
@@ -117,6 +125,8 @@ func (j *janus) asAdmin(ctx context.Context, path, request string) (*answer, err
 type subscriber struct {
 	pair    string
 	streams int
+	bytes   uint64 // of pictures, sent to him so far
+	at      time.Time
 }
 
 // people is who is in the room with a connection that is made, by session and handle.
@@ -166,7 +176,9 @@ func (j *janus) people(ctx context.Context) (*people, error) {
 			if got.Info.Specific.Type == "publisher" {
 				found.publishers = append(found.publishers, path)
 			} else if got.Info.Specific.Type == "subscriber" {
-				found.viewers[path] = subscriber{got.Info.WebRTC.ICE.Pair, pictures(&got.Info)}
+				found.viewers[path] = subscriber{
+					got.Info.WebRTC.ICE.Pair, pictures(&got.Info), sent(&got.Info), time.Now(),
+				}
 			}
 		}
 	}
@@ -197,6 +209,17 @@ func pictures(info *handleInfo) int {
 		}
 	}
 	return max(count, 1)
+}
+
+// sent is how many bytes of pictures a viewer was sent.
+func sent(info *handleInfo) uint64 {
+	bytes := uint64(0)
+	for _, one := range info.WebRTC.Media {
+		if one.Type == "video" {
+			bytes += one.Stats.Out.Bytes
+		}
+	}
+	return bytes
 }
 
 // parsePair reads "192.0.2.1:10000 [host,udp] <-> 192.0.2.7:40000 [prflx,udp]". Where our end is not the

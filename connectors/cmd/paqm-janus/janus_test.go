@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log"
 	"net/http"
@@ -24,14 +25,17 @@ import (
 const info = `{"janus":"success","info":{"plugin":"janus.plugin.videoroom","plugin_specific":{
 "type":"subscriber","room":1234,"streams":[{"type":"video","active":true},{"type":"audio","active":true},
 {"type":"video","active":true}]},"webrtc":{"ice":{"state":"ready",
-"selected-pair":"192.0.2.2:52591 [host,udp] <-> 192.0.2.7:47846 [prflx,udp]"}}}}`
+"selected-pair":"192.0.2.2:52591 [host,udp] <-> 192.0.2.7:47846 [prflx,udp]"},"media":{
+"0":{"type":"video","mid":"0","stats":{"in":{"bytes":1},"out":{"packets":30,"bytes":30000,"bytes_lastsec":0}}},
+"1":{"type":"audio","mid":"1","stats":{"in":{"bytes":1},"out":{"bytes":5000}}},
+"2":{"type":"video","mid":"2","stats":{"in":{"bytes":0},"out":{"bytes":10000}}}}}}}`
 
 func TestInfo(t *testing.T) {
 	got, err := parse(strings.NewReader(info))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !(&janus{room: "1234"}).isHere(&got.Info) || pictures(&got.Info) != 2 {
+	if !(&janus{room: "1234"}).isHere(&got.Info) || pictures(&got.Info) != 2 || sent(&got.Info) != 40_000 {
 		t.Fatal(got.Info)
 	}
 	if (&janus{room: "1"}).isHere(&got.Info) {
@@ -83,19 +87,93 @@ func TestPairBehindNAT(t *testing.T) {
 }
 
 func TestTheLeastDecides(t *testing.T) {
-	c := &connector{ceiling: 2e6, viewers: map[string]*viewer{
+	now := time.Now()
+	c := &connector{ceiling: 2e6, start: 2e6, granted: 2e6, viewers: map[string]*viewer{
 		"a": {streams: 1}, "b": {bps: 1_050_000, streams: 2}, "c": {bps: 1_050_000, streams: 1},
 	}}
-	if got := c.rate(); got < 499e3 || got > 501e3 {
+	if got := c.grant(now); got < 499e3 || got > 501e3 {
 		t.Errorf("%.0f, expected 500000: b is sent two pictures", got)
 	}
 	c.viewers = nil
-	if c.rate() != 2e6 {
+	if c.grant(now) != 2e6 {
 		t.Error("without viewers it is not the ceiling")
 	}
 	c.viewers = map[string]*viewer{"a": {bps: 1, streams: 1}}
-	if c.rate() != leastBPS {
+	if c.grant(now) != leastBPS {
 		t.Error("no picture at all")
+	}
+}
+
+// A router that has 10 Mbit/s for fifty viewers tells each what he could use beside 49 who stay. All at
+// once they must not have more than it has.
+func TestAPictureGrowsForAll(t *testing.T) {
+	const link, many = 10e6, 50
+	c := &connector{ceiling: 2e6, start: 1e5, granted: 1e5, viewers: map[string]*viewer{}}
+	at, bytes := time.Now(), 0.0
+	for i := range many {
+		c.viewers[fmt.Sprint(i)] = &viewer{streams: 1, came: at.Add(-time.Minute), at: at}
+	}
+	rate, seconds := 1e5, 0
+	for ; seconds < 60 && rate < 0.9*link/headers/many; seconds++ {
+		at, bytes = at.Add(time.Second), bytes+rate/8
+		use := rate * headers
+		// as core/paqm_maxmin.h has it: all are limited, one more is assumed, and none more than doubles
+		told := min(max(link-keeps*many*use, link/many), max(2*use, link/many))
+		for _, v := range c.viewers {
+			v.bps, v.router = uint64(told), 1
+			v.look(subscriber{streams: 1, bytes: uint64(bytes), at: at})
+		}
+		rate = c.grant(at)
+		if sum := rate * headers * many; sum > 1.001*link {
+			t.Fatalf("%.0f for each after %d s: %.0f in sum", rate, seconds, sum)
+		}
+	}
+	if seconds > 10 {
+		t.Errorf("%.0f after %d s", rate, seconds)
+	}
+	for name := range c.viewers { // one alone has what he is told
+		if name != "7" {
+			delete(c.viewers, name)
+		}
+	}
+	c.viewers["7"].bps = 1_050_000
+	if got := c.grant(at); got < 999e3 {
+		t.Errorf("one viewer: %.0f, expected 1000000", got)
+	}
+}
+
+func TestWhoHasJustComeIsWaitedFor(t *testing.T) {
+	now := time.Now()
+	c := &connector{ceiling: 2e6, start: 3e5, granted: 3e5, viewers: map[string]*viewer{}}
+	if c.grant(now) != 3e5 {
+		t.Error("nobody is there: not the start")
+	}
+	a := &viewer{streams: 1, came: now}
+	c.viewers["a"] = a
+	if c.grant(now.Add(patience/2)) != 3e5 || c.grant(now.Add(patience)) != 2e6 {
+		t.Error("no router speaks: expected the start, and after a while the ceiling")
+	}
+	a.bps = 525_000
+	if c.grant(now.Add(settled/2)) != 5e5 || c.grant(now.Add(settled)) != 5e5 {
+		t.Error("expected what the router says, 500000")
+	}
+	now = now.Add(time.Minute)
+	c.viewers["b"] = &viewer{streams: 1, came: now}
+	a.bps = 1_050_000
+	if got := c.grant(now); got != 5e5 {
+		t.Errorf("%.0f: it rises while a new viewer has no advice", got)
+	}
+	a.bps = 420_000
+	if got := c.grant(now); got != 4e5 {
+		t.Errorf("%.0f: it does not fall while a new viewer has no advice", got)
+	}
+	a.bps = 1_050_000
+	if got := c.grant(now.Add(patience)); got != 1e6 {
+		t.Errorf("%.0f, expected 1000000: no router speaks about the new one", got)
+	}
+	a.came, a.bps = now, 2_100_000
+	if c.grant(now.Add(patience)) != 2e6 || c.grant(now.Add(settled/2)) != 2e6 {
+		t.Error("what was granted already is taken back")
 	}
 }
 
@@ -143,7 +221,7 @@ func room(t *testing.T, handles string, instead func(w http.ResponseWriter, r *h
 	t.Cleanup(func() { paqmd.Close() })
 	return &connector{
 		janus:  &janus{api: server.URL, admin: server.URL, room: "1234"},
-		client: paqmd, ceiling: 2e6, viewers: map[string]*viewer{},
+		client: paqmd, ceiling: 2e6, start: 2e6, granted: 2e6, viewers: map[string]*viewer{},
 	}, heard
 }
 
@@ -229,7 +307,7 @@ func TestNoAnswerIsNotGone(t *testing.T) {
 		answer[silent] = ""
 		lookOnce(t, c)
 		delete(answer, silent)
-		if err := c.tell(context.Background()); err != nil || len(c.viewers) != 1 || len(c.set) != 1 {
+		if err := c.tell(context.Background(), c.grant(time.Now())); err != nil || len(c.viewers) != 1 || len(c.set) != 1 {
 			t.Fatal(silent, err, c.viewers, c.set)
 		}
 	}
@@ -256,10 +334,10 @@ func TestOneRefuses(t *testing.T) {
 		return true
 	})
 	lookOnce(t, c)
-	if err := c.tell(context.Background()); err == nil || len(heard) != 7 {
+	if err := c.tell(context.Background(), c.grant(time.Now())); err == nil || len(heard) != 7 {
 		t.Error("asked:", len(heard), "of 7;", err)
 	}
-	if err := c.tell(context.Background()); err == nil || len(heard) != 8 {
+	if err := c.tell(context.Background(), c.grant(time.Now())); err == nil || len(heard) != 8 {
 		t.Error("then:", len(heard)-7, "expected the one who refused;", err)
 	}
 }

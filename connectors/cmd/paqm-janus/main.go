@@ -4,7 +4,7 @@
 // its viewers allow: a room has one picture of each publisher for all viewers, so the viewer who is
 // allowed least decides. Janus tells publishers by REMB, as with the room's own bitrate.
 //
-//	paqm-janus --room 1234 --admin-secret S [--api-secret S] [--ceiling 2000000]
+//	paqm-janus --room 1234 --admin-secret S [--api-secret S] [--ceiling 2000000] [--start 300000]
 //
 // Who is there, and by which addresses, is asked of the Admin API (handle_info); the rate is set by
 // the plugin's request `configure` in the publishers' own names. Without advice it is the ceiling, and so
@@ -34,6 +34,12 @@ const (
 	leaving  = 3 * time.Second       // for the last word to publishers
 	failures = 60                    // looks that fail in a row between two lines about them
 	changed  = 0.02                  // part by which a rate must differ to be set
+	// For so long a new viewer is waited for: a router with many flows tells those first that last for 2 s.
+	patience = 3 * time.Second
+	// Where one has come others may have, who are not seen yet.
+	settled = 2 * look
+	// What a router keeps for a flow that does not use its rate: what it uses, and a tenth.
+	keeps = 1.1
 )
 
 type viewer struct {
@@ -41,26 +47,75 @@ type viewer struct {
 	pair    string
 	streams int
 	bps     uint64 // advice; 0: none
+	router  uint64 // whose
+	came    time.Time
+
+	bytes uint64 // of pictures, when he was looked at last
+	at    time.Time
+	uses  float64 // bit/s of pictures; 0: not known
 }
 
 type connector struct {
 	janus   *janus
 	client  *client.Client
 	ceiling uint64
+	start   uint64             // before routers have spoken
+	granted float64            // what each publisher may send now
 	viewers map[string]*viewer // by handle
 	set     map[string]float64 // bit/s, last told to each publisher, by handle
 	refused map[string]string  // why a viewer who is there can't be followed, by handle
 }
 
-// rate is what each publisher may send, bit/s of payload.
-func (c *connector) rate() float64 {
+// grant finds what each publisher may send, bit/s of payload. While viewers come nothing rises: there is no
+// advice about the new ones yet, and that about the others does not know of them.
+func (c *connector) grant(now time.Time) float64 {
+	behind := map[uint64]int{}
+	fresh := len(c.viewers) == 0
+	for _, v := range c.viewers {
+		age := now.Sub(v.came)
+		if v.bps != 0 {
+			behind[v.router]++
+			fresh = fresh || age < settled
+		} else {
+			fresh = fresh || age < patience
+		}
+	}
 	rate := float64(c.ceiling)
 	for _, v := range c.viewers {
 		if v.bps != 0 {
-			rate = min(rate, float64(v.bps)/headers/float64(v.streams))
+			rate = min(rate, v.allowed(c.granted, behind[v.router]))
 		}
 	}
-	return max(rate, leastBPS)
+	switch {
+	case fresh && len(behind) == 0:
+		rate = min(rate, float64(c.start))
+	case fresh:
+		rate = min(rate, c.granted)
+	}
+	c.granted = max(rate, leastBPS)
+	return c.granted
+}
+
+// allowed is what each picture for a viewer may have, bit/s of payload, where so many viewers are behind his
+// router. It tells each what he could use if the others stayed as they are, but a picture grows for all at
+// once. So none is granted more than what the router keeps for him, and his part of what it tells.
+func (v *viewer) allowed(granted float64, viewers int) float64 {
+	told := float64(v.bps) / headers
+	rate := told / float64(v.streams)
+	if viewers > 1 && v.uses != 0 {
+		part := (keeps*v.uses + told/float64(viewers)) / float64(v.streams)
+		rate = min(rate, max(granted, part))
+	}
+	return rate
+}
+
+// look measures what a viewer is sent.
+func (v *viewer) look(now subscriber) {
+	v.streams = now.streams
+	if past := now.at.Sub(v.at).Seconds(); past > 0 && now.bytes >= v.bytes {
+		v.uses = 8 * float64(now.bytes-v.bytes) / past
+	}
+	v.bytes, v.at = now.bytes, now.at
 }
 
 // lookAround asks who is there, in a goroutine of its own: Janus may have many handles and take its time, or
@@ -105,7 +160,7 @@ func (c *connector) take(there *people) {
 	}
 	for name, v := range c.viewers {
 		if now, ok := there.viewers[name]; ok && now.pair == v.pair {
-			v.streams = now.streams
+			v.look(now)
 			continue
 		}
 		if there.isUnknown(name) {
@@ -127,7 +182,9 @@ func (c *connector) take(there *people) {
 		}
 		number, err := c.add(now.pair)
 		if err == nil {
-			c.viewers[name] = &viewer{number: number, pair: now.pair, streams: now.streams}
+			c.viewers[name] = &viewer{
+				number: number, pair: now.pair, streams: now.streams, came: now.at, bytes: now.bytes, at: now.at,
+			}
 			continue
 		}
 		c.refused[name] = err.Error()
@@ -155,7 +212,7 @@ func (c *connector) add(pair string) (uint64, error) {
 func (c *connector) onAdvice(a client.Advice) {
 	for name, v := range c.viewers {
 		if v.number == a.Flow {
-			v.bps = a.RateBPS
+			v.bps, v.router = a.RateBPS, a.RouterID
 			if a.Cause == client.Refused {
 				log.Printf("paqm-janus: viewer %s: paqmd refuses it: %v", name, a.Error)
 			}
@@ -164,8 +221,7 @@ func (c *connector) onAdvice(a client.Advice) {
 }
 
 // tell sets the rate of publishers for whom it has changed. One who refuses keeps no other from being told.
-func (c *connector) tell(ctx context.Context) (failed error) {
-	rate := c.rate()
+func (c *connector) tell(ctx context.Context, rate float64) (failed error) {
 	for name, set := range c.set {
 		if d := rate/set - 1; set != 0 && d < changed && d > -changed {
 			continue
@@ -184,8 +240,7 @@ func (c *connector) tell(ctx context.Context) (failed error) {
 func (c *connector) leave() error {
 	ctx, stop := context.WithTimeout(context.Background(), leaving)
 	defer stop()
-	c.viewers = nil
-	return c.tell(ctx)
+	return c.tell(ctx, float64(c.ceiling))
 }
 
 func (c *connector) run(ctx context.Context, advice <-chan client.Advice) error {
@@ -209,7 +264,7 @@ func (c *connector) run(ctx context.Context, advice <-chan client.Advice) error 
 			later()
 		case <-edit:
 			edit = nil
-			if err := c.tell(ctx); err != nil && ctx.Err() == nil {
+			if err := c.tell(ctx, c.grant(time.Now())); err != nil && ctx.Err() == nil {
 				log.Println("paqm-janus:", err)
 			}
 		}
@@ -232,6 +287,7 @@ func start() error {
 	room := flag.String("room", "", "number of the room, or its name with string_ids")
 	secret := flag.String("api-secret", os.Getenv("JANUS_API_SECRET"), "of the Janus API, if it has one")
 	ceiling := flag.Uint64("ceiling", 2_000_000, "of a publisher without advice, bit/s")
+	start := flag.Uint64("start", 0, "of a publisher until a router has spoken about a viewer, bit/s (the ceiling)")
 	socket := flag.String("paqmd", "", "paqmd's socket")
 	flag.Parse()
 	if *room == "" || flag.NArg() != 0 {
@@ -239,6 +295,12 @@ func start() error {
 	}
 	if *ceiling < leastBPS || *ceiling > client.RateMax {
 		return fmt.Errorf("--ceiling %d: expected %d to %d", *ceiling, leastBPS, uint64(client.RateMax))
+	}
+	if *start == 0 {
+		*start = *ceiling
+	}
+	if *start < leastBPS || *start > *ceiling {
+		return fmt.Errorf("--start %d: expected %d to %d", *start, leastBPS, *ceiling)
 	}
 	paqmd, err := client.Open(*socket)
 	if err != nil {
@@ -251,7 +313,7 @@ func start() error {
 		janus: &janus{
 			api: *api, admin: *admin, adminSecret: *adminSecret, secret: *secret, room: *room,
 		},
-		client: paqmd, ceiling: *ceiling, viewers: map[string]*viewer{},
+		client: paqmd, ceiling: *ceiling, start: *start, granted: float64(*start), viewers: map[string]*viewer{},
 	}
 	return c.run(ctx, paqmd.Stream(ctx))
 }
