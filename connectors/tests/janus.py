@@ -31,23 +31,7 @@ from rig import PATIENCE, SENDER_IP, Trial, run_checks  # noqa: E402
 ROOT = os.environ.get("JANUS_ROOT", "")
 CEILING = 2_000_000
 
-CORE = """general: {{
- configs_folder = "{here}"
- plugins_folder = "{lib}/janus/plugins"
- transports_folder = "{lib}/janus/transports"
- events_folder = "{here}/none"
- loggers_folder = "{here}/none"
- admin_secret = "admin"
-}}
-nat: {{ ice_enforce_list = "10.77." }}
-plugins: {{ disable = "{others}" }}
-transports: {{ disable = "{wires}" }}
-"""
-HTTP = """general: {{ base_path = "/janus" http = true port = 8088 ip = "{ip}" }}
-admin: {{ admin_base_path = "/admin" admin_http = true admin_port = 7088 admin_ip = "{ip}" }}
-"""
-ROOM = """room-1234: {{ secret = "room" bitrate = {ceiling} videocodec = "h264" }}
-"""
+CONFIGURATION = Path(__file__).resolve().parent / "janus"
 
 
 def libraries() -> Path:
@@ -57,18 +41,10 @@ def libraries() -> Path:
 
 
 def configure(here: Path) -> None:
-    """Janus with one room."""
-    lib = libraries()
-
-    def but(folder: str, keep: str) -> str:
-        return ",".join(path.name for path in (lib / "janus" / folder).glob("*.so")
-                        if path.name != keep)
-
-    (here / "janus.jcfg").write_text(CORE.format(
-        here=here, lib=lib, others=but("plugins", "libjanus_videoroom.so"),
-        wires=but("transports", "libjanus_http.so")))
-    (here / "janus.transport.http.jcfg").write_text(HTTP.format(ip=SENDER_IP))
-    (here / "janus.plugin.videoroom.jcfg").write_text(ROOM.format(ceiling=CEILING))
+    """Janus as the lab has it, wherever it is."""
+    for path in CONFIGURATION.glob("*.jcfg"):
+        text = path.read_text().replace('"/usr/lib/', f'"{ROOT}/usr/lib/')
+        (here / path.name).write_text(text)
 
 
 def remb(load: subprocess.Popen[bytes], want: float, patience: float = PATIENCE) -> None:
@@ -118,10 +94,13 @@ def check(t: Trial, programs: str, layers: str) -> None:
                 *inside, t.net.sender, f"{programs}/paqm-janus", "--api", api[0], "--admin", api[1],
                 "--admin-secret", "admin", "--room", "1234", "--ceiling", str(CEILING),
                 "--paqmd", str(t.ipc)]))
-            load = subprocess.Popen(
-                [*inside, t.net.router, f"{programs}/paqm-sfu-load", "janus", "--server", api[0],
-                 "--layers", layers, "--until", "120"], stdout=subprocess.PIPE)
+            program = [*inside, t.net.router, f"{programs}/paqm-sfu-load"]
+            to = ["--server", f"{SENDER_IP}:8088", "--janus", "1234", "--until", "120"]
+            load = subprocess.Popen([*program, "publish", *to, "--layers", layers],
+                                    stdout=subprocess.PIPE)
             started.append(load)
+            remb(load, CEILING)  # the room is there
+            started.append(subprocess.Popen([*program, "view", *to], stdout=subprocess.DEVNULL))
             port = flow(t)
             remb(load, CEILING)
             print("ok: without advice, the ceiling", flush=True)

@@ -2,16 +2,16 @@
 
 package main
 
-// A publisher and a viewer of a room of Janus (VideoRoom), by its HTTP API. What Janus tells the
-// publisher to send (REMB) and what the viewer gets are printed, a JSON object in each line.
+// A publisher and viewers of a room of Janus (VideoRoom), by its HTTP API. The publisher makes the room
+// and has one stream, whose rate Janus tells it by REMB: that, and the layer that it sends then, are
+// printed, a JSON object in each line.
 
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -19,8 +19,11 @@ import (
 	"github.com/pion/rtp"
 	"github.com/pion/rtp/codecs"
 	"github.com/pion/webrtc/v4"
+)
 
-	"paqm.example/connectors/media"
+const (
+	firstBPS = 300_000 // what a browser begins with, before it is told
+	pace     = 1.5     // and how much faster than its rate it sends a large picture
 )
 
 type object = map[string]any
@@ -54,6 +57,7 @@ func ask(url string, body object) (object, error) {
 }
 
 func attach(server string) (*handle, error) {
+	server = "http://" + server + "/janus"
 	session, err := ask(server, object{"janus": "create"})
 	if err != nil {
 		return nil, err
@@ -67,106 +71,111 @@ func attach(server string) (*handle, error) {
 	return h, nil
 }
 
-// message asks the plugin; the answer is the first event that it has anything in.
-func (h *handle) message(body object, sdp *webrtc.SessionDescription) (object, error) {
+// message asks the plugin; the answer comes at once, or is the first event that it has anything in.
+func (h *handle) message(body object, sdp *webrtc.SessionDescription) (object, *webrtc.SessionDescription, error) {
 	request := object{"janus": "message", "body": body}
 	if sdp != nil {
 		request["jsep"] = sdp
 	}
-	if _, err := ask(h.url, request); err != nil {
-		return nil, err
+	found, err := ask(h.url, request)
+	for err == nil && found["janus"] != "success" && found["janus"] != "event" {
+		found, err = ask(h.session, nil)
 	}
+	if err != nil {
+		return nil, nil, err
+	}
+	var told struct {
+		Jsep   *webrtc.SessionDescription
+		Plugin struct{ Data object } `json:"plugindata"`
+	}
+	text, _ := json.Marshal(found)
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	if err := decoder.Decode(&told); err != nil {
+		return nil, nil, err
+	}
+	if why := told.Plugin.Data["error"]; why != nil {
+		return nil, nil, fmt.Errorf("%v: %v", body["request"], why)
+	}
+	return told.Plugin.Data, told.Jsep, nil
+}
+
+// stay takes what Janus has to say, as who does not is gone for it after a minute.
+func (h *handle) stay() {
 	for {
-		event, err := ask(h.session, nil)
-		if err != nil {
-			return nil, err
-		}
-		if event["janus"] == "event" {
-			return event, nil
+		if _, err := ask(h.session, nil); err != nil {
+			return
 		}
 	}
 }
 
-func jsep(event object) (webrtc.SessionDescription, error) {
-	var found struct{ Jsep webrtc.SessionDescription }
-	text, _ := json.Marshal(event)
-	err := json.Unmarshal(text, &found)
-	return found.Jsep, err
+func describe(pc *webrtc.PeerConnection, description webrtc.SessionDescription, err error) error {
+	if err != nil {
+		return err
+	}
+	gathered := webrtc.GatheringCompletePromise(pc)
+	if err := pc.SetLocalDescription(description); err != nil {
+		return err
+	}
+	<-gathered
+	return nil
 }
 
-func janusPublish(o *options, room int) (any, error) {
-	names, _ := filepath.Glob(filepath.Join(o.layers, "*.ivf"))
-	if len(names) == 0 {
-		return nil, fmt.Errorf("%s: no *.ivf there", o.layers)
-	}
-	data, err := os.ReadFile(names[0])
-	if err != nil {
-		return nil, err
-	}
-	pictures, interval, err := media.ReadIVF(data)
-	if err != nil {
-		return nil, err
-	}
+// publishJanus makes the room and publishes one stream.
+func publishJanus(o *options, pc *webrtc.PeerConnection, movies []*movie) error {
 	h, err := attach(o.server)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	joined, err := h.message(object{"request": "join", "ptype": "publisher", "room": room}, nil)
-	if err != nil {
-		return nil, err
+	if _, _, err := h.message(object{
+		"request": "create", "room": o.janus, "bitrate": o.bitrate, "videocodec": "h264",
+	}, nil); err != nil {
+		return err
 	}
-	id := joined["plugindata"].(object)["data"].(object)["id"]
-	pc, err := newPeer()
-	if err != nil {
-		return nil, err
+	if _, _, err := h.message(object{"request": "join", "ptype": "publisher", "room": o.janus}, nil); err != nil {
+		return err
 	}
 	track, err := webrtc.NewTrackLocalStaticRTP(
 		webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypeH264, ClockRate: clockRate}, "video", "load")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	transceiver, err := pc.AddTransceiverFromTrack(track, webrtc.RTPTransceiverInit{
 		Direction: webrtc.RTPTransceiverDirectionSendonly,
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	go rembs(transceiver.Sender())
-	offer, err := pc.CreateOffer(nil)
-	if err != nil {
-		return nil, err
-	}
-	gathered := webrtc.GatheringCompletePromise(pc)
-	if err := pc.SetLocalDescription(offer); err != nil {
-		return nil, err
-	}
-	<-gathered
-	event, err := h.message(object{"request": "publish"}, pc.LocalDescription())
-	if err != nil {
-		return nil, err
-	}
-	answer, err := jsep(event)
-	if err != nil {
-		return nil, err
-	}
-	if err := pc.SetRemoteDescription(answer); err != nil {
-		return nil, err
-	}
-	packets := rtp.NewPacketizer(mtu, 96, 1, &codecs.H264Payloader{}, rtp.NewFixedSequencer(1), clockRate)
-	go func() {
-		begin := time.Now()
-		for n := 0; ; n++ {
-			time.Sleep(time.Until(begin.Add(time.Duration(n) * interval)))
-			samples := uint32(interval.Seconds() * clockRate)
-			for _, p := range packets.Packetize(pictures[n%len(pictures)], samples) {
-				_ = track.WriteRTP(p)
-			}
+	connected := make(chan struct{})
+	pc.OnConnectionStateChange(func(state webrtc.PeerConnectionState) {
+		if state == webrtc.PeerConnectionStateConnected {
+			close(connected)
 		}
-	}()
-	return id, nil
+	})
+	offer, err := pc.CreateOffer(nil)
+	if err := describe(pc, offer, err); err != nil {
+		return err
+	}
+	_, answer, err := h.message(object{"request": "publish"}, pc.LocalDescription())
+	if err == nil && answer == nil {
+		err = errors.New("publish: no answer of Janus to the offer")
+	}
+	if err != nil {
+		return err
+	}
+	if err := pc.SetRemoteDescription(*answer); err != nil {
+		return err
+	}
+	go h.stay()
+	<-connected
+	var bps atomic.Uint64
+	bps.Store(firstBPS)
+	go o.obey(transceiver.Sender(), &bps)
+	return o.playOne(track, movies, &bps)
 }
 
-func rembs(sender *webrtc.RTPSender) {
+// obey takes what the publisher may send, as Janus tells it.
+func (o *options) obey(sender *webrtc.RTPSender, bps *atomic.Uint64) {
 	for {
 		packets, _, err := sender.ReadRTCP()
 		if err != nil {
@@ -174,69 +183,89 @@ func rembs(sender *webrtc.RTPSender) {
 		}
 		for _, p := range packets {
 			if remb, ok := p.(*rtcp.ReceiverEstimatedMaximumBitrate); ok {
-				fmt.Printf("{\"remb\": %.0f}\n", remb.Bitrate)
+				bps.Store(uint64(remb.Bitrate))
+				fmt.Printf("{\"t\": %.3f, \"remb\": %.0f}\n", time.Since(o.epoch).Seconds(), remb.Bitrate)
 			}
 		}
 	}
 }
 
-func janusView(o *options, room int, feed any) error {
-	h, err := attach(o.server)
-	if err != nil {
-		return err
-	}
-	event, err := h.message(object{
-		"request": "join", "ptype": "subscriber", "room": room, "streams": []object{{"feed": feed}},
-	}, nil)
-	if err != nil {
-		return err
-	}
-	offer, err := jsep(event)
-	if err != nil {
-		return err
-	}
-	pc, err := newPeer()
-	if err != nil {
-		return err
-	}
-	var count atomic.Int64
-	pc.OnTrack(func(t *webrtc.TrackRemote, _ *webrtc.RTPReceiver) {
-		for {
-			if _, _, err := t.ReadRTP(); err != nil {
-				return
-			}
-			count.Add(1)
+// fitting is the largest of the layers that a rate allows, or the least.
+func fitting(movies []*movie, bps float64) *movie {
+	best := movies[0]
+	for _, m := range movies {
+		if m.bps() <= bps {
+			best = m
 		}
-	})
-	if err := pc.SetRemoteDescription(offer); err != nil {
-		return err
 	}
-	answer, err := pc.CreateAnswer(nil)
-	if err != nil {
-		return err
-	}
-	gathered := webrtc.GatheringCompletePromise(pc)
-	if err := pc.SetLocalDescription(answer); err != nil {
-		return err
-	}
-	<-gathered
-	if _, err := h.message(object{"request": "start"}, pc.LocalDescription()); err != nil {
-		return err
-	}
-	for time.Now().Before(o.at(o.until)) {
-		time.Sleep(time.Second / 2)
-		fmt.Printf("{\"viewed\": %d}\n", count.Load())
+	return best
+}
+
+// playOne sends one stream at its times: of the layers the one that fits, from its next key picture on.
+func (o *options) playOne(track *webrtc.TrackLocalStaticRTP, movies []*movie, bps *atomic.Uint64) error {
+	packets := rtp.NewPacketizer(mtu, 96, 1, &codecs.H264Payloader{}, rtp.NewFixedSequencer(1), clockRate)
+	var now *movie
+	var free time.Time
+	begin, interval := time.Now(), movies[0].interval
+	samples := uint32(interval.Seconds() * clockRate)
+	for n := 0; time.Now().Before(o.at(o.until)); n++ {
+		time.Sleep(time.Until(begin.Add(time.Duration(n) * interval)))
+		next := fitting(movies, float64(bps.Load()))
+		if now == nil || next != now && hasKey(next.pictures[n%len(next.pictures)]) {
+			now = next
+			fmt.Printf("{\"t\": %.3f, \"layer\": %q}\n", time.Since(o.epoch).Seconds(), now.rid)
+		}
+		for _, p := range packets.Packetize(now.pictures[n%len(now.pictures)], samples) {
+			time.Sleep(time.Until(free))
+			took := float64(len(p.Payload)) * 8 / (pace * now.bps())
+			free = time.Now().Add(time.Duration(took * float64(time.Second)))
+			if err := track.WriteRTP(p); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
 
-// janus publishes to room 1234 and views it.
-func janus(o *options) error {
-	const room = 1234
-	id, err := janusPublish(o, room)
+// hasKey says whether a picture (H.264, Annex B) can be decoded alone: it begins with a parameter set.
+func hasKey(picture []byte) bool {
+	const parameters = 7
+	start := bytes.Index(picture, []byte{0, 0, 1})
+	return start >= 0 && start+3 < len(picture) && picture[start+3]&0x1f == parameters
+}
+
+// viewJanus asks for the stream of the room.
+func viewJanus(o *options, pc *webrtc.PeerConnection) error {
+	h, err := attach(o.server)
 	if err != nil {
 		return err
 	}
-	time.Sleep(time.Second)
-	return janusView(o, room, id)
+	room, _, err := h.message(object{"request": "listparticipants", "room": o.janus}, nil)
+	if err != nil {
+		return err
+	}
+	there, _ := room["participants"].([]any)
+	if len(there) == 0 {
+		return errors.New("nobody is in the room")
+	}
+	_, offer, err := h.message(object{
+		"request": "join", "ptype": "subscriber", "room": o.janus,
+		"streams": []object{{"feed": there[0].(object)["id"]}},
+	}, nil)
+	if err == nil && offer == nil {
+		err = errors.New("join: no offer of Janus")
+	}
+	if err != nil {
+		return err
+	}
+	if err := pc.SetRemoteDescription(*offer); err != nil {
+		return err
+	}
+	answer, err := pc.CreateAnswer(nil)
+	if err := describe(pc, answer, err); err != nil {
+		return err
+	}
+	_, _, err = h.message(object{"request": "start"}, pc.LocalDescription())
+	go h.stay()
+	return err
 }

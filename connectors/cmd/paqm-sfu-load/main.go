@@ -7,9 +7,10 @@
 //	paqm-sfu-load view --server 10.0.0.1:8080 --count 50 --from S --spread S --until S --epoch NS
 //
 //	paqm-sfu-load publish --livekit KEY:SECRET --pick l1,l3,l5 ... (so `view`, without --pick)
-//	paqm-sfu-load janus --server http://10.0.0.1:8088/janus --layers DIR --until S
+//	paqm-sfu-load publish --janus 1234 --bitrate 2000000 ... (so `view`, without --bitrate)
 //
-// Times are in seconds after the epoch. `view` prints a JSON object at its end.
+// Times are in seconds after the epoch. `view` prints a JSON object at its end. At Janus the publisher has
+// one stream, of the layer that Janus allows.
 package main
 
 import (
@@ -37,6 +38,7 @@ type options struct {
 	livekit, pick  string
 	name           string // viewers', before their numbers
 	tell           bool
+	janus, bitrate uint64
 	epoch          time.Time
 	from, until    float64
 	spread         float64
@@ -101,7 +103,7 @@ func join(pc *webrtc.PeerConnection, url string) error {
 
 func run(args []string) error {
 	if len(args) < 2 {
-		return fmt.Errorf("usage: paqm-sfu-load publish|view|janus OPTIONS")
+		return fmt.Errorf("usage: paqm-sfu-load publish|view OPTIONS")
 	}
 	o, words := options{}, flag.NewFlagSet(args[1], flag.ExitOnError)
 	words.StringVar(&o.server, "server", "127.0.0.1:8080", "the server's HTTP")
@@ -110,6 +112,8 @@ func run(args []string) error {
 	words.StringVar(&o.livekit, "livekit", "", "the server is LiveKit: KEY:SECRET of its API")
 	words.StringVar(&o.pick, "pick", "", "layers to publish, the smallest first: NAME,...")
 	words.StringVar(&o.name, "name", "viewer", "of viewers at LiveKit, before their numbers")
+	words.Uint64Var(&o.janus, "janus", 0, "the server is Janus: number of the room")
+	words.Uint64Var(&o.bitrate, "bitrate", 2_000_000, "of the room that publish makes at Janus")
 	words.BoolVar(&o.tell, "tell", false, "print what each viewer got, every second")
 	words.Float64Var(&o.from, "from", 0, "when to begin")
 	words.Float64Var(&o.until, "until", 10, "when to end")
@@ -124,10 +128,8 @@ func run(args []string) error {
 		return publish(&o)
 	case "view":
 		return view(&o)
-	case "janus":
-		return janus(&o)
 	}
-	return fmt.Errorf("%s: expected publish, view or janus", args[1])
+	return fmt.Errorf("%s: expected publish or view", args[1])
 }
 
 func main() {

@@ -57,6 +57,27 @@ func chosen(o *options) ([]string, error) {
 	return names, nil
 }
 
+// read loads the layers, the smallest first.
+func read(names []string) ([]*movie, error) {
+	var movies []*movie
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		pictures, interval, err := media.ReadIVF(data)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		movies = append(movies, &movie{
+			rid: strings.TrimSuffix(filepath.Base(name), ".ivf"), pictures: pictures, interval: interval,
+			width:  int(binary.LittleEndian.Uint16(data[12:])),
+			height: int(binary.LittleEndian.Uint16(data[14:])),
+		})
+	}
+	return movies, nil
+}
+
 func publish(o *options) error {
 	names, err := chosen(o)
 	if err != nil {
@@ -65,27 +86,21 @@ func publish(o *options) error {
 	if o.livekit != "" && len(names) != len(livekitLayers) {
 		return errors.New("LiveKit takes three layers: name them, --pick l1,l3,l5")
 	}
+	movies, err := read(names)
+	if err != nil {
+		return err
+	}
 	pc, err := newPeer()
 	if err != nil {
 		return err
 	}
 	defer pc.Close()
-	var movies []*movie
+	if o.janus != 0 {
+		time.Sleep(time.Until(o.at(o.from)))
+		return publishJanus(o, pc, movies)
+	}
 	var sender *webrtc.RTPSender
-	for i, name := range names {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		pictures, interval, err := media.ReadIVF(data)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		m := &movie{
-			rid: strings.TrimSuffix(filepath.Base(name), ".ivf"), pictures: pictures, interval: interval,
-			width:  int(binary.LittleEndian.Uint16(data[12:])),
-			height: int(binary.LittleEndian.Uint16(data[14:])),
-		}
+	for i, m := range movies {
 		if o.livekit != "" {
 			m.rid = livekitLayers[i]
 		}
@@ -108,7 +123,6 @@ func publish(o *options) error {
 		} else if err := sender.AddEncoding(m.track); err != nil {
 			return err
 		}
-		movies = append(movies, m)
 	}
 	connected := make(chan struct{})
 	pc.OnConnectionStateChange(func(state webrtc.PeerConnectionState) {

@@ -136,7 +136,7 @@ func (v *viewer) watch(o *options, number int) error {
 		return err
 	}
 	defer pc.Close()
-	if o.livekit == "" {
+	if o.livekit == "" && o.janus == 0 {
 		if _, err := pc.AddTransceiverFromKind(webrtc.RTPCodecTypeVideo, webrtc.RTPTransceiverInit{
 			Direction: webrtc.RTPTransceiverDirectionRecvonly,
 		}); err != nil {
@@ -156,9 +156,12 @@ func (v *viewer) watch(o *options, number int) error {
 	time.Sleep(time.Until(o.at(o.from + share*o.spread)))
 	v.Joined = v.now()
 	ended := make(<-chan error)
-	if o.livekit == "" {
+	switch {
+	case o.janus != 0:
+		err = viewJanus(o, pc)
+	case o.livekit == "":
 		err = join(pc, "http://"+o.server+"/whep")
-	} else {
+	default:
 		var p *participant
 		if p, err = joinLiveKit(o, pc, fmt.Sprintf("%s%d", o.name, number), false); err == nil {
 			ended = p.ended
