@@ -311,9 +311,9 @@ def parser(command: str = "") -> argparse.ArgumentParser:
     )
     guest.add_argument(
         "--lock", nargs="?", const="all",
-        choices=["all", "tests", "chromium", "browser", "firefox"],
+        choices=["all", "tests", "janus", "chromium", "browser", "firefox"],
         help="instead: write the locks anew, for the newest of packages.txt and of what there is "
-        "besides for tests and browsers (image.EXTRAS); or only that one",
+        "besides for tests, Janus and browsers (image.EXTRAS); or only that one",
     )
     guest.set_defaults(function=_image)
     return top

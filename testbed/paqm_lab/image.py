@@ -8,7 +8,8 @@ host but the directories of its job, so it does not matter what is installed the
 
 Tests run on a copy of that image with more in it (image/tests.txt, image/tests.lock, and packages
 of setup/requirements.lock for Python), streams of a browser on one with it
-(rivals/chromium/packages.lock and others): what they want changes no other result.
+(rivals/chromium/packages.lock and others), Janus on one with that (connectors/tests/janus): what
+they want changes no other result.
 """
 
 import json
@@ -33,8 +34,10 @@ ROOTS, LOCK = HOME / "packages.txt", HOME / "packages.lock"
 CHROMIUM = cache.TESTBED / "rivals" / "chromium"
 FIREFOX = cache.TESTBED / "rivals" / "firefox"
 BROWSER = cache.TESTBED / "browser"
+JANUS = cache.REPO / "connectors" / "tests" / "janus"
 EXTRAS = {
     "tests": (HOME / "tests.txt", HOME / "tests.lock"),
+    "janus": (JANUS / "packages.txt", JANUS / "packages.lock"),
     "chromium": (CHROMIUM / "packages.txt", CHROMIUM / "packages.lock"),
     "browser": (BROWSER / "packages.txt", BROWSER / "packages.lock"),
     "firefox": (FIREFOX / "packages.txt", FIREFOX / "packages.lock"),

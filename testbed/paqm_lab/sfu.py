@@ -21,12 +21,13 @@ from paqm_lab import cache, checks, lab, metrics, packets, sfu_case, sfu_docs, s
 from paqm_lab.errors import LabError
 from paqm_lab.multi import main as networks
 from paqm_lab.multi.case import Case, Run
-from paqm_lab.sfu_case import DURATION, JUDGED, MEDIA, PAIRS, SYSTEMS, TCP_FROM, TCP_UNTIL
+from paqm_lab.sfu_case import DURATION, JUDGED, PAIRS, SYSTEMS, TCP_FROM, TCP_UNTIL
 
 Json = dict[str, Any]
 
 SOURCES = ("connectors/pion/*.go", "connectors/share/*.go", "connectors/media/*.go",
            "connectors/cmd/paqm-sfu-*/*.go", "connectors/go.*", "clients/go/*.go",
+           "connectors/cmd/paqm-janus/*.go", "connectors/tests/janus/*",
            "connectors/livekit/*.go", "connectors/livekit/go.*",
            "connectors/livekit/cmd/*/*.go", "connectors/tests/livekit.yaml")
 MORE = ("sfu", "sfu_case", "sfu_layers", "multi/case", "multi/guest", "multi/main",
@@ -70,7 +71,7 @@ def wire(run: Run) -> Json:
     found = []
     for host, outgoing in (("S", True), ("V", False)):
         log = packets.read(run.directory / f"{host}.pcap")
-        mine = (log.src == ends[0]) & (log.dst == ends[1]) & log.rtp & (log.sport == MEDIA)
+        mine = (log.src == ends[0]) & (log.dst == ends[1]) & log.rtp
         mine &= log.outgoing == outgoing
         found.append((log.key[mine], (log.t_ns[mine] - t0) / 1e9))
     (keys, t), (there, arrived) = found
@@ -95,9 +96,11 @@ def figures(run: Run) -> Json:
     tcp = json.loads((run.directory / "log" / "sink-tcp.log").read_text())
     flows = [flow for flow in run.case.flows if flow.sender == "tcp"]
     rates = [run.mean_rate(flow, TCP_FROM + 3, TCP_UNTIL) for flow in flows] if tcp else []
-    log = run.directory / "log" / "sfu.jsonl"  # of a server that follows, and pion's
-    changes = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
-    # what pion complains of stands in the same file
+    # of a server that follows, and pion's; of a publisher that is told its rate
+    logs = [run.directory / "log" / name for name in ("sfu.jsonl", "publish.log")]
+    # what pion complains of stands in the same files
+    changes = [json.loads(line) for log in logs if log.exists()
+               for line in log.read_text().splitlines() if line.startswith("{")]  # fmt: skip
     told = json.loads((run.directory / "log" / "view.log").read_text().splitlines()[-1])
     return {
         **viewers(told["viewers"]),
@@ -114,8 +117,10 @@ def run_point(
     home = point.home(out)
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir(parents=True)
-    house = lab.ready(lambda text: None)
-    made: Case = sfu_case.case(point.data, point.seed, sfu_layers.prepare(tell))
+    house, single = lab.ready(lambda text: None), SYSTEMS[point.queue].server == "janus"
+    if single:
+        house = lab.with_extra(house, "janus", tell)
+    made: Case = sfu_case.case(point.data, point.seed, sfu_layers.prepare(tell, single))
     networks.run_case(made, home / point.queue, house, point.seed)
     found = figures(Run(made, home / point.queue))
     (home / "result.json").write_text(

@@ -27,12 +27,19 @@ DURATION = 40.0
 JUDGED = 8.0  # s: viewers have joined, layers have risen
 UPLINK = "20mbit"
 HTTP, MEDIA = 8080, 7000
-PROGRAMS = ("paqm-sfu-pion", "paqm-livekit", "paqm-sfu-load")
+PROGRAMS = ("paqm-sfu-pion", "paqm-livekit", "paqm-janus", "paqm-sfu-load")
 KEY, SECRET = "key", "0123456789abcdef0123456789abcdef"  # LiveKit wants a long one
 LIVEKIT_LAYERS = "l1,l3,l5"  # it takes three
 LIVEKIT = cache.REPO / "connectors" / "tests" / "livekit.yaml"
+JANUS = cache.REPO / "connectors" / "tests" / "janus"  # its configuration
+JANUS_HTTP, JANUS_ADMIN, JANUS_ROOM = 8088, 7088, 1234
+CEILING, START = 2_000_000, 300_000  # bit/s, of the room, and before routers have spoken
+# Set by hand: what the uplink has for each viewer while there is no TCP, less headers and a tenth.
+BY_HAND = 350_000
 
 PAQM: Json = {"qdisc": "paqm bandwidth {bandwidth} feedback icmp router-id {number}"}
+# A picture for all viewers turns at key pictures, and the router is told so.
+PAQM_GOP: Json = {"qdisc": PAQM["qdisc"] + " gop 500ms"}
 FQ_CODEL: Json = {"qdisc": "fq_codel", "shaper": "htb"}
 
 
@@ -52,9 +59,11 @@ SYSTEMS = {
     "fq_codel-own": System("fq_codel, pion's own estimator", "pion", False, FQ_CODEL),
     "livekit": System("P-AQM, LiveKit follows advice", "livekit", True, PAQM),
     "livekit-own": System("fq_codel, LiveKit's own estimator", "livekit", False, FQ_CODEL),
+    "janus": System("P-AQM, Janus follows advice", "janus", True, PAQM_GOP),
+    "janus-own": System("fq_codel, Janus, rate set by hand", "janus", False, FQ_CODEL),
 }
 # What follows advice, and what it is measured by: the same server's own estimator over fq_codel.
-PAIRS = {"paqm": "fq_codel-own", "livekit": "livekit-own"}
+PAIRS = {"paqm": "fq_codel-own", "livekit": "livekit-own", "janus": "janus-own"}
 
 
 class SfuCase(Case):
@@ -97,12 +106,23 @@ def server(system: System, where: Path, ip: str) -> list[str]:
         return [str(where / "paqm-sfu-pion"), "--listen", f"{ip}:{HTTP}", "--port", str(MEDIA),
                 "--estimator", "paqm" if system.follows else "gcc",
                 "--paqmd", "/run/paqmd-S.sock", "--log", "sfu.jsonl"]  # fmt: skip
+    if system.server == "janus":
+        return ["janus", "-F", str(JANUS)]
     # By default LiveKit goes by what viewers estimate (REMB), which those of today do not; what it
     # estimates by their transport-wide feedback is its own.
     text = LIVEKIT.read_text().format(http=HTTP, media=MEDIA, ip=ip, key=KEY, secret=SECRET,
                                       control="true", own=str(not system.follows).lower())
     return [str(where / "paqm-livekit"), "--config-body", text, "--paqm-log", "sfu.jsonl",
             "--paqmd", "/run/paqmd-S.sock" if system.follows else "none"]  # fmt: skip
+
+
+def follow_janus(where: Path) -> list[str]:
+    """The command of what stands beside Janus."""
+    here = "http://127.0.0.1"
+    return [str(where / "paqm-janus"), "--api", f"{here}:{JANUS_HTTP}/janus",
+            "--admin", f"{here}:{JANUS_ADMIN}/admin", "--admin-secret", "admin",
+            "--room", str(JANUS_ROOM), "--ceiling", str(CEILING),
+            "--start", str(START), "--paqmd", "/run/paqmd-S.sock"]  # fmt: skip
 
 
 def case(data: Json, seed: int, layers: Path) -> Case:
@@ -118,10 +138,16 @@ def case(data: Json, seed: int, layers: Path) -> Case:
     go = ["env", "GOMAXPROCS=1"]
     made.program("sfu", "S", *go, *server(system, where, ip), start=0, lasts=True)
     load, pick = [*go, str(where / "paqm-sfu-load")], []
-    to = ["--server", f"{ip}:{HTTP}", "--epoch", "@T0@"]
+    to = ["--server", f"{ip}:{JANUS_HTTP if system.server == 'janus' else HTTP}"]
+    to += ["--epoch", "@T0@"]
     if system.server == "livekit":
         to += ["--livekit", f"{KEY}:{SECRET}"]
         pick = ["--pick", LIVEKIT_LAYERS]
+    if system.server == "janus":
+        to += ["--janus", str(JANUS_ROOM)]
+        pick = ["--bitrate", str(CEILING if system.follows else BY_HAND)]
+        if system.follows:
+            made.program("follow", "S", *go, *follow_janus(where), start=0, lasts=True)
     made.program("publish", "P", *load, "publish", *to, *pick, "--layers", str(layers),
                  "--from", "0.5", "--until", f"{DURATION + 0.2:g}", start=0.5)
     made.program("view", "V", *load, "view", *to, "--count", str(VIEWERS), "--from", f"{JOIN[0]:g}",

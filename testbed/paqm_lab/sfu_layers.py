@@ -4,11 +4,15 @@
 Each is an IVF file with H.264 access units, as paqm-sfu-load reads it. A layer has a key picture
 every half second, where a server may change to it; not all have it at once. Rates are kept as a
 conference's encoder keeps them (x264, VBV of an eighth of a second).
+
+A publisher of one stream has an encoder that is told its rate. Its layers are many, in steps of
+7 %, with key pictures at the same places.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 import struct
 import subprocess
 import tempfile
@@ -24,6 +28,7 @@ LAYERS = [
     (150, 320, 180), (215, 320, 180), (310, 480, 270), (450, 480, 270), (650, 640, 360),
     (940, 640, 360), (1360, 640, 360),
 ]  # fmt: skip
+STEP = 1.07  # of an encoder that is told its rate
 GOP = 12
 X264 = f"keyint={2 * GOP}:min-keyint=1:scenecut=0:slices=1:sliced-threads=0:repeat-headers=1"
 
@@ -49,21 +54,36 @@ def ivf(units: list[bytes], width: int, height: int, fps: int) -> bytes:
                            for n, unit in enumerate(units))
 
 
-def prepare(progress: Callable[[str], None]) -> Path:
-    """The directory with the layers, made once."""
+def steps() -> list[tuple[int, int, int]]:
+    """Rates and sizes of such an encoder, from the least of LAYERS to the largest."""
+    count = int(math.log(LAYERS[-1][0] / LAYERS[0][0], STEP)) + 1
+    rates = [round(LAYERS[0][0] * STEP**n) for n in range(count)]
+    down = LAYERS[::-1]
+    return [next((rate, width, height) for kbits, width, height in down if kbits <= rate)
+            for rate in rates]  # fmt: skip
+
+
+def prepare(progress: Callable[[str], None], single: bool = False) -> Path:
+    """The directory with the layers, made once.
+
+    @single: of a publisher with one stream
+    """
     source = clip.prepare(cache.cache_dir(), progress)
-    key = hashlib.sha256(repr((LAYERS, X264, "phases", source.name)).encode()).hexdigest()[:12]
+    layers, shift = (steps(), 0) if single else (LAYERS, 2)
+    made_of = (layers, X264, "phases" if shift else "one phase", source.name)
+    key = hashlib.sha256(repr(made_of).encode()).hexdigest()[:12]
     target = cache.cache_dir() / f"sfu-layers-{key}"
     if target.exists():
         return target
     with tempfile.TemporaryDirectory(prefix=".sfu-", dir=target.parent) as name:
         made = Path(name) / "layers"
         made.mkdir()
-        for number, (kbits, width, height) in enumerate(LAYERS, start=1):
+        for number, (kbits, width, height) in enumerate(layers, start=1):
             progress(f"layers: {kbits} kbit/s, {width}x{height}")
             units = [unit for unit, _ in ladder.access_units(_encode(
-                source, 2 * number % GOP, kbits, width, height))]
+                source, shift * number % GOP, kbits, width, height))]
             whole = units[: len(units) // GOP * GOP]
-            (made / f"l{number}.ivf").write_bytes(ivf(whole, width, height, clip.FPS))
+            (made / f"l{number:02}.ivf" if single else made / f"l{number}.ivf").write_bytes(
+                ivf(whole, width, height, clip.FPS))
         made.rename(target)
     return target

@@ -26,6 +26,14 @@ def test_steps_are_within_what_an_estimator_reaches() -> None:
     assert all(high / low < 1.5 for low, high in zip(rates, rates[1:], strict=False))
 
 
+def test_steps_of_an_encoder_that_is_told_its_rate() -> None:
+    rates = [kbits for kbits, _, _ in sfu_layers.steps()]
+    assert all(high / low < 1.08 for low, high in zip(rates, rates[1:], strict=False))
+    assert sfu_layers.LAYERS[0][0] == rates[0] and rates[-1] <= sfu_layers.LAYERS[-1][0]
+    sizes = {kbits: size for kbits, *size in sfu_layers.steps()}
+    assert sizes[295] == [320, 180] and sizes[316] == [480, 270] and sizes[665] == [640, 360]
+
+
 def test_ivf() -> None:
     data = sfu_layers.ivf([b"first", b"2nd"], 320, 180, 24)
     assert data[:4] == b"DKIF" and data[8:12] == b"H264" and len(data) == 32 + 12 + 5 + 12 + 3
