@@ -121,7 +121,7 @@ def test_a_picture_at_a_low_rate(wire: Wire, packets: int) -> None:
 
 
 def test_key_pictures_at_once(wire: Wire) -> None:
-    """Of five flows that keep to their rate over a group of pictures: 80 ms of the link together."""
+    """Of five flows that keep to their rate over a group of pictures: 80 ms of the link in all."""
     wire.queue("paqm bandwidth 20mbit feedback icmp gop 500ms")
     with (wire.send("rtp", flows=5, rate=6e6, burst=200, seconds=16),
           wire.send("quic", port=9000, rate=16e6, size=1200, seconds=16)):
