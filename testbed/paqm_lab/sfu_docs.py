@@ -248,7 +248,9 @@ What it took, all with seed 1: packets lost in the queue, stalls of all viewers 
 | large pictures at 1.5 times the rate | 0 | 0 | 0 |
 
 So a room's publisher has to spread its key pictures over two or three picture times. A browser sends them
-faster, and they are rarer: Janus asks for one when somebody joins.
+faster, and they are rarer: Janus asks for one when somebody joins. With seed 2 the last form has 0 packets
+lost of 80,914, no stall and a 95th percentile of 57 ms; by hand over fq_codel it is 11,524 of 90,075,
+385 stalls and 59 ms (of what comes).
 
 This part is made from `docs/results/sfu.json` by `paqm-lab sfu --docs`.
 """  # noqa: E501
