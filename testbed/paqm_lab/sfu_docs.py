@@ -230,7 +230,8 @@ Janus has no estimator and no layers here. All viewers are sent the one stream o
 says, as a browser's encoder does: {len(steps())} layers in steps of {100 * (STEP - 1):.0f} %, the same clip, key pictures at the same
 places, sent at 1.5 times its rate where a picture is large. By itself Janus has the publisher send what the
 room's `bitrate` says, set here to {BY_HAND // 1000} kbit/s: what the uplink has for {VIEWERS} viewers while there is no TCP, less headers and
-a tenth. With advice it is {CEILING / 1e6:g} Mbit/s and nobody has to know the uplink. Janus spreads nothing, so fifty copies of
+a tenth. At 260 kbit/s, what there is beside TCP, it had 650 stalls of 504 s in sum and lost 1954 of 70,355
+packets (seed 1). With advice it is {CEILING / 1e6:g} Mbit/s and nobody has to know the uplink. Janus spreads nothing, so fifty copies of
 each packet come to the router at once. That the publisher changes at key pictures is told to the
 router: `gop 500ms`. Its delay is from lots and key pictures, and beside TCP from some seconds in which the clip has
 more to show than the encoder's rate: with `gop` the router tells a new rate every 0.6 s, and the queue drains by
