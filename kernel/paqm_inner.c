@@ -74,11 +74,10 @@ static u64 paqm_guard_link(struct paqm_sched_data *q, u64 link, u64 elapsed)
 		q->pause_ns = 0;
 		q->pauses = false;
 	} else if (!paqm_link_pauses(q, link, moved, elapsed)) {
+		/* one period says little: the mean begins at what was believed */
 		if (!q->moved_q24)
-			q->moved_q24 = max(moved, 1ULL);
-		else
-			q->moved_q24 += (moved >> PAQM_GUARD_SHIFT) -
-					(q->moved_q24 >> PAQM_GUARD_SHIFT);
+			q->moved_q24 = link;
+		q->moved_q24 += (moved >> PAQM_GUARD_SHIFT) - (q->moved_q24 >> PAQM_GUARD_SHIFT);
 	}
 	if (!q->moved_q24 || q->moved_q24 >= (link >> 2) * 3)
 		return link;

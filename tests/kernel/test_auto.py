@@ -142,11 +142,26 @@ def test_many_changes_against_traffic(link: Wire) -> None:
         check("removed while it measures", all(q.kind != "paqm" for q in link.qdiscs("a0")))
 
 
-def still(wire: Wire, seconds: float) -> None:
-    """The link of 20 Mbit/s delivers next to nothing for a while: a handover."""
-    for words in ("8kbit", "20mbit"):
+def still(wire: Wire, seconds: float, rate: str = "8kbit") -> None:
+    """The link of 20 Mbit/s delivers next to nothing for a while: a handover, or a fade."""
+    for words in (rate, "20mbit"):
         wire.tc(f"qdisc change dev a0 root handle 1: tbf rate {words} burst 3000 limit 1000000")
         sleep(seconds)
+
+
+def test_fade(wire: Wire) -> None:
+    """A link that still moves a packet now and then is no slow one at once: media waits for it."""
+    wire.tc("qdisc add dev a0 root handle 1: tbf rate 20mbit burst 3000 limit 1000000")
+    queue(wire)
+    elastic(wire, 3).wait()
+    with wire.send("rtp", rate=3e6, seconds=6):
+        sleep(2)
+        for _ in range(3):
+            still(wire, 0.18, "250kbit")
+            sleep(0.8)
+        media = wire.stats.media
+    within("lost in fades", media.drop_inner_packets + media.drop_tail_packets, 0, 0)
+    within("longest wait, ms", media.sojourn_max_us / 1000, 100, 200)
 
 
 def test_link_that_stands_still(wire: Wire) -> None:
