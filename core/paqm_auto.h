@@ -76,7 +76,7 @@ static inline void paqm_meter_sent(struct paqm_meter *m, paqm_u64 now, paqm_u32 
 
 /**
  * struct paqm_mean - mean rate over busy time, exponentially forgotten
- * @bytes: weighted sum
+ * @bytes: weighted sum, Q8: that of a single packet, too, can grow by a thousandth
  * @ns: weighted busy time
  */
 struct paqm_mean {
@@ -84,19 +84,33 @@ struct paqm_mean {
 	paqm_u64 ns;
 };
 
+#define PAQM_MEAN_SHIFT 8
 #define PAQM_MEAN_LEAST_NS 10000000ULL
-/* Memory of the two means: busy time after which 63 % is forgotten. */
+/*
+ * Memory of the two means: busy time after which 63 % is forgotten. What the long one holds counts
+ * half after as much time in which nothing waits: after a fall senders keep below the link, there
+ * is little to measure for a second, and the rate before the fall must not return.
+ */
 #define PAQM_AUTO_SHORT_NS 30000000ULL
 #define PAQM_AUTO_LONG_NS 400000000ULL
-/* Time without a measurement after which what was measured counts half. */
-#define PAQM_AUTO_DOUBT_NS 1000000000ULL
 /* The short mean is of use from this much busy time on. */
 #define PAQM_AUTO_LEAST_NS 10000000ULL
+/*
+ * And while more waits than this part of what may: a link that has become slower leaves a queue.
+ * Where none stands the few packets that were measured have met by chance.
+ */
+#define PAQM_AUTO_STANDS_DIV 3
 /* Window for the load and for the part of time in which packets wait. */
 #define PAQM_AUTO_LOAD_NS 160000000ULL
 
-/* Growth per tick while no packet waits: about 80 % a second. */
-#define PAQM_AUTO_GROWTH_Q24 PAQM_Q24(6, 1000)
+/*
+ * Growth per tick while no packet waits: 10 % a second near the rate that was measured last, since
+ * what is beyond the link's has become a queue before senders hear of it; more the further the
+ * estimate has come without one, as the link must have become faster.
+ */
+#define PAQM_AUTO_GROWTH_Q24 PAQM_Q24(1, 1000)
+#define PAQM_AUTO_GROWTH_DIV 40 /* and so much of what it is beyond the measured rate, */
+#define PAQM_AUTO_GROWTH_MAX_Q24 PAQM_Q24(15, 1000) /* up to this */
 /* The same while nothing was measured yet: twice in 100 ms. */
 #define PAQM_AUTO_START_Q24 PAQM_Q24(72, 1000)
 /* It grows if this part of it is in use ... */
@@ -137,6 +151,7 @@ struct paqm_mean {
  * @meter: copy of the meter
  * @now: ns
  * @limit: most that the device can do, bit/s
+ * @queue: all that waits, bytes
  * @backlog: of the flows that are told, bytes
  * @allowed: what of it may stand without being too much, bytes
  */
@@ -144,6 +159,7 @@ struct paqm_auto_in {
 	struct paqm_meter meter;
 	paqm_u64 now;
 	paqm_u64 limit;
+	paqm_u32 queue;
 	paqm_u32 backlog;
 	paqm_u32 allowed;
 };
@@ -181,10 +197,16 @@ static inline void paqm_mean_add(struct paqm_mean *m, paqm_u64 bytes, paqm_u64 n
 {
 	paqm_u64 weight = paqm_min64(ns, memory);
 
+	bytes <<= PAQM_MEAN_SHIFT;
 	if (ns > memory)
 		bytes = paqm_muldiv(bytes, memory, ns);
 	m->bytes = paqm_muldiv(m->bytes, memory, memory + weight) + bytes;
 	m->ns = paqm_muldiv(m->ns, memory, memory + weight) + weight;
+}
+
+static inline paqm_u64 paqm_mean_bps(const struct paqm_mean *m)
+{
+	return paqm_rate_bps(m->bytes, m->ns) >> PAQM_MEAN_SHIFT;
 }
 
 static inline void paqm_mean_forget(struct paqm_mean *m, paqm_u64 elapsed, paqm_u64 half)
@@ -214,8 +236,9 @@ static inline void paqm_auto_wake(struct paqm_auto_vars *v, const struct paqm_au
 /* By how much the estimate grows in this tick, Q24. */
 static inline paqm_u32 paqm_auto_growth(const struct paqm_auto_vars *v)
 {
-	paqm_u64 load = paqm_rate_bps(v->load.bytes, v->load.ns);
+	paqm_u64 load = paqm_mean_bps(&v->load);
 	paqm_u64 offered = paqm_mul_q24(v->capacity, PAQM_Q24_ONE - v->headroom_q24);
+	paqm_u64 beyond, growth;
 
 	if (!v->measured)
 		return load < paqm_mul_q24(offered, PAQM_AUTO_START_USED_Q24) ? 0
@@ -224,7 +247,12 @@ static inline paqm_u32 paqm_auto_growth(const struct paqm_auto_vars *v)
 		return 0;
 	if (v->waiting_q16 >= PAQM_AUTO_WAITING_Q16)
 		return 0;
-	return (paqm_u32)paqm_muldiv(PAQM_AUTO_GROWTH_Q24, PAQM_AUTO_WAITING_Q16 - v->waiting_q16,
+	/* both means are of the same time */
+	beyond = paqm_muldiv(v->slow.bytes - paqm_min64(v->usual.bytes, v->slow.bytes),
+			     PAQM_Q24_ONE, paqm_max64(v->usual.bytes, 1));
+	growth = paqm_min64(PAQM_AUTO_GROWTH_Q24 + paqm_div64(beyond, PAQM_AUTO_GROWTH_DIV),
+			    PAQM_AUTO_GROWTH_MAX_Q24);
+	return (paqm_u32)paqm_muldiv(growth, PAQM_AUTO_WAITING_Q16 - v->waiting_q16,
 				     PAQM_AUTO_WAITING_Q16);
 }
 
@@ -264,7 +292,7 @@ static inline paqm_u64 paqm_auto_usual(const struct paqm_auto_vars *v)
 {
 	if (!v->measured)
 		return v->capacity;
-	return paqm_max64(v->capacity, paqm_rate_bps(v->usual.bytes, v->usual.ns));
+	return paqm_max64(v->capacity, paqm_mean_bps(&v->usual));
 }
 
 /* The short mean; while it falls, where it will be when the senders have heard of it. */
@@ -312,22 +340,23 @@ static inline paqm_u64 paqm_auto_tick(struct paqm_auto_vars *v, const struct paq
 		paqm_mean_add(&v->usual, bytes, ns, PAQM_AUTO_LONG_NS);
 	} else if (!open) {
 		paqm_mean_forget(&v->fast, elapsed, PAQM_AUTO_LOAD_NS);
-		paqm_mean_forget(&v->slow, elapsed, PAQM_AUTO_DOUBT_NS);
-		paqm_mean_forget(&v->usual, elapsed, PAQM_AUTO_DOUBT_NS);
+		paqm_mean_forget(&v->slow, elapsed, PAQM_AUTO_LONG_NS);
+		paqm_mean_forget(&v->usual, elapsed, PAQM_AUTO_LONG_NS);
 	}
 	growth = paqm_auto_growth(v);
 	if (v->measured) {
 		paqm_mean_grow(&v->fast, growth);
 		paqm_mean_grow(&v->slow, growth);
-		rate = paqm_rate_bps(v->slow.bytes, v->slow.ns);
+		rate = paqm_mean_bps(&v->slow);
 		fast = v->fast;
 		if (open) {
-			fast.bytes += in->meter.pending;
+			fast.bytes += in->meter.pending << PAQM_MEAN_SHIFT;
 			fast.ns += open;
 		}
-		if (fast.ns >= PAQM_AUTO_LEAST_NS) {
-			recent = paqm_rate_bps(fast.bytes, fast.ns);
-			usual = paqm_rate_bps(v->usual.bytes, v->usual.ns);
+		if (fast.ns >= PAQM_AUTO_LEAST_NS &&
+		    in->queue > in->allowed / PAQM_AUTO_STANDS_DIV) {
+			recent = paqm_mean_bps(&fast);
+			usual = paqm_mean_bps(&v->usual);
 			rate = paqm_min64(rate, paqm_auto_lead(recent, usual));
 		}
 	} else {

@@ -29,6 +29,7 @@ static void paqm_auto_look(struct paqm_sched_data *q, struct paqm_auto_in *in, u
 		in->meter.busy = 0;
 	in->now = now;
 	in->limit = READ_ONCE(q->auto_limit);
+	in->queue = q->sch->qstats.backlog;
 	in->backlog = q->queue[PAQM_MEDIA].st.backlog;
 	in->allowed = READ_ONCE(q->auto_allowed);
 }

@@ -59,6 +59,12 @@ static paqm_u64 sim_load(const struct sim *s)
 	return paqm_mul_q24(s->news ? s->offered : s->v.capacity, s->load_q24);
 }
 
+/* Where there always are packets waiting they are not counted. */
+static paqm_u32 sim_waiting(const struct sim *s)
+{
+	return s->load_q24 || s->load_bps ? s->queue : ALLOWED;
+}
+
 /* Packets into the device while it takes some. */
 static void sim_fill(struct sim *s)
 {
@@ -94,13 +100,17 @@ static void sim_run(struct sim *s, paqm_u64 until)
 			s->longest = s->queue;
 		sim_fill(s);
 		if (s->tick <= s->now) {
-			struct paqm_auto_in in = {s->meter, s->now, s->limit, s->queue * LEN,
-						  s->margin ? ALLOWED : PAQM_U32_MAX};
+			struct paqm_auto_in in = {.meter = s->meter,
+						  .now = s->now,
+						  .limit = s->limit,
+						  .queue = sim_waiting(s) * LEN,
+						  .backlog = s->margin ? s->queue * LEN : 0,
+						  .allowed = ALLOWED};
 
 			paqm_auto_tick(&s->v, &in);
 			s->tick += PAQM_AUTO_TICK_NS;
 			s->ticks++;
-			s->over += in.backlog > ALLOWED;
+			s->over += in.queue > ALLOWED;
 			if (s->news && s->news <= s->now) {
 				s->offered = paqm_mul_q24(s->v.capacity,
 							  PAQM_Q24_ONE - s->v.headroom_q24);
@@ -196,6 +206,77 @@ TEST(test_growth)
 	s.link = 4 * MBIT;
 	sim_run(&s, 10000 * MS);
 	expect("and a fall", s.v.capacity, 37 * MBIT / 10, 44 * MBIT / 10);
+}
+
+/*
+ * Senders hear every 100 ms. Near the rate that was measured the estimate grows slowly, so a
+ * steady link is soon found again; and after a fall the rate before it does not come back, though
+ * there is little to measure while senders keep below the link.
+ */
+TEST(test_near)
+{
+	struct sim s;
+
+	sim_init(&s, 10 * MBIT);
+	s.load_q24 = PAQM_Q24(96, 100);
+	s.news = NEWS_NS;
+	s.offered = s.v.capacity;
+	s.margin = 1;
+	sim_run(&s, 5000 * MS);
+	s.most = 0;
+	s.longest = 0;
+	sim_run(&s, 25000 * MS);
+	expect("most on a steady link", s.most, 98 * MBIT / 10, 113 * MBIT / 10);
+	expect("its queue, packets", s.longest, 0, 9);
+	expect("its headroom", s.v.headroom_q24, 0, PAQM_Q24(1, 100));
+	s.link = 5 * MBIT;
+	sim_run(&s, 25500 * MS);
+	s.most = 0;
+	sim_run(&s, 30000 * MS);
+	expect("most after a fall to half", s.most, 49 * MBIT / 10, 62 * MBIT / 10);
+	/* and a rise is found, the faster the further it goes */
+	s.link = 20 * MBIT;
+	sim_run(&s, 32500 * MS);
+	expect("2.5 s after a rise to four times", s.v.capacity, 18 * MBIT, 24 * MBIT);
+}
+
+/* @ms of ticks in which all that is allowed is sent and @bytes of it are measured, in @ns each. */
+static void ticks(struct paqm_auto_vars *v, struct paqm_auto_in *in, unsigned int ms,
+		  paqm_u64 bytes, paqm_u64 ns)
+{
+	unsigned int i;
+
+	for (i = 0; i < ms / 10; i++) {
+		in->now += PAQM_AUTO_TICK_NS;
+		in->meter.sent += paqm_bytes_in(v->capacity, PAQM_AUTO_TICK_NS);
+		in->meter.bytes += bytes;
+		in->meter.ns += ns;
+		paqm_auto_tick(v, in);
+	}
+}
+
+/* Packets that meet where no queue stands tell of no fall; and one is enough to grow from. */
+TEST(test_few_packets)
+{
+	struct paqm_auto_in in = {.limit = 200000 * MBIT, .allowed = ALLOWED};
+	struct paqm_auto_vars v;
+	paqm_u64 before;
+
+	paqm_auto_init(&v);
+	ticks(&v, &in, 2000, LEN * 8, 10 * MS); /* 8 Mbit/s */
+	expect("measured", v.capacity, 79 * MBIT / 10, 81 * MBIT / 10);
+	ticks(&v, &in, 30, LEN, 5 * MS); /* 2 Mbit/s */
+	expect("slow packets without a queue", v.capacity, 7 * MBIT, 81 * MBIT / 10);
+	in.queue = ALLOWED;
+	ticks(&v, &in, 30, LEN, 5 * MS);
+	expect("slow packets of a queue", v.capacity, MBIT, 5 * MBIT);
+
+	paqm_auto_init(&v);
+	in.queue = 0;
+	ticks(&v, &in, 10, LEN / 2, 2 * MS);
+	before = v.capacity;
+	ticks(&v, &in, 1000, 0, 0);
+	expect("a second after a single packet", v.capacity, before * 108 / 100, before * 3 / 2);
 }
 
 TEST(test_unused)
@@ -309,7 +390,7 @@ TEST(test_headroom)
 
 	run_stumbling(&s, 0);
 	without = s.over * 1000 / s.ticks;
-	expect("too long without headroom, per mille of the time", without, 100, 1000);
+	expect("too long without headroom, per mille of the time", without, 80, 1000);
 	run_stumbling(&s, 1);
 	expect("too long with headroom", s.over * 1000 / s.ticks, 20, 80);
 	expect("headroom", s.v.headroom_q24, PAQM_Q24(2, 100), PAQM_Q24(49, 100));
