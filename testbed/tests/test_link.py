@@ -5,13 +5,24 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from synthetic import Faults, write_run
 
-from paqm_lab import analysis, checks, linkbound, linkfigures, linktrace, scenario, topology
+from paqm_lab import (
+    analysis,
+    checks,
+    follow,
+    linkbound,
+    linkfigures,
+    linktrace,
+    scenario,
+    topology,
+)
 from paqm_lab.errors import LabError
 from paqm_lab.topology import Network
 
@@ -32,6 +43,20 @@ def test_trace_is_seeded_and_survives_its_file(kind: str, tmp_path: Path) -> Non
     # mahimahi's format has no time 0: what lies there is the opportunity that ends the trace
     assert np.array_equal(again[1:], trace[1:])
     assert again[0] == 1
+
+
+def test_the_perfect_rate_is_that_of_the_trace(tmp_path: Path) -> None:
+    """The process that tells it runs in a guest, which has no numpy."""
+    without = "import sys; sys.modules['numpy'] = None; import paqm_lab.follow"
+    subprocess.run([sys.executable, "-c", without], check=True)
+    trace = linktrace.make("lte", 20, 2)
+    linktrace.write(trace, tmp_path / "trace.txt")
+    trace = linktrace.read(tmp_path / "trace.txt")
+    least = linktrace.FLOOR * linktrace.mean(trace)
+    told = follow.rates((tmp_path / "trace.txt").read_text(), 0.05)
+    assert told == pytest.approx(np.maximum(least, linktrace.rates(trace, 0.05)))
+    nothing = follow.rates("1\n1000\n", 0.1)[5]  # two opportunities in a second
+    assert nothing == pytest.approx(linktrace.FLOOR * 2 * linktrace.OPPORTUNITY * 8)
 
 
 def test_steady_link_has_the_same_mean_and_no_gaps() -> None:
