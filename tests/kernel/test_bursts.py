@@ -88,10 +88,13 @@ def test_elastic_traffic_that_comes_again_and_again(wire: Wire) -> None:
            percent(min(got[2:]), 8 / 3), 60, 105)
 
 
-def test_a_picture_for_fifty_viewers(wire: Wire) -> None:
-    """Three packets to each in one moment: 60 ms of the link, and no overload."""
-    wire.queue("paqm bandwidth 20mbit feedback icmp")
-    with (wire.send("rtp", flows=50, rate=6e6, burst=150, seconds=16),
+@pytest.mark.parametrize(("gop", "flows", "packets"), [("", 50, 150), ("gop 500ms", 5, 200)])
+def test_a_picture_for_all_viewers(wire: Wire, gop: str, flows: int, packets: int) -> None:
+    """In one moment, though each flow keeps to its rate: three packets to each of fifty, 60 ms of
+    the link; or, where buckets hold a group of pictures, a key picture to each of five, 80 ms.
+    """
+    wire.queue(f"paqm bandwidth 20mbit feedback icmp {gop}")
+    with (wire.send("rtp", flows=flows, rate=6e6, burst=packets, seconds=16),
           wire.send("quic", port=9000, rate=16e6, size=1200, seconds=16)):
         sleep(6)
         before = wire.stats
@@ -118,18 +121,3 @@ def test_a_picture_at_a_low_rate(wire: Wire, packets: int) -> None:
     waited = now.over_packets - before.over_packets
     within("packets that waited", waited, 14, 1e6)
     within("of these lost", now.over_drop_packets - before.over_drop_packets, 0, 0)
-
-
-def test_key_pictures_at_once(wire: Wire) -> None:
-    """Of five flows that keep to their rate over a group of pictures: 80 ms of the link in all."""
-    wire.queue("paqm bandwidth 20mbit feedback icmp gop 500ms")
-    with (wire.send("rtp", flows=5, rate=6e6, burst=200, seconds=16),
-          wire.send("quic", port=9000, rate=16e6, size=1200, seconds=16)):
-        sleep(6)
-        before = wire.stats
-        sleep(8)
-        now = wire.stats
-    within("media packets that are lost", sum(
-        getattr(now.media, name) - getattr(before.media, name)
-        for name in ("drop_inner_packets", "drop_tail_packets")), 0, 0)
-    within("of overflow queues", now.over_drop_packets - before.over_drop_packets, 0, 0)
