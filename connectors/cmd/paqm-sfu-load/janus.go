@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -147,9 +148,10 @@ func publishJanus(o *options, pc *webrtc.PeerConnection, movies []*movie) error 
 		return err
 	}
 	connected := make(chan struct{})
+	once := sync.OnceFunc(func() { close(connected) }) // a connection may break, and come back
 	pc.OnConnectionStateChange(func(state webrtc.PeerConnectionState) {
 		if state == webrtc.PeerConnectionStateConnected {
-			close(connected)
+			once()
 		}
 	})
 	offer, err := pc.CreateOffer(nil)
