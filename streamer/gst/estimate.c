@@ -371,7 +371,7 @@ void estimate_stop(GstPaqmEstimator *self)
 	g_clear_pointer(&self->name, route_name_drop);
 	route_clear(&self->route);
 	g_mutex_lock(&self->lock);
-	self->advised = 0;
+	self->advised = self->lifted = 0;
 	self->balance = balance_new();
 	g_mutex_unlock(&self->lock);
 }

@@ -157,6 +157,9 @@ static void set_net(GstPaqmEstimator *self, const char *name)
 	}
 	g_free(self->net_name);
 	self->net_name = self->net ? g_strdup(name) : NULL;
+	g_mutex_lock(&self->lock);
+	self->lifted = 0; /* the new one has found nothing yet */
+	g_mutex_unlock(&self->lock);
 	if (self->net) {
 		g_object_set(self->net, "min-bitrate", self->least, "max-bitrate", self->most,
 			     "estimated-bitrate", self->start, NULL);
