@@ -13,7 +13,8 @@ import sys
 import time
 from pathlib import Path
 
-OPPORTUNITY, FLOOR = 1514, 0.05  # as linktrace has them
+OPPORTUNITY = 1514  # bytes, Ethernet header included
+FLOOR = 0.05  # of the mean: no shaper is ever told less
 
 RTM_NEWQDISC = 36
 NLM_REQUEST_ACK = 1 | 4

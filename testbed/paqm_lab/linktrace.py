@@ -30,17 +30,19 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from paqm_lab import follow
+
 I64 = npt.NDArray[np.int64]
 F64 = npt.NDArray[np.float64]
 
-OPPORTUNITY = 1514  # bytes, Ethernet header included
 KINDS = ("lte", "wifi", "leo")
+# Of the process in a guest, which has no numpy and so cannot take them from here.
+OPPORTUNITY, FLOOR = follow.OPPORTUNITY, follow.FLOOR
 SATELLITE_MEAN = 8e6  # bit/s
 STEPS = (4e6, 2e6, 4e6)  # bit/s, for equal times
 AIR_MS = 4.0  # of an aggregate
 LOW_PERCENTILE = 10
 LOW_WINDOW = 1.0  # s
-FLOOR = 0.05  # of the mean: no shaper is ever told less
 
 
 def _poisson(dice: random.Random, mean: float) -> int:
