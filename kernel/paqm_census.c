@@ -375,10 +375,12 @@ static void paqm_flow_visit_media(struct paqm_flows *t, struct paqm_flow *f,
 		.part_q16 = PAQM_Q16_ONE,
 		.refused = READ_ONCE(m->told.refused),
 	};
+	bool sending = paqm_flow_silent(f, w->now_tick) <= PAQM_FLOW_SENDING_TICKS;
 	bool proven = false;
 	u32 flows = 1;
 
 	c->media++;
+	c->sending += sending;
 	if (!(seen & PAQM_KNOWN)) {
 		if (!measured || !g->rate || g->marked == PAQM_MARKED_ROUND) {
 			bool again = paqm_gauge_again(g);
@@ -405,9 +407,12 @@ static void paqm_flow_visit_media(struct paqm_flows *t, struct paqm_flow *f,
 		r.told = w->fair_new;
 		r.most = w->fair_most;
 	}
-	/* a flow may have been elastic when it was measured last */
-	g->held = measured ? paqm_mm_hold(g->held, before, g->rate, r.told, w->queued) :
-			     max(g->held, g->rate);
+	if (!sending) /* nothing is held for who may have left */
+		g->held = g->rate;
+	else if (measured)
+		g->held = paqm_mm_hold(g->held, before, g->rate, r.told, w->queued);
+	else /* it may have been elastic when it was measured last */
+		g->held = max(g->held, g->rate);
 	paqm_flow_judge(f, g, w, c, &r, flows, seen, measured);
 	paqm_top_add(&c->top, f, m, g);
 }
@@ -552,6 +557,7 @@ void paqm_flows_walk(struct paqm_flows *t, const struct paqm_walk *w, struct paq
 
 	paqm_mm_reset(&c->mm);
 	c->media = 0;
+	c->sending = 0;
 	c->takers = 0;
 	c->newcomers = 0;
 	c->joining = 0;

@@ -104,6 +104,7 @@ struct paqm_hosts {
  * struct paqm_census - what one walk over the table found
  * @mm: media flows that are known, for the water-filling
  * @media: active media flows
+ * @sending: those that send right now: who has left still counts in @media for half a second
  * @takers: those among whom capacity is divided: flows that are known, or their hosts
  * @newcomers: those that are not known yet
  * @joining: takers that these will be: where hosts are equal, those that are not known
@@ -126,6 +127,7 @@ struct paqm_census {
 	struct paqm_mm mm;
 	struct paqm_top top;
 	u32 media;
+	u32 sending;
 	u32 takers;
 	u32 newcomers;
 	u32 joining;

@@ -27,6 +27,7 @@
 #define PAQM_SPREAD 0x9E3779B1U /* odd, the golden part of 2^32 */
 #define PAQM_FLOW_ACTIVE_TICKS 500 /* a flow that was silent for longer is not counted; elastic */
 #define PAQM_ELASTIC_ACTIVE_MS 400 /* ones less: they are not made of packets 400 ms apart (DTX) */
+#define PAQM_FLOW_SENDING_TICKS 150 /* six pictures a second: who is slower may have left */
 #define PAQM_SILENT_LONG (1U << 30) /* ticks, half of what can be told from the future */
 #define PAQM_MOUSE_BYTES 16384	/* an elastic flow that sent less is a mouse for now */
 #define PAQM_FLOW_UNSURE PAQM_CLASSES /* class of a flow not recognised yet: not counted */

@@ -114,7 +114,7 @@ u32 paqm_find_split(struct paqm_sched_data *q)
 {
 	u32 n_elastic = q->n_elastic, others;
 	const struct paqm_hosts *h = paqm_hosts(q);
-	u64 one;
+	u64 one, sending = q->census.sending;
 
 	/* as many elastic flows as give each host of either class the same */
 	if (h && q->n_media && n_elastic) {
@@ -131,7 +131,9 @@ u32 paqm_find_split(struct paqm_sched_data *q)
 	if (!q->n_media || !q->n_elastic || !paqm_by_demands(q))
 		return paqm_share_q16(q->n_media * q->cfg.media_weight,
 				      q->n_elastic * q->cfg.elastic_weight);
-	q->even = div64_u64((u64)q->n_media << 32, ((u64)q->n_media << 16) + others);
+	/* what waits of flows that have left is no reason to serve media more than its part */
+	if (sending)
+		q->even = div64_u64(sending << 32, (sending << 16) + others);
 	one = paqm_mm_solve_beside(&q->census.mm, others, q->capacity, 0, q->capacity);
 	/* what one elastic flow gets, times all of them; or what they use, if that is less */
 	one = paqm_muldiv(one, others, PAQM_Q16_ONE);

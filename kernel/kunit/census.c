@@ -233,6 +233,10 @@ static void paqm_kunit_held(struct kunit *test)
 	for (n = 0; n < 2; n++)
 		paqm_window(f, 6250);
 	KUNIT_EXPECT_LE(test, g->held, 1000000);
+	KUNIT_EXPECT_GT(test, g->held, 850000);
+	/* and nothing for who may have left */
+	paqm_count(1 + PAQM_FLOW_SENDING_TICKS + 1, 0, 1000000);
+	KUNIT_EXPECT_EQ(test, g->held, g->rate);
 	paqm_queued = false;
 	/* measured as an elastic flow, it begins with what it uses */
 	g->held = 0;

@@ -58,6 +58,10 @@ static void paqm_kunit_ageing(struct kunit *test)
 		t = begin[i];
 		paqm_make(test, 64);
 		a = paqm_touch(paqm_nth(5), PAQM_MEDIA, t, NULL);
+		paqm_count(t + PAQM_FLOW_SENDING_TICKS, 0, 0);
+		KUNIT_EXPECT_EQ(test, paqm_seen.sending, 1);
+		paqm_count(t + PAQM_FLOW_SENDING_TICKS + 1, 0, 0);
+		KUNIT_EXPECT_EQ(test, paqm_seen.sending, 0);
 		paqm_count(t + PAQM_FLOW_ACTIVE_TICKS, 0, 0);
 		KUNIT_EXPECT_EQ(test, paqm_seen.media, 1);
 		paqm_count(t + PAQM_FLOW_ACTIVE_TICKS + 1, 0, 0);

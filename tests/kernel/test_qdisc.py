@@ -54,20 +54,35 @@ def test_utilisation_knows_of_a_change(wire: Wire) -> None:
     within("utilisation, per cent", 100 * now.utilisation, 94, 100.5)
 
 
+def media_part(wire: Wire, seconds: float) -> float:
+    """Media's share of what is sent in so many seconds, per cent of the bytes."""
+    before = wire.stats
+    sleep(seconds)
+    after = wire.stats
+    media: int = after.media.sent_bytes - before.media.sent_bytes
+    elastic: int = after.elastic.sent_bytes - before.elastic.sent_bytes
+    return 100 * media / (media + elastic)
+
+
 def test_byte_split(wire: Wire) -> None:
     """10 media flows of 300 B against 10 elastic ones of 1400 B, both backlogged."""
     wire.queue("paqm bandwidth 20mbit nopolice")
     with (wire.send("rtp", flows=10, rate=30e6, size=300, seconds=8),
           wire.send("quic", flows=10, port=8000, rate=30e6, size=1400, seconds=8)):
         sleep(3)
-        before = wire.stats
-        sleep(4)
-        after = wire.stats
-        media = after.media.sent_bytes - before.media.sent_bytes
-        elastic = after.elastic.sent_bytes - before.elastic.sent_bytes
-        within("media share of the bytes, per cent", 100 * media / (media + elastic), 48, 52)
+        within("media share of the bytes, per cent", media_part(wire, 4), 48, 52)
         within("elastic flows counted", wire.stats.elastic.flows, 10, 10)
     check("conservation after overload", wire.conserved())
+
+
+def test_half_of_media_leaves(wire: Wire) -> None:
+    """The split follows within two periods, though packets of those who left still wait."""
+    wire.queue("paqm bandwidth 10mbit nopolice period 250ms rtt 100ms media-target 10ms")
+    with (wire.send("rtp", flows=10, rate=10e6, seconds=5),
+          wire.send("quic", flows=10, port=8000, rate=10e6, seconds=5)):
+        wire.send("rtp", flows=10, port=7000, rate=10e6, seconds=3).wait()
+        sleep(.5)
+        within("media share of the bytes, per cent", media_part(wire, .4), 48, 52)
 
 
 def test_unresponsive_flow_is_policed(wire: Wire) -> None:
