@@ -73,8 +73,10 @@ static const char *set_interface(struct conf *c, const char *v, bool first)
 
 static const char *set_path(char to[CONF_PATH_LEN], const char *v)
 {
-	if (v[0] != '/' || strlen(v) >= CONF_PATH_LEN)
-		return "an absolute path of at most 107 bytes";
+	size_t n = strlen(v);
+
+	if (v[0] != '/' || v[n - 1] == '/' || n >= CONF_PATH_LEN)
+		return "the absolute path of a file, of at most 107 bytes";
 	strcpy(to, v);
 	return NULL;
 }
@@ -208,6 +210,8 @@ unsigned int conf_parse(struct conf *c, const char *text, size_t len, conf_repor
 					 "byte %zu is a control character: remove it", i + 1);
 		}
 		line[i] = 0;
+		if (number == 1 && n >= 3 && !memcmp(text, "\xef\xbb\xbf", 3))
+			strcpy(why, "begins with a byte order mark: save it as UTF-8 without one");
 		if (n > LINE_MAX_LEN)
 			snprintf(why, CONF_WHY, "longer than %d bytes", LINE_MAX_LEN);
 		if (*why || !take_line(c, line, &seen, why)) {

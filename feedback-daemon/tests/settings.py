@@ -30,7 +30,7 @@ def check_config(t: Trial) -> None:
         "2: unknown setting 'foo'; see paqmd.conf(5)",
         "3: group: has no value; see paqmd.conf(5)",
         "5: use ecf: must be given only once",
-        "6: socket here: must be an absolute path of at most 107 bytes",
+        "6: socket here: must be the absolute path of a file, of at most 107 bytes",
         "7: sandbox: has more than one value; give one line to each",
         "8: byte 1 is a control character: remove it",
         "9: interface xxxxxxxxxxxxxxxx: must be a name of 1 to 15 bytes; see 'ip link', or any",

@@ -262,6 +262,7 @@ TEST(test_conf_file)
 		{"user 0123456789012345678901234567890123", "1 to 32"},
 		{"group 0123456789012345678901234567890123", "1 to 32"},
 		{"socket relative", "absolute path"},
+		{"socket /run/paqm/", "path of a file"},
 		{"control x", "absolute path"},
 		{"keys x", "absolute path"},
 		{"require-auth maybe", "yes or no"},
@@ -274,6 +275,7 @@ TEST(test_conf_file)
 		{"use", "no value"},
 		{"use erf\x01", "control character"},
 		{"use erf\r", "carriage return"},
+		{"\xef\xbb\xbfuse erf", "byte order mark"},
 		{"use\rerf", "control character"},
 	};
 	char dir[] = "/tmp/paqmd-unit-XXXXXX", path[64], why[CONF_WHY];

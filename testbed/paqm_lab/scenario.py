@@ -356,7 +356,7 @@ def read(name: str) -> tuple[Path, dict[str, Any]]:
             f"{name}: cannot read the scenario: {err.strerror}; there are {have}"
         ) from err
     try:
-        return path, tomllib.loads(data.decode())
+        return path, tomllib.loads(data.decode("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as err:
         raise LabError(f"{path}: not valid TOML: {err}") from err
 

@@ -76,7 +76,7 @@ def read(name: str) -> Sweep:
     """The sweep of a file; its base is found beside it, or among the lab's scenarios."""
     path = Path(name)
     try:
-        data = tomllib.loads(path.read_text())
+        data = tomllib.loads(path.read_text("utf-8-sig"))
     except OSError as err:
         raise LabError(f"{name}: cannot read the sweep: {err.strerror}") from err
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as err:

@@ -74,6 +74,12 @@ def test_a_text_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
         scenario.load(str(path))
 
 
+def test_what_an_editor_puts_before_a_text_is_no_part_of_it(tmp_path: Path) -> None:
+    path = tmp_path / "case.toml"
+    path.write_text(GOOD, "utf-8-sig")
+    assert scenario.load(str(path)).data == scenario.load(write(tmp_path, GOOD)).data
+
+
 def test_flows_of_loads_have_names_of_their_own(tmp_path: Path) -> None:
     """A flood of one claim is named as its entry, others are numbered; silence is a rate of 0."""
     flood = '[[flood]]\nname = "x"\nstart = 1\nstop = 9\nrate = "1mbit"\ncount = 2\n'
