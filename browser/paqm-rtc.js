@@ -43,6 +43,8 @@ const OWES = 500; // and worth so long of the rate at most: never more than a th
 // the encoder is allowed as much more, and that is set anew before those pictures are over.
 const SHY = 0.97; // times what is allowed: given less than that
 const MORE = 1.3; // times as much is allowed for that, at most
+const KEPT = 1.2; // times as much where it is not told what is given (Firefox), but only as long
+const BINDS = 0.75; // as so much of the rate is sent: else the rate is not what limits
 const AFRESH = 500; // between two settings meanwhile
 const STEADY = 2000; // after a change of the advice what is sent says nothing of the encoder
 const ROOM = 5000; // until a flow is asked for again that others left no room for
@@ -165,6 +167,9 @@ class Flow {
       this.changed = now;
     }
     this.rate = rate;
+    if (!this.estimate) {
+      this.judge(now);
+    }
   }
 
   /** What has been sent since the last look, and what that says of the cap. Return: bit/s. */
@@ -200,13 +205,15 @@ class Flow {
     this.seen = { all, now };
   }
 
-  /** What the encoder is given of what it is allowed (not in Firefox). */
+  /** How much more the encoder must be allowed, by what it is given of that. */
   judge(now) {
     const video = this.rtp.filter((s) => s.kind === 'video');
-    if (video.length !== 1 || !video[0].targetBitrate) {
-      this.more = 1;
+    const given = video.length === 1 ? video[0].targetBitrate : 0;
+    if (!given) { // Firefox tells neither that nor its estimate
+      const blind = video.length === 1 && !this.estimate;
+      this.more = blind && this.bps > BINDS * this.rate ? KEPT : 1;
     } else if (this.cap && now >= this.set + 0.9 * SOON) {
-      const part = video[0].targetBitrate / this.cap; // still less is because of something else
+      const part = given / this.cap; // still less is because of something else
       this.more = part < SHY && part > 1 / MORE ? 1 / part : 1;
     }
   }
@@ -216,10 +223,10 @@ class Flow {
     if (this.lifting) {
       return OFTEN;
     }
-    if (!this.cap || !this.estimate) {
+    if (!this.cap) {
       return EVERY;
     }
-    return this.more > 1 ? AFRESH : now < this.set + SOON ? SOON : EVERY;
+    return this.more > 1 ? AFRESH : this.estimate && now < this.set + SOON ? SOON : EVERY;
   }
 
   /** Would libwebrtc look for more now, if it were allowed more? */
@@ -253,7 +260,8 @@ class Flow {
       const error = this.sum / (now - this.since) / this.rate - 1;
       this.trim *= 1 - Math.max(-0.05, Math.min(0.05, error / 2));
       // Firefox does not tell its estimate: less may be sent because of that, too.
-      this.trim = Math.max(0.85, Math.min(this.estimate ? 1.1 : TAKES, this.trim));
+      this.trim = Math.max(this.estimate ? 0.85 : 0.85 / this.more,
+        Math.min(this.estimate ? 1.1 : TAKES, this.trim));
       this.since = 0;
     }
   }
@@ -265,7 +273,7 @@ class Flow {
 
   /** What it is allowed for that: as much as libwebrtc believes starts no probe. */
   get target() {
-    return Math.max(this.own, Math.min(this.more * this.own, this.estimate));
+    return Math.max(this.own, Math.min(this.more * this.own, this.estimate || Infinity));
   }
 }
 
@@ -421,7 +429,8 @@ export class Follower {
     } else if (jump || target < (1 - NEAR) * cap) {
       flow.raised = now;
       this.cap(flow, target);
-    } else if (flow.more > 1 && now >= flow.set + 0.9 * AFRESH && target <= flow.estimate) {
+    } else if (flow.more > 1 && now >= flow.set + 0.9 * AFRESH
+      && (!flow.estimate || target <= flow.estimate)) {
       this.cap(flow, cap === target ? target - 1 : target);
     } else if (target > (1 + NEAR) * cap) {
       const believed = Math.min(target, flow.estimate); // as much as that starts no probe

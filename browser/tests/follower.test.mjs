@@ -475,7 +475,7 @@ test('what was sent beyond the rate is made up for, and then no more', async () 
 
 test('an encoder that takes less is given more, unless an estimate that is not told may hold it', async () => {
   const given = async (change) => {
-    const { clock, advise, cap } = await call([{ active: true }], { ...change, bps: 0.8e6 });
+    const { clock, advise, cap } = await call([{ active: true }], { ...change, bps: 0.7e6 });
     advise(1e6);
     await clock.pass(15000);
     return cap();
@@ -509,6 +509,26 @@ test('an encoder that is given less than it is allowed is allowed more, again an
   pc.sets.length = 0;
   await clock.pass(2000);
   assert.equal(pc.sets.length, 0);
+});
+
+test('so it is where neither is told, as long as the rate is what limits', async () => {
+  const { clock, pc, advise, cap } = await call([{ active: true }], { estimate: undefined, bps: 0.97e6 });
+  advise(1e6);
+  await clock.pass(5000);
+  assert.ok(Math.abs(cap() / 0.95e6 - 1.2) < 0.03, `${cap()}`);
+  pc.sets.length = 0;
+  await clock.pass(5000);
+  assert.ok(pc.sets.length >= 8 && pc.sets.length <= 12, `${pc.sets.length}`);
+  advise(4e6);
+  await clock.pass(1500);
+  assert.ok(cap() < 3.9e6, `its own limit is less: ${cap()}`);
+  pc.sets.length = 0;
+  await clock.pass(5000);
+  assert.equal(pc.sets.length, 0, 'and it is given all of that');
+  advise(1e6);
+  pc.bps = 1.2e6; // this one keeps nothing from its encoder
+  await clock.pass(15000);
+  assert.ok(cap() < 0.95e6, `${cap()}`);
 });
 
 test('it is not allowed more than libwebrtc believes, nor where something else is the cause', async () => {
