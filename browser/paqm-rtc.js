@@ -208,8 +208,10 @@ class Flow {
   /** How much more the encoder must be allowed, by what it is given of that. */
   judge(now) {
     const video = this.rtp.filter((s) => s.kind === 'video');
-    const given = video.length === 1 ? video[0].targetBitrate : 0;
-    if (!given) { // Firefox tells neither that nor its estimate
+    const given = video.reduce((sum, { targetBitrate = 0 }) => sum + targetBitrate, 0);
+    if (video.length > new Set(video.map(({ mid }) => mid)).size) {
+      this.more = 1; // layers: 30 pictures of all of them are soon over
+    } else if (!given) { // Firefox tells neither that nor its estimate
       const blind = video.length === 1 && !this.estimate;
       this.more = blind && this.bps > BINDS * this.rate ? KEPT : 1;
     } else if (this.cap && now >= this.set + 0.9 * SOON) {

@@ -511,6 +511,28 @@ test('an encoder that is given less than it is allowed is allowed more, again an
   assert.equal(pc.sets.length, 0);
 });
 
+test('several videos are allowed more together, layers are not', async () => {
+  const { clock, pc, advise, cap } = await call([{ active: true }], { bps: 1e6, given: 1 / 1.2 });
+  const other = Object.assign(new Peer(clock), { bps: 0, given: 1 / 1.2 });
+  const [first] = pc.getTransceivers();
+  pc.getTransceivers = () => [first, { ...first, mid: '1', sender: other.sender }];
+  const [one, two] = [pc, other].map((peer) => peer.getStats.bind(peer));
+  pc.getStats = async () => {
+    const more = (await two()).get('V');
+    return (await one()).set('W', { ...more, id: 'W', mid: '1', ssrc: 17 });
+  };
+  advise(1e6);
+  await clock.pass(5000);
+  const both = () => cap() + other.encodings[0].maxBitrate;
+  assert.ok(Math.abs(both() / 0.95e6 - 1.2) < 0.05, `${both()}`);
+  pc.getStats = async () => {
+    const report = await one();
+    return report.set('W', { ...report.get('V'), id: 'W', ssrc: 17 });
+  };
+  await clock.pass(3000);
+  assert.ok(both() < 1.1e6, `${both()}`);
+});
+
 test('so it is where neither is told, as long as the rate is what limits', async () => {
   const { clock, pc, advise, cap } = await call([{ active: true }], { estimate: undefined, bps: 0.97e6 });
   advise(1e6);
