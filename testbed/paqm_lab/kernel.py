@@ -33,7 +33,9 @@ FRAGMENTS = {
 # quicker, and what lets an older one run on today's processors.
 PATCHES = {"lab": [], "debug": ["uml-debug.patch"], "live": []}
 REPEAT_PATCHES = {"lab": ["uml-repeat.patch"], "debug": ["uml-repeat.patch"], "live": []}
-REPEAT_VERSION = (7, 0)  # older ones repeat on one machine only
+# Lets programs read virtual time without a system call: nothing else differs.
+CLOCK_PATCHES = {"lab": ["uml-clock.patch"], "debug": [], "live": []}
+REPEAT_VERSION = (7, 0)  # older ones repeat on one machine only, and are slower
 OLD_PATCHES = ["uml-xstate.patch"]
 # A kernel mixes its own banner into its random pool: two builds must not differ in it.
 BANNER = ["KBUILD_BUILD_TIMESTAMP=2026-01-01T00:00:00Z", "KBUILD_BUILD_VERSION=1"]
@@ -275,8 +277,8 @@ def fragment(variant: str) -> str:
 def patches(variant: str, version: str | None) -> list[str]:
     """Patches of a variant for that version; the newest without it."""
     number = REPEAT_VERSION if version is None else parse_version(version)
-    repeat = REPEAT_PATCHES[variant] if number >= REPEAT_VERSION else []
-    return PATCHES[variant] + repeat + (OLD_PATCHES if number < XSTATE_VERSION else [])
+    new = REPEAT_PATCHES[variant] + CLOCK_PATCHES[variant] if number >= REPEAT_VERSION else []
+    return PATCHES[variant] + new + (OLD_PATCHES if number < XSTATE_VERSION else [])
 
 
 def _config_key(variant: str, release: str | None) -> str:
@@ -371,11 +373,10 @@ def _patched(source: Path, home: Path, kernel: Kernel, progress: Progress) -> Pa
     for name in patches(kernel.variant, kernel.version):
         patch = ["patch", "--batch", "-p1", "-i", str(CONFIG_DIR / name)]
         # A kernel newer than the patch is better than none.
-        if name in REPEAT_PATCHES[kernel.variant] and not _applies(patch, part):
-            progress(
-                f"kernel {kernel.variant}: {name} does not fit {kernel.version}: runs repeat on "
-                "this machine only"
-            )
+        repeat, clock = REPEAT_PATCHES[kernel.variant], CLOCK_PATCHES[kernel.variant]
+        if name in repeat + clock and not _applies(patch, part):
+            loss = "runs repeat on this machine only" if name in repeat else "runs are slower"
+            progress(f"kernel {kernel.variant}: {name} does not fit {kernel.version}: {loss}")
             continue
         apt.run(patch, f"applying {name} to {kernel.version}", cwd=part)
         (part / name).touch()

@@ -5,6 +5,7 @@ That runs repeat bit by bit is for test_verify.py and test_anywhere.py.
 """
 
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,30 @@ from paqm_lab import cache, kernel, lab, run, scenario, uml
 
 pytestmark = pytest.mark.lab
 TCP = Path(__file__).parent / "tcp.toml"
+
+# Reads the clock by the C library and by system call in turn, then until a timer rings, then where
+# the only system calls are read, write and exit (seccomp's strict mode).
+CLOCK = """
+import ctypes, os, signal, time
+libc, spec, rung = ctypes.CDLL(None), (ctypes.c_long * 2)(), []
+def by_call():
+    libc.syscall(228, time.CLOCK_MONOTONIC, spec)
+    return spec[0] * 10**9 + spec[1]
+turns = [read() for _ in range(500) for read in (time.monotonic_ns, by_call)]
+print(sorted({b - a for a, b in zip(turns, turns[1:])}))
+signal.signal(signal.SIGALRM, lambda *_: rung.append(now))
+for number in range(2): # the first timer of a boot waits for the kernel's tick
+    begin = time.monotonic_ns()
+    signal.setitimer(signal.ITIMER_REAL, 0.005)
+    while len(rung) == number:
+        now = time.monotonic_ns()
+print(rung[1] - begin, flush=True)
+begin = time.time_ns()
+libc.prctl(22, 1)
+later = time.time_ns()
+os.write(1, b"%d" % (later - begin))
+libc.syscall(60, 0)
+"""
 
 
 def ignore(text: str) -> None:
@@ -37,6 +62,16 @@ def test_status_output_and_environment(built: kernel.Kernel, tmp_path: Path) -> 
     result = boot(built, tmp_path, 'echo "<$GREETING>"; exit 7', environment={"GREETING": "it's"})
     assert result.status == 7 and not result.reports and not result.good
     assert result.output.read_text() == "<it's>\n"
+
+
+def test_programs_read_virtual_time_themselves(built: kernel.Kernel, tmp_path: Path) -> None:
+    """And it goes on as if the kernel had been asked; what falls due meanwhile is not late."""
+    result = boot(built, tmp_path, shlex.join(["python3", "-c", CLOCK]))
+    assert result.good, result.explain()
+    steps, until_alarm, step = (json.loads(line) for line in result.output.read_text().splitlines())
+    assert {round(one / 256) for one in steps} <= {1, 2}
+    assert 4_999_000 < until_alarm < 5_001_000
+    assert 0 < step <= 512
 
 
 def test_virtual_time_is_exact_and_free(built: kernel.Kernel, tmp_path: Path) -> None:

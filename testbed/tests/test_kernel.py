@@ -62,7 +62,8 @@ def test_named_source_must_be_a_kernel_tree(
 def test_each_kernel_has_the_patches_that_it_needs() -> None:
     assert kernel.patches("lab", "6.12.117") == kernel.patches("lab", "6.1") == kernel.OLD_PATCHES
     repeat = kernel.REPEAT_PATCHES["lab"]
-    assert kernel.patches("lab", None) == kernel.patches("lab", "7.3.4") == repeat
+    newest = repeat + kernel.CLOCK_PATCHES["lab"]
+    assert kernel.patches("lab", None) == kernel.patches("lab", "7.3.4") == newest
     assert kernel.patches("lab", "6.18") == kernel.patches("live", None) == []
     assert kernel.patches("debug", "6.1") == ["uml-debug.patch", *kernel.OLD_PATCHES]
     assert kernel.patches("debug", None) == ["uml-debug.patch", *repeat]
@@ -74,7 +75,8 @@ def test_a_kernel_that_is_newer_than_the_patch_is_built_without_it(tmp_path: Pat
     newer = kernel.Kernel(tmp_path / "tree", "9.9.1", "lab", "key")
     copy = kernel._patched(source, tmp_path, newer, told.append)
     assert (copy / "arch").is_dir() and not list(copy.glob("*.patch"))
-    assert any("uml-repeat.patch does not fit 9.9.1" in text for text in told)
+    assert any("uml-repeat.patch does not fit 9.9.1: runs repeat on this" in text for text in told)
+    assert any("uml-clock.patch does not fit 9.9.1: runs are slower" in text for text in told)
 
 
 def test_a_kernel_of_another_place_is_not_taken(
