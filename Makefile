@@ -56,6 +56,7 @@
 #	make soak HOURS=1	so many virtual hours of traffic, every packet accounted for (slow)
 #	make acceptance		what the specification demands of the qdisc (slow)
 #	make multirouter	several routers, GFC-2, lost feedback (slow: out/multirouter)
+#	make bench-lab		processor time of a run, beside its codecs alone (out/bench-lab)
 #	make bench-qdisc	what a packet costs, beside other qdiscs (slow)
 #	make tdc		cases of the qdisc in the kernel's tdc format
 #	make lint		formatters and static checks
@@ -228,6 +229,10 @@ gcc-element:
 
 multirouter: setup
 	@$(LAB) multirouter --out out/multirouter
+
+.PHONY: bench-lab
+bench-lab: setup
+	@$(LAB) bench-lab --out out/bench-lab
 
 bench-qdisc: build
 	@$(LAB) bench-qdisc --out out/bench-qdisc
