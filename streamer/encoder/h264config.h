@@ -38,9 +38,10 @@ struct h264_config {
 	double delay;	 /* delay budget of a picture, s */
 	double rate;	 /* first allowance, bit/s, IP level */
 	double rate_max; /* highest allowance there will be */
-	unsigned int packet;  /* longest IP packet, bytes */
-	unsigned int headers; /* bytes around the payload of each packet */
-	bool psnr;	      /* measure PSNR of each picture */
+	unsigned int packet;	    /* longest IP packet, bytes, */
+	unsigned int packet_coarse; /* and of coarse pictures, if that is longer */
+	unsigned int headers;	    /* bytes around the payload of each packet */
+	bool psnr;		    /* measure PSNR of each picture */
 };
 
 #endif /* PAQM_H264CONFIG_H */

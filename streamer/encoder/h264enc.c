@@ -85,7 +85,8 @@ struct h264_enc {
 	int groups; /* this many of them in a row */
 	int shrink; /* in force; that of the step begins with the next picture */
 	int width, height;
-	bool fresh; /* this instance of x264 has coded nothing yet */
+	unsigned int packet; /* longest of this picture */
+	bool fresh;	     /* this instance of x264 has coded nothing yet */
 	double last_qp;
 	double finer; /* how far below the group's quantizer pictures may go */
 	double fill;  /* what row control makes of a planned size */
@@ -221,9 +222,10 @@ void h264_set_rate(struct h264_enc *enc, double rate)
 	ra_feedback(&enc->ra, &enc->ra_params, group_bits(enc, rate));
 }
 
-void h264_set_packet(struct h264_enc *enc, unsigned int packet)
+void h264_set_packet(struct h264_enc *enc, unsigned int packet, unsigned int coarse)
 {
 	enc->cfg.packet = packet;
+	enc->cfg.packet_coarse = coarse;
 }
 
 /* Limits for the groups to come; the delay budget counts from the next picture. */
@@ -273,8 +275,8 @@ static bool collect(struct h264_enc *enc, const x264_nal_t *nal, int nals, struc
 			continue;
 		memcpy(enc->out + out->size, p, nal[i].i_payload);
 		out->size += nal[i].i_payload;
-		out->pic.packets += wire_packets(nal_bytes, enc->cfg.packet, enc->cfg.headers);
-		out->pic.wire += wire_bytes(nal_bytes, enc->cfg.packet, enc->cfg.headers);
+		out->pic.packets += wire_packets(nal_bytes, enc->packet, enc->cfg.headers);
+		out->pic.wire += wire_bytes(nal_bytes, enc->packet, enc->cfg.headers);
 		if (nal[i].i_type == NAL_SLICE_IDR)
 			out->pic.type = 'I';
 		else if (nal[i].i_type == NAL_SPS)
@@ -282,16 +284,15 @@ static bool collect(struct h264_enc *enc, const x264_nal_t *nal, int nals, struc
 	}
 	out->data = enc->out;
 	out->pic.bytes = out->size;
-	out->pic.packet = enc->cfg.packet;
+	out->pic.packet = enc->packet;
 	return true;
 }
 
 static void plan_picture(struct h264_enc *enc, const struct budget *b)
 {
 	double fps = (double)enc->cfg.fps_n / enc->cfg.fps_d;
-	double target =
-		8.0 * wire_largest_nal((size_t)b->target, enc->cfg.packet, enc->cfg.headers);
-	double bound = 8.0 * wire_largest_nal((size_t)b->bound, enc->cfg.packet, enc->cfg.headers);
+	double target = 8.0 * wire_largest_nal((size_t)b->target, enc->packet, enc->cfg.headers);
+	double bound = 8.0 * wire_largest_nal((size_t)b->bound, enc->packet, enc->cfg.headers);
 
 	enc->floor_qp = fmax(enc->ra.q - enc->finer, enc->cfg.qp_min);
 	enc->param.rc.f_rf_constant = (float)enc->floor_qp;
@@ -303,7 +304,7 @@ static void plan_picture(struct h264_enc *enc, const struct budget *b)
 static void plan_cbr(struct h264_enc *enc)
 {
 	x264setup_cbr(&enc->param, enc->rate,
-		      enc->budget_params.interval + enc->budget_params.delay, enc->cfg.packet,
+		      enc->budget_params.interval + enc->budget_params.delay, enc->packet,
 		      enc->cfg.headers);
 	x264_encoder_reconfig(enc->x264, &enc->param);
 }
@@ -536,6 +537,7 @@ bool h264_encode(struct h264_enc *enc, const uint8_t *const source[3], const int
 		end_picture(enc, 0, enc->last_qp, out);
 		return true;
 	}
+	enc->packet = wire_packet_of(enc->cfg.packet, enc->cfg.packet_coarse, enc->last_qp);
 	b = budget_next(&enc->budget, &enc->budget_params, enc->rate);
 	if (!enc->frame)
 		b.bound = fmax(b.bound, FIRST_MOST * b.share);

@@ -47,8 +47,8 @@ struct h264_enc;
 
 struct h264_enc *h264_open(const struct h264_config *cfg, char *err, size_t errlen);
 void h264_set_rate(struct h264_enc *enc, double rate);
-/* Packets are so long from the next picture on. */
-void h264_set_packet(struct h264_enc *enc, unsigned int packet);
+/* Packets are so long from the next picture on; those of coarse pictures @coarse, if longer. */
+void h264_set_packet(struct h264_enc *enc, unsigned int packet, unsigned int coarse);
 void h264_set_limits(struct h264_enc *enc, int gop, int qp_min, int qp_max, int floor_qp,
 		     double delay);
 bool h264_encode(struct h264_enc *enc, const uint8_t *const plane[3], const int stride[3], bool key,

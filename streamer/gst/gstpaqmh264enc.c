@@ -65,7 +65,7 @@ struct _GstPaqmH264Enc {
 	guint delay_us;
 	gdouble beta;
 	gdouble gamma;
-	guint packet;
+	guint packet, packet_coarse;
 	guint headers;
 	gint mode;
 	gboolean limits_changed;
@@ -91,6 +91,7 @@ enum {
 	PROP_BETA,
 	PROP_GAMMA,
 	PROP_PACKET,
+	PROP_PACKET_COARSE,
 	PROP_HEADERS,
 	PROP_MODE,
 };
@@ -186,6 +187,9 @@ static void set_property(GObject *object, guint id, const GValue *value, GParamS
 	case PROP_PACKET:
 		self->packet = g_value_get_uint(value);
 		break;
+	case PROP_PACKET_COARSE:
+		self->packet_coarse = g_value_get_uint(value);
+		break;
 	case PROP_HEADERS:
 		self->headers = g_value_get_uint(value);
 		break;
@@ -239,6 +243,9 @@ static void get_property(GObject *object, guint id, GValue *value, GParamSpec *p
 		break;
 	case PROP_PACKET:
 		g_value_set_uint(value, self->packet);
+		break;
+	case PROP_PACKET_COARSE:
+		g_value_set_uint(value, self->packet_coarse);
 		break;
 	case PROP_HEADERS:
 		g_value_set_uint(value, self->headers);
@@ -327,6 +334,7 @@ static gboolean enc_set_format(GstVideoEncoder *base, GstVideoCodecState *state)
 		.rate = MIN(self->rate, self->rate_max),
 		.rate_max = self->rate_max,
 		.packet = self->packet,
+		.packet_coarse = self->packet_coarse,
 		.headers = self->headers,
 	};
 	self->limits_changed = FALSE;
@@ -389,7 +397,7 @@ static GstFlowReturn enc_handle_frame(GstVideoEncoder *base, GstVideoCodecFrame 
 
 	GST_OBJECT_LOCK(self);
 	h264_set_rate(self->enc, self->rate);
-	h264_set_packet(self->enc, self->packet);
+	h264_set_packet(self->enc, self->packet, self->packet_coarse);
 	if (self->limits_changed)
 		h264_set_limits(self->enc, self->gop, self->qp_min, MAX(self->qp_min, self->qp_max),
 				self->floor_qp, self->delay_us / 1e6);
@@ -523,6 +531,12 @@ static void gst_paqm_h264_enc_class_init(GstPaqmH264EncClass *klass)
 				  "extensions: mtu = packet - headers + 12. The signal \"picture\" "
 				  "tells it of each picture before that leaves",
 				  400, 65535, WIRE_PACKET, live));
+	g_object_class_install_property(
+		object, PROP_PACKET_COARSE,
+		g_param_spec_uint("packet-coarse", "Packet of coarse pictures",
+				  "The same for a picture after one whose quantizer was coarser "
+				  "than 28, if it is more than \"packet\"",
+				  0, 65535, 0, live));
 	g_object_class_install_property(
 		object, PROP_HEADERS,
 		g_param_spec_uint("headers", "Headers",

@@ -70,7 +70,7 @@ void follow_rate(guint64 rate, gboolean follows, gpointer outgoing)
 	/* Of several encoders one might change while the payloader cuts a picture of another. */
 	if (!o->adaptor && !o->interlace)
 		g_object_set(o->encoders[0], "packet", longest_packet(o, follows, (double)rate),
-			     NULL);
+			     "packet-coarse", longest_packet(o, FALSE, (double)rate), NULL);
 	if (!o->repair || repair_tick(o->repair, rate, NULL, &left))
 		follow_left(o, left);
 }

@@ -41,6 +41,17 @@ static inline unsigned int wire_packet(bool follows, double rate)
 	return follows && rate >= WIRE_SHORT_RATE ? WIRE_PACKET_SHORT : WIRE_PACKET;
 }
 
+/*
+ * A picture after one coarser than this is coarse itself. There it shows what headers take, and
+ * worst where scenes cut: its packets are long again.
+ */
+#define WIRE_COARSE_QP 28
+
+static inline unsigned int wire_packet_of(unsigned int packet, unsigned int coarse, double last_qp)
+{
+	return last_qp > WIRE_COARSE_QP && coarse > packet ? coarse : packet;
+}
+
 #define WIRE_PARTS 3	     /* of a usual picture that is sent at once, so that a receiver */
 #define WIRE_PACKET_PART 400 /* can measure by packets which follow each other, but no shorter */
 

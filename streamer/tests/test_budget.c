@@ -63,6 +63,9 @@ TEST(test_wire)
 	NEAR("alone", wire_packet(false, 3e6), 1200);
 	NEAR("follows", wire_packet(true, 500e3), 800);
 	NEAR("slowly", wire_packet(true, 499e3), 1200);
+	NEAR("fine", wire_packet_of(800, 1200, 28), 800);
+	NEAR("coarse", wire_packet_of(800, 1200, 28.1), 1200);
+	NEAR("not shorter", wire_packet_of(800, 0, 51), 800);
 	for (size_t i = 0; i < 2 * ROWS(nets); i++) {
 		unsigned int h = wire_headers(nets[i / 2].ipv6, nets[i / 2].srtp);
 		unsigned int most = wire_packet(i % 2, 1e6);

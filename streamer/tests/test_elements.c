@@ -465,6 +465,36 @@ GST_START_TEST(test_packet)
 }
 GST_END_TEST;
 
+/* A picture after a coarse one has longer packets. */
+GST_START_TEST(test_packet_coarse)
+{
+	static const gint qp[] = {WIRE_COARSE_QP, WIRE_COARSE_QP + 1, WIRE_COARSE_QP};
+	GstHarness *h = gst_harness_new_parse(
+		"paqmh264enc mode=gop gop=4 packet=800 "
+		"packet-coarse=1200 headers=" G_STRINGIFY(CUT_HEADERS) " ! rtph264pay");
+	GstElement *enc = gst_harness_find_element(h, "paqmh264enc");
+	struct cut cut = {.pay = gst_harness_find_element(h, "rtph264pay")};
+	double last = 0;
+
+	g_signal_connect(enc, "picture", G_CALLBACK(on_cut), &cut);
+	for (guint n = 0; n < 4 * G_N_ELEMENTS(qp); n++) {
+		if (n % 4 == 0) {
+			g_object_set(enc, "qp-min", WIRE_COARSE_QP, "qp-max", qp[n / 4], NULL);
+			g_object_set(enc, "qp-min", qp[n / 4], NULL);
+		}
+		if (!n)
+			start(h);
+		fail_unless_equals_int(gst_harness_push(h, picture(n, 100, 200)), GST_FLOW_OK);
+		fail_unless_equals_int(cut.last.packet, last > WIRE_COARSE_QP ? 1200 : 800);
+		last = cut.last.qp;
+		fail_unless(fabs(last - qp[n / 4]) < 1e-3, "picture %u: %f", n, last);
+	}
+	gst_object_unref(enc);
+	gst_object_unref(cut.pay);
+	gst_harness_teardown(h);
+}
+GST_END_TEST;
+
 static Suite *paqm_suite(void)
 {
 	Suite *s = suite_create("paqm elements");
@@ -486,6 +516,7 @@ static Suite *paqm_suite(void)
 	tcase_add_test(tc, test_sizes);
 	tcase_add_test(tc, test_planes);
 	tcase_add_test(tc, test_packet);
+	tcase_add_test(tc, test_packet_coarse);
 	return s;
 }
 
