@@ -38,6 +38,7 @@ class End:
     sent: set[int] = field(default_factory=set)  # stamps of the first pictures
     came: set[int] = field(default_factory=set)
     seconds: Counter[int] = field(default_factory=Counter)  # bytes on the wire, both ways
+    deaf: bool = False  # it has listened for advice, and heard none
 
     @property
     def label(self) -> str:
@@ -84,6 +85,8 @@ class End:
         self.came = {row[2] for row in self.rx[: 40 * PROBE]}
         for row in self.frames + self.rx:
             self.seconds[row[0] // 10**9] += row[3]
+        advice = self.folder / "record" / "feedback.csv"
+        self.deaf = advice.is_file() and not reader.table(advice, {"t_ns": int})
         return True
 
 

@@ -228,6 +228,8 @@ def call_row(call: Call, held: list[Held]) -> dict[str, Any]:
         problems.append("the queue changed during the call: not compared")
     elif row["arm"] is None:
         problems.append("no router's data of this time: not compared")
+    elif row["arm"] == "paqm" and len(ends) > 1 and all(end.deaf for end in ends):
+        problems.append("no advice of a router came to either end: paqmctl why there tells why")
     row["problems"] = list(dict.fromkeys(problems))
     return row
 

@@ -204,6 +204,12 @@ class Report(Case):
         self.assertTrue(0.8 <= held["media_delay_ms"]["p95"] <= 1.6, held)
         self.assertAlmostEqual(held["media_loss_percent"], 100 / 84, delta=0.1)
         self.assertAlmostEqual(held["backlog_ms"]["p95"], 1.0)
+        self.assertEqual(row["problems"], [])
+        for end, advice in (("callee", []), ("caller", []), ("caller", [[BEGIN, "router-1"]])):
+            record = places[end] / f"calls/c1-{end}/record"
+            folders.table(record / "feedback.csv", "t_ns,router", advice)
+            deaf = "no advice" in str(self.merged()["calls"][0]["problems"])
+            self.assertEqual(deaf, not advice and end == "caller")
 
     def test_comparison(self) -> None:
         places = self.places()
