@@ -28,25 +28,28 @@ def clock() -> Row:
     """Kept in step with others? The report aligns clocks itself where it can."""
     name = "clock kept in step"
     try:
-        said = queue.run("timedatectl", "show", "-p", "NTPSynchronized", "--value").strip()
+        said = queue.run("timedatectl", "show", "-p", "NTPSynchronized", "-p", "NTP")
     except Trouble:
         return "unsure", name, "no timedatectl here; use chrony or systemd-timesyncd"
-    if said == "yes":
+    if "NTPSynchronized=yes" in said:
         return "ok", name, ""
+    what = "install chrony or systemd-timesyncd"
+    if "NTP=yes" in said:
+        what = "what should keep it has heard no server yet: timedatectl, journalctl -u chrony"
     return (
         "warn",
         name,
-        (
-            "not synchronised: install chrony or systemd-timesyncd; the report can "
-            "mend a wrong clock, not one that jumps"
-        ),
+        f"not synchronised: {what}; the report can mend a wrong clock, not one that jumps",
     )
 
 
 def disk(folder: Path) -> Row:
-    while not folder.exists():
-        folder = folder.parent
-    free = store.free_bytes(folder) >> 20
+    try:
+        while not folder.exists():
+            folder = folder.parent
+        free = store.free_bytes(folder) >> 20
+    except OSError as err:
+        return "fail", "disk", f"{folder}: {err.strerror}"
     need = store.LEAST_FREE >> 20
     verdict = "ok" if free >= 10 * need else "warn" if free >= need else "fail"
     return verdict, "disk", f"{free} MB free in {folder}; a day of calls takes some hundred"
@@ -106,7 +109,10 @@ def forwards() -> Row:
     return (
         "warn",
         "forwards packets",
-        ("no: sysctl -w net.ipv4.ip_forward=1, unless this is a bridge"),
+        (
+            "no: unless this is a bridge, net.ipv4.ip_forward=1 into a file of /etc/sysctl.d, "
+            "then sysctl --system"
+        ),
     )
 
 

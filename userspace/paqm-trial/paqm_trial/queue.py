@@ -50,8 +50,8 @@ def parse_rate(text: str) -> float:
     return rate
 
 
-def run(*words: str, text: str | None = None) -> str:
-    """What a command says."""
+def run(*words: str, text: str | None = None, name: str = "") -> str:
+    """What a command says; `name`: what its trouble is told by."""
     try:
         done = subprocess.run(
             words, input=text, capture_output=True, text=True, timeout=30, errors="replace"
@@ -59,10 +59,10 @@ def run(*words: str, text: str | None = None) -> str:
     except FileNotFoundError:
         raise Trouble(f"{words[0]} is not there: install it") from None
     except subprocess.TimeoutExpired:
-        raise Trouble(f"{shlex.join(words)}: no answer for 30 s") from None
+        raise Trouble(f"{name or shlex.join(words)}: no answer for 30 s") from None
     if done.returncode:
         why = " ".join((done.stderr or done.stdout).split()) or f"status {done.returncode}"
-        raise Trouble(f"{shlex.join(words)}: {why}")
+        raise Trouble(f"{name or shlex.join(words)}: {why}")
     return done.stdout
 
 
@@ -119,7 +119,7 @@ def _options(device: str) -> Any:
 def _in_private(script: str) -> str:
     """In a network of its own, which ends with the command: its loopback is there to try."""
     make = f"ip link set {TRY} up\n"
-    return run("unshare", "-n", "sh", "-ec", make + script)
+    return run("unshare", "-n", "sh", "-ec", make + script, name="tc")
 
 
 def _can_be_put_back(device: str, line: str) -> bool:

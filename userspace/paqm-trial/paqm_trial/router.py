@@ -11,6 +11,7 @@ from __future__ import annotations
 import fcntl
 import os
 import random
+import re
 import signal
 import time
 from pathlib import Path
@@ -21,6 +22,7 @@ from paqm_trial import queue, schedule, store
 from paqm_trial.store import Trouble, say
 
 HOME = Path("/var/lib/paqm-trial")
+MODULES = Path("/lib/modules")
 STATE, PLAN = "state.json", "plan.json"
 IDLE_NS = 60 * 10**9  # a sample is written as often when nothing was sent
 RETRY_S = 5
@@ -64,6 +66,21 @@ def make_plan(args: Any) -> dict[str, Any]:
     }
 
 
+def why_unknown() -> str:
+    """What keeps tc or the kernel from knowing paqm: its module is built for each kernel whose
+    headers are there, and these may be of a newer one than runs."""
+    running = os.uname().release
+    built = sorted(path.parts[-4] for path in MODULES.glob("*/updates/dkms/sch_paqm.ko*"))
+    if not built:
+        return "are sch-paqm-dkms (with the kernel's headers) and tc-paqm installed?"
+    if running not in built:
+        return (
+            f"its module is built for {', '.join(built)}, and {running} runs: restart the machine, "
+            f"or install linux-headers-{running}"
+        )
+    return "its module is there: modprobe sch_paqm tells what is wrong with it; is tc-paqm there?"
+
+
 def check_plan(plan: dict[str, Any]) -> None:
     """Can the queues be attached here whose turn may come? Nothing is changed."""
     queue.need_device(plan["device"])
@@ -75,8 +92,8 @@ def check_plan(plan: dict[str, Any]) -> None:
             queue.try_arm(arm, plan["bandwidth"], plan["paqm"])
         except Trouble as err:
             hint = ""
-            if arm == "paqm" and "nknown" in str(err):
-                hint = "; are sch-paqm-dkms (with the kernel's headers) and tc-paqm installed?"
+            if arm == "paqm" and re.search("nknown|not found|No such file", str(err)):
+                hint = f"; {why_unknown()}"
             raise Trouble(f"the queue {arm} cannot be attached here: {err}{hint}") from err
     try:
         queue.try_restore(plan["device"], plan["restore"])

@@ -58,11 +58,22 @@ class Queue(Case):
         ]
         self.assertEqual(queue.sample(many)["drops"], 7)
 
+    def test_module_of_another_kernel(self) -> None:
+        """The headers that apt brings may be of a newer kernel than the one that runs."""
+        running = os.uname().release
+        with mock.patch.object(router, "MODULES", self.home):
+            self.assertIn("installed?", router.why_unknown())
+            for kernel, said in (("9.9.9-9-amd64", "restart the machine"), (running, "modprobe")):
+                place = self.home / kernel / "updates/dkms"
+                place.mkdir(parents=True)
+                (place / "sch_paqm.ko.xz").touch()
+                self.assertIn(said, router.why_unknown())
+
     def found(self, kind: str, classes: str, filters: str = "", handle: str = "1:") -> list[str]:
         """What find() says of a root, and of what tc shows beside it."""
         root = {"kind": kind, "handle": handle, "root": True, "options": {}}
 
-        def tc(*words: str, text: str | None = None) -> str:
+        def tc(*words: str, text: str | None = None, name: str = "") -> str:
             if "-j" in words or words[0] == "unshare":
                 return json.dumps([root])
             shown = {"qdisc": f"qdisc {kind} 1: root refcnt 2", "class": classes, "filter": filters}
@@ -128,7 +139,7 @@ class Service(Case):
             patch.start()
             self.addCleanup(patch.stop)
 
-    def run_command(self, *words: str, text: str | None = None) -> str:
+    def run_command(self, *words: str, text: str | None = None, name: str = "") -> str:
         if words[0] == "systemctl":
             self.ran.append(" ".join(words[1:]))
         return "active" if words[0] == "systemctl" else "[]"
@@ -206,7 +217,7 @@ class PutBack(Case):
         self.state = self.home / router.STATE
         store.write_json(self.state, {"boot": router.boot_id(), "found": []})
 
-    def run_command(self, *words: str, text: str | None = None) -> str:
+    def run_command(self, *words: str, text: str | None = None, name: str = "") -> str:
         if words[:3] == ("tc", "qdisc", "del"):
             self.root = {"kind": "fq_codel", "handle": "0:", "root": True}
         elif words[1] == "-batch":
