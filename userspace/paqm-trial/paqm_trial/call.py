@@ -260,7 +260,8 @@ def start(args: Any) -> int:
     )
     if not (call / "record" / "call.json").exists():
         shutil.rmtree(call)
-        say("there was no call, so nothing is kept")
+        hint = f"; options of {STREAMER} go after --, as in -- --sink none" if status == 2 else ""
+        say(f"there was no call, so nothing is kept{hint}")
         return status or 1
     about |= {"end_ns": time.time_ns(), "status": status}
     take_out_names(call, args.dir)  # first: whatever fails later, no address stays

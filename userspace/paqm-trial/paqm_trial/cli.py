@@ -225,7 +225,11 @@ def run(words: list[str]) -> int:
     if words[0] == "call" and "--" in words:
         at = words.index("--")
         words, rest = words[:at], words[at + 1 :]
-    args = build(words[0]).parse_args(words[1:])
+    parser = build(words[0])
+    args, unknown = parser.parse_known_args(words[1:])
+    if unknown:
+        hint = "; what is for paqm-streamer goes after --" if words[0] == "call" else ""
+        parser.error(f"there is no option {' '.join(unknown)}{hint}")
     args.rest = rest
     return COMMANDS[words[0]][0](args)
 

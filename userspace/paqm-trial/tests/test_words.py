@@ -56,6 +56,24 @@ class Words(Case):
             )
         return done.returncode, ((done.stdout or b"") + done.stderr).decode(errors="replace")
 
+    def test_options_of_a_call(self) -> None:
+        """Those of paqm-streamer without the two strokes before them, and one that it asks for."""
+        status, said = self.say("call", "h", "--secret", "x", "--sink", "none")
+        self.assertEqual((status, "paqm-streamer goes after --" in said), (2, True), said)
+        self.assertNotIn("--", self.say("check", "none0", "--bandwith")[1].split("bandwith")[1])
+        (self.home / "paqm-streamer").write_text("#!/bin/sh\nexit 2\n")
+        (self.home / "paqm-streamer").chmod(0o755)
+        secret = self.home / "secret"
+        secret.touch(0o600)
+        words = ["call", "h", "--secret", str(secret), "--dir", str(self.home / "data")]
+        done = subprocess.run(
+            [HERE.parent / "paqm-trial", *words, "--consent", "on-paper"],
+            capture_output=True,
+            text=True,
+            env={"PATH": f"{self.home}:{os.environ['PATH']}"},
+        )
+        self.assertEqual((done.returncode, "as in -- --sink none" in done.stderr), (2, True), done)
+
     def test_full_disk(self) -> None:
         """For what it prints."""
         for words in (["--help"], ["check", "--help"], ["check", "none0", "--json"]):
