@@ -197,6 +197,8 @@ class Router:
                 say(f"{self.device}: works again")
             self.trouble = ""
         except Trouble as err:
+            if self.stop:  # who ends this, as the service manager does, ends its tc, too
+                return
             if str(err) != self.trouble:
                 say(f"{err}; tried again every {RETRY_S} s")
                 self.event("trouble", detail=str(err)[:500])

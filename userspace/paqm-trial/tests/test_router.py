@@ -293,6 +293,19 @@ class PutBack(Case):
                 trial.run()
             self.assertEqual(stopped, [ends])
 
+    def test_tc_is_ended_too(self) -> None:
+        """With the program, as all of a service are: that is no trouble to be reported."""
+        for stop in (False, True):
+            trial = router.Router(self.home, self.plan)
+            trial.stop, trial.arm = stop, trial.due()
+            with (
+                mock.patch.object(queue, "show", side_effect=Trouble("tc: status -15")),
+                contextlib.redirect_stderr(io.StringIO()) as said,
+            ):
+                trial.second()
+            self.assertEqual("status -15" in said.getvalue(), not stop)
+            trial.lines.close()
+
     def test_mended_file(self) -> None:
         """A new start with another --restore goes by that."""
         store.write_json(self.home / router.PLAN, self.plan)
