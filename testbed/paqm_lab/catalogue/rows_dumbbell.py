@@ -221,7 +221,7 @@ ROWS = (
         "drops at most .05/.2/1 %; 28 ± 5 ms (15-33 at 240 ms); jitter at most 5 ms (10); use 99 %",
         X5, x5, DUMBBELL, "11.6", reduced={"seconds": 100},
         substitutes=f"law ecf. {SOURCES}. Each of 100 sends two or three packets in a window of "
-        "100 ms, so what is measured of all is off by 2 %, and the queue swings: how far, and what is "
-        "dropped, hangs on their phases",
+        "100 ms, so what is measured of all is off by 2 %, and the queue swings: how far, and "
+        "what is dropped, hangs on their phases",
     ),
 )
