@@ -189,9 +189,11 @@ def run_scenario(scenario: Scenario, options: Options, progress: Progress) -> No
         raise LabError("the controller gcc is not installed; run make gcc-element")
     _clear_all(options.out)
     cache.need_space(options.out, _needed_space(scenario), f"scenario {scenario.name}")
-    uses_modules = any(topology.kind(variant) in topology.OWN_KINDS for variant in chosen)
+    # Modules and image are those of all variants, also when not all are run: random numbers of a
+    # program hang on how many were started before it, and loading a module starts one.
+    kinds = [topology.kind(variant) for variant in scenario.variants]
+    uses_modules = any(kind in topology.OWN_KINDS for kind in kinds)
     house = lab.ready(progress, modules=uses_modules, lock_text=options.lock_text)
-    # One image for all variants, also when not all are run.
     senders_of_all = {variant["sender"] for variant in scenario.variants} | own
     house = senders.house_for(senders_of_all, house, progress)
     link = kernel.build_link(house.kernel, progress) if scenario.data["path"].get("link") else None

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from paqm_lab import cache, call_lab, clip, lab, run, scenario, topology, trace_scenario
+from paqm_lab import cache, call_lab, clip, lab, run, scenario, senders, topology, trace_scenario
 from paqm_lab.errors import LabError
 from paqm_lab.multi import main
 from paqm_lab.topology import Network
@@ -66,6 +66,24 @@ def test_queue_alone_is_root_and_queue_under_shaper_is_leaf() -> None:
     assert [command[0] for command in shaped] == ["qdisc", "class", "qdisc"]
     assert "8000000bit" in shaped[1] and shaped[2][-1] == "fq_codel"
     assert commands(fifo, 8_000_000, False)[2][-3:] == ["bfifo", "limit", "300000"]
+
+
+def test_a_variant_by_itself_has_the_modules_of_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To load them moves its programs' random numbers: the packets would be others."""
+    asked = {}
+
+    def ready(_: Any, **options: Any) -> None:
+        asked.update(options)
+        raise LabError("enough")
+
+    monkeypatch.setattr(lab, "ready", ready)
+    monkeypatch.setattr(senders, "installed", lambda name: None)
+    options = run.Options(tmp_path / "out", 1, ["fifo"], False, False)
+    with pytest.raises(LabError, match="enough"):
+        run.run_scenario(scenario.load("demo"), options, print)
+    assert asked["modules"]
 
 
 def test_results_directory_with_other_things_in_it_is_left_alone(tmp_path: Path) -> None:
