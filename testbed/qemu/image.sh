@@ -10,7 +10,7 @@ here=$(dirname "$(readlink -f "$0")")
 . "$here/lib.sh"
 suite=${1:?usage: image.sh bookworm|trixie}
 packages=systemd-sysv,udev,dbus,initramfs-tools,linux-image-amd64,dkms,kmod,iproute2,ifupdown
-packages+=,network-manager,ethtool,jq,python3-minimal,libpython3-stdlib,procps
+packages+=,network-manager,ethtool,jq,python3,procps
 packages+=,libjansson4,libpcap0.8,libseccomp2,libbpf1
 
 need_root "building a disk image"

@@ -66,11 +66,21 @@ trap 'exit 130' INT TERM
 
 # boot SUITE IMAGE_DIRECTORY PAYLOAD: results go to the output as they come
 boot() {
-	local suite=$1 image=$2 payload=$3 dir="$out/$1" nets=() qemu i driver
+	local suite=$1 image=$2 payload=$3 dir="$out/$1"
 	mkdir -p "$dir"
 	rm -f "$dir/console.log"
 	: >"$dir/result.log"
 	qemu-img create -q -f qcow2 -F raw -b "$image/disk.img" "$dir/disk.qcow2" || return
+	run_machine "$suite" "$image" "$payload" "$dir"
+	if grep -q '^# restarts' "$dir/result.log"; then
+		run_machine "$suite" "$image" "$payload" "$dir"
+	fi
+	rm -f "$dir/disk.qcow2"
+}
+
+# run_machine SUITE IMAGE_DIRECTORY PAYLOAD DIRECTORY: until it is turned off
+run_machine() {
+	local suite=$1 image=$2 payload=$3 dir=$4 nets=() qemu i driver
 	for i in 0 1 2 3; do # two and two connected, as by a cable
 		driver=virtio-net-pci
 		[ $i -lt 2 ] || driver=e1000
@@ -86,16 +96,16 @@ boot() {
 console=ttyS0 net.ifnames=0 no_timer_check tsc=reliable panic=-1 systemd.mask=e2scrub_reap.service" \
 		-drive "file=$dir/disk.qcow2,if=virtio,cache=unsafe" \
 		-drive "file=$payload,format=raw,if=virtio,readonly=on" \
-		-serial "file:$dir/console.log" -serial "file:$dir/result.log" "${nets[@]}" \
+		-chardev "file,id=console,path=$dir/console.log,append=on" -serial chardev:console \
+		-chardev "file,id=result,path=$dir/result.log,append=on" -serial chardev:result "${nets[@]}" \
 		2>"$dir/qemu.log" &
 	qemu=$!
 	jobs=("$qemu")
-	tail -n +1 -f --pid="$qemu" "$dir/result.log" |
+	tail -c +$(($(stat -c %s "$dir/result.log") + 1)) -f --pid="$qemu" "$dir/result.log" |
 		sed -u "s/\\r\$//; s/^ok /ok $suite: /; s/^not ok /not ok $suite: /; \
 			s/^\([0-9]* passed, [0-9]* failed\)/# $suite: \1/" &
 	wait
 	jobs=()
-	rm -f "$dir/disk.qcow2"
 }
 
 # sender_packages SUITE FILES: in a chroot; results go to the output

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# A trial on a router, under the distribution's own service manager, up to a restart. Read by
+# `installed.sh`; `restarted.sh` goes on.
+echo "# paqm-trial"
+trial_pid() { systemctl show -P MainPID paqm-trial@eth0; }
+other_process() { [ "$(trial_pid)" != 0 ] && [ "$(trial_pid)" != "$1" ]; }
+trial_says() { journalctl -u paqm-trial@eth0 -o cat --no-pager | grep -q "$1"; }
+
+ip link set eth0 up
+tc qdisc show dev eth0 >/root/found
+has "check says that the queues can be attached" \
+	"$(paqm-trial check eth0 --bandwidth 3mbit)" '^ok +P-AQM and the baseline can be attached'
+check "a trial begins" paqm-trial router eth0 --bandwidth 3mbit --alternate none
+check "P-AQM stands there" wait_for stands 'paqm 7a1: root'
+same "it comes after a restart" "$(systemctl is-enabled paqm-trial@eth0)" enabled
+pid=$(trial_pid)
+systemctl kill -s KILL paqm-trial@eth0
+check "killed, it comes back" wait_for other_process "$pid"
+check "and P-AQM with it" wait_for stands 'paqm 7a1: root'
+driver=$(basename "$(readlink /sys/class/net/eth0/device/driver)")
+modprobe -r "$driver"
+check "a device that goes is told of" wait_for trial_says 'tried again'
+check "the device is back" sh -c "modprobe $driver && udevadm settle"
+check "and P-AQM with it" wait_for stands 'paqm 7a1: root'
+check "the package is installed once more" \
+	apt-get -q -y --reinstall install "$here"/paqm-trial_*.deb
+check "P-AQM stands there still" wait_for stands 'paqm 7a1: root'
