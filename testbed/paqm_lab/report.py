@@ -389,6 +389,13 @@ def render(result: dict[str, Any], out_dir: Path) -> str:
                 f"<section><h2>{text(title)}</h2><p>{text(words)}</p>{drawing}</section>"
             )
 
+    # docs/design-notes.md, section 2, "Announced transfer"
+    transfer = (
+        " P-AQM tells media senders first and takes capacity from them 150 ms later: TCP that "
+        "joins waits that long."
+        if any(variant["qdisc"].split()[0] == "paqm" for variant in result["variants"])
+        else ""
+    )
     with plots.style():
         section(
             "Who gets what",
@@ -401,7 +408,7 @@ def render(result: dict[str, Any], out_dir: Path) -> str:
             "Time in the router",
             "From a packet's arrival at the router until it leaves the bottleneck's "
             "queue; logarithmic "
-            "scale. Values below 0.1 ms are drawn at 0.1 ms.",
+            "scale. Values below 0.1 ms are drawn at 0.1 ms." + transfer,
             plots.sojourn(result, series),
         )
         section(

@@ -75,6 +75,7 @@ def test_page_is_whole_and_alone(tmp_path: Path) -> None:
     assert not re.search(r"<(script|link|img|iframe)\b|url\((?!#)|@import", page)
     assert "Two streams &lt;and&gt; TCP" in page
     assert page.count("<svg") == 6
+    assert page.count("waits that long") == 1
 
 
 @pytest.mark.parametrize("title", ['"><script>alert(1)</script>', r"C:\d \1", "round trip, ms: 20",
