@@ -6,6 +6,7 @@
  */
 #include <linux/bitmap.h>
 #include <linux/siphash.h>
+#include <linux/string.h>
 #include "paqm_census.h"
 
 /* A newcomer is known after this time, if its last packet is not older than the second. */
@@ -358,6 +359,20 @@ static bool paqm_host_joins(const struct paqm_flow_more *m, const struct paqm_wa
 }
 
 /*
+ * Does a media flow send still, as far as its usual pauses tell? A camera, or a screen that is
+ * shared, may send two pictures a second. @measured: a window has ended.
+ */
+static bool paqm_flow_sending(struct paqm_flow_gauge *g, u32 silent, bool measured)
+{
+	if (silent > max_t(u32, PAQM_FLOW_SENDING_TICKS, 2 * PAQM_PAUSE_TICKS * g->pause))
+		return false;
+	if (measured)
+		g->pause = clamp_t(u32, DIV_ROUND_UP(silent, PAQM_PAUSE_TICKS),
+				   g->pause - !!g->pause, PAQM_PAUSE_MOST);
+	return true;
+}
+
+/*
  * An active media flow. A newcomer is known when it has lasted for a window and used
  * something in it; until then it weighs nothing by itself (paqm_weigh_newcomers()).
  */
@@ -375,7 +390,7 @@ static void paqm_flow_visit_media(struct paqm_flows *t, struct paqm_flow *f,
 		.part_q16 = PAQM_Q16_ONE,
 		.refused = READ_ONCE(m->told.refused),
 	};
-	bool sending = paqm_flow_silent(f, w->now_tick) <= PAQM_FLOW_SENDING_TICKS;
+	bool sending = paqm_flow_sending(g, paqm_flow_silent(f, w->now_tick), measured);
 	bool proven = false;
 	u32 flows = 1;
 
@@ -509,6 +524,7 @@ static void paqm_flow_visit(struct paqm_flows *t, struct paqm_flow *f, u32 tag,
 		g->held = 0;
 		g->deaf = 0;
 		g->counted = 0;
+		g->pause = 0;
 		WRITE_ONCE(g->marked, PAQM_MARKED_NOT);
 		WRITE_ONCE(g->drop, 0);
 	}
@@ -556,24 +572,8 @@ void paqm_flows_walk(struct paqm_flows *t, const struct paqm_walk *w, struct paq
 	u32 i, n = paqm_flows_slots(t);
 
 	paqm_mm_reset(&c->mm);
-	c->media = 0;
-	c->sending = 0;
-	c->takers = 0;
-	c->newcomers = 0;
-	c->joining = 0;
-	c->proven = 0;
-	c->passed = 0;
-	c->deaf = 0;
-	c->deaf_q16 = 0;
-	c->follow_q16 = 0;
-	c->follow_rate = 0;
-	c->held = 0;
-	c->heavy = 0;
-	c->elastic = 0;
+	memset_startat(c, 0, media);
 	c->leaves = w->elastic_ticks;
-	c->present = 0;
-	c->used = 0;
-	c->policed = 0;
 	c->top.n = 0;
 	if (w->hosts)
 		paqm_hosts_count(t, w);

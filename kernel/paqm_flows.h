@@ -27,7 +27,9 @@
 #define PAQM_SPREAD 0x9E3779B1U /* odd, the golden part of 2^32 */
 #define PAQM_FLOW_ACTIVE_TICKS 500 /* a flow that was silent for longer is not counted; elastic */
 #define PAQM_ELASTIC_ACTIVE_MS 400 /* ones less: they are not made of packets 400 ms apart (DTX) */
-#define PAQM_FLOW_SENDING_TICKS 150 /* six pictures a second: who is slower may have left */
+#define PAQM_FLOW_SENDING_TICKS 150 /* who was silent for longer than usual may have left */
+#define PAQM_PAUSE_TICKS 8 /* unit of @pause */
+#define PAQM_PAUSE_MOST 63 /* 504 ticks: who was silent for longer is not active */
 #define PAQM_SILENT_LONG (1U << 30) /* ticks, half of what can be told from the future */
 #define PAQM_MOUSE_BYTES 16384	/* an elastic flow that sent less is a mouse for now */
 #define PAQM_FLOW_UNSURE PAQM_CLASSES /* class of a flow not recognised yet: not counted */
@@ -211,6 +213,8 @@ enum paqm_marked {
  * @drop: drop probability while policed, Q32
  * @deaf: windows above 1.25 R, halved by each that is not
  * @counted: elastic flow: windows above the mouse limit; 2: no mouse
+ * @pause: media flow: how long it was silent at the end of a window, at most, PAQM_PAUSE_TICKS; it
+ *	shrinks by one in each
  * @marked: enum paqm_marked
  *
  * Small, as a walk over the table reads and writes that of every living flow.
@@ -226,7 +230,8 @@ struct paqm_flow_gauge {
 	u32 mark_tick;
 	u32 drop;
 	u16 deaf;
-	u8 counted;
+	u8 counted : 2;
+	u8 pause : 6;
 	u8 marked;
 };
 

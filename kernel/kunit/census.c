@@ -237,6 +237,14 @@ static void paqm_kunit_held(struct kunit *test)
 	/* and nothing for who may have left */
 	paqm_count(1 + PAQM_FLOW_SENDING_TICKS + 1, 0, 1000000);
 	KUNIT_EXPECT_EQ(test, g->held, g->rate);
+	/* unless it is silent for half as long as a rule */
+	paqm_flows_mark(&paqm_table);
+	f->bytes += 25000;
+	paqm_count(1 + 100, 200, 1000000);
+	paqm_count(1 + 208, 0, 1000000);
+	KUNIT_EXPECT_EQ(test, paqm_seen.sending, 1);
+	paqm_count(1 + 209, 0, 1000000);
+	KUNIT_EXPECT_EQ(test, paqm_seen.sending, 0);
 	paqm_queued = false;
 	/* measured as an elastic flow, it begins with what it uses */
 	g->held = 0;
