@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -21,6 +20,7 @@ from typing import Any
 
 from paqm_lab import cache, checks, clip, lab, run, scenario, trace_scenario
 from paqm_lab.errors import LabError
+from paqm_lab.sweep_run import processor_time
 
 # As in the streams of the demonstration: its preset, one thread, about its rate.
 CODECS = (
@@ -33,12 +33,6 @@ SPEED_LIMIT = 10.0
 
 def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
-
-
-def processor_time() -> float:
-    """Seconds that this process and all that it has waited for have used, user and system."""
-    both = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return sum(used.ru_utime + used.ru_stime for used in both)
 
 
 def codecs() -> float:

@@ -100,15 +100,15 @@ RUNNERS: dict[str, Callable[[Task, Path, lab.Lab], Json]] = {
 }
 
 
-def _cpu() -> float:
-    """s of CPU of this process and all that it has waited for."""
+def processor_time() -> float:
+    """Seconds that this process and all that it has waited for have used, user and system."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(one.ru_utime + one.ru_stime for one in used)
 
 
 def run_task(task: Task, sweep: str, out: Path, home: Path, house: lab.Lab, programs: str) -> Json:
     """One run from boot to figures: what goes into its file."""
-    begun, cpu = time.time(), _cpu()
+    begun, cpu = time.time(), processor_time()
     home.parent.mkdir(parents=True, exist_ok=True)
     result = RUNNERS[task.kind](task, home, house)
     ended = time.time()
@@ -130,7 +130,7 @@ def run_task(task: Task, sweep: str, out: Path, home: Path, house: lab.Lab, prog
         "worker": f"{socket.gethostname()}:{os.getpid()}",
         "begun": round(begun, 3),
         "ended": round(ended, 3),
-        "cpu_s": round(_cpu() - cpu, 3),
+        "cpu_s": round(processor_time() - cpu, 3),
         "figures": store.rows_of(result, result["variants"][0]),
     }
 
