@@ -11,10 +11,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -424,15 +422,3 @@ func FuzzAnswer(f *testing.F) {
 }
 
 // Who closes the terminal stops it, and publishers have the ceiling again.
-func TestATerminalThatIsClosed(t *testing.T) {
-	ctx, stop := signal.NotifyContext(context.Background(), ends()...)
-	defer stop()
-	if err := syscall.Kill(syscall.Getpid(), syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case <-ctx.Done():
-	case <-time.After(20 * time.Second):
-		t.Fatal("it goes on")
-	}
-}

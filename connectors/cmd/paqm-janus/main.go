@@ -20,10 +20,10 @@ import (
 	"log"
 	"os"
 	"os/signal"
-	"syscall"
 	"time"
 
 	"paqm.example/client"
+	"paqm.example/connectors/ends"
 )
 
 const (
@@ -271,15 +271,6 @@ func (c *connector) run(ctx context.Context, advice <-chan client.Advice) error 
 	}
 }
 
-// ends are the signals that stop it: a terminal that is closed does, too, unless nohup says otherwise.
-func ends() []os.Signal {
-	all := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) {
-		all = append(all, syscall.SIGHUP)
-	}
-	return all
-}
-
 func start() error {
 	api := flag.String("api", "http://127.0.0.1:8088/janus", "the Janus API")
 	admin := flag.String("admin", "http://127.0.0.1:7088/admin", "the Admin API")
@@ -307,7 +298,7 @@ func start() error {
 		return err
 	}
 	defer paqmd.Close()
-	ctx, stop := signal.NotifyContext(context.Background(), ends()...)
+	ctx, stop := signal.NotifyContext(context.Background(), ends.Signals()...)
 	defer stop()
 	c := &connector{
 		janus: &janus{

@@ -21,10 +21,10 @@ import (
 	"log"
 	"net/http"
 	"os/signal"
-	"syscall"
 	"time"
 
 	"paqm.example/client"
+	"paqm.example/connectors/ends"
 )
 
 func start() error {
@@ -60,7 +60,7 @@ func start() error {
 		bridge: to, client: paqmd, ceiling: *ceiling,
 		endpoints: map[*endpoint]bool{}, names: map[name]*endpoint{},
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), ends.Signals()...)
 	defer stop()
 	web := &http.Server{Addr: *address, Handler: c, ReadHeaderTimeout: 10 * time.Second}
 	failed := make(chan error, 2)
