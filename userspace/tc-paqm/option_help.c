@@ -62,8 +62,8 @@ void print_expected(const struct option *o)
 					     : option_text(o, o->max, high));
 	}
 	if (o->kind == KIND_TARGET)
-		fprintf(stderr, ", or a size from %llub to %llub", (unsigned long long)o[1].min,
-			(unsigned long long)o[1].max);
+		fprintf(stderr, ", or a size from %llub to %llub (m is neither: ms or mb)",
+			(unsigned long long)o[1].min, (unsigned long long)o[1].max);
 	if (o->ones)
 		fprintf(stderr, ", %s", o->ones);
 	if (o->zero)

@@ -170,7 +170,9 @@ static bool parse_signed(const struct option *o, const char *text, __u64 *value)
 	return end != text && !*end && number >= (long)o->min && number <= (long)o->max;
 }
 
-/* Either of the two ways to say how long a queue shall be; the other one is switched off. */
+/* Either of the two ways to say how long a queue shall be; the other one is switched off. To tc 5m
+ * are 5 MiB, but who leaves out the s of 5ms means a thousandth of that: so it is neither.
+ */
 static bool parse_target(struct request *req, const struct option *o, const char *text)
 {
 	const struct option *bytes = o + 1;
@@ -182,8 +184,9 @@ static bool parse_target(struct request *req, const struct option *o, const char
 		request_set(req, bytes->attr, 0);
 		return true;
 	}
-	if (!*text || !strchr(".0123456789", *text) || parse_time(text, &us) ||
-	    get_size(&size, text) || size < bytes->min || size > bytes->max)
+	if (!*text || !strchr(".0123456789", *text) || text[strlen(text) - 1] == 'm' ||
+	    parse_time(text, &us) || get_size(&size, text) || size < bytes->min ||
+	    size > bytes->max)
 		return false;
 	request_set(req, bytes->attr, size);
 	/* a time that was named before in the same line no longer counts */

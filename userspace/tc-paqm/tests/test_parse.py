@@ -20,7 +20,9 @@ import option_table  # noqa: E402
 OPTIONS = [o for o in option_table.options() if o.kind != "TARGET_BYTES"]
 WORDS = {o.name: o.words for o in OPTIONS if o.name in ("law", "feedback")}
 
-TARGET = "a time from 100us to 1s, or a size from 256b to 268435456b"
+TARGET = (
+    "a time from 100us to 1s, or a size from 256b to 268435456b (m is neither: ms or mb)"
+)
 SIZE = "a size from 3000b to 4294967295b, or auto"
 WEIGHT = "a whole number from 1 to 64"
 DSCPS = "a list of numbers from 0 to 63 or names, such as EF,AF41,CS1,LE, or none"
@@ -55,8 +57,9 @@ VALUES: list[tuple[str, list[str], list[str], str]] = [
             "256b",
             "5k",
             "64kb",
-            "5m",
-            "256m",
+            "5mb",
+            "5M",
+            "256mb",
             "268435456b",
         ],
         [
@@ -68,6 +71,8 @@ VALUES: list[tuple[str, list[str], list[str], str]] = [
             "255b",
             "268435457b",
             "1g",
+            "5m",
+            "256m",
             "5 ms",
             "soon",
             "nan",
