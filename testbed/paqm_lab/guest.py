@@ -10,6 +10,7 @@ import heapq
 import itertools
 import json
 import math
+import os
 import re
 import signal
 import subprocess
@@ -18,7 +19,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from paqm_lab import topology
 
@@ -38,6 +39,14 @@ LINK_START = Path("/sys/module/sch_labtrace/parameters/start_ns")
 def rival_modules(text: str) -> list[str]:
     """Modules of the rivals whose words are in a text."""
     return [f"sch_{name}.ko" for name in RIVALS if re.search(rf"\b{name}\b", text)]
+
+
+def processes() -> int:
+    """How many processes and threads the guest has started so far: most of what a run costs beside
+    what its programs do.
+    """
+    found = re.search(r"^processes (\d+)$", Path("/proc/stat").read_text(), re.M)
+    return int(found[1]) if found else 0
 
 
 class Trouble(Exception):
@@ -65,6 +74,8 @@ class Guest:
         self.config = config
         self.out = Path(config["out"])
         self.programs: list[Program] = []
+        self.tellers: dict[str, topology.Teller] = {}
+        self.samples: TextIO | None = None
         self.agenda: list[tuple[float, int, Callable[[], object]]] = []
         self.order = itertools.count()
         self.t0_ns = 0
@@ -86,6 +97,9 @@ class Guest:
 
     def check(self) -> None:
         """A program that died spoils the run: better to say so at once."""
+        # One question for all of them; there are a dozen or more, and this is asked all the time.
+        if os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+            return
         for program in self.programs:
             status = program.process.poll()
             if status is not None and (status or program.lasts):
@@ -107,7 +121,9 @@ class Guest:
 
     def start_capture(self, host: str, name: str, what: str = "ip") -> None:
         # tcpdump gives a file that it opens itself away, which only a host's root may let it.
-        command = ["tcpdump", "-Z", "root", "-i", "any", "-y", "LINUX_SLL2", "-n", "-s", "128"]
+        # To write every 4 KB would be a tenth of what a capture costs.
+        command = ["stdbuf", "-o", "1M", "tcpdump", "-Z", "root"]
+        command += ["-i", "any", "-y", "LINUX_SLL2", "-n", "-s", "128"]
         command += ["--time-stamp-precision=nano", "-B", "65536", "-w", "-"]
         log = self.out / f"{name}.pcap"
         capture = self.start(f"tcpdump-{name}", host, [*command, what], lasts=True, out=log)
@@ -115,12 +131,18 @@ class Guest:
 
     def sample(self) -> None:
         device = topology.BOTTLENECK
-        text = topology.run("tc", "-n", topology.ROUTER, "-s", "-j", "qdisc", "show", "dev", device)
+        text = self.told_of(topology.ROUTER, "qdisc", "show", "dev", device)
         # Of a qdisc that this tc does not know it says so instead of JSON.
-        text = re.sub(r"\[Unknown qdisc, optlen=\d+\] ", "", text)
-        record = {"t": round(self.now(), 6), "qdisc": json.loads(text)}
-        with (self.out / "tc.jsonl").open("a") as log:
-            log.write(json.dumps(record) + "\n")
+        text = re.sub(r"\[Unknown qdisc, optlen=\d+\] ", "", text).strip()
+        if self.samples is None:
+            self.samples = (self.out / "tc.jsonl").open("w", buffering=1)  # by lines
+        self.samples.write(f'{{"t": {round(self.now(), 6)}, "qdisc": {text}}}\n')
+
+    def told_of(self, host: str, *words: str) -> str:
+        """What tc tells of a host's queues, in JSON."""
+        if host not in self.tellers:
+            self.tellers[host] = topology.Teller(host)
+        return self.tellers[host].ask(*words)
 
     def start_follower(self) -> None:
         """What tells the shaper the rate of the trace."""
@@ -268,6 +290,8 @@ class Guest:
                 program.process.send_signal(signal.SIGINT)
                 if program.process.wait(timeout=GRACE):
                     raise Trouble(f"{program.name} failed at its end: {program.last_words()}")
+        for teller in self.tellers.values():
+            teller.end()
 
     def finish(self) -> None:
         """Ends all programs; a capture that lost packets is no measurement."""
@@ -296,6 +320,7 @@ class Guest:
             "t0_ns": self.t0_ns,
             "error": error,
             "programs": {program.name: program.process.poll() for program in self.programs},
+            "processes": processes(),
         }
         (self.out / "guest.json").write_text(json.dumps(record, indent=1) + "\n")
 

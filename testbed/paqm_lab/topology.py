@@ -4,21 +4,25 @@
 A device is called like the host that it leads to, unless told otherwise, and link N has the
 addresses 10.N.0.1 (left) and 10.N.0.2 (right). Addresses of the link layer and neighbour entries
 are fixed, offloads are off: a packet on the wire is a packet in the queue, and nothing else is
-sent. Commands are run here and nowhere else.
-
-This is one module since the guest's clock goes on by some microseconds with each that it loads,
-and with it the moment at which queues begin.
+sent. Commands are run by commands.py and nowhere else.
 """
 
-import os
 import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-HERE = ""  # the host that is the namespace of who makes the network
+from paqm_lab.commands import HERE as HERE
+from paqm_lab.commands import CommandFailed as CommandFailed
+from paqm_lab.commands import Teller as Teller
+from paqm_lab.commands import batch, within
+from paqm_lab.commands import inside as inside
+from paqm_lab.commands import into as into
+from paqm_lab.commands import of as of
+from paqm_lab.commands import run as run
+from paqm_lab.commands import start as start
+
 NETEM_LIMIT = 100000  # packets: no netem drops for want of room
 BURST = 1600  # bytes that htb lets through at once
 
@@ -332,70 +336,38 @@ def netem(delay_ms: float, *more: str, limit: int = NETEM_LIMIT) -> list[str]:
 
 # What makes them
 
-OFFLOADS = ("tx", "sg", "tso", "gso", "gro")
-
-
-class CommandFailed(Exception):
-    """A command was refused; the text has its words and its answer."""
-
-
-def run(*words: str, stdin: str = "") -> str:
-    """Output of a command, which must succeed."""
-    done = subprocess.run(words, capture_output=True, text=True, input=stdin or None)
-    if done.returncode:
-        raise CommandFailed(f"{' '.join(words)}: {(done.stderr or done.stdout).strip()}")
-    return done.stdout
-
-
-def into(host: str) -> list[str]:
-    """Words before a command that is to run in a host's namespace."""
-    return ["ip", "netns", "exec", host] if host else []
-
-
-def of(host: str) -> list[str]:
-    """Words by which ip and tc are told a host's namespace."""
-    return ["-n", host] if host else []
-
-
-def inside(host: str, *words: str, stdin: str = "") -> str:
-    """The same in a host's namespace."""
-    return run(*into(host), *words, stdin=stdin)
-
-
-def start(
-    host: str, command: list[str], log: Path, out: Path | None = None
-) -> subprocess.Popen[bytes]:
-    """A program in a namespace; what it says goes to a log, which stands where it runs.
-
-    `out`: where what it gives out goes instead.
-    """
-    with log.open("wb") as said, (out or Path(os.devnull)).open("wb") as given:
-        return subprocess.Popen(
-            [*into(host), *command],
-            stdin=subprocess.DEVNULL,
-            stdout=given if out else said,
-            stderr=said,
-            cwd=log.parent,
-        )
+OFFLOADS_OFF = [word for what in ("tx", "sg", "tso", "gso", "gro") for word in (what, "off")]
 
 
 def make(network: Network) -> None:
-    """Makes all of a network, in its order.
+    """Makes all of a network: hosts, links, what the hosts set of theirs, queues.
 
-    A program's random numbers depend on how many came before it, and system calls that fail take
+    With as few programs as may be, since in a guest to start one costs more than what it does. A
+    program's random numbers depend on how many came before it, and system calls that fail take
     virtual time: other commands, or in another order, make another packet log.
     """
-    for (kind, _), steps in groupby(network.steps, lambda s: (type(s), getattr(s, "host", ""))):
-        if kind is Route:
-            add_routes(step for step in steps if isinstance(step, Route))
-            continue
-        for step in steps:
-            if isinstance(step, Host):
-                add_host(step)
-            elif isinstance(step, Link):
-                add_link(step)
-            elif isinstance(step, Queue):
-                add_queue(step)
+    batch(HERE, "ip", [f"netns add {host.name}" for host in network.hosts if host.name != HERE])
+    for host in network.hosts:
+        with within(host.name):
+            for name in settings(host):
+                Path("/proc/sys/net", *name.split(".")).write_text("1")
+    batch(HERE, "ip", [link_line(link) for link in network.links])
+    ends = [(link, end.host) for link in network.links for end in (link.left, link.right)]
+    names = [host.name for host in network.hosts] + [host for _, host in ends]
+    names += [route.host for route in network.routes] + [queue.host for queue in network.queues]
+    for name in dict.fromkeys(names):
+        own = [link for link, host in ends if host == name]
+        lines = ["link set dev lo up"] if any(host.name == name for host in network.hosts) else []
+        for link in own:
+            lines += end_lines(link, name)
+        lines += [route_line(route) for route in network.routes if route.host == name]
+        with within(name):
+            for link in own:
+                run("ethtool", "-K", link.end(name).device, *OFFLOADS_OFF)
+            batch(HERE, "ip", lines)
+    for name in dict.fromkeys(names):
+        queues = [" ".join(queue_words(step)) for step in network.queues if step.host == name]
+        batch(name, "tc", queues)
 
 
 def remove(network: Network) -> None:
@@ -404,71 +376,70 @@ def remove(network: Network) -> None:
         subprocess.run(["ip", "netns", "del", host.name], capture_output=True)
 
 
-def add_host(host: Host) -> None:
-    if host.name != HERE:
-        run("ip", "netns", "add", host.name)
-    run("ip", *of(host.name), "link", "set", "dev", "lo", "up")
-    settings = [] if host.ipv6 else ["ipv6.conf.all.disable_ipv6", "ipv6.conf.default.disable_ipv6"]
-    settings += ["ipv4.tcp_no_metrics_save"]
+def settings(host: Host) -> list[str]:
+    """Those below net. that are set to 1."""
+    found = [] if host.ipv6 else ["ipv6.conf.all.disable_ipv6", "ipv6.conf.default.disable_ipv6"]
+    found += ["ipv4.tcp_no_metrics_save"]
     if host.forwards:
-        settings += ["ipv4.ip_forward", *(["ipv6.conf.all.forwarding"] if host.ipv6 else [])]
-    for name in settings:
-        inside(host.name, "sysctl", "-qw", f"net.{name}=1")
+        found += ["ipv4.ip_forward", *(["ipv6.conf.all.forwarding"] if host.ipv6 else [])]
+    return found
 
 
-def add_link(link: Link) -> None:
-    """The pair of devices, with their addresses, up."""
-    left, right = link.left, link.right
-    run(
-        *("ip", "link", "add", "name", left.device, "address", left.mac),
-        *(("netns", left.host) if left.host else ()),
-        *("type", "veth", "peer", "name", right.device, "address", right.mac),
-        *(("netns", right.host) if right.host else ()),
+def link_line(link: Link) -> str:
+    """Makes the pair of devices."""
+    one, other = (
+        f"name {end.device} address {end.mac}" + (f" netns {end.host}" if end.host else "")
+        for end in (link.left, link.right)
     )
-    for end in (left, right):
-        inside(end.host, "ethtool", "-K", end.device, *(w for o in OFFLOADS for w in (o, "off")))
-        mtu = ["mtu", str(link.mtu)] if link.mtu else []
-        device = link.device(end.host)
-        if link.vlan is not None:
-            run("ip", *of(end.host), "link", "set", "dev", end.device, *mtu, "up")
-            run(
-                *("ip", *of(end.host), "link", "add", "link", end.device, "name", device),
-                *("type", "vlan", "id", str(link.vlan)),
-            )
-        set_addresses(link, end.host)
-        run("ip", *of(end.host), "link", "set", "dev", device, *mtu, "up")
-        set_neighbours(link, end.host)
+    return f"link add {one} type veth peer {other}"
+
+
+def end_lines(link: Link, host: str) -> list[str]:
+    """A host's end of a link, with its addresses, up."""
+    end, device = link.end(host), link.device(host)
+    mtu = f" mtu {link.mtu}" if link.mtu else ""
+    lines = []
+    if link.vlan is not None:
+        lines += [f"link set dev {end.device}{mtu} up"]
+        lines += [f"link add link {end.device} name {device} type vlan id {link.vlan}"]
+    lines += [*address_lines(link, host), f"link set dev {device}{mtu} up"]
+    return lines + neighbour_lines(link, host)
+
+
+def address_lines(link: Link, host: str) -> list[str]:
+    """The addresses of a host's end."""
+    device = link.device(host)
+    return [
+        f"address replace {address} dev {device}" + (" nodad" if ":" in address else "")
+        for address in link.end(host).addresses
+    ]
+
+
+def neighbour_lines(link: Link, host: str) -> list[str]:
+    """Who has the addresses at the other end: that is not asked for."""
+    peer, device = link.other(host), link.device(host)
+    return [
+        f"neigh replace {address.partition('/')[0]} lladdr {peer.mac} nud permanent dev {device}"
+        for address in peer.addresses
+    ]
+
+
+def route_line(route: Route) -> str:
+    return f"route replace {route.to} via {route.via}"
 
 
 def set_addresses(link: Link, host: str) -> None:
-    """Those of a host's end."""
-    for address in link.end(host).addresses:
-        words = ["nodad"] if ":" in address else []
-        run("ip", *of(host), "address", "replace", address, "dev", link.device(host), *words)
+    batch(host, "ip", address_lines(link, host))
 
 
 def set_neighbours(link: Link, host: str) -> None:
-    """Who has the addresses at the other end: that is not asked for."""
-    peer = link.other(host)
-    for address in peer.addresses:
-        run(
-            *("ip", *of(host), "neigh", "replace", address.partition("/")[0]),
-            *("lladdr", peer.mac, "nud", "permanent", "dev", link.device(host)),
-        )
+    batch(host, "ip", neighbour_lines(link, host))
 
 
 def add_routes(routes: Iterable[Route]) -> None:
-    """Routes of one host; many at once, since commands are what takes time."""
+    """Routes of one host."""
     known = list(routes)
-    lines = [f"route replace {route.to} via {route.via}" for route in known]
-    if len(lines) == 1:
-        run("ip", *of(known[0].host), *lines[0].split())
-    else:
-        run("ip", *of(known[0].host), "-batch", "-", stdin="\n".join(lines) + "\n")
-
-
-def add_queue(queue: Queue) -> None:
-    run("tc", *of(queue.host), *queue_words(queue))
+    batch(known[0].host, "ip", [route_line(route) for route in known])
 
 
 def queue_words(queue: Queue) -> list[str]:

@@ -145,3 +145,5 @@ def test_the_queue_is_looked_at_ten_times_a_second(tmp_path: Path) -> None:
     assert [round(sample["t"], 1) for sample in samples] == [n / 10 for n in range(51)]
     sent = samples[-1]["qdisc"][0]["bytes"] * 8 / 5
     assert 0.9 * 8e6 < sent <= 8.05e6
+    # Not by a program for each look, nor for each device and address of the network.
+    assert json.loads((tmp_path / "one" / "guest.json").read_text())["processes"] < 80

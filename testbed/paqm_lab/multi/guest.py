@@ -17,13 +17,19 @@ from typing import Any
 from paqm_lab import topology
 from paqm_lab.guest import LEAD, MODULES, TAIL, Guest, main, rival_modules
 
+TOLD = ["tc", "-s", "-j"]  # what a topology.Teller answers
+
 
 class MultiGuest(Guest):
     """One run of a network of several routers."""
 
     def act(self, action: dict[str, Any]) -> None:
         """Something that happens at its time; its output is kept if it has a name."""
-        text = topology.inside(action["host"], *action["words"])
+        host, words = action["host"], action["words"]
+        if words[:3] == TOLD:
+            text = self.told_of(host, *words[3:])
+        else:
+            text = topology.inside(host, *words)
         if action["save"]:
             (self.out / action["save"]).write_text(text)
 
