@@ -22,7 +22,7 @@ import numpy as np
 from paqm_lab import cache, clip, lab, ladder, trace, trace_scenario
 from paqm_lab.checks import Check, entry, print_table
 from paqm_lab.errors import LabError
-from paqm_lab.trace_scenario import TraceScenario, jain, prepare_ladder, received_bytes, run_guest
+from paqm_lab.trace_scenario import TraceScenario, jain, prepare_ladder, run_guest
 
 FLOWS = 64
 DURATION = 64
@@ -78,7 +78,7 @@ def figures_of_all(out: Path, flows: int) -> dict[str, Any]:
         packets += len(delay)
         lost += int((~np.isfinite(delay)).sum())
         delays.append(delay[np.isfinite(delay)])
-        t, wire = received_bytes(out / "recv" / name / "rx.csv")
+        t, wire = trace.received_bytes(out / "recv" / name / "rx.csv")
         since = (t - origin) / 1e9
         settled = (since >= SETTLED) & (since < DURATION)
         rates.append(float(wire[settled].sum()) * 8 / (DURATION - SETTLED))

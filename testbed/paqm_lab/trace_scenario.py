@@ -8,7 +8,6 @@ format of docs/results-format.md as far as it applies.
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import json
 import time
@@ -152,14 +151,6 @@ def packet_log_sha256(directory: Path) -> str:
     return state.hexdigest()
 
 
-def received_bytes(path: Path) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Times and sizes of what a receiver got."""
-    with path.open(newline="") as f:
-        rows = [(int(r["t_ns"]), int(r["wire_bytes"])) for r in csv.DictReader(f)]
-    table = np.array(rows, np.int64).reshape(len(rows), 2)
-    return table[:, 0], table[:, 1]
-
-
 def jain(rates: list[float]) -> float:
     """Jain's index of fairness."""
     x = np.array(rates)
@@ -189,7 +180,7 @@ def read_flows(out: Path, flows: int) -> list[Flow]:
     for name, one in zip(names, sent, strict=True):
         path = out / "recv" / name / "rx.csv"
         delay = trace.read_arrivals(path, one)
-        t, wire = received_bytes(path)
+        t, wire = trace.received_bytes(path)
         found.append(Flow((one.t - origin) / 1e9, delay, (t - origin) / 1e9, wire))
     return found
 
