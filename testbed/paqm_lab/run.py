@@ -75,8 +75,10 @@ class VariantRun:
         progress: Progress,
         scenario: Scenario,
         link: Path | None,
+        record: bool = True,
     ) -> None:
         self.scenario = scenario
+        self.record = record and is_recorded(resolved)  # pictures, for their scores
         self.link = link
         self.resolved = resolved
         self.directory = directory
@@ -110,7 +112,7 @@ class VariantRun:
             "build": lab.BUILD,
             "modules": str(house.modules or ""),
             "clip_file": str(self.clip_file or ""),
-            "record": is_recorded(resolved),
+            "record": self.record,
         }
         if self.link:
             trace = directory / "trace.txt"
@@ -210,7 +212,7 @@ def run_scenario(scenario: Scenario, options: Options, progress: Progress) -> No
 
         def once(directory: Path) -> str:
             run = VariantRun(
-                resolved, directory, house, clip_file, say, scenario, link
+                resolved, directory, house, clip_file, say, scenario, link, options.score
             )
             record = run.run()
             say(f"{variant['name']}: done in {record['wall_seconds']} s")
