@@ -21,7 +21,8 @@ int cmd_trace_recv(int argc, char **argv);
  * packet of any of them.
  */
 struct trace_loop {
-	int epoll, timer, signals;
+	int epoll, signals;
+	gint64 due_ns; /* of its timer */
 	gboolean stop;
 };
 

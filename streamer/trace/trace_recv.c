@@ -26,10 +26,10 @@
 #define RX_HEADER "t_ns,seq,rtp_ts,marker,wire_bytes"
 #define RTCP_SIZE 256
 #define BATCH 16
-/* Packets are read so often, and their times are the kernel's: in a guest of the lab a system call
- * costs more than all that a packet needs besides.
- */
-#define READ_INTERVAL (20 * 1000000ll)
+/* How often packets are read, with the kernel's times: in a guest of the lab system calls are what
+ * costs. Where some sender hears of each packet it shall hear soon. */
+#define READ_INTERVAL (50 * 1000000ll)
+#define READ_TO_TELL (20 * 1000000ll)
 #define PACKET_MAX 2048
 
 struct trace_receiver;
@@ -147,7 +147,7 @@ static void see(struct trace_stream *st, const guint8 *packet, gsize len, enum e
 
 	ccfb_see(&st->ccfb, 0, st->ssrc, d.seq, ecn, (guint64)now);
 	if (ecn != ECN_NOT_ECT && !st->r->losses_only)
-		st->tell = TRUE;
+		st->tell = st->r->tell = TRUE;
 	if (st->dec)
 		dec_see(st->dec, st->ssrc, &d);
 }
@@ -381,7 +381,7 @@ static void on_tick(gpointer data)
 		else if (read)
 			read_packets(&r->stream[i]);
 	if (read)
-		r->read_ns = now + READ_INTERVAL;
+		r->read_ns = now + (r->tell || r->controller ? READ_TO_TELL : READ_INTERVAL);
 	if (now >= r->end_ns)
 		r->loop.stop = TRUE;
 	if (now >= r->tick_ns) {
@@ -536,7 +536,7 @@ static void run(struct trace_receiver *r)
 	r->tick_ns = now + REPORT_INTERVAL;
 	r->end_ns = r->duration > 0 ? now + (gint64)(r->duration * 1e9) : G_MAXINT64;
 	r->ahead_ns = realtime_ns() - now;
-	r->read_ns = r->armed_ns = now + READ_INTERVAL;
+	r->read_ns = r->armed_ns = now + READ_TO_TELL;
 	trace_timer_set(&r->loop, r->armed_ns);
 	trace_loop_run(&r->loop, &timer);
 	for (gint i = 0; i < r->streams; i++)
@@ -573,7 +573,7 @@ int cmd_trace_recv(int argc, char **argv)
 	g_set_prgname("paqm-streamer trace recv");
 	gst_init(NULL, NULL);
 	r->streams = 1;
-	r->loop = (struct trace_loop){-1, -1, -1, FALSE};
+	r->loop = (struct trace_loop){.epoll = -1, .signals = -1};
 	h264_unit_init(&r->unit);
 	if (parse(r, argc, argv, &error) && prepare(r, &error)) {
 		printf("listening on %s\n", r->listen);

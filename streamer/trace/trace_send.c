@@ -270,7 +270,7 @@ int cmd_trace_send(int argc, char **argv)
 	s->flows = 1;
 	s->beta = 1.5;
 	s->seed = -1;
-	s->loop = (struct trace_loop){-1, -1, -1, FALSE};
+	s->loop = (struct trace_loop){.epoll = -1, .signals = -1};
 	g_mutex_init(&s->lock);
 	if (parse(s, argc, argv, &error) && prepare(s, &error)) {
 		printf("sending %d flows of %s to %s, %.0f to %.0f kbit/s each\n", s->flows,
