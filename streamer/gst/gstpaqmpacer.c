@@ -292,7 +292,8 @@ static void pacer_loop(gpointer data)
 		return;
 	}
 	g_queue_pop_head(&self->queue);
-	wake(self);
+	if (g_queue_get_length(&self->queue) + 1 >= QUEUE_MAX)
+		wake(self); /* only who found no room waits */
 	g_mutex_unlock(&self->lock);
 
 	object = it->object;

@@ -16,7 +16,8 @@
 #include "streamer/recv/state.h"
 #include "streamer/rtp/carry.h"
 
-#define SUMMARY_TICKS 5 /* a second */
+#define SUMMARY_TICKS 5	     /* a second */
+#define Y4M_BUFFER (1 << 20) /* pictures are written together: one system call for three */
 
 static gboolean on_message(GstBus *bus, GstMessage *msg, gpointer data)
 {
@@ -161,6 +162,7 @@ static gboolean open_files(struct receiver *r, GError **error)
 				    g_strerror(errno));
 			return FALSE;
 		}
+		setvbuf(r->y4m, NULL, _IOFBF, Y4M_BUFFER);
 	}
 	return TRUE;
 }
