@@ -22,12 +22,13 @@
 #define COUNTS_NS (500 * MS)
 
 /* From this many media packets per window on, they are read by the clock; messages as well, as
- * waking up for each would cost several times as much as passing it on.
+ * waking up for each would cost several times as much as passing it on. Media is wanted only when a
+ * message quotes it, and then it is read at once.
  */
 #define WINDOW_NS (10 * MS)
-#define MUCH_MEDIA 5
+#define MUCH_MEDIA 2
 #define MUCH_MESSAGES 12
-#define MEDIA_MS 10
+#define MEDIA_MS 20 /* their ring holds 400 of them a millisecond */
 #define NAP_NS 600000L
 
 struct batch {
@@ -46,7 +47,9 @@ struct reader {
 	uint64_t window_ns;
 	unsigned int media_seen, messages_seen; /* within the window */
 	bool much_media, much_messages;		/* in the one before */
-	bool gone;				/* the reader has gone */
+	/* What poll() has not just found empty: to ask libpcap would be another poll(). */
+	bool some_messages, some_media, some_batches;
+	bool gone; /* the reader has gone */
 };
 
 static uint64_t now_ns(void)
@@ -155,27 +158,32 @@ static bool read_some(struct reader *r, pcap_t *p, pcap_handler how, struct batc
 	return false;
 }
 
-/* Messages are read first and passed on last: what they quote was captured before them. */
-static bool turn(struct reader *r)
+/* Return: how many packets, -1 if the capture is over. */
+static int read_batches(struct reader *r)
 {
-	struct batch *b = &r->media;
-	unsigned int n = 0, i;
-	bool last;
+	int n = 0;
 
-	if (!read_some(r, r->c->messages, take, &r->messages, MESSAGES_PER_TURN))
-		return false;
-	for (i = 0; i < BATCHES_PER_TURN && !r->gone; i++) {
+	for (unsigned int i = 0; i < BATCHES_PER_TURN && !r->gone; i++) {
 		if (!read_some(r, r->c->batches, take_batch, &r->batches, 1))
-			return false;
+			return -1;
 		if (!r->batches.n)
 			break;
 		hand_on(r, r->batches.at, r->batches.len);
-		n += r->batches.n;
+		n += (int)r->batches.n;
 	}
+	return n;
+}
+
+/* The same; @n have been read in this turn. The messages go with the last of them. */
+static int read_media(struct reader *r, int n)
+{
+	struct batch *b = &r->media;
+	bool last;
+
 	do {
 		if (!read_some(r, r->c->media, take, b, MEDIA_AT_ONCE))
-			return false;
-		n += b->n;
+			return -1;
+		n += (int)b->n;
 		last = b->n < MEDIA_AT_ONCE || n >= MEDIA_PER_TURN;
 		if (last) {
 			memcpy(b->at + b->len, r->messages.at, r->messages.len);
@@ -183,9 +191,33 @@ static bool turn(struct reader *r)
 		}
 		hand_on(r, b->at, b->len);
 	} while (!last && !r->gone);
-	r->media_seen += n;
+	return n;
+}
+
+/*
+ * Messages are read first and passed on last: what they quote was captured before them, even if
+ * poll() found no media yet.
+ */
+static bool turn(struct reader *r)
+{
+	int n = 0;
+
+	r->messages.n = 0;
+	r->messages.len = 0;
+	if (r->some_messages &&
+	    !read_some(r, r->c->messages, take, &r->messages, MESSAGES_PER_TURN))
+		return false;
+	if (r->some_batches || r->messages.n)
+		n = read_batches(r);
+	if (n >= 0 && (r->some_media || r->messages.n))
+		n = read_media(r, n);
+	if (n < 0)
+		return false;
+	r->media_seen += (unsigned int)n;
 	r->messages_seen += r->messages.n;
 	r->uncounted |= n || r->messages.n;
+	/* the next turn may come without poll() */
+	r->some_messages = r->some_media = r->some_batches = true;
 	return !r->gone;
 }
 
@@ -224,7 +256,7 @@ static void tell_counts(struct reader *r, uint64_t now)
 }
 
 /* Return: false if the reader has gone. */
-static bool wait_for_work(const struct reader *r)
+static bool wait_for_work(struct reader *r)
 {
 	struct pollfd p[] = {
 		{.fd = r->c->out},
@@ -238,6 +270,9 @@ static bool wait_for_work(const struct reader *r)
 
 	if (poll(p, r->much_media ? 2 : 4, timeout) < 0)
 		return true;
+	r->some_messages = p[1].revents;
+	r->some_media = r->much_media || p[2].revents;
+	r->some_batches = r->much_media || p[3].revents;
 	/* An error would wake us for ever; asking for it clears it. */
 	for (i = 1; i < 4; i++)
 		if (p[i].revents & POLLERR)

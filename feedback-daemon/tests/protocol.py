@@ -248,7 +248,7 @@ NUMBERS = (
     (
         "beyond 1200 messages a second",
         "feedback-daemon/capture/capturer.c",
-        r"WINDOW_NS \(10 \* MS\)\n#define MUCH_MEDIA 5\n#define MUCH_MESSAGES 12\b",
+        r"WINDOW_NS \(10 \* MS\)\n#define MUCH_MEDIA 2\n#define MUCH_MESSAGES 12\b",
     ),
     ("in batches, 0.6 ms apart", "feedback-daemon/capture/capturer.c", r"NAP_NS 600000L"),
 )
