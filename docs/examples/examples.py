@@ -354,10 +354,12 @@ def situation(which: str | None) -> Iterator[None]:
 
 # Counters that are shown only if there is something in them, and here there may be.
 RARE = {"unfit"}
+RARE_LINE = "beyond the fair rate:"  # the same, a whole line
 
 
 def words(lines: list[str]) -> set[str]:
     """The words of an output; numbers, and how often each word is there, may differ."""
+    lines = [line for line in lines if not line.strip().startswith(RARE_LINE)]
     number = r"\d\d:\d\d:\d\d\.\d+|[+x]?(?:[\d.]+|#)"
     return {re.sub(rf"^(?:{number})$", "#", word) for word in man_examples.shape(lines)} - RARE
 
