@@ -128,6 +128,7 @@ def of_router(device: str, args: Any) -> list[Row]:
         rows.append(("ok", name, ""))
         return True
 
+    device = queue.real_name(device)
     if not tried("device", lambda: queue.need_device(device)):
         return rows
     if not tried("root", router.need_root):

@@ -92,6 +92,17 @@ def need_name(device: str) -> None:
         raise Trouble(f'"{device}" is no name of a device')
 
 
+def real_name(name: str) -> str:
+    """Of a device that is named by another of its names (ip link property add ... altname)."""
+    if re.fullmatch(r"[^-/\s][^/\s]*", name) and not Path("/sys/class/net", name).exists():
+        try:
+            (found,) = json.loads(run("ip", "-j", "link", "show", "dev", name))
+            return str(found["ifname"])
+        except (Trouble, ValueError, KeyError, TypeError):
+            pass  # need_device() tells which there are
+    return name
+
+
 def need_device(device: str) -> None:
     need_name(device)
     if not Path("/sys/class/net", device).exists():

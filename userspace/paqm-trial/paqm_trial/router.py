@@ -320,6 +320,7 @@ def need_root() -> None:
 def start(args: Any) -> int:
     """`paqm-trial router`: sets up, and goes on as a service, or here."""
     need_root()
+    args.device = queue.real_name(args.device)
     folder = folder_of(args.dir, args.device)
     here = args.foreground or not has_systemd()
     if not here and not as_service(args):
@@ -384,6 +385,8 @@ def end(args: Any) -> int:
     if not devices:
         say("no trial is set up on this machine")
     for device in devices:
+        if not (args.dir / device).is_dir():  # a device that is gone has its folder still
+            device = queue.real_name(device)
         folder = folder_of(args.dir, device)
         plan = load_plan(folder, ended=True)
         # the unit ends by itself what it has begun: it would wait here for its own end

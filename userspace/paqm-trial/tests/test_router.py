@@ -96,6 +96,19 @@ class Queue(Case):
                 self.found(*words)
             self.assertIn("with classes or filters): write its tc commands", str(why.exception))
 
+    def test_other_names(self) -> None:
+        """A device may have more names, which tc takes and /sys does not know."""
+        other = "enx-a-name-longer-than-fifteen"
+
+        def ip(*words: str, text: str | None = None, name: str = "") -> str:
+            if words != ("ip", "-j", "link", "show", "dev", other):
+                raise Trouble(f'Device "{words[-1]}" does not exist.')
+            return json.dumps([{"ifname": "lo", "altnames": [other]}])
+
+        with mock.patch.object(queue, "run", ip):
+            names = [queue.real_name(name) for name in (other, "lo", "gone0", "-j", "a/b", "..")]
+        self.assertEqual(names, ["lo", "lo", "gone0", "-j", "a/b", ".."])
+
 
 class Lock(Case):
     def test_refused_start_leaves_the_number(self) -> None:
