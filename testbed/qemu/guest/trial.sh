@@ -17,11 +17,12 @@ has "check knows a device by another name, too" \
 	"$(paqm-trial check $other --bandwidth 3mbit)" '^ok +P-AQM and the baseline can be attached'
 check "a trial begins, by that name" \
 	paqm-trial router $other --bandwidth 3mbit --alternate none
-check "P-AQM stands there" wait_for stands 'paqm 7a1: root'
+check "P-AQM stands there at once" stands 'paqm 7a1: root'
+has "the service manager knows it" "$(systemctl status paqm-trial@eth0)" 'Status: "attached: paqm"'
 check "P-AQM is paused, by that name" paqm-trial end $other --pause
 same "what stood there before is there" "$(tc qdisc show dev eth0)" "$(cat /root/found)"
 check "and goes on" paqm-trial router $other --resume
-check "with P-AQM" wait_for stands 'paqm 7a1: root'
+check "with P-AQM at once" stands 'paqm 7a1: root'
 same "it comes after a restart" "$(systemctl is-enabled paqm-trial@eth0)" enabled
 pid=$(trial_pid)
 systemctl kill -s KILL paqm-trial@eth0

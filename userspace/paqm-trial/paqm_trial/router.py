@@ -13,6 +13,7 @@ import os
 import random
 import re
 import signal
+import socket
 import time
 from pathlib import Path
 from types import FrameType
@@ -27,6 +28,9 @@ STATE, PLAN = "state.json", "plan.json"
 IDLE_NS = 60 * 10**9  # a sample is written as often when nothing was sent
 RETRY_S = 5
 UNIT = "paqm-trial@{}.service"
+SHOWN = ("-p", "ActiveState", "-p", "SubState", "-p", "StatusText")
+START_S = 30  # until the service has its queue
+ATTACHED = "attached: "  # what its status begins with when it has
 
 
 def folder_of(home: Path, device: str) -> Path:
@@ -164,6 +168,7 @@ class Router:
             seed=self.plan["seed"],
         )
         say(f"{self.device}: {arm}")
+        tell_manager(ATTACHED + arm)
 
     def replaced(self, shown: list[dict[str, Any]]) -> bool:
         """Has somebody else put another queue there?"""
@@ -200,6 +205,7 @@ class Router:
             if self.stop:  # who ends this, as the service manager does, ends its tc, too
                 return
             if str(err) != self.trouble:
+                tell_manager(str(err))
                 say(f"{err}; tried again every {RETRY_S} s")
                 self.event("trouble", detail=str(err)[:500])
             self.trouble, self.arm = str(err), ""
@@ -353,16 +359,47 @@ def start(args: Any) -> int:
         Router(folder, plan).run()
         return 0
     held.close()
-    queue.run("systemctl", "enable", "--now", "--quiet", UNIT.format(args.device))
-    time.sleep(2)
     unit = UNIT.format(args.device)
-    if queue.run("systemctl", "show", "-p", "ActiveState", "--value", unit).strip() != "active":
-        raise Trouble(f"the service does not stay: journalctl -u {unit} says why")
+    # not waited for: it comes after the network, which may take long to be online
+    queue.run("systemctl", "enable", "--now", "--no-block", "--quiet", unit)
+    arm = await_queue(unit)
     say(
-        f"{args.device}: runs as {unit}, also after a restart; `paqm-trial end {args.device}` ends "
-        "it"
+        f"{args.device}: {arm} stands there; runs as {unit}, also after a restart; `paqm-trial end "
+        f"{args.device}` ends it"
     )
     return 0
+
+
+def await_queue(unit: str) -> str:
+    """The queue that the service has attached, by what it tells its manager."""
+    for _ in range(5 * START_S):
+        words = queue.run("systemctl", "show", *SHOWN, unit)
+        found = dict(line.split("=", 1) for line in words.splitlines() if "=" in line)
+        state, status = found.get("ActiveState", ""), found.get("StatusText", "")
+        if state == "failed" or found.get("SubState", "").startswith("auto-restart"):
+            raise Trouble(f"the service does not stay: journalctl -u {unit} says why")
+        if state == "active" and status.startswith(ATTACHED):
+            return status.removeprefix(ATTACHED)
+        time.sleep(0.2)
+    if state == "active" and status:
+        raise Trouble(f"{status}; the service goes on trying: mend that, or end the trial")
+    raise Trouble(
+        f"the service has no queue after {START_S} s, but may get it yet: systemctl status {unit} "
+        "and systemctl list-jobs tell what it waits for"
+    )
+
+
+def tell_manager(status: str) -> None:
+    """What `systemctl status` shows beside the service, and `start` waits for."""
+    where = os.environ.get("NOTIFY_SOCKET", "")
+    if not where:
+        return
+    address = "\0" + where[1:] if where.startswith("@") else where
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+            manager.sendto(f"STATUS={' '.join(status.split())}".encode(), address)
+    except OSError as err:
+        say(f"the service manager cannot be told: {err.strerror}")
 
 
 def release_if_stale(folder: Path, plan: dict[str, Any]) -> None:

@@ -13,6 +13,7 @@ import json
 import os
 import re
 import signal
+import socket
 import sys
 import unittest
 from pathlib import Path
@@ -138,6 +139,8 @@ class Service(Case):
         super().setUp()
         self.ran: list[str] = []
         self.here: list[Path] = []  # folders of trials in the foreground
+        self.states: list[tuple[str, str]] = []  # what the service says, one after the other
+        self.sub = "running"
         for place, name, value in (
             (router, "HOME", self.home / "lib"),
             (router, "need_root", lambda: None),
@@ -155,7 +158,10 @@ class Service(Case):
     def run_command(self, *words: str, text: str | None = None, name: str = "") -> str:
         if words[0] == "systemctl":
             self.ran.append(" ".join(words[1:]))
-        return "active" if words[0] == "systemctl" else "[]"
+        if words[:2] == ("systemctl", "show"):
+            state, status = self.states.pop(0) if self.states else ("active", "attached: paqm")
+            return f"ActiveState={state}\nSubState={self.sub}\nStatusText={status}\n"
+        return "[]"
 
     def say(self, *words: str) -> tuple[int, str]:
         with contextlib.redirect_stderr(io.StringIO()) as said:
@@ -174,11 +180,44 @@ class Service(Case):
         self.assertEqual(self.ran, [])  # the service is that of another folder
         status, said = self.say(*words[:4])
         self.assertEqual(status, 0, said)
-        self.assertIn("enable --now --quiet paqm-trial@lo.service", self.ran)
+        self.assertIn("enable --now --no-block --quiet paqm-trial@lo.service", self.ran)
         for role, advice in (("router", " --foreground --dir"), ("call", "by --dir")):
             with mock.patch.object(store, "LEAST_FREE", 1 << 62), self.assertRaises(Trouble) as why:
                 store.open_folder(self.home / role, role, 30)
             self.assertIn(advice, str(why.exception))
+
+    def test_says_what_is(self) -> None:
+        """The trial runs when its queue stands there: a service that runs may have none yet."""
+        words = ("router", "lo", "--bandwidth", "3mbit")
+        old = ("inactive", "attached: of the last time")
+        self.states = [old, ("activating", ""), ("active", ""), ("active", "attached: fq_codel")]
+        status, said = self.say(*words)
+        self.assertEqual((status, self.states), (0, []), said)
+        self.assertIn("lo: fq_codel stands there; runs as paqm-trial@lo.service", said)
+        for state, sub, text, told in (
+            ("active", "running", "tc qdisc: no way", "tc qdisc: no way; the service goes on"),
+            ("active", "running", "", "the service has no queue after"),
+            ("inactive", "dead", "attached: paqm", "the service has no queue after"),
+            ("activating", "auto-restart", "tc: gone", "does not stay: journalctl"),
+            ("failed", "failed", "attached: paqm", "does not stay: journalctl"),
+        ):
+            self.states, self.sub = [(state, text)] * 999, sub
+            with self.subTest(state=state, text=text):
+                status, said = self.say(*words)
+                self.assertEqual(status, 2)
+                self.assertIn(told, said)
+                self.assertNotIn("; runs as", said)
+
+    def test_tells_the_manager(self) -> None:
+        place = self.home / "notify"
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+            manager.bind(str(place))
+            manager.settimeout(5)
+            with mock.patch.dict(os.environ, {"NOTIFY_SOCKET": str(place)}):
+                router.tell_manager("tc says:\n no")
+            self.assertEqual(manager.recv(100), b"STATUS=tc says: no")
+        unit = (HERE.parent / "paqm-trial@.service").read_text()
+        self.assertRegex(unit, "(?m)^NotifyAccess=main$")
 
     def test_pause(self) -> None:
         """Nothing goes on after a restart, until it is said; the unit's own commands leave it."""
@@ -193,7 +232,7 @@ class Service(Case):
         self.assertEqual(self.say("router", "lo", "--bandwidth", "3mbit")[0], 0)
         for words, done in (
             (("end", "lo", "--pause"), "disable --now --quiet paqm-trial@lo.service"),
-            (("router", "lo", "--resume"), "enable --now --quiet paqm-trial@lo.service"),
+            (("router", "lo", "--resume"), "enable --now --no-block --quiet paqm-trial@lo.service"),
         ):
             self.ran = []
             status, said = self.say(*words)
