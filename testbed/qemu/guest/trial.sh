@@ -33,6 +33,27 @@ modprobe -r "$driver"
 check "a device that goes is told of" wait_for trial_says 'tried again'
 check "the device is back" sh -c "modprobe $driver && udevadm settle"
 check "and P-AQM with it" wait_for stands 'paqm 7a1: root'
+
+printf '[main]\nno-auto-default=*\n' >/etc/NetworkManager/conf.d/paqm-test.conf
+check "NetworkManager starts" systemctl start NetworkManager
+check "it takes the device of the trial" nmcli connection add type ethernet ifname eth0 \
+	con-name paqm-test autoconnect no ipv4.method manual ipv4.addresses 192.0.2.1/24 \
+	ipv6.method disabled
+for _ in 1 2; do
+	check "brings it up" nmcli connection up paqm-test
+	check "and leaves P-AQM there" stands 'paqm 7a1: root'
+	check "brings it down" nmcli connection down paqm-test
+	check "and leaves P-AQM there" stands 'paqm 7a1: root'
+done
+check "a queue of NetworkManager's own" nmcli connection modify paqm-test tc.qdiscs "root pfifo"
+check "is put there" nmcli connection up paqm-test
+check "told of" wait_for trial_says 'replaced by another program'
+check "and replaced by P-AQM" wait_for stands 'paqm 7a1: root'
+nmcli connection delete paqm-test >/dev/null
+systemctl stop NetworkManager NetworkManager-dispatcher
+rm -f /etc/NetworkManager/conf.d/paqm-test.conf
+check "NetworkManager gone, P-AQM stands there" wait_for stands 'paqm 7a1: root'
+ip link set eth0 up
 check "the package is installed once more" \
 	apt-get -q -y --reinstall install "$here"/paqm-trial_*.deb
 check "P-AQM stands there still" wait_for stands 'paqm 7a1: root'
