@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,6 +18,13 @@ PLAYED_NS = 10 * 10**9  # after its packets no picture is shown later than that
 SEQ = 1 << 16
 LONGEST_NS = 12 * 3600 * 10**9  # from the middle of a call to its ends
 PROBE = 100  # pictures by whose stamps the other end is found
+UNUSUAL_NS = 10**9  # between two pictures that are sent: three a second are the fewest
+CHANGES = {"lost": 1, "back": -1}  # of a device, in events.csv
+WINDOW = zlib.crc32(b"window")  # how events.csv names the one in which the peer is seen
+MOST_LOST = 1000  # more in one call are not believed
+
+Lost = tuple[bool, int, int]  # the window?, since when, until when
+Spans = list[tuple[int, int]]
 
 
 @dataclass
@@ -33,6 +41,7 @@ class End:
     play: list[int] = field(default_factory=list)
     rtt: list[float] = field(default_factory=list)
     steps: list[tuple[int, int]] = field(default_factory=list)
+    lost: list[Lost] = field(default_factory=list)
     begin: int = 0
     end: int = 0
     sent: set[int] = field(default_factory=set)  # stamps of the first pictures
@@ -85,9 +94,28 @@ class End:
         self.came = {row[2] for row in self.rx[: 40 * PROBE]}
         for row in self.frames + self.rx:
             self.seconds[row[0] // 10**9] += row[3]
+        self.lost = _lost(reader, self.folder / "record" / "events.csv")
         advice = self.folder / "record" / "feedback.csv"
         self.deaf = advice.is_file() and not reader.table(advice, {"t_ns": int})
         return True
+
+
+def _lost(reader: store.Reader, path: Path) -> list[Lost]:
+    """Devices that were lost, and until when: for good, if nothing says more."""
+    columns: dict[str, Callable[[str], Any]] = {
+        "t_ns": int,
+        "event": lambda text: CHANGES.get(text, 0),
+        "detail": lambda text: zlib.crc32(text.encode()),
+    }
+    found: list[Lost] = []
+    since: dict[int, int] = {}
+    for at, change, device in reader.table(path, columns) if path.is_file() else []:
+        if change > 0:
+            since.setdefault(device, at)
+        elif change < 0 and device in since:
+            found.append((device == WINDOW, since.pop(device), at))
+    found += [(device == WINDOW, at, store.MOST) for device, at in since.items()]
+    return found[:MOST_LOST]
 
 
 def _known(text: str) -> float:
@@ -133,23 +161,31 @@ def rounded(value: float | None, digits: int = 3) -> float | None:
     return None if value is None else round(value, digits)
 
 
-def freezes(play: list[int], end: int | None = None) -> tuple[int, float]:
+def freezes(
+    play: list[int], end: int | None = None, apart: Spans | None = None
+) -> tuple[int, float, float]:
     """How many, and how long in all, s: intervals of max(3 m, m + 150 ms) or more, m being the mean
-    of the last 30 before; the end of the stream closes the last."""
+    of the last 30 before; the end of the stream closes the last. And how long it was, s, that
+    nothing could be shown, whatever the network did: intervals that are in part in `apart`."""
     shown = [at for n, at in enumerate(play) if n == 0 or at > max(play[n - 1], play[0])]
     if end is not None and shown and end > shown[-1]:
         shown.append(end)
     recent: deque[float] = deque(maxlen=MEMORY)
-    times, lasted = 0, 0.0
+    times, lasted, left_out = 0, 0.0, 0.0
     for before, after in zip(shown, shown[1:], strict=False):
         gap = (after - before) / 1e6
+        if gap <= 0:  # broken lines were between them
+            continue
+        if any(before < until and since < after for since, until in apart or []):
+            left_out += gap / 1e3
+            continue
         if recent:
             mean = sum(recent) / len(recent)
             if gap >= max(3 * mean, mean + 150):
                 times += 1
                 lasted += gap / 1e3
         recent.append(gap)
-    return times, lasted
+    return times, lasted, left_out
 
 
 def gaps_lost(rx: list[list[int]]) -> tuple[int, int]:
@@ -190,6 +226,22 @@ def departures(end: End, came: dict[int, tuple[int, int, int]]) -> list[tuple[in
     return [(row[0], came[row[1]][0]) for row in end.frames if row[1] in came]
 
 
+def without_camera(end: End, came: dict[int, tuple[int, int, int]]) -> Spans:
+    """When no picture came as none was made, by the clock of the other end. Which device was lost
+    its name does not tell for certain: the camera, if there were no pictures meanwhile."""
+    found = []
+    for before, after in zip(end.frames, end.frames[1:], strict=False):
+        if after[0] - before[0] >= UNUSUAL_NS and any(
+            since < after[0] and before[0] < until
+            for window, since, until in end.lost
+            if not window
+        ):
+            ends = [came[row[1]][0] for row in (before, after) if row[1] in came]
+            if len(ends) == 2 and ends[0] < ends[1]:
+                found.append((ends[0], ends[1]))
+    return found
+
+
 def stepped(*ends: End) -> bool:
     return any(one.begin <= at <= one.end for one in ends for at, _ in one.steps)
 
@@ -219,15 +271,24 @@ def direction(
         return found
     rx = receiver.rx
     begin, end = rx[0][0], max(row[0] for row in rx)
-    seconds = (end - begin) / 1e9
     whole = not stepped(receiver)
+    dark = without_camera(sender, arrivals(rx)) if sender and whole else []
+    seconds = (end - begin - sum(until - since for since, until in dark)) / 1e9
     if seconds > 0 and whole:
         found["rate_kbps"] = rounded(sum(row[3] for row in rx) * 8 / seconds / 1e3, 1)
     came, lost = gaps_lost(rx)
     play = [at for at in receiver.play if not whole or begin <= at <= end + PLAYED_NS]
     if play:
-        times, lasted = freezes(play, max(end, play[-1]) if whole else None)
-        length = max(seconds if whole else (play[-1] - play[0]) / 1e9, 1.0)
+        closed = [(since, until) for window, since, until in receiver.lost if window]
+        last = max(end, play[-1]) if whole else None
+        times, lasted, left_out = freezes(play, last, [*dark, *closed])
+        if left_out:
+            problems.append(
+                f"a device was lost: {left_out:.0f} s without pictures of "
+                f"{sender.label if sender else 'the other end'} do not count"
+            )
+        length = (end - begin if whole else play[-1] - play[0]) / 1e9
+        length = max(length - left_out, 1.0)
         found["freezes"] = times
         found["freezes_per_min"] = rounded(times / length * 60)
         found["frozen_percent"] = rounded(lasted / length * 100)

@@ -131,21 +131,22 @@ class Compare(Case):
 class Freezes(Case):
     def test_rule(self) -> None:
         even = [n * 40 * MS for n in range(100)]
-        self.assertEqual(figures.freezes(even), (0, 0.0))
+        self.assertEqual(figures.freezes(even), (0, 0.0, 0.0))
         for gap, times in ((189, 0), (190, 1), (400, 1)):  # 40 + 150
             late = even[:50] + [at + (gap - 40) * MS for at in even[50:]]
             self.assertEqual(figures.freezes(late)[0], times, gap)
         slow = [n * 100 * MS for n in range(50)]  # 3 x 100
         for gap, times in ((299, 0), (300, 1)):
             self.assertEqual(figures.freezes([*slow, slow[-1] + gap * MS])[0], times)
-        self.assertEqual(figures.freezes(even, even[-1] + 3 * S), (1, 3.0))
+        self.assertEqual(figures.freezes(even, even[-1] + 3 * S), (1, 3.0, 0.0))
 
     def test_whatever_comes(self) -> None:
         dice = random.Random(2)
         for _ in range(200):
             play = [dice.randrange(-(2**62), 2**62) for _ in range(dice.randrange(20))]
-            times, lasted = figures.freezes(play, dice.choice([None, 0, 2**62]))
-            self.assertTrue(times >= 0 and lasted >= 0)
+            apart = [(dice.randrange(2**62), dice.randrange(2**62)) for _ in range(2)]
+            found = figures.freezes(play, dice.choice([None, 0, 2**62]), apart)
+            self.assertTrue(min(found) >= 0)
 
 
 class Clocks(Case):
