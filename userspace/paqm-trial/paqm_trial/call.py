@@ -163,8 +163,7 @@ def check_passed(words: list[str]) -> None:
             )
 
 
-def note_clocks(path: Path, over: threading.Event) -> None:
-    lines = store.Lines(path, "clock", daily=False)
+def note_clocks(lines: store.Lines, over: threading.Event) -> None:
     while True:
         lines.write({"wall_ns": time.time_ns(), "mono_ns": time.monotonic_ns()})
         if over.wait(1):
@@ -184,11 +183,13 @@ def check_secret(path: Path) -> None:
         raise Trouble(f"--secret {path}: others may read it: chmod 600 {path}")
 
 
-def hold(command: list[str], call: Path) -> int:
-    """Runs the call; its clocks are noted meanwhile. Ctrl-C reaches the program by itself."""
+def hold(command: list[str], call: Path) -> tuple[int, bool]:
+    """Runs the call; its clocks are noted meanwhile. Ctrl-C reaches the program by itself. How it
+    ended, and whether the disk was full at any time."""
     old = {}
     over = threading.Event()
-    clock = threading.Thread(target=note_clocks, args=(call, over))
+    lines = store.Lines(call, "clock", daily=False)
+    clock = threading.Thread(target=note_clocks, args=(lines, over))
     child = subprocess.Popen(command)
 
     def pass_on(number: int, frame: Any) -> None:
@@ -199,12 +200,13 @@ def hold(command: list[str], call: Path) -> int:
         old[number] = signal.signal(number, pass_on)
     clock.start()
     try:
-        return child.wait()
+        status = child.wait()
     finally:
         over.set()
         clock.join()
         for number, handler in old.items():
             signal.signal(number, handler)
+    return status, lines.was_full
 
 
 def start(args: Any) -> int:
@@ -243,7 +245,7 @@ def start(args: Any) -> int:
     where += [args.host] if args.host else []
     if args.meet:
         where = ["--meet", args.meet]
-    status = hold(
+    status, full = hold(
         [
             STREAMER,
             "call",
@@ -263,7 +265,7 @@ def start(args: Any) -> int:
         hint = f"; options of {STREAMER} go after --, as in -- --sink none" if status == 2 else ""
         say(f"there was no call, so nothing is kept{hint}")
         return status or 1
-    about |= {"end_ns": time.time_ns(), "status": status}
+    about |= {"end_ns": time.time_ns(), "status": status, "disk_full": full}
     take_out_names(call, args.dir)  # first: whatever fails later, no address stays
     store.write_json(call / "about.json", about)
     say(f"the figures of this call are in {call}; paqm-trial forget --call {name} deletes them")

@@ -23,6 +23,10 @@ CHANGES = {"lost": 1, "back": -1}  # of a device, in events.csv
 WINDOW = zlib.crc32(b"window")  # how events.csv names the one in which the peer is seen
 MOST_LOST = 1000  # more in one call are not believed
 
+# What lines of a receiver that could not be written make wrong.
+OF_ALL_LINES = ("rate_kbps", "loss_percent", "frames_complete", "freezes", "freezes_per_min")
+OF_ALL_LINES += ("frozen_percent",)
+
 Lost = tuple[bool, int, int]  # the window?, since when, until when
 Spans = list[tuple[int, int]]
 
@@ -52,6 +56,11 @@ class End:
     @property
     def label(self) -> str:
         return str(self.about.get("label") or self.about.get("role") or "?")[:40]
+
+    @property
+    def cut(self) -> bool:
+        """The disk was full, and paqm-streamer failed: its tables may lack lines anywhere."""
+        return self.about.get("disk_full") is True and self.about.get("status") != 0
 
     def _read(self, reader: store.Reader) -> None:
         record = self.folder / "record"
@@ -250,6 +259,18 @@ def direction(
     sender: End | None, receiver: End | None, problems: list[str]
 ) -> dict[str, Any] | None:
     """The figures of one direction; None: neither end tells of it."""
+    found = _direction(sender, receiver, problems)
+    if found and receiver and receiver.cut:
+        found |= dict.fromkeys(OF_ALL_LINES)
+        problems.append(
+            f"{receiver.label}: the disk was full for a time: no figures that need each packet"
+        )
+    return found
+
+
+def _direction(
+    sender: End | None, receiver: End | None, problems: list[str]
+) -> dict[str, Any] | None:
     found: dict[str, Any] = {
         "rate_kbps": None,
         "loss_percent": None,

@@ -123,6 +123,7 @@ class Lines:
         self.name = ""
         self.file: IO[str] | None = None
         self.full = False
+        self.was_full = False
         self.checked = 0.0
 
     def _open(self, wall_ns: int) -> IO[str]:
@@ -153,6 +154,7 @@ class Lines:
                     else f"{self.folder}: there is room again"
                 )
             self.full = full
+            self.was_full |= full
         return not self.full
 
     def write(self, row: dict[str, Any]) -> None:
@@ -166,10 +168,10 @@ class Lines:
                 raise Trouble(f"{self.folder}: cannot write: {err.strerror}") from err
             if not self.full:
                 say(
-                    f"{self.folder}: cannot write: {err.strerror}; the queue stays, the figures of "
-                    "this time are lost"
+                    f"{self.folder}: cannot write: {err.strerror}; all else goes on, the figures "
+                    "of this time are lost"
                 )
-            self.full = True
+            self.full = self.was_full = True
             self.file = None
 
     def close(self) -> None:

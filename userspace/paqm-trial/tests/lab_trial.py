@@ -403,7 +403,8 @@ class Turns:
             )
 
 
-def main() -> int:
+def prepare() -> None:
+    """The command line, the network, and a paqmd at either end."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--build", type=Path, default=TOP / "build")
     build = parser.parse_args().build.resolve()
@@ -431,6 +432,10 @@ def main() -> int:
             "root",
             ready="ready",
         )
+
+
+def main() -> int:
+    prepare()
     book = Handbook()
     book.play()
     book.judge()

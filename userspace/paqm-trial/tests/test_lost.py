@@ -1,15 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""What the report says of a call that has lost a device for a while.
+"""What the report says of a call that has lost a device, or room on the disk, for a while.
 
 With a real call: lab_trial.py, in a guest.
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
+import json
+import os
+import shutil
 import sys
 import unittest
 from pathlib import Path
+from unittest import mock
 
 HERE = Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
@@ -17,6 +23,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import folders  # noqa: E402
 from folders import BEGIN, Clock, S  # noqa: E402
+from paqm_trial import cli, store  # noqa: E402
 from test_trial import NONE, Case  # noqa: E402
 
 
@@ -55,6 +62,64 @@ class Lost(Case):
                 self.assertAlmostEqual(bad["frozen_percent"], frozen * 100, delta=0.2)
                 told = [text for text in row["problems"] if "device was lost" in text]
                 self.assertEqual(len(told), int(freezes < 3), row["problems"])
+
+    def test_disk_that_was_full(self) -> None:
+        """Packets and pictures of which no line could be written are neither lost nor frozen."""
+        places = self.places()
+        folders.call(places, {"caller": NONE, "callee": NONE}, "c1", BEGIN)
+        callee = places["callee"] / "calls/c1-callee"
+        for name, column in (("rx.csv", 0), ("video.csv", 1)):
+            head, *rows = (callee / "record" / name).read_text().splitlines()
+            cells = [row.split(",") for row in rows]
+            full = range(BEGIN + 30 * S, BEGIN + 40 * S)
+            kept = [row for row in cells if int(row[column]) not in full]
+            folders.table(callee / "record" / name, head, [list(row) for row in kept])
+        about = json.loads((callee / "about.json").read_text())
+        for more, known in (
+            ({}, True),
+            ({"disk_full": True, "status": 0}, True),  # nearly: the record is whole
+            ({"disk_full": False, "status": 1}, True),
+            ({"disk_full": True, "status": 1}, False),
+        ):
+            folders.dump(callee / "about.json", about | more)
+            with self.subTest(more=more):
+                row = self.merged()["calls"][0]
+                bad, good = row["to_callee"], row["to_caller"]
+                self.assertEqual((good["freezes"], good["loss_percent"]), (0, 0))
+                self.assertAlmostEqual(bad["frame_delivery_ms"]["p95"], 20.3, delta=1)
+                self.assertEqual("callee: the disk was full" in str(row["problems"]), not known)
+                if known:
+                    self.assertEqual(bad["freezes"], 1)
+                    self.assertAlmostEqual(bad["loss_percent"], 100 / 6, delta=0.5)
+                    continue
+                gone = ("rate_kbps", "loss_percent", "frames_complete", "freezes")
+                gone += ("freezes_per_min", "frozen_percent")
+                self.assertEqual([bad[key] for key in gone], [None] * 6)
+
+    def test_it_is_noted(self) -> None:
+        """By the call, whose disk has room again when it ends."""
+        program = self.home / "paqm-streamer"
+        program.write_text(
+            "#!/bin/sh\n"
+            'while [ "$1" != --record ]; do shift; done\n'
+            'mkdir "$2"; echo {} >"$2/call.json"; exit 1\n'
+        )
+        program.chmod(0o755)
+        secret, data = self.home / "secret", self.home / "data"
+        secret.touch(0o600)
+        words = ["192.0.2.7", "--consent", "on-paper", "--secret", secret, "--dir", data]
+        for room, noted in ((lambda path: 2**40, False), (lambda path: store.LAST_FREE - 1, True)):
+            with (
+                mock.patch.dict(os.environ, PATH=f"{self.home}:{os.environ['PATH']}"),
+                mock.patch.object(store, "free_bytes", room),
+                mock.patch.object(store, "LEAST_FREE", 0),
+                contextlib.redirect_stderr(io.StringIO()) as said,
+            ):
+                self.assertEqual(cli.main(["call", *map(str, words)]), 1)
+            (about,) = data.glob("calls/*/about.json")
+            self.assertEqual(json.loads(about.read_text())["disk_full"], noted)
+            self.assertEqual("the disk is nearly full" in said.getvalue(), noted)
+            shutil.rmtree(about.parent)
 
 
 if __name__ == "__main__":
