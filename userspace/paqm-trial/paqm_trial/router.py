@@ -28,7 +28,7 @@ STATE, PLAN = "state.json", "plan.json"
 IDLE_NS = 60 * 10**9  # a sample is written as often when nothing was sent
 RETRY_S = 5
 UNIT = "paqm-trial@{}.service"
-SHOWN = ("-p", "ActiveState", "-p", "SubState", "-p", "StatusText")
+SHOWN = "ActiveState,SubState,StatusText,InvocationID"
 START_S = 30  # until the service has its queue
 ATTACHED = "attached: "  # what its status begins with when it has
 
@@ -360,9 +360,10 @@ def start(args: Any) -> int:
         return 0
     held.close()
     unit = UNIT.format(args.device)
+    before = state_of(unit).get("InvocationID")
     # not waited for: it comes after the network, which may take long to be online
     queue.run("systemctl", "enable", "--now", "--no-block", "--quiet", unit)
-    arm = await_queue(unit)
+    arm = await_queue(unit, before)
     say(
         f"{args.device}: {arm} stands there; runs as {unit}, also after a restart; `paqm-trial end "
         f"{args.device}` ends it"
@@ -370,11 +371,20 @@ def start(args: Any) -> int:
     return 0
 
 
-def await_queue(unit: str) -> str:
-    """The queue that the service has attached, by what it tells its manager."""
+def state_of(unit: str) -> dict[str, str]:
+    shown = queue.run("systemctl", "show", "-p", SHOWN, unit)
+    return dict(line.split("=", 1) for line in shown.splitlines() if "=" in line)
+
+
+def await_queue(unit: str, before: str | None) -> str:
+    """The queue that the service has attached, by what it tells its manager; `before`: the run
+    whose end is of no interest, it may have failed."""
+    state = status = ""
     for _ in range(5 * START_S):
-        words = queue.run("systemctl", "show", *SHOWN, unit)
-        found = dict(line.split("=", 1) for line in words.splitlines() if "=" in line)
+        found = state_of(unit)
+        if found.get("InvocationID") == before:
+            time.sleep(0.2)
+            continue
         state, status = found.get("ActiveState", ""), found.get("StatusText", "")
         if state == "failed" or found.get("SubState", "").startswith("auto-restart"):
             raise Trouble(f"the service does not stay: journalctl -u {unit} says why")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import json
 import os
 import re
@@ -139,8 +140,9 @@ class Service(Case):
         super().setUp()
         self.ran: list[str] = []
         self.here: list[Path] = []  # folders of trials in the foreground
-        self.states: list[tuple[str, str]] = []  # what the service says, one after the other
-        self.sub = "running"
+        # what the service is and says, and in which run of it, one after the other
+        self.states: list[tuple[str, str, str]] = []
+        self.sub, self.runs = "running", itertools.count(3)
         for place, name, value in (
             (router, "HOME", self.home / "lib"),
             (router, "need_root", lambda: None),
@@ -159,8 +161,11 @@ class Service(Case):
         if words[0] == "systemctl":
             self.ran.append(" ".join(words[1:]))
         if words[:2] == ("systemctl", "show"):
-            state, status = self.states.pop(0) if self.states else ("active", "attached: paqm")
-            return f"ActiveState={state}\nSubState={self.sub}\nStatusText={status}\n"
+            state, status, run = "active", "attached: paqm", str(next(self.runs))
+            if self.states:
+                state, status, run = self.states.pop(0)
+            said = f"ActiveState={state}\nSubState={self.sub}\nStatusText={status}\n"
+            return f"{said}InvocationID={run}\n"
         return "[]"
 
     def say(self, *words: str) -> tuple[int, str]:
@@ -189,11 +194,11 @@ class Service(Case):
     def test_says_what_is(self) -> None:
         """The trial runs when its queue stands there: a service that runs may have none yet."""
         words = ("router", "lo", "--bandwidth", "3mbit")
-        old = ("inactive", "attached: of the last time")
-        self.states = [old, ("activating", ""), ("active", ""), ("active", "attached: fq_codel")]
-        status, said = self.say(*words)
-        self.assertEqual((status, self.states), (0, []), said)
-        self.assertIn("lo: fq_codel stands there; runs as paqm-trial@lo.service", said)
+        for old in (("failed", "", "1"), ("active", "attached: of the last time", "1")):
+            self.states = [old, old, ("active", "", "2"), ("active", "attached: fq_codel", "2")]
+            status, said = self.say(*words)
+            self.assertEqual((status, self.states), (0, []), said)
+            self.assertIn("lo: fq_codel stands there; runs as paqm-trial@lo.service", said)
         for state, sub, text, told in (
             ("active", "running", "tc qdisc: no way", "tc qdisc: no way; the service goes on"),
             ("active", "running", "", "the service has no queue after"),
@@ -201,7 +206,7 @@ class Service(Case):
             ("activating", "auto-restart", "tc: gone", "does not stay: journalctl"),
             ("failed", "failed", "attached: paqm", "does not stay: journalctl"),
         ):
-            self.states, self.sub = [(state, text)] * 999, sub
+            self.states, self.sub = [("failed", "", "1"), *[(state, text, "2")] * 999], sub
             with self.subTest(state=state, text=text):
                 status, said = self.say(*words)
                 self.assertEqual(status, 2)
