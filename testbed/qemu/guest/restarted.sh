@@ -9,7 +9,7 @@ check "and P-AQM with it" wait_for stands 'paqm 7a1: root'
 check "a pause" paqm-trial end eth0 --pause
 same "what stood there before is back" "$(tc qdisc show dev eth0)" "$(cat /root/found)"
 check "the trial goes on" paqm-trial router eth0 --resume
-check "with P-AQM" wait_for stands 'paqm 7a1: root'
+check "with P-AQM at once" stands 'paqm 7a1: root'
 check "the trial ends" paqm-trial end eth0
 same "what stood there before is back at the end" "$(tc qdisc show dev eth0)" "$(cat /root/found)"
 same "and the service is gone" "$(systemctl is-enabled paqm-trial@eth0 2>&1)" disabled
