@@ -239,15 +239,22 @@ def without_camera(end: End, came: dict[int, tuple[int, int, int]]) -> Spans:
     """When no picture came as none was made, by the clock of the other end. Which device was lost
     its name does not tell for certain: the camera, if there were no pictures meanwhile."""
     found = []
-    for before, after in zip(end.frames, end.frames[1:], strict=False):
-        if after[0] - before[0] >= UNUSUAL_NS and any(
-            since < after[0] and before[0] < until
-            for window, since, until in end.lost
-            if not window
-        ):
-            ends = [came[row[1]][0] for row in (before, after) if row[1] in came]
-            if len(ends) == 2 and ends[0] < ends[1]:
-                found.append((ends[0], ends[1]))
+    dark = False
+    before: list[int] | None = None
+    came_last = None  # what was sent next to the gap may have been lost
+    for row in end.frames:
+        if before and row[0] - before[0] >= UNUSUAL_NS:
+            dark |= any(
+                since < row[0] and before[0] < until
+                for window, since, until in end.lost
+                if not window
+            )
+        before = row
+        if row[1] in came:
+            first = came[row[1]][0]
+            if dark and came_last is not None and came_last < first:
+                found.append((came_last, first))
+            came_last, dark = first, False
     return found
 
 

@@ -63,6 +63,25 @@ class Lost(Case):
                 told = [text for text in row["problems"] if "device was lost" in text]
                 self.assertEqual(len(told), int(freezes < 3), row["problems"])
 
+    def test_pictures_lost_beside_it(self) -> None:
+        """Those before and after the camera was gone may not have come."""
+        places = self.places()
+        folders.call(places, {"caller": NONE, "callee": NONE}, "c1", BEGIN, stall=1)
+        record = {end: places[end] / f"calls/c1-{end}/record" for end in places}
+        events = [[BEGIN + 10 * S, "lost", '"camera"'], [BEGIN + 11 * S, "back", '"camera"']]
+        folders.table(record["caller"] / "events.csv", "t_ns,event,detail", events)
+        head, *rows = (record["callee"] / "rx.csv").read_text().splitlines()
+        _, *sent = (record["caller"] / "frames.csv").read_text().splitlines()
+        frames = [row.split(",") for row in sent]
+        gone = {stamp for t, stamp, *_ in frames if 9.9 * S < int(t) - BEGIN < 11.1 * S}
+        self.assertEqual(len(gone), 3)
+        cells = [row.split(",") for row in rows]
+        kept = [list(row) for row in cells if row[2] not in gone]
+        folders.table(record["callee"] / "rx.csv", head, kept)
+        row = self.merged()["calls"][0]
+        self.assertEqual(row["to_callee"]["freezes"], 0)
+        self.assertIn("a device was lost: 1 s", str(row["problems"]))
+
     def test_disk_that_was_full(self) -> None:
         """Packets and pictures of which no line could be written are neither lost nor frozen."""
         places = self.places()
