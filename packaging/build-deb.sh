@@ -24,7 +24,7 @@ fail() {
 }
 install_missing git:git
 commit=$(git -C "$top" rev-parse --verify HEAD 2>&1) ||
-	fail "the packages are of the last commit, and git says: $commit"
+	fail "the packages are of the last commit, and git says: ${commit%%$'\n'*}"
 mkdir -p "${1:-$top/out/deb}"
 out=$(readlink -f "${1:-$top/out/deb}")
 install_missing dpkg-buildpackage:dpkg-dev xz:xz-utils lintian:lintian
