@@ -256,7 +256,7 @@ static void paqm_kunit_held(struct kunit *test)
 /* A newcomer counts when it has lasted and used something; one that only began does not. */
 static void paqm_kunit_newcomers(struct kunit *test)
 {
-	struct paqm_flow *stays, *goes;
+	struct paqm_flow *stays, *goes, *slow;
 	u32 t = 1000;
 
 	paqm_make(test, 64);
@@ -293,6 +293,17 @@ static void paqm_kunit_newcomers(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, paqm_seen.passed, 0);
 	KUNIT_EXPECT_EQ(test, paqm_seen.media, 1);
 	KUNIT_EXPECT_EQ(test, paqm_seen.newcomers, 0);
+	/* three pictures a second: it is known though it has been silent since the last one */
+	slow = paqm_touch(paqm_nth(3), PAQM_MEDIA, t, NULL);
+	KUNIT_ASSERT_NOT_NULL(test, slow);
+	paqm_count(t, 0, 1000000);
+	paqm_touch(paqm_nth(3), PAQM_MEDIA, t + 279, NULL);
+	slow->bytes += 6000;
+	paqm_count(t + 400, 0, 1000000);
+	KUNIT_EXPECT_FALSE(test, slow->every & PAQM_KNOWN);
+	paqm_touch(paqm_nth(3), PAQM_MEDIA, t + 330, NULL);
+	paqm_count(t + 480, 0, 1000000);
+	KUNIT_EXPECT_TRUE(test, slow->every & PAQM_KNOWN);
 }
 
 /* Whose addresses are hosts: those on the side with fewer, but not where that is a single one. */

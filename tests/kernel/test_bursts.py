@@ -114,10 +114,13 @@ def test_a_picture_at_a_low_rate(wire: Wire, packets: int) -> None:
     wire.queue("paqm bandwidth 1mbit feedback icmp")
     with (wire.send("rtp", flows=4, rate=0.6e6, burst=4 * packets, seconds=22),
           wire.send("quic", port=9000, rate=0.9e6, size=1200, seconds=22)):
-        sleep(6)
+        sleep(2)
+        fresh = wire.stats.new_flows
+        sleep(4)
         before = wire.stats
         sleep(14)
         now = wire.stats
+    within("flows that are not known after two seconds", fresh, 0, 0)
     waited = now.over_packets - before.over_packets
     within("packets that waited", waited, 14, 1e6)
     within("of these lost", now.over_drop_packets - before.over_drop_packets, 0, 0)
