@@ -17,7 +17,8 @@ from typing import Any
 from paqm_lab import topology
 from paqm_lab.guest import LEAD, MODULES, TAIL, Guest, main, rival_modules
 
-TOLD = ["tc", "-s", "-j"]  # what a topology.Teller answers
+TOLD = ["tc", "-s", "-j"]  # what a topology.Teller answers,
+ONCE = "root"  # without this: tc 6.1 takes it for a second one in the next line of a batch
 
 
 class MultiGuest(Guest):
@@ -26,7 +27,7 @@ class MultiGuest(Guest):
     def act(self, action: dict[str, Any]) -> None:
         """Something that happens at its time; its output is kept if it has a name."""
         host, words = action["host"], action["words"]
-        if words[:3] == TOLD:
+        if words[:3] == TOLD and ONCE not in words:
             text = self.told_of(host, *words[3:])
         else:
             text = topology.inside(host, *words)
