@@ -9,9 +9,10 @@
 #include <linux/string.h>
 #include "paqm_census.h"
 
-/* A newcomer is known after this time, if it has sent for as long as the second. */
+/* A newcomer is known after this time, if its last packet is not older than the second. */
 #define PAQM_NEWCOMER_NS (400 * NSEC_PER_MSEC)
-#define PAQM_NEWCOMER_SPAN_TICKS 280
+#define PAQM_NEWCOMER_SILENT_TICKS 100
+#define PAQM_NEWCOMER_SPAN_TICKS 500 /* or whenever it has sent for so long */
 #define PAQM_YOUNG_DIV 8 /* a flow below such a part of R does not grow: audio */
 #define PAQM_DEAF_NOTICE 8  /* rounds after which notices become rarer */
 #define PAQM_DEAF_STRIKE 3  /* rounds after which policing may begin */
@@ -295,15 +296,18 @@ static bool paqm_gauge_own(const struct paqm_flow_gauge *g)
 }
 
 /*
- * A newcomer's window, ns; 0: it has not lasted. How long it is silent just now does not matter: of
- * four pictures a second most walks are not within 0.1 s.
+ * A newcomer's window, ns; 0: it has not lasted. Of four pictures a second few walks are within
+ * 0.1 s; to let all do that span less would count each port of who changes it three times a second.
  */
 static u64 paqm_flow_lasted(const struct paqm_flow_gauge *g, const struct paqm_walk *w, u32 silent)
 {
 	u32 age = w->now_tick - g->mark_tick;
 	u64 window = (u64)age << 20;
 
-	return window < PAQM_NEWCOMER_NS || age < silent + PAQM_NEWCOMER_SPAN_TICKS ? 0 : window;
+	if (window < PAQM_NEWCOMER_NS || (silent > PAQM_NEWCOMER_SILENT_TICKS &&
+					  age < silent + PAQM_NEWCOMER_SPAN_TICKS))
+		return 0;
+	return window;
 }
 
 /* End a flow's window, if that is long enough. Was the flow measured? */

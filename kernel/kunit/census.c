@@ -297,12 +297,15 @@ static void paqm_kunit_newcomers(struct kunit *test)
 	slow = paqm_touch(paqm_nth(3), PAQM_MEDIA, t, NULL);
 	KUNIT_ASSERT_NOT_NULL(test, slow);
 	paqm_count(t, 0, 1000000);
-	paqm_touch(paqm_nth(3), PAQM_MEDIA, t + 279, NULL);
-	slow->bytes += 6000;
-	paqm_count(t + 400, 0, 1000000);
-	KUNIT_EXPECT_FALSE(test, slow->every & PAQM_KNOWN);
 	paqm_touch(paqm_nth(3), PAQM_MEDIA, t + 330, NULL);
-	paqm_count(t + 480, 0, 1000000);
+	slow->bytes += 6000;
+	paqm_count(t + 480, 0, 1000000); /* it might be over */
+	KUNIT_EXPECT_FALSE(test, slow->every & PAQM_KNOWN);
+	paqm_touch(paqm_nth(3), PAQM_MEDIA, t + 499, NULL);
+	paqm_count(t + 620, 0, 1000000);
+	KUNIT_EXPECT_FALSE(test, slow->every & PAQM_KNOWN);
+	paqm_touch(paqm_nth(3), PAQM_MEDIA, t + 660, NULL);
+	paqm_count(t + 810, 0, 1000000);
 	KUNIT_EXPECT_TRUE(test, slow->every & PAQM_KNOWN);
 }
 
