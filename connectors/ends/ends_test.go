@@ -10,16 +10,18 @@ import (
 	"time"
 )
 
-func TestATerminalThatIsClosed(t *testing.T) {
-	ctx, stop := signal.NotifyContext(context.Background(), Signals()...)
-	defer stop()
-	if err := syscall.Kill(syscall.Getpid(), syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case <-ctx.Done():
-	case <-time.After(20 * time.Second):
-		t.Fatal("it goes on")
+func TestEnds(t *testing.T) {
+	for _, one := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		ctx, stop := signal.NotifyContext(context.Background(), Signals()...)
+		if err := syscall.Kill(syscall.Getpid(), one); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(20 * time.Second):
+			t.Fatalf("%v: it goes on", one)
+		}
+		stop()
 	}
 }
 
