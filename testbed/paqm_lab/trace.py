@@ -99,7 +99,7 @@ def _numbers(path: Path, table: dict[str, list[str]], name: str) -> I64:
     column = table[name]
     # At once: a match for each number would take longer than all else that is read of a log.
     if re.fullmatch(r"(?:-?[0-9]{1,19}\n)+", "\n".join(column) + "\n"):
-        with contextlib.suppress(OverflowError):
+        with contextlib.suppress(OverflowError, ValueError):  # "1\n2" is two lines to re alone
             return np.fromiter(map(int, column), np.int64, len(column))
     for line, text in enumerate(column, 2):
         if not re.fullmatch(r"-?[0-9]{1,19}", text) or abs(int(text)) >= 2**63:

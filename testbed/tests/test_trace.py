@@ -229,6 +229,7 @@ def test_a_line_that_is_being_written_is_left_out(tmp_path: Path, begun: str) ->
         ("", "line 3: 0 columns instead of 5"),
         ("80000000,6553x,0,1,100", 'line 3: seq is "6553x", not a number'),
         (",65535,0,1,100", 'line 3: t_ns is "", not a number'),
+        ('"8\n9",65535,0,1,100', 'line 3: t_ns is "8\n9", not a number'),
     ],
 )
 def test_a_broken_line_is_named(tmp_path: Path, row: str, says: str) -> None:
