@@ -9,10 +9,6 @@
 #include <linux/string.h>
 #include "paqm_census.h"
 
-/* A newcomer is known after this time, if its last packet is not older than the second. */
-#define PAQM_NEWCOMER_NS (400 * NSEC_PER_MSEC)
-#define PAQM_NEWCOMER_SILENT_TICKS 100
-#define PAQM_NEWCOMER_SPAN_TICKS 500 /* or whenever it has sent for so long */
 #define PAQM_YOUNG_DIV 8 /* a flow below such a part of R does not grow: audio */
 #define PAQM_DEAF_NOTICE 8  /* rounds after which notices become rarer */
 #define PAQM_DEAF_STRIKE 3  /* rounds after which policing may begin */
@@ -295,36 +291,21 @@ static bool paqm_gauge_own(const struct paqm_flow_gauge *g)
 	return g->marked == PAQM_MARKED_OWN || g->marked == PAQM_MARKED_AGAIN;
 }
 
-/*
- * A newcomer's window, ns; 0: it has not lasted. Of four pictures a second few walks are within
- * 0.1 s; to let all do that span less would count each port of who changes it three times a second.
- */
-static u64 paqm_flow_lasted(const struct paqm_flow_gauge *g, const struct paqm_walk *w, u32 silent)
-{
-	u32 age = w->now_tick - g->mark_tick;
-	u64 window = (u64)age << 20;
-
-	if (window < PAQM_NEWCOMER_NS || (silent > PAQM_NEWCOMER_SILENT_TICKS &&
-					  age < silent + PAQM_NEWCOMER_SPAN_TICKS))
-		return 0;
-	return window;
-}
-
 /* End a flow's window, if that is long enough. Was the flow measured? */
 static bool paqm_flow_measure(struct paqm_flow_gauge *g, const struct paqm_walk *w, u32 bytes,
 			      u16 turns, u32 silent)
 {
-	u64 window = w->window_ns;
+	u64 window = w->window_ns, sent = paqm_gauge_sent(g, bytes, turns);
 
 	if (paqm_gauge_own(g)) {
-		window = paqm_flow_lasted(g, w, silent);
+		window = paqm_newcomer_window(g, w, sent, silent);
 		if (!window)
 			return false;
 		WRITE_ONCE(g->marked, PAQM_MARKED_NOT); /* the next one is the round's */
 	} else if (g->marked != PAQM_MARKED_ROUND || window < w->window_min_ns) {
 		return false;
 	}
-	paqm_flow_rate(g, paqm_rate_bps(paqm_gauge_sent(g, bytes, turns), window), w);
+	paqm_flow_rate(g, paqm_rate_bps(sent, window), w);
 	return true;
 }
 
@@ -450,16 +431,18 @@ static void paqm_host_elastic(const struct paqm_walk *w, const struct paqm_tuple
 }
 
 /* Does a flow count in its host, as it is known or will be in this walk? */
-static bool paqm_flow_has_host(const struct paqm_flow *f, const struct paqm_flow_gauge *g,
+static bool paqm_flow_has_host(const struct paqm_flow *f, struct paqm_flow_gauge *g,
 			       const struct paqm_walk *w)
 {
-	u32 silent = paqm_flow_silent(f, w->now_tick);
+	u32 silent = paqm_flow_silent(f, w->now_tick), bytes = READ_ONCE(f->bytes);
 
 	if (paqm_flow_class(f) != PAQM_MEDIA || silent > PAQM_FLOW_ACTIVE_TICKS)
 		return false;
-	return READ_ONCE(f->every) & PAQM_KNOWN ||
-	       (g->known == READ_ONCE(g->claim) && paqm_gauge_own(g) &&
-		READ_ONCE(f->bytes) != g->mark && paqm_flow_lasted(g, w, silent));
+	if (READ_ONCE(f->every) & PAQM_KNOWN)
+		return true;
+	return g->known == READ_ONCE(g->claim) && paqm_gauge_own(g) && bytes != g->mark &&
+	       paqm_newcomer_window(g, w, paqm_gauge_sent(g, bytes, paqm_flow_turns(g, bytes)),
+				    silent);
 }
 
 /* Before a walk: how many media flows has each host? A flow's part is known with the first. */
@@ -531,6 +514,7 @@ static void paqm_flow_visit(struct paqm_flows *t, struct paqm_flow *f, u32 tag,
 		g->rate = 0;
 		g->held = 0;
 		g->deaf = 0;
+		g->stay = PAQM_STAY_FREE;
 		g->counted = 0;
 		g->pause = 0;
 		WRITE_ONCE(g->marked, PAQM_MARKED_NOT);
@@ -545,6 +529,8 @@ static void paqm_flow_visit(struct paqm_flows *t, struct paqm_flow *f, u32 tag,
 	if (silent > t->age_ticks)
 		return;
 	c->used++;
+	if (class == PAQM_MEDIA)
+		paqm_newcomer_judge(g, w, silent, c);
 	if (silent > PAQM_FLOW_ACTIVE_TICKS) {
 		if (paqm_gauge_own(g)) {
 			c->passed += g->marked == PAQM_MARKED_OWN;

@@ -110,6 +110,8 @@ struct paqm_hosts {
  * @joining: takers that these will be: where hosts are equal, those that are not known
  * @proven: newcomers that became known in this walk
  * @passed: newcomers that went before they were
+ * @stayed: flows that have sent more than they were told, not young any more since this walk
+ * @left: those that left while they were
  * @deaf: flows that send more than they were told
  * @deaf_q16: the same, a flow of a host with several counting as its part of that
  * @follow_q16: flows that use what they were told, and no more; likewise
@@ -133,6 +135,8 @@ struct paqm_census {
 	u32 joining;
 	u32 proven;
 	u32 passed;
+	u32 stayed;
+	u32 left;
 	u32 deaf;
 	u64 deaf_q16;
 	u64 follow_q16;
@@ -170,6 +174,7 @@ struct paqm_census {
  * @hosts: that are to be equal; NULL: flows are
  * @key: of their hash
  * @slow: telling all flows takes more than a period
+ * @rotating: most flows that send too much have left young, lately
  */
 struct paqm_walk {
 	u32 now_tick;
@@ -192,6 +197,7 @@ struct paqm_walk {
 	struct paqm_hosts *hosts;
 	const u64 *key;
 	bool slow;
+	bool rotating;
 };
 
 /* What a flow of a host is told of the host's rate. */
@@ -203,6 +209,12 @@ static inline u64 paqm_host_part(const struct paqm_host *h, u64 fair)
 /* paqm_census.c */
 void paqm_flows_mark(struct paqm_flows *t);
 void paqm_flows_walk(struct paqm_flows *t, const struct paqm_walk *w, struct paqm_census *c);
+
+/* paqm_newcomer.c */
+u64 paqm_newcomer_window(struct paqm_flow_gauge *g, const struct paqm_walk *w, u64 sent,
+			 u32 silent);
+void paqm_newcomer_judge(struct paqm_flow_gauge *g, const struct paqm_walk *w, u32 silent,
+			 struct paqm_census *c);
 
 /* paqm_hosts.c */
 void paqm_hosts_clear(struct paqm_hosts *h);

@@ -28,6 +28,7 @@
 #define PAQM_FLOW_ACTIVE_TICKS 500 /* a flow that was silent for longer is not counted; elastic */
 #define PAQM_ELASTIC_ACTIVE_MS 400 /* ones less: they are not made of packets 400 ms apart (DTX) */
 #define PAQM_FLOW_SENDING_TICKS 150 /* who was silent for longer than usual may have left */
+#define PAQM_FLOW_YOUNG_TICKS 4000 /* who leaves before that has come for a moment */
 #define PAQM_PAUSE_TICKS 8 /* unit of @pause */
 #define PAQM_PAUSE_MOST 63 /* 504 ticks: who was silent for longer is not active */
 #define PAQM_SILENT_LONG (1U << 30) /* ticks, half of what can be told from the future */
@@ -200,6 +201,13 @@ enum paqm_marked {
 	PAQM_MARKED_AGAIN, /* that of one that ended once: since it was seen again */
 };
 
+/* What is known of whether a media flow stays, struct paqm_flow_gauge's @stay. */
+enum paqm_stay {
+	PAQM_STAY_FREE,	  /* it has never sent too much: it may come and go */
+	PAQM_STAY_DEAF,	  /* it has sent more than it was told */
+	PAQM_STAY_JUDGED, /* it has stayed, or left, and that has been counted */
+};
+
 /**
  * struct paqm_flow_gauge - what the outer loop knows of a flow
  * @claim: how often this slot was claimed, lowest bits; written by the datapath
@@ -212,6 +220,7 @@ enum paqm_marked {
  * @mark_tick: when a window of its own began
  * @drop: drop probability while policed, Q32
  * @deaf: windows above 1.25 R, halved by each that is not
+ * @stay: what is known of whether it stays, enum paqm_stay
  * @counted: elastic flow: windows above the mouse limit; 2: no mouse
  * @pause: media flow: how long it was silent at the end of a window, at most, PAQM_PAUSE_TICKS; it
  *	shrinks by one in each
@@ -229,7 +238,8 @@ struct paqm_flow_gauge {
 	u32 mark;
 	u32 mark_tick;
 	u32 drop;
-	u16 deaf;
+	u16 deaf : 14;
+	u16 stay : 2;
 	u8 counted : 2;
 	u8 pause : 6;
 	u8 marked;

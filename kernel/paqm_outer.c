@@ -37,6 +37,8 @@
 #define PAQM_NEWS_SHIFT 5 /* a rate that changes by less than a 32nd is not worth a message */
 #define PAQM_NEWCOMER_ROUNDS 64 /* rounds in which a low credit of newcomers recovers */
 #define PAQM_NEWCOMER_MEMORY 16	/* newcomers that their credit is averaged over */
+#define PAQM_LEFT_ROUNDS 256 /* rounds in which it is forgotten that deaf flows left young */
+#define PAQM_LEFT_MEMORY 2   /* flows that this is averaged over: the second is seen through */
 #define PAQM_MIDDLING_BPS 20000000ULL	/* from this rate and number of flows on */
 #define PAQM_MIDDLING_FLOWS 20		/* half the headroom is enough */
 #define PAQM_LARGE_BPS 100000000ULL	/* and from here a quarter */
@@ -209,13 +211,30 @@ static void paqm_weigh_newcomers(struct paqm_sched_data *q, bool whole)
 				PAQM_NEWCOMER_MEMORY + judged);
 	if (whole && !c->passed) /* it recovers gradually */
 		q->credit_q16 += (PAQM_Q16_ONE - q->credit_q16) / PAQM_NEWCOMER_ROUNDS;
-	q->newcomers = (u32)(((u64)min(c->joining, c->takers + 1) * q->credit_q16 +
+	q->newcomers = (u32)(((u64)min(c->joining, q->rotating ? 1 : c->takers + 1) *
+			      q->credit_q16 +
 			      PAQM_Q16_ONE / 2) >> 16);
-	if (whole)
+	/* those that do not count as flows any more count with what they sent lately */
+	if (whole || (c->joining && !q->newcomers && !q->stranger_mean))
 		paqm_mean_strangers(q);
 	c->mm.greedy += q->newcomers;
 	if (q->stranger_mean && !q->newcomers)
 		paqm_mm_add(&c->mm, q->stranger_mean, q->right_low);
+}
+
+/*
+ * Do most flows that send too much leave young, as those of a sender that changes its port? What
+ * is not known yet is one flow then, calls no round, and may stay so, paqm_newcomer_window().
+ */
+static void paqm_note_left(struct paqm_sched_data *q, bool whole)
+{
+	const struct paqm_census *c = &q->census;
+
+	q->left_q16 = (u32)div_u64((u64)q->left_q16 * PAQM_LEFT_MEMORY + ((u64)c->left << 16),
+				   PAQM_LEFT_MEMORY + c->left + c->stayed);
+	if (whole && !c->left)
+		q->left_q16 -= DIV_ROUND_UP(q->left_q16, PAQM_LEFT_ROUNDS);
+	WRITE_ONCE(q->rotating, q->left_q16 > PAQM_Q16_ONE / 2);
 }
 
 /*
@@ -409,6 +428,7 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events,
 		.hosts = paqm_hosts(q),
 		.key = q->rules.key,
 		.slow = q->slow,
+		.rotating = q->rotating,
 	};
 	u32 ev, qlen, backlog;
 	bool heard = paqm_heard(q, now);
@@ -454,6 +474,7 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events,
 	if (!paqm_calm(q) && (!heard || (w.window_ns >= w.window_min_ns && !q->elastic_rate)))
 		WRITE_ONCE(q->elastic_awake, false);
 	paqm_weigh_newcomers(q, whole);
+	paqm_note_left(q, whole);
 	paqm_judge_elastic(q, whole);
 	new = paqm_find_split(q);
 	WRITE_ONCE(q->split, new);

@@ -167,8 +167,9 @@ bool paqm_stranger_conforms(struct paqm_sched_data *q, struct paqm_flow *flow,
 		return false;
 	if (READ_ONCE(q->pace[PAQM_PACE_NEW]) == U32_MAX)
 		return false;
-	/* a newcomer gets a picture at once, not again and again */
-	if (flow && paqm_flow_marked(&q->flows, flow) >= PAQM_MARKED_ENDED)
+	/* a newcomer gets a picture at once, not again and again, nor from ever new ports */
+	if (flow && (paqm_flow_marked(&q->flows, flow) >= PAQM_MARKED_ENDED ||
+		     READ_ONCE(q->rotating)))
 		depth = min(depth, READ_ONCE(q->depth_packet));
 	if (flow) { /* each has a bucket of its own, too, or one could take all */
 		if (!paqm_bucket_take(&flow->due, clock, wire, READ_ONCE(q->pace[PAQM_PACE_ONE]),

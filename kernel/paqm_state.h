@@ -386,6 +386,8 @@ struct paqm_sched_data {
 	struct paqm_asked asked_then; /* what senders said in the last period */
 	u32 newcomers; /* that count in full */
 	u32 credit_q16; /* part of newcomers that came to stay, lately */
+	u32 left_q16; /* part of flows that sent too much, and left young, lately */
+	bool rotating; /* that is most of them */
 	u64 stranger_rate;
 	u64 stranger_then; /* that of the window before */
 	u64 stranger_mean;

@@ -50,12 +50,14 @@ static bool paqm_kunit_try_cmpxchg(u32 *word, u32 *old, u32 new)
 #include "../paqm_census.c"
 #include "../paqm_flows.c"
 #include "../paqm_hosts.c"
+#include "../paqm_newcomer.c"
 #include "../paqm_rtp.c"
 #include "flow_table.h" /* behind the hooks: its headers have them, too */
 
 struct paqm_flows paqm_table;
 struct paqm_census paqm_seen;
 bool paqm_queued;
+bool paqm_rotating;
 
 /* A packet of the flow @hash, in @class, at @now_tick. */
 struct paqm_flow *paqm_touch(u64 hash, enum paqm_class class, u32 now_tick, bool *fresh)
@@ -116,6 +118,7 @@ void paqm_count(u32 now_tick, u32 window_ms, u64 fair)
 		.police = true,
 		.overloaded = true,
 		.queued = paqm_queued,
+		.rotating = paqm_rotating,
 		.max_every = 40,
 	};
 
@@ -142,6 +145,7 @@ void paqm_make(struct kunit *test, u32 slots)
 	paqm_at_write = NULL;
 	memset(&paqm_table, 0, sizeof(paqm_table));
 	paqm_queued = false;
+	paqm_rotating = false;
 	memset(&paqm_seen, 0, sizeof(paqm_seen));
 	paqm_table.age_ticks = PAQM_AGE;
 	KUNIT_ASSERT_EQ(test, paqm_flows_alloc(&paqm_table, slots), 0);

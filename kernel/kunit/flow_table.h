@@ -16,6 +16,7 @@ struct kunit;
 extern struct paqm_flows paqm_table;
 extern struct paqm_census paqm_seen; /* what the last walk found */
 extern bool paqm_queued; /* media has waited before the next walk */
+extern bool paqm_rotating; /* most flows have left young before it */
 
 void paqm_make(struct kunit *test, u32 slots);
 void paqm_flows_exit(struct kunit *test);

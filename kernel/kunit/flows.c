@@ -117,7 +117,7 @@ static void paqm_kunit_reuse(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, paqm_seen.used, 1);
 	KUNIT_EXPECT_EQ(test, paqm_seen.policed, 0);
 	KUNIT_EXPECT_EQ(test, paqm_gauge(f)->rate, 0);
-	KUNIT_EXPECT_EQ(test, paqm_gauge(f)->deaf, 0);
+	KUNIT_EXPECT_EQ(test, (u16)paqm_gauge(f)->deaf, 0);
 }
 
 /* Full sets: the ninth flow is not counted, that is counted; the others live on. */
