@@ -221,6 +221,14 @@ def bad_input() -> list[Case]:
             flood(3 * LINK, on_ms=2000, off_ms=2000, off_rate="500kbit"),
         ),
         "ports": ("ten source ports a second", flood(3 * LINK, ports_per_s=10)),
+        **{
+            f"rotate-{name}": (f"ports that live for {life}", flood(3 * LINK, ports_per_s=per_s))
+            for name, life, per_s in (
+                ("400", "0.4 s", 2.5),
+                ("1000", "1 s", 1),
+                ("2500", "2.5 s", 0.4),
+            )
+        },
         "ssrc": ("ten SSRCs a second", flood(3 * LINK, ssrc_per_s=10)),
         "hundred": ("a hundred flows of one host", flood(3 * LINK, count=100)),
         "hundred-w": (
