@@ -299,8 +299,7 @@ static noinline struct paqm_verdict paqm_recognise(struct paqm_sched_data *q, st
 			if (where == PAQM_ELASTIC)
 				paqm_raise(q, PAQM_EV_SPLIT);
 			/* nor is one that is a newcomer already, or was one, an event */
-			else if (READ_ONCE(q->credit_q16) >= PAQM_CREDIT_LEAST_Q16 &&
-				 !READ_ONCE(q->rotating) &&
+			else if (!paqm_newcomers_pass(q) &&
 				 paqm_flow_marked(&q->flows, flow) < PAQM_MARKED_OWN)
 				paqm_raise(q, PAQM_EV_FLOW);
 		}

@@ -63,6 +63,12 @@ static __always_inline u32 paqm_pace_known(const struct paqm_sched_data *q,
 	return READ_ONCE(q->pace[flow->every & PAQM_DEAF ? PAQM_PACE_DEAF : PAQM_PACE_FOLLOW]);
 }
 
+/* Do most newcomers not stay: spoofed flows, and those of who changes its port? */
+static inline bool paqm_newcomers_pass(const struct paqm_sched_data *q)
+{
+	return READ_ONCE(q->credit_q16) < PAQM_CREDIT_LEAST_Q16 || READ_ONCE(q->rotating);
+}
+
 /* Queue of an elastic flow, by its hash: flows that meet in one share it. */
 static inline struct paqm_flowq *paqm_bulk_of(struct paqm_sched_data *q, u32 tag)
 {

@@ -169,7 +169,7 @@ bool paqm_stranger_conforms(struct paqm_sched_data *q, struct paqm_flow *flow,
 		return false;
 	/* a newcomer gets a picture at once, not again and again, nor from ever new ports */
 	if (flow && (paqm_flow_marked(&q->flows, flow) >= PAQM_MARKED_ENDED ||
-		     READ_ONCE(q->rotating)))
+		     paqm_newcomers_pass(q)))
 		depth = min(depth, READ_ONCE(q->depth_packet));
 	if (flow) { /* each has a bucket of its own, too, or one could take all */
 		if (!paqm_bucket_take(&flow->due, clock, wire, READ_ONCE(q->pace[PAQM_PACE_ONE]),
@@ -266,12 +266,21 @@ static struct paqm_flowq *paqm_over_of(struct paqm_sched_data *q, struct paqm_fl
 	return over;
 }
 
+/* Has a newcomer sent what takes its bucket 50 ms to pay off? All without a slot have. */
+static bool paqm_owes(const struct paqm_flow *flow, u64 now)
+{
+	return !flow || (s32)(flow->due - paqm_bucket_clock(now)) > (s32)PAQM_BUCKET_OWED;
+}
+
 /*
  * May a packet of @len bytes join an overflow queue? When these use more than half of their memory,
  * queues longer than the mean take no more: the heaviest flow loses first. All together never hold
- * more than half of `limit`, nor more of it than all others leave.
+ * more than half of `limit`, nor more of it than all others leave. Where most newcomers do not
+ * stay, half of their queue is for those that do not send too much: who joins would wait behind,
+ * and lose to, a flood that is new again all the time.
  */
-static bool paqm_over_has_room(struct Qdisc *sch, const struct paqm_flowq *over, u32 len,
+static bool paqm_over_has_room(struct Qdisc *sch, const struct paqm_flowq *over,
+			       const struct paqm_flow *flow, u32 len, u64 now,
 			       struct sk_buff **to_free)
 {
 	struct paqm_sched_data *q = qdisc_priv(sch);
@@ -287,6 +296,9 @@ static bool paqm_over_has_room(struct Qdisc *sch, const struct paqm_flowq *over,
 	if (!over->head)
 		return true;
 	if ((u64)over->backlog + len > READ_ONCE(q->over_limit))
+		return false;
+	if (over == &q->flowq[PAQM_OVER_STRANGERS] && paqm_newcomers_pass(q) &&
+	    over->backlog > READ_ONCE(q->over_limit) / 2 && paqm_owes(flow, now))
 		return false;
 	return r->memory <= memory / 2 || (u64)over->backlog * r->busy <= r->backlog;
 }
@@ -320,7 +332,7 @@ static void paqm_over_append(struct Qdisc *sch, struct paqm_flowq *over, struct 
 static bool paqm_needs_time(const struct paqm_sched_data *q, const struct paqm_flow *flow)
 {
 	return (q->tell || q->stamp) && !(flow && READ_ONCE(flow->every) & PAQM_KNOWN) &&
-	       READ_ONCE(q->credit_q16) >= PAQM_CREDIT_LEAST_Q16;
+	       !paqm_newcomers_pass(q);
 }
 
 /* Put a media packet beyond its flow's fair rate into an overflow queue, or drop it. */
@@ -340,7 +352,7 @@ int paqm_divert(struct sk_buff *skb, struct Qdisc *sch, struct paqm_flow *flow,
 
 		WRITE_ONCE(more->hears, more->hears | PAQM_HEARS_MARK);
 	}
-	if (!paqm_over_has_room(sch, over, len, to_free)) {
+	if (!paqm_over_has_room(sch, over, flow, len, now, to_free)) {
 		WRITE_ONCE(over->lost, over->lost + 1);
 		if (unlikely(over->host))
 			paqm_over_settle(q, flow, over);

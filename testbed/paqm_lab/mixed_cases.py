@@ -229,6 +229,13 @@ def bad_input() -> list[Case]:
                 ("2500", "2.5 s", 0.4),
             )
         },
+        **{
+            f"{name}-join": (f"{ports}; a fourth joins", flood(3 * LINK, ports_per_s=per_s))
+            for name, ports, per_s in (
+                ("rotate", "ports that live for 1 s", 1),
+                ("churn", "a hundred source ports a second", 100),
+            )
+        },
         "ssrc": ("ten SSRCs a second", flood(3 * LINK, ssrc_per_s=10)),
         "hundred": ("a hundred flows of one host", flood(3 * LINK, count=100)),
         "hundred-w": (
@@ -259,6 +266,8 @@ def bad_input() -> list[Case]:
     ]
     for kind, (title, entry) in kinds.items():
         media = followers(3, rate_min=least.get(kind, RATE_MIN))
+        if kind.endswith("-join"):
+            media.append(stream("f4", start=12))
         cases.append(
             Case(
                 name=f"bad-{kind}",
