@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from paqm_lab import apt, cache, image, kernel, uml
+from paqm_lab import apt, cache, image, kernel, native, uml
 from paqm_lab.errors import LabError
 
 Progress = Callable[[str], None]
@@ -245,27 +245,39 @@ def _programs(
             made = _programs(base, built, progress)
             apt.run(["cp", "-a", f"{made}/.", str(home)], "copying the programs")
         stamp.unlink(missing_ok=True)
-        progress("programs: building them in a guest")
+        progress("programs: building them on the image")
         started = time.monotonic()
-        job = uml.Job(
-            directory=home / "job",
-            command=[f"{uml.PLACES}/repo/testbed/image/build.sh", *(["tests"] if base else [])],
-            root=chosen.root,
-            places={"repo": cache.REPO, "build": home, "cache": cache.cache_dir()},
-            environment={"LC_ALL": "C.UTF-8", "TMPDIR": "/run/tmp", "HOME": "/run/tmp"},
-            cwd=Path("/"),
-            real_time=True,  # the sources are newer than the moment at which runs begin
-            timeout=3600,
-        )
         last = started
 
-        def heard(_text: str) -> None:
+        def waiting() -> None:
             nonlocal last
             if time.monotonic() - last > 5:
                 last = time.monotonic()
                 progress(f"programs: {last - started:.0f} s")
 
-        result = uml.run(built, job, heard)
+        places = {"repo": cache.REPO, "build": home, "cache": cache.cache_dir()}
+        environment = {"LC_ALL": "C.UTF-8", "TMPDIR": "/run/tmp", "HOME": "/run/tmp"}
+        command = [f"{uml.PLACES}/repo/testbed/image/build.sh"]
+        more = ["tests"] if base else []
+        log = home / "compile.log"
+        compiled = native.run(
+            chosen.root, {name: places[name] for name in ("repo", "build")}, ("build",),
+            environment, [*command, "compile", *more], log, waiting,
+        )
+        if not compiled:  # the guest tells why, if not only this host's limits are the cause
+            progress("programs: compiling them in a guest, which takes longer")
+        job = uml.Job(
+            directory=home / "job",
+            command=[*command, "list" if compiled else "all", *more],
+            root=chosen.root,
+            places=places,
+            environment=environment,
+            cwd=Path("/"),
+            real_time=True,  # the sources are newer than the moment at which runs begin
+            timeout=3600,
+        )
+
+        result = uml.run(built, job, lambda _text: waiting())
         said = result.output.read_text(errors="replace")
         if not result.good:
             log = home / "build.log"
