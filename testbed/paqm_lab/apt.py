@@ -20,8 +20,12 @@ KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 
 def run(command: list[str], what: str, cwd: Path | None = None) -> str:
-    """A program's output; LabError with its last words if it fails."""
-    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd)
+    """A program's output; LabError with its last words if it fails.
+
+    It does not outlive the thread that waits for it.
+    """
+    words = ["setpriv", "--pdeathsig", "KILL", *command]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=cwd)
     if done.returncode:
         tail = (done.stderr or done.stdout).strip().splitlines()[-3:]
         raise LabError(f"{what} failed ({' '.join(command[:2])}): {' / '.join(tail)}")

@@ -287,14 +287,27 @@ def key_of(pins: list[Pin]) -> str:
     return cache.digest(write_lock(pins).encode(), str(FORM).encode(), (HOME / "init").read_bytes())
 
 
+def _home(lock_text: str | None) -> tuple[Path, list[Pin]]:
+    """Where the image of a lock is, the repository's without one, and the pins of that lock."""
+    pins = parse_lock(LOCK.read_text() if lock_text is None else lock_text)
+    return cache.cache_dir() / "image" / key_of(pins), pins
+
+
+def fetch(progress: Progress, lock_text: str | None = None) -> None:
+    """What needs no kernel of the same image, unless it has been made: packages, unpacked."""
+    home, pins = _home(lock_text)
+    with cache.locked(home.parent.name):
+        if not (home / "built.json").exists():
+            _unpacked(home, pins, ROOTS, None, progress)
+
+
 def ensure(kernel: Kernel, progress: Progress, lock_text: str | None = None) -> Image:
     """The image of the repository's lock, or of another; made on the first call.
 
     Where the archive no longer has a pinned version the image is one of today's packages:
     `changed` says which are not those of the lock.
     """
-    pins = parse_lock(LOCK.read_text() if lock_text is None else lock_text)
-    home = cache.cache_dir() / "image" / key_of(pins)
+    home, pins = _home(lock_text)
     return _ensure(home, pins, ROOTS, None, kernel, progress)
 
 
@@ -322,10 +335,13 @@ def _ensure(
     return Image(home / "root", told["key"], told["changed"], told["versions"])
 
 
-def _make(
-    home: Path, wanted: list[Pin], named: Path, base: Image | None, kernel: Kernel,
-    progress: Progress,
-) -> None:
+def _unpacked(
+    home: Path, wanted: list[Pin], named: Path, base: Image | None, progress: Progress
+) -> Path:
+    """All but what the image's own programs make; the file that tells what is in it."""
+    stamp = home / "unpacked.json"
+    if stamp.exists():
+        return stamp
     cache.need_space(cache.cache_dir(), SPACE, "the guest's image")
     shutil.rmtree(home, ignore_errors=True)
     scratch = home / "part"
@@ -338,8 +354,6 @@ def _make(
         _set_up_tests(home / "root", scratch)
     if not base:
         _set_up(home / "root")
-    _caches(home / "root", kernel, scratch)
-    shutil.rmtree(scratch)
     before = {pin.name: pin for pin in wanted}
     after = {pin.name: pin for pin in pins}
     changed = [pin.asked for pin in pins if before.get(pin.name) != pin]
@@ -349,8 +363,23 @@ def _make(
     if base:
         key, changed, versions = home.name, base.changed + changed, base.versions | versions
     told = {"key": key, "changed": sorted(changed), "versions": versions}
-    (home / "built.json").write_text(json.dumps(told) + "\n")
+    (scratch / "told").write_text(json.dumps(told) + "\n")
+    (scratch / "told").rename(stamp)
+    shutil.rmtree(scratch)
     progress(f"image: {len(pins)} packages, {time.monotonic() - started:.0f} s")
+    return stamp
+
+
+def _make(
+    home: Path, wanted: list[Pin], named: Path, base: Image | None, kernel: Kernel,
+    progress: Progress,
+) -> None:
+    stamp = _unpacked(home, wanted, named, base, progress)
+    started = time.monotonic()
+    _caches(home / "root", kernel, home / "part")
+    shutil.rmtree(home / "part")
+    stamp.rename(home / "built.json")
+    progress(f"image: caches made in a guest, {time.monotonic() - started:.0f} s")
     others = [path for path in home.parent.iterdir() if path != home]
     for old in sorted(others, key=lambda path: path.stat().st_mtime)[:-1]:  # 1 GB each
         shutil.rmtree(old, ignore_errors=True)

@@ -318,14 +318,19 @@ def _make(command: list[str], log: Path, label: str, progress: Progress) -> None
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
         assert process.stdout is not None
-        for line in process.stdout:
-            out.write(line)
-            objects += bool(re.match(r"\s+(CC|AS|LD|AR)\b", line))
-            now = time.monotonic()
-            if now - last >= 5:
-                last = now
-                progress(f"{label}: {objects} objects, {now - started:.0f} s")
-        status = process.wait()
+        try:
+            for line in process.stdout:
+                out.write(line)
+                objects += bool(re.match(r"\s+(CC|AS|LD|AR)\b", line))
+                now = time.monotonic()
+                if now - last >= 5:
+                    last = now
+                    progress(f"{label}: {objects} objects, {now - started:.0f} s")
+            status = process.wait()
+        finally:
+            if process.poll() is None:  # what is made beside it failed
+                process.terminate()  # make ends its compilers
+                process.wait()
     if status:
         tail = [text for text in log.read_text(errors="replace").splitlines() if text.strip()][-3:]
         raise LabError(f"{label} failed, see {log}: {' / '.join(tail)}")
@@ -471,7 +476,7 @@ def _compile(
             (home / path).parent.mkdir(parents=True, exist_ok=True)
             (home / path).write_bytes(content)
         make = ["make", "-C", str(kernel.tree), "ARCH=um", f"M={home / directory}"]
-        make += [f"PAQM_CORE={home / 'core'}", "modules"]
+        make += [f"PAQM_CORE={home / 'core'}", f"-j{os.cpu_count() or 1}", "modules"]
         what = f"{label} ({kernel.version}, {kernel.variant})"
         _make(make, home / "build.log", what, progress)
         _no_warnings(home / "build.log", what)

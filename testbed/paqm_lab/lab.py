@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from paqm_lab import apt, cache, image, kernel, native, uml
+from paqm_lab.beside import beside
 from paqm_lab.errors import LabError
 
 Progress = Callable[[str], None]
@@ -294,8 +295,10 @@ def _programs(
 
 def ready(progress: Progress, *, modules: bool = True, lock_text: str | None = None) -> Lab:
     """Builds what is missing; `lock_text`: another image's lock than the repository's."""
-    built = kernel.ensure("lab", progress)
-    ko_files = kernel.build_modules(built, progress) if modules else None
+    with beside(lambda tell: image.fetch(tell, lock_text), progress) as tell:
+        built = kernel.ensure("lab", tell)
+    with beside(lambda tell: image.ensure(built, tell, lock_text), progress) as tell:
+        ko_files = kernel.build_modules(built, tell) if modules else None
     chosen = image.ensure(built, progress, lock_text)
     return Lab(built, ko_files, chosen, _programs(chosen, built, progress))
 
