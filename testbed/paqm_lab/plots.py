@@ -195,7 +195,7 @@ def rates(result: dict[str, Any], series: Series) -> Figure:
         axes.set(xlim=(0, result["duration_s"]), ylim=(0, top), xlabel="time, s")
         axes.set_title(plain(variant["title"]))
         _events(axes, variant, result["duration_s"])
-    panels[0].set_ylabel("rate, mean of the last second,\nMbit/s")
+    panels[0].set_ylabel("rate, Mbit/s,\nmean of the last second")
     _legend(figure, panels[0], 6)
     return figure
 
