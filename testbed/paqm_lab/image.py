@@ -378,6 +378,7 @@ def _make(
     started = time.monotonic()
     _caches(home / "root", kernel, home / "part")
     shutil.rmtree(home / "part")
+    stamp.touch()  # nothing in an image is newer than its stamp
     stamp.rename(home / "built.json")
     progress(f"image: caches made in a guest, {time.monotonic() - started:.0f} s")
     others = [path for path in home.parent.iterdir() if path != home]

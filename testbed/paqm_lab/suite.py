@@ -33,10 +33,11 @@ SOURCES = [
 ]
 NO_PART = {"tests", "fuzz", "kunit"}  # directories of programs that no run starts
 LAB = [
-    *("analysis", "bulk", "cache", "checks", "clip", "commands", "follow", "guest", "image"),
-    *("kernel", "lab", "ladder", "linkfigures", "linktrace", "metrics", "packetfigures", "packets"),
-    *("perflow", "picturefigures", "quality", "run", "rundata", "scenario", "senders", "series"),
-    *("topology", "trace", "trace_guest", "trace_lab", "trace_scenario", "traffic", "uml", "y4m"),
+    *("analysis", "beside", "bulk", "cache", "checks", "clip", "commands", "follow", "guest"),
+    *("image", "kernel", "lab", "ladder", "linkfigures", "linktrace", "metrics", "native"),
+    *("packetfigures", "packets", "perflow", "picturefigures", "quality", "run", "rundata"),
+    *("scenario", "senders", "series", "topology", "trace", "trace_guest", "trace_lab"),
+    *("trace_scenario", "traffic", "uml", "y4m"),
     *("multi/case", "multi/figures", "multi/guest", "multi/main", "multi/netscenario"),
     *("multi/paths", "multi/periods", "multi/robust", "multi/shares", "multi/traceflows"),
 ]
