@@ -308,7 +308,7 @@ def parser(command: str = "") -> argparse.ArgumentParser:
         "image",
         help="make the guest's image and the programs in it",
         description="Unpacks the packages of testbed/image/packages.lock into the cache, builds "
-        "this project's programs in a guest on them, and prints the image's directory.",
+        "this project's programs for them, and prints the image's directory.",
     )
     guest.add_argument(
         "--lock", nargs="?", const="all",
