@@ -142,7 +142,7 @@ static void paqm_flow_judge(struct paqm_flow *f, struct paqm_flow_gauge *g,
 	u64 told = r->told;
 	bool young;
 
-	if (measured && r->most && g->rate > r->most + r->most / 4)
+	if (measured && paqm_far_above(g->rate, r->most))
 		g->deaf = min_t(u32, g->deaf + 1, 1000);
 	else if (measured)
 		g->deaf /= 2; /* a short pause does not clear the record */

@@ -200,6 +200,12 @@ struct paqm_walk {
 	bool rotating;
 };
 
+/* Is a rate far above @most, the highest that was told? 0: nothing was. */
+static inline bool paqm_far_above(u64 rate, u64 most)
+{
+	return most && rate > most + most / 4;
+}
+
 /* What a flow of a host is told of the host's rate. */
 static inline u64 paqm_host_part(const struct paqm_host *h, u64 fair)
 {

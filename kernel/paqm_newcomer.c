@@ -15,7 +15,7 @@
  */
 static bool paqm_newcomer_doubtful(struct paqm_flow_gauge *g, const struct paqm_walk *w, u64 rate)
 {
-	if (!w->rotating || !w->fair_most || rate <= w->fair_most + w->fair_most / 4 ||
+	if (!w->rotating || !paqm_far_above(rate, w->fair_most) ||
 	    w->now_tick - g->mark_tick >= PAQM_FLOW_YOUNG_TICKS)
 		return false;
 	g->stay = PAQM_STAY_DEAF;
