@@ -20,6 +20,7 @@
 #include "paqm_outer.h"
 #include "paqm_publish.h"
 #include "paqm_split.h"
+#include "paqm_stranger.h"
 #include "paqm_trace.h"
 
 #define PAQM_OUTER_GAP_NS NSEC_PER_MSEC /* between two looks at what is due, at least */
@@ -35,10 +36,6 @@
 #define PAQM_TRIM_HOLD_NS (PAQM_ANSWER_NS / 2 * 3) /* no trim after a change */
 #define PAQM_ERF_RATE_MIN 10000 /* bit/s: floor of ERF as published */
 #define PAQM_NEWS_SHIFT 5 /* a rate that changes by less than a 32nd is not worth a message */
-#define PAQM_NEWCOMER_ROUNDS 64 /* rounds in which a low credit of newcomers recovers */
-#define PAQM_NEWCOMER_MEMORY 16	/* newcomers that their credit is averaged over */
-#define PAQM_LEFT_ROUNDS 256 /* rounds in which it is forgotten that deaf flows left young */
-#define PAQM_LEFT_MEMORY 2   /* flows that this is averaged over: the second is seen through */
 #define PAQM_MIDDLING_BPS 20000000ULL	/* from this rate and number of flows on */
 #define PAQM_MIDDLING_FLOWS 20		/* half the headroom is enough */
 #define PAQM_LARGE_BPS 100000000ULL	/* and from here a quarter */
@@ -171,70 +168,6 @@ static void paqm_set_marks(struct paqm_sched_data *q, u64 now)
 	q->mark_media_waited = paqm_media_waited(q);
 	q->mark_busy = paqm_elastic_busy(q, now);
 	q->mark_stamp = now;
-}
-
-/*
- * Strangers together send a few packets in most windows: their mean counts, or the rates of all
- * others would follow each of these packets. What two windows agree on counts at once. Newcomers
- * that count as flows, or have just become known, are no strangers.
- */
-static void paqm_mean_strangers(struct paqm_sched_data *q)
-{
-	u64 low = min(q->stranger_rate, q->stranger_then);
-	u64 high = max(q->stranger_rate, q->stranger_then);
-
-	if (q->newcomers)
-		q->stranger_mean = 0;
-	else if (q->census.proven)
-		return;
-	else if (low > 2 * q->stranger_mean)
-		q->stranger_mean = low;
-	else if (high < q->stranger_mean / 4)
-		q->stranger_mean = high;
-	else
-		q->stranger_mean = (q->stranger_mean * 15 + q->stranger_rate) / 16;
-}
-
-/*
- * Weigh flows that are not known yet, together. Usually they stay and use what they get: they count
- * in full, as long as they do not outnumber the others, which thus lose half at most before the
- * newcomers are measured. Where most newcomers were soon gone, like spoofed flows and those that
- * change their ports, they count as one flow that uses what it sends.
- */
-static void paqm_weigh_newcomers(struct paqm_sched_data *q, bool whole)
-{
-	struct paqm_census *c = &q->census;
-	u32 judged = c->proven + c->passed;
-
-	q->credit_q16 = div_u64((u64)q->credit_q16 * PAQM_NEWCOMER_MEMORY +
-					((u64)c->proven << 16),
-				PAQM_NEWCOMER_MEMORY + judged);
-	if (whole && !c->passed) /* it recovers gradually */
-		q->credit_q16 += (PAQM_Q16_ONE - q->credit_q16) / PAQM_NEWCOMER_ROUNDS;
-	q->newcomers = (u32)(((u64)min(c->joining, q->rotating ? 1 : c->takers + 1) *
-			      q->credit_q16 +
-			      PAQM_Q16_ONE / 2) >> 16);
-	/* those that do not count as flows any more count with what they sent lately */
-	if (whole || (c->joining && !q->newcomers && !q->stranger_mean))
-		paqm_mean_strangers(q);
-	c->mm.greedy += q->newcomers;
-	if (q->stranger_mean && !q->newcomers)
-		paqm_mm_add(&c->mm, q->stranger_mean, q->right_low);
-}
-
-/*
- * Do most flows that send too much leave young, as those of a sender that changes its port? What
- * is not known yet is one flow then, calls no round, and may stay so, paqm_newcomer_window().
- */
-static void paqm_note_left(struct paqm_sched_data *q, bool whole)
-{
-	const struct paqm_census *c = &q->census;
-
-	q->left_q16 = (u32)div_u64((u64)q->left_q16 * PAQM_LEFT_MEMORY + ((u64)c->left << 16),
-				   PAQM_LEFT_MEMORY + c->left + c->stayed);
-	if (whole && !c->left)
-		q->left_q16 -= DIV_ROUND_UP(q->left_q16, PAQM_LEFT_ROUNDS);
-	WRITE_ONCE(q->rotating, q->left_q16 > PAQM_Q16_ONE / 2);
 }
 
 /*

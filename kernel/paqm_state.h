@@ -385,6 +385,7 @@ struct paqm_sched_data {
 	u64 queued; /* mean media queue in the last window, bytes */
 	struct paqm_asked asked_then; /* what senders said in the last period */
 	u32 newcomers; /* that count in full */
+	bool proven; /* some have become known in this period */
 	u32 credit_q16; /* part of newcomers that came to stay, lately */
 	u32 left_q16; /* part of flows that sent too much, and left young, lately */
 	bool rotating; /* that is most of them */

@@ -124,3 +124,19 @@ def test_a_picture_at_a_low_rate(wire: Wire, packets: int) -> None:
     waited = now.over_packets - before.over_packets
     within("packets that waited", waited, 14, 1e6)
     within("of these lost", now.over_drop_packets - before.over_drop_packets, 0, 0)
+
+
+def test_who_becomes_known_counts_once(wire: Wire) -> None:
+    """A sender that does not listen becomes known in the round that a download calls: it is one
+    flow then, and does not count with what it sent before as well.
+    """
+    wire.queue("paqm bandwidth 8mbit feedback icmp")
+    with wire.send("rtp", flows=2, rate=8e6, seconds=9):
+        sleep(5)
+        with wire.send("rtp", port=7000, rate=4e6, seconds=4):
+            sleep(0.4)
+            with wire.send("quic", port=9000, rate=4e6, seconds=3):
+                sleep(0.1)
+                within("flows that are not known by then", wire.stats.new_flows, 0, 0)
+                rates = told(wire, 1.5)
+    within("least fair rate, of a quarter of the link, per cent", percent(rates[0], 8 / 4), 95, 101)
