@@ -101,14 +101,20 @@ class Teller:
     def ask(self, *words: str) -> str:
         """What it says to a command; it ends with the first that is refused."""
         assert self.tc.stdin and self.tc.stdout and self.tc.stderr
-        with contextlib.suppress(BrokenPipeError):
-            self.tc.stdin.write(" ".join(words) + "\n")
-            self.tc.stdin.flush()
+        if not self.tc.stdin.closed:
+            with contextlib.suppress(BrokenPipeError):
+                self.tc.stdin.write(" ".join(words) + "\n")
+                self.tc.stdin.flush()
         answer = self.tc.stdout.readline()
         if not answer.endswith("\n"):
+            with contextlib.suppress(BrokenPipeError):  # or it would be written when Python ends
+                self.tc.stdin.close()
             said = (answer + self.tc.stderr.read()).strip()
             raise CommandFailed(f"{' '.join([*self.words[:-2], *words])}: {said}")
         return answer
 
     def end(self) -> None:
-        self.tc.communicate()
+        if self.tc.stdin and self.tc.stdin.closed:  # it was refused
+            self.tc.wait()
+        else:
+            self.tc.communicate()

@@ -49,6 +49,7 @@ for count in (3, 2):
 for key in ("device", "ended"):
     with refused(key):
         teller.ask("qdisc", "show", "dev", "r9")
+teller.end()
 print(json.dumps(said))
 """
 
