@@ -12,6 +12,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from paqm_lab.commands import MORTAL
 from paqm_lab.errors import LabError
 
 # The release that the lab takes its packages from, on whatever machine.
@@ -24,8 +25,7 @@ def run(command: list[str], what: str, cwd: Path | None = None) -> str:
 
     It does not outlive the thread that waits for it.
     """
-    words = ["setpriv", "--pdeathsig", "KILL", *command]
-    done = subprocess.run(words, capture_output=True, text=True, cwd=cwd)
+    done = subprocess.run([*MORTAL, *command], capture_output=True, text=True, cwd=cwd)
     if done.returncode:
         tail = (done.stderr or done.stdout).strip().splitlines()[-3:]
         raise LabError(f"{what} failed ({' '.join(command[:2])}): {' / '.join(tail)}")

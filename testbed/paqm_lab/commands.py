@@ -12,6 +12,8 @@ from typing import IO
 
 HERE = ""  # the host that is the namespace of who makes the network
 CLONE_NEWNET = 0x40000000
+# Before the words of a program: it does not outlive the thread that starts it, however that ends.
+MORTAL = ("setpriv", "--pdeathsig", "KILL")
 
 
 class CommandFailed(Exception):

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from paqm_lab.commands import MORTAL
 from paqm_lab.uml import PLACES
 
 # ROOT NAME PATH ro|rw ... -- COMMAND...; status 125: this host does not allow it
@@ -49,7 +50,7 @@ def run(
     if not all(shutil.which(name) for name in ("unshare", "chroot", "mount", "setpriv")):
         return False
     own = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
-    words = ["setpriv", "--pdeathsig", "KILL", "unshare", *own, "--mount", "--pid", "--ipc"]
+    words = [*MORTAL, "unshare", *own, "--mount", "--pid", "--ipc"]
     words += ["--net", "--kill-child", "--fork", "sh", "-c", INSIDE, "sh", str(root)]
     for name, path in places.items():
         words += [name, str(path), "rw" if name in writable else "ro"]

@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 from paqm_lab import cache, claims, lab, rundata, store, sweep_file, sweep_jobs, sweep_run
+from paqm_lab.commands import MORTAL
 from paqm_lab.errors import LabError
 from paqm_lab.sweep_file import Sweep, Task
 from paqm_lab.sweep_run import Place
@@ -60,13 +61,12 @@ def _run_here(sweep: Sweep, todo: list[Task], place: Place, jobs: int) -> None:
     keys = {task.key for task in todo}
     begun, told = time.monotonic(), 0.0
     before = len(keys & place.keys("results"))
-    # No worker outlives this process, however that ends; nor does a guest its worker (uml.py).
-    alone = ["setpriv", "--pdeathsig", "KILL"]
+    # MORTAL: nor does a guest outlive its worker (uml.py).
     workers = []
     with (place.out / "workers.log").open("ab") as log:
         for number in range(1, jobs + 1):
             command = worker_command(sweep, place.out, f"{number}/{jobs}")
-            workers.append(subprocess.Popen([*alone, *command], stdout=log, stderr=log))
+            workers.append(subprocess.Popen([*MORTAL, *command], stdout=log, stderr=log))
     try:
         while any(worker.poll() is None for worker in workers):
             time.sleep(LOOK)

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from paqm_lab import cache
+from paqm_lab.commands import MORTAL
 from paqm_lab.errors import LabError
 from paqm_lab.kernel import Kernel
 
@@ -249,7 +250,7 @@ def _run(
         environment["PAQM_SEED"] = str(job.seed)
     # The shell opens the command's output as descriptor 3, which the guest knows as /dev/tty1.
     command = ["sh", "-c", 'ulimit -c 0; exec setarch -R "$@" 3>output.log', "sh"]
-    command += ["setpriv", "--pdeathsig", "KILL"]  # no guest outlives a lab that was killed
+    command += MORTAL
     command += ["taskset", "-c", ",".join(map(str, cpus))]
     command += [str(kernel.binary), *command_line(kernel, job)]
     started = time.monotonic()
