@@ -10,8 +10,8 @@ A. Lie, thesis 2008:74, Evalvid-RA.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import csv
+import io
 import json
 import re
 import subprocess
@@ -76,35 +76,103 @@ def parse_limit(text: str) -> Limit:
     return Limit(name, **{kind: seconds})
 
 
-def _table(path: Path) -> dict[str, list[str]]:
-    """Columns of a log; who writes it may not be done, so a line without its end is left out."""
+@dataclass(frozen=True)
+class _Log:
+    """Where the cells of a log begin and how long they are, without its head line.
+
+    None: not each line is as many plain cells, and csv has to say what they are.
+    """
+
+    path: Path
+    data: bytes
+    names: list[str]
+    begin: I64 | None
+    length: I64 | None
+
+    def rows(self) -> list[list[str]]:
+        """All cells; a log in which they are not what they should be is refused."""
+        rows = list(csv.reader(io.StringIO(self.data.decode(), newline="")))
+        if len(rows) < 2:
+            raise LabError(f"{self.path}: no packet in it")
+        for line, row in enumerate(rows, 1):
+            if len(row) != len(rows[0]):
+                raise LabError(
+                    f"{self.path}, line {line}: {len(row)} columns instead of {len(rows[0])}; "
+                    "was it written by two programs, or was the disk full?"
+                )
+        return rows[1:]
+
+    def texts(self, name: str) -> list[str]:
+        """A column."""
+        if name not in self.names:
+            raise LabError(f"{self.path}: there is no column {name}; is it the right log?")
+        place = self.names.index(name)
+        return [row[place] for row in self.rows()]
+
+    def letters(self, name: str) -> npt.NDArray[np.str_]:
+        """A column, quickly where each cell is one character."""
+        if self.begin is None or self.length is None or name not in self.names:
+            return np.array(self.texts(name))
+        place = self.names.index(name)
+        if (self.length[:, place] != 1).any():
+            return np.array(self.texts(name))
+        letters = np.frombuffer(self.data, "S1")[self.begin[:, place]]
+        return letters.astype(np.str_)
+
+    def numbers(self, name: str) -> I64:
+        """A column of numbers: all at once, else one by one to say which is none."""
+        if self.begin is not None and self.length is not None and name in self.names:
+            place = self.names.index(name)
+            found = _digits(self.data, self.begin[:, place], self.length[:, place])
+            if found is not None:
+                return found
+        column = self.texts(name)
+        for line, text in enumerate(column, 2):
+            if not re.fullmatch(r"-?[0-9]{1,19}", text) or abs(int(text)) >= 2**63:
+                raise LabError(f'{self.path}, line {line}: {name} is "{text}", not a number')
+        return np.fromiter(map(int, column), np.int64, len(column))
+
+
+def _digits(data: bytes, begin: I64, length: I64) -> I64 | None:
+    """The numbers in these places, digit by digit for all; None: not each of them is one."""
+    raw = np.frombuffer(data, np.uint8)
+    negative = raw[begin] == ord("-")
+    begin, length = begin + negative, length - negative
+    longest = int(length.max())
+    if length.min() < 1 or longest > 19:
+        return None
+    value = np.zeros(len(begin), np.uint64)
+    for i in range(longest):
+        there = i < length
+        digit = raw[np.where(there, begin + i, 0)] - np.uint8(ord("0"))  # others are above 9
+        if (digit[there] > 9).any():
+            return None
+        value = np.where(there, value * np.uint64(10) + digit, value)
+    if (value >= np.uint64(2**63)).any():
+        return None
+    found = value.astype(np.int64)
+    return np.where(negative, -found, found)
+
+
+def _table(path: Path) -> _Log:
+    """A log; who writes it may not be done, so a line without its end is left out."""
     try:
-        with path.open(newline="") as f:
-            rows = list(csv.reader(line for line in f if line.endswith("\n")))
+        data = path.read_bytes()
     except OSError as err:
         raise LabError(f"{path}: cannot read the log: {err.strerror}") from err
-    if len(rows) < 2:
-        raise LabError(f"{path}: no packet in it")
-    for line, row in enumerate(rows, 1):
-        if len(row) != len(rows[0]):
-            raise LabError(f"{path}, line {line}: {len(row)} columns instead of {len(rows[0])}; "
-                           "was it written by two programs, or was the disk full?")  # fmt: skip
-    return {name: [row[k] for row in rows[1:]] for k, name in enumerate(rows[0])}
-
-
-def _numbers(path: Path, table: dict[str, list[str]], name: str) -> I64:
-    """A column of a log."""
-    if name not in table:
-        raise LabError(f"{path}: there is no column {name}; is it the right log?")
-    column = table[name]
-    # At once: a match for each number would take longer than all else that is read of a log.
-    if re.fullmatch(r"(?:-?[0-9]{1,19}\n)+", "\n".join(column) + "\n"):
-        with contextlib.suppress(OverflowError, ValueError):  # "1\n2" is two lines to re alone
-            return np.fromiter(map(int, column), np.int64, len(column))
-    for line, text in enumerate(column, 2):
-        if not re.fullmatch(r"-?[0-9]{1,19}", text) or abs(int(text)) >= 2**63:
-            raise LabError(f'{path}, line {line}: {name} is "{text}", not a number')
-    raise LabError(f"{path}: {name} holds what is no number")
+    data = data[: data.rfind(b"\n") + 1]
+    names = data[: data.find(b"\n") + 1].decode(errors="replace").strip("\n").split(",")
+    raw = np.frombuffer(data, np.uint8)
+    newline = raw == ord("\n")
+    ends = np.flatnonzero(newline | (raw == ord(",")))
+    lines = int(newline.sum())
+    plain = len(ends) == lines * len(names) and not any(mark in data for mark in b'"\r')
+    if lines < 2 or not plain or not newline[ends[len(names) - 1 :: len(names)]].all():
+        log = _Log(path, data, names, None, None)
+        log.rows()
+        return log
+    begin = np.append(0, ends[:-1] + 1).reshape(lines, len(names))[1:]
+    return _Log(path, data, names, begin, ends.reshape(lines, len(names))[1:] - begin)
 
 
 def read_sent(path: Path) -> Sent:
@@ -112,10 +180,11 @@ def read_sent(path: Path) -> Sent:
     table = _table(path)
     try:
         # What only fills trains of packets is of no picture.
-        place = np.flatnonzero(np.array(table["type"]) != "F")
-        seq0 = int(_numbers(path, table, "seq")[0])
+        kind = table.letters("type")
+        place = np.flatnonzero(kind != "F")
+        seq0 = int(table.numbers("seq")[0])
         frame, t, frag, nfrag, wire, q, src = (
-            _numbers(path, table, name)[place]
+            table.numbers(name)[place]
             for name in ("frame", "t_ns", "frag", "nfrag", "wire_bytes", "q", "src_frame")
         )
         first = np.flatnonzero(frag == 0)
@@ -133,7 +202,7 @@ def read_sent(path: Path) -> Sent:
             seq0=seq0,
             q=q[first],
             src=src[first],
-            key=np.array(table["type"])[place][first] == "I",
+            key=kind[place][first] == "I",
             begun=t[first],
             place=place[complete],
         )
@@ -145,24 +214,36 @@ def read_arrivals(path: Path, sent: Sent) -> F64:
     """Arrival of each packet sent, s after its sending; infinite: lost."""
     table = _table(path)
     place = np.arange(len(sent.t)) if sent.place is None else sent.place
-    row = {int(number): i for i, number in enumerate(place)}
     delay = np.full(len(sent.t), np.inf)
-    newest = -1
-    columns = (_numbers(path, table, name).tolist() for name in ("seq", "t_ns"))
-    for seq, t in zip(*columns, strict=True):
-        # the packet of that 16-bit number that is nearest to the newest one
-        index = newest + ((seq - sent.seq0 - newest + 0x8000) % 0x10000 - 0x8000)
-        newest = max(newest, index)
-        at = row.get(index)
-        if at is not None:
-            delay[at] = min(delay[at], (t - int(sent.t[at])) / 1e9)
+    index = _unwrap(table.numbers("seq") - sent.seq0)
+    row = np.minimum(np.searchsorted(place, index), len(place) - 1)
+    known = place[row] == index
+    row = row[known]
+    np.minimum.at(delay, row, (table.numbers("t_ns")[known] - sent.t[row]) / 1e9)
     return delay
+
+
+def _unwrap(number: I64) -> I64:
+    """What 16-bit numbers, of which the first should be 0, count: each is the one that is nearest
+    to the newest before it."""
+    # Nearest to the one before it, which is the same unless packets were late by half of all
+    # numbers.
+    steps = (np.diff(number, prepend=-1) + 0x8000) % 0x10000 - 0x8000
+    index = np.cumsum(steps) - 1
+    newest = np.maximum.accumulate(np.append(-1, index[:-1]))
+    if (abs(index - newest + 0.5) <= 0x8000).all():
+        return index
+    last = -1
+    for i, seq in enumerate(number.tolist()):
+        index[i] = last + (seq - last + 0x8000) % 0x10000 - 0x8000
+        last = max(last, int(index[i]))
+    return index
 
 
 def received_bytes(path: Path) -> tuple[I64, I64]:
     """Times and sizes of what a receiver got."""
     table = _table(path)
-    return _numbers(path, table, "t_ns"), _numbers(path, table, "wire_bytes")
+    return table.numbers("t_ns"), table.numbers("wire_bytes")
 
 
 def frame_arrivals(sent: Sent, delay: F64) -> F64:
