@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullFormatter
@@ -89,7 +90,10 @@ class Series:
 def svg(figure: Figure, label: str) -> str:
     """A figure as an SVG element that fits its column; the label is for screen readers."""
     out = io.StringIO()
-    figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+    # savefig() would draw it twice, the first time only to find places for everything, which
+    # drawing it does anyway.
+    canvas: Any = FigureCanvasSVG(figure)
+    canvas.print_svg(out, metadata={"Date": None, "Creator": None})
     text = out.getvalue()
     text = text[text.index("<svg") :]
     # Each file numbers its parts alike; in one page the numbers must differ.
