@@ -12,6 +12,7 @@ import contextlib
 import fcntl
 import os
 import re
+import select
 import shlex
 import shutil
 import signal
@@ -40,6 +41,8 @@ PLACES = "/run/lab"
 
 # To the kernel's process on the host: the directory of its job, by a name that is always the same.
 CWD = "/proc/self/cwd"
+
+LOOK = 0.2  # s between two looks at what a guest says
 
 # After this the rest of a run is worth nothing, and what was killed is often waited for in vain.
 OUT_OF_MEMORY = "Out of memory:"
@@ -267,11 +270,11 @@ def _run(
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
+        ended = os.pidfd_open(process.pid)  # process.wait(timeout) asks fifty times a second
         try:
             while True:
-                try:
-                    process.wait(timeout=0.2)
-                except subprocess.TimeoutExpired:
+                select.select([ended], [], [], LOOK)
+                if process.poll() is None:
                     timed_out = time.monotonic() - started > job.timeout
                 text = follow.read()
                 if text and on_output:
@@ -285,6 +288,7 @@ def _run(
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+            os.close(ended)
     status_file = job.directory / "status"
     # Empty on a full disk, or when the time was over while it was written.
     told = status_file.read_text().strip() if status_file.exists() else ""
