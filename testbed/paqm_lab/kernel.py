@@ -33,8 +33,8 @@ FRAGMENTS = {
 # quicker, and what lets an older one run on today's processors.
 PATCHES = {"lab": [], "debug": ["uml-debug.patch"], "live": []}
 REPEAT_PATCHES = {"lab": ["uml-repeat.patch"], "debug": ["uml-repeat.patch"], "live": []}
-# Lets programs read virtual time without a system call: nothing else differs.
-CLOCK_PATCHES = {"lab": ["uml-clock.patch"], "debug": [], "live": []}
+# Let programs read virtual time without a system call, and files with fewer: nothing else differs.
+QUICK_PATCHES = {"lab": ["uml-clock.patch", "uml-hostfs.patch"], "debug": [], "live": []}
 REPEAT_VERSION = (7, 0)  # older ones repeat on one machine only, and are slower
 OLD_PATCHES = ["uml-xstate.patch"]
 # A kernel mixes its own banner into its random pool: two builds must not differ in it.
@@ -42,6 +42,10 @@ BANNER = ["KBUILD_BUILD_TIMESTAMP=2026-01-01T00:00:00Z", "KBUILD_BUILD_VERSION=1
 BANNER += ["KBUILD_BUILD_USER=lab", "KBUILD_BUILD_HOST=lab"]
 # GCC 14 has large data in sections of their own, where kmemleak looks for no pointers.
 FLAGS = {"lab": [], "debug": ["KCFLAGS=-mlarge-data-threshold=2147483647"], "live": []}
+# What makes the kernel of nearly all runs quicker. It lies below 2 GB, so that a call need not load
+# all of an address; modules lie beyond.
+QUICK_FRAGMENTS = {"lab": ["uml-fast.config"], "debug": [], "live": []}
+QUICK_FLAGS = {"lab": ["CFLAGS_KERNEL=-mcmodel=small"], "debug": [], "live": []}
 PLACE = "place"  # in a kernel's directory: where that directory lay when the build began
 # The first version whose User-Mode Linux asks how many registers the processor has.
 XSTATE_VERSION = (6, 13)
@@ -269,23 +273,34 @@ def _made_of(tree: Path) -> dict[str, str]:
     return known or {"version": _source_version(tree)}
 
 
-def fragment(variant: str) -> str:
+def _new(version: str | None) -> bool:
+    """Whether this version is patched to repeat anywhere and to be quick; None: the newest."""
+    return version is None or parse_version(version) >= REPEAT_VERSION
+
+
+def fragment(variant: str, version: str | None) -> str:
     """Configuration lines laid over User-Mode Linux's defaults."""
-    return "".join((CONFIG_DIR / name).read_text() for name in FRAGMENTS[variant])
+    names = FRAGMENTS[variant] + (QUICK_FRAGMENTS[variant] if _new(version) else [])
+    return "".join((CONFIG_DIR / name).read_text() for name in names)
+
+
+def flags(variant: str, version: str | None) -> list[str]:
+    """What make is told besides."""
+    return FLAGS[variant] + (QUICK_FLAGS[variant] if _new(version) else [])
 
 
 def patches(variant: str, version: str | None) -> list[str]:
     """Patches of a variant for that version; the newest without it."""
-    number = REPEAT_VERSION if version is None else parse_version(version)
-    new = REPEAT_PATCHES[variant] + CLOCK_PATCHES[variant] if number >= REPEAT_VERSION else []
-    return PATCHES[variant] + new + (OLD_PATCHES if number < XSTATE_VERSION else [])
+    new = REPEAT_PATCHES[variant] + QUICK_PATCHES[variant] if _new(version) else []
+    old = OLD_PATCHES if version and parse_version(version) < XSTATE_VERSION else []
+    return PATCHES[variant] + new + old
 
 
 def _config_key(variant: str, release: str | None) -> str:
     """Names what a variant adds to a source: configuration, flags and patches."""
     contents = [(CONFIG_DIR / name).read_bytes() for name in patches(variant, release)]
-    words = " ".join(BANNER + FLAGS[variant])
-    return cache.digest(fragment(variant).encode(), words.encode(), *contents)
+    words = " ".join(BANNER + flags(variant, release))
+    return cache.digest(fragment(variant, release).encode(), words.encode(), *contents)
 
 
 def _built(variant: str, release: str | None) -> Kernel | None:
@@ -378,8 +393,8 @@ def _patched(source: Path, home: Path, kernel: Kernel, progress: Progress) -> Pa
     for name in patches(kernel.variant, kernel.version):
         patch = ["patch", "--batch", "-p1", "-i", str(CONFIG_DIR / name)]
         # A kernel newer than the patch is better than none.
-        repeat, clock = REPEAT_PATCHES[kernel.variant], CLOCK_PATCHES[kernel.variant]
-        if name in repeat + clock and not _applies(patch, part):
+        repeat, quick = REPEAT_PATCHES[kernel.variant], QUICK_PATCHES[kernel.variant]
+        if name in repeat + quick and not _applies(patch, part):
             loss = "runs repeat on this machine only" if name in repeat else "runs are slower"
             progress(f"kernel {kernel.variant}: {name} does not fit {kernel.version}: {loss}")
             continue
@@ -404,12 +419,13 @@ def _build(source: Path, home: Path, kernel: Kernel, progress: Progress) -> None
     original = source
     if patches(variant, kernel.version):
         source = _patched(source, home, kernel, progress)
-    make = ["make", "-C", str(source), f"O={kernel.tree}", "ARCH=um", *BANNER, *FLAGS[variant]]
+    make = ["make", "-C", str(source), f"O={kernel.tree}", "ARCH=um", *BANNER]
+    make += flags(variant, kernel.version)
     log = home / "build.log"
     progress(f"kernel {variant}: configuring {kernel.version} (build log: {log})")
     _make([*make, "x86_64_defconfig"], log, f"kernel {variant}: defaults", progress)
     with (kernel.tree / ".config").open("a") as out:
-        out.write(fragment(variant))
+        out.write(fragment(variant, kernel.version))
     _make([*make, "olddefconfig"], log, f"kernel {variant}: configuration", progress)
     have = set((kernel.tree / ".config").read_text().splitlines())
     lost = [option for option in VITAL_OPTIONS if option not in have]

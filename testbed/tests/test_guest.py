@@ -77,6 +77,13 @@ def test_programs_read_virtual_time_themselves(built: kernel.Kernel, tmp_path: P
     assert 0 < step <= 768
 
 
+def test_files_of_the_host_are_written_in_pieces_of_a_page(
+    built: kernel.Kernel, tmp_path: Path
+) -> None:
+    result = boot(built, tmp_path, "stat -c %o output.log", cwd=tmp_path)
+    assert result.output.read_text() == "4096\n"
+
+
 def test_virtual_time_is_exact_and_free(built: kernel.Kernel, tmp_path: Path) -> None:
     result = boot(built, tmp_path, "date +%s; sleep 86400; date +%s")
     first, second = map(int, result.output.read_text().split())

@@ -62,11 +62,17 @@ def test_named_source_must_be_a_kernel_tree(
 def test_each_kernel_has_the_patches_that_it_needs() -> None:
     assert kernel.patches("lab", "6.12.117") == kernel.patches("lab", "6.1") == kernel.OLD_PATCHES
     repeat = kernel.REPEAT_PATCHES["lab"]
-    newest = repeat + kernel.CLOCK_PATCHES["lab"]
+    newest = repeat + kernel.QUICK_PATCHES["lab"]
     assert kernel.patches("lab", None) == kernel.patches("lab", "7.3.4") == newest
     assert kernel.patches("lab", "6.18") == kernel.patches("live", None) == []
     assert kernel.patches("debug", "6.1") == ["uml-debug.patch", *kernel.OLD_PATCHES]
     assert kernel.patches("debug", None) == ["uml-debug.patch", *repeat]
+    # Only the newest is built for speed: of the others, too little is known.
+    assert kernel.flags("lab", None) == kernel.flags("lab", "7.3.4") != []
+    assert kernel.flags("lab", "6.18") == kernel.flags("live", None) == []
+    speed = "CONFIG_CC_OPTIMIZE_FOR_PERFORMANCE=y"
+    assert speed in kernel.fragment("lab", None) and speed not in kernel.fragment("debug", None)
+    assert speed not in kernel.fragment("lab", "6.1")
 
 
 def test_a_kernel_that_is_newer_than_the_patch_is_built_without_it(tmp_path: Path) -> None:
@@ -169,7 +175,7 @@ def test_the_source_is_that_of_the_lock_or_the_newest(
 
 
 def test_every_vital_option_is_asked_for_or_a_default() -> None:
-    asked = set(kernel.fragment("lab").splitlines())
+    asked = set(kernel.fragment("lab", None).splitlines())
     # CONFIG_PACKET and the like are in User-Mode Linux's defaults too; asking does no harm.
     assert set(kernel.VITAL_OPTIONS) <= asked
 
