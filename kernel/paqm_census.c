@@ -494,6 +494,21 @@ static void paqm_hosts_add(const struct paqm_walk *w, struct paqm_census *c)
 	}
 }
 
+/*
+ * What is known of a flow that left young is not valid when it comes again. Else a sender that uses
+ * some ports in turn would soon be as many flows that are known.
+ */
+static void paqm_flow_forget(struct paqm_flow *f, struct paqm_flow_gauge *g, u8 seen)
+{
+	if (!paqm_flow_publish(f, seen, 0))
+		return; /* the flow has gone, and another one has its slot */
+	g->rate = 0;
+	g->held = 0;
+	g->deaf = 0;
+	WRITE_ONCE(g->drop, 0);
+	WRITE_ONCE(g->marked, PAQM_MARKED_ENDED);
+}
+
 /* One slot in use. */
 static void paqm_flow_visit(struct paqm_flows *t, struct paqm_flow *f, u32 tag,
 			    const struct paqm_walk *w, struct paqm_census *c)
@@ -529,8 +544,8 @@ static void paqm_flow_visit(struct paqm_flows *t, struct paqm_flow *f, u32 tag,
 	if (silent > t->age_ticks)
 		return;
 	c->used++;
-	if (class == PAQM_MEDIA)
-		paqm_newcomer_judge(g, w, silent, c);
+	if (class == PAQM_MEDIA && paqm_newcomer_judge(g, w, silent, tag, c) && seen & PAQM_KNOWN)
+		paqm_flow_forget(f, g, seen);
 	if (silent > PAQM_FLOW_ACTIVE_TICKS) {
 		if (paqm_gauge_own(g)) {
 			c->passed += g->marked == PAQM_MARKED_OWN;

@@ -103,6 +103,7 @@ struct paqm_hosts {
 /**
  * struct paqm_census - what one walk over the table found
  * @mm: media flows that are known, for the water-filling
+ * @left_tag: which flow was counted as @left last, or would have been; kept from walk to walk
  * @media: active media flows
  * @sending: those that send right now: who has left still counts in @media for half a second
  * @takers: those among whom capacity is divided: flows that are known, or their hosts
@@ -112,6 +113,7 @@ struct paqm_hosts {
  * @passed: newcomers that went before they were
  * @stayed: flows that have sent more than they were told, not young any more since this walk
  * @left: those that left while they were
+ * @young: those that are, and send
  * @deaf: flows that send more than they were told
  * @deaf_q16: the same, a flow of a host with several counting as its part of that
  * @follow_q16: flows that use what they were told, and no more; likewise
@@ -128,6 +130,7 @@ struct paqm_hosts {
 struct paqm_census {
 	struct paqm_mm mm;
 	struct paqm_top top;
+	u32 left_tag;
 	u32 media;
 	u32 sending;
 	u32 takers;
@@ -137,6 +140,7 @@ struct paqm_census {
 	u32 passed;
 	u32 stayed;
 	u32 left;
+	u32 young;
 	u32 deaf;
 	u64 deaf_q16;
 	u64 follow_q16;
@@ -200,6 +204,16 @@ struct paqm_walk {
 	bool rotating;
 };
 
+/**
+ * struct paqm_rotation - do flows that send too much stay?
+ * @left_q16: part of them that left young, lately
+ * @tick: when there was one last
+ */
+struct paqm_rotation {
+	u32 left_q16;
+	u32 tick;
+};
+
 /* Is a rate far above @most, the highest that was told? 0: nothing was. */
 static inline bool paqm_far_above(u64 rate, u64 most)
 {
@@ -219,8 +233,10 @@ void paqm_flows_walk(struct paqm_flows *t, const struct paqm_walk *w, struct paq
 /* paqm_newcomer.c */
 u64 paqm_newcomer_window(struct paqm_flow_gauge *g, const struct paqm_walk *w, u64 sent,
 			 u32 silent);
-void paqm_newcomer_judge(struct paqm_flow_gauge *g, const struct paqm_walk *w, u32 silent,
+bool paqm_newcomer_judge(struct paqm_flow_gauge *g, const struct paqm_walk *w, u32 silent, u32 tag,
 			 struct paqm_census *c);
+bool paqm_newcomers_rotate(struct paqm_rotation *r, const struct paqm_census *c, u32 now_tick,
+			   u32 period_ticks, bool whole);
 
 /* paqm_hosts.c */
 void paqm_hosts_clear(struct paqm_hosts *h);

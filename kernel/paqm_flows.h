@@ -205,7 +205,8 @@ enum paqm_marked {
 enum paqm_stay {
 	PAQM_STAY_FREE,	  /* it has never sent too much: it may come and go */
 	PAQM_STAY_DEAF,	  /* it has sent more than it was told */
-	PAQM_STAY_JUDGED, /* it has stayed, or left, and that has been counted */
+	PAQM_STAY_JUDGED, /* it has stayed, and that has been counted */
+	PAQM_STAY_AWAY,	  /* it has gone; when it comes again, that is for the first time */
 };
 
 /**

@@ -6,6 +6,8 @@
 #define PAQM_NEWCOMER_NS (400 * NSEC_PER_MSEC)
 #define PAQM_NEWCOMER_SILENT_TICKS 100
 #define PAQM_NEWCOMER_SPAN_TICKS 500 /* or whenever it has sent for so long */
+#define PAQM_LEFT_ROUNDS 256 /* rounds in which it is forgotten that deaf flows left young */
+#define PAQM_LEFT_MEMORY 2   /* flows that this is averaged over: the second is seen through */
 
 /*
  * Is a newcomer that sends @rate bit/s one more of those that leave young, as far as can be told?
@@ -39,20 +41,62 @@ u64 paqm_newcomer_window(struct paqm_flow_gauge *g, const struct paqm_walk *w, u
 }
 
 /*
- * Count once, for a media flow that sends, or sent, more than it was told, whether it has stayed or
- * left young. Who follows may come and go.
+ * Has a flow that sends too much left, if it is not the one that did last? Somebody who pauses is
+ * no sender that changes its port; who uses some ports in turn is.
  */
-void paqm_newcomer_judge(struct paqm_flow_gauge *g, const struct paqm_walk *w, u32 silent,
+static void paqm_newcomer_left(struct paqm_census *c, u32 tag)
+{
+	c->left += c->left_tag != tag;
+	c->left_tag = tag;
+}
+
+/*
+ * Count once, for a media flow that sends, or sent, more than it was told, whether it has stayed or
+ * left young; again when it comes after a silence. Who follows may come and go.
+ *
+ * Return: whether it has left young: when it comes again it is a newcomer.
+ */
+bool paqm_newcomer_judge(struct paqm_flow_gauge *g, const struct paqm_walk *w, u32 silent, u32 tag,
 			 struct paqm_census *c)
 {
-	bool gone = silent > PAQM_FLOW_ACTIVE_TICKS;
-	bool young = w->now_tick - g->mark_tick < PAQM_FLOW_YOUNG_TICKS + silent;
+	bool gone = silent > PAQM_FLOW_ACTIVE_TICKS, deaf, young;
 
+	if (g->stay == PAQM_STAY_AWAY) {
+		if (gone)
+			return false;
+		g->stay = PAQM_STAY_FREE;
+		g->mark_tick = w->now_tick;
+	}
 	if (g->stay == PAQM_STAY_FREE && g->deaf)
 		g->stay = PAQM_STAY_DEAF;
-	if (g->stay != PAQM_STAY_DEAF || gone != young)
-		return;
-	c->left += young;
-	c->stayed += !young;
-	g->stay = PAQM_STAY_JUDGED;
+	deaf = g->stay == PAQM_STAY_DEAF;
+	young = w->now_tick - g->mark_tick < PAQM_FLOW_YOUNG_TICKS + silent;
+	if (deaf && gone && young)
+		paqm_newcomer_left(c, tag);
+	c->young += deaf && !gone && young;
+	if (deaf && !young) {
+		c->stayed++;
+		g->stay = PAQM_STAY_JUDGED;
+	}
+	if (gone && g->stay != PAQM_STAY_FREE)
+		g->stay = PAQM_STAY_AWAY;
+	return deaf && gone && young;
+}
+
+/*
+ * Do most flows that send too much leave young, as those of a sender that changes its port? Only
+ * for as long as there is one, or has been: its ports follow each other, and each has passed, or is
+ * seen to send too much, within a round after half a second. Who joins later joins as ever.
+ */
+bool paqm_newcomers_rotate(struct paqm_rotation *r, const struct paqm_census *c, u32 now_tick,
+			   u32 period_ticks, bool whole)
+{
+	r->left_q16 = (u32)paqm_div64((u64)r->left_q16 * PAQM_LEFT_MEMORY + ((u64)c->left << 16),
+				      PAQM_LEFT_MEMORY + c->left + c->stayed);
+	if (whole && !c->left)
+		r->left_q16 -= DIV_ROUND_UP(r->left_q16, PAQM_LEFT_ROUNDS);
+	if (c->left || c->young || c->passed)
+		r->tick = now_tick;
+	return r->left_q16 > PAQM_Q16_ONE / 2 &&
+	       now_tick - r->tick < 2 * (PAQM_FLOW_ACTIVE_TICKS + period_ticks);
 }

@@ -407,7 +407,10 @@ static void paqm_round(struct paqm_sched_data *q, u64 now, unsigned long events,
 	if (!paqm_calm(q) && (!heard || (w.window_ns >= w.window_min_ns && !q->elastic_rate)))
 		WRITE_ONCE(q->elastic_awake, false);
 	paqm_weigh_newcomers(q, whole);
-	paqm_note_left(q, whole);
+	/* then what is not known yet is one flow, calls no round, and may stay so */
+	WRITE_ONCE(q->rotating, paqm_newcomers_rotate(&q->rotation, &q->census, w.now_tick,
+						      paqm_flow_clock(q->period_us * 1000ULL),
+						      whole));
 	paqm_judge_elastic(q, whole);
 	new = paqm_find_split(q);
 	WRITE_ONCE(q->split, new);

@@ -387,8 +387,8 @@ struct paqm_sched_data {
 	u32 newcomers; /* that count in full */
 	bool proven; /* some have become known in this period */
 	u32 credit_q16; /* part of newcomers that came to stay, lately */
-	u32 left_q16; /* part of flows that sent too much, and left young, lately */
-	bool rotating; /* that is most of them */
+	struct paqm_rotation rotation;
+	bool rotating; /* most flows that sent too much have left young, lately */
 	u64 stranger_rate;
 	u64 stranger_then; /* that of the window before */
 	u64 stranger_mean;

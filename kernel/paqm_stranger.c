@@ -8,8 +8,6 @@
 
 #define PAQM_NEWCOMER_ROUNDS 64 /* rounds in which a low credit of newcomers recovers */
 #define PAQM_NEWCOMER_MEMORY 16	/* newcomers that their credit is averaged over */
-#define PAQM_LEFT_ROUNDS 256 /* rounds in which it is forgotten that deaf flows left young */
-#define PAQM_LEFT_MEMORY 2   /* flows that this is averaged over: the second is seen through */
 
 /*
  * Strangers together send a few packets in most windows: their mean counts, or the rates of all
@@ -60,19 +58,4 @@ void paqm_weigh_newcomers(struct paqm_sched_data *q, bool whole)
 	c->mm.greedy += q->newcomers;
 	if (q->stranger_mean && !q->newcomers)
 		paqm_mm_add(&c->mm, q->stranger_mean, q->right_low);
-}
-
-/*
- * Do most flows that send too much leave young, as those of a sender that changes its port? What
- * is not known yet is one flow then, calls no round, and may stay so, paqm_newcomer_window().
- */
-void paqm_note_left(struct paqm_sched_data *q, bool whole)
-{
-	const struct paqm_census *c = &q->census;
-
-	q->left_q16 = (u32)div_u64((u64)q->left_q16 * PAQM_LEFT_MEMORY + ((u64)c->left << 16),
-				   PAQM_LEFT_MEMORY + c->left + c->stayed);
-	if (whole && !c->left)
-		q->left_q16 -= DIV_ROUND_UP(q->left_q16, PAQM_LEFT_ROUNDS);
-	WRITE_ONCE(q->rotating, q->left_q16 > PAQM_Q16_ONE / 2);
 }

@@ -6,6 +6,5 @@
 #include "paqm_state.h"
 
 void paqm_weigh_newcomers(struct paqm_sched_data *q, bool whole);
-void paqm_note_left(struct paqm_sched_data *q, bool whole);
 
 #endif /* PAQM_STRANGER_H */

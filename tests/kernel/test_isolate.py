@@ -269,6 +269,36 @@ def test_strangers(wire: Wire) -> None:
     within("a modest flow loses nothing beside them", heard.came[5004], 299, 301)
 
 
+def test_ports_in_turn(wire: Wire) -> None:
+    """Who uses eight ports in turn, each for a second, is one flow, also when they come again."""
+    wire.queue("paqm bandwidth 8mbit feedback icmp")
+    with (Listener(wire.b, 5004, 5005, 5006) as heard,
+          wire.send("rtp", flows=3, rate=5.4e6, seconds=30),
+          wire.send("rtp", flows=8, short=3000, port=9000, rate=24e6, seconds=28)):
+        sleep(12)
+        heard.forget()
+        sleep(14)
+        most = max(heard.most.values())
+        within("the fair rate", wire.stats.fair_rate_bps, 2400000, 2700000)
+    within("modest flows wait at most so many us", most, 0, 10000)
+
+
+@pytest.mark.parametrize("tries", (2, 8))
+def test_who_joins_after_short_floods(wire: Wire, tries: int) -> None:
+    """Twenty who join together, some seconds after calls that ended soon, lose nothing."""
+    wire.queue("paqm bandwidth 8mbit feedback icmp")
+    ports, seconds = range(6000, 6020), 10 + 2 * tries
+    with (Listener(wire.b, *ports) as heard,
+          wire.send("rtp", flows=6, rate=1.2e6, seconds=seconds),
+          wire.send("quic", flows=4, port=8000, rate=12e6, seconds=seconds)):
+        sleep(2)
+        for n in range(tries):
+            wire.send("rtp", port=9000 + n, rate=12e6, seconds=2).wait()
+        sleep(3)
+        wire.send("rtp", port=6000, flows=20, rate=3e6, seconds=4).wait()
+    within("all of them have what was sent", sum(heard.came.values()), 1499, 1500)
+
+
 @pytest.fixture
 def hosts(wire: Wire) -> Iterator[Wire]:
     """The wire with two more addresses at its sender."""
