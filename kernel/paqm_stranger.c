@@ -40,15 +40,13 @@ static void paqm_mean_strangers(struct paqm_sched_data *q)
 void paqm_weigh_newcomers(struct paqm_sched_data *q, bool whole)
 {
 	struct paqm_census *c = &q->census;
-	u32 judged = c->proven + c->passed;
+	u32 credit = div_u64((u64)q->credit_q16 * PAQM_NEWCOMER_MEMORY + ((u64)c->proven << 16),
+			     PAQM_NEWCOMER_MEMORY + c->proven + c->passed);
 
-	q->credit_q16 = div_u64((u64)q->credit_q16 * PAQM_NEWCOMER_MEMORY +
-					((u64)c->proven << 16),
-				PAQM_NEWCOMER_MEMORY + judged);
 	if (whole && !c->passed) /* it recovers gradually */
-		q->credit_q16 += (PAQM_Q16_ONE - q->credit_q16) / PAQM_NEWCOMER_ROUNDS;
-	q->newcomers = (u32)(((u64)min(c->joining, q->rotating ? 1 : c->takers + 1) *
-			      q->credit_q16 +
+		credit += (PAQM_Q16_ONE - credit) / PAQM_NEWCOMER_ROUNDS;
+	WRITE_ONCE(q->credit_q16, credit); /* the datapath reads it */
+	q->newcomers = (u32)(((u64)min(c->joining, q->rotating ? 1 : c->takers + 1) * credit +
 			      PAQM_Q16_ONE / 2) >> 16);
 	q->proven |= c->proven;
 	/* those that do not count as flows any more count with what they sent lately */
