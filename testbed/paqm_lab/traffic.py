@@ -19,6 +19,7 @@ Bool = npt.NDArray[np.bool_]
 # A TCP connection beside the scenario's elastic flows counts as one from this many bytes on (else
 # it is control traffic).
 BULK_BYTES = 100_000
+LEAST = 1.0  # s; in less time a flow carries nothing that were its rate
 # Capital letters: no media flow of a scenario can have such a name.
 ELASTIC = "TCP"
 
@@ -56,9 +57,13 @@ def load_caps(run: Run, members: Mapping[str, Bool], seen: packets.Crossings) ->
                 continue
             if load.rate is None:
                 left = mine & ~np.isnan(seen.t_out)
-                carried = metrics.mean_rate(
-                    seen.t_out[left], seen.size[left], load.start, load.stop
-                )
+                # while it is there, of what is judged: with silence before that its part would be
+                # too small, and what is left for the others too large
+                since, until = float(seen.t_in[mine][0]), float(seen.t_in[mine][-1])
+                since = max(since, run.judge_from or 0.0)
+                if until - since < LEAST:
+                    since, until = load.start, load.stop
+                carried = metrics.mean_rate(seen.t_out[left], seen.size[left], since, until)
                 limits[name] = max(carried, 1.0)
                 continue
             mean = float(seen.size[mine].mean())

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import synthetic
+from test_packets import TCP_HOST
 
 from paqm_lab import (
     analysis,
@@ -172,6 +173,31 @@ def test_figures_of_every_flow(tmp_path: Path) -> None:
         # told 2 Mbit/s once, at the beginning
         assert each[name]["told"] == {"mean_mbit": 2.0, "apart_percent": 0.0}
     assert [entry["kind"] for entry in each.values()].count("tcp") == 1
+
+
+def test_silence_before_is_no_part_of_what_a_load_uses(tmp_path: Path) -> None:
+    """Connections from 7 s on, at what is fair for one flow, of a load that starts at 1 s."""
+    out = synthetic.write_run(tmp_path)
+    path = out / "paqm" / "run.json"
+    web = {
+        "kind": "web",
+        "name": "w",
+        "start": 1.0,
+        "stop": synthetic.DURATION,
+        "address": TCP_HOST,
+        "port": 5202,
+        "ports": 1,
+        "rate": None,
+        "as_one": True,
+    }
+    more = {"judge_from": 4.0, "loads": [web]}
+    path.write_text(json.dumps(json.loads(path.read_text()) | more))
+    (out / "paqm" / "log").mkdir(exist_ok=True)
+    (out / "paqm" / "log" / "load-w.log").write_text("{}")
+    each = analysis.analyse(out, progress=lambda text: None)["variants"][0]["each"]
+    for name in ("w", *synthetic.STREAMS):
+        assert each[name]["share_percent"] == pytest.approx(100, abs=2)
+        assert each[name]["segments"][-1]["share_mbit"] == pytest.approx(8 / 3, abs=0.05)
 
 
 def test_a_tcp_flow_that_starves_is_a_flow(tmp_path: Path) -> None:
