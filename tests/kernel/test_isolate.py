@@ -89,9 +89,12 @@ def test_three_flows_come_back_to_their_rate_at_once(wire: Wire) -> None:
             sleep(4.3)
             heard.forget()
             sleep(0.5)
-            now = wire.stats
-            within("bytes that stand in the common queue half a second later",
-                   now.media.backlog_bytes - now.over_backlog_bytes, 0, 5000)
+            stand = []
+            for _ in range(12):  # some packets may just have come
+                now = wire.stats
+                stand.append(now.media.backlog_bytes - now.over_backlog_bytes)
+                sleep(0.003)
+            within("bytes that stand in the common queue half a second later", min(stand), 0, 1100)
     within("one that sends evenly waits at most so many us", heard.most[5004], 0, 7500)
     in_order(heard)
 
