@@ -59,7 +59,7 @@ static void paqm_newcomer_left(struct paqm_census *c, u32 tag)
 bool paqm_newcomer_judge(struct paqm_flow_gauge *g, const struct paqm_walk *w, u32 silent, u32 tag,
 			 struct paqm_census *c)
 {
-	bool gone = silent > PAQM_FLOW_ACTIVE_TICKS, deaf, young;
+	bool gone = silent > PAQM_FLOW_ACTIVE_TICKS, deaf, young, left;
 
 	if (g->stay == PAQM_STAY_AWAY) {
 		if (gone)
@@ -71,7 +71,8 @@ bool paqm_newcomer_judge(struct paqm_flow_gauge *g, const struct paqm_walk *w, u
 		g->stay = PAQM_STAY_DEAF;
 	deaf = g->stay == PAQM_STAY_DEAF;
 	young = w->now_tick - g->mark_tick < PAQM_FLOW_YOUNG_TICKS + silent;
-	if (deaf && gone && young)
+	left = deaf && gone && young;
+	if (left)
 		paqm_newcomer_left(c, tag);
 	c->young += deaf && !gone && young;
 	if (deaf && !young) {
@@ -80,7 +81,7 @@ bool paqm_newcomer_judge(struct paqm_flow_gauge *g, const struct paqm_walk *w, u
 	}
 	if (gone && g->stay != PAQM_STAY_FREE)
 		g->stay = PAQM_STAY_AWAY;
-	return deaf && gone && young;
+	return left;
 }
 
 /*

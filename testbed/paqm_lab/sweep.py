@@ -61,7 +61,7 @@ def _run_here(sweep: Sweep, todo: list[Task], place: Place, jobs: int) -> None:
     keys = {task.key for task in todo}
     begun, told = time.monotonic(), 0.0
     before = len(keys & place.keys("results"))
-    # MORTAL: nor does a guest outlive its worker (uml.py).
+    # No worker outlives this process, however that ends; nor does a guest its worker (uml.py).
     workers = []
     with (place.out / "workers.log").open("ab") as log:
         for number in range(1, jobs + 1):
