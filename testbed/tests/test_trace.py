@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import csv
-import dataclasses
 import json
 import random
+import re
 import shutil
 import socket
 import subprocess
@@ -273,26 +273,51 @@ def test_trace_tool_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFix
     assert "give 19..43" in capsys.readouterr().err
 
 
-def test_cells_are_read_at_once_as_one_by_one(tmp_path: Path) -> None:
-    """Most logs are cut up without csv, which takes seven times as long."""
+def test_cells_are_read_at_once_as_one_by_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Plain logs are read by NumPy, others and broken ones by csv: to the same numbers."""
     rng = random.Random(3)
-    numbers = [0, -1, 2**63 - 1, -(2**63) + 1, *(rng.randrange(10 ** rng.randint(1, 18))
-                                                 for _ in range(500))]  # fmt: skip
+    numbers = [0, -1, 2**63 - 1, -(2**63), *(rng.randrange(10 ** rng.randint(1, 18))
+                                             for _ in range(500))]  # fmt: skip
     letters = [rng.choice("IPF") for _ in numbers]
     path = tmp_path / "tx.csv"
-    lines = [f"{letter},{number},{-number}" for letter, number in
+    lines = [f"{letter},{number},{-1 - number}" for letter, number in
              zip(letters, numbers, strict=True)]  # fmt: skip
     path.write_text("\n".join(["type,a,b", *lines, "I,1"]))
-    quick = trace._table(path)
-    assert quick.begin is not None
-    slow = dataclasses.replace(quick, begin=None, length=None)
+    slow = trace._columns_with_care(path, "\n".join(["type,a,b", *lines, ""]).encode(),
+                                    ("type", "a", "b"))  # fmt: skip
+    with monkeypatch.context() as patch:
+        patch.delattr(trace, "_columns_with_care")
+        quick = trace._columns(path, "type", "a", "b")
     for table in (quick, slow):
-        assert table.letters("type").tolist() == letters
-        assert table.numbers("a").tolist() == numbers
-        assert table.numbers("b").tolist() == [-number for number in numbers]
-    path.write_text("a,b\n1,9223372036854775808\n")
-    with pytest.raises(LabError, match='line 2: b is "9223372036854775808", not a number'):
-        trace._table(path).numbers("b")
+        assert table["type"].tolist() == letters
+        assert table["a"].tolist() == numbers
+        assert table["b"].tolist() == [-1 - number for number in numbers]
+
+
+@pytest.mark.parametrize("cell", ["9223372036854775808", "", " 1", "+1", "1.0", "1e3", "1-2", "I",
+                                  "0x1", "1_0", "\u0661"])  # fmt: skip
+def test_what_is_no_number_is_named(cell: str, tmp_path: Path) -> None:
+    path = tmp_path / "rx.csv"
+    path.write_text(f"a,b\n1,1\n1,{cell}\n")
+    with pytest.raises(LabError, match=re.escape(f'line 3: b is "{cell}", not a number')):
+        trace._columns(path, "b")
+
+
+def test_cells_are_never_cut_short_or_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "tx.csv"
+    path.write_text("type,a\nIPI,1\nP,2\n")
+    assert trace._columns(path, "type")["type"].tolist() == ["IPI", "P"]
+    path.write_text("type,a\nI,1\n\nP,2\n")
+    with pytest.raises(LabError, match="line 3: 0 columns instead of 2"):
+        trace._columns(path, "a")
+    path.write_bytes(b"type,a\nI,1\n\xff,2\n")
+    with pytest.raises(LabError, match="not a log"):
+        trace._columns(path, "a")
+    path.write_text("type,a\n")
+    with pytest.raises(LabError, match="no packet in it"):
+        trace._columns(path, "a")
 
 
 def test_each_number_is_the_nearest_to_the_newest() -> None:
