@@ -36,6 +36,7 @@ void opt_none(bool valid);
 const struct kind *kind_of(const char *name);
 const struct kind *random_kind(void);
 void opt_stab(void);
+bool hfsc_real_time(void);
 void opt_class(const char *kind, bool valid);
 void opt_filter(const char *kind, uint32_t classid, const uint32_t *devices, int count);
 

@@ -304,6 +304,8 @@ static int op_updown(void)
 	struct device *d = &devs[rnd(DEVICES)];
 	int err;
 
+	if (hfsc_real_time())
+		return -EOPNOTSUPP;
 	note("down and up of %s", d->name);
 	err = device_up(d->index, false);
 	if (chance(30)) {
