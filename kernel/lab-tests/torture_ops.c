@@ -102,6 +102,9 @@ static int op_add(void)
 
 	if (above)
 		parent = some_class(above);
+	/* Linux 6.12 searches for the parent of the ingress qdisc for ever as fq is made */
+	if (kind != kinds && parent >> 16 == TC_H_CLSACT >> 16)
+		parent = TC_H_ROOT;
 	/*
 	 * A size table is for roots: further down it changes a packet's length between the
 	 * moments at which the qdiscs above count it in and out. Any kind's, and not ours.
