@@ -6,14 +6,20 @@ capacity from the device.
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import os
+import struct
+from pathlib import Path
 from time import sleep
 
 import pytest
 
+from blast import blast
 from checks import check, skip, within, works
 from guest import TC_TESTS, Wire, qfq_holds
 from traffic import transfer
 
+TUNSETIFF, TAP = 0x400454CA, 0x1002  # without a header
 PARENTS = ("prio", "drr", "htb", "hfsc", "qfq", "ets", "red", "tbf")
 
 
@@ -25,6 +31,32 @@ def test_classification(wire: Wire) -> None:
     wire.send("quic", flows=2, port=443, rate=40e6, seconds=2).wait()
     within("QUIC is elastic: no media packet", wire.stats.media.flows, 0, 0)
     within("QUIC is elastic: flows counted", wire.stats.elastic.flows, 1, 2)
+
+
+def test_default_of_new_devices(wire: Wire) -> None:
+    """net.core.default_qdisc: no options, and no handle that priorities could name."""
+    setting = Path("/proc/sys/net/core/default_qdisc")
+    before = setting.read_text()
+    setting.write_text("paqm")
+    device = wire.task(os.open, "/dev/net/tun", os.O_RDWR).wait()
+    try:
+        wire.task(fcntl.ioctl, device, TUNSETIFF, struct.pack("16sH14x", b"t0", TAP)).wait()
+        wire.ip("link add i0 numtxqueues 2 type ifb")
+        for name in ("t0", "i0"):
+            wire.ip(f"link set {name} up")
+        check("a queue for each that the device has",
+              [q.kind for q in wire.qdiscs("i0")] == ["mq", "paqm", "paqm"])
+        wire.ip("addr add 10.9.0.1/24 dev t0")
+        wire.ip("neigh add 10.9.0.2 lladdr 02:00:00:00:00:02 dev t0")
+        # TOS 8 is priority 2 to Linux, which is no class where the queue is not 0:
+        wire.task(blast, "10.9.0.2", "rtp", tos=8, seconds=2).wait()
+        within("its media flows", wire.paqm("t0").media.flows, 1, 1)
+        wire.ip("link set t0 down")
+        within("nothing waits in a device that is down", wire.paqm("t0").qlen, 0, 0)
+    finally:
+        setting.write_text(before)
+        os.close(device)
+        wire.ip("link del i0")
 
 
 @pytest.mark.parametrize("rate", [64, 1000, 20000])
