@@ -2,6 +2,8 @@
 /* Owners of UDP sockets; see owner.h. */
 #include "feedback-daemon/host/owner.h"
 
+#include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "feedback-daemon/loop.h"
@@ -24,32 +26,110 @@ static bool parse_addr(const char *hex, struct addr *a)
 	return true;
 }
 
-/* An open address of IPv6 may stand for one of IPv4. */
-static bool fits(const struct addr *of_socket, bool v6, const struct addr *of_packet)
+/* All but the user: what a packet tells of its socket. */
+#define ENDS offsetof(struct owner_socket, uid)
+
+_Static_assert(sizeof(struct owner_socket) == ENDS + sizeof(uint32_t), "compared as bytes");
+
+static int compare(const void *a, const void *b)
 {
-	if (addr_is_any(of_socket))
-		return v6 || addr_is_v4(of_packet);
-	return addr_equal(of_socket, of_packet);
+	return memcmp(a, b, sizeof(struct owner_socket));
 }
 
-enum owner owner_read(FILE *table, const struct owner_ends *p, uint32_t uid, enum owner found)
+/* Return: false if there is no memory for another one. */
+static bool add(struct owner_table *t, const struct owner_socket *s)
+{
+	uint32_t room = t->room ? 2 * t->room : 64;
+	struct owner_socket *more;
+
+	if (t->n == t->room) {
+		more = t->room < OWNER_SOCKETS ? realloc(t->of, room * sizeof(*more)) : NULL;
+		if (!more)
+			return false;
+		t->of = more;
+		t->room = room;
+	}
+	t->of[t->n++] = *s;
+	return true;
+}
+
+/* Sockets that are alike in all, of which a user may have any number, are one. */
+static void put_in_order(struct owner_table *t)
+{
+	uint32_t i, n = 0;
+
+	if (!t->n)
+		return;
+	qsort(t->of, t->n, sizeof(*t->of), compare);
+	for (i = 1; i < t->n; i++)
+		if (compare(&t->of[n], &t->of[i]))
+			t->of[++n] = t->of[i];
+	t->n = n + 1;
+}
+
+void owner_read(struct owner_table *t, FILE *text)
 {
 	char line[512], local[33], remote[33];
 	unsigned int lport, rport, owner;
-	struct addr l, r;
 
-	while (found != OWNER_OTHER && fgets(line, sizeof(line), table)) {
-		bool v6;
+	while (fgets(line, sizeof(line), text)) {
+		struct owner_socket s = {0};
 
 		if (sscanf(line, " %*u: %32[0-9A-F]:%4x %32[0-9A-F]:%4x %*x %*x:%*x %*x:%*x %*x %u",
 			   local, &lport, remote, &rport, &owner) != 5 ||
-		    lport != p->sport || !parse_addr(local, &l) || !parse_addr(remote, &r))
+		    !parse_addr(local, &s.local) || !parse_addr(remote, &s.remote))
 			continue;
-		v6 = strlen(local) == 32;
-		if (!fits(&l, v6, &p->saddr) ||
-		    (rport && (rport != p->dport || !fits(&r, v6, &p->daddr))))
+		if (!rport) /* connected to nobody */
+			s.remote = (struct addr){{0}};
+		s.lport = (uint16_t)lport;
+		s.rport = (uint16_t)rport;
+		s.uid = owner;
+		if (!add(t, &s))
+			break;
+	}
+	put_in_order(t);
+}
+
+/* The first socket that is not before @s. */
+static uint32_t place(const struct owner_table *t, const struct owner_socket *s)
+{
+	uint32_t low = 0, high = t->n;
+
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+
+		if (memcmp(&t->of[mid], s, ENDS) < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+enum owner owner_find(const struct owner_table *t, const struct owner_ends *p, uint32_t uid)
+{
+	/* An open address of IPv6 may stand for one of IPv4. */
+	const struct addr any[] = {{{0}}, {{[10] = 0xff, [11] = 0xff}}},
+			  *local[] = {&p->saddr, &any[0], addr_is_v4(&p->saddr) ? &any[1] : NULL};
+	enum owner found = OWNER_UNKNOWN;
+	unsigned int n;
+	uint32_t i;
+
+	for (n = 0; n < 6; n++) { /* of each address: connected, or not */
+		struct owner_socket s = {.lport = p->sport};
+
+		if (!local[n / 2])
 			continue;
-		found = owner == uid || !owner ? OWNER_HIS : OWNER_OTHER;
+		s.local = *local[n / 2];
+		if (n % 2) {
+			s.remote = p->daddr;
+			s.rport = p->dport;
+		}
+		for (i = place(t, &s); i < t->n && !memcmp(&t->of[i], &s, ENDS); i++) {
+			if (t->of[i].uid && t->of[i].uid != uid)
+				return OWNER_OTHER;
+			found = OWNER_HIS;
+		}
 	}
 	return found;
 }
@@ -57,9 +137,9 @@ enum owner owner_read(FILE *table, const struct owner_ends *p, uint32_t uid, enu
 enum owner owner_of(const struct owner_ends *p, uint32_t uid)
 {
 	static const char *const tables[] = {"/proc/self/net/udp", "/proc/self/net/udp6"};
+	static struct owner_table table;
 	static int64_t credit = BURST;
 	static uint64_t before_ns;
-	enum owner found = OWNER_UNKNOWN;
 	uint64_t begin = clock_ns(CLOCK_MONOTONIC);
 	size_t i;
 
@@ -67,16 +147,17 @@ enum owner owner_of(const struct owner_ends *p, uint32_t uid)
 	if (credit > BURST)
 		credit = BURST;
 	before_ns = begin;
-	if (credit <= 0)
-		return OWNER_UNKNOWN;
-	for (i = addr_is_v4(&p->saddr) ? 0 : 1; i < 2; i++) {
-		FILE *f = fopen(tables[i], "re");
+	if (credit > 0) {
+		table.n = 0;
+		for (i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+			FILE *f = fopen(tables[i], "re");
 
-		if (!f) /* without IPv6 there is no second one */
-			continue;
-		found = owner_read(f, p, uid, found);
-		fclose(f);
+			if (!f) /* without IPv6 there is no second one */
+				continue;
+			owner_read(&table, f);
+			fclose(f);
+		}
+		credit -= (int64_t)(clock_ns(CLOCK_MONOTONIC) - begin);
 	}
-	credit -= (int64_t)(clock_ns(CLOCK_MONOTONIC) - begin);
-	return found;
+	return owner_find(&table, p, uid);
 }

@@ -7,7 +7,8 @@
  *
  * The kernel's tables of UDP sockets say it (proc(5), /proc/net/udp). To read them takes
  * the longer the more sockets there are, so it is done at most for a twentieth of the time;
- * who is asked about meanwhile is not known yet, and his packets prove nothing.
+ * who is asked about meanwhile is looked for in what was read last. A server with a socket
+ * for each of its viewers asks about hundreds of them at once.
  */
 #ifndef PAQMD_OWNER_H
 #define PAQMD_OWNER_H
@@ -17,18 +18,36 @@
 
 #include "feedback-daemon/judge/state.h"
 
+#define OWNER_SOCKETS (1U << 18) /* that are looked at, at most */
+
+/* A UDP socket; open and unconnected ends are 0. */
+struct owner_socket {
+	struct addr local, remote;
+	uint16_t lport, rport;
+	uint32_t uid; /* last: in a table they are in the order of their bytes */
+};
+
+/* Sockets; all 0 is an empty one. */
+struct owner_table {
+	struct owner_socket *of;
+	uint32_t n, room;
+};
+
+/* Add the sockets that stand in the text of /proc/net/udp or udp6. */
+void owner_read(struct owner_table *t, FILE *text);
+
 /**
- * owner_read() - look for the sockets that may have sent a packet
- * @table: text of /proc/net/udp or udp6
+ * owner_find() - whose are the sockets that may have sent a packet
+ * @t: sockets of this host
  * @p: the packet
  * @uid: whose it should be
- * @found: of tables before; OWNER_UNKNOWN at first
  *
- * Return: OWNER_OTHER as soon as one of them is neither that user's nor root's.
+ * The time that it takes does not grow with the sockets that a user opens.
+ * Return: OWNER_OTHER if one of them is neither that user's nor root's.
  */
-enum owner owner_read(FILE *table, const struct owner_ends *p, uint32_t uid, enum owner found);
+enum owner owner_find(const struct owner_table *t, const struct owner_ends *p, uint32_t uid);
 
-/* The same of this host, now; OWNER_UNKNOWN also if it may not be looked for yet. */
+/* The same of this host, as it was a moment ago. */
 enum owner owner_of(const struct owner_ends *p, uint32_t uid);
 
 #endif /* PAQMD_OWNER_H */

@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import time
+from typing import Any
 
 from host import acting_as, connect
 from rig import (
@@ -21,6 +22,7 @@ from rig import (
     OTHER_IP6,
     PATIENCE,
     REGISTERED,
+    ROUTER_IP,
     ROUTER_IP6,
     SENDER_IP6,
     SPORT,
@@ -227,3 +229,35 @@ def check_open_source(t: Trial) -> None:
     assert stats["media_others"] >= 20 and stats["refused"]["quote_unknown"] == 1, stats
     t.stop()
     print("ok an open source address", flush=True)
+
+
+def check_many_sockets(t: Trial) -> None:
+    """A server has a socket for each of its viewers and leaves all source addresses open: the
+    packets of every one count."""
+    viewers = 400
+    t.start("-i", "veth0")
+    client = Client(t.ipc)
+    sockets = []
+    for n in range(viewers):
+        sock = t.net.socket(t.net.sender, socket.AF_INET, socket.SOCK_DGRAM)
+        sock.bind(("", 20_000 + n))
+        sockets.append(sock)
+        assert client.register(n, source="", sport=20_000 + n, ssrc=0) == 0
+        assert client.rate().cause == "none"
+
+    def all_count() -> bool:
+        before = t.stats()
+        for sock in sockets:
+            sock.sendto(rtp(1), (ROUTER_IP, DPORT))
+        t.until(lambda: seen(t.stats()) == seen(before) + viewers, "all packets")
+        return bool(t.stats()["media_others"] == before["media_others"])
+
+    def seen(stats: dict[str, Any]) -> int:
+        return int(stats["media_packets"] + stats["media_others"])
+
+    t.until(all_count, "packets of all sockets to count")
+    client.sock.close()
+    t.stop()
+    for sock in sockets:
+        sock.close()
+    print("ok a socket for each viewer", flush=True)

@@ -13,7 +13,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from clients import check_open_source, check_rights, check_rude, check_shares
+from clients import (
+    check_many_sockets,
+    check_open_source,
+    check_rights,
+    check_rude,
+    check_shares,
+)
 from commands import check_host_key, check_paqmctl, check_why
 from devices import (
     check_batches,
@@ -48,7 +54,7 @@ CHECKS: list[Callable[[Trial], None]] = [
     check_config, check_paqmctl, check_shape, check_silence, check_service_user, check_credential,
     check_umask, check_reload, check_absent, check_netlink, check_vlan, check_stacks, check_guest,
     check_early, check_container, check_why, check_manager, check_rude, check_shares, check_rights,
-    check_host_key, check_open_source, check_batches,
+    check_host_key, check_open_source, check_many_sockets, check_batches,
     check_sleep, check_flood, check_starved, check_opener, check_hangs,
     check_unread_pipe, check_unread_terminal,
 ]

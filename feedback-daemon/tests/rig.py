@@ -87,13 +87,13 @@ def address(text: str) -> bytes:
 
 def register(
     cookie: int, ceil: int = 3_000_000, source: str = SENDER_IP, to: str = ROUTER_IP,
-    dport: int = DPORT, ssrc: int = SSRC,
+    dport: int = DPORT, ssrc: int = SSRC, sport: int = SPORT,
 ) -> bytes:
     """Registration record of paqm_ipc.h."""
     return struct.pack(
         "=IBBH16s16sHHIQQIIQ",
         *(IPC_MAGIC, IPC_VERSION, REGISTER, 80, address(source), address(to)),
-        *(SPORT, dport, ssrc, 100_000, ceil, 500_000, 41_667, cookie),
+        *(sport, dport, ssrc, 100_000, ceil, 500_000, 41_667, cookie),
     )
 
 

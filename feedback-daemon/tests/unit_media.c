@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Packets that leave: batches of segmentation offload, and whose they are. See unit.h. */
+#include <stdlib.h>
+
 #include "feedback-daemon/capture/batch.h"
 #include "feedback-daemon/host/owner.h"
 #include "unit.h"
@@ -107,6 +109,8 @@ TEST(test_owner)
 				    "tm->when retrnsmt   uid\n"
 				    "  1: 0201000A:138C 00000000:0000 07 00000000:00000000 "
 				    "00:00000000 00000000  1000 0\n"
+				    "  1: 0201000A:138C 00000000:0000 07 00000000:00000000 "
+				    "00:00000000 00000000  1000 0\n" /* alike: counts once */
 				    "  2: 00000000:138D 00000000:0000 07 00000000:00000000 "
 				    "00:00000000 00000000     0 0\n"
 				    "  3: 0301000A:138C 0202000A:138E 01 00000000:00000000 "
@@ -132,7 +136,7 @@ TEST(test_owner)
 	};
 	struct paqm_ipc_register reg = t_reg(1, T_SPORT, T_SSRC);
 	struct flow *f, *named;
-	enum owner found;
+	struct owner_table all = {0};
 	unsigned int i;
 
 	for (i = 0; i < ROWS(cases); i++) {
@@ -144,14 +148,19 @@ TEST(test_owner)
 		FILE *t = fmemopen((void *)table, sizeof(table) - 1, "r");
 
 		CHECK(t);
-		found = owner_read(t, &p, 1000, OWNER_UNKNOWN);
-		CHECK_EQ(found, cases[i].v4);
+		all.n = 0;
+		owner_read(&all, t);
+		CHECK_EQ(all.n, 3);
+		CHECK_EQ(owner_find(&all, &p, 1000), cases[i].v4);
 		fclose(t);
 		t = fmemopen((void *)table6, sizeof(table6) - 1, "r");
 		CHECK(t);
-		CHECK_EQ(owner_read(t, &p, 1000, found), cases[i].both);
+		owner_read(&all, t);
+		CHECK_EQ(all.n, 5);
+		CHECK_EQ(owner_find(&all, &p, 1000), cases[i].both);
 		fclose(t);
 	}
+	free(all.of);
 
 	setup(NULL);
 	eng.owner = look;
