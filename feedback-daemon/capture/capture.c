@@ -49,6 +49,7 @@ struct capture {
 	char asked_name[CONF_IFACES][CONF_IFACE_LEN];
 	uint64_t asked_change, change; /* of flows: asked for, in force */
 	struct iface iface[CONF_IFACES];
+	unsigned int loopback;	   /* number of that device */
 	struct filter_flows flows; /* what is let through */
 	uint64_t retry_ns;
 	/* Read once per turn: packets carry the wall clock. */
@@ -211,9 +212,13 @@ static void packet(struct capture *c, const struct capturer_record *r)
 {
 	struct iface *f = iface_of(c, r->index);
 
-	if (!f)
+	/* The kernel routes what a queue of this host says to the host itself. */
+	bool own = r->what == CAPTURED_MESSAGE && r->index == c->loopback;
+
+	if (!f && !own)
 		return;
-	f->received++;
+	if (f)
+		f->received++;
 	if (is_again(c, r))
 		return;
 	if (r->what == CAPTURED_MEDIA)
@@ -359,6 +364,7 @@ static void answered(struct capture *c, const struct opener_answer *a)
 		c->retry_ns = clock_ns(DAEMON_CLOCK) + RETRY_NS;
 		return;
 	}
+	c->loopback = a->loopback;
 	for (i = 0; i < CONF_IFACES; i++)
 		set_iface(c, i, a->index[i]);
 }

@@ -51,9 +51,10 @@ static void drop(struct out *o)
 	put(o, BPF_RET | BPF_K, 0);
 }
 
-static void put_devices(struct out *o, const struct filter_devices *d)
+/* @also: a device beside those that are wanted; 0: none */
+static void put_devices(struct out *o, const struct filter_devices *d, uint32_t also)
 {
-	uint8_t left = 0;
+	uint8_t left = also != 0;
 	uint32_t i;
 
 	if (d->all) {
@@ -79,6 +80,8 @@ static void put_devices(struct out *o, const struct filter_devices *d)
 	for (i = 0; i < d->n; i++)
 		if (d->index[i])
 			skip_if(o, d->index[i], left--, 0);
+	if (also)
+		skip_if(o, also, left, 0);
 	drop(o);
 }
 
@@ -109,7 +112,7 @@ unsigned short filter_messages(const struct filter_devices *devices, struct sock
 	load(&o, AD(PKTTYPE));
 	skip_if(&o, PACKET_HOST, 1, 0);
 	drop(&o);
-	put_devices(&o, devices);
+	put_devices(&o, devices, devices->loopback);
 	return finish(&o, MESSAGES);
 }
 
@@ -131,7 +134,7 @@ unsigned short filter_media(const struct filter_devices *devices, const struct f
 	load(&o, AD(IFINDEX));
 	skip_if(&o, devices->loopback, 1, 0);
 	drop(&o);
-	put_devices(&o, devices);
+	put_devices(&o, devices, 0);
 	put(&o, BPF_LD | BPF_W | BPF_LEN, 0);
 	prog[o.n++] = (struct sock_filter){
 		.code = BPF_JMP | BPF_JGT | BPF_K, .jt = batches, .jf = !batches, .k = BATCH_LEAST};

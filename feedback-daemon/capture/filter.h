@@ -48,7 +48,8 @@ struct filter_flows {
  *       VLAN's own device
  * @n: how many devices there are in @index, unless @all
  * @index: numbers of devices; those of 0 are left out
- * @loopback: what comes in there this host has sent, and libpcap shows it only then
+ * @loopback: what comes in there this host has sent, and libpcap shows it only then; messages
+ *            of its own queues come there, wherever these are
  */
 struct filter_devices {
 	bool all;

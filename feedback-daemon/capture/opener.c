@@ -70,6 +70,7 @@ static void set_filters(const int sock[CAPTURES], const struct request *r, struc
 		d.index[i] = r->name[i][0] ? device(sock[MEDIA], r->name[i]) : 0;
 		a->index[i] = d.index[i];
 	}
+	a->loopback = d.loopback;
 	a->error = attach(sock[MESSAGES], filter_messages(&d, prog), prog);
 	if (!a->error)
 		a->error = attach(sock[MEDIA], filter_media(&d, &r->flows, false, prog), prog);

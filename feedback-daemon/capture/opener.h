@@ -54,10 +54,12 @@ bool opener_filter(int fd, char names[CONF_IFACES][CONF_IFACE_LEN],
  * struct opener_answer - what became of it
  * @error: 0 or an errno
  * @index: number of each interface, 0: there is none of this name, or it is "any"
+ * @loopback: number of the loopback device, 0: there is none
  */
 struct opener_answer {
 	int32_t error;
 	uint32_t index[CONF_IFACES];
+	uint32_t loopback;
 };
 
 /**

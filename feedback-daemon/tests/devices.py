@@ -253,6 +253,25 @@ def check_early(t: Trial) -> None:
     print("ok messages that come before their packets", flush=True)
 
 
+def check_own_queue(t: Trial) -> None:
+    """The queue that tells is this host's own: the kernel brings its message by the loopback
+    device, whatever interface is named."""
+    raw = t.net.socket(t.net.sender, socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
+    for seq, iface in enumerate(("any", "veth0"), start=1):
+        t.start("-i", iface)
+        client = t.sender()
+        icmp = message(quote(t.send_media()), seq, 850_000.0)
+        raw.sendto(ip_header(SENDER_IP, SENDER_IP, 1, 20 + len(icmp)) + icmp, (SENDER_IP, 0))
+        assert client.rate() == Rate(1, 850_000, "erf", SENDER_IP, seq, 1)
+        assert captured(t) == {iface: True}
+        stats = t.stats()
+        assert stats["media_packets"] == 1 and stats["refused_total"] == 0, stats
+        client.sock.close()
+        t.stop()
+    raw.close()
+    print("ok a queue of this host itself", flush=True)
+
+
 # What runs in a container: a sender that knows the socket's path, the router and its own address as
 # that leaves the host. It gives up its rights once it has read these files: others may not be able
 # to (a clone below /root).
