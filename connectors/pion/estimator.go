@@ -16,7 +16,9 @@ package pion
 
 import (
 	"context"
+	"maps"
 	"net/netip"
+	"slices"
 	"sync"
 
 	"github.com/pion/interceptor"
@@ -66,6 +68,12 @@ func NewFollower(path string) (*Follower, error) {
 // Close ends it; its estimators go on by their own estimate.
 func (f *Follower) Close() error {
 	f.cancel()
+	f.mu.Lock()
+	mine := slices.Collect(maps.Values(f.mine))
+	f.mu.Unlock()
+	for _, e := range mine {
+		e.Unfollow()
+	}
 	return f.client.Close()
 }
 
@@ -193,20 +201,28 @@ func (e *Estimator) FollowPeer(pc *webrtc.PeerConnection, floorBPS, ceilingBPS u
 	}
 }
 
-// Unfollow gives the flow up.
+// Unfollow gives the flow up; if there was advice, the application is told the estimate below.
 func (e *Estimator) Unfollow() {
+	if e.unfollow() {
+		e.update()
+	}
+}
+
+// unfollow says whether there was advice.
+func (e *Estimator) unfollow() bool {
 	e.mu.Lock()
-	number := e.flow
+	number, had := e.flow, e.advice.RateBPS != 0
 	e.flow, e.advice = 0, client.Advice{}
 	e.mu.Unlock()
 	if number == 0 {
-		return
+		return false
 	}
 	e.pacer.join(nil)
 	e.follower.mu.Lock()
 	delete(e.follower.mine, number)
 	e.follower.mu.Unlock()
 	_ = e.follower.client.Remove(number)
+	return had
 }
 
 // behind is what flows behind a router are sent with.
@@ -223,16 +239,20 @@ func (f *Follower) behind(router uint64) *lot {
 }
 
 func (e *Estimator) onAdvice(a client.Advice) {
+	e.mu.Lock()
+	mine := a.Flow == e.flow // else it was given up meanwhile
+	if mine {
+		e.advice = a
+	}
+	e.mu.Unlock()
+	if !mine {
+		return
+	}
 	if a.RateBPS != 0 {
 		e.pacer.join(e.follower.behind(a.RouterID))
 	} else {
 		e.pacer.join(nil)
 	}
-	e.mu.Lock()
-	if a.Flow == e.flow {
-		e.advice = a
-	}
-	e.mu.Unlock()
 	e.update()
 }
 
@@ -332,6 +352,6 @@ func (e *Estimator) WriteRTCP(packets []rtcp.Packet, a interceptor.Attributes) e
 
 // Close ends it.
 func (e *Estimator) Close() error {
-	e.Unfollow()
+	e.unfollow()
 	return e.own.Close()
 }

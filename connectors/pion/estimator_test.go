@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -87,5 +88,41 @@ func TestTheSameWayAnew(t *testing.T) {
 	following(t, e)
 	if err := follow("192.0.2.8:0", 2_000_000); err == nil || e.Following() {
 		t.Fatalf("error %v, following %v", err, e.Following())
+	}
+}
+
+// Who ends the follower, or gives a flow up, has the estimate below from then on, and the application is
+// told so: it would else go on with advice that nothing ends any more.
+func TestGivingUp(t *testing.T) {
+	for name, end := range map[string]func(*Follower, *Estimator){
+		"Follower.Close": func(f *Follower, _ *Estimator) { f.Close() },
+		"Unfollow":       func(_ *Follower, e *Estimator) { e.Unfollow() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, err := NewFollower(paqmd(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			e, err := newEstimator(f, 500_000)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close()
+			local := netip.AddrPortFrom(netip.Addr{}, 4000)
+			if err := e.Follow(local, netip.MustParseAddrPort("192.0.2.7:5000"), 0, 2_000_000); err != nil {
+				t.Fatal(err)
+			}
+			following(t, e)
+			var told atomic.Int64
+			e.OnTargetBitrateChange(func(bps int) { told.Store(int64(bps)) })
+			end(f, e)
+			if e.Following() {
+				t.Errorf("it follows %v", e.Advice())
+			}
+			if own := int64(e.own.GetTargetBitrate()); told.Load() != own {
+				t.Errorf("the application was told %d, the own estimate is %d", told.Load(), own)
+			}
+		})
 	}
 }
