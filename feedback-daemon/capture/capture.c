@@ -307,7 +307,7 @@ static void link_told(void *data, const struct link_news *news)
 	for (i = 0; news && i < CONF_IFACES; i++) {
 		struct iface *f = &c->iface[i];
 		bool ours = f->up && f->index && f->index == news->index;
-		bool same = f->name[0] && !strcmp(f->name, news->name);
+		bool same = f->name[0] && link_is(news, f->name);
 
 		if (ours && (news->gone || !same))
 			iface_lost(f, news->gone ? "the interface has gone"

@@ -65,6 +65,22 @@ static void set_part(struct links *l, unsigned int index, bool part)
 	l->parts++;
 }
 
+bool link_is(const struct link_news *news, const char *name)
+{
+	const struct rtattr *a;
+	int left;
+
+	if (!strcmp(name, news->name))
+		return true;
+	if (!news->others)
+		return false;
+	left = (int)RTA_PAYLOAD(news->others);
+	for (a = RTA_DATA(news->others); RTA_OK(a, left); a = RTA_NEXT(a, left))
+		if (a->rta_type == IFLA_ALT_IFNAME && !strcmp(name, RTA_DATA(a)))
+			return true; /* terminated by the kernel */
+	return false;
+}
+
 /* The kind of what it is a part of; "" if it does not say. */
 static const char *slave_kind(const struct rtattr *info)
 {
@@ -96,6 +112,10 @@ static void take(struct links *l, const struct nlmsghdr *h)
 			part = true;
 		else if (a->rta_type == IFLA_LINKINFO)
 			kind = slave_kind(a);
+		else if ((a->rta_type & NLA_TYPE_MASK) == IFLA_PROP_LIST)
+			news.others = a;
+		else if (a->rta_type == IFLA_WIRELESS)
+			return; /* news of the radio: of the device it says nothing but the name */
 	}
 	news.index = (unsigned int)ifi->ifi_index;
 	set_part(l, news.index, !news.gone && part && strcmp(kind, "vrf"));

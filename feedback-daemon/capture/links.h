@@ -12,13 +12,18 @@
  * struct link_news - a device is there, has changed, or has gone
  * @index: its number
  * @name: its name
+ * @others: its other names, as the kernel lists them; NULL: it has none
  * @gone: it has gone
  */
 struct link_news {
 	unsigned int index;
 	const char *name;
+	const struct rtattr *others;
 	bool gone;
 };
+
+/* Is this one of its names? */
+bool link_is(const struct link_news *news, const char *name);
 
 /**
  * struct links - what is known

@@ -7,7 +7,7 @@ import signal
 import subprocess
 
 from host import captured, reload
-from rig import ROUTER_IP, Rate, Trial, ip, message, quote
+from rig import ROUTER_IP, Rate, Trial, can_ip, ip, lacks, message, quote
 
 
 def config_errors(t: Trial, text: str) -> list[str]:
@@ -111,3 +111,30 @@ def check_absent(t: Trial) -> None:
         client.sock.close()
         t.stop()
     print("ok interfaces that are not there", flush=True)
+
+
+def check_other_names(t: Trial) -> None:
+    """An interface is captured by any of its names, also one that it is given later."""
+    host = t.net.sender
+    if not can_ip(host, "link property add dev veth0 altname pq-uplink"):
+        lacks("other names of interfaces")
+        return
+    t.start("-i", "pq-uplink", "-i", "pq-late0")
+    client = t.sender()
+    assert captured(t) == {"pq-uplink": True, "pq-late0": False}
+    for n in range(3):  # news of it that change nothing
+        ip(host, f"link set veth0 txqueuelen {500 + n}")
+    ip(host, "link add pq-first0 type veth")
+    ip(host, "link set pq-first0 up")  # of one that is down the kernel tells no change of names
+    ip(host, "link property add dev pq-first0 altname pq-late0")
+    t.until(lambda: captured(t)["pq-late0"], "an interface that is given the name")
+    assert captured(t)["pq-uplink"]
+    assert "pq-uplink: capture ended" not in t.log.read_text(), "it is taken for another"
+    t.answer(message(quote(t.send_media()), 1, 500_000.0))
+    assert client.rate() == Rate(1, 500_000, "erf", ROUTER_IP, 1, 1)
+    ip(host, "link property del dev pq-first0 altname pq-late0")
+    t.until(lambda: not captured(t)["pq-late0"], "the name to be taken away")
+    ip(host, "link del pq-first0")
+    client.sock.close()
+    t.stop()
+    print("ok other names of interfaces", flush=True)
