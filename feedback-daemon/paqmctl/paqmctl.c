@@ -281,6 +281,11 @@ static bool events(const struct command *c, FILE *in)
 		o = parse_line(line);
 		if (!o)
 			break;
+		/* An old capture is not overwritten unless there is something to write. */
+		if (opt.file && !dump && !dump_begin()) {
+			json_decref(o);
+			break;
+		}
 		show(c, o);
 		json_decref(o);
 		if (!lines++)
@@ -303,8 +308,7 @@ static int converse(const struct command *c)
 	FILE *in = fd < 0 ? NULL : fdopen(fd, "r");
 	bool good;
 
-	/* An old capture is not overwritten unless there is something to write. */
-	if (!in || (opt.file && !dump_begin()) || !ask(fd, c->cmd, 0))
+	if (!in || !ask(fd, c->cmd, 0))
 		return 1;
 	set_patience(fd, ANSWER_S);
 	good = c->events ? events(c, in) : answer(c, fd, in);

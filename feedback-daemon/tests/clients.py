@@ -179,6 +179,14 @@ def check_shares(t: Trial) -> None:
     print("ok shares of the control connections", flush=True)
 
 
+def taken(control: socket.socket) -> bool:
+    """Whether paqmd answers this connection."""
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        control.sendall(b'{"cmd": "stats"}\n')
+        return bool(control.recv(1))
+    return False
+
+
 def check_rights(t: Trial) -> None:
     """Members of the group may look, and register flows; they may not change or capture."""
     t.start("-i", "veth0", "--group", "nogroup")
@@ -198,6 +206,18 @@ def check_rights(t: Trial) -> None:
         looks.close()
         client.sock.close()
         t.until(lambda: t.stats()["clients"] == 0, "the client to be missed")
+    # whom paqmd gives no capture keeps the one he has
+    pcap = t.log.with_name("old.pcap")
+    pcap.write_text("of yesterday")
+    crowd = [connect(t.control)]
+    while taken(crowd[-1]):
+        crowd.append(connect(t.control))
+    out = t.ctl("capture", str(pcap))
+    assert out.returncode == 1, out
+    assert pcap.read_text() == "of yesterday", "a capture was overwritten for nothing"
+    for one in crowd:
+        one.close()
+    t.until(lambda: t.ctl("stats").returncode == 0, "room")
     t.stop()
     print("ok rights of the group", flush=True)
 
