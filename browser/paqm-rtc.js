@@ -48,6 +48,7 @@ const BINDS = 0.75; // as so much of the rate is sent: else the rate is not what
 const AFRESH = 500; // between two settings meanwhile
 const STEADY = 2000; // after a change of the advice what is sent says nothing of the encoder
 const ROOM = 5000; // until a flow is asked for again that others left no room for
+const HELD = 3000; // that advice outlives its way if paqmd says nothing about the new one
 const LEAST = 30e3; // of an encoding: libwebrtc sends no less
 const HD = 2.5e6; // what simulcast wants for 1280x720 (libwebrtc: simulcast.cc)
 
@@ -149,7 +150,7 @@ class Flow {
   constructor(transport) {
     Object.assign(this, {
       transport, id: 0, key: '', rtp: [], // as registered
-      again: Infinity, // when to register it anew
+      again: Infinity, holds: Infinity, // when to register it anew, and when to end what held before
       rate: 0, changed: 0, // what is advised, and since when about that
       cap: 0, raised: 0, timer: 0, // what video has of it
       dip: 0, depth: 0, // until when it has less, and how much at most
@@ -163,6 +164,7 @@ class Flow {
   }
 
   advise(rate, now) {
+    this.holds = Infinity;
     if (Math.abs(rate - this.rate) > 0.05 * this.rate) {
       this.changed = now;
     }
@@ -338,10 +340,14 @@ export class Follower {
         }
         flow.key = key;
         flow.again = Infinity;
+        flow.holds = this.now() + HELD;
         flow.id = this.next++;
         flow.rate = c.wrong ? 0 : flow.rate; // else what held holds until the daemon speaks
         this.send(c.wrong ? { op: 'cannot', flow: flow.id, text: c.wrong }
           : { op: 'add', flow: flow.id, ...c.tuple });
+      }
+      if (this.now() >= flow.holds) {
+        flow.advise(0, this.now());
       }
       flow.rtp = c.rtp;
       const counters = sent(c);

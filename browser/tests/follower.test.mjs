@@ -93,6 +93,27 @@ test('a flow is registered once, and again when its addresses change', async () 
   assert.equal(clock.due.size, 0, 'nothing runs on');
 });
 
+test('what held holds for a moment only, unless the daemon speaks about the new addresses', async () => {
+  const { clock, pc, told, advise, cap } = await call();
+  for (const speaks of [true, false]) {
+    advise(800e3);
+    await clock.pass(5000);
+    assert.ok(cap() < 800e3);
+    pc.remote = speaks ? '10.4.0.4' : '10.4.0.5';
+    await clock.pass(1100);
+    assert.ok(cap() < 800e3, 'it answers in a moment');
+    if (speaks) {
+      advise(700e3);
+    }
+    await clock.pass(5000);
+    assert.equal(cap() !== undefined, speaks, `${cap()}`);
+  }
+  advise(600e3); // it is back
+  await clock.pass(5000);
+  assert.ok(cap() < 600e3);
+  assert.equal(told.filter(({ op }) => op === 'add').length, 3);
+});
+
 test('one that only carries data is looked at seldom', async () => {
   const { clock, pc, told, follower: first } = await call();
   let looks = 0;

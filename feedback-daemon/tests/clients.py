@@ -214,7 +214,7 @@ def check_rights(t: Trial) -> None:
         crowd.append(connect(t.control))
     out = t.ctl("capture", str(pcap))
     assert out.returncode == 1, out
-    assert pcap.read_text() == "of yesterday", "a capture was overwritten for nothing"
+    assert pcap.read_bytes() == b"of yesterday", "a capture was overwritten for nothing"
     for one in crowd:
         one.close()
     t.until(lambda: t.ctl("stats").returncode == 0, "room")
