@@ -3,6 +3,7 @@
 #include "feedback-daemon/neighbour/qdisc.h"
 
 #include <errno.h>
+#include <net/if.h>
 #include <linux/gen_stats.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
@@ -61,15 +62,20 @@ static void put(struct request *r, unsigned short type, const void *data, unsign
 	r->n.nlmsg_len = NLMSG_ALIGN(r->n.nlmsg_len) + RTA_ALIGN(a->rta_len);
 }
 
-/* What came, message by message; @found sees those of qdiscs, and ends all by returning true. */
-typedef bool (*take)(void *data, const struct tcmsg *t, struct rtattr *attrs, int len);
+/* What came, message by message; @found sees those of @kind, and ends all by returning true. */
+struct taking {
+	int kind;
+	size_t least; /* bytes behind the header */
+	bool (*found)(void *data, const struct nlmsghdr *n);
+	void *data;
+};
 
-static int talk(int fd, const struct request *r, take found, void *data)
+static int talk(int fd, const struct nlmsghdr *r, const struct taking *t)
 {
 	_Alignas(struct nlmsghdr) char buf[16384];
 	bool done = false;
 
-	if (send(fd, r, r->n.nlmsg_len, 0) < 0)
+	if (send(fd, r, r->nlmsg_len, 0) < 0)
 		return -1;
 	for (;;) {
 		ssize_t got = recv(fd, buf, sizeof(buf), 0);
@@ -79,7 +85,7 @@ static int talk(int fd, const struct request *r, take found, void *data)
 		if (got < 0)
 			return -1;
 		for (; NLMSG_OK(n, len); n = NLMSG_NEXT(n, len)) {
-			if (n->nlmsg_seq != r->n.nlmsg_seq)
+			if (n->nlmsg_seq != r->nlmsg_seq)
 				continue; /* a late answer to a request that was given up */
 			if (n->nlmsg_type == NLMSG_DONE)
 				return 0;
@@ -87,11 +93,10 @@ static int talk(int fd, const struct request *r, take found, void *data)
 				errno = -((struct nlmsgerr *)NLMSG_DATA(n))->error;
 				return errno ? -1 : 0;
 			}
-			if (!done && found && n->nlmsg_type == RTM_NEWQDISC &&
-			    n->nlmsg_len >= NLMSG_LENGTH(sizeof(struct tcmsg)))
-				done = found(data, NLMSG_DATA(n), TCA_RTA(NLMSG_DATA(n)),
-					     (int)TCA_PAYLOAD(n));
-			if (done && !(r->n.nlmsg_flags & NLM_F_DUMP))
+			if (!done && t && n->nlmsg_type == t->kind &&
+			    n->nlmsg_len >= NLMSG_LENGTH(t->least))
+				done = t->found(t->data, n);
+			if (done && !(r->nlmsg_flags & NLM_F_DUMP))
 				return 0;
 		}
 	}
@@ -111,9 +116,10 @@ struct finding {
 	uint32_t handle;
 };
 
-static bool is_it(void *data, const struct tcmsg *t, struct rtattr *attrs, int len)
+static bool is_it(void *data, const struct nlmsghdr *n)
 {
-	struct rtattr *kind = attribute(attrs, len, TCA_KIND, sizeof(KIND));
+	const struct tcmsg *t = NLMSG_DATA(n);
+	struct rtattr *kind = attribute(TCA_RTA(t), (int)TCA_PAYLOAD(n), TCA_KIND, sizeof(KIND));
 	struct finding *f = data;
 
 	if (t->tcm_ifindex != f->ifindex || !kind || strcmp(RTA_DATA(kind), KIND))
@@ -126,18 +132,18 @@ int qdisc_find(int fd, int ifindex, uint32_t *handle)
 {
 	struct request r = request(RTM_GETQDISC, NLM_F_DUMP, ifindex, 0);
 	struct finding f = {.ifindex = ifindex};
-	int err = talk(fd, &r, is_it, &f);
+	int err = talk(fd, &r.n, &(struct taking){RTM_NEWQDISC, sizeof(struct tcmsg), is_it, &f});
 
 	*handle = err ? 0 : f.handle;
 	return err;
 }
 
-static bool load_of(void *data, const struct tcmsg *t, struct rtattr *attrs, int len)
+static bool load_of(void *data, const struct nlmsghdr *n)
 {
-	struct rtattr *stats = attribute(attrs, len, TCA_STATS2, 0);
+	struct rtattr *stats =
+		attribute(TCA_RTA(NLMSG_DATA(n)), (int)TCA_PAYLOAD(n), TCA_STATS2, 0);
 	struct tc_rlqos_xstats st;
 
-	(void)t;
 	if (stats)
 		stats = attribute(RTA_DATA(stats), (int)RTA_PAYLOAD(stats), TCA_STATS_APP,
 				  sizeof(st));
@@ -154,7 +160,7 @@ int qdisc_ask(int fd, int ifindex, uint32_t handle, uint32_t *load)
 	struct request r = request(RTM_GETQDISC, NLM_F_ECHO, ifindex, handle);
 
 	*load = 0;
-	return talk(fd, &r, load_of, load);
+	return talk(fd, &r.n, &(struct taking){RTM_NEWQDISC, sizeof(struct tcmsg), load_of, load});
 }
 
 int qdisc_tell(int fd, int ifindex, uint32_t handle, uint32_t load)
@@ -167,5 +173,33 @@ int qdisc_tell(int fd, int ifindex, uint32_t handle, uint32_t load)
 	put(&r, TCA_OPTIONS | NLA_F_NESTED, NULL, 0);
 	put(&r, TCA_RLQOS_DOWNSTREAM, &load, sizeof(load));
 	nest->rta_len = (unsigned short)((char *)&r + r.n.nlmsg_len - (char *)nest);
-	return talk(fd, &r, NULL, NULL);
+	return talk(fd, &r.n, NULL);
+}
+
+static bool index_of(void *data, const struct nlmsghdr *n)
+{
+	const struct ifinfomsg *ifi = NLMSG_DATA(n);
+
+	*(int *)data = ifi->ifi_index;
+	return true;
+}
+
+int qdisc_device(int fd, const char *name)
+{
+	struct {
+		struct nlmsghdr n;
+		struct ifinfomsg ifi;
+		struct rtattr a;
+		char name[IFNAMSIZ];
+	} r = {.n = {.nlmsg_len = sizeof(r),
+		     .nlmsg_type = RTM_GETLINK,
+		     .nlmsg_flags = NLM_F_REQUEST,
+		     .nlmsg_seq = ++seq},
+	       .a = {.rta_type = IFLA_IFNAME, .rta_len = RTA_LENGTH(IFNAMSIZ)}};
+	int index = 0;
+
+	memcpy(r.name, name, strnlen(name, IFNAMSIZ - 1));
+	if (talk(fd, &r.n, &(struct taking){RTM_NEWLINK, sizeof(r.ifi), index_of, &index}))
+		return 0;
+	return index;
 }

@@ -30,6 +30,9 @@ int qdisc_find(int fd, int ifindex, uint32_t *handle);
  */
 int qdisc_ask(int fd, int ifindex, uint32_t handle, uint32_t *load);
 
+/* The number of the device that has this name now. Return: 0 if there is none, or with errno. */
+int qdisc_device(int fd, const char *name);
+
 /* Tell it the load downstream. Return: 0, or -1 with errno. */
 int qdisc_tell(int fd, int ifindex, uint32_t handle, uint32_t load);
 

@@ -53,6 +53,7 @@ struct device {
 	int ifindex, sock;
 	uint32_t handle; /* of its queue; 0: none is known */
 	uint64_t look_ns;
+	bool away;
 	uint32_t load; /* of its queue, while that thins */
 	uint32_t seq;
 	bool told; /* the last message said more than 0 */
@@ -85,6 +86,29 @@ static bool open_socket(struct device *d)
 	       !setsockopt(fd, IPPROTO_IP, IP_MULTICAST_TTL, &ttl, sizeof(ttl)) &&
 	       !setsockopt(fd, IPPROTO_IP, IP_TOS, &tos, sizeof(tos)) &&
 	       !setsockopt(fd, IPPROTO_IP, IP_RECVTTL, &on, sizeof(on));
+}
+
+/* Its sockets are bound to a device that is no more, and others cannot be opened any more: who has
+ * started us does that anew when the device is back. The others are served until then.
+ * Return: false if it is.
+ */
+static bool is_ours(struct device *d)
+{
+	int index = qdisc_device(kernel, d->name);
+
+	if (index == d->ifindex) {
+		d->away = false;
+		return true;
+	}
+	if (index) {
+		log_line("%s: is another device now: ending, to be started anew", d->name);
+		return false;
+	}
+	if (!d->away && errno == ENODEV) {
+		log_warning("%s: there is no such device any more; waiting for it", d->name);
+		d->away = true;
+	}
+	return true;
 }
 
 /* What a device's queue says of itself now. */
@@ -176,10 +200,13 @@ static void counters(void)
 	for (int i = 0; i < n_devices; i++) {
 		const struct device *d = &devices[i];
 
-		printf("%s{\"device\": \"%s\", \"sent\": %llu, \"send_failed\": %llu, "
-		       "\"tell_failed\": %llu",
-		       i ? ", " : "", d->name, (unsigned long long)d->sent,
-		       (unsigned long long)d->send_failed, (unsigned long long)d->tell_failed);
+		printf("%s{\"device\": \"", i ? ", " : "");
+		for (const char *c = d->name; *c; c++) /* a name may have any but / and blanks */
+			printf(*c == '"' || *c == '\\' || (*c > 0 && *c < ' ') ? "\\u%04x" : "%c",
+			       *c);
+		printf("\", \"sent\": %llu, \"send_failed\": %llu, \"tell_failed\": %llu",
+		       (unsigned long long)d->sent, (unsigned long long)d->send_failed,
+		       (unsigned long long)d->tell_failed);
 		for (int w = 0; w < HEARD_WHATS; w++)
 			printf(", \"%s\": %llu", heard_name((enum heard)w),
 			       (unsigned long long)d->what[w]);
@@ -192,7 +219,7 @@ static int run(int timer, int signals)
 {
 	struct pollfd on[DEVICES_MAX + 2] = {{.fd = timer, .events = POLLIN},
 					     {.fd = signals, .events = POLLIN}};
-	uint64_t passed;
+	uint64_t passed, now, look_ns = 0;
 
 	for (int i = 0; i < n_devices; i++)
 		on[i + 2] = (struct pollfd){.fd = devices[i].sock, .events = POLLIN};
@@ -209,6 +236,13 @@ static int run(int timer, int signals)
 				hear(&devices[i]);
 		if (!on[0].revents || read(timer, &passed, sizeof(passed)) < 0)
 			continue;
+		now = clock_ns(DAEMON_CLOCK);
+		if (now >= look_ns) {
+			look_ns = now + LOOK_NS;
+			for (int i = 0; i < n_devices; i++)
+				if (!is_ours(&devices[i]))
+					return 1;
+		}
 		for (int i = 0; i < n_devices; i++)
 			ask(&devices[i], clock_ns(DAEMON_CLOCK));
 		for (int i = 0; i < n_devices; i++)

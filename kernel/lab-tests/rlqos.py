@@ -19,6 +19,7 @@ import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -238,9 +239,43 @@ def wrong_words(build: Path) -> None:
         check(f"rlqosd {given}", done.returncode == status and done.stderr.startswith(said), done)
 
 
+def comes_back(build: Path) -> None:
+    """A device goes, and another comes by its name: whoever watches the daemon has to start it
+    anew. Meanwhile it goes on with the others."""
+    odd = 'o"d\\d'
+    run("ip", "link", "add", "gone0", "type", "veth", "peer", "name", odd)
+    command = [str(build / "feedback-daemon/rlqosd"), "--user", "nobody", "gone0", odd, "lo"]
+    with tempfile.NamedTemporaryFile("r") as log, subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=log, text=True) as daemon:  # fmt: skip
+
+        def told(words: str) -> bool:
+            for _ in range(50):  # 10 s of the guest
+                if words in Path(log.name).read_text():
+                    return True
+                time.sleep(0.2)
+            return False
+
+        try:
+            time.sleep(2)  # of the guest: it has looked
+            run("ip", "link", "del", "gone0")
+            check("a device goes: it is told", told("gone0: there is no such device any more"))
+            time.sleep(2)
+            check("and the daemon goes on", daemon.poll() is None, daemon.returncode)
+            run("ip", "link", "add", "gone0", "type", "veth")
+            check("it comes back: that is told", told("gone0: is another device now"))
+            check("and the daemon ends", told("to be started anew") and daemon.wait(10) == 1)
+        finally:
+            daemon.kill()
+        counted = (daemon.stdout.read() if daemon.stdout else "") or '{"devices": []}'
+    names = [d["device"] for d in json.loads(counted)["devices"]]
+    check("JSON whatever the names", names == ["gone0", odd, "lo"], names)
+    run("ip", "link", "del", "gone0")
+
+
 def checks(build: Path) -> int:
     """Neighbours hear of each other; who is further away does not."""
     wrong_words(build)
+    comes_back(build)
     strangers(build)
     replaced(build)
     for count in (1, 2, 3):
