@@ -228,6 +228,8 @@ func (c *Client) Stream(ctx context.Context) <-chan Advice {
 			}
 			select {
 			case stream <- a:
+			case <-c.done:
+				return
 			case <-ctx.Done():
 				return
 			}
