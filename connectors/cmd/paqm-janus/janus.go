@@ -223,8 +223,8 @@ func sent(info *handleInfo) uint64 {
 }
 
 // parsePair reads "192.0.2.1:10000 [host,udp] <-> 192.0.2.7:40000 [prflx,udp]". Where our end is not the
-// host's own it is what the viewer sees behind a NAT, while routers inside quote the host: any address will
-// do then, with the port, which most NATs keep. What a relay sends on is no flow of ours.
+// host's own it is what the viewer sees behind a NAT, while routers inside quote the host: the address is
+// left open then (own.go finds it), with the port, which most NATs keep. What a relay sends on is no flow of ours.
 func parsePair(text string) (local, remote netip.AddrPort, err error) {
 	ends := strings.Split(text, " <-> ")
 	if len(ends) != 2 {

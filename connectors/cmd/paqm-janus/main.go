@@ -18,6 +18,7 @@ import (
 	"flag"
 	"fmt"
 	"log"
+	"net/netip"
 	"os"
 	"os/signal"
 	"time"
@@ -199,6 +200,9 @@ func (c *connector) add(pair string) (uint64, error) {
 	local, remote, err := parsePair(pair)
 	if err != nil {
 		return 0, err
+	}
+	if !local.Addr().IsValid() {
+		local = netip.AddrPortFrom(own(local.Port(), remote.Addr()), local.Port())
 	}
 	number, err := c.client.Add(client.Flow{
 		Source: local, Destination: remote, CeilingBPS: client.RateMax,
