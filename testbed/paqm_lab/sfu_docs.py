@@ -116,8 +116,10 @@ the publisher's REMB is what the router said, within 3 %.
   the ceiling.
 
 The Admin API names Janus's own end as the viewer sees it. Behind a NAT, 1:1 ones of clouds included, routers
-inside quote another address, so viewers are registered by the port alone: they are followed where the NAT
-keeps ports. What goes through a relay is not followed.
+inside quote another address, so viewers are registered by the address of this host that the socket of that port
+is bound to: they are followed where the NAT keeps ports. Where there is no such socket, or several, as with Janus in a
+container, they are registered by the port alone; then paqmd counts packets only if Janus runs as the program's
+own user, or as root. What goes through a relay is not followed.
 
 ## mediasoup
 
