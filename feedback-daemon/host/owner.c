@@ -148,12 +148,13 @@ enum owner owner_of(const struct owner_ends *p, uint32_t uid)
 		credit = BURST;
 	before_ns = begin;
 	if (credit > 0) {
-		table.n = 0;
 		for (i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
 			FILE *f = fopen(tables[i], "re");
 
-			if (!f) /* without IPv6 there is no second one */
-				continue;
+			if (!f) /* there is no IPv6; or no file is left, and the former holds */
+				break;
+			if (!i)
+				table.n = 0;
 			owner_read(&table, f);
 			fclose(f);
 		}

@@ -157,6 +157,7 @@ void engine_media(struct engine *e, const uint8_t *ip, uint32_t caplen, uint64_t
 		return;
 	}
 	if (!is_own(e, f, &m.key, now_ns)) {
+		f->others++;
 		e->media_others++;
 		return;
 	}

@@ -165,6 +165,7 @@ struct flow {
 	bool has_status;
 	struct allow heard; /* newest believed message, kept after its expiry */
 	uint64_t packets;   /* media packets seen leaving */
+	uint64_t others;    /* the same, but not from its user's socket */
 	uint64_t accepted;
 	uint64_t refused;	 /* messages that named this flow and were not believed */
 	enum refuse refused_why; /* of the newest of them */

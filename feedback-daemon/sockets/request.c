@@ -383,6 +383,11 @@ static void reason_none(struct reason *r, const struct engine *e, const struct r
 		    "router %s has been silent for %.1f s: it is off the path, idle or down, or "
 		    "its messages are lost%s",
 		    who, age_s, f->refused ? "; some were refused, see 'paqmctl flows'" : "");
+	else if (!f->packets && f->others)
+		say(r, "not_own",
+		    "%" PRIu64 " packets of this flow have left, none of them from a socket of the "
+		    "user who registered it: name its source address, or register it as that user",
+		    f->others);
 	else if (f->refused)
 		say(r, "unproven",
 		    "%" PRIu64

@@ -247,6 +247,23 @@ def check_open_source(t: Trial) -> None:
     assert believed == {1001: 1, 1002: 1}, believed
     stats = t.stats()
     assert stats["media_others"] >= 20 and stats["refused"]["quote_unknown"] == 1, stats
+    # who asks is told that his packets are another's
+    with acting_as(1001):
+        other = Client(t.ipc)
+    assert other.register(7, source="", sport=SPORT + 2) == 0
+    sock = t.net.socket(t.net.sender, socket.AF_INET, socket.SOCK_DGRAM)
+    os.fchown(sock.fileno(), 1002, -1)
+    sock.bind(("", SPORT + 2))
+
+    def reason() -> str:
+        sock.sendto(rtp(9), (ROUTER_IP, DPORT))
+        return next(str(one["code"]) for one in t.ask("why")["why"]
+                    if one["flow"].startswith(f"*:{SPORT + 2}"))
+
+    t.until(lambda: reason() == "not_own", "the reason")
+    sock.close()
+    other.sock.close()
+    client.sock.close()
     t.stop()
     print("ok an open source address", flush=True)
 

@@ -144,6 +144,11 @@ TEST(test_why)
 	env.iface[0].up = false;
 	CHECK_WHY("no_media", "one is gone");
 	env.iface[0].up = true;
+	f->others = 3;
+	CHECK_WHY("not_own", "3 packets of this flow have left");
+	f->refused = 1; /* because of that */
+	CHECK_WHY("not_own", "register it as that user");
+	f->refused = 0;
 	send_media(T_SPORT, 1, 1, S);
 	CHECK_WHY("no_message", "1 packets have left");
 	t_media(other, T_SPORT + 4, 1, 1);
