@@ -66,11 +66,30 @@ static void post(GstElement *bin, const char *why)
 	g_error_free(error);
 }
 
+/* The segment of a file ends where it does; encoders drop what on_given() moves beyond that. */
+static GstEvent *without_stop(GstEvent *event)
+{
+	GstEvent *open;
+	GstSegment s;
+
+	gst_event_copy_segment(event, &s);
+	s.stop = GST_CLOCK_TIME_NONE;
+	open = gst_event_new_segment(&s);
+	gst_event_set_seqnum(open, gst_event_get_seqnum(event));
+	gst_event_unref(event);
+	return open;
+}
+
 /* At the end a file begins again; downstream would take the end for that of the call. */
 static GstPadProbeReturn on_event(GstPad *pad, GstPadProbeInfo *info, gpointer data)
 {
+	GstEvent *event = GST_PAD_PROBE_INFO_EVENT(info);
+	GstEventType type = GST_EVENT_TYPE(event);
+
 	(void)data;
-	if (GST_EVENT_TYPE(GST_PAD_PROBE_INFO_EVENT(info)) != GST_EVENT_EOS)
+	if (type == GST_EVENT_SEGMENT)
+		info->data = without_stop(event);
+	if (type != GST_EVENT_EOS)
 		return GST_PAD_PROBE_OK;
 	/* not device.bin: it may be on its way out */
 	post(GST_ELEMENT(GST_OBJECT_PARENT(GST_OBJECT_PARENT(pad))), "it has ended");

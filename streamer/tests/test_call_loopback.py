@@ -241,6 +241,23 @@ def recorded(streamer: str, tmp: Path, secret_file: str) -> None:
         assert not full or (min(last) < 16 and max(last) > 239), (min(last), max(last))
 
 
+def make_film(path: Path, pictures: int) -> None:
+    subprocess.run(["gst-launch-1.0", "-q", "videotestsrc", f"num-buffers={pictures}", "!",
+                    "video/x-raw,width=64,height=48,framerate=25/1", "!", "x264enc", "!",
+                    "mp4mux", "!", "filesink", f"location={path}"], check=True)
+
+
+def looped(streamer: str, tmp: Path, secret_file: str) -> None:
+    """A film that says how long it is begins again, too."""
+    where, film = f"127.0.0.1:{free_port()}", tmp / "film.mp4"
+    make_film(film, 50)
+    listener = call(streamer, "--listen", where, "--secret", secret_file, "--record",
+                    str(tmp / "looped"))
+    caller = call(streamer, where, "--secret", secret_file, source=str(film))
+    wait_for_rows(tmp / "looped" / "video.csv", 150, listener, caller)
+    hang_up(caller, listener)
+
+
 def main(streamer: str) -> None:
     with tempfile.TemporaryDirectory() as name:
         tmp = Path(name)
@@ -275,9 +292,7 @@ def main(streamer: str) -> None:
         with socket.create_connection(tuple(where.rsplit(":", 1))) as stranger:
             stranger.sendall(b"GET / HTTP/1.0\r\n\r\n")
         clip = tmp / "clip.mp4"  # only while it is decoded it turns out what is in it
-        subprocess.run(["gst-launch-1.0", "-q", "videotestsrc", "num-buffers=3000", "!",
-                        "video/x-raw,width=64,height=48,framerate=25/1", "!", "x264enc", "!",
-                        "mp4mux", "!", "filesink", f"location={clip}"], check=True)
+        make_film(clip, 3000)
         caller = call(streamer, where, "--secret", good, "--name", "caller", "--record",
                       str(tmp / "b"), source=str(clip))
         needed = [tmp / end / f"{what}.csv" for end in "ab" for what in ("video", "audio")]
@@ -312,3 +327,4 @@ def main(streamer: str) -> None:
         only_watching(streamer, tmp, good)
         sound_file(streamer, tmp, good)
         recorded(streamer, tmp, good)
+        looped(streamer, tmp, good)
